@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The engine's public face: settings, running the wheel, one-shot fetches.
+ */
+#ifndef FEEDWHEEL_ENGINE_H
+#define FEEDWHEEL_ENGINE_H
+
+#include <stdio.h>
+
+#include "feedwheel/store.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- settings: one table; configuration file, command line, manual and doctor read it --------------------------------- */
+
+enum fw_setting_type { FW_TYPE_STRING, FW_TYPE_INT, FW_TYPE_BOOL, FW_TYPE_DURATION /* ms */, FW_TYPE_SIZE /* bytes */ };
+
+struct fw_setting {
+	const char *name;    /* "connect_timeout_ms" */
+	enum fw_setting_type type;
+	const char *initial; /* as it would be written in the file */
+	int64_t min, max;    /* numbers only */
+	const char *text;    /* one sentence for the manual */
+	size_t offset;       /* in struct fw_config */
+};
+
+struct fw_config {
+	char *store;
+	int64_t workers, concurrency;      /* processes; transfers in flight per process */
+	int64_t lease_ms, drain_timeout_ms;
+	int64_t host_max, host_gap_ms;
+	int64_t batch_visits, batch_bytes, batch_ms; /* a commit is due when one of them is reached */
+	int64_t interval_min_ms, interval_ms, interval_max_ms;
+	int64_t connect_timeout_ms, first_byte_timeout_ms, total_timeout_ms, low_speed_bytes, low_speed_ms;
+	int64_t max_body_bytes, max_ratio, max_header_bytes, max_redirects, max_entries;
+	char *allow_networks, *dns_servers, *ca_file, *proxy, *user_agent, *contact_url;
+	bool http2;
+	bool relaxed;                      /* store: see fw_store_config */
+	int64_t cache_bytes;
+	int64_t keep_visits_ms, keep_entries_ms; /* 0: for ever */
+	char *log_level;
+	bool log_json;
+	char *file;                        /* the file it was read from, or NULL */
+};
+
+FW_API const struct fw_setting *fw_config_settings(size_t *n);
+/* Defaults. Errors: FW_ENOMEM. */
+FW_API FW_MUST_CHECK int fw_config_create(struct fw_config **out, struct fw_err *err);
+FW_API void fw_config_destroy(struct fw_config *c);
+/*
+ * "name = value" lines, # comments. path NULL: $XDG_CONFIG_HOME/feedwheel.conf, then /etc/feedwheel.conf, and none is fine.
+ * Errors: FW_EINVAL with file:line, the name, the value and what is allowed ("did you mean"); FW_ENOTFOUND when a path was given.
+ */
+FW_API FW_MUST_CHECK int fw_config_load(struct fw_config *c, const char *path, struct fw_err *err);
+/* where: "command line", "FEEDWHEEL_STORE": for the words. */
+FW_API FW_MUST_CHECK int fw_config_set(struct fw_config *c, const char *name, const char *value, const char *where,
+	struct fw_err *err);
+/* The value as it would be written in the file. malloc'd. */
+FW_API char *fw_config_get(const struct fw_config *c, const char *name);
+/* Checks that need more than one setting (min <= normal <= max ...). */
+FW_API FW_MUST_CHECK int fw_config_check(const struct fw_config *c, struct fw_err *err);
+
+/* ---- running ------------------------------------------------------------------------------------------------------------- */
+
+struct fw_run_stats {
+	int64_t total;                 /* feeds due at the start (once), or 0 */
+	uint64_t done, ok, not_modified, failed, stale, new_entries, changed_entries, wire_bytes, body_bytes;
+	uint64_t commits, restarts, deferred;
+	uint32_t in_flight, workers;
+	int64_t elapsed_ms;
+	int64_t cpu_ms, max_rss_bytes; /* of the workers */
+	int64_t run_id;
+};
+
+struct fw_run_options {
+	bool once;
+	/* Called in the master a few times a second, and once at the end; NULL: never. */
+	void (*progress)(void *ctx, const struct fw_run_stats *s);
+	void *ctx;
+};
+
+/*
+ * Run the wheel until told to stop (SIGTERM, SIGINT, SIGQUIT, a control message), or once over what is due.
+ * Forks workers; the calling process must be single-threaded. The signals above, SIGHUP and SIGCHLD belong to it meanwhile.
+ * Errors: FW_EIO the store cannot be reached, FW_EINVAL configuration.
+ */
+FW_API FW_MUST_CHECK int fw_run(const struct fw_config *c, const struct fw_run_options *o, struct fw_run_stats *out,
+	struct fw_err *err);
+
+/* ---- one shot -------------------------------------------------------------------------------------------------------------- */
+
+struct fw_answer {
+	struct fw_visit visit;
+	enum fw_visit_kind kind;
+	struct fw_str final_url, content_type, body;
+	struct fw_document *doc;       /* when the body is a feed */
+	struct fw_link *feeds;         /* when it is HTML: the feeds it names, also from the Link header */
+	struct fw_err err;             /* why there is no doc */
+	void *priv;
+};
+
+/* Fetch one URL now, with all limits and the guard, and read it. Stores nothing. Errors: our own faults; the rest is in the answer. */
+FW_API FW_MUST_CHECK int fw_fetch_url(const struct fw_config *c, struct fw_str url, struct fw_str username,
+	struct fw_str password, struct fw_answer *out, struct fw_err *err);
+FW_API void fw_answer_free(struct fw_answer *a);
+
+/* One line for `doctor`: name, 0 fine / 1 note / 2 broken, what was found, the remedy ("" when fine). */
+typedef void fw_doctor_cb(void *ctx, const char *name, int level, const char *found, const char *remedy);
+FW_API int fw_doctor(const struct fw_config *c, fw_doctor_cb *cb, void *ctx);
+
+FW_API const char *fw_version(void);
+FW_API void fw_library_versions(FILE *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The storage contract: what a driver author reads, and nothing else.
+ *
+ * A store holds feeds on a wheel. A worker claims the feeds that are due (each is lent with a fence number until a lease runs
+ * out), visits them, and commits the outcomes: entries, feed state, timings and the leases go back in one transaction.
+ *
+ *   - claim never lends a feed that is lent; a lease that ran out is lent again with a higher fence; nothing sweeps.
+ *   - an outcome whose fence is not the feed's current one writes nothing and is reported FW_ESTALE.
+ *   - entries are unique by (feed, key): storing one again changes nothing unless its hash differs.
+ *   - times are Unix milliseconds, UTC; a driver with a clock of its own uses that where `now_ms` is 0.
+ *   - every call blocks; one thread per store at a time; any number of processes.
+ *   - a driver sees its arguments during the call only and copies what it keeps; what it hands out goes into the arena the
+ *     caller brought, or lives during the callback.
+ *   - errors: FW_EIO the connection or file broke (reopen, retry), FW_EAGAIN another writer held it longer than busy_timeout_ms
+ *     (retry), FW_ENOTFOUND, FW_EVERSION, FW_EINVAL, FW_ENOMEM; err names the store and the remedy.
+ *
+ * Adding a slot: at the end of struct fw_store_driver, and raise FW_STORE_ABI.
+ */
+#ifndef FEEDWHEEL_STORE_H
+#define FEEDWHEEL_STORE_H
+
+#include "feedwheel/document.h"
+#include "feedwheel/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FW_STORE_ABI 1
+
+struct fw_store;
+
+/* ---- what is kept ------------------------------------------------------------------------------------------------ */
+
+enum fw_feed_status {
+	FW_FEED_ACTIVE,
+	FW_FEED_PAUSED,      /* by its owner */
+	FW_FEED_GONE,        /* 410, or JSON Feed expired: not asked any more, shown */
+	FW_FEED_QUARANTINED, /* its visit killed a worker twice: set aside, shown */
+};
+
+enum fw_visit_kind {
+	FW_VISIT_NONE,          /* never visited */
+	FW_VISIT_OK,            /* a document was read */
+	FW_VISIT_SAME,          /* 200, but the bytes are those of last time */
+	FW_VISIT_NOT_MODIFIED,  /* 304 */
+	FW_VISIT_HTTP,          /* another status; see http_status */
+	FW_VISIT_DNS,
+	FW_VISIT_CONNECT,
+	FW_VISIT_TLS,
+	FW_VISIT_TIMEOUT,
+	FW_VISIT_PROTOCOL,      /* reset, truncated, not HTTP, unsolicited 304 */
+	FW_VISIT_FORMAT,        /* not a feed */
+	FW_VISIT_LIMIT,         /* too large, a decompression bomb, too many headers */
+	FW_VISIT_BLOCKED,       /* the address guard refused it */
+	FW_VISIT_REDIRECT,      /* a loop, too many, to another scheme */
+	FW_VISIT_CRASH,         /* the visit killed its worker */
+	FW_VISIT_GONE,          /* 410 */
+	FW_VISIT_LOCAL,         /* our own fault (memory, file descriptors): nobody is charged */
+	FW_VISIT_KIND_N
+};
+/* "ok", "not_modified", "dns" ...: stable names, stored and printed. */
+FW_API const char *fw_visit_kind_name(enum fw_visit_kind kind);
+FW_API const char *fw_feed_status_name(enum fw_feed_status status);
+
+/*
+ * A feed and what is known of it. Members are in groups; an outcome says which groups changed (FW_GROUP_*), and only these are
+ * written. The first group is always written: it is the one narrow row an unchanged visit costs.
+ */
+struct fw_feed {
+	int64_t id;
+	struct fw_str url; /* as subscribed (or adopted after permanent redirects); unique */
+
+	/* wheel: always written */
+	enum fw_feed_status status;
+	int64_t due_at_ms;
+	struct fw_str why;           /* reasons of due_at_ms, for people */
+	int64_t last_visit_ms;       /* 0: never */
+	int64_t last_ok_ms;          /* last 200 or 304; 0: never */
+	enum fw_visit_kind last_kind;
+	int http_status;             /* of the last visit; 0: none */
+	uint32_t fail_n;             /* failures in a row */
+	uint32_t crash_n;            /* worker deaths in a row */
+	int64_t expect_us;           /* expected duration: exponentially weighted average; 0: unknown */
+	int64_t expect_dev_us;       /* and its mean deviation */
+
+	/* FW_GROUP_ERROR */
+	struct fw_str error;         /* words of the last failure; absent: none */
+
+	/* FW_GROUP_VALIDATORS: one atomic set, byte for byte, good for validator_url only */
+	struct fw_str validator_url, etag, last_modified;
+	int64_t validators_ms;       /* when they were given; 0: none */
+	uint64_t body_hash;          /* of the last document, decoded; 0: none */
+
+	/* FW_GROUP_META: from the document */
+	struct fw_str title, home_page_url, description, language, icon;
+	enum fw_format format;
+	struct fw_str hub, topic;    /* WebSub */
+	struct fw_str extra;         /* JSON object, or absent */
+
+	/* FW_GROUP_RHYTHM: what the schedule learned; opaque to the store */
+	struct fw_str rhythm;
+
+	/* FW_GROUP_REDIRECT */
+	struct fw_str redirect_url;  /* a permanent redirect in sight, not yet adopted */
+	int64_t redirect_since_ms;
+	uint32_t redirect_n;
+
+	/* FW_GROUP_URL: an outcome may change url itself (adoption); FW_EINVAL in outcome.rc when another feed has it */
+
+	/* the owner's (subscribe, feed_set): never written by commit */
+	struct fw_str user_title, folder, username, password;
+	int64_t interval_ms;         /* fixed by the owner; 0: by the schedule */
+	int64_t created_ms;
+
+	/* kept by the store */
+	int64_t last_new_ms;         /* when it last had a new entry; 0: never */
+	int64_t entry_n;             /* feed_find and feed_list only */
+	int64_t lease_until_ms;      /* 0: not lent */
+	int64_t fence;
+};
+
+enum {
+	FW_GROUP_ERROR = 1, FW_GROUP_VALIDATORS = 2, FW_GROUP_META = 4, FW_GROUP_RHYTHM = 8, FW_GROUP_REDIRECT = 16,
+	FW_GROUP_URL = 32,
+};
+
+/* An entry as stored. content is the original: sanitise on the way out. */
+struct fw_entry_row {
+	int64_t id;                  /* the store's, rising in order of storing: a cursor */
+	int64_t feed_id;
+	unsigned char key[16];       /* unique within the feed */
+	uint64_t hash;               /* of what a reader would see change */
+	struct fw_str guid, url, title, author, summary;
+	struct fw_str content, content_base;
+	enum fw_text_type content_type;
+	int64_t published_ms, updated_ms; /* as the document says, or FW_NO_DATE */
+	int64_t seen_ms;             /* first stored */
+	int64_t changed_ms;          /* last stored with another hash; = seen_ms when never */
+	uint32_t revision;           /* 1, 2, ... */
+	struct fw_str extra;         /* JSON object with the item's other members, or absent */
+	struct fw_str feed_title, feed_url; /* reading only */
+};
+
+/* One visit: what it took. Times in microseconds from the start of the request; 0 when the phase was not reached. */
+struct fw_visit {
+	int64_t feed_id;
+	int64_t run_id;              /* of the run it belongs to; 0: none */
+	int64_t at_ms;               /* request began */
+	enum fw_visit_kind kind;
+	int http_status;
+	uint32_t hops;               /* redirects followed */
+	int32_t slot;                /* which of the transfer slots; -1 unknown */
+	uint32_t lateness_ms;        /* at_ms - due_at_ms, capped */
+	int64_t dns_us, connect_us, tls_us, first_byte_us, total_us; /* ends of the phases */
+	int64_t parse_us;            /* duration */
+	uint64_t wire_bytes, body_bytes;
+	uint32_t item_n, new_n, changed_n; /* new_n and changed_n are the store's finding */
+	struct fw_str error;
+	struct fw_str feed_url;      /* reading only */
+};
+
+/* ---- life ---------------------------------------------------------------------------------------------------------- */
+
+enum {
+	FW_STORE_CREATE = 1,   /* make it when it is not there */
+	FW_STORE_READ = 2,     /* will not write */
+	FW_STORE_NO_MIGRATE = 4, /* fail with FW_EVERSION instead of bringing an older schema up to date */
+};
+
+struct fw_store_config {
+	const char *url;          /* sqlite:PATH, memory:, postgres://... */
+	unsigned flags;
+	int64_t busy_timeout_ms;  /* 0: 10,000 */
+	size_t cache_bytes;       /* 0: the driver's default */
+	bool relaxed;             /* may lose the last commits on power loss (never on a crash of ours): SQLite NORMAL */
+};
+
+/* ---- the wheel ------------------------------------------------------------------------------------------------------ */
+
+struct fw_claim_ask {
+	const char *worker;       /* who borrows: unique per process, "host/pid/n" */
+	int64_t now_ms;           /* 0: the store's clock */
+	int64_t due_before_ms;    /* lend only feeds with due_at_ms <= this; 0: now */
+	int64_t lease_ms;         /* > 0 */
+	size_t max;               /* at most this many */
+	uint32_t host_max;        /* in flight per host over all workers; 0: no limit */
+	int64_t host_gap_ms;      /* between two loans of one host */
+};
+
+struct fw_lease {
+	struct fw_feed feed;      /* all groups; strings in the arena */
+	int64_t fence;
+	int64_t until_ms;         /* of the store's clock */
+};
+
+struct fw_claim_got {
+	size_t n;
+	size_t deferred_n;        /* due, but their host's budget was used up: put off, not failed */
+	int64_t next_ms;          /* when something may be due next (a hint, never too late); FW_NO_DATE: the wheel is empty */
+};
+
+struct fw_outcome {
+	int64_t feed_id, fence;
+	const struct fw_feed *feed;  /* the state to write */
+	unsigned groups;             /* FW_GROUP_* that differ from what was lent */
+	int64_t host_cooldown_ms;    /* nobody asks this host before this time (Retry-After); 0: none */
+	struct fw_visit visit;       /* in; the store fills visit.new_n and visit.changed_n */
+	const struct fw_entry_row *entries;
+	size_t entry_n;
+	int rc;                      /* out: 0, FW_ESTALE (nothing written), FW_EINVAL */
+};
+
+struct fw_beat { /* a worker's sign of life; part of a commit */
+	const char *worker;
+	int64_t pid, started_ms, run_id;
+	uint64_t visits, new_entries, failures;
+	uint32_t in_flight, slots;
+	int64_t at_ms;               /* reading only */
+};
+
+struct fw_commit {
+	int64_t now_ms;              /* 0: the store's clock */
+	struct fw_outcome *outcome;
+	size_t n;
+	const struct fw_beat *beat;  /* NULL: none */
+};
+
+/* ---- the window ------------------------------------------------------------------------------------------------------ */
+
+struct fw_feed_new {
+	struct fw_str url, user_title, folder, home_page_url, username, password;
+	int64_t interval_ms;
+	int64_t due_at_ms;           /* 0: now */
+	int64_t id;                  /* out */
+	bool existed;                /* out: subscribed already; nothing was changed */
+};
+
+/* Changes by the owner; only members whose bit is set in `what`. */
+enum {
+	FW_SET_STATUS = 1, FW_SET_TITLE = 2, FW_SET_FOLDER = 4, FW_SET_INTERVAL = 8, FW_SET_DUE = 16, FW_SET_AUTH = 32,
+	FW_SET_CRASH = 64, /* crash_n */
+};
+
+struct fw_feed_query {
+	int status;                  /* enum fw_feed_status, or -1: any */
+	bool failing;                /* fail_n > 0 only */
+	struct fw_str folder;        /* absent: any */
+	struct fw_str match;         /* part of url or title, ASCII case folded; absent: any */
+	int64_t after_id;            /* cursor */
+	size_t limit;                /* 0: all */
+	bool by_due;                 /* order by due_at_ms instead of id (no cursor then) */
+};
+
+struct fw_entry_query {
+	int64_t feed_id;             /* 0: all */
+	int64_t since_ms;            /* stored at or after; 0: any */
+	struct fw_str search;        /* words that all have to occur (prefix with *, "phrase"); absent: none */
+	int64_t after_id, before_id; /* cursors by id; 0: none */
+	size_t limit;                /* 0: all */
+	bool oldest_first;           /* by id; default: newest first, by date (published, at the latest when seen) */
+	bool content;                /* fill content (and content_base) too */
+};
+
+struct fw_visit_query {
+	int64_t feed_id;             /* 0: all */
+	int64_t run_id;              /* 0: all */
+	int64_t since_ms;
+	size_t limit;                /* newest first; 0: all */
+};
+
+struct fw_store_stats {
+	int64_t feed_n, active_n, due_n, lent_n, failing_n, gone_n, quarantined_n, paused_n;
+	int64_t entry_n, visit_n, unindexed_n;
+	int64_t next_due_ms;         /* FW_NO_DATE: nothing */
+	int64_t size_bytes;          /* -1: unknown */
+	int64_t schema;
+};
+
+enum fw_control_kind { FW_CONTROL_NONE, FW_CONTROL_STOP, FW_CONTROL_PAUSE, FW_CONTROL_RESUME, FW_CONTROL_RELOAD };
+
+struct fw_control {
+	int64_t id;                  /* rising */
+	enum fw_control_kind kind;
+	int64_t created_ms;
+};
+
+/* Callbacks: what they are shown lives until they return. Anything but 0 stops the walk and is returned. */
+typedef int fw_feed_cb(void *ctx, const struct fw_feed *feed);
+typedef int fw_entry_cb(void *ctx, const struct fw_entry_row *row);
+typedef int fw_visit_cb(void *ctx, const struct fw_visit *visit);
+typedef int fw_beat_cb(void *ctx, const struct fw_beat *beat);
+
+/* ---- the driver -------------------------------------------------------------------------------------------------------- */
+
+/* Every slot: 0 or FW_E*, words in err (never NULL here). Slots marked (o) may be NULL. */
+struct fw_store_driver {
+	int abi;                     /* FW_STORE_ABI */
+	const char *name;            /* "sqlite" */
+	const char *const *schemes;  /* NULL-ended: "sqlite", NULL */
+
+	int (*open)(const struct fw_store_config *cfg, struct fw_store **out, struct fw_err *err);
+	void (*close)(struct fw_store *st);
+	int (*ping)(struct fw_store *st, struct fw_err *err);
+	/* (o) deep check of the store's integrity; each finding through cb, words for people */
+	int (*check)(struct fw_store *st, void (*cb)(void *ctx, const char *finding), void *ctx, struct fw_err *err);
+
+	int (*claim)(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_arena *a, struct fw_lease *out,
+		struct fw_claim_got *got, struct fw_err *err);
+	/* All or nothing but for stale outcomes. A failed commit may be tried again as it is: nothing is stored twice. */
+	int (*commit)(struct fw_store *st, struct fw_commit *batch, struct fw_err *err);
+	/* Give leases back unvisited: due_at_ms as it was, budget returned. Stale ones are passed over. */
+	int (*release)(struct fw_store *st, const struct fw_lease *lease, size_t n, struct fw_err *err);
+	/* The same for all leases of one dead worker; with feed_id != 0, that feed's crash_n rises by one and at 2 it is quarantined. */
+	int (*bury)(struct fw_store *st, const char *worker, int64_t crashed_feed_id, int64_t now_ms, struct fw_err *err);
+	/* (o) has another connection changed something since the last call? Cheap. */
+	int (*changed)(struct fw_store *st, bool *changed, struct fw_err *err);
+	/* (o) sleep until a change, until wake_fd is readable, or for timeout_ms */
+	int (*wait)(struct fw_store *st, int wake_fd, int64_t timeout_ms, bool *changed, struct fw_err *err);
+
+	int (*subscribe)(struct fw_store *st, struct fw_feed_new *feed, size_t n, struct fw_err *err);
+	int (*unsubscribe)(struct fw_store *st, int64_t feed_id, struct fw_err *err); /* its entries go too */
+	int (*feed_find)(struct fw_store *st, int64_t id, struct fw_str url, struct fw_arena *a, struct fw_feed *out,
+		struct fw_err *err); /* by id, or by url when id is 0 */
+	int (*feed_list)(struct fw_store *st, const struct fw_feed_query *q, fw_feed_cb *cb, void *ctx, struct fw_err *err);
+	int (*feed_set)(struct fw_store *st, const struct fw_feed *feed, unsigned what, struct fw_err *err);
+	int (*entry_list)(struct fw_store *st, const struct fw_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err);
+	int (*visit_list)(struct fw_store *st, const struct fw_visit_query *q, fw_visit_cb *cb, void *ctx, struct fw_err *err);
+	int (*stats)(struct fw_store *st, int64_t now_ms, struct fw_store_stats *out, struct fw_err *err);
+	/* Feeds with due_at_ms <= due_before_ms: how many, and the earliest time one of them may be lent (FW_NO_DATE: none). */
+	int (*pending)(struct fw_store *st, int64_t due_before_ms, int64_t *n, int64_t *wake_ms, struct fw_err *err);
+
+	int (*control_put)(struct fw_store *st, enum fw_control_kind kind, int64_t now_ms, struct fw_err *err);
+	/* The oldest control message after id; kind FW_CONTROL_NONE: none. With after_id < 0: the newest one's id, kind NONE. */
+	int (*control_take)(struct fw_store *st, int64_t after_id, struct fw_control *out, struct fw_err *err);
+	int (*beat_list)(struct fw_store *st, int64_t since_ms, fw_beat_cb *cb, void *ctx, struct fw_err *err);
+
+	/* (o) one short step (tens of ms) of background work: full-text index, checkpoint, retention. *more: call again. */
+	int (*upkeep)(struct fw_store *st, int64_t now_ms, bool *more, struct fw_err *err);
+	/* (o) forget visits older than visits_before_ms and entries not seen since entries_before_ms (0: keep). */
+	int (*prune)(struct fw_store *st, int64_t visits_before_ms, int64_t entries_before_ms, int64_t *n, struct fw_err *err);
+};
+
+struct fw_store { /* a driver's own struct begins with this */
+	const struct fw_store_driver *driver;
+	uint64_t call_n, error_n, stale_n;
+};
+
+/* ---- what callers use: one function per slot; arguments are checked, NULL slots answered, err may be NULL --------------- */
+
+FW_API FW_MUST_CHECK int fw_store_open(const struct fw_store_config *cfg, struct fw_store **out, struct fw_err *err);
+FW_API void fw_store_close(struct fw_store *st);
+FW_API const char *fw_store_name(const struct fw_store *st);
+/* The i-th driver built in, or NULL. */
+FW_API const struct fw_store_driver *fw_store_driver_at(size_t i);
+FW_API FW_MUST_CHECK int fw_store_ping(struct fw_store *st, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_check(struct fw_store *st, void (*cb)(void *ctx, const char *finding), void *ctx,
+	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_arena *a,
+	struct fw_lease *out, struct fw_claim_got *got, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_commit(struct fw_store *st, struct fw_commit *batch, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_release(struct fw_store *st, const struct fw_lease *lease, size_t n, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_bury(struct fw_store *st, const char *worker, int64_t crashed_feed_id, int64_t now_ms,
+	struct fw_err *err);
+/* Works on every driver: without a wait slot it looks at `changed` with back-off (50 ms to 1 s). */
+FW_API FW_MUST_CHECK int fw_store_wait(struct fw_store *st, int wake_fd, int64_t timeout_ms, bool *changed, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_feed_find(struct fw_store *st, int64_t id, struct fw_str url, struct fw_arena *a,
+	struct fw_feed *out, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_feed_list(struct fw_store *st, const struct fw_feed_query *q, fw_feed_cb *cb, void *ctx,
+	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_feed_set(struct fw_store *st, const struct fw_feed *feed, unsigned what, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_entry_list(struct fw_store *st, const struct fw_entry_query *q, fw_entry_cb *cb, void *ctx,
+	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_visit_list(struct fw_store *st, const struct fw_visit_query *q, fw_visit_cb *cb, void *ctx,
+	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_stats(struct fw_store *st, int64_t now_ms, struct fw_store_stats *out, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_pending(struct fw_store *st, int64_t due_before_ms, int64_t *n, int64_t *wake_ms,
+	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_control_put(struct fw_store *st, enum fw_control_kind kind, int64_t now_ms,
+	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_control_take(struct fw_store *st, int64_t after_id, struct fw_control *out,
+	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_beat_list(struct fw_store *st, int64_t since_ms, fw_beat_cb *cb, void *ctx,
+	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_upkeep(struct fw_store *st, int64_t now_ms, bool *more, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_prune(struct fw_store *st, int64_t visits_before_ms, int64_t entries_before_ms, int64_t *n,
+	struct fw_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: ISC */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/clock.h"
+#include "base/utf8.h"
+
+static struct {
+	_Atomic int level;
+	bool json;
+	char who[32];
+	_Atomic uint_fast64_t lost;
+} log_state = {.level = FW_LOG_INFO};
+
+static const char *const NAME[] = {"error", "warn", "info", "debug"};
+
+void fw_log_setup(enum fw_log_level level, bool json, const char *who)
+{
+	atomic_store(&log_state.level, (int)level);
+	log_state.json = json;
+	fw_str_copy(log_state.who, sizeof(log_state.who), fw_str(who));
+}
+
+void fw_log_level_set(enum fw_log_level level)
+{
+	atomic_store(&log_state.level, (int)level);
+}
+
+bool fw_log_on(enum fw_log_level level)
+{
+	return (int)level <= atomic_load_explicit(&log_state.level, memory_order_relaxed);
+}
+
+uint64_t fw_log_lost(void)
+{
+	return atomic_load(&log_state.lost);
+}
+
+/* C0, DEL, C1, line and paragraph separators, bidi marks, embeddings, overrides and isolates. */
+static bool is_unsafe(uint32_t cp)
+{
+	return cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || cp == 0x2028 || cp == 0x2029 || cp == 0x200e || cp == 0x200f ||
+		cp == 0x61c || (cp >= 0x202a && cp <= 0x202e) || (cp >= 0x2066 && cp <= 0x2069) || cp == 0xfeff;
+}
+
+void fw_log_escape(struct fw_buf *b, struct fw_str s)
+{
+	size_t n;
+
+	for (size_t i = 0; i < s.len; i += n) {
+		uint32_t cp = fw_utf8_get(s.p + i, s.len - i, &n);
+
+		if (cp == '\n')
+			fw_buf_adds(b, "\\n");
+		else if (cp == 0xfffd && n == 1)
+			fw_buf_addf(b, "\\x%02x", (unsigned char)s.p[i]);
+		else if (cp < 0x80 && is_unsafe(cp))
+			fw_buf_addf(b, "\\x%02x", (unsigned)cp);
+		else if (is_unsafe(cp))
+			fw_buf_addf(b, "\\u{%04x}", (unsigned)cp);
+		else
+			fw_buf_add(b, s.p + i, n);
+	}
+}
+
+void fw_log(enum fw_log_level level, const char *fmt, ...)
+{
+	struct fw_buf text = FW_BUF_INIT(16 * 1024), line = FW_BUF_INIT(64 * 1024);
+	char when[FW_RFC3339_MAX];
+	int saved = errno;
+	va_list ap;
+	ssize_t n;
+
+	if (!fw_log_on(level))
+		return;
+	va_start(ap, fmt);
+	fw_buf_vaddf(&text, fmt, ap);
+	va_end(ap);
+	fw_rfc3339(when, fw_now_ms());
+	if (log_state.json) {
+		struct fw_json j;
+
+		fw_json_init(&j, &line, false);
+		fw_json_object(&j, NULL);
+		fw_json_cstr(&j, "time", when);
+		fw_json_cstr(&j, "level", NAME[level]);
+		fw_json_cstr(&j, "who", log_state.who);
+		fw_json_str(&j, "text", fw_buf_str(&text));
+		fw_json_end(&j);
+		fw_buf_addc(&line, '\n');
+	} else {
+		fw_buf_addf(&line, "%s %s %s: ", when, NAME[level], log_state.who[0] ? log_state.who : "feedwheel");
+		fw_log_escape(&line, fw_buf_str(&text));
+		fw_buf_addc(&line, '\n');
+	}
+	/* one write, so that lines of several processes do not mix */
+	do {
+		n = line.rc ? -1 : write(STDERR_FILENO, line.p, line.len);
+	} while (n < 0 && errno == EINTR && !line.rc);
+	if (n < 0 || (size_t)n != line.len)
+		atomic_fetch_add(&log_state.lost, 1);
+	fw_buf_finish(&text);
+	fw_buf_finish(&line);
+	errno = saved;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: ISC */
+/* A hash map from byte strings to pointers: open addressing, keys borrowed (must outlive the map). */
+#ifndef FW_BASE_MAP_H
+#define FW_BASE_MAP_H
+
+#include "feedwheel/types.h"
+
+struct fw_map_slot {
+	struct fw_str key; /* key.p NULL: free, value NULL with key.p set: deleted */
+	uint64_t hash;
+	void *value;
+};
+
+struct fw_map {
+	struct fw_map_slot *slot;
+	size_t n, used, mask;
+	uint64_t seed;
+};
+
+void fw_map_init(struct fw_map *m, uint64_t seed);
+void fw_map_finish(struct fw_map *m);
+void *fw_map_get(const struct fw_map *m, struct fw_str key);
+/* value must not be NULL; returns the one it replaced, if any. *rc is 0 or FW_ENOMEM. */
+void *fw_map_put(struct fw_map *m, struct fw_str key, void *value, int *rc);
+void *fw_map_del(struct fw_map *m, struct fw_str key);
+/* Walk: start with *at = 0; returns NULL at the end. Deleting the item just returned is allowed. */
+void *fw_map_next(const struct fw_map *m, size_t *at, struct fw_str *key);
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: ISC */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/str.h"
+#include "base/utf8.h"
+
+int fw_hexval(int c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c = fw_lower(c);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool ieq(const char *a, const char *b, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (fw_lower((unsigned char)a[i]) != fw_lower((unsigned char)b[i]))
+			return false;
+	}
+	return true;
+}
+
+bool fw_str_ieq(struct fw_str a, struct fw_str b)
+{
+	return a.len == b.len && ieq(a.p, b.p, a.len);
+}
+
+bool fw_str_starts(struct fw_str s, struct fw_str prefix)
+{
+	return s.len >= prefix.len && (prefix.len == 0 || memcmp(s.p, prefix.p, prefix.len) == 0);
+}
+
+bool fw_str_istarts(struct fw_str s, struct fw_str prefix)
+{
+	return s.len >= prefix.len && ieq(s.p, prefix.p, prefix.len);
+}
+
+bool fw_str_ends(struct fw_str s, struct fw_str suffix)
+{
+	return s.len >= suffix.len &&
+		(suffix.len == 0 || memcmp(s.p + s.len - suffix.len, suffix.p, suffix.len) == 0);
+}
+
+struct fw_str fw_str_trim(struct fw_str s)
+{
+	while (s.len && fw_is_space((unsigned char)s.p[0])) {
+		s.p++;
+		s.len--;
+	}
+	while (s.len && fw_is_space((unsigned char)s.p[s.len - 1]))
+		s.len--;
+	return s;
+}
+
+struct fw_str fw_str_sub(struct fw_str s, size_t from, size_t to)
+{
+	if (to > s.len)
+		to = s.len;
+	if (from > to)
+		from = to;
+	return (struct fw_str){s.p ? s.p + from : NULL, to - from};
+}
+
+const char *fw_str_find(struct fw_str s, struct fw_str needle)
+{
+	return s.len ? memmem(s.p, s.len, needle.p, needle.len) : needle.len ? NULL : s.p;
+}
+
+const char *fw_str_ifind(struct fw_str s, struct fw_str needle)
+{
+	for (size_t i = 0; needle.len <= s.len && i <= s.len - needle.len; i++) {
+		if (ieq(s.p + i, needle.p, needle.len))
+			return s.p + i;
+	}
+	return NULL;
+}
+
+struct fw_str fw_str_split(struct fw_str s, char sep, struct fw_str *rest)
+{
+	const char *at = s.len ? memchr(s.p, sep, s.len) : NULL;
+	size_t n = at ? (size_t)(at - s.p) : s.len;
+
+	*rest = at ? (struct fw_str){at + 1, s.len - n - 1} : FW_STR_NONE;
+	return (struct fw_str){s.p, n};
+}
+
+bool fw_str_int(struct fw_str s, int64_t *out)
+{
+	bool negative = false;
+	int64_t v = 0;
+	size_t i = 0;
+
+	s = fw_str_trim(s);
+	if (i < s.len && (s.p[i] == '-' || s.p[i] == '+'))
+		negative = s.p[i++] == '-';
+	if (i == s.len)
+		return false;
+	for (; i < s.len; i++) {
+		int d = s.p[i] - '0';
+
+		if (d < 0 || d > 9 || __builtin_mul_overflow(v, 10, &v) || __builtin_sub_overflow(v, d, &v))
+			return false;
+	}
+	/* v was built downwards, so that INT64_MIN fits */
+	if (!negative && v == INT64_MIN)
+		return false;
+	*out = negative ? v : -v;
+	return true;
+}
+
+bool fw_str_double(struct fw_str s, double *out)
+{
+	double v = 0, scale = 1;
+	bool negative = false, digits = false;
+	int64_t exponent = 0;
+	size_t i = 0;
+
+	s = fw_str_trim(s);
+	if (s.len > 60)
+		return false;
+	if (i < s.len && (s.p[i] == '-' || s.p[i] == '+'))
+		negative = s.p[i++] == '-';
+	for (; i < s.len && fw_is_digit(s.p[i]); i++, digits = true)
+		v = v * 10 + (s.p[i] - '0');
+	if (i < s.len && s.p[i] == '.') {
+		for (i++; i < s.len && fw_is_digit(s.p[i]); i++, digits = true) {
+			v = v * 10 + (s.p[i] - '0');
+			scale *= 10;
+		}
+	}
+	if (!digits)
+		return false;
+	if (i < s.len && (s.p[i] == 'e' || s.p[i] == 'E')) {
+		if (!fw_str_int(fw_str_sub(s, i + 1, s.len), &exponent) || exponent > 300 || exponent < -300)
+			return false;
+		i = s.len;
+	}
+	if (i != s.len)
+		return false;
+	v /= scale;
+	for (; exponent > 0; exponent--)
+		v *= 10;
+	for (; exponent < 0; exponent++)
+		v /= 10;
+	*out = negative ? -v : v;
+	return true;
+}
+
+bool fw_snprintf(char *dst, size_t cap, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(dst, cap, fmt, ap);
+	va_end(ap);
+	return n >= 0 && (size_t)n < cap;
+}
+
+bool fw_str_copy(char *dst, size_t cap, struct fw_str s)
+{
+	size_t n = s.len;
+
+	if (cap == 0)
+		return s.len == 0;
+	if (n >= cap)
+		n = fw_utf8_cut(s.p, s.len, cap - 1);
+	if (n)
+		memcpy(dst, s.p, n);
+	dst[n] = '\0';
+	return n == s.len;
+}
+
+char *fw_str_dup(struct fw_str s)
+{
+	char *d = malloc(s.len + 1);
+
+	if (!d)
+		return NULL;
+	if (s.len)
+		memcpy(d, s.p, s.len);
+	d[s.len] = '\0';
+	return d;
+}

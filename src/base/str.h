@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: ISC */
+/* Borrowed strings and ASCII. Nothing here looks at the locale, so feed bytes may be passed as they are. */
+#ifndef FW_BASE_STR_H
+#define FW_BASE_STR_H
+
+#include <string.h>
+
+#include "feedwheel/types.h"
+
+#define FW_STR(lit) ((struct fw_str){(lit), sizeof(lit) - 1})
+#define FW_STR_NONE ((struct fw_str){NULL, 0})
+#define FW_STR_ARG(s) (int)((s).len > 100000 ? 100000 : (s).len), ((s).p ? (s).p : "") /* for "%.*s" */
+#define FW_N(array) (sizeof(array) / sizeof((array)[0]))
+#define FW_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define FW_MAX(a, b) ((a) > (b) ? (a) : (b))
+
+static inline struct fw_str fw_str(const char *s)
+{
+	return (struct fw_str){s, s ? strlen(s) : 0};
+}
+
+static inline bool fw_str_eq(struct fw_str a, struct fw_str b)
+{
+	return a.len == b.len && (a.len == 0 || memcmp(a.p, b.p, a.len) == 0);
+}
+
+static inline int fw_lower(int c)
+{
+	return c >= 'A' && c <= 'Z' ? c + 32 : c;
+}
+
+static inline bool fw_is_space(int c) /* XML and HTML white space */
+{
+	return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f';
+}
+
+static inline bool fw_is_digit(int c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static inline bool fw_is_alpha(int c)
+{
+	return (unsigned)((c | 32) - 'a') < 26;
+}
+
+static inline bool fw_is_alnum(int c)
+{
+	return fw_is_alpha(c) || fw_is_digit(c);
+}
+
+int fw_hexval(int c); /* 0..15, or -1 */
+bool fw_str_ieq(struct fw_str a, struct fw_str b); /* ASCII case folded */
+bool fw_str_starts(struct fw_str s, struct fw_str prefix);
+bool fw_str_istarts(struct fw_str s, struct fw_str prefix);
+bool fw_str_ends(struct fw_str s, struct fw_str suffix);
+struct fw_str fw_str_trim(struct fw_str s); /* white space at both ends */
+struct fw_str fw_str_sub(struct fw_str s, size_t from, size_t to); /* clamped */
+const char *fw_str_find(struct fw_str s, struct fw_str needle); /* or NULL */
+const char *fw_str_ifind(struct fw_str s, struct fw_str needle);
+/* The part before the first sep; *rest is what follows it, absent (p NULL) when there was none. */
+struct fw_str fw_str_split(struct fw_str s, char sep, struct fw_str *rest);
+/* All of s must be a decimal number (optional sign, surrounding white space); false otherwise or on overflow. */
+FW_MUST_CHECK bool fw_str_int(struct fw_str s, int64_t *out);
+FW_MUST_CHECK bool fw_str_double(struct fw_str s, double *out); /* locale-free, at most 60 characters */
+/* snprintf that returns false when it had to cut. */
+FW_PRINTF(3, 4) bool fw_snprintf(char *dst, size_t cap, const char *fmt, ...);
+/* Copy with NUL, cutting at a UTF-8 boundary; returns true when all fitted. */
+bool fw_str_copy(char *dst, size_t cap, struct fw_str s);
+char *fw_str_dup(struct fw_str s); /* malloc'd, NUL-terminated; NULL out of memory */
+
+#endif

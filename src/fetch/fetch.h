@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The only room that knows libcurl: thousands of transfers in flight on one libuv loop, each with its limits, its redirects
+ * followed by hand, its answer decoded, and every address it connects to judged by the guard.
+ *
+ * Never blocks: name look-ups run on c-ares. One fetcher belongs to one loop and thread.
+ */
+#ifndef FW_FETCH_FETCH_H
+#define FW_FETCH_FETCH_H
+
+#include <uv.h>
+
+#include "base/buf.h"
+#include "feedwheel/store.h"
+#include "fetch/guard.h"
+
+struct fw_fetch_config {
+	const char *user_agent;      /* "feedwheel/0.1 (+https://...)" */
+	const struct fw_guard *guard; /* borrowed for the fetcher's life */
+	uint32_t max_in_flight;      /* slots; sizes the connection cache */
+	uint32_t max_redirects;      /* [5] */
+	int64_t connect_timeout_ms;  /* [10,000] */
+	int64_t first_byte_timeout_ms; /* [15,000] from the connection on */
+	int64_t total_timeout_ms;    /* [60,000] per visit, all hops together */
+	int64_t low_speed_bytes, low_speed_ms; /* less than this many bytes/s over this time fails [100, 20,000] */
+	size_t max_body_bytes;       /* decoded and on the wire [16 MiB] */
+	uint32_t max_ratio;          /* decoded/wire beyond the first MiB [200] */
+	size_t max_header_bytes;     /* [100 KiB] */
+	uint32_t max_header_n;       /* [200] */
+	const char *dns_servers;     /* "127.0.0.1:5353,..."; NULL: the system's */
+	const char *ca_file;         /* NULL: the system's bundle */
+	const char *proxy;           /* NULL: none; the environment is never read */
+	bool http2;                  /* [true] */
+};
+
+void fw_fetch_config_default(struct fw_fetch_config *c);
+
+struct fw_fetcher;
+struct fw_fetch;
+/* The fetch has ended, well or not; called from the loop, never from within fw_fetch_start. */
+typedef void fw_fetch_done_cb(struct fw_fetch *f);
+
+struct fw_fetch {
+	/* request: the caller's, borrowed until done */
+	struct fw_str url;
+	struct fw_str validator_url, etag, last_modified; /* sent only to exactly this URL */
+	struct fw_str username, password;                 /* sent only to url's origin */
+	fw_fetch_done_cb *done;
+	void *ctx;
+
+	/* answer */
+	enum fw_visit_kind kind;     /* OK for any 2xx with a body kept; NOT_MODIFIED; else what failed */
+	struct fw_err err;           /* words, never with bytes of the answer (NET-16) */
+	int http_status;
+	struct fw_buf body;          /* decoded */
+	struct fw_str final_url;     /* of the answer; owned by the fetch */
+	struct fw_str permanent_url; /* where an unbroken chain of 301/308 from url leads; absent: none */
+	uint32_t hops;
+	/* headers of the last answer, byte for byte, absent when not sent; owned by the fetch */
+	struct fw_str h_etag, h_last_modified, h_content_type, h_cache_control, h_expires, h_date, h_age, h_retry_after, h_link,
+		h_content_location;
+	struct fw_visit visit;       /* timings, bytes, hops, status, kind, at_ms filled in */
+	bool body_partial;           /* the body was cut (transfer broke behind the headers): kind says how */
+
+	struct fw_fetch_priv *priv;  /* the fetcher's */
+};
+
+FW_MUST_CHECK int fw_fetcher_create(uv_loop_t *loop, const struct fw_fetch_config *c, struct fw_fetcher **out,
+	struct fw_err *err);
+/* All fetches must have ended. Closes its loop handles; run the loop until they are gone. */
+void fw_fetcher_destroy(struct fw_fetcher *fr);
+/* f zeroed but for the request. Errors only for our own faults (FW_ENOMEM); bad URLs come through done. */
+FW_MUST_CHECK int fw_fetch_start(struct fw_fetcher *fr, struct fw_fetch *f, struct fw_err *err);
+/* End it now: done is called with kind LOCAL before this returns. */
+void fw_fetch_cancel(struct fw_fetch *f);
+/* Free what the answer holds; memory of the body buffer is kept for reuse when it is small. */
+void fw_fetch_reset(struct fw_fetch *f);
+uint32_t fw_fetcher_in_flight(const struct fw_fetcher *fr);
+
+/* Versions of the libraries in use, for doctor and --version. */
+void fw_fetch_versions(struct fw_buf *out);
+/* Load the trust store as a fetcher would; *n is how many certificates. */
+FW_MUST_CHECK int fw_fetch_check_tls(const struct fw_fetch_config *c, size_t *n, const char **path, struct fw_err *err);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The address guard: which addresses we may connect to (NET-02 ... NET-08, NET-14). Pure; judged on the socket address, so no name,
+ * redirect or spelling gets around it.
+ */
+#ifndef FW_FETCH_GUARD_H
+#define FW_FETCH_GUARD_H
+
+#include <sys/socket.h>
+
+#include "feedwheel/types.h"
+
+#define FW_GUARD_ALLOW_MAX 64
+
+struct fw_guard_net {
+	unsigned char addr[16]; /* IPv4 as ::ffff:a.b.c.d */
+	int bits;               /* 0..128 */
+	int port;               /* 0: any */
+};
+
+struct fw_guard {
+	struct fw_guard_net allow[FW_GUARD_ALLOW_MAX];
+	size_t allow_n;
+};
+
+/* "127.0.0.0/8, [fd00::]/8, 10.1.2.3:8080"; FW_EINVAL names the item. "*" is refused. NULL or "": nothing is allowed. */
+FW_MUST_CHECK int fw_guard_init(struct fw_guard *g, const char *allow_networks, struct fw_err *err);
+/* NULL when the address may be connected to, else why not: "loopback", "private network" ... */
+const char *fw_guard_refuses(const struct fw_guard *g, const struct sockaddr *sa);
+/* 80, 443, 1024-65535 less the WHATWG bad ports. */
+bool fw_guard_port_ok(int port);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: ISC */
+/* HTML inside feeds: is it markup, as plain text, made safe. Gumbo builds the tree; nothing here patches text. Pure. */
+#ifndef FW_PARSE_HTML_H
+#define FW_PARSE_HTML_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "feedwheel/document.h"
+
+/* Would a browser see a tag, a comment or a character reference in it? One pass, no tree. */
+bool fw_html_has_markup(struct fw_str s);
+/* Markup stripped, references decoded, white space collapsed, block elements and <br> as spaces; script and style dropped.
+ * Fast path without a tree. Borrowed when nothing changes. */
+struct fw_str fw_html_text(struct fw_arena *a, struct fw_str html);
+/* The first image worth showing in it (absolute with base), absent when none. */
+struct fw_str fw_html_first_image(struct fw_arena *a, struct fw_str html, struct fw_str base);
+/* Sanitised HTML appended to out; flags are FW_PRINT_NO_PIXELS and so on. Errors: FW_ENOMEM, FW_ELIMIT. */
+FW_MUST_CHECK int fw_html_sanitize(struct fw_str html, struct fw_str base, unsigned flags, struct fw_buf *out, struct fw_err *err);
+/* Feeds that a page names, into the arena, document order; *base_out what <base href> made of url. */
+FW_MUST_CHECK int fw_html_discover(struct fw_arena *a, struct fw_str html, struct fw_str url, struct fw_link **links,
+	struct fw_err *err);
+/* The same for one HTTP Link header value (RFC 8288): links with the given rel; absent rel: all. */
+struct fw_link *fw_link_header(struct fw_arena *a, struct fw_str value, struct fw_str base, struct fw_str rel);
+
+#endif

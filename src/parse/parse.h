@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: ISC */
+/* The parse room's inner door: what the engine calls. The library's fw_parse() is a thin coat over it. Pure. */
+#ifndef FW_PARSE_PARSE_H
+#define FW_PARSE_PARSE_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "feedwheel/document.h"
+
+/* Read a document into the caller's arena; *doc lives there. bytes must live as long as *doc (zero copy). */
+FW_MUST_CHECK int fw_parse_into(struct fw_arena *a, struct fw_str bytes, const struct fw_parse_options *o,
+	struct fw_document **doc, struct fw_err *err);
+
+/* What a document that is no feed seems to be: "an HTML page", "an image (PNG)", "JSON that is no feed", "empty" ... */
+const char *fw_sniff_name(struct fw_str bytes, struct fw_str content_type);
+bool fw_sniff_is_html(struct fw_str bytes, struct fw_str content_type);
+
+/* 128-bit entry key over (feed id, identity), REL-03; and a 64-bit hash of what a reader would see change. */
+struct fw_hash128 fw_entry_key(int64_t feed_id, const struct fw_entry *e);
+uint64_t fw_entry_hash(const struct fw_entry *e);
+
+/* JSON Feed 1.1 (out.c): a whole document; one item as an object; an item's members that the store has no column for. */
+void fw_out_document(struct fw_json *j, const struct fw_document *doc, unsigned flags);
+void fw_out_item(struct fw_json *j, const char *key, const struct fw_entry *e, unsigned flags);
+/* Members other than id, url, title, summary, content, dates, language: "" when there are none. Appends an object. */
+void fw_out_item_extra(struct fw_json *j, const struct fw_entry *e);
+void fw_out_feed_extra(struct fw_json *j, const struct fw_document *doc);
+
+/* OPML 2.0 (opml.c). For each outline with an xmlUrl; folder is "a/b" of the outlines around it. */
+struct fw_opml_outline {
+	struct fw_str url, title, home_page_url, folder, type;
+	uint32_t line;
+};
+typedef int fw_opml_cb(void *ctx, const struct fw_opml_outline *o);
+typedef void fw_opml_problem_cb(void *ctx, uint32_t line, uint32_t column, const char *what, const char *repair);
+FW_MUST_CHECK int fw_opml_parse(struct fw_arena *a, struct fw_str bytes, fw_opml_cb *cb, fw_opml_problem_cb *problem,
+	void *ctx, struct fw_err *err);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * When next, and why: due = f(facts, now), pure. The reason is stored with the feed and shown by `feedwheel why`.
+ * Rules and sources: POL-05 ... POL-11, RFC 9110 section 10.2.3, RFC 9111 section 4.2.
+ */
+#ifndef FW_SCHED_DUE_H
+#define FW_SCHED_DUE_H
+
+#include "feedwheel/store.h"
+
+struct fw_due_policy { /* settings; all in ms */
+	int64_t min_ms;      /* never sooner than this after a visit [15 min] */
+	int64_t normal_ms;   /* when nothing is known [60 min] */
+	int64_t max_ms;      /* never later, but for Retry-After and errors [24 h] */
+	int64_t error_min_ms, error_max_ms; /* back-off range [15 min, 24 h] */
+	int64_t retry_after_max_ms; /* [7 d] */
+};
+
+struct fw_due_facts {
+	enum fw_visit_kind kind;
+	int http_status;
+	uint32_t fail_n;             /* failures in a row, this one included */
+	int64_t retry_after_ms;      /* a duration from now; FW_NO_NUMBER: none */
+	int64_t fresh_ms;            /* remaining freshness: max-age - Age, or Expires - Date; FW_NO_NUMBER: none */
+	int64_t ttl_minutes, update_period_minutes; /* FW_NO_NUMBER: none */
+	uint32_t skip_hours;
+	uint8_t skip_days;
+	struct fw_str rhythm;        /* what was learned so far (see fw_rhythm_learn), or absent */
+	int64_t last_new_ms;         /* 0: never */
+	int64_t interval_ms;         /* the owner's wish; 0: none */
+	bool expired;                /* the document says it has ended */
+	bool has_hub;                /* reserved for WebSub */
+};
+
+struct fw_due {
+	int64_t at_ms;
+	bool stop;      /* do not ask again (410, expired): at_ms is then when a half-open probe is due, 30 days on */
+	char why[240];  /* "max-age 12 h beats learned 25 min; moved out of skipHours; jitter +3 min" */
+};
+
+/* rnd: 64 random bits; the same facts, now and rnd give the same answer. */
+void fw_due(const struct fw_due_facts *f, const struct fw_due_policy *p, int64_t now_ms, uint64_t rnd, struct fw_due *out);
+void fw_due_policy_default(struct fw_due_policy *p);
+
+#define FW_RHYTHM_MAX 600
+/*
+ * Learn from the publication dates a document shows: dates[0..n), any order, Unix ms. old is what was stored before (may be
+ * absent or of an older form). Writes text of at most FW_RHYTHM_MAX bytes, NUL-terminated; returns its length, and 0 when
+ * there is nothing to say. Hints from the document are kept in it too, so that a 304 still knows them.
+ */
+size_t fw_rhythm_learn(struct fw_str old, const int64_t *dates, size_t n, const struct fw_due_facts *hints, int64_t now_ms,
+	char out[FW_RHYTHM_MAX]);
+
+/* HTTP cache headers to facts. Absent strings: header not there. */
+int64_t fw_fresh_ms(struct fw_str cache_control, struct fw_str age, struct fw_str expires, struct fw_str date, int64_t now_ms);
+int64_t fw_retry_after_ms(struct fw_str retry_after, int64_t now_ms);
+
+/* Exponentially weighted average of a duration and its mean deviation (TCP's: RFC 6298 section 2). */
+void fw_expect_update(int64_t *expect_us, int64_t *dev_us, int64_t took_us);
+
+#endif

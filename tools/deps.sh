@@ -1,0 +1,38 @@
+#!/bin/sh
+# SPDX-License-Identifier: ISC
+# Install what building and testing need. Debian (as root or with sudo); elsewhere it lists the packages and stops.
+set -eu
+build="build-essential meson ninja-build pkg-config libcurl4-openssl-dev libuv1-dev libc-ares-dev libsqlite3-dev
+  libjansson-dev libgumbo-dev libuchardet-dev libssl-dev libxxhash-dev libdeflate-dev libbrotli-dev libzstd-dev zlib1g-dev
+  ca-certificates"
+tests="check libexpat1-dev clang libclang-rt-14-dev llvm curl sqlite3 python3 mandoc shellcheck openssl procps"
+missing=
+if command -v dpkg-query >/dev/null 2>&1; then
+	for p in $build $tests; do
+		dpkg-query -W -f '${Status}\n' "$p" 2>/dev/null | grep -q 'ok installed' || missing="$missing $p"
+	done
+	[ -n "$missing" ] || exit 0
+	sudo=
+	if [ "$(id -u)" != 0 ]; then
+		command -v sudo >/dev/null 2>&1 || { printf 'these packages are missing, and there is no sudo here; as root run\n  apt-get install%s\n' "$missing" >&2; exit 1; }
+		sudo=sudo
+	fi
+	printf 'installing:%s\n' "$missing"
+	$sudo apt-get update -qq
+	# shellcheck disable=SC2086 # a list of packages
+	DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends $missing >/dev/null
+	exit 0
+fi
+# Not Debian: pkg-config tells what is there.
+for m in libcurl libuv libcares sqlite3 jansson gumbo uchardet libssl libxxhash libdeflate libbrotlidec libzstd zlib check; do
+	pkg-config --exists "$m" 2>/dev/null || missing="$missing $m"
+done
+command -v meson >/dev/null 2>&1 || missing="$missing meson"
+command -v ninja >/dev/null 2>&1 || missing="$missing ninja"
+[ -n "$missing" ] || exit 0
+cat >&2 <<END
+feedwheel installs its packages by itself on Debian 12 only. Missing here (pkg-config names):
+ $missing
+On Debian they are: $build $tests
+END
+exit 1
