@@ -22,13 +22,15 @@ struct fw_setting {
 	enum fw_setting_type type;
 	const char *initial; /* as it would be written in the file */
 	int64_t min, max;    /* numbers only */
+	const char *choices; /* STRING only: the words allowed, "error warn info debug"; NULL: any text */
 	const char *text;    /* one sentence for the manual */
 	size_t offset;       /* in struct fw_config */
 };
 
+/* A text that is empty or was never set is NULL. */
 struct fw_config {
-	char *store;
-	int64_t workers, concurrency;      /* processes; transfers in flight per process */
+	char *store;                       /* NULL only when it was not set and there is no HOME to derive it from */
+	int64_t workers, concurrency;      /* processes (never 0: that is resolved when it is set); transfers in flight in each */
 	int64_t lease_ms, drain_timeout_ms;
 	int64_t host_max, host_gap_ms;
 	int64_t batch_visits, batch_bytes, batch_ms; /* a commit is due when one of them is reached */
@@ -46,6 +48,8 @@ struct fw_config {
 };
 
 FW_API const struct fw_setting *fw_config_settings(size_t *n);
+/* By name, "-" and "_" being the same; NULL when there is none. */
+FW_API const struct fw_setting *fw_config_find(const char *name);
 /* Defaults. Errors: FW_ENOMEM. */
 FW_API FW_MUST_CHECK int fw_config_create(struct fw_config **out, struct fw_err *err);
 FW_API void fw_config_destroy(struct fw_config *c);
@@ -54,10 +58,10 @@ FW_API void fw_config_destroy(struct fw_config *c);
  * Errors: FW_EINVAL with file:line, the name, the value and what is allowed ("did you mean"); FW_ENOTFOUND when a path was given.
  */
 FW_API FW_MUST_CHECK int fw_config_load(struct fw_config *c, const char *path, struct fw_err *err);
-/* where: "command line", "FEEDWHEEL_STORE": for the words. */
+/* where: "command line", "FEEDWHEEL_STORE": for the words. Durations: 90, 250ms, 15m, 2h, 1d; sizes: 65536, 64k, 16MiB. */
 FW_API FW_MUST_CHECK int fw_config_set(struct fw_config *c, const char *name, const char *value, const char *where,
 	struct fw_err *err);
-/* The value as it would be written in the file. malloc'd. */
+/* The value as it would be written in the file. malloc'd; NULL for an unknown name or out of memory. */
 FW_API char *fw_config_get(const struct fw_config *c, const char *name);
 /* Checks that need more than one setting (min <= normal <= max ...). */
 FW_API FW_MUST_CHECK int fw_config_check(const struct fw_config *c, struct fw_err *err);

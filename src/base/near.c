@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/near.h"
+#include "base/str.h"
+
+#define WORD_MAX 64
+
+static int folded(char c)
+{
+	return c == '_' ? '-' : fw_lower((unsigned char)c);
+}
+
+/* Optimal string alignment, three rows of the matrix at a time. */
+size_t fw_edit_distance(struct fw_str a, struct fw_str b)
+{
+	size_t row[3][WORD_MAX + 1] = {{0}};
+	size_t *before = row[0], *last = row[1], *now = row[2], *spare;
+
+	if (a.len > WORD_MAX || b.len > WORD_MAX)
+		return SIZE_MAX;
+	for (size_t j = 0; j <= b.len; j++)
+		last[j] = j;
+	for (size_t i = 1; i <= a.len; i++) {
+		now[0] = i;
+		for (size_t j = 1; j <= b.len; j++) {
+			bool same = folded(a.p[i - 1]) == folded(b.p[j - 1]);
+
+			now[j] = FW_MIN(FW_MIN(last[j] + 1, now[j - 1] + 1), last[j - 1] + (same ? 0 : 1));
+			if (i > 1 && j > 1 && folded(a.p[i - 1]) == folded(b.p[j - 2]) &&
+			    folded(a.p[i - 2]) == folded(b.p[j - 1]))
+				now[j] = FW_MIN(now[j], before[j - 2] + 1);
+		}
+		spare = before;
+		before = last;
+		last = now;
+		now = spare;
+	}
+	return last[b.len];
+}
+
+void fw_near_offer(struct fw_near *n, const char *name)
+{
+	size_t d = fw_edit_distance(n->word, fw_str(name));
+	/* one edit in three characters, at least one: "lst" is near "list", "foo" is near nothing */
+	size_t most = FW_MAX(n->word.len / 3, (size_t)1);
+
+	if (d <= most && (!n->best || d < n->distance)) {
+		n->best = name;
+		n->distance = d;
+	}
+}

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Settings. One table (SETTING) holds each name, type, range, default and sentence; the configuration file, the command
+ * line, the manual's test, `feedwheel help settings` and the shell completions all read it, so a new setting is one row here,
+ * one member of struct fw_config and one paragraph in feedwheel.conf(5).
+ *
+ * Where a value comes from, the later one winning: the row's default, the configuration file, FEEDWHEEL_STORE, the command line.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/near.h"
+#include "base/str.h"
+#include "feedwheel/engine.h"
+#include "base/banned.h"
+
+#define FILE_MAX_BYTES ((size_t)1 << 20)
+#define DAYS(n) ((n) * FW_DAY_MS)
+#define MIB(n) ((int64_t)(n) << 20)
+#define NO_RANGE 0, 0, NULL
+#define AT(member) offsetof(struct fw_config, member)
+
+static const struct fw_setting SETTING[] = {
+	{"store", FW_TYPE_STRING, "", NO_RANGE,
+		"Where feeds and entries are kept. Unset: sqlite:$XDG_DATA_HOME/feedwheel/feedwheel.db.", AT(store)},
+	{"workers", FW_TYPE_INT, "0", 0, 1024, NULL, "Worker processes; 0: one per processor.", AT(workers)},
+	{"concurrency", FW_TYPE_INT, "250", 1, 20000, NULL, "Transfers in flight in each worker.", AT(concurrency)},
+	{"lease_ms", FW_TYPE_DURATION, "5m", 10 * FW_SECOND_MS, DAYS(1), NULL,
+		"How long a feed is lent to a worker; a feed whose worker died is lent again after this time.", AT(lease_ms)},
+	{"drain_timeout_ms", FW_TYPE_DURATION, "30s", 0, FW_HOUR_MS, NULL,
+		"How long a graceful stop waits for transfers in flight.", AT(drain_timeout_ms)},
+	{"host_max", FW_TYPE_INT, "2", 1, 1000, NULL, "Feeds of one host fetched at the same time, over all workers.",
+		AT(host_max)},
+	{"host_gap_ms", FW_TYPE_DURATION, "1s", 0, FW_HOUR_MS, NULL, "Pause between two feeds of one host.", AT(host_gap_ms)},
+	{"batch_visits", FW_TYPE_INT, "500", 1, 100000, NULL, "A transaction is committed at the latest after this many visits,",
+		AT(batch_visits)},
+	{"batch_bytes", FW_TYPE_SIZE, "8MiB", 4096, MIB(1024), NULL, "this many bytes of entries,", AT(batch_bytes)},
+	{"batch_ms", FW_TYPE_DURATION, "500ms", 1, FW_MINUTE_MS, NULL, "or this time.", AT(batch_ms)},
+	{"interval_min_ms", FW_TYPE_DURATION, "15m", FW_SECOND_MS, DAYS(30), NULL, "A feed is never asked more often than this.",
+		AT(interval_min_ms)},
+	{"interval_ms", FW_TYPE_DURATION, "1h", FW_SECOND_MS, DAYS(30), NULL,
+		"How often a feed is asked while nothing is known of its rhythm.", AT(interval_ms)},
+	{"interval_max_ms", FW_TYPE_DURATION, "1d", FW_SECOND_MS, DAYS(365), NULL,
+		"A feed is asked at least this often, whatever its rhythm (Retry-After and errors may put it off longer).",
+		AT(interval_max_ms)},
+	{"connect_timeout_ms", FW_TYPE_DURATION, "10s", 100, 10 * FW_MINUTE_MS, NULL,
+		"Longest wait for a connection, name look-up and TLS included.", AT(connect_timeout_ms)},
+	{"first_byte_timeout_ms", FW_TYPE_DURATION, "15s", 100, 10 * FW_MINUTE_MS, NULL,
+		"Longest wait for the first byte of the answer once connected.", AT(first_byte_timeout_ms)},
+	{"total_timeout_ms", FW_TYPE_DURATION, "60s", 100, FW_HOUR_MS, NULL, "Longest visit, all redirects together.",
+		AT(total_timeout_ms)},
+	{"low_speed_bytes", FW_TYPE_SIZE, "100", 1, MIB(1), NULL, "A transfer slower than this many bytes a second",
+		AT(low_speed_bytes)},
+	{"low_speed_ms", FW_TYPE_DURATION, "20s", FW_SECOND_MS, FW_HOUR_MS, NULL, "over this time is given up.",
+		AT(low_speed_ms)},
+	{"max_body_bytes", FW_TYPE_SIZE, "16MiB", 1024, MIB(1024), NULL, "Largest document, decoded and on the wire.",
+		AT(max_body_bytes)},
+	{"max_ratio", FW_TYPE_INT, "200", 2, 100000, NULL,
+		"Highest compression ratio beyond the first MiB; more is taken for a decompression bomb.", AT(max_ratio)},
+	{"max_header_bytes", FW_TYPE_SIZE, "100k", 1024, MIB(1), NULL, "Largest set of response headers.", AT(max_header_bytes)},
+	{"max_redirects", FW_TYPE_INT, "5", 0, 20, NULL, "Redirects followed in one visit.", AT(max_redirects)},
+	{"max_entries", FW_TYPE_INT, "10000", 1, 1000000, NULL, "Entries read from one document.", AT(max_entries)},
+	{"allow_networks", FW_TYPE_STRING, "", NO_RANGE,
+		"Private networks that may be fetched from all the same, such as 127.0.0.0/8, [fd00::]/8, 10.1.2.3:8080.",
+		AT(allow_networks)},
+	{"dns_servers", FW_TYPE_STRING, "", NO_RANGE, "Name servers, separated by commas. Unset: the system's.", AT(dns_servers)},
+	{"ca_file", FW_TYPE_STRING, "", NO_RANGE, "Certificate bundle. Unset: the system's.", AT(ca_file)},
+	{"proxy", FW_TYPE_STRING, "", NO_RANGE,
+		"HTTP proxy, such as http://10.0.0.1:3128; it is trusted to filter addresses. The environment is never read.",
+		AT(proxy)},
+	{"user_agent", FW_TYPE_STRING, "", NO_RANGE, "User-Agent. Unset: feedwheel/VERSION (+contact_url).", AT(user_agent)},
+	{"contact_url", FW_TYPE_STRING, "", NO_RANGE,
+		"A page about your crawler, named in the User-Agent, so that site owners know whom to ask.", AT(contact_url)},
+	{"http2", FW_TYPE_BOOL, "yes", NO_RANGE, "Use HTTP/2 where the server offers it.", AT(http2)},
+	{"relaxed", FW_TYPE_BOOL, "no", NO_RANGE,
+		"Commit without waiting for the disk: faster, but a power failure may lose the last commits.", AT(relaxed)},
+	{"cache_bytes", FW_TYPE_SIZE, "0", 0, MIB(65536), NULL, "Store's page cache in each process; 0: the driver's default.",
+		AT(cache_bytes)},
+	{"keep_visits_ms", FW_TYPE_DURATION, "30d", 0, DAYS(36500), NULL, "Visits older than this are forgotten; 0: never.",
+		AT(keep_visits_ms)},
+	{"keep_entries_ms", FW_TYPE_DURATION, "0", 0, DAYS(36500), NULL,
+		"Entries that left their feed longer ago than this are forgotten; 0: never.", AT(keep_entries_ms)},
+	{"log_level", FW_TYPE_STRING, "info", 0, 0, "error warn info debug", "What is logged: error, warn, info or debug.",
+		AT(log_level)},
+	{"log_json", FW_TYPE_BOOL, "no", NO_RANGE, "Log JSON, one object a line.", AT(log_json)},
+};
+
+static const struct { const char *name; int shift; } UNIT[] = {
+	{"", 0}, {"b", 0}, {"k", 10}, {"kb", 10}, {"kib", 10}, {"m", 20}, {"mb", 20}, {"mib", 20}, {"g", 30}, {"gb", 30},
+	{"gib", 30},
+};
+
+const struct fw_setting *fw_config_settings(size_t *n)
+{
+	*n = FW_N(SETTING);
+	return SETTING;
+}
+
+const struct fw_setting *fw_config_find(const char *name)
+{
+	for (size_t i = 0; i < FW_N(SETTING); i++) {
+		if (fw_edit_distance(fw_str(name), fw_str(SETTING[i].name)) == 0)
+			return &SETTING[i];
+	}
+	return NULL;
+}
+
+/* ---- values ----------------------------------------------------------------------------------------------------------- */
+
+static bool size_parse(struct fw_str s, int64_t *out)
+{
+	size_t n = 0;
+	int64_t v;
+
+	while (n < s.len && fw_is_digit((unsigned char)s.p[n]))
+		n++;
+	if (n == 0 || !fw_str_int(fw_str_sub(s, 0, n), &v))
+		return false;
+	s = fw_str_trim(fw_str_sub(s, n, s.len));
+	for (size_t i = 0; i < FW_N(UNIT); i++) {
+		if (fw_str_ieq(s, fw_str(UNIT[i].name)))
+			return !__builtin_mul_overflow(v, INT64_C(1) << UNIT[i].shift, out);
+	}
+	return false;
+}
+
+static bool bool_parse(struct fw_str s, bool *out)
+{
+	static const char *const WORD[] = {"no", "yes", "false", "true", "off", "on", "0", "1"};
+
+	for (size_t i = 0; i < FW_N(WORD); i++) {
+		if (fw_str_ieq(s, fw_str(WORD[i]))) {
+			*out = i & 1;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool one_of(const char *choices, struct fw_str word)
+{
+	struct fw_str rest = fw_str(choices);
+
+	while (rest.p) {
+		if (fw_str_eq(fw_str_split(rest, ' ', &rest), word))
+			return word.len > 0;
+	}
+	return false;
+}
+
+/* A number as it would be written in the file, with the largest unit that leaves it whole. */
+static void number_text(struct fw_buf *b, enum fw_setting_type type, int64_t v)
+{
+	static const struct { int64_t n; const char *name; } TIME[] = {
+		{FW_DAY_MS, "d"}, {FW_HOUR_MS, "h"}, {FW_MINUTE_MS, "m"}, {FW_SECOND_MS, "s"}, {1, "ms"},
+	}, SIZE[] = {{INT64_C(1) << 30, "GiB"}, {INT64_C(1) << 20, "MiB"}, {1024, "KiB"}};
+
+	for (size_t i = 0; v && type == FW_TYPE_DURATION && i < FW_N(TIME); i++) {
+		if (v % TIME[i].n == 0) {
+			fw_buf_addf(b, "%lld%s", (long long)(v / TIME[i].n), TIME[i].name);
+			return;
+		}
+	}
+	for (size_t i = 0; v && type == FW_TYPE_SIZE && i < FW_N(SIZE); i++) {
+		if (v % SIZE[i].n == 0) {
+			fw_buf_addf(b, "%lld%s", (long long)(v / SIZE[i].n), SIZE[i].name);
+			return;
+		}
+	}
+	fw_buf_addf(b, "%lld", (long long)v);
+}
+
+static int refuse(const struct fw_setting *s, struct fw_str value, const char *where, struct fw_err *err)
+{
+	struct fw_buf allowed = FW_BUF_INIT(200);
+	int rc;
+
+	if (s->type == FW_TYPE_BOOL) {
+		fw_buf_adds(&allowed, "yes or no");
+	} else if (s->choices) {
+		fw_buf_addf(&allowed, "one of: %s", s->choices);
+	} else {
+		number_text(&allowed, s->type, s->min);
+		fw_buf_adds(&allowed, " to ");
+		number_text(&allowed, s->type, s->max);
+		if (s->type == FW_TYPE_DURATION)
+			fw_buf_adds(&allowed, " (a number of ms, or 250ms, 30s, 15m, 2h, 1d)");
+		if (s->type == FW_TYPE_SIZE)
+			fw_buf_adds(&allowed, " (a number of bytes, or 64k, 16MiB)");
+	}
+	rc = fw_err_set(err, FW_EINVAL, "%s: %s = '%.*s' is not allowed: %s", where, s->name, FW_STR_ARG(fw_str_sub(value, 0, 60)),
+		allowed.p ? allowed.p : "");
+	fw_buf_finish(&allowed);
+	return rc;
+}
+
+static int unknown(const char *name, const char *where, struct fw_err *err)
+{
+	struct fw_near near = {.word = fw_str(name)};
+
+	for (size_t i = 0; i < FW_N(SETTING); i++)
+		fw_near_offer(&near, SETTING[i].name);
+	if (near.best)
+		return fw_err_set(err, FW_EINVAL, "%s: unknown setting '%.60s': did you mean '%s'?", where, name, near.best);
+	return fw_err_set(err, FW_EINVAL, "%s: unknown setting '%.60s': see 'feedwheel help settings'", where, name);
+}
+
+static int64_t processors(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return n < 1 ? 1 : n > 1024 ? 1024 : n;
+}
+
+static int set(struct fw_config *c, const struct fw_setting *s, struct fw_str value, const char *where, struct fw_err *err)
+{
+	void *at = (char *)c + s->offset;
+	int64_t v = 0;
+	bool ok;
+
+	value = fw_str_trim(value);
+	switch (s->type) {
+	case FW_TYPE_BOOL:
+		return bool_parse(value, at) ? 0 : refuse(s, value, where, err);
+	case FW_TYPE_STRING: {
+		char *text = NULL;
+
+		if (s->choices && !one_of(s->choices, value))
+			return refuse(s, value, where, err);
+		if (value.len) {
+			text = fw_str_dup(value);
+			if (!text)
+				return fw_err_set(err, FW_ENOMEM, "out of memory");
+		}
+		free(*(char **)at);
+		*(char **)at = text;
+		return 0;
+	}
+	case FW_TYPE_DURATION: ok = fw_duration_parse(value, 1, &v); break;
+	case FW_TYPE_SIZE: ok = size_parse(value, &v); break;
+	default: ok = fw_str_int(value, &v); break;
+	}
+	if (!ok || v < s->min || v > s->max)
+		return refuse(s, value, where, err);
+	if (at == &c->workers && v == 0)
+		v = processors();
+	*(int64_t *)at = v;
+	return 0;
+}
+
+int fw_config_set(struct fw_config *c, const char *name, const char *value, const char *where, struct fw_err *err)
+{
+	const struct fw_setting *s = fw_config_find(name);
+
+	return s ? set(c, s, fw_str(value), where, err) : unknown(name, where, err);
+}
+
+char *fw_config_get(const struct fw_config *c, const char *name)
+{
+	const struct fw_setting *s = fw_config_find(name);
+	const void *at = s ? (const char *)c + s->offset : NULL;
+	struct fw_buf b = FW_BUF_INIT(0);
+
+	if (!s)
+		return NULL;
+	if (s->type == FW_TYPE_STRING)
+		return fw_str_dup(fw_str(*(char *const *)at ? *(char *const *)at : ""));
+	if (s->type == FW_TYPE_BOOL)
+		fw_buf_adds(&b, *(const bool *)at ? "yes" : "no");
+	else
+		number_text(&b, s->type, *(const int64_t *)at);
+	return fw_buf_take(&b, NULL);
+}
+
+/* ---- a whole configuration ------------------------------------------------------------------------------------------------ */
+
+/* $VAR/tail, or $HOME/fallback/tail; NULL without a home or out of memory. XDG: a relative VAR does not count. */
+static char *xdg_path(const char *prefix, const char *var, const char *fallback, const char *tail)
+{
+	const char *dir = getenv(var), *home = getenv("HOME");
+	struct fw_buf b = FW_BUF_INIT(0);
+
+	if (dir && dir[0] == '/')
+		fw_buf_addf(&b, "%s%s/%s", prefix, dir, tail);
+	else if (home && home[0] == '/')
+		fw_buf_addf(&b, "%s%s/%s/%s", prefix, home, fallback, tail);
+	return fw_buf_take(&b, NULL);
+}
+
+int fw_config_create(struct fw_config **out, struct fw_err *err)
+{
+	struct fw_config *c = calloc(1, sizeof(*c));
+	int rc = 0;
+
+	*out = NULL;
+	if (!c)
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	for (size_t i = 0; !rc && i < FW_N(SETTING); i++)
+		rc = set(c, &SETTING[i], fw_str(SETTING[i].initial), "default", err);
+	if (rc) {
+		fw_config_destroy(c);
+		return rc;
+	}
+	c->store = xdg_path("sqlite:", "XDG_DATA_HOME", ".local/share", "feedwheel/feedwheel.db");
+	*out = c;
+	return 0;
+}
+
+void fw_config_destroy(struct fw_config *c)
+{
+	if (!c)
+		return;
+	for (size_t i = 0; i < FW_N(SETTING); i++) {
+		if (SETTING[i].type == FW_TYPE_STRING)
+			free(*(char **)((char *)c + SETTING[i].offset));
+	}
+	free(c->file);
+	free(c);
+}
+
+/* "name = value", "# comment", "name = value # comment" (white space before the #), blank. */
+static int line_read(struct fw_config *c, struct fw_str line, const char *where, struct fw_err *err)
+{
+	const struct fw_setting *s;
+	struct fw_str name, value;
+	char word[80];
+
+	if (line.len && memchr(line.p, 0, line.len))
+		return fw_err_set(err, FW_EINVAL, "%s: a NUL byte: this is no text file", where);
+	for (size_t i = 0; i < line.len; i++) {
+		if (line.p[i] == '#' && (i == 0 || fw_is_space((unsigned char)line.p[i - 1])))
+			line.len = i;
+	}
+	line = fw_str_trim(line);
+	if (!line.len)
+		return 0;
+	name = fw_str_trim(fw_str_split(line, '=', &value));
+	if (!value.p)
+		return fw_err_set(err, FW_EINVAL, "%s: '%.*s' is not of the form: name = value", where,
+			FW_STR_ARG(fw_str_sub(line, 0, 60)));
+	fw_str_copy(word, sizeof(word), name);
+	s = fw_config_find(word);
+	return s ? set(c, s, value, where, err) : unknown(word, where, err);
+}
+
+static int file_read(FILE *f, const char *path, struct fw_buf *text, struct fw_err *err)
+{
+	for (;;) {
+		char *to = fw_buf_room(text, 4096);
+		size_t n;
+
+		if (!to)
+			return fw_err_set(err, text->rc, "%s: too large for a configuration file (1 MiB)", path);
+		n = fread(to, 1, 4096, f);
+		text->len += n;
+		if (n == 0)
+			return ferror(f) ? fw_err_set(err, FW_EINVAL, "%s: %s", path, strerror(errno)) : 0;
+	}
+}
+
+static int file_load(struct fw_config *c, const char *path, FILE *f, struct fw_err *err)
+{
+	struct fw_buf text = FW_BUF_INIT(FILE_MAX_BYTES);
+	struct fw_str rest;
+	char where[300];
+	int rc = file_read(f, path, &text, err);
+
+	rest = fw_buf_str(&text);
+	for (unsigned n = 1; !rc && rest.p; n++) {
+		struct fw_str line = fw_str_split(rest, '\n', &rest);
+
+		(void)fw_snprintf(where, sizeof(where), "%s:%u", path, n);
+		rc = line_read(c, line, where, err);
+	}
+	fw_buf_finish(&text);
+	return rc;
+}
+
+/* The first of the usual places that is there; NULL: none. */
+static FILE *usual_open(char **path)
+{
+	FILE *f = NULL;
+
+	*path = xdg_path("", "XDG_CONFIG_HOME", ".config", "feedwheel.conf");
+	if (*path)
+		f = fopen(*path, "re");
+	if (!f && (!*path || errno == ENOENT || errno == ENOTDIR)) {
+		free(*path);
+		*path = fw_str_dup(FW_STR("/etc/feedwheel.conf"));
+		f = *path ? fopen(*path, "re") : NULL;
+	}
+	return f;
+}
+
+int fw_config_load(struct fw_config *c, const char *path, struct fw_err *err)
+{
+	char *name = NULL;
+	FILE *f;
+	int rc = 0;
+
+	if (path) {
+		f = fopen(path, "re");
+		name = fw_str_dup(fw_str(path));
+	} else {
+		f = usual_open(&name);
+	}
+	if (!name)
+		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
+	else if (!f && path)
+		rc = fw_err_set(err, FW_ENOTFOUND, "%s: %s", path, strerror(errno));
+	else if (!f && errno != ENOENT && errno != ENOTDIR)
+		rc = fw_err_set(err, FW_EINVAL, "%s: %s", name, strerror(errno));
+	else if (f)
+		rc = file_load(c, name, f, err);
+	if (f && !rc) {
+		free(c->file);
+		c->file = name;
+		name = NULL;
+	}
+	if (f)
+		fclose(f);
+	free(name);
+	return rc;
+}
+
+static int more_than(const char *a, int64_t a_ms, const char *b, int64_t b_ms, struct fw_err *err)
+{
+	char x[FW_RFC3339_MAX], y[FW_RFC3339_MAX];
+
+	return fw_err_set(err, FW_EINVAL, "%s (%s) is more than %s (%s): lower the one or raise the other", a,
+		fw_duration_text(x, a_ms), b, fw_duration_text(y, b_ms));
+}
+
+int fw_config_check(const struct fw_config *c, struct fw_err *err)
+{
+	if (!c->store)
+		return fw_err_set(err, FW_EINVAL, "no store: set HOME, or name one (--store sqlite:PATH, FEEDWHEEL_STORE)");
+	if (c->interval_min_ms > c->interval_ms)
+		return more_than("interval_min_ms", c->interval_min_ms, "interval_ms", c->interval_ms, err);
+	if (c->interval_ms > c->interval_max_ms)
+		return more_than("interval_ms", c->interval_ms, "interval_max_ms", c->interval_max_ms, err);
+	if (c->connect_timeout_ms > c->total_timeout_ms)
+		return more_than("connect_timeout_ms", c->connect_timeout_ms, "total_timeout_ms", c->total_timeout_ms, err);
+	/* a feed lent ahead waits its turn before it is visited: a lease has to outlive both */
+	if (2 * c->total_timeout_ms > c->lease_ms)
+		return more_than("twice total_timeout_ms", 2 * c->total_timeout_ms, "lease_ms", c->lease_ms, err);
+	return 0;
+}

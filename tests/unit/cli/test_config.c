@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: ISC */
+/* The settings table, the configuration file, what is refused and in which words; "did you mean". */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/near.h"
+#include "base/str.h"
+#include "feedwheel/engine.h"
+
+static struct fw_config *c;
+static struct fw_err err;
+static char path[40];
+static int fd = -1;
+
+static void setup(void)
+{
+	ck_assert_int_eq(fw_config_create(&c, &err), 0);
+	fw_str_copy(path, sizeof(path), FW_STR("/tmp/fw-test-config-XXXXXX"));
+	fd = mkstemp(path);
+	ck_assert_int_ge(fd, 0);
+}
+
+static void teardown(void)
+{
+	fw_config_destroy(c);
+	close(fd);
+	unlink(path);
+}
+
+static void holds(const char *name, const char *text)
+{
+	char *value = fw_config_get(c, name);
+
+	ck_assert_ptr_nonnull(value);
+	ck_assert_str_eq(value, text);
+	free(value);
+}
+
+static int load(const char *text)
+{
+	ck_assert_int_eq(ftruncate(fd, 0), 0);
+	ck_assert_int_eq(pwrite(fd, text, strlen(text), 0), (ssize_t)strlen(text));
+	return fw_config_load(c, path, &err);
+}
+
+static void words(const char *part)
+{
+	ck_assert_msg(strstr(err.text, part), "'%s' is not in '%s'", part, err.text);
+}
+
+START_TEST(table_is_sound)
+{
+	size_t n;
+	const struct fw_setting *s = fw_config_settings(&n);
+
+	for (size_t i = 0; i < n; i++) {
+		char *value = fw_config_get(c, s[i].name);
+
+		ck_assert_ptr_eq(fw_config_find(s[i].name), &s[i]);
+		ck_assert_ptr_nonnull(value);
+		ck_assert_int_eq(fw_config_set(c, s[i].name, value, "test", &err), 0);
+		ck_assert_msg(s[i].text[strlen(s[i].text) - 1] == '.' || s[i].text[strlen(s[i].text) - 1] == ',' ||
+			!strcmp(s[i].name, "low_speed_bytes"), "%s: a sentence ends in a full stop", s[i].name);
+		/* a unit in the name of every duration and size, none elsewhere */
+		ck_assert_int_eq(s[i].type == FW_TYPE_DURATION, fw_str_ends(fw_str(s[i].name), FW_STR("_ms")));
+		ck_assert_int_eq(s[i].type == FW_TYPE_SIZE, fw_str_ends(fw_str(s[i].name), FW_STR("_bytes")));
+		for (size_t k = 0; k < i; k++) {
+			ck_assert_str_ne(s[i].name, s[k].name);
+			ck_assert_uint_ne(s[i].offset, s[k].offset);
+		}
+		free(value);
+	}
+	ck_assert_int_eq(fw_config_check(c, &err), 0);
+}
+END_TEST
+
+START_TEST(defaults)
+{
+	ck_assert_int_ge(c->workers, 1);
+	ck_assert_int_eq(c->interval_ms, FW_HOUR_MS);
+	ck_assert_int_eq(c->max_body_bytes, 16 << 20);
+	ck_assert(c->http2);
+	ck_assert(!c->relaxed);
+	ck_assert_ptr_null(c->proxy);
+	ck_assert_ptr_null(c->file);
+	holds("interval_ms", "1h");
+	holds("max_body_bytes", "16MiB");
+	holds("max_header_bytes", "100KiB");
+	holds("batch_ms", "500ms");
+	holds("keep_entries_ms", "0");
+	holds("http2", "yes");
+	holds("proxy", "");
+	ck_assert_ptr_null(fw_config_get(c, "nonsense"));
+}
+END_TEST
+
+static const struct { const char *name, *value, *reads; } GOOD[] = {
+	{"workers", "4", "4"}, {"host_max", " 7 ", "7"}, {"host-gap-ms", "2s", "2s"}, {"host_gap_ms", "1500", "1500ms"},
+	{"interval_ms", "2h", "2h"}, {"max_body_bytes", "64k", "64KiB"}, {"max_body_bytes", "1 MiB", "1MiB"},
+	{"max_body_bytes", "5000", "5000"}, {"http2", "off", "no"}, {"http2", "TRUE", "yes"}, {"log_level", "debug", "debug"},
+	{"proxy", "http://10.0.0.1:3128", "http://10.0.0.1:3128"}, {"proxy", "", ""},
+};
+START_TEST(good_values)
+{
+	ck_assert_int_eq(fw_config_set(c, GOOD[_i].name, GOOD[_i].value, "test", &err), 0);
+	holds(GOOD[_i].name, GOOD[_i].reads);
+}
+END_TEST
+
+static const struct { const char *name, *value, *words; } BAD[] = {
+	{"workers", "-1", "0 to 1024"}, {"workers", "2x", "workers = '2x' is not allowed"}, {"workers", "", "0 to 1024"},
+	{"interval_ms", "soon", "30s, 15m, 2h"}, {"interval_ms", "10", "1s to 30d"}, {"interval_ms", "999999999999999999d", "1s to 30d"},
+	{"max_body_bytes", "10 potatoes", "64k, 16MiB"}, {"max_body_bytes", "99999999999g", "1KiB to 1GiB"},
+	{"http2", "maybe", "yes or no"}, {"log_level", "loud", "one of: error warn info debug"}, {"log_level", "", "one of"},
+	{"log_level", "error warn", "one of"}, {"wrokers", "2", "did you mean 'workers'?"},
+	{"user-agnet", "x", "did you mean 'user_agent'?"}, {"quux", "1", "feedwheel help settings"},
+};
+START_TEST(bad_values)
+{
+	ck_assert_int_eq(fw_config_set(c, BAD[_i].name, BAD[_i].value, "command line", &err), FW_EINVAL);
+	words(BAD[_i].words);
+	words("command line: ");
+	ck_assert_int_eq(fw_config_check(c, NULL), 0); /* nothing was changed */
+}
+END_TEST
+
+START_TEST(file_is_read)
+{
+	ck_assert_int_eq(load("# all of it\n\n  workers=3\r\nstore = sqlite:/tmp/a b.db\t# mine\ninterval_ms = 2h\n"
+		"user_agent = a#b\nhttp2 = no"), 0);
+	ck_assert_int_eq(c->workers, 3);
+	ck_assert_str_eq(c->store, "sqlite:/tmp/a b.db");
+	ck_assert_int_eq(c->interval_ms, 2 * FW_HOUR_MS);
+	ck_assert_str_eq(c->user_agent, "a#b");
+	ck_assert(!c->http2);
+	ck_assert_str_eq(c->file, path);
+	ck_assert_int_eq(load(""), 0);
+}
+END_TEST
+
+START_TEST(file_errors_name_the_line)
+{
+	ck_assert_int_eq(load("workers = 2\n\nworkesr = 3\n"), FW_EINVAL);
+	words(":3: unknown setting 'workesr': did you mean 'workers'?");
+	ck_assert_ptr_null(c->file);
+	ck_assert_int_eq(load("workers\n"), FW_EINVAL);
+	words(":1: 'workers' is not of the form: name = value");
+	ck_assert_int_eq(load("#\nhttp2 = perhaps\n"), FW_EINVAL);
+	words(":2: http2 = 'perhaps' is not allowed: yes or no");
+	ck_assert_int_eq(ftruncate(fd, 10), 0); /* NUL bytes behind the text */
+	ck_assert_int_eq(ftruncate(fd, 100), 0);
+	ck_assert_int_eq(fw_config_load(c, path, &err), FW_EINVAL);
+	words("a NUL byte");
+	ck_assert_int_eq(ftruncate(fd, 2 << 20), 0);
+	ck_assert_int_eq(fw_config_load(c, path, &err), FW_ELIMIT);
+	words("too large");
+	ck_assert_int_eq(fw_config_load(c, "/tmp", &err), FW_EINVAL);
+	words("/tmp: Is a directory");
+	ck_assert_int_eq(fw_config_load(c, "/nonexistent/x.conf", &err), FW_ENOTFOUND);
+	words("/nonexistent/x.conf: No such file");
+}
+END_TEST
+
+START_TEST(usual_places)
+{
+	char dir[] = "/tmp/fw-test-xdg-XXXXXX", file[64];
+	struct fw_config *d;
+	FILE *f;
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	(void)fw_snprintf(file, sizeof(file), "%s/feedwheel.conf", dir);
+	f = fopen(file, "w");
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_gt(fputs("workers = 9\n", f), 0);
+	ck_assert_int_eq(fclose(f), 0);
+	setenv("XDG_CONFIG_HOME", dir, 1);
+	setenv("XDG_DATA_HOME", dir, 1);
+	ck_assert_int_eq(fw_config_create(&d, &err), 0);
+	ck_assert_int_eq(fw_config_load(d, NULL, &err), 0);
+	ck_assert_int_eq(d->workers, 9);
+	ck_assert_str_eq(d->file, file);
+	ck_assert(fw_str_starts(fw_str(d->store), FW_STR("sqlite:/tmp/fw-test-xdg-")));
+	fw_config_destroy(d);
+	unlink(file);
+	rmdir(dir);
+	unsetenv("XDG_DATA_HOME");
+	unsetenv("HOME");
+	ck_assert_int_eq(fw_config_create(&d, &err), 0);
+	ck_assert_ptr_null(d->store);
+	ck_assert_int_eq(fw_config_check(d, &err), FW_EINVAL);
+	words("--store");
+	fw_config_destroy(d);
+}
+END_TEST
+
+static const struct { const char *name, *value, *words; } CROSS[] = {
+	{"interval_min_ms", "2h", "interval_min_ms (2 h) is more than interval_ms (1 h)"},
+	{"interval_max_ms", "30m", "interval_ms (1 h) is more than interval_max_ms"},
+	{"connect_timeout_ms", "2m", "connect_timeout_ms (2 min) is more than total_timeout_ms"},
+	{"lease_ms", "1m", "is more than lease_ms (1 min)"},
+};
+START_TEST(settings_that_contradict)
+{
+	ck_assert_int_eq(fw_config_set(c, CROSS[_i].name, CROSS[_i].value, "test", &err), 0);
+	ck_assert_int_eq(fw_config_check(c, &err), FW_EINVAL);
+	words(CROSS[_i].words);
+}
+END_TEST
+
+START_TEST(distances)
+{
+	ck_assert_uint_eq(fw_edit_distance(FW_STR("list"), FW_STR("list")), 0);
+	ck_assert_uint_eq(fw_edit_distance(FW_STR("lsit"), FW_STR("list")), 1);
+	ck_assert_uint_eq(fw_edit_distance(FW_STR("host-max"), FW_STR("HOST_MAX")), 0);
+	ck_assert_uint_eq(fw_edit_distance(FW_STR(""), FW_STR("abc")), 3);
+	ck_assert_uint_eq(fw_edit_distance(FW_STR("kitten"), FW_STR("sitting")), 3);
+	ck_assert_uint_eq(fw_edit_distance(fw_str("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
+		FW_STR("a")), SIZE_MAX);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("config");
+	TCase *t = tcase_create("config");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, table_is_sound);
+	tcase_add_test(t, defaults);
+	tcase_add_loop_test(t, good_values, 0, FW_N(GOOD));
+	tcase_add_loop_test(t, bad_values, 0, FW_N(BAD));
+	tcase_add_test(t, file_is_read);
+	tcase_add_test(t, file_errors_name_the_line);
+	tcase_add_test(t, usual_places);
+	tcase_add_loop_test(t, settings_that_contradict, 0, FW_N(CROSS));
+	tcase_add_test(t, distances);
+	suite_add_tcase(s, t);
+	srunner_run_all(r, CK_ENV);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}
