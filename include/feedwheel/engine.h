@@ -82,6 +82,8 @@ struct fw_run_options {
 	bool once;
 	/* Called in the master a few times a second, and once at the end; NULL: never. */
 	void (*progress)(void *ctx, const struct fw_run_stats *s);
+	/* SIGHUP: read the configuration again; *out is the engine's then. NULL: SIGHUP is ignored with a warning. */
+	int (*reload)(void *ctx, struct fw_config **out, struct fw_err *err);
 	void *ctx;
 };
 

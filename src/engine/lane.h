@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The two threads of a worker and what runs between them.
+ *
+ *	store thread --(leases)--> loop thread --(outcomes)--> store thread --(spent)--> loop thread
+ *
+ * Each ring has one producer and one consumer and is as large as the number of visits there can be, so a put cannot fail.
+ * The loop says how many more leases it can use (`want`); the store thread never claims more. `held_bytes` bounds the documents
+ * that wait for a commit: above the mark the loop starts nothing new.
+ */
+#ifndef FW_ENGINE_LANE_H
+#define FW_ENGINE_LANE_H
+
+#include <pthread.h>
+#include <uv.h>
+
+#include "base/ring.h"
+#include "engine/visit.h"
+#include "engine/worker.h"
+
+struct lane {
+	const struct worker_options *o;
+	const struct fw_config *config;
+	struct visit_rules rules;
+	uint32_t slots;             /* transfers in flight at most */
+	size_t cap;                 /* leases at the loop at most: in flight, and claimed ahead */
+	size_t pending_max;         /* visits that may wait for their commit before the loop takes no more leases */
+	size_t visit_max;           /* visits alive at most */
+	size_t held_max;            /* mark for held_bytes */
+
+	struct fw_ring leases;      /* of struct lent * */
+	struct fw_ring outcomes, spent; /* of struct visit * */
+	_Atomic size_t want;        /* leases the loop has asked for and not been lent */
+	_Atomic size_t held_bytes;  /* bodies and arenas on their way to a commit */
+	_Atomic bool stopping;      /* the loop: no more claims; everything comes back, then the end */
+	_Atomic bool loop_done;     /* the loop has handed over its last visit */
+	_Atomic bool finished;      /* the store thread: nothing is left to do (once), or told to stop */
+	_Atomic bool told;          /* ... by a control message */
+	_Atomic bool store_gone;    /* the store thread has ended */
+
+	int wake_fd[2];             /* to the store thread: a pipe, non-blocking */
+	_Atomic bool woken;         /* a byte is in it already */
+	uv_async_t to_loop;
+	pthread_t store_thread;
+};
+
+/* The store thread (storer.c); arg is the lane. Returns an enum worker_exit as a pointer, words in shared->err. */
+void *fw_storer_main(void *arg);
+/* Wake the store thread (from the loop). */
+void fw_lane_wake_store(struct lane *l);
+
+#endif

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The master: forks the workers, watches them, starts them again, drains them, adds up what they count. It never touches the
+ * network or the store, so nothing that comes from outside can hurt it.
+ *
+ * A worker that dies is replaced at once, and with growing pauses when its successors die too. What the dead one was reading is
+ * handed to the successor, who gives its leases back and charges that feed; a feed whose visit killed a worker twice is set aside.
+ * A worker whose loop shows no sign of life for HUNG_MS is killed. Should the master itself be killed, the workers see the end of
+ * a pipe and drain.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "engine/worker.h"
+
+#define TICK_MS 200
+#define HUNG_MS (60 * FW_SECOND_MS)
+#define STEADY_MS (30 * FW_SECOND_MS) /* one that lived this long was not born broken */
+#define EARLY_MS (5 * FW_SECOND_MS)
+#define RESPAWN_MIN_MS 100
+#define RESPAWN_MAX_MS (30 * FW_SECOND_MS)
+
+struct slot {
+	pid_t pid;               /* 0: none is running */
+	int64_t born_ms;         /* monotonic */
+	int64_t respawn_at_ms;   /* monotonic; 0: not to be started */
+	int64_t pause_ms;        /* before the next respawn */
+	bool over;               /* finished its run, or told to stop */
+};
+
+struct master {
+	const struct fw_config *config;
+	struct fw_config *reloaded; /* owned; NULL until the first SIGHUP */
+	const struct fw_run_options *o;
+	struct worker_shared *shared;
+	struct slot *slot;
+	int n;
+	int pipe_fd[2];
+	int64_t started_mono_ms, started_ms;
+	uint64_t restarts;
+	bool stopping;
+	int rc;
+	struct fw_err err;
+};
+
+static int worker_body(struct master *m, int index)
+{
+	struct worker_options wo = {.config = m->config, .shared = &m->shared[index], .index = index, .once = m->o->once,
+		.due_before_ms = m->o->once ? m->started_ms : 0, .run_id = m->started_ms, .master_fd = m->pipe_fd[0]};
+	const char *level = m->config->log_level;
+	char who[32];
+	sigset_t none;
+
+	close(m->pipe_fd[1]);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)fw_snprintf(who, sizeof(who), "worker %d", index);
+	fw_log_setup(!strcmp(level, "debug") ? FW_LOG_DEBUG : !strcmp(level, "warn") ? FW_LOG_WARN :
+		!strcmp(level, "error") ? FW_LOG_ERROR : FW_LOG_INFO, m->config->log_json, who);
+	return fw_worker_main(&wo);
+}
+
+static int spawn(struct master *m, int index)
+{
+	struct slot *s = &m->slot[index];
+	pid_t pid;
+
+	atomic_store(&m->shared[index].beat_mono_ms, 0);
+	atomic_store(&m->shared[index].in_flight, 0);
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0)
+		exit(worker_body(m, index));
+	if (pid < 0)
+		return fw_err_set(&m->err, FW_EIO, "no process could be made: %s; see ulimit -u", strerror(errno));
+	s->pid = pid;
+	s->born_ms = fw_mono_ms();
+	s->respawn_at_ms = 0;
+	return 0;
+}
+
+static void signal_all(struct master *m, int number)
+{
+	for (int i = 0; i < m->n; i++) {
+		if (m->slot[i].pid)
+			kill(m->slot[i].pid, number);
+		m->slot[i].respawn_at_ms = 0;
+	}
+}
+
+static void stop(struct master *m)
+{
+	if (!m->stopping)
+		fw_debug("stopping: workers drain");
+	m->stopping = true;
+	signal_all(m, SIGTERM);
+}
+
+/* ---- the death of a worker --------------------------------------------------------------------------------------------------------- */
+
+static void plan_respawn(struct master *m, struct slot *s, int64_t now_ms)
+{
+	if (now_ms - s->born_ms >= STEADY_MS)
+		s->pause_ms = 0;
+	s->respawn_at_ms = now_ms + s->pause_ms;
+	s->pause_ms = s->pause_ms ? FW_MIN(s->pause_ms * 2, RESPAWN_MAX_MS) : RESPAWN_MIN_MS;
+	m->restarts++;
+}
+
+static void inherit(struct master *m, int index)
+{
+	struct worker_shared *sh = &m->shared[index];
+
+	memcpy(sh->dead_name, sh->name, sizeof(sh->dead_name));
+	sh->dead_feed_id = atomic_exchange(&sh->reading_feed_id, 0);
+	atomic_store(&sh->in_flight, 0);
+}
+
+static void on_death(struct master *m, int index, int status)
+{
+	struct worker_shared *sh = &m->shared[index];
+	struct slot *s = &m->slot[index];
+	int64_t now_ms = fw_mono_ms();
+	int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+
+	s->pid = 0;
+	if (code == WORKER_TOLD || (code == WORKER_DONE && (m->stopping || m->o->once))) {
+		s->over = true;
+		return;
+	}
+	if (code == WORKER_STORE || code == WORKER_SYSTEM) {
+		/* at the very start there is somebody to tell; later it is an outage */
+		if (now_ms - m->started_mono_ms < EARLY_MS || m->o->once) {
+			m->rc = code == WORKER_STORE ? (sh->err.rc ? sh->err.rc : FW_EIO) : FW_EINVAL;
+			m->err = sh->err;
+			stop(m);
+			return;
+		}
+		fw_error("worker %d: %s", index, sh->err.text);
+	} else if (code == WORKER_DONE) {
+		fw_info("worker %d was stopped from outside: another takes its place", index);
+		s->pause_ms = 0;
+	} else {
+		inherit(m, index);
+		if (WIFSIGNALED(status))
+			fw_error("worker %d (pid %s) was killed by signal %d%s", index, sh->dead_name, WTERMSIG(status),
+				sh->dead_feed_id ? " while it read a document" : "");
+		else
+			fw_error("worker %d (pid %s) left with code %d", index, sh->dead_name, code);
+		if (sh->dead_feed_id)
+			fw_error("it was reading feed %lld", (long long)sh->dead_feed_id);
+	}
+	if (!m->stopping)
+		plan_respawn(m, s, now_ms);
+}
+
+static void reap(struct master *m)
+{
+	pid_t pid;
+	int status;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		for (int i = 0; i < m->n; i++) {
+			if (m->slot[i].pid == pid)
+				on_death(m, i, status);
+		}
+	}
+}
+
+/* ---- every tick ------------------------------------------------------------------------------------------------------------------------ */
+
+static void look_after(struct master *m)
+{
+	int64_t now_ms = fw_mono_ms();
+
+	for (int i = 0; i < m->n; i++) {
+		struct slot *s = &m->slot[i];
+		int64_t beat_ms = atomic_load(&m->shared[i].beat_mono_ms);
+
+		if (!s->pid && s->respawn_at_ms && now_ms >= s->respawn_at_ms && !m->stopping) {
+			if (spawn(m, i)) {
+				fw_error("%s", m->err.text);
+				plan_respawn(m, s, now_ms);
+			}
+		} else if (s->pid && beat_ms && now_ms - beat_ms > HUNG_MS) {
+			fw_error("worker %d shows no sign of life for %d s: killed", i, (int)((now_ms - beat_ms) / 1000));
+			kill(s->pid, SIGKILL);
+			atomic_store(&m->shared[i].beat_mono_ms, 0);
+		}
+	}
+}
+
+static void add_up(const struct master *m, struct fw_run_stats *out)
+{
+	*out = (struct fw_run_stats){.run_id = m->started_ms, .elapsed_ms = fw_mono_ms() - m->started_mono_ms,
+		.restarts = m->restarts, .total = m->n ? atomic_load(&m->shared[0].total) : 0};
+	for (int i = 0; i < m->n; i++) {
+		const struct worker_shared *sh = &m->shared[i];
+
+		out->done += atomic_load(&sh->done); /* first: see count() in storer.c */
+		out->ok += atomic_load(&sh->ok);
+		out->not_modified += atomic_load(&sh->not_modified);
+		out->failed += atomic_load(&sh->failed);
+		out->stale += atomic_load(&sh->stale);
+		out->new_entries += atomic_load(&sh->new_entries);
+		out->changed_entries += atomic_load(&sh->changed_entries);
+		out->wire_bytes += atomic_load(&sh->wire_bytes);
+		out->body_bytes += atomic_load(&sh->body_bytes);
+		out->commits += atomic_load(&sh->commits);
+		out->deferred += atomic_load(&sh->deferred);
+		out->in_flight += atomic_load(&sh->in_flight);
+		out->workers += m->slot[i].pid != 0;
+	}
+}
+
+static void progress(struct master *m)
+{
+	struct fw_run_stats stats;
+
+	if (!m->o->progress)
+		return;
+	add_up(m, &stats);
+	m->o->progress(m->o->ctx, &stats);
+}
+
+static void reload(struct master *m)
+{
+	struct fw_config *fresh = NULL;
+	struct fw_err err;
+
+	if (!m->o->reload) {
+		fw_warn("SIGHUP: this run has no configuration to read again");
+		return;
+	}
+	if (m->o->reload(m->o->ctx, &fresh, &err)) {
+		fw_error("SIGHUP: %s; the old configuration stays", err.text);
+		return;
+	}
+	fw_config_destroy(m->reloaded);
+	m->config = m->reloaded = fresh;
+	fw_info("SIGHUP: configuration read again; workers drain and start anew");
+	for (int i = 0; i < m->n; i++) {
+		if (m->slot[i].pid)
+			kill(m->slot[i].pid, SIGTERM); /* on_death starts the next one with what is configured now */
+	}
+}
+
+static bool all_over(const struct master *m)
+{
+	for (int i = 0; i < m->n; i++) {
+		if (m->slot[i].pid || (m->slot[i].respawn_at_ms && !m->stopping))
+			return false;
+	}
+	return true;
+}
+
+static void watch(struct master *m, const sigset_t *signals)
+{
+	struct timespec tick = {.tv_nsec = TICK_MS * 1000000};
+
+	while (!all_over(m)) {
+		int number = sigtimedwait(signals, NULL, &tick);
+
+		if (number == SIGHUP)
+			reload(m);
+		else if (number == SIGTERM || number == SIGINT || number == SIGQUIT)
+			stop(m); /* a second one reaches the workers too, and they leave at once */
+		reap(m);
+		look_after(m);
+		progress(m);
+	}
+}
+
+static int workers_wanted(const struct fw_config *c)
+{
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (c->workers > 0)
+		return (int)c->workers;
+	return cores > 3 ? (int)(cores / 2) : 1; /* a worker is two busy threads */
+}
+
+int fw_run(const struct fw_config *c, const struct fw_run_options *o, struct fw_run_stats *out, struct fw_err *err)
+{
+	struct master m = {.config = c, .o = o, .n = workers_wanted(c), .pipe_fd = {-1, -1},
+		.started_mono_ms = fw_mono_ms(), .started_ms = fw_now_ms()};
+	size_t bytes = (size_t)m.n * sizeof(*m.shared);
+	struct rusage before, after;
+	sigset_t signals, old;
+
+	*out = (struct fw_run_stats){0};
+	sigemptyset(&signals);
+	for (size_t i = 0; i < 5; i++)
+		sigaddset(&signals, ((const int[]){SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP})[i]);
+	m.shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	m.slot = calloc((size_t)m.n, sizeof(*m.slot));
+	if (m.shared == MAP_FAILED || !m.slot || pipe2(m.pipe_fd, O_CLOEXEC)) {
+		m.rc = fw_err_set(&m.err, FW_EIO, "the master could not start: %s", strerror(errno));
+		goto out;
+	}
+	getrusage(RUSAGE_CHILDREN, &before);
+	sigprocmask(SIG_BLOCK, &signals, &old);
+	for (int i = 0; i < m.n && !m.rc; i++)
+		m.rc = spawn(&m, i);
+	if (m.rc)
+		stop(&m);
+	watch(&m, &signals);
+	progress(&m);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	add_up(&m, out);
+	getrusage(RUSAGE_CHILDREN, &after);
+	out->cpu_ms = (after.ru_utime.tv_sec - before.ru_utime.tv_sec + after.ru_stime.tv_sec - before.ru_stime.tv_sec) * 1000 +
+		(after.ru_utime.tv_usec - before.ru_utime.tv_usec + after.ru_stime.tv_usec - before.ru_stime.tv_usec) / 1000;
+	out->max_rss_bytes = (int64_t)after.ru_maxrss * 1024;
+out:
+	if (m.pipe_fd[0] >= 0) {
+		close(m.pipe_fd[0]);
+		close(m.pipe_fd[1]);
+	}
+	if (m.shared != MAP_FAILED && m.shared)
+		munmap(m.shared, bytes);
+	free(m.slot);
+	fw_config_destroy(m.reloaded);
+	if (m.rc && err)
+		*err = m.err;
+	return m.rc;
+}

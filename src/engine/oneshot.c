@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: ISC */
+/* One URL, now: the fetch room on a loop of its own, then the parse room. Stores nothing. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "engine/settings.h"
+#include "parse/html.h"
+#include "parse/parse.h"
+
+struct oneshot {
+	uv_loop_t loop;
+	struct fw_net net;
+	struct fw_fetcher *fetcher;
+	struct fw_fetch fetch;
+	struct fw_arena arena;
+	bool looped;
+};
+
+static void on_done(struct fw_fetch *f)
+{
+	struct oneshot *s = f->ctx;
+
+	fw_fetcher_destroy(s->fetcher); /* the loop ends when its handles are gone */
+	s->fetcher = NULL;
+}
+
+static void read_body(struct oneshot *s, const struct fw_config *c, struct fw_answer *out)
+{
+	struct fw_fetch *f = &s->fetch;
+	struct fw_parse_options o = {.url = f->final_url, .content_type = f->h_content_type,
+		.content_location = f->h_content_location, .now_ms = fw_now_ms(),
+		.limits = {.max_bytes = (size_t)c->max_body_bytes, .max_entries = (uint32_t)c->max_entries}};
+	int64_t begin = fw_mono_us();
+	int rc = fw_parse_into(&s->arena, out->body, &o, &out->doc, &out->err);
+
+	out->visit.parse_us = fw_mono_us() - begin;
+	if (!rc)
+		return;
+	out->kind = rc == FW_EFORMAT ? FW_VISIT_FORMAT : rc == FW_ELIMIT ? FW_VISIT_LIMIT : FW_VISIT_LOCAL;
+	out->feeds = fw_link_header(&s->arena, f->h_link, f->final_url, FW_STR("alternate"));
+	if (!out->feeds && fw_sniff_is_html(out->body, f->h_content_type) &&
+	    fw_html_discover(&s->arena, out->body, f->final_url, &out->feeds, NULL))
+		out->feeds = NULL;
+}
+
+int fw_fetch_url(const struct fw_config *c, struct fw_str url, struct fw_str username, struct fw_str password,
+	struct fw_answer *out, struct fw_err *err)
+{
+	struct oneshot *s = calloc(1, sizeof(*s));
+	int rc;
+
+	*out = (struct fw_answer){0};
+	if (!s)
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	out->priv = s;
+	fw_arena_init(&s->arena, 0);
+	rc = fw_settings_net(c, 1, &s->net, err);
+	if (!rc && uv_loop_init(&s->loop))
+		rc = fw_err_set(err, FW_EIO, "the event loop could not be made: %s", strerror(errno));
+	s->looped = !rc;
+	if (!rc)
+		rc = fw_fetcher_create(&s->loop, &s->net.fetch, &s->fetcher, err);
+	if (rc)
+		goto out;
+	s->fetch = (struct fw_fetch){.url = url, .username = username, .password = password, .done = on_done, .ctx = s};
+	rc = fw_fetch_start(s->fetcher, &s->fetch, err);
+	if (rc) {
+		fw_fetcher_destroy(s->fetcher);
+		uv_run(&s->loop, UV_RUN_DEFAULT);
+		goto out;
+	}
+	uv_run(&s->loop, UV_RUN_DEFAULT);
+	out->visit = s->fetch.visit;
+	out->kind = s->fetch.kind;
+	out->err = s->fetch.err;
+	out->final_url = s->fetch.final_url;
+	out->content_type = s->fetch.h_content_type;
+	out->body = fw_buf_str(&s->fetch.body);
+	if (out->kind == FW_VISIT_OK)
+		read_body(s, c, out);
+	out->visit.kind = out->kind;
+out:
+	if (rc)
+		fw_answer_free(out);
+	return rc;
+}
+
+void fw_answer_free(struct fw_answer *a)
+{
+	struct oneshot *s = a->priv;
+
+	if (s) {
+		fw_fetch_reset(&s->fetch);
+		fw_buf_finish(&s->fetch.body);
+		fw_arena_finish(&s->arena);
+		if (s->looped)
+			uv_loop_close(&s->loop);
+		free(s);
+	}
+	*a = (struct fw_answer){0};
+}

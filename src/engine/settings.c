@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/str.h"
+#include "engine/settings.h"
+
+void fw_settings_visit(const struct fw_config *c, struct visit_rules *out)
+{
+	*out = (struct visit_rules){.limits = {.max_bytes = (size_t)c->max_body_bytes, .max_entries = (uint32_t)c->max_entries}};
+	fw_due_policy_default(&out->due);
+	out->due.min_ms = c->interval_min_ms;
+	out->due.normal_ms = c->interval_ms;
+	out->due.max_ms = c->interval_max_ms;
+}
+
+static const char *set(const char *value)
+{
+	return value && value[0] ? value : NULL;
+}
+
+int fw_settings_net(const struct fw_config *c, uint32_t slots, struct fw_net *out, struct fw_err *err)
+{
+	const char *contact = set(c->contact_url);
+	bool fits;
+	int rc = fw_guard_init(&out->guard, c->allow_networks, err);
+
+	if (rc)
+		return rc;
+	if (set(c->user_agent))
+		fits = fw_snprintf(out->user_agent, sizeof(out->user_agent), "%s", c->user_agent);
+	else
+		fits = fw_snprintf(out->user_agent, sizeof(out->user_agent), "feedwheel/%s%s%s%s", fw_version(),
+			contact ? " (+" : "", contact ? contact : "", contact ? ")" : "");
+	if (!fits)
+		return fw_err_set(err, FW_EINVAL, "user_agent or contact_url is longer than %zu bytes", sizeof(out->user_agent) - 40);
+	fw_fetch_config_default(&out->fetch);
+	out->fetch.guard = &out->guard;
+	out->fetch.user_agent = out->user_agent;
+	out->fetch.max_in_flight = slots;
+	out->fetch.max_redirects = (uint32_t)c->max_redirects;
+	out->fetch.connect_timeout_ms = c->connect_timeout_ms;
+	out->fetch.first_byte_timeout_ms = c->first_byte_timeout_ms;
+	out->fetch.total_timeout_ms = c->total_timeout_ms;
+	out->fetch.low_speed_bytes = c->low_speed_bytes;
+	out->fetch.low_speed_ms = c->low_speed_ms;
+	out->fetch.max_body_bytes = (size_t)c->max_body_bytes;
+	out->fetch.max_ratio = (uint32_t)c->max_ratio;
+	out->fetch.max_header_bytes = (size_t)c->max_header_bytes;
+	out->fetch.dns_servers = set(c->dns_servers);
+	out->fetch.ca_file = set(c->ca_file);
+	out->fetch.proxy = set(c->proxy);
+	out->fetch.http2 = c->http2;
+	return 0;
+}

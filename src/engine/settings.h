@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: ISC */
+/* From the settings table to what the workshops take. */
+#ifndef FW_ENGINE_SETTINGS_H
+#define FW_ENGINE_SETTINGS_H
+
+#include "engine/visit.h"
+#include "fetch/fetch.h"
+
+/* What a fetcher borrows for its life. */
+struct fw_net {
+	struct fw_guard guard;
+	char user_agent[512];
+	struct fw_fetch_config fetch;
+};
+
+void fw_settings_visit(const struct fw_config *c, struct visit_rules *out);
+/* out->fetch refers to out's other members: do not move it. Errors: FW_EINVAL naming the setting. */
+FW_MUST_CHECK int fw_settings_net(const struct fw_config *c, uint32_t slots, struct fw_net *out, struct fw_err *err);
+
+#endif

@@ -1,0 +1,582 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The store thread: owns the one database connection of its process. Claims ahead, commits outcomes in batches, gives leases
+ * back, passes control messages on, does upkeep when there is nothing better to do.
+ *
+ * Outages: a commit that fails for a passing reason is kept and tried again with back-off (nothing is claimed meanwhile, so what is
+ * held stays bounded); on a broken connection the store is opened anew. A batch that is refused for good is halved until the outcome
+ * at fault is found; that one is stored as a local failure without its entries, the others go on.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "engine/lane.h"
+
+#define BEAT_MS (5 * FW_SECOND_MS)
+#define CONTROL_MS FW_SECOND_MS
+#define RETRY_MIN_MS 100
+#define RETRY_MAX_MS (30 * FW_SECOND_MS)
+#define CLAIM_MAX 500
+#define IDLE_MS FW_SECOND_MS
+#define PORTION_MS 50
+
+struct storer {
+	struct lane *l;
+	struct fw_store *st;
+	struct visit **batch;       /* what the next commit carries */
+	struct fw_outcome *outcome; /* the same, as the contract wants it */
+	size_t n, bytes;
+	int64_t batch_since_ms;     /* monotonic; of its oldest */
+	size_t alive;               /* visits lent to the loop and not yet spent */
+	int64_t next_claim_ms;      /* wall clock: nothing is due before */
+	int64_t control_id, control_at_ms, beat_at_ms, started_ms;
+	int64_t retry_ms, retry_at_ms; /* an outage: next try (monotonic); 0: none */
+	bool paused, once_over, upkeep_more;
+	struct fw_lease *back;      /* leases to give back */
+	int64_t claimed_at_ms, last_seen_ms; /* monotonic: last claim; when the loop was seen to be done */
+	uint64_t visits, news, failures;
+};
+
+void fw_lane_wake_store(struct lane *l)
+{
+	if (atomic_exchange(&l->woken, true))
+		return;
+	while (write(l->wake_fd[1], "", 1) < 0 && errno == EINTR)
+		;
+}
+
+static void wake_taken(struct lane *l)
+{
+	char drop[64];
+
+	while (read(l->wake_fd[0], drop, sizeof(drop)) > 0)
+		;
+	atomic_store(&l->woken, false);
+}
+
+/* ---- outages ------------------------------------------------------------------------------------------------------------------ */
+
+static bool is_passing(int rc)
+{
+	return rc == FW_EAGAIN || rc == FW_EIO || rc == FW_ENOMEM;
+}
+
+static void outage(struct storer *s, const char *doing, const struct fw_err *err)
+{
+	int64_t wait;
+
+	s->retry_ms = s->retry_ms ? FW_MIN(s->retry_ms * 2, RETRY_MAX_MS) : RETRY_MIN_MS;
+	wait = s->retry_ms / 2 + (int64_t)(fw_mono_us() % (s->retry_ms / 2 + 1)); /* jitter, so that a fleet does not knock at once */
+	s->retry_at_ms = fw_mono_ms() + wait;
+	fw_warn("%s: %s; nothing is lost, next try in %d ms", doing, err->text, (int)wait);
+}
+
+static void outage_over(struct storer *s)
+{
+	if (s->retry_ms)
+		fw_info("the store answers again");
+	s->retry_ms = s->retry_at_ms = 0;
+}
+
+static int store_open(struct storer *s, struct fw_err *err)
+{
+	const struct fw_config *c = s->l->config;
+	struct fw_store_config sc = {.url = c->store, .flags = FW_STORE_CREATE, .relaxed = c->relaxed,
+		.cache_bytes = (size_t)c->cache_bytes};
+
+	return fw_store_open(&sc, &s->st, err);
+}
+
+static void reopen(struct storer *s)
+{
+	struct fw_err err;
+
+	fw_store_close(s->st);
+	s->st = NULL;
+	if (store_open(s, &err))
+		outage(s, "opening the store", &err);
+}
+
+/* ---- visits and their leases ----------------------------------------------------------------------------------------------------- */
+
+static void batch_unref(struct visit *v)
+{
+	if (v->batch && --v->batch->left == 0) {
+		fw_arena_finish(&v->batch->arena);
+		free(v->batch);
+	}
+	v->batch = NULL;
+	v->lease = NULL;
+}
+
+/* Back to the loop thread, which empties it. */
+static void visit_spent(struct storer *s, struct visit *v)
+{
+	batch_unref(v);
+	atomic_fetch_sub(&s->l->held_bytes, v->held_bytes);
+	s->alive--;
+	if (!fw_ring_put(&s->l->spent, v))
+		abort(); /* the ring holds as many as there are visits */
+}
+
+static void count(struct storer *s, const struct visit *v)
+{
+	struct worker_shared *sh = s->l->o->shared;
+	const struct fw_outcome *o = &v->outcome;
+
+	if (o->rc == FW_ESTALE) {
+		atomic_fetch_add(&sh->stale, 1);
+		fw_info("feed %lld: its lease ran out before the visit was stored; nothing was written", (long long)o->feed_id);
+		return;
+	}
+	s->visits++;
+	s->news += o->visit.new_n;
+	atomic_fetch_add(&sh->new_entries, o->visit.new_n);
+	atomic_fetch_add(&sh->changed_entries, o->visit.changed_n);
+	atomic_fetch_add(&sh->wire_bytes, o->visit.wire_bytes);
+	atomic_fetch_add(&sh->body_bytes, o->visit.body_bytes);
+	if (o->visit.kind == FW_VISIT_NOT_MODIFIED || o->visit.kind == FW_VISIT_SAME)
+		atomic_fetch_add(&sh->not_modified, 1);
+	else if (o->visit.kind == FW_VISIT_OK)
+		atomic_fetch_add(&sh->ok, 1);
+	else
+		atomic_fetch_add(&sh->failed, 1);
+	if (v->feed.fail_n)
+		s->failures++;
+	atomic_fetch_add(&sh->done, 1); /* last: a reader that sees it sees the rest */
+}
+
+/* ---- commit ------------------------------------------------------------------------------------------------------------------------- */
+
+static void beat_fill(struct storer *s, struct fw_beat *b)
+{
+	struct worker_shared *sh = s->l->o->shared;
+
+	*b = (struct fw_beat){.worker = sh->name, .pid = getpid(), .started_ms = s->started_ms, .run_id = s->l->o->run_id,
+		.visits = s->visits, .new_entries = s->news, .failures = s->failures,
+		.in_flight = atomic_load(&sh->in_flight), .slots = s->l->slots};
+}
+
+static int commit_some(struct storer *s, size_t from, size_t n, struct fw_err *err)
+{
+	struct fw_beat beat;
+	struct fw_commit c = {.outcome = s->outcome, .n = n, .beat = &beat};
+	int rc;
+
+	beat_fill(s, &beat);
+	for (size_t i = 0; i < n; i++) {
+		s->outcome[i] = s->batch[from + i]->outcome;
+		s->outcome[i].rc = 0;
+	}
+	rc = fw_store_commit(s->st, &c, err);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < n; i++) {
+		struct visit *v = s->batch[from + i];
+
+		v->outcome = s->outcome[i];
+		count(s, v);
+	}
+	atomic_fetch_add(&s->l->o->shared->commits, 1);
+	return 0;
+}
+
+/* One outcome that the store will never take as it is: without entries and learned state, as our own failure. */
+static void defuse(struct visit *v, const struct fw_err *err)
+{
+	fw_error("feed %lld: the store refused the visit (%s); stored without its entries", (long long)v->feed.id, err->text);
+	v->outcome.entries = NULL;
+	v->outcome.entry_n = 0;
+	v->outcome.groups = FW_GROUP_ERROR;
+	v->outcome.visit.kind = FW_VISIT_LOCAL;
+	v->feed.url = v->lease->feed.url;
+	v->feed.last_kind = FW_VISIT_LOCAL;
+	v->feed.error = fw_arena_str(&v->arena, fw_str(err->text));
+	v->outcome.visit.error = v->feed.error;
+}
+
+/* Commit batch[from, from + n), halving where it is refused. *done counts from the front what is dealt with. */
+static int commit_range(struct storer *s, size_t from, size_t n, size_t *done, struct fw_err *err)
+{
+	int rc = commit_some(s, from, n, err);
+
+	if (!rc) {
+		*done += n;
+		return 0;
+	}
+	if (is_passing(rc))
+		return rc;
+	if (n > 1) {
+		rc = commit_range(s, from, n / 2, done, err);
+		return rc ? rc : commit_range(s, from + n / 2, n - n / 2, done, err);
+	}
+	defuse(s->batch[from], err);
+	rc = commit_some(s, from, 1, err);
+	if (is_passing(rc))
+		return rc;
+	if (rc) /* not even that: the lease will run out and the feed be lent again */
+		fw_error("feed %lld: the store refused even that: %s", (long long)s->batch[from]->feed.id, err->text);
+	*done += 1;
+	return 0;
+}
+
+static void commit(struct storer *s)
+{
+	struct fw_err err;
+	size_t done = 0;
+	int rc;
+
+	if (!s->n)
+		return;
+	rc = commit_range(s, 0, s->n, &done, &err);
+	for (size_t i = 0; i < done; i++) {
+		s->bytes -= s->batch[i]->held_bytes;
+		visit_spent(s, s->batch[i]);
+	}
+	memmove(s->batch, s->batch + done, (s->n - done) * sizeof(*s->batch));
+	s->n -= done;
+	s->beat_at_ms = fw_mono_ms();
+	if (done)
+		uv_async_send(&s->l->to_loop);
+	if (rc) {
+		outage(s, "storing visits", &err);
+		if (rc == FW_EIO)
+			reopen(s);
+	} else {
+		outage_over(s);
+		s->upkeep_more = true;
+	}
+}
+
+static void give_back(struct storer *s, size_t n)
+{
+	struct fw_err err;
+
+	/* when it fails the leases simply run out: a matter of time, not of data */
+	if (n && s->st && fw_store_release(s->st, s->back, n, &err))
+		fw_warn("giving %zu leases back: %s; they will run out", n, err.text);
+}
+
+static void take_outcomes(struct storer *s)
+{
+	struct visit *v;
+	size_t back_n = 0;
+
+	while (s->n < s->l->visit_max && back_n < s->l->visit_max && (v = fw_ring_take(&s->l->outcomes)) != NULL) {
+		if (v->end == VISIT_RELEASE) {
+			s->back[back_n] = *v->lease; /* only ids and fences are looked at: the strings go with the arena */
+			s->back[back_n++].feed = (struct fw_feed){.id = v->lease->feed.id};
+			visit_spent(s, v);
+			continue;
+		}
+		if (!s->n)
+			s->batch_since_ms = fw_mono_ms();
+		s->batch[s->n++] = v;
+		s->bytes += v->held_bytes;
+	}
+	if (back_n) {
+		give_back(s, back_n);
+		uv_async_send(&s->l->to_loop);
+	}
+}
+
+static bool commit_due(const struct storer *s, int64_t mono_ms)
+{
+	const struct fw_config *c = s->l->config;
+
+	if (!s->n || s->retry_at_ms > mono_ms)
+		return false;
+	return s->n >= (size_t)c->batch_visits || s->bytes >= (size_t)c->batch_bytes ||
+		mono_ms - s->batch_since_ms >= c->batch_ms || atomic_load(&s->l->loop_done) ||
+		s->n == s->alive; /* nobody else is on the way: waiting gains nothing */
+}
+
+/* ---- claim ---------------------------------------------------------------------------------------------------------------------------- */
+
+static bool claim_due(const struct storer *s, int64_t now_ms, int64_t mono_ms)
+{
+	size_t want = atomic_load(&s->l->want);
+
+	if (!s->st || s->paused || s->once_over || atomic_load(&s->l->stopping) || s->retry_at_ms > mono_ms)
+		return false;
+	/* in portions, but a few free slots do not wait for many */
+	return want && now_ms >= s->next_claim_ms && (want >= s->l->slots / 4 || mono_ms - s->claimed_at_ms >= PORTION_MS);
+}
+
+static void lend(struct storer *s, struct lease_batch *b, struct fw_lease *lease, struct lent *lent, size_t n)
+{
+	b->left = n;
+	s->alive += n;
+	atomic_fetch_sub(&s->l->want, n);
+	for (size_t i = 0; i < n; i++) {
+		lent[i] = (struct lent){.lease = &lease[i], .batch = b};
+		if (!fw_ring_put(&s->l->leases, &lent[i]))
+			abort(); /* the ring holds as many as can be asked for */
+	}
+	uv_async_send(&s->l->to_loop);
+}
+
+/* Once: is anything of the start left, here or with another worker? */
+static void once_check(struct storer *s, int64_t now_ms)
+{
+	int64_t n, wake_ms;
+	struct fw_err err;
+
+	if (fw_store_pending(s->st, s->l->o->due_before_ms, &n, &wake_ms, &err)) {
+		outage(s, "looking for feeds that are left", &err);
+		return;
+	}
+	if (n == 0)
+		s->once_over = true;
+	else /* lent to another worker, or put off for their host's sake */
+		s->next_claim_ms = FW_MAX(wake_ms, now_ms + 20);
+}
+
+static void claim(struct storer *s, int64_t now_ms)
+{
+	const struct fw_config *c = s->l->config;
+	size_t want = FW_MIN(atomic_load(&s->l->want), (size_t)CLAIM_MAX);
+	struct fw_claim_ask ask = {.worker = s->l->o->shared->name, .lease_ms = c->lease_ms, .max = want,
+		.due_before_ms = s->l->o->once ? s->l->o->due_before_ms : 0, .host_max = (uint32_t)c->host_max,
+		.host_gap_ms = c->host_gap_ms};
+	struct lease_batch *b = calloc(1, sizeof(*b));
+	struct fw_lease *lease = NULL;
+	struct lent *lent = NULL;
+	struct fw_claim_got got = {0};
+	struct fw_err err;
+	int rc = FW_ENOMEM;
+
+	s->claimed_at_ms = fw_mono_ms();
+	if (b) {
+		fw_arena_init(&b->arena, 0);
+		lease = fw_arena_zalloc(&b->arena, want * sizeof(*lease));
+		lent = fw_arena_alloc(&b->arena, want * sizeof(*lent));
+		rc = lease && lent ? fw_store_claim(s->st, &ask, &b->arena, lease, &got, &err) : FW_ENOMEM;
+	}
+	if (rc) {
+		if (rc == FW_ENOMEM)
+			fw_err_set(&err, rc, "out of memory");
+		outage(s, "claiming feeds", &err);
+		if (rc == FW_EIO)
+			reopen(s);
+	} else {
+		outage_over(s);
+		atomic_fetch_add(&s->l->o->shared->deferred, got.deferred_n);
+		/* fewer than asked: the wheel is empty until next_ms */
+		if (got.n < want)
+			s->next_claim_ms = got.next_ms == FW_NO_DATE ? now_ms + IDLE_MS : FW_MIN(got.next_ms, now_ms + IDLE_MS);
+		if (got.n) {
+			lend(s, b, lease, lent, got.n);
+			return;
+		}
+		if (s->l->o->once && !s->alive)
+			once_check(s, now_ms);
+	}
+	if (b)
+		fw_arena_finish(&b->arena);
+	free(b);
+}
+
+/* ---- control, upkeep, waiting --------------------------------------------------------------------------------------------------------- */
+
+static void control(struct storer *s, int64_t mono_ms)
+{
+	struct fw_control msg;
+	struct fw_err err;
+
+	if (!s->st || mono_ms < s->control_at_ms)
+		return;
+	s->control_at_ms = mono_ms + CONTROL_MS;
+	while (fw_store_control_take(s->st, s->control_id, &msg, &err) == 0 && msg.kind != FW_CONTROL_NONE) {
+		s->control_id = msg.id;
+		if (msg.kind == FW_CONTROL_STOP) {
+			fw_info("told to stop");
+			atomic_store(&s->l->told, true);
+			atomic_store(&s->l->finished, true);
+			uv_async_send(&s->l->to_loop);
+		} else if (msg.kind == FW_CONTROL_PAUSE || msg.kind == FW_CONTROL_RESUME) {
+			s->paused = msg.kind == FW_CONTROL_PAUSE;
+			fw_info(s->paused ? "paused" : "resumed");
+		} else if (msg.kind == FW_CONTROL_RELOAD) {
+			kill(getppid(), SIGHUP);
+		}
+	}
+}
+
+static void beat(struct storer *s, int64_t mono_ms)
+{
+	struct fw_beat b;
+	struct fw_commit c = {.beat = &b};
+	struct fw_err err;
+
+	if (!s->st || s->retry_at_ms > mono_ms || mono_ms - s->beat_at_ms < BEAT_MS)
+		return;
+	beat_fill(s, &b);
+	s->beat_at_ms = mono_ms;
+	if (fw_store_commit(s->st, &c, &err))
+		outage(s, "the sign of life", &err);
+}
+
+/* Nothing to store and nothing to claim: a short step of housekeeping. */
+static bool upkeep(struct storer *s)
+{
+	struct fw_err err;
+	bool more = false;
+	int rc;
+
+	if (!s->st || !s->upkeep_more || s->retry_at_ms || atomic_load(&s->l->stopping) || s->once_over)
+		return false;
+	rc = fw_store_upkeep(s->st, fw_now_ms(), &more, &err);
+	if (rc && rc != FW_EUNSUP && rc != FW_EAGAIN)
+		fw_warn("upkeep of the store: %s", err.text);
+	s->upkeep_more = !rc && more;
+	return s->upkeep_more;
+}
+
+static int64_t wait_ms(const struct storer *s, int64_t now_ms, int64_t mono_ms)
+{
+	int64_t ms = IDLE_MS;
+
+	if (s->retry_at_ms)
+		ms = FW_MIN(ms, s->retry_at_ms - mono_ms);
+	else if (s->n)
+		ms = FW_MIN(ms, s->batch_since_ms + s->l->config->batch_ms - mono_ms);
+	if (!s->retry_at_ms && atomic_load(&s->l->want) && !s->paused)
+		ms = FW_MIN(ms, FW_MAX(s->next_claim_ms - now_ms, s->claimed_at_ms + PORTION_MS - mono_ms));
+	return FW_MAX(ms, 1);
+}
+
+static void sleep_until_something(struct storer *s)
+{
+	int64_t ms = wait_ms(s, fw_now_ms(), fw_mono_ms());
+	bool changed = false;
+	struct fw_err err;
+
+	/* only a worker with nothing in hand looks for what others add */
+	if (s->st && !s->alive && !s->retry_at_ms && !s->l->o->once &&
+	    fw_store_wait(s->st, s->l->wake_fd[0], ms, &changed, &err) == 0) {
+		if (changed) {
+			s->next_claim_ms = 0;
+			s->control_at_ms = 0;
+		}
+	} else {
+		struct pollfd p = {.fd = s->l->wake_fd[0], .events = POLLIN};
+
+		(void)poll(&p, 1, (int)ms);
+	}
+	wake_taken(s->l);
+}
+
+/* ---- life -------------------------------------------------------------------------------------------------------------------------------- */
+
+static int storer_open(struct storer *s)
+{
+	struct worker_shared *sh = s->l->o->shared;
+	struct fw_control newest;
+	int64_t wake_ms, total = 0;
+	int rc = store_open(s, &sh->err);
+
+	for (int i = 0; i < 20 && rc == FW_EAGAIN; i++) { /* ten workers start at once */
+		(void)poll(NULL, 0, 100);
+		rc = store_open(s, &sh->err);
+	}
+	if (rc)
+		return WORKER_STORE;
+	if (sh->dead_name[0] && fw_store_bury(s->st, sh->dead_name, sh->dead_feed_id, 0, &sh->err))
+		fw_warn("giving the leases of %s back: %s; they will run out", sh->dead_name, sh->err.text);
+	if (fw_store_control_take(s->st, -1, &newest, &sh->err))
+		return WORKER_STORE;
+	s->control_id = newest.id;
+	if (s->l->o->once && s->l->o->index == 0 && atomic_load(&sh->total) == 0) {
+		if (fw_store_pending(s->st, s->l->o->due_before_ms, &total, &wake_ms, &sh->err))
+			return WORKER_STORE;
+		atomic_store(&sh->total, total);
+	}
+	return WORKER_DONE;
+}
+
+static int storer_init(struct storer *s)
+{
+	size_t max = s->l->visit_max;
+
+	s->batch = calloc(max, sizeof(*s->batch));
+	s->outcome = calloc(max, sizeof(*s->outcome));
+	s->back = calloc(max, sizeof(*s->back));
+	s->started_ms = fw_now_ms();
+	s->upkeep_more = true;
+	return s->batch && s->outcome && s->back ? 0 : FW_ENOMEM;
+}
+
+/* Draining, but the store is away: how long may what we hold wait for it? */
+static bool gave_up(struct storer *s, int64_t mono_ms)
+{
+	if (!s->last_seen_ms)
+		s->last_seen_ms = mono_ms;
+	if (!s->retry_at_ms || mono_ms - s->last_seen_ms < s->l->config->drain_timeout_ms)
+		return false;
+	fw_error("%zu visits could not be stored before the end; their leases will run out and they will be made again", s->n);
+	return true;
+}
+
+static void storer_run(struct storer *s)
+{
+	struct lane *l = s->l;
+
+	for (;;) {
+		int64_t now_ms = fw_now_ms(), mono_ms = fw_mono_ms();
+		bool last = atomic_load(&l->loop_done);
+
+		if (s->retry_at_ms && mono_ms >= s->retry_at_ms) {
+			s->retry_at_ms = 0; /* s->retry_ms stays: the next failure waits longer */
+			if (!s->st)
+				reopen(s);
+		}
+		control(s, mono_ms);
+		take_outcomes(s);
+		if (s->st && commit_due(s, mono_ms))
+			commit(s);
+		if (last && (!s->alive || gave_up(s, mono_ms)))
+			return;
+		if (claim_due(s, now_ms, mono_ms))
+			claim(s, now_ms);
+		if (s->once_over && !s->alive && !atomic_load(&l->finished)) {
+			atomic_store(&l->finished, true);
+			uv_async_send(&l->to_loop);
+		}
+		beat(s, mono_ms);
+		if (!s->n && !fw_ring_fill(&l->outcomes) && upkeep(s))
+			continue;
+		sleep_until_something(s);
+	}
+}
+
+void *fw_storer_main(void *arg)
+{
+	struct storer s = {.l = arg};
+	struct worker_shared *sh = s.l->o->shared;
+	intptr_t code = WORKER_DONE;
+
+	if (storer_init(&s)) {
+		fw_err_set(&sh->err, FW_ENOMEM, "out of memory for %zu visits: lower 'concurrency'", s.l->visit_max);
+		code = WORKER_SYSTEM;
+	} else {
+		code = storer_open(&s);
+	}
+	if (code == WORKER_DONE)
+		storer_run(&s);
+	fw_store_close(s.st);
+	free(s.batch);
+	free(s.outcome);
+	free(s.back);
+	atomic_store(&s.l->store_gone, true);
+	uv_async_send(&s.l->to_loop);
+	return (void *)code;
+}

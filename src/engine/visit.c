@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The pull flow of one feed, from the answer to the outcome: visit_finish() reads top to bottom.
+ *
+ * In: a lease (what is known of the feed) and an ended fetch. Out: an outcome for the store's commit. Nothing here blocks, looks at
+ * a clock or touches the store; every string of the outcome lives in the visit's arena, the body or the lease.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/str.h"
+#include "engine/visit.h"
+#include "parse/charset.h"
+#include "parse/html.h"
+#include "parse/parse.h"
+
+#define VALIDATORS_MAX_AGE_MS (8 * FW_DAY_MS) /* POL-02: some servers say 304 for ever */
+#define ADOPT_AFTER_MS FW_DAY_MS              /* POL-09 */
+#define ADOPT_SIGHTINGS 3
+#define ARENA_KEEP ((size_t)32 * 1024)
+#define BODY_KEEP ((size_t)32 * 1024)
+
+void visit_prepare(struct visit *v, int64_t now_ms)
+{
+	const struct fw_feed *feed = &v->lease->feed;
+	struct fw_fetch *f = &v->fetch;
+
+	f->url = feed->url;
+	f->username = feed->username;
+	f->password = feed->password;
+	if (feed->validators_ms > now_ms - VALIDATORS_MAX_AGE_MS) {
+		f->validator_url = feed->validator_url;
+		f->etag = feed->etag;
+		f->last_modified = feed->last_modified;
+	}
+	v->feed = *feed;
+	v->outcome = (struct fw_outcome){.feed_id = feed->id, .fence = v->lease->fence, .feed = &v->feed};
+}
+
+/* ---- reading the document ---------------------------------------------------------------------------------------------- */
+
+/* "not a feed but an HTML page; it names feeds: URL, URL" */
+static void name_the_feeds(struct visit *v, struct fw_str body, struct fw_err *why)
+{
+	struct fw_str base = v->fetch.final_url;
+	struct fw_link *found = fw_link_header(&v->arena, v->fetch.h_link, base, FW_STR("alternate"));
+	struct fw_link *page = NULL;
+	struct fw_buf text = FW_BUF_INIT(sizeof(why->text));
+	int n = 0;
+
+	if (fw_html_discover(&v->arena, body, base, &page, NULL) == 0 && !found)
+		found = page;
+	fw_buf_adds(&text, why->text);
+	for (; found && n < 3; found = found->next) {
+		if (found->type.p && !fw_str_find(found->type, FW_STR("xml")) && !fw_str_find(found->type, FW_STR("json")))
+			continue;
+		fw_buf_adds(&text, n++ ? ", " : "; it names feeds: subscribe to ");
+		fw_buf_addstr(&text, found->href);
+	}
+	if (n && !text.rc)
+		fw_err_set(why, FW_EFORMAT, "%s", text.p);
+	fw_buf_finish(&text);
+}
+
+/* Kind OK: is it new, and can it be read? */
+static int visit_read(struct visit *v, const struct visit_rules *r, int64_t now_ms)
+{
+	struct fw_fetch *f = &v->fetch;
+	struct fw_str body = fw_buf_str(&f->body);
+	struct fw_parse_options o = {
+		.url = f->final_url, .content_type = f->h_content_type, .content_location = f->h_content_location,
+		.limits = r->limits, .now_ms = now_ms,
+	};
+	int64_t begin = fw_mono_us();
+	int rc;
+
+	if (v->lease->feed.body_hash && fw_hash64(body.p, body.len) == v->lease->feed.body_hash) {
+		f->kind = FW_VISIT_SAME;
+		return 0;
+	}
+	rc = fw_parse_into(&v->arena, body, &o, &v->doc, &f->err);
+	v->fetch.visit.parse_us = fw_mono_us() - begin;
+	if (rc == FW_EFORMAT) {
+		f->kind = FW_VISIT_FORMAT;
+		if (fw_sniff_is_html(body, f->h_content_type))
+			name_the_feeds(v, body, &f->err);
+	} else if (rc == FW_ELIMIT) {
+		f->kind = FW_VISIT_LIMIT;
+	} else if (rc) {
+		f->kind = FW_VISIT_LOCAL;
+	}
+	return rc;
+}
+
+/* A document that broke off behind its headers: what was read is kept, but it is a failure all the same. */
+static void visit_salvage(struct visit *v, const struct visit_rules *r, int64_t now_ms)
+{
+	struct fw_err kept = v->fetch.err;
+	enum fw_visit_kind kind = v->fetch.kind;
+
+	if (!v->fetch.body_partial || !v->fetch.body.len)
+		return;
+	(void)visit_read(v, r, now_ms); /* whatever it says, the transfer's own failure is the news */
+	v->fetch.err = kept;
+	v->fetch.kind = kind;
+}
+
+/* ---- rows ----------------------------------------------------------------------------------------------------------------- */
+
+static struct fw_str authors_text(struct fw_arena *a, const struct fw_person *p)
+{
+	struct fw_str one = p ? (p->name.len ? p->name : p->email) : FW_STR_NONE, all;
+	struct fw_buf b = FW_BUF_INIT(1000);
+
+	if (!p || !p->next)
+		return one;
+	for (; p; p = p->next) {
+		one = p->name.len ? p->name : p->email;
+		if (one.len && b.len)
+			fw_buf_adds(&b, ", ");
+		fw_buf_addstr(&b, one);
+	}
+	all = fw_arena_str(a, fw_buf_str(&b));
+	fw_buf_finish(&b);
+	return all;
+}
+
+static struct fw_str extra_text(struct fw_arena *a, const struct fw_entry *e)
+{
+	struct fw_buf b = FW_BUF_INIT(1 << 20);
+	struct fw_str text = FW_STR_NONE;
+	struct fw_json j;
+
+	fw_json_init(&j, &b, false);
+	fw_out_item_extra(&j, e);
+	if (!b.rc && b.len > 2)
+		text = fw_arena_str(a, fw_buf_str(&b));
+	fw_buf_finish(&b);
+	return text;
+}
+
+static void visit_rows(struct visit *v)
+{
+	struct fw_entry_row *row;
+	size_t n = 0;
+
+	v->outcome.visit.item_n = (uint32_t)v->doc->entry_n;
+	if (!v->doc->entry_n)
+		return;
+	row = fw_arena_zalloc(&v->arena, v->doc->entry_n * sizeof(*row));
+	for (const struct fw_entry *e = v->doc->entries; e && row; e = e->next) {
+		struct fw_hash128 key = fw_entry_key(v->feed.id, e);
+		struct fw_entry_row *w = &row[n];
+
+		/* the last entry of a broken-off transfer may be half of one: it comes whole next time */
+		if (v->fetch.body_partial && !e->next)
+			break;
+		n++;
+		memcpy(w->key, key.b, sizeof(w->key));
+		w->feed_id = v->feed.id;
+		w->hash = fw_entry_hash(e);
+		w->guid = e->id;
+		w->url = e->url.p ? e->url : e->external_url;
+		w->title = e->title;
+		w->author = authors_text(&v->arena, e->authors ? e->authors : v->doc->authors);
+		w->summary = e->summary;
+		w->content = e->content;
+		w->content_type = e->content_type;
+		w->content_base = e->content.len ? e->content_base : FW_STR_NONE;
+		w->published_ms = e->published_ms != FW_NO_DATE ? e->published_ms : e->created_ms;
+		w->updated_ms = e->updated_ms;
+		w->extra = extra_text(&v->arena, e);
+	}
+	v->outcome.entries = row;
+	v->outcome.entry_n = row ? n : 0;
+}
+
+/* ---- the feed's new state --------------------------------------------------------------------------------------------------- */
+
+static bool set_str(struct fw_str *dst, struct fw_str src)
+{
+	if (fw_str_eq(*dst, src))
+		return false;
+	*dst = src;
+	return true;
+}
+
+static void state_meta(struct visit *v)
+{
+	const struct fw_document *d = v->doc;
+	struct fw_feed *s = &v->feed;
+	struct fw_str hub = d->hubs ? d->hubs->href : FW_STR_NONE;
+	bool changed = s->format != d->format;
+
+	s->format = d->format;
+	changed |= set_str(&s->title, d->title);
+	changed |= set_str(&s->home_page_url, d->home_page_url);
+	changed |= set_str(&s->description, d->description);
+	changed |= set_str(&s->language, d->language);
+	changed |= set_str(&s->icon, d->icon.len ? d->icon : d->image.url);
+	changed |= set_str(&s->hub, hub);
+	changed |= set_str(&s->topic, hub.len ? d->feed_url : FW_STR_NONE);
+	if (changed)
+		v->outcome.groups |= FW_GROUP_META;
+	if (d->expired)
+		s->status = FW_FEED_GONE;
+}
+
+/* One atomic set with the body it came with, byte for byte (FRB 001-014). */
+static void state_validators(struct visit *v, int64_t now_ms)
+{
+	struct fw_fetch *f = &v->fetch;
+	struct fw_feed *s = &v->feed;
+
+	s->validator_url = f->final_url;
+	s->etag = f->h_etag;
+	s->last_modified = f->h_last_modified;
+	s->validators_ms = f->h_etag.p || f->h_last_modified.p ? now_ms : 0;
+	s->body_hash = fw_hash64(f->body.p, f->body.len);
+	v->outcome.groups |= FW_GROUP_VALIDATORS;
+}
+
+static void state_redirect(struct visit *v, int64_t now_ms)
+{
+	struct fw_str to = v->fetch.permanent_url;
+	struct fw_feed *s = &v->feed;
+
+	if (!to.len && !s->redirect_n)
+		return;
+	v->outcome.groups |= FW_GROUP_REDIRECT;
+	if (!to.len) {
+		s->redirect_url = FW_STR_NONE;
+		s->redirect_n = 0;
+		s->redirect_since_ms = 0;
+		return;
+	}
+	if (set_str(&s->redirect_url, to)) {
+		s->redirect_n = 0;
+		s->redirect_since_ms = now_ms;
+	}
+	s->redirect_n++;
+	if (s->redirect_n >= ADOPT_SIGHTINGS && now_ms - s->redirect_since_ms >= ADOPT_AFTER_MS) {
+		s->url = to;
+		s->redirect_url = FW_STR_NONE;
+		s->redirect_n = 0;
+		v->outcome.groups |= FW_GROUP_URL;
+	}
+}
+
+static void state_rhythm(struct visit *v, const struct fw_due_facts *facts, int64_t now_ms)
+{
+	char text[FW_RHYTHM_MAX];
+	int64_t *dates = fw_arena_alloc(&v->arena, (v->doc->entry_n + 1) * sizeof(*dates));
+	size_t n = 0, len;
+
+	for (const struct fw_entry *e = v->doc->entries; e && dates; e = e->next) {
+		int64_t at = e->published_ms != FW_NO_DATE ? e->published_ms : e->updated_ms;
+
+		if (at != FW_NO_DATE)
+			dates[n++] = at;
+	}
+	len = fw_rhythm_learn(v->feed.rhythm, dates, n, facts, now_ms, text);
+	if (len && !fw_str_eq(v->feed.rhythm, (struct fw_str){text, len})) {
+		v->feed.rhythm = fw_arena_str(&v->arena, (struct fw_str){text, len});
+		v->outcome.groups |= FW_GROUP_RHYTHM;
+	}
+}
+
+static bool is_success(enum fw_visit_kind kind)
+{
+	return kind == FW_VISIT_OK || kind == FW_VISIT_SAME || kind == FW_VISIT_NOT_MODIFIED;
+}
+
+static void state_health(struct visit *v, int64_t now_ms)
+{
+	struct fw_fetch *f = &v->fetch;
+	struct fw_feed *s = &v->feed;
+
+	s->last_visit_ms = now_ms;
+	s->last_kind = f->kind;
+	s->http_status = f->http_status;
+	s->crash_n = 0;
+	if (is_success(f->kind)) {
+		s->last_ok_ms = now_ms;
+		s->fail_n = 0;
+		if (s->error.len)
+			v->outcome.groups |= FW_GROUP_ERROR;
+		s->error = FW_STR_NONE;
+	} else {
+		if (f->kind != FW_VISIT_LOCAL)
+			s->fail_n++;
+		s->error = fw_arena_str(&v->arena, fw_str(f->err.text));
+		v->outcome.groups |= FW_GROUP_ERROR;
+		v->outcome.visit.error = s->error;
+	}
+	if (f->kind == FW_VISIT_GONE)
+		s->status = FW_FEED_GONE;
+	if (f->kind != FW_VISIT_LOCAL && f->kind != FW_VISIT_BLOCKED && f->visit.total_us > 0)
+		fw_expect_update(&s->expect_us, &s->expect_dev_us, f->visit.total_us);
+}
+
+/* ---- when next ----------------------------------------------------------------------------------------------------------------- */
+
+static void due_facts(struct visit *v, int64_t now_ms, struct fw_due_facts *out)
+{
+	const struct fw_fetch *f = &v->fetch;
+	const struct fw_document *d = v->doc;
+
+	*out = (struct fw_due_facts){
+		.kind = f->kind, .http_status = f->http_status, .fail_n = v->feed.fail_n,
+		.retry_after_ms = fw_retry_after_ms(f->h_retry_after, now_ms),
+		.fresh_ms = fw_fresh_ms(f->h_cache_control, f->h_age, f->h_expires, f->h_date, now_ms),
+		.ttl_minutes = d ? d->ttl_minutes : FW_NO_NUMBER,
+		.update_period_minutes = d ? d->update_period_minutes : FW_NO_NUMBER,
+		.skip_hours = d ? d->skip_hours : 0, .skip_days = d ? d->skip_days : 0,
+		.rhythm = v->feed.rhythm, .last_new_ms = v->feed.last_new_ms, .interval_ms = v->feed.interval_ms,
+		.expired = v->feed.status == FW_FEED_GONE, .has_hub = v->feed.hub.len > 0,
+	};
+}
+
+static void visit_schedule(struct visit *v, const struct visit_rules *r, int64_t now_ms, uint64_t rnd)
+{
+	struct fw_due_facts facts;
+	struct fw_due due;
+
+	due_facts(v, now_ms, &facts);
+	if (v->doc && v->fetch.kind == FW_VISIT_OK) {
+		state_rhythm(v, &facts, now_ms);
+		facts.rhythm = v->feed.rhythm;
+	}
+	fw_due(&facts, &r->due, now_ms, rnd, &due);
+	v->feed.due_at_ms = due.at_ms;
+	v->feed.why = fw_arena_str(&v->arena, fw_str(due.why));
+	if (facts.retry_after_ms != FW_NO_NUMBER && (facts.http_status == 429 || facts.http_status == 503))
+		v->outcome.host_cooldown_ms = now_ms + FW_MIN(facts.retry_after_ms, r->due.retry_after_max_ms);
+}
+
+void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, uint64_t rnd,
+	void (*reading)(void *ctx, bool on), void *ctx)
+{
+	struct fw_fetch *f = &v->fetch;
+	int64_t due_was = v->lease->feed.due_at_ms;
+
+	reading(ctx, true);
+	if (f->kind == FW_VISIT_OK)
+		(void)visit_read(v, r, now_ms); /* the answer is f->kind */
+	else
+		visit_salvage(v, r, now_ms);
+	v->outcome.visit = f->visit;
+	v->outcome.visit.feed_id = v->feed.id;
+	v->outcome.visit.run_id = r->run_id;
+	v->outcome.visit.slot = v->slot;
+	if (v->doc)
+		visit_rows(v);
+	reading(ctx, false);
+	if (v->doc && f->kind == FW_VISIT_OK)
+		state_meta(v);
+	if (f->kind == FW_VISIT_OK || f->kind == FW_VISIT_SAME)
+		state_validators(v, now_ms);
+	if (is_success(f->kind))
+		state_redirect(v, now_ms);
+	state_health(v, now_ms);
+	visit_schedule(v, r, now_ms, rnd);
+	v->outcome.visit.kind = f->kind;
+	v->outcome.visit.http_status = f->http_status;
+	if (due_was > 0 && f->visit.at_ms > due_was)
+		v->outcome.visit.lateness_ms = (uint32_t)FW_MIN(f->visit.at_ms - due_was, (int64_t)UINT32_MAX);
+	v->held_bytes = f->body.cap + v->arena.used_bytes;
+	v->end = VISIT_COMMIT;
+}
+
+void visit_reset(struct visit *v)
+{
+	struct fw_arena arena = v->arena;
+	struct fw_fetch fetch;
+	void *worker = v->worker;
+
+	fw_fetch_reset(&v->fetch);
+	fetch = v->fetch;
+	if (fetch.body.cap > BODY_KEEP)
+		fw_buf_finish(&fetch.body);
+	fw_arena_reset(&arena, ARENA_KEEP);
+	*v = (struct visit){.arena = arena, .fetch = {.body = fetch.body, .priv = fetch.priv}, .worker = worker, .slot = -1};
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * One visit: a lent feed on its way through fetch, parse, schedule and store.
+ *
+ * The loop thread owns a visit from visit_start() until it puts it on the outcome ring; the store thread owns it until it puts
+ * it on the spent ring; then the loop thread again. The document borrows from the fetched body, the outcome borrows from both
+ * and from the lease: none of them is touched before the visit is spent.
+ */
+#ifndef FW_ENGINE_VISIT_H
+#define FW_ENGINE_VISIT_H
+
+#include "base/arena.h"
+#include "feedwheel/engine.h"
+#include "fetch/fetch.h"
+#include "sched/due.h"
+
+/* Leases that were claimed together share one arena; the store thread frees it with the last of them. */
+struct lease_batch {
+	struct fw_arena arena;
+	size_t left;
+};
+
+struct lent { /* lives in its batch's arena */
+	struct fw_lease *lease;
+	struct lease_batch *batch;
+	struct lent *next;
+};
+
+enum visit_end {
+	VISIT_COMMIT,  /* the outcome is to be written */
+	VISIT_RELEASE, /* never begun, or cancelled: the lease goes back as it came */
+};
+
+struct visit {
+	struct fw_lease *lease;
+	struct lease_batch *batch;
+	enum visit_end end;
+	int slot;
+	struct fw_fetch fetch;
+	struct fw_arena arena;     /* document, rows, texts */
+	struct fw_document *doc;
+	struct fw_feed feed;       /* the state to write */
+	struct fw_outcome outcome;
+	size_t held_bytes;         /* body and arena, counted against the worker's limit until spent */
+	void *worker;
+	struct visit *next;
+};
+
+struct visit_rules { /* settings a visit needs */
+	struct fw_due_policy due;
+	struct fw_limits limits;
+	int64_t run_id;
+};
+
+/* Fill in the request from the lease. */
+void visit_prepare(struct visit *v, int64_t now_ms);
+/*
+ * The fetch has ended: read the document, decide when to come again, and write down the outcome. Pure but for the arena.
+ * reading is called with true before bytes from outside are parsed, and with false after (poison documents are found by it).
+ */
+void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, uint64_t rnd,
+	void (*reading)(void *ctx, bool on), void *ctx);
+/* Empty it for reuse; memory kept is small. */
+void visit_reset(struct visit *v);
+
+#endif

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The loop thread of a worker: takes leases, keeps the transfer slots full, reads what comes back, hands outcomes to the store
+ * thread. Never blocks: no SQL, no disk, no name look-up happens here.
+ *
+ * Draining (signal, control message, end of a --once, loss of the master): nothing new is started, leases not begun go back,
+ * transfers in flight get drain_timeout_ms, then they are cancelled and go back too. A second signal leaves at once.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "engine/lane.h"
+#include "engine/settings.h"
+
+#define BEAT_EVERY_MS 500
+#define SIGNAL_N 3
+
+struct worker {
+	struct lane lane;
+	const struct worker_options *o;
+	uv_loop_t loop;
+	struct fw_net net;
+	struct fw_fetcher *fetcher;
+	struct visit *visit;         /* all of them */
+	struct visit *free;
+	struct visit **in_slot;      /* by slot: in flight */
+	int *free_slot;
+	uint32_t free_slot_n, in_flight;
+	struct lent *first, *last;   /* leases waiting for a slot */
+	size_t queued, granted, pending;
+	uint64_t rnd;
+	bool draining, closing;
+	uv_timer_t beat, drain_timer;
+	uv_signal_t signal[SIGNAL_N];
+	uv_poll_t master;
+	bool has_master;
+};
+
+static void start_more(struct worker *w);
+
+static uint64_t next_random(struct worker *w)
+{
+	w->rnd ^= w->rnd << 13;
+	w->rnd ^= w->rnd >> 7;
+	w->rnd ^= w->rnd << 17;
+	return w->rnd;
+}
+
+/* ---- visits ---------------------------------------------------------------------------------------------------------------------- */
+
+static void on_reading(void *ctx, bool on)
+{
+	struct visit *v = ctx;
+	struct worker *w = v->worker;
+
+	atomic_store(&w->o->shared->reading_feed_id, on ? v->feed.id : 0);
+#ifdef FW_TEST_HOOKS
+	{
+		const char *part = getenv("FEEDWHEEL_TEST_CRASH");
+
+		if (on && part && fw_str_find(v->feed.url, fw_str(part)))
+			abort();
+	}
+#endif
+}
+
+static void hand_over(struct worker *w, struct visit *v, enum visit_end end)
+{
+	v->end = end;
+	w->pending++;
+	atomic_fetch_add(&w->lane.held_bytes, v->held_bytes);
+	if (!fw_ring_put(&w->lane.outcomes, v))
+		abort(); /* the ring holds as many as there are visits */
+	fw_lane_wake_store(&w->lane);
+}
+
+static void slot_free(struct worker *w, struct visit *v)
+{
+	w->in_slot[v->slot] = NULL;
+	w->free_slot[w->free_slot_n++] = v->slot;
+	w->in_flight--;
+	atomic_store_explicit(&w->o->shared->in_flight, w->in_flight, memory_order_relaxed);
+}
+
+static void end_if_drained(struct worker *w)
+{
+	if (w->draining && !w->in_flight && !w->queued && !atomic_load(&w->lane.loop_done)) {
+		atomic_store(&w->lane.loop_done, true);
+		fw_lane_wake_store(&w->lane);
+	}
+}
+
+static void on_fetched(struct fw_fetch *f)
+{
+	struct visit *v = f->ctx;
+	struct worker *w = v->worker;
+
+	slot_free(w, v);
+	if (w->draining && f->kind == FW_VISIT_LOCAL) { /* cancelled */
+		v->held_bytes = 0;
+		hand_over(w, v, VISIT_RELEASE);
+	} else {
+		visit_finish(v, &w->lane.rules, fw_now_ms(), next_random(w), on_reading, v);
+		hand_over(w, v, VISIT_COMMIT);
+	}
+	start_more(w);
+	end_if_drained(w);
+}
+
+static struct visit *visit_take(struct worker *w, struct lent *lent)
+{
+	struct visit *v = w->free;
+
+	w->free = v->next;
+	v->next = NULL;
+	v->worker = w;
+	v->lease = lent->lease;
+	v->batch = lent->batch;
+	v->held_bytes = 0;
+	return v;
+}
+
+static void visit_start(struct worker *w, struct lent *lent)
+{
+	struct visit *v = visit_take(w, lent);
+	struct fw_err err;
+
+	visit_prepare(v, fw_now_ms());
+	v->fetch.done = on_fetched;
+	v->fetch.ctx = v;
+	v->slot = w->free_slot[--w->free_slot_n];
+	w->in_slot[v->slot] = v;
+	w->in_flight++;
+	atomic_store_explicit(&w->o->shared->in_flight, w->in_flight, memory_order_relaxed);
+	if (fw_fetch_start(w->fetcher, &v->fetch, &err)) {
+		fw_warn("feed %lld could not be started: %s", (long long)v->feed.id, err.text);
+		slot_free(w, v);
+		hand_over(w, v, VISIT_RELEASE);
+	}
+}
+
+/* Ask for more leases as long as there is room for them and for what they will become. */
+static void grant(struct worker *w)
+{
+	struct lane *l = &w->lane;
+	size_t busy = w->in_flight + w->queued + w->granted;
+
+	if (w->draining || busy >= l->cap || w->pending >= l->pending_max ||
+	    atomic_load(&l->held_bytes) >= l->held_max)
+		return;
+	w->granted += l->cap - busy;
+	if (atomic_fetch_add(&l->want, l->cap - busy) + l->cap - busy >= l->slots / 4)
+		fw_lane_wake_store(l);
+}
+
+static void start_more(struct worker *w)
+{
+	while (w->first && w->free_slot_n && !w->draining) {
+		struct lent *lent = w->first;
+
+		w->first = lent->next;
+		w->queued--;
+		visit_start(w, lent);
+	}
+	grant(w);
+}
+
+static void take_leases(struct worker *w)
+{
+	struct lent *lent;
+
+	while ((lent = fw_ring_take(&w->lane.leases)) != NULL) {
+		w->granted--;
+		if (w->draining) {
+			hand_over(w, visit_take(w, lent), VISIT_RELEASE);
+			continue;
+		}
+		lent->next = NULL;
+		if (w->queued++)
+			w->last->next = lent;
+		else
+			w->first = lent;
+		w->last = lent;
+	}
+}
+
+static void take_spent(struct worker *w)
+{
+	struct visit *v;
+
+	while ((v = fw_ring_take(&w->lane.spent)) != NULL) {
+		visit_reset(v);
+		v->next = w->free;
+		w->free = v;
+		w->pending--;
+	}
+}
+
+/* ---- draining and the end ------------------------------------------------------------------------------------------------------------- */
+
+static void on_drain_timeout(uv_timer_t *t)
+{
+	struct worker *w = t->data;
+
+	fw_info("%u transfers did not end in time; their feeds go back", w->in_flight);
+	for (uint32_t i = 0; i < w->lane.slots; i++) {
+		if (w->in_slot[i])
+			fw_fetch_cancel(&w->in_slot[i]->fetch);
+	}
+}
+
+static void drain(struct worker *w)
+{
+	if (w->draining)
+		return;
+	w->draining = true;
+	atomic_store(&w->lane.stopping, true);
+	while (w->first) {
+		struct lent *lent = w->first;
+
+		w->first = lent->next;
+		w->queued--;
+		hand_over(w, visit_take(w, lent), VISIT_RELEASE);
+	}
+	if (w->in_flight)
+		uv_timer_start(&w->drain_timer, on_drain_timeout, (uint64_t)w->lane.config->drain_timeout_ms, 0);
+	end_if_drained(w);
+	fw_lane_wake_store(&w->lane);
+}
+
+static void close_all(struct worker *w)
+{
+	if (w->closing)
+		return;
+	w->closing = true;
+	drain(w);
+	if (w->in_flight) /* the store thread gave up: no use in waiting */
+		on_drain_timeout(&w->drain_timer);
+	uv_close((uv_handle_t *)&w->lane.to_loop, NULL);
+	uv_close((uv_handle_t *)&w->beat, NULL);
+	uv_close((uv_handle_t *)&w->drain_timer, NULL);
+	for (int i = 0; i < SIGNAL_N; i++)
+		uv_close((uv_handle_t *)&w->signal[i], NULL);
+	if (w->has_master)
+		uv_close((uv_handle_t *)&w->master, NULL);
+	fw_fetcher_destroy(w->fetcher);
+	w->fetcher = NULL;
+}
+
+static void on_async(uv_async_t *async)
+{
+	struct worker *w = async->data;
+
+	take_spent(w);
+	take_leases(w);
+	if (atomic_load(&w->lane.store_gone)) {
+		close_all(w);
+		return;
+	}
+	if (atomic_load(&w->lane.finished))
+		drain(w);
+	start_more(w);
+	end_if_drained(w);
+}
+
+static void on_beat(uv_timer_t *t)
+{
+	struct worker *w = t->data;
+
+	atomic_store(&w->o->shared->beat_mono_ms, fw_mono_ms());
+	grant(w); /* the mark on held bytes may have been passed downwards without an event */
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+	struct worker *w = handle->data;
+
+	if (w->draining) {
+		fw_warn("signal %d again: leaving at once, leases will run out", number);
+		_exit(WORKER_DONE);
+	}
+	fw_debug("signal %d: draining", number);
+	drain(w);
+}
+
+static void on_master(uv_poll_t *handle, int status, int events)
+{
+	struct worker *w = handle->data;
+
+	(void)status;
+	(void)events;
+	uv_poll_stop(handle);
+	fw_warn("the master is gone: draining");
+	drain(w);
+}
+
+/* ---- setting up ---------------------------------------------------------------------------------------------------------------------------- */
+
+static void name_worker(struct worker *w)
+{
+	char host[64] = "localhost";
+
+	(void)gethostname(host, sizeof(host) - 1);
+	(void)fw_snprintf(w->o->shared->name, sizeof(w->o->shared->name), "%s/%d/%d/%lld", host, (int)getpid(), w->o->index,
+		(long long)fw_now_ms());
+}
+
+/* Descriptors: one per transfer, a second while a redirect or address changes, and some for ourselves. */
+static uint32_t slots_allowed(int64_t wanted)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r))
+		return (uint32_t)wanted;
+	r.rlim_cur = r.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &r);
+	if (r.rlim_cur != RLIM_INFINITY && (int64_t)r.rlim_cur < wanted * 2 + 64) {
+		int64_t fit = FW_MAX(((int64_t)r.rlim_cur - 64) / 2, 1);
+
+		fw_warn("concurrency %lld needs %lld file descriptors and %lld are allowed: using %lld (ulimit -n)", (long long)wanted,
+			(long long)(wanted * 2 + 64), (long long)r.rlim_cur, (long long)fit);
+		return (uint32_t)fit;
+	}
+	return (uint32_t)wanted;
+}
+
+static int lane_init(struct worker *w)
+{
+	const struct fw_config *c = w->o->config;
+	struct lane *l = &w->lane;
+
+	l->o = w->o;
+	l->config = c;
+	l->slots = slots_allowed(c->concurrency);
+	l->cap = l->slots + FW_MIN((size_t)l->slots, (size_t)512);
+	l->pending_max = 2 * (size_t)c->batch_visits;
+	l->visit_max = 2 * l->cap + l->pending_max;
+	l->held_max = 4 * (size_t)c->batch_bytes;
+	fw_settings_visit(c, &l->rules);
+	l->rules.run_id = w->o->run_id;
+	if (fw_ring_init(&l->leases, l->visit_max) || fw_ring_init(&l->outcomes, l->visit_max) ||
+	    fw_ring_init(&l->spent, l->visit_max))
+		return FW_ENOMEM;
+	if (pipe2(l->wake_fd, O_NONBLOCK | O_CLOEXEC))
+		return FW_EIO;
+	return 0;
+}
+
+static int visits_init(struct worker *w)
+{
+	size_t n = w->lane.visit_max;
+
+	w->visit = calloc(n, sizeof(*w->visit));
+	w->in_slot = calloc(w->lane.slots, sizeof(*w->in_slot));
+	w->free_slot = calloc(w->lane.slots, sizeof(*w->free_slot));
+	if (!w->visit || !w->in_slot || !w->free_slot)
+		return FW_ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		w->visit[i].slot = -1;
+		w->visit[i].next = w->free;
+		w->free = &w->visit[i];
+	}
+	for (uint32_t i = w->lane.slots; i > 0; i--)
+		w->free_slot[w->free_slot_n++] = (int)i - 1;
+	return 0;
+}
+
+static int handles_init(struct worker *w, struct fw_err *err)
+{
+	static const int SIGNALS[SIGNAL_N] = {SIGTERM, SIGINT, SIGQUIT};
+	int rc;
+
+	if (uv_loop_init(&w->loop) || uv_async_init(&w->loop, &w->lane.to_loop, on_async) || uv_timer_init(&w->loop, &w->beat) ||
+	    uv_timer_init(&w->loop, &w->drain_timer))
+		return fw_err_set(err, FW_EIO, "the event loop could not be made: %s", strerror(errno));
+	w->lane.to_loop.data = w->beat.data = w->drain_timer.data = w;
+	for (int i = 0; i < SIGNAL_N; i++) {
+		uv_signal_init(&w->loop, &w->signal[i]);
+		w->signal[i].data = w;
+		uv_signal_start(&w->signal[i], on_signal, SIGNALS[i]);
+	}
+	if (w->o->master_fd >= 0 && uv_poll_init(&w->loop, &w->master, w->o->master_fd) == 0) {
+		w->has_master = true;
+		w->master.data = w;
+		uv_poll_start(&w->master, UV_READABLE | UV_DISCONNECT, on_master);
+	}
+	rc = fw_settings_net(w->o->config, w->lane.slots, &w->net, err);
+	if (rc)
+		return rc;
+	return fw_fetcher_create(&w->loop, &w->net.fetch, &w->fetcher, err);
+}
+
+static void worker_finish(struct worker *w)
+{
+	for (size_t i = 0; w->visit && i < w->lane.visit_max; i++) {
+		fw_fetch_reset(&w->visit[i].fetch);
+		fw_buf_finish(&w->visit[i].fetch.body);
+		fw_arena_finish(&w->visit[i].arena);
+	}
+	free(w->visit);
+	free(w->in_slot);
+	free(w->free_slot);
+	fw_ring_finish(&w->lane.leases);
+	fw_ring_finish(&w->lane.outcomes);
+	fw_ring_finish(&w->lane.spent);
+}
+
+int fw_worker_main(const struct worker_options *o)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+	sigset_t all, old;
+	void *code = NULL;
+	int rc;
+
+	if (!w)
+		return WORKER_SYSTEM;
+	w->o = o;
+	name_worker(w);
+	if (getrandom(&w->rnd, sizeof(w->rnd), 0) != (ssize_t)sizeof(w->rnd) || !w->rnd)
+		w->rnd = (uint64_t)fw_mono_us() << 20 ^ (uint64_t)getpid();
+	rc = lane_init(w);
+	if (!rc)
+		rc = visits_init(w);
+	if (rc)
+		fw_err_set(&o->shared->err, rc, "a worker could not start: %s", rc == FW_ENOMEM ? "out of memory" : strerror(errno));
+	else
+		rc = handles_init(w, &o->shared->err);
+	if (rc)
+		return WORKER_SYSTEM;
+	atomic_store(&o->shared->beat_mono_ms, fw_mono_ms());
+	uv_timer_start(&w->beat, on_beat, BEAT_EVERY_MS, BEAT_EVERY_MS);
+	grant(w);
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old); /* signals are the loop's */
+	rc = pthread_create(&w->lane.store_thread, NULL, fw_storer_main, &w->lane);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (rc) {
+		fw_err_set(&o->shared->err, FW_EIO, "a thread could not be made: %s", strerror(rc));
+		return WORKER_SYSTEM;
+	}
+	uv_run(&w->loop, UV_RUN_DEFAULT);
+	pthread_join(w->lane.store_thread, &code);
+	uv_loop_close(&w->loop);
+	rc = (int)(intptr_t)code;
+	if (rc == WORKER_DONE && atomic_load(&w->lane.told))
+		rc = WORKER_TOLD;
+	worker_finish(w);
+	close(w->lane.wake_fd[0]);
+	close(w->lane.wake_fd[1]);
+	free(w);
+	return rc;
+}

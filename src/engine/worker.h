@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The worker process and what it shares with its master: one page per worker, written by one side, read by the other.
+ */
+#ifndef FW_ENGINE_WORKER_H
+#define FW_ENGINE_WORKER_H
+
+#include <stdatomic.h>
+
+#include "feedwheel/engine.h"
+
+#define WORKER_NAME_MAX 128
+
+enum worker_exit { /* exit codes of a worker; a signal means it crashed */
+	WORKER_DONE = 0,      /* drained, or the run is complete */
+	WORKER_TOLD = 10,     /* a control message said stop: do not start it again */
+	WORKER_STORE = 11,    /* the store cannot be used: shared->err says why */
+	WORKER_SYSTEM = 12,   /* memory, threads, descriptors */
+};
+
+struct worker_shared {
+	/* the worker writes */
+	_Atomic int64_t beat_mono_ms;      /* the loop's sign of life */
+	_Atomic int64_t reading_feed_id;   /* bytes of this feed are being parsed right now; 0: none */
+	_Atomic int64_t total;             /* once: feeds due at the start (worker 0 counts) */
+	_Atomic uint64_t done, ok, not_modified, failed, stale, new_entries, changed_entries, wire_bytes, body_bytes, commits,
+		deferred;
+	_Atomic uint32_t in_flight;
+	char name[WORKER_NAME_MAX];        /* as the store knows it; written once at start */
+	struct fw_err err;                 /* behind WORKER_STORE and WORKER_SYSTEM */
+	/* the master writes, before the worker starts */
+	char dead_name[WORKER_NAME_MAX];   /* a predecessor that crashed: its leases are to be given back */
+	int64_t dead_feed_id;              /* what it was reading, or 0 */
+};
+
+struct worker_options {
+	const struct fw_config *config;
+	struct worker_shared *shared;
+	int index;                         /* 0 ... workers - 1 */
+	bool once;
+	int64_t due_before_ms;             /* once: what is due by then */
+	int64_t run_id;
+	int master_fd;                     /* end of file here means the master is gone: drain */
+};
+
+/* The whole life of a worker process; returns an enum worker_exit. */
+int fw_worker_main(const struct worker_options *o);
+
+#endif
