@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: ISC */
+/* The drivers of this build, and the little that they share. A driver includes this, feedwheel/store.h and base. */
+#ifndef FW_STORE_DRIVERS_H
+#define FW_STORE_DRIVERS_H
+
+#include "base/arena.h"
+#include "base/str.h"
+#include "feedwheel/store.h"
+
+#define FW_STORE_CRASH_MAX 2    /* a feed whose visits killed this many workers in a row is quarantined */
+#define FW_STORE_BUSY_MS 10000  /* default of fw_store_config.busy_timeout_ms */
+
+extern const struct fw_store_driver fw_store_memory;
+
+/* What follows "scheme:" in a store URL ("//" of an empty authority taken off). */
+struct fw_str fw_store_url_rest(const char *url);
+
+/*
+ * The words of a search, one by one: "all these words", prefix*, "a phrase in quotes". Separators are white space and
+ * whatever is no letter, digit, "*" or quote in ASCII; other bytes belong to words. False at the end.
+ */
+struct fw_store_word {
+	struct fw_str text; /* of a phrase: without its quotes */
+	bool prefix;
+};
+bool fw_store_word_next(struct fw_str *rest, struct fw_store_word *out);
+
+/* The date by which newest comes first: published when known, at the latest when first seen. */
+static inline int64_t fw_store_entry_date(const struct fw_entry_row *e)
+{
+	return e->published_ms != FW_NO_DATE && e->published_ms < e->seen_ms ? e->published_ms : e->seen_ms;
+}
+
+/* Copy a feed's strings into the arena; false out of memory. */
+bool fw_store_feed_dup(struct fw_arena *a, struct fw_feed *feed);
+
+#endif

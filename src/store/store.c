@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The front of the storage room: finds the driver by the URL's scheme, checks arguments, answers for slots a driver left
+ * NULL, counts calls. Callers never touch the slots; drivers never see a NULL err or a batch of nothing.
+ */
+#include <poll.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/url.h"
+#include "store/drivers.h"
+
+static const struct fw_store_driver *const drivers[] = {
+	&fw_store_memory,
+};
+
+/* ---- names -------------------------------------------------------------------------------------------------------- */
+
+const char *fw_visit_kind_name(enum fw_visit_kind kind)
+{
+	static const char *const names[] = {
+		[FW_VISIT_NONE] = "none", [FW_VISIT_OK] = "ok", [FW_VISIT_SAME] = "same",
+		[FW_VISIT_NOT_MODIFIED] = "not_modified", [FW_VISIT_HTTP] = "http", [FW_VISIT_DNS] = "dns",
+		[FW_VISIT_CONNECT] = "connect", [FW_VISIT_TLS] = "tls", [FW_VISIT_TIMEOUT] = "timeout",
+		[FW_VISIT_PROTOCOL] = "protocol", [FW_VISIT_FORMAT] = "format", [FW_VISIT_LIMIT] = "limit",
+		[FW_VISIT_BLOCKED] = "blocked", [FW_VISIT_REDIRECT] = "redirect", [FW_VISIT_CRASH] = "crash",
+		[FW_VISIT_GONE] = "gone", [FW_VISIT_LOCAL] = "local",
+	};
+
+	_Static_assert(FW_N(names) == FW_VISIT_KIND_N, "a kind has no name");
+	return (unsigned)kind < FW_N(names) ? names[kind] : "unknown";
+}
+
+const char *fw_feed_status_name(enum fw_feed_status status)
+{
+	switch (status) {
+	case FW_FEED_ACTIVE: return "active";
+	case FW_FEED_PAUSED: return "paused";
+	case FW_FEED_GONE: return "gone";
+	case FW_FEED_QUARANTINED: return "quarantined";
+	}
+	return "unknown";
+}
+
+/* ---- what drivers share --------------------------------------------------------------------------------------------- */
+
+struct fw_str fw_store_url_rest(const char *url)
+{
+	const char *colon = strchr(url, ':');
+	struct fw_str rest = fw_str(colon ? colon + 1 : url);
+
+	if (fw_str_starts(rest, FW_STR("///")))
+		rest = fw_str_sub(rest, 2, rest.len);
+	return rest;
+}
+
+static bool is_word_byte(int c)
+{
+	return fw_is_alnum(c) || (unsigned char)c >= 0x80;
+}
+
+bool fw_store_word_next(struct fw_str *rest, struct fw_store_word *out)
+{
+	const char *p = rest->p, *end = p ? p + rest->len : p, *from;
+
+	while (p < end && *p != '"' && !is_word_byte(*p))
+		p++;
+	if (p >= end)
+		return false;
+	out->prefix = false;
+	if (*p == '"') {
+		from = ++p;
+		while (p < end && *p != '"')
+			p++;
+		out->text = (struct fw_str){from, (size_t)(p - from)};
+		p += p < end;
+	} else {
+		from = p;
+		while (p < end && is_word_byte(*p))
+			p++;
+		out->text = (struct fw_str){from, (size_t)(p - from)};
+	}
+	if (p < end && *p == '*') {
+		out->prefix = true;
+		p++;
+	}
+	*rest = (struct fw_str){p, (size_t)(end - p)};
+	for (size_t i = 0; i < out->text.len; i++) {
+		if (is_word_byte(out->text.p[i]))
+			return true;
+	}
+	return fw_store_word_next(rest, out); /* a phrase without a word in it */
+}
+
+bool fw_store_feed_dup(struct fw_arena *a, struct fw_feed *f)
+{
+	struct fw_str *const s[] = {
+		&f->url, &f->why, &f->error, &f->validator_url, &f->etag, &f->last_modified, &f->title, &f->home_page_url,
+		&f->description, &f->language, &f->icon, &f->hub, &f->topic, &f->extra, &f->rhythm, &f->redirect_url,
+		&f->user_title, &f->folder, &f->username, &f->password,
+	};
+
+	for (size_t i = 0; i < FW_N(s); i++)
+		*s[i] = fw_arena_str(a, *s[i]);
+	return !a->failed;
+}
+
+/* ---- life ------------------------------------------------------------------------------------------------------------- */
+
+const struct fw_store_driver *fw_store_driver_at(size_t i)
+{
+	return i < FW_N(drivers) ? drivers[i] : NULL;
+}
+
+static const struct fw_store_driver *driver_for(struct fw_str scheme)
+{
+	for (size_t i = 0; i < FW_N(drivers); i++) {
+		for (const char *const *s = drivers[i]->schemes; *s; s++) {
+			if (fw_str_eq(scheme, fw_str(*s)))
+				return drivers[i];
+		}
+	}
+	return NULL;
+}
+
+static int url_error(struct fw_str url, struct fw_err *err)
+{
+	char known[100] = "";
+	size_t at = 0;
+
+	for (size_t i = 0; i < FW_N(drivers); i++) {
+		for (const char *const *s = drivers[i]->schemes; *s; s++) {
+			if (fw_snprintf(known + at, sizeof(known) - at, "%s%s:", at ? ", " : "", *s))
+				at += strlen(known + at);
+		}
+	}
+	if (!fw_str_find(url, FW_STR(":")))
+		return fw_err_set(err, FW_EINVAL, "store \"%.*s\": no scheme: write sqlite:%.*s", FW_STR_ARG(url), FW_STR_ARG(url));
+	return fw_err_set(err, FW_EINVAL, "store \"%.*s\": unknown scheme: this build knows %s", FW_STR_ARG(url), known);
+}
+
+int fw_store_open(const struct fw_store_config *cfg, struct fw_store **out, struct fw_err *err)
+{
+	struct fw_store_config c = *cfg;
+	const struct fw_store_driver *d;
+	struct fw_str rest, scheme;
+	struct fw_err spare;
+	int rc;
+
+	*out = NULL;
+	err = err ? err : &spare;
+	if (!c.url || !*c.url)
+		return fw_err_set(err, FW_EINVAL, "no store given: write for example sqlite:/path/feeds.db");
+	scheme = fw_str_split(fw_str(c.url), ':', &rest);
+	d = rest.p ? driver_for(scheme) : NULL;
+	if (!d)
+		return url_error(fw_str(c.url), err);
+	if (c.busy_timeout_ms <= 0)
+		c.busy_timeout_ms = FW_STORE_BUSY_MS;
+	rc = d->open(&c, out, err);
+	if (!rc)
+		(*out)->driver = d;
+	return rc;
+}
+
+void fw_store_close(struct fw_store *st)
+{
+	if (st)
+		st->driver->close(st);
+}
+
+const char *fw_store_name(const struct fw_store *st)
+{
+	return st->driver->name;
+}
+
+/* ---- one front function per slot ---------------------------------------------------------------------------------------- */
+
+/* Count a call; its result passes through. */
+static int counted(struct fw_store *st, int rc)
+{
+	st->call_n++;
+	st->error_n += rc != 0;
+	return rc;
+}
+
+static int missing(struct fw_store *st, const char *what, struct fw_err *err)
+{
+	return counted(st, fw_err_set(err, FW_EUNSUP, "%s: this store has no %s", st->driver->name, what));
+}
+
+static int wrong(struct fw_store *st, const char *what, struct fw_err *err)
+{
+	return counted(st, fw_err_set(err, FW_EINVAL, "%s: %s", st->driver->name, what));
+}
+
+int fw_store_ping(struct fw_store *st, struct fw_err *err)
+{
+	struct fw_err spare;
+
+	return counted(st, st->driver->ping(st, err ? err : &spare));
+}
+
+int fw_store_check(struct fw_store *st, void (*cb)(void *ctx, const char *finding), void *ctx, struct fw_err *err)
+{
+	struct fw_err spare;
+
+	if (!st->driver->check)
+		return missing(st, "check", err);
+	return counted(st, st->driver->check(st, cb, ctx, err ? err : &spare));
+}
+
+int fw_store_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_arena *a, struct fw_lease *out,
+	struct fw_claim_got *got, struct fw_err *err)
+{
+	struct fw_claim_ask q = *ask;
+	struct fw_err spare;
+
+	*got = (struct fw_claim_got){.next_ms = FW_NO_DATE};
+	if (q.lease_ms <= 0 || q.host_gap_ms < 0)
+		return wrong(st, "claim: lease_ms must be above 0 and host_gap_ms not below", err);
+	if (!q.worker || !*q.worker)
+		return wrong(st, "claim: the worker needs a name", err);
+	return counted(st, st->driver->claim(st, &q, a, out, got, err ? err : &spare));
+}
+
+int fw_store_commit(struct fw_store *st, struct fw_commit *batch, struct fw_err *err)
+{
+	struct fw_err spare;
+	int rc;
+
+	for (size_t i = 0; i < batch->n; i++)
+		batch->outcome[i].rc = 0;
+	if (batch->n == 0 && !batch->beat)
+		return counted(st, 0);
+	rc = counted(st, st->driver->commit(st, batch, err ? err : &spare));
+	for (size_t i = 0; !rc && i < batch->n; i++)
+		st->stale_n += batch->outcome[i].rc == FW_ESTALE;
+	return rc;
+}
+
+int fw_store_release(struct fw_store *st, const struct fw_lease *lease, size_t n, struct fw_err *err)
+{
+	struct fw_err spare;
+
+	return counted(st, n ? st->driver->release(st, lease, n, err ? err : &spare) : 0);
+}
+
+int fw_store_bury(struct fw_store *st, const char *worker, int64_t crashed_feed_id, int64_t now_ms, struct fw_err *err)
+{
+	struct fw_err spare;
+
+	if (!worker || !*worker)
+		return wrong(st, "bury: the worker needs a name", err);
+	return counted(st, st->driver->bury(st, worker, crashed_feed_id, now_ms, err ? err : &spare));
+}
+
+/* Without a wait slot: look every 50 ms, then less and less often, once a second at last. */
+static int wait_by_looking(struct fw_store *st, int wake_fd, int64_t timeout_ms, bool *changed, struct fw_err *err)
+{
+	int64_t start = fw_mono_ms(), step = 50;
+
+	for (;;) {
+		int64_t left = timeout_ms - (fw_mono_ms() - start);
+		struct pollfd p = {.fd = wake_fd, .events = POLLIN};
+		int rc = st->driver->changed ? st->driver->changed(st, changed, err) : 0;
+
+		if (rc || *changed || left <= 0)
+			return rc;
+		if (poll(&p, 1, (int)FW_MIN(step, left)) > 0)
+			return 0;
+		step = FW_MIN(step * 5 / 4, 1000);
+	}
+}
+
+int fw_store_wait(struct fw_store *st, int wake_fd, int64_t timeout_ms, bool *changed, struct fw_err *err)
+{
+	struct fw_err spare;
+
+	*changed = false;
+	err = err ? err : &spare;
+	if (st->driver->wait)
+		return counted(st, st->driver->wait(st, wake_fd, timeout_ms, changed, err));
+	return counted(st, wait_by_looking(st, wake_fd, timeout_ms, changed, err));
+}
+
+int fw_store_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n, struct fw_err *err)
+{
+	struct fw_err spare;
+	char host[256];
+
+	for (size_t i = 0; i < n; i++) {
+		if (!fw_url_host(feed[i].url, host, sizeof(host)))
+			return counted(st, fw_err_set(err, FW_EINVAL, "\"%.*s\": not a feed address: it names no host",
+				FW_STR_ARG(fw_str_sub(feed[i].url, 0, 200))));
+	}
+	return counted(st, n ? st->driver->subscribe(st, feed, n, err ? err : &spare) : 0);
+}
+
+int fw_store_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err)
+{
+	struct fw_err spare;
+
+	return counted(st, st->driver->unsubscribe(st, feed_id, err ? err : &spare));
+}
+
+int fw_store_feed_find(struct fw_store *st, int64_t id, struct fw_str url, struct fw_arena *a, struct fw_feed *out,
+	struct fw_err *err)
+{
+	struct fw_err spare;
+
+	return counted(st, st->driver->feed_find(st, id, url, a, out, err ? err : &spare));
+}
+
+int fw_store_feed_list(struct fw_store *st, const struct fw_feed_query *q, fw_feed_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct fw_err spare;
+
+	if (q->by_due && q->after_id)
+		return wrong(st, "feed_list: a cursor needs the order by id", err);
+	return counted(st, st->driver->feed_list(st, q, cb, ctx, err ? err : &spare));
+}
+
+int fw_store_feed_set(struct fw_store *st, const struct fw_feed *feed, unsigned what, struct fw_err *err)
+{
+	struct fw_err spare;
+
+	return counted(st, st->driver->feed_set(st, feed, what, err ? err : &spare));
+}
+
+int fw_store_entry_list(struct fw_store *st, const struct fw_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct fw_err spare;
+
+	return counted(st, st->driver->entry_list(st, q, cb, ctx, err ? err : &spare));
+}
+
+int fw_store_visit_list(struct fw_store *st, const struct fw_visit_query *q, fw_visit_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct fw_err spare;
+
+	return counted(st, st->driver->visit_list(st, q, cb, ctx, err ? err : &spare));
+}
+
+int fw_store_stats(struct fw_store *st, int64_t now_ms, struct fw_store_stats *out, struct fw_err *err)
+{
+	struct fw_err spare;
+
+	*out = (struct fw_store_stats){.next_due_ms = FW_NO_DATE, .size_bytes = -1};
+	return counted(st, st->driver->stats(st, now_ms, out, err ? err : &spare));
+}
+
+int fw_store_pending(struct fw_store *st, int64_t due_before_ms, int64_t *n, int64_t *wake_ms, struct fw_err *err)
+{
+	struct fw_err spare;
+
+	*n = 0;
+	*wake_ms = FW_NO_DATE;
+	return counted(st, st->driver->pending(st, due_before_ms, n, wake_ms, err ? err : &spare));
+}
+
+int fw_store_control_put(struct fw_store *st, enum fw_control_kind kind, int64_t now_ms, struct fw_err *err)
+{
+	struct fw_err spare;
+
+	if (kind <= FW_CONTROL_NONE || kind > FW_CONTROL_RELOAD)
+		return wrong(st, "control_put: no such message", err);
+	return counted(st, st->driver->control_put(st, kind, now_ms, err ? err : &spare));
+}
+
+int fw_store_control_take(struct fw_store *st, int64_t after_id, struct fw_control *out, struct fw_err *err)
+{
+	struct fw_err spare;
+
+	*out = (struct fw_control){.kind = FW_CONTROL_NONE};
+	return counted(st, st->driver->control_take(st, after_id, out, err ? err : &spare));
+}
+
+int fw_store_beat_list(struct fw_store *st, int64_t since_ms, fw_beat_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct fw_err spare;
+
+	return counted(st, st->driver->beat_list(st, since_ms, cb, ctx, err ? err : &spare));
+}
+
+int fw_store_upkeep(struct fw_store *st, int64_t now_ms, bool *more, struct fw_err *err)
+{
+	struct fw_err spare;
+
+	*more = false;
+	return counted(st, st->driver->upkeep ? st->driver->upkeep(st, now_ms, more, err ? err : &spare) : 0);
+}
+
+int fw_store_prune(struct fw_store *st, int64_t visits_before_ms, int64_t entries_before_ms, int64_t *n, struct fw_err *err)
+{
+	struct fw_err spare;
+
+	*n = 0;
+	if (!st->driver->prune)
+		return missing(st, "prune", err);
+	return counted(st, st->driver->prune(st, visits_before_ms, entries_before_ms, n, err ? err : &spare));
+}
