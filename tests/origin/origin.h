@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The test origin: a web server made to misbehave on purpose. Loopback only; never install it.
+ *
+ *	docs.c   documents, their codings (prepared once, kept for ever), generated growing feeds, bombs
+ *	plan.c   which feed misbehaves and how: words -> struct plan
+ *	answer.c request + plan -> the bytes of an answer and what happens after them
+ *	serve.c  connections: one process, epoll, answers written from prepared memory
+ *	stats.c  request log, per-host counts, the gap between requests
+ *	main.c   options, feed addresses, signals
+ *
+ * Virtual feed i shows document i mod n on host i mod H; host h has the address 127.(1+..).x.y, so every
+ * host is reachable without any set-up on Linux. The manual is `origin --help`.
+ */
+#ifndef ORIGIN_H
+#define ORIGIN_H
+
+#include <netinet/in.h>
+#include <sys/uio.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/map.h"
+#include "base/str.h"
+
+/* ---- docs.c ---------------------------------------------------------------------------------- */
+
+struct coded { /* one body in one coding and framing, ready to send */
+	struct coded *next;
+	char *spec;         /* "gzip", "br+gzip", "gzip|chunked", "" */
+	struct fw_str body;
+};
+
+struct doc {
+	const char *name;
+	const char *type;   /* media type guessed from name and bytes */
+	struct fw_str body;
+	uint64_t hash;
+	struct coded *coded;
+};
+
+struct docs {
+	struct doc *doc;
+	size_t n;
+};
+
+/* Every regular file of dir, by name. Exits with a message when there is none. */
+void docs_load(struct docs *d, const char *dir);
+/* Body in the given coding ("" identity, "gzip", "deflate", "raw-deflate", "br", "zstd", joined by '+'), optionally
+ * framed as chunks; made on first use. NULL when the coding is unknown. */
+const struct fw_str *doc_coded(struct doc *d, const char *coding, bool chunked);
+bool doc_encode(struct fw_str in, const char *coding, struct fw_buf *out);
+void doc_chunk(struct fw_str in, struct fw_buf *out);
+/* A feed that has grown to `entries` entries, the newest `window` of them inside. */
+void doc_grown(struct fw_buf *out, size_t feed, int64_t entries, int64_t window);
+/* The repeated part of an endless gzip stream (1 MiB of spaces, deflated, no final block). */
+struct fw_str doc_bomb_block(void);
+
+/* ---- plan.c ---------------------------------------------------------------------------------- */
+
+enum where { NOWHERE, BEFORE_HEADERS, MID_HEADERS, MID_BODY };
+enum source { FROM_DOC, FROM_HTML, FROM_BARE_HTML, FROM_JUNK, FROM_EMPTY, FROM_GROWTH };
+enum validators { V_BOTH, V_ETAG, V_LM, V_NONE, V_WEAK, V_ODD, V_FRESH };
+enum net { NET_OK, NET_NOACCEPT, NET_REFUSE, NET_NXDOMAIN };
+
+struct plan {
+	const char *text;        /* as written */
+	int64_t first, after;    /* only the first N requests; only those after the Nth. first -1: all */
+	int status;              /* 0: 200 or 304 */
+	char *redirect;          /* target, see plan.c; status holds the code */
+	char *headers;           /* whole lines, each with CRLF */
+	char *type, *charset;    /* NULL: guessed; type "" none */
+	char *coding;            /* forced; NULL: gzip when accepted */
+	char *claim;             /* Content-Encoding said, whatever is sent */
+	bool chunked, until_close, close, cookie, ignore_validators, always_304, http10;
+	enum validators validators;
+	enum source source;
+	enum where reset, hang, shut;
+	enum net net;
+	int cut_percent;         /* send only this much of the coded body, lengths to match; 0: all */
+	int64_t missing;         /* Content-Length promises this many bytes more than are sent */
+	int64_t drip_bps;        /* bytes per second; 0: full speed */
+	int64_t latency_ms;      /* -1: as --latency says */
+	int64_t bomb_mb;         /* spaces, compressed; -1 endless gzip */
+	int64_t header_kb, header_n; /* one header so long; so many headers */
+	bool endless, endless_headers;
+	bool has_expires;
+	int64_t expires_s;       /* from now */
+	int64_t grow_requests, grow_ms, grow_start, window;
+};
+
+struct rule { /* which feeds */
+	int64_t from, to;        /* inclusive */
+	int64_t mod, rest;       /* mod 0: all of from..to */
+	struct plan *plan;
+};
+
+struct rules {
+	struct rule *rule;
+	size_t n;
+};
+
+/* Words -> plan; NULL with why[] set. Never freed. */
+struct plan *plan_parse(struct fw_str words, char *why, size_t why_cap);
+/* "SELECTOR WORDS"; selectors: 7, 10-19, %5, %5=2, *. Exits with a message naming `where`. */
+void rules_add(struct rules *r, struct fw_str line, const char *where);
+void rules_load(struct rules *r, const char *file);
+struct plan *rules_find(const struct rules *r, size_t feed);
+extern const char plan_help[];
+
+/* ---- origin (main.c) ------------------------------------------------------------------------- */
+
+struct feed {
+	struct plan *plan;       /* or NULL */
+	uint32_t requests;       /* for /feed/I and /with/.../feed/I together */
+	int32_t latency_ms;
+};
+
+struct origin {
+	struct docs docs;
+	struct rules rules;
+	struct feed *feed;
+	size_t feed_n, host_n;
+	uint16_t port, refuse_port;
+	uint64_t seed;
+	int64_t start_ms;        /* monotonic */
+	bool keep_alive, tls;
+	bool log_on;
+	const char *cert, *key;
+};
+
+extern struct origin origin;
+
+void origin_host(char dst[INET_ADDRSTRLEN], size_t host);
+/* The address a client should ask for feed i, with scheme and port. */
+void origin_url(struct fw_buf *out, size_t feed);
+FW_NORETURN FW_PRINTF(1, 2) void die(const char *fmt, ...);
+
+struct request { /* one request, for the log */
+	uint64_t conn;
+	uint32_t serial;         /* on its connection, from 1 */
+	int64_t start_us, wall_ms;
+	uint32_t host;           /* index; host_n = an address that is none of ours */
+	int64_t feed;            /* or -1 */
+	struct fw_str method, target, version, headers; /* headers: raw lines */
+	int status;
+	uint64_t bytes;
+	const char *end;         /* "ok", "reset", "cut", "gone" (client left), "hang" */
+	const char *violation;   /* or NULL */
+};
+
+/* ---- answer.c -------------------------------------------------------------------------------- */
+
+enum after { KEEP, CLOSE, RESET, HANG };
+
+/* head, then body, then `repeats` times repeat (-1: for ever); after `limit` bytes `after` happens. */
+struct answer {
+	struct fw_buf head, own; /* own: the body, when it was made for this answer */
+	struct fw_str body, repeat;
+	int64_t repeats;
+	uint64_t limit;
+	enum after after;
+	int64_t latency_ms, drip_bps;
+};
+
+/*
+ * r: method, target, version, headers and host are set; fills feed, status, violation.
+ * The answer's buffers are reused from one answer to the next.
+ */
+void answer(struct request *r, struct answer *a);
+struct fw_str header_get(struct fw_str lines, struct fw_str name);
+
+/* ---- serve.c --------------------------------------------------------------------------------- */
+
+/* Listen (port 0: any) and set origin.port; then serve until SIGTERM or SIGINT. */
+void serve_listen(uint16_t port);
+void serve(void);
+
+/* ---- stats.c --------------------------------------------------------------------------------- */
+
+void stats_init(const char *log_file);
+void stats_conn(uint32_t host, int delta);
+void stats_start(const struct request *r);
+void stats_end(const struct request *r);
+void stats_json(struct fw_buf *out, bool hosts);
+void stats_flush(void);
+
+#endif
