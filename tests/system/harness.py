@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: ISC
+"""What the system tests share: TAP output, the origin as a child, the real binary, the store's tables.
+
+A test file registers functions with @case("what holds") and ends with run(). A case fails by raising; the
+others still run. Everything lives in a temporary directory that goes away unless KEEP is set.
+"""
+import contextlib
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import urllib.request
+
+ROOT = os.environ["FW_SOURCE_ROOT"]
+BUILD = os.environ["FW_BUILD_ROOT"]
+FEEDWHEEL = os.path.join(BUILD, "feedwheel")
+ORIGIN = os.path.join(BUILD, "tests", "origin", "origin")
+CASES = []
+
+
+def case(words):
+    def add(function):
+        CASES.append((words, function))
+        return function
+    return add
+
+
+def run():
+    """Run every case, print TAP, exit."""
+    only = sys.argv[1:]
+    chosen = [c for c in CASES if not only or c[1].__name__ in only]
+    print("1..%d" % len(chosen), flush=True)
+    failed = 0
+    for i, (words, function) in enumerate(chosen, 1):
+        base = tempfile.mkdtemp(prefix="fw-")
+        try:
+            function(base)
+            print("ok %d - %s" % (i, words), flush=True)
+        except Exception:  # pylint: disable=broad-except
+            failed += 1
+            print("not ok %d - %s" % (i, words))
+            print("".join("# %s\n" % l for l in traceback.format_exc().splitlines()), end="", flush=True)
+        finally:
+            if "KEEP" in os.environ:
+                print("# kept %s" % base)
+            else:
+                shutil.rmtree(base, ignore_errors=True)
+    sys.exit(1 if failed else 0)
+
+
+def equal(got, want, what=""):
+    if got != want:
+        raise AssertionError("%s: got %r, want %r" % (what or "value", got, want))
+
+
+def holds(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+# ---- the origin ---------------------------------------------------------------------------------------
+
+def samples(base, *arguments):
+    """Write the sample feeds into base/docs."""
+    docs = os.path.join(base, "docs")
+    subprocess.run([sys.executable, os.path.join(ROOT, "tools", "make-samples.py"), docs, *arguments], check=True)
+    return docs
+
+
+class Origin:
+    def __init__(self, base, docs, *arguments, plans=()):
+        self.log_file, self.url_file = os.path.join(base, "requests.log"), os.path.join(base, "urls")
+        command = [ORIGIN, "--docs", docs, "--with-parent", "--log", self.log_file, "--print-urls", self.url_file]
+        for p in plans:
+            command += ["--plan", p]
+        self.process = subprocess.Popen(command + list(arguments), stdout=subprocess.PIPE, text=True)
+        line = self.process.stdout.readline()
+        if not line.startswith("listening"):
+            raise RuntimeError("the origin did not start")
+        self.port = int(line.split()[1])
+        with open(self.url_file, encoding="ascii") as f:
+            self.urls = f.read().split()
+
+    def url(self, path, host="127.1.0.1"):
+        return "http://%s:%d%s" % (host, self.port, path)
+
+    def stats(self, hosts=False):
+        with urllib.request.urlopen(self.url("/_stats" + ("?hosts" if hosts else ""), "127.0.0.1")) as r:
+            return json.load(r)
+
+    def requests(self):
+        """All requests to feeds and documents so far, oldest first."""
+        self.process.send_signal(signal.SIGUSR1) if self.process.poll() is None else None
+        time.sleep(0.15)
+        with open(self.log_file, encoding="utf-8") as f:
+            lines = [json.loads(l) for l in f if l.endswith("\n")]
+        return sorted((l for l in lines if not l["target"].startswith("/_")), key=lambda l: l["start_us"])
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+@contextlib.contextmanager
+def origin(base, docs, *arguments, plans=()):
+    o = Origin(base, docs, *arguments, plans=plans)
+    try:
+        yield o
+    finally:
+        o.stop()
+
+
+def header(request, name):
+    """The values of a header in a logged request."""
+    return [v for k, v in request["headers"] if k.lower() == name.lower()]
+
+
+# ---- feedwheel -------------------------------------------------------------------------------------------
+
+CONF = """allow_networks = 127.0.0.0/8
+host_gap_ms = 0
+connect_timeout_ms = 2000
+first_byte_timeout_ms = 3000
+total_timeout_ms = 6000
+"""
+
+
+class Wheel:
+    """One store and its configuration."""
+
+    def __init__(self, base, conf="", name="store.db"):
+        self.path = os.path.join(base, name)
+        self.conf = os.path.join(base, name + ".conf")
+        with open(self.conf, "w", encoding="ascii") as f:
+            f.write(CONF + conf)
+        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("FEEDWHEEL_")}
+        self.environment.update(HOME=base, XDG_DATA_HOME=base, XDG_CONFIG_HOME=base, NO_COLOR="1")
+
+    def command(self, *arguments):
+        return [FEEDWHEEL, "--config", self.conf, "--store", "sqlite:" + self.path, *arguments]
+
+    def run(self, *arguments, stdin=None, code=0, timeout=120):
+        """Run a command to its end and check its exit code (None: any)."""
+        r = subprocess.run(self.command(*arguments), input=stdin, capture_output=True, text=True, timeout=timeout,
+                           env=self.environment, check=False)
+        if code is not None and r.returncode != code:
+            raise AssertionError("%s: exit %d, want %d\nstdout: %s\nstderr: %s" % (
+                " ".join(arguments), r.returncode, code, r.stdout[-2000:], r.stderr[-2000:]))
+        return r
+
+    def start(self, *arguments):
+        return subprocess.Popen(self.command(*arguments), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                env=self.environment)
+
+    def json(self, *arguments):
+        return json.loads(self.run(*arguments, "--json").stdout)
+
+    def sql(self, query, *values):
+        with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % self.path, uri=True, timeout=10)) as db:
+            return db.execute(query, values).fetchall()
+
+    def one(self, query, *values):
+        return self.sql(query, *values)[0][0]
