@@ -16,10 +16,10 @@
 
 struct fw_fetch_config {
 	const char *user_agent;      /* "feedwheel/0.1 (+https://...)" */
-	const struct fw_guard *guard; /* borrowed for the fetcher's life */
+	const struct fw_guard *guard; /* borrowed for the fetcher's life; NULL: nothing is allowed beyond the public internet */
 	uint32_t max_in_flight;      /* slots; sizes the connection cache */
 	uint32_t max_redirects;      /* [5] */
-	int64_t connect_timeout_ms;  /* [10,000] */
+	int64_t connect_timeout_ms;  /* [10,000] name look-up, and again TCP and TLS together */
 	int64_t first_byte_timeout_ms; /* [15,000] from the connection on */
 	int64_t total_timeout_ms;    /* [60,000] per visit, all hops together */
 	int64_t low_speed_bytes, low_speed_ms; /* less than this many bytes/s over this time fails [100, 20,000] */
@@ -37,7 +37,7 @@ void fw_fetch_config_default(struct fw_fetch_config *c);
 
 struct fw_fetcher;
 struct fw_fetch;
-/* The fetch has ended, well or not; called from the loop, never from within fw_fetch_start. */
+/* The fetch has ended, well or not; called from the loop, never from within fw_fetch_start. It may start and cancel others. */
 typedef void fw_fetch_done_cb(struct fw_fetch *f);
 
 struct fw_fetch {
@@ -62,19 +62,26 @@ struct fw_fetch {
 	struct fw_visit visit;       /* timings, bytes, hops, status, kind, at_ms filled in */
 	bool body_partial;           /* the body was cut (transfer broke behind the headers): kind says how */
 
-	struct fw_fetch_priv *priv;  /* the fetcher's */
+	struct fw_fetch_priv *priv;  /* the fetcher's, while in flight */
+	char *text;                  /* what the strings above point into */
 };
 
+/*
+ * Errors: FW_EINVAL dns_servers, FW_EIO, FW_ENOMEM. config's strings are copied. The process should ignore SIGPIPE: when its
+ * disposition is the default, this sets it to be ignored.
+ */
 FW_MUST_CHECK int fw_fetcher_create(uv_loop_t *loop, const struct fw_fetch_config *c, struct fw_fetcher **out,
 	struct fw_err *err);
-/* All fetches must have ended. Closes its loop handles; run the loop until they are gone. */
+/* All fetches must have ended. Closes its loop handles; run the loop until they are gone. NULL is fine. */
 void fw_fetcher_destroy(struct fw_fetcher *fr);
 /* f zeroed but for the request. Errors only for our own faults (FW_ENOMEM); bad URLs come through done. */
 FW_MUST_CHECK int fw_fetch_start(struct fw_fetcher *fr, struct fw_fetch *f, struct fw_err *err);
-/* End it now: done is called with kind LOCAL before this returns. */
+/* End it now: done is called with kind LOCAL before this returns. Nothing happens when it has ended. */
 void fw_fetch_cancel(struct fw_fetch *f);
-/* Free what the answer holds; memory of the body buffer is kept for reuse when it is small. */
+/* Free what the answer holds; memory of the body buffer is kept for reuse when it is small. The request part is zeroed too. */
 void fw_fetch_reset(struct fw_fetch *f);
+/* The same, and the body's memory is freed. */
+void fw_fetch_finish(struct fw_fetch *f);
 uint32_t fw_fetcher_in_flight(const struct fw_fetcher *fr);
 
 /* Versions of the libraries in use, for doctor and --version. */

@@ -25,7 +25,11 @@ struct fw_guard {
 
 /* "127.0.0.0/8, [fd00::]/8, 10.1.2.3:8080"; FW_EINVAL names the item. "*" is refused. NULL or "": nothing is allowed. */
 FW_MUST_CHECK int fw_guard_init(struct fw_guard *g, const char *allow_networks, struct fw_err *err);
-/* NULL when the address may be connected to, else why not: "loopback", "private network" ... */
+/*
+ * NULL when this address and port may be connected to, else why not: "loopback", "private network", "port" ...
+ * An item of the allow list opens its addresses on the usual ports, or with a port of its own on that one, whichever it is.
+ * Metadata services (169.254.169.254, fd00:ec2::254) are open only when named alone (/32, /128).
+ */
 const char *fw_guard_refuses(const struct fw_guard *g, const struct sockaddr *sa);
 /* 80, 443, 1024-65535 less the WHATWG bad ports. */
 bool fw_guard_port_ok(int port);

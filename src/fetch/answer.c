@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * An answer while it arrives: the header lines we know are kept byte for byte (without the white space around them, RFC 9110
+ * section 5.5), everything is counted, and the transfer is stopped as soon as a limit is passed. The body of an answer that is no
+ * document (a redirect, an error page) is passed over, and when it does not end soon the transfer is stopped.
+ */
+#include "base/str.h"
+#include "fetch/internal.h"
+
+#include "base/banned.h" /* last */
+
+#define SKIP_MAX (64 * 1024) /* of a body nobody needs: cheaper than a new connection */
+
+static const struct { struct fw_str name; bool list; } HEADER[FW_H_N] = {
+	[FW_H_ETAG] = {{"ETag", 4}, false},
+	[FW_H_LAST_MODIFIED] = {{"Last-Modified", 13}, false},
+	[FW_H_CONTENT_TYPE] = {{"Content-Type", 12}, false},
+	[FW_H_CACHE_CONTROL] = {{"Cache-Control", 13}, true},
+	[FW_H_EXPIRES] = {{"Expires", 7}, false},
+	[FW_H_DATE] = {{"Date", 4}, false},
+	[FW_H_AGE] = {{"Age", 3}, false},
+	[FW_H_RETRY_AFTER] = {{"Retry-After", 11}, false},
+	[FW_H_LINK] = {{"Link", 4}, true},
+	[FW_H_CONTENT_LOCATION] = {{"Content-Location", 16}, false},
+	[FW_H_LOCATION] = {{"Location", 8}, false},
+	[FW_H_CONTENT_ENCODING] = {{"Content-Encoding", 16}, true},
+	[FW_H_CONTENT_LENGTH] = {{"Content-Length", 14}, false},
+};
+
+void fw_reply_reset(struct fw_reply *r)
+{
+	struct fw_buf text = r->text, body = r->body;
+
+	*r = (struct fw_reply){.text = text, .body = body, .last = -1};
+	fw_buf_reset(&r->text);
+	fw_buf_reset(&r->body);
+}
+
+void fw_reply_finish(struct fw_reply *r)
+{
+	fw_buf_finish(&r->text);
+	fw_buf_finish(&r->body);
+}
+
+struct fw_str fw_reply_header(const struct fw_reply *r, enum fw_header h)
+{
+	if (!r->value[h].is)
+		return FW_STR_NONE;
+	return (struct fw_str){r->text.p + r->value[h].at, r->value[h].len};
+}
+
+static bool stop(struct fw_reply *r, int rc, const char *words)
+{
+	r->limit = rc;
+	r->limit_words = words;
+	return false;
+}
+
+/* A value that holds controls is as good as not sent (NET-18). */
+static bool store(struct fw_reply *r, enum fw_header h, struct fw_str more, const char *joint)
+{
+	struct fw_str old = fw_reply_header(r, h);
+	uint32_t at = (uint32_t)r->text.len;
+
+	if (!fw_header_value_ok(more))
+		return true;
+	if (old.p) {
+		/* room first: old lies in the same buffer */
+		if (!fw_buf_room(&r->text, old.len + more.len + 2))
+			return stop(r, FW_ENOMEM, "out of memory");
+		fw_buf_addstr(&r->text, fw_reply_header(r, h));
+		fw_buf_adds(&r->text, joint);
+	}
+	fw_buf_addstr(&r->text, more);
+	if (r->text.rc)
+		return stop(r, FW_ENOMEM, "out of memory");
+	r->value[h].at = at;
+	r->value[h].len = (uint32_t)(r->text.len - at);
+	r->value[h].is = true;
+	return true;
+}
+
+static struct fw_str trim_ows(struct fw_str s)
+{
+	while (s.len && (s.p[0] == ' ' || s.p[0] == '\t')) {
+		s.p++;
+		s.len--;
+	}
+	while (s.len && (s.p[s.len - 1] == ' ' || s.p[s.len - 1] == '\t'))
+		s.len--;
+	return s;
+}
+
+/* "HTTP/1.1 200 OK" or "HTTP/2 200": a new header block; what an interim answer said before is forgotten. */
+static void status_line(struct fw_reply *r, struct fw_str line)
+{
+	struct fw_str rest;
+	int64_t status = 0;
+
+	fw_str_split(line, ' ', &rest);
+	rest = trim_ows(rest.p ? rest : FW_STR(""));
+	if (!fw_str_int(fw_str_sub(rest, 0, 3), &status))
+		status = 0;
+	r->status = (int)status;
+	for (int i = 0; i < FW_H_N; i++)
+		r->value[i].is = false;
+	fw_buf_reset(&r->text);
+	r->last = -1;
+}
+
+static bool headers_end(struct fw_reply *r, const struct fw_fetch_config *c)
+{
+	int64_t length;
+
+	if (r->status >= 100 && r->status < 200)
+		return true;
+	r->headers_done = true;
+	if (r->status / 100 == 2 && fw_str_int(fw_reply_header(r, FW_H_CONTENT_LENGTH), &length) &&
+	    length > 0 && (uint64_t)length > c->max_body_bytes)
+		return stop(r, FW_ELIMIT, "the body is announced larger than max_body_bytes");
+	return true;
+}
+
+bool fw_reply_line(struct fw_reply *r, const struct fw_fetch_config *c, struct fw_str line)
+{
+	struct fw_str name, value;
+
+	r->header_bytes += line.len;
+	if (r->header_bytes > c->max_header_bytes)
+		return stop(r, FW_ELIMIT, "the headers are larger than max_header_bytes");
+	while (line.len && (line.p[line.len - 1] == '\n' || line.p[line.len - 1] == '\r'))
+		line.len--;
+	if (r->headers_done) /* trailers say nothing that we read */
+		return ++r->header_n <= c->max_header_n || stop(r, FW_ELIMIT, "there are more header fields than max_header_n");
+	if (fw_str_istarts(line, FW_STR("HTTP/"))) {
+		status_line(r, line);
+		return true;
+	}
+	if (!line.len)
+		return headers_end(r, c);
+	if (++r->header_n > c->max_header_n)
+		return stop(r, FW_ELIMIT, "there are more header fields than max_header_n");
+	if (line.p[0] == ' ' || line.p[0] == '\t') /* obs-fold, RFC 9112 section 5.2 */
+		return r->last < 0 || store(r, (enum fw_header)r->last, trim_ows(line), " ");
+	name = fw_str_split(line, ':', &value);
+	r->last = -1;
+	for (int i = 0; value.p && i < FW_H_N; i++) {
+		if (!fw_str_ieq(name, HEADER[i].name))
+			continue;
+		if (r->value[i].is && !HEADER[i].list)
+			return true; /* sent twice: the first counts */
+		r->last = i;
+		return store(r, (enum fw_header)i, trim_ows(value), ", ");
+	}
+	return true;
+}
+
+bool fw_reply_body(struct fw_reply *r, const struct fw_fetch_config *c, const char *p, size_t n)
+{
+	if (r->status / 100 != 2) {
+		r->skipped_bytes += n;
+		r->enough = r->skipped_bytes > SKIP_MAX;
+		return !r->enough;
+	}
+	if (n > c->max_body_bytes - FW_MIN(r->body.len, c->max_body_bytes))
+		return stop(r, FW_ELIMIT, "the body is larger on the wire than max_body_bytes");
+	fw_buf_add(&r->body, p, n);
+	return !r->body.rc || stop(r, FW_ENOMEM, "out of memory");
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Every address is brought to 16 bytes, IPv4 as ::ffff:a.b.c.d, so that a mapped address and a plain one are one case. IPv6 forms
+ * that carry an IPv4 address (NAT64) are judged by what they carry as well; those nobody publishes from any more (6to4, Teredo,
+ * IPv4-compatible) are refused whatever they carry.
+ *
+ * Source: the IANA special-purpose address registries (RFC 6890); the WHATWG fetch standard, "bad port".
+ */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include "base/str.h"
+#include "fetch/guard.h"
+
+#include "base/banned.h" /* last */
+
+struct range4 {
+	uint32_t base;
+	int bits;
+	const char *why;
+};
+
+#define IP4(a, b, c, d) ((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c) << 8 | (uint32_t)(d))
+
+static const struct range4 RANGE4[] = {
+	{IP4(0, 0, 0, 0), 8, "unspecified"},
+	{IP4(10, 0, 0, 0), 8, "private network"},
+	{IP4(100, 64, 0, 0), 10, "carrier-grade NAT"},
+	{IP4(127, 0, 0, 0), 8, "loopback"},
+	{IP4(169, 254, 0, 0), 16, "link-local"},
+	{IP4(172, 16, 0, 0), 12, "private network"},
+	{IP4(192, 0, 0, 0), 24, "reserved"},
+	{IP4(192, 0, 2, 0), 24, "documentation"},
+	{IP4(192, 88, 99, 0), 24, "6to4"},
+	{IP4(192, 168, 0, 0), 16, "private network"},
+	{IP4(198, 18, 0, 0), 15, "benchmarking"},
+	{IP4(198, 51, 100, 0), 24, "documentation"},
+	{IP4(203, 0, 113, 0), 24, "documentation"},
+	{IP4(224, 0, 0, 0), 4, "multicast"},
+	{IP4(240, 0, 0, 0), 4, "reserved"},
+};
+
+struct range6 {
+	unsigned char base[16];
+	int bits;
+	const char *why;
+};
+
+/* In order: the first that holds the address counts. What is not in 2000::/3 is refused at the end anyway. */
+static const struct range6 RANGE6[] = {
+	{{0}, 128, "unspecified"},
+	{{[15] = 1}, 128, "loopback"},
+	{{0}, 96, "IPv4-compatible"},
+	{{0xfc}, 7, "private network"},
+	{{0xfe, 0x80}, 10, "link-local"},
+	{{0xfe, 0xc0}, 10, "private network"},
+	{{0xff}, 8, "multicast"},
+	{{0x01}, 64, "discard"},
+	{{0x20, 0x01, 0x00, 0x00}, 32, "Teredo"},
+	{{0x20, 0x01, 0x00, 0x02, 0x00, 0x00}, 48, "benchmarking"},
+	{{0x20, 0x01, 0x00, 0x10}, 28, "reserved"},
+	{{0x20, 0x01, 0x00, 0x20}, 28, "reserved"},
+	{{0x20, 0x01, 0x0d, 0xb8}, 32, "documentation"},
+	{{0x20, 0x02}, 16, "6to4"},
+	{{0x3f, 0xff}, 20, "documentation"},
+	{{0x00, 0x64, 0xff, 0x9b, 0x00, 0x01}, 48, "private network"},
+	{{0x5f, 0x00}, 16, "reserved"},
+};
+
+static const unsigned char MAPPED[16] = {[10] = 0xff, [11] = 0xff};
+static const unsigned char NAT64[16] = {0x00, 0x64, 0xff, 0x9b};
+static const unsigned char METADATA[2][16] = {
+	{[10] = 0xff, [11] = 0xff, 169, 254, 169, 254},
+	{0xfd, 0x00, 0x0e, 0xc2, [14] = 0x02, [15] = 0x54},
+};
+
+/* Ports past 1023 that speak something a forged HTTP request could talk into. */
+static const uint16_t BAD_PORT[] = {
+	1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
+};
+
+static bool prefix_eq(const unsigned char a[16], const unsigned char b[16], int bits)
+{
+	int whole = bits / 8, rest = bits % 8;
+
+	if (memcmp(a, b, (size_t)whole) != 0)
+		return false;
+	return rest == 0 || ((a[whole] ^ b[whole]) >> (8 - rest)) == 0;
+}
+
+bool fw_guard_port_ok(int port)
+{
+	if (port < 1024)
+		return port == 80 || port == 443;
+	for (size_t i = 0; i < FW_N(BAD_PORT); i++) {
+		if (port == BAD_PORT[i])
+			return false;
+	}
+	return port <= 65535;
+}
+
+/* ---- the allow list ---------------------------------------------------------------------------------------------------- */
+
+static bool number(struct fw_str s, int64_t max, int *out)
+{
+	int64_t n;
+
+	if (!s.len || !fw_is_digit((unsigned char)s.p[0]) || !fw_str_int(s, &n) || n > max)
+		return false;
+	*out = (int)n;
+	return true;
+}
+
+/* item: address[/bits][:port], IPv6 in brackets when a port follows. */
+static bool net_parse(struct fw_str item, struct fw_guard_net *net)
+{
+	struct fw_str addr, tail = FW_STR_NONE;
+	char text[INET6_ADDRSTRLEN];
+	unsigned char v4[4];
+	size_t n = 0, colons = 0;
+	int bits = -1;
+
+	*net = (struct fw_guard_net){.bits = 128};
+	for (size_t i = 0; i < item.len; i++)
+		colons += item.p[i] == ':';
+	if (item.p[0] == '[') {
+		const char *close = memchr(item.p, ']', item.len);
+
+		if (!close)
+			return false;
+		n = (size_t)(close - item.p);
+		addr = fw_str_sub(item, 1, n);
+		tail = fw_str_sub(item, n + 1, item.len);
+	} else {
+		while (n < item.len && item.p[n] != '/' && (item.p[n] != ':' || colons > 1))
+			n++;
+		addr = fw_str_sub(item, 0, n);
+		tail = fw_str_sub(item, n, item.len);
+	}
+	if (!fw_str_copy(text, sizeof(text), addr))
+		return false;
+	if (inet_pton(AF_INET, text, v4) == 1) {
+		memcpy(net->addr, MAPPED, 12);
+		memcpy(net->addr + 12, v4, 4);
+	} else if (inet_pton(AF_INET6, text, net->addr) != 1) {
+		return false;
+	}
+	if (tail.len && tail.p[0] == '/') {
+		struct fw_str port;
+		struct fw_str mask = fw_str_split(fw_str_sub(tail, 1, tail.len), ':', &port);
+		bool is4 = memchr(text, ':', strlen(text)) == NULL;
+
+		if (!number(mask, is4 ? 32 : 128, &bits) || bits == 0)
+			return false;
+		net->bits = is4 ? bits + 96 : bits;
+		return !port.p || (number(port, 65535, &net->port) && net->port > 0);
+	}
+	if (!tail.len)
+		return true;
+	return tail.p[0] == ':' && number(fw_str_sub(tail, 1, tail.len), 65535, &net->port) && net->port > 0;
+}
+
+int fw_guard_init(struct fw_guard *g, const char *allow_networks, struct fw_err *err)
+{
+	struct fw_str rest = fw_str(allow_networks);
+
+	*g = (struct fw_guard){.allow_n = 0};
+	while (rest.p) {
+		struct fw_str item = fw_str_trim(fw_str_split(rest, ',', &rest));
+
+		if (!item.len)
+			continue;
+		if (g->allow_n == FW_GUARD_ALLOW_MAX)
+			return fw_err_set(err, FW_EINVAL, "allow_networks holds more than %d networks: join some", FW_GUARD_ALLOW_MAX);
+		if (!net_parse(item, &g->allow[g->allow_n]))
+			return fw_err_set(err, FW_EINVAL,
+				"allow_networks: '%.*s' is no network: write 10.0.0.0/8, fd00::/8, 10.1.2.3:8080 or [fd00::1]:8080 "
+				"(not everything, and no names)", FW_STR_ARG(item));
+		g->allow_n++;
+	}
+	return 0;
+}
+
+/* ---- judging ----------------------------------------------------------------------------------------------------------- */
+
+static const char *judge4(const unsigned char a[4])
+{
+	uint32_t ip = IP4(a[0], a[1], a[2], a[3]);
+
+	for (size_t i = 0; i < FW_N(RANGE4); i++) {
+		if ((ip ^ RANGE4[i].base) >> (32 - RANGE4[i].bits) == 0)
+			return RANGE4[i].why;
+	}
+	return NULL;
+}
+
+static const char *judge6(const unsigned char a[16])
+{
+	for (size_t i = 0; i < FW_N(RANGE6); i++) {
+		if (prefix_eq(a, RANGE6[i].base, RANGE6[i].bits))
+			return RANGE6[i].why;
+	}
+	return (a[0] & 0xe0) == 0x20 ? NULL : "reserved";
+}
+
+/* Does the allow list open this address on this port? */
+static bool allowed(const struct fw_guard *g, const unsigned char a[16], int port)
+{
+	bool metadata = memcmp(a, METADATA[0], 16) == 0 || memcmp(a, METADATA[1], 16) == 0;
+
+	for (size_t i = 0; i < g->allow_n; i++) {
+		const struct fw_guard_net *n = &g->allow[i];
+
+		if ((!metadata || n->bits == 128) && prefix_eq(a, n->addr, n->bits) &&
+		    (n->port ? n->port == port : fw_guard_port_ok(port)))
+			return true;
+	}
+	return false;
+}
+
+static const char *judge(const struct fw_guard *g, const unsigned char a[16], int port)
+{
+	const char *why;
+
+	if (allowed(g, a, port))
+		return NULL;
+	if (prefix_eq(a, NAT64, 96)) {
+		unsigned char inner[16];
+
+		memcpy(inner, MAPPED, 12);
+		memcpy(inner + 12, a + 12, 4);
+		return judge(g, inner, port);
+	}
+	why = prefix_eq(a, MAPPED, 96) ? judge4(a + 12) : judge6(a);
+	if (why)
+		return why;
+	return fw_guard_port_ok(port) ? NULL : "port";
+}
+
+const char *fw_guard_refuses(const struct fw_guard *g, const struct sockaddr *sa)
+{
+	unsigned char a[16];
+
+	if (sa->sa_family == AF_INET) {
+		const struct sockaddr_in *in = (const struct sockaddr_in *)sa;
+
+		memcpy(a, MAPPED, 12);
+		memcpy(a + 12, &in->sin_addr, 4);
+		return judge(g, a, ntohs(in->sin_port));
+	}
+	if (sa->sa_family == AF_INET6) {
+		const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)sa;
+
+		memcpy(a, &in6->sin6_addr, 16);
+		return judge(g, a, ntohs(in6->sin6_port));
+	}
+	return "not an internet address";
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What the files of the fetch room share.
+ *
+ *	fetch.c     a visit: start, hops, end; the fetcher
+ *	hop.c       URLs and redirects: what may be asked next (pure)
+ *	answer.c    header lines and body bytes as they arrive, counted
+ *	transfer.c  one request of libcurl, and libcurl on the loop
+ *	resolve.c   names    guard.c  addresses    decode.c  codings
+ */
+#ifndef FW_FETCH_INTERNAL_H
+#define FW_FETCH_INTERNAL_H
+
+#include <curl/curl.h>
+
+#include "base/buf.h"
+#include "fetch/decode.h"
+#include "fetch/fetch.h"
+#include "fetch/resolve.h"
+
+#define FW_HOST_MAX 256
+#define FW_HOPS_MAX 20
+
+/* ---- hop.c ---------------------------------------------------------------------------------------------------------- */
+
+/* A URL made ready for the wire. */
+struct fw_hop {
+	struct fw_buf wire;     /* what libcurl gets: ASCII, host in its A-label form, no userinfo, no fragment */
+	char host[FW_HOST_MAX]; /* lower case, no brackets, no final dot */
+	int port;
+	bool https, literal;    /* literal: the host is an address */
+};
+
+/* 0, or FW_EINVAL / FW_EBLOCKED (scheme) / FW_ELIMIT (length) with words that name no byte of url's. */
+FW_MUST_CHECK int fw_hop_prepare(struct fw_hop *h, struct fw_str url, struct fw_err *err);
+bool fw_hop_same_origin(const struct fw_hop *a, const struct fw_hop *b);
+bool fw_redirect_status(int status);  /* one that is followed */
+bool fw_redirect_permanent(int status);
+/* The URL that location means at base, without fragment, added to out. Errors: FW_EINVAL, FW_ENOMEM. */
+FW_MUST_CHECK int fw_hop_target(struct fw_str base, struct fw_str location, struct fw_buf *out);
+/* May this be a header's value? No controls but tab (NET-18), not empty. */
+bool fw_header_value_ok(struct fw_str v);
+
+/* ---- answer.c -------------------------------------------------------------------------------------------------------- */
+
+enum fw_header {
+	FW_H_ETAG, FW_H_LAST_MODIFIED, FW_H_CONTENT_TYPE, FW_H_CACHE_CONTROL, FW_H_EXPIRES, FW_H_DATE, FW_H_AGE, FW_H_RETRY_AFTER,
+	FW_H_LINK, FW_H_CONTENT_LOCATION, FW_H_LOCATION, FW_H_CONTENT_ENCODING, FW_H_CONTENT_LENGTH,
+	FW_H_N
+};
+
+/* One answer while it arrives. */
+struct fw_reply {
+	int status;
+	size_t header_bytes;       /* of all header blocks of this request */
+	uint32_t header_n;
+	struct fw_buf text;        /* the values, one behind the other */
+	struct { uint32_t at, len; bool is; } value[FW_H_N];
+	int last;                  /* enum fw_header of the last line, for folded ones; -1 */
+	bool headers_done;
+	struct fw_buf body;        /* as coded */
+	uint64_t skipped_bytes;    /* of a body nobody needs */
+	int limit;                 /* 0 or FW_ELIMIT, FW_ENOMEM: why a callback stopped the transfer */
+	const char *limit_words;
+	bool enough;               /* stopped: the rest of an error page is not wanted */
+};
+
+void fw_reply_reset(struct fw_reply *r);
+void fw_reply_finish(struct fw_reply *r);
+struct fw_str fw_reply_header(const struct fw_reply *r, enum fw_header h);
+/* One line with its line end. False: stop the transfer. */
+bool fw_reply_line(struct fw_reply *r, const struct fw_fetch_config *c, struct fw_str line);
+bool fw_reply_body(struct fw_reply *r, const struct fw_fetch_config *c, const char *p, size_t n);
+
+/* ---- transfer.c ------------------------------------------------------------------------------------------------------- */
+
+/* One visit in flight; pooled with its easy handle. */
+struct fw_fetch_priv {
+	struct fw_fetcher *fr;
+	struct fw_fetch *f;
+	struct fw_fetch_priv *prev, *next; /* in flight, or the free list (next only) */
+
+	/* the visit */
+	int64_t start_us;
+	struct fw_hop first, hop;
+	struct fw_buf url[FW_HOPS_MAX + 2]; /* that were asked, in order; [n] is asked now */
+	uint32_t n;
+	uint32_t permanent_n;              /* hops of the unbroken chain so far */
+	bool chain;                        /* it is unbroken */
+	bool sent_validators;
+	bool late;                         /* failed inside start: the loop will say so */
+	uint64_t wire_bytes;               /* of the hops before */
+	struct fw_resolve_wait wait;
+
+	/* the request */
+	struct fw_reply reply;
+	int64_t hop_us, dns_us, ask_us, ready_us; /* begun; name known; given to libcurl; connected (0: not yet) */
+	const char *refused;               /* by the guard: why */
+	int socket_errno;                  /* of a socket that could not be opened */
+	bool in_multi, first_byte_late;
+	CURL *easy;
+	CURLSH *names;                     /* this handle's own name cache: holds what we put there and no more */
+	struct curl_slist resolve[2], header[3];
+	char forget[FW_HOST_MAX + 16];     /* "-host:port" of the last name */
+	struct fw_buf resolve_text, header_text;
+};
+
+struct fw_fetcher {
+	uv_loop_t *loop;
+	struct fw_fetch_config c;          /* strings owned */
+	struct fw_guard no_guard;
+	struct fw_decoder *decoder;
+	struct fw_resolver *resolver;
+	CURLM *multi;
+	struct curl_slist fixed[2];        /* the header lines of every request */
+	uv_timer_t curl_timer, tick;
+	uv_idle_t late;
+	struct fw_fetch_priv *flying, *idle;
+	uint32_t flying_n, idle_n;
+	struct fw_watch *spare_watch;
+	struct fw_hop proxy;               /* host and port of the proxy */
+	size_t handle_n;
+	bool closing;
+};
+
+FW_MUST_CHECK int fw_transfer_open(struct fw_fetcher *fr, struct fw_err *err);
+void fw_transfer_close(struct fw_fetcher *fr);
+/* Give p's hop to libcurl; addrs NULL when the host is an address. Errors: FW_ENOMEM. */
+FW_MUST_CHECK int fw_transfer_start(struct fw_fetch_priv *p, const char *addrs);
+/* Take it away from libcurl, finished or not; timings and sizes are noted in p->f->visit. */
+void fw_transfer_stop(struct fw_fetch_priv *p);
+void fw_transfer_free(struct fw_fetch_priv *p);
+void fw_handle_closed(struct fw_fetcher *fr);
+
+/* ---- fetch.c, called by transfer.c -------------------------------------------------------------------------------------- */
+
+void fw_visit_answered(struct fw_fetch_priv *p, CURLcode rc);
+
+#endif

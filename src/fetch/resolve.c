@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * One entry per name: asked (with a list of those who wait) or answered (with the time it is good for). Entries stand in a list in
+ * the order of their asking, so the cache gives up its oldest when it is full; an entry that is asked for is never given up.
+ *
+ * c-ares tells which of its sockets want what; each gets a uv_poll_t. One timer follows ares_timeout().
+ */
+#include <ares.h>
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "fetch/resolve.h"
+
+#include "base/banned.h" /* last */
+
+#define CACHE_MAX 20000
+#define TTL_MIN_MS (30 * 1000)
+#define TTL_MAX_MS (60 * 60 * 1000)
+#define NONE_MS (60 * 1000)
+#define FAIL_MS (10 * 1000)
+#define LOCAL_MS 1000
+#define QUERY_MS 2500 /* first try; c-ares doubles it */
+#define QUERY_TRIES 3
+#define ADDR_MAX 8
+
+struct fw_resolve_entry {
+	struct fw_resolver *r;
+	enum fw_resolve_state state; /* FW_RESOLVE_WAIT: asked */
+	uint64_t until_ms;           /* of the loop's clock */
+	char *addrs;
+	bool telling;                /* those who waited are being told: it stays */
+	struct fw_resolve_wait *wait;
+	struct fw_resolve_entry *prev, *next;
+	size_t host_len;
+	char host[];
+};
+
+struct watch { /* one socket of c-ares */
+	uv_poll_t poll;
+	struct fw_resolver *r;
+	ares_socket_t fd;
+	struct watch *next;
+};
+
+struct fw_resolver {
+	uv_loop_t *loop;
+	ares_channel ares;
+	uv_timer_t timer;
+	struct watch *watch;
+	struct fw_map by_host;
+	struct fw_resolve_entry *oldest, *newest;
+	size_t entry_n;
+	size_t handle_n;  /* that the loop still holds */
+	bool v6_first;    /* there is a way to the IPv6 internet */
+	bool asking;      /* inside fw_resolve: nobody is called back */
+	bool untold;      /* an answer came meanwhile for one who waits: told by the timer */
+	void (*closed)(void *ctx);
+	void *ctx;
+};
+
+/* ---- c-ares on the loop ------------------------------------------------------------------------------------------------- */
+
+static void handle_closed(struct fw_resolver *r)
+{
+	if (--r->handle_n > 0 || !r->closed)
+		return;
+	r->closed(r->ctx);
+	free(r);
+}
+
+static void timer_closed(uv_handle_t *h)
+{
+	handle_closed(h->data);
+}
+
+static void watch_closed(uv_handle_t *h)
+{
+	struct watch *w = h->data;
+	struct fw_resolver *r = w->r;
+
+	free(w);
+	handle_closed(r);
+}
+
+static void on_timer(uv_timer_t *t);
+
+/* c-ares was given a chance to work: when does it want the next? */
+static void timer_set(struct fw_resolver *r)
+{
+	struct timeval tv, *got = ares_timeout(r->ares, NULL, &tv);
+	uint64_t ms;
+
+	if (r->untold) {
+		uv_timer_start(&r->timer, on_timer, 0, 0);
+		return;
+	}
+	if (!got) {
+		uv_timer_stop(&r->timer);
+		return;
+	}
+	ms = (uint64_t)got->tv_sec * 1000 + (uint64_t)got->tv_usec / 1000 + 1;
+	uv_update_time(r->loop);
+	uv_timer_start(&r->timer, on_timer, ms, 0);
+}
+
+static void entry_answered(struct fw_resolve_entry *e);
+
+static void tell_untold(struct fw_resolver *r)
+{
+	struct fw_resolve_entry *e = r->oldest;
+
+	r->untold = false;
+	while (e) {
+		if (e->wait && e->state != FW_RESOLVE_WAIT) {
+			entry_answered(e);
+			e = r->oldest; /* the list may have changed */
+		} else {
+			e = e->next;
+		}
+	}
+}
+
+static void on_timer(uv_timer_t *t)
+{
+	struct fw_resolver *r = t->data;
+
+	if (r->untold)
+		tell_untold(r);
+	ares_process_fd(r->ares, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+	timer_set(r);
+}
+
+static void on_socket(uv_poll_t *p, int status, int events)
+{
+	struct watch *w = p->data;
+	struct fw_resolver *r = w->r;
+	ares_socket_t fd = w->fd;
+	bool both = status < 0;
+
+	/* w may be gone afterwards */
+	ares_process_fd(r->ares, both || events & UV_READABLE ? fd : ARES_SOCKET_BAD,
+		both || events & UV_WRITABLE ? fd : ARES_SOCKET_BAD);
+	timer_set(r);
+}
+
+static void socket_state(void *ctx, ares_socket_t fd, int readable, int writable)
+{
+	struct fw_resolver *r = ctx;
+	struct watch **at = &r->watch, *w;
+
+	while (*at && (*at)->fd != fd)
+		at = &(*at)->next;
+	w = *at;
+	if (!readable && !writable) {
+		if (w) {
+			*at = w->next;
+			uv_close((uv_handle_t *)&w->poll, watch_closed);
+		}
+		return;
+	}
+	if (!w) {
+		w = calloc(1, sizeof(*w));
+		if (!w || uv_poll_init(r->loop, &w->poll, fd)) {
+			free(w); /* the query will time out */
+			return;
+		}
+		w->poll.data = w;
+		w->r = r;
+		w->fd = fd;
+		w->next = r->watch;
+		r->watch = w;
+		r->handle_n++;
+	}
+	uv_poll_start(&w->poll, (readable ? UV_READABLE : 0) | (writable ? UV_WRITABLE : 0), on_socket);
+}
+
+/* Does the system know a way to the IPv6 internet? Connecting a datagram socket sends nothing. */
+static bool has_v6(void)
+{
+	struct sockaddr_in6 sa = {.sin6_family = AF_INET6, .sin6_port = htons(53)};
+	int fd = socket(AF_INET6, SOCK_DGRAM, 0);
+	bool yes;
+
+	if (fd < 0)
+		return false;
+	sa.sin6_addr.s6_addr[0] = 0x26; /* 2600:: */
+	yes = connect(fd, (const struct sockaddr *)&sa, sizeof(sa)) == 0;
+	close(fd);
+	return yes;
+}
+
+static int ares_rc; /* of the library's one initialisation */
+static pthread_once_t ares_once = PTHREAD_ONCE_INIT;
+
+static void ares_begin(void)
+{
+	ares_rc = ares_library_init(ARES_LIB_INIT_ALL);
+}
+
+int fw_resolver_create(uv_loop_t *loop, const char *servers, struct fw_resolver **out, struct fw_err *err)
+{
+	struct ares_options o = {.flags = ARES_FLAG_STAYOPEN, .timeout = QUERY_MS, .tries = QUERY_TRIES, .sock_state_cb = socket_state};
+	struct fw_resolver *r = calloc(1, sizeof(*r));
+	int rc;
+
+	*out = NULL;
+	pthread_once(&ares_once, ares_begin);
+	if (!r || ares_rc == ARES_ENOMEM) {
+		free(r);
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	}
+	o.sock_state_cb_data = r;
+	r->loop = loop;
+	rc = ares_init_options(&r->ares, &o,
+		ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB);
+	if (rc != ARES_SUCCESS) {
+		free(r);
+		return fw_err_set(err, FW_EIO, "the name resolver did not start: %s (see /etc/resolv.conf)", ares_strerror(rc));
+	}
+	if (servers && *servers && ares_set_servers_ports_csv(r->ares, servers) != ARES_SUCCESS) {
+		ares_destroy(r->ares);
+		free(r);
+		return fw_err_set(err, FW_EINVAL, "dns_servers: '%s' is no list of addresses: write 192.0.2.53,[2001:db8::53]:5353", servers);
+	}
+	uv_timer_init(loop, &r->timer);
+	r->timer.data = r;
+	r->handle_n = 1;
+	r->v6_first = has_v6();
+	fw_map_init(&r->by_host, (uint64_t)(uintptr_t)r);
+	*out = r;
+	return 0;
+}
+
+static void entry_free(struct fw_resolve_entry *e);
+
+void fw_resolver_destroy(struct fw_resolver *r, void (*closed)(void *ctx), void *ctx)
+{
+	r->closed = closed;
+	r->ctx = ctx;
+	r->handle_n++; /* until this function is done with it */
+	ares_destroy(r->ares); /* answers what is asked with ARES_EDESTRUCTION, closes its sockets */
+	while (r->oldest)
+		entry_free(r->oldest);
+	fw_map_finish(&r->by_host);
+	uv_close((uv_handle_t *)&r->timer, timer_closed);
+	r->handle_n--;
+}
+
+size_t fw_resolver_cached(const struct fw_resolver *r)
+{
+	return r->entry_n;
+}
+
+/* ---- entries ------------------------------------------------------------------------------------------------------------ */
+
+static void entry_unlink(struct fw_resolve_entry *e)
+{
+	struct fw_resolver *r = e->r;
+
+	*(e->prev ? &e->prev->next : &r->oldest) = e->next;
+	*(e->next ? &e->next->prev : &r->newest) = e->prev;
+	e->prev = e->next = NULL;
+}
+
+static void entry_link(struct fw_resolve_entry *e)
+{
+	struct fw_resolver *r = e->r;
+
+	e->prev = r->newest;
+	*(r->newest ? &r->newest->next : &r->oldest) = e;
+	r->newest = e;
+}
+
+static void entry_free(struct fw_resolve_entry *e)
+{
+	entry_unlink(e);
+	fw_map_del(&e->r->by_host, (struct fw_str){e->host, e->host_len});
+	e->r->entry_n--;
+	free(e->addrs);
+	free(e);
+}
+
+/* A new entry, in the list and the map; NULL out of memory. */
+static struct fw_resolve_entry *entry_new(struct fw_resolver *r, struct fw_str host)
+{
+	struct fw_resolve_entry *e = calloc(1, sizeof(*e) + host.len + 1);
+	int rc = 0;
+
+	if (!e)
+		return NULL;
+	for (struct fw_resolve_entry *old = r->oldest, *next; r->entry_n >= CACHE_MAX && old; old = next) {
+		next = old->next;
+		if (old->state != FW_RESOLVE_WAIT && !old->wait && !old->telling)
+			entry_free(old);
+	}
+	e->r = r;
+	e->host_len = host.len;
+	memcpy(e->host, host.p, host.len + 1);
+	fw_map_put(&r->by_host, (struct fw_str){e->host, e->host_len}, e, &rc);
+	if (rc) {
+		free(e);
+		return NULL;
+	}
+	entry_link(e);
+	r->entry_n++;
+	return e;
+}
+
+static void addr_add(struct fw_buf *b, const struct sockaddr *sa)
+{
+	char text[INET6_ADDRSTRLEN] = "";
+
+	if (sa->sa_family == AF_INET)
+		inet_ntop(AF_INET, &((const struct sockaddr_in *)sa)->sin_addr, text, sizeof(text));
+	else
+		inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)sa)->sin6_addr, text, sizeof(text));
+	fw_buf_addf(b, sa->sa_family == AF_INET ? "%s%s" : "%s[%s]", b->len ? "," : "", text);
+}
+
+/* The answer as text, one family behind the other, half of the room for each. */
+static char *addrs_text(const struct fw_resolver *r, const struct ares_addrinfo *ai, int *ttl_s)
+{
+	int family[2] = {r->v6_first ? AF_INET6 : AF_INET, r->v6_first ? AF_INET : AF_INET6};
+	struct fw_buf b = FW_BUF_INIT(0);
+
+	*ttl_s = INT32_MAX;
+	for (int i = 0; i < 2; i++) {
+		int n = 0;
+
+		for (const struct ares_addrinfo_node *a = ai->nodes; a && n < ADDR_MAX / 2; a = a->ai_next) {
+			if (a->ai_family != family[i])
+				continue;
+			addr_add(&b, a->ai_addr);
+			*ttl_s = FW_MIN(*ttl_s, a->ai_ttl);
+			n++;
+		}
+	}
+	if (b.rc) {
+		fw_buf_finish(&b);
+		return NULL;
+	}
+	return fw_buf_take(&b, NULL);
+}
+
+static enum fw_resolve_state state_of(int status)
+{
+	switch (status) {
+	case ARES_SUCCESS:
+		return FW_RESOLVE_OK;
+	case ARES_ENODATA:
+	case ARES_ENOTFOUND:
+	case ARES_EBADNAME:
+		return FW_RESOLVE_NONE;
+	case ARES_ETIMEOUT:
+		return FW_RESOLVE_TIMEOUT;
+	case ARES_ENOMEM:
+	case ARES_ECANCELLED:
+	case ARES_EDESTRUCTION:
+		return FW_RESOLVE_LOCAL;
+	default:
+		return FW_RESOLVE_FAIL;
+	}
+}
+
+static void entry_answered(struct fw_resolve_entry *e)
+{
+	e->telling = true;
+	while (e->wait) {
+		struct fw_resolve_wait *w = e->wait;
+
+		fw_resolve_cancel(w);
+		w->cb(w, e->state, e->addrs);
+	}
+	e->telling = false;
+}
+
+static void on_answer(void *ctx, int status, int timeouts, struct ares_addrinfo *ai)
+{
+	struct fw_resolve_entry *e = ctx;
+	struct fw_resolver *r = e->r;
+	int64_t ms = FAIL_MS;
+	int ttl_s;
+
+	(void)timeouts;
+	e->state = state_of(status);
+	if (e->state == FW_RESOLVE_OK && !(ai && ai->nodes))
+		e->state = FW_RESOLVE_NONE;
+	if (e->state == FW_RESOLVE_OK) {
+		e->addrs = addrs_text(r, ai, &ttl_s);
+		if (!e->addrs)
+			e->state = FW_RESOLVE_LOCAL;
+		ms = FW_MAX(FW_MIN((int64_t)ttl_s * 1000, TTL_MAX_MS), TTL_MIN_MS);
+	} else if (e->state == FW_RESOLVE_NONE) {
+		ms = NONE_MS;
+	} else if (e->state == FW_RESOLVE_LOCAL) {
+		ms = LOCAL_MS;
+	}
+	ares_freeaddrinfo(ai);
+	e->until_ms = uv_now(r->loop) + (uint64_t)ms;
+	if (!r->asking)
+		entry_answered(e);
+	else if (e->wait)
+		r->untold = true;
+}
+
+enum fw_resolve_state fw_resolve(struct fw_resolver *r, const char *host, struct fw_resolve_wait *w, const char **addrs)
+{
+	static const struct ares_addrinfo_hints HINTS = {.ai_flags = ARES_AI_NOSORT, .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+	struct fw_resolve_entry *e = fw_map_get(&r->by_host, fw_str(host));
+
+	*addrs = NULL;
+	w->entry = NULL;
+	if (e && e->state != FW_RESOLVE_WAIT && !e->telling && !e->wait && e->until_ms <= uv_now(r->loop)) {
+		entry_free(e);
+		e = NULL;
+	}
+	if (!e) {
+		e = entry_new(r, fw_str(host));
+		if (!e)
+			return FW_RESOLVE_LOCAL;
+		r->asking = true;
+		ares_getaddrinfo(r->ares, e->host, NULL, &HINTS, on_answer, e);
+		r->asking = false;
+		timer_set(r);
+	}
+	if (e->state != FW_RESOLVE_WAIT) {
+		*addrs = e->addrs;
+		return e->state;
+	}
+	w->entry = e;
+	w->prev = NULL;
+	w->next = e->wait;
+	if (e->wait)
+		e->wait->prev = w;
+	e->wait = w;
+	return FW_RESOLVE_WAIT;
+}
+
+void fw_resolve_cancel(struct fw_resolve_wait *w)
+{
+	if (!w->entry)
+		return;
+	*(w->prev ? &w->prev->next : &w->entry->wait) = w->next;
+	if (w->next)
+		w->next->prev = w->prev;
+	w->entry = NULL;
+	w->prev = w->next = NULL;
+}

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * One request of libcurl, and libcurl's multi handle on the loop (multi_socket): the only file that makes easy handles (NET-01).
+ *
+ * Easy handles are pooled with the visit they serve; each is reset and given every option anew before each request, so that nothing
+ * is carried from one feed to another (NET-12). Connections are kept by the multi handle.
+ *
+ * libcurl never looks a name up: it is told the addresses (CURLOPT_RESOLVE). They lie in a name cache of the handle's own, and the
+ * next request takes them out again, so that the cache neither grows nor is walked, and no handle sees another's addresses.
+ *
+ * Every socket is judged before it is opened and every connection again before it carries a request (NET-02, NET-03).
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "fetch/internal.h"
+
+#include "base/banned.h" /* last */
+
+#define BUFFER_BYTES (16 * 1024L) /* libcurl's receive buffer of each transfer */
+
+struct fw_watch { /* one socket of libcurl */
+	uv_poll_t poll;
+	struct fw_fetcher *fr;
+	curl_socket_t fd;
+	struct fw_watch *next;
+};
+
+/* ---- the multi handle on the loop ---------------------------------------------------------------------------------------- */
+
+static void harvest(struct fw_fetcher *fr)
+{
+	CURLMsg *m;
+	int left;
+
+	while (!fr->closing && (m = curl_multi_info_read(fr->multi, &left))) {
+		char *private = NULL;
+		CURLcode rc = m->data.result;
+
+		curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &private);
+		fw_visit_answered((struct fw_fetch_priv *)(void *)private, rc);
+	}
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+	struct fw_watch *w = poll->data;
+	struct fw_fetcher *fr = w->fr;
+	int mask = 0, running;
+
+	if (status < 0)
+		mask = CURL_CSELECT_ERR;
+	else
+		mask = (events & UV_READABLE ? CURL_CSELECT_IN : 0) | (events & UV_WRITABLE ? CURL_CSELECT_OUT : 0);
+	curl_multi_socket_action(fr->multi, w->fd, mask, &running);
+	harvest(fr);
+}
+
+static void on_curl_timer(uv_timer_t *t)
+{
+	struct fw_fetcher *fr = t->data;
+	int running;
+
+	curl_multi_socket_action(fr->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+	harvest(fr);
+}
+
+static void watch_closed(uv_handle_t *h)
+{
+	struct fw_watch *w = h->data;
+	struct fw_fetcher *fr = w->fr;
+
+	if (fr->closing) {
+		free(w);
+	} else {
+		w->next = fr->spare_watch;
+		fr->spare_watch = w;
+	}
+	fw_handle_closed(fr);
+}
+
+static struct fw_watch *watch_open(struct fw_fetcher *fr, curl_socket_t fd)
+{
+	struct fw_watch *w = fr->spare_watch;
+
+	if (w)
+		fr->spare_watch = w->next;
+	else
+		w = malloc(sizeof(*w));
+	if (!w)
+		return NULL;
+	if (uv_poll_init_socket(fr->loop, &w->poll, fd)) {
+		free(w);
+		return NULL;
+	}
+	w->poll.data = w;
+	w->fr = fr;
+	w->fd = fd;
+	w->next = NULL;
+	fr->handle_n++;
+	curl_multi_assign(fr->multi, fd, w);
+	return w;
+}
+
+static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *socket_ctx)
+{
+	struct fw_fetcher *fr = ctx;
+	struct fw_watch *w = socket_ctx;
+	int events = (what & CURL_POLL_IN ? UV_READABLE : 0) | (what & CURL_POLL_OUT ? UV_WRITABLE : 0);
+
+	(void)easy;
+	if (what == CURL_POLL_REMOVE) {
+		if (w) {
+			curl_multi_assign(fr->multi, fd, NULL);
+			uv_close((uv_handle_t *)&w->poll, watch_closed);
+		}
+		return 0;
+	}
+	if (!w)
+		w = watch_open(fr, fd);
+	if (!w)
+		return 0; /* out of memory: the transfer will time out */
+	if (events)
+		uv_poll_start(&w->poll, events, on_poll);
+	else
+		uv_poll_stop(&w->poll);
+	return 0;
+}
+
+static int on_timeout(CURLM *multi, long timeout_ms, void *ctx)
+{
+	struct fw_fetcher *fr = ctx;
+
+	(void)multi;
+	if (timeout_ms < 0)
+		uv_timer_stop(&fr->curl_timer);
+	else
+		uv_timer_start(&fr->curl_timer, on_curl_timer, (uint64_t)timeout_ms, 0);
+	return 0;
+}
+
+static CURLcode global_rc;
+static pthread_once_t global_once = PTHREAD_ONCE_INIT;
+
+static void global_begin(void)
+{
+	global_rc = curl_global_init(CURL_GLOBAL_ALL);
+}
+
+int fw_transfer_open(struct fw_fetcher *fr, struct fw_err *err)
+{
+	pthread_once(&global_once, global_begin);
+	if (global_rc != CURLE_OK)
+		return fw_err_set(err, FW_EIO, "libcurl did not start: %s", curl_easy_strerror(global_rc));
+	fr->multi = curl_multi_init();
+	if (!fr->multi)
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	curl_multi_setopt(fr->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+	curl_multi_setopt(fr->multi, CURLMOPT_SOCKETDATA, fr);
+	curl_multi_setopt(fr->multi, CURLMOPT_TIMERFUNCTION, on_timeout);
+	curl_multi_setopt(fr->multi, CURLMOPT_TIMERDATA, fr);
+	curl_multi_setopt(fr->multi, CURLMOPT_MAXCONNECTS, (long)FW_MAX(fr->c.max_in_flight, 4));
+	curl_multi_setopt(fr->multi, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX);
+	return 0;
+}
+
+void fw_transfer_close(struct fw_fetcher *fr)
+{
+	if (fr->multi)
+		curl_multi_cleanup(fr->multi); /* its sockets are taken off the loop on the way */
+	fr->multi = NULL;
+	while (fr->spare_watch) {
+		struct fw_watch *w = fr->spare_watch;
+
+		fr->spare_watch = w->next;
+		free(w);
+	}
+}
+
+/* ---- callbacks of one request --------------------------------------------------------------------------------------------- */
+
+static size_t on_header(char *p, size_t size, size_t n, void *ctx)
+{
+	struct fw_fetch_priv *v = ctx;
+
+	return fw_reply_line(&v->reply, &v->fr->c, (struct fw_str){p, size * n}) ? size * n : 0;
+}
+
+static size_t on_body(char *p, size_t size, size_t n, void *ctx)
+{
+	struct fw_fetch_priv *v = ctx;
+
+	return fw_reply_body(&v->reply, &v->fr->c, p, size * n) ? size * n : 0;
+}
+
+static bool refused(struct fw_fetch_priv *v, const struct sockaddr *sa)
+{
+	const char *why;
+
+	if (v->fr->c.proxy) /* a trusted hop, and the only one we connect to (NET-13) */
+		return false;
+	why = fw_guard_refuses(v->fr->c.guard, sa);
+	if (why)
+		v->refused = why;
+	return why != NULL;
+}
+
+static curl_socket_t on_open(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
+{
+	struct fw_fetch_priv *v = ctx;
+	int type = a->socktype, fd;
+
+	(void)purpose;
+	if (refused(v, &a->addr))
+		return CURL_SOCKET_BAD;
+#ifdef SOCK_CLOEXEC
+	type |= SOCK_CLOEXEC;
+#endif
+	fd = socket(a->family, type, a->protocol);
+	if (fd < 0) {
+		v->socket_errno = errno;
+		return CURL_SOCKET_BAD;
+	}
+	return fd;
+}
+
+/* Connected, perhaps over a connection that was opened for another: judge it again. */
+static int on_ready(void *ctx, char *peer, char *self, int peer_port, int self_port)
+{
+	struct fw_fetch_priv *v = ctx;
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t)peer_port)};
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)peer_port)};
+	const struct sockaddr *sa = NULL;
+
+	(void)self;
+	(void)self_port;
+	v->ready_us = fw_mono_us();
+	if (inet_pton(AF_INET, peer, &in.sin_addr) == 1)
+		sa = (const struct sockaddr *)&in;
+	else if (inet_pton(AF_INET6, peer, &in6.sin6_addr) == 1)
+		sa = (const struct sockaddr *)&in6;
+	if (!sa)
+		v->refused = "not an internet address";
+	return !sa || refused(v, sa) ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+}
+
+/* ---- one request ------------------------------------------------------------------------------------------------------------ */
+
+static void base64(struct fw_buf *out, struct fw_str s)
+{
+	static const char DIGIT[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+	for (size_t i = 0; i < s.len; i += 3) {
+		size_t n = FW_MIN(s.len - i, (size_t)3);
+		uint32_t v = 0;
+
+		for (size_t k = 0; k < 3; k++)
+			v = v << 8 | (k < n ? (unsigned char)s.p[i + k] : 0);
+		for (size_t k = 0; k < 4; k++)
+			fw_buf_addc(out, k <= n ? DIGIT[v >> (18 - 6 * k) & 63] : '=');
+	}
+}
+
+/* Credentials go to the origin of the feed's own URL and nowhere else (NET-11, RFC 7617). */
+static void authorization(struct fw_fetch_priv *v, struct fw_buf *out)
+{
+	struct fw_buf pair = FW_BUF_INIT(0);
+
+	if (!v->f->username.p || !fw_hop_same_origin(&v->first, &v->hop))
+		return;
+	fw_buf_addstr(&pair, v->f->username);
+	fw_buf_addc(&pair, ':');
+	fw_buf_addstr(&pair, v->f->password);
+	fw_buf_adds(out, "Authorization: Basic ");
+	base64(out, fw_buf_str(&pair));
+	fw_buf_addc(out, '\0');
+	if (pair.rc)
+		out->rc = pair.rc;
+	if (pair.p)
+		explicit_bzero(pair.p, pair.len);
+	fw_buf_finish(&pair);
+}
+
+static void validator(struct fw_fetch_priv *v, struct fw_buf *out, const char *name, struct fw_str value)
+{
+	if (!fw_header_value_ok(value))
+		return;
+	fw_buf_adds(out, name);
+	fw_buf_addstr(out, value);
+	fw_buf_addc(out, '\0');
+	v->sent_validators = true;
+}
+
+/* The header lines of this request alone, in front of those of every request. */
+static struct curl_slist *headers(struct fw_fetch_priv *v)
+{
+	struct fw_buf *b = &v->header_text;
+	struct curl_slist *list = v->fr->fixed;
+	size_t n = 0;
+
+	fw_buf_reset(b);
+	v->sent_validators = false;
+	if (fw_str_eq(v->f->validator_url, fw_buf_str(&v->url[v->n]))) {
+		validator(v, b, "If-None-Match: ", v->f->etag);
+		validator(v, b, "If-Modified-Since: ", v->f->last_modified);
+	}
+	authorization(v, b);
+	for (size_t at = 0; !b->rc && at < b->len; at += strlen(b->p + at) + 1) {
+		v->header[n] = (struct curl_slist){b->p + at, list};
+		list = &v->header[n++];
+	}
+	return list;
+}
+
+/* What libcurl must know about names: forget the last one, learn this one. */
+static struct curl_slist *names(struct fw_fetch_priv *v, const char *addrs)
+{
+	const struct fw_hop *to = v->fr->c.proxy ? &v->fr->proxy : &v->hop;
+	struct curl_slist *list = NULL;
+
+	fw_buf_reset(&v->resolve_text);
+	fw_buf_adds(&v->resolve_text, v->forget);
+	fw_buf_addc(&v->resolve_text, '\0');
+	if (addrs)
+		fw_buf_addf(&v->resolve_text, "%s:%d:%s", to->host, to->port, addrs);
+	if (v->resolve_text.rc)
+		return NULL;
+	if (addrs) {
+		v->resolve[1] = (struct curl_slist){v->resolve_text.p + strlen(v->forget) + 1, NULL};
+		list = &v->resolve[1];
+	}
+	if (v->forget[0]) {
+		v->resolve[0] = (struct curl_slist){v->resolve_text.p, list};
+		list = &v->resolve[0];
+	}
+	if (addrs)
+		fw_snprintf(v->forget, sizeof(v->forget), "-%s:%d", to->host, to->port);
+	else
+		v->forget[0] = '\0';
+	return list;
+}
+
+static CURLcode set_options(struct fw_fetch_priv *v, const char *addrs)
+{
+	const struct fw_fetch_config *c = &v->fr->c;
+	int64_t left_ms = c->total_timeout_ms - (fw_mono_us() - v->start_us) / 1000;
+	CURLcode rc = CURLE_OK;
+	CURL *e = v->easy;
+
+#define SET(option, value) do { if (!rc) rc = curl_easy_setopt(e, CURLOPT_##option, value); } while (0)
+	/* what is asked */
+	SET(URL, v->hop.wire.p);
+	SET(PATH_AS_IS, 1L);
+	SET(PROTOCOLS_STR, "http,https");
+	SET(REDIR_PROTOCOLS_STR, "http,https");
+	SET(FOLLOWLOCATION, 0L);
+	SET(HTTP_VERSION, (long)(c->http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
+	SET(USERAGENT, c->user_agent);
+	SET(HTTPHEADER, headers(v));
+	/* to whom */
+	SET(PROXY, c->proxy ? c->proxy : "");
+	SET(NOPROXY, "");
+	SET(SUPPRESS_CONNECT_HEADERS, 1L);
+	SET(RESOLVE, names(v, addrs));
+	SET(DNS_CACHE_TIMEOUT, 0L);
+	SET(OPENSOCKETFUNCTION, on_open);
+	SET(OPENSOCKETDATA, v);
+	SET(PREREQFUNCTION, on_ready);
+	SET(PREREQDATA, v);
+	SET(TCP_KEEPALIVE, 1L);
+	SET(CAINFO, c->ca_file);
+	SET(CAPATH, NULL); /* a directory is scanned anew for each connection: 21 ms; the bundle is read once */
+	SET(SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	/* what comes back */
+	SET(HEADERFUNCTION, on_header);
+	SET(HEADERDATA, v);
+	SET(WRITEFUNCTION, on_body);
+	SET(WRITEDATA, v);
+	SET(HTTP_CONTENT_DECODING, 0L);
+	SET(BUFFERSIZE, BUFFER_BYTES);
+	SET(NOSIGNAL, 1L);
+	SET(CONNECTTIMEOUT_MS, (long)c->connect_timeout_ms);
+	SET(TIMEOUT_MS, (long)FW_MAX(left_ms, 1));
+	SET(LOW_SPEED_LIMIT, (long)c->low_speed_bytes);
+	SET(LOW_SPEED_TIME, (long)((c->low_speed_ms + 999) / 1000));
+	SET(PRIVATE, v);
+#undef SET
+	if (v->header_text.rc || v->resolve_text.rc)
+		rc = CURLE_OUT_OF_MEMORY;
+	return rc;
+}
+
+static int easy_open(struct fw_fetch_priv *v)
+{
+	v->names = curl_share_init();
+	v->easy = curl_easy_init();
+	if (!v->names || !v->easy || curl_share_setopt(v->names, CURLSHOPT_SHARE, CURL_LOCK_DATA_DNS) != CURLSHE_OK ||
+	    curl_easy_setopt(v->easy, CURLOPT_SHARE, v->names) != CURLE_OK)
+		return FW_ENOMEM;
+	return 0;
+}
+
+int fw_transfer_start(struct fw_fetch_priv *v, const char *addrs)
+{
+	fw_reply_reset(&v->reply);
+	v->refused = NULL;
+	v->socket_errno = 0;
+	v->ready_us = 0;
+	v->ask_us = fw_mono_us();
+	if (!v->easy && easy_open(v))
+		return FW_ENOMEM;
+	curl_easy_reset(v->easy);
+	if (set_options(v, addrs) != CURLE_OK || curl_multi_add_handle(v->fr->multi, v->easy) != CURLM_OK)
+		return FW_ENOMEM;
+	v->in_multi = true;
+	return 0;
+}
+
+static int64_t phase(CURL *easy, CURLINFO info, int64_t base_us)
+{
+	curl_off_t us = 0;
+
+	curl_easy_getinfo(easy, info, &us);
+	return us > 0 ? base_us + us : 0;
+}
+
+void fw_transfer_stop(struct fw_fetch_priv *v)
+{
+	struct fw_visit *visit = &v->f->visit;
+	int64_t base_us = v->ask_us - v->start_us;
+	curl_off_t body = 0;
+	long header = 0;
+
+	if (!v->in_multi)
+		return;
+	visit->connect_us = phase(v->easy, CURLINFO_CONNECT_TIME_T, base_us);
+	visit->tls_us = v->hop.https ? phase(v->easy, CURLINFO_APPCONNECT_TIME_T, base_us) : 0;
+	visit->first_byte_us = phase(v->easy, CURLINFO_STARTTRANSFER_TIME_T, base_us);
+	curl_easy_getinfo(v->easy, CURLINFO_SIZE_DOWNLOAD_T, &body);
+	curl_easy_getinfo(v->easy, CURLINFO_HEADER_SIZE, &header);
+	v->wire_bytes += (uint64_t)body + (uint64_t)header;
+	curl_multi_remove_handle(v->fr->multi, v->easy);
+	v->in_multi = false;
+}
+
+void fw_transfer_free(struct fw_fetch_priv *v)
+{
+	if (v->easy)
+		curl_easy_cleanup(v->easy);
+	if (v->names)
+		curl_share_cleanup(v->names);
+	fw_reply_finish(&v->reply);
+	fw_buf_finish(&v->resolve_text);
+	fw_buf_finish(&v->header_text);
+}
