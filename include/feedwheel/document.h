@@ -182,6 +182,19 @@ FW_API FW_MUST_CHECK int fw_sanitize(struct fw_str html, struct fw_str base, uns
 FW_API FW_MUST_CHECK int fw_discover(const void *html, size_t len, struct fw_str url, struct fw_str content_type,
 	struct fw_link **links, struct fw_err *err);
 
+/* A subscription in an OPML file: an outline with an xmlUrl; folder is "a/b" of the outlines around it. */
+struct fw_opml_outline {
+	struct fw_str url, title, home_page_url, folder, type;
+	uint32_t line;
+};
+/* 0 to go on; anything else stops and is returned. Strings live until the reading ends. */
+typedef int fw_opml_cb(void *ctx, const struct fw_opml_outline *o);
+/* Something had to be repaired, as in struct fw_problem. */
+typedef void fw_opml_problem_cb(void *ctx, uint32_t line, uint32_t column, const char *what, const char *repair);
+/* Read a subscription list, OPML 1.0 to 2.0, as tolerantly as feeds are read. problem may be NULL. Errors: FW_EFORMAT, FW_ENOMEM. */
+FW_API FW_MUST_CHECK int fw_opml_read(const void *bytes, size_t len, fw_opml_cb *cb, fw_opml_problem_cb *problem, void *ctx,
+	struct fw_err *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -30,7 +30,7 @@ struct fw_setting {
 /* A text that is empty or was never set is NULL. */
 struct fw_config {
 	char *store;                       /* NULL only when it was not set and there is no HOME to derive it from */
-	int64_t workers, concurrency;      /* processes (never 0: that is resolved when it is set); transfers in flight in each */
+	int64_t workers, concurrency;      /* processes, 0: by processors; transfers in flight in each */
 	int64_t lease_ms, drain_timeout_ms;
 	int64_t host_max, host_gap_ms;
 	int64_t batch_visits, batch_bytes, batch_ms; /* a commit is due when one of them is reached */
@@ -112,7 +112,7 @@ FW_API FW_MUST_CHECK int fw_fetch_url(const struct fw_config *c, struct fw_str u
 	struct fw_str password, struct fw_answer *out, struct fw_err *err);
 FW_API void fw_answer_free(struct fw_answer *a);
 
-/* One line for `doctor`: name, 0 fine / 1 note / 2 broken, what was found, the remedy ("" when fine). */
+/* One line for `doctor`: name, 0 fine / 1 note / 2 broken, what was found, the remedy ("" when fine). fw_doctor returns the worst. */
 typedef void fw_doctor_cb(void *ctx, const char *name, int level, const char *found, const char *remedy);
 FW_API int fw_doctor(const struct fw_config *c, fw_doctor_cb *cb, void *ctx);
 

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -27,7 +26,7 @@
 static const struct fw_setting SETTING[] = {
 	{"store", FW_TYPE_STRING, "", NO_RANGE,
 		"Where feeds and entries are kept. Unset: sqlite:$XDG_DATA_HOME/feedwheel/feedwheel.db.", AT(store)},
-	{"workers", FW_TYPE_INT, "0", 0, 1024, NULL, "Worker processes; 0: one per processor.", AT(workers)},
+	{"workers", FW_TYPE_INT, "0", 0, 1024, NULL, "Worker processes; 0: one for every two processors.", AT(workers)},
 	{"concurrency", FW_TYPE_INT, "250", 1, 20000, NULL, "Transfers in flight in each worker.", AT(concurrency)},
 	{"lease_ms", FW_TYPE_DURATION, "5m", 10 * FW_SECOND_MS, DAYS(1), NULL,
 		"How long a feed is lent to a worker; a feed whose worker died is lent again after this time.", AT(lease_ms)},
@@ -209,13 +208,6 @@ static int unknown(const char *name, const char *where, struct fw_err *err)
 	return fw_err_set(err, FW_EINVAL, "%s: unknown setting '%.60s': see 'feedwheel help settings'", where, name);
 }
 
-static int64_t processors(void)
-{
-	long n = sysconf(_SC_NPROCESSORS_ONLN);
-
-	return n < 1 ? 1 : n > 1024 ? 1024 : n;
-}
-
 static int set(struct fw_config *c, const struct fw_setting *s, struct fw_str value, const char *where, struct fw_err *err)
 {
 	void *at = (char *)c + s->offset;
@@ -246,8 +238,6 @@ static int set(struct fw_config *c, const struct fw_setting *s, struct fw_str va
 	}
 	if (!ok || v < s->min || v > s->max)
 		return refuse(s, value, where, err);
-	if (at == &c->workers && v == 0)
-		v = processors();
 	*(int64_t *)at = v;
 	return 0;
 }

@@ -28,13 +28,7 @@ void fw_out_item(struct fw_json *j, const char *key, const struct fw_entry *e, u
 void fw_out_item_extra(struct fw_json *j, const struct fw_entry *e);
 void fw_out_feed_extra(struct fw_json *j, const struct fw_document *doc);
 
-/* OPML 2.0 (opml.c). For each outline with an xmlUrl; folder is "a/b" of the outlines around it. */
-struct fw_opml_outline {
-	struct fw_str url, title, home_page_url, folder, type;
-	uint32_t line;
-};
-typedef int fw_opml_cb(void *ctx, const struct fw_opml_outline *o);
-typedef void fw_opml_problem_cb(void *ctx, uint32_t line, uint32_t column, const char *what, const char *repair);
+/* OPML (opml.c): what fw_opml_read() is a coat over. */
 FW_MUST_CHECK int fw_opml_parse(struct fw_arena *a, struct fw_str bytes, fw_opml_cb *cb, fw_opml_problem_cb *problem,
 	void *ctx, struct fw_err *err);
 

@@ -79,7 +79,7 @@ END_TEST
 
 START_TEST(defaults)
 {
-	ck_assert_int_ge(c->workers, 1);
+	ck_assert_int_eq(c->workers, 0);
 	ck_assert_int_eq(c->interval_ms, FW_HOUR_MS);
 	ck_assert_int_eq(c->max_body_bytes, 16 << 20);
 	ck_assert(c->http2);

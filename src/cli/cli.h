@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The command line: what every command shares.
+ *
+ * A command is one file, cmd_NAME.c, holding one struct cli_command: its words for people, its options and its function.
+ * table.c lists them all; help, completions and the manual's test read that list. A command runs with the configuration read
+ * and its arguments sorted; it opens the store when it needs one (cli_store), writes data to stdout through cli_out(), words
+ * for people to stderr through cli_note() and cli_fail(), and returns an exit code.
+ *
+ * Nothing a feed, a server or a database says reaches a terminal unescaped: %s of cli_out() is for our own words,
+ * cli_out_safe(), table cells and JSON are for theirs; stderr is escaped as a whole.
+ */
+#ifndef FW_CLI_CLI_H
+#define FW_CLI_CLI_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "feedwheel.h"
+
+/* Exit codes; feedwheel(1) documents them. */
+enum {
+	CLI_OK = 0,
+	CLI_SOME = 1,   /* some feeds failed; not a feed; no such feed */
+	CLI_USAGE = 2,
+	CLI_STORE = 3,  /* the store cannot be reached or read */
+	CLI_CONFIG = 4,
+};
+
+struct cli;
+
+struct cli_option {
+	const char *name; /* "folder"; NULL ends a list */
+	const char *arg;  /* "NAME"; NULL: a flag */
+	const char *text; /* one line for help */
+};
+
+enum { CLI_NO_CONFIG = 1 /* runs without a configuration, even a broken one */ };
+
+struct cli_command {
+	const char *name;
+	const char *args;     /* "URL..." */
+	const char *summary;  /* one line, no full stop */
+	const char *about;    /* more, wrapped by hand, ends in a newline; or NULL */
+	const char *examples; /* lines ending in a newline */
+	const struct cli_option *option; /* or NULL */
+	int min_args, max_args; /* max_args -1: any number */
+	unsigned flags;
+	int (*run)(struct cli *c); /* an exit code */
+};
+
+/* All commands, in the order of the help; NULL behind the last. */
+extern const struct cli_command *const cli_commands[];
+extern const struct cli_option cli_global_options[];
+const struct cli_command *cli_command_find(const char *name); /* or NULL */
+
+#define CLI_OPTION_MAX 16
+
+struct cli_term {
+	bool out_tty, err_tty;
+	bool out_colour, err_colour;
+	bool utf8;  /* the locale can show more than ASCII */
+	int width;  /* columns */
+};
+
+struct cli_set { /* --name value of a setting */
+	const struct fw_setting *setting;
+	const char *value;
+};
+
+struct cli {
+	const struct cli_command *command; /* NULL: none was named */
+	const char **arg;      /* arguments that are no options */
+	int arg_n;
+	const char *value[CLI_OPTION_MAX]; /* of command->option, in its order; "" for a flag */
+	const char *config_path, *colour; /* global options, or NULL */
+	bool help, version, quiet, verbose;
+	struct cli_set *set;
+	size_t set_n;
+	struct fw_config *config;
+	struct fw_store *store;
+	struct fw_arena arena; /* dies with the command */
+	struct cli_term term;
+	struct fw_buf out;     /* what goes to stdout next */
+	int out_errno;         /* the first failed write to stdout; everything after it is dropped */
+	int64_t now_ms;
+};
+
+/* ---- opt.c: arguments ---------------------------------------------------------------------------------------------- */
+
+int cli_command_unknown(struct cli *c, const char *word); /* complains, with the nearest name; CLI_USAGE */
+/* Sort argv into c. Returns 0, or an exit code when it has complained. */
+FW_MUST_CHECK int cli_options(struct cli *c, int argc, char **argv);
+/* The option's value; NULL when it was not given. The command must have the option. */
+const char *cli_value(const struct cli *c, const char *name);
+bool cli_flag(const struct cli *c, const char *name);
+/* Its value as a whole number from min up, or as a duration: false when it has complained. Untouched when not given. */
+FW_MUST_CHECK bool cli_value_int(struct cli *c, const char *name, int64_t min, int64_t *out);
+FW_MUST_CHECK bool cli_value_duration(struct cli *c, const char *name, int64_t *out_ms);
+
+/* ---- out.c: words and data -------------------------------------------------------------------------------------------- */
+
+FW_PRINTF(2, 3) void cli_out(struct cli *c, const char *fmt, ...); /* stdout, as it is */
+void cli_out_safe(struct cli *c, struct fw_str s);                 /* stdout, controls escaped, white space as spaces */
+void cli_out_bytes(struct cli *c, const void *p, size_t n);
+void cli_flush(struct cli *c);
+/* stdout is gone (a closed pipe, a full disk): nobody reads on, stop working for it. */
+static inline bool cli_gone(const struct cli *c)
+{
+	return c->out_errno != 0;
+}
+
+/* One line on stderr, "feedwheel: ...", controls escaped; --quiet silences notes only. */
+FW_PRINTF(2, 3) void cli_note(struct cli *c, const char *fmt, ...);
+FW_PRINTF(3, 4) int cli_fail(struct cli *c, int exit_code, const char *fmt, ...); /* returns exit_code */
+FW_PRINTF(2, 3) int cli_usage(struct cli *c, const char *fmt, ...); /* names the help too; CLI_USAGE */
+/* Complain with err's words; the exit code is by err.rc: FW_EINVAL CLI_CONFIG, else CLI_STORE. */
+int cli_store_failed(struct cli *c, const struct fw_err *err);
+
+char *cli_number(char dst[FW_RFC3339_MAX], int64_t n);       /* "10,000" */
+char *cli_bytes(char dst[FW_RFC3339_MAX], uint64_t n);       /* "61.4 MiB" */
+char *cli_stamp(char dst[FW_RFC3339_MAX], int64_t at_ms);    /* local time, "2026-11-21 12:30" */
+char *cli_ago(const struct cli *c, char dst[FW_RFC3339_MAX], int64_t at_ms); /* "3 min ago", "in 2 h", "never" for 0 */
+
+/* Aligned columns. Rows are kept a few hundred at a time to find widths; cut to the terminal's width only on a terminal. */
+enum { CLI_COLUMN_MAX = 8 };
+struct cli_column {
+	const char *head;
+	bool right, flex; /* flex columns give way when the terminal is narrow */
+};
+struct cli_cell {
+	struct fw_str text;
+	const char *style;
+};
+struct cli_table {
+	struct cli *c;
+	const struct cli_column *column;
+	size_t column_n, cell_n, cap;
+	size_t width[CLI_COLUMN_MAX];
+	struct cli_cell *cell;
+	struct fw_arena arena;
+	bool headed;
+};
+void cli_table_init(struct cli_table *t, struct cli *c, const struct cli_column *column, size_t n);
+void cli_table_cell(struct cli_table *t, const char *style, struct fw_str text); /* copied */
+void cli_table_end(struct cli_table *t); /* prints what is left; frees */
+
+/* JSON on stdout: begin, write members through j, cli_json_flush now and then, end. */
+struct cli_json {
+	struct fw_json j;
+	struct fw_buf buf;
+};
+void cli_json_begin(struct cli_json *w, bool pretty);
+void cli_json_flush(struct cli_json *w, struct cli *c);
+void cli_json_end(struct cli_json *w, struct cli *c); /* newline, flush, free */
+
+/* ---- term.c: what the terminal can do ----------------------------------------------------------------------------------- */
+
+/* colour: "auto", "always", "never". NO_COLOR and TERM=dumb mean never unless asked for. */
+void cli_term_init(struct cli_term *t, const char *colour);
+/* Escape sequences, or "" when stdout (stderr) has no colours. */
+#define CLI_BOLD "1"
+#define CLI_DIM "2"
+#define CLI_RED "31"
+#define CLI_GREEN "32"
+#define CLI_YELLOW "33"
+#define CLI_CYAN "36"
+/* Append text between the escape sequences of style (one of the above, or NULL). */
+void cli_paint(struct fw_buf *b, bool colour, const char *style, struct fw_str text);
+/* Append s with controls escaped and white space as single spaces, cut to columns (0: whole) with an ellipsis; returns its width. */
+size_t cli_fit(struct fw_buf *b, const struct cli_term *t, struct fw_str s, size_t columns);
+
+/* ---- session.c: configuration, store, feeds ------------------------------------------------------------------------------- */
+
+/* The configuration: defaults, file, FEEDWHEEL_STORE, command line, the later one winning. */
+FW_MUST_CHECK int cli_config_read(const struct cli *c, struct fw_config **out, struct fw_err *err);
+/* The same into c->config, complaining; sets the log up. 0 or an exit code. */
+FW_MUST_CHECK int cli_config(struct cli *c);
+/* Open the store into c->store with FW_STORE_* flags. 0 or an exit code. Closed by main. */
+FW_MUST_CHECK int cli_store(struct cli *c, unsigned flags);
+/* The store's URL for people: a password in it replaced, controls escaped. */
+void cli_store_show(const struct cli *c, struct fw_buf *out);
+/*
+ * The feed a person means: its number, its URL, or, unless exact, a part of URL or title that only one feed has.
+ * Strings live in c->arena. 0 or an exit code.
+ */
+FW_MUST_CHECK int cli_feed(struct cli *c, const char *word, bool exact, struct fw_feed *feed);
+/* A whole file, "-" for standard input. 0 or an exit code. */
+FW_MUST_CHECK int cli_read(struct cli *c, const char *path, struct fw_buf *out);
+/* "2h" (ago), "2026-11-01", "2026-11-01T12:00:00Z": to Unix ms. False when it is none of them. */
+FW_MUST_CHECK bool cli_time_parse(struct fw_str s, int64_t now_ms, int64_t *out_ms);
+
+/* ---- feedview.c: a feed for people and scripts -------------------------------------------------------------------------------- */
+
+struct fw_str cli_feed_title(const struct fw_feed *f); /* the owner's, the document's, else the URL */
+const char *cli_feed_state(const struct fw_feed *f, const char **style); /* "new", "ok", "failing", "paused" ... */
+void cli_feed_json(struct fw_json *j, const char *key, const struct fw_feed *f);
+void cli_visit_json(struct fw_json *j, const char *key, const struct fw_visit *v);
+/* "why the last visit failed" in one phrase: its words, else the kind. */
+struct fw_str cli_feed_error(const struct fw_feed *f);
+/* The document as JSON Feed 1.1 on stdout; HTML as it came when the command was given --raw. An exit code. */
+FW_MUST_CHECK int cli_document_print(struct cli *c, const struct fw_document *doc);
+/* What an HTML page offers: one line per feed on stderr. */
+void cli_offer_feeds(struct cli *c, const struct fw_link *feeds);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: ISC */
+/* add URL...: subscribe. Nothing is fetched but with --check. All of the addresses are subscribed, or none. */
+#include <errno.h>
+
+#include "base/url.h"
+#include "cli/cli.h"
+#include "base/banned.h"
+
+/* Ask the address once. 0 when it is a feed; *home is then its home page, in the arena. */
+static int check(struct cli *c, const struct fw_feed_new *f, struct fw_str *home)
+{
+	struct fw_answer a = {0};
+	struct fw_err err = {0};
+	int rc = fw_fetch_url(c->config, f->url, f->username, f->password, &a, &err);
+
+	if (rc)
+		return cli_fail(c, CLI_SOME, "%.*s: %s", FW_STR_ARG(f->url), err.text);
+	if (a.doc) {
+		*home = fw_arena_str(&c->arena, a.doc->home_page_url);
+		rc = CLI_OK;
+	} else {
+		rc = cli_fail(c, CLI_SOME, "%.*s: not subscribed: %s", FW_STR_ARG(f->url), a.err.text);
+		cli_offer_feeds(c, a.feeds);
+	}
+	fw_answer_free(&a);
+	return rc;
+}
+
+static int words_to_feeds(struct cli *c, struct fw_feed_new *feed)
+{
+	const char *title = cli_value(c, "title"), *folder = cli_value(c, "folder");
+	int64_t interval_ms = 0;
+	struct fw_err err = {0};
+	int rc = CLI_OK;
+
+	if (title && c->arg_n > 1)
+		return cli_usage(c, "--title is for one URL, and there are %d", c->arg_n);
+	if (!cli_value_duration(c, "interval", &interval_ms))
+		return CLI_USAGE;
+	for (int i = 0; i < c->arg_n; i++) {
+		struct fw_feed_new *f = &feed[i];
+
+		f->user_title = fw_str(title);
+		f->folder = fw_str(folder);
+		f->interval_ms = interval_ms;
+		if (fw_url_clean(&c->arena, fw_str(c->arg[i]), &f->url, &f->username, &f->password, &err))
+			rc = cli_usage(c, "%s: %s", c->arg[i], err.text);
+	}
+	return rc;
+}
+
+static int add_run(struct cli *c)
+{
+	size_t n = (size_t)c->arg_n, added = 0;
+	struct fw_feed_new *feed = fw_arena_zalloc(&c->arena, n * sizeof(*feed));
+	struct fw_err err = {0};
+	int rc = feed ? words_to_feeds(c, feed) : cli_fail(c, CLI_SOME, "out of memory");
+
+	for (size_t i = 0; !rc && cli_flag(c, "check") && i < n; i++)
+		rc = check(c, &feed[i], &feed[i].home_page_url);
+	if (!rc)
+		rc = cli_store(c, FW_STORE_CREATE);
+	if (rc)
+		return rc;
+	if (fw_store_subscribe(c->store, feed, n, &err))
+		return cli_store_failed(c, &err);
+	for (size_t i = 0; i < n; i++) {
+		cli_out(c, "#%lld ", (long long)feed[i].id);
+		cli_out_safe(c, feed[i].url);
+		cli_out(c, "%s\n", feed[i].existed ? " (subscribed already)" : "");
+		added += !feed[i].existed;
+	}
+	if (added)
+		cli_note(c, "%zu added; 'feedwheel run --once' fetches what is due, 'feedwheel run' keeps going", added);
+	return CLI_OK;
+}
+
+static const struct cli_option OPTION[] = {
+	{"folder", "NAME", "put it there; a/b is folder b in folder a"},
+	{"title", "TEXT", "show it under this title"},
+	{"interval", "TIME", "ask every TIME (30m, 6h) whatever its rhythm"},
+	{"check", NULL, "fetch it once first and subscribe only to a feed"},
+	{NULL, NULL, NULL},
+};
+
+const struct cli_command cli_add = {
+	.name = "add", .args = "URL...", .summary = "subscribe to feeds",
+	.about = "Nothing is fetched yet: that is what 'run' does. An address without https:// gets it; a name and password in\n"
+		"the address (https://me:secret@example.org/feed) are kept apart and shown nowhere.\n",
+	.examples = "  feedwheel add https://example.org/feed.xml\n"
+		"  feedwheel add --folder news/world https://example.org/a.xml https://example.net/b.xml\n"
+		"  feedwheel add --check example.org       offers the feeds that the page names\n",
+	.option = OPTION, .min_args = 1, .max_args = -1, .run = add_run,
+};

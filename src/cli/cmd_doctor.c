@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: ISC */
+/* doctor: look at everything that a run needs; say what is wrong and what helps. */
+#include "cli/cli.h"
+#include "base/banned.h"
+
+struct doctor {
+	struct cli *c;
+	struct cli_json json;
+	bool as_json;
+	int worst;
+};
+
+static void finding(void *ctx, const char *name, int level, const char *found, const char *remedy)
+{
+	static const char *const WORD[] = {"ok", "note", "broken"}, *const STYLE[] = {CLI_GREEN, CLI_YELLOW, CLI_RED};
+	struct doctor *d = ctx;
+	struct cli *c = d->c;
+
+	d->worst = FW_MAX(d->worst, level);
+	if (d->as_json) {
+		fw_json_object(&d->json.j, NULL);
+		fw_json_cstr(&d->json.j, "check", name);
+		fw_json_cstr(&d->json.j, "result", WORD[level]);
+		fw_json_cstr(&d->json.j, "found", found);
+		fw_json_cstr(&d->json.j, "remedy", remedy[0] ? remedy : NULL);
+		fw_json_end(&d->json.j);
+		return;
+	}
+	cli_paint(&c->out, c->term.out_colour, STYLE[level], fw_str(WORD[level]));
+	cli_out(c, "%*s%-13s ", (int)(8 - strlen(WORD[level])), "", name);
+	cli_out_safe(c, fw_str(found));
+	cli_out(c, "\n");
+	if (remedy[0]) {
+		cli_out(c, "%22s", "-> ");
+		cli_out_safe(c, fw_str(remedy));
+		cli_out(c, "\n");
+	}
+	cli_flush(c);
+}
+
+static int doctor_run(struct cli *c)
+{
+	struct doctor d = {.c = c, .as_json = cli_flag(c, "json")};
+	struct fw_err err = {0};
+	int rc, level;
+
+	if (d.as_json) {
+		cli_json_begin(&d.json, true);
+		fw_json_object(&d.json.j, NULL);
+		fw_json_array(&d.json.j, "checks");
+	}
+	/* a configuration that cannot be read is a finding like the others */
+	rc = cli_config_read(c, &c->config, &err);
+	if (rc) {
+		finding(&d, "configuration", 2, err.text, "correct that line; 'feedwheel help settings' lists all settings");
+		level = 2;
+	} else {
+		level = fw_doctor(c->config, finding, &d);
+	}
+	if (d.as_json) {
+		fw_json_end(&d.json.j);
+		fw_json_bool(&d.json.j, "ok", level < 2);
+		fw_json_end(&d.json.j);
+		cli_json_end(&d.json, c);
+	}
+	return rc ? CLI_CONFIG : level >= 2 ? CLI_SOME : CLI_OK;
+}
+
+static const struct cli_option OPTION[] = {
+	{"json", NULL, "an object with an array of checks"},
+	{NULL, NULL, NULL},
+};
+
+const struct cli_command cli_doctor = {
+	.name = "doctor", .args = "", .summary = "check configuration, store, certificates and limits, with remedies",
+	.about = "Exit 0 when a run can work (also with notes), 1 when something is broken, 4 when the configuration is.\n",
+	.examples = "  feedwheel doctor\n", .option = OPTION, .flags = CLI_NO_CONFIG, .run = doctor_run,
+};

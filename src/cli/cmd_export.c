@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: ISC */
+/* export: all subscriptions as OPML 2.0, folders as nested outlines. What comes out goes in again with `import`. */
+#include <stdlib.h>
+
+#include "base/utf8.h"
+#include "cli/cli.h"
+#include "base/banned.h"
+
+struct item {
+	struct fw_str folder, title, url, home;
+	size_t at; /* order of subscription */
+};
+
+struct export {
+	struct cli *c;
+	struct item *item;
+	size_t n, cap;
+};
+
+static int take(void *ctx, const struct fw_feed *f)
+{
+	struct export *e = ctx;
+	struct fw_arena *a = &e->c->arena;
+
+	if (e->n == e->cap) {
+		size_t cap = e->cap ? e->cap * 2 : 1024;
+		struct item *grown = realloc(e->item, cap * sizeof(*grown));
+
+		if (!grown)
+			return FW_ENOMEM;
+		e->item = grown;
+		e->cap = cap;
+	}
+	e->item[e->n] = (struct item){fw_arena_str(a, f->folder), fw_arena_str(a, cli_feed_title(f)), fw_arena_str(a, f->url),
+		fw_arena_str(a, f->home_page_url), e->n};
+	e->n++;
+	return a->failed ? FW_ENOMEM : 0;
+}
+
+static int by_folder(const void *x, const void *y)
+{
+	const struct item *a = x, *b = y;
+	size_t n = FW_MIN(a->folder.len, b->folder.len);
+	int d = n ? memcmp(a->folder.p, b->folder.p, n) : 0;
+
+	if (!d && a->folder.len != b->folder.len)
+		d = a->folder.len < b->folder.len ? -1 : 1;
+	return d ? d : a->at < b->at ? -1 : 1;
+}
+
+/* name="value"; characters that XML cannot hold are left out. */
+static void attribute(struct cli *c, const char *name, struct fw_str value)
+{
+	size_t n;
+
+	cli_out(c, " %s=\"", name);
+	for (size_t i = 0; i < value.len; i += n) {
+		uint32_t cp = fw_utf8_get(value.p + i, value.len - i, &n);
+
+		switch (cp) {
+		case '&': cli_out(c, "&amp;"); break;
+		case '<': cli_out(c, "&lt;"); break;
+		case '>': cli_out(c, "&gt;"); break;
+		case '"': cli_out(c, "&quot;"); break;
+		case '\n': case '\r': case '\t': cli_out(c, "&#%u;", (unsigned)cp); break;
+		default:
+			if (cp >= 0x20 && cp != 0xfffe && cp != 0xffff && !(cp == 0xfffd && n == 1))
+				cli_out_bytes(c, value.p + i, n);
+		}
+	}
+	cli_out(c, "\"");
+}
+
+static void indent(struct cli *c, size_t depth)
+{
+	cli_out(c, "%*s", (int)(4 + 2 * FW_MIN(depth, (size_t)20)), "");
+}
+
+static struct fw_str part(struct fw_str folder, size_t i)
+{
+	struct fw_str rest = folder, one = FW_STR_NONE;
+
+	for (size_t k = 0; k <= i && rest.p; k++)
+		one = fw_str_split(rest, '/', &rest);
+	return one;
+}
+
+static size_t depth_of(struct fw_str folder)
+{
+	size_t n = folder.len ? 1 : 0;
+
+	for (size_t i = 0; i < folder.len; i++)
+		n += folder.p[i] == '/';
+	return n;
+}
+
+/* Close and open outlines until we are in `to`. */
+static void walk(struct cli *c, struct fw_str from, struct fw_str to)
+{
+	size_t same = 0, have = depth_of(from), want = depth_of(to);
+
+	while (same < have && same < want && fw_str_eq(part(from, same), part(to, same)))
+		same++;
+	while (have > same) {
+		indent(c, --have);
+		cli_out(c, "</outline>\n");
+	}
+	for (; same < want; same++) {
+		indent(c, same);
+		cli_out(c, "<outline");
+		attribute(c, "text", part(to, same));
+		cli_out(c, ">\n");
+	}
+}
+
+static void print(struct cli *c, const struct item *item, size_t n)
+{
+	struct fw_str folder = FW_STR("");
+	char when[FW_RFC3339_MAX];
+
+	cli_out(c, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<opml version=\"2.0\">\n  <head>\n"
+		"    <title>feedwheel subscriptions</title>\n    <dateCreated>%s</dateCreated>\n  </head>\n  <body>\n",
+		fw_http_date(when, c->now_ms));
+	for (size_t i = 0; i < n && !cli_gone(c); i++) {
+		walk(c, folder, item[i].folder);
+		folder = item[i].folder;
+		indent(c, depth_of(folder));
+		cli_out(c, "<outline type=\"rss\"");
+		attribute(c, "text", item[i].title);
+		attribute(c, "xmlUrl", item[i].url);
+		if (item[i].home.len)
+			attribute(c, "htmlUrl", item[i].home);
+		cli_out(c, "/>\n");
+	}
+	walk(c, folder, FW_STR(""));
+	cli_out(c, "  </body>\n</opml>\n");
+}
+
+static int export_run(struct cli *c)
+{
+	struct fw_feed_query q = {.status = -1};
+	const char *folder = cli_value(c, "folder");
+	struct export e = {.c = c};
+	struct fw_err err = {0};
+	int rc = cli_store(c, FW_STORE_READ);
+
+	if (rc)
+		return rc;
+	q.folder = fw_str(folder);
+	rc = fw_store_feed_list(c->store, &q, take, &e, &err);
+	if (rc) {
+		rc = rc == FW_ENOMEM ? cli_fail(c, CLI_SOME, "out of memory") : cli_store_failed(c, &err);
+	} else {
+		if (e.n)
+			qsort(e.item, e.n, sizeof(*e.item), by_folder);
+		print(c, e.item, e.n);
+	}
+	free(e.item);
+	return rc;
+}
+
+static const struct cli_option OPTION[] = {
+	{"folder", "NAME", "only this folder"},
+	{NULL, NULL, NULL},
+};
+
+const struct cli_command cli_export = {
+	.name = "export", .args = "", .summary = "print all subscriptions as OPML 2.0",
+	.about = "Folders become nested outlines. Passwords are left out.\n",
+	.examples = "  feedwheel export > subscriptions.opml\n",
+	.option = OPTION, .run = export_run,
+};

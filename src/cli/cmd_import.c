@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * import FILE: subscribe to what an OPML file or a list of addresses holds, in one transaction. Lines that cannot be used are
+ * named and passed over. Nothing is fetched.
+ */
+#include <stdlib.h>
+
+#include "base/url.h"
+#include "cli/cli.h"
+#include "base/banned.h"
+
+#define IMPORT_MAX_BYTES ((size_t)256 << 20)
+#define SHOWN_MAX 50 /* complaints printed; the rest is counted */
+
+struct import {
+	struct cli *c;
+	const char *name; /* of the file, for people */
+	struct fw_feed_new *feed;
+	size_t n, cap, refused, repaired, shown;
+	struct fw_str folder; /* --folder: everything goes in there */
+};
+
+static void refuse(struct import *im, uint32_t line, const char *words)
+{
+	im->refused++;
+	if (im->shown++ < SHOWN_MAX)
+		(void)cli_fail(im->c, CLI_SOME, "%s:%u: %s", im->name, line, words);
+}
+
+static int room(struct import *im)
+{
+	size_t cap = im->cap ? im->cap * 2 : 1024;
+	struct fw_feed_new *grown;
+
+	if (im->n < im->cap)
+		return 0;
+	grown = realloc(im->feed, cap * sizeof(*grown));
+	if (!grown)
+		return FW_ENOMEM;
+	im->feed = grown;
+	im->cap = cap;
+	return 0;
+}
+
+static struct fw_str folder_of(struct import *im, struct fw_str folder)
+{
+	char *both;
+
+	if (!im->folder.len || !folder.len)
+		return im->folder.len ? im->folder : fw_arena_str(&im->c->arena, folder);
+	both = fw_arena_printf(&im->c->arena, "%.*s/%.*s", FW_STR_ARG(im->folder), FW_STR_ARG(folder));
+	return fw_str(both);
+}
+
+static int take(struct import *im, const struct fw_opml_outline *o)
+{
+	struct fw_arena *a = &im->c->arena;
+	struct fw_feed_new f = {0};
+	struct fw_err err = {0};
+	int rc = fw_url_clean(a, o->url, &f.url, &f.username, &f.password, &err);
+
+	if (rc == FW_EINVAL) {
+		refuse(im, o->line, err.text);
+		return 0;
+	}
+	if (rc || room(im))
+		return FW_ENOMEM;
+	f.user_title = fw_arena_str(a, fw_str_trim(o->title));
+	f.home_page_url = fw_arena_str(a, o->home_page_url);
+	f.folder = folder_of(im, o->folder);
+	im->feed[im->n++] = f;
+	return a->failed ? FW_ENOMEM : 0;
+}
+
+static int opml_outline(void *ctx, const struct fw_opml_outline *o)
+{
+	return take(ctx, o);
+}
+
+/* A repair loses nothing: it is told, and it is no failure. */
+static void opml_problem(void *ctx, uint32_t line, uint32_t column, const char *what, const char *repair)
+{
+	struct import *im = ctx;
+
+	im->repaired++;
+	if (im->shown++ < SHOWN_MAX)
+		cli_note(im->c, "%s:%u:%u: %s (%s)", im->name, line, column, what, repair);
+}
+
+static int lines_read(struct import *im, struct fw_str text)
+{
+	struct fw_opml_outline o = {0};
+	int rc = 0;
+
+	while (!rc && text.p) {
+		struct fw_str line = fw_str_split(text, '\n', &text), rest;
+
+		o.line++;
+		for (size_t i = 0; i < line.len; i++) {
+			if (line.p[i] == '#' && (i == 0 || fw_is_space((unsigned char)line.p[i - 1])))
+				line.len = i;
+		}
+		line = fw_str_trim(line);
+		if (!line.len)
+			continue;
+		o.url = fw_str_split(line, ' ', &rest);
+		if (memchr(line.p, '\t', line.len))
+			o.url = fw_str_split(line, '\t', &rest);
+		o.title = rest;
+		rc = take(im, &o);
+	}
+	return rc;
+}
+
+static bool is_markup(struct fw_str text)
+{
+	if (fw_str_starts(text, FW_STR("\xef\xbb\xbf")))
+		text = fw_str_sub(text, 3, text.len);
+	text = fw_str_trim(text);
+	/* UTF-16 with its mark is left to the OPML reader as well */
+	return text.len >= 2 && (text.p[0] == '<' || (unsigned char)text.p[0] >= 0xfe || text.p[0] == 0);
+}
+
+static int read_all(struct import *im, struct fw_str text)
+{
+	struct fw_err err = {0};
+	int rc;
+
+	if (is_markup(text))
+		rc = fw_opml_read(text.p, text.len, opml_outline, opml_problem, im, &err);
+	else
+		rc = lines_read(im, text);
+	if (rc == FW_ENOMEM)
+		return cli_fail(im->c, CLI_SOME, "%s: out of memory; nothing was imported", im->name);
+	if (rc)
+		return cli_fail(im->c, CLI_SOME, "%s: %s; nothing was imported", im->name, err.text);
+	if (!im->n && !im->refused)
+		return cli_fail(im->c, CLI_SOME,
+			"%s: no feeds in it: an OPML file has outlines with xmlUrl, a list has one address a line", im->name);
+	return 0;
+}
+
+static int store_all(struct import *im)
+{
+	struct cli *c = im->c;
+	struct fw_err err = {0};
+	char x[FW_RFC3339_MAX], y[FW_RFC3339_MAX], z[FW_RFC3339_MAX];
+	size_t existed = 0;
+	int rc = im->n ? cli_store(c, FW_STORE_CREATE) : 0;
+
+	if (rc)
+		return rc;
+	if (im->n && fw_store_subscribe(c->store, im->feed, im->n, &err))
+		return cli_store_failed(c, &err);
+	for (size_t i = 0; i < im->n; i++)
+		existed += im->feed[i].existed;
+	if (im->shown > SHOWN_MAX)
+		(void)cli_fail(c, CLI_SOME, "%s: and %zu more like these", im->name, im->shown - SHOWN_MAX);
+	cli_out(c, "%s: %s added, %s subscribed already, %s refused\n", im->name, cli_number(x, (int64_t)(im->n - existed)),
+		cli_number(y, (int64_t)existed), cli_number(z, (int64_t)im->refused));
+	return im->refused ? CLI_SOME : CLI_OK;
+}
+
+static int import_run(struct cli *c)
+{
+	struct import im = {.c = c, .name = strcmp(c->arg[0], "-") ? c->arg[0] : "standard input",
+		.folder = fw_str(cli_value(c, "folder"))};
+	struct fw_buf text = FW_BUF_INIT(IMPORT_MAX_BYTES);
+	int rc = cli_read(c, c->arg[0], &text);
+
+	if (!rc)
+		rc = read_all(&im, fw_buf_str(&text));
+	if (!rc)
+		rc = store_all(&im);
+	free(im.feed);
+	fw_buf_finish(&text);
+	return rc;
+}
+
+static const struct cli_option OPTION[] = {
+	{"folder", "NAME", "put everything into this folder"},
+	{NULL, NULL, NULL},
+};
+
+const struct cli_command cli_import = {
+	.name = "import", .args = "FILE", .summary = "subscribe to the feeds of an OPML file or a list of addresses",
+	.about = "FILE is OPML 2.0, with folders, or text with one address a line, a title behind it if you like, and # comments.\n"
+		"- is standard input. Lines that are no addresses are named and passed over (exit 1); all others are subscribed\n"
+		"in one transaction. Nothing is fetched meanwhile.\n",
+	.examples = "  feedwheel import subscriptions.opml\n  cut -f1 feeds.tsv | feedwheel import -\n",
+	.option = OPTION, .min_args = 1, .max_args = 1, .run = import_run,
+};

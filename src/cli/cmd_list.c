@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: ISC */
+/* list: the subscriptions, as a table or as JSON. */
+#include "cli/cli.h"
+#include "base/banned.h"
+
+struct list {
+	struct cli *c;
+	struct cli_table table;
+	struct cli_json json;
+	bool as_json, failing;
+	size_t n;
+};
+
+static const struct cli_column PLAIN[] = {
+	{"FEED", true, false}, {"STATE", false, false}, {"VISITED", false, false}, {"DUE", false, false},
+	{"ENTRIES", true, false}, {"TITLE", false, true}, {"URL", false, true},
+};
+static const struct cli_column FAILING[] = {
+	{"FEED", true, false}, {"STATE", false, false}, {"TIMES", true, false}, {"NEXT", false, false},
+	{"WHY", false, true}, {"URL", false, true},
+};
+
+static void cell(struct list *l, const char *style, const char *text)
+{
+	cli_table_cell(&l->table, style, fw_str(text));
+}
+
+static void row(struct list *l, const struct fw_feed *f)
+{
+	char id[FW_RFC3339_MAX], text[FW_RFC3339_MAX];
+	const char *style, *state = cli_feed_state(f, &style);
+	bool asked = f->status == FW_FEED_ACTIVE;
+
+	(void)fw_snprintf(id, sizeof(id), "#%lld", (long long)f->id);
+	cell(l, CLI_DIM, id);
+	cell(l, style, state);
+	if (l->failing) {
+		cell(l, NULL, cli_number(text, f->fail_n));
+		cell(l, NULL, asked ? cli_ago(l->c, text, f->due_at_ms) : "-");
+		cli_table_cell(&l->table, NULL, cli_feed_error(f));
+	} else {
+		cell(l, NULL, cli_ago(l->c, text, f->last_visit_ms));
+		cell(l, NULL, asked ? f->due_at_ms <= l->c->now_ms ? "now" : cli_ago(l->c, text, f->due_at_ms) : "-");
+		cell(l, NULL, cli_number(text, f->entry_n));
+		cli_table_cell(&l->table, CLI_BOLD, cli_feed_title(f));
+	}
+	cli_table_cell(&l->table, CLI_DIM, f->url);
+}
+
+static int take(void *ctx, const struct fw_feed *f)
+{
+	struct list *l = ctx;
+
+	l->n++;
+	if (l->as_json) {
+		cli_feed_json(&l->json.j, NULL, f);
+		cli_json_flush(&l->json, l->c);
+	} else {
+		row(l, f);
+	}
+	return cli_gone(l->c);
+}
+
+static int status_value(struct cli *c, int *status)
+{
+	const char *text = cli_value(c, "status");
+
+	*status = -1;
+	for (int i = FW_FEED_ACTIVE; text && i <= FW_FEED_QUARANTINED; i++) {
+		if (strcmp(text, fw_feed_status_name((enum fw_feed_status)i)) == 0)
+			*status = i;
+	}
+	return text && *status < 0 ? cli_usage(c, "--status is active, paused, gone or quarantined, not '%.60s'", text) : 0;
+}
+
+static int list_run(struct cli *c)
+{
+	struct list l = {.c = c, .as_json = cli_flag(c, "json"), .failing = cli_flag(c, "failing")};
+	struct fw_feed_query q = {.failing = l.failing, .by_due = cli_flag(c, "by-due")};
+	struct fw_err err = {0};
+	int64_t limit = 0;
+	int rc;
+
+	q.folder = fw_str(cli_value(c, "folder"));
+	q.match = fw_str(cli_value(c, "match"));
+	if (status_value(c, &q.status) || !cli_value_int(c, "limit", 1, &limit))
+		return CLI_USAGE;
+	q.limit = (size_t)limit;
+	rc = cli_store(c, FW_STORE_READ);
+	if (rc)
+		return rc;
+	if (l.as_json) {
+		cli_json_begin(&l.json, true);
+		fw_json_array(&l.json.j, NULL);
+	} else {
+		cli_table_init(&l.table, c, l.failing ? FAILING : PLAIN, l.failing ? FW_N(FAILING) : FW_N(PLAIN));
+	}
+	rc = fw_store_feed_list(c->store, &q, take, &l, &err);
+	if (l.as_json) {
+		fw_json_end(&l.json.j);
+		cli_json_end(&l.json, c);
+	} else {
+		cli_table_end(&l.table);
+	}
+	if (rc < 0)
+		return cli_store_failed(c, &err);
+	if (!l.n && !l.as_json)
+		cli_note(c, "%s", l.failing ? "no feed is failing" : "no feeds here: 'feedwheel add URL' subscribes");
+	return CLI_OK;
+}
+
+static const struct cli_option OPTION[] = {
+	{"folder", "NAME", "only this folder"},
+	{"match", "TEXT", "only feeds with TEXT in their URL or title"},
+	{"status", "STATUS", "only active, paused, gone or quarantined ones"},
+	{"failing", NULL, "only feeds whose last visit failed, with the reason"},
+	{"by-due", NULL, "by due time instead of age"},
+	{"limit", "N", "at most N"},
+	{"json", NULL, "an array of objects"},
+	{NULL, NULL, NULL},
+};
+
+const struct cli_command cli_list = {
+	.name = "list", .args = "", .summary = "list subscriptions",
+	.examples = "  feedwheel list --failing\n  feedwheel list --folder news --json | jq '.[].url'\n",
+	.option = OPTION, .run = list_run,
+};

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: ISC */
+/* parse FILE: read one document and print it as JSON Feed 1.1. */
+#include <stdlib.h>
+
+#include "cli/cli.h"
+#include "base/banned.h"
+
+static int parse_run(struct cli *c)
+{
+	struct fw_parse_options o = {
+		.url = fw_str(cli_value(c, "url")), .content_type = fw_str(cli_value(c, "content-type")), .now_ms = c->now_ms,
+		.limits = {.max_bytes = (size_t)c->config->max_body_bytes, .max_entries = (uint32_t)c->config->max_entries},
+	};
+	struct fw_buf text = FW_BUF_INIT((size_t)c->config->max_body_bytes + 65536);
+	struct fw_document *doc = NULL;
+	struct fw_link *feeds = NULL;
+	struct fw_err err = {0};
+	int rc = cli_read(c, c->arg[0], &text);
+
+	if (rc) {
+		fw_buf_finish(&text);
+		return rc;
+	}
+	rc = fw_parse(text.p ? text.p : "", text.len, &o, &doc, &err);
+	if (!rc) {
+		rc = cli_document_print(c, doc);
+	} else {
+		rc = cli_fail(c, CLI_SOME, "%s: %s", strcmp(c->arg[0], "-") ? c->arg[0] : "standard input", err.text);
+		if (err.rc == FW_EFORMAT && text.len && !fw_discover(text.p, text.len, o.url, o.content_type, &feeds, &err))
+			cli_offer_feeds(c, feeds);
+		free(feeds);
+	}
+	fw_document_free(doc);
+	fw_buf_finish(&text);
+	return rc;
+}
+
+static const struct cli_option OPTION[] = {
+	{"content-type", "VALUE", "the HTTP header it came with"},
+	{"url", "URL", "where it came from: the base of relative addresses"},
+	{"raw", NULL, "leave HTML as it is in the document"},
+	{NULL, NULL, NULL},
+};
+
+const struct cli_command cli_parse = {
+	.name = "parse", .args = "FILE", .summary = "read a feed document and print it as JSON Feed 1.1",
+	.about = "- is standard input. What JSON Feed has no word for lies under _feedwheel; so do the repairs (problems).\n"
+		"Exit 0 when it was read, also with repairs; 1 when it is no feed; 2 when the file cannot be read.\n",
+	.examples = "  feedwheel parse feed.xml\n  curl -s https://example.org/feed | feedwheel parse --url https://example.org/feed -\n",
+	.option = OPTION, .min_args = 1, .max_args = 1, .run = parse_run,
+};

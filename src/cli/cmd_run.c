@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: ISC */
+/* run: turn the wheel. The engine does it; here are its progress line and the summary. */
+#include <errno.h>
+
+#include "cli/progress.h"
+#include "base/banned.h"
+
+struct session {
+	struct cli_progress progress;
+	uint64_t kind[FW_VISIT_KIND_N]; /* visits of this run, by how they ended */
+};
+
+static void progress(void *ctx, const struct fw_run_stats *s)
+{
+	struct session *r = ctx;
+
+	cli_progress_show(&r->progress, s);
+}
+
+static int reload(void *ctx, struct fw_config **out, struct fw_err *err)
+{
+	struct session *r = ctx;
+
+	return cli_config_read(r->progress.c, out, err);
+}
+
+static int count(void *ctx, const struct fw_visit *v)
+{
+	struct session *r = ctx;
+
+	if ((size_t)v->kind < FW_N(r->kind))
+		r->kind[v->kind]++;
+	return 0;
+}
+
+static bool is_failure(size_t kind)
+{
+	return kind != FW_VISIT_NONE && kind != FW_VISIT_OK && kind != FW_VISIT_SAME && kind != FW_VISIT_NOT_MODIFIED;
+}
+
+static void summary_text(struct cli *c, const struct session *r, const struct fw_run_stats *s)
+{
+	char a[FW_RFC3339_MAX], b[FW_RFC3339_MAX], d[FW_RFC3339_MAX];
+	const char *sep = "";
+
+	cli_paint(&c->out, c->term.out_colour, CLI_BOLD, FW_STR("done"));
+	cli_out(c, "     %s feeds in %s", cli_number(a, (int64_t)s->done), fw_duration_text(b, s->elapsed_ms));
+	if (s->elapsed_ms > 0)
+		cli_out(c, " (%.0f feeds/s)", (double)s->done * 1000 / (double)s->elapsed_ms);
+	cli_out(c, ": %s read, %s unchanged, %s failed\n", cli_number(a, (int64_t)s->ok),
+		cli_number(b, (int64_t)s->not_modified), cli_number(d, (int64_t)s->failed));
+	cli_out(c, "entries  %s new, %s changed\n", cli_number(a, (int64_t)s->new_entries),
+		cli_number(b, (int64_t)s->changed_entries));
+	cli_out(c, "traffic  %s received, %s decoded\n", cli_bytes(a, s->wire_bytes), cli_bytes(b, s->body_bytes));
+	if (s->failed) {
+		cli_out(c, "failed   ");
+		for (size_t i = 0; i < FW_N(r->kind); i++) {
+			if (r->kind[i] && is_failure(i)) {
+				cli_out(c, "%s%s %s", sep, cli_number(a, (int64_t)r->kind[i]), fw_visit_kind_name((enum fw_visit_kind)i));
+				sep = ", ";
+			}
+		}
+		cli_out(c, "%s'feedwheel list --failing' says why\n", *sep ? "; " : "");
+	}
+	if (s->stale || s->restarts)
+		cli_out(c, "trouble  %s visits were too late to be stored, %s workers were restarted\n",
+			cli_number(a, (int64_t)s->stale), cli_number(b, (int64_t)s->restarts));
+}
+
+static void summary_json(struct cli *c, const struct session *r, const struct fw_run_stats *s)
+{
+	const struct { const char *name; int64_t v; } MEMBER[] = {
+		{"run", s->run_id}, {"elapsed_ms", s->elapsed_ms}, {"feeds", (int64_t)s->done}, {"read", (int64_t)s->ok},
+		{"unchanged", (int64_t)s->not_modified}, {"failed", (int64_t)s->failed}, {"stale", (int64_t)s->stale},
+		{"new_entries", (int64_t)s->new_entries}, {"changed_entries", (int64_t)s->changed_entries},
+		{"wire_bytes", (int64_t)s->wire_bytes}, {"body_bytes", (int64_t)s->body_bytes},
+		{"commits", (int64_t)s->commits}, {"deferred", (int64_t)s->deferred}, {"restarts", (int64_t)s->restarts},
+		{"cpu_ms", s->cpu_ms}, {"max_rss_bytes", s->max_rss_bytes},
+	};
+	struct cli_json w;
+
+	cli_json_begin(&w, true);
+	fw_json_object(&w.j, NULL);
+	for (size_t i = 0; i < FW_N(MEMBER); i++)
+		fw_json_int(&w.j, MEMBER[i].name, MEMBER[i].v);
+	fw_json_object(&w.j, "failures");
+	for (size_t i = 0; i < FW_N(r->kind); i++) {
+		if (r->kind[i] && is_failure(i))
+			fw_json_int(&w.j, fw_visit_kind_name((enum fw_visit_kind)i), (int64_t)r->kind[i]);
+	}
+	fw_json_end(&w.j);
+	fw_json_end(&w.j);
+	cli_json_end(&w, c);
+}
+
+/* Before anything is forked: the store is there, and there is something to do. Afterwards it is closed again. */
+static int look_first(struct cli *c, bool *idle)
+{
+	struct fw_store_stats stats;
+	struct fw_err err = {0};
+	int rc = cli_store(c, 0);
+
+	if (rc)
+		return rc;
+	if (fw_store_stats(c->store, 0, &stats, &err))
+		return cli_store_failed(c, &err);
+	*idle = stats.due_n == 0;
+	if (!stats.feed_n)
+		cli_note(c, "no feeds yet: 'feedwheel add URL' or 'feedwheel import FILE' subscribes");
+	fw_store_close(c->store);
+	c->store = NULL;
+	return 0;
+}
+
+static int count_failures(struct cli *c, struct session *r, const struct fw_run_stats *s)
+{
+	struct fw_visit_query q = {.run_id = s->run_id};
+	struct fw_err err = {0};
+	int rc;
+
+	if (!s->failed)
+		return 0;
+	rc = cli_store(c, FW_STORE_READ);
+	if (!rc && fw_store_visit_list(c->store, &q, count, r, &err))
+		rc = cli_store_failed(c, &err);
+	return rc;
+}
+
+static int run_run(struct cli *c)
+{
+	struct session r = {0};
+	struct fw_run_stats stats = {0};
+	struct fw_run_options o = {.once = cli_flag(c, "once"), .progress = progress, .reload = reload, .ctx = &r};
+	struct fw_err err = {0};
+	bool idle = false;
+	int rc = look_first(c, &idle);
+
+	if (rc)
+		return rc;
+	cli_progress_init(&r.progress, c, cli_flag(c, "progress"));
+	cli_flush(c); /* what is buffered here must not be written by children too */
+	rc = fw_run(c->config, &o, &stats, &err);
+	cli_progress_end(&r.progress);
+	if (rc)
+		return cli_store_failed(c, &err);
+	if (!o.once && !cli_flag(c, "json") && !stats.done)
+		return CLI_OK;
+	rc = count_failures(c, &r, &stats);
+	if (rc)
+		return rc;
+	if (cli_flag(c, "json"))
+		summary_json(c, &r, &stats);
+	else if (idle && !stats.done)
+		cli_note(c, "nothing is due: 'feedwheel list --by-due' shows what comes next");
+	else
+		summary_text(c, &r, &stats);
+	return o.once && stats.failed ? CLI_SOME : CLI_OK;
+}
+
+static const struct cli_option OPTION[] = {
+	{"once", NULL, "fetch what is due, print a summary and leave"},
+	{"progress", NULL, "progress as a line every few seconds when stderr is no terminal"},
+	{"json", NULL, "the summary as JSON"},
+	{NULL, NULL, NULL},
+};
+
+const struct cli_command cli_run = {
+	.name = "run", .args = "", .summary = "fetch what is due and keep going",
+	.about = "Keeps going until SIGTERM, ^C or 'feedwheel stop'; then what is in flight is finished and stored (a second signal\n"
+		"leaves at once; nothing is lost either way). SIGHUP reads the configuration again.\n"
+		"With --once: exit 0 when all went well, 1 when feeds failed.\n",
+	.examples = "  feedwheel run --once\n  feedwheel run --workers 2 --concurrency 500\n"
+		"  feedwheel run --once --allow-networks 127.0.0.0/8 --host-gap-ms 0\n",
+	.option = OPTION, .run = run_run,
+};

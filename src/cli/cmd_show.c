@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: ISC */
+/* show URL: one feed, all that is known, and its last visits. */
+#include "cli/cli.h"
+#include "base/banned.h"
+
+struct visits {
+	struct cli *c;
+	struct cli_table *table;
+	struct fw_json *j;
+};
+
+static void line(struct cli *c, const char *name, struct fw_str value)
+{
+	if (!value.len)
+		return;
+	cli_out(c, "  %-10s ", name);
+	cli_out_safe(c, value);
+	cli_out(c, "\n");
+}
+
+static void when(struct cli *c, const char *name, int64_t at_ms, struct fw_str more)
+{
+	char stamp[FW_RFC3339_MAX], ago[FW_RFC3339_MAX];
+
+	if (at_ms == 0)
+		return;
+	cli_out(c, "  %-10s %s (%s)%s", name, cli_stamp(stamp, at_ms), cli_ago(c, ago, at_ms), more.len ? ": " : "");
+	cli_out_safe(c, more);
+	cli_out(c, "\n");
+}
+
+static void feed_print(struct cli *c, const struct fw_feed *f)
+{
+	const char *style, *state = cli_feed_state(f, &style);
+	char n[FW_RFC3339_MAX];
+	struct fw_buf title = FW_BUF_INIT(0);
+
+	cli_fit(&title, &c->term, cli_feed_title(f), 0);
+	cli_paint(&c->out, c->term.out_colour, CLI_BOLD, fw_buf_str(&title));
+	cli_out(c, "\n  %-10s ", "state");
+	cli_paint(&c->out, c->term.out_colour, style, fw_str(state));
+	cli_out(c, "\n");
+	line(c, "url", f->url);
+	line(c, "home page", f->home_page_url);
+	line(c, "about", f->description);
+	line(c, "folder", f->folder);
+	if (f->format != FW_FORMAT_NONE)
+		line(c, "format", fw_str(fw_format_name(f->format)));
+	line(c, "language", f->language);
+	line(c, "entries", fw_str(cli_number(n, f->entry_n)));
+	when(c, "subscribed", f->created_ms, FW_STR_NONE);
+	when(c, "visited", f->last_visit_ms, f->last_visit_ms ? fw_str(fw_visit_kind_name(f->last_kind)) : FW_STR_NONE);
+	when(c, "last good", f->last_ok_ms, FW_STR_NONE);
+	when(c, "last new", f->last_new_ms, FW_STR_NONE);
+	if (f->status == FW_FEED_ACTIVE)
+		when(c, "due", f->due_at_ms, f->why);
+	if (f->interval_ms)
+		line(c, "interval", fw_str(fw_duration_text(n, f->interval_ms)));
+	if (f->fail_n || f->status == FW_FEED_GONE || f->status == FW_FEED_QUARANTINED) {
+		line(c, "failures", fw_str(cli_number(n, f->fail_n)));
+		line(c, "error", cli_feed_error(f));
+	}
+	line(c, "moving to", f->redirect_url);
+	line(c, "etag", f->etag);
+	line(c, "modified", f->last_modified);
+	line(c, "hub", f->hub);
+	if (f->username.len)
+		line(c, "login", FW_STR("name and password are kept"));
+	when(c, "lent until", f->lease_until_ms, FW_STR_NONE);
+	fw_buf_finish(&title);
+}
+
+static const struct cli_column COLUMN[] = {
+	{"VISIT", false, false}, {"RESULT", false, false}, {"STATUS", true, false}, {"TOOK", true, false},
+	{"BYTES", true, false}, {"ITEMS", true, false}, {"NEW", true, false}, {"ERROR", false, true},
+};
+
+static int visit_take(void *ctx, const struct fw_visit *v)
+{
+	struct visits *s = ctx;
+	char text[FW_RFC3339_MAX];
+	bool good = v->kind == FW_VISIT_OK || v->kind == FW_VISIT_SAME || v->kind == FW_VISIT_NOT_MODIFIED;
+
+	if (s->j) {
+		cli_visit_json(s->j, NULL, v);
+		return cli_gone(s->c);
+	}
+	cli_table_cell(s->table, NULL, fw_str(cli_stamp(text, v->at_ms)));
+	cli_table_cell(s->table, good ? CLI_GREEN : CLI_RED, fw_str(fw_visit_kind_name(v->kind)));
+	cli_table_cell(s->table, NULL, v->http_status ? fw_str(cli_number(text, v->http_status)) : FW_STR("-"));
+	cli_table_cell(s->table, NULL, fw_str(fw_duration_text(text, v->total_us / 1000)));
+	cli_table_cell(s->table, NULL, fw_str(cli_bytes(text, v->wire_bytes)));
+	cli_table_cell(s->table, NULL, fw_str(cli_number(text, v->item_n)));
+	cli_table_cell(s->table, NULL, fw_str(cli_number(text, v->new_n)));
+	cli_table_cell(s->table, NULL, v->error);
+	return cli_gone(s->c);
+}
+
+static int show_text(struct cli *c, const struct fw_feed *f, const struct fw_visit_query *q)
+{
+	struct cli_table table;
+	struct visits s = {.c = c, .table = &table};
+	struct fw_err err = {0};
+	int rc;
+
+	feed_print(c, f);
+	cli_out(c, "\n");
+	cli_table_init(&table, c, COLUMN, FW_N(COLUMN));
+	rc = fw_store_visit_list(c->store, q, visit_take, &s, &err);
+	cli_table_end(&table);
+	return rc < 0 ? cli_store_failed(c, &err) : CLI_OK;
+}
+
+static int show_json(struct cli *c, const struct fw_feed *f, const struct fw_visit_query *q)
+{
+	struct cli_json w;
+	struct visits s = {.c = c, .j = &w.j};
+	struct fw_err err = {0};
+	int rc;
+
+	cli_json_begin(&w, true);
+	fw_json_object(&w.j, NULL);
+	cli_feed_json(&w.j, "feed", f);
+	fw_json_array(&w.j, "visits");
+	rc = fw_store_visit_list(c->store, q, visit_take, &s, &err);
+	fw_json_end(&w.j);
+	fw_json_end(&w.j);
+	cli_json_end(&w, c);
+	return rc < 0 ? cli_store_failed(c, &err) : CLI_OK;
+}
+
+static int show_run(struct cli *c)
+{
+	struct fw_visit_query q = {.limit = 10};
+	struct fw_feed f = {0};
+	int64_t limit = 10;
+	int rc;
+
+	if (!cli_value_int(c, "visits", 1, &limit))
+		return CLI_USAGE;
+	rc = cli_store(c, FW_STORE_READ);
+	if (!rc)
+		rc = cli_feed(c, c->arg[0], false, &f);
+	if (rc)
+		return rc;
+	q.feed_id = f.id;
+	q.limit = (size_t)limit;
+	return cli_flag(c, "json") ? show_json(c, &f, &q) : show_text(c, &f, &q);
+}
+
+static const struct cli_option OPTION[] = {
+	{"visits", "N", "the last N visits instead of 10"},
+	{"json", NULL, "an object with feed and visits"},
+	{NULL, NULL, NULL},
+};
+
+const struct cli_command cli_show = {
+	.name = "show", .args = "URL", .summary = "show one feed and its last visits",
+	.about = "The feed is named by its URL, its number (#12), or a part of URL or title that no other has.\n",
+	.examples = "  feedwheel show example.org\n  feedwheel show '#12' --json\n",
+	.option = OPTION, .min_args = 1, .max_args = 1, .run = show_run,
+};

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: ISC */
+/* status: how many feeds in which state, what is due, who is working. */
+#include "cli/cli.h"
+#include "base/banned.h"
+
+#define ALIVE_MS (30 * FW_SECOND_MS)
+
+struct workers {
+	struct cli *c;
+	struct fw_json *j;
+	struct cli_table *table;
+	size_t n;
+};
+
+static const struct cli_column COLUMN[] = {
+	{"WORKER", false, false}, {"SINCE", false, false}, {"VISITS", true, false}, {"NEW", true, false},
+	{"FAILED", true, false}, {"IN FLIGHT", true, false}, {"SIGN OF LIFE", false, false},
+};
+
+static int worker_json(void *ctx, const struct fw_beat *b)
+{
+	struct workers *w = ctx;
+
+	fw_json_object(w->j, NULL);
+	fw_json_cstr(w->j, "worker", b->worker);
+	fw_json_int(w->j, "pid", b->pid);
+	fw_json_time(w->j, "started", b->started_ms);
+	fw_json_time(w->j, "seen", b->at_ms);
+	fw_json_int(w->j, "visits", (int64_t)b->visits);
+	fw_json_int(w->j, "new_entries", (int64_t)b->new_entries);
+	fw_json_int(w->j, "failures", (int64_t)b->failures);
+	fw_json_int(w->j, "in_flight", b->in_flight);
+	fw_json_int(w->j, "slots", b->slots);
+	fw_json_end(w->j);
+	return 0;
+}
+
+static int worker_row(void *ctx, const struct fw_beat *b)
+{
+	struct workers *w = ctx;
+	char t[FW_RFC3339_MAX], in_flight[2 * FW_RFC3339_MAX];
+
+	w->n++;
+	(void)fw_snprintf(in_flight, sizeof(in_flight), "%u/%u", b->in_flight, b->slots);
+	cli_table_cell(w->table, NULL, fw_str(b->worker));
+	cli_table_cell(w->table, NULL, fw_str(cli_ago(w->c, t, b->started_ms)));
+	cli_table_cell(w->table, NULL, fw_str(cli_number(t, (int64_t)b->visits)));
+	cli_table_cell(w->table, NULL, fw_str(cli_number(t, (int64_t)b->new_entries)));
+	cli_table_cell(w->table, NULL, fw_str(cli_number(t, (int64_t)b->failures)));
+	cli_table_cell(w->table, NULL, fw_str(in_flight));
+	cli_table_cell(w->table, NULL, fw_str(cli_ago(w->c, t, b->at_ms)));
+	return 0;
+}
+
+static int status_json(struct cli *c, const struct fw_store_stats *s, struct fw_buf *store)
+{
+	const struct { const char *name; int64_t v; } MEMBER[] = {
+		{"feeds", s->feed_n}, {"active", s->active_n}, {"due", s->due_n}, {"lent", s->lent_n}, {"failing", s->failing_n},
+		{"paused", s->paused_n}, {"gone", s->gone_n}, {"quarantined", s->quarantined_n}, {"entries", s->entry_n},
+		{"visits", s->visit_n}, {"unindexed_entries", s->unindexed_n}, {"schema", s->schema},
+	};
+	struct cli_json out;
+	struct workers w = {.c = c, .j = &out.j};
+	struct fw_err err = {0};
+	int rc;
+
+	cli_json_begin(&out, true);
+	fw_json_object(&out.j, NULL);
+	fw_json_str(&out.j, "store", fw_buf_str(store));
+	for (size_t i = 0; i < FW_N(MEMBER); i++)
+		fw_json_int(&out.j, MEMBER[i].name, MEMBER[i].v);
+	if (s->size_bytes >= 0)
+		fw_json_int(&out.j, "size_bytes", s->size_bytes);
+	fw_json_time(&out.j, "next_due", s->next_due_ms);
+	fw_json_array(&out.j, "workers");
+	rc = fw_store_beat_list(c->store, c->now_ms - ALIVE_MS, worker_json, &w, &err);
+	fw_json_end(&out.j);
+	fw_json_end(&out.j);
+	cli_json_end(&out, c);
+	return rc ? cli_store_failed(c, &err) : CLI_OK;
+}
+
+static int status_text(struct cli *c, const struct fw_store_stats *s, struct fw_buf *store)
+{
+	char a[FW_RFC3339_MAX], b[FW_RFC3339_MAX];
+	const struct { const char *name; int64_t n; } STATE[] = {
+		{"due", s->due_n}, {"being fetched", s->lent_n}, {"failing", s->failing_n}, {"paused", s->paused_n},
+		{"gone", s->gone_n}, {"quarantined", s->quarantined_n},
+	};
+	struct cli_table table;
+	struct workers w = {.c = c, .table = &table};
+	struct fw_err err = {0};
+	int rc;
+
+	cli_out(c, "store    %.*s", FW_STR_ARG(fw_buf_str(store)));
+	if (s->size_bytes >= 0)
+		cli_out(c, " (%s)", cli_bytes(a, (uint64_t)s->size_bytes));
+	cli_out(c, "\nfeeds    %s", cli_number(a, s->feed_n));
+	for (size_t i = 0; i < FW_N(STATE); i++) {
+		if (STATE[i].n)
+			cli_out(c, ", %s %s", cli_number(a, STATE[i].n), STATE[i].name);
+	}
+	cli_out(c, "\nentries  %s from %s visits\nnext     ", cli_number(a, s->entry_n), cli_number(b, s->visit_n));
+	if (s->next_due_ms == FW_NO_DATE)
+		cli_out(c, "nothing is on the wheel\n");
+	else if (s->due_n || s->next_due_ms <= c->now_ms)
+		cli_out(c, "now\n");
+	else
+		cli_out(c, "%s (%s)\n", cli_ago(c, a, s->next_due_ms), cli_stamp(b, s->next_due_ms));
+	cli_table_init(&table, c, COLUMN, FW_N(COLUMN));
+	rc = fw_store_beat_list(c->store, c->now_ms - ALIVE_MS, worker_row, &w, &err);
+	if (!rc && w.n)
+		cli_out(c, "\n");
+	else if (!rc)
+		cli_out(c, "workers  none: 'feedwheel run' starts them\n");
+	cli_table_end(&table);
+	return rc ? cli_store_failed(c, &err) : CLI_OK;
+}
+
+static int status_run(struct cli *c)
+{
+	struct fw_store_stats s;
+	struct fw_buf store = FW_BUF_INIT(0);
+	struct fw_err err = {0};
+	int rc = cli_store(c, FW_STORE_READ);
+
+	if (rc)
+		return rc;
+	if (fw_store_stats(c->store, 0, &s, &err))
+		return cli_store_failed(c, &err);
+	cli_store_show(c, &store);
+	rc = cli_flag(c, "json") ? status_json(c, &s, &store) : status_text(c, &s, &store);
+	fw_buf_finish(&store);
+	return rc;
+}
+
+static const struct cli_option OPTION[] = {
+	{"json", NULL, "an object"},
+	{NULL, NULL, NULL},
+};
+
+const struct cli_command cli_status = {
+	.name = "status", .args = "", .summary = "show feeds by state, what is due and who is working",
+	.examples = "  feedwheel status\n  feedwheel status --json | jq .due\n", .option = OPTION, .run = status_run,
+};

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: ISC */
+/* feedwheel: sort the arguments, read the configuration, run one command, say how it went. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "cli/cli.h"
+#include "base/banned.h"
+
+static int start(struct cli *c)
+{
+	bool lost = !c->command && !c->help && !c->version; /* "feedwheel" alone */
+	int rc;
+
+	if (c->version) {
+		c->command = cli_command_find("version");
+	} else if (c->help || lost) {
+		c->arg_n = 0;
+		if (c->command)
+			c->arg[c->arg_n++] = c->command->name;
+		for (size_t i = 0; i < CLI_OPTION_MAX; i++)
+			c->value[i] = NULL;
+		c->command = cli_command_find("help");
+	}
+	if (!(c->command->flags & CLI_NO_CONFIG)) {
+		rc = cli_config(c);
+		if (rc)
+			return rc;
+	}
+	rc = c->command->run(c);
+	return lost ? CLI_USAGE : rc;
+}
+
+/* What is still to be written; a reader who has left is no error, a disk that is full is. */
+static int finish(struct cli *c, int rc)
+{
+	cli_flush(c);
+	if (c->out_errno && c->out_errno != EPIPE) {
+		int e = c->out_errno;
+
+		rc = cli_fail(c, rc ? rc : CLI_SOME, "standard output: %s", strerror(e));
+	}
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	struct cli c = {0};
+	int rc;
+
+	signal(SIGPIPE, SIG_IGN);
+	fw_arena_init(&c.arena, 0);
+	c.now_ms = fw_now_ms();
+	cli_term_init(&c.term, NULL);
+	rc = cli_options(&c, argc, argv);
+	if (!rc) {
+		cli_term_init(&c.term, c.colour);
+		rc = start(&c);
+	}
+	rc = finish(&c, rc);
+	fw_store_close(c.store);
+	fw_config_destroy(c.config);
+	fw_buf_finish(&c.out);
+	fw_arena_finish(&c.arena);
+	return rc;
+}

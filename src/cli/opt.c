@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Arguments: feedwheel [options] COMMAND [options] [arguments]. An option is the command's own, a global one, or a setting
+ * of the configuration (--host-max 4); "--name value" and "--name=value" are the same, "--" ends the options. A setting that
+ * is yes or no may stand alone (--relaxed) or be denied (--no-http2).
+ */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/near.h"
+#include "cli/cli.h"
+#include "base/banned.h"
+
+const struct cli_option cli_global_options[] = {
+	{"store", "URL", "where feeds and entries are kept (sqlite:PATH)"},
+	{"config", "FILE", "configuration file instead of the usual ones"},
+	{"color", "WHEN", "auto, always or never"},
+	{"quiet", NULL, "no remarks on stderr, only errors"},
+	{"verbose", NULL, "log everything"},
+	{"help", NULL, "help, also for one command"},
+	{"version", NULL, "versions of feedwheel and the libraries in use"},
+	{NULL, NULL, NULL},
+};
+
+struct scan { /* where we are in argv */
+	struct cli *c;
+	char **argv;
+	int at, argc;
+};
+
+static const struct cli_option *find(const struct cli_option *list, struct fw_str name)
+{
+	for (; list && list->name; list++) {
+		if (fw_str_eq(fw_str(list->name), name))
+			return list;
+	}
+	return NULL;
+}
+
+const struct cli_command *cli_command_find(const char *name)
+{
+	for (const struct cli_command *const *k = cli_commands; *k; k++) {
+		if (strcmp((*k)->name, name) == 0)
+			return *k;
+	}
+	return NULL;
+}
+
+static int option_unknown(struct cli *c, struct fw_str name)
+{
+	struct fw_near near = {.word = name};
+	size_t n;
+	const struct fw_setting *s = fw_config_settings(&n);
+	struct fw_buf dashed = FW_BUF_INIT(200);
+	int rc;
+
+	for (const struct cli_option *o = c->command ? c->command->option : NULL; o && o->name; o++)
+		fw_near_offer(&near, o->name);
+	for (const struct cli_option *o = cli_global_options; o->name; o++)
+		fw_near_offer(&near, o->name);
+	for (size_t i = 0; i < n; i++)
+		fw_near_offer(&near, s[i].name);
+	for (const char *p = near.best; p && *p; p++)
+		fw_buf_addc(&dashed, *p == '_' ? '-' : *p);
+	if (near.best)
+		rc = cli_usage(c, "unknown option '--%.*s': did you mean '--%s'?", FW_STR_ARG(fw_str_sub(name, 0, 60)),
+			dashed.p ? dashed.p : near.best);
+	else
+		rc = cli_usage(c, "unknown option '--%.*s'", FW_STR_ARG(fw_str_sub(name, 0, 60)));
+	fw_buf_finish(&dashed);
+	return rc;
+}
+
+/* The option's value: behind "=", else the next argument. NULL when it has complained. */
+static const char *value_of(struct scan *s, struct fw_str name, struct fw_str behind)
+{
+	if (behind.p)
+		return behind.p;
+	if (s->at < s->argc)
+		return s->argv[s->at++];
+	(void)cli_usage(s->c, "--%.*s needs a value", FW_STR_ARG(name));
+	return NULL;
+}
+
+static int flag_only(struct cli *c, struct fw_str name, struct fw_str behind)
+{
+	return behind.p ? cli_usage(c, "--%.*s takes no value", FW_STR_ARG(name)) : 0;
+}
+
+static int global_option(struct scan *s, const struct cli_option *o, struct fw_str behind)
+{
+	struct fw_str name = fw_str(o->name);
+	struct cli *c = s->c;
+	const char *value = NULL;
+	int rc;
+
+	if (!o->arg) {
+		rc = flag_only(c, name, behind);
+		if (rc)
+			return rc;
+		switch (o->name[0]) {
+		case 'h': c->help = true; break;
+		case 'q': c->quiet = true; break;
+		default: *(strcmp(o->name, "verbose") == 0 ? &c->verbose : &c->version) = true; break;
+		}
+		return 0;
+	}
+	value = value_of(s, name, behind);
+	if (!value)
+		return CLI_USAGE;
+	if (strcmp(o->name, "store") == 0)
+		c->set[c->set_n++] = (struct cli_set){fw_config_find("store"), value};
+	else if (strcmp(o->name, "config") == 0)
+		c->config_path = value;
+	else if (strcmp(value, "auto") && strcmp(value, "always") && strcmp(value, "never"))
+		return cli_usage(c, "--color is auto, always or never, not '%.60s'", value);
+	else
+		c->colour = value;
+	return 0;
+}
+
+static bool is_yes_no(const char *word)
+{
+	static const char *const WORD[] = {"yes", "no", "true", "false", "on", "off", "1", "0"};
+
+	for (size_t i = 0; i < FW_N(WORD); i++) {
+		if (strcmp(word, WORD[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* --name value of a setting; false: there is no such setting. */
+static bool setting_option(struct scan *s, struct fw_str name, struct fw_str behind, int *rc)
+{
+	char word[80];
+	const struct fw_setting *setting;
+	const char *value = NULL;
+
+	*rc = 0;
+	fw_str_copy(word, sizeof(word), name);
+	setting = fw_config_find(word);
+	if (!setting && !behind.p && fw_str_starts(name, FW_STR("no-"))) {
+		setting = fw_config_find(word + 3);
+		if (!setting || setting->type != FW_TYPE_BOOL)
+			return false;
+		value = "no";
+	} else if (!setting) {
+		return false;
+	} else if (setting->type == FW_TYPE_BOOL && !behind.p) {
+		value = s->at < s->argc && is_yes_no(s->argv[s->at]) ? s->argv[s->at++] : "yes";
+	} else {
+		value = value_of(s, name, behind);
+	}
+	if (!value)
+		*rc = CLI_USAGE;
+	else
+		s->c->set[s->c->set_n++] = (struct cli_set){setting, value};
+	return true;
+}
+
+static int long_option(struct scan *s, const char *text)
+{
+	struct fw_str behind, name = fw_str_split(fw_str(text), '=', &behind);
+	struct cli *c = s->c;
+	const struct cli_option *list = c->command ? c->command->option : NULL, *o = find(list, name);
+	int rc;
+
+	if (o) {
+		const char **slot = &c->value[o - list];
+
+		rc = o->arg ? 0 : flag_only(c, name, behind);
+		if (!rc) {
+			*slot = o->arg ? value_of(s, name, behind) : "";
+			rc = *slot ? 0 : CLI_USAGE;
+		}
+		return rc;
+	}
+	o = find(cli_global_options, name);
+	if (o)
+		return global_option(s, o, behind);
+	return setting_option(s, name, behind, &rc) ? rc : option_unknown(c, name);
+}
+
+int cli_command_unknown(struct cli *c, const char *word)
+{
+	struct fw_near near = {.word = fw_str(word)};
+
+	for (const struct cli_command *const *k = cli_commands; *k; k++)
+		fw_near_offer(&near, (*k)->name);
+	if (near.best)
+		return cli_usage(c, "unknown command '%.60s': did you mean '%s'?", word, near.best);
+	return cli_usage(c, "unknown command '%.60s'", word);
+}
+
+static int plain_argument(struct scan *s, const char *word)
+{
+	struct cli *c = s->c;
+
+	if (c->command) {
+		c->arg[c->arg_n++] = word;
+		return 0;
+	}
+	c->command = cli_command_find(word);
+	return c->command ? 0 : cli_command_unknown(c, word);
+}
+
+static int short_option(struct cli *c, const char *word)
+{
+	static const struct { char letter; const char *name; } SHORT[] = {
+		{'h', "help"}, {'V', "version"}, {'q', "quiet"}, {'v', "verbose"},
+	};
+	struct scan none = {.c = c};
+
+	for (size_t i = 0; i < FW_N(SHORT); i++) {
+		if (word[1] == SHORT[i].letter && !word[2])
+			return global_option(&none, find(cli_global_options, fw_str(SHORT[i].name)), FW_STR_NONE);
+	}
+	return cli_usage(c, "unknown option '%.60s'", word);
+}
+
+static int count_check(struct cli *c)
+{
+	const struct cli_command *k = c->command;
+
+	if (!k || c->help)
+		return 0;
+	if (c->arg_n < k->min_args)
+		return cli_usage(c, "what is missing is %s", k->args);
+	if (k->max_args >= 0 && c->arg_n > k->max_args)
+		return cli_usage(c, "'%.60s' is one argument too many", c->arg[k->max_args]);
+	return 0;
+}
+
+int cli_options(struct cli *c, int argc, char **argv)
+{
+	struct scan s = {.c = c, .argv = argv, .at = 1, .argc = argc};
+	bool options = true;
+	int rc = 0;
+
+	c->arg = fw_arena_zalloc(&c->arena, sizeof(*c->arg) * (size_t)(argc + 1));
+	c->set = fw_arena_zalloc(&c->arena, sizeof(*c->set) * (size_t)(argc + 1));
+	if (!c->arg || !c->set)
+		return cli_fail(c, CLI_SOME, "out of memory");
+	while (!rc && s.at < argc) {
+		const char *word = argv[s.at++];
+
+		if (options && strcmp(word, "--") == 0)
+			options = false;
+		else if (options && word[0] == '-' && word[1] == '-')
+			rc = long_option(&s, word + 2);
+		else if (options && word[0] == '-' && word[1])
+			rc = short_option(c, word);
+		else
+			rc = plain_argument(&s, word);
+	}
+	return rc ? rc : count_check(c);
+}
+
+const char *cli_value(const struct cli *c, const char *name)
+{
+	const struct cli_option *o = find(c->command->option, fw_str(name));
+
+	assert(o && o - c->command->option < CLI_OPTION_MAX);
+	return c->value[o - c->command->option];
+}
+
+bool cli_flag(const struct cli *c, const char *name)
+{
+	return cli_value(c, name) != NULL;
+}
+
+bool cli_value_int(struct cli *c, const char *name, int64_t min, int64_t *out)
+{
+	const char *text = cli_value(c, name);
+	int64_t v;
+
+	if (!text)
+		return true;
+	if (!fw_str_int(fw_str(text), &v) || v < min) {
+		(void)cli_usage(c, "--%s is a whole number from %lld up, not '%.60s'", name, (long long)min, text);
+		return false;
+	}
+	*out = v;
+	return true;
+}
+
+bool cli_value_duration(struct cli *c, const char *name, int64_t *out_ms)
+{
+	const char *text = cli_value(c, name);
+
+	if (!text)
+		return true;
+	if (fw_duration_parse(fw_str(text), FW_SECOND_MS, out_ms))
+		return true;
+	(void)cli_usage(c, "--%s is a duration such as 90s, 15m, 2h or 1d, not '%.60s'", name, text);
+	return false;
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Data to stdout, words to stderr. stdout is buffered here and not by stdio, so that the first failed write is known by its
+ * errno: a closed pipe ends the work quietly, a full disk with an error.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/utf8.h"
+#include "cli/cli.h"
+#include "base/banned.h"
+
+#define OUT_BYTES ((size_t)64 << 10)
+#define TABLE_ROWS 256
+
+/* Write all of it; 0 or errno. */
+static int write_all(int fd, const char *p, size_t n)
+{
+	while (n) {
+		ssize_t done = write(fd, p, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return errno;
+		p += done;
+		n -= (size_t)done;
+	}
+	return 0;
+}
+
+void cli_flush(struct cli *c)
+{
+	if (!c->out_errno)
+		c->out_errno = c->out.rc ? ENOMEM : write_all(STDOUT_FILENO, c->out.p, c->out.len);
+	fw_buf_reset(&c->out);
+}
+
+void cli_out_bytes(struct cli *c, const void *p, size_t n)
+{
+	if (c->out_errno)
+		return;
+	fw_buf_add(&c->out, p, n);
+	if (c->out.len >= OUT_BYTES || c->out.rc)
+		cli_flush(c);
+}
+
+void cli_out(struct cli *c, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fw_buf_vaddf(&c->out, fmt, ap);
+	va_end(ap);
+	cli_out_bytes(c, "", 0);
+}
+
+void cli_out_safe(struct cli *c, struct fw_str s)
+{
+	cli_fit(&c->out, &c->term, s, 0);
+	cli_out_bytes(c, "", 0);
+}
+
+/* ---- stderr ------------------------------------------------------------------------------------------------------------- */
+
+static void say(struct cli *c, const char *style, const char *fmt, va_list ap)
+{
+	struct fw_buf text = FW_BUF_INIT(16 << 10), line = FW_BUF_INIT(64 << 10);
+
+	cli_flush(c);
+	fw_buf_vaddf(&text, fmt, ap);
+	cli_paint(&line, c->term.err_colour, style, FW_STR("feedwheel:"));
+	fw_buf_addc(&line, ' ');
+	fw_log_escape(&line, fw_buf_str(&text));
+	fw_buf_addc(&line, '\n');
+	/* nobody is left to be told when stderr fails */
+	(void)write_all(STDERR_FILENO, line.p, line.len);
+	fw_buf_finish(&text);
+	fw_buf_finish(&line);
+}
+
+void cli_note(struct cli *c, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (c->quiet)
+		return;
+	va_start(ap, fmt);
+	say(c, CLI_BOLD, fmt, ap);
+	va_end(ap);
+}
+
+int cli_fail(struct cli *c, int exit_code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(c, CLI_RED, fmt, ap);
+	va_end(ap);
+	return exit_code;
+}
+
+int cli_usage(struct cli *c, const char *fmt, ...)
+{
+	struct fw_buf text = FW_BUF_INIT(16 << 10);
+	va_list ap;
+
+	va_start(ap, fmt);
+	fw_buf_vaddf(&text, fmt, ap);
+	va_end(ap);
+	if (c->command)
+		(void)cli_fail(c, CLI_USAGE, "%s: %s (see 'feedwheel help %s')", c->command->name, text.p ? text.p : "",
+			c->command->name);
+	else
+		(void)cli_fail(c, CLI_USAGE, "%s (see 'feedwheel help')", text.p ? text.p : "");
+	fw_buf_finish(&text);
+	return CLI_USAGE;
+}
+
+int cli_store_failed(struct cli *c, const struct fw_err *err)
+{
+	return cli_fail(c, err->rc == FW_EINVAL || err->rc == FW_EUNSUP ? CLI_CONFIG : CLI_STORE, "%s", err->text);
+}
+
+/* ---- numbers and times ---------------------------------------------------------------------------------------------------- */
+
+char *cli_number(char dst[FW_RFC3339_MAX], int64_t n)
+{
+	char digits[24];
+	size_t len, at = 0;
+
+	(void)fw_snprintf(digits, sizeof(digits), "%lld", (long long)n);
+	len = strlen(digits);
+	for (size_t i = 0; i < len; i++) {
+		if (i && digits[i - 1] != '-' && (len - i) % 3 == 0)
+			dst[at++] = ',';
+		dst[at++] = digits[i];
+	}
+	dst[at] = 0;
+	return dst;
+}
+
+char *cli_bytes(char dst[FW_RFC3339_MAX], uint64_t n)
+{
+	static const char *const UNIT[] = {"KiB", "MiB", "GiB", "TiB"};
+	double v = (double)n / 1024;
+	size_t i = 0;
+
+	if (n < 1024) {
+		(void)fw_snprintf(dst, FW_RFC3339_MAX, "%u bytes", (unsigned)n);
+		return dst;
+	}
+	while (v >= 1024 && i + 1 < FW_N(UNIT)) {
+		v /= 1024;
+		i++;
+	}
+	(void)fw_snprintf(dst, FW_RFC3339_MAX, v < 10 ? "%.1f %s" : "%.0f %s", v, UNIT[i]);
+	return dst;
+}
+
+char *cli_stamp(char dst[FW_RFC3339_MAX], int64_t at_ms)
+{
+	time_t t = (time_t)(at_ms / 1000);
+	struct tm tm;
+
+	if (at_ms == FW_NO_TIME || !localtime_r(&t, &tm))
+		fw_str_copy(dst, FW_RFC3339_MAX, FW_STR("-"));
+	else
+		(void)fw_snprintf(dst, FW_RFC3339_MAX, "%04d-%02d-%02d %02d:%02d", tm.tm_year + 1900, tm.tm_mon + 1,
+			tm.tm_mday, tm.tm_hour, tm.tm_min);
+	return dst;
+}
+
+char *cli_ago(const struct cli *c, char dst[FW_RFC3339_MAX], int64_t at_ms)
+{
+	char d[FW_RFC3339_MAX];
+	int64_t ms = at_ms - c->now_ms;
+
+	if (at_ms == 0 || at_ms == FW_NO_TIME)
+		fw_str_copy(dst, FW_RFC3339_MAX, FW_STR("never"));
+	else if (ms > 30 * FW_DAY_MS || ms < -30 * FW_DAY_MS)
+		cli_stamp(dst, at_ms);
+	else if (ms > -FW_SECOND_MS && ms < FW_SECOND_MS)
+		fw_str_copy(dst, FW_RFC3339_MAX, FW_STR("now"));
+	else if (ms > 0)
+		(void)fw_snprintf(dst, FW_RFC3339_MAX, "in %s", fw_duration_text(d, ms));
+	else
+		(void)fw_snprintf(dst, FW_RFC3339_MAX, "%s ago", fw_duration_text(d, -ms));
+	return dst;
+}
+
+/* ---- tables ----------------------------------------------------------------------------------------------------------------- */
+
+void cli_table_init(struct cli_table *t, struct cli *c, const struct cli_column *column, size_t n)
+{
+	*t = (struct cli_table){.c = c, .column = column, .column_n = n, .cap = TABLE_ROWS * n};
+	fw_arena_init(&t->arena, 0);
+	t->cell = calloc(t->cap, sizeof(*t->cell));
+	for (size_t i = 0; i < n; i++)
+		t->width[i] = strlen(column[i].head);
+}
+
+/* On a terminal the flex columns share what the others leave. */
+static void widths_fit(const struct cli_table *t, size_t width[])
+{
+	size_t have = (size_t)t->c->term.width, fixed = 2 * (t->column_n - 1), flex = 0;
+
+	for (size_t i = 0; i < t->column_n; i++) {
+		width[i] = t->width[i];
+		*(t->column[i].flex ? &flex : &fixed) += width[i];
+	}
+	if (!t->c->term.out_tty || fixed + flex <= have || flex == 0)
+		return;
+	have = have > fixed + 10 ? have - fixed : 10;
+	for (size_t i = 0; i < t->column_n; i++) {
+		if (t->column[i].flex)
+			width[i] = FW_MAX(width[i] * have / flex, (size_t)5);
+	}
+}
+
+static void pad(struct fw_buf *b, size_t n)
+{
+	while (n--)
+		fw_buf_addc(b, ' ');
+}
+
+static void row_print(const struct cli_table *t, const struct cli_cell *cell, const size_t width[])
+{
+	struct cli *c = t->c;
+	struct fw_buf text = FW_BUF_INIT(0);
+
+	for (size_t i = 0; i < t->column_n; i++) {
+		bool last = i + 1 == t->column_n;
+		size_t w, gap;
+
+		fw_buf_reset(&text);
+		w = cli_fit(&text, &c->term, cell[i].text, c->term.out_tty ? width[i] : 0);
+		gap = width[i] > w ? width[i] - w : 0;
+		if (t->column[i].right)
+			pad(&c->out, gap);
+		cli_paint(&c->out, c->term.out_colour, cell[i].style, fw_buf_str(&text));
+		if (!last)
+			pad(&c->out, (t->column[i].right ? 0 : gap) + 2);
+	}
+	cli_out_bytes(c, "\n", 1);
+	fw_buf_finish(&text);
+}
+
+static void rows_print(struct cli_table *t)
+{
+	struct cli_cell head[CLI_COLUMN_MAX];
+	size_t width[CLI_COLUMN_MAX];
+
+	if (!t->cell_n)
+		return;
+	widths_fit(t, width);
+	for (size_t i = 0; !t->headed && i < t->column_n; i++)
+		head[i] = (struct cli_cell){fw_str(t->column[i].head), CLI_BOLD};
+	if (!t->headed)
+		row_print(t, head, width);
+	t->headed = true;
+	for (size_t i = 0; i + t->column_n <= t->cell_n && !cli_gone(t->c); i += t->column_n)
+		row_print(t, t->cell + i, width);
+	t->cell_n = 0;
+	fw_arena_reset(&t->arena, 0);
+}
+
+void cli_table_cell(struct cli_table *t, const char *style, struct fw_str text)
+{
+	struct fw_buf flat = FW_BUF_INIT(0);
+	size_t i = t->cell_n % t->column_n, w;
+
+	if (!t->cell) {
+		t->c->out_errno = ENOMEM;
+		return;
+	}
+	if (t->cell_n == t->cap)
+		rows_print(t);
+	w = cli_fit(&flat, &t->c->term, text, 0);
+	t->width[i] = FW_MAX(t->width[i], w);
+	t->cell[t->cell_n].text = fw_arena_str(&t->arena, fw_buf_str(&flat));
+	t->cell[t->cell_n++].style = style;
+	fw_buf_finish(&flat);
+}
+
+void cli_table_end(struct cli_table *t)
+{
+	rows_print(t);
+	fw_arena_finish(&t->arena);
+	free(t->cell);
+	t->cell = NULL;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------------------------------------- */
+
+void cli_json_begin(struct cli_json *w, bool pretty)
+{
+	w->buf = FW_BUF_INIT(0);
+	fw_json_init(&w->j, &w->buf, pretty);
+}
+
+void cli_json_flush(struct cli_json *w, struct cli *c)
+{
+	if (w->buf.rc && !c->out_errno)
+		c->out_errno = ENOMEM;
+	if (w->buf.len)
+		cli_out_bytes(c, w->buf.p, w->buf.len);
+	fw_buf_reset(&w->buf);
+}
+
+void cli_json_end(struct cli_json *w, struct cli *c)
+{
+	fw_buf_addc(&w->buf, '\n');
+	cli_json_flush(w, c);
+	fw_buf_finish(&w->buf);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The live line of `run`: how far, how fast, how much longer. On a terminal one line is drawn again and again in place, with
+ * as many parts as its width holds; elsewhere, when asked for, a line every few seconds. The rate is that of the last seconds.
+ */
+#include <unistd.h>
+
+#include "base/utf8.h"
+#include "cli/progress.h"
+#include "base/banned.h"
+
+#define LINE_EVERY_MS (5 * FW_SECOND_MS)
+#define SAMPLE_MS 250
+
+static void sample(struct cli_progress *p, const struct fw_run_stats *s)
+{
+	size_t last = (p->at + PROGRESS_SAMPLES - 1) % PROGRESS_SAMPLES;
+
+	if (p->n && s->elapsed_ms - p->sample[last].ms < SAMPLE_MS)
+		return;
+	p->sample[p->at].ms = s->elapsed_ms;
+	p->sample[p->at].done = s->done;
+	p->at = (p->at + 1) % PROGRESS_SAMPLES;
+	if (p->n < PROGRESS_SAMPLES)
+		p->n++;
+}
+
+/* Feeds a second over the samples kept (about five seconds). */
+static double rate(const struct cli_progress *p, const struct fw_run_stats *s)
+{
+	size_t oldest = (p->at + PROGRESS_SAMPLES - p->n) % PROGRESS_SAMPLES;
+	int64_t ms = p->n ? s->elapsed_ms - p->sample[oldest].ms : s->elapsed_ms;
+	uint64_t from = p->n ? p->sample[oldest].done : 0;
+
+	if (ms < SAMPLE_MS) {
+		ms = s->elapsed_ms;
+		from = 0;
+	}
+	return ms > 0 ? (double)(s->done - from) * 1000 / (double)ms : 0;
+}
+
+static void bar(struct fw_buf *b, const struct cli_term *t, double part, size_t cells)
+{
+	size_t full = (size_t)(part * (double)cells + 0.5);
+
+	fw_buf_addc(b, '[');
+	for (size_t i = 0; i < cells; i++)
+		fw_buf_adds(b, i < full ? t->utf8 ? "\xe2\x94\x81" : "#" : t->utf8 ? "\xe2\x94\x80" : "-");
+	fw_buf_adds(b, "] ");
+}
+
+/* A part of the line, and how many columns it takes; it is left out when it does not fit any more. */
+static void part(struct fw_buf *line, const char *style, bool colour, size_t *left, const char *text)
+{
+	size_t w = fw_utf8_width(text, strlen(text));
+
+	if (w + 2 > *left)
+		return;
+	*left -= w + 2;
+	if (line->len)
+		fw_buf_adds(line, "  ");
+	cli_paint(line, colour, style, fw_str(text));
+}
+
+void cli_progress_line(struct cli_progress *p, const struct fw_run_stats *s, size_t columns, struct fw_buf *line)
+{
+	const struct cli_term *t = &p->c->term;
+	char a[FW_RFC3339_MAX], b[FW_RFC3339_MAX], text[120];
+	double per_s = rate(p, s);
+	size_t left = columns;
+	bool to_go = s->total > 0 && (uint64_t)s->total > s->done;
+
+	if (s->total > 0)
+		(void)fw_snprintf(text, sizeof(text), "%s/%s feeds", cli_number(a, (int64_t)s->done), cli_number(b, s->total));
+	else
+		(void)fw_snprintf(text, sizeof(text), "%s feeds", cli_number(a, (int64_t)s->done));
+	part(line, CLI_BOLD, t->err_colour, &left, text);
+	(void)fw_snprintf(text, sizeof(text), per_s < 10 ? "%.1f/s" : "%.0f/s", per_s);
+	part(line, NULL, false, &left, text);
+	(void)fw_snprintf(text, sizeof(text), "%s new", cli_number(a, (int64_t)s->new_entries));
+	part(line, CLI_GREEN, t->err_colour, &left, text);
+	(void)fw_snprintf(text, sizeof(text), "%s failed", cli_number(a, (int64_t)s->failed));
+	part(line, s->failed ? CLI_RED : NULL, t->err_colour, &left, text);
+	if (to_go && per_s > 0) {
+		(void)fw_snprintf(text, sizeof(text), "ETA %s",
+			fw_duration_text(a, (int64_t)((double)((uint64_t)s->total - s->done) * 1000 / per_s)));
+		part(line, NULL, false, &left, text);
+	}
+	(void)fw_snprintf(text, sizeof(text), "%s in flight", cli_number(a, s->in_flight));
+	part(line, CLI_DIM, t->err_colour, &left, text);
+	if (s->total > 0 && left > 14) {
+		struct fw_buf both = FW_BUF_INIT(0);
+
+		bar(&both, t, FW_MIN((double)s->done / (double)s->total, 1.0), FW_MIN(left - 4, (size_t)30));
+		fw_buf_addstr(&both, fw_buf_str(line));
+		fw_buf_reset(line);
+		fw_buf_addstr(line, fw_buf_str(&both));
+		fw_buf_finish(&both);
+	}
+}
+
+void cli_progress_init(struct cli_progress *p, struct cli *c, bool lines)
+{
+	*p = (struct cli_progress){.c = c, .tty = c->term.err_tty && !c->quiet, .lines = lines && !c->term.err_tty};
+}
+
+static void put(const struct fw_buf *b)
+{
+	/* nobody is left to be told when stderr fails, and the next line says more anyway */
+	if (b->len && write(STDERR_FILENO, b->p, b->len) < 0)
+		return;
+}
+
+void cli_progress_show(void *ctx, const struct fw_run_stats *s)
+{
+	struct cli_progress *p = ctx;
+	struct fw_buf line = FW_BUF_INIT(0), out = FW_BUF_INIT(0);
+
+	sample(p, s);
+	if (p->tty) {
+		/* the cursor waits at the left, so that a log line begins there and not behind the bar */
+		cli_progress_line(p, s, (size_t)p->c->term.width - 1, &line);
+		fw_buf_adds(&out, "\r\033[K");
+		fw_buf_addstr(&out, fw_buf_str(&line));
+		fw_buf_adds(&out, "\r");
+		put(&out);
+		p->drawn = true;
+	} else if (p->lines && s->elapsed_ms >= p->next_line_ms) {
+		cli_progress_line(p, s, 200, &line);
+		cli_note(p->c, "%s", line.p ? line.p : "");
+		p->next_line_ms = s->elapsed_ms + LINE_EVERY_MS;
+	}
+	fw_buf_finish(&line);
+	fw_buf_finish(&out);
+}
+
+void cli_progress_end(struct cli_progress *p)
+{
+	struct fw_buf out = FW_BUF_INIT(0);
+
+	if (p->drawn)
+		fw_buf_adds(&out, "\r\033[K");
+	put(&out);
+	fw_buf_finish(&out);
+	p->drawn = false;
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: ISC */
+/* What a command works with: the configuration, the store, the feed a person means, a file. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/url.h"
+#include "cli/cli.h"
+#include "base/banned.h"
+
+/* ---- configuration ------------------------------------------------------------------------------------------------------ */
+
+static void log_setup(const struct cli *c)
+{
+	static const char *const NAME[] = {"error", "warn", "info", "debug"};
+	enum fw_log_level level = FW_LOG_INFO;
+
+	for (size_t i = 0; c->config->log_level && i < FW_N(NAME); i++) {
+		if (strcmp(c->config->log_level, NAME[i]) == 0)
+			level = (enum fw_log_level)i;
+	}
+	fw_log_setup(level, c->config->log_json, "feedwheel");
+}
+
+int cli_config_read(const struct cli *c, struct fw_config **out, struct fw_err *err)
+{
+	const char *store = getenv("FEEDWHEEL_STORE");
+	struct fw_config *f;
+	int rc = fw_config_create(&f, err);
+
+	if (rc)
+		return rc;
+	rc = fw_config_load(f, c->config_path, err);
+	if (!rc && store && store[0])
+		rc = fw_config_set(f, "store", store, "FEEDWHEEL_STORE", err);
+	for (size_t i = 0; !rc && i < c->set_n; i++)
+		rc = fw_config_set(f, c->set[i].setting->name, c->set[i].value, "command line", err);
+	if (!rc && c->verbose)
+		rc = fw_config_set(f, "log_level", "debug", "--verbose", err);
+	if (!rc)
+		rc = fw_config_check(f, err);
+	if (rc)
+		fw_config_destroy(f);
+	else
+		*out = f;
+	return rc;
+}
+
+int cli_config(struct cli *c)
+{
+	struct fw_err err = {0};
+
+	if (cli_config_read(c, &c->config, &err))
+		return cli_fail(c, CLI_CONFIG, "%s", err.text);
+	log_setup(c);
+	return 0;
+}
+
+/* ---- store ---------------------------------------------------------------------------------------------------------------- */
+
+/* The default store's directory, for its owner only. A store named by hand has to have one. */
+static int default_directory(const char *store, struct fw_err *err)
+{
+	struct fw_config *plain;
+	char *path, *slash;
+	int rc = fw_config_create(&plain, err);
+
+	if (rc)
+		return rc;
+	if (!plain->store || strcmp(plain->store, store) != 0) {
+		fw_config_destroy(plain);
+		return 0;
+	}
+	path = plain->store + strlen("sqlite:");
+	for (slash = strchr(path + 1, '/'); !rc && slash; slash = strchr(slash + 1, '/')) {
+		*slash = 0;
+		if (mkdir(path, 0700) && errno != EEXIST)
+			rc = fw_err_set(err, FW_EIO, "%s: %s", path, strerror(errno));
+		*slash = '/';
+	}
+	fw_config_destroy(plain);
+	return rc;
+}
+
+int cli_store(struct cli *c, unsigned flags)
+{
+	struct fw_store_config sc = {
+		.url = c->config->store, .flags = flags, .cache_bytes = (size_t)c->config->cache_bytes,
+		.relaxed = c->config->relaxed,
+	};
+	struct fw_err err = {0};
+	int rc = 0;
+
+	if (flags & FW_STORE_CREATE)
+		rc = default_directory(sc.url, &err);
+	if (!rc)
+		rc = fw_store_open(&sc, &c->store, &err);
+	if (rc == FW_ENOTFOUND)
+		return cli_fail(c, CLI_STORE, "%s (there is no store yet: 'feedwheel add URL' or 'feedwheel import FILE' makes it)",
+			err.text);
+	return rc ? cli_store_failed(c, &err) : 0;
+}
+
+void cli_store_show(const struct cli *c, struct fw_buf *out)
+{
+	struct fw_str url = fw_str(c->config->store);
+	const char *at = fw_str_find(url, FW_STR("://"));
+
+	if (at && memchr(at, '@', strlen(at)))
+		fw_url_show(out, url);
+	else
+		fw_log_escape(out, url);
+}
+
+/* ---- feeds ------------------------------------------------------------------------------------------------------------------ */
+
+struct candidates {
+	struct fw_arena *arena;
+	int64_t id[6];
+	struct fw_str url[6];
+	size_t n;
+};
+
+static int candidate(void *ctx, const struct fw_feed *f)
+{
+	struct candidates *k = ctx;
+
+	k->id[k->n] = f->id;
+	k->url[k->n] = fw_arena_str(k->arena, f->url);
+	return ++k->n == FW_N(k->id);
+}
+
+static int several(struct cli *c, const char *word, const struct candidates *k)
+{
+	(void)cli_fail(c, CLI_SOME, "%s: more than one feed has that in its URL or title; which one?", word);
+	for (size_t i = 0; i < k->n && i < 5; i++)
+		(void)cli_fail(c, CLI_SOME, "  #%lld %.*s", (long long)k->id[i], FW_STR_ARG(k->url[i]));
+	return CLI_SOME;
+}
+
+static bool as_number(const char *word, int64_t *id)
+{
+	if (word[0] == '#')
+		word++;
+	return fw_is_digit((unsigned char)word[0]) && fw_str_int(fw_str(word), id);
+}
+
+int cli_feed(struct cli *c, const char *word, bool exact, struct fw_feed *feed)
+{
+	struct fw_str url = FW_STR_NONE, user, pass;
+	struct candidates k = {.arena = &c->arena};
+	struct fw_feed_query q = {.status = -1, .match = fw_str(word), .limit = FW_N(k.id)};
+	struct fw_err err = {0};
+	int64_t id = 0;
+	int rc = FW_ENOTFOUND;
+
+	if (as_number(word, &id) || fw_url_clean(&c->arena, fw_str(word), &url, &user, &pass, NULL) == 0)
+		rc = fw_store_feed_find(c->store, id, url, &c->arena, feed, &err);
+	if (rc == FW_ENOTFOUND && !exact && !id) {
+		rc = fw_store_feed_list(c->store, &q, candidate, &k, &err);
+		if (rc >= 0 && k.n > 1)
+			return several(c, word, &k);
+		if (rc >= 0)
+			rc = k.n ? fw_store_feed_find(c->store, k.id[0], FW_STR_NONE, &c->arena, feed, &err) : FW_ENOTFOUND;
+	}
+	if (rc == FW_ENOTFOUND)
+		return cli_fail(c, CLI_SOME, "%s: no such feed ('feedwheel list' shows all, 'feedwheel add' subscribes)", word);
+	return rc ? cli_store_failed(c, &err) : 0;
+}
+
+/* ---- files and times ------------------------------------------------------------------------------------------------------- */
+
+int cli_read(struct cli *c, const char *path, struct fw_buf *out)
+{
+	bool in = strcmp(path, "-") == 0;
+	int fd = in ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC), rc = 0;
+	ssize_t n = 1;
+
+	if (fd < 0)
+		return cli_fail(c, CLI_USAGE, "%s: %s", path, strerror(errno));
+	while (n > 0) {
+		char *to = fw_buf_room(out, 65536);
+
+		if (!to) {
+			rc = cli_fail(c, CLI_USAGE, "%s: %s", in ? "standard input" : path,
+				out->rc == FW_ELIMIT ? "larger than max_body_bytes" : "out of memory");
+			break;
+		}
+		n = read(fd, to, 65536);
+		if (n < 0 && errno == EINTR) {
+			n = 1;
+			continue;
+		}
+		if (n < 0)
+			rc = cli_fail(c, CLI_USAGE, "%s: %s", in ? "standard input" : path, strerror(errno));
+		else
+			out->len += (size_t)n;
+	}
+	if (!in)
+		close(fd);
+	return rc;
+}
+
+static bool digits(struct fw_str s, size_t at, size_t n, int *out)
+{
+	*out = 0;
+	for (size_t i = at; i < at + n; i++) {
+		if (i >= s.len || !fw_is_digit((unsigned char)s.p[i]))
+			return false;
+		*out = *out * 10 + (s.p[i] - '0');
+	}
+	return true;
+}
+
+/* Z, z, +01:00, -0500; *minutes east of Greenwich */
+static bool zone(struct fw_str s, int *minutes)
+{
+	int h, m;
+
+	*minutes = 0;
+	if (s.len == 1 && (s.p[0] == 'Z' || s.p[0] == 'z'))
+		return true;
+	if (s.len < 5 || (s.p[0] != '+' && s.p[0] != '-') || !digits(s, 1, 2, &h) ||
+	    !digits(s, s.p[3] == ':' ? 4 : 3, 2, &m) || s.len != (s.p[3] == ':' ? 6u : 5u) || h > 23 || m > 59)
+		return false;
+	*minutes = (s.p[0] == '-' ? -1 : 1) * (h * 60 + m);
+	return true;
+}
+
+/* Local time of this machine, as people write it. */
+static bool from_local(int y, int mo, int d, int h, int mi, int s, int64_t *out_ms)
+{
+	struct tm tm = {.tm_year = y - 1900, .tm_mon = mo - 1, .tm_mday = d, .tm_hour = h, .tm_min = mi, .tm_sec = s,
+		.tm_isdst = -1};
+	time_t t = mktime(&tm);
+
+	*out_ms = (int64_t)t * 1000;
+	return t != (time_t)-1;
+}
+
+bool cli_time_parse(struct fw_str s, int64_t now_ms, int64_t *out_ms)
+{
+	int y, mo, d, h = 0, mi = 0, sec = 0, east;
+	int64_t ago;
+	size_t at = 10;
+
+	if (fw_duration_parse(s, FW_SECOND_MS, &ago) && !fw_is_digit((unsigned char)s.p[s.len - 1])) {
+		*out_ms = now_ms - ago;
+		return true;
+	}
+	if (!digits(s, 0, 4, &y) || !digits(s, 5, 2, &mo) || !digits(s, 8, 2, &d) || s.p[4] != '-' || s.p[7] != '-' ||
+	    mo < 1 || mo > 12 || d < 1 || d > fw_month_days(y, mo))
+		return false;
+	if (s.len > 10) {
+		if ((s.p[10] != 'T' && s.p[10] != 't' && s.p[10] != ' ') || !digits(s, 11, 2, &h) || s.len < 16 ||
+		    s.p[13] != ':' || !digits(s, 14, 2, &mi))
+			return false;
+		at = 16;
+		if (s.len > 16 && s.p[16] == ':') {
+			if (!digits(s, 17, 2, &sec))
+				return false;
+			at = 19;
+		}
+		while (at > 16 && at < s.len && (s.p[at] == '.' || fw_is_digit((unsigned char)s.p[at])))
+			at++;
+	}
+	if (h > 23 || mi > 59 || sec > 60)
+		return false;
+	if (at == s.len)
+		return from_local(y, mo, d, h, mi, sec, out_ms);
+	if (!zone(fw_str_sub(s, at, s.len), &east))
+		return false;
+	*out_ms = fw_time_ms(y, mo, d, h, mi, sec, 0) - east * FW_MINUTE_MS;
+	return true;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: ISC */
+/* What the terminal can do: colours (NO_COLOR, TERM=dumb), width, characters; and text made safe for it. */
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/utf8.h"
+#include "cli/cli.h"
+#include "base/banned.h"
+
+static bool env_set(const char *name)
+{
+	const char *v = getenv(name);
+
+	return v && v[0];
+}
+
+static bool locale_is_utf8(void)
+{
+	static const char *const VAR[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+	for (size_t i = 0; i < FW_N(VAR); i++) {
+		struct fw_str v = fw_str(getenv(VAR[i]));
+
+		if (v.len)
+			return fw_str_ifind(v, FW_STR("utf-8")) || fw_str_ifind(v, FW_STR("utf8"));
+	}
+	return false;
+}
+
+void cli_term_init(struct cli_term *t, const char *colour)
+{
+	const char *term = getenv("TERM");
+	bool able = !env_set("NO_COLOR") && term && term[0] && strcmp(term, "dumb") != 0;
+	bool always = colour && strcmp(colour, "always") == 0, never = colour && strcmp(colour, "never") == 0;
+	struct winsize ws;
+	int64_t columns;
+
+	t->out_tty = isatty(STDOUT_FILENO);
+	t->err_tty = isatty(STDERR_FILENO);
+	t->out_colour = always || (!never && able && t->out_tty);
+	t->err_colour = always || (!never && able && t->err_tty);
+	t->utf8 = locale_is_utf8();
+	t->width = 80;
+	if (fw_str_int(fw_str(getenv("COLUMNS")), &columns) && columns >= 20 && columns <= 1000)
+		t->width = (int)columns;
+	else if (ioctl(t->out_tty ? STDOUT_FILENO : STDERR_FILENO, TIOCGWINSZ, &ws) == 0 && ws.ws_col >= 20)
+		t->width = ws.ws_col;
+}
+
+void cli_paint(struct fw_buf *b, bool colour, const char *style, struct fw_str text)
+{
+	if (colour && style)
+		fw_buf_addf(b, "\033[%sm", style);
+	fw_buf_addstr(b, text);
+	if (colour && style)
+		fw_buf_adds(b, "\033[0m");
+}
+
+/* White space of every kind as one space, then controls escaped. */
+static void flatten(struct fw_buf *b, struct fw_str s)
+{
+	size_t from = 0;
+
+	s = fw_str_trim(s);
+	for (size_t i = 0; i <= s.len; i++) {
+		if (i < s.len && !fw_is_space((unsigned char)s.p[i]))
+			continue;
+		fw_log_escape(b, fw_str_sub(s, from, i));
+		while (i < s.len && fw_is_space((unsigned char)s.p[i]))
+			i++;
+		from = i;
+		if (i < s.len)
+			fw_buf_addc(b, ' ');
+	}
+}
+
+size_t cli_fit(struct fw_buf *b, const struct cli_term *t, struct fw_str s, size_t columns)
+{
+	struct fw_buf flat = FW_BUF_INIT(0);
+	size_t width, at = 0, n, w, dots = t->utf8 ? 1 : 3;
+	struct fw_str all;
+
+	if (!s.p)
+		s = FW_STR("");
+	flatten(&flat, s);
+	all = fw_buf_str(&flat);
+	width = fw_utf8_width(all.p, all.len);
+	if (columns == 0 || width <= columns) {
+		fw_buf_addstr(b, all);
+	} else {
+		width = 0;
+		while (at < all.len) {
+			(void)fw_utf8_get(all.p + at, all.len - at, &n);
+			w = fw_utf8_width(all.p + at, n);
+			if (width + w + dots > columns)
+				break;
+			width += w;
+			at += n;
+		}
+		fw_buf_add(b, all.p, at);
+		fw_buf_add(b, t->utf8 ? "\xe2\x80\xa6" : "...", t->utf8 ? 3 : 3);
+		width += dots;
+	}
+	fw_buf_finish(&flat);
+	return width;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What a run needs, looked at one by one: configuration, store, certificates, limits of the system, name servers, clock.
+ * Nothing is changed and nothing leaves the machine.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/timex.h>
+#endif
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "engine/settings.h"
+#include "base/banned.h"
+
+enum { FINE, NOTE, BROKEN };
+
+/* As slots_allowed() in worker.c counts: two a transfer, and some for the store's files, the loop, name look-ups. */
+#define FILES_BESIDES 64
+/* A transfer's share of a worker while bodies are small: buffers, TLS state, parsed documents. */
+#define TRANSFER_BYTES ((int64_t)256 << 10)
+#define RELEASED_MS (INT64_C(1767225600) * 1000) /* 2026-01-01: no clock that is right shows an earlier time */
+
+struct doctor {
+	const struct fw_config *c;
+	fw_doctor_cb *cb;
+	void *ctx;
+	int worst;
+};
+
+FW_PRINTF(5, 6) static void say(struct doctor *d, const char *name, int level, const char *remedy, const char *fmt, ...)
+{
+	char found[500];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(found, sizeof(found), fmt, ap);
+	va_end(ap);
+	d->worst = FW_MAX(d->worst, level);
+	d->cb(d->ctx, name, level, found, remedy);
+}
+
+/* ---- configuration ---------------------------------------------------------------------------------------------------- */
+
+static void configuration(struct doctor *d)
+{
+	const struct fw_config *c = d->c;
+	struct fw_net net;
+	struct fw_err err = {0};
+	struct stat st;
+
+	if (fw_config_check(c, &err) || fw_settings_net(c, 1, &net, &err)) {
+		say(d, "configuration", BROKEN, "change that setting; 'feedwheel help settings' lists all", "%s", err.text);
+		return;
+	}
+	say(d, "configuration", FINE, "", "%s", c->file ? c->file : "no file, all defaults");
+	if (c->file && strchr(c->store, '@') && stat(c->file, &st) == 0 && (st.st_mode & 077))
+		say(d, "configuration", NOTE, "chmod 600 it", "%s holds the store's password and others can read it", c->file);
+	if (!c->contact_url && !c->user_agent)
+		say(d, "contact", NOTE, "set contact_url to a page about your crawler",
+			"site owners cannot tell from the User-Agent whom to ask");
+	if (c->allow_networks)
+		say(d, "guard", NOTE, "keep allow_networks as narrow as it can be", "feeds may reach into %s", c->allow_networks);
+	else
+		say(d, "guard", FINE, "", "private networks are out of reach for feeds");
+}
+
+/* ---- store --------------------------------------------------------------------------------------------------------------- */
+
+static void store_finding(void *ctx, const char *finding)
+{
+	say(ctx, "store", BROKEN, "stop all runs, back the store up and restore a good copy", "%s", finding);
+}
+
+static const char *store_remedy(int rc)
+{
+	switch (rc) {
+	case FW_ENOTFOUND: return "'feedwheel add URL' or 'feedwheel import FILE' makes it";
+	case FW_EVERSION: return "upgrade feedwheel, or let 'feedwheel run' bring an older store up to date";
+	case FW_EAGAIN: return "something else holds it: wait, or find the process with lsof";
+	case FW_EINVAL:
+	case FW_EUNSUP: return "correct --store, FEEDWHEEL_STORE or store in the configuration; sqlite:PATH always works";
+	default: return "look at the path, its permissions and the space on its disk";
+	}
+}
+
+static void store(struct doctor *d)
+{
+	struct fw_store_config sc = {.url = d->c->store, .flags = FW_STORE_READ | FW_STORE_NO_MIGRATE};
+	struct fw_store_stats s;
+	struct fw_store *st = NULL;
+	struct fw_err err = {0};
+	int rc = fw_store_open(&sc, &st, &err);
+
+	if (rc == FW_ENOTFOUND) {
+		say(d, "store", NOTE, store_remedy(rc), "%s", err.text);
+		return;
+	}
+	if (!rc)
+		rc = fw_store_ping(st, &err);
+	if (!rc)
+		rc = fw_store_stats(st, 0, &s, &err);
+	if (!rc) {
+		say(d, "store", FINE, "", "%s, schema %lld, %lld feeds, %lld entries", fw_store_name(st), (long long)s.schema,
+			(long long)s.feed_n, (long long)s.entry_n);
+		rc = fw_store_check(st, store_finding, d, &err);
+		if (rc == FW_EUNSUP)
+			rc = 0;
+	}
+	if (rc)
+		say(d, "store", BROKEN, store_remedy(rc), "%s", err.text);
+	if (!rc && s.quarantined_n)
+		say(d, "quarantine", NOTE, "'feedwheel list --status quarantined', then 'feedwheel resume'",
+			"%lld feeds are set aside because their visits killed a worker", (long long)s.quarantined_n);
+	fw_store_close(st);
+}
+
+/* ---- network --------------------------------------------------------------------------------------------------------------- */
+
+static void tls(struct doctor *d)
+{
+	struct fw_net net;
+	struct fw_err err = {0};
+	const char *path = NULL;
+	size_t n = 0;
+
+	if (fw_settings_net(d->c, 1, &net, &err))
+		return; /* said already */
+	if (fw_fetch_check_tls(&net.fetch, &n, &path, &err))
+		say(d, "certificates", BROKEN, "install ca-certificates, or point ca_file at a bundle", "%s", err.text);
+	else
+		say(d, "certificates", FINE, "", "%zu trusted roots from %s", n, path ? path : "the system");
+}
+
+static void name_servers(struct doctor *d)
+{
+	FILE *f;
+	char line[300];
+	int n = 0;
+
+	if (d->c->dns_servers) {
+		say(d, "name servers", FINE, "", "%s", d->c->dns_servers);
+		return;
+	}
+	f = fopen("/etc/resolv.conf", "re");
+	while (f && fgets(line, sizeof(line), f))
+		n += fw_str_starts(fw_str_trim(fw_str(line)), FW_STR("nameserver"));
+	if (f)
+		fclose(f);
+	if (n)
+		say(d, "name servers", FINE, "", "%d in /etc/resolv.conf", n);
+	else
+		say(d, "name servers", NOTE, "set dns_servers, or a nameserver in /etc/resolv.conf",
+			"/etc/resolv.conf names none: only this machine's own is asked");
+}
+
+/* ---- the system -------------------------------------------------------------------------------------------------------------- */
+
+static void files(struct doctor *d)
+{
+	int64_t need = d->c->concurrency * 2 + FILES_BESIDES;
+	char remedy[120];
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r)) {
+		say(d, "open files", NOTE, "", "the limit cannot be read: %s", strerror(errno));
+		return;
+	}
+	(void)fw_snprintf(remedy, sizeof(remedy), "ulimit -Hn %lld (LimitNOFILE= in the unit), or lower concurrency",
+		(long long)need);
+	/* workers raise the soft limit themselves, so the hard one counts */
+	if (r.rlim_max != RLIM_INFINITY && (int64_t)r.rlim_max < need)
+		say(d, "open files", NOTE, remedy, "a worker with %lld transfers needs %lld and may have %llu",
+			(long long)d->c->concurrency, (long long)need, (unsigned long long)r.rlim_max);
+	else
+		say(d, "open files", FINE, "", "a worker needs %lld and may have %llu", (long long)need,
+			(unsigned long long)r.rlim_max);
+}
+
+static void memory(struct doctor *d)
+{
+	int64_t pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+	int64_t have = pages > 0 && size > 0 ? pages * size >> 20 : 0;
+	int64_t each = (d->c->concurrency * TRANSFER_BYTES + d->c->cache_bytes) >> 20;
+	int64_t all = each * FW_MAX(d->c->workers, INT64_C(1));
+
+	if (have && all > have / 2)
+		say(d, "memory", NOTE, "lower workers, concurrency or cache_bytes",
+			"workers may take %lld MiB of this machine's %lld", (long long)all, (long long)have);
+	else
+		say(d, "memory", FINE, "", "workers may take %lld MiB of this machine's %lld", (long long)all, (long long)have);
+}
+
+static void time_of_day(struct doctor *d)
+{
+	char text[FW_RFC3339_MAX];
+	int64_t now_ms = fw_now_ms();
+
+	fw_rfc3339(text, now_ms / 1000 * 1000);
+	if (now_ms < RELEASED_MS) {
+		say(d, "clock", BROKEN, "set the clock (systemd-timesyncd, chrony)", "it shows %s, which is long past", text);
+		return;
+	}
+#ifdef __linux__
+	struct timex t = {0};
+
+	if (adjtimex(&t) == TIME_ERROR) {
+		say(d, "clock", NOTE, "run a time service (systemd-timesyncd, chrony)", "%s, and nothing keeps it right", text);
+		return;
+	}
+#endif
+	say(d, "clock", FINE, "", "%s", text);
+}
+
+int fw_doctor(const struct fw_config *c, fw_doctor_cb *cb, void *ctx)
+{
+	struct doctor d = {.c = c, .cb = cb, .ctx = ctx};
+
+	configuration(&d);
+	if (c->store)
+		store(&d);
+	tls(&d);
+	name_servers(&d);
+	files(&d);
+	memory(&d);
+	time_of_day(&d);
+	return d.worst;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/buf.h"
+#include "fetch/fetch.h"
+#include "feedwheel/engine.h"
+
+const char *fw_version(void)
+{
+	return FW_VERSION;
+}
+
+void fw_library_versions(FILE *out)
+{
+	struct fw_buf b = FW_BUF_INIT(0);
+	const struct fw_store_driver *d;
+
+	fw_fetch_versions(&b);
+	fprintf(out, "%s%s", b.p ? b.p : "", b.len && b.p[b.len - 1] != '\n' ? "\n" : "");
+	fputs("stores:", out);
+	for (size_t i = 0; (d = fw_store_driver_at(i)); i++)
+		fprintf(out, " %s", d->name);
+	fputc('\n', out);
+	fw_buf_finish(&b);
+}
