@@ -11,7 +11,6 @@
 #include "store/drivers.h"
 
 static const struct fw_store_driver *const drivers[] = {
-	&fw_store_sqlite,
 	&fw_store_memory,
 };
 

@@ -74,9 +74,12 @@ def samples(base, *arguments):
 
 
 class Origin:
-    def __init__(self, base, docs, *arguments, plans=()):
+    def __init__(self, base, docs, *arguments, plans=(), log=True):
+        os.makedirs(base, exist_ok=True)
         self.log_file, self.url_file = os.path.join(base, "requests.log"), os.path.join(base, "urls")
-        command = [ORIGIN, "--docs", docs, "--with-parent", "--log", self.log_file, "--print-urls", self.url_file]
+        command = [ORIGIN, "--docs", docs, "--with-parent", "--print-urls", self.url_file]
+        if log:
+            command += ["--log", self.log_file]
         for p in plans:
             command += ["--plan", p]
         self.process = subprocess.Popen(command + list(arguments), stdout=subprocess.PIPE, text=True)
@@ -137,15 +140,17 @@ class Wheel:
     """One store and its configuration."""
 
     def __init__(self, base, conf="", name="store.db"):
+        self.base = base
         self.path = os.path.join(base, name)
         self.conf = os.path.join(base, name + ".conf")
         with open(self.conf, "w", encoding="ascii") as f:
             f.write(CONF + conf)
+        self.binary = FEEDWHEEL
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("FEEDWHEEL_")}
         self.environment.update(HOME=base, XDG_DATA_HOME=base, XDG_CONFIG_HOME=base, NO_COLOR="1")
 
     def command(self, *arguments):
-        return [FEEDWHEEL, "--config", self.conf, "--store", "sqlite:" + self.path, *arguments]
+        return [self.binary, "--config", self.conf, "--store", "sqlite:" + self.path, *arguments]
 
     def run(self, *arguments, stdin=None, code=0, timeout=120):
         """Run a command to its end and check its exit code (None: any)."""
@@ -156,6 +161,13 @@ class Wheel:
                 " ".join(arguments), r.returncode, code, r.stdout[-2000:], r.stderr[-2000:]))
         return r
 
+    def run_once(self, *arguments, timeout=120):
+        """`run --once`; its summary."""
+        r = self.run("run", "--once", "--json", *arguments, code=None, timeout=timeout)
+        if r.returncode not in (0, 1):
+            raise AssertionError("run --once: exit %d\n%s" % (r.returncode, r.stderr[-2000:]))
+        return json.loads(r.stdout)
+
     def start(self, *arguments):
         return subprocess.Popen(self.command(*arguments), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                                 env=self.environment)
@@ -163,9 +175,23 @@ class Wheel:
     def json(self, *arguments):
         return json.loads(self.run(*arguments, "--json").stdout)
 
-    def sql(self, query, *values):
-        with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % self.path, uri=True, timeout=10)) as db:
-            return db.execute(query, values).fetchall()
+    def sql(self, query, *values, write=False):
+        with contextlib.closing(sqlite3.connect("file:%s?mode=%s" % (self.path, "rw" if write else "ro"), uri=True,
+                                                timeout=10)) as db:
+            rows = db.execute(query, values).fetchall()
+            db.commit()
+            return rows
 
     def one(self, query, *values):
         return self.sql(query, *values)[0][0]
+
+    def hold_wal(self):
+        """Keep the write-ahead log from being reset; close() what is returned to let go."""
+        self.sql("PRAGMA wal_checkpoint(TRUNCATE)", write=True)
+        db = sqlite3.connect("file:%s?mode=ro" % self.path, uri=True, isolation_level=None)
+        db.execute("BEGIN")
+        db.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+        return db
+
+    def wal_size(self):
+        return os.path.getsize(self.path + "-wal")

@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""Bad input: one line that names the thing and the remedy, the right exit code, nothing half-done."""
+import contextlib
+import os
+import sqlite3
+import subprocess
+
+from harness import Wheel, case, equal, holds, origin, run, samples
+
+DONE, SOME, USAGE, STORE, CONFIG = range(5)
+
+
+def complaint(r, *words, lines=1):
+    """stderr is so many lines and holds the words; stdout is empty."""
+    text = r.stderr.strip()
+    holds(0 < len(text.splitlines()) <= lines, "%d lines: %r" % (len(text.splitlines()), text))
+    for word in words:
+        holds(word.lower() in text.lower(), "%r is not in %r" % (word, text))
+
+
+@case("unknown store URL")
+def unknown_store(base):
+    w = Wheel(base)
+    r = subprocess.run(w.command("list", "--store", "cloud:somewhere"), capture_output=True, text=True, env=w.environment, check=False)
+    equal(r.returncode in (STORE, CONFIG), True, "exit %d" % r.returncode)
+    complaint(r, "cloud", "sqlite")
+
+
+@case("a store that is not there: reading says how to make one")
+def no_store(base):
+    w = Wheel(base)
+    complaint(w.run("list", code=STORE), "store.db", "feedwheel add")
+    complaint(w.run("run", "--once", code=STORE), "store.db")
+    equal(os.path.exists(w.path), False, "nothing was made")
+    complaint(Wheel(os.path.join(base), name="no/such/directory.db".replace("/", "-")).run("list", code=STORE), "directory.db")
+
+
+@case("a store that is no database")
+def not_a_database(base):
+    w = Wheel(base)
+    with open(w.path, "w", encoding="ascii") as f:
+        f.write("these are not the bytes of a database, but there are enough of them to be looked at\n" * 100)
+    before = os.path.getsize(w.path)
+    complaint(w.run("add", "http://127.0.0.1/feed", code=STORE), "store.db")
+    equal(os.path.getsize(w.path), before, "size")
+
+
+@case("a directory instead of a store; a directory nobody may write")
+def unreadable(base):
+    w = Wheel(base)
+    os.mkdir(w.path)
+    complaint(w.run("add", "http://127.0.0.1/feed", code=STORE), "store.db")
+
+
+@case("a store of a newer version is left alone")
+def newer(base):
+    w = Wheel(base)
+    w.run("add", "http://127.0.0.1/feed")
+    with contextlib.closing(sqlite3.connect(w.path)) as db:
+        db.execute("PRAGMA user_version = 99999")
+    for command in (["add", "http://127.0.0.1/b"], ["list"], ["run", "--once"]):
+        complaint(w.run(*command, code=STORE), "store.db", "newer")
+    equal(w.one("SELECT count(*) FROM feeds"), 1)
+
+
+@case("a store somebody else has locked")
+def locked(base):
+    w = Wheel(base)
+    w.run("add", "http://127.0.0.1/feed")
+    with contextlib.closing(sqlite3.connect(w.path, isolation_level=None)) as db:
+        db.execute("BEGIN IMMEDIATE")
+        complaint(w.run("add", "http://127.0.0.1/b", code=STORE), "store.db", "lock")
+        equal(w.run("list", code=DONE).stdout.count("/feed"), 1, "reading goes on")
+        db.execute("ROLLBACK")
+    w.run("add", "http://127.0.0.1/b")
+
+
+@case("a full disk: said plainly, nothing half-done, and the run can be repeated")
+def full_disk(base):
+    small = os.path.join(base, "small")
+    os.mkdir(small)
+    if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=640k", "none", small], check=False,
+                                      stderr=subprocess.DEVNULL).returncode:
+        print("# a small file system cannot be mounted here: nothing to check")
+        return
+    try:
+        w = Wheel(small, "interval_min_ms = 1s\ninterval_ms = 1s\ninterval_max_ms = 1s\n")
+        with origin(base, samples(base, "--entries", "25", "--bytes", "61000")) as o:
+            w.run("import", o.url_file)
+            r = w.run("run", "--once", "--quiet", code=STORE)
+            complaint(r, "full", lines=6)
+            equal(w.sql("PRAGMA integrity_check"), [("ok",)])
+            subprocess.run(["mount", "-o", "remount,size=64m", small], check=True)
+            for u in o.urls:
+                w.run("set", "--due", u, code=None)
+            stats = w.run_once(timeout=90)
+            equal(stats["failed"], 0)
+            equal(w.one("SELECT count(*) FROM entries"), w.one("SELECT count(DISTINCT feed_id || '/' || url) FROM entries"))
+            equal(w.one("SELECT count(*) FROM entries"), 25 * len(o.urls))
+    finally:
+        subprocess.run(["umount", "-l", small], check=False)
+
+
+@case("invalid URLs")
+def invalid_urls(base):
+    w = Wheel(base)
+    for bad, word in (("ftp://example.org/feed", "ftp"), ("http://", "host"), ("file:///etc/passwd", "file"),
+                      ("http://a b/", "http"), ("http://example.org:99999/", "port")):
+        r = w.run("add", bad, code=None)
+        holds(r.returncode in (SOME, USAGE), "%s: exit %d" % (bad, r.returncode))
+        complaint(r, word)
+    w.run("add", "http://127.0.0.1/good", "ftp://127.0.0.1/bad", code=None)
+
+
+@case("subscription lists: bad lines are named and passed over; broken OPML imports nothing")
+def lists(base):
+    w = Wheel(base)
+    path = os.path.join(base, "list.txt")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("http://127.0.0.1/a\n\n# a remark\nnot an address at all\nhttp://127.0.0.1/b Title of b\n")
+    r = w.run("import", path, code=SOME)
+    complaint(r, "list.txt", "4")
+    equal(w.one("SELECT count(*) FROM feeds"), 2)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write('<?xml version="1.0"?><opml version="2.0"><body><outline text="x" xmlUrl="http://127.0.0.1/c"/>'
+                '<outline text="bad" xmlUrl="gopher://nowhere"/><outline text="F"><outline xmlUrl="http://127.0.0.1/d"/>'
+                '</outline></body></opml>')
+    r = w.run("import", path, code=SOME)
+    complaint(r, "gopher")
+    equal(w.one("SELECT count(*) FROM feeds"), 4)
+    equal(w.sql("SELECT folder FROM feeds WHERE url LIKE '%/d'"), [("F",)])
+    r = w.run("import", os.path.join(base, "nowhere.opml"), code=None)
+    holds(r.returncode in (SOME, USAGE), "exit %d" % r.returncode)
+    complaint(r, "nowhere.opml")
+    r = w.run("import", "-", stdin="", code=SOME)
+    complaint(r, "no feeds")
+
+
+@case("10,000 lines at once: all or the bad ones named")
+def many(base):
+    w = Wheel(base)
+    r = w.run("import", "-", stdin="".join("http://127.%d.%d.%d/f\n" % (1 + i // 60000, i // 250 % 240, 1 + i % 250)
+                                          for i in range(10000)))
+    holds("10" in r.stdout, r.stdout)
+    equal(w.one("SELECT count(*) FROM feeds"), 10000)
+
+
+@case("fetch: pages that are no feeds, junk, nothing")
+def fetch(base):
+    with origin(base, samples(base)) as o:
+        w = Wheel(base)
+        r = w.run("fetch", o.url("/with/html/feed/0"), code=SOME)
+        complaint(r, "HTML", "/doc/0", lines=4)
+        complaint(w.run("fetch", o.url("/with/bare-html/feed/0"), code=SOME), "HTML", lines=2)
+        complaint(w.run("fetch", o.url("/with/junk/feed/0"), code=SOME), "feed")
+        complaint(w.run("fetch", o.url("/with/empty/feed/0"), code=SOME), "empty")
+        complaint(w.run("fetch", o.url("/with/404/feed/0"), code=SOME), "404")
+        complaint(w.run("fetch", "http://10.9.8.7/feed", code=SOME), "10.9.8.7", lines=2)
+        holds('"version"' in w.run("fetch", o.urls[0]).stdout, "a feed is printed as JSON Feed")
+        equal(os.path.exists(w.path), False, "nothing was stored")
+
+
+@case("zero feeds")
+def zero(base):
+    w = Wheel(base)
+    w.run("add", "http://127.0.0.1/x")
+    w.run("remove", "http://127.0.0.1/x")
+    r = w.run("run", "--once", code=DONE)
+    complaint(r, "no feeds", "add", lines=2)
+    equal(w.json("list"), [])
+    equal(w.json("run", "--once")["feeds"], 0)
+
+
+@case("commands, options and settings that do not exist; a broken configuration")
+def words(base):
+    w = Wheel(base)
+    complaint(w.run("improt", "x", code=USAGE), "improt", "import", lines=2)
+    complaint(w.run("list", "--failling", code=USAGE), "failling", "failing", lines=2)
+    complaint(w.run("entries", "--limit", "many", code=USAGE), "limit", "many", lines=2)
+    with open(w.conf, "a", encoding="ascii") as f:
+        f.write("conection_timeout = 3\n")
+    complaint(w.run("list", code=CONFIG), ".conf:", "conection_timeout", "connect_timeout_ms")
+    complaint(w.run("--config", os.path.join(base, "none.conf"), "list", code=CONFIG), "none.conf")
+
+
+run()

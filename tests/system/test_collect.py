@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""Collecting: everything a document holds is stored once; unchanged feeds answer 304 to our validators, byte for byte."""
+import csv
+import os
+import time
+
+from harness import ROOT, Wheel, case, equal, header, holds, origin, run, samples
+
+SOON = "interval_min_ms = 1s\ninterval_ms = 1s\ninterval_max_ms = 1s\n"
+
+
+def titles_per_sample():
+    """What demo/samples.txt promises: entries per document."""
+    counts, name = {}, None
+    with open(os.path.join(ROOT, "demo", "samples.txt"), encoding="utf-8") as f:
+        for line in f:
+            if line.startswith("= "):
+                name = line[2:].split("|")[0].strip()
+                counts[name] = 0
+            elif line.startswith("- "):
+                counts[name] += 1
+    return counts
+
+
+def entries_by_feed(wheel):
+    return dict(wheel.sql("SELECT feeds.url, count(entries.id) FROM feeds LEFT JOIN entries ON entries.feed_id = feeds.id "
+                          "GROUP BY feeds.id"))
+
+
+@case("every entry of every sample document is stored, once")
+def samples_complete(base):
+    docs = samples(base)
+    with origin(base, docs) as o:
+        w = Wheel(base)
+        w.run("import", o.url_file)
+        stats = w.run_once()
+        want = dict(zip(o.urls, (n for _, n in sorted(titles_per_sample().items()))))
+        equal({u: (n, want[u]) for u, n in entries_by_feed(w).items() if n != want[u]}, {}, "feeds with other counts")
+        equal((stats["feeds"], stats["failed"], stats["new_entries"]), (len(o.urls), 0, sum(want.values())))
+        equal(len(o.requests()), len(o.urls), "requests")
+        for word in ("海辺", "山间", "골목", "деревни", "Waldrand", "喫茶"): # legacy charsets too
+            holds(w.one("SELECT count(*) FROM feeds WHERE title LIKE ?", "%" + word + "%") == 1, word)
+
+
+# POL-01, POL-02
+@case("the second pass is all 304: validators come back byte for byte, nothing is stored again")
+def unchanged(base):
+    kinds = ("both", "etag", "lm", "weak", "odd")
+    docs = samples(base)
+    plans = ["%%%d=%d validators=%s" % (len(kinds), i, k) for i, k in enumerate(kinds)]
+    with origin(base, docs, plans=plans) as o:
+        w = Wheel(base, SOON)
+        w.run("import", o.url_file)
+        n = w.run_once()["new_entries"]
+        time.sleep(1.5)
+        stats = w.run_once()
+        equal([r for r in o.requests() if "violation" in r], [], "requests with altered validators")
+        equal((stats["unchanged"], stats["new_entries"], stats["changed_entries"]), (len(o.urls), 0, 0))
+        equal(w.one("SELECT count(*) FROM entries"), n)
+        equal(len(o.requests()), 2 * len(o.urls))
+
+
+@case("without validators, or with ones that change, the same bytes are not stored twice")
+def same_bytes(base):
+    with origin(base, samples(base), "--feeds", "6", plans=["%2=0 validators=none", "%2=1 validators=fresh"]) as o:
+        w = Wheel(base, SOON)
+        w.run("import", o.url_file)
+        n = w.run_once()["new_entries"]
+        time.sleep(1.5)
+        stats = w.run_once()
+        equal((stats["failed"], stats["new_entries"], stats["changed_entries"], w.one("SELECT count(*) FROM entries")), (0, 0, 0, n))
+        equal([r for r in o.requests() if "violation" in r], [])
+
+
+@case("validators belong to the final URL and go with the redirect")
+def redirected_validators(base):
+    with origin(base, samples(base), "--feeds", "3", plans=["0 redirect=302:feed/2", "1 first=1,redirect=307:feed/2"]) as o:
+        w = Wheel(base, SOON)
+        w.run("add", o.urls[0], o.urls[1])
+        w.run_once()
+        time.sleep(1.5)
+        stats = w.run_once()
+        later = [r for r in o.requests() if header(r, "If-None-Match")]
+        equal([r for r in o.requests() if "violation" in r], [], "validators sent to another URL")
+        equal([(r["feed"], r["status"]) for r in later], [(2, 304)], "feed 1 now answers itself, without validators of feed 2")
+        equal(stats["failed"], 0)
+
+
+@case("every coding and framing gives the same entries")
+def codings(base):
+    words = ["coding=identity", "coding=gzip", "coding=deflate", "coding=br", "coding=zstd", "coding=gzip,chunked",
+             "coding=identity,chunked", "coding=identity,until-close", "coding=gzip,until-close", "http10,coding=gzip",
+             "drip=200000", "type=text/plain", "type=", "coding=br+gzip"]
+    docs = samples(base)
+    for name in sorted(os.listdir(docs))[1:]:
+        os.remove(os.path.join(docs, name))
+    with origin(base, docs, "--feeds", str(len(words)), plans=["%d %s" % p for p in enumerate(words)]) as o:
+        w = Wheel(base)
+        w.run("import", o.url_file)
+        w.run_once()
+        counts = [entries_by_feed(w)[u] for u in o.urls]
+        equal(dict(zip(words, counts)), dict.fromkeys(words, counts[0]))
+        holds(counts[0] > 5, "entries")
+
+
+@case("a growing feed: each new entry is stored once, old ones stay")
+def growing(base):
+    with origin(base, samples(base), "--feeds", "4", plans=["* grow=1,start=3,window=5"]) as o:
+        w = Wheel(base, SOON)
+        w.run("import", o.url_file)
+        for _ in range(4):
+            w.run_once()
+            time.sleep(1.3)
+        want = [("feed-%d-entry-%d" % (f, e), 1) for f in range(4) for e in range(1, 7)]
+        equal(sorted(w.sql("SELECT guid, revision FROM entries")), sorted(want))
+
+
+@case("real documents: what holds entries yields entries")
+def corpus(base):
+    docs = os.path.join(ROOT, "..", "shared", "corpus", "open")
+    if not os.path.isdir(docs):
+        print("# no ../shared/corpus here: nothing to check")
+        return
+    with open(os.path.join(docs, "..", "open-votes.tsv"), encoding="utf-8") as f:
+        votes = {r["file"]: int(r["majority"]) for r in csv.DictReader(f, delimiter="\t") if r["majority"].isdigit()}
+    names = sorted(n for n in os.listdir(docs) if not n.startswith("."))
+    with origin(base, docs) as o:
+        w = Wheel(base)
+        w.run("import", o.url_file)
+        stats = w.run_once()
+        have = entries_by_feed(w)
+        none = [n for n, u in zip(names, o.urls) if votes.get(n, 0) > 0 and not have[u]]
+        other = sum(1 for n, u in zip(names, o.urls) if n in votes and votes[n] != have[u])
+        print("# %d documents, %d entries, %d documents differ from the majority of six parsers in their count" % (
+            stats["feeds"], stats["new_entries"], other))
+        for f in w.json("list", "--failing"):
+            print("# %s: %s" % (names[o.urls.index(f["url"])], f.get("error")))
+        equal(stats["feeds"], len(names), "feeds visited")
+        equal(none, [], "documents that hold entries, by majority, but gave none")
+
+
+run()

@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""kill -9 of a worker, of the master, of all at once, SIGSTOP and SIGTERM, in the middle of a run over growing feeds; then exact
+accounting: every entry a feed ever showed is stored, none twice, none changed.
+
+Each request to a growing feed adds one entry; a document shows the newest 40, so answers lost in a crash are made
+good by the next one. After a last quiet run feed i must have exactly the entries 1 .. 10 + requests - 1.
+FW_CRASH_ROUNDS=100 kills a hundred times (default 6).
+"""
+import os
+import random
+import signal
+import time
+
+from harness import BUILD, Wheel, case, equal, holds, origin, run, samples
+
+ROUNDS = int(os.environ.get("FW_CRASH_ROUNDS", "6"))
+FEEDS = 40
+CONF = """interval_min_ms = 1s
+interval_ms = 1s
+interval_max_ms = 1s
+lease_ms = 10s
+workers = 2
+batch_ms = 50ms
+"""
+ORIGIN = ("--feeds", str(FEEDS), "--latency", "lognormal:60:0.6")
+GROW = ["* grow=1,start=10,window=40"]
+
+
+def workers_of(p):
+    """Process ids of the master's children."""
+    try:
+        with open("/proc/%d/task/%d/children" % (p.pid, p.pid), encoding="ascii") as f:
+            return [int(x) for x in f.read().split()]
+    except OSError:
+        return []
+
+
+def wait_for(what, condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError("not within %d s: %s" % (seconds, what))
+        time.sleep(0.02)
+
+
+def end(p, how=signal.SIGTERM, seconds=20):
+    p.send_signal(how)
+    words = p.communicate(timeout=seconds)[1]
+    return p.returncode, words
+
+
+def settle(w):
+    """Runs until everything has been fetched after the last crash."""
+    for _ in range(30):
+        w.sql("SELECT 1")
+        stats = w.run_once(timeout=60)
+        equal(stats["failed"], 0, "failures in a quiet run")
+        if not w.one("SELECT count(*) FROM leases"):
+            if w.one("SELECT count(*) FROM wheel WHERE last_kind = 0") == 0:
+                break
+        time.sleep(1.2)
+    time.sleep(1.4)
+    stats = w.run_once(timeout=60)
+    equal((stats["feeds"], stats["failed"]), (FEEDS, 0), "the last run visits all")
+
+
+def accounted(o, w):
+    """No entry lost, none twice, none changed."""
+    hosts = o.stats(hosts=True)["hosts"]
+    equal(len(hosts), FEEDS, "feeds asked")
+    wrong = []
+    for i, url in enumerate(o.urls):
+        asked = hosts[url.split("/")[2].split(":")[0]]["requests"]
+        want = ["feed-%d-entry-%d" % (i, k) for k in range(1, 10 + asked)]
+        have = [g for (g,) in w.sql("SELECT guid FROM entries JOIN feeds ON feeds.id = feed_id WHERE feeds.url = ? "
+                                    "ORDER BY CAST(substr(guid, instr(guid, 'entry-') + 6) AS INTEGER)", url)]
+        if have != want:
+            wrong.append("feed %d after %d requests: %d entries, lost %s, extra %s" % (
+                i, asked, len(have), sorted(set(want) - set(have))[:5], sorted(set(have) - set(want))[:5]))
+    equal(wrong, [], "accounting")
+    equal(w.one("SELECT max(revision) FROM entries"), 1, "revisions")
+    equal(w.one("SELECT count(*) FROM leases"), 0, "leases still out")
+    equal(w.one("SELECT coalesce(sum(busy_n), 0) FROM hosts"), 0, "hosts still busy")
+    equal(w.sql("PRAGMA integrity_check"), [("ok",)])
+    equal(o.stats()["violations"], 0, "validators")
+    return w.one("SELECT count(*) FROM entries")
+
+
+@case("kill -9 of a worker, again and again: it is replaced, nothing is lost or doubled") # invariants 1-3
+def kill_worker(base):
+    rng = random.Random(1)
+    with origin(base, samples(base), *ORIGIN, plans=GROW) as o:
+        w = Wheel(base, CONF)
+        w.run("import", o.url_file)
+        p = w.start("run")
+        for _ in range(ROUNDS):
+            wait_for("two workers", lambda: len(workers_of(p)) == 2)
+            time.sleep(rng.uniform(0.05, 0.7))
+            for pid in rng.sample(workers_of(p), 1):
+                os.kill(pid, signal.SIGKILL)
+        wait_for("two workers again", lambda: len(workers_of(p)) == 2)
+        code, words = end(p)
+        equal(code, 0, words[-500:])
+        settle(w)
+        print("# %d entries after %d kills" % (accounted(o, w), ROUNDS))
+        equal(w.one("SELECT count(*) FROM wheel WHERE status <> 0"), 0, "healthy feeds are not blamed")
+
+
+@case("kill -9 of the master: the workers end by themselves, the next run goes on")
+def kill_master(base):
+    rng = random.Random(2)
+    with origin(base, samples(base), *ORIGIN, plans=GROW) as o:
+        w = Wheel(base, CONF)
+        w.run("import", o.url_file)
+        for _ in range(max(1, ROUNDS // 2)):
+            p = w.start("run")
+            wait_for("workers", lambda: len(workers_of(p)) == 2)
+            orphans = workers_of(p)
+            time.sleep(rng.uniform(0.1, 0.8))
+            p.kill()
+            p.communicate(timeout=20)
+            wait_for("orphans to end", lambda: not any(os.path.exists("/proc/%d" % x) for x in orphans))
+        settle(w)
+        accounted(o, w)
+
+
+@case("kill -9 of master and workers at once: leases run out and are lent again")
+def kill_all(base):
+    rng = random.Random(3)
+    with origin(base, samples(base), *ORIGIN, plans=GROW) as o:
+        w = Wheel(base, CONF)
+        w.run("import", o.url_file)
+        for _ in range(max(1, ROUNDS // 6)):
+            p = w.start("run")
+            wait_for("workers", lambda: len(workers_of(p)) == 2)
+            time.sleep(rng.uniform(0.1, 0.8))
+            all_of = [p.pid] + workers_of(p)
+            p.send_signal(signal.SIGSTOP)
+            for pid in reversed(all_of):
+                os.kill(pid, signal.SIGKILL)
+            p.communicate(timeout=20)
+            if w.one("SELECT count(*) FROM leases"):
+                time.sleep(10.2)
+        settle(w)
+        accounted(o, w)
+
+
+@case("a worker stopped for longer than its leases wakes up and writes nothing stale")
+def stopped_worker(base):
+    with origin(base, samples(base), *ORIGIN, plans=GROW) as o:
+        w = Wheel(base, CONF)
+        w.run("import", o.url_file)
+        p = w.start("run")
+        wait_for("workers", lambda: len(workers_of(p)) == 2)
+        time.sleep(0.4)
+        sleeper = workers_of(p)[0]
+        os.kill(sleeper, signal.SIGSTOP)
+        time.sleep(12)
+        os.kill(sleeper, signal.SIGCONT)
+        time.sleep(1.5)
+        code, words = end(p)
+        equal(code, 0, words[-500:])
+        settle(w)
+        accounted(o, w)
+
+
+@case("SIGTERM drains: what is in flight is finished and stored, leases go back, exit 0") # invariant 7
+def drain(base):
+    with origin(base, samples(base), "--feeds", str(FEEDS), "--latency", "fixed:700", plans=GROW) as o:
+        w = Wheel(base, CONF + "concurrency = 10\n")
+        w.run("import", o.url_file)
+        p = w.start("run")
+        wait_for("requests in flight", lambda: o.stats()["in_flight"] >= 10)
+        start = time.monotonic()
+        code, words = end(p)
+        took = time.monotonic() - start
+        equal(code, 0, words[-500:])
+        holds(took < 4, "drained in %.1f s" % took)
+        equal(w.one("SELECT count(*) FROM leases"), 0, "leases")
+        log = [r for r in o.requests() if r["feed"] >= 0]
+        equal([r["end"] for r in log if r["end"] != "ok"], [], "transfers cut")
+        equal(w.one("SELECT count(*) FROM visits"), len(log), "each visit made is stored")
+        holds(len(log) < FEEDS, "not everything was fetched first")
+        settle(w)
+        accounted(o, w)
+
+
+@case("a second signal leaves at once; the leases run out or are given back, nothing is lost")
+def hurry(base):
+    with origin(base, samples(base), *ORIGIN, plans=GROW) as o:
+        w = Wheel(base, CONF)
+        w.run("import", o.url_file)
+        p = w.start("run")
+        wait_for("requests", lambda: o.stats()["requests"] > 5)
+        p.send_signal(signal.SIGTERM)
+        time.sleep(0.01)
+        p.send_signal(signal.SIGTERM)
+        p.communicate(timeout=10)
+        wait_for("leases to run out", lambda: w.one("SELECT count(*) FROM leases") == 0 or settle(w) is None, 30)
+        settle(w)
+        accounted(o, w)
+
+
+@case("feedwheel stop drains from outside")
+def stop_command(base):
+    with origin(base, samples(base), *ORIGIN, plans=GROW) as o:
+        w = Wheel(base, CONF)
+        w.run("import", o.url_file)
+        p = w.start("run")
+        wait_for("requests", lambda: o.stats()["requests"] > FEEDS)
+        w.run("stop")
+        p.communicate(timeout=20)
+        equal(p.returncode, 0)
+        settle(w)
+        accounted(o, w)
+
+
+@case("a document that kills its reader twice is set aside and shown; all others are collected")
+def poison(base):
+    with origin(base, samples(base), "--feeds", "30") as o:
+        w = Wheel(base, CONF)
+        w.binary = os.path.join(BUILD, "tests", "system", "feedwheel_test")
+        w.environment["FEEDWHEEL_TEST_CRASH"] = "/feed/13"
+        w.run("import", o.url_file)
+        stats = w.run_once(timeout=60)
+        states = {f["url"]: f for f in w.json("list")}
+        bad = states.pop(o.urls[13])
+        equal((bad["status"], bad.get("crashes"), bad["entries"]), ("quarantined", 2, 0))
+        equal({f["last_result"] for f in states.values()}, {"ok"})
+        equal(stats["restarts"] >= 1, True, "restarts")
+        holds(o.urls[13] in w.run("list", "--status", "quarantined").stdout, "it is listed")
+        holds("set aside" in w.run("why", o.urls[13]).stdout, "why says so")
+        del w.environment["FEEDWHEEL_TEST_CRASH"]
+        w.run("resume", o.urls[13])
+        w.run_once()
+        equal(w.json("show", o.urls[13])["status"] if "status" in w.json("show", o.urls[13]) else "active", "active")
+        holds(w.one("SELECT count(*) FROM entries JOIN feeds ON feeds.id = feed_id WHERE feeds.url = ?", o.urls[13]) > 0,
+              "once the reader is mended, the feed is read")
+
+
+run()

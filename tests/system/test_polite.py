@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""Politeness, asserted from what the server saw."""
+import collections
+import time
+
+from harness import Wheel, case, equal, header, holds, origin, run, samples
+
+
+@case("plain GETs: own User-Agent, no cookies, no referrer, no cache busting, one request a feed") # NET-12, POL-02, POL-13
+def plain(base):
+    with origin(base, samples(base), plans=["%2 cookie"]) as o:
+        w = Wheel(base, "interval_min_ms = 1s\ninterval_ms = 1s\ninterval_max_ms = 1s\ncontact_url = https://wheel.example/bot\n")
+        w.run("import", o.url_file)
+        w.run_once()
+        time.sleep(1.5)
+        w.run_once()
+        log = o.requests()
+        equal(collections.Counter(collections.Counter(r["feed"] for r in log).values()), {2: len(o.urls)}, "two passes")
+        for r in log:
+            equal(r["method"], "GET")
+            agent = header(r, "User-Agent")
+            holds(len(agent) == 1 and agent[0].startswith("feedwheel/") and "+https://wheel.example/bot" in agent[0], agent)
+            for name in ("Cookie", "Referer", "Cache-Control", "Pragma", "Authorization", "Range", "Expect"):
+                equal(header(r, name), [], name)
+            holds("gzip" in header(r, "Accept-Encoding")[0], "gzip accepted")
+            holds(len(header(r, "Accept")) == 1 and "?" not in r["target"], "Accept, and no query of ours")
+            equal(r["target"], "/feed/%d" % r["feed"])
+            equal(r["end"], "ok")
+
+
+@case("per host: never more in flight than host_max, over all workers") # invariant 6
+def host_budget(base):
+    with origin(base, samples(base), "--feeds", "60", "--hosts", "6", "--latency", "fixed:150") as o:
+        w = Wheel(base, "host_max = 2\n")
+        w.run("import", o.url_file)
+        w.run_once("--workers", "2")
+        stats = o.stats()
+        equal(stats["requests"] >= 60, True)
+        holds(stats["host_in_flight_max"] <= 2, "in flight at one host: %d" % stats["host_in_flight_max"])
+        holds(stats["in_flight_max"] > 6, "yet hosts are served side by side: %d" % stats["in_flight_max"])
+
+
+@case("per host: the gap between two feeds is kept")
+def host_gap(base):
+    with origin(base, samples(base), "--feeds", "12", "--hosts", "3") as o:
+        w = Wheel(base, "host_gap_ms = 400ms\n")
+        w.run("import", o.url_file)
+        start = time.monotonic()
+        equal(w.run_once("--workers", "2")["failed"], 0)
+        took = time.monotonic() - start
+        gaps = [h["gap_min_us"] / 1000 for h in o.stats(hosts=True)["hosts"].values()]
+        holds(min(gaps) >= 380, "gaps %s" % gaps)
+        holds(took < 8, "and hosts wait for nobody else: %.1f s" % took)
+
+
+@case("a host that says 429 or 503 with Retry-After is left alone, all of its feeds") # POL-07
+def cooldown(base):
+    with origin(base, samples(base), "--feeds", "8", "--hosts", "2", "--latency", "fixed:50",
+                plans=["%2=0 429,retry-after=3600"]) as o:
+        w = Wheel(base, "host_max = 1\nhost_gap_ms = 100ms\n")
+        w.run("import", o.url_file)
+        w.run_once(timeout=60)
+        asked = collections.Counter(r["host"] for r in o.requests())
+        equal(asked["127.1.0.2"], 4, "the healthy host")
+        holds(asked["127.1.0.1"] <= 2, "requests to the tired host: %d" % asked["127.1.0.1"])
+
+
+@case("credentials stay with their origin") # NET-11, NET-19
+def credentials(base):
+    with origin(base, samples(base), "--feeds", "3", plans=["0 redirect=302:feed/1", "2 redirect=302:/doc/2"]) as o:
+        w = Wheel(base)
+        for i in (0, 2):
+            w.run("add", o.urls[i].replace("http://", "http://mira:geheim@"))
+        w.run_once()
+        log = o.requests()
+        told = {(r["host"], r["target"]): header(r, "Authorization") for r in log}
+        holds(told["127.1.0.1", "/feed/0"][0].startswith("Basic "), "sent where they belong")
+        equal(told["127.1.0.2", "/feed/1"], [], "not sent to another host")
+        holds(told["127.1.0.3", "/doc/2"][0].startswith("Basic "), "kept within the origin")
+        shown = "".join(w.run(*c).stdout for c in (["list"], ["list", "--json"], ["export"], ["show", o.urls[0]]))
+        holds("geheim" not in shown, "never shown")
+
+
+run()
