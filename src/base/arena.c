@@ -182,3 +182,11 @@ void *fw_arena_grow(struct fw_arena *a, void *p, size_t old_n, size_t new_n)
 		memcpy(q, p, old_n < new_n ? old_n : new_n);
 	return q;
 }
+
+void fw_arena_trim(struct fw_arena *a, void *p, size_t old_n, size_t new_n)
+{
+	size_t old_m = (old_n + 15) & ~(size_t)15, new_m = (new_n + 15) & ~(size_t)15;
+
+	if (p && old_m && new_m <= old_m && (char *)p + old_m == a->at)
+		a->at = (char *)p + new_m;
+}

@@ -60,6 +60,7 @@ struct fw_xml {
 	size_t end_offset;   /* just behind it */
 	bool malformed;      /* something was repaired */
 	uint32_t depth;
+	uint32_t skipped;    /* references to what only a DTD that is never loaded could declare, or past a limit */
 	void *priv;
 };
 

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: ISC */
+/* HTML's named character references, and the decoding of all kinds of them as browsers do it in text. */
+#include "base/str.h"
+#include "base/utf8.h"
+#include "parse/entity_table.h"
+#include "parse/xml.h"
+
+/* -1, 0, 1: name against table entry i, in byte order */
+static int compare(struct fw_str name, size_t i)
+{
+	size_t len = ENTITIES[i].len;
+	int c = memcmp(name.p, NAMES + ENTITIES[i].name, FW_MIN(name.len, len));
+
+	return c ? c : name.len < len ? -1 : name.len > len;
+}
+
+static const struct entity *lookup(struct fw_str name)
+{
+	size_t lo, hi;
+
+	if (name.len == 0 || name.len > ENTITY_LONGEST || name.p[0] < 'A' || name.p[0] > 'z')
+		return NULL;
+	lo = BY_LETTER[name.p[0] - 'A'];
+	hi = BY_LETTER[name.p[0] - 'A' + 1];
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		int c = compare(name, mid);
+
+		if (c == 0)
+			return &ENTITIES[mid];
+		if (c < 0)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return NULL;
+}
+
+int fw_entity_find(struct fw_str name, uint32_t cp[2])
+{
+	const struct entity *e = lookup(name);
+
+	if (!e)
+		return 0;
+	cp[0] = e->first;
+	cp[1] = e->second;
+	return e->second ? 2 : 1;
+}
+
+/* What browsers make of &#128; to &#159;: windows-1252 (HTML standard, "numeric character reference end state") */
+static const uint16_t C1[32] = {
+	0x20ac, 0x81, 0x201a, 0x192, 0x201e, 0x2026, 0x2020, 0x2021, 0x2c6, 0x2030, 0x160, 0x2039, 0x152, 0x8d, 0x17d, 0x8f,
+	0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x2dc, 0x2122, 0x161, 0x203a, 0x153, 0x9d, 0x17e, 0x178,
+};
+
+/* "#8217;" or "#x2019" behind the '&': how many bytes it takes, 0 when it is none */
+static size_t numeric(struct fw_str s, uint32_t *out)
+{
+	bool hex = s.len > 1 && (s.p[1] == 'x' || s.p[1] == 'X');
+	size_t i = hex ? 2 : 1, from = i;
+	uint32_t v = 0;
+
+	for (; i < s.len; i++) {
+		int d = hex ? fw_hexval((unsigned char)s.p[i]) : fw_is_digit((unsigned char)s.p[i]) ? s.p[i] - '0' : -1;
+
+		if (d < 0)
+			break;
+		v = v > 0x110000 ? v : v * (hex ? 16u : 10u) + (uint32_t)d;
+	}
+	if (i == from)
+		return 0;
+	if (v >= 0x80 && v < 0xa0)
+		v = C1[v - 0x80];
+	if (v == 0)
+		v = 0xfffd;
+	*out = v;
+	return i < s.len && s.p[i] == ';' ? i + 1 : i;
+}
+
+/* A named one behind the '&'; without semicolon the longest of the old names counts. */
+static size_t named(struct fw_str s, const struct entity **out)
+{
+	size_t n = 0;
+
+	while (n < s.len && n <= ENTITY_LONGEST && fw_is_alnum((unsigned char)s.p[n]))
+		n++;
+	if (n < s.len && s.p[n] == ';') {
+		*out = lookup((struct fw_str){s.p, n});
+		if (*out)
+			return n + 1;
+	}
+	for (n = FW_MIN(n, (size_t)6); n >= 2; n--) { /* the longest old name has six letters */
+		*out = lookup((struct fw_str){s.p, n});
+		if (*out && (*out)->legacy)
+			return n;
+	}
+	return 0;
+}
+
+struct fw_str fw_entity_decode(struct fw_arena *a, struct fw_str s)
+{
+	const char *p = s.p, *end = p + s.len, *amp = s.len ? memchr(p, '&', s.len) : NULL;
+	struct fw_str r;
+	char *d;
+
+	if (!amp)
+		return s;
+	/* no reference is shorter than two thirds of its text in UTF-8 */
+	d = fw_arena_alloc(a, s.len + s.len / 2 + 8);
+	if (!d)
+		return FW_STR_NONE;
+	r.p = d;
+	while (amp) {
+		struct fw_str rest = {amp + 1, (size_t)(end - amp - 1)};
+		const struct entity *e = NULL;
+		uint32_t cp = 0;
+		size_t n;
+
+		memcpy(d, p, (size_t)(amp - p));
+		d += amp - p;
+		n = rest.len && *rest.p == '#' ? numeric(rest, &cp) : named(rest, &e);
+		if (n == 0) {
+			*d++ = '&';
+		} else if (e) {
+			d += fw_utf8_put(d, e->first);
+			d += e->second ? fw_utf8_put(d, e->second) : 0;
+		} else {
+			d += fw_utf8_put(d, cp);
+		}
+		p = amp + 1 + n;
+		amp = p < end ? memchr(p, '&', (size_t)(end - p)) : NULL;
+	}
+	memcpy(d, p, (size_t)(end - p));
+	d += end - p;
+	r.len = (size_t)(d - r.p);
+	fw_arena_trim(a, (void *)(uintptr_t)r.p, s.len + s.len / 2 + 8, r.len);
+	return r;
+}
