@@ -21,7 +21,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
 os.environ.setdefault("FW_SOURCE_ROOT", ROOT)
 os.environ.setdefault("FW_BUILD_ROOT", os.path.join(ROOT, "build"))
-from harness import BUILD, Origin, Wheel  # noqa: E402  pylint: disable=wrong-import-position
+from harness import BUILD, Origin, Wheel, certificate  # noqa: E402  pylint: disable=wrong-import-position
 
 RUNS = int(os.environ.get("RUNS", "3"))
 FEEDS = int(os.environ.get("FEEDS", "10000"))
@@ -196,25 +196,10 @@ def resident(docs):
         except (OSError, TypeError):
             pass # it has just ended
         time.sleep(0.05)
-    p.stderr.close()
     in_flight = o.stats()["in_flight_max"]
     o.stop()
     row("RSS of a worker, %d transfers in flight" % in_flight, "%.1f MiB" % (peak / 1024), "64 MiB", "%.2f" % (peak / 65536),
         "<1", 0 < peak < 65536 and in_flight >= 490)
-
-
-def certificate(base, hosts):
-    """A CA and a server certificate for these addresses."""
-    def openssl(*a):
-        subprocess.run(["openssl", *a], cwd=base, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    with open(os.path.join(base, "san"), "w", encoding="ascii") as f:
-        f.write("subjectAltName=" + ",".join("IP:" + h for h in hosts) + "\n")
-    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=bench CA",
-            "-days", "2")
-    openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "key.pem",
-            "-out", "req.pem", "-subj", "/CN=bench")
-    openssl("x509", "-req", "-in", "req.pem", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
-            "-extfile", "san", "-out", "cert.pem")
 
 
 def tls(docs):
@@ -222,15 +207,14 @@ def tls(docs):
     n, costs = 500, []
     wheel = fresh("tls")
     base = wheel.base
-    certificate(base, ["127.1.%d.%d" % (h // 254, 1 + h % 254) for h in range(n)])
+    ca, cert, key = certificate(base, ["127.1.%d.%d" % (h // 254, 1 + h % 254) for h in range(n)])
     arguments = (docs, "--feeds", str(n), "--plan", "* empty,validators=none")
     plain = Origin(base, *arguments)
-    plain_urls = shutil.copy(plain.url_file, os.path.join(base, "plain"))
-    secure = Origin(base, *arguments, "--tls", os.path.join(base, "cert.pem"), os.path.join(base, "key.pem"))
+    secure = Origin(os.path.join(base, "secure"), *arguments, "--tls", cert, key)
     for k in range(RUNS):
         cpu = []
-        for urls in (plain_urls, secure.url_file):
-            w = fresh("tls-%d" % k, "ca_file = %s\n" % os.path.join(base, "ca.pem"))
+        for urls in (plain.url_file, secure.url_file):
+            w = fresh("tls-%d" % k, "ca_file = %s\n" % ca)
             w.run("import", urls)
             cpu.append(collect(w, "--workers", "1")[1])
         costs.append((cpu[1] - cpu[0]) * 1000 / n)

@@ -99,8 +99,10 @@ def fill(feed, now, entry_n, want_bytes):
         pool = feed.sentences[:]
         rng.shuffle(pool)
         paragraphs = [" ".join(pool[:2]), " ".join(pool[2:4])]
-        while per_entry and sum(len(p.encode()) for p in paragraphs) < per_entry:
+        size = 0
+        while size < per_entry:
             paragraphs.append(" ".join(rng.choice(feed.sentences) for _ in range(5)))
+            size += len(paragraphs[-1].encode())
         feed.entries.append(Entry(feed, n - k, title, at, paragraphs, rng))
         at -= int(feed.every * rng.uniform(0.6, 1.4))
 

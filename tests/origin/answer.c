@@ -452,6 +452,7 @@ static bool route(struct visit *v)
 
 	word = fw_str_split(rest, '/', &rest);
 	if (fw_str_eq(word, FW_STR("_stats"))) {
+		stats_flush();
 		stats_json(&b, query.p != NULL);
 		text_page(v, "application/json", &b);
 		return false;

@@ -36,7 +36,7 @@ static const char usage[] =
 	"  --with-parent       end when the parent process ends\n"
 	"\n"
 	"Paths: /feed/I; /with/PLAN/feed/I (this plan instead); /doc/N or /doc/NAME (a document, plainly);\n"
-	"/_stats, /_stats?hosts (totals as JSON); /_urls.\n"
+	"/_stats, /_stats?hosts (totals as JSON; writes the log out first); /_urls.\n"
 	"\n";
 
 void die(const char *fmt, ...)

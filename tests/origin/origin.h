@@ -102,7 +102,7 @@ struct rules {
 	size_t n;
 };
 
-/* Words -> plan; NULL with why[] set. Never freed. */
+/* Words -> plan, kept for ever; NULL with why[] set. */
 struct plan *plan_parse(struct fw_str words, char *why, size_t why_cap);
 /* "SELECTOR WORDS"; selectors: 7, 10-19, %5, %5=2, *. Exits with a message naming `where`. */
 void rules_add(struct rules *r, struct fw_str line, const char *where);

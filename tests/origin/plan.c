@@ -116,6 +116,7 @@ static bool set_redirect(struct plan *p, struct fw_str v)
 	if (!number(fw_str_split(v, ':', &target), &code) || code < 300 || code > 399 || !target.p)
 		return false;
 	p->status = (int)code;
+	free(p->redirect);
 	p->redirect = fw_str_dup(target);
 	return true;
 }
@@ -148,7 +149,7 @@ static bool value_word(struct plan *p, struct fw_str k, struct fw_str v)
 			return number(v, numbers[i].to);
 	for (size_t i = 0; i < FW_N(texts); i++)
 		if (fw_str_eq(k, fw_str(texts[i].name)))
-			return (*texts[i].to = fw_str_dup(v)) != NULL;
+			return free(*texts[i].to), (*texts[i].to = fw_str_dup(v)) != NULL;
 	if (fw_str_eq(k, FW_STR("status")))
 		return number(v, &n) && n >= 100 && n <= 999 && (p->status = (int)n);
 	if (fw_str_eq(k, FW_STR("cut")))
@@ -191,6 +192,18 @@ static char *percent_decode(struct fw_str s)
 	return b.p ? fw_buf_take(&b, NULL) : fw_str_dup(FW_STR(""));
 }
 
+static void plan_free(struct plan *p)
+{
+	free((char *)p->text);
+	free(p->redirect);
+	free(p->headers);
+	free(p->type);
+	free(p->charset);
+	free(p->coding);
+	free(p->claim);
+	free(p);
+}
+
 struct plan *plan_parse(struct fw_str words, char *why, size_t why_cap)
 {
 	struct plan *p = calloc(1, sizeof(*p));
@@ -207,7 +220,8 @@ struct plan *plan_parse(struct fw_str words, char *why, size_t why_cap)
 		if (!(v.p ? value_word(p, k, v) : bare_word(p, k))) {
 			(void)fw_snprintf(why, why_cap, "\"%s\" is no plan word; see --help", plain);
 			free(plain);
-			return NULL; /* leaks a plan: this is a test tool, and the caller mostly exits */
+			plan_free(p);
+			return NULL;
 		}
 		free(plain);
 	}

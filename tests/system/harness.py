@@ -8,12 +8,11 @@ import contextlib
 import json
 import os
 import shutil
-import signal
 import sqlite3
+import ssl
 import subprocess
 import sys
 import tempfile
-import time
 import traceback
 import urllib.request
 
@@ -91,16 +90,17 @@ class Origin:
             self.urls = f.read().split()
 
     def url(self, path, host="127.1.0.1"):
-        return "http://%s:%d%s" % (host, self.port, path)
+        return "%s%s:%d%s" % (self.urls[0][:self.urls[0].index("//") + 2], host, self.port, path)
 
     def stats(self, hosts=False):
-        with urllib.request.urlopen(self.url("/_stats" + ("?hosts" if hosts else ""), "127.0.0.1")) as r:
+        with urllib.request.urlopen(self.url("/_stats" + ("?hosts" if hosts else ""), "127.0.0.1"),
+                                    context=ssl._create_unverified_context()) as r:
             return json.load(r)
 
     def requests(self):
         """All requests to feeds and documents so far, oldest first."""
-        self.process.send_signal(signal.SIGUSR1) if self.process.poll() is None else None
-        time.sleep(0.15)
+        if self.process.poll() is None:
+            self.stats() # which also writes the log out
         with open(self.log_file, encoding="utf-8") as f:
             lines = [json.loads(l) for l in f if l.endswith("\n")]
         return sorted((l for l in lines if not l["target"].startswith("/_")), key=lambda l: l["start_us"])
@@ -112,6 +112,21 @@ class Origin:
         self.process.stdout.close()
 
 
+def certificate(base, hosts):
+    """A CA (ca.pem) and a server's certificate and key (cert.pem, key.pem) for these addresses, in base."""
+    def openssl(*a):
+        subprocess.run(["openssl", *a], cwd=base, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with open(os.path.join(base, "san"), "w", encoding="ascii") as f:
+        f.write("subjectAltName=" + ",".join("IP:" + h for h in hosts) + "\n")
+    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=test CA",
+            "-days", "2")
+    openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "key.pem",
+            "-out", "req.pem", "-subj", "/CN=test")
+    openssl("x509", "-req", "-in", "req.pem", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
+            "-extfile", "san", "-out", "cert.pem")
+    return [os.path.join(base, f) for f in ("ca.pem", "cert.pem", "key.pem")]
+
+
 @contextlib.contextmanager
 def origin(base, docs, *arguments, plans=()):
     o = Origin(base, docs, *arguments, plans=plans)
@@ -119,6 +134,7 @@ def origin(base, docs, *arguments, plans=()):
         yield o
     finally:
         o.stop()
+    equal(o.process.returncode, 0, "the origin's exit code")
 
 
 def header(request, name):
@@ -145,7 +161,7 @@ class Wheel:
         self.conf = os.path.join(base, name + ".conf")
         with open(self.conf, "w", encoding="ascii") as f:
             f.write(CONF + conf)
-        self.binary = FEEDWHEEL
+        self.binary, self.said = FEEDWHEEL, os.path.join(base, "said")
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("FEEDWHEEL_")}
         self.environment.update(HOME=base, XDG_DATA_HOME=base, XDG_CONFIG_HOME=base, NO_COLOR="1")
 
@@ -169,8 +185,13 @@ class Wheel:
         return json.loads(r.stdout)
 
     def start(self, *arguments):
-        return subprocess.Popen(self.command(*arguments), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                                env=self.environment)
+        """Start a command and leave it running; what it says goes to self.said."""
+        with open(self.said, "ab") as log:
+            return subprocess.Popen(self.command(*arguments), stdout=subprocess.DEVNULL, stderr=log, env=self.environment)
+
+    def last_words(self):
+        with open(self.said, encoding="utf-8", errors="replace") as f:
+            return f.read()[-1000:]
 
     def json(self, *arguments):
         return json.loads(self.run(*arguments, "--json").stdout)

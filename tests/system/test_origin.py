@@ -5,10 +5,11 @@ import gzip
 import http.client
 import os
 import socket
+import ssl
 import time
 import zlib
 
-from harness import case, equal, header, holds, origin, run, samples
+from harness import case, certificate, equal, header, holds, origin, run, samples
 
 
 def get(o, path, headers=None, host="127.1.0.1", method="GET"):
@@ -163,6 +164,19 @@ def politeness(base):
         equal(len(lines), 4)
         equal(header(lines[0], "x-odd"), ["two"])
         holds(all(r["end_us"] - r["start_us"] >= 59000 for r in lines), "latency of 60 ms")
+
+
+@case("over TLS: the same, large bodies too")
+def over_tls(base):
+    ca, cert, key = certificate(base, ["127.0.0.1", "127.1.0.1"])
+    with origin(base, samples(base, "--bytes", "600000"), "--tls", cert, key) as o:
+        holds(o.urls[0].startswith("https://"), o.urls[0])
+        c = http.client.HTTPSConnection("127.1.0.1", o.port, timeout=10, context=ssl.create_default_context(cafile=ca))
+        for _ in range(2): # the second on the same connection
+            c.request("GET", "/with/coding=identity/feed/0")
+            holds(len(c.getresponse().read()) > 400000, "a large body")
+        c.close()
+        equal(o.stats()["connections"], 2, "connections, this one included")
 
 
 @case("samples: the same arguments give the same bytes, all formats are there")
