@@ -1,0 +1,24 @@
+#!/bin/sh
+# SPDX-License-Identifier: ISC
+# What a compiler does not see: SPDX lines, shell scripts, manual pages, one place for curl_easy_init (NET-01), the floors.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+bad=0
+say() { echo "lint: $1" >&2; bad=1; }
+
+missing=$(git ls-files '*.c' '*.h' '*.sh' '*.py' '*.build' Makefile 2>/dev/null | xargs grep -L 'SPDX-License-Identifier: ISC' 2>/dev/null)
+[ -z "$missing" ] || say "no SPDX line: $(echo "$missing" | tr '\n' ' ')"
+inits=$(grep -rl 'curl_easy_init' src | wc -l)
+[ "$inits" -le 1 ] || say "curl_easy_init occurs in $inits files of src/: one is allowed"
+if command -v shellcheck >/dev/null 2>&1; then
+	git ls-files '*.sh' | xargs shellcheck -S warning || bad=1
+fi
+if command -v mandoc >/dev/null 2>&1; then
+	for page in man/*.[1-8]; do
+		[ -e "$page" ] && { mandoc -Tlint -Wwarning "$page" || bad=1; }
+	done
+fi
+if [ -x tools/floors.sh ]; then
+	tools/floors.sh || bad=1
+fi
+exit $bad
