@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: ISC */
+/* visit_finish(): from an ended fetch to an outcome, without network, store or clock. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/str.h"
+#include "engine/visit.h"
+
+#define NOW INT64_C(1795262400000) /* 2026-11-21T12:00:00Z */
+#define DOC \
+	"<rss version='2.0'><channel><title>T</title><link>http://a.example/</link><item><guid>1</guid><title>one</title>" \
+	"<pubDate>Fri, 20 Nov 2026 10:00:00 GMT</pubDate></item><item><guid>2</guid><title>two</title>" \
+	"<pubDate>Fri, 20 Nov 2026 12:00:00 GMT</pubDate></item></channel></rss>"
+
+static struct visit V;
+static struct fw_lease L;
+static struct lease_batch B;
+static int64_t reading_n;
+
+static void on_reading(void *ctx, bool on)
+{
+	(void)ctx;
+	reading_n += on ? 1 : -1;
+}
+
+static void setup(void)
+{
+	memset(&V, 0, sizeof(V));
+	memset(&L, 0, sizeof(L));
+	B = (struct lease_batch){.left = 1};
+	L.fence = 7;
+	L.feed = (struct fw_feed){.id = 5, .url = FW_STR("http://a.example/feed"), .due_at_ms = NOW - 2000, .created_ms = NOW - FW_DAY_MS};
+	V.lease = &L;
+	V.batch = &B;
+	V.slot = 3;
+	reading_n = 0;
+}
+
+static void teardown(void)
+{
+	fw_buf_finish(&V.fetch.body);
+	fw_arena_finish(&V.arena);
+}
+
+static void finish(enum fw_visit_kind kind, int status, const char *body)
+{
+	struct visit_rules r = {.run_id = 11};
+
+	fw_due_policy_default(&r.due);
+	visit_prepare(&V, NOW);
+	V.fetch.kind = kind;
+	V.fetch.http_status = status;
+	V.fetch.visit = (struct fw_visit){.at_ms = NOW - 500, .total_us = 400000, .http_status = status, .kind = kind};
+	if (!V.fetch.final_url.p)
+		V.fetch.final_url = L.feed.url;
+	if (body)
+		fw_buf_adds(&V.fetch.body, body);
+	visit_finish(&V, &r, NOW, 42, on_reading, NULL);
+	ck_assert_int_eq(reading_n, 0);
+	ck_assert_int_eq(V.end, VISIT_COMMIT);
+	ck_assert_int_eq(V.outcome.feed_id, 5);
+	ck_assert_int_eq(V.outcome.fence, 7);
+	ck_assert_int_eq(V.outcome.visit.run_id, 11);
+	ck_assert_int_eq(V.outcome.visit.slot, 3);
+	ck_assert_int_gt(V.feed.due_at_ms, NOW);
+	ck_assert_uint_gt(V.feed.why.len, 3);
+}
+
+START_TEST(new_document)
+{
+	V.fetch.h_etag = FW_STR("W/\"x y\"");
+	L.feed.last_modified = FW_STR("old");
+	L.feed.validator_url = FW_STR("http://old/");
+	L.feed.fail_n = 3;
+	L.feed.error = FW_STR("it was down");
+	finish(FW_VISIT_OK, 200, DOC);
+	ck_assert_int_eq(V.outcome.visit.kind, FW_VISIT_OK);
+	ck_assert_uint_eq(V.outcome.entry_n, 2);
+	ck_assert(memcmp(V.outcome.entries[0].key, V.outcome.entries[1].key, 16) != 0);
+	ck_assert_uint_eq(V.outcome.visit.lateness_ms, 1500);
+	/* FRB 001-014: one set, byte for byte, replaced together */
+	ck_assert(V.outcome.groups & FW_GROUP_VALIDATORS);
+	ck_assert(fw_str_eq(V.feed.etag, FW_STR("W/\"x y\"")));
+	ck_assert_ptr_null(V.feed.last_modified.p);
+	ck_assert(fw_str_eq(V.feed.validator_url, L.feed.url));
+	ck_assert_int_eq(V.feed.validators_ms, NOW);
+	ck_assert_uint_eq(V.feed.fail_n, 0);
+	ck_assert(V.outcome.groups & FW_GROUP_ERROR);
+	ck_assert_uint_eq(V.feed.error.len, 0);
+	ck_assert(V.outcome.groups & FW_GROUP_META);
+	ck_assert(fw_str_eq(V.feed.title, FW_STR("T")));
+	ck_assert_int_eq(V.feed.expect_us, 400000);
+}
+END_TEST
+
+START_TEST(same_bytes) /* POL-04, FRB 014: validators are replaced even then */
+{
+	L.feed.body_hash = fw_hash64(DOC, sizeof(DOC) - 1);
+	L.feed.etag = FW_STR("\"a\"");
+	V.fetch.h_etag = FW_STR("\"b\"");
+	finish(FW_VISIT_OK, 200, DOC);
+	ck_assert_int_eq(V.outcome.visit.kind, FW_VISIT_SAME);
+	ck_assert_uint_eq(V.outcome.entry_n, 0);
+	ck_assert(fw_str_eq(V.feed.etag, FW_STR("\"b\"")));
+	ck_assert_int_eq(V.feed.last_ok_ms, NOW);
+}
+END_TEST
+
+START_TEST(not_modified)
+{
+	L.feed.etag = FW_STR("\"a\"");
+	L.feed.validators_ms = NOW - FW_DAY_MS;
+	finish(FW_VISIT_NOT_MODIFIED, 304, NULL);
+	ck_assert(fw_str_eq(V.fetch.etag, FW_STR("\"a\"")));
+	ck_assert_uint_eq(V.outcome.groups, 0); /* one narrow row */
+	ck_assert_int_eq(V.feed.last_ok_ms, NOW);
+	ck_assert_uint_eq(V.feed.fail_n, 0);
+}
+END_TEST
+
+START_TEST(validators_age) /* POL-02 */
+{
+	L.feed.etag = FW_STR("\"a\"");
+	L.feed.validators_ms = NOW - 9 * FW_DAY_MS;
+	finish(FW_VISIT_OK, 200, DOC);
+	ck_assert_ptr_null(V.fetch.etag.p);
+}
+END_TEST
+
+START_TEST(slow_down) /* FRB 016, 020: validators survive, the host cools down */
+{
+	L.feed.etag = FW_STR("\"a\"");
+	V.fetch.h_etag = FW_STR("\"error page\"");
+	V.fetch.h_retry_after = FW_STR("7200");
+	fw_err_set(&V.fetch.err, FW_ENET, "HTTP 429");
+	finish(FW_VISIT_HTTP, 429, "slow down");
+	ck_assert(!(V.outcome.groups & FW_GROUP_VALIDATORS));
+	ck_assert_int_eq(V.outcome.host_cooldown_ms, NOW + 2 * FW_HOUR_MS);
+	ck_assert_int_ge(V.feed.due_at_ms, NOW + 2 * FW_HOUR_MS);
+	ck_assert_uint_eq(V.feed.fail_n, 1);
+	ck_assert_uint_gt(V.feed.error.len, 3);
+	ck_assert_uint_eq(V.outcome.entry_n, 0);
+}
+END_TEST
+
+START_TEST(html_page) /* FRB 102, 103: the feeds it names are offered */
+{
+	V.fetch.h_content_type = FW_STR("text/html");
+	finish(FW_VISIT_OK, 200, "<!doctype html><html><head><title>x</title>"
+		"<link rel=alternate type='application/atom+xml' href='/atom'></head><body><p>hello</body></html>");
+	ck_assert_int_eq(V.outcome.visit.kind, FW_VISIT_FORMAT);
+	ck_assert_msg(strstr(V.fetch.err.text, "http://a.example/atom") != NULL, "%s", V.fetch.err.text);
+	ck_assert_uint_eq(V.feed.fail_n, 1);
+	ck_assert(!(V.outcome.groups & FW_GROUP_VALIDATORS));
+}
+END_TEST
+
+START_TEST(empty_body)
+{
+	finish(FW_VISIT_OK, 200, "");
+	ck_assert_int_eq(V.outcome.visit.kind, FW_VISIT_FORMAT);
+	ck_assert_msg(strstr(V.fetch.err.text, "empty") != NULL, "%s", V.fetch.err.text);
+}
+END_TEST
+
+START_TEST(broken_off) /* what was read is kept, the half entry is not, and it counts as a failure */
+{
+	V.fetch.body_partial = true;
+	fw_err_set(&V.fetch.err, FW_ENET, "the connection broke");
+	finish(FW_VISIT_PROTOCOL, 200, "<rss version='2.0'><channel><title>T</title><item><guid>1</guid><title>one</title></item>"
+		"<item><guid>2</guid><title>tw");
+	ck_assert_int_eq(V.outcome.visit.kind, FW_VISIT_PROTOCOL);
+	ck_assert_uint_eq(V.outcome.entry_n, 1);
+	ck_assert_str_eq(V.fetch.err.text, "the connection broke");
+	ck_assert_uint_eq(V.feed.fail_n, 1);
+	ck_assert(!(V.outcome.groups & FW_GROUP_VALIDATORS));
+}
+END_TEST
+
+START_TEST(own_fault) /* nobody is charged */
+{
+	fw_err_set(&V.fetch.err, FW_ENOMEM, "out of memory");
+	finish(FW_VISIT_LOCAL, 0, NULL);
+	ck_assert_uint_eq(V.feed.fail_n, 0);
+	ck_assert_int_eq(V.feed.expect_us, 0);
+}
+END_TEST
+
+START_TEST(gone) /* FRB 114 */
+{
+	fw_err_set(&V.fetch.err, FW_EGONE, "HTTP 410");
+	finish(FW_VISIT_GONE, 410, NULL);
+	ck_assert_int_eq(V.feed.status, FW_FEED_GONE);
+}
+END_TEST
+
+START_TEST(adoption) /* POL-09: three sightings over a day, then the new URL */
+{
+	static const struct { uint32_t n; int64_t since; const char *seen; bool adopted; } T[] = {
+		{0, 0, NULL, false},
+		{1, NOW - 2 * FW_DAY_MS, "http://b.example/feed", false},
+		{2, NOW - FW_DAY_MS, "http://b.example/feed", true},
+		{9, NOW - FW_HOUR_MS, "http://b.example/feed", false},
+		{9, NOW - 9 * FW_DAY_MS, "http://other.example/", false},
+	};
+
+	L.feed.redirect_n = T[_i].n;
+	L.feed.redirect_since_ms = T[_i].since;
+	L.feed.redirect_url = fw_str(T[_i].seen);
+	V.fetch.permanent_url = FW_STR("http://b.example/feed");
+	V.fetch.final_url = V.fetch.permanent_url;
+	finish(FW_VISIT_OK, 200, DOC);
+	ck_assert_int_eq((V.outcome.groups & FW_GROUP_URL) != 0, T[_i].adopted);
+	ck_assert(fw_str_eq(V.feed.url, T[_i].adopted ? V.fetch.permanent_url : L.feed.url));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("visit");
+	TCase *t = tcase_create("visit");
+	SRunner *r;
+	int failed;
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, new_document);
+	tcase_add_test(t, same_bytes);
+	tcase_add_test(t, not_modified);
+	tcase_add_test(t, validators_age);
+	tcase_add_test(t, slow_down);
+	tcase_add_test(t, html_page);
+	tcase_add_test(t, empty_body);
+	tcase_add_test(t, broken_off);
+	tcase_add_test(t, own_fault);
+	tcase_add_test(t, gone);
+	tcase_add_loop_test(t, adoption, 0, 5);
+	suite_add_tcase(s, t);
+	r = srunner_create(s);
+	srunner_run_all(r, CK_ENV);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
