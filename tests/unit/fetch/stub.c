@@ -208,6 +208,8 @@ static void incoming(uv_stream_t *server, int status)
 	s->conn_n++;
 	if (uv_accept(server, (uv_stream_t *)&c->tcp) || uv_read_start((uv_stream_t *)&c->tcp, give, got))
 		conn_close(c);
+	else
+		uv_tcp_nodelay(&c->tcp, 1);
 }
 
 void stub_open(struct stub *s, uv_loop_t *loop, const char *ip, stub_handler *handler, void *ctx)
