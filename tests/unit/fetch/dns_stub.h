@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: ISC */
+/* A name server on the test's loop: answers A queries from a script, one line of the script per query, the last line for ever. */
+#ifndef FW_TEST_DNS_STUB_H
+#define FW_TEST_DNS_STUB_H
+
+#include <uv.h>
+
+struct dns_line {
+	const char *name;    /* lower case */
+	const char *address; /* "192.0.2.1" (or IPv6: answers AAAA); NULL: no such name; "" no answer at all; "!" SERVFAIL */
+	uint32_t ttl_s;
+	uint32_t times;      /* how often it is used before the next line of that name is; 0: for ever */
+};
+
+struct dns_stub {
+	uv_udp_t udp;
+	int port;
+	struct dns_line *line; /* ends with name NULL */
+	uint32_t query_n;      /* for A */
+};
+
+void dns_open(struct dns_stub *d, uv_loop_t *loop, struct dns_line *line);
+void dns_close(struct dns_stub *d);
+
+#endif

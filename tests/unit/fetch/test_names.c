@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: ISC */
+/* Names: asked once, kept as long as they may be, and never a way around the guard. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "dns_stub.h"
+#include "fetch/fetch.h"
+#include "fetch/resolve.h"
+#include "stub.h"
+
+static uv_loop_t loop;
+static struct stub stub;
+static struct dns_stub dns;
+static struct fw_guard guard;
+static struct fw_fetch_config config;
+static struct fw_fetcher *fetcher;
+static char servers[40];
+static int done_n;
+
+static struct dns_line script[] = {
+	{"feeds.example", "127.0.0.1", 300, 0},
+	{"rebind.example", "198.51.99.7", 0, 1}, {"rebind.example", "127.0.0.1", 0, 0},
+	{"inside.example", "10.0.0.1", 300, 0}, {"mapped.example", "::ffff:127.0.0.1", 300, 0}, {"v6.example", "::1", 300, 0},
+	{"broken.example", "!", 0, 0}, {"silent.example", "", 0, 0}, {"empty.example", "?", 0, 0}, {"gone.example", NULL, 0, 0},
+	{"xn--bcher-kva.example", "127.0.0.1", 300, 0},
+	{NULL, NULL, 0, 0},
+};
+
+static void answer(struct stub_conn *c, const char *path, const char *request)
+{
+	(void)request;
+	if (strcmp(path, "/to-rebind") == 0)
+		stub_answer(c, 302, "Location: //rebind.example/x\r\n", "", 0);
+	else
+		stub_answer(c, 200, "", "<rss/>", 6);
+}
+
+static void setup(void)
+{
+	ck_assert_int_eq(uv_loop_init(&loop), 0);
+	stub_open(&stub, &loop, "127.0.0.1", answer, NULL);
+	dns_open(&dns, &loop, script);
+	ck_assert_int_eq(fw_guard_init(&guard, "127.0.0.0/8", NULL), 0);
+	fw_fetch_config_default(&config);
+	config.guard = &guard;
+	fw_snprintf(servers, sizeof(servers), "127.0.0.1:%d", dns.port);
+	config.dns_servers = servers;
+	fetcher = NULL;
+	done_n = 0;
+}
+
+static void teardown(void)
+{
+	fw_fetcher_destroy(fetcher);
+	stub_close(&stub);
+	dns_close(&dns);
+	while (uv_run(&loop, UV_RUN_DEFAULT))
+		;
+	ck_assert_int_eq(uv_loop_close(&loop), 0);
+	stub_free(&stub);
+}
+
+static void done(struct fw_fetch *f)
+{
+	(void)f;
+	done_n++;
+	uv_stop(&loop);
+}
+
+static struct fw_fetch get(const char *host)
+{
+	static char url[300];
+	struct fw_fetch f = {.done = done};
+	struct fw_err err;
+	int before = done_n;
+
+	if (!fetcher)
+		ck_assert_msg(fw_fetcher_create(&loop, &config, &fetcher, &err) == 0, "%s", err.text);
+	fw_snprintf(url, sizeof(url), "http://%s:%d/", host, stub.port);
+	f.url = fw_str(url);
+	ck_assert_int_eq(fw_fetch_start(fetcher, &f, NULL), 0);
+	ck_assert_int_eq(done_n, before);
+	while (done_n == before)
+		uv_run(&loop, UV_RUN_DEFAULT);
+	return f;
+}
+
+START_TEST(name_is_asked_once)
+{
+	for (int i = 0; i < 4; i++) {
+		struct fw_fetch f = get(i % 2 ? "feeds.example" : "Feeds.EXAMPLE.");
+
+		ck_assert_msg(f.kind == FW_VISIT_OK, "%s", f.err.text);
+		ck_assert_int_gt(f.visit.dns_us, 0);
+		ck_assert_ptr_nonnull(strstr(stub.request[i], "\r\nHost: feeds.example:"));
+		fw_fetch_finish(&f);
+	}
+	ck_assert_uint_eq(dns.query_n, 1);
+	ck_assert_uint_eq(stub.conn_n, 1);
+}
+END_TEST
+
+START_TEST(crowd_asks_once)
+{
+	static struct fw_fetch f[50];
+	static char url[60];
+	struct fw_fetch first = get("127.0.0.1");
+
+	fw_fetch_finish(&first);
+	fw_snprintf(url, sizeof(url), "http://feeds.example:%d/", stub.port);
+	for (size_t i = 0; i < FW_N(f); i++) {
+		f[i] = (struct fw_fetch){.url = fw_str(url), .done = done};
+		ck_assert_int_eq(fw_fetch_start(fetcher, &f[i], NULL), 0);
+	}
+	fw_fetch_cancel(&f[7]); /* one of those who wait may leave */
+	fw_fetch_cancel(&f[49]);
+	fw_fetch_cancel(&f[0]);
+	while (fw_fetcher_in_flight(fetcher))
+		uv_run(&loop, UV_RUN_ONCE);
+	for (size_t i = 0; i < FW_N(f); i++) {
+		ck_assert_int_eq(f[i].kind, i == 0 || i == 7 || i == 49 ? FW_VISIT_LOCAL : FW_VISIT_OK);
+		fw_fetch_finish(&f[i]);
+	}
+	ck_assert_uint_eq(dns.query_n, 1);
+}
+END_TEST
+
+START_TEST(names_that_fail)
+{
+	static const struct { const char *host; uint32_t queries; } T[] = {{"gone.example", 1}, {"empty.example", 1}, {"unknown.example", 1}};
+
+	for (size_t i = 0; i < FW_N(T); i++) {
+		uint32_t before = dns.query_n;
+
+		for (int k = 0; k < 3; k++) { /* remembered: refusals too */
+			struct fw_fetch f = get(T[i].host);
+
+			ck_assert_msg(f.kind == FW_VISIT_DNS && f.err.rc == FW_ENET, "%s: %d %s", T[i].host, f.kind, f.err.text);
+			fw_fetch_finish(&f);
+		}
+		ck_assert_uint_eq(dns.query_n - before, T[i].queries);
+	}
+	ck_assert_uint_eq(stub.conn_n, 0);
+}
+END_TEST
+
+START_TEST(servers_that_fail)
+{
+	struct fw_fetch f = get("broken.example");
+
+	ck_assert_int_eq(f.kind, FW_VISIT_DNS);
+	fw_fetch_finish(&f);
+	fw_fetcher_destroy(fetcher);
+	fetcher = NULL;
+	config.connect_timeout_ms = 300;
+	f = get("silent.example");
+	ck_assert_int_eq(f.kind, FW_VISIT_DNS);
+	ck_assert_ptr_nonnull(strstr(f.err.text, "connect_timeout"));
+	ck_assert_int_lt(f.visit.total_us, 1500000);
+	fw_fetch_finish(&f);
+}
+END_TEST
+
+START_TEST(international_names)
+{
+	static const char *const T[] = {"b\xc3\xbc" "cher.example", "B\xc3\x9c" "CHER.EXAMPLE", "bu\xcc\x88" "cher.example", "xn--bcher-kva.example"};
+
+	for (size_t i = 0; i < FW_N(T); i++) {
+		struct fw_fetch f = get(T[i]);
+
+		ck_assert_msg(f.kind == FW_VISIT_OK, "%s: %s", T[i], f.err.text);
+		ck_assert_ptr_nonnull(strstr(stub.request[i], "\r\nHost: xn--bcher-kva.example:"));
+		fw_fetch_finish(&f);
+	}
+	ck_assert_uint_eq(dns.query_n, 1);
+}
+END_TEST
+
+START_TEST(guarded_names) /* NET-02: the address is judged, not the name */
+{
+	static const char *const T[] = {"feeds.example", "inside.example", "mapped.example", "v6.example", "localhost"};
+
+	ck_assert_int_eq(fw_guard_init(&guard, NULL, NULL), 0);
+	for (size_t i = 0; i < FW_N(T); i++) {
+		struct fw_fetch f = get(T[i]);
+
+		ck_assert_msg(f.kind == FW_VISIT_BLOCKED, "%s: %d %s", T[i], f.kind, f.err.text);
+		fw_fetch_finish(&f);
+	}
+	ck_assert_uint_eq(stub.conn_n, 0);
+}
+END_TEST
+
+START_TEST(hosts_file)
+{
+	struct fw_fetch f = get("localhost");
+
+	ck_assert_msg(f.kind == FW_VISIT_OK, "%d %s", f.kind, f.err.text);
+	ck_assert_uint_eq(dns.query_n, 0);
+	fw_fetch_finish(&f);
+}
+END_TEST
+
+START_TEST(rebinding) /* NET-15: a public address first, ours afterwards */
+{
+	ck_assert_int_eq(fw_guard_init(&guard, NULL, NULL), 0);
+	config.connect_timeout_ms = 200;
+	for (int i = 0; i < 3; i++) {
+		struct fw_fetch f = get("rebind.example");
+
+		/* the first answer is a public address where nobody is; the next are refused */
+		ck_assert_int_ne(f.kind, FW_VISIT_OK);
+		fw_fetch_finish(&f);
+		fw_fetcher_destroy(fetcher); /* the next has an empty cache and hears the second answer */
+		fetcher = NULL;
+	}
+	ck_assert_uint_ge(dns.query_n, 3);
+	ck_assert_uint_eq(stub.conn_n, 0); /* nobody came to 127.0.0.1 */
+}
+END_TEST
+
+START_TEST(answers_are_pinned) /* between judging and connecting nobody asks again: a TTL of 0 is kept for a while */
+{
+	struct fw_fetch f;
+
+	ck_assert_int_eq(fw_guard_init(&guard, NULL, NULL), 0);
+	config.connect_timeout_ms = 200;
+	script[1].times = 1;
+	for (int i = 0; i < 3; i++) {
+		f = get("rebind.example");
+		ck_assert_int_ne(f.kind, FW_VISIT_OK);
+		ck_assert_int_ne(f.kind, FW_VISIT_DNS);
+		fw_fetch_finish(&f);
+	}
+	ck_assert_uint_eq(dns.query_n, 1);
+	ck_assert_uint_eq(stub.conn_n, 0);
+}
+END_TEST
+
+/* ---- the resolver alone ------------------------------------------------------------------------------------------------------- */
+
+static enum fw_resolve_state told_state;
+static char told[200];
+
+static void tell(struct fw_resolve_wait *w, enum fw_resolve_state state, const char *addrs)
+{
+	(void)w;
+	told_state = state;
+	fw_snprintf(told, sizeof(told), "%s", addrs ? addrs : "");
+	uv_stop(&loop);
+}
+
+static void resolver_gone(void *ctx)
+{
+	struct fw_resolve_wait *w = ctx;
+
+	w->cb = NULL;
+}
+
+START_TEST(cache_is_bounded)
+{
+	struct fw_resolve_wait w = {.cb = tell};
+	struct fw_resolver *r;
+	const char *addrs;
+	char host[40];
+
+	ck_assert_int_eq(fw_resolver_create(&loop, servers, &r, NULL), 0);
+	for (int i = 0; i < 20500; i++) {
+		fw_snprintf(host, sizeof(host), "h%d.unknown.example", i);
+		ck_assert_int_eq(fw_resolve(r, host, &w, &addrs), FW_RESOLVE_WAIT);
+		uv_run(&loop, UV_RUN_DEFAULT);
+		ck_assert_int_eq(told_state, FW_RESOLVE_NONE);
+	}
+	ck_assert_uint_le(fw_resolver_cached(r), 20000);
+	ck_assert_int_eq(fw_resolve(r, host, &w, &addrs), FW_RESOLVE_NONE); /* the newest is still there */
+	ck_assert_int_eq(fw_resolve(r, "h0.unknown.example", &w, &addrs), FW_RESOLVE_WAIT); /* the oldest is not */
+	fw_resolve_cancel(&w);
+	ck_assert_int_eq(fw_resolve(r, "feeds.example", &w, &addrs), FW_RESOLVE_WAIT);
+	while (told_state != FW_RESOLVE_OK)
+		uv_run(&loop, UV_RUN_DEFAULT);
+	ck_assert_str_eq(told, "127.0.0.1");
+	ck_assert_int_eq(fw_resolve(r, "feeds.example", &w, &addrs), FW_RESOLVE_OK);
+	ck_assert_str_eq(addrs, "127.0.0.1");
+	fw_resolver_destroy(r, resolver_gone, &w);
+	uv_run(&loop, UV_RUN_NOWAIT);
+	ck_assert_ptr_null(w.cb);
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *const T[] = {
+		name_is_asked_once, crowd_asks_once, names_that_fail, servers_that_fail, international_names, guarded_names, hosts_file, rebinding,
+		answers_are_pinned, cache_is_bounded,
+	};
+	Suite *s = suite_create("fetch names");
+	TCase *t = tcase_create("names");
+	SRunner *r;
+	int failed;
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 30);
+	for (size_t i = 0; i < FW_N(T); i++)
+		tcase_add_test(t, T[i]);
+	suite_add_tcase(s, t);
+	r = srunner_create(s);
+	srunner_run_all(r, CK_ENV);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
