@@ -213,9 +213,9 @@ static void judge_tls(struct fw_fetch_priv *v, CURLcode rc)
 	long verify = 0;
 
 	curl_easy_getinfo(v->easy, CURLINFO_SSL_VERIFYRESULT, &verify);
-	if (verify != X509_V_OK)
+	if (verify != X509_V_OK && verify != X509_V_ERR_UNSPECIFIED)
 		verdict(v->f, FW_VISIT_TLS, "the server's certificate is not good: %s", X509_verify_cert_error_string(verify));
-	else if (rc == CURLE_PEER_FAILED_VERIFICATION)
+	else if (rc == CURLE_PEER_FAILED_VERIFICATION) /* libcurl's own check of the name */
 		verdict(v->f, FW_VISIT_TLS, "the server's certificate is for another host name");
 	else
 		verdict(v->f, FW_VISIT_TLS, "TLS did not come about: %s", curl_easy_strerror(rc));

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * An origin behind TLS, in threads of its own: one certificate authority made on the spot, one certificate for 127.0.0.1 and
+ * feeds.example. Speaks HTTP/1.1; notes what ALPN was offered.
+ */
+#ifndef FW_TEST_TLS_STUB_H
+#define FW_TEST_TLS_STUB_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "feedwheel/types.h"
+
+struct tls_stub {
+	void *ctx; /* SSL_CTX */
+	int fd, port;
+	pthread_t thread;
+	atomic_int conn_n, request_n, resumed_n, busy_n;
+	atomic_bool offered_h2;
+	char *ca_pem;
+};
+
+enum { TLS_STUB_EXPIRED = 1 };
+/* Paths: /feed, /close (no length, no goodbye), /to-http?PORT (redirect to http://127.0.0.1:PORT/feed), /last (closes politely). */
+void tls_open(struct tls_stub *t, int flags);
+void tls_close(struct tls_stub *t);
+
+#endif
