@@ -6,8 +6,8 @@
  * a key to its entry, from a name to its host. A claim looks at every feed: plain, and slow with a million of them, which is
  * what the other drivers are for. A feed whose host has no budget left is passed over and stays due.
  *
- * "All or nothing" holds because memory is the only thing that can fail: what an outcome needs is copied first, and only when
- * all copies are there is anything linked in. Nothing outlives the process and nothing is shared between processes.
+ * Memory is the only thing that can fail: what an outcome needs is copied first, and only when all copies are there is anything
+ * linked in, so each outcome is whole. Nothing outlives the process and nothing is shared between processes.
  */
 #include <stdlib.h>
 
@@ -23,8 +23,9 @@ struct host {
 	int64_t next_ok_ms;
 };
 
-struct item { /* an entry and the feed it belongs to */
+struct item {
 	struct fw_entry_row row;
+	bool pruned; /* only key and hash are left, so that it does not come back as new */
 };
 
 struct node { /* a feed on the wheel */
@@ -32,6 +33,7 @@ struct node { /* a feed on the wheel */
 	struct host *host;
 	char *worker;        /* who has it */
 	struct fw_map items; /* key -> struct item */
+	int64_t pruned_n;    /* of these */
 };
 
 struct beat {
@@ -49,6 +51,7 @@ struct memory {
 	struct list feeds, items, visits, beats, controls;
 	struct fw_map by_url, hosts;
 	int64_t feed_id, entry_id, fence;
+	int64_t pruned_n; /* of items */
 };
 
 static struct memory *memory_of(struct fw_store *st)
@@ -174,10 +177,8 @@ static void host_give(struct memory *m, struct host *h)
 	free(h);
 }
 
-static void item_free(struct item *e)
+static void item_empty(struct item *e)
 {
-	if (!e)
-		return;
 	drop(&e->row.guid);
 	drop(&e->row.url);
 	drop(&e->row.title);
@@ -186,6 +187,12 @@ static void item_free(struct item *e)
 	drop(&e->row.content);
 	drop(&e->row.content_base);
 	drop(&e->row.extra);
+}
+
+static void item_free(struct item *e)
+{
+	if (e)
+		item_empty(e);
 	free(e);
 }
 
@@ -511,6 +518,10 @@ static int items_apply(struct memory *m, struct change *c, int64_t now, struct f
 		e->row.seen_ms = old ? old->row.seen_ms : now;
 		e->row.changed_ms = now;
 		e->row.revision = old ? old->row.revision + 1 : 1;
+		if (old && old->pruned) {
+			old->row.hash = e->row.hash;
+			continue;
+		}
 		if (old) {
 			struct item copy = *old;
 
@@ -728,10 +739,12 @@ static int memory_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_er
 	for (size_t i = 0; i < m->items.n; i++) {
 		struct item *e = m->items.at[i];
 
-		if (e->row.feed_id == feed_id)
+		if (e->row.feed_id == feed_id) {
+			m->pruned_n -= e->pruned;
 			item_free(e);
-		else
+		} else {
 			m->items.at[kept++] = e;
+		}
 	}
 	m->items.n = kept;
 	kept = 0;
@@ -756,7 +769,7 @@ static struct fw_feed feed_view(const struct node *f)
 {
 	struct fw_feed v = f->feed;
 
-	v.entry_n = (int64_t)f->items.n;
+	v.entry_n = (int64_t)f->items.n - f->pruned_n;
 	return v;
 }
 
@@ -894,7 +907,7 @@ static int memory_entry_list(struct fw_store *st, const struct fw_entry_query *q
 	for (size_t i = 0; i < m->items.n; i++) {
 		struct item *e = m->items.at[i];
 
-		if (item_matches(&e->row, q))
+		if (!e->pruned && item_matches(&e->row, q))
 			order[n++] = e;
 	}
 	if (!q->oldest_first)
@@ -955,7 +968,7 @@ static int memory_stats(struct fw_store *st, int64_t now_ms, struct fw_store_sta
 		if (out->next_due_ms == FW_NO_DATE || f->feed.due_at_ms < out->next_due_ms)
 			out->next_due_ms = f->feed.due_at_ms;
 	}
-	out->entry_n = (int64_t)m->items.n;
+	out->entry_n = (int64_t)m->items.n - m->pruned_n;
 	out->visit_n = (int64_t)m->visits.n;
 	return 0;
 }
@@ -1036,19 +1049,17 @@ static int memory_prune(struct fw_store *st, int64_t visits_before_ms, int64_t e
 	}
 	*n += (int64_t)(m->visits.n - kept);
 	m->visits.n = kept;
-	kept = 0;
 	for (size_t i = 0; i < m->items.n; i++) {
 		struct item *e = m->items.at[i];
 
-		if (FW_MAX(e->row.seen_ms, e->row.changed_ms) < entries_before_ms) {
-			fw_map_del(&node_find(m, e->row.feed_id)->items, key_of(&e->row));
-			item_free(e);
-		} else {
-			m->items.at[kept++] = e;
-		}
+		if (e->pruned || e->row.changed_ms >= entries_before_ms)
+			continue;
+		item_empty(e);
+		e->pruned = true;
+		node_find(m, e->row.feed_id)->pruned_n++;
+		m->pruned_n++;
+		++*n;
 	}
-	*n += (int64_t)(m->items.n - kept);
-	m->items.n = kept;
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "store/drivers.h"
 
 static const struct fw_store_driver *const drivers[] = {
+	&fw_store_sqlite,
 	&fw_store_memory,
 };
 

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The SQLite driver: one file, any number of processes on one machine.
+ *
+ * This file opens and closes, keeps prepared statements, begins and ends transactions and turns SQLite's codes into ours.
+ * What is stored where: sqlite_schema.c. Lending: sqlite_wheel.c. Outcomes: sqlite_commit.c. Entries: sqlite_entries.c.
+ * Words: sqlite_search.c. What people look at: sqlite_window.c.
+ *
+ * Writers use BEGIN IMMEDIATE, so a transaction never fails half-way for want of the lock: it waits busy_timeout_ms at its
+ * beginning, then says FW_EAGAIN. The journal is a WAL; readers never block writers. With synchronous=FULL every commit is on
+ * the disk when it returns; cfg.relaxed takes NORMAL, where a power cut (not a crash of ours) may take the last commits.
+ *
+ * One thread at a time; a connection is not carried across fork().
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "store/sqlite.h"
+
+#define PAGE_BYTES 4096
+#define CACHE_BYTES ((size_t)32 << 20)
+#define CHECKPOINT_BYTES ((size_t)64 << 20) /* the WAL is folded into the file when it is longer than this */
+
+/* ---- errors --------------------------------------------------------------------------------------------------------- */
+
+int sq_error(struct sqlite *s, const char *doing, struct fw_err *err)
+{
+	int code = sqlite3_extended_errcode(s->db), sys = sqlite3_system_errno(s->db);
+	const char *msg = sqlite3_errmsg(s->db);
+
+	switch (code & 0xff) {
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return fw_err_set(err, FW_EAGAIN, "%s: locked by another program for more than %lld ms (%s): try again; `fuser %s` names it",
+			s->path, (long long)s->busy_timeout_ms, doing, s->path);
+	case SQLITE_FULL:
+		return fw_err_set(err, FW_EIO, "%s: no space left (%s): free some on its disk and run again; nothing stored is lost",
+			s->path, doing);
+	case SQLITE_CORRUPT:
+		return fw_err_set(err, FW_EIO, "%s: the file is damaged (%s: %s): restore a backup, or `sqlite3 %s .recover`",
+			s->path, doing, msg, s->path);
+	case SQLITE_NOTADB:
+		return fw_err_set(err, FW_EINVAL, "%s: not an SQLite database: name another file", s->path);
+	case SQLITE_READONLY:
+		return fw_err_set(err, FW_EIO, "%s: may not be written (%s): check the permissions of the file and its folder",
+			s->path, doing);
+	case SQLITE_CANTOPEN:
+	case SQLITE_PERM:
+	case SQLITE_AUTH:
+		return fw_err_set(err, FW_EIO, "%s: cannot be opened (%s): check the path and the permissions", s->path,
+			sys ? strerror(sys) : msg);
+	case SQLITE_NOMEM:
+		return fw_err_set(err, FW_ENOMEM, "%s: out of memory (%s)", s->path, doing);
+	case SQLITE_IOERR:
+		if (sys == ENOSPC || sys == EDQUOT)
+			return fw_err_set(err, FW_EIO, "%s: no space left (%s): free some on its disk and run again", s->path, doing);
+		return fw_err_set(err, FW_EIO, "%s: the disk failed (%s: %s%s%s)", s->path, doing, msg, sys ? ", " : "",
+			sys ? strerror(sys) : "");
+	default:
+		return fw_err_set(err, FW_EIO, "%s: %s: %s (%d)", s->path, doing, msg, code);
+	}
+}
+
+/* ---- statements ------------------------------------------------------------------------------------------------------- */
+
+sqlite3_stmt *sq_stmt(struct sqlite *s, enum sq_id id, const char *sql, struct fw_err *err)
+{
+	if (!s->stmt[id] && sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &s->stmt[id], NULL) != SQLITE_OK)
+		sq_error(s, "preparing a statement", err);
+	return s->stmt[id];
+}
+
+static void bind(sqlite3_stmt *q, const char *fmt, va_list ap)
+{
+	for (int i = 1; *fmt; fmt++, i++) {
+		int64_t v;
+		struct fw_str t;
+
+		switch (*fmt) {
+		case 'i':
+			sqlite3_bind_int64(q, i, va_arg(ap, int64_t));
+			break;
+		case 'd':
+			v = va_arg(ap, int64_t);
+			if (v == FW_NO_DATE)
+				sqlite3_bind_null(q, i);
+			else
+				sqlite3_bind_int64(q, i, v);
+			break;
+		case 's':
+			t = va_arg(ap, struct fw_str);
+			sqlite3_bind_text64(q, i, t.p, t.len, SQLITE_STATIC, SQLITE_UTF8);
+			break;
+		default: /* 'b' */
+			t = va_arg(ap, struct fw_str);
+			sqlite3_bind_blob64(q, i, t.p, t.len, SQLITE_STATIC);
+			break;
+		}
+	}
+}
+
+sqlite3_stmt *sq_ask(struct sqlite *s, enum sq_id id, const char *sql, struct fw_err *err, const char *fmt, ...)
+{
+	sqlite3_stmt *q = sq_stmt(s, id, sql, err);
+	va_list ap;
+
+	if (!q)
+		return NULL;
+	va_start(ap, fmt);
+	bind(q, fmt, ap);
+	va_end(ap);
+	return q;
+}
+
+int sq_row(struct sqlite *s, sqlite3_stmt *q, struct fw_err *err)
+{
+	int rc = sqlite3_step(q);
+
+	if (rc == SQLITE_ROW)
+		return 1;
+	if (rc == SQLITE_DONE) {
+		sqlite3_reset(q);
+		return 0;
+	}
+	rc = sq_error(s, sqlite3_stmt_readonly(q) ? "reading" : "writing", err);
+	sqlite3_reset(q);
+	return rc;
+}
+
+int sq_do(struct sqlite *s, enum sq_id id, const char *sql, struct fw_err *err, const char *fmt, ...)
+{
+	sqlite3_stmt *q = sq_stmt(s, id, sql, err);
+	va_list ap;
+	int rc;
+
+	if (!q)
+		return err->rc;
+	va_start(ap, fmt);
+	bind(q, fmt, ap);
+	va_end(ap);
+	do
+		rc = sq_row(s, q, err);
+	while (rc > 0);
+	return rc;
+}
+
+int sq_int(struct sqlite *s, enum sq_id id, const char *sql, int64_t none, int64_t *out, struct fw_err *err)
+{
+	sqlite3_stmt *q = sq_stmt(s, id, sql, err);
+	int rc = q ? sq_row(s, q, err) : err->rc;
+
+	*out = none;
+	if (rc <= 0)
+		return rc;
+	if (sqlite3_column_type(q, 0) != SQLITE_NULL)
+		*out = sqlite3_column_int64(q, 0);
+	sqlite3_reset(q);
+	return 0;
+}
+
+int sq_exec(struct sqlite *s, const char *sql, struct fw_err *err)
+{
+	return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : sq_error(s, "setting it up", err);
+}
+
+struct fw_str sq_text(sqlite3_stmt *q, int col)
+{
+	const char *p = sqlite3_column_blob(q, col); /* text as it is stored: UTF-8, no copy */
+	int type = sqlite3_column_type(q, col);
+
+	if (type == SQLITE_NULL)
+		return FW_STR_NONE;
+	return (struct fw_str){p ? p : "", (size_t)sqlite3_column_bytes(q, col)};
+}
+
+int sq_begin(struct sqlite *s, struct fw_err *err)
+{
+	if (s->read_only)
+		return fw_err_set(err, FW_EINVAL, "%s: opened for reading only", s->path);
+	return sq_do(s, SQ_BEGIN, "BEGIN IMMEDIATE", err, "");
+}
+
+int sq_end(struct sqlite *s, int rc, struct fw_err *err)
+{
+	struct fw_err spare;
+
+	if (!rc)
+		rc = sq_do(s, SQ_COMMIT, "COMMIT", err, "");
+	if (rc && !sqlite3_get_autocommit(s->db))
+		(void)sq_do(s, SQ_ROLLBACK, "ROLLBACK", &spare, ""); /* rc tells already */
+	return rc;
+}
+
+/* ---- life ------------------------------------------------------------------------------------------------------------- */
+
+static void sqlite_close(struct fw_store *st)
+{
+	struct sqlite *s = sqlite_of(st);
+
+	for (int i = 0; i < SQ_ID_N; i++)
+		sqlite3_finalize(s->stmt[i]);
+	sqlite3_close(s->db);
+	fw_buf_finish(&s->text);
+	free(s->path);
+	free(s);
+}
+
+/* SQLite's own words for these are vague, so look first. */
+static int file_check(struct sqlite *s, const struct fw_store_config *cfg, struct fw_err *err)
+{
+	struct stat sb;
+	int fd;
+
+	if (!*s->path || strcmp(s->path, ":memory:") == 0)
+		return fw_err_set(err, FW_EINVAL, "store \"%s\": no file: write for example sqlite:/path/feeds.db", cfg->url);
+	if (stat(s->path, &sb) != 0) {
+		if (errno == ENOENT && (cfg->flags & FW_STORE_CREATE))
+			return 0;
+		return fw_err_set(err, errno == ENOENT ? FW_ENOTFOUND : FW_EIO, "%s: %s: %s", s->path, strerror(errno),
+			errno == ENOENT ? "begin with `feedwheel add URL`, or name another file" : "check the path");
+	}
+	if (!S_ISREG(sb.st_mode))
+		return fw_err_set(err, FW_EINVAL, "%s: not a regular file: name another one", s->path);
+	fd = open(s->path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return fw_err_set(err, FW_EIO, "%s: %s: check the permissions of the file", s->path, strerror(errno));
+	close(fd);
+	return 0;
+}
+
+/* The change to WAL needs the file alone for a moment and does not wait by itself: try again until the time is up. */
+static int wal_on(struct sqlite *s, struct fw_err *err)
+{
+	int64_t start = fw_mono_ms();
+	int rc;
+
+	for (;;) {
+		rc = sqlite3_exec(s->db, "PRAGMA journal_mode=WAL", NULL, NULL, NULL);
+		if ((rc & 0xff) != SQLITE_BUSY || fw_mono_ms() - start >= s->busy_timeout_ms)
+			break;
+		usleep(5000);
+	}
+	return rc == SQLITE_OK ? 0 : sq_error(s, "opening", err);
+}
+
+static int settings(struct sqlite *s, const struct fw_store_config *cfg, struct fw_err *err)
+{
+	size_t cache = cfg->cache_bytes ? cfg->cache_bytes : CACHE_BYTES;
+	char sql[400];
+	int rc;
+
+	sqlite3_busy_timeout(s->db, (int)FW_MIN(cfg->busy_timeout_ms, INT32_MAX));
+	sqlite3_extended_result_codes(s->db, 1);
+	if (!fw_snprintf(sql, sizeof(sql), "PRAGMA page_size=%d; PRAGMA cache_size=-%zu; PRAGMA temp_store=MEMORY; "
+			"PRAGMA trusted_schema=0; PRAGMA cell_size_check=1; PRAGMA foreign_keys=0;", PAGE_BYTES, cache / 1024))
+		return fw_err_set(err, FW_EINVAL, "%s: cache_bytes out of range", s->path);
+	rc = sq_exec(s, sql, err);
+	if (rc || s->read_only)
+		return rc;
+	rc = wal_on(s, err);
+	if (rc)
+		return rc;
+	if (!fw_snprintf(sql, sizeof(sql), "PRAGMA synchronous=%s; PRAGMA wal_autocheckpoint=%zu; PRAGMA journal_size_limit=%zu",
+			cfg->relaxed ? "NORMAL" : "FULL", CHECKPOINT_BYTES / PAGE_BYTES, CHECKPOINT_BYTES))
+		return fw_err_set(err, FW_EINVAL, "%s: checkpoint size out of range", s->path);
+	return sq_exec(s, sql, err);
+}
+
+static int sqlite_open(const struct fw_store_config *cfg, struct fw_store **out, struct fw_err *err)
+{
+	bool read_only = cfg->flags & FW_STORE_READ, create = cfg->flags & FW_STORE_CREATE;
+	int flags = SQLITE_OPEN_NOMUTEX | (read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
+		(create && !read_only ? SQLITE_OPEN_CREATE : 0);
+	struct sqlite *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s)
+		return fw_err_set(err, FW_ENOMEM, "store \"%s\": out of memory", cfg->url);
+	s->base.driver = &fw_store_sqlite;
+	s->read_only = read_only;
+	s->busy_timeout_ms = cfg->busy_timeout_ms;
+	s->path = fw_str_dup(fw_store_url_rest(cfg->url));
+	rc = s->path ? file_check(s, cfg, err) : fw_err_set(err, FW_ENOMEM, "store \"%s\": out of memory", cfg->url);
+	if (!rc && sqlite3_open_v2(s->path, &s->db, flags, NULL) != SQLITE_OK)
+		rc = sq_error(s, "opening", err);
+	rc = rc ? rc : settings(s, cfg, err);
+	rc = rc ? rc : sq_migrate(s, create, cfg->flags & FW_STORE_NO_MIGRATE, err);
+	rc = rc ? rc : sq_int(s, SQ_PAGE_SIZE, "PRAGMA page_size", PAGE_BYTES, &s->page_bytes, err);
+	rc = rc ? rc : sq_int(s, SQ_DATA_VERSION, "PRAGMA data_version", 0, &s->data_version, err);
+	if (rc) {
+		sqlite_close(&s->base);
+		return rc;
+	}
+	*out = &s->base;
+	return 0;
+}
+
+static int sqlite_ping(struct fw_store *st, struct fw_err *err)
+{
+	int64_t v;
+
+	return sq_int(sqlite_of(st), SQ_META_GET, "SELECT value FROM meta WHERE name = 'indexed_entry_id'", 0, &v, err);
+}
+
+static int sqlite_changed(struct fw_store *st, bool *changed, struct fw_err *err)
+{
+	struct sqlite *s = sqlite_of(st);
+	int64_t v;
+	int rc = sq_int(s, SQ_DATA_VERSION, "PRAGMA data_version", 0, &v, err);
+
+	*changed = !rc && v != s->data_version;
+	s->data_version = rc ? s->data_version : v;
+	return rc;
+}
+
+/* Each of these lists what should not be; column 0 is a sentence. */
+static const char *const checks[] = {
+	"SELECT 'file: ' || integrity_check FROM pragma_integrity_check(20) WHERE integrity_check <> 'ok'",
+	"SELECT 'feed ' || w.feed_id || ': active, but neither waiting nor lent' FROM wheel w WHERE status = 0"
+	" AND feed_id NOT IN (SELECT feed_id FROM queue UNION ALL SELECT feed_id FROM parked UNION ALL SELECT feed_id FROM leases)",
+	"SELECT 'feed ' || feed_id || ': in line ' || count(*) || ' times' FROM (SELECT feed_id FROM queue UNION ALL"
+	" SELECT feed_id FROM parked UNION ALL SELECT feed_id FROM leases) GROUP BY feed_id HAVING count(*) > 1",
+	"SELECT 'feed ' || feed_id || ': waiting, but not active' FROM (SELECT feed_id FROM queue UNION ALL"
+	" SELECT feed_id FROM parked) JOIN wheel USING (feed_id) WHERE status <> 0",
+	"SELECT 'feed ' || id || ': not on the wheel' FROM feeds WHERE id NOT IN (SELECT feed_id FROM wheel)",
+	"SELECT 'wheel: no feed ' || feed_id FROM wheel WHERE feed_id NOT IN (SELECT id FROM feeds)",
+	"SELECT 'lease of feed ' || feed_id || ': no claim ' || fence FROM leases WHERE fence NOT IN (SELECT fence FROM claims)",
+	"SELECT 'entry ' || id || ': no feed ' || feed_id FROM entries WHERE feed_id NOT IN (SELECT id FROM feeds)",
+	"SELECT 'host ' || name || ': has ' || (SELECT count(*) FROM feeds WHERE host_id = h.id) || ' feeds, counts ' || feed_n"
+	" FROM hosts h WHERE feed_n <> (SELECT count(*) FROM feeds WHERE host_id = h.id)",
+	"SELECT 'host ' || name || ': has ' || (SELECT count(*) FROM leases WHERE host_id = h.id) || ' lent, counts ' || busy_n"
+	" FROM hosts h WHERE busy_n <> (SELECT count(*) FROM leases WHERE host_id = h.id)",
+	"SELECT 'host ' || name || ': has ' || (SELECT count(*) FROM parked WHERE host_id = h.id) || ' parked, counts ' || parked_n"
+	" FROM hosts h WHERE parked_n <> (SELECT count(*) FROM parked WHERE host_id = h.id)",
+	"SELECT 'host ' || name || ': feeds wait, and none has its turn' FROM hosts WHERE parked_n > 0 AND busy_n + turn_n = 0",
+};
+
+static int sqlite_check(struct fw_store *st, void (*cb)(void *ctx, const char *finding), void *ctx, struct fw_err *err)
+{
+	struct sqlite *s = sqlite_of(st);
+	int rc = sq_exec(s, "BEGIN", err); /* one view of it all */
+
+	for (size_t i = 0; i < FW_N(checks) && !rc; i++) {
+		sqlite3_stmt *q = NULL;
+
+		if (sqlite3_prepare_v2(s->db, checks[i], -1, &q, NULL) != SQLITE_OK)
+			rc = sq_error(s, "checking", err);
+		while (!rc && sqlite3_step(q) == SQLITE_ROW)
+			cb(ctx, (const char *)sqlite3_column_text(q, 0));
+		if (sqlite3_finalize(q) != SQLITE_OK && !rc)
+			rc = sq_error(s, "checking", err);
+	}
+	if (!sqlite3_get_autocommit(s->db))
+		(void)sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL); /* only reads were in it */
+	return rc;
+}
+
+static const char *const schemes[] = {"sqlite", NULL};
+
+const struct fw_store_driver fw_store_sqlite = {
+	.abi = FW_STORE_ABI,
+	.name = "sqlite",
+	.schemes = schemes,
+	.open = sqlite_open,
+	.close = sqlite_close,
+	.ping = sqlite_ping,
+	.check = sqlite_check,
+	.claim = sq_claim,
+	.commit = sq_commit,
+	.release = sq_release,
+	.bury = sq_bury,
+	.changed = sqlite_changed,
+	.subscribe = sq_subscribe,
+	.unsubscribe = sq_unsubscribe,
+	.feed_find = sq_feed_find,
+	.feed_list = sq_feed_list,
+	.feed_set = sq_feed_set,
+	.entry_list = sq_entry_list,
+	.visit_list = sq_visit_list,
+	.stats = sq_stats,
+	.pending = sq_pending,
+	.control_put = sq_control_put,
+	.control_take = sq_control_take,
+	.beat_list = sq_beat_list,
+	.upkeep = sq_upkeep,
+	.prune = sq_prune,
+};

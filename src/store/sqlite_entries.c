@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Entries: stored once per (feed, key).
+ *
+ * `entry_keys` holds key and hash of every entry a feed ever had, together per feed: a document that brings nothing new is
+ * compared there and never touches `entries`. It also remembers what retention took away, so that an entry its feed still
+ * lists does not come back as new.
+ *
+ * `entries` grows at its end, in the order of storing; id is the cursor. content is the last column, so that lists that do not
+ * ask for it stop reading before it.
+ */
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "store/sqlite.h"
+
+/* ---- storing ------------------------------------------------------------------------------------------------------------ */
+
+struct known { /* what the feed already has of one of these entries */
+	int64_t entry_id; /* 0: nothing */
+	uint64_t hash;
+};
+
+static struct fw_str key_of(const struct fw_entry_row *e)
+{
+	return (struct fw_str){(const char *)e->key, sizeof(e->key)};
+}
+
+static int known_get(struct sqlite *s, int64_t feed_id, const struct fw_entry_row *e, struct known *k, struct fw_err *err)
+{
+	sqlite3_stmt *q = sq_ask(s, SQ_ENTRY_KNOWN, "SELECT entry_id, hash FROM entry_keys WHERE feed_id = ? AND key = ?", err, "ib",
+		feed_id, key_of(e));
+	int rc = q ? sq_row(s, q, err) : err->rc;
+
+	*k = (struct known){0, 0};
+	if (rc <= 0)
+		return rc;
+	k->entry_id = sqlite3_column_int64(q, 0);
+	k->hash = (uint64_t)sqlite3_column_int64(q, 1);
+	sqlite3_reset(q);
+	return 0;
+}
+
+static int64_t date_of(const struct fw_entry_row *e, int64_t seen_ms)
+{
+	return e->published_ms != FW_NO_DATE && e->published_ms < seen_ms ? e->published_ms : seen_ms;
+}
+
+static int entry_new(struct sqlite *s, int64_t feed_id, const struct fw_entry_row *e, int64_t now, struct fw_err *err)
+{
+	int rc = sq_do(s, SQ_ENTRY_PUT, "INSERT INTO entries (feed_id, date_ms, seen_ms, changed_ms, revision, published_ms, updated_ms,"
+		" content_type, content_codec, guid, url, title, author, content_base, summary, extra, content)"
+		" VALUES (?1,?2,?3,?3,1,?4,?5,?6,0,?7,?8,?9,?10,?11,?12,?13,?14)", err, "iiiddisssssssb", feed_id, date_of(e, now), now,
+		e->published_ms, e->updated_ms, SQ_INT(e->content_type), e->guid, e->url, e->title, e->author, e->content_base,
+		e->summary, e->extra, e->content);
+
+	return rc ? rc : sq_do(s, SQ_KEY_PUT, "INSERT INTO entry_keys (feed_id, key, hash, entry_id) VALUES (?, ?, ?, ?)", err, "ibii",
+		feed_id, key_of(e), SQ_INT(e->hash), SQ_INT(sqlite3_last_insert_rowid(s->db)));
+}
+
+static int entry_change(struct sqlite *s, int64_t feed_id, int64_t id, const struct fw_entry_row *e, int64_t now, bool *changed,
+	struct fw_err *err)
+{
+	int rc = sq_search_forget(s, id, err);
+
+	rc = rc ? rc : sq_do(s, SQ_ENTRY_CHANGE, "UPDATE entries SET date_ms = min(seen_ms, ?1), changed_ms = ?2,"
+		" revision = revision + 1, published_ms = ?3, updated_ms = ?4, content_type = ?5, content_codec = 0, guid = ?6, url = ?7,"
+		" title = ?8, author = ?9, content_base = ?10, summary = ?11, extra = ?12, content = ?13 WHERE id = ?14", err,
+		"iiddisssssssbi", date_of(e, INT64_MAX), now, e->published_ms, e->updated_ms, SQ_INT(e->content_type), e->guid, e->url,
+		e->title, e->author, e->content_base, e->summary, e->extra, e->content, id);
+	*changed = !rc && sqlite3_changes(s->db) > 0; /* false: retention took it, and it stays away */
+	rc = rc ? rc : sq_search_add(s, id, err);
+	return rc ? rc : sq_do(s, SQ_KEY_CHANGE, "UPDATE entry_keys SET hash = ?1 WHERE feed_id = ?2 AND key = ?3", err, "iib",
+		SQ_INT(e->hash), feed_id, key_of(e));
+}
+
+/* Of entries with one key in one document the first counts; later ones would overwrite each other at every visit. */
+struct seen {
+	uint32_t *slot; /* index + 1 of an entry; 0: free */
+	size_t mask;
+};
+
+static bool seen_before(struct seen *t, const struct fw_entry_row *row, size_t i)
+{
+	size_t at = (size_t)fw_hash64(row[i].key, sizeof(row[i].key)) & t->mask;
+
+	while (t->slot[at]) {
+		if (memcmp(row[t->slot[at] - 1].key, row[i].key, sizeof(row[i].key)) == 0)
+			return true;
+		at = (at + 1) & t->mask;
+	}
+	t->slot[at] = (uint32_t)i + 1;
+	return false;
+}
+
+int sq_entries_put(struct sqlite *s, int64_t feed_id, const struct fw_entry_row *row, size_t n, int64_t now_ms,
+	struct fw_visit *v, struct fw_err *err)
+{
+	struct seen t = {NULL, 15};
+	int rc = 0;
+
+	while (t.mask < n * 2)
+		t.mask = t.mask * 2 + 1;
+	t.slot = calloc(t.mask + 1, sizeof(*t.slot));
+	if (!t.slot)
+		return fw_err_set(err, FW_ENOMEM, "%s: storing entries: out of memory", s->path);
+	for (size_t i = 0; i < n && !rc; i++) {
+		struct known k;
+		bool changed;
+
+		if (seen_before(&t, row, i))
+			continue;
+		rc = known_get(s, feed_id, &row[i], &k, err);
+		if (rc || (k.entry_id && k.hash == row[i].hash))
+			continue;
+		if (!k.entry_id) {
+			rc = entry_new(s, feed_id, &row[i], now_ms, err);
+			v->new_n++;
+			continue;
+		}
+		rc = entry_change(s, feed_id, k.entry_id, &row[i], now_ms, &changed, err);
+		v->changed_n += changed;
+	}
+	free(t.slot);
+	return rc;
+}
+
+/* ---- forgetting --------------------------------------------------------------------------------------------------------- */
+
+int sq_entries_drop(struct sqlite *s, int64_t feed_id, struct fw_err *err)
+{
+	int rc = 0;
+
+	for (;;) { /* newest id first: what is not yet in the index needs no forgetting */
+		sqlite3_stmt *q = sq_ask(s, SQ_KEY_FIRST, "SELECT key, entry_id FROM entry_keys WHERE feed_id = ? LIMIT 1", err, "i",
+			feed_id);
+		unsigned char key[64];
+		struct fw_str k;
+		int64_t id;
+
+		rc = q ? sq_row(s, q, err) : err->rc;
+		if (rc <= 0)
+			return rc;
+		k = sq_text(q, 0);
+		id = sqlite3_column_int64(q, 1);
+		memcpy(key, k.p, FW_MIN(k.len, sizeof(key)));
+		k = (struct fw_str){(char *)key, FW_MIN(k.len, sizeof(key))};
+		sqlite3_reset(q);
+		rc = sq_search_forget(s, id, err);
+		rc = rc ? rc : sq_do(s, SQ_ENTRY_DROP, "DELETE FROM entries WHERE id = ?", err, "i", id);
+		rc = rc ? rc : sq_do(s, SQ_KEY_DROP, "DELETE FROM entry_keys WHERE feed_id = ? AND key = ?", err, "ib", feed_id, k);
+		if (rc)
+			return rc;
+	}
+}
+
+#define PRUNE_STEP 2000 /* rows per transaction */
+
+static int prune_visits(struct sqlite *s, int64_t before_ms, int64_t *n, struct fw_err *err)
+{
+	/* ids rise with time, give or take a batch: stop at the first one young enough */
+	int rc = sq_begin(s, err);
+
+	if (rc)
+		return rc;
+	rc = sq_do(s, SQ_PRUNE_VISITS, "DELETE FROM visits WHERE id IN (SELECT id FROM (SELECT id, at_ms FROM visits ORDER BY id LIMIT ?)"
+		" WHERE at_ms < ?)", err, "ii", SQ_INT(PRUNE_STEP), before_ms);
+	*n = rc ? 0 : sqlite3_changes(s->db);
+	rc = rc ? rc : sq_do(s, SQ_PRUNE_RUNS, "DELETE FROM runs WHERE first_visit_id < (SELECT min(id) FROM visits)"
+		" AND run_id <> (SELECT max(run_id) FROM runs)", err, "");
+	return sq_end(s, rc, err);
+}
+
+static int prune_entries(struct sqlite *s, int64_t before_ms, int64_t *after_id, int64_t *n, struct fw_err *err)
+{
+	int64_t id[PRUNE_STEP];
+	int old_n = 0, row_n = 0;
+	int rc = sq_begin(s, err);
+	sqlite3_stmt *q;
+
+	*n = 0;
+	if (rc)
+		return rc;
+	q = sq_ask(s, SQ_PRUNE_OLD, "SELECT id, changed_ms FROM entries WHERE id > ? AND seen_ms < ? ORDER BY id LIMIT ?", err, "iii",
+		*after_id, before_ms, SQ_INT(PRUNE_STEP));
+	while (q && (rc = sq_row(s, q, err)) > 0) {
+		row_n++;
+		*after_id = sqlite3_column_int64(q, 0);
+		if (sqlite3_column_int64(q, 1) < before_ms)
+			id[old_n++] = *after_id;
+	}
+	rc = q ? rc : err->rc;
+	for (int i = 0; i < old_n && !rc; i++) {
+		rc = sq_search_forget(s, id[i], err);
+		rc = rc ? rc : sq_do(s, SQ_ENTRY_DROP, "DELETE FROM entries WHERE id = ?", err, "i", id[i]);
+	}
+	*n = old_n;
+	if (row_n < PRUNE_STEP)
+		*after_id = -1; /* the end */
+	return sq_end(s, rc, err);
+}
+
+int sq_prune(struct fw_store *st, int64_t visits_before_ms, int64_t entries_before_ms, int64_t *n, struct fw_err *err)
+{
+	struct sqlite *s = sqlite_of(st);
+	int64_t done, after = 0;
+	int rc = 0;
+
+	if (visits_before_ms) {
+		do {
+			rc = prune_visits(s, visits_before_ms, &done, err);
+			*n += rc ? 0 : done;
+		} while (!rc && done == PRUNE_STEP);
+	}
+	while (!rc && entries_before_ms && after >= 0) {
+		rc = prune_entries(s, entries_before_ms, &after, &done, err);
+		*n += rc ? 0 : done;
+	}
+	return rc;
+}
+
+/* ---- reading -------------------------------------------------------------------------------------------------------------- */
+
+static void entry_sql(const struct fw_entry_query *q, bool search, struct fw_buf *b)
+{
+	fw_buf_adds(b, "SELECT e.id, e.feed_id, e.guid, e.url, e.title, e.author, e.summary, e.content_type, e.published_ms,"
+		" e.updated_ms, e.seen_ms, e.changed_ms, e.revision, e.extra, coalesce(nullif(f.user_title, ''), f.title), f.url");
+	fw_buf_adds(b, q->content ? ", e.content, e.content_base" : ", NULL, NULL");
+	fw_buf_adds(b, search ? " FROM entries_fts s CROSS JOIN entries e ON e.id = s.rowid JOIN feeds f ON f.id = e.feed_id"
+		" WHERE entries_fts MATCH ?5" : " FROM entries e CROSS JOIN feeds f ON f.id = e.feed_id WHERE 1");
+	if (q->feed_id)
+		fw_buf_adds(b, search ? " AND +e.feed_id = ?1" : " AND e.id IN (SELECT entry_id FROM entry_keys WHERE feed_id = ?1)");
+	if (q->since_ms)
+		fw_buf_adds(b, " AND e.seen_ms >= ?2");
+	if (q->after_id)
+		fw_buf_adds(b, " AND e.id > ?3");
+	if (q->before_id)
+		fw_buf_adds(b, " AND e.id < ?4");
+	fw_buf_adds(b, q->oldest_first ? " ORDER BY e.id" : " ORDER BY e.date_ms DESC, e.id DESC");
+	fw_buf_adds(b, " LIMIT ?6");
+}
+
+static void entry_read(sqlite3_stmt *r, struct fw_entry_row *e)
+{
+	int c = 0;
+
+	*e = (struct fw_entry_row){.id = sqlite3_column_int64(r, c++)};
+	e->feed_id = sqlite3_column_int64(r, c++);
+	e->guid = sq_text(r, c++);
+	e->url = sq_text(r, c++);
+	e->title = sq_text(r, c++);
+	e->author = sq_text(r, c++);
+	e->summary = sq_text(r, c++);
+	e->content_type = (enum fw_text_type)sqlite3_column_int(r, c++);
+	e->published_ms = sq_date(r, c++);
+	e->updated_ms = sq_date(r, c++);
+	e->seen_ms = sqlite3_column_int64(r, c++);
+	e->changed_ms = sqlite3_column_int64(r, c++);
+	e->revision = (uint32_t)sqlite3_column_int64(r, c++);
+	e->extra = sq_text(r, c++);
+	e->feed_title = sq_text(r, c++);
+	e->feed_url = sq_text(r, c++);
+	e->content = sq_text(r, c++);
+	e->content_base = sq_text(r, c);
+}
+
+/* Key and hash live in another table, and few ask. */
+static int entry_key_read(struct sqlite *s, struct fw_entry_row *e, struct fw_err *err)
+{
+	sqlite3_stmt *q = sq_ask(s, SQ_KEY_OF, "SELECT key, hash FROM entry_keys WHERE feed_id = ? AND entry_id = ?", err, "ii",
+		e->feed_id, e->id);
+	int rc = q ? sq_row(s, q, err) : err->rc;
+	struct fw_str k;
+
+	if (rc <= 0)
+		return rc;
+	k = sq_text(q, 0);
+	memcpy(e->key, k.p, FW_MIN(k.len, sizeof(e->key)));
+	e->hash = (uint64_t)sqlite3_column_int64(q, 1);
+	sqlite3_reset(q);
+	return 0;
+}
+
+int sq_entry_list(struct fw_store *st, const struct fw_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct sqlite *s = sqlite_of(st);
+	struct fw_buf sql = FW_BUF_INIT(0), words = FW_BUF_INIT(0);
+	bool search = q->search.p && sq_search_query(q->search, &words);
+	sqlite3_stmt *r = NULL;
+	int rc = 0;
+
+	entry_sql(q, search, &sql);
+	if (sql.rc || words.rc)
+		rc = fw_err_set(err, FW_ENOMEM, "%s: entry list: out of memory", s->path);
+	if (!rc && search)
+		rc = sq_search_catch_up(s, err);
+	if (!rc && sqlite3_prepare_v2(s->db, sql.p, -1, &r, NULL) != SQLITE_OK)
+		rc = sq_error(s, "listing entries", err);
+	if (!rc) {
+		sqlite3_bind_int64(r, 1, q->feed_id);
+		sqlite3_bind_int64(r, 2, q->since_ms);
+		sqlite3_bind_int64(r, 3, q->after_id);
+		sqlite3_bind_int64(r, 4, q->before_id);
+		sqlite3_bind_text64(r, 5, words.p, words.len, SQLITE_STATIC, SQLITE_UTF8);
+		sqlite3_bind_int64(r, 6, q->limit ? SQ_INT(q->limit) : -1);
+		while ((rc = sq_row(s, r, err)) > 0) {
+			struct fw_entry_row e;
+
+			entry_read(r, &e);
+			rc = entry_key_read(s, &e, err);
+			rc = rc ? rc : cb(ctx, &e);
+			if (rc)
+				break;
+		}
+	}
+	sqlite3_finalize(r);
+	fw_buf_finish(&sql);
+	fw_buf_finish(&words);
+	return rc;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: ISC */
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common.h"
+
+const struct under_test under_test[] = {
+	{"memory", false},
+	{"sqlite", true},
+};
+const int under_test_n = (int)FW_N(under_test);
+
+static char folder[200];
+static pid_t folder_owner;
+
+static int remove_one(const char *path, const struct stat *sb, int type, struct FTW *f)
+{
+	(void)sb;
+	(void)type;
+	(void)f;
+	return remove(path);
+}
+
+static void scratch_remove(void)
+{
+	if (folder[0] && folder_owner == getpid())
+		nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+const char *scratch(void)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	if (folder[0] && folder_owner == getpid())
+		return folder;
+	ck_assert(fw_snprintf(folder, sizeof(folder), "%s/feedwheel-store-XXXXXX", tmp ? tmp : "/tmp"));
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	folder_owner = getpid();
+	atexit(scratch_remove);
+	return folder;
+}
+
+char *scratch_url(int driver, const char *name)
+{
+	static char url[2][300];
+	static int turn;
+	char *u = url[turn++ % 2];
+
+	if (strcmp(under_test[driver].name, "memory") == 0)
+		ck_assert(fw_snprintf(u, sizeof(url[0]), "memory:"));
+	else
+		ck_assert(fw_snprintf(u, sizeof(url[0]), "%s:%s/%s.db", under_test[driver].name, scratch(), name));
+	return u;
+}
+
+struct fw_store *store_open(const char *url, unsigned flags)
+{
+	struct fw_store_config c = {.url = url, .flags = flags};
+	struct fw_store *st = NULL;
+	struct fw_err err = {0};
+
+	OK(fw_store_open(&c, &st, &err));
+	return st;
+}
+
+struct fw_store *fresh(int driver)
+{
+	static int n;
+	char name[40];
+
+	ck_assert(fw_snprintf(name, sizeof(name), "fresh%d", n++));
+	return store_open(scratch_url(driver, name), FW_STORE_CREATE);
+}
+
+int64_t subscribe(struct fw_store *st, const char *url, int64_t due_at_ms)
+{
+	struct fw_feed_new n = {.url = fw_str(url), .due_at_ms = due_at_ms};
+	struct fw_err err = {0};
+
+	OK(fw_store_subscribe(st, &n, 1, &err));
+	return n.id;
+}
+
+void subscribe_many(struct fw_store *st, const char *format, int from, int n, int64_t due_at_ms)
+{
+	struct fw_feed_new *f = calloc((size_t)n, sizeof(*f));
+	struct fw_err err = {0};
+	struct fw_arena a;
+
+	fw_arena_init(&a, 0);
+	for (int i = 0; i < n; i++) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+		f[i].url = fw_str(fw_arena_printf(&a, format, from + i));
+#pragma GCC diagnostic pop
+		f[i].due_at_ms = due_at_ms;
+	}
+	OK(fw_store_subscribe(st, f, (size_t)n, &err));
+	fw_arena_finish(&a);
+	free(f);
+}
+
+size_t claim_at(struct fw_store *st, int64_t now, size_t max, struct fw_lease *out, struct fw_arena *a)
+{
+	struct fw_claim_ask ask = {.worker = "w", .now_ms = now, .lease_ms = 60000, .max = max};
+	struct fw_claim_got got;
+	struct fw_err err = {0};
+
+	OK(fw_store_claim(st, &ask, a, out, &got, &err));
+	return got.n;
+}
+
+struct fw_outcome outcome_of(const struct fw_lease *l, struct fw_feed *feed, int64_t now)
+{
+	*feed = l->feed;
+	feed->last_visit_ms = feed->last_ok_ms = now;
+	feed->last_kind = FW_VISIT_NOT_MODIFIED;
+	feed->http_status = 304;
+	feed->due_at_ms = now + 3600000;
+	feed->why = FW_STR("default 60 min");
+	return (struct fw_outcome){.feed_id = l->feed.id, .fence = l->fence, .feed = feed,
+		.visit = {.feed_id = l->feed.id, .at_ms = now, .kind = FW_VISIT_NOT_MODIFIED, .http_status = 304, .slot = -1}};
+}
+
+struct fw_entry_row entry(int key, int hash, const char *title, const char *content)
+{
+	struct fw_entry_row e = {.hash = (uint64_t)hash, .title = fw_str(title), .content = fw_str(content),
+		.content_type = FW_TEXT_HTML, .published_ms = FW_NO_DATE, .updated_ms = FW_NO_DATE};
+
+	memcpy(e.key, &key, sizeof(key));
+	return e;
+}
+
+int commit_one(struct fw_store *st, struct fw_outcome *o, int64_t now)
+{
+	struct fw_commit c = {.now_ms = now, .outcome = o, .n = 1};
+	struct fw_err err = {0};
+
+	OK(fw_store_commit(st, &c, &err));
+	return o->rc;
+}
+
+struct fw_feed find(struct fw_store *st, int64_t id, struct fw_arena *a)
+{
+	struct fw_err err = {0};
+	struct fw_feed f;
+
+	OK(fw_store_feed_find(st, id, FW_STR_NONE, a, &f, &err));
+	return f;
+}
+
+struct fw_store_stats stats(struct fw_store *st, int64_t now)
+{
+	struct fw_store_stats s;
+	struct fw_err err = {0};
+
+	OK(fw_store_stats(st, now, &s, &err));
+	return s;
+}
+
+static int count_one(void *ctx, const struct fw_entry_row *row)
+{
+	(void)row;
+	++*(int64_t *)ctx;
+	return 0;
+}
+
+int64_t entry_count(struct fw_store *st, int64_t feed_id)
+{
+	struct fw_entry_query q = {.feed_id = feed_id};
+	struct fw_err err = {0};
+	int64_t n = 0;
+
+	OK(fw_store_entry_list(st, &q, count_one, &n, &err));
+	return n;
+}
+
+static void finding(void *ctx, const char *text)
+{
+	(void)ctx;
+	ck_abort_msg("check: %s", text);
+}
+
+void check_clean(struct fw_store *st)
+{
+	struct fw_err err = {0};
+	int rc = fw_store_check(st, finding, NULL, &err);
+
+	ck_assert_msg(rc == 0 || rc == FW_EUNSUP, "check: %s", err.text);
+}
+
+int run_suite(Suite *s)
+{
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	srunner_run_all(r, CK_ENV);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: ISC */
+/* What the store tests share: a fresh store per driver, small makers, exact accounting. */
+#ifndef TEST_STORE_COMMON_H
+#define TEST_STORE_COMMON_H
+
+#include <check.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/str.h"
+#include "feedwheel/store.h"
+
+#define NOW INT64_C(1763730000000)
+#define NONE (-1)
+
+/* The stores under test. A new driver gets a row in common.c and passes the same suite. */
+struct under_test {
+	const char *name;
+	bool shared; /* between processes */
+};
+extern const struct under_test under_test[];
+extern const int under_test_n;
+
+/* A folder that goes away at the end of the process; and the URL of a store named so in it. */
+const char *scratch(void);
+char *scratch_url(int driver, const char *name);
+
+struct fw_store *store_open(const char *url, unsigned flags);
+struct fw_store *fresh(int driver); /* a new one each time */
+#define OK(call) ck_assert_msg((call) == 0, "%s: %s", #call, err.text)
+#define IS(call, code) ck_assert_msg((call) == (code), "%s is not %s: %s", #call, #code, err.text)
+
+int64_t subscribe(struct fw_store *st, const char *url, int64_t due_at_ms);
+void subscribe_many(struct fw_store *st, const char *format, int from, int n, int64_t due_at_ms); /* format: one %d */
+size_t claim_at(struct fw_store *st, int64_t now, size_t max, struct fw_lease *out, struct fw_arena *a);
+
+struct fw_outcome outcome_of(const struct fw_lease *l, struct fw_feed *feed, int64_t now); /* *feed: its next state, +1 h */
+struct fw_entry_row entry(int key, int hash, const char *title, const char *content);
+int commit_one(struct fw_store *st, struct fw_outcome *o, int64_t now);
+struct fw_feed find(struct fw_store *st, int64_t id, struct fw_arena *a);
+struct fw_store_stats stats(struct fw_store *st, int64_t now);
+int64_t entry_count(struct fw_store *st, int64_t feed_id);
+/* The driver's own deep check finds nothing. */
+void check_clean(struct fw_store *st);
+int run_suite(Suite *s);
+
+#endif
