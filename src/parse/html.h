@@ -7,14 +7,19 @@
 #include "base/buf.h"
 #include "feedwheel/document.h"
 
-/* Would a browser see a tag, a comment or a character reference in it? One pass, no tree. */
+/* Would a browser see a tag that HTML knows, a comment or a character reference in it? ("vector<int>" has none.) No tree. */
 bool fw_html_has_markup(struct fw_str s);
 /* Markup stripped, references decoded, white space collapsed, block elements and <br> as spaces; script and style dropped.
  * Fast path without a tree. Borrowed when nothing changes. */
 struct fw_str fw_html_text(struct fw_arena *a, struct fw_str html);
 /* The first image worth showing in it (absolute with base), absent when none. */
 struct fw_str fw_html_first_image(struct fw_arena *a, struct fw_str html, struct fw_str base);
-/* Sanitised HTML appended to out; flags are FW_PRINT_NO_PIXELS and so on. Errors: FW_ENOMEM, FW_ELIMIT. */
+enum { FW_HTML_DATA_IMAGES = 1 << 16 }; /* beside FW_PRINT_*: keep small data: images of safe types */
+/*
+ * Sanitised HTML appended to out; flags are FW_PRINT_NO_PIXELS and FW_HTML_DATA_IMAGES. Idempotent; linear. What is kept: text
+ * elements, lists, tables, images, audio and video; no scripts, frames, forms, SVG, MathML, ids, classes. Errors: FW_ENOMEM,
+ * FW_ELIMIT (out's ceiling).
+ */
 FW_MUST_CHECK int fw_html_sanitize(struct fw_str html, struct fw_str base, unsigned flags, struct fw_buf *out, struct fw_err *err);
 /* Feeds that a page names, into the arena, document order; *base_out what <base href> made of url. */
 FW_MUST_CHECK int fw_html_discover(struct fw_arena *a, struct fw_str html, struct fw_str url, struct fw_link **links,

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: ISC */
+/* HTML: markup or not, as text, sanitised (WEB-01, WEB-02, WEB-03), feeds of a page, Link headers. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "base/utf8.h"
+#include "parse/html.h"
+#include "parse/html_token.h"
+
+#define BASE FW_STR("http://example.org/dir/page")
+
+static char *sanitize(struct fw_str html, unsigned flags)
+{
+	struct fw_buf out = FW_BUF_INIT(0);
+	struct fw_err err;
+
+	ck_assert_msg(fw_html_sanitize(html, BASE, flags, &out, &err) == 0, "%s", err.text);
+	fw_buf_add(&out, "", 0);
+	return fw_buf_take(&out, NULL);
+}
+
+/* What is in, what has to come out; and coming in again, it stays. */
+static void check_sanitized(const char *in, const char *want, unsigned flags)
+{
+	char *once = sanitize(fw_str(in), flags), *twice = sanitize(fw_str(once), flags);
+
+	ck_assert_msg(strcmp(once, want) == 0, "%s\n  gave %s\n  want %s", in, once, want);
+	ck_assert_msg(strcmp(once, twice) == 0, "%s\n  once  %s\n  twice %s", in, once, twice);
+	free(once);
+	free(twice);
+}
+
+START_TEST(elements_sorted_and_found)
+{
+	for (int i = 1; i < FW_EL_COUNT; i++) {
+		ck_assert_int_eq(fw_el_find(fw_str(fw_el_name((enum fw_el)i))), i);
+		ck_assert_msg(i == 1 || strcmp(fw_el_name((enum fw_el)(i - 1)), fw_el_name((enum fw_el)i)) < 0, "%s",
+			fw_el_name((enum fw_el)i));
+	}
+	ck_assert_int_eq(fw_el_find(FW_STR("BlockQuote")), FW_E_BLOCKQUOTE);
+	ck_assert_int_eq(fw_el_find(FW_STR("blockquotes")), FW_EL_NONE);
+	ck_assert_int_eq(fw_el_find(FW_STR("")), FW_EL_NONE);
+	ck_assert_int_eq(fw_el_find(FW_STR("averylongelementname")), FW_EL_NONE);
+}
+END_TEST
+
+START_TEST(markup_or_not)
+{
+	static const char *const YES[] = {"<b>x</b>", "a<br>b", "x</p>", "a &amp; b", "&#8217;", "&#x2019;", "<!-- c -->x", "<IMG SRC=x>",
+		"a <em\nclass=x>", "&hellip;", "<a href='x'>y"};
+	static const char *const NO[] = {"", "plain", "a < b", "a<b", "x << y >> z", "AT&T", "a & b", "&nosuchthing;", "vector<int>",
+		"<3", "&;", "&#;", "&#x;", "5 <", "<", "&", "a <unknown> b", "<b unfinished"};
+
+	for (size_t i = 0; i < FW_N(YES); i++)
+		ck_assert_msg(fw_html_has_markup(fw_str(YES[i])), "%s", YES[i]);
+	for (size_t i = 0; i < FW_N(NO); i++)
+		ck_assert_msg(!fw_html_has_markup(fw_str(NO[i])), "%s", NO[i]);
+	ck_assert(!fw_html_has_markup(FW_STR_NONE));
+}
+END_TEST
+
+START_TEST(as_plain_text)
+{
+	static const struct { const char *in, *want; } T[] = {
+		{"plain", "plain"}, {"  two  words\n", "two words"}, {"<b>bold</b> and <i>it</i>alic", "bold and italic"},
+		{"a<br>b", "a b"}, {"<p>one</p><p>two</p>", "one two"}, {"one<div>two</div>three", "one two three"},
+		{"a &amp; b &lt;c&gt; &#8217;", "a & b <c> ’"}, {"&amp;amp;", "&amp;"}, {"a < b", "a < b"},
+		{"x<script>alert('<b>')</script>y", "xy"}, {"x<style>p {}</style>y", "xy"}, {"x<!-- <b> -- >c -->y", "xy"},
+		{"sa<!-- -- nonwhitespace >fe<script>alert(1);</script>", "sa"}, {"safe<!--", "safe"}, {"a<!-->b", "ab"}, {"a<!--->b", "ab"},
+		{"<a title='>'>x</a>", "x"}, {"<a title=\"a > b\" href=x>x</a>", "x"}, {"<svg><text>t</text></svg>x", "x"}, {"<svg/>x", "x"},
+		{"<textarea>a &amp; <b></textarea>", "a & <b>"}, {"x<br", "x"}, {"<b", ""}, {"</", "</"}, {"<table><tr><td>1</td><td>2</td></tr></table>",
+		"1 2"}, {"<li>1<li>2", "1 2"}, {"&nbsp;x", "\xc2\xa0x"}, {"<select><option>1<option>2</select>x", "x"}, {"<?php echo 1 ?>x", "x"},
+		{"", ""}, {"<xmp><b>&amp;</xmp>", "<b>&amp;"}, {"a<iframe>x</iframe>b", "a b"}, {"<title>t</title>x", "x"},
+		{"&nGt;&nGt;&nGt;", "≫⃒≫⃒≫⃒"},
+	};
+	struct fw_arena a;
+
+	fw_arena_init(&a, 0);
+	for (size_t i = 0; i < FW_N(T); i++) {
+		struct fw_str got = fw_html_text(&a, fw_str(T[i].in));
+
+		ck_assert_msg(fw_str_eq(got, fw_str(T[i].want)), "%s: \"%.*s\", want \"%s\"", T[i].in, FW_STR_ARG(got), T[i].want);
+	}
+	ck_assert_ptr_null(fw_html_text(&a, FW_STR_NONE).p);
+	fw_arena_finish(&a);
+}
+END_TEST
+
+START_TEST(what_survives) /* WEB-01 */
+{
+	static const struct { const char *in, *want; } T[] = {
+		{"", ""}, {"text", "text"}, {"a < b & c > d", "a &lt; b &amp; c &gt; d"}, {"&nbsp;&eacute;&#8217;", "\xc2\xa0\xc3\xa9\xe2\x80\x99"},
+		{"<P>One<p>Two", "<p>One</p><p>Two</p>"}, {"<ul><li>1<li>2</ul>", "<ul><li>1</li><li>2</li></ul>"},
+		{"<dl><dt>a<dd>b<dt>c</dl>", "<dl><dt>a</dt><dd>b</dd><dt>c</dt></dl>"},
+		{"<table><tr><td>1<td>2<tr><th>3</table>",
+			"<table><tbody><tr><td>1</td><td>2</td></tr><tr><th>3</th></tr></tbody></table>"},
+		{"<table><col width=5><tr><td>x</table>",
+			"<table><colgroup><col width=\"5\"></colgroup><tbody><tr><td>x</td></tr></tbody></table>"},
+		{"<b>x", "<b>x</b>"}, {"<b><i>x</b>y</i>", "<b><i>x</i></b><i>y</i>"}, {"<p><b>x<p>y", "<p><b>x</b></p><p><b>y</b></p>"},
+		{"<b><p>x</b></p>", "<b></b><p><b>x</b></p>"}, {"<div><span>x</div>y", "<div><span>x</span></div>y"},
+		{"x<br/>y</br>z", "x<br>y<br>z"}, {"</p></div>x", "x"}, {"<td>x</td>", "x"}, {"<h1>a<h2>b", "<h1>a</h1><h2>b</h2>"},
+		{"<table>text<tr><td>x</table>", "text<table><tbody><tr><td>x</td></tr></tbody></table>"},
+		{"<a href=x>1<a href=y>2</a>", "<a href=\"http://example.org/dir/x\" rel=\"noopener noreferrer\">1</a>"
+			"<a href=\"http://example.org/dir/y\" rel=\"noopener noreferrer\">2</a>"},
+		{"<a href='/a?b=1&copy=2&amp;c=3'>x</a>",
+			"<a href=\"http://example.org/a?b=1&amp;copy=2&amp;c=3\" rel=\"noopener noreferrer\">x</a>"},
+		{"<img src=i.png alt=\"a &quot;b&quot; <c>\" width=5 height=10%>",
+			"<img src=\"http://example.org/dir/i.png\" alt=\"a &quot;b&quot; &lt;c&gt;\" width=\"5\" height=\"10%\">"},
+		{"<img srcset='a.png 1x, //x.org/b.png 2x, javascript:1 3x'>",
+			"<img srcset=\"http://example.org/dir/a.png 1x, http://x.org/b.png 2x\">"},
+		{"<img data-src=lazy.png src='data:image/gif;base64,R0lGOD'>", "<img src=\"http://example.org/dir/lazy.png\">"},
+		{"<pre>\n\nx</pre>", "<pre>\n\nx</pre>"}, {"<pre>\nx</pre>", "<pre>x</pre>"}, {"<pre>\r\n\r\nx</pre>", "<pre>\n\nx</pre>"},
+		{"<code class='hljs language-c'>x</code>", "<code class=\"language-c\">x</code>"},
+		{"<p style='color: RED; position:fixed; background:url(x)'>x</p>", "<p style=\"color: RED\">x</p>"},
+		{"<ol start=3 reversed><li value=7>x</ol>", "<ol start=\"3\" reversed=\"\"><li value=\"7\">x</li></ol>"},
+		{"<video src=v.mp4 autoplay onplay=x></video>", "<video src=\"http://example.org/dir/v.mp4\" controls></video>"},
+		{"<ruby>a<rt>b<rt>c</ruby>", "<ruby>a<rt>b</rt><rt>c</rt></ruby>"},
+		{"<blockquote cite=/q>x</blockquote>", "<blockquote cite=\"http://example.org/q\">x</blockquote>"},
+		{"<a href=mailto:a@b.c>x</a>", "<a href=\"mailto:a@b.c\" rel=\"noopener noreferrer\">x</a>"},
+		{"<li>a<ul><li>b</ul><li>c", "<li>a<ul><li>b</li></ul></li><li>c</li>"}, {"a\r\nb\rc&#13;d", "a\nb\nc\nd"},
+		{"<image src=x>", "<img src=\"http://example.org/dir/x\">"}, {"<textarea><b>x</textarea>", "&lt;b&gt;x"},
+		{"<p title=a title=b>x", "<p title=\"a\">x</p>"}, {"<p>a<table><tr><td>b</table>c", "<p>a</p><table><tbody><tr><td>b</td></tr></tbody></table>c"},
+		{"<noscript><img src=x></noscript>", "<img src=\"http://example.org/dir/x\">"}, {"<caption>x</caption>", "x"},
+		{"x<![endif]-->y", "xy"}, {"&lt;script&gt;", "&lt;script&gt;"}, {"a\x01\x02 b\x7f", "a b"},
+	};
+
+	for (size_t i = 0; i < FW_N(T); i++)
+		check_sanitized(T[i].in, T[i].want, 0);
+}
+END_TEST
+
+START_TEST(what_goes) /* WEB-02, WEB-03 */
+{
+	static const struct { const char *in, *want; } T[] = {
+		{"a<script>alert(1)</script>b", "ab"}, {"a<SCRIPT SRC=x></SCRIPT >b", "ab"}, {"a<script", "a"}, {"a<script>x", "a"},
+		{"a<style>*{x:y}</style>b", "ab"}, {"a<iframe src=x><b>f</b></iframe>b", "ab"}, {"a<object data=x>f</object>b", "afb"},
+		{"a<embed src=x>b", "ab"}, {"a<applet code=x></applet>b", "ab"}, {"a<form action=x><input name=y><button formaction=z>c</button></form>b",
+		"acb"}, {"a<meta http-equiv=refresh content=x>b", "ab"}, {"a<base href=x>b", "ab"}, {"a<link rel=stylesheet href=x>b", "ab"},
+		{"a<svg onload=x><script>y</script><a xlink:href=z>t</a></svg>b", "ab"}, {"a<math><mtext>x</mtext></math>b", "axb"},
+		{"a<frameset><frame src=x></frameset>b", "ab"}, {"a<template><b>x</b></template>b", "ab"}, {"a<select><option>x</select>b", "ab"},
+		{"<img src=x onerror=alert(1)>", "<img src=\"http://example.org/dir/x\">"},
+		{"<img src=x ONERROR=alert(1) onLoad='x'>", "<img src=\"http://example.org/dir/x\">"},
+		{"<img src=x/onerror=alert(1)>", "<img src=\"http://example.org/dir/x/onerror=alert(1)\">"},
+		{"<img/src=x/ onerror=alert(1)>", "<img src=\"http://example.org/dir/x/\">"},
+		{"<p id=x name=y class=z srcdoc=a formaction=b ping=c>t</p>", "<p>t</p>"},
+		{"<a href=javascript:alert(1)>x</a>", "<a>x</a>"}, {"<a href=' JaVaScRiPt:alert(1)'>x</a>", "<a>x</a>"},
+		{"<a href='java\nscript:alert(1)'>x</a>", "<a>x</a>"}, {"<a href='java&#10;script:alert(1)'>x</a>", "<a>x</a>"},
+		{"<a href='&#1;javascript:alert(1)'>x</a>", "<a>x</a>"}, {"<a href='javascript&colon;alert(1)'>x</a>", "<a>x</a>"},
+		{"<a href='&#106avascript:alert(1)'>x</a>", "<a>x</a>"}, {"<a href='java\xe2\x80\x8bscript:x'>x</a>", "<a>x</a>"},
+		{"<a href=vbscript:x>x</a>", "<a>x</a>"}, {"<a href='data:text/html,x'>x</a>", "<a>x</a>"}, {"<a href=file:///etc/passwd>x</a>", "<a>x</a>"},
+		{"<img src='data:image/svg+xml;base64,AA'>", "<img>"}, {"<img src='data:image/png;base64,AA'>", "<img>"}, {"<img src=mailto:x>", "<img>"},
+		{"<video poster=javascript:x></video>", "<video controls></video>"},
+		{"<p style='width: expression(alert(1))'>x", "<p>x</p>"}, {"<p style='color: url(javascript:x)'>x", "<p>x</p>"},
+		{"<p style='background-color: \\75rl(x)'>x", "<p>x</p>"}, {"<p style='color: rgb(1,2,3)) ; color: rgba(1, 2, 3, .5)'>x",
+		"<p style=\"color: rgba(1, 2, 3, .5)\">x</p>"}, {"<p style='-moz-binding:url(x);behavior:x'>x", "<p>x</p>"},
+		{"<p/onclick=x>y</p>", "<p>y</p>"}, {"<b\"onclick=x>y", "y"}, {"<!--[if IE]><script>x</script><![endif]-->y", "y"},
+		{"<a href=\"x\"onclick=\"y\">z</a>", "<a href=\"http://example.org/dir/x\" rel=\"noopener noreferrer\">z</a>"},
+		{"<<script>alert(1)</script>", "&lt;"}, {"<scr<script>ipt>alert(1)</script>", "ipt&gt;alert(1)"}, {"<plaintext>x", "x"},
+		{"<a title='\"><img src=x onerror=y>'>z</a>", "<a title=\"&quot;&gt;&lt;img src=x onerror=y&gt;\">z</a>"},
+		{"<noscript><p title=\"</noscript><img src=x onerror=alert(1)>\">", "<p title=\"&lt;/noscript&gt;&lt;img src=x onerror=alert(1)&gt;\"></p>"},
+		{"<math><mi><style><img src=x onerror=y></style></mi></math>", ""},
+		{"<svg><style><img src=x onerror=alert(1)></style></svg>", ""}, {"<xmp><script>x</script></xmp>", "&lt;script&gt;x&lt;/script&gt;"},
+		{"<form><math><mtext></form><form><mglyph><style></math><img src onerror=alert(1)>", ""},
+		{"<p><object><p>x</object>", "<p></p><p>x</p>"},
+	};
+
+	for (size_t i = 0; i < FW_N(T); i++)
+		check_sanitized(T[i].in, T[i].want, 0);
+	check_sanitized("<img src='data:image/png;base64,AA+/='>", "<img src=\"data:image/png;base64,AA+/=\">", FW_HTML_DATA_IMAGES);
+	check_sanitized("<img src='data:image/png;base64,<x>'>", "<img>", FW_HTML_DATA_IMAGES);
+	check_sanitized("a<img src=x width=1 height=1>b<img src=y width=0 height=0><img src=z width=1 height=90>",
+		"ab<img src=\"http://example.org/dir/z\" width=\"1\" height=\"90\">", FW_PRINT_NO_PIXELS);
+}
+END_TEST
+
+START_TEST(first_image)
+{
+	struct fw_arena a;
+	struct fw_str got;
+
+	fw_arena_init(&a, 0);
+	got = fw_html_first_image(&a, FW_STR("<!--<img src=no>--><script>'<img src=no>'</script><img src=p width=1 height=1>"
+		"<img src='javascript:x'><img src='/a b.png'><img src=second>"), BASE);
+	ck_assert(fw_str_eq(got, FW_STR("http://example.org/a%20b.png")));
+	ck_assert_ptr_null(fw_html_first_image(&a, FW_STR("no image <b>here</b>"), BASE).p);
+	ck_assert_ptr_null(fw_html_first_image(&a, FW_STR_NONE, BASE).p);
+	fw_arena_finish(&a);
+}
+END_TEST
+
+START_TEST(discovers_in_order)
+{
+	static const char page[] = "<!DOCTYPE html><html><head><title>x</title>\n"
+		"<link rel=stylesheet href=style.css><link rel='icon' href=i.png>\n"
+		"<!-- <link rel=alternate type=application/rss+xml href=/commented> -->\n"
+		"<script>'<link rel=alternate type=application/rss+xml href=/script>'</script>\n"
+		"<template><link rel=alternate type=application/rss+xml href=/template></template>\n"
+		"<LINK REL=\"Alternate home\" TYPE=\"application/atom+xml; charset=utf-8\" TITLE=\"A &amp; B\" HREF=atom.xml>\n"
+		"<base target=_top><base href=\"/blog/\"><base href=/other/>\n"
+		"<link rel='alternate stylesheet' type=application/rss+xml href=/style>\n"
+		"<link rel=alternate type=application/json href=/wp-json/>\n"
+		"<link rel=alternate hreflang=de href=/de>\n"
+		"<link rel=alternate type='application/rss+xml' href='javascript:x'>\n"
+		"<link rel=alternate type='application/rss+xml' href=''>\n"
+		"<link rel=alternate type='application/rss+xml' href='//example.net/rss?a=1&amp;b=2'>\n"
+		"<link rel=alternate type='application/rss+xml' href='atom.xml'>\n"
+		"<link rel=alternate type=application/feed+json href=feed.json></head><body><link rel=feed href=last></body>";
+	static const char *const WANT[] = {"http://example.org/blog/atom.xml", "http://example.net/rss?a=1&b=2",
+		"http://example.org/blog/feed.json", "http://example.org/blog/last"};
+	struct fw_link *l;
+	struct fw_arena a;
+	size_t i = 0;
+
+	fw_arena_init(&a, 0);
+	ck_assert_int_eq(fw_html_discover(&a, FW_STR(page), BASE, &l, NULL), 0);
+	ck_assert(fw_str_eq(l->title, FW_STR("A & B")));
+	for (; l; l = l->next, i++)
+		ck_assert_msg(i < FW_N(WANT) && fw_str_eq(l->href, fw_str(WANT[i])), "%zu: %.*s", i, FW_STR_ARG(l->href));
+	ck_assert_uint_eq(i, FW_N(WANT));
+	ck_assert_int_eq(fw_html_discover(&a, FW_STR(""), BASE, &l, NULL), 0);
+	ck_assert_ptr_null(l);
+	fw_arena_finish(&a);
+	fw_arena_init(&a, 1);
+	ck_assert_int_eq(fw_html_discover(&a, FW_STR(page), BASE, &l, NULL), FW_ENOMEM);
+	fw_arena_finish(&a);
+}
+END_TEST
+
+START_TEST(link_header)
+{
+	struct fw_arena a;
+	struct fw_link *l;
+
+	fw_arena_init(&a, 0);
+	l = fw_link_header(&a, FW_STR("<https://hub.example/>; rel=\"hub\", </feed>; REL=self; type=application/rss+xml,"
+		" <a,b>; title=\"x, \\\"y\\\" ; z\"; rel=\"next hub\" ; hreflang=de, <anchored>; rel=hub; anchor=\"/x\", <>;rel=canonical"),
+		BASE, FW_STR_NONE);
+	ck_assert(l && fw_str_eq(l->href, FW_STR("https://hub.example/")) && fw_str_eq(l->rel, FW_STR("hub")));
+	l = l->next;
+	ck_assert(l && fw_str_eq(l->href, FW_STR("http://example.org/feed")) && fw_str_eq(l->type, FW_STR("application/rss+xml")));
+	l = l->next;
+	ck_assert(l && fw_str_eq(l->href, FW_STR("http://example.org/dir/a,b")) && fw_str_eq(l->title, FW_STR("x, \"y\" ; z")));
+	ck_assert(fw_str_eq(l->hreflang, FW_STR("de")));
+	l = l->next;
+	ck_assert(l && fw_str_eq(l->href, FW_STR("http://example.org/dir/page")) && !l->next);
+	l = fw_link_header(&a, FW_STR("<a>; rel=self, <b>; rel=HUB, <c>; rel=\"other hub\""), BASE, FW_STR("hub"));
+	ck_assert(l && fw_str_eq(l->href, FW_STR("http://example.org/dir/b")) && l->next && !l->next->next);
+	/* rubbish is passed over up to the next comma */
+	l = fw_link_header(&a, FW_STR("rubbish; rel=hub, \"a,b\", <unfinished, <c>; rel=\"unfinished"), BASE, FW_STR_NONE);
+	ck_assert(!l || fw_str_eq(l->rel, FW_STR("unfinished")));
+	ck_assert_ptr_null(fw_link_header(&a, FW_STR(""), BASE, FW_STR_NONE));
+	ck_assert_ptr_null(fw_link_header(&a, FW_STR_NONE, BASE, FW_STR_NONE));
+	ck_assert_ptr_null(fw_link_header(&a, FW_STR(",,,;;;<"), BASE, FW_STR_NONE));
+	fw_arena_finish(&a);
+}
+END_TEST
+
+static void check_attrs(struct fw_html_token *t, const char *all)
+{
+	struct fw_str name, value;
+
+	while (fw_html_attr(&t->attrs, &name, &value)) {
+		ck_assert_msg(!fw_str_istarts(name, FW_STR("on")), "%s", all);
+		ck_assert_msg(!fw_str_istarts(value, FW_STR("javascript:")) && !fw_str_istarts(value, FW_STR("data:")), "%s", all);
+	}
+}
+
+/* Whatever the soup: valid UTF-8, only elements of the allow list, nothing active, and sanitising again changes nothing. */
+static void check_soup(struct fw_str soup)
+{
+	char *once = sanitize(soup, 0), *twice = sanitize(fw_str(once), 0);
+	struct fw_html_tokenizer z;
+	struct fw_html_token t;
+
+	ck_assert_msg(strcmp(once, twice) == 0, "%.*s\n  once  %s\n  twice %s", FW_STR_ARG(soup), once, twice);
+	ck_assert(fw_utf8_valid(once, strlen(once)) == strlen(once));
+	fw_html_start(&z, fw_str(once));
+	for (fw_html_next(&z, &t); t.kind != FW_HTML_END; fw_html_next(&z, &t)) {
+		ck_assert_msg(t.kind != FW_HTML_COMMENT && t.kind != FW_HTML_RAW, "%s", once);
+		if (t.kind == FW_HTML_OPEN || t.kind == FW_HTML_CLOSE)
+			ck_assert_msg(fw_el_flags(t.el) & FW_EL_KEEP, "%s", once);
+		if (t.kind == FW_HTML_OPEN)
+			check_attrs(&t, once);
+	}
+	free(once);
+	free(twice);
+}
+
+START_TEST(any_soup)
+{
+	static const char *const BIT[] = {"<p>", "</p>", "<b>", "</b>", "<i>", "</i>", "<a href=x>", "</a>", "<table>", "</table>", "<tr>",
+		"</tr>", "<td>", "</td>", "<li>", "</li>", "<ul>", "</ul>", "<div>", "</div>", "<h1>", "</h1>", "<pre>", "</pre>", "\n", " ",
+		"x", "&amp;", "&lt;b&gt;", "<br>", "</br>", "<script>", "</script>", "<svg>", "</svg>", "<math>", "<style>", "</style>", "<!--",
+		"-->", "<dd>", "<dt>", "<dl>", "</dl>", "<caption>", "<col>", "<tbody>", "<font size=1>", "<font size=2>", "</font>", "<span>",
+		"</span>", "<form>", "</form>", "<select>", "</select>", "<img onx=1 src=javascript:a>", "<a href=data:x onx=y>", "<textarea>",
+		"</textarea>", "<ruby>", "<rt>", "<rp>", "</ruby>", "<blockquote>", "</blockquote>", "<address>", "<center>", "<hr>", "<colgroup>",
+		"<th>", "<thead>", "<object>", "</object>", "<button>", "<nobr>", "<title>", "<xmp>", "<", ">", "\"", "'", "=", "/", "\xff", "\xc3",
+		"<p title=\"", "<template>", "</template>", "<image>", "<iframe>", "</iframe>", "<code>", "</code>", "&", "&#13;", "\r", "\f", "<wbr>",
+		"<video>", "<source src=x>", "<summary>", "<details>", "<!DOCTYPE html>", "<html><body>", "</body>", "<plaintext>"};
+	uint64_t x = 88172645463325252u;
+
+	for (int n = 0; n < 6000; n++) {
+		char soup[1024];
+		size_t len = 0;
+
+		for (int k = 0; k < 2 + n % 30; k++) {
+			const char *bit;
+
+			x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+			bit = BIT[(x >> 20) % FW_N(BIT)];
+			memcpy(soup + len, bit, strlen(bit));
+			len += strlen(bit);
+		}
+		soup[len] = '\0';
+		check_soup((struct fw_str){soup, len});
+	}
+}
+END_TEST
+
+/* Shapes that make tree builders slow: time per byte may not grow with the size. */
+START_TEST(hostile_shapes_are_linear)
+{
+	static const struct { const char *head, *bit, *middle, *bit2; } SHAPE[] = {
+		{"", "<div>", "", "</div>"}, {"", "<b>", "", ""}, {"", "<font size=1><p>", "", ""}, {"", "<a href=x><b><i><u>", "", "<p>x"},
+		{"", "<table>", "x", ""}, {"", "<table><tr><td>", "", "</x>"}, {"<p ", "a=b ", ">", ""}, {"", "<span>", "", "</x>"}, {"", "<", "", ""},
+		{"", "&", "", ""}, {"", "<!--", "", ""}, {"", "<a b=\"", "", ""}, {"", "<script>", "", ""}, {"", "</p>", "", ""}, {"", "<svg>", "", "</svg>"},
+		{"", "<select>", "", ""}, {"<b><font color=1><font color=2><i>", "<p>x</p></b><b>", "", ""}, {"", "<ul><li>", "", ""}, {"", "<dl><dd>", "", "</dd>"},
+		{"<b>", "<div></b><b>", "", ""}, {"<style>", "</", "", ""}, {"", "]]>", "", ""}, {"", "<img srcset='a 1x,b 2x,c", "", ""},
+		{"<p style='", "color:red;", "'>", ""},
+	};
+
+	for (size_t i = 0; i < FW_N(SHAPE); i++) {
+		double per_byte[2];
+
+		for (int big = 0; big < 2; big++) {
+			struct fw_buf in = FW_BUF_INIT(0), out = FW_BUF_INIT(0);
+			size_t want = big ? 1u << 20 : 1u << 17;
+			struct fw_arena a;
+			int64_t start;
+
+			fw_buf_adds(&in, SHAPE[i].head);
+			while (in.len < want)
+				fw_buf_adds(&in, SHAPE[i].bit);
+			fw_buf_adds(&in, SHAPE[i].middle);
+			while (*SHAPE[i].bit2 && in.len < 2 * want)
+				fw_buf_adds(&in, SHAPE[i].bit2);
+			start = fw_mono_us();
+			ck_assert_int_eq(fw_html_sanitize(fw_buf_str(&in), BASE, 0, &out, NULL), 0);
+			fw_arena_init(&a, 0);
+			(void)fw_html_text(&a, fw_buf_str(&in));
+			(void)fw_html_has_markup(fw_buf_str(&in));
+			(void)fw_html_first_image(&a, fw_buf_str(&in), BASE);
+			fw_arena_finish(&a);
+			per_byte[big] = (double)(fw_mono_us() - start + 2000) / (double)in.len;
+			fw_buf_finish(&in);
+			fw_buf_finish(&out);
+		}
+		ck_assert_msg(per_byte[1] < 4 * per_byte[0], "shape %zu, %s: %.3f us per byte at 128 KiB, %.3f at 1 MiB", i, SHAPE[i].bit, per_byte[0],
+			per_byte[1]);
+	}
+}
+END_TEST
+
+START_TEST(limits_reported)
+{
+	struct fw_buf out = FW_BUF_INIT(10);
+	struct fw_err err;
+
+	ck_assert_int_eq(fw_html_sanitize(FW_STR("<p>more than ten bytes</p>"), BASE, 0, &out, &err), FW_ELIMIT);
+	ck_assert_ptr_nonnull(strstr(err.text, "10 bytes"));
+	ck_assert_int_eq(fw_html_sanitize(FW_STR("x"), BASE, 0, &out, &err), FW_ELIMIT);
+	fw_buf_finish(&out);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("html");
+	TCase *t = tcase_create("html");
+	SRunner *r;
+	int failed;
+
+	tcase_set_timeout(t, 100);
+	tcase_add_test(t, elements_sorted_and_found);
+	tcase_add_test(t, markup_or_not);
+	tcase_add_test(t, as_plain_text);
+	tcase_add_test(t, what_survives);
+	tcase_add_test(t, what_goes);
+	tcase_add_test(t, first_image);
+	tcase_add_test(t, discovers_in_order);
+	tcase_add_test(t, link_header);
+	tcase_add_test(t, any_soup);
+	tcase_add_test(t, hostile_shapes_are_linear);
+	tcase_add_test(t, limits_reported);
+	suite_add_tcase(s, t);
+	r = srunner_create(s);
+	srunner_run_all(r, CK_ENV);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
