@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: ISC
 # Install what building and testing need. Debian (as root or with sudo); elsewhere it lists the packages and stops.
 set -eu
-build="build-essential meson ninja-build pkg-config libcurl4-openssl-dev libuv1-dev libc-ares-dev libidn2-dev libsqlite3-dev
+build="build-essential gperf meson ninja-build pkg-config libcurl4-openssl-dev libuv1-dev libc-ares-dev libidn2-dev libsqlite3-dev
   libjansson-dev libgumbo-dev libuchardet-dev libssl-dev libxxhash-dev libdeflate-dev libbrotli-dev libzstd-dev zlib1g-dev
   ca-certificates"
 tests="check libexpat1-dev clang libclang-rt-14-dev llvm curl sqlite3 python3 mandoc shellcheck openssl procps"

@@ -91,9 +91,12 @@ struct fw_entry {
 	struct fw_person publisher;
 	struct fw_category *categories;
 	struct fw_attachment *attachments;
-	struct fw_link *links, *in_reply_to;
+	struct fw_link *links;
+	struct fw_link *in_reply_to; /* thr: rel holds ref (the id), title holds source */
 	struct fw_value *extra;    /* OBJECT or NULL: itunes, podcast, media, geo, source, chapters ... */
 	uint32_t line;             /* where it begins in the document */
+	uint32_t dup_n;            /* 0, or what tells it from entries of the same id that differ (part of its key) */
+	bool repeat;               /* an entry before it in the document has the same id and says the same */
 	struct fw_entry *next;
 };
 

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: ISC */
+#include <stddef.h>
+
+#include "base/clock.h"
+#include "base/url.h"
+#include "base/utf8.h"
+#include "parse/build.h"
+#include "parse/date.h"
+#include "parse/html.h"
+
+#include "base/banned.h"
+
+#define PROBLEMS_KEPT 100
+
+void fw_list_append(void *list, void *item, size_t next_offset)
+{
+	void **at = list;
+
+	if (!item)
+		return;
+	while (*at)
+		at = (void **)((char *)*at + next_offset);
+	*at = item;
+}
+
+/* ---- places ---------------------------------------------------------------------------------------------------------- */
+
+/* Offsets mostly rise, so counting goes on where it stopped; going back starts over (a few times a document at most). */
+uint32_t fw_build_line(struct fw_builder *b, size_t offset)
+{
+	const char *p = b->text.p;
+	size_t i, n = 0;
+
+	offset = FW_MIN(offset, b->text.len);
+	if (offset < b->line_at) {
+		b->line_at = 0;
+		b->line = 0;
+	}
+	for (i = b->line_at; i < offset; i++)
+		n += p[i] == '\n';
+	b->line += (uint32_t)n;
+	b->line_at = offset;
+	return b->line + 1;
+}
+
+void fw_build_problem(struct fw_builder *b, size_t offset, const char *what, const char *repair)
+{
+	struct fw_problem *p;
+	size_t at = FW_MIN(offset, b->text.len), from = at;
+
+	if (b->doc->problem_n++ >= PROBLEMS_KEPT)
+		return;
+	p = FW_NEW(b, struct fw_problem);
+	if (!p)
+		return;
+	p->what = what;
+	p->repair = repair;
+	p->line = fw_build_line(b, at);
+	p->column = 1;
+	/* column: characters since the line began, looked for within reach only (a document may be one long line) */
+	while (from > 0 && at - from < 65536 && b->text.p[from - 1] != '\n')
+		p->column += (b->text.p[--from] & 0xc0) != 0x80;
+	if (b->problem_last)
+		b->problem_last->next = p;
+	else
+		b->doc->problems = p;
+	b->problem_last = p;
+}
+
+/* ---- strings --------------------------------------------------------------------------------------------------------- */
+
+struct fw_str fw_build_dup(struct fw_builder *b, struct fw_str s)
+{
+	return s.p ? fw_arena_str(b->arena, s) : s;
+}
+
+struct fw_str fw_build_base(const struct fw_builder *b, const struct fw_scope *scope)
+{
+	if (scope && scope->base.len)
+		return scope->base;
+	if (b->doc->home_page_url.len)
+		return b->doc->home_page_url;
+	return b->doc->feed_url;
+}
+
+struct fw_str fw_build_url(struct fw_builder *b, const struct fw_scope *scope, struct fw_str ref)
+{
+	size_t i;
+
+	ref = fw_str_trim(ref);
+	if (!ref.len)
+		return FW_STR_NONE;
+	/* most are absolute and need nothing: no copy then */
+	if (fw_str_istarts(ref, FW_STR("http://")) || fw_str_istarts(ref, FW_STR("https://"))) {
+		for (i = 0; i < ref.len && (unsigned char)ref.p[i] > ' '; i++)
+			;
+		if (i == ref.len && !fw_str_find(ref, FW_STR("/.")))
+			return ref;
+	}
+	return fw_url_resolve(b->arena, fw_build_base(b, scope), ref);
+}
+
+struct fw_str fw_build_line_text(struct fw_builder *b, struct fw_str s)
+{
+	size_t i, n = 0;
+	bool space = false;
+	char *out;
+
+	s = fw_str_trim(s);
+	if (!s.len)
+		return FW_STR_NONE;
+	for (i = 0; i < s.len; i++) {
+		if (!fw_is_space(s.p[i]))
+			continue;
+		if (s.p[i] != ' ' || s.p[i + 1] == ' ')
+			break;
+	}
+	if (i == s.len)
+		return s;
+	out = fw_arena_alloc(b->arena, s.len);
+	if (!out)
+		return FW_STR_NONE;
+	for (i = 0; i < s.len; i++) {
+		if (fw_is_space(s.p[i])) {
+			space = true;
+			continue;
+		}
+		if (space)
+			out[n++] = ' ';
+		space = false;
+		out[n++] = s.p[i];
+	}
+	return (struct fw_str){out, n};
+}
+
+struct fw_str fw_build_plain(struct fw_builder *b, struct fw_str s, enum fw_text_type type)
+{
+	s = fw_str_trim(s);
+	if (type == FW_TEXT_HTML && s.len && (memchr(s.p, '<', s.len) || memchr(s.p, '&', s.len)))
+		s = fw_str_trim(fw_html_text(b->arena, s));
+	return s.len ? s : FW_STR_NONE;
+}
+
+struct fw_str fw_build_title(struct fw_builder *b, struct fw_str s)
+{
+	return fw_build_line_text(b, fw_title_is_html(s) ? fw_build_plain(b, s, FW_TEXT_HTML) : s);
+}
+
+int64_t fw_build_date(struct fw_builder *b, struct fw_str s)
+{
+	int64_t at;
+
+	s = fw_str_trim(s);
+	if (!s.len)
+		return FW_NO_DATE;
+	if (fw_date_parse(s, &at))
+		return at;
+	fw_build_problem(b, b->xml ? b->xml->offset : 0, "a date that cannot be read", "left out");
+	return FW_NO_DATE;
+}
+
+int64_t fw_build_number(struct fw_str s)
+{
+	int64_t v = 0;
+	size_t i;
+
+	s = fw_str_trim(s);
+	for (i = 0; i < s.len && fw_is_digit(s.p[i]); i++) {
+		if (v > (INT64_MAX - 9) / 10)
+			return FW_NO_NUMBER;
+		v = v * 10 + (s.p[i] - '0');
+	}
+	return i ? v : FW_NO_NUMBER;
+}
+
+int64_t fw_build_duration(struct fw_str s)
+{
+	struct fw_str part, rest = fw_str_trim(s);
+	double total = 0, v;
+	int parts = 0;
+
+	if (!rest.len)
+		return FW_NO_NUMBER;
+	while (rest.p) {
+		part = fw_str_split(rest, ':', &rest);
+		if (++parts > 4 || !fw_str_double(part, &v) || !(v >= 0 && v < 1e12))
+			return FW_NO_NUMBER;
+		total = total * 60 + v;
+	}
+	return total < 1e12 ? (int64_t)(total * 1000 + 0.5) : FW_NO_NUMBER;
+}
+
+bool fw_build_bool(struct fw_str s)
+{
+	s = fw_str_trim(s);
+	return fw_str_ieq(s, FW_STR("yes")) || fw_str_ieq(s, FW_STR("true")) || fw_str_ieq(s, FW_STR("explicit")) ||
+		fw_str_ieq(s, FW_STR("1"));
+}
+
+/* RFC 4648, white space and anything else that is no digit passed over; absent when it is not valid UTF-8 afterwards. */
+struct fw_str fw_build_base64(struct fw_builder *b, struct fw_str s)
+{
+	char *out = fw_arena_alloc(b->arena, s.len / 4 * 3 + 3);
+	uint32_t acc = 0;
+	int bits = 0;
+	size_t i, n = 0;
+
+	if (!out)
+		return FW_STR_NONE;
+	for (i = 0; i < s.len && s.p[i] != '='; i++) {
+		int c = (unsigned char)s.p[i], v;
+
+		if (fw_is_alpha(c))
+			v = c >= 'a' ? c - 'a' + 26 : c - 'A';
+		else if (fw_is_digit(c))
+			v = c - '0' + 52;
+		else if (c == '+' || c == '-')
+			v = 62;
+		else if (c == '/' || c == '_')
+			v = 63;
+		else
+			continue;
+		acc = acc << 6 | (uint32_t)v;
+		bits += 6;
+		if (bits >= 8) {
+			bits -= 8;
+			out[n++] = (char)(acc >> bits);
+		}
+	}
+	if (fw_utf8_valid(out, n) != n || memchr(out, 0, n))
+		return FW_STR_NONE;
+	return (struct fw_str){out, n};
+}
+
+/* ---- people ---------------------------------------------------------------------------------------------------------- */
+
+/* A mail address anywhere in s (its bounds through at and len); false when there is none. */
+static bool mail_find(struct fw_str s, size_t *at, size_t *len)
+{
+	static const char extra[] = "!#$%&'*+-/=?^_`{|}~.";
+	const char *sign = s.len ? memchr(s.p, '@', s.len) : NULL;
+	size_t from, to;
+
+	while (sign) {
+		from = to = (size_t)(sign - s.p);
+		while (from > 0 && (fw_is_alnum(s.p[from - 1]) || (s.p[from - 1] && strchr(extra, s.p[from - 1]))))
+			from--;
+		for (to++; to < s.len && (fw_is_alnum(s.p[to]) || s.p[to] == '-' || s.p[to] == '.' || (s.p[to] & 0x80)); to++)
+			;
+		while (to > 0 && s.p[to - 1] == '.')
+			to--;
+		if ((size_t)(sign - s.p) > from && to > (size_t)(sign - s.p) + 1) {
+			*at = from;
+			*len = to - from;
+			return true;
+		}
+		sign = memchr(sign + 1, '@', s.len - (size_t)(sign + 1 - s.p));
+	}
+	return false;
+}
+
+/* What is left of a name when the mail address has been cut out: brackets and dangling signs go. */
+static struct fw_str name_trim(struct fw_str s)
+{
+	for (;;) {
+		struct fw_str t = fw_str_trim(s);
+
+		if (t.len && memchr("<(,;:-", t.p[t.len - 1], 6))
+			t.len--;
+		else if (t.len && memchr(">),;:-", t.p[0], 6)) {
+			t.p++;
+			t.len--;
+		}
+		if (t.len == s.len)
+			return t;
+		s = t;
+	}
+}
+
+void fw_person_split(struct fw_builder *b, struct fw_str s, struct fw_person *p)
+{
+	struct fw_str before, after, name;
+	size_t at, len;
+
+	s = fw_build_line_text(b, fw_str_trim(s));
+	if (!s.len)
+		return;
+	if (!mail_find(s, &at, &len)) {
+		if (!p->name.len)
+			p->name = s;
+		return;
+	}
+	if (!p->email.len)
+		p->email = fw_str_sub(s, at, at + len);
+	if (at >= 7 && fw_str_istarts(fw_str_sub(s, at - 7, at), FW_STR("mailto:")))
+		at -= 7;
+	before = name_trim(fw_str_sub(s, 0, at));
+	after = fw_str_sub(s, (size_t)(p->email.p - s.p) + p->email.len, s.len);
+	if (!(p->email.p >= s.p && p->email.p < s.p + s.len))
+		after = FW_STR_NONE;
+	after = name_trim(after);
+	name = before.len ? before : after;
+	/* "mail (Name)" */
+	if (name.len > 1 && name.p[0] == '(' && name.p[name.len - 1] == ')')
+		name = fw_str_trim(fw_str_sub(name, 1, name.len - 1));
+	else if (name.len > 1 && name.p[0] == '(')
+		name = fw_str_trim(fw_str_sub(name, 1, name.len));
+	if (name.len > 1 && name.p[0] == '"' && name.p[name.len - 1] == '"')
+		name = fw_str_trim(fw_str_sub(name, 1, name.len - 1));
+	if (name.len && !p->name.len)
+		p->name = name;
+}
+
+/* ---- extra members --------------------------------------------------------------------------------------------------- */
+
+struct fw_value *fw_value_new(struct fw_builder *b, struct fw_value *in, const char *name, enum fw_value_type type)
+{
+	struct fw_value *v = in ? FW_NEW(b, struct fw_value) : NULL;
+
+	if (!v)
+		return NULL;
+	v->type = type;
+	v->name = fw_str(name);
+	if (in->last)
+		in->last->next = v;
+	else
+		in->first = v;
+	in->last = v;
+	return v;
+}
+
+struct fw_value *fw_value_find(const struct fw_value *in, const char *name)
+{
+	struct fw_str key = fw_str(name);
+	struct fw_value *v;
+
+	for (v = in ? in->first : NULL; v; v = v->next) {
+		if (fw_str_eq(v->name, key))
+			return v;
+	}
+	return NULL;
+}
+
+struct fw_value *fw_value_object(struct fw_builder *b, struct fw_value **root, const char *name)
+{
+	struct fw_value *v;
+
+	if (!*root) {
+		*root = FW_NEW(b, struct fw_value);
+		if (!*root)
+			return NULL;
+		(*root)->type = FW_VALUE_OBJECT;
+	}
+	if (!name[0])
+		return *root;
+	v = fw_value_find(*root, name);
+	return v ? v : fw_value_new(b, *root, name, FW_VALUE_OBJECT);
+}
+
+struct fw_value *fw_value_array(struct fw_builder *b, struct fw_value *in, const char *name)
+{
+	struct fw_value *v = fw_value_find(in, name);
+
+	return v && v->type == FW_VALUE_ARRAY ? v : fw_value_new(b, in, name, FW_VALUE_ARRAY);
+}
+
+void fw_value_str(struct fw_builder *b, struct fw_value *in, const char *name, struct fw_str s)
+{
+	struct fw_value *v = s.p ? fw_value_new(b, in, name, FW_VALUE_STRING) : NULL;
+
+	if (v)
+		v->string = s;
+}
+
+void fw_value_int(struct fw_builder *b, struct fw_value *in, const char *name, int64_t n)
+{
+	struct fw_value *v = n != FW_NO_NUMBER ? fw_value_new(b, in, name, FW_VALUE_INTEGER) : NULL;
+
+	if (v)
+		v->integer = n;
+}
+
+void fw_value_num(struct fw_builder *b, struct fw_value *in, const char *name, double n)
+{
+	struct fw_value *v = fw_value_new(b, in, name, FW_VALUE_NUMBER);
+
+	if (v)
+		v->number = n;
+}
+
+void fw_value_bool(struct fw_builder *b, struct fw_value *in, const char *name, bool on)
+{
+	struct fw_value *v = fw_value_new(b, in, name, FW_VALUE_BOOL);
+
+	if (v)
+		v->integer = on;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What the readers of all formats share: the document under construction, its strings, lists and extra members.
+ *
+ * Everything lives in one arena and nothing is freed on the way. Running out of memory is sticky (arena->failed) and looked
+ * at once, at the end; until then helpers give absent strings and NULL.
+ */
+#ifndef FW_PARSE_BUILD_H
+#define FW_PARSE_BUILD_H
+
+#include "base/str.h"
+#include "parse/element.h"
+#include "parse/parse.h"
+
+/* xml:base and xml:lang in force. A new one is made only where a document says so. */
+struct fw_scope {
+	struct fw_str base, lang;
+};
+
+/* How the text of an open element is to be read. */
+enum fw_text_rule {
+	TEXT_NONE,   /* dropped */
+	TEXT_TRIM,   /* a plain value: date, URL, name */
+	TEXT_AUTO,   /* RSS: HTML when it holds markup */
+	TEXT_PLAIN, TEXT_HTML,
+	TEXT_XML,    /* markup stands in the document itself (xhtml): written out again */
+	TEXT_BASE64, /* Atom 0.3 mode="base64", Atom 1.0 content of other types */
+};
+
+struct fw_frame {
+	const struct fw_element *el; /* NULL: unknown, or markup inside a text */
+	const struct fw_scope *scope;
+	void *obj;                   /* what it builds: fw_person, fw_value, fw_link, fw_document (source) ... */
+	uint8_t ctx, rule;
+	bool atom, rss_mime;         /* in Atom's namespace; Atom 0.3: type is a MIME type */
+	bool is_html;                /* TEXT_BASE64: what is inside */
+};
+
+/* The text being gathered: one borrowed slice as long as there is only one, else a copy in the scratch buffer. */
+struct fw_capture {
+	struct fw_str one;
+	bool copied, markup; /* markup: child elements have been written into it, so plain text has to be escaped */
+	size_t owner;        /* index of the frame whose text it is */
+	size_t markup_depth; /* open elements inside the markup */
+};
+
+/* A description, summary or content that waits for its entry's end: only then it is clear which is which. */
+struct fw_body {
+	struct fw_str s;
+	enum fw_text_type type;
+	const struct fw_scope *scope;
+	uint8_t rank;
+};
+
+/* Lists of one entry (or of the feed) are held to 100 members (LIM-08). */
+#define FW_LIST_MAX 100
+struct fw_counts {
+	uint32_t attachments, categories, links, people, values;
+};
+
+struct fw_ranks {
+	uint8_t of[F_N];
+};
+
+struct fw_builder {
+	struct fw_arena *arena;
+	const struct fw_parse_options *options;
+	struct fw_limits limits;
+	struct fw_str text;          /* the decoded document */
+	struct fw_document *doc;
+	struct fw_xml *xml;
+	struct fw_entry *entry;      /* the open one, or NULL */
+	struct fw_entry **entry_at;  /* where the next one is hung */
+	struct fw_document *source;  /* atom:source of the open entry */
+	struct fw_ranks feed_rank, entry_rank, source_rank;
+	struct fw_counts count, feed_count;
+	struct fw_str feed_lang;     /* xml:lang of the feed */
+	struct fw_body description, summary, content; /* of the open entry */
+
+	const struct fw_scope *base_scope; /* the document's address; NULL: none */
+	struct fw_frame *frame;
+	size_t frame_n, frame_cap;
+	struct fw_frame first_frames[64];
+	struct fw_capture cap;
+	struct fw_buf scratch;
+
+	/* lines: counted as far as line_at */
+	struct fw_problem *problem_last;
+	size_t line_at;
+	uint32_t line;
+
+	enum fw_ns core_ns;          /* namespace of the root */
+	struct fw_str core_uri;      /* the same when it is one we do not know */
+	bool root_seen, atom, entries_full;
+	struct fw_str period, frequency; /* sy: */
+	struct fw_str root_name;     /* of the document's first element, for the words of an error */
+
+	int64_t duration_ms;         /* itunes:duration of the open entry, or FW_NO_NUMBER */
+	struct fw_geo *geo;          /* of the open entry or feed; NULL: none yet */
+};
+
+/* ---- build.c ---------------------------------------------------------------------------------------------------------- */
+
+/* n zeroed bytes; when there is no memory, NULL (arena->failed is set). */
+#define FW_NEW(b, type) ((type *)fw_arena_zalloc((b)->arena, sizeof(type)))
+/* Append item to a singly linked list. Lists are short, or the caller keeps the tail. */
+#define FW_APPEND(list, item) \
+	do { \
+		void *at_ = &(list); \
+		fw_list_append(at_, (item), offsetof(__typeof__(*(item)), next)); \
+	} while (0)
+void fw_list_append(void *list, void *item, size_t next_offset);
+
+void fw_build_problem(struct fw_builder *b, size_t offset, const char *what, const char *repair);
+uint32_t fw_build_line(struct fw_builder *b, size_t offset);
+struct fw_str fw_build_dup(struct fw_builder *b, struct fw_str s);
+
+/* The base in force: xml:base, the document's URL, then the channel's link. */
+struct fw_str fw_build_base(const struct fw_builder *b, const struct fw_scope *scope);
+/* Trimmed and resolved; absent when empty. */
+struct fw_str fw_build_url(struct fw_builder *b, const struct fw_scope *scope, struct fw_str ref);
+/* One line of plain text: white space collapsed and trimmed; borrowed when nothing changes; absent when empty. */
+struct fw_str fw_build_line_text(struct fw_builder *b, struct fw_str s);
+/* Plain text of something that is HTML (or may be: looked at first). */
+struct fw_str fw_build_plain(struct fw_builder *b, struct fw_str s, enum fw_text_type type);
+/* One line of plain text of something that may be HTML by its looks (fw_title_is_html): titles, names, tags in RSS. */
+struct fw_str fw_build_title(struct fw_builder *b, struct fw_str s);
+int64_t fw_build_date(struct fw_builder *b, struct fw_str s);
+/* The digits at the start of s; FW_NO_NUMBER when there are none, or for a negative number. */
+int64_t fw_build_number(struct fw_str s);
+/* "1:02:03", "62:03", "3723", "3723.5" -> ms; FW_NO_NUMBER. */
+int64_t fw_build_duration(struct fw_str s);
+struct fw_str fw_build_base64(struct fw_builder *b, struct fw_str s);
+bool fw_build_bool(struct fw_str s);
+
+/* "Name (mail)", "mail (Name)", "Name <mail>", "mail", "Name" into p, whose set members stay. */
+void fw_person_split(struct fw_builder *b, struct fw_str s, struct fw_person *p);
+
+/* Extra members. fw_value_object(b, &e->extra, "itunes") finds or makes the object of that name ("" gives the root). */
+struct fw_value *fw_value_new(struct fw_builder *b, struct fw_value *in, const char *name, enum fw_value_type type);
+struct fw_value *fw_value_object(struct fw_builder *b, struct fw_value **root, const char *name);
+struct fw_value *fw_value_find(const struct fw_value *in, const char *name);
+struct fw_value *fw_value_array(struct fw_builder *b, struct fw_value *in, const char *name); /* found or made */
+/* Absent strings and NULL objects are passed over. */
+void fw_value_str(struct fw_builder *b, struct fw_value *in, const char *name, struct fw_str s);
+void fw_value_int(struct fw_builder *b, struct fw_value *in, const char *name, int64_t v);
+void fw_value_num(struct fw_builder *b, struct fw_value *in, const char *name, double v);
+void fw_value_bool(struct fw_builder *b, struct fw_value *in, const char *name, bool v);
+
+/* ---- norm.c ----------------------------------------------------------------------------------------------------------- */
+
+struct fw_entry *fw_entry_begin(struct fw_builder *b, size_t offset); /* NULL: past the limit, or no memory */
+void fw_entry_language(struct fw_builder *b, const struct fw_scope *scope); /* xml:lang where it differs from the feed's */
+void fw_entry_finish(struct fw_builder *b); /* defaults, identity, limits of the open entry; it is closed */
+void fw_document_finish(struct fw_builder *b);
+/* Set dup_n and repeat of entries that share an id. */
+void fw_entries_tell_apart(struct fw_arena *a, struct fw_document *doc);
+/* Does a title look like HTML? Tags that HTML knows, or character references; "<vector>" does not. */
+bool fw_title_is_html(struct fw_str s);
+
+/* ---- the readers ------------------------------------------------------------------------------------------------------- */
+
+/* 0, or FW_E*. b->doc->format stays FW_FORMAT_NONE when it was no feed. */
+FW_MUST_CHECK int fw_read_xml(struct fw_builder *b, struct fw_err *err);  /* walk.c */
+FW_MUST_CHECK int fw_read_json(struct fw_builder *b, struct fw_err *err); /* jsonfeed.c */
+
+#endif

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * JSON Feed 1 and 1.1 (jsonfeed.org). jansson builds the tree; what it holds is copied into the arena, so that the tree can
+ * go at once. A document that was cut off is closed behind its last complete item and read again.
+ */
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "base/url.h"
+#include "parse/build.h"
+#include "parse/html.h"
+
+#include "base/banned.h"
+
+#define NEST_MAX 32
+
+/* ---- members -------------------------------------------------------------------------------------------------------------- */
+
+static struct fw_str text_of(struct fw_builder *b, const json_t *v)
+{
+	char *n;
+
+	if (json_is_string(v))
+		return fw_arena_str(b->arena, (struct fw_str){json_string_value(v), json_string_length(v)});
+	if (json_is_integer(v))
+		n = fw_arena_printf(b->arena, "%lld", (long long)json_integer_value(v));
+	else if (json_is_real(v))
+		n = fw_arena_printf(b->arena, "%.17g", json_real_value(v));
+	else
+		return FW_STR_NONE;
+	return fw_str(n);
+}
+
+static struct fw_str str_at(struct fw_builder *b, const json_t *o, const char *key)
+{
+	struct fw_str s = text_of(b, json_object_get(o, key));
+
+	return s.len ? s : FW_STR_NONE;
+}
+
+static struct fw_str line_at(struct fw_builder *b, const json_t *o, const char *key)
+{
+	return fw_build_line_text(b, str_at(b, o, key));
+}
+
+static struct fw_str url_at(struct fw_builder *b, const json_t *o, const char *key)
+{
+	return fw_build_url(b, b->base_scope, str_at(b, o, key));
+}
+
+static int64_t date_at(struct fw_builder *b, const json_t *o, const char *key)
+{
+	return fw_build_date(b, str_at(b, o, key));
+}
+
+static int64_t int_at(const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+
+	if (json_is_integer(v) && json_integer_value(v) >= 0)
+		return json_integer_value(v);
+	if (json_is_real(v) && json_real_value(v) >= 0 && json_real_value(v) < 9e15)
+		return (int64_t)json_real_value(v);
+	if (json_is_string(v))
+		return fw_build_number((struct fw_str){json_string_value(v), json_string_length(v)});
+	return FW_NO_NUMBER;
+}
+
+static void person_add(struct fw_builder *b, struct fw_person **list, const json_t *v)
+{
+	struct fw_person *p = FW_NEW(b, struct fw_person);
+
+	if (!p)
+		return;
+	if (json_is_string(v)) {
+		fw_person_split(b, text_of(b, v), p);
+	} else {
+		p->name = line_at(b, v, "name");
+		p->url = url_at(b, v, "url");
+		p->avatar = url_at(b, v, "avatar");
+		p->email = line_at(b, v, "_email");
+	}
+	if (p->name.len || p->url.len || p->avatar.len || p->email.len)
+		FW_APPEND(*list, p);
+}
+
+/* "authors" is preferred over version 1's "author". */
+static void people_read(struct fw_builder *b, struct fw_person **list, const json_t *o)
+{
+	const json_t *authors = json_object_get(o, "authors"), *v = json_object_get(o, "author");
+	size_t i;
+
+	for (i = 0; i < json_array_size(authors) && i < FW_LIST_MAX; i++)
+		person_add(b, list, json_array_get(authors, i));
+	if (!*list && v)
+		person_add(b, list, v);
+}
+
+static void value_copy(struct fw_builder *b, struct fw_value *in, const char *name, const json_t *v, int depth)
+{
+	struct fw_value *to;
+	const char *key;
+	json_t *m;
+	size_t i;
+
+	if (depth > NEST_MAX)
+		return;
+	if (name)
+		name = fw_arena_dup(b->arena, name, strlen(name));
+	switch (json_typeof(v)) {
+	case JSON_OBJECT:
+		to = fw_value_new(b, in, name, FW_VALUE_OBJECT);
+		json_object_foreach((json_t *)(uintptr_t)v, key, m)
+			value_copy(b, to, key, m, depth + 1);
+		break;
+	case JSON_ARRAY:
+		to = fw_value_new(b, in, name, FW_VALUE_ARRAY);
+		json_array_foreach(v, i, m)
+			value_copy(b, to, NULL, m, depth + 1);
+		break;
+	case JSON_INTEGER:
+		fw_value_int(b, in, name, json_integer_value(v));
+		break;
+	case JSON_REAL:
+		fw_value_num(b, in, name, json_real_value(v));
+		break;
+	case JSON_TRUE:
+	case JSON_FALSE:
+		fw_value_bool(b, in, name, json_is_true(v));
+		break;
+	case JSON_STRING:
+		fw_value_str(b, in, name, text_of(b, v));
+		break;
+	case JSON_NULL:
+		break;
+	}
+}
+
+/* Extensions ("_name") are kept as they are; our own is not taken from strangers. */
+static void extensions_copy(struct fw_builder *b, struct fw_value **extra, const json_t *o)
+{
+	const char *key;
+	json_t *v;
+
+	json_object_foreach((json_t *)(uintptr_t)o, key, v) {
+		if (key[0] == '_' && key[1] && strcmp(key, "_feedwheel") != 0)
+			value_copy(b, fw_value_object(b, extra, "extensions"), key, v, 0);
+	}
+}
+
+/* ---- items ---------------------------------------------------------------------------------------------------------------- */
+
+static void attachments_read(struct fw_builder *b, struct fw_entry *e, const json_t *list)
+{
+	struct fw_attachment **at = &e->attachments, *a;
+	double seconds;
+	size_t i;
+
+	for (i = 0; i < json_array_size(list) && i < FW_LIST_MAX; i++) {
+		const json_t *o = json_array_get(list, i);
+		struct fw_str url = url_at(b, o, "url");
+
+		if (!url.len || !(a = FW_NEW(b, struct fw_attachment)))
+			continue;
+		a->url = url;
+		a->mime_type = line_at(b, o, "mime_type");
+		a->title = line_at(b, o, "title");
+		a->size_bytes = int_at(o, "size_in_bytes");
+		seconds = json_number_value(json_object_get(o, "duration_in_seconds"));
+		a->duration_ms = seconds > 0 && seconds < 1e9 ? (int64_t)(seconds * 1000 + 0.5) : FW_NO_NUMBER;
+		*at = a;
+		at = &a->next;
+	}
+}
+
+static void tags_read(struct fw_builder *b, struct fw_category **list, const json_t *tags)
+{
+	struct fw_category *c;
+	size_t i;
+
+	for (i = 0; i < json_array_size(tags) && i < FW_LIST_MAX; i++) {
+		struct fw_str s = fw_build_line_text(b, text_of(b, json_array_get(tags, i)));
+
+		if (s.len && (c = FW_NEW(b, struct fw_category))) {
+			c->term = s;
+			*list = c;
+			list = &c->next;
+		}
+	}
+}
+
+static void item_read(struct fw_builder *b, const json_t *o)
+{
+	struct fw_entry *e;
+	struct fw_str html, text;
+
+	if (!json_is_object(o))
+		return;
+	e = fw_entry_begin(b, 0);
+	if (!e)
+		return;
+	e->line = 0;
+	e->id = fw_str_trim(str_at(b, o, "id"));
+	e->url = url_at(b, o, "url");
+	e->external_url = url_at(b, o, "external_url");
+	e->title = line_at(b, o, "title");
+	html = str_at(b, o, "content_html");
+	text = str_at(b, o, "content_text");
+	if (html.len)
+		b->content = (struct fw_body){.s = html, .type = FW_TEXT_HTML, .scope = b->base_scope, .rank = 9};
+	else if (text.len)
+		b->content = (struct fw_body){.s = text, .type = FW_TEXT_PLAIN, .scope = b->base_scope, .rank = 8};
+	text = str_at(b, o, "summary");
+	if (text.len)
+		b->summary = (struct fw_body){.s = text, .type = FW_TEXT_PLAIN, .scope = b->base_scope, .rank = 8};
+	e->image = url_at(b, o, "image");
+	e->banner_image = url_at(b, o, "banner_image");
+	e->language = line_at(b, o, "language");
+	e->published_ms = date_at(b, o, "date_published");
+	e->updated_ms = date_at(b, o, "date_modified");
+	people_read(b, &e->authors, o);
+	tags_read(b, &e->categories, json_object_get(o, "tags"));
+	attachments_read(b, e, json_object_get(o, "attachments"));
+	extensions_copy(b, &e->extra, o);
+	fw_entry_finish(b);
+}
+
+/* ---- the document ----------------------------------------------------------------------------------------------------------- */
+
+static void hubs_read(struct fw_builder *b, const json_t *list)
+{
+	struct fw_link **at = &b->doc->hubs, *l;
+	size_t i;
+
+	for (i = 0; i < json_array_size(list) && i < FW_LIST_MAX; i++) {
+		const json_t *o = json_array_get(list, i);
+		struct fw_str url = url_at(b, o, "url");
+
+		if (!url.len || !(l = FW_NEW(b, struct fw_link)))
+			continue;
+		l->rel = FW_STR("hub");
+		l->href = url;
+		l->type = line_at(b, o, "type");
+		l->length = FW_NO_NUMBER;
+		*at = l;
+		at = &l->next;
+	}
+}
+
+static void feed_read(struct fw_builder *b, const json_t *o)
+{
+	struct fw_document *d = b->doc;
+	const json_t *items = json_object_get(o, "items");
+	size_t i;
+
+	d->title = line_at(b, o, "title");
+	d->home_page_url = url_at(b, o, "home_page_url");
+	d->feed_url = url_at(b, o, "feed_url");
+	d->description = str_at(b, o, "description");
+	d->icon = url_at(b, o, "icon");
+	d->favicon = url_at(b, o, "favicon");
+	d->language = line_at(b, o, "language");
+	d->next_url = url_at(b, o, "next_url");
+	if (fw_str_eq(d->next_url, d->feed_url))
+		d->next_url = FW_STR_NONE; /* would never end */
+	d->expired = json_is_true(json_object_get(o, "expired"));
+	people_read(b, &d->authors, o);
+	hubs_read(b, json_object_get(o, "hubs"));
+	if (str_at(b, o, "user_comment").len)
+		fw_value_str(b, fw_value_object(b, &d->extra, ""), "user_comment", str_at(b, o, "user_comment"));
+	extensions_copy(b, &d->extra, o);
+	for (i = 0; i < json_array_size(items); i++)
+		item_read(b, json_array_get(items, i));
+}
+
+/* A feed says so in its version; without one, title or items of the right shape will do. */
+static enum fw_format format_of(const json_t *o)
+{
+	struct fw_str v = fw_str(json_string_value(json_object_get(o, "version")));
+	const json_t *items = json_object_get(o, "items");
+
+	if (v.len && fw_str_ifind(v, FW_STR("jsonfeed.org/version/")))
+		return fw_str_ends(fw_str_trim(v), FW_STR("/1")) ? FW_JSON1 : FW_JSON11;
+	if (json_is_array(items) && json_is_string(json_object_get(o, "title")) &&
+	    (!json_array_size(items) || json_object_get(json_array_get(items, 0), "id") ||
+	     json_object_get(json_array_get(items, 0), "url")))
+		return FW_JSON11;
+	return FW_FORMAT_NONE;
+}
+
+/*
+ * The document up to its last complete item, closed: brackets are counted outside strings; an item ends where a '}' brings
+ * us back into an array inside the outermost object. Absent when there is none.
+ */
+static struct fw_str close_cut(struct fw_builder *b)
+{
+	struct fw_str s = b->text;
+	size_t i, end = 0;
+	bool quoted = false;
+	uint8_t open[64];
+	int depth = 0;
+	char *out;
+
+	for (i = 0; i < s.len; i++) {
+		char c = s.p[i];
+
+		if (quoted) {
+			if (c == '\\')
+				i++;
+			else if (c == '"')
+				quoted = false;
+			continue;
+		}
+		if (c == '"') {
+			quoted = true;
+		} else if (c == '{' || c == '[') {
+			if (depth == (int)sizeof(open))
+				break;
+			open[depth++] = (uint8_t)c;
+		} else if (c == '}' || c == ']') {
+			if (!depth)
+				break;
+			depth--;
+			if (c == '}' && depth == 2 && open[0] == '{' && open[1] == '[')
+				end = i + 1;
+		}
+	}
+	if (!end)
+		return FW_STR_NONE;
+	out = fw_arena_alloc(b->arena, end + 2);
+	if (!out)
+		return FW_STR_NONE;
+	memcpy(out, s.p, end);
+	out[end] = ']';
+	out[end + 1] = '}';
+	return (struct fw_str){out, end + 2};
+}
+
+int fw_read_json(struct fw_builder *b, struct fw_err *err)
+{
+	struct fw_str cut = FW_STR_NONE;
+	json_error_t why;
+	json_t *root;
+
+	root = json_loadb(b->text.p, b->text.len, JSON_DISABLE_EOF_CHECK, &why);
+	if (!root) {
+		cut = close_cut(b);
+		root = cut.p ? json_loadb(cut.p, cut.len, 0, NULL) : NULL;
+	}
+	if (!root)
+		return fw_err_set(err, FW_EFORMAT, "not a feed: broken JSON (line %d, column %d: %s)", why.line, why.column, why.text);
+	if (json_is_object(root))
+		b->doc->format = format_of(root);
+	if (b->doc->format != FW_FORMAT_NONE) {
+		if (cut.p) {
+			b->doc->malformed = true;
+			fw_build_problem(b, (size_t)FW_MAX(why.position, 0), "broken JSON", "read up to the last complete item");
+		}
+		feed_read(b, root);
+	}
+	json_decref(root);
+	return 0;
+}

@@ -1,0 +1,720 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The elements of modules: Media RSS, iTunes, Podcasting 2.0, geography, chapters. What has no member of its own in an
+ * entry or feed goes into the extra tree, under the names that parse-output gives.
+ *
+ * Most are plain rules in element.gperf: EL_VALUE is a typed text, EL_OBJECT an object made of the attributes. Only those
+ * with a meaning beyond that have a function here.
+ */
+#include "parse/html.h"
+#include "parse/walk.h"
+
+#include "base/banned.h"
+
+#define OBJECT_MEMBERS_MAX 50
+#define LIST_VALUES_MAX 1000
+#define POINTS_MAX 20000
+
+/* ---- where extras go ---------------------------------------------------------------------------------------------------- */
+
+struct fw_value **fw_extra_root(struct fw_builder *b, unsigned where)
+{
+	if (fw_in_entry(b, (enum fw_context)where))
+		return &b->entry->extra;
+	return where == CTX_SOURCE && b->source ? &b->source->extra : &b->doc->extra;
+}
+
+/* The object that members of this element's group go into: the liveItem around it, or extra.group. */
+static struct fw_value *group_of(struct fw_builder *b, const struct fw_frame *f)
+{
+	enum fw_context where = fw_where_of(b, f);
+
+	if (where == CTX_LIVE)
+		return f[-1].obj;
+	return fw_value_object(b, fw_extra_root(b, where), f->el->group);
+}
+
+/* A new object in the list of that name; NULL when the list is full. */
+static struct fw_value *list_add(struct fw_builder *b, struct fw_value *in, const char *name)
+{
+	struct fw_value *list = fw_value_array(b, in, name);
+
+	if (!list || list->integer++ >= LIST_VALUES_MAX)
+		return NULL;
+	return fw_value_new(b, list, NULL, FW_VALUE_OBJECT);
+}
+
+/* "firstUrl", "first-url" -> "first_url". */
+static const char *snake(struct fw_builder *b, struct fw_str name)
+{
+	char *out = fw_arena_alloc(b->arena, 2 * name.len + 1);
+	size_t i, n = 0;
+
+	if (!out)
+		return "";
+	for (i = 0; i < name.len; i++) {
+		char c = name.p[i];
+
+		if (c >= 'A' && c <= 'Z' && i && out[n - 1] != '_' && !(name.p[i - 1] >= 'A' && name.p[i - 1] <= 'Z'))
+			out[n++] = '_';
+		out[n++] = c == '-' ? '_' : (char)fw_lower((unsigned char)c);
+	}
+	out[n] = 0;
+	return out;
+}
+
+static bool all_digits(struct fw_str s)
+{
+	size_t i;
+
+	for (i = 0; i < s.len && fw_is_digit(s.p[i]); i++)
+		;
+	return s.len && i == s.len && s.len < 16 && (s.len == 1 || s.p[0] != '0');
+}
+
+/* Every attribute a member: addresses resolved, numbers as numbers. */
+static void attributes_add(struct fw_walk *w, struct fw_value *v)
+{
+	size_t i;
+
+	for (i = 0; i < w->attr_n && i < OBJECT_MEMBERS_MAX; i++) {
+		const struct fw_xml_attr *at = &w->attr[i];
+		struct fw_str s = fw_str_trim(at->value), l = at->name.local;
+		const char *name;
+
+		if (at->name.ns == FW_NS_XML || at->name.ns == FW_NS_XMLNS || !s.len)
+			continue;
+		name = snake(w->b, l);
+		if (fw_value_find(v, name))
+			continue;
+		if (fw_str_ieq(l, FW_STR("url")) || fw_str_ieq(l, FW_STR("href")) || fw_str_ieq(l, FW_STR("uri")) ||
+		    fw_str_ieq(l, FW_STR("img")))
+			fw_value_str(w->b, v, name, fw_build_url(w->b, w->frame->scope, s));
+		else if (all_digits(s))
+			fw_value_int(w->b, v, name, fw_build_number(s));
+		else
+			fw_value_str(w->b, v, name, s);
+	}
+}
+
+/* A typed text as a member; the first one counts. */
+static void typed_add(struct fw_builder *b, struct fw_value *in, const char *name, enum fw_field type, const struct fw_frame *f,
+	struct fw_str s)
+{
+	double num;
+	int64_t n;
+
+	s = fw_str_trim(s);
+	if (!in || !s.len || fw_value_find(in, name))
+		return;
+	switch (type) {
+	case F_BOOL:
+		fw_value_bool(b, in, name, fw_build_bool(s));
+		break;
+	case F_INTEGER:
+		fw_value_int(b, in, name, fw_build_number(s));
+		break;
+	case F_NUMBER:
+		if (fw_str_double(s, &num))
+			fw_value_num(b, in, name, num);
+		break;
+	case F_SECONDS:
+		n = fw_build_duration(s);
+		if (n != FW_NO_NUMBER && n % 1000)
+			fw_value_num(b, in, name, (double)n / 1000);
+		else if (n != FW_NO_NUMBER)
+			fw_value_int(b, in, name, n / 1000);
+		if (n != FW_NO_NUMBER && b->entry)
+			b->duration_ms = n;
+		break;
+	case F_LINK:
+		fw_value_str(b, in, name, fw_build_url(b, f->scope, s));
+		break;
+	case F_STRING:
+		fw_value_str(b, in, name, s);
+		break;
+	default:
+		fw_value_str(b, in, name, fw_build_title(b, s));
+		break;
+	}
+}
+
+static void object_start(struct fw_walk *w, enum fw_element_kind kind)
+{
+	struct fw_builder *b = w->b;
+	struct fw_value *in, *v;
+
+	if (kind == EL_PART && w->where == CTX_LIST)
+		in = w->up->obj;
+	else
+		in = group_of(b, w->frame);
+	if (kind == EL_ONE) {
+		v = in && !fw_value_find(in, w->el->member) ? fw_value_new(b, in, w->el->member, FW_VALUE_OBJECT) : NULL;
+	} else {
+		v = list_add(b, in, w->el->member);
+	}
+	if (!v)
+		return;
+	attributes_add(w, v);
+	w->frame->obj = v;
+	w->frame->ctx = CTX_LIST;
+	if (w->el->field != F_NONE)
+		fw_walk_capture(w, TEXT_TRIM);
+}
+
+/* The text of an object: its name says what it is. */
+static void object_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
+{
+	static const char *const names[F_N] = {
+		[F_NAME] = "name", [F_BOOL] = "value", [F_INTEGER] = "number", [F_NUMBER] = "number", [F_PLAIN] = "text",
+		[F_STRING] = "text", [F_LINK] = "text",
+	};
+	const char *name = names[f->el->field];
+	enum fw_field type = f->el->field == F_LINK || f->el->field == F_NAME ? F_PLAIN : (enum fw_field)f->el->field;
+
+	if (f->obj && name)
+		typed_add(b, f->obj, name, type, f, s);
+}
+
+/* ---- iTunes ------------------------------------------------------------------------------------------------------------- */
+
+static void image_set(struct fw_builder *b, enum fw_context where, struct fw_str url, uint8_t rank)
+{
+	if (!url.len || !fw_take(b, where, F_IMAGE, rank))
+		return;
+	if (fw_in_entry(b, where))
+		b->entry->image = url;
+	else
+		b->doc->icon = url;
+}
+
+static void itunes_image_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
+{
+	enum fw_context where = fw_where_of(b, f);
+	struct fw_str *kept = f->obj, url;
+	struct fw_value *in;
+
+	url = fw_build_url(b, f->scope, kept ? *kept : s);
+	image_set(b, where, url, f->el->rank);
+	in = f->el->group[0] && url.len ? group_of(b, f) : NULL;
+	if (in && !fw_value_find(in, f->el->member))
+		fw_value_str(b, in, f->el->member, url);
+}
+
+/* <itunes:category text="A"><itunes:category text="B"/></itunes:category>: a flat list, each once. */
+static void itunes_category_start(struct fw_walk *w)
+{
+	struct fw_builder *b = w->b;
+	struct fw_str text = fw_build_line_text(b, fw_attr(w, "text"));
+	struct fw_value *list, *v;
+	unsigned root = b->entry ? CTX_ENTRY : CTX_FEED;
+
+	w->frame->ctx = CTX_LIST;
+	if (!text.len)
+		return;
+	fw_category_add(b, b->entry != NULL, text, FW_STR_NONE, FW_STR_NONE);
+	if (!w->el->group[0])
+		return;
+	list = fw_value_array(b, fw_value_object(b, fw_extra_root(b, root), w->el->group), w->el->member);
+	for (v = list ? list->first : NULL; v; v = v->next) {
+		if (fw_str_eq(v->string, text))
+			return;
+	}
+	if (list && list->integer++ < FW_LIST_MAX)
+		fw_value_str(b, list, NULL, text);
+}
+
+static void keywords_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
+{
+	struct fw_value *list = NULL;
+	struct fw_str part, rest;
+
+	s = fw_build_plain(b, s, FW_TEXT_HTML);
+	for (rest = s; rest.p;) {
+		part = fw_build_line_text(b, fw_str_split(rest, ',', &rest));
+		if (!part.len)
+			continue;
+		if (!list)
+			list = fw_value_array(b, group_of(b, f), f->el->member);
+		if (!list || list->integer++ >= FW_LIST_MAX)
+			return;
+		fw_value_str(b, list, NULL, part);
+	}
+}
+
+static void owner_end(struct fw_builder *b, struct fw_frame *f)
+{
+	enum fw_context where = fw_where_of(b, f);
+	struct fw_person *p = f->obj;
+	struct fw_value *v, *in;
+
+	if (!p || (!p->name.len && !p->email.len))
+		return;
+	in = group_of(b, f);
+	v = in && !fw_value_find(in, f->el->member) ? fw_value_new(b, in, f->el->member, FW_VALUE_OBJECT) : NULL;
+	fw_value_str(b, v, "name", p->name);
+	fw_value_str(b, v, "email", p->email);
+	if (fw_take(b, where, F_PUBLISHER, f->el->rank))
+		*(fw_in_entry(b, where) ? &b->entry->publisher : &b->doc->publisher) = *p;
+}
+
+/* ---- Media RSS ---------------------------------------------------------------------------------------------------------- */
+
+static void media_content_start(struct fw_walk *w)
+{
+	struct fw_builder *b = w->b;
+	struct fw_value *v = list_add(b, fw_value_object(b, fw_extra_root(b, w->where), "media"), "contents");
+	struct fw_str url, medium, type;
+
+	w->frame->ctx = CTX_MEDIA;
+	w->frame->obj = v;
+	if (!v)
+		return;
+	attributes_add(w, v);
+	/* what the group says holds for each of its contents */
+	if (w->where == CTX_MEDIA && w->up->el && w->up->el->kind == EL_MEDIA_GROUP)
+		v->integer = 1;
+	medium = fw_attr(w, "medium");
+	type = fw_attr(w, "type");
+	if (w->where != CTX_FEED && (fw_str_ieq(medium, FW_STR("image")) || fw_str_istarts(type, FW_STR("image/")))) {
+		url = fw_build_url(b, w->frame->scope, fw_attr(w, "url"));
+		image_set(b, w->where, url, 4);
+	}
+}
+
+static void thumbnail_start(struct fw_walk *w)
+{
+	struct fw_builder *b = w->b;
+	struct fw_value *v = list_add(b, fw_value_object(b, fw_extra_root(b, w->where), "media"), "thumbnails");
+	struct fw_str url = fw_build_url(b, w->frame->scope, fw_attr(w, "url"));
+
+	fw_walk_capture(w, TEXT_TRIM);
+	w->frame->obj = v;
+	if (v)
+		attributes_add(w, v);
+	if (w->where != CTX_FEED)
+		image_set(b, w->where, url, 3);
+}
+
+static void media_text_start(struct fw_walk *w)
+{
+	struct fw_str type = fw_str_trim(fw_attr(w, "type"));
+
+	fw_walk_capture(w, fw_str_ieq(type, FW_STR("html")) ? TEXT_HTML : TEXT_AUTO);
+}
+
+static void media_text_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool markup)
+{
+	enum fw_context where = fw_where_of(b, f);
+	enum fw_field field = (enum fw_field)f->el->field;
+	struct fw_str text;
+	struct fw_value *in;
+	enum fw_text_type type;
+
+	s = fw_str_trim(fw_text_value(b, f, s, markup, &type));
+	if (!s.len)
+		return;
+	text = field == F_TITLE ? fw_build_title(b, s) : fw_build_plain(b, s, type);
+	in = fw_value_object(b, fw_extra_root(b, where), f->el->group);
+	if (in && !fw_value_find(in, f->el->member))
+		fw_value_str(b, in, f->el->member, text);
+	/* inside media:content it is about the file */
+	if (where == CTX_MEDIA && f[-1].obj) {
+		in = f[-1].obj;
+		if (!fw_value_find(in, f->el->member))
+			fw_value_str(b, in, f->el->member, text);
+	}
+	if (field == F_TITLE && fw_in_entry(b, where)) {
+		if (fw_take(b, where, F_TITLE, f->el->rank))
+			b->entry->title = text;
+	} else if (field == F_DESCRIPTION && fw_in_entry(b, where)) {
+		if (b->summary.rank < f->el->rank)
+			b->summary = (struct fw_body){.s = s, .type = type, .scope = f->scope, .rank = f->el->rank};
+	}
+}
+
+static void media_category_start(struct fw_walk *w)
+{
+	struct fw_category *c = FW_NEW(w->b, struct fw_category);
+
+	fw_walk_capture(w, TEXT_TRIM);
+	w->frame->obj = c;
+	if (!c)
+		return;
+	c->scheme = fw_str_trim(fw_attr(w, "scheme"));
+	c->label = fw_build_line_text(w->b, fw_attr(w, "label"));
+}
+
+static void media_category_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
+{
+	struct fw_category *c = f->obj;
+	struct fw_value *list;
+
+	s = fw_build_title(b, s);
+	if (!c || (!s.len && !c->label.len))
+		return;
+	fw_category_add(b, fw_in_entry(b, fw_where_of(b, f)), s, c->scheme, c->label);
+	list = fw_value_array(b, group_of(b, f), f->el->member);
+	if (list && list->integer++ < FW_LIST_MAX)
+		fw_value_str(b, list, NULL, s.len ? s : c->label);
+}
+
+/* ---- geography ------------------------------------------------------------------------------------------------------------ */
+
+/*
+ * GeoRSS simple and GML write latitude first, GeoJSON longitude first; where srsName names a system with x first, the order
+ * stays. GeoJSON: Point one position, LineString a list, Polygon a list of rings.
+ */
+struct fw_geo {
+	double lat, lon, alt;
+	bool has_lat, has_lon, has_alt;
+	bool lon_first;
+	char shape[12];   /* "point" ... */
+	double corner[4]; /* of an envelope */
+	int corner_n;
+	bool done;
+};
+
+static struct fw_geo *geo_of(struct fw_builder *b)
+{
+	if (!b->geo)
+		b->geo = FW_NEW(b, struct fw_geo);
+	return b->geo;
+}
+
+static struct fw_value *geo_object(struct fw_builder *b, enum fw_context where, const char *type)
+{
+	struct fw_value **root = fw_extra_root(b, where), *v;
+
+	if (fw_value_find(*root, "geo"))
+		return NULL;
+	v = fw_value_object(b, root, "geo");
+	fw_value_str(b, v, "type", fw_str(type));
+	return v;
+}
+
+/* The next number; false at the end or at something else. */
+static bool number_next(struct fw_str *s, double *out)
+{
+	size_t n = 0;
+
+	while (s->len && (fw_is_space(s->p[0]) || s->p[0] == ',' || s->p[0] == ';')) {
+		s->p++;
+		s->len--;
+	}
+	while (n < s->len && !fw_is_space(s->p[n]) && s->p[n] != ',' && s->p[n] != ';')
+		n++;
+	if (!n || !fw_str_double((struct fw_str){s->p, n}, out))
+		return false;
+	s->p += n;
+	s->len -= n;
+	return true;
+}
+
+static void position_add(struct fw_builder *b, struct fw_value *list, double first, double second, bool lon_first)
+{
+	fw_value_num(b, list, NULL, lon_first ? first : second);
+	fw_value_num(b, list, NULL, lon_first ? second : first);
+}
+
+/* Pairs of numbers into a list of positions. */
+static size_t positions_add(struct fw_builder *b, struct fw_value *list, struct fw_str s, bool lon_first)
+{
+	double first, second;
+	size_t n = 0;
+
+	while (n < POINTS_MAX && number_next(&s, &first) && number_next(&s, &second)) {
+		position_add(b, fw_value_new(b, list, NULL, FW_VALUE_ARRAY), first, second, lon_first);
+		n++;
+	}
+	return n;
+}
+
+static size_t pairs_in(struct fw_str s)
+{
+	double x;
+	size_t n = 0;
+
+	while (n < 8 && number_next(&s, &x))
+		n++;
+	return n / 2;
+}
+
+static void shape_set(struct fw_builder *b, enum fw_context where, const char *shape, struct fw_str s, bool lon_first)
+{
+	size_t need = !strcmp(shape, "point") ? 1 : !strcmp(shape, "polygon") ? 4 : 2;
+	struct fw_value *v, *list;
+	double first, second;
+
+	if (!strcmp(shape, "circle")) /* GeoJSON has no circles: its middle */
+		need = 1;
+	if (pairs_in(s) < need)
+		return;
+	v = geo_object(b, where, need == 1 ? "Point" : need == 4 ? "Polygon" : !strcmp(shape, "box") ? "Box" : "LineString");
+	list = v ? fw_value_new(b, v, "coordinates", FW_VALUE_ARRAY) : NULL;
+	if (!list)
+		return;
+	if (need == 1) {
+		if (number_next(&s, &first) && number_next(&s, &second)) {
+			position_add(b, list, first, second, lon_first);
+			fw_value_num(b, v, "lat", lon_first ? second : first);
+			fw_value_num(b, v, "lon", lon_first ? first : second);
+		}
+		return;
+	}
+	if (need == 4)
+		list = fw_value_new(b, list, NULL, FW_VALUE_ARRAY);
+	positions_add(b, list, s, lon_first);
+}
+
+/* EPSG codes 4000 to 4999 are geographic: latitude first. Others (UTM ...) and CRS84 have x first. */
+static bool x_first(struct fw_str srs)
+{
+	size_t from = srs.len;
+	int64_t code;
+
+	while (from > 0 && fw_is_digit(srs.p[from - 1]))
+		from--;
+	code = fw_build_number(fw_str_sub(srs, from, srs.len));
+	return fw_str_ifind(srs, FW_STR("CRS84")) || (code != FW_NO_NUMBER && (code < 4000 || code > 4999));
+}
+
+static void geo_where_start(struct fw_walk *w)
+{
+	struct fw_geo *g = geo_of(w->b);
+	struct fw_str srs = fw_attr(w, "srsName");
+
+	w->frame->ctx = CTX_GEO;
+	if (!g)
+		return;
+	if (w->el->member[0])
+		(void)fw_str_copy(g->shape, sizeof(g->shape), fw_str(w->el->member));
+	if (srs.len)
+		g->lon_first = x_first(srs);
+}
+
+static void geo_points_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
+{
+	struct fw_geo *g = geo_of(b);
+	enum fw_context where = b->entry ? CTX_ENTRY : CTX_FEED;
+	double x, y;
+
+	(void)f;
+	if (!g)
+		return;
+	if (!strcmp(g->shape, "box")) {
+		if (g->corner_n < 4 && number_next(&s, &x) && number_next(&s, &y)) {
+			g->corner[g->corner_n++] = x;
+			g->corner[g->corner_n++] = y;
+		}
+		if (g->corner_n == 4) {
+			struct fw_value *v = geo_object(b, where, "Box");
+			struct fw_value *list = v ? fw_value_new(b, v, "coordinates", FW_VALUE_ARRAY) : NULL;
+
+			position_add(b, fw_value_new(b, list, NULL, FW_VALUE_ARRAY), g->corner[0], g->corner[1], g->lon_first);
+			position_add(b, fw_value_new(b, list, NULL, FW_VALUE_ARRAY), g->corner[2], g->corner[3], g->lon_first);
+			g->corner_n++;
+		}
+		return;
+	}
+	shape_set(b, where, g->shape[0] ? g->shape : "point", s, g->lon_first);
+}
+
+static void geo_number_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
+{
+	struct fw_geo *g = geo_of(b);
+	enum fw_context where = b->entry ? CTX_ENTRY : CTX_FEED;
+	struct fw_value *v, *list;
+	double x;
+
+	if (!g || g->done || !fw_str_double(fw_str_trim(s), &x))
+		return;
+	if (f->el->kind == EL_GEO_LAT) {
+		g->lat = x;
+		g->has_lat = true;
+	} else if (f->el->kind == EL_GEO_LONG) {
+		g->lon = x;
+		g->has_lon = true;
+	} else {
+		g->alt = x;
+		g->has_alt = true;
+	}
+	if (!g->has_lat || !g->has_lon)
+		return;
+	g->done = true;
+	v = geo_object(b, where, "Point");
+	list = v ? fw_value_new(b, v, "coordinates", FW_VALUE_ARRAY) : NULL;
+	position_add(b, list, g->lon, g->lat, true);
+	if (g->has_alt && list)
+		fw_value_num(b, list, NULL, g->alt);
+	fw_value_num(b, v, "lat", g->lat);
+	fw_value_num(b, v, "lon", g->lon);
+}
+
+/* ---- chapters ------------------------------------------------------------------------------------------------------------- */
+
+static void chapter_start(struct fw_walk *w)
+{
+	struct fw_builder *b = w->b;
+	struct fw_value *list = w->up ? w->up->obj : NULL, *v;
+	int64_t at = fw_build_duration(fw_attr(w, "start"));
+
+	if (!list || list->integer++ >= LIST_VALUES_MAX)
+		return;
+	v = fw_value_new(b, list, NULL, FW_VALUE_OBJECT);
+	if (at != FW_NO_NUMBER)
+		fw_value_num(b, v, "start_seconds", (double)at / 1000);
+	fw_value_str(b, v, "title", fw_build_line_text(b, fw_attr(w, "title")));
+	fw_value_str(b, v, "url", fw_build_url(b, w->frame->scope, fw_attr(w, "href")));
+	fw_value_str(b, v, "image", fw_build_url(b, w->frame->scope, fw_attr(w, "image")));
+}
+
+/* ---- dispatch --------------------------------------------------------------------------------------------------------------- */
+
+void fw_module_start(struct fw_walk *w)
+{
+	struct fw_builder *b = w->b;
+	enum fw_element_kind kind = (enum fw_element_kind)w->el->kind;
+	struct fw_str s, *kept;
+	struct fw_link *l;
+
+	switch (kind) {
+	case EL_OBJECT:
+	case EL_ONE:
+	case EL_PART:
+		object_start(w, kind);
+		break;
+	case EL_CLOUD:
+		attributes_add(w, fw_value_object(b, &b->doc->extra, "cloud"));
+		break;
+	case EL_LIVE:
+		w->frame->obj = list_add(b, group_of(b, w->frame), w->el->member);
+		w->frame->ctx = CTX_LIVE;
+		if (w->frame->obj)
+			attributes_add(w, w->frame->obj);
+		break;
+	case EL_ITUNES_IMAGE:
+		s = fw_attr(w, "href");
+		s = s.len ? s : fw_attr(w, "url");
+		if (w->el->rank == 7 && !fw_str_ieq(fw_attr(w, "rel"), FW_STR("image")))
+			break; /* itunes:link is an image only when it says so */
+		if (s.len && (kept = FW_NEW(b, struct fw_str))) {
+			*kept = s;
+			w->frame->obj = kept;
+		}
+		fw_walk_capture(w, TEXT_TRIM);
+		break;
+	case EL_ITUNES_CATEGORY:
+		itunes_category_start(w);
+		break;
+	case EL_OWNER:
+		w->frame->obj = FW_NEW(b, struct fw_person);
+		w->frame->ctx = CTX_PERSON;
+		break;
+	case EL_MEDIA_GROUP:
+		w->frame->ctx = CTX_MEDIA;
+		break;
+	case EL_MEDIA_CONTENT:
+		media_content_start(w);
+		break;
+	case EL_MEDIA_THUMBNAIL:
+		thumbnail_start(w);
+		break;
+	case EL_MEDIA_TEXT:
+		media_text_start(w);
+		break;
+	case EL_MEDIA_CATEGORY:
+		media_category_start(w);
+		break;
+	case EL_REPLY:
+		l = FW_NEW(b, struct fw_link);
+		if (!l || b->count.links++ >= FW_LIST_MAX)
+			break;
+		l->rel = fw_str_trim(fw_attr(w, "ref"));
+		l->href = fw_build_url(b, w->frame->scope, fw_attr(w, "href"));
+		l->type = fw_str_trim(fw_attr(w, "type"));
+		l->title = fw_str_trim(fw_attr(w, "source"));
+		l->length = FW_NO_NUMBER;
+		FW_APPEND(b->entry->in_reply_to, l);
+		break;
+	case EL_FLAG:
+		if (w->el->field == F_COMPLETE)
+			b->doc->complete = true;
+		else
+			b->doc->archive = true;
+		break;
+	case EL_GEO_WHERE:
+		geo_where_start(w);
+		break;
+	case EL_GEO_POINTS: {
+		struct fw_geo *g = geo_of(b);
+
+		s = fw_attr(w, "srsName");
+		if (g && s.len)
+			g->lon_first = x_first(s);
+		fw_walk_capture(w, TEXT_TRIM);
+		break;
+	}
+	case EL_CHAPTERS:
+		w->frame->ctx = CTX_LIST;
+		w->frame->obj = fw_value_array(b, fw_value_object(b, &b->entry->extra, ""), "chapters");
+		break;
+	case EL_CHAPTER:
+		chapter_start(w);
+		break;
+	default: /* texts */
+		fw_walk_capture(w, TEXT_TRIM);
+		break;
+	}
+}
+
+void fw_module_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool markup)
+{
+	struct fw_value *v;
+
+	switch ((enum fw_element_kind)f->el->kind) {
+	case EL_VALUE:
+		if (fw_str_trim(s).len)
+			typed_add(b, group_of(b, f), f->el->member, (enum fw_field)f->el->field, f, s);
+		break;
+	case EL_OBJECT:
+	case EL_ONE:
+	case EL_PART:
+		object_end(b, f, s);
+		break;
+	case EL_ITUNES_IMAGE:
+		itunes_image_end(b, f, s);
+		break;
+	case EL_KEYWORDS:
+		keywords_end(b, f, s);
+		break;
+	case EL_OWNER:
+		owner_end(b, f);
+		break;
+	case EL_MEDIA_TEXT:
+		media_text_end(b, f, s, markup);
+		break;
+	case EL_MEDIA_CATEGORY:
+		media_category_end(b, f, s);
+		break;
+	case EL_MEDIA_THUMBNAIL:
+		/* some write the address as text */
+		v = f->obj;
+		if (v && !fw_value_find(v, "url"))
+			fw_value_str(b, v, "url", fw_build_url(b, f->scope, s));
+		break;
+	case EL_GEO_SHAPE:
+		shape_set(b, b->entry ? CTX_ENTRY : CTX_FEED, f->el->member, s, false);
+		break;
+	case EL_GEO_POINTS:
+		geo_points_end(b, f, s);
+		break;
+	case EL_GEO_LAT:
+	case EL_GEO_LONG:
+	case EL_GEO_ALT:
+		geo_number_end(b, f, s);
+		break;
+	default:
+		break;
+	}
+}

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What all formats have in common once an entry is read: which text is content and which is summary, limits, identity.
+ *
+ * Identity (REL-03): the id the document gives, byte for byte; else the address; else a hash of title and text. Where a
+ * document gives one id to entries that differ (a constant guid, a site's own address), each gets a suffix made of its
+ * address and title, so that a new entry on top changes nobody else's key; where those are the same too (revisions of one
+ * entry), of all that a reader would see.
+ */
+#include <stddef.h>
+
+#include "base/utf8.h"
+#include "parse/build.h"
+#include "parse/html.h"
+#include "parse/xml.h"
+
+#include "base/banned.h"
+
+#define TITLE_MAX 4096
+#define TEXT_MAX (2u << 20)
+#define ID_MAX 4096
+
+/* ---- titles ------------------------------------------------------------------------------------------------------------ */
+
+/* Elements of HTML, old ones too, in order. A tag that is not among them ("<vector>", "<your name>") is just text. */
+static const char *const html_names[] = {
+	"a", "abbr", "acronym", "address", "applet", "area", "article", "aside", "audio", "b", "base", "basefont", "bdi", "bdo",
+	"bgsound", "big", "blink", "blockquote", "body", "br", "button", "canvas", "caption", "center", "cite", "code", "col",
+	"colgroup", "command", "data", "datalist", "dd", "del", "details", "dfn", "dialog", "dir", "div", "dl", "dt", "em",
+	"embed", "fieldset", "figcaption", "figure", "font", "footer", "form", "frame", "frameset", "h1", "h2", "h3", "h4", "h5",
+	"h6", "head", "header", "hgroup", "hr", "html", "i", "iframe", "img", "input", "ins", "kbd", "label", "legend", "li",
+	"link", "main", "map", "mark", "marquee", "math", "menu", "meta", "meter", "nav", "nobr", "noframes", "noscript",
+	"object", "ol", "optgroup", "option", "output", "p", "param", "picture", "pre", "progress", "q", "rp", "rt", "ruby", "s",
+	"samp", "script", "section", "select", "small", "source", "span", "strike", "strong", "style", "sub", "summary", "sup",
+	"svg", "table", "tbody", "td", "template", "textarea", "tfoot", "th", "thead", "time", "title", "tr", "track", "tt", "u",
+	"ul", "var", "video", "wbr", "xmp",
+};
+
+static bool html_name(struct fw_str s)
+{
+	size_t from = 0, to = FW_N(html_names);
+	char key[12];
+	size_t i;
+
+	if (s.len >= sizeof(key))
+		return false;
+	for (i = 0; i < s.len; i++)
+		key[i] = (char)fw_lower((unsigned char)s.p[i]);
+	key[s.len] = 0;
+	while (from < to) {
+		size_t mid = (from + to) / 2;
+		int c = strcmp(key, html_names[mid]);
+
+		if (!c)
+			return true;
+		if (c < 0)
+			to = mid;
+		else
+			from = mid + 1;
+	}
+	return false;
+}
+
+/* Tags that nobody writes as text and that must never be taken for it. */
+static bool telling_name(struct fw_str s)
+{
+	static const char *const names[] = {"br", "img", "hr", "wbr", "script", "style", "iframe", "object", "embed", "applet",
+		"frame", "frameset", "meta", "link", "base", "svg", "math"};
+	size_t i;
+
+	for (i = 0; i < FW_N(names); i++) {
+		if (fw_str_ieq(s, fw_str(names[i])))
+			return true;
+	}
+	return false;
+}
+
+/* At s.p[at] stands '&': a reference that ends in ';' and means something? */
+static bool reference_at(struct fw_str s, size_t at)
+{
+	size_t i = at + 1;
+	uint32_t cp[2];
+
+	while (i < s.len && i - at < 34 && (fw_is_alnum(s.p[i]) || s.p[i] == '#'))
+		i++;
+	if (i == s.len || s.p[i] != ';' || i == at + 1)
+		return false;
+	return s.p[at + 1] == '#' ? i > at + 2 : fw_entity_find(fw_str_sub(s, at + 1, i), cp) > 0;
+}
+
+bool fw_title_is_html(struct fw_str s)
+{
+	bool evidence = false;
+	size_t i;
+
+	for (i = 0; i < s.len; i++) {
+		struct fw_str name;
+		size_t from;
+
+		if (s.p[i] == '&') {
+			evidence |= reference_at(s, i);
+			continue;
+		}
+		if (s.p[i] != '<' || i + 1 == s.len)
+			continue;
+		from = i + 1;
+		if (s.p[from] == '!' && fw_str_starts(fw_str_sub(s, from, s.len), FW_STR("!--"))) {
+			evidence = true;
+			continue;
+		}
+		from += s.p[from] == '/';
+		if (from == s.len || !fw_is_alpha(s.p[from]))
+			continue;
+		for (name = (struct fw_str){s.p + from, 0}; from + name.len < s.len && fw_is_alnum(name.p[name.len]); name.len++)
+			;
+		if (!html_name(name))
+			return false;
+		evidence |= s.p[i + 1] == '/' || telling_name(name);
+	}
+	return evidence;
+}
+
+/* ---- identity ---------------------------------------------------------------------------------------------------------- */
+
+/* The same bytes on every machine: keys are stored. */
+static void hash_number(struct fw_hasher *h, uint64_t n)
+{
+	char le[8];
+	int i;
+
+	for (i = 0; i < 8; i++)
+		le[i] = (char)(n >> 8 * i);
+	fw_hasher_add(h, (struct fw_str){le, sizeof(le)});
+}
+
+uint64_t fw_entry_hash(const struct fw_entry *e)
+{
+	const struct fw_attachment *at;
+	const struct fw_person *p;
+	struct fw_hasher h;
+
+	fw_hasher_init(&h);
+	fw_hasher_add(&h, e->title);
+	fw_hasher_add(&h, e->url);
+	fw_hasher_add(&h, e->summary);
+	fw_hasher_add(&h, e->content);
+	for (p = e->authors; p; p = p->next)
+		fw_hasher_add(&h, p->name.len ? p->name : p->email);
+	fw_hasher_add(&h, FW_STR("|"));
+	for (at = e->attachments; at; at = at->next)
+		fw_hasher_add(&h, at->url);
+	return fw_hasher_end64(&h);
+}
+
+struct fw_hash128 fw_entry_key(int64_t feed_id, const struct fw_entry *e)
+{
+	struct fw_hasher h;
+
+	fw_hasher_init(&h);
+	hash_number(&h, (uint64_t)feed_id);
+	hash_number(&h, (uint64_t)e->dup_n << 2 | (e->id_made ? 2 : e->id_from_url ? 1 : 0));
+	fw_hasher_add(&h, e->id);
+	return fw_hasher_end128(&h);
+}
+
+static struct fw_str hex_id(struct fw_builder *b, const char *prefix, struct fw_hash128 hash)
+{
+	static const char digit[] = "0123456789abcdef";
+	char hex[33];
+	char *text;
+	size_t i;
+
+	for (i = 0; i < 16; i++) {
+		hex[2 * i] = digit[hash.b[i] >> 4];
+		hex[2 * i + 1] = digit[hash.b[i] & 15];
+	}
+	hex[32] = 0;
+	text = fw_arena_printf(b->arena, "%s%s", prefix, hex);
+	return fw_str(text);
+}
+
+/* Nothing but a title: then the date has a say, or "Daily links" would be one entry for ever. */
+static struct fw_str made_id(struct fw_builder *b, const struct fw_entry *e)
+{
+	const struct fw_attachment *at;
+	struct fw_hasher h;
+
+	fw_hasher_init(&h);
+	fw_hasher_add(&h, e->title);
+	fw_hasher_add(&h, e->content.len ? e->content : e->summary);
+	for (at = e->attachments; at; at = at->next)
+		fw_hasher_add(&h, at->url);
+	if (!e->content.len && !e->summary.len && !e->attachments)
+		hash_number(&h, (uint64_t)(e->published_ms != FW_NO_DATE ? e->published_ms : e->updated_ms));
+	return hex_id(b, "made:", fw_hasher_end128(&h));
+}
+
+static void identity_set(struct fw_builder *b, struct fw_entry *e)
+{
+	if (!e->id.len && e->url.len) {
+		e->id = e->url;
+		e->id_from_url = true;
+	} else if (!e->id.len) {
+		e->id = made_id(b, e);
+		e->id_made = true;
+	}
+	if (e->id.len > ID_MAX)
+		e->id = hex_id(b, "long:", fw_hash128(e->id.p, e->id.len));
+}
+
+/* ---- entries that share an id ------------------------------------------------------------------------------------------ */
+
+/* A set of 64-bit hashes with the entry each came from; open addressing, never more than half full. */
+struct id_set {
+	struct id_slot {
+		uint64_t hash;
+		struct fw_entry *e; /* NULL: free */
+	} *slot;
+	size_t mask;
+};
+
+/* The entry that is there already, or NULL: e has been put in. */
+static struct fw_entry *id_set_add(struct id_set *set, uint64_t hash, struct fw_entry *e)
+{
+	size_t i = hash & set->mask;
+
+	for (; set->slot[i].e; i = (i + 1) & set->mask) {
+		if (set->slot[i].hash == hash)
+			return set->slot[i].e;
+	}
+	set->slot[i].hash = hash;
+	set->slot[i].e = e;
+	return NULL;
+}
+
+static uint64_t mixed(uint64_t id, uint64_t with, uint64_t kind)
+{
+	return fw_hash64_seed(&with, sizeof(with), id ^ kind);
+}
+
+/* What tells e from others of its id: address and title, where these do not help all that a reader sees. */
+static void suffix_set(struct id_set *set, uint64_t id, struct fw_entry *e)
+{
+	uint64_t whole = fw_entry_hash(e), n;
+	struct fw_entry *twin = id_set_add(set, mixed(id, whole, 1), e);
+	struct fw_hasher h;
+
+	if (twin && twin != e) {
+		e->dup_n = twin->dup_n;
+		e->repeat = true;
+		return;
+	}
+	fw_hasher_init(&h);
+	fw_hasher_add(&h, e->url);
+	fw_hasher_add(&h, e->title);
+	n = fw_hasher_end64(&h);
+	if (id_set_add(set, mixed(id, n, 2), e))
+		n ^= whole;
+	e->dup_n = (uint32_t)n ? (uint32_t)n : 1;
+}
+
+void fw_entries_tell_apart(struct fw_arena *a, struct fw_document *doc)
+{
+	struct id_set set = {.mask = 31};
+	struct fw_entry *e, *first;
+
+	if (doc->entry_n < 2)
+		return;
+	while (set.mask < 6 * doc->entry_n)
+		set.mask = set.mask * 2 + 1;
+	set.slot = fw_arena_zalloc(a, (set.mask + 1) * sizeof(*set.slot));
+	if (!set.slot)
+		return;
+	for (e = doc->entries; e; e = e->next) {
+		uint64_t id = fw_hash64(e->id.p, e->id.len);
+
+		first = id_set_add(&set, id, e);
+		if (!first)
+			continue;
+		if (!first->dup_n && fw_entry_hash(first) == fw_entry_hash(e)) {
+			e->repeat = true;
+			continue;
+		}
+		if (!first->dup_n)
+			suffix_set(&set, id, first);
+		suffix_set(&set, id, e);
+	}
+}
+
+/* ---- entries ----------------------------------------------------------------------------------------------------------- */
+
+struct fw_entry *fw_entry_begin(struct fw_builder *b, size_t offset)
+{
+	struct fw_entry *e;
+
+	if (b->doc->entry_n >= b->limits.max_entries) {
+		if (!b->entries_full)
+			fw_build_problem(b, offset, "more entries than max_entries", "the rest is left out");
+		b->entries_full = true;
+		return NULL;
+	}
+	e = FW_NEW(b, struct fw_entry);
+	if (!e)
+		return NULL;
+	e->published_ms = e->updated_ms = e->created_ms = FW_NO_DATE;
+	e->comment_count = FW_NO_NUMBER;
+	e->line = fw_build_line(b, offset);
+	memset(&b->entry_rank, 0, sizeof(b->entry_rank));
+	b->description = b->summary = b->content = (struct fw_body){.rank = 0};
+	b->count = (struct fw_counts){0};
+	b->geo = NULL;
+	b->duration_ms = FW_NO_NUMBER;
+	b->entry = e;
+	return e;
+}
+
+static struct fw_str cut(struct fw_str s, size_t max)
+{
+	if (s.len > max)
+		s.len = fw_utf8_cut(s.p, s.len, max);
+	return s;
+}
+
+void fw_entry_language(struct fw_builder *b, const struct fw_scope *scope)
+{
+	if (scope && scope->lang.len && !b->entry->language.len && !fw_str_eq(scope->lang, b->feed_lang))
+		b->entry->language = scope->lang;
+}
+
+static void content_set(struct fw_builder *b, const struct fw_body *body)
+{
+	b->entry->content = body->s;
+	b->entry->content_type = body->type;
+	b->entry->content_base = fw_build_base(b, body->scope);
+	fw_entry_language(b, body->scope);
+}
+
+/* Which text is what: see parse-output. A description that only repeats the content is no summary. */
+static void texts_set(struct fw_builder *b)
+{
+	const struct fw_body *summary = b->summary.rank ? &b->summary : NULL;
+	const struct fw_body *description = b->description.rank ? &b->description : NULL;
+	struct fw_entry *e = b->entry;
+
+	if (b->content.rank) {
+		content_set(b, &b->content);
+		/* itunes:summary and such stand back behind the item's own description */
+		if (description && (!summary || summary->rank < 8))
+			summary = description;
+	} else if (description && (!summary || summary->rank < 8)) {
+		if (description->type == FW_TEXT_HTML)
+			content_set(b, description);
+		else
+			summary = description;
+	} else if (summary && summary->type == FW_TEXT_HTML) {
+		content_set(b, summary);
+	}
+	if (summary && !fw_str_eq(summary->s, e->content))
+		e->summary = fw_build_plain(b, summary->s, summary->type);
+}
+
+void fw_entry_finish(struct fw_builder *b)
+{
+	struct fw_entry *e = b->entry;
+
+	texts_set(b);
+	e->title = cut(e->title, TITLE_MAX);
+	e->summary = cut(e->summary, TEXT_MAX);
+	e->content = cut(e->content, TEXT_MAX);
+	if (e->attachments && e->attachments->duration_ms == FW_NO_NUMBER)
+		e->attachments->duration_ms = b->duration_ms;
+	identity_set(b, e);
+	if (e->published_ms == FW_NO_DATE && e->updated_ms == FW_NO_DATE && e->created_ms != FW_NO_DATE)
+		e->published_ms = e->created_ms;
+	if (b->entry_at)
+		*b->entry_at = e;
+	else
+		b->doc->entries = e;
+	b->entry_at = &e->next;
+	b->doc->entry_n++;
+	b->entry = NULL;
+	b->geo = NULL;
+}
+
+/* ---- the document ------------------------------------------------------------------------------------------------------- */
+
+static int64_t period_minutes(struct fw_str period, struct fw_str frequency)
+{
+	static const struct { struct fw_str name; int64_t minutes; } known[] = {
+		{{"hourly", 6}, 60}, {{"daily", 5}, 1440}, {{"weekly", 6}, 10080}, {{"monthly", 7}, 43200}, {{"yearly", 6}, 525600},
+	};
+	int64_t n = fw_build_number(frequency);
+	size_t i;
+
+	if (!period.len && n == FW_NO_NUMBER)
+		return FW_NO_NUMBER;
+	if (!period.len)
+		period = FW_STR("daily");
+	if (n <= 0)
+		n = 1;
+	for (i = 0; i < FW_N(known); i++) {
+		if (fw_str_ieq(period, known[i].name))
+			return FW_MAX(known[i].minutes / n, 1);
+	}
+	return FW_NO_NUMBER;
+}
+
+void fw_document_finish(struct fw_builder *b)
+{
+	struct fw_document *d = b->doc;
+
+	d->title = cut(d->title, TITLE_MAX);
+	d->description = cut(d->description, TEXT_MAX);
+	d->update_period_minutes = period_minutes(b->period, b->frequency);
+	if (!d->icon.p)
+		d->icon = d->image.url;
+	if (!d->language.p && b->feed_lang.len)
+		d->language = b->feed_lang;
+	fw_entries_tell_apart(b->arena, d);
+}

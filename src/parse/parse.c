@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * From bytes to a document: unpack, decode, tell XML from JSON, read, say what it was when it was no feed.
+ */
+#include <zlib.h>
+
+#include "base/url.h"
+#include "parse/build.h"
+#include "parse/charset.h"
+
+#include "base/banned.h"
+
+#define DEFAULT_MAX_BYTES ((size_t)16 << 20)
+
+static struct fw_limits limits_of(const struct fw_parse_options *o)
+{
+	struct fw_limits l = o ? o->limits : (struct fw_limits){0};
+
+	if (!l.max_bytes)
+		l.max_bytes = DEFAULT_MAX_BYTES;
+	if (!l.max_depth)
+		l.max_depth = 256;
+	if (!l.max_attributes)
+		l.max_attributes = 1000;
+	if (!l.max_entries)
+		l.max_entries = 10000;
+	if (!l.max_entity_ratio)
+		l.max_entity_ratio = 20;
+	return l;
+}
+
+static bool is_gzip(struct fw_str s)
+{
+	return s.len > 18 && (unsigned char)s.p[0] == 0x1f && (unsigned char)s.p[1] == 0x8b && s.p[2] == 8;
+}
+
+/* A gzip body that no header announced. What came before a cut or a broken checksum is kept. */
+static int unpack(struct fw_arena *a, size_t max_bytes, struct fw_str *bytes, struct fw_err *err)
+{
+	z_stream z = {.next_in = (unsigned char *)(uintptr_t)bytes->p, .avail_in = (unsigned)bytes->len};
+	size_t cap = FW_MIN(bytes->len * 6 + 1024, max_bytes + 1), len = 0;
+	char *out = NULL, *more;
+	int rc = 0, zrc;
+
+	if (bytes->len > UINT32_MAX)
+		return fw_err_set(err, FW_ELIMIT, "a gzip document of %zu bytes is too large", bytes->len);
+	if (inflateInit2(&z, 15 + 16) != Z_OK)
+		return fw_err_set(err, FW_ENOMEM, "out of memory unpacking a gzip document");
+	for (;;) {
+		more = fw_arena_grow(a, out, len, cap);
+		if (!more) {
+			rc = fw_err_set(err, FW_ENOMEM, "out of memory unpacking a gzip document");
+			break;
+		}
+		out = more;
+		z.next_out = (unsigned char *)out + len;
+		z.avail_out = (unsigned)(cap - len);
+		zrc = inflate(&z, Z_NO_FLUSH);
+		len = cap - z.avail_out;
+		if (zrc != Z_OK || z.avail_out)
+			break;
+		if (len > max_bytes) {
+			rc = fw_err_set(err, FW_ELIMIT, "the gzip document unpacks to more than max_bytes (%zu)", max_bytes);
+			break;
+		}
+		cap = FW_MIN(cap * 2, max_bytes + 1);
+	}
+	inflateEnd(&z);
+	if (!rc)
+		*bytes = (struct fw_str){out ? out : "", len};
+	return rc;
+}
+
+static struct fw_document *document_new(struct fw_arena *a)
+{
+	struct fw_document *d = fw_arena_zalloc(a, sizeof(*d));
+
+	if (!d)
+		return NULL;
+	d->updated_ms = d->published_ms = d->created_ms = FW_NO_DATE;
+	d->ttl_minutes = d->update_period_minutes = FW_NO_NUMBER;
+	d->image.width = d->image.height = FW_NO_NUMBER;
+	return d;
+}
+
+/* The first scope: where the document came from (Content-Location against the address, RFC 9110 section 8.7). */
+static void base_scope(struct fw_builder *b, struct fw_scope *s)
+{
+	const struct fw_parse_options *o = b->options;
+
+	if (!o)
+		return;
+	s->base = fw_str_trim(o->url);
+	if (o->content_location.len)
+		s->base = fw_url_resolve(b->arena, s->base, fw_str_trim(o->content_location));
+	b->base_scope = s;
+}
+
+static int no_feed(const struct fw_builder *b, struct fw_str bytes, struct fw_str type, struct fw_err *err)
+{
+	const char *what = fw_sniff_name(bytes, type);
+
+	if (b->root_name.len && !strcmp(what, "an XML document"))
+		return fw_err_set(err, FW_EFORMAT, "not a feed: an XML document with the root element \"%.*s\"",
+			(int)FW_MIN(b->root_name.len, (size_t)60), b->root_name.p);
+	return fw_err_set(err, FW_EFORMAT, "not a feed: %s", what);
+}
+
+/* Memory or a limit ran out: with entries in hand the document is good, and says so in its problems. */
+static int ended_early(struct fw_builder *b, int rc, struct fw_err *err)
+{
+	const struct fw_arena *a = b->arena;
+
+	if (a->failed && a->max_bytes) {
+		rc = FW_ELIMIT;
+		if (!b->doc->entries)
+			return fw_err_set(err, rc, "the document needs more memory than max_memory (%zu bytes)", a->max_bytes);
+	}
+	if (rc == FW_ENOMEM)
+		return fw_err_set(err, rc, "out of memory");
+	if (!b->doc->entries)
+		return rc;
+	fw_build_problem(b, b->text.len, "a limit was reached", "the rest is left out");
+	return 0;
+}
+
+static bool looks_like_json(struct fw_str s)
+{
+	s = fw_str_trim(s);
+	return s.len && (s.p[0] == '{' || s.p[0] == '[');
+}
+
+int fw_parse_into(struct fw_arena *a, struct fw_str bytes, const struct fw_parse_options *o, struct fw_document **doc,
+	struct fw_err *err)
+{
+	struct fw_builder b = {.arena = a, .options = o, .limits = limits_of(o)};
+	struct fw_charset_result cs = {.encoding = NULL};
+	struct fw_str type = o ? o->content_type : FW_STR_NONE;
+	struct fw_scope scope = {.base = FW_STR_NONE};
+	int rc;
+
+	*doc = NULL;
+	if (bytes.len > b.limits.max_bytes)
+		return fw_err_set(err, FW_ELIMIT, "the document has %zu bytes, max_bytes is %zu", bytes.len, b.limits.max_bytes);
+	if (is_gzip(bytes)) {
+		rc = unpack(a, b.limits.max_bytes, &bytes, err);
+		if (rc)
+			return rc;
+	}
+	rc = fw_charset_decode(a, bytes, type, &cs, err);
+	if (rc)
+		return rc;
+	b.doc = document_new(a);
+	if (!b.doc)
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	b.text = cs.text;
+	b.doc->encoding = cs.encoding;
+	b.doc->malformed = cs.wrong;
+	if (cs.problem)
+		fw_build_problem(&b, 0, cs.problem, cs.repair ? cs.repair : "");
+	base_scope(&b, &scope);
+	rc = looks_like_json(b.text) ? fw_read_json(&b, err) : fw_read_xml(&b, err);
+	if (!rc && a->failed)
+		rc = FW_ENOMEM;
+	if (rc && rc != FW_EFORMAT)
+		rc = ended_early(&b, rc, err);
+	if (rc)
+		return rc;
+	if (b.doc->format == FW_FORMAT_NONE)
+		return no_feed(&b, bytes, type, err);
+	fw_document_finish(&b);
+	*doc = b.doc;
+	return 0;
+}
+
+/* The library's coat: the document brings its arena along, and a copy of the bytes its strings point into. */
+int fw_parse(const void *bytes, size_t len, const struct fw_parse_options *o, struct fw_document **doc, struct fw_err *err)
+{
+	struct fw_arena *a, init;
+	char *copy;
+	int rc;
+
+	*doc = NULL;
+	if (!bytes && len)
+		return fw_err_set(err, FW_EINVAL, "fw_parse: no bytes");
+	if (o && (!o->alloc != !o->free))
+		return fw_err_set(err, FW_EINVAL, "fw_parse: alloc and free go together");
+	fw_arena_init(&init, 0);
+	if (o && o->alloc) {
+		init.alloc = o->alloc;
+		init.free = o->free;
+		init.ctx = o->alloc_ctx;
+	}
+	if (o && o->limits.max_memory)
+		init.max_bytes = o->limits.max_memory + len;
+	else
+		init.max_bytes = 3 * len + ((size_t)1 << 20);
+	a = fw_arena_zalloc(&init, sizeof(*a));
+	copy = a ? fw_arena_dup(&init, bytes, len) : NULL;
+	if (!copy) {
+		fw_arena_finish(&init);
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	}
+	*a = init; /* lives in its own first block */
+	rc = fw_parse_into(a, (struct fw_str){copy, len}, o, doc, err);
+	if (rc) {
+		init = *a;
+		fw_arena_finish(&init);
+		return rc;
+	}
+	(*doc)->arena = a;
+	return 0;
+}
+
+void fw_document_free(struct fw_document *doc)
+{
+	struct fw_arena a;
+
+	if (!doc || !doc->arena)
+		return;
+	a = *doc->arena;
+	fw_arena_finish(&a);
+}
+
+const char *fw_format_name(enum fw_format format)
+{
+	static const char *const names[] = {
+		[FW_FORMAT_NONE] = "none", [FW_RSS090] = "rss090", [FW_RSS091] = "rss091", [FW_RSS092] = "rss092",
+		[FW_RSS093] = "rss093", [FW_RSS094] = "rss094", [FW_RSS10] = "rss10", [FW_RSS11] = "rss11", [FW_RSS20] = "rss20",
+		[FW_ATOM03] = "atom03", [FW_ATOM10] = "atom10", [FW_CDF] = "cdf", [FW_JSON1] = "json1", [FW_JSON11] = "json11",
+	};
+
+	return (size_t)format < FW_N(names) ? names[format] : "none";
+}

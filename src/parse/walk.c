@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * From XML events to a document: RSS in all its versions, Atom 0.3 and 1.0, CDF, and their modules.
+ *
+ * Every open element has a frame, so frames and the tokenizer's stack always agree. A frame says where we are (ctx) and how
+ * the element's text is to be read (rule). element.gperf says what an element means in which context; what it does then is
+ * one function in rss.c, atom.c or modules.c at its start, or one here at its end, when its text is there.
+ *
+ * Where several elements fill one member, the one of the higher rank wins; among equals the first for titles and ids, the
+ * last for dates, as readers have always done.
+ *
+ * Nothing here depends on order or nesting being right: a second root, a channel in an HTML page, items outside the
+ * channel, an item inside an item that nobody closed are all read.
+ */
+#include "base/url.h"
+#include "parse/html.h"
+#include "parse/walk.h"
+
+#include "base/banned.h"
+
+const struct fw_element *fw_element_find(const struct fw_xml_name *name, bool core)
+{
+	/* a letter for each namespace; 0: nothing in it means anything to us */
+	static const char letter[FW_NS_COUNT] = {
+		[FW_NS_NONE] = 'c', [FW_NS_ATOM10] = 'c', [FW_NS_ATOM03] = 'c', [FW_NS_RSS10] = 'c', [FW_NS_RSS090] = 'c',
+		[FW_NS_RSS11] = 'c', [FW_NS_RSS20] = 'c', [FW_NS_CDF] = 'c', [FW_NS_RDF] = 'r', [FW_NS_XHTML] = 'x',
+		[FW_NS_CONTENT] = 'e', [FW_NS_DC] = 'd', [FW_NS_DCTERMS] = 't', [FW_NS_SY] = 's', [FW_NS_SLASH] = 'l',
+		[FW_NS_WFW] = 'w', [FW_NS_THR] = 'h', [FW_NS_MEDIA] = 'm', [FW_NS_ITUNES] = 'i', [FW_NS_GOOGLEPLAY] = 'z',
+		[FW_NS_PODCAST] = 'p', [FW_NS_GEORSS] = 'g', [FW_NS_GML] = 'y', [FW_NS_GEO] = 'o', [FW_NS_ICBM] = 'u',
+		[FW_NS_PSC] = 'k', [FW_NS_FEEDBURNER] = 'b', [FW_NS_FH] = 'f', [FW_NS_CC] = 'q', [FW_NS_CREATIVECOMMONS] = 'q',
+		[FW_NS_ADMIN] = 'a', [FW_NS_SOURCE] = 'j',
+	};
+	char key[24];
+
+	key[0] = core ? 'c' : letter[name->ns];
+	if (!key[0] || name->local.len >= sizeof(key))
+		return NULL;
+	memcpy(key + 1, name->local.p, name->local.len);
+	return fw_element_lookup(key, name->local.len + 1);
+}
+
+/* ---- frames ---------------------------------------------------------------------------------------------------------- */
+
+static struct fw_frame *frame_push(struct fw_builder *b)
+{
+	struct fw_frame *f, *old = b->frame;
+	size_t cap;
+
+	if (b->frame_n == b->frame_cap) {
+		cap = b->frame_cap * 2;
+		f = fw_arena_alloc(b->arena, cap * sizeof(*f));
+		if (!f)
+			return NULL;
+		memcpy(f, old, b->frame_n * sizeof(*f));
+		b->frame = f;
+		b->frame_cap = cap;
+	}
+	f = &b->frame[b->frame_n++];
+	*f = (struct fw_frame){.ctx = CTX_SKIP, .scope = f == b->frame ? b->base_scope : f[-1].scope};
+	return f;
+}
+
+struct fw_str fw_attr(const struct fw_walk *w, const char *name)
+{
+	struct fw_str key = fw_str(name), other = FW_STR_NONE;
+	size_t i;
+
+	for (i = 0; i < w->attr_n; i++) {
+		const struct fw_xml_attr *at = &w->attr[i];
+
+		if (!fw_str_ieq(at->name.local, key))
+			continue;
+		if (at->name.ns == FW_NS_NONE)
+			return at->value;
+		if (at->name.ns == w->name->ns || at->name.ns == FW_NS_RDF)
+			other = at->value;
+	}
+	return other;
+}
+
+/* A scope of its own for an element with xml:base or xml:lang. */
+static void scope_open(struct fw_builder *b, struct fw_frame *f, const struct fw_walk *w)
+{
+	struct fw_scope *s = NULL;
+	size_t i;
+
+	for (i = 0; i < w->attr_n; i++) {
+		const struct fw_xml_attr *at = &w->attr[i];
+		bool base;
+
+		if (at->name.ns != FW_NS_XML)
+			continue;
+		base = fw_str_eq(at->name.local, FW_STR("base"));
+		if (!base && !fw_str_eq(at->name.local, FW_STR("lang")))
+			continue;
+		if (!s) {
+			s = FW_NEW(b, struct fw_scope);
+			if (!s)
+				return;
+			if (f->scope)
+				*s = *f->scope;
+		}
+		if (base) {
+			struct fw_str u = fw_build_url(b, f->scope, at->value);
+
+			if (u.len)
+				s->base = u;
+		} else {
+			s->lang = fw_build_dup(b, fw_str_trim(at->value));
+			if (!b->feed_lang.p && b->frame_n <= 2 && !b->doc->entries)
+				b->feed_lang = s->lang;
+		}
+	}
+	if (s)
+		f->scope = s;
+}
+
+/* ---- text ------------------------------------------------------------------------------------------------------------ */
+
+static void cap_open(struct fw_builder *b, struct fw_frame *f, enum fw_text_rule rule)
+{
+	f->rule = (uint8_t)rule;
+	b->cap = (struct fw_capture){.owner = (size_t)(f - b->frame)};
+}
+
+static void cap_add(struct fw_builder *b, struct fw_str s)
+{
+	struct fw_capture *c = &b->cap;
+
+	if (!s.len)
+		return;
+	if (!c->copied && !c->one.p) {
+		c->one = s;
+		return;
+	}
+	if (!c->copied) {
+		/* neighbours in memory stay one slice */
+		if (c->one.p + c->one.len == s.p) {
+			c->one.len += s.len;
+			return;
+		}
+		fw_buf_reset(&b->scratch);
+		fw_buf_addstr(&b->scratch, c->one);
+		c->copied = true;
+	}
+	fw_buf_addstr(&b->scratch, s);
+}
+
+static void cap_lit(struct fw_builder *b, const char *s)
+{
+	cap_add(b, fw_str(s));
+}
+
+/* Text that becomes part of markup: what XML decoded is encoded again. */
+static void cap_escaped(struct fw_builder *b, struct fw_str s, bool quote)
+{
+	size_t i, from = 0;
+
+	for (i = 0; i < s.len; i++) {
+		const char *r = NULL;
+
+		switch (s.p[i]) {
+		case '&':
+			r = "&amp;";
+			break;
+		case '<':
+			r = "&lt;";
+			break;
+		case '>':
+			r = "&gt;";
+			break;
+		case '"':
+			r = quote ? "&quot;" : NULL;
+			break;
+		}
+		if (!r)
+			continue;
+		cap_add(b, fw_str_sub(s, from, i));
+		cap_lit(b, r);
+		from = i + 1;
+	}
+	cap_add(b, fw_str_sub(s, from, s.len));
+}
+
+/* The text of the frame that is ending: absent when it was not captured or a child took over. */
+static struct fw_str cap_take(struct fw_builder *b, const struct fw_frame *f)
+{
+	struct fw_capture *c = &b->cap;
+	struct fw_str s = FW_STR_NONE;
+
+	if (c->owner != (size_t)(f - b->frame))
+		return s;
+	s = c->copied ? fw_arena_str(b->arena, fw_buf_str(&b->scratch)) : c->one;
+	*c = (struct fw_capture){.owner = SIZE_MAX};
+	return s;
+}
+
+static bool capturing(const struct fw_builder *b)
+{
+	return b->cap.owner < b->frame_n;
+}
+
+/* XHTML void elements: the only ones that may be written <x/>. */
+static bool is_void(struct fw_str s)
+{
+	static const char names[] = " area base br col embed hr img input link meta param source track wbr ";
+	char key[10];
+
+	if (!s.len || s.len > 6)
+		return false;
+	key[0] = ' ';
+	memcpy(key + 1, s.p, s.len);
+	key[s.len + 1] = ' ';
+	return fw_str_ifind(FW_STR(names), (struct fw_str){key, s.len + 2}) != NULL;
+}
+
+/* Child elements in a text: written out again, so that the text is HTML. */
+static int markup_start(struct fw_builder *b, const struct fw_walk *w, struct fw_frame *owner)
+{
+	struct fw_frame *f = frame_push(b);
+	bool outer;
+	size_t i;
+
+	if (!f)
+		return FW_ENOMEM;
+	if (!b->cap.markup) {
+		/* plain text so far: it is going to be part of HTML */
+		if (owner->rule == TEXT_PLAIN) {
+			struct fw_str s = b->cap.copied ? fw_arena_str(b->arena, fw_buf_str(&b->scratch)) : b->cap.one;
+
+			b->cap.one = FW_STR_NONE;
+			b->cap.copied = false;
+			cap_escaped(b, s, false);
+		}
+		b->cap.markup = true;
+	}
+	/* the div that Atom asks for is not part of the content (RFC 4287 section 3.1.1.3) */
+	outer = owner->rule == TEXT_XML && !b->cap.markup_depth && fw_str_ieq(w->name->local, FW_STR("div")) && owner->atom;
+	scope_open(b, f, w);
+	b->cap.markup_depth++;
+	if (outer) {
+		f->obj = b; /* marks it: no end tag either */
+		owner->scope = f->scope;
+		return 0;
+	}
+	cap_lit(b, "<");
+	cap_add(b, fw_build_dup(b, w->name->local));
+	for (i = 0; i < w->attr_n; i++) {
+		struct fw_xml_name n = w->attr[i].name;
+
+		if (n.ns == FW_NS_XMLNS || (n.ns == FW_NS_XML && !fw_str_eq(n.local, FW_STR("lang"))))
+			continue;
+		cap_lit(b, n.ns == FW_NS_XLINK ? " xlink:" : " ");
+		cap_add(b, n.local);
+		cap_lit(b, "=\"");
+		cap_escaped(b, w->attr[i].value, true);
+		cap_lit(b, "\"");
+	}
+	cap_lit(b, ">");
+	return 0;
+}
+
+static void markup_end(struct fw_builder *b, const struct fw_frame *f, struct fw_str local)
+{
+	b->cap.markup_depth -= b->cap.markup_depth > 0;
+	if (f->obj || is_void(local))
+		return;
+	cap_lit(b, "</");
+	cap_add(b, local);
+	cap_lit(b, ">");
+}
+
+/* ---- events ---------------------------------------------------------------------------------------------------------- */
+
+static bool core_name(const struct fw_builder *b, const struct fw_xml_name *n)
+{
+	if (n->ns == FW_NS_UNKNOWN && b->core_uri.p)
+		return fw_str_eq(n->uri, b->core_uri);
+	return n->ns == FW_NS_UNKNOWN && !b->root_seen;
+}
+
+static bool atom_name(const struct fw_builder *b, const struct fw_xml_name *n)
+{
+	return n->ns == FW_NS_ATOM10 || n->ns == FW_NS_ATOM03 ||
+		(b->atom && (n->ns == b->core_ns || n->ns == FW_NS_NONE));
+}
+
+/* An entry begins inside a text that nobody closed. */
+static bool breaks_text(struct fw_builder *b, const struct fw_xml_name *n)
+{
+	const struct fw_frame *owner = &b->frame[b->cap.owner];
+	bool item = n->local.len == 4 && fw_str_ieq(n->local, FW_STR("item"));
+
+	if (!item && !(n->local.len == 5 && fw_str_ieq(n->local, FW_STR("entry"))))
+		return false;
+	if (b->atom == item || owner->rule == TEXT_XML)
+		return false;
+	return n->ns == b->core_ns || n->ns == FW_NS_NONE || core_name(b, n);
+}
+
+/* End a text before its end tag: what follows stands where the text stood. */
+static void text_close(struct fw_builder *b, struct fw_frame *owner)
+{
+	bool markup = b->cap.markup;
+	uint8_t ctx = owner > b->frame ? owner[-1].ctx : CTX_TOP;
+	struct fw_frame *f;
+
+	fw_frame_end(b, owner, cap_take(b, owner), markup);
+	for (f = owner; f < b->frame + b->frame_n; f++) {
+		f->el = NULL;
+		f->ctx = ctx;
+	}
+}
+
+static int on_start(void *ctx, const struct fw_xml_name *name, const struct fw_xml_attr *attr, size_t attr_n)
+{
+	struct fw_builder *b = ctx;
+	struct fw_walk w = {.b = b, .name = name, .attr = attr, .attr_n = attr_n};
+	const struct fw_element *el;
+	struct fw_frame *f, *up;
+	enum fw_context where;
+
+	if (b->cap.owner < b->frame_n) {
+		up = &b->frame[b->cap.owner];
+		if (up->rule >= TEXT_AUTO) {
+			if (!breaks_text(b, name))
+				return markup_start(b, &w, up);
+			text_close(b, up);
+		}
+	}
+	where = b->frame_n ? (enum fw_context)b->frame[b->frame_n - 1].ctx : CTX_TOP;
+	if (!b->root_name.p)
+		b->root_name = name->local;
+	f = frame_push(b);
+	if (!f)
+		return FW_ENOMEM;
+	w.up = f == b->frame ? NULL : f - 1;
+	w.frame = f;
+	if (attr_n)
+		scope_open(b, f, &w);
+	if (where == CTX_SKIP)
+		return 0;
+	el = fw_element_find(name, core_name(b, name));
+	if (!el || !(el->in & 1u << where)) {
+		f->ctx = where <= CTX_FEED || where == CTX_OTHER ? (b->root_seen ? CTX_OTHER : CTX_TOP) : CTX_SKIP;
+		return 0;
+	}
+	f->el = el;
+	f->atom = atom_name(b, name);
+	w.el = el;
+	w.where = where;
+	return fw_walk_start(&w);
+}
+
+static int on_text(void *ctx, struct fw_str text, bool cdata)
+{
+	struct fw_builder *b = ctx;
+	const struct fw_frame *owner;
+
+	(void)cdata;
+	if (!capturing(b))
+		return 0;
+	owner = &b->frame[b->cap.owner];
+	/* inside a child that is not part of the text */
+	if (owner->rule < TEXT_AUTO && b->cap.owner + 1 != b->frame_n)
+		return 0;
+	if (b->cap.markup || owner->rule == TEXT_XML)
+		cap_escaped(b, text, false);
+	else
+		cap_add(b, text);
+	return 0;
+}
+
+static int on_end(void *ctx, const struct fw_xml_name *name)
+{
+	struct fw_builder *b = ctx;
+	struct fw_frame *f;
+
+	if (!b->frame_n)
+		return 0;
+	f = &b->frame[b->frame_n - 1];
+	if (capturing(b) && b->cap.owner + 1 < b->frame_n && b->frame[b->cap.owner].rule >= TEXT_AUTO)
+		markup_end(b, f, name->local);
+	else if (f->el) {
+		bool markup = b->cap.owner == b->frame_n - 1 && b->cap.markup;
+
+		fw_frame_end(b, f, cap_take(b, f), markup);
+	}
+	b->frame_n--;
+	return b->arena->failed ? FW_ENOMEM : 0;
+}
+
+static void on_problem(void *ctx, size_t offset, const char *what, const char *repair)
+{
+	struct fw_builder *b = ctx;
+
+	fw_build_problem(b, offset, what, repair);
+}
+
+/* ---- the text of an element, read ----------------------------------------------------------------------------------- */
+
+void fw_walk_capture(struct fw_walk *w, enum fw_text_rule rule)
+{
+	cap_open(w->b, w->frame, rule);
+}
+
+struct fw_str fw_text_value(struct fw_builder *b, const struct fw_frame *f, struct fw_str s, bool markup,
+	enum fw_text_type *type)
+{
+	*type = FW_TEXT_PLAIN;
+	switch ((enum fw_text_rule)f->rule) {
+	case TEXT_AUTO:
+		*type = markup || fw_html_has_markup(s) ? FW_TEXT_HTML : FW_TEXT_PLAIN;
+		break;
+	case TEXT_XML:
+	case TEXT_HTML:
+		*type = FW_TEXT_HTML;
+		break;
+	case TEXT_BASE64:
+		if (!markup)
+			s = fw_build_base64(b, s);
+		*type = f->is_html || markup ? FW_TEXT_HTML : FW_TEXT_PLAIN;
+		break;
+	default:
+		*type = markup ? FW_TEXT_HTML : FW_TEXT_PLAIN;
+		break;
+	}
+	return s;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------------------------- */
+
+int fw_read_xml(struct fw_builder *b, struct fw_err *err)
+{
+	static const struct fw_xml_handler handler = {
+		.start = on_start, .end = on_end, .text = on_text, .problem = on_problem,
+	};
+	struct fw_xml x = {.arena = b->arena, .handler = &handler, .ctx = b, .limits = b->limits};
+	int rc;
+
+	b->xml = &x;
+	b->frame = b->first_frames;
+	b->frame_cap = FW_N(b->first_frames);
+	b->cap.owner = SIZE_MAX;
+	fw_buf_init(&b->scratch, 0);
+	rc = fw_xml_parse(&x, b->text.p, b->text.len, err);
+	b->doc->malformed |= x.malformed;
+	if (b->entry)
+		fw_entry_finish(b);
+	fw_buf_finish(&b->scratch);
+	b->xml = NULL;
+	return rc;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: ISC */
+/* The parts of the XML reader: walk.c keeps frames and text, elements.c acts on elements, modules.c on those of modules. */
+#ifndef FW_PARSE_WALK_H
+#define FW_PARSE_WALK_H
+
+#include "parse/build.h"
+
+/* One element that begins. */
+struct fw_walk {
+	struct fw_builder *b;
+	const struct fw_xml_name *name;
+	const struct fw_xml_attr *attr;
+	size_t attr_n;
+	const struct fw_element *el;
+	struct fw_frame *frame, *up; /* up: NULL at the root */
+	enum fw_context where;
+};
+
+/* ---- walk.c ---- */
+/* An attribute without a namespace, in the element's own, or in RDF's; case does not count; absent when there is none. */
+struct fw_str fw_attr(const struct fw_walk *w, const char *name);
+/* Gather this element's text. */
+void fw_walk_capture(struct fw_walk *w, enum fw_text_rule rule);
+/* What the gathered text s is by the frame's rule; markup: child elements were written into it. */
+struct fw_str fw_text_value(struct fw_builder *b, const struct fw_frame *f, struct fw_str s, bool markup,
+	enum fw_text_type *type);
+
+/* ---- elements.c ---- */
+FW_MUST_CHECK int fw_walk_start(struct fw_walk *w);
+void fw_frame_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool markup);
+
+void fw_link_add(struct fw_builder *b, struct fw_link **list, struct fw_str rel, struct fw_str href);
+void fw_category_add(struct fw_builder *b, bool entry, struct fw_str term, struct fw_str scheme, struct fw_str label);
+/* May this element fill the field? The higher rank may, and the first of equals. */
+bool fw_take(struct fw_builder *b, enum fw_context where, enum fw_field field, uint8_t rank);
+/* Of the element around f. */
+enum fw_context fw_where_of(const struct fw_builder *b, const struct fw_frame *f);
+bool fw_in_entry(const struct fw_builder *b, enum fw_context where);
+/* The first of an address counts. */
+void fw_attachment_add(struct fw_builder *b, struct fw_str url, struct fw_str type, struct fw_str title, int64_t size);
+
+/* ---- modules.c ---- */
+void fw_module_start(struct fw_walk *w);
+void fw_module_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool markup);
+struct fw_value **fw_extra_root(struct fw_builder *b, unsigned where);
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Print documents as JSON Feed, without the rest of the program: the runner of tests/cases and of other cases uses it.
+ *
+ *	parse_dump [--content-type VALUE] [--url URL] [--content-location URL] [--raw] FILE
+ *	parse_dump --count FILE...    "FILE <tab> format <tab> entries" a line, or the error
+ *	parse_dump --bench N FILE...  MB/s of parsing all files N times, best of N
+ *
+ * Exit 0 when a document was read, 1 when it is no feed, 2 usage or unreadable.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "parse/parse.h"
+
+static bool slurp(const char *path, struct fw_buf *out)
+{
+	FILE *f = !strcmp(path, "-") ? stdin : fopen(path, "rb");
+	char chunk[65536];
+	size_t n;
+
+	fw_buf_init(out, 0);
+	if (!f) {
+		perror(path);
+		return false;
+	}
+	while ((n = fread(chunk, 1, sizeof(chunk), f)) > 0)
+		fw_buf_add(out, chunk, n);
+	if (f != stdin)
+		fclose(f);
+	return !out->rc;
+}
+
+static int count(char **path, int n)
+{
+	struct fw_document *doc;
+	struct fw_err err;
+	struct fw_buf b;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		if (!slurp(path[i], &b))
+			return 2;
+		if (fw_parse(b.p ? b.p : "", b.len, NULL, &doc, &err))
+			printf("%s\tnone\t0\t%s\n", path[i], err.text);
+		else
+			printf("%s\t%s\t%zu\t%s\t%zu\n", path[i], fw_format_name(doc->format), doc->entry_n, doc->encoding, doc->problem_n);
+		fw_document_free(doc);
+		fw_buf_finish(&b);
+	}
+	return 0;
+}
+
+static int bench(int rounds, char **path, int n)
+{
+	struct fw_buf *b = calloc((size_t)n, sizeof(*b));
+	struct fw_document *doc;
+	struct fw_arena a;
+	size_t bytes = 0, used = 0, entries = 0;
+	int64_t best = INT64_MAX, at;
+	int i, r;
+
+	for (i = 0; i < n; i++) {
+		if (!slurp(path[i], &b[i]))
+			return 2;
+		bytes += b[i].len;
+	}
+	fw_arena_init(&a, 0);
+	for (r = 0; r < rounds; r++) {
+		at = fw_mono_us();
+		entries = used = 0;
+		for (i = 0; i < n; i++) {
+			if (!fw_parse_into(&a, fw_buf_str(&b[i]), NULL, &doc, NULL))
+				entries += doc->entry_n;
+			used += a.used_bytes;
+			fw_arena_reset(&a, 1 << 20);
+		}
+		at = fw_mono_us() - at;
+		best = FW_MIN(best, at);
+	}
+	fw_arena_finish(&a);
+	printf("%d documents, %zu bytes, %zu entries: %.1f MB/s, %.2f bytes of memory a byte\n", n, bytes, entries,
+		(double)bytes / (double)best, (double)used / (double)bytes);
+	for (i = 0; i < n; i++)
+		fw_buf_finish(&b[i]);
+	free(b);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct fw_parse_options o = {0};
+	struct fw_document *doc;
+	unsigned flags = FW_PRINT_PRETTY;
+	struct fw_err err;
+	struct fw_buf b;
+	char *json;
+	size_t len;
+	int i, rc;
+
+	if (argc > 2 && !strcmp(argv[1], "--count"))
+		return count(argv + 2, argc - 2);
+	if (argc > 3 && !strcmp(argv[1], "--bench"))
+		return bench((int)strtol(argv[2], NULL, 10), argv + 3, argc - 3);
+	const char *file = NULL;
+	for (i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--raw"))
+			flags |= FW_PRINT_RAW;
+		else if (!strcmp(argv[i], "--content-type") && i + 1 < argc)
+			o.content_type = fw_str(argv[++i]);
+		else if (!strcmp(argv[i], "--url") && i + 1 < argc)
+			o.url = fw_str(argv[++i]);
+		else if (!strcmp(argv[i], "--content-location") && i + 1 < argc)
+			o.content_location = fw_str(argv[++i]);
+		else if (!file)
+			file = argv[i];
+		else
+			return 2;
+	}
+	if (!file || !slurp(file, &b))
+		return 2;
+	rc = fw_parse(b.p ? b.p : "", b.len, &o, &doc, &err);
+	if (rc) {
+		fprintf(stderr, "%s: %s\n", file, err.text);
+		fw_buf_finish(&b);
+		return 1;
+	}
+	rc = fw_document_json(doc, flags, &json, &len, &err);
+	if (!rc)
+		fwrite(json, 1, len, stdout);
+	else
+		fprintf(stderr, "%s: %s\n", file, err.text);
+	free(json);
+	fw_document_free(doc);
+	fw_buf_finish(&b);
+	return rc ? 1 : 0;
+}
