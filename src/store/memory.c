@@ -887,7 +887,7 @@ static bool item_matches(const struct fw_entry_row *e, const struct fw_entry_que
 static int newest_first(const void *a, const void *b)
 {
 	const struct fw_entry_row *x = &(*(const struct item *const *)a)->row, *y = &(*(const struct item *const *)b)->row;
-	int64_t dx = fw_store_entry_date(x), dy = fw_store_entry_date(y);
+	int64_t dx = fw_store_entry_date(x, x->seen_ms), dy = fw_store_entry_date(y, y->seen_ms);
 
 	if (dx != dy)
 		return dx > dy ? -1 : 1;

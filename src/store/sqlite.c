@@ -8,7 +8,8 @@
  *
  * Writers use BEGIN IMMEDIATE, so a transaction never fails half-way for want of the lock: it waits busy_timeout_ms at its
  * beginning, then says FW_EAGAIN. The journal is a WAL; readers never block writers. With synchronous=FULL every commit is on
- * the disk when it returns; cfg.relaxed takes NORMAL, where a power cut (not a crash of ours) may take the last commits.
+ * the disk when it returns; cfg.relaxed takes NORMAL, where a power cut (not a crash of ours) may take the last commits. Loans
+ * are always written that way: a power cut that undoes one has ended its borrower too, and the feed is simply due again.
  *
  * One thread at a time; a connection is not carried across fork().
  */
@@ -178,17 +179,45 @@ struct fw_str sq_text(sqlite3_stmt *q, int col)
 	return (struct fw_str){p ? p : "", (size_t)sqlite3_column_bytes(q, col)};
 }
 
-int sq_begin(struct sqlite *s, struct fw_err *err)
+static int begin(struct sqlite *s, bool full, struct fw_err *err)
 {
 	if (s->read_only)
 		return fw_err_set(err, FW_EINVAL, "%s: opened for reading only", s->path);
+	full = full && !s->relaxed;
+	if (s->full != full && sq_exec(s, full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL", err))
+		return err->rc;
+	s->full = full;
+	s->number = -1;
+	s->number_dirty = false;
 	return sq_do(s, SQ_BEGIN, "BEGIN IMMEDIATE", err, "");
+}
+
+int sq_begin(struct sqlite *s, struct fw_err *err)
+{
+	return begin(s, true, err);
+}
+
+int sq_begin_quick(struct sqlite *s, struct fw_err *err)
+{
+	return begin(s, false, err);
+}
+
+int sq_number(struct sqlite *s, int64_t *out, struct fw_err *err)
+{
+	int rc = s->number < 0 ? sq_int(s, SQ_NUMBER, "SELECT value FROM meta WHERE name = 'last_number'", 0, &s->number, err) : 0;
+
+	if (!rc)
+		*out = ++s->number;
+	s->number_dirty = true;
+	return rc;
 }
 
 int sq_end(struct sqlite *s, int rc, struct fw_err *err)
 {
 	struct fw_err spare;
 
+	if (!rc && s->number_dirty)
+		rc = sq_do(s, SQ_NUMBER_SET, "UPDATE meta SET value = ? WHERE name = 'last_number'", err, "i", s->number);
 	if (!rc)
 		rc = sq_do(s, SQ_COMMIT, "COMMIT", err, "");
 	if (rc && !sqlite3_get_autocommit(s->db))
@@ -265,8 +294,10 @@ static int settings(struct sqlite *s, const struct fw_store_config *cfg, struct 
 	rc = wal_on(s, err);
 	if (rc)
 		return rc;
+	s->relaxed = cfg->relaxed;
+	s->full = !cfg->relaxed;
 	if (!fw_snprintf(sql, sizeof(sql), "PRAGMA synchronous=%s; PRAGMA wal_autocheckpoint=%zu; PRAGMA journal_size_limit=%zu",
-			cfg->relaxed ? "NORMAL" : "FULL", CHECKPOINT_BYTES / PAGE_BYTES, CHECKPOINT_BYTES))
+			s->full ? "FULL" : "NORMAL", CHECKPOINT_BYTES / PAGE_BYTES, CHECKPOINT_BYTES))
 		return fw_err_set(err, FW_EINVAL, "%s: checkpoint size out of range", s->path);
 	return sq_exec(s, sql, err);
 }
@@ -329,7 +360,12 @@ static const char *const checks[] = {
 	" SELECT feed_id FROM parked) JOIN wheel USING (feed_id) WHERE status <> 0",
 	"SELECT 'feed ' || id || ': not on the wheel' FROM feeds WHERE id NOT IN (SELECT feed_id FROM wheel)",
 	"SELECT 'wheel: no feed ' || feed_id FROM wheel WHERE feed_id NOT IN (SELECT id FROM feeds)",
-	"SELECT 'lease of feed ' || feed_id || ': no claim ' || fence FROM leases WHERE fence NOT IN (SELECT fence FROM claims)",
+	"SELECT 'lease of feed ' || feed_id || ': no claim holds ' || fence FROM leases l WHERE NOT EXISTS (SELECT 1 FROM claims"
+	" WHERE l.fence BETWEEN first_fence AND last_fence)",
+	"SELECT 'claim ' || first_fence || ': holds nothing' FROM claims c WHERE NOT EXISTS (SELECT 1 FROM leases"
+	" WHERE fence BETWEEN c.first_fence AND c.last_fence)",
+	"SELECT 'feed ' || feed_id || ': waits for another time than it is due' FROM queue q JOIN wheel w USING (feed_id)"
+	" WHERE coalesce(q.due_at_ms, wake_at_ms) <> w.due_at_ms",
 	"SELECT 'entry ' || id || ': no feed ' || feed_id FROM entries WHERE feed_id NOT IN (SELECT id FROM feeds)",
 	"SELECT 'host ' || name || ': has ' || (SELECT count(*) FROM feeds WHERE host_id = h.id) || ' feeds, counts ' || feed_n"
 	" FROM hosts h WHERE feed_n <> (SELECT count(*) FROM feeds WHERE host_id = h.id)",

@@ -13,21 +13,22 @@
 
 /* Prepared statements are kept under these names, from first use until close. */
 enum sq_id {
-	SQ_BEGIN, SQ_COMMIT, SQ_ROLLBACK, SQ_META_GET, SQ_DATA_VERSION, SQ_PAGE_SIZE, SQ_VISITOR, SQ_LEASE_DEL, SQ_VISIT_PUT,
-	SQ_RUN_PUT, SQ_WHEEL_VISIT, SQ_URL_TAKEN, SQ_FEED_HOST, SQ_SET_URL, SQ_SET_ERROR, SQ_SET_VALIDATORS,
-	SQ_SET_META, SQ_SET_RHYTHM, SQ_SET_REDIRECT, SQ_BEAT_PUT, SQ_ENTRY_KNOWN, SQ_ENTRY_PUT, SQ_KEY_PUT,
-	SQ_ENTRY_CHANGE, SQ_KEY_CHANGE, SQ_KEY_FIRST, SQ_ENTRY_DROP, SQ_KEY_DROP, SQ_PRUNE_VISITS, SQ_PRUNE_RUNS,
-	SQ_PRUNE_OLD, SQ_KEY_OF, SQ_FTS_PUT, SQ_FTS_DEL, SQ_FTS_ROW, SQ_FTS_NEXT, SQ_META_SET, SQ_ENTRY_LAST,
-	SQ_BEHIND, SQ_HOST_GET, SQ_HOST_SET, SQ_QUEUE_PUT, SQ_UNPARK_FIRST, SQ_PARKED_DEL, SQ_QUEUE_FEED,
-	SQ_QUEUE_FIND_MOVED, SQ_QUEUE_DEL, SQ_PARKED_FEED, SQ_LEASE_GET, SQ_CLAIM_TIDY, SQ_WHEEL_STATE, SQ_LEASES_OF,
-	SQ_EXPIRED, SQ_CLAIM_NEW, SQ_LEASE_PUT, SQ_FEED_FULL, SQ_PARK, SQ_DUE, SQ_QUEUE_HEAD_DEL, SQ_DUE_MOVED,
-	SQ_QUEUE_MIN, SQ_CLAIM_MIN, SQ_WHEEL_CRASH, SQ_LEASE_OF_WORKER, SQ_CLAIMS_OF, SQ_PENDING_QUEUE,
-	SQ_PENDING_MOVED, SQ_PENDING_PARKED, SQ_PENDING_LEASES, SQ_QUEUE_HOST, SQ_LEASE_HOST, SQ_HOST_FIND,
-	SQ_HOST_NEW, SQ_HOST_COUNT, SQ_HOST_FEED, SQ_HOST_LESS, SQ_HOST_DROP, SQ_FEED_NEW, SQ_WHEEL_NEW, SQ_STANDING,
-	SQ_VISITS_DROP, SQ_WHEEL_DROP, SQ_FEED_DROP, SQ_WHEEL_STATUS, SQ_LEASE_DUE, SQ_HOST_FEED_N, SQ_SET_TITLE,
-	SQ_SET_FOLDER, SQ_SET_INTERVAL, SQ_SET_AUTH, SQ_SET_CRASH, SQ_FEED_BY_ID, SQ_FEED_BY_URL, SQ_FEEDS_BY_DUE,
-	SQ_FEEDS, SQ_VISITS_OF_FEED, SQ_VISITS, SQ_STATS_WHEEL, SQ_STATS_QUEUE, SQ_STATS_ENTRIES, SQ_CONTROL_PUT,
-	SQ_CONTROL_LAST, SQ_CONTROL_NEXT, SQ_BEATS,
+	SQ_BEGIN, SQ_NUMBER, SQ_NUMBER_SET, SQ_COMMIT, SQ_ROLLBACK, SQ_PAGE_SIZE, SQ_DATA_VERSION, SQ_META_GET,
+	SQ_VISITOR, SQ_VISIT_PUT, SQ_RUN_PUT, SQ_WHEEL_VISIT, SQ_URL_TAKEN, SQ_FEED_HOST, SQ_SET_URL, SQ_SET_ERROR,
+	SQ_SET_VALIDATORS, SQ_SET_META, SQ_SET_RHYTHM, SQ_SET_REDIRECT, SQ_BEAT_PUT, SQ_ENTRY_KNOWN, SQ_ENTRY_PUT,
+	SQ_KEY_PUT, SQ_KEY_CHANGE, SQ_ENTRY_CHANGE, SQ_KEY_FIRST, SQ_ENTRY_DROP, SQ_KEY_DROP, SQ_PRUNE_VISITS,
+	SQ_PRUNE_RUNS, SQ_PRUNE_OLD, SQ_KEY_EMPTY, SQ_KEY_OF, SQ_FTS_PUT, SQ_FTS_DEL, SQ_FTS_ROW, SQ_FTS_NEXT,
+	SQ_META_SET, SQ_ENTRY_LAST, SQ_BEHIND, SQ_HOST_GET, SQ_HOST_SET, SQ_QUEUE_PUT, SQ_UNPARK_FIRST, SQ_PARKED_DEL,
+	SQ_QUEUE_FEED, SQ_QUEUE_FIND_MOVED, SQ_QUEUE_DEL, SQ_PARKED_FEED, SQ_LEASE_GET, SQ_LEASE_DEL, SQ_CLAIM_OF,
+	SQ_CLAIM_TIDY, SQ_WHEEL_STATE, SQ_LEASES_OF, SQ_CLAIM_DROP, SQ_EXPIRED, SQ_LEASE_PUT, SQ_FEED_FULL, SQ_PARK,
+	SQ_DUE, SQ_QUEUE_HEAD_DEL, SQ_DUE_MOVED, SQ_QUEUE_FIRST, SQ_QUEUE_MIN, SQ_CLAIM_MIN, SQ_CLAIM_NEW,
+	SQ_WHEEL_CRASH, SQ_LEASE_OF_WORKER, SQ_CLAIMS_OF, SQ_PENDING_QUEUE, SQ_PENDING_MOVED, SQ_PENDING_PARKED,
+	SQ_PENDING_LEASES, SQ_QUEUE_HOST, SQ_LEASE_HOST, SQ_HOST_FIND, SQ_HOST_NEW, SQ_HOST_COUNT, SQ_HOST_FEED,
+	SQ_HOST_LESS, SQ_HOST_DROP, SQ_FEED_NEW, SQ_WHEEL_NEW, SQ_STANDING, SQ_VISITS_DROP, SQ_WHEEL_DROP,
+	SQ_FEED_DROP, SQ_WHEEL_STATUS, SQ_LEASE_DUE, SQ_HOST_FEED_N, SQ_SET_TITLE, SQ_SET_FOLDER, SQ_SET_INTERVAL,
+	SQ_SET_AUTH, SQ_SET_CRASH, SQ_FEED_BY_ID, SQ_FEED_BY_URL, SQ_FEEDS_BY_DUE, SQ_FEEDS, SQ_VISITS_OF_FEED,
+	SQ_VISITS, SQ_STATS_WHEEL, SQ_STATS_QUEUE, SQ_STATS_ENTRIES, SQ_CONTROL_PUT, SQ_CONTROL_LAST, SQ_CONTROL_NEXT,
+	SQ_BEATS,
 	SQ_ID_N
 };
 
@@ -38,7 +39,11 @@ struct sqlite {
 	sqlite3_stmt *stmt[SQ_ID_N];
 	int64_t busy_timeout_ms;
 	int64_t data_version;     /* as last seen by `changed` */
-	int64_t indexed_id;       /* full-text index reaches this entry; refreshed at the start of each commit that may need it */
+	int64_t indexed_id;       /* full-text index reaches this entry; good until the transaction ends */
+	int64_t number;           /* the last one used; -1: not yet read in this transaction */
+	bool number_dirty;
+	bool full;                /* synchronous=FULL is on */
+	bool relaxed;             /* and shall never be */
 	int64_t run_id;           /* the last run whose first visit was noted */
 	int64_t page_bytes;
 	bool read_only;
@@ -78,6 +83,10 @@ static inline int64_t sq_date(sqlite3_stmt *q, int col)
 	return sqlite3_column_type(q, col) == SQLITE_NULL ? FW_NO_DATE : sqlite3_column_int64(q, col);
 }
 int sq_begin(struct sqlite *s, struct fw_err *err);
+/* The same for what may be lost in a power cut with the machine's workers (loans): no flush to the disk of its own. */
+int sq_begin_quick(struct sqlite *s, struct fw_err *err);
+/* A number that was never used before: fences, places in the queue. */
+int sq_number(struct sqlite *s, int64_t *out, struct fw_err *err);
 /* End the transaction: commit when rc is 0, else roll back; returns rc or the commit's failure. */
 int sq_end(struct sqlite *s, int rc, struct fw_err *err);
 
@@ -101,7 +110,13 @@ int sq_host_return(struct sqlite *s, int64_t host_id, bool counted, int64_t cool
 int sq_wheel_on(struct sqlite *s, int64_t feed_id, int64_t due_ms, int64_t host_id, int64_t not_before_ms, struct fw_err *err);
 /* Take a feed that waits out of the queue or the parking place; a lease is left alone. */
 int sq_wheel_off(struct sqlite *s, int64_t feed_id, int64_t due_ms, struct fw_err *err);
-int sq_claims_tidy(struct sqlite *s, int64_t fence, struct fw_err *err);
+int sq_lease_end(struct sqlite *s, int64_t fence, struct fw_err *err); /* deletes the row, nothing else */
+/* After leases were ended: drop the claim that held this fence if it was the last. *r remembers it from call to call. */
+struct sq_range {
+	int64_t first, last;
+};
+int sq_claim_tidy(struct sqlite *s, int64_t fence, struct sq_range *r, struct fw_err *err);
+int64_t sq_slot_last(int64_t wake_ms); /* the last queue.id that a feed with this wake_at_ms can have */
 /* hosts: one feed more (name of url), one less */
 int sq_host_join(struct sqlite *s, struct fw_str url, int64_t *host_id, bool *crowded, struct fw_err *err);
 int sq_host_leave(struct sqlite *s, int64_t host_id, struct fw_err *err);

@@ -29,7 +29,7 @@ static int visitor_take(struct sqlite *s, const struct fw_outcome *o, struct vis
 	v->last_visit_id = sqlite3_column_int64(q, 2);
 	v->last_new_ms = sqlite3_column_int64(q, 3);
 	sqlite3_reset(q);
-	return sq_do(s, SQ_LEASE_DEL, "DELETE FROM leases WHERE fence = ? AND feed_id = ?", err, "ii", o->fence, o->feed_id);
+	return sq_lease_end(s, o->fence, err);
 }
 
 static int visit_put(struct sqlite *s, const struct fw_outcome *o, const struct visitor *v, int64_t *id, struct fw_err *err)
@@ -163,17 +163,17 @@ static int beat_put(struct sqlite *s, const struct fw_beat *b, int64_t now, stru
 int sq_commit(struct fw_store *st, struct fw_commit *batch, struct fw_err *err)
 {
 	struct sqlite *s = sqlite_of(st);
-	int64_t now = batch->now_ms ? batch->now_ms : fw_now_ms(), tidied = 0;
+	int64_t now = batch->now_ms ? batch->now_ms : fw_now_ms();
+	struct sq_range tidied = {0, 0};
 	int rc = sq_begin(s, err);
 
 	if (rc)
 		return rc;
-	rc = sq_search_watermark(s, &s->indexed_id, err);
 	for (size_t i = 0; i < batch->n && !rc; i++)
 		rc = outcome_put(s, &batch->outcome[i], now, err);
 	for (size_t i = 0; i < batch->n && !rc; i++) { /* claims whose last lease came back */
-		if (batch->outcome[i].rc != FW_ESTALE && batch->outcome[i].fence != tidied)
-			rc = sq_claims_tidy(s, tidied = batch->outcome[i].fence, err);
+		if (batch->outcome[i].rc != FW_ESTALE)
+			rc = sq_claim_tidy(s, batch->outcome[i].fence, &tidied, err);
 	}
 	if (!rc && batch->beat)
 		rc = beat_put(s, batch->beat, now, err);

@@ -17,7 +17,8 @@
 /* ---- storing ------------------------------------------------------------------------------------------------------------ */
 
 struct known { /* what the feed already has of one of these entries */
-	int64_t entry_id; /* 0: nothing */
+	bool found;
+	int64_t entry_id; /* 0: retention took it */
 	uint64_t hash;
 };
 
@@ -32,7 +33,7 @@ static int known_get(struct sqlite *s, int64_t feed_id, const struct fw_entry_ro
 		feed_id, key_of(e));
 	int rc = q ? sq_row(s, q, err) : err->rc;
 
-	*k = (struct known){0, 0};
+	*k = (struct known){.found = rc > 0};
 	if (rc <= 0)
 		return rc;
 	k->entry_id = sqlite3_column_int64(q, 0);
@@ -41,16 +42,11 @@ static int known_get(struct sqlite *s, int64_t feed_id, const struct fw_entry_ro
 	return 0;
 }
 
-static int64_t date_of(const struct fw_entry_row *e, int64_t seen_ms)
-{
-	return e->published_ms != FW_NO_DATE && e->published_ms < seen_ms ? e->published_ms : seen_ms;
-}
-
 static int entry_new(struct sqlite *s, int64_t feed_id, const struct fw_entry_row *e, int64_t now, struct fw_err *err)
 {
 	int rc = sq_do(s, SQ_ENTRY_PUT, "INSERT INTO entries (feed_id, date_ms, seen_ms, changed_ms, revision, published_ms, updated_ms,"
-		" content_type, content_codec, guid, url, title, author, content_base, summary, extra, content)"
-		" VALUES (?1,?2,?3,?3,1,?4,?5,?6,0,?7,?8,?9,?10,?11,?12,?13,?14)", err, "iiiddisssssssb", feed_id, date_of(e, now), now,
+		" content_type, guid, url, title, author, content_base, summary, extra, content)"
+		" VALUES (?1,?2,?3,?3,1,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)", err, "iiiddisssssssb", feed_id, fw_store_entry_date(e, now), now,
 		e->published_ms, e->updated_ms, SQ_INT(e->content_type), e->guid, e->url, e->title, e->author, e->content_base,
 		e->summary, e->extra, e->content);
 
@@ -58,20 +54,22 @@ static int entry_new(struct sqlite *s, int64_t feed_id, const struct fw_entry_ro
 		feed_id, key_of(e), SQ_INT(e->hash), SQ_INT(sqlite3_last_insert_rowid(s->db)));
 }
 
-static int entry_change(struct sqlite *s, int64_t feed_id, int64_t id, const struct fw_entry_row *e, int64_t now, bool *changed,
+/* Another hash than last time. What retention took stays away. */
+static int entry_change(struct sqlite *s, int64_t feed_id, const struct known *k, const struct fw_entry_row *e, int64_t now,
 	struct fw_err *err)
 {
-	int rc = sq_search_forget(s, id, err);
-
-	rc = rc ? rc : sq_do(s, SQ_ENTRY_CHANGE, "UPDATE entries SET date_ms = min(seen_ms, ?1), changed_ms = ?2,"
-		" revision = revision + 1, published_ms = ?3, updated_ms = ?4, content_type = ?5, content_codec = 0, guid = ?6, url = ?7,"
-		" title = ?8, author = ?9, content_base = ?10, summary = ?11, extra = ?12, content = ?13 WHERE id = ?14", err,
-		"iiddisssssssbi", date_of(e, INT64_MAX), now, e->published_ms, e->updated_ms, SQ_INT(e->content_type), e->guid, e->url,
-		e->title, e->author, e->content_base, e->summary, e->extra, e->content, id);
-	*changed = !rc && sqlite3_changes(s->db) > 0; /* false: retention took it, and it stays away */
-	rc = rc ? rc : sq_search_add(s, id, err);
-	return rc ? rc : sq_do(s, SQ_KEY_CHANGE, "UPDATE entry_keys SET hash = ?1 WHERE feed_id = ?2 AND key = ?3", err, "iib",
+	int rc = sq_do(s, SQ_KEY_CHANGE, "UPDATE entry_keys SET hash = ?1 WHERE feed_id = ?2 AND key = ?3", err, "iib",
 		SQ_INT(e->hash), feed_id, key_of(e));
+
+	if (rc || !k->entry_id)
+		return rc;
+	rc = sq_search_forget(s, k->entry_id, err);
+	rc = rc ? rc : sq_do(s, SQ_ENTRY_CHANGE, "UPDATE entries SET date_ms = min(seen_ms, ?1), changed_ms = ?2,"
+		" revision = revision + 1, published_ms = ?3, updated_ms = ?4, content_type = ?5, guid = ?6, url = ?7, title = ?8,"
+		" author = ?9, content_base = ?10, summary = ?11, extra = ?12, content = ?13 WHERE id = ?14", err, "iiddisssssssbi",
+		fw_store_entry_date(e, INT64_MAX), now, e->published_ms, e->updated_ms, SQ_INT(e->content_type), e->guid, e->url, e->title,
+		e->author, e->content_base, e->summary, e->extra, e->content, k->entry_id);
+	return rc ? rc : sq_search_add(s, k->entry_id, err);
 }
 
 /* Of entries with one key in one document the first counts; later ones would overwrite each other at every visit. */
@@ -106,20 +104,19 @@ int sq_entries_put(struct sqlite *s, int64_t feed_id, const struct fw_entry_row 
 		return fw_err_set(err, FW_ENOMEM, "%s: storing entries: out of memory", s->path);
 	for (size_t i = 0; i < n && !rc; i++) {
 		struct known k;
-		bool changed;
 
 		if (seen_before(&t, row, i))
 			continue;
 		rc = known_get(s, feed_id, &row[i], &k, err);
-		if (rc || (k.entry_id && k.hash == row[i].hash))
+		if (rc || (k.found && k.hash == row[i].hash))
 			continue;
-		if (!k.entry_id) {
+		if (k.found) {
+			rc = entry_change(s, feed_id, &k, &row[i], now_ms, err);
+			v->changed_n += k.entry_id != 0;
+		} else {
 			rc = entry_new(s, feed_id, &row[i], now_ms, err);
 			v->new_n++;
-			continue;
 		}
-		rc = entry_change(s, feed_id, k.entry_id, &row[i], now_ms, &changed, err);
-		v->changed_n += changed;
 	}
 	free(t.slot);
 	return rc;
@@ -131,7 +128,7 @@ int sq_entries_drop(struct sqlite *s, int64_t feed_id, struct fw_err *err)
 {
 	int rc = 0;
 
-	for (;;) { /* newest id first: what is not yet in the index needs no forgetting */
+	for (;;) {
 		sqlite3_stmt *q = sq_ask(s, SQ_KEY_FIRST, "SELECT key, entry_id FROM entry_keys WHERE feed_id = ? LIMIT 1", err, "i",
 			feed_id);
 		unsigned char key[64];
@@ -171,32 +168,45 @@ static int prune_visits(struct sqlite *s, int64_t before_ms, int64_t *n, struct 
 	return sq_end(s, rc, err);
 }
 
-static int prune_entries(struct sqlite *s, int64_t before_ms, int64_t *after_id, int64_t *n, struct fw_err *err)
+struct old {
+	int64_t id, feed_id;
+};
+
+/* Which of the next PRUNE_STEP entries are old; *after_id moves on, -1 at the end. */
+static int old_find(struct sqlite *s, int64_t before_ms, int64_t *after_id, struct old *old, size_t *n, struct fw_err *err)
 {
-	int64_t id[PRUNE_STEP];
-	int old_n = 0, row_n = 0;
-	int rc = sq_begin(s, err);
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = sq_ask(s, SQ_PRUNE_OLD, "SELECT id, feed_id, changed_ms FROM entries WHERE id > ? ORDER BY id LIMIT ?", err,
+		"ii", *after_id, SQ_INT(PRUNE_STEP));
+	int rc = q ? 0 : err->rc, row_n = 0;
 
 	*n = 0;
-	if (rc)
-		return rc;
-	q = sq_ask(s, SQ_PRUNE_OLD, "SELECT id, changed_ms FROM entries WHERE id > ? AND seen_ms < ? ORDER BY id LIMIT ?", err, "iii",
-		*after_id, before_ms, SQ_INT(PRUNE_STEP));
 	while (q && (rc = sq_row(s, q, err)) > 0) {
 		row_n++;
 		*after_id = sqlite3_column_int64(q, 0);
-		if (sqlite3_column_int64(q, 1) < before_ms)
-			id[old_n++] = *after_id;
+		if (sqlite3_column_int64(q, 2) < before_ms)
+			old[(*n)++] = (struct old){*after_id, sqlite3_column_int64(q, 1)};
 	}
-	rc = q ? rc : err->rc;
-	for (int i = 0; i < old_n && !rc; i++) {
-		rc = sq_search_forget(s, id[i], err);
-		rc = rc ? rc : sq_do(s, SQ_ENTRY_DROP, "DELETE FROM entries WHERE id = ?", err, "i", id[i]);
-	}
-	*n = old_n;
 	if (row_n < PRUNE_STEP)
-		*after_id = -1; /* the end */
+		*after_id = -1;
+	return rc;
+}
+
+static int prune_entries(struct sqlite *s, int64_t before_ms, int64_t *after_id, int64_t *done, struct fw_err *err)
+{
+	struct old old[PRUNE_STEP];
+	size_t n = 0;
+	int rc = sq_begin(s, err);
+
+	if (rc)
+		return rc;
+	rc = old_find(s, before_ms, after_id, old, &n, err);
+	for (size_t i = 0; i < n && !rc; i++) {
+		rc = sq_search_forget(s, old[i].id, err);
+		rc = rc ? rc : sq_do(s, SQ_ENTRY_DROP, "DELETE FROM entries WHERE id = ?", err, "i", old[i].id);
+		rc = rc ? rc : sq_do(s, SQ_KEY_EMPTY, "UPDATE entry_keys SET entry_id = 0 WHERE feed_id = ? AND entry_id = ?", err, "ii",
+			old[i].feed_id, old[i].id);
+	}
+	*done = (int64_t)n;
 	return sq_end(s, rc, err);
 }
 

@@ -46,25 +46,25 @@ static const char *const steps[SQ_SCHEMA] = {
 	" expect_dev_us INTEGER NOT NULL DEFAULT 0,"
 	" why TEXT);"
 
-	/* who waits: host_id is 0 for the only feed of its host; due_at_ms is set when wake_at_ms is another time */
+	/* id: wake_at_ms >> 13 (a slot of about 8 s), then a rising number, so that what comes back is appended to its slot;
+	   host_id is 0 for the only feed of its host; due_at_ms is set when wake_at_ms is another time */
 	"CREATE TABLE queue ("
-	" wake_at_ms INTEGER NOT NULL, feed_id INTEGER NOT NULL, host_id INTEGER NOT NULL, due_at_ms INTEGER,"
-	" PRIMARY KEY (wake_at_ms, feed_id)) WITHOUT ROWID;"
+	" id INTEGER PRIMARY KEY, wake_at_ms INTEGER NOT NULL, feed_id INTEGER NOT NULL, host_id INTEGER NOT NULL,"
+	" due_at_ms INTEGER);"
 	"CREATE INDEX queue_moved ON queue(wake_at_ms) WHERE due_at_ms IS NOT NULL;"
 	"CREATE TABLE parked ("
 	" host_id INTEGER NOT NULL, due_at_ms INTEGER NOT NULL, feed_id INTEGER NOT NULL,"
 	" PRIMARY KEY (host_id, due_at_ms, feed_id)) WITHOUT ROWID;"
-	"CREATE TABLE claims ("
-	" fence INTEGER PRIMARY KEY AUTOINCREMENT, until_ms INTEGER NOT NULL, worker TEXT NOT NULL);"
 	"CREATE TABLE leases ("
-	" fence INTEGER NOT NULL, feed_id INTEGER NOT NULL, due_at_ms INTEGER NOT NULL, host_id INTEGER NOT NULL,"
-	" PRIMARY KEY (fence, feed_id)) WITHOUT ROWID;"
+	" fence INTEGER PRIMARY KEY, feed_id INTEGER NOT NULL, due_at_ms INTEGER NOT NULL, host_id INTEGER NOT NULL);"
+	"CREATE TABLE claims ("
+	" first_fence INTEGER PRIMARY KEY, last_fence INTEGER NOT NULL, until_ms INTEGER NOT NULL, worker TEXT NOT NULL);"
 	"CREATE TABLE hosts ("
 	" id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, feed_n INTEGER NOT NULL,"
 	" busy_n INTEGER NOT NULL DEFAULT 0, turn_n INTEGER NOT NULL DEFAULT 0, parked_n INTEGER NOT NULL DEFAULT 0,"
 	" next_ok_ms INTEGER NOT NULL DEFAULT 0);"
 
-	/* every key a feed ever had, so that a pruned entry its feed still lists does not come back as new */
+	/* every key a feed ever had; entry_id is 0 when retention took the entry, which its feed may still list */
 	"CREATE TABLE entry_keys ("
 	" feed_id INTEGER NOT NULL, key BLOB NOT NULL, hash INTEGER NOT NULL, entry_id INTEGER NOT NULL,"
 	" PRIMARY KEY (feed_id, key)) WITHOUT ROWID;"
@@ -72,7 +72,7 @@ static const char *const steps[SQ_SCHEMA] = {
 	" id INTEGER PRIMARY KEY AUTOINCREMENT,"
 	" feed_id INTEGER NOT NULL, date_ms INTEGER NOT NULL, seen_ms INTEGER NOT NULL, changed_ms INTEGER NOT NULL,"
 	" revision INTEGER NOT NULL, published_ms INTEGER, updated_ms INTEGER, content_type INTEGER NOT NULL,"
-	" content_codec INTEGER NOT NULL, guid TEXT, url TEXT, title TEXT, author TEXT, content_base TEXT, summary TEXT,"
+	" guid TEXT, url TEXT, title TEXT, author TEXT, content_base TEXT, summary TEXT,"
 	" extra TEXT, content BLOB);"
 	"CREATE INDEX entries_date ON entries(date_ms);"
 	"CREATE VIRTUAL TABLE entries_fts USING fts5(title, body, content='', columnsize=0, tokenize='unicode61');"
@@ -93,7 +93,7 @@ static const char *const steps[SQ_SCHEMA] = {
 	" slots INTEGER NOT NULL, at_ms INTEGER NOT NULL) WITHOUT ROWID;"
 	"CREATE TABLE controls (id INTEGER PRIMARY KEY AUTOINCREMENT, kind INTEGER NOT NULL, created_ms INTEGER NOT NULL);"
 	"CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
-	"INSERT INTO meta VALUES ('indexed_entry_id', 0);"
+	"INSERT INTO meta VALUES ('indexed_entry_id', 0), ('last_number', 0);"
 };
 
 static int pragma(struct sqlite *s, const char *sql, int64_t *out, struct fw_err *err)

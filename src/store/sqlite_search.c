@@ -72,10 +72,10 @@ static int words_move(struct sqlite *s, sqlite3_stmt *q, bool in, struct fw_err 
 static int words_of(struct sqlite *s, int64_t entry_id, bool in, struct fw_err *err)
 {
 	sqlite3_stmt *q;
-	int rc;
+	int rc = sq_search_watermark(s, &s->indexed_id, err);
 
-	if (entry_id > s->indexed_id)
-		return 0;
+	if (rc || entry_id > s->indexed_id)
+		return rc;
 	q = sq_ask(s, SQ_FTS_ROW, "SELECT id, title, summary, content FROM entries WHERE id = ?", err, "i", entry_id);
 	rc = q ? sq_row(s, q, err) : err->rc;
 	if (rc <= 0)

@@ -4,7 +4,11 @@
  *
  *   queue   waiting for wake_at_ms. For the only feed of its host (host_id 0) that is all there is to it.
  *   parked  its host has no budget left; here it is neither scanned nor woken until one of the host's loans returns.
- *   leases  lent, under the fence of its claim. One claim is one row in `claims` and one fence, whatever it lends.
+ *   leases  lent, under a fence of its own. One claim is one row in `claims`: until when, and a range of fences.
+ *
+ * The queue is in order of slots of 8 s, and within one in order of arrival. Feeds that come back with due times scattered over
+ * some minutes are thus appended to a few dozen slots, that is to a few dozen pages a batch; in exact order nearly each would
+ * dirty a page of its own, which then goes to the journal and to the file.
  *
  * A claim first takes back claims whose time is over, then reads the head of the queue in rounds. Feeds of crowded hosts need
  * budget (hosts.busy_n below host_max, hosts.next_ok_ms reached). One that gets none is parked, so 500 overdue feeds of one
@@ -13,7 +17,7 @@
  * being forgotten: a host with parked feeds has a turn in the queue or a loan that will return, and who returns one gives the
  * turn on.
  *
- * Fences are numbered by the claims table and never used again.
+ * Fences and places in the queue are numbered by one counter (meta.last_number) and never used again.
  */
 #include <stdlib.h>
 
@@ -25,8 +29,11 @@
 #define SCAN_EXTRA 1000
 #define EXPIRED_CLAIMS 8  /* taken back per claim */
 
+#define SLOT_BITS 13      /* of wake_at_ms: 8.192 s */
+#define NUMBER_MASK INT64_C(0xffffffff)
+
 struct place { /* a row of the queue */
-	int64_t wake_ms, feed_id, host_id, due_ms;
+	int64_t id, wake_ms, feed_id, host_id, due_ms;
 	bool moved; /* due_at_ms was set: it has the turn of its host, or was put off */
 };
 
@@ -58,10 +65,26 @@ static int host_set(struct sqlite *s, const struct host *h, struct fw_err *err)
 		"iiiii", h->busy_n, h->turn_n, h->parked_n, h->next_ok_ms, h->id);
 }
 
+/* The first id of the slot that holds this time, and the last one. Times are clamped to what fits, years 1970 to 5000. */
+static int64_t slot_first(int64_t wake_ms)
+{
+	int64_t slot = FW_MIN(FW_MAX(wake_ms, 0), INT64_C(100000000000000)) >> SLOT_BITS;
+
+	return slot << 32;
+}
+
+int64_t sq_slot_last(int64_t wake_ms)
+{
+	return slot_first(wake_ms) | NUMBER_MASK;
+}
+
 static int queue_put(struct sqlite *s, int64_t wake_ms, int64_t feed_id, int64_t host_id, int64_t due_ms, struct fw_err *err)
 {
-	return sq_do(s, SQ_QUEUE_PUT, "INSERT INTO queue (wake_at_ms, feed_id, host_id, due_at_ms) VALUES (?, ?, ?, ?)", err,
-		"iiid", wake_ms, feed_id, host_id, due_ms);
+	int64_t number;
+	int rc = sq_number(s, &number, err);
+
+	return rc ? rc : sq_do(s, SQ_QUEUE_PUT, "INSERT INTO queue (id, wake_at_ms, feed_id, host_id, due_at_ms) VALUES (?,?,?,?,?)",
+		err, "iiiid", slot_first(wake_ms) | (number & NUMBER_MASK), wake_ms, feed_id, host_id, due_ms);
 }
 
 /* Give the host's turn to its earliest parked feed, if there is one and nobody has it. h is changed, not written. */
@@ -114,33 +137,40 @@ int sq_wheel_on(struct sqlite *s, int64_t feed_id, int64_t due_ms, int64_t host_
 	return queue_put(s, due_ms, feed_id, host_id, FW_NO_DATE, err);
 }
 
-/* Where in the queue does it stand? *found false: nowhere there. */
+/* Columns: id, wake_at_ms, feed_id, host_id, due_at_ms. */
+static void place_read(sqlite3_stmt *q, struct place *p)
+{
+	p->id = sqlite3_column_int64(q, 0);
+	p->wake_ms = sqlite3_column_int64(q, 1);
+	p->feed_id = sqlite3_column_int64(q, 2);
+	p->host_id = sqlite3_column_int64(q, 3);
+	p->moved = sqlite3_column_type(q, 4) != SQLITE_NULL;
+	p->due_ms = p->moved ? sqlite3_column_int64(q, 4) : p->wake_ms;
+}
+
+/* Where in the queue does it stand? *found false: nowhere there. Looks through one slot, then at the moved ones. */
 static int queue_find(struct sqlite *s, int64_t feed_id, int64_t due_ms, struct place *p, bool *found, struct fw_err *err)
 {
-	sqlite3_stmt *q = sq_ask(s, SQ_QUEUE_FEED, "SELECT wake_at_ms, host_id, due_at_ms FROM queue"
-		" WHERE wake_at_ms = ? AND feed_id = ?", err, "ii", due_ms, feed_id);
+	sqlite3_stmt *q = sq_ask(s, SQ_QUEUE_FEED, "SELECT id, wake_at_ms, feed_id, host_id, due_at_ms FROM queue"
+		" WHERE id BETWEEN ? AND ? AND feed_id = ?", err, "iii", slot_first(due_ms), sq_slot_last(due_ms), feed_id);
 	int rc = q ? sq_row(s, q, err) : err->rc;
 
-	if (!rc) { /* not at its due time, then it was moved */
-		q = sq_ask(s, SQ_QUEUE_FIND_MOVED, "SELECT wake_at_ms, host_id, due_at_ms FROM queue INDEXED BY queue_moved"
+	if (!rc) {
+		q = sq_ask(s, SQ_QUEUE_FIND_MOVED, "SELECT id, wake_at_ms, feed_id, host_id, due_at_ms FROM queue INDEXED BY queue_moved"
 			" WHERE due_at_ms IS NOT NULL AND feed_id = ?", err, "i", feed_id);
 		rc = q ? sq_row(s, q, err) : err->rc;
 	}
 	*found = rc > 0;
 	if (rc <= 0)
 		return rc;
-	p->feed_id = feed_id;
-	p->wake_ms = sqlite3_column_int64(q, 0);
-	p->host_id = sqlite3_column_int64(q, 1);
-	p->moved = sqlite3_column_type(q, 2) != SQLITE_NULL;
-	p->due_ms = p->moved ? sqlite3_column_int64(q, 2) : p->wake_ms;
+	place_read(q, p);
 	sqlite3_reset(q);
 	return 0;
 }
 
 static int queue_del(struct sqlite *s, const struct place *p, struct fw_err *err)
 {
-	return sq_do(s, SQ_QUEUE_DEL, "DELETE FROM queue WHERE wake_at_ms = ? AND feed_id = ?", err, "ii", p->wake_ms, p->feed_id);
+	return sq_do(s, SQ_QUEUE_DEL, "DELETE FROM queue WHERE id = ?", err, "i", p->id);
 }
 
 /* Take one feed out of its host's parking place; its turn is not touched. */
@@ -198,13 +228,31 @@ int sq_lease_take(struct sqlite *s, int64_t fence, int64_t feed_id, bool *found,
 		return rc;
 	*host_id = sqlite3_column_int64(q, 0);
 	sqlite3_reset(q);
-	return sq_do(s, SQ_LEASE_DEL, "DELETE FROM leases WHERE fence = ? AND feed_id = ?", err, "ii", fence, feed_id);
+	return sq_lease_end(s, fence, err);
 }
 
-int sq_claims_tidy(struct sqlite *s, int64_t fence, struct fw_err *err)
+int sq_lease_end(struct sqlite *s, int64_t fence, struct fw_err *err)
 {
-	return sq_do(s, SQ_CLAIM_TIDY, "DELETE FROM claims WHERE fence = ?1 AND NOT EXISTS (SELECT 1 FROM leases WHERE fence = ?1)",
+	return sq_do(s, SQ_LEASE_DEL, "DELETE FROM leases WHERE fence = ?", err, "i", fence);
+}
+
+int sq_claim_tidy(struct sqlite *s, int64_t fence, struct sq_range *r, struct fw_err *err)
+{
+	sqlite3_stmt *q;
+	int rc;
+
+	if (fence >= r->first && fence <= r->last)
+		return 0; /* looked at already */
+	*r = (struct sq_range){fence, fence};
+	q = sq_ask(s, SQ_CLAIM_OF, "SELECT first_fence, last_fence FROM claims WHERE first_fence <= ? ORDER BY first_fence DESC LIMIT 1",
 		err, "i", fence);
+	rc = q ? sq_row(s, q, err) : err->rc;
+	if (rc <= 0)
+		return rc;
+	*r = (struct sq_range){sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1)};
+	sqlite3_reset(q);
+	return sq_do(s, SQ_CLAIM_TIDY, "DELETE FROM claims WHERE first_fence = ?1"
+		" AND NOT EXISTS (SELECT 1 FROM leases WHERE fence BETWEEN ?1 AND ?2)", err, "ii", r->first, r->last);
 }
 
 /* A lease has ended without a visit: back into the queue, if its feed is still active. */
@@ -225,44 +273,53 @@ static int lease_return(struct sqlite *s, int64_t feed_id, int64_t host_id, stru
 	return rc;
 }
 
-/* Take back all that is lent under one fence. */
-static int claim_end(struct sqlite *s, int64_t fence, struct fw_err *err)
+/* Take back all that one claim lent. */
+static int claim_end(struct sqlite *s, struct sq_range r, struct fw_err *err)
 {
 	int rc;
 
 	for (;;) {
-		sqlite3_stmt *q = sq_ask(s, SQ_LEASES_OF, "SELECT feed_id, host_id FROM leases WHERE fence = ? LIMIT 1", err, "i", fence);
-		int64_t feed_id, host_id;
+		sqlite3_stmt *q = sq_ask(s, SQ_LEASES_OF, "SELECT fence, feed_id, host_id FROM leases WHERE fence BETWEEN ? AND ? LIMIT 1",
+			err, "ii", r.first, r.last);
+		int64_t fence, feed_id, host_id;
 
 		rc = q ? sq_row(s, q, err) : err->rc;
 		if (rc <= 0)
 			break;
-		feed_id = sqlite3_column_int64(q, 0);
-		host_id = sqlite3_column_int64(q, 1);
+		fence = sqlite3_column_int64(q, 0);
+		feed_id = sqlite3_column_int64(q, 1);
+		host_id = sqlite3_column_int64(q, 2);
 		sqlite3_reset(q);
-		rc = sq_do(s, SQ_LEASE_DEL, "DELETE FROM leases WHERE fence = ? AND feed_id = ?", err, "ii", fence, feed_id);
+		rc = sq_lease_end(s, fence, err);
 		rc = rc ? rc : lease_return(s, feed_id, host_id, err);
 		if (rc)
 			break;
 	}
-	return rc ? rc : sq_claims_tidy(s, fence, err);
+	return rc ? rc : sq_do(s, SQ_CLAIM_DROP, "DELETE FROM claims WHERE first_fence = ?", err, "i", r.first);
+}
+
+/* End the claim that q finds first; *more false: it found none. */
+static int claim_end_next(struct sqlite *s, sqlite3_stmt *q, bool *more, struct fw_err *err)
+{
+	int rc = q ? sq_row(s, q, err) : err->rc;
+	struct sq_range r;
+
+	*more = rc > 0;
+	if (rc <= 0)
+		return rc;
+	r = (struct sq_range){sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1)};
+	sqlite3_reset(q);
+	return claim_end(s, r, err);
 }
 
 static int claims_expire(struct sqlite *s, int64_t now, struct fw_err *err)
 {
+	bool more = true;
 	int rc = 0;
 
-	for (int i = 0; i < EXPIRED_CLAIMS && !rc; i++) {
-		sqlite3_stmt *q = sq_ask(s, SQ_EXPIRED, "SELECT fence FROM claims WHERE until_ms <= ? ORDER BY fence LIMIT 1", err, "i", now);
-		int64_t fence;
-
-		rc = q ? sq_row(s, q, err) : err->rc;
-		if (rc <= 0)
-			return rc;
-		fence = sqlite3_column_int64(q, 0);
-		sqlite3_reset(q);
-		rc = claim_end(s, fence, err);
-	}
+	for (int i = 0; i < EXPIRED_CLAIMS && more && !rc; i++)
+		rc = claim_end_next(s, sq_ask(s, SQ_EXPIRED, "SELECT first_fence, last_fence FROM claims WHERE until_ms <= ? LIMIT 1", err,
+			"i", now), &more, err);
 	return rc;
 }
 
@@ -274,7 +331,8 @@ struct claim {
 	struct fw_arena *a;
 	struct fw_lease *out;
 	struct fw_claim_got *got;
-	int64_t now_ms, before_ms, fence;
+	int64_t now_ms, before_ms;
+	struct sq_range fences;
 };
 
 /* Write the lease down and hand the feed out. */
@@ -283,17 +341,15 @@ static int lend(struct claim *c, const struct place *p, struct fw_err *err)
 	struct fw_lease *l = &c->out[c->got->n];
 	struct sqlite *s = c->s;
 	sqlite3_stmt *q;
-	int rc = 0;
+	int rc = sq_number(s, &l->fence, err);
 
-	if (!c->fence) {
-		rc = sq_do(s, SQ_CLAIM_NEW, "INSERT INTO claims (until_ms, worker) VALUES (?, ?)", err, "is", c->now_ms + c->ask->lease_ms,
-			fw_str(c->ask->worker));
-		c->fence = sqlite3_last_insert_rowid(s->db);
-	}
 	rc = rc ? rc : sq_do(s, SQ_LEASE_PUT, "INSERT INTO leases (fence, feed_id, due_at_ms, host_id) VALUES (?, ?, ?, ?)", err,
-		"iiii", c->fence, p->feed_id, p->due_ms, p->host_id);
+		"iiii", l->fence, p->feed_id, p->due_ms, p->host_id);
 	if (rc)
 		return rc;
+	if (!c->got->n)
+		c->fences.first = l->fence;
+	c->fences.last = l->fence;
 	q = sq_ask(s, SQ_FEED_FULL, "SELECT " SQ_FEED_COLUMNS " FROM wheel w JOIN feeds f ON f.id = w.feed_id WHERE w.feed_id = ?",
 		err, "i", p->feed_id);
 	rc = q ? sq_row(s, q, err) : err->rc;
@@ -303,7 +359,7 @@ static int lend(struct claim *c, const struct place *p, struct fw_err *err)
 		return fw_err_set(err, FW_EIO, "%s: feed %lld is on the wheel, but not known: run `feedwheel doctor`", s->path,
 			(long long)p->feed_id);
 	sq_feed_read(q, &l->feed);
-	l->fence = l->feed.fence = c->fence;
+	l->feed.fence = l->fence;
 	l->until_ms = l->feed.lease_until_ms = c->now_ms + c->ask->lease_ms;
 	rc = fw_store_feed_dup(c->a, &l->feed) ? 0 : fw_err_set(err, FW_ENOMEM, "%s: claim: no memory for the feeds", s->path);
 	sqlite3_reset(q);
@@ -347,15 +403,8 @@ static int round_read(struct claim *c, sqlite3_stmt *q, struct place *place, siz
 	int rc = 0;
 
 	*n = 0;
-	while (q && (rc = sq_row(c->s, q, err)) > 0) {
-		struct place *p = &place[(*n)++];
-
-		p->wake_ms = sqlite3_column_int64(q, 0);
-		p->feed_id = sqlite3_column_int64(q, 1);
-		p->host_id = sqlite3_column_int64(q, 2);
-		p->moved = sqlite3_column_type(q, 3) != SQLITE_NULL;
-		p->due_ms = p->moved ? sqlite3_column_int64(q, 3) : p->wake_ms;
-	}
+	while (q && (rc = sq_row(c->s, q, err)) > 0)
+		place_read(q, &place[(*n)++]);
 	return q ? rc : err->rc;
 }
 
@@ -368,21 +417,22 @@ static int round_place(struct claim *c, const struct place *place, size_t n, str
 	return rc;
 }
 
-/* Feeds that wait at their due time or before it can be told by the time alone: rounds of the queue's head. */
+/* Rounds of the queue's head. */
 static int claim_head(struct claim *c, struct place *place, struct fw_err *err)
 {
 	size_t left = c->ask->max * SCAN_FACTOR + SCAN_EXTRA, n;
+	int64_t until = FW_MIN(c->now_ms, c->before_ms);
 	int rc = 0;
 
 	do {
-		sqlite3_stmt *q = sq_ask(c->s, SQ_DUE, "SELECT wake_at_ms, feed_id, host_id, due_at_ms FROM queue WHERE wake_at_ms <= ?"
-			" ORDER BY wake_at_ms, feed_id LIMIT ?", err, "ii", FW_MIN(c->now_ms, c->before_ms),
+		sqlite3_stmt *q = sq_ask(c->s, SQ_DUE, "SELECT id, wake_at_ms, feed_id, host_id, due_at_ms FROM queue"
+			" WHERE id <= ? AND wake_at_ms <= ? ORDER BY id LIMIT ?", err, "iii", sq_slot_last(until), until,
 			SQ_INT(FW_MIN(c->ask->max - c->got->n, left)));
 
 		rc = round_read(c, q, place, &n, err);
-		if (!rc && n)
-			rc = sq_do(c->s, SQ_QUEUE_HEAD_DEL, "DELETE FROM queue WHERE (wake_at_ms, feed_id) <= (?, ?)", err, "ii",
-				place[n - 1].wake_ms, place[n - 1].feed_id);
+		if (!rc && n) /* exactly what was read */
+			rc = sq_do(c->s, SQ_QUEUE_HEAD_DEL, "DELETE FROM queue WHERE id <= ? AND wake_at_ms <= ?", err, "ii", place[n - 1].id,
+				until);
 		rc = rc ? rc : round_place(c, place, n, err);
 		left -= n;
 	} while (!rc && n && left && c->got->n < c->ask->max); /* a loan may have brought the next of its host */
@@ -392,7 +442,7 @@ static int claim_head(struct claim *c, struct place *place, struct fw_err *err)
 /* With a due_before in the past, feeds that were due before it may stand behind it, because they were moved. */
 static int claim_moved(struct claim *c, struct place *place, struct fw_err *err)
 {
-	sqlite3_stmt *q = sq_ask(c->s, SQ_DUE_MOVED, "SELECT wake_at_ms, feed_id, host_id, due_at_ms FROM queue"
+	sqlite3_stmt *q = sq_ask(c->s, SQ_DUE_MOVED, "SELECT id, wake_at_ms, feed_id, host_id, due_at_ms FROM queue"
 		" INDEXED BY queue_moved WHERE due_at_ms IS NOT NULL AND wake_at_ms > ?1 AND wake_at_ms <= ?2 AND due_at_ms <= ?1"
 		" ORDER BY wake_at_ms LIMIT ?3", err, "iii", c->before_ms, c->now_ms, SQ_INT(c->ask->max - c->got->n));
 	size_t n;
@@ -403,17 +453,51 @@ static int claim_moved(struct claim *c, struct place *place, struct fw_err *err)
 	return rc ? rc : round_place(c, place, n, err);
 }
 
+/* When the queue's first slot begins to be due. Once its first row is, that is all one needs to know. */
+static int queue_wake(struct claim *c, int64_t *wake, struct fw_err *err)
+{
+	sqlite3_stmt *q = sq_stmt(c->s, SQ_QUEUE_FIRST, "SELECT id, wake_at_ms FROM queue ORDER BY id LIMIT 1", err);
+	int rc = q ? sq_row(c->s, q, err) : err->rc;
+	int64_t id;
+
+	*wake = FW_NO_DATE;
+	if (rc <= 0)
+		return rc;
+	id = sqlite3_column_int64(q, 0);
+	*wake = sqlite3_column_int64(q, 1);
+	sqlite3_reset(q);
+	if (*wake <= c->now_ms)
+		return 0;
+	q = sq_ask(c->s, SQ_QUEUE_MIN, "SELECT min(wake_at_ms) FROM queue WHERE id <= ?", err, "i", id | NUMBER_MASK);
+	rc = q ? sq_row(c->s, q, err) : err->rc;
+	if (rc <= 0)
+		return rc;
+	*wake = sqlite3_column_int64(q, 0);
+	sqlite3_reset(q);
+	return 0;
+}
+
 static int next_wake(struct claim *c, struct fw_err *err)
 {
 	int64_t queue, claims;
-	int rc = sq_int(c->s, SQ_QUEUE_MIN, "SELECT min(wake_at_ms) FROM queue", FW_NO_DATE, &queue, err);
+	int rc = queue_wake(c, &queue, err);
 
 	rc = rc ? rc : sq_int(c->s, SQ_CLAIM_MIN, "SELECT min(until_ms) FROM claims", FW_NO_DATE, &claims, err);
+	if (rc)
+		return rc;
 	if (queue == FW_NO_DATE || claims == FW_NO_DATE)
 		c->got->next_ms = queue == FW_NO_DATE ? claims : queue;
 	else
 		c->got->next_ms = FW_MIN(queue, claims);
-	return rc;
+	return 0;
+}
+
+static int claim_note(struct claim *c, struct fw_err *err)
+{
+	if (!c->got->n)
+		return 0;
+	return sq_do(c->s, SQ_CLAIM_NEW, "INSERT INTO claims (first_fence, last_fence, until_ms, worker) VALUES (?, ?, ?, ?)", err,
+		"iiis", c->fences.first, c->fences.last, c->now_ms + c->ask->lease_ms, fw_str(c->ask->worker));
 }
 
 static int earlier(const void *a, const void *b)
@@ -444,13 +528,14 @@ int sq_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_aren
 
 	if (!place)
 		return fw_err_set(err, FW_ENOMEM, "%s: claim: out of memory", c.s->path);
-	rc = sq_begin(c.s, err);
+	rc = sq_begin_quick(c.s, err);
 	if (!rc) {
 		rc = claims_expire(c.s, now, err);
 		if (!rc && ask->max)
 			rc = claim_head(&c, place, err);
 		if (!rc && c.before_ms < now && got->n < ask->max)
 			rc = claim_moved(&c, place, err);
+		rc = rc ? rc : claim_note(&c, err);
 		rc = rc ? rc : next_wake(&c, err);
 		rc = sq_end(c.s, rc, err);
 	}
@@ -467,7 +552,8 @@ int sq_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_aren
 int sq_release(struct fw_store *st, const struct fw_lease *lease, size_t n, struct fw_err *err)
 {
 	struct sqlite *s = sqlite_of(st);
-	int rc = sq_begin(s, err);
+	struct sq_range tidied = {0, 0};
+	int rc = sq_begin_quick(s, err);
 
 	if (rc)
 		return rc;
@@ -478,9 +564,9 @@ int sq_release(struct fw_store *st, const struct fw_lease *lease, size_t n, stru
 		rc = sq_lease_take(s, lease[i].fence, lease[i].feed.id, &found, &host_id, err);
 		if (!rc && found)
 			rc = lease_return(s, lease[i].feed.id, host_id, err);
-		if (!rc && (i + 1 == n || lease[i + 1].fence != lease[i].fence))
-			rc = sq_claims_tidy(s, lease[i].fence, err);
 	}
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = sq_claim_tidy(s, lease[i].fence, &tidied, err);
 	return sq_end(s, rc, err);
 }
 
@@ -494,12 +580,14 @@ static int crash_count(struct sqlite *s, int64_t feed_id, struct fw_err *err)
 int sq_bury(struct fw_store *st, const char *worker, int64_t crashed_feed_id, int64_t now_ms, struct fw_err *err)
 {
 	struct sqlite *s = sqlite_of(st);
+	bool more = true;
 	int rc = sq_begin(s, err);
 
 	(void)now_ms;
 	if (!rc && crashed_feed_id) {
-		sqlite3_stmt *q = sq_ask(s, SQ_LEASE_OF_WORKER, "SELECT 1 FROM claims c JOIN leases l ON l.fence = c.fence"
-			" WHERE c.worker = ? AND l.feed_id = ?", err, "si", fw_str(worker), crashed_feed_id);
+		sqlite3_stmt *q = sq_ask(s, SQ_LEASE_OF_WORKER, "SELECT 1 FROM claims c JOIN leases l"
+			" ON l.fence BETWEEN c.first_fence AND c.last_fence WHERE c.worker = ? AND l.feed_id = ?", err, "si", fw_str(worker),
+			crashed_feed_id);
 
 		rc = q ? sq_row(s, q, err) : err->rc;
 		if (rc > 0) { /* it had that feed: the feed is charged */
@@ -507,17 +595,9 @@ int sq_bury(struct fw_store *st, const char *worker, int64_t crashed_feed_id, in
 			rc = crash_count(s, crashed_feed_id, err);
 		}
 	}
-	while (!rc) {
-		sqlite3_stmt *q = sq_ask(s, SQ_CLAIMS_OF, "SELECT fence FROM claims WHERE worker = ? LIMIT 1", err, "s", fw_str(worker));
-		int64_t fence;
-
-		rc = q ? sq_row(s, q, err) : err->rc;
-		if (rc <= 0)
-			break;
-		fence = sqlite3_column_int64(q, 0);
-		sqlite3_reset(q);
-		rc = claim_end(s, fence, err);
-	}
+	while (!rc && more)
+		rc = claim_end_next(s, sq_ask(s, SQ_CLAIMS_OF, "SELECT first_fence, last_fence FROM claims WHERE worker = ? LIMIT 1", err,
+			"s", fw_str(worker)), &more, err);
 	return sq_end(s, rc, err);
 }
 
@@ -525,16 +605,17 @@ int sq_pending(struct fw_store *st, int64_t due_before_ms, int64_t *n, int64_t *
 {
 	/* feeds waiting at or before that time; those that were moved behind it; parked ones; lent ones */
 	static const struct { enum sq_id id; const char *sql; } part[] = {
-		{SQ_PENDING_QUEUE, "SELECT count(*), min(wake_at_ms) FROM queue WHERE wake_at_ms <= ?"},
+		{SQ_PENDING_QUEUE, "SELECT count(*), min(wake_at_ms) FROM queue WHERE id <= ?2 AND wake_at_ms <= ?1"},
 		{SQ_PENDING_MOVED, "SELECT count(*), min(wake_at_ms) FROM queue INDEXED BY queue_moved"
-			" WHERE due_at_ms IS NOT NULL AND wake_at_ms > ?1 AND due_at_ms <= ?1"},
-		{SQ_PENDING_PARKED, "SELECT count(*), NULL FROM parked WHERE due_at_ms <= ?"},
-		{SQ_PENDING_LEASES, "SELECT count(*), min(until_ms) FROM leases JOIN claims USING (fence) WHERE due_at_ms <= ?"},
+			" WHERE due_at_ms IS NOT NULL AND wake_at_ms > ?1 AND due_at_ms <= ?1 AND ?2"},
+		{SQ_PENDING_PARKED, "SELECT count(*), NULL FROM parked WHERE due_at_ms <= ?1 AND ?2"},
+		{SQ_PENDING_LEASES, "SELECT count(*), min((SELECT until_ms FROM claims WHERE first_fence <= l.fence ORDER BY"
+			" first_fence DESC LIMIT 1)) FROM leases l WHERE due_at_ms <= ?1 AND ?2"},
 	};
 	struct sqlite *s = sqlite_of(st);
 
 	for (size_t i = 0; i < FW_N(part); i++) {
-		sqlite3_stmt *q = sq_ask(s, part[i].id, part[i].sql, err, "i", due_before_ms);
+		sqlite3_stmt *q = sq_ask(s, part[i].id, part[i].sql, err, "ii", due_before_ms, sq_slot_last(due_before_ms));
 		int rc = q ? sq_row(s, q, err) : err->rc;
 
 		if (rc < 0)
@@ -570,8 +651,7 @@ static int host_crowd(struct sqlite *s, int64_t host_id, int64_t first_feed, str
 	if (rc)
 		return rc;
 	if (found && !p.host_id) {
-		rc = sq_do(s, SQ_QUEUE_HOST, "UPDATE queue SET host_id = ? WHERE wake_at_ms = ? AND feed_id = ?", err, "iii", host_id,
-			p.wake_ms, first_feed);
+		rc = sq_do(s, SQ_QUEUE_HOST, "UPDATE queue SET host_id = ? WHERE id = ?", err, "ii", host_id, p.id);
 		h.turn_n += p.moved;
 	} else if (!found) {
 		rc = sq_do(s, SQ_LEASE_HOST, "UPDATE leases SET host_id = ?1 WHERE feed_id = ?2 AND host_id = 0", err, "ii", host_id,

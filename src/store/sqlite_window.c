@@ -122,6 +122,7 @@ static int visits_drop(struct sqlite *s, int64_t last_id, struct fw_err *err)
 
 static int unsubscribe_in(struct sqlite *s, int64_t feed_id, struct fw_err *err)
 {
+	struct sq_range r = {0, 0};
 	struct standing f;
 	bool found;
 	int64_t host_id;
@@ -129,7 +130,7 @@ static int unsubscribe_in(struct sqlite *s, int64_t feed_id, struct fw_err *err)
 
 	if (!rc && f.fence) {
 		rc = sq_lease_take(s, f.fence, feed_id, &found, &host_id, err);
-		rc = rc ? rc : sq_claims_tidy(s, f.fence, err);
+		rc = rc ? rc : sq_claim_tidy(s, f.fence, &r, err);
 		if (!rc && host_id)
 			rc = sq_host_return(s, host_id, true, 0, err);
 	}
@@ -159,8 +160,7 @@ static int move(struct sqlite *s, const struct standing *f, int64_t status, int6
 	rc = rc ? rc : sq_do(s, SQ_WHEEL_STATUS, "UPDATE wheel SET status = ?, due_at_ms = ? WHERE feed_id = ?", err, "iii", status,
 		due_ms, f->id);
 	if (!rc && f->fence)
-		rc = sq_do(s, SQ_LEASE_DUE, "UPDATE leases SET due_at_ms = ? WHERE fence = ? AND feed_id = ?", err, "iii", due_ms, f->fence,
-			f->id);
+		rc = sq_do(s, SQ_LEASE_DUE, "UPDATE leases SET due_at_ms = ? WHERE fence = ?", err, "ii", due_ms, f->fence);
 	if (rc || f->fence || status != FW_FEED_ACTIVE)
 		return rc;
 	q = sq_ask(s, SQ_HOST_FEED_N, "SELECT feed_n FROM hosts WHERE id = ?", err, "i", f->host_id);
@@ -205,9 +205,9 @@ int sq_feed_set(struct fw_store *st, const struct fw_feed *feed, unsigned what, 
 
 /* ---- feeds ---------------------------------------------------------------------------------------------------------------- */
 
-#define FEED_VIEW "SELECT " SQ_FEED_COLUMNS ", (SELECT count(*) FROM entries e WHERE e.feed_id = f.id AND e.content_codec >= 0)," \
+#define FEED_VIEW "SELECT " SQ_FEED_COLUMNS ", (SELECT count(*) FROM entry_keys k WHERE k.feed_id = f.id AND k.entry_id > 0)," \
 	" c.until_ms, l.fence FROM feeds f JOIN wheel w ON w.feed_id = f.id LEFT JOIN leases l ON l.feed_id = f.id" \
-	" LEFT JOIN claims c ON c.fence = l.fence"
+	" LEFT JOIN claims c ON l.fence BETWEEN c.first_fence AND c.last_fence"
 
 static void feed_view_read(sqlite3_stmt *q, struct fw_feed *out)
 {
@@ -356,12 +356,12 @@ int sq_stats(struct fw_store *st, int64_t now_ms, struct fw_store_stats *out, st
 	out->quarantined_n = sqlite3_column_int64(q, 4);
 	out->failing_n = sqlite3_column_int64(q, 5);
 	sqlite3_reset(q);
-	q = sq_ask(s, SQ_STATS_QUEUE, "SELECT (SELECT count(*) FROM queue WHERE wake_at_ms <= ?1)"
+	q = sq_ask(s, SQ_STATS_QUEUE, "SELECT (SELECT count(*) FROM queue WHERE id <= ?2 AND wake_at_ms <= ?1)"
 		" + (SELECT count(*) FROM queue INDEXED BY queue_moved WHERE due_at_ms IS NOT NULL AND wake_at_ms > ?1 AND due_at_ms <= ?1)"
 		" + (SELECT count(*) FROM parked WHERE due_at_ms <= ?1), (SELECT count(*) FROM leases),"
-		" (SELECT min(t) FROM (SELECT min(coalesce(due_at_ms, wake_at_ms)) t FROM (SELECT * FROM queue ORDER BY wake_at_ms LIMIT 1)"
+		" (SELECT min(t) FROM (SELECT min(coalesce(due_at_ms, wake_at_ms)) t FROM (SELECT * FROM queue ORDER BY id LIMIT 1)"
 		" UNION ALL SELECT min(due_at_ms) FROM queue INDEXED BY queue_moved WHERE due_at_ms IS NOT NULL"
-		" UNION ALL SELECT min(due_at_ms) FROM parked))", err, "i", now);
+		" UNION ALL SELECT min(due_at_ms) FROM parked))", err, "ii", now, sq_slot_last(now));
 	rc = q ? sq_row(s, q, err) : err->rc;
 	if (rc < 0)
 		return rc;
