@@ -47,7 +47,7 @@ static int select_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_n
 	struct tls_stub *t = ctx;
 
 	(void)ssl;
-	for (unsigned i = 0; i + in[i] < n; i += 1u + in[i]) {
+	for (unsigned i = 0; i < n && i + in[i] < n; i += 1u + in[i]) {
 		if (in[i] == 2 && memcmp(in + i + 1, "h2", 2) == 0)
 			t->offered_h2 = true;
 		if (in[i] == 8 && memcmp(in + i + 1, "http/1.1", 8) == 0) {
