@@ -29,7 +29,7 @@
 #include "base/banned.h" /* last */
 
 #define TICK_MS 100
-#define KEEP_BYTES (256 * 1024) /* of a buffer that waits for its next use */
+#define KEEP_BYTES (16 * 1024) /* of a buffer that waits for its next use: there are many, and few are in use at once */
 
 static const char ACCEPT[] = "Accept: application/atom+xml, application/rss+xml, application/feed+json, application/rdf+xml;q=0.9, "
 	"application/xml;q=0.8, text/xml;q=0.8, application/json;q=0.7, */*;q=0.1";
@@ -317,7 +317,7 @@ static void judge_status(struct fw_fetch_priv *v)
 static int ask(struct fw_fetch_priv *v, const char *addrs)
 {
 	v->dns_us = addrs ? fw_mono_us() : 0;
-	v->f->visit.dns_us = addrs ? v->dns_us - v->start_us : 0;
+	v->f->visit.dns_us = addrs ? FW_MAX(v->dns_us - v->start_us, 1) : 0;
 	if (!fw_transfer_start(v, addrs))
 		return 0;
 	out_of_memory(v->f);
@@ -399,11 +399,13 @@ static int hop_begin(struct fw_fetch_priv *v)
 	fw_reply_reset(&v->reply);
 	v->hop_us = fw_mono_us();
 	rc = fw_hop_prepare(&v->hop, fw_buf_str(&v->url[v->n]), &err);
-	if (!rc && v->n == 0)
-		rc = fw_hop_prepare(&v->first, fw_buf_str(&v->url[0]), &err);
 	if (rc) {
 		judge_url(v, &err);
 		return rc;
+	}
+	if (v->n == 0) {
+		v->first = v->hop;
+		v->first.wire = FW_BUF_INIT(0);
 	}
 	if (v->fr->c.proxy) {
 		if (proxy_refuses(v)) {
@@ -639,7 +641,6 @@ static void slots_free(struct fw_fetcher *fr)
 		fw_transfer_free(v);
 		for (size_t i = 0; i < FW_N(v->url); i++)
 			fw_buf_finish(&v->url[i]);
-		fw_buf_finish(&v->first.wire);
 		fw_buf_finish(&v->hop.wire);
 		free(v);
 	}

@@ -20,6 +20,7 @@
 
 #define FW_HOST_MAX 256
 #define FW_HOPS_MAX 20
+#define FW_SEEN 4096 /* a power of two */
 
 /* ---- hop.c ---------------------------------------------------------------------------------------------------------- */
 
@@ -82,7 +83,7 @@ struct fw_fetch_priv {
 
 	/* the visit */
 	int64_t start_us;
-	struct fw_hop first, hop;
+	struct fw_hop first, hop;          /* first.wire stays empty */
 	struct fw_buf url[FW_HOPS_MAX + 2]; /* that were asked, in order; [n] is asked now */
 	uint32_t n;
 	uint32_t permanent_n;              /* hops of the unbroken chain so far */
@@ -97,7 +98,7 @@ struct fw_fetch_priv {
 	int64_t hop_us, dns_us, ask_us, ready_us; /* begun; name known; given to libcurl; connected (0: not yet) */
 	const char *refused;               /* by the guard: why */
 	int socket_errno;                  /* of a socket that could not be opened */
-	bool in_multi, first_byte_late;
+	bool in_multi;
 	CURL *easy;
 	CURLSH *names;                     /* this handle's own name cache: holds what we put there and no more */
 	struct curl_slist resolve[2], header[3];
@@ -119,6 +120,9 @@ struct fw_fetcher {
 	uint32_t flying_n, idle_n;
 	struct fw_watch *spare_watch;
 	struct fw_hop proxy;               /* host and port of the proxy */
+	struct { uint64_t origin; int64_t at_us; } seen[FW_SEEN]; /* origins asked lately */
+	int64_t kept_us;                   /* begin of the time in which kept_n new connections were kept */
+	uint32_t kept_n;
 	size_t handle_n;
 	bool closing;
 };

@@ -334,7 +334,7 @@ START_TEST(headers_byte_for_byte) /* POL-01, NET-18 */
 }
 END_TEST
 
-START_TEST(keeps_connections)
+START_TEST(keeps_connections) /* from the second visit to an origin on: most are visited once in a long while */
 {
 	for (int i = 0; i < 5; i++) {
 		struct fw_fetch f = get(url_of(i % 2 ? "/feed" : "/status/404"));
@@ -343,7 +343,7 @@ START_TEST(keeps_connections)
 		fw_fetch_finish(&f);
 	}
 	ck_assert_uint_eq(stub.request_n, 5);
-	ck_assert_uint_eq(stub.conn_n, 1);
+	ck_assert_uint_eq(stub.conn_n, 2);
 }
 END_TEST
 
@@ -760,12 +760,16 @@ START_TEST(guard_judges_reused_connections) /* NET-03 */
 {
 	struct fw_fetch f = get(url_of("/feed"));
 
+	fw_fetch_finish(&f);
+	f = get(url_of("/feed"));
 	ck_assert_int_eq(f.kind, FW_VISIT_OK);
 	fw_fetch_finish(&f);
-	ck_assert_int_eq(fw_guard_init(&guard, NULL, NULL), 0); /* the policy changes, the connection is still open */
+	ck_assert_ptr_nonnull(stub.conns); /* still open */
+	ck_assert_int_eq(fw_guard_init(&guard, NULL, NULL), 0); /* the policy changes */
 	f = get(url_of("/feed"));
 	ck_assert_int_eq(f.kind, FW_VISIT_BLOCKED);
-	ck_assert_uint_eq(stub.request_n, 1);
+	ck_assert_uint_eq(stub.request_n, 2);
+	ck_assert_uint_eq(stub.conn_n, 2);
 	fw_fetch_finish(&f);
 }
 END_TEST

@@ -99,7 +99,7 @@ START_TEST(name_is_asked_once)
 		fw_fetch_finish(&f);
 	}
 	ck_assert_uint_eq(dns.query_n, 1);
-	ck_assert_uint_eq(stub.conn_n, 1);
+	ck_assert_uint_eq(stub.conn_n, 2);
 }
 END_TEST
 
