@@ -500,6 +500,20 @@ static struct fw_str raw_name(const struct fw_xml_attr *a)
 	return (struct fw_str){p, (size_t)(a->name.local.p + a->name.local.len - p)};
 }
 
+/* Room for one more. */
+static inline int attr_room(struct xml_state *s)
+{
+	void *p;
+
+	if (s->attr_n < s->attr_cap)
+		return 0;
+	p = fw_xml_room(s, s->attr, &s->attr_cap, s->attr_n + 1, sizeof(*s->attr));
+	if (!p)
+		return fw_xml_memory(s);
+	s->attr = p;
+	return 0;
+}
+
 /* The same attribute, by the name as written, or once resolved by namespace and local name where it has a namespace. */
 static bool attr_same(const struct fw_xml_attr *a, const struct fw_xml_attr *b, bool resolved)
 {
@@ -633,6 +647,7 @@ static int attrs_declared(struct xml_state *s, struct fw_str raw)
 		s->expanded += d->name.len + d->value.len + 16 * (s->attr_n + 1);
 		if (s->attr_n >= s->max_attributes || s->expanded > s->max_expanded)
 			break;
+		XML_TRY(attr_room(s));
 		split_name(s, d->name.p, &n, &s->attr[s->attr_n].name);
 		s->attr[s->attr_n++].value = d->value;
 	}
@@ -704,6 +719,7 @@ static int close_to(struct xml_state *s, const char *p, uint32_t depth, const ch
 {
 	s->x->offset = s->x->end_offset = xml_at(s, p);
 	if (s->flat) {
+		fw_xml_repair(s, p, what, "closed here");
 		memset(s->flat_in, 0, sizeof(s->flat_in));
 		s->flat = 0;
 	}
@@ -820,13 +836,7 @@ static int attribute(struct xml_state *s, struct tag *t, const char **pp)
 	struct fw_xml_attr *a;
 	bool cut = false;
 
-	if (s->attr_n == s->attr_cap) {
-		void *q = fw_xml_room(s, s->attr, &s->attr_cap, s->attr_n + 1, sizeof(*s->attr));
-
-		if (!q)
-			return fw_xml_memory(s);
-		s->attr = q;
-	}
+	XML_TRY(attr_room(s));
 	a = &s->attr[s->attr_n];
 	if (n.colon || n.high) {
 		split_name(s, p, &n, &a->name);
@@ -1422,18 +1432,29 @@ int fw_xml_parse(struct fw_xml *x, const char *input, size_t len, struct fw_err 
 	return 0;
 }
 
-void fw_xml_position(const char *input, size_t len, size_t offset, uint32_t *line, uint32_t *column)
+void fw_xml_walk(struct fw_xml_place *at, const char *input, size_t len, size_t offset, uint32_t *line, uint32_t *column)
 {
-	const char *p = input, *end = input + FW_MIN(offset, len), *from = input;
+	if (offset > len)
+		offset = len;
+	if (offset < at->offset)
+		*at = (struct fw_xml_place){0};
+	for (; at->offset < offset; at->offset++) {
+		char c = input[at->offset];
 
-	*line = 1;
-	*column = 1;
-	for (; p < end; p++) {
-		if (*p == '\n' || (*p == '\r' && (p + 1 == input + len || p[1] != '\n'))) {
-			++*line;
-			from = p + 1;
+		if (c == '\n' || (c == '\r' && (at->offset + 1 == len || input[at->offset + 1] != '\n'))) {
+			at->line++;
+			at->column = 0;
+		} else {
+			at->column += ((unsigned char)c & 0xc0) != 0x80;
 		}
 	}
-	for (p = from; p < end; p++)
-		*column += ((unsigned char)*p & 0xc0) != 0x80;
+	*line = at->line + 1;
+	*column = at->column + 1;
+}
+
+void fw_xml_position(const char *input, size_t len, size_t offset, uint32_t *line, uint32_t *column)
+{
+	struct fw_xml_place at = {0};
+
+	fw_xml_walk(&at, input, len, offset, line, column);
 }

@@ -75,6 +75,13 @@ enum fw_ns fw_ns_guess(struct fw_str prefix);
 /* Line and column (both from 1, column in characters) of an offset; cost is linear in offset: for problems only. */
 void fw_xml_position(const char *input, size_t len, size_t offset, uint32_t *line, uint32_t *column);
 
+/* The same for many offsets, most of them in ascending order: each byte between them is looked at once. Start with {0}. */
+struct fw_xml_place {
+	size_t offset;
+	uint32_t line, column; /* less 1 */
+};
+void fw_xml_walk(struct fw_xml_place *at, const char *input, size_t len, size_t offset, uint32_t *line, uint32_t *column);
+
 /* entity.c: "nbsp", "eacute", "hellip" (without & and ;): the HTML5 name's one or two code points; returns how many, 0 unknown. */
 int fw_entity_find(struct fw_str name, uint32_t cp[2]);
 /* Decode HTML character references in s once, as browsers do (also "&amp" without semicolon): borrowed when there are none. */

@@ -537,6 +537,7 @@ static int subset(struct cursor *c, bool *ended)
 int fw_xml_doctype(struct xml_state *s, const char **pp)
 {
 	struct cursor c = {s, *pp + 9, s->end};
+	const char *inside = NULL;
 	struct fw_str root;
 	bool ok, external = false, ended = true;
 
@@ -546,17 +547,16 @@ int fw_xml_doctype(struct xml_state *s, const char **pp)
 	s->foreign |= external;
 	space(&c);
 	if (ok && take(&c, '[')) {
+		inside = c.p;
 		XML_TRY(subset(&c, &ended));
 		space(&c);
 	}
 	if (!ok || !take(&c, '>')) {
 		fw_xml_repair(s, *pp, "a DOCTYPE that is not as XML has it", "left out");
-		skip(&c, c.p);
-	}
-	if (!ended) {
-		/* all was swallowed: what follows its first '>' is more likely the document */
-		c.p = memchr(*pp, '>', (size_t)(s->end - *pp));
-		c.p = c.p ? c.p + 1 : s->end;
+		if (ended)
+			skip(&c, *pp);
+		else
+			c.p = inside; /* all was swallowed: the document is in there */
 	}
 	*pp = c.p;
 	return 0;

@@ -117,7 +117,13 @@ struct xml_state {
 	uint32_t open_in[BUCKETS], flat_in[BUCKETS]; /* of open[0..sig_n), and of flat ones, by signature */
 
 	/* once a search failed up to the end of the document it need not be tried again */
-	bool no_quote, no_apostrophe, no_comment_end, no_cdata_end, no_pi_end;
+	bool no_quote, no_apostrophe, no_inner_tags, no_comment_end, no_cdata_end, no_pi_end;
+
+	/* the next '>' behind lt and the quotes between, see inner_tag() */
+	struct {
+		const char *lt, *gt;
+		bool odd_quotes, odd_apostrophes;
+	} tag;
 
 	/* DTD */
 	struct xml_table entities, attlists;

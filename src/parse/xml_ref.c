@@ -334,14 +334,43 @@ static const char *first_of(const char *p, const char *end, char a, char b)
 }
 
 /*
+ * Markup inside a value, as in about="by <a href="x">us</a>.": where the tag at lt ends, when the quotes in it come in pairs; else NULL.
+ * The next '>' and the quotes before it are remembered in s->tag for the next question, so that each byte is counted once.
+ */
+static const char *inner_tag(struct xml_state *s, const char *lt, char quote)
+{
+	const char *end = s->end;
+
+	if (end - lt < 2 || !(fw_is_alpha((unsigned char)lt[1]) || lt[1] == '/') || s->in_entity || s->no_inner_tags)
+		return NULL;
+	if (!s->tag.gt || lt < s->tag.lt || lt >= s->tag.gt) {
+		s->tag.gt = memchr(lt, '>', (size_t)(end - lt));
+		s->tag.gt = s->tag.gt ? s->tag.gt : end;
+		s->tag.odd_quotes = s->tag.odd_apostrophes = false;
+		for (const char *p = lt; p < s->tag.gt; p++) {
+			s->tag.odd_quotes ^= *p == '"';
+			s->tag.odd_apostrophes ^= *p == '\'';
+		}
+		s->tag.lt = lt;
+	}
+	for (; s->tag.lt < lt; s->tag.lt++) {
+		s->tag.odd_quotes ^= *s->tag.lt == '"';
+		s->tag.odd_apostrophes ^= *s->tag.lt == '\'';
+	}
+	if (s->tag.gt == end || (quote == '"' ? s->tag.odd_quotes : s->tag.odd_apostrophes))
+		return NULL;
+	return s->tag.gt + 1;
+}
+
+/*
  * The end of a quoted value that begins at p. When its quote is missing, *missing is set and the value ends before the tag's '>'.
  * It is held to be missing when the document has no more of its kind, or when both a '>' and then a '<' came first and the
- * next '>' comes before the quote: href="x>text</a> more.
+ * next '>' comes before the quote: href="x>text</a> more. Only values that hold a '<', which XML forbids, get this far.
  */
 static const char *value_end(struct xml_state *s, const char *p, char quote, bool *missing)
 {
-	bool *none = quote == '"' ? &s->no_quote : &s->no_apostrophe, tried = false;
-	const char *q = p, *end = s->end, *gt;
+	bool *none = quote == '"' ? &s->no_quote : &s->no_apostrophe, tried = false, skipped = false;
+	const char *q = p, *from = p, *end = s->end, *seen = NULL, *next;
 
 	while (!*none || s->in_entity) {
 		q = scan_value(q, end, quote);
@@ -349,24 +378,31 @@ static const char *value_end(struct xml_state *s, const char *p, char quote, boo
 			break;
 		if (*q == quote)
 			return q;
-		if (*q == '<' && !tried) {
-			const char *next;
-
-			tried = true;
-			gt = memchr(p, '>', (size_t)(q - p));
-			next = gt ? first_of(q, end, quote, '>') : NULL;
+		if (*q == '<') {
+			seen = seen ? seen : memchr(from, '>', (size_t)(q - from));
+			from = q;
+			next = seen ? NULL : inner_tag(s, q, quote);
+			if (next) {
+				skipped = true;
+				q = from = next;
+				continue;
+			}
+			next = seen && !tried ? first_of(q, end, quote, '>') : NULL;
+			tried |= seen != NULL;
 			if (next && *next == '>') {
 				*missing = true;
-				return gt;
+				return seen;
 			}
 		}
 		q++;
 	}
-	if (!s->in_entity)
+	if (skipped)
+		s->no_inner_tags = true; /* the guess was wrong: never again, or time would not be linear */
+	else if (!s->in_entity)
 		*none = true;
 	*missing = true;
-	gt = s->in_entity ? NULL : memchr(p, '>', (size_t)(end - p));
-	return gt ? gt : end;
+	next = s->in_entity ? NULL : memchr(p, '>', (size_t)(end - p));
+	return next ? next : end;
 }
 
 int fw_xml_value(struct xml_state *s, const char **pp, char quote, struct fw_str *out, bool *cut)

@@ -20,7 +20,7 @@
 
 struct trace {
 	struct fw_buf out;
-	bool in_text;
+	bool in_text, in_doctype; /* what stands in the DTD is passed over by us */
 	unsigned problems;
 };
 
@@ -156,12 +156,31 @@ static void XMLCALL their_comment(void *ctx, const XML_Char *text)
 {
 	struct trace *t = ctx;
 
-	our_comment(t, fw_str(text));
+	if (!t->in_doctype)
+		our_comment(t, fw_str(text));
 }
 
 static void XMLCALL their_pi(void *ctx, const XML_Char *target, const XML_Char *data)
 {
-	our_pi(ctx, fw_str(target), fw_str(data));
+	struct trace *t = ctx;
+
+	if (!t->in_doctype)
+		our_pi(ctx, fw_str(target), fw_str(data));
+}
+
+static void XMLCALL their_doctype(void *ctx, const XML_Char *name, const XML_Char *sys, const XML_Char *pub, int internal)
+{
+	struct trace *t = ctx;
+
+	(void)name, (void)sys, (void)pub, (void)internal;
+	t->in_doctype = true;
+}
+
+static void XMLCALL their_doctype_end(void *ctx)
+{
+	struct trace *t = ctx;
+
+	t->in_doctype = false;
 }
 
 /* 0: accepted; else expat's error code. Takes UTF-8, whatever the declaration says. */
@@ -175,6 +194,7 @@ static int trace_expat(struct trace *t, const char *p, size_t n)
 	XML_SetCharacterDataHandler(x, their_text);
 	XML_SetCommentHandler(x, their_comment);
 	XML_SetProcessingInstructionHandler(x, their_pi);
+	XML_SetDoctypeDeclHandler(x, their_doctype, their_doctype_end);
 	if (XML_Parse(x, p, (int)n, 1) != XML_STATUS_OK)
 		rc = (int)XML_GetErrorCode(x);
 	XML_ParserFree(x);

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Subscription lists: OPML 1.0, 1.1, 2.0, and what programs export under that name.
+ *
+ * An outline with an xmlUrl (in any case) is a subscription; one without is a folder for those inside it. Damage costs the outline it is
+ * in and no other; each repair is told with its place, the first MAX_PROBLEMS of them.
+ */
+#include "base/str.h"
+#include "base/utf8.h"
+#include "parse/charset.h"
+#include "parse/parse.h"
+#include "parse/xml.h"
+
+#define MAX_PROBLEMS 1000
+#define NAME_MAX_BYTES ((size_t)200)
+#define FOLDER_MAX_BYTES ((size_t)1000)
+
+struct level {
+	struct fw_str name; /* of the folder; empty: none */
+	bool outline;
+};
+
+struct reader {
+	struct fw_arena *arena;
+	struct fw_xml xml;
+	struct fw_str text;
+	fw_opml_cb *cb;
+	fw_opml_problem_cb *problem;
+	void *ctx;
+	struct level *stack;
+	size_t depth, cap;
+	struct fw_str folder; /* of the stack as it is; absent: to be made */
+	size_t problems;
+	struct fw_xml_place place;
+	bool is_opml;
+};
+
+static void report(void *ctx, size_t offset, const char *what, const char *repair)
+{
+	struct reader *r = ctx;
+	uint32_t line, column;
+
+	if (!r->problem || r->problems++ >= MAX_PROBLEMS)
+		return;
+	fw_xml_position(r->text.p, r->text.len, offset, &line, &column);
+	r->problem(r->ctx, line, column, what, repair);
+}
+
+static struct fw_str attribute(const struct fw_xml_attr *a, size_t n, struct fw_str name)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (fw_str_ieq(a[i].name.local, name))
+			return fw_str_trim(a[i].value);
+	}
+	return FW_STR_NONE;
+}
+
+static struct fw_str first_of(struct fw_str a, struct fw_str b)
+{
+	return a.len ? a : b;
+}
+
+/* Names of the folders around, '/' between them. */
+static int make_folder(struct reader *r)
+{
+	size_t n = 0;
+	char *p;
+
+	for (size_t i = 0; i < r->depth; i++)
+		n += r->stack[i].name.len + 1;
+	n = FW_MIN(n, FOLDER_MAX_BYTES + NAME_MAX_BYTES + 1);
+	p = fw_arena_alloc(r->arena, n + 1);
+	if (!p)
+		return FW_ENOMEM;
+	r->folder = (struct fw_str){p, 0};
+	for (size_t i = 0; i < r->depth && r->folder.len < FOLDER_MAX_BYTES; i++) {
+		struct fw_str name = r->stack[i].name;
+
+		if (!name.len)
+			continue;
+		if (r->folder.len)
+			p[r->folder.len++] = '/';
+		memcpy(p + r->folder.len, name.p, name.len);
+		r->folder.len += name.len;
+	}
+	return 0;
+}
+
+static int push(struct reader *r, struct level level)
+{
+	if (r->depth == r->cap) {
+		size_t cap = r->cap ? 2 * r->cap : 16;
+		void *p = fw_arena_grow(r->arena, r->stack, r->cap * sizeof(*r->stack), cap * sizeof(*r->stack));
+
+		if (!p)
+			return FW_ENOMEM;
+		r->stack = p;
+		r->cap = cap;
+	}
+	r->stack[r->depth++] = level;
+	if (level.name.len)
+		r->folder = FW_STR_NONE;
+	return 0;
+}
+
+static int start(void *ctx, const struct fw_xml_name *name, const struct fw_xml_attr *a, size_t n)
+{
+	struct reader *r = ctx;
+	struct fw_opml_outline o = {0};
+	struct level level = {.outline = fw_str_ieq(name->local, FW_STR("outline"))};
+	uint32_t column;
+	int rc;
+
+	if (fw_str_ieq(name->local, FW_STR("opml")))
+		r->is_opml = true;
+	if (!level.outline)
+		return push(r, level);
+	o.url = attribute(a, n, FW_STR("xmlUrl"));
+	o.type = attribute(a, n, FW_STR("type"));
+	o.title = first_of(attribute(a, n, FW_STR("title")), attribute(a, n, FW_STR("text")));
+	if (!o.url.len) {
+		if (o.url.p || fw_str_ieq(o.type, FW_STR("rss")) || fw_str_ieq(o.type, FW_STR("atom")))
+			report(r, r->xml.offset, "a subscription without an address", "left out");
+		level.name = first_of(attribute(a, n, FW_STR("text")), o.title);
+		level.name.len = fw_utf8_cut(level.name.p, level.name.len, NAME_MAX_BYTES);
+		return push(r, level);
+	}
+	r->is_opml = true;
+	o.home_page_url = attribute(a, n, FW_STR("htmlUrl"));
+	if (!r->folder.p) {
+		rc = make_folder(r);
+		if (rc)
+			return rc;
+	}
+	o.folder = r->folder;
+	fw_xml_walk(&r->place, r->text.p, r->text.len, r->xml.offset, &o.line, &column);
+	rc = r->cb(r->ctx, &o);
+	return rc ? rc : push(r, level);
+}
+
+static int end(void *ctx, const struct fw_xml_name *name)
+{
+	struct reader *r = ctx;
+
+	(void)name;
+	if (r->stack[--r->depth].name.len)
+		r->folder = FW_STR_NONE;
+	return 0;
+}
+
+int fw_opml_parse(struct fw_arena *a, struct fw_str bytes, fw_opml_cb *cb, fw_opml_problem_cb *problem, void *ctx,
+	struct fw_err *err)
+{
+	static const struct fw_xml_handler handler = {.start = start, .end = end, .problem = report};
+	struct reader r = {.arena = a, .cb = cb, .problem = problem, .ctx = ctx};
+	struct fw_charset_result charset;
+	int rc = fw_charset_decode(a, bytes, FW_STR_NONE, &charset, err);
+
+	if (rc)
+		return rc;
+	r.text = charset.text;
+	if (charset.wrong)
+		report(&r, 0, charset.problem, charset.repair);
+	r.xml = (struct fw_xml){.arena = a, .handler = &handler, .ctx = &r};
+	rc = fw_xml_parse(&r.xml, r.text.p, r.text.len, err);
+	if (rc == FW_ENOMEM)
+		return fw_err_set(err, FW_ENOMEM, "no memory left to read the subscription list");
+	if (rc)
+		return rc;
+	if (!r.is_opml)
+		return fw_err_set(err, FW_EFORMAT, "no subscription list: it holds neither <opml> nor an outline with xmlUrl");
+	return 0;
+}
