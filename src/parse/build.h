@@ -36,12 +36,18 @@ struct fw_frame {
 	bool is_html;                /* TEXT_BASE64: what is inside */
 };
 
-/* The text being gathered: one borrowed slice as long as there is only one, else a copy in the scratch buffer. */
+/*
+ * The text being gathered: one borrowed slice as long as there is only one, else a copy in the scratch buffer. Markup inside
+ * a text is the document's own bytes from raw_from on, until something needs writing out.
+ */
 struct fw_capture {
 	struct fw_str one;
-	bool copied, markup; /* markup: child elements have been written into it, so plain text has to be escaped */
-	size_t owner;        /* index of the frame whose text it is */
-	size_t markup_depth; /* open elements inside the markup */
+	bool copied;
+	bool markup;     /* child elements are in it: it is HTML, and plain text has to be escaped */
+	size_t owner;    /* index of the frame whose text it is; SIZE_MAX: none */
+	size_t markup_n; /* elements met */
+	size_t raw_from; /* offset; 0: no raw bytes */
+	size_t raw_to;   /* where the outer div of XHTML ends; 0: no such div */
 };
 
 /* A description, summary or content that waits for its entry's end: only then it is clear which is which. */
@@ -92,6 +98,7 @@ struct fw_builder {
 	enum fw_ns core_ns;          /* namespace of the root */
 	struct fw_str core_uri;      /* the same when it is one we do not know */
 	bool root_seen, atom, entries_full;
+	bool own_entities;           /* the document declares entities */
 	struct fw_str period, frequency; /* sy: */
 	struct fw_str root_name;     /* of the document's first element, for the words of an error */
 

@@ -301,12 +301,12 @@ static void string_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s
 /* The address may stand in an attribute instead of the text: the start keeps it in obj. */
 static void url_start(struct fw_walk *w)
 {
-	static const char *const names[] = {"resource", "href", "url"};
-	struct fw_str s = FW_STR_NONE, *kept;
-	size_t i;
+	struct fw_str s = fw_attr(w, "resource"), *kept;
 
-	for (i = 0; w->attr_n && i < FW_N(names) && !s.len; i++)
-		s = fw_attr(w, names[i]);
+	if (!s.len)
+		s = fw_attr(w, "href");
+	if (!s.len)
+		s = fw_attr(w, "url");
 	if (s.len && (kept = FW_NEW(w->b, struct fw_str))) {
 		*kept = s;
 		w->frame->obj = kept;

@@ -60,9 +60,9 @@ static struct fw_frame *frame_push(struct fw_builder *b)
 	return f;
 }
 
-struct fw_str fw_attr(const struct fw_walk *w, const char *name)
+struct fw_str fw_attr_find(const struct fw_walk *w, struct fw_str key)
 {
-	struct fw_str key = fw_str(name), other = FW_STR_NONE;
+	struct fw_str other = FW_STR_NONE;
 	size_t i;
 
 	for (i = 0; i < w->attr_n; i++) {
@@ -120,30 +120,40 @@ static void scope_open(struct fw_builder *b, struct fw_frame *f, const struct fw
 static void cap_open(struct fw_builder *b, struct fw_frame *f, enum fw_text_rule rule)
 {
 	f->rule = (uint8_t)rule;
-	b->cap = (struct fw_capture){.owner = (size_t)(f - b->frame)};
+	b->cap = (struct fw_capture){.owner = (size_t)(f - b->frame), .raw_from = rule == TEXT_XML ? b->xml->end_offset : 0};
 }
 
-static void cap_add(struct fw_builder *b, struct fw_str s)
+/* The second piece: from now on they are copied together. */
+static void cap_join(struct fw_builder *b, struct fw_str s)
 {
 	struct fw_capture *c = &b->cap;
 
-	if (!s.len)
-		return;
-	if (!c->copied && !c->one.p) {
-		c->one = s;
-		return;
-	}
 	if (!c->copied) {
-		/* neighbours in memory stay one slice */
-		if (c->one.p + c->one.len == s.p) {
-			c->one.len += s.len;
-			return;
-		}
 		fw_buf_reset(&b->scratch);
 		fw_buf_addstr(&b->scratch, c->one);
 		c->copied = true;
 	}
 	fw_buf_addstr(&b->scratch, s);
+}
+
+static inline void cap_add(struct fw_builder *b, struct fw_str s)
+{
+	struct fw_capture *c = &b->cap;
+	struct fw_buf *to = &b->scratch;
+
+	if (!s.len)
+		return;
+	if (!c->copied && !c->one.p) {
+		c->one = s;
+	} else if (!c->copied && c->one.p + c->one.len == s.p) {
+		c->one.len += s.len; /* neighbours in memory stay one slice */
+	} else if (c->copied && s.len <= 16 && to->cap - to->len > 16) {
+		/* what references decode to is short: no call for it */
+		for (size_t i = 0; i < s.len; i++)
+			to->p[to->len++] = s.p[i];
+	} else {
+		cap_join(b, s);
+	}
 }
 
 static void cap_lit(struct fw_builder *b, const char *s)
@@ -182,6 +192,16 @@ static void cap_escaped(struct fw_builder *b, struct fw_str s, bool quote)
 	cap_add(b, fw_str_sub(s, from, s.len));
 }
 
+/* The document's own bytes up to `to`, as they are; markup is written out from here on. */
+static void raw_end(struct fw_builder *b, size_t to)
+{
+	size_t from = b->cap.raw_from;
+
+	b->cap.raw_from = 0;
+	if (from && from < to)
+		cap_add(b, (struct fw_str){b->text.p + from, to - from});
+}
+
 /* The text of the frame that is ending: absent when it was not captured or a child took over. */
 static struct fw_str cap_take(struct fw_builder *b, const struct fw_frame *f)
 {
@@ -190,6 +210,7 @@ static struct fw_str cap_take(struct fw_builder *b, const struct fw_frame *f)
 
 	if (c->owner != (size_t)(f - b->frame))
 		return s;
+	raw_end(b, c->raw_to ? c->raw_to : b->xml->offset);
 	s = c->copied ? fw_arena_str(b->arena, fw_buf_str(&b->scratch)) : c->one;
 	*c = (struct fw_capture){.owner = SIZE_MAX};
 	return s;
@@ -200,51 +221,87 @@ static bool capturing(const struct fw_builder *b)
 	return b->cap.owner < b->frame_n;
 }
 
-/* XHTML void elements: the only ones that may be written <x/>. */
-static bool is_void(struct fw_str s)
+/* Something follows the outer div: go on behind it. */
+static void raw_resume(struct fw_builder *b)
 {
-	static const char names[] = " area base br col embed hr img input link meta param source track wbr ";
-	char key[10];
+	size_t to = b->cap.raw_to;
 
-	if (!s.len || s.len > 6)
-		return false;
-	key[0] = ' ';
-	memcpy(key + 1, s.p, s.len);
-	key[s.len + 1] = ' ';
-	return fw_str_ifind(FW_STR(names), (struct fw_str){key, s.len + 2}) != NULL;
+	if (!to || !b->cap.raw_from)
+		return;
+	b->cap.raw_to = 0;
+	raw_end(b, to);
+	b->cap.raw_from = b->xml->offset;
 }
 
-/* Child elements in a text: written out again, so that the text is HTML. */
+/* HTML's void elements: the only ones that may be written <x/>. */
+static bool is_void(struct fw_str s)
+{
+	static const char *const names[] = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param",
+		"source", "track", "wbr"};
+	size_t i;
+
+	for (i = 0; i < FW_N(names); i++) {
+		if (fw_str_ieq(s, fw_str(names[i])))
+			return true;
+	}
+	return false;
+}
+
+/* May this tag stand in HTML as it stands in the document? No prefix, and no <p/>. */
+static bool raw_tag(const struct fw_builder *b, const struct fw_walk *w)
+{
+	const struct fw_xml *x = b->xml;
+
+	if (w->name->prefix.len || x->malformed || x->end_offset <= x->offset + 2)
+		return false;
+	return b->text.p[x->end_offset - 2] != '/' || is_void(w->name->local);
+}
+
+/* Plain text so far, and now it is going to be part of HTML. */
+static void markup_begin(struct fw_builder *b, const struct fw_frame *owner)
+{
+	struct fw_str s;
+
+	if (owner->rule == TEXT_PLAIN) {
+		s = b->cap.copied ? fw_arena_str(b->arena, fw_buf_str(&b->scratch)) : b->cap.one;
+		b->cap.one = FW_STR_NONE;
+		b->cap.copied = false;
+		cap_escaped(b, s, false);
+	}
+	b->cap.markup = true;
+	if (owner->rule != TEXT_XML)
+		b->cap.raw_from = b->xml->offset;
+}
+
+/*
+ * Child elements in a text: the text is HTML. As long as the document's own bytes can stand for it they do, and nothing is
+ * copied (raw_from); at the first thing that HTML would read otherwise, tags are written out again.
+ */
 static int markup_start(struct fw_builder *b, const struct fw_walk *w, struct fw_frame *owner)
 {
 	struct fw_frame *f = frame_push(b);
-	bool outer;
 	size_t i;
 
 	if (!f)
 		return FW_ENOMEM;
-	if (!b->cap.markup) {
-		/* plain text so far: it is going to be part of HTML */
-		if (owner->rule == TEXT_PLAIN) {
-			struct fw_str s = b->cap.copied ? fw_arena_str(b->arena, fw_buf_str(&b->scratch)) : b->cap.one;
-
-			b->cap.one = FW_STR_NONE;
-			b->cap.copied = false;
-			cap_escaped(b, s, false);
-		}
-		b->cap.markup = true;
-	}
+	if (!b->cap.markup)
+		markup_begin(b, owner);
+	raw_resume(b);
+	if (w->attr_n)
+		scope_open(b, f, w);
 	/* the div that Atom asks for is not part of the content (RFC 4287 section 3.1.1.3) */
-	outer = owner->rule == TEXT_XML && !b->cap.markup_depth && fw_str_ieq(w->name->local, FW_STR("div")) && owner->atom;
-	scope_open(b, f, w);
-	b->cap.markup_depth++;
-	if (outer) {
+	if (owner->rule == TEXT_XML && owner->atom && !b->cap.markup_n++ && fw_str_ieq(w->name->local, FW_STR("div"))) {
 		f->obj = b; /* marks it: no end tag either */
 		owner->scope = f->scope;
+		if (b->cap.raw_from)
+			b->cap.raw_from = b->xml->end_offset;
 		return 0;
 	}
+	if (b->cap.raw_from && raw_tag(b, w))
+		return 0;
+	raw_end(b, b->xml->offset);
 	cap_lit(b, "<");
-	cap_add(b, fw_build_dup(b, w->name->local));
+	cap_add(b, w->name->local);
 	for (i = 0; i < w->attr_n; i++) {
 		struct fw_xml_name n = w->attr[i].name;
 
@@ -262,8 +319,12 @@ static int markup_start(struct fw_builder *b, const struct fw_walk *w, struct fw
 
 static void markup_end(struct fw_builder *b, const struct fw_frame *f, struct fw_str local)
 {
-	b->cap.markup_depth -= b->cap.markup_depth > 0;
-	if (f->obj || is_void(local))
+	if (f->obj) {
+		if (b->cap.raw_from)
+			b->cap.raw_to = b->xml->offset;
+		return;
+	}
+	if (b->cap.raw_from || is_void(local))
 		return;
 	cap_lit(b, "</");
 	cap_add(b, local);
@@ -329,8 +390,10 @@ static int on_start(void *ctx, const struct fw_xml_name *name, const struct fw_x
 		}
 	}
 	where = b->frame_n ? (enum fw_context)b->frame[b->frame_n - 1].ctx : CTX_TOP;
-	if (!b->root_name.p)
+	if (!b->root_name.p) {
 		b->root_name = name->local;
+		b->own_entities = fw_str_find(fw_str_sub(b->text, 0, b->xml->offset), FW_STR("<!ENTITY")) != NULL;
+	}
 	f = frame_push(b);
 	if (!f)
 		return FW_ENOMEM;
@@ -357,17 +420,26 @@ static int on_text(void *ctx, struct fw_str text, bool cdata)
 	struct fw_builder *b = ctx;
 	const struct fw_frame *owner;
 
-	(void)cdata;
 	if (!capturing(b))
 		return 0;
 	owner = &b->frame[b->cap.owner];
 	/* inside a child that is not part of the text */
 	if (owner->rule < TEXT_AUTO && b->cap.owner + 1 != b->frame_n)
 		return 0;
-	if (b->cap.markup || owner->rule == TEXT_XML)
-		cap_escaped(b, text, false);
-	else
+	if (!b->cap.markup && owner->rule != TEXT_XML) {
 		cap_add(b, text);
+		return 0;
+	}
+	if (b->cap.raw_to && !fw_str_trim(text).len)
+		return 0;
+	raw_resume(b);
+	if (b->cap.raw_from) {
+		/* references and all stand there already, unless they are the document's own, or it is CDATA */
+		if (!cdata && !b->own_entities && !b->xml->malformed)
+			return 0;
+		raw_end(b, b->xml->offset - (cdata ? FW_MIN(b->xml->offset, (size_t)9) : 0));
+	}
+	cap_escaped(b, text, false);
 	return 0;
 }
 

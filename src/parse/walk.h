@@ -18,7 +18,8 @@ struct fw_walk {
 
 /* ---- walk.c ---- */
 /* An attribute without a namespace, in the element's own, or in RDF's; case does not count; absent when there is none. */
-struct fw_str fw_attr(const struct fw_walk *w, const char *name);
+struct fw_str fw_attr_find(const struct fw_walk *w, struct fw_str name);
+#define fw_attr(w, literal) fw_attr_find((w), FW_STR(literal))
 /* Gather this element's text. */
 void fw_walk_capture(struct fw_walk *w, enum fw_text_rule rule);
 /* What the gathered text s is by the frame's rule; markup: child elements were written into it. */
