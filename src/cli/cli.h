@@ -124,11 +124,12 @@ char *cli_bytes(char dst[FW_RFC3339_MAX], uint64_t n);       /* "61.4 MiB" */
 char *cli_stamp(char dst[FW_RFC3339_MAX], int64_t at_ms);    /* local time, "2026-11-21 12:30" */
 char *cli_ago(const struct cli *c, char dst[FW_RFC3339_MAX], int64_t at_ms); /* "3 min ago", "in 2 h", "never" for 0 */
 
-/* Aligned columns. Rows are kept a few hundred at a time to find widths; cut to the terminal's width only on a terminal. */
+/* Aligned columns. Rows are kept a few hundred at a time to find widths; on a terminal they are cut to its width. */
 enum { CLI_COLUMN_MAX = 8 };
 struct cli_column {
 	const char *head;
-	bool right, flex; /* flex columns give way when the terminal is narrow */
+	bool right, flex;  /* flex columns give way when the terminal is narrow */
+	size_t most;       /* cut to this many columns where there is no terminal; 0: never */
 };
 struct cli_cell {
 	struct fw_str text;
@@ -187,8 +188,8 @@ void cli_store_show(const struct cli *c, struct fw_buf *out);
  * Strings live in c->arena. 0 or an exit code.
  */
 FW_MUST_CHECK int cli_feed(struct cli *c, const char *word, bool exact, struct fw_feed *feed);
-/* A whole file, "-" for standard input. 0 or an exit code. */
-FW_MUST_CHECK int cli_read(struct cli *c, const char *path, struct fw_buf *out);
+/* A whole file, "-" for standard input; limit are the words for max_bytes. *out is the caller's, also on error. 0 or an exit code. */
+FW_MUST_CHECK int cli_read(struct cli *c, const char *path, size_t max_bytes, const char *limit, struct fw_buf *out);
 /* "2h" (ago), "2026-11-01", "2026-11-01T12:00:00Z": to Unix ms. False when it is none of them. */
 FW_MUST_CHECK bool cli_time_parse(struct fw_str s, int64_t now_ms, int64_t *out_ms);
 
@@ -202,6 +203,10 @@ void cli_visit_json(struct fw_json *j, const char *key, const struct fw_visit *v
 struct fw_str cli_feed_error(const struct fw_feed *f);
 /* The document as JSON Feed 1.1 on stdout; HTML as it came when the command was given --raw. An exit code. */
 FW_MUST_CHECK int cli_document_print(struct cli *c, const struct fw_document *doc);
+/* How long after its last sign of life a worker is still taken to be there. */
+#define CLI_WORKER_MS (30 * FW_SECOND_MS)
+/* False for a worker of this machine whose process is gone; others have only their sign of life. */
+bool cli_worker_alive(const struct fw_beat *b);
 /* What an HTML page offers: one line per feed on stderr. */
 void cli_offer_feeds(struct cli *c, const struct fw_link *feeds);
 

@@ -142,8 +142,11 @@ static void item_text(struct entries *e, const struct fw_entry_row *r)
 	struct fw_err err = {0};
 	char *safe = NULL;
 	size_t len = 0;
+	int64_t at_ms;
 
-	cli_stamp(when, date_known(r->published_ms) ? FW_MIN(r->published_ms, r->seen_ms) : r->seen_ms);
+	/* as the document dates it, but never later than we saw it */
+	at_ms = date_known(r->published_ms) ? r->published_ms : date_known(r->updated_ms) ? r->updated_ms : r->seen_ms;
+	cli_stamp(when, FW_MIN(at_ms, r->seen_ms));
 	labelled(c, CLI_DIM, fw_str(when), 16);
 	cli_out(c, "  ");
 	labelled(c, CLI_CYAN, r->feed_title.len ? r->feed_title : r->feed_url, wide ? feed : 24);

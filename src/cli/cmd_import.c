@@ -65,7 +65,9 @@ static int take(struct import *im, const struct fw_opml_outline *o)
 	}
 	if (rc || room(im))
 		return FW_ENOMEM;
-	f.user_title = fw_arena_str(a, fw_str_trim(o->title));
+	/* a title that is the address is none: export writes it so because OPML wants one */
+	if (!fw_str_eq(o->title, o->url))
+		f.user_title = fw_arena_str(a, fw_str_trim(o->title));
 	f.home_page_url = fw_arena_str(a, o->home_page_url);
 	f.folder = folder_of(im, o->folder);
 	im->feed[im->n++] = f;
@@ -165,8 +167,8 @@ static int import_run(struct cli *c)
 {
 	struct import im = {.c = c, .name = strcmp(c->arg[0], "-") ? c->arg[0] : "standard input",
 		.folder = fw_str(cli_value(c, "folder"))};
-	struct fw_buf text = FW_BUF_INIT(IMPORT_MAX_BYTES);
-	int rc = cli_read(c, c->arg[0], &text);
+	struct fw_buf text;
+	int rc = cli_read(c, c->arg[0], IMPORT_MAX_BYTES, "256 MiB", &text);
 
 	if (!rc)
 		rc = read_all(&im, fw_buf_str(&text));

@@ -12,12 +12,12 @@ struct list {
 };
 
 static const struct cli_column PLAIN[] = {
-	{"FEED", true, false}, {"STATE", false, false}, {"VISITED", false, false}, {"DUE", false, false},
-	{"ENTRIES", true, false}, {"TITLE", false, true}, {"URL", false, true},
+	{"FEED", .right = true}, {"STATE"}, {"VISITED"}, {"DUE"},
+	{"ENTRIES", .right = true}, {"TITLE", .flex = true, .most = 40}, {"URL", .flex = true},
 };
 static const struct cli_column FAILING[] = {
-	{"FEED", true, false}, {"STATE", false, false}, {"TIMES", true, false}, {"NEXT", false, false},
-	{"WHY", false, true}, {"URL", false, true},
+	{"FEED", .right = true}, {"STATE"}, {"TIMES", .right = true}, {"NEXT"},
+	{"WHY", .flex = true, .most = 90}, {"URL", .flex = true},
 };
 
 static void cell(struct list *l, const char *style, const char *text)
@@ -29,7 +29,7 @@ static void row(struct list *l, const struct fw_feed *f)
 {
 	char id[FW_RFC3339_MAX], text[FW_RFC3339_MAX];
 	const char *style, *state = cli_feed_state(f, &style);
-	bool asked = f->status == FW_FEED_ACTIVE;
+	bool asked = f->status == FW_FEED_ACTIVE, has_title = f->user_title.len || f->title.len;
 
 	(void)fw_snprintf(id, sizeof(id), "#%lld", (long long)f->id);
 	cell(l, CLI_DIM, id);
@@ -42,7 +42,7 @@ static void row(struct list *l, const struct fw_feed *f)
 		cell(l, NULL, cli_ago(l->c, text, f->last_visit_ms));
 		cell(l, NULL, asked ? f->due_at_ms <= l->c->now_ms ? "now" : cli_ago(l->c, text, f->due_at_ms) : "-");
 		cell(l, NULL, cli_number(text, f->entry_n));
-		cli_table_cell(&l->table, CLI_BOLD, cli_feed_title(f));
+		cli_table_cell(&l->table, CLI_BOLD, has_title ? cli_feed_title(f) : FW_STR("-"));
 	}
 	cli_table_cell(&l->table, CLI_DIM, f->url);
 }

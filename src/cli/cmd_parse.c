@@ -11,11 +11,11 @@ static int parse_run(struct cli *c)
 		.url = fw_str(cli_value(c, "url")), .content_type = fw_str(cli_value(c, "content-type")), .now_ms = c->now_ms,
 		.limits = {.max_bytes = (size_t)c->config->max_body_bytes, .max_entries = (uint32_t)c->config->max_entries},
 	};
-	struct fw_buf text = FW_BUF_INIT((size_t)c->config->max_body_bytes + 65536);
+	struct fw_buf text;
 	struct fw_document *doc = NULL;
 	struct fw_link *feeds = NULL;
 	struct fw_err err = {0};
-	int rc = cli_read(c, c->arg[0], &text);
+	int rc = cli_read(c, c->arg[0], o.limits.max_bytes, "max_body_bytes (--max-body-bytes SIZE raises it)", &text);
 
 	if (rc) {
 		fw_buf_finish(&text);

@@ -98,7 +98,8 @@ static int look_first(struct cli *c, bool *idle)
 {
 	struct fw_store_stats stats;
 	struct fw_err err = {0};
-	int rc = cli_store(c, 0);
+	/* a service may start before its first feed is added; for --once a missing store is a slip of the pen */
+	int rc = cli_store(c, cli_flag(c, "once") ? 0 : FW_STORE_CREATE);
 
 	if (rc)
 		return rc;

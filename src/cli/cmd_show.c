@@ -71,8 +71,8 @@ static void feed_print(struct cli *c, const struct fw_feed *f)
 }
 
 static const struct cli_column COLUMN[] = {
-	{"VISIT", false, false}, {"RESULT", false, false}, {"STATUS", true, false}, {"TOOK", true, false},
-	{"BYTES", true, false}, {"ITEMS", true, false}, {"NEW", true, false}, {"ERROR", false, true},
+	{"VISIT"}, {"RESULT"}, {"STATUS", .right = true}, {"TOOK", .right = true},
+	{"BYTES", .right = true}, {"ITEMS", .right = true}, {"NEW", .right = true}, {"ERROR", .flex = true},
 };
 
 static int visit_take(void *ctx, const struct fw_visit *v)

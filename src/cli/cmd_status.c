@@ -3,8 +3,6 @@
 #include "cli/cli.h"
 #include "base/banned.h"
 
-#define ALIVE_MS (30 * FW_SECOND_MS)
-
 struct workers {
 	struct cli *c;
 	struct fw_json *j;
@@ -13,14 +11,16 @@ struct workers {
 };
 
 static const struct cli_column COLUMN[] = {
-	{"WORKER", false, false}, {"SINCE", false, false}, {"VISITS", true, false}, {"NEW", true, false},
-	{"FAILED", true, false}, {"IN FLIGHT", true, false}, {"SIGN OF LIFE", false, false},
+	{"WORKER"}, {"SINCE"}, {"VISITS", .right = true}, {"NEW", .right = true},
+	{"FAILED", .right = true}, {"IN FLIGHT", .right = true}, {"SIGN OF LIFE"},
 };
 
 static int worker_json(void *ctx, const struct fw_beat *b)
 {
 	struct workers *w = ctx;
 
+	if (!cli_worker_alive(b))
+		return 0;
 	fw_json_object(w->j, NULL);
 	fw_json_cstr(w->j, "worker", b->worker);
 	fw_json_int(w->j, "pid", b->pid);
@@ -40,6 +40,8 @@ static int worker_row(void *ctx, const struct fw_beat *b)
 	struct workers *w = ctx;
 	char t[FW_RFC3339_MAX], in_flight[2 * FW_RFC3339_MAX];
 
+	if (!cli_worker_alive(b))
+		return 0;
 	w->n++;
 	(void)fw_snprintf(in_flight, sizeof(in_flight), "%u/%u", b->in_flight, b->slots);
 	cli_table_cell(w->table, NULL, fw_str(b->worker));
@@ -73,7 +75,7 @@ static int status_json(struct cli *c, const struct fw_store_stats *s, struct fw_
 		fw_json_int(&out.j, "size_bytes", s->size_bytes);
 	fw_json_time(&out.j, "next_due", s->next_due_ms);
 	fw_json_array(&out.j, "workers");
-	rc = fw_store_beat_list(c->store, c->now_ms - ALIVE_MS, worker_json, &w, &err);
+	rc = fw_store_beat_list(c->store, c->now_ms - CLI_WORKER_MS, worker_json, &w, &err);
 	fw_json_end(&out.j);
 	fw_json_end(&out.j);
 	cli_json_end(&out, c);
@@ -108,7 +110,7 @@ static int status_text(struct cli *c, const struct fw_store_stats *s, struct fw_
 	else
 		cli_out(c, "%s (%s)\n", cli_ago(c, a, s->next_due_ms), cli_stamp(b, s->next_due_ms));
 	cli_table_init(&table, c, COLUMN, FW_N(COLUMN));
-	rc = fw_store_beat_list(c->store, c->now_ms - ALIVE_MS, worker_row, &w, &err);
+	rc = fw_store_beat_list(c->store, c->now_ms - CLI_WORKER_MS, worker_row, &w, &err);
 	if (!rc && w.n)
 		cli_out(c, "\n");
 	else if (!rc)

@@ -3,12 +3,9 @@
 #include "cli/cli.h"
 #include "base/banned.h"
 
-#define ALIVE_MS (30 * FW_SECOND_MS)
-
 static int count(void *ctx, const struct fw_beat *b)
 {
-	(void)b;
-	++*(size_t *)ctx;
+	*(size_t *)ctx += cli_worker_alive(b);
 	return 0;
 }
 
@@ -24,10 +21,13 @@ static int stop_run(struct cli *c)
 	name = fw_store_name(c->store);
 	if (!cli_flag(c, "all") && strcmp(name, "sqlite") && strcmp(name, "memory"))
 		return cli_usage(c, "other machines may work on this store too: --all stops them all, SIGTERM one 'feedwheel run'");
-	if (fw_store_beat_list(c->store, c->now_ms - ALIVE_MS, count, &workers, &err) ||
+	if (fw_store_beat_list(c->store, c->now_ms - CLI_WORKER_MS, count, &workers, &err) ||
 	    fw_store_control_put(c->store, FW_CONTROL_STOP, c->now_ms, &err))
 		return cli_store_failed(c, &err);
-	cli_out(c, "%zu workers were told to finish what they hold and leave\n", workers);
+	if (workers)
+		cli_out(c, "told %zu worker%s to finish and leave\n", workers, workers == 1 ? "" : "s");
+	else
+		cli_out(c, "nobody is working on this store\n");
 	return CLI_OK;
 }
 

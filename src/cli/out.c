@@ -212,6 +212,8 @@ static void widths_fit(const struct cli_table *t, size_t width[])
 
 	for (size_t i = 0; i < t->column_n; i++) {
 		width[i] = t->width[i];
+		if (!t->c->term.out_tty && t->column[i].most)
+			width[i] = FW_MIN(width[i], t->column[i].most);
 		*(t->column[i].flex ? &flex : &fixed) += width[i];
 	}
 	if (!t->c->term.out_tty || fixed + flex <= have || flex == 0)
@@ -229,22 +231,30 @@ static void pad(struct fw_buf *b, size_t n)
 		fw_buf_addc(b, ' ');
 }
 
+static bool more_behind(const struct cli_table *t, const struct cli_cell *cell, size_t i)
+{
+	while (++i < t->column_n) {
+		if (cell[i].text.len)
+			return true;
+	}
+	return false;
+}
+
 static void row_print(const struct cli_table *t, const struct cli_cell *cell, const size_t width[])
 {
 	struct cli *c = t->c;
 	struct fw_buf text = FW_BUF_INIT(0);
 
 	for (size_t i = 0; i < t->column_n; i++) {
-		bool last = i + 1 == t->column_n;
 		size_t w, gap;
 
 		fw_buf_reset(&text);
-		w = cli_fit(&text, &c->term, cell[i].text, c->term.out_tty ? width[i] : 0);
+		w = cli_fit(&text, &c->term, cell[i].text, c->term.out_tty || t->column[i].most ? width[i] : 0);
 		gap = width[i] > w ? width[i] - w : 0;
 		if (t->column[i].right)
 			pad(&c->out, gap);
 		cli_paint(&c->out, c->term.out_colour, cell[i].style, fw_buf_str(&text));
-		if (!last)
+		if (more_behind(t, cell, i))
 			pad(&c->out, (t->column[i].right ? 0 : gap) + 2);
 	}
 	cli_out_bytes(c, "\n", 1);
@@ -315,7 +325,8 @@ void cli_json_flush(struct cli_json *w, struct cli *c)
 
 void cli_json_end(struct cli_json *w, struct cli *c)
 {
-	fw_buf_addc(&w->buf, '\n');
+	if (!w->j.pretty) /* else the writer has ended the line */
+		fw_buf_addc(&w->buf, '\n');
 	cli_json_flush(w, c);
 	fw_buf_finish(&w->buf);
 }

@@ -10,6 +10,7 @@
 #include "base/banned.h"
 
 #define LINE_EVERY_MS (5 * FW_SECOND_MS)
+#define LINE_FIRST_MS 500
 #define SAMPLE_MS 250
 
 static void sample(struct cli_progress *p, const struct fw_run_stats *s)
@@ -88,7 +89,7 @@ void cli_progress_line(struct cli_progress *p, const struct fw_run_stats *s, siz
 	}
 	(void)fw_snprintf(text, sizeof(text), "%s in flight", cli_number(a, s->in_flight));
 	part(line, CLI_DIM, t->err_colour, &left, text);
-	if (s->total > 0 && left > 14) {
+	if (p->tty && s->total > 0 && left > 14) {
 		struct fw_buf both = FW_BUF_INIT(0);
 
 		bar(&both, t, FW_MIN((double)s->done / (double)s->total, 1.0), FW_MIN(left - 4, (size_t)30));
@@ -101,7 +102,8 @@ void cli_progress_line(struct cli_progress *p, const struct fw_run_stats *s, siz
 
 void cli_progress_init(struct cli_progress *p, struct cli *c, bool lines)
 {
-	*p = (struct cli_progress){.c = c, .tty = c->term.err_tty && !c->quiet, .lines = lines && !c->term.err_tty};
+	*p = (struct cli_progress){.c = c, .tty = c->term.err_tty && !c->quiet, .lines = lines && !c->term.err_tty,
+		.next_line_ms = LINE_FIRST_MS};
 }
 
 static void put(const struct fw_buf *b)

@@ -12,6 +12,8 @@
 #include "cli/cli.h"
 #include "base/banned.h"
 
+#define READ_BYTES ((size_t)64 << 10)
+
 /* ---- configuration ------------------------------------------------------------------------------------------------------ */
 
 static void log_setup(const struct cli *c)
@@ -99,9 +101,6 @@ int cli_store(struct cli *c, unsigned flags)
 		rc = default_directory(sc.url, &err);
 	if (!rc)
 		rc = fw_store_open(&sc, &c->store, &err);
-	if (rc == FW_ENOTFOUND)
-		return cli_fail(c, CLI_STORE, "%s (there is no store yet: 'feedwheel add URL' or 'feedwheel import FILE' makes it)",
-			err.text);
 	return rc ? cli_store_failed(c, &err) : 0;
 }
 
@@ -174,23 +173,24 @@ int cli_feed(struct cli *c, const char *word, bool exact, struct fw_feed *feed)
 
 /* ---- files and times ------------------------------------------------------------------------------------------------------- */
 
-int cli_read(struct cli *c, const char *path, struct fw_buf *out)
+int cli_read(struct cli *c, const char *path, size_t max_bytes, const char *limit, struct fw_buf *out)
 {
 	bool in = strcmp(path, "-") == 0;
 	int fd = in ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC), rc = 0;
 	ssize_t n = 1;
 
+	*out = FW_BUF_INIT(max_bytes + READ_BYTES);
 	if (fd < 0)
 		return cli_fail(c, CLI_USAGE, "%s: %s", path, strerror(errno));
 	while (n > 0) {
-		char *to = fw_buf_room(out, 65536);
+		char *to = fw_buf_room(out, READ_BYTES);
 
 		if (!to) {
-			rc = cli_fail(c, CLI_USAGE, "%s: %s", in ? "standard input" : path,
-				out->rc == FW_ELIMIT ? "larger than max_body_bytes" : "out of memory");
+			rc = cli_fail(c, CLI_SOME, "%s: %s%s", in ? "standard input" : path,
+				out->rc == FW_ELIMIT ? "larger than " : "out of memory", out->rc == FW_ELIMIT ? limit : "");
 			break;
 		}
-		n = read(fd, to, 65536);
+		n = read(fd, to, READ_BYTES);
 		if (n < 0 && errno == EINTR) {
 			n = 1;
 			continue;

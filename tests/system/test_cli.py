@@ -1,0 +1,625 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""The command line: every command, every error, every exit code, as a person or a script meets them."""
+import json
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import time
+import fcntl
+import termios
+import xml.etree.ElementTree as ET
+
+from harness import BUILD, FEEDWHEEL, ROOT, Wheel, case, equal, holds, origin, run, samples
+
+COMMANDS = ("add import export remove set pause resume list show why entries fetch parse run stop status doctor "
+            "version help").split()
+RSS = """<?xml version="1.0"?><rss version="2.0"><channel><title>T</title><link>https://example.org/</link>
+<description>d</description><item><title>Hello \x7f world</title><link>https://example.org/1</link><guid>g1</guid>
+<description>&lt;p onclick="evil()"&gt;a &lt;b&gt;bold&lt;/b&gt; word&lt;/p&gt;</description>
+<pubDate>Sat, 21 Nov 2026 10:00:00 GMT</pubDate></item></channel></rss>"""
+
+
+def plain(*arguments, stdin=None, code=0, env=None, base="/nonexistent"):
+    """The binary without configuration."""
+    e = {k: v for k, v in os.environ.items() if not k.startswith(("FEEDWHEEL", "XDG"))}
+    e.update(HOME=base, NO_COLOR="1", TZ="UTC")
+    e.update(env or {})
+    r = subprocess.run([FEEDWHEEL, *arguments], input=stdin, capture_output=True, text=True, timeout=60, env=e,
+                       check=False)
+    equal(r.returncode, code, "exit of %s (%s)" % (" ".join(arguments), r.stderr[-500:]))
+    return r
+
+
+def words(r, *parts):
+    """One line on stderr that says all of it."""
+    equal(r.stderr.count("\n"), 1, "lines on stderr: " + r.stderr)
+    for p in parts:
+        holds(p in r.stderr, "%r is not in %r" % (p, r.stderr))
+    equal(r.stdout, "", "stdout")
+
+
+def on_terminal(command, env, columns=80):
+    """Run on a pseudo terminal; what it showed and its exit code."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    p = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=env, close_fds=True)
+    os.close(slave)
+    shown = b""
+    while True:
+        ready, _, _ = select.select([master], [], [], 60)
+        if not ready:
+            p.kill()
+            raise AssertionError("silent for a minute")
+        try:
+            piece = os.read(master, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        shown += piece
+    os.close(master)
+    return shown.decode(), p.wait()
+
+
+# ---- help -------------------------------------------------------------------------------------------------
+
+@case("help: every command is listed, has its own help with usage and examples, by three roads")
+def helps(_):
+    general = plain("help").stdout
+    equal(plain("--help").stdout, general)
+    equal(plain("-h").stdout, general)
+    for name in COMMANDS:
+        holds(re.search(r"^  %s +\S" % name, general, re.M), name + " is not in the help")
+        text = plain("help", name).stdout
+        equal(plain(name, "--help").stdout, text)
+        holds("\n  feedwheel %s" % name in text, name + " shows no usage")
+        holds("\nExamples\n  " in text, name + " shows no example")
+    r = plain(code=2)
+    equal(r.stdout, general)
+
+
+@case("help: the examples use options that exist")
+def examples(_):
+    for name in COMMANDS:
+        known = {l.split("\t")[0] for l in plain("help", "--complete", name).stdout.splitlines()}
+        for option in re.findall(r"(?<= )--[a-z0-9-]+", plain("help", name).stdout.split("\nExamples\n")[1]):
+            if option != "--host-max":
+                holds(option in known, "%s: %s" % (name, option))
+
+
+@case("help: settings, unknown topics, versions")
+def topics(_):
+    text = plain("help", "settings").stdout
+    holds("\nworkers = 0\n    Worker processes" in text, "workers")
+    words(plain("help", "lits", code=2), "unknown command 'lits': did you mean 'list'?")
+    v = plain("version").stdout
+    holds(v.startswith("feedwheel "), v)
+    holds("sqlite" in v and "curl" in v.lower(), v)
+    equal(plain("--version").stdout, v)
+    equal(plain("-V").stdout, v)
+
+
+@case("manual: every command, option and setting stands in it, with its default; mandoc finds nothing")
+def manual(_):
+    def text(name):
+        with open(os.path.join(ROOT, "man", name), encoding="ascii") as f:
+            return f.read()
+    one, five = text("feedwheel.1"), text("feedwheel.conf.5")
+    settings = dict(re.findall(r"^(\w+) = (.*)$", plain("help", "settings").stdout, re.M))
+    holds(len(settings) > 30, "settings")
+    for name, initial in settings.items():
+        m = re.search(r"^\.It Cm %s .*\n((?:(?!\.It Cm [a-z_]+ Ar|\.S[hs]).*\n)*)" % name, five, re.M)
+        holds(m, "setting %s is not in feedwheel.conf.5" % name)
+        if initial and name not in ("batch_visits", "batch_bytes", "low_speed_bytes"):
+            holds(re.search(r"(?<![\w.])%s(?![\w])" % re.escape(initial), m.group(1)),
+                  "default %s of %s is not in feedwheel.conf.5" % (initial, name))
+    named = set(re.findall(r"^\.It Cm ([a-z0-9_]+) Ar", five, re.M))
+    equal(named - set(settings), set(), "settings that are only in the manual")
+    for line in plain("help", "--complete").stdout.splitlines():
+        word = line.split("\t")[0]
+        if not word.startswith("-"):
+            m = re.search(r"^\.It Cm %s\b(.*\n(?:(?!\.It Cm |\.S[hs]).*\n)*)" % word, one, re.M)
+            holds(m, "command %s is not in feedwheel.1" % word)
+            for option in plain("help", "--complete", word).stdout.splitlines():
+                option = option.split("\t")[0]
+                if option[2:].replace("-", "_") not in settings:
+                    holds("Fl -" + option[2:] in one or ", -%s\n" % option[2:] in one, "%s %s is not in feedwheel.1" % (word, option))
+                    if option[2:] not in ("store", "config", "color", "quiet", "verbose", "help", "version"):
+                        holds("Fl -" + option[2:] in m.group(1), "%s is not under %s" % (option, word))
+    lint = subprocess.run(["mandoc", "-Tlint", os.path.join(ROOT, "man", "feedwheel.1"),
+                           os.path.join(ROOT, "man", "feedwheel.conf.5")], capture_output=True, text=True, check=False)
+    found = [l for l in lint.stdout.splitlines() if "referenced manual not found" not in l]
+    equal(found, [], "mandoc")
+
+
+@case("completions: bash completes commands, options, settings and values; the scripts have no syntax errors")
+def completions(_):
+    script = os.path.join(ROOT, "completions", "feedwheel.bash")
+
+    def complete(*line):
+        r = subprocess.run(["bash", "-c", "source \"$0\"; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _feedwheel; "
+                            "printf '%s\\n' \"${COMPREPLY[@]}\"", script, FEEDWHEEL, *line], capture_output=True,
+                           text=True, check=True)
+        return r.stdout.split()
+    equal(sorted(complete("")), sorted(COMMANDS))
+    equal(complete("en"), ["entries"])
+    equal(complete("list", "--fa"), ["--failing"])
+    equal(complete("run", "--work"), ["--workers"])
+    equal(complete("--color", "n"), ["never"])
+    equal(complete("list", "--status", "q"), ["quarantined"])
+    equal(complete("help", "sett"), ["settings"])
+    for shell, name in (("zsh", "_feedwheel"), ("fish", "feedwheel.fish")):
+        if subprocess.run(["sh", "-c", "command -v " + shell], capture_output=True, check=False).returncode == 0:
+            subprocess.run([shell, "-n", os.path.join(ROOT, "completions", name)], check=True)
+
+
+# ---- usage --------------------------------------------------------------------------------------------------
+
+@case("usage: each mistake is one line on stderr, names the remedy, exits 2")
+def usage(base):
+    for arguments, parts in (
+            (("lst",), ("unknown command 'lst'", "did you mean 'list'?")),
+            (("frobnicate",), ("unknown command 'frobnicate'", "feedwheel help")),
+            (("--stroe", "x", "list"), ("did you mean '--store'?",)),
+            (("list", "--fialing"), ("did you mean '--failing'?", "feedwheel help list")),
+            (("run", "--wrokers", "2"), ("did you mean '--workers'?",)),
+            (("list", "-x"), ("unknown option '-x'",)),
+            (("list", "--json=yes"), ("--json takes no value",)),
+            (("--quiet=1", "list"), ("--quiet takes no value",)),
+            (("list", "--limit"), ("--limit needs a value",)),
+            (("list", "--limit", "many"), ("whole number from 1 up", "'many'")),
+            (("list", "--limit", "0"), ("whole number from 1 up",)),
+            (("list", "--status", "odd"), ("active, paused, gone or quarantined",)),
+            (("list", "extra"), ("'extra' is one argument too many",)),
+            (("--color", "sometimes", "list"), ("auto, always or never",)),
+            (("add",), ("missing is URL...",)),
+            (("show",), ("missing is URL",)),
+            (("add", "ftp://example.org/"), ("'ftp' is not http or https",)),
+            (("add", "http://exa mple.org/"), ("exa mple",)),
+            (("add", "x"), ("write https://",)),
+            (("add", "--interval", "soon", "https://a.example/"), ("such as 90s",)),
+            (("add", "--title", "T", "https://a.example/", "https://b.example/"), ("--title is for one URL",)),
+            (("set", "https://a.example/"), ("nothing to change",)),
+            (("entries", "--since", "whenever"), ("2026-11-01",)),
+            (("entries", "--json", "--jsonl"), ("not both",)),
+            (("entries", "--search", " "), ("--search needs a word",)),
+            (("fetch", "gopher://x/"), ("not http or https",)),
+            (("import", "/nonexistent/feeds.opml"), ("/nonexistent/feeds.opml: No such file",)),
+            (("parse", "/nonexistent.xml"), ("No such file",)),
+            (("parse", "/"), ("/: Is a directory",))):
+        words(plain(*arguments, code=2, env={"FEEDWHEEL_STORE": "sqlite:" + base + "/s.db"}), *parts)
+    holds(not os.path.exists(base + "/s.db"), "a wrong call made a store")
+
+
+@case("usage: options before or behind the command, = or a word, -- ends them, settings alone and denied")
+def option_forms(base):
+    w = Wheel(base)
+    w.run("add", "--folder=a b", "https://a.example/")
+    equal(w.json("list", "--folder", "a b")[0]["folder"], "a b")
+    equal(len(json.loads(w.run("list", "--json", "--no-http2", "--relaxed", "--host-max=3", "--log-json", "yes").stdout)), 1)
+    words(w.run("show", "--", "--json", code=1), "--json: no such feed")
+    words(w.run("list", "--host-max", "0", code=4), "command line: host_max = '0' is not allowed: 1 to 1000")
+    words(w.run("list", "--no-workers", code=2), "unknown option '--no-workers'")
+
+
+# ---- configuration and store ----------------------------------------------------------------------------------
+
+@case("configuration: --store, FEEDWHEEL_STORE, file, default, in this order; the default is for its owner only")
+def precedence(base):
+    conf = os.path.join(base, "feedwheel.conf")
+    with open(conf, "w", encoding="ascii") as f:
+        f.write("store = sqlite:%s/file.db\n" % base)
+    env = {"XDG_CONFIG_HOME": base, "XDG_DATA_HOME": base + "/data"}
+    plain("add", "https://a.example/", env=env)
+    holds(os.path.exists(base + "/file.db"), "the file's store")
+    env["FEEDWHEEL_STORE"] = "sqlite:%s/env.db" % base
+    plain("add", "https://a.example/", env=env)
+    holds(os.path.exists(base + "/env.db"), "the environment's store")
+    plain("add", "--store", "sqlite:%s/flag.db" % base, "https://a.example/", env=env)
+    holds(os.path.exists(base + "/flag.db"), "the flag's store")
+    env = {"XDG_DATA_HOME": base + "/data/deep"}
+    r = plain("list", code=3, env=env)
+    words(r, base + "/data/deep/feedwheel/feedwheel.db", "feedwheel add")
+    holds(not os.path.exists(base + "/data"), "looking made a directory")
+    plain("add", "https://a.example/", env=env)
+    for d in ("/data", "/data/deep", "/data/deep/feedwheel"):
+        equal(os.stat(base + d).st_mode & 0o777, 0o700, d)
+    words(plain("list", code=4, env={"HOME": ""}), "no store: set HOME")
+
+
+@case("configuration: a broken file is exit 4 with its line, everywhere but in help, version and parse's usage")
+def broken_configuration(base):
+    conf = os.path.join(base, "x.conf")
+    with open(conf, "w", encoding="ascii") as f:
+        f.write("# mine\nwrokers = 2\n")
+    words(plain("list", "--config", conf, code=4), conf + ":2: unknown setting 'wrokers': did you mean 'workers'?")
+    plain("help", "--config", conf)
+    plain("version", "--config", conf)
+    words(plain("list", "--config", base + "/none", code=4), base + "/none: No such file")
+    r = plain("doctor", "--config", conf, code=4)
+    holds("broken" in r.stdout and ":2:" in r.stdout, r.stdout)
+    with open(conf, "w", encoding="ascii") as f:
+        f.write("interval_min_ms = 2h\n")
+    words(plain("list", "--config", conf, code=4), "interval_min_ms (2 h) is more than interval_ms (1 h)")
+
+
+@case("store: what cannot be opened is one line, exit 3, or 4 when the URL is wrong, and nothing is made")
+def bad_stores(base):
+    def with_store(url, code):
+        return plain("list", "--store", url, code=code)
+    words(with_store("nonsense", 4), "nonsense")
+    words(with_store("mongo://x/y", 4), "mongo:")
+    words(with_store("sqlite:%s/none.db" % base, 3), base + "/none.db")
+    holds(not os.path.exists(base + "/none.db"), "list made a store")
+    words(plain("add", "https://a.example/", "--store", "sqlite:%s/no/dir/x.db" % base, code=3), "/no/dir/x.db")
+    junk = os.path.join(base, "junk.db")
+    with open(junk, "w", encoding="ascii") as f:
+        f.write("this is no database, but it is long enough to be taken for one\n" * 100)
+    words(with_store("sqlite:" + junk, 4), junk, "not an SQLite database")
+    words(plain("run", "--once", "--store", "sqlite:%s/none.db" % base, code=3), base + "/none.db")
+    words(with_store("", 4), "no store")
+
+
+# ---- subscriptions ------------------------------------------------------------------------------------------------
+
+@case("add: many at once or none, once each; secrets in the address are kept and shown nowhere (NET-19)")
+def add(base):
+    w = Wheel(base)
+    r = w.run("add", "https://example.org/feed.xml", "Example.NET/x", "feed://old.example/rss")
+    equal(r.stdout, "#1 https://example.org/feed.xml\n#2 https://example.net/x\n#3 http://old.example/rss\n")
+    holds("run --once" in r.stderr, r.stderr)
+    equal(w.run("add", "https://example.org/feed.xml").stdout, "#1 https://example.org/feed.xml (subscribed already)\n")
+    w.run("add", "https://good.example/", "bad", code=2)
+    equal(len(w.json("list")), 3)
+    w.run("add", "--folder", "n/w", "--title", "Mine", "--interval", "2h", "https://me:s3cret@private.example/feed")
+    f = w.json("list")[3]
+    equal((f["url"], f["folder"], f["title"], f["interval_ms"], f["auth"]),
+          ("https://private.example/feed", "n/w", "Mine", 7200000, True))
+    for arguments in (("list",), ("list", "--json"), ("show", "4"), ("show", "4", "--json"), ("export",), ("why", "4"),
+                      ("status", "--json")):
+        r = w.run(*arguments)
+        holds("s3cret" not in r.stdout + r.stderr, "the password is in " + " ".join(arguments))
+    equal(w.run("add", "-q", "https://quiet.example/").stderr, "")
+
+
+@case("import: lists with comments and titles; bad lines are named and passed over; nothing is fetched")
+def import_list(base):
+    w = Wheel(base)
+    text = ("# mine\nhttps://a.example/feed\n\nhttps://b.example/x  Title of B \nhttps://c.example/\tTab C\n"
+            "nonsense\nhttps://a.example/feed # again\nftp://d.example/\n")
+    r = w.run("import", "-", stdin=text, code=1)
+    equal(r.stdout, "standard input: 3 added, 1 subscribed already, 2 refused\n")
+    equal([l.split(" ")[2] for l in r.stderr.splitlines()], ["input:6:", "input:8:"])
+    equal([(f["url"], f.get("title")) for f in w.json("list")],
+          [("https://a.example/feed", None), ("https://b.example/x", "Title of B"), ("https://c.example/", "Tab C")])
+    r = w.run("import", "-", stdin="# nothing\n", code=1)
+    holds("no feeds in it" in r.stderr, r.stderr)
+    w.run("import", "-", stdin="", code=1)
+    many = "".join("x%d\n" % i for i in range(80))
+    r = w.run("import", "-", stdin=many, code=1)
+    equal(len(r.stderr.splitlines()), 51, "complaints are limited")
+    holds("and 30 more" in r.stderr, r.stderr[-200:])
+    equal(w.json("status")["visits"], 0)
+
+
+@case("import: 10,000 feeds in under 2 s, again without a change")
+def import_many(base):
+    w = Wheel(base)
+    path = os.path.join(base, "ten.txt")
+    with open(path, "w", encoding="ascii") as f:
+        f.writelines("https://h%d.example/feed/%d\n" % (i % 4000, i) for i in range(10000))
+    start, before = time.monotonic(), os.times()
+    r = w.run("import", path)
+    took, after = time.monotonic() - start, os.times()
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    equal(r.stdout, path + ": 10,000 added, 0 subscribed already, 0 refused\n")
+    print("# import of 10,000 feeds: %.2f s, of processor time %.2f s" % (took, cpu))
+    if "san" not in os.path.basename(BUILD):
+        holds(cpu < 2, "took %.2f s of processor time" % cpu)  # the clock on the wall depends on the neighbours
+    holds("0 added, 10,000 subscribed already" in w.run("import", path).stdout, "second time")
+
+
+@case("import and export: folders and titles of OPML go out as they came in")
+def opml(base):
+    w, v = Wheel(base), Wheel(base, name="other.db")
+    source = os.path.join(base, "in.opml")
+    with open(source, "w", encoding="utf-8") as f:
+        f.write('<?xml version="1.0"?>\n<opml version="2.0"><body>\n'
+                '<outline text="Top &amp; Co" type="rss" xmlUrl="https://top.example/?a=1&amp;b=&lt;2&gt;"/>\n'
+                '<outline text="News"><outline text="W&#246;rld &quot;x&quot;">\n'
+                '<outline text="A" xmlUrl="https://a.example/" htmlUrl="https://a.example/home"/></outline>\n'
+                '<outline title="B" text="ignored" xmlUrl="https://b.example/"/>\n'
+                '<outline text="bad" xmlUrl="javascript:alert(1)"/></outline></body></opml>\n')
+    r = w.run("import", source, code=1)
+    equal(r.stdout, source + ": 3 added, 0 subscribed already, 1 refused\n")
+    holds("in.opml:7: " in r.stderr, r.stderr)
+    feeds = {f["url"]: (f.get("folder"), f.get("title")) for f in w.json("list")}
+    equal(feeds["https://top.example/?a=1&b=<2>"], (None, "Top & Co"))
+    equal(feeds["https://a.example/"], ('News/W\u00f6rld "x"', "A"))
+    equal(feeds["https://b.example/"][0], "News")
+    out = w.run("export").stdout
+    ET.fromstring(out)
+    v.run("import", "-", stdin=out)
+    equal({f["url"]: (f.get("folder"), f.get("title")) for f in v.json("list")}, feeds)
+    equal(re.sub("<dateCreated>.*", "", v.run("export").stdout), re.sub("<dateCreated>.*", "", out))
+    holds('htmlUrl="https://a.example/home"' in out, "home page")
+    equal(out.count("<outline type"), 3)
+    holds("top.example" not in w.run("export", "--folder", "News").stdout, "only the folder")
+    v.run("import", "--folder", "From/here", "-", stdin=out)
+    w2 = Wheel(base, name="third.db")
+    w2.run("import", "--folder", "From", "-", stdin=out)
+    equal({f["folder"] for f in w2.json("list")}, {"From", "From/News", 'From/News/W\u00f6rld "x"'})
+
+
+@case("set, pause, resume, remove: by URL, number or a part that is unique; all are looked up before one is changed")
+def changes(base):
+    w = Wheel(base)
+    w.run("add", "https://one.example/a", "https://two.example/a", "https://three.example/b")
+    r = w.run("show", "example", code=1)
+    holds("more than one feed" in r.stderr and "#3 https://three.example/b" in r.stderr, r.stderr)
+    words(w.run("show", "four", code=1), "four: no such feed", "feedwheel list")
+    w.run("set", "two", "--title", "Second", "--folder", "x/y", "--interval", "45m")
+    f = w.json("show", "#2")["feed"]
+    equal((f["title"], f["folder"], f["interval_ms"]), ("Second", "x/y", 2700000))
+    w.run("set", "Second", "--title", "", "--folder", "", "--interval", "0")
+    f = w.json("show", "2")["feed"]
+    equal([k for k in ("title", "folder", "interval_ms") if k in f], [])
+    w.run("pause", "one", "four", code=1)
+    equal({f["status"] for f in w.json("list")}, {"active"})
+    w.run("pause", "one", "three")
+    equal([f["id"] for f in w.json("list", "--status", "paused")], [1, 3])
+    holds("paused" in w.run("why", "one").stdout, "why")
+    w.run("resume", "one")
+    equal(w.json("show", "1")["feed"]["status"], "active")
+    w.run("remove", "two", code=1)  # a part is not enough to forget a feed
+    equal(w.run("remove", "https://two.example/a", "#3", "3").stdout.count("removed"), 2)
+    equal([f["id"] for f in w.json("list")], [1])
+    w.run("set", "1", "--due")
+
+
+@case("list: table, filters, JSON; empty stores say what to do")
+def lists(base):
+    w = Wheel(base)
+    w.run("add", "https://one.example/a", "--folder", "x")
+    w.run("add", "https://two.example/\u00fc", "--title", "Zw\u00f6lf \u4e2d\u6587 \x1b[31mred")
+    r = w.run("list")
+    lines = r.stdout.splitlines()
+    equal(lines[0].split(), ["FEED", "STATE", "VISITED", "DUE", "ENTRIES", "TITLE", "URL"])
+    holds("\\x1b[31mred" in r.stdout and "\x1b" not in r.stdout, "controls are escaped")
+    equal([f["id"] for f in w.json("list", "--match", "TWO")], [2])
+    equal([f["id"] for f in w.json("list", "--folder", "x")], [1])
+    equal([f["id"] for f in w.json("list", "--limit", "1")], [1])
+    equal(w.json("list", "--failing"), [])
+    holds("no feed is failing" in w.run("list", "--failing").stderr, "failing")
+    holds("no feeds here" in w.run("list", "--match", "zzz").stderr, "nothing")
+    equal(len(w.json("list", "--by-due")), 2)
+
+
+# ---- one document ------------------------------------------------------------------------------------------------------
+
+@case("parse: JSON Feed 1.1 on stdout; 0 read, 1 no feed, 2 no file; HTML offers its feeds")
+def parse(base):
+    path = os.path.join(base, "feed.xml")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(RSS)
+    doc = json.loads(plain("parse", path).stdout)
+    equal(doc["version"], "https://jsonfeed.org/version/1.1")
+    equal((doc["title"], doc["items"][0]["id"], doc["_feedwheel"]["format"]), ("T", "g1", "rss20"))
+    holds("onclick" not in doc["items"][0]["content_html"], "made safe")
+    holds("onclick" in json.loads(plain("parse", "--raw", path).stdout)["items"][0]["content_html"], "--raw")
+    equal(json.loads(plain("parse", "-", stdin=RSS).stdout)["title"], "T")
+    relative = RSS.replace("https://example.org/1", "one")
+    holds(json.loads(plain("parse", "--url", "https://base.example/x/", "-", stdin=relative.replace(
+        "<link>https://example.org/</link>", "")).stdout)["items"][0]["url"].endswith("/one"), "--url")
+    equal(json.loads(plain("parse", "--content-type", "text/xml; charset=utf-8", path).stdout)["_feedwheel"]["encoding"],
+          "utf-8")
+    words(plain("parse", "-", stdin="", code=1), "standard input", "empty")
+    words(plain("parse", "-", stdin="\x00\x01junk" * 50, code=1), "standard input")
+    page = ('<!doctype html><html><head><title>x</title><link rel="alternate" type="application/rss+xml" '
+            'title="News \x1b[2J" href="/news.xml"></head><body>hi</body></html>')
+    r = plain("parse", "--url", "https://site.example/", "-", stdin=page, code=1)
+    holds("HTML" in r.stderr and "https://site.example/news.xml" in r.stderr, r.stderr)
+    holds("\x1b" not in r.stderr, "controls are escaped")
+    big = os.path.join(base, "big.xml")
+    with open(big, "w", encoding="ascii") as f:
+        f.write("<rss><channel>" + "x" * 100000)
+    words(plain("parse", "--max-body-bytes", "64k", big, code=1), "max_body_bytes")
+
+
+@case("fetch: one shot; stores nothing; refused without leave; web pages offer their feeds")
+def fetch(base):
+    docs = samples(base)
+    with origin(base, docs) as o:
+        w = Wheel(base)
+        r = w.run("fetch", "--timings", o.urls[0])
+        doc = json.loads(r.stdout)
+        equal(doc["version"], "https://jsonfeed.org/version/1.1")
+        holds("total" in r.stderr and "status 200" in r.stderr, r.stderr)
+        holds(not os.path.exists(w.path), "fetch made a store")
+        r = w.run("fetch", o.url("/with/404/feed/0"), code=1)
+        words(r, "404")
+        r = w.run("fetch", o.url("/with/html/feed/0"), code=1)
+        holds("HTML" in r.stderr and "http" in r.stderr.splitlines()[-1], r.stderr)
+        equal(r.stdout, "")
+        before = len(o.requests())
+        words(plain("fetch", o.urls[0], code=1), "127.1.0.1", "allow_networks")
+        equal(len(o.requests()), before, "no request left")
+        words(plain("fetch", "--allow-networks", "*", o.urls[0], code=4), "allow_networks")
+        w.run("add", "--check", o.urls[0])
+        r = w.run("add", "--check", o.url("/with/html/feed/0"), code=1)
+        holds("not subscribed" in r.stderr, r.stderr)
+        equal(len(w.json("list")), 1)
+
+
+# ---- running and reading ---------------------------------------------------------------------------------------------------
+
+@case("run --once: summary, exit 0 or 1, failures by reason; entries, show, why, status read what it stored")
+def run_once(base):
+    docs = samples(base)
+    with origin(base, docs, plans=("1 404", "2 reset=start")) as o:
+        w = Wheel(base)
+        w.run("import", "-", stdin="\n".join(o.urls[:6]) + "\n")
+        r = w.run("run", "--once", code=1)
+        holds(re.search(r"^done     6 feeds in .*: 4 read, 0 unchanged, 2 failed$", r.stdout, re.M), r.stdout)
+        holds("failed   1 http, 1 protocol; " in r.stdout, r.stdout)
+        holds("list --failing" in r.stdout, r.stdout)
+        failing = w.json("list", "--failing")
+        equal([f["http_status"] if "http_status" in f else 0 for f in failing], [404, 0])
+        holds(all(f["error"] for f in failing), "each has its words")
+        holds("404" in w.run("list", "--failing").stdout, "as a table")
+        holds("failed 1 times" in w.run("why", o.urls[1]).stdout, "why")
+        shown = w.json("show", o.urls[0])
+        equal((shown["visits"][0]["result"], shown["visits"][0]["http_status"]), ("ok", 200))
+        equal(shown["feed"]["entries"], w.one("select count(*) from entries where feed_id = 1"))
+        holds("ok" in w.run("show", o.urls[0]).stdout, "show")
+        equal(w.json("why", "1")["status"], "active")
+        holds("because: " in w.run("why", "1").stdout, "why")
+        s = w.json("status")
+        equal((s["feeds"], s["failing"], s["entries"]), (6, 2, w.one("select count(*) from entries")))
+        holds(w.run("status").stdout.startswith("store    sqlite:"), "status")
+        r = w.run("run", "--once")
+        words(r, "nothing is due")
+        for u in o.urls[:6:5]:
+            w.run("set", u, "--due")
+        done = w.json("run", "--once")
+        equal((done["feeds"], done["unchanged"], done["failed"], done["failures"]), (2, 2, 0, {}))
+        entries(w, base)
+
+
+def entries(w, base):
+    """All roads to the entries just stored."""
+    n = w.one("select count(*) from entries")
+    whole = w.json("entries")
+    equal(whole["version"], "https://jsonfeed.org/version/1.1")
+    equal(len(whole["items"]), n)
+    lines = [json.loads(l) for l in w.run("entries", "--jsonl").stdout.splitlines()]
+    equal(lines, whole["items"])
+    for i in lines:
+        holds(i["id"] and i["_store"]["entry"] > 0 and i["_store"]["feed_url"].startswith("http://127."), i)
+        holds("content_html" not in i and "content_text" not in i, "contents only when asked for")
+    equal(w.run("entries", "--limit", "3").stdout.count("\n"), 6)
+    ids = [i["_store"]["entry"] for i in map(json.loads, w.run(
+        "entries", "--jsonl", "--after", "2", "--limit", "4").stdout.splitlines())]
+    equal(ids, [3, 4, 5, 6])
+    equal(len(w.json("entries", "--since", "1h")["items"]), n)
+    equal(len(w.json("entries", "--since", "2099-01-01")["items"]), 0)
+    equal(len(w.json("entries", "--since", "2020-01-01T00:00:00+01:00")["items"]), n)
+    one = w.json("entries", "--feed", "1")["items"]
+    equal(len(one), w.one("select count(*) from entries where feed_id = 1"))
+    full = w.json("entries", "--content")["items"]
+    raw = w.json("entries", "--raw")["items"]
+    holds(any("content_html" in i for i in full) and any("content_html" in i for i in raw), "contents")
+    title = next(i["title"] for i in whole["items"] if re.match(r"[A-Za-z]{4,}", i.get("title", "")))
+    word = re.match(r"[A-Za-z]{4,}", title).group(0)
+    for _ in range(50):
+        if w.json("status")["unindexed_entries"] == 0:
+            break
+        time.sleep(0.1)
+    found = w.json("entries", "--search", word)["items"]
+    holds(title in [i["title"] for i in found], "search finds the title")
+    equal(w.json("entries", "--search", "xyzzyplugh")["items"], [])
+    holds("no entries like that" in w.run("entries", "--search", "xyzzyplugh").stderr, "nothing found")
+    planet = os.path.join(base, "planet.json")
+    with open(planet, "w", encoding="utf-8") as f:
+        json.dump(w.json("entries", "--content"), f)
+    equal(len(json.loads(plain("parse", planet).stdout)["items"]), n, "our own output is a feed")
+
+
+@case("run keeps going until stop; status shows its workers; a store without feeds is fine")
+def run_and_stop(base):
+    docs = samples(base)
+    with origin(base, docs) as o:
+        w = Wheel(base)
+        p = w.start("run", "--workers", "2")
+        try:
+            for _ in range(100):
+                if os.path.exists(w.path) and len(w.json("status")["workers"]) == 2:
+                    break
+                time.sleep(0.1)
+            equal(len(w.json("status")["workers"]), 2)
+            w.run("add", o.urls[0])
+            for _ in range(100):
+                if w.one("select count(*) from entries"):
+                    break
+                time.sleep(0.1)
+            holds(w.one("select count(*) from entries") > 0, "a new feed is fetched")
+            equal(w.run("stop").stdout, "told 2 workers to finish and leave\n")
+            equal(p.wait(timeout=20), 0)
+            equal(w.json("status")["workers"], [])
+            equal(w.run("stop").stdout, "nobody is working on this store\n")
+        finally:
+            if p.poll() is None:
+                p.kill()
+                p.wait()
+
+
+@case("doctor: every check has its line; what is broken has its remedy and the exit code")
+def doctor(base):
+    w = Wheel(base)
+    r = w.run("doctor")
+    for check in ("configuration", "store", "certificates", "name servers", "open files", "memory", "clock"):
+        holds(re.search(r"^(ok|note|broken) +%s " % check, r.stdout, re.M), check + ":\n" + r.stdout)
+    w.run("add", "https://a.example/")
+    j = w.json("doctor")
+    equal(j["ok"], True)
+    holds(all(set(c) >= {"check", "result", "found"} for c in j["checks"]), j)
+    equal([c["result"] for c in j["checks"] if c["check"] == "store"], ["ok"])
+    with open(os.path.join(base, "bad.pem"), "w", encoding="ascii") as f:
+        f.write("no certificate\n")
+    r = w.run("doctor", "--ca-file", os.path.join(base, "bad.pem"), code=1)
+    holds(re.search(r"^broken +certificates .*\n +-> .*ca_file", r.stdout, re.M), r.stdout)
+    r = w.run("doctor", "--allow-networks", "nonsense", code=1)
+    holds("allow_networks" in r.stdout, r.stdout)
+
+
+# ---- the terminal ----------------------------------------------------------------------------------------------------------
+
+@case("colours and progress on a terminal only; NO_COLOR and TERM=dumb are honoured; lines fit the width")
+def terminal(base):
+    docs = samples(base)
+    with origin(base, docs, "--latency", "fixed:700") as o:
+        w = Wheel(base)
+        w.run("import", "-", stdin="\n".join(o.urls[:8]) + "\n")
+        env = dict(w.environment, TERM="xterm", LC_ALL="C.UTF-8")
+        del env["NO_COLOR"]
+        env.pop("COLUMNS", None)
+        shown, code = on_terminal(w.command("run", "--once"), env)
+        equal(code, 0, shown)
+        holds(re.search(r"\r\x1b\[K.*/8 feeds", shown), "no progress line: %r" % shown[:500])
+        for drawn in re.findall(r"\r\x1b\[K([^\r\n]*)\r", shown):
+            holds(len(re.sub(r"\x1b\[[0-9;]*m", "", drawn)) < 80, "too wide: %r" % drawn)
+        holds("\x1b[" in on_terminal(w.command("list"), env)[0], "colours")
+        shown, _ = on_terminal(w.command("list"), env, columns=70)
+        for line in shown.splitlines():
+            holds(len(re.sub(r"\x1b\[[0-9;]*m", "", line)) <= 70, "too wide: %r" % line)
+        for change in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+            holds("\x1b[3" not in on_terminal(w.command("list"), dict(env, **change))[0], change)
+        holds("\x1b" not in w.run("list").stdout, "no colours into a pipe")
+        holds("\x1b[" in w.run("list", "--color", "always").stdout, "unless asked for")
+        holds("\x1b[3" not in on_terminal(w.command("list", "--color", "never"), env)[0], "never")
+        for u in o.urls[:8]:
+            w.run("set", u, "--due")
+        r = w.run("run", "--once", "--progress")
+        holds(re.search(r"feedwheel: \d+/8 feeds", r.stderr), r.stderr)
+
+
+@case("a reader that leaves is no error; a full disk is")
+def output_ends(base):
+    w = Wheel(base)
+    w.run("import", "-", stdin="".join("https://h%d.example/\n" % i for i in range(5000)))
+    for arguments in (("list",), ("list", "--json"), ("export",)):
+        p = subprocess.Popen(w.command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=w.environment)
+        p.stdout.read(100)
+        p.stdout.close()
+        equal((p.wait(timeout=20), p.stderr.read()), (0, b""), " ".join(arguments))
+        p.stderr.close()
+    with open("/dev/full", "wb") as full:
+        r = subprocess.run(w.command("list"), stdout=full, stderr=subprocess.PIPE, env=w.environment, text=True, check=False)
+    equal((r.returncode, r.stderr), (1, "feedwheel: standard output: No space left on device\n"))
+
+
+run()

@@ -1,0 +1,12 @@
+#!/bin/sh
+# SPDX-License-Identifier: ISC
+# usage: staticlib.sh OUT WORKDIR ARCHIVE... : one archive with one object, hidden symbols made local
+set -eu
+out=$1
+work=$2
+shift 2
+mkdir -p "$work"
+ld -r -o "$work/feedwheel.o" --whole-archive "$@"
+objcopy --localize-hidden "$work/feedwheel.o"
+rm -f "$out"
+ar rcs "$out" "$work/feedwheel.o"
