@@ -60,8 +60,8 @@ int sq_error(struct sqlite *s, const char *doing, struct fw_err *err)
 	case SQLITE_IOERR:
 		if (sys == ENOSPC || sys == EDQUOT)
 			return fw_err_set(err, FW_EIO, "%s: no space left (%s): free some on its disk and run again", s->path, doing);
-		return fw_err_set(err, FW_EIO, "%s: the disk failed (%s: %s%s%s)", s->path, doing, msg, sys ? ", " : "",
-			sys ? strerror(sys) : "");
+		return fw_err_set(err, FW_EIO, "%s: the disk failed (%s: %s%s%s): check the disk, its quota and `ulimit -f`", s->path,
+			doing, msg, sys ? ", " : "", sys ? strerror(sys) : "");
 	default:
 		return fw_err_set(err, FW_EIO, "%s: %s: %s (%d)", s->path, doing, msg, code);
 	}
@@ -128,7 +128,8 @@ int sq_row(struct sqlite *s, sqlite3_stmt *q, struct fw_err *err)
 		sqlite3_reset(q);
 		return 0;
 	}
-	rc = sq_error(s, sqlite3_stmt_readonly(q) ? "reading" : "writing", err);
+	/* BEGIN and COMMIT count as read-only statements */
+	rc = sq_error(s, sqlite3_stmt_readonly(q) && sqlite3_get_autocommit(s->db) ? "reading" : "writing", err);
 	sqlite3_reset(q);
 	return rc;
 }

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The SQLite driver and files that are locked, full, broken, foreign or forbidden: a one-line error that names the file and the
+ * remedy, the right code, nothing half-done, and the same call succeeds when the trouble is over.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common.h"
+
+static struct fw_arena A;
+static char path[300], url[320];
+
+static void setup(void)
+{
+	fw_arena_init(&A, 0);
+	ck_assert(fw_snprintf(path, sizeof(path), "%s/trouble.db", scratch()));
+	ck_assert(fw_snprintf(url, sizeof(url), "sqlite:%s", path));
+}
+
+static void teardown(void)
+{
+	fw_arena_finish(&A);
+}
+
+static void bare(const char *sql)
+{
+	char *words = NULL;
+	sqlite3 *db;
+
+	ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+	ck_assert_msg(sqlite3_exec(db, sql, NULL, NULL, &words) == SQLITE_OK, "%s", words);
+	sqlite3_close(db);
+}
+
+static void write_file(const char *text, size_t n)
+{
+	FILE *f = fopen(path, "w");
+
+	ck_assert_ptr_nonnull(f);
+	ck_assert_uint_eq(fwrite(text, 1, n, f), n);
+	ck_assert_int_eq(fclose(f), 0);
+}
+
+/* Opening fails with this code, and the words name the file and hold these. */
+static void refused(unsigned flags, int code, const char *words)
+{
+	struct fw_store_config c = {.url = url, .flags = flags, .busy_timeout_ms = 100};
+	struct fw_store *st = NULL;
+	struct fw_err err = {0};
+	int rc = fw_store_open(&c, &st, &err);
+
+	ck_assert_msg(rc == code, "%d instead of %d: %s", rc, code, err.text);
+	ck_assert_ptr_null(st);
+	ck_assert_msg(strstr(err.text, path) && strstr(err.text, words), "does not name %s and \"%s\": %s", path, words, err.text);
+	ck_assert_ptr_null(strchr(err.text, '\n'));
+}
+
+START_TEST(newer_schema) /* REL-15 */
+{
+	fw_store_close(store_open(url, FW_STORE_CREATE));
+	bare("PRAGMA user_version = 99");
+	refused(FW_STORE_CREATE, FW_EVERSION, "upgrade feedwheel");
+	refused(FW_STORE_READ, FW_EVERSION, "upgrade feedwheel");
+}
+END_TEST
+
+START_TEST(database_of_another_program)
+{
+	bare("CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)");
+	refused(FW_STORE_CREATE, FW_EINVAL, "another program");
+	bare("INSERT INTO theirs VALUES (2)"); /* and it was left alone */
+}
+END_TEST
+
+START_TEST(not_a_database)
+{
+	char junk[5000];
+
+	memset(junk, 'x', sizeof(junk));
+	write_file(junk, sizeof(junk));
+	refused(FW_STORE_CREATE, FW_EINVAL, "not an SQLite database");
+}
+END_TEST
+
+START_TEST(empty_and_missing_files)
+{
+	struct fw_store *st;
+
+	refused(0, FW_ENOTFOUND, "feedwheel add");
+	ck_assert_int_eq(access(path, F_OK), -1); /* nothing was made */
+	write_file("", 0);
+	refused(0, FW_ENOTFOUND, "feedwheel add");
+	st = store_open(url, FW_STORE_CREATE);
+	subscribe(st, "https://a.example/", NOW);
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(forbidden_file)
+{
+	fw_store_close(store_open(url, FW_STORE_CREATE));
+	ck_assert_int_eq(chmod(path, 0), 0);
+	ck_assert_int_eq(chmod(scratch(), 0755), 0);
+	if (geteuid() == 0)
+		ck_assert_int_eq(seteuid(65534), 0); /* root may read everything */
+	refused(FW_STORE_CREATE, FW_EIO, "permissions");
+	if (getuid() == 0)
+		ck_assert_int_eq(seteuid(0), 0);
+	ck_assert_int_eq(chmod(path, 0644), 0);
+}
+END_TEST
+
+START_TEST(file_that_may_not_be_written)
+{
+	struct fw_store_config c = {.url = url};
+	struct fw_store *st = NULL;
+	struct fw_err err = {0};
+	struct fw_feed_new n = {.url = FW_STR("https://b.example/")};
+	int rc;
+
+	fw_store_close(store_open(url, FW_STORE_CREATE));
+	ck_assert_int_eq(chmod(path, 0444), 0);
+	ck_assert_int_eq(chmod(scratch(), 0755), 0);
+	if (geteuid() == 0)
+		ck_assert_int_eq(seteuid(65534), 0);
+	rc = fw_store_open(&c, &st, &err);
+	if (!rc)
+		rc = fw_store_subscribe(st, &n, 1, &err);
+	ck_assert_msg(rc == FW_EIO && strstr(err.text, path) && strstr(err.text, "permissions"), "%d: %s", rc, err.text);
+	fw_store_close(st);
+	if (getuid() == 0)
+		ck_assert_int_eq(seteuid(0), 0);
+}
+END_TEST
+
+START_TEST(reading_only)
+{
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct fw_feed_new n = {.url = FW_STR("https://b.example/")};
+	struct fw_err err = {0};
+	int64_t id = subscribe(st, "https://a.example/", NOW);
+
+	fw_store_close(st);
+	st = store_open(url, FW_STORE_READ);
+	ck_assert_int_eq(find(st, id, &A).id, id);
+	ck_assert_int_eq(entry_count(st, id), 0);
+	IS(fw_store_subscribe(st, &n, 1, &err), FW_EINVAL);
+	ck_assert_ptr_nonnull(strstr(err.text, "reading only"));
+	ck_assert_int_eq(stats(st, NOW).feed_n, 1);
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(locked_by_somebody_else)
+{
+	struct fw_store_config c = {.url = url, .flags = FW_STORE_CREATE, .busy_timeout_ms = 100};
+	struct fw_claim_ask ask = {.worker = "w", .now_ms = NOW, .lease_ms = 1000, .max = 1};
+	struct fw_claim_got got;
+	struct fw_lease l[1];
+	struct fw_feed f;
+	struct fw_outcome o;
+	struct fw_store *st;
+	struct fw_err err = {0};
+	sqlite3 *db;
+
+	OK(fw_store_open(&c, &st, &err));
+	subscribe(st, "https://a.example/", NOW);
+	OK(fw_store_claim(st, &ask, &A, l, &got, &err));
+	o = outcome_of(&l[0], &f, NOW);
+	ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+	ck_assert_int_eq(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+	IS(fw_store_commit(st, &(struct fw_commit){.outcome = &o, .n = 1}, &err), FW_EAGAIN);
+	ck_assert_msg(strstr(err.text, path) && strstr(err.text, "locked") && strstr(err.text, "100 ms"), "%s", err.text);
+	IS(fw_store_claim(st, &ask, &A, l, &got, &err), FW_EAGAIN);
+	ck_assert_int_eq(stats(st, NOW).lent_n, 1); /* reading goes on */
+	ck_assert_int_eq(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+	OK(fw_store_commit(st, &(struct fw_commit){.outcome = &o, .n = 1}, &err)); /* as it was */
+	ck_assert_int_eq(o.rc, 0);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+static int keep_quiet(void *ctx, const struct fw_feed *f)
+{
+	(void)ctx;
+	(void)f;
+	return 0;
+}
+
+static void count_finding(void *ctx, const char *text)
+{
+	(void)text;
+	++*(int *)ctx;
+}
+
+START_TEST(damaged_file)
+{
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct fw_feed_query all = {.status = -1};
+	struct fw_err err = {0};
+	char junk[4096];
+	struct stat sb;
+	int fd, rc, findings = 0;
+
+	subscribe_many(st, "https://h%d.example/", 0, 3000, NOW);
+	fw_store_close(st);
+	ck_assert_int_eq(stat(path, &sb), 0);
+	memset(junk, 0xa5, sizeof(junk));
+	fd = open(path, O_WRONLY);
+	for (off_t at = 40 * 4096; at + 4096 <= sb.st_size; at += 2 * 4096) /* every other page behind the schema */
+		ck_assert_int_eq(pwrite(fd, junk, sizeof(junk), at), (ssize_t)sizeof(junk));
+	close(fd);
+	st = store_open(url, 0);
+	rc = fw_store_feed_list(st, &all, keep_quiet, NULL, &err);
+	ck_assert_msg(rc == FW_EIO && strstr(err.text, path) && strstr(err.text, ".recover"), "%d: %s", rc, err.text);
+	rc = fw_store_check(st, count_finding, &findings, &err);
+	ck_assert(rc == FW_EIO || findings > 0);
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(truncated_file)
+{
+	struct fw_store_config c = {.url = url};
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct fw_feed_query all = {.status = -1};
+	struct fw_err err = {0};
+	struct stat sb;
+	int rc;
+
+	subscribe_many(st, "https://h%d.example/", 0, 3000, NOW);
+	fw_store_close(st);
+	ck_assert_int_eq(stat(path, &sb), 0);
+	ck_assert_int_eq(truncate(path, sb.st_size / 2), 0);
+	rc = fw_store_open(&c, &st, &err);
+	if (!rc)
+		rc = fw_store_feed_list(st, &all, keep_quiet, NULL, &err);
+	ck_assert_msg(rc == FW_EIO && strstr(err.text, path), "%d: %s", rc, err.text);
+	fw_store_close(st);
+}
+END_TEST
+
+#define BIG_N 60
+
+/* Fill the store until no space is left; then nothing of the last commit is there, and with space it succeeds as it is. */
+static void fill_up(struct fw_store *st, const char *words, void (*more_space)(void))
+{
+	struct fw_buf text = FW_BUF_INIT(0);
+	struct fw_entry_row e[BIG_N];
+	struct fw_lease l[1];
+	struct fw_feed f;
+	struct fw_outcome o;
+	struct fw_commit c = {.outcome = &o, .n = 1};
+	struct fw_err err = {0};
+	int64_t before, now = NOW;
+	int rc = 0, id = 0;
+
+	for (int i = 0; i < 2000; i++)
+		fw_buf_addf(&text, "<p>word%d</p>", i * 7919);
+	subscribe(st, "https://a.example/", NOW);
+	do {
+		now += 3600000;
+		ck_assert_int_lt(id, 1000000);
+		before = stats(st, now).entry_n;
+		ck_assert_uint_eq(claim_at(st, now, 1, l, &A), 1);
+		o = outcome_of(&l[0], &f, now);
+		for (int i = 0; i < BIG_N; i++) {
+			e[i] = entry(++id, 1, "t", "");
+			e[i].content = fw_buf_str(&text);
+		}
+		o.entries = e;
+		o.entry_n = BIG_N;
+		c.now_ms = now;
+		rc = fw_store_commit(st, &c, &err);
+	} while (!rc && id < 100 * BIG_N);
+	ck_assert_msg(rc == FW_EIO && strstr(err.text, path) && strstr(err.text, words), "%d: %s", rc, err.text);
+	ck_assert_int_eq(stats(st, now).entry_n, before); /* all or nothing */
+	ck_assert_int_eq(stats(st, now).lent_n, 1);
+	IS(fw_store_commit(st, &c, &err), FW_EIO); /* still full */
+	more_space();
+	OK(fw_store_commit(st, &c, &err));
+	ck_assert_int_eq(o.rc, 0);
+	ck_assert_uint_eq(o.visit.new_n, BIG_N);
+	ck_assert_int_eq(stats(st, now).entry_n, before + BIG_N);
+	check_clean(st);
+	fw_buf_finish(&text);
+}
+
+static char filler[320];
+
+static void remove_filler(void)
+{
+	ck_assert_int_eq(unlink(filler), 0);
+}
+
+START_TEST(disk_full) /* REL-09 */
+{
+	struct fw_store *st;
+	char folder[300], junk[4096] = "";
+	int fd;
+
+	ck_assert(fw_snprintf(folder, sizeof(folder), "%s/tiny", scratch()));
+	ck_assert_int_eq(mkdir(folder, 0755), 0);
+	/* a mount of this process alone; needs root */
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("tiny", folder, "tmpfs", 0, "size=12m")) {
+		printf("# disk_full: no mount here (%s): skipped\n", strerror(errno));
+		return;
+	}
+	ck_assert(fw_snprintf(path, sizeof(path), "%s/full.db", folder));
+	ck_assert(fw_snprintf(url, sizeof(url), "sqlite:%s", path));
+	ck_assert(fw_snprintf(filler, sizeof(filler), "%s/filler", folder));
+	fd = open(filler, O_WRONLY | O_CREAT, 0600);
+	for (int i = 0; i < 1536; i++)
+		ck_assert_int_eq(write(fd, junk, sizeof(junk)), (ssize_t)sizeof(junk));
+	close(fd);
+	st = store_open(url, FW_STORE_CREATE);
+	fill_up(st, "no space left", remove_filler);
+	fw_store_close(st);
+	umount(folder);
+}
+END_TEST
+
+static void lift_limit(void)
+{
+	struct rlimit r = {RLIM_INFINITY, RLIM_INFINITY};
+
+	getrlimit(RLIMIT_FSIZE, &r);
+	r.rlim_cur = r.rlim_max;
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &r), 0);
+}
+
+START_TEST(file_size_limit) /* the same without root: ulimit -f */
+{
+	struct rlimit r;
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &r);
+	r.rlim_cur = 6 << 20;
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &r), 0);
+	fill_up(st, "ulimit -f", lift_limit);
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(journal_stays_bounded)
+{
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct fw_buf text = FW_BUF_INIT(0);
+	struct fw_entry_row e[BIG_N];
+	struct fw_lease l[1];
+	struct fw_feed f;
+	struct fw_outcome o;
+	char wal[320];
+	struct stat sb;
+	int id = 0;
+
+	for (int i = 0; i < 5000; i++)
+		fw_buf_addf(&text, "<p>word%d</p>", i * 7919);
+	subscribe(st, "https://a.example/", NOW);
+	for (int64_t now = NOW; now < NOW + 40 * INT64_C(3600000); now += 3600000) { /* 200 MB in all */
+		ck_assert_uint_eq(claim_at(st, now, 1, l, &A), 1);
+		o = outcome_of(&l[0], &f, now);
+		for (int i = 0; i < BIG_N; i++) {
+			e[i] = entry(++id, 1, "t", "");
+			e[i].content = fw_buf_str(&text);
+		}
+		o.entries = e;
+		o.entry_n = BIG_N;
+		ck_assert_int_eq(commit_one(st, &o, now), 0);
+	}
+	ck_assert(fw_snprintf(wal, sizeof(wal), "%s-wal", path));
+	ck_assert_int_eq(stat(wal, &sb), 0);
+	ck_assert_int_lt(sb.st_size, 80 << 20);
+	fw_buf_finish(&text);
+	fw_store_close(st);
+	ck_assert_int_eq(stat(wal, &sb), -1); /* closing folds it in */
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("store, trouble");
+	TCase *t = tcase_create("sqlite");
+	const TTest *every[] = {newer_schema, database_of_another_program, not_a_database, empty_and_missing_files, forbidden_file,
+		file_that_may_not_be_written, reading_only, locked_by_somebody_else, damaged_file, truncated_file, disk_full,
+		file_size_limit, journal_stays_bounded};
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 120);
+	for (size_t i = 0; i < FW_N(every); i++)
+		tcase_add_test(t, every[i]);
+	suite_add_tcase(s, t);
+	return run_suite(s);
+}
