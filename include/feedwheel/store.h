@@ -5,9 +5,14 @@
  * A store holds feeds on a wheel. A worker claims the feeds that are due (each is lent with a fence number until a lease runs
  * out), visits them, and commits the outcomes: entries, feed state, timings and the leases go back in one transaction.
  *
- *   - claim never lends a feed that is lent; a lease that ran out is lent again with a higher fence; nothing sweeps.
+ *   - claim never lends a feed that is lent; a lease that ran out is lent again with a higher fence; nothing sweeps. Once it has
+ *     run out, an outcome may be refused (FW_ESTALE) even before somebody else has the feed.
+ *   - claims go by due time to within about ten seconds; what one claim lends is in exact order.
+ *   - the host budget counts feeds of hosts that have several; a host_cooldown_ms holds for every host.
  *   - an outcome whose fence is not the feed's current one writes nothing and is reported FW_ESTALE.
- *   - entries are unique by (feed, key): storing one again changes nothing unless its hash differs.
+ *   - entries are unique by (feed, key): storing one again changes nothing unless its hash differs. Of two with one key in one
+ *     document the first counts. What prune took away stays away, also while its feed still lists it.
+ *   - what the owner sets (paused, quarantined) while a feed is lent outlives the outcome's status.
  *   - times are Unix milliseconds, UTC; a driver with a clock of its own uses that where `now_ms` is 0.
  *   - every call blocks; one thread per store at a time; any number of processes.
  *   - a driver sees its arguments during the call only and copies what it keeps; what it hands out goes into the arena the
@@ -107,7 +112,8 @@ struct fw_feed {
 	int64_t redirect_since_ms;
 	uint32_t redirect_n;
 
-	/* FW_GROUP_URL: an outcome may change url itself (adoption); FW_EINVAL in outcome.rc when another feed has it */
+	/* FW_GROUP_URL: an outcome may change url itself (adoption); when another feed has it outcome.rc is FW_EINVAL and the
+	   rest of the outcome is written */
 
 	/* the owner's (subscribe, feed_set): never written by commit */
 	struct fw_str user_title, folder, username, password;
@@ -198,7 +204,8 @@ struct fw_lease {
 struct fw_claim_got {
 	size_t n;
 	size_t deferred_n;        /* due, but their host's budget was used up: put off, not failed */
-	int64_t next_ms;          /* when something may be due next (a hint, never too late); FW_NO_DATE: the wheel is empty */
+	int64_t next_ms;          /* when something may be due next: a hint, never too late for those who claim again after a commit,
+	                             a release or a change; FW_NO_DATE: the wheel is empty */
 };
 
 struct fw_outcome {
@@ -209,7 +216,7 @@ struct fw_outcome {
 	struct fw_visit visit;       /* in; the store fills visit.new_n and visit.changed_n */
 	const struct fw_entry_row *entries;
 	size_t entry_n;
-	int rc;                      /* out: 0, FW_ESTALE (nothing written), FW_EINVAL */
+	int rc;                      /* out: 0, FW_ESTALE (nothing written), FW_EINVAL (url is taken; the rest is written) */
 };
 
 struct fw_beat { /* a worker's sign of life; part of a commit */
@@ -259,7 +266,7 @@ struct fw_entry_query {
 	struct fw_str search;        /* words that all have to occur (prefix with *, "phrase"); absent: none */
 	int64_t after_id, before_id; /* cursors by id; 0: none */
 	size_t limit;                /* 0: all */
-	bool oldest_first;           /* by id; default: newest first, by date (published, at the latest when seen) */
+	bool oldest_first;           /* by id; default: newest first, by date (published, else updated; at the latest when seen) */
 	bool content;                /* fill content (and content_base) too */
 };
 
@@ -286,7 +293,10 @@ struct fw_control {
 	int64_t created_ms;
 };
 
-/* Callbacks: what they are shown lives until they return. Anything but 0 stops the walk and is returned. */
+/*
+ * Callbacks: what they are shown lives until they return. Anything but 0 stops the walk and is returned. They must not call
+ * the store they are called from.
+ */
 typedef int fw_feed_cb(void *ctx, const struct fw_feed *feed);
 typedef int fw_entry_cb(void *ctx, const struct fw_entry_row *row);
 typedef int fw_visit_cb(void *ctx, const struct fw_visit *visit);
@@ -338,7 +348,7 @@ struct fw_store_driver {
 
 	/* (o) one short step (tens of ms) of background work: full-text index, checkpoint, retention. *more: call again. */
 	int (*upkeep)(struct fw_store *st, int64_t now_ms, bool *more, struct fw_err *err);
-	/* (o) forget visits older than visits_before_ms and entries not seen since entries_before_ms (0: keep). */
+	/* (o) forget visits older than visits_before_ms, and entries neither new nor changed since entries_before_ms (0: keep) */
 	int (*prune)(struct fw_store *st, int64_t visits_before_ms, int64_t entries_before_ms, int64_t *n, struct fw_err *err);
 };
 

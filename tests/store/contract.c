@@ -670,23 +670,27 @@ END_TEST
 START_TEST(entry_queries)
 {
 	struct fw_store *st = fresh(_i);
-	struct fw_entry_row e[3] = {entry(1, 1, "newest", "x"), entry(2, 1, "oldest", "x"), entry(3, 1, "from the future", "x")};
+	struct fw_entry_row e[4] = {entry(1, 1, "newest", "x"), entry(2, 1, "oldest", "x"), entry(3, 1, "from the future", "x"),
+		entry(4, 1, "updated only", "x")};
 	int64_t a = subscribe(st, "https://a.example/", NOW), b = subscribe(st, "https://b.example/", NOW + 1);
 	struct seen s;
 
 	e[0].published_ms = NOW - 10;
 	e[1].published_ms = NOW - 30;
 	e[2].published_ms = NOW + 99 * INT64_C(86400000); /* counts as seen now */
-	visit_with(st, NOW, e, 3, 3, 0);
+	e[3].updated_ms = NOW - 25;
+	visit_with(st, NOW, e, 4, 4, 0);
 	e[0].published_ms = NOW - 20;
+	e[0].updated_ms = NOW - 1;
 	e[0].title = FW_STR("middle");
 	visit_with(st, NOW + 1, e, 1, 1, 0);
 	s = entries(st, (struct fw_entry_query){0});
-	ck_assert_int_eq(s.n, 4);
+	ck_assert_int_eq(s.n, 5);
 	ck_assert_str_eq(s.row[0].title.p, "from the future");
 	ck_assert_str_eq(s.row[1].title.p, "newest");
 	ck_assert_str_eq(s.row[2].title.p, "middle");
-	ck_assert_str_eq(s.row[3].title.p, "oldest");
+	ck_assert_str_eq(s.row[3].title.p, "updated only");
+	ck_assert_str_eq(s.row[4].title.p, "oldest");
 	s = entries(st, (struct fw_entry_query){.limit = 2});
 	ck_assert_int_eq(s.n, 2);
 	s = entries(st, (struct fw_entry_query){.feed_id = b});
