@@ -1,256 +1,359 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * When next, and why.
+ * When next, and why. The order of precedence, and why it is this one:
  *
- * After a success: a base interval (the owner's wish; else what the feed's dates taught; else the normal one), raised by what
- * publisher and server ask for (ttl, sy:updatePeriod, freshness), kept within [min, max], moved out of skipHours and skipDays,
- * spread by jitter. After a failure: a back-off by its own law, never shorter than Retry-After, never for ever.
- *
- * Every rule that decided or was clamped leaves a few words in why; words are dropped, never the decision, when they do not fit.
+ *   1. 410, or a feed that says it has ended: stop; a probe in 30 days, because servers lie too (POL-10).
+ *   2. our own fault (memory, descriptors, network down): soon again, and nobody is charged.
+ *   3. a failure: back off by the law of its kind (POL-08, POL-10). A server that said "not now" or "not here" is not asked
+ *      sooner than a healthy one would be. Never dead for ever: the longest law ends in a visit each week or month.
+ *   4. success: the owner's interval; else what was learned from the feed's own dates; else the normal interval. Clamped to
+ *      [min, max]. Unless the owner decided, hints can only lengthen it, each up to max: ttl, updatePeriod, freshness (POL-05,
+ *      POL-06).
+ *   5. Retry-After, on whatever answer it came: not sooner, up to 7 days (POL-07).
+ *   6. jitter: 10 % either way, but only later where somebody gave a time (POL-11): equal feeds never come in the same second.
+ *   7. skipHours and skipDays move a visit to the next hour allowed, and into that hour's first half at random (FMT-06).
  */
-#include "base/buf.h"
+#include <stdarg.h>
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "base/str.h"
 #include "sched/due.h"
 #include "sched/rhythm.h"
 
-#define PROBE_MS (30 * FW_DAY_MS)       /* a gone feed is asked once more, half open */
-#define SERVER_ASK_MAX_MS (7 * FW_DAY_MS)
-#define HOT_MINUTE_MS (2 * FW_MINUTE_MS) /* around the full hour, where every cron job falls */
+#define OWN_FAULT_MS (5 * FW_MINUTE_MS)
+#define PROBE_MS (30 * FW_DAY_MS)
+#define WEEK_MS (7 * FW_DAY_MS)
+#define OWNER_MIN_MS FW_MINUTE_MS
+#define OWNER_MAX_MS (30 * FW_DAY_MS)
+#define ALL_HOURS 0xffffffu
+#define ALL_DAYS 0x7fu
 
-struct making {
+struct plan {
 	const struct fw_due_facts *f;
-	const struct fw_due_policy *p;
-	int64_t now_ms, ms; /* the interval so far */
-	uint64_t rnd;
+	struct fw_due_policy p;
+	struct fw_rhythm rhythm;
+	int64_t now_ms, delay_ms;
+	bool given; /* somebody said not to come sooner: jitter goes forward only */
 	struct fw_due *out;
 	size_t len;
 };
+
+/* Add a reason; the first stands alone, others behind "; ". What does not fit is cut. */
+FW_PRINTF(2, 3) static void say(struct plan *d, const char *fmt, ...)
+{
+	char *at = d->out->why + d->len;
+	size_t room = sizeof(d->out->why) - d->len;
+	va_list ap;
+	int n;
+
+	if (d->len && room > 2) {
+		memcpy(at, "; ", 3);
+		at += 2;
+		room -= 2;
+	}
+	va_start(ap, fmt);
+	n = vsnprintf(at, room, fmt, ap);
+	va_end(ap);
+	if (n > 0)
+		d->len = (size_t)(at - d->out->why) + FW_MIN((size_t)n, room - 1);
+}
+
+struct words {
+	char s[FW_RFC3339_MAX];
+};
+
+static struct words text(int64_t ms)
+{
+	struct words w;
+
+	fw_duration_text(w.s, ms);
+	return w;
+}
+
+static bool is_success(enum fw_visit_kind kind)
+{
+	return kind == FW_VISIT_OK || kind == FW_VISIT_SAME || kind == FW_VISIT_NOT_MODIFIED;
+}
+
+/* ---- success ----------------------------------------------------------------------------------------------------------------- */
+
+static int64_t clamp(int64_t v, int64_t lo, int64_t hi)
+{
+	return v < lo ? lo : v > hi ? hi : v;
+}
+
+/* The interval without anybody's hints, and what is to be said of it. */
+static void plan_base(struct plan *d)
+{
+	struct fw_rhythm_guess g;
+	int64_t wish = d->f->interval_ms;
+
+	if (wish > 0) {
+		d->delay_ms = clamp(wish, OWNER_MIN_MS, OWNER_MAX_MS);
+		say(d, d->delay_ms == wish ? "the owner's interval %s" : "the owner's interval, brought to %s", text(d->delay_ms).s);
+		return;
+	}
+	fw_rhythm_guess(&d->rhythm, d->now_ms, &g);
+	if (!g.interval_ms) {
+		d->delay_ms = d->p.normal_ms;
+		say(d, "no entry rhythm known: %s", text(d->delay_ms).s);
+		return;
+	}
+	d->delay_ms = clamp(g.interval_ms, d->p.min_ms, d->p.max_ms);
+	if (g.burst)
+		say(d, "publishing right now: %s", text(d->delay_ms).s);
+	else if (g.silence_ms > g.gap_ms)
+		say(d, "learned %s (silent for %s)", text(d->delay_ms).s, text(g.silence_ms).s);
+	else
+		say(d, "learned %s (new about every %s)", text(d->delay_ms).s, text(g.gap_ms).s);
+}
+
+/* A hint can only lengthen. Absurd ones are named. */
+static void plan_hint(struct plan *d, const char *name, int64_t ms)
+{
+	int64_t cut = FW_MIN(ms, d->p.max_ms);
+
+	if (ms <= 0) {
+		say(d, "%s %s makes no sense, left out", name, text(ms).s);
+	} else if (cut > d->delay_ms) {
+		d->delay_ms = cut;
+		d->given = true;
+		if (cut < ms)
+			say(d, "%s %s, cut to %s, is longer", name, text(ms).s, text(cut).s);
+		else
+			say(d, "%s %s is longer", name, text(ms).s);
+	}
+}
+
+/* Minutes to ms without overflow. */
+static int64_t minutes(int64_t m)
+{
+	return clamp(m, INT32_MIN, INT32_MAX) * FW_MINUTE_MS;
+}
+
+static void plan_hints(struct plan *d)
+{
+	if (d->rhythm.ttl_minutes != FW_NO_NUMBER)
+		plan_hint(d, "ttl", minutes(d->rhythm.ttl_minutes));
+	if (d->rhythm.update_period_minutes != FW_NO_NUMBER)
+		plan_hint(d, "updatePeriod", minutes(d->rhythm.update_period_minutes));
+	if (d->f->fresh_ms != FW_NO_NUMBER && d->f->fresh_ms > 0)
+		plan_hint(d, "max-age", d->f->fresh_ms);
+}
+
+static void plan_success(struct plan *d)
+{
+	plan_base(d);
+	if (d->f->interval_ms <= 0)
+		plan_hints(d);
+}
+
+/* ---- failure ----------------------------------------------------------------------------------------------------------------- */
+
+/* delay = error_min x first x 2^(failures - 1), at most error_max; after so many failures: then_ms. */
+struct law {
+	const char *what;
+	unsigned first;
+	unsigned patience;
+	int64_t then_ms;
+	bool refused; /* a healthy feed would not be asked sooner either */
+};
+
+/* With the defaults, 10 failures of an hour and more are a week, 36 of a quarter of an hour a month. */
+static const struct law LAWS[FW_VISIT_KIND_N] = {
+	[FW_VISIT_DNS] = {"no address for the host", 1, 36, PROBE_MS, false},
+	[FW_VISIT_CONNECT] = {"no connection", 1, 36, WEEK_MS, false},
+	[FW_VISIT_TLS] = {"TLS failed", 4, 36, WEEK_MS, false},
+	[FW_VISIT_TIMEOUT] = {"timed out", 1, 36, WEEK_MS, false},
+	[FW_VISIT_PROTOCOL] = {"broken answer", 1, 36, WEEK_MS, false},
+	[FW_VISIT_FORMAT] = {"not a feed", 4, 10, WEEK_MS, true},
+	[FW_VISIT_LIMIT] = {"too large", 16, 10, WEEK_MS, true},
+	[FW_VISIT_BLOCKED] = {"address not allowed", 4, 10, WEEK_MS, true},
+	[FW_VISIT_REDIRECT] = {"redirects lead nowhere", 4, 10, WEEK_MS, true},
+	[FW_VISIT_CRASH] = {"reading it failed badly", 4, 10, WEEK_MS, true},
+};
+
+static struct law http_law(int status)
+{
+	switch (status) {
+	case 401:
+		return (struct law){"password wanted (401)", 16, 10, WEEK_MS, true};
+	case 403:
+		return (struct law){"forbidden (403)", 16, 10, WEEK_MS, true};
+	case 404:
+		return (struct law){"not found (404)", 4, 10, WEEK_MS, true};
+	case 429:
+		return (struct law){"too many requests (429)", 4, 36, WEEK_MS, true};
+	case 503:
+		return (struct law){"not available (503)", 4, 36, WEEK_MS, true};
+	default:
+		break;
+	}
+	if (status >= 500 && status <= 599)
+		return (struct law){"server error", 1, 36, WEEK_MS, false};
+	return (struct law){"refused", 4, 10, WEEK_MS, true};
+}
+
+static void plan_failure(struct plan *d)
+{
+	struct law law = d->f->kind == FW_VISIT_HTTP ? http_law(d->f->http_status) : LAWS[FW_VISIT_PROTOCOL];
+	uint32_t n = FW_MAX(d->f->fail_n, 1u);
+	int64_t usual;
+
+	if (d->f->kind > FW_VISIT_NONE && d->f->kind < FW_VISIT_KIND_N && LAWS[d->f->kind].what)
+		law = LAWS[d->f->kind];
+	plan_base(d); /* only its value: what is said of it is taken back */
+	usual = d->delay_ms;
+	d->len = 0;
+	d->delay_ms = d->p.error_min_ms * law.first;
+	for (uint32_t i = 1; i < n && d->delay_ms < d->p.error_max_ms; i++)
+		d->delay_ms *= 2;
+	d->delay_ms = FW_MIN(d->delay_ms, d->p.error_max_ms);
+	if (n > law.patience)
+		d->delay_ms = FW_MAX(law.then_ms, d->p.error_max_ms);
+	say(d, "%s, failure %u: %s", law.what, (unsigned)n, text(d->delay_ms).s);
+	if (law.refused && usual > d->delay_ms) {
+		d->delay_ms = usual;
+		say(d, "its usual %s is longer", text(usual).s);
+	}
+}
+
+/* ---- the last steps ---------------------------------------------------------------------------------------------------------- */
+
+static void plan_retry_after(struct plan *d)
+{
+	int64_t asked = d->f->retry_after_ms, cut = FW_MIN(asked, d->p.retry_after_max_ms);
+
+	if (asked == FW_NO_NUMBER)
+		return;
+	if (asked < 0) {
+		say(d, "Retry-After %s makes no sense, left out", text(asked).s);
+	} else if (cut > d->delay_ms) {
+		d->delay_ms = cut;
+		d->given = true;
+		if (cut < asked)
+			say(d, "Retry-After %s, cut to %s", text(asked).s, text(cut).s);
+		else
+			say(d, "Retry-After %s", text(asked).s);
+	}
+}
+
+static void plan_jitter(struct plan *d, uint64_t rnd)
+{
+	int64_t span = d->delay_ms / 10, floor = d->f->interval_ms > 0 ? OWNER_MIN_MS : d->p.min_ms, jitter;
+
+	if (d->given || (is_success(d->f->kind) && d->delay_ms - span < floor))
+		jitter = (int64_t)(rnd % (uint64_t)(clamp(span, FW_MINUTE_MS, FW_HOUR_MS) + 1));
+	else
+		jitter = (int64_t)(rnd % (uint64_t)(2 * span + 1)) - span;
+	d->delay_ms += jitter;
+	if (jitter >= 1000 || jitter <= -1000)
+		say(d, "jitter %s%s", jitter > 0 ? "+" : "", text(jitter).s);
+}
+
+static bool skipped(const struct plan *d, const struct fw_civil *c)
+{
+	return d->rhythm.skip_hours >> c->hour & 1 || d->rhythm.skip_days >> c->weekday & 1;
+}
+
+static void plan_skip(struct plan *d, uint64_t rnd)
+{
+	int64_t at = d->now_ms + d->delay_ms, from = at;
+	struct fw_civil c;
+
+	if (d->rhythm.skip_hours == ALL_HOURS) {
+		say(d, "skipHours lists all hours, left out");
+		d->rhythm.skip_hours = 0;
+	}
+	if (d->rhythm.skip_days == ALL_DAYS) {
+		say(d, "skipDays lists all days, left out");
+		d->rhythm.skip_days = 0;
+	}
+	if (!d->rhythm.skip_hours && !d->rhythm.skip_days)
+		return;
+	fw_civil_from_ms(at, &c);
+	while (skipped(d, &c)) { /* at most a week of hours */
+		at += FW_HOUR_MS - (c.minute * FW_MINUTE_MS + c.second * FW_SECOND_MS + c.ms);
+		fw_civil_from_ms(at, &c);
+	}
+	if (at == from)
+		return;
+	at += (int64_t)(rnd % (uint64_t)(30 * FW_MINUTE_MS));
+	d->delay_ms = at - d->now_ms;
+	say(d, "moved %s out of %s", text(at - from).s, !d->rhythm.skip_days ? "skipHours" : !d->rhythm.skip_hours ? "skipDays" :
+		"skipHours and skipDays");
+}
+
+/* ---- the whole ---------------------------------------------------------------------------------------------------------------- */
 
 void fw_due_policy_default(struct fw_due_policy *p)
 {
 	*p = (struct fw_due_policy){
 		.min_ms = 15 * FW_MINUTE_MS, .normal_ms = FW_HOUR_MS, .max_ms = FW_DAY_MS,
-		.error_min_ms = 15 * FW_MINUTE_MS, .error_max_ms = FW_DAY_MS, .retry_after_max_ms = 7 * FW_DAY_MS,
+		.error_min_ms = 15 * FW_MINUTE_MS, .error_max_ms = FW_DAY_MS, .retry_after_max_ms = WEEK_MS,
 	};
 }
 
-static void say(struct making *m, const char *what, int64_t ms)
+/* Settings as they can be used, whatever they were. */
+static void sane_policy(const struct fw_due_policy *from, struct fw_due_policy *p)
 {
-	char time[FW_RFC3339_MAX], text[120];
+	struct fw_due_policy standard;
 
-	if (ms == FW_NO_NUMBER)
-		(void)fw_snprintf(text, sizeof(text), "%s%s", m->len ? "; " : "", what);
-	else
-		(void)fw_snprintf(text, sizeof(text), "%s%s %s", m->len ? "; " : "", what, fw_duration_text(time, ms));
-	if (m->len + strlen(text) < sizeof(m->out->why)) {
-		memcpy(m->out->why + m->len, text, strlen(text) + 1);
-		m->len += strlen(text);
-	}
+	fw_due_policy_default(&standard);
+	*p = from ? *from : standard;
+	p->min_ms = p->min_ms > 0 ? FW_MIN(p->min_ms, OWNER_MAX_MS) : standard.min_ms;
+	p->max_ms = clamp(p->max_ms > 0 ? p->max_ms : standard.max_ms, p->min_ms, 365 * FW_DAY_MS);
+	p->normal_ms = clamp(p->normal_ms > 0 ? p->normal_ms : standard.normal_ms, p->min_ms, p->max_ms);
+	p->error_min_ms = p->error_min_ms > 0 ? FW_MIN(p->error_min_ms, OWNER_MAX_MS) : standard.error_min_ms;
+	p->error_max_ms = clamp(p->error_max_ms > 0 ? p->error_max_ms : standard.error_max_ms, p->error_min_ms, 365 * FW_DAY_MS);
+	p->retry_after_max_ms = p->retry_after_max_ms > 0 ? FW_MIN(p->retry_after_max_ms, 365 * FW_DAY_MS) : standard.retry_after_max_ms;
 }
 
-/* ---- success -------------------------------------------------------------------------------------------------------------- */
-
-/* Half the usual gap: an entry is then found a quarter of a gap late on average. A feed that fell silent is asked less and less. */
-static int64_t learned_ms(const struct making *m, const struct rhythm *r)
+/* What the last document said, where this visit brought none. */
+static void merge_hints(struct plan *d)
 {
-	int64_t silent = r->last_ms == FW_NO_DATE ? 0 : m->now_ms - r->last_ms;
-	int64_t ms = r->gap_ms / 2;
-
-	if (silent > 2 * r->gap_ms)
-		ms = FW_MAX(ms, silent / 8);
-	return ms;
+	fw_rhythm_read(d->f->rhythm, &d->rhythm);
+	if (d->f->ttl_minutes != FW_NO_NUMBER)
+		d->rhythm.ttl_minutes = d->f->ttl_minutes;
+	if (d->f->update_period_minutes != FW_NO_NUMBER)
+		d->rhythm.update_period_minutes = d->f->update_period_minutes;
+	if (d->f->skip_hours)
+		d->rhythm.skip_hours = d->f->skip_hours & ALL_HOURS;
+	if (d->f->skip_days)
+		d->rhythm.skip_days = d->f->skip_days & ALL_DAYS;
 }
 
-static void base_interval(struct making *m, const struct rhythm *r)
+void fw_due(const struct fw_due_facts *f, const struct fw_due_policy *policy, int64_t now_ms, uint64_t rnd, struct fw_due *out)
 {
-	if (m->f->interval_ms > 0) {
-		m->ms = m->f->interval_ms;
-		say(m, "set by you:", m->ms);
-	} else if (r->gap_n >= 2) {
-		m->ms = learned_ms(m, r);
-		say(m, "learned from its dates:", m->ms);
-	} else {
-		m->ms = m->p->normal_ms;
-		say(m, "no rhythm known:", m->ms);
-	}
-}
+	struct plan d = {.f = f, .out = out};
 
-/* The publisher or its server asks for more time. */
-static void ask(struct making *m, const char *who, int64_t ms)
-{
-	if (ms <= m->ms)
-		return;
-	m->ms = ms;
-	say(m, who, ms);
-}
-
-static int64_t minutes(int64_t n)
-{
-	return n > SERVER_ASK_MAX_MS / FW_MINUTE_MS ? SERVER_ASK_MAX_MS : n * FW_MINUTE_MS;
-}
-
-static void clamp(struct making *m)
-{
-	if (m->f->interval_ms > 0)
-		return; /* the owner's word counts as it is, but for what the server asks */
-	if (m->ms < m->p->min_ms) {
-		m->ms = m->p->min_ms;
-		say(m, "never sooner than", m->ms);
-	}
-	if (m->ms > m->p->max_ms) {
-		m->ms = m->p->max_ms;
-		say(m, "never later than", m->ms);
-	}
-}
-
-/* Leave the hours and days the publisher named; when it named them all it means nothing. */
-static void skip(struct making *m, uint32_t hours, uint8_t days)
-{
-	int64_t at = m->now_ms + m->ms, from = at;
-	struct fw_civil c;
-
-	if ((hours & 0xffffff) == 0xffffff || (days & 0x7f) == 0x7f) {
-		say(m, "its skipHours or skipDays leave no time: ignored", FW_NO_NUMBER);
+	*out = (struct fw_due){.stop = false};
+	d.now_ms = clamp(now_ms, 0, INT64_C(253402300799000)); /* 1970 to 9999, whatever the clock says */
+	sane_policy(policy, &d.p);
+	merge_hints(&d);
+	if (f->kind == FW_VISIT_NONE && !f->expired) {
+		out->at_ms = d.now_ms;
+		say(&d, "never visited: now");
 		return;
 	}
-	for (int i = 0; i < 8 * 24; i++) {
-		fw_civil_from_ms(at, &c);
-		if (days >> c.weekday & 1)
-			at += FW_DAY_MS - (at % FW_DAY_MS);
-		else if (hours >> c.hour & 1)
-			at += FW_HOUR_MS - (at % FW_HOUR_MS);
-		else
-			break;
-	}
-	if (at != from) {
-		m->ms = at - m->now_ms;
-		say(m, "moved out of skipHours and skipDays by", at - from);
-	}
-}
-
-static void jitter(struct making *m)
-{
-	int64_t width = m->ms / 10, at, in_hour;
-
-	if (width > 0)
-		m->ms += (int64_t)(m->rnd % (uint64_t)width); /* only later: what was asked for is kept */
-	at = m->now_ms + m->ms;
-	in_hour = at % FW_HOUR_MS;
-	if (width > HOT_MINUTE_MS && (in_hour < HOT_MINUTE_MS || in_hour > FW_HOUR_MS - HOT_MINUTE_MS))
-		m->ms += HOT_MINUTE_MS + (int64_t)((m->rnd >> 32) % (uint64_t)(3 * HOT_MINUTE_MS));
-}
-
-static void after_success(struct making *m)
-{
-	const struct fw_due_facts *f = m->f;
-	struct rhythm r;
-
-	rhythm_read(f->rhythm, &r);
-	base_interval(m, &r);
-	/* a document just read speaks for itself; behind a 304 its last words still count */
-	ask(m, "its ttl asks for", minutes(f->ttl_minutes > 0 ? f->ttl_minutes : r.ttl_minutes > 0 ? r.ttl_minutes : 0));
-	ask(m, "its updatePeriod asks for", minutes(f->update_period_minutes > 0 ? f->update_period_minutes :
-		r.update_period_minutes > 0 ? r.update_period_minutes : 0));
-	clamp(m);
-	if (f->fresh_ms != FW_NO_NUMBER && f->fresh_ms > m->ms) {
-		ask(m, "fresh for", FW_MIN(f->fresh_ms, SERVER_ASK_MAX_MS));
-		if (m->ms > m->p->max_ms && !f->interval_ms) {
-			m->ms = m->p->max_ms;
-			say(m, "never later than", m->ms);
-		}
-	}
-	if (f->retry_after_ms != FW_NO_NUMBER)
-		ask(m, "Retry-After asks for", FW_MIN(f->retry_after_ms, m->p->retry_after_max_ms));
-	if (f->skip_hours || f->skip_days || r.skip_hours || r.skip_days)
-		skip(m, f->skip_hours ? f->skip_hours : r.skip_hours, f->skip_days ? f->skip_days : r.skip_days);
-	jitter(m);
-}
-
-/* ---- failure -------------------------------------------------------------------------------------------------------------- */
-
-struct law { /* the n-th failure in a row waits first * 2^(n-1), at most max */
-	const char *name;
-	int64_t first_ms, max_ms;
-};
-
-static struct law law_of(const struct fw_due_facts *f, const struct fw_due_policy *p)
-{
-	const struct law usual = {"failed", p->error_min_ms, p->error_max_ms};
-	const int64_t week = 7 * FW_DAY_MS;
-
-	switch (f->kind) {
-	case FW_VISIT_HTTP:
-		if (f->http_status == 429)
-			return (struct law){"asked too often (429)", FW_HOUR_MS, p->error_max_ms};
-		if (f->http_status == 503)
-			return (struct law){"unavailable (503)", FW_HOUR_MS, p->error_max_ms};
-		if (f->http_status == 401 || f->http_status == 403)
-			return (struct law){"refused", 4 * FW_HOUR_MS, week};
-		if (f->http_status == 404)
-			return (struct law){"not found", FW_HOUR_MS, week};
-		return usual;
-	case FW_VISIT_DNS:
-		return (struct law){"its name is not found", FW_HOUR_MS, week};
-	case FW_VISIT_TLS:
-		return (struct law){"its certificate or TLS failed", FW_HOUR_MS, week};
-	case FW_VISIT_FORMAT:
-		return (struct law){"no feed there", 2 * FW_HOUR_MS, week};
-	case FW_VISIT_LIMIT:
-		return (struct law){"past a limit", 4 * FW_HOUR_MS, week};
-	case FW_VISIT_BLOCKED:
-		return (struct law){"its address is not allowed", 4 * FW_HOUR_MS, week};
-	case FW_VISIT_CRASH:
-		return (struct law){"it killed its worker", 4 * FW_HOUR_MS, week};
-	default:
-		return usual;
-	}
-}
-
-static void after_failure(struct making *m)
-{
-	const struct fw_due_facts *f = m->f;
-	struct law law = law_of(f, m->p);
-	uint32_t n = f->fail_n > 0 ? f->fail_n : 1;
-
-	m->ms = law.first_ms;
-	for (uint32_t i = 1; i < n && m->ms < law.max_ms; i++)
-		m->ms *= 2;
-	if (m->ms > law.max_ms)
-		m->ms = law.max_ms;
-	(void)fw_snprintf(m->out->why, sizeof(m->out->why), "%s, %u in a row", law.name, (unsigned)n);
-	m->len = strlen(m->out->why);
-	say(m, "back-off", m->ms);
-	if (f->interval_ms > m->ms)
-		ask(m, "set by you:", f->interval_ms);
-	if (f->retry_after_ms != FW_NO_NUMBER) {
-		if (f->retry_after_ms > m->p->retry_after_max_ms)
-			say(m, "Retry-After is longer than is believed", FW_NO_NUMBER);
-		ask(m, "Retry-After asks for", FW_MIN(f->retry_after_ms, m->p->retry_after_max_ms));
-	}
-	jitter(m);
-}
-
-/* ---- the whole ------------------------------------------------------------------------------------------------------------ */
-
-void fw_due(const struct fw_due_facts *f, const struct fw_due_policy *p, int64_t now_ms, uint64_t rnd, struct fw_due *out)
-{
-	struct making m = {.f = f, .p = p, .now_ms = now_ms, .rnd = rnd, .out = out};
-
-	*out = (struct fw_due){0};
 	if (f->expired || f->kind == FW_VISIT_GONE) {
 		out->stop = true;
-		m.ms = PROBE_MS;
-		say(&m, f->kind == FW_VISIT_GONE ? "gone (410): not asked any more" : "it says it has ended: not asked any more",
-			FW_NO_NUMBER);
+		d.delay_ms = PROBE_MS;
+		say(&d, f->kind == FW_VISIT_GONE ? "gone for good (410): not asked any more, but for a probe in %s" :
+			"the feed says it has ended: not asked any more, but for a probe in %s", text(PROBE_MS).s);
 	} else if (f->kind == FW_VISIT_LOCAL) {
-		m.ms = FW_MINUTE_MS;
-		say(&m, "our own fault, nobody is charged: again in", m.ms);
-		jitter(&m);
-	} else if (f->kind == FW_VISIT_OK || f->kind == FW_VISIT_SAME || f->kind == FW_VISIT_NOT_MODIFIED) {
-		after_success(&m);
+		d.delay_ms = OWN_FAULT_MS;
+		say(&d, "our own fault, the feed is not charged: %s", text(d.delay_ms).s);
+	} else if (is_success(f->kind)) {
+		plan_success(&d);
 	} else {
-		after_failure(&m);
+		plan_failure(&d);
 	}
-	out->at_ms = now_ms + m.ms;
+	if (!out->stop)
+		plan_retry_after(&d);
+	plan_jitter(&d, rnd);
+	if (is_success(f->kind) && f->interval_ms <= 0 && !out->stop)
+		plan_skip(&d, rnd >> 24);
+	out->at_ms = d.now_ms + d.delay_ms;
 }

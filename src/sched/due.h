@@ -11,7 +11,7 @@
 struct fw_due_policy { /* settings; all in ms */
 	int64_t min_ms;      /* never sooner than this after a visit [15 min] */
 	int64_t normal_ms;   /* when nothing is known [60 min] */
-	int64_t max_ms;      /* never later, but for Retry-After and errors [24 h] */
+	int64_t max_ms;      /* never later, but for Retry-After, errors, skipHours and jitter [24 h] */
 	int64_t error_min_ms, error_max_ms; /* back-off range [15 min, 24 h] */
 	int64_t retry_after_max_ms; /* [7 d] */
 };
@@ -25,7 +25,7 @@ struct fw_due_facts {
 	int64_t ttl_minutes, update_period_minutes; /* FW_NO_NUMBER: none */
 	uint32_t skip_hours;
 	uint8_t skip_days;
-	struct fw_str rhythm;        /* what was learned so far (see fw_rhythm_learn), or absent */
+	struct fw_str rhythm;        /* what was learned so far (see fw_rhythm_learn), or absent; its hints fill in for ttl ... skip_days */
 	int64_t last_new_ms;         /* 0: never */
 	int64_t interval_ms;         /* the owner's wish; 0: none */
 	bool expired;                /* the document says it has ended */
@@ -38,7 +38,10 @@ struct fw_due {
 	char why[240];  /* "max-age 12 h beats learned 25 min; moved out of skipHours; jitter +3 min" */
 };
 
-/* rnd: 64 random bits; the same facts, now and rnd give the same answer. */
+/*
+ * When next, and why. rnd: 64 random bits; the same facts, now and rnd give the same answer. Any values are taken: what makes
+ * no sense is clamped or left out, and why says so. The order of precedence stands at the top of due.c.
+ */
 void fw_due(const struct fw_due_facts *f, const struct fw_due_policy *p, int64_t now_ms, uint64_t rnd, struct fw_due *out);
 void fw_due_policy_default(struct fw_due_policy *p);
 
@@ -51,7 +54,7 @@ void fw_due_policy_default(struct fw_due_policy *p);
 size_t fw_rhythm_learn(struct fw_str old, const int64_t *dates, size_t n, const struct fw_due_facts *hints, int64_t now_ms,
 	char out[FW_RHYTHM_MAX]);
 
-/* HTTP cache headers to facts. Absent strings: header not there. */
+/* HTTP cache headers to facts. Absent strings: header not there. FW_NO_NUMBER: no hint; 0: stale already. */
 int64_t fw_fresh_ms(struct fw_str cache_control, struct fw_str age, struct fw_str expires, struct fw_str date, int64_t now_ms);
 int64_t fw_retry_after_ms(struct fw_str retry_after, int64_t now_ms);
 

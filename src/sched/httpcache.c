@@ -1,72 +1,83 @@
 /* SPDX-License-Identifier: ISC */
-/* What HTTP headers say about time: RFC 9111 section 4.2 (freshness), RFC 9110 section 10.2.3 (Retry-After). */
+/*
+ * HTTP's hints as durations: freshness (RFC 9111 section 4.2) and Retry-After (RFC 9110 section 10.2.3). No heuristic freshness
+ * (POL-06): a document without hints has none. Numbers of seconds past 2^31 are 2^31 (RFC 9111 section 1.2.2).
+ */
 #include "base/clock.h"
 #include "base/str.h"
 #include "sched/due.h"
 
-#define DELTA_MAX INT64_C(2147483648) /* RFC 9111 section 1.2.2: larger ones count as this */
+#define MAX_SECONDS (INT64_C(1) << 31)
 
-/* A run of digits; more than fit count as DELTA_MAX. False: not a number. */
+/* delta-seconds: digits only; perhaps in quotes, which senders should not use. */
 static bool delta_seconds(struct fw_str s, int64_t *out)
 {
 	int64_t v = 0;
 
 	s = fw_str_trim(s);
-	if (s.len >= 2 && s.p[0] == '"' && s.p[s.len - 1] == '"')
+	if (s.len > 2 && s.p[0] == '"' && s.p[s.len - 1] == '"')
 		s = fw_str_sub(s, 1, s.len - 1);
 	if (!s.len)
 		return false;
 	for (size_t i = 0; i < s.len; i++) {
 		if (!fw_is_digit((unsigned char)s.p[i]))
 			return false;
-		if (v < DELTA_MAX)
-			v = v * 10 + (s.p[i] - '0');
+		v = FW_MIN(v * 10 + (s.p[i] - '0'), MAX_SECONDS);
 	}
-	*out = FW_MIN(v, DELTA_MAX);
+	*out = v;
 	return true;
 }
 
-int64_t fw_retry_after_ms(struct fw_str s, int64_t now_ms)
+/*
+ * max-age of a Cache-Control value, in seconds: the first one counts. *no_cache: the server wants to be asked each time.
+ * Returns whether there was one; one that makes no sense is 0 (section 4.2.1).
+ */
+static bool max_age(struct fw_str rest, int64_t *out, bool *no_cache)
 {
-	int64_t v;
+	bool found = false;
 
-	if (!s.p)
-		return FW_NO_NUMBER;
-	if (delta_seconds(s, &v))
-		return v * FW_SECOND_MS;
-	if (fw_http_date_parse(s, now_ms, &v))
-		return FW_MAX(v - now_ms, 0); /* a time that has passed: now is fine by it */
-	return FW_NO_NUMBER;
-}
+	*no_cache = false;
+	while (rest.p) {
+		struct fw_str value, name = fw_str_split(fw_str_split(rest, ',', &rest), '=', &value);
 
-/* The value of one directive; absent: not there. Present without a value: empty. */
-static struct fw_str directive(struct fw_str list, struct fw_str name)
-{
-	while (list.p) {
-		struct fw_str value, item = fw_str_split(list, ',', &list);
-		struct fw_str key = fw_str_trim(fw_str_split(item, '=', &value));
-
-		if (fw_str_ieq(key, name))
-			return value.p ? value : FW_STR("");
+		name = fw_str_trim(name);
+		if (fw_str_ieq(name, FW_STR("no-cache")) || fw_str_ieq(name, FW_STR("no-store")))
+			*no_cache = true;
+		if (!found && fw_str_ieq(name, FW_STR("max-age"))) {
+			found = true;
+			if (!value.p || !delta_seconds(value, out))
+				*out = 0;
+		}
 	}
-	return FW_STR_NONE;
+	return found;
 }
 
 int64_t fw_fresh_ms(struct fw_str cache_control, struct fw_str age, struct fw_str expires, struct fw_str date, int64_t now_ms)
 {
-	struct fw_str max_age = directive(cache_control, FW_STR("max-age"));
-	int64_t life, at, from, old = 0;
+	int64_t fresh = 0, aged = 0, until, from;
+	bool no_cache, found = max_age(cache_control, &fresh, &no_cache);
 
-	if (directive(cache_control, FW_STR("no-store")).p || directive(cache_control, FW_STR("no-cache")).p)
-		return FW_NO_NUMBER; /* nothing is fresh, but nothing is asked for either: other rules decide */
-	if (max_age.p && delta_seconds(max_age, &life)) {
-		if (age.p && !delta_seconds(age, &old))
-			old = 0;
-		return FW_MAX(life - old, 0) * FW_SECOND_MS;
+	if (no_cache || (!found && !expires.p))
+		return FW_NO_NUMBER;
+	if (!found && fw_http_date_parse(expires, now_ms, &until)) { /* "0" and the like: expired already (section 5.3) */
+		if (!date.p || !fw_http_date_parse(date, now_ms, &from))
+			from = now_ms;
+		fresh = FW_MIN(until > from ? (until - from) / 1000 : 0, MAX_SECONDS);
 	}
-	if (!expires.p || !fw_http_date_parse(expires, now_ms, &at))
-		return FW_NO_NUMBER; /* "0" and its like: expired already */
-	if (!date.p || !fw_http_date_parse(date, now_ms, &from))
-		from = now_ms;
-	return FW_MIN(FW_MAX(at - from, 0), DELTA_MAX * FW_SECOND_MS);
+	if (age.p && !delta_seconds(age, &aged))
+		aged = 0;
+	return FW_MAX(fresh - aged, 0) * 1000;
+}
+
+int64_t fw_retry_after_ms(struct fw_str retry_after, int64_t now_ms)
+{
+	int64_t v;
+
+	if (!retry_after.p)
+		return FW_NO_NUMBER;
+	if (delta_seconds(retry_after, &v))
+		return v * 1000;
+	if (!fw_http_date_parse(retry_after, now_ms, &v))
+		return FW_NO_NUMBER;
+	return FW_MIN(FW_MAX(v - now_ms, 0), MAX_SECONDS * 1000); /* a date gone by: now would do */
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* When next, and why: POL-05 ... POL-11, FMT-06. */
+/* When next, and why: each rule, its precedence, its clamp and its words (POL-05 ... POL-11, FMT-06). */
 #include <check.h>
 #include <stdlib.h>
 
@@ -7,148 +7,294 @@
 #include "base/str.h"
 #include "sched/due.h"
 
-#define NOW INT64_C(1795262400000) /* Saturday 2026-11-21T12:00:00Z */
+#define NOW INT64_C(1795262400000) /* Saturday, 2026-11-21 12:00:00 UTC */
 #define MIN FW_MINUTE_MS
-#define NONE FW_NO_NUMBER
-#define FACTS .retry_after_ms = NONE, .fresh_ms = NONE, .ttl_minutes = NONE, .update_period_minutes = NONE
+#define H FW_HOUR_MS
+#define D FW_DAY_MS
+#define ZERO (INT64_MIN + 1) /* in the tables, 0 is "not there" */
 
-START_TEST(table)
+static int64_t hint(int64_t v)
+{
+	return v == 0 ? FW_NO_NUMBER : v == ZERO ? 0 : v;
+}
+
+static struct fw_due ask(struct fw_due_facts f, int64_t now_ms, uint64_t rnd)
+{
+	struct fw_due_policy p;
+	struct fw_due due;
+
+	f.retry_after_ms = hint(f.retry_after_ms);
+	f.fresh_ms = hint(f.fresh_ms);
+	f.ttl_minutes = hint(f.ttl_minutes);
+	f.update_period_minutes = hint(f.update_period_minutes);
+	fw_due_policy_default(&p);
+	fw_due(&f, &p, now_ms, rnd, &due);
+	return due;
+}
+
+struct row {
+	const char *id;
+	struct fw_due_facts f;
+	int64_t lo, hi;   /* what the delay may be, over all random bits */
+	const char *word; /* what the reason has to say */
+	bool stop;
+};
+
+static void check_row(const struct row *r)
+{
+	for (uint64_t rnd = 0; rnd < 4000; rnd += 7) {
+		struct fw_due due = ask(r->f, NOW, rnd * UINT64_C(0x9e3779b97f4a7c15));
+		int64_t delay = due.at_ms - NOW;
+
+		ck_assert_msg(delay >= r->lo && delay <= r->hi, "%s: %lld s, want %lld to %lld: %s", r->id, (long long)delay / 1000,
+			(long long)r->lo / 1000, (long long)r->hi / 1000, due.why);
+		ck_assert_msg(strstr(due.why, r->word) != NULL, "%s: \"%s\" is not in \"%s\"", r->id, r->word, due.why);
+		ck_assert_int_eq(due.stop, r->stop);
+	}
+}
+
+static void check_rows(const struct row *r, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		check_row(&r[i]);
+}
+
+#define TEN(ms) (ms) - (ms) / 10, (ms) + (ms) / 10
+#define LATER(ms) (ms), (ms) + FW_MIN(FW_MAX((ms) / 10, MIN), H)
+
+START_TEST(after_success)
+{
+	static const struct row ROWS[] = {
+		{"nothing known", {.kind = FW_VISIT_OK}, TEN(H), "no entry rhythm known: 1 h", false},
+		{"304 too", {.kind = FW_VISIT_NOT_MODIFIED}, TEN(H), "no entry rhythm known", false},
+		{"same bytes too", {.kind = FW_VISIT_SAME}, TEN(H), "no entry rhythm known", false},
+		{"never visited", {.kind = FW_VISIT_NONE}, 0, 0, "never visited: now", false},
+		{"POL-06 max-age", {.kind = FW_VISIT_OK, .fresh_ms = 12 * H}, LATER(12 * H), "max-age 12 h is longer", false},
+		{"POL-06 max-age on 304", {.kind = FW_VISIT_NOT_MODIFIED, .fresh_ms = 12 * H}, LATER(12 * H), "max-age 12 h", false},
+		{"POL-06 stale", {.kind = FW_VISIT_OK, .fresh_ms = ZERO}, TEN(H), "known: 1 h", false},
+		{"POL-06 short max-age", {.kind = FW_VISIT_OK, .fresh_ms = 5 * MIN}, TEN(H), "known: 1 h", false},
+		{"POL-05 max-age 10^12", {.kind = FW_VISIT_OK, .fresh_ms = INT64_C(1000000000000000)}, LATER(D), "cut to 1 d", false},
+		{"POL-05 max-age INT64_MAX", {.kind = FW_VISIT_OK, .fresh_ms = INT64_MAX}, LATER(D), "cut to 1 d", false},
+		{"FMT-06 ttl", {.kind = FW_VISIT_OK, .ttl_minutes = 180}, LATER(3 * H), "ttl 3 h is longer", false},
+		{"FMT-06 ttl shorter", {.kind = FW_VISIT_OK, .ttl_minutes = 5}, TEN(H), "known: 1 h", false},
+		{"FMT-06 ttl -1", {.kind = FW_VISIT_OK, .ttl_minutes = -1}, TEN(H), "ttl -1 min makes no sense", false},
+		{"FMT-06 ttl 0", {.kind = FW_VISIT_OK, .ttl_minutes = ZERO}, TEN(H), "ttl 0 ms makes no sense", false},
+		{"FMT-06 ttl huge", {.kind = FW_VISIT_OK, .ttl_minutes = INT64_MAX}, LATER(D), "cut to 1 d", false},
+		{"FMT-06 updatePeriod", {.kind = FW_VISIT_OK, .update_period_minutes = 1440}, LATER(D), "updatePeriod 1 d is longer", false},
+		{"the longest counts", {.kind = FW_VISIT_OK, .update_period_minutes = 240, .ttl_minutes = 120, .fresh_ms = 3 * H},
+			LATER(4 * H), "updatePeriod 4 h is longer", false},
+		{"hints of the last document", {.kind = FW_VISIT_NOT_MODIFIED, .rhythm = {"v1 ttl=300", 10}}, LATER(5 * H),
+			"ttl 5 h is longer", false},
+		{"this document beats the last", {.kind = FW_VISIT_OK, .ttl_minutes = 120, .rhythm = {"v1 ttl=300", 10}}, LATER(2 * H),
+			"ttl 2 h is longer", false},
+		{"the owner", {.kind = FW_VISIT_OK, .interval_ms = 10 * MIN, .ttl_minutes = 600, .fresh_ms = D, .skip_hours = 0xfff000},
+			TEN(10 * MIN), "the owner's interval 10 min", false},
+		{"the owner, too often", {.kind = FW_VISIT_OK, .interval_ms = 1}, LATER(MIN), "brought to 1 min", false},
+		{"the owner, too rare", {.kind = FW_VISIT_OK, .interval_ms = INT64_MAX}, TEN(30 * D), "brought to 30 d", false},
+		{"POL-07 on 200", {.kind = FW_VISIT_OK, .retry_after_ms = 2 * D}, LATER(2 * D), "Retry-After 2 d", false},
+		{"POL-07 beats the owner", {.kind = FW_VISIT_OK, .interval_ms = 10 * MIN, .retry_after_ms = 2 * H}, LATER(2 * H), "Retry-After 2 h",
+			false},
+		{"POL-07 short", {.kind = FW_VISIT_OK, .retry_after_ms = 1000}, TEN(H), "known: 1 h", false},
+		{"learned", {.kind = FW_VISIT_OK, .rhythm = {"v1 at=29921010 g=240,240,240,240", 32}}, TEN(2 * H), "learned 2 h (new about every 4 h)",
+			false},
+		{"burst", {.kind = FW_VISIT_OK, .rhythm = {"v1 at=29921035 g=12,11,10,13,5000,4000", 38}}, LATER(15 * MIN), "publishing right now: 15 min",
+			false},
+		{"silent", {.kind = FW_VISIT_NOT_MODIFIED, .rhythm = {"v1 at=29000000 g=60,60,60,60,60", 31}}, TEN(D), "silent for", false},
+		{"learned and max-age", {.kind = FW_VISIT_OK, .fresh_ms = 12 * H, .rhythm = {"v1 at=29921010 g=240,240,240,240", 32}},
+			LATER(12 * H), "(new about every 4 h); max-age 12 h is longer", false},
+		{"torn rhythm", {.kind = FW_VISIT_OK, .rhythm = {"v1 at=x g=,,-5 ttl=y sh=zz sd=fff", 33}}, TEN(H), "no entry rhythm known", false},
+		{"rhythm of another version", {.kind = FW_VISIT_OK, .rhythm = {"v9 ttl=600", 10}}, TEN(H), "no entry rhythm known", false},
+	};
+
+	check_rows(ROWS, FW_N(ROWS));
+}
+END_TEST
+
+START_TEST(after_failure)
+{
+	static const struct row ROWS[] = {
+		{"POL-08 429", {.kind = FW_VISIT_HTTP, .http_status = 429, .fail_n = 1}, TEN(H), "too many requests (429), failure 1: 1 h", false},
+		{"POL-08 429 again", {.kind = FW_VISIT_HTTP, .http_status = 429, .fail_n = 3}, TEN(4 * H), "failure 3: 4 h", false},
+		{"POL-07 429 with Retry-After", {.kind = FW_VISIT_HTTP, .http_status = 429, .fail_n = 1, .retry_after_ms = 3 * D}, LATER(3 * D),
+			"Retry-After 3 d", false},
+		{"POL-07 7 days at most", {.kind = FW_VISIT_HTTP, .http_status = 503, .fail_n = 1, .retry_after_ms = 70 * D}, LATER(7 * D),
+			"Retry-After 70 d, cut to 7 d", false},
+		{"POL-07 7 days uncut", {.kind = FW_VISIT_HTTP, .http_status = 503, .fail_n = 1, .retry_after_ms = 7 * D}, LATER(7 * D),
+			"Retry-After 7 d", false},
+		{"POL-07 redirect", {.kind = FW_VISIT_HTTP, .http_status = 302, .fail_n = 1, .retry_after_ms = 2 * H}, LATER(2 * H), "Retry-After",
+			false},
+		{"POL-07 in 1970", {.kind = FW_VISIT_HTTP, .http_status = 503, .fail_n = 1, .retry_after_ms = ZERO}, TEN(H), "(503), failure 1: 1 h",
+			false},
+		{"POL-07 negative", {.kind = FW_VISIT_HTTP, .http_status = 503, .fail_n = 1, .retry_after_ms = -5000}, TEN(H), "makes no sense", false},
+		{"POL-10 404", {.kind = FW_VISIT_HTTP, .http_status = 404, .fail_n = 1}, TEN(H), "not found (404)", false},
+		{"POL-10 404 for a week", {.kind = FW_VISIT_HTTP, .http_status = 404, .fail_n = 11}, TEN(7 * D), "failure 11: 7 d", false},
+		{"POL-10 404 for ever", {.kind = FW_VISIT_HTTP, .http_status = 404, .fail_n = UINT32_MAX}, TEN(7 * D), "7 d", false},
+		{"POL-10 403", {.kind = FW_VISIT_HTTP, .http_status = 403, .fail_n = 1}, TEN(4 * H), "forbidden (403)", false},
+		{"POL-10 401", {.kind = FW_VISIT_HTTP, .http_status = 401, .fail_n = 2}, TEN(8 * H), "password wanted (401)", false},
+		{"500", {.kind = FW_VISIT_HTTP, .http_status = 500, .fail_n = 1}, TEN(15 * MIN), "server error", false},
+		{"418", {.kind = FW_VISIT_HTTP, .http_status = 418, .fail_n = 1}, TEN(H), "refused", false},
+		{"not sooner than a healthy one", {.kind = FW_VISIT_HTTP, .http_status = 429, .fail_n = 1,
+			.rhythm = {"v1 at=29000000 g=60,60", 22}}, TEN(D), "its usual 1 d is longer", false},
+		{"POL-10 410", {.kind = FW_VISIT_GONE, .http_status = 410, .fail_n = 1}, TEN(30 * D), "gone for good (410)", true},
+		{"POL-10 410, owner or not", {.kind = FW_VISIT_GONE, .http_status = 410, .interval_ms = MIN, .retry_after_ms = D}, TEN(30 * D), "probe in 30 d",
+			true},
+		{"FMT-08 expired", {.kind = FW_VISIT_OK, .expired = true}, TEN(30 * D), "it has ended", true},
+		{"POL-10 DNS", {.kind = FW_VISIT_DNS, .fail_n = 1}, TEN(15 * MIN), "no address for the host, failure 1: 15 min", false},
+		{"POL-10 DNS, days", {.kind = FW_VISIT_DNS, .fail_n = 20}, TEN(D), "failure 20: 1 d", false},
+		{"POL-10 DNS, a month", {.kind = FW_VISIT_DNS, .fail_n = 37}, TEN(30 * D), "failure 37: 30 d", false},
+		{"connect", {.kind = FW_VISIT_CONNECT, .fail_n = 2}, TEN(30 * MIN), "no connection, failure 2: 30 min", false},
+		{"TLS", {.kind = FW_VISIT_TLS, .fail_n = 1}, TEN(H), "TLS failed", false},
+		{"time-out", {.kind = FW_VISIT_TIMEOUT, .fail_n = 3}, TEN(H), "timed out", false},
+		{"protocol", {.kind = FW_VISIT_PROTOCOL, .fail_n = 1}, TEN(15 * MIN), "broken answer", false},
+		{"not a feed", {.kind = FW_VISIT_FORMAT, .fail_n = 1}, TEN(H), "not a feed", false},
+		{"limit", {.kind = FW_VISIT_LIMIT, .fail_n = 1}, TEN(4 * H), "too large", false},
+		{"blocked", {.kind = FW_VISIT_BLOCKED, .fail_n = 1}, TEN(H), "address not allowed", false},
+		{"redirect", {.kind = FW_VISIT_REDIRECT, .fail_n = 1}, TEN(H), "redirects lead nowhere", false},
+		{"crash", {.kind = FW_VISIT_CRASH, .fail_n = 1}, TEN(H), "reading it failed badly", false},
+		{"our own fault", {.kind = FW_VISIT_LOCAL, .fail_n = 30}, TEN(5 * MIN), "our own fault, the feed is not charged", false},
+		{"a failure that was not counted", {.kind = FW_VISIT_TIMEOUT, .fail_n = 0}, TEN(15 * MIN), "failure 1", false},
+		{"a kind nobody knows", {.kind = (enum fw_visit_kind)99, .fail_n = 1}, TEN(15 * MIN), "broken answer", false},
+	};
+
+	check_rows(ROWS, FW_N(ROWS));
+}
+END_TEST
+
+/* Never dead for ever, never more often than the first time. */
+START_TEST(failures_back_off_and_never_end)
+{
+	for (int kind = FW_VISIT_HTTP; kind < FW_VISIT_KIND_N; kind++) {
+		int64_t before = 0;
+
+		for (uint32_t n = 1; n < 200; n++) {
+			struct fw_due due = ask((struct fw_due_facts){.kind = (enum fw_visit_kind)kind, .http_status = 500, .fail_n = n}, NOW, 0);
+
+			ck_assert_msg(due.at_ms - NOW >= before && due.at_ms - NOW <= 31 * D, "kind %d, failure %u: %s", kind, n, due.why);
+			before = due.at_ms - NOW;
+		}
+	}
+}
+END_TEST
+
+START_TEST(skip_hours_and_days) /* FMT-06; NOW is a Saturday, 12:00 GMT */
 {
 	static const struct {
-		struct fw_due_facts f;
-		const char *rhythm;
-		int64_t min_ms, max_ms;
-		const char *why;
+		const char *id;
+		uint32_t hours;
+		uint8_t days;
+		int64_t lo, hi;
+		const char *word;
 	} T[] = {
-		{{.kind = FW_VISIT_OK, FACTS}, NULL, 60 * MIN, 72 * MIN, "no rhythm known"},
-		{{.kind = FW_VISIT_NOT_MODIFIED, FACTS}, "1;gap=7200;n=9;last=1795260000", 60 * MIN, 72 * MIN, "learned"},
-		{{.kind = FW_VISIT_OK, FACTS}, "1;gap=60;n=9;last=1795262000", 15 * MIN, 20 * MIN, "never sooner than"},
-		{{.kind = FW_VISIT_OK, FACTS}, "1;gap=99999999;n=9;last=1700000000", 1440 * MIN, 1640 * MIN, "never later than"},
-		{{.kind = FW_VISIT_OK, FACTS, .ttl_minutes = 180}, NULL, 180 * MIN, 206 * MIN, "ttl"},
-		{{.kind = FW_VISIT_NOT_MODIFIED, FACTS}, "1;ttl=180", 180 * MIN, 206 * MIN, "ttl"},
-		{{.kind = FW_VISIT_OK, FACTS, .ttl_minutes = -1}, NULL, 60 * MIN, 72 * MIN, "no rhythm"},
-		{{.kind = FW_VISIT_OK, FACTS, .ttl_minutes = INT64_MAX}, NULL, 1440 * MIN, 1640 * MIN, "never later"},
-		{{.kind = FW_VISIT_OK, FACTS, .fresh_ms = 2 * FW_HOUR_MS}, NULL, 120 * MIN, 140 * MIN, "fresh for"},
-		{{.kind = FW_VISIT_OK, FACTS, .fresh_ms = INT64_C(2147483648) * 1000}, NULL, 1440 * MIN, 1640 * MIN, "never later"},
-		{{.kind = FW_VISIT_OK, FACTS, .interval_ms = 5 * MIN}, NULL, 5 * MIN, 8 * MIN, "set by you"},
-		{{.kind = FW_VISIT_OK, FACTS, .skip_hours = 1u << 13 | 1u << 14}, NULL, 180 * MIN, 210 * MIN, "skipHours"},
-		{{.kind = FW_VISIT_OK, FACTS, .skip_hours = 0xffffff}, NULL, 60 * MIN, 72 * MIN, "ignored"},
-		{{.kind = FW_VISIT_OK, FACTS, .skip_days = 1u << 6}, NULL, 720 * MIN, 800 * MIN, "skipDays"},
-		{{.kind = FW_VISIT_HTTP, FACTS, .http_status = 429, .fail_n = 1, .retry_after_ms = FW_DAY_MS * 3}, NULL, 3 * 1440 * MIN,
-			3 * 1640 * MIN, "Retry-After"},
-		{{.kind = FW_VISIT_HTTP, FACTS, .http_status = 503, .fail_n = 1, .retry_after_ms = FW_DAY_MS * 300}, NULL, 7 * 1440 * MIN,
-			7 * 1640 * MIN, "longer than is believed"},
-		{{.kind = FW_VISIT_HTTP, FACTS, .http_status = 429, .fail_n = 1}, NULL, 60 * MIN, 72 * MIN, "too often"},
-		{{.kind = FW_VISIT_HTTP, FACTS, .http_status = 404, .fail_n = 30}, NULL, 7 * 1440 * MIN, 7 * 1640 * MIN, "not found, 30"},
-		{{.kind = FW_VISIT_TIMEOUT, FACTS, .fail_n = 1}, NULL, 15 * MIN, 20 * MIN, "failed, 1"},
-		{{.kind = FW_VISIT_TIMEOUT, FACTS, .fail_n = 4000000000u}, NULL, 1440 * MIN, 1640 * MIN, "failed"},
-		{{.kind = FW_VISIT_LOCAL, FACTS}, NULL, MIN, 2 * MIN, "our own fault"},
-		{{.kind = FW_VISIT_GONE, FACTS, .http_status = 410}, NULL, 30 * 1440 * MIN, 30 * 1440 * MIN, "gone"},
-		{{.kind = FW_VISIT_OK, FACTS, .expired = true}, NULL, 30 * 1440 * MIN, 30 * 1440 * MIN, "ended"},
+		{"not now", 1u << 3, 0, TEN(H), "known: 1 h"},
+		{"13 and 12 to 14", 1u << 12 | 1u << 13, 0, 2 * H, 2 * H + 30 * MIN, "out of skipHours"},
+		{"12 to 23", 0xfff000, 0, 12 * H, 12 * H + 30 * MIN, "out of skipHours"},
+		{"Saturday", 0, 1u << 6, 12 * H, 12 * H + 30 * MIN, "out of skipDays"},
+		{"all days but Friday", 0, 0x5f, 6 * D - 12 * H, 6 * D - 12 * H + 30 * MIN, "out of skipDays"},
+		{"all hours but 5, all days but Friday", ~(1u << 5) & 0xffffff, 0x5f, 6 * D - 7 * H, 6 * D - 7 * H + 30 * MIN, "skipHours and skipDays"},
+		{"all hours", 0xffffff, 0, TEN(H), "skipHours lists all hours, left out"},
+		{"all days", 0, 0x7f, TEN(H), "skipDays lists all days, left out"},
+		{"bits that mean nothing", 0xff000000, 0x80, TEN(H), "known: 1 h"},
 	};
-	struct fw_due_facts f = T[_i].f;
-	struct fw_due_policy p;
-	struct fw_due d;
 
-	f.rhythm = fw_str(T[_i].rhythm);
-	fw_due_policy_default(&p);
-	for (uint64_t rnd = 0; rnd < 2000; rnd++) {
-		fw_due(&f, &p, NOW, rnd * UINT64_C(0x9e3779b97f4a7c15), &d);
-		ck_assert_msg(d.at_ms - NOW >= T[_i].min_ms && d.at_ms - NOW <= T[_i].max_ms, "%lld min: %s",
-			(long long)((d.at_ms - NOW) / MIN), d.why);
-		ck_assert_msg(strstr(d.why, T[_i].why) != NULL, "%s", d.why);
+	for (size_t i = 0; i < FW_N(T); i++) {
+		struct row r = {T[i].id, {.kind = FW_VISIT_OK, .skip_hours = T[i].hours, .skip_days = T[i].days}, T[i].lo, T[i].hi, T[i].word, false};
+
+		check_row(&r);
 	}
-	ck_assert_int_eq(d.stop, f.kind == FW_VISIT_GONE || f.expired);
+	for (uint64_t rnd = 0; rnd < 5000; rnd++) { /* whatever chance says, a skipped hour is skipped */
+		struct fw_due due = ask((struct fw_due_facts){.kind = FW_VISIT_OK, .skip_hours = 0x5a5a5a, .skip_days = 0x41}, NOW,
+			rnd * UINT64_C(0x9e3779b97f4a7c15));
+		struct fw_civil c;
+
+		fw_civil_from_ms(due.at_ms, &c);
+		ck_assert(!(0x5a5a5a >> c.hour & 1) && !(0x41 >> c.weekday & 1));
+	}
 }
 END_TEST
 
-START_TEST(equal_feeds_spread) /* POL-11: neither in one second nor at the full hour */
+/* POL-11, FRB 037: a thousand equal feeds, visited in one moment at the top of the hour, spread out. */
+START_TEST(equal_feeds_part)
 {
-	struct fw_due_facts f = {.kind = FW_VISIT_OK, FACTS};
-	int in_minute[72] = {0}, hot = 0;
-	struct fw_due_policy p;
-	struct fw_due d;
-
-	fw_due_policy_default(&p);
-	for (uint64_t i = 1; i <= 6000; i++) {
-		fw_due(&f, &p, NOW - 5 * MIN, i * UINT64_C(0x9e3779b97f4a7c15), &d);
-		ck_assert_int_lt((d.at_ms - NOW) / MIN, 72);
-		in_minute[(d.at_ms - NOW) / MIN]++;
-		hot += d.at_ms % FW_HOUR_MS < 2 * MIN;
-	}
-	for (int i = 0; i < 72; i++)
-		ck_assert_int_lt(in_minute[i], 2400);
-	ck_assert_int_lt(hot, 600);
-}
-END_TEST
-
-START_TEST(cache_headers) /* POL-06, POL-07 */
-{
-	static const struct { const char *cc, *age, *expires, *date; int64_t want; } T[] = {
-		{"max-age=3600", NULL, NULL, NULL, 3600}, {"public, MAX-AGE=3600", "600", NULL, NULL, 3000},
-		{"max-age=60", "600", NULL, NULL, 0}, {"max-age=1000000000000", NULL, NULL, NULL, INT64_C(2147483648)},
-		{"max-age=x", NULL, NULL, NULL, NONE}, {"no-cache, max-age=60", NULL, NULL, NULL, NONE},
-		{NULL, NULL, "0", NULL, NONE}, {NULL, NULL, "Sat, 21 Nov 2026 14:00:00 GMT", "Sat, 21 Nov 2026 13:00:00 GMT", 3600},
-		{NULL, NULL, "Sat, 21 Nov 2026 14:00:00 GMT", NULL, 7200}, {NULL, NULL, "Thu, 01 Jan 1970 00:00:00 GMT", NULL, 0},
-		{NULL, NULL, NULL, NULL, NONE},
+	static const struct fw_due_facts F[] = {
+		{.kind = FW_VISIT_OK}, {.kind = FW_VISIT_OK, .fresh_ms = 24 * H},
+		{.kind = FW_VISIT_HTTP, .http_status = 503, .fail_n = 1, .retry_after_ms = H},
+		{.kind = FW_VISIT_OK, .skip_hours = 0x002000}, {.kind = FW_VISIT_TIMEOUT, .fail_n = 2},
 	};
-	int64_t want = T[_i].want == NONE ? NONE : T[_i].want * 1000;
 
-	ck_assert_int_eq(fw_fresh_ms(fw_str(T[_i].cc), fw_str(T[_i].age), fw_str(T[_i].expires), fw_str(T[_i].date), NOW), want);
+	for (size_t i = 0; i < FW_N(F); i++) {
+		int minute[60] = {0}, most = 0;
+
+		for (uint64_t n = 0; n < 1000; n++) {
+			struct fw_due due = ask(F[i], NOW, (n + 1) * UINT64_C(0x9e3779b97f4a7c15));
+			int m = (int)(due.at_ms / MIN % 60);
+
+			minute[m]++;
+			most = FW_MAX(most, minute[m]);
+		}
+		ck_assert_msg(most <= 260, "facts %zu: %d of 1,000 in one minute", i, most);
+	}
 }
 END_TEST
 
-START_TEST(retry_after)
+START_TEST(clocks_that_jump)
 {
-	ck_assert_int_eq(fw_retry_after_ms(FW_STR("120"), NOW), 120000);
-	ck_assert_int_eq(fw_retry_after_ms(FW_STR("Sat, 21 Nov 2026 12:02:00 GMT"), NOW), 120000);
-	ck_assert_int_eq(fw_retry_after_ms(FW_STR("Saturday, 21-Nov-26 12:02:00 GMT"), NOW), 120000);
-	ck_assert_int_eq(fw_retry_after_ms(FW_STR("Sat Nov 21 12:02:00 2026"), NOW), 120000);
-	ck_assert_int_eq(fw_retry_after_ms(FW_STR("Thu, 01 Jan 1970 00:00:00 GMT"), NOW), 0);
-	ck_assert_int_eq(fw_retry_after_ms(FW_STR("soon"), NOW), NONE);
-	ck_assert_int_eq(fw_retry_after_ms(FW_STR("-1"), NOW), NONE);
-	ck_assert_int_eq(fw_retry_after_ms(FW_STR_NONE, NOW), NONE);
+	static const int64_t AT[] = {0, 1, -1, INT64_MIN, INT64_MAX, NOW - 3650 * D, NOW + 3650 * D};
+	struct fw_due_facts f = {.kind = FW_VISIT_OK, .rhythm = {"v1 at=29921010 g=240,240,240,240", 32}, .last_new_ms = NOW};
+
+	for (size_t i = 0; i < FW_N(AT); i++) {
+		struct fw_due due = ask(f, AT[i], 12345);
+		int64_t from = AT[i] < 0 ? 0 : FW_MIN(AT[i], INT64_C(253402300799000));
+
+		ck_assert_msg(due.at_ms - from >= 15 * MIN && due.at_ms - from <= 27 * H, "%s", due.why);
+		ck_assert(due.why[0]);
+	}
 }
 END_TEST
 
-START_TEST(rhythm)
+START_TEST(policies_that_make_no_sense)
 {
-	struct fw_due_facts hints = {FACTS, .ttl_minutes = 30, .skip_hours = 3};
-	char a[FW_RHYTHM_MAX], b[FW_RHYTHM_MAX];
-	int64_t dates[200];
-	size_t n;
+	static const struct fw_due_policy P[] = {{0}, {-1, -1, -1, -1, -1, -1}, {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX},
+		{INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN}, {D, H, MIN, D, H, 1}};
+	struct fw_due due;
 
-	/* one entry a day, one batch of five, one date in the future: the day wins */
-	for (int i = 0; i < 200; i++)
-		dates[i] = NOW - (i < 5 ? i * 1000 : (i - 4) * FW_DAY_MS);
-	dates[100] = NOW + 90 * FW_DAY_MS;
-	n = fw_rhythm_learn(FW_STR_NONE, dates, 200, &hints, NOW, a);
-	ck_assert_uint_gt(n, 0);
-	ck_assert_msg(strstr(a, "gap=86400;") != NULL, "%s", a);
-	ck_assert(strstr(a, "ttl=30") && strstr(a, "sh=3") && strstr(a, "last=1795262400"));
-	/* a document with one entry keeps what was learned */
-	hints = (struct fw_due_facts){FACTS};
-	dates[0] = NOW + FW_DAY_MS;
-	ck_assert_uint_gt(fw_rhythm_learn((struct fw_str){a, n}, dates, 1, &hints, NOW + FW_DAY_MS, b), 0);
-	ck_assert_msg(strstr(b, "gap=86400;") != NULL, "%s", b);
-	ck_assert_ptr_null(strstr(b, "ttl"));
-	/* nothing to say, nothing said; junk is forgotten */
-	ck_assert_uint_eq(fw_rhythm_learn(FW_STR("9;what=1"), dates, 0, &hints, NOW, b), 0);
+	for (size_t i = 0; i <= FW_N(P); i++) {
+		for (int kind = 0; kind < FW_VISIT_KIND_N; kind++) {
+			struct fw_due_facts f = {.kind = (enum fw_visit_kind)kind, .http_status = 429, .fail_n = 50, .retry_after_ms = INT64_MAX};
+
+			fw_due(&f, i < FW_N(P) ? &P[i] : NULL, NOW, UINT64_MAX, &due);
+			ck_assert_msg(due.at_ms >= NOW && due.at_ms < NOW + 500 * D, "policy %zu, kind %d: %s", i, kind, due.why);
+		}
+	}
 }
 END_TEST
 
-START_TEST(expectation) /* RFC 6298 section 2 */
+/* Whatever the facts: an answer in the future, with words, the same again for the same bits. */
+START_TEST(any_facts)
 {
-	int64_t us = 0, dev = 0;
+	static const int64_t V[] = {0, ZERO, 1, -1, 59, 60, 1440, INT64_MIN, INT64_MAX, 1000000000000, -1000000000000};
+	uint64_t x = 88172645463325252u;
 
-	fw_expect_update(&us, &dev, 800);
-	ck_assert(us == 800 && dev == 400);
-	fw_expect_update(&us, &dev, 1600);
-	ck_assert(us == 900 && dev == 500);
-	for (int i = 0; i < 100; i++)
-		fw_expect_update(&us, &dev, 1000);
-	ck_assert_int_ge(us, 990);
-	ck_assert_int_lt(dev, 20);
+	for (int n = 0; n < 20000; n++) {
+		struct fw_due_facts f = {.kind = (enum fw_visit_kind)(n % (FW_VISIT_KIND_N + 2))};
+		struct fw_due a, b;
+
+		for (int k = 0; k < 7; k++) {
+			int64_t *const to[] = {&f.retry_after_ms, &f.fresh_ms, &f.ttl_minutes, &f.update_period_minutes, &f.last_new_ms, &f.interval_ms};
+
+			x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+			if (k < 6)
+				*to[k] = V[x % FW_N(V)];
+		}
+		f.http_status = (int)(x >> 50);
+		f.fail_n = (uint32_t)(x >> 20);
+		f.skip_hours = (uint32_t)x;
+		f.skip_days = (uint8_t)(x >> 8);
+		f.expired = x >> 63;
+		a = ask(f, NOW, x);
+		b = ask(f, NOW, x);
+		ck_assert_msg(a.at_ms >= NOW && a.at_ms <= NOW + 45 * D && a.why[0], "%lld: %s", (long long)(a.at_ms - NOW) / 1000, a.why);
+		ck_assert(a.at_ms == b.at_ms && strcmp(a.why, b.why) == 0 && strlen(a.why) < sizeof(a.why));
+	}
 }
 END_TEST
 
@@ -159,12 +305,14 @@ int main(void)
 	SRunner *r;
 	int failed;
 
-	tcase_add_loop_test(t, table, 0, 23);
-	tcase_add_test(t, equal_feeds_spread);
-	tcase_add_loop_test(t, cache_headers, 0, 11);
-	tcase_add_test(t, retry_after);
-	tcase_add_test(t, rhythm);
-	tcase_add_test(t, expectation);
+	tcase_add_test(t, after_success);
+	tcase_add_test(t, after_failure);
+	tcase_add_test(t, failures_back_off_and_never_end);
+	tcase_add_test(t, skip_hours_and_days);
+	tcase_add_test(t, equal_feeds_part);
+	tcase_add_test(t, clocks_that_jump);
+	tcase_add_test(t, policies_that_make_no_sense);
+	tcase_add_test(t, any_facts);
 	suite_add_tcase(s, t);
 	r = srunner_create(s);
 	srunner_run_all(r, CK_ENV);
