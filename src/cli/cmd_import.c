@@ -76,7 +76,8 @@ static int take(struct import *im, const struct fw_opml_outline *o)
 
 static int opml_outline(void *ctx, const struct fw_opml_outline *o)
 {
-	return take(ctx, o);
+	/* Liferea's search folders are outlines with xmlUrl="vfolder" */
+	return fw_str_ieq(o->type, FW_STR("vfolder")) ? 0 : take(ctx, o);
 }
 
 /* A repair loses nothing: it is told, and it is no failure. */

@@ -333,7 +333,8 @@ def opml(base):
                 '<outline text="News"><outline text="W&#246;rld &quot;x&quot;">\n'
                 '<outline text="A" xmlUrl="https://a.example/" htmlUrl="https://a.example/home"/></outline>\n'
                 '<outline title="B" text="ignored" xmlUrl="https://b.example/"/>\n'
-                '<outline text="bad" xmlUrl="javascript:alert(1)"/></outline></body></opml>\n')
+                '<outline text="bad" xmlUrl="javascript:alert(1)"/></outline>\n'
+                '<outline text="Liferea folder" type="vfolder" xmlUrl="vfolder"/></body></opml>\n')
     r = w.run("import", source, code=1)
     equal(r.stdout, source + ": 3 added, 0 subscribed already, 1 refused\n")
     holds("in.opml:7: " in r.stderr, r.stderr)

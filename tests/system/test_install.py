@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""What `make install` puts in place, and that a stranger's program can use it."""
+import os
+import re
+import subprocess
+
+from harness import BUILD, ROOT, case, equal, holds, run
+
+PROGRAM = r"""
+#include <feedwheel.h>
+#include <stdio.h>
+#include <string.h>
+
+int main(void)
+{
+	const char *text = "<rss version='2.0'><channel><item><title>hi</title></item></channel></rss>";
+	struct fw_document *doc;
+	struct fw_err err;
+
+	if (fw_parse(text, strlen(text), NULL, &doc, &err)) {
+		puts(err.text);
+		return 1;
+	}
+	for (const struct fw_entry *e = doc->entries; e; e = e->next)
+		printf("%.*s %s\n", (int)e->title.len, e->title.p, fw_version());
+	fw_document_free(doc);
+	return 0;
+}
+"""
+
+
+def command(*words, env=None):
+    r = subprocess.run(words, capture_output=True, text=True, env=dict(os.environ, **(env or {})), check=False)
+    equal(r.returncode, 0, "%s: %s" % (" ".join(words)[:200], r.stderr[-2000:]))
+    return r.stdout
+
+
+@case("install: everything is where it belongs; the unit names the binary; programs link shared and static")
+def install(base):
+    command("meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", base)
+    files = {os.path.relpath(os.path.join(d, f), base): os.path.join(d, f) for d, _, names in os.walk(base) for f in names}
+    for end in ("bin/feedwheel", "include/feedwheel.h", "include/feedwheel/document.h", "include/feedwheel/engine.h",
+                "include/feedwheel/store.h", "include/feedwheel/types.h", "libfeedwheel.a", "libfeedwheel.so",
+                "pkgconfig/feedwheel.pc", "man1/feedwheel.1", "man5/feedwheel.conf.5", "completions/feedwheel",
+                "site-functions/_feedwheel", "vendor_completions.d/feedwheel.fish", "systemd/system/feedwheel.service",
+                "sysusers.d/feedwheel.conf"):
+        equal(len([f for f in files if f.endswith(end)]), 1, end)
+    binary = next(f for f in files if f.endswith("bin/feedwheel"))
+    with open(next(p for f, p in files.items() if f.endswith(".service")), encoding="ascii") as f:
+        holds("ExecStart=/%s run\n" % binary in f.read(), "the unit's ExecStart")
+    shared, static = (next(p for f, p in files.items() if f.endswith(e)) for e in ("libfeedwheel.so", "libfeedwheel.a"))
+    visible = re.findall(r"^\w* *[TDBR] (\w+)$", command("nm", "-D", "--defined-only", shared), re.M)
+    holds(len(visible) > 40 and all(v.startswith("fw_") for v in visible), visible)
+    inside = re.findall(r"^\w* *[TDBR] (\w+)$", command("nm", "--defined-only", static), re.M)
+    equal(sorted(inside), sorted(visible), "both libraries show the same")
+    source, program = os.path.join(base, "p.c"), os.path.join(base, "p")
+    with open(source, "w", encoding="ascii") as f:
+        f.write(PROGRAM)
+    env = {"PKG_CONFIG_PATH": os.path.dirname(next(p for f, p in files.items() if f.endswith("feedwheel.pc"))),
+           "LD_LIBRARY_PATH": os.path.dirname(shared)}
+    prefix = os.path.join(base, os.path.dirname(os.path.dirname(binary)))
+    pc = ("pkg-config", "--define-variable=prefix=" + prefix)
+    flags = command(*pc, "--cflags", "--libs", "feedwheel", env=env).split()
+    command("cc", "-Wall", "-Wextra", "-Werror", source, "-o", program, *flags)
+    said = command(program, env=env)
+    holds(re.match(r"hi \d+\.\d+", said), said)
+    # not --static: that would ask for the static libraries behind libcurl too
+    needed = [w.split()[0] for w in command(*pc, "--print-requires-private", "feedwheel", env=env).splitlines()]
+    libraries = command("pkg-config", "--libs", *needed).split()
+    command("cc", source, "-I", os.path.join(prefix, "include"), static, "-o", program, *libraries, "-lm", "-pthread")
+    equal(command(program), said)
+
+
+@case("headers: each compiles alone, as C17 and as C++")
+def headers(_):
+    folder = os.path.join(ROOT, "include", "feedwheel")
+    for h in ["feedwheel.h"] + ["feedwheel/" + h for h in sorted(os.listdir(folder))]:
+        for compiler in (("cc", "-xc", "-std=c17"), ("c++", "-xc++", "-std=c++17")):
+            command(*compiler, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", os.path.join(ROOT, "include"), "-include", h,
+                    "/dev/null")
+
+
+run()
