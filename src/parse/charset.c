@@ -418,6 +418,21 @@ static void from_iconv(struct out *o, struct fw_str s, const char *name)
 	iconv_close(cd);
 }
 
+/* U+0000 out of what iconv wrote. */
+static void drop_zeros(struct out *o)
+{
+	char *d = o->len ? memchr(o->p, 0, o->len) : NULL;
+
+	for (const char *p = d; d && p < o->p + o->len; p++) {
+		if (*p)
+			*d++ = *p;
+		else
+			o->t.zero_n++;
+	}
+	if (d)
+		o->len = (size_t)(d - o->p);
+}
+
 /* Decode all of s into *text. False: out of memory. *t tells how well it went. */
 static bool decode(struct fw_arena *a, const struct encoding *e, struct fw_str s, struct fw_str *text, struct tally *t)
 {
@@ -432,7 +447,7 @@ static bool decode(struct fw_arena *a, const struct encoding *e, struct fw_str s
 	case UTF32LE: from_utf32(&o, s, false); break;
 	case UTF32BE: from_utf32(&o, s, true); break;
 	case CP1252: from_cp1252(&o, s); break;
-	case BY_ICONV: from_iconv(&o, s, e->iconv); break;
+	case BY_ICONV: from_iconv(&o, s, e->iconv); drop_zeros(&o); break;
 	}
 	if (o.failed)
 		return false;

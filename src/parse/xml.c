@@ -1423,6 +1423,7 @@ int fw_xml_parse(struct fw_xml *x, const char *input, size_t len, struct fw_err 
 	s->max_attributes = x->limits.max_attributes ? x->limits.max_attributes : 1000;
 	s->max_expanded = (x->limits.max_entity_ratio ? x->limits.max_entity_ratio : 20) * FW_MAX(len, (size_t)4096);
 	look_over(input, input + len, &s->dirty, &s->has_cr);
+	x->malformed = s->dirty; /* wherever it stands; reported where it is met in text */
 	if (is_decl(p, s->end))
 		p = xml_decl(s, p);
 	XML_TRY(fw_xml_content(s, p));

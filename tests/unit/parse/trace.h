@@ -21,7 +21,7 @@
 struct trace {
 	struct fw_buf out;
 	bool in_text, in_doctype; /* what stands in the DTD is passed over by us */
-	unsigned problems;
+	unsigned problems, depth, depth_max;
 };
 
 static void trace_break(struct trace *t)
@@ -55,6 +55,8 @@ static int our_start(void *ctx, const struct fw_xml_name *name, const struct fw_
 	struct trace *t = ctx;
 
 	trace_break(t);
+	if (++t->depth > t->depth_max)
+		t->depth_max = t->depth;
 	fw_buf_adds(&t->out, "S ");
 	trace_name(t, name);
 	for (size_t i = 0; i < n; i++) {
@@ -73,6 +75,7 @@ static int our_end(void *ctx, const struct fw_xml_name *name)
 	struct trace *t = ctx;
 
 	trace_break(t);
+	t->depth--;
 	fw_buf_adds(&t->out, "E ");
 	trace_name(t, name);
 	fw_buf_adds(&t->out, "\n");

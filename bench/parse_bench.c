@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * bench_parse [FOLDER]: the tokenizer beside expat over real feeds in memory, and the cost of hostile shapes by size.
+ *
+ * One row per figure: name, ours, reference, ratio, goal, ok or short. Rounds are interleaved, times are the thread's CPU seconds,
+ * the ratio is the median of the rounds' ratios. Nothing here asserts: a busy machine is no failure.
+ */
+#include <dirent.h>
+#include <expat.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/arena.h"
+#include "base/str.h"
+#include "base/utf8.h"
+#include "parse/charset.h"
+#include "parse/xml.h"
+
+#define ROUNDS 9
+#define SMALL 8192
+
+struct doc {
+	char *p;
+	size_t n;
+};
+
+static struct doc *docs;
+static size_t doc_n;
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static double median(double *v, size_t n)
+{
+	qsort(v, n, sizeof(*v), by_value);
+	return v[n / 2];
+}
+
+/* ---- empty handlers ------------------------------------------------------------------------------------------------------- */
+
+static int on_start(void *ctx, const struct fw_xml_name *name, const struct fw_xml_attr *a, size_t n)
+{
+	(void)name, (void)a;
+	*(size_t *)ctx += 1 + n;
+	return 0;
+}
+
+static int on_end(void *ctx, const struct fw_xml_name *name)
+{
+	(void)name;
+	++*(size_t *)ctx;
+	return 0;
+}
+
+static int on_text(void *ctx, struct fw_str text, bool cdata)
+{
+	(void)cdata;
+	*(size_t *)ctx += text.len;
+	return 0;
+}
+
+static void XMLCALL their_start(void *ctx, const XML_Char *name, const XML_Char **atts)
+{
+	(void)name, (void)atts;
+	++*(size_t *)ctx;
+}
+
+static void XMLCALL their_end(void *ctx, const XML_Char *name)
+{
+	(void)name;
+	++*(size_t *)ctx;
+}
+
+static void XMLCALL their_text(void *ctx, const XML_Char *p, int n)
+{
+	(void)p;
+	*(size_t *)ctx += (size_t)n;
+}
+
+static size_t sink;
+
+static void ours(const struct doc *d, struct fw_arena *a)
+{
+	static const struct fw_xml_handler h = {.start = on_start, .end = on_end, .text = on_text};
+	struct fw_xml x = {.arena = a, .handler = &h, .ctx = &sink};
+	struct fw_charset_result r;
+	struct fw_err err;
+
+	if (fw_charset_decode(a, (struct fw_str){d->p, d->n}, FW_STR_NONE, &r, &err) || fw_xml_parse(&x, r.text.p, r.text.len, &err))
+		fprintf(stderr, "bench_parse: %s\n", err.text);
+	fw_arena_reset(a, 1 << 16);
+}
+
+static bool expat(const struct doc *d)
+{
+	XML_Parser x = XML_ParserCreate(NULL);
+	bool ok;
+
+	XML_SetUserData(x, &sink);
+	XML_SetElementHandler(x, their_start, their_end);
+	XML_SetCharacterDataHandler(x, their_text);
+	ok = XML_Parse(x, d->p, (int)d->n, 1) == XML_STATUS_OK;
+	XML_ParserFree(x);
+	return ok;
+}
+
+/* ---- rows --------------------------------------------------------------------------------------------------------------------- */
+
+static void row(const char *name, const char *mine, const char *reference, double ratio, double goal, bool ok)
+{
+	printf("%-34s %12s %12s %8.2f %8.2f  %s\n", name, mine, reference, ratio, goal, ok ? "ok" : "short");
+}
+
+static void speed(const char *name, size_t max, double goal)
+{
+	double ratio[ROUNDS], a[ROUNDS], b[ROUNDS], bytes = 0;
+	struct fw_arena arena;
+	char mine[32], reference[32];
+	size_t repeat;
+
+	fw_arena_init(&arena, 0);
+	for (size_t i = 0; i < doc_n; i++)
+		bytes += docs[i].n < max ? (double)docs[i].n : 0;
+	repeat = bytes < 4e6 ? (size_t)(4e6 / (bytes + 1)) + 1 : 1;
+	for (size_t k = 0; k < ROUNDS; k++) {
+		double t0 = now(), t1;
+
+		for (size_t m = 0; m < repeat; m++) {
+			for (size_t i = 0; i < doc_n; i++) {
+				if (docs[i].n < max)
+					ours(&docs[i], &arena);
+			}
+		}
+		t1 = now();
+		for (size_t m = 0; m < repeat; m++) {
+			for (size_t i = 0; i < doc_n; i++) {
+				if (docs[i].n < max)
+					(void)expat(&docs[i]);
+			}
+		}
+		a[k] = t1 - t0;
+		b[k] = now() - t1;
+		ratio[k] = b[k] / a[k];
+	}
+	fw_arena_finish(&arena);
+	bytes *= (double)repeat / 1e6;
+	fw_snprintf(mine, sizeof(mine), "%.0f MB/s", bytes / median(a, ROUNDS));
+	fw_snprintf(reference, sizeof(reference), "%.0f MB/s", bytes / median(b, ROUNDS));
+	row(name, mine, reference, median(ratio, ROUNDS), goal, median(ratio, ROUNDS) >= goal);
+}
+
+/* Seconds per MB for a document of size bytes, the best of three. */
+static double cost(const char *head, const char *unit, size_t size)
+{
+	struct doc d = {malloc(size + 64), strlen(head)};
+	size_t n = strlen(unit), runs = ((size_t)16 << 20) / size;
+	struct fw_arena a;
+	double best = 0;
+
+	if (!d.p)
+		return 0;
+	memcpy(d.p, head, d.n);
+	for (; d.n < size; d.n += n)
+		memcpy(d.p + d.n, unit, n);
+	fw_arena_init(&a, 0);
+	ours(&d, &a);
+	for (int k = 0; k < 3; k++) {
+		double t = now();
+
+		for (size_t i = 0; i < runs; i++)
+			ours(&d, &a);
+		t = now() - t;
+		best = k == 0 || t < best ? t : best;
+	}
+	fw_arena_finish(&a);
+	free(d.p);
+	return best / (double)runs / ((double)size / 1e6);
+}
+
+static void linear(void)
+{
+	static const struct { const char *name, *head, *unit; } T[] = {
+		{"nested tags", "", "<a>"}, {"end tags without start", "<r>", "</b>"}, {"attributes", "<r", " a='1'"},
+		{"one attribute's value", "<r a='", "x\n"}, {"values without end", "<r>", "<a b=\""}, {"bare ampersands", "<r>", "& "},
+		{"comments without end", "<r>", "<!--"}, {"sections without end", "<r>", "<![CDATA["}, {"stray '<'", "<r>", "< "},
+	};
+
+	for (size_t i = 0; i < FW_N(T); i++) {
+		double small = cost(T[i].head, T[i].unit, (size_t)1 << 20), large = cost(T[i].head, T[i].unit, (size_t)8 << 20);
+		char name[64], mine[32], reference[32];
+
+		fw_snprintf(name, sizeof(name), "8 MB / 1 MB: %s", T[i].name);
+		fw_snprintf(mine, sizeof(mine), "%.2f ms/MB", large * 1e3);
+		fw_snprintf(reference, sizeof(reference), "%.2f ms/MB", small * 1e3);
+		row(name, mine, reference, large / small, 1.2, large / small <= 1.2);
+	}
+}
+
+/* ---- documents ---------------------------------------------------------------------------------------------------------------- */
+
+static void load(const char *folder)
+{
+	DIR *d = opendir(folder);
+	struct dirent *e;
+	char path[2000];
+
+	while (d && (e = readdir(d)) != NULL) {
+		FILE *f = fw_snprintf(path, sizeof(path), "%s/%s", folder, e->d_name) && e->d_name[0] != '.' ? fopen(path, "rb") : NULL;
+		struct doc one = {malloc((size_t)8 << 20), 0};
+		void *p;
+
+		if (f && one.p)
+			one.n = fread(one.p, 1, (size_t)8 << 20, f);
+		if (f)
+			fclose(f);
+		p = realloc(one.p, one.n + 1);
+		one.p = p ? p : one.p;
+		/* what both read to the end, in UTF-8 */
+		p = one.n && fw_utf8_valid(one.p, one.n) == one.n && expat(&one) ? realloc(docs, (doc_n + 1) * sizeof(*docs)) : NULL;
+		if (!p) {
+			free(one.p);
+			continue;
+		}
+		docs = p;
+		docs[doc_n++] = one;
+	}
+	if (d)
+		closedir(d);
+}
+
+int main(int argc, char **argv)
+{
+	const char *folder = argc > 1 ? argv[1] : "../shared/corpus/open";
+
+	load(folder);
+	printf("%-34s %12s %12s %8s %8s\n", "figure", "ours", "reference", "ratio", "goal");
+	if (doc_n) {
+		speed("tokenizer / expat", SIZE_MAX, 2.6);
+		speed("tokenizer / expat, under 8 KB", SMALL, 4.0);
+	} else {
+		printf("# no feeds in %s: name a folder that holds some\n", folder);
+	}
+	linear();
+	for (size_t i = 0; i < doc_n; i++)
+		free(docs[i].p);
+	free(docs);
+	return 0;
+}
