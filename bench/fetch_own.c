@@ -51,6 +51,8 @@ static void done(struct fw_fetch *f)
 	kinds[f->kind]++;
 	failed += f->kind != FW_VISIT_OK && f->kind != FW_VISIT_NOT_MODIFIED;
 	bytes += f->body.len;
+	if (f->err.rc && kinds[f->kind] == 1)
+		printf("  first of kind %d: %s\n", f->kind, f->err.text);
 	if (!conditional) {
 		keep(&list.etag[at], f->h_etag);
 		keep(&list.last_modified[at], f->h_last_modified);

@@ -27,7 +27,6 @@
 
 #include "base/banned.h" /* last */
 
-#define BUFFER_BYTES (16 * 1024L) /* libcurl's receive buffer of each transfer */
 #define KEEP_US (30 * 1000000LL) /* an origin that was asked within this time is likely to be asked again */
 
 struct fw_watch { /* one socket of libcurl */
@@ -400,6 +399,7 @@ static CURLcode set_options(struct fw_fetch_priv *v, const char *addrs)
 	CURLcode rc = CURLE_OK;
 	CURL *e = v->easy;
 
+	/* BUFFERSIZE is left alone (16 KiB): libcurl refuses it while a buffer of an HTTP/2 transfer is still around */
 #define SET(option, value) do { if (!rc) rc = curl_easy_setopt(e, CURLOPT_##option, value); } while (0)
 	/* what is asked */
 	SET(URL, v->hop.wire.p);
@@ -425,13 +425,13 @@ static CURLcode set_options(struct fw_fetch_priv *v, const char *addrs)
 	SET(CAINFO, c->ca_file);
 	SET(CAPATH, NULL); /* a directory is scanned anew for each connection: 21 ms; the bundle is read once */
 	SET(SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	SET(SSL_SESSIONID_CACHE, 0L); /* five sessions with their certificates in each handle: megabytes, seldom met again */
 	/* what comes back */
 	SET(HEADERFUNCTION, on_header);
 	SET(HEADERDATA, v);
 	SET(WRITEFUNCTION, on_body);
 	SET(WRITEDATA, v);
 	SET(HTTP_CONTENT_DECODING, 0L);
-	SET(BUFFERSIZE, BUFFER_BYTES);
 	SET(NOSIGNAL, 1L);
 	SET(CONNECTTIMEOUT_MS, (long)c->connect_timeout_ms);
 	SET(TIMEOUT_MS, (long)FW_MAX(left_ms, 1));
