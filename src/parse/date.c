@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "parse/date.h"
+#include "base/banned.h"
 
 #define MAX_BYTES 200
 #define MAX_TOKENS 64

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "parse/charset.h"
 #include "parse/html.h"
+#include "base/banned.h"
 
 int fw_sanitize(struct fw_str html, struct fw_str base, unsigned flags, char **out, size_t *len, struct fw_err *err)
 {

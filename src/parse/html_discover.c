@@ -7,6 +7,7 @@
 #include "base/url.h"
 #include "parse/html.h"
 #include "parse/html_token.h"
+#include "base/banned.h"
 
 static bool is_feed_type(struct fw_str type)
 {

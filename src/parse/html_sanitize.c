@@ -18,6 +18,7 @@
 #include "parse/html.h"
 #include "parse/html_write.h"
 #include "parse/xml.h"
+#include "base/banned.h"
 
 #define MAX_FORMAT 24
 #define MAX_ATTRS 60

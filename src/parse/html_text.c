@@ -3,6 +3,7 @@
 #include "parse/html.h"
 #include "parse/html_token.h"
 #include "parse/xml.h"
+#include "base/banned.h"
 
 /* A reference that a browser would decode: "&#...", or a known name with its semicolon. */
 static bool is_reference(struct fw_str s)

@@ -2,6 +2,7 @@
 #include "parse/html_token.h"
 #include "base/utf8.h"
 #include "parse/xml.h"
+#include "base/banned.h"
 
 /* ---- elements ----------------------------------------------------------------------------------------------------------- */
 

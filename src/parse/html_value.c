@@ -2,6 +2,7 @@
 /* What may stand in an attribute that survives: URLs (WEB-03), srcset, style. Each gives what it was given when asked twice. */
 #include "base/url.h"
 #include "parse/html_token.h"
+#include "base/banned.h"
 
 /* ---- URLs ----------------------------------------------------------------------------------------------------------------- */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "parse/html_write.h"
+#include "base/banned.h"
 
 /* ---- what may stand where (HTML standard, section 13.2.6.4) -------------------------------------------------------------- */
 

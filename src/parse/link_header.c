@@ -6,6 +6,7 @@
 #include "base/url.h"
 #include "parse/html.h"
 #include "parse/html_token.h"
+#include "base/banned.h"
 
 struct cursor {
 	const char *at, *end;

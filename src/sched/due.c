@@ -20,6 +20,7 @@
 #include "base/str.h"
 #include "sched/due.h"
 #include "sched/rhythm.h"
+#include "base/banned.h"
 
 #define OWN_FAULT_MS (5 * FW_MINUTE_MS)
 #define PROBE_MS (30 * FW_DAY_MS)

@@ -2,6 +2,7 @@
 /* How long a visit will take: the estimator that TCP has for round trips (RFC 6298 section 2). */
 #include "base/str.h"
 #include "sched/due.h"
+#include "base/banned.h"
 
 #define MAX_US INT64_C(3600000000) /* an hour: no visit may take longer */
 

@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "sched/due.h"
 #include "sched/rhythm.h"
+#include "base/banned.h"
 
 #define EVENT_MINUTES 10
 #define MAX_AGE_MINUTES (10 * 366 * 24 * 60) /* older entries say nothing of today */
