@@ -19,8 +19,10 @@ static struct fw_arena_block *block_new(struct fw_arena *a, size_t size)
 {
 	struct fw_arena_block *b;
 
-	if (a->max_bytes && (size > a->max_bytes || a->used_bytes > a->max_bytes - size))
+	if (a->max_bytes && (size > a->max_bytes || a->used_bytes > a->max_bytes - size)) {
+		a->full = true;
 		return NULL;
+	}
 	b = a->alloc ? a->alloc(size, a->ctx) : malloc(size);
 	if (!b)
 		return NULL;
@@ -108,7 +110,7 @@ void fw_arena_reset(struct fw_arena *a, size_t keep_bytes)
 		a->at = keep->data;
 		a->end = (char *)keep + keep->size;
 	}
-	a->failed = false;
+	a->failed = a->full = false;
 }
 
 void fw_arena_finish(struct fw_arena *a)

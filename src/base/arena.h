@@ -20,6 +20,7 @@ struct fw_arena {
 	size_t used_bytes;           /* handed to the system's allocator so far */
 	size_t max_bytes;            /* ceiling for used_bytes; 0 = none */
 	bool failed;                 /* an allocation was refused since the last reset */
+	bool full;                   /* ... by max_bytes, not by the system */
 	void *(*alloc)(size_t n, void *ctx); /* NULL: malloc */
 	void (*free)(void *p, void *ctx);
 	void *ctx;

@@ -659,8 +659,9 @@ static void link_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 			l->rel = FW_STR("alternate");
 		/* Atom's links in RSS stand back behind RSS's own; other types of the page behind HTML */
 		rank = (uint8_t)(rank - (b->atom ? 0 : 2) - (html_type(l->type) ? 0 : 1));
-		if (counts_of(b, e != NULL)->links++ < FW_LIST_MAX)
-			FW_APPEND(*(e ? &e->links : &d->links), l);
+		if (counts_of(b, e != NULL)->links++ >= FW_LIST_MAX)
+			return;
+		FW_APPEND(*(e ? &e->links : &d->links), l);
 		if (e)
 			entry_link(b, l, rank);
 		else

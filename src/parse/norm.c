@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "parse/build.h"
 #include "parse/html.h"
+#include "parse/html_token.h"
 #include "parse/xml.h"
 
 #include "base/banned.h"
@@ -22,57 +23,23 @@
 
 /* ---- titles ------------------------------------------------------------------------------------------------------------ */
 
-/* Elements of HTML, old ones too, in order. A tag that is not among them ("<vector>", "<your name>") is just text. */
-static const char *const html_names[] = {
-	"a", "abbr", "acronym", "address", "applet", "area", "article", "aside", "audio", "b", "base", "basefont", "bdi", "bdo",
-	"bgsound", "big", "blink", "blockquote", "body", "br", "button", "canvas", "caption", "center", "cite", "code", "col",
-	"colgroup", "command", "data", "datalist", "dd", "del", "details", "dfn", "dialog", "dir", "div", "dl", "dt", "em",
-	"embed", "fieldset", "figcaption", "figure", "font", "footer", "form", "frame", "frameset", "h1", "h2", "h3", "h4", "h5",
-	"h6", "head", "header", "hgroup", "hr", "html", "i", "iframe", "img", "input", "ins", "kbd", "label", "legend", "li",
-	"link", "main", "map", "mark", "marquee", "math", "menu", "meta", "meter", "nav", "nobr", "noframes", "noscript",
-	"object", "ol", "optgroup", "option", "output", "p", "param", "picture", "pre", "progress", "q", "rp", "rt", "ruby", "s",
-	"samp", "script", "section", "select", "small", "source", "span", "strike", "strong", "style", "sub", "summary", "sup",
-	"svg", "table", "tbody", "td", "template", "textarea", "tfoot", "th", "thead", "time", "title", "tr", "track", "tt", "u",
-	"ul", "var", "video", "wbr", "xmp",
-};
-
-static bool html_name(struct fw_str s)
+/* Tags that nobody writes as text, or that must never be taken for it. */
+static bool telling(enum fw_el el)
 {
-	size_t from = 0, to = FW_N(html_names);
-	char key[12];
-	size_t i;
-
-	if (s.len >= sizeof(key))
-		return false;
-	for (i = 0; i < s.len; i++)
-		key[i] = (char)fw_lower((unsigned char)s.p[i]);
-	key[s.len] = 0;
-	while (from < to) {
-		size_t mid = (from + to) / 2;
-		int c = strcmp(key, html_names[mid]);
-
-		if (!c)
-			return true;
-		if (c < 0)
-			to = mid;
-		else
-			from = mid + 1;
+	switch (el) {
+	case FW_E_BR:
+	case FW_E_HR:
+	case FW_E_IMG:
+	case FW_E_WBR:
+	case FW_E_BASE:
+	case FW_E_EMBED:
+	case FW_E_FRAME:
+	case FW_E_LINK:
+	case FW_E_META:
+		return true;
+	default:
+		return fw_el_flags(el) & (FW_EL_RAW | FW_EL_DROP);
 	}
-	return false;
-}
-
-/* Tags that nobody writes as text and that must never be taken for it. */
-static bool telling_name(struct fw_str s)
-{
-	static const char *const names[] = {"br", "img", "hr", "wbr", "script", "style", "iframe", "object", "embed", "applet",
-		"frame", "frameset", "meta", "link", "base", "svg", "math"};
-	size_t i;
-
-	for (i = 0; i < FW_N(names); i++) {
-		if (fw_str_ieq(s, fw_str(names[i])))
-			return true;
-	}
-	return false;
 }
 
 /* At s.p[at] stands '&': a reference that ends in ';' and means something? */
@@ -95,6 +62,7 @@ bool fw_title_is_html(struct fw_str s)
 
 	for (i = 0; i < s.len; i++) {
 		struct fw_str name;
+		enum fw_el el;
 		size_t from;
 
 		if (s.p[i] == '&') {
@@ -113,9 +81,11 @@ bool fw_title_is_html(struct fw_str s)
 			continue;
 		for (name = (struct fw_str){s.p + from, 0}; from + name.len < s.len && fw_is_alnum(name.p[name.len]); name.len++)
 			;
-		if (!html_name(name))
+		/* "<vector>", "<your name>": what HTML does not know is just text */
+		el = fw_el_find(name);
+		if (el == FW_EL_NONE)
 			return false;
-		evidence |= s.p[i + 1] == '/' || telling_name(name);
+		evidence |= s.p[i + 1] == '/' || telling(el);
 	}
 	return evidence;
 }
@@ -211,26 +181,43 @@ static void identity_set(struct fw_builder *b, struct fw_entry *e)
 /* ---- entries that share an id ------------------------------------------------------------------------------------------ */
 
 /* A set of 64-bit hashes with the entry each came from; open addressing, never more than half full. */
+struct id_slot {
+	uint64_t hash;
+	struct fw_entry *e; /* the first; NULL: the slot is free */
+	bool differ;        /* others of this id say something else */
+};
+
 struct id_set {
-	struct id_slot {
-		uint64_t hash;
-		struct fw_entry *e; /* NULL: free */
-	} *slot;
+	struct id_slot *slot;
 	size_t mask;
 };
 
-/* The entry that is there already, or NULL: e has been put in. */
-static struct fw_entry *id_set_add(struct id_set *set, uint64_t hash, struct fw_entry *e)
+static bool id_set_init(struct id_set *set, struct fw_arena *a, size_t n)
+{
+	set->mask = 15;
+	while (set->mask < 2 * n)
+		set->mask = set->mask * 2 + 1;
+	set->slot = fw_arena_zalloc(a, (set->mask + 1) * sizeof(*set->slot));
+	return set->slot != NULL;
+}
+
+/* The slot of a hash, taken by e when it was free. */
+static struct id_slot *id_set_slot(struct id_set *set, uint64_t hash, struct fw_entry *e)
 {
 	size_t i = hash & set->mask;
 
-	for (; set->slot[i].e; i = (i + 1) & set->mask) {
-		if (set->slot[i].hash == hash)
-			return set->slot[i].e;
+	while (set->slot[i].e && set->slot[i].hash != hash)
+		i = (i + 1) & set->mask;
+	if (!set->slot[i].e) {
+		set->slot[i].hash = hash;
+		set->slot[i].e = e;
 	}
-	set->slot[i].hash = hash;
-	set->slot[i].e = e;
-	return NULL;
+	return &set->slot[i];
+}
+
+static uint64_t id_hash(const struct fw_entry *e)
+{
+	return fw_hash64(e->id.p, e->id.len);
 }
 
 static uint64_t mixed(uint64_t id, uint64_t with, uint64_t kind)
@@ -239,13 +226,13 @@ static uint64_t mixed(uint64_t id, uint64_t with, uint64_t kind)
 }
 
 /* What tells e from others of its id: address and title, where these do not help all that a reader sees. */
-static void suffix_set(struct id_set *set, uint64_t id, struct fw_entry *e)
+static void suffix_set(struct id_set *set, struct fw_entry *e)
 {
-	uint64_t whole = fw_entry_hash(e), n;
-	struct fw_entry *twin = id_set_add(set, mixed(id, whole, 1), e);
+	uint64_t id = id_hash(e), whole = fw_entry_hash(e), n;
+	struct fw_entry *twin = id_set_slot(set, mixed(id, whole, 1), e)->e;
 	struct fw_hasher h;
 
-	if (twin && twin != e) {
+	if (twin != e) {
 		e->dup_n = twin->dup_n;
 		e->repeat = true;
 		return;
@@ -254,36 +241,35 @@ static void suffix_set(struct id_set *set, uint64_t id, struct fw_entry *e)
 	fw_hasher_add(&h, e->url);
 	fw_hasher_add(&h, e->title);
 	n = fw_hasher_end64(&h);
-	if (id_set_add(set, mixed(id, n, 2), e))
+	if (id_set_slot(set, mixed(id, n, 2), e)->e != e)
 		n ^= whole;
 	e->dup_n = (uint32_t)n ? (uint32_t)n : 1;
 }
 
 void fw_entries_tell_apart(struct fw_arena *a, struct fw_document *doc)
 {
-	struct id_set set = {.mask = 31};
-	struct fw_entry *e, *first;
+	struct id_set set, told; /* ids; what tells entries apart within one */
+	struct id_slot *slot;
+	struct fw_entry *e;
+	bool shared = false;
 
-	if (doc->entry_n < 2)
-		return;
-	while (set.mask < 6 * doc->entry_n)
-		set.mask = set.mask * 2 + 1;
-	set.slot = fw_arena_zalloc(a, (set.mask + 1) * sizeof(*set.slot));
-	if (!set.slot)
+	if (doc->entry_n < 2 || !id_set_init(&set, a, doc->entry_n))
 		return;
 	for (e = doc->entries; e; e = e->next) {
-		uint64_t id = fw_hash64(e->id.p, e->id.len);
-
-		first = id_set_add(&set, id, e);
-		if (!first)
+		slot = id_set_slot(&set, id_hash(e), e);
+		if (slot->e == e)
 			continue;
-		if (!first->dup_n && fw_entry_hash(first) == fw_entry_hash(e)) {
-			e->repeat = true;
-			continue;
-		}
-		if (!first->dup_n)
-			suffix_set(&set, id, first);
-		suffix_set(&set, id, e);
+		shared = true;
+		slot->differ = slot->differ || fw_entry_hash(slot->e) != fw_entry_hash(e);
+	}
+	if (!shared || !id_set_init(&told, a, 2 * doc->entry_n))
+		return;
+	for (e = doc->entries; e; e = e->next) {
+		slot = id_set_slot(&set, id_hash(e), e);
+		if (slot->differ)
+			suffix_set(&told, e);
+		else
+			e->repeat = slot->e != e;
 	}
 }
 

@@ -29,6 +29,13 @@ static struct fw_limits limits_of(const struct fw_parse_options *o)
 	return l;
 }
 
+static int memory_error(const struct fw_arena *a, struct fw_err *err)
+{
+	if (a->full)
+		return fw_err_set(err, FW_ELIMIT, "the document needs more memory than max_memory allows (%zu bytes in all)", a->max_bytes);
+	return fw_err_set(err, FW_ENOMEM, "out of memory");
+}
+
 static bool is_gzip(struct fw_str s)
 {
 	return s.len > 18 && (unsigned char)s.p[0] == 0x1f && (unsigned char)s.p[1] == 0x8b && s.p[2] == 8;
@@ -49,7 +56,7 @@ static int unpack(struct fw_arena *a, size_t max_bytes, struct fw_str *bytes, st
 	for (;;) {
 		more = fw_arena_grow(a, out, len, cap);
 		if (!more) {
-			rc = fw_err_set(err, FW_ENOMEM, "out of memory unpacking a gzip document");
+			rc = memory_error(a, err);
 			break;
 		}
 		out = more;
@@ -106,18 +113,14 @@ static int no_feed(const struct fw_builder *b, struct fw_str bytes, struct fw_st
 	return fw_err_set(err, FW_EFORMAT, "not a feed: %s", what);
 }
 
-/* Memory or a limit ran out: with entries in hand the document is good, and says so in its problems. */
+/* A limit was reached: with entries in hand the document is good, and says so in its problems. */
 static int ended_early(struct fw_builder *b, int rc, struct fw_err *err)
 {
-	const struct fw_arena *a = b->arena;
-
-	if (a->failed && a->max_bytes) {
-		rc = FW_ELIMIT;
-		if (!b->doc->entries)
-			return fw_err_set(err, rc, "the document needs more memory than max_memory (%zu bytes)", a->max_bytes);
+	if (b->arena->failed || rc == FW_ENOMEM) {
+		rc = memory_error(b->arena, err);
+		if (rc == FW_ENOMEM)
+			return rc;
 	}
-	if (rc == FW_ENOMEM)
-		return fw_err_set(err, rc, "out of memory");
 	if (!b->doc->entries)
 		return rc;
 	fw_build_problem(b, b->text.len, "a limit was reached", "the rest is left out");
@@ -149,10 +152,10 @@ int fw_parse_into(struct fw_arena *a, struct fw_str bytes, const struct fw_parse
 	}
 	rc = fw_charset_decode(a, bytes, type, &cs, err);
 	if (rc)
-		return rc;
+		return a->failed ? memory_error(a, err) : rc;
 	b.doc = document_new(a);
 	if (!b.doc)
-		return fw_err_set(err, FW_ENOMEM, "out of memory");
+		return memory_error(a, err);
 	b.text = cs.text;
 	b.doc->encoding = cs.encoding;
 	b.doc->malformed = cs.wrong;
@@ -198,8 +201,9 @@ int fw_parse(const void *bytes, size_t len, const struct fw_parse_options *o, st
 	a = fw_arena_zalloc(&init, sizeof(*a));
 	copy = a ? fw_arena_dup(&init, bytes, len) : NULL;
 	if (!copy) {
+		rc = memory_error(&init, err);
 		fw_arena_finish(&init);
-		return fw_err_set(err, FW_ENOMEM, "out of memory");
+		return rc;
 	}
 	*a = init; /* lives in its own first block */
 	rc = fw_parse_into(a, (struct fw_str){copy, len}, o, doc, err);

@@ -14,6 +14,7 @@
  */
 #include "base/url.h"
 #include "parse/html.h"
+#include "parse/html_token.h"
 #include "parse/walk.h"
 
 #include "base/banned.h"
@@ -233,18 +234,9 @@ static void raw_resume(struct fw_builder *b)
 	b->cap.raw_from = b->xml->offset;
 }
 
-/* HTML's void elements: the only ones that may be written <x/>. */
-static bool is_void(struct fw_str s)
+static bool is_void(struct fw_str name)
 {
-	static const char *const names[] = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param",
-		"source", "track", "wbr"};
-	size_t i;
-
-	for (i = 0; i < FW_N(names); i++) {
-		if (fw_str_ieq(s, fw_str(names[i])))
-			return true;
-	}
-	return false;
+	return fw_el_flags(fw_el_find(name)) & FW_EL_VOID;
 }
 
 /* May this tag stand in HTML as it stands in the document? No prefix, and no <p/>. */

@@ -1,0 +1,608 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The document parser as a library: memory, limits, identity, what stores keep, and documents that were damaged.
+ * What feeds mean stands in tests/cases; here is what no single document shows.
+ */
+#include <check.h>
+#include <dirent.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "base/utf8.h"
+#include "parse/parse.h"
+
+static const char RSS_HEAD[] = "<rss version=\"2.0\"><channel><title>T</title><link>https://e.org/</link>";
+static const char RSS_TAIL[] = "</channel></rss>";
+
+/* ---- helpers ----------------------------------------------------------------------------------------------------------- */
+
+static struct fw_document *parse_ok(struct fw_str s, const struct fw_parse_options *o)
+{
+	struct fw_document *doc;
+	struct fw_err err;
+
+	ck_assert_msg(!fw_parse(s.p, s.len, o, &doc, &err), "%s", err.text);
+	return doc;
+}
+
+static struct fw_document *parse_items(const char *items)
+{
+	struct fw_buf b;
+	struct fw_document *doc;
+
+	fw_buf_init(&b, 0);
+	fw_buf_adds(&b, RSS_HEAD);
+	fw_buf_adds(&b, items);
+	fw_buf_adds(&b, RSS_TAIL);
+	doc = parse_ok(fw_buf_str(&b), NULL);
+	fw_buf_finish(&b); /* the document keeps no pointer into what it was given */
+	return doc;
+}
+
+static int slurp(const char *dir, const char *name, struct fw_buf *out)
+{
+	char path[1000], chunk[65536];
+	size_t n;
+	FILE *f;
+
+	fw_buf_init(out, 0);
+	ck_assert(fw_snprintf(path, sizeof(path), "%s/%s", dir, name));
+	f = fopen(path, "rb");
+	ck_assert_ptr_nonnull(f);
+	while ((n = fread(chunk, 1, sizeof(chunk), f)) > 0)
+		fw_buf_add(out, chunk, n);
+	fclose(f);
+	return out->rc;
+}
+
+static int is_document(const struct dirent *d)
+{
+	return d->d_name[0] != '.' && !fw_str_ends(fw_str(d->d_name), FW_STR(".expect.json"));
+}
+
+/* Every document of tests/cases. */
+static void each_document(void (*fn)(const char *name, struct fw_str bytes))
+{
+	struct dirent **list;
+	struct fw_buf b;
+	char dir[500];
+	int n, i;
+
+	ck_assert(fw_snprintf(dir, sizeof(dir), "%s/tests/cases", getenv("FW_SOURCE_ROOT")));
+	n = scandir(dir, &list, is_document, alphasort);
+	ck_assert_int_gt(n, 60);
+	for (i = 0; i < n; i++) {
+		ck_assert_int_eq(slurp(dir, list[i]->d_name, &b), 0);
+		fn(list[i]->d_name, fw_buf_str(&b));
+		fw_buf_finish(&b);
+		free(list[i]);
+	}
+	free(list);
+}
+
+/* Whatever went in: an error with words, or a document that can be written as JSON in UTF-8. Returns its entries, -1. */
+static int survives(struct fw_str s, const struct fw_parse_options *o, bool *malformed)
+{
+	struct fw_document *doc;
+	struct fw_err err;
+	char *json;
+	size_t len;
+	int n;
+
+	if (fw_parse(s.p ? s.p : "", s.len, o, &doc, &err)) {
+		ck_assert_ptr_null(doc);
+		ck_assert(err.text[0]);
+		return -1;
+	}
+	ck_assert_msg(!fw_document_json(doc, 0, &json, &len, &err), "%s", err.text);
+	ck_assert_uint_eq(fw_utf8_valid(json, len), len);
+	free(json);
+	n = (int)doc->entry_n;
+	if (malformed)
+		*malformed = doc->malformed;
+	fw_document_free(doc);
+	return n;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------------- */
+
+struct counter {
+	size_t allowed, live, bytes, peak;
+};
+
+static void *count_alloc(size_t n, void *ctx)
+{
+	struct counter *c = ctx;
+	size_t *p;
+
+	if (!c->allowed)
+		return NULL;
+	c->allowed--;
+	p = malloc(n + 16);
+	if (!p)
+		return NULL;
+	*p = n;
+	c->live++;
+	c->bytes += n;
+	c->peak = FW_MAX(c->peak, c->bytes);
+	return (char *)p + 16;
+}
+
+static void count_free(void *p, void *ctx)
+{
+	struct counter *c = ctx;
+	size_t *head;
+
+	if (!p)
+		return;
+	head = (size_t *)(void *)((char *)p - 16);
+	c->live--;
+	c->bytes -= *head;
+	free(head);
+}
+
+/* Each allocation refused once and from then on: FW_ENOMEM, everything given back. REL-11. */
+static void out_of_memory(const char *name, struct fw_str bytes)
+{
+	struct counter c = {.allowed = 0};
+	struct fw_parse_options o = {.alloc = count_alloc, .free = count_free, .alloc_ctx = &c};
+	struct fw_document *doc;
+	struct fw_err err;
+	size_t n;
+	int rc;
+
+	for (n = 0; n < 200; n++) {
+		c.allowed = n;
+		rc = fw_parse(bytes.p ? bytes.p : "", bytes.len, &o, &doc, &err);
+		if (!rc)
+			fw_document_free(doc);
+		ck_assert_msg(c.live == 0, "%s: %zu blocks kept after %zu allocations", name, c.live, n);
+		if (rc != FW_ENOMEM)
+			return;
+	}
+	ck_abort_msg("%s never succeeds", name);
+}
+
+START_TEST(memory_refused)
+{
+	each_document(out_of_memory);
+}
+END_TEST
+
+START_TEST(options_checked)
+{
+	struct fw_parse_options o = {.alloc = count_alloc};
+	struct fw_document *doc;
+	struct fw_err err;
+
+	ck_assert_int_eq(fw_parse("x", 1, &o, &doc, &err), FW_EINVAL);
+	ck_assert_int_eq(fw_parse(NULL, 1, NULL, &doc, &err), FW_EINVAL);
+	ck_assert_int_eq(fw_parse("", 0, NULL, &doc, &err), FW_EFORMAT);
+	fw_document_free(NULL);
+}
+END_TEST
+
+/* one holds "%" where the number goes. */
+static void add_numbered(struct fw_buf *b, const char *one, size_t i)
+{
+	struct fw_str rest, part = fw_str_split(fw_str(one), '%', &rest);
+
+	fw_buf_addstr(b, part);
+	if (rest.p)
+		fw_buf_addf(b, "%zu", i);
+	fw_buf_addstr(b, rest);
+}
+
+static struct fw_buf many(size_t n, const char *one)
+{
+	struct fw_buf b;
+	size_t i;
+
+	fw_buf_init(&b, 0);
+	fw_buf_adds(&b, RSS_HEAD);
+	for (i = 0; i < n; i++)
+		add_numbered(&b, one, i);
+	fw_buf_adds(&b, RSS_TAIL);
+	ck_assert_int_eq(b.rc, 0);
+	return b;
+}
+
+/* At most 2x the document and 64 KiB, the copy that fw_parse makes left out. */
+START_TEST(memory_bounded)
+{
+	struct fw_buf b = many(1000, "<item><title>Title %</title><link>https://e.org/some/page</link><description>&lt;p&gt;Some words "
+		"about this and that, as long as descriptions tend to be, with a link &lt;a href=\"https://e.org/\"&gt;here&lt;/a&gt; and "
+		"an entity &amp;amp; more of it, so that it has to be put together from pieces, as most of them have to be. And then there "
+		"is more to say, which makes it about as long as what blogs write: some hundred words, sometimes a few more, seldom much "
+		"fewer; this is what the figure is about. Feeds of one line entries are another thing.&lt;/p&gt;</description></item>");
+	struct counter c = {.allowed = SIZE_MAX};
+	struct fw_parse_options o = {.alloc = count_alloc, .free = count_free, .alloc_ctx = &c};
+	struct fw_document *doc = parse_ok(fw_buf_str(&b), &o);
+
+	ck_assert_uint_eq(doc->entry_n, 1000);
+	ck_assert_uint_le(c.peak, b.len + 2 * b.len + 65536);
+	fw_document_free(doc);
+	ck_assert_uint_eq(c.live, 0);
+	fw_buf_finish(&b);
+}
+END_TEST
+
+START_TEST(memory_limit)
+{
+	struct fw_buf b = many(5000, "<item><title>Title % &amp;amp; more</title></item>");
+	struct fw_parse_options o = {.limits.max_memory = 300000};
+	struct fw_document *doc;
+	struct fw_err err;
+
+	/* entries that were read stay, and the document says that there is more */
+	doc = parse_ok(fw_buf_str(&b), &o);
+	ck_assert_uint_gt(doc->entry_n, 100);
+	ck_assert_uint_lt(doc->entry_n, 5000);
+	fw_document_free(doc);
+	o.limits.max_memory = 1000;
+	ck_assert_int_eq(fw_parse(b.p, b.len, &o, &doc, &err), FW_ELIMIT);
+	ck_assert_ptr_nonnull(strstr(err.text, "max_memory"));
+	fw_buf_finish(&b);
+}
+END_TEST
+
+START_TEST(gzip_bomb)
+{
+	/* 1 MiB of zeros in 1 KiB; max_bytes holds for what comes out */
+	static const unsigned char head[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3};
+	struct fw_parse_options o = {.limits.max_bytes = 1000};
+	struct fw_document *doc;
+	struct fw_err err;
+	char bytes[400];
+
+	/* a stored block of 300 bytes repeated: see RFC 1951 section 3.2.4 */
+	memset(bytes, ' ', sizeof(bytes));
+	memcpy(bytes, head, sizeof(head));
+	memcpy(bytes + 10, "\1\x2c\1\xd3\xfe", 5);
+	ck_assert_int_eq(fw_parse(bytes, sizeof(bytes), &o, &doc, &err), FW_EFORMAT);
+	o.limits.max_bytes = 399;
+	ck_assert_int_eq(fw_parse(bytes, sizeof(bytes), &o, &doc, &err), FW_ELIMIT);
+}
+END_TEST
+
+/* ---- identity --------------------------------------------------------------------------------------------------------------- */
+
+static bool same_key(int64_t fa, const struct fw_entry *a, int64_t fb, const struct fw_entry *b)
+{
+	struct fw_hash128 ka = fw_entry_key(fa, a), kb = fw_entry_key(fb, b);
+
+	return !memcmp(ka.b, kb.b, sizeof(ka.b));
+}
+
+/* REL-03 */
+START_TEST(keys)
+{
+	struct fw_document *d = parse_items("<item><guid>a</guid></item><item><guid>b</guid></item>"
+		"<item><link>https://e.org/a</link></item><item><guid>https://e.org/a</guid></item>");
+	const struct fw_entry *a = d->entries, *b = a->next, *link = b->next, *guid = link->next;
+
+	ck_assert(same_key(1, a, 1, a));
+	ck_assert(!same_key(1, a, 2, a));
+	ck_assert(!same_key(1, a, 1, b));
+	/* an address as guid and the same as link are two kinds of name */
+	ck_assert(!same_key(1, link, 1, guid));
+	fw_document_free(d);
+}
+END_TEST
+
+/* REL-03: one guid for everything; a new entry on top changes nobody's key */
+START_TEST(keys_of_repeated_ids)
+{
+	static const char OLD[] = "<item><guid>x</guid><title>B</title><link>https://e.org/b</link></item>"
+		"<item><guid>x</guid><title>A</title><link>https://e.org/a</link></item>"
+		"<item><guid>x</guid><title>A</title><link>https://e.org/a</link></item>";
+	struct fw_buf b;
+	struct fw_document *old = parse_items(OLD), *now;
+	const struct fw_entry *o = old->entries, *n;
+
+	fw_buf_init(&b, 0);
+	fw_buf_addf(&b, "<item><guid>x</guid><title>C</title></item>%s", OLD);
+	now = parse_items(b.p);
+	n = now->entries;
+	ck_assert_uint_eq(now->entry_n, 4);
+	ck_assert(!same_key(1, n, 1, n->next));
+	ck_assert(same_key(1, o, 1, n->next));
+	ck_assert(same_key(1, o->next, 1, n->next->next));
+	ck_assert(!same_key(1, o, 1, o->next));
+	/* exact repeats are one */
+	ck_assert(same_key(1, o->next, 1, o->next->next));
+	ck_assert(!o->next->repeat && o->next->next->repeat);
+	fw_document_free(old);
+	fw_document_free(now);
+	fw_buf_finish(&b);
+}
+END_TEST
+
+/* same id, title and link, another text: told apart by the text */
+START_TEST(keys_of_revisions)
+{
+	struct fw_document *d = parse_items("<item><guid>x</guid><description>1</description></item>"
+		"<item><guid>x</guid><description>2</description></item><item><guid>x</guid><description>3</description></item>");
+	const struct fw_entry *a = d->entries, *b = a->next, *c = b->next;
+
+	ck_assert(!same_key(1, a, 1, b) && !same_key(1, b, 1, c) && !same_key(1, a, 1, c));
+	ck_assert(!a->repeat && !b->repeat && !c->repeat);
+	fw_document_free(d);
+}
+END_TEST
+
+/* REL-04: dates alone are no change */
+START_TEST(hashes)
+{
+	struct fw_document *d = parse_items("<item><title>t</title><description>x</description><pubDate>2020-01-01</pubDate></item>"
+		"<item><title>t</title><description>x</description><pubDate>2021-01-01</pubDate></item>"
+		"<item><title>t</title><description>y</description></item><item><title>tx</title></item>"
+		"<item><title>t</title><description>x</description><author>A</author></item>"
+		"<item><title>t</title><description>x</description><enclosure url=\"https://e.org/a\"/></item>");
+	const struct fw_entry *a = d->entries, *e;
+
+	ck_assert_uint_eq(fw_entry_hash(a), fw_entry_hash(a->next));
+	ck_assert(same_key(1, a, 1, a->next));
+	for (e = a->next->next; e; e = e->next)
+		ck_assert_uint_ne(fw_entry_hash(a), fw_entry_hash(e));
+	fw_document_free(d);
+}
+END_TEST
+
+/* Keys are stored: they must never change. */
+START_TEST(key_is_stable)
+{
+	static const unsigned char WANT[16] = {0x82, 0x78, 0x3f, 0xff, 0x74, 0xec, 0x63, 0xa6, 0x53, 0x42, 0xd3, 0x6b, 0x33, 0xd5, 0xe0, 0x09};
+	struct fw_entry e = {.id = FW_STR("urn:uuid:1225c695-cfb8-4ebb-aaaa-80da344efa6a")};
+	struct fw_hash128 k = fw_entry_key(42, &e);
+	char hex[33];
+
+	for (int i = 0; i < 16; i++)
+		snprintf(hex + 2 * i, 3, "%02x", k.b[i]);
+	ck_assert_msg(!memcmp(k.b, WANT, 16), "the key is %s", hex);
+}
+END_TEST
+
+/* ---- what stores keep ---------------------------------------------------------------------------------------------------------- */
+
+static char *extra_of(const struct fw_entry *e)
+{
+	struct fw_buf b;
+	struct fw_json j;
+
+	fw_buf_init(&b, 0);
+	fw_json_init(&j, &b, false);
+	fw_out_item_extra(&j, e);
+	fw_buf_add(&b, "", 0);
+	ck_assert_int_eq(b.rc, 0);
+	return b.p ? fw_buf_take(&b, NULL) : calloc(1, 1);
+}
+
+START_TEST(item_extra)
+{
+	struct fw_document *d = parse_items("<item><guid>1</guid><title>t</title><link>https://e.org/1</link><description>x</description>"
+		"<pubDate>2020-01-01</pubDate></item><item><guid>2</guid><category>c</category><comments>https://e.org/c</comments></item>");
+	char *none = extra_of(d->entries), *some = extra_of(d->entries->next);
+
+	ck_assert_str_eq(none, "");
+	ck_assert_str_eq(some, "{\"tags\":[\"c\"],\"_feedwheel\":{\"comments\":\"https://e.org/c\"}}");
+	free(none);
+	free(some);
+	fw_document_free(d);
+}
+END_TEST
+
+START_TEST(formats_named)
+{
+	ck_assert_str_eq(fw_format_name(FW_RSS20), "rss20");
+	ck_assert_str_eq(fw_format_name(FW_JSON11), "json11");
+	ck_assert_str_eq(fw_format_name((enum fw_format)99), "none");
+}
+END_TEST
+
+START_TEST(sniffing)
+{
+	static const struct { const char *bytes, *type, *name; bool html; } T[] = {
+		{"<!doctype html><p>", "", "an HTML page", true}, {"\n<!-- x --><HTML>", "", "an HTML page", true},
+		{"<div>x</div>", "text/html; charset=x", "an HTML page", true}, {"<?xml version='1.0'?><a/>", "text/html", "an XML document", false},
+		{"<svg/>", "", "an image (SVG)", false}, {"<urlset/>", "", "a sitemap", false}, {"GIF89a..", "", "an image (GIF)", false},
+		{"hello", "text/plain", "plain text", false}, {"{\"a\":1}", "", "JSON that is no feed", false},
+		{"\1\2\3\4\5\6", "", "binary data", false}, {"<!-- only -->", "", "empty (white space or comments only)", false},
+	};
+
+	for (size_t i = 0; i < FW_N(T); i++) {
+		ck_assert_str_eq(fw_sniff_name(fw_str(T[i].bytes), fw_str(T[i].type)), T[i].name);
+		ck_assert_msg(fw_sniff_is_html(fw_str(T[i].bytes), fw_str(T[i].type)) == T[i].html, "%s", T[i].bytes);
+	}
+}
+END_TEST
+
+/* ---- damage ------------------------------------------------------------------------------------------------------------------------ */
+
+static int ends_before(struct fw_str s, size_t cut)
+{
+	struct fw_str rest = fw_str_sub(s, 0, cut);
+	const char *p;
+	int n = 0;
+
+	while ((p = fw_str_ifind(rest, FW_STR("</item>"))) || (p = fw_str_ifind(rest, FW_STR("</entry>")))) {
+		n++;
+		rest = fw_str_sub(rest, (size_t)(p + 7 - rest.p), rest.len);
+	}
+	return n;
+}
+
+static void cut_everywhere(const char *name, struct fw_str bytes)
+{
+	bool malformed = true;
+	int whole = survives(bytes, NULL, &malformed), k, got, want;
+
+	for (k = 0; k < 50; k++) {
+		size_t at = bytes.len * (size_t)k / 50;
+
+		got = survives(fw_str_sub(bytes, 0, at), NULL, NULL);
+		/* complete entries survive: countable where the whole is well-formed XML with ASCII tags */
+		if (whole <= 0 || malformed || bytes.p[0] != '<')
+			continue;
+		want = ends_before(bytes, at);
+		ck_assert_msg(FW_MAX(got, 0) >= want, "%s cut at %zu: %d of %d entries", name, at, got, want);
+	}
+}
+
+START_TEST(cuts)
+{
+	each_document(cut_everywhere);
+}
+END_TEST
+
+static void flip_bytes(const char *name, struct fw_str bytes)
+{
+	uint64_t seed = 88172645463325252u;
+	char *copy = malloc(bytes.len + 1);
+	int round, k;
+
+	(void)name;
+	ck_assert_ptr_nonnull(copy);
+	for (round = 0; round < 60 && bytes.len; round++) {
+		memcpy(copy, bytes.p, bytes.len);
+		for (k = 0; k <= round % 4; k++) {
+			seed ^= seed << 13;
+			seed ^= seed >> 7;
+			seed ^= seed << 17;
+			copy[seed % bytes.len] = (char)(seed >> 40);
+		}
+		survives((struct fw_str){copy, bytes.len}, NULL, NULL);
+	}
+	free(copy);
+}
+
+START_TEST(flips)
+{
+	each_document(flip_bytes);
+}
+END_TEST
+
+/* The same document in UTF-16, with and without a mark, holds the same entries. */
+static void as_utf16(const char *name, struct fw_str bytes)
+{
+	struct fw_buf b;
+	bool malformed = true;
+	int want, got;
+	size_t i;
+
+	for (i = 0; i < bytes.len; i++) {
+		if (bytes.p[i] & 0x80 || !bytes.p[i])
+			return;
+	}
+	want = survives(bytes, NULL, &malformed);
+	if (want <= 0 || malformed)
+		return;
+	for (int big = 0; big < 2; big++) {
+		fw_buf_init(&b, 0);
+		fw_buf_add(&b, big ? "\xfe\xff" : "\xff\xfe", 2);
+		for (i = 0; i < bytes.len; i++) {
+			if (big)
+				fw_buf_addc(&b, 0);
+			fw_buf_addc(&b, bytes.p[i]);
+			if (!big)
+				fw_buf_addc(&b, 0);
+		}
+		got = survives(fw_buf_str(&b), NULL, NULL);
+		ck_assert_msg(got == want, "%s in UTF-16: %d of %d entries", name, got, want);
+		fw_buf_finish(&b);
+	}
+}
+
+START_TEST(other_encodings)
+{
+	each_document(as_utf16);
+}
+END_TEST
+
+/* ---- hostile shapes: time grows with the size, not with its square ------------------------------------------------------------------- */
+
+static double seconds_for(const char *before, const char *unit, const char *after, size_t n)
+{
+	struct timespec from, to;
+	struct fw_buf b;
+	size_t i;
+
+	fw_buf_init(&b, 0);
+	fw_buf_adds(&b, RSS_HEAD);
+	fw_buf_adds(&b, before);
+	for (i = 0; i < n; i++)
+		add_numbered(&b, unit, i);
+	fw_buf_adds(&b, after);
+	fw_buf_adds(&b, RSS_TAIL);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+	survives(fw_buf_str(&b), NULL, NULL);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+	fw_buf_finish(&b);
+	return (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
+}
+
+START_TEST(linear_time)
+{
+	static const struct { const char *before, *unit, *after; } T[] = {
+		{"<item>", "<category>c%</category>", "</item>"},
+		{"<item>", "<author>a%@e.org</author>", "</item>"},
+		{"<item>", "<enclosure url=\"https://e.org/%\"/>", "</item>"},
+		{"", "<link rel=\"hub\" href=\"https://e.org/%\"/>", ""},
+		{"", "<item><guid>same</guid><title>%</title></item>", ""},
+		{"", "<item><guid>same</guid></item>", ""},
+		{"", "<item><title>%", ""},
+		{"<item><title>", "a&amp;%", "</title></item>"},
+		{"<item><description>", "<b>%", "</description></item>"},
+		{"<item><title>", "&lt;b ", "</title></item>"},
+		{"<item><media:group xmlns:media=\"http://search.yahoo.com/mrss/\">", "<media:content url=\"u%\"/>", "</media:group></item>"},
+		{"<item><itunes:keywords xmlns:itunes=\"http://www.itunes.com/dtds/podcast-1.0.dtd\">", "k%,", "</itunes:keywords></item>"},
+		{"<item>", "<pubDate>junk %</pubDate>\n", "</item>"},
+		{"<item><author>", "@%", "</author></item>"},
+	};
+
+	for (size_t i = 0; i < FW_N(T); i++) {
+		double small = seconds_for(T[i].before, T[i].unit, T[i].after, 5000);
+		double large = seconds_for(T[i].before, T[i].unit, T[i].after, 40000);
+
+		/* 8 times the size: 8 times the time; a square would be 64. Short times are noise. */
+		ck_assert_msg(large < 0.05 || large < small * 24, "%s: %.4f s, then %.4f s", T[i].unit, small, large);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("feed");
+	TCase *t = tcase_create("all");
+	SRunner *r;
+	int failed;
+
+	tcase_set_timeout(t, 110);
+	tcase_add_test(t, memory_refused);
+	tcase_add_test(t, options_checked);
+	tcase_add_test(t, memory_bounded);
+	tcase_add_test(t, memory_limit);
+	tcase_add_test(t, gzip_bomb);
+	tcase_add_test(t, keys);
+	tcase_add_test(t, keys_of_repeated_ids);
+	tcase_add_test(t, keys_of_revisions);
+	tcase_add_test(t, hashes);
+	tcase_add_test(t, key_is_stable);
+	tcase_add_test(t, item_extra);
+	tcase_add_test(t, formats_named);
+	tcase_add_test(t, sniffing);
+	tcase_add_test(t, cuts);
+	tcase_add_test(t, flips);
+	tcase_add_test(t, other_encodings);
+	tcase_add_test(t, linear_time);
+	suite_add_tcase(s, t);
+	r = srunner_create(s);
+	srunner_run_all(r, CK_ENV);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}
