@@ -15,6 +15,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -240,6 +241,18 @@ static void sqlite_close(struct fw_store *st)
 	free(s);
 }
 
+/* It may hold passwords: for its owner only, and the journal beside it gets the same mode. Empty is a new database. */
+static int file_create(struct sqlite *s, struct fw_err *err)
+{
+	int fd = open(s->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return fw_err_set(err, FW_EIO, "%s: cannot be made: %s: check the path and the permissions of its folder", s->path,
+			strerror(errno));
+	close(fd);
+	return 0;
+}
+
 /* SQLite's own words for these are vague, so look first. */
 static int file_check(struct sqlite *s, const struct fw_store_config *cfg, struct fw_err *err)
 {
@@ -249,8 +262,8 @@ static int file_check(struct sqlite *s, const struct fw_store_config *cfg, struc
 	if (!*s->path || strcmp(s->path, ":memory:") == 0)
 		return fw_err_set(err, FW_EINVAL, "store \"%s\": no file: write for example sqlite:/path/feeds.db", cfg->url);
 	if (stat(s->path, &sb) != 0) {
-		if (errno == ENOENT && (cfg->flags & FW_STORE_CREATE))
-			return 0;
+		if (errno == ENOENT && (cfg->flags & FW_STORE_CREATE) && !s->read_only)
+			return file_create(s, err);
 		return fw_err_set(err, errno == ENOENT ? FW_ENOTFOUND : FW_EIO, "%s: %s: %s", s->path, strerror(errno),
 			errno == ENOENT ? "begin with `feedwheel add URL`, or name another file" : "check the path");
 	}
@@ -303,8 +316,15 @@ static int settings(struct sqlite *s, const struct fw_store_config *cfg, struct 
 	return sq_exec(s, sql, err);
 }
 
+/* SQLite counts its memory under a lock that every allocation takes; nobody here asks for the figures. */
+static void configure(void)
+{
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* refused, and no harm, when the program has used SQLite before */
+}
+
 static int sqlite_open(const struct fw_store_config *cfg, struct fw_store **out, struct fw_err *err)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	bool read_only = cfg->flags & FW_STORE_READ, create = cfg->flags & FW_STORE_CREATE;
 	int flags = SQLITE_OPEN_NOMUTEX | (read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
 		(create && !read_only ? SQLITE_OPEN_CREATE : 0);
@@ -313,6 +333,7 @@ static int sqlite_open(const struct fw_store_config *cfg, struct fw_store **out,
 
 	if (!s)
 		return fw_err_set(err, FW_ENOMEM, "store \"%s\": out of memory", cfg->url);
+	pthread_once(&once, configure);
 	s->base.driver = &fw_store_sqlite;
 	s->read_only = read_only;
 	s->busy_timeout_ms = cfg->busy_timeout_ms;

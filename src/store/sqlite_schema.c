@@ -76,6 +76,7 @@ static const char *const steps[SQ_SCHEMA] = {
 	" extra TEXT, content BLOB);"
 	"CREATE INDEX entries_date ON entries(date_ms);"
 	"CREATE VIRTUAL TABLE entries_fts USING fts5(title, body, content='', columnsize=0, tokenize='unicode61');"
+	"INSERT INTO entries_fts(entries_fts, rank) VALUES ('hashsize', 8000000), ('pgsz', 4050);"
 
 	/* a visit names the one before it, so that a feed's visits are a chain and need no index */
 	"CREATE TABLE visits ("

@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "store/sqlite.h"
 
-#define STEP_MS 25       /* of one upkeep step */
-#define STEP_ROWS 200
+#define STEP_MS 50       /* of one upkeep step */
+#define STEP_ROWS 2500
 #define CATCH_UP_ROWS 2000 /* a search indexes this many by itself */
 #define TEXT_MAX ((size_t)1 << 20) /* of one entry: more is not indexed */
 

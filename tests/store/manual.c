@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: ISC */
+/* feedwheel-store(7) tells the truth: its examples run, and it names every table and column that there is. */
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "common.h"
+
+static struct fw_buf page;
+static char path[300];
+static sqlite3 *db;
+
+static void setup(void)
+{
+	const char *root = getenv("FW_SOURCE_ROOT");
+	char name[400], url[320], part[4096];
+	struct fw_store *st;
+	size_t n;
+	FILE *f;
+
+	ck_assert(fw_snprintf(name, sizeof(name), "%s/man/feedwheel-store.7", root ? root : "."));
+	f = fopen(name, "r");
+	ck_assert_msg(f != NULL, "%s is missing: set FW_SOURCE_ROOT", name);
+	page = FW_BUF_INIT(0);
+	while ((n = fread(part, 1, sizeof(part), f)) > 0)
+		fw_buf_add(&page, part, n);
+	fclose(f);
+	ck_assert(fw_snprintf(path, sizeof(path), "%s/manual.db", scratch()));
+	ck_assert(fw_snprintf(url, sizeof(url), "sqlite:%s", path));
+	st = store_open(url, FW_STORE_CREATE);
+	subscribe(st, "https://a.example/", NOW);
+	fw_store_close(st);
+	ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+}
+
+static void teardown(void)
+{
+	sqlite3_close(db);
+	fw_buf_finish(&page);
+}
+
+START_TEST(examples_run)
+{
+	const struct fw_str begin = FW_STR("\n.Bd -literal -offset indent\n"), end = FW_STR("\n.Ed");
+	struct fw_str rest = fw_buf_str(&page);
+	const char *at;
+	int n = 0;
+
+	while ((at = fw_str_find(rest, begin))) {
+		char *sql, *words = NULL;
+
+		rest = fw_str_sub(rest, (size_t)(at - rest.p) + begin.len, rest.len);
+		at = fw_str_find(rest, end);
+		ck_assert_ptr_nonnull(at);
+		sql = fw_str_dup(fw_str_sub(rest, 0, (size_t)(at - rest.p)));
+		ck_assert_msg(sqlite3_exec(db, sql, NULL, NULL, &words) == SQLITE_OK, "%s\n%s", words, sql);
+		free(sql);
+		n++;
+	}
+	ck_assert_int_eq(n, 5);
+}
+END_TEST
+
+START_TEST(every_column_is_named)
+{
+	static const char *const own[] = {"feeds", "wheel", "queue", "parked", "leases", "claims", "hosts", "entries", "entry_keys",
+		"visits", "runs", "workers", "controls", "meta"};
+	sqlite3_stmt *q;
+	int n = 0, tables = 0;
+
+	ck_assert_int_eq(sqlite3_prepare_v2(db, "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c"
+		" WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite%' AND t.name NOT LIKE 'entries_fts%'", -1, &q, NULL), SQLITE_OK);
+	while (sqlite3_step(q) == SQLITE_ROW) {
+		const char *table = (const char *)sqlite3_column_text(q, 0), *column = (const char *)sqlite3_column_text(q, 1);
+		bool known = false;
+
+		for (size_t i = 0; i < FW_N(own); i++)
+			known |= strcmp(own[i], table) == 0;
+		ck_assert_msg(known, "table %s is not in the list of this test", table);
+		ck_assert_msg(fw_str_find(fw_buf_str(&page), fw_str(table)) && fw_str_find(fw_buf_str(&page), fw_str(column)),
+			"feedwheel-store(7) does not name %s.%s", table, column);
+		n++;
+	}
+	sqlite3_finalize(q);
+	ck_assert_int_eq(sqlite3_prepare_v2(db, "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+		" AND name NOT LIKE 'entries_fts%'", -1, &q, NULL), SQLITE_OK);
+	ck_assert_int_eq(sqlite3_step(q), SQLITE_ROW);
+	tables = sqlite3_column_int(q, 0);
+	sqlite3_finalize(q);
+	ck_assert_int_eq(tables, (int)FW_N(own));
+	ck_assert_int_gt(n, 100);
+}
+END_TEST
+
+START_TEST(kinds_and_states_are_numbered_as_told)
+{
+	for (int i = 0; i < FW_VISIT_KIND_N; i++) {
+		char item[60];
+
+		ck_assert(fw_snprintf(item, sizeof(item), "%d %s", i, fw_visit_kind_name((enum fw_visit_kind)i)));
+		ck_assert_msg(fw_str_find(fw_buf_str(&page), fw_str(item)) != NULL, "feedwheel-store(7) does not say \"%s\"", item);
+	}
+	for (int i = FW_FEED_ACTIVE; i <= FW_FEED_QUARANTINED; i++) {
+		char item[60];
+
+		ck_assert(fw_snprintf(item, sizeof(item), "%d %s", i, fw_feed_status_name((enum fw_feed_status)i)));
+		ck_assert_msg(fw_str_find(fw_buf_str(&page), fw_str(item)) != NULL, "feedwheel-store(7) does not say \"%s\"", item);
+	}
+}
+END_TEST
+
+START_TEST(file_is_its_owners)
+{
+	struct stat sb;
+
+	ck_assert_int_eq(stat(path, &sb), 0);
+	ck_assert_int_eq(sb.st_mode & 0777, 0600);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("store, manual");
+	TCase *t = tcase_create("feedwheel-store(7)");
+	const TTest *every[] = {examples_run, every_column_is_named, kinds_and_states_are_numbered_as_told, file_is_its_owners};
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	for (size_t i = 0; i < FW_N(every); i++)
+		tcase_add_test(t, every[i]);
+	suite_add_tcase(s, t);
+	return run_suite(s);
+}
