@@ -42,7 +42,7 @@ static double rate(const struct cli_progress *p, const struct fw_run_stats *s)
 
 static void bar(struct fw_buf *b, const struct cli_term *t, double part, size_t cells)
 {
-	size_t full = (size_t)(part * (double)cells + 0.5);
+	size_t full = (size_t)(part * (double)cells); /* rounded down: full means done */
 
 	fw_buf_addc(b, '[');
 	for (size_t i = 0; i < cells; i++)
@@ -61,6 +61,18 @@ static void part(struct fw_buf *line, const char *style, bool colour, size_t *le
 	if (line->len)
 		fw_buf_adds(line, "  ");
 	cli_paint(line, colour, style, fw_str(text));
+}
+
+/* Whole seconds, rounded up: anything finer would only flicker. */
+static void eta_text(char *dst, size_t cap, double seconds)
+{
+	char text[FW_RFC3339_MAX];
+	int64_t whole = seconds < 1e9 ? (int64_t)seconds + 1 : (int64_t)1e9;
+
+	if (whole < 60)
+		(void)fw_snprintf(dst, cap, "ETA %d s", (int)whole);
+	else
+		(void)fw_snprintf(dst, cap, "ETA %s", fw_duration_text(text, whole * FW_SECOND_MS));
 }
 
 void cli_progress_line(struct cli_progress *p, const struct fw_run_stats *s, size_t columns, struct fw_buf *line)
@@ -83,8 +95,7 @@ void cli_progress_line(struct cli_progress *p, const struct fw_run_stats *s, siz
 	(void)fw_snprintf(text, sizeof(text), "%s failed", cli_number(a, (int64_t)s->failed));
 	part(line, s->failed ? CLI_RED : NULL, t->err_colour, &left, text);
 	if (to_go && per_s > 0) {
-		(void)fw_snprintf(text, sizeof(text), "ETA %s",
-			fw_duration_text(a, (int64_t)((double)((uint64_t)s->total - s->done) * 1000 / per_s)));
+		eta_text(text, sizeof(text), (double)((uint64_t)s->total - s->done) / per_s);
 		part(line, NULL, false, &left, text);
 	}
 	(void)fw_snprintf(text, sizeof(text), "%s in flight", cli_number(a, s->in_flight));

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: ISC */
+/* What people see: cut to columns, never a control character (LOG-01); numbers, times, the progress line. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "base/utf8.h"
+#include "cli/progress.h"
+
+static struct cli c;
+
+static void setup(void)
+{
+	setenv("TZ", "UTC", 1);
+	c = (struct cli){.now_ms = fw_time_ms(2026, 11, 21, 12, 0, 0, 0), .term = {.utf8 = true, .width = 80}};
+}
+
+static const struct { const char *in; size_t columns; const char *out; size_t width; } FIT[] = {
+	{"plain", 0, "plain", 5}, {"plain", 5, "plain", 5}, {"plain", 4, "pla\xe2\x80\xa6", 4}, {"  a \n\t b  ", 0, "a b", 3},
+	{"", 0, "", 0}, {"a\x1b[31mb", 0, "a\\x1b[31mb", 10}, {"\xc2\x9b", 0, "\\u{009b}", 8}, {"\xff", 0, "\\xff", 4},
+	{"\xe2\x80\xae" "x", 0, "\\u{202e}x", 9}, {"\xe4\xb8\xad\xe6\x96\x87\xe5\xad\x97", 6, "\xe4\xb8\xad\xe6\x96\x87\xe5\xad\x97", 6},
+	/* a wide character is never cut in two: one column stays free */
+	{"\xe4\xb8\xad\xe6\x96\x87\xe5\xad\x97", 4, "\xe4\xb8\xad\xe2\x80\xa6", 3}, {"e\xcc\x81t\xc3\xa9", 3, "e\xcc\x81t\xc3\xa9", 3},
+	{"a\x1b[2Jb", 5, "a\\x1\xe2\x80\xa6", 5},
+};
+START_TEST(fit)
+{
+	struct fw_buf b = FW_BUF_INIT(0);
+
+	ck_assert_uint_eq(cli_fit(&b, &c.term, fw_str(FIT[_i].in), FIT[_i].columns), FIT[_i].width);
+	ck_assert_str_eq(b.p ? b.p : "", FIT[_i].out);
+	ck_assert_uint_eq(fw_utf8_width(b.p ? b.p : "", b.len), FIT[_i].width);
+	fw_buf_finish(&b);
+}
+END_TEST
+
+START_TEST(fit_ascii)
+{
+	struct fw_buf b = FW_BUF_INIT(0);
+
+	c.term.utf8 = false;
+	ck_assert_uint_eq(cli_fit(&b, &c.term, FW_STR("something long"), 7), 7);
+	ck_assert_str_eq(b.p, "some...");
+	fw_buf_finish(&b);
+}
+END_TEST
+
+START_TEST(numbers)
+{
+	static const struct { int64_t n; const char *text; } N[] = {
+		{0, "0"}, {999, "999"}, {1000, "1,000"}, {-1000, "-1,000"}, {-100, "-100"}, {1234567, "1,234,567"},
+		{INT64_MIN, "-9,223,372,036,854,775,808"},
+	};
+	static const struct { uint64_t n; const char *text; } B[] = {
+		{0, "0 bytes"}, {1023, "1023 bytes"}, {1024, "1.0 KiB"}, {15 * 1024, "15 KiB"}, {(uint64_t)3 << 30, "3.0 GiB"},
+		{UINT64_MAX, "16777216 TiB"},
+	};
+	char text[FW_RFC3339_MAX];
+
+	for (size_t i = 0; i < FW_N(N); i++)
+		ck_assert_str_eq(cli_number(text, N[i].n), N[i].text);
+	for (size_t i = 0; i < FW_N(B); i++)
+		ck_assert_str_eq(cli_bytes(text, B[i].n), B[i].text);
+}
+END_TEST
+
+START_TEST(times)
+{
+	char text[FW_RFC3339_MAX];
+
+	ck_assert_str_eq(cli_ago(&c, text, c.now_ms - 3 * FW_MINUTE_MS), "3 min ago");
+	ck_assert_str_eq(cli_ago(&c, text, c.now_ms + 2 * FW_HOUR_MS), "in 2 h");
+	ck_assert_str_eq(cli_ago(&c, text, c.now_ms), "now");
+	ck_assert_str_eq(cli_ago(&c, text, 0), "never");
+	ck_assert_str_eq(cli_ago(&c, text, FW_NO_TIME), "never");
+	ck_assert_str_eq(cli_ago(&c, text, c.now_ms - 90 * FW_DAY_MS), "2026-08-23 12:00");
+	ck_assert_str_eq(cli_stamp(text, FW_NO_TIME), "-");
+}
+END_TEST
+
+static const struct { const char *text; int64_t ms; } SINCE[] = { /* ms before or, when positive, since 1970 */
+	{"2h", -2 * FW_HOUR_MS}, {"90 s", -90 * FW_SECOND_MS}, {"3d", -3 * FW_DAY_MS}, {"2026-11-01", 1793491200000},
+	{"2026-11-01T12:30:00Z", 1793536200000}, {"2026-11-01 12:30", 1793536200000}, {"2026-11-01T12:30:15+01:00", 1793532615000},
+	{"2026-11-01T12:30:15.250-0500", 1793554215000}, {"2024-02-29", 1709164800000},
+};
+START_TEST(since)
+{
+	int64_t got = 0, want = SINCE[_i].ms < 0 ? c.now_ms + SINCE[_i].ms : SINCE[_i].ms;
+
+	ck_assert(cli_time_parse(fw_str(SINCE[_i].text), c.now_ms, &got));
+	ck_assert_int_eq(got, want);
+}
+END_TEST
+
+START_TEST(since_refuses)
+{
+	static const char *const BAD[] = {"", "x", "2026", "90", "2026-13-01", "2026-02-30", "2026-11-01T", "2026-11-01T25:00",
+		"2026-11-01T12:60", "2026-11-01T12:30:00+25:00", "2026-11-01T12:30 pm", "2026/11/01", "-2h", "2026-11-0", "2026-11-01T12:30:"};
+	int64_t got;
+
+	for (size_t i = 0; i < FW_N(BAD); i++)
+		ck_assert_msg(!cli_time_parse(fw_str(BAD[i]), c.now_ms, &got), "'%s' was taken for a time", BAD[i]);
+}
+END_TEST
+
+START_TEST(progress_fits_every_width)
+{
+	struct cli_progress p;
+	struct fw_run_stats s = {.total = 1000000, .done = 123456, .new_entries = 9876543, .failed = 1234, .in_flight = 2000,
+		.elapsed_ms = 60000};
+	struct fw_buf line = FW_BUF_INIT(0);
+
+	cli_progress_init(&p, &c, false);
+	p.tty = true;
+	for (size_t width = 20; width < 200; width++) {
+		fw_buf_reset(&line);
+		cli_progress_line(&p, &s, width, &line);
+		ck_assert_uint_le(fw_utf8_width(line.p, line.len), width);
+		ck_assert_ptr_nonnull(strstr(line.p, width < 25 ? "/s" : "123,456/1,000,000 feeds"));
+	}
+	ck_assert_ptr_nonnull(strstr(line.p, "2058/s"));
+	ck_assert_ptr_nonnull(strstr(line.p, "9,876,543 new  1,234 failed  ETA 7 min 7 s  2,000 in flight"));
+	fw_buf_finish(&line);
+}
+END_TEST
+
+START_TEST(progress_rate_is_that_of_the_last_seconds)
+{
+	struct cli_progress p;
+	struct fw_run_stats s = {.total = 0};
+	struct fw_buf line = FW_BUF_INIT(0);
+
+	cli_progress_init(&p, &c, false);
+	/* a minute at 10/s, then ten seconds at 1000/s */
+	for (int64_t ms = 0; ms <= 70000; ms += 250) {
+		s.elapsed_ms = ms;
+		s.done = (uint64_t)(ms <= 60000 ? ms / 100 : 600 + (ms - 60000));
+		cli_progress_show(&p, &s);
+	}
+	cli_progress_line(&p, &s, 80, &line);
+	ck_assert_msg(strstr(line.p, "1000/s") != NULL, "%s", line.p);
+	ck_assert_ptr_null(strstr(line.p, "ETA"));
+	fw_buf_finish(&line);
+}
+END_TEST
+
+START_TEST(progress_without_anything)
+{
+	struct cli_progress p;
+	struct fw_run_stats s = {.total = 5};
+	struct fw_buf line = FW_BUF_INIT(0);
+
+	cli_progress_init(&p, &c, false);
+	cli_progress_line(&p, &s, 80, &line);
+	ck_assert_ptr_nonnull(strstr(line.p, "0/5 feeds  0.0/s"));
+	fw_buf_finish(&line);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("words");
+	TCase *t = tcase_create("words");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_add_checked_fixture(t, setup, NULL);
+	tcase_add_loop_test(t, fit, 0, FW_N(FIT));
+	tcase_add_test(t, fit_ascii);
+	tcase_add_test(t, numbers);
+	tcase_add_test(t, times);
+	tcase_add_loop_test(t, since, 0, FW_N(SINCE));
+	tcase_add_test(t, since_refuses);
+	tcase_add_test(t, progress_fits_every_width);
+	tcase_add_test(t, progress_rate_is_that_of_the_last_seconds);
+	tcase_add_test(t, progress_without_anything);
+	suite_add_tcase(s, t);
+	srunner_run_all(r, CK_ENV);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}
