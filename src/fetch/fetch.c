@@ -29,6 +29,7 @@
 #include "base/banned.h" /* last */
 
 #define TICK_MS 100
+#define BUFFERED_BYTES (32 << 20)
 #define KEEP_BYTES (16 * 1024) /* of a buffer that waits for its next use: there are many, and few are in use at once */
 
 static const char ACCEPT[] = "Accept: application/atom+xml, application/rss+xml, application/feed+json, application/rdf+xml;q=0.9, "
@@ -48,6 +49,7 @@ void fw_fetch_config_default(struct fw_fetch_config *c)
 		.low_speed_ms = 20 * FW_SECOND_MS,
 		.max_body_bytes = 16 << 20,
 		.max_ratio = 200,
+		.max_buffered_bytes = BUFFERED_BYTES,
 		.max_header_bytes = 100 * 1024,
 		.max_header_n = 200,
 		.http2 = true,
@@ -226,7 +228,9 @@ static void judge_timeout(struct fw_fetch_priv *v)
 	const struct fw_fetch_config *c = &v->fr->c;
 	int64_t now_us = fw_mono_us();
 
-	if (now_us - v->start_us >= c->total_timeout_ms * 1000)
+	if (v->paused)
+		verdict(v->f, FW_VISIT_LOCAL, "it had to wait too long for others with large bodies (lower concurrency)");
+	else if (now_us - v->start_us >= c->total_timeout_ms * 1000)
 		verdict(v->f, FW_VISIT_TIMEOUT, "not finished within %lld ms (total_timeout)", (long long)c->total_timeout_ms);
 	else if (!v->ready_us)
 		verdict(v->f, FW_VISIT_TIMEOUT, "no connection within %lld ms (connect_timeout)", (long long)c->connect_timeout_ms);
@@ -527,9 +531,14 @@ static void on_tick(uv_timer_t *t)
 static void on_late(uv_idle_t *h)
 {
 	struct fw_fetcher *fr = h->data;
-	struct fw_fetch_priv *v = fr->flying;
+	struct fw_fetch_priv *v;
 
 	uv_idle_stop(h);
+	if (fr->resume) {
+		fr->resume = false;
+		fw_transfer_resume(fr);
+	}
+	v = fr->flying;
 	while (v) {
 		if (v->late) {
 			v->late = false;
@@ -539,6 +548,18 @@ static void on_late(uv_idle_t *h)
 			v = v->next;
 		}
 	}
+}
+
+void fw_resume_soon(struct fw_fetcher *fr)
+{
+	fr->resume = true;
+	uv_idle_start(&fr->late, on_late);
+}
+
+void fw_fetcher_buffered(const struct fw_fetcher *fr, size_t *now, size_t *peak)
+{
+	*now = fr->buffered;
+	*peak = fr->buffered_peak;
 }
 
 /* ---- what callers call -------------------------------------------------------------------------------------------------------------- */
@@ -733,6 +754,7 @@ int fw_fetcher_create(uv_loop_t *loop, const struct fw_fetch_config *c, struct f
 	fr->c.ca_file = copy(c->ca_file && *c->ca_file ? c->ca_file : curl_version_info(CURLVERSION_NOW)->cainfo, &failed);
 	fr->c.proxy = copy(c->proxy && *c->proxy ? c->proxy : NULL, &failed);
 	fr->c.guard = c->guard ? c->guard : &fr->no_guard;
+	fr->c.max_buffered_bytes = c->max_buffered_bytes ? c->max_buffered_bytes : BUFFERED_BYTES;
 	fr->c.max_redirects = FW_MIN(c->max_redirects, (uint32_t)FW_HOPS_MAX);
 	fr->fixed[0] = (struct curl_slist){copy(ACCEPT, &failed), &fr->fixed[1]};
 	fr->fixed[1] = (struct curl_slist){copy(ACCEPT_ENCODING, &failed), NULL};

@@ -25,6 +25,7 @@ struct fw_fetch_config {
 	int64_t low_speed_bytes, low_speed_ms; /* less than this many bytes/s over this time fails [100, 20,000] */
 	size_t max_body_bytes;       /* decoded and on the wire [16 MiB] */
 	uint32_t max_ratio;          /* decoded/wire beyond the first MiB [200] */
+	size_t max_buffered_bytes;   /* of all transfers together, coded [32 MiB]; past it they wait, but for one. 0: the default */
 	size_t max_header_bytes;     /* [100 KiB] */
 	uint32_t max_header_n;       /* [200] */
 	const char *dns_servers;     /* "127.0.0.1:5353,..."; NULL: the system's */
@@ -83,6 +84,8 @@ void fw_fetch_reset(struct fw_fetch *f);
 /* The same, and the body's memory is freed. */
 void fw_fetch_finish(struct fw_fetch *f);
 uint32_t fw_fetcher_in_flight(const struct fw_fetcher *fr);
+/* Bytes of coded bodies held now and at most so far: never more than max_buffered_bytes + max_body_bytes. */
+void fw_fetcher_buffered(const struct fw_fetcher *fr, size_t *now, size_t *peak);
 
 /* Versions of the libraries in use, for doctor and --version. */
 void fw_fetch_versions(struct fw_buf *out);

@@ -99,6 +99,8 @@ struct fw_fetch_priv {
 	const char *refused;               /* by the guard: why */
 	int socket_errno;                  /* of a socket that could not be opened */
 	bool in_multi;
+	bool paused;                       /* until less is buffered */
+	size_t held;                       /* bytes of its body that count in buffered */
 	CURL *easy;
 	CURLSH *names;                     /* this handle's own name cache: holds what we put there and no more */
 	struct curl_slist resolve[2], header[3];
@@ -121,6 +123,10 @@ struct fw_fetcher {
 	struct fw_watch *spare_watch;
 	struct fw_hop proxy;               /* host and port of the proxy */
 	struct { uint64_t origin; int64_t at_us; } seen[FW_SEEN]; /* origins asked lately */
+	size_t buffered, buffered_peak;
+	struct fw_fetch_priv *ahead;       /* the one that need not wait: so that there is always one that gets done */
+	uint32_t paused_n;
+	bool resume;                       /* the idle handle has that to do */
 	int64_t kept_us;                   /* begin of the time in which kept_n new connections were kept */
 	uint32_t kept_n;
 	size_t handle_n;
@@ -134,10 +140,14 @@ FW_MUST_CHECK int fw_transfer_start(struct fw_fetch_priv *p, const char *addrs);
 /* Take it away from libcurl, finished or not; timings and sizes are noted in p->f->visit. */
 void fw_transfer_stop(struct fw_fetch_priv *p);
 void fw_transfer_free(struct fw_fetch_priv *p);
+/* Let those go on that were paused. Not from within libcurl. */
+void fw_transfer_resume(struct fw_fetcher *fr);
 void fw_handle_closed(struct fw_fetcher *fr);
 
 /* ---- fetch.c, called by transfer.c -------------------------------------------------------------------------------------- */
 
 void fw_visit_answered(struct fw_fetch_priv *p, CURLcode rc);
+/* The loop shall call fw_transfer_resume soon. */
+void fw_resume_soon(struct fw_fetcher *fr);
 
 #endif

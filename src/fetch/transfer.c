@@ -200,11 +200,64 @@ static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 	return size * n;
 }
 
+/* Is there room for n more bytes of a body? One transfer is ahead of the others and always has some (LIM-06). */
+static bool has_room(struct fw_fetch_priv *v, size_t n)
+{
+	struct fw_fetcher *fr = v->fr;
+
+	if (fr->buffered + n <= fr->c.max_buffered_bytes || fr->ahead == v)
+		return true;
+	if (fr->ahead)
+		return false;
+	fr->ahead = v;
+	return true;
+}
+
 static size_t on_body(char *p, size_t size, size_t n, void *ctx)
 {
 	struct fw_fetch_priv *v = ctx;
+	size_t before = v->reply.body.len;
 
-	return fw_reply_body(&v->reply, &v->fr->c, p, size * n) ? size * n : 0;
+	n *= size;
+	if (!has_room(v, n)) {
+		v->paused = true;
+		v->fr->paused_n++;
+		return CURL_WRITEFUNC_PAUSE;
+	}
+	if (!fw_reply_body(&v->reply, &v->fr->c, p, n))
+		return 0;
+	v->held += v->reply.body.len - before;
+	v->fr->buffered += v->reply.body.len - before;
+	v->fr->buffered_peak = FW_MAX(v->fr->buffered_peak, v->fr->buffered);
+	return n;
+}
+
+/* It has got what it gets: others may go on. */
+static void give_room(struct fw_fetch_priv *v)
+{
+	struct fw_fetcher *fr = v->fr;
+
+	fr->buffered -= v->held;
+	v->held = 0;
+	if (fr->ahead == v)
+		fr->ahead = NULL;
+	if (v->paused) {
+		v->paused = false;
+		fr->paused_n--;
+	}
+	if (fr->paused_n && (!fr->ahead || fr->buffered < fr->c.max_buffered_bytes / 2))
+		fw_resume_soon(fr);
+}
+
+void fw_transfer_resume(struct fw_fetcher *fr)
+{
+	for (struct fw_fetch_priv *v = fr->flying; v && fr->paused_n; v = v->next) {
+		if (!v->paused)
+			continue;
+		v->paused = false;
+		fr->paused_n--;
+		curl_easy_pause(v->easy, CURLPAUSE_CONT); /* it may pause itself again at once */
+	}
 }
 
 static bool refused(struct fw_fetch_priv *v, const struct sockaddr *sa)
@@ -495,6 +548,7 @@ void fw_transfer_stop(struct fw_fetch_priv *v)
 	v->wire_bytes += (uint64_t)body + (uint64_t)header;
 	curl_multi_remove_handle(v->fr->multi, v->easy);
 	v->in_multi = false;
+	give_room(v);
 }
 
 void fw_transfer_free(struct fw_fetch_priv *v)

@@ -241,6 +241,11 @@ static void answer(struct stub_conn *c, const char *path, const char *request)
 
 		ck_assert(fw_str_int(fw_str(path + 8), &status));
 		stub_answer(c, (int)status, "Retry-After: 120\r\n", FEED, sizeof(FEED) - 1);
+	} else if (strcmp(path, "/large") == 0) {
+		memset(page, 'x', sizeof(page));
+		stub_puts(c, "HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n");
+		for (int i = 0; i < 16; i++)
+			stub_send(c, page, sizeof(page));
 	} else if (strncmp(path, "/f%C3%A9ed", 10) == 0) {
 		stub_answer(c, 200, "", FEED, sizeof(FEED) - 1);
 	} else if (strncmp(path, "/bad/", 5) == 0) {
@@ -870,6 +875,55 @@ START_TEST(crowd_at_once)
 }
 END_TEST
 
+static void large_done(struct fw_fetch *f)
+{
+	done_n++;
+	ok_n += f->kind == FW_VISIT_OK && f->body.len == 1 << 20;
+	fw_fetch_finish(f);
+	if (fw_fetcher_in_flight(fetcher) == 0)
+		uv_stop(&loop);
+}
+
+START_TEST(buffers_are_bounded) /* LIM-06 */
+{
+	size_t now, peak;
+
+	config.max_buffered_bytes = 3 << 20;
+	config.max_body_bytes = 2 << 20;
+	begin();
+	ok_n = 0;
+	for (size_t i = 0; i < 60; i++) {
+		crowd[i] = (struct fw_fetch){.url = url_of(i % 20 == 7 ? "/bad/endless" : "/large"), .done = large_done};
+		ck_assert_int_eq(fw_fetch_start(fetcher, &crowd[i], NULL), 0);
+	}
+	uv_run(&loop, UV_RUN_DEFAULT);
+	ck_assert_int_eq(done_n, 60);
+	ck_assert_int_eq(ok_n, 57);
+	fw_fetcher_buffered(fetcher, &now, &peak);
+	ck_assert_uint_eq(now, 0);
+	ck_assert_uint_gt(peak, 3 << 20); /* it was reached, */
+	ck_assert_uint_le(peak, (3 << 20) + (2 << 20)); /* and held */
+}
+END_TEST
+
+START_TEST(cancelled_while_paused)
+{
+	config.max_buffered_bytes = 1 << 20;
+	begin();
+	for (size_t i = 0; i < 8; i++) {
+		crowd[i] = (struct fw_fetch){.url = url_of("/large"), .done = done};
+		ck_assert_int_eq(fw_fetch_start(fetcher, &crowd[i], NULL), 0);
+	}
+	while (done_n < 1)
+		uv_run(&loop, UV_RUN_ONCE);
+	for (size_t i = 0; i < 8; i++)
+		fw_fetch_cancel(&crowd[i]);
+	ck_assert_int_eq(done_n, 8);
+	for (size_t i = 0; i < 8; i++)
+		fw_fetch_finish(&crowd[i]);
+}
+END_TEST
+
 START_TEST(out_of_files) /* our own fault, not the feed's */
 {
 	struct rlimit old, few = {.rlim_cur = 0};
@@ -950,7 +1004,7 @@ int main(void)
 		validators_after_redirect, validators_with_controls, unsolicited_304, statuses, no_content, redirect_chain, redirect_kinds,
 		redirects_astray, redirect_circle, redirect_without_location, redirect_beyond_ascii, credentials_stay_home,
 		userinfo_is_not_sent, broken_answers, limits, error_pages_are_not_read, slow_answers, total_timeout, connect_refused,
-		connect_timeout, guarded_literals, guard_judges_reused_connections, bad_urls, cancelled, crowd_at_once, out_of_files,
+		connect_timeout, guarded_literals, guard_judges_reused_connections, bad_urls, cancelled, crowd_at_once, buffers_are_bounded, cancelled_while_paused, out_of_files,
 		bad_configuration, through_a_proxy, doctor,
 	};
 	Suite *s = suite_create("fetch");
