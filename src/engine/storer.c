@@ -27,6 +27,7 @@
 #define CLAIM_MAX 500
 #define IDLE_MS FW_SECOND_MS
 #define PORTION_MS 50
+#define ONCE_OUTAGE_MS (10 * FW_SECOND_MS)
 
 struct storer {
 	struct lane *l;
@@ -39,9 +40,11 @@ struct storer {
 	int64_t next_claim_ms;      /* wall clock: nothing is due before */
 	int64_t control_id, control_at_ms, beat_at_ms, started_ms;
 	int64_t retry_ms, retry_at_ms; /* an outage: next try (monotonic); 0: none */
+	int64_t outage_since_ms;       /* monotonic; 0: none */
+	struct fw_err outage_err;
 	bool paused, once_over, upkeep_more;
 	struct fw_lease *back;      /* leases to give back */
-	int64_t claimed_at_ms, last_seen_ms; /* monotonic: last claim; when the loop was seen to be done */
+	int64_t claimed_at_ms;      /* monotonic: last claim */
 	uint64_t visits, news, failures;
 };
 
@@ -76,6 +79,9 @@ static void outage(struct storer *s, const char *doing, const struct fw_err *err
 	s->retry_ms = s->retry_ms ? FW_MIN(s->retry_ms * 2, RETRY_MAX_MS) : RETRY_MIN_MS;
 	wait = s->retry_ms / 2 + (int64_t)(fw_mono_us() % (s->retry_ms / 2 + 1)); /* jitter, so that a fleet does not knock at once */
 	s->retry_at_ms = fw_mono_ms() + wait;
+	if (!s->outage_since_ms)
+		s->outage_since_ms = fw_mono_ms();
+	s->outage_err = *err;
 	fw_warn("%s: %s; nothing is lost, next try in %d ms", doing, err->text, (int)wait);
 }
 
@@ -83,7 +89,7 @@ static void outage_over(struct storer *s)
 {
 	if (s->retry_ms)
 		fw_info("the store answers again");
-	s->retry_ms = s->retry_at_ms = 0;
+	s->retry_ms = s->retry_at_ms = s->outage_since_ms = 0;
 }
 
 static int store_open(struct storer *s, struct fw_err *err)
@@ -334,10 +340,11 @@ static void once_check(struct storer *s, int64_t now_ms)
 		outage(s, "looking for feeds that are left", &err);
 		return;
 	}
+	fw_debug("%lld feeds of this run are left", (long long)n);
 	if (n == 0)
 		s->once_over = true;
-	else /* lent to another worker, or put off for their host's sake */
-		s->next_claim_ms = FW_MAX(wake_ms, now_ms + 20);
+	else /* put off for their host's sake, or lent to another worker: the end of its lease is the latest it can take */
+		s->next_claim_ms = FW_MIN(FW_MAX(wake_ms, now_ms + 20), now_ms + IDLE_MS);
 }
 
 static void claim(struct storer *s, int64_t now_ms)
@@ -515,18 +522,24 @@ static int storer_init(struct storer *s)
 	return s->batch && s->outcome && s->back ? 0 : FW_ENOMEM;
 }
 
-/* Draining, but the store is away: how long may what we hold wait for it? */
-static bool gave_up(struct storer *s, int64_t mono_ms)
+/*
+ * The store is away. A run that goes on waits for it; one that drains waits for drain_timeout_ms, and a --once, behind which
+ * somebody sits, for ONCE_OUTAGE_MS. What is held then is not lost: the leases run out and the visits are made again.
+ */
+static bool gave_up(const struct storer *s, int64_t mono_ms)
 {
-	if (!s->last_seen_ms)
-		s->last_seen_ms = mono_ms;
-	if (!s->retry_at_ms || mono_ms - s->last_seen_ms < s->l->config->drain_timeout_ms)
+	int64_t limit = s->l->o->once ? ONCE_OUTAGE_MS : s->l->config->drain_timeout_ms;
+
+	if (!s->outage_since_ms || mono_ms - s->outage_since_ms < limit)
 		return false;
-	fw_error("%zu visits could not be stored before the end; their leases will run out and they will be made again", s->n);
+	if (!s->l->o->once && !atomic_load(&s->l->loop_done))
+		return false;
+	s->l->o->shared->err = s->outage_err;
+	fw_error("giving up: %zu visits could not be stored; their leases will run out and they will be made again", s->n);
 	return true;
 }
 
-static void storer_run(struct storer *s)
+static int storer_run(struct storer *s)
 {
 	struct lane *l = s->l;
 
@@ -543,8 +556,10 @@ static void storer_run(struct storer *s)
 		take_outcomes(s);
 		if (s->st && commit_due(s, mono_ms))
 			commit(s);
-		if (last && (!s->alive || gave_up(s, mono_ms)))
-			return;
+		if (last && !s->alive)
+			return WORKER_DONE;
+		if (gave_up(s, mono_ms))
+			return WORKER_STORE;
 		if (claim_due(s, now_ms, mono_ms))
 			claim(s, now_ms);
 		if (s->once_over && !s->alive && !atomic_load(&l->finished)) {
@@ -571,7 +586,7 @@ void *fw_storer_main(void *arg)
 		code = storer_open(&s);
 	}
 	if (code == WORKER_DONE)
-		storer_run(&s);
+		code = storer_run(&s);
 	fw_store_close(s.st);
 	free(s.batch);
 	free(s.outcome);
