@@ -11,6 +11,7 @@
 #include "base/banned.h"
 
 #define PROBLEMS_KEPT 100
+#define OBJECT_CHECKED 64
 
 void fw_list_append(void *list, void *item, size_t next_offset)
 {
@@ -327,10 +328,26 @@ void fw_person_split(struct fw_builder *b, struct fw_str s, struct fw_person *p)
 
 /* ---- extra members --------------------------------------------------------------------------------------------------- */
 
+/* Objects made of XML have few members; those of a JSON Feed may have many, and jansson saw to it that they differ. */
+static bool value_taken(const struct fw_value *in, struct fw_str name)
+{
+	const struct fw_value *v = in->type == FW_VALUE_OBJECT ? in->first : NULL;
+	int n;
+
+	for (n = 0; v && n < OBJECT_CHECKED; v = v->next, n++) {
+		if (fw_str_eq(v->name, name))
+			return true;
+	}
+	return false;
+}
+
 struct fw_value *fw_value_new(struct fw_builder *b, struct fw_value *in, const char *name, enum fw_value_type type)
 {
-	struct fw_value *v = in ? FW_NEW(b, struct fw_value) : NULL;
+	struct fw_value *v;
 
+	if (!in || (name && value_taken(in, fw_str(name))))
+		return NULL;
+	v = FW_NEW(b, struct fw_value);
 	if (!v)
 		return NULL;
 	v->type = type;

@@ -144,6 +144,7 @@ bool fw_build_bool(struct fw_str s);
 void fw_person_split(struct fw_builder *b, struct fw_str s, struct fw_person *p);
 
 /* Extra members. fw_value_object(b, &e->extra, "itunes") finds or makes the object of that name ("" gives the root). */
+/* A member that is there already stays: then NULL. */
 struct fw_value *fw_value_new(struct fw_builder *b, struct fw_value *in, const char *name, enum fw_value_type type);
 struct fw_value *fw_value_object(struct fw_builder *b, struct fw_value **root, const char *name);
 struct fw_value *fw_value_find(const struct fw_value *in, const char *name);

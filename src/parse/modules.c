@@ -85,8 +85,6 @@ static void attributes_add(struct fw_walk *w, struct fw_value *v)
 		if (at->name.ns == FW_NS_XML || at->name.ns == FW_NS_XMLNS || !s.len)
 			continue;
 		name = snake(w->b, l);
-		if (fw_value_find(v, name))
-			continue;
 		if (fw_str_ieq(l, FW_STR("url")) || fw_str_ieq(l, FW_STR("href")) || fw_str_ieq(l, FW_STR("uri")) ||
 		    fw_str_ieq(l, FW_STR("img")))
 			fw_value_str(w->b, v, name, fw_build_url(w->b, w->frame->scope, s));
@@ -105,7 +103,7 @@ static void typed_add(struct fw_builder *b, struct fw_value *in, const char *nam
 	int64_t n;
 
 	s = fw_str_trim(s);
-	if (!in || !s.len || fw_value_find(in, name))
+	if (!in || !s.len)
 		return;
 	switch (type) {
 	case F_BOOL:
@@ -149,7 +147,7 @@ static void object_start(struct fw_walk *w, enum fw_element_kind kind)
 	else
 		in = group_of(b, w->frame);
 	if (kind == EL_ONE) {
-		v = in && !fw_value_find(in, w->el->member) ? fw_value_new(b, in, w->el->member, FW_VALUE_OBJECT) : NULL;
+		v = fw_value_new(b, in, w->el->member, FW_VALUE_OBJECT);
 	} else {
 		v = list_add(b, in, w->el->member);
 	}
@@ -197,8 +195,7 @@ static void itunes_image_end(struct fw_builder *b, struct fw_frame *f, struct fw
 	url = fw_build_url(b, f->scope, kept ? *kept : s);
 	image_set(b, where, url, f->el->rank);
 	in = f->el->group[0] && url.len ? group_of(b, f) : NULL;
-	if (in && !fw_value_find(in, f->el->member))
-		fw_value_str(b, in, f->el->member, url);
+	fw_value_str(b, in, f->el->member, url);
 }
 
 /* <itunes:category text="A"><itunes:category text="B"/></itunes:category>: a flat list, each once. */
@@ -251,7 +248,7 @@ static void owner_end(struct fw_builder *b, struct fw_frame *f)
 	if (!p || (!p->name.len && !p->email.len))
 		return;
 	in = group_of(b, f);
-	v = in && !fw_value_find(in, f->el->member) ? fw_value_new(b, in, f->el->member, FW_VALUE_OBJECT) : NULL;
+	v = fw_value_new(b, in, f->el->member, FW_VALUE_OBJECT);
 	fw_value_str(b, v, "name", p->name);
 	fw_value_str(b, v, "email", p->email);
 	if (fw_take(b, where, F_PUBLISHER, f->el->rank))
@@ -316,14 +313,10 @@ static void media_text_end(struct fw_builder *b, struct fw_frame *f, struct fw_s
 		return;
 	text = field == F_TITLE ? fw_build_title(b, s) : fw_build_plain(b, s, type);
 	in = fw_value_object(b, fw_extra_root(b, where), f->el->group);
-	if (in && !fw_value_find(in, f->el->member))
-		fw_value_str(b, in, f->el->member, text);
+	fw_value_str(b, in, f->el->member, text);
 	/* inside media:content it is about the file */
-	if (where == CTX_MEDIA && f[-1].obj) {
-		in = f[-1].obj;
-		if (!fw_value_find(in, f->el->member))
-			fw_value_str(b, in, f->el->member, text);
-	}
+	if (where == CTX_MEDIA)
+		fw_value_str(b, f[-1].obj, f->el->member, text);
 	if (field == F_TITLE && fw_in_entry(b, where)) {
 		if (fw_take(b, where, F_TITLE, f->el->rank))
 			b->entry->title = text;
@@ -700,8 +693,7 @@ void fw_module_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bo
 	case EL_MEDIA_THUMBNAIL:
 		/* some write the address as text */
 		v = f->obj;
-		if (v && !fw_value_find(v, "url"))
-			fw_value_str(b, v, "url", fw_build_url(b, f->scope, s));
+		fw_value_str(b, v, "url", fw_build_url(b, f->scope, s));
 		break;
 	case EL_GEO_SHAPE:
 		shape_set(b, b->entry ? CTX_ENTRY : CTX_FEED, f->el->member, s, false);
