@@ -528,12 +528,19 @@ static void on_tick(uv_timer_t *t)
 	}
 }
 
+static void fetcher_close(struct fw_fetcher *fr);
+
+/* What must not happen where it was asked for. */
 static void on_late(uv_idle_t *h)
 {
 	struct fw_fetcher *fr = h->data;
 	struct fw_fetch_priv *v;
 
 	uv_idle_stop(h);
+	if (fr->closing) {
+		fetcher_close(fr);
+		return;
+	}
 	if (fr->resume) {
 		fr->resume = false;
 		fw_transfer_resume(fr);
@@ -695,18 +702,23 @@ static void resolver_closed(void *ctx)
 	fw_handle_closed(ctx);
 }
 
-void fw_fetcher_destroy(struct fw_fetcher *fr)
+static void fetcher_close(struct fw_fetcher *fr)
 {
-	if (!fr)
-		return;
-	fr->closing = true;
 	slots_free(fr);
 	fw_transfer_close(fr);
 	uv_close((uv_handle_t *)&fr->curl_timer, handle_closed);
 	uv_close((uv_handle_t *)&fr->tick, handle_closed);
 	uv_close((uv_handle_t *)&fr->late, handle_closed);
-	if (fr->resolver)
-		fw_resolver_destroy(fr->resolver, resolver_closed, fr);
+	fw_resolver_destroy(fr->resolver, resolver_closed, fr);
+}
+
+/* The last done() may have called us, from deep within libcurl's or c-ares' work: close when the loop is back. */
+void fw_fetcher_destroy(struct fw_fetcher *fr)
+{
+	if (!fr || fr->closing)
+		return;
+	fr->closing = true;
+	uv_idle_start(&fr->late, on_late);
 }
 
 static char *copy(const char *s, bool *failed)
@@ -758,11 +770,6 @@ int fw_fetcher_create(uv_loop_t *loop, const struct fw_fetch_config *c, struct f
 	fr->c.max_redirects = FW_MIN(c->max_redirects, (uint32_t)FW_HOPS_MAX);
 	fr->fixed[0] = (struct curl_slist){copy(ACCEPT, &failed), &fr->fixed[1]};
 	fr->fixed[1] = (struct curl_slist){copy(ACCEPT_ENCODING, &failed), NULL};
-	uv_timer_init(loop, &fr->curl_timer);
-	uv_timer_init(loop, &fr->tick);
-	uv_idle_init(loop, &fr->late);
-	fr->curl_timer.data = fr->tick.data = fr->late.data = fr;
-	fr->handle_n = 3;
 	ignore_sigpipe();
 	rc = failed ? fw_err_set(err, FW_ENOMEM, "out of memory") : 0;
 	if (!rc)
@@ -774,10 +781,16 @@ int fw_fetcher_create(uv_loop_t *loop, const struct fw_fetch_config *c, struct f
 	if (!rc)
 		rc = fw_resolver_create(loop, c->dns_servers, &fr->resolver, err);
 	if (rc) {
-		fw_fetcher_destroy(fr);
+		fw_transfer_close(fr);
+		fetcher_free(fr);
 		return rc;
 	}
-	fr->handle_n++; /* the resolver's */
+	/* nothing can fail from here on: the loop has handles only of fetchers that exist */
+	uv_timer_init(loop, &fr->curl_timer);
+	uv_timer_init(loop, &fr->tick);
+	uv_idle_init(loop, &fr->late);
+	fr->curl_timer.data = fr->tick.data = fr->late.data = fr;
+	fr->handle_n = 4; /* these and the resolver's */
 	*out = fr;
 	return 0;
 }

@@ -73,7 +73,10 @@ struct fw_fetch {
  */
 FW_MUST_CHECK int fw_fetcher_create(uv_loop_t *loop, const struct fw_fetch_config *c, struct fw_fetcher **out,
 	struct fw_err *err);
-/* All fetches must have ended. Closes its loop handles; run the loop until they are gone. NULL is fine. */
+/*
+ * All fetches must have ended; their last done() may call this. Closes its loop handles when the loop runs next: run it until they
+ * are gone. NULL is fine.
+ */
 void fw_fetcher_destroy(struct fw_fetcher *fr);
 /* f zeroed but for the request. Errors only for our own faults (FW_ENOMEM); bad URLs come through done. */
 FW_MUST_CHECK int fw_fetch_start(struct fw_fetcher *fr, struct fw_fetch *f, struct fw_err *err);

@@ -955,7 +955,7 @@ START_TEST(bad_configuration)
 	config.proxy = "ftp://x";
 	ck_assert_int_eq(fw_fetcher_create(&loop, &config, &fetcher, &err), FW_EINVAL);
 	ck_assert(strstr(err.text, "proxy") != NULL);
-	uv_run(&loop, UV_RUN_NOWAIT);
+	ck_assert_ptr_null(fetcher);
 }
 END_TEST
 

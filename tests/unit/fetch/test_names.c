@@ -242,6 +242,34 @@ END_TEST
 
 /* ---- the resolver alone ------------------------------------------------------------------------------------------------------- */
 
+static void destroying_done(struct fw_fetch *f)
+{
+	(void)f;
+	done_n++;
+	fw_fetcher_destroy(fetcher);
+	fetcher = NULL;
+}
+
+START_TEST(last_done_destroys) /* from within c-ares, libcurl, the tick, and late */
+{
+	static const char *const T[] = {"http://gone.example/", "http://feeds.example:1/", "http://silent.example/", "ftp://x"};
+
+	config.connect_timeout_ms = 200;
+	for (size_t i = 0; i < FW_N(T); i++) {
+		struct fw_fetch f = {.url = fw_str(T[i]), .done = destroying_done};
+		struct fw_err err;
+
+		ck_assert_int_eq(fw_fetcher_create(&loop, &config, &fetcher, &err), 0);
+		ck_assert_int_eq(fw_fetch_start(fetcher, &f, NULL), 0);
+		while (fetcher)
+			uv_run(&loop, UV_RUN_ONCE);
+		ck_assert_int_ne(f.kind, FW_VISIT_OK);
+		fw_fetch_finish(&f);
+	}
+	ck_assert_int_eq(done_n, 4);
+}
+END_TEST
+
 static enum fw_resolve_state told_state;
 static char told[200];
 
@@ -294,7 +322,7 @@ int main(void)
 {
 	const TTest *const T[] = {
 		name_is_asked_once, crowd_asks_once, names_that_fail, servers_that_fail, international_names, guarded_names, hosts_file, rebinding,
-		answers_are_pinned, cache_is_bounded,
+		answers_are_pinned, last_done_destroys, cache_is_bounded,
 	};
 	Suite *s = suite_create("fetch names");
 	TCase *t = tcase_create("names");
