@@ -14,6 +14,13 @@
 #include <emmintrin.h>
 #endif
 
+/* A loop over bytes without branches: compiled for wider vectors as well, chosen when the program starts. */
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define SCAN_WIDE __attribute__((target_clones("avx2", "default"), optimize("O3")))
+#else
+#define SCAN_WIDE
+#endif
+
 enum {
 	SCAN_NAME = 1,   /* may stand in a name; every byte of a non-ASCII character counts */
 	SCAN_START = 2,  /* may begin a name */

@@ -161,31 +161,31 @@ bool fw_xml_name_ok(const char *p, const char *end)
 	return true;
 }
 
-/* What [p, end) holds: a character that XML 1.0 forbids (a control, U+FFFE, U+FFFF); a CR. */
-static void look_over(const char *p, const char *end, bool *illegal, bool *cr)
+/* Bit 0: [p, p + n) holds a character that XML 1.0 forbids (a control, U+FFFE, U+FFFF), bit 1: a CR. Two more bytes are readable. */
+SCAN_WIDE static unsigned look_over_run(const unsigned char *p, size_t n)
 {
-	bool bad = false, seen_cr = false;
-#ifdef __SSE2__
-	__m128i bads = _mm_setzero_si128(), crs = bads;
+	unsigned char seen = 0;
 
-	for (; end - p >= 16 + 2; p += 16) {
-		__m128i v = scan_load(p), is_cr = scan_eq(v, '\r');
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = p[i];
 
-		crs = _mm_or_si128(crs, is_cr);
-		bads = _mm_or_si128(bads, _mm_andnot_si128(_mm_or_si128(scan_range(v, '\t', 1), is_cr), scan_range(v, 0, 0x1f)));
-		if (scan_bits(v))
-			bads = _mm_or_si128(bads, _mm_and_si128(scan_eq(v, '\xef'), _mm_and_si128(scan_eq(scan_load(p + 1), '\xbf'),
-				scan_range(scan_load(p + 2), '\xbe', 1))));
+		seen |= (c < 0x20) & (c != '\t') & (c != '\n') & (c != '\r');
+		seen |= (c == 0xef) & (p[i + 1] == 0xbf) & (p[i + 2] >= 0xbe);
+		seen |= (unsigned char)((c == '\r') << 1);
 	}
-	bad = scan_bits(bads) != 0;
-	seen_cr = scan_bits(crs) != 0;
-#endif
-	for (; p < end; p++) {
-		bad |= scan_is(*p, SCAN_CTL) || (*p == '\xef' && end - p >= 3 && p[1] == '\xbf' && (unsigned char)p[2] >= 0xbe);
-		seen_cr |= *p == '\r';
-	}
-	*illegal = bad;
-	*cr = seen_cr;
+	return seen;
+}
+
+static void look_over(const char *p, size_t n, bool *illegal, bool *cr)
+{
+	unsigned char tail[4] = {' ', ' ', ' ', ' '};
+	size_t last = FW_MIN(n, (size_t)2);
+	unsigned seen = look_over_run((const unsigned char *)p, n - last);
+
+	memcpy(tail, p + n - last, last);
+	seen |= look_over_run(tail, 2);
+	*illegal = seen & 1;
+	*cr = seen & 2;
 }
 
 /* The bytes that a forbidden character takes at p; 0 when there is none. */
@@ -216,7 +216,7 @@ static void outside(struct xml_state *s, const char *p, const char *end)
 	s->x->malformed = true;
 }
 
-static int emit(struct xml_state *s, const char *p, const char *end, struct fw_str text, bool cdata)
+static inline int emit(struct xml_state *s, const char *p, const char *end, struct fw_str text, bool cdata)
 {
 	struct fw_xml *x = s->x;
 
@@ -810,16 +810,19 @@ static const char *skip_junk(const char *p, const char *end)
 	return p;
 }
 
+enum {
+	TAG_EMPTY = 1,    /* ends in "/>" */
+	TAG_CUT = 2,      /* the input ended before the tag did */
+	TAG_COLONS = 4,   /* some attribute's name has a colon, or is xmlns */
+	TAG_TOO_MANY = 8, /* attributes */
+	TAG_VALUED = 16,  /* some attribute has a value */
+	TAG_STRAY = 32,   /* "a <b and c <d>": no tag at all */
+};
+
 struct tag {
 	const char *lt, *end; /* end: behind '>' */
-	struct fw_xml_name name;
-	struct fw_str raw;
-	bool empty;    /* ends in "/>" */
-	bool cut;      /* the input ended before the tag did */
-	bool colons;   /* some attribute's name has a colon, or is xmlns */
-	bool too_many; /* attributes */
-	bool valued;   /* some attribute has a value */
-	bool stray;    /* "a <b and c <d>": no tag at all */
+	struct xml_open *open; /* the place on top of the stack that it is read into */
+	unsigned flags;
 };
 
 static int unquoted(struct xml_state *s, const char **pp, struct fw_str *out, bool *cut)
@@ -840,17 +843,17 @@ static int attribute(struct xml_state *s, struct tag *t, const char **pp)
 	a = &s->attr[s->attr_n];
 	if (n.colon || n.high) {
 		split_name(s, p, &n, &a->name);
-		t->colons |= n.colon != NULL;
+		t->flags |= n.colon ? TAG_COLONS : 0;
 	} else {
 		a->name = (struct fw_xml_name){FW_NS_NONE, {p, (size_t)(n.end - p)}, {p, 0}, {NULL, 0}};
-		t->colons |= n.end - p == 5 && memcmp(p, "xmlns", 5) == 0;
+		t->flags |= n.end - p == 5 && memcmp(p, "xmlns", 5) == 0 ? TAG_COLONS : 0;
 	}
 	p = scan_space(n.end, end);
 	if (p < end && *p == '=') {
-		t->valued = true;
+		t->flags |= TAG_VALUED;
 		p = scan_space(p + 1, end);
 		if (p == end) {
-			t->cut = true;
+			cut = true;
 		} else if (*p == '"' || *p == '\'') {
 			const char *q = scan_value(p + 1, end, *p);
 
@@ -870,14 +873,15 @@ static int attribute(struct xml_state *s, struct tag *t, const char **pp)
 		a->value = FW_STR("");
 		p = n.end;
 	}
-	t->cut |= cut;
 	*pp = p;
-	if (t->cut)
+	if (cut) {
+		t->flags |= TAG_CUT;
 		return 0;
+	}
 	if (s->attr_n >= s->max_attributes) {
-		if (!t->too_many)
+		if (!(t->flags & TAG_TOO_MANY))
 			fw_xml_note(s, at, "more attributes than the limit allows (max_attributes)", "the rest is left out");
-		t->too_many = true;
+		t->flags |= TAG_TOO_MANY;
 		return 0;
 	}
 	return attr_add(s, at, (size_t)(n.end - at));
@@ -893,7 +897,7 @@ static int attributes(struct xml_state *s, struct tag *t, const char *p)
 
 		p = scan_space(p, end);
 		if (p == end) {
-			t->cut = true;
+			t->flags |= TAG_CUT;
 			break;
 		}
 		if (*p == '>') {
@@ -901,7 +905,7 @@ static int attributes(struct xml_state *s, struct tag *t, const char *p)
 			break;
 		}
 		if (*p == '/' && end - p >= 2 && p[1] == '>') {
-			t->empty = true;
+			t->flags |= TAG_EMPTY;
 			p += 2;
 			break;
 		}
@@ -909,15 +913,15 @@ static int attributes(struct xml_state *s, struct tag *t, const char *p)
 			if (p == at)
 				fw_xml_repair(s, p, "no white space before an attribute", "read as if there were some");
 			XML_TRY(attribute(s, t, &p));
-			if (t->cut)
+			if (t->flags & TAG_CUT)
 				break;
 			continue;
 		}
 		if (*p == '<') {
-			if (t->valued)
+			if (t->flags & TAG_VALUED)
 				fw_xml_repair(s, p, "a tag that does not end", "it ends before the next '<'");
 			else
-				t->stray = true;
+				t->flags |= TAG_STRAY;
 			break;
 		}
 		fw_xml_repair(s, p, "characters in a tag that make no attribute", "left out");
@@ -927,10 +931,9 @@ static int attributes(struct xml_state *s, struct tag *t, const char *p)
 	return 0;
 }
 
-static int push(struct xml_state *s, struct tag *t, size_t undo_n)
+/* Room for one more element; t->open is its place. */
+static inline int open_room(struct xml_state *s, struct tag *t)
 {
-	struct xml_open *o;
-
 	if (s->x->depth == s->open_cap) {
 		void *p = fw_xml_room(s, s->open, &s->open_cap, s->x->depth + 1, sizeof(*s->open));
 
@@ -938,19 +941,20 @@ static int push(struct xml_state *s, struct tag *t, size_t undo_n)
 			return fw_xml_memory(s);
 		s->open = p;
 	}
-	if (s->end - t->raw.p < 16) { /* scan_same() reads so far */
-		char *d = fw_arena_alloc(s->x->arena, t->raw.len + 16);
+	t->open = &s->open[s->x->depth];
+	return 0;
+}
 
-		if (!d)
-			return fw_xml_memory(s);
-		memcpy(d, t->raw.p, t->raw.len);
-		memset(d + t->raw.len, 0, 16);
-		t->raw.p = d;
-	}
-	o = &s->open[s->x->depth++];
-	o->name = t->name;
-	o->raw = t->raw;
-	o->undo_n = undo_n;
+/* scan_same() reads 16 bytes of a name: one near the window's end is copied. */
+static int pad_name(struct xml_state *s, struct fw_str *raw)
+{
+	char *d = fw_arena_alloc(s->x->arena, raw->len + 16);
+
+	if (!d)
+		return fw_xml_memory(s);
+	memcpy(d, raw->p, raw->len);
+	memset(d + raw->len, 0, 16);
+	raw->p = d;
 	return 0;
 }
 
@@ -959,44 +963,52 @@ static void flatten(struct xml_state *s, const struct tag *t)
 {
 	if (s->flat == 0)
 		fw_xml_note(s, t->lt, "elements nested deeper than the limit allows (max_depth)", "flattened");
-	if (t->empty)
+	if (t->flags & TAG_EMPTY)
 		return;
 	s->flat++;
-	s->flat_in[signature(s, t->raw) % BUCKETS]++;
+	s->flat_in[signature(s, t->open->raw) % BUCKETS]++;
+}
+
+/* The first element of the document, or of what follows it. */
+static void root(struct xml_state *s, const char *lt)
+{
+	if (s->seen_element)
+		fw_xml_repair(s, lt, "an element after the document's element", "read as another one");
+	s->seen_element = true;
+	s->junk_reported = false;
 }
 
 /* A whole start tag stands in t and s->attr: report it. */
-static int start_event(struct xml_state *s, struct tag *t)
+static inline int start_event(struct xml_state *s, struct tag *t)
 {
 	struct fw_xml *x = s->x;
-	size_t undo_n = s->undo_n;
+	struct xml_open *o = t->open;
 
-	if (x->depth == 0) {
-		if (s->seen_element)
-			fw_xml_repair(s, t->lt, "an element after the document's element", "read as another one");
-		s->seen_element = true;
-		s->junk_reported = false;
-	}
+	if (x->depth == 0)
+		root(s, t->lt);
 	if (x->depth >= s->max_depth) {
 		flatten(s, t);
 		return 0;
 	}
+	o->undo_n = s->undo_n;
 	if (s->attlists.n)
-		XML_TRY(attrs_declared(s, t->raw));
-	if (t->colons || s->attlists.n)
+		XML_TRY(attrs_declared(s, o->raw));
+	if ((t->flags & TAG_COLONS) || s->attlists.n)
 		XML_TRY(attrs_resolve(s));
-	if (t->name.prefix.len) {
-		XML_TRY(resolve(s, &t->name));
+	if (o->name.prefix.len) {
+		XML_TRY(resolve(s, &o->name));
 	} else {
-		t->name.ns = s->none.ns;
-		t->name.uri = s->none.uri;
+		o->name.ns = s->none.ns;
+		o->name.uri = s->none.uri;
 	}
-	XML_TRY(push(s, t, undo_n));
+	if (s->end - o->raw.p < 16)
+		XML_TRY(pad_name(s, &o->raw));
+	x->depth++;
 	x->offset = xml_at(s, t->lt);
 	x->end_offset = xml_at(s, t->end);
 	if (s->h->start)
-		XML_TRY(s->h->start(x->ctx, &t->name, s->attr, s->attr_n));
-	return t->empty ? pop(s) : 0;
+		XML_TRY(s->h->start(x->ctx, &o->name, s->attr, s->attr_n));
+	return t->flags & TAG_EMPTY ? pop(s) : 0;
 }
 
 /* *pp at '<', a name's first byte behind it. */
@@ -1004,27 +1016,30 @@ static int start_tag(struct xml_state *s, const char **pp)
 {
 	const char *p = *pp + 1, *end = s->end;
 	struct scan_name n = scan_name(p, end);
-	struct tag t = {.lt = *pp};
+	struct tag t = {*pp, NULL, NULL, 0};
 
 	if (n.end == end)
 		return cut_tag(s, pp);
-	if (!scan_is(*n.end, SCAN_SPACE) && *n.end != '>' &&
+	if (*n.end != '>' && !scan_is(*n.end, SCAN_SPACE) &&
 	    (n.end[-1] == ':' || *n.end != '/' || (end - n.end >= 2 && n.end[1] == '/')))
 		return stray_lt(s, pp);
-	t.raw = (struct fw_str){p, (size_t)(n.end - p)};
-	if (n.colon || n.high)
-		split_name(s, p, &n, &t.name);
-	else
-		t.name = (struct fw_xml_name){FW_NS_NONE, t.raw, {p, 0}, {NULL, 0}};
+	XML_TRY(open_room(s, &t));
+	t.open->raw = (struct fw_str){p, (size_t)(n.end - p)};
+	if (n.colon || n.high) {
+		split_name(s, p, &n, &t.open->name);
+	} else {
+		t.open->name.local = (struct fw_str){p, (size_t)(n.end - p)};
+		t.open->name.prefix = (struct fw_str){p, 0};
+	}
 	s->attr_n = 0;
 	s->attr_bloom = 0;
 	if (*n.end == '>')
 		t.end = n.end + 1;
 	else
 		XML_TRY(attributes(s, &t, n.end));
-	if (t.cut)
+	if (t.flags & TAG_CUT)
 		return cut_tag(s, pp);
-	if (t.stray)
+	if (t.flags & TAG_STRAY)
 		return stray_lt(s, pp);
 	*pp = t.end;
 	return start_event(s, &t);
@@ -1422,7 +1437,7 @@ int fw_xml_parse(struct fw_xml *x, const char *input, size_t len, struct fw_err 
 	s->max_depth = x->limits.max_depth ? x->limits.max_depth : 256;
 	s->max_attributes = x->limits.max_attributes ? x->limits.max_attributes : 1000;
 	s->max_expanded = (x->limits.max_entity_ratio ? x->limits.max_entity_ratio : 20) * FW_MAX(len, (size_t)4096);
-	look_over(input, input + len, &s->dirty, &s->has_cr);
+	look_over(input, len, &s->dirty, &s->has_cr);
 	x->malformed = s->dirty; /* wherever it stands; reported where it is met in text */
 	if (is_decl(p, s->end))
 		p = xml_decl(s, p);

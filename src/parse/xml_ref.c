@@ -107,21 +107,25 @@ static int char_ref(struct xml_state *s, const char *p, struct xml_ref *r)
 
 /* ---- entities --------------------------------------------------------------------------------------------------------------------- */
 
+/* lt; gt; amp; quot; apos; at p, the shortest first: they are nearly all references there are. */
 static bool predefined(const char *p, const char *end, struct xml_ref *r)
 {
-	static const struct { struct fw_str name, text; } T[] = {
-		{{"lt;", 3}, {"<", 1}}, {{"gt;", 3}, {">", 1}}, {{"amp;", 4}, {"&", 1}}, {{"quot;", 5}, {"\"", 1}}, {{"apos;", 5}, {"'", 1}},
-	};
+	ptrdiff_t left = end - p;
+	size_t n = 0;
 
-	for (size_t i = 0; i < FW_N(T); i++) {
-		if (*p == T[i].name.p[0] && (size_t)(end - p) >= T[i].name.len && memcmp(p, T[i].name.p, T[i].name.len) == 0) {
-			r->kind = XML_REF_CHAR;
-			r->text = T[i].text;
-			r->end = p + T[i].name.len;
-			return true;
-		}
+	r->kind = XML_REF_CHAR;
+	if (left >= 3 && p[1] == 't' && p[2] == ';') {
+		n = p[0] == 'l' || p[0] == 'g' ? 3 : 0;
+		r->text = p[0] == 'l' ? FW_STR("<") : FW_STR(">");
+	} else if (left >= 4 && p[0] == 'a' && p[1] == 'm' && p[2] == 'p' && p[3] == ';') {
+		n = 4;
+		r->text = FW_STR("&");
+	} else if (left >= 5 && p[4] == ';' && (memcmp(p, "quot", 4) == 0 || memcmp(p, "apos", 4) == 0)) {
+		n = 5;
+		r->text = p[0] == 'q' ? FW_STR("\"") : FW_STR("'");
 	}
-	return false;
+	r->end = p + n;
+	return n != 0;
 }
 
 static int undeclared(struct xml_state *s, const char *p, struct fw_str name, struct xml_ref *r)
