@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "store/sqlite.h"
 
 #define PAGE_BYTES 4096
@@ -191,6 +192,7 @@ static int begin(struct sqlite *s, bool full, struct fw_err *err)
 	s->full = full;
 	s->number = -1;
 	s->number_dirty = false;
+	s->entry_d = s->visit_d = 0;
 	return sq_do(s, SQ_BEGIN, "BEGIN IMMEDIATE", err, "");
 }
 
@@ -220,6 +222,10 @@ int sq_end(struct sqlite *s, int rc, struct fw_err *err)
 
 	if (!rc && s->number_dirty)
 		rc = sq_do(s, SQ_NUMBER_SET, "UPDATE meta SET value = ? WHERE name = 'last_number'", err, "i", s->number);
+	if (!rc && s->entry_d)
+		rc = sq_do(s, SQ_ENTRY_N, "UPDATE meta SET value = value + ? WHERE name = 'entry_n'", err, "i", s->entry_d);
+	if (!rc && s->visit_d)
+		rc = sq_do(s, SQ_VISIT_N, "UPDATE meta SET value = value + ? WHERE name = 'visit_n'", err, "i", s->visit_d);
 	if (!rc)
 		rc = sq_do(s, SQ_COMMIT, "COMMIT", err, "");
 	if (rc && !sqlite3_get_autocommit(s->db))
@@ -291,13 +297,30 @@ static int wal_on(struct sqlite *s, struct fw_err *err)
 	return rc == SQLITE_OK ? 0 : sq_error(s, "opening", err);
 }
 
+/*
+ * Somebody else is writing: look again in 1 to 5 ms, each waiter at a time of its own. (SQLite's own handler sleeps longer and
+ * longer, and who has waited longest comes last.)
+ */
+static int busy(void *ctx, int n)
+{
+	struct sqlite *s = ctx;
+	int64_t now = fw_mono_ms();
+
+	if (n == 0)
+		s->busy_since_ms = now;
+	if (now - s->busy_since_ms >= s->busy_timeout_ms)
+		return 0;
+	usleep((useconds_t)(1000 + fw_hash64_seed(&now, sizeof(now), (uint64_t)getpid()) % 4000));
+	return 1;
+}
+
 static int settings(struct sqlite *s, const struct fw_store_config *cfg, struct fw_err *err)
 {
 	size_t cache = cfg->cache_bytes ? cfg->cache_bytes : CACHE_BYTES;
 	char sql[400];
 	int rc;
 
-	sqlite3_busy_timeout(s->db, (int)FW_MIN(cfg->busy_timeout_ms, INT32_MAX));
+	sqlite3_busy_handler(s->db, busy, s);
 	sqlite3_extended_result_codes(s->db, 1);
 	if (!fw_snprintf(sql, sizeof(sql), "PRAGMA page_size=%d; PRAGMA cache_size=-%zu; PRAGMA temp_store=MEMORY; "
 			"PRAGMA trusted_schema=0; PRAGMA cell_size_check=1; PRAGMA foreign_keys=0;", PAGE_BYTES, cache / 1024))
@@ -389,6 +412,8 @@ static const char *const checks[] = {
 	"SELECT 'feed ' || feed_id || ': waits for another time than it is due' FROM queue q JOIN wheel w USING (feed_id)"
 	" WHERE coalesce(q.due_at_ms, wake_at_ms) <> w.due_at_ms",
 	"SELECT 'entry ' || id || ': no feed ' || feed_id FROM entries WHERE feed_id NOT IN (SELECT id FROM feeds)",
+	"SELECT 'meta: counts ' || value || ' entries' FROM meta WHERE name = 'entry_n' AND value <> (SELECT count(*) FROM entries)",
+	"SELECT 'meta: counts ' || value || ' visits' FROM meta WHERE name = 'visit_n' AND value <> (SELECT count(*) FROM visits)",
 	"SELECT 'host ' || name || ': has ' || (SELECT count(*) FROM feeds WHERE host_id = h.id) || ' feeds, counts ' || feed_n"
 	" FROM hosts h WHERE feed_n <> (SELECT count(*) FROM feeds WHERE host_id = h.id)",
 	"SELECT 'host ' || name || ': has ' || (SELECT count(*) FROM leases WHERE host_id = h.id) || ' lent, counts ' || busy_n"

@@ -44,6 +44,7 @@ static int visit_put(struct sqlite *s, const struct fw_outcome *o, const struct 
 		t->error);
 
 	*id = sqlite3_last_insert_rowid(s->db);
+	s->visit_d++;
 	if (rc || t->run_id == s->run_id)
 		return rc;
 	s->run_id = t->run_id;

@@ -115,6 +115,7 @@ int sq_entries_put(struct sqlite *s, int64_t feed_id, const struct fw_entry_row 
 			v->changed_n += k.entry_id != 0;
 		} else {
 			rc = entry_new(s, feed_id, &row[i], now_ms, err);
+			s->entry_d++;
 			v->new_n++;
 		}
 	}
@@ -123,6 +124,15 @@ int sq_entries_put(struct sqlite *s, int64_t feed_id, const struct fw_entry_row 
 }
 
 /* ---- forgetting --------------------------------------------------------------------------------------------------------- */
+
+static int entry_drop(struct sqlite *s, int64_t id, struct fw_err *err)
+{
+	int rc = sq_search_forget(s, id, err);
+
+	rc = rc ? rc : sq_do(s, SQ_ENTRY_DROP, "DELETE FROM entries WHERE id = ?", err, "i", id);
+	s->entry_d -= rc ? 0 : sqlite3_changes(s->db);
+	return rc;
+}
 
 int sq_entries_drop(struct sqlite *s, int64_t feed_id, struct fw_err *err)
 {
@@ -143,8 +153,7 @@ int sq_entries_drop(struct sqlite *s, int64_t feed_id, struct fw_err *err)
 		memcpy(key, k.p, FW_MIN(k.len, sizeof(key)));
 		k = (struct fw_str){(char *)key, FW_MIN(k.len, sizeof(key))};
 		sqlite3_reset(q);
-		rc = sq_search_forget(s, id, err);
-		rc = rc ? rc : sq_do(s, SQ_ENTRY_DROP, "DELETE FROM entries WHERE id = ?", err, "i", id);
+		rc = entry_drop(s, id, err);
 		rc = rc ? rc : sq_do(s, SQ_KEY_DROP, "DELETE FROM entry_keys WHERE feed_id = ? AND key = ?", err, "ib", feed_id, k);
 		if (rc)
 			return rc;
@@ -163,6 +172,7 @@ static int prune_visits(struct sqlite *s, int64_t before_ms, int64_t *n, struct 
 	rc = sq_do(s, SQ_PRUNE_VISITS, "DELETE FROM visits WHERE id IN (SELECT id FROM (SELECT id, at_ms FROM visits ORDER BY id LIMIT ?)"
 		" WHERE at_ms < ?)", err, "ii", SQ_INT(PRUNE_STEP), before_ms);
 	*n = rc ? 0 : sqlite3_changes(s->db);
+	s->visit_d -= *n;
 	rc = rc ? rc : sq_do(s, SQ_PRUNE_RUNS, "DELETE FROM runs WHERE first_visit_id < (SELECT min(id) FROM visits)"
 		" AND run_id <> (SELECT max(run_id) FROM runs)", err, "");
 	return sq_end(s, rc, err);
@@ -201,8 +211,7 @@ static int prune_entries(struct sqlite *s, int64_t before_ms, int64_t *after_id,
 		return rc;
 	rc = old_find(s, before_ms, after_id, old, &n, err);
 	for (size_t i = 0; i < n && !rc; i++) {
-		rc = sq_search_forget(s, old[i].id, err);
-		rc = rc ? rc : sq_do(s, SQ_ENTRY_DROP, "DELETE FROM entries WHERE id = ?", err, "i", old[i].id);
+		rc = entry_drop(s, old[i].id, err);
 		rc = rc ? rc : sq_do(s, SQ_KEY_EMPTY, "UPDATE entry_keys SET entry_id = 0 WHERE feed_id = ? AND entry_id = ?", err, "ii",
 			old[i].feed_id, old[i].id);
 	}

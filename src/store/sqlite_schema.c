@@ -94,7 +94,7 @@ static const char *const steps[SQ_SCHEMA] = {
 	" slots INTEGER NOT NULL, at_ms INTEGER NOT NULL) WITHOUT ROWID;"
 	"CREATE TABLE controls (id INTEGER PRIMARY KEY AUTOINCREMENT, kind INTEGER NOT NULL, created_ms INTEGER NOT NULL);"
 	"CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
-	"INSERT INTO meta VALUES ('indexed_entry_id', 0), ('last_number', 0);"
+	"INSERT INTO meta VALUES ('indexed_entry_id', 0), ('last_number', 0), ('entry_n', 0), ('visit_n', 0);"
 };
 
 static int pragma(struct sqlite *s, const char *sql, int64_t *out, struct fw_err *err)

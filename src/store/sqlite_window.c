@@ -113,11 +113,17 @@ static int standing_get(struct sqlite *s, int64_t id, struct standing *f, struct
 
 static int visits_drop(struct sqlite *s, int64_t last_id, struct fw_err *err)
 {
+	int rc;
+
+	if (!last_id)
+		return 0;
 	/* down the chain, which may end early where old visits were pruned */
-	return last_id ? sq_do(s, SQ_VISITS_DROP, "WITH RECURSIVE chain(id, previous_id) AS ("
+	rc = sq_do(s, SQ_VISITS_DROP, "WITH RECURSIVE chain(id, previous_id) AS ("
 		"SELECT id, previous_id FROM visits WHERE id = ? UNION ALL"
 		" SELECT v.id, v.previous_id FROM visits v JOIN chain c ON v.id = c.previous_id)"
-		" DELETE FROM visits WHERE id IN (SELECT id FROM chain)", err, "i", last_id) : 0;
+		" DELETE FROM visits WHERE id IN (SELECT id FROM chain)", err, "i", last_id);
+	s->visit_d -= rc ? 0 : sqlite3_changes(s->db);
+	return rc;
 }
 
 static int unsubscribe_in(struct sqlite *s, int64_t feed_id, struct fw_err *err)
@@ -372,15 +378,17 @@ int sq_stats(struct fw_store *st, int64_t now_ms, struct fw_store_stats *out, st
 	rc = sq_search_watermark(s, &s->indexed_id, err);
 	if (rc)
 		return rc;
-	q = sq_ask(s, SQ_STATS_ENTRIES, "SELECT (SELECT count(*) FROM entries), (SELECT count(*) FROM entries WHERE id > ?),"
-		" (SELECT count(*) FROM visits), (SELECT page_count FROM pragma_page_count)", err, "i", s->indexed_id);
+	q = sq_ask(s, SQ_STATS_ENTRIES, "SELECT (SELECT value FROM meta WHERE name = 'entry_n'),"
+		" (SELECT value FROM meta WHERE name = 'visit_n'), (SELECT page_count FROM pragma_page_count),"
+		" CASE WHEN (SELECT max(id) FROM entries) > ?1 THEN (SELECT count(*) FROM entries INDEXED BY entries_date"
+		" WHERE date_ms > -9e18 AND id > ?1) END", err, "i", s->indexed_id);
 	rc = q ? sq_row(s, q, err) : err->rc;
 	if (rc < 0)
 		return rc;
 	out->entry_n = sqlite3_column_int64(q, 0);
-	out->unindexed_n = sqlite3_column_int64(q, 1);
-	out->visit_n = sqlite3_column_int64(q, 2);
-	pages = sqlite3_column_int64(q, 3);
+	out->visit_n = sqlite3_column_int64(q, 1);
+	pages = sqlite3_column_int64(q, 2);
+	out->unindexed_n = sqlite3_column_int64(q, 3);
 	sqlite3_reset(q);
 	out->size_bytes = pages * s->page_bytes;
 	out->schema = SQ_SCHEMA;

@@ -127,6 +127,28 @@ START_TEST(ten_processes_open_a_fresh_store) /* REL-15 */
 }
 END_TEST
 
+START_TEST(creation_is_killed) /* REL-15: nothing or all of the schema */
+{
+	for (int round = 0; round < 40; round++) {
+		struct fw_store *st;
+		int status;
+		pid_t pid;
+
+		book_open(_i);
+		pid = child(opener, 1);
+		atomic_store(&book->go, 1);
+		usleep((useconds_t)(round * 250));
+		kill(pid, SIGKILL);
+		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+		st = store_open(url, FW_STORE_CREATE);
+		ck_assert_int_le(stats(st, NOW).feed_n, 1);
+		check_clean(st);
+		fw_store_close(st);
+		munmap(book, sizeof(*book));
+	}
+}
+END_TEST
+
 /* ---- the wheel with workers that come and go ----------------------------------------------------------------------------- */
 
 static uint64_t dice;
@@ -470,7 +492,7 @@ int main(void)
 {
 	Suite *s = suite_create("store, several processes");
 	TCase *t = tcase_create("shared drivers");
-	const TTest *every[] = {ten_processes_open_a_fresh_store, workers_share_one_wheel, workers_are_killed,
+	const TTest *every[] = {ten_processes_open_a_fresh_store, creation_is_killed, workers_share_one_wheel, workers_are_killed,
 		worker_that_slept_too_long_writes_nothing, change_is_seen_by_others};
 
 	tcase_set_timeout(t, 180);
