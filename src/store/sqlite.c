@@ -174,12 +174,11 @@ int sq_exec(struct sqlite *s, const char *sql, struct fw_err *err)
 
 struct fw_str sq_text(sqlite3_stmt *q, int col)
 {
-	const char *p = sqlite3_column_blob(q, col); /* text as it is stored: UTF-8, no copy */
-	int type = sqlite3_column_type(q, col);
+	const char *p = sqlite3_column_blob(q, col); /* text as it is stored: UTF-8, no copy; NULL also when empty */
 
-	if (type == SQLITE_NULL)
-		return FW_STR_NONE;
-	return (struct fw_str){p ? p : "", (size_t)sqlite3_column_bytes(q, col)};
+	if (p)
+		return (struct fw_str){p, (size_t)sqlite3_column_bytes(q, col)};
+	return sqlite3_column_type(q, col) == SQLITE_NULL ? FW_STR_NONE : FW_STR("");
 }
 
 static int begin(struct sqlite *s, bool full, struct fw_err *err)

@@ -27,6 +27,18 @@ static struct fw_str key_of(const struct fw_entry_row *e)
 	return (struct fw_str){(const char *)e->key, sizeof(e->key)};
 }
 
+/* Does the feed have any? A first visit need not ask for each. */
+static int keys_any(struct sqlite *s, int64_t feed_id, bool *any, struct fw_err *err)
+{
+	sqlite3_stmt *q = sq_ask(s, SQ_KEYS_ANY, "SELECT 1 FROM entry_keys WHERE feed_id = ? LIMIT 1", err, "i", feed_id);
+	int rc = q ? sq_row(s, q, err) : err->rc;
+
+	*any = rc > 0;
+	if (rc > 0)
+		sqlite3_reset(q);
+	return rc < 0 ? rc : 0;
+}
+
 static int known_get(struct sqlite *s, int64_t feed_id, const struct fw_entry_row *e, struct known *k, struct fw_err *err)
 {
 	sqlite3_stmt *q = sq_ask(s, SQ_ENTRY_KNOWN, "SELECT entry_id, hash FROM entry_keys WHERE feed_id = ? AND key = ?", err, "ib",
@@ -95,19 +107,22 @@ int sq_entries_put(struct sqlite *s, int64_t feed_id, const struct fw_entry_row 
 	struct fw_visit *v, struct fw_err *err)
 {
 	struct seen t = {NULL, 15};
-	int rc = 0;
+	bool any;
+	int rc = keys_any(s, feed_id, &any, err);
 
+	if (rc)
+		return rc;
 	while (t.mask < n * 2)
 		t.mask = t.mask * 2 + 1;
 	t.slot = calloc(t.mask + 1, sizeof(*t.slot));
 	if (!t.slot)
 		return fw_err_set(err, FW_ENOMEM, "%s: storing entries: out of memory", s->path);
 	for (size_t i = 0; i < n && !rc; i++) {
-		struct known k;
+		struct known k = {.found = false};
 
 		if (seen_before(&t, row, i))
 			continue;
-		rc = known_get(s, feed_id, &row[i], &k, err);
+		rc = any ? known_get(s, feed_id, &row[i], &k, err) : 0;
 		if (rc || (k.found && k.hash == row[i].hash))
 			continue;
 		if (k.found) {
@@ -240,24 +255,55 @@ int sq_prune(struct fw_store *st, int64_t visits_before_ms, int64_t entries_befo
 
 /* ---- reading -------------------------------------------------------------------------------------------------------------- */
 
-static void entry_sql(const struct fw_entry_query *q, bool search, struct fw_buf *b)
+/* The ids in order: sorting carries two numbers a row, whatever the entries weigh. */
+static void ids_sql(const struct fw_entry_query *q, bool search, struct fw_buf *b)
 {
-	fw_buf_adds(b, "SELECT e.id, e.feed_id, e.guid, e.url, e.title, e.author, e.summary, e.content_type, e.published_ms,"
-		" e.updated_ms, e.seen_ms, e.changed_ms, e.revision, e.extra, coalesce(nullif(f.user_title, ''), f.title), f.url");
-	fw_buf_adds(b, q->content ? ", e.content, e.content_base" : ", NULL, NULL");
-	fw_buf_adds(b, search ? " FROM entries_fts s CROSS JOIN entries e ON e.id = s.rowid JOIN feeds f ON f.id = e.feed_id"
-		" WHERE entries_fts MATCH ?5" : " FROM entries e CROSS JOIN feeds f ON f.id = e.feed_id WHERE 1");
+	fw_buf_adds(b, search ? "SELECT e.id FROM entries_fts s CROSS JOIN entries e ON e.id = s.rowid WHERE entries_fts MATCH ?5" :
+		"SELECT e.id FROM entries e WHERE 1");
 	if (q->feed_id)
 		fw_buf_adds(b, search ? " AND +e.feed_id = ?1" : " AND e.id IN (SELECT entry_id FROM entry_keys WHERE feed_id = ?1)");
 	if (q->since_ms)
 		fw_buf_adds(b, " AND e.seen_ms >= ?2");
-	if (q->after_id)
+	if (q->after_id || q->since_ms)
 		fw_buf_adds(b, " AND e.id > ?3");
 	if (q->before_id)
 		fw_buf_adds(b, " AND e.id < ?4");
-	fw_buf_adds(b, q->oldest_first ? " ORDER BY e.id" : " ORDER BY e.date_ms DESC, e.id DESC");
+	if (q->oldest_first)
+		fw_buf_adds(b, " ORDER BY e.id");
+	else /* the index by date is of use only when most rows qualify */
+		fw_buf_adds(b, q->since_ms || q->after_id ? " ORDER BY +e.date_ms DESC, e.id DESC" : " ORDER BY e.date_ms DESC, e.id DESC");
 	fw_buf_adds(b, " LIMIT ?6");
 }
+
+#define SEEN_SLACK_MS 60000 /* ids rise with seen_ms, but for clocks and processes that differ by less than this */
+
+/* An id that all entries seen at or after since_ms are above. */
+static int since_id(struct sqlite *s, int64_t since_ms, int64_t *id, struct fw_err *err)
+{
+	int64_t hi;
+	int rc = sq_int(s, SQ_ENTRY_LAST, "SELECT max(id) FROM entries", 0, &hi, err);
+
+	*id = 0;
+	while (!rc && *id < hi) { /* above *id: unknown; above hi: seen late enough */
+		int64_t mid = *id + (hi - *id) / 2 + 1;
+		sqlite3_stmt *q = sq_ask(s, SQ_ENTRY_SEEN, "SELECT id, seen_ms FROM entries WHERE id >= ? ORDER BY id LIMIT 1", err, "i", mid);
+
+		rc = q ? sq_row(s, q, err) : err->rc;
+		if (rc < 0)
+			return rc;
+		if (rc == 0 || sqlite3_column_int64(q, 1) >= since_ms - SEEN_SLACK_MS)
+			hi = mid - 1;
+		else
+			*id = sqlite3_column_int64(q, 0);
+		sqlite3_reset(q);
+		rc = 0;
+	}
+	return rc;
+}
+
+#define ENTRY_ROW(more) "SELECT e.id, e.feed_id, e.guid, e.url, e.title, e.author, e.summary, e.content_type, e.published_ms," \
+	" e.updated_ms, e.seen_ms, e.changed_ms, e.revision, e.extra, coalesce(nullif(f.user_title, ''), f.title), f.url," more \
+	" FROM entries e CROSS JOIN feeds f ON f.id = e.feed_id WHERE e.id = ?"
 
 static void entry_read(sqlite3_stmt *r, struct fw_entry_row *e)
 {
@@ -300,34 +346,51 @@ static int entry_key_read(struct sqlite *s, struct fw_entry_row *e, struct fw_er
 	return 0;
 }
 
+/* Show one entry. What the callback returns is returned. */
+static int entry_show(struct sqlite *s, int64_t id, bool content, fw_entry_cb *cb, void *ctx, struct fw_err *err)
+{
+	sqlite3_stmt *r = content ?
+		sq_ask(s, SQ_ENTRY_WHOLE, ENTRY_ROW(" e.content, e.content_base"), err, "i", id) :
+		sq_ask(s, SQ_ENTRY_ROW, ENTRY_ROW(" NULL, NULL"), err, "i", id);
+	int rc = r ? sq_row(s, r, err) : err->rc;
+	struct fw_entry_row e;
+
+	if (rc <= 0)
+		return rc;
+	entry_read(r, &e);
+	rc = entry_key_read(s, &e, err);
+	rc = rc ? rc : cb(ctx, &e);
+	sqlite3_reset(r);
+	return rc;
+}
+
 int sq_entry_list(struct fw_store *st, const struct fw_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct sqlite *s = sqlite_of(st);
 	struct fw_buf sql = FW_BUF_INIT(0), words = FW_BUF_INIT(0);
 	bool search = q->search.p && sq_search_query(q->search, &words);
+	int64_t since = 0;
 	sqlite3_stmt *r = NULL;
 	int rc = 0;
 
-	entry_sql(q, search, &sql);
+	ids_sql(q, search, &sql);
 	if (sql.rc || words.rc)
 		rc = fw_err_set(err, FW_ENOMEM, "%s: entry list: out of memory", s->path);
 	if (!rc && search)
 		rc = sq_search_catch_up(s, err);
+	if (!rc && q->since_ms)
+		rc = since_id(s, q->since_ms, &since, err);
 	if (!rc && sqlite3_prepare_v2(s->db, sql.p, -1, &r, NULL) != SQLITE_OK)
 		rc = sq_error(s, "listing entries", err);
 	if (!rc) {
 		sqlite3_bind_int64(r, 1, q->feed_id);
 		sqlite3_bind_int64(r, 2, q->since_ms);
-		sqlite3_bind_int64(r, 3, q->after_id);
+		sqlite3_bind_int64(r, 3, FW_MAX(q->after_id, since));
 		sqlite3_bind_int64(r, 4, q->before_id);
 		sqlite3_bind_text64(r, 5, words.p, words.len, SQLITE_STATIC, SQLITE_UTF8);
 		sqlite3_bind_int64(r, 6, q->limit ? SQ_INT(q->limit) : -1);
 		while ((rc = sq_row(s, r, err)) > 0) {
-			struct fw_entry_row e;
-
-			entry_read(r, &e);
-			rc = entry_key_read(s, &e, err);
-			rc = rc ? rc : cb(ctx, &e);
+			rc = entry_show(s, sqlite3_column_int64(r, 0), q->content, cb, ctx, err);
 			if (rc)
 				break;
 		}

@@ -700,10 +700,35 @@ START_TEST(entry_queries)
 	ck_assert_str_eq(s.row[0].title.p, "from the future");
 	s = entries(st, (struct fw_entry_query){.since_ms = NOW + 1});
 	ck_assert_int_eq(s.n, 1);
+	s = entries(st, (struct fw_entry_query){.since_ms = NOW});
+	ck_assert_int_eq(s.n, 5);
+	ck_assert_str_eq(s.row[4].title.p, "oldest");
+	s = entries(st, (struct fw_entry_query){.since_ms = NOW, .after_id = s.row[4].id});
+	ck_assert_int_eq(s.n, 3);
+	s = entries(st, (struct fw_entry_query){.since_ms = NOW + 1000000});
+	ck_assert_int_eq(s.n, 0);
 	s = entries(st, (struct fw_entry_query){.oldest_first = true});
 	s = entries(st, (struct fw_entry_query){.oldest_first = true, .after_id = s.row[0].id, .before_id = s.row[2].id});
 	ck_assert_int_eq(s.n, 1);
 	ck_assert_str_eq(s.row[0].title.p, "oldest");
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(since_among_many)
+{
+	struct fw_store *st = fresh(_i);
+	struct fw_entry_row e;
+
+	subscribe(st, "https://a.example/", NOW);
+	for (int i = 0; i < 50; i++) {
+		e = entry(i, 1, "t", "c");
+		visit_with(st, NOW + i * HOUR, &e, 1, 1, 0);
+	}
+	for (int i = 35; i < 50; i++) {
+		ck_assert_int_eq(entries(st, (struct fw_entry_query){.since_ms = NOW + i * HOUR}).n, 50 - i);
+		ck_assert_int_eq(entries(st, (struct fw_entry_query){.since_ms = NOW + i * HOUR + 1, .oldest_first = true}).n, 49 - i);
+	}
 	fw_store_close(st);
 }
 END_TEST
@@ -1055,7 +1080,8 @@ int main(void)
 		release_gives_back_untouched, bury_frees_leases_and_charges_the_killer, host_budget_in_flight,
 		host_gap_between_loans, crowded_host_does_not_starve_others, host_cooldown_is_kept,
 		second_feed_of_a_host_joins_while_the_first_is_lent, groups_are_written_and_only_these, url_adoption,
-		status_of_owner_and_of_server, entries_once_each, entry_members_round_trip, entry_queries, search_words,
+		status_of_owner_and_of_server, entries_once_each, entry_members_round_trip, entry_queries, since_among_many,
+		search_words,
 		prune_forgets_for_good, subscribe_twice_changes_nothing, feed_lists, visits_newest_first,
 		control_messages_in_order, beats, wait_ends_by_time_and_by_fd,
 	};
