@@ -341,7 +341,7 @@ struct token {
 struct scan {
 	struct token tok[MAX_TOKENS];
 	size_t n;
-	char folded[MAX_BYTES + 4];
+	char folded[3 * MAX_BYTES + 4]; /* a byte that is no UTF-8 becomes U+FFFD */
 	size_t folded_n;
 	bool korean;
 };

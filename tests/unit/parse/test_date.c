@@ -240,6 +240,8 @@ START_TEST(long_input_bounded)
 	for (size_t i = 0; i < sizeof(big); i++)
 		big[i] = i & 1 ? '1' : 'a';
 	ck_assert(!fw_date_parse((struct fw_str){big, sizeof(big)}, &t));
+	memset(big, 0xfb, sizeof(big)); /* each becomes three bytes when folded */
+	ck_assert(!fw_date_parse((struct fw_str){big, sizeof(big)}, &t));
 	memset(big, ' ', sizeof(big));
 	memcpy(big + sizeof(big) - 40, "Thu, 01 Jan 2004 19:48:21 GMT", 29); /* white space around it does not count */
 	ck_assert(fw_date_parse((struct fw_str){big, sizeof(big)}, &t) && t == 1072986501000);
