@@ -59,7 +59,7 @@ struct fw_str {
 	size_t len;
 };
 
-/* Set err's code and text (cut at its size, always NUL-terminated, controls escaped); returns rc. */
+/* Set err's code and text (cut at its size, always NUL-terminated, valid UTF-8, '?' for controls); returns rc. */
 FW_API FW_PRINTF(3, 4) int fw_err_set(struct fw_err *err, int rc, const char *fmt, ...);
 
 /* The stable name of a code: "net", "format" ... ; "ok" for 0, "unknown" for others. */

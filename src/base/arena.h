@@ -36,7 +36,7 @@ void *fw_arena_slow(struct fw_arena *a, size_t n);
 /* n bytes, aligned to 16, not zeroed; NULL past the ceiling. */
 static inline void *fw_arena_alloc(struct fw_arena *a, size_t n)
 {
-	if (n <= (size_t)(a->end - a->at)) {
+	if (n - 1 < (size_t)(a->end - a->at)) { /* 0 bytes take the slow way: they get an address too */
 		size_t m = (n + 15) & ~(size_t)15;
 		void *p = a->at;
 

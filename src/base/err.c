@@ -1,8 +1,22 @@
 /* SPDX-License-Identifier: ISC */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
-#include "feedwheel/types.h"
+#include "base/utf8.h"
+
+/* What is quoted may come from outside, and may have been cut inside a character: '?' for all that is no plain text. */
+static void make_harmless(char *s)
+{
+	size_t len = strlen(s), n;
+
+	for (size_t i = 0; i < len; i += n) {
+		uint32_t cp = fw_utf8_get(s + i, len - i, &n);
+
+		if (fw_utf8_is_unsafe(cp) || (cp == 0xfffd && n == 1))
+			memset(s + i, '?', n);
+	}
+}
 
 int fw_err_set(struct fw_err *err, int rc, const char *fmt, ...)
 {
@@ -14,11 +28,7 @@ int fw_err_set(struct fw_err *err, int rc, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(err->text, sizeof(err->text), fmt, ap);
 	va_end(ap);
-	/* what is quoted may come from outside: no controls reach a terminal or a log from here */
-	for (char *p = err->text; *p; p++) {
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			*p = '?';
-	}
+	make_harmless(err->text);
 	return rc;
 }
 

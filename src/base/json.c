@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,6 +8,8 @@
 #include "base/str.h"
 #include "base/clock.h"
 #include "base/utf8.h"
+
+#define MAX_DEPTH 63
 
 void fw_json_init(struct fw_json *j, struct fw_buf *out, bool pretty)
 {
@@ -42,11 +45,10 @@ static void open_level(struct fw_json *j, const char *key, bool array)
 	member(j, key);
 	fw_buf_addc(j->out, array ? '[' : '{');
 	j->depth++;
-	if (j->depth > 62) {
+	if (j->depth > MAX_DEPTH) /* counted on, so that the ends that follow find their level */
 		j->out->rc = j->out->rc ? j->out->rc : FW_ELIMIT;
-		j->depth = 62;
-	}
-	j->is_array = array ? j->is_array | UINT64_C(1) << j->depth : j->is_array & ~(UINT64_C(1) << j->depth);
+	else
+		j->is_array = array ? j->is_array | UINT64_C(1) << j->depth : j->is_array & ~(UINT64_C(1) << j->depth);
 	j->need_comma = false;
 }
 
@@ -62,8 +64,9 @@ void fw_json_array(struct fw_json *j, const char *key)
 
 void fw_json_end(struct fw_json *j)
 {
-	bool array = j->is_array >> j->depth & 1, empty = !j->need_comma;
+	bool array = j->depth <= MAX_DEPTH && j->is_array >> j->depth & 1, empty = !j->need_comma;
 
+	assert(j->depth > 0);
 	j->depth--;
 	if (!empty)
 		indent(j);
@@ -178,6 +181,8 @@ void fw_json_time(struct fw_json *j, const char *key, int64_t at_ms)
 
 void fw_json_raw(struct fw_json *j, const char *key, struct fw_str json)
 {
+	if (!json.len)
+		return;
 	member(j, key);
 	fw_buf_addstr(j->out, json);
 }

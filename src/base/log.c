@@ -42,13 +42,6 @@ uint64_t fw_log_lost(void)
 	return atomic_load(&log_state.lost);
 }
 
-/* C0, DEL, C1, line and paragraph separators, bidi marks, embeddings, overrides and isolates. */
-static bool is_unsafe(uint32_t cp)
-{
-	return cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || cp == 0x2028 || cp == 0x2029 || cp == 0x200e || cp == 0x200f ||
-		cp == 0x61c || (cp >= 0x202a && cp <= 0x202e) || (cp >= 0x2066 && cp <= 0x2069) || cp == 0xfeff;
-}
-
 void fw_log_escape(struct fw_buf *b, struct fw_str s)
 {
 	size_t n;
@@ -60,9 +53,9 @@ void fw_log_escape(struct fw_buf *b, struct fw_str s)
 			fw_buf_adds(b, "\\n");
 		else if (cp == 0xfffd && n == 1)
 			fw_buf_addf(b, "\\x%02x", (unsigned char)s.p[i]);
-		else if (cp < 0x80 && is_unsafe(cp))
+		else if (cp < 0x80 && fw_utf8_is_unsafe(cp))
 			fw_buf_addf(b, "\\x%02x", (unsigned)cp);
-		else if (is_unsafe(cp))
+		else if (fw_utf8_is_unsafe(cp))
 			fw_buf_addf(b, "\\u{%04x}", (unsigned)cp);
 		else
 			fw_buf_add(b, s.p + i, n);
@@ -71,7 +64,8 @@ void fw_log_escape(struct fw_buf *b, struct fw_str s)
 
 void fw_log(enum fw_log_level level, const char *fmt, ...)
 {
-	struct fw_buf text = FW_BUF_INIT(16 * 1024), line = FW_BUF_INIT(64 * 1024);
+	struct fw_buf line = FW_BUF_INIT(64 * 1024);
+	char text[8 * 1024];
 	char when[FW_RFC3339_MAX];
 	int saved = errno;
 	va_list ap;
@@ -80,7 +74,8 @@ void fw_log(enum fw_log_level level, const char *fmt, ...)
 	if (!fw_log_on(level))
 		return;
 	va_start(ap, fmt);
-	fw_buf_vaddf(&text, fmt, ap);
+	if (vsnprintf(text, sizeof(text), fmt, ap) >= (int)sizeof(text)) /* what is too long is cut, not lost */
+		text[fw_utf8_cut(text, sizeof(text) - 1, sizeof(text) - 5)] = '\0';
 	va_end(ap);
 	fw_rfc3339(when, fw_now_ms());
 	if (log_state.json) {
@@ -91,12 +86,12 @@ void fw_log(enum fw_log_level level, const char *fmt, ...)
 		fw_json_cstr(&j, "time", when);
 		fw_json_cstr(&j, "level", NAME[level]);
 		fw_json_cstr(&j, "who", log_state.who);
-		fw_json_str(&j, "text", fw_buf_str(&text));
+		fw_json_cstr(&j, "text", text);
 		fw_json_end(&j);
 		fw_buf_addc(&line, '\n');
 	} else {
 		fw_buf_addf(&line, "%s %s %s: ", when, NAME[level], log_state.who[0] ? log_state.who : "feedwheel");
-		fw_log_escape(&line, fw_buf_str(&text));
+		fw_log_escape(&line, fw_str(text));
 		fw_buf_addc(&line, '\n');
 	}
 	/* one write, so that lines of several processes do not mix */
@@ -105,7 +100,6 @@ void fw_log(enum fw_log_level level, const char *fmt, ...)
 	} while (n < 0 && errno == EINTR && !line.rc);
 	if (n < 0 || (size_t)n != line.len)
 		atomic_fetch_add(&log_state.lost, 1);
-	fw_buf_finish(&text);
 	fw_buf_finish(&line);
 	errno = saved;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include <float.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,7 +147,7 @@ bool fw_str_double(struct fw_str s, double *out)
 	for (; exponent < 0; exponent++)
 		v /= 10;
 	*out = negative ? -v : v;
-	return true;
+	return v <= DBL_MAX;
 }
 
 bool fw_snprintf(char *dst, size_t cap, const char *fmt, ...)

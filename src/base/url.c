@@ -282,6 +282,18 @@ static bool decode(struct fw_arena *a, struct fw_str s, struct fw_str *out)
 	return true;
 }
 
+/* Digits only: no sign, no space. */
+static bool read_port(struct fw_str s, int *port)
+{
+	int64_t v;
+
+	if (!s.len || !fw_is_digit((unsigned char)s.p[0]) || !fw_is_digit((unsigned char)s.p[s.len - 1]) || !fw_str_int(s, &v) || v < 1 ||
+	    v > 65535)
+		return false;
+	*port = (int)v;
+	return true;
+}
+
 static int host_check(struct fw_str host, bool v6, struct fw_err *err)
 {
 	if (!host.len)
@@ -304,8 +316,7 @@ int fw_url_clean(struct fw_arena *a, struct fw_str in, struct fw_str *url, struc
 	struct fw_str s = fw_str_trim(in.p ? in : FW_STR("")), rest, scheme, host;
 	struct fw_buf out = FW_BUF_INIT(0);
 	struct fw_url u;
-	int64_t port = 0;
-	int rc;
+	int port = 0, rc;
 
 	*url = *user = *pass = FW_STR_NONE;
 	if (!s.len)
@@ -343,7 +354,7 @@ int fw_url_clean(struct fw_arena *a, struct fw_str in, struct fw_str *url, struc
 	rc = host_check(u.host, u.host_is_v6, err);
 	if (rc)
 		return rc;
-	if (u.port.len && (!fw_str_int(u.port, &port) || port < 1 || port > 65535))
+	if (u.port.len && !read_port(u.port, &port))
 		return fw_err_set(err, FW_EINVAL, "'%.*s' is not a port: 1 to 65535", FW_STR_ARG(u.port));
 	if (u.userinfo.p) {
 		struct fw_str name = fw_str_split(u.userinfo, ':', &rest);
@@ -361,7 +372,7 @@ int fw_url_clean(struct fw_arena *a, struct fw_str in, struct fw_str *url, struc
 	if (u.host_is_v6)
 		fw_buf_addc(&out, ']');
 	if (port && port != (scheme.len == 5 ? 443 : 80))
-		fw_buf_addf(&out, ":%d", (int)port);
+		fw_buf_addf(&out, ":%d", port);
 	if (!u.path.len)
 		fw_buf_addc(&out, '/');
 	for (size_t i = 0; i < u.path.len; i++) {
@@ -401,11 +412,11 @@ bool fw_url_host(struct fw_str url, char *dst, size_t cap)
 int fw_url_port(struct fw_str url)
 {
 	struct fw_url u;
-	int64_t port;
+	int port;
 
 	fw_url_split(url, &u);
 	if (u.port.len)
-		return fw_str_int(u.port, &port) && port > 0 && port < 65536 ? (int)port : -1;
+		return read_port(u.port, &port) ? port : -1;
 	if (fw_str_ieq(u.scheme, FW_STR("https")))
 		return 443;
 	return fw_str_ieq(u.scheme, FW_STR("http")) ? 80 : -1;

@@ -210,6 +210,12 @@ size_t fw_utf8_cut(const char *p, size_t len, size_t max)
 	return max;
 }
 
+bool fw_utf8_is_unsafe(uint32_t cp)
+{
+	return cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || cp == 0x2028 || cp == 0x2029 || cp == 0x200e || cp == 0x200f ||
+		cp == 0x61c || (cp >= 0x202a && cp <= 0x202e) || (cp >= 0x2066 && cp <= 0x2069) || cp == 0xfeff;
+}
+
 static int cp_width(uint32_t cp)
 {
 	if (cp < 0x20 || (cp >= 0x7f && cp < 0xa0))

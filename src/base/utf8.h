@@ -13,6 +13,8 @@ uint32_t fw_utf8_get(const char *p, size_t len, size_t *n);
 size_t fw_utf8_put(char out[4], uint32_t cp);
 /* The largest cut <= max that does not split a character. */
 size_t fw_utf8_cut(const char *p, size_t len, size_t max);
+/* Must not reach a terminal or a log as it is: C0, DEL, C1, line and paragraph separators, bidi controls, BOM. */
+bool fw_utf8_is_unsafe(uint32_t cp);
 /* Columns on a terminal: wide East Asian characters count 2, combining ones 0. */
 size_t fw_utf8_width(const char *p, size_t len);
 
