@@ -5,7 +5,7 @@ set -eu
 build="build-essential gperf meson ninja-build pkg-config libcurl4-openssl-dev libuv1-dev libc-ares-dev libidn2-dev libsqlite3-dev
   libjansson-dev libgumbo-dev libuchardet-dev libssl-dev libxxhash-dev libdeflate-dev libbrotli-dev libzstd-dev zlib1g-dev
   ca-certificates"
-tests="check libexpat1-dev clang libclang-rt-14-dev llvm curl sqlite3 python3 mandoc shellcheck openssl procps"
+tests="check libexpat1-dev libnghttp2-dev clang libclang-rt-14-dev llvm curl sqlite3 python3 mandoc shellcheck openssl procps"
 missing=
 if command -v dpkg-query >/dev/null 2>&1; then
 	for p in $build $tests; do

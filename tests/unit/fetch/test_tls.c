@@ -68,6 +68,11 @@ static void setup_expired(void)
 	open_all(TLS_STUB_EXPIRED);
 }
 
+static void setup_h2(void)
+{
+	open_all(TLS_STUB_H2);
+}
+
 static void teardown(void)
 {
 	fw_fetcher_destroy(fetcher);
@@ -265,6 +270,76 @@ START_TEST(bundle_is_read_once)
 }
 END_TEST
 
+/* ---- HTTP/2 ----------------------------------------------------------------------------------------------------------------- */
+
+START_TEST(http2_answers)
+{
+	static const struct { const char *path; enum fw_visit_kind kind; size_t len; } T[] = {
+		{"/feed", FW_VISIT_OK, 100}, {"/large", FW_VISIT_OK, 300000}, {"/moved", FW_VISIT_OK, 300000}, {"/feed", FW_VISIT_OK, 100},
+	};
+	struct fw_fetch f;
+
+	for (size_t i = 0; i < FW_N(T); i++) {
+		f = get("127.0.0.1", tls.port, T[i].path);
+		ck_assert_msg(f.kind == T[i].kind && f.body.len == T[i].len, "%s: %d %s", T[i].path, f.kind, f.err.text);
+		ck_assert_str_eq(f.h_etag.p, "\"h2\"");
+		ck_assert_uint_gt(f.visit.wire_bytes, f.body.len);
+		fw_fetch_finish(&f);
+	}
+	ck_assert_int_eq(tls.conn_n, 2);
+	f = get("127.0.0.1", tls.port, "/breaks"); /* this stream is reset, the connection goes on */
+	ck_assert_msg(f.kind == FW_VISIT_PROTOCOL && f.body_partial && f.body.len > 0 && f.body.len < 300000, "%d %s", f.kind, f.err.text);
+	fw_fetch_finish(&f);
+	f = get("127.0.0.1", tls.port, "/feed");
+	ck_assert_int_eq(f.kind, FW_VISIT_OK);
+	fw_fetch_finish(&f);
+}
+END_TEST
+
+static struct fw_fetch crowd[40];
+static int ok_n;
+
+static void crowd_done(struct fw_fetch *f)
+{
+	ok_n += f->kind == FW_VISIT_OK && (f->body.len == 100 || f->body.len == 300000);
+	if (f->kind != FW_VISIT_OK)
+		fprintf(stderr, "# %s\n", f->err.text);
+	done_n++;
+	if (fw_fetcher_in_flight(fetcher) == 0)
+		uv_stop(&loop);
+}
+
+/* Over one connection, and again and again on the same handles; some have to wait for room on the way. */
+START_TEST(http2_crowd)
+{
+	static const char *const PATH[] = {"/feed", "/large", "/moved"};
+	static char url[3][100];
+	struct fw_fetch f;
+	int conns;
+
+	config.max_buffered_bytes = 2 << 20;
+	for (int i = 0; i < 2; i++) {
+		f = get("127.0.0.1", tls.port, "/feed");
+		fw_fetch_finish(&f);
+	}
+	conns = tls.conn_n;
+	done_n = ok_n = 0;
+	for (int round = 1; round <= 4; round++) {
+		for (size_t i = 0; i < FW_N(crowd); i++) {
+			fw_snprintf(url[i % 3], sizeof(url[0]), "https://127.0.0.1:%d%s", tls.port, PATH[i % 3]);
+			crowd[i] = (struct fw_fetch){.url = fw_str(url[i % 3]), .done = crowd_done};
+			ck_assert_int_eq(fw_fetch_start(fetcher, &crowd[i], NULL), 0);
+		}
+		uv_run(&loop, UV_RUN_DEFAULT);
+		ck_assert_int_eq(done_n, round * (int)FW_N(crowd));
+		ck_assert_int_eq(ok_n, done_n);
+		for (size_t i = 0; i < FW_N(crowd); i++)
+			fw_fetch_finish(&crowd[i]);
+	}
+	ck_assert_int_eq(tls.conn_n, conns);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const T[] = {
@@ -272,7 +347,7 @@ int main(void)
 		bundle_is_read_once,
 	};
 	Suite *s = suite_create("fetch tls");
-	TCase *t = tcase_create("tls"), *e = tcase_create("expired");
+	TCase *t = tcase_create("tls"), *e = tcase_create("expired"), *h = tcase_create("http2");
 	SRunner *r;
 	int failed;
 
@@ -284,6 +359,11 @@ int main(void)
 	tcase_add_checked_fixture(e, setup_expired, teardown);
 	tcase_add_test(e, expired);
 	suite_add_tcase(s, e);
+	tcase_add_checked_fixture(h, setup_h2, teardown);
+	tcase_set_timeout(h, 30);
+	tcase_add_test(h, http2_answers);
+	tcase_add_test(h, http2_crowd);
+	suite_add_tcase(s, h);
 	r = srunner_create(s);
 	srunner_run_all(r, CK_ENV);
 	failed = srunner_ntests_failed(r);

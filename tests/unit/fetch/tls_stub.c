@@ -50,6 +50,11 @@ static int select_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_n
 	for (unsigned i = 0; i < n && i + in[i] < n; i += 1u + in[i]) {
 		if (in[i] == 2 && memcmp(in + i + 1, "h2", 2) == 0)
 			t->offered_h2 = true;
+		if (in[i] == 2 && t->h2) {
+			*out = in + i + 1;
+			*out_n = 2;
+			break;
+		}
 		if (in[i] == 8 && memcmp(in + i + 1, "http/1.1", 8) == 0) {
 			*out = in + i + 1;
 			*out_n = 8;
@@ -101,7 +106,10 @@ static void *talk(void *arg)
 	bool rude = false;
 
 	SSL_set_fd(ssl, j->fd);
-	if (SSL_accept(ssl) == 1) {
+	if (t->h2) {
+		if (SSL_accept(ssl) == 1)
+			h2_talk(ssl);
+	} else if (SSL_accept(ssl) == 1) {
 		t->resumed_n += SSL_session_reused(ssl);
 		do {
 			t->request_n++;
@@ -153,6 +161,7 @@ void tls_open(struct tls_stub *t, int flags)
 
 	memset(t, 0, sizeof(*t));
 	t->ctx = ctx;
+	t->h2 = flags & TLS_STUB_H2;
 	ck_assert_int_eq(SSL_CTX_use_certificate(ctx, cert), 1);
 	ck_assert_int_eq(SSL_CTX_use_PrivateKey(ctx, key), 1);
 	SSL_CTX_set_alpn_select_cb(ctx, select_alpn, t);

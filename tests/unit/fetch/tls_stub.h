@@ -19,11 +19,13 @@ struct tls_stub {
 	atomic_int conn_n, request_n, resumed_n, busy_n;
 	atomic_bool offered_h2;
 	char *ca_pem;
+	bool h2;
 };
 
-enum { TLS_STUB_EXPIRED = 1 };
+enum { TLS_STUB_EXPIRED = 1, TLS_STUB_H2 = 2 /* speaks HTTP/2: /feed, /large, /moved (to /large), /breaks */ };
 /* Paths: /feed, /close (no length, no goodbye), /to-http?PORT (redirect to http://127.0.0.1:PORT/feed), /last (closes politely). */
 void tls_open(struct tls_stub *t, int flags);
 void tls_close(struct tls_stub *t);
+void h2_talk(void *ssl); /* h2_stub.c */
 
 #endif
