@@ -20,6 +20,7 @@
 #include "parse/charset.h"
 
 #define SNIFF_BYTES ((size_t)64 * 1024)
+#define SNIFF_MIN 8 /* fewer bytes beyond ASCII tell nothing */
 #define DECLARATION_BYTES ((size_t)1024)
 
 enum codec { BY_ICONV, UTF8, UTF16LE, UTF16BE, UTF32LE, UTF32BE, CP1252 };
@@ -209,7 +210,8 @@ static struct fw_str declared(struct fw_str s)
 	struct fw_str head = fw_str_sub(s, 0, DECLARATION_BYTES), rest;
 	const char *at = fw_str_find(head, FW_STR("<?xml")), *end;
 
-	if (!at)
+	rest = fw_str_trim(head);
+	if (!at || *rest.p == '{' || *rest.p == '[') /* JSON may speak of XML */
 		return FW_STR_NONE;
 	head = fw_str_sub(head, (size_t)(at - head.p) + 5, head.len);
 	end = fw_str_find(head, FW_STR("?>"));
@@ -490,11 +492,28 @@ static void offer(struct choice *ch, struct fw_str label, const char *by)
 		ch->c[ch->n++] = (struct candidate){e, by};
 }
 
+static size_t high_bytes(struct fw_str s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s.len; i++)
+		n += (unsigned char)s.p[i] >> 7;
+	return n;
+}
+
+/* What uchardet takes it for, from a little before the first byte beyond ASCII on. */
 static const struct encoding *sniffed(struct fw_str s)
 {
 	const struct encoding *e = NULL;
-	uchardet_t u = uchardet_new();
+	size_t from = 0;
+	uchardet_t u;
 
+	if (high_bytes(s) < SNIFF_MIN)
+		return NULL;
+	while ((unsigned char)s.p[from] < 0x80)
+		from++;
+	s = fw_str_sub(s, from > 1024 ? from - 1024 : 0, s.len);
+	u = uchardet_new();
 	if (!u)
 		return NULL;
 	if (uchardet_handle_data(u, s.p, FW_MIN(s.len, SNIFF_BYTES)) == 0) {
@@ -612,13 +631,13 @@ static bool is_ascii_label(struct fw_str label)
 	return fw_str_ieq(label, FW_STR("us-ascii")) || fw_str_ieq(label, FW_STR("ascii"));
 }
 
-static bool has_high(struct fw_str s)
+/* A server's habitual single-byte label over a document that says UTF-8 and is. */
+static bool mislabelled(struct fw_str http, struct fw_str xml, struct fw_str s)
 {
-	for (size_t i = 0; i < s.len; i++) {
-		if ((unsigned char)s.p[i] >= 0x80)
-			return true;
-	}
-	return false;
+	const struct encoding *h = by_label(http), *x = by_label(xml);
+
+	return h && x && x->codec == UTF8 && (h->codec == CP1252 || (h->codec == BY_ICONV && fw_str_istarts(fw_str(h->name), FW_STR("iso-8859")))) &&
+		high_bytes(s) > 0 && fw_utf8_valid(s.p, s.len) == s.len;
 }
 
 int fw_charset_decode(struct fw_arena *a, struct fw_str bytes, struct fw_str content_type, struct fw_charset_result *r,
@@ -644,8 +663,12 @@ int fw_charset_decode(struct fw_arena *a, struct fw_str bytes, struct fw_str con
 		goto out;
 	}
 	xml = declared(bytes);
-	if ((is_ascii_label(http) || (!http.p && is_ascii_label(xml))) && has_high(bytes)) {
+	if ((is_ascii_label(http) || (!http.p && is_ascii_label(xml))) && high_bytes(bytes)) {
 		http = xml = FW_STR_NONE;
+		ch.mismatch = true;
+	}
+	if (mislabelled(http, xml, bytes)) {
+		http = FW_STR_NONE;
 		ch.mismatch = true;
 	}
 	offer(&ch, http, "http");

@@ -6,7 +6,6 @@
  *
  * A declaration that is not as XML has it is reported once and skipped up to its '>'.
  */
-#include "base/utf8.h"
 #include "parse/xml_int.h"
 
 #define MAX_GROUPS 256 /* nested parentheses in a content model */

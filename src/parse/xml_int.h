@@ -160,6 +160,57 @@ const char *fw_xml_find(const char *p, const char *end, const char *needle, size
 /* Content up to s->end; elements may stay open. */
 FW_MUST_CHECK int fw_xml_content(struct xml_state *s, const char *p);
 
+enum {
+	TAG_EMPTY = 1,    /* ends in "/>" */
+	TAG_CUT = 2,      /* the input ended before the tag did */
+	TAG_COLONS = 4,   /* some attribute's name has a colon, or is xmlns */
+	TAG_TOO_MANY = 8, /* attributes */
+	TAG_VALUED = 16,  /* some attribute has a value */
+	TAG_STRAY = 32,   /* "a <b and c <d>": no tag at all */
+};
+
+struct xml_tag {
+	const char *lt, *end; /* end: behind '>' */
+	struct xml_open *open; /* the place on top of the stack that it is read into */
+	unsigned flags;
+};
+
+/* ---- xml.c -------------------------------------------------------------------------------------------------------------------------- */
+
+/* "<" that begins nothing: it is text. */
+FW_MUST_CHECK int fw_xml_stray_lt(struct xml_state *s, const char **pp);
+
+/* ---- xml_tag.c ------------------------------------------------------------------------------------------------------------------------ */
+
+/* *pp at '<', a name's first byte behind it. */
+FW_MUST_CHECK int fw_xml_start_tag(struct xml_state *s, const char **pp);
+/* *pp at "</". */
+FW_MUST_CHECK int fw_xml_end_tag(struct xml_state *s, const char **pp);
+/* The input ends inside a tag: it is left out. */
+FW_MUST_CHECK int fw_xml_cut_tag(struct xml_state *s, const char **pp);
+/* Close elements until depth of them are left; nothing in the document says so. */
+FW_MUST_CHECK int fw_xml_close_to(struct xml_state *s, const char *p, uint32_t depth, const char *what);
+
+/* ---- xml_attr.c ----------------------------------------------------------------------------------------------------------------------- */
+
+/* What stands between the element's name and '>', into s->attr; t->end goes behind it. */
+FW_MUST_CHECK int fw_xml_attributes(struct xml_state *s, struct xml_tag *t, const char *p);
+/* Defaults and types that the DTD declares for the element. */
+FW_MUST_CHECK int fw_xml_attrs_declared(struct xml_state *s, struct fw_str raw);
+/* Declarations of namespaces leave the list, prefixes are resolved. */
+FW_MUST_CHECK int fw_xml_attrs_resolve(struct xml_state *s);
+
+/* ---- xml_ns.c ------------------------------------------------------------------------------------------------------------------------- */
+
+/* A name as written to prefix and local name; not resolved yet. */
+void fw_xml_split_name(struct xml_state *s, const char *p, const struct scan_name *n, struct fw_xml_name *out);
+/* An attribute named xmlns or xmlns:prefix. */
+FW_MUST_CHECK int fw_xml_declare(struct xml_state *s, const struct fw_xml_attr *a);
+/* Namespace of a name that has a prefix. */
+FW_MUST_CHECK int fw_xml_resolve(struct xml_state *s, struct fw_xml_name *name);
+/* Take declarations back until undo_n are left. */
+void fw_xml_unbind(struct xml_state *s, size_t undo_n);
+
 /* ---- xml_ref.c ------------------------------------------------------------------------------------------------------------ */
 
 enum xml_ref_kind {

@@ -61,6 +61,10 @@ START_TEST(order) /* CHR-01 */
 		{LIT("\xff\xfe\0\0<\0\0\0a\0\0\0>\0\0\0"), NULL, "utf-32le", "<a>", false},
 		{LIT("\0\0\0<\0\0\0a\0\x11\0\0"), NULL, "utf-32be", "<a\xef\xbf\xbd", true},
 		{LIT("<a>x\0y</a>"), NULL, "utf-8", "xy", true}, /* CHR-05 */
+		{LIT("<a>\x93test\x94 \xa3</a>"), NULL, "windows-1252", "\xe2\x80\x9ctest", true}, /* too little to guess from */
+		{LIT("<?xml version='1.0' encoding='utf-8'?><a>\xc3\xa9</a>"), "text/xml; charset=iso-8859-1", "utf-8", "\xc3\xa9", true},
+		{LIT("<?xml version='1.0' encoding='utf-8'?><a>\xe9</a>"), "text/xml; charset=iso-8859-1", "windows-1252", "\xc3\xa9", false},
+		{LIT("{\"a\": \"<?xml version='1.0' encoding='koi8-r'?>\xc3\xa9\"}"), NULL, "utf-8", "\xc3\xa9", false},
 		{LIT("<?xml version='1.0' encoding='windows-1252'?><a>\x80\x9d</a>"), NULL, "windows-1252", "\xe2\x82\xac\xc2\x9d", false},
 	};
 
@@ -136,7 +140,7 @@ int main(void)
 	int failed;
 
 	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_loop_test(t, order, 0, 23);
+	tcase_add_loop_test(t, order, 0, 27);
 	tcase_add_test(t, utf8_is_not_copied);
 	tcase_add_test(t, rescue_by_sniffing);
 	tcase_add_test(t, header);

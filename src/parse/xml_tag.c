@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Tags and the stack of open elements: what an end tag ends, and what to do when it ends nothing.
+ *
+ * A start tag is read straight into its place on the stack; an end tag is one comparison with the top of it. One that does not match finds
+ * out from counters by signature, which are built only once the first of them was met (close_mismatched).
+ */
+#include "base/hash.h"
+#include "parse/xml_int.h"
+
+/* ---- the stack -------------------------------------------------------------------------------------------------------------------- */
+
+/* 32 bits for a name, case folded: equal names have equal ones. */
+static uint32_t signature(const struct xml_state *s, struct fw_str name)
+{
+	char folded[64];
+	size_t n = FW_MIN(name.len, sizeof(folded));
+
+	for (size_t i = 0; i < n; i++)
+		folded[i] = (char)fw_lower((unsigned char)name.p[i]);
+	return (uint32_t)fw_hash64_seed(folded, n, s->seed);
+}
+
+static int end_event(struct xml_state *s, const struct fw_xml_name *name)
+{
+	return s->h->end ? s->h->end(s->x->ctx, name) : 0;
+}
+
+/* Take the innermost element off, report its end. */
+static int pop(struct xml_state *s)
+{
+	struct xml_open *o = &s->open[s->x->depth - 1];
+	int rc = end_event(s, &o->name);
+
+	if (s->undo_n != o->undo_n)
+		fw_xml_unbind(s, o->undo_n);
+	s->x->depth--;
+	if (s->sig_n > s->x->depth)
+		s->open_in[s->sig[--s->sig_n] % BUCKETS]--;
+	if (s->x->depth == 0)
+		s->junk_reported = false;
+	return rc;
+}
+
+/* Close elements until depth of them are left; nothing in the document says so. */
+int fw_xml_close_to(struct xml_state *s, const char *p, uint32_t depth, const char *what)
+{
+	s->x->offset = s->x->end_offset = xml_at(s, p);
+	if (s->flat) {
+		fw_xml_repair(s, p, what, "closed here");
+		memset(s->flat_in, 0, sizeof(s->flat_in));
+		s->flat = 0;
+	}
+	while (s->x->depth > depth) {
+		fw_xml_repair(s, p, what, "closed here");
+		XML_TRY(pop(s));
+	}
+	return 0;
+}
+
+/* Signatures for all open elements: from now on kept up to date by pop(). */
+static int sign_open(struct xml_state *s)
+{
+	uint32_t depth = s->x->depth;
+
+	if (s->sig_cap < depth) {
+		void *p = fw_xml_room(s, s->sig, &s->sig_cap, depth, sizeof(*s->sig));
+
+		if (!p)
+			return fw_xml_memory(s);
+		s->sig = p;
+	}
+	for (; s->sig_n < depth; s->sig_n++) {
+		s->sig[s->sig_n] = signature(s, s->open[s->sig_n].raw);
+		s->open_in[s->sig[s->sig_n] % BUCKETS]++;
+	}
+	return 0;
+}
+
+/*
+ * An end tag that is not the innermost element's: of one past max_depth, of an ancestor (which closes what is open inside it), or of
+ * nothing. Each open element is signed at most once, a tag whose signature no open element has costs no search, and a search
+ * that succeeds takes off what it walked over: linear.
+ */
+static int close_mismatched(struct xml_state *s, const char *lt, struct fw_str raw, const char *behind_tag)
+{
+	uint32_t sig = signature(s, raw), depth = s->x->depth;
+
+	if (s->flat && s->flat_in[sig % BUCKETS]) {
+		s->flat_in[sig % BUCKETS]--;
+		s->flat--;
+		return 0;
+	}
+	XML_TRY(sign_open(s));
+	if (s->open_in[sig % BUCKETS]) {
+		while (depth > 0 && !(s->sig[depth - 1] == sig && fw_str_ieq(s->open[depth - 1].raw, raw)))
+			depth--;
+	} else {
+		depth = 0;
+	}
+	if (depth == 0) {
+		fw_xml_repair(s, lt, "an end tag without a start tag", "left out");
+		return 0;
+	}
+	XML_TRY(fw_xml_close_to(s, lt, depth, "an element without an end tag"));
+	if (!fw_str_eq(s->open[depth - 1].raw, raw))
+		fw_xml_repair(s, lt, "an end tag in another case than its start tag", "taken for the same");
+	s->x->offset = xml_at(s, lt);
+	s->x->end_offset = xml_at(s, behind_tag);
+	return pop(s);
+}
+
+/* ---- tags ------------------------------------------------------------------------------------------------------------------------- */
+
+int fw_xml_cut_tag(struct xml_state *s, const char **pp)
+{
+	fw_xml_repair(s, *pp, "the document ends inside a tag", "the tag is left out");
+	*pp = s->end;
+	return 0;
+}
+
+/* Room for one more element; t->open is its place. */
+static inline int open_room(struct xml_state *s, struct xml_tag *t)
+{
+	if (s->x->depth == s->open_cap) {
+		void *p = fw_xml_room(s, s->open, &s->open_cap, s->x->depth + 1, sizeof(*s->open));
+
+		if (!p)
+			return fw_xml_memory(s);
+		s->open = p;
+	}
+	t->open = &s->open[s->x->depth];
+	return 0;
+}
+
+/* scan_same() reads 16 bytes of a name: one near the window's end is copied. */
+static int pad_name(struct xml_state *s, struct fw_str *raw)
+{
+	char *d = fw_arena_alloc(s->x->arena, raw->len + 16);
+
+	if (!d)
+		return fw_xml_memory(s);
+	memcpy(d, raw->p, raw->len);
+	memset(d + raw->len, 0, 16);
+	raw->p = d;
+	return 0;
+}
+
+/* An element deeper than the limit: its text belongs to the last one above. */
+static void flatten(struct xml_state *s, const struct xml_tag *t)
+{
+	if (s->flat == 0)
+		fw_xml_note(s, t->lt, "elements nested deeper than the limit allows (max_depth)", "flattened");
+	if (t->flags & TAG_EMPTY)
+		return;
+	s->flat++;
+	s->flat_in[signature(s, t->open->raw) % BUCKETS]++;
+}
+
+/* The first element of the document, or of what follows it. */
+static void root(struct xml_state *s, const char *lt)
+{
+	if (s->seen_element)
+		fw_xml_repair(s, lt, "an element after the document's element", "read as another one");
+	s->seen_element = true;
+	s->junk_reported = false;
+}
+
+/* A whole start tag stands in t and s->attr: report it. */
+static inline int start_event(struct xml_state *s, struct xml_tag *t)
+{
+	struct fw_xml *x = s->x;
+	struct xml_open *o = t->open;
+
+	if (x->depth == 0)
+		root(s, t->lt);
+	if (x->depth >= s->max_depth) {
+		flatten(s, t);
+		return 0;
+	}
+	o->undo_n = s->undo_n;
+	if (s->attlists.n)
+		XML_TRY(fw_xml_attrs_declared(s, o->raw));
+	if ((t->flags & TAG_COLONS) || s->attlists.n)
+		XML_TRY(fw_xml_attrs_resolve(s));
+	if (o->name.prefix.len) {
+		XML_TRY(fw_xml_resolve(s, &o->name));
+	} else {
+		o->name.ns = s->none.ns;
+		o->name.uri = s->none.uri;
+	}
+	if (s->end - o->raw.p < 16)
+		XML_TRY(pad_name(s, &o->raw));
+	x->depth++;
+	x->offset = xml_at(s, t->lt);
+	x->end_offset = xml_at(s, t->end);
+	if (s->h->start)
+		XML_TRY(s->h->start(x->ctx, &o->name, s->attr, s->attr_n));
+	return t->flags & TAG_EMPTY ? pop(s) : 0;
+}
+
+/* *pp at '<', a name's first byte behind it. */
+int fw_xml_start_tag(struct xml_state *s, const char **pp)
+{
+	const char *p = *pp + 1, *end = s->end;
+	struct scan_name n = scan_name(p, end);
+	struct xml_tag t = {*pp, NULL, NULL, 0};
+
+	if (n.end == end)
+		return fw_xml_cut_tag(s, pp);
+	if (*n.end != '>' && !scan_is(*n.end, SCAN_SPACE) &&
+	    (n.end[-1] == ':' || *n.end != '/' || (end - n.end >= 2 && n.end[1] == '/')))
+		return fw_xml_stray_lt(s, pp);
+	XML_TRY(open_room(s, &t));
+	t.open->raw = (struct fw_str){p, (size_t)(n.end - p)};
+	if (n.colon || n.high) {
+		fw_xml_split_name(s, p, &n, &t.open->name);
+	} else {
+		t.open->name.local = (struct fw_str){p, (size_t)(n.end - p)};
+		t.open->name.prefix = (struct fw_str){p, 0};
+	}
+	s->attr_n = 0;
+	s->attr_bloom = 0;
+	if (*n.end == '>')
+		t.end = n.end + 1;
+	else
+		XML_TRY(fw_xml_attributes(s, &t, n.end));
+	if (t.flags & TAG_CUT)
+		return fw_xml_cut_tag(s, pp);
+	if (t.flags & TAG_STRAY)
+		return fw_xml_stray_lt(s, pp);
+	*pp = t.end;
+	return start_event(s, &t);
+}
+
+/* An end tag that is not exactly </name> or </name >. */
+static int odd_end_tag(struct xml_state *s, const char **pp)
+{
+	const char *lt = *pp, *p = lt + 2, *end = s->end, *from = scan_space(p, end);
+	struct scan_name n = scan_name(from, end);
+	struct fw_str raw = {from, (size_t)(n.end - from)};
+
+	p = scan_space(n.end, end);
+	if (raw.len && !scan_is(*from, SCAN_START))
+		raw.len = 0;
+	if (p == end) {
+		/* "</title" at the very end still closes the title */
+		fw_xml_repair(s, lt, "the document ends inside a tag", raw.len ? "read as a whole one" : "the tag is left out");
+	} else if (*p != '>' || from != lt + 2 || raw.len == 0) {
+		while (p < end && *p != '>' && *p != '<')
+			p++;
+		fw_xml_repair(s, lt, "an end tag that holds more or less than a name", raw.len ? "the rest is left out" : "left out");
+	}
+	if (p < end && *p == '>')
+		p++;
+	*pp = p;
+	if (raw.len == 0)
+		return 0;
+	if (!s->flat && s->x->depth && fw_str_eq(s->open[s->x->depth - 1].raw, raw)) {
+		s->x->offset = xml_at(s, lt);
+		s->x->end_offset = xml_at(s, p);
+		return pop(s);
+	}
+	return close_mismatched(s, lt, raw, p);
+}
+
+int fw_xml_end_tag(struct xml_state *s, const char **pp)
+{
+	const char *lt = *pp, *p = lt + 2, *end = s->end;
+
+	if (s->x->depth && !s->flat) {
+		struct fw_str raw = s->open[s->x->depth - 1].raw;
+
+		if (scan_same(raw.p, p, raw.len, end)) {
+			p = scan_space(p + raw.len, end);
+			if (p < end && *p == '>') {
+				s->x->offset = xml_at(s, lt);
+				s->x->end_offset = xml_at(s, p + 1);
+				*pp = p + 1;
+				return pop(s);
+			}
+		}
+	}
+	return odd_end_tag(s, pp);
+}
