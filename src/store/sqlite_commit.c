@@ -7,10 +7,12 @@
  * The wide row in `feeds` is written only for the groups an outcome names; entries are sqlite_entries.c's business.
  */
 #include "base/clock.h"
+#include "base/url.h"
 #include "store/sqlite.h"
 
 struct visitor { /* what is known of the feed that comes back */
 	int64_t host_id;       /* of the lease; 0: the only feed of its host */
+	bool counted;          /* the loan is in the host's budget */
 	int64_t status, last_visit_id, last_new_ms;
 };
 
@@ -25,6 +27,7 @@ static int visitor_take(struct sqlite *s, const struct fw_outcome *o, struct vis
 	if (rc <= 0)
 		return rc;
 	v->host_id = sqlite3_column_int64(q, 0);
+	v->counted = v->host_id != 0;
 	v->status = sqlite3_column_int64(q, 1);
 	v->last_visit_id = sqlite3_column_int64(q, 2);
 	v->last_new_ms = sqlite3_column_int64(q, 3);
@@ -62,11 +65,27 @@ static int wheel_put(struct sqlite *s, const struct fw_outcome *o, const struct 
 		f->expect_us, f->expect_dev_us, f->why, o->feed_id);
 }
 
-/* A new address: refused with FW_EINVAL in o->rc when another feed has it. Its host may be another one. */
+/* The feed moves to the host of its new address. Its loan is given back to the old one; nothing is counted at the new one. */
+static int host_move(struct sqlite *s, const struct fw_outcome *o, struct visitor *v, int64_t old_host, struct fw_err *err)
+{
+	int64_t new_host;
+	bool crowded;
+	int rc = v->host_id ? sq_host_return(s, v->host_id, true, 0, err) : 0;
+
+	rc = rc ? rc : sq_host_join(s, o->feed->url, &new_host, &crowded, err);
+	rc = rc ? rc : sq_do(s, SQ_SET_HOST, "UPDATE feeds SET host_id = ? WHERE id = ?", err, "ii", new_host, o->feed_id);
+	rc = rc ? rc : sq_host_leave(s, old_host, err);
+	v->host_id = crowded ? new_host : 0;
+	v->counted = false;
+	return rc;
+}
+
+/* A new address: refused with FW_EINVAL in o->rc when another feed has it. */
 static int url_put(struct sqlite *s, struct fw_outcome *o, struct visitor *v, struct fw_err *err)
 {
-	int64_t old_host, new_host;
-	bool crowded;
+	int64_t old_host;
+	char name[256];
+	bool same;
 	sqlite3_stmt *q = sq_ask(s, SQ_URL_TAKEN, "SELECT id FROM feeds WHERE url = ?", err, "s", o->feed->url);
 	int rc = q ? sq_row(s, q, err) : err->rc;
 
@@ -77,20 +96,20 @@ static int url_put(struct sqlite *s, struct fw_outcome *o, struct visitor *v, st
 		sqlite3_reset(q);
 		return 0;
 	}
-	q = sq_ask(s, SQ_FEED_HOST, "SELECT host_id FROM feeds WHERE id = ?", err, "i", o->feed_id);
+	if (!fw_url_host(o->feed->url, name, sizeof(name))) {
+		o->rc = FW_EINVAL;
+		return 0;
+	}
+	q = sq_ask(s, SQ_FEED_HOST, "SELECT h.id, h.name FROM feeds f JOIN hosts h ON h.id = f.host_id WHERE f.id = ?", err, "i",
+		o->feed_id);
 	rc = q ? sq_row(s, q, err) : err->rc;
 	if (rc <= 0)
 		return rc;
 	old_host = sqlite3_column_int64(q, 0);
+	same = fw_str_eq(sq_text(q, 1), fw_str(name));
 	sqlite3_reset(q);
-	rc = v->host_id ? sq_host_return(s, v->host_id, true, 0, err) : 0;
-	rc = rc ? rc : sq_host_join(s, o->feed->url, &new_host, &crowded, err);
-	rc = rc ? rc : sq_do(s, SQ_SET_URL, "UPDATE feeds SET url = ?, host_id = ? WHERE id = ?", err, "sii", o->feed->url, new_host,
-		o->feed_id);
-	rc = rc ? rc : sq_host_leave(s, old_host, err);
-	/* its loan was given back above: nothing is counted at the new host */
-	v->host_id = crowded ? new_host : 0;
-	return rc;
+	rc = sq_do(s, SQ_SET_URL, "UPDATE feeds SET url = ? WHERE id = ?", err, "si", o->feed->url, o->feed_id);
+	return rc || same ? rc : host_move(s, o, v, old_host, err);
 }
 
 static int groups_put(struct sqlite *s, const struct fw_outcome *o, struct fw_err *err)
@@ -120,7 +139,7 @@ static int outcome_put(struct sqlite *s, struct fw_outcome *o, int64_t now, stru
 {
 	struct visitor v;
 	int64_t visit_id, cooldown = o->host_cooldown_ms;
-	bool found, counted;
+	bool found;
 	int rc = visitor_take(s, o, &v, &found, err);
 
 	o->visit.new_n = o->visit.changed_n = 0;
@@ -140,15 +159,10 @@ static int outcome_put(struct sqlite *s, struct fw_outcome *o, int64_t now, stru
 	rc = rc ? rc : wheel_put(s, o, &v, visit_id, err);
 	if (!rc && o->groups)
 		rc = groups_put(s, o, err);
-	counted = v.host_id != 0;
-	if (!rc && (o->groups & FW_GROUP_URL)) {
-		int64_t before = v.host_id;
-
+	if (!rc && (o->groups & FW_GROUP_URL))
 		rc = url_put(s, o, &v, err);
-		counted = counted && v.host_id == before;
-	}
-	if (!rc && v.host_id && (counted || cooldown))
-		rc = sq_host_return(s, v.host_id, counted, cooldown, err);
+	if (!rc && v.host_id && (v.counted || cooldown))
+		rc = sq_host_return(s, v.host_id, v.counted, cooldown, err);
 	if (!rc && v.status == FW_FEED_ACTIVE)
 		rc = sq_wheel_on(s, o->feed_id, o->feed->due_at_ms, v.host_id, cooldown, err);
 	return rc;

@@ -498,6 +498,42 @@ START_TEST(url_adoption)
 }
 END_TEST
 
+START_TEST(url_adoption_keeps_the_budget_right)
+{
+	static const char *const to[] = {"https://one.example/moved", "https://other.example/moved", "https://two.example/moved"};
+	struct fw_claim_ask ask = {.worker = "w", .now_ms = NOW, .lease_ms = 60000, .max = 9, .host_max = 1};
+	struct fw_claim_got got;
+	struct fw_lease l[9];
+	struct fw_feed f;
+	struct fw_outcome o;
+	struct fw_err err = {0};
+
+	for (size_t i = 0; i < FW_N(to); i++) { /* within its crowded host; to one alone; to one where another is lent */
+		struct fw_store *st = fresh(_i);
+		int64_t id = subscribe(st, "https://one.example/1", NOW - 100000);
+
+		subscribe(st, "https://one.example/2", NOW);
+		subscribe(st, "https://two.example/1", NOW);
+		OK(fw_store_claim(st, &ask, &A, l, &got, &err));
+		ck_assert_uint_eq(got.n, 2);
+		ck_assert_int_eq(l[0].feed.id, id);
+		o = outcome_of(&l[0], &f, NOW);
+		f.url = fw_str(to[i]);
+		f.due_at_ms = NOW;
+		o.groups = FW_GROUP_URL;
+		ck_assert_int_eq(commit_one(st, &o, NOW), 0);
+		check_clean(st);
+		o = outcome_of(&l[1], &f, NOW);
+		ck_assert_int_eq(commit_one(st, &o, NOW), 0);
+		check_clean(st);
+		OK(fw_store_claim(st, &ask, &A, l, &got, &err));
+		ck_assert_uint_eq(got.n, i == 0 ? 1 : 2); /* one.example lends one at a time */
+		check_clean(st);
+		fw_store_close(st);
+	}
+}
+END_TEST
+
 START_TEST(status_of_owner_and_of_server)
 {
 	struct fw_store *st = fresh(_i);
@@ -1080,6 +1116,7 @@ int main(void)
 		release_gives_back_untouched, bury_frees_leases_and_charges_the_killer, host_budget_in_flight,
 		host_gap_between_loans, crowded_host_does_not_starve_others, host_cooldown_is_kept,
 		second_feed_of_a_host_joins_while_the_first_is_lent, groups_are_written_and_only_these, url_adoption,
+		url_adoption_keeps_the_budget_right,
 		status_of_owner_and_of_server, entries_once_each, entry_members_round_trip, entry_queries, since_among_many,
 		search_words,
 		prune_forgets_for_good, subscribe_twice_changes_nothing, feed_lists, visits_newest_first,
