@@ -677,6 +677,7 @@ static void slots_free(struct fw_fetcher *fr)
 static void fetcher_free(struct fw_fetcher *fr)
 {
 	fw_decoder_destroy(fr->decoder);
+	fw_sessions_destroy(fr->sessions);
 	free((char *)(uintptr_t)fr->c.user_agent);
 	free((char *)(uintptr_t)fr->c.ca_file);
 	free((char *)(uintptr_t)fr->c.proxy);
@@ -774,7 +775,7 @@ int fw_fetcher_create(uv_loop_t *loop, const struct fw_fetch_config *c, struct f
 	rc = failed ? fw_err_set(err, FW_ENOMEM, "out of memory") : 0;
 	if (!rc)
 		rc = proxy_prepare(fr, err);
-	if (!rc && fw_decoder_create(&fr->decoder))
+	if (!rc && (fw_decoder_create(&fr->decoder) || fw_sessions_create(&fr->sessions)))
 		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
 	if (!rc)
 		rc = fw_transfer_open(fr, err);

@@ -6,7 +6,7 @@
  *	hop.c       URLs and redirects: what may be asked next (pure)
  *	answer.c    header lines and body bytes as they arrive, counted
  *	transfer.c  one request of libcurl, and libcurl on the loop
- *	resolve.c   names    guard.c  addresses    decode.c  codings
+ *	resolve.c   names    guard.c  addresses    decode.c  codings    session.c  TLS sessions
  */
 #ifndef FW_FETCH_INTERNAL_H
 #define FW_FETCH_INTERNAL_H
@@ -17,6 +17,7 @@
 #include "fetch/decode.h"
 #include "fetch/fetch.h"
 #include "fetch/resolve.h"
+#include "fetch/session.h"
 
 #define FW_HOST_MAX 256
 #define FW_HOPS_MAX 20
@@ -114,6 +115,7 @@ struct fw_fetcher {
 	struct fw_guard no_guard;
 	struct fw_decoder *decoder;
 	struct fw_resolver *resolver;
+	struct fw_sessions *sessions;
 	CURLM *multi;
 	struct curl_slist fixed[2];        /* the header lines of every request */
 	uv_timer_t curl_timer, tick;

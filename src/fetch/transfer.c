@@ -349,6 +349,15 @@ static int on_ready(void *ctx, char *peer, char *self, int peer_port, int self_p
 	return CURL_PREREQFUNC_OK;
 }
 
+/* A connection is about to speak TLS. Behind a proxy too the other side is the server. */
+static CURLcode on_tls(CURL *easy, void *ssl_ctx, void *ctx)
+{
+	struct fw_fetch_priv *v = ctx;
+
+	(void)easy;
+	return fw_sessions_hook(v->fr->sessions, ssl_ctx, v->hop.host, v->hop.port) ? CURLE_OUT_OF_MEMORY : CURLE_OK;
+}
+
 /* ---- one request ------------------------------------------------------------------------------------------------------------ */
 
 static void base64(struct fw_buf *out, struct fw_str s)
@@ -478,7 +487,9 @@ static CURLcode set_options(struct fw_fetch_priv *v, const char *addrs)
 	SET(CAINFO, c->ca_file);
 	SET(CAPATH, NULL); /* a directory is scanned anew for each connection: 21 ms; the bundle is read once */
 	SET(SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-	SET(SSL_SESSIONID_CACHE, 0L); /* five sessions with their certificates in each handle: megabytes, seldom met again */
+	SET(SSL_SESSIONID_CACHE, 0L); /* ours is in session.c */
+	SET(SSL_CTX_FUNCTION, on_tls);
+	SET(SSL_CTX_DATA, v);
 	/* what comes back */
 	SET(HEADERFUNCTION, on_header);
 	SET(HEADERDATA, v);

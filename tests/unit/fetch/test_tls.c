@@ -238,6 +238,30 @@ START_TEST(closed_without_goodbye)
 }
 END_TEST
 
+START_TEST(sessions_are_resumed)
+{
+	struct tls_stub other;
+	struct fw_fetch f;
+
+	tls_open(&other, 0); /* another authority: its certificates are not good, whatever it is offered */
+	for (int i = 0; i < 5; i++) {
+		f = get("127.0.0.1", tls.port, "/last");
+		ck_assert_msg(f.kind == FW_VISIT_OK, "%s", f.err.text);
+		fw_fetch_finish(&f);
+		f = get("127.0.0.1", other.port, "/last");
+		ck_assert_int_eq(f.kind, FW_VISIT_TLS);
+		fw_fetch_finish(&f);
+	}
+	ck_assert_int_eq(tls.conn_n, 5);
+	ck_assert_int_eq(tls.resumed_n, 4);
+	ck_assert_int_eq(other.resumed_n, 0);
+	f = get("127.0.0.2", tls.port, "/last"); /* the name is checked all the same */
+	ck_assert_int_eq(f.kind, FW_VISIT_TLS);
+	fw_fetch_finish(&f);
+	tls_close(&other);
+}
+END_TEST
+
 static int64_t thread_cpu_us(void)
 {
 	struct rusage u;
@@ -344,7 +368,7 @@ int main(void)
 {
 	const TTest *const T[] = {
 		trusted, http2_switched_off, unknown_authority, wrong_name, not_tls, no_trust_store, downgrade, closed_without_goodbye,
-		bundle_is_read_once,
+		sessions_are_resumed, bundle_is_read_once,
 	};
 	Suite *s = suite_create("fetch tls");
 	TCase *t = tcase_create("tls"), *e = tcase_create("expired"), *h = tcase_create("http2");

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A table with one place per hash of a server's name: a newer session takes the place of an older one, whoever's it is; the name
+ * is compared in full before a session is offered. OpenSSL tells of new sessions by one callback; for offering one there is none
+ * that libcurl leaves to us, so it is done where the handshake says it begins.
+ */
+#include <openssl/ssl.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/hash.h"
+#include "base/str.h"
+#include "fetch/session.h"
+
+#include "base/banned.h" /* last */
+
+#define PLACES 1024
+#define DER_MAX (8 * 1024) /* a session with a larger certificate is not kept */
+
+struct place {
+	char *name;
+	unsigned char *der;
+	size_t n;
+	int64_t until_s; /* Unix time */
+};
+
+struct fw_sessions {
+	struct place place[PLACES];
+};
+
+struct hook { /* of one connection; lives as long as its SSL_CTX */
+	struct fw_sessions *sessions;
+	bool offered;
+	char name[];
+};
+
+static int hook_index = -1;
+
+static void hook_free(void *parent, void *p, CRYPTO_EX_DATA *ad, int index, long n, void *arg)
+{
+	(void)parent;
+	(void)ad;
+	(void)index;
+	(void)n;
+	(void)arg;
+	free(p);
+}
+
+static void place_clear(struct place *p)
+{
+	free(p->name);
+	free(p->der);
+	*p = (struct place){.name = NULL};
+}
+
+static struct place *place_of(struct hook *h)
+{
+	return &h->sessions->place[fw_hash64(h->name, strlen(h->name)) % PLACES];
+}
+
+/* A session was given to us, during the handshake or behind it. 0: OpenSSL keeps the reference. */
+static int on_new(SSL *ssl, SSL_SESSION *session)
+{
+	struct hook *h = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), hook_index);
+	struct place *p = place_of(h), fresh = {.name = NULL};
+	unsigned char *at;
+	int n = i2d_SSL_SESSION(session, NULL);
+
+	if (n <= 0 || n > DER_MAX || !SSL_SESSION_is_resumable(session))
+		return 0;
+	fresh.der = at = malloc((size_t)n);
+	fresh.name = fw_str_dup(fw_str(h->name));
+	if (!fresh.der || !fresh.name) {
+		place_clear(&fresh);
+		return 0;
+	}
+	i2d_SSL_SESSION(session, &at);
+	fresh.n = (size_t)n;
+	fresh.until_s = (int64_t)SSL_SESSION_get_time(session) + SSL_SESSION_get_timeout(session);
+	place_clear(p);
+	*p = fresh;
+	return 0;
+}
+
+/* The handshake begins: offer what is there for this server, once. */
+static void on_info(const SSL *ssl, int where, int ret)
+{
+	struct hook *h = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), hook_index);
+	const unsigned char *at;
+	SSL_SESSION *session;
+	struct place *p;
+
+	(void)ret;
+	if (!(where & SSL_CB_HANDSHAKE_START) || h->offered)
+		return;
+	h->offered = true;
+	p = place_of(h);
+	if (!p->name || strcmp(p->name, h->name) != 0)
+		return;
+	at = p->der;
+	session = p->until_s > (int64_t)time(NULL) ? d2i_SSL_SESSION(NULL, &at, (long)p->n) : NULL;
+	if (session)
+		(void)SSL_set_session((SSL *)(uintptr_t)ssl, session);
+	SSL_SESSION_free(session);
+	place_clear(p);
+}
+
+int fw_sessions_create(struct fw_sessions **out)
+{
+	if (hook_index < 0)
+		hook_index = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, hook_free);
+	*out = hook_index < 0 ? NULL : calloc(1, sizeof(**out));
+	return *out ? 0 : FW_ENOMEM;
+}
+
+void fw_sessions_destroy(struct fw_sessions *s)
+{
+	for (size_t i = 0; s && i < PLACES; i++)
+		place_clear(&s->place[i]);
+	free(s);
+}
+
+int fw_sessions_hook(struct fw_sessions *s, void *ssl_ctx, const char *host, int port)
+{
+	size_t n = strlen(host) + 8;
+	struct hook *h = calloc(1, sizeof(*h) + n);
+
+	if (!h)
+		return FW_ENOMEM;
+	h->sessions = s;
+	fw_snprintf(h->name, n, "%s:%d", host, port);
+	if (!SSL_CTX_set_ex_data(ssl_ctx, hook_index, h)) {
+		free(h);
+		return FW_ENOMEM;
+	}
+	SSL_CTX_set_session_cache_mode(ssl_ctx, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+	SSL_CTX_sess_set_new_cb(ssl_ctx, on_new);
+	SSL_CTX_set_info_callback(ssl_ctx, on_info);
+	return 0;
+}
