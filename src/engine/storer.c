@@ -28,6 +28,7 @@
 #define IDLE_MS FW_SECOND_MS
 #define PORTION_MS 50
 #define ONCE_OUTAGE_MS (10 * FW_SECOND_MS)
+#define ONCE_PATIENCE_MS (60 * FW_SECOND_MS) /* a --once does not wait longer than this for hosts that want a pause */
 
 struct storer {
 	struct lane *l;
@@ -259,6 +260,7 @@ static void commit(struct storer *s)
 	} else {
 		outage_over(s);
 		s->upkeep_more = true;
+		s->next_claim_ms = 0; /* hosts that were at their budget may have room now */
 	}
 }
 
@@ -330,6 +332,15 @@ static void lend(struct storer *s, struct lease_batch *b, struct fw_lease *lease
 	uv_async_send(&s->l->to_loop);
 }
 
+/* Nobody has anything in hand, so what is left waits for the clock alone. */
+static bool nothing_lent(struct storer *s)
+{
+	struct fw_store_stats stats;
+	struct fw_err err;
+
+	return fw_store_stats(s->st, 0, &stats, &err) == 0 && stats.lent_n == 0;
+}
+
 /* Once: is anything of the start left, here or with another worker? */
 static void once_check(struct storer *s, int64_t now_ms)
 {
@@ -341,6 +352,10 @@ static void once_check(struct storer *s, int64_t now_ms)
 		return;
 	}
 	fw_debug("%lld feeds of this run are left", (long long)n);
+	if (n && wake_ms > now_ms + ONCE_PATIENCE_MS && nothing_lent(s)) {
+		fw_info("%lld feeds are left for a later run: their hosts asked for a pause", (long long)n);
+		n = 0;
+	}
 	if (n == 0)
 		s->once_over = true;
 	else /* put off for their host's sake, or lent to another worker: the end of its lease is the latest it can take */
