@@ -285,7 +285,11 @@ static void judge_failure(struct fw_fetch_priv *v, CURLcode rc)
 		break;
 	case CURLE_OUT_OF_MEMORY:
 	case CURLE_FAILED_INIT:
-		out_of_memory(v->f);
+		/* libcurl says the same of a header line past its own 100 kB; once an answer has begun, that is it */
+		if (v->reply.header_bytes)
+			verdict(v->f, FW_VISIT_LIMIT, "a header line is longer than 100 kB");
+		else
+			out_of_memory(v->f);
 		break;
 	case CURLE_PARTIAL_FILE:
 		verdict(v->f, FW_VISIT_PROTOCOL, "the answer was cut short");
