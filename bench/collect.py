@@ -19,16 +19,13 @@ import time
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
-os.environ.setdefault("FW_SOURCE_ROOT", ROOT)
-os.environ.setdefault("FW_BUILD_ROOT", os.path.join(ROOT, "build"))
-from harness import BUILD, Origin, Wheel, certificate  # noqa: E402  pylint: disable=wrong-import-position
+from harness import BUILD, SOON, SOON_S, Origin, Wheel, certificate  # noqa: E402  pylint: disable=wrong-import-position
 
 RUNS = int(os.environ.get("RUNS", "3"))
 FEEDS = int(os.environ.get("FEEDS", "10000"))
 WORK = os.path.join(BUILD, "bench-collect")
 CORPUS = os.path.join(ROOT, "..", "shared", "corpus", "open")
 REF = os.path.join(BUILD, "bench", "fetch_ref")
-ONE_SECOND = "interval_min_ms = 1s\ninterval_ms = 1s\ninterval_max_ms = 1s\n" # so that a second pass is due at once
 short = []
 
 
@@ -98,12 +95,12 @@ def whole_job(o, same):
     curl, ours, again, bare, commits, failed = [], [], [], [], [], 0
     for k in range(RUNS):
         curl.append(measure(["curl", "--no-progress-meter", "--parallel", "--parallel-max", "300", "--compressed", "-K", config])[0])
-        wheel = fresh("whole", ONE_SECOND)
+        wheel = fresh("whole", SOON)
         wheel.run("import", o.url_file)
         wall, _, first = collect(wheel)
         ours.append(wall)
         failed = first["failed"]
-        time.sleep(2.5)
+        time.sleep(SOON_S)
         held = wheel.hold_wal() if k == 0 else None
         wall, _, second = collect(wheel)
         again.append(wall)
@@ -113,7 +110,7 @@ def whole_job(o, same):
             held.close()
             again.pop() # its checkpoints were held back: not timed
             if RUNS == 1:
-                time.sleep(2.5)
+                time.sleep(SOON_S)
                 again.append(collect(wheel)[0])
         if second["unchanged"] + second["failed"] != second["feeds"] or second["feeds"] != FEEDS:
             sys.exit("bench-collect: the second pass was not all 304: %s" % second)
@@ -166,10 +163,10 @@ def node(o, ours_wall):
         walls.append(wall)
         rss.append(kib / 1024)
     if ours_wall is None:
-        wheel = fresh("whole", ONE_SECOND)
+        wheel = fresh("whole", SOON)
         wheel.run("import", o.url_file)
         ours_wall = collect(wheel)[0]
-    wheel = fresh("memory", ONE_SECOND)
+    wheel = fresh("memory", SOON)
     wheel.run("import", o.url_file)
     mine = collect(wheel)[2]["max_rss_bytes"] / 1048576
     ratio = median(walls) / ours_wall
@@ -240,14 +237,14 @@ def importing(o):
 def cold_start(docs):
     """From exec to the arrival of the first request; both clocks are CLOCK_MONOTONIC."""
     times = []
-    wheel = fresh("start", ONE_SECOND)
+    wheel = fresh("start", SOON)
     o = Origin(wheel.base, docs, "--feeds", "1")
     wheel.run("import", o.url_file)
     for _ in range(RUNS * 3):
         start = time.monotonic_ns() // 1000
         collect(wheel)
         times.append((o.requests()[-1]["start_us"] - start) / 1000)
-        time.sleep(2.5)
+        time.sleep(SOON_S)
     o.stop()
     row("cold start to first request", "%.1f ms" % median(times), "50 ms", "%.2f" % (median(times) / 50), "<1",
         median(times) < 50)

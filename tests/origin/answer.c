@@ -110,19 +110,30 @@ static bool not_modified(const struct visit *v)
 
 /* ---- bodies ------------------------------------------------------------------------------------------ */
 
-static struct doc *bomb_doc(int64_t mb) /* one size is kept */
+static struct doc *bomb_doc(int64_t mb) /* made once for each size */
 {
-	static struct doc d;
+	static struct doc known[16];
+	size_t i = 0, len = (size_t)mb << 20;
+	char *p;
 
-	if (d.body.len != (size_t)mb << 20) {
-		char *p = malloc((size_t)mb << 20);
-
+	while (i < FW_N(known) && known[i].name && known[i].body.len != len)
+		i++;
+	if (i == FW_N(known))
+		die("bombs of more than %zu sizes", FW_N(known));
+	if (!known[i].name) {
+		p = malloc(len);
 		if (!p)
 			die("no memory for a bomb of %lld MiB", (long long)mb);
-		memset(p, ' ', (size_t)mb << 20);
-		d = (struct doc){.name = "bomb", .type = "application/rss+xml", .body = {p, (size_t)mb << 20}};
+		memset(p, ' ', len);
+		known[i] = (struct doc){.name = "bomb", .type = "application/rss+xml", .body = {p, len}};
 	}
-	return &d;
+	return &known[i];
+}
+
+void answer_prepare(const struct plan *p)
+{
+	if (p->bomb_mb > 0)
+		(void)doc_coded(bomb_doc(p->bomb_mb), p->coding ? p->coding : "gzip", p->chunked);
 }
 
 static void html_page(const struct visit *v, struct fw_buf *out)

@@ -203,7 +203,8 @@ int main(int argc, char **argv)
 	if (!origin.feed)
 		die("no memory");
 	for (size_t i = 0; i < origin.feed_n; i++)
-		origin.feed[i].plan = rules_find(&origin.rules, i);
+		if ((origin.feed[i].plan = rules_find(&origin.rules, i)))
+			answer_prepare(origin.feed[i].plan);
 	if (latency)
 		latencies(latency);
 	stats_init(log_file);

@@ -170,6 +170,8 @@ struct answer {
  * The answer's buffers are reused from one answer to the next.
  */
 void answer(struct request *r, struct answer *a);
+/* Make now what would take long in the middle of serving. */
+void answer_prepare(const struct plan *p);
 struct fw_str header_get(struct fw_str lines, struct fw_str name);
 
 /* ---- serve.c --------------------------------------------------------------------------------- */

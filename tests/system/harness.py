@@ -16,8 +16,8 @@ import tempfile
 import traceback
 import urllib.request
 
-ROOT = os.environ["FW_SOURCE_ROOT"]
-BUILD = os.environ["FW_BUILD_ROOT"]
+ROOT = os.environ.get("FW_SOURCE_ROOT", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+BUILD = os.environ.get("FW_BUILD_ROOT", os.path.join(ROOT, "build"))
 FEEDWHEEL = os.path.join(BUILD, "feedwheel")
 ORIGIN = os.path.join(BUILD, "tests", "origin", "origin")
 CASES = []
@@ -150,6 +150,11 @@ connect_timeout_ms = 2000
 first_byte_timeout_ms = 3000
 total_timeout_ms = 6000
 """
+
+
+# Feeds come due again after this many seconds. (At interval_min_ms itself the jitter would be up to a minute.)
+SOON = "interval_min_ms = 1s\ninterval_ms = 2s\ninterval_max_ms = 2s\n"
+SOON_S = 2.4
 
 
 class Wheel:

@@ -5,10 +5,7 @@ import csv
 import os
 import time
 
-from harness import ROOT, Wheel, case, equal, header, holds, origin, run, samples
-
-SOON = "interval_min_ms = 1s\ninterval_ms = 1s\ninterval_max_ms = 1s\n"
-
+from harness import ROOT, SOON, SOON_S, Wheel, case, equal, header, holds, origin, run, samples
 
 def titles_per_sample():
     """What demo/samples.txt promises: entries per document."""
@@ -53,7 +50,7 @@ def unchanged(base):
         w = Wheel(base, SOON)
         w.run("import", o.url_file)
         n = w.run_once()["new_entries"]
-        time.sleep(1.5)
+        time.sleep(SOON_S)
         stats = w.run_once()
         equal([r for r in o.requests() if "violation" in r], [], "requests with altered validators")
         equal((stats["unchanged"], stats["new_entries"], stats["changed_entries"]), (len(o.urls), 0, 0))
@@ -67,7 +64,7 @@ def same_bytes(base):
         w = Wheel(base, SOON)
         w.run("import", o.url_file)
         n = w.run_once()["new_entries"]
-        time.sleep(1.5)
+        time.sleep(SOON_S)
         stats = w.run_once()
         equal((stats["failed"], stats["new_entries"], stats["changed_entries"], w.one("SELECT count(*) FROM entries")), (0, 0, 0, n))
         equal([r for r in o.requests() if "violation" in r], [])
@@ -79,7 +76,7 @@ def redirected_validators(base):
         w = Wheel(base, SOON)
         w.run("add", o.urls[0], o.urls[1])
         w.run_once()
-        time.sleep(1.5)
+        time.sleep(SOON_S)
         stats = w.run_once()
         later = [r for r in o.requests() if header(r, "If-None-Match")]
         equal([r for r in o.requests() if "violation" in r], [], "validators sent to another URL")
@@ -91,7 +88,7 @@ def redirected_validators(base):
 def codings(base):
     words = ["coding=identity", "coding=gzip", "coding=deflate", "coding=br", "coding=zstd", "coding=gzip,chunked",
              "coding=identity,chunked", "coding=identity,until-close", "coding=gzip,until-close", "http10,coding=gzip",
-             "drip=200000", "type=text/plain", "type=", "coding=br+gzip"]
+             "drip=200000", "type=text/plain", "type=", "coding=br+gzip", "coding=identity,claim=gzip"]
     docs = samples(base)
     for name in sorted(os.listdir(docs))[1:]:
         os.remove(os.path.join(docs, name))
@@ -111,7 +108,7 @@ def growing(base):
         w.run("import", o.url_file)
         for _ in range(4):
             w.run_once()
-            time.sleep(1.3)
+            time.sleep(SOON_S)
         want = [("feed-%d-entry-%d" % (f, e), 1) for f in range(4) for e in range(1, 7)]
         equal(sorted(w.sql("SELECT guid, revision FROM entries")), sorted(want))
 

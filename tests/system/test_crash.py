@@ -13,21 +13,19 @@ import random
 import signal
 import time
 
-from harness import BUILD, Wheel, case, equal, holds, origin, run, samples
+from harness import BUILD, SOON, SOON_S, Wheel, case, equal, holds, origin, run, samples
 
 ROUNDS = int(os.environ.get("FW_CRASH_ROUNDS", "6"))
-FEEDS = 40
-CONF = """interval_min_ms = 1s
-interval_ms = 1s
-interval_max_ms = 1s
-lease_ms = 10s
+FEEDS = 60
+CONF = SOON + """lease_ms = 10s
+total_timeout_ms = 5s
 workers = 2
 batch_ms = 50ms
 """
 
 
 @contextlib.contextmanager
-def growing(base, latency="lognormal:60:0.6", conf=""):
+def growing(base, latency="lognormal:200:0.8", conf=""):
     """Growing feeds and a wheel that has subscribed to them; the accounts are checked at the end."""
     with origin(base, samples(base), "--feeds", str(FEEDS), "--latency", latency,
                 plans=["* grow=1,start=10,window=40"]) as o:
@@ -76,7 +74,7 @@ def settle(w):
             if w.one("SELECT count(*) FROM wheel WHERE last_kind = 0") == 0:
                 break
         time.sleep(1.2)
-    time.sleep(1.4)
+    time.sleep(SOON_S)
     stats = w.run_once(timeout=60)
     equal((stats["feeds"], stats["failed"]), (FEEDS, 0), "the last run visits all")
 
@@ -110,7 +108,7 @@ def kill_worker(base):
         for k in range(ROUNDS):
             if k % 4 == 0: # a new master, for it pauses longer after each death
                 p = run_with_two(w)
-            time.sleep(rng.uniform(0.05, 0.7))
+            time.sleep(rng.uniform(0.02, 0.9))
             os.kill(rng.choice(workers_of(p)), signal.SIGKILL)
             wait_for("two workers again", lambda: len(workers_of(p)) == 2)
             if k % 4 == 3 or k == ROUNDS - 1:
@@ -125,7 +123,7 @@ def kill_master(base):
         for _ in range(max(1, ROUNDS // 2)):
             p = run_with_two(w)
             orphans = workers_of(p)
-            time.sleep(rng.uniform(0.1, 0.8))
+            time.sleep(rng.uniform(0.1, 1.2))
             p.kill()
             p.wait(timeout=20)
             wait_for("orphans to end", lambda: not any(os.path.exists("/proc/%d" % x) for x in orphans))
@@ -137,7 +135,7 @@ def kill_all(base):
     with growing(base) as (o, w):
         for _ in range(max(1, ROUNDS // 6)):
             p = run_with_two(w)
-            time.sleep(rng.uniform(0.1, 0.8))
+            time.sleep(rng.uniform(0.1, 1.2))
             all_of = [p.pid] + workers_of(p)
             p.send_signal(signal.SIGSTOP)
             for pid in reversed(all_of):
@@ -166,9 +164,8 @@ def drain(base):
         p = w.start("run")
         wait_for("requests in flight", lambda: o.stats()["in_flight"] >= 10)
         start = time.monotonic()
-        code, words = end(p)
+        drained(w, p)
         took = time.monotonic() - start
-        equal(code, 0, words[-500:])
         holds(took < 4, "drained in %.1f s" % took)
         equal(w.one("SELECT count(*) FROM leases"), 0, "leases")
         log = [r for r in o.requests() if r["feed"] >= 0]

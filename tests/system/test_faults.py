@@ -3,7 +3,7 @@
 """Every way a server can fail has its own name and words, costs bounded time and memory, and harms no other feed."""
 import time
 
-from harness import Wheel, case, equal, holds, origin, run, samples
+from harness import SOON, Wheel, case, equal, holds, origin, run, samples
 
 # plan, kind(s), a part of the words
 FAULTS = [
@@ -16,33 +16,32 @@ FAULTS = [
     ("reset=start", "protocol", ""),
     ("reset=body", "protocol", ""),
     ("shut=start", "protocol", ""),
-    ("shut=headers", "protocol", ""),
+    ("shut=headers", ("protocol", "format"), ""),
     ("hang=start", "timeout", ""),
     ("hang=headers", "timeout", ""),
     ("hang=body", "timeout", ""),
     ("drip=20", "timeout", ""),
     ("noaccept", ("timeout", "connect"), ""),
     ("refuse", "connect", "refused"),
-    ("nxdomain", "dns", ".invalid"),
+    ("nxdomain", "dns", "host name"),
     ("html", "format", "/doc/"),
     ("bare-html", "format", "HTML"),
     ("junk", "format", ""),
     ("empty", "format", "empty"),
     ("short=5000", "protocol", ""),
     ("cut=50,coding=gzip", "protocol", ""),
-    ("claim=gzip,coding=identity", "protocol", ""),
     ("bomb=endless", "limit", ""),
-    ("bomb=64", "limit", ""),
-    ("bomb=64,coding=br", "limit", ""),
-    ("bomb=64,coding=zstd", "limit", ""),
+    ("bomb=24", "limit", ""),
+    ("bomb=24,coding=br", "limit", ""),
+    ("bomb=24,coding=zstd", "limit", ""),
     ("endless", "limit", ""),
     ("endless,until-close", "limit", ""),
     ("endless-headers", "limit", "header"),
     ("header-kb=200", "limit", "header"),
     ("redirect=302:loop", "redirect", ""),
     ("redirect=302:endless", "redirect", ""),
-    ("redirect=301:file:///etc/hostname", "redirect", "file"),
-    ("redirect=302:ftp://127.0.0.1/x", "redirect", "ftp"),
+    ("redirect=301:file:///etc/hostname", "redirect", "not http"),
+    ("redirect=302:ftp://127.0.0.1/x", "redirect", "not http"),
     ("redirect=302:http://10.1.2.3/feed", "blocked", ""),
     ("redirect=307:http://[fe80::1]/feed", "blocked", ""),
     ("redirect=302:http://169.254.169.254/latest", "blocked", ""),
@@ -66,7 +65,7 @@ def collected(base, plans, conf=""):
 
 @case("every fault has its kind and words; healthy feeds do not notice") # NET-04..06, NET-09, NET-10, LIM-*, POL-03, POL-10
 def faults(base):
-    bad, good, stats, took, log, w = collected(base, [f[0] for f in FAULTS], "max_body_bytes = 4MiB\nlow_speed_ms = 2s\n")
+    bad, good, stats, took, log, w = collected(base, [f[0] for f in FAULTS], "max_body_bytes = 4MiB\nlow_speed_ms = 3s\n")
     wrong = []
     for (plan, kinds, words), feed in zip(FAULTS, bad):
         kinds = (kinds,) if isinstance(kinds, str) else kinds
@@ -94,13 +93,13 @@ def put_off(base):
     holds(7100 <= due[bad[0]["url"]] <= 8000, "429 with Retry-After 7200: due in %d s" % due[bad[0]["url"]])
     holds(due[bad[2]["url"]] >= 900, "404 is put off")
     holds("retry-after" in w.run("why", bad[0]["url"]).stdout.lower(), "why names Retry-After")
-    equal(w.run("list", "--status", "gone").stdout.count("/feed/"), 1, "gone feeds listed")
+    equal([f["url"] for f in w.json("list", "--status", "gone")], [bad[3]["url"]], "gone feeds listed")
 
 
 @case("a feed that breaks off keeps what was read and comes whole the next time")
 def broken_off(base):
     with origin(base, samples(base), "--feeds", "2", plans=["* first=1,short=3000,coding=identity"]) as o:
-        w = Wheel(base, "interval_min_ms = 1s\ninterval_ms = 1s\ninterval_max_ms = 1s\n")
+        w = Wheel(base, SOON)
         w.run("import", o.url_file)
         equal(w.run_once()["failed"], 2)
         for u in o.urls:

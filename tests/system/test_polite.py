@@ -4,16 +4,16 @@
 import collections
 import time
 
-from harness import Wheel, case, equal, header, holds, origin, run, samples
+from harness import SOON, SOON_S, Wheel, case, equal, header, holds, origin, run, samples
 
 
 @case("plain GETs: own User-Agent, no cookies, no referrer, no cache busting, one request a feed") # NET-12, POL-02, POL-13
 def plain(base):
     with origin(base, samples(base), plans=["%2 cookie"]) as o:
-        w = Wheel(base, "interval_min_ms = 1s\ninterval_ms = 1s\ninterval_max_ms = 1s\ncontact_url = https://wheel.example/bot\n")
+        w = Wheel(base, SOON + "contact_url = https://wheel.example/bot\n")
         w.run("import", o.url_file)
         w.run_once()
-        time.sleep(1.5)
+        time.sleep(SOON_S)
         w.run_once()
         log = o.requests()
         equal(collections.Counter(collections.Counter(r["feed"] for r in log).values()), {2: len(o.urls)}, "two passes")
@@ -50,7 +50,7 @@ def host_gap(base):
         equal(w.run_once("--workers", "2")["failed"], 0)
         took = time.monotonic() - start
         gaps = [h["gap_min_us"] / 1000 for h in o.stats(hosts=True)["hosts"].values()]
-        holds(min(gaps) >= 380, "gaps %s" % gaps)
+        holds(min(gaps) >= 300, "gaps %s" % gaps) # between loans; the first loan of a run takes a little longer to its request
         holds(took < 8, "and hosts wait for nobody else: %.1f s" % took)
 
 
