@@ -6,6 +6,8 @@
  * A feed's visits are a chain through visits.previous_id, walked newest first; the visits of a run begin at the row that `runs`
  * names.
  */
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "store/sqlite.h"
 
@@ -56,10 +58,9 @@ void sq_feed_read(sqlite3_stmt *q, struct fw_feed *f)
 
 /* ---- subscriptions ------------------------------------------------------------------------------------------------------- */
 
-static int subscribe_one(struct sqlite *s, struct fw_feed_new *n, int64_t now, struct fw_err *err)
+/* 1 and n->id: subscribed already; 0: not; or an error. */
+static int url_taken(struct sqlite *s, struct fw_feed_new *n, struct fw_err *err)
 {
-	int64_t host_id, due = n->due_at_ms ? n->due_at_ms : now;
-	bool crowded;
 	sqlite3_stmt *q = sq_ask(s, SQ_URL_TAKEN, "SELECT id FROM feeds WHERE url = ?", err, "s", n->url);
 	int rc = q ? sq_row(s, q, err) : err->rc;
 
@@ -67,9 +68,35 @@ static int subscribe_one(struct sqlite *s, struct fw_feed_new *n, int64_t now, s
 	if (rc > 0) {
 		n->id = sqlite3_column_int64(q, 0);
 		sqlite3_reset(q);
-		return 0;
 	}
-	rc = rc ? rc : sq_host_join(s, n->url, &host_id, &crowded, err);
+	return rc;
+}
+
+static int host_crowded(struct sqlite *s, int64_t host_id, bool *crowded, struct fw_err *err)
+{
+	sqlite3_stmt *q = sq_ask(s, SQ_HOST_FEEDS, "SELECT feed_n > 1 FROM hosts WHERE id = ?", err, "i", host_id);
+	int rc = q ? sq_row(s, q, err) : err->rc;
+
+	if (rc < 0)
+		return rc;
+	*crowded = rc > 0 && sqlite3_column_int(q, 0);
+	if (rc > 0)
+		sqlite3_reset(q);
+	return 0;
+}
+
+/* host_id: where it was counted already; 0: subscribed before. */
+static int subscribe_one(struct sqlite *s, struct fw_feed_new *n, int64_t host_id, int64_t now, struct fw_err *err)
+{
+	int64_t due = n->due_at_ms ? n->due_at_ms : now;
+	bool crowded = false;
+	int rc = host_id ? url_taken(s, n, err) : 0;
+
+	if (rc > 0) /* twice in one call: it was counted twice */
+		return sq_host_leave(s, host_id, err);
+	if (rc || !host_id)
+		return rc;
+	rc = host_crowded(s, host_id, &crowded, err);
 	rc = rc ? rc : sq_do(s, SQ_FEED_NEW, "INSERT INTO feeds (url, host_id, home_page_url, user_title, folder, username, password,"
 		" interval_ms, created_ms) VALUES (?,?,?,?,?,?,?,?,?)", err, "sisssssii", n->url, host_id, n->home_page_url,
 		n->user_title, n->folder, n->username, n->password, n->interval_ms, now);
@@ -78,17 +105,36 @@ static int subscribe_one(struct sqlite *s, struct fw_feed_new *n, int64_t now, s
 	return rc ? rc : sq_wheel_on(s, n->id, due, crowded ? host_id : 0, 0, err);
 }
 
+/*
+ * All join their hosts before the first gets on the wheel. So each is put there knowing whether its host is crowded, and none
+ * has to be looked for in the slot of "now", which a large import fills with all its feeds.
+ */
+static int subscribe_all(struct sqlite *s, struct fw_feed_new *feed, size_t n, int64_t *host_id, struct fw_err *err)
+{
+	int64_t now = fw_now_ms();
+	bool crowded;
+	int rc = 0;
+
+	for (size_t i = 0; i < n && rc >= 0; i++) {
+		rc = url_taken(s, &feed[i], err);
+		if (rc == 0)
+			rc = sq_host_join(s, feed[i].url, &host_id[i], &crowded, err);
+	}
+	for (size_t i = 0; i < n && rc >= 0; i++)
+		rc = subscribe_one(s, &feed[i], host_id[i], now, err);
+	return rc < 0 ? rc : 0;
+}
+
 int sq_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n, struct fw_err *err)
 {
 	struct sqlite *s = sqlite_of(st);
-	int64_t now = fw_now_ms();
-	int rc = sq_begin(s, err);
+	int64_t *host_id = calloc(n ? n : 1, sizeof(*host_id));
+	int rc = host_id ? sq_begin(s, err) : fw_err_set(err, FW_ENOMEM, "out of memory");
 
-	if (rc)
-		return rc;
-	for (size_t i = 0; i < n && !rc; i++)
-		rc = subscribe_one(s, &feed[i], now, err);
-	return sq_end(s, rc, err);
+	if (!rc)
+		rc = sq_end(s, subscribe_all(s, feed, n, host_id, err), err);
+	free(host_id);
+	return rc;
 }
 
 struct standing { /* what the owner's changes need to know of a feed */
