@@ -163,15 +163,21 @@ struct fw_str fw_build_title(struct fw_builder *b, struct fw_str s)
 
 int64_t fw_build_date(struct fw_builder *b, struct fw_str s)
 {
-	int64_t at;
+	int64_t at, now_ms = b->options ? b->options->now_ms : 0;
 
 	s = fw_str_trim(s);
 	if (!s.len)
 		return FW_NO_DATE;
-	if (fw_date_parse(s, &at))
-		return at;
-	fw_build_problem(b, b->xml ? b->xml->offset : 0, "a date that cannot be read", "left out");
-	return FW_NO_DATE;
+	if (!fw_date_parse(s, &at)) {
+		fw_build_problem(b, b->xml ? b->xml->offset : 0, "a date that cannot be read", "left out");
+		return FW_NO_DATE;
+	}
+	/* FMT-07: before feeds could be, or more than a year ahead */
+	if (now_ms > 0 && (at < 0 || at > now_ms + 366 * FW_DAY_MS)) {
+		fw_build_problem(b, b->xml ? b->xml->offset : 0, "a date that cannot be true", "left out");
+		return FW_NO_DATE;
+	}
+	return at;
 }
 
 int64_t fw_build_number(struct fw_str s)

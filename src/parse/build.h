@@ -32,7 +32,8 @@ struct fw_frame {
 	const struct fw_scope *scope;
 	void *obj;                   /* what it builds: fw_person, fw_value, fw_link, fw_document (source) ... */
 	uint8_t ctx, rule;
-	bool atom, rss_mime;         /* in Atom's namespace; Atom 0.3: type is a MIME type */
+	bool atom;                   /* in Atom's namespace */
+	bool untyped;                /* TEXT_PLAIN: by default only, no type said so */
 	bool is_html;                /* TEXT_BASE64: what is inside */
 };
 

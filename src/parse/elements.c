@@ -193,6 +193,7 @@ static void text_start(struct fw_walk *w)
 		rule = TEXT_PLAIN;
 	else if (memchr(type.p, '/', type.len))
 		rule = TEXT_BASE64;
+	w->frame->untyped = !type.len && w->el->kind == EL_BODY;
 	fw_walk_capture(w, rule);
 	if (w->el->field == F_CONTENT) {
 		struct fw_str src = fw_build_url(w->b, w->frame->scope, fw_attr(w, "src"));
@@ -277,6 +278,11 @@ static void body_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, 
 	}
 }
 
+static bool is_http(struct fw_str s)
+{
+	return fw_str_istarts(s, FW_STR("http://")) || fw_str_istarts(s, FW_STR("https://"));
+}
+
 /* ---- plain values ------------------------------------------------------------------------------------------------------ */
 
 static void string_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
@@ -288,9 +294,12 @@ static void string_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s
 	s = fw_str_trim(s);
 	if (!s.len || !fw_take(b, where, field, f->el->rank))
 		return;
-	if (field == F_ID && entry)
+	if (field == F_ID && entry) {
 		b->entry->id = s;
-	else if (field == F_ID)
+		/* better than no address at all */
+		if (is_http(s) && fw_take(b, where, F_URL, 2))
+			b->entry->url = fw_build_url(b, f->scope, s);
+	} else if (field == F_ID)
 		feed_of(b, where)->id = s;
 	else if (field == F_LANGUAGE && entry)
 		b->entry->language = s;
@@ -677,8 +686,7 @@ static void guid_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 	if (fw_take(b, CTX_ENTRY, F_ID, f->el->rank))
 		b->entry->id = s;
 	/* isPermaLink defaults to true, but only an address can be one */
-	if (!f->obj && (fw_str_istarts(s, FW_STR("http://")) || fw_str_istarts(s, FW_STR("https://"))) &&
-	    fw_take(b, CTX_ENTRY, F_URL, 4))
+	if (!f->obj && is_http(s) && fw_take(b, CTX_ENTRY, F_URL, 4))
 		b->entry->url = fw_build_url(b, f->scope, s);
 }
 

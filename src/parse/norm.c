@@ -333,7 +333,9 @@ static void texts_set(struct fw_builder *b)
 		/* itunes:summary and such stand back behind the item's own description */
 		if (description && (!summary || summary->rank < 8))
 			summary = description;
-	} else if (description && (!summary || summary->rank < 8)) {
+	} else if (description && summary && summary->rank == 8) {
+		content_set(b, description);
+	} else if (description) {
 		if (description->type == FW_TEXT_HTML)
 			content_set(b, description);
 		else

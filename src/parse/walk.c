@@ -415,8 +415,8 @@ static int on_text(void *ctx, struct fw_str text, bool cdata)
 	if (!capturing(b))
 		return 0;
 	owner = &b->frame[b->cap.owner];
-	/* inside a child that is not part of the text */
-	if (owner->rule < TEXT_AUTO && b->cap.owner + 1 != b->frame_n)
+	/* children of a person, a source ... have values of their own; those of a plain value (<pubDate><time>) are part of it */
+	if (owner->ctx != CTX_SKIP && b->cap.owner + 1 != b->frame_n)
 		return 0;
 	if (!b->cap.markup && owner->rule != TEXT_XML) {
 		cap_add(b, text);
@@ -468,6 +468,22 @@ void fw_walk_capture(struct fw_walk *w, enum fw_text_rule rule)
 	cap_open(w->b, w->frame, rule);
 }
 
+/*
+ * Atom's content is plain text when it has no type, yet some put HTML there. It is taken for that only where it cannot be
+ * anything else: from a tag that HTML knows to the end of one.
+ */
+static bool is_whole_html(struct fw_str s)
+{
+	size_t n = 1;
+
+	s = fw_str_trim(s);
+	if (s.len < 4 || s.p[0] != '<' || s.p[s.len - 1] != '>')
+		return false;
+	while (n < s.len && fw_is_alnum(s.p[n]))
+		n++;
+	return fw_el_find(fw_str_sub(s, 1, n)) != FW_EL_NONE && fw_str_find(s, FW_STR("</"));
+}
+
 struct fw_str fw_text_value(struct fw_builder *b, const struct fw_frame *f, struct fw_str s, bool markup,
 	enum fw_text_type *type)
 {
@@ -486,7 +502,7 @@ struct fw_str fw_text_value(struct fw_builder *b, const struct fw_frame *f, stru
 		*type = f->is_html || markup ? FW_TEXT_HTML : FW_TEXT_PLAIN;
 		break;
 	default:
-		*type = markup ? FW_TEXT_HTML : FW_TEXT_PLAIN;
+		*type = markup || (f->untyped && is_whole_html(s)) ? FW_TEXT_HTML : FW_TEXT_PLAIN;
 		break;
 	}
 	return s;

@@ -3,7 +3,7 @@
  * The cases of tests/cases: each NAME.expect.json stands beside one document and says what has to hold of our JSON for it.
  *
  *	{ "about": "the rule it shows", "document": "NAME.xml",
- *	  "content_type": ..., "url": ..., "content_location": ..., "raw": true,      options, all may be missing
+ *	  "content_type": ..., "url": ..., "content_location": ..., "raw": true, "now_ms": ...,   options
  *	  "limits": {"max_entries": 3, ...},
  *	  "error": "words of the error",                                            for what is no feed
  *	  "expect": { "items[0].title": "text", "items#": 2, "icon": null } }
@@ -113,6 +113,7 @@ static struct fw_parse_options options_of(const json_t *c)
 		.content_location = fw_str(json_string_value(json_object_get(c, "content_location"))),
 	};
 
+	o.now_ms = (int64_t)json_integer_value(json_object_get(c, "now_ms"));
 	o.limits.max_entries = (uint32_t)json_integer_value(json_object_get(l, "max_entries"));
 	o.limits.max_bytes = (size_t)json_integer_value(json_object_get(l, "max_bytes"));
 	o.limits.max_memory = (size_t)json_integer_value(json_object_get(l, "max_memory"));
