@@ -2,7 +2,7 @@
 /*
  * A region of memory that is given back at once: one visit, one arena.
  *
- * Blocks double up to 256 KiB; an allocation larger than a quarter of a block gets one of its own.
+ * Blocks grow with the arena, up to 256 KiB; an allocation larger than a quarter of a block gets one of its own.
  * The arena has a ceiling in bytes; past it, or out of memory, allocation returns NULL and
  * arena->failed stays set, so that a parser may check once at the end.
  * Not thread-safe: one arena belongs to one thread at a time (it may be handed over).

@@ -435,12 +435,24 @@ static void drop_zeros(struct out *o)
 		o->len = (size_t)(d - o->p);
 }
 
+/* Most characters past ASCII take two bytes in UTF-8, or two of theirs become three: about right, and seldom too small. */
+static size_t estimate(const struct encoding *e, struct fw_str s)
+{
+	size_t n = s.len + 32;
+
+	if (e->codec != CP1252 && e->codec != BY_ICONV)
+		return n + s.len / 8;
+	for (size_t i = 0; i < s.len; i++)
+		n += (unsigned char)s.p[i] >> 7;
+	return n;
+}
+
 /* Decode all of s into *text. False: out of memory. *t tells how well it went. */
 static bool decode(struct fw_arena *a, const struct encoding *e, struct fw_str s, struct fw_str *text, struct tally *t)
 {
 	struct out o = {.a = a};
 
-	if (!room(&o, s.len + s.len / 8 + 16))
+	if (!room(&o, estimate(e, s)))
 		return false;
 	switch (e->codec) {
 	case UTF8: from_utf8(&o, s); break;
