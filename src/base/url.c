@@ -300,6 +300,8 @@ static int host_check(struct fw_str host, bool v6, struct fw_err *err)
 		return fw_err_set(err, FW_EINVAL, "the URL names no host");
 	if (host.len > 253)
 		return fw_err_set(err, FW_EINVAL, "the host name is longer than 253 bytes");
+	if (host.p[0] == '.' || fw_str_find(host, FW_STR("..")))
+		return fw_err_set(err, FW_EINVAL, "the host '%.*s' has nothing between two dots", FW_STR_ARG(host));
 	for (size_t i = 0; i < host.len; i++) {
 		int c = (unsigned char)host.p[i];
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: ISC */
 #include "parse/html_token.h"
-#include "base/utf8.h"
 #include "parse/xml.h"
 #include "base/banned.h"
 
@@ -245,27 +244,31 @@ void fw_html_skip(struct fw_html_tokenizer *z, const struct fw_html_token *t)
 
 /* ---- attribute values ---------------------------------------------------------------------------------------------------- */
 
-/* A reference at s ('&' first): its one or two code points into cp, how many bytes it takes, 0 when it is none. */
-static size_t attr_reference(struct fw_str s, uint32_t cp[2], int *cp_n)
+/*
+ * How long the reference at s ('&' first) is, 0 when it is none. In an attribute a name without its semicolon is none when '='
+ * or a letter follows, so that "?a=1&copy=2" stays; of these we take the four that writers of markup use.
+ */
+static size_t attr_reference(struct fw_str s)
 {
+	static const char *const BARE[] = {"&amp", "&lt", "&gt", "&quot"};
+	uint32_t cp[2];
 	size_t n = 1;
 
-	*cp_n = 1;
 	if (s.len > 2 && s.p[1] == '#') {
 		bool hex = (s.p[2] | 32) == 'x';
-		uint32_t v = 0;
 		size_t start = n = hex ? 3 : 2;
 
-		for (; n < s.len && (hex ? fw_hexval((unsigned char)s.p[n]) >= 0 : fw_is_digit(s.p[n])); n++)
-			v = v > 0x110000 ? v : v * (hex ? 16 : 10) + (uint32_t)fw_hexval((unsigned char)s.p[n]);
-		cp[0] = v && v < 0x110000 ? v : 0xfffd;
-		return n == start ? 0 : n < s.len && s.p[n] == ';' ? n + 1 : n;
+		while (n < s.len && (hex ? fw_hexval((unsigned char)s.p[n]) >= 0 : fw_is_digit(s.p[n])))
+			n++;
+		return n == start ? 0 : n + (n < s.len && s.p[n] == ';');
 	}
 	while (n < s.len && n < 40 && fw_is_alnum((unsigned char)s.p[n]))
 		n++;
-	if (n < s.len && s.p[n] == ';') {
-		*cp_n = fw_entity_find(fw_str_sub(s, 1, n), cp);
-		return *cp_n ? n + 1 : 0;
+	if (n < s.len && s.p[n] == ';')
+		return fw_entity_find(fw_str_sub(s, 1, n), cp) ? n + 1 : 0;
+	for (size_t i = 0; i < FW_N(BARE) && !(n < s.len && s.p[n] == '='); i++) {
+		if (fw_str_eq(fw_str_sub(s, 0, n), fw_str(BARE[i])))
+			return n;
 	}
 	return 0;
 }
@@ -281,16 +284,18 @@ struct fw_str fw_html_attr_decode(struct fw_arena *a, struct fw_str value)
 	if (!d)
 		return FW_STR_NONE;
 	for (size_t i = 0; i < value.len;) {
-		uint32_t cp[2];
-		int cp_n;
-		size_t took = value.p[i] == '&' ? attr_reference(fw_str_sub(value, i, value.len), cp, &cp_n) : 0;
+		size_t took = value.p[i] == '&' ? attr_reference(fw_str_sub(value, i, value.len)) : 0;
+		struct fw_str c;
 
 		if (!took) {
 			d[n++] = value.p[i++];
 			continue;
 		}
-		for (int k = 0; k < cp_n; k++)
-			n += fw_utf8_put(d + n, cp[k]);
+		c = fw_entity_decode(a, fw_str_sub(value, i, i + took));
+		if (!c.p)
+			return FW_STR_NONE;
+		memcpy(d + n, c.p, c.len);
+		n += c.len;
 		i += took;
 	}
 	return (struct fw_str){d, n};

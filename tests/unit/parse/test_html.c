@@ -108,6 +108,8 @@ START_TEST(what_survives) /* WEB-01 */
 			"<a href=\"http://example.org/a?b=1&amp;copy=2&amp;c=3\" rel=\"noopener noreferrer\">x</a>"},
 		{"<img src=i.png alt=\"a &quot;b&quot; <c>\" width=5 height=10%>",
 			"<img src=\"http://example.org/dir/i.png\" alt=\"a &quot;b&quot; &lt;c&gt;\" width=\"5\" height=\"10%\">"},
+		{"<img alt='&#146;&#x2019;&#0;&#x110000;&amp&copy&notit;&lt=&gt'>",
+			"<img alt=\"\xe2\x80\x99\xe2\x80\x99\xef\xbf\xbd\xef\xbf\xbd&amp;&amp;copy&amp;notit;&amp;lt=&gt;\">"},
 		{"<img srcset='a.png 1x, //x.org/b.png 2x, javascript:1 3x'>",
 			"<img srcset=\"http://example.org/dir/a.png 1x, http://x.org/b.png 2x\">"},
 		{"<img data-src=lazy.png src='data:image/gif;base64,R0lGOD'>", "<img src=\"http://example.org/dir/lazy.png\">"},
