@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * bench_parse [FOLDER]: the tokenizer beside expat over real feeds in memory, and the cost of hostile shapes by size.
+ * bench_parse [FOLDER]: the tokenizer and the whole parse beside expat's empty walk over real feeds in memory, and the cost of hostile
+ * shapes by size.
  *
  * One row per figure: name, ours, reference, ratio, goal, ok or short. Rounds are interleaved, times are the thread's CPU seconds,
  * the ratio is the median of the rounds' ratios. Nothing here asserts: a busy machine is no failure.
@@ -15,6 +16,7 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "parse/charset.h"
+#include "parse/parse.h"
 #include "parse/xml.h"
 
 #define ROUNDS 9
@@ -90,7 +92,7 @@ static void XMLCALL their_text(void *ctx, const XML_Char *p, int n)
 	*(size_t *)ctx += (size_t)n;
 }
 
-static size_t sink;
+static size_t sink, refused;
 
 static void ours(const struct doc *d, struct fw_arena *a)
 {
@@ -102,6 +104,17 @@ static void ours(const struct doc *d, struct fw_arena *a)
 	if (fw_charset_decode(a, (struct fw_str){d->p, d->n}, FW_STR_NONE, &r, &err) || fw_xml_parse(&x, r.text.p, r.text.len, &err))
 		fprintf(stderr, "bench_parse: %s\n", err.text);
 	fw_arena_reset(a, 1 << 16);
+}
+
+static void whole(const struct doc *d, struct fw_arena *a)
+{
+	struct fw_parse_options o = {.now_ms = 1};
+	struct fw_document *doc;
+	struct fw_err err;
+
+	if (fw_parse_into(a, (struct fw_str){d->p, d->n}, &o, &doc, &err))
+		refused++;
+	fw_arena_reset(a, 1 << 18);
 }
 
 static bool expat(const struct doc *d)
@@ -124,7 +137,9 @@ static void row(const char *name, const char *mine, const char *reference, doubl
 	printf("%-34s %12s %12s %8.2f %8.2f  %s\n", name, mine, reference, ratio, goal, ok ? "ok" : "short");
 }
 
-static void speed(const char *name, size_t max, double goal)
+typedef void reader(const struct doc *d, struct fw_arena *a);
+
+static void speed(const char *name, reader *read, size_t max, double goal)
 {
 	double ratio[ROUNDS], a[ROUNDS], b[ROUNDS], bytes = 0;
 	struct fw_arena arena;
@@ -141,7 +156,7 @@ static void speed(const char *name, size_t max, double goal)
 		for (size_t m = 0; m < repeat; m++) {
 			for (size_t i = 0; i < doc_n; i++) {
 				if (docs[i].n < max)
-					ours(&docs[i], &arena);
+					read(&docs[i], &arena);
 			}
 		}
 		t1 = now();
@@ -248,8 +263,11 @@ int main(int argc, char **argv)
 	load(folder);
 	printf("%-34s %12s %12s %8s %8s\n", "figure", "ours", "reference", "ratio", "goal");
 	if (doc_n) {
-		speed("tokenizer / expat", SIZE_MAX, 2.6);
-		speed("tokenizer / expat, under 8 KB", SMALL, 4.0);
+		speed("tokenizer / expat", ours, SIZE_MAX, 2.6);
+		speed("tokenizer / expat, under 8 KB", ours, SMALL, 4.0);
+		speed("whole parse / expat's walk", whole, SIZE_MAX, 1.5);
+		if (refused)
+			printf("# not a feed: %zu readings\n", refused);
 	} else {
 		printf("# no feeds in %s: name a folder that holds some\n", folder);
 	}

@@ -362,13 +362,19 @@ static void from_utf32(struct out *o, struct fw_str s, bool big)
 		put_fault(o);
 }
 
-static void from_cp1252(struct out *o, struct fw_str s)
+uint32_t fw_windows_1252(unsigned char c)
 {
 	/* 80-9F; the five holes are the C1 controls, as in browsers */
 	static const uint16_t high[32] = {
 		0x20ac, 0x81, 0x201a, 0x192, 0x201e, 0x2026, 0x2020, 0x2021, 0x2c6, 0x2030, 0x160, 0x2039, 0x152, 0x8d, 0x17d, 0x8f,
 		0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x2dc, 0x2122, 0x161, 0x203a, 0x153, 0x9d, 0x17e, 0x178,
 	};
+
+	return c >= 0x80 && c < 0xa0 ? high[c - 0x80] : c;
+}
+
+static void from_cp1252(struct out *o, struct fw_str s)
+{
 	size_t i = 0;
 
 	while (i < s.len && !o->failed) {
@@ -380,11 +386,8 @@ static void from_cp1252(struct out *o, struct fw_str s)
 			memcpy(o->p + o->len, s.p + from, i - from);
 			o->len += i - from;
 		}
-		for (; i < s.len && (unsigned char)s.p[i] - 1u >= 0x7f; i++) {
-			unsigned char c = (unsigned char)s.p[i];
-
-			put(o, c >= 0x80 && c < 0xa0 ? high[c - 0x80] : c);
-		}
+		for (; i < s.len && (unsigned char)s.p[i] - 1u >= 0x7f; i++)
+			put(o, fw_windows_1252((unsigned char)s.p[i]));
 	}
 }
 

@@ -30,6 +30,8 @@ FW_MUST_CHECK int fw_charset_decode(struct fw_arena *a, struct fw_str bytes, str
 const char *fw_charset_label(struct fw_str label);
 /* The charset parameter of a Content-Type value, quotes taken off; absent when there is none. */
 struct fw_str fw_charset_of_type(struct fw_str content_type);
+/* The character of a byte in windows-1252, as browsers have it. */
+uint32_t fw_windows_1252(unsigned char c);
 /* "text/html; charset=x" -> "text/html" in lower case into dst. */
 void fw_media_type(struct fw_str content_type, char *dst, size_t cap);
 

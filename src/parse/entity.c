@@ -2,6 +2,7 @@
 /* HTML's named character references, and the decoding of all kinds of them as browsers do it in text. */
 #include "base/str.h"
 #include "base/utf8.h"
+#include "parse/charset.h"
 #include "parse/entity_table.h"
 #include "parse/xml.h"
 
@@ -47,34 +48,38 @@ int fw_entity_find(struct fw_str name, uint32_t cp[2])
 	return e->second ? 2 : 1;
 }
 
-/* What browsers make of &#128; to &#159;: windows-1252 (HTML standard, "numeric character reference end state") */
-static const uint16_t C1[32] = {
-	0x20ac, 0x81, 0x201a, 0x192, 0x201e, 0x2026, 0x2020, 0x2021, 0x2c6, 0x2030, 0x160, 0x2039, 0x152, 0x8d, 0x17d, 0x8f,
-	0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x2dc, 0x2122, 0x161, 0x203a, 0x153, 0x9d, 0x17e, 0x178,
-};
-
-/* "#8217;" or "#x2019" behind the '&': how many bytes it takes, 0 when it is none */
-static size_t numeric(struct fw_str s, uint32_t *out)
+bool fw_entity_number(const char **pp, const char *end, uint32_t *cp)
 {
-	bool hex = s.len > 1 && (s.p[1] == 'x' || s.p[1] == 'X');
-	size_t i = hex ? 2 : 1, from = i;
+	const char *p = *pp, *from;
+	bool hex = p < end && (*p == 'x' || *p == 'X');
 	uint32_t v = 0;
 
-	for (; i < s.len; i++) {
-		int d = hex ? fw_hexval((unsigned char)s.p[i]) : fw_is_digit((unsigned char)s.p[i]) ? s.p[i] - '0' : -1;
+	p += hex;
+	for (from = p; p < end; p++) {
+		int d = hex ? fw_hexval((unsigned char)*p) : fw_is_digit((unsigned char)*p) ? *p - '0' : -1;
 
 		if (d < 0)
 			break;
 		v = v > 0x110000 ? v : v * (hex ? 16u : 10u) + (uint32_t)d;
 	}
-	if (i == from)
+	*pp = p;
+	*cp = v;
+	return p != from;
+}
+
+/* "#8217;" or "#x2019" behind the '&': how many bytes it takes, 0 when it is none */
+static size_t numeric(struct fw_str s, uint32_t *cp)
+{
+	const char *p = s.p + 1, *end = s.p + s.len;
+
+	if (!fw_entity_number(&p, end, cp))
 		return 0;
-	if (v >= 0x80 && v < 0xa0)
-		v = C1[v - 0x80];
-	if (v == 0)
-		v = 0xfffd;
-	*out = v;
-	return i < s.len && s.p[i] == ';' ? i + 1 : i;
+	if (*cp >= 0x80 && *cp < 0xa0) /* HTML standard, "numeric character reference end state" */
+		*cp = fw_windows_1252((unsigned char)*cp);
+	if (*cp == 0)
+		*cp = 0xfffd;
+	p += p < end && *p == ';';
+	return (size_t)(p - s.p);
 }
 
 /* A named one behind the '&'; without semicolon the longest of the old names counts. */

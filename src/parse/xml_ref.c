@@ -46,33 +46,13 @@ static int char_text(struct xml_state *s, const uint32_t *cp, int n, struct xml_
 	return 0;
 }
 
-/* The digits behind "&#"; *pp goes behind them. False when there are none. */
-static bool number(const char **pp, const char *end, uint32_t *out)
-{
-	const char *p = *pp, *from;
-	bool hex = p < end && (*p == 'x' || *p == 'X');
-	uint32_t v = 0;
-
-	p += hex;
-	for (from = p; p < end; p++) {
-		int d = hex ? fw_hexval((unsigned char)*p) : fw_is_digit((unsigned char)*p) ? *p - '0' : -1;
-
-		if (d < 0)
-			break;
-		v = v > 0x110000 ? v : v * (hex ? 16u : 10u) + (uint32_t)d;
-	}
-	*pp = p;
-	*out = v;
-	return p != from;
-}
-
 /* "&#...": p at the '&'. */
 static int char_ref(struct xml_state *s, const char *p, struct xml_ref *r)
 {
 	const char *q = p + 2, *low;
 	uint32_t cp, cp2;
 
-	if (!number(&q, s->end, &cp)) {
+	if (!fw_entity_number(&q, s->end, &cp)) {
 		fw_xml_repair(s, p, "\"&#\" without a number", "taken as text");
 		r->kind = XML_REF_LITERAL;
 		r->end = p + 2;
@@ -87,7 +67,7 @@ static int char_ref(struct xml_state *s, const char *p, struct xml_ref *r)
 	r->end = q;
 	if (!fw_xml_char_ok(cp)) {
 		low = q + 2;
-		if (cp >= 0xd800 && cp < 0xdc00 && s->end - q >= 4 && q[0] == '&' && q[1] == '#' && number(&low, s->end, &cp2) &&
+		if (cp >= 0xd800 && cp < 0xdc00 && s->end - q >= 4 && q[0] == '&' && q[1] == '#' && fw_entity_number(&low, s->end, &cp2) &&
 		    cp2 >= 0xdc00 && cp2 < 0xe000 && low < s->end && *low == ';') {
 			fw_xml_repair(s, p, "a character written as two surrogates", "put together");
 			cp = 0x10000 + ((cp - 0xd800) << 10) + (cp2 - 0xdc00);
