@@ -15,6 +15,23 @@
 #define CATCH_UP_ROWS 2000 /* a search indexes this many by itself */
 #define TEXT_MAX ((size_t)1 << 20) /* of one entry: more is not indexed */
 
+/* Where a <script> or <style> element that begins at tag ends (at its end tag), or NULL: tag begins neither. */
+static const char *hidden_end(struct fw_str tag)
+{
+	static const struct { struct fw_str begin, end; } hidden[] = {
+		{{"<script", 7}, {"</script", 8}}, {{"<style", 6}, {"</style", 7}},
+	};
+
+	for (size_t i = 0; i < FW_N(hidden); i++) {
+		if (fw_str_istarts(tag, hidden[i].begin)) {
+			const char *end = fw_str_ifind(tag, hidden[i].end);
+
+			return end ? end : tag.p + tag.len; /* never closed: all the rest; so each byte is looked at once */
+		}
+	}
+	return NULL;
+}
+
 /* Text for the index: what stands outside of tags, and a space for each tag; script and style are left out. */
 static void plain_text(struct fw_buf *out, struct fw_str html)
 {
@@ -33,11 +50,7 @@ static void plain_text(struct fw_buf *out, struct fw_str html)
 			p = lt + 1;
 			continue;
 		}
-		gt = NULL;
-		if (fw_str_istarts(rest, FW_STR("<script")))
-			gt = fw_str_ifind(rest, FW_STR("</script"));
-		else if (fw_str_istarts(rest, FW_STR("<style")))
-			gt = fw_str_ifind(rest, FW_STR("</style"));
+		gt = hidden_end(rest);
 		gt = gt ? gt : lt;
 		gt = memchr(gt, '>', (size_t)(end - gt));
 		fw_buf_addc(out, ' ');
@@ -50,7 +63,7 @@ int sq_search_watermark(struct sqlite *s, int64_t *id, struct fw_err *err)
 	return sq_int(s, SQ_META_GET, "SELECT value FROM meta WHERE name = 'indexed_entry_id'", 0, id, err);
 }
 
-/* Put the words of the row that q stands on into the index, or take them out. Columns: id, title, summary, content, type. */
+/* Put the words of the row that q stands on into the index, or take them out. Columns: id, title, summary, content, content_type. */
 static int words_move(struct sqlite *s, sqlite3_stmt *q, bool in, struct fw_err *err)
 {
 	int64_t id = sqlite3_column_int64(q, 0);
@@ -59,7 +72,10 @@ static int words_move(struct sqlite *s, sqlite3_stmt *q, bool in, struct fw_err 
 	fw_buf_reset(&s->text);
 	fw_buf_addstr(&s->text, summary);
 	fw_buf_addc(&s->text, '\n');
-	plain_text(&s->text, content);
+	if (sqlite3_column_int(q, 4) == FW_TEXT_PLAIN)
+		fw_buf_addstr(&s->text, fw_str_sub(content, 0, TEXT_MAX));
+	else
+		plain_text(&s->text, content);
 	if (s->text.rc)
 		return fw_err_set(err, s->text.rc, "%s: search index: out of memory", s->path);
 	if (in)
@@ -76,7 +92,7 @@ static int words_of(struct sqlite *s, int64_t entry_id, bool in, struct fw_err *
 
 	if (rc || entry_id > s->indexed_id)
 		return rc;
-	q = sq_ask(s, SQ_FTS_ROW, "SELECT id, title, summary, content FROM entries WHERE id = ?", err, "i", entry_id);
+	q = sq_ask(s, SQ_FTS_ROW, "SELECT id, title, summary, content, content_type FROM entries WHERE id = ?", err, "i", entry_id);
 	rc = q ? sq_row(s, q, err) : err->rc;
 	if (rc <= 0)
 		return rc;
@@ -104,7 +120,7 @@ static int step_in(struct sqlite *s, int max, int64_t deadline_ms, bool *more, s
 	*more = false;
 	if (rc)
 		return rc;
-	q = sq_ask(s, SQ_FTS_NEXT, "SELECT id, title, summary, content FROM entries WHERE id > ? ORDER BY id", err, "i", s->indexed_id);
+	q = sq_ask(s, SQ_FTS_NEXT, "SELECT id, title, summary, content, content_type FROM entries WHERE id > ? ORDER BY id", err, "i", s->indexed_id);
 	while (q && (rc = sq_row(s, q, err)) > 0) {
 		if (n == max || (n && (n & 7) == 0 && fw_mono_ms() >= deadline_ms)) {
 			*more = true;

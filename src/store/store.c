@@ -60,37 +60,38 @@ static bool is_word_byte(int c)
 	return fw_is_alnum(c) || (unsigned char)c >= 0x80;
 }
 
-bool fw_store_word_next(struct fw_str *rest, struct fw_store_word *out)
+static bool has_word(struct fw_str s)
 {
-	const char *p = rest->p, *end = p ? p + rest->len : p, *from;
-
-	while (p < end && *p != '"' && !is_word_byte(*p))
-		p++;
-	if (p >= end)
-		return false;
-	out->prefix = false;
-	if (*p == '"') {
-		from = ++p;
-		while (p < end && *p != '"')
-			p++;
-		out->text = (struct fw_str){from, (size_t)(p - from)};
-		p += p < end;
-	} else {
-		from = p;
-		while (p < end && is_word_byte(*p))
-			p++;
-		out->text = (struct fw_str){from, (size_t)(p - from)};
-	}
-	if (p < end && *p == '*') {
-		out->prefix = true;
-		p++;
-	}
-	*rest = (struct fw_str){p, (size_t)(end - p)};
-	for (size_t i = 0; i < out->text.len; i++) {
-		if (is_word_byte(out->text.p[i]))
+	for (size_t i = 0; i < s.len; i++) {
+		if (is_word_byte(s.p[i]))
 			return true;
 	}
-	return fw_store_word_next(rest, out); /* a phrase without a word in it */
+	return false;
+}
+
+bool fw_store_word_next(struct fw_str *rest, struct fw_store_word *out)
+{
+	const char *p = rest->p, *end = p ? p + rest->len : p;
+
+	do {
+		const char *from;
+		bool phrase;
+
+		while (p < end && *p != '"' && !is_word_byte(*p))
+			p++;
+		if (p >= end)
+			return false;
+		phrase = *p == '"';
+		from = p += phrase;
+		while (p < end && (phrase ? *p != '"' : is_word_byte(*p)))
+			p++;
+		out->text = (struct fw_str){from, (size_t)(p - from)};
+		p += phrase && p < end;
+		out->prefix = p < end && *p == '*';
+		p += out->prefix;
+	} while (!has_word(out->text)); /* a phrase without a word in it is passed over */
+	*rest = (struct fw_str){p, (size_t)(end - p)};
+	return true;
 }
 
 bool fw_store_feed_dup(struct fw_arena *a, struct fw_feed *f)

@@ -822,6 +822,31 @@ START_TEST(search_words) /* also: the user's words are never query syntax */
 }
 END_TEST
 
+START_TEST(search_takes_linear_time) /* invariant 5 */
+{
+	static const char *const part[] = {"<script>", "<style ", "<", "<!--", "<a ", "</script"};
+	struct fw_store *st = fresh(_i);
+	struct fw_err err = {0};
+	bool more = true;
+
+	subscribe(st, "https://a.example/", NOW);
+	for (size_t i = 0; i < FW_N(part); i++) {
+		struct fw_buf b = FW_BUF_INIT(0);
+		struct fw_entry_row e = entry((int)i, 1, "t", "");
+
+		while (b.len < 1000000)
+			fw_buf_adds(&b, part[i]);
+		e.content = fw_buf_str(&b);
+		visit_with(st, NOW + (int64_t)i * HOUR, &e, 1, 1, 0);
+		fw_buf_finish(&b);
+	}
+	while (more) /* the test's time limit is far above what this takes, and far below its square */
+		OK(fw_store_upkeep(st, NOW, &more, &err));
+	ck_assert_int_eq(stats(st, NOW).unindexed_n, 0);
+	fw_store_close(st);
+}
+END_TEST
+
 START_TEST(prune_forgets_for_good)
 {
 	struct fw_store *st = fresh(_i);
@@ -1118,7 +1143,7 @@ int main(void)
 		second_feed_of_a_host_joins_while_the_first_is_lent, groups_are_written_and_only_these, url_adoption,
 		url_adoption_keeps_the_budget_right,
 		status_of_owner_and_of_server, entries_once_each, entry_members_round_trip, entry_queries, since_among_many,
-		search_words,
+		search_words, search_takes_linear_time,
 		prune_forgets_for_good, subscribe_twice_changes_nothing, feed_lists, visits_newest_first,
 		control_messages_in_order, beats, wait_ends_by_time_and_by_fd,
 	};
