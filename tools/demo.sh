@@ -84,7 +84,7 @@ run() { "$fw" --config "$dir/feedwheel.conf" --store "$store" "$@"; }
 say "Subscribing to $((good + bad)) sample feeds, $bad of them with trouble built in"
 run import "$dir/feeds.txt"
 say "Collecting"
-run run --once || [ $? = 1 ] # 1: some feeds failed, as they should
+run run --once --progress || [ $? = 1 ] # 1: some feeds failed, as they should
 say "The newest entries"
 run entries --limit 12
 say "What failed, and why"

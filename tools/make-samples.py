@@ -52,7 +52,7 @@ class Feed:
             c.name = "%s.%s" % (slug, self.name.rsplit(".", 1)[1])
             c.title = "%s, %s" % (self.title, place)
             c.site = "https://%s.example/" % slug
-            c.titles = random.Random(c.name).sample(self.titles, len(self.titles))
+            c.titles = random.Random("titles of " + c.name).sample(self.titles, len(self.titles))
         return c
 
 
@@ -145,6 +145,7 @@ def rss_item(feed, e, k):
     out = ["<item>\n", element("title", x(e.title)), element("link", x(e.link))]
     if kind in ("rss091", "rss092"):
         out.append(element("description", x(" ".join(e.paragraphs))))
+        out.append(element("pubDate", rfc822(e.at))) # not in the specification, in nearly every feed
         if kind == "rss092":
             out.append(element("category", x(e.tags[0] if e.tags else "notes")))
         return "".join(out) + "</item>\n"
