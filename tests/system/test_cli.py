@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
 """The command line: every command, every error, every exit code, as a person or a script meets them."""
+import contextlib
 import json
 import os
 import pty
 import re
 import select
+import signal
+import sqlite3
 import struct
 import subprocess
 import time
@@ -40,6 +43,16 @@ def words(r, *parts):
     for p in parts:
         holds(p in r.stderr, "%r is not in %r" % (p, r.stderr))
     equal(r.stdout, "", "stdout")
+
+
+def until(function, seconds=15):
+    """Has it become true within this time?"""
+    end = time.monotonic() + seconds
+    while not function():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.1)
+    return True
 
 
 def on_terminal(command, env, columns=80):
@@ -261,6 +274,14 @@ def bad_stores(base):
         f.write("this is no database, but it is long enough to be taken for one\n" * 100)
     words(with_store("sqlite:" + junk, 4), junk, "not an SQLite database")
     words(plain("run", "--once", "--store", "sqlite:%s/none.db" % base, code=3), base + "/none.db")
+    newer = os.path.join(base, "newer.db")
+    plain("add", "-q", "https://a.example/", "--store", "sqlite:" + newer)
+    with contextlib.closing(sqlite3.connect(newer)) as db:
+        db.execute("PRAGMA user_version = 999")
+    for arguments in (("list",), ("add", "https://b.example/"), ("run", "--once")):
+        words(plain(*arguments, "--store", "sqlite:" + newer, code=3), newer, "999", "upgrade")
+    r = plain("doctor", "--store", "sqlite:" + newer, code=1)
+    holds(re.search(r"^broken +store .*999.*\n +-> upgrade", r.stdout, re.M), r.stdout)
     words(with_store("", 4), "no store")
 
 
@@ -516,10 +537,7 @@ def entries(w, base):
     holds(any("content_html" in i for i in full) and any("content_html" in i for i in raw), "contents")
     title = next(i["title"] for i in whole["items"] if re.match(r"[A-Za-z]{4,}", i.get("title", "")))
     word = re.match(r"[A-Za-z]{4,}", title).group(0)
-    for _ in range(50):
-        if w.json("status")["unindexed_entries"] == 0:
-            break
-        time.sleep(0.1)
+    holds(until(lambda: w.json("status")["unindexed_entries"] == 0), "entries are indexed")
     found = w.json("entries", "--search", word)["items"]
     holds(title in [i["title"] for i in found], "search finds the title")
     equal(w.json("entries", "--search", "xyzzyplugh")["items"], [])
@@ -537,17 +555,17 @@ def run_and_stop(base):
         w = Wheel(base)
         p = w.start("run", "--workers", "2")
         try:
-            for _ in range(100):
-                if os.path.exists(w.path) and len(w.json("status")["workers"]) == 2:
-                    break
-                time.sleep(0.1)
-            equal(len(w.json("status")["workers"]), 2)
+            holds(until(lambda: os.path.exists(w.path) and len(w.json("status")["workers"]) == 2), "two workers")
             w.run("add", o.urls[0])
-            for _ in range(100):
-                if w.one("select count(*) from entries"):
-                    break
-                time.sleep(0.1)
-            holds(w.one("select count(*) from entries") > 0, "a new feed is fetched")
+            holds(until(lambda: w.one("select count(*) from entries") > 0), "a new feed is fetched")
+            with open(w.conf, encoding="ascii") as f:
+                good = f.read()
+            for text, said in ((good + "wrokers = 1\n", "the old configuration stays"), (good, "configuration read again")):
+                with open(w.conf, "w", encoding="ascii") as f:
+                    f.write(text)
+                p.send_signal(signal.SIGHUP)
+                holds(until(lambda said=said: said in w.last_words()), said + ": " + w.last_words())
+            holds(until(lambda: len(w.json("status")["workers"]) == 2), "workers are back after SIGHUP")
             equal(w.run("stop").stdout, "told 2 workers to finish and leave\n")
             equal(p.wait(timeout=20), 0)
             equal(w.json("status")["workers"], [])
