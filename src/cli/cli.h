@@ -188,6 +188,8 @@ void cli_store_show(const struct cli *c, struct fw_buf *out);
  * Strings live in c->arena. 0 or an exit code.
  */
 FW_MUST_CHECK int cli_feed(struct cli *c, const char *word, bool exact, struct fw_feed *feed);
+/* An address as a person wrote it, for words about it: a password in it replaced (NET-19). Lives in c->arena. */
+const char *cli_shown(struct cli *c, const char *url);
 /* A whole file, "-" for standard input; limit are the words for max_bytes. *out is the caller's, also on error. 0 or an exit code. */
 FW_MUST_CHECK int cli_read(struct cli *c, const char *path, size_t max_bytes, const char *limit, struct fw_buf *out);
 /* "2h" (ago), "2026-11-01", "2026-11-01T12:00:00Z": to Unix ms. False when it is none of them. */

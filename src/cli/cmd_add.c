@@ -44,7 +44,7 @@ static int words_to_feeds(struct cli *c, struct fw_feed_new *feed)
 		f->folder = fw_str(folder);
 		f->interval_ms = interval_ms;
 		if (fw_url_clean(&c->arena, fw_str(c->arg[i]), &f->url, &f->username, &f->password, &err))
-			rc = cli_usage(c, "%s: %s", c->arg[i], err.text);
+			rc = cli_usage(c, "%s: %s", cli_shown(c, c->arg[i]), err.text);
 	}
 	return rc;
 }

@@ -33,7 +33,7 @@ static int fetch_run(struct cli *c)
 	int rc;
 
 	if (fw_url_clean(&c->arena, fw_str(c->arg[0]), &url, &user, &pass, &err))
-		return cli_usage(c, "%s: %s", c->arg[0], err.text);
+		return cli_usage(c, "%s: %s", cli_shown(c, c->arg[0]), err.text);
 	rc = fw_fetch_url(c->config, url, user, pass, &a, &err);
 	if (rc)
 		return cli_fail(c, rc == FW_EINVAL ? CLI_CONFIG : CLI_SOME, "%.*s: %s", FW_STR_ARG(url), err.text);

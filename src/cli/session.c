@@ -135,7 +135,8 @@ static int candidate(void *ctx, const struct fw_feed *f)
 
 static int several(struct cli *c, const char *word, const struct candidates *k)
 {
-	(void)cli_fail(c, CLI_SOME, "%s: more than one feed has that in its URL or title; which one?", word);
+	(void)cli_fail(c, CLI_SOME, "%s: more than one feed has that in its URL or title; which one?",
+		cli_shown(c, word));
 	for (size_t i = 0; i < k->n && i < 5; i++)
 		(void)cli_fail(c, CLI_SOME, "  #%lld %.*s", (long long)k->id[i], FW_STR_ARG(k->url[i]));
 	return CLI_SOME;
@@ -167,8 +168,20 @@ int cli_feed(struct cli *c, const char *word, bool exact, struct fw_feed *feed)
 			rc = k.n ? fw_store_feed_find(c->store, k.id[0], FW_STR_NONE, &c->arena, feed, &err) : FW_ENOTFOUND;
 	}
 	if (rc == FW_ENOTFOUND)
-		return cli_fail(c, CLI_SOME, "%s: no such feed ('feedwheel list' shows all, 'feedwheel add' subscribes)", word);
+		return cli_fail(c, CLI_SOME, "%s: no such feed ('feedwheel list' shows all, 'feedwheel add' subscribes)",
+			cli_shown(c, word));
 	return rc ? cli_store_failed(c, &err) : 0;
+}
+
+const char *cli_shown(struct cli *c, const char *url)
+{
+	struct fw_buf b = FW_BUF_INIT(0);
+	const char *text;
+
+	fw_url_show(&b, fw_str(url));
+	text = fw_arena_dup(&c->arena, b.p ? b.p : "", b.len);
+	fw_buf_finish(&b);
+	return text ? text : "";
 }
 
 /* ---- files and times ------------------------------------------------------------------------------------------------------- */

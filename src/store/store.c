@@ -128,6 +128,7 @@ static const struct fw_store_driver *driver_for(struct fw_str scheme)
 static int url_error(struct fw_str url, struct fw_err *err)
 {
 	char known[100] = "";
+	struct fw_str rest;
 	size_t at = 0;
 
 	for (size_t i = 0; i < FW_N(drivers); i++) {
@@ -138,7 +139,9 @@ static int url_error(struct fw_str url, struct fw_err *err)
 	}
 	if (!fw_str_find(url, FW_STR(":")))
 		return fw_err_set(err, FW_EINVAL, "store \"%.*s\": no scheme: write sqlite:%.*s", FW_STR_ARG(url), FW_STR_ARG(url));
-	return fw_err_set(err, FW_EINVAL, "store \"%.*s\": unknown scheme: this build knows %s", FW_STR_ARG(url), known);
+	/* the scheme only: a password may follow */
+	return fw_err_set(err, FW_EINVAL, "store \"%.*s:...\": unknown scheme: this build knows %s",
+		FW_STR_ARG(fw_str_split(url, ':', &rest)), known);
 }
 
 int fw_store_open(const struct fw_store_config *cfg, struct fw_store **out, struct fw_err *err)

@@ -304,6 +304,10 @@ def add(base):
                       ("status", "--json")):
         r = w.run(*arguments)
         holds("s3cret" not in r.stdout + r.stderr, "the password is in " + " ".join(arguments))
+    for wrong in (("add", "https://me:s3cret@exa mple/"), ("fetch", "https://me:s3cret@host:99999/"),
+                  ("show", "https://me:s3cret@unknown.example/"), ("add", "--store", "mongo://me:s3cret@db/x", "https://a.example/")):
+        r = w.run(*wrong, code=None)
+        holds(r.returncode > 0 and "s3cret" not in r.stdout + r.stderr, r.stderr)
     equal(w.run("add", "-q", "https://quiet.example/").stderr, "")
 
 
