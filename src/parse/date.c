@@ -178,38 +178,38 @@ static bool fast_rfc822(struct fw_str s, struct parts *p)
 static const char *const MONTHS[12] = {
 	"january januar januari janvier enero januarie ianuarie gennaio gener janeiro jaenner janner januarja januar januarium "
 	"styczen stycznia leden ledna ocak tammikuu tammikuuta sausio sausis sijecanj sijecnja jaanuar janvaris urtarrila "
-	"январь января януари сичень сичня јануар студзень студзеня ιανουαριος ιανουαριου يناير ינואר جنوری",
+	"январь января януари сичень сичня јануар студзень студзеня ιανουαριος ιανουαριου يناير ינואר جنوری มกราคม",
 	"february februar februari fevrier febrero februarie febbraio febrer fevereiro feber luty lutego unor unora subat "
 	"helmikuu helmikuuta vasario vasaris veljaca veljace veebruar februaris otsaila "
-	"февраль февраля февруари лютии лютого фебруар люты φεβρουαριος φεβρουαριου فبراير פברואר",
+	"февраль февраля февруари лютии лютого фебруар люты φεβρουαριος φεβρουαριου فبراير פברואר กุมภาพันธ์",
 	"march marz maerz mars marzo maart mrt mrz martie marco marc marcius marzec marca brezen brezna mart maret "
 	"maaliskuu maaliskuuta kovo kovas ozujak ozujka marts martxoa "
-	"март марта березень березня сакавик μαρτιος μαρτιου μαωτιος مارس מרץ",
+	"март марта березень березня сакавик μαρτιος μαρτιου μαωτιος مارس מרץ มีนาคม",
 	"april avril abril aprile aprilie aprilis kwiecien kwietnia duben dubna nisan huhtikuu huhtikuuta balandzio balandis "
-	"travanj travnja aprill apirila апрель апреля април квитень квитня красавик απριλιος απριλιου ابريل אפריל",
+	"travanj travnja aprill apirila апрель апреля април квитень квитня красавик απριλιος απριλιου ابريل אפריל เมษายน",
 	"may mai mayo maggio mei maj maja maio maig majus kveten kvetna mayis toukokuu toukokuuta geguzes geguze svibanj svibnja "
-	"maijs maiatza маи мая травень травня мај μαιος μαιου مايو מאי",
+	"maijs maiatza маи мая травень травня мај μαιος μαιου مايو מאי พฤษภาคม",
 	"june juni juin junio giugno junho iunie juny junius czerwiec czerwca cerven cervna cvn haziran kesakuu kesakuuta "
 	"birzelio birzelis lipanj lipnja juuni junijs ekaina "
-	"июнь июня юни червень червня јун чэрвень ιουνιος ιουνιου ιον يونيو יוני",
+	"июнь июня юни червень червня јун чэрвень ιουνιος ιουνιου ιον يونيو יוני มิถุนายน",
 	"july juli juillet julio luglio julho iulie juliol julius lip lipiec lipca cervenec cervence cvc temmuz heinakuu "
 	"heinakuuta liepos liepa srpanj srpnja juuli julijs uztaila "
-	"июль июля юли липень липня јул ιουλιος ιουλιου ιολ يوليو יולי",
+	"июль июля юли липень липня јул ιουλιος ιουλιου ιολ يوليو יולי กรกฎาคม",
 	"august aout agosto augustus agost augusztus sierpien sierpnia srp srpen srpna agustos agustus agt elokuu elokuuta "
 	"rugpjucio rugpjutis rgp kolovoz kolovoza augusts abuztua "
-	"август августа серпень серпня жнивень αυγουστος αυγουστου اغسطس אוגוסט",
+	"август августа серпень серпня жнивень αυγουστος αυγουστου اغسطس אוגוסט สิงหาคม",
 	"september sept septembre septiembre setiembre settembre setembro septembrie setembre szeptember wrzesien wrzesnia zari "
 	"eylul syyskuu syyskuuta rugsejo rugsejis rgs rujan rujna septembris iraila "
-	"сентябрь сентября септември вересень вересня септембар верасень σεπτεμβριος σεπτεμβριου σετ سبتمبر ספטמבר",
+	"сентябрь сентября септември вересень вересня септембар верасень σεπτεμβριος σεπτεμβριου σετ سبتمبر ספטמבר กันยายน",
 	"october oktober octobre octubre ottobre outubro octombrie paz pazdziernik pazdziernika rijen rijna ekim "
 	"lokakuu lokakuuta spalio spalis oktoober oktobris urria "
-	"октябрь октября октомври жовтень жовтня октобар кастрычник οκτωβριος οκτωβριου اكتوبر אוקטובר",
+	"октябрь октября октомври жовтень жовтня октобар кастрычник οκτωβριος οκτωβριου اكتوبر אוקטובר ตุลาคม",
 	"november novembre noviembre novembro noiembrie listopad listopada listopadu kasim marraskuu marraskuuta lapkricio "
 	"lapkritis studeni studenoga novembris azaroa "
-	"ноябрь ноября ноември листопад листопада новембар листапад νοεμβριος νοεμβριου نوفمبر נובמבר",
+	"ноябрь ноября ноември листопад листопада новембар листапад νοεμβριος νοεμβριου نوفمبر נובמבר พฤศจิกายน",
 	"december dezember decembre diciembre dicembre dezembro decembrie desember desembre desembris grudzien grudnia prosinec "
 	"prosince aralik joulukuu joulukuuta gruodzio gruodis grd prosinac prosinca detsember decembris abendua dic "
-	"декабрь декабря декември грудень грудня децембар снежань δεκεμβριος δεκεμβριου ديسمبر דצמבר",
+	"декабрь декабря декември грудень грудня децембар снежань δεκεμβριος δεκεμβριου ديسمبر דצמבר ธันวาคม",
 };
 
 static const struct { const char *name; int16_t min; } ZONES[] = {
@@ -320,9 +320,11 @@ static bool has(struct fw_str word, const char *part)
 /* 1: before noon, 2: after noon, 0: neither. */
 static int half_day(struct fw_str w)
 {
-	if (fw_str_eq(w, FW_STR("am")) || fw_str_eq(w, FW_STR("πμ")) || has(w, "오전") || has(w, "上午") || has(w, "午前"))
+	if ((unsigned char)w.p[0] < 0x80)
+		return fw_str_eq(w, FW_STR("am")) ? 1 : fw_str_eq(w, FW_STR("pm")) ? 2 : 0;
+	if (fw_str_eq(w, FW_STR("πμ")) || has(w, "오전") || has(w, "上午") || has(w, "午前"))
 		return 1;
-	return fw_str_eq(w, FW_STR("pm")) || fw_str_eq(w, FW_STR("μμ")) || has(w, "오후") || has(w, "下午") ||
+	return fw_str_eq(w, FW_STR("μμ")) || has(w, "오후") || has(w, "下午") ||
 		has(w, "午後") || has(w, "午后") ? 2 : 0;
 }
 
@@ -343,7 +345,7 @@ struct scan {
 	size_t n;
 	char folded[3 * MAX_BYTES + 4]; /* a byte that is no UTF-8 becomes U+FFFD */
 	size_t folded_n;
-	bool korean;
+	bool korean, thai;
 };
 
 static int digit_value(uint32_t c)
@@ -425,6 +427,8 @@ static bool scan(struct scan *sc, struct fw_str s)
 		sc->folded_n = (size_t)(t->text.p - sc->folded) + t->text.len;
 		if (c >= 0xac00 && c <= 0xd7a3)
 			sc->korean = true;
+		if (c >= 0xe01 && c <= 0xe4e)
+			sc->thai = true;
 	}
 	return sc->n > 0;
 }
@@ -489,6 +493,21 @@ static void read_fraction(const struct token *t, struct parts *p)
 
 	for (size_t i = 0; i < t->text.len && i < 3; i++, scale /= 10)
 		p->ms += scale * (t->text.p[i] - '0');
+}
+
+/* The month at token i: a name, or Thai initials (two words with full stops). 0: none. */
+static int read_month(const struct scan *sc, size_t i)
+{
+	static const char *const THAI[12][2] = {{"ม", "ค"}, {"ก", "พ"}, {"มี", "ค"}, {"เม", "ย"}, {"พ", "ค"}, {"มิ", "ย"}, {"ก", "ค"},
+		{"ส", "ค"}, {"ก", "ย"}, {"ต", "ค"}, {"พ", "ย"}, {"ธ", "ค"}};
+
+	if (at(sc, i)->kind != WORD)
+		return 0;
+	for (int m = 0; sc->thai && m < 12; m++) {
+		if (is_word(sc, i, THAI[m][0]) && is_sign(sc, i + 1, '.') && is_word(sc, i + 2, THAI[m][1]))
+			return m + 1;
+	}
+	return month_name(sc->tok[i].text);
 }
 
 /* Where a clock time begins, sc->n when there is none; *sep is what stands between hour and minute. */
@@ -593,7 +612,7 @@ static size_t read_half_day(struct scan *sc, size_t i, struct parts *p)
 	return i;
 }
 
-/* "+02:00", "-5", "+0530" at token i, glued together. Returns the token behind it, i when there is none, 0 when it is absurd. */
+/* "+02:00", "-5", "+0530" at token i, glued together; "+3000" is no offset anybody has: UTC. Returns the token behind it, or i. */
 static size_t read_offset(struct scan *sc, size_t i, int *zone_min)
 {
 	const struct token *t = at(sc, i + 1);
@@ -610,17 +629,15 @@ static size_t read_offset(struct scan *sc, size_t i, int *zone_min)
 		m = at(sc, end + 1)->value;
 		end += 2;
 	}
-	if (h > 23 || m > 59)
-		return 0;
-	*zone_min = sign * (h * 60 + m);
+	*zone_min = h > 23 || m > 59 ? 0 : sign * (h * 60 + m);
 	use(sc, i, end);
 	return end;
 }
 
-/* What may follow a time: "GMT", "GMT+2", "+0200", "+02:00 CEST", "EST5EDT", "Etc/GMT". False when the offset is absurd. */
-static bool read_zone(struct scan *sc, size_t i, struct parts *p)
+/* What may follow a time: "GMT", "GMT+2", "+0200", "+02:00 CEST", "EST5EDT", "Etc/GMT". */
+static void read_zone(struct scan *sc, size_t i, struct parts *p)
 {
-	int named, base = 0;
+	int named, offset;
 
 	while (at(sc, i)->kind == SIGN && (at(sc, i)->value == ',' || at(sc, i)->value == '/' || at(sc, i)->value == '['))
 		i++;
@@ -636,17 +653,13 @@ static bool read_zone(struct scan *sc, size_t i, struct parts *p)
 		i++;
 		if (is_number(sc, i, 1, 2) && !sc->tok[i].gap) { /* EST5EDT */
 			use(sc, i, i + 1);
-			return true;
+			return;
 		}
 		if (!greenwich)
-			return true;
+			return;
 	}
-	i = read_offset(sc, i, &base);
-	if (i && base)
-		p->zone_min = base;
-	else if (i && p->zone_min == NONE)
-		p->zone_min = 0;
-	return i > 0;
+	if (read_offset(sc, i, &offset) > i)
+		p->zone_min = offset;
 }
 
 /* Ordinal day: 2003-335. */
@@ -813,7 +826,7 @@ static bool read_date(struct scan *sc, struct parts *p, bool have_time)
 		return ok;
 	for (size_t i = 0; i < sc->n; i++) {
 		const struct token *t = &sc->tok[i];
-		int month = t->kind == WORD ? month_name(t->text) : 0;
+		int month = read_month(sc, i);
 
 		words = words || t->kind == WORD;
 		if (month) /* the last one: "mar. 5 janv." has Tuesday in front */
@@ -856,7 +869,7 @@ static bool patient(struct fw_str s, int64_t *out)
 	size_t i;
 
 	sc.n = sc.folded_n = 0;
-	sc.korean = false;
+	sc.korean = sc.thai = false;
 	if (!scan(&sc, s))
 		return false;
 	read_units(&sc, &p);
@@ -866,11 +879,12 @@ static bool patient(struct fw_str s, int64_t *out)
 	have_time = p.hour != NONE;
 	if (have_time) {
 		i = read_half_day(&sc, i, &p);
-		if (i < sc.n && !read_zone(&sc, i, &p))
-			return false;
+		read_zone(&sc, i, &p);
 	}
 	if (!read_date(&sc, &p, have_time))
 		return false;
+	if (sc.thai && p.year > 2400) /* years of the Buddhist era */
+		p.year -= 543;
 	p.hour = p.hour == NONE ? 0 : p.hour;
 	p.minute = p.minute == NONE ? 0 : p.minute;
 	p.second = p.second == NONE ? 0 : p.second;
