@@ -3,8 +3,8 @@
  * From XML events to a document: RSS in all its versions, Atom 0.3 and 1.0, CDF, and their modules.
  *
  * Every open element has a frame, so frames and the tokenizer's stack always agree. A frame says where we are (ctx) and how
- * the element's text is to be read (rule). element.gperf says what an element means in which context; what it does then is
- * one function in rss.c, atom.c or modules.c at its start, or one here at its end, when its text is there.
+ * the element's text is to be read (rule). element.gperf says what an element means in which context; what it does then, at
+ * its start and at its end, when its text is there, is told in elements.c, which sends texts, people, links and modules on.
  *
  * Where several elements fill one member, the one of the higher rank wins; among equals the first for titles and ids, the
  * last for dates, as readers have always done.

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* The parts of the XML reader: walk.c keeps frames and text, elements.c acts on elements, modules.c on those of modules. */
+/*
+ * The parts of the XML reader: walk.c keeps frames and text; elements.c acts on elements, plain values itself, texts, people,
+ * links and modules in the files of these names.
+ */
 #ifndef FW_PARSE_WALK_H
 #define FW_PARSE_WALK_H
 
@@ -30,6 +33,8 @@ struct fw_str fw_text_value(struct fw_builder *b, const struct fw_frame *f, stru
 FW_MUST_CHECK int fw_walk_start(struct fw_walk *w);
 void fw_frame_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool markup);
 
+struct fw_document *fw_feed_of(struct fw_builder *b, enum fw_context where); /* the feed, or the source that is open */
+struct fw_counts *fw_counts_of(struct fw_builder *b, bool entry);
 void fw_link_add(struct fw_builder *b, struct fw_link **list, struct fw_str rel, struct fw_str href);
 void fw_category_add(struct fw_builder *b, bool entry, struct fw_str term, struct fw_str scheme, struct fw_str label);
 /* May this element fill the field? The higher rank may, and the first of equals. */
@@ -39,6 +44,28 @@ enum fw_context fw_where_of(const struct fw_builder *b, const struct fw_frame *f
 bool fw_in_entry(const struct fw_builder *b, enum fw_context where);
 /* The first of an address counts. */
 void fw_attachment_add(struct fw_builder *b, struct fw_str url, struct fw_str type, struct fw_str title, int64_t size);
+
+static inline bool fw_is_http(struct fw_str s)
+{
+	return fw_str_istarts(s, FW_STR("http://")) || fw_str_istarts(s, FW_STR("https://"));
+}
+
+/* ---- texts.c, people.c, links.c: the start or the end of one kind ---- */
+void fw_text_start(struct fw_walk *w);
+void fw_text_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool markup);
+void fw_body_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool markup);
+void fw_person_start(struct fw_walk *w);
+void fw_person_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s);
+void fw_person_part_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s);
+void fw_link_start(struct fw_walk *w);
+void fw_link_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s);
+void fw_guid_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s);
+void fw_enclosure_start(struct fw_walk *w);
+void fw_category_start(struct fw_walk *w);
+void fw_category_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s);
+void fw_source_start(struct fw_walk *w);
+void fw_source_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s);
+void fw_generator_start(struct fw_walk *w);
 
 /* ---- modules.c ---- */
 void fw_module_start(struct fw_walk *w);

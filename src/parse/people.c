@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: ISC */
+/* Authors, contributors, publishers: persons with parts of their own (Atom), or a text that names them (RSS, Dublin Core). */
+#include "parse/walk.h"
+
+#include "base/banned.h"
+
+void fw_person_start(struct fw_walk *w)
+{
+	w->frame->obj = FW_NEW(w->b, struct fw_person);
+	w->frame->ctx = CTX_PERSON;
+	fw_walk_capture(w, TEXT_TRIM);
+}
+
+static bool same_person(const struct fw_person *a, const struct fw_person *b)
+{
+	return (a->name.len && fw_str_eq(a->name, b->name)) || (a->email.len && fw_str_eq(a->email, b->email));
+}
+
+static void person_add(struct fw_person **list, struct fw_person *p)
+{
+	struct fw_person *o;
+
+	for (o = *list; o; o = o->next) {
+		if (!same_person(o, p))
+			continue;
+		if (!o->name.p)
+			o->name = p->name;
+		if (!o->email.p)
+			o->email = p->email;
+		if (!o->url.p)
+			o->url = p->url;
+		return;
+	}
+	FW_APPEND(*list, p);
+}
+
+void fw_person_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
+{
+	enum fw_context where = fw_where_of(b, f);
+	struct fw_document *d = fw_feed_of(b, where);
+	struct fw_entry *e = fw_in_entry(b, where) ? b->entry : NULL;
+	struct fw_ranks *r = e ? &b->entry_rank : where == CTX_SOURCE ? &b->source_rank : &b->feed_rank;
+	struct fw_person *p = f->obj, **list;
+	struct fw_str name;
+
+	if (!p)
+		return;
+	if (!p->name.len && !p->email.len && !p->url.len)
+		fw_person_split(b, fw_build_title(b, s), p);
+	else if (p->name.len && !p->email.len && memchr(p->name.p, '@', p->name.len)) {
+		name = p->name;
+		p->name = FW_STR_NONE;
+		fw_person_split(b, name, p);
+	}
+	if (!p->name.len && !p->email.len && !p->url.len)
+		return;
+	if (f->el->member[0])
+		fw_value_str(b, fw_value_object(b, fw_extra_root(b, where), f->el->group), f->el->member,
+			p->name.len ? p->name : p->email);
+	if (f->el->field == F_PUBLISHER) {
+		if (fw_take(b, where, F_PUBLISHER, f->el->rank))
+			*(e ? &e->publisher : &d->publisher) = *p;
+		return;
+	}
+	if (fw_counts_of(b, e != NULL)->people++ >= FW_LIST_MAX)
+		return;
+	if (f->el->field == F_CONTRIBUTOR) {
+		FW_APPEND(*(e ? &e->contributors : &d->contributors), p);
+		return;
+	}
+	list = e ? &e->authors : &d->authors;
+	if (f->el->rank < r->of[F_AUTHOR])
+		return;
+	if (f->el->rank > r->of[F_AUTHOR] && r->of[F_AUTHOR] < 6)
+		*list = NULL; /* stand-ins (itunes:author) go when the author comes */
+	r->of[F_AUTHOR] = f->el->rank;
+	person_add(list, p);
+}
+
+void fw_person_part_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
+{
+	struct fw_person *p = f > b->frame ? f[-1].obj : NULL;
+
+	s = fw_str_trim(s);
+	if (!p || !s.len)
+		return;
+	if (f->el->field == F_URL) {
+		if (!p->url.p)
+			p->url = fw_build_url(b, f->scope, s);
+	} else if (f->el->field == F_NAME) {
+		if (!p->name.p)
+			p->name = fw_build_title(b, s);
+	} else if (!p->email.p) {
+		p->email = fw_str_istarts(s, FW_STR("mailto:")) ? fw_str_sub(s, 7, s.len) : s;
+	}
+}
+
