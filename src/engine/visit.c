@@ -19,8 +19,8 @@
 #define VALIDATORS_MAX_AGE_MS (8 * FW_DAY_MS) /* POL-02: some servers say 304 for ever */
 #define ADOPT_AFTER_MS FW_DAY_MS              /* POL-09 */
 #define ADOPT_SIGHTINGS 3
-#define ARENA_KEEP ((size_t)32 * 1024)
-#define BODY_KEEP ((size_t)32 * 1024)
+#define ARENA_KEEP ((size_t)4096) /* there may be thousands of visits: little each */
+#define BODY_KEEP ((size_t)4096)
 
 void visit_prepare(struct visit *v, int64_t now_ms)
 {

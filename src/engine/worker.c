@@ -77,7 +77,8 @@ static void hand_over(struct worker *w, struct visit *v, enum visit_end end)
 {
 	v->end = end;
 	w->pending++;
-	atomic_fetch_add(&w->lane.held_bytes, v->held_bytes);
+	if (atomic_fetch_add(&w->lane.held_bytes, v->held_bytes) + v->held_bytes >= w->lane.held_max && !w->draining)
+		fw_fetcher_hold(w->fetcher, true); /* what ends now waits undecoded for its turn */
 	if (!fw_ring_put(&w->lane.outcomes, v))
 		abort(); /* the ring holds as many as there are visits */
 	fw_lane_wake_store(&w->lane);
@@ -174,6 +175,13 @@ static void start_more(struct worker *w)
 	grant(w);
 }
 
+/* The store thread has caught up a little: read what waits. */
+static void read_on(struct worker *w)
+{
+	if (w->draining || atomic_load(&w->lane.held_bytes) < w->lane.held_max)
+		fw_fetcher_hold(w->fetcher, false);
+}
+
 static void take_leases(struct worker *w)
 {
 	struct lent *lent;
@@ -224,6 +232,7 @@ static void drain(struct worker *w)
 		return;
 	w->draining = true;
 	atomic_store(&w->lane.stopping, true);
+	fw_fetcher_hold(w->fetcher, false);
 	while (w->first) {
 		struct lent *lent = w->first;
 
@@ -268,6 +277,7 @@ static void on_async(uv_async_t *async)
 	}
 	if (atomic_load(&w->lane.finished))
 		drain(w);
+	read_on(w);
 	start_more(w);
 	end_if_drained(w);
 }
@@ -277,6 +287,8 @@ static void on_beat(uv_timer_t *t)
 	struct worker *w = t->data;
 
 	atomic_store(&w->o->shared->beat_mono_ms, fw_mono_ms());
+	if (!w->closing)
+		read_on(w);
 	grant(w); /* the mark on held bytes may have been passed downwards without an event */
 }
 
@@ -344,7 +356,7 @@ static int lane_init(struct worker *w)
 	l->cap = l->slots + FW_MIN((size_t)l->slots, (size_t)512);
 	l->pending_max = 2 * (size_t)c->batch_visits;
 	l->visit_max = 2 * l->cap + l->pending_max;
-	l->held_max = 4 * (size_t)c->batch_bytes;
+	l->held_max = 2 * (size_t)c->batch_bytes;
 	fw_settings_visit(c, &l->rules);
 	l->rules.run_id = w->o->run_id;
 	if (fw_ring_init(&l->leases, l->visit_max) || fw_ring_init(&l->outcomes, l->visit_max) ||

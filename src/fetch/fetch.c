@@ -30,7 +30,7 @@
 
 #define TICK_MS 100
 #define BUFFERED_BYTES (32 << 20)
-#define KEEP_BYTES (16 * 1024) /* of a buffer that waits for its next use: there are many, and few are in use at once */
+#define KEEP_BYTES (4 * 1024)  /* of a buffer that waits for its next use: there are many, and few are in use at once */
 
 static const char ACCEPT[] = "Accept: application/atom+xml, application/rss+xml, application/feed+json, application/rdf+xml;q=0.9, "
 	"application/xml;q=0.8, text/xml;q=0.8, application/json;q=0.7, */*;q=0.1";
@@ -159,14 +159,37 @@ static void decode(struct fw_fetch_priv *v)
 	f->body_partial = f->kind != FW_VISIT_NONE && f->body.len > 0;
 }
 
+/* Out of the list it is in: flying or landed. */
+static void list_out(struct fw_fetch_priv *v)
+{
+	struct fw_fetcher *fr = v->fr;
+
+	*(v->prev ? &v->prev->next : v->landed ? &fr->landed : &fr->flying) = v->next;
+	if (v->next)
+		v->next->prev = v->prev;
+	else if (v->landed)
+		fr->landed_last = v->prev;
+	v->prev = v->next = NULL;
+}
+
+/* What has ended waits, coded as it came, until its reader has room. */
+static void land(struct fw_fetch_priv *v)
+{
+	struct fw_fetcher *fr = v->fr;
+
+	list_out(v);
+	v->landed = true;
+	v->prev = fr->landed_last;
+	*(v->prev ? &v->prev->next : &fr->landed) = v;
+	fr->landed_last = v;
+}
+
 static void fly_out(struct fw_fetch_priv *v)
 {
 	struct fw_fetcher *fr = v->fr;
 
-	*(v->prev ? &v->prev->next : &fr->flying) = v->next;
-	if (v->next)
-		v->next->prev = v->prev;
-	v->prev = NULL;
+	list_out(v);
+	v->landed = false;
 	fr->flying_n--;
 	if (v->reply.body.cap > KEEP_BYTES)
 		fw_buf_finish(&v->reply.body);
@@ -183,8 +206,15 @@ static void visit_end(struct fw_fetch_priv *v)
 	struct fw_fetch *f = v->f;
 	struct fw_visit *visit = &f->visit;
 
-	fw_resolve_cancel(&v->wait);
-	fw_transfer_stop(v);
+	if (!v->landed) {
+		fw_resolve_cancel(&v->wait);
+		fw_transfer_stop(v);
+		visit->total_us = fw_mono_us() - v->start_us;
+		if (v->fr->held && v->reply.body.len && f->kind != FW_VISIT_LOCAL) {
+			land(v);
+			return;
+		}
+	}
 	f->http_status = v->reply.headers_done ? v->reply.status : 0;
 	decode(v);
 	if (f->kind == FW_VISIT_NONE)
@@ -196,7 +226,6 @@ static void visit_end(struct fw_fetch_priv *v)
 	visit->http_status = f->http_status;
 	visit->wire_bytes = v->wire_bytes;
 	visit->body_bytes = f->body.len;
-	visit->total_us = fw_mono_us() - v->start_us;
 	visit->error = f->err.rc ? fw_str(f->err.text) : FW_STR_NONE;
 	f->priv = NULL;
 	fly_out(v);
@@ -655,6 +684,13 @@ void fw_fetch_finish(struct fw_fetch *f)
 {
 	fw_fetch_reset(f);
 	fw_buf_finish(&f->body);
+}
+
+void fw_fetcher_hold(struct fw_fetcher *fr, bool on)
+{
+	fr->held = on;
+	while (!fr->held && fr->landed) /* done() may hold again */
+		visit_end(fr->landed);
 }
 
 uint32_t fw_fetcher_in_flight(const struct fw_fetcher *fr)

@@ -82,6 +82,12 @@ void fw_fetcher_destroy(struct fw_fetcher *fr);
 FW_MUST_CHECK int fw_fetch_start(struct fw_fetcher *fr, struct fw_fetch *f, struct fw_err *err);
 /* End it now: done is called with kind LOCAL before this returns. Nothing happens when it has ended. */
 void fw_fetch_cancel(struct fw_fetch *f);
+/*
+ * While on, a fetch that has ended is not decoded and its done callback not called: it waits, coded as it came and in order, so that a
+ * reader who is behind holds little memory. Turned off, those that waited are delivered before this returns, unless a done callback
+ * turns it on again. Cancelling works meanwhile.
+ */
+void fw_fetcher_hold(struct fw_fetcher *fr, bool on);
 /* Free what the answer holds; memory of the body buffer is kept for reuse when it is small. The request part is zeroed too. */
 void fw_fetch_reset(struct fw_fetch *f);
 /* The same, and the body's memory is freed. */

@@ -91,6 +91,7 @@ struct fw_fetch_priv {
 	bool chain;                        /* it is unbroken */
 	bool sent_validators;
 	bool late;                         /* failed inside start: the loop will say so */
+	bool landed;                       /* ended, but not decoded yet: in the fetcher's landed list */
 	uint64_t wire_bytes;               /* of the hops before */
 	struct fw_resolve_wait wait;
 
@@ -121,6 +122,8 @@ struct fw_fetcher {
 	uv_timer_t curl_timer, tick;
 	uv_idle_t late;
 	struct fw_fetch_priv *flying, *idle;
+	struct fw_fetch_priv *landed, *landed_last; /* ended while held: delivered in order */
+	bool held;
 	uint32_t flying_n, idle_n;
 	struct fw_watch *spare_watch;
 	struct fw_hop proxy;               /* host and port of the proxy */
