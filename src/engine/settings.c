@@ -2,6 +2,9 @@
 #include "base/str.h"
 #include "engine/settings.h"
 
+/* Bodies on their way in, over all transfers of a worker; past it all but one wait. */
+#define BUFFERED_MAX ((size_t)8 << 20)
+
 void fw_settings_visit(const struct fw_config *c, struct visit_rules *out)
 {
 	*out = (struct visit_rules){.limits = {.max_bytes = (size_t)c->max_body_bytes, .max_entries = (uint32_t)c->max_entries}};
@@ -48,5 +51,6 @@ int fw_settings_net(const struct fw_config *c, uint32_t slots, struct fw_net *ou
 	out->fetch.ca_file = set(c->ca_file);
 	out->fetch.proxy = set(c->proxy);
 	out->fetch.http2 = c->http2;
+	out->fetch.max_buffered_bytes = BUFFERED_MAX;
 	return 0;
 }

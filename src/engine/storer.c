@@ -27,6 +27,8 @@
 #define CLAIM_MAX 500
 #define IDLE_MS FW_SECOND_MS
 #define PORTION_MS 50
+#define UPKEEP_BUSY_MS 200
+#define ONCE_UPKEEP_MS FW_SECOND_MS
 #define ONCE_OUTAGE_MS (10 * FW_SECOND_MS)
 #define ONCE_PATIENCE_MS (60 * FW_SECOND_MS) /* a --once does not wait longer than this for hosts that want a pause */
 
@@ -44,6 +46,7 @@ struct storer {
 	int64_t outage_since_ms;       /* monotonic; 0: none */
 	struct fw_err outage_err;
 	bool paused, once_over, upkeep_more;
+	int64_t once_over_ms, upkeep_at_ms; /* monotonic */
 	struct fw_lease *back;      /* leases to give back */
 	int64_t claimed_at_ms;      /* monotonic: last claim */
 	uint64_t visits, news, failures;
@@ -356,10 +359,13 @@ static void once_check(struct storer *s, int64_t now_ms)
 		fw_info("%lld feeds are left for a later run: their hosts asked for a pause", (long long)n);
 		n = 0;
 	}
-	if (n == 0)
+	if (n == 0) {
 		s->once_over = true;
-	else /* put off for their host's sake, or lent to another worker: the end of its lease is the latest it can take */
+		s->once_over_ms = fw_mono_ms();
+	} else {
+		/* put off for their host's sake, or lent to another worker: the end of its lease is the latest it can take */
 		s->next_claim_ms = FW_MIN(FW_MAX(wake_ms, now_ms + 20), now_ms + IDLE_MS);
+	}
 }
 
 static void claim(struct storer *s, int64_t now_ms)
@@ -447,19 +453,26 @@ static void beat(struct storer *s, int64_t mono_ms)
 		outage(s, "the sign of life", &err);
 }
 
-/* Nothing to store and nothing to claim: a short step of housekeeping. */
-static bool upkeep(struct storer *s)
+/*
+ * A short step of housekeeping, when there is nothing to store. While transfers keep the machine busy only now and then, so that the
+ * index keeps up without slowing them; a --once leaves it to its end, and then takes no longer than ONCE_UPKEEP_MS: what is left is
+ * done by the next run or the first search.
+ */
+static bool upkeep(struct storer *s, int64_t mono_ms)
 {
+	bool busy = atomic_load(&s->l->o->shared->in_flight) > s->l->slots / 4, more = false;
 	struct fw_err err;
-	bool more = false;
 	int rc;
 
-	if (!s->st || !s->upkeep_more || s->retry_at_ms || atomic_load(&s->l->stopping) || s->once_over)
+	if (!s->st || !s->upkeep_more || s->retry_ms || atomic_load(&s->l->stopping) ||
+	    (s->l->o->once && (!s->once_over || mono_ms - s->once_over_ms > ONCE_UPKEEP_MS)) ||
+	    (busy && mono_ms - s->upkeep_at_ms < UPKEEP_BUSY_MS))
 		return false;
 	rc = fw_store_upkeep(s->st, fw_now_ms(), &more, &err);
 	if (rc && rc != FW_EUNSUP && rc != FW_EAGAIN)
 		fw_warn("upkeep of the store: %s", err.text);
 	s->upkeep_more = !rc && more;
+	s->upkeep_at_ms = fw_mono_ms();
 	return s->upkeep_more;
 }
 
@@ -577,13 +590,13 @@ static int storer_run(struct storer *s)
 			return WORKER_STORE;
 		if (claim_due(s, now_ms, mono_ms))
 			claim(s, now_ms);
+		beat(s, mono_ms);
+		if (!s->n && !fw_ring_fill(&l->outcomes) && upkeep(s, mono_ms))
+			continue;
 		if (s->once_over && !s->alive && !atomic_load(&l->finished)) {
 			atomic_store(&l->finished, true);
 			uv_async_send(&l->to_loop);
 		}
-		beat(s, mono_ms);
-		if (!s->n && !fw_ring_fill(&l->outcomes) && upkeep(s))
-			continue;
 		sleep_until_something(s);
 	}
 }
