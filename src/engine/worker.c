@@ -353,8 +353,8 @@ static int lane_init(struct worker *w)
 	l->o = w->o;
 	l->config = c;
 	l->slots = slots_allowed(c->concurrency);
-	l->cap = l->slots + FW_MIN((size_t)l->slots, (size_t)512);
-	l->pending_max = 2 * (size_t)c->batch_visits;
+	l->cap = l->slots + FW_MIN((size_t)l->slots / 2 + 1, (size_t)256);
+	l->pending_max = (size_t)c->batch_visits + (size_t)c->batch_visits / 2;
 	l->visit_max = 2 * l->cap + l->pending_max;
 	l->held_max = 2 * (size_t)c->batch_bytes;
 	fw_settings_visit(c, &l->rules);
