@@ -31,7 +31,7 @@ static const char usage[] =
 	"  --plan 'SEL PLAN'   what some feeds do, may be given again; SEL: 7, 10-19, %5 (each fifth), %5=2, *\n"
 	"  --plans FILE        such lines from a file; the last that fits a feed wins\n"
 	"  --log FILE          one JSON line per request\n"
-	"  --no-keep-alive     close after each answer\n"
+	"  --no-keep-alive     close after each answer; over TLS, no session can be resumed either\n"
 	"  --tls CERT KEY      speak TLS (PEM files)\n"
 	"  --with-parent       end when the parent process ends\n"
 	"\n"

@@ -467,6 +467,11 @@ static void tls_setup(void)
 		die("--tls: %s is no PEM certificate", origin.cert);
 	if (SSL_CTX_use_PrivateKey_file(sv.tls, origin.key, SSL_FILETYPE_PEM) != 1 || SSL_CTX_check_private_key(sv.tls) != 1)
 		die("--tls: %s is not the key of %s", origin.key, origin.cert);
+	if (!origin.keep_alive) {
+		SSL_CTX_set_session_cache_mode(sv.tls, SSL_SESS_CACHE_OFF);
+		SSL_CTX_set_options(sv.tls, SSL_OP_NO_TICKET);
+		SSL_CTX_set_num_tickets(sv.tls, 0);
+	}
 	SSL_CTX_set_mode(sv.tls, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
 }
 

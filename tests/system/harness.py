@@ -23,6 +23,12 @@ ORIGIN = os.path.join(BUILD, "tests", "origin", "origin")
 CASES = []
 
 
+def sanitized():
+    """Is the binary one of ASan's? Then memory and time say little."""
+    with open(FEEDWHEEL, "rb") as f:
+        return b"libasan" in f.read()
+
+
 def case(words):
     def add(function):
         CASES.append((words, function))
