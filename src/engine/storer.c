@@ -117,20 +117,12 @@ static void reopen(struct storer *s)
 
 /* ---- visits and their leases ----------------------------------------------------------------------------------------------------- */
 
-static void batch_unref(struct visit *v)
-{
-	if (v->batch && --v->batch->left == 0) {
-		fw_arena_finish(&v->batch->arena);
-		free(v->batch);
-	}
-	v->batch = NULL;
-	v->lease = NULL;
-}
-
 /* Back to the loop thread, which empties it. */
 static void visit_spent(struct storer *s, struct visit *v)
 {
-	batch_unref(v);
+	lease_batch_unref(v->batch);
+	v->batch = NULL;
+	v->lease = NULL;
 	atomic_fetch_sub(&s->l->held_bytes, v->held_bytes);
 	s->alive--;
 	if (!fw_ring_put(&s->l->spent, v))

@@ -22,6 +22,14 @@
 #define ARENA_KEEP ((size_t)4096) /* there may be thousands of visits: little each */
 #define BODY_KEEP ((size_t)4096)
 
+void lease_batch_unref(struct lease_batch *b)
+{
+	if (--b->left == 0) {
+		fw_arena_finish(&b->arena);
+		free(b);
+	}
+}
+
 void visit_prepare(struct visit *v, int64_t now_ms)
 {
 	const struct fw_feed *feed = &v->lease->feed;
@@ -157,6 +165,8 @@ static void visit_rows(struct visit *v)
 		/* the last entry of a broken-off transfer may be half of one: it comes whole next time */
 		if (v->fetch.body_partial && !e->next)
 			break;
+		if (e->repeat) /* the very same entry again */
+			continue;
 		n++;
 		memcpy(w->key, key.b, sizeof(w->key));
 		w->feed_id = v->feed.id;

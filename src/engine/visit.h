@@ -26,6 +26,9 @@ struct lent { /* lives in its batch's arena */
 	struct lent *next;
 };
 
+/* One of its leases is done with. */
+void lease_batch_unref(struct lease_batch *b);
+
 enum visit_end {
 	VISIT_COMMIT,  /* the outcome is to be written */
 	VISIT_RELEASE, /* never begun, or cancelled: the lease goes back as it came */

@@ -413,10 +413,17 @@ static int handles_init(struct worker *w, struct fw_err *err)
 
 static void worker_finish(struct worker *w)
 {
+	struct lent *lent;
+
+	/* a store that stayed away leaves visits and leases behind */
+	while ((lent = fw_ring_take(&w->lane.leases)) != NULL)
+		lease_batch_unref(lent->batch);
 	for (size_t i = 0; w->visit && i < w->lane.visit_max; i++) {
 		fw_fetch_reset(&w->visit[i].fetch);
 		fw_buf_finish(&w->visit[i].fetch.body);
 		fw_arena_finish(&w->visit[i].arena);
+		if (w->visit[i].batch)
+			lease_batch_unref(w->visit[i].batch);
 	}
 	free(w->visit);
 	free(w->in_slot);
