@@ -20,7 +20,7 @@ struct host {
 
 static struct {
 	struct host *host; /* host_n + 1: the last stands for addresses that are none of ours */
-	uint64_t requests, conns, bytes, heads, conditional, violations, not_modified, ended_badly;
+	uint64_t requests, conns, bytes, heads, violations, not_modified, ended_badly;
 	uint64_t status[6];
 	uint32_t in_flight, in_flight_max, conns_now, conns_max;
 	int log_fd;
