@@ -29,7 +29,7 @@ void fw_buf_adds(struct fw_buf *b, const char *s);
 void fw_buf_addstr(struct fw_buf *b, struct fw_str s);
 void fw_buf_addc(struct fw_buf *b, char c);
 FW_PRINTF(2, 3) void fw_buf_addf(struct fw_buf *b, const char *fmt, ...);
-void fw_buf_vaddf(struct fw_buf *b, const char *fmt, va_list ap);
+FW_PRINTF(2, 0) void fw_buf_vaddf(struct fw_buf *b, const char *fmt, va_list ap);
 /* Append a code point as UTF-8 (U+FFFD for what is none). */
 void fw_buf_addcp(struct fw_buf *b, uint32_t cp);
 /* Hand the memory to the caller (free() it); the buffer is empty afterwards. */

@@ -68,7 +68,7 @@ void cli_out_safe(struct cli *c, struct fw_str s)
 
 /* ---- stderr ------------------------------------------------------------------------------------------------------------- */
 
-static void say(struct cli *c, const char *style, const char *fmt, va_list ap)
+static FW_PRINTF(3, 0) void say(struct cli *c, const char *style, const char *fmt, va_list ap)
 {
 	struct fw_buf text = FW_BUF_INIT(16 << 10), line = FW_BUF_INIT(64 << 10);
 

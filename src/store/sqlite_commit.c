@@ -68,8 +68,8 @@ static int wheel_put(struct sqlite *s, const struct fw_outcome *o, const struct 
 /* The feed moves to the host of its new address. Its loan is given back to the old one; nothing is counted at the new one. */
 static int host_move(struct sqlite *s, const struct fw_outcome *o, struct visitor *v, int64_t old_host, struct fw_err *err)
 {
-	int64_t new_host;
-	bool crowded;
+	int64_t new_host = 0;
+	bool crowded = false;
 	int rc = v->host_id ? sq_host_return(s, v->host_id, true, 0, err) : 0;
 
 	rc = rc ? rc : sq_host_join(s, o->feed->url, &new_host, &crowded, err);
