@@ -77,7 +77,7 @@ static const struct fw_setting SETTING[] = {
 	{"http2", FW_TYPE_BOOL, "yes", NO_RANGE, "Use HTTP/2 where the server offers it.", AT(http2)},
 	{"relaxed", FW_TYPE_BOOL, "no", NO_RANGE,
 		"Commit without waiting for the disk: faster, but a power failure may lose the last commits.", AT(relaxed)},
-	{"cache_bytes", FW_TYPE_SIZE, "8MiB", 0, MIB(65536), NULL, "Store's page cache in each process; 0: the driver's default.",
+	{"cache_bytes", FW_TYPE_SIZE, "6MiB", 0, MIB(65536), NULL, "Store's page cache in each process; 0: the driver's default.",
 		AT(cache_bytes)},
 	{"keep_visits_ms", FW_TYPE_DURATION, "30d", 0, DAYS(36500), NULL, "Visits older than this are forgotten; 0: never.",
 		AT(keep_visits_ms)},

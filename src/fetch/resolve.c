@@ -412,6 +412,12 @@ static void on_answer(void *ctx, int status, int timeouts, struct ares_addrinfo 
 		r->untold = true;
 }
 
+/* RFC 6761 section 6.3: this name is this machine, whatever a hosts file or a name server says. */
+static bool is_localhost(struct fw_str host)
+{
+	return fw_str_eq(host, FW_STR("localhost")) || fw_str_ends(host, FW_STR(".localhost"));
+}
+
 enum fw_resolve_state fw_resolve(struct fw_resolver *r, const char *host, struct fw_resolve_wait *w, const char **addrs)
 {
 	static const struct ares_addrinfo_hints HINTS = {.ai_flags = ARES_AI_NOSORT, .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
@@ -419,6 +425,10 @@ enum fw_resolve_state fw_resolve(struct fw_resolver *r, const char *host, struct
 
 	*addrs = NULL;
 	w->entry = NULL;
+	if (is_localhost(fw_str(host))) {
+		*addrs = r->v6_first ? "[::1],127.0.0.1" : "127.0.0.1,[::1]";
+		return FW_RESOLVE_OK;
+	}
 	if (e && e->state != FW_RESOLVE_WAIT && !e->telling && !e->wait && e->until_ms <= uv_now(r->loop)) {
 		entry_free(e);
 		e = NULL;

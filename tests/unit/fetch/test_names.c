@@ -194,7 +194,7 @@ START_TEST(guarded_names) /* NET-02: the address is judged, not the name */
 }
 END_TEST
 
-START_TEST(hosts_file)
+START_TEST(localhost_is_here) /* RFC 6761 section 6.3: also where there is no hosts file */
 {
 	struct fw_fetch f = get("localhost");
 
@@ -321,7 +321,7 @@ END_TEST
 int main(void)
 {
 	const TTest *const T[] = {
-		name_is_asked_once, crowd_asks_once, names_that_fail, servers_that_fail, international_names, guarded_names, hosts_file, rebinding,
+		name_is_asked_once, crowd_asks_once, names_that_fail, servers_that_fail, international_names, guarded_names, localhost_is_here, rebinding,
 		answers_are_pinned, last_done_destroys, cache_is_bounded,
 	};
 	Suite *s = suite_create("fetch names");
