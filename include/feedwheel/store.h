@@ -67,6 +67,11 @@ enum fw_visit_kind {
 };
 /* "ok", "not_modified", "dns" ...: stable names, stored and printed. */
 FW_API const char *fw_visit_kind_name(enum fw_visit_kind kind);
+/* Did the server answer as it should, with a document or with "the same as before"? */
+static inline bool fw_visit_succeeded(enum fw_visit_kind kind)
+{
+	return kind == FW_VISIT_OK || kind == FW_VISIT_SAME || kind == FW_VISIT_NOT_MODIFIED;
+}
 FW_API const char *fw_feed_status_name(enum fw_feed_status status);
 
 /*

@@ -20,6 +20,15 @@ static struct {
 
 static const char *const NAME[] = {"error", "warn", "info", "debug"};
 
+enum fw_log_level fw_log_level_of(const char *name)
+{
+	for (size_t i = 0; name && i < FW_N(NAME); i++) {
+		if (fw_str_eq(fw_str(name), fw_str(NAME[i])))
+			return (enum fw_log_level)i;
+	}
+	return FW_LOG_INFO;
+}
+
 void fw_log_setup(enum fw_log_level level, bool json, const char *who)
 {
 	atomic_store(&log_state.level, (int)level);

@@ -12,6 +12,8 @@
 
 enum fw_log_level { FW_LOG_ERROR, FW_LOG_WARN, FW_LOG_INFO, FW_LOG_DEBUG };
 
+/* "error", "warn", "info", "debug"; info for any other and for NULL. */
+enum fw_log_level fw_log_level_of(const char *name);
 void fw_log_setup(enum fw_log_level level, bool json, const char *who); /* who: copied, "master", "worker 3" */
 void fw_log_level_set(enum fw_log_level level);
 bool fw_log_on(enum fw_log_level level);

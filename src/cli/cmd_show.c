@@ -79,7 +79,7 @@ static int visit_take(void *ctx, const struct fw_visit *v)
 {
 	struct visits *s = ctx;
 	char text[FW_RFC3339_MAX];
-	bool good = v->kind == FW_VISIT_OK || v->kind == FW_VISIT_SAME || v->kind == FW_VISIT_NOT_MODIFIED;
+	bool good = fw_visit_succeeded(v->kind);
 
 	if (s->j) {
 		cli_visit_json(s->j, NULL, v);

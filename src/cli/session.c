@@ -18,14 +18,7 @@
 
 static void log_setup(const struct cli *c)
 {
-	static const char *const NAME[] = {"error", "warn", "info", "debug"};
-	enum fw_log_level level = FW_LOG_INFO;
-
-	for (size_t i = 0; c->config->log_level && i < FW_N(NAME); i++) {
-		if (strcmp(c->config->log_level, NAME[i]) == 0)
-			level = (enum fw_log_level)i;
-	}
-	fw_log_setup(level, c->config->log_json, "feedwheel");
+	fw_log_setup(fw_log_level_of(c->config->log_level), c->config->log_json, "feedwheel");
 }
 
 int cli_config_read(const struct cli *c, struct fw_config **out, struct fw_err *err)

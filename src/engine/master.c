@@ -57,7 +57,6 @@ static int worker_body(struct master *m, int index)
 {
 	struct worker_options wo = {.config = m->config, .shared = &m->shared[index], .index = index, .once = m->o->once,
 		.due_before_ms = m->o->once ? m->started_ms : 0, .run_id = m->started_ms, .master_fd = m->pipe_fd[0]};
-	const char *level = m->config->log_level;
 	char who[32];
 	sigset_t none;
 
@@ -67,8 +66,7 @@ static int worker_body(struct master *m, int index)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)fw_snprintf(who, sizeof(who), "worker %d", index);
-	fw_log_setup(!strcmp(level, "debug") ? FW_LOG_DEBUG : !strcmp(level, "warn") ? FW_LOG_WARN :
-		!strcmp(level, "error") ? FW_LOG_ERROR : FW_LOG_INFO, m->config->log_json, who);
+	fw_log_setup(fw_log_level_of(m->config->log_level), m->config->log_json, who);
 	return fw_worker_main(&wo);
 }
 

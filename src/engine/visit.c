@@ -12,7 +12,6 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "engine/visit.h"
-#include "parse/charset.h"
 #include "parse/html.h"
 #include "parse/parse.h"
 
@@ -84,7 +83,8 @@ static int visit_read(struct visit *v, const struct visit_rules *r, int64_t now_
 	int64_t begin = fw_mono_us();
 	int rc;
 
-	if (v->lease->feed.body_hash && fw_hash64(body.p, body.len) == v->lease->feed.body_hash) {
+	v->body_hash = fw_hash64(body.p, body.len);
+	if (v->lease->feed.body_hash && v->body_hash == v->lease->feed.body_hash) {
 		f->kind = FW_VISIT_SAME;
 		return 0;
 	}
@@ -228,7 +228,7 @@ static void state_validators(struct visit *v, int64_t now_ms)
 	s->etag = f->h_etag;
 	s->last_modified = f->h_last_modified;
 	s->validators_ms = f->h_etag.p || f->h_last_modified.p ? now_ms : 0;
-	s->body_hash = fw_hash64(f->body.p, f->body.len);
+	s->body_hash = v->body_hash;
 	v->outcome.groups |= FW_GROUP_VALIDATORS;
 }
 
@@ -278,11 +278,6 @@ static void state_rhythm(struct visit *v, const struct fw_due_facts *facts, int6
 	}
 }
 
-static bool is_success(enum fw_visit_kind kind)
-{
-	return kind == FW_VISIT_OK || kind == FW_VISIT_SAME || kind == FW_VISIT_NOT_MODIFIED;
-}
-
 static void state_health(struct visit *v, int64_t now_ms)
 {
 	struct fw_fetch *f = &v->fetch;
@@ -292,7 +287,7 @@ static void state_health(struct visit *v, int64_t now_ms)
 	s->last_kind = f->kind;
 	s->http_status = f->http_status;
 	s->crash_n = 0;
-	if (is_success(f->kind)) {
+	if (fw_visit_succeeded(f->kind)) {
 		s->last_ok_ms = now_ms;
 		s->fail_n = 0;
 		if (s->error.len)
@@ -369,7 +364,7 @@ void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, 
 		state_meta(v);
 	if (f->kind == FW_VISIT_OK || f->kind == FW_VISIT_SAME)
 		state_validators(v, now_ms);
-	if (is_success(f->kind))
+	if (fw_visit_succeeded(f->kind))
 		state_redirect(v, now_ms);
 	state_health(v, now_ms);
 	visit_schedule(v, r, now_ms, rnd);

@@ -42,6 +42,7 @@ struct visit {
 	struct fw_fetch fetch;
 	struct fw_arena arena;     /* document, rows, texts */
 	struct fw_document *doc;
+	uint64_t body_hash;        /* of the decoded body; set by reading it */
 	struct fw_feed feed;       /* the state to write */
 	struct fw_outcome outcome;
 	size_t held_bytes;         /* body and arena, counted against the worker's limit until spent */

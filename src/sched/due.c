@@ -72,11 +72,6 @@ static struct words text(int64_t ms)
 	return w;
 }
 
-static bool is_success(enum fw_visit_kind kind)
-{
-	return kind == FW_VISIT_OK || kind == FW_VISIT_SAME || kind == FW_VISIT_NOT_MODIFIED;
-}
-
 /* ---- success ----------------------------------------------------------------------------------------------------------------- */
 
 static int64_t clamp(int64_t v, int64_t lo, int64_t hi)
@@ -244,7 +239,7 @@ static void plan_jitter(struct plan *d, uint64_t rnd)
 {
 	int64_t span = d->delay_ms / 10, floor = d->f->interval_ms > 0 ? OWNER_MIN_MS : d->p.min_ms, jitter;
 
-	if (d->given || (is_success(d->f->kind) && d->delay_ms - span < floor))
+	if (d->given || (fw_visit_succeeded(d->f->kind) && d->delay_ms - span < floor))
 		jitter = (int64_t)(rnd % (uint64_t)(clamp(span, FW_MINUTE_MS, FW_HOUR_MS) + 1));
 	else
 		jitter = (int64_t)(rnd % (uint64_t)(2 * span + 1)) - span;
@@ -346,7 +341,7 @@ void fw_due(const struct fw_due_facts *f, const struct fw_due_policy *policy, in
 	} else if (f->kind == FW_VISIT_LOCAL) {
 		d.delay_ms = OWN_FAULT_MS;
 		say(&d, "our own fault, the feed is not charged: %s", text(d.delay_ms).s);
-	} else if (is_success(f->kind)) {
+	} else if (fw_visit_succeeded(f->kind)) {
 		plan_success(&d);
 	} else {
 		plan_failure(&d);
@@ -354,7 +349,7 @@ void fw_due(const struct fw_due_facts *f, const struct fw_due_policy *policy, in
 	if (!out->stop)
 		plan_retry_after(&d);
 	plan_jitter(&d, rnd);
-	if (is_success(f->kind) && f->interval_ms <= 0 && !out->stop)
+	if (fw_visit_succeeded(f->kind) && f->interval_ms <= 0 && !out->stop)
 		plan_skip(&d, rnd >> 24);
 	out->at_ms = d.now_ms + d.delay_ms;
 }
