@@ -2,7 +2,7 @@
 /*
  * When next, and why. The order of precedence, and why it is this one:
  *
- *   1. 410, or a feed that says it has ended: stop; a probe in 30 days, because servers lie too (POL-10).
+ *   1. 410, or a feed that says it has ended: stop. at_ms is then when a probe makes sense, because servers lie too (POL-10).
  *   2. our own fault (memory, descriptors, network down): soon again, and nobody is charged.
  *   3. a failure: back off by the law of its kind (POL-08, POL-10). A server that said "not now" or "not here" is not asked
  *      sooner than a healthy one would be. Never dead for ever: the longest law ends in a visit each week or month.
@@ -336,8 +336,7 @@ void fw_due(const struct fw_due_facts *f, const struct fw_due_policy *policy, in
 	if (f->expired || f->kind == FW_VISIT_GONE) {
 		out->stop = true;
 		d.delay_ms = PROBE_MS;
-		say(&d, f->kind == FW_VISIT_GONE ? "gone for good (410): not asked any more, but for a probe in %s" :
-			"the feed says it has ended: not asked any more, but for a probe in %s", text(PROBE_MS).s);
+		say(&d, "%s: not asked any more", f->kind == FW_VISIT_GONE ? "gone for good (410)" : "the feed says it has ended");
 	} else if (f->kind == FW_VISIT_LOCAL) {
 		d.delay_ms = OWN_FAULT_MS;
 		say(&d, "our own fault, the feed is not charged: %s", text(d.delay_ms).s);
