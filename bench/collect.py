@@ -7,7 +7,7 @@ else generated ones of the same size. Each figure is the median of RUNS rounds; 
 that a noisy machine harms both. The last word of a row is ok, short, or skipped with its reason; the exit code is 1 when
 a row is short.
 
-  RUNS=3 FEEDS=10000 ONLY=words  (ONLY: part of a row's group: curl, 304, node, rss, tls, import, start, store)
+  RUNS=3 FEEDS=10000 ONLY=words  (ONLY: part of a row's group: curl, 304, node, rss, many, tls, import, start, store)
 """
 import json
 import os
@@ -198,13 +198,9 @@ def node(o, ours_wall):
     return None
 
 
-def resident(docs):
-    """RSS of the worker at 500 transfers in flight."""
-    wheel = fresh("rss")
-    o = Origin(wheel.base, docs, "--feeds", "2000", "--latency", "fixed:1500")
-    wheel.run("import", o.url_file)
-    p = wheel.start("run", "--once", "--quiet", "--workers", "1", "--concurrency", "500")
-    peak = 0
+def watch(p, until=None):
+    """The peak RSS in KiB of the workers of a run, which is told to stop after so many seconds, if any."""
+    peak, start = 0, time.monotonic()
     while p.poll() is None:
         try:
             with open("/proc/%d/task/%d/children" % (p.pid, p.pid), encoding="ascii") as f:
@@ -214,11 +210,39 @@ def resident(docs):
                     peak = max(peak, *(int(l.split()[1]) for l in f if l.startswith("VmHWM")))
         except (OSError, TypeError):
             pass # it has just ended
+        if until and time.monotonic() - start > until:
+            p.terminate()
+            until = None
         time.sleep(0.05)
+    return peak
+
+
+def resident(docs):
+    """RSS of the worker at 500 transfers in flight."""
+    wheel = fresh("rss")
+    o = Origin(wheel.base, docs, "--feeds", "2000", "--latency", "fixed:1500")
+    wheel.run("import", o.url_file)
+    peak = watch(wheel.start("run", "--once", "--quiet", "--workers", "1", "--concurrency", "500"))
     in_flight = o.stats()["in_flight_max"]
     o.stop()
     row("RSS of a worker, %d transfers in flight" % in_flight, "%.1f MiB" % (peak / 1024), "64 MiB", "%.2f" % (peak / 65536),
         "<1", 0 < peak < 65536 and in_flight >= 490)
+
+
+def many(docs):
+    """RSS of a worker does not depend on how many feeds the store holds: ten seconds of work with few and with many."""
+    peak = {}
+    for n in (10000, 1000000):
+        wheel = fresh("many")
+        o = Origin(wheel.base, docs, "--feeds", str(n), "--latency", "fixed:300", log=False)
+        wheel.run("import", o.url_file, timeout=300)
+        peak[n] = watch(wheel.start("run", "--quiet", "--workers", "1", "--concurrency", "100"), until=10)
+        o.stop()
+        if wheel.json("status")["visits"] < 1000:
+            sys.exit("bench-collect: with %d feeds in the store hardly any was visited" % n)
+    ratio = peak[1000000] / peak[10000]
+    row("RSS of a worker, 1,000,000 feeds against 10,000", "%.1f MiB" % (peak[1000000] / 1024), "%.1f MiB" % (peak[10000] / 1024),
+        "%.2f" % ratio, "<=1.2", ratio <= 1.2)
 
 
 def tls(docs):
@@ -289,7 +313,7 @@ def store_rows():
 
 
 def main():
-    only = os.environ.get("ONLY", "curl 304 node rss tls import start store").split()
+    only = os.environ.get("ONLY", "curl 304 node rss many tls import start store").split()
     shutil.rmtree(WORK, ignore_errors=True)
     os.makedirs(WORK)
     docs, kind = documents()
@@ -307,6 +331,8 @@ def main():
             node(o, wall)
         if "rss" in only:
             resident(docs)
+        if "many" in only:
+            many(docs)
         if "tls" in only:
             tls(docs)
         if "store" in only:
