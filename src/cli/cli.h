@@ -120,6 +120,8 @@ FW_PRINTF(2, 3) int cli_usage(struct cli *c, const char *fmt, ...); /* names the
 int cli_store_failed(struct cli *c, const struct fw_err *err);
 
 char *cli_number(char dst[FW_RFC3339_MAX], int64_t n);       /* "10,000" */
+/* "1 feed", "2 feeds", "3 entries": the words are one and many. */
+char *cli_count(char dst[FW_RFC3339_MAX], int64_t n, const char *one, const char *many);
 char *cli_bytes(char dst[FW_RFC3339_MAX], uint64_t n);       /* "61.4 MiB" */
 char *cli_stamp(char dst[FW_RFC3339_MAX], int64_t at_ms);    /* local time, "2026-11-21 12:30" */
 char *cli_ago(const struct cli *c, char dst[FW_RFC3339_MAX], int64_t at_ms); /* "3 min ago", "in 2 h", "never" for 0 */
@@ -129,6 +131,7 @@ enum { CLI_COLUMN_MAX = 8 };
 struct cli_column {
 	const char *head;
 	bool right, flex;  /* flex columns give way when the terminal is narrow */
+	int spare;         /* 1 first: left out when that is not enough; 0: never */
 	size_t most;       /* cut to this many columns where there is no terminal; 0: never */
 };
 struct cli_cell {
@@ -140,6 +143,7 @@ struct cli_table {
 	const struct cli_column *column;
 	size_t column_n, cell_n, cap;
 	size_t width[CLI_COLUMN_MAX];
+	int spared;        /* columns up to this rank are left out */
 	struct cli_cell *cell;
 	struct fw_arena arena;
 	bool headed;
@@ -172,6 +176,12 @@ void cli_term_init(struct cli_term *t, const char *colour);
 void cli_paint(struct fw_buf *b, bool colour, const char *style, struct fw_str text);
 /* Append s with controls escaped and white space as single spaces, cut to columns (0: whole) with an ellipsis; returns its width. */
 size_t cli_fit(struct fw_buf *b, const struct cli_term *t, struct fw_str s, size_t columns);
+
+/* ---- page.c: contents to read ------------------------------------------------------------------------------------------- */
+
+/* Add what fw_sanitize() wrote, or plain text, as wrapped lines; controls are escaped. Nothing, or lines that end. */
+void cli_page_html(struct fw_buf *out, struct fw_str html, size_t columns, size_t indent);
+void cli_page_text(struct fw_buf *out, struct fw_str s, size_t columns, size_t indent);
 
 /* ---- session.c: configuration, store, feeds ------------------------------------------------------------------------------- */
 
@@ -209,7 +219,9 @@ FW_MUST_CHECK int cli_document_print(struct cli *c, const struct fw_document *do
 #define CLI_WORKER_MS (30 * FW_SECOND_MS)
 /* False for a worker of this machine whose process is gone; others have only their sign of life. */
 bool cli_worker_alive(const struct fw_beat *b);
-/* What an HTML page offers: one line per feed on stderr. */
+/* What an HTML page offers, on stderr: one line per feed, and how to get one. */
 void cli_offer_feeds(struct cli *c, const struct fw_link *feeds);
+/* When the last visit found a page that names feeds: the command that mends the subscription, else "". In the arena. */
+const char *cli_feed_remedy(struct cli *c, const struct fw_feed *f);
 
 #endif

@@ -6,8 +6,33 @@
 #include "cli/cli.h"
 #include "base/banned.h"
 
-/* Ask the address once. 0 when it is a feed; *home is then its home page, in the arena. */
-static int check(struct cli *c, const struct fw_feed_new *f, struct fw_str *home)
+static bool same_origin(struct fw_str a, struct fw_str b)
+{
+	struct fw_buf x = FW_BUF_INIT(0), y = FW_BUF_INIT(0);
+	bool same = !fw_url_origin(a, &x) && !fw_url_origin(b, &y) && fw_str_eq(fw_buf_str(&x), fw_buf_str(&y));
+
+	fw_buf_finish(&x);
+	fw_buf_finish(&y);
+	return same;
+}
+
+/* Only the one feed that a page names: subscribe to that instead. The page's login is for its own origin. */
+static bool take_named(struct cli *c, struct fw_feed_new *f, struct fw_str href)
+{
+	struct fw_str url, user, pass;
+	struct fw_err err = {0};
+
+	if (fw_url_clean(&c->arena, href, &url, &user, &pass, &err))
+		return false;
+	cli_note(c, "%.*s: an HTML page; it names one feed, which is taken instead", FW_STR_ARG(f->url));
+	if (!same_origin(f->url, url))
+		f->username = f->password = FW_STR_NONE;
+	f->url = url;
+	return true;
+}
+
+/* Ask the address. 0 when it is a feed, or, when pages are followed, a page that names one: f is then that one. */
+static int check(struct cli *c, struct fw_feed_new *f, bool follow)
 {
 	struct fw_answer a = {0};
 	struct fw_err err = {0};
@@ -16,8 +41,10 @@ static int check(struct cli *c, const struct fw_feed_new *f, struct fw_str *home
 	if (rc)
 		return cli_fail(c, CLI_SOME, "%.*s: %s", FW_STR_ARG(f->url), err.text);
 	if (a.doc) {
-		*home = fw_arena_str(&c->arena, a.doc->home_page_url);
+		f->home_page_url = fw_arena_str(&c->arena, a.doc->home_page_url);
 		rc = CLI_OK;
+	} else if (follow && a.feeds && !a.feeds->next && take_named(c, f, a.feeds->href)) {
+		rc = check(c, f, false);
 	} else {
 		rc = cli_fail(c, CLI_SOME, "%.*s: not subscribed: %s", FW_STR_ARG(f->url), a.err.text);
 		cli_offer_feeds(c, a.feeds);
@@ -57,7 +84,7 @@ static int add_run(struct cli *c)
 	int rc = feed ? words_to_feeds(c, feed) : cli_fail(c, CLI_SOME, "out of memory");
 
 	for (size_t i = 0; !rc && cli_flag(c, "check") && i < n; i++)
-		rc = check(c, &feed[i], &feed[i].home_page_url);
+		rc = check(c, &feed[i], true);
 	if (!rc)
 		rc = cli_store(c, FW_STORE_CREATE);
 	if (rc)
@@ -79,7 +106,7 @@ static const struct cli_option OPTION[] = {
 	{"folder", "NAME", "put it there; a/b is folder b in folder a"},
 	{"title", "TEXT", "show it under this title"},
 	{"interval", "TIME", "ask every TIME (30m, 6h) whatever its rhythm"},
-	{"check", NULL, "fetch it once first and subscribe only to a feed"},
+	{"check", NULL, "fetch it first: only feeds are subscribed, and for a page the one feed it names"},
 	{NULL, NULL, NULL},
 };
 
@@ -89,6 +116,6 @@ const struct cli_command cli_add = {
 		"the address (https://me:secret@example.org/feed) are kept apart and shown nowhere.\n",
 	.examples = "  feedwheel add https://example.org/feed.xml\n"
 		"  feedwheel add --folder news/world https://example.org/a.xml https://example.net/b.xml\n"
-		"  feedwheel add --check example.org       offers the feeds that the page names\n",
+		"  feedwheel add --check example.org       takes the feed that the page names, or offers its feeds\n",
 	.option = OPTION, .min_args = 1, .max_args = -1, .run = add_run,
 };

@@ -121,27 +121,60 @@ static void item_json(struct entries *e, struct fw_json *j, const struct fw_entr
 	fw_json_end(j);
 }
 
-static void labelled(struct cli *c, const char *style, struct fw_str text, size_t columns)
+/* Text cut to columns (0: whole); returns how many it took. */
+static size_t fitted(struct cli *c, const char *style, struct fw_str text, size_t columns)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
 	size_t w = cli_fit(&b, &c->term, text, columns);
 
 	cli_paint(&c->out, c->term.out_colour, style, fw_buf_str(&b));
-	for (; w < columns; w++)
-		fw_buf_addc(&c->out, ' ');
 	fw_buf_finish(&b);
+	return w;
 }
 
-/* Two lines: when, whose and title; the address under the title. */
-static void item_text(struct entries *e, const struct fw_entry_row *r)
+static void labelled(struct cli *c, const char *style, struct fw_str text, size_t columns)
+{
+	for (size_t w = fitted(c, style, text, columns); w < columns; w++)
+		fw_buf_addc(&c->out, ' ');
+}
+
+#define NARROW 60     /* columns under which the title gets a line of its own */
+#define READ_COLUMNS 100 /* longer lines are hard to read */
+
+/* The content, laid out to be read; as it came with --raw. */
+static void content_text(struct entries *e, const struct fw_entry_row *r)
 {
 	struct cli *c = e->c;
-	size_t wide = c->term.out_tty ? (size_t)c->term.width : 0, feed = FW_MIN(FW_MAX(wide / 5, (size_t)12), (size_t)24);
-	struct fw_str title = r->title.len ? r->title : r->summary.len ? r->summary : FW_STR("(no title)");
-	char when[FW_RFC3339_MAX];
+	size_t columns = FW_MIN((size_t)c->term.width, (size_t)READ_COLUMNS);
+	struct fw_str text = r->content.len ? r->content : r->summary;
 	struct fw_err err = {0};
 	char *safe = NULL;
 	size_t len = 0;
+
+	cli_out(c, "\n");
+	if (e->raw) {
+		cli_out_safe(c, text);
+		cli_out(c, "\n");
+	} else if (!r->content.len || r->content_type != FW_TEXT_HTML) {
+		cli_page_text(&c->out, text, columns, 4);
+	} else if (!fw_sanitize(text, r->content_base.len ? r->content_base : r->url, 0, &safe, &len, &err)) {
+		cli_page_html(&c->out, (struct fw_str){safe, len}, columns, 4);
+	} else if (!e->rc) {
+		e->rc = cli_fail(c, CLI_SOME, "entry %lld: %s", (long long)r->id, err.text);
+	}
+	cli_out(c, "\n");
+	free(safe);
+}
+
+/* Two lines: when, whose and title; the address under the title. On a narrow terminal the title stands there too. */
+static void item_text(struct entries *e, const struct fw_entry_row *r)
+{
+	struct cli *c = e->c;
+	size_t wide = c->term.out_tty ? (size_t)c->term.width : 0, feed = wide ? FW_MIN(FW_MAX(wide / 5, (size_t)12), (size_t)24) : 24;
+	bool narrow = wide && wide < NARROW;
+	size_t under = narrow ? 2 : feed + 20; /* where title or address begin */
+	struct fw_str title = r->title.len ? r->title : r->summary.len ? r->summary : FW_STR("(no title)");
+	char when[FW_RFC3339_MAX];
 	int64_t at_ms;
 
 	/* as the document dates it, but never later than we saw it */
@@ -149,20 +182,14 @@ static void item_text(struct entries *e, const struct fw_entry_row *r)
 	cli_stamp(when, FW_MIN(at_ms, r->seen_ms));
 	labelled(c, CLI_DIM, fw_str(when), 16);
 	cli_out(c, "  ");
-	labelled(c, CLI_CYAN, r->feed_title.len ? r->feed_title : r->feed_url, wide ? feed : 24);
-	cli_out(c, "  ");
-	labelled(c, CLI_BOLD, title, wide > feed + 30 ? wide - feed - 20 : 0);
-	cli_out(c, "\n%*s", (int)((wide ? feed : 24) + 20), "");
-	labelled(c, CLI_DIM, r->url.len ? r->url : r->guid, 0);
+	labelled(c, CLI_CYAN, r->feed_title.len ? r->feed_title : r->feed_url, narrow ? wide - 18 : feed);
+	cli_out(c, narrow ? "\n  " : "  ");
+	fitted(c, CLI_BOLD, title, wide ? wide - under : 0);
+	cli_out(c, "\n%*s", (int)under, "");
+	fitted(c, CLI_DIM, r->url.len ? r->url : r->guid, 0);
 	cli_out(c, "\n");
-	if (!e->content || !r->content.len)
-		return;
-	if (!e->raw && r->content_type == FW_TEXT_HTML && !fw_sanitize(r->content, r->content_base, 0, &safe, &len, &err))
-		cli_out_safe(c, (struct fw_str){safe, len});
-	else
-		cli_out_safe(c, r->content);
-	cli_out(c, "\n\n");
-	free(safe);
+	if (e->content && (r->content.len || r->summary.len))
+		content_text(e, r);
 }
 
 static int take(void *ctx, const struct fw_entry_row *r)
@@ -250,7 +277,7 @@ static const struct cli_option OPTION[] = {
 	{"limit", "N", "at most N (20; without limit for --json and --jsonl)"},
 	{"after", "ID", "only those stored after entry ID, oldest first: a cursor"},
 	{"oldest-first", NULL, "in the order of storing"},
-	{"content", NULL, "with contents, made safe"},
+	{"content", NULL, "with contents: as text to read, as safe HTML in JSON"},
 	{"raw", NULL, "with contents, as they came"},
 	{"json", NULL, "one JSON Feed 1.1 document"},
 	{"jsonl", NULL, "one JSON object a line"},
@@ -259,7 +286,7 @@ static const struct cli_option OPTION[] = {
 
 const struct cli_command cli_entries = {
 	.name = "entries", .args = "", .summary = "show what was collected, newest first",
-	.examples = "  feedwheel entries --since 2h\n  feedwheel entries --search 'sqlite wal*' --limit 5\n"
+	.examples = "  feedwheel entries --since 2h\n  feedwheel entries --content --limit 3 | less\n  feedwheel entries --search 'sqlite wal*' --limit 5\n"
 		"  feedwheel entries --feed example.org --content --json\n"
 		"  feedwheel entries --jsonl --after 4711    what is new since entry 4711\n",
 	.option = OPTION, .run = entries_run,

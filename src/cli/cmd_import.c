@@ -190,6 +190,7 @@ const struct cli_command cli_import = {
 	.about = "FILE is OPML 2.0, with folders, or text with one address a line, a title behind it if you like, and # comments.\n"
 		"- is standard input. Lines that are no addresses are named and passed over (exit 1); all others are subscribed\n"
 		"in one transaction. Nothing is fetched meanwhile.\n",
-	.examples = "  feedwheel import subscriptions.opml\n  cut -f1 feeds.tsv | feedwheel import -\n",
+	.examples = "  feedwheel import subscriptions.opml\n  cut -f1 feeds.tsv | feedwheel import -\n"
+		"  newsboat -e | feedwheel import -\n",
 	.option = OPTION, .min_args = 1, .max_args = 1, .run = import_run,
 };

@@ -12,11 +12,11 @@ struct list {
 };
 
 static const struct cli_column PLAIN[] = {
-	{"FEED", .right = true}, {"STATE"}, {"VISITED"}, {"DUE"},
-	{"ENTRIES", .right = true}, {"TITLE", .flex = true, .most = 40}, {"URL", .flex = true},
+	{"FEED", .right = true}, {"STATE"}, {"VISITED", .spare = 1}, {"DUE", .spare = 2},
+	{"ENTRIES", .right = true, .spare = 3}, {"TITLE", .flex = true, .most = 40}, {"URL", .flex = true},
 };
 static const struct cli_column FAILING[] = {
-	{"FEED", .right = true}, {"STATE"}, {"TIMES", .right = true}, {"NEXT"},
+	{"FEED", .right = true}, {"STATE"}, {"TIMES", .right = true, .spare = 1}, {"NEXT", .spare = 2},
 	{"WHY", .flex = true, .most = 90}, {"URL", .flex = true},
 };
 
@@ -25,22 +25,29 @@ static void cell(struct list *l, const char *style, const char *text)
 	cli_table_cell(&l->table, style, fw_str(text));
 }
 
+static const char *due(const struct cli *c, const struct fw_feed *f, char text[FW_RFC3339_MAX])
+{
+	if (f->status != FW_FEED_ACTIVE)
+		return "-";
+	return f->due_at_ms <= c->now_ms ? "now" : cli_ago(c, text, f->due_at_ms);
+}
+
 static void row(struct list *l, const struct fw_feed *f)
 {
 	char id[FW_RFC3339_MAX], text[FW_RFC3339_MAX];
 	const char *style, *state = cli_feed_state(f, &style);
-	bool asked = f->status == FW_FEED_ACTIVE, has_title = f->user_title.len || f->title.len;
+	bool has_title = f->user_title.len || f->title.len;
 
 	(void)fw_snprintf(id, sizeof(id), "#%lld", (long long)f->id);
 	cell(l, CLI_DIM, id);
 	cell(l, style, state);
 	if (l->failing) {
 		cell(l, NULL, cli_number(text, f->fail_n));
-		cell(l, NULL, asked ? cli_ago(l->c, text, f->due_at_ms) : "-");
+		cell(l, NULL, due(l->c, f, text));
 		cli_table_cell(&l->table, NULL, cli_feed_error(f));
 	} else {
 		cell(l, NULL, cli_ago(l->c, text, f->last_visit_ms));
-		cell(l, NULL, asked ? f->due_at_ms <= l->c->now_ms ? "now" : cli_ago(l->c, text, f->due_at_ms) : "-");
+		cell(l, NULL, due(l->c, f, text));
 		cell(l, NULL, cli_number(text, f->entry_n));
 		cli_table_cell(&l->table, CLI_BOLD, has_title ? cli_feed_title(f) : FW_STR("-"));
 	}

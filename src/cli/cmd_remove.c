@@ -23,7 +23,7 @@ static int remove_run(struct cli *c)
 			return cli_store_failed(c, &err);
 		cli_out(c, "removed ");
 		cli_out_safe(c, feed[i].url);
-		cli_out(c, " and its %s entries\n", cli_number(n, feed[i].entry_n));
+		cli_out(c, " and its %s\n", cli_count(n, feed[i].entry_n, "entry", "entries"));
 	}
 	return CLI_OK;
 }

@@ -44,7 +44,7 @@ static void summary_text(struct cli *c, const struct session *r, const struct fw
 	const char *sep = "";
 
 	cli_paint(&c->out, c->term.out_colour, CLI_BOLD, FW_STR("done"));
-	cli_out(c, "     %s feeds in %s", cli_number(a, (int64_t)s->done), fw_duration_text(b, s->elapsed_ms));
+	cli_out(c, "     %s in %s", cli_count(a, (int64_t)s->done, "feed", "feeds"), fw_duration_text(b, s->elapsed_ms));
 	if (s->elapsed_ms > 0)
 		cli_out(c, " (%.0f feeds/s)", (double)s->done * 1000 / (double)s->elapsed_ms);
 	cli_out(c, ": %s read, %s unchanged, %s failed\n", cli_number(a, (int64_t)s->ok),
@@ -63,8 +63,11 @@ static void summary_text(struct cli *c, const struct session *r, const struct fw
 		cli_out(c, "%s'feedwheel list --failing' says why\n", *sep ? "; " : "");
 	}
 	if (s->stale || s->restarts)
-		cli_out(c, "trouble  %s visits were too late to be stored, %s workers were restarted\n",
-			cli_number(a, (int64_t)s->stale), cli_number(b, (int64_t)s->restarts));
+		cli_out(c, "trouble  %s came too late to be stored, %s anew\n", cli_count(a, (int64_t)s->stale, "visit", "visits"),
+			cli_count(b, (int64_t)s->restarts, "worker was started", "workers were started"));
+	if (s->total > 0 && (uint64_t)s->total > s->done)
+		cli_out(c, "left     %s due and not visited by this run\n",
+			cli_count(a, s->total - (int64_t)s->done, "feed was", "feeds were"));
 }
 
 static void summary_json(struct cli *c, const struct session *r, const struct fw_run_stats *s)

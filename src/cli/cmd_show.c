@@ -59,6 +59,7 @@ static void feed_print(struct cli *c, const struct fw_feed *f)
 	if (f->fail_n || f->status == FW_FEED_GONE || f->status == FW_FEED_QUARANTINED) {
 		line(c, "failures", fw_str(cli_number(n, f->fail_n)));
 		line(c, "error", cli_feed_error(f));
+		line(c, "remedy", fw_str(cli_feed_remedy(c, f)));
 	}
 	line(c, "moving to", f->redirect_url);
 	line(c, "etag", f->etag);
@@ -71,8 +72,9 @@ static void feed_print(struct cli *c, const struct fw_feed *f)
 }
 
 static const struct cli_column COLUMN[] = {
-	{"VISIT"}, {"RESULT"}, {"STATUS", .right = true}, {"TOOK", .right = true},
-	{"BYTES", .right = true}, {"ITEMS", .right = true}, {"NEW", .right = true}, {"ERROR", .flex = true},
+	{"VISIT"}, {"RESULT"}, {"STATUS", .right = true, .spare = 3}, {"TOOK", .right = true, .spare = 2},
+	{"BYTES", .right = true, .spare = 1}, {"ITEMS", .right = true, .spare = 4}, {"NEW", .right = true, .spare = 5},
+	{"ERROR", .flex = true},
 };
 
 static int visit_take(void *ctx, const struct fw_visit *v)

@@ -11,8 +11,8 @@ struct workers {
 };
 
 static const struct cli_column COLUMN[] = {
-	{"WORKER"}, {"SINCE"}, {"VISITS", .right = true}, {"NEW", .right = true},
-	{"FAILED", .right = true}, {"IN FLIGHT", .right = true}, {"SIGN OF LIFE"},
+	{"WORKER"}, {"SINCE", .spare = 2}, {"VISITS", .right = true}, {"NEW", .right = true, .spare = 3},
+	{"FAILED", .right = true, .spare = 4}, {"IN FLIGHT", .right = true}, {"SIGN OF LIFE", .spare = 1},
 };
 
 static int worker_json(void *ctx, const struct fw_beat *b)
@@ -102,7 +102,7 @@ static int status_text(struct cli *c, const struct fw_store_stats *s, struct fw_
 		if (STATE[i].n)
 			cli_out(c, ", %s %s", cli_number(a, STATE[i].n), STATE[i].name);
 	}
-	cli_out(c, "\nentries  %s from %s visits\nnext     ", cli_number(a, s->entry_n), cli_number(b, s->visit_n));
+	cli_out(c, "\nentries  %s from %s\nnext     ", cli_number(a, s->entry_n), cli_count(b, s->visit_n, "visit", "visits"));
 	if (s->next_due_ms == FW_NO_DATE)
 		cli_out(c, "nothing is on the wheel\n");
 	else if (s->due_n || s->next_due_ms <= c->now_ms)

@@ -55,9 +55,14 @@ static int why_run(struct cli *c)
 	cli_out_safe(c, f.why.len ? f.why : FW_STR("it is new and was never visited"));
 	cli_out(c, "\n");
 	if (f.fail_n) {
-		cli_out(c, "  failed %u times in a row, lastly: ", f.fail_n);
+		cli_out(c, f.fail_n == 1 ? "  failed once: " : "  failed %u times in a row, lastly: ", f.fail_n);
 		cli_out_safe(c, cli_feed_error(&f));
 		cli_out(c, "\n");
+		if (*cli_feed_remedy(c, &f)) {
+			cli_out(c, "  remedy: ");
+			cli_out_safe(c, fw_str(cli_feed_remedy(c, &f)));
+			cli_out(c, "\n");
+		}
 	}
 	return CLI_OK;
 }

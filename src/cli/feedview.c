@@ -128,6 +128,7 @@ bool cli_worker_alive(const struct fw_beat *b)
 void cli_offer_feeds(struct cli *c, const struct fw_link *feeds)
 {
 	struct fw_buf title = FW_BUF_INIT(400);
+	bool any = feeds != NULL;
 
 	if (feeds)
 		(void)cli_fail(c, CLI_SOME, "it names %s:", feeds->next ? "these feeds" : "this feed");
@@ -137,7 +138,42 @@ void cli_offer_feeds(struct cli *c, const struct fw_link *feeds)
 		(void)cli_fail(c, CLI_SOME, "  %.*s%s%s", FW_STR_ARG(feeds->href), title.len ? "  " : "",
 			title.p ? title.p : "");
 	}
+	if (any)
+		(void)cli_fail(c, CLI_SOME, "'feedwheel add URL' subscribes");
 	fw_buf_finish(&title);
+}
+
+/* For a shell: whatever stands in an address, it is one word and no command. */
+static void shell_word(struct fw_buf *out, struct fw_str s)
+{
+	fw_buf_addc(out, '\'');
+	for (size_t i = 0; i < s.len; i++) {
+		if (s.p[i] == '\'')
+			fw_buf_adds(out, "'\\''");
+		else
+			fw_buf_addc(out, s.p[i]);
+	}
+	fw_buf_addc(out, '\'');
+}
+
+const char *cli_feed_remedy(struct cli *c, const struct fw_feed *f)
+{
+	static const char NAMES[] = "subscribe to "; /* the engine's words, at the end of an error */
+	const char *at = f->last_kind == FW_VISIT_FORMAT ? fw_str_find(f->error, fw_str(NAMES)) : NULL, *end, *text;
+	struct fw_buf b = FW_BUF_INIT(0);
+	struct fw_str url;
+
+	if (!at || !f->fail_n)
+		return "";
+	url = fw_str_sub(f->error, (size_t)(at - f->error.p) + strlen(NAMES), f->error.len);
+	end = fw_str_find(url, FW_STR(", "));
+	url.len = end ? (size_t)(end - url.p) : url.len;
+	fw_buf_adds(&b, "feedwheel add ");
+	shell_word(&b, url);
+	fw_buf_addf(&b, " && feedwheel remove '#%lld'", (long long)f->id);
+	text = fw_arena_dup(&c->arena, b.p ? b.p : "", b.len);
+	fw_buf_finish(&b);
+	return text ? text : "";
 }
 
 int cli_document_print(struct cli *c, const struct fw_document *doc)

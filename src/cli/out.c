@@ -145,6 +145,14 @@ char *cli_number(char dst[FW_RFC3339_MAX], int64_t n)
 	return dst;
 }
 
+char *cli_count(char dst[FW_RFC3339_MAX], int64_t n, const char *one, const char *many)
+{
+	char number[FW_RFC3339_MAX];
+
+	(void)fw_snprintf(dst, FW_RFC3339_MAX, "%s %s", cli_number(number, n), n == 1 ? one : many);
+	return dst;
+}
+
 char *cli_bytes(char dst[FW_RFC3339_MAX], uint64_t n)
 {
 	static const char *const UNIT[] = {"KiB", "MiB", "GiB", "TiB"};
@@ -152,7 +160,7 @@ char *cli_bytes(char dst[FW_RFC3339_MAX], uint64_t n)
 	size_t i = 0;
 
 	if (n < 1024) {
-		(void)fw_snprintf(dst, FW_RFC3339_MAX, "%u bytes", (unsigned)n);
+		(void)fw_snprintf(dst, FW_RFC3339_MAX, "%u byte%s", (unsigned)n, n == 1 ? "" : "s");
 		return dst;
 	}
 	while (v >= 1024 && i + 1 < FW_N(UNIT)) {
@@ -205,24 +213,72 @@ void cli_table_init(struct cli_table *t, struct cli *c, const struct cli_column 
 		t->width[i] = strlen(column[i].head);
 }
 
-/* On a terminal the flex columns share what the others leave. */
-static void widths_fit(const struct cli_table *t, size_t width[])
+#define FLEX_LEAST 12 /* columns that a flexible one should have */
+
+static bool is_shown(const struct cli_table *t, size_t i)
 {
-	size_t have = (size_t)t->c->term.width, fixed = 2 * (t->column_n - 1), flex = 0;
+	return !t->column[i].spare || t->column[i].spare > t->spared;
+}
+
+/* What the columns that never give way take, gaps included, and how many flexible ones there are. */
+static size_t fixed_width(const struct cli_table *t, const size_t width[], size_t *flex_n)
+{
+	size_t fixed = 0;
+
+	*flex_n = 0;
+	for (size_t i = 0; i < t->column_n; i++) {
+		if (!is_shown(t, i))
+			continue;
+		fixed += fixed || *flex_n ? 2 : 0;
+		fixed += t->column[i].flex ? 0 : width[i];
+		*flex_n += t->column[i].flex;
+	}
+	return fixed;
+}
+
+/* The flexible columns get equal parts of `have`; what one does not need goes to the others. */
+static void flex_share(const struct cli_table *t, size_t width[], size_t have, size_t flex_n)
+{
+	bool settled[CLI_COLUMN_MAX] = {false}, again = true;
+
+	while (again && flex_n) {
+		size_t each = have / flex_n;
+
+		again = false;
+		for (size_t i = 0; i < t->column_n; i++) {
+			if (!t->column[i].flex || settled[i] || width[i] > each)
+				continue;
+			settled[i] = again = true;
+			have -= width[i];
+			flex_n--;
+		}
+	}
+	for (size_t i = 0; i < t->column_n; i++) {
+		if (t->column[i].flex && !settled[i])
+			width[i] = FW_MAX(have / flex_n, (size_t)5);
+	}
+}
+
+/* Widths for these rows. On a terminal too narrow for them, columns are left out, once for the whole table, and others cut. */
+static void widths_fit(struct cli_table *t, size_t width[])
+{
+	size_t have = (size_t)t->c->term.width, fixed, flex_n, flex = 0;
 
 	for (size_t i = 0; i < t->column_n; i++) {
 		width[i] = t->width[i];
 		if (!t->c->term.out_tty && t->column[i].most)
 			width[i] = FW_MIN(width[i], t->column[i].most);
-		*(t->column[i].flex ? &flex : &fixed) += width[i];
+		flex += t->column[i].flex ? width[i] : 0;
 	}
-	if (!t->c->term.out_tty || fixed + flex <= have || flex == 0)
+	if (!t->c->term.out_tty)
 		return;
-	have = have > fixed + 10 ? have - fixed : 10;
-	for (size_t i = 0; i < t->column_n; i++) {
-		if (t->column[i].flex)
-			width[i] = FW_MAX(width[i] * have / flex, (size_t)5);
+	fixed = fixed_width(t, width, &flex_n);
+	while (!t->headed && t->spared < CLI_COLUMN_MAX && fixed + FW_MIN(flex, flex_n * FLEX_LEAST) > have) {
+		t->spared++;
+		fixed = fixed_width(t, width, &flex_n);
 	}
+	if (flex_n && fixed + flex > have)
+		flex_share(t, width, have > fixed ? have - fixed : 0, flex_n);
 }
 
 static void pad(struct fw_buf *b, size_t n)
@@ -234,7 +290,7 @@ static void pad(struct fw_buf *b, size_t n)
 static bool more_behind(const struct cli_table *t, const struct cli_cell *cell, size_t i)
 {
 	while (++i < t->column_n) {
-		if (cell[i].text.len)
+		if (cell[i].text.len && is_shown(t, i))
 			return true;
 	}
 	return false;
@@ -248,6 +304,8 @@ static void row_print(const struct cli_table *t, const struct cli_cell *cell, co
 	for (size_t i = 0; i < t->column_n; i++) {
 		size_t w, gap;
 
+		if (!is_shown(t, i))
+			continue;
 		fw_buf_reset(&text);
 		w = cli_fit(&text, &c->term, cell[i].text, c->term.out_tty || t->column[i].most ? width[i] : 0);
 		gap = width[i] > w ? width[i] - w : 0;

@@ -103,7 +103,9 @@ void cli_progress_line(struct cli_progress *p, const struct fw_run_stats *s, siz
 	if (p->tty && s->total > 0 && left > 14) {
 		struct fw_buf both = FW_BUF_INIT(0);
 
-		bar(&both, t, FW_MIN((double)s->done / (double)s->total, 1.0), FW_MIN(left - 4, (size_t)30));
+		/* it may shrink but never grows, or it would breathe with the numbers */
+		p->bar_cells = FW_MIN(p->bar_cells ? p->bar_cells : 30, left - 4);
+		bar(&both, t, FW_MIN((double)s->done / (double)s->total, 1.0), p->bar_cells);
 		fw_buf_addstr(&both, fw_buf_str(line));
 		fw_buf_reset(line);
 		fw_buf_addstr(line, fw_buf_str(&both));
@@ -133,9 +135,9 @@ void cli_progress_show(void *ctx, const struct fw_run_stats *s)
 	if (p->tty) {
 		/* the cursor waits at the left, so that a log line begins there and not behind the bar */
 		cli_progress_line(p, s, (size_t)p->c->term.width - 1, &line);
-		fw_buf_adds(&out, "\r\033[K");
-		fw_buf_addstr(&out, fw_buf_str(&line));
 		fw_buf_adds(&out, "\r");
+		fw_buf_addstr(&out, fw_buf_str(&line));
+		fw_buf_adds(&out, "\033[K\r"); /* what the last one had more goes now, not before: that would flicker */
 		put(&out);
 		p->drawn = true;
 	} else if (p->lines && s->elapsed_ms >= p->next_line_ms) {

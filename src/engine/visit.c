@@ -63,6 +63,8 @@ static void name_the_feeds(struct visit *v, struct fw_str body, struct fw_err *w
 	for (; found && n < 3; found = found->next) {
 		if (found->type.p && !fw_str_find(found->type, FW_STR("xml")) && !fw_str_find(found->type, FW_STR("json")))
 			continue;
+		if (text.len + found->href.len + 40 > sizeof(why->text)) /* one that is cut short helps nobody */
+			continue;
 		fw_buf_adds(&text, n++ ? ", " : "; it names feeds: subscribe to ");
 		fw_buf_addstr(&text, found->href);
 	}

@@ -26,6 +26,7 @@
 
 #define BEAT_EVERY_MS 500
 #define SIGNAL_N 3
+#define SIGNAL_BURST_MS 500
 
 struct worker {
 	struct lane lane;
@@ -44,6 +45,7 @@ struct worker {
 	bool draining, closing;
 	uv_timer_t beat, drain_timer;
 	uv_signal_t signal[SIGNAL_N];
+	int64_t signalled_ms; /* when the first of them came */
 	uv_poll_t master;
 	bool has_master;
 };
@@ -299,7 +301,10 @@ static void on_signal(uv_signal_t *handle, int number)
 {
 	struct worker *w = handle->data;
 
-	if (w->draining) {
+	/* a terminal tells the whole group and the master tells us too, timeout(1) tells twice: all that is one signal */
+	if (!w->signalled_ms)
+		w->signalled_ms = fw_mono_ms();
+	if (w->draining && fw_mono_ms() - w->signalled_ms > SIGNAL_BURST_MS) {
 		fw_warn("signal %d again: leaving at once, leases will run out", number);
 		_exit(WORKER_DONE);
 	}

@@ -55,11 +55,12 @@ def until(function, seconds=15):
     return True
 
 
-def on_terminal(command, env, columns=80):
-    """Run on a pseudo terminal; what it showed and its exit code."""
+def on_terminal(command, env, columns=80, interrupt_at=None):
+    """Run on a pseudo terminal; what it showed and its exit code. Once interrupt_at is seen, ^C is typed."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    p = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=env, close_fds=True)
+    p = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=env, close_fds=True, start_new_session=True,
+                         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
     os.close(slave)
     shown = b""
     while True:
@@ -74,6 +75,9 @@ def on_terminal(command, env, columns=80):
         if not piece:
             break
         shown += piece
+        if interrupt_at and re.search(interrupt_at, shown.decode(errors="replace")):
+            os.write(master, b"\x03")
+            interrupt_at = None
     os.close(master)
     return shown.decode(), p.wait()
 
@@ -469,16 +473,25 @@ def fetch(base):
         r = w.run("fetch", o.url("/with/404/feed/0"), code=1)
         words(r, "404")
         r = w.run("fetch", o.url("/with/html/feed/0"), code=1)
-        holds("HTML" in r.stderr and "http" in r.stderr.splitlines()[-1], r.stderr)
+        holds("HTML" in r.stderr and o.url("/doc/0") in r.stderr and "feedwheel add" in r.stderr.splitlines()[-1], r.stderr)
         equal(r.stdout, "")
         before = len(o.requests())
         words(plain("fetch", o.urls[0], code=1), "127.1.0.1", "allow_networks")
         equal(len(o.requests()), before, "no request left")
         words(plain("fetch", "--allow-networks", "*", o.urls[0], code=4), "allow_networks")
         w.run("add", "--check", o.urls[0])
-        r = w.run("add", "--check", o.url("/with/html/feed/0"), code=1)
+        r = w.run("add", "--check", o.url("/with/html/feed/0"))
+        holds("names one feed" in r.stderr, r.stderr)
+        equal([f["url"] for f in w.json("list")], [o.urls[0], o.url("/doc/0")], "the feed that the page names")
+        r = w.run("add", "--check", o.url("/with/bare-html/feed/0"), code=1)
         holds("not subscribed" in r.stderr, r.stderr)
-        equal(len(w.json("list")), 1)
+        equal(len(w.json("list")), 2)
+        w.run("add", o.url("/with/html/feed/1"))
+        w.run("run", "--once", code=1)
+        for command in ("show", "why"):
+            remedy = re.search(r"remedy:? +(.*)", w.run(command, "#3").stdout).group(1)
+            equal(remedy, "feedwheel add '%s' && feedwheel remove '#3'" % o.url("/doc/1"), command)
+        holds("remedy" not in w.run("why", "1").stdout, "no remedy where none is due")
 
 
 # ---- running and reading ---------------------------------------------------------------------------------------------------
@@ -497,7 +510,7 @@ def run_once(base):
         equal([f["http_status"] if "http_status" in f else 0 for f in failing], [404, 0])
         holds(all(f["error"] for f in failing), "each has its words")
         holds("404" in w.run("list", "--failing").stdout, "as a table")
-        holds("failed 1 times" in w.run("why", o.urls[1]).stdout, "why")
+        holds("failed once: " in w.run("why", o.urls[1]).stdout, "why")
         shown = w.json("show", o.urls[0])
         equal((shown["visits"][0]["result"], shown["visits"][0]["http_status"]), ("ok", 200))
         equal(shown["feed"]["entries"], w.one("select count(*) from entries where feed_id = 1"))
@@ -612,13 +625,18 @@ def terminal(base):
         env.pop("COLUMNS", None)
         shown, code = on_terminal(w.command("run", "--once"), env)
         equal(code, 0, shown)
-        holds(re.search(r"\r\x1b\[K.*/8 feeds", shown), "no progress line: %r" % shown[:500])
-        for drawn in re.findall(r"\r\x1b\[K([^\r\n]*)\r", shown):
+        holds(re.search(r"\r[^\r]*/8 feeds[^\r]*\x1b\[K\r", shown), "no progress line: %r" % shown[:500])
+        for drawn in re.findall(r"\r([^\r\n]*)\x1b\[K\r", shown):
             holds(len(re.sub(r"\x1b\[[0-9;]*m", "", drawn)) < 80, "too wide: %r" % drawn)
         holds("\x1b[" in on_terminal(w.command("list"), env)[0], "colours")
         shown, _ = on_terminal(w.command("list"), env, columns=70)
         for line in shown.splitlines():
             holds(len(re.sub(r"\x1b\[[0-9;]*m", "", line)) <= 70, "too wide: %r" % line)
+        narrow = [on_terminal(w.command(*a), env, columns=40)[0].splitlines() for a in (("list",), ("entries", "--limit", "5"))]
+        for line in sum(narrow, []):
+            bare = re.sub(r"\x1b\[[0-9;]*m", "", line)
+            holds(len(bare) <= 40 or "://" in bare, "too wide: %r" % line)
+        holds("VISITED" not in narrow[0][0] and "TITLE" in narrow[0][0], "columns give way: %r" % narrow[0][0])
         for change in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
             holds("\x1b[3" not in on_terminal(w.command("list"), dict(env, **change))[0], change)
         holds("\x1b" not in w.run("list").stdout, "no colours into a pipe")
@@ -628,6 +646,21 @@ def terminal(base):
             w.run("set", u, "--due")
         r = w.run("run", "--once", "--progress")
         holds(re.search(r"feedwheel: \d+/8 feeds", r.stderr), r.stderr)
+
+
+@case("^C at a terminal: what is in flight is finished and stored, though the terminal signals the workers as well")
+def interrupt(base):
+    with origin(base, samples(base), "--latency", "fixed:1200") as o:
+        w = Wheel(base)
+        w.run("import", "-", stdin="\n".join(o.urls[:12]) + "\n")
+        env = dict(w.environment, TERM="xterm", LC_ALL="C.UTF-8")
+        shown, code = on_terminal(w.command("run", "--once", "--concurrency", "4", "--host-max", "9"), env, interrupt_at=r"4 in flight")
+        equal(code, 0, shown)
+        holds("leaving at once" not in shown, shown)
+        done = w.one("SELECT count(*) FROM visits WHERE kind = 1")
+        holds(4 <= done < 12, "%d of 12 visits" % done)
+        equal(w.json("status")["lent"], 0, "leases")
+        holds("left     %d feed" % (12 - done) in shown, shown)
 
 
 @case("a reader that leaves is no error; a full disk is")

@@ -180,7 +180,7 @@ def hurry(base):
         p = w.start("run")
         wait_for("requests", lambda: o.stats()["requests"] > 5)
         p.send_signal(signal.SIGTERM)
-        time.sleep(0.01)
+        time.sleep(0.7) # sooner would be one burst
         p.send_signal(signal.SIGTERM)
         p.wait(timeout=10)
 

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A content as text to read: paragraphs, lists, quotations and code, wrapped to the width there is; a link's address stands
+ * behind its words. What comes in is what fw_sanitize() wrote: well-formed, names in lower case, attributes in double quotes,
+ * and no references but &amp; &lt; &gt; &quot;. So there is no HTML to understand here, only to lay out.
+ *
+ * Bytes gather in `word` until white space or a block ends it; words gather on a line. What each line begins with (indent,
+ * "> ", "* ") is `lead`; after one line it becomes `next`, in which markers have turned into spaces.
+ */
+#include "base/log.h"
+#include "base/utf8.h"
+#include "cli/cli.h"
+#include "base/banned.h"
+
+#define LEAD_MAX 48
+#define NEST_MAX 64 /* lists deeper than this number their items with the outer one's numbers */
+
+enum block { INLINE, BREAK, APART /* a blank line before and behind */ };
+
+struct page {
+	struct fw_buf *out;
+	size_t columns;
+	struct fw_buf word;
+	size_t column;        /* taken on this line, its lead included; 0: it has not begun */
+	size_t begin;         /* out->len where the text begins */
+	int gap;              /* line ends due before the next word: 0, 1, 2 */
+	size_t pre;           /* open <pre> */
+	char lead[LEAD_MAX + 1], next[LEAD_MAX + 1];
+	size_t lead_len;
+	struct { size_t lead_len; int64_t number; bool item; } nest[NEST_MAX]; /* of each open list, item and quotation */
+	size_t nest_n, deeper; /* deeper: those there was no room for */
+	struct fw_buf href;   /* of the link that is open */
+	size_t href_out, href_word; /* out->len and word.len where its words began */
+};
+
+/* ---- lines ------------------------------------------------------------------------------------------------------------- */
+
+static void line_begin(struct page *p)
+{
+	for (; p->gap && p->out->len > p->begin; p->gap--)
+		fw_buf_addc(p->out, '\n');
+	p->gap = 0;
+	fw_buf_add(p->out, p->lead, p->lead_len);
+	memcpy(p->lead, p->next, sizeof(p->lead));
+	p->column = p->lead_len;
+}
+
+static void line_end(struct page *p)
+{
+	while (p->out->len > p->begin && p->out->p[p->out->len - 1] == ' ')
+		p->out->len--;
+	p->gap = FW_MAX(p->gap, 1);
+	p->column = 0;
+}
+
+/* A word wider than a line is broken where it must be, but an address stays whole: it is there to be copied. */
+static void word_add(struct page *p, struct fw_str word, size_t width)
+{
+	bool whole = fw_str_find(word, FW_STR("://")) || p->lead_len + width <= p->columns;
+	size_t n;
+
+	if (whole) {
+		fw_buf_addstr(p->out, word);
+		p->column += width;
+		return;
+	}
+	for (size_t at = 0; at < word.len; at += n) {
+		size_t w;
+
+		(void)fw_utf8_get(word.p + at, word.len - at, &n);
+		w = fw_utf8_width(word.p + at, n);
+		if (p->column + w > p->columns && p->column > p->lead_len) {
+			line_end(p);
+			line_begin(p);
+		}
+		fw_buf_add(p->out, word.p + at, n);
+		p->column += w;
+	}
+}
+
+static void word_end(struct page *p)
+{
+	struct fw_buf safe = FW_BUF_INIT(0);
+	size_t width;
+
+	if (!p->word.len)
+		return;
+	fw_log_escape(&safe, fw_buf_str(&p->word));
+	width = fw_utf8_width(safe.p ? safe.p : "", safe.len);
+	if (p->column && !p->pre && p->column + 1 + width > p->columns)
+		line_end(p);
+	if (!p->column) {
+		line_begin(p);
+	} else if (!p->pre) {
+		fw_buf_addc(p->out, ' ');
+		p->column++;
+	}
+	if (p->pre)
+		fw_buf_addstr(p->out, fw_buf_str(&safe));
+	else
+		word_add(p, fw_buf_str(&safe), width);
+	fw_buf_reset(&p->word);
+	fw_buf_finish(&safe);
+}
+
+static void block(struct page *p, enum block kind)
+{
+	word_end(p);
+	if (p->column)
+		line_end(p);
+	if (kind == APART)
+		p->gap = 2;
+}
+
+/* ---- text --------------------------------------------------------------------------------------------------------------- */
+
+/* The character that s begins with, a reference decoded; *n: how many bytes it takes. */
+static char text_byte(struct fw_str s, size_t *n)
+{
+	static const struct { struct fw_str name; char c; } REFERENCE[] = {
+		{{"&amp;", 5}, '&'}, {{"&lt;", 4}, '<'}, {{"&gt;", 4}, '>'}, {{"&quot;", 6}, '"'},
+	};
+
+	*n = 1;
+	for (size_t i = 0; s.p[0] == '&' && i < FW_N(REFERENCE); i++) {
+		if (fw_str_starts(s, REFERENCE[i].name)) {
+			*n = REFERENCE[i].name.len;
+			return REFERENCE[i].c;
+		}
+	}
+	return s.p[0];
+}
+
+static void decoded(struct fw_buf *out, struct fw_str s)
+{
+	size_t n;
+
+	for (size_t i = 0; i < s.len; i += n)
+		fw_buf_addc(out, text_byte(fw_str_sub(s, i, s.len), &n));
+}
+
+/* Code: spaces count, lines end where they end. */
+static void pre_byte(struct page *p, char c)
+{
+	if (c == '\n') {
+		word_end(p);
+		if (p->column)
+			line_end(p);
+		else if (p->gap < 2 && p->out->len > p->begin)
+			p->gap++;
+	} else if (c == '\t') {
+		fw_buf_adds(&p->word, "    ");
+	} else {
+		fw_buf_addc(&p->word, c);
+	}
+}
+
+static void text(struct page *p, struct fw_str s)
+{
+	size_t n;
+
+	for (size_t i = 0; i < s.len; i += n) {
+		char c = text_byte(fw_str_sub(s, i, s.len), &n);
+
+		if (p->pre)
+			pre_byte(p, c);
+		else if (fw_is_space((unsigned char)c))
+			word_end(p);
+		else
+			fw_buf_addc(&p->word, c);
+	}
+}
+
+/* ---- elements ------------------------------------------------------------------------------------------------------------- */
+
+static struct fw_str attribute(struct fw_str tag, const char *name)
+{
+	struct fw_str rest = tag;
+	size_t len = strlen(name);
+
+	while (rest.len) {
+		const char *quote = memchr(rest.p, '"', rest.len), *end;
+		size_t at, left;
+
+		if (!quote)
+			break;
+		at = (size_t)(quote - rest.p);
+		left = rest.len - at - 1;
+		end = memchr(quote + 1, '"', left);
+		if (!end)
+			break;
+		if (at > len + 1 && quote[-1] == '=' && rest.p[at - len - 2] == ' ' && memcmp(quote - len - 1, name, len) == 0)
+			return (struct fw_str){quote + 1, (size_t)(end - quote - 1)};
+		rest = fw_str_sub(rest, (size_t)(end - rest.p) + 1, rest.len);
+	}
+	return FW_STR_NONE;
+}
+
+/* Everything until the matching nest_pop() is led in by mark on its first line and by then on the others. */
+static void nest_push(struct page *p, const char *mark, const char *then, bool item, int64_t number)
+{
+	size_t n = strlen(mark);
+
+	if (p->nest_n == NEST_MAX) {
+		p->deeper++;
+		return;
+	}
+	p->nest[p->nest_n].lead_len = p->lead_len;
+	p->nest[p->nest_n].number = number;
+	p->nest[p->nest_n++].item = item;
+	if (p->lead_len + n > FW_MIN((size_t)LEAD_MAX, p->columns / 2)) /* deeper than there is room for */
+		return;
+	memcpy(p->lead + p->lead_len, mark, n + 1);
+	memcpy(p->next + p->lead_len, then, n + 1);
+	p->lead_len += n;
+}
+
+static void nest_pop(struct page *p)
+{
+	if (p->deeper || !p->nest_n) {
+		p->deeper -= p->deeper > 0;
+		return;
+	}
+	p->lead_len = p->nest[--p->nest_n].lead_len;
+	p->lead[p->lead_len] = p->next[p->lead_len] = '\0';
+}
+
+static void item_begin(struct page *p)
+{
+	char mark[FW_RFC3339_MAX] = "* ", then[] = "                    ";
+	int64_t *number = p->nest_n ? &p->nest[p->nest_n - 1].number : NULL;
+
+	if (number && *number > 0)
+		(void)fw_snprintf(mark, sizeof(mark), "%lld. ", (long long)(*number)++);
+	then[FW_MIN(strlen(mark), sizeof(then) - 1)] = '\0';
+	nest_push(p, mark, then, true, 0);
+}
+
+static void link_end(struct page *p)
+{
+	struct fw_str href = fw_buf_str(&p->href), words = FW_STR_NONE, bare;
+
+	if (!href.len)
+		return;
+	if (p->out->len == p->href_out) /* no more than one word */
+		words = fw_str_sub(fw_buf_str(&p->word), p->href_word, p->word.len);
+	bare = fw_str_ends(href, FW_STR("/")) && !fw_str_ends(words, FW_STR("/")) ? fw_str_sub(href, 0, href.len - 1) : href;
+	/* not when the words are the address, or end it (mailto:) */
+	if (href.p[0] != '#' && !(words.len >= 3 && fw_str_ends(bare, words))) {
+		word_end(p);
+		fw_buf_addc(&p->word, '<');
+		fw_buf_addstr(&p->word, href);
+		fw_buf_addc(&p->word, '>');
+	}
+	fw_buf_reset(&p->href);
+}
+
+static void media(struct page *p, const char *what, struct fw_str tag)
+{
+	struct fw_str alt = attribute(tag, "alt"), src = attribute(tag, "src"), width = attribute(tag, "width");
+
+	if (fw_str_eq(width, FW_STR("1")) || fw_str_eq(width, FW_STR("0"))) /* a counter, not a picture */
+		return;
+	if (!p->pre)
+		word_end(p);
+	fw_buf_addc(&p->word, '[');
+	fw_buf_adds(&p->word, what);
+	if (alt.len) {
+		fw_buf_adds(&p->word, ":");
+		word_end(p);
+		text(p, alt);
+	}
+	fw_buf_addc(&p->word, ']');
+	if (!src.len)
+		return;
+	word_end(p);
+	fw_buf_addc(&p->word, '<');
+	decoded(&p->word, src);
+	fw_buf_addc(&p->word, '>');
+	word_end(p);
+}
+
+static enum block kind_of(struct fw_str name)
+{
+	static const char *const LIST_APART[] = {"p", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre", "table", "hr", "dl",
+		"figure", "ul", "ol"};
+	static const char *const LIST_BREAK[] = {"br", "div", "li", "tr", "dt", "dd", "section", "article", "header", "footer",
+		"figcaption", "caption", "summary", "details", "address", "aside", "nav", "main", "center", "legend", "fieldset"};
+
+	for (size_t i = 0; i < FW_N(LIST_APART); i++) {
+		if (fw_str_eq(name, fw_str(LIST_APART[i])))
+			return APART;
+	}
+	for (size_t i = 0; i < FW_N(LIST_BREAK); i++) {
+		if (fw_str_eq(name, fw_str(LIST_BREAK[i])))
+			return BREAK;
+	}
+	return INLINE;
+}
+
+static bool is_item_open(const struct page *p)
+{
+	return p->deeper || (p->nest_n && p->nest[p->nest_n - 1].item);
+}
+
+static void element(struct page *p, struct fw_str tag)
+{
+	bool closing = tag.len && tag.p[0] == '/', empty = !p->column && !p->word.len;
+	size_t from = closing, to = from;
+	enum block kind;
+	struct fw_str name;
+
+	while (to < tag.len && tag.p[to] != ' ' && tag.p[to] != '/')
+		to++;
+	name = fw_str_sub(tag, from, to);
+	kind = kind_of(name);
+#define IS(word) fw_str_eq(name, FW_STR(word))
+	if (kind == APART && (IS("ul") || IS("ol")) && p->nest_n > (size_t)closing) /* a list within a list stands close */
+		kind = BREAK;
+	if (kind != INLINE && !(p->pre && IS("br")))
+		block(p, kind);
+	if (IS("br") && (p->pre || empty))
+		pre_byte(p, '\n'); /* two of them make a blank line */
+	if (closing) {
+		if (IS("ul") || IS("ol") || IS("blockquote") || (IS("li") && is_item_open(p)))
+			nest_pop(p);
+		else if (IS("pre") && p->pre)
+			p->pre--;
+		else if (IS("a"))
+			link_end(p);
+		return;
+	}
+	if (IS("ul") || IS("ol"))
+		nest_push(p, "", "", false, IS("ol"));
+	else if (IS("li"))
+		item_begin(p);
+	else if (IS("blockquote"))
+		nest_push(p, "> ", "> ", false, 0);
+	else if (IS("dd"))
+		text(p, FW_STR("- "));
+	else if (IS("pre"))
+		p->pre++;
+	else if (IS("td") || IS("th"))
+		text(p, p->column || p->word.len ? FW_STR(" | ") : FW_STR(""));
+	else if (IS("hr"))
+		text(p, FW_STR("----"));
+	else if (IS("img"))
+		media(p, "picture", tag);
+	else if (IS("audio") || IS("video") || IS("iframe"))
+		media(p, IS("iframe") ? "frame" : IS("audio") ? "audio" : "video", tag);
+	else if (IS("a")) {
+		fw_buf_reset(&p->href);
+		decoded(&p->href, attribute(tag, "href"));
+		p->href_out = p->out->len;
+		p->href_word = p->word.len;
+	}
+	if (IS("hr"))
+		block(p, APART);
+#undef IS
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------------------------------ */
+
+static void page_begin(struct page *p, struct fw_buf *out, size_t columns, size_t indent)
+{
+	*p = (struct page){.out = out, .columns = columns, .begin = out->len, .lead_len = FW_MIN(indent, (size_t)8)};
+	memset(p->lead, ' ', p->lead_len);
+	memset(p->next, ' ', p->lead_len);
+}
+
+static void page_end(struct page *p)
+{
+	block(p, INLINE);
+	if (p->out->len > p->begin)
+		fw_buf_addc(p->out, '\n');
+	fw_buf_finish(&p->word);
+	fw_buf_finish(&p->href);
+}
+
+void cli_page_html(struct fw_buf *out, struct fw_str html, size_t columns, size_t indent)
+{
+	struct page p;
+
+	page_begin(&p, out, columns, indent);
+	for (size_t at = 0; at < html.len;) {
+		const char *from = html.p + at, *open = memchr(from, '<', html.len - at), *close;
+		size_t n = open ? (size_t)(open - from) : html.len - at;
+
+		text(&p, (struct fw_str){from, n});
+		at += n;
+		if (!open)
+			break;
+		close = memchr(open, '>', html.len - at);
+		if (!close)
+			break;
+		element(&p, (struct fw_str){open + 1, (size_t)(close - open - 1)});
+		at = (size_t)(close - html.p) + 1;
+	}
+	page_end(&p);
+}
+
+void cli_page_text(struct fw_buf *out, struct fw_str s, size_t columns, size_t indent)
+{
+	struct page p;
+
+	page_begin(&p, out, columns, indent);
+	while (s.p) {
+		struct fw_str line = fw_str_split(s, '\n', &s);
+		bool blank = fw_str_trim(line).len == 0;
+
+		for (size_t i = 0; i < line.len; i++) {
+			if (fw_is_space((unsigned char)line.p[i]))
+				word_end(&p);
+			else
+				fw_buf_addc(&p.word, line.p[i]);
+		}
+		block(&p, blank ? APART : BREAK);
+	}
+	page_end(&p);
+}
