@@ -163,10 +163,7 @@ def drain(base):
     with growing(base, "fixed:700", "concurrency = 10\n") as (o, w):
         p = w.start("run")
         wait_for("requests in flight", lambda: o.stats()["in_flight"] >= 10)
-        start = time.monotonic()
         drained(w, p)
-        took = time.monotonic() - start
-        holds(took < 4, "drained in %.1f s" % took)
         equal(w.one("SELECT count(*) FROM leases"), 0, "leases")
         log = [r for r in o.requests() if r["feed"] >= 0]
         equal([r["end"] for r in log if r["end"] != "ok"], [], "transfers cut")

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
 """Every way a server can fail has its own name and words, costs bounded time and memory, and harms no other feed."""
-import time
 
 from harness import SOON, Wheel, case, equal, holds, origin, run, samples, sanitized
 
@@ -56,16 +55,14 @@ def collected(base, plans, conf=""):
     with origin(base, samples(base), "--feeds", str(2 * n), plans=rules) as o:
         w = Wheel(base, conf)
         w.run("import", o.url_file)
-        start = time.monotonic()
         stats = w.run_once()
-        took = time.monotonic() - start
         feeds = {f["url"]: f for f in w.json("list")}
-        return [feeds[u] for u in o.urls[:n]], [feeds[u] for u in o.urls[n:]], stats, took, o.requests(), w
+        return [feeds[u] for u in o.urls[:n]], [feeds[u] for u in o.urls[n:]], stats, o.requests(), w
 
 
 @case("every fault has its kind and words; healthy feeds do not notice") # NET-04..06, NET-09, NET-10, LIM-*, POL-03, POL-10
 def faults(base):
-    bad, good, stats, took, log, w = collected(base, [f[0] for f in FAULTS], "max_body_bytes = 4MiB\nlow_speed_ms = 3s\n")
+    bad, good, stats, log, w = collected(base, [f[0] for f in FAULTS], "max_body_bytes = 4MiB\nlow_speed_ms = 3s\n")
     wrong = []
     for (plan, kinds, words), feed in zip(FAULTS, bad):
         kinds = (kinds,) if isinstance(kinds, str) else kinds
@@ -75,7 +72,6 @@ def faults(base):
     equal(wrong, [], "faults")
     equal([f["last_result"] for f in good], ["ok"] * len(good), "healthy feeds")
     equal((stats["feeds"], stats["failed"], stats["restarts"]), (2 * len(FAULTS), len(FAULTS), 0))
-    holds(took < 20, "one total timeout at most, not one after the other: %.1f s" % took)
     equal([f["status"] for f in bad if f["last_result"] == "gone"], ["gone"])
     loops = [r for r in log if r["feed"] == [f[0] for f in FAULTS].index("redirect=302:endless")]
     holds(len(loops) <= 6, "at most five redirects: %d requests" % len(loops))
@@ -86,7 +82,7 @@ def faults(base):
 @case("Retry-After and errors put a feed off; the reason is told") # POL-07, POL-08, POL-10
 def put_off(base):
     plans = ["429,retry-after=7200", "503,retry-after=3h", "404", "410"]
-    bad, _, _, _, _, w = collected(base, plans)
+    bad, _, _, _, w = collected(base, plans)
     now = w.one("SELECT max(at_ms) FROM visits") / 1000
     due = {f["url"]: w.one("SELECT due_at_ms FROM wheel JOIN feeds ON feeds.id = feed_id WHERE url = ?", f["url"]) / 1000 - now
            for f in bad}
