@@ -15,7 +15,7 @@ static struct {
 	_Atomic int level;
 	bool json;
 	char who[32];
-	_Atomic uint_fast64_t lost;
+	_Atomic uint_fast64_t lost, owned_up;
 } log_state = {.level = FW_LOG_INFO};
 
 static const char *const NAME[] = {"error", "warn", "info", "debug"};
@@ -49,6 +49,17 @@ bool fw_log_on(enum fw_log_level level)
 uint64_t fw_log_lost(void)
 {
 	return atomic_load(&log_state.lost);
+}
+
+void fw_log_own_up(void)
+{
+	uint64_t lost = fw_log_lost(), before = atomic_load(&log_state.owned_up);
+
+	if (lost == before)
+		return;
+	fw_log(FW_LOG_ERROR, "%llu log lines could not be written", (unsigned long long)(lost - before));
+	if (fw_log_lost() == lost) /* that one could */
+		atomic_store(&log_state.owned_up, lost);
 }
 
 void fw_log_escape(struct fw_buf *b, struct fw_str s)

@@ -19,6 +19,8 @@ void fw_log_level_set(enum fw_log_level level);
 bool fw_log_on(enum fw_log_level level);
 FW_PRINTF(2, 3) void fw_log(enum fw_log_level level, const char *fmt, ...);
 uint64_t fw_log_lost(void);
+/* Say how many lines were lost since this was last said, as soon as that can be written. Cheap when there are none. */
+void fw_log_own_up(void);
 /* Append s with controls escaped as \n, \xNN or \u{NNNN}: for anything untrusted that meets a terminal or a log. */
 void fw_log_escape(struct fw_buf *b, struct fw_str s);
 

@@ -12,8 +12,6 @@ bool fw_html_has_markup(struct fw_str s);
 /* Markup stripped, references decoded, white space collapsed, block elements and <br> as spaces; script and style dropped.
  * Fast path without a tree. Borrowed when nothing changes. */
 struct fw_str fw_html_text(struct fw_arena *a, struct fw_str html);
-/* The first image worth showing in it (absolute with base), absent when none. */
-struct fw_str fw_html_first_image(struct fw_arena *a, struct fw_str html, struct fw_str base);
 enum { FW_HTML_DATA_IMAGES = 1 << 16 }; /* beside FW_PRINT_*: keep small data: images of safe types */
 /*
  * Sanitised HTML appended to out; flags are FW_PRINT_NO_PIXELS and FW_HTML_DATA_IMAGES. Idempotent; linear. What is kept: text

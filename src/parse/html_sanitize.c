@@ -452,28 +452,3 @@ int fw_html_sanitize(struct fw_str html, struct fw_str base, unsigned flags, str
 		return fw_err_set(err, FW_ELIMIT, "sanitised HTML is longer than the %zu bytes allowed", out->max_bytes);
 	return out->rc ? fw_err_set(err, out->rc, "out of memory while sanitising %zu bytes of HTML", html.len) : 0;
 }
-
-struct fw_str fw_html_first_image(struct fw_arena *a, struct fw_str html, struct fw_str base)
-{
-	static const char *const SOURCE[] = {"src", "data-src", "data-lazy-src", "data-original"};
-	struct fw_html_tokenizer z;
-	struct fw_html_token t;
-
-	if (!html.len)
-		return FW_STR_NONE;
-	fw_html_start(&z, html);
-	for (fw_html_next(&z, &t); t.kind != FW_HTML_END; fw_html_next(&z, &t)) {
-		if (t.kind == FW_HTML_OPEN && fw_el_flags(t.el) & FW_EL_DROP)
-			fw_html_skip(&z, &t);
-		if (t.kind != FW_HTML_OPEN || (t.el != FW_E_IMG && t.el != FW_E_IMAGE) ||
-		    fw_html_tiny(fw_html_attr_get(a, t.attrs, "width"), fw_html_attr_get(a, t.attrs, "height"), 24))
-			continue;
-		for (size_t i = 0; i < FW_N(SOURCE); i++) {
-			struct fw_str url = fw_html_url(a, base, fw_html_attr_get(a, t.attrs, SOURCE[i]), true, false);
-
-			if (url.len)
-				return url;
-		}
-	}
-	return FW_STR_NONE;
-}

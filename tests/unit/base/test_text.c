@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Strings, UTF-8, buffers, error words and log lines. */
 #include <check.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -208,14 +209,17 @@ START_TEST(log_escapes) /* LOG-01 */
 }
 END_TEST
 
-/* What one call of fw_log writes to stderr. */
+/* What one call of fw_log writes to stderr; without a text, of fw_log_own_up. */
 static size_t logged(char *line, size_t cap, const char *text)
 {
 	int fd[2], saved = dup(STDERR_FILENO);
 	ssize_t n;
 
 	ck_assert(pipe(fd) == 0 && saved >= 0 && dup2(fd[1], STDERR_FILENO) >= 0);
-	fw_log(FW_LOG_WARN, "%s", text);
+	if (text)
+		fw_log(FW_LOG_WARN, "%s", text);
+	else
+		fw_log_own_up();
 	ck_assert(dup2(saved, STDERR_FILENO) >= 0);
 	close(fd[1]);
 	n = read(fd[0], line, cap - 1);
@@ -247,6 +251,28 @@ START_TEST(log_lines)
 }
 END_TEST
 
+/* LOG-03: what is lost is counted, and told as soon as somebody reads again. */
+START_TEST(log_owns_up)
+{
+	int saved = dup(STDERR_FILENO), full = open("/dev/full", O_WRONLY);
+	char line[300];
+
+	fw_log_setup(FW_LOG_INFO, false, "x");
+	ck_assert(saved >= 0 && full >= 0 && dup2(full, STDERR_FILENO) >= 0);
+	fw_log(FW_LOG_WARN, "one");
+	fw_log(FW_LOG_WARN, "two");
+	fw_log_own_up(); /* nobody reads yet: this one is lost too */
+	ck_assert(dup2(saved, STDERR_FILENO) >= 0);
+	close(saved);
+	close(full);
+	ck_assert_uint_eq(fw_log_lost(), 3);
+	(void)logged(line, sizeof(line), NULL);
+	ck_assert_msg(strstr(line, " error x: 3 log lines could not be written\n"), "%s", line);
+	(void)logged(line, sizeof(line), NULL);
+	ck_assert_str_eq(line, "");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("text");
@@ -263,6 +289,7 @@ int main(void)
 	tcase_add_test(t, errors_are_harmless);
 	tcase_add_test(t, log_escapes);
 	tcase_add_test(t, log_lines);
+	tcase_add_test(t, log_owns_up);
 	suite_add_tcase(s, t);
 	r = srunner_create(s);
 	srunner_run_all(r, CK_ENV);

@@ -177,21 +177,6 @@ START_TEST(what_goes) /* WEB-02, WEB-03 */
 }
 END_TEST
 
-START_TEST(first_image)
-{
-	struct fw_arena a;
-	struct fw_str got;
-
-	fw_arena_init(&a, 0);
-	got = fw_html_first_image(&a, FW_STR("<!--<img src=no>--><script>'<img src=no>'</script><img src=p width=1 height=1>"
-		"<img src='javascript:x'><img src='/a b.png'><img src=second>"), BASE);
-	ck_assert(fw_str_eq(got, FW_STR("http://example.org/a%20b.png")));
-	ck_assert_ptr_null(fw_html_first_image(&a, FW_STR("no image <b>here</b>"), BASE).p);
-	ck_assert_ptr_null(fw_html_first_image(&a, FW_STR_NONE, BASE).p);
-	fw_arena_finish(&a);
-}
-END_TEST
-
 START_TEST(discovers_in_order)
 {
 	static const char page[] = "<!DOCTYPE html><html><head><title>x</title>\n"
@@ -342,7 +327,6 @@ static double us_per_byte(const char *head, const char *bit, const char *middle,
 		fw_arena_init(&a, 0);
 		(void)fw_html_text(&a, fw_buf_str(&in));
 		(void)fw_html_has_markup(fw_buf_str(&in));
-		(void)fw_html_first_image(&a, fw_buf_str(&in), BASE);
 		fw_arena_finish(&a);
 		fw_buf_finish(&out);
 		best = FW_MIN(best, ((double)(clock() - start) * 1e6 / CLOCKS_PER_SEC + 1000) / (double)in.len);
@@ -397,7 +381,6 @@ int main(void)
 	tcase_add_test(t, as_plain_text);
 	tcase_add_test(t, what_survives);
 	tcase_add_test(t, what_goes);
-	tcase_add_test(t, first_image);
 	tcase_add_test(t, discovers_in_order);
 	tcase_add_test(t, link_header);
 	tcase_add_test(t, any_soup);
