@@ -353,7 +353,8 @@ struct fw_store_driver {
 
 	/* (o) one short step (tens of ms) of background work: full-text index, checkpoint, retention. *more: call again. */
 	int (*upkeep)(struct fw_store *st, int64_t now_ms, bool *more, struct fw_err *err);
-	/* (o) forget visits older than visits_before_ms, and entries neither new nor changed since entries_before_ms (0: keep) */
+	/* (o) forget visits older than visits_before_ms (signs of life too, but they are not counted), and entries neither new nor
+	   changed since entries_before_ms (0: keep) */
 	int (*prune)(struct fw_store *st, int64_t visits_before_ms, int64_t entries_before_ms, int64_t *n, struct fw_err *err);
 };
 

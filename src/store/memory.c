@@ -247,6 +247,23 @@ static int memory_open(const struct fw_store_config *cfg, struct fw_store **out,
 	return 0;
 }
 
+static void beats_forget(struct memory *m, int64_t before_ms)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < m->beats.n; i++) {
+		struct beat *b = m->beats.at[i];
+
+		if (b->beat.at_ms >= before_ms) {
+			m->beats.at[kept++] = b;
+			continue;
+		}
+		free(b->worker);
+		free(b);
+	}
+	m->beats.n = kept;
+}
+
 static void memory_close(struct fw_store *st)
 {
 	struct memory *m = memory_of(st);
@@ -261,12 +278,7 @@ static void memory_close(struct fw_store *st)
 		drop(&v->error);
 		free(v);
 	}
-	for (size_t i = 0; i < m->beats.n; i++) {
-		struct beat *b = m->beats.at[i];
-
-		free(b->worker);
-		free(b);
-	}
+	beats_forget(m, INT64_MAX);
 	for (size_t i = 0; i < m->controls.n; i++)
 		free(m->controls.at[i]);
 	free(m->feeds.at);
@@ -1049,6 +1061,7 @@ static int memory_prune(struct fw_store *st, int64_t visits_before_ms, int64_t e
 	}
 	*n += (int64_t)(m->visits.n - kept);
 	m->visits.n = kept;
+	beats_forget(m, visits_before_ms);
 	for (size_t i = 0; i < m->items.n; i++) {
 		struct item *e = m->items.at[i];
 

@@ -190,6 +190,7 @@ static int prune_visits(struct sqlite *s, int64_t before_ms, int64_t *n, struct 
 	s->visit_d -= *n;
 	rc = rc ? rc : sq_do(s, SQ_PRUNE_RUNS, "DELETE FROM runs WHERE first_visit_id < (SELECT min(id) FROM visits)"
 		" AND run_id <> (SELECT max(run_id) FROM runs)", err, "");
+	rc = rc ? rc : sq_do(s, SQ_PRUNE_WORKERS, "DELETE FROM workers WHERE at_ms < ?", err, "i", before_ms);
 	return sq_end(s, rc, err);
 }
 

@@ -1066,6 +1066,7 @@ START_TEST(beats)
 	struct fw_commit c = {.now_ms = 100, .beat = &b};
 	struct fw_buf out = FW_BUF_INIT(0);
 	struct fw_err err = {0};
+	int64_t n;
 
 	OK(fw_store_commit(st, &c, &err));
 	b.visits = 20;
@@ -1079,6 +1080,11 @@ START_TEST(beats)
 	ck_assert_str_eq(out.p, "host/1/0:1:20:200 host/2/0:2:20:150 ");
 	fw_buf_reset(&out);
 	OK(fw_store_beat_list(st, 180, keep_beat, &out, &err));
+	ck_assert_str_eq(out.p, "host/1/0:1:20:200 ");
+	fw_buf_reset(&out);
+	OK(fw_store_prune(st, 180, 0, &n, &err));
+	ck_assert_int_eq(n, 0);
+	OK(fw_store_beat_list(st, 0, keep_beat, &out, &err));
 	ck_assert_str_eq(out.p, "host/1/0:1:20:200 ");
 	fw_buf_finish(&out);
 	fw_store_close(st);
