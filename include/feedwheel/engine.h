@@ -36,7 +36,7 @@ struct fw_config {
 	int64_t batch_visits, batch_bytes, batch_ms; /* a commit is due when one of them is reached */
 	int64_t interval_min_ms, interval_ms, interval_max_ms;
 	int64_t connect_timeout_ms, first_byte_timeout_ms, total_timeout_ms, low_speed_bytes, low_speed_ms;
-	int64_t max_body_bytes, max_ratio, max_header_bytes, max_redirects, max_entries;
+	int64_t max_body_bytes, max_buffered_bytes, max_ratio, max_header_bytes, max_redirects, max_entries;
 	char *allow_networks, *dns_servers, *ca_file, *proxy, *user_agent, *contact_url;
 	bool http2;
 	bool relaxed;                      /* store: see fw_store_config */
@@ -94,6 +94,12 @@ struct fw_run_options {
  */
 FW_API FW_MUST_CHECK int fw_run(const struct fw_config *c, const struct fw_run_options *o, struct fw_run_stats *out,
 	struct fw_err *err);
+
+/*
+ * By its name in a store's signs of life: is that worker dead for certain? Only those of this boot and this pid namespace can be told
+ * to be; all others, and names of any other form, are not.
+ */
+FW_API bool fw_worker_is_dead(const char *name);
 
 /* ---- one shot -------------------------------------------------------------------------------------------------------------- */
 

@@ -7,8 +7,6 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "engine/settings.h"
-#include "parse/html.h"
-#include "parse/parse.h"
 
 struct oneshot {
 	uv_loop_t loop;
@@ -29,21 +27,17 @@ static void on_done(struct fw_fetch *f)
 
 static void read_body(struct oneshot *s, const struct fw_config *c, struct fw_answer *out)
 {
-	struct fw_fetch *f = &s->fetch;
-	struct fw_parse_options o = {.url = f->final_url, .content_type = f->h_content_type,
-		.content_location = f->h_content_location, .now_ms = fw_now_ms(),
-		.limits = {.max_bytes = (size_t)c->max_body_bytes, .max_entries = (uint32_t)c->max_entries}};
-	int64_t begin = fw_mono_us();
-	int rc = fw_parse_into(&s->arena, out->body, &o, &out->doc, &out->err);
+	struct visit_rules rules;
+	struct visit_reading got;
 
-	out->visit.parse_us = fw_mono_us() - begin;
-	if (!rc)
-		return;
-	out->kind = rc == FW_EFORMAT ? FW_VISIT_FORMAT : rc == FW_ELIMIT ? FW_VISIT_LIMIT : FW_VISIT_LOCAL;
-	out->feeds = fw_link_header(&s->arena, f->h_link, f->final_url, FW_STR("alternate"));
-	if (!out->feeds && fw_sniff_is_html(out->body, f->h_content_type) &&
-	    fw_html_discover(&s->arena, out->body, f->final_url, &out->feeds, NULL))
-		out->feeds = NULL;
+	fw_settings_visit(c, &rules);
+	visit_parse(&s->fetch, &rules.limits, fw_now_ms(), &s->arena, &got);
+	out->visit.parse_us = got.parse_us;
+	out->kind = got.kind;
+	out->doc = got.doc;
+	out->feeds = got.feeds;
+	if (got.kind != FW_VISIT_OK)
+		out->err = got.err;
 }
 
 int fw_fetch_url(const struct fw_config *c, struct fw_str url, struct fw_str username, struct fw_str password,
@@ -93,8 +87,7 @@ void fw_answer_free(struct fw_answer *a)
 	struct oneshot *s = a->priv;
 
 	if (s) {
-		fw_fetch_reset(&s->fetch);
-		fw_buf_finish(&s->fetch.body);
+		fw_fetch_finish(&s->fetch);
 		fw_arena_finish(&s->arena);
 		if (s->looped)
 			uv_loop_close(&s->loop);

@@ -2,9 +2,6 @@
 #include "base/str.h"
 #include "engine/settings.h"
 
-/* Bodies on their way in, over all transfers of a worker; past it all but one wait. */
-#define BUFFERED_MAX ((size_t)8 << 20)
-
 void fw_settings_visit(const struct fw_config *c, struct visit_rules *out)
 {
 	*out = (struct visit_rules){.limits = {.max_bytes = (size_t)c->max_body_bytes, .max_entries = (uint32_t)c->max_entries}};
@@ -14,20 +11,15 @@ void fw_settings_visit(const struct fw_config *c, struct visit_rules *out)
 	out->due.max_ms = c->interval_max_ms;
 }
 
-static const char *set(const char *value)
-{
-	return value && value[0] ? value : NULL;
-}
-
 int fw_settings_net(const struct fw_config *c, uint32_t slots, struct fw_net *out, struct fw_err *err)
 {
-	const char *contact = set(c->contact_url);
+	const char *contact = c->contact_url;
 	bool fits;
 	int rc = fw_guard_init(&out->guard, c->allow_networks, err);
 
 	if (rc)
 		return rc;
-	if (set(c->user_agent))
+	if (c->user_agent)
 		fits = fw_snprintf(out->user_agent, sizeof(out->user_agent), "%s", c->user_agent);
 	else
 		fits = fw_snprintf(out->user_agent, sizeof(out->user_agent), "feedwheel/%s%s%s%s", fw_version(),
@@ -47,10 +39,10 @@ int fw_settings_net(const struct fw_config *c, uint32_t slots, struct fw_net *ou
 	out->fetch.max_body_bytes = (size_t)c->max_body_bytes;
 	out->fetch.max_ratio = (uint32_t)c->max_ratio;
 	out->fetch.max_header_bytes = (size_t)c->max_header_bytes;
-	out->fetch.dns_servers = set(c->dns_servers);
-	out->fetch.ca_file = set(c->ca_file);
-	out->fetch.proxy = set(c->proxy);
+	out->fetch.dns_servers = c->dns_servers;
+	out->fetch.ca_file = c->ca_file;
+	out->fetch.proxy = c->proxy;
 	out->fetch.http2 = c->http2;
-	out->fetch.max_buffered_bytes = BUFFERED_MAX;
+	out->fetch.max_buffered_bytes = (size_t)c->max_buffered_bytes;
 	return 0;
 }

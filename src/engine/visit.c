@@ -2,8 +2,9 @@
 /*
  * The pull flow of one feed, from the answer to the outcome: visit_finish() reads top to bottom.
  *
- * In: a lease (what is known of the feed) and an ended fetch. Out: an outcome for the store's commit. Nothing here blocks, looks at
- * a clock or touches the store; every string of the outcome lives in the visit's arena, the body or the lease.
+ * In: a lease (what is known of the feed) and an ended fetch. Out: an outcome for the store's commit. Nothing here blocks or touches
+ * the store, and a clock is looked at only to say how long the parse took; every string of the outcome lives in the visit's arena,
+ * the body or the lease.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -48,17 +49,35 @@ void visit_prepare(struct visit *v, int64_t now_ms)
 
 /* ---- reading the document ---------------------------------------------------------------------------------------------- */
 
-/* "not a feed but an HTML page; it names feeds: URL, URL" */
-static void name_the_feeds(struct visit *v, struct fw_str body, struct fw_err *why)
+void visit_parse(const struct fw_fetch *f, const struct fw_limits *limits, int64_t now_ms, struct fw_arena *a,
+	struct visit_reading *out)
 {
-	struct fw_str base = v->fetch.final_url;
-	struct fw_link *found = fw_link_header(&v->arena, v->fetch.h_link, base, FW_STR("alternate"));
-	struct fw_link *page = NULL;
+	struct fw_str body = fw_buf_str(&f->body);
+	struct fw_parse_options o = {
+		.url = f->final_url, .content_type = f->h_content_type, .content_location = f->h_content_location,
+		.limits = *limits, .now_ms = now_ms,
+	};
+	int64_t begin = fw_mono_us();
+	int rc;
+
+	out->doc = NULL;
+	out->feeds = NULL;
+	rc = fw_parse_into(a, body, &o, &out->doc, &out->err);
+	out->parse_us = fw_mono_us() - begin;
+	out->kind = !rc ? FW_VISIT_OK : rc == FW_EFORMAT ? FW_VISIT_FORMAT : rc == FW_ELIMIT ? FW_VISIT_LIMIT : FW_VISIT_LOCAL;
+	if (out->kind != FW_VISIT_FORMAT)
+		return;
+	out->feeds = fw_link_header(a, f->h_link, f->final_url, FW_STR("alternate"));
+	if (!out->feeds && fw_sniff_is_html(body, f->h_content_type) && fw_html_discover(a, body, f->final_url, &out->feeds, NULL))
+		out->feeds = NULL;
+}
+
+/* "not a feed but an HTML page; it names feeds: URL, URL" */
+static void name_the_feeds(const struct fw_link *found, struct fw_err *why)
+{
 	struct fw_buf text = FW_BUF_INIT(sizeof(why->text));
 	int n = 0;
 
-	if (fw_html_discover(&v->arena, body, base, &page, NULL) == 0 && !found)
-		found = page;
 	fw_buf_adds(&text, why->text);
 	for (; found && n < 3; found = found->next) {
 		if (found->type.p && !fw_str_find(found->type, FW_STR("xml")) && !fw_str_find(found->type, FW_STR("json")))
@@ -74,47 +93,36 @@ static void name_the_feeds(struct visit *v, struct fw_str body, struct fw_err *w
 }
 
 /* Kind OK: is it new, and can it be read? */
-static int visit_read(struct visit *v, const struct visit_rules *r, int64_t now_ms)
+static void visit_read(struct visit *v, const struct visit_rules *r, int64_t now_ms)
 {
 	struct fw_fetch *f = &v->fetch;
-	struct fw_str body = fw_buf_str(&f->body);
-	struct fw_parse_options o = {
-		.url = f->final_url, .content_type = f->h_content_type, .content_location = f->h_content_location,
-		.limits = r->limits, .now_ms = now_ms,
-	};
-	int64_t begin = fw_mono_us();
-	int rc;
+	struct visit_reading got;
 
-	v->body_hash = fw_hash64(body.p, body.len);
+	v->body_hash = fw_hash64(f->body.p, f->body.len);
 	if (v->lease->feed.body_hash && v->body_hash == v->lease->feed.body_hash) {
 		f->kind = FW_VISIT_SAME;
-		return 0;
+		return;
 	}
-	rc = fw_parse_into(&v->arena, body, &o, &v->doc, &f->err);
-	v->fetch.visit.parse_us = fw_mono_us() - begin;
-	if (rc == FW_EFORMAT) {
-		f->kind = FW_VISIT_FORMAT;
-		if (fw_sniff_is_html(body, f->h_content_type))
-			name_the_feeds(v, body, &f->err);
-	} else if (rc == FW_ELIMIT) {
-		f->kind = FW_VISIT_LIMIT;
-	} else if (rc) {
-		f->kind = FW_VISIT_LOCAL;
-	}
-	return rc;
+	visit_parse(f, &r->limits, now_ms, &v->arena, &got);
+	v->doc = got.doc;
+	f->visit.parse_us = got.parse_us;
+	f->kind = got.kind;
+	if (got.kind == FW_VISIT_OK)
+		return;
+	f->err = got.err;
+	name_the_feeds(got.feeds, &f->err);
 }
 
-/* A document that broke off behind its headers: what was read is kept, but it is a failure all the same. */
+/* A document that broke off behind its headers: what was read is kept, but the transfer's failure is the news. */
 static void visit_salvage(struct visit *v, const struct visit_rules *r, int64_t now_ms)
 {
-	struct fw_err kept = v->fetch.err;
-	enum fw_visit_kind kind = v->fetch.kind;
+	struct visit_reading got;
 
 	if (!v->fetch.body_partial || !v->fetch.body.len)
 		return;
-	(void)visit_read(v, r, now_ms); /* whatever it says, the transfer's own failure is the news */
-	v->fetch.err = kept;
-	v->fetch.kind = kind;
+	visit_parse(&v->fetch, &r->limits, now_ms, &v->arena, &got);
+	v->doc = got.doc;
+	v->fetch.visit.parse_us = got.parse_us;
 }
 
 /* ---- rows ----------------------------------------------------------------------------------------------------------------- */
@@ -137,14 +145,18 @@ static struct fw_str authors_text(struct fw_arena *a, const struct fw_person *p)
 	return all;
 }
 
-static struct fw_str extra_text(struct fw_arena *a, const struct fw_entry *e)
+/* A JSON object of what the store has no column for; absent: nothing, or too much. */
+static struct fw_str extra_text(struct fw_arena *a, const struct fw_entry *e, const struct fw_document *d)
 {
 	struct fw_buf b = FW_BUF_INIT(1 << 20);
 	struct fw_str text = FW_STR_NONE;
 	struct fw_json j;
 
 	fw_json_init(&j, &b, false);
-	fw_out_item_extra(&j, e);
+	if (e)
+		fw_out_item_extra(&j, e);
+	else
+		fw_out_feed_extra(&j, d);
 	if (!b.rc && b.len > 2)
 		text = fw_arena_str(a, fw_buf_str(&b));
 	fw_buf_finish(&b);
@@ -183,7 +195,7 @@ static void visit_rows(struct visit *v)
 		w->content_base = e->content.len ? e->content_base : FW_STR_NONE;
 		w->published_ms = e->published_ms != FW_NO_DATE ? e->published_ms : e->created_ms;
 		w->updated_ms = e->updated_ms;
-		w->extra = extra_text(&v->arena, e);
+		w->extra = extra_text(&v->arena, e, NULL);
 	}
 	v->outcome.entries = row;
 	v->outcome.entry_n = row ? n : 0;
@@ -214,6 +226,7 @@ static void state_meta(struct visit *v)
 	changed |= set_str(&s->icon, d->icon.len ? d->icon : d->image.url);
 	changed |= set_str(&s->hub, hub);
 	changed |= set_str(&s->topic, hub.len ? d->feed_url : FW_STR_NONE);
+	changed |= set_str(&s->extra, extra_text(&v->arena, NULL, d));
 	if (changed)
 		v->outcome.groups |= FW_GROUP_META;
 	if (d->expired)
@@ -352,7 +365,7 @@ void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, 
 
 	reading(ctx, true);
 	if (f->kind == FW_VISIT_OK)
-		(void)visit_read(v, r, now_ms); /* the answer is f->kind */
+		visit_read(v, r, now_ms);
 	else
 		visit_salvage(v, r, now_ms);
 	v->outcome.visit = f->visit;

@@ -23,6 +23,7 @@ struct lease_batch {
 struct lent { /* lives in its batch's arena */
 	struct fw_lease *lease;
 	struct lease_batch *batch;
+	int64_t until_ms; /* by our own clock, which is no later than the store's */
 	struct lent *next;
 };
 
@@ -56,10 +57,23 @@ struct visit_rules { /* settings a visit needs */
 	int64_t run_id;
 };
 
+struct visit_reading { /* what a body turned out to be */
+	enum fw_visit_kind kind;   /* OK, FORMAT, LIMIT or LOCAL */
+	struct fw_document *doc;   /* NULL unless kind is OK */
+	struct fw_link *feeds;     /* no feed: those that the page or its Link header names */
+	int64_t parse_us;
+	struct fw_err err;         /* set unless kind is OK */
+};
+
+/* Read the body of an ended fetch; document and links live in the arena and borrow from the fetch. */
+void visit_parse(const struct fw_fetch *f, const struct fw_limits *limits, int64_t now_ms, struct fw_arena *a,
+	struct visit_reading *out);
+
 /* Fill in the request from the lease. */
 void visit_prepare(struct visit *v, int64_t now_ms);
 /*
- * The fetch has ended: read the document, decide when to come again, and write down the outcome. Pure but for the arena.
+ * The fetch has ended: read the document, decide when to come again, and write down the outcome. Pure but for the arena and the
+ * time the parse took.
  * reading is called with true before bytes from outside are parsed, and with false after (poison documents are found by it).
  */
 void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, uint64_t rnd,

@@ -96,6 +96,37 @@ START_TEST(new_document)
 }
 END_TEST
 
+/* What the store has no column for is kept too, for the feed as for its entries. */
+START_TEST(other_members)
+{
+	struct fw_str once;
+
+	finish(FW_VISIT_OK, 200, "<rss version='2.0'><channel><title>T</title><copyright>C &amp; D</copyright><ttl>90</ttl>"
+		"<item><guid>1</guid><title>one</title><comments>http://a.example/c</comments></item></channel></rss>");
+	ck_assert(V.outcome.groups & FW_GROUP_META);
+	ck_assert_ptr_nonnull(fw_str_find(V.feed.extra, FW_STR("\"copyright\":\"C & D\"")));
+	ck_assert_ptr_nonnull(fw_str_find(V.feed.extra, FW_STR("\"ttl_minutes\":90")));
+	ck_assert_ptr_nonnull(fw_str_find(V.outcome.entries[0].extra, FW_STR("http://a.example/c")));
+	once = fw_str(fw_str_dup(V.feed.extra)); /* the same again changes nothing */
+	L.feed = V.feed;
+	L.feed.extra = once;
+	L.feed.body_hash = 0;
+	teardown();
+	memset(&V, 0, sizeof(V));
+	V.lease = &L;
+	V.batch = &B;
+	V.slot = 3;
+	L.feed.title = FW_STR("T");
+	L.feed.due_at_ms = NOW - 2000;
+	L.feed.url = FW_STR("http://a.example/feed");
+	L.feed.why = L.feed.rhythm = L.feed.error = L.feed.validator_url = FW_STR_NONE;
+	finish(FW_VISIT_OK, 200, "<rss version='2.0'><channel><title>T</title><copyright>C &amp; D</copyright><ttl>90</ttl>"
+		"<item><guid>2</guid><title>two</title></item></channel></rss>");
+	ck_assert(!(V.outcome.groups & FW_GROUP_META));
+	free((char *)once.p);
+}
+END_TEST
+
 START_TEST(same_bytes) /* POL-04, FRB 014: validators are replaced even then */
 {
 	L.feed.body_hash = fw_hash64(DOC, sizeof(DOC) - 1);
@@ -227,6 +258,7 @@ int main(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, new_document);
+	tcase_add_test(t, other_members);
 	tcase_add_test(t, same_bytes);
 	tcase_add_test(t, not_modified);
 	tcase_add_test(t, validators_age);
