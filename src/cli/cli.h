@@ -215,10 +215,8 @@ void cli_visit_json(struct fw_json *j, const char *key, const struct fw_visit *v
 struct fw_str cli_feed_error(const struct fw_feed *f);
 /* The document as JSON Feed 1.1 on stdout; HTML as it came when the command was given --raw. An exit code. */
 FW_MUST_CHECK int cli_document_print(struct cli *c, const struct fw_document *doc);
-/* How long after its last sign of life a worker is still taken to be there. */
+/* How long after its last sign of life a worker is still taken to be there, unless fw_worker_is_dead() knows better. */
 #define CLI_WORKER_MS (30 * FW_SECOND_MS)
-/* False for a worker of this machine whose process is gone; others have only their sign of life. */
-bool cli_worker_alive(const struct fw_beat *b);
 /* What an HTML page offers, on stderr: one line per feed, and how to get one. */
 void cli_offer_feeds(struct cli *c, const struct fw_link *feeds);
 /* When the last visit found a page that names feeds: the command that mends the subscription, else "". In the arena. */

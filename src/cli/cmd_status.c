@@ -19,7 +19,7 @@ static int worker_json(void *ctx, const struct fw_beat *b)
 {
 	struct workers *w = ctx;
 
-	if (!cli_worker_alive(b))
+	if (fw_worker_is_dead(b->worker))
 		return 0;
 	fw_json_object(w->j, NULL);
 	fw_json_cstr(w->j, "worker", b->worker);
@@ -40,7 +40,7 @@ static int worker_row(void *ctx, const struct fw_beat *b)
 	struct workers *w = ctx;
 	char t[FW_RFC3339_MAX], in_flight[2 * FW_RFC3339_MAX];
 
-	if (!cli_worker_alive(b))
+	if (fw_worker_is_dead(b->worker))
 		return 0;
 	w->n++;
 	(void)fw_snprintf(in_flight, sizeof(in_flight), "%u/%u", b->in_flight, b->slots);

@@ -5,7 +5,7 @@
 
 static int count(void *ctx, const struct fw_beat *b)
 {
-	*(size_t *)ctx += cli_worker_alive(b);
+	*(size_t *)ctx += !fw_worker_is_dead(b->worker);
 	return 0;
 }
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* A feed, a visit and a document, as people and scripts see them. Passwords are never among it. */
-#include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 #include "base/banned.h"
@@ -113,16 +110,6 @@ void cli_visit_json(struct fw_json *j, const char *key, const struct fw_visit *v
 	fw_json_int(j, "new", v->new_n);
 	fw_json_int(j, "changed", v->changed_n);
 	fw_json_end(j);
-}
-
-bool cli_worker_alive(const struct fw_beat *b)
-{
-	char host[64] = "";
-	struct fw_str rest, on = fw_str_split(fw_str(b->worker), '/', &rest);
-
-	if (gethostname(host, sizeof(host) - 1) || !fw_str_eq(on, fw_str(host)) || b->pid <= 0)
-		return true;
-	return kill((pid_t)b->pid, 0) == 0 || errno != ESRCH;
 }
 
 void cli_offer_feeds(struct cli *c, const struct fw_link *feeds)

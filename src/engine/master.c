@@ -6,7 +6,10 @@
  * A worker that dies is replaced at once, and with growing pauses when its successors die too. What the dead one was reading is
  * handed to the successor, who gives its leases back and charges that feed; a feed whose visit killed a worker twice is set aside.
  * A worker whose loop shows no sign of life for HUNG_MS is killed. Should the master itself be killed, the workers see the end of
- * a pipe and drain.
+ * a pipe and drain; should all be killed, the next run finds what they held by their signs of life (storer.c).
+ *
+ * Told to stop, the master tells the workers to drain; told again, it tells them to leave at once, with a signal of its own: a
+ * terminal's ^C, or a supervisor that signals every process, reaches the workers too, and that must not count as the second time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +27,13 @@
 #include "engine/worker.h"
 
 #define TICK_MS 200
+#ifdef FW_TEST_HOOKS
+#define HUNG_MS (3 * FW_SECOND_MS)
+#else
 #define HUNG_MS (60 * FW_SECOND_MS)
+#endif
+#define BURST_MS 500
+#define STOPPED_MS (2 * FW_SECOND_MS) /* between two ticks: the master itself did not run */
 #define STEADY_MS (30 * FW_SECOND_MS) /* one that lived this long was not born broken */
 #define EARLY_MS (5 * FW_SECOND_MS)
 #define RESPAWN_MIN_MS 100
@@ -35,7 +44,6 @@ struct slot {
 	int64_t born_ms;         /* monotonic */
 	int64_t respawn_at_ms;   /* monotonic; 0: not to be started */
 	int64_t pause_ms;        /* before the next respawn */
-	bool over;               /* finished its run, or told to stop */
 };
 
 struct master {
@@ -47,6 +55,8 @@ struct master {
 	int n;
 	int pipe_fd[2];
 	int64_t started_mono_ms, started_ms;
+	int64_t told_ms;           /* monotonic: when it was first told to stop */
+	int64_t tick_ms, awake_ms; /* monotonic: the last tick; since when ticks have come regularly */
 	uint64_t restarts;
 	bool stopping;
 	int rc;
@@ -58,13 +68,11 @@ static int worker_body(struct master *m, int index)
 	struct worker_options wo = {.config = m->config, .shared = &m->shared[index], .index = index, .once = m->o->once,
 		.due_before_ms = m->o->once ? m->started_ms : 0, .run_id = m->started_ms, .master_fd = m->pipe_fd[0]};
 	char who[32];
-	sigset_t none;
 
 	close(m->pipe_fd[1]);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is a disk that is full */
 	(void)fw_snprintf(who, sizeof(who), "worker %d", index);
 	fw_log_setup(fw_log_level_of(m->config->log_level), m->config->log_json, who);
 	return fw_worker_main(&wo);
@@ -100,21 +108,21 @@ static void signal_all(struct master *m, int number)
 
 static void stop(struct master *m)
 {
-	if (!m->stopping)
-		fw_debug("stopping: workers drain");
+	if (m->stopping)
+		return;
+	fw_debug("stopping: workers drain");
 	m->stopping = true;
 	signal_all(m, SIGTERM);
 }
 
 /* ---- the death of a worker --------------------------------------------------------------------------------------------------------- */
 
-static void plan_respawn(struct master *m, struct slot *s, int64_t now_ms)
+static void plan_respawn(struct slot *s, int64_t now_ms)
 {
 	if (now_ms - s->born_ms >= STEADY_MS)
 		s->pause_ms = 0;
 	s->respawn_at_ms = now_ms + s->pause_ms;
 	s->pause_ms = s->pause_ms ? FW_MIN(s->pause_ms * 2, RESPAWN_MAX_MS) : RESPAWN_MIN_MS;
-	m->restarts++;
 }
 
 static void inherit(struct master *m, int index)
@@ -134,10 +142,11 @@ static void on_death(struct master *m, int index, int status)
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 
 	s->pid = 0;
-	if (code == WORKER_TOLD || (code == WORKER_DONE && (m->stopping || m->o->once))) {
-		s->over = true;
+	if (code == WORKER_TOLD)
+		stop(m); /* all are meant, also one that is dead just now and would not hear of it */
+	if (code == WORKER_TOLD || code == WORKER_DONE || (code == WORKER_LEFT && m->stopping))
 		return;
-	}
+	inherit(m, index);
 	if (code == WORKER_STORE || code == WORKER_SYSTEM) {
 		/* at the very start there is somebody to tell; later it is an outage */
 		if (now_ms - m->started_mono_ms < EARLY_MS || m->o->once) {
@@ -147,11 +156,12 @@ static void on_death(struct master *m, int index, int status)
 			return;
 		}
 		fw_error("worker %d: %s", index, sh->err.text);
-	} else if (code == WORKER_DONE) {
+		m->restarts++;
+	} else if (code == WORKER_LEFT) {
 		fw_info("worker %d was stopped from outside: another takes its place", index);
 		s->pause_ms = 0;
 	} else {
-		inherit(m, index);
+		m->restarts++;
 		if (WIFSIGNALED(status))
 			fw_error("worker %d (pid %s) was killed by signal %d%s", index, sh->dead_name, WTERMSIG(status),
 				sh->dead_feed_id ? " while it read a document" : "");
@@ -161,7 +171,7 @@ static void on_death(struct master *m, int index, int status)
 			fw_error("it was reading feed %lld", (long long)sh->dead_feed_id);
 	}
 	if (!m->stopping)
-		plan_respawn(m, s, now_ms);
+		plan_respawn(s, now_ms);
 }
 
 static void reap(struct master *m)
@@ -183,6 +193,9 @@ static void look_after(struct master *m)
 {
 	int64_t now_ms = fw_mono_ms();
 
+	if (now_ms - m->tick_ms > STOPPED_MS)
+		m->awake_ms = now_ms; /* ^Z, say: the workers may have slept as long and have yet to wake up */
+	m->tick_ms = now_ms;
 	for (int i = 0; i < m->n; i++) {
 		struct slot *s = &m->slot[i];
 		int64_t beat_ms = atomic_load(&m->shared[i].beat_mono_ms);
@@ -190,9 +203,9 @@ static void look_after(struct master *m)
 		if (!s->pid && s->respawn_at_ms && now_ms >= s->respawn_at_ms && !m->stopping) {
 			if (spawn(m, i)) {
 				fw_error("%s", m->err.text);
-				plan_respawn(m, s, now_ms);
+				plan_respawn(s, now_ms);
 			}
-		} else if (s->pid && beat_ms && now_ms - beat_ms > HUNG_MS) {
+		} else if (s->pid && beat_ms && now_ms - FW_MAX(beat_ms, m->awake_ms) > HUNG_MS) {
 			fw_error("worker %d shows no sign of life for %d s: killed", i, (int)((now_ms - beat_ms) / 1000));
 			kill(s->pid, SIGKILL);
 			atomic_store(&m->shared[i].beat_mono_ms, 0);
@@ -264,6 +277,15 @@ static bool all_over(const struct master *m)
 	return true;
 }
 
+static void told_to_stop(struct master *m)
+{
+	if (!m->told_ms)
+		m->told_ms = fw_mono_ms();
+	else if (fw_mono_ms() - m->told_ms > BURST_MS) /* timeout(1), for one, tells twice and means once */
+		signal_all(m, WORKER_HURRY);
+	stop(m);
+}
+
 static void watch(struct master *m, const sigset_t *signals)
 {
 	struct timespec tick = {.tv_nsec = TICK_MS * 1000000};
@@ -274,10 +296,11 @@ static void watch(struct master *m, const sigset_t *signals)
 		if (number == SIGHUP)
 			reload(m);
 		else if (number == SIGTERM || number == SIGINT || number == SIGQUIT)
-			stop(m); /* a second one reaches the workers too, and they leave at once */
+			told_to_stop(m);
 		reap(m);
 		look_after(m);
 		progress(m);
+		fw_log_own_up();
 	}
 }
 
@@ -300,8 +323,8 @@ int fw_run(const struct fw_config *c, const struct fw_run_options *o, struct fw_
 
 	*out = (struct fw_run_stats){0};
 	sigemptyset(&signals);
-	for (size_t i = 0; i < 5; i++)
-		sigaddset(&signals, ((const int[]){SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP})[i]);
+	for (size_t i = 0; i < 6; i++) /* blocked in a worker too, until it can answer */
+		sigaddset(&signals, ((const int[]){SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, WORKER_HURRY})[i]);
 	m.shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	m.slot = calloc((size_t)m.n, sizeof(*m.slot));
 	if (m.shared == MAP_FAILED || !m.slot || pipe2(m.pipe_fd, O_CLOEXEC)) {

@@ -29,6 +29,8 @@
 #define PORTION_MS 50
 #define UPKEEP_BUSY_MS 200
 #define ONCE_UPKEEP_MS FW_SECOND_MS
+#define PRUNE_FIRST_MS FW_MINUTE_MS
+#define PRUNE_EVERY_MS (6 * FW_HOUR_MS)
 #define ONCE_OUTAGE_MS (10 * FW_SECOND_MS)
 #define ONCE_PATIENCE_MS (60 * FW_SECOND_MS) /* a --once does not wait longer than this for hosts that want a pause */
 
@@ -44,9 +46,10 @@ struct storer {
 	int64_t control_id, control_at_ms, beat_at_ms, started_ms;
 	int64_t retry_ms, retry_at_ms; /* an outage: next try (monotonic); 0: none */
 	int64_t outage_since_ms;       /* monotonic; 0: none */
+	int64_t last_since_ms;         /* monotonic: when the loop had handed over its last visit; 0: not yet */
 	struct fw_err outage_err;
 	bool paused, once_over, upkeep_more;
-	int64_t once_over_ms, upkeep_at_ms; /* monotonic */
+	int64_t once_over_ms, upkeep_at_ms, prune_at_ms; /* monotonic */
 	struct fw_lease *back;      /* leases to give back */
 	int64_t claimed_at_ms;      /* monotonic: last claim */
 	uint64_t visits, news, failures;
@@ -76,7 +79,16 @@ static bool is_passing(int rc)
 	return rc == FW_EAGAIN || rc == FW_EIO || rc == FW_ENOMEM;
 }
 
-static void outage(struct storer *s, const char *doing, const struct fw_err *err)
+static int store_open(struct storer *s, struct fw_err *err)
+{
+	const struct fw_config *c = s->l->config;
+	struct fw_store_config sc = {.url = c->store, .flags = FW_STORE_CREATE, .relaxed = c->relaxed,
+		.cache_bytes = (size_t)c->cache_bytes};
+
+	return fw_store_open(&sc, &s->st, err);
+}
+
+static void retry_later(struct storer *s, const char *doing, const struct fw_err *err)
 {
 	int64_t wait;
 
@@ -89,22 +101,6 @@ static void outage(struct storer *s, const char *doing, const struct fw_err *err
 	fw_warn("%s: %s; nothing is lost, next try in %d ms", doing, err->text, (int)wait);
 }
 
-static void outage_over(struct storer *s)
-{
-	if (s->retry_ms)
-		fw_info("the store answers again");
-	s->retry_ms = s->retry_at_ms = s->outage_since_ms = 0;
-}
-
-static int store_open(struct storer *s, struct fw_err *err)
-{
-	const struct fw_config *c = s->l->config;
-	struct fw_store_config sc = {.url = c->store, .flags = FW_STORE_CREATE, .relaxed = c->relaxed,
-		.cache_bytes = (size_t)c->cache_bytes};
-
-	return fw_store_open(&sc, &s->st, err);
-}
-
 static void reopen(struct storer *s)
 {
 	struct fw_err err;
@@ -112,7 +108,22 @@ static void reopen(struct storer *s)
 	fw_store_close(s->st);
 	s->st = NULL;
 	if (store_open(s, &err))
-		outage(s, "opening the store", &err);
+		retry_later(s, "opening the store", &err);
+}
+
+/* The store said no: it is asked again later, over a new connection when this one is broken. */
+static void outage(struct storer *s, const char *doing, int rc, const struct fw_err *err)
+{
+	retry_later(s, doing, err);
+	if (rc == FW_EIO)
+		reopen(s);
+}
+
+static void outage_over(struct storer *s)
+{
+	if (s->retry_ms)
+		fw_info("the store answers again");
+	s->retry_ms = s->retry_at_ms = s->outage_since_ms = 0;
 }
 
 /* ---- visits and their leases ----------------------------------------------------------------------------------------------------- */
@@ -245,13 +256,12 @@ static void commit(struct storer *s)
 	}
 	memmove(s->batch, s->batch + done, (s->n - done) * sizeof(*s->batch));
 	s->n -= done;
-	s->beat_at_ms = fw_mono_ms();
-	if (done)
+	if (done) {
+		s->beat_at_ms = fw_mono_ms(); /* it went with them */
 		uv_async_send(&s->l->to_loop);
+	}
 	if (rc) {
-		outage(s, "storing visits", &err);
-		if (rc == FW_EIO)
-			reopen(s);
+		outage(s, "storing visits", rc, &err);
 	} else {
 		outage_over(s);
 		s->upkeep_more = true;
@@ -308,19 +318,19 @@ static bool claim_due(const struct storer *s, int64_t now_ms, int64_t mono_ms)
 {
 	size_t want = atomic_load(&s->l->want);
 
-	if (!s->st || s->paused || s->once_over || atomic_load(&s->l->stopping) || s->retry_at_ms > mono_ms)
+	if (!s->st || !s->beat_at_ms || s->paused || s->once_over || atomic_load(&s->l->stopping) || s->retry_at_ms > mono_ms)
 		return false;
 	/* in portions, but a few free slots do not wait for many */
 	return want && now_ms >= s->next_claim_ms && (want >= s->l->slots / 4 || mono_ms - s->claimed_at_ms >= PORTION_MS);
 }
 
-static void lend(struct storer *s, struct lease_batch *b, struct fw_lease *lease, struct lent *lent, size_t n)
+static void lend(struct storer *s, struct lease_batch *b, struct fw_lease *lease, struct lent *lent, size_t n, int64_t until_ms)
 {
 	b->left = n;
 	s->alive += n;
 	atomic_fetch_sub(&s->l->want, n);
 	for (size_t i = 0; i < n; i++) {
-		lent[i] = (struct lent){.lease = &lease[i], .batch = b};
+		lent[i] = (struct lent){.lease = &lease[i], .batch = b, .until_ms = until_ms};
 		if (!fw_ring_put(&s->l->leases, &lent[i]))
 			abort(); /* the ring holds as many as can be asked for */
 	}
@@ -341,9 +351,10 @@ static void once_check(struct storer *s, int64_t now_ms)
 {
 	int64_t n, wake_ms;
 	struct fw_err err;
+	int rc = fw_store_pending(s->st, s->l->o->due_before_ms, &n, &wake_ms, &err);
 
-	if (fw_store_pending(s->st, s->l->o->due_before_ms, &n, &wake_ms, &err)) {
-		outage(s, "looking for feeds that are left", &err);
+	if (rc) {
+		outage(s, "looking for feeds that are left", rc, &err);
 		return;
 	}
 	fw_debug("%lld feeds of this run are left", (long long)n);
@@ -384,9 +395,7 @@ static void claim(struct storer *s, int64_t now_ms)
 	if (rc) {
 		if (rc == FW_ENOMEM)
 			fw_err_set(&err, rc, "out of memory");
-		outage(s, "claiming feeds", &err);
-		if (rc == FW_EIO)
-			reopen(s);
+		outage(s, "claiming feeds", rc, &err);
 	} else {
 		outage_over(s);
 		atomic_fetch_add(&s->l->o->shared->deferred, got.deferred_n);
@@ -394,7 +403,7 @@ static void claim(struct storer *s, int64_t now_ms)
 		if (got.n < want)
 			s->next_claim_ms = got.next_ms == FW_NO_DATE ? now_ms + IDLE_MS : FW_MIN(got.next_ms, now_ms + IDLE_MS);
 		if (got.n) {
-			lend(s, b, lease, lent, got.n);
+			lend(s, b, lease, lent, got.n, now_ms + c->lease_ms);
 			return;
 		}
 		if (s->l->o->once && !s->alive)
@@ -431,18 +440,22 @@ static void control(struct storer *s, int64_t mono_ms)
 	}
 }
 
+/* The first one goes before the first claim: by it the next start finds the leases that are left when everything is killed. */
 static void beat(struct storer *s, int64_t mono_ms)
 {
 	struct fw_beat b;
 	struct fw_commit c = {.beat = &b};
 	struct fw_err err;
+	int rc;
 
-	if (!s->st || s->retry_at_ms > mono_ms || mono_ms - s->beat_at_ms < BEAT_MS)
+	if (!s->st || s->retry_at_ms > mono_ms || (s->beat_at_ms && mono_ms - s->beat_at_ms < BEAT_MS))
 		return;
 	beat_fill(s, &b);
-	s->beat_at_ms = mono_ms;
-	if (fw_store_commit(s->st, &c, &err))
-		outage(s, "the sign of life", &err);
+	rc = fw_store_commit(s->st, &c, &err);
+	if (rc)
+		outage(s, "the sign of life", rc, &err);
+	else
+		s->beat_at_ms = mono_ms;
 }
 
 /*
@@ -466,6 +479,25 @@ static bool upkeep(struct storer *s, int64_t mono_ms)
 	s->upkeep_more = !rc && more;
 	s->upkeep_at_ms = fw_mono_ms();
 	return s->upkeep_more;
+}
+
+/* Forget what is older than the settings want it kept: one worker's business, now and then; a --once does it at its end. */
+static void prune(struct storer *s, int64_t mono_ms)
+{
+	const struct fw_config *c = s->l->config;
+	int64_t now_ms = fw_now_ms(), n = 0;
+	struct fw_err err;
+	int rc;
+
+	if (s->l->o->index || !s->st || s->retry_ms || mono_ms < s->prune_at_ms || (s->l->o->once && !s->once_over) ||
+	    atomic_load(&s->l->stopping) || (!c->keep_visits_ms && !c->keep_entries_ms))
+		return;
+	rc = fw_store_prune(s->st, c->keep_visits_ms ? now_ms - c->keep_visits_ms : 0,
+		c->keep_entries_ms ? now_ms - c->keep_entries_ms : 0, &n, &err);
+	if (rc && rc != FW_EUNSUP)
+		fw_warn("forgetting old visits and entries: %s; it is tried again in some hours", err.text);
+	fw_debug("%lld old visits and entries forgotten", (long long)n);
+	s->prune_at_ms = fw_mono_ms() + PRUNE_EVERY_MS;
 }
 
 static int64_t wait_ms(const struct storer *s, int64_t now_ms, int64_t mono_ms)
@@ -504,6 +536,47 @@ static void sleep_until_something(struct storer *s)
 
 /* ---- life -------------------------------------------------------------------------------------------------------------------------------- */
 
+struct dead {
+	char **name;
+	size_t n;
+	int64_t run_id; /* ours: of its workers the master knows more, namely what they were reading */
+};
+
+static int dead_note(void *ctx, const struct fw_beat *b)
+{
+	struct dead *d = ctx;
+	char **grown;
+
+	if (b->run_id == d->run_id || !fw_worker_is_dead(b->worker))
+		return 0;
+	grown = reallocarray(d->name, d->n + 1, sizeof(*grown));
+	if (!grown)
+		return FW_ENOMEM;
+	d->name = grown;
+	d->name[d->n] = fw_str_dup(fw_str(b->worker));
+	return d->name[d->n] && ++d->n ? 0 : FW_ENOMEM;
+}
+
+/*
+ * Workers that were killed together with their master, by whatever hand, left leases behind that nobody will give back. What they
+ * were reading is not known, so no feed is charged with their death: a machine that stops is not a document's fault.
+ */
+static void bury_the_dead(struct storer *s)
+{
+	struct dead d = {.run_id = s->l->o->run_id};
+	int64_t since_ms = fw_now_ms() - s->l->config->lease_ms - FW_MINUTE_MS; /* older leases have run out */
+	struct fw_err err = {.text = "out of memory"};
+	int rc = fw_store_beat_list(s->st, since_ms, dead_note, &d, &err);
+
+	for (size_t i = 0; i < d.n; i++) {
+		rc = rc ? rc : fw_store_bury(s->st, d.name[i], 0, 0, &err);
+		free(d.name[i]);
+	}
+	free(d.name);
+	if (rc)
+		fw_warn("giving back what dead workers held: %s; their leases will run out", err.text);
+}
+
 static int storer_open(struct storer *s)
 {
 	struct worker_shared *sh = s->l->o->shared;
@@ -519,6 +592,8 @@ static int storer_open(struct storer *s)
 		return WORKER_STORE;
 	if (sh->dead_name[0] && fw_store_bury(s->st, sh->dead_name, sh->dead_feed_id, 0, &sh->err))
 		fw_warn("giving the leases of %s back: %s; they will run out", sh->dead_name, sh->err.text);
+	if (s->l->o->index == 0)
+		bury_the_dead(s);
 	if (fw_store_control_take(s->st, -1, &newest, &sh->err))
 		return WORKER_STORE;
 	s->control_id = newest.id;
@@ -539,23 +614,24 @@ static int storer_init(struct storer *s)
 	s->back = calloc(max, sizeof(*s->back));
 	s->started_ms = fw_now_ms();
 	s->upkeep_more = true;
+	s->prune_at_ms = s->l->o->once ? 0 : fw_mono_ms() + PRUNE_FIRST_MS;
 	return s->batch && s->outcome && s->back ? 0 : FW_ENOMEM;
 }
 
 /*
  * The store is away. A run that goes on waits for it; one that drains waits for drain_timeout_ms, and a --once, behind which
- * somebody sits, for ONCE_OUTAGE_MS. What is held then is not lost: the leases run out and the visits are made again.
+ * somebody sits, for ONCE_OUTAGE_MS. What is held then is not lost: the next run takes the leases back and makes the visits again.
  */
 static bool gave_up(const struct storer *s, int64_t mono_ms)
 {
 	int64_t limit = s->l->o->once ? ONCE_OUTAGE_MS : s->l->config->drain_timeout_ms;
 
-	if (!s->outage_since_ms || mono_ms - s->outage_since_ms < limit)
+	if (!s->outage_since_ms || (!s->l->o->once && !s->last_since_ms))
 		return false;
-	if (!s->l->o->once && !atomic_load(&s->l->loop_done))
+	if (mono_ms - FW_MAX(s->outage_since_ms, s->last_since_ms) < limit)
 		return false;
 	s->l->o->shared->err = s->outage_err;
-	fw_error("giving up: %zu visits could not be stored; their leases will run out and they will be made again", s->n);
+	fw_error("giving up: %zu visits could not be stored; the next run makes them again", s->n);
 	return true;
 }
 
@@ -567,6 +643,10 @@ static int storer_run(struct storer *s)
 		int64_t now_ms = fw_now_ms(), mono_ms = fw_mono_ms();
 		bool last = atomic_load(&l->loop_done);
 
+		if (last && !s->last_since_ms) {
+			s->last_since_ms = mono_ms;
+			s->retry_at_ms = FW_MIN(s->retry_at_ms, mono_ms); /* drained during an outage: look once more, now */
+		}
 		if (s->retry_at_ms && mono_ms >= s->retry_at_ms) {
 			s->retry_at_ms = 0; /* s->retry_ms stays: the next failure waits longer */
 			if (!s->st)
@@ -580,11 +660,14 @@ static int storer_run(struct storer *s)
 			return WORKER_DONE;
 		if (gave_up(s, mono_ms))
 			return WORKER_STORE;
+		beat(s, mono_ms);
 		if (claim_due(s, now_ms, mono_ms))
 			claim(s, now_ms);
-		beat(s, mono_ms);
-		if (!s->n && !fw_ring_fill(&l->outcomes) && upkeep(s, mono_ms))
-			continue;
+		if (!s->n && !fw_ring_fill(&l->outcomes)) {
+			prune(s, mono_ms);
+			if (upkeep(s, mono_ms))
+				continue;
+		}
 		if (s->once_over && !s->alive && !atomic_load(&l->finished)) {
 			atomic_store(&l->finished, true);
 			uv_async_send(&l->to_loop);

@@ -4,7 +4,7 @@
  * thread. Never blocks: no SQL, no disk, no name look-up happens here.
  *
  * Draining (signal, control message, end of a --once, loss of the master): nothing new is started, leases not begun go back,
- * transfers in flight get drain_timeout_ms, then they are cancelled and go back too. A second signal leaves at once.
+ * transfers in flight get drain_timeout_ms, then they are cancelled and go back too. Told to hurry, it leaves at once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,8 +25,7 @@
 #include "engine/settings.h"
 
 #define BEAT_EVERY_MS 500
-#define SIGNAL_N 3
-#define SIGNAL_BURST_MS 500
+#define SIGNAL_N 4
 
 struct worker {
 	struct lane lane;
@@ -45,7 +44,6 @@ struct worker {
 	bool draining, closing;
 	uv_timer_t beat, drain_timer;
 	uv_signal_t signal[SIGNAL_N];
-	int64_t signalled_ms; /* when the first of them came */
 	uv_poll_t master;
 	bool has_master;
 };
@@ -175,7 +173,11 @@ static void start_more(struct worker *w)
 
 		w->first = lent->next;
 		w->queued--;
-		visit_start(w, lent);
+		/* after a long wait (the store was away, the machine asleep) somebody else may be at it, or come to it meanwhile */
+		if (lent->until_ms - fw_now_ms() < w->lane.config->total_timeout_ms)
+			hand_over(w, visit_take(w, lent), VISIT_RELEASE);
+		else
+			visit_start(w, lent);
 	}
 	grant(w);
 }
@@ -292,6 +294,7 @@ static void on_beat(uv_timer_t *t)
 	struct worker *w = t->data;
 
 	atomic_store(&w->o->shared->beat_mono_ms, fw_mono_ms());
+	fw_log_own_up();
 	if (!w->closing)
 		read_on(w);
 	grant(w); /* the mark on held bytes may have been passed downwards without an event */
@@ -301,12 +304,9 @@ static void on_signal(uv_signal_t *handle, int number)
 {
 	struct worker *w = handle->data;
 
-	/* a terminal tells the whole group and the master tells us too, timeout(1) tells twice: all that is one signal */
-	if (!w->signalled_ms)
-		w->signalled_ms = fw_mono_ms();
-	if (w->draining && fw_mono_ms() - w->signalled_ms > SIGNAL_BURST_MS) {
-		fw_warn("signal %d again: leaving at once, leases will run out", number);
-		_exit(WORKER_DONE);
+	if (number == WORKER_HURRY) {
+		fw_warn("leaving at once: the next run gives back what is lent, or the leases run out");
+		_exit(WORKER_LEFT);
 	}
 	fw_debug("signal %d: draining", number);
 	drain(w);
@@ -324,15 +324,6 @@ static void on_master(uv_poll_t *handle, int status, int events)
 }
 
 /* ---- setting up ---------------------------------------------------------------------------------------------------------------------------- */
-
-static void name_worker(struct worker *w)
-{
-	char host[64] = "localhost";
-
-	(void)gethostname(host, sizeof(host) - 1);
-	(void)fw_snprintf(w->o->shared->name, sizeof(w->o->shared->name), "%s/%d/%d/%lld", host, (int)getpid(), w->o->index,
-		(long long)fw_now_ms());
-}
 
 /* Descriptors: one per transfer, a second while a redirect or address changes, and some for ourselves. */
 static uint32_t slots_allowed(int64_t wanted)
@@ -396,7 +387,7 @@ static int visits_init(struct worker *w)
 
 static int handles_init(struct worker *w, struct fw_err *err)
 {
-	static const int SIGNALS[SIGNAL_N] = {SIGTERM, SIGINT, SIGQUIT};
+	static const int SIGNALS[SIGNAL_N] = {SIGTERM, SIGINT, SIGQUIT, WORKER_HURRY};
 	int rc;
 
 	if (uv_loop_init(&w->loop) || uv_async_init(&w->loop, &w->lane.to_loop, on_async) || uv_timer_init(&w->loop, &w->beat) ||
@@ -427,8 +418,7 @@ static void worker_finish(struct worker *w)
 	while ((lent = fw_ring_take(&w->lane.leases)) != NULL)
 		lease_batch_unref(lent->batch);
 	for (size_t i = 0; w->visit && i < w->lane.visit_max; i++) {
-		fw_fetch_reset(&w->visit[i].fetch);
-		fw_buf_finish(&w->visit[i].fetch.body);
+		fw_fetch_finish(&w->visit[i].fetch);
 		fw_arena_finish(&w->visit[i].arena);
 		if (w->visit[i].batch)
 			lease_batch_unref(w->visit[i].batch);
@@ -458,7 +448,7 @@ static void heap_tame(void)
 int fw_worker_main(const struct worker_options *o)
 {
 	struct worker *w = calloc(1, sizeof(*w));
-	sigset_t all, old;
+	sigset_t all, none;
 	void *code = NULL;
 	int rc;
 
@@ -466,7 +456,7 @@ int fw_worker_main(const struct worker_options *o)
 		return WORKER_SYSTEM;
 	w->o = o;
 	heap_tame();
-	name_worker(w);
+	fw_worker_name(o->shared->name, sizeof(o->shared->name), o->index);
 	if (getrandom(&w->rnd, sizeof(w->rnd), 0) != (ssize_t)sizeof(w->rnd) || !w->rnd)
 		w->rnd = (uint64_t)fw_mono_us() << 20 ^ (uint64_t)getpid();
 	rc = lane_init(w);
@@ -482,9 +472,10 @@ int fw_worker_main(const struct worker_options *o)
 	uv_timer_start(&w->beat, on_beat, BEAT_EVERY_MS, BEAT_EVERY_MS);
 	grant(w);
 	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &old); /* signals are the loop's */
+	sigemptyset(&none);
+	pthread_sigmask(SIG_SETMASK, &all, NULL); /* signals are the loop's */
 	rc = pthread_create(&w->lane.store_thread, NULL, fw_storer_main, &w->lane);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_sigmask(SIG_SETMASK, &none, NULL);
 	if (rc) {
 		fw_err_set(&o->shared->err, FW_EIO, "a thread could not be made: %s", strerror(rc));
 		return WORKER_SYSTEM;
@@ -493,7 +484,9 @@ int fw_worker_main(const struct worker_options *o)
 	pthread_join(w->lane.store_thread, &code);
 	uv_loop_close(&w->loop);
 	rc = (int)(intptr_t)code;
-	if (rc == WORKER_DONE && atomic_load(&w->lane.told))
+	if (rc == WORKER_DONE && !atomic_load(&w->lane.finished))
+		rc = WORKER_LEFT;
+	else if (rc == WORKER_DONE && atomic_load(&w->lane.told))
 		rc = WORKER_TOLD;
 	worker_finish(w);
 	close(w->lane.wake_fd[0]);

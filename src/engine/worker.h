@@ -5,6 +5,7 @@
 #ifndef FW_ENGINE_WORKER_H
 #define FW_ENGINE_WORKER_H
 
+#include <signal.h>
 #include <stdatomic.h>
 
 #include "feedwheel/engine.h"
@@ -12,10 +13,11 @@
 #define WORKER_NAME_MAX 128
 
 enum worker_exit { /* exit codes of a worker; a signal means it crashed */
-	WORKER_DONE = 0,      /* drained, or the run is complete */
-	WORKER_TOLD = 10,     /* a control message said stop: do not start it again */
+	WORKER_DONE = 0,      /* once: the run is complete */
+	WORKER_TOLD = 10,     /* a control message said stop */
 	WORKER_STORE = 11,    /* the store cannot be used: shared->err says why */
 	WORKER_SYSTEM = 12,   /* memory, threads, descriptors */
+	WORKER_LEFT = 13,     /* by a signal, or because the master is gone */
 };
 
 struct worker_shared {
@@ -29,7 +31,7 @@ struct worker_shared {
 	char name[WORKER_NAME_MAX];        /* as the store knows it; written once at start */
 	struct fw_err err;                 /* behind WORKER_STORE and WORKER_SYSTEM */
 	/* the master writes, before the worker starts */
-	char dead_name[WORKER_NAME_MAX];   /* a predecessor that crashed: its leases are to be given back */
+	char dead_name[WORKER_NAME_MAX];   /* a predecessor: what leases it has left behind are to be given back */
 	int64_t dead_feed_id;              /* what it was reading, or 0 */
 };
 
@@ -43,7 +45,12 @@ struct worker_options {
 	int master_fd;                     /* end of file here means the master is gone: drain */
 };
 
-/* The whole life of a worker process; returns an enum worker_exit. */
+/* SIGTERM, SIGINT: drain. Sent by the master when it is asked a second time: leave at once. */
+#define WORKER_HURRY SIGUSR2
+
+/* A name for this process (name.c); fw_worker_is_dead() reads it. */
+void fw_worker_name(char *out, size_t size, int index);
+/* The whole life of a worker process; returns an enum worker_exit. The signals it is sent are blocked when it is called. */
 int fw_worker_main(const struct worker_options *o);
 
 #endif

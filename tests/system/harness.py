@@ -13,6 +13,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 import urllib.request
 
@@ -57,6 +58,14 @@ def run():
             else:
                 shutil.rmtree(base, ignore_errors=True)
     sys.exit(1 if failed else 0)
+
+
+def wait_for(what, condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError("not within %d s: %s" % (seconds, what))
+        time.sleep(0.02)
 
 
 def equal(got, want, what=""):
@@ -196,13 +205,17 @@ class Wheel:
         return json.loads(r.stdout)
 
     def start(self, *arguments):
-        """Start a command and leave it running; what it says goes to self.said."""
+        """Start a command in a process group of its own and leave it running; what it says goes to self.said."""
         with open(self.said, "ab") as log:
-            return subprocess.Popen(self.command(*arguments), stdout=subprocess.DEVNULL, stderr=log, env=self.environment)
+            return subprocess.Popen(self.command(*arguments), stdout=subprocess.DEVNULL, stderr=log, env=self.environment,
+                                    start_new_session=True)
+
+    def words(self):
+        with open(self.said, encoding="utf-8", errors="replace") as f:
+            return f.read()
 
     def last_words(self):
-        with open(self.said, encoding="utf-8", errors="replace") as f:
-            return f.read()[-1000:]
+        return self.words()[-1000:]
 
     def json(self, *arguments):
         return json.loads(self.run(*arguments, "--json").stdout)

@@ -3,10 +3,12 @@
 """Bad input: one line that names the thing and the remedy, the right exit code, nothing half-done."""
 import contextlib
 import os
+import resource
 import sqlite3
 import subprocess
+import time
 
-from harness import SOON, Wheel, case, equal, holds, origin, run, samples
+from harness import SOON, Wheel, case, equal, holds, origin, run, samples, wait_for
 
 DONE, SOME, USAGE, STORE, CONFIG = range(5) # CONFIG: the store that is named cannot be one
 
@@ -76,31 +78,124 @@ def locked(base):
     w.run("add", "http://127.0.0.1/b")
 
 
-@case("a full disk: said plainly, nothing half-done, and the run can be repeated")
-def full_disk(base):
-    small = os.path.join(base, "small")
-    os.mkdir(small)
-    if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=640k", "none", small], check=False,
-                                      stderr=subprocess.DEVNULL).returncode:
-        print("# a small file system cannot be mounted here: nothing to check")
-        return
+class SmallDisk:
+    """A place for a store that is soon full, until there is room again: a small file system, or a limit on the size of files."""
+    KB = 640
+
+    def __init__(self, base, conf=""):
+        self.path = os.path.join(base, "small")
+        os.mkdir(self.path)
+        self.mounted = not os.geteuid() and self.mount("size=%dk" % self.KB)
+        self.wheel = Wheel(self.path, conf)
+        self.wheel.said = os.path.join(base, "said")
+        if not self.mounted:
+            self.limit_files(base)
+
+    def mount(self, options):
+        return not subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", self.path], check=False,
+                                  stderr=subprocess.DEVNULL).returncode
+
+    def limit_files(self, base):
+        binary = os.path.join(base, "limited")
+        with open(binary, "w", encoding="ascii") as f:
+            f.write("#!/bin/sh\nexec prlimit --fsize=%d:unlimited '%s' \"$@\"\n" % (self.KB * 1024, self.wheel.binary))
+        os.chmod(binary, 0o755)
+        self.wheel.binary, self.unlimited = binary, self.wheel.binary
+
+    def room_again(self, *pids):
+        if self.mounted:
+            self.mount("remount,size=64m")
+            return
+        self.wheel.binary = self.unlimited
+        for pid in pids:
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+    def close(self):
+        if self.mounted:
+            subprocess.run(["umount", "-l", self.path], check=False)
+
+
+class LimitedFiles(SmallDisk):
+    """The same where nothing may be mounted."""
+    def mount(self, options):
+        return False
+
+
+BIG = ["--entries", "25", "--bytes", "61000"] # all of it together is far larger than the disk
+
+
+def all_there(w, o):
+    equal(w.one("SELECT count(*) FROM entries"), w.one("SELECT count(DISTINCT feed_id || '/' || url) FROM entries"), "twice")
+    equal(w.one("SELECT count(*) FROM entries"), 25 * len(o.urls), "entries")
+    equal(w.sql("PRAGMA integrity_check"), [("ok",)])
+    equal(w.one("SELECT count(*) FROM leases"), 0, "leases")
+    equal(w.one("SELECT count(*) FROM wheel WHERE status <> 0 OR crash_n <> 0"), 0, "feeds blamed")
+
+
+def full_once(base, kind, *words):
+    disk = kind(base, SOON)
+    w = disk.wheel
     try:
-        w = Wheel(small, "drain_timeout_ms = 1s\nlease_ms = 12s\n" + SOON)
-        with origin(base, samples(base, "--entries", "25", "--bytes", "61000")) as o:
+        with origin(base, samples(base, *BIG)) as o:
             w.run("import", o.url_file)
             r = w.run("run", "--once", "--quiet", code=STORE)
-            complaint(r, "no space left", "run again", lines=12)
+            complaint(r, *words, lines=12)
             equal([l for l in r.stderr.splitlines() if not l.startswith("20")][0].startswith("feedwheel: "), True, "the last word")
             equal(w.sql("PRAGMA integrity_check"), [("ok",)])
-            subprocess.run(["mount", "-o", "remount,size=64m", small], check=True)
+            holds(w.one("SELECT count(*) FROM leases"), "what was not stored is still lent, for five minutes")
+            disk.room_again()
             for u in o.urls:
                 w.run("set", "--due", u, code=None)
-            stats = w.run_once(timeout=90)
-            equal(stats["failed"], 0)
-            equal(w.one("SELECT count(*) FROM entries"), w.one("SELECT count(DISTINCT feed_id || '/' || url) FROM entries"))
-            equal(w.one("SELECT count(*) FROM entries"), 25 * len(o.urls))
+            equal(w.run_once(timeout=30)["failed"], 0)
+            all_there(w, o)
     finally:
-        subprocess.run(["umount", "-l", small], check=False)
+        disk.close()
+
+
+def full_run(base, kind, word):
+    """A run that goes on waits for room, and needs nobody to start it again."""
+    disk = kind(base)
+    w = disk.wheel
+    try:
+        with origin(base, samples(base, *BIG)) as o:
+            w.run("import", o.url_file)
+            p = w.start("run", "--workers", "2")
+            try:
+                wait_for("full", lambda: word in w.words())
+                time.sleep(12) # longer than a --once has patience
+                equal(p.poll(), None, "it still runs")
+                with open("/proc/%d/task/%d/children" % (p.pid, p.pid), encoding="ascii") as f:
+                    disk.room_again(p.pid, *[int(x) for x in f.read().split()])
+                wait_for("all to be read", lambda: w.one("SELECT count(*) FROM wheel WHERE last_kind = 0") == 0, 40)
+            finally:
+                p.terminate()
+                code = p.wait(timeout=40)
+            equal(code, 0, w.last_words())
+            all_there(w, o)
+            equal([r["end"] for r in o.requests() if r["end"] != "ok"], [], "transfers cut")
+            equal(len(o.requests()), len(o.urls), "what was fetched before was kept, not asked for again")
+    finally:
+        disk.close()
+
+
+@case("a full disk: said plainly, nothing half-done, and the run can be repeated at once")
+def full_disk(base):
+    full_once(base, SmallDisk, "run again")
+
+
+@case("the same where a file may not grow")
+def full_file(base):
+    full_once(base, LimitedFiles, "ulimit -f")
+
+
+@case("a full disk while the wheel turns: when there is room again it goes on by itself")
+def full_disk_run(base):
+    full_run(base, SmallDisk, "next try")
+
+
+@case("the same where files may not grow")
+def full_file_run(base):
+    full_run(base, LimitedFiles, "next try")
 
 
 @case("invalid URLs")

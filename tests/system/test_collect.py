@@ -40,6 +40,19 @@ def samples_complete(base):
             holds(w.one("SELECT count(*) FROM feeds WHERE title LIKE ?", "%" + word + "%") == 1, word)
 
 
+@case("what is older than the settings want it kept is forgotten; members without a column are kept")
+def forgotten(base):
+    with origin(base, samples(base), "--feeds", "6") as o:
+        w = Wheel(base, "keep_visits_ms = 2s\nkeep_entries_ms = 2s\n" + SOON)
+        w.run("import", o.url_file)
+        n = w.run_once()["new_entries"]
+        equal((w.one("SELECT count(*) FROM entries"), w.one("SELECT count(*) FROM visits")), (n, 6), "young ones stay")
+        equal(w.one("SELECT count(*) FROM feeds WHERE json_extract(extra, '$._feedwheel') IS NULL"), 0, "feeds without extra")
+        time.sleep(SOON_S)
+        equal(w.run_once()["unchanged"], 6)
+        equal((w.one("SELECT count(*) FROM entries"), w.one("SELECT count(*) FROM visits")), (0, 6), "old ones go")
+
+
 # POL-01, POL-02
 @case("the second pass is all 304: validators come back byte for byte, nothing is stored again")
 def unchanged(base):

@@ -13,7 +13,7 @@ import random
 import signal
 import time
 
-from harness import BUILD, SOON, SOON_S, Wheel, case, equal, holds, origin, run, samples
+from harness import BUILD, SOON, SOON_S, Wheel, case, equal, holds, origin, run, samples, wait_for
 
 ROUNDS = int(os.environ.get("FW_CRASH_ROUNDS", "6"))
 FEEDS = 60
@@ -49,14 +49,6 @@ def workers_of(p):
             return [int(x) for x in f.read().split()]
     except OSError:
         return []
-
-
-def wait_for(what, condition, seconds=20):
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise AssertionError("not within %d s: %s" % (seconds, what))
-        time.sleep(0.02)
 
 
 def drained(w, p):
@@ -129,20 +121,25 @@ def kill_master(base):
             wait_for("orphans to end", lambda: not any(os.path.exists("/proc/%d" % x) for x in orphans))
 
 
-@case("kill -9 of master and workers at once: leases run out and are lent again")
+@case("kill -9 of master and workers at once: the next run does not wait for their leases, and blames no feed")
 def kill_all(base):
     rng = random.Random(3)
-    with growing(base) as (o, w):
-        for _ in range(max(1, ROUNDS // 6)):
+    left = 0
+    with growing(base, conf="lease_ms = 5m\n") as (o, w):
+        for _ in range(max(2, ROUNDS // 2)):
             p = run_with_two(w)
-            time.sleep(rng.uniform(0.1, 1.2))
+            wait_for("requests in flight", lambda: o.stats()["in_flight"])
+            time.sleep(rng.uniform(0, 1.2))
             all_of = [p.pid] + workers_of(p)
             p.send_signal(signal.SIGSTOP)
             for pid in reversed(all_of):
                 os.kill(pid, signal.SIGKILL)
             p.wait(timeout=20)
-            if w.one("SELECT count(*) FROM leases"):
-                time.sleep(10.2)
+            left += w.one("SELECT count(*) FROM leases")
+            w.run_once(timeout=30)
+            equal(w.one("SELECT count(*) FROM leases"), 0, "leases of the dead")
+        holds(left, "there were leases to give back")
+        equal(w.one("SELECT count(*) FROM wheel WHERE status <> 0 OR crash_n <> 0"), 0, "feeds blamed")
 
 
 @case("a worker stopped for longer than its leases wakes up and writes nothing stale")
@@ -158,6 +155,85 @@ def stopped_worker(base):
         drained(w, p)
 
 
+@case("what it had not begun to fetch is left to those who have it now") # POL-05: not asked twice
+def late_start(base):
+    slots = 4
+    with origin(base, samples(base), "--feeds", str(FEEDS), "--latency", "fixed:300") as o:
+        w = Wheel(base, "lease_ms = 10s\ntotal_timeout_ms = 5s\nworkers = 2\nconcurrency = %d\n" % slots)
+        w.run("import", o.url_file)
+        p = run_with_two(w)
+        wait_for("requests", lambda: o.stats()["requests"] > 2 * slots)
+        sleeper = workers_of(p)[0]
+        os.kill(sleeper, signal.SIGSTOP)
+        wait_for("the others", lambda: w.one("SELECT count(*) FROM wheel WHERE last_kind = 0") == 0, 30)
+        os.kill(sleeper, signal.SIGCONT)
+        time.sleep(2)
+        drained(w, p)
+        holds("its lease ran out" in w.words(), "there was something to be late with")
+        asked = len(o.requests())
+        holds(asked <= FEEDS + slots, "%d requests, %d more than were in flight" % (asked, asked - FEEDS - slots))
+
+
+def test_binary(w):
+    """The binary whose master loses patience with a silent worker after 3 s."""
+    w.binary = os.path.join(BUILD, "tests", "system", "feedwheel_test")
+
+
+@case("a worker that shows no sign of life is killed and replaced")
+def hung_worker(base):
+    with growing(base) as (o, w):
+        test_binary(w)
+        p = run_with_two(w)
+        time.sleep(0.5)
+        sleeper = workers_of(p)[0]
+        os.kill(sleeper, signal.SIGSTOP)
+        wait_for("another in its place", lambda: sleeper not in workers_of(p) and len(workers_of(p)) == 2)
+        drained(w, p)
+        holds("no sign of life" in w.words(), "said so")
+
+
+@case("all stopped together, as by ^Z: nobody is taken for dead afterwards")
+def all_stopped(base):
+    with growing(base, conf="total_timeout_ms = 20s\nfirst_byte_timeout_ms = 20s\nconnect_timeout_ms = 20s\nlease_ms = 1m\n") as (o, w):
+        test_binary(w)
+        p = run_with_two(w)
+        time.sleep(0.5)
+        before = workers_of(p)
+        os.killpg(p.pid, signal.SIGSTOP)
+        time.sleep(4)
+        os.kill(p.pid, signal.SIGCONT)
+        time.sleep(0.5)
+        os.killpg(p.pid, signal.SIGCONT)
+        time.sleep(0.5)
+        equal(workers_of(p), before, "workers")
+        drained(w, p)
+
+
+@case("^C, which reaches master and workers alike, drains as well")
+def interrupt(base):
+    with growing(base, "fixed:700", "concurrency = 10\n") as (o, w):
+        p = run_with_two(w)
+        wait_for("requests in flight", lambda: o.stats()["in_flight"] >= 10)
+        os.killpg(p.pid, signal.SIGINT)
+        equal(p.wait(timeout=20), 0, w.last_words())
+        equal([r["end"] for r in o.requests() if r["end"] != "ok"], [], "transfers cut")
+        equal(w.one("SELECT count(*) FROM leases"), 0, "leases")
+
+
+@case("a --once whose workers are told to leave by others than the master goes on to its end")
+def once_goes_on(base):
+    with origin(base, samples(base), "--feeds", str(FEEDS), "--latency", "fixed:300") as o:
+        w = Wheel(base, CONF + "concurrency = 4\n")
+        w.run("import", o.url_file)
+        p = w.start("run", "--once")
+        wait_for("requests", lambda: o.stats()["requests"] > 4)
+        p.send_signal(signal.SIGHUP)
+        wait_for("more requests", lambda: o.stats()["requests"] > 20)
+        os.kill(workers_of(p)[0], signal.SIGTERM)
+        equal(p.wait(timeout=30), 0, w.last_words())
+        equal(w.one("SELECT count(*) FROM wheel WHERE last_kind = 0"), 0, "feeds never visited")
+
+
 @case("SIGTERM drains: what is in flight is finished and stored, leases go back, exit 0") # invariant 7
 def drain(base):
     with growing(base, "fixed:700", "concurrency = 10\n") as (o, w):
@@ -171,15 +247,16 @@ def drain(base):
         holds(len(log) < FEEDS, "not everything was fetched first")
 
 
-@case("a second signal leaves at once; the leases run out or are given back, nothing is lost")
+@case("a second signal leaves at once; the next run need not wait for the leases, nothing is lost")
 def hurry(base):
-    with growing(base) as (o, w):
+    with growing(base, "fixed:1500", "lease_ms = 5m\n") as (o, w):
         p = w.start("run")
         wait_for("requests", lambda: o.stats()["requests"] > 5)
         p.send_signal(signal.SIGTERM)
         time.sleep(0.7) # sooner would be one burst
         p.send_signal(signal.SIGTERM)
-        p.wait(timeout=10)
+        equal(p.wait(timeout=10), 0, w.last_words())
+        holds(w.one("SELECT count(*) FROM leases"), "leases were left behind")
 
 
 @case("feedwheel stop drains from outside")
@@ -192,11 +269,26 @@ def stop_command(base):
         equal(p.returncode, 0)
 
 
+@case("feedwheel stop is obeyed for a worker too that is dead at the moment")
+def stop_all(base):
+    with growing(base) as (o, w):
+        p = run_with_two(w)
+        victim = workers_of(p)[1]
+        for _ in range(5): # each time it is left for dead twice as long
+            os.kill(victim, signal.SIGKILL)
+            wait_for("another", lambda: victim not in workers_of(p) and len(workers_of(p)) == 2) # pylint: disable=cell-var-from-loop
+            victim = workers_of(p)[1]
+        os.kill(victim, signal.SIGKILL)
+        wait_for("it to be gone", lambda: len(workers_of(p)) == 1)
+        w.run("stop")
+        equal(p.wait(timeout=20), 0, w.last_words())
+
+
 @case("a document that kills its reader twice is set aside and shown; all others are collected")
 def poison(base):
     with origin(base, samples(base), "--feeds", "30") as o:
         w = Wheel(base, CONF)
-        w.binary = os.path.join(BUILD, "tests", "system", "feedwheel_test")
+        test_binary(w)
         w.environment["FEEDWHEEL_TEST_CRASH"] = "/feed/13"
         w.run("import", o.url_file)
         stats = w.run_once(timeout=60)

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The names of workers, and who of them is dead for certain.
+ *
+ *	host/pid/index/started_ms/space-birth
+ *
+ * A pid means something only among processes that see the same pids: one boot of one kernel, one pid namespace. `space` stands for
+ * these (and for the time namespace, by whose clock births are told), so containers that share a host name and a store do not judge
+ * each other. `birth` is the kernel's own note of when the process began: a pid that was given to another since tells itself by it.
+ * Without a /proc of our own space there is no `space`, and nobody is called dead: their leases run out instead, as they do
+ * after a reboot or when another machine goes on.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/str.h"
+#include "engine/worker.h"
+
+struct life { /* what /proc says of a process */
+	char state;
+	int64_t birth; /* in ticks since boot */
+};
+
+/* A small file of /proc, or a link there; absent when there is none. */
+static struct fw_str proc_read(const char *path, bool is_link, char *out, size_t size)
+{
+	ssize_t n = -1;
+	int fd = -1;
+
+	if (is_link)
+		n = readlink(path, out, size);
+	else
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, out, size);
+		close(fd);
+	}
+	return n > 0 ? fw_str_trim((struct fw_str){out, (size_t)n}) : FW_STR_NONE;
+}
+
+/* 0: unknown. */
+static uint64_t pid_space(void)
+{
+	static const struct { const char *path; bool is_link, needed; } PART[] = {
+		{"/proc/sys/kernel/random/boot_id", false, true}, {"/proc/self/ns/pid", true, true}, {"/proc/self/ns/time", true, false},
+	};
+	char text[100];
+	uint64_t space = 0;
+	int64_t self;
+
+	/* a /proc of another namespace numbers us differently */
+	if (!fw_str_int(proc_read("/proc/self", true, text, sizeof(text)), &self) || self != getpid())
+		return 0;
+	for (size_t i = 0; i < FW_N(PART); i++) {
+		struct fw_str part = proc_read(PART[i].path, PART[i].is_link, text, sizeof(text));
+
+		if (PART[i].needed && !part.len)
+			return 0;
+		if (part.len)
+			space = fw_hash64_seed(part.p, part.len, space);
+	}
+	return space;
+}
+
+/* "pid (name) state ppid ...": the name may hold anything, so from its last ')' on; the 20th word from there is the birth. */
+static bool life_read(int64_t pid, struct life *out)
+{
+	char path[40], text[1000];
+	struct fw_str rest;
+
+	(void)fw_snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
+	rest = proc_read(path, false, text, sizeof(text));
+	for (size_t i = rest.len; i > 0; i--) {
+		if (rest.p[i - 1] != ')')
+			continue;
+		rest = fw_str_trim(fw_str_sub(rest, i, rest.len));
+		out->state = rest.len ? rest.p[0] : 0;
+		for (int word = 0; word < 19 && rest.p; word++)
+			(void)fw_str_split(rest, ' ', &rest);
+		return fw_str_int(fw_str_split(rest, ' ', &rest), &out->birth);
+	}
+	return false;
+}
+
+void fw_worker_name(char *out, size_t size, int index)
+{
+	char host[64] = "localhost", tag[50] = "-";
+	uint64_t space = pid_space();
+	struct life life;
+
+	(void)gethostname(host, sizeof(host) - 1);
+	if (space && life_read(getpid(), &life))
+		(void)fw_snprintf(tag, sizeof(tag), "%016llx-%lld", (unsigned long long)space, (long long)life.birth);
+	(void)fw_snprintf(out, size, "%s/%lld/%d/%lld/%s", host, (long long)getpid(), index, (long long)fw_now_ms(), tag);
+}
+
+bool fw_worker_is_dead(const char *name)
+{
+	struct fw_str word, rest = fw_str(name);
+	uint64_t space = pid_space();
+	char here[20];
+	struct life life;
+	int64_t pid = 0, birth;
+
+	for (int i = 0; i < 4; i++) {
+		word = fw_str_split(rest, '/', &rest);
+		if (i == 1 && (!fw_str_int(word, &pid) || pid <= 0 || pid > INT32_MAX))
+			return false;
+	}
+	word = fw_str_split(rest, '-', &rest);
+	(void)fw_snprintf(here, sizeof(here), "%016llx", (unsigned long long)space);
+	if (!space || !fw_str_eq(word, fw_str(here)) || !fw_str_int(rest, &birth))
+		return false;
+	if (kill((pid_t)pid, 0) && errno == ESRCH)
+		return true;
+	/* a zombie writes nothing any more, whoever forgets to wait for it */
+	return life_read(pid, &life) && (life.birth != birth || life.state == 'Z' || life.state == 'X');
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: ISC */
+/* Who is dead for certain: only a process of this very pid space, and never one that lives. */
+#include <check.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "engine/worker.h"
+
+START_TEST(the_living_are_not_dead)
+{
+	char name[WORKER_NAME_MAX], child_name[WORKER_NAME_MAX] = "";
+	int to_us[2];
+	pid_t pid;
+
+	fw_worker_name(name, sizeof(name), 3);
+	ck_assert_msg(strstr(name, "/3/") && !fw_worker_is_dead(name), "%s", name);
+	ck_assert_int_eq(pipe(to_us), 0);
+	pid = fork();
+	if (pid == 0) {
+		fw_worker_name(name, sizeof(name), 0);
+		_exit(write(to_us[1], name, sizeof(name)) != (ssize_t)sizeof(name) || pause());
+	}
+	ck_assert_int_gt(pid, 0);
+	ck_assert_int_eq(read(to_us[0], child_name, sizeof(child_name)), (ssize_t)sizeof(child_name));
+	ck_assert_msg(!fw_worker_is_dead(child_name), "%s", child_name);
+	kill(pid, SIGKILL);
+	ck_assert_int_eq(waitid(P_PID, (id_t)pid, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
+	ck_assert_msg(fw_worker_is_dead(child_name), "a zombie: %s", child_name);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	ck_assert_msg(fw_worker_is_dead(child_name), "gone: %s", child_name);
+	close(to_us[0]);
+	close(to_us[1]);
+}
+END_TEST
+
+/* Our own name with its last part changed. */
+static const char *tagged(const char *tag)
+{
+	static char name[WORKER_NAME_MAX];
+
+	fw_worker_name(name, sizeof(name), 0);
+	ck_assert(fw_str_copy(strrchr(name, '/') + 1, 64, fw_str(tag)));
+	return name;
+}
+
+START_TEST(a_pid_given_to_another_is_told_apart)
+{
+	char name[WORKER_NAME_MAX], tag[64], *birth;
+
+	fw_worker_name(name, sizeof(name), 0);
+	ck_assert(fw_str_copy(tag, sizeof(tag), fw_str(strrchr(name, '/') + 1)));
+	ck_assert(!fw_worker_is_dead(tagged(tag)));
+	birth = strchr(tag, '-');
+	ck_assert_ptr_nonnull(birth);
+	birth[1] = birth[1] == '1' ? '2' : '1';
+	ck_assert(fw_worker_is_dead(tagged(tag)));
+	tag[0] = tag[0] == '1' ? '2' : '1'; /* the same in another container, or before a reboot */
+	ck_assert(!fw_worker_is_dead(tagged(tag)));
+}
+END_TEST
+
+START_TEST(what_cannot_be_judged_lives)
+{
+	static const char *const TAG[] = {"", "-", "0", "0-", "0000000000000000-1", "x-y"};
+	static const char *const NAME[] = {"", "/", "host", "host/1/0", "host/99999999/0/5", "host/-1/0/5/-", "host/x/0/5/0-0",
+		"host/99999999999999999999/0/5/0-0", "//////"};
+
+	for (size_t i = 0; i < FW_N(TAG); i++)
+		ck_assert_msg(!fw_worker_is_dead(tagged(TAG[i])), "%s", TAG[i]);
+	for (size_t i = 0; i < FW_N(NAME); i++)
+		ck_assert_msg(!fw_worker_is_dead(NAME[i]), "%s", NAME[i]);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("worker names");
+	TCase *t = tcase_create("names");
+	SRunner *r;
+	int failed;
+
+	tcase_add_test(t, the_living_are_not_dead);
+	tcase_add_test(t, a_pid_given_to_another_is_told_apart);
+	tcase_add_test(t, what_cannot_be_judged_lives);
+	suite_add_tcase(s, t);
+	r = srunner_create(s);
+	srunner_run_all(r, CK_ENV);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
