@@ -142,9 +142,9 @@ char *fw_arena_dup(struct fw_arena *a, const void *p, size_t n)
 
 struct fw_str fw_arena_str(struct fw_arena *a, struct fw_str s)
 {
-	if (!s.p)
-		return s;
-	return (struct fw_str){fw_arena_dup(a, s.p, s.len), s.len};
+	const char *p = s.p ? fw_arena_dup(a, s.p, s.len) : NULL;
+
+	return (struct fw_str){p, p ? s.len : 0};
 }
 
 char *fw_arena_printf(struct fw_arena *a, const char *fmt, ...)

@@ -51,7 +51,7 @@ static inline void *fw_arena_alloc(struct fw_arena *a, size_t n)
 void *fw_arena_zalloc(struct fw_arena *a, size_t n);
 /* n bytes copied, plus a NUL behind them. */
 char *fw_arena_dup(struct fw_arena *a, const void *p, size_t n);
-struct fw_str fw_arena_str(struct fw_arena *a, struct fw_str s);
+struct fw_str fw_arena_str(struct fw_arena *a, struct fw_str s); /* absent out of memory */
 FW_PRINTF(2, 3) char *fw_arena_printf(struct fw_arena *a, const char *fmt, ...);
 /* Grow the newest allocation in place when it is the last one, else copy. old_n bytes are kept. */
 void *fw_arena_grow(struct fw_arena *a, void *p, size_t old_n, size_t new_n);
