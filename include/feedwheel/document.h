@@ -123,6 +123,7 @@ struct fw_document {
 	size_t entry_n;
 	struct fw_problem *problems;    /* the first 100 */
 	size_t problem_n;               /* all that were met */
+	size_t dropped_n;               /* entries past max_entries, and members of lists past what one entry may have (100 links ...) */
 	struct fw_arena *arena;         /* holds all of the above; NULL when the caller brought it */
 };
 
@@ -184,6 +185,13 @@ FW_API FW_MUST_CHECK int fw_sanitize(struct fw_str html, struct fw_str base, uns
  */
 FW_API FW_MUST_CHECK int fw_discover(const void *html, size_t len, struct fw_str url, struct fw_str content_type,
 	struct fw_link **links, struct fw_err *err);
+
+/*
+ * The podcast:guid that belongs to a feed's address: what a feed without that element has. False: no address, or no memory.
+ * `feedwheel parse` prints it as podcast.guid_from_url.
+ */
+#define FW_PODCAST_GUID_MAX 37
+FW_API bool fw_podcast_guid(struct fw_str feed_url, char guid[FW_PODCAST_GUID_MAX]);
 
 /* A subscription in an OPML file: an outline with an xmlUrl; folder is "a/b" of the outlines around it. */
 struct fw_opml_outline {

@@ -64,6 +64,10 @@ void fw_build_problem(struct fw_builder *b, size_t offset, const char *what, con
 	if (b->doc->problem_n++ >= PROBLEMS_KEPT)
 		return;
 	p = FW_NEW(b, struct fw_problem);
+	if (!p) {
+		p = b->spare;
+		b->spare = NULL;
+	}
 	if (!p)
 		return;
 	p->what = what;
@@ -78,6 +82,21 @@ void fw_build_problem(struct fw_builder *b, size_t offset, const char *what, con
 	else
 		b->doc->problems = p;
 	b->problem_last = p;
+}
+
+size_t fw_build_at(const struct fw_builder *b)
+{
+	return b->xml ? b->xml->offset : 0;
+}
+
+bool fw_build_room(struct fw_builder *b, int64_t *count, int64_t max, const char *what)
+{
+	if (++*count <= max)
+		return true;
+	if (*count == max + 1)
+		fw_build_problem(b, fw_build_at(b), what, "the rest is left out");
+	b->doc->dropped_n++;
+	return false;
 }
 
 /* ---- strings --------------------------------------------------------------------------------------------------------- */
@@ -96,6 +115,30 @@ struct fw_str fw_build_base(const struct fw_builder *b, const struct fw_scope *s
 	return b->doc->feed_url;
 }
 
+/* Would following it run code of the feed's, or open a file? Bytes that browsers pass over do not hide the scheme (WEB-03). */
+static bool is_active(struct fw_str url)
+{
+	static const char *const schemes[] = {"javascript", "vbscript", "livescript", "mocha", "data", "file", "blob", "filesystem",
+		"about", "jar", "view-source", "chrome", "resource"};
+	char name[16];
+	size_t i, n = 0;
+
+	for (i = 0; i < url.len && url.p[i] != ':'; i++) {
+		if ((unsigned char)url.p[i] <= ' ')
+			continue;
+		if (n == sizeof(name) || !(fw_is_alpha(url.p[i]) || (n && url.p[i] == '-')))
+			return false;
+		name[n++] = url.p[i];
+	}
+	if (i == url.len)
+		return false;
+	for (i = 0; i < FW_N(schemes); i++) {
+		if (fw_str_ieq((struct fw_str){name, n}, fw_str(schemes[i])))
+			return true;
+	}
+	return false;
+}
+
 struct fw_str fw_build_url(struct fw_builder *b, const struct fw_scope *scope, struct fw_str ref)
 {
 	size_t i;
@@ -111,6 +154,10 @@ struct fw_str fw_build_url(struct fw_builder *b, const struct fw_scope *scope, s
 		}
 		if (i == ref.len)
 			return ref;
+	}
+	if (is_active(ref)) {
+		fw_build_problem(b, fw_build_at(b), "an address that would run code or open a file", "left out");
+		return FW_STR_NONE;
 	}
 	return fw_url_resolve(b->arena, fw_build_base(b, scope), ref);
 }
@@ -169,12 +216,12 @@ int64_t fw_build_date(struct fw_builder *b, struct fw_str s)
 	if (!s.len)
 		return FW_NO_DATE;
 	if (!fw_date_parse(s, &at)) {
-		fw_build_problem(b, b->xml ? b->xml->offset : 0, "a date that cannot be read", "left out");
+		fw_build_problem(b, fw_build_at(b), "a date that cannot be read", "left out");
 		return FW_NO_DATE;
 	}
 	/* FMT-07: before feeds could be, or more than a year ahead */
 	if (now_ms > 0 && (at < 0 || at > now_ms + 366 * FW_DAY_MS)) {
-		fw_build_problem(b, b->xml ? b->xml->offset : 0, "a date that cannot be true", "left out");
+		fw_build_problem(b, fw_build_at(b), "a date that cannot be true", "left out");
 		return FW_NO_DATE;
 	}
 	return at;
@@ -423,6 +470,14 @@ void fw_value_num(struct fw_builder *b, struct fw_value *in, const char *name, d
 
 	if (v)
 		v->number = n;
+}
+
+void fw_value_date(struct fw_builder *b, struct fw_value *in, const char *name, int64_t at_ms)
+{
+	char text[FW_RFC3339_MAX];
+
+	if (at_ms != FW_NO_DATE)
+		fw_value_str(b, in, name, fw_build_dup(b, fw_str(fw_rfc3339(text, at_ms))));
 }
 
 void fw_value_bool(struct fw_builder *b, struct fw_value *in, const char *name, bool on)

@@ -62,7 +62,7 @@ struct fw_body {
 /* Lists of one entry (or of the feed) are held to 100 members (LIM-08). */
 #define FW_LIST_MAX 100
 struct fw_counts {
-	uint32_t attachments, categories, links, people, values;
+	int64_t attachments, categories, links, people;
 };
 
 struct fw_ranks {
@@ -93,6 +93,7 @@ struct fw_builder {
 
 	/* lines: counted as far as line_at */
 	struct fw_problem *problem_last;
+	struct fw_problem *spare;    /* for the one that says that there is no memory */
 	size_t line_at;
 	uint32_t line;
 
@@ -103,6 +104,7 @@ struct fw_builder {
 	struct fw_str period, frequency; /* sy: */
 	struct fw_str root_name;     /* of the document's first element, for the words of an error */
 
+	size_t inherited;            /* bytes of what media:groups gave to their contents */
 	int64_t duration_ms;         /* itunes:duration of the open entry, or FW_NO_NUMBER */
 	struct fw_geo *geo;          /* of the open entry or feed; NULL: none yet */
 };
@@ -121,11 +123,14 @@ void fw_list_append(void *list, void *item, size_t next_offset);
 
 void fw_build_problem(struct fw_builder *b, size_t offset, const char *what, const char *repair);
 uint32_t fw_build_line(struct fw_builder *b, size_t offset);
+size_t fw_build_at(const struct fw_builder *b); /* where the reader is */
+/* Count a member of a list in; false when there are max already: it is dropped, counted and, the first time, reported (LIM-08). */
+bool fw_build_room(struct fw_builder *b, int64_t *count, int64_t max, const char *what);
 struct fw_str fw_build_dup(struct fw_builder *b, struct fw_str s);
 
 /* The base in force: xml:base, the document's URL, then the channel's link. */
 struct fw_str fw_build_base(const struct fw_builder *b, const struct fw_scope *scope);
-/* Trimmed and resolved; absent when empty. */
+/* Trimmed and resolved; absent when empty, or when it is one that no reader should follow (javascript:, data:, file: ...). */
 struct fw_str fw_build_url(struct fw_builder *b, const struct fw_scope *scope, struct fw_str ref);
 /* One line of plain text: white space collapsed and trimmed; borrowed when nothing changes; absent when empty. */
 struct fw_str fw_build_line_text(struct fw_builder *b, struct fw_str s);
@@ -154,6 +159,7 @@ struct fw_value *fw_value_array(struct fw_builder *b, struct fw_value *in, const
 void fw_value_str(struct fw_builder *b, struct fw_value *in, const char *name, struct fw_str s);
 void fw_value_int(struct fw_builder *b, struct fw_value *in, const char *name, int64_t v);
 void fw_value_num(struct fw_builder *b, struct fw_value *in, const char *name, double v);
+void fw_value_date(struct fw_builder *b, struct fw_value *in, const char *name, int64_t at_ms);
 void fw_value_bool(struct fw_builder *b, struct fw_value *in, const char *name, bool v);
 
 /* ---- norm.c ----------------------------------------------------------------------------------------------------------- */

@@ -45,7 +45,7 @@ enum fw_element_kind {
 	EL_URL,        /* text (or resource, href, url, rdf:resource), resolved */
 	EL_DATE, EL_NUMBER,
 	EL_PERSON, EL_PERSON_PART,
-	EL_LINK, EL_GUID, EL_ENCLOSURE, EL_CATEGORY, EL_SOURCE, EL_IMAGE, EL_GENERATOR, EL_CLOUD,
+	EL_LINK, EL_ANCHOR, EL_GUID, EL_ENCLOSURE, EL_CATEGORY, EL_SOURCE, EL_IMAGE, EL_GENERATOR, EL_CLOUD,
 	EL_SKIP_HOURS, EL_SKIP_DAYS, EL_HOUR, EL_DAY, EL_PERIOD, EL_FREQUENCY, EL_REPLY, EL_FLAG,
 	EL_VALUE,      /* text into extra: group.member */
 	EL_OBJECT,     /* attributes (and text) as an object: appended to the list extra.group.member */
@@ -60,8 +60,8 @@ enum fw_element_kind {
 /* The member that a simple kind fills; what it is called in fw_document and fw_entry. */
 enum fw_field {
 	F_NONE,
-	F_TITLE, F_ID, F_LANGUAGE, F_COPYRIGHT, F_LICENSE, F_DOCS, F_HOME, F_ICON, F_FAVICON, F_COMMENTS, F_COMMENT_FEED,
-	F_GENERATOR, F_IMAGE, F_WIDTH, F_HEIGHT,
+	F_TITLE, F_ID, F_LANGUAGE, F_COPYRIGHT, F_LICENSE, F_DOCS, F_HOME, F_FAVICON, F_COMMENTS, F_COMMENT_FEED,
+	F_GENERATOR, F_IMAGE, F_IMAGE_URL, F_WIDTH, F_HEIGHT,
 	F_URL,
 	F_DESCRIPTION,  /* RSS description: content or summary */
 	F_SUMMARY,      /* a summary and nothing else */
@@ -71,7 +71,7 @@ enum fw_field {
 	F_AUTHOR, F_CONTRIBUTOR, F_PUBLISHER,
 	F_NAME, F_EMAIL,
 	F_COMPLETE, F_ARCHIVE,
-	F_STRING, F_INTEGER, F_NUMBER, F_BOOL, F_SECONDS, F_LINK, F_PLAIN, /* types of EL_VALUE */
+	F_STRING, F_INTEGER, F_NUMBER, F_BOOL, F_SECONDS, F_LINK, F_DATE, F_PLAIN, /* types of EL_VALUE */
 	F_N
 };
 

@@ -6,6 +6,7 @@
  * RSS and Atom share one vocabulary here, since feeds mix them; where they differ (how a text is to be read, link with href
  * or with text), the element's namespace or the root decides.
  */
+#include "base/url.h"
 #include "parse/walk.h"
 
 #include "base/banned.h"
@@ -123,6 +124,17 @@ static void channel_start(struct fw_walk *w)
 		b->doc->updated_ms = fw_build_date(b, fw_attr(w, "lastmod"));
 }
 
+/* CDF: <A HREF> inside an item or channel does what HREF on it does. */
+static void anchor_start(struct fw_walk *w)
+{
+	struct fw_builder *b = w->b;
+	struct fw_str href = b->doc->format == FW_CDF ? fw_attr(w, "href") : FW_STR_NONE;
+	bool entry = fw_in_entry(b, w->where);
+
+	if (href.len && fw_take(b, w->where, entry ? F_URL : F_HOME, w->el->rank))
+		*(entry ? &b->entry->url : &b->doc->home_page_url) = fw_build_url(b, w->frame->scope, href);
+}
+
 static void entry_start(struct fw_walk *w)
 {
 	struct fw_builder *b = w->b;
@@ -166,7 +178,8 @@ static void string_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s
 	bool entry = fw_in_entry(b, where);
 
 	s = fw_str_trim(s);
-	if (!s.len || !fw_take(b, where, field, f->el->rank))
+	/* in RSS the guid goes first */
+	if (!s.len || !fw_take(b, where, field, (uint8_t)(f->el->rank - (field == F_ID && !b->atom))))
 		return;
 	if (field == F_ID && entry) {
 		b->entry->id = s;
@@ -181,8 +194,7 @@ static void string_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s
 		fw_feed_of(b, where)->language = s;
 }
 
-/* The address may stand in an attribute instead of the text: the start keeps it in obj. */
-static void url_start(struct fw_walk *w)
+void fw_url_start(struct fw_walk *w)
 {
 	struct fw_str s = fw_attr(w, "resource"), *kept;
 
@@ -197,15 +209,21 @@ static void url_start(struct fw_walk *w)
 	fw_walk_capture(w, TEXT_TRIM);
 }
 
+struct fw_str fw_url_text(const struct fw_frame *f, struct fw_str s)
+{
+	const struct fw_str *kept = f->obj;
+
+	return kept && !fw_url_is_absolute(fw_str_trim(s)) ? *kept : s;
+}
+
 static void url_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 {
 	enum fw_context where = fw_where_of(b, f);
 	enum fw_field field = (enum fw_field)f->el->field;
 	struct fw_document *d = fw_feed_of(b, where);
 	struct fw_entry *e = fw_in_entry(b, where) ? b->entry : NULL;
-	struct fw_str *kept = f->obj;
 
-	s = fw_build_url(b, f->scope, fw_str_trim(s).len ? s : kept ? *kept : s);
+	s = fw_build_url(b, f->scope, fw_url_text(f, s));
 	if (where == CTX_PERSON) {
 		struct fw_person *p = f[-1].obj;
 
@@ -236,14 +254,14 @@ static void url_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 	case F_DOCS:
 		d->docs = s;
 		break;
-	case F_ICON:
+	case F_IMAGE:
 		*(e ? &e->image : &d->icon) = s;
 		break;
 	case F_FAVICON:
 		if (!e)
 			d->favicon = s;
 		break;
-	case F_IMAGE:
+	case F_IMAGE_URL:
 		d->image.url = s;
 		break;
 	case F_GENERATOR:
@@ -348,7 +366,7 @@ int fw_walk_start(struct fw_walk *w)
 		fw_text_start(w);
 		break;
 	case EL_URL:
-		url_start(w);
+		fw_url_start(w);
 		break;
 	case EL_PERSON:
 		fw_person_start(w);
@@ -356,13 +374,19 @@ int fw_walk_start(struct fw_walk *w)
 	case EL_LINK:
 		fw_link_start(w);
 		break;
+	case EL_ANCHOR:
+		anchor_start(w);
+		break;
 	case EL_GUID:
 		/* obj marks a guid that is no address */
 		w->frame->obj = w->attr_n && fw_str_ieq(fw_str_trim(fw_attr(w, "ispermalink")), FW_STR("false")) ? w->b : NULL;
 		fw_walk_capture(w, TEXT_TRIM);
 		break;
 	case EL_ENCLOSURE:
-		fw_enclosure_start(w);
+		if (w->where == CTX_LIVE)
+			fw_module_start(w);
+		else
+			fw_enclosure_start(w);
 		break;
 	case EL_CATEGORY:
 		fw_category_start(w);
@@ -401,6 +425,10 @@ int fw_walk_start(struct fw_walk *w)
 
 void fw_frame_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool markup)
 {
+	if (fw_where_of(b, f) == CTX_LIVE && !f->el->group[0]) {
+		fw_live_end(b, f, s, markup);
+		return;
+	}
 	switch ((enum fw_element_kind)f->el->kind) {
 	case EL_ROOT:
 	case EL_CHANNEL:

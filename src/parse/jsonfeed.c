@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * JSON Feed 1 and 1.1 (jsonfeed.org). jansson builds the tree; what it holds is copied into the arena, so that the tree can
- * go at once. A document that was cut off is closed behind its last complete item and read again.
+ * go at once. A document that is broken is put right where that is possible (json_repair.c); one that was cut off, or is past
+ * repair from some place on, is closed behind the last complete item before that place.
  */
 #include <jansson.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include "base/url.h"
 #include "parse/build.h"
 #include "parse/html.h"
+#include "parse/json_repair.h"
 
 #include "base/banned.h"
 
@@ -84,13 +86,25 @@ static void person_add(struct fw_builder *b, struct fw_person **list, const json
 		FW_APPEND(*list, p);
 }
 
+/* How many members of a list are read; those past the limit are dropped, counted and reported (LIM-08). */
+static size_t list_size(struct fw_builder *b, const json_t *list, const char *what)
+{
+	size_t n = json_array_size(list);
+
+	if (n <= FW_LIST_MAX)
+		return n;
+	fw_build_problem(b, 0, what, "the rest is left out");
+	b->doc->dropped_n += n - FW_LIST_MAX;
+	return FW_LIST_MAX;
+}
+
 /* "authors" is preferred over version 1's "author". */
 static void people_read(struct fw_builder *b, struct fw_person **list, const json_t *o)
 {
 	const json_t *authors = json_object_get(o, "authors"), *v = json_object_get(o, "author");
-	size_t i;
+	size_t i, n = list_size(b, authors, "more than 100 people");
 
-	for (i = 0; i < json_array_size(authors) && i < FW_LIST_MAX; i++)
+	for (i = 0; i < n; i++)
 		person_add(b, list, json_array_get(authors, i));
 	if (!*list && v)
 		person_add(b, list, v);
@@ -154,9 +168,9 @@ static void attachments_read(struct fw_builder *b, struct fw_entry *e, const jso
 {
 	struct fw_attachment **at = &e->attachments, *a;
 	double seconds;
-	size_t i;
+	size_t i, n = list_size(b, list, "more than 100 attachments");
 
-	for (i = 0; i < json_array_size(list) && i < FW_LIST_MAX; i++) {
+	for (i = 0; i < n; i++) {
 		const json_t *o = json_array_get(list, i);
 		struct fw_str url = url_at(b, o, "url");
 
@@ -176,9 +190,9 @@ static void attachments_read(struct fw_builder *b, struct fw_entry *e, const jso
 static void tags_read(struct fw_builder *b, struct fw_category **list, const json_t *tags)
 {
 	struct fw_category *c;
-	size_t i;
+	size_t i, n = list_size(b, tags, "more than 100 categories");
 
-	for (i = 0; i < json_array_size(tags) && i < FW_LIST_MAX; i++) {
+	for (i = 0; i < n; i++) {
 		struct fw_str s = fw_build_line_text(b, text_of(b, json_array_get(tags, i)));
 
 		if (s.len && (c = FW_NEW(b, struct fw_category))) {
@@ -230,9 +244,9 @@ static void item_read(struct fw_builder *b, const json_t *o)
 static void hubs_read(struct fw_builder *b, const json_t *list)
 {
 	struct fw_link **at = &b->doc->hubs, *l;
-	size_t i;
+	size_t i, n = list_size(b, list, "more than 100 hubs");
 
-	for (i = 0; i < json_array_size(list) && i < FW_LIST_MAX; i++) {
+	for (i = 0; i < n; i++) {
 		const json_t *o = json_array_get(list, i);
 		struct fw_str url = url_at(b, o, "url");
 
@@ -289,12 +303,11 @@ static enum fw_format format_of(const json_t *o)
 }
 
 /*
- * The document up to its last complete item, closed: brackets are counted outside strings; an item ends where a '}' brings
+ * s up to its last complete item, closed: brackets are counted outside strings; an item ends where a '}' brings
  * us back into an array inside the outermost object. Absent when there is none.
  */
-static struct fw_str close_cut(struct fw_builder *b)
+static struct fw_str close_cut(struct fw_builder *b, struct fw_str s)
 {
-	struct fw_str s = b->text;
 	size_t i, end = 0;
 	bool quoted = false;
 	uint8_t open[64];
@@ -336,25 +349,44 @@ static struct fw_str close_cut(struct fw_builder *b)
 	return (struct fw_str){out, end + 2};
 }
 
+/*
+ * The tree of a document that is not JSON: first with what can be put right put right, then what stands before the first place
+ * that cannot.
+ */
+static json_t *load_broken(struct fw_builder *b, const char **repair)
+{
+	struct fw_str text = fw_json_repair(b->arena, b->text), cut;
+	json_error_t why;
+	json_t *root;
+
+	if (!text.p)
+		return NULL;
+	*repair = "put right";
+	root = json_loadb(text.p, text.len, JSON_DISABLE_EOF_CHECK, &why);
+	if (root)
+		return root;
+	*repair = "read up to the last complete item";
+	cut = close_cut(b, fw_str_sub(text, 0, (size_t)FW_MAX(why.position, 0)));
+	return cut.p ? json_loadb(cut.p, cut.len, 0, NULL) : NULL;
+}
+
 int fw_read_json(struct fw_builder *b, struct fw_err *err)
 {
-	struct fw_str cut = FW_STR_NONE;
+	const char *repair = NULL;
 	json_error_t why;
 	json_t *root;
 
 	root = json_loadb(b->text.p, b->text.len, JSON_DISABLE_EOF_CHECK, &why);
-	if (!root) {
-		cut = close_cut(b);
-		root = cut.p ? json_loadb(cut.p, cut.len, 0, NULL) : NULL;
-	}
+	if (!root)
+		root = load_broken(b, &repair);
 	if (!root)
 		return fw_err_set(err, FW_EFORMAT, "not a feed: broken JSON (line %d, column %d: %s)", why.line, why.column, why.text);
 	if (json_is_object(root))
 		b->doc->format = format_of(root);
 	if (b->doc->format != FW_FORMAT_NONE) {
-		if (cut.p) {
+		if (repair) {
 			b->doc->malformed = true;
-			fw_build_problem(b, (size_t)FW_MAX(why.position, 0), "broken JSON", "read up to the last complete item");
+			fw_build_problem(b, (size_t)FW_MAX(why.position, 0), "broken JSON", repair);
 		}
 		feed_read(b, root);
 	}

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: ISC */
 /* Links and what hangs on them: the entry's page, enclosures, guids; categories; the source of an entry; the generator. */
-#include "base/clock.h"
 #include "parse/walk.h"
 
 #include "base/banned.h"
@@ -62,7 +61,7 @@ void fw_attachment_add(struct fw_builder *b, struct fw_str url, struct fw_str ty
 		if (fw_str_eq(a->url, url))
 			return;
 	}
-	if (b->count.attachments++ >= FW_LIST_MAX)
+	if (!fw_build_room(b, &b->count.attachments, FW_LIST_MAX, "an entry with more than 100 attachments"))
 		return;
 	a = FW_NEW(b, struct fw_attachment);
 	if (!a)
@@ -147,7 +146,7 @@ void fw_link_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 			l->rel = FW_STR("alternate");
 		/* Atom's links in RSS stand back behind RSS's own; other types of the page behind HTML */
 		rank = (uint8_t)(rank - (b->atom ? 0 : 2) - (html_type(l->type) ? 0 : 1));
-		if (fw_counts_of(b, e != NULL)->links++ >= FW_LIST_MAX)
+		if (!fw_build_room(b, &fw_counts_of(b, e != NULL)->links, FW_LIST_MAX, "more than 100 links"))
 			return;
 		FW_APPEND(*(e ? &e->links : &d->links), l);
 		if (e)
@@ -162,7 +161,7 @@ void fw_guid_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 	s = fw_str_trim(s);
 	if (!s.len || !fw_in_entry(b, fw_where_of(b, f)))
 		return;
-	if (fw_take(b, CTX_ENTRY, F_ID, f->el->rank))
+	if (fw_take(b, CTX_ENTRY, F_ID, (uint8_t)(f->el->rank - b->atom))) /* in Atom the id goes first */
 		b->entry->id = s;
 	/* isPermaLink defaults to true, but only an address can be one */
 	if (!f->obj && fw_is_http(s) && fw_take(b, CTX_ENTRY, F_URL, 4))
@@ -191,7 +190,7 @@ void fw_category_add(struct fw_builder *b, bool entry, struct fw_str term, struc
 		if (fw_str_eq(c->term, term) && fw_str_eq(c->scheme, scheme))
 			return;
 	}
-	if (fw_counts_of(b, entry)->categories++ >= FW_LIST_MAX)
+	if (!fw_build_room(b, &fw_counts_of(b, entry)->categories, FW_LIST_MAX, "more than 100 categories"))
 		return;
 	c = FW_NEW(b, struct fw_category);
 	if (!c)
@@ -258,14 +257,6 @@ static void persons_value(struct fw_builder *b, struct fw_value *in, const char 
 	}
 }
 
-static void date_value(struct fw_builder *b, struct fw_value *in, const char *name, int64_t at_ms)
-{
-	char text[FW_RFC3339_MAX];
-
-	if (at_ms != FW_NO_DATE)
-		fw_value_str(b, in, name, fw_build_dup(b, fw_str(fw_rfc3339(text, at_ms))));
-}
-
 void fw_source_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 {
 	struct fw_document *d = b->source;
@@ -290,7 +281,7 @@ void fw_source_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 	fw_value_str(b, v, "description", d->description);
 	fw_value_str(b, v, "copyright", d->copyright);
 	fw_value_str(b, v, "icon", d->favicon.p ? d->favicon : d->icon);
-	date_value(b, v, "updated", d->updated_ms);
+	fw_value_date(b, v, "updated", d->updated_ms);
 	persons_value(b, v, "authors", d->authors);
 	persons_value(b, v, "contributors", d->contributors);
 }

@@ -24,12 +24,12 @@ struct fw_value **fw_extra_root(struct fw_builder *b, unsigned where)
 	return where == CTX_SOURCE && b->source ? &b->source->extra : &b->doc->extra;
 }
 
-/* The object that members of this element's group go into: the liveItem around it, or extra.group. */
+/* The object that members of this element's group go into: the liveItem, media:group or media:content around it, or extra.group. */
 static struct fw_value *group_of(struct fw_builder *b, const struct fw_frame *f)
 {
 	enum fw_context where = fw_where_of(b, f);
 
-	if (where == CTX_LIVE)
+	if (where == CTX_LIVE || where == CTX_MEDIA)
 		return f[-1].obj;
 	return fw_value_object(b, fw_extra_root(b, where), f->el->group);
 }
@@ -39,7 +39,7 @@ static struct fw_value *list_add(struct fw_builder *b, struct fw_value *in, cons
 {
 	struct fw_value *list = fw_value_array(b, in, name);
 
-	if (!list || list->integer++ >= LIST_VALUES_MAX)
+	if (!list || !fw_build_room(b, &list->integer, LIST_VALUES_MAX, "a list with more than 1000 members"))
 		return NULL;
 	return fw_value_new(b, list, NULL, FW_VALUE_OBJECT);
 }
@@ -128,6 +128,9 @@ static void typed_add(struct fw_builder *b, struct fw_value *in, const char *nam
 	case F_LINK:
 		fw_value_str(b, in, name, fw_build_url(b, f->scope, s));
 		break;
+	case F_DATE:
+		fw_value_date(b, in, name, fw_build_date(b, s));
+		break;
 	case F_STRING:
 		fw_value_str(b, in, name, s);
 		break;
@@ -174,6 +177,32 @@ static void object_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s
 		typed_add(b, f->obj, name, type, f, s);
 }
 
+void fw_live_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool markup)
+{
+	struct fw_value *live = f[-1].obj;
+	const struct fw_link *l = f->obj;
+	enum fw_text_type type;
+
+	switch ((enum fw_element_kind)f->el->kind) {
+	case EL_TEXT:
+		fw_value_str(b, live, "title", fw_text_line(b, f, s, markup));
+		break;
+	case EL_BODY:
+		s = fw_text_value(b, f, s, markup, &type);
+		fw_value_str(b, live, "description", fw_build_plain(b, s, type));
+		break;
+	case EL_LINK:
+		fw_value_str(b, live, "url", fw_build_url(b, f->scope, l && l->href.len ? l->href : s));
+		break;
+	case EL_GUID:
+		s = fw_str_trim(s);
+		fw_value_str(b, live, "id", s.len ? s : FW_STR_NONE);
+		break;
+	default:
+		break;
+	}
+}
+
 /* ---- iTunes ------------------------------------------------------------------------------------------------------------- */
 
 static void image_set(struct fw_builder *b, enum fw_context where, struct fw_str url, uint8_t rank)
@@ -217,7 +246,7 @@ static void itunes_category_start(struct fw_walk *w)
 		if (fw_str_eq(v->string, text))
 			return;
 	}
-	if (list && list->integer++ < FW_LIST_MAX)
+	if (list && fw_build_room(b, &list->integer, FW_LIST_MAX, "more than 100 categories"))
 		fw_value_str(b, list, NULL, text);
 }
 
@@ -233,7 +262,7 @@ static void keywords_end(struct fw_builder *b, struct fw_frame *f, struct fw_str
 			continue;
 		if (!list)
 			list = fw_value_array(b, group_of(b, f), f->el->member);
-		if (!list || list->integer++ >= FW_LIST_MAX)
+		if (!list || !fw_build_room(b, &list->integer, FW_LIST_MAX, "more than 100 keywords"))
 			return;
 		fw_value_str(b, list, NULL, part);
 	}
@@ -257,10 +286,106 @@ static void owner_end(struct fw_builder *b, struct fw_frame *f)
 
 /* ---- Media RSS ---------------------------------------------------------------------------------------------------------- */
 
+/*
+ * What media:group says holds for each of its contents that says nothing itself (Media RSS, "shallow" elements are defaults for
+ * deeper ones). A group gathers what is in it in an object of its own; at its end its contents take over what they lack, and all
+ * goes up into the entry's media. integer of a content: how many of its members are attributes, which do not go up.
+ */
+static void media_group_start(struct fw_walk *w)
+{
+	struct fw_value *g = FW_NEW(w->b, struct fw_value);
+
+	w->frame->ctx = CTX_MEDIA;
+	w->frame->obj = g;
+	if (g)
+		g->type = FW_VALUE_OBJECT;
+}
+
+/* A member once more, in another place; what is inside is shared. */
+static void member_add(struct fw_builder *b, struct fw_value *in, const struct fw_value *m)
+{
+	struct fw_value *v = fw_value_new(b, in, m->name.p, m->type), *next;
+
+	if (!v)
+		return;
+	next = v->next;
+	*v = *m;
+	v->next = next;
+}
+
+static size_t value_bytes(const struct fw_value *v)
+{
+	size_t n = v->name.len + v->string.len + 16;
+
+	for (v = v->first; v; v = v->next)
+		n += value_bytes(v);
+	return n;
+}
+
+/* What is inherited is at most as long as the document: no small document makes a huge answer. */
+static void defaults_give(struct fw_builder *b, const struct fw_value *group)
+{
+	const struct fw_value *list = fw_value_find(group, "contents"), *m;
+	struct fw_value *c;
+
+	for (m = list ? group->first : NULL; m; m = m->next) {
+		size_t n = value_bytes(m);
+
+		for (c = m == list ? NULL : list->first; c; c = c->next) {
+			if (fw_value_find(c, m->name.p))
+				continue;
+			if (b->inherited + n > b->text.len)
+				return;
+			b->inherited += n;
+			member_add(b, c, m);
+		}
+	}
+}
+
+/* Lists are joined, of other members the first counts. */
+static void media_join(struct fw_builder *b, struct fw_value *to, const struct fw_value *m)
+{
+	struct fw_value *list;
+	const struct fw_value *v;
+
+	for (; m; m = m->next) {
+		if (m->type != FW_VALUE_ARRAY) {
+			member_add(b, to, m);
+			continue;
+		}
+		list = fw_value_array(b, to, m->name.p);
+		for (v = list ? m->first : NULL; v; v = v->next) {
+			if (fw_build_room(b, &list->integer, LIST_VALUES_MAX, "a list with more than 1000 members"))
+				member_add(b, list, v);
+		}
+	}
+}
+
+static void media_group_end(struct fw_builder *b, struct fw_frame *f)
+{
+	const struct fw_value *group = f->obj;
+
+	if (!group || !group->first)
+		return;
+	defaults_give(b, group);
+	media_join(b, fw_value_object(b, fw_extra_root(b, fw_where_of(b, f)), f->el->group), group->first);
+}
+
+static void media_content_end(struct fw_builder *b, struct fw_frame *f)
+{
+	const struct fw_value *c = f->obj, *m = c ? c->first : NULL;
+	int64_t n;
+
+	for (n = c ? c->integer : 0; m && n > 0; n--)
+		m = m->next;
+	if (m)
+		media_join(b, fw_value_object(b, fw_extra_root(b, fw_where_of(b, f)), f->el->group), m);
+}
+
 static void media_content_start(struct fw_walk *w)
 {
 	struct fw_builder *b = w->b;
-	struct fw_value *v = list_add(b, fw_value_object(b, fw_extra_root(b, w->where), "media"), "contents");
+	struct fw_value *v = list_add(b, group_of(b, w->frame), w->el->member), *m;
 	struct fw_str url, medium, type;
 
 	w->frame->ctx = CTX_MEDIA;
@@ -268,9 +393,8 @@ static void media_content_start(struct fw_walk *w)
 	if (!v)
 		return;
 	attributes_add(w, v);
-	/* what the group says holds for each of its contents */
-	if (w->where == CTX_MEDIA && w->up->el && w->up->el->kind == EL_MEDIA_GROUP)
-		v->integer = 1;
+	for (m = v->first; m; m = m->next)
+		v->integer++;
 	medium = fw_attr(w, "medium");
 	type = fw_attr(w, "type");
 	if (w->where != CTX_FEED && (fw_str_ieq(medium, FW_STR("image")) || fw_str_istarts(type, FW_STR("image/")))) {
@@ -282,7 +406,7 @@ static void media_content_start(struct fw_walk *w)
 static void thumbnail_start(struct fw_walk *w)
 {
 	struct fw_builder *b = w->b;
-	struct fw_value *v = list_add(b, fw_value_object(b, fw_extra_root(b, w->where), "media"), "thumbnails");
+	struct fw_value *v = list_add(b, group_of(b, w->frame), w->el->member);
 	struct fw_str url = fw_build_url(b, w->frame->scope, fw_attr(w, "url"));
 
 	fw_walk_capture(w, TEXT_TRIM);
@@ -297,26 +421,21 @@ static void media_text_start(struct fw_walk *w)
 {
 	struct fw_str type = fw_str_trim(fw_attr(w, "type"));
 
-	fw_walk_capture(w, fw_str_ieq(type, FW_STR("html")) ? TEXT_HTML : TEXT_AUTO);
+	fw_walk_capture(w, fw_str_ieq(type, FW_STR("html")) ? TEXT_HTML : fw_str_ieq(type, FW_STR("plain")) ? TEXT_PLAIN : TEXT_AUTO);
 }
 
 static void media_text_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool markup)
 {
 	enum fw_context where = fw_where_of(b, f);
 	enum fw_field field = (enum fw_field)f->el->field;
-	struct fw_str text;
-	struct fw_value *in;
+	struct fw_str line = fw_text_line(b, f, s, markup), text;
 	enum fw_text_type type;
 
 	s = fw_str_trim(fw_text_value(b, f, s, markup, &type));
 	if (!s.len)
 		return;
-	text = field == F_TITLE ? fw_build_title(b, s) : fw_build_plain(b, s, type);
-	in = fw_value_object(b, fw_extra_root(b, where), f->el->group);
-	fw_value_str(b, in, f->el->member, text);
-	/* inside media:content it is about the file */
-	if (where == CTX_MEDIA)
-		fw_value_str(b, f[-1].obj, f->el->member, text);
+	text = field == F_TITLE ? line : fw_build_plain(b, s, type);
+	fw_value_str(b, group_of(b, f), f->el->member, text);
 	if (field == F_TITLE && fw_in_entry(b, where)) {
 		if (fw_take(b, where, F_TITLE, f->el->rank))
 			b->entry->title = text;
@@ -348,7 +467,7 @@ static void media_category_end(struct fw_builder *b, struct fw_frame *f, struct 
 		return;
 	fw_category_add(b, fw_in_entry(b, fw_where_of(b, f)), s, c->scheme, c->label);
 	list = fw_value_array(b, group_of(b, f), f->el->member);
-	if (list && list->integer++ < FW_LIST_MAX)
+	if (list && fw_build_room(b, &list->integer, FW_LIST_MAX, "more than 100 categories"))
 		fw_value_str(b, list, NULL, s.len ? s : c->label);
 }
 
@@ -552,7 +671,7 @@ static void chapter_start(struct fw_walk *w)
 	struct fw_value *list = w->up ? w->up->obj : NULL, *v;
 	int64_t at = fw_build_duration(fw_attr(w, "start"));
 
-	if (!list || list->integer++ >= LIST_VALUES_MAX)
+	if (!list || !fw_build_room(b, &list->integer, LIST_VALUES_MAX, "a list with more than 1000 members"))
 		return;
 	v = fw_value_new(b, list, NULL, FW_VALUE_OBJECT);
 	if (at != FW_NO_NUMBER)
@@ -604,8 +723,11 @@ void fw_module_start(struct fw_walk *w)
 		w->frame->obj = FW_NEW(b, struct fw_person);
 		w->frame->ctx = CTX_PERSON;
 		break;
+	case EL_ENCLOSURE: /* of a live item */
+		object_start(w, EL_OBJECT);
+		break;
 	case EL_MEDIA_GROUP:
-		w->frame->ctx = CTX_MEDIA;
+		media_group_start(w);
 		break;
 	case EL_MEDIA_CONTENT:
 		media_content_start(w);
@@ -621,12 +743,12 @@ void fw_module_start(struct fw_walk *w)
 		break;
 	case EL_REPLY:
 		l = FW_NEW(b, struct fw_link);
-		if (!l || b->count.links++ >= FW_LIST_MAX)
+		if (!l || !fw_build_room(b, &b->count.links, FW_LIST_MAX, "more than 100 links"))
 			break;
 		l->rel = fw_str_trim(fw_attr(w, "ref"));
 		l->href = fw_build_url(b, w->frame->scope, fw_attr(w, "href"));
 		l->type = fw_str_trim(fw_attr(w, "type"));
-		l->title = fw_str_trim(fw_attr(w, "source"));
+		l->title = fw_build_url(b, w->frame->scope, fw_attr(w, "source"));
 		l->length = FW_NO_NUMBER;
 		FW_APPEND(b->entry->in_reply_to, l);
 		break;
@@ -655,6 +777,12 @@ void fw_module_start(struct fw_walk *w)
 	case EL_CHAPTER:
 		chapter_start(w);
 		break;
+	case EL_VALUE:
+		if (w->el->field == F_LINK)
+			fw_url_start(w);
+		else
+			fw_walk_capture(w, TEXT_TRIM);
+		break;
 	default: /* texts */
 		fw_walk_capture(w, TEXT_TRIM);
 		break;
@@ -667,6 +795,8 @@ void fw_module_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bo
 
 	switch ((enum fw_element_kind)f->el->kind) {
 	case EL_VALUE:
+		if (f->el->field == F_LINK)
+			s = fw_url_text(f, s);
 		if (fw_str_trim(s).len)
 			typed_add(b, group_of(b, f), f->el->member, (enum fw_field)f->el->field, f, s);
 		break;
@@ -683,6 +813,12 @@ void fw_module_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bo
 		break;
 	case EL_OWNER:
 		owner_end(b, f);
+		break;
+	case EL_MEDIA_GROUP:
+		media_group_end(b, f);
+		break;
+	case EL_MEDIA_CONTENT:
+		media_content_end(b, f);
 		break;
 	case EL_MEDIA_TEXT:
 		media_text_end(b, f, s, markup);

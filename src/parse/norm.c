@@ -275,14 +275,22 @@ void fw_entries_tell_apart(struct fw_arena *a, struct fw_document *doc)
 
 /* ---- entries ----------------------------------------------------------------------------------------------------------- */
 
+static const char *more_entries(struct fw_builder *b)
+{
+	char *text = fw_arena_printf(b->arena, "more than %u entries (max_entries)", b->limits.max_entries);
+
+	return text ? text : "more entries than max_entries";
+}
+
 struct fw_entry *fw_entry_begin(struct fw_builder *b, size_t offset)
 {
 	struct fw_entry *e;
 
 	if (b->doc->entry_n >= b->limits.max_entries) {
 		if (!b->entries_full)
-			fw_build_problem(b, offset, "more entries than max_entries", "the rest is left out");
+			fw_build_problem(b, offset, more_entries(b), "the rest is left out");
 		b->entries_full = true;
+		b->doc->dropped_n++;
 		return NULL;
 	}
 	e = FW_NEW(b, struct fw_entry);
@@ -300,10 +308,12 @@ struct fw_entry *fw_entry_begin(struct fw_builder *b, size_t offset)
 	return e;
 }
 
-static struct fw_str cut(struct fw_str s, size_t max)
+static struct fw_str cut(struct fw_builder *b, struct fw_str s, size_t max, const char *what)
 {
-	if (s.len > max)
-		s.len = fw_utf8_cut(s.p, s.len, max);
+	if (s.len <= max)
+		return s;
+	fw_build_problem(b, fw_build_at(b), what, "cut");
+	s.len = fw_utf8_cut(s.p, s.len, max);
 	return s;
 }
 
@@ -352,9 +362,9 @@ void fw_entry_finish(struct fw_builder *b)
 	struct fw_entry *e = b->entry;
 
 	texts_set(b);
-	e->title = cut(e->title, TITLE_MAX);
-	e->summary = cut(e->summary, TEXT_MAX);
-	e->content = cut(e->content, TEXT_MAX);
+	e->title = cut(b, e->title, TITLE_MAX, "a title longer than 4 KiB");
+	e->summary = cut(b, e->summary, TEXT_MAX, "a summary longer than 2 MiB");
+	e->content = cut(b, e->content, TEXT_MAX, "content longer than 2 MiB");
 	if (e->attachments && e->attachments->duration_ms == FW_NO_NUMBER)
 		e->attachments->duration_ms = b->duration_ms;
 	identity_set(b, e);
@@ -393,12 +403,25 @@ static int64_t period_minutes(struct fw_str period, struct fw_str frequency)
 	return FW_NO_NUMBER;
 }
 
+/* A podcast by its words, but without a guid of its own. */
+static void podcast_guid_set(struct fw_builder *b)
+{
+	struct fw_document *d = b->doc;
+	struct fw_value *podcast = fw_value_find(d->extra, "podcast");
+	struct fw_str url = d->feed_url.len ? d->feed_url : b->options ? b->options->url : FW_STR_NONE;
+	char guid[FW_PODCAST_GUID_MAX];
+
+	if (podcast && !fw_value_find(podcast, "guid") && fw_podcast_guid(url, guid))
+		fw_value_str(b, podcast, "guid_from_url", fw_build_dup(b, fw_str(guid)));
+}
+
 void fw_document_finish(struct fw_builder *b)
 {
 	struct fw_document *d = b->doc;
 
-	d->title = cut(d->title, TITLE_MAX);
-	d->description = cut(d->description, TEXT_MAX);
+	podcast_guid_set(b);
+	d->title = cut(b, d->title, TITLE_MAX, "a title longer than 4 KiB");
+	d->description = cut(b, d->description, TEXT_MAX, "a description longer than 2 MiB");
 	d->update_period_minutes = period_minutes(b->period, b->frequency);
 	if (!d->icon.p)
 		d->icon = d->image.url;

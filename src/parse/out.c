@@ -375,6 +375,8 @@ static void problems_out(struct fw_json *j, const struct fw_document *d)
 	fw_json_end(j);
 	if (d->problem_n > 100)
 		fw_json_int(j, "problem_count", (int64_t)d->problem_n);
+	if (d->dropped_n)
+		fw_json_int(j, "dropped", (int64_t)d->dropped_n);
 }
 
 void fw_out_document(struct fw_json *j, const struct fw_document *d, unsigned flags)

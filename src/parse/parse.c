@@ -41,40 +41,56 @@ static bool is_gzip(struct fw_str s)
 	return s.len > 18 && (unsigned char)s.p[0] == 0x1f && (unsigned char)s.p[1] == 0x8b && s.p[2] == 8;
 }
 
-/* A gzip body that no header announced. What came before a cut or a broken checksum is kept. */
-static int unpack(struct fw_arena *a, size_t max_bytes, struct fw_str *bytes, struct fw_err *err)
+/* One member is done: does another one follow? (RFC 1952 section 2.2) */
+static bool next_member(z_stream *z)
+{
+	return is_gzip((struct fw_str){(const char *)z->next_in, z->avail_in}) && inflateReset(z) == Z_OK;
+}
+
+/* Unpack all there is, in steps. *cut: it ended before its end, or its checksum is wrong; what came before is kept. */
+static int inflate_all(struct fw_arena *a, size_t max_bytes, z_stream *z, struct fw_str *text, bool *cut, struct fw_err *err)
+{
+	size_t cap = FW_MIN((size_t)z->avail_in * 6 + 1024, max_bytes + 1), had = 0, len = 0;
+	char *out = NULL;
+	int rc;
+
+	for (;;) {
+		out = fw_arena_grow(a, out, had, cap);
+		if (!out)
+			return memory_error(a, err);
+		had = cap;
+		z->next_out = (unsigned char *)out + len;
+		z->avail_out = (unsigned)(cap - len);
+		do
+			rc = inflate(z, Z_NO_FLUSH);
+		while (rc == Z_STREAM_END && next_member(z));
+		len = cap - z->avail_out;
+		if (len > max_bytes)
+			return fw_err_set(err, FW_ELIMIT, "the gzip document unpacks to more than max_bytes (%zu)", max_bytes);
+		if (rc != Z_OK || z->avail_out)
+			break;
+		cap = FW_MIN(cap * 2, max_bytes + 1);
+	}
+	*cut = rc != Z_STREAM_END;
+	*text = (struct fw_str){out, len};
+	return 0;
+}
+
+/* A gzip body that no header announced; left as it is when nothing can be made of it. */
+static int unpack(struct fw_arena *a, size_t max_bytes, struct fw_str *bytes, bool *cut, struct fw_err *err)
 {
 	z_stream z = {.next_in = (unsigned char *)(uintptr_t)bytes->p, .avail_in = (unsigned)bytes->len};
-	size_t cap = FW_MIN(bytes->len * 6 + 1024, max_bytes + 1), len = 0;
-	char *out = NULL, *more;
-	int rc = 0, zrc;
+	struct fw_str text = FW_STR_NONE;
+	int rc;
 
 	if (bytes->len > UINT32_MAX)
 		return fw_err_set(err, FW_ELIMIT, "a gzip document of %zu bytes is too large", bytes->len);
 	if (inflateInit2(&z, 15 + 16) != Z_OK)
 		return fw_err_set(err, FW_ENOMEM, "out of memory unpacking a gzip document");
-	for (;;) {
-		more = fw_arena_grow(a, out, len, cap);
-		if (!more) {
-			rc = memory_error(a, err);
-			break;
-		}
-		out = more;
-		z.next_out = (unsigned char *)out + len;
-		z.avail_out = (unsigned)(cap - len);
-		zrc = inflate(&z, Z_NO_FLUSH);
-		len = cap - z.avail_out;
-		if (zrc != Z_OK || z.avail_out)
-			break;
-		if (len > max_bytes) {
-			rc = fw_err_set(err, FW_ELIMIT, "the gzip document unpacks to more than max_bytes (%zu)", max_bytes);
-			break;
-		}
-		cap = FW_MIN(cap * 2, max_bytes + 1);
-	}
+	rc = inflate_all(a, max_bytes, &z, &text, cut, err);
 	inflateEnd(&z);
-	if (!rc)
-		*bytes = (struct fw_str){out ? out : "", len};
+	if (!rc && text.len)
+		*bytes = text;
 	return rc;
 }
 
@@ -107,6 +123,8 @@ static int no_feed(const struct fw_builder *b, struct fw_str bytes, struct fw_st
 {
 	const char *what = fw_sniff_name(bytes, type);
 
+	if (!strcmp(what, "binary data")) /* or text of two or four bytes a character */
+		what = fw_sniff_name(b->text, type);
 	if (b->root_name.len && !strcmp(what, "an XML document"))
 		return fw_err_set(err, FW_EFORMAT, "not a feed: an XML document with the root element \"%.*s\"",
 			(int)FW_MIN(b->root_name.len, (size_t)60), b->root_name.p);
@@ -123,7 +141,7 @@ static int ended_early(struct fw_builder *b, int rc, struct fw_err *err)
 	}
 	if (!b->doc->entries)
 		return rc;
-	fw_build_problem(b, b->text.len, "a limit was reached", "the rest is left out");
+	fw_build_problem(b, b->text.len, "more memory needed than max_memory allows", "the rest is left out");
 	return 0;
 }
 
@@ -140,13 +158,14 @@ int fw_parse_into(struct fw_arena *a, struct fw_str bytes, const struct fw_parse
 	struct fw_charset_result cs = {.encoding = NULL};
 	struct fw_str type = o ? o->content_type : FW_STR_NONE;
 	struct fw_scope scope = {.base = FW_STR_NONE};
+	bool cut = false;
 	int rc;
 
 	*doc = NULL;
 	if (bytes.len > b.limits.max_bytes)
 		return fw_err_set(err, FW_ELIMIT, "the document has %zu bytes, max_bytes is %zu", bytes.len, b.limits.max_bytes);
 	if (is_gzip(bytes)) {
-		rc = unpack(a, b.limits.max_bytes, &bytes, err);
+		rc = unpack(a, b.limits.max_bytes, &bytes, &cut, err);
 		if (rc)
 			return rc;
 	}
@@ -154,11 +173,14 @@ int fw_parse_into(struct fw_arena *a, struct fw_str bytes, const struct fw_parse
 	if (rc)
 		return a->failed ? memory_error(a, err) : rc;
 	b.doc = document_new(a);
-	if (!b.doc)
+	b.spare = FW_NEW(&b, struct fw_problem);
+	if (!b.doc || !b.spare)
 		return memory_error(a, err);
 	b.text = cs.text;
 	b.doc->encoding = cs.encoding;
-	b.doc->malformed = cs.wrong;
+	b.doc->malformed = cs.wrong || cut;
+	if (cut)
+		fw_build_problem(&b, b.text.len, "a gzip document that ends too soon or is damaged", "read as far as it goes");
 	if (cs.problem)
 		fw_build_problem(&b, 0, cs.problem, cs.repair ? cs.repair : "");
 	base_scope(&b, &scope);

@@ -62,7 +62,7 @@ void fw_person_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 			*(e ? &e->publisher : &d->publisher) = *p;
 		return;
 	}
-	if (fw_counts_of(b, e != NULL)->people++ >= FW_LIST_MAX)
+	if (!fw_build_room(b, &fw_counts_of(b, e != NULL)->people, FW_LIST_MAX, "more than 100 people"))
 		return;
 	if (f->el->field == F_CONTRIBUTOR) {
 		FW_APPEND(*(e ? &e->contributors : &d->contributors), p);

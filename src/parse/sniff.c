@@ -18,7 +18,9 @@ static const char *binary_name(struct fw_str s)
 	static const struct { const char *magic; uint8_t at, n; const char *name; } known[] = {
 		{"\x89PNG\r\n\x1a\n", 0, 8, "an image (PNG)"}, {"\xff\xd8\xff", 0, 3, "an image (JPEG)"},
 		{"GIF8", 0, 4, "an image (GIF)"}, {"WEBP", 8, 4, "an image (WebP)"}, {"\0\0\1\0", 0, 4, "an image (icon)"},
-		{"BM", 0, 2, "an image (BMP)"}, {"%PDF-", 0, 5, "a PDF document"}, {"PK\3\4", 0, 4, "a ZIP archive"},
+		{"ftypavif", 4, 8, "an image (AVIF)"},
+		{"BM", 0, 2, "an image (BMP)"}, {"II*\0", 0, 4, "an image (TIFF)"}, {"MM\0*", 0, 4, "an image (TIFF)"},
+		{"wOF2", 0, 4, "a font"}, {"%!PS", 0, 4, "a PostScript document"}, {"{\\rtf", 0, 5, "an RTF document"}, {"%PDF-", 0, 5, "a PDF document"}, {"PK\3\4", 0, 4, "a ZIP archive"},
 		{"\x1f\x8b", 0, 2, "compressed data (gzip) that cannot be unpacked"}, {"\x28\xb5\x2f\xfd", 0, 4, "compressed data (zstd)"},
 		{"BZh", 0, 3, "compressed data (bzip2)"}, {"\xfd" "7zXZ", 0, 5, "compressed data (xz)"}, {"ID3", 0, 3, "audio (MP3)"},
 		{"OggS", 0, 4, "audio or video (Ogg)"}, {"ftyp", 4, 4, "audio or video (MP4)"}, {"RIFF", 0, 4, "audio or video (RIFF)"},

@@ -19,6 +19,10 @@ void fw_text_start(struct fw_walk *w)
 		fw_walk_capture(w, rule);
 		return;
 	}
+	if (fw_str_istarts(type, FW_STR("multipart/"))) { /* Atom 0.3: the contents inside say what they are */
+		w->frame->ctx = (uint8_t)w->where;
+		return;
+	}
 	mode = fw_str_trim(fw_attr(w, "mode"));
 	w->frame->is_html = fw_str_ieq(type, FW_STR("html")) || fw_str_ieq(type, FW_STR("text/html")) ||
 		fw_str_ieq(type, FW_STR("xhtml")) || fw_str_ieq(type, FW_STR("application/xhtml+xml"));
@@ -52,7 +56,7 @@ void fw_text_start(struct fw_walk *w)
 	}
 }
 
-static struct fw_str title_of(struct fw_builder *b, const struct fw_frame *f, struct fw_str s, bool markup)
+struct fw_str fw_text_line(struct fw_builder *b, const struct fw_frame *f, struct fw_str s, bool markup)
 {
 	enum fw_text_type type;
 
@@ -66,7 +70,7 @@ void fw_text_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool
 {
 	enum fw_context where = fw_where_of(b, f);
 	struct fw_document *d = fw_feed_of(b, where);
-	struct fw_str text = title_of(b, f, s, markup);
+	struct fw_str text = fw_text_line(b, f, s, markup);
 
 	if (!text.len)
 		return;

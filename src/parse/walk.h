@@ -42,6 +42,9 @@ bool fw_take(struct fw_builder *b, enum fw_context where, enum fw_field field, u
 /* Of the element around f. */
 enum fw_context fw_where_of(const struct fw_builder *b, const struct fw_frame *f);
 bool fw_in_entry(const struct fw_builder *b, enum fw_context where);
+/* The address of an element: its text when that is absolute, or else an attribute, which the start keeps in obj. */
+void fw_url_start(struct fw_walk *w);
+struct fw_str fw_url_text(const struct fw_frame *f, struct fw_str s);
 /* The first of an address counts. */
 void fw_attachment_add(struct fw_builder *b, struct fw_str url, struct fw_str type, struct fw_str title, int64_t size);
 
@@ -52,6 +55,7 @@ static inline bool fw_is_http(struct fw_str s)
 
 /* ---- texts.c, people.c, links.c: the start or the end of one kind ---- */
 void fw_text_start(struct fw_walk *w);
+struct fw_str fw_text_line(struct fw_builder *b, const struct fw_frame *f, struct fw_str s, bool markup); /* of a title */
 void fw_text_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool markup);
 void fw_body_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool markup);
 void fw_person_start(struct fw_walk *w);
@@ -70,6 +74,8 @@ void fw_generator_start(struct fw_walk *w);
 /* ---- modules.c ---- */
 void fw_module_start(struct fw_walk *w);
 void fw_module_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool markup);
+/* RSS's own elements inside podcast:liveItem. */
+void fw_live_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool markup);
 struct fw_value **fw_extra_root(struct fw_builder *b, unsigned where);
 
 #endif
