@@ -9,6 +9,7 @@
 
 #include "base/banned.h" /* last */
 
+#define COPIES_MAX 4         /* times max_header_bytes */
 #define SKIP_MAX (64 * 1024) /* of a body nobody needs: cheaper than a new connection */
 
 static const struct { struct fw_str name; bool list; } HEADER[FW_H_N] = {
@@ -56,15 +57,23 @@ static bool stop(struct fw_reply *r, int rc, const char *words)
 	return false;
 }
 
-/* A value that holds controls is as good as not sent (NET-18). */
-static bool store(struct fw_reply *r, enum fw_header h, struct fw_str more, const char *joint)
+/*
+ * A value that holds controls is as good as not sent (NET-18). A list sent in many lines becomes one value: the last value grows
+ * where it lies, others are copied to the end; the copies are bounded, or two lists taking turns would grow with their square.
+ */
+static bool store(struct fw_reply *r, const struct fw_fetch_config *c, enum fw_header h, struct fw_str more, const char *joint)
 {
 	struct fw_str old = fw_reply_header(r, h);
 	uint32_t at = (uint32_t)r->text.len;
 
 	if (!fw_header_value_ok(more))
 		return true;
-	if (old.p) {
+	if (old.p && r->value[h].at + r->value[h].len == at) {
+		at = r->value[h].at;
+		fw_buf_adds(&r->text, joint);
+	} else if (old.p) {
+		if (r->text.len + old.len > COPIES_MAX * c->max_header_bytes)
+			return stop(r, FW_ELIMIT, "a header field is repeated too often");
 		/* room first: old lies in the same buffer */
 		if (!fw_buf_room(&r->text, old.len + more.len + 2))
 			return stop(r, FW_ENOMEM, "out of memory");
@@ -141,7 +150,7 @@ bool fw_reply_line(struct fw_reply *r, const struct fw_fetch_config *c, struct f
 	if (++r->header_n > c->max_header_n)
 		return stop(r, FW_ELIMIT, "there are more header fields than max_header_n");
 	if (line.p[0] == ' ' || line.p[0] == '\t') /* obs-fold, RFC 9112 section 5.2 */
-		return r->last < 0 || store(r, (enum fw_header)r->last, trim_ows(line), " ");
+		return r->last < 0 || store(r, c, (enum fw_header)r->last, trim_ows(line), " ");
 	name = fw_str_split(line, ':', &value);
 	r->last = -1;
 	for (int i = 0; value.p && i < FW_H_N; i++) {
@@ -150,7 +159,7 @@ bool fw_reply_line(struct fw_reply *r, const struct fw_fetch_config *c, struct f
 		if (r->value[i].is && !HEADER[i].list)
 			return true; /* sent twice: the first counts */
 		r->last = i;
-		return store(r, (enum fw_header)i, trim_ows(value), ", ");
+		return store(r, c, (enum fw_header)i, trim_ows(value), ", ");
 	}
 	return true;
 }

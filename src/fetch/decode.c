@@ -154,11 +154,12 @@ static int gunzip_slow(struct flow *f)
 
 static int gunzip(struct fw_decoder *d, struct flow *f)
 {
-	const unsigned char *tail = f->in + f->in_n - 4;
+	const unsigned char *tail;
 	size_t size, used, wrote;
 
 	if (f->in_n < 18)
 		return gunzip_slow(f);
+	tail = f->in + f->in_n - 4;
 	size = (size_t)tail[0] | (size_t)tail[1] << 8 | (size_t)tail[2] << 16 | (size_t)tail[3] << 24;
 	if (size > f->ceiling || size / DEFLATE_RATIO_MAX > f->in_n)
 		return gunzip_slow(f);

@@ -184,6 +184,12 @@ static void land(struct fw_fetch_priv *v)
 	fr->landed_last = v;
 }
 
+static void shrink(struct fw_buf *b)
+{
+	if (b->cap > KEEP_BYTES)
+		fw_buf_finish(b);
+}
+
 static void fly_out(struct fw_fetch_priv *v)
 {
 	struct fw_fetcher *fr = v->fr;
@@ -191,8 +197,10 @@ static void fly_out(struct fw_fetch_priv *v)
 	list_out(v);
 	v->landed = false;
 	fr->flying_n--;
-	if (v->reply.body.cap > KEEP_BYTES)
-		fw_buf_finish(&v->reply.body);
+	shrink(&v->reply.body);
+	shrink(&v->reply.text);
+	for (size_t i = 0; i < FW_N(v->url); i++)
+		shrink(&v->url[i]);
 	v->f = NULL;
 	v->next = fr->idle;
 	fr->idle = v;
@@ -813,6 +821,8 @@ int fw_fetcher_create(uv_loop_t *loop, const struct fw_fetch_config *c, struct f
 	fr->fixed[1] = (struct curl_slist){copy(ACCEPT_ENCODING, &failed), NULL};
 	ignore_sigpipe();
 	rc = failed ? fw_err_set(err, FW_ENOMEM, "out of memory") : 0;
+	if (!rc && !fw_header_value_ok(fw_str(fr->c.user_agent)))
+		rc = fw_err_set(err, FW_EINVAL, "user_agent: it is empty or holds control characters");
 	if (!rc)
 		rc = proxy_prepare(fr, err);
 	if (!rc && (fw_decoder_create(&fr->decoder) || fw_sessions_create(&fr->sessions)))

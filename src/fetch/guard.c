@@ -27,6 +27,7 @@ static const struct range4 RANGE4[] = {
 	{IP4(10, 0, 0, 0), 8, "private network"},
 	{IP4(100, 64, 0, 0), 10, "carrier-grade NAT"},
 	{IP4(127, 0, 0, 0), 8, "loopback"},
+	{IP4(168, 63, 129, 16), 32, "cloud metadata"}, /* Azure's, in the midst of the public internet */
 	{IP4(169, 254, 0, 0), 16, "link-local"},
 	{IP4(172, 16, 0, 0), 12, "private network"},
 	{IP4(192, 0, 0, 0), 24, "reserved"},
@@ -69,8 +70,12 @@ static const struct range6 RANGE6[] = {
 
 static const unsigned char MAPPED[16] = {[10] = 0xff, [11] = 0xff};
 static const unsigned char NAT64[16] = {0x00, 0x64, 0xff, 0x9b};
-static const unsigned char METADATA[2][16] = {
+/* Where clouds hand out secrets: only an entry for just this address opens it. */
+static const unsigned char METADATA[][16] = {
 	{[10] = 0xff, [11] = 0xff, 169, 254, 169, 254},
+	{[10] = 0xff, [11] = 0xff, 100, 100, 100, 200}, /* Alibaba */
+	{[10] = 0xff, [11] = 0xff, 192, 0, 0, 192},     /* Oracle */
+	{[10] = 0xff, [11] = 0xff, 168, 63, 129, 16},   /* Azure */
 	{0xfd, 0x00, 0x0e, 0xc2, [14] = 0x02, [15] = 0x54},
 };
 
@@ -206,8 +211,10 @@ static const char *judge6(const unsigned char a[16])
 /* Does the allow list open this address on this port? */
 static bool allowed(const struct fw_guard *g, const unsigned char a[16], int port)
 {
-	bool metadata = memcmp(a, METADATA[0], 16) == 0 || memcmp(a, METADATA[1], 16) == 0;
+	bool metadata = false;
 
+	for (size_t i = 0; i < FW_N(METADATA); i++)
+		metadata = metadata || memcmp(a, METADATA[i], 16) == 0;
 	for (size_t i = 0; i < g->allow_n; i++) {
 		const struct fw_guard_net *n = &g->allow[i];
 

@@ -208,7 +208,9 @@ static void ares_begin(void)
 
 int fw_resolver_create(uv_loop_t *loop, const char *servers, struct fw_resolver **out, struct fw_err *err)
 {
-	struct ares_options o = {.flags = ARES_FLAG_STAYOPEN, .timeout = QUERY_MS, .tries = QUERY_TRIES, .sock_state_cb = socket_state};
+	static char LOOKUPS[] = "b"; /* name servers; the hosts file is read by hosts_file() */
+	struct ares_options o = {.flags = ARES_FLAG_STAYOPEN, .timeout = QUERY_MS, .tries = QUERY_TRIES,
+		.lookups = LOOKUPS, .sock_state_cb = socket_state};
 	struct fw_resolver *r = calloc(1, sizeof(*r));
 	int rc;
 
@@ -221,7 +223,7 @@ int fw_resolver_create(uv_loop_t *loop, const char *servers, struct fw_resolver 
 	o.sock_state_cb_data = r;
 	r->loop = loop;
 	rc = ares_init_options(&r->ares, &o,
-		ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB);
+		ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS | ARES_OPT_SOCK_STATE_CB);
 	if (rc != ARES_SUCCESS) {
 		free(r);
 		return fw_err_set(err, FW_EIO, "the name resolver did not start: %s (see /etc/resolv.conf)", ares_strerror(rc));
@@ -315,31 +317,43 @@ static struct fw_resolve_entry *entry_new(struct fw_resolver *r, struct fw_str h
 	return e;
 }
 
-static void addr_add(struct fw_buf *b, const struct sockaddr *sa)
+static void addr_add(struct fw_buf *b, int family, const void *addr)
 {
 	char text[INET6_ADDRSTRLEN] = "";
 
+	inet_ntop(family, addr, text, sizeof(text));
+	fw_buf_addf(b, family == AF_INET ? "%s%s" : "%s[%s]", b->len ? "," : "", text);
+}
+
+static const void *addr_of(const struct sockaddr *sa)
+{
 	if (sa->sa_family == AF_INET)
-		inet_ntop(AF_INET, &((const struct sockaddr_in *)sa)->sin_addr, text, sizeof(text));
-	else
-		inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)sa)->sin6_addr, text, sizeof(text));
-	fw_buf_addf(b, sa->sa_family == AF_INET ? "%s%s" : "%s[%s]", b->len ? "," : "", text);
+		return &((const struct sockaddr_in *)sa)->sin_addr;
+	return &((const struct sockaddr_in6 *)sa)->sin6_addr;
+}
+
+/* Which family is tried first. */
+static void families(const struct fw_resolver *r, int family[2])
+{
+	family[0] = r->v6_first ? AF_INET6 : AF_INET;
+	family[1] = r->v6_first ? AF_INET : AF_INET6;
 }
 
 /* The answer as text, one family behind the other, half of the room for each. */
 static char *addrs_text(const struct fw_resolver *r, const struct ares_addrinfo *ai, int *ttl_s)
 {
-	int family[2] = {r->v6_first ? AF_INET6 : AF_INET, r->v6_first ? AF_INET : AF_INET6};
+	int family[2];
 	struct fw_buf b = FW_BUF_INIT(0);
 
 	*ttl_s = INT32_MAX;
+	families(r, family);
 	for (int i = 0; i < 2; i++) {
 		int n = 0;
 
 		for (const struct ares_addrinfo_node *a = ai->nodes; a && n < ADDR_MAX / 2; a = a->ai_next) {
 			if (a->ai_family != family[i])
 				continue;
-			addr_add(&b, a->ai_addr);
+			addr_add(&b, family[i], addr_of(a->ai_addr));
 			*ttl_s = FW_MIN(*ttl_s, a->ai_ttl);
 			n++;
 		}
@@ -412,6 +426,50 @@ static void on_answer(void *ctx, int status, int timeouts, struct ares_addrinfo 
 		r->untold = true;
 }
 
+/* What /etc/hosts says comes first. True: it knows the name, and the entry is answered. */
+static bool hosts_file(struct fw_resolve_entry *e)
+{
+	struct fw_buf b = FW_BUF_INIT(0);
+	int family[2];
+
+	families(e->r, family);
+	for (int i = 0; i < 2; i++) {
+		struct hostent *h = NULL;
+
+		if (ares_gethostbyname_file(e->r->ares, e->host, family[i], &h) != ARES_SUCCESS)
+			continue;
+		for (int n = 0; h->h_addr_list[n] && n < ADDR_MAX / 2; n++)
+			addr_add(&b, family[i], h->h_addr_list[n]);
+		ares_free_hostent(h);
+	}
+	if (!b.len || b.rc) {
+		fw_buf_finish(&b);
+		return false;
+	}
+	e->addrs = fw_buf_take(&b, NULL);
+	e->state = FW_RESOLVE_OK;
+	e->until_ms = uv_now(e->r->loop) + TTL_MIN_MS;
+	return true;
+}
+
+/*
+ * A name with a dot is asked as it stands. The machine's search list (resolv.conf) is for names without: with it every host that
+ * is gone would cost more questions, in a Kubernetes pod (ndots:5) every host at all, and a wildcard in the list would answer for
+ * hosts that it has nothing to do with.
+ */
+static void ask(struct fw_resolve_entry *e)
+{
+	static const struct ares_addrinfo_hints HINTS = {.ai_flags = ARES_AI_NOSORT, .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+	bool dotted = memchr(e->host, '.', e->host_len) != NULL;
+	char name[256]; /* 253 bytes is the longest there is */
+
+	(void)fw_snprintf(name, sizeof(name), dotted ? "%s." : "%s", e->host);
+	e->r->asking = true;
+	ares_getaddrinfo(e->r->ares, name, NULL, &HINTS, on_answer, e);
+	e->r->asking = false;
+	timer_set(e->r);
+}
+
 /* RFC 6761 section 6.3: this name is this machine, whatever a hosts file or a name server says. */
 static bool is_localhost(struct fw_str host)
 {
@@ -420,7 +478,6 @@ static bool is_localhost(struct fw_str host)
 
 enum fw_resolve_state fw_resolve(struct fw_resolver *r, const char *host, struct fw_resolve_wait *w, const char **addrs)
 {
-	static const struct ares_addrinfo_hints HINTS = {.ai_flags = ARES_AI_NOSORT, .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
 	struct fw_resolve_entry *e = fw_map_get(&r->by_host, fw_str(host));
 
 	*addrs = NULL;
@@ -437,10 +494,8 @@ enum fw_resolve_state fw_resolve(struct fw_resolver *r, const char *host, struct
 		e = entry_new(r, fw_str(host));
 		if (!e)
 			return FW_RESOLVE_LOCAL;
-		r->asking = true;
-		ares_getaddrinfo(r->ares, e->host, NULL, &HINTS, on_answer, e);
-		r->asking = false;
-		timer_set(r);
+		if (!hosts_file(e))
+			ask(e);
 	}
 	if (e->state != FW_RESOLVE_WAIT) {
 		*addrs = e->addrs;

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "fetch/fetch.h"
+#include "fetch/internal.h"
 #include "stub.h"
 
 static const char FEED[] = "<?xml version=\"1.0\"?><rss version=\"2.0\"><channel><title>t</title></channel></rss>";
@@ -943,6 +943,37 @@ START_TEST(out_of_files) /* our own fault, not the feed's */
 }
 END_TEST
 
+/* LIM-04: what is kept of the headers is bounded as well, however their lines take turns. */
+START_TEST(repeated_headers)
+{
+	struct fw_reply r = {0};
+	char line[500];
+	size_t n = 0;
+	bool going = true;
+
+	fw_reply_reset(&r);
+	ck_assert(fw_reply_line(&r, &config, FW_STR("HTTP/1.1 200 OK\r\n")));
+	for (int i = 0; i < 150; i++) /* one list in many lines */
+		ck_assert(fw_reply_line(&r, &config, FW_STR("Link: <a>; rel=hub\r\n")));
+	ck_assert_uint_eq(fw_reply_header(&r, FW_H_LINK).len, 150 * 14 - 2);
+	ck_assert_uint_lt(r.text.len, 3000);
+	fw_reply_reset(&r);
+	ck_assert(fw_reply_line(&r, &config, FW_STR("HTTP/1.1 200 OK\r\n")));
+	memset(line, 'x', sizeof(line));
+	for (int i = 0; going && i < 190; i++) { /* two that take turns */
+		static const struct { const char *name; size_t len; } NAME[] = {{"Link: ", 6}, {"Cache-Control: ", 15}};
+
+		memcpy(line, NAME[i % 2].name, NAME[i % 2].len);
+		going = fw_reply_line(&r, &config, (struct fw_str){line, sizeof(line)});
+		n = r.text.len;
+	}
+	ck_assert(!going);
+	ck_assert_int_eq(r.limit, FW_ELIMIT);
+	ck_assert_uint_le(n, 5 * config.max_header_bytes);
+	fw_reply_finish(&r);
+}
+END_TEST
+
 START_TEST(bad_configuration)
 {
 	struct fw_err err;
@@ -952,6 +983,10 @@ START_TEST(bad_configuration)
 	ck_assert(strstr(err.text, "dns_servers") && strstr(err.text, "one.example"));
 	ck_assert_ptr_null(fetcher);
 	config.dns_servers = NULL;
+	config.user_agent = "mine\r\nX-Other: 1";
+	ck_assert_int_eq(fw_fetcher_create(&loop, &config, &fetcher, &err), FW_EINVAL);
+	ck_assert(strstr(err.text, "user_agent") != NULL);
+	config.user_agent = NULL;
 	config.proxy = "ftp://x";
 	ck_assert_int_eq(fw_fetcher_create(&loop, &config, &fetcher, &err), FW_EINVAL);
 	ck_assert(strstr(err.text, "proxy") != NULL);
@@ -1005,7 +1040,7 @@ int main(void)
 		redirects_astray, redirect_circle, redirect_without_location, redirect_beyond_ascii, credentials_stay_home,
 		userinfo_is_not_sent, broken_answers, limits, error_pages_are_not_read, slow_answers, total_timeout, connect_refused,
 		connect_timeout, guarded_literals, guard_judges_reused_connections, bad_urls, cancelled, crowd_at_once, buffers_are_bounded, cancelled_while_paused, out_of_files,
-		bad_configuration, through_a_proxy, doctor,
+		repeated_headers, bad_configuration, through_a_proxy, doctor,
 	};
 	Suite *s = suite_create("fetch");
 	TCase *t = tcase_create("fetch");

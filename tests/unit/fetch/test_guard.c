@@ -149,6 +149,14 @@ START_TEST(metadata_stays_shut) /* NET-07 */
 	ck_assert_ptr_nonnull(judge_on(&g, "64:ff9b::a9fe:a9fe", 80));
 	ck_assert_ptr_null(judge_on(&g, "fd00:ec2::253", 80));
 	ck_assert_ptr_nonnull(judge_on(&g, "fd00:ec2::254", 80));
+	ck_assert_int_eq(fw_guard_init(&g, "100.64.0.0/10,192.0.0.0/24,168.63.0.0/16", NULL), 0);
+	ck_assert_ptr_null(judge_on(&g, "100.100.100.201", 80));
+	ck_assert_ptr_nonnull(judge_on(&g, "100.100.100.200", 80));
+	ck_assert_ptr_nonnull(judge_on(&g, "192.0.0.192", 80));
+	ck_assert_ptr_nonnull(judge_on(&g, "168.63.129.16", 32526));
+	ck_assert_int_eq(fw_guard_init(&g, "", NULL), 0);
+	ck_assert_ptr_nonnull(judge_on(&g, "168.63.129.16", 80));
+	ck_assert_ptr_null(judge_on(&g, "168.63.129.17", 80));
 	ck_assert_int_eq(fw_guard_init(&g, "169.254.169.254,fd00:ec2::254", NULL), 0);
 	ck_assert_ptr_null(judge_on(&g, "169.254.169.254", 80));
 	ck_assert_ptr_null(judge_on(&g, "fd00:ec2::254", 80));

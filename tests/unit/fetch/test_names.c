@@ -26,6 +26,7 @@ static struct dns_line script[] = {
 	{"inside.example", "10.0.0.1", 300, 0}, {"mapped.example", "::ffff:127.0.0.1", 300, 0}, {"v6.example", "::1", 300, 0},
 	{"broken.example", "!", 0, 0}, {"silent.example", "", 0, 0}, {"empty.example", "?", 0, 0}, {"gone.example", NULL, 0, 0},
 	{"xn--bcher-kva.example", "127.0.0.1", 300, 0},
+	{"gone.example.corp.example", "127.0.0.1", 300, 0}, {"intranet.corp.example", "127.0.0.1", 300, 0},
 	{NULL, NULL, 0, 0},
 };
 
@@ -179,6 +180,72 @@ START_TEST(international_names)
 }
 END_TEST
 
+/*
+ * A name with a dot is asked as it stands, whatever the machine's search list: in a Kubernetes pod (ndots:5) each feed would cost
+ * several questions more, and a wildcard in the list would answer for hosts that are gone.
+ */
+START_TEST(search_lists_are_for_bare_names)
+{
+	struct fw_fetch f;
+
+	setenv("LOCALDOMAIN", "corp.example", 1);
+	setenv("RES_OPTIONS", "ndots:5", 1);
+	f = get("feeds.example");
+	ck_assert_int_eq(f.kind, FW_VISIT_OK);
+	ck_assert_uint_eq(dns.query_n, 1);
+	fw_fetch_finish(&f);
+	f = get("gone.example"); /* gone.example.corp.example has an address */
+	ck_assert_int_eq(f.kind, FW_VISIT_DNS);
+	ck_assert_uint_eq(dns.query_n, 2);
+	fw_fetch_finish(&f);
+	f = get("intranet"); /* intranet.corp.example */
+	ck_assert_int_eq(f.kind, FW_VISIT_OK);
+	fw_fetch_finish(&f);
+	unsetenv("LOCALDOMAIN");
+	unsetenv("RES_OPTIONS");
+}
+END_TEST
+
+static void resolver_gone(void *ctx)
+{
+	struct fw_resolve_wait *w = ctx;
+
+	w->cb = NULL;
+}
+
+/* A line of this machine's hosts file, but not one for localhost. */
+static bool hosts_line(char address[100], char name[100])
+{
+	FILE *f = fopen("/etc/hosts", "re");
+	char line[300];
+	bool found = false;
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = line[0] != '#' && sscanf(line, "%99s %99s", address, name) == 2 && !strstr(name, "localhost") && !strchr(name, '#');
+	if (f)
+		fclose(f);
+	return found;
+}
+
+START_TEST(hosts_file_comes_first)
+{
+	char address[100], name[100], want[110];
+	struct fw_resolver *r;
+	struct fw_resolve_wait w = {0};
+	const char *addrs;
+
+	if (!hosts_line(address, name))
+		return; /* nothing there to find */
+	ck_assert_int_eq(fw_resolver_create(&loop, servers, &r, NULL), 0);
+	fw_snprintf(want, sizeof(want), strchr(address, ':') ? "[%s]" : "%s", address);
+	ck_assert_int_eq(fw_resolve(r, name, &w, &addrs), FW_RESOLVE_OK);
+	ck_assert_msg(strstr(addrs, want) != NULL, "%s is not in %s", want, addrs);
+	ck_assert_int_eq(fw_resolve(r, name, &w, &addrs), FW_RESOLVE_OK);
+	ck_assert_uint_eq(dns.query_n, 0);
+	fw_resolver_destroy(r, resolver_gone, &w);
+}
+END_TEST
+
 START_TEST(guarded_names) /* NET-02: the address is judged, not the name */
 {
 	static const char *const T[] = {"feeds.example", "inside.example", "mapped.example", "v6.example", "localhost"};
@@ -281,13 +348,6 @@ static void tell(struct fw_resolve_wait *w, enum fw_resolve_state state, const c
 	uv_stop(&loop);
 }
 
-static void resolver_gone(void *ctx)
-{
-	struct fw_resolve_wait *w = ctx;
-
-	w->cb = NULL;
-}
-
 START_TEST(cache_is_bounded)
 {
 	struct fw_resolve_wait w = {.cb = tell};
@@ -321,7 +381,8 @@ END_TEST
 int main(void)
 {
 	const TTest *const T[] = {
-		name_is_asked_once, crowd_asks_once, names_that_fail, servers_that_fail, international_names, guarded_names, localhost_is_here, rebinding,
+		name_is_asked_once, crowd_asks_once, names_that_fail, servers_that_fail, international_names, search_lists_are_for_bare_names,
+		hosts_file_comes_first, guarded_names, localhost_is_here, rebinding,
 		answers_are_pinned, last_done_destroys, cache_is_bounded,
 	};
 	Suite *s = suite_create("fetch names");
