@@ -29,6 +29,7 @@
 #include "base/banned.h" /* last */
 
 #define TICK_MS 100
+#define IN_THE_WAY_US 2000000
 #define BUFFERED_BYTES (32 << 20)
 #define KEEP_BYTES (4 * 1024)  /* of a buffer that waits for its next use: there are many, and few are in use at once */
 
@@ -532,6 +533,19 @@ void fw_visit_answered(struct fw_fetch_priv *v, CURLcode rc)
 
 /* ---- the clock -------------------------------------------------------------------------------------------------------------------- */
 
+/*
+ * Others wait for room and this one holds much of it, or is the one they let go ahead, and hardly comes on: a few servers that send
+ * much and then drip would else stop all the others (LIM-06).
+ */
+static bool in_the_way(const struct fw_fetch_priv *v, int64_t now_us)
+{
+	const struct fw_fetcher *fr = v->fr;
+
+	if (!fr->paused_n || v->paused || !v->held || now_us - v->mark_us < IN_THE_WAY_US)
+		return false;
+	return v == fr->ahead || v->held >= fr->c.max_buffered_bytes / 32;
+}
+
 /* Limits that libcurl does not watch. True: the visit has had its time, the verdict is spoken. */
 static bool overdue(struct fw_fetch_priv *v, int64_t now_us)
 {
@@ -544,6 +558,11 @@ static bool overdue(struct fw_fetch_priv *v, int64_t now_us)
 			return false;
 		verdict(v->f, FW_VISIT_DNS, "the host name was not looked up within %lld ms (connect_timeout)",
 			(long long)c->connect_timeout_ms);
+		return true;
+	}
+	if (in_the_way(v, now_us)) {
+		verdict(v->f, FW_VISIT_TIMEOUT, "less than %zu KiB in %d s while others waited for room", FW_STRIDE >> 10,
+			IN_THE_WAY_US / 1000000);
 		return true;
 	}
 	if (!v->ready_us || v->reply.header_bytes || now_us - v->ready_us < c->first_byte_timeout_ms * 1000)

@@ -22,6 +22,7 @@
 #define FW_HOST_MAX 256
 #define FW_HOPS_MAX 20
 #define FW_SEEN 4096 /* a power of two */
+#define FW_STRIDE ((size_t)64 << 10)
 
 /* ---- hop.c ---------------------------------------------------------------------------------------------------------- */
 
@@ -103,6 +104,8 @@ struct fw_fetch_priv {
 	bool in_multi;
 	bool paused;                       /* until less is buffered */
 	size_t held;                       /* bytes of its body that count in buffered */
+	size_t mark;                       /* held when it last had come on by FW_STRIDE bytes, */
+	int64_t mark_us;                   /* and when that was */
 	CURL *easy;
 	CURLSH *names;                     /* this handle's own name cache: holds what we put there and no more */
 	struct curl_slist resolve[2], header[3];

@@ -210,6 +210,7 @@ static bool has_room(struct fw_fetch_priv *v, size_t n)
 	if (fr->ahead)
 		return false;
 	fr->ahead = v;
+	v->mark_us = fw_mono_us();
 	return true;
 }
 
@@ -227,6 +228,10 @@ static size_t on_body(char *p, size_t size, size_t n, void *ctx)
 	if (!fw_reply_body(&v->reply, &v->fr->c, p, n))
 		return 0;
 	v->held += v->reply.body.len - before;
+	if (before == 0 || v->held - v->mark >= FW_STRIDE) {
+		v->mark = v->held;
+		v->mark_us = fw_mono_us();
+	}
 	v->fr->buffered += v->reply.body.len - before;
 	v->fr->buffered_peak = FW_MAX(v->fr->buffered_peak, v->fr->buffered);
 	return n;
@@ -238,7 +243,7 @@ static void give_room(struct fw_fetch_priv *v)
 	struct fw_fetcher *fr = v->fr;
 
 	fr->buffered -= v->held;
-	v->held = 0;
+	v->held = v->mark = 0;
 	if (fr->ahead == v)
 		fr->ahead = NULL;
 	if (v->paused) {
@@ -255,6 +260,7 @@ void fw_transfer_resume(struct fw_fetcher *fr)
 		if (!v->paused)
 			continue;
 		v->paused = false;
+		v->mark_us = fw_mono_us();
 		fr->paused_n--;
 		curl_easy_pause(v->easy, CURLPAUSE_CONT); /* it may pause itself again at once */
 	}

@@ -246,6 +246,10 @@ static void answer(struct stub_conn *c, const char *path, const char *request)
 		stub_puts(c, "HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n");
 		for (int i = 0; i < 16; i++)
 			stub_send(c, page, sizeof(page));
+	} else if (strcmp(path, "/stall") == 0) { /* much at first, and then nothing */
+		stub_puts(c, "HTTP/1.1 200 OK\r\nContent-Length: 2000000\r\n\r\n");
+		for (int i = 0; i < 22; i++)
+			stub_send(c, page, sizeof(page));
 	} else if (strncmp(path, "/f%C3%A9ed", 10) == 0) {
 		stub_answer(c, 200, "", FEED, sizeof(FEED) - 1);
 	} else if (strncmp(path, "/bad/", 5) == 0) {
@@ -906,6 +910,36 @@ START_TEST(buffers_are_bounded) /* LIM-06 */
 }
 END_TEST
 
+START_TEST(those_in_the_way_leave) /* LIM-06: three servers do not stop the others */
+{
+	struct fw_fetch good = {.url = FW_STR_NONE, .done = done};
+
+	config.max_buffered_bytes = 3 << 20;
+	config.max_body_bytes = 2 << 20;
+	config.total_timeout_ms = 10 * FW_SECOND_MS;
+	begin();
+	for (size_t i = 0; i < 3; i++) {
+		crowd[i] = (struct fw_fetch){.url = url_of("/stall"), .done = done};
+		ck_assert_int_eq(fw_fetch_start(fetcher, &crowd[i], NULL), 0);
+	}
+	for (size_t now = 0, peak; now < 3 << 20;) {
+		uv_run(&loop, UV_RUN_ONCE);
+		fw_fetcher_buffered(fetcher, &now, &peak);
+	}
+	good.url = url_of("/large");
+	ck_assert_int_eq(fw_fetch_start(fetcher, &good, NULL), 0);
+	while (fw_fetcher_in_flight(fetcher))
+		uv_run(&loop, UV_RUN_ONCE);
+	ck_assert_msg(good.kind == FW_VISIT_OK, "%s", good.err.text);
+	for (size_t i = 0; i < 3; i++) {
+		ck_assert_int_eq(crowd[i].kind, FW_VISIT_TIMEOUT);
+		ck_assert_msg(strstr(crowd[i].err.text, "waited for room") != NULL, "%s", crowd[i].err.text);
+		fw_fetch_finish(&crowd[i]);
+	}
+	fw_fetch_finish(&good);
+}
+END_TEST
+
 START_TEST(cancelled_while_paused)
 {
 	config.max_buffered_bytes = 1 << 20;
@@ -1039,7 +1073,8 @@ int main(void)
 		validators_after_redirect, validators_with_controls, unsolicited_304, statuses, no_content, redirect_chain, redirect_kinds,
 		redirects_astray, redirect_circle, redirect_without_location, redirect_beyond_ascii, credentials_stay_home,
 		userinfo_is_not_sent, broken_answers, limits, error_pages_are_not_read, slow_answers, total_timeout, connect_refused,
-		connect_timeout, guarded_literals, guard_judges_reused_connections, bad_urls, cancelled, crowd_at_once, buffers_are_bounded, cancelled_while_paused, out_of_files,
+		connect_timeout, guarded_literals, guard_judges_reused_connections, bad_urls, cancelled, crowd_at_once,
+		buffers_are_bounded, those_in_the_way_leave, cancelled_while_paused, out_of_files,
 		repeated_headers, bad_configuration, through_a_proxy, doctor,
 	};
 	Suite *s = suite_create("fetch");
