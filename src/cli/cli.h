@@ -105,6 +105,8 @@ FW_MUST_CHECK bool cli_value_duration(struct cli *c, const char *name, int64_t *
 FW_PRINTF(2, 3) void cli_out(struct cli *c, const char *fmt, ...); /* stdout, as it is */
 void cli_out_safe(struct cli *c, struct fw_str s);                 /* stdout, controls escaped, white space as spaces */
 void cli_out_bytes(struct cli *c, const void *p, size_t n);
+/* JSON, whole characters: what a terminal could obey (C1, bidi controls) becomes \uXXXX, which means the same. */
+void cli_out_json(struct cli *c, const char *p, size_t n);
 void cli_flush(struct cli *c);
 /* stdout is gone (a closed pipe, a full disk): nobody reads on, stop working for it. */
 static inline bool cli_gone(const struct cli *c)
@@ -174,14 +176,23 @@ void cli_term_init(struct cli_term *t, const char *colour);
 #define CLI_CYAN "36"
 /* Append text between the escape sequences of style (one of the above, or NULL). */
 void cli_paint(struct fw_buf *b, bool colour, const char *style, struct fw_str text);
+/*
+ * Append s with controls escaped. Where bytes 0x80 to 0x9f are controls of their own (a terminal that is not UTF-8), characters
+ * that are written with such bytes become question marks.
+ */
+void cli_escape(struct fw_buf *b, bool eight_bit, struct fw_str s);
+static inline bool cli_eight_bit(const struct cli_term *t)
+{
+	return t->out_tty && !t->utf8;
+}
 /* Append s with controls escaped and white space as single spaces, cut to columns (0: whole) with an ellipsis; returns its width. */
 size_t cli_fit(struct fw_buf *b, const struct cli_term *t, struct fw_str s, size_t columns);
 
 /* ---- page.c: contents to read ------------------------------------------------------------------------------------------- */
 
 /* Add what fw_sanitize() wrote, or plain text, as wrapped lines; controls are escaped. Nothing, or lines that end. */
-void cli_page_html(struct fw_buf *out, struct fw_str html, size_t columns, size_t indent);
-void cli_page_text(struct fw_buf *out, struct fw_str s, size_t columns, size_t indent);
+void cli_page_html(struct fw_buf *out, const struct cli_term *t, struct fw_str html, size_t columns, size_t indent);
+void cli_page_text(struct fw_buf *out, const struct cli_term *t, struct fw_str s, size_t columns, size_t indent);
 
 /* ---- session.c: configuration, store, feeds ------------------------------------------------------------------------------- */
 

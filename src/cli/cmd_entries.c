@@ -156,9 +156,9 @@ static void content_text(struct entries *e, const struct fw_entry_row *r)
 		cli_out_safe(c, text);
 		cli_out(c, "\n");
 	} else if (!r->content.len || r->content_type != FW_TEXT_HTML) {
-		cli_page_text(&c->out, text, columns, 4);
+		cli_page_text(&c->out, &c->term, text, columns, 4);
 	} else if (!fw_sanitize(text, r->content_base.len ? r->content_base : r->url, 0, &safe, &len, &err)) {
-		cli_page_html(&c->out, (struct fw_str){safe, len}, columns, 4);
+		cli_page_html(&c->out, &c->term, (struct fw_str){safe, len}, columns, 4);
 	} else if (!e->rc) {
 		e->rc = cli_fail(c, CLI_SOME, "entry %lld: %s", (long long)r->id, err.text);
 	}

@@ -64,7 +64,9 @@ static void attribute(struct cli *c, const char *name, struct fw_str value)
 		case '"': cli_out(c, "&quot;"); break;
 		case '\n': case '\r': case '\t': cli_out(c, "&#%u;", (unsigned)cp); break;
 		default:
-			if (cp >= 0x20 && cp != 0xfffe && cp != 0xffff && !(cp == 0xfffd && n == 1))
+			if (fw_utf8_is_unsafe(cp) && cp > 0x7e) /* a terminal could obey it */
+				cli_out(c, "&#x%x;", (unsigned)cp);
+			else if (cp >= 0x20 && cp != 0xfffe && cp != 0xffff && !(cp == 0xfffd && n == 1))
 				cli_out_bytes(c, value.p + i, n);
 		}
 	}

@@ -172,7 +172,7 @@ int cli_document_print(struct cli *c, const struct fw_document *doc)
 
 	if (rc)
 		return cli_fail(c, CLI_SOME, "%s", err.text);
-	cli_out_bytes(c, json, len);
+	cli_out_json(c, json, len);
 	if (!len || json[len - 1] != '\n')
 		cli_out(c, "\n");
 	free(json);

@@ -10,7 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
 #include "base/banned.h"
@@ -66,6 +65,29 @@ void cli_out_safe(struct cli *c, struct fw_str s)
 	cli_out_bytes(c, "", 0);
 }
 
+void cli_out_json(struct cli *c, const char *p, size_t n)
+{
+	size_t from = 0, len;
+
+	for (size_t i = 0; i < n; i += len) {
+		uint32_t cp = (unsigned char)p[i];
+
+		len = 1;
+		if (cp < 0x7f)
+			continue;
+		cp = fw_utf8_get(p + i, n - i, &len);
+		if (!fw_utf8_is_unsafe(cp) && !cli_eight_bit(&c->term))
+			continue;
+		cli_out_bytes(c, p + from, i - from);
+		from = i + len;
+		if (cp > 0xffff)
+			cli_out(c, "\\u%04x\\u%04x", 0xd7c0 + (cp >> 10), 0xdc00 + (cp & 0x3ff));
+		else
+			cli_out(c, "\\u%04x", cp);
+	}
+	cli_out_bytes(c, p + from, n - from);
+}
+
 /* ---- stderr ------------------------------------------------------------------------------------------------------------- */
 
 static FW_PRINTF(3, 0) void say(struct cli *c, const char *style, const char *fmt, va_list ap)
@@ -76,7 +98,7 @@ static FW_PRINTF(3, 0) void say(struct cli *c, const char *style, const char *fm
 	fw_buf_vaddf(&text, fmt, ap);
 	cli_paint(&line, c->term.err_colour, style, FW_STR("feedwheel:"));
 	fw_buf_addc(&line, ' ');
-	fw_log_escape(&line, fw_buf_str(&text));
+	cli_escape(&line, c->term.err_tty && !c->term.utf8, fw_buf_str(&text));
 	fw_buf_addc(&line, '\n');
 	/* nobody is left to be told when stderr fails */
 	(void)write_all(STDERR_FILENO, line.p, line.len);
@@ -377,7 +399,7 @@ void cli_json_flush(struct cli_json *w, struct cli *c)
 	if (w->buf.rc && !c->out_errno)
 		c->out_errno = ENOMEM;
 	if (w->buf.len)
-		cli_out_bytes(c, w->buf.p, w->buf.len);
+		cli_out_json(c, w->buf.p, w->buf.len);
 	fw_buf_reset(&w->buf);
 }
 

@@ -7,7 +7,6 @@
  * Bytes gather in `word` until white space or a block ends it; words gather on a line. What each line begins with (indent,
  * "> ", "* ") is `lead`; after one line it becomes `next`, in which markers have turned into spaces.
  */
-#include "base/log.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
 #include "base/banned.h"
@@ -19,6 +18,7 @@ enum block { INLINE, BREAK, APART /* a blank line before and behind */ };
 
 struct page {
 	struct fw_buf *out;
+	const struct cli_term *term;
 	size_t columns;
 	struct fw_buf word;
 	size_t column;        /* taken on this line, its lead included; 0: it has not begun */
@@ -85,7 +85,7 @@ static void word_end(struct page *p)
 
 	if (!p->word.len)
 		return;
-	fw_log_escape(&safe, fw_buf_str(&p->word));
+	cli_escape(&safe, cli_eight_bit(p->term), fw_buf_str(&p->word));
 	width = fw_utf8_width(safe.p ? safe.p : "", safe.len);
 	if (p->column && !p->pre && p->column + 1 + width > p->columns)
 		line_end(p);
@@ -361,9 +361,9 @@ static void element(struct page *p, struct fw_str tag)
 
 /* ---- the whole ------------------------------------------------------------------------------------------------------------ */
 
-static void page_begin(struct page *p, struct fw_buf *out, size_t columns, size_t indent)
+static void page_begin(struct page *p, struct fw_buf *out, const struct cli_term *t, size_t columns, size_t indent)
 {
-	*p = (struct page){.out = out, .columns = columns, .begin = out->len, .lead_len = FW_MIN(indent, (size_t)8)};
+	*p = (struct page){.out = out, .term = t, .columns = columns, .begin = out->len, .lead_len = FW_MIN(indent, (size_t)8)};
 	memset(p->lead, ' ', p->lead_len);
 	memset(p->next, ' ', p->lead_len);
 }
@@ -377,11 +377,11 @@ static void page_end(struct page *p)
 	fw_buf_finish(&p->href);
 }
 
-void cli_page_html(struct fw_buf *out, struct fw_str html, size_t columns, size_t indent)
+void cli_page_html(struct fw_buf *out, const struct cli_term *t, struct fw_str html, size_t columns, size_t indent)
 {
 	struct page p;
 
-	page_begin(&p, out, columns, indent);
+	page_begin(&p, out, t, columns, indent);
 	for (size_t at = 0; at < html.len;) {
 		const char *from = html.p + at, *open = memchr(from, '<', html.len - at), *close;
 		size_t n = open ? (size_t)(open - from) : html.len - at;
@@ -399,11 +399,11 @@ void cli_page_html(struct fw_buf *out, struct fw_str html, size_t columns, size_
 	page_end(&p);
 }
 
-void cli_page_text(struct fw_buf *out, struct fw_str s, size_t columns, size_t indent)
+void cli_page_text(struct fw_buf *out, const struct cli_term *t, struct fw_str s, size_t columns, size_t indent)
 {
 	struct page p;
 
-	page_begin(&p, out, columns, indent);
+	page_begin(&p, out, t, columns, indent);
 	while (s.p) {
 		struct fw_str line = fw_str_split(s, '\n', &s);
 		bool blank = fw_str_trim(line).len == 0;

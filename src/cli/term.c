@@ -58,8 +58,39 @@ void cli_paint(struct fw_buf *b, bool colour, const char *style, struct fw_str t
 		fw_buf_adds(b, "\033[0m");
 }
 
+/* Is one of its bytes a control where each byte is a character? */
+static bool has_c1_byte(const char *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (((unsigned char)p[i] & 0xe0) == 0x80)
+			return true;
+	}
+	return false;
+}
+
+void cli_escape(struct fw_buf *b, bool eight_bit, struct fw_str s)
+{
+	size_t from = b->len, to = from, n;
+
+	fw_log_escape(b, s);
+	if (!eight_bit || b->rc)
+		return;
+	for (size_t i = from; i < b->len; i += n) {
+		(void)fw_utf8_get(b->p + i, b->len - i, &n);
+		if (has_c1_byte(b->p + i, n)) {
+			b->p[to++] = '?';
+		} else {
+			memmove(b->p + to, b->p + i, n);
+			to += n;
+		}
+	}
+	if (b->p)
+		b->p[to] = '\0';
+	b->len = to;
+}
+
 /* White space of every kind as one space, then controls escaped. */
-static void flatten(struct fw_buf *b, struct fw_str s)
+static void flatten(struct fw_buf *b, bool eight_bit, struct fw_str s)
 {
 	size_t from = 0;
 
@@ -67,7 +98,7 @@ static void flatten(struct fw_buf *b, struct fw_str s)
 	for (size_t i = 0; i <= s.len; i++) {
 		if (i < s.len && !fw_is_space((unsigned char)s.p[i]))
 			continue;
-		fw_log_escape(b, fw_str_sub(s, from, i));
+		cli_escape(b, eight_bit, fw_str_sub(s, from, i));
 		while (i < s.len && fw_is_space((unsigned char)s.p[i]))
 			i++;
 		from = i;
@@ -84,7 +115,7 @@ size_t cli_fit(struct fw_buf *b, const struct cli_term *t, struct fw_str s, size
 
 	if (!s.p)
 		s = FW_STR("");
-	flatten(&flat, s);
+	flatten(&flat, cli_eight_bit(t), s);
 	all = fw_buf_str(&flat);
 	width = fw_utf8_width(all.p, all.len);
 	if (columns == 0 || width <= columns) {

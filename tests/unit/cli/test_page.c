@@ -5,6 +5,8 @@
 #include "base/utf8.h"
 #include "cli/cli.h"
 
+static const struct cli_term term = {.utf8 = true};
+
 static const struct { const char *html; size_t columns; const char *want; } PAGE[] = {
 	{"", 40, ""},
 	{"plain", 40, "plain\n"},
@@ -41,7 +43,7 @@ START_TEST(page)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
 
-	cli_page_html(&b, fw_str(PAGE[_i].html), PAGE[_i].columns, 0);
+	cli_page_html(&b, &term, fw_str(PAGE[_i].html), PAGE[_i].columns, 0);
 	ck_assert_str_eq(b.p ? b.p : "", PAGE[_i].want);
 	fw_buf_finish(&b);
 }
@@ -52,7 +54,7 @@ START_TEST(indented_behind_what_stands_there)
 	struct fw_buf b = FW_BUF_INIT(0);
 
 	fw_buf_adds(&b, "head\n");
-	cli_page_html(&b, FW_STR("<p>a</p><blockquote>b</blockquote>"), 40, 4);
+	cli_page_html(&b, &term, FW_STR("<p>a</p><blockquote>b</blockquote>"), 40, 4);
 	ck_assert_str_eq(b.p, "head\n    a\n\n    > b\n");
 	fw_buf_finish(&b);
 }
@@ -62,7 +64,7 @@ START_TEST(plain_text_keeps_its_lines)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
 
-	cli_page_text(&b, FW_STR("one <b>\r\ntwo   words here\n\n\nthree\n"), 10, 2);
+	cli_page_text(&b, &term, FW_STR("one <b>\r\ntwo   words here\n\n\nthree\n"), 10, 2);
 	ck_assert_str_eq(b.p, "  one <b>\n  two\n  words\n  here\n\n  three\n");
 	fw_buf_finish(&b);
 }
@@ -79,7 +81,7 @@ START_TEST(deep_nesting)
 	for (int i = 19999; i >= 0; i--)
 		fw_buf_adds(&html, i % 3 ? "</li></ul>" : "</blockquote>");
 	fw_buf_adds(&html, "<p>end</p>");
-	cli_page_html(&b, fw_buf_str(&html), 20, 4);
+	cli_page_html(&b, &term, fw_buf_str(&html), 20, 4);
 	for (rest = fw_buf_str(&b); rest.p;) {
 		line = fw_str_split(rest, '\n', &rest);
 		ck_assert_uint_le(fw_utf8_width(line.p, line.len), 20);

@@ -44,6 +44,33 @@ START_TEST(fit_ascii)
 }
 END_TEST
 
+START_TEST(eight_bits)
+{
+	struct fw_buf b = FW_BUF_INIT(0);
+
+	c.term.utf8 = false;
+	c.term.out_tty = true;
+	/* U+00FC has no byte that such a terminal obeys; U+201B is written e2 80 9b, and 9b begins a sequence */
+	ck_assert_uint_eq(cli_fit(&b, &c.term, FW_STR("\xc3\xbc \xe2\x80\x9b[2J"), 0), 6);
+	ck_assert_str_eq(b.p, "\xc3\xbc ?[2J");
+	fw_buf_finish(&b);
+	fw_buf_finish(&c.out);
+	cli_out_json(&c, "\"\xc3\xbc\xf0\x9f\x98\x80\"", 8);
+	ck_assert_str_eq(c.out.p, "\"\\u00fc\\ud83d\\ude00\"");
+	fw_buf_finish(&c.out);
+}
+END_TEST
+
+START_TEST(json_for_terminals)
+{
+	static const char IN[] = "{\"a\":\"\xc2\x9b" "31m \xe2\x80\xae x \xc3\xa9 \x7f\"}";
+
+	cli_out_json(&c, IN, sizeof(IN) - 1);
+	ck_assert_str_eq(c.out.p, "{\"a\":\"\\u009b31m \\u202e x \xc3\xa9 \\u007f\"}");
+	fw_buf_finish(&c.out);
+}
+END_TEST
+
 START_TEST(numbers)
 {
 	static const struct { int64_t n; const char *text; } N[] = {
@@ -166,6 +193,8 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, NULL);
 	tcase_add_loop_test(t, fit, 0, FW_N(FIT));
 	tcase_add_test(t, fit_ascii);
+	tcase_add_test(t, eight_bits);
+	tcase_add_test(t, json_for_terminals);
 	tcase_add_test(t, numbers);
 	tcase_add_test(t, times);
 	tcase_add_loop_test(t, since, 0, FW_N(SINCE));
