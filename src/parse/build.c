@@ -43,23 +43,35 @@ static size_t newlines(const char *p, size_t n)
 	return total;
 }
 
-/* Offsets mostly rise, so counting goes on where it stopped; going back starts over (a few times a document at most). */
+/* Offsets mostly rise, and go back a little at most: counting goes on where it stopped, in either direction. */
 uint32_t fw_build_line(struct fw_builder *b, size_t offset)
 {
 	offset = FW_MIN(offset, b->text.len);
-	if (offset < b->line_at) {
-		b->line_at = 0;
-		b->line = 0;
-	}
-	b->line += (uint32_t)newlines(b->text.p + b->line_at, offset - b->line_at);
+	if (offset < b->line_at)
+		b->line -= (uint32_t)newlines(b->text.p + offset, b->line_at - offset);
+	else
+		b->line += (uint32_t)newlines(b->text.p + b->line_at, offset - b->line_at);
 	b->line_at = offset;
 	return b->line + 1;
+}
+
+/* Characters since the line began, from 1; a document may be one long line, so counting goes on from the problem before. */
+static uint32_t column(const struct fw_builder *b, uint32_t line, size_t at)
+{
+	const struct fw_problem *before = b->problem_last;
+	bool goes_on = before && before->line == line && b->problem_at <= at;
+	size_t from = at, stop = goes_on ? b->problem_at : at - FW_MIN(at, (size_t)65536);
+	uint32_t n = goes_on ? before->column : 1;
+
+	while (from > stop && b->text.p[from - 1] != '\n')
+		n += (b->text.p[--from] & 0xc0) != 0x80;
+	return n;
 }
 
 void fw_build_problem(struct fw_builder *b, size_t offset, const char *what, const char *repair)
 {
 	struct fw_problem *p;
-	size_t at = FW_MIN(offset, b->text.len), from = at;
+	size_t at = FW_MIN(offset, b->text.len);
 
 	if (b->doc->problem_n++ >= PROBLEMS_KEPT)
 		return;
@@ -73,10 +85,8 @@ void fw_build_problem(struct fw_builder *b, size_t offset, const char *what, con
 	p->what = what;
 	p->repair = repair;
 	p->line = fw_build_line(b, at);
-	p->column = 1;
-	/* column: characters since the line began, looked for within reach only (a document may be one long line) */
-	while (from > 0 && at - from < 65536 && b->text.p[from - 1] != '\n')
-		p->column += (b->text.p[--from] & 0xc0) != 0x80;
+	p->column = column(b, p->line, at);
+	b->problem_at = at;
 	if (b->problem_last)
 		b->problem_last->next = p;
 	else
@@ -110,9 +120,9 @@ struct fw_str fw_build_base(const struct fw_builder *b, const struct fw_scope *s
 {
 	if (scope && scope->base.len)
 		return scope->base;
-	if (b->doc->home_page_url.len)
+	if (b->doc->home_page_url.len && b->doc->home_page_url.len <= FW_BASE_MAX)
 		return b->doc->home_page_url;
-	return b->doc->feed_url;
+	return b->doc->feed_url.len <= FW_BASE_MAX ? b->doc->feed_url : FW_STR_NONE;
 }
 
 /* Would following it run code of the feed's, or open a file? Bytes that browsers pass over do not hide the scheme (WEB-03). */

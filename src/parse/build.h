@@ -94,6 +94,7 @@ struct fw_builder {
 	/* lines: counted as far as line_at */
 	struct fw_problem *problem_last;
 	struct fw_problem *spare;    /* for the one that says that there is no memory */
+	size_t problem_at;           /* its offset */
 	size_t line_at;
 	uint32_t line;
 
@@ -128,7 +129,8 @@ size_t fw_build_at(const struct fw_builder *b); /* where the reader is */
 bool fw_build_room(struct fw_builder *b, int64_t *count, int64_t max, const char *what);
 struct fw_str fw_build_dup(struct fw_builder *b, struct fw_str s);
 
-/* The base in force: xml:base, the document's URL, then the channel's link. */
+/* The base in force: xml:base, the document's URL, then the channel's link; what is longer than FW_BASE_MAX is none. */
+#define FW_BASE_MAX 2048
 struct fw_str fw_build_base(const struct fw_builder *b, const struct fw_scope *scope);
 /* Trimmed and resolved; absent when empty, or when it is one that no reader should follow (javascript:, data:, file: ...). */
 struct fw_str fw_build_url(struct fw_builder *b, const struct fw_scope *scope, struct fw_str ref);

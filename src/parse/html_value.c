@@ -100,6 +100,16 @@ static bool is_descriptor(struct fw_str s)
 	return s.len > 1 && s.len < 12 && memchr("wxh", s.p[s.len - 1], 3);
 }
 
+/* Controls are left out when the value is written, and what they hid would then stand at its end. */
+static bool has_control(struct fw_str s)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		if ((unsigned char)s.p[i] < ' ' || s.p[i] == 0x7f)
+			return true;
+	}
+	return false;
+}
+
 struct fw_str fw_html_srcset(struct fw_arena *a, struct fw_str base, struct fw_str s)
 {
 	struct fw_buf out = FW_BUF_INIT(0);
@@ -123,7 +133,7 @@ struct fw_str fw_html_srcset(struct fw_arena *a, struct fw_str base, struct fw_s
 			descriptor = fw_str_trim(fw_str_sub(s, from, i));
 		}
 		url = fw_html_url(a, base, url, true, false);
-		if (!url.len || !is_descriptor(descriptor) || url.p[0] == ',' || url.p[url.len - 1] == ',')
+		if (!url.len || !is_descriptor(descriptor) || has_control(url) || url.p[0] == ',' || url.p[url.len - 1] == ',')
 			continue;
 		if (out.len)
 			fw_buf_adds(&out, ", ");

@@ -104,7 +104,9 @@ static void scope_open(struct fw_builder *b, struct fw_frame *f, const struct fw
 		if (base) {
 			struct fw_str u = fw_build_url(b, f->scope, at->value);
 
-			if (u.len)
+			if (u.len > FW_BASE_MAX) /* every address below it would be as long */
+				fw_build_problem(b, b->xml->offset, "an xml:base longer than any address", "left out");
+			else if (u.len)
 				s->base = u;
 		} else {
 			s->lang = fw_build_dup(b, fw_str_trim(at->value));
@@ -396,7 +398,8 @@ static int on_start(void *ctx, const struct fw_xml_name *name, const struct fw_x
 	if (where == CTX_SKIP)
 		return 0;
 	el = fw_element_find(name, core_name(b, name));
-	if (!el || !(el->in & 1u << where)) {
+	/* an entry inside an entry ended both: what is left of the outer one belongs to nothing */
+	if (!el || !(el->in & 1u << where) || (where == CTX_ENTRY && !b->entry && el->kind != EL_ENTRY)) {
 		f->ctx = where <= CTX_FEED || where == CTX_OTHER ? (b->root_seen ? CTX_OTHER : CTX_TOP) : CTX_SKIP;
 		return 0;
 	}

@@ -171,15 +171,6 @@ static int cleaned(struct xml_state *s, const char *p, const char *end, struct f
 	return 0;
 }
 
-static const char *find_once(struct xml_state *s, const char *p, const char *needle, size_t n, bool *none)
-{
-	const char *r = *none && !s->in_entity ? NULL : fw_xml_find(p, s->end, needle, n);
-
-	if (!r && !s->in_entity)
-		*none = true;
-	return r;
-}
-
 /* Where something ends that has no end of its own: behind the next '>'; in an entity, with it, so that time stays linear. */
 static const char *give_up(const struct xml_state *s, const char *p)
 {
@@ -192,7 +183,7 @@ static const char *give_up(const struct xml_state *s, const char *p)
 /* *pp at "<!--". */
 static int comment(struct xml_state *s, const char **pp)
 {
-	const char *lt = *pp, *from = lt + 4, *p = find_once(s, from, "--", 2, &s->no_comment_end), *stop, *next;
+	const char *lt = *pp, *from = lt + 4, *p = fw_xml_find_once(s, from, "--", 2, &s->no_comment_end), *stop, *next;
 	struct fw_str text;
 
 	stop = next = NULL;
@@ -251,7 +242,7 @@ static const char *cdata_guess(const char *p, const char *end, const char **next
 /* *pp at "<![CDATA[", in whatever case. */
 static int cdata(struct xml_state *s, const char **pp)
 {
-	const char *lt = *pp, *p = lt + 9, *next, *stop = find_once(s, p, "]]>", 3, &s->no_cdata_end);
+	const char *lt = *pp, *p = lt + 9, *next, *stop = fw_xml_find_once(s, p, "]]>", 3, &s->no_cdata_end);
 
 	if (memcmp(lt, "<![CDATA[", 9) != 0)
 		fw_xml_repair(s, lt, "a CDATA section not in capitals", "taken for one");
@@ -316,7 +307,7 @@ static int instruction(struct xml_state *s, const char **pp)
 	struct scan_name n = scan_name(p, end);
 	struct fw_str target = {p, (size_t)(n.end - p)}, data;
 
-	stop = find_once(s, p, "?>", 2, &s->no_pi_end);
+	stop = fw_xml_find_once(s, p, "?>", 2, &s->no_pi_end);
 	if (!stop) {
 		fw_xml_repair(s, lt, "a processing instruction that does not end", "it ends at the next '>'");
 		stop = give_up(s, p);

@@ -143,23 +143,31 @@ static int attrs_distinct(struct xml_state *s)
 	return 0;
 }
 
+static bool is_tokens(const struct xml_attlist *list, struct fw_str name)
+{
+	const struct xml_attdef *d = list->first;
+
+	while (d && !(d->tokens && fw_str_eq(d->name, name)))
+		d = d->next;
+	return d != NULL;
+}
+
 /* Defaults and types that the DTD declares for this element. */
 int fw_xml_attrs_declared(struct xml_state *s, struct fw_str raw)
 {
 	struct xml_attlist *list = (struct xml_attlist *)fw_xml_table_find(&s->attlists, s->seed, raw);
+	size_t written = s->attr_n, i;
 
-	for (struct xml_attdef *d = list ? list->first : NULL; d; d = d->next) {
+	for (i = 0; list && list->tokens_n && i < written; i++) {
+		if (is_tokens(list, raw_name(&s->attr[i])))
+			XML_TRY(fw_xml_collapse(s, &s->attr[i].value));
+	}
+	for (struct xml_attdef *d = list ? list->first_default : NULL; d; d = d->next_default) {
 		struct scan_name n = scan_name(d->name.p, d->name.p + d->name.len);
-		size_t i = 0;
 
-		while (i < s->attr_n && !fw_str_eq(raw_name(&s->attr[i]), d->name))
+		for (i = 0; i < written && !fw_str_eq(raw_name(&s->attr[i]), d->name);)
 			i++;
-		if (i < s->attr_n) {
-			if (d->tokens)
-				XML_TRY(fw_xml_collapse(s, &s->attr[i].value));
-			continue;
-		}
-		if (!d->value.p)
+		if (i < written)
 			continue;
 		s->expanded += d->name.len + d->value.len + 16 * (s->attr_n + 1);
 		if (s->attr_n >= s->max_attributes || s->expanded > s->max_expanded)

@@ -9,6 +9,7 @@
 #include "parse/xml_int.h"
 
 #define MAX_GROUPS 256 /* nested parentheses in a content model */
+#define MAX_DECLARED 10000 /* entities, and elements with attribute lists; HTML's whole set has 2,231 */
 
 struct cursor {
 	struct xml_state *s;
@@ -167,12 +168,22 @@ static int entity_text(struct xml_state *s, struct fw_str lit, struct fw_str *ou
 	return 0;
 }
 
+static bool too_many(struct xml_state *s, const struct xml_table *t, struct fw_str key)
+{
+	if (t->n < MAX_DECLARED)
+		return false;
+	fw_xml_note(s, key.p, "more than 10,000 declarations in the DTD", "the rest is left out");
+	return true;
+}
+
 static int entity_add(struct xml_state *s, struct fw_str key, struct fw_str text, bool external, bool unparsed)
 {
 	struct xml_entity *e;
 
 	if (s->dtd_ignored || fw_xml_table_find(&s->entities, s->seed, key))
 		return 0; /* the first declaration counts */
+	if (too_many(s, &s->entities, key))
+		return 0;
 	e = fw_arena_zalloc(s->x->arena, sizeof(*e));
 	if (!e)
 		return fw_xml_memory(s);
@@ -270,10 +281,13 @@ static int attdef_add(struct xml_state *s, struct fw_str element, struct xml_att
 	if (s->dtd_ignored)
 		return 0;
 	if (!list) {
+		if (too_many(s, &s->attlists, element))
+			return 0;
 		list = fw_arena_zalloc(s->x->arena, sizeof(*list));
 		if (!list)
 			return fw_xml_memory(s);
 		list->tail = &list->first;
+		list->tail_default = &list->first_default;
 		XML_TRY(fw_xml_table_add(s, &s->attlists, &list->node, element));
 	}
 	for (d = list->first; d; d = d->next) {
@@ -290,6 +304,11 @@ static int attdef_add(struct xml_state *s, struct fw_str element, struct xml_att
 	*d = def;
 	*list->tail = d;
 	list->tail = &d->next;
+	if (d->value.p) {
+		*list->tail_default = d;
+		list->tail_default = &d->next_default;
+	}
+	list->tokens_n += d->tokens;
 	list->n++;
 	return 0;
 }
@@ -450,7 +469,7 @@ static bool instruction(struct cursor *c)
 
 	if (!name(c, NCNAME, &target) || fw_str_ieq(target, FW_STR("xml")))
 		return false;
-	q = fw_xml_find(c->p, c->end, "?>", 2);
+	q = fw_xml_find_once(c->s, c->p, "?>", 2, &c->s->no_pi_end);
 	if (!q || (q != c->p && !scan_is(*c->p, SCAN_SPACE)))
 		return false;
 	c->p = q + 2;
@@ -552,10 +571,12 @@ int fw_xml_doctype(struct xml_state *s, const char **pp)
 	}
 	if (!ok || !take(&c, '>')) {
 		fw_xml_repair(s, *pp, "a DOCTYPE that is not as XML has it", "left out");
-		if (ended)
+		if (ended) {
 			skip(&c, *pp);
-		else
+		} else {
 			c.p = inside; /* all was swallowed: the document is in there */
+			s->no_pi_end = false;
+		}
 	}
 	*pp = c.p;
 	return 0;

@@ -35,6 +35,7 @@ struct xml_prefix {
 	enum fw_ns ns;
 	struct fw_str uri; /* absent: not bound; then ns is a guess */
 	bool guessed;      /* its absence was reported */
+	uint32_t undo_n;   /* records in xml_state.undo that point here */
 };
 
 struct xml_entity {
@@ -46,7 +47,7 @@ struct xml_entity {
 
 /* <!ATTLIST: what is declared for one attribute */
 struct xml_attdef {
-	struct xml_attdef *next;
+	struct xml_attdef *next, *next_default;
 	struct fw_str name, value; /* value absent: no default */
 	bool tokens;               /* any type but CDATA: its white space collapses */
 };
@@ -54,7 +55,8 @@ struct xml_attdef {
 struct xml_attlist {
 	struct xml_node node; /* key: the element's name as written */
 	struct xml_attdef *first, **tail;
-	size_t n;
+	struct xml_attdef *first_default, **tail_default; /* those with a value */
+	size_t n, tokens_n;
 };
 
 /* ---- the tokenizer's state ------------------------------------------------------------------------------------------------ */
@@ -71,8 +73,13 @@ struct xml_undo {
 	struct fw_str uri;
 };
 
+/* What an end tag that matches nothing at once is looked up by: the signatures of open elements, chained by bucket. */
+struct xml_sign {
+	uint32_t sig, below; /* below: the next one further out in the same bucket, counted from 1; 0: none */
+};
+
 #define PREFIX_CACHE 16
-#define BUCKETS 256
+#define FLAT_BUCKETS 256
 
 struct xml_state {
 	struct fw_xml *x;
@@ -107,14 +114,16 @@ struct xml_state {
 	/* namespaces */
 	struct xml_table prefixes;
 	struct xml_prefix *free_prefix, *cache[PREFIX_CACHE];
+	size_t held_n;          /* prefixes that undo records point to */
 	struct xml_prefix none; /* the default namespace */
 	struct xml_undo *undo;
 	size_t undo_n, undo_cap;
 
 	/* end tags that match nothing: see close_mismatched() */
-	uint32_t *sig;          /* of open[0..sig_n) */
-	size_t sig_n, sig_cap;
-	uint32_t open_in[BUCKETS], flat_in[BUCKETS]; /* of open[0..sig_n), and of flat ones, by signature */
+	struct xml_sign *sign;  /* of open[0..sign_n) */
+	uint32_t *innermost;    /* by signature & sign_mask: the chain's begin, counted from 1 */
+	size_t sign_n, sign_cap, sign_mask;
+	uint32_t flat_in[FLAT_BUCKETS]; /* flat elements by signature */
 
 	/* once a search failed up to the end of the document it need not be tried again */
 	bool no_quote, no_apostrophe, no_inner_tags, no_comment_end, no_cdata_end, no_pi_end;
@@ -157,6 +166,8 @@ bool fw_xml_char_ok(uint32_t cp);
 
 /* The first place in [p, end) where needle stands, or NULL. */
 const char *fw_xml_find(const char *p, const char *end, const char *needle, size_t n);
+/* The same up to the window's end, with a failure in the document remembered in *none: it is not tried again. */
+const char *fw_xml_find_once(struct xml_state *s, const char *p, const char *needle, size_t n, bool *none);
 /* Content up to s->end; elements may stay open. */
 FW_MUST_CHECK int fw_xml_content(struct xml_state *s, const char *p);
 

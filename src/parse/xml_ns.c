@@ -12,14 +12,14 @@
 static const struct fw_str URI_XML = {"http://www.w3.org/XML/1998/namespace", 36};
 static const struct fw_str URI_XMLNS = {"http://www.w3.org/2000/xmlns/", 29};
 
-/* Forget prefixes that are not bound any more, so that their number stays bounded. */
+/* Forget prefixes that no open element declares, so that their number stays bounded. */
 static void purge_prefixes(struct xml_state *s)
 {
 	for (size_t i = 0; i <= s->prefixes.mask; i++) {
 		for (struct xml_node **at = &s->prefixes.slot[i]; *at;) {
 			struct xml_prefix *px = (struct xml_prefix *)*at;
 
-			if (px->uri.p) {
+			if (px->undo_n) {
 				at = &px->node.next;
 				continue;
 			}
@@ -45,9 +45,9 @@ static int prefix_entry(struct xml_state *s, struct fw_str name, struct xml_pref
 	if (!px) {
 		*out = NULL;
 		if (s->prefixes.n >= MAX_PREFIXES) {
-			purge_prefixes(s);
-			if (s->prefixes.n >= MAX_PREFIXES / 2)
+			if (s->held_n > MAX_PREFIXES / 2) /* too little to gain */
 				return 0;
+			purge_prefixes(s);
 		}
 		px = s->free_prefix;
 		if (px)
@@ -74,6 +74,7 @@ static int bind(struct xml_state *s, const char *at, struct xml_prefix *px, stru
 		s->undo = p;
 	}
 	s->undo[s->undo_n++] = (struct xml_undo){px, px->ns, px->uri};
+	s->held_n += px->undo_n++ == 0;
 	if (uri.len) {
 		px->uri = uri;
 		px->ns = fw_str_eq(uri, URI_XML) ? FW_NS_XML : fw_ns_find(uri);
@@ -120,6 +121,7 @@ void fw_xml_unbind(struct xml_state *s, size_t undo_n)
 	while (s->undo_n > undo_n) {
 		struct xml_undo *u = &s->undo[--s->undo_n];
 
+		s->held_n -= --u->prefix->undo_n == 0;
 		u->prefix->ns = u->ns;
 		u->prefix->uri = u->uri;
 	}

@@ -2,8 +2,8 @@
 /*
  * Tags and the stack of open elements: what an end tag ends, and what to do when it ends nothing.
  *
- * A start tag is read straight into its place on the stack; an end tag is one comparison with the top of it. One that does not match finds
- * out from counters by signature, which are built only once the first of them was met (close_mismatched).
+ * A start tag is read straight into its place on the stack; an end tag is one comparison with the top of it. One that does not match is
+ * looked up in a hash table of the open elements, which is built only once the first of them was met (close_mismatched).
  */
 #include "base/hash.h"
 #include "parse/xml_int.h"
@@ -14,11 +14,16 @@
 static uint32_t signature(const struct xml_state *s, struct fw_str name)
 {
 	char folded[64];
-	size_t n = FW_MIN(name.len, sizeof(folded));
+	uint64_t hash = s->seed;
+	size_t n;
 
-	for (size_t i = 0; i < n; i++)
-		folded[i] = (char)fw_lower((unsigned char)name.p[i]);
-	return (uint32_t)fw_hash64_seed(folded, n, s->seed);
+	for (; name.len; name = fw_str_sub(name, n, name.len)) {
+		n = FW_MIN(name.len, sizeof(folded));
+		for (size_t i = 0; i < n; i++)
+			folded[i] = (char)fw_lower((unsigned char)name.p[i]);
+		hash = fw_hash64_seed(folded, n, hash);
+	}
+	return (uint32_t)hash;
 }
 
 static int end_event(struct xml_state *s, const struct fw_xml_name *name)
@@ -35,8 +40,11 @@ static int pop(struct xml_state *s)
 	if (s->undo_n != o->undo_n)
 		fw_xml_unbind(s, o->undo_n);
 	s->x->depth--;
-	if (s->sig_n > s->x->depth)
-		s->open_in[s->sig[--s->sig_n] % BUCKETS]--;
+	if (s->sign_n > s->x->depth) {
+		struct xml_sign *g = &s->sign[--s->sign_n];
+
+		s->innermost[g->sig & s->sign_mask] = g->below; /* the innermost of all begins its chain */
+	}
 	if (s->x->depth == 0)
 		s->junk_reported = false;
 	return rc;
@@ -58,46 +66,69 @@ int fw_xml_close_to(struct xml_state *s, const char *p, uint32_t depth, const ch
 	return 0;
 }
 
+static void sign_chain(struct xml_state *s, size_t i)
+{
+	uint32_t *at = &s->innermost[s->sign[i].sig & s->sign_mask];
+
+	s->sign[i].below = *at;
+	*at = (uint32_t)i + 1;
+}
+
+/* Room for depth signatures, and at least as many chains. */
+static int sign_room(struct xml_state *s, size_t depth)
+{
+	size_t chains = s->innermost ? s->sign_mask + 1 : 64;
+	void *p;
+
+	if (s->sign_cap < depth) {
+		p = fw_xml_room(s, s->sign, &s->sign_cap, depth, sizeof(*s->sign));
+		if (!p)
+			return fw_xml_memory(s);
+		s->sign = p;
+	}
+	if (s->innermost && chains >= depth)
+		return 0;
+	while (chains < depth)
+		chains *= 2;
+	s->innermost = fw_arena_zalloc(s->x->arena, chains * sizeof(*s->innermost));
+	if (!s->innermost)
+		return fw_xml_memory(s);
+	s->sign_mask = chains - 1;
+	for (size_t i = 0; i < s->sign_n; i++)
+		sign_chain(s, i);
+	return 0;
+}
+
 /* Signatures for all open elements: from now on kept up to date by pop(). */
 static int sign_open(struct xml_state *s)
 {
 	uint32_t depth = s->x->depth;
 
-	if (s->sig_cap < depth) {
-		void *p = fw_xml_room(s, s->sig, &s->sig_cap, depth, sizeof(*s->sig));
-
-		if (!p)
-			return fw_xml_memory(s);
-		s->sig = p;
-	}
-	for (; s->sig_n < depth; s->sig_n++) {
-		s->sig[s->sig_n] = signature(s, s->open[s->sig_n].raw);
-		s->open_in[s->sig[s->sig_n] % BUCKETS]++;
+	XML_TRY(sign_room(s, depth));
+	for (; s->sign_n < depth; s->sign_n++) {
+		s->sign[s->sign_n].sig = signature(s, s->open[s->sign_n].raw);
+		sign_chain(s, s->sign_n);
 	}
 	return 0;
 }
 
 /*
  * An end tag that is not the innermost element's: of one past max_depth, of an ancestor (which closes what is open inside it), or of
- * nothing. Each open element is signed at most once, a tag whose signature no open element has costs no search, and a search
- * that succeeds takes off what it walked over: linear.
+ * nothing. Each open element is signed at most once, and chains are short however many are open: linear.
  */
 static int close_mismatched(struct xml_state *s, const char *lt, struct fw_str raw, const char *behind_tag)
 {
-	uint32_t sig = signature(s, raw), depth = s->x->depth;
+	uint32_t sig = signature(s, raw), depth;
 
-	if (s->flat && s->flat_in[sig % BUCKETS]) {
-		s->flat_in[sig % BUCKETS]--;
+	if (s->flat && s->flat_in[sig % FLAT_BUCKETS]) {
+		s->flat_in[sig % FLAT_BUCKETS]--;
 		s->flat--;
 		return 0;
 	}
 	XML_TRY(sign_open(s));
-	if (s->open_in[sig % BUCKETS]) {
-		while (depth > 0 && !(s->sig[depth - 1] == sig && fw_str_ieq(s->open[depth - 1].raw, raw)))
-			depth--;
-	} else {
-		depth = 0;
-	}
+	depth = s->innermost[sig & s->sign_mask];
+	while (depth > 0 && !(s->sign[depth - 1].sig == sig && fw_str_ieq(s->open[depth - 1].raw, raw)))
+		depth = s->sign[depth - 1].below;
 	if (depth == 0) {
 		fw_xml_repair(s, lt, "an end tag without a start tag", "left out");
 		return 0;
@@ -154,7 +185,7 @@ static void flatten(struct xml_state *s, const struct xml_tag *t)
 	if (t->flags & TAG_EMPTY)
 		return;
 	s->flat++;
-	s->flat_in[signature(s, t->open->raw) % BUCKETS]++;
+	s->flat_in[signature(s, t->open->raw) % FLAT_BUCKETS]++;
 }
 
 /* The first element of the document, or of what follows it. */

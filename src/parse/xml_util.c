@@ -154,4 +154,11 @@ const char *fw_xml_find(const char *p, const char *end, const char *needle, size
 	return NULL;
 }
 
-/* fw_xml_find(), with a failure in the document remembered in *none. */
+const char *fw_xml_find_once(struct xml_state *s, const char *p, const char *needle, size_t n, bool *none)
+{
+	const char *r = *none && !s->in_entity ? NULL : fw_xml_find(p, s->end, needle, n);
+
+	if (!r && !s->in_entity)
+		*none = true;
+	return r;
+}
