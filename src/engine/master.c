@@ -47,6 +47,7 @@ struct slot {
 };
 
 struct master {
+	pid_t pid;
 	const struct fw_config *config;
 	struct fw_config *reloaded; /* owned; NULL until the first SIGHUP */
 	const struct fw_run_options *o;
@@ -66,7 +67,8 @@ struct master {
 static int worker_body(struct master *m, int index)
 {
 	struct worker_options wo = {.config = m->config, .shared = &m->shared[index], .index = index, .once = m->o->once,
-		.due_before_ms = m->o->once ? m->started_ms : 0, .run_id = m->started_ms, .master_fd = m->pipe_fd[0]};
+		.due_before_ms = m->o->once ? m->started_ms : 0, .run_id = m->started_ms, .master = m->pid,
+		.master_fd = m->pipe_fd[0]};
 	char who[32];
 
 	close(m->pipe_fd[1]);
@@ -315,7 +317,7 @@ static int workers_wanted(const struct fw_config *c)
 
 int fw_run(const struct fw_config *c, const struct fw_run_options *o, struct fw_run_stats *out, struct fw_err *err)
 {
-	struct master m = {.config = c, .o = o, .n = workers_wanted(c), .pipe_fd = {-1, -1},
+	struct master m = {.pid = getpid(), .config = c, .o = o, .n = workers_wanted(c), .pipe_fd = {-1, -1},
 		.started_mono_ms = fw_mono_ms(), .started_ms = fw_now_ms()};
 	size_t bytes = (size_t)m.n * sizeof(*m.shared);
 	struct rusage before, after;

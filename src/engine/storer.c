@@ -42,7 +42,7 @@ struct storer {
 	size_t n, bytes;
 	int64_t batch_since_ms;     /* monotonic; of its oldest */
 	size_t alive;               /* visits lent to the loop and not yet spent */
-	int64_t next_claim_ms;      /* wall clock: nothing is due before */
+	int64_t next_claim_ms;      /* monotonic, for a wall clock may be set back: nothing is due before */
 	int64_t control_id, control_at_ms, beat_at_ms, started_ms;
 	int64_t retry_ms, retry_at_ms; /* an outage: next try (monotonic); 0: none */
 	int64_t outage_since_ms;       /* monotonic; 0: none */
@@ -314,14 +314,14 @@ static bool commit_due(const struct storer *s, int64_t mono_ms)
 
 /* ---- claim ---------------------------------------------------------------------------------------------------------------------------- */
 
-static bool claim_due(const struct storer *s, int64_t now_ms, int64_t mono_ms)
+static bool claim_due(const struct storer *s, int64_t mono_ms)
 {
 	size_t want = atomic_load(&s->l->want);
 
 	if (!s->st || !s->beat_at_ms || s->paused || s->once_over || atomic_load(&s->l->stopping) || s->retry_at_ms > mono_ms)
 		return false;
 	/* in portions, but a few free slots do not wait for many */
-	return want && now_ms >= s->next_claim_ms && (want >= s->l->slots / 4 || mono_ms - s->claimed_at_ms >= PORTION_MS);
+	return want && mono_ms >= s->next_claim_ms && (want >= s->l->slots / 4 || mono_ms - s->claimed_at_ms >= PORTION_MS);
 }
 
 static void lend(struct storer *s, struct lease_batch *b, struct fw_lease *lease, struct lent *lent, size_t n, int64_t until_ms)
@@ -335,6 +335,12 @@ static void lend(struct storer *s, struct lease_batch *b, struct fw_lease *lease
 			abort(); /* the ring holds as many as can be asked for */
 	}
 	uv_async_send(&s->l->to_loop);
+}
+
+/* The next claim is made when the wall clock shows wake_ms, but soon enough to see what others add. */
+static void claim_again(struct storer *s, int64_t wake_ms, int64_t now_ms, int64_t least_ms)
+{
+	s->next_claim_ms = fw_mono_ms() + (wake_ms == FW_NO_DATE ? IDLE_MS : FW_MIN(FW_MAX(wake_ms - now_ms, least_ms), IDLE_MS));
 }
 
 /* Nobody has anything in hand, so what is left waits for the clock alone. */
@@ -367,7 +373,7 @@ static void once_check(struct storer *s, int64_t now_ms)
 		s->once_over_ms = fw_mono_ms();
 	} else {
 		/* put off for their host's sake, or lent to another worker: the end of its lease is the latest it can take */
-		s->next_claim_ms = FW_MIN(FW_MAX(wake_ms, now_ms + 20), now_ms + IDLE_MS);
+		claim_again(s, wake_ms, now_ms, 20);
 	}
 }
 
@@ -401,7 +407,7 @@ static void claim(struct storer *s, int64_t now_ms)
 		atomic_fetch_add(&s->l->o->shared->deferred, got.deferred_n);
 		/* fewer than asked: the wheel is empty until next_ms */
 		if (got.n < want)
-			s->next_claim_ms = got.next_ms == FW_NO_DATE ? now_ms + IDLE_MS : FW_MIN(got.next_ms, now_ms + IDLE_MS);
+			claim_again(s, got.next_ms, now_ms, 0);
 		if (got.n) {
 			lend(s, b, lease, lent, got.n, now_ms + c->lease_ms);
 			return;
@@ -435,7 +441,8 @@ static void control(struct storer *s, int64_t mono_ms)
 			s->paused = msg.kind == FW_CONTROL_PAUSE;
 			fw_info(s->paused ? "paused" : "resumed");
 		} else if (msg.kind == FW_CONTROL_RELOAD) {
-			kill(getppid(), SIGHUP);
+			if (getppid() == s->l->o->master) /* an orphan's parent is somebody else, such as init */
+				kill(s->l->o->master, SIGHUP);
 		}
 	}
 }
@@ -452,10 +459,12 @@ static void beat(struct storer *s, int64_t mono_ms)
 		return;
 	beat_fill(s, &b);
 	rc = fw_store_commit(s->st, &c, &err);
-	if (rc)
+	if (rc) {
 		outage(s, "the sign of life", rc, &err);
-	else
+	} else {
 		s->beat_at_ms = mono_ms;
+		outage_over(s);
+	}
 }
 
 /*
@@ -500,7 +509,7 @@ static void prune(struct storer *s, int64_t mono_ms)
 	s->prune_at_ms = fw_mono_ms() + PRUNE_EVERY_MS;
 }
 
-static int64_t wait_ms(const struct storer *s, int64_t now_ms, int64_t mono_ms)
+static int64_t wait_ms(const struct storer *s, int64_t mono_ms)
 {
 	int64_t ms = IDLE_MS;
 
@@ -509,13 +518,13 @@ static int64_t wait_ms(const struct storer *s, int64_t now_ms, int64_t mono_ms)
 	else if (s->n)
 		ms = FW_MIN(ms, s->batch_since_ms + s->l->config->batch_ms - mono_ms);
 	if (!s->retry_at_ms && atomic_load(&s->l->want) && !s->paused)
-		ms = FW_MIN(ms, FW_MAX(s->next_claim_ms - now_ms, s->claimed_at_ms + PORTION_MS - mono_ms));
+		ms = FW_MIN(ms, FW_MAX(s->next_claim_ms, s->claimed_at_ms + PORTION_MS) - mono_ms);
 	return FW_MAX(ms, 1);
 }
 
 static void sleep_until_something(struct storer *s)
 {
-	int64_t ms = wait_ms(s, fw_now_ms(), fw_mono_ms());
+	int64_t ms = wait_ms(s, fw_mono_ms());
 	bool changed = false;
 	struct fw_err err;
 
@@ -661,7 +670,7 @@ static int storer_run(struct storer *s)
 		if (gave_up(s, mono_ms))
 			return WORKER_STORE;
 		beat(s, mono_ms);
-		if (claim_due(s, now_ms, mono_ms))
+		if (claim_due(s, mono_ms))
 			claim(s, now_ms);
 		if (!s->n && !fw_ring_fill(&l->outcomes)) {
 			prune(s, mono_ms);

@@ -141,6 +141,7 @@ static struct fw_str authors_text(struct fw_arena *a, const struct fw_person *p)
 		fw_buf_addstr(&b, one);
 	}
 	all = fw_arena_str(a, fw_buf_str(&b));
+	a->failed |= b.rc == FW_ENOMEM;
 	fw_buf_finish(&b);
 	return all;
 }
@@ -159,6 +160,7 @@ static struct fw_str extra_text(struct fw_arena *a, const struct fw_entry *e, co
 		fw_out_feed_extra(&j, d);
 	if (!b.rc && b.len > 2)
 		text = fw_arena_str(a, fw_buf_str(&b));
+	a->failed |= b.rc == FW_ENOMEM;
 	fw_buf_finish(&b);
 	return text;
 }
@@ -199,6 +201,17 @@ static void visit_rows(struct visit *v)
 	}
 	v->outcome.entries = row;
 	v->outcome.entry_n = row ? n : 0;
+}
+
+/* Memory ran out on the way: half of a document must not pass for it. Its validators are not kept, so it comes again. */
+static void visit_drop(struct visit *v)
+{
+	v->doc = NULL;
+	v->outcome.entries = NULL;
+	v->outcome.entry_n = 0;
+	v->outcome.visit.item_n = 0;
+	v->fetch.kind = FW_VISIT_LOCAL;
+	fw_err_set(&v->fetch.err, FW_ENOMEM, "out of memory for the entries of a document of %zu bytes", v->fetch.body.len);
 }
 
 /* ---- the feed's new state --------------------------------------------------------------------------------------------------- */
@@ -374,6 +387,8 @@ void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, 
 	v->outcome.visit.slot = v->slot;
 	if (v->doc)
 		visit_rows(v);
+	if (v->arena.failed)
+		visit_drop(v);
 	reading(ctx, false);
 	if (v->doc && f->kind == FW_VISIT_OK)
 		state_meta(v);

@@ -45,7 +45,6 @@ struct worker {
 	uv_timer_t beat, drain_timer;
 	uv_signal_t signal[SIGNAL_N];
 	uv_poll_t master;
-	bool has_master;
 };
 
 static void start_more(struct worker *w);
@@ -266,8 +265,7 @@ static void close_all(struct worker *w)
 	uv_close((uv_handle_t *)&w->drain_timer, NULL);
 	for (int i = 0; i < SIGNAL_N; i++)
 		uv_close((uv_handle_t *)&w->signal[i], NULL);
-	if (w->has_master)
-		uv_close((uv_handle_t *)&w->master, NULL);
+	uv_close((uv_handle_t *)&w->master, NULL);
 	fw_fetcher_destroy(w->fetcher);
 	w->fetcher = NULL;
 }
@@ -395,15 +393,14 @@ static int handles_init(struct worker *w, struct fw_err *err)
 		return fw_err_set(err, FW_EIO, "the event loop could not be made: %s", strerror(errno));
 	w->lane.to_loop.data = w->beat.data = w->drain_timer.data = w;
 	for (int i = 0; i < SIGNAL_N; i++) {
-		uv_signal_init(&w->loop, &w->signal[i]);
+		if (uv_signal_init(&w->loop, &w->signal[i]) || uv_signal_start(&w->signal[i], on_signal, SIGNALS[i]))
+			return fw_err_set(err, FW_EIO, "signal %d cannot be waited for: %s", SIGNALS[i], strerror(errno));
 		w->signal[i].data = w;
-		uv_signal_start(&w->signal[i], on_signal, SIGNALS[i]);
 	}
-	if (w->o->master_fd >= 0 && uv_poll_init(&w->loop, &w->master, w->o->master_fd) == 0) {
-		w->has_master = true;
-		w->master.data = w;
-		uv_poll_start(&w->master, UV_READABLE | UV_DISCONNECT, on_master);
-	}
+	if (uv_poll_init(&w->loop, &w->master, w->o->master_fd) ||
+	    uv_poll_start(&w->master, UV_READABLE | UV_DISCONNECT, on_master))
+		return fw_err_set(err, FW_EIO, "the master cannot be watched: %s", strerror(errno));
+	w->master.data = w;
 	rc = fw_settings_net(w->o->config, w->lane.slots, &w->net, err);
 	if (rc)
 		return rc;
@@ -447,13 +444,14 @@ static void heap_tame(void)
 
 int fw_worker_main(const struct worker_options *o)
 {
-	struct worker *w = calloc(1, sizeof(*w));
+	struct worker *w = aligned_alloc(_Alignof(struct worker), sizeof(*w)); /* calloc knows nothing of cache lines */
 	sigset_t all, none;
 	void *code = NULL;
 	int rc;
 
 	if (!w)
 		return WORKER_SYSTEM;
+	memset(w, 0, sizeof(*w));
 	w->o = o;
 	heap_tame();
 	fw_worker_name(o->shared->name, sizeof(o->shared->name), o->index);

@@ -7,6 +7,7 @@
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #include "feedwheel/engine.h"
 
@@ -42,6 +43,7 @@ struct worker_options {
 	bool once;
 	int64_t due_before_ms;             /* once: what is due by then */
 	int64_t run_id;
+	pid_t master;
 	int master_fd;                     /* end of file here means the master is gone: drain */
 };
 

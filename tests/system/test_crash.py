@@ -269,6 +269,19 @@ def stop_command(base):
         equal(p.returncode, 0)
 
 
+@case("a message in the store reloads the configuration: the workers drain and others start")
+def reload_message(base):
+    with growing(base) as (o, w):
+        p = run_with_two(w)
+        before = workers_of(p)
+        wait_for("requests", lambda: o.stats()["requests"] > 10)
+        time.sleep(0.5) # messages older than a worker are not for it
+        w.sql("INSERT INTO controls (kind, created_ms) VALUES (4, 0)", write=True)
+        wait_for("other workers", lambda: len(workers_of(p)) == 2 and not set(before) & set(workers_of(p)))
+        holds("read again" in w.words(), "said so")
+        drained(w, p)
+
+
 @case("feedwheel stop is obeyed for a worker too that is dead at the moment")
 def stop_all(base):
     with growing(base) as (o, w):

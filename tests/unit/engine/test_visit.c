@@ -45,7 +45,7 @@ static void teardown(void)
 	fw_arena_finish(&V.arena);
 }
 
-static void finish(enum fw_visit_kind kind, int status, const char *body)
+static void finish_with(enum fw_visit_kind kind, int status, const char *body)
 {
 	struct visit_rules r = {.run_id = 11};
 
@@ -66,6 +66,11 @@ static void finish(enum fw_visit_kind kind, int status, const char *body)
 	ck_assert_int_eq(V.outcome.visit.run_id, 11);
 	ck_assert_int_eq(V.outcome.visit.slot, 3);
 	ck_assert_int_gt(V.feed.due_at_ms, NOW);
+}
+
+static void finish(enum fw_visit_kind kind, int status, const char *body)
+{
+	finish_with(kind, status, body);
 	ck_assert_uint_gt(V.feed.why.len, 3);
 }
 
@@ -220,6 +225,49 @@ START_TEST(own_fault) /* nobody is charged */
 }
 END_TEST
 
+static void *scarce(size_t n, void *ctx)
+{
+	int *left = ctx;
+
+	return *left && (*left)-- ? malloc(n) : NULL;
+}
+
+static void scarce_free(void *p, void *ctx)
+{
+	(void)ctx;
+	free(p);
+}
+
+START_TEST(memory_runs_out) /* invariant 2: all entries, or the document comes again */
+{
+	struct fw_buf doc = FW_BUF_INIT(0);
+	int failed_n = 0;
+
+	fw_buf_adds(&doc, "<rss version='2.0'><channel><title>T</title>");
+	for (int i = 0; i < 2000; i++)
+		fw_buf_addf(&doc, "<item><guid>%d</guid><title>title of %d</title><author>a</author><category>c</category></item>", i, i);
+	fw_buf_adds(&doc, "</channel></rss>");
+	for (int allowed = 0; ; allowed++, failed_n++) {
+		int left = allowed;
+
+		setup();
+		V.arena = (struct fw_arena){.alloc = scarce, .free = scarce_free, .ctx = &left};
+		finish_with(FW_VISIT_OK, 200, doc.p);
+		if (V.fetch.kind == FW_VISIT_OK)
+			break;
+		ck_assert_int_eq(V.fetch.kind, FW_VISIT_LOCAL);
+		ck_assert_ptr_nonnull(strstr(V.fetch.err.text, "memory"));
+		ck_assert(V.outcome.entry_n == 0 && !(V.outcome.groups & FW_GROUP_VALIDATORS));
+		teardown();
+	}
+	ck_assert_uint_eq(V.outcome.entry_n, 2000);
+	for (size_t i = 0; i < 2000; i++)
+		ck_assert(V.outcome.entries[i].title.len >= 10 && V.outcome.entries[i].extra.len && V.outcome.entries[i].author.len);
+	ck_assert_int_gt(failed_n, 5);
+	fw_buf_finish(&doc);
+}
+END_TEST
+
 START_TEST(gone) /* FRB 114 */
 {
 	fw_err_set(&V.fetch.err, FW_EGONE, "HTTP 410");
@@ -267,6 +315,7 @@ int main(void)
 	tcase_add_test(t, empty_body);
 	tcase_add_test(t, broken_off);
 	tcase_add_test(t, own_fault);
+	tcase_add_test(t, memory_runs_out);
 	tcase_add_test(t, gone);
 	tcase_add_loop_test(t, adoption, 0, 5);
 	suite_add_tcase(s, t);
