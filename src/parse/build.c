@@ -149,6 +149,37 @@ static bool is_active(struct fw_str url)
 	return false;
 }
 
+/* The length of a reference to '&' at the start of s, 0 when there is none: in an address it was escaped once too often. */
+static size_t amp_reference(struct fw_str s)
+{
+	static const struct fw_str forms[] = {{"&amp;", 5}, {"&#38;", 5}, {"&#038;", 6}, {"&#x26;", 6}};
+	size_t i;
+
+	for (i = 0; i < FW_N(forms); i++) {
+		if (fw_str_istarts(s, forms[i]))
+			return forms[i].len;
+	}
+	return 0;
+}
+
+static struct fw_str amp_decode(struct fw_builder *b, struct fw_str s)
+{
+	size_t i = 0, n = 0, len;
+	char *out;
+
+	if (!fw_str_ifind(s, FW_STR("&amp;")) && !fw_str_find(s, FW_STR("&#")))
+		return s;
+	out = fw_arena_alloc(b->arena, s.len);
+	if (!out)
+		return FW_STR_NONE;
+	while (i < s.len) {
+		len = s.p[i] == '&' ? amp_reference(fw_str_sub(s, i, s.len)) : 0;
+		out[n++] = s.p[i];
+		i += len ? len : 1;
+	}
+	return (struct fw_str){out, n};
+}
+
 struct fw_str fw_build_url(struct fw_builder *b, const struct fw_scope *scope, struct fw_str ref)
 {
 	size_t i;
@@ -156,15 +187,17 @@ struct fw_str fw_build_url(struct fw_builder *b, const struct fw_scope *scope, s
 	ref = fw_str_trim(ref);
 	if (!ref.len)
 		return FW_STR_NONE;
-	/* most are absolute and need nothing (no space, no dot segment): no copy then */
+	/* most are absolute and need nothing (no space, no dot segment, no reference): no copy then */
 	if (ref.len > 8 && (!memcmp(ref.p, "http://", 7) || !memcmp(ref.p, "https://", 8))) {
 		for (i = 7; i < ref.len; i++) {
-			if ((unsigned char)ref.p[i] <= ' ' || (ref.p[i] == '.' && ref.p[i - 1] == '/'))
+			if ((unsigned char)ref.p[i] <= ' ' || (ref.p[i] == '.' && ref.p[i - 1] == '/') ||
+			    (ref.p[i] == '&' && amp_reference(fw_str_sub(ref, i, ref.len))))
 				break;
 		}
 		if (i == ref.len)
 			return ref;
 	}
+	ref = amp_decode(b, ref);
 	if (is_active(ref)) {
 		fw_build_problem(b, fw_build_at(b), "an address that would run code or open a file", "left out");
 		return FW_STR_NONE;
@@ -273,6 +306,57 @@ bool fw_build_bool(struct fw_str s)
 	s = fw_str_trim(s);
 	return fw_str_ieq(s, FW_STR("yes")) || fw_str_ieq(s, FW_STR("true")) || fw_str_ieq(s, FW_STR("explicit")) ||
 		fw_str_ieq(s, FW_STR("1"));
+}
+
+/* The byte that stands for cp in windows-1252, as browsers read it; -1 when there is none. */
+static int byte_1252(uint32_t cp)
+{
+	static const uint16_t high[32] = {0x20ac, 0x81, 0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160, 0x2039,
+		0x0152, 0x8d, 0x017d, 0x8f, 0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a,
+		0x0153, 0x9d, 0x017e, 0x0178};
+	int i;
+
+	if (cp < 0x100)
+		return (int)cp;
+	for (i = 0; i < 32; i++) {
+		if (high[i] == cp)
+			return 0x80 + i;
+	}
+	return -1;
+}
+
+/*
+ * Text that was UTF-8, was taken for windows-1252 and encoded again: every character has a byte there, and the bytes are UTF-8.
+ * No text that means what it says looks like that all the way through.
+ */
+struct fw_str fw_build_once(struct fw_builder *b, struct fw_str s)
+{
+	size_t i, n = 0, took;
+	char *out;
+	int byte;
+
+	/* what begins a character of UTF-8 is U+00C2 to U+00F4, which is C3 xx when encoded again */
+	if (!s.len || !memchr(s.p, 0xc3, s.len))
+		return s;
+	for (i = 0; i < s.len && !(s.p[i] & 0x80); i++)
+		;
+	if ((unsigned char)s.p[i] != 0xc3 || i + 2 >= s.len || !(s.p[i + 2] & 0x80))
+		return s;
+	out = fw_arena_alloc(b->arena, s.len);
+	if (!out)
+		return s;
+	for (i = 0; i < s.len; i += took) {
+		byte = byte_1252(fw_utf8_get(s.p + i, s.len - i, &took));
+		if (byte < 0)
+			break;
+		out[n++] = (char)byte;
+	}
+	if (i < s.len || fw_utf8_valid(out, n) != n) {
+		fw_arena_trim(b->arena, out, s.len, 0);
+		return s;
+	}
+	fw_build_problem(b, fw_build_at(b), "text that was encoded twice", "decoded once more");
+	return (struct fw_str){out, n};
 }
 
 /* RFC 4648, white space and anything else that is no digit passed over; absent when it is not valid UTF-8 afterwards. */

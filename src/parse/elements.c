@@ -423,8 +423,31 @@ int fw_walk_start(struct fw_walk *w)
 	return 0;
 }
 
+/* Ids and addresses are taken byte for byte, words are read. */
+static bool has_words(const struct fw_element *el)
+{
+	switch ((enum fw_element_kind)el->kind) {
+	case EL_TEXT:
+	case EL_BODY:
+	case EL_PERSON:
+	case EL_PERSON_PART:
+	case EL_CATEGORY:
+	case EL_SOURCE:
+	case EL_GENERATOR:
+	case EL_VALUE:
+	case EL_KEYWORDS:
+	case EL_MEDIA_TEXT:
+	case EL_MEDIA_CATEGORY:
+		return true;
+	default:
+		return false;
+	}
+}
+
 void fw_frame_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool markup)
 {
+	if (has_words(f->el))
+		s = fw_build_once(b, s);
 	if (fw_where_of(b, f) == CTX_LIVE && !f->el->group[0]) {
 		fw_live_end(b, f, s, markup);
 		return;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Links and what hangs on them: the entry's page, enclosures, guids; categories; the source of an entry; the generator. */
+#include "parse/html_token.h"
 #include "parse/walk.h"
 
 #include "base/banned.h"
@@ -121,6 +122,20 @@ static void feed_link(struct fw_builder *b, struct fw_document *d, enum fw_conte
 	}
 }
 
+/* <link>&lt;a href="..."&gt;...: the address is in there. */
+static struct fw_str anchor_href(struct fw_builder *b, struct fw_str s)
+{
+	struct fw_html_tokenizer z;
+	struct fw_html_token t;
+
+	s = fw_str_trim(s);
+	if (!fw_str_istarts(s, FW_STR("<a")))
+		return s;
+	fw_html_start(&z, s);
+	fw_html_next(&z, &t);
+	return t.kind == FW_HTML_OPEN && t.el == FW_E_A ? fw_html_attr_get(b->arena, t.attrs, "href") : s;
+}
+
 void fw_link_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 {
 	enum fw_context where = fw_where_of(b, f);
@@ -129,7 +144,7 @@ void fw_link_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 	struct fw_link *l = f->obj;
 	uint8_t rank = f->el->rank;
 
-	s = fw_build_url(b, f->scope, l && l->href.len ? l->href : s);
+	s = fw_build_url(b, f->scope, l && l->href.len ? l->href : anchor_href(b, s));
 	if (!s.len)
 		return;
 	if (where == CTX_IMAGE) {

@@ -264,6 +264,7 @@ static void keywords_end(struct fw_builder *b, struct fw_frame *f, struct fw_str
 			list = fw_value_array(b, group_of(b, f), f->el->member);
 		if (!list || !fw_build_room(b, &list->integer, FW_LIST_MAX, "more than 100 keywords"))
 			return;
+		fw_category_add(b, fw_in_entry(b, fw_where_of(b, f)), part, FW_STR_NONE, FW_STR_NONE);
 		fw_value_str(b, list, NULL, part);
 	}
 }

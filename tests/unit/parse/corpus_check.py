@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: ISC
+"""Real feeds, where a collection of them stands beside the project: each yields all its entries, with what the document has.
+
+usage: corpus_check.py PARSE_DUMP CORPUS
+
+CORPUS holds documents in open/ and open-votes.tsv, the number of entries that several parsers found in each. What an entry has is
+looked for in the document's bytes with regular expressions: crude, and independent of any parser. Prints TAP; without the
+collection everything is skipped.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+
+ENTRY = re.compile(rb"<(?:\w+:)?(item|entry)[\s>](.*?)</(?:\w+:)?\1\s*>", re.S | re.I)
+TITLE = re.compile(rb"<title[^>]*>\s*(?:<!\[CDATA\[\s*)?[^<\s\]]", re.I)
+TEXT = re.compile(rb"<(?:description|summary|content(?::encoded)?)[^>]*>\s*(?:<!\[CDATA\[\s*)?(?:&lt;p&gt;)?[^<\s\]&]", re.I)
+LINK = re.compile(rb"<link[^>]*>\s*(?:<!\[CDATA\[\s*)?https?://[^<\s]|<link[^>]*href=[\"']https?://", re.I)
+DATE = re.compile(rb"<(?:pubDate|dc:date|published|updated|issued|modified)[^>]*>\s*(?:<!\[CDATA\[\s*)?\w[^<]{5,}", re.I)
+
+
+def dated(raw):
+    """A date that is one: generators write the first of January of the year 1 for none."""
+    return any(b"0001" not in m[0] for m in DATE.finditer(raw))
+
+
+def lacks(entry, raw):
+    """What the entry has not, although the document has it."""
+    has_text = entry.get("title") or entry.get("content_html") or entry.get("content_text") or entry.get("summary")
+    if (TITLE.search(raw) or TEXT.search(raw)) and not has_text:
+        yield "title or text"
+    if not entry.get("id"):
+        yield "id"
+    if LINK.search(raw) and not (entry.get("url") or entry.get("attachments") or entry.get("_feedwheel", {}).get("links")):
+        yield "URL"
+    if dated(raw) and not (entry.get("date_published") or entry.get("date_modified")):
+        yield "date"
+
+
+def votes(path):
+    with open(path, encoding="utf-8") as f:
+        head = f.readline().rstrip("\n").split("\t")
+        rows = (dict(zip(head, line.rstrip("\n").split("\t"))) for line in f)
+        return {row["file"]: row["majority"] for row in rows}
+
+
+def check(dump, folder, name, majority):
+    """Why the document is not read as it should be; nothing when it is."""
+    run = subprocess.run([dump, os.path.join(folder, name)], capture_output=True, check=False)
+    if run.returncode:
+        if majority in ("", "0"):
+            return
+        yield f"refused: {run.stderr.decode(errors='replace').strip()}"
+        return
+    items = json.loads(run.stdout)["items"]
+    with open(os.path.join(folder, name), "rb") as f:
+        document = f.read()
+    if name.endswith(".json"):
+        majority = len(json.loads(document)["items"])
+    if majority != "" and len(items) != int(majority):
+        yield f"{len(items)} entries, not {majority}"
+    raw = [m[2] for m in ENTRY.finditer(document)]
+    if len(raw) != len(items):
+        raw = [b""] * len(items)
+    missing = [f"{i}: no {what}" for i, (item, bytes_) in enumerate(zip(items, raw)) for what in lacks(item, bytes_)]
+    if missing:
+        yield "; ".join(missing[:3]) + (f" ... {len(missing)} in all" if len(missing) > 3 else "")
+
+
+def main():
+    dump, corpus = sys.argv[1:]
+    folder = os.path.join(corpus, "open")
+    if not os.path.isdir(folder):
+        print("1..0 # SKIP no collection of real feeds here")
+        return 0
+    majority = votes(os.path.join(corpus, "open-votes.tsv"))
+    names = sorted(os.listdir(folder))
+    failed = 0
+    print(f"1..{len(names)}")
+    for n, name in enumerate(names, 1):
+        wrong = list(check(dump, folder, name, majority.get(name, "")))
+        for line in wrong:
+            print("# " + line)
+        failed += bool(wrong)
+        print(f"{'not ' if wrong else ''}ok {n} - {name}")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
