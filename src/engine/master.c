@@ -85,7 +85,7 @@ static int spawn(struct master *m, int index)
 	struct slot *s = &m->slot[index];
 	pid_t pid;
 
-	atomic_store(&m->shared[index].beat_mono_ms, 0);
+	atomic_store(&m->shared[index].beat_mono_ms, fw_mono_ms());
 	atomic_store(&m->shared[index].in_flight, 0);
 	fflush(NULL);
 	pid = fork();
@@ -127,13 +127,19 @@ static void plan_respawn(struct slot *s, int64_t now_ms)
 	s->pause_ms = s->pause_ms ? FW_MIN(s->pause_ms * 2, RESPAWN_MAX_MS) : RESPAWN_MIN_MS;
 }
 
-static void inherit(struct master *m, int index)
+/* Its successor is to give back what it held. Returns the feed it was reading, or 0. */
+static int64_t inherit(struct master *m, int index)
 {
 	struct worker_shared *sh = &m->shared[index];
 
-	memcpy(sh->dead_name, sh->name, sizeof(sh->dead_name));
-	sh->dead_feed_id = atomic_exchange(&sh->reading_feed_id, 0);
+	int64_t reading = atomic_exchange(&sh->reading_feed_id, 0);
+
 	atomic_store(&sh->in_flight, 0);
+	if (sh->dead_name[0])
+		return 0; /* it died before it had buried its predecessor, thus before it borrowed anything */
+	memcpy(sh->dead_name, sh->name, sizeof(sh->dead_name));
+	sh->dead_feed_id = reading;
+	return reading;
 }
 
 static void on_death(struct master *m, int index, int status)
@@ -142,13 +148,14 @@ static void on_death(struct master *m, int index, int status)
 	struct slot *s = &m->slot[index];
 	int64_t now_ms = fw_mono_ms();
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	int64_t reading;
 
 	s->pid = 0;
 	if (code == WORKER_TOLD)
 		stop(m); /* all are meant, also one that is dead just now and would not hear of it */
 	if (code == WORKER_TOLD || code == WORKER_DONE || (code == WORKER_LEFT && m->stopping))
 		return;
-	inherit(m, index);
+	reading = inherit(m, index);
 	if (code == WORKER_STORE || code == WORKER_SYSTEM) {
 		/* at the very start there is somebody to tell; later it is an outage */
 		if (now_ms - m->started_mono_ms < EARLY_MS || m->o->once) {
@@ -165,12 +172,12 @@ static void on_death(struct master *m, int index, int status)
 	} else {
 		m->restarts++;
 		if (WIFSIGNALED(status))
-			fw_error("worker %d (pid %s) was killed by signal %d%s", index, sh->dead_name, WTERMSIG(status),
-				sh->dead_feed_id ? " while it read a document" : "");
+			fw_error("worker %d (%s) was killed by signal %d%s", index, sh->name, WTERMSIG(status),
+				reading ? " while it read a document" : "");
 		else
-			fw_error("worker %d (pid %s) left with code %d", index, sh->dead_name, code);
-		if (sh->dead_feed_id)
-			fw_error("it was reading feed %lld", (long long)sh->dead_feed_id);
+			fw_error("worker %d (%s) left with code %d", index, sh->name, code);
+		if (reading)
+			fw_error("it was reading feed %lld", (long long)reading);
 	}
 	if (!m->stopping)
 		plan_respawn(s, now_ms);

@@ -29,8 +29,8 @@
 #define PORTION_MS 50
 #define UPKEEP_BUSY_MS 200
 #define ONCE_UPKEEP_MS FW_SECOND_MS
-#define PRUNE_FIRST_MS FW_MINUTE_MS
-#define PRUNE_EVERY_MS (6 * FW_HOUR_MS)
+#define PRUNE_MS FW_MINUTE_MS              /* often, so that it is little each time */
+#define PRUNE_ENTRIES_MS (6 * FW_HOUR_MS) /* seldom, for it looks at all of them */
 #define ONCE_OUTAGE_MS (10 * FW_SECOND_MS)
 #define ONCE_PATIENCE_MS (60 * FW_SECOND_MS) /* a --once does not wait longer than this for hosts that want a pause */
 
@@ -49,7 +49,7 @@ struct storer {
 	int64_t last_since_ms;         /* monotonic: when the loop had handed over its last visit; 0: not yet */
 	struct fw_err outage_err;
 	bool paused, once_over, upkeep_more;
-	int64_t once_over_ms, upkeep_at_ms, prune_at_ms; /* monotonic */
+	int64_t once_over_ms, upkeep_at_ms, prune_at_ms, prune_entries_at_ms; /* monotonic */
 	struct fw_lease *back;      /* leases to give back */
 	int64_t claimed_at_ms;      /* monotonic: last claim */
 	uint64_t visits, news, failures;
@@ -496,17 +496,22 @@ static void prune(struct storer *s, int64_t mono_ms)
 	const struct fw_config *c = s->l->config;
 	int64_t now_ms = fw_now_ms(), n = 0;
 	struct fw_err err;
+	bool entries;
 	int rc;
 
 	if (s->l->o->index || !s->st || s->retry_ms || mono_ms < s->prune_at_ms || (s->l->o->once && !s->once_over) ||
 	    atomic_load(&s->l->stopping) || (!c->keep_visits_ms && !c->keep_entries_ms))
 		return;
-	rc = fw_store_prune(s->st, c->keep_visits_ms ? now_ms - c->keep_visits_ms : 0,
-		c->keep_entries_ms ? now_ms - c->keep_entries_ms : 0, &n, &err);
+	entries = c->keep_entries_ms && mono_ms >= s->prune_entries_at_ms;
+	rc = fw_store_prune(s->st, c->keep_visits_ms ? now_ms - c->keep_visits_ms : 0, entries ? now_ms - c->keep_entries_ms : 0, &n,
+		&err);
 	if (rc && rc != FW_EUNSUP)
-		fw_warn("forgetting old visits and entries: %s; it is tried again in some hours", err.text);
-	fw_debug("%lld old visits and entries forgotten", (long long)n);
-	s->prune_at_ms = fw_mono_ms() + PRUNE_EVERY_MS;
+		fw_warn("forgetting old visits and entries: %s; it is tried again later", err.text);
+	else if (n)
+		fw_debug("%lld old visits and entries forgotten", (long long)n);
+	s->prune_at_ms = fw_mono_ms() + PRUNE_MS;
+	if (entries)
+		s->prune_entries_at_ms = fw_mono_ms() + PRUNE_ENTRIES_MS;
 }
 
 static int64_t wait_ms(const struct storer *s, int64_t mono_ms)
@@ -601,6 +606,7 @@ static int storer_open(struct storer *s)
 		return WORKER_STORE;
 	if (sh->dead_name[0] && fw_store_bury(s->st, sh->dead_name, sh->dead_feed_id, 0, &sh->err))
 		fw_warn("giving the leases of %s back: %s; they will run out", sh->dead_name, sh->err.text);
+	sh->dead_name[0] = '\0';
 	if (s->l->o->index == 0)
 		bury_the_dead(s);
 	if (fw_store_control_take(s->st, -1, &newest, &sh->err))
@@ -623,7 +629,7 @@ static int storer_init(struct storer *s)
 	s->back = calloc(max, sizeof(*s->back));
 	s->started_ms = fw_now_ms();
 	s->upkeep_more = true;
-	s->prune_at_ms = s->l->o->once ? 0 : fw_mono_ms() + PRUNE_FIRST_MS;
+	s->prune_at_ms = s->l->o->once ? 0 : fw_mono_ms() + PRUNE_MS;
 	return s->batch && s->outcome && s->back ? 0 : FW_ENOMEM;
 }
 

@@ -32,7 +32,7 @@ struct worker_shared {
 	char name[WORKER_NAME_MAX];        /* as the store knows it; written once at start */
 	struct fw_err err;                 /* behind WORKER_STORE and WORKER_SYSTEM */
 	/* the master writes, before the worker starts */
-	char dead_name[WORKER_NAME_MAX];   /* a predecessor: what leases it has left behind are to be given back */
+	char dead_name[WORKER_NAME_MAX];   /* a predecessor whose leases are to be given back; emptied by the worker that has */
 	int64_t dead_feed_id;              /* what it was reading, or 0 */
 };
 

@@ -108,6 +108,27 @@ def kill_worker(base):
         equal(w.one("SELECT count(*) FROM wheel WHERE status <> 0"), 0, "healthy feeds are not blamed")
 
 
+@case("a worker killed before it could give back what its predecessor held: the next one does")
+def kill_newborn(base):
+    left = 0
+    with growing(base, "fixed:1500", "lease_ms = 5m\n") as (o, w):
+        for _ in range(3):
+            p = run_with_two(w)
+            wait_for("requests in flight", lambda: o.stats()["in_flight"] > 40)
+            old, victim = set(workers_of(p)), workers_of(p)[0]
+            os.kill(victim, signal.SIGKILL)
+            newborn = set()
+            while not newborn: # no pause: it is to be caught before it has opened the store
+                newborn = set(workers_of(p)) - old
+            os.kill(min(newborn), signal.SIGKILL)
+            wait_for("the third", lambda: len(workers_of(p)) == 2 and not newborn & set(workers_of(p))) # pylint: disable=cell-var-from-loop
+            wait_for("it to begin", lambda: w.one("SELECT count(*) FROM workers WHERE pid = ?", workers_of(p)[1]))
+            drained(w, p)
+            left += w.one("SELECT count(*) FROM leases")
+            time.sleep(1)
+        equal(left, 0, "leases nobody gave back")
+
+
 @case("kill -9 of the master: the workers end by themselves, the next run goes on")
 def kill_master(base):
     rng = random.Random(2)
