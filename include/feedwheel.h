@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * libfeedwheel: read feeds (document.h), keep them (store.h), collect them (engine.h).
- * The manual is libfeedwheel(3).
+ * The contracts stand in these headers; examples/titles.c is a whole program.
  */
 #ifndef FEEDWHEEL_H
 #define FEEDWHEEL_H

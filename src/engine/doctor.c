@@ -61,7 +61,7 @@ static void configuration(struct doctor *d)
 		say(d, "configuration", BROKEN, "change that setting; 'feedwheel help settings' lists all", "%s", err.text);
 		return;
 	}
-	say(d, "configuration", FINE, "", "%s", c->file ? c->file : "no file, all defaults");
+	say(d, "configuration", FINE, "", "%s", c->file ? c->file : "no file (~/.config/feedwheel.conf, /etc/feedwheel.conf): all defaults");
 	if (c->file && strchr(c->store, '@') && stat(c->file, &st) == 0 && (st.st_mode & 077))
 		say(d, "configuration", NOTE, "chmod 600 it", "%s holds the store's password and others can read it", c->file);
 	if (!c->contact_url && !c->user_agent)

@@ -849,7 +849,7 @@ int fw_fetcher_create(uv_loop_t *loop, const struct fw_fetch_config *c, struct f
 	if (!rc)
 		rc = fw_transfer_open(fr, err);
 	if (!rc)
-		rc = fw_resolver_create(loop, c->dns_servers, &fr->resolver, err);
+		rc = fw_resolver_create(loop, c->dns_servers, NULL, &fr->resolver, err);
 	if (rc) {
 		fw_transfer_close(fr);
 		fetcher_free(fr);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -28,6 +29,7 @@
 #define NONE_MS (60 * 1000)
 #define FAIL_MS (10 * 1000)
 #define LOCAL_MS 1000
+#define LOOK_MS 2000
 #define QUERY_MS 2500 /* first try; c-ares doubles it */
 #define QUERY_TRIES 3
 #define ADDR_MAX 8
@@ -61,6 +63,11 @@ struct fw_resolver {
 	size_t entry_n;
 	size_t handle_n;  /* that the loop still holds */
 	bool v6_first;    /* there is a way to the IPv6 internet */
+	char *conf;       /* resolv.conf */
+	struct stat conf_was;
+	uint64_t looked_ms; /* when it was looked at */
+	bool named;       /* the servers are those of the configuration, whatever conf says */
+	bool renewing;    /* what is asked is taken back, to be asked of other servers */
 	bool asking;      /* inside fw_resolve: nobody is called back */
 	bool untold;      /* an answer came meanwhile for one who waits: told by the timer */
 	void (*closed)(void *ctx);
@@ -69,12 +76,19 @@ struct fw_resolver {
 
 /* ---- c-ares on the loop ------------------------------------------------------------------------------------------------- */
 
+static void resolver_free(struct fw_resolver *r)
+{
+	if (r)
+		free(r->conf);
+	free(r);
+}
+
 static void handle_closed(struct fw_resolver *r)
 {
 	if (--r->handle_n > 0 || !r->closed)
 		return;
 	r->closed(r->ctx);
-	free(r);
+	resolver_free(r);
 }
 
 static void timer_closed(uv_handle_t *h)
@@ -206,31 +220,54 @@ static void ares_begin(void)
 	ares_rc = ares_library_init(ARES_LIB_INIT_ALL);
 }
 
-int fw_resolver_create(uv_loop_t *loop, const char *servers, struct fw_resolver **out, struct fw_err *err)
+static int channel_open(struct fw_resolver *r, ares_channel *out)
 {
 	static char LOOKUPS[] = "b"; /* name servers; the hosts file is read by hosts_file() */
 	struct ares_options o = {.flags = ARES_FLAG_STAYOPEN, .timeout = QUERY_MS, .tries = QUERY_TRIES,
-		.lookups = LOOKUPS, .sock_state_cb = socket_state};
+		.lookups = LOOKUPS, .sock_state_cb = socket_state, .sock_state_cb_data = r, .resolvconf_path = r->conf};
+
+	return ares_init_options(out, &o, ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS |
+		ARES_OPT_SOCK_STATE_CB | ARES_OPT_RESOLVCONF);
+}
+
+/* Has the file changed since the last call? */
+static bool conf_changed(struct fw_resolver *r)
+{
+	struct stat now, *was = &r->conf_was;
+	bool same;
+
+	if (stat(r->conf, &now))
+		return false; /* being replaced: it will be back */
+	same = now.st_ino == was->st_ino && now.st_size == was->st_size && now.st_mtim.tv_sec == was->st_mtim.tv_sec &&
+		now.st_mtim.tv_nsec == was->st_mtim.tv_nsec;
+	*was = now;
+	return !same;
+}
+
+int fw_resolver_create(uv_loop_t *loop, const char *servers, const char *conf, struct fw_resolver **out, struct fw_err *err)
+{
 	struct fw_resolver *r = calloc(1, sizeof(*r));
 	int rc;
 
 	*out = NULL;
 	pthread_once(&ares_once, ares_begin);
-	if (!r || ares_rc == ARES_ENOMEM) {
-		free(r);
+	if (r)
+		r->conf = fw_str_dup(fw_str(conf ? conf : "/etc/resolv.conf"));
+	if (!r || !r->conf || ares_rc == ARES_ENOMEM) {
+		resolver_free(r);
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	}
-	o.sock_state_cb_data = r;
 	r->loop = loop;
-	rc = ares_init_options(&r->ares, &o,
-		ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS | ARES_OPT_SOCK_STATE_CB);
+	r->named = servers && *servers;
+	(void)conf_changed(r);
+	rc = channel_open(r, &r->ares);
 	if (rc != ARES_SUCCESS) {
-		free(r);
+		resolver_free(r);
 		return fw_err_set(err, FW_EIO, "the name resolver did not start: %s (see /etc/resolv.conf)", ares_strerror(rc));
 	}
-	if (servers && *servers && ares_set_servers_ports_csv(r->ares, servers) != ARES_SUCCESS) {
+	if (r->named && ares_set_servers_ports_csv(r->ares, servers) != ARES_SUCCESS) {
 		ares_destroy(r->ares);
-		free(r);
+		resolver_free(r);
 		return fw_err_set(err, FW_EINVAL, "dns_servers: '%s' is no list of addresses: write 192.0.2.53,[2001:db8::53]:5353", servers);
 	}
 	uv_timer_init(loop, &r->timer);
@@ -405,6 +442,8 @@ static void on_answer(void *ctx, int status, int timeouts, struct ares_addrinfo 
 	int ttl_s;
 
 	(void)timeouts;
+	if (status == ARES_ECANCELLED && r->renewing)
+		return; /* it stays asked */
 	e->state = state_of(status);
 	if (e->state == FW_RESOLVE_OK && !(ai && ai->nodes))
 		e->state = FW_RESOLVE_NONE;
@@ -470,6 +509,36 @@ static void ask(struct fw_resolve_entry *e)
 	timer_set(e->r);
 }
 
+/*
+ * The machine has moved to another network, or DHCP said something new: from now on those servers are asked that resolv.conf
+ * names now, also for what is being asked. c-ares 1.18 never looks again, and would ask the old ones until the next restart.
+ */
+static void servers_renew(struct fw_resolver *r)
+{
+	struct ares_addr_port_node *servers = NULL;
+	ares_channel fresh;
+
+	if (r->named || uv_now(r->loop) - r->looked_ms < LOOK_MS)
+		return;
+	r->looked_ms = uv_now(r->loop);
+	if (!conf_changed(r) || channel_open(r, &fresh) != ARES_SUCCESS)
+		return;
+	if (ares_get_servers_ports(fresh, &servers) == ARES_SUCCESS && servers) {
+		r->asking = r->renewing = true;
+		ares_cancel(r->ares);
+		r->asking = r->renewing = false;
+		r->v6_first = has_v6();
+		if (ares_set_servers_ports(r->ares, servers) != ARES_SUCCESS)
+			r->conf_was = (struct stat){0}; /* out of memory: try again next time */
+		for (struct fw_resolve_entry *e = r->oldest; e; e = e->next) {
+			if (e->state == FW_RESOLVE_WAIT)
+				ask(e);
+		}
+	}
+	ares_free_data(servers);
+	ares_destroy(fresh);
+}
+
 /* RFC 6761 section 6.3: this name is this machine, whatever a hosts file or a name server says. */
 static bool is_localhost(struct fw_str host)
 {
@@ -491,6 +560,7 @@ enum fw_resolve_state fw_resolve(struct fw_resolver *r, const char *host, struct
 		e = NULL;
 	}
 	if (!e) {
+		servers_renew(r);
 		e = entry_new(r, fw_str(host));
 		if (!e)
 			return FW_RESOLVE_LOCAL;

@@ -32,8 +32,12 @@ struct fw_resolve_wait { /* the caller's; belongs to the resolver while it waits
 	struct fw_resolve_wait *prev, *next;
 };
 
-/* servers: "127.0.0.1:5353,[::1]:53" or NULL for the system's. Errors: FW_EINVAL, FW_ENOMEM, FW_EIO. */
-FW_MUST_CHECK int fw_resolver_create(uv_loop_t *loop, const char *servers, struct fw_resolver **out, struct fw_err *err);
+/*
+ * servers: "127.0.0.1:5353,[::1]:53"; NULL: those of conf (NULL: /etc/resolv.conf), which is read again when it has changed.
+ * Errors: FW_EINVAL, FW_ENOMEM, FW_EIO.
+ */
+FW_MUST_CHECK int fw_resolver_create(uv_loop_t *loop, const char *servers, const char *conf, struct fw_resolver **out,
+	struct fw_err *err);
 /* Nobody may be waiting. closed(ctx) is called when the loop has let go of everything. */
 void fw_resolver_destroy(struct fw_resolver *r, void (*closed)(void *ctx), void *ctx);
 /*

@@ -148,7 +148,7 @@ def manual(_):
                     if option[2:] not in ("store", "config", "color", "quiet", "verbose", "help", "version"):
                         holds("Fl -" + option[2:] in m.group(1), "%s is not under %s" % (option, word))
     lint = subprocess.run(["mandoc", "-Tlint", os.path.join(ROOT, "man", "feedwheel.1"),
-                           os.path.join(ROOT, "man", "feedwheel.conf.5")], capture_output=True, text=True, check=False)
+                           os.path.join(ROOT, "man", "feedwheel.conf.5"), os.path.join(ROOT, "man", "feedwheel-store.7")], capture_output=True, text=True, check=False)
     found = [l for l in lint.stdout.splitlines() if "referenced manual not found" not in l]
     equal(found, [], "mandoc")
 

@@ -100,7 +100,7 @@ static void got(uv_udp_t *udp, ssize_t n, const uv_buf_t *b, const struct sockad
 	}
 }
 
-void dns_open(struct dns_stub *d, uv_loop_t *loop, struct dns_line *line)
+bool dns_open_at(struct dns_stub *d, uv_loop_t *loop, struct dns_line *line, const char *ip, int port)
 {
 	struct sockaddr_in sa;
 	int n = sizeof(sa);
@@ -108,11 +108,20 @@ void dns_open(struct dns_stub *d, uv_loop_t *loop, struct dns_line *line)
 	*d = (struct dns_stub){.line = line};
 	uv_udp_init(loop, &d->udp);
 	d->udp.data = d;
-	ck_assert_int_eq(uv_ip4_addr("127.0.0.1", 0, &sa), 0);
-	ck_assert_int_eq(uv_udp_bind(&d->udp, (struct sockaddr *)&sa, 0), 0);
+	ck_assert_int_eq(uv_ip4_addr(ip, port, &sa), 0);
+	if (uv_udp_bind(&d->udp, (struct sockaddr *)&sa, 0)) {
+		dns_close(d);
+		return false;
+	}
 	ck_assert_int_eq(uv_udp_getsockname(&d->udp, (struct sockaddr *)&sa, &n), 0);
 	d->port = ntohs(sa.sin_port);
 	ck_assert_int_eq(uv_udp_recv_start(&d->udp, give, got), 0);
+	return true;
+}
+
+void dns_open(struct dns_stub *d, uv_loop_t *loop, struct dns_line *line)
+{
+	ck_assert(dns_open_at(d, loop, line, "127.0.0.1", 0));
 }
 
 void dns_close(struct dns_stub *d)

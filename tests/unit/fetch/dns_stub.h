@@ -3,6 +3,7 @@
 #ifndef FW_TEST_DNS_STUB_H
 #define FW_TEST_DNS_STUB_H
 
+#include <stdbool.h>
 #include <uv.h>
 
 struct dns_line {
@@ -19,6 +20,8 @@ struct dns_stub {
 	uint32_t query_n;      /* for A */
 };
 
+/* False: this address and port cannot be had. */
+bool dns_open_at(struct dns_stub *d, uv_loop_t *loop, struct dns_line *line, const char *ip, int port);
 void dns_open(struct dns_stub *d, uv_loop_t *loop, struct dns_line *line);
 void dns_close(struct dns_stub *d);
 

@@ -3,6 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/str.h"
@@ -236,13 +237,73 @@ START_TEST(hosts_file_comes_first)
 
 	if (!hosts_line(address, name))
 		return; /* nothing there to find */
-	ck_assert_int_eq(fw_resolver_create(&loop, servers, &r, NULL), 0);
+	ck_assert_int_eq(fw_resolver_create(&loop, servers, NULL, &r, NULL), 0);
 	fw_snprintf(want, sizeof(want), strchr(address, ':') ? "[%s]" : "%s", address);
 	ck_assert_int_eq(fw_resolve(r, name, &w, &addrs), FW_RESOLVE_OK);
 	ck_assert_msg(strstr(addrs, want) != NULL, "%s is not in %s", want, addrs);
 	ck_assert_int_eq(fw_resolve(r, name, &w, &addrs), FW_RESOLVE_OK);
 	ck_assert_uint_eq(dns.query_n, 0);
 	fw_resolver_destroy(r, resolver_gone, &w);
+}
+END_TEST
+
+static void conf_write(const char *path, const char *server)
+{
+	char fresh[100];
+	FILE *f;
+
+	fw_snprintf(fresh, sizeof(fresh), "%s.new", path);
+	f = fopen(fresh, "we");
+	ck_assert_ptr_nonnull(f);
+	fprintf(f, "nameserver %s\n", server);
+	ck_assert_int_eq(fclose(f), 0);
+	ck_assert_int_eq(rename(fresh, path), 0);
+}
+
+static void told_of(struct fw_resolve_wait *w, enum fw_resolve_state state, const char *addrs)
+{
+	(void)w;
+	ck_assert_int_eq(state, FW_RESOLVE_OK);
+	ck_assert_str_eq(addrs, "127.0.0.1");
+	done_n++;
+}
+
+START_TEST(servers_change) /* a long run outlives its network: what waits is asked of the new server too */
+{
+	char path[] = "/tmp/fw-resolv-XXXXXX";
+	int fd = mkstemp(path);
+	static struct dns_stub deaf, other; /* closed by the loop after this function */
+	struct dns_line silence[] = {{"feeds.example", "", 0, 0}, {NULL, NULL, 0, 0}};
+	struct fw_resolver *r;
+	struct fw_resolve_wait a = {.cb = told_of}, b = {.cb = told_of};
+	const char *addrs;
+	uint64_t until;
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	/* resolv.conf knows no ports */
+	if (!dns_open_at(&deaf, &loop, silence, "127.0.53.1", 53)) {
+		unlink(path);
+		return;
+	}
+	ck_assert(dns_open_at(&other, &loop, script, "127.0.53.2", 53));
+	conf_write(path, "127.0.53.1");
+	ck_assert_int_eq(fw_resolver_create(&loop, NULL, path, &r, NULL), 0);
+	ck_assert_int_eq(fw_resolve(r, "feeds.example", &a, &addrs), FW_RESOLVE_WAIT);
+	while (!deaf.query_n)
+		uv_run(&loop, UV_RUN_ONCE);
+	conf_write(path, "127.0.53.2");
+	until = uv_now(&loop) + 2100;
+	while (uv_now(&loop) < until)
+		uv_run(&loop, UV_RUN_NOWAIT);
+	ck_assert_int_eq(fw_resolve(r, "xn--bcher-kva.example", &b, &addrs), FW_RESOLVE_WAIT);
+	while (done_n < 2)
+		uv_run(&loop, UV_RUN_ONCE);
+	ck_assert_uint_eq(other.query_n, 2);
+	fw_resolver_destroy(r, resolver_gone, &a);
+	dns_close(&deaf);
+	dns_close(&other);
+	unlink(path);
 }
 END_TEST
 
@@ -355,7 +416,7 @@ START_TEST(cache_is_bounded)
 	const char *addrs;
 	char host[40];
 
-	ck_assert_int_eq(fw_resolver_create(&loop, servers, &r, NULL), 0);
+	ck_assert_int_eq(fw_resolver_create(&loop, servers, NULL, &r, NULL), 0);
 	for (int i = 0; i < 20500; i++) {
 		fw_snprintf(host, sizeof(host), "h%d.unknown.example", i);
 		ck_assert_int_eq(fw_resolve(r, host, &w, &addrs), FW_RESOLVE_WAIT);
@@ -382,7 +443,7 @@ int main(void)
 {
 	const TTest *const T[] = {
 		name_is_asked_once, crowd_asks_once, names_that_fail, servers_that_fail, international_names, search_lists_are_for_bare_names,
-		hosts_file_comes_first, guarded_names, localhost_is_here, rebinding,
+		hosts_file_comes_first, servers_change, guarded_names, localhost_is_here, rebinding,
 		answers_are_pinned, last_done_destroys, cache_is_bounded,
 	};
 	Suite *s = suite_create("fetch names");
