@@ -156,6 +156,19 @@ static double make_feeds(struct fw_store *st, int64_t n, bool shuffled)
 	return worst;
 }
 
+#define CLAIMS_MAX 4096
+
+struct times { /* of single calls, ms */
+	double v[CLAIMS_MAX];
+	size_t n;
+};
+
+static void time_add(struct times *t, double ms)
+{
+	if (t->n < CLAIMS_MAX)
+		t->v[t->n++] = ms;
+}
+
 static int by_double(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -163,43 +176,40 @@ static int by_double(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static double median(double *v, size_t n)
+static double median(struct times *t)
 {
-	qsort(v, n, sizeof(*v), by_double);
-	return n ? v[n / 2] : 0;
+	qsort(t->v, t->n, sizeof(*t->v), by_double);
+	return t->n ? t->v[t->n / 2] : 0;
 }
 
 struct turn { /* what a number of visits took */
 	double seconds, cpu;
-	double claim_ms, claim_cpu_ms; /* medians */
+	struct times claim, claim_cpu;
 	int64_t visits, commits;
 };
 
-/* Claim and commit, nothing changed, until `visits` are done or nothing is due. */
-static struct turn turn_wheel(struct fw_store *st, size_t batch, int64_t visits, int64_t now)
+/* Claim and commit, nothing changed, until `visits` more are done or nothing is due; added to t. */
+static void turn_wheel(struct fw_store *st, size_t batch, int64_t visits, int64_t now, struct turn *t)
 {
 	struct fw_lease *l = calloc(batch, sizeof(*l));
 	struct fw_feed *f = calloc(batch, sizeof(*f));
 	struct fw_outcome *o = calloc(batch, sizeof(*o));
-	double *claim = calloc((size_t)(visits / (int64_t)batch) + 2, sizeof(*claim));
-	double *claim_cpu = calloc((size_t)(visits / (int64_t)batch) + 2, sizeof(*claim_cpu));
-	struct turn t = {0};
 	struct fw_claim_got got;
 	struct fw_arena a;
 	struct fw_err err;
 	double cpu = cpu_s(), start = now_s();
-	size_t n = 0;
+	int64_t end = t->visits + visits;
 
 	fw_arena_init(&a, 0);
-	while (t.visits < visits) {
+	while (t->visits < end) {
 		struct fw_claim_ask ask = {.worker = "bench/1/0", .now_ms = now, .lease_ms = 60000, .max = batch, .host_max = 4,
 			.host_gap_ms = 100};
 		double before = now_s(), before_cpu = thread_cpu_s();
 
 		if (fw_store_claim(st, &ask, &a, l, &got, &err))
 			die("claim", &err);
-		claim_cpu[n] = (thread_cpu_s() - before_cpu) * 1e3;
-		claim[n++] = (now_s() - before) * 1e3;
+		time_add(&t->claim_cpu, (thread_cpu_s() - before_cpu) * 1e3);
+		time_add(&t->claim, (now_s() - before) * 1e3);
 		if (!got.n)
 			break;
 		for (size_t i = 0; i < got.n; i++) {
@@ -220,21 +230,16 @@ static struct turn turn_wheel(struct fw_store *st, size_t batch, int64_t visits,
 			if (o[i].rc)
 				die("outcome", &err);
 		}
-		t.visits += (int64_t)got.n;
-		t.commits += 2;
+		t->visits += (int64_t)got.n;
+		t->commits += 2;
 		fw_arena_reset(&a, 1 << 18);
 	}
-	t.seconds = now_s() - start;
-	t.cpu = cpu_s() - cpu;
-	t.claim_ms = median(claim, n);
-	t.claim_cpu_ms = median(claim_cpu, n);
+	t->seconds += now_s() - start;
+	t->cpu += cpu_s() - cpu;
 	fw_arena_finish(&a);
 	free(l);
 	free(f);
 	free(o);
-	free(claim);
-	free(claim_cpu);
-	return t;
 }
 
 /* The least that leasing and finishing a feed can cost: two updates of one narrow indexed row, in batches. */
@@ -306,45 +311,62 @@ static void forget(const char *name)
 	}
 }
 
+/*
+ * Does a claim cost more when there are more feeds? A store of 10,000 takes turns with the large one, a few claims each, so that
+ * what else the machine does meanwhile hits both.
+ */
+static void bench_growth(struct fw_store *large)
+{
+	struct fw_store *small = open_store("small", false);
+	static struct turn few, many; /* static: large */
+
+	make_feeds(small, 10000, true);
+	for (int i = 0; i < 20; i++) {
+		turn_wheel(small, 500, 5000, NOW + i * HOUR / 2, &few);
+		turn_wheel(large, 500, 5000, NOW, &many);
+	}
+	row("claim of 500, 10,000 feeds", median(&few.claim), 0, 20, true, "ms");
+	row("claim of 500, all feeds", median(&many.claim), 0, 20, true, "ms");
+	row("claim of 500, all feeds, against 10,000: CPU", median(&many.claim_cpu), median(&few.claim_cpu),
+		median(&few.claim_cpu) * 2, true, "ms");
+	fw_store_close(small);
+	forget("small");
+}
+
 static void bench_wheel(int64_t feeds)
 {
 	static const size_t batches[] = {100, 500};
-	double small_ms, per_10k, wal;
-	struct fw_store *st = open_store("small", false);
-	struct turn t;
+	double per_10k, wal;
+	struct fw_store *st;
+	static struct turn t; /* static: large */
 	char name[80];
-
-	make_feeds(st, 10000, true);
-	t = turn_wheel(st, 500, 10000, NOW);
-	small_ms = t.claim_cpu_ms;
-	row("claim of 500, 10,000 feeds", t.claim_ms, 0, 20, true, "ms");
-	fw_store_close(st);
-	forget("small");
 
 	for (int shuffled = 0; shuffled < 2; shuffled++) {
 		st = open_store("wheel", false);
 		per_10k = make_feeds(st, feeds, shuffled);
 		if (!shuffled)
 			row("subscribe 10,000 feeds, slowest of all batches", per_10k, 0, 1, true, "s");
+		fw_store_close(st);
+		st = open_store("wheel", false); /* as another process would find it */
 		for (size_t i = 0; i < FW_N(batches); i++) {
 			int64_t visits = FW_MIN(feeds / 3, 200000);
 
-			t = turn_wheel(st, batches[i], visits, NOW);
+			t = (struct turn){0};
+			turn_wheel(st, batches[i], visits, NOW, &t);
 			if (!fw_snprintf(name, sizeof(name), "claim + commit, %zu a batch, ids %s", batches[i], shuffled ? "shuffled" : "in order"))
 				exit(1);
 			row(name, (double)t.visits / t.seconds, bare_wheel(feeds, (int)batches[i], visits, shuffled), shuffled ? 0 : 150000, false,
 				"feeds/s");
 			forget("bare");
-			if (batches[i] == 500 && shuffled) {
-				row("claim of 500, all feeds", t.claim_ms, 0, 20, true, "ms");
-				row("claim of 500, all feeds, against 10,000: CPU", t.claim_cpu_ms, small_ms, small_ms * 2, true, "ms");
-			}
 			row("  CPU per visit", t.cpu * 1e6 / (double)t.visits, 0, 0, true, "us");
 			row("  transactions per 1,000 visits", (double)t.commits * 1e3 / (double)t.visits, 0, 0, true, "");
 		}
+		if (shuffled)
+			bench_growth(st);
 		fw_store_close(st); /* folds the WAL in */
 		st = open_store("wheel", false);
-		t = turn_wheel(st, 500, 2000, NOW);
+		t = (struct turn){0};
+		turn_wheel(st, 500, 2000, NOW, &t);
 		wal = size_of("wheel", "-wal");
 		row("  bytes of WAL per visit, 500 a batch", wal / (double)FW_MAX(t.visits, 1), 0, 0, true, "bytes");
 		row("  bytes of the file per feed", size_of("wheel", "") / (double)feeds, 0, 0, true, "bytes");
