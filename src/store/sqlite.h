@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "store/drivers.h"
 
-#define SQ_SCHEMA 1                  /* the newest schema this program knows */
+#define SQ_SCHEMA 2                  /* the newest schema this program knows */
 #define SQ_APPLICATION_ID 0x66777731 /* "fww1" in the file's header */
 
 /* Prepared statements are kept under these names, from first use until close. */
@@ -20,7 +20,7 @@ enum sq_id {
 	SQ_BEAT_PUT, SQ_KEYS_ANY, SQ_ENTRY_KNOWN, SQ_ENTRY_PUT, SQ_KEY_PUT, SQ_KEY_CHANGE, SQ_ENTRY_CHANGE,
 	SQ_ENTRY_DROP, SQ_KEY_FIRST, SQ_KEY_DROP, SQ_PRUNE_VISITS, SQ_PRUNE_RUNS, SQ_PRUNE_WORKERS, SQ_PRUNE_OLD, SQ_KEY_EMPTY,
 	SQ_ENTRY_LAST, SQ_ENTRY_SEEN, SQ_KEY_OF, SQ_ENTRY_WHOLE, SQ_ENTRY_ROW, SQ_FTS_PUT, SQ_FTS_DEL, SQ_FTS_ROW,
-	SQ_FTS_NEXT, SQ_META_SET, SQ_BEHIND, SQ_HOST_GET, SQ_HOST_SET, SQ_QUEUE_PUT, SQ_UNPARK_FIRST, SQ_PARKED_DEL,
+	SQ_FTS_NEXT, SQ_FTS_STRUCTURE, SQ_FTS_MERGE, SQ_META_SET, SQ_BEHIND, SQ_HOST_GET, SQ_HOST_SET, SQ_QUEUE_PUT, SQ_UNPARK_FIRST, SQ_PARKED_DEL,
 	SQ_QUEUE_FEED, SQ_QUEUE_FIND_MOVED, SQ_QUEUE_DEL, SQ_PARKED_FEED, SQ_LEASE_GET, SQ_LEASE_DEL, SQ_CLAIM_OF,
 	SQ_CLAIM_TIDY, SQ_WHEEL_STATE, SQ_LEASES_OF, SQ_CLAIM_DROP, SQ_EXPIRED, SQ_LEASE_PUT, SQ_FEED_FULL, SQ_PARK,
 	SQ_DUE, SQ_QUEUE_HEAD_DEL, SQ_DUE_MOVED, SQ_QUEUE_FIRST, SQ_QUEUE_MIN, SQ_CLAIM_MIN, SQ_CLAIM_NEW,
@@ -51,6 +51,7 @@ struct sqlite {
 	int64_t run_id;           /* the last run whose first visit was noted */
 	int64_t page_bytes;
 	bool read_only;
+	bool merging;             /* segments of the full-text index, over several steps of upkeep */
 	struct fw_buf text;       /* scratch: plain text on its way into the index */
 };
 

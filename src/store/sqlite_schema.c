@@ -94,7 +94,15 @@ static const char *const steps[SQ_SCHEMA] = {
 	" slots INTEGER NOT NULL, at_ms INTEGER NOT NULL) WITHOUT ROWID;"
 	"CREATE TABLE controls (id INTEGER PRIMARY KEY AUTOINCREMENT, kind INTEGER NOT NULL, created_ms INTEGER NOT NULL);"
 	"CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
-	"INSERT INTO meta VALUES ('indexed_entry_id', 0), ('last_number', 0), ('entry_n', 0), ('visit_n', 0);"
+	"INSERT INTO meta VALUES ('indexed_entry_id', 0), ('last_number', 0), ('entry_n', 0), ('visit_n', 0);",
+
+	/* 1 -> 2: other words in the index (words.c), accents of any number dropped, and merging is ours; filled anew by upkeep.
+	   The search index of a large store goes in one transaction, which may take some seconds. */
+	"DROP TABLE entries_fts;"
+	"CREATE VIRTUAL TABLE entries_fts USING fts5(title, body, content='', columnsize=0,"
+	" tokenize='unicode61 remove_diacritics 2');"
+	"INSERT INTO entries_fts(entries_fts, rank) VALUES ('hashsize', 8000000), ('pgsz', 4050), ('automerge', 0), ('crisismerge', 1000);"
+	"UPDATE meta SET value = 0 WHERE name = 'indexed_entry_id';",
 };
 
 static int pragma(struct sqlite *s, const char *sql, int64_t *out, struct fw_err *err)

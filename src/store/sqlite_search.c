@@ -5,58 +5,25 @@
  * meta.indexed_entry_id is the watermark: entries up to it are in the index. `upkeep` moves it on in short transactions, so
  * that storing never waits for the tokenizer; a search catches up first when little is missing. An entry below the watermark
  * that changes or goes is taken out with the words it was put in with (the index keeps none of its text to look it up by), so
- * plain_text() must not change without a migration that builds the index anew.
+ * what words.c makes of a text must not change without a migration that builds the index anew.
+ *
+ * Each transaction leaves a segment in the index, and FTS5 would merge them as it goes along, each word some five times while a
+ * large backlog is indexed. So its own merging is off (sqlite_schema.c), and upkeep merges when it has caught up, or when there
+ * are very many segments. Neither is flushed to the disk at once: what a power cut takes is indexed again, from the watermark.
+ *
+ * The index is an ordinary FTS5 table with a tokenizer that every SQLite has, so that it can be searched from any program.
  */
 #include "base/clock.h"
 #include "store/sqlite.h"
+#include "store/words.h"
 
 #define STEP_MS 50       /* of one upkeep step */
 #define STEP_ROWS 2500
 #define CATCH_UP_ROWS 2000 /* a search indexes this many by itself */
 #define TEXT_MAX ((size_t)1 << 20) /* of one entry: more is not indexed */
-
-/* Where a <script> or <style> element that begins at tag ends (at its end tag), or NULL: tag begins neither. */
-static const char *hidden_end(struct fw_str tag)
-{
-	static const struct { struct fw_str begin, end; } hidden[] = {
-		{{"<script", 7}, {"</script", 8}}, {{"<style", 6}, {"</style", 7}},
-	};
-
-	for (size_t i = 0; i < FW_N(hidden); i++) {
-		if (fw_str_istarts(tag, hidden[i].begin)) {
-			const char *end = fw_str_ifind(tag, hidden[i].end);
-
-			return end ? end : tag.p + tag.len; /* never closed: all the rest; so each byte is looked at once */
-		}
-	}
-	return NULL;
-}
-
-/* Text for the index: what stands outside of tags, and a space for each tag; script and style are left out. */
-static void plain_text(struct fw_buf *out, struct fw_str html)
-{
-	const char *p = html.p, *end = p ? p + FW_MIN(html.len, TEXT_MAX) : p;
-
-	while (p < end) {
-		const char *lt = memchr(p, '<', (size_t)(end - p)), *gt;
-		struct fw_str rest;
-
-		fw_buf_add(out, p, (size_t)((lt ? lt : end) - p));
-		if (!lt)
-			return;
-		rest = (struct fw_str){lt, (size_t)(end - lt)};
-		if (rest.len > 1 && !fw_is_alpha(lt[1]) && lt[1] != '/' && lt[1] != '!' && lt[1] != '?') {
-			fw_buf_addc(out, ' '); /* "a < b" */
-			p = lt + 1;
-			continue;
-		}
-		gt = hidden_end(rest);
-		gt = gt ? gt : lt;
-		gt = memchr(gt, '>', (size_t)(end - gt));
-		fw_buf_addc(out, ' ');
-		p = gt ? gt + 1 : end;
-	}
-}
+#define SEGMENTS_IDLE 16  /* merged down to fewer when there is nothing to index, */
+#define SEGMENTS_BUSY 512 /* and before the next step when there are as many; below crisismerge */
+#define MERGE_PAGES 100   /* written by one step */
 
 int sq_search_watermark(struct sqlite *s, int64_t *id, struct fw_err *err)
 {
@@ -67,22 +34,26 @@ int sq_search_watermark(struct sqlite *s, int64_t *id, struct fw_err *err)
 static int words_move(struct sqlite *s, sqlite3_stmt *q, bool in, struct fw_err *err)
 {
 	int64_t id = sqlite3_column_int64(q, 0);
-	struct fw_str title = sq_text(q, 1), summary = sq_text(q, 2), content = sq_text(q, 3);
+	struct fw_str title, body, content = fw_str_sub(sq_text(q, 3), 0, TEXT_MAX);
+	struct fw_buf *b = &s->text;
 
-	fw_buf_reset(&s->text);
-	fw_buf_addstr(&s->text, summary);
-	fw_buf_addc(&s->text, '\n');
+	fw_buf_reset(b);
+	fw_store_words(b, fw_str_sub(sq_text(q, 1), 0, TEXT_MAX));
+	title.len = b->len;
+	fw_store_words(b, fw_str_sub(sq_text(q, 2), 0, TEXT_MAX));
+	fw_buf_addc(b, '\n');
 	if (sqlite3_column_int(q, 4) == FW_TEXT_PLAIN)
-		fw_buf_addstr(&s->text, fw_str_sub(content, 0, TEXT_MAX));
+		fw_store_words(b, content);
 	else
-		plain_text(&s->text, content);
-	if (s->text.rc)
-		return fw_err_set(err, s->text.rc, "%s: search index: out of memory", s->path);
+		fw_store_words_html(b, content);
+	if (b->rc)
+		return fw_err_set(err, b->rc, "%s: search index: out of memory", s->path);
+	title.p = b->p;
+	body = fw_str_sub(fw_buf_str(b), title.len, b->len);
 	if (in)
-		return sq_do(s, SQ_FTS_PUT, "INSERT INTO entries_fts (rowid, title, body) VALUES (?, ?, ?)", err, "iss", id, title,
-			fw_buf_str(&s->text));
+		return sq_do(s, SQ_FTS_PUT, "INSERT INTO entries_fts (rowid, title, body) VALUES (?, ?, ?)", err, "iss", id, title, body);
 	return sq_do(s, SQ_FTS_DEL, "INSERT INTO entries_fts (entries_fts, rowid, title, body) VALUES ('delete', ?, ?, ?)", err, "iss",
-		id, title, fw_buf_str(&s->text));
+		id, title, body);
 }
 
 static int words_of(struct sqlite *s, int64_t entry_id, bool in, struct fw_err *err)
@@ -143,22 +114,80 @@ static int step_in(struct sqlite *s, int max, int64_t deadline_ms, bool *more, s
 
 static int step(struct sqlite *s, int max, int64_t ms, bool *more, struct fw_err *err)
 {
-	int rc = sq_begin(s, err);
+	int rc = sq_begin_quick(s, err);
 
 	return rc ? rc : sq_end(s, step_in(s, max, fw_mono_ms() + ms, more, err), err);
+}
+
+/* A number as FTS5 writes it: seven bits a byte, the high ones first. */
+static int64_t varint(struct fw_str *b)
+{
+	int64_t v = 0;
+
+	for (int i = 0; i < 5 && b->len; i++) {
+		unsigned char c = (unsigned char)b->p[0];
+
+		*b = fw_str_sub(*b, 1, b->len);
+		v = v << 7 | (c & 0x7f);
+		if (c < 0x80)
+			break;
+	}
+	return v;
+}
+
+/* How many segments the index consists of. Its structure record says so behind a cookie of four bytes and the number of levels. */
+static int segments(struct sqlite *s, int64_t *n, struct fw_err *err)
+{
+	sqlite3_stmt *q = sq_stmt(s, SQ_FTS_STRUCTURE, "SELECT block FROM entries_fts_data WHERE id = 10", err);
+	int rc = q ? sq_row(s, q, err) : err->rc;
+	struct fw_str b;
+
+	*n = 0;
+	if (rc <= 0)
+		return rc;
+	b = fw_str_sub(sq_text(q, 0), 4, SIZE_MAX);
+	(void)varint(&b);
+	*n = varint(&b);
+	sqlite3_reset(q);
+	return 0;
+}
+
+/* Write a few pages of merged segments; *more false: there is no more to merge. */
+static int merge(struct sqlite *s, bool *more, struct fw_err *err)
+{
+	int before, rc = sq_begin_quick(s, err);
+
+	if (rc)
+		return rc;
+	before = sqlite3_total_changes(s->db);
+	rc = sq_do(s, SQ_FTS_MERGE, "INSERT INTO entries_fts (entries_fts, rank) VALUES ('merge', ?)", err, "i", SQ_INT(MERGE_PAGES));
+	*more = sqlite3_total_changes(s->db) - before >= 2; /* so says FTS5's manual */
+	return sq_end(s, rc, err);
 }
 
 int sq_upkeep(struct fw_store *st, int64_t now_ms, bool *more, struct fw_err *err)
 {
 	struct sqlite *s = sqlite_of(st);
-	int64_t behind;
+	int64_t last, segment_n;
 	int rc = sq_search_watermark(s, &s->indexed_id, err);
 
 	(void)now_ms;
-	rc = rc ? rc : sq_int(s, SQ_ENTRY_LAST, "SELECT max(id) FROM entries", 0, &behind, err);
-	if (rc || behind <= s->indexed_id)
-		return rc; /* nothing to do: no write lock taken */
-	return step(s, STEP_ROWS, STEP_MS, more, err);
+	rc = rc ? rc : sq_int(s, SQ_ENTRY_LAST, "SELECT max(id) FROM entries", 0, &last, err);
+	rc = rc ? rc : segments(s, &segment_n, err);
+	if (rc)
+		return rc;
+	if (segment_n >= SEGMENTS_IDLE && (s->merging || last <= s->indexed_id || segment_n >= SEGMENTS_BUSY)) {
+		rc = merge(s, &s->merging, err);
+		*more = s->merging || last > s->indexed_id;
+		if (rc || s->merging)
+			return rc;
+	}
+	s->merging = false;
+	if (last <= s->indexed_id)
+		return 0; /* nothing to do: no write lock taken */
+	rc = step(s, STEP_ROWS, STEP_MS, more, err);
+	*more = !rc && (*more || segment_n >= SEGMENTS_IDLE);
+	return rc;
 }
 
 int sq_search_catch_up(struct sqlite *s, struct fw_err *err)
@@ -186,14 +215,18 @@ int sq_search_catch_up(struct sqlite *s, struct fw_err *err)
 bool sq_search_query(struct fw_str words, struct fw_buf *out)
 {
 	struct fw_store_word w;
+	size_t from = out->len;
 	bool any = false;
 
 	while (fw_store_word_next(&words, &w)) {
 		fw_buf_adds(out, any ? " \"" : "\"");
-		for (size_t i = 0; i < w.text.len; i++)
-			fw_buf_addc(out, w.text.p[i] ? w.text.p[i] : ' ');
+		fw_store_words(out, w.text);
 		fw_buf_adds(out, w.prefix ? "\"*" : "\"");
 		any = true;
+	}
+	for (size_t i = from; i < out->len; i++) { /* the query ends at a NUL */
+		if (!out->p[i])
+			out->p[i] = ' ';
 	}
 	return any;
 }

@@ -822,9 +822,54 @@ START_TEST(search_words) /* also: the user's words are never query syntax */
 }
 END_TEST
 
+START_TEST(search_in_any_script)
+{
+	static const struct { const char *words; int hits; } ask[] = {
+		{"\xc3\x89t\xc3\xa9", 1}, {"ete", 1}, {"ETE", 1}, {"e\xcc\x81te\xcc\x81", 1}, /* Été: composed, bare, decomposed */
+		{"\xd0\x9c\xd0\x98\xd0\xa0", 1}, {"\xce\xba\xcf\x8c\xcf\x83\xce\xbc\xce\xbf\xcf\x82", 1}, /* МИР, κόσμος */
+		{"viet", 1}, {"nam", 0},
+		{"\xe6\x9d\xb1\xe4\xba\xac", 2},              /* Tokyo: also within a longer run, and behind a Latin word */
+		{"\xe4\xba\xac\xe6\x9d\xb1", 0},              /* the other way round */
+		{"\xe6\x9d\xb1*", 2}, {"\"\xe6\x9d\xb1\xe4\xba\xac\xe9\x83\xbd\"", 1},
+		{"\xe3\x81\x99\xe3\x81\x97", 1},              /* sushi, in hiragana */
+		{"iPhone\xe6\x9d\xb1\xe4\xba\xac", 1},
+		{"dont", 0}, {"don't", 1}, {"caf\xc3\xa9", 1}, {"cafe", 1}, {"nbsp", 0}, {"amp", 0}, {"8217", 0}, {"comment", 0},
+		{"stra\xc3\x9f""e", 1}, {"AT&T", 1}, {"a\xcc", 0},
+	};
+	struct fw_store *st = fresh(_i);
+	struct fw_err err = {0};
+	bool more = true;
+	struct fw_entry_row e[] = {
+		entry(1, 1, "\xc3\x89t\xc3\xa9", "<p>\xd0\xbc\xd0\xb8\xd1\x80 \xce\x9a\xcf\x8c\xcf\x83\xce\xbc\xce\xbf\xcf\x82</p>"),
+		entry(2, 1, "\xe6\x9d\xb1\xe4\xba\xac\xe9\x83\xbd\xe3\x81\xae\xe3\x81\x99\xe3\x81\x97", "Vi\xe1\xbb\x87t"),
+		entry(3, 1, "AT&T", "iPhone\xe6\x9d\xb1\xe4\xba\xac <!-- comment > --> don&#x2019;t&nbsp;caf&eacute; &amp; Stra&szlig;e &#99999999; &"),
+	};
+
+	if (strcmp(under_test[_i].name, "memory") == 0) { /* compares bytes */
+		fw_store_close(st);
+		return;
+	}
+	subscribe(st, "https://a.example/", NOW);
+	visit_with(st, NOW, e, 3, 3, 0);
+	while (more)
+		OK(fw_store_upkeep(st, NOW, &more, &err));
+	for (size_t i = 0; i < FW_N(ask); i++)
+		ck_assert_msg(search_n(st, ask[i].words) == ask[i].hits, "%s: %d instead of %d", ask[i].words, search_n(st, ask[i].words),
+			ask[i].hits);
+	for (int i = 0; i < 3; i++) { /* a change forgets the very words that were put in */
+		e[i].hash = 2;
+		e[i].title = e[i].content = FW_STR("nothing");
+	}
+	visit_with(st, NOW + HOUR, e, 3, 0, 3);
+	for (size_t i = 0; i < FW_N(ask); i++)
+		ck_assert_int_eq(search_n(st, ask[i].words), 0);
+	fw_store_close(st);
+}
+END_TEST
+
 START_TEST(search_takes_linear_time) /* invariant 5 */
 {
-	static const char *const part[] = {"<script>", "<style ", "<", "<!--", "<a ", "</script"};
+	static const char *const part[] = {"<script>", "<style ", "<", "<!--", "<a ", "</script", "&", "&#x", "\xe6\x9d\xb1"};
 	struct fw_store *st = fresh(_i);
 	struct fw_err err = {0};
 	bool more = true;
@@ -1149,7 +1194,7 @@ int main(void)
 		second_feed_of_a_host_joins_while_the_first_is_lent, groups_are_written_and_only_these, url_adoption,
 		url_adoption_keeps_the_budget_right,
 		status_of_owner_and_of_server, entries_once_each, entry_members_round_trip, entry_queries, since_among_many,
-		search_words, search_takes_linear_time,
+		search_words, search_in_any_script, search_takes_linear_time,
 		prune_forgets_for_good, subscribe_twice_changes_nothing, feed_lists, visits_newest_first,
 		control_messages_in_order, beats, wait_ends_by_time_and_by_fd,
 	};

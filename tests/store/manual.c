@@ -58,7 +58,7 @@ START_TEST(examples_run)
 		free(sql);
 		n++;
 	}
-	ck_assert_int_eq(n, 5);
+	ck_assert_int_eq(n, 6);
 }
 END_TEST
 

@@ -65,12 +65,125 @@ static void refused(unsigned flags, int code, const char *words)
 	ck_assert_ptr_null(strchr(err.text, '\n'));
 }
 
+static int count_entry(void *ctx, const struct fw_entry_row *row)
+{
+	(void)row;
+	++*(int *)ctx;
+	return 0;
+}
+
+/* Visit the one feed and bring entries from..to-1, "number nI". */
+static void put_entries(struct fw_store *st, int64_t now, int from, int to)
+{
+	struct fw_entry_row *e = calloc((size_t)(to - from), sizeof(*e));
+	struct fw_lease l[1];
+	struct fw_feed f;
+	struct fw_outcome o;
+
+	ck_assert_uint_eq(claim_at(st, now, 1, l, &A), 1);
+	o = outcome_of(&l[0], &f, now);
+	for (int i = from; i < to; i++)
+		e[i - from] = entry(i, 1, fw_arena_printf(&A, "n%d", i), "<p>number</p>");
+	o.entries = e;
+	o.entry_n = (size_t)(to - from);
+	ck_assert_int_eq(commit_one(st, &o, now), 0);
+	free(e);
+}
+
 START_TEST(newer_schema) /* REL-15 */
 {
 	fw_store_close(store_open(url, FW_STORE_CREATE));
 	bare("PRAGMA user_version = 99");
 	refused(FW_STORE_CREATE, FW_EVERSION, "upgrade feedwheel");
 	refused(FW_STORE_READ, FW_EVERSION, "upgrade feedwheel");
+}
+END_TEST
+
+static int hits(struct fw_store *st, const char *words)
+{
+	struct fw_entry_query q = {.search = fw_str(words)};
+	struct fw_err err = {0};
+	int n = 0;
+
+	OK(fw_store_entry_list(st, &q, count_entry, &n, &err));
+	return n;
+}
+
+static void upkeep_all(struct fw_store *st)
+{
+	struct fw_err err = {0};
+	bool more = true;
+
+	for (int i = 0; more; i++) {
+		ck_assert_int_lt(i, 10000);
+		OK(fw_store_upkeep(st, NOW, &more, &err));
+	}
+}
+
+/* Schema 2 builds the full-text index anew, and leaves everything else as it was. */
+START_TEST(older_schema) /* REL-15 */
+{
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+
+	subscribe(st, "https://a.example/", NOW);
+	put_entries(st, NOW, 0, 3000);
+	upkeep_all(st);
+	fw_store_close(st);
+	bare("DROP TABLE entries_fts; PRAGMA user_version = 1;"
+		"CREATE VIRTUAL TABLE entries_fts USING fts5(title, body, content='', columnsize=0, tokenize='unicode61');"
+		"INSERT INTO entries_fts (rowid, title, body) SELECT id, 'stale', 'words' FROM entries");
+	refused(FW_STORE_READ, FW_EVERSION, "open it for writing once");
+	refused(FW_STORE_NO_MIGRATE, FW_EVERSION, "open it for writing once");
+	st = store_open(url, 0);
+	ck_assert_int_eq(stats(st, NOW).entry_n, 3000);
+	ck_assert_int_eq(stats(st, NOW).unindexed_n, 3000);
+	ck_assert_int_eq(hits(st, "stale"), 0);
+	upkeep_all(st);
+	ck_assert_int_eq(stats(st, NOW).unindexed_n, 0);
+	ck_assert_int_eq(hits(st, "number"), 3000);
+	ck_assert_int_eq(hits(st, "n17"), 1);
+	check_clean(st);
+	fw_store_close(st);
+	st = store_open(url, FW_STORE_READ);
+	ck_assert_int_eq(stats(st, NOW).schema, 2);
+	ck_assert_int_eq(hits(st, "number n17"), 1);
+	fw_store_close(st);
+}
+END_TEST
+
+static int64_t segment_n(void)
+{
+	sqlite3_stmt *q;
+	sqlite3 *db;
+	int64_t n;
+
+	ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+	ck_assert_int_eq(sqlite3_prepare_v2(db, "SELECT count(DISTINCT segid) FROM entries_fts_idx", -1, &q, NULL), SQLITE_OK);
+	ck_assert_int_eq(sqlite3_step(q), SQLITE_ROW);
+	n = sqlite3_column_int64(q, 0);
+	sqlite3_finalize(q);
+	sqlite3_close(db);
+	return n;
+}
+
+/* Many small commits leave many segments in the index; upkeep merges them, comes to an end, and nothing is lost. */
+START_TEST(index_is_merged)
+{
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+
+	subscribe(st, "https://a.example/", NOW);
+	for (int i = 0; i < 60; i++) {
+		put_entries(st, NOW + i * 3600000, i, i + 1);
+		ck_assert_int_eq(hits(st, "number"), i + 1); /* each search catches up */
+	}
+	ck_assert_int_ge(segment_n(), 60);
+	upkeep_all(st);
+	ck_assert_int_lt(segment_n(), 16);
+	ck_assert_int_eq(hits(st, "number"), 60);
+	ck_assert_int_eq(hits(st, "n59"), 1);
+	upkeep_all(st);
+	check_clean(st);
+	fw_store_close(st);
 }
 END_TEST
 
@@ -395,7 +508,7 @@ int main(void)
 {
 	Suite *s = suite_create("store, trouble");
 	TCase *t = tcase_create("sqlite");
-	const TTest *every[] = {newer_schema, database_of_another_program, not_a_database, empty_and_missing_files, forbidden_file,
+	const TTest *every[] = {newer_schema, older_schema, index_is_merged, database_of_another_program, not_a_database, empty_and_missing_files, forbidden_file,
 		file_that_may_not_be_written, reading_only, locked_by_somebody_else, damaged_file, truncated_file, disk_full,
 		file_size_limit, journal_stays_bounded};
 
