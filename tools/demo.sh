@@ -93,7 +93,7 @@ say "The store: $dir/demo.db ($(du -h "$dir/demo.db" | cut -f1); open it with sq
 cat <<END
 
 Next, with your own feeds:
-  $fw add https://your.favourite.site/          # or: $fw import subscriptions.opml
+  $fw add --check your.favourite.site           # its feed, or the ones to choose from; or: $fw import subscriptions.opml
   $fw run --once                                # fetch what is due; 'run' alone keeps going
-  $fw entries --limit 20                        # read
+  $fw entries --content | less                  # read
 END

@@ -8,6 +8,7 @@ struct list {
 	struct cli_table table;
 	struct cli_json json;
 	bool as_json, failing;
+	bool stacked; /* failing, and the terminal is too narrow for reason and address side by side */
 	size_t n;
 };
 
@@ -54,6 +55,29 @@ static void row(struct list *l, const struct fw_feed *f)
 	cli_table_cell(&l->table, CLI_DIM, f->url);
 }
 
+#define STACKED_COLUMNS 120
+
+/* The reason whole, the address under it: both are there to be read, not to be guessed from their first words. */
+static void failing_text(struct list *l, const struct fw_feed *f)
+{
+	struct cli *c = l->c;
+	const char *style, *state = cli_feed_state(f, &style);
+	char id[FW_RFC3339_MAX], text[FW_RFC3339_MAX];
+
+	(void)fw_snprintf(id, sizeof(id), "#%lld", (long long)f->id);
+	cli_out(c, "%5s  ", id);
+	cli_paint(&c->out, c->term.out_colour, style, fw_str(state));
+	cli_out(c, "%*s", (int)FW_MAX(9 - (int)strlen(state), 2), "");
+	cli_out_safe(c, cli_feed_error(f));
+	cli_out(c, "\n%16s", "");
+	cli_out_safe(c, f->url);
+	if (f->fail_n > 1)
+		cli_out(c, "  %s", cli_count(text, f->fail_n, "time", "times"));
+	if (f->status == FW_FEED_ACTIVE)
+		cli_out(c, "  next %s", due(c, f, text));
+	cli_out(c, "\n");
+}
+
 static int take(void *ctx, const struct fw_feed *f)
 {
 	struct list *l = ctx;
@@ -62,6 +86,8 @@ static int take(void *ctx, const struct fw_feed *f)
 	if (l->as_json) {
 		cli_feed_json(&l->json.j, NULL, f);
 		cli_json_flush(&l->json, l->c);
+	} else if (l->stacked) {
+		failing_text(l, f);
 	} else {
 		row(l, f);
 	}
@@ -93,6 +119,7 @@ static int list_run(struct cli *c)
 	if (status_value(c, &q.status) || !cli_value_int(c, "limit", 1, &limit))
 		return CLI_USAGE;
 	q.limit = (size_t)limit;
+	l.stacked = l.failing && c->term.out_tty && c->term.width < STACKED_COLUMNS;
 	rc = cli_store(c, FW_STORE_READ);
 	if (rc)
 		return rc;

@@ -100,7 +100,7 @@ void cli_progress_line(struct cli_progress *p, const struct fw_run_stats *s, siz
 	}
 	(void)fw_snprintf(text, sizeof(text), "%s in flight", cli_number(a, s->in_flight));
 	part(line, CLI_DIM, t->err_colour, &left, text);
-	if (p->tty && s->total > 0 && left > 14) {
+	if (p->tty && s->total > 0 && left > 10) {
 		struct fw_buf both = FW_BUF_INIT(0);
 
 		/* it may shrink but never grows, or it would breathe with the numbers */
