@@ -100,7 +100,7 @@ static bool make_room(struct fw_html_writer *w, enum fw_el el)
 		fw_html_close(w);
 	if (flags & FW_EL_HEADING && fw_el_flags(fw_html_top(w)) & FW_EL_HEADING)
 		fw_html_close(w);
-	if ((el == FW_E_RT || el == FW_E_RP) && (fw_html_top(w) == FW_E_RT || fw_html_top(w) == FW_E_RP))
+	while ((el == FW_E_RT || el == FW_E_RP) && !fw_html_fits(w, el) && fw_el_flags(fw_html_top(w)) & FW_EL_IMPLIED)
 		fw_html_close(w);
 	if (el == FW_E_A && fw_html_top(w) == FW_E_A)
 		fw_html_close(w);

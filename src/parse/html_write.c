@@ -79,7 +79,7 @@ bool fw_html_fits(const struct fw_html_writer *w, enum fw_el el)
 		return !fw_html_depth_of(w, FW_E_A);
 	case FW_E_RT:
 	case FW_E_RP:
-		return top != FW_E_RT && top != FW_E_RP;
+		return !(fw_el_flags(top) & FW_EL_IMPLIED) || !fw_html_depth_of(w, FW_E_RUBY);
 	default:
 		return true;
 	}
@@ -314,19 +314,47 @@ static void write_attrs(struct fw_html_writer *w, enum fw_el el, const struct fw
 		put(w->out, "src", lazy);
 }
 
+/* "1", "1px". */
+static bool pixels(struct fw_str s, int64_t *n)
+{
+	s = fw_str_trim(s);
+	if (s.len > 2 && fw_str_ieq(fw_str_sub(s, s.len - 2, s.len), FW_STR("px")))
+		s.len -= 2;
+	return fw_str_int(s, n);
+}
+
 bool fw_html_tiny(struct fw_str width, struct fw_str height, int min)
 {
 	int64_t w, h;
-	bool has_w = fw_str_int(width, &w), has_h = fw_str_int(height, &h);
+	bool has_w = pixels(width, &w), has_h = pixels(height, &h);
 
 	if (has_w && has_h && w <= 1 && h <= 1)
 		return true;
 	return (has_w && w < min) || (has_h && h < min);
 }
 
+/* What a style says of the size; true when it hides the image. */
+static bool style_hides(struct fw_str style, struct fw_str *width, struct fw_str *height)
+{
+	while (style.p) {
+		struct fw_str value, name = fw_str_trim(fw_str_split(fw_str_split(style, ';', &style), ':', &value));
+
+		value = fw_str_trim(value);
+		if (fw_str_ieq(name, FW_STR("width")))
+			*width = value;
+		else if (fw_str_ieq(name, FW_STR("height")))
+			*height = value;
+		else if ((fw_str_ieq(name, FW_STR("display")) && fw_str_ieq(value, FW_STR("none"))) ||
+			 (fw_str_ieq(name, FW_STR("visibility")) && fw_str_ieq(value, FW_STR("hidden"))))
+			return true;
+	}
+	return false;
+}
+
+/* An image that nobody is meant to see. */
 static bool is_pixel(struct fw_html_writer *w, const struct fw_html_attrs *attrs)
 {
-	struct fw_str name, value, width = FW_STR_NONE, height = FW_STR_NONE;
+	struct fw_str name, value, width = FW_STR_NONE, height = FW_STR_NONE, style = FW_STR_NONE;
 	struct fw_html_attrs it = *attrs;
 
 	while (it.next(&it, w->scratch, &name, &value)) {
@@ -334,8 +362,10 @@ static bool is_pixel(struct fw_html_writer *w, const struct fw_html_attrs *attrs
 			width = value;
 		else if (!height.p && fw_str_ieq(name, FW_STR("height")))
 			height = value;
+		else if (!style.p && fw_str_ieq(name, FW_STR("style")))
+			style = value;
 	}
-	return fw_html_tiny(width, height, 0);
+	return style_hides(style, &width, &height) || fw_html_tiny(width, height, 0);
 }
 
 /* ---- tags ------------------------------------------------------------------------------------------------------------------ */

@@ -6,6 +6,7 @@
  *	  "content_type": ..., "url": ..., "content_location": ..., "raw": true, "now_ms": ...,   options
  *	  "limits": {"max_entries": 3, ...},
  *	  "error": "words of the error",                                            for what is no feed
+ *	  "feeds": ["https://...", ...],                                            the feeds that an HTML page names
  *	  "expect": { "items[0].title": "text", "items#": 2, "icon": null } }
  *
  * A path is members and [indexes]; "#" at its end asks for the number of members; null means that there is nothing.
@@ -135,6 +136,34 @@ static json_t *document_json(const struct fw_document *doc, unsigned flags)
 	return v;
 }
 
+/* The addresses of the feeds that a page names, in order. */
+static bool feeds_found(const json_t *c, struct fw_str bytes)
+{
+	struct fw_parse_options o = options_of(c);
+	json_t *got = json_array();
+	struct fw_link *links = NULL;
+	const struct fw_link *l;
+	struct fw_err err = {.rc = 0};
+	char *text;
+	bool ok;
+
+	if (fw_discover(bytes.p, bytes.len, o.url, o.content_type, &links, &err)) {
+		printf("#   discovery: %s\n", err.text);
+		json_decref(got);
+		return false;
+	}
+	for (l = links; l; l = l->next)
+		json_array_append_new(got, json_stringn(l->href.p, l->href.len));
+	free(links);
+	ok = json_equal(got, json_object_get(c, "feeds"));
+	text = ok ? NULL : json_dumps(got, JSON_COMPACT);
+	if (text)
+		printf("#   feeds: %s\n", text);
+	free(text);
+	json_decref(got);
+	return ok;
+}
+
 static bool run(const json_t *c, struct fw_str bytes)
 {
 	const char *error = json_string_value(json_object_get(c, "error")), *path;
@@ -174,12 +203,12 @@ static void one_case(int n, const char *dir, const char *name)
 	if (slurp(dir, name, &text))
 		c = json_loadb(fw_buf_str(&text).p, text.len, JSON_REJECT_DUPLICATES, NULL);
 	if (!c || !json_object_get(c, "about") || !json_object_get(c, "document") ||
-	    !(json_object_size(json_object_get(c, "expect")) || json_object_get(c, "error")))
-		printf("#   %s is no case: JSON with about, document, and expect or error\n", name);
+	    !(json_object_size(json_object_get(c, "expect")) || json_object_get(c, "error") || json_object_get(c, "feeds")))
+		printf("#   %s is no case: JSON with about, document, and expect, error or feeds\n", name);
 	else if (!slurp(dir, json_string_value(json_object_get(c, "document")), &doc))
 		printf("#   the document is missing\n");
 	else
-		ok = run(c, fw_buf_str(&doc));
+		ok = json_object_get(c, "feeds") ? feeds_found(c, fw_buf_str(&doc)) : run(c, fw_buf_str(&doc));
 	failed += !ok;
 	printf("%sok %d - %.*s: %s\n", ok ? "" : "not ", n, (int)(strlen(name) - strlen(".expect.json")), name,
 		c && json_object_get(c, "about") ? json_string_value(json_object_get(c, "about")) : "");
@@ -207,7 +236,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "test_cases: no cases in %s\n", argv[1]);
 		return 2;
 	}
-	printf("1..%d\n", n);
+	printf("# %d cases\n1..%d\n", n, n);
 	for (i = 0; i < n; i++) {
 		one_case(i + 1, argv[1], list[i]->d_name);
 		free(list[i]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* HTML: markup or not, as text, sanitised (WEB-01, WEB-02, WEB-03), feeds of a page, Link headers. */
 #include <check.h>
+#include <gumbo.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -8,6 +9,7 @@
 #include "base/utf8.h"
 #include "parse/html.h"
 #include "parse/html_token.h"
+#include "parse/xml.h"
 
 #define BASE FW_STR("http://example.org/dir/page")
 
@@ -254,6 +256,69 @@ static void check_attrs(struct fw_html_token *t, const char *all)
 	}
 }
 
+/* The shape of what was written: tags (told from text by a \1) and text in order. */
+static void shape_of_text(struct fw_str html, struct fw_buf *shape)
+{
+	struct fw_html_tokenizer z;
+	struct fw_html_token t;
+	struct fw_arena a;
+
+	fw_arena_init(&a, 0);
+	fw_html_start(&z, html);
+	for (fw_html_next(&z, &t); t.kind != FW_HTML_END; fw_html_next(&z, &t)) {
+		if (t.kind == FW_HTML_OPEN)
+			fw_buf_addf(shape, "\1<%s>", fw_el_name(t.el));
+		else if (t.kind == FW_HTML_CLOSE)
+			fw_buf_addf(shape, "\1</%s>", fw_el_name(t.el));
+		else
+			fw_buf_addstr(shape, fw_entity_decode(&a, t.text));
+	}
+	fw_arena_finish(&a);
+}
+
+/* The shape of the tree that a browser builds of it. */
+static void shape_of_tree(const GumboNode *node, struct fw_buf *shape)
+{
+	const GumboVector *children = &node->v.element.children;
+	const char *name;
+
+	ck_assert_msg(node->type != GUMBO_NODE_COMMENT && node->type != GUMBO_NODE_TEMPLATE, "%s", shape->p);
+	if (node->type != GUMBO_NODE_ELEMENT) {
+		fw_buf_adds(shape, node->v.text.text);
+		return;
+	}
+	ck_assert_int_eq(node->v.element.tag_namespace, GUMBO_NAMESPACE_HTML);
+	name = gumbo_normalized_tagname(node->v.element.tag);
+	fw_buf_addf(shape, "\1<%s>", name);
+	for (unsigned i = 0; i < children->length; i++)
+		shape_of_tree(children->data[i], shape);
+	if (!(fw_el_flags(fw_el_find(fw_str(name))) & FW_EL_VOID))
+		fw_buf_addf(shape, "\1</%s>", name);
+}
+
+/* A browser reads of it exactly what was written: nothing moves, nothing is implied, nothing turns into something else. */
+static void check_tree(struct fw_str html)
+{
+	struct fw_buf written = FW_BUF_INIT(0), read = FW_BUF_INIT(0);
+	GumboOptions options = kGumboDefaultOptions;
+	GumboOutput *tree;
+	char *pre;
+
+	options.fragment_context = GUMBO_TAG_BODY;
+	tree = gumbo_parse_with_options(&options, html.p, html.len);
+	shape_of_text(html, &written);
+	for (unsigned i = 0; i < tree->root->v.element.children.length; i++)
+		shape_of_tree(tree->root->v.element.children.data[i], &read);
+	gumbo_destroy_output(&options, tree);
+	fw_buf_adds(&written, "");
+	fw_buf_adds(&read, "");
+	for (pre = written.p; (pre = strstr(pre, "\1<pre>\n")); pre += 6) /* the first newline in pre is not part of it */
+		memmove(pre + 6, pre + 7, strlen(pre + 7) + 1);
+	ck_assert_msg(!strcmp(written.p, read.p), "%s\n  written %s\n  read    %s", html.p, written.p, read.p);
+	fw_buf_finish(&written);
+	fw_buf_finish(&read);
+}
+
 /* Whatever the soup: valid UTF-8, only elements of the allow list, nothing active, and sanitising again changes nothing. */
 static void check_soup(struct fw_str soup)
 {
@@ -271,9 +336,81 @@ static void check_soup(struct fw_str soup)
 		if (t.kind == FW_HTML_OPEN)
 			check_attrs(&t, once);
 	}
+	check_tree(fw_str(once));
 	free(once);
 	free(twice);
 }
+
+/* Ways in that were found into one sanitiser or another: markup that turns into something else when it is read a second time. */
+START_TEST(mutations)
+{
+	static const char *const VECTOR[] = {
+		"<math><mtext><table><mglyph><style><!--</style><img title=\"--&gt;&lt;img src=1 onerror=alert(1)&gt;\">",
+		"<math><mtext><h1><a><h6></a></h6><mglyph><svg><mtext><style><a title=\"</style><img src onerror=alert(1)>\"></style></h1>",
+		"<form><math><mtext></form><form><mglyph><svg><mtext><style><path id=\"</style><img onerror=alert(1) src>\">",
+		"<svg></p><style><a id=\"</style><img src=1 onerror=alert(1)>\">", "<svg><p><style><g title=\"</style><img src onerror=alert(1)>\">",
+		"<svg><desc><noscript></desc></svg><p title=\"</noscript><img src=x onerror=alert(1)>\">",
+		"<svg><foreignObject><iframe srcdoc=\"<script>x</script>\"></iframe></foreignObject></svg>", "<svg><title><style><img src=x onerror=y>",
+		"<svg><animate attributeName=href values=javascript:x /><a id=x><text>t</text></a></svg>", "<svg><set attributeName=onload to=x>",
+		"<svg><use href=\"data:image/svg+xml,<svg id='x'/>#x\"/></svg>", "<svg><image href=x onload=y />", "<svg/onload=alert(1)>",
+		"<math href=javascript:x>t</math>", "<math><maction actiontype=statusline xlink:href=javascript:x>t</maction></math>",
+		"<math><annotation-xml encoding=text/html><style><img src=x onerror=y></style></annotation-xml></math>",
+		"<noscript><style></noscript><img src=x onerror=y>", "<noscript><!--</noscript><img src=x onerror=y>-->",
+		"<noembed><img title=\"</noembed><img src onerror=x>\">", "<noframes><style></noframes><img src=x onerror=y>",
+		"<template><script>x</script></template><img src=x>", "<template><template></template><img src=x onerror=y></template>z",
+		"<textarea><img title=\"</textarea><img src=x onerror=y>\">", "<title><a title=\"</title><img src=x onerror=y>\">",
+		"<xmp><a title=\"</xmp><img src=x onerror=y>\">", "<style><a title=\"</style><img src=x onerror=y>\">", "<iframe><a title=\"</iframe><img src=x onerror=y>\">",
+		"<listing>\n\n<img title=\"</listing><img onerror=x>\">", "<plaintext><img src=x onerror=y>", "<select><style></select><img src=x onerror=y></style>",
+		"<select><template><style></select><img src=x onerror=y>", "<table><td><svg><title></td><img src=x onerror=y>", "<p><table><p></table></p><b><table><b></table>",
+		"<a><table><a><td><a>", "<b><a><b><a><table><tr><b><a>", "<font><p><font><p><font>x</font>", "<button><p></button><button>",
+		"<nobr><nobr><nobr><table><nobr>", "<option><p><option><optgroup>", "<dd><dl><dt><li><ul><dd>", "<caption><table><caption><p><td>",
+		"<details><summary><p></details></summary>", "<ruby><rtc><rb>x<rt><rp></ruby>", "<object><param name=x><embed src=y></object>",
+		"<isindex action=javascript:x>", "<keygen autofocus onfocus=x>", "<video><source onerror=x src=y></video>", "<audio src=x onerror=y>",
+		"<!--><img src=x onerror=y>-->", "<!---><img src=x onerror=y>-->", "<!-- --!><img src=x onerror=y>-->", "<!- <img src=x onerror=y> -->",
+		"<![CDATA[<img src=x onerror=y>]]>", "<?xml-stylesheet href=x?><img src=x onerror=y>", "</ <img src=x onerror=y>>", "</br/onclick=x>",
+		"<img src=\"x\" \"onerror=y\">", "<img src='x'onerror='y'>", "<img src=`x` onerror=`y`>", "<img\x0conerror=y\x0csrc=x>", "<img\x0bonerror=y src=x>",
+		"<img src=x onerror\x00=y>", "<img src=x on\xc2\xa0" "error=y>", "<IMG SRC=x OnErRoR=y/>", "<img =onerror=x src=y>", "<img src=x ==onerror=y>",
+		"<a href=\"\x01\x02javascript:x\">y</a>", "<a href=\"jav&#x09;ascript&colon;x\">y</a>", "<a href=\"&#0000106avascript:x\">y</a>",
+		"<a href=\"javas\x00cript:x\">y</a>", "<a href=\"//javascript:x\">y</a>", "<a href=\"javascript\xef\xbc\x9ax\">y</a>", "<a xlink:href=javascript:x>y</a>",
+		"<a href=\"feed:javascript:x\">y</a>", "<a href=\"view-source:javascript:x\">y</a>", "<a href=\"blob:x\">y</a>", "<a href=x ping=y download>z</a>",
+		"<img srcset=\"javascript:x 1x\">", "<img srcset=\"a 1x, data:text/html,x 2x\">", "<img srcset=\"x\tonerror=y 1x\">", "<img srcset=\",,,a 1x,,,\">",
+		"<source srcset='x 1x, \"><script>y</script> 2x'>", "<img srcset='&#34;&gt;&lt;script&gt; 1x'>", "<img longdesc=javascript:x lowsrc=y dynsrc=z>",
+		"<p style=\"color:red;}*{x:y\">", "<p style=\"color:re/**/d\">", "<p style=\"c\\6flor:red\">", "<p style=\"color:\\72 ed\">", "<p style=\"color:expression(x)\">",
+		"<p style=\"background-color:url(//x)\">", "<p style=\"background-color:image-set('x')\">", "<p style=\"color:var(--x)\">", "<p style='color:\"red\"'>",
+		"<p style=\"color:red!important;position:fixed;top:0\">", "<p style=\"color:rgb(1,2,3\">", "<p style=\"color:rgb(url(x))\">", "<p style=\"x:y;color&colon;red\">",
+		"<p id=getElementById name=body>", "<a name=__proto__ id=location>x</a>", "<img name=cookie id=defaultView>", "<form id=x><input name=attributes></form>",
+		"<div slot=x is=y part=z itemprop=w contenteditable tabindex=1 accesskey=x autofocus onfocus=x popover inert>", "<p data-x=y aria-hidden=true role=z>",
+		"<p xmlns=x xml:base=javascript:y xml:lang=z>", "<base href=javascript:/a/><a href=x>y</a>", "<meta http-equiv=Set-Cookie content=x>", "<link rel=import href=x>",
+		"<object data=\"data:text/html,x\"></object>", "<embed src=\"javascript:x\">", "<frame src=x><frameset onload=y>", "<layer src=x></layer>", "<x onclick=y tabindex=1>z</x>",
+		"<b <script>alert(1)</script>0", "<b/%a<img src=x onerror=y>", "<a title='</a><script>x</script>'>y", "<<b>b>x", "<scr\x00ipt>x</scr\x00ipt>", "<\x00script>x</script>",
+		"<script\x0c>x</script\x0c>y", "<script/x>y</script/z>w", "<script></scripty></script >z", "<style></style\nx>y", "<p>\xed\xa0\x80\xff<b>", "\xef\xbb\xbf<p>x",
+	};
+
+	for (size_t i = 0; i < FW_N(VECTOR); i++)
+		check_soup(fw_str(VECTOR[i]));
+	/* with zero bytes, which end a C string */
+	check_soup(FW_STR("<scr\0ipt>x</scr\0ipt><img src=x on\0error=y><a href=\"java\0script:x\">y</a>"));
+}
+END_TEST
+
+START_TEST(pixels_go)
+{
+	static const char *const PIXEL[] = {"<img src=x width=1 height=1>", "<img src=x width=0 height=0>", "<img src=x width='1px' height='1px'>",
+		"<img src=x style='width:1px; height: 1px'>", "<img src=x style='display: none'>", "<img src=x style='VISIBILITY:hidden'>",
+		"<img src=x width=1 style='height:1px'>", "<IMG HEIGHT=1 SRC=x WIDTH=1 BORDER=0>"};
+	static const char *const IMAGE[] = {"<img src=x>", "<img src=x width=1 height=9>", "<img src=x width=1>", "<img src=x style='display:block'>",
+		"<img src=x width='100%' height=1>", "<img src=x alt='width=1 height=1'>"};
+
+	for (size_t i = 0; i < FW_N(PIXEL); i++)
+		check_sanitized(PIXEL[i], "", FW_PRINT_NO_PIXELS);
+	for (size_t i = 0; i < FW_N(IMAGE); i++) {
+		char *out = sanitize(fw_str(IMAGE[i]), FW_PRINT_NO_PIXELS);
+
+		ck_assert_msg(fw_str_starts(fw_str(out), FW_STR("<img src=\"http://example.org/dir/x\"")), "%s", IMAGE[i]);
+		free(out);
+	}
+}
+END_TEST
 
 START_TEST(any_soup)
 {
@@ -383,6 +520,8 @@ int main(void)
 	tcase_add_test(t, what_goes);
 	tcase_add_test(t, discovers_in_order);
 	tcase_add_test(t, link_header);
+	tcase_add_test(t, mutations);
+	tcase_add_test(t, pixels_go);
 	tcase_add_test(t, any_soup);
 	tcase_add_test(t, hostile_shapes_are_linear);
 	tcase_add_test(t, limits_reported);
