@@ -43,12 +43,13 @@ struct storer {
 	int64_t batch_since_ms;     /* monotonic; of its oldest */
 	size_t alive;               /* visits lent to the loop and not yet spent */
 	int64_t next_claim_ms;      /* monotonic, for a wall clock may be set back: nothing is due before */
-	int64_t control_id, control_at_ms, beat_at_ms, started_ms;
+	int64_t newest_id;          /* control message when this worker began */
+	int64_t control_at_ms, beat_at_ms, started_ms;
 	int64_t retry_ms, retry_at_ms; /* an outage: next try (monotonic); 0: none */
 	int64_t outage_since_ms;       /* monotonic; 0: none */
 	int64_t last_since_ms;         /* monotonic: when the loop had handed over its last visit; 0: not yet */
 	struct fw_err outage_err;
-	bool paused, once_over, upkeep_more;
+	bool once_over, upkeep_more;
 	int64_t once_over_ms, upkeep_at_ms, prune_at_ms, prune_entries_at_ms; /* monotonic */
 	struct fw_lease *back;      /* leases to give back */
 	int64_t claimed_at_ms;      /* monotonic: last claim */
@@ -318,7 +319,7 @@ static bool claim_due(const struct storer *s, int64_t mono_ms)
 {
 	size_t want = atomic_load(&s->l->want);
 
-	if (!s->st || !s->beat_at_ms || s->paused || s->once_over || atomic_load(&s->l->stopping) || s->retry_at_ms > mono_ms)
+	if (!s->st || !s->beat_at_ms || s->l->o->shared->paused || s->once_over || atomic_load(&s->l->stopping) || s->retry_at_ms > mono_ms)
 		return false;
 	/* in portions, but a few free slots do not wait for many */
 	return want && mono_ms >= s->next_claim_ms && (want >= s->l->slots / 4 || mono_ms - s->claimed_at_ms >= PORTION_MS);
@@ -424,23 +425,25 @@ static void claim(struct storer *s, int64_t now_ms)
 
 static void control(struct storer *s, int64_t mono_ms)
 {
+	struct worker_shared *sh = s->l->o->shared;
 	struct fw_control msg;
 	struct fw_err err;
 
 	if (!s->st || mono_ms < s->control_at_ms)
 		return;
 	s->control_at_ms = mono_ms + CONTROL_MS;
-	while (fw_store_control_take(s->st, s->control_id, &msg, &err) == 0 && msg.kind != FW_CONTROL_NONE) {
-		s->control_id = msg.id;
+	/* a store that fails here fails the next claim too, and that is told */
+	while (fw_store_control_take(s->st, sh->control_id, &msg, &err) == 0 && msg.kind != FW_CONTROL_NONE) {
+		sh->control_id = msg.id;
 		if (msg.kind == FW_CONTROL_STOP) {
 			fw_info("told to stop");
 			atomic_store(&s->l->told, true);
 			atomic_store(&s->l->finished, true);
 			uv_async_send(&s->l->to_loop);
 		} else if (msg.kind == FW_CONTROL_PAUSE || msg.kind == FW_CONTROL_RESUME) {
-			s->paused = msg.kind == FW_CONTROL_PAUSE;
-			fw_info(s->paused ? "paused" : "resumed");
-		} else if (msg.kind == FW_CONTROL_RELOAD) {
+			sh->paused = msg.kind == FW_CONTROL_PAUSE;
+			fw_info(sh->paused ? "paused" : "resumed");
+		} else if (msg.kind == FW_CONTROL_RELOAD && msg.id > s->newest_id) { /* else this worker was born after it */
 			if (getppid() == s->l->o->master) /* an orphan's parent is somebody else, such as init */
 				kill(s->l->o->master, SIGHUP);
 		}
@@ -522,7 +525,7 @@ static int64_t wait_ms(const struct storer *s, int64_t mono_ms)
 		ms = FW_MIN(ms, s->retry_at_ms - mono_ms);
 	else if (s->n)
 		ms = FW_MIN(ms, s->batch_since_ms + s->l->config->batch_ms - mono_ms);
-	if (!s->retry_at_ms && atomic_load(&s->l->want) && !s->paused)
+	if (!s->retry_at_ms && atomic_load(&s->l->want) && !s->l->o->shared->paused)
 		ms = FW_MIN(ms, FW_MAX(s->next_claim_ms, s->claimed_at_ms + PORTION_MS) - mono_ms);
 	return FW_MAX(ms, 1);
 }
@@ -611,7 +614,10 @@ static int storer_open(struct storer *s)
 		bury_the_dead(s);
 	if (fw_store_control_take(s->st, -1, &newest, &sh->err))
 		return WORKER_STORE;
-	s->control_id = newest.id;
+	s->newest_id = newest.id;
+	if (!sh->listening) /* a successor goes on where the last one stopped, and stays paused */
+		sh->control_id = newest.id;
+	sh->listening = true;
 	if (s->l->o->once && s->l->o->index == 0 && atomic_load(&sh->total) == 0) {
 		if (fw_store_pending(s->st, s->l->o->due_before_ms, &total, &wake_ms, &sh->err))
 			return WORKER_STORE;

@@ -31,6 +31,9 @@ struct worker_shared {
 	_Atomic uint32_t in_flight;
 	char name[WORKER_NAME_MAX];        /* as the store knows it; written once at start */
 	struct fw_err err;                 /* behind WORKER_STORE and WORKER_SYSTEM */
+	/* the worker writes, for its successor: the last control message it has seen, and what that left behind */
+	bool listening, paused;
+	int64_t control_id;
 	/* the master writes, before the worker starts */
 	char dead_name[WORKER_NAME_MAX];   /* a predecessor whose leases are to be given back; emptied by the worker that has */
 	int64_t dead_feed_id;              /* what it was reading, or 0 */

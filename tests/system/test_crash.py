@@ -303,6 +303,26 @@ def reload_message(base):
         drained(w, p)
 
 
+@case("a pause holds for those too who come after a worker's death, until a message resumes")
+def paused(base):
+    with growing(base, "fixed:100") as (o, w):
+        p = run_with_two(w)
+        wait_for("all to be asked", lambda: len(o.requests()) > FEEDS)
+        w.sql("INSERT INTO controls (kind, created_ms) VALUES (2, 0)", write=True)
+        wait_for("the pause", lambda: w.words().count("paused") == 2)
+        victim = workers_of(p)[0]
+        os.kill(victim, signal.SIGKILL)
+        wait_for("another", lambda: victim not in workers_of(p) and len(workers_of(p)) == 2)
+        wait_for("its sign of life", lambda: w.one("SELECT count(*) FROM workers WHERE pid = ?", workers_of(p)[1]))
+        wait_for("feeds to be due", lambda: w.json("status")["due"] > FEEDS // 2)
+        asked = len(o.requests())
+        time.sleep(1.5)
+        equal(len(o.requests()), asked, "requests during a pause")
+        w.sql("INSERT INTO controls (kind, created_ms) VALUES (3, 0)", write=True)
+        wait_for("all to be asked again", lambda: len(o.requests()) > asked + FEEDS // 2)
+        drained(w, p)
+
+
 @case("feedwheel stop is obeyed for a worker too that is dead at the moment")
 def stop_all(base):
     with growing(base) as (o, w):
