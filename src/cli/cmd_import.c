@@ -90,6 +90,17 @@ static void opml_problem(void *ctx, uint32_t line, uint32_t column, const char *
 		cli_note(im->c, "%s:%u:%u: %s (%s)", im->name, line, column, what, repair);
 }
 
+/* What stands behind an address; newsboat's urls file writes a title as "~Title", with tags behind it. */
+static struct fw_str listed_title(struct fw_str rest)
+{
+	struct fw_str tags;
+
+	rest = fw_str_trim(rest);
+	if (fw_str_starts(rest, FW_STR("\"~")))
+		return fw_str_split(fw_str_sub(rest, 2, rest.len), '"', &tags);
+	return rest;
+}
+
 static int lines_read(struct import *im, struct fw_str text)
 {
 	struct fw_opml_outline o = {0};
@@ -109,17 +120,20 @@ static int lines_read(struct import *im, struct fw_str text)
 		o.url = fw_str_split(line, ' ', &rest);
 		if (memchr(line.p, '\t', line.len))
 			o.url = fw_str_split(line, '\t', &rest);
-		o.title = rest;
+		o.title = listed_title(rest);
 		rc = take(im, &o);
 	}
 	return rc;
 }
 
+static struct fw_str without_bom(struct fw_str text)
+{
+	return fw_str_starts(text, FW_STR("\xef\xbb\xbf")) ? fw_str_sub(text, 3, text.len) : text;
+}
+
 static bool is_markup(struct fw_str text)
 {
-	if (fw_str_starts(text, FW_STR("\xef\xbb\xbf")))
-		text = fw_str_sub(text, 3, text.len);
-	text = fw_str_trim(text);
+	text = fw_str_trim(without_bom(text));
 	/* UTF-16 with its mark is left to the OPML reader as well */
 	return text.len >= 2 && (text.p[0] == '<' || (unsigned char)text.p[0] >= 0xfe || text.p[0] == 0);
 }
@@ -132,7 +146,7 @@ static int read_all(struct import *im, struct fw_str text)
 	if (is_markup(text))
 		rc = fw_opml_read(text.p, text.len, opml_outline, opml_problem, im, &err);
 	else
-		rc = lines_read(im, text);
+		rc = lines_read(im, without_bom(text));
 	if (rc == FW_ENOMEM)
 		return cli_fail(im->c, CLI_SOME, "%s: out of memory; nothing was imported", im->name);
 	if (rc)

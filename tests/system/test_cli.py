@@ -325,6 +325,9 @@ def import_list(base):
     equal([l.split(" ")[2] for l in r.stderr.splitlines()], ["input:6:", "input:8:"])
     equal([(f["url"], f.get("title")) for f in w.json("list")],
           [("https://a.example/feed", None), ("https://b.example/x", "Title of B"), ("https://c.example/", "Tab C")])
+    foreign = "\ufeffhttps://e.example/\r\nhttps://f.example/ \"~From newsboat\" tech \"two words\"\r\n"
+    w.run("import", "-", stdin=foreign)
+    equal([(f["url"], f.get("title")) for f in w.json("list")][3:], [("https://e.example/", None), ("https://f.example/", "From newsboat")])
     r = w.run("import", "-", stdin="# nothing\n", code=1)
     holds("no feeds in it" in r.stderr, r.stderr)
     w.run("import", "-", stdin="", code=1)
