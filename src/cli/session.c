@@ -74,7 +74,8 @@ static int default_directory(const char *store, struct fw_err *err)
 	for (slash = strchr(path + 1, '/'); !rc && slash; slash = strchr(slash + 1, '/')) {
 		*slash = 0;
 		if (mkdir(path, 0700) && errno != EEXIST)
-			rc = fw_err_set(err, FW_EIO, "%s: %s", path, strerror(errno));
+			rc = fw_err_set(err, FW_EIO, "%s: cannot be made: %s: name another store (--store sqlite:PATH)", path,
+				strerror(errno));
 		*slash = '/';
 	}
 	fw_config_destroy(plain);

@@ -165,7 +165,7 @@ int sq_migrate(struct sqlite *s, bool create, bool no_migrate, struct fw_err *er
 		return fw_err_set(err, FW_ENOTFOUND, "%s: empty, no feeds were ever stored here: begin with `feedwheel add URL`",
 			s->path);
 	if (s->read_only || (no_migrate && version))
-		return fw_err_set(err, FW_EVERSION, "%s: schema %lld is older than this program's %d: open it for writing once",
+		return fw_err_set(err, FW_EVERSION, "%s: schema %lld is older than this program's %d: `feedwheel run` upgrades it",
 			s->path, (long long)version, SQ_SCHEMA);
 	rc = sq_begin(s, err);
 	if (rc)

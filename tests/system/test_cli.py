@@ -246,6 +246,7 @@ def precedence(base):
     for d in ("/data", "/data/deep", "/data/deep/feedwheel"):
         equal(os.stat(base + d).st_mode & 0o777, 0o700, d)
     words(plain("list", code=4, env={"HOME": ""}), "no store: set HOME")
+    words(plain("add", "https://a.example/", code=3, env={"XDG_DATA_HOME": "/dev/null/x"}), "/dev/null/x", "--store sqlite:PATH")
 
 
 @case("configuration: a broken file is exit 4 with its line, everywhere but in help, version and parse's usage")
