@@ -273,6 +273,7 @@ struct fw_entry_query {
 	size_t limit;                /* 0: all */
 	bool oldest_first;           /* by id; default: newest first, by date (published, else updated; at the latest when seen) */
 	bool content;                /* fill content (and content_base) too */
+	bool key;                    /* fill key and hash too: in a long list of one feed that is not cheap */
 };
 
 struct fw_visit_query {

@@ -78,46 +78,50 @@ sqlite3_stmt *sq_stmt(struct sqlite *s, enum sq_id id, const char *sql, struct f
 	return s->stmt[id];
 }
 
-static void bind(sqlite3_stmt *q, const char *fmt, va_list ap)
+/* A statement that still runs for somebody else refuses its parameters: better an error than another one's rows. */
+static int bind(struct sqlite *s, sqlite3_stmt *q, const char *fmt, va_list ap, struct fw_err *err)
 {
-	for (int i = 1; *fmt; fmt++, i++) {
+	int rc = SQLITE_OK;
+
+	for (int i = 1; *fmt && rc == SQLITE_OK; fmt++, i++) {
 		int64_t v;
 		struct fw_str t;
 
 		switch (*fmt) {
 		case 'i':
-			sqlite3_bind_int64(q, i, va_arg(ap, int64_t));
+			rc = sqlite3_bind_int64(q, i, va_arg(ap, int64_t));
 			break;
 		case 'd':
 			v = va_arg(ap, int64_t);
-			if (v == FW_NO_DATE)
-				sqlite3_bind_null(q, i);
-			else
-				sqlite3_bind_int64(q, i, v);
+			rc = v == FW_NO_DATE ? sqlite3_bind_null(q, i) : sqlite3_bind_int64(q, i, v);
 			break;
 		case 's':
 			t = va_arg(ap, struct fw_str);
-			sqlite3_bind_text64(q, i, t.p, t.len, SQLITE_STATIC, SQLITE_UTF8);
+			rc = sqlite3_bind_text64(q, i, t.p, t.len, SQLITE_STATIC, SQLITE_UTF8);
 			break;
 		default: /* 'b' */
 			t = va_arg(ap, struct fw_str);
-			sqlite3_bind_blob64(q, i, t.p, t.len, SQLITE_STATIC);
+			rc = sqlite3_bind_blob64(q, i, t.p, t.len, SQLITE_STATIC);
 			break;
 		}
 	}
+	if (rc == SQLITE_MISUSE)
+		return fw_err_set(err, FW_EINVAL, "%s: called again from a callback of its own", s->path);
+	return rc == SQLITE_OK ? 0 : sq_error(s, "passing values", err);
 }
 
 sqlite3_stmt *sq_ask(struct sqlite *s, enum sq_id id, const char *sql, struct fw_err *err, const char *fmt, ...)
 {
 	sqlite3_stmt *q = sq_stmt(s, id, sql, err);
 	va_list ap;
+	int rc;
 
 	if (!q)
 		return NULL;
 	va_start(ap, fmt);
-	bind(q, fmt, ap);
+	rc = bind(s, q, fmt, ap, err);
 	va_end(ap);
-	return q;
+	return rc ? NULL : q;
 }
 
 int sq_row(struct sqlite *s, sqlite3_stmt *q, struct fw_err *err)
@@ -145,8 +149,10 @@ int sq_do(struct sqlite *s, enum sq_id id, const char *sql, struct fw_err *err, 
 	if (!q)
 		return err->rc;
 	va_start(ap, fmt);
-	bind(q, fmt, ap);
+	rc = bind(s, q, fmt, ap, err);
 	va_end(ap);
+	if (rc)
+		return rc;
 	do
 		rc = sq_row(s, q, err);
 	while (rc > 0);
@@ -281,19 +287,29 @@ static int file_check(struct sqlite *s, const struct fw_store_config *cfg, struc
 	return 0;
 }
 
+static int is_wal(void *ctx, int n, char **value, char **name)
+{
+	(void)name;
+	*(bool *)ctx = n == 1 && value[0] && strcmp(value[0], "wal") == 0;
+	return 0;
+}
+
 /* The change to WAL needs the file alone for a moment and does not wait by itself: try again until the time is up. */
 static int wal_on(struct sqlite *s, struct fw_err *err)
 {
 	int64_t start = fw_mono_ms();
+	bool on = false;
 	int rc;
 
 	for (;;) {
-		rc = sqlite3_exec(s->db, "PRAGMA journal_mode=WAL", NULL, NULL, NULL);
+		rc = sqlite3_exec(s->db, "PRAGMA journal_mode=WAL", is_wal, &on, NULL);
 		if ((rc & 0xff) != SQLITE_BUSY || fw_mono_ms() - start >= s->busy_timeout_ms)
 			break;
 		usleep(5000);
 	}
-	return rc == SQLITE_OK ? 0 : sq_error(s, "opening", err);
+	if (rc != SQLITE_OK)
+		return sq_error(s, "opening", err);
+	return on ? 0 : fw_err_set(err, FW_EIO, "%s: its file system cannot share memory between processes: use a local disk", s->path);
 }
 
 /*

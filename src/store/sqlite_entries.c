@@ -151,28 +151,18 @@ static int entry_drop(struct sqlite *s, int64_t id, struct fw_err *err)
 
 int sq_entries_drop(struct sqlite *s, int64_t feed_id, struct fw_err *err)
 {
-	int rc = 0;
+	sqlite3_stmt *q = sq_ask(s, SQ_KEY_ENTRIES, "SELECT entry_id FROM entry_keys WHERE feed_id = ? AND entry_id > 0", err, "i",
+		feed_id);
+	int rc = q ? 0 : err->rc;
 
-	for (;;) {
-		sqlite3_stmt *q = sq_ask(s, SQ_KEY_FIRST, "SELECT key, entry_id FROM entry_keys WHERE feed_id = ? LIMIT 1", err, "i",
-			feed_id);
-		unsigned char key[64];
-		struct fw_str k;
-		int64_t id;
-
-		rc = q ? sq_row(s, q, err) : err->rc;
-		if (rc <= 0)
-			return rc;
-		k = sq_text(q, 0);
-		id = sqlite3_column_int64(q, 1);
-		memcpy(key, k.p, FW_MIN(k.len, sizeof(key)));
-		k = (struct fw_str){(char *)key, FW_MIN(k.len, sizeof(key))};
-		sqlite3_reset(q);
-		rc = entry_drop(s, id, err);
-		rc = rc ? rc : sq_do(s, SQ_KEY_DROP, "DELETE FROM entry_keys WHERE feed_id = ? AND key = ?", err, "ib", feed_id, k);
-		if (rc)
-			return rc;
+	while (q && (rc = sq_row(s, q, err)) > 0) {
+		rc = entry_drop(s, sqlite3_column_int64(q, 0), err);
+		if (rc) {
+			sqlite3_reset(q);
+			break;
+		}
 	}
+	return rc ? rc : sq_do(s, SQ_KEYS_DROP, "DELETE FROM entry_keys WHERE feed_id = ?", err, "i", feed_id);
 }
 
 #define PRUNE_STEP 2000 /* rows per transaction */
@@ -197,6 +187,13 @@ static int prune_visits(struct sqlite *s, int64_t before_ms, int64_t *n, struct 
 struct old {
 	int64_t id, feed_id;
 };
+
+static int by_feed(const void *a, const void *b)
+{
+	const struct old *x = a, *y = b;
+
+	return x->feed_id < y->feed_id ? -1 : x->feed_id > y->feed_id;
+}
 
 /* Which of the next PRUNE_STEP entries are old; *after_id moves on, -1 at the end. */
 static int old_find(struct sqlite *s, int64_t before_ms, int64_t *after_id, struct old *old, size_t *n, struct fw_err *err)
@@ -226,10 +223,14 @@ static int prune_entries(struct sqlite *s, int64_t before_ms, int64_t *after_id,
 	if (rc)
 		return rc;
 	rc = old_find(s, before_ms, after_id, old, &n, err);
-	for (size_t i = 0; i < n && !rc; i++) {
+	for (size_t i = 0; i < n && !rc; i++)
 		rc = entry_drop(s, old[i].id, err);
-		rc = rc ? rc : sq_do(s, SQ_KEY_EMPTY, "UPDATE entry_keys SET entry_id = 0 WHERE feed_id = ? AND entry_id = ?", err, "ii",
-			old[i].feed_id, old[i].id);
+	if (n)
+		qsort(old, n, sizeof(*old), by_feed);
+	for (size_t i = 0; i < n && !rc; i++) { /* each feed's keys are walked once, however many of them go */
+		if (!i || old[i].feed_id != old[i - 1].feed_id)
+			rc = sq_do(s, SQ_KEYS_EMPTY, "UPDATE entry_keys SET entry_id = 0 WHERE feed_id = ?1 AND entry_id > 0"
+				" AND NOT EXISTS (SELECT 1 FROM entries WHERE id = entry_id)", err, "i", old[i].feed_id);
 	}
 	*done = (int64_t)n;
 	return sq_end(s, rc, err);
@@ -348,9 +349,10 @@ static int entry_key_read(struct sqlite *s, struct fw_entry_row *e, struct fw_er
 }
 
 /* Show one entry. What the callback returns is returned. */
-static int entry_show(struct sqlite *s, int64_t id, bool content, fw_entry_cb *cb, void *ctx, struct fw_err *err)
+static int entry_show(struct sqlite *s, int64_t id, const struct fw_entry_query *ask, fw_entry_cb *cb, void *ctx,
+	struct fw_err *err)
 {
-	sqlite3_stmt *r = content ?
+	sqlite3_stmt *r = ask->content ?
 		sq_ask(s, SQ_ENTRY_WHOLE, ENTRY_ROW(" e.content, e.content_base"), err, "i", id) :
 		sq_ask(s, SQ_ENTRY_ROW, ENTRY_ROW(" NULL, NULL"), err, "i", id);
 	int rc = r ? sq_row(s, r, err) : err->rc;
@@ -359,7 +361,7 @@ static int entry_show(struct sqlite *s, int64_t id, bool content, fw_entry_cb *c
 	if (rc <= 0)
 		return rc;
 	entry_read(r, &e);
-	rc = entry_key_read(s, &e, err);
+	rc = ask->key ? entry_key_read(s, &e, err) : 0;
 	rc = rc ? rc : cb(ctx, &e);
 	sqlite3_reset(r);
 	return rc;
@@ -391,7 +393,7 @@ int sq_entry_list(struct fw_store *st, const struct fw_entry_query *q, fw_entry_
 		sqlite3_bind_text64(r, 5, words.p, words.len, SQLITE_STATIC, SQLITE_UTF8);
 		sqlite3_bind_int64(r, 6, q->limit ? SQ_INT(q->limit) : -1);
 		while ((rc = sq_row(s, r, err)) > 0) {
-			rc = entry_show(s, sqlite3_column_int64(r, 0), q->content, cb, ctx, err);
+			rc = entry_show(s, sqlite3_column_int64(r, 0), q, cb, ctx, err);
 			if (rc)
 				break;
 		}

@@ -81,10 +81,14 @@ int64_t sq_slot_last(int64_t wake_ms)
 static int queue_put(struct sqlite *s, int64_t wake_ms, int64_t feed_id, int64_t host_id, int64_t due_ms, struct fw_err *err)
 {
 	int64_t number;
-	int rc = sq_number(s, &number, err);
+	int rc;
 
-	return rc ? rc : sq_do(s, SQ_QUEUE_PUT, "INSERT INTO queue (id, wake_at_ms, feed_id, host_id, due_at_ms) VALUES (?,?,?,?,?)",
-		err, "iiiid", slot_first(wake_ms) | (number & NUMBER_MASK), wake_ms, feed_id, host_id, due_ms);
+	do { /* the number is cut to 32 bits: after some billions an old place may have the same one */
+		rc = sq_number(s, &number, err);
+		rc = rc ? rc : sq_do(s, SQ_QUEUE_PUT, "INSERT OR IGNORE INTO queue (id, wake_at_ms, feed_id, host_id, due_at_ms)"
+			" VALUES (?,?,?,?,?)", err, "iiiid", slot_first(wake_ms) | (number & NUMBER_MASK), wake_ms, feed_id, host_id, due_ms);
+	} while (!rc && !sqlite3_changes(s->db));
+	return rc;
 }
 
 /* Give the host's turn to its earliest parked feed, if there is one and nobody has it. h is changed, not written. */
@@ -347,17 +351,16 @@ static int lend(struct claim *c, const struct place *p, struct fw_err *err)
 		"iiii", l->fence, p->feed_id, p->due_ms, p->host_id);
 	if (rc)
 		return rc;
-	if (!c->got->n)
-		c->fences.first = l->fence;
-	c->fences.last = l->fence;
 	q = sq_ask(s, SQ_FEED_FULL, "SELECT " SQ_FEED_COLUMNS " FROM wheel w JOIN feeds f ON f.id = w.feed_id WHERE w.feed_id = ?",
 		err, "i", p->feed_id);
 	rc = q ? sq_row(s, q, err) : err->rc;
 	if (rc < 0)
 		return rc;
-	if (rc == 0)
-		return fw_err_set(err, FW_EIO, "%s: feed %lld is on the wheel, but not known: run `feedwheel doctor`", s->path,
-			(long long)p->feed_id);
+	if (rc == 0) /* somebody deleted the feed by hand: its place goes too, and the others are not held up */
+		return sq_lease_end(s, l->fence, err);
+	if (!c->got->n)
+		c->fences.first = l->fence;
+	c->fences.last = l->fence;
 	sq_feed_read(q, &l->feed);
 	l->feed.fence = l->fence;
 	l->until_ms = l->feed.lease_until_ms = c->now_ms + c->ask->lease_ms;
@@ -382,8 +385,10 @@ static int lend_crowded(struct claim *c, const struct place *p, struct fw_err *e
 	busy = ask->host_max && h.busy_n >= (int64_t)ask->host_max;
 	h.turn_n -= p->moved;
 	if (!busy && c->now_ms >= h.next_ok_ms) {
+		size_t lent = c->got->n;
+
 		rc = lend(c, p, err);
-		h.busy_n++;
+		h.busy_n += c->got->n > lent;
 		h.next_ok_ms = FW_MAX(h.next_ok_ms, c->now_ms + ask->host_gap_ms);
 		busy = ask->host_max && h.busy_n >= (int64_t)ask->host_max;
 	} else {

@@ -646,7 +646,7 @@ START_TEST(entries_once_each) /* REL-02, invariant 2 */
 	ck_assert_int_eq(entry_count(st, id), 3);
 	ck_assert_int_eq(find(st, id, &A).entry_n, 3);
 	ck_assert_int_eq(find(st, id, &A).last_new_ms, NOW);
-	s = entries(st, (struct fw_entry_query){.oldest_first = true, .content = true});
+	s = entries(st, (struct fw_entry_query){.oldest_first = true, .content = true, .key = true});
 	ck_assert_int_eq(s.n, 3);
 	ck_assert_str_eq(s.row[0].title.p, "one");
 	ck_assert_str_eq(s.row[0].content.p, "<p>first</p>");
@@ -688,7 +688,7 @@ START_TEST(entry_members_round_trip)
 	e.hash = UINT64_MAX;
 	subscribe(st, "https://a.example/", NOW);
 	visit_with(st, NOW, &e, 1, 1, 0);
-	s = entries(st, (struct fw_entry_query){.content = true});
+	s = entries(st, (struct fw_entry_query){.content = true, .key = true});
 	ck_assert_int_eq(s.n, 1);
 	r = s.row[0];
 	ck_assert(fw_str_eq(r.guid, e.guid) && fw_str_eq(r.url, e.url) && fw_str_eq(r.author, e.author));

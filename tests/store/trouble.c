@@ -187,6 +187,93 @@ START_TEST(index_is_merged)
 }
 END_TEST
 
+/* A feed that somebody deleted by hand must not hold up the others. */
+START_TEST(feed_deleted_by_hand)
+{
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct fw_lease l[4];
+
+	subscribe(st, "https://a.example/1", NOW);
+	subscribe(st, "https://a.example/2", NOW);
+	subscribe(st, "https://b.example/", NOW);
+	bare("DELETE FROM feeds WHERE url LIKE '%/1' OR url LIKE '%b.example/'");
+	ck_assert_uint_eq(claim_at(st, NOW, 4, l, &A), 1);
+	ck_assert(fw_str_eq(l[0].feed.url, FW_STR("https://a.example/2")));
+	ck_assert_uint_eq(claim_at(st, NOW, 4, l, &A), 0);
+	ck_assert_int_eq(stats(st, NOW).lent_n, 1);
+	fw_store_close(st);
+}
+END_TEST
+
+/* The number of a place is cut to 32 bits and may meet an old one, billions later. */
+START_TEST(place_numbers_wrap)
+{
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct fw_lease l[4];
+
+	subscribe(st, "https://a.example/", NOW);
+	bare("UPDATE meta SET value = 4294967295 + (SELECT id & 4294967295 FROM queue) WHERE name = 'last_number'");
+	subscribe(st, "https://b.example/", NOW);
+	ck_assert_uint_eq(claim_at(st, NOW, 4, l, &A), 2);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+/* A key of another length than ours, or none at all to the eye: the feed can be removed all the same. */
+START_TEST(keys_of_any_length)
+{
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct fw_err err = {0};
+	int64_t id = subscribe(st, "https://a.example/", NOW);
+
+	put_entries(st, NOW, 0, 3);
+	bare("INSERT INTO entry_keys VALUES (1, zeroblob(100), 0, 0), (1, x'', 0, 0); UPDATE entry_keys SET key = zeroblob(200)"
+		" WHERE entry_id = 2");
+	alarm(20); /* it used to go on for ever */
+	OK(fw_store_unsubscribe(st, id, &err));
+	alarm(0);
+	check_clean(st);
+	ck_assert_int_eq(stats(st, NOW).entry_n, 0);
+	fw_store_close(st);
+}
+END_TEST
+
+static int again(void *ctx, const struct fw_feed *feed)
+{
+	struct fw_feed_query q = {.status = -1};
+	struct fw_err err = {0};
+	int n = 0;
+
+	(void)feed;
+	IS(fw_store_feed_list(ctx, &q, NULL, &n, &err), FW_EINVAL);
+	return 7;
+}
+
+/* Not allowed; and said so, instead of showing one list's rows in the other. */
+START_TEST(call_from_a_callback)
+{
+	struct fw_feed_query q = {.status = -1};
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct fw_err err = {0};
+
+	subscribe(st, "https://a.example/", NOW);
+	ck_assert_int_eq(fw_store_feed_list(st, &q, again, st, &err), 7);
+	fw_store_close(st);
+}
+END_TEST
+
+/* Some file systems cannot do what a WAL needs; SQLite then keeps another journal without an error. */
+START_TEST(no_shared_memory)
+{
+	sqlite3_vfs *usual = sqlite3_vfs_find(NULL);
+
+	ck_assert_int_eq(sqlite3_vfs_register(sqlite3_vfs_find("unix-dotfile"), 1), SQLITE_OK);
+	refused(FW_STORE_CREATE, FW_EIO, "use a local disk");
+	ck_assert_int_eq(sqlite3_vfs_register(usual, 1), SQLITE_OK);
+}
+END_TEST
+
 START_TEST(database_of_another_program)
 {
 	bare("CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)");
@@ -508,7 +595,8 @@ int main(void)
 {
 	Suite *s = suite_create("store, trouble");
 	TCase *t = tcase_create("sqlite");
-	const TTest *every[] = {newer_schema, older_schema, index_is_merged, database_of_another_program, not_a_database, empty_and_missing_files, forbidden_file,
+	const TTest *every[] = {newer_schema, older_schema, index_is_merged, feed_deleted_by_hand,
+		place_numbers_wrap, keys_of_any_length, call_from_a_callback, no_shared_memory, database_of_another_program, not_a_database, empty_and_missing_files, forbidden_file,
 		file_that_may_not_be_written, reading_only, locked_by_somebody_else, damaged_file, truncated_file, disk_full,
 		file_size_limit, journal_stays_bounded};
 
