@@ -71,6 +71,20 @@ START_TEST(json_for_terminals)
 }
 END_TEST
 
+/* What is printed to be pasted into a shell is one word there, whatever a page put into its address. */
+START_TEST(remedy_is_one_word)
+{
+	struct fw_feed f = {.id = 7, .fail_n = 1, .last_kind = FW_VISIT_FORMAT,
+		.error = FW_STR("not a feed: an HTML page; it names feeds: subscribe to http://x/?a='$(id)';b, http://x/2")};
+
+	fw_arena_init(&c.arena, 0);
+	ck_assert_str_eq(cli_feed_remedy(&c, &f), "feedwheel add 'http://x/?a='\\''$(id)'\\'';b' && feedwheel remove '#7'");
+	f.error = FW_STR("not a feed: an HTML page");
+	ck_assert_str_eq(cli_feed_remedy(&c, &f), "");
+	fw_arena_finish(&c.arena);
+}
+END_TEST
+
 START_TEST(numbers)
 {
 	static const struct { int64_t n; const char *text; } N[] = {
@@ -193,6 +207,7 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, NULL);
 	tcase_add_loop_test(t, fit, 0, FW_N(FIT));
 	tcase_add_test(t, fit_ascii);
+	tcase_add_test(t, remedy_is_one_word);
 	tcase_add_test(t, eight_bits);
 	tcase_add_test(t, json_for_terminals);
 	tcase_add_test(t, numbers);
