@@ -209,7 +209,7 @@ int sq_search_catch_up(struct sqlite *s, struct fw_err *err)
 	if (!behind || behind > CATCH_UP_ROWS)
 		return 0;
 	rc = step(s, CATCH_UP_ROWS, 10000, &more, err);
-	return rc == FW_EAGAIN ? 0 : rc; /* a busy store: search what is indexed */
+	return rc == FW_EAGAIN || rc == FW_EIO ? 0 : rc; /* a busy store, a full disk: search what is indexed */
 }
 
 bool sq_search_query(struct fw_str words, struct fw_buf *out)

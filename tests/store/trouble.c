@@ -132,8 +132,8 @@ START_TEST(older_schema) /* REL-15 */
 	bare("DROP TABLE entries_fts; PRAGMA user_version = 1;"
 		"CREATE VIRTUAL TABLE entries_fts USING fts5(title, body, content='', columnsize=0, tokenize='unicode61');"
 		"INSERT INTO entries_fts (rowid, title, body) SELECT id, 'stale', 'words' FROM entries");
-	refused(FW_STORE_READ, FW_EVERSION, "open it for writing once");
-	refused(FW_STORE_NO_MIGRATE, FW_EVERSION, "open it for writing once");
+	refused(FW_STORE_READ, FW_EVERSION, "upgrades it");
+	refused(FW_STORE_NO_MIGRATE, FW_EVERSION, "upgrades it");
 	st = store_open(url, 0);
 	ck_assert_int_eq(stats(st, NOW).entry_n, 3000);
 	ck_assert_int_eq(stats(st, NOW).unindexed_n, 3000);
@@ -556,6 +556,28 @@ START_TEST(file_size_limit) /* the same without root: ulimit -f */
 }
 END_TEST
 
+/* A search first indexes what is missing; when that cannot be written, it answers from what there is. */
+START_TEST(search_on_a_full_disk)
+{
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct rlimit r;
+
+	subscribe(st, "https://a.example/", NOW);
+	put_entries(st, NOW, 0, 10);
+	ck_assert_int_eq(hits(st, "number"), 10);
+	put_entries(st, NOW + 3600000, 10, 20);
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &r);
+	r.rlim_cur = 4096;
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &r), 0);
+	ck_assert_int_eq(hits(st, "number"), 10);
+	lift_limit();
+	ck_assert_int_eq(hits(st, "number"), 20);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
 START_TEST(journal_stays_bounded)
 {
 	struct fw_store *st = store_open(url, FW_STORE_CREATE);
@@ -598,7 +620,7 @@ int main(void)
 	const TTest *every[] = {newer_schema, older_schema, index_is_merged, feed_deleted_by_hand,
 		place_numbers_wrap, keys_of_any_length, call_from_a_callback, no_shared_memory, database_of_another_program, not_a_database, empty_and_missing_files, forbidden_file,
 		file_that_may_not_be_written, reading_only, locked_by_somebody_else, damaged_file, truncated_file, disk_full,
-		file_size_limit, journal_stays_bounded};
+		file_size_limit, search_on_a_full_disk, journal_stays_bounded};
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 120);
