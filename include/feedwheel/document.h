@@ -65,12 +65,16 @@ struct fw_image {
 enum fw_value_type { FW_VALUE_STRING, FW_VALUE_NUMBER, FW_VALUE_INTEGER, FW_VALUE_BOOL, FW_VALUE_OBJECT, FW_VALUE_ARRAY };
 struct fw_value {
 	enum fw_value_type type;
-	struct fw_str name;  /* inside an object */
-	struct fw_str string;
-	double number;
-	int64_t integer;     /* also BOOL */
-	struct fw_value *first, *last; /* members of OBJECT and ARRAY */
-	struct fw_value *next;
+	struct fw_str name;         /* inside an object */
+	union {
+		struct fw_str string;   /* STRING */
+		struct fw_value *first; /* OBJECT, ARRAY: the members */
+	};
+	union {
+		double number;          /* NUMBER */
+		int64_t integer;        /* INTEGER, BOOL */
+	};
+	struct fw_value *next, *last; /* last: of the members */
 };
 
 struct fw_entry {

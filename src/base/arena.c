@@ -61,8 +61,8 @@ void *fw_arena_slow(struct fw_arena *a, size_t n)
 		a->at += want;
 		return p;
 	}
-	/* half of what there is: few blocks, and little left over in the last */
-	size = a->used_bytes / 2 < BLOCK_MIN ? BLOCK_MIN : a->used_bytes / 2;
+	/* an eighth of what there is: few blocks, and little left over in the last */
+	size = a->used_bytes / 8 < BLOCK_MIN ? BLOCK_MIN : a->used_bytes / 8;
 	size = size > BLOCK_MAX ? BLOCK_MAX : size;
 	if (want + head > size / 4 && a->head) {
 		/* a large piece gets a block of its own, behind the current one */

@@ -492,7 +492,7 @@ struct fw_value *fw_value_new(struct fw_builder *b, struct fw_value *in, const c
 {
 	struct fw_value *v;
 
-	if (!in || (name && value_taken(in, fw_str(name))))
+	if (!in || (in->type != FW_VALUE_OBJECT && in->type != FW_VALUE_ARRAY) || (name && value_taken(in, fw_str(name))))
 		return NULL;
 	v = FW_NEW(b, struct fw_value);
 	if (!v)
@@ -512,7 +512,7 @@ struct fw_value *fw_value_find(const struct fw_value *in, const char *name)
 	struct fw_str key = fw_str(name);
 	struct fw_value *v;
 
-	for (v = in ? in->first : NULL; v; v = v->next) {
+	for (v = fw_value_members(in); v; v = v->next) {
 		if (fw_str_eq(v->name, key))
 			return v;
 	}

@@ -158,6 +158,10 @@ void fw_person_split(struct fw_builder *b, struct fw_str s, struct fw_person *p)
 struct fw_value *fw_value_new(struct fw_builder *b, struct fw_value *in, const char *name, enum fw_value_type type);
 struct fw_value *fw_value_object(struct fw_builder *b, struct fw_value **root, const char *name);
 struct fw_value *fw_value_find(const struct fw_value *in, const char *name);
+static inline struct fw_value *fw_value_members(const struct fw_value *v) /* NULL when it can have none */
+{
+	return v && (v->type == FW_VALUE_OBJECT || v->type == FW_VALUE_ARRAY) ? v->first : NULL;
+}
 struct fw_value *fw_value_array(struct fw_builder *b, struct fw_value *in, const char *name); /* found or made */
 /* Absent strings and NULL objects are passed over. */
 void fw_value_str(struct fw_builder *b, struct fw_value *in, const char *name, struct fw_str s);

@@ -242,6 +242,7 @@ struct tally {
 	size_t zero_n;  /* U+0000 taken out: no character of any document */
 };
 
+/* Where text is decoded to. The next attempt writes over one that was no good. */
 struct out {
 	struct fw_arena *a;
 	char *p;
@@ -257,8 +258,8 @@ static bool room(struct out *o, size_t n)
 
 	if (o->failed || o->cap - o->len >= n)
 		return !o->failed;
-	cap = o->cap + o->cap / 2 + n + 64;
-	p = fw_arena_grow(o->a, o->p, o->len, cap);
+	cap = FW_MAX(o->cap + o->cap / 2, o->len + n) + 64;
+	p = fw_arena_grow(o->a, o->p, o->cap, cap);
 	if (!p) {
 		o->failed = true;
 		return false;
@@ -441,38 +442,37 @@ static void drop_zeros(struct out *o)
 /* Most characters past ASCII take two bytes in UTF-8, or two of theirs become three: about right, and seldom too small. */
 static size_t estimate(const struct encoding *e, struct fw_str s)
 {
-	size_t n = s.len + 32;
+	size_t n = s.len + 32, high = 0;
 
 	if (e->codec != CP1252 && e->codec != BY_ICONV)
 		return n + s.len / 8;
 	for (size_t i = 0; i < s.len; i++)
-		n += (unsigned char)s.p[i] >> 7;
-	return n;
+		high += (unsigned char)s.p[i] >> 7;
+	return n + high * (strcmp(e->name, "windows-874") == 0 ? 2 : 1); /* Thai: three bytes for one */
 }
 
-/* Decode all of s into *text. False: out of memory. *t tells how well it went. */
-static bool decode(struct fw_arena *a, const struct encoding *e, struct fw_str s, struct fw_str *text, struct tally *t)
+/* Decode all of s into *text. False: out of memory. o->t tells how well it went. */
+static bool decode(struct out *o, const struct encoding *e, struct fw_str s, struct fw_str *text)
 {
-	struct out o = {.a = a};
-
-	if (!room(&o, estimate(e, s)))
+	o->len = 0;
+	o->t = (struct tally){0};
+	if (!room(o, estimate(e, s)))
 		return false;
 	switch (e->codec) {
-	case UTF8: from_utf8(&o, s); break;
-	case UTF16LE: from_utf16(&o, s, false); break;
-	case UTF16BE: from_utf16(&o, s, true); break;
-	case UTF32LE: from_utf32(&o, s, false); break;
-	case UTF32BE: from_utf32(&o, s, true); break;
-	case CP1252: from_cp1252(&o, s); break;
-	case BY_ICONV: from_iconv(&o, s, e->iconv); drop_zeros(&o); break;
+	case UTF8: from_utf8(o, s); break;
+	case UTF16LE: from_utf16(o, s, false); break;
+	case UTF16BE: from_utf16(o, s, true); break;
+	case UTF32LE: from_utf32(o, s, false); break;
+	case UTF32BE: from_utf32(o, s, true); break;
+	case CP1252: from_cp1252(o, s); break;
+	case BY_ICONV: from_iconv(o, s, e->iconv); drop_zeros(o); break;
 	}
-	if (o.failed)
+	if (o->failed)
 		return false;
 	/* a mark may also stand behind leading bytes that were another one */
-	*text = (struct fw_str){o.p, o.len};
+	*text = (struct fw_str){o->p, o->len};
 	if (begins(*text, "\xef\xbb\xbf", 3))
 		*text = fw_str_sub(*text, 3, text->len);
-	*t = o.t;
 	return true;
 }
 
@@ -552,70 +552,67 @@ static void set(struct fw_charset_result *r, struct fw_str text, struct candidat
 }
 
 /* Nothing that was declared fits. */
-static int rescue(struct fw_arena *a, struct fw_str s, const struct choice *ch, struct fw_charset_result *r)
+static int rescue(struct out *o, struct fw_str s, const struct choice *ch, struct fw_charset_result *r)
 {
 	static const char bytes[] = "bytes that its encoding does not have";
 	struct candidate c = {by_codec(UTF8), "sniffed"};
-	struct tally t;
 	struct fw_str text;
 
-	if (!decode(a, c.e, s, &text, &t))
+	if (!decode(o, c.e, s, &text))
 		return FW_ENOMEM;
-	if (t.high_n >= 4 * t.fault_n) {
+	if (o->t.high_n >= 4 * o->t.fault_n) {
 		set(r, text, c, bytes, "read as UTF-8, the wrong ones replaced by U+FFFD");
 		return 0;
 	}
 	for (int i = 0; i < ch->n; i++) {
 		if (ch->c[i].e->codec != BY_ICONV)
 			continue;
-		if (!decode(a, ch->c[i].e, s, &text, &t))
+		if (!decode(o, ch->c[i].e, s, &text))
 			return FW_ENOMEM;
-		if (t.high_n >= 20 * t.fault_n) {
+		if (o->t.high_n >= 20 * o->t.fault_n) {
 			set(r, text, ch->c[i], bytes, "the wrong ones replaced by U+FFFD");
 			return 0;
 		}
 	}
 	c.e = sniffed(s);
 	if (c.e && c.e->codec != UTF8) {
-		if (!decode(a, c.e, s, &text, &t))
+		if (!decode(o, c.e, s, &text))
 			return FW_ENOMEM;
-		if (t.high_n >= 20 * t.fault_n) {
+		if (o->t.high_n >= 20 * o->t.fault_n) {
 			set(r, text, c, bytes, "the encoding was guessed from the bytes");
 			return 0;
 		}
 	}
 	c.e = by_codec(CP1252);
-	if (!decode(a, c.e, s, &text, &t))
+	if (!decode(o, c.e, s, &text))
 		return FW_ENOMEM;
 	set(r, text, c, bytes, "read as windows-1252");
 	return 0;
 }
 
 /* A mark or zeros leave no doubt: whatever does not fit is replaced. */
-static int decode_certain(struct fw_arena *a, struct fw_str s, struct candidate c, struct fw_charset_result *r)
+static int decode_certain(struct out *o, struct fw_str s, struct candidate c, struct fw_charset_result *r)
 {
-	struct tally t;
 	struct fw_str text;
 
 	if (c.e->codec == UTF8 && !memchr(s.p, 0, s.len) && fw_utf8_valid(s.p, s.len) == s.len) {
 		set(r, s, c, NULL, NULL);
 		return 0;
 	}
-	if (!decode(a, c.e, s, &text, &t))
+	if (!decode(o, c.e, s, &text))
 		return FW_ENOMEM;
-	if (c.e->codec == UTF8 && t.fault_n > 1 && t.high_n < 4 * t.fault_n) {
+	if (c.e->codec == UTF8 && o->t.fault_n > 1 && o->t.high_n < 4 * o->t.fault_n) {
 		struct choice none = {.n = 0};
 
-		return rescue(a, s, &none, r); /* a mark in front of something else */
+		return rescue(o, s, &none, r); /* a mark in front of something else */
 	}
-	set(r, text, c, t.fault_n || t.zero_n ? "bytes that its encoding does not have" : NULL, "replaced by U+FFFD");
+	set(r, text, c, o->t.fault_n || o->t.zero_n ? "bytes that its encoding does not have" : NULL, "replaced by U+FFFD");
 	return 0;
 }
 
-static int choose(struct fw_arena *a, struct fw_str s, struct choice *ch, struct fw_charset_result *r)
+static int choose(struct out *o, struct fw_str s, struct choice *ch, struct fw_charset_result *r)
 {
 	bool zero = memchr(s.p, 0, s.len) != NULL;
-	struct tally t;
 	struct fw_str text;
 
 	for (int i = 0; i < ch->n; i++) {
@@ -626,9 +623,9 @@ static int choose(struct fw_arena *a, struct fw_str s, struct choice *ch, struct
 				continue;
 			text = s;
 		} else {
-			if (!decode(a, e, s, &text, &t))
+			if (!decode(o, e, s, &text))
 				return FW_ENOMEM;
-			if (t.fault_n || t.zero_n)
+			if (o->t.fault_n || o->t.zero_n)
 				continue;
 		}
 		if (i > 0)
@@ -637,7 +634,7 @@ static int choose(struct fw_arena *a, struct fw_str s, struct choice *ch, struct
 			set(r, text, ch->c[i], NULL, NULL);
 		return 0;
 	}
-	return rescue(a, s, ch, r);
+	return rescue(o, s, ch, r);
 }
 
 /* "us-ascii" is windows-1252 to browsers; but bytes beyond ASCII prove it wrong, and UTF-8 is then the better guess. */
@@ -660,6 +657,7 @@ int fw_charset_decode(struct fw_arena *a, struct fw_str bytes, struct fw_str con
 {
 	struct fw_str http = fw_charset_of_type(content_type), xml;
 	struct choice ch = {.n = 0};
+	struct out o = {.a = a};
 	const struct encoding *e;
 	size_t skip;
 	int rc;
@@ -669,12 +667,12 @@ int fw_charset_decode(struct fw_arena *a, struct fw_str bytes, struct fw_str con
 		return 0;
 	e = by_mark(bytes, &skip);
 	if (e) {
-		rc = decode_certain(a, fw_str_sub(bytes, skip, bytes.len), (struct candidate){e, "bom"}, r);
+		rc = decode_certain(&o, fw_str_sub(bytes, skip, bytes.len), (struct candidate){e, "bom"}, r);
 		goto out;
 	}
 	e = by_zeros(bytes);
 	if (e) {
-		rc = decode_certain(a, bytes, (struct candidate){e, "zeros"}, r);
+		rc = decode_certain(&o, bytes, (struct candidate){e, "zeros"}, r);
 		goto out;
 	}
 	xml = declared(bytes);
@@ -690,13 +688,15 @@ int fw_charset_decode(struct fw_arena *a, struct fw_str bytes, struct fw_str con
 	offer(&ch, xml, "xml");
 	if (ch.n == 0 || ch.c[ch.n - 1].e->codec != UTF8)
 		ch.c[ch.n++] = (struct candidate){by_codec(UTF8), "default"};
-	rc = choose(a, bytes, &ch, r);
+	rc = choose(&o, bytes, &ch, r);
 	if (!rc && (ch.unknown || ch.mismatch) && !r->problem) {
 		r->wrong = true;
 		r->problem = ch.unknown ? "the declared encoding is unknown" : "the declared encoding cannot be that of these bytes";
 		r->repair = "another encoding was found to fit";
 	}
 out:
+	if (o.p) /* nothing of it when another way was found after all */
+		fw_arena_trim(a, o.p, o.cap, r->text.p >= o.p && r->text.p < o.p + o.cap ? o.len : 0);
 	if (rc)
 		return fw_err_set(err, a->max_bytes ? FW_ELIMIT : FW_ENOMEM, "decoding the document takes more than the memory allowed");
 	return 0;

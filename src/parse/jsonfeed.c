@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * JSON Feed 1 and 1.1 (jsonfeed.org). jansson builds the tree; what it holds is copied into the arena, so that the tree can
- * go at once. A document that is broken is put right where that is possible (json_repair.c); one that was cut off, or is past
+ * JSON Feed 1 and 1.1 (jsonfeed.org). jansson builds trees; what they hold is copied into the arena, so that they can go at once.
+ *
+ * A tree takes several times the memory of its text, and not the caller's memory: jansson's allocator is the whole process's, which
+ * is not a library's to set. So there are never two items in a tree: first the feed with its first item alone is read, then one item
+ * after another. A document that is broken is put right where that is possible (json_repair.c); one that was cut off, or is past
  * repair from some place on, is closed behind the last complete item before that place.
  */
 #include <jansson.h>
@@ -264,8 +267,6 @@ static void hubs_read(struct fw_builder *b, const json_t *list)
 static void feed_read(struct fw_builder *b, const json_t *o)
 {
 	struct fw_document *d = b->doc;
-	const json_t *items = json_object_get(o, "items");
-	size_t i;
 
 	d->title = line_at(b, o, "title");
 	d->home_page_url = url_at(b, o, "home_page_url");
@@ -283,6 +284,13 @@ static void feed_read(struct fw_builder *b, const json_t *o)
 	if (str_at(b, o, "user_comment").len)
 		fw_value_str(b, fw_value_object(b, &d->extra, ""), "user_comment", str_at(b, o, "user_comment"));
 	extensions_copy(b, &d->extra, o);
+}
+
+static void items_read(struct fw_builder *b, const json_t *o)
+{
+	const json_t *items = json_object_get(o, "items");
+	size_t i;
+
 	for (i = 0; i < json_array_size(items); i++)
 		item_read(b, json_array_get(items, i));
 }
@@ -370,12 +378,169 @@ static json_t *load_broken(struct fw_builder *b, const char **repair)
 	return cut.p ? json_loadb(cut.p, cut.len, 0, NULL) : NULL;
 }
 
+/* ---- one item after another --------------------------------------------------------------------------------------------------- */
+
+static const char *skip_space(const char *p, const char *end)
+{
+	while (p < end && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r'))
+		p++;
+	return p;
+}
+
+/* Behind the string at p; NULL when it does not end. */
+static const char *skip_string(const char *p, const char *end)
+{
+	for (p++; p < end && *p != '"'; p++)
+		p += *p == '\\';
+	return p < end ? p + 1 : NULL;
+}
+
+/* Behind the value at p; end when it does not end before. */
+static const char *skip_value(const char *p, const char *end)
+{
+	size_t depth = 0;
+
+	for (; p && p < end; p++) {
+		if (*p == '"') {
+			p = skip_string(p, end);
+			if (!p || depth == 0)
+				break;
+			p--;
+		} else if (*p == '{' || *p == '[') {
+			depth++;
+		} else if (*p == '}' || *p == ']') {
+			if (depth <= 1)
+				return p + depth;
+			depth--;
+		} else if (*p == ',' && depth == 0) {
+			return p;
+		}
+	}
+	return p ? p : end;
+}
+
+/* What stands between the brackets of the outermost object's one "items"; false when that is not plain to see. */
+static bool items_find(struct fw_str s, struct fw_str *items)
+{
+	const char *end = s.p + s.len, *p = skip_space(s.p, end), *key, *value;
+
+	items->p = NULL;
+	if (p == end || *p != '{')
+		return false;
+	do {
+		key = skip_space(p + 1, end);
+		if (key == end || *key != '"' || !(p = skip_string(key, end)))
+			return false;
+		p = skip_space(p, end);
+		if (p == end || *p != ':')
+			return false;
+		value = skip_space(p + 1, end);
+		p = skip_value(value, end);
+		if (end - key >= 7 && memcmp(key, "\"items\"", 7) == 0) {
+			if (items->p || p - value < 2 || *value != '[' || p[-1] != ']')
+				return false;
+			*items = (struct fw_str){value + 1, (size_t)(p - value - 2)};
+		}
+		p = skip_space(p, end);
+	} while (p < end && *p == ',');
+	return p < end && *p == '}' && items->p;
+}
+
+static void broken(struct fw_builder *b, size_t at, const char *repair)
+{
+	b->doc->malformed = true;
+	fw_build_problem(b, at, "broken JSON", repair);
+}
+
+/* May a tree of s be built? An upper bound of what jansson takes for it counts as if the arena had to give it. */
+static bool affordable(struct fw_builder *b, struct fw_str s)
+{
+	size_t cost = s.len, max = b->arena->max_bytes;
+
+	for (size_t i = 0; max && i < s.len; i++)
+		cost += s.p[i] == '{' || s.p[i] == '[' ? 400 : s.p[i] == ',' || s.p[i] == ':' ? 100 : 0;
+	if (!max || (cost <= max && b->arena->used_bytes <= max - cost))
+		return true;
+	b->arena->failed = b->arena->full = true;
+	return false;
+}
+
+/* One item's text to an entry. */
+static void item_load(struct fw_builder *b, struct fw_str s)
+{
+	json_error_t why;
+	json_t *o;
+
+	if (!affordable(b, s))
+		return;
+	o = json_loadb(s.p, s.len, JSON_DECODE_ANY, &why);
+	if (!o) {
+		struct fw_str text = fw_json_repair(b->arena, s);
+		size_t at = (size_t)(s.p - b->text.p) + (size_t)FW_MAX(why.position, 0);
+
+		o = text.p ? json_loadb(text.p, text.len, JSON_DECODE_ANY, NULL) : NULL;
+		broken(b, at, o ? "put right" : "left out");
+	}
+	if (o)
+		item_read(b, o);
+	json_decref(o);
+}
+
+/* The feed with its first item alone, then all items. False: it has to be read as a whole. */
+static bool read_by_item(struct fw_builder *b)
+{
+	struct fw_str s = b->text, items;
+	const char *p, *end;
+	size_t head_n, tail_n;
+	json_t *root;
+	char *shell;
+
+	if (!items_find(s, &items))
+		return false;
+	end = items.p + items.len;
+	head_n = (size_t)(skip_value(skip_space(items.p, end), end) - s.p);
+	tail_n = (size_t)(s.p + s.len - end);
+	shell = fw_arena_alloc(b->arena, head_n + tail_n);
+	if (!shell || !affordable(b, (struct fw_str){s.p, head_n}) || !affordable(b, (struct fw_str){end, tail_n}))
+		return false;
+	memcpy(shell, s.p, head_n);
+	memcpy(shell + head_n, end, tail_n);
+	root = json_loadb(shell, head_n + tail_n, JSON_DISABLE_EOF_CHECK, NULL);
+	fw_arena_trim(b->arena, shell, head_n + tail_n, 0);
+	if (!root)
+		return false;
+	b->doc->format = json_is_object(root) ? format_of(root) : FW_FORMAT_NONE;
+	if (b->doc->format != FW_FORMAT_NONE)
+		feed_read(b, root);
+	json_decref(root);
+	if (b->doc->format == FW_FORMAT_NONE)
+		return true;
+	for (p = skip_space(items.p, end); p < end && !b->arena->failed;) {
+		const char *next = skip_value(p, end);
+		bool comma;
+
+		item_load(b, (struct fw_str){p, (size_t)(next - p)});
+		p = skip_space(next, end);
+		if (p == end)
+			break;
+		comma = *p == ',';
+		p = skip_space(p + comma, end);
+		if (!comma || p == end) /* none between two items, or one behind the last */
+			broken(b, (size_t)(p - s.p), "put right");
+	}
+	return true;
+}
+
 int fw_read_json(struct fw_builder *b, struct fw_err *err)
 {
 	const char *repair = NULL;
 	json_error_t why;
 	json_t *root;
 
+	if (read_by_item(b))
+		return 0;
+	if (b->arena->failed || !affordable(b, b->text))
+		return FW_ELIMIT;
 	root = json_loadb(b->text.p, b->text.len, JSON_DISABLE_EOF_CHECK, &why);
 	if (!root)
 		root = load_broken(b, &repair);
@@ -384,11 +549,10 @@ int fw_read_json(struct fw_builder *b, struct fw_err *err)
 	if (json_is_object(root))
 		b->doc->format = format_of(root);
 	if (b->doc->format != FW_FORMAT_NONE) {
-		if (repair) {
-			b->doc->malformed = true;
-			fw_build_problem(b, (size_t)FW_MAX(why.position, 0), "broken JSON", repair);
-		}
+		if (repair)
+			broken(b, (size_t)FW_MAX(why.position, 0), repair);
 		feed_read(b, root);
+		items_read(b, root);
 	}
 	json_decref(root);
 	return 0;

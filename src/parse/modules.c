@@ -242,8 +242,8 @@ static void itunes_category_start(struct fw_walk *w)
 	if (!w->el->group[0])
 		return;
 	list = fw_value_array(b, fw_value_object(b, fw_extra_root(b, root), w->el->group), w->el->member);
-	for (v = list ? list->first : NULL; v; v = v->next) {
-		if (fw_str_eq(v->string, text))
+	for (v = fw_value_members(list); v; v = v->next) {
+		if (v->type == FW_VALUE_STRING && fw_str_eq(v->string, text))
 			return;
 	}
 	if (list && fw_build_room(b, &list->integer, FW_LIST_MAX, "more than 100 categories"))
@@ -316,9 +316,9 @@ static void member_add(struct fw_builder *b, struct fw_value *in, const struct f
 
 static size_t value_bytes(const struct fw_value *v)
 {
-	size_t n = v->name.len + v->string.len + 16;
+	size_t n = v->name.len + (v->type == FW_VALUE_STRING ? v->string.len : 0) + 16;
 
-	for (v = v->first; v; v = v->next)
+	for (v = fw_value_members(v); v; v = v->next)
 		n += value_bytes(v);
 	return n;
 }
@@ -329,10 +329,10 @@ static void defaults_give(struct fw_builder *b, const struct fw_value *group)
 	const struct fw_value *list = fw_value_find(group, "contents"), *m;
 	struct fw_value *c;
 
-	for (m = list ? group->first : NULL; m; m = m->next) {
+	for (m = list ? fw_value_members(group) : NULL; m; m = m->next) {
 		size_t n = value_bytes(m);
 
-		for (c = m == list ? NULL : list->first; c; c = c->next) {
+		for (c = m == list ? NULL : fw_value_members(list); c; c = c->next) {
 			if (fw_value_find(c, m->name.p))
 				continue;
 			if (b->inherited + n > b->text.len)
@@ -355,7 +355,7 @@ static void media_join(struct fw_builder *b, struct fw_value *to, const struct f
 			continue;
 		}
 		list = fw_value_array(b, to, m->name.p);
-		for (v = list ? m->first : NULL; v; v = v->next) {
+		for (v = list ? fw_value_members(m) : NULL; v; v = v->next) {
 			if (fw_build_room(b, &list->integer, LIST_VALUES_MAX, "a list with more than 1000 members"))
 				member_add(b, list, v);
 		}
@@ -366,7 +366,7 @@ static void media_group_end(struct fw_builder *b, struct fw_frame *f)
 {
 	const struct fw_value *group = f->obj;
 
-	if (!group || !group->first)
+	if (!fw_value_members(group))
 		return;
 	defaults_give(b, group);
 	media_join(b, fw_value_object(b, fw_extra_root(b, fw_where_of(b, f)), f->el->group), group->first);
@@ -374,7 +374,7 @@ static void media_group_end(struct fw_builder *b, struct fw_frame *f)
 
 static void media_content_end(struct fw_builder *b, struct fw_frame *f)
 {
-	const struct fw_value *c = f->obj, *m = c ? c->first : NULL;
+	const struct fw_value *c = f->obj, *m = fw_value_members(c);
 	int64_t n;
 
 	for (n = c ? c->integer : 0; m && n > 0; n--)
@@ -394,7 +394,7 @@ static void media_content_start(struct fw_walk *w)
 	if (!v)
 		return;
 	attributes_add(w, v);
-	for (m = v->first; m; m = m->next)
+	for (m = fw_value_members(v); m; m = m->next)
 		v->integer++;
 	medium = fw_attr(w, "medium");
 	type = fw_attr(w, "type");

@@ -2,6 +2,7 @@
 /*
  * From bytes to a document: unpack, decode, tell XML from JSON, read, say what it was when it was no feed.
  */
+#include <stdlib.h>
 #include <zlib.h>
 
 #include "base/url.h"
@@ -76,10 +77,30 @@ static int inflate_all(struct fw_arena *a, size_t max_bytes, z_stream *z, struct
 	return 0;
 }
 
+/* zlib's memory comes from where the arena's does. */
+static void *zlib_alloc(void *arena, unsigned n, unsigned size)
+{
+	const struct fw_arena *a = arena;
+	size_t bytes = (size_t)n * size;
+
+	return a->alloc ? a->alloc(bytes, a->ctx) : malloc(bytes);
+}
+
+static void zlib_free(void *arena, void *p)
+{
+	const struct fw_arena *a = arena;
+
+	if (a->free)
+		a->free(p, a->ctx);
+	else
+		free(p);
+}
+
 /* A gzip body that no header announced; left as it is when nothing can be made of it. */
 static int unpack(struct fw_arena *a, size_t max_bytes, struct fw_str *bytes, bool *cut, struct fw_err *err)
 {
-	z_stream z = {.next_in = (unsigned char *)(uintptr_t)bytes->p, .avail_in = (unsigned)bytes->len};
+	z_stream z = {.next_in = (unsigned char *)(uintptr_t)bytes->p, .avail_in = (unsigned)bytes->len, .zalloc = zlib_alloc,
+		.zfree = zlib_free, .opaque = a};
 	struct fw_str text = FW_STR_NONE;
 	int rc;
 
@@ -113,7 +134,7 @@ static void base_scope(struct fw_builder *b, struct fw_scope *s)
 
 	if (!o)
 		return;
-	s->base = fw_str_trim(o->url);
+	s->base = fw_build_dup(b, fw_str_trim(o->url));
 	if (o->content_location.len)
 		s->base = fw_url_resolve(b->arena, s->base, fw_str_trim(o->content_location));
 	b->base_scope = s;
@@ -145,16 +166,23 @@ static int ended_early(struct fw_builder *b, int rc, struct fw_err *err)
 	return 0;
 }
 
+static bool is_within(struct fw_str s, struct fw_str whole)
+{
+	return whole.len && s.p >= whole.p && s.p <= whole.p + whole.len;
+}
+
 static bool looks_like_json(struct fw_str s)
 {
 	s = fw_str_trim(s);
 	return s.len && (s.p[0] == '{' || s.p[0] == '[');
 }
 
-int fw_parse_into(struct fw_arena *a, struct fw_str bytes, const struct fw_parse_options *o, struct fw_document **doc,
+/* keep: the caller's bytes go away before the document does, so what it borrows is copied; *keep is a place for the arena. */
+static int parse(struct fw_arena *a, struct fw_str bytes, struct fw_arena **keep, const struct fw_parse_options *o, struct fw_document **doc,
 	struct fw_err *err)
 {
 	struct fw_builder b = {.arena = a, .options = o, .limits = limits_of(o)};
+	struct fw_str given = bytes;
 	struct fw_charset_result cs = {.encoding = NULL};
 	struct fw_str type = o ? o->content_type : FW_STR_NONE;
 	struct fw_scope scope = {.base = FW_STR_NONE};
@@ -174,9 +202,15 @@ int fw_parse_into(struct fw_arena *a, struct fw_str bytes, const struct fw_parse
 		return a->failed ? memory_error(a, err) : rc;
 	b.doc = document_new(a);
 	b.spare = FW_NEW(&b, struct fw_problem);
-	if (!b.doc || !b.spare)
+	if (keep)
+		*keep = FW_NEW(&b, struct fw_arena);
+	if (a->failed)
 		return memory_error(a, err);
 	b.text = cs.text;
+	if (keep && is_within(cs.text, given) && !looks_like_json(cs.text)) /* what JSON holds is copied in any case */
+		b.text = fw_build_dup(&b, cs.text);
+	if (!b.text.p)
+		return memory_error(a, err);
 	b.doc->encoding = cs.encoding;
 	b.doc->malformed = cs.wrong || cut;
 	if (cut)
@@ -198,11 +232,16 @@ int fw_parse_into(struct fw_arena *a, struct fw_str bytes, const struct fw_parse
 	return 0;
 }
 
+int fw_parse_into(struct fw_arena *a, struct fw_str bytes, const struct fw_parse_options *o, struct fw_document **doc,
+	struct fw_err *err)
+{
+	return parse(a, bytes, NULL, o, doc, err);
+}
+
 /* The library's coat: the document brings its arena along, and a copy of the bytes its strings point into. */
 int fw_parse(const void *bytes, size_t len, const struct fw_parse_options *o, struct fw_document **doc, struct fw_err *err)
 {
-	struct fw_arena *a, init;
-	char *copy;
+	struct fw_arena a, *own = NULL;
 	int rc;
 
 	*doc = NULL;
@@ -210,31 +249,23 @@ int fw_parse(const void *bytes, size_t len, const struct fw_parse_options *o, st
 		return fw_err_set(err, FW_EINVAL, "fw_parse: no bytes");
 	if (o && (!o->alloc != !o->free))
 		return fw_err_set(err, FW_EINVAL, "fw_parse: alloc and free go together");
-	fw_arena_init(&init, 0);
+	fw_arena_init(&a, 0);
 	if (o && o->alloc) {
-		init.alloc = o->alloc;
-		init.free = o->free;
-		init.ctx = o->alloc_ctx;
+		a.alloc = o->alloc;
+		a.free = o->free;
+		a.ctx = o->alloc_ctx;
 	}
 	if (o && o->limits.max_memory)
-		init.max_bytes = o->limits.max_memory + len;
+		a.max_bytes = o->limits.max_memory + len;
 	else
-		init.max_bytes = 3 * len + ((size_t)1 << 20);
-	a = fw_arena_zalloc(&init, sizeof(*a));
-	copy = a ? fw_arena_dup(&init, bytes, len) : NULL;
-	if (!copy) {
-		rc = memory_error(&init, err);
-		fw_arena_finish(&init);
-		return rc;
-	}
-	*a = init; /* lives in its own first block */
-	rc = fw_parse_into(a, (struct fw_str){copy, len}, o, doc, err);
+		a.max_bytes = 3 * len + ((size_t)1 << 20);
+	rc = parse(&a, (struct fw_str){bytes ? bytes : "", len}, &own, o, doc, err);
 	if (rc) {
-		init = *a;
-		fw_arena_finish(&init);
+		fw_arena_finish(&a);
 		return rc;
 	}
-	(*doc)->arena = a;
+	*own = a; /* lives in one of its own blocks */
+	(*doc)->arena = own;
 	return 0;
 }
 

@@ -423,106 +423,6 @@ END_TEST
 
 /* ---- damage ------------------------------------------------------------------------------------------------------------------------ */
 
-static int ends_before(struct fw_str s, size_t cut)
-{
-	struct fw_str rest = fw_str_sub(s, 0, cut);
-	const char *p;
-	int n = 0;
-
-	while ((p = fw_str_ifind(rest, FW_STR("</item>"))) || (p = fw_str_ifind(rest, FW_STR("</entry>")))) {
-		n++;
-		rest = fw_str_sub(rest, (size_t)(p + 7 - rest.p), rest.len);
-	}
-	return n;
-}
-
-static void cut_everywhere(const char *name, struct fw_str bytes)
-{
-	bool malformed = true;
-	int whole = survives(bytes, NULL, &malformed), k, got, want;
-
-	for (k = 0; k < 50; k++) {
-		size_t at = bytes.len * (size_t)k / 50;
-
-		got = survives(fw_str_sub(bytes, 0, at), NULL, NULL);
-		/* complete entries survive: countable where the whole is well-formed XML with ASCII tags */
-		if (whole <= 0 || malformed || bytes.p[0] != '<')
-			continue;
-		want = ends_before(bytes, at);
-		ck_assert_msg(FW_MAX(got, 0) >= want, "%s cut at %zu: %d of %d entries", name, at, got, want);
-	}
-}
-
-START_TEST(cuts)
-{
-	each_document(cut_everywhere);
-}
-END_TEST
-
-static void flip_bytes(const char *name, struct fw_str bytes)
-{
-	uint64_t seed = 88172645463325252u;
-	char *copy = malloc(bytes.len + 1);
-	int round, k;
-
-	(void)name;
-	ck_assert_ptr_nonnull(copy);
-	for (round = 0; round < 60 && bytes.len; round++) {
-		memcpy(copy, bytes.p, bytes.len);
-		for (k = 0; k <= round % 4; k++) {
-			seed ^= seed << 13;
-			seed ^= seed >> 7;
-			seed ^= seed << 17;
-			copy[seed % bytes.len] = (char)(seed >> 40);
-		}
-		survives((struct fw_str){copy, bytes.len}, NULL, NULL);
-	}
-	free(copy);
-}
-
-START_TEST(flips)
-{
-	each_document(flip_bytes);
-}
-END_TEST
-
-/* The same document in UTF-16, with and without a mark, holds the same entries. */
-static void as_utf16(const char *name, struct fw_str bytes)
-{
-	struct fw_buf b;
-	bool malformed = true;
-	int want, got;
-	size_t i;
-
-	for (i = 0; i < bytes.len; i++) {
-		if (bytes.p[i] & 0x80 || !bytes.p[i])
-			return;
-	}
-	want = survives(bytes, NULL, &malformed);
-	if (want <= 0 || malformed)
-		return;
-	for (int big = 0; big < 2; big++) {
-		fw_buf_init(&b, 0);
-		fw_buf_add(&b, big ? "\xfe\xff" : "\xff\xfe", 2);
-		for (i = 0; i < bytes.len; i++) {
-			if (big)
-				fw_buf_addc(&b, 0);
-			fw_buf_addc(&b, bytes.p[i]);
-			if (!big)
-				fw_buf_addc(&b, 0);
-		}
-		got = survives(fw_buf_str(&b), NULL, NULL);
-		ck_assert_msg(got == want, "%s in UTF-16: %d of %d entries", name, got, want);
-		fw_buf_finish(&b);
-	}
-}
-
-START_TEST(other_encodings)
-{
-	each_document(as_utf16);
-}
-END_TEST
-
 /* ---- hostile shapes: time grows with the size, not with its square ------------------------------------------------------------------- */
 
 static double seconds_for(const char *before, const char *unit, const char *after, size_t n)
@@ -595,9 +495,6 @@ int main(void)
 	tcase_add_test(t, item_extra);
 	tcase_add_test(t, formats_named);
 	tcase_add_test(t, sniffing);
-	tcase_add_test(t, cuts);
-	tcase_add_test(t, flips);
-	tcase_add_test(t, other_encodings);
 	tcase_add_test(t, linear_time);
 	suite_add_tcase(s, t);
 	r = srunner_create(s);

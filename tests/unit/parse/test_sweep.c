@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Every document of tests/cases, and of the corpus beside the source tree when it is there, damaged and dressed otherwise: cut off,
+ * bytes flipped, in other encodings, in the chunks of a transfer that nobody took apart. No crash and no hang; entries that are
+ * complete survive a cut (LIM-02, REL-11); the same entries whatever the encoding (CHR-01 ... CHR-05). And the memory each takes.
+ */
+#include <check.h>
+#include <dirent.h>
+#include <iconv.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "base/utf8.h"
+#include "parse/charset.h"
+#include "parse/parse.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SLOW = 1 };
+#else
+enum { SLOW = 0 };
+#endif
+
+/* ---- documents ---------------------------------------------------------------------------------------------------------------- */
+
+static int is_document(const struct dirent *d)
+{
+	return d->d_name[0] != '.' && !fw_str_ends(fw_str(d->d_name), FW_STR(".expect.json"));
+}
+
+static void slurp(const char *dir, const char *name, struct fw_buf *out)
+{
+	char path[1000], chunk[65536];
+	size_t n;
+	FILE *f;
+
+	fw_buf_init(out, 0);
+	ck_assert(fw_snprintf(path, sizeof(path), "%s/%s", dir, name));
+	f = fopen(path, "rb");
+	ck_assert_ptr_nonnull(f);
+	while ((n = fread(chunk, 1, sizeof(chunk), f)) > 0)
+		fw_buf_add(out, chunk, n);
+	fclose(f);
+	ck_assert_int_eq(out->rc, 0);
+}
+
+typedef void check_fn(const char *name, struct fw_str bytes);
+
+/* one in every, from those that are not larger than max. */
+static int each_of(const char *sub, check_fn *fn, int every, size_t max)
+{
+	struct dirent **list;
+	struct fw_buf b;
+	char dir[500];
+	int n, i;
+
+	ck_assert(fw_snprintf(dir, sizeof(dir), "%s/%s", getenv("FW_SOURCE_ROOT"), sub));
+	n = scandir(dir, &list, is_document, alphasort);
+	for (i = 0; i < n; i++) {
+		if (i % every == 0) {
+			slurp(dir, list[i]->d_name, &b);
+			if (b.len <= max)
+				fn(list[i]->d_name, b.p ? fw_buf_str(&b) : FW_STR(""));
+			fw_buf_finish(&b);
+		}
+		free(list[i]);
+	}
+	if (n >= 0)
+		free(list);
+	return n;
+}
+
+static void each(check_fn *fn, int every, size_t max)
+{
+	ck_assert_int_gt(each_of("tests/cases", fn, SLOW ? 4 : 1, SIZE_MAX), 60);
+	(void)each_of("../shared/corpus/open", fn, SLOW ? every * 16 : every, max);
+}
+
+/* ---- whatever went in ------------------------------------------------------------------------------------------------------------ */
+
+static struct fw_document *survives(struct fw_str s, bool print)
+{
+	struct fw_document *doc;
+	struct fw_err err;
+	char *json;
+	size_t len;
+
+	if (fw_parse(s.p, s.len, NULL, &doc, &err)) {
+		ck_assert_ptr_null(doc);
+		ck_assert(err.text[0]);
+		return NULL;
+	}
+	if (print) {
+		ck_assert_msg(!fw_document_json(doc, 0, &json, &len, &err), "%s", err.text);
+		ck_assert_uint_eq(fw_utf8_valid(json, len), len);
+		free(json);
+	}
+	return doc;
+}
+
+static size_t entries(struct fw_str s, bool print)
+{
+	struct fw_document *doc = survives(s, print);
+	size_t n = doc ? doc->entry_n : 0;
+
+	fw_document_free(doc);
+	return n;
+}
+
+static uint64_t next_random(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed;
+}
+
+/* ---- cuts ------------------------------------------------------------------------------------------------------------------------- */
+
+/* Entries whose end tag stands before the cut. */
+static size_t ends_before(struct fw_str s, size_t cut)
+{
+	static const char *const END[] = {"</item>", "</entry>", "</rss:item>", "</atom:entry>"};
+	size_t n = 0;
+
+	for (size_t i = 0; i < FW_N(END); i++) {
+		struct fw_str rest = fw_str_sub(s, 0, cut), end = fw_str(END[i]);
+		const char *p;
+
+		while ((p = fw_str_find(rest, end)) != NULL) {
+			n++;
+			rest = fw_str_sub(rest, (size_t)(p - rest.p) + end.len, rest.len);
+		}
+	}
+	return n;
+}
+
+static void cut_everywhere(const char *name, struct fw_str bytes)
+{
+	size_t whole = entries(bytes, false);
+	bool countable = whole > 0 && ends_before(bytes, bytes.len) == whole; /* else tags stand in CDATA, or nowhere in ASCII */
+
+	for (size_t k = 0; k < 50; k++) {
+		size_t at = bytes.len * k / 50, got = entries(fw_str_sub(bytes, 0, at), bytes.len < 8192);
+
+		if (countable)
+			ck_assert_msg(got >= ends_before(bytes, at), "%s cut at %zu: %zu of %zu entries", name, at, got, ends_before(bytes, at));
+	}
+}
+
+START_TEST(cuts)
+{
+	each(cut_everywhere, 4, 1 << 17);
+}
+END_TEST
+
+/* ---- flips ------------------------------------------------------------------------------------------------------------------------- */
+
+static void flip_bytes(const char *name, struct fw_str bytes)
+{
+	uint64_t seed = 88172645463325252u;
+	char *copy = malloc(bytes.len + 1);
+
+	(void)name;
+	ck_assert_ptr_nonnull(copy);
+	for (int round = 0; round < 60 && bytes.len; round++) {
+		memcpy(copy, bytes.p, bytes.len);
+		for (int k = 0; k <= round % 4 * (int)(1 + bytes.len / 8192); k++) {
+			size_t at = next_random(&seed) % bytes.len;
+
+			copy[at] = (char)(seed >> 40);
+		}
+		entries((struct fw_str){copy, bytes.len}, bytes.len < 8192);
+	}
+	free(copy);
+}
+
+START_TEST(flips)
+{
+	each(flip_bytes, 4, 1 << 16);
+}
+END_TEST
+
+/* ---- chunks ------------------------------------------------------------------------------------------------------------------------ */
+
+static void in_chunks(const char *name, struct fw_str bytes)
+{
+	static const size_t SIZES[] = {7, 100, 4096};
+
+	(void)name;
+	for (size_t i = 0; i < FW_N(SIZES); i++) {
+		struct fw_buf b = FW_BUF_INIT(0);
+
+		for (size_t at = 0; at < bytes.len; at += SIZES[i]) {
+			struct fw_str part = fw_str_sub(bytes, at, at + SIZES[i]);
+
+			fw_buf_addf(&b, "%zx\r\n", part.len);
+			fw_buf_addstr(&b, part);
+			fw_buf_adds(&b, "\r\n");
+		}
+		fw_buf_adds(&b, "0\r\n\r\n");
+		entries(fw_buf_str(&b), true);
+		fw_buf_finish(&b);
+	}
+}
+
+START_TEST(chunks)
+{
+	each(in_chunks, 4, 1 << 17);
+}
+END_TEST
+
+/* ---- encodings ---------------------------------------------------------------------------------------------------------------------- */
+
+static bool same_entries(const struct fw_document *a, const struct fw_document *b)
+{
+	const struct fw_entry *x = a->entries, *y = b->entries;
+
+	for (; x && y; x = x->next, y = y->next) {
+		if (!fw_str_eq(x->id, y->id) || !fw_str_eq(x->url, y->url) || !fw_str_eq(x->title, y->title) ||
+		    !fw_str_eq(x->content, y->content) || !fw_str_eq(x->summary, y->summary) || x->published_ms != y->published_ms)
+			return false;
+	}
+	return !x && !y && a->format == b->format && fw_str_eq(a->title, b->title);
+}
+
+/* text in the encoding that iconv calls so, behind its mark; false when it cannot hold it. */
+static bool encode(struct fw_str text, const char *iconv_name, struct fw_str mark, struct fw_buf *out)
+{
+	iconv_t cd = iconv_open(iconv_name, "UTF-8");
+	size_t cap = 4 * text.len + 16, left = text.len, room = cap;
+	char *in = (char *)(uintptr_t)text.p, *at;
+	struct fw_buf back;
+	bool ok;
+
+	ck_assert(cd != (iconv_t)-1);
+	fw_buf_init(out, 0);
+	fw_buf_addstr(out, mark);
+	at = fw_buf_room(out, cap);
+	ck_assert_ptr_nonnull(at);
+	ok = iconv(cd, &in, &left, &at, &room) == 0;
+	out->len += cap - room;
+	iconv_close(cd);
+	if (!ok || mark.len || strncmp(iconv_name, "UTF", 3) == 0)
+		return ok;
+	/* some characters come back as others */
+	cd = iconv_open("UTF-8", iconv_name);
+	fw_buf_init(&back, 0);
+	in = out->p;
+	left = out->len;
+	room = cap = 2 * text.len + 16;
+	at = fw_buf_room(&back, cap);
+	ck_assert(cd != (iconv_t)-1 && at);
+	ok = iconv(cd, &in, &left, &at, &room) == 0 && cap - room == text.len && memcmp(back.p, text.p, text.len) == 0;
+	iconv_close(cd);
+	fw_buf_finish(&back);
+	return ok;
+}
+
+static void in_other_encodings(const char *name, struct fw_str bytes)
+{
+	static const struct { const char *label, *iconv, *mark; size_t mark_n; } AS[] = {
+		{"utf-16", "UTF-16LE", "\xff\xfe", 2}, {"utf-16", "UTF-16BE", "\xfe\xff", 2}, {"utf-16", "UTF-16LE", "", 0},
+		{"utf-16", "UTF-16BE", "", 0}, {"utf-8", "UTF-16LE", "\xff\xfe", 2}, {"utf-32", "UTF-32LE", "\xff\xfe\0", 4},
+		{"utf-32", "UTF-32BE", "", 0}, {"utf-8", "UTF-8", "\xef\xbb\xbf", 3}, {"windows-1252", "CP1252", "", 0},
+		{"iso-8859-1", "CP1252", "", 0}, {"shift_jis", "CP932", "", 0}, {"gb18030", "GB18030", "", 0}, {"koi8-r", "KOI8-R", "", 0},
+	};
+	struct fw_charset_result r;
+	struct fw_buf plain = FW_BUF_INIT(0), b;
+	struct fw_document *want, *got;
+	struct fw_arena a;
+	struct fw_err err;
+	struct fw_str rest;
+	const char *end;
+	bool xml;
+
+	fw_arena_init(&a, 0);
+	ck_assert_int_eq(fw_charset_decode(&a, bytes, FW_STR_NONE, &r, &err), 0);
+	rest = fw_str_trim(r.text);
+	xml = fw_str_starts(rest, FW_STR("<"));
+	if (fw_str_starts(rest, FW_STR("<?xml ")) && (end = fw_str_find(rest, FW_STR("?>"))) != NULL)
+		rest = fw_str_sub(rest, (size_t)(end - rest.p) + 2, rest.len);
+	want = r.wrong || (!xml && !fw_str_starts(rest, FW_STR("{"))) ? NULL : survives(rest, false);
+	for (size_t i = 0; want && i < FW_N(AS); i++) {
+		if (!xml && (!fw_str_istarts(fw_str(AS[i].label), FW_STR("utf-")) || want->malformed))
+			continue;
+		fw_buf_init(&plain, 0);
+		if (xml)
+			fw_buf_addf(&plain, "<?xml version=\"1.0\" encoding=\"%s\"?>", AS[i].label);
+		fw_buf_addstr(&plain, rest);
+		if (encode(fw_buf_str(&plain), AS[i].iconv, (struct fw_str){AS[i].mark, AS[i].mark_n}, &b)) {
+			got = survives(fw_buf_str(&b), false);
+			ck_assert_msg(got && same_entries(want, got), "%s in %s (%zu bytes of mark): %zu of %zu entries, or others", name, AS[i].iconv,
+				AS[i].mark_n, got ? got->entry_n : 0, want->entry_n);
+			fw_document_free(got);
+		}
+		fw_buf_finish(&b);
+		fw_buf_finish(&plain);
+	}
+	fw_document_free(want);
+	fw_arena_finish(&a);
+}
+
+START_TEST(other_encodings)
+{
+	each(in_other_encodings, 1, 1 << 19);
+}
+END_TEST
+
+/* ---- memory --------------------------------------------------------------------------------------------------------------------------- */
+
+static size_t live, peak;
+
+static void *counted_malloc(size_t n)
+{
+	size_t *p = malloc(n + 16);
+
+	if (!p)
+		return NULL;
+	*p = n;
+	live += n;
+	peak = FW_MAX(peak, live);
+	return p + 2;
+}
+
+static void counted_free(void *p)
+{
+	if (!p)
+		return;
+	live -= ((size_t *)p)[-2];
+	free((size_t *)p - 2);
+}
+
+static void *arena_alloc(size_t n, void *ctx)
+{
+	(void)ctx;
+	return counted_malloc(n);
+}
+
+static void arena_free(void *p, void *ctx)
+{
+	(void)ctx;
+	counted_free(p);
+}
+
+/* LIM-03: all that reading takes, what zlib and jansson take included, is at most twice the document (in UTF-8) and 64 KiB. */
+static void within_bound(const char *name, struct fw_str bytes)
+{
+	struct fw_parse_options o = {.url = FW_STR("https://example.org/feed")};
+	struct fw_charset_result r = {.text = FW_STR_NONE};
+	struct fw_document *doc;
+	struct fw_arena a;
+	struct fw_err err;
+	size_t size;
+
+	fw_arena_init(&a, 0);
+	ck_assert_int_eq(fw_charset_decode(&a, bytes, FW_STR_NONE, &r, &err), 0);
+	size = FW_MAX(bytes.len, r.text.len);
+	fw_arena_finish(&a);
+	if (fw_str_starts(bytes, FW_STR("\x1f\x8b")) || fw_str_find(bytes, FW_STR("<!ENTITY")))
+		return; /* these grow by what they unpack or expand to: max_bytes, max_entity_ratio and max_memory bound it */
+	fw_arena_init(&a, 0);
+	a.alloc = arena_alloc;
+	a.free = arena_free;
+	live = peak = 0;
+	if (fw_parse_into(&a, bytes, &o, &doc, &err))
+		doc = NULL;
+	ck_assert_msg(peak <= 2 * size + 65536, "%s: %zu bytes of memory for %zu, %.2f of the bound", name, peak, size,
+		(double)peak / (2.0 * (double)size + 65536));
+	fw_arena_finish(&a);
+	ck_assert_uint_eq(live, 0);
+}
+
+START_TEST(memory)
+{
+	json_set_alloc_funcs(counted_malloc, counted_free);
+	each(within_bound, 1, SIZE_MAX);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("sweep");
+	TCase *t = tcase_create("sweep");
+	SRunner *r;
+	int failed;
+
+	tcase_set_timeout(t, 280);
+	tcase_add_test(t, cuts);
+	tcase_add_test(t, flips);
+	tcase_add_test(t, chunks);
+	tcase_add_test(t, other_encodings);
+	tcase_add_test(t, memory);
+	suite_add_tcase(s, t);
+	r = srunner_create(s);
+	srunner_run_all(r, CK_ENV);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
