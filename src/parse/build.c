@@ -308,18 +308,20 @@ bool fw_build_bool(struct fw_str s)
 		fw_str_ieq(s, FW_STR("1"));
 }
 
-/* The byte that stands for cp in windows-1252, as browsers read it; -1 when there is none. */
+/* windows-1252 from 0x80 to 0x9f, as browsers read it. */
+static const uint16_t high_1252[32] = {0x20ac, 0x81, 0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160, 0x2039,
+	0x0152, 0x8d, 0x017d, 0x8f, 0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a,
+	0x0153, 0x9d, 0x017e, 0x0178};
+
+/* The byte that stands for cp there; -1 when there is none. */
 static int byte_1252(uint32_t cp)
 {
-	static const uint16_t high[32] = {0x20ac, 0x81, 0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160, 0x2039,
-		0x0152, 0x8d, 0x017d, 0x8f, 0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a,
-		0x0153, 0x9d, 0x017e, 0x0178};
 	int i;
 
 	if (cp < 0x100)
 		return (int)cp;
 	for (i = 0; i < 32; i++) {
-		if (high[i] == cp)
+		if (high_1252[i] == cp)
 			return 0x80 + i;
 	}
 	return -1;
@@ -329,14 +331,14 @@ static int byte_1252(uint32_t cp)
  * Text that was UTF-8, was taken for windows-1252 and encoded again: every character has a byte there, and the bytes are UTF-8.
  * No text that means what it says looks like that all the way through.
  */
-struct fw_str fw_build_once(struct fw_builder *b, struct fw_str s)
+static struct fw_str decode_again(struct fw_builder *b, struct fw_str s)
 {
 	size_t i, n = 0, took;
 	char *out;
 	int byte;
 
 	/* what begins a character of UTF-8 is U+00C2 to U+00F4, which is C3 xx when encoded again */
-	if (!s.len || !memchr(s.p, 0xc3, s.len))
+	if (!memchr(s.p, 0xc3, s.len))
 		return s;
 	for (i = 0; i < s.len && !(s.p[i] & 0x80); i++)
 		;
@@ -357,6 +359,43 @@ struct fw_str fw_build_once(struct fw_builder *b, struct fw_str s)
 	}
 	fw_build_problem(b, fw_build_at(b), "text that was encoded twice", "decoded once more");
 	return (struct fw_str){out, n};
+}
+
+/* Is there a control character between U+0080 and U+009F at i? */
+static bool c1_at(struct fw_str s, size_t i)
+{
+	return (unsigned char)s.p[i] == 0xc2 && i + 1 < s.len && (unsigned char)s.p[i + 1] < 0xa0;
+}
+
+/* Control characters that nobody means: those of windows-1252, written as "&#146;" or taken for ISO-8859-1. */
+static struct fw_str decode_c1(struct fw_builder *b, struct fw_str s)
+{
+	const char *p = s.p, *end = s.p + s.len;
+	size_t i, n = 0;
+	char *out;
+
+	while (p < end && (p = memchr(p, 0xc2, (size_t)(end - p))) && !c1_at(s, (size_t)(p - s.p)))
+		p++;
+	if (!p || p >= end)
+		return s;
+	out = fw_arena_alloc(b->arena, s.len + s.len / 2 + 1);
+	if (!out)
+		return s;
+	for (i = 0; i < s.len; i++) {
+		if (c1_at(s, i))
+			n += fw_utf8_put(out + n, high_1252[(unsigned char)s.p[++i] - 0x80]);
+		else
+			out[n++] = s.p[i];
+	}
+	fw_build_problem(b, fw_build_at(b), "control characters where windows-1252 has others", "read as those");
+	return (struct fw_str){out, n};
+}
+
+struct fw_str fw_build_once(struct fw_builder *b, struct fw_str s)
+{
+	struct fw_str t = s.len ? decode_again(b, s) : s;
+
+	return t.len && t.p == s.p ? decode_c1(b, s) : t;
 }
 
 /* RFC 4648, white space and anything else that is no digit passed over; absent when it is not valid UTF-8 afterwards. */

@@ -134,7 +134,7 @@ struct fw_str fw_build_dup(struct fw_builder *b, struct fw_str s);
 struct fw_str fw_build_base(const struct fw_builder *b, const struct fw_scope *scope);
 /* Trimmed and resolved; absent when empty, or when it is one that no reader should follow (javascript:, data:, file: ...). */
 struct fw_str fw_build_url(struct fw_builder *b, const struct fw_scope *scope, struct fw_str ref);
-/* Text as it was before it was encoded as UTF-8 a second time; what was not stays as it is. */
+/* Text that went through windows-1252 once too often, as it was before: "Ã¶" is "ö", U+0092 is an apostrophe. */
 struct fw_str fw_build_once(struct fw_builder *b, struct fw_str s);
 /* One line of plain text: white space collapsed and trimmed; borrowed when nothing changes; absent when empty. */
 struct fw_str fw_build_line_text(struct fw_builder *b, struct fw_str s);

@@ -131,6 +131,14 @@ static const char *comment_end(const char *p, const char *end)
 	return end;
 }
 
+/* "<!" begins a comment, a doctype or something like it; "<!'" and "<! " are taken for text: nobody loses words to them. */
+static bool begins_comment(const char *lt, const char *end)
+{
+	int c = end - lt > 2 ? lt[2] : '>';
+
+	return fw_is_alpha(c) || c == '-' || c == '[' || c == '>';
+}
+
 /* Where "</name" stands that ends raw text; end when nowhere. */
 static const char *raw_end(const char *p, const char *end, enum fw_el el)
 {
@@ -192,7 +200,7 @@ void fw_html_next(struct fw_html_tokenizer *z, struct fw_html_token *t)
 		int c = lt && z->end - lt > 1 ? lt[1] : 0, d = c == '/' && z->end - lt > 2 ? lt[2] : 0;
 
 		p = lt ? lt : z->end;
-		if (lt && !fw_is_alpha(c) && c != '!' && c != '?' && !d) { /* a '<' that is text */
+		if (lt && !fw_is_alpha(c) && !(c == '!' && begins_comment(lt, z->end)) && c != '?' && !d) { /* a '<' that is text */
 			p++;
 			continue;
 		}

@@ -238,7 +238,7 @@ static void itunes_category_start(struct fw_walk *w)
 	w->frame->ctx = CTX_LIST;
 	if (!text.len)
 		return;
-	fw_category_add(b, b->entry != NULL, text, FW_STR_NONE, FW_STR_NONE);
+	fw_category_add(b, b->entry != NULL, text, FW_STR("http://www.itunes.com/"), FW_STR_NONE);
 	if (!w->el->group[0])
 		return;
 	list = fw_value_array(b, fw_value_object(b, fw_extra_root(b, root), w->el->group), w->el->member);
@@ -455,6 +455,8 @@ static void media_category_start(struct fw_walk *w)
 	if (!c)
 		return;
 	c->scheme = fw_str_trim(fw_attr(w, "scheme"));
+	if (!c->scheme.len)
+		c->scheme = FW_STR("http://search.yahoo.com/mrss/category_schema"); /* Media RSS: what no scheme means */
 	c->label = fw_build_line_text(w->b, fw_attr(w, "label"));
 }
 

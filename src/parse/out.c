@@ -40,13 +40,28 @@ static struct fw_str tag_of(const struct fw_category *c)
 	return c->term.len ? c->term : c->label;
 }
 
-static void tags_out(struct fw_json *j, const struct fw_category *c)
+/* Lists are held to 100 members, so looking back costs little. */
+static bool tag_before(const struct fw_category *first, const struct fw_category *c)
 {
-	if (!c)
+	for (; first != c; first = first->next) {
+		if (fw_str_eq(tag_of(first), tag_of(c)))
+			return true;
+	}
+	return false;
+}
+
+/* The words alone, each once, whatever schemes they are from. */
+static void tags_out(struct fw_json *j, const struct fw_category *first)
+{
+	const struct fw_category *c;
+
+	if (!first)
 		return;
 	fw_json_array(j, "tags");
-	for (; c; c = c->next)
-		fw_json_str(j, NULL, tag_of(c));
+	for (c = first; c; c = c->next) {
+		if (!tag_before(first, c))
+			fw_json_str(j, NULL, tag_of(c));
+	}
 	fw_json_end(j);
 }
 
