@@ -286,17 +286,32 @@ static void filter(struct fw_str html, struct fw_buf *out)
 	}
 }
 
+/* Invalid bytes replaced; borrowed when there are none. gumbo makes some too: of "&#xeeeeeeee" it writes the byte EE. */
+static struct fw_str valid_utf8(struct fw_arena *a, struct fw_str s)
+{
+	size_t n = fw_utf8_valid(s.p, s.len), took, at = 0;
+	char *d;
+
+	if (n == s.len)
+		return s;
+	d = fw_arena_alloc(a, s.len * 3);
+	if (!d)
+		return FW_STR_NONE;
+	for (size_t i = 0; i < s.len; i += took)
+		at += fw_utf8_put(d + at, fw_utf8_get(s.p + i, s.len - i, &took));
+	return (struct fw_str){d, at};
+}
+
 static bool next_in_node(struct fw_html_attrs *it, struct fw_arena *a, struct fw_str *name, struct fw_str *value)
 {
 	const GumboVector *v = it->list;
 	const GumboAttribute *attr;
 
-	(void)a;
 	if (it->at >= v->length)
 		return false;
 	attr = v->data[it->at++];
 	*name = fw_str(attr->name);
-	*value = fw_str(attr->value);
+	*value = valid_utf8(a, fw_str(attr->value));
 	return true;
 }
 
@@ -318,7 +333,7 @@ static void write_tree(struct fw_html_writer *w, const GumboNode *root)
 			const GumboNode *next = node->v.element.children.data[child++];
 
 			if (next->type == GUMBO_NODE_TEXT || next->type == GUMBO_NODE_WHITESPACE || next->type == GUMBO_NODE_CDATA)
-				(void)fw_html_write_text(w, fw_str(next->v.text.text));
+				(void)fw_html_write_text(w, valid_utf8(w->scratch, fw_str(next->v.text.text)));
 			if (next->type == GUMBO_NODE_ELEMENT) {
 				struct fw_html_attrs attrs = {.next = next_in_node, .list = &next->v.element.attributes};
 				enum fw_el el = node_element(next);
@@ -398,22 +413,6 @@ static void as_text(struct fw_html_writer *w, struct fw_str html)
 	(void)fw_html_open(w, FW_E_P, NULL);
 	(void)fw_html_write_text(w, text);
 	fw_html_close(w);
-}
-
-/* Invalid bytes replaced; borrowed when there are none. */
-static struct fw_str valid_utf8(struct fw_arena *a, struct fw_str s)
-{
-	size_t n = fw_utf8_valid(s.p, s.len), took, at = 0;
-	char *d;
-
-	if (n == s.len)
-		return s;
-	d = fw_arena_alloc(a, s.len * 3);
-	if (!d)
-		return FW_STR_NONE;
-	for (size_t i = 0; i < s.len; i += took)
-		at += fw_utf8_put(d + at, fw_utf8_get(s.p + i, s.len - i, &took));
-	return (struct fw_str){d, at};
 }
 
 /* Take back what was written behind start. */
