@@ -42,6 +42,21 @@ static bool telling(enum fw_el el)
 	}
 }
 
+/*
+ * "The <template> element": a tag without attributes that takes all that follows with it, and that nobody closes, is meant as
+ * text. Not so scripts, styles and frames: better a word lost than one of those kept.
+ */
+static bool spoken_of(struct fw_str s, enum fw_el el, struct fw_str name)
+{
+	struct fw_str rest = fw_str_sub(s, (size_t)(name.p - s.p) + name.len, s.len);
+	char close[16];
+
+	if (el == FW_E_SCRIPT || el == FW_E_STYLE || el == FW_E_IFRAME || !(fw_el_flags(el) & (FW_EL_RAW | FW_EL_DROP)))
+		return false;
+	return rest.len && rest.p[0] == '>' && fw_snprintf(close, sizeof(close), "</%s", fw_el_name(el)) &&
+		!fw_str_ifind(rest, fw_str(close));
+}
+
 /* At s.p[at] stands '&': a reference that ends in ';' and means something? */
 static bool reference_at(struct fw_str s, size_t at)
 {
@@ -83,7 +98,7 @@ bool fw_title_is_html(struct fw_str s)
 			;
 		/* "<vector>", "<your name>": what HTML does not know is just text */
 		el = fw_el_find(name);
-		if (el == FW_EL_NONE)
+		if (el == FW_EL_NONE || (s.p[i + 1] != '/' && spoken_of(s, el, name)))
 			return false;
 		evidence |= s.p[i + 1] == '/' || telling(el);
 	}

@@ -242,6 +242,7 @@ int fw_parse_into(struct fw_arena *a, struct fw_str bytes, const struct fw_parse
 int fw_parse(const void *bytes, size_t len, const struct fw_parse_options *o, struct fw_document **doc, struct fw_err *err)
 {
 	struct fw_arena a, *own = NULL;
+	size_t doc_len = len;
 	int rc;
 
 	*doc = NULL;
@@ -255,10 +256,12 @@ int fw_parse(const void *bytes, size_t len, const struct fw_parse_options *o, st
 		a.free = o->free;
 		a.ctx = o->alloc_ctx;
 	}
+	if (is_gzip((struct fw_str){bytes, len}))
+		doc_len = limits_of(o).max_bytes; /* how long the document is, unpacking tells */
 	if (o && o->limits.max_memory)
-		a.max_bytes = o->limits.max_memory + len;
+		a.max_bytes = o->limits.max_memory + doc_len;
 	else
-		a.max_bytes = 3 * len + ((size_t)1 << 20);
+		a.max_bytes = 3 * doc_len + ((size_t)1 << 20);
 	rc = parse(&a, (struct fw_str){bytes ? bytes : "", len}, &own, o, doc, err);
 	if (rc) {
 		fw_arena_finish(&a);
