@@ -14,6 +14,7 @@
 #define OBJECT_MEMBERS_MAX 50
 #define LIST_VALUES_MAX 1000
 #define POINTS_MAX 20000
+#define NEST_MAX 8
 
 /* ---- where extras go ---------------------------------------------------------------------------------------------------- */
 
@@ -24,13 +25,23 @@ struct fw_value **fw_extra_root(struct fw_builder *b, unsigned where)
 	return where == CTX_SOURCE && b->source ? &b->source->extra : &b->doc->extra;
 }
 
+/* Objects within objects: no module nests more than a few, and what comes out has to be JSON that everybody can read. */
+static bool too_deep(const struct fw_builder *b, const struct fw_frame *f)
+{
+	int n = 0;
+
+	while (f-- > b->frame && n <= NEST_MAX && (f->ctx == CTX_MEDIA || f->ctx == CTX_LIST || f->ctx == CTX_LIVE))
+		n++;
+	return n > NEST_MAX;
+}
+
 /* The object that members of this element's group go into: the liveItem, media:group or media:content around it, or extra.group. */
 static struct fw_value *group_of(struct fw_builder *b, const struct fw_frame *f)
 {
 	enum fw_context where = fw_where_of(b, f);
 
 	if (where == CTX_LIVE || where == CTX_MEDIA)
-		return f[-1].obj;
+		return too_deep(b, f) ? NULL : f[-1].obj;
 	return fw_value_object(b, fw_extra_root(b, where), f->el->group);
 }
 
@@ -146,7 +157,7 @@ static void object_start(struct fw_walk *w, enum fw_element_kind kind)
 	struct fw_value *in, *v;
 
 	if (kind == EL_PART && w->where == CTX_LIST)
-		in = w->up->obj;
+		in = too_deep(b, w->frame) ? NULL : w->up->obj;
 	else
 		in = group_of(b, w->frame);
 	if (kind == EL_ONE) {
