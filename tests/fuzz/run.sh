@@ -16,7 +16,7 @@ one() { # target
 	mkdir -p "$work"
 	set -- "$1" "$work"
 	[ -d "$here/corpus/${name#fuzz_}" ] && set -- "$@" "$here/corpus/${name#fuzz_}"
-	[ "$name" = fuzz_document ] && set -- "$@" "$here/../cases"
+	case $name in fuzz_document | fuzz_json) set -- "$@" "$here/../cases" ;; esac
 	if "$@" -max_total_time="$seconds" -max_len=65536 -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 \
 		-artifact_prefix="$finds/$name-" >"$finds/$name.log" 2>&1; then
 		echo "  ok    $name: $(sed -n 's/^stat::number_of_executed_units: *//p' "$finds/$name.log") runs"

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * JSON Feed, whatever the bytes are: what jansson takes for JSON is not changed by the repair, and a feed that is cut off anywhere
+ * shows the first of its entries as the whole feed does, perhaps the last but for what was cut. The input's size chooses the cut.
+ */
+#include <jansson.h>
+
+#include "base/str.h"
+#include "fuzz.h"
+#include "parse/json_repair.h"
+#include "parse/parse.h"
+
+/* What is right stays as it is, whatever it means. */
+static void check_repair(struct fw_str s)
+{
+	json_t *before = json_loadb(s.p, s.len, JSON_DECODE_ANY, NULL), *after;
+	struct fw_arena a;
+	struct fw_str text;
+
+	fw_arena_init(&a, 0);
+	text = fw_json_repair(&a, s);
+	FUZZ_CHECK(text.p && text.len <= 2 * s.len);
+	if (before) {
+		after = json_loadb(text.p, text.len, JSON_DECODE_ANY, NULL);
+		FUZZ_CHECK(after && json_equal(before, after));
+		json_decref(after);
+		json_decref(before);
+	}
+	fw_arena_finish(&a);
+}
+
+static void check_cut(const struct fw_document *whole, struct fw_str s, const struct fw_parse_options *o)
+{
+	struct fw_str part = fw_str_sub(s, 0, s.len - s.len % 997 % (s.len / 2 + 1));
+	const struct fw_entry *a, *b;
+	struct fw_document *cut;
+	struct fw_err err;
+
+	if (fw_parse(part.p, part.len, o, &cut, &err))
+		return; /* nothing that makes it a feed is left */
+	FUZZ_CHECK(cut->entry_n <= whole->entry_n);
+	for (a = whole->entries, b = cut->entries; a && b && b->next; a = a->next, b = b->next) {
+		FUZZ_CHECK(fw_str_eq(a->title, b->title));
+		FUZZ_CHECK(a->published_ms == b->published_ms);
+	}
+	fw_document_free(cut);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct fw_str s = {(const char *)data, size};
+	struct fw_parse_options o = {.url = FW_STR("https://example.org/a/feed"), .content_type = FW_STR("application/feed+json")};
+	struct fw_document *doc;
+	struct fw_err err;
+	json_t *strict;
+
+	check_repair(s);
+	strict = json_loadb(s.p, size, JSON_REJECT_DUPLICATES, NULL);
+	if (strict && fw_parse(s.p, size, &o, &doc, &err) == 0) {
+		check_cut(doc, s, &o);
+		fw_document_free(doc);
+	}
+	json_decref(strict);
+	return 0;
+}
