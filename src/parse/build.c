@@ -531,7 +531,8 @@ struct fw_value *fw_value_new(struct fw_builder *b, struct fw_value *in, const c
 {
 	struct fw_value *v;
 
-	if (!in || (in->type != FW_VALUE_OBJECT && in->type != FW_VALUE_ARRAY) || (name && value_taken(in, fw_str(name))))
+	/* a chapter in what holds no list of them would be a member without a name: not JSON */
+	if (!in || (in->type != FW_VALUE_ARRAY && (in->type != FW_VALUE_OBJECT || !name)) || (name && value_taken(in, fw_str(name))))
 		return NULL;
 	v = FW_NEW(b, struct fw_value);
 	if (!v)
