@@ -5,8 +5,8 @@
  * Connections are kept only where they are likely to be wanted again: libcurl walks all it keeps whenever it has too many, which
  * with 300 of them costs more than ten new connections (measured: 300 us).
  *
- * Easy handles are pooled with the visit they serve; each is reset and given every option anew before each request, so that nothing
- * is carried from one feed to another (NET-12).
+ * Easy handles are pooled with the visit they serve. Every option that a request brings is set anew for each, and no part of libcurl
+ * that remembers is switched on (cookies, authentication, HSTS, Alt-Svc), so that nothing is carried from one feed to another (NET-12).
  *
  * libcurl never looks a name up: it is told the addresses (CURLOPT_RESOLVE). They lie in a name cache of the handle's own, and the
  * next request takes them out again, so that the cache neither grows nor is walked, and no handle sees another's addresses.
@@ -460,36 +460,32 @@ static struct curl_slist *names(struct fw_fetch_priv *v, const char *addrs)
 	return list;
 }
 
-static CURLcode set_options(struct fw_fetch_priv *v, const char *addrs)
+/* Both give up at the first option that libcurl refuses. BUFFERSIZE is left alone (16 KiB). */
+#define SET(option, value) do { if (!rc) rc = curl_easy_setopt(v->easy, CURLOPT_##option, value); } while (0)
+
+/* What is the same for every request of the fetcher, set once for each handle. Nothing here lets libcurl remember anything. */
+static CURLcode set_fixed(struct fw_fetch_priv *v)
 {
 	const struct fw_fetch_config *c = &v->fr->c;
-	int64_t left_ms = c->total_timeout_ms - (fw_mono_us() - v->start_us) / 1000;
 	CURLcode rc = CURLE_OK;
-	CURL *e = v->easy;
 
-	/* BUFFERSIZE is left alone (16 KiB): libcurl refuses it while a buffer of an HTTP/2 transfer is still around */
-#define SET(option, value) do { if (!rc) rc = curl_easy_setopt(e, CURLOPT_##option, value); } while (0)
 	/* what is asked */
-	SET(URL, v->hop.wire.p);
 	SET(PATH_AS_IS, 1L);
 	SET(PROTOCOLS_STR, "http,https");
 	SET(REDIR_PROTOCOLS_STR, "http,https");
 	SET(FOLLOWLOCATION, 0L);
 	SET(HTTP_VERSION, (long)(c->http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
 	SET(USERAGENT, c->user_agent);
-	SET(HTTPHEADER, headers(v));
 	/* to whom */
 	SET(PROXY, c->proxy ? c->proxy : "");
 	SET(NOPROXY, "");
 	SET(SUPPRESS_CONNECT_HEADERS, 1L);
-	SET(RESOLVE, names(v, addrs));
+	SET(SHARE, v->names);
 	SET(DNS_CACHE_TIMEOUT, 0L);
 	SET(OPENSOCKETFUNCTION, on_open);
 	SET(OPENSOCKETDATA, v);
 	SET(PREREQFUNCTION, on_ready);
 	SET(PREREQDATA, v);
-	SET(TCP_KEEPALIVE, 1L);
-	SET(FORBID_REUSE, 1L); /* until keep_connection() says otherwise */
 	SET(CAINFO, c->ca_file);
 	SET(CAPATH, NULL); /* a directory is scanned anew for each connection: 21 ms; the bundle is read once */
 	SET(SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
@@ -504,24 +500,40 @@ static CURLcode set_options(struct fw_fetch_priv *v, const char *addrs)
 	SET(HTTP_CONTENT_DECODING, 0L);
 	SET(NOSIGNAL, 1L);
 	SET(CONNECTTIMEOUT_MS, (long)c->connect_timeout_ms);
-	SET(TIMEOUT_MS, (long)FW_MAX(left_ms, 1));
 	SET(LOW_SPEED_LIMIT, (long)c->low_speed_bytes);
 	SET(LOW_SPEED_TIME, (long)((c->low_speed_ms + 999) / 1000));
 	SET(PRIVATE, v);
-#undef SET
+	return rc;
+}
+
+/* What is this request's own. */
+static CURLcode set_request(struct fw_fetch_priv *v, const char *addrs)
+{
+	int64_t left_ms = v->fr->c.total_timeout_ms - (fw_mono_us() - v->start_us) / 1000;
+	CURLcode rc = CURLE_OK;
+
+	SET(URL, v->hop.wire.p);
+	SET(HTTPHEADER, headers(v));
+	SET(RESOLVE, names(v, addrs));
+	SET(FORBID_REUSE, 1L); /* until keep_connection() says otherwise */
+	SET(TIMEOUT_MS, (long)FW_MAX(left_ms, 1));
 	if (v->header_text.rc || v->resolve_text.rc)
 		rc = CURLE_OUT_OF_MEMORY;
 	return rc;
 }
+#undef SET
 
 static int easy_open(struct fw_fetch_priv *v)
 {
 	v->names = curl_share_init();
-	v->easy = curl_easy_init();
-	if (!v->names || !v->easy || curl_share_setopt(v->names, CURLSHOPT_SHARE, CURL_LOCK_DATA_DNS) != CURLSHE_OK ||
-	    curl_easy_setopt(v->easy, CURLOPT_SHARE, v->names) != CURLE_OK)
-		return FW_ENOMEM;
-	return 0;
+	v->easy = v->names ? curl_easy_init() : NULL;
+	if (v->easy && curl_share_setopt(v->names, CURLSHOPT_SHARE, CURL_LOCK_DATA_DNS) == CURLSHE_OK && set_fixed(v) == CURLE_OK)
+		return 0;
+	curl_easy_cleanup(v->easy);
+	curl_share_cleanup(v->names);
+	v->easy = NULL;
+	v->names = NULL;
+	return FW_ENOMEM;
 }
 
 int fw_transfer_start(struct fw_fetch_priv *v, const char *addrs)
@@ -533,8 +545,7 @@ int fw_transfer_start(struct fw_fetch_priv *v, const char *addrs)
 	v->ask_us = fw_mono_us();
 	if (!v->easy && easy_open(v))
 		return FW_ENOMEM;
-	curl_easy_reset(v->easy);
-	if (set_options(v, addrs) != CURLE_OK || curl_multi_add_handle(v->fr->multi, v->easy) != CURLM_OK)
+	if (set_request(v, addrs) != CURLE_OK || curl_multi_add_handle(v->fr->multi, v->easy) != CURLM_OK)
 		return FW_ENOMEM;
 	v->in_multi = true;
 	return 0;
