@@ -40,6 +40,7 @@ struct lane {
 
 	int wake_fd[2];             /* to the store thread: a pipe, non-blocking */
 	_Atomic bool woken;         /* a byte is in it already */
+	_Atomic int collecting;     /* 1: the store thread sleeps on an open batch, and not for longer than batch_ms */
 	uv_async_t to_loop;
 	pthread_t store_thread;
 };
@@ -48,5 +49,7 @@ struct lane {
 void *fw_storer_main(void *arg);
 /* Wake the store thread (from the loop). */
 void fw_lane_wake_store(struct lane *l);
+/* The same for an outcome that was put into the ring, when it is worth it: a batch that is collected anyway takes it along. */
+void fw_lane_outcome_put(struct lane *l, bool last);
 
 #endif

@@ -26,6 +26,7 @@
 #define RETRY_MAX_MS (30 * FW_SECOND_MS)
 #define CLAIM_MAX 500
 #define IDLE_MS FW_SECOND_MS
+#define COLLECT_N 32 /* outcomes that are worth waking up for, when a batch is open */
 #define PORTION_MS 50
 #define UPKEEP_BUSY_MS 200
 #define ONCE_UPKEEP_MS FW_SECOND_MS
@@ -64,6 +65,15 @@ void fw_lane_wake_store(struct lane *l)
 		;
 }
 
+/* Both sides exchange: who comes second sees what the other did before. The loop finds the store thread awake, or that one the outcome. */
+void fw_lane_outcome_put(struct lane *l, bool last)
+{
+	bool collecting = atomic_fetch_or(&l->collecting, 0);
+
+	if (last || !collecting || fw_ring_fill(&l->outcomes) >= COLLECT_N || atomic_load(&l->held_bytes) >= l->held_max / 4)
+		fw_lane_wake_store(l);
+}
+
 static void wake_taken(struct lane *l)
 {
 	char drop[64];
@@ -71,6 +81,7 @@ static void wake_taken(struct lane *l)
 	while (read(l->wake_fd[0], drop, sizeof(drop)) > 0)
 		;
 	atomic_store(&l->woken, false);
+	(void)atomic_exchange(&l->collecting, 0);
 }
 
 /* ---- outages ------------------------------------------------------------------------------------------------------------------ */
@@ -536,6 +547,7 @@ static void sleep_until_something(struct storer *s)
 	bool changed = false;
 	struct fw_err err;
 
+	atomic_store(&s->l->collecting, s->n > 0);
 	/* only a worker with nothing in hand looks for what others add */
 	if (s->st && !s->alive && !s->retry_at_ms && !s->l->o->once &&
 	    fw_store_wait(s->st, s->l->wake_fd[0], ms, &changed, &err) == 0) {

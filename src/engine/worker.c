@@ -83,7 +83,7 @@ static void hand_over(struct worker *w, struct visit *v, enum visit_end end)
 		fw_fetcher_hold(w->fetcher, true); /* what ends now waits undecoded for its turn */
 	if (!fw_ring_put(&w->lane.outcomes, v))
 		abort(); /* the ring holds as many as there are visits */
-	fw_lane_wake_store(&w->lane);
+	fw_lane_outcome_put(&w->lane, w->draining || (!w->in_flight && !w->queued));
 }
 
 static void slot_free(struct worker *w, struct visit *v)
