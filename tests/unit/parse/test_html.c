@@ -369,7 +369,7 @@ START_TEST(mutations)
 		"<!--><img src=x onerror=y>-->", "<!---><img src=x onerror=y>-->", "<!-- --!><img src=x onerror=y>-->", "<!- <img src=x onerror=y> -->",
 		"<![CDATA[<img src=x onerror=y>]]>", "<?xml-stylesheet href=x?><img src=x onerror=y>", "</ <img src=x onerror=y>>", "</br/onclick=x>",
 		"<img src=\"x\" \"onerror=y\">", "<img src='x'onerror='y'>", "<img src=`x` onerror=`y`>", "<img\x0conerror=y\x0csrc=x>", "<img\x0bonerror=y src=x>",
-		"<img src=x onerror\x00=y>", "<img src=x on\xc2\xa0" "error=y>", "<IMG SRC=x OnErRoR=y/>", "<img =onerror=x src=y>", "<img src=x ==onerror=y>",
+		"<img src=x onerror\x00=y>", ("<img src=x on\xc2\xa0" "error=y>"), "<IMG SRC=x OnErRoR=y/>", "<img =onerror=x src=y>", "<img src=x ==onerror=y>",
 		"<a href=\"\x01\x02javascript:x\">y</a>", "<a href=\"jav&#x09;ascript&colon;x\">y</a>", "<a href=\"&#0000106avascript:x\">y</a>",
 		"<a href=\"javas\x00cript:x\">y</a>", "<a href=\"//javascript:x\">y</a>", "<a href=\"javascript\xef\xbc\x9ax\">y</a>", "<a xlink:href=javascript:x>y</a>",
 		"<a href=\"feed:javascript:x\">y</a>", "<a href=\"view-source:javascript:x\">y</a>", "<a href=\"blob:x\">y</a>", "<a href=x ping=y download>z</a>",
