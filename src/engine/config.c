@@ -37,7 +37,7 @@ static const struct fw_setting SETTING[] = {
 	{"host_gap_ms", FW_TYPE_DURATION, "1s", 0, FW_HOUR_MS, NULL, "Pause between two feeds of one host.", AT(host_gap_ms)},
 	{"batch_visits", FW_TYPE_INT, "500", 1, 100000, NULL, "Visits are committed together, at the latest after this many.",
 		AT(batch_visits)},
-	{"batch_bytes", FW_TYPE_SIZE, "2MiB", 4096, MIB(1024), NULL, "Visits are committed together, at the latest after this many bytes of entries.", AT(batch_bytes)},
+	{"batch_bytes", FW_TYPE_SIZE, "1MiB", 4096, MIB(1024), NULL, "Visits are committed together, at the latest after this many bytes of entries.", AT(batch_bytes)},
 	{"batch_ms", FW_TYPE_DURATION, "500ms", 1, FW_MINUTE_MS, NULL, "Visits are committed together, at the latest after this time.", AT(batch_ms)},
 	{"interval_min_ms", FW_TYPE_DURATION, "15m", FW_SECOND_MS, DAYS(30), NULL, "A feed is never asked more often than this.",
 		AT(interval_min_ms)},
