@@ -191,14 +191,3 @@ void check_clean(struct fw_store *st)
 
 	ck_assert_msg(rc == 0 || rc == FW_EUNSUP, "check: %s", err.text);
 }
-
-int run_suite(Suite *s)
-{
-	SRunner *r = srunner_create(s);
-	int failed;
-
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "feedwheel/store.h"
+#include "../suite.h"
 
 #define NOW INT64_C(1763730000000)
 #define NONE (-1)
@@ -42,6 +43,5 @@ struct fw_store_stats stats(struct fw_store *st, int64_t now);
 int64_t entry_count(struct fw_store *st, int64_t feed_id);
 /* The driver's own deep check finds nothing. */
 void check_clean(struct fw_store *st);
-int run_suite(Suite *s);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "base/clock.h"
 #include "base/url.h"
+#include "../../suite.h"
 
 START_TEST(url_resolve_rfc3986)
 {
@@ -177,8 +178,6 @@ int main(void)
 {
 	Suite *s = suite_create("base");
 	TCase *t = tcase_create("base");
-	SRunner *r;
-	int failed;
 
 	tcase_add_test(t, url_resolve_rfc3986);
 	tcase_add_test(t, url_clean_accepts);
@@ -189,9 +188,5 @@ int main(void)
 	tcase_add_test(t, str_int_limits);
 	tcase_add_test(t, arena_ceiling);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

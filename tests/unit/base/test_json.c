@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "base/utf8.h"
+#include "../../suite.h"
 
 START_TEST(shapes)
 {
@@ -152,8 +153,6 @@ int main(void)
 {
 	Suite *s = suite_create("json");
 	TCase *t = tcase_create("json");
-	SRunner *r;
-	int failed;
 
 	tcase_add_test(t, shapes);
 	tcase_add_test(t, numbers);
@@ -161,9 +160,5 @@ int main(void)
 	tcase_add_test(t, any_bytes_come_back);
 	tcase_add_test(t, too_deep_is_said);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

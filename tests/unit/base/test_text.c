@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/utf8.h"
+#include "../../suite.h"
 
 START_TEST(str_cuts_and_finds)
 {
@@ -277,8 +278,6 @@ int main(void)
 {
 	Suite *s = suite_create("text");
 	TCase *t = tcase_create("text");
-	SRunner *r;
-	int failed;
 
 	tcase_add_test(t, str_cuts_and_finds);
 	tcase_add_test(t, str_numbers);
@@ -291,9 +290,5 @@ int main(void)
 	tcase_add_test(t, log_lines);
 	tcase_add_test(t, log_owns_up);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

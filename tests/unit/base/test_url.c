@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "base/url.h"
+#include "../../suite.h"
 
 #define ABSENT "-"
 
@@ -212,8 +213,6 @@ int main(void)
 {
 	Suite *s = suite_create("url");
 	TCase *t = tcase_create("url");
-	SRunner *r;
-	int failed;
 
 	tcase_add_test(t, split);
 	tcase_add_test(t, resolve_in_the_wild);
@@ -222,9 +221,5 @@ int main(void)
 	tcase_add_test(t, origin_host_port);
 	tcase_add_test(t, shown_without_secrets);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "../../suite.h"
 
 /* The table of RFC 3629 section 4, one row per line. */
 static size_t naive_char(const unsigned char *p, size_t n)
@@ -96,16 +97,10 @@ int main(void)
 {
 	Suite *s = suite_create("utf8");
 	TCase *t = tcase_create("utf8");
-	SRunner *r;
-	int failed;
 
 	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, sequences, 0, 2);
 	tcase_add_test(t, random_text);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

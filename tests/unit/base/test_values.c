@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "../../suite.h"
 
 START_TEST(durations_for_people)
 {
@@ -180,8 +181,6 @@ int main(void)
 {
 	Suite *s = suite_create("values");
 	TCase *t = tcase_create("values");
-	SRunner *r;
-	int failed;
 
 	tcase_add_test(t, durations_for_people);
 	tcase_add_test(t, durations_from_people);
@@ -191,9 +190,5 @@ int main(void)
 	tcase_add_test(t, map_of_odd_keys);
 	tcase_add_test(t, arena_gives_aligned_pieces);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

@@ -9,6 +9,7 @@
 #include "base/near.h"
 #include "base/str.h"
 #include "feedwheel/engine.h"
+#include "../../suite.h"
 
 static struct fw_config *c;
 static struct fw_err err;
@@ -225,8 +226,6 @@ int main(void)
 {
 	Suite *s = suite_create("config");
 	TCase *t = tcase_create("config");
-	SRunner *r = srunner_create(s);
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, table_is_sound);
@@ -239,8 +238,5 @@ int main(void)
 	tcase_add_loop_test(t, settings_that_contradict, 0, FW_N(CROSS));
 	tcase_add_test(t, distances);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(s);
 }

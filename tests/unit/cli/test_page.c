@@ -4,6 +4,7 @@
 
 #include "base/utf8.h"
 #include "cli/cli.h"
+#include "../../suite.h"
 
 static const struct cli_term term = {.utf8 = true};
 
@@ -96,17 +97,11 @@ int main(void)
 {
 	Suite *s = suite_create("page");
 	TCase *t = tcase_create("page");
-	SRunner *r;
-	int failed;
 
 	tcase_add_loop_test(t, page, 0, (int)FW_N(PAGE));
 	tcase_add_test(t, indented_behind_what_stands_there);
 	tcase_add_test(t, plain_text_keeps_its_lines);
 	tcase_add_test(t, deep_nesting);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(s);
 }

@@ -5,6 +5,7 @@
 
 #include "base/utf8.h"
 #include "cli/progress.h"
+#include "../../suite.h"
 
 static struct cli c;
 
@@ -201,8 +202,6 @@ int main(void)
 {
 	Suite *s = suite_create("words");
 	TCase *t = tcase_create("words");
-	SRunner *r = srunner_create(s);
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, NULL);
 	tcase_add_loop_test(t, fit, 0, FW_N(FIT));
@@ -218,8 +217,5 @@ int main(void)
 	tcase_add_test(t, progress_rate_is_that_of_the_last_seconds);
 	tcase_add_test(t, progress_without_anything);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(s);
 }

@@ -10,6 +10,7 @@
 
 #include "base/str.h"
 #include "engine/worker.h"
+#include "../../suite.h"
 
 START_TEST(the_living_are_not_dead)
 {
@@ -81,16 +82,10 @@ int main(void)
 {
 	Suite *s = suite_create("worker names");
 	TCase *t = tcase_create("names");
-	SRunner *r;
-	int failed;
 
 	tcase_add_test(t, the_living_are_not_dead);
 	tcase_add_test(t, a_pid_given_to_another_is_told_apart);
 	tcase_add_test(t, what_cannot_be_judged_lives);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

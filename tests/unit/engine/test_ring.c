@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/ring.h"
+#include "../../suite.h"
 
 #define ITEMS 100000
 
@@ -101,16 +102,10 @@ int main(void)
 {
 	Suite *s = suite_create("ring");
 	TCase *t = tcase_create("ring");
-	SRunner *r;
-	int failed;
 
 	tcase_set_timeout(t, 120);
 	tcase_add_loop_test(t, two_threads, 0, 4);
 	tcase_add_test(t, exhaustive_small);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

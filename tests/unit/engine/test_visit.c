@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "engine/visit.h"
+#include "../../suite.h"
 
 #define NOW INT64_C(1795262400000) /* 2026-11-21T12:00:00Z */
 #define DOC \
@@ -301,8 +302,6 @@ int main(void)
 {
 	Suite *s = suite_create("visit");
 	TCase *t = tcase_create("visit");
-	SRunner *r;
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, new_document);
@@ -319,9 +318,5 @@ int main(void)
 	tcase_add_test(t, gone);
 	tcase_add_loop_test(t, adoption, 0, 5);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

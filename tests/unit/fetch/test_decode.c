@@ -8,6 +8,7 @@
 
 #include "base/str.h"
 #include "fetch/decode.h"
+#include "../../suite.h"
 
 static struct fw_decoder *decoder;
 static struct fw_buf wire, out;
@@ -320,8 +321,6 @@ int main(void)
 {
 	Suite *s = suite_create("fetch decode");
 	TCase *t = tcase_create("decode");
-	SRunner *r;
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 60);
@@ -337,9 +336,5 @@ int main(void)
 	tcase_add_test(t, ratio_counts_past_the_first_mib);
 	tcase_add_test(t, length_that_lies);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

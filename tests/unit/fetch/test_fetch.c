@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "fetch/internal.h"
 #include "stub.h"
+#include "../../suite.h"
 
 static const char FEED[] = "<?xml version=\"1.0\"?><rss version=\"2.0\"><channel><title>t</title></channel></rss>";
 
@@ -1079,17 +1080,11 @@ int main(void)
 	};
 	Suite *s = suite_create("fetch");
 	TCase *t = tcase_create("fetch");
-	SRunner *r;
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 20);
 	for (size_t i = 0; i < FW_N(T); i++)
 		tcase_add_test(t, T[i]);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "fetch/guard.h"
+#include "../../suite.h"
 
 static const char *judge_on(const struct fw_guard *g, const char *ip, int port)
 {
@@ -195,8 +196,6 @@ int main(void)
 {
 	Suite *s = suite_create("fetch guard");
 	TCase *t = tcase_create("guard");
-	SRunner *r;
-	int failed;
 
 	tcase_add_test(t, ipv4_ranges);
 	tcase_add_test(t, ipv6_ranges);
@@ -207,9 +206,5 @@ int main(void)
 	tcase_add_test(t, ports);
 	tcase_add_test(t, other_families);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

@@ -11,6 +11,7 @@
 #include "fetch/fetch.h"
 #include "fetch/resolve.h"
 #include "stub.h"
+#include "../../suite.h"
 
 static uv_loop_t loop;
 static struct stub stub;
@@ -448,17 +449,11 @@ int main(void)
 	};
 	Suite *s = suite_create("fetch names");
 	TCase *t = tcase_create("names");
-	SRunner *r;
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 30);
 	for (size_t i = 0; i < FW_N(T); i++)
 		tcase_add_test(t, T[i]);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

@@ -11,6 +11,7 @@
 #include "fetch/fetch.h"
 #include "stub.h"
 #include "tls_stub.h"
+#include "../../suite.h"
 
 static uv_loop_t loop;
 static struct stub plain;
@@ -372,8 +373,6 @@ int main(void)
 	};
 	Suite *s = suite_create("fetch tls");
 	TCase *t = tcase_create("tls"), *e = tcase_create("expired"), *h = tcase_create("http2");
-	SRunner *r;
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 30);
@@ -388,9 +387,5 @@ int main(void)
 	tcase_add_test(h, http2_answers);
 	tcase_add_test(h, http2_crowd);
 	suite_add_tcase(s, h);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

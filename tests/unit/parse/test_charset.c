@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "parse/charset.h"
+#include "../../suite.h"
 
 static struct fw_arena A;
 static struct fw_charset_result R;
@@ -136,8 +137,6 @@ int main(void)
 {
 	Suite *s = suite_create("charset");
 	TCase *t = tcase_create("charset");
-	SRunner *r;
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, order, 0, 27);
@@ -146,9 +145,5 @@ int main(void)
 	tcase_add_test(t, header);
 	tcase_add_test(t, memory_is_bounded);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

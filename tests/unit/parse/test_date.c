@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "parse/date.h"
+#include "../../suite.h"
 
 static const struct { const char *in, *want; } GOOD[] = {
 	/* RFC 822 */
@@ -383,8 +384,6 @@ int main(void)
 {
 	Suite *s = suite_create("date");
 	TCase *t = tcase_create("date");
-	SRunner *r;
-	int failed;
 
 	tcase_add_test(t, spellings_read);
 	tcase_add_test(t, impossible_refused);
@@ -392,9 +391,5 @@ int main(void)
 	tcase_add_test(t, every_instant_comes_back);
 	tcase_add_test(t, any_bytes);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

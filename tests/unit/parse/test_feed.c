@@ -4,7 +4,6 @@
  * What feeds mean stands in tests/cases; here is what no single document shows.
  */
 #include <check.h>
-#include <dirent.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,8 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "parse/parse.h"
+#include "documents.h"
+#include "../../suite.h"
 
 static const char RSS_HEAD[] = "<rss version=\"2.0\"><channel><title>T</title><link>https://e.org/</link>";
 static const char RSS_TAIL[] = "</channel></rss>";
@@ -41,47 +42,6 @@ static struct fw_document *parse_items(const char *items)
 	doc = parse_ok(fw_buf_str(&b), NULL);
 	fw_buf_finish(&b); /* the document keeps no pointer into what it was given */
 	return doc;
-}
-
-static int slurp(const char *dir, const char *name, struct fw_buf *out)
-{
-	char path[1000], chunk[65536];
-	size_t n;
-	FILE *f;
-
-	fw_buf_init(out, 0);
-	ck_assert(fw_snprintf(path, sizeof(path), "%s/%s", dir, name));
-	f = fopen(path, "rb");
-	ck_assert_ptr_nonnull(f);
-	while ((n = fread(chunk, 1, sizeof(chunk), f)) > 0)
-		fw_buf_add(out, chunk, n);
-	fclose(f);
-	return out->rc;
-}
-
-static int is_document(const struct dirent *d)
-{
-	return d->d_name[0] != '.' && !fw_str_ends(fw_str(d->d_name), FW_STR(".expect.json"));
-}
-
-/* Every document of tests/cases. */
-static void each_document(void (*fn)(const char *name, struct fw_str bytes))
-{
-	struct dirent **list;
-	struct fw_buf b;
-	char dir[500];
-	int n, i;
-
-	ck_assert(fw_snprintf(dir, sizeof(dir), "%s/tests/cases", getenv("FW_SOURCE_ROOT")));
-	n = scandir(dir, &list, is_document, alphasort);
-	ck_assert_int_gt(n, 60);
-	for (i = 0; i < n; i++) {
-		ck_assert_int_eq(slurp(dir, list[i]->d_name, &b), 0);
-		fn(list[i]->d_name, fw_buf_str(&b));
-		fw_buf_finish(&b);
-		free(list[i]);
-	}
-	free(list);
 }
 
 /* Whatever went in: an error with words, or a document that can be written as JSON in UTF-8. Returns its entries, -1. */
@@ -169,7 +129,7 @@ static void out_of_memory(const char *name, struct fw_str bytes)
 
 START_TEST(memory_refused)
 {
-	each_document(out_of_memory);
+	ck_assert_int_gt(each_of("tests/cases", out_of_memory, 1, SIZE_MAX), 60);
 }
 END_TEST
 
@@ -478,8 +438,6 @@ int main(void)
 {
 	Suite *s = suite_create("feed");
 	TCase *t = tcase_create("all");
-	SRunner *r;
-	int failed;
 
 	tcase_set_timeout(t, 110);
 	tcase_add_test(t, memory_refused);
@@ -497,9 +455,5 @@ int main(void)
 	tcase_add_test(t, sniffing);
 	tcase_add_test(t, linear_time);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(s);
 }

@@ -10,6 +10,7 @@
 #include "parse/html.h"
 #include "parse/html_token.h"
 #include "parse/xml.h"
+#include "../../suite.h"
 
 #define BASE FW_STR("http://example.org/dir/page")
 
@@ -509,8 +510,6 @@ int main(void)
 {
 	Suite *s = suite_create("html");
 	TCase *t = tcase_create("html");
-	SRunner *r;
-	int failed;
 
 	tcase_set_timeout(t, 100);
 	tcase_add_test(t, elements_sorted_and_found);
@@ -526,9 +525,5 @@ int main(void)
 	tcase_add_test(t, hostile_shapes_are_linear);
 	tcase_add_test(t, limits_reported);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

@@ -12,6 +12,7 @@
 #include "parse/parse.h"
 #include "parse/xml.h"
 #include "shapes.h"
+#include "../../suite.h"
 
 #define SMALL ((size_t)32 << 10)
 #define GROWTH 8
@@ -182,8 +183,6 @@ int main(void)
 {
 	Suite *s = suite_create("linear");
 	TCase *t = tcase_create("linear");
-	SRunner *r;
-	int failed;
 
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, a_square_is_seen);
@@ -192,9 +191,5 @@ int main(void)
 	tcase_add_loop_test(t, feeds, 0, (int)FW_N(FEED_SHAPES));
 	tcase_add_loop_test(t, json, 0, (int)FW_N(JSON_SHAPES));
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

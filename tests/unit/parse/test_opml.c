@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "parse/parse.h"
+#include "../../suite.h"
 
 struct got {
 	struct fw_buf out;
@@ -172,8 +173,6 @@ int main(void)
 {
 	Suite *s = suite_create("opml");
 	TCase *t = tcase_create("opml");
-	SRunner *r;
-	int failed;
 
 	tcase_add_test(t, folders_and_cases);
 	tcase_add_test(t, damage_costs_one_outline);
@@ -181,9 +180,5 @@ int main(void)
 	tcase_add_test(t, long_names_are_cut);
 	tcase_add_test(t, real_lists);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

@@ -5,7 +5,6 @@
  * complete survive a cut (LIM-02, REL-11); the same entries whatever the encoding (CHR-01 ... CHR-05). And the memory each takes.
  */
 #include <check.h>
-#include <dirent.h>
 #include <iconv.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -17,6 +16,8 @@
 #include "base/utf8.h"
 #include "parse/charset.h"
 #include "parse/parse.h"
+#include "documents.h"
+#include "../../suite.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { SLOW = 1 };
@@ -25,53 +26,6 @@ enum { SLOW = 0 };
 #endif
 
 /* ---- documents ---------------------------------------------------------------------------------------------------------------- */
-
-static int is_document(const struct dirent *d)
-{
-	return d->d_name[0] != '.' && !fw_str_ends(fw_str(d->d_name), FW_STR(".expect.json"));
-}
-
-static void slurp(const char *dir, const char *name, struct fw_buf *out)
-{
-	char path[1000], chunk[65536];
-	size_t n;
-	FILE *f;
-
-	fw_buf_init(out, 0);
-	ck_assert(fw_snprintf(path, sizeof(path), "%s/%s", dir, name));
-	f = fopen(path, "rb");
-	ck_assert_ptr_nonnull(f);
-	while ((n = fread(chunk, 1, sizeof(chunk), f)) > 0)
-		fw_buf_add(out, chunk, n);
-	fclose(f);
-	ck_assert_int_eq(out->rc, 0);
-}
-
-typedef void check_fn(const char *name, struct fw_str bytes);
-
-/* one in every, from those that are not larger than max. */
-static int each_of(const char *sub, check_fn *fn, int every, size_t max)
-{
-	struct dirent **list;
-	struct fw_buf b;
-	char dir[500];
-	int n, i;
-
-	ck_assert(fw_snprintf(dir, sizeof(dir), "%s/%s", getenv("FW_SOURCE_ROOT"), sub));
-	n = scandir(dir, &list, is_document, alphasort);
-	for (i = 0; i < n; i++) {
-		if (i % every == 0) {
-			slurp(dir, list[i]->d_name, &b);
-			if (b.len <= max)
-				fn(list[i]->d_name, b.p ? fw_buf_str(&b) : FW_STR(""));
-			fw_buf_finish(&b);
-		}
-		free(list[i]);
-	}
-	if (n >= 0)
-		free(list);
-	return n;
-}
 
 static void each(check_fn *fn, int every, size_t max)
 {
@@ -385,8 +339,6 @@ int main(void)
 {
 	Suite *s = suite_create("sweep");
 	TCase *t = tcase_create("sweep");
-	SRunner *r;
-	int failed;
 
 	tcase_set_timeout(t, 280);
 	tcase_add_test(t, cuts);
@@ -395,9 +347,5 @@ int main(void)
 	tcase_add_test(t, other_encodings);
 	tcase_add_test(t, memory);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

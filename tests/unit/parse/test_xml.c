@@ -9,6 +9,7 @@
 #include "parse/xml.h"
 #if FW_HAVE_EXPAT
 #include "trace.h"
+#include "../../suite.h"
 #endif
 
 #define LIT(s) ((struct fw_str){(s), sizeof(s) - 1})
@@ -572,8 +573,6 @@ int main(void)
 {
 	Suite *s = suite_create("xml");
 	TCase *t = tcase_create("xml"), *slow = tcase_create("time");
-	SRunner *r;
-	int failed;
 
 	tcase_add_loop_test(t, good, 0, (int)FW_N(GOOD));
 	tcase_add_loop_test(t, broken, 0, (int)FW_N(BROKEN));
@@ -595,9 +594,5 @@ int main(void)
 #endif
 	suite_add_tcase(s, t);
 	suite_add_tcase(s, slow);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "sched/due.h"
+#include "../../suite.h"
 
 #define NOW INT64_C(1795262400000) /* Saturday, 2026-11-21 12:00:00 UTC */
 #define MIN FW_MINUTE_MS
@@ -302,8 +303,6 @@ int main(void)
 {
 	Suite *s = suite_create("due");
 	TCase *t = tcase_create("due");
-	SRunner *r;
-	int failed;
 
 	tcase_add_test(t, after_success);
 	tcase_add_test(t, after_failure);
@@ -314,9 +313,5 @@ int main(void)
 	tcase_add_test(t, policies_that_make_no_sense);
 	tcase_add_test(t, any_facts);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

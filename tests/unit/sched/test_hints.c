@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "sched/due.h"
+#include "../../suite.h"
 
 #define NOW INT64_C(784111777000) /* Sun, 06 Nov 1994 08:49:37 GMT */
 #define NONE FW_NO_NUMBER
@@ -106,16 +107,10 @@ int main(void)
 {
 	Suite *s = suite_create("hints");
 	TCase *t = tcase_create("hints");
-	SRunner *r;
-	int failed;
 
 	tcase_add_test(t, freshness);
 	tcase_add_test(t, retry_after);
 	tcase_add_test(t, expectation_follows);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

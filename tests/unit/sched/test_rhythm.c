@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "sched/due.h"
 #include "sched/rhythm.h"
+#include "../../suite.h"
 
 #define NOW INT64_C(1795262400000)
 #define MIN FW_MINUTE_MS
@@ -211,8 +212,6 @@ int main(void)
 {
 	Suite *s = suite_create("rhythm");
 	TCase *t = tcase_create("rhythm");
-	SRunner *r;
-	int failed;
 
 	tcase_add_test(t, steady_feeds);
 	tcase_add_test(t, one_entry_at_a_time);
@@ -223,9 +222,5 @@ int main(void)
 	tcase_add_test(t, hints_are_kept);
 	tcase_add_test(t, any_text);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }
