@@ -33,6 +33,7 @@ static int why_json(struct cli *c, const struct fw_feed *f)
 static int why_run(struct cli *c)
 {
 	char stamp[FW_RFC3339_MAX], ago[FW_RFC3339_MAX];
+	const char *remedy;
 	struct fw_feed f = {0};
 	int rc = cli_store(c, FW_STORE_READ);
 
@@ -58,9 +59,10 @@ static int why_run(struct cli *c)
 		cli_out(c, f.fail_n == 1 ? "  failed once: " : "  failed %u times in a row, lastly: ", f.fail_n);
 		cli_out_safe(c, cli_feed_error(&f));
 		cli_out(c, "\n");
-		if (*cli_feed_remedy(c, &f)) {
+		remedy = cli_feed_remedy(c, &f);
+		if (*remedy) {
 			cli_out(c, "  remedy: ");
-			cli_out_safe(c, fw_str(cli_feed_remedy(c, &f)));
+			cli_out_safe(c, fw_str(remedy));
 			cli_out(c, "\n");
 		}
 	}

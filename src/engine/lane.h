@@ -40,7 +40,7 @@ struct lane {
 
 	int wake_fd[2];             /* to the store thread: a pipe, non-blocking */
 	_Atomic bool woken;         /* a byte is in it already */
-	_Atomic int collecting;     /* 1: the store thread sleeps on an open batch, and not for longer than batch_ms */
+	_Atomic int collecting;     /* 1: the store thread sleeps on an open batch, and wakes by itself */
 	uv_async_t to_loop;
 	pthread_t store_thread;
 };

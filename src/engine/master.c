@@ -131,7 +131,6 @@ static void plan_respawn(struct slot *s, int64_t now_ms)
 static int64_t inherit(struct master *m, int index)
 {
 	struct worker_shared *sh = &m->shared[index];
-
 	int64_t reading = atomic_exchange(&sh->reading_feed_id, 0);
 
 	atomic_store(&sh->in_flight, 0);
@@ -324,6 +323,8 @@ static int workers_wanted(const struct fw_config *c)
 
 int fw_run(const struct fw_config *c, const struct fw_run_options *o, struct fw_run_stats *out, struct fw_err *err)
 {
+	/* blocked in a worker too, until it can answer */
+	static const int NUMBER[] = {SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, WORKER_HURRY};
 	struct master m = {.pid = getpid(), .config = c, .o = o, .n = workers_wanted(c), .pipe_fd = {-1, -1},
 		.started_mono_ms = fw_mono_ms(), .started_ms = fw_now_ms()};
 	size_t bytes = (size_t)m.n * sizeof(*m.shared);
@@ -332,8 +333,8 @@ int fw_run(const struct fw_config *c, const struct fw_run_options *o, struct fw_
 
 	*out = (struct fw_run_stats){0};
 	sigemptyset(&signals);
-	for (size_t i = 0; i < 6; i++) /* blocked in a worker too, until it can answer */
-		sigaddset(&signals, ((const int[]){SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, WORKER_HURRY})[i]);
+	for (size_t i = 0; i < FW_N(NUMBER); i++)
+		sigaddset(&signals, NUMBER[i]);
 	m.shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	m.slot = calloc((size_t)m.n, sizeof(*m.slot));
 	if (m.shared == MAP_FAILED || !m.slot || pipe2(m.pipe_fd, O_CLOEXEC)) {

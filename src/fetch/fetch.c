@@ -185,6 +185,7 @@ static void land(struct fw_fetch_priv *v)
 	fr->landed_last = v;
 }
 
+/* What a buffer that waits for its next use may keep. */
 static void shrink(struct fw_buf *b)
 {
 	if (b->cap > KEEP_BYTES)
@@ -701,8 +702,7 @@ void fw_fetch_reset(struct fw_fetch *f)
 	struct fw_buf body = f->body;
 
 	free(f->text);
-	if (body.cap > KEEP_BYTES)
-		fw_buf_finish(&body);
+	shrink(&body);
 	fw_buf_reset(&body);
 	*f = (struct fw_fetch){.body = body};
 }

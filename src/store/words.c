@@ -89,8 +89,7 @@ static uint32_t number_of(struct fw_str digits)
 	uint32_t v = 0;
 
 	for (size_t i = hex; i < digits.len && v <= 0x10ffff; i++) {
-		int c = fw_lower((unsigned char)digits.p[i]);
-		int d = c >= '0' && c <= '9' ? c - '0' : hex && c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+		int c = (unsigned char)digits.p[i], d = hex || fw_is_digit(c) ? fw_hexval(c) : -1;
 
 		if (d < 0)
 			return ' ';
