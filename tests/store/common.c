@@ -7,11 +7,11 @@
 
 #include "common.h"
 
-const struct under_test under_test[] = {
-	{"memory", false},
-	{"sqlite", true},
+struct under_test under_test[] = {
+	{"memory", false, NULL},
+	{"sqlite", true, NULL},
 };
-const int under_test_n = (int)FW_N(under_test);
+int under_test_n = (int)FW_N(under_test);
 
 static char folder[200];
 static pid_t folder_owner;
@@ -36,11 +36,75 @@ const char *scratch(void)
 
 	if (folder[0] && folder_owner == getpid())
 		return folder;
-	ck_assert(fw_snprintf(folder, sizeof(folder), "%s/feedwheel-store-XXXXXX", tmp ? tmp : "/tmp"));
-	ck_assert_ptr_nonnull(mkdtemp(folder));
+	if (!fw_snprintf(folder, sizeof(folder), "%s/feedwheel-store-XXXXXX", tmp ? tmp : "/tmp") || !mkdtemp(folder)) {
+		fprintf(stderr, "%s: cannot be made\n", folder); /* not ck_assert: stores_begin() is outside of the tests */
+		exit(EXIT_FAILURE);
+	}
 	folder_owner = getpid();
 	atexit(scratch_remove);
 	return folder;
+}
+
+/* ---- servers ---------------------------------------------------------------------------------------------------------- */
+
+const struct server *server_of(const char *engine)
+{
+	for (int i = 0; i < under_test_n; i++) {
+		if (strcmp(under_test[i].name, engine) == 0)
+			return under_test[i].server;
+	}
+	return NULL;
+}
+
+static pid_t servers_owner;
+
+static void servers_stop(void)
+{
+	for (int i = 0; i < under_test_n && servers_owner == getpid(); i++) {
+		if (under_test[i].server)
+			under_test[i].server->stop();
+	}
+}
+
+static bool picked(const char *engine)
+{
+	struct fw_str rest = fw_str(getenv("FW_STORES"));
+
+	if (!rest.len)
+		return true;
+	while (rest.p) {
+		if (fw_str_eq(fw_str_split(rest, ',', &rest), fw_str(engine)))
+			return true;
+	}
+	return false;
+}
+
+static bool available(const struct server *server)
+{
+	if (!server || server->installed())
+		return true;
+	fprintf(stderr, "# %s is left out: install the package %s\n", server->engine, server->package);
+	if (getenv("CI"))
+		exit(EXIT_FAILURE);
+	return false;
+}
+
+void stores_begin(void)
+{
+	int n = 0;
+
+	for (int i = 0; i < under_test_n; i++) {
+		if (picked(under_test[i].name) && available(under_test[i].server))
+			under_test[n++] = under_test[i];
+	}
+	under_test_n = n;
+	scratch(); /* its clean-up is asked for first, and so comes after the servers' end */
+	servers_owner = getpid();
+	atexit(servers_stop);
+	for (int i = 0; i < n; i++) {
+		if (under_test[i].server)
+			under_test[i].server->start(scratch());
+	}
 }
 
 char *scratch_url(int driver, const char *name)
@@ -51,6 +115,8 @@ char *scratch_url(int driver, const char *name)
 
 	if (strcmp(under_test[driver].name, "memory") == 0)
 		ck_assert(fw_snprintf(u, sizeof(url[0]), "memory:"));
+	else if (under_test[driver].server)
+		under_test[driver].server->url(u, sizeof(url[0]), name);
 	else
 		ck_assert(fw_snprintf(u, sizeof(url[0]), "%s:%s/%s.db", under_test[driver].name, scratch(), name));
 	return u;
@@ -69,9 +135,9 @@ struct fw_store *store_open(const char *url, unsigned flags)
 struct fw_store *fresh(int driver)
 {
 	static int n;
-	char name[40];
+	char name[60];
 
-	ck_assert(fw_snprintf(name, sizeof(name), "fresh%d", n++));
+	ck_assert(fw_snprintf(name, sizeof(name), "fresh%d_%d", (int)getpid(), n++)); /* each test is a process of its own */
 	return store_open(scratch_url(driver, name), FW_STORE_CREATE);
 }
 

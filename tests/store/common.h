@@ -9,18 +9,25 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "feedwheel/store.h"
+#include "servers.h"
 #include "../suite.h"
 
 #define NOW INT64_C(1763730000000)
 #define NONE (-1)
 
-/* The stores under test. A new driver gets a row in common.c and passes the same suite. */
+/*
+ * The stores under test. A new driver gets a row in common.c and passes the same suite. stores_begin(), first thing in main(), starts
+ * the servers that they need; FW_STORES ("sqlite,postgres") picks some. An engine whose server is not installed is left out, with
+ * words; where CI is set, that is a failure.
+ */
 struct under_test {
 	const char *name;
 	bool shared; /* between processes */
+	const struct server *server; /* NULL: it needs none */
 };
-extern const struct under_test under_test[];
-extern const int under_test_n;
+extern struct under_test under_test[];
+extern int under_test_n;
+void stores_begin(void);
 
 /* A folder that goes away at the end of the process; and the URL of a store named so in it. */
 const char *scratch(void);

@@ -1199,6 +1199,7 @@ int main(void)
 		control_messages_in_order, beats, wait_ends_by_time_and_by_fd,
 	};
 
+	stores_begin();
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 60);
 	for (size_t i = 0; i < FW_N(every); i++)

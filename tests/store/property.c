@@ -47,7 +47,7 @@ static void book_open(int driver)
 
 	book = mmap(NULL, sizeof(*book), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(book, MAP_FAILED);
-	ck_assert(fw_snprintf(name, sizeof(name), "p%d", n++));
+	ck_assert(fw_snprintf(name, sizeof(name), "p%d_%d", (int)getpid(), n++));
 	ck_assert(fw_snprintf(url, sizeof(url), "%s", scratch_url(driver, name)));
 }
 
@@ -498,6 +498,7 @@ int main(void)
 	const TTest *every[] = {ten_processes_open_a_fresh_store, creation_is_killed, workers_share_one_wheel, workers_are_killed,
 		worker_that_slept_too_long_writes_nothing, change_is_seen_by_others};
 
+	stores_begin();
 	tcase_set_timeout(t, 180);
 	for (size_t i = 0; i < FW_N(every); i++) {
 		for (int d = 0; d < under_test_n; d++) {

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/log.h"
+#include "base/str.h"
+#include "base/url.h"
+#include "base/utf8.h"
+#include "store/dsn.h"
+
+#define SHOW_MAX 300
+
+static int decode(struct fw_arena *a, struct fw_str in, const char *part, struct fw_str *out, struct fw_err *err)
+{
+	char *p, *to;
+
+	*out = FW_STR_NONE;
+	if (!in.p)
+		return 0;
+	p = to = fw_arena_dup(a, in.p, in.len);
+	if (!p)
+		return fw_err_set(err, FW_ENOMEM, "store URL: out of memory");
+	for (size_t i = 0; i < in.len; i++) {
+		int hi, lo;
+
+		if (in.p[i] != '%') {
+			*to++ = in.p[i];
+			continue;
+		}
+		hi = i + 2 < in.len ? fw_hexval(in.p[i + 1]) : -1;
+		lo = i + 2 < in.len ? fw_hexval(in.p[i + 2]) : -1;
+		if (hi < 0 || lo < 0 || hi + lo == 0)
+			return fw_err_set(err, FW_EINVAL, "store URL: in its %s, a percent sign that no two hexadecimal digits follow: write %%25",
+				part);
+		*to++ = (char)(hi * 16 + lo);
+		i += 2;
+	}
+	*to = '\0';
+	*out = (struct fw_str){p, (size_t)(to - p)};
+	return 0;
+}
+
+static int options_split(struct fw_arena *a, struct fw_str query, struct fw_dsn *d, struct fw_err *err)
+{
+	int rc = 0;
+
+	while (query.p && !rc) {
+		struct fw_str value, item = fw_str_split(query, '&', &query), name = fw_str_split(item, '=', &value);
+
+		if (!item.len)
+			continue;
+		if (!name.len || !value.p)
+			return fw_err_set(err, FW_EINVAL, "store URL: option \"%.*s\": write name=value", FW_STR_ARG(name));
+		if (d->option_n == FW_DSN_OPTIONS)
+			return fw_err_set(err, FW_EINVAL, "store URL: more than %d options", FW_DSN_OPTIONS);
+		rc = decode(a, name, "options", &name, err);
+		rc = rc ? rc : decode(a, value, "options", &value, err);
+		if (!rc && fw_dsn_option(d, name.p).p)
+			return fw_err_set(err, FW_EINVAL, "store URL: option \"%s\" is there twice", name.p);
+		d->option[d->option_n].name = name;
+		d->option[d->option_n++].value = value;
+	}
+	return rc;
+}
+
+int fw_dsn_split(struct fw_arena *a, const char *url, struct fw_dsn *d, struct fw_err *err)
+{
+	struct fw_str password, user;
+	struct fw_url u;
+	int64_t port = 0;
+	int rc;
+
+	*d = (struct fw_dsn){0};
+	fw_url_split(fw_str(url), &u);
+	user = u.userinfo.p ? fw_str_split(u.userinfo, ':', &password) : FW_STR_NONE;
+	if (u.port.len && (!fw_str_int(u.port, &port) || port < 1 || port > 65535))
+		return fw_err_set(err, FW_EINVAL, "store URL: port \"%.*s\" is none: 1 to 65535", FW_STR_ARG(u.port));
+	d->port = (int)port;
+	rc = decode(a, u.scheme, "scheme", &d->scheme, err);
+	rc = rc ? rc : decode(a, user, "user name", &d->user, err);
+	rc = rc ? rc : decode(a, u.userinfo.p ? password : FW_STR_NONE, "password", &d->password, err);
+	rc = rc ? rc : decode(a, u.host.len ? u.host : FW_STR_NONE, "host", &d->host, err);
+	rc = rc ? rc : decode(a, u.has_authority && u.path.len ? fw_str_sub(u.path, 1, u.path.len) : u.path, "path", &d->path, err);
+	return rc ? rc : options_split(a, u.query, d, err);
+}
+
+struct fw_str fw_dsn_option(const struct fw_dsn *d, const char *name)
+{
+	for (size_t i = 0; i < d->option_n; i++) {
+		if (fw_str_eq(d->option[i].name, fw_str(name)))
+			return d->option[i].value;
+	}
+	return FW_STR_NONE;
+}
+
+int fw_dsn_only(const struct fw_dsn *d, const char *const *known, struct fw_err *err)
+{
+	char list[200] = "";
+	size_t at = 0;
+
+	for (const char *const *k = known; *k; k++) {
+		if (fw_snprintf(list + at, sizeof(list) - at, "%s%s", at ? ", " : "", *k))
+			at += strlen(list + at);
+	}
+	for (size_t i = 0; i < d->option_n; i++) {
+		const char *const *k = known;
+
+		while (*k && !fw_str_eq(d->option[i].name, fw_str(*k)))
+			k++;
+		if (!*k)
+			return fw_err_set(err, FW_EINVAL, "store URL: unknown option \"%.*s\": there are %s",
+				FW_STR_ARG(d->option[i].name), list);
+	}
+	return 0;
+}
+
+int fw_dsn_number(const struct fw_dsn *d, const char *name, int64_t min, int64_t max, int64_t fallback, int64_t *out,
+	struct fw_err *err)
+{
+	struct fw_str value = fw_dsn_option(d, name);
+
+	*out = fallback;
+	if (!value.p || (fw_str_int(value, out) && *out >= min && *out <= max))
+		return 0;
+	return fw_err_set(err, FW_EINVAL, "store URL: %s=%.*s: a number from %lld to %lld is wanted", name, FW_STR_ARG(value),
+		(long long)min, (long long)max);
+}
+
+/* Bytes of the URL up to `upto`, and the stars of a password after them. */
+static const char *show_until(struct fw_buf *out, const char *from, const char *upto)
+{
+	fw_log_escape(out, (struct fw_str){from, (size_t)(upto - from)});
+	fw_buf_adds(out, "***");
+	return upto;
+}
+
+void fw_dsn_show(struct fw_buf *out, const char *url)
+{
+	struct fw_str password = FW_STR_NONE, rest;
+	const char *from = url, *end = url + strlen(url);
+	size_t start = out->len;
+	struct fw_url u;
+
+	fw_url_split(fw_str(url), &u);
+	if (u.userinfo.p)
+		fw_str_split(u.userinfo, ':', &password);
+	if (password.p)
+		from = show_until(out, from, password.p) + password.len;
+	for (rest = u.query; rest.p;) {
+		struct fw_str value, name = fw_str_split(fw_str_split(rest, '&', &rest), '=', &value);
+
+		if (value.p && fw_str_ifind(name, FW_STR("pass")))
+			from = show_until(out, from, value.p) + value.len;
+	}
+	fw_log_escape(out, (struct fw_str){from, (size_t)(end - from)});
+	if (out->len - start > SHOW_MAX) {
+		out->len = start + fw_utf8_cut(out->p + start, out->len - start, SHOW_MAX - 3);
+		fw_buf_adds(out, "...");
+	}
+}
