@@ -418,8 +418,10 @@ static void from_iconv(struct out *o, struct fw_str s, const char *name)
 			continue;
 		}
 		put_fault(o);
-		in++;
-		left--;
+		if (left) { /* glibc refuses A2 E8 of Korean after it has gone past it */
+			in++;
+			left--;
+		}
 	}
 	iconv_close(cd);
 }

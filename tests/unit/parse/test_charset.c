@@ -2,6 +2,7 @@
 /* From bytes to UTF-8: CHR-01 ... CHR-05. */
 #include <check.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/str.h"
 #include "base/utf8.h"
@@ -119,6 +120,19 @@ START_TEST(header)
 }
 END_TEST
 
+/* glibc's Korean refuses A2 E8 after it has gone past it: reading must not go on behind the end. */
+START_TEST(korean_ends_in_a_hole)
+{
+	char *exact = malloc(2);
+
+	ck_assert_ptr_nonnull(exact);
+	memcpy(exact, "\xa2\xe8", 2);
+	decode((struct fw_str){exact, 2}, "text/xml; charset=euc-kr");
+	ck_assert_uint_le(R.text.len, 6);
+	free(exact);
+}
+END_TEST
+
 START_TEST(memory_is_bounded)
 {
 	struct fw_err err;
@@ -143,6 +157,7 @@ int main(void)
 	tcase_add_test(t, utf8_is_not_copied);
 	tcase_add_test(t, rescue_by_sniffing);
 	tcase_add_test(t, header);
+	tcase_add_test(t, korean_ends_in_a_hole);
 	tcase_add_test(t, memory_is_bounded);
 	suite_add_tcase(s, t);
 	return run_suite(s);
