@@ -123,7 +123,7 @@ struct xml_state {
 	struct xml_sign *sign;  /* of open[0..sign_n) */
 	uint32_t *innermost;    /* by signature & sign_mask: the chain's begin, counted from 1 */
 	size_t sign_n, sign_cap, sign_mask;
-	uint32_t flat_in[FLAT_BUCKETS]; /* flat elements by signature */
+	uint32_t flat_in[FLAT_BUCKETS]; /* flat elements by name, see flat_count() */
 
 	/* once a search failed up to the end of the document it need not be tried again */
 	bool no_quote, no_apostrophe, no_inner_tags, no_comment_end, no_cdata_end, no_pi_end;

@@ -26,6 +26,16 @@ static uint32_t signature(const struct xml_state *s, struct fw_str name)
 	return (uint32_t)hash;
 }
 
+/* The count of open elements past max_depth whose names share name's bucket. No seed here: each run has to give the same answer. */
+static uint32_t *flat_count(struct xml_state *s, struct fw_str name)
+{
+	uint32_t bucket = (uint32_t)name.len;
+
+	for (size_t i = 0; i < name.len && i < 16; i++)
+		bucket = bucket * 31 + (uint32_t)fw_lower((unsigned char)name.p[i]);
+	return &s->flat_in[bucket % FLAT_BUCKETS];
+}
+
 static int end_event(struct xml_state *s, const struct fw_xml_name *name)
 {
 	return s->h->end ? s->h->end(s->x->ctx, name) : 0;
@@ -118,14 +128,19 @@ static int sign_open(struct xml_state *s)
  */
 static int close_mismatched(struct xml_state *s, const char *lt, struct fw_str raw, const char *behind_tag)
 {
-	uint32_t sig = signature(s, raw), depth;
+	uint32_t sig, depth;
 
-	if (s->flat && s->flat_in[sig % FLAT_BUCKETS]) {
-		s->flat_in[sig % FLAT_BUCKETS]--;
-		s->flat--;
-		return 0;
+	if (s->flat) {
+		uint32_t *in = flat_count(s, raw);
+
+		if (*in) {
+			(*in)--;
+			s->flat--;
+			return 0;
+		}
 	}
 	XML_TRY(sign_open(s));
+	sig = signature(s, raw);
 	depth = s->innermost[sig & s->sign_mask];
 	while (depth > 0 && !(s->sign[depth - 1].sig == sig && fw_str_ieq(s->open[depth - 1].raw, raw)))
 		depth = s->sign[depth - 1].below;
@@ -185,7 +200,7 @@ static void flatten(struct xml_state *s, const struct xml_tag *t)
 	if (t->flags & TAG_EMPTY)
 		return;
 	s->flat++;
-	s->flat_in[signature(s, t->open->raw) % FLAT_BUCKETS]++;
+	(*flat_count(s, t->open->raw))++;
 }
 
 /* The first element of the document, or of what follows it. */
