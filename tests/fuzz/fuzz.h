@@ -3,6 +3,7 @@
 #ifndef FW_TEST_FUZZ_H
 #define FW_TEST_FUZZ_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
