@@ -13,6 +13,7 @@
  *   - entries are unique by (feed, key): storing one again changes nothing unless its hash differs. Of two with one key in one
  *     document the first counts. What prune took away stays away, also while its feed still lists it.
  *   - what the owner sets (paused, quarantined) while a feed is lent outlives the outcome's status.
+ *   - a feed that is due at FW_DUE_FIRST was asked for by a person: its time is before all others, so claims lend it first.
  *   - times are Unix milliseconds, UTC; a driver with a clock of its own uses that where `now_ms` is 0.
  *   - every call blocks; one thread per store at a time; any number of processes.
  *   - a driver sees its arguments during the call only and copies what it keeps; what it hands out goes into the arena the
@@ -32,9 +33,11 @@
 extern "C" {
 #endif
 
-#define FW_STORE_ABI 1
+#define FW_STORE_ABI 2
 
 struct fw_store;
+
+#define FW_DUE_FIRST 1 /* ms: a due_at_ms before all others */
 
 /* ---- what is kept ------------------------------------------------------------------------------------------------ */
 
@@ -154,8 +157,17 @@ struct fw_entry_row {
 	struct fw_str feed_title, feed_url; /* reading only */
 };
 
+/* A key that a feed had: of an entry, or of one that retention took. */
+struct fw_entry_key {
+	int64_t feed_id;
+	unsigned char key[16];
+	uint64_t hash;
+	int64_t entry_id;            /* 0: retention took it */
+};
+
 /* One visit: what it took. Times in microseconds from the start of the request; 0 when the phase was not reached. */
 struct fw_visit {
+	int64_t id;                  /* the store's, rising in order of storing: a cursor; visit_list and load only */
 	int64_t feed_id;
 	int64_t run_id;              /* of the run it belongs to; 0: none */
 	int64_t at_ms;               /* request began */
@@ -281,6 +293,8 @@ struct fw_visit_query {
 	int64_t run_id;              /* 0: all */
 	int64_t since_ms;
 	size_t limit;                /* newest first; 0: all */
+	bool oldest_first;           /* by id; of all feeds only */
+	int64_t after_id;            /* cursor; with oldest_first only */
 };
 
 struct fw_store_stats {
@@ -289,14 +303,34 @@ struct fw_store_stats {
 	int64_t next_due_ms;         /* FW_NO_DATE: nothing */
 	int64_t size_bytes;          /* -1: unknown */
 	int64_t schema;
+	int64_t last_feed_id, last_entry_id, last_visit_id; /* the highest in use; 0: none */
 };
 
-enum fw_control_kind { FW_CONTROL_NONE, FW_CONTROL_STOP, FW_CONTROL_PAUSE, FW_CONTROL_RESUME, FW_CONTROL_RELOAD };
+enum fw_control_kind {
+	FW_CONTROL_NONE, FW_CONTROL_STOP, FW_CONTROL_PAUSE, FW_CONTROL_RESUME, FW_CONTROL_RELOAD,
+	FW_CONTROL_FETCH, /* feeds were made due at FW_DUE_FIRST: look for them, however busy */
+};
 
 struct fw_control {
 	int64_t id;                  /* rising */
 	enum fw_control_kind kind;
 	int64_t created_ms;
+	bool paused;                 /* asked with after_id < 0 only: the newest PAUSE or RESUME is a PAUSE */
+};
+
+/*
+ * Rows as another store had them, with their ids; all of them in one transaction. What is there already (a feed's id, an entry's id or
+ * key, a key, a visit's id) is passed over, so that a load may be repeated. A feed is written with all groups, the owner's members
+ * and the store's last_new_ms; an active one gets on the wheel, due as it says; lease, fence and entry_n are not looked at.
+ * Entries keep key, hash, seen_ms, changed_ms and revision. A feed's visits come oldest first, in this load and from load to load.
+ * Feeds come before what belongs to them: in the same load or an earlier one. New ids go on above the highest.
+ */
+struct fw_load {
+	const struct fw_feed *feed;
+	const struct fw_entry_row *entry;
+	const struct fw_entry_key *key; /* of entries that retention took: entry_id is not looked at */
+	const struct fw_visit *visit;
+	size_t feed_n, entry_n, key_n, visit_n;
 };
 
 /*
@@ -307,6 +341,9 @@ typedef int fw_feed_cb(void *ctx, const struct fw_feed *feed);
 typedef int fw_entry_cb(void *ctx, const struct fw_entry_row *row);
 typedef int fw_visit_cb(void *ctx, const struct fw_visit *visit);
 typedef int fw_beat_cb(void *ctx, const struct fw_beat *beat);
+typedef int fw_key_cb(void *ctx, const struct fw_entry_key *key);
+/* For `doctor`: name ("durability"), 0 fine / 1 note / 2 broken, what was found, the remedy ("" when fine). */
+typedef void fw_inspect_cb(void *ctx, const char *name, int level, const char *found, const char *remedy);
 
 /* ---- the driver -------------------------------------------------------------------------------------------------------- */
 
@@ -348,15 +385,26 @@ struct fw_store_driver {
 	int (*pending)(struct fw_store *st, int64_t due_before_ms, int64_t *n, int64_t *wake_ms, struct fw_err *err);
 
 	int (*control_put)(struct fw_store *st, enum fw_control_kind kind, int64_t now_ms, struct fw_err *err);
-	/* The oldest control message after id; kind FW_CONTROL_NONE: none. With after_id < 0: the newest one's id, kind NONE. */
+	/* The oldest control message after id; kind FW_CONTROL_NONE: none. With after_id < 0: the newest one's id, kind NONE, and
+	   whether the newest PAUSE or RESUME is a PAUSE. */
 	int (*control_take)(struct fw_store *st, int64_t after_id, struct fw_control *out, struct fw_err *err);
 	int (*beat_list)(struct fw_store *st, int64_t since_ms, fw_beat_cb *cb, void *ctx, struct fw_err *err);
 
 	/* (o) one short step (tens of ms) of background work: full-text index, checkpoint, retention. *more: call again. */
 	int (*upkeep)(struct fw_store *st, int64_t now_ms, bool *more, struct fw_err *err);
-	/* (o) forget visits older than visits_before_ms (signs of life too, but they are not counted), and entries neither new nor
-	   changed since entries_before_ms (0: keep) */
+	/* (o) forget visits older than visits_before_ms (signs of life and control messages too, but they are not counted, and whether
+	   the fleet is paused is not forgotten), and entries neither new nor changed since entries_before_ms (0: keep) */
 	int (*prune)(struct fw_store *st, int64_t visits_before_ms, int64_t entries_before_ms, int64_t *n, struct fw_err *err);
+
+	/* Since ABI 2. FW_EINVAL: a feed's id or url is that of another feed; nothing was written. */
+	int (*load)(struct fw_store *st, const struct fw_load *rows, struct fw_err *err);
+	/* All keys of the feeds with these ids, feed by feed in order of id; within one in any order. */
+	int (*key_list)(struct fw_store *st, int64_t first_feed_id, int64_t last_feed_id, fw_key_cb *cb, void *ctx,
+		struct fw_err *err);
+	/* (o) the store's clock; NULL: it is that of the process */
+	int (*clock)(struct fw_store *st, int64_t *now_ms, struct fw_err *err);
+	/* (o) the server's version, how durable a commit is, settings that hurt */
+	int (*inspect)(struct fw_store *st, fw_inspect_cb *cb, void *ctx, struct fw_err *err);
 };
 
 struct fw_store { /* a driver's own struct begins with this */
@@ -405,6 +453,12 @@ FW_API FW_MUST_CHECK int fw_store_beat_list(struct fw_store *st, int64_t since_m
 FW_API FW_MUST_CHECK int fw_store_upkeep(struct fw_store *st, int64_t now_ms, bool *more, struct fw_err *err);
 FW_API FW_MUST_CHECK int fw_store_prune(struct fw_store *st, int64_t visits_before_ms, int64_t entries_before_ms, int64_t *n,
 	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_load(struct fw_store *st, const struct fw_load *rows, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_key_list(struct fw_store *st, int64_t first_feed_id, int64_t last_feed_id, fw_key_cb *cb,
+	void *ctx, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_clock(struct fw_store *st, int64_t *now_ms, struct fw_err *err);
+/* A store without that slot has nothing to tell. */
+FW_API FW_MUST_CHECK int fw_store_inspect(struct fw_store *st, fw_inspect_cb *cb, void *ctx, struct fw_err *err);
 
 #ifdef __cplusplus
 }

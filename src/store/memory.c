@@ -10,7 +10,7 @@
  * linked in, so each outcome is whole. Nothing outlives the process and nothing is shared between processes.
  *
  * This file makes, finds and frees what is kept. Lending: memory_wheel.c. Outcomes: memory_commit.c. Entries and visits:
- * memory_entries.c. What people look at and change: memory_window.c.
+ * memory_entries.c. What people look at and change: memory_window.c. Copies: memory_load.c.
  */
 #include <stdlib.h>
 
@@ -282,4 +282,6 @@ const struct fw_store_driver fw_store_memory = {
 	.control_take = mem_control_take,
 	.beat_list = mem_beat_list,
 	.prune = mem_prune,
+	.load = mem_load,
+	.key_list = mem_key_list,
 };

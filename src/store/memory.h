@@ -39,7 +39,7 @@ struct memory {
 	struct fw_store base;
 	struct list feeds, items, visits, beats, controls;
 	struct fw_map by_url, hosts;
-	int64_t feed_id, entry_id, fence;
+	int64_t feed_id, entry_id, visit_id, fence;
 	int64_t pruned_n; /* of items */
 };
 
@@ -100,6 +100,12 @@ int mem_stats(struct fw_store *st, int64_t now_ms, struct fw_store_stats *out, s
 int mem_control_put(struct fw_store *st, enum fw_control_kind kind, int64_t now_ms, struct fw_err *err);
 int mem_control_take(struct fw_store *st, int64_t after_id, struct fw_control *out, struct fw_err *err);
 int mem_beat_list(struct fw_store *st, int64_t since_ms, fw_beat_cb *cb, void *ctx, struct fw_err *err);
+
+/* ---- memory_load.c --------------------------------------------------------------------------------------------------- */
+
+int mem_load(struct fw_store *st, const struct fw_load *rows, struct fw_err *err);
+int mem_key_list(struct fw_store *st, int64_t first_feed_id, int64_t last_feed_id, fw_key_cb *cb, void *ctx,
+	struct fw_err *err);
 
 /* ---- memory_entries.c ------------------------------------------------------------------------------------------------ */
 

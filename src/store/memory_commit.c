@@ -261,6 +261,7 @@ int mem_commit(struct fw_store *st, struct fw_commit *batch, struct fw_err *err)
 			feed_apply(m, &c, o, groups, now);
 			c.visit->new_n = o->visit.new_n;
 			c.visit->changed_n = o->visit.changed_n;
+			c.visit->id = ++m->visit_id;
 			m->visits.at[m->visits.n++] = c.visit;
 			c.visit = NULL;
 		}

@@ -87,10 +87,11 @@ int mem_visit_list(struct fw_store *st, const struct fw_visit_query *q, fw_visit
 	int rc = 0;
 
 	(void)err;
-	for (size_t i = m->visits.n; i-- > 0 && (!q->limit || n < q->limit) && !rc;) {
-		struct fw_visit v = *(struct fw_visit *)m->visits.at[i];
+	for (size_t i = 0; i < m->visits.n && (!q->limit || n < q->limit) && !rc; i++) {
+		struct fw_visit v = *(struct fw_visit *)m->visits.at[q->oldest_first ? i : m->visits.n - 1 - i];
 
-		if ((q->feed_id && v.feed_id != q->feed_id) || (q->run_id && v.run_id != q->run_id) || v.at_ms < q->since_ms)
+		if ((q->feed_id && v.feed_id != q->feed_id) || (q->run_id && v.run_id != q->run_id) || v.at_ms < q->since_ms ||
+		    v.id <= q->after_id)
 			continue;
 		v.feed_url = mem_node_find(m, v.feed_id)->feed.url;
 		n++;

@@ -196,6 +196,16 @@ int mem_stats(struct fw_store *st, int64_t now_ms, struct fw_store_stats *out, s
 	}
 	out->entry_n = (int64_t)m->items.n - m->pruned_n;
 	out->visit_n = (int64_t)m->visits.n;
+	if (m->feeds.n)
+		out->last_feed_id = ((struct node *)m->feeds.at[m->feeds.n - 1])->feed.id;
+	if (m->visits.n)
+		out->last_visit_id = ((struct fw_visit *)m->visits.at[m->visits.n - 1])->id;
+	for (size_t i = 0; i < m->items.n; i++) {
+		const struct item *e = m->items.at[i];
+
+		if (!e->pruned)
+			out->last_entry_id = e->row.id;
+	}
 	return 0;
 }
 
@@ -208,7 +218,7 @@ int mem_control_put(struct fw_store *st, enum fw_control_kind kind, int64_t now_
 		free(c);
 		return mem_no_memory(err);
 	}
-	*c = (struct fw_control){(int64_t)m->controls.n + 1, kind, now_ms ? now_ms : fw_now_ms()};
+	*c = (struct fw_control){.id = (int64_t)m->controls.n + 1, .kind = kind, .created_ms = now_ms ? now_ms : fw_now_ms()};
 	m->controls.at[m->controls.n++] = c;
 	return 0;
 }
@@ -218,10 +228,18 @@ int mem_control_take(struct fw_store *st, int64_t after_id, struct fw_control *o
 	const struct memory *m = mem_of(st);
 
 	(void)err;
-	if (after_id < 0)
-		out->id = (int64_t)m->controls.n;
-	else if ((size_t)after_id < m->controls.n)
-		*out = *(struct fw_control *)m->controls.at[after_id];
+	if (after_id >= 0) {
+		if ((size_t)after_id < m->controls.n)
+			*out = *(struct fw_control *)m->controls.at[after_id];
+		return 0;
+	}
+	out->id = (int64_t)m->controls.n;
+	for (size_t i = 0; i < m->controls.n; i++) {
+		const struct fw_control *c = m->controls.at[i];
+
+		if (c->kind == FW_CONTROL_PAUSE || c->kind == FW_CONTROL_RESUME)
+			out->paused = c->kind == FW_CONTROL_PAUSE;
+	}
 	return 0;
 }
 

@@ -4,7 +4,7 @@
  *
  * This file opens and closes, keeps prepared statements, begins and ends transactions and turns SQLite's codes into ours.
  * What is stored where: sqlite_schema.c. Lending: sqlite_wheel.c. Outcomes: sqlite_commit.c. Entries: sqlite_entries.c.
- * Words: sqlite_search.c. What people look at: sqlite_window.c.
+ * Words: sqlite_search.c. What people look at: sqlite_window.c. Copies: sqlite_load.c.
  *
  * Writers use BEGIN IMMEDIATE, so a transaction never fails half-way for want of the lock: it waits busy_timeout_ms at its
  * beginning, then says FW_EAGAIN. The journal is a WAL; readers never block writers. With synchronous=FULL every commit is on
@@ -487,4 +487,6 @@ const struct fw_store_driver fw_store_sqlite = {
 	.beat_list = sq_beat_list,
 	.upkeep = sq_upkeep,
 	.prune = sq_prune,
+	.load = sq_load,
+	.key_list = sq_key_list,
 };

@@ -30,7 +30,8 @@ enum sq_id {
 	SQ_FEED_DROP, SQ_WHEEL_STATUS, SQ_LEASE_DUE, SQ_HOST_FEED_N, SQ_SET_TITLE, SQ_SET_FOLDER, SQ_SET_INTERVAL,
 	SQ_SET_AUTH, SQ_SET_CRASH, SQ_FEED_BY_ID, SQ_FEED_BY_URL, SQ_FEEDS_BY_DUE, SQ_FEEDS, SQ_VISITS_OF_FEED,
 	SQ_VISITS, SQ_STATS_WHEEL, SQ_STATS_QUEUE, SQ_STATS_ENTRIES, SQ_CONTROL_PUT, SQ_CONTROL_LAST, SQ_CONTROL_NEXT,
-	SQ_BEATS,
+	SQ_BEATS, SQ_VISITS_AFTER, SQ_KEYS_OF, SQ_LOAD_FEED_THERE, SQ_LOAD_FEED, SQ_LOAD_WHEEL, SQ_LOAD_KEY, SQ_LOAD_KEY_BACK,
+	SQ_LOAD_ENTRY, SQ_LOAD_VISIT, SQ_LOAD_LAST_VISIT, SQ_PRUNE_CONTROLS, SQ_CONTROL_PAUSED,
 	SQ_ID_N
 };
 
@@ -125,10 +126,14 @@ int64_t sq_slot_last(int64_t wake_ms); /* the last queue.id that a feed with thi
 /* hosts: one feed more (name of url), one less */
 int sq_host_join(struct sqlite *s, struct fw_str url, int64_t *host_id, bool *crowded, struct fw_err *err);
 int sq_host_leave(struct sqlite *s, int64_t host_id, struct fw_err *err);
+/* has it more than one feed? */
+int sq_host_crowded(struct sqlite *s, int64_t host_id, bool *crowded, struct fw_err *err);
 
 /* ---- sqlite_commit.c, sqlite_entries.c, sqlite_search.c -------------------------------------------------------------- */
 
 int sq_commit(struct fw_store *st, struct fw_commit *batch, struct fw_err *err);
+/* Inside a transaction: a run has its first visit, unless that was noted before. */
+int sq_run_put(struct sqlite *s, int64_t run_id, int64_t visit_id, struct fw_err *err);
 /* Inside a transaction: new ones in, changed ones replaced, equal ones left; counts both into v. */
 int sq_entries_put(struct sqlite *s, int64_t feed_id, const struct fw_entry_row *row, size_t n, int64_t now_ms,
 	struct fw_visit *v, struct fw_err *err);
@@ -144,6 +149,11 @@ int sq_search_catch_up(struct sqlite *s, struct fw_err *err);
 int sq_search_watermark(struct sqlite *s, int64_t *id, struct fw_err *err);
 /* The user's words as an FTS5 query; false when there is no word in it. */
 bool sq_search_query(struct fw_str words, struct fw_buf *out);
+
+/* ---- sqlite_load.c --------------------------------------------------------------------------------------------------- */
+
+int sq_load(struct fw_store *st, const struct fw_load *rows, struct fw_err *err);
+int sq_key_list(struct fw_store *st, int64_t first_feed_id, int64_t last_feed_id, fw_key_cb *cb, void *ctx, struct fw_err *err);
 
 /* ---- sqlite_window.c ----------------------------------------------------------------------------------------------------- */
 

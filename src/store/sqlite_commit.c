@@ -35,6 +35,14 @@ static int visitor_take(struct sqlite *s, const struct fw_outcome *o, struct vis
 	return sq_lease_end(s, o->fence, err);
 }
 
+int sq_run_put(struct sqlite *s, int64_t run_id, int64_t visit_id, struct fw_err *err)
+{
+	if (run_id == s->run_id)
+		return 0;
+	s->run_id = run_id;
+	return sq_do(s, SQ_RUN_PUT, "INSERT OR IGNORE INTO runs (run_id, first_visit_id) VALUES (?, ?)", err, "ii", run_id, visit_id);
+}
+
 static int visit_put(struct sqlite *s, const struct fw_outcome *o, const struct visitor *v, int64_t *id, struct fw_err *err)
 {
 	const struct fw_visit *t = &o->visit;
@@ -48,10 +56,7 @@ static int visit_put(struct sqlite *s, const struct fw_outcome *o, const struct 
 
 	*id = sqlite3_last_insert_rowid(s->db);
 	s->visit_d++;
-	if (rc || t->run_id == s->run_id)
-		return rc;
-	s->run_id = t->run_id;
-	return sq_do(s, SQ_RUN_PUT, "INSERT OR IGNORE INTO runs (run_id, first_visit_id) VALUES (?, ?)", err, "ii", t->run_id, *id);
+	return rc ? rc : sq_run_put(s, t->run_id, *id, err);
 }
 
 static int wheel_put(struct sqlite *s, const struct fw_outcome *o, const struct visitor *v, int64_t visit_id, struct fw_err *err)

@@ -181,6 +181,8 @@ static int prune_visits(struct sqlite *s, int64_t before_ms, int64_t *n, struct 
 	rc = rc ? rc : sq_do(s, SQ_PRUNE_RUNS, "DELETE FROM runs WHERE first_visit_id < (SELECT min(id) FROM visits)"
 		" AND run_id <> (SELECT max(run_id) FROM runs)", err, "");
 	rc = rc ? rc : sq_do(s, SQ_PRUNE_WORKERS, "DELETE FROM workers WHERE at_ms < ?", err, "i", before_ms);
+	rc = rc ? rc : sq_do(s, SQ_PRUNE_CONTROLS, "DELETE FROM controls WHERE created_ms < ? AND id <> coalesce((SELECT max(id)"
+		" FROM controls WHERE kind IN (2, 3)), 0)", err, "i", before_ms); /* the last of these says whether the fleet is paused */
 	return sq_end(s, rc, err);
 }
 

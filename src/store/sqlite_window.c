@@ -72,7 +72,7 @@ static int url_taken(struct sqlite *s, struct fw_feed_new *n, struct fw_err *err
 	return rc;
 }
 
-static int host_crowded(struct sqlite *s, int64_t host_id, bool *crowded, struct fw_err *err)
+int sq_host_crowded(struct sqlite *s, int64_t host_id, bool *crowded, struct fw_err *err)
 {
 	sqlite3_stmt *q = sq_ask(s, SQ_HOST_FEEDS, "SELECT feed_n > 1 FROM hosts WHERE id = ?", err, "i", host_id);
 	int rc = q ? sq_row(s, q, err) : err->rc;
@@ -96,7 +96,7 @@ static int subscribe_one(struct sqlite *s, struct fw_feed_new *n, int64_t host_i
 		return sq_host_leave(s, host_id, err);
 	if (rc || !host_id)
 		return rc;
-	rc = host_crowded(s, host_id, &crowded, err);
+	rc = sq_host_crowded(s, host_id, &crowded, err);
 	rc = rc ? rc : sq_do(s, SQ_FEED_NEW, "INSERT INTO feeds (url, host_id, home_page_url, user_title, folder, username, password,"
 		" interval_ms, created_ms) VALUES (?,?,?,?,?,?,?,?,?)", err, "sisssssii", n->url, host_id, n->home_page_url,
 		n->user_title, n->folder, n->username, n->password, n->interval_ms, now);
@@ -329,7 +329,7 @@ int sq_feed_list(struct fw_store *st, const struct fw_feed_query *q, fw_feed_cb 
 
 /* ---- visits ---------------------------------------------------------------------------------------------------------------- */
 
-#define VISIT_COLUMNS "v.feed_id, v.run_id, v.at_ms, v.kind, v.http_status, v.hops, v.slot, v.lateness_ms, v.dns_us," \
+#define VISIT_COLUMNS "v.id, v.feed_id, v.run_id, v.at_ms, v.kind, v.http_status, v.hops, v.slot, v.lateness_ms, v.dns_us," \
 	" v.connect_us, v.tls_us, v.first_byte_us, v.total_us, v.parse_us, v.wire_bytes, v.body_bytes, v.item_n, v.new_n," \
 	" v.changed_n, v.error, f.url"
 
@@ -337,7 +337,8 @@ static void visit_read(sqlite3_stmt *q, struct fw_visit *v)
 {
 	int c = 0;
 
-	*v = (struct fw_visit){.feed_id = sqlite3_column_int64(q, c++)};
+	*v = (struct fw_visit){.id = sqlite3_column_int64(q, c++)};
+	v->feed_id = sqlite3_column_int64(q, c++);
 	v->run_id = sqlite3_column_int64(q, c++);
 	v->at_ms = sqlite3_column_int64(q, c++);
 	v->kind = (enum fw_visit_kind)sqlite3_column_int(q, c++);
@@ -364,7 +365,10 @@ int sq_visit_list(struct fw_store *st, const struct fw_visit_query *q, fw_visit_
 {
 	struct sqlite *s = sqlite_of(st);
 	int64_t limit = q->limit ? SQ_INT(q->limit) : -1;
-	sqlite3_stmt *r = q->feed_id ?
+	sqlite3_stmt *r = q->oldest_first ?
+		sq_ask(s, SQ_VISITS_AFTER, "SELECT " VISIT_COLUMNS " FROM visits v JOIN feeds f ON f.id = v.feed_id WHERE v.id > ?1"
+			" AND (?2 = 0 OR v.run_id = ?2) AND v.at_ms >= ?3 ORDER BY v.id LIMIT ?4", err, "iiii", q->after_id, q->run_id,
+			q->since_ms, limit) : q->feed_id ?
 		sq_ask(s, SQ_VISITS_OF_FEED, "WITH RECURSIVE chain(id, previous_id) AS (SELECT v.id, v.previous_id FROM wheel w"
 			" JOIN visits v ON v.id = w.last_visit_id WHERE w.feed_id = ?1 UNION ALL"
 			" SELECT v.id, v.previous_id FROM chain c JOIN visits v ON v.id = c.previous_id)"
@@ -427,7 +431,8 @@ int sq_stats(struct fw_store *st, int64_t now_ms, struct fw_store_stats *out, st
 	q = sq_ask(s, SQ_STATS_ENTRIES, "SELECT (SELECT value FROM meta WHERE name = 'entry_n'),"
 		" (SELECT value FROM meta WHERE name = 'visit_n'), (SELECT page_count FROM pragma_page_count),"
 		" CASE WHEN (SELECT max(id) FROM entries) > ?1 THEN (SELECT count(*) FROM entries INDEXED BY entries_date"
-		" WHERE date_ms > -9e18 AND id > ?1) END", err, "i", s->indexed_id);
+		" WHERE date_ms > -9e18 AND id > ?1) END, (SELECT max(id) FROM feeds), (SELECT max(id) FROM entries),"
+		" (SELECT max(id) FROM visits)", err, "i", s->indexed_id);
 	rc = q ? sq_row(s, q, err) : err->rc;
 	if (rc < 0)
 		return rc;
@@ -435,6 +440,9 @@ int sq_stats(struct fw_store *st, int64_t now_ms, struct fw_store_stats *out, st
 	out->visit_n = sqlite3_column_int64(q, 1);
 	pages = sqlite3_column_int64(q, 2);
 	out->unindexed_n = sqlite3_column_int64(q, 3);
+	out->last_feed_id = sqlite3_column_int64(q, 4);
+	out->last_entry_id = sqlite3_column_int64(q, 5);
+	out->last_visit_id = sqlite3_column_int64(q, 6);
 	sqlite3_reset(q);
 	out->size_bytes = pages * s->page_bytes;
 	out->schema = SQ_SCHEMA;
@@ -454,10 +462,16 @@ int sq_control_take(struct fw_store *st, int64_t after_id, struct fw_control *ou
 {
 	struct sqlite *s = sqlite_of(st);
 	sqlite3_stmt *q;
+	int64_t last = 0;
 	int rc;
 
-	if (after_id < 0)
-		return sq_int(s, SQ_CONTROL_LAST, "SELECT max(id) FROM controls", 0, &out->id, err);
+	if (after_id < 0) {
+		rc = sq_int(s, SQ_CONTROL_LAST, "SELECT max(id) FROM controls", 0, &out->id, err);
+		rc = rc ? rc : sq_int(s, SQ_CONTROL_PAUSED, "SELECT kind FROM controls WHERE kind IN (2, 3) ORDER BY id DESC LIMIT 1",
+			FW_CONTROL_NONE, &last, err);
+		out->paused = last == FW_CONTROL_PAUSE;
+		return rc;
+	}
 	q = sq_ask(s, SQ_CONTROL_NEXT, "SELECT id, kind, created_ms FROM controls WHERE id > ? ORDER BY id LIMIT 1", err, "i", after_id);
 	rc = q ? sq_row(s, q, err) : err->rc;
 	if (rc <= 0)

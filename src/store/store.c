@@ -344,6 +344,8 @@ int fw_store_visit_list(struct fw_store *st, const struct fw_visit_query *q, fw_
 {
 	struct fw_err spare;
 
+	if (q->oldest_first ? q->feed_id != 0 : q->after_id != 0)
+		return wrong(st, "visit_list: oldest first is for all feeds, and a cursor for oldest first", err);
 	return counted(st, st->driver->visit_list(st, q, cb, ctx, err ? err : &spare));
 }
 
@@ -368,7 +370,7 @@ int fw_store_control_put(struct fw_store *st, enum fw_control_kind kind, int64_t
 {
 	struct fw_err spare;
 
-	if (kind <= FW_CONTROL_NONE || kind > FW_CONTROL_RELOAD)
+	if (kind <= FW_CONTROL_NONE || kind > FW_CONTROL_FETCH)
 		return wrong(st, "control_put: no such message", err);
 	return counted(st, st->driver->control_put(st, kind, now_ms, err ? err : &spare));
 }
@@ -404,4 +406,54 @@ int fw_store_prune(struct fw_store *st, int64_t visits_before_ms, int64_t entrie
 	if (!st->driver->prune)
 		return missing(st, "prune", err);
 	return counted(st, st->driver->prune(st, visits_before_ms, entries_before_ms, n, err ? err : &spare));
+}
+
+int fw_store_load(struct fw_store *st, const struct fw_load *rows, struct fw_err *err)
+{
+	struct fw_err spare;
+	char host[256];
+
+	if (!st->driver->load)
+		return missing(st, "load", err);
+	for (size_t i = 0; i < rows->feed_n; i++) {
+		if (rows->feed[i].id <= 0 || !fw_url_host(rows->feed[i].url, host, sizeof(host)))
+			return counted(st, fw_err_set(err, FW_EINVAL, "%s: load: feed %lld has no number above 0, or its URL no host",
+				st->driver->name, (long long)rows->feed[i].id));
+	}
+	for (size_t i = 0; i < rows->entry_n; i++) {
+		if (rows->entry[i].id <= 0)
+			return wrong(st, "load: an entry has no number above 0", err);
+	}
+	for (size_t i = 0; i < rows->visit_n; i++) {
+		if (rows->visit[i].id <= 0 || (i && rows->visit[i].id <= rows->visit[i - 1].id))
+			return wrong(st, "load: visits come in order of their numbers, which are above 0", err);
+	}
+	if (!rows->feed_n && !rows->entry_n && !rows->key_n && !rows->visit_n)
+		return counted(st, 0);
+	return counted(st, st->driver->load(st, rows, err ? err : &spare));
+}
+
+int fw_store_key_list(struct fw_store *st, int64_t first_feed_id, int64_t last_feed_id, fw_key_cb *cb, void *ctx,
+	struct fw_err *err)
+{
+	struct fw_err spare;
+
+	if (!st->driver->key_list)
+		return missing(st, "list of keys", err);
+	return counted(st, st->driver->key_list(st, first_feed_id, last_feed_id, cb, ctx, err ? err : &spare));
+}
+
+int fw_store_clock(struct fw_store *st, int64_t *now_ms, struct fw_err *err)
+{
+	struct fw_err spare;
+
+	*now_ms = fw_now_ms();
+	return counted(st, st->driver->clock ? st->driver->clock(st, now_ms, err ? err : &spare) : 0);
+}
+
+int fw_store_inspect(struct fw_store *st, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct fw_err spare;
+
+	return counted(st, st->driver->inspect ? st->driver->inspect(st, cb, ctx, err ? err : &spare) : 0);
 }

@@ -1,0 +1,637 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Copies between stores, against every driver: what is read with the readers and loaded elsewhere is the same there, row for row,
+ * and goes on from there. And the messages to a fleet that came with them.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "common.h"
+#include "store/fields.h"
+
+#define HOUR 3600000
+#define CROWD "https://crowd.example/%d"
+
+static struct fw_arena A;
+
+static void setup(void)
+{
+	fw_arena_init(&A, 0);
+}
+
+static void teardown(void)
+{
+	fw_arena_finish(&A);
+}
+
+/* ---- a store as text ------------------------------------------------------------------------------------------------------ */
+
+static void fields_dump(struct fw_buf *b, const struct fw_field *f, size_t n, const void *of)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct fw_str s = FW_STR_NONE;
+
+		if (!fw_field_is_text(&f[i])) {
+			fw_buf_addf(b, " %s=%lld", f[i].name, (long long)fw_field_int(&f[i], of));
+			continue;
+		}
+		s = fw_field_str(&f[i], of);
+		fw_buf_addf(b, s.p ? " %s=\"%.*s\"" : " %s: none", f[i].name, FW_STR_ARG(s));
+	}
+	fw_buf_addc(b, '\n');
+}
+
+static int feed_dump(void *ctx, const struct fw_feed *f)
+{
+	fw_buf_addf(ctx, "feed %lld entry_n=%lld", (long long)f->id, (long long)f->entry_n);
+	fields_dump(ctx, fw_wheel_fields, fw_wheel_field_n, f);
+	fields_dump(ctx, fw_feed_fields, fw_feed_field_n, f);
+	return 0;
+}
+
+static void key_text(struct fw_buf *b, const unsigned char key[16], uint64_t hash)
+{
+	for (int i = 0; i < 16; i++)
+		fw_buf_addf(b, "%02x", key[i]);
+	fw_buf_addf(b, " hash=%llu", (unsigned long long)hash);
+}
+
+static int entry_dump(void *ctx, const struct fw_entry_row *e)
+{
+	fw_buf_addf(ctx, "entry %lld of %lld ", (long long)e->id, (long long)e->feed_id);
+	key_text(ctx, e->key, e->hash);
+	fields_dump(ctx, fw_entry_fields, fw_entry_field_n, e);
+	return 0;
+}
+
+struct lines {
+	struct fw_str line[100];
+	size_t n;
+};
+
+static int key_dump(void *ctx, const struct fw_entry_key *k)
+{
+	struct lines *l = ctx;
+	struct fw_buf b = FW_BUF_INIT(0);
+
+	fw_buf_addf(&b, "key %04lld ", (long long)k->feed_id);
+	key_text(&b, k->key, k->hash);
+	fw_buf_addf(&b, " entry %lld\n", (long long)k->entry_id);
+	ck_assert_uint_lt(l->n, FW_N(l->line));
+	l->line[l->n++] = fw_arena_str(&A, fw_buf_str(&b));
+	fw_buf_finish(&b);
+	return 0;
+}
+
+static int line_order(const void *a, const void *b)
+{
+	return strcmp(((const struct fw_str *)a)->p, ((const struct fw_str *)b)->p);
+}
+
+static int visit_dump(void *ctx, const struct fw_visit *v)
+{
+	fw_buf_addf(ctx, "visit %lld", (long long)v->id);
+	fields_dump(ctx, fw_visit_fields, fw_visit_field_n, v);
+	return 0;
+}
+
+/* All that a copy keeps; the caller frees. */
+static char *dump(struct fw_store *st)
+{
+	struct fw_feed_query fq = {.status = -1};
+	struct fw_entry_query eq = {.oldest_first = true, .content = true, .key = true};
+	struct fw_visit_query vq = {.oldest_first = true};
+	struct fw_buf b = FW_BUF_INIT(0);
+	struct lines l = {.n = 0};
+	struct fw_err err = {0};
+
+	OK(fw_store_feed_list(st, &fq, feed_dump, &b, &err));
+	OK(fw_store_entry_list(st, &eq, entry_dump, &b, &err));
+	OK(fw_store_key_list(st, 1, INT64_MAX, key_dump, &l, &err));
+	qsort(l.line, l.n, sizeof(l.line[0]), line_order);
+	for (size_t i = 0; i < l.n; i++)
+		fw_buf_addstr(&b, l.line[i]);
+	OK(fw_store_visit_list(st, &vq, visit_dump, &b, &err));
+	ck_assert_int_eq(b.rc, 0);
+	return fw_buf_take(&b, NULL);
+}
+
+/* ---- a copy, row by row ------------------------------------------------------------------------------------------------------ */
+
+/* One row in each load: the worst case for a driver that would like to know more. */
+static int feed_over(void *ctx, const struct fw_feed *f)
+{
+	struct fw_err err = {0};
+
+	OK(fw_store_load(ctx, &(struct fw_load){.feed = f, .feed_n = 1}, &err));
+	return 0;
+}
+
+static int entry_over(void *ctx, const struct fw_entry_row *e)
+{
+	struct fw_err err = {0};
+
+	OK(fw_store_load(ctx, &(struct fw_load){.entry = e, .entry_n = 1}, &err));
+	return 0;
+}
+
+static int key_over(void *ctx, const struct fw_entry_key *k)
+{
+	struct fw_err err = {0};
+
+	if (!k->entry_id)
+		OK(fw_store_load(ctx, &(struct fw_load){.key = k, .key_n = 1}, &err));
+	return 0;
+}
+
+static int visit_over(void *ctx, const struct fw_visit *v)
+{
+	struct fw_err err = {0};
+
+	OK(fw_store_load(ctx, &(struct fw_load){.visit = v, .visit_n = 1}, &err));
+	return 0;
+}
+
+static void copy(struct fw_store *from, struct fw_store *to)
+{
+	struct fw_feed_query fq = {.status = -1};
+	struct fw_entry_query eq = {.oldest_first = true, .content = true, .key = true};
+	struct fw_visit_query vq = {.oldest_first = true};
+	struct fw_err err = {0};
+
+	OK(fw_store_feed_list(from, &fq, feed_over, to, &err));
+	OK(fw_store_entry_list(from, &eq, entry_over, to, &err));
+	OK(fw_store_key_list(from, 1, INT64_MAX, key_over, to, &err));
+	OK(fw_store_visit_list(from, &vq, visit_over, to, &err));
+}
+
+/* ---- what there is to copy --------------------------------------------------------------------------------------------------- */
+
+static void visit_with(struct fw_store *st, int64_t at, const struct fw_entry_row *e, size_t n)
+{
+	struct fw_lease l[1];
+	struct fw_feed f;
+	struct fw_outcome o;
+
+	ck_assert_uint_eq(claim_at(st, at, 1, l, &A), 1);
+	o = outcome_of(&l[0], &f, at);
+	o.entries = e;
+	o.entry_n = n;
+	o.visit.run_id = at / HOUR;
+	o.visit.error = FW_STR("words");
+	o.visit.total_us = 7;
+	o.visit.wire_bytes = UINT64_C(1) << 40;
+	ck_assert_int_eq(commit_one(st, &o, at), 0);
+}
+
+static void all_groups(struct fw_store *st, int64_t at)
+{
+	struct fw_lease l[1];
+	struct fw_feed f;
+	struct fw_outcome o;
+
+	ck_assert_uint_eq(claim_at(st, at, 1, l, &A), 1);
+	o = outcome_of(&l[0], &f, at);
+	o.groups = FW_GROUP_ERROR | FW_GROUP_VALIDATORS | FW_GROUP_META | FW_GROUP_RHYTHM | FW_GROUP_REDIRECT;
+	f.error = FW_STR("went wrong");
+	f.validator_url = FW_STR("https://a.example/v");
+	f.etag = FW_STR("\"\xe9\x01\"");
+	f.last_modified = FW_STR("yesterday");
+	f.validators_ms = at - 5;
+	f.body_hash = UINT64_MAX;
+	f.title = FW_STR("T\xc3\xa4");
+	f.home_page_url = FW_STR("https://a.example/home");
+	f.description = FW_STR("");
+	f.language = FW_STR("de");
+	f.icon = FW_STR("https://a.example/i.png");
+	f.format = FW_ATOM10;
+	f.hub = FW_STR("https://hub.example/");
+	f.topic = FW_STR("https://a.example/t");
+	f.extra = FW_STR("{\"a\":1}");
+	f.rhythm = FW_STR("r1:abc");
+	f.redirect_url = FW_STR("https://moved.example/");
+	f.redirect_since_ms = at - 9;
+	f.redirect_n = 3;
+	f.fail_n = 4;
+	f.crash_n = 1;
+	f.expect_us = 5;
+	f.expect_dev_us = 6;
+	ck_assert_int_eq(commit_one(st, &o, at), 0);
+}
+
+static struct fw_store *full_store(int driver)
+{
+	struct fw_store *st = fresh(driver);
+	struct fw_entry_row e[3] = {entry(1, 1, "one", "<p>first</p>"), entry(2, 7, "two", "second"), entry(3, 1, "three", NULL)};
+	struct fw_feed_new n = {.url = FW_STR("https://a.example/"), .user_title = FW_STR("mine"), .folder = FW_STR("f/g"),
+		.username = FW_STR("u"), .password = FW_STR("p"), .interval_ms = 1234, .due_at_ms = NOW};
+	struct fw_feed set = {.status = FW_FEED_PAUSED};
+	struct fw_lease l[1];
+	struct fw_err err = {0};
+	int64_t pruned;
+
+	OK(fw_store_subscribe(st, &n, 1, &err));
+	visit_with(st, NOW, e, 3);
+	subscribe(st, "https://gone.example/", NOW + 2 * HOUR + 1); /* a hole among the numbers */
+	subscribe_many(st, CROWD, 0, 3, NOW + 9 * HOUR);
+	OK(fw_store_unsubscribe(st, 2, &err));
+	OK(fw_store_prune(st, 0, NOW + 1, &pruned, &err)); /* all three go, their keys stay */
+	ck_assert_int_eq(pruned, 3);
+	e[1].hash = 8;
+	e[0] = entry(4, UINT32_MAX, "four", "fourth");
+	e[0].published_ms = NOW - 5;
+	e[0].guid = FW_STR("g");
+	e[0].extra = FW_STR("{}");
+	e[0].content_type = FW_TEXT_PLAIN;
+	visit_with(st, NOW + HOUR, e, 3);
+	e[0].hash = 5;
+	e[0].title = FW_STR("four, corrected");
+	visit_with(st, NOW + 2 * HOUR, e, 3);
+	all_groups(st, NOW + 3 * HOUR);
+	set.id = subscribe(st, "https://paused.example/", NOW + 5 * HOUR);
+	OK(fw_store_feed_set(st, &set, FW_SET_STATUS, &err));
+	subscribe(st, "https://lent.example/", NOW + 3 * HOUR + 1);
+	ck_assert_uint_eq(claim_at(st, NOW + 3 * HOUR + 1, 1, l, &A), 1); /* and kept */
+	ck_assert_str_eq(l[0].feed.url.p, "https://lent.example/");
+	return st;
+}
+
+/* ---- copies -------------------------------------------------------------------------------------------------------------------- */
+
+START_TEST(copies_are_the_same_row_for_row)
+{
+	for (int to = 0; to < under_test_n; to++) { /* from each driver to each */
+		struct fw_store *a = full_store(_i), *b = fresh(to);
+		struct fw_store_stats sa, sb;
+		char *want = dump(a), *got;
+
+		ck_assert_ptr_nonnull(strstr(want, "entry 4"));
+		copy(a, b);
+		check_clean(b);
+		got = dump(b);
+		ck_assert_str_eq(got, want);
+		free(got);
+		copy(a, b); /* again: everything is there already */
+		check_clean(b);
+		got = dump(b);
+		ck_assert_str_eq(got, want);
+		sa = stats(a, NOW);
+		sb = stats(b, NOW);
+		ck_assert_int_eq(sa.feed_n, sb.feed_n);
+		ck_assert_int_eq(sa.active_n, sb.active_n);
+		ck_assert_int_eq(sa.paused_n, 1);
+		ck_assert_int_eq(sb.paused_n, 1);
+		ck_assert_int_eq(sa.entry_n, sb.entry_n);
+		ck_assert_int_eq(sa.visit_n, sb.visit_n);
+		ck_assert_int_eq(sa.last_feed_id, sb.last_feed_id);
+		ck_assert_int_eq(sa.last_entry_id, sb.last_entry_id);
+		ck_assert_int_eq(sa.last_visit_id, sb.last_visit_id);
+		ck_assert_int_eq(sb.last_feed_id, 7);
+		ck_assert_int_eq(sb.last_entry_id, 4);
+		ck_assert_int_eq(sb.lent_n, 0); /* leases are not copied */
+		free(got);
+		free(want);
+		fw_store_close(a);
+		fw_store_close(b);
+	}
+}
+END_TEST
+
+START_TEST(a_copy_goes_on_as_the_original_would)
+{
+	struct fw_store *a = full_store(_i), *b = fresh(_i);
+	struct fw_entry_row e[2] = {entry(1, 9, "pruned: stays away", "x"), entry(5, 1, "new", "needle")};
+	struct fw_claim_ask ask = {.worker = "w", .now_ms = NOW + 9 * HOUR, .lease_ms = 60000, .max = 10, .host_max = 1};
+	struct fw_claim_got got;
+	struct fw_lease l[10];
+	struct fw_feed f;
+	struct fw_outcome o;
+	struct fw_err err = {0};
+	int crowd = 0;
+
+	copy(a, b);
+	/* a lent feed is due as it was; an hour later the first one, then the crowd, one at a time; the paused one never */
+	ck_assert_uint_eq(claim_at(b, NOW + 3 * HOUR, 10, l, &A), 0);
+	ck_assert_uint_eq(claim_at(b, NOW + 3 * HOUR + 1, 10, l, &A), 1);
+	ck_assert_str_eq(l[0].feed.url.p, "https://lent.example/");
+	o = outcome_of(&l[0], &f, NOW + 9 * HOUR);
+	ck_assert_int_eq(commit_one(b, &o, NOW + 9 * HOUR), 0);
+	OK(fw_store_claim(b, &ask, &A, l, &got, &err));
+	ck_assert_uint_eq(got.n, 2);
+	ck_assert_str_eq(l[0].feed.url.p, "https://a.example/");
+	ck_assert_str_eq(l[0].feed.password.p, "p");
+	for (size_t i = 0; i < got.n; i++)
+		crowd += strncmp(l[i].feed.url.p, "https://crowd.example/", 22) == 0;
+	ck_assert_int_eq(crowd, 1);
+	check_clean(b);
+	o = outcome_of(&l[0], &f, NOW + 9 * HOUR);
+	o.entries = e;
+	o.entry_n = 2;
+	ck_assert_int_eq(commit_one(b, &o, NOW + 9 * HOUR), 0);
+	ck_assert_uint_eq(o.visit.new_n, 1);
+	ck_assert_uint_eq(o.visit.changed_n, 0);
+	ck_assert_int_eq(subscribe(b, "https://more.example/", NOW), 8);
+	ck_assert_int_eq(stats(b, NOW).last_entry_id, 5);
+	ck_assert_int_gt(stats(b, NOW).last_visit_id, stats(a, NOW).last_visit_id);
+	check_clean(b);
+	fw_store_close(a);
+	fw_store_close(b);
+}
+END_TEST
+
+START_TEST(loaded_entries_are_found) /* also when the index has gone past their numbers */
+{
+	struct fw_store *b = fresh(_i);
+	struct fw_entry_row e[2] = {entry(1, 1, "early", "haystack"), entry(2, 1, "late", "haystack with a needle")};
+	struct fw_entry_query q = {.search = FW_STR("haystack")};
+	struct fw_feed f = {.id = 3, .url = FW_STR("https://a.example/"), .created_ms = NOW, .due_at_ms = NOW};
+	struct fw_buf out = FW_BUF_INIT(0);
+	struct fw_err err = {0};
+	bool more = true;
+
+	e[0].id = 5;
+	e[1].id = 9;
+	e[0].feed_id = e[1].feed_id = 3;
+	e[0].seen_ms = e[1].seen_ms = e[0].changed_ms = e[1].changed_ms = NOW;
+	e[0].revision = e[1].revision = 1;
+	OK(fw_store_load(b, &(struct fw_load){.feed = &f, .feed_n = 1, .entry = &e[1], .entry_n = 1}, &err));
+	while (more)
+		OK(fw_store_upkeep(b, NOW, &more, &err));
+	OK(fw_store_load(b, &(struct fw_load){.entry = &e[0], .entry_n = 1}, &err));
+	OK(fw_store_entry_list(b, &q, entry_dump, &out, &err));
+	ck_assert_ptr_nonnull(strstr(fw_buf_str(&out).p, "entry 5"));
+	ck_assert_ptr_nonnull(strstr(fw_buf_str(&out).p, "entry 9"));
+	ck_assert_int_eq(entry_count(b, 3), 2);
+	check_clean(b);
+	fw_buf_finish(&out);
+	fw_store_close(b);
+}
+END_TEST
+
+START_TEST(load_refuses_another_feed) /* and then writes nothing */
+{
+	static const struct { int64_t id; const char *url; } T[] = {{1, "https://other.example/"}, {2, "https://a.example/"}};
+	struct fw_store *st = fresh(_i);
+	struct fw_err err = {0};
+
+	subscribe(st, "https://a.example/", NOW);
+	for (size_t i = 0; i < FW_N(T); i++) {
+		struct fw_feed f[2] = {{.id = 5, .url = FW_STR("https://new.example/"), .created_ms = NOW},
+			{.id = T[i].id, .url = fw_str(T[i].url), .created_ms = NOW}};
+
+		IS(fw_store_load(st, &(struct fw_load){.feed = f, .feed_n = 2}, &err), FW_EINVAL);
+		ck_assert_ptr_nonnull(strstr(err.text, "empty store"));
+		ck_assert_int_eq(stats(st, NOW).feed_n, 1);
+		check_clean(st);
+	}
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(load_takes_a_batch_with_repeats)
+{
+	struct fw_store *st = fresh(_i);
+	struct fw_feed f[3] = {{.id = 4, .url = FW_STR("https://c.example/1"), .created_ms = NOW, .due_at_ms = NOW},
+		{.id = 5, .url = FW_STR("https://c.example/2"), .created_ms = NOW, .due_at_ms = NOW}};
+	struct fw_entry_row e[3] = {entry(1, 1, "a", "a"), entry(2, 1, "b", "b")};
+	struct fw_entry_key k[2] = {{.feed_id = 4, .hash = 3}, {.feed_id = 4, .hash = 3}};
+	struct fw_visit v[2] = {{.id = 1, .feed_id = 4, .at_ms = NOW, .run_id = 1}, {.id = 2, .feed_id = 4, .at_ms = NOW + 1, .run_id = 1}};
+	struct fw_load l = {f, e, k, v, 3, 3, 2, 2};
+	struct fw_claim_ask ask = {.worker = "w", .now_ms = NOW, .lease_ms = 60000, .max = 10, .host_max = 1};
+	struct fw_claim_got got;
+	struct fw_lease lease[10];
+	struct fw_visit_query q = {.feed_id = 4};
+	struct fw_buf out = FW_BUF_INIT(0);
+	struct fw_err err = {0};
+
+	f[2] = f[0];
+	for (int i = 0; i < 2; i++) {
+		e[i].id = 10 + i;
+		e[i].feed_id = 4;
+		e[i].revision = 1;
+		e[i].seen_ms = e[i].changed_ms = NOW;
+	}
+	e[2] = e[0];
+	e[2].id = 12; /* a key that is there already */
+	OK(fw_store_load(st, &l, &err));
+	check_clean(st);
+	ck_assert_int_eq(stats(st, NOW).feed_n, 2);
+	ck_assert_int_eq(stats(st, NOW).entry_n, 2);
+	ck_assert_int_eq(stats(st, NOW).last_entry_id, 11);
+	ck_assert_int_eq(find(st, 4, &A).entry_n, 2);
+	OK(fw_store_visit_list(st, &q, visit_dump, &out, &err)); /* newest first, as always */
+	ck_assert_ptr_nonnull(strstr(fw_buf_str(&out).p, "visit 2"));
+	ck_assert(strstr(fw_buf_str(&out).p, "visit 2") < strstr(fw_buf_str(&out).p, "visit 1"));
+	OK(fw_store_claim(st, &ask, &A, lease, &got, &err)); /* one host: one at a time */
+	ck_assert_uint_eq(got.n, 1);
+	check_clean(st);
+	fw_buf_finish(&out);
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(load_refuses_nonsense)
+{
+	struct fw_store *st = fresh(_i);
+	struct fw_feed f = {.id = 0, .url = FW_STR("https://a.example/")};
+	struct fw_entry_row e = entry(1, 1, "a", "a");
+	struct fw_visit v[2] = {{.id = 2, .feed_id = 1}, {.id = 1, .feed_id = 1}};
+	struct fw_visit_query q = {.feed_id = 1, .oldest_first = true};
+	struct fw_buf out = FW_BUF_INIT(0);
+	struct fw_err err = {0};
+
+	IS(fw_store_load(st, &(struct fw_load){.feed = &f, .feed_n = 1}, &err), FW_EINVAL);
+	f = (struct fw_feed){.id = 1, .url = FW_STR("no address")};
+	IS(fw_store_load(st, &(struct fw_load){.feed = &f, .feed_n = 1}, &err), FW_EINVAL);
+	IS(fw_store_load(st, &(struct fw_load){.entry = &e, .entry_n = 1}, &err), FW_EINVAL);
+	IS(fw_store_load(st, &(struct fw_load){.visit = v, .visit_n = 2}, &err), FW_EINVAL);
+	OK(fw_store_load(st, &(struct fw_load){.feed_n = 0}, &err));
+	IS(fw_store_visit_list(st, &q, visit_dump, &out, &err), FW_EINVAL);
+	q = (struct fw_visit_query){.after_id = 1};
+	IS(fw_store_visit_list(st, &q, visit_dump, &out, &err), FW_EINVAL);
+	fw_store_close(st);
+}
+END_TEST
+
+/* ---- readers ----------------------------------------------------------------------------------------------------------------- */
+
+static int first_id(void *ctx, const struct fw_visit *v)
+{
+	*(int64_t *)ctx = v->id;
+	return 1;
+}
+
+START_TEST(visits_by_cursor)
+{
+	struct fw_store *st = full_store(_i);
+	struct fw_visit_query q = {.oldest_first = true, .limit = 1};
+	struct fw_err err = {0};
+	int64_t id, n = 0;
+
+	for (; n < 10; n++) {
+		id = 0;
+		ck_assert_int_ge(fw_store_visit_list(st, &q, first_id, &id, &err), 0);
+		if (!id)
+			break;
+		ck_assert_int_gt(id, q.after_id);
+		q.after_id = id;
+	}
+	ck_assert_int_eq(n, stats(st, NOW).visit_n);
+	ck_assert_int_eq(q.after_id, stats(st, NOW).last_visit_id);
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(keys_of_a_range_of_feeds)
+{
+	struct fw_store *st = fresh(_i);
+	struct fw_feed f[3];
+	struct fw_entry_key k[3];
+	struct lines l = {.n = 0};
+	struct fw_err err = {0};
+
+	for (int i = 0; i < 3; i++) {
+		f[i] = (struct fw_feed){.id = i + 1, .created_ms = NOW, .due_at_ms = NOW,
+			.url = fw_str(fw_arena_printf(&A, "https://%d.example/", i))};
+		k[i] = (struct fw_entry_key){.feed_id = 3 - i, .hash = (uint64_t)i};
+	}
+	OK(fw_store_load(st, &(struct fw_load){.feed = f, .feed_n = 3, .key = k, .key_n = 3}, &err));
+	OK(fw_store_key_list(st, 2, 3, key_dump, &l, &err));
+	ck_assert_uint_eq(l.n, 2);
+	ck_assert_ptr_nonnull(strstr(l.line[0].p, "key 0002 "));
+	ck_assert_ptr_nonnull(strstr(l.line[1].p, "key 0003 "));
+	ck_assert_ptr_nonnull(strstr(l.line[1].p, "hash=0 entry 0"));
+	l.n = 0;
+	OK(fw_store_key_list(st, 4, INT64_MAX, key_dump, &l, &err));
+	ck_assert_uint_eq(l.n, 0);
+	ck_assert_int_eq(stats(st, NOW).last_entry_id, 0); /* keys are no entries */
+	ck_assert_int_eq(stats(st, NOW).entry_n, 0);
+	fw_store_close(st);
+}
+END_TEST
+
+/* ---- the fleet --------------------------------------------------------------------------------------------------------------- */
+
+START_TEST(a_pause_outlives_other_messages)
+{
+	static const struct { enum fw_control_kind kind; bool paused; } T[] = {
+		{FW_CONTROL_FETCH, false}, {FW_CONTROL_PAUSE, true}, {FW_CONTROL_FETCH, true}, {FW_CONTROL_STOP, true},
+		{FW_CONTROL_RESUME, false}, {FW_CONTROL_RELOAD, false}, {FW_CONTROL_PAUSE, true},
+	};
+	struct fw_store *st = fresh(_i);
+	struct fw_control c;
+	struct fw_err err = {0};
+	int64_t id = 0, n;
+
+	OK(fw_store_control_take(st, -1, &c, &err));
+	ck_assert(!c.paused && c.id == 0);
+	for (size_t i = 0; i < FW_N(T); i++) {
+		OK(fw_store_control_put(st, T[i].kind, NOW, &err));
+		OK(fw_store_control_take(st, id, &c, &err));
+		ck_assert_int_eq(c.kind, T[i].kind);
+		id = c.id;
+		OK(fw_store_control_take(st, -1, &c, &err));
+		ck_assert_int_eq(c.id, id);
+		ck_assert_int_eq(c.kind, FW_CONTROL_NONE);
+		ck_assert(c.paused == T[i].paused);
+	}
+	OK(fw_store_prune(st, NOW + 1, 0, &n, &err)); /* messages may go, the pause does not */
+	OK(fw_store_control_take(st, -1, &c, &err));
+	ck_assert(c.paused);
+	OK(fw_store_control_put(st, FW_CONTROL_STOP, NOW, &err));
+	OK(fw_store_control_take(st, id, &c, &err));
+	ck_assert_int_eq(c.kind, FW_CONTROL_STOP); /* numbers rise on */
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(asked_for_comes_first)
+{
+	struct fw_store *st = fresh(_i);
+	struct fw_claim_ask urgent = {.worker = "w", .now_ms = NOW, .due_before_ms = FW_DUE_FIRST, .lease_ms = 60000, .max = 10,
+		.host_max = 1, .host_gap_ms = 1000};
+	struct fw_claim_got got;
+	struct fw_feed set = {.due_at_ms = FW_DUE_FIRST};
+	struct fw_lease l[10];
+	struct fw_err err = {0};
+	int64_t n, wake;
+
+	subscribe_many(st, "https://h%d.example/", 0, 50, NOW - 100000);
+	subscribe_many(st, CROWD, 0, 3, NOW + HOUR);
+	set.id = subscribe(st, "https://asked.example/", NOW + HOUR);
+	OK(fw_store_claim(st, &urgent, &A, l, &got, &err));
+	ck_assert_uint_eq(got.n, 0); /* overdue is not asked for */
+	OK(fw_store_feed_set(st, &set, FW_SET_DUE, &err));
+	set.id = 51;
+	OK(fw_store_feed_set(st, &set, FW_SET_DUE, &err));
+	set.id = 52;
+	OK(fw_store_feed_set(st, &set, FW_SET_DUE, &err));
+	OK(fw_store_pending(st, FW_DUE_FIRST, &n, &wake, &err));
+	ck_assert_int_eq(n, 3);
+	ck_assert_int_le(wake, NOW);
+	OK(fw_store_claim(st, &urgent, &A, l, &got, &err)); /* politeness holds: one of the crowd */
+	ck_assert_uint_eq(got.n, 2);
+	check_clean(st);
+	ck_assert_uint_eq(claim_at(st, NOW, 1, l, &A), 1);
+	ck_assert_int_le(l[0].feed.id, 50); /* the other one's host wants its pause */
+	urgent.now_ms = NOW + 61000; /* both leases have run out */
+	urgent.host_max = 2;
+	OK(fw_store_claim(st, &urgent, &A, l, &got, &err));
+	ck_assert_uint_ge(got.n, 2);
+	ck_assert_int_ge(l[0].feed.id, 51);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(the_clock_is_about_right) /* servers run on this machine */
+{
+	struct fw_store *st = fresh(_i);
+	struct fw_err err = {0};
+	int64_t before = fw_now_ms(), at;
+
+	OK(fw_store_clock(st, &at, &err));
+	ck_assert_int_ge(at, before - 1000);
+	ck_assert_int_le(at, fw_now_ms() + 1000);
+	fw_store_close(st);
+}
+END_TEST
+
+static void finding_ok(void *ctx, const char *name, int level, const char *found, const char *remedy)
+{
+	++*(int *)ctx;
+	ck_assert(name && *name && found && *found && remedy);
+	ck_assert(level == 0 ? !*remedy : *remedy);
+	ck_assert_ptr_null(strstr(found, "://"));
+}
+
+START_TEST(inspection_speaks_in_sentences)
+{
+	struct fw_store *st = fresh(_i);
+	struct fw_err err = {0};
+	int n = 0;
+
+	OK(fw_store_inspect(st, finding_ok, &n, &err));
+	ck_assert_msg(n > 0 || !st->driver->inspect, "nothing was found");
+	fw_store_close(st);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("store copy");
+	TCase *t = tcase_create("every driver");
+	const TTest *const every[] = {
+		copies_are_the_same_row_for_row, a_copy_goes_on_as_the_original_would, loaded_entries_are_found, load_refuses_another_feed,
+		load_takes_a_batch_with_repeats, load_refuses_nonsense, visits_by_cursor, keys_of_a_range_of_feeds,
+		a_pause_outlives_other_messages, asked_for_comes_first, the_clock_is_about_right, inspection_speaks_in_sentences,
+	};
+
+	stores_begin();
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 60);
+	for (size_t i = 0; i < FW_N(every); i++)
+		tcase_add_loop_test(t, every[i], 0, under_test_n);
+	suite_add_tcase(s, t);
+	return run_suite(s);
+}
