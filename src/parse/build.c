@@ -7,6 +7,7 @@
 #include "parse/build.h"
 #include "parse/date.h"
 #include "parse/html.h"
+#include "parse/scan.h"
 
 #include "base/banned.h"
 
@@ -26,7 +27,7 @@ void fw_list_append(void *list, void *item, size_t next_offset)
 
 /* ---- places ---------------------------------------------------------------------------------------------------------- */
 
-static size_t newlines(const char *p, size_t n)
+SCAN_WIDE static size_t newlines(const char *p, size_t n)
 {
 	size_t total = 0, i = 0;
 
@@ -182,19 +183,16 @@ static struct fw_str amp_decode(struct fw_builder *b, struct fw_str s)
 
 struct fw_str fw_build_url(struct fw_builder *b, const struct fw_scope *scope, struct fw_str ref)
 {
-	size_t i;
-
 	ref = fw_str_trim(ref);
 	if (!ref.len)
 		return FW_STR_NONE;
 	/* most are absolute and need nothing (no space, no dot segment, no reference): no copy then */
 	if (ref.len > 8 && (!memcmp(ref.p, "http://", 7) || !memcmp(ref.p, "https://", 8))) {
-		for (i = 7; i < ref.len; i++) {
-			if ((unsigned char)ref.p[i] <= ' ' || (ref.p[i] == '.' && ref.p[i - 1] == '/') ||
-			    (ref.p[i] == '&' && amp_reference(fw_str_sub(ref, i, ref.len))))
-				break;
-		}
-		if (i == ref.len)
+		const char *p = ref.p + 6, *end = ref.p + ref.len;
+
+		while ((p = scan_address(p, end)) < end && *p == '&' && !amp_reference((struct fw_str){p, (size_t)(end - p)}))
+			p++;
+		if (p == end)
 			return ref;
 	}
 	ref = amp_decode(b, ref);
@@ -214,13 +212,7 @@ struct fw_str fw_build_line_text(struct fw_builder *b, struct fw_str s)
 	s = fw_str_trim(s);
 	if (!s.len)
 		return FW_STR_NONE;
-	for (i = 0; i < s.len; i++) {
-		unsigned char c = (unsigned char)s.p[i];
-
-		if (c <= ' ' && fw_is_space(c) && (c != ' ' || s.p[i + 1] == ' '))
-			break;
-	}
-	if (i == s.len)
+	if (scan_loose(s.p, s.p + s.len) == s.p + s.len)
 		return s;
 	out = fw_arena_alloc(b->arena, s.len);
 	if (!out)
@@ -329,20 +321,16 @@ static int byte_1252(uint32_t cp)
 
 /*
  * Text that was UTF-8, was taken for windows-1252 and encoded again: every character has a byte there, and the bytes are UTF-8.
- * No text that means what it says looks like that all the way through.
+ * No text that means what it says looks like that all the way through. high: where its first byte outside ASCII stands.
  */
-static struct fw_str decode_again(struct fw_builder *b, struct fw_str s)
+static struct fw_str decode_again(struct fw_builder *b, struct fw_str s, size_t high)
 {
 	size_t i, n = 0, took;
 	char *out;
 	int byte;
 
 	/* what begins a character of UTF-8 is U+00C2 to U+00F4, which is C3 xx when encoded again */
-	if (!memchr(s.p, 0xc3, s.len))
-		return s;
-	for (i = 0; i < s.len && !(s.p[i] & 0x80); i++)
-		;
-	if ((unsigned char)s.p[i] != 0xc3 || i + 2 >= s.len || !(s.p[i + 2] & 0x80))
+	if ((unsigned char)s.p[high] != 0xc3 || high + 2 >= s.len || !(s.p[high + 2] & 0x80))
 		return s;
 	out = fw_arena_alloc(b->arena, s.len);
 	if (!out)
@@ -368,9 +356,9 @@ static bool c1_at(struct fw_str s, size_t i)
 }
 
 /* Control characters that nobody means: those of windows-1252, written as "&#146;" or taken for ISO-8859-1. */
-static struct fw_str decode_c1(struct fw_builder *b, struct fw_str s)
+static struct fw_str decode_c1(struct fw_builder *b, struct fw_str s, size_t high)
 {
-	const char *p = s.p, *end = s.p + s.len;
+	const char *p = s.p + high, *end = s.p + s.len;
 	size_t i, n = 0;
 	char *out;
 
@@ -393,9 +381,13 @@ static struct fw_str decode_c1(struct fw_builder *b, struct fw_str s)
 
 struct fw_str fw_build_once(struct fw_builder *b, struct fw_str s)
 {
-	struct fw_str t = s.len ? decode_again(b, s) : s;
+	size_t high = s.len ? (size_t)(scan_high(s.p, s.p + s.len) - s.p) : 0;
+	struct fw_str t;
 
-	return t.len && t.p == s.p ? decode_c1(b, s) : t;
+	if (high == s.len)
+		return s;
+	t = decode_again(b, s, high);
+	return t.p == s.p ? decode_c1(b, s, high) : t;
 }
 
 /* RFC 4648, white space and anything else that is no digit passed over; absent when it is not valid UTF-8 afterwards. */

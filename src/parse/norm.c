@@ -13,6 +13,7 @@
 #include "parse/build.h"
 #include "parse/html.h"
 #include "parse/html_token.h"
+#include "parse/scan.h"
 #include "parse/xml.h"
 
 #include "base/banned.h"
@@ -72,19 +73,19 @@ static bool reference_at(struct fw_str s, size_t at)
 
 bool fw_title_is_html(struct fw_str s)
 {
+	const char *p = s.p, *end = s.p + s.len;
 	bool evidence = false;
-	size_t i;
 
-	for (i = 0; i < s.len; i++) {
+	for (; s.len && (p = scan_markup(p, end)) < end; p++) {
+		size_t i = (size_t)(p - s.p), from;
 		struct fw_str name;
 		enum fw_el el;
-		size_t from;
 
 		if (s.p[i] == '&') {
 			evidence |= reference_at(s, i);
 			continue;
 		}
-		if (s.p[i] != '<' || i + 1 == s.len)
+		if (i + 1 == s.len)
 			continue;
 		from = i + 1;
 		if (s.p[from] == '!' && fw_str_starts(fw_str_sub(s, from, s.len), FW_STR("!--"))) {

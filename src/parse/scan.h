@@ -90,19 +90,71 @@ static inline const char *scan_text(const char *p, const char *end)
 	return p;
 }
 
-/* ] or CR */
-static inline const char *scan_cdata(const char *p, const char *end)
+/* A byte outside ASCII */
+static inline const char *scan_high(const char *p, const char *end)
 {
 #ifdef __SSE2__
 	for (; end - p >= 16; p += 16) {
-		__m128i v = scan_load(p);
-		unsigned m = scan_bits(_mm_or_si128(scan_eq(v, ']'), scan_eq(v, '\r')));
+		unsigned m = scan_bits(scan_load(p));
 
 		if (m)
 			return p + scan_first(m);
 	}
 #endif
-	while (p < end && *p != ']' && *p != '\r')
+	while (p < end && !(*p & 0x80))
+		p++;
+	return p;
+}
+
+/* < or & */
+static inline const char *scan_markup(const char *p, const char *end)
+{
+#ifdef __SSE2__
+	for (; end - p >= 16; p += 16) {
+		__m128i v = scan_load(p);
+		unsigned m = scan_bits(_mm_or_si128(scan_eq(v, '<'), scan_eq(v, '&')));
+
+		if (m)
+			return p + scan_first(m);
+	}
+#endif
+	while (p < end && *p != '<' && *p != '&')
+		p++;
+	return p;
+}
+
+/* A control character, or the first of two spaces */
+static inline const char *scan_loose(const char *p, const char *end)
+{
+#ifdef __SSE2__
+	for (; end - p > 16; p += 16) {
+		__m128i v = scan_load(p), pair = _mm_and_si128(scan_eq(v, ' '), scan_eq(scan_load(p + 1), ' '));
+		unsigned m = scan_bits(_mm_or_si128(scan_range(v, 0, 0x1f), pair));
+
+		if (m)
+			return p + scan_first(m);
+	}
+#endif
+	while (p < end && (unsigned char)*p >= ' ' && !(*p == ' ' && p + 1 < end && p[1] == ' '))
+		p++;
+	return p;
+}
+
+/* What an absolute address may need something done about: white space, a control, & or a dot behind a slash; *p is no such dot. */
+static inline const char *scan_address(const char *p, const char *end)
+{
+	const char *from = p;
+
+#ifdef __SSE2__
+	for (; end - p > 16; p += 16) {
+		__m128i v = scan_load(p), dots = _mm_and_si128(scan_eq(v, '/'), scan_eq(scan_load(p + 1), '.'));
+		unsigned m = scan_bits(_mm_or_si128(scan_range(v, 0, ' '), scan_eq(v, '&'))) | scan_bits(dots) << 1;
+
+		if (m)
+			return p + scan_first(m);
+	}
+#endif
+	while (p < end && (unsigned char)*p > ' ' && *p != '&' && !(*p == '.' && p > from && p[-1] == '/'))
 		p++;
 	return p;
 }

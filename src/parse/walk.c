@@ -139,6 +139,22 @@ static void cap_join(struct fw_builder *b, struct fw_str s)
 	fw_buf_addstr(&b->scratch, s);
 }
 
+/* Up to 16 bytes, without a call: most pieces are a character that a reference stood for. */
+static inline void copy_short(char *to, const char *from, size_t n)
+{
+	if (n >= 8) {
+		memcpy(to + n - 8, from + n - 8, 8);
+		memcpy(to, from, 8);
+	} else if (n >= 4) {
+		memcpy(to + n - 4, from + n - 4, 4);
+		memcpy(to, from, 4);
+	} else {
+		to[0] = from[0];
+		to[n / 2] = from[n / 2];
+		to[n - 1] = from[n - 1];
+	}
+}
+
 static inline void cap_add(struct fw_builder *b, struct fw_str s)
 {
 	struct fw_capture *c = &b->cap;
@@ -150,10 +166,12 @@ static inline void cap_add(struct fw_builder *b, struct fw_str s)
 		c->one = s;
 	} else if (!c->copied && c->one.p + c->one.len == s.p) {
 		c->one.len += s.len; /* neighbours in memory stay one slice */
-	} else if (c->copied && s.len <= 16 && to->cap - to->len > 16) {
-		/* what references decode to is short: no call for it */
-		for (size_t i = 0; i < s.len; i++)
-			to->p[to->len++] = s.p[i];
+	} else if (c->copied && to->cap - to->len > s.len) {
+		if (s.len <= 16)
+			copy_short(to->p + to->len, s.p, s.len);
+		else
+			memcpy(to->p + to->len, s.p, s.len);
+		to->len += s.len;
 	} else {
 		cap_join(b, s);
 	}

@@ -17,31 +17,63 @@
 
 /* ---- characters that XML does not allow ---------------------------------------------------------------------------------------------- */
 
-/* Bit 0: [p, p + n) holds a character that XML 1.0 forbids (a control, U+FFFE, U+FFFF), bit 1: a CR. Two more bytes are readable. */
-SCAN_WIDE static unsigned look_over_run(const unsigned char *p, size_t n)
+enum { RARE_CONTROL = 1, RARE_EF = 2, ILLEGAL = 4, CR = 8 };
+
+/* Anything that has to be looked at twice: a control other than tab and line feed, or what U+FFFE and U+FFFF begin with. */
+SCAN_WIDE static unsigned rare_run(const unsigned char *p, size_t n)
 {
 	unsigned char seen = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		unsigned char c = p[i];
 
-		seen |= (c < 0x20) & (c != '\t') & (c != '\n') & (c != '\r');
-		seen |= (c == 0xef) & (p[i + 1] == 0xbf) & (p[i + 2] >= 0xbe);
-		seen |= (unsigned char)((c == '\r') << 1);
+		seen |= (c < 0x20) & (c != '\t') & (c != '\n');
+		seen |= (unsigned char)((c == 0xef) << 1);
 	}
 	return seen;
 }
 
+SCAN_WIDE static unsigned control_run(const unsigned char *p, size_t n)
+{
+	unsigned char seen = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = p[i];
+
+		seen |= (unsigned char)(((c < 0x20) & (c != '\t') & (c != '\n') & (c != '\r')) << 2);
+		seen |= (unsigned char)((c == '\r') << 3);
+	}
+	return seen;
+}
+
+/* Two more bytes are readable. */
+SCAN_WIDE static unsigned last_of_plane_run(const unsigned char *p, size_t n)
+{
+	unsigned char seen = 0;
+
+	for (size_t i = 0; i < n; i++)
+		seen |= (unsigned char)(((p[i] == 0xef) & (p[i + 1] == 0xbf) & (p[i + 2] >= 0xbe)) << 2);
+	return seen;
+}
+
+/* Does the document hold a character that XML 1.0 forbids (a control, U+FFFE, U+FFFF), a CR? */
 static void look_over(const char *p, size_t n, bool *illegal, bool *cr)
 {
-	unsigned char tail[4] = {' ', ' ', ' ', ' '};
-	size_t last = FW_MIN(n, (size_t)2);
-	unsigned seen = look_over_run((const unsigned char *)p, n - last);
+	const unsigned char *at = (const unsigned char *)p, *end = at + n;
+	unsigned seen = 0;
 
-	memcpy(tail, p + n - last, last);
-	seen |= look_over_run(tail, 2);
-	*illegal = seen & 1;
-	*cr = seen & 2;
+	for (size_t some; at < end; at += some) {
+		unsigned rare;
+
+		some = FW_MIN((size_t)(end - at), (size_t)4096);
+		rare = rare_run(at, some);
+		if (rare & RARE_CONTROL)
+			seen |= control_run(at, some);
+		if (rare & RARE_EF)
+			seen |= last_of_plane_run(at, FW_MIN(some, (size_t)(end - at - FW_MIN(end - at, 2))));
+	}
+	*illegal = seen & ILLEGAL;
+	*cr = seen & CR;
 }
 
 /* The bytes that a forbidden character takes at p; 0 when there is none. */
