@@ -330,8 +330,8 @@ static struct fw_str decode_again(struct fw_builder *b, struct fw_str s, size_t 
 	int byte;
 
 	/* what begins a character of UTF-8 is U+00C2 to U+00F4, which is C3 xx when encoded again */
-	if ((unsigned char)s.p[high] != 0xc3 || high + 2 >= s.len || !(s.p[high + 2] & 0x80))
-		return s;
+	if ((unsigned char)s.p[high] != 0xc3 || high + 2 >= s.len || !(s.p[high + 2] & 0x80) || (unsigned char)s.p[high + 2] == 0xc3)
+		return s; /* another C3 would be a second first byte */
 	out = fw_arena_alloc(b->arena, s.len);
 	if (!out)
 		return s;

@@ -69,6 +69,13 @@ struct fw_ranks {
 	uint8_t of[F_N];
 };
 
+/* An element's name and what it means to us: NULL when nothing. */
+struct fw_known_name {
+	struct fw_str local;
+	unsigned in; /* enum fw_ns; FW_NS_COUNT: the feed's own names */
+	const struct fw_element *el;
+};
+
 struct fw_builder {
 	struct fw_arena *arena;
 	const struct fw_parse_options *options;
@@ -88,6 +95,7 @@ struct fw_builder {
 	struct fw_frame *frame;
 	size_t frame_n, frame_cap;
 	struct fw_frame first_frames[64];
+	struct fw_known_name known[64];
 	struct fw_capture cap;
 	struct fw_buf scratch;
 

@@ -3,7 +3,7 @@
  * The elements that mean something to us, one line each in element.gperf: where they count, what to do with them, which
  * member they fill, and how they rank against others that fill the same one.
  *
- * The key of an element is one letter for its namespace (see fw_element_find) and its local name; case does not count.
+ * The key of an element is one letter for its namespace (see element_find in walk.c) and its local name; case does not count.
  */
 #ifndef FW_PARSE_ELEMENT_H
 #define FW_PARSE_ELEMENT_H
@@ -83,9 +83,7 @@ struct fw_element {
 	char group[13], member[20];
 };
 
-/* gperf's; key is the namespace's letter and the local name. */
+/* gperf's; key is the namespace's letter and the local name. NULL: it means nothing to us. */
 const struct fw_element *fw_element_lookup(const char *key, size_t len);
-/* The element, or NULL when it means nothing to us. core: names without a known namespace are the feed's own. */
-const struct fw_element *fw_element_find(const struct fw_xml_name *name, bool core);
 
 #endif

@@ -2,6 +2,7 @@
 /* HTML as plain text, straight from the tokens: tags go, references are decoded, white space shrinks to single spaces. */
 #include "parse/html.h"
 #include "parse/html_token.h"
+#include "parse/scan.h"
 #include "parse/xml.h"
 #include "base/banned.h"
 
@@ -53,31 +54,43 @@ struct squeeze {
 
 static void squeeze(struct squeeze *q, struct fw_str s)
 {
-	for (size_t i = 0; i < s.len; i++) {
-		if (fw_is_space((unsigned char)s.p[i])) {
+	const char *p = s.p, *end = s.p + s.len, *from;
+
+	while (p < end) {
+		if (fw_is_space((unsigned char)*p)) {
 			q->gap = true;
+			p++;
 			continue;
 		}
 		if (q->gap && q->n)
 			q->p[q->n++] = ' ';
+		/* words with one space between each; what stopped it, a lone space at the end too, is looked at above */
+		from = p;
+		p = scan_loose(p + 1, end);
+		p -= p[-1] == ' ';
+		memcpy(q->p + q->n, from, (size_t)(p - from));
+		q->n += (size_t)(p - from);
 		q->gap = false;
-		q->p[q->n++] = s.p[i];
 	}
 }
 
-/* Would squeezing leave s as it is? */
+/* Would squeezing leave s, which is trimmed, as it is? */
 static bool is_plain(struct fw_str s)
 {
-	bool space = false;
+	const char *end = s.p + s.len;
 
-	for (size_t i = 0; i < s.len; i++) {
-		int c = (unsigned char)s.p[i];
+	return scan_markup(s.p, end) == end && scan_loose(s.p, end) == end;
+}
 
-		if (c == '<' || c == '&' || (c < ' ' && fw_is_space(c)) || (c == ' ' && space))
-			return false;
-		space = c == ' ';
-	}
-	return true;
+/* A reference of 5 bytes may become 6. */
+static size_t room(struct fw_str html)
+{
+	const char *p = html.p, *end = html.p + html.len;
+	size_t n = html.len + 2;
+
+	for (; (p = memchr(p, '&', (size_t)(end - p))) != NULL; p++)
+		n++;
+	return n;
 }
 
 struct fw_str fw_html_text(struct fw_arena *a, struct fw_str html)
@@ -85,11 +98,13 @@ struct fw_str fw_html_text(struct fw_arena *a, struct fw_str html)
 	struct fw_html_tokenizer z;
 	struct fw_html_token t;
 	struct squeeze q = {0};
+	size_t cap;
 
 	html = fw_str_trim(html);
 	if (!html.p || is_plain(html))
 		return html;
-	q.p = fw_arena_alloc(a, html.len + html.len / 2 + 2); /* a reference of 5 bytes may become 6 */
+	cap = room(html);
+	q.p = fw_arena_alloc(a, cap);
 	if (!q.p)
 		return FW_STR_NONE;
 	fw_html_start(&z, html);
@@ -106,5 +121,6 @@ struct fw_str fw_html_text(struct fw_arena *a, struct fw_str html)
 			q.gap = true;
 	}
 	q.p[q.n] = '\0';
+	fw_arena_trim(a, q.p, cap, q.n + 1);
 	return (struct fw_str){q.p, q.n};
 }

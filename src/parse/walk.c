@@ -19,7 +19,8 @@
 
 #include "base/banned.h"
 
-const struct fw_element *fw_element_find(const struct fw_xml_name *name, bool core)
+/* NULL when it means nothing to us. core: names without a known namespace are the feed's own. */
+static const struct fw_element *element_find(const struct fw_xml_name *name, bool core)
 {
 	/* a letter for each namespace; 0: nothing in it means anything to us */
 	static const char letter[FW_NS_COUNT] = {
@@ -38,6 +39,19 @@ const struct fw_element *fw_element_find(const struct fw_xml_name *name, bool co
 		return NULL;
 	memcpy(key + 1, name->local.p, name->local.len);
 	return fw_element_lookup(key, name->local.len + 1);
+}
+
+/* The same, remembered: a feed has a dozen names, and says them for each entry. */
+static const struct fw_element *element_of(struct fw_builder *b, const struct fw_xml_name *name, bool core)
+{
+	struct fw_str s = name->local;
+	unsigned in = core ? FW_NS_COUNT : (unsigned)name->ns;
+	unsigned ends = s.len ? (unsigned char)s.p[0] * 3u + (unsigned char)s.p[s.len - 1] * 5u : 0;
+	struct fw_known_name *k = &b->known[(ends + (unsigned)s.len + in * 7) % FW_N(b->known)];
+
+	if (k->in != in || !fw_str_eq(k->local, s))
+		*k = (struct fw_known_name){.local = s, .in = in, .el = element_find(name, core)};
+	return k->el;
 }
 
 /* ---- frames ---------------------------------------------------------------------------------------------------------- */
@@ -124,6 +138,7 @@ static void cap_open(struct fw_builder *b, struct fw_frame *f, enum fw_text_rule
 {
 	f->rule = (uint8_t)rule;
 	b->cap = (struct fw_capture){.owner = (size_t)(f - b->frame), .raw_from = rule == TEXT_XML ? b->xml->end_offset : 0};
+	b->xml->whole_text = rule != TEXT_XML && rule != TEXT_NONE;
 }
 
 /* The second piece: from now on they are copied together. */
@@ -234,6 +249,7 @@ static struct fw_str cap_take(struct fw_builder *b, const struct fw_frame *f)
 	raw_end(b, c->raw_to ? c->raw_to : b->xml->offset);
 	s = c->copied ? fw_arena_str(b->arena, fw_buf_str(&b->scratch)) : c->one;
 	*c = (struct fw_capture){.owner = SIZE_MAX};
+	b->xml->whole_text = false;
 	return s;
 }
 
@@ -281,6 +297,7 @@ static void markup_begin(struct fw_builder *b, const struct fw_frame *owner)
 		cap_escaped(b, s, false);
 	}
 	b->cap.markup = true;
+	b->xml->whole_text = false;
 	if (owner->rule != TEXT_XML)
 		b->cap.raw_from = b->xml->offset;
 }
@@ -415,7 +432,7 @@ static int on_start(void *ctx, const struct fw_xml_name *name, const struct fw_x
 		scope_open(b, f, &w);
 	if (where == CTX_SKIP)
 		return 0;
-	el = fw_element_find(name, core_name(b, name));
+	el = element_of(b, name, core_name(b, name));
 	/* an entry inside an entry ended both: what is left of the outer one belongs to nothing */
 	if (!el || !(el->in & 1u << where) || (where == CTX_ENTRY && !b->entry && el->kind != EL_ENTRY)) {
 		f->ctx = where <= CTX_FEED || where == CTX_OTHER ? (b->root_seen ? CTX_OTHER : CTX_TOP) : CTX_SKIP;

@@ -10,8 +10,8 @@
  * see also xml_tag.c and xml_attr.c.
  *
  * Entities are read by calling the same loop on their replacement text, "the window". The other parts: xml_tag.c tags and the stack,
- * xml_attr.c attributes, xml_ns.c namespaces, xml_ref.c references and values, xml_dtd.c the internal subset, xml_util.c what all
- * of them lean on.
+ * xml_attr.c attributes, xml_ns.c namespaces, xml_ref.c references and values, xml_text.c text with references for those who want it whole,
+ * xml_dtd.c the internal subset, xml_util.c what all of them lean on.
  */
 #include "parse/xml_int.h"
 
@@ -124,6 +124,11 @@ static inline int emit_run(struct xml_state *s, const char *p, const char *end, 
 	if (p == end)
 		return 0;
 	return emit(s, p, end, (struct fw_str){p, (size_t)(end - p)}, cdata);
+}
+
+int fw_xml_emit(struct xml_state *s, const char *p, const char *end, struct fw_str text)
+{
+	return emit(s, p, end, text, false);
 }
 
 /* *pp at a CR: a line end is one LF. */
@@ -396,7 +401,7 @@ static int markup(struct xml_state *s, const char **pp)
 /* ---- content ---------------------------------------------------------------------------------------------------------------------- */
 
 /* Read an entity's replacement text as if it stood at p. */
-static int expand(struct xml_state *s, const char *p, struct xml_entity *e)
+int fw_xml_expand(struct xml_state *s, const char *p, struct xml_entity *e)
 {
 	const char *begin = s->begin, *end = s->end;
 	bool in_entity = s->in_entity;
@@ -428,11 +433,16 @@ static int reference(struct xml_state *s, const char **pp)
 	case XML_REF_CHAR:
 		return emit(s, p, r.end, r.text, false);
 	case XML_REF_ENTITY:
-		return expand(s, p, r.entity);
+		return fw_xml_expand(s, p, r.entity);
 	case XML_REF_SKIPPED:
 		break;
 	}
 	return 0;
+}
+
+void fw_xml_stray_cdata_end(struct xml_state *s, const char *p)
+{
+	fw_xml_repair(s, p, "\"]]>\" outside a CDATA section", "taken as text");
 }
 
 int fw_xml_content(struct xml_state *s, const char *p)
@@ -444,8 +454,13 @@ int fw_xml_content(struct xml_state *s, const char *p)
 		p = scan_text(p, end);
 		if (p < end && *p == ']') {
 			if (end - p >= 3 && p[1] == ']' && p[2] == '>' && s->x->depth)
-				fw_xml_repair(s, p, "\"]]>\" outside a CDATA section", "taken as text");
+				fw_xml_stray_cdata_end(s, p);
 			p++;
+			continue;
+		}
+		if (p < end && *p == '&' && s->x->whole_text && !s->in_entity && !s->dirty && s->x->depth) {
+			rc = fw_xml_whole_text(s, from, &p);
+			from = p;
 			continue;
 		}
 		if (p != from)

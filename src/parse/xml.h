@@ -55,6 +55,11 @@ struct fw_xml {
 	const struct fw_xml_handler *handler;
 	void *ctx;
 	struct fw_limits limits;
+	/*
+	 * A handler may change this at any time: text up to the next tag or section that holds references comes in one piece, decoded in the
+	 * arena. Entities that the document declares still part it, and everything does where it holds characters that XML forbids.
+	 */
+	bool whole_text;
 	/* results, readable at any time from a handler */
 	size_t offset;       /* of the token being reported */
 	size_t end_offset;   /* just behind it */

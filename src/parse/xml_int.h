@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What xml.c (content), xml_ref.c (references, attribute values) and xml_dtd.c (the internal subset) share.
+ * What the parts of the tokenizer share: see the top of xml.c.
  * Nobody else includes this.
  */
 #ifndef FW_PARSE_XML_INT_H
@@ -190,6 +190,16 @@ struct xml_tag {
 
 /* "<" that begins nothing: it is text. */
 FW_MUST_CHECK int fw_xml_stray_lt(struct xml_state *s, const char **pp);
+/* "]]>" in text, reported. */
+void fw_xml_stray_cdata_end(struct xml_state *s, const char *p);
+/* Text from p: an event, unless there is none. */
+FW_MUST_CHECK int fw_xml_emit(struct xml_state *s, const char *p, const char *end, struct fw_str text);
+FW_MUST_CHECK int fw_xml_expand(struct xml_state *s, const char *p, struct xml_entity *e);
+
+/* ---- xml_text.c ----------------------------------------------------------------------------------------------------------------------- */
+
+/* *pp at the first '&' of the text that begins at from: all up to the next '<', decoded. */
+FW_MUST_CHECK int fw_xml_whole_text(struct xml_state *s, const char *from, const char **pp);
 
 /* ---- xml_tag.c ------------------------------------------------------------------------------------------------------------------------ */
 
@@ -241,6 +251,26 @@ struct xml_ref {
 /* The window becomes e's text, referred to at p; and back to what it was. */
 void fw_xml_enter(struct xml_state *s, const char *p, struct xml_entity *e);
 void fw_xml_leave(struct xml_state *s, struct xml_entity *e, const char *begin, const char *end, bool in_entity);
+/* What "&lt;" and its like at p ('&') stand for, and how long they are; NULL: it is something else. */
+static inline const char *fw_xml_predefined(const char *p, const char *end, size_t *n)
+{
+	ptrdiff_t left = end - p;
+
+	if (left >= 4 && p[2] == 't' && p[3] == ';' && (p[1] == 'l' || p[1] == 'g')) {
+		*n = 4;
+		return p[1] == 'l' ? "<" : ">";
+	}
+	if (left >= 5 && memcmp(p + 1, "amp;", 4) == 0) {
+		*n = 5;
+		return "&";
+	}
+	if (left >= 6 && p[5] == ';' && (memcmp(p + 1, "quot", 4) == 0 || memcmp(p + 1, "apos", 4) == 0)) {
+		*n = 6;
+		return p[1] == 'q' ? "\"" : "'";
+	}
+	return NULL;
+}
+
 /* What stands at p ('&'); repairs are reported, expansion is accounted for. */
 FW_MUST_CHECK int fw_xml_ref(struct xml_state *s, const char *p, struct xml_ref *r, bool in_value);
 /* An attribute's value from p, behind its quote (0: unquoted); *pp goes behind it. cut: the tag ended inside it. */

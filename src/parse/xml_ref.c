@@ -87,27 +87,6 @@ static int char_ref(struct xml_state *s, const char *p, struct xml_ref *r)
 
 /* ---- entities --------------------------------------------------------------------------------------------------------------------- */
 
-/* lt; gt; amp; quot; apos; at p, the shortest first: they are nearly all references there are. */
-static bool predefined(const char *p, const char *end, struct xml_ref *r)
-{
-	ptrdiff_t left = end - p;
-	size_t n = 0;
-
-	r->kind = XML_REF_CHAR;
-	if (left >= 3 && p[1] == 't' && p[2] == ';') {
-		n = p[0] == 'l' || p[0] == 'g' ? 3 : 0;
-		r->text = p[0] == 'l' ? FW_STR("<") : FW_STR(">");
-	} else if (left >= 4 && p[0] == 'a' && p[1] == 'm' && p[2] == 'p' && p[3] == ';') {
-		n = 4;
-		r->text = FW_STR("&");
-	} else if (left >= 5 && p[4] == ';' && (memcmp(p, "quot", 4) == 0 || memcmp(p, "apos", 4) == 0)) {
-		n = 5;
-		r->text = p[0] == 'q' ? FW_STR("\"") : FW_STR("'");
-	}
-	r->end = p + n;
-	return n != 0;
-}
-
 static int undeclared(struct xml_state *s, const char *p, struct fw_str name, struct xml_ref *r)
 {
 	bool fine = s->foreign && !s->standalone; /* a DTD that was not read may declare it (XML 1.0 section 4.1) */
@@ -154,8 +133,12 @@ int fw_xml_ref(struct xml_state *s, const char *p, struct xml_ref *r, bool in_va
 	struct scan_name n;
 	struct fw_str name;
 	struct xml_entity *e;
+	size_t len = 0;
 
-	if (q < end && predefined(q, end, r))
+	r->kind = XML_REF_CHAR;
+	r->text = (struct fw_str){fw_xml_predefined(p, end, &len), 1};
+	r->end = p + len;
+	if (r->text.p)
 		return 0;
 	if (q < end && *q == '#')
 		return char_ref(s, p, r);
