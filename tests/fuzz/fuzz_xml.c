@@ -30,7 +30,7 @@ static void tight(const char *p, size_t n, size_t memory)
 	struct trace t = {0};
 	struct fw_arena a;
 	struct fw_xml x = {.arena = &a, .handler = &OUR, .ctx = &t,
-		.limits = {.max_depth = 3, .max_attributes = 2, .max_entity_ratio = 1}};
+		.whole_text = n % 2 == 1, .limits = {.max_depth = 3, .max_attributes = 2, .max_entity_ratio = 1}};
 	struct fw_err err;
 	int rc;
 
@@ -65,6 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	refused = trace_expat(&theirs, p, size);
 	ok = trace_ours(&ours, p, size, &wide, &skipped);
 	FUZZ_CHECK(fw_utf8_valid(ours.out.p, ours.out.len) == ours.out.len);
+	FUZZ_CHECK(trace_same_whole(&ours, p, size, &wide));
 	for (size_t i = 0; i < size; i++)
 		high |= (unsigned char)p[i] >= 0x80;
 	if (!refused) {

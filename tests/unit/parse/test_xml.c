@@ -83,10 +83,10 @@ static void on_problem(void *ctx, size_t offset, const char *what, const char *r
 static const struct fw_xml_handler SHOW = {on_start, on_end, on_text, NULL, NULL, on_problem};
 
 /* Tokenize; the input is copied to exactly its size, so that reading past it is seen by ASan. */
-static bool show(struct shown *t, struct fw_str in, const struct fw_limits *limits)
+static bool show(struct shown *t, struct fw_str in, const struct fw_limits *limits, bool whole)
 {
 	struct fw_arena a;
-	struct fw_xml x = {.arena = &a, .handler = &SHOW, .ctx = t};
+	struct fw_xml x = {.arena = &a, .handler = &SHOW, .ctx = t, .whole_text = whole};
 	struct fw_err err;
 	char *copy = malloc(in.len + !in.len);
 
@@ -109,10 +109,10 @@ struct row {
 	const char *what; /* a part of the first problem's text; NULL: well-formed */
 };
 
-static void check_row(const struct row *r)
+static void check_row(const struct row *r, bool whole)
 {
 	struct shown t;
-	bool ok = show(&t, r->in, NULL);
+	bool ok = show(&t, r->in, NULL, whole);
 
 	ck_assert_msg(strcmp(t.out.p, r->out) == 0, "%.*s\n   gave %s\n  wanted %s", FW_STR_ARG(r->in), t.out.p, r->out);
 	ck_assert_msg(ok == !r->what, "%.*s\n  malformed: %d (%s)", FW_STR_ARG(r->in), !ok, t.what ? t.what : "");
@@ -144,12 +144,16 @@ static const struct row GOOD[] = {
 	{LIT("<a-long.name_of-more:than-sixteen xmlns:a-long.name_of-more='u' attribute-that-is-longer-than='1'>"
 		"</a-long.name_of-more:than-sixteen>"), "(a-long.name_of-more:than-sixteen attribute-that-is-longer-than=1)"},
 	{LIT("<a>]]&gt; ] ]]</a>"), "(a\"]]> ] ]]\")"},
+	{LIT("<a>&lt;p&gt;more than sixteen bytes of text\r\nand &amp;amp; a line\rend&#xd;&#10;</a>"),
+		"(a\"<p>more than sixteen bytes of text\nand &amp; a line\nend\r\n\")"},
+	{LIT("<!DOCTYPE a [<!ENTITY e '<b>&#38;amp;</b>x'>]><a>&lt;&e;&gt;<![CDATA[&]]>&quot;&apos;</a>"), "(a\"<\"(b\"&\")\"x>\"'&'\"\"'\")"},
 	{LIT("<a><!-- - -> <b> --></a>"), "(a)"},
 };
 
 START_TEST(good)
 {
-	check_row(&GOOD[_i]);
+	check_row(&GOOD[_i], false);
+	check_row(&GOOD[_i], true);
 }
 END_TEST
 
@@ -201,6 +205,10 @@ static const struct row BROKEN[] = {
 	{LIT("<a\xc3\x97/>"), "(a\xc3\x97)", "names cannot have"},
 	/* sections, comments, instructions */
 	{LIT("<a>x]]>y</a>"), "(a\"x]]>y\")", "outside a CDATA section"},
+	{LIT("<a>&amp;]]>y</a>"), "(a\"&]]>y\")", "outside a CDATA section"},
+	{LIT("<a>&nGt;&nGt;&amp;&nGt;x</a>"), /* five bytes that become six */
+		"(a\"\xe2\x89\xab\xe2\x83\x92\xe2\x89\xab\xe2\x83\x92&\xe2\x89\xab\xe2\x83\x92x\")", "not declared"},
+	{LIT("<a>&lt;1 & 2 < 3 &amp; &#0; &#x1; &bogus; & </a>"), "(a\"<1 & 2 < 3 & \xef\xbf\xbd  &bogus; & \")", "begins no reference"},
 	{LIT("<a><![cdata[x]]></a>"), "(a'x')", "not in capitals"},
 	{LIT("<r><a><![CDATA[x<b>]]</a><c/></r>"), "(r(a'x<b>')(c))", "does not end"},
 	{LIT("<r><a><![CDATA[x ]></a><c/></r>"), "(r(a'x ')(c))", "does not end"},
@@ -245,7 +253,8 @@ static const struct row BROKEN[] = {
 
 START_TEST(broken)
 {
-	check_row(&BROKEN[_i]);
+	check_row(&BROKEN[_i], false);
+	check_row(&BROKEN[_i], true);
 }
 END_TEST
 
@@ -258,7 +267,7 @@ START_TEST(cut_anywhere)
 	for (size_t n = 0; n < sizeof(doc); n++) {
 		struct shown t;
 
-		(void)show(&t, (struct fw_str){doc, n}, NULL);
+		(void)show(&t, (struct fw_str){doc, n}, NULL, false);
 		if (n >= 101)
 			ck_assert_msg(strstr(t.out.p, "(i d:a=1\"x\"'c')") != NULL, "%zu: %s", n, t.out.p);
 		if (n < sizeof(doc) - 1)
@@ -274,7 +283,7 @@ START_TEST(offsets)
 	struct shown t;
 	uint32_t line, column;
 
-	(void)show(&t, LIT(doc), NULL);
+	(void)show(&t, LIT(doc), NULL, false);
 	ck_assert_uint_eq(t.offset, 16);
 	fw_xml_position(doc, sizeof(doc) - 1, t.offset, &line, &column);
 	ck_assert_uint_eq(line, 3);
@@ -284,6 +293,33 @@ START_TEST(offsets)
 	fw_xml_position("a\r\nb\rc", 6, 99, &line, &column);
 	ck_assert_uint_eq(line, 3);
 	fw_buf_finish(&t.out);
+}
+END_TEST
+
+static int count_text(void *ctx, struct fw_str text, bool cdata)
+{
+	(void)text, (void)cdata;
+	++*(int *)ctx;
+	return 0;
+}
+
+/* Text that is asked for whole is one event. */
+START_TEST(whole_text)
+{
+	static const char doc[] = "<a>x &lt;b&gt; &#8212; &amp;amp; y</a>";
+	static const struct fw_xml_handler h = {.text = count_text};
+	int pieces = 0, whole = 0;
+	struct fw_arena a;
+	struct fw_xml x = {.arena = &a, .handler = &h, .ctx = &pieces};
+
+	fw_arena_init(&a, 0);
+	ck_assert_int_eq(fw_xml_parse(&x, doc, sizeof(doc) - 1, NULL), 0);
+	x.whole_text = true;
+	x.ctx = &whole;
+	ck_assert_int_eq(fw_xml_parse(&x, doc, sizeof(doc) - 1, NULL), 0);
+	ck_assert_int_eq(whole, 1);
+	ck_assert_int_gt(pieces, 4);
+	fw_arena_finish(&a);
 }
 END_TEST
 
@@ -315,12 +351,12 @@ START_TEST(deep_elements_are_flattened)
 	struct fw_limits l = {.max_depth = 3};
 	struct shown t;
 
-	ck_assert(show(&t, LIT("<a><b><c>1<d>2<e>3</e>4</d>5</c>6</b>7</a>"), &l));
+	ck_assert(show(&t, LIT("<a><b><c>1<d>2<e>3</e>4</d>5</c>6</b>7</a>"), &l, false));
 	ck_assert_str_eq(t.out.p, "(a(b(c\"12345\")\"6\")\"7\")");
 	ck_assert_uint_eq(t.problems, 1);
 	fw_buf_finish(&t.out);
 	/* what is open past the limit does not keep an ancestor from ending */
-	ck_assert(!show(&t, LIT("<a><b><c>1<d>2<e>3</c>6</b>7</a>"), &l));
+	ck_assert(!show(&t, LIT("<a><b><c>1<d>2<e>3</c>6</b>7</a>"), &l, false));
 	ck_assert_str_eq(t.out.p, "(a(b(c\"123\")\"6\")\"7\")");
 	fw_buf_finish(&t.out);
 }
@@ -366,7 +402,7 @@ START_TEST(attributes_are_limited)
 	struct fw_limits l = {.max_attributes = 2};
 	struct shown t;
 
-	ck_assert(show(&t, LIT("<a b='1' c='2' d='3' e='4'/>"), &l));
+	ck_assert(show(&t, LIT("<a b='1' c='2' d='3' e='4'/>"), &l, false));
 	ck_assert_str_eq(t.out.p, "(a b=1 c=2)");
 	ck_assert_uint_eq(t.problems, 1);
 	fw_buf_finish(&t.out);
@@ -382,7 +418,7 @@ START_TEST(entities_are_limited) /* a billion laughs */
 	for (int i = 1; i < 30; i++)
 		fw_buf_addf(&b, "<!ENTITY e%d '&e%d;&e%d;&e%d;&e%d;'>", i, i - 1, i - 1, i - 1, i - 1);
 	fw_buf_adds(&b, "]><a b='&e29;'>&e29;<c/></a>");
-	(void)show(&t, fw_buf_str(&b), NULL);
+	(void)show(&t, fw_buf_str(&b), NULL, false);
 	ck_assert_ptr_nonnull(strstr(t.what, "max_entity_ratio"));
 	ck_assert_uint_lt(t.out.len, 200000);
 	ck_assert_ptr_nonnull(strstr(t.out.p, "(c))"));
@@ -465,6 +501,7 @@ static void compare(const char *name, struct fw_str in)
 		ok ? "fine" : "malformed");
 	if (!refused && !skipped)
 		ck_assert_msg(fw_str_eq(fw_buf_str(&ours.out), fw_buf_str(&theirs.out)), "%s: other events than expat's", name);
+	ck_assert_msg(trace_same_whole(&ours, in.p, in.len, NULL), "%s: other events when text comes whole", name);
 	fw_buf_finish(&ours.out);
 	fw_buf_finish(&theirs.out);
 }
@@ -613,6 +650,7 @@ int main(void)
 	tcase_add_loop_test(t, broken, 0, (int)FW_N(BROKEN));
 	tcase_add_test(t, cut_anywhere);
 	tcase_add_test(t, offsets);
+	tcase_add_test(t, whole_text);
 	tcase_add_test(t, handler_stops);
 	tcase_add_test(t, deep_elements_are_flattened);
 	tcase_add_test(t, flat_elements_end_the_same_way_each_time);

@@ -21,6 +21,7 @@
 struct trace {
 	struct fw_buf out;
 	bool in_text, in_doctype; /* what stands in the DTD is passed over by us */
+	bool whole;               /* text is asked for in one piece */
 	unsigned problems, depth, depth_max;
 };
 
@@ -209,7 +210,7 @@ static int trace_expat(struct trace *t, const char *p, size_t n)
 static bool trace_ours(struct trace *t, const char *p, size_t n, const struct fw_limits *limits, uint32_t *skipped)
 {
 	struct fw_arena a;
-	struct fw_xml x = {.arena = &a, .handler = &OUR, .ctx = t};
+	struct fw_xml x = {.arena = &a, .handler = &OUR, .ctx = t, .whole_text = t->whole};
 	struct fw_err err;
 	int rc;
 
@@ -223,6 +224,19 @@ static bool trace_ours(struct trace *t, const char *p, size_t n, const struct fw
 	if (rc)
 		abort();
 	return !x.malformed;
+}
+
+/* Does text that is asked for in one piece come to the same? */
+static inline bool trace_same_whole(const struct trace *ours, const char *p, size_t n, const struct fw_limits *limits)
+{
+	struct trace whole = {.whole = true};
+	uint32_t skipped;
+	bool same;
+
+	(void)trace_ours(&whole, p, n, limits, &skipped);
+	same = whole.problems == ours->problems && fw_str_eq(fw_buf_str(&whole.out), fw_buf_str(&ours->out));
+	fw_buf_finish(&whole.out);
+	return same;
 }
 
 #endif
