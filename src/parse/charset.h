@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * From bytes to UTF-8 (CHR-01 ... CHR-05). Order: BOM, HTTP charset, XML declaration, UTF-8 (RFC 7303 section 3.2); when that
- * fails to decode: the other declared one, what uchardet says, windows-1252. Labels are the WHATWG Encoding Standard's;
- * no other name ever reaches iconv_open.
+ * From bytes to UTF-8 (CHR-01 ... CHR-05). Order: BOM, HTTP charset, XML declaration or an HTML page's <meta>, UTF-8 (RFC 7303 section
+ * 3.2); when that fails to decode: the other declared one, what uchardet says, windows-1252. Labels are the WHATWG Encoding
+ * Standard's; no other name is ever decoded by.
  */
 #ifndef FW_PARSE_CHARSET_H
 #define FW_PARSE_CHARSET_H
@@ -12,14 +12,15 @@
 struct fw_charset_result {
 	struct fw_str text;    /* valid UTF-8, no BOM, no NUL; borrowed from the input when nothing had to change */
 	const char *encoding;  /* WHATWG name in lower case: "utf-8", "windows-1252", "shift_jis", "utf-16le" */
-	const char *declared_by; /* "bom", "http", "xml", "default", "sniffed" */
+	const char *declared_by; /* "bom", "zeros", "http", "xml", "default", "sniffed" */
 	bool wrong;            /* bytes were invalid for the declared encoding, or it is unknown, or declarations disagree fatally */
 	const char *problem;   /* what to record in problems, or NULL */
 	const char *repair;
+	size_t offset;         /* of the problem in text: the first of several, the declaration's, or 0 */
 };
 
 /*
- * in      http_charset: the charset parameter, absent when there was none; xml_default: the media type is XML's or unknown
+ * in      content_type: the header's value; absent when there was none
  * out     *r; text lives in the arena or in the input
  * errors  FW_ENOMEM, FW_ELIMIT (arena's ceiling)
  */

@@ -160,7 +160,7 @@ int fw_opml_parse(struct fw_arena *a, struct fw_str bytes, fw_opml_cb *cb, fw_op
 		return rc;
 	r.text = charset.text;
 	if (charset.wrong)
-		report(&r, 0, charset.problem, charset.repair);
+		report(&r, charset.offset, charset.problem, charset.repair);
 	r.xml = (struct fw_xml){.arena = a, .handler = &handler, .ctx = &r};
 	rc = fw_xml_parse(&r.xml, r.text.p, r.text.len, err);
 	if (rc == FW_ENOMEM)

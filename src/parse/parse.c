@@ -216,7 +216,7 @@ static int parse(struct fw_arena *a, struct fw_str bytes, struct fw_arena **keep
 	if (cut)
 		fw_build_problem(&b, b.text.len, "a gzip document that ends too soon or is damaged", "read as far as it goes");
 	if (cs.problem)
-		fw_build_problem(&b, 0, cs.problem, cs.repair ? cs.repair : "");
+		fw_build_problem(&b, cs.offset, cs.problem, cs.repair ? cs.repair : "");
 	base_scope(&b, &scope);
 	rc = looks_like_json(b.text) ? fw_read_json(&b, err) : fw_read_xml(&b, err);
 	if (!rc && a->failed)

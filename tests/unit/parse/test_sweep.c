@@ -211,7 +211,8 @@ static bool encode(struct fw_str text, const char *iconv_name, struct fw_str mar
 	ok = iconv(cd, &in, &left, &at, &room) == 0 && cap - room == text.len && memcmp(back.p, text.p, text.len) == 0;
 	iconv_close(cd);
 	fw_buf_finish(&back);
-	return ok;
+	/* text that was UTF-8 read as windows-1252 once becomes UTF-8 again, and is then taken for what it is */
+	return ok && fw_utf8_valid(out->p, out->len) != out->len;
 }
 
 static void in_other_encodings(const char *name, struct fw_str bytes)
