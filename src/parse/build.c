@@ -276,6 +276,27 @@ int64_t fw_build_number(struct fw_str s)
 	return i ? v : FW_NO_NUMBER;
 }
 
+int64_t fw_build_size(struct fw_str s)
+{
+	struct fw_str rest = fw_str_trim(s);
+	char digits[24];
+	size_t i, n = 0;
+
+	for (i = 0; i < rest.len && n < sizeof(digits); i++) {
+		char c = rest.p[i];
+
+		if (fw_is_digit(c))
+			digits[n++] = c;
+		else if (!(n && i + 3 < rest.len && memchr(",. '_", c, 5) && fw_is_digit(rest.p[i + 1]) && fw_is_digit(rest.p[i + 2]) &&
+			   fw_is_digit(rest.p[i + 3]) && !(i + 4 < rest.len && fw_is_digit(rest.p[i + 4]))))
+			break;
+	}
+	rest = fw_str_trim(fw_str_sub(rest, i, rest.len));
+	if (rest.len && !fw_str_ieq(rest, FW_STR("b")) && !fw_str_istarts(rest, FW_STR("byte")))
+		return FW_NO_NUMBER;
+	return fw_build_number((struct fw_str){digits, n});
+}
+
 int64_t fw_build_duration(struct fw_str s)
 {
 	struct fw_str part, rest = fw_str_trim(s);
@@ -390,7 +411,6 @@ struct fw_str fw_build_once(struct fw_builder *b, struct fw_str s)
 	return t.p == s.p ? decode_c1(b, s, high) : t;
 }
 
-/* RFC 4648, white space and anything else that is no digit passed over; absent when it is not valid UTF-8 afterwards. */
 struct fw_str fw_build_base64(struct fw_builder *b, struct fw_str s)
 {
 	char *out = fw_arena_alloc(b->arena, s.len / 4 * 3 + 3);
@@ -411,8 +431,10 @@ struct fw_str fw_build_base64(struct fw_builder *b, struct fw_str s)
 			v = 62;
 		else if (c == '/' || c == '_')
 			v = 63;
-		else
+		else if (fw_is_space(c))
 			continue;
+		else
+			return s;
 		acc = acc << 6 | (uint32_t)v;
 		bits += 6;
 		if (bits >= 8) {

@@ -153,8 +153,11 @@ struct fw_str fw_build_title(struct fw_builder *b, struct fw_str s);
 int64_t fw_build_date(struct fw_builder *b, struct fw_str s);
 /* The digits at the start of s; FW_NO_NUMBER when there are none, or for a negative number. */
 int64_t fw_build_number(struct fw_str s);
+/* The same, with thousands set apart ("1,234,567", "1 234 567 bytes"); FW_NO_NUMBER when another unit follows, or a fraction. */
+int64_t fw_build_size(struct fw_str s);
 /* "1:02:03", "62:03", "3723", "3723.5" -> ms; FW_NO_NUMBER. */
 int64_t fw_build_duration(struct fw_str s);
+/* RFC 4648, both alphabets, white space passed over; s itself when it cannot be base64, absent when it is no text afterwards. */
 struct fw_str fw_build_base64(struct fw_builder *b, struct fw_str s);
 bool fw_build_bool(struct fw_str s);
 

@@ -17,11 +17,11 @@ enum fw_context {
 	CTX_FEED,     /* channel, feed */
 	CTX_ENTRY,    /* item, entry */
 	CTX_SOURCE,   /* atom:source, rss source */
-	CTX_IMAGE,    /* RSS image of the channel */
+	CTX_IMAGE,    /* RSS image of the channel or an item */
 	CTX_PERSON,   /* author, contributor, itunes:owner ... */
 	CTX_MEDIA,    /* media:group, media:content inside an entry */
 	CTX_GEO,      /* georss:where and what GML puts inside */
-	CTX_LIVE,     /* podcast:liveItem */
+	CTX_LIVE,     /* podcast:liveItem, textInput: their own title, description, link */
 	CTX_LIST,     /* an element whose children are parts of one value: skipHours, psc:chapters, podcast:value ... */
 	CTX_OTHER,    /* something unknown in a feed: only entries and channels count inside */
 	CTX_SKIP,     /* nothing counts inside */
@@ -45,13 +45,15 @@ enum fw_element_kind {
 	EL_URL,        /* text (or resource, href, url, rdf:resource), resolved */
 	EL_DATE, EL_NUMBER,
 	EL_PERSON, EL_PERSON_PART,
-	EL_LINK, EL_ANCHOR, EL_GUID, EL_ENCLOSURE, EL_CATEGORY, EL_SOURCE, EL_IMAGE, EL_GENERATOR, EL_CLOUD,
+	EL_PERSON_BODY, /* foaf:Person round the parts */
+	EL_LINK, EL_ANCHOR, EL_GUID, EL_ENCLOSURE, EL_CATEGORY, EL_SOURCE, EL_IMAGE, EL_TEXT_INPUT, EL_GENERATOR,
+	EL_CLOUD,
 	EL_SKIP_HOURS, EL_SKIP_DAYS, EL_HOUR, EL_DAY, EL_PERIOD, EL_FREQUENCY, EL_REPLY, EL_FLAG,
 	EL_VALUE,      /* text into extra: group.member */
 	EL_OBJECT,     /* attributes (and text) as an object: appended to the list extra.group.member */
 	EL_ONE,        /* the same, but a single object */
 	EL_PART,       /* like EL_OBJECT, but inside the object of the element around it */
-	EL_ITUNES_IMAGE, EL_ITUNES_CATEGORY, EL_KEYWORDS, EL_OWNER,
+	EL_ITUNES_IMAGE, EL_ITUNES_LINK, EL_ITUNES_CATEGORY, EL_KEYWORDS, EL_OWNER,
 	EL_MEDIA_GROUP, EL_MEDIA_CONTENT, EL_MEDIA_TEXT, EL_MEDIA_THUMBNAIL, EL_MEDIA_CATEGORY,
 	EL_GEO_WHERE, EL_GEO_SHAPE, EL_GEO_POINTS, EL_GEO_LAT, EL_GEO_LONG, EL_GEO_ALT, EL_GEO_ICBM,
 	EL_CHAPTERS, EL_CHAPTER, EL_LIVE,

@@ -159,7 +159,7 @@ static void entry_start(struct fw_walk *w)
 	if (!w->attr_n)
 		return;
 	s = fw_attr(w, "about");
-	if (s.len && fw_take(b, CTX_ENTRY, F_ID, 8))
+	if (s.len && fw_take(b, CTX_ENTRY, F_ID, 7))
 		b->entry->id = fw_str_trim(s);
 	s = fw_attr(w, "href");
 	if (s.len && fw_take(b, CTX_ENTRY, F_URL, 5))
@@ -225,10 +225,11 @@ static void url_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 
 	s = fw_build_url(b, f->scope, fw_url_text(f, s));
 	if (where == CTX_PERSON) {
-		struct fw_person *p = f[-1].obj;
-
-		if (p && !p->url.p)
-			p->url = s;
+		fw_person_url(f[-1].obj, field, s);
+		return;
+	}
+	if (field == F_IMAGE_URL) {
+		fw_image_set(b, s, f->el->rank);
 		return;
 	}
 	if (!s.len || !fw_take(b, where, field, f->el->rank))
@@ -261,9 +262,6 @@ static void url_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 		if (!e)
 			d->favicon = s;
 		break;
-	case F_IMAGE_URL:
-		d->image.url = s;
-		break;
 	case F_GENERATOR:
 		d->generator_url = s;
 		if (!d->generator_name.p)
@@ -274,6 +272,8 @@ static void url_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 	}
 }
 
+#define DC_DATE_RANK 6
+
 static void date_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 {
 	enum fw_context where = fw_where_of(b, f);
@@ -283,13 +283,18 @@ static void date_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 	int64_t at;
 
 	/* a channel's dc:date says when it was brought out last */
-	if (!e && field == F_PUBLISHED && f->el->rank == 6)
+	if (!e && field == F_PUBLISHED && f->el->rank == DC_DATE_RANK)
 		field = F_UPDATED;
 	s = fw_str_trim(s);
 	if (field == F_NONE || !s.len)
 		return;
 	at = fw_build_date(b, s);
-	if (at == FW_NO_DATE || !fw_take(b, where, field, f->el->rank))
+	if (at == FW_NO_DATE)
+		return;
+	/* dc:date beside an entry's own date says when it was changed; fw_entry_finish() forgets it when it says the same */
+	if (e && field == F_PUBLISHED && f->el->rank == DC_DATE_RANK && fw_take(b, where, F_UPDATED, 1))
+		e->updated_ms = at;
+	if (!fw_take(b, where, field, f->el->rank))
 		return;
 	if (field == F_PUBLISHED)
 		*(e ? &e->published_ms : &d->published_ms) = at;
@@ -311,10 +316,12 @@ static void number_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s
 		b->doc->ttl_minutes = n;
 		break;
 	case F_WIDTH:
-		b->doc->image.width = n;
+		if (!b->entry)
+			b->doc->image.width = n;
 		break;
 	case F_HEIGHT:
-		b->doc->image.height = n;
+		if (!b->entry)
+			b->doc->image.height = n;
 		break;
 	case F_COMMENT_COUNT:
 		if (fw_in_entry(b, where) && fw_take(b, where, F_COMMENT_COUNT, f->el->rank))
@@ -394,10 +401,13 @@ int fw_walk_start(struct fw_walk *w)
 	case EL_SOURCE:
 		fw_source_start(w);
 		break;
+	case EL_PERSON_BODY:
+		w->frame->ctx = CTX_PERSON;
+		w->frame->obj = w->up->obj;
+		break;
 	case EL_IMAGE:
+		fw_url_start(w);
 		w->frame->ctx = CTX_IMAGE;
-		if (!w->b->doc->image.url.p)
-			w->b->doc->image.url = fw_build_url(w->b, w->frame->scope, fw_attr(w, "resource"));
 		break;
 	case EL_GENERATOR:
 		fw_generator_start(w);
@@ -455,14 +465,21 @@ void fw_frame_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, boo
 	switch ((enum fw_element_kind)f->el->kind) {
 	case EL_ROOT:
 	case EL_CHANNEL:
-	case EL_ENCLOSURE:
-	case EL_IMAGE:
+	case EL_PERSON_BODY:
 	case EL_SKIP_HOURS:
 	case EL_SKIP_DAYS:
 		break;
 	case EL_ENTRY:
 		if (b->entry && f->obj == b->entry)
 			fw_entry_finish(b);
+		break;
+	case EL_ENCLOSURE:
+		fw_enclosure_end(b, f, s);
+		break;
+	case EL_IMAGE: /* <image>http://...</image> */
+		s = fw_str_trim(fw_url_text(f, s));
+		if (f->obj || fw_is_http(s))
+			fw_image_set(b, fw_build_url(b, f->scope, s), f->el->rank);
 		break;
 	case EL_TEXT:
 		fw_text_end(b, f, s, markup);

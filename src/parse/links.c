@@ -19,6 +19,21 @@ void fw_link_add(struct fw_builder *b, struct fw_link **list, struct fw_str rel,
 	FW_APPEND(*list, l);
 }
 
+/* Relations are compared without regard to case: given in lower case, but those that are addresses. */
+static struct fw_str rel_lower(struct fw_builder *b, struct fw_str rel)
+{
+	char *out;
+	size_t i;
+
+	for (i = 0; i < rel.len && rel.p[i] != ':' && !(rel.p[i] >= 'A' && rel.p[i] <= 'Z'); i++)
+		;
+	if (i == rel.len || memchr(rel.p, ':', rel.len) || !(out = fw_arena_alloc(b->arena, rel.len)))
+		return rel;
+	for (i = 0; i < rel.len; i++)
+		out[i] = (char)fw_lower((unsigned char)rel.p[i]);
+	return (struct fw_str){out, rel.len};
+}
+
 void fw_link_start(struct fw_walk *w)
 {
 	struct fw_link *l;
@@ -30,12 +45,12 @@ void fw_link_start(struct fw_walk *w)
 	l = w->frame->obj = FW_NEW(w->b, struct fw_link);
 	if (!l)
 		return;
-	l->rel = fw_str_trim(fw_attr(w, "rel"));
+	l->rel = rel_lower(w->b, fw_str_trim(fw_attr(w, "rel")));
 	l->type = fw_str_trim(fw_attr(w, "type"));
 	l->href = fw_str_trim(fw_attr(w, "href"));
 	l->title = fw_build_line_text(w->b, fw_attr(w, "title"));
 	l->hreflang = fw_str_trim(fw_attr(w, "hreflang"));
-	l->length = fw_build_number(fw_attr(w, "length"));
+	l->length = fw_build_size(fw_attr(w, "length"));
 }
 
 /* "http://www.iana.org/assignments/relation/self" means "self" (RFC 4287 section 4.2.7.2). */
@@ -148,7 +163,8 @@ void fw_link_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 	if (!s.len)
 		return;
 	if (where == CTX_IMAGE) {
-		d->image.link = s;
+		if (!b->entry)
+			d->image.link = s;
 	} else if (!l && e) {
 		if (fw_take(b, where, F_URL, rank))
 			e->url = s;
@@ -173,9 +189,16 @@ void fw_link_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 
 void fw_guid_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 {
+	enum fw_context where = fw_where_of(b, f);
+
 	s = fw_str_trim(s);
-	if (!s.len || !fw_in_entry(b, fw_where_of(b, f)))
+	if (!s.len)
 		return;
+	if (!fw_in_entry(b, where)) { /* some channels have one, too */
+		if (where == CTX_FEED && fw_take(b, where, F_ID, 5))
+			b->doc->id = s;
+		return;
+	}
 	if (fw_take(b, CTX_ENTRY, F_ID, (uint8_t)(f->el->rank - b->atom))) /* in Atom the id goes first */
 		b->entry->id = s;
 	/* isPermaLink defaults to true, but only an address can be one */
@@ -187,10 +210,32 @@ void fw_enclosure_start(struct fw_walk *w)
 {
 	struct fw_str url = fw_attr(w, "url");
 
-	url = fw_build_url(w->b, w->frame->scope, url.len ? url : fw_attr(w, "href"));
+	url = url.len ? url : fw_attr(w, "href");
+	url = fw_build_url(w->b, w->frame->scope, url.len ? url : fw_attr(w, "resource"));
 	if (url.len)
-		fw_attachment_add(w->b, url, fw_str_trim(fw_attr(w, "type")), FW_STR_NONE,
-			fw_build_number(fw_attr(w, "length")));
+		fw_attachment_add(w->b, url, fw_str_trim(fw_attr(w, "type")), FW_STR_NONE, fw_build_size(fw_attr(w, "length")));
+	else
+		fw_walk_capture(w, TEXT_TRIM);
+}
+
+/* The address as text, when no attribute has it. */
+void fw_enclosure_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
+{
+	s = fw_str_trim(s);
+	if (b->entry && fw_is_http(s))
+		fw_attachment_add(b, fw_build_url(b, f->scope, s), FW_STR_NONE, FW_STR_NONE, FW_NO_NUMBER);
+}
+
+void fw_image_set(struct fw_builder *b, struct fw_str url, uint8_t rank)
+{
+	if (!url.len)
+		return;
+	if (b->entry) {
+		if (fw_take(b, CTX_ENTRY, F_IMAGE, 2))
+			b->entry->image = url;
+	} else if (fw_take(b, CTX_FEED, F_IMAGE_URL, rank)) {
+		b->doc->image.url = url;
+	}
 }
 
 /* ---- categories, source, image, generator ------------------------------------------------------------------------------ */
@@ -311,6 +356,7 @@ void fw_generator_start(struct fw_walk *w)
 		return;
 	url = fw_attr(w, "uri");
 	url = url.len ? url : fw_attr(w, "url");
+	url = url.len ? url : fw_attr(w, "href");
 	if (url.len)
 		d->generator_url = fw_build_url(w->b, w->frame->scope, url);
 	d->generator_version = fw_str_trim(fw_attr(w, "version"));

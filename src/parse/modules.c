@@ -203,7 +203,11 @@ void fw_live_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool
 		fw_value_str(b, live, "description", fw_build_plain(b, s, type));
 		break;
 	case EL_LINK:
-		fw_value_str(b, live, "url", fw_build_url(b, f->scope, l && l->href.len ? l->href : s));
+		fw_value_str(b, live, f[-1].el->kind == EL_TEXT_INPUT ? "link" : "url",
+			fw_build_url(b, f->scope, l && l->href.len ? l->href : s));
+		break;
+	case EL_PERSON_PART: /* the name of a textInput */
+		fw_value_str(b, live, "name", fw_build_line_text(b, s));
 		break;
 	case EL_GUID:
 		s = fw_str_trim(s);
@@ -239,20 +243,18 @@ static void itunes_image_end(struct fw_builder *b, struct fw_frame *f, struct fw
 }
 
 /* <itunes:category text="A"><itunes:category text="B"/></itunes:category>: a flat list, each once. */
-static void itunes_category_start(struct fw_walk *w)
+static void itunes_category_add(struct fw_builder *b, const struct fw_element *el, struct fw_str text)
 {
-	struct fw_builder *b = w->b;
-	struct fw_str text = fw_build_line_text(b, fw_attr(w, "text"));
 	struct fw_value *list, *v;
 	unsigned root = b->entry ? CTX_ENTRY : CTX_FEED;
 
-	w->frame->ctx = CTX_LIST;
+	text = fw_build_line_text(b, text);
 	if (!text.len)
 		return;
 	fw_category_add(b, b->entry != NULL, text, FW_STR("http://www.itunes.com/"), FW_STR_NONE);
-	if (!w->el->group[0])
+	if (!el->group[0])
 		return;
-	list = fw_value_array(b, fw_value_object(b, fw_extra_root(b, root), w->el->group), w->el->member);
+	list = fw_value_array(b, fw_value_object(b, fw_extra_root(b, root), el->group), el->member);
 	for (v = fw_value_members(list); v; v = v->next) {
 		if (v->type == FW_VALUE_STRING && fw_str_eq(v->string, text))
 			return;
@@ -271,12 +273,13 @@ static void keywords_end(struct fw_builder *b, struct fw_frame *f, struct fw_str
 		part = fw_build_line_text(b, fw_str_split(rest, ',', &rest));
 		if (!part.len)
 			continue;
+		fw_category_add(b, fw_in_entry(b, fw_where_of(b, f)), part, FW_STR_NONE, FW_STR_NONE);
+		if (!f->el->group[0])
+			continue;
 		if (!list)
 			list = fw_value_array(b, group_of(b, f), f->el->member);
-		if (!list || !fw_build_room(b, &list->integer, FW_LIST_MAX, "more than 100 keywords"))
-			return;
-		fw_category_add(b, fw_in_entry(b, fw_where_of(b, f)), part, FW_STR_NONE, FW_STR_NONE);
-		fw_value_str(b, list, NULL, part);
+		if (list && fw_build_room(b, &list->integer, FW_LIST_MAX, "more than 100 keywords"))
+			fw_value_str(b, list, NULL, part);
 	}
 }
 
@@ -448,10 +451,13 @@ static void media_text_end(struct fw_builder *b, struct fw_frame *f, struct fw_s
 		return;
 	text = field == F_TITLE ? line : fw_build_plain(b, s, type);
 	fw_value_str(b, group_of(b, f), f->el->member, text);
-	if (field == F_TITLE && fw_in_entry(b, where)) {
+	if (field == F_TITLE) {
 		if (fw_take(b, where, F_TITLE, f->el->rank))
-			b->entry->title = text;
-	} else if (field == F_DESCRIPTION && fw_in_entry(b, where)) {
+			*(fw_in_entry(b, where) ? &b->entry->title : &b->doc->title) = text;
+	} else if (field == F_DESCRIPTION && !fw_in_entry(b, where)) {
+		if (fw_take(b, where, F_DESCRIPTION, f->el->rank))
+			b->doc->description = text;
+	} else if (field == F_DESCRIPTION) {
 		if (b->summary.rank < f->el->rank)
 			b->summary = (struct fw_body){.s = s, .type = type, .scope = f->scope, .rank = f->el->rank};
 	}
@@ -701,8 +707,8 @@ void fw_module_start(struct fw_walk *w)
 {
 	struct fw_builder *b = w->b;
 	enum fw_element_kind kind = (enum fw_element_kind)w->el->kind;
-	struct fw_str s, *kept;
 	struct fw_link *l;
+	struct fw_str s;
 
 	switch (kind) {
 	case EL_OBJECT:
@@ -713,25 +719,33 @@ void fw_module_start(struct fw_walk *w)
 	case EL_CLOUD:
 		attributes_add(w, fw_value_object(b, &b->doc->extra, "cloud"));
 		break;
+	case EL_TEXT_INPUT:
+		w->frame->obj = fw_value_object(b, &b->doc->extra, w->el->member);
+		w->frame->ctx = CTX_LIVE;
+		break;
 	case EL_LIVE:
 		w->frame->obj = list_add(b, group_of(b, w->frame), w->el->member);
 		w->frame->ctx = CTX_LIVE;
 		if (w->frame->obj)
 			attributes_add(w, w->frame->obj);
 		break;
+	case EL_ITUNES_LINK: /* an image or an enclosure, as it says */
+		s = fw_str_trim(fw_attr(w, "rel"));
+		if (fw_str_ieq(s, FW_STR("image")))
+			fw_url_start(w);
+		else if (b->entry && fw_str_ieq(s, FW_STR("enclosure")))
+			fw_enclosure_start(w);
+		break;
 	case EL_ITUNES_IMAGE:
-		s = fw_attr(w, "href");
-		s = s.len ? s : fw_attr(w, "url");
-		if (w->el->rank == 7 && !fw_str_ieq(fw_attr(w, "rel"), FW_STR("image")))
-			break; /* itunes:link is an image only when it says so */
-		if (s.len && (kept = FW_NEW(b, struct fw_str))) {
-			*kept = s;
-			w->frame->obj = kept;
-		}
-		fw_walk_capture(w, TEXT_TRIM);
+		fw_url_start(w);
 		break;
 	case EL_ITUNES_CATEGORY:
-		itunes_category_start(w);
+		w->frame->ctx = CTX_LIST;
+		s = fw_attr(w, "text");
+		if (s.len)
+			itunes_category_add(b, w->el, s);
+		else
+			fw_walk_capture(w, TEXT_TRIM);
 		break;
 	case EL_OWNER:
 		w->frame->obj = FW_NEW(b, struct fw_person);
@@ -756,6 +770,8 @@ void fw_module_start(struct fw_walk *w)
 		media_category_start(w);
 		break;
 	case EL_REPLY:
+		if (!fw_attr(w, "ref").len && !fw_attr(w, "href").len)
+			break;
 		l = FW_NEW(b, struct fw_link);
 		if (!l || !fw_build_room(b, &b->count.links, FW_LIST_MAX, "more than 100 links"))
 			break;
@@ -818,6 +834,13 @@ void fw_module_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bo
 	case EL_ONE:
 	case EL_PART:
 		object_end(b, f, s);
+		break;
+	case EL_ITUNES_LINK:
+		if (f->obj)
+			itunes_image_end(b, f, s);
+		break;
+	case EL_ITUNES_CATEGORY:
+		itunes_category_add(b, f->el, s);
 		break;
 	case EL_ITUNES_IMAGE:
 		itunes_image_end(b, f, s);

@@ -384,6 +384,8 @@ void fw_entry_finish(struct fw_builder *b)
 	if (e->attachments && e->attachments->duration_ms == FW_NO_NUMBER)
 		e->attachments->duration_ms = b->duration_ms;
 	identity_set(b, e);
+	if (b->entry_rank.of[F_UPDATED] == 1 && e->updated_ms == e->published_ms)
+		e->updated_ms = FW_NO_DATE; /* one dc:date, taken twice */
 	if (e->published_ms == FW_NO_DATE && e->updated_ms == FW_NO_DATE && e->created_ms != FW_NO_DATE)
 		e->published_ms = e->created_ms;
 	if (b->entry_at)

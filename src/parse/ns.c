@@ -89,6 +89,12 @@ static const struct row URIS[] = {
 	{"backend.userland.com/blogchannelmodule", FW_NS_BLOGCHANNEL},
 	{"purl.org/rss/1.0/modules/taxonomy", FW_NS_TAXO},
 	{"xmlns.com/foaf/0.1", FW_NS_FOAF},
+	{"purl.oclc.org/net/rss_2.0/enc", FW_NS_ENC},
+	{"prismstandard.org/namespaces/basic/2.0", FW_NS_PRISM},
+	{"prismstandard.org/namespaces/basic/2.1", FW_NS_PRISM},
+	{"prismstandard.org/namespaces/basic/3.0", FW_NS_PRISM},
+	{"prismstandard.org/namespaces/1.2/basic", FW_NS_PRISM},
+	{"prismstandard.org/namespaces/prism/1.2", FW_NS_PRISM},
 };
 
 static const struct row PREFIXES[] = {
@@ -99,7 +105,7 @@ static const struct row PREFIXES[] = {
 	{"foaf", FW_NS_FOAF}, {"geo", FW_NS_GEO}, {"georss", FW_NS_GEORSS}, {"gml", FW_NS_GML}, {"googleplay", FW_NS_GOOGLEPLAY},
 	{"html", FW_NS_XHTML}, {"icbm", FW_NS_ICBM}, {"itunes", FW_NS_ITUNES}, {"math", FW_NS_MATHML}, {"mathml", FW_NS_MATHML},
 	{"media", FW_NS_MEDIA}, {"opensearch", FW_NS_OPENSEARCH}, {"pingback", FW_NS_PINGBACK}, {"podcast", FW_NS_PODCAST},
-	{"psc", FW_NS_PSC}, {"rdf", FW_NS_RDF}, {"slash", FW_NS_SLASH}, {"source", FW_NS_SOURCE}, {"svg", FW_NS_SVG},
+	{"prism", FW_NS_PRISM},	{"psc", FW_NS_PSC}, {"rdf", FW_NS_RDF}, {"slash", FW_NS_SLASH}, {"source", FW_NS_SOURCE}, {"svg", FW_NS_SVG},
 	{"sy", FW_NS_SY}, {"syn", FW_NS_SY}, {"taxo", FW_NS_TAXO}, {"thr", FW_NS_THR}, {"trackback", FW_NS_TRACKBACK},
 	{"wfw", FW_NS_WFW}, {"xhtml", FW_NS_XHTML}, {"xlink", FW_NS_XLINK},
 };

@@ -158,6 +158,8 @@ static void value_out(struct fw_json *j, const struct fw_value *v, bool named)
 		break;
 	case FW_VALUE_OBJECT:
 	case FW_VALUE_ARRAY:
+		if (!v->first && named)
+			break; /* none of its members said anything */
 		if (v->type == FW_VALUE_OBJECT)
 			fw_json_object(j, key);
 		else

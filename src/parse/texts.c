@@ -12,9 +12,7 @@ void fw_text_start(struct fw_walk *w)
 	enum fw_text_rule rule = TEXT_AUTO;
 
 	if (!w->frame->atom) {
-		if (w->name->ns == FW_NS_XHTML)
-			rule = TEXT_XML;
-		else if (w->attr_n && fw_str_ieq(type, FW_STR("xhtml")))
+		if (w->name->ns == FW_NS_XHTML || fw_str_ieq(type, FW_STR("xhtml")) || fw_str_ieq(type, FW_STR("application/xhtml+xml")))
 			rule = TEXT_XML;
 		fw_walk_capture(w, rule);
 		return;
@@ -75,7 +73,7 @@ void fw_text_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool
 	if (!text.len)
 		return;
 	if (where == CTX_IMAGE) {
-		if (!d->image.title.p)
+		if (!b->entry && !d->image.title.p)
 			d->image.title = text;
 		return;
 	}
@@ -119,7 +117,8 @@ void fw_body_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool
 		else
 			body_set(f, f->el->field == F_SUMMARY ? &b->summary : &b->description, s, type);
 	} else if (where == CTX_IMAGE) {
-		d->image.description = fw_build_plain(b, s, type);
+		if (!b->entry)
+			d->image.description = fw_build_plain(b, s, type);
 	} else if (fw_take(b, where, F_DESCRIPTION, f->el->rank)) {
 		d->description = fw_build_plain(b, s, type);
 	}

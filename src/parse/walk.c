@@ -30,7 +30,7 @@ static const struct fw_element *element_find(const struct fw_xml_name *name, boo
 		[FW_NS_WFW] = 'w', [FW_NS_THR] = 'h', [FW_NS_MEDIA] = 'm', [FW_NS_ITUNES] = 'i', [FW_NS_GOOGLEPLAY] = 'z',
 		[FW_NS_PODCAST] = 'p', [FW_NS_GEORSS] = 'g', [FW_NS_GML] = 'y', [FW_NS_GEO] = 'o', [FW_NS_ICBM] = 'u',
 		[FW_NS_PSC] = 'k', [FW_NS_FEEDBURNER] = 'b', [FW_NS_FH] = 'f', [FW_NS_CC] = 'q', [FW_NS_CREATIVECOMMONS] = 'q',
-		[FW_NS_ADMIN] = 'a', [FW_NS_SOURCE] = 'j',
+		[FW_NS_ADMIN] = 'a', [FW_NS_SOURCE] = 'j', [FW_NS_FOAF] = 'v', [FW_NS_ENC] = 'n', [FW_NS_PRISM] = '1',
 	};
 	char key[24];
 
