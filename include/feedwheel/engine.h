@@ -118,6 +118,39 @@ FW_API FW_MUST_CHECK int fw_fetch_url(const struct fw_config *c, struct fw_str u
 	struct fw_str password, struct fw_answer *out, struct fw_err *err);
 FW_API void fw_answer_free(struct fw_answer *a);
 
+/* ---- copies ---------------------------------------------------------------------------------------------------------------- */
+
+enum fw_copy_phase { FW_COPY_FEEDS, FW_COPY_ENTRIES, FW_COPY_KEYS, FW_COPY_VISITS, FW_COPY_VERIFY, FW_COPY_DONE };
+
+struct fw_copy_stats {
+	enum fw_copy_phase phase;
+	int64_t feed_total, entry_total, visit_total;    /* at the source when it began */
+	int64_t feed_before, entry_before, visit_before; /* at the target then */
+	int64_t feeds, entries, keys, visits;            /* written by this one; keys: of entries that retention took */
+	int64_t verified;                                /* feeds compared, by their numbers */
+	int64_t differing;                               /* of what was compared */
+	uint64_t bytes;
+	int64_t elapsed_ms;
+	bool moved_on;                                   /* workers have stored at the source meanwhile */
+};
+
+struct fw_copy_options {
+	bool resume;              /* the target may hold a copy that was interrupted */
+	size_t batch_bytes;       /* in one transaction, about */
+	void (*progress)(void *ctx, const struct fw_copy_stats *s); /* after each batch; NULL: never */
+	void (*differs)(void *ctx, const char *words);              /* one line for each difference; NULL: only counted */
+	void *ctx;
+};
+
+/*
+ * Copy all of a store into an empty one of any engine and compare them; the target's workers are paused until that is done. Not
+ * copied: leases (a lent feed is due as it was), pauses of hosts, signs of life, messages, the search index (built anew). Memory is
+ * bounded by batch_bytes and the largest entry. 0 also when out->differing is not.
+ * Errors: FW_EINVAL the target is not empty (or was worked on since); those of the stores.
+ */
+FW_API FW_MUST_CHECK int fw_copy(struct fw_store *from, struct fw_store *to, const struct fw_copy_options *o,
+	struct fw_copy_stats *out, struct fw_err *err);
+
 /* One line for `doctor`: name, 0 fine / 1 note / 2 broken, what was found, the remedy ("" when fine). fw_doctor returns the worst. */
 typedef void fw_doctor_cb(void *ctx, const char *name, int level, const char *found, const char *remedy);
 FW_API int fw_doctor(const struct fw_config *c, fw_doctor_cb *cb, void *ctx);

@@ -417,6 +417,8 @@ struct fw_store { /* a driver's own struct begins with this */
 FW_API FW_MUST_CHECK int fw_store_open(const struct fw_store_config *cfg, struct fw_store **out, struct fw_err *err);
 FW_API void fw_store_close(struct fw_store *st);
 FW_API const char *fw_store_name(const struct fw_store *st);
+/* A store's URL for people and logs: "***" for every password, controls escaped, cut where it is long. */
+FW_API void fw_store_url_show(const char *url, char *out, size_t cap);
 /* The i-th driver built in, or NULL. */
 FW_API const struct fw_store_driver *fw_store_driver_at(size_t i);
 FW_API FW_MUST_CHECK int fw_store_ping(struct fw_store *st, struct fw_err *err);

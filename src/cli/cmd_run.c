@@ -100,14 +100,19 @@ static void summary_json(struct cli *c, const struct session *r, const struct fw
 static int look_first(struct cli *c, bool *idle)
 {
 	struct fw_store_stats stats;
+	struct fw_control newest;
 	struct fw_err err = {0};
 	/* a service may start before its first feed is added; for --once a missing store is a slip of the pen */
 	int rc = cli_store(c, cli_flag(c, "once") ? 0 : FW_STORE_CREATE);
 
 	if (rc)
 		return rc;
-	if (fw_store_stats(c->store, 0, &stats, &err))
+	if (fw_store_stats(c->store, 0, &stats, &err) || fw_store_control_take(c->store, -1, &newest, &err))
 		return cli_store_failed(c, &err);
+	if (newest.paused && cli_flag(c, "once"))
+		return cli_fail(c, CLI_SOME, "this store's workers are paused, so nothing was fetched: 'feedwheel resume --all' lets them go on");
+	if (newest.paused)
+		cli_note(c, "this store's workers are paused: 'feedwheel resume --all' lets them go on");
 	*idle = stats.due_n == 0;
 	if (!stats.feed_n)
 		cli_note(c, "no feeds yet: 'feedwheel add URL' or 'feedwheel import FILE' subscribes");

@@ -126,27 +126,35 @@ static void put(const struct fw_buf *b)
 		return;
 }
 
-void cli_progress_show(void *ctx, const struct fw_run_stats *s)
+void cli_progress_draw(struct cli_progress *p, const struct fw_buf *line, int64_t elapsed_ms)
 {
-	struct cli_progress *p = ctx;
-	struct fw_buf line = FW_BUF_INIT(0), out = FW_BUF_INIT(0);
+	struct fw_buf out = FW_BUF_INIT(0);
 
-	sample(p, s);
 	if (p->tty) {
 		/* the cursor waits at the left, so that a log line begins there and not behind the bar */
-		cli_progress_line(p, s, (size_t)p->c->term.width - 1, &line);
 		fw_buf_adds(&out, "\r");
-		fw_buf_addstr(&out, fw_buf_str(&line));
+		fw_buf_addstr(&out, fw_buf_str(line));
 		fw_buf_adds(&out, "\033[K\r"); /* what the last one had more goes now, not before: that would flicker */
 		put(&out);
 		p->drawn = true;
-	} else if (p->lines && s->elapsed_ms >= p->next_line_ms) {
-		cli_progress_line(p, s, 200, &line);
-		cli_note(p->c, "%s", line.p ? line.p : "");
-		p->next_line_ms = s->elapsed_ms + LINE_EVERY_MS;
+	} else if (p->lines && elapsed_ms >= p->next_line_ms) {
+		cli_note(p->c, "%s", line->p ? line->p : "");
+		p->next_line_ms = elapsed_ms + LINE_EVERY_MS;
+	}
+	fw_buf_finish(&out);
+}
+
+void cli_progress_show(void *ctx, const struct fw_run_stats *s)
+{
+	struct cli_progress *p = ctx;
+	struct fw_buf line = FW_BUF_INIT(0);
+
+	sample(p, s);
+	if (p->tty || p->lines) {
+		cli_progress_line(p, s, p->tty ? (size_t)p->c->term.width - 1 : 200, &line);
+		cli_progress_draw(p, &line, s->elapsed_ms);
 	}
 	fw_buf_finish(&line);
-	fw_buf_finish(&out);
 }
 
 void cli_progress_end(struct cli_progress *p)

@@ -627,9 +627,15 @@ static int storer_open(struct storer *s)
 	if (fw_store_control_take(s->st, -1, &newest, &sh->err))
 		return WORKER_STORE;
 	s->newest_id = newest.id;
-	if (!sh->listening) /* a successor goes on where the last one stopped, and stays paused */
+	if (!sh->listening) { /* a successor goes on where the last one stopped, and stays paused */
 		sh->control_id = newest.id;
+		sh->paused = newest.paused;
+	}
 	sh->listening = true;
+	if (s->l->o->once && sh->paused) {
+		fw_err_set(&sh->err, FW_EAGAIN, "this store's workers are paused: 'feedwheel resume --all' lets them go on");
+		return WORKER_STORE;
+	}
 	if (s->l->o->once && s->l->o->index == 0 && atomic_load(&sh->total) == 0) {
 		if (fw_store_pending(s->st, s->l->o->due_before_ms, &total, &wake_ms, &sh->err))
 			return WORKER_STORE;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/url.h"
 #include "store/drivers.h"
+#include "store/dsn.h"
 
 static const struct fw_store_driver *const drivers[] = {
 	&fw_store_sqlite,
@@ -172,6 +173,15 @@ void fw_store_close(struct fw_store *st)
 {
 	if (st)
 		st->driver->close(st);
+}
+
+void fw_store_url_show(const char *url, char *out, size_t cap)
+{
+	struct fw_buf b = FW_BUF_INIT(0);
+
+	fw_dsn_show(&b, url);
+	(void)fw_str_copy(out, cap, b.rc ? FW_STR("?") : fw_buf_str(&b));
+	fw_buf_finish(&b);
 }
 
 const char *fw_store_name(const struct fw_store *st)

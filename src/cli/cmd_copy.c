@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: ISC */
+/* copy FROM TO: a whole store into an empty one, of any engines, and a comparison of both. */
+#include "cli/progress.h"
+#include "base/banned.h"
+
+#define SHOWN_MAX 20 /* differences told one by one */
+
+struct copying {
+	struct cli *c;
+	struct cli_progress progress;
+	size_t shown;
+};
+
+static void differs(void *ctx, const char *words)
+{
+	struct copying *k = ctx;
+
+	cli_progress_end(&k->progress);
+	if (k->shown++ < SHOWN_MAX)
+		(void)cli_fail(k->c, CLI_SOME, "%s", words);
+}
+
+/* How far: what was there before counts as done. */
+static void show(void *ctx, const struct fw_copy_stats *s)
+{
+	struct copying *k = ctx;
+	const struct {
+		const char *words;
+		int64_t done, total;
+	} PHASE[] = {
+		[FW_COPY_FEEDS] = {"feeds", s->feed_before + s->feeds, s->feed_total},
+		[FW_COPY_ENTRIES] = {"entries", s->entry_before + s->entries, s->entry_total},
+		[FW_COPY_KEYS] = {"keys of entries gone", s->keys, 0},
+		[FW_COPY_VISITS] = {"visits", s->visit_before + s->visits, s->visit_total},
+		[FW_COPY_VERIFY] = {"compared, by the feeds' numbers", s->verified, 0},
+	};
+	char a[FW_RFC3339_MAX], b[FW_RFC3339_MAX], bytes[FW_RFC3339_MAX];
+	struct fw_buf line = FW_BUF_INIT(0);
+
+	if (s->phase == FW_COPY_DONE)
+		return;
+	fw_buf_addf(&line, "%s%s%s %s  %s copied", cli_number(a, PHASE[s->phase].done), PHASE[s->phase].total ? "/" : "",
+		PHASE[s->phase].total ? cli_number(b, PHASE[s->phase].total) : "", PHASE[s->phase].words, cli_bytes(bytes, s->bytes));
+	if (k->progress.tty)
+		line.len = FW_MIN(line.len, (size_t)k->c->term.width - 1);
+	cli_progress_draw(&k->progress, &line, s->elapsed_ms);
+	fw_buf_finish(&line);
+}
+
+/* Opens one of the two; its words name the store. */
+static int open_one(struct cli *c, const char *url, unsigned flags, struct fw_store **out)
+{
+	struct fw_store_config sc = {.url = url, .flags = flags, .cache_bytes = (size_t)c->config->cache_bytes};
+	struct fw_err err = {0};
+
+	return fw_store_open(&sc, out, &err) ? cli_store_failed(c, &err) : 0;
+}
+
+static int alive(void *ctx, const struct fw_beat *b)
+{
+	*(size_t *)ctx += !fw_worker_is_dead(b->worker);
+	return 0;
+}
+
+/* Workers that go on storing at the source: what they store is not copied, and feeds they visit will differ. */
+static int warn_of_workers(struct cli *c, struct fw_store *from)
+{
+	struct fw_control newest;
+	struct fw_err err = {0};
+	size_t n = 0;
+
+	if (fw_store_beat_list(from, c->now_ms - CLI_WORKER_MS, alive, &n, &err) || fw_store_control_take(from, -1, &newest, &err))
+		return cli_store_failed(c, &err);
+	if (n && !newest.paused)
+		cli_note(c, "%zu worker%s at work on the source: what is stored from now on is not copied; 'feedwheel pause --all' or"
+			" 'feedwheel stop' first", n, n == 1 ? " is" : "s are");
+	return 0;
+}
+
+static void json_print(struct cli *c, const struct fw_copy_stats *s)
+{
+	const struct { const char *name; int64_t v; } MEMBER[] = {
+		{"feeds", s->feeds}, {"entries", s->entries}, {"keys", s->keys}, {"visits", s->visits}, {"feeds_before", s->feed_before},
+		{"entries_before", s->entry_before}, {"visits_before", s->visit_before}, {"bytes", (int64_t)s->bytes},
+		{"differing", s->differing}, {"elapsed_ms", s->elapsed_ms},
+	};
+	struct cli_json out;
+
+	cli_json_begin(&out, true);
+	fw_json_object(&out.j, NULL);
+	for (size_t i = 0; i < FW_N(MEMBER); i++)
+		fw_json_int(&out.j, MEMBER[i].name, MEMBER[i].v);
+	fw_json_bool(&out.j, "source_moved_on", s->moved_on);
+	fw_json_end(&out.j);
+	cli_json_end(&out, c);
+}
+
+static int summary(struct copying *k, const struct fw_copy_stats *s)
+{
+	struct cli *c = k->c;
+	char f[FW_RFC3339_MAX], e[FW_RFC3339_MAX], g[FW_RFC3339_MAX], v[FW_RFC3339_MAX], t[FW_RFC3339_MAX];
+
+	if (cli_flag(c, "json"))
+		json_print(c, s);
+	else
+		cli_out(c, "copied %s, %s, %s of entries gone and %s in %s\n", cli_count(f, s->feeds, "feed", "feeds"),
+			cli_count(e, s->entries, "entry", "entries"), cli_count(g, s->keys, "key", "keys"),
+			cli_count(v, s->visits, "visit", "visits"), fw_duration_text(t, s->elapsed_ms));
+	if (k->shown > SHOWN_MAX)
+		(void)cli_fail(c, CLI_SOME, "and %zu more like these", k->shown - SHOWN_MAX);
+	if (s->differing)
+		return cli_fail(c, CLI_SOME, s->moved_on ? "the source has gone on meanwhile, so the two differ, and the target stays paused:"
+			" stop the source's workers and copy into an empty store" :
+			"the two are not the same, and the target stays paused: copy into an empty store");
+	if (!cli_flag(c, "json"))
+		cli_out(c, "both hold the same; not copied: leases, pauses of hosts, signs of life, messages, the search index (built anew)\n");
+	return CLI_OK;
+}
+
+static int copy_both(struct cli *c, struct fw_store *from, struct fw_store *to)
+{
+	struct copying k = {.c = c};
+	struct fw_copy_options o = {.resume = cli_flag(c, "continue"), .batch_bytes = (size_t)c->config->batch_bytes, .progress = show,
+		.differs = differs, .ctx = &k};
+	struct fw_copy_stats s;
+	struct fw_err err = {0};
+	int rc = warn_of_workers(c, from);
+
+	if (rc)
+		return rc;
+	cli_progress_init(&k.progress, c, cli_flag(c, "progress"));
+	rc = fw_copy(from, to, &o, &s, &err);
+	cli_progress_end(&k.progress);
+	if (rc == FW_EINVAL)
+		return cli_fail(c, CLI_USAGE, "%s", err.text);
+	if (rc)
+		return cli_fail(c, CLI_STORE, "%s; what is copied stays: go on with 'feedwheel copy --continue'", err.text);
+	return summary(&k, &s);
+}
+
+static int copy_run(struct cli *c)
+{
+	struct fw_store *from = NULL, *to = NULL;
+	int rc;
+
+	if (strcmp(c->arg[0], c->arg[1]) == 0)
+		return cli_usage(c, "a store cannot be copied into itself");
+	rc = open_one(c, c->arg[0], FW_STORE_READ, &from);
+	rc = rc ? rc : open_one(c, c->arg[1], FW_STORE_CREATE, &to);
+	rc = rc ? rc : copy_both(c, from, to);
+	fw_store_close(from);
+	fw_store_close(to);
+	return rc;
+}
+
+static const struct cli_option OPTION[] = {
+	{"continue", NULL, "go on with a copy that was interrupted"},
+	{"progress", NULL, "a line every few seconds where stderr is no terminal"},
+	{"json", NULL, "the figures as JSON"},
+	{NULL, NULL, NULL},
+};
+
+const struct cli_command cli_copy = {
+	.name = "copy", .args = "FROM TO", .summary = "copy a whole store into another one, and compare them",
+	.about = "Feeds with all their settings and state, entries, the keys of entries that are gone, and visits, with the numbers they\n"
+		"have. TO must be empty. Its workers are paused until both hold the same. Stop the workers on FROM first. A copy that was\n"
+		"interrupted, by whatever, goes on with --continue. Exit 1 when the two differ at the end.\n",
+	.examples = "  feedwheel copy sqlite:/srv/feeds.db postgres://feedwheel@db.example.org/feeds\n"
+		"  feedwheel copy --continue sqlite:/srv/feeds.db postgres://feedwheel@db.example.org/feeds\n",
+	.option = OPTION, .min_args = 2, .max_args = 2, .run = copy_run,
+};

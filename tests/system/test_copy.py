@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""feedwheel copy: row for row, killed at any point and continued, and what it refuses.
+
+FW_COPY_ROUNDS=200 kills as many copies (default 12).
+"""
+import json
+import os
+import random
+import signal
+import time
+
+from harness import SOON, SOON_S, Wheel, case, equal, holds, origin, run, samples, wait_for
+
+ROUNDS = int(os.environ.get("FW_COPY_ROUNDS", "12"))
+FEEDS = 40
+CONF = SOON + "keep_visits_ms = 1h\n"
+TABLES = {
+    "feeds": "id, url, title, home_page_url, description, language, icon, format, hub, topic, extra, rhythm, validator_url, etag,"
+             "last_modified, validators_ms, body_hash, redirect_url, redirect_since_ms, redirect_n, error, user_title, folder,"
+             "username, password, interval_ms, created_ms",
+    "wheel": "*",
+    "entries": "*",
+    "entry_keys": "*",
+    "visits": "*",
+    "runs": "*",
+}
+
+
+MADE = []
+
+
+def filled(base):
+    """A store after three runs over growing feeds, with keys of entries that are gone, and owners' settings; made once."""
+    w = Wheel(base, CONF)
+    if MADE:
+        with open(w.path, "wb") as f:
+            f.write(MADE[0])
+        return w, MADE[1]
+    with origin(base, samples(base), "--feeds", str(FEEDS), plans=["* grow=1,start=10,window=12"]) as o:
+        w.run("import", o.url_file, "--folder", "news")
+        for age in ("0", "0", "%dms" % (SOON_S * 1500)): # the last one forgets what the first one brought
+            w.run_once("--keep-entries-ms", age)
+            time.sleep(SOON_S)
+        w.run("set", "--title", "mine", "--interval", "90m", "#3")
+        w.run("pause", "#4")
+        urls = list(o.urls)
+    holds(w.one("SELECT count(*) FROM entry_keys WHERE entry_id = 0") > FEEDS, "entries are gone, keys stay")
+    holds(w.one("SELECT count(*) FROM entries") > FEEDS, "entries")
+    w.sql("PRAGMA wal_checkpoint(TRUNCATE)", write=True)
+    with open(w.path, "rb") as f:
+        MADE.extend([f.read(), urls])
+    return w, urls
+
+
+def target(base, name="to.db"):
+    return Wheel(base, CONF, name)
+
+
+def copy(w, to, *arguments, **options):
+    return w.run("copy", *arguments, "sqlite:" + w.path, "sqlite:" + to.path, **options)
+
+
+def same(w, to):
+    for table, columns in TABLES.items():
+        order = "ORDER BY 1, 2" if table == "entry_keys" else "ORDER BY 1"
+        query = "SELECT %s FROM %s %s" % (columns, table, order)
+        equal(to.sql(query), w.sql(query), table)
+    equal(to.sql("SELECT feed_id FROM queue UNION SELECT feed_id FROM parked ORDER BY 1"),
+          w.sql("SELECT feed_id FROM wheel WHERE status = 0 ORDER BY 1"), "feeds on the wheel")
+    holds("broken" not in to.run("doctor").stdout, "doctor finds nothing")
+
+
+@case("a copy is the same row for row, and goes on as the original would")
+def whole(base):
+    w, urls = filled(base)
+    to = target(base)
+    said = copy(w, to)
+    holds("both hold the same" in said.stdout, said.stdout)
+    same(w, to)
+    holds(copy(w, to, code=2).stderr.count("not empty") == 1, "a second copy is refused")
+    again = json.loads(copy(w, to, "--continue", "--json").stdout)
+    equal((again["feeds"], again["entries"], again["visits"], again["differing"]), (0, 0, 0, 0))
+    equal(again["feeds_before"], FEEDS)
+    same(w, to)
+    port = urls[0].split(":")[2].split("/")[0]
+    with origin(base, samples(base), "--feeds", str(FEEDS), "--port", port, plans=["* grow=1,start=10,window=12"]):
+        to.run("set", "--due", *("#%d" % i for i in range(1, FEEDS + 1)))
+        stats = to.run_once() # entries that are gone are still listed, and stay away; the numbers begin anew with the origin
+        equal((stats["failed"], stats["new_entries"]), (0, 0), "what is known is not stored again")
+        holds(stats["feeds"] >= FEEDS - 1, "visited")
+
+
+@case("killed again and again at any point, a copy continued is exact")
+def killed(base):
+    w, _ = filled(base)
+    rng = random.Random(5)
+    kills = rounds = 0
+    while kills < ROUNDS:
+        rounds += 1
+        to = target(base, "to%d.db" % rounds)
+        arguments = []
+        while True:
+            p = w.start("copy", "--batch-bytes", "4k", *arguments, "sqlite:" + w.path, "sqlite:" + to.path)
+            time.sleep(rng.uniform(0.005, 0.08))
+            if p.poll() is None:
+                p.send_signal(signal.SIGKILL)
+                kills += 1
+            if p.wait() == 0:
+                break
+            equal(p.returncode, -signal.SIGKILL, w.last_words())
+            arguments = ["--continue"]
+        same(w, to)
+    print("# %d copies, %d of them killed" % (rounds + kills, kills))
+
+
+@case("until it is complete the target's workers are paused")
+def waits(base):
+    w, _ = filled(base)
+    to = target(base)
+    p = w.start("copy", "--batch-bytes", "4k", "sqlite:" + w.path, "sqlite:" + to.path)
+    wait_for("some rows", lambda: os.path.exists(to.path) and os.path.getsize(to.path + "-wal") > 200000)
+    p.send_signal(signal.SIGKILL)
+    p.wait()
+    holds(to.one("SELECT count(*) FROM visits") < w.one("SELECT count(*) FROM visits"), "it was killed in the middle")
+    holds("paused" in to.run("run", "--once", code=1).stderr, "a run says why it does nothing")
+    equal(to.one("SELECT count(*) FROM leases"), 0, "leases")
+    copy(w, to, "--continue")
+    same(w, to)
+
+
+@case("what cannot be copied is refused with words; what is no copy is not continued")
+def refused(base):
+    w, _ = filled(base)
+    to = target(base)
+    holds("itself" in copy(w, w, code=2).stderr, "into itself")
+    holds("no such file" in w.run("copy", "sqlite:" + base + "/none.db", "sqlite:" + to.path, code=3).stderr.lower(), "no source")
+    holds("scheme" in w.run("copy", "feeds.db", "sqlite:" + to.path, code=4).stderr, "no scheme")
+    holds("not empty" in w.run("copy", "sqlite:" + w.path, "sqlite:" + target_in_use(base).path, code=2).stderr, "in use")
+    said = w.run("copy", "--continue", "sqlite:" + w.path, "sqlite:" + base + "/used.db", code=2).stderr
+    holds("at work on the target" in said, said)
+    other = target(base, "other.db")
+    other.run("add", "https://other.example/")
+    said = w.run("copy", "--continue", "sqlite:" + w.path, "sqlite:" + other.path, code=None)
+    holds(said.returncode != 0, "another store's feeds: " + said.stderr)
+
+
+def target_in_use(base):
+    """A store that workers have been at work on."""
+    u = Wheel(base, CONF, "used.db")
+    with origin(os.path.join(base, "o"), samples(base), "--feeds", "2") as o:
+        u.run("import", o.url_file)
+        u.run_once()
+    return u
+
+
+@case("workers at the source are warned of, and differences are told")
+def live(base):
+    with origin(base, samples(base), "--feeds", str(FEEDS), "--latency", "fixed:100", plans=["* grow=1,start=10,window=40"]) as o:
+        w = Wheel(base, SOON)
+        w.run("import", o.url_file)
+        p = w.start("run")
+        wait_for("a sign of life", lambda: w.one("SELECT count(*) FROM workers"))
+        to = target(base)
+        said = copy(w, to, code=None)
+        holds("1 worker is at work on the source" in said.stderr, said.stderr)
+        p.send_signal(signal.SIGTERM)
+        p.wait()
+        # entries up to when it began are all there, each with its feed
+        equal(to.one("SELECT count(*) FROM entries WHERE feed_id NOT IN (SELECT id FROM feeds)"), 0, "feeds of entries")
+        last = to.one("SELECT max(id) FROM entries")
+        equal(to.sql("SELECT id, feed_id, guid FROM entries ORDER BY id"),
+              w.sql("SELECT id, feed_id, guid FROM entries WHERE id <= ? ORDER BY id", last), "entries")
+
+
+@case("a difference between the two is found") # a check that finds nothing would be no check
+def tampered(base):
+    w, _ = filled(base)
+    for k, change in enumerate(["UPDATE meta SET value = value - 1 WHERE name = 'visit_n'", "UPDATE entry_keys SET hash = 1 WHERE feed_id = 7",
+                                "UPDATE feeds SET user_title = 'x' WHERE id = 9", "DELETE FROM entry_keys WHERE feed_id = 6"]):
+        to = target(base, "t%d.db" % k)
+        copy(w, to)
+        to.sql(change, write=True)
+        said = copy(w, to, "--continue", code=1).stderr
+        holds("not the same" in said, said)
+        holds(any(x in said for x in ("visits at the source", "feed 7:", "feed 9:", "feed 6:")), said)
+
+
+run()
