@@ -4,7 +4,6 @@
  * order of preference. The first <base href> counts for all of them, wherever it stands. Read from the tokens: what stands in
  * comments, scripts and templates is not there for a browser, so it is not here either.
  */
-#include "base/url.h"
 #include "parse/html.h"
 #include "parse/html_token.h"
 #include "base/banned.h"
@@ -91,8 +90,8 @@ int fw_html_discover(struct fw_arena *a, struct fw_str html, struct fw_str url, 
 			struct fw_str href = fw_html_attr_get(a, t.attrs, "href");
 
 			based = href.p != NULL;
-			if (href.len)
-				base = fw_url_resolve(a, url, href);
+			href = fw_html_url(a, url, href, true, false);
+			base = href.len ? href : url; /* one that is not on the web is none */
 		} else if (t.el == FW_E_LINK && n < MAX_LINKS) {
 			read_link(a, t.attrs, &link);
 			if (!names_feed(&link))

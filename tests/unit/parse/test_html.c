@@ -211,6 +211,9 @@ START_TEST(discovers_in_order)
 	ck_assert_uint_eq(i, FW_N(WANT));
 	ck_assert_int_eq(fw_html_discover(&a, FW_STR(""), BASE, &l, NULL), 0);
 	ck_assert_ptr_null(l);
+	/* a base that is not on the web is none: what is found is absolute all the same */
+	ck_assert_int_eq(fw_html_discover(&a, FW_STR("<base href='ftp://f.example/'><link rel=feed href=f>"), BASE, &l, NULL), 0);
+	ck_assert(l && fw_str_istarts(l->href, FW_STR("http://example.org/")));
 	fw_arena_finish(&a);
 	fw_arena_init(&a, 1);
 	ck_assert_int_eq(fw_html_discover(&a, FW_STR(page), BASE, &l, NULL), FW_ENOMEM);
