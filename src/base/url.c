@@ -43,13 +43,12 @@ static void split_authority(struct fw_str authority, struct fw_url *out)
 	}
 	if (authority.len && authority.p[0] == '[') {
 		const char *close = memchr(authority.p, ']', authority.len);
+		size_t n = close ? (size_t)(close - authority.p) : 0;
 
-		if (close) {
-			size_t n = (size_t)(close - authority.p);
-
+		if (close && (n + 1 == authority.len || authority.p[n + 1] == ':')) {
 			out->host = fw_str_sub(authority, 1, n);
 			out->host_is_v6 = true;
-			if (n + 1 < authority.len && authority.p[n + 1] == ':')
+			if (n + 1 < authority.len)
 				out->port = fw_str_sub(authority, n + 2, authority.len);
 			return;
 		}
@@ -62,9 +61,10 @@ static void split_authority(struct fw_str authority, struct fw_url *out)
 	}
 }
 
-void fw_url_split(struct fw_str s, struct fw_url *out)
+/* n: the length of the scheme in front. */
+static void split(struct fw_str s, size_t n, struct fw_url *out)
 {
-	size_t n = scheme_len(s), i;
+	size_t i;
 
 	*out = (struct fw_url){.path = s};
 	if (n) {
@@ -90,6 +90,11 @@ void fw_url_split(struct fw_str s, struct fw_url *out)
 		s = fw_str_sub(s, i, s.len);
 	}
 	out->path = s;
+}
+
+void fw_url_split(struct fw_str s, struct fw_url *out)
+{
+	split(s, scheme_len(s), out);
 }
 
 /* ---- resolving -------------------------------------------------------------------------------------------------------- */
@@ -125,6 +130,19 @@ static void add_path(struct fw_buf *out, struct fw_str path)
 	}
 	if (out->p)
 		out->p[out->len] = '\0';
+}
+
+/* A path without an authority in front of it must not begin like one (RFC 3986 section 3.3). */
+static void one_slash(struct fw_buf *out, size_t root)
+{
+	size_t n = root;
+
+	while (n + 1 < out->len && out->p[n] == '/' && out->p[n + 1] == '/')
+		n++;
+	if (n > root) {
+		memmove(out->p + root, out->p + n, out->len - n + 1);
+		out->len -= n - root;
+	}
 }
 
 static void add_authority(struct fw_buf *out, const struct fw_url *u)
@@ -203,8 +221,7 @@ struct fw_str fw_url_resolve(struct fw_arena *a, struct fw_str base, struct fw_s
 		/* "http:page" is a relative reference to browsers when the base has that scheme too */
 		if (r.has_authority || !is_web(r.scheme) || !fw_str_ieq(r.scheme, b.scheme))
 			return ref;
-		ref = fw_str_sub(ref, r.scheme.len + 1, ref.len);
-		fw_url_split(ref, &r);
+		split(fw_str_sub(ref, r.scheme.len + 1, ref.len), 0, &r); /* and "http:f://host" names no host */
 	}
 	fw_buf_addstr(&out, b.scheme);
 	fw_buf_addc(&out, ':');
@@ -212,6 +229,8 @@ struct fw_str fw_url_resolve(struct fw_arena *a, struct fw_str base, struct fw_s
 		add_authority(&out, &r);
 		add_path(&out, r.path);
 	} else {
+		size_t root = out.len;
+
 		add_authority(&out, &b);
 		if (r.path.len == 0) {
 			fw_buf_addstr(&out, b.path);
@@ -234,6 +253,8 @@ struct fw_str fw_url_resolve(struct fw_arena *a, struct fw_str base, struct fw_s
 			add_path(&out, fw_buf_str(&merged));
 			fw_buf_finish(&merged);
 		}
+		if (!b.has_authority && !out.rc)
+			one_slash(&out, root);
 	}
 	if (r.query.p) {
 		fw_buf_addc(&out, '?');

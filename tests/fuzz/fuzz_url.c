@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: ISC */
-/* URLs: what is cleaned stays clean and has an origin; what is resolved stays resolved; what is shown is harmless. */
+/*
+ * URLs: what is cleaned stays clean and has an origin; what is resolved stays resolved, under a scheme and an authority that one of the
+ * two had; what is shown is harmless. The first line is the base, when there are two.
+ */
 #include <string.h>
 
 #include "base/str.h"
 #include "base/url.h"
 #include "base/utf8.h"
 #include "fuzz.h"
+
+/* ---- what is cleaned ------------------------------------------------------------------------------------------------------------- */
 
 static void check_clean(struct fw_arena *a, struct fw_str in)
 {
@@ -30,11 +35,86 @@ static void check_clean(struct fw_arena *a, struct fw_str in)
 	fw_buf_finish(&origin);
 }
 
+/* ---- what is resolved ------------------------------------------------------------------------------------------------------------ */
+
+/* As a browser reads it: blanks and controls at the ends and line ends and tabs anywhere do not count. The test's own reading. */
+static struct fw_str tidied(struct fw_arena *a, struct fw_str s)
+{
+	char *d = fw_arena_alloc(a, s.len + 1);
+	size_t n = 0;
+
+	FUZZ_CHECK(d);
+	while (s.len && (unsigned char)s.p[0] <= ' ')
+		s = fw_str_sub(s, 1, s.len);
+	while (s.len && (unsigned char)s.p[s.len - 1] <= ' ')
+		s.len--;
+	for (size_t i = 0; i < s.len; i++) {
+		if (!memchr("\t\n\r", s.p[i], 3))
+			d[n++] = s.p[i];
+	}
+	return (struct fw_str){d, n};
+}
+
+/* With its colon; empty: none. */
+static struct fw_str scheme_of(struct fw_str s)
+{
+	size_t n = 0;
+
+	while (n < s.len && (n ? fw_is_alnum((unsigned char)s.p[n]) || memchr("+-.", s.p[n], 3) : fw_is_alpha((unsigned char)s.p[n])))
+		n++;
+	return n && n < s.len && s.p[n] == ':' ? fw_str_sub(s, 0, n + 1) : FW_STR("");
+}
+
+/* With its slashes; empty: none. */
+static struct fw_str authority_of(struct fw_str s)
+{
+	size_t from = scheme_of(s).len, to = from + 2;
+
+	if (!fw_str_starts(fw_str_sub(s, from, s.len), FW_STR("//")))
+		return FW_STR("");
+	while (to < s.len && !memchr("/?#", s.p[to], 3))
+		to++;
+	return fw_str_sub(s, from, to);
+}
+
+/* Scheme and authority are the reference's own or else the base's, never ones that the two make together; and that is final. */
+static void check_resolved(struct fw_arena *a, struct fw_str base, struct fw_str in)
+{
+	struct fw_str once = fw_url_resolve(a, base, in), ref = tidied(a, in), scheme = scheme_of(ref), root = scheme_of(base);
+	bool joined = root.len && (authority_of(base).len || fw_str_starts(fw_str_sub(base, root.len, base.len), FW_STR("/"))), web, own;
+
+	FUZZ_CHECK(once.p && once.len <= base.len + 3 * in.len + 8);
+	if (!joined) {
+		FUZZ_CHECK(fw_str_eq(scheme_of(once), scheme));
+		return;
+	}
+	web = fw_str_ieq(scheme, FW_STR("http:")) || fw_str_ieq(scheme, FW_STR("https:"));
+	own = scheme.len && !(web && fw_str_ieq(scheme, root) && !authority_of(ref).len); /* "http:page" is relative to browsers */
+	FUZZ_CHECK(fw_str_eq(scheme_of(once), own ? scheme : root));
+	if (!own && !authority_of(ref).len && !fw_str_starts(fw_str_sub(ref, scheme.len, ref.len), FW_STR("//")))
+		FUZZ_CHECK(fw_str_eq(authority_of(once), authority_of(base)));
+	if (memchr(base.p, ' ', base.len) || tidied(a, base).len != base.len)
+		return; /* blanks come along */
+	FUZZ_CHECK(!memchr(once.p, ' ', once.len));
+	if (authority_of(base).len) /* else "http:/x" is relative again */
+		FUZZ_CHECK(fw_str_eq(fw_url_resolve(a, base, once), once));
+}
+
+static void check_shown(struct fw_str in)
+{
+	struct fw_buf shown = FW_BUF_INIT(0);
+
+	fw_url_show(&shown, in);
+	FUZZ_CHECK(shown.len <= 300 && fw_utf8_valid(fw_buf_str(&shown).p, shown.len) == shown.len);
+	for (size_t i = 0, n; i < shown.len; i += n)
+		FUZZ_CHECK(!fw_utf8_is_unsafe(fw_utf8_get(shown.p + i, shown.len - i, &n)));
+	fw_buf_finish(&shown);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *cut = size ? memchr(data, '\n', size) : NULL;
-	struct fw_str in = {(const char *)data, size}, base = FW_STR("http://h.example/d/e?q"), once, twice;
-	struct fw_buf shown = FW_BUF_INIT(0);
+	struct fw_str in = {(const char *)data, size}, base = FW_STR("http://h.example/d/e?q");
 	struct fw_arena a;
 
 	if (cut) { /* first line: the base */
@@ -43,17 +123,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	fw_arena_init(&a, 0);
 	check_clean(&a, in);
-	once = fw_url_resolve(&a, base, in);
-	FUZZ_CHECK(once.p && once.len <= base.len + 3 * in.len + 8);
-	if (fw_url_is_absolute(once) && fw_str_starts(once, FW_STR("http://"))) {
-		twice = fw_url_resolve(&a, base, once);
-		FUZZ_CHECK(twice.p);
-	}
-	fw_url_show(&shown, in);
-	FUZZ_CHECK(shown.len <= 300 && fw_utf8_valid(fw_buf_str(&shown).p, shown.len) == shown.len);
-	for (size_t i = 0, n; i < shown.len; i += n)
-		FUZZ_CHECK(!fw_utf8_is_unsafe(fw_utf8_get(shown.p + i, shown.len - i, &n)));
-	fw_buf_finish(&shown);
+	check_resolved(&a, base, in);
+	check_shown(in);
 	fw_arena_finish(&a);
 	return 0;
 }

@@ -23,6 +23,11 @@ START_TEST(url_resolve_rfc3986)
 		{"/../g", "http://a/g"}, {"g.", "http://a/b/c/g."}, {"..g", "http://a/b/c/..g"}, {"./../g", "http://a/b/g"},
 		{"g/./h", "http://a/b/c/g/h"}, {"g/../h", "http://a/b/c/h"}, {"g;x=1/../y", "http://a/b/c/y"},
 		{"http:g", "http://a/b/c/g"}, {"mailto:x@y", "mailto:x@y"}, {" x y ", "http://a/b/c/x%20y"},
+		{"http:f://g/h", "http://a/b/c/f://g/h"},
+	};
+	/* no host that neither of the two has */
+	static const struct { const char *base, *ref, *want; } HOSTS[] = {
+		{"file:/a/b", "..//g/h", "file:/g/h"}, {"http:/a", ".//g/h", "http:/g/h"}, {"http://[::1]g/a", "h", "http://[::1]g/h"},
 	};
 	struct fw_arena a;
 
@@ -32,6 +37,8 @@ START_TEST(url_resolve_rfc3986)
 
 		ck_assert_str_eq(r.p, T[i].want);
 	}
+	for (size_t i = 0; i < FW_N(HOSTS); i++)
+		ck_assert_str_eq(fw_url_resolve(&a, fw_str(HOSTS[i].base), fw_str(HOSTS[i].ref)).p, HOSTS[i].want);
 	fw_arena_finish(&a);
 }
 END_TEST
