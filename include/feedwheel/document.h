@@ -189,6 +189,8 @@ FW_API FW_MUST_CHECK int fw_sanitize(struct fw_str html, struct fw_str base, uns
  */
 FW_API FW_MUST_CHECK int fw_discover(const void *html, size_t len, struct fw_str url, struct fw_str content_type,
 	struct fw_link **links, struct fw_err *err);
+/* The same for the HTTP Link header the page came with: values of several headers with commas between. */
+FW_API FW_MUST_CHECK int fw_discover_header(struct fw_str link_header, struct fw_str url, struct fw_link **links, struct fw_err *err);
 
 /*
  * The podcast:guid that belongs to a feed's address: what a feed without that element has. False: no address, or no memory.

@@ -19,10 +19,15 @@ enum { FW_HTML_DATA_IMAGES = 1 << 16 }; /* beside FW_PRINT_*: keep small data: i
  * FW_ELIMIT (out's ceiling).
  */
 FW_MUST_CHECK int fw_html_sanitize(struct fw_str html, struct fw_str base, unsigned flags, struct fw_buf *out, struct fw_err *err);
-/* Feeds that a page names, into the arena, document order; *base_out what <base href> made of url. */
+/* Feeds that a page of UTF-8 names, into the arena, in document order, absolute, each once. */
 FW_MUST_CHECK int fw_html_discover(struct fw_arena *a, struct fw_str html, struct fw_str url, struct fw_link **links,
 	struct fw_err *err);
-/* The same for one HTTP Link header value (RFC 8288): links with the given rel; absent rel: all. */
+/* The feeds among the links of an HTTP Link header. */
+struct fw_link *fw_link_feeds(struct fw_arena *a, struct fw_str header, struct fw_str url);
+/* The feeds that an answer names: its Link header, then the page in whatever encoding. header and content_type may be absent. */
+FW_MUST_CHECK int fw_find_feeds(struct fw_arena *a, struct fw_str header, struct fw_str page, struct fw_str content_type, struct fw_str url,
+	struct fw_link **links, struct fw_err *err);
+/* All links of an HTTP Link header value (RFC 8288): links with the given rel; absent rel: all. */
 struct fw_link *fw_link_header(struct fw_arena *a, struct fw_str value, struct fw_str base, struct fw_str rel);
 
 #endif

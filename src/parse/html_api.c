@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "parse/charset.h"
 #include "parse/html.h"
 #include "base/banned.h"
 
@@ -61,18 +60,28 @@ static int pack(const struct fw_link *list, struct fw_link **out)
 int fw_discover(const void *html, size_t len, struct fw_str url, struct fw_str content_type, struct fw_link **links,
 	struct fw_err *err)
 {
-	struct fw_charset_result text;
 	struct fw_link *found = NULL;
 	struct fw_arena a;
 	int rc;
 
 	*links = NULL;
 	fw_arena_init(&a, 0);
-	rc = fw_charset_decode(&a, (struct fw_str){html, len}, content_type, &text, err);
-	if (!rc)
-		rc = fw_html_discover(&a, text.text, url, &found, err);
+	rc = fw_find_feeds(&a, FW_STR_NONE, (struct fw_str){html, len}, content_type, url, &found, err);
 	if (!rc && pack(found, links))
 		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
+	fw_arena_finish(&a);
+	return rc;
+}
+
+int fw_discover_header(struct fw_str link_header, struct fw_str url, struct fw_link **links, struct fw_err *err)
+{
+	struct fw_arena a;
+	int rc;
+
+	*links = NULL;
+	fw_arena_init(&a, 0);
+	rc = pack(fw_link_feeds(&a, link_header, url), links);
+	rc = rc || a.failed ? fw_err_set(err, FW_ENOMEM, "out of memory") : 0;
 	fw_arena_finish(&a);
 	return rc;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The feeds that a page names: <link rel="alternate" type="a feed's type" href="...">, in document order, which is the page's
- * order of preference. The first <base href> counts for all of them, wherever it stands. Read from the tokens: what stands in
- * comments, scripts and templates is not there for a browser, so it is not here either.
+ * order of preference; before them those of the HTTP Link header. The first <base href> counts for all of a page's, wherever it stands.
+ * A page without such a link may still have <a type="a feed's type">. Read from the tokens: what stands in comments, scripts and
+ * templates is not there for a browser, so it is not here either; what stands in <noscript> is, for one that runs no scripts.
  */
+#include "parse/charset.h"
 #include "parse/html.h"
 #include "parse/html_token.h"
 #include "base/banned.h"
@@ -23,13 +25,30 @@ static bool is_feed_type(struct fw_str type)
 	return false;
 }
 
+/* JSON and XML may be anything, of WordPress every page; one that is a feed says so in its address. */
+static bool is_feed_by_name(const struct fw_link *l)
+{
+	static const char *const TYPES[] = {"application/json", "application/xml", "text/xml"}, *const WORDS[] = {"feed", "rss", "atom"};
+	struct fw_str rest, type = fw_str_trim(fw_str_split(l->type, ';', &rest));
+
+	if (fw_str_ifind(l->href, FW_STR("wp-json")) || fw_str_ifind(l->href, FW_STR("oembed")))
+		return false;
+	for (size_t i = 0; i < FW_N(TYPES); i++) {
+		for (size_t k = 0; fw_str_ieq(type, fw_str(TYPES[i])) && k < FW_N(WORDS); k++) {
+			if (fw_str_ifind(l->href, fw_str(WORDS[k])))
+				return true;
+		}
+	}
+	return false;
+}
+
 static bool names_feed(const struct fw_link *l)
 {
 	if (!l->href.len || fw_html_rel_has(l->rel, FW_STR("stylesheet")))
 		return false;
 	if (fw_html_rel_has(l->rel, FW_STR("feed")) && (!l->type.len || is_feed_type(l->type)))
 		return true;
-	return fw_html_rel_has(l->rel, FW_STR("alternate")) && is_feed_type(l->type);
+	return fw_html_rel_has(l->rel, FW_STR("alternate")) && (is_feed_type(l->type) || is_feed_by_name(l));
 }
 
 static void read_link(struct fw_arena *a, struct fw_str attrs, struct fw_link *l)
@@ -51,33 +70,51 @@ static bool known(const struct fw_link *first, struct fw_str href)
 	return false;
 }
 
-/* Absolute addresses, each once, none that is not on the web. */
-static struct fw_link *resolve(struct fw_arena *a, struct fw_link *first, struct fw_str base)
+/* Absolute addresses, each once, none that is not on the web: behind *list. */
+static void resolve(struct fw_arena *a, struct fw_link **list, struct fw_link *first, struct fw_str base)
 {
-	struct fw_link *kept = NULL, **tail = &kept, *next;
+	struct fw_link **tail = list, *next;
 
+	while (*tail)
+		tail = &(*tail)->next;
 	for (; first; first = next) {
 		next = first->next;
 		first->href = fw_html_url(a, base, first->href, true, false);
-		if (!first->href.len || known(kept, first->href))
+		if (!first->href.len || known(*list, first->href))
 			continue;
 		first->next = NULL;
 		*tail = first;
 		tail = &first->next;
 	}
-	return kept;
 }
 
 #define MAX_LINKS 200
 
+struct found {
+	struct fw_arena *a;
+	struct fw_link *first, **tail;
+	size_t n;
+};
+
+static void found_add(struct found *f, const struct fw_link *link)
+{
+	struct fw_link *kept = f->n++ < MAX_LINKS ? fw_arena_alloc(f->a, sizeof(*kept)) : NULL;
+
+	if (!kept)
+		return;
+	*kept = *link;
+	*f->tail = kept;
+	f->tail = &kept->next;
+}
+
 int fw_html_discover(struct fw_arena *a, struct fw_str html, struct fw_str url, struct fw_link **links, struct fw_err *err)
 {
-	struct fw_link *first = NULL, **tail = &first, link;
+	struct found links_of = {.a = a, .tail = &links_of.first}, anchors = {.a = a, .tail = &anchors.first};
 	struct fw_html_tokenizer z;
 	struct fw_html_token t;
 	struct fw_str base = url;
+	struct fw_link link;
 	bool based = false;
-	size_t n = 0;
 
 	*links = NULL;
 	fw_html_start(&z, html);
@@ -92,18 +129,46 @@ int fw_html_discover(struct fw_arena *a, struct fw_str html, struct fw_str url, 
 			based = href.p != NULL;
 			href = fw_html_url(a, url, href, true, false);
 			base = href.len ? href : url; /* one that is not on the web is none */
-		} else if (t.el == FW_E_LINK && n < MAX_LINKS) {
+		} else if (t.el == FW_E_LINK && links_of.n < MAX_LINKS) {
 			read_link(a, t.attrs, &link);
-			if (!names_feed(&link))
-				continue;
-			*tail = fw_arena_alloc(a, sizeof(**tail));
-			if (!*tail)
-				break;
-			**tail = link;
-			tail = &(*tail)->next;
-			n++;
+			if (names_feed(&link))
+				found_add(&links_of, &link);
+		} else if (t.el == FW_E_A && anchors.n < MAX_LINKS && fw_str_ifind(t.attrs, FW_STR("type"))) {
+			read_link(a, t.attrs, &link);
+			if (link.href.len && is_feed_type(link.type))
+				found_add(&anchors, &link);
 		}
 	}
-	*links = resolve(a, first, base);
+	resolve(a, links, links_of.first, base);
+	if (!*links)
+		resolve(a, links, anchors.first, base);
 	return a->failed ? fw_err_set(err, FW_ENOMEM, "out of memory while looking for feeds in the page") : 0;
+}
+
+struct fw_link *fw_link_feeds(struct fw_arena *a, struct fw_str header, struct fw_str url)
+{
+	struct fw_link *list = fw_link_header(a, header, url, FW_STR_NONE), *kept = NULL;
+	struct found feeds = {.a = a, .tail = &feeds.first};
+
+	for (; list; list = list->next) {
+		if (names_feed(list))
+			found_add(&feeds, list);
+	}
+	resolve(a, &kept, feeds.first, url);
+	return kept;
+}
+
+int fw_find_feeds(struct fw_arena *a, struct fw_str header, struct fw_str page, struct fw_str content_type, struct fw_str url,
+	struct fw_link **links, struct fw_err *err)
+{
+	struct fw_link *named = NULL;
+	struct fw_charset_result r;
+	int rc;
+
+	*links = fw_link_feeds(a, header, url);
+	rc = fw_charset_decode(a, page, content_type, &r, err);
+	if (!rc)
+		rc = fw_html_discover(a, r.text, url, &named, err);
+	resolve(a, links, named, FW_STR_NONE);
+	return rc;
 }
