@@ -417,6 +417,16 @@ int fw_url_clean(struct fw_arena *a, struct fw_str in, struct fw_str *url, struc
 	return url->p ? 0 : fw_err_set(err, FW_ENOMEM, "out of memory");
 }
 
+bool fw_url_same_origin(struct fw_str a, struct fw_str b)
+{
+	struct fw_buf x = FW_BUF_INIT(0), y = FW_BUF_INIT(0);
+	bool same = !fw_url_origin(a, &x) && !fw_url_origin(b, &y) && fw_str_eq(fw_buf_str(&x), fw_buf_str(&y));
+
+	fw_buf_finish(&x);
+	fw_buf_finish(&y);
+	return same;
+}
+
 bool fw_url_host(struct fw_str url, char *dst, size_t cap)
 {
 	struct fw_url u;

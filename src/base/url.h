@@ -38,6 +38,8 @@ FW_MUST_CHECK int fw_url_clean(struct fw_arena *a, struct fw_str in, struct fw_s
 	struct fw_str *pass, struct fw_err *err);
 /* scheme://host:port, lower case, default ports left out; FW_EINVAL when there is none. */
 FW_MUST_CHECK int fw_url_origin(struct fw_str url, struct fw_buf *out);
+/* Do both have an origin, and the same? */
+bool fw_url_same_origin(struct fw_str a, struct fw_str b);
 /* Host in lower case without trailing dot (borrowed bytes are copied into dst); false when absent or too long. */
 bool fw_url_host(struct fw_str url, char *dst, size_t cap);
 /* 80 and 443 by scheme when the URL names none; -1 when it makes no sense. */

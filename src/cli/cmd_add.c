@@ -6,26 +6,18 @@
 #include "cli/cli.h"
 #include "base/banned.h"
 
-static bool same_origin(struct fw_str a, struct fw_str b)
-{
-	struct fw_buf x = FW_BUF_INIT(0), y = FW_BUF_INIT(0);
-	bool same = !fw_url_origin(a, &x) && !fw_url_origin(b, &y) && fw_str_eq(fw_buf_str(&x), fw_buf_str(&y));
-
-	fw_buf_finish(&x);
-	fw_buf_finish(&y);
-	return same;
-}
-
-/* Only the one feed that a page names: subscribe to that instead. The page's login is for its own origin. */
-static bool take_named(struct cli *c, struct fw_feed_new *f, struct fw_str href)
+/* The feed that a page names first, its default (HTML standard, 4.6.7.1): that is subscribed. The page's login is for its own origin. */
+static bool take_named(struct cli *c, struct fw_feed_new *f, const struct fw_link *feeds)
 {
 	struct fw_str url, user, pass;
 	struct fw_err err = {0};
 
-	if (fw_url_clean(&c->arena, href, &url, &user, &pass, &err))
+	if (!feeds || fw_url_clean(&c->arena, feeds->href, &url, &user, &pass, &err))
 		return false;
-	cli_note(c, "%.*s: an HTML page; it names one feed, which is taken instead", FW_STR_ARG(f->url));
-	if (!same_origin(f->url, url))
+	cli_note(c, "%.*s: an HTML page; the %sfeed it names is taken instead", FW_STR_ARG(f->url), feeds->next ? "first " : "");
+	for (feeds = feeds->next; feeds; feeds = feeds->next)
+		cli_note(c, "it also names %.*s", FW_STR_ARG(feeds->href));
+	if (!fw_url_same_origin(f->url, url))
 		f->username = f->password = FW_STR_NONE;
 	f->url = url;
 	return true;
@@ -43,7 +35,7 @@ static int check(struct cli *c, struct fw_feed_new *f, bool follow)
 	if (a.doc) {
 		f->home_page_url = fw_arena_str(&c->arena, a.doc->home_page_url);
 		rc = CLI_OK;
-	} else if (follow && a.feeds && !a.feeds->next && take_named(c, f, a.feeds->href)) {
+	} else if (follow && take_named(c, f, a.feeds)) {
 		rc = check(c, f, false);
 	} else {
 		rc = cli_fail(c, CLI_SOME, "%.*s: not subscribed: %s", FW_STR_ARG(f->url), a.err.text);
@@ -106,16 +98,18 @@ static const struct cli_option OPTION[] = {
 	{"folder", "NAME", "put it there; a/b is folder b in folder a"},
 	{"title", "TEXT", "show it under this title"},
 	{"interval", "TIME", "ask every TIME (30m, 6h) whatever its rhythm"},
-	{"check", NULL, "fetch it first: only feeds are subscribed, and for a page the one feed it names"},
+	{"check", NULL, "fetch it first: only feeds are subscribed, and for a page the feed it names"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_add = {
 	.name = "add", .args = "URL...", .summary = "subscribe to feeds",
-	.about = "Nothing is fetched yet: that is what 'run' does. An address without https:// gets it; a name and password in\n"
-		"the address (https://me:secret@example.org/feed) are kept apart and shown nowhere.\n",
+	.about = "Nothing is fetched yet: that is what 'run' does. It may be a web page: its first visit finds the feed that the page\n"
+		"names, and that is the subscription from then on. An address without https:// gets it; a name and password in the\n"
+		"address (https://me:secret@example.org/feed) are kept apart and shown nowhere.\n",
 	.examples = "  feedwheel add https://example.org/feed.xml\n"
+		"  feedwheel add example.org               a page: 'run' takes the feed that it names\n"
 		"  feedwheel add --folder news/world https://example.org/a.xml https://example.net/b.xml\n"
-		"  feedwheel add --check example.org       takes the feed that the page names, or offers its feeds\n",
+		"  feedwheel add --check example.org       the same now, and nothing is subscribed when there is none\n",
 	.option = OPTION, .min_args = 1, .max_args = -1, .run = add_run,
 };

@@ -162,6 +162,10 @@ static void count(struct storer *s, const struct visit *v)
 		fw_info("feed %lld: its lease ran out before the visit was stored; nothing was written", (long long)o->feed_id);
 		return;
 	}
+	if (v->moved) { /* it comes again at once, under its feed's address, and counts then */
+		fw_info("feed %lld: %s", (long long)o->feed_id, v->fetch.err.text);
+		return;
+	}
 	s->visits++;
 	s->news += o->visit.new_n;
 	atomic_fetch_add(&sh->new_entries, o->visit.new_n);

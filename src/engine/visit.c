@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/str.h"
+#include "base/url.h"
 #include "engine/visit.h"
 #include "parse/html.h"
 #include "parse/parse.h"
@@ -67,8 +68,7 @@ void visit_parse(const struct fw_fetch *f, const struct fw_limits *limits, int64
 	out->kind = !rc ? FW_VISIT_OK : rc == FW_EFORMAT ? FW_VISIT_FORMAT : rc == FW_ELIMIT ? FW_VISIT_LIMIT : FW_VISIT_LOCAL;
 	if (out->kind != FW_VISIT_FORMAT)
 		return;
-	out->feeds = fw_link_header(a, f->h_link, f->final_url, FW_STR("alternate"));
-	if (!out->feeds && fw_sniff_is_html(body, f->h_content_type) && fw_html_discover(a, body, f->final_url, &out->feeds, NULL))
+	if (fw_find_feeds(a, f->h_link, body, f->h_content_type, f->final_url, &out->feeds, NULL))
 		out->feeds = NULL;
 }
 
@@ -80,8 +80,6 @@ static void name_the_feeds(const struct fw_link *found, struct fw_err *why)
 
 	fw_buf_adds(&text, why->text);
 	for (; found && n < 3; found = found->next) {
-		if (found->type.p && !fw_str_find(found->type, FW_STR("xml")) && !fw_str_find(found->type, FW_STR("json")))
-			continue;
 		if (text.len + found->href.len + 40 > sizeof(why->text)) /* one that is cut short helps nobody */
 			continue;
 		fw_buf_adds(&text, n++ ? ", " : "; it names feeds: subscribe to ");
@@ -110,6 +108,7 @@ static void visit_read(struct visit *v, const struct visit_rules *r, int64_t now
 	if (got.kind == FW_VISIT_OK)
 		return;
 	f->err = got.err;
+	v->named = got.feeds ? got.feeds->href : FW_STR_NONE;
 	name_the_feeds(got.feeds, &f->err);
 }
 
@@ -279,6 +278,8 @@ static void state_redirect(struct visit *v, int64_t now_ms)
 		s->redirect_since_ms = now_ms;
 	}
 	s->redirect_n++;
+	if (s->username.len && !fw_url_same_origin(s->url, to)) /* the login is for this origin only */
+		return;
 	if (s->redirect_n >= ADOPT_SIGHTINGS && now_ms - s->redirect_since_ms >= ADOPT_AFTER_MS) {
 		s->url = to;
 		s->redirect_url = FW_STR_NONE;
@@ -304,6 +305,28 @@ static void state_rhythm(struct visit *v, const struct fw_due_facts *facts, int6
 		v->feed.rhythm = fw_arena_str(&v->arena, (struct fw_str){text, len});
 		v->outcome.groups |= FW_GROUP_RHYTHM;
 	}
+}
+
+/*
+ * What was subscribed is a page, and this is the first that is seen of it: the feed it names first, its default (HTML standard,
+ * 4.6.7.1), is what was meant. A login is for its own origin; and what was a feed once, or was a page before, stays as it is.
+ */
+static void state_page(struct visit *v)
+{
+	const struct fw_feed *was = &v->lease->feed;
+	struct fw_str url, user, pass;
+
+	if (v->fetch.kind != FW_VISIT_FORMAT || !v->named.len || was->last_ok_ms || was->last_kind == FW_VISIT_FORMAT ||
+	    fw_url_clean(&v->arena, v->named, &url, &user, &pass, NULL) || user.len || fw_str_eq(url, was->url) ||
+	    (was->username.len && !fw_url_same_origin(was->url, url)))
+		return;
+	v->moved = true;
+	v->feed.url = url;
+	v->feed.fail_n = 0;
+	v->feed.error = FW_STR_NONE;
+	v->outcome.groups |= FW_GROUP_URL;
+	fw_err_set(&v->fetch.err, FW_EFORMAT, "an HTML page; the feed that it names takes its place: %.*s", FW_STR_ARG(url));
+	v->outcome.visit.error = fw_arena_str(&v->arena, fw_str(v->fetch.err.text));
 }
 
 static void state_health(struct visit *v, int64_t now_ms)
@@ -398,6 +421,11 @@ void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, 
 		state_redirect(v, now_ms);
 	state_health(v, now_ms);
 	visit_schedule(v, r, now_ms, rnd);
+	state_page(v);
+	if (v->moved) {
+		v->feed.due_at_ms = due_was > 0 ? due_was : now_ms;
+		v->feed.why = FW_STR("the feed that the page names takes its place: at once");
+	}
 	v->outcome.visit.kind = f->kind;
 	v->outcome.visit.http_status = f->http_status;
 	if (due_was > 0 && f->visit.at_ms > due_was)

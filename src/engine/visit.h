@@ -44,6 +44,8 @@ struct visit {
 	struct fw_arena arena;     /* document, rows, texts */
 	struct fw_document *doc;
 	uint64_t body_hash;        /* of the decoded body; set by reading it */
+	struct fw_str named;       /* no feed but a page: the feed that it names first */
+	bool moved;                /* ... which took its place */
 	struct fw_feed feed;       /* the state to write */
 	struct fw_outcome outcome;
 	size_t held_bytes;         /* body and arena, counted against the worker's limit until spent */

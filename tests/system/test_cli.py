@@ -485,16 +485,23 @@ def fetch(base):
         words(plain("fetch", "--allow-networks", "*", o.urls[0], code=4), "allow_networks")
         w.run("add", "--check", o.urls[0])
         r = w.run("add", "--check", o.url("/with/html/feed/0"))
-        holds("names one feed" in r.stderr, r.stderr)
+        holds("the feed it names is taken" in r.stderr, r.stderr)
         equal([f["url"] for f in w.json("list")], [o.urls[0], o.url("/doc/0")], "the feed that the page names")
         r = w.run("add", "--check", o.url("/with/bare-html/feed/0"), code=1)
         holds("not subscribed" in r.stderr, r.stderr)
         equal(len(w.json("list")), 2)
+        # a plain add of a page: its first visit finds the feed, in the same run
         w.run("add", o.url("/with/html/feed/1"))
+        r = w.json("run", "--once")
+        equal([r["feeds"], r["read"], r["failed"]], [3, 3, 0], r)
+        equal(w.json("list")[2]["url"], o.url("/doc/1"), "the feed that the page names")
+        holds("takes its place: " + o.url("/doc/1") in w.run("show", "#3").stdout, "the visits say so")
+        # the feed is subscribed already: the page stays, and says what it names
+        w.run("add", o.url("/with/html/feed/0"))
         w.run("run", "--once", code=1)
         for command in ("show", "why"):
-            remedy = re.search(r"remedy:? +(.*)", w.run(command, "#3").stdout).group(1)
-            equal(remedy, "feedwheel add '%s' && feedwheel remove '#3'" % o.url("/doc/1"), command)
+            remedy = re.search(r"remedy:? +(.*)", w.run(command, "#4").stdout).group(1)
+            equal(remedy, "feedwheel add '%s' && feedwheel remove '#4'" % o.url("/doc/0"), command)
         holds("remedy" not in w.run("why", "1").stdout, "no remedy where none is due")
 
 

@@ -46,7 +46,7 @@ static void teardown(void)
 	fw_arena_finish(&V.arena);
 }
 
-static void finish_with(enum fw_visit_kind kind, int status, const char *body)
+static void visit_go(enum fw_visit_kind kind, int status, const char *body)
 {
 	struct visit_rules r = {.run_id = 11};
 
@@ -66,6 +66,11 @@ static void finish_with(enum fw_visit_kind kind, int status, const char *body)
 	ck_assert_int_eq(V.outcome.fence, 7);
 	ck_assert_int_eq(V.outcome.visit.run_id, 11);
 	ck_assert_int_eq(V.outcome.visit.slot, 3);
+}
+
+static void finish_with(enum fw_visit_kind kind, int status, const char *body)
+{
+	visit_go(kind, status, body);
 	ck_assert_int_gt(V.feed.due_at_ms, NOW);
 }
 
@@ -183,15 +188,57 @@ START_TEST(slow_down) /* FRB 016, 020: validators survive, the host cools down *
 }
 END_TEST
 
-START_TEST(html_page) /* FRB 102, 103: the feeds it names are offered */
+#define PAGE(href) \
+	"<!doctype html><html><head><title>x</title><link rel=alternate type='application/atom+xml' href='" href "'>" \
+	"<link rel=alternate type='application/rss+xml' href='/second'></head><body><p>hello</body></html>"
+
+START_TEST(html_page) /* FRB 102, 103: the feeds it names are offered, where a feed was before */
 {
+	L.feed.last_ok_ms = NOW - FW_DAY_MS;
 	V.fetch.h_content_type = FW_STR("text/html");
-	finish(FW_VISIT_OK, 200, "<!doctype html><html><head><title>x</title>"
-		"<link rel=alternate type='application/atom+xml' href='/atom'></head><body><p>hello</body></html>");
+	finish(FW_VISIT_OK, 200, PAGE("/atom"));
 	ck_assert_int_eq(V.outcome.visit.kind, FW_VISIT_FORMAT);
-	ck_assert_msg(strstr(V.fetch.err.text, "http://a.example/atom") != NULL, "%s", V.fetch.err.text);
+	ck_assert_msg(strstr(V.fetch.err.text, "http://a.example/atom, http://a.example/second") != NULL, "%s", V.fetch.err.text);
 	ck_assert_uint_eq(V.feed.fail_n, 1);
-	ck_assert(!(V.outcome.groups & FW_GROUP_VALIDATORS));
+	ck_assert(!(V.outcome.groups & (FW_GROUP_VALIDATORS | FW_GROUP_URL)));
+}
+END_TEST
+
+START_TEST(page_becomes_its_feed) /* the first visit of a page; a login stays with its origin (NET-14) */
+{
+	static const struct {
+		const char *body, *user, *url; /* NULL: stays a page */
+		enum fw_visit_kind before;
+	} T[] = {
+		{PAGE("/atom"), NULL, "http://a.example/atom", FW_VISIT_NONE},
+		{PAGE("https://b.example/x#y"), NULL, "https://b.example/x", FW_VISIT_TIMEOUT},
+		{PAGE("/atom"), "me", "http://a.example/atom", FW_VISIT_NONE},
+		{PAGE("https://b.example/x"), "me", NULL, FW_VISIT_NONE},
+		{PAGE("/atom"), NULL, NULL, FW_VISIT_FORMAT}, /* seen before: it has had its chance */
+		{PAGE("/feed"), NULL, NULL, FW_VISIT_NONE},   /* itself */
+		{PAGE("http://me:secret@a.example/atom"), NULL, NULL, FW_VISIT_NONE},
+		{PAGE("file:///etc/passwd"), NULL, "http://a.example/second", FW_VISIT_NONE},
+		{"<!doctype html><title>x</title>", NULL, NULL, FW_VISIT_NONE},
+	};
+
+	L.feed.username = fw_str(T[_i].user);
+	L.feed.last_kind = T[_i].before;
+	L.feed.fail_n = T[_i].before == FW_VISIT_NONE ? 0 : 2;
+	visit_go(FW_VISIT_OK, 200, T[_i].body);
+	ck_assert_int_eq(V.outcome.visit.kind, FW_VISIT_FORMAT);
+	ck_assert_int_eq(V.moved, T[_i].url != NULL);
+	ck_assert_int_eq((V.outcome.groups & FW_GROUP_URL) != 0, V.moved);
+	if (!V.moved) {
+		ck_assert_uint_eq(V.feed.fail_n, L.feed.fail_n + 1);
+		ck_assert_uint_gt(V.feed.error.len, 0);
+		ck_assert_int_gt(V.feed.due_at_ms, NOW);
+		return;
+	}
+	ck_assert_msg(fw_str_eq(V.feed.url, fw_str(T[_i].url)), "%.*s", FW_STR_ARG(V.feed.url));
+	ck_assert_uint_eq(V.feed.fail_n, 0);
+	ck_assert_uint_eq(V.feed.error.len, 0);
+	ck_assert_int_eq(V.feed.due_at_ms, L.feed.due_at_ms); /* at once, in the same --once too */
+	ck_assert_ptr_nonnull(fw_str_find(V.outcome.visit.error, fw_str(T[_i].url)));
 }
 END_TEST
 
@@ -279,18 +326,21 @@ END_TEST
 
 START_TEST(adoption) /* POL-09: three sightings over a day, then the new URL */
 {
-	static const struct { uint32_t n; int64_t since; const char *seen; bool adopted; } T[] = {
+	static const struct { uint32_t n; int64_t since; const char *seen; bool adopted; const char *user, *to; } T[] = {
 		{0, 0, NULL, false},
 		{1, NOW - 2 * FW_DAY_MS, "http://b.example/feed", false},
 		{2, NOW - FW_DAY_MS, "http://b.example/feed", true},
 		{9, NOW - FW_HOUR_MS, "http://b.example/feed", false},
 		{9, NOW - 9 * FW_DAY_MS, "http://other.example/", false},
+		{9, NOW - 9 * FW_DAY_MS, "http://b.example/feed", false, "me"}, /* the login would go to another origin (NET-14) */
+		{9, NOW - 9 * FW_DAY_MS, "http://a.example/new", true, "me", "http://a.example/new"},
 	};
 
 	L.feed.redirect_n = T[_i].n;
 	L.feed.redirect_since_ms = T[_i].since;
 	L.feed.redirect_url = fw_str(T[_i].seen);
-	V.fetch.permanent_url = FW_STR("http://b.example/feed");
+	L.feed.username = fw_str(T[_i].user);
+	V.fetch.permanent_url = T[_i].to ? fw_str(T[_i].to) : FW_STR("http://b.example/feed");
 	V.fetch.final_url = V.fetch.permanent_url;
 	finish(FW_VISIT_OK, 200, DOC);
 	ck_assert_int_eq((V.outcome.groups & FW_GROUP_URL) != 0, T[_i].adopted);
@@ -311,12 +361,13 @@ int main(void)
 	tcase_add_test(t, validators_age);
 	tcase_add_test(t, slow_down);
 	tcase_add_test(t, html_page);
+	tcase_add_loop_test(t, page_becomes_its_feed, 0, 9);
 	tcase_add_test(t, empty_body);
 	tcase_add_test(t, broken_off);
 	tcase_add_test(t, own_fault);
 	tcase_add_test(t, memory_runs_out);
 	tcase_add_test(t, gone);
-	tcase_add_loop_test(t, adoption, 0, 5);
+	tcase_add_loop_test(t, adoption, 0, 7);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }
