@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The elements of modules: Media RSS, iTunes, Podcasting 2.0, geography, chapters. What has no member of its own in an
+ * The elements of modules: Media RSS, iTunes, Podcasting 2.0, chapters. What has no member of its own in an
  * entry or feed goes into the extra tree, under the names that parse-output gives.
  *
  * Most are plain rules in element.gperf: EL_VALUE is a typed text, EL_OBJECT an object made of the attributes. Only those
@@ -13,7 +13,6 @@
 
 #define OBJECT_MEMBERS_MAX 50
 #define LIST_VALUES_MAX 1000
-#define POINTS_MAX 20000
 #define NEST_MAX 8
 
 /* ---- where extras go ---------------------------------------------------------------------------------------------------- */
@@ -35,12 +34,12 @@ static bool too_deep(const struct fw_builder *b, const struct fw_frame *f)
 	return n > NEST_MAX;
 }
 
-/* The object that members of this element's group go into: the liveItem, media:group or media:content around it, or extra.group. */
+/* The object that members of this element's group go into: the liveItem, media:group, media:content ... around it, or extra.group. */
 static struct fw_value *group_of(struct fw_builder *b, const struct fw_frame *f)
 {
 	enum fw_context where = fw_where_of(b, f);
 
-	if (where == CTX_LIVE || where == CTX_MEDIA)
+	if (where == CTX_LIVE || where == CTX_MEDIA || where == CTX_LIST)
 		return too_deep(b, f) ? NULL : f[-1].obj;
 	return fw_value_object(b, fw_extra_root(b, where), f->el->group);
 }
@@ -184,7 +183,12 @@ static void object_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s
 	const char *name = names[f->el->field];
 	enum fw_field type = f->el->field == F_LINK || f->el->field == F_NAME ? F_PLAIN : (enum fw_field)f->el->field;
 
-	if (f->obj && name)
+	s = fw_str_trim(s);
+	if (!f->obj)
+		return;
+	if (f->el->field == F_LINK && fw_is_http(s) && !fw_value_find(f->obj, "url") && !fw_value_find(f->obj, "href"))
+		fw_value_str(b, f->obj, "url", fw_build_url(b, f->scope, s));
+	else if (name)
 		typed_add(b, f->obj, name, type, f, s);
 }
 
@@ -491,196 +495,15 @@ static void media_category_end(struct fw_builder *b, struct fw_frame *f, struct 
 		fw_value_str(b, list, NULL, s.len ? s : c->label);
 }
 
-/* ---- geography ------------------------------------------------------------------------------------------------------------ */
-
-/*
- * GeoRSS simple and GML write latitude first, GeoJSON longitude first; where srsName names a system with x first, the order
- * stays. GeoJSON: Point one position, LineString a list, Polygon a list of rings.
- */
-struct fw_geo {
-	double lat, lon, alt;
-	bool has_lat, has_lon, has_alt;
-	bool lon_first;
-	char shape[12];   /* "point" ... */
-	double corner[4]; /* of an envelope */
-	int corner_n;
-	bool done;
-};
-
-static struct fw_geo *geo_of(struct fw_builder *b)
+/* media:comments, media:backLinks ...: a list of texts or addresses, each member an element of its own. */
+static void string_in_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 {
-	if (!b->geo)
-		b->geo = FW_NEW(b, struct fw_geo);
-	return b->geo;
-}
+	struct fw_value *list;
 
-static struct fw_value *geo_object(struct fw_builder *b, enum fw_context where, const char *type)
-{
-	struct fw_value **root = fw_extra_root(b, where), *v;
-
-	if (fw_value_find(*root, "geo"))
-		return NULL;
-	v = fw_value_object(b, root, "geo");
-	fw_value_str(b, v, "type", fw_str(type));
-	return v;
-}
-
-/* The next number; false at the end or at something else. */
-static bool number_next(struct fw_str *s, double *out)
-{
-	size_t n = 0;
-
-	while (s->len && (fw_is_space(s->p[0]) || s->p[0] == ',' || s->p[0] == ';')) {
-		s->p++;
-		s->len--;
-	}
-	while (n < s->len && !fw_is_space(s->p[n]) && s->p[n] != ',' && s->p[n] != ';')
-		n++;
-	if (!n || !fw_str_double((struct fw_str){s->p, n}, out))
-		return false;
-	s->p += n;
-	s->len -= n;
-	return true;
-}
-
-static void position_add(struct fw_builder *b, struct fw_value *list, double first, double second, bool lon_first)
-{
-	fw_value_num(b, list, NULL, lon_first ? first : second);
-	fw_value_num(b, list, NULL, lon_first ? second : first);
-}
-
-/* Pairs of numbers into a list of positions. */
-static size_t positions_add(struct fw_builder *b, struct fw_value *list, struct fw_str s, bool lon_first)
-{
-	double first, second;
-	size_t n = 0;
-
-	while (n < POINTS_MAX && number_next(&s, &first) && number_next(&s, &second)) {
-		position_add(b, fw_value_new(b, list, NULL, FW_VALUE_ARRAY), first, second, lon_first);
-		n++;
-	}
-	return n;
-}
-
-static size_t pairs_in(struct fw_str s)
-{
-	double x;
-	size_t n = 0;
-
-	while (n < 8 && number_next(&s, &x))
-		n++;
-	return n / 2;
-}
-
-static void shape_set(struct fw_builder *b, enum fw_context where, const char *shape, struct fw_str s, bool lon_first)
-{
-	size_t need = !strcmp(shape, "point") ? 1 : !strcmp(shape, "polygon") ? 4 : 2;
-	struct fw_value *v, *list;
-	double first, second;
-
-	if (!strcmp(shape, "circle")) /* GeoJSON has no circles: its middle */
-		need = 1;
-	if (pairs_in(s) < need)
-		return;
-	v = geo_object(b, where, need == 1 ? "Point" : need == 4 ? "Polygon" : !strcmp(shape, "box") ? "Box" : "LineString");
-	list = v ? fw_value_new(b, v, "coordinates", FW_VALUE_ARRAY) : NULL;
-	if (!list)
-		return;
-	if (need == 1) {
-		if (number_next(&s, &first) && number_next(&s, &second)) {
-			position_add(b, list, first, second, lon_first);
-			fw_value_num(b, v, "lat", lon_first ? second : first);
-			fw_value_num(b, v, "lon", lon_first ? first : second);
-		}
-		return;
-	}
-	if (need == 4)
-		list = fw_value_new(b, list, NULL, FW_VALUE_ARRAY);
-	positions_add(b, list, s, lon_first);
-}
-
-/* EPSG codes 4000 to 4999 are geographic: latitude first. Others (UTM ...) and CRS84 have x first. */
-static bool x_first(struct fw_str srs)
-{
-	size_t from = srs.len;
-	int64_t code;
-
-	while (from > 0 && fw_is_digit(srs.p[from - 1]))
-		from--;
-	code = fw_build_number(fw_str_sub(srs, from, srs.len));
-	return fw_str_ifind(srs, FW_STR("CRS84")) || (code != FW_NO_NUMBER && (code < 4000 || code > 4999));
-}
-
-static void geo_where_start(struct fw_walk *w)
-{
-	struct fw_geo *g = geo_of(w->b);
-	struct fw_str srs = fw_attr(w, "srsName");
-
-	w->frame->ctx = CTX_GEO;
-	if (!g)
-		return;
-	if (w->el->member[0])
-		(void)fw_str_copy(g->shape, sizeof(g->shape), fw_str(w->el->member));
-	if (srs.len)
-		g->lon_first = x_first(srs);
-}
-
-static void geo_points_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
-{
-	struct fw_geo *g = geo_of(b);
-	enum fw_context where = b->entry ? CTX_ENTRY : CTX_FEED;
-	double x, y;
-
-	(void)f;
-	if (!g)
-		return;
-	if (!strcmp(g->shape, "box")) {
-		if (g->corner_n < 4 && number_next(&s, &x) && number_next(&s, &y)) {
-			g->corner[g->corner_n++] = x;
-			g->corner[g->corner_n++] = y;
-		}
-		if (g->corner_n == 4) {
-			struct fw_value *v = geo_object(b, where, "Box");
-			struct fw_value *list = v ? fw_value_new(b, v, "coordinates", FW_VALUE_ARRAY) : NULL;
-
-			position_add(b, fw_value_new(b, list, NULL, FW_VALUE_ARRAY), g->corner[0], g->corner[1], g->lon_first);
-			position_add(b, fw_value_new(b, list, NULL, FW_VALUE_ARRAY), g->corner[2], g->corner[3], g->lon_first);
-			g->corner_n++;
-		}
-		return;
-	}
-	shape_set(b, where, g->shape[0] ? g->shape : "point", s, g->lon_first);
-}
-
-static void geo_number_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
-{
-	struct fw_geo *g = geo_of(b);
-	enum fw_context where = b->entry ? CTX_ENTRY : CTX_FEED;
-	struct fw_value *v, *list;
-	double x;
-
-	if (!g || g->done || !fw_str_double(fw_str_trim(s), &x))
-		return;
-	if (f->el->kind == EL_GEO_LAT) {
-		g->lat = x;
-		g->has_lat = true;
-	} else if (f->el->kind == EL_GEO_LONG) {
-		g->lon = x;
-		g->has_lon = true;
-	} else {
-		g->alt = x;
-		g->has_alt = true;
-	}
-	if (!g->has_lat || !g->has_lon)
-		return;
-	g->done = true;
-	v = geo_object(b, where, "Point");
-	list = v ? fw_value_new(b, v, "coordinates", FW_VALUE_ARRAY) : NULL;
-	position_add(b, list, g->lon, g->lat, true);
-	if (g->has_alt && list)
-		fw_value_num(b, list, NULL, g->alt);
-	fw_value_num(b, v, "lat", g->lat);
-	fw_value_num(b, v, "lon", g->lon);
+	s = f->el->field == F_LINK ? fw_build_url(b, f->scope, s) : fw_build_title(b, s);
+	list = s.len ? fw_value_array(b, f[-1].obj, f->el->member) : NULL;
+	if (list && fw_build_room(b, &list->integer, LIST_VALUES_MAX, "a list with more than 1000 members"))
+		fw_value_str(b, list, NULL, s);
 }
 
 /* ---- chapters ------------------------------------------------------------------------------------------------------------- */
@@ -789,17 +612,14 @@ void fw_module_start(struct fw_walk *w)
 			b->doc->archive = true;
 		break;
 	case EL_GEO_WHERE:
-		geo_where_start(w);
+	case EL_GEO_SHAPE:
+	case EL_GEO_POINTS:
+		fw_geo_start(w);
 		break;
-	case EL_GEO_POINTS: {
-		struct fw_geo *g = geo_of(b);
-
-		s = fw_attr(w, "srsName");
-		if (g && s.len)
-			g->lon_first = x_first(s);
-		fw_walk_capture(w, TEXT_TRIM);
+	case EL_STRINGS:
+		w->frame->obj = group_of(b, w->frame);
+		w->frame->ctx = CTX_MEDIA;
 		break;
-	}
 	case EL_CHAPTERS:
 		w->frame->ctx = CTX_LIST;
 		w->frame->obj = fw_value_array(b, fw_value_object(b, &b->entry->extra, ""), "chapters");
@@ -868,16 +688,17 @@ void fw_module_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bo
 		v = f->obj;
 		fw_value_str(b, v, "url", fw_build_url(b, f->scope, s));
 		break;
+	case EL_GEO_WHERE:
 	case EL_GEO_SHAPE:
-		shape_set(b, b->entry ? CTX_ENTRY : CTX_FEED, f->el->member, s, false);
-		break;
 	case EL_GEO_POINTS:
-		geo_points_end(b, f, s);
-		break;
 	case EL_GEO_LAT:
 	case EL_GEO_LONG:
 	case EL_GEO_ALT:
-		geo_number_end(b, f, s);
+	case EL_GEO_NOTE:
+		fw_geo_end(b, f, s);
+		break;
+	case EL_STRING_IN:
+		string_in_end(b, f, s);
 		break;
 	default:
 		break;

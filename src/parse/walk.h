@@ -81,4 +81,8 @@ void fw_module_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bo
 void fw_live_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool markup);
 struct fw_value **fw_extra_root(struct fw_builder *b, unsigned where);
 
+/* ---- geo.c: GeoRSS, GML, W3C geo, ICBM ---- */
+void fw_geo_start(struct fw_walk *w);
+void fw_geo_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s);
+
 #endif
