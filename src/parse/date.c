@@ -123,7 +123,7 @@ static bool epoch(const char *p, size_t n, int64_t *out)
 /* Only digits (and a fraction of a second): 20031231101455, 1072865695, 1072865695.25, 1072865695000. */
 static bool bare_number(struct fw_str s, int64_t *out)
 {
-	struct parts p = {0, 0, 0, 0, 0, 0, 0, NONE};
+	struct parts p = {.zone_min = NONE};
 	size_t n = 0;
 
 	while (n < s.len && fw_is_digit(s.p[n]))
@@ -149,7 +149,7 @@ static bool bare_number(struct fw_str s, int64_t *out)
 
 bool fw_date_parse(struct fw_str s, int64_t *out)
 {
-	struct parts p = {0, 0, 0, 0, 0, 0, 0, NONE};
+	struct parts p = {.zone_min = NONE};
 
 	s = fw_str_trim(s);
 	if (s.len < 4)

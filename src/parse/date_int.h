@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * What the parts of the date reader share: date.c (the straight paths), date_read.c (the patient reader), date_scan.c (its tokens),
- * date_words.c (names of months and zones). Nobody else includes this.
+ * date_words.c (names of months and zones), date_zone.c (places). Nobody else includes this.
  */
 #ifndef FW_PARSE_DATE_INT_H
 #define FW_PARSE_DATE_INT_H
@@ -13,9 +13,13 @@
 #define MAX_TOKENS 64
 #define NONE INT32_MIN
 
+/* When the clocks of a place are put forward. */
+enum zone_rule { ZONE_FIXED, ZONE_EUROPE, ZONE_AMERICA, ZONE_AUSTRALIA, ZONE_NEW_ZEALAND };
+
 struct parts {
 	int year, month, day, hour, minute, second, ms;
 	int zone_min; /* east of Greenwich, or NONE */
+	enum zone_rule rule; /* when it is an hour more */
 };
 
 /* n digits at p as a number, or a negative number. */
@@ -94,6 +98,12 @@ static inline void use(struct scan *sc, size_t from, size_t to)
 	for (size_t i = from; i < to && i < sc->n; i++)
 		sc->tok[i].kind = USED;
 }
+
+/* ---- date_zone.c ------------------------------------------------------------------------------------------------------------- */
+
+/* place: "berlin", "new_york", "est5edt", folded. */
+bool fw_date_place(struct fw_str place, int *zone_min, enum zone_rule *rule);
+bool fw_date_summer(enum zone_rule rule, int zone_min, int year, int64_t local_ms);
 
 /* ---- date_read.c ------------------------------------------------------------------------------------------------------------- */
 

@@ -29,7 +29,7 @@ bool fw_date_to_ms(const struct parts *p, int64_t *out)
 		return false;
 	*out = fw_time_ms(p->year, p->month, p->day, p->hour, p->minute, p->second, p->ms);
 	if (p->zone_min != NONE)
-		*out -= p->zone_min * FW_MINUTE_MS;
+		*out -= (p->zone_min + (fw_date_summer(p->rule, p->zone_min, p->year, *out) ? 60 : 0)) * FW_MINUTE_MS;
 	return true;
 }
 
@@ -202,13 +202,41 @@ static size_t read_offset(struct scan *sc, size_t i, int *zone_min)
 	return end;
 }
 
-/* What may follow a time: "GMT", "GMT+2", "+0200", "+02:00 CEST", "EST5EDT", "Etc/GMT". */
+/* "Europe/Berlin", "America/Argentina/Buenos_Aires", "EST5EDT", "ET": what stands behind the last '/' says which. */
+static bool read_place(struct scan *sc, size_t i, struct parts *p)
+{
+	char name[32];
+	size_t from = i, n = 0;
+
+	for (; at(sc, i)->kind != USED && (i == from || !at(sc, i)->gap); i++) {
+		const struct token *t = at(sc, i);
+
+		if (t->kind == SIGN && t->value == '/') {
+			n = 0;
+		} else if (t->kind == SIGN && (t->value == '_' || t->value == '-') && n < sizeof(name)) {
+			name[n++] = '_';
+		} else if (t->kind != SIGN && n + t->text.len <= sizeof(name)) {
+			memcpy(name + n, t->text.p, t->text.len);
+			n += t->text.len;
+		} else {
+			break;
+		}
+	}
+	if (!n || !fw_date_place((struct fw_str){name, n}, &p->zone_min, &p->rule))
+		return false;
+	use(sc, from, i);
+	return true;
+}
+
+/* What may follow a time: "GMT", "GMT+2", "+0200", "+02:00 CEST", "EST5EDT", "Etc/GMT", "Europe/Berlin". */
 static void read_zone(struct scan *sc, size_t i, struct parts *p)
 {
 	int named, offset;
 
 	while (at(sc, i)->kind == SIGN && (at(sc, i)->value == ',' || at(sc, i)->value == '/' || at(sc, i)->value == '['))
 		i++;
+	if (at(sc, i)->kind == WORD && read_place(sc, i, p))
+		return;
 	if (at(sc, i)->kind == WORD && fw_date_zone(sc->tok[i].text, &named)) {
 		bool greenwich = named == 0;
 
@@ -431,7 +459,7 @@ static bool read_date(struct scan *sc, struct parts *p, bool have_time)
 
 bool fw_date_patient(struct fw_str s, int64_t *out)
 {
-	struct parts p = {NONE, NONE, NONE, NONE, NONE, NONE, 0, NONE};
+	struct parts p = {NONE, NONE, NONE, NONE, NONE, NONE, 0, NONE, ZONE_FIXED};
 	bool have_time;
 	struct scan sc;
 	size_t i;
