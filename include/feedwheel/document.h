@@ -65,41 +65,42 @@ struct fw_image {
 enum fw_value_type { FW_VALUE_STRING, FW_VALUE_NUMBER, FW_VALUE_INTEGER, FW_VALUE_BOOL, FW_VALUE_OBJECT, FW_VALUE_ARRAY };
 struct fw_value {
 	enum fw_value_type type;
+	uint32_t counted;           /* used while the document is read */
 	struct fw_str name;         /* inside an object */
 	union {
 		struct fw_str string;   /* STRING */
-		struct fw_value *first; /* OBJECT, ARRAY: the members */
-	};
-	union {
 		double number;          /* NUMBER */
 		int64_t integer;        /* INTEGER, BOOL */
+		struct {
+			struct fw_value *first, *last; /* OBJECT, ARRAY: the members */
+		};
 	};
-	struct fw_value *next, *last; /* last: of the members */
+	struct fw_value *next;
 };
 
 struct fw_entry {
 	struct fw_str id;          /* guid, atom:id, rdf:about; else url; else made from the content */
-	bool id_made;              /* the document held neither id nor url */
-	bool id_from_url;          /* the document held no id */
 	struct fw_str url, external_url;
 	struct fw_str title;       /* plain text */
 	struct fw_str summary;     /* plain text */
 	struct fw_str content;     /* as in the document (entities of the carrier decoded), not sanitised */
-	enum fw_text_type content_type;
 	struct fw_str content_base; /* what relative URLs inside content resolve against */
 	struct fw_str image, banner_image, language;
 	struct fw_str comments, comment_feed_url, copyright, license;
 	int64_t comment_count;     /* or FW_NO_NUMBER */
 	int64_t published_ms, updated_ms, created_ms;
 	struct fw_person *authors, *contributors;
-	struct fw_person publisher;
+	struct fw_person *publisher; /* or NULL */
 	struct fw_category *categories;
 	struct fw_attachment *attachments;
 	struct fw_link *links;
 	struct fw_link *in_reply_to; /* thr: rel holds ref (the id), title holds source */
 	struct fw_value *extra;    /* OBJECT or NULL: itunes, podcast, media, geo, source, chapters ... */
+	enum fw_text_type content_type;
 	uint32_t line;             /* where it begins in the document */
 	uint32_t dup_n;            /* 0, or what tells it from entries of the same id that differ (part of its key) */
+	bool id_made;              /* the document held neither id nor url */
+	bool id_from_url;          /* the document held no id */
 	bool repeat;               /* an entry before it in the document has the same id and says the same */
 	struct fw_entry *next;
 };
@@ -119,7 +120,7 @@ struct fw_document {
 	uint8_t skip_days;              /* bit 0: Sunday */
 	struct fw_image image;
 	struct fw_person *authors, *contributors;
-	struct fw_person publisher;
+	struct fw_person *publisher; /* or NULL */
 	struct fw_category *categories;
 	struct fw_link *links, *hubs;   /* hubs: href, and type "WebSub" or what JSON Feed says */
 	struct fw_value *extra;         /* OBJECT or NULL: itunes, podcast, media, cloud ... */

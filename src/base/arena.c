@@ -61,8 +61,8 @@ void *fw_arena_slow(struct fw_arena *a, size_t n)
 		a->at += want;
 		return p;
 	}
-	/* an eighth of what there is: few blocks, and little left over in the last */
-	size = a->used_bytes / 8 < BLOCK_MIN ? BLOCK_MIN : a->used_bytes / 8;
+	/* a sixteenth of what there is: few blocks, and little left over in the last */
+	size = a->used_bytes / 16 < BLOCK_MIN ? BLOCK_MIN : a->used_bytes / 16;
 	size = size > BLOCK_MAX ? BLOCK_MAX : size;
 	if (want + head > size / 4 && a->head) {
 		/* a large piece gets a block of its own, behind the current one */
@@ -189,7 +189,25 @@ void *fw_arena_grow(struct fw_arena *a, void *p, size_t old_n, size_t new_n)
 void fw_arena_trim(struct fw_arena *a, void *p, size_t old_n, size_t new_n)
 {
 	size_t old_m = (old_n + 15) & ~(size_t)15, new_m = (new_n + 15) & ~(size_t)15;
+	struct fw_arena_block *b = a->head ? a->head->next : NULL;
 
-	if (p && old_m && new_m <= old_m && (char *)p + old_m == a->at)
+	if (!p || !old_m || new_m > old_m)
+		return;
+	if ((char *)p + old_m == a->at) {
 		a->at = (char *)p + new_m;
+		return;
+	}
+	if (!b || p != b->data || (char *)p + old_m != (char *)b + b->size)
+		return;
+	/* a block of its own: given back, or made the current one when more is left over in it */
+	if (!new_m) {
+		a->head->next = b->next;
+		block_free(a, b);
+	} else if (old_m - new_m > (size_t)(a->end - a->at)) {
+		a->head->next = b->next;
+		b->next = a->head;
+		a->head = b;
+		a->at = (char *)p + new_m;
+		a->end = (char *)b + b->size;
+	}
 }

@@ -55,7 +55,7 @@ struct fw_str fw_arena_str(struct fw_arena *a, struct fw_str s); /* absent out o
 FW_PRINTF(2, 3) char *fw_arena_printf(struct fw_arena *a, const char *fmt, ...);
 /* Grow the newest allocation in place when it is the last one, else copy. old_n bytes are kept. */
 void *fw_arena_grow(struct fw_arena *a, void *p, size_t old_n, size_t new_n);
-/* Give the tail of p back when it is the newest allocation: old_n bytes were asked for, new_n are in use. */
+/* Give the tail of p back when it is the newest allocation: old_n bytes were asked for, new_n are in use. 0: p is gone. */
 void fw_arena_trim(struct fw_arena *a, void *p, size_t old_n, size_t new_n);
 
 #endif

@@ -100,7 +100,7 @@ size_t fw_build_at(const struct fw_builder *b)
 	return b->xml ? b->xml->offset : 0;
 }
 
-bool fw_build_room(struct fw_builder *b, int64_t *count, int64_t max, const char *what)
+bool fw_build_room(struct fw_builder *b, uint32_t *count, uint32_t max, const char *what)
 {
 	if (++*count <= max)
 		return true;

@@ -62,7 +62,7 @@ struct fw_body {
 /* Lists of one entry (or of the feed) are held to 100 members (LIM-08). */
 #define FW_LIST_MAX 100
 struct fw_counts {
-	int64_t attachments, categories, links, people;
+	uint32_t attachments, categories, links, people;
 };
 
 struct fw_ranks {
@@ -75,6 +75,18 @@ struct fw_known_name {
 	unsigned in; /* enum fw_ns; FW_NS_COUNT: the feed's own names */
 	const struct fw_element *el;
 };
+
+/* An attribute's name and what the member that holds it is called. */
+struct fw_member_name {
+	struct fw_str local;
+	const char *member;
+};
+
+/* Where to look for a name in the two tables below; the same for equal names. */
+static inline unsigned fw_name_mix(struct fw_str s)
+{
+	return (unsigned)s.len + (s.len ? (unsigned char)s.p[0] * 3u + (unsigned char)s.p[s.len - 1] * 5u : 0);
+}
 
 struct fw_builder {
 	struct fw_arena *arena;
@@ -96,6 +108,7 @@ struct fw_builder {
 	size_t frame_n, frame_cap;
 	struct fw_frame first_frames[64];
 	struct fw_known_name known[64];
+	struct fw_member_name member_names[32];
 	struct fw_capture cap;
 	struct fw_buf scratch;
 
@@ -134,7 +147,7 @@ void fw_build_problem(struct fw_builder *b, size_t offset, const char *what, con
 uint32_t fw_build_line(struct fw_builder *b, size_t offset);
 size_t fw_build_at(const struct fw_builder *b); /* where the reader is */
 /* Count a member of a list in; false when there are max already: it is dropped, counted and, the first time, reported (LIM-08). */
-bool fw_build_room(struct fw_builder *b, int64_t *count, int64_t max, const char *what);
+bool fw_build_room(struct fw_builder *b, uint32_t *count, uint32_t max, const char *what);
 struct fw_str fw_build_dup(struct fw_builder *b, struct fw_str s);
 
 /* The base in force: xml:base, the document's URL, then the channel's link; what is longer than FW_BASE_MAX is none. */
@@ -191,6 +204,11 @@ void fw_document_finish(struct fw_builder *b);
 void fw_entries_tell_apart(struct fw_arena *a, struct fw_document *doc);
 /* Does a title look like HTML? Tags that HTML knows, or character references; "<vector>" does not. */
 bool fw_title_is_html(struct fw_str s);
+
+/* ---- own.c -------------------------------------------------------------------------------------------------------------- */
+
+/* What the document borrows from bytes is copied into the arena, and no more than that. False: no memory; then it is of no use. */
+FW_MUST_CHECK bool fw_document_own(struct fw_arena *a, struct fw_document *doc, struct fw_str bytes);
 
 /* ---- the readers ------------------------------------------------------------------------------------------------------- */
 

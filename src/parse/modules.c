@@ -49,17 +49,21 @@ static struct fw_value *list_add(struct fw_builder *b, struct fw_value *in, cons
 {
 	struct fw_value *list = fw_value_array(b, in, name);
 
-	if (!list || !fw_build_room(b, &list->integer, LIST_VALUES_MAX, "a list with more than 1000 members"))
+	if (!list || !fw_build_room(b, &list->counted, LIST_VALUES_MAX, "a list with more than 1000 members"))
 		return NULL;
 	return fw_value_new(b, list, NULL, FW_VALUE_OBJECT);
 }
 
-/* "firstUrl", "first-url" -> "first_url". */
+/* "firstUrl", "first-url" -> "first_url". The few that a feed has are kept. */
 static const char *snake(struct fw_builder *b, struct fw_str name)
 {
-	char *out = fw_arena_alloc(b->arena, 2 * name.len + 1);
+	struct fw_member_name *k = &b->member_names[fw_name_mix(name) % FW_N(b->member_names)];
 	size_t i, n = 0;
+	char *out;
 
+	if (k->member && fw_str_eq(k->local, name))
+		return k->member;
+	out = fw_arena_alloc(b->arena, 2 * name.len + 1);
 	if (!out)
 		return "";
 	for (i = 0; i < name.len; i++) {
@@ -70,6 +74,8 @@ static const char *snake(struct fw_builder *b, struct fw_str name)
 		out[n++] = c == '-' ? '_' : (char)fw_lower((unsigned char)c);
 	}
 	out[n] = 0;
+	fw_arena_trim(b->arena, out, 2 * name.len + 1, n + 1);
+	*k = (struct fw_member_name){.local = name, .member = out};
 	return out;
 }
 
@@ -263,7 +269,7 @@ static void itunes_category_add(struct fw_builder *b, const struct fw_element *e
 		if (v->type == FW_VALUE_STRING && fw_str_eq(v->string, text))
 			return;
 	}
-	if (list && fw_build_room(b, &list->integer, FW_LIST_MAX, "more than 100 categories"))
+	if (list && fw_build_room(b, &list->counted, FW_LIST_MAX, "more than 100 categories"))
 		fw_value_str(b, list, NULL, text);
 }
 
@@ -282,7 +288,7 @@ static void keywords_end(struct fw_builder *b, struct fw_frame *f, struct fw_str
 			continue;
 		if (!list)
 			list = fw_value_array(b, group_of(b, f), f->el->member);
-		if (list && fw_build_room(b, &list->integer, FW_LIST_MAX, "more than 100 keywords"))
+		if (list && fw_build_room(b, &list->counted, FW_LIST_MAX, "more than 100 keywords"))
 			fw_value_str(b, list, NULL, part);
 	}
 }
@@ -300,7 +306,7 @@ static void owner_end(struct fw_builder *b, struct fw_frame *f)
 	fw_value_str(b, v, "name", p->name);
 	fw_value_str(b, v, "email", p->email);
 	if (fw_take(b, where, F_PUBLISHER, f->el->rank))
-		*(fw_in_entry(b, where) ? &b->entry->publisher : &b->doc->publisher) = *p;
+		*(fw_in_entry(b, where) ? &b->entry->publisher : &b->doc->publisher) = p;
 }
 
 /* ---- Media RSS ---------------------------------------------------------------------------------------------------------- */
@@ -308,7 +314,7 @@ static void owner_end(struct fw_builder *b, struct fw_frame *f)
 /*
  * What media:group says holds for each of its contents that says nothing itself (Media RSS, "shallow" elements are defaults for
  * deeper ones). A group gathers what is in it in an object of its own; at its end its contents take over what they lack, and all
- * goes up into the entry's media. integer of a content: how many of its members are attributes, which do not go up.
+ * goes up into the entry's media. counted of a content: how many of its members are attributes, which do not go up.
  */
 static void media_group_start(struct fw_walk *w)
 {
@@ -374,7 +380,7 @@ static void media_join(struct fw_builder *b, struct fw_value *to, const struct f
 		}
 		list = fw_value_array(b, to, m->name.p);
 		for (v = list ? fw_value_members(m) : NULL; v; v = v->next) {
-			if (fw_build_room(b, &list->integer, LIST_VALUES_MAX, "a list with more than 1000 members"))
+			if (fw_build_room(b, &list->counted, LIST_VALUES_MAX, "a list with more than 1000 members"))
 				member_add(b, list, v);
 		}
 	}
@@ -393,9 +399,9 @@ static void media_group_end(struct fw_builder *b, struct fw_frame *f)
 static void media_content_end(struct fw_builder *b, struct fw_frame *f)
 {
 	const struct fw_value *c = f->obj, *m = fw_value_members(c);
-	int64_t n;
+	uint32_t n;
 
-	for (n = c ? c->integer : 0; m && n > 0; n--)
+	for (n = c ? c->counted : 0; m && n > 0; n--)
 		m = m->next;
 	if (m)
 		media_join(b, fw_value_object(b, fw_extra_root(b, fw_where_of(b, f)), f->el->group), m);
@@ -413,7 +419,7 @@ static void media_content_start(struct fw_walk *w)
 		return;
 	attributes_add(w, v);
 	for (m = fw_value_members(v); m; m = m->next)
-		v->integer++;
+		v->counted++;
 	medium = fw_attr(w, "medium");
 	type = fw_attr(w, "type");
 	if (w->where != CTX_FEED && (fw_str_ieq(medium, FW_STR("image")) || fw_str_istarts(type, FW_STR("image/")))) {
@@ -491,7 +497,7 @@ static void media_category_end(struct fw_builder *b, struct fw_frame *f, struct 
 		return;
 	fw_category_add(b, fw_in_entry(b, fw_where_of(b, f)), s, c->scheme, c->label);
 	list = fw_value_array(b, group_of(b, f), f->el->member);
-	if (list && fw_build_room(b, &list->integer, FW_LIST_MAX, "more than 100 categories"))
+	if (list && fw_build_room(b, &list->counted, FW_LIST_MAX, "more than 100 categories"))
 		fw_value_str(b, list, NULL, s.len ? s : c->label);
 }
 
@@ -502,7 +508,7 @@ static void string_in_end(struct fw_builder *b, struct fw_frame *f, struct fw_st
 
 	s = f->el->field == F_LINK ? fw_build_url(b, f->scope, s) : fw_build_title(b, s);
 	list = s.len ? fw_value_array(b, f[-1].obj, f->el->member) : NULL;
-	if (list && fw_build_room(b, &list->integer, LIST_VALUES_MAX, "a list with more than 1000 members"))
+	if (list && fw_build_room(b, &list->counted, LIST_VALUES_MAX, "a list with more than 1000 members"))
 		fw_value_str(b, list, NULL, s);
 }
 
@@ -514,7 +520,7 @@ static void chapter_start(struct fw_walk *w)
 	struct fw_value *list = w->up ? w->up->obj : NULL, *v;
 	int64_t at = fw_build_duration(fw_attr(w, "start"));
 
-	if (!list || !fw_build_room(b, &list->integer, LIST_VALUES_MAX, "a list with more than 1000 members"))
+	if (!list || !fw_build_room(b, &list->counted, LIST_VALUES_MAX, "a list with more than 1000 members"))
 		return;
 	v = fw_value_new(b, list, NULL, FW_VALUE_OBJECT);
 	if (at != FW_NO_NUMBER)

@@ -198,15 +198,20 @@ static void identity_set(struct fw_builder *b, struct fw_entry *e)
 
 /* A set of 64-bit hashes with the entry each came from; open addressing, never more than half full. */
 struct id_slot {
-	uint64_t hash;
-	struct fw_entry *e; /* the first; NULL: the slot is free */
-	bool differ;        /* others of this id say something else */
+	uint64_t hash : 63;
+	uint64_t differ : 1; /* others of this id say something else */
+	struct fw_entry *e;  /* the first; NULL: the slot is free */
 };
 
 struct id_set {
 	struct id_slot *slot;
 	size_t mask;
 };
+
+static void id_set_finish(struct id_set *set, struct fw_arena *a)
+{
+	fw_arena_trim(a, set->slot, (set->mask + 1) * sizeof(*set->slot), 0);
+}
 
 static bool id_set_init(struct id_set *set, struct fw_arena *a, size_t n)
 {
@@ -222,6 +227,7 @@ static struct id_slot *id_set_slot(struct id_set *set, uint64_t hash, struct fw_
 {
 	size_t i = hash & set->mask;
 
+	hash >>= 1;
 	while (set->slot[i].e && set->slot[i].hash != hash)
 		i = (i + 1) & set->mask;
 	if (!set->slot[i].e) {
@@ -278,15 +284,17 @@ void fw_entries_tell_apart(struct fw_arena *a, struct fw_document *doc)
 		shared = true;
 		slot->differ = slot->differ || fw_entry_hash(slot->e) != fw_entry_hash(e);
 	}
-	if (!shared || !id_set_init(&told, a, 2 * doc->entry_n))
-		return;
-	for (e = doc->entries; e; e = e->next) {
-		slot = id_set_slot(&set, id_hash(e), e);
-		if (slot->differ)
-			suffix_set(&told, e);
-		else
-			e->repeat = slot->e != e;
+	if (shared && id_set_init(&told, a, 2 * doc->entry_n)) {
+		for (e = doc->entries; e; e = e->next) {
+			slot = id_set_slot(&set, id_hash(e), e);
+			if (slot->differ)
+				suffix_set(&told, e);
+			else
+				e->repeat = slot->e != e;
+		}
+		id_set_finish(&told, a);
 	}
+	id_set_finish(&set, a);
 }
 
 /* ---- entries ----------------------------------------------------------------------------------------------------------- */

@@ -14,7 +14,7 @@
 
 static void person_out(struct fw_json *j, const char *key, const struct fw_person *p)
 {
-	if (!p->name.len && !p->email.len && !p->url.len)
+	if (!p || (!p->name.len && !p->email.len && !p->url.len))
 		return;
 	fw_json_object(j, key);
 	fw_json_str(j, "name", p->name);
@@ -184,7 +184,7 @@ static void extra_out(struct fw_json *j, const struct fw_value *extra)
 static bool item_has_own(const struct fw_entry *e)
 {
 	return e->id_made || e->comments.len || e->comment_count != FW_NO_NUMBER || e->comment_feed_url.len || e->copyright.len ||
-		e->license.len || e->created_ms != FW_NO_DATE || e->publisher.name.len || e->publisher.email.len ||
+		e->license.len || e->created_ms != FW_NO_DATE || (e->publisher && (e->publisher->name.len || e->publisher->email.len)) ||
 		e->contributors || e->links || e->in_reply_to || (e->extra && e->extra->first) ||
 		!categories_plain(e->categories);
 }
@@ -204,7 +204,7 @@ static void item_own(struct fw_json *j, const struct fw_entry *e)
 	str_len(j, "copyright", e->copyright);
 	str_len(j, "license", e->license);
 	fw_json_time(j, "created", e->created_ms);
-	person_out(j, "publisher", &e->publisher);
+	person_out(j, "publisher", e->publisher);
 	people_out(j, "contributors", e->contributors);
 	if (!categories_plain(e->categories))
 		categories_out(j, e->categories);
@@ -346,7 +346,7 @@ static void feed_own(struct fw_json *j, const struct fw_document *d)
 	number_out(j, "update_period_minutes", d->update_period_minutes);
 	skips_out(j, d);
 	image_out(j, &d->image);
-	person_out(j, "publisher", &d->publisher);
+	person_out(j, "publisher", d->publisher);
 	people_out(j, "contributors", d->contributors);
 	if (d->categories)
 		categories_out(j, d->categories);

@@ -177,7 +177,7 @@ static bool looks_like_json(struct fw_str s)
 	return s.len && (s.p[0] == '{' || s.p[0] == '[');
 }
 
-/* keep: the caller's bytes go away before the document does, so what it borrows is copied; *keep is a place for the arena. */
+/* keep: the caller's bytes go away before the document does, so what it borrows of them is copied; *keep is a place for the arena. */
 static int parse(struct fw_arena *a, struct fw_str bytes, struct fw_arena **keep, const struct fw_parse_options *o, struct fw_document **doc,
 	struct fw_err *err)
 {
@@ -186,6 +186,7 @@ static int parse(struct fw_arena *a, struct fw_str bytes, struct fw_arena **keep
 	struct fw_charset_result cs = {.encoding = NULL};
 	struct fw_str type = o ? o->content_type : FW_STR_NONE;
 	struct fw_scope scope = {.base = FW_STR_NONE};
+	size_t borrowed = 0;
 	bool cut = false;
 	int rc;
 
@@ -208,9 +209,9 @@ static int parse(struct fw_arena *a, struct fw_str bytes, struct fw_arena **keep
 		return memory_error(a, err);
 	b.text = cs.text;
 	if (keep && is_within(cs.text, given) && !looks_like_json(cs.text)) /* what JSON holds is copied in any case */
-		b.text = fw_build_dup(&b, cs.text);
-	if (!b.text.p)
-		return memory_error(a, err);
+		borrowed = cs.text.len;
+	if (a->max_bytes)
+		a->max_bytes -= borrowed; /* left for the copy */
 	b.doc->encoding = cs.encoding;
 	b.doc->malformed = cs.wrong || cut;
 	if (cut)
@@ -228,6 +229,10 @@ static int parse(struct fw_arena *a, struct fw_str bytes, struct fw_arena **keep
 	if (b.doc->format == FW_FORMAT_NONE)
 		return no_feed(&b, bytes, type, err);
 	fw_document_finish(&b);
+	if (a->max_bytes)
+		a->max_bytes += borrowed;
+	if (borrowed && !fw_document_own(a, b.doc, b.text))
+		return memory_error(a, err);
 	*doc = b.doc;
 	return 0;
 }
@@ -238,7 +243,7 @@ int fw_parse_into(struct fw_arena *a, struct fw_str bytes, const struct fw_parse
 	return parse(a, bytes, NULL, o, doc, err);
 }
 
-/* The library's coat: the document brings its arena along, and a copy of the bytes its strings point into. */
+/* The library's coat: the document brings its arena along, with a copy of the bytes that its strings point into. */
 int fw_parse(const void *bytes, size_t len, const struct fw_parse_options *o, struct fw_document **doc, struct fw_err *err)
 {
 	struct fw_arena a, *own = NULL;

@@ -50,7 +50,7 @@ static void person_place(struct fw_builder *b, const struct fw_frame *f, struct 
 			p->name.len ? p->name : p->email);
 	if (f->el->field == F_PUBLISHER) {
 		if (fw_take(b, where, F_PUBLISHER, f->el->rank))
-			*(e ? &e->publisher : &d->publisher) = *p;
+			*(e ? &e->publisher : &d->publisher) = p;
 		return;
 	}
 	if (!fw_build_room(b, &fw_counts_of(b, e != NULL)->people, FW_LIST_MAX, "more than 100 people"))

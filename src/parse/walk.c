@@ -46,8 +46,7 @@ static const struct fw_element *element_of(struct fw_builder *b, const struct fw
 {
 	struct fw_str s = name->local;
 	unsigned in = core ? FW_NS_COUNT : (unsigned)name->ns;
-	unsigned ends = s.len ? (unsigned char)s.p[0] * 3u + (unsigned char)s.p[s.len - 1] * 5u : 0;
-	struct fw_known_name *k = &b->known[(ends + (unsigned)s.len + in * 7) % FW_N(b->known)];
+	struct fw_known_name *k = &b->known[(fw_name_mix(s) + in * 7) % FW_N(b->known)];
 
 	if (k->in != in || !fw_str_eq(k->local, s))
 		*k = (struct fw_known_name){.local = s, .in = in, .el = element_find(name, core)};

@@ -78,7 +78,7 @@ static void check_entry(const struct fw_entry *e)
 	check_date(e->created_ms);
 	check_people(e->authors);
 	check_people(e->contributors);
-	check_people(&e->publisher);
+	check_people(e->publisher);
 	check_categories(e->categories);
 	for (const struct fw_attachment *a = e->attachments; a; a = a->next)
 		CHECK_STRS(a->url, a->mime_type, a->title);
@@ -122,7 +122,7 @@ static void check_document(const struct fw_document *d, size_t max_entries, bool
 	check_date(d->created_ms);
 	check_people(d->authors);
 	check_people(d->contributors);
-	check_people(&d->publisher);
+	check_people(d->publisher);
 	check_categories(d->categories);
 	check_links(d->links);
 	check_links(d->hubs);

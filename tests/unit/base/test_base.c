@@ -164,6 +164,38 @@ START_TEST(str_int_limits)
 }
 END_TEST
 
+/* What is given back is there for the next, in a block of its own too; all of it goes back to the system. */
+START_TEST(arena_trims)
+{
+	struct fw_arena a;
+	size_t before;
+	char *p, *q;
+
+	fw_arena_init(&a, 0);
+	p = fw_arena_alloc(&a, 100);
+	fw_arena_trim(&a, p, 100, 10);
+	ck_assert_ptr_eq((char *)fw_arena_alloc(&a, 16), p + 16);
+	before = a.used_bytes;
+	p = fw_arena_alloc(&a, 50000);
+	memset(p, 'x', 50000);
+	fw_arena_trim(&a, p, 50000, 20000);
+	q = fw_arena_alloc(&a, 30000);
+	ck_assert_ptr_eq(q, p + 20000);
+	memset(q, 'y', 30000);
+	ck_assert_uint_le(a.used_bytes, before + 50000 + 64);
+	fw_arena_trim(&a, p, 20000, 0); /* no longer the newest */
+	ck_assert_int_eq(p[19999], 'x');
+	before = a.used_bytes;
+	p = fw_arena_alloc(&a, 40000);
+	ck_assert_uint_gt(a.used_bytes, before);
+	fw_arena_trim(&a, p, 40000, 0);
+	ck_assert_uint_eq(a.used_bytes, before);
+	fw_arena_trim(&a, NULL, 0, 0);
+	fw_arena_finish(&a);
+	ck_assert_uint_eq(a.used_bytes, 0);
+}
+END_TEST
+
 START_TEST(arena_ceiling)
 {
 	struct fw_arena a;
@@ -193,6 +225,7 @@ int main(void)
 	tcase_add_test(t, ring_wraps_full_and_empty);
 	tcase_add_test(t, map_grows_and_forgets);
 	tcase_add_test(t, str_int_limits);
+	tcase_add_test(t, arena_trims);
 	tcase_add_test(t, arena_ceiling);
 	suite_add_tcase(s, t);
 	return run_suite(s);
