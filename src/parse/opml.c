@@ -32,6 +32,7 @@ struct reader {
 	struct fw_str folder; /* of the stack as it is; absent: to be made */
 	size_t problems;
 	struct fw_xml_place place;
+	struct fw_xml_place problem_at, problem_before; /* of the last problem and of one before it */
 	bool is_opml;
 };
 
@@ -42,7 +43,11 @@ static void report(void *ctx, size_t offset, const char *what, const char *repai
 
 	if (!r->problem || r->problems++ >= MAX_PROBLEMS)
 		return;
-	fw_xml_position(r->text.p, r->text.len, offset, &line, &column);
+	if (offset < r->problem_at.offset) /* the tokenizer tells of what stands in a tag before the tag comes to us */
+		r->problem_at = r->problem_before;
+	else
+		r->problem_before = r->problem_at;
+	fw_xml_walk(&r->problem_at, r->text.p, r->text.len, offset, &line, &column);
 	r->problem(r->ctx, line, column, what, repair);
 }
 

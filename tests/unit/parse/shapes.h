@@ -181,6 +181,16 @@ static const struct shape JSON_SHAPES[] = {
 	{"JSON quotes", "{\"version\":\"https://jsonfeed.org/version/1.1\",\"items\":[", "\"", ""},
 };
 
+#define SHAPE_OPML "<opml version='2.0'><body>"
+
+static const struct shape OPML_SHAPES[] = {
+	{"outlines", SHAPE_OPML, "<outline xmlUrl='http://e.org/$' text='$'/>\n", "</body></opml>"},
+	{"folders", SHAPE_OPML, "<outline text='$'><outline xmlUrl='u$'/></outline>", "</body></opml>"},
+	{"folders, nested", SHAPE_OPML, "<outline text='$'><outline xmlUrl='u$'/>", ""},
+	{"outlines, then some without an address", SHAPE_OPML, "<outline xmlUrl='u$'/>\n", "", "", "<outline xmlUrl=''/>\n"},
+	{"outlines, then some that are damaged twice", SHAPE_OPML, "<outline xmlUrl='u$'/>", "", "", "<outline xmlUrl='' a=b/>"},
+};
+
 struct shape_text {
 	char *p;
 	size_t n, cap;

@@ -106,6 +106,29 @@ static int parse(struct fw_arena *a, struct fw_str s, const struct fw_limits *li
 	return fw_parse_into(a, s, &o, &doc, &err);
 }
 
+static int on_outline(void *ctx, const struct fw_opml_outline *o)
+{
+	(void)ctx;
+	(void)o;
+	return 0;
+}
+
+static void on_problem(void *ctx, uint32_t line, uint32_t column, const char *what, const char *repair)
+{
+	(void)what;
+	(void)repair;
+	*(uint32_t *)ctx = line + column;
+}
+
+static int opml(struct fw_arena *a, struct fw_str s, const struct fw_limits *limits)
+{
+	struct fw_err err;
+	uint32_t place;
+
+	(void)limits;
+	return fw_opml_parse(a, s, on_outline, on_problem, &place, &err);
+}
+
 typedef int reader(struct fw_arena *a, struct fw_str s, const struct fw_limits *limits);
 
 static double cost(const struct shape *s, size_t size, reader *read, const struct fw_limits *limits, int *rc)
@@ -165,6 +188,12 @@ START_TEST(json)
 }
 END_TEST
 
+START_TEST(lists)
+{
+	grows_linearly(&OPML_SHAPES[_i], opml, NULL, "OPML");
+}
+END_TEST
+
 /* The counter itself: a search that starts over again and again is seen. */
 START_TEST(a_square_is_seen)
 {
@@ -190,6 +219,7 @@ int main(void)
 	tcase_add_loop_test(t, markup, 0, (int)FW_N(XML_SHAPES));
 	tcase_add_loop_test(t, feeds, 0, (int)FW_N(FEED_SHAPES));
 	tcase_add_loop_test(t, json, 0, (int)FW_N(JSON_SHAPES));
+	tcase_add_loop_test(t, lists, 0, (int)FW_N(OPML_SHAPES));
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }
