@@ -97,12 +97,13 @@ static bool word_char(int c)
 	return fw_is_alnum(c) || c == '-' || c == '+' || c == '.' || c == '_';
 }
 
-/* A number or a name. Whole numbers of more than 18 digits become strings, and so keep all of them. */
+/* A number or a name. Whole numbers that no machine word holds become strings, and so keep all their digits. */
 static void word(struct repair *r)
 {
 	static const char *const gone[] = {"NaN", "Infinity", "-Infinity", "undefined", "None", "nil"};
 	struct fw_str w;
 	size_t from = r->i, digits = 0, k;
+	int64_t n;
 
 	while (r->i < r->s.len && word_char((unsigned char)r->s.p[r->i]))
 		digits += (size_t)fw_is_digit((unsigned char)r->s.p[r->i++]);
@@ -115,7 +116,7 @@ static void word(struct repair *r)
 	}
 	if (fw_str_eq(w, FW_STR("True")) || fw_str_eq(w, FW_STR("False"))) {
 		put(r, w.p[0] == 'T' ? "true" : "false", w.len);
-	} else if (digits > 18 && digits + (w.p[0] == '-') == w.len) {
+	} else if (digits > 18 && digits + (w.p[0] == '-') == w.len && !fw_str_int(w, &n)) {
 		put(r, "\"", 1);
 		put(r, w.p, w.len);
 		put(r, "\"", 1);
