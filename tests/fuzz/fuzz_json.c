@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * JSON Feed, whatever the bytes are: what jansson takes for JSON is not changed by the repair, and a feed that is cut off anywhere
- * shows the first of its entries as the whole feed does, perhaps the last but for what was cut. The input's size chooses the cut.
+ * JSON Feed, whatever the bytes are: what jansson takes for JSON is not changed by the repair, and a feed in it has an entry for each
+ * item in its tree, with the same id. A feed that is cut off anywhere shows the first of its entries as the whole feed does, perhaps
+ * the last but for what was cut. The input's size chooses the cut.
  */
 #include <jansson.h>
 
@@ -27,6 +28,27 @@ static void check_repair(struct fw_str s)
 		json_decref(before);
 	}
 	fw_arena_finish(&a);
+}
+
+/* Read item by item, as jansson reads it as a whole. */
+static void check_items(const struct fw_document *doc, const json_t *root)
+{
+	const json_t *items = json_object_get(root, "items");
+	const struct fw_entry *e = doc->entries;
+
+	for (size_t i = 0; i < json_array_size(items); i++) {
+		const json_t *item = json_array_get(items, i), *id = json_object_get(item, "id");
+		struct fw_str want;
+
+		if (!json_is_object(item))
+			continue;
+		FUZZ_CHECK(e);
+		want = fw_str_trim((struct fw_str){json_string_value(id), json_string_length(id)});
+		if (want.len && want.len <= 4096)
+			FUZZ_CHECK(fw_str_eq(e->id, want) && !e->id_made && !e->id_from_url);
+		e = e->next;
+	}
+	FUZZ_CHECK(!e);
 }
 
 static void check_cut(const struct fw_document *whole, struct fw_str s, const struct fw_parse_options *o)
@@ -57,6 +79,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_repair(s);
 	strict = json_loadb(s.p, size, JSON_REJECT_DUPLICATES, NULL);
 	if (strict && fw_parse(s.p, size, &o, &doc, &err) == 0) {
+		if (doc->entry_n < 500) /* else its memory may have run out */
+			check_items(doc, strict);
 		check_cut(doc, s, &o);
 		fw_document_free(doc);
 	}
