@@ -183,6 +183,7 @@ static struct fw_str amp_decode(struct fw_builder *b, struct fw_str s)
 
 struct fw_str fw_build_url(struct fw_builder *b, const struct fw_scope *scope, struct fw_str ref)
 {
+	struct fw_str base;
 	ref = fw_str_trim(ref);
 	if (!ref.len)
 		return FW_STR_NONE;
@@ -200,7 +201,9 @@ struct fw_str fw_build_url(struct fw_builder *b, const struct fw_scope *scope, s
 		fw_build_problem(b, fw_build_at(b), "an address that would run code or open a file", "left out");
 		return FW_STR_NONE;
 	}
-	return fw_url_resolve(b->arena, fw_build_base(b, scope), ref);
+	base = fw_build_base(b, scope);
+	b->unresolved |= !base.len && !fw_url_is_absolute(ref);
+	return fw_url_resolve(b->arena, base, ref);
 }
 
 struct fw_str fw_build_line_text(struct fw_builder *b, struct fw_str s)

@@ -123,6 +123,7 @@ struct fw_builder {
 	struct fw_str core_uri;      /* the same when it is one we do not know */
 	bool root_seen, atom, entries_full;
 	bool own_entities;           /* the document declares entities */
+	bool unresolved;             /* an address stayed relative: its base may come later */
 	struct fw_str period, frequency; /* sy: */
 	struct fw_str root_name;     /* of the document's first element, for the words of an error */
 

@@ -43,9 +43,15 @@ static struct fw_str str_at(struct fw_builder *b, const json_t *o, const char *k
 	return s.len ? s : FW_STR_NONE;
 }
 
+/* Words, not ids and addresses: what was encoded twice is decoded, as in XML. */
+static struct fw_str words_at(struct fw_builder *b, const json_t *o, const char *key)
+{
+	return fw_build_once(b, str_at(b, o, key));
+}
+
 static struct fw_str line_at(struct fw_builder *b, const json_t *o, const char *key)
 {
-	return fw_build_line_text(b, str_at(b, o, key));
+	return fw_build_line_text(b, words_at(b, o, key));
 }
 
 static struct fw_str url_at(struct fw_builder *b, const json_t *o, const char *key)
@@ -67,8 +73,16 @@ static int64_t int_at(const json_t *o, const char *key)
 	if (json_is_real(v) && json_real_value(v) >= 0 && json_real_value(v) < 9e15)
 		return (int64_t)json_real_value(v);
 	if (json_is_string(v))
-		return fw_build_number((struct fw_str){json_string_value(v), json_string_length(v)});
+		return fw_build_size((struct fw_str){json_string_value(v), json_string_length(v)});
 	return FW_NO_NUMBER;
+}
+
+/* Seconds, also as "1:02:03"; in ms. */
+static int64_t duration_at(struct fw_builder *b, const json_t *o, const char *key)
+{
+	int64_t ms = fw_build_duration(str_at(b, o, key));
+
+	return ms > 0 && ms < INT64_C(1000000000000) ? ms : FW_NO_NUMBER;
 }
 
 static void person_add(struct fw_builder *b, struct fw_person **list, const json_t *v)
@@ -78,7 +92,7 @@ static void person_add(struct fw_builder *b, struct fw_person **list, const json
 	if (!p)
 		return;
 	if (json_is_string(v)) {
-		fw_person_split(b, text_of(b, v), p);
+		fw_person_split(b, fw_build_once(b, text_of(b, v)), p);
 	} else {
 		p->name = line_at(b, v, "name");
 		p->url = url_at(b, v, "url");
@@ -92,13 +106,19 @@ static void person_add(struct fw_builder *b, struct fw_person **list, const json
 /* How many members of a list are read; those past the limit are dropped, counted and reported (LIM-08). */
 static size_t list_size(struct fw_builder *b, const json_t *list, const char *what)
 {
-	size_t n = json_array_size(list);
+	size_t n = json_is_array(list) ? json_array_size(list) : list && !json_is_null(list);
 
 	if (n <= FW_LIST_MAX)
 		return n;
 	fw_build_problem(b, 0, what, "the rest is left out");
 	b->doc->dropped_n += n - FW_LIST_MAX;
 	return FW_LIST_MAX;
+}
+
+/* A list of one is often written without its brackets. */
+static const json_t *member_of(const json_t *list, size_t i)
+{
+	return json_is_array(list) ? json_array_get(list, i) : list;
 }
 
 /* "authors" is preferred over version 1's "author". */
@@ -108,7 +128,7 @@ static void people_read(struct fw_builder *b, struct fw_person **list, const jso
 	size_t i, n = list_size(b, authors, "more than 100 people");
 
 	for (i = 0; i < n; i++)
-		person_add(b, list, json_array_get(authors, i));
+		person_add(b, list, member_of(authors, i));
 	if (!*list && v)
 		person_add(b, list, v);
 }
@@ -170,11 +190,10 @@ static void extensions_copy(struct fw_builder *b, struct fw_value **extra, const
 static void attachments_read(struct fw_builder *b, struct fw_entry *e, const json_t *list)
 {
 	struct fw_attachment **at = &e->attachments, *a;
-	double seconds;
 	size_t i, n = list_size(b, list, "more than 100 attachments");
 
 	for (i = 0; i < n; i++) {
-		const json_t *o = json_array_get(list, i);
+		const json_t *o = member_of(list, i);
 		struct fw_str url = url_at(b, o, "url");
 
 		if (!url.len || !(a = FW_NEW(b, struct fw_attachment)))
@@ -183,8 +202,7 @@ static void attachments_read(struct fw_builder *b, struct fw_entry *e, const jso
 		a->mime_type = line_at(b, o, "mime_type");
 		a->title = line_at(b, o, "title");
 		a->size_bytes = int_at(o, "size_in_bytes");
-		seconds = json_number_value(json_object_get(o, "duration_in_seconds"));
-		a->duration_ms = seconds > 0 && seconds < 1e9 ? (int64_t)(seconds * 1000 + 0.5) : FW_NO_NUMBER;
+		a->duration_ms = duration_at(b, o, "duration_in_seconds");
 		*at = a;
 		at = &a->next;
 	}
@@ -196,7 +214,7 @@ static void tags_read(struct fw_builder *b, struct fw_category **list, const jso
 	size_t i, n = list_size(b, tags, "more than 100 categories");
 
 	for (i = 0; i < n; i++) {
-		struct fw_str s = fw_build_line_text(b, text_of(b, json_array_get(tags, i)));
+		struct fw_str s = fw_build_line_text(b, fw_build_once(b, text_of(b, member_of(tags, i))));
 
 		if (s.len && (c = FW_NEW(b, struct fw_category))) {
 			c->term = s;
@@ -221,13 +239,13 @@ static void item_read(struct fw_builder *b, const json_t *o)
 	e->url = url_at(b, o, "url");
 	e->external_url = url_at(b, o, "external_url");
 	e->title = line_at(b, o, "title");
-	html = str_at(b, o, "content_html");
-	text = str_at(b, o, "content_text");
+	html = words_at(b, o, "content_html");
+	text = words_at(b, o, "content_text");
 	if (html.len)
 		b->content = (struct fw_body){.s = html, .type = FW_TEXT_HTML, .scope = b->base_scope, .rank = 9};
 	else if (text.len)
 		b->content = (struct fw_body){.s = text, .type = FW_TEXT_PLAIN, .scope = b->base_scope, .rank = 8};
-	text = str_at(b, o, "summary");
+	text = words_at(b, o, "summary");
 	if (text.len)
 		b->summary = (struct fw_body){.s = text, .type = FW_TEXT_PLAIN, .scope = b->base_scope, .rank = 8};
 	e->image = url_at(b, o, "image");
@@ -250,7 +268,7 @@ static void hubs_read(struct fw_builder *b, const json_t *list)
 	size_t i, n = list_size(b, list, "more than 100 hubs");
 
 	for (i = 0; i < n; i++) {
-		const json_t *o = json_array_get(list, i);
+		const json_t *o = member_of(list, i);
 		struct fw_str url = url_at(b, o, "url");
 
 		if (!url.len || !(l = FW_NEW(b, struct fw_link)))
@@ -271,7 +289,7 @@ static void feed_read(struct fw_builder *b, const json_t *o)
 	d->title = line_at(b, o, "title");
 	d->home_page_url = url_at(b, o, "home_page_url");
 	d->feed_url = url_at(b, o, "feed_url");
-	d->description = str_at(b, o, "description");
+	d->description = words_at(b, o, "description");
 	d->icon = url_at(b, o, "icon");
 	d->favicon = url_at(b, o, "favicon");
 	d->language = line_at(b, o, "language");

@@ -9,6 +9,7 @@
  */
 #include <stddef.h>
 
+#include "base/url.h"
 #include "base/utf8.h"
 #include "parse/build.h"
 #include "parse/html.h"
@@ -352,6 +353,7 @@ static void content_set(struct fw_builder *b, const struct fw_body *body)
 	b->entry->content = body->s;
 	b->entry->content_type = body->type;
 	b->entry->content_base = fw_build_base(b, body->scope);
+	b->unresolved |= !b->entry->content_base.len;
 	fw_entry_language(b, body->scope);
 }
 
@@ -441,10 +443,65 @@ static void podcast_guid_set(struct fw_builder *b)
 		fw_value_str(b, podcast, "guid_from_url", fw_build_dup(b, fw_str(guid)));
 }
 
+/* An address that was met before the base it stands on. */
+static void resolve_late(struct fw_builder *b, struct fw_str *url)
+{
+	if (url->len && !fw_url_is_absolute(*url))
+		*url = fw_build_url(b, NULL, *url);
+}
+
+static void resolve_links(struct fw_builder *b, struct fw_link *l)
+{
+	for (; l; l = l->next)
+		resolve_late(b, &l->href);
+}
+
+static void resolve_entry(struct fw_builder *b, struct fw_entry *e)
+{
+	struct fw_str *const urls[] = {&e->url, &e->external_url, &e->image, &e->banner_image, &e->comments, &e->comment_feed_url,
+		&e->license};
+	struct fw_attachment *a;
+	struct fw_person *p;
+	size_t i;
+
+	for (i = 0; i < FW_N(urls); i++)
+		resolve_late(b, urls[i]);
+	for (a = e->attachments; a; a = a->next)
+		resolve_late(b, &a->url);
+	for (p = e->authors; p; p = p->next)
+		resolve_late(b, &p->url);
+	resolve_links(b, e->links);
+	if (!e->content_base.len)
+		e->content_base = fw_build_base(b, NULL);
+	if (e->id_from_url)
+		e->id = e->url;
+}
+
+/* Without an address of the document its own link is the base, wherever it stands. */
+static void resolve_all(struct fw_builder *b)
+{
+	struct fw_document *d = b->doc;
+	struct fw_entry *e;
+
+	if (!fw_url_is_absolute(fw_build_base(b, NULL)))
+		return;
+	resolve_late(b, &d->icon);
+	resolve_late(b, &d->favicon);
+	resolve_late(b, &d->image.url);
+	resolve_late(b, &d->image.link);
+	resolve_late(b, &d->license);
+	resolve_late(b, &d->docs);
+	resolve_links(b, d->links);
+	for (e = d->entries; e; e = e->next)
+		resolve_entry(b, e);
+}
+
 void fw_document_finish(struct fw_builder *b)
 {
 	struct fw_document *d = b->doc;
 
+	if (b->unresolved)
+		resolve_all(b);
 	podcast_guid_set(b);
 	d->title = cut(b, d->title, TITLE_MAX, "a title longer than 4 KiB");
 	d->description = cut(b, d->description, TEXT_MAX, "a description longer than 2 MiB");
