@@ -55,11 +55,21 @@ static enum fw_format rss_version(struct fw_str v)
 	size_t i;
 
 	v = fw_str_trim(v);
+	if (fw_str_eq(v, FW_STR("0.9")))
+		return FW_RSS090;
 	for (i = 0; i < FW_N(known); i++) {
 		if (fw_str_starts(v, known[i].prefix))
 			return known[i].format;
 	}
 	return FW_RSS20;
+}
+
+/* This element's namespace is the feed's own. */
+static void core_set(struct fw_walk *w)
+{
+	w->b->core_ns = w->name->ns;
+	if (w->name->ns == FW_NS_UNKNOWN)
+		w->b->core_uri = fw_build_dup(w->b, w->name->uri);
 }
 
 static void root_set(struct fw_walk *w, enum fw_format format)
@@ -68,9 +78,7 @@ static void root_set(struct fw_walk *w, enum fw_format format)
 
 	if (!b->root_seen) {
 		b->doc->format = format;
-		b->core_ns = w->name->ns;
-		if (w->name->ns == FW_NS_UNKNOWN)
-			b->core_uri = fw_build_dup(b, w->name->uri);
+		core_set(w);
 	}
 	b->atom = format == FW_ATOM03 || format == FW_ATOM10;
 	b->root_seen = true;
@@ -91,7 +99,8 @@ static void root_start(struct fw_walk *w)
 		root_set(w, rss_version(fw_attr(w, "version")));
 		w->frame->ctx = CTX_ROOT;
 	} else {
-		bool old = w->name->ns == FW_NS_ATOM03 || fw_str_starts(fw_str_trim(fw_attr(w, "version")), FW_STR("0."));
+		bool old = w->name->ns == FW_NS_ATOM03 || (w->name->ns != FW_NS_ATOM10 &&
+			fw_str_starts(fw_str_trim(fw_attr(w, "version")), FW_STR("0.")));
 
 		/* "feed" deep in something else has to show that it is Atom's */
 		if (w->frame != w->b->frame && w->name->ns != FW_NS_ATOM10 && w->name->ns != FW_NS_ATOM03)
@@ -100,6 +109,20 @@ static void root_start(struct fw_walk *w)
 		w->frame->atom = true;
 		w->frame->ctx = CTX_FEED;
 	}
+}
+
+/* CDF: a channel's BASE holds for all in it. */
+static void cdf_base(struct fw_walk *w)
+{
+	struct fw_str base = fw_build_url(w->b, w->frame->scope, fw_attr(w, "base"));
+	struct fw_scope *s = base.len && base.len <= FW_BASE_MAX ? FW_NEW(w->b, struct fw_scope) : NULL;
+
+	if (!s)
+		return;
+	if (w->frame->scope)
+		*s = *w->frame->scope;
+	s->base = base;
+	w->frame->scope = s;
 }
 
 static void channel_start(struct fw_walk *w)
@@ -112,11 +135,13 @@ static void channel_start(struct fw_walk *w)
 			return; /* a "channel" somewhere in a document that is no feed */
 		root_set(w, w->name->ns == FW_NS_RSS11 ? FW_RSS11 : FW_CDF);
 	} else if (b->doc->format == FW_RSS10 && w->where == CTX_ROOT) {
-		b->core_ns = w->name->ns;
+		core_set(w);
 		if (w->name->ns == FW_NS_RSS090)
 			b->doc->format = FW_RSS090;
 	}
 	w->frame->ctx = w->where == CTX_FEED ? CTX_OTHER : CTX_FEED;
+	if (b->doc->format == FW_CDF)
+		cdf_base(w);
 	href = fw_attr(w, "href"); /* CDF */
 	if (href.len && b->doc->format == FW_CDF && w->where == CTX_TOP && fw_take(b, CTX_FEED, F_HOME, 5))
 		b->doc->home_page_url = fw_build_url(b, w->frame->scope, href);
@@ -148,6 +173,8 @@ static void entry_start(struct fw_walk *w)
 	}
 	if ((w->where == CTX_ENTRY || w->where == CTX_SOURCE) && item == b->atom)
 		return;
+	if (b->core_ns == FW_NS_RDF)
+		core_set(w); /* no channel yet */
 	if (b->entry)
 		fw_entry_finish(b); /* an entry that nobody closed */
 	if (!fw_entry_begin(b, b->xml->offset))

@@ -365,6 +365,8 @@ static bool core_name(const struct fw_builder *b, const struct fw_xml_name *n)
 {
 	if (n->ns == FW_NS_UNKNOWN && b->core_uri.p)
 		return fw_str_eq(n->uri, b->core_uri);
+	if (n->ns == FW_NS_UNKNOWN && b->core_ns == FW_NS_RDF)
+		return b->frame_n == 2 && !n->prefix.len && (fw_str_ieq(n->local, FW_STR("channel")) || fw_str_ieq(n->local, FW_STR("item")));
 	return n->ns == FW_NS_UNKNOWN && !b->root_seen;
 }
 
