@@ -12,6 +12,7 @@
 
 extern const struct fw_store_driver fw_store_memory;
 extern const struct fw_store_driver fw_store_sqlite;
+extern const struct fw_store_driver fw_store_redis;
 
 /* What follows "scheme:" in a store URL ("//" of an empty authority taken off). */
 struct fw_str fw_store_url_rest(const char *url);

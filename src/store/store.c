@@ -14,6 +14,7 @@
 static const struct fw_store_driver *const drivers[] = {
 	&fw_store_sqlite,
 	&fw_store_memory,
+	&fw_store_redis,
 };
 
 /* ---- names -------------------------------------------------------------------------------------------------------- */

@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include "common.h"
+#include "server_redis.h"
 
 struct under_test under_test[] = {
 	{"memory", false, NULL},
 	{"sqlite", true, NULL},
+	{"redis", true, &server_redis},
 };
 int under_test_n = (int)FW_N(under_test);
 

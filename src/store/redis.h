@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: ISC */
+/* Inside the Redis driver: what its files share. Nobody else includes this. */
+#ifndef FW_STORE_REDIS_H
+#define FW_STORE_REDIS_H
+
+#include "base/buf.h"
+#include "store/drivers.h"
+#include "store/dsn.h"
+#include "store/fields.h"
+
+#define RD_SCHEMA 1
+#define RD_SHARDS_MAX 256
+#define RD_PUSHED RD_SHARDS_MAX /* stands for a shard where the list of pushed addresses is meant */
+#define RD_ARENA_KEEP ((size_t)1 << 18)
+#define RD_CHUNK 500 /* feeds or entries asked for at a time by lists */
+
+/* ---- redis_conn.c: one connection --------------------------------------------------------------------------------------- */
+
+enum rd_type { RD_NIL, RD_INT, RD_TEXT, RD_ARRAY, RD_ERROR };
+
+/* A reply; all of it lives in the arena that rd_exchange was given. Texts are NUL-terminated and may be written to. */
+struct rd_reply {
+	enum rd_type type;
+	int64_t integer;
+	struct fw_str text;       /* RD_TEXT, RD_ERROR */
+	struct rd_reply **elem;   /* RD_ARRAY */
+	size_t n;
+};
+
+/* Where a server is and how to get in; lives as long as its connections. */
+struct rd_target {
+	struct fw_str host, path, user, password; /* path: of a unix socket */
+	int port, db;
+	bool tls, verify;
+	struct fw_str ca_file, cert_file, key_file;
+	int64_t connect_timeout_ms, timeout_ms;
+	const char *name;         /* for words: the URL without its password */
+};
+
+struct rd_conn;
+
+/* Errors: FW_EIO cannot be reached, FW_EINVAL refused for good (password, TLS), FW_EAGAIN is loading or has no place. */
+int rd_connect(const struct rd_target *t, const char *host, int port, struct rd_conn **out, struct fw_err *err);
+void rd_disconnect(struct rd_conn *c);
+bool rd_is_broken(const struct rd_conn *c);
+/* Is no reply half read? */
+bool rd_is_idle(const struct rd_conn *c);
+/* Is it connected to this address? */
+bool rd_is_at(const struct rd_conn *c, const char *host, int port);
+
+/* Commands are collected, and sent by the exchange that follows. */
+void rd_begin(struct rd_conn *c, size_t argc); /* a command with so many words, which the next calls add */
+void rd_add(struct rd_conn *c, struct fw_str word);
+void rd_add_int(struct rd_conn *c, int64_t n);
+/* A word made of what `make` appends to the buffer it is given. */
+struct fw_buf *rd_word_begin(struct rd_conn *c);
+void rd_word_end(struct rd_conn *c);
+/* "PING" and the like: words separated by single spaces. */
+void rd_command(struct rd_conn *c, const char *words);
+/*
+ * Send what was collected and read all replies into the arena; *reply is an array of as many as there were commands. An error
+ * in a reply is not looked at. Errors: FW_EIO the connection broke or the server did not answer in time (broken from then on),
+ * FW_ENOMEM.
+ */
+int rd_exchange(struct rd_conn *c, struct fw_arena *a, struct rd_reply **reply, struct fw_err *err);
+/* Drop what was collected and not sent. */
+void rd_forget(struct rd_conn *c);
+/* What the last exchange sent, taken out to be sent again: over this connection or another one. */
+void rd_sent_take(struct rd_conn *c, struct fw_buf *sent, size_t *n);
+void rd_sent_put(struct rd_conn *c, struct fw_buf *sent, size_t n);
+/* Wait for one message that was not asked for (pub/sub): NULL in *reply: none within timeout_ms, or wake_fd is readable. */
+int rd_listen(struct rd_conn *c, int wake_fd, int64_t timeout_ms, struct fw_arena *a, struct rd_reply **reply, struct fw_err *err);
+
+/* ---- redis.c: life, errors, talking to a shard ---------------------------------------------------------------------------- */
+
+enum rd_script { RD_WRITE, RD_READ, RD_SCRIPT_N };
+
+struct rd_node { /* a server; one, unless it is a cluster */
+	struct rd_conn *conn;
+	char sha[RD_SCRIPT_N][41];
+};
+
+struct redis {
+	struct fw_store base;
+	struct fw_arena own;       /* what lives as long as the store */
+	struct fw_arena arena;     /* replies; emptied at the begin of each slot */
+	struct fw_arena heard;     /* messages */
+	struct rd_target target;
+	struct fw_buf shown;       /* the URL without its password */
+	struct fw_str prefix;
+	struct rd_node *node;
+	size_t node_n;
+	int shard_n;
+	int node_of[RD_SHARDS_MAX + 1]; /* the last one: of the list of pushed addresses */
+	int turn;                  /* the shard whose turn it is to be claimed from first */
+	int64_t stream_max;
+	bool read_only;
+	int64_t pushed_at_ms;      /* monotonic: last look at what was pushed */
+	bool unsure;               /* a commit may have been stored without our knowing: it may come again */
+	struct rd_conn *ear;       /* listens to messages from others */
+	char me[33];               /* who we are in these messages */
+};
+
+static inline struct redis *redis_of(struct fw_store *st)
+{
+	return (struct redis *)st; /* base comes first */
+}
+
+extern const char rd_script_write[], rd_script_read[]; /* made of redis/ *.lua */
+
+int rd_no_memory(struct redis *r, struct fw_err *err);
+/* FW_EINVAL when it was opened for reading only. */
+int rd_may_write(struct redis *r, struct fw_err *err);
+/* The connection that a shard's commands go to; NULL: err is set. */
+struct rd_conn *rd_shard(struct redis *r, int shard, struct fw_err *err);
+/*
+ * Begin a script's operation on a shard: argc more words follow (ARGV[2] and on). NULL: err is set. Commands may be collected
+ * before and after it, on the same connection, then rd_run.
+ */
+struct rd_conn *rd_op(struct redis *r, int shard, enum rd_script script, const char *op, size_t argc, struct fw_err *err);
+/* Begin an ordinary command on one of the shard's keys: CMD {prefix:shard}:key, and argc more words. NULL: err is set. */
+struct rd_conn *rd_ask(struct redis *r, int shard, const char *cmd, const char *key, size_t argc, struct fw_err *err);
+/*
+ * Run what was collected for the shard: follows the cluster, loads scripts, turns error replies into ours. *reply as
+ * rd_exchange has it, *reply[0] the first command's.
+ */
+int rd_run(struct redis *r, int shard, struct fw_arena *a, struct rd_reply ***reply, const char *doing, struct fw_err *err);
+/* The same for one command: its reply. */
+int rd_run1(struct redis *r, int shard, struct fw_arena *a, struct rd_reply **reply, const char *doing, struct fw_err *err);
+/* "prefix:feeds_to_fetch", or with its tag and a suffix. */
+void rd_pushed_key(const struct redis *r, const char *suffix, struct fw_buf *out);
+int rd_shard_of_feed(const struct redis *r, int64_t feed_id);
+int rd_shard_of_host(const struct redis *r, const char *host);
+/* Tell those who wait that there is something new; failures are of no account, for everybody looks now and then. */
+void rd_tell(struct redis *r);
+/* Is it the listening connection's business? Opens it at first use. */
+int rd_changed(struct fw_store *st, bool *changed, struct fw_err *err);
+int rd_wait(struct fw_store *st, int wake_fd, int64_t timeout_ms, bool *changed, struct fw_err *err);
+
+static inline int64_t rd_int(const struct rd_reply *r)
+{
+	int64_t n = 0;
+
+	return r->type == RD_INT ? r->integer : r->type == RD_TEXT && fw_str_int(r->text, &n) ? n : 0;
+}
+
+/* ---- redis_pack.c: structs as values ---------------------------------------------------------------------------------------- */
+
+/* Which of the tables of store/fields.h, and which rows of it. */
+struct rd_members {
+	const struct fw_field *field;
+	size_t n;
+	unsigned group;      /* struct fw_feed: only this group ... */
+	const char *skip[6]; /* and not these; NULL: no more */
+};
+extern const struct rd_members rd_feed_own, rd_feed_group[5], rd_entry_row, rd_entry_content, rd_beat;
+
+/* Append "name=length:bytes\n" for each member that is there: texts that are not absent, numbers that are not 0. */
+void rd_pack(struct fw_buf *out, const struct rd_members *m, const void *of);
+/* Read them back; strings point into the value, whose line ends become NUL. What is unknown is passed over. */
+void rd_unpack(struct fw_str value, const struct rd_members *m, void *of);
+struct fw_str rd_part(struct fw_str value, const char *name); /* one member, absent when it is not there */
+/* The state that every visit writes, behind "fence due": see redis/head.lua. */
+void rd_state_pack(struct fw_buf *out, const struct fw_feed *f);
+/* *groups: which values of wide groups there are. False: not ours. */
+bool rd_state_unpack(struct fw_str wheel, struct fw_feed *f, unsigned *groups);
+/* What a visit took, behind "feed new changed". */
+void rd_visit_pack(struct fw_buf *out, const struct fw_visit *v);
+bool rd_visit_unpack(struct fw_str line, struct fw_visit *v);
+/* An entry's row: members, with key and hash among them, behind "feed seen changed revision". */
+void rd_entry_pack(struct fw_buf *out, const struct fw_entry_row *e);
+bool rd_entry_unpack(struct fw_str row, struct fw_entry_row *e);
+
+/* ---- redis_wheel.c, redis_commit.c ---------------------------------------------------------------------------------------------- */
+
+int rd_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_arena *a, struct fw_lease *out,
+	struct fw_claim_got *got, struct fw_err *err);
+int rd_release(struct fw_store *st, const struct fw_lease *lease, size_t n, struct fw_err *err);
+int rd_bury(struct fw_store *st, const char *worker, int64_t crashed_feed_id, int64_t now_ms, struct fw_err *err);
+int rd_pending(struct fw_store *st, int64_t due_before_ms, int64_t *n, int64_t *wake_ms, struct fw_err *err);
+int rd_commit(struct fw_store *st, struct fw_commit *batch, struct fw_err *err);
+/* Subscribe to what other programs pushed on the list of addresses to fetch. */
+int rd_take_pushed(struct redis *r, const char *worker, struct fw_err *err);
+/* Fill in the wide members of feeds whose ids are set; groups: which values there are of each. Strings point into the arena. */
+int rd_feeds_fill(struct redis *r, int shard, struct fw_feed **feed, const unsigned *groups, size_t n, struct fw_arena *a,
+	struct fw_err *err);
+
+/* ---- redis_entries.c, redis_search.c ----------------------------------------------------------------------------------------- */
+
+int rd_entry_list(struct fw_store *st, const struct fw_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err);
+int rd_prune(struct fw_store *st, int64_t visits_before_ms, int64_t entries_before_ms, int64_t *n, struct fw_err *err);
+
+struct rd_search { /* the user's words, ready to be looked for */
+	struct fw_buf words; /* each phrase as " a b " with a NUL behind; a prefix without its last space */
+	struct fw_buf text;  /* the entry's, the same way */
+	struct fw_buf raw;
+};
+/* False: there is no word in it. */
+bool rd_search_begin(struct rd_search *s, struct fw_str words);
+bool rd_search_matches(struct rd_search *s, const struct fw_entry_row *e);
+/* FW_ENOMEM when memory ran out: then the last answer is no answer. */
+int rd_search_failed(const struct rd_search *s);
+void rd_search_end(struct rd_search *s);
+
+/* ---- redis_window.c --------------------------------------------------------------------------------------------------------------- */
+
+int rd_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n, struct fw_err *err);
+/* The same; those that are subscribed already become due now. */
+int rd_subscribe_all(struct redis *r, struct fw_feed_new *feed, size_t n, bool at_once, struct fw_err *err);
+int rd_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err);
+int rd_feed_find(struct fw_store *st, int64_t id, struct fw_str url, struct fw_arena *a, struct fw_feed *out, struct fw_err *err);
+int rd_feed_list(struct fw_store *st, const struct fw_feed_query *q, fw_feed_cb *cb, void *ctx, struct fw_err *err);
+int rd_feed_set(struct fw_store *st, const struct fw_feed *feed, unsigned what, struct fw_err *err);
+int rd_visit_list(struct fw_store *st, const struct fw_visit_query *q, fw_visit_cb *cb, void *ctx, struct fw_err *err);
+int rd_stats(struct fw_store *st, int64_t now_ms, struct fw_store_stats *out, struct fw_err *err);
+int rd_control_put(struct fw_store *st, enum fw_control_kind kind, int64_t now_ms, struct fw_err *err);
+int rd_control_take(struct fw_store *st, int64_t after_id, struct fw_control *out, struct fw_err *err);
+int rd_beat_list(struct fw_store *st, int64_t since_ms, fw_beat_cb *cb, void *ctx, struct fw_err *err);
+/* No feed has a higher number. */
+int rd_last_feed(struct redis *r, int64_t *last, struct fw_err *err);
+
+/* ---- redis_load.c ------------------------------------------------------------------------------------------------------------------ */
+
+int rd_load(struct fw_store *st, const struct fw_load *rows, struct fw_err *err);
+int rd_key_list(struct fw_store *st, int64_t first_feed_id, int64_t last_feed_id, fw_key_cb *cb, void *ctx, struct fw_err *err);
+
+/* ---- redis_check.c ----------------------------------------------------------------------------------------------------------------- */
+
+/* A line of INFO on the first shard's server; absent when it may not be asked or has no such line. */
+struct fw_str rd_info(struct redis *r, const char *section, const char *name);
+int rd_clock(struct fw_store *st, int64_t *now_ms, struct fw_err *err);
+int rd_inspect(struct fw_store *st, fw_inspect_cb *cb, void *ctx, struct fw_err *err);
+int rd_check(struct fw_store *st, void (*cb)(void *ctx, const char *finding), void *ctx, struct fw_err *err);
+
+#endif

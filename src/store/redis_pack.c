@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Structs as values of a hash.
+ *
+ * Wide ones are lines "name=length:bytes", so that people can read them with redis-cli, any byte may be in them, and members that
+ * are not there cost nothing; names come from store/fields.h. The two that every visit writes are shorter: numbers between spaces
+ * in a fixed order (feedwheel-store(7) has it), then the one text they have behind "=", when it is there.
+ */
+#include "store/redis.h"
+
+const struct rd_members rd_feed_own = {fw_feed_fields, 26, 0, {"url", "created_ms", NULL}};
+const struct rd_members rd_feed_group[5] = {
+	{fw_feed_fields, 26, FW_GROUP_ERROR, {NULL}}, {fw_feed_fields, 26, FW_GROUP_VALIDATORS, {NULL}},
+	{fw_feed_fields, 26, FW_GROUP_META, {NULL}}, {fw_feed_fields, 26, FW_GROUP_RHYTHM, {NULL}},
+	{fw_feed_fields, 26, FW_GROUP_REDIRECT, {NULL}},
+};
+const struct rd_members rd_entry_row = {fw_entry_fields, 14, 0,
+	{"seen_ms", "changed_ms", "revision", "content", "content_base", NULL}};
+const struct rd_members rd_entry_content = {fw_entry_fields + 10, 4, 0, {"summary", "extra", NULL}};
+const struct rd_members rd_beat = {fw_beat_fields, 9, 0, {"at_ms", NULL}};
+
+static bool is_member(const struct rd_members *m, const struct fw_field *f)
+{
+	if (f->group != m->group)
+		return false;
+	for (size_t i = 0; i < FW_N(m->skip) && m->skip[i]; i++) {
+		if (strcmp(m->skip[i], f->name) == 0)
+			return false;
+	}
+	return true;
+}
+
+static void number_add(struct fw_buf *out, int64_t value)
+{
+	uint64_t n = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+	char text[24], *p = text + sizeof(text);
+
+	do {
+		*--p = (char)('0' + n % 10);
+		n /= 10;
+	} while (n);
+	if (value < 0)
+		*--p = '-';
+	fw_buf_add(out, p, (size_t)(text + sizeof(text) - p));
+}
+
+static void pack_one(struct fw_buf *out, const char *name, struct fw_str bytes)
+{
+	fw_buf_adds(out, name);
+	fw_buf_addc(out, '=');
+	number_add(out, (int64_t)bytes.len);
+	fw_buf_addc(out, ':');
+	fw_buf_addstr(out, bytes);
+	fw_buf_addc(out, '\n');
+}
+
+void rd_pack(struct fw_buf *out, const struct rd_members *m, const void *of)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		const struct fw_field *f = &m->field[i];
+		char text[24];
+		int64_t n;
+
+		if (!is_member(m, f))
+			continue;
+		if (fw_field_is_text(f)) {
+			struct fw_str s = fw_field_str(f, of);
+
+			if (s.p)
+				pack_one(out, f->name, s);
+			continue;
+		}
+		n = fw_field_int(f, of);
+		if (n == (f->type == FW_FIELD_DATE ? FW_NO_DATE : 0))
+			continue;
+		(void)fw_snprintf(text, sizeof(text), "%lld", (long long)n);
+		pack_one(out, f->name, fw_str(text));
+	}
+}
+
+/* The next member of a value; false at the end, or where it is none. */
+static bool part_next(struct fw_str *rest, struct fw_str *name, struct fw_str *bytes)
+{
+	struct fw_str behind, digits;
+	size_t len = 0;
+
+	if (!rest->len)
+		return false;
+	*name = fw_str_split(*rest, '=', &behind);
+	if (!behind.p)
+		return false;
+	digits = fw_str_split(behind, ':', &behind);
+	if (!behind.p || !digits.len || digits.len > 12)
+		return false;
+	for (size_t i = 0; i < digits.len; i++) {
+		if (!fw_is_digit(digits.p[i]))
+			return false;
+		len = len * 10 + (size_t)(digits.p[i] - '0');
+	}
+	if (len >= behind.len)
+		return false;
+	*bytes = (struct fw_str){behind.p, len};
+	*rest = fw_str_sub(behind, len + 1, behind.len);
+	return true;
+}
+
+struct fw_str rd_part(struct fw_str value, const char *want)
+{
+	struct fw_str name, bytes;
+
+	while (part_next(&value, &name, &bytes)) {
+		if (fw_str_eq(name, fw_str(want)))
+			return bytes;
+	}
+	return FW_STR_NONE;
+}
+
+void rd_unpack(struct fw_str value, const struct rd_members *m, void *of)
+{
+	struct fw_str name, bytes;
+	size_t at = 0;
+
+	while (part_next(&value, &name, &bytes)) {
+		const struct fw_field *f = NULL;
+		int64_t n;
+
+		for (size_t i = 0; i < m->n && !f; i++) { /* they come in the table's order, mostly */
+			const struct fw_field *one = &m->field[(at + i) % m->n];
+
+			if (strlen(one->name) == name.len && memcmp(one->name, name.p, name.len) == 0)
+				f = one;
+		}
+		if (!f)
+			continue;
+		at = (size_t)(f - m->field) + 1;
+		if (fw_field_is_text(f)) {
+			((char *)bytes.p)[bytes.len] = '\0'; /* the reply is ours, and a line end stood there */
+			fw_field_str_set(f, of, bytes);
+		} else if (fw_str_int(bytes, &n)) {
+			fw_field_int_set(f, of, n);
+		}
+	}
+}
+
+/* ---- numbers in a row ------------------------------------------------------------------------------------------------------ */
+
+static void numbers_add(struct fw_buf *out, const int64_t *n, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		number_add(out, n[i]);
+		fw_buf_addc(out, ' ');
+	}
+}
+
+static void text_add(struct fw_buf *out, struct fw_str text)
+{
+	if (!text.p)
+		return;
+	fw_buf_addc(out, '=');
+	fw_buf_addstr(out, text);
+}
+
+/* Numbers, each with a space behind; *rest is what follows. */
+static bool numbers_get(struct fw_str *rest, int64_t *n, size_t count)
+{
+	const char *p = rest->p, *end = rest->p + rest->len;
+
+	for (size_t i = 0; i < count; i++) {
+		bool minus = p < end && *p == '-';
+		uint64_t v = 0;
+
+		p += minus;
+		if (p == end || !fw_is_digit(*p))
+			return false;
+		for (; p < end && fw_is_digit(*p); p++)
+			v = v * 10 + (uint64_t)(*p - '0');
+		if (p == end || *p != ' ')
+			return false;
+		p++;
+		n[i] = (int64_t)(minus ? 0 - v : v);
+	}
+	*rest = (struct fw_str){p, (size_t)(end - p)};
+	return true;
+}
+
+/* The text behind the numbers; it ends where the value does, and a NUL stands there. */
+static struct fw_str text_get(struct fw_str rest)
+{
+	return rest.len && *rest.p == '=' ? fw_str_sub(rest, 1, rest.len) : FW_STR_NONE;
+}
+
+#define WHEEL_FRONT 20 /* place of the last visit and a space */
+
+void rd_state_pack(struct fw_buf *out, const struct fw_feed *f)
+{
+	int64_t n[] = {(int64_t)f->last_kind, f->http_status, f->fail_n, f->crash_n, f->last_visit_ms, f->last_ok_ms, f->expect_us,
+		f->expect_dev_us};
+
+	numbers_add(out, n, FW_N(n));
+	text_add(out, f->why);
+}
+
+bool rd_state_unpack(struct fw_str wheel, struct fw_feed *f, unsigned *groups)
+{
+	struct fw_str rest = fw_str_sub(wheel, WHEEL_FRONT, wheel.len);
+	int64_t n[12];
+
+	if (wheel.len < WHEEL_FRONT || !numbers_get(&rest, n, FW_N(n)))
+		return false;
+	f->last_new_ms = n[0];
+	*groups = (unsigned)n[1];
+	f->fence = n[2];
+	f->due_at_ms = n[3];
+	f->last_kind = (enum fw_visit_kind)n[4];
+	f->http_status = (int)n[5];
+	f->fail_n = (uint32_t)n[6];
+	f->crash_n = (uint32_t)n[7];
+	f->last_visit_ms = n[8];
+	f->last_ok_ms = n[9];
+	f->expect_us = n[10];
+	f->expect_dev_us = n[11];
+	f->why = text_get(rest);
+	return true;
+}
+
+void rd_visit_pack(struct fw_buf *out, const struct fw_visit *v)
+{
+	int64_t n[] = {v->run_id, v->at_ms, (int64_t)v->kind, v->http_status, v->hops, v->slot, v->lateness_ms, v->dns_us, v->connect_us,
+		v->tls_us, v->first_byte_us, v->total_us, v->parse_us, (int64_t)v->wire_bytes, (int64_t)v->body_bytes, v->item_n};
+
+	numbers_add(out, n, FW_N(n));
+	text_add(out, v->error);
+}
+
+bool rd_visit_unpack(struct fw_str line, struct fw_visit *v)
+{
+	struct fw_str rest = fw_str_sub(line, WHEEL_FRONT, line.len);
+	int64_t n[19];
+
+	if (line.len < WHEEL_FRONT || !numbers_get(&rest, n, FW_N(n)))
+		return false;
+	*v = (struct fw_visit){.feed_id = n[0], .new_n = (uint32_t)n[1], .changed_n = (uint32_t)n[2], .run_id = n[3], .at_ms = n[4],
+		.kind = (enum fw_visit_kind)n[5], .http_status = (int)n[6], .hops = (uint32_t)n[7], .slot = (int32_t)n[8],
+		.lateness_ms = (uint32_t)n[9], .dns_us = n[10], .connect_us = n[11], .tls_us = n[12], .first_byte_us = n[13],
+		.total_us = n[14], .parse_us = n[15], .wire_bytes = (uint64_t)n[16], .body_bytes = (uint64_t)n[17], .item_n = (uint32_t)n[18],
+		.error = text_get(rest)};
+	return true;
+}
+
+void rd_entry_pack(struct fw_buf *out, const struct fw_entry_row *e)
+{
+	char hash[17];
+
+	(void)fw_snprintf(hash, sizeof(hash), "%016llx", (unsigned long long)e->hash);
+	pack_one(out, "key", (struct fw_str){(const char *)e->key, sizeof(e->key)});
+	pack_one(out, "hash", fw_str(hash));
+	rd_pack(out, &rd_entry_row, e);
+}
+
+bool rd_entry_unpack(struct fw_str row, struct fw_entry_row *e)
+{
+	struct fw_str rest = row, key, hash;
+	int64_t n[4];
+
+	*e = (struct fw_entry_row){.published_ms = FW_NO_DATE, .updated_ms = FW_NO_DATE};
+	if (!numbers_get(&rest, n, FW_N(n)))
+		return false;
+	e->feed_id = n[0];
+	e->seen_ms = n[1];
+	e->changed_ms = n[2];
+	e->revision = (uint32_t)n[3];
+	key = rd_part(rest, "key");
+	memcpy(e->key, key.p ? key.p : "", FW_MIN(key.len, sizeof(e->key)));
+	hash = rd_part(rest, "hash");
+	for (size_t i = 0; i < hash.len; i++)
+		e->hash = e->hash << 4 | (uint64_t)FW_MAX(fw_hexval(hash.p[i]), 0);
+	rd_unpack(rest, &rd_entry_row, e);
+	return true;
+}

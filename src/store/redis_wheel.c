@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Lending: redis/wheel.lua does it, this file asks and reads the answers. A claim is one script, which returns the short values that
+ * every visit writes, and one pipeline of HMGETs for the wide ones: by then the feeds are ours, and nobody else's visit writes them.
+ *
+ * Addresses that other programs push on prefix:feeds_to_fetch are taken by whoever claims: moved to a list beside it, subscribed to,
+ * and only then dropped. A lock that ends by itself keeps two workers from doing that at once; what a dead one had moved, the next
+ * finds there.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/url.h"
+#include "store/redis.h"
+
+#define PUSHED_MS 200     /* between two looks at what was pushed */
+#define PUSHED_MAX 100    /* taken at a time */
+#define PUSHED_LOCK_MS 30000
+#define REFUSED_MAX 1000  /* addresses that are none are kept for people to look at */
+
+/* ---- claim ------------------------------------------------------------------------------------------------------------------ */
+
+int rd_feeds_fill(struct redis *r, int shard, struct fw_feed **feed, const unsigned *groups, size_t n, struct fw_arena *a,
+	struct fw_err *err)
+{
+	static const char *const key[] = {"error", "validators", "about", "rhythm", "redirect"};
+	struct rd_reply **reply;
+	size_t count[FW_N(key)] = {0}, at = 0;
+	struct rd_conn *c = n ? rd_ask(r, shard, "HMGET", "feeds", n, err) : NULL;
+	int rc;
+
+	if (!c)
+		return n ? err->rc : 0;
+	for (size_t i = 0; i < n; i++)
+		rd_add_int(c, feed[i]->id);
+	for (size_t g = 0; g < FW_N(key); g++) {
+		for (size_t i = 0; i < n; i++)
+			count[g] += groups[i] >> g & 1;
+		if (!count[g])
+			continue;
+		(void)rd_ask(r, shard, "HMGET", key[g], count[g], err); /* the same connection */
+		for (size_t i = 0; i < n; i++) {
+			if (groups[i] >> g & 1)
+				rd_add_int(c, feed[i]->id);
+		}
+	}
+	rc = rd_run(r, shard, a, &reply, "reading feeds", err);
+	for (size_t i = 0; i < n && !rc; i++)
+		rd_unpack(reply[0]->elem[i]->text, &rd_feed_own, feed[i]);
+	for (size_t g = 0; g < FW_N(key) && !rc; g++) {
+		const struct rd_reply *values = count[g] ? reply[++at] : NULL;
+
+		for (size_t i = 0, k = 0; values && i < n; i++) {
+			if (groups[i] >> g & 1)
+				rd_unpack(values->elem[k++]->text, &rd_feed_group[g], feed[i]);
+		}
+	}
+	return rc;
+}
+
+static void next_note(struct fw_claim_got *got, const struct rd_reply *next)
+{
+	if (next->text.len && (got->next_ms == FW_NO_DATE || rd_int(next) < got->next_ms))
+		got->next_ms = rd_int(next);
+}
+
+static int claim_from(struct redis *r, int shard, const struct fw_claim_ask *ask, struct fw_arena *a, struct fw_lease *out,
+	struct fw_claim_got *got, struct fw_err *err)
+{
+	struct rd_conn *c = rd_op(r, shard, RD_WRITE, "claim", 7, err);
+	struct fw_lease *l = out + got->n;
+	const struct rd_reply *ids, *wheel;
+	struct rd_reply *reply;
+	struct fw_feed **feed;
+	unsigned *groups;
+	int rc;
+
+	if (!c)
+		return err->rc;
+	rd_add(c, fw_str(ask->worker));
+	rd_add_int(c, ask->now_ms);
+	rd_add_int(c, ask->due_before_ms);
+	rd_add_int(c, ask->lease_ms);
+	rd_add_int(c, (int64_t)(ask->max - got->n));
+	rd_add_int(c, ask->host_max);
+	rd_add_int(c, ask->host_gap_ms);
+	rc = rd_run1(r, shard, a, &reply, "claim", err);
+	if (rc)
+		return rc;
+	ids = reply->elem[4];
+	wheel = reply->elem[5];
+	got->deferred_n += (size_t)rd_int(reply->elem[2]);
+	next_note(got, reply->elem[3]);
+	feed = fw_arena_alloc(&r->arena, (ids->n + 1) * sizeof(struct fw_feed *));
+	groups = fw_arena_zalloc(&r->arena, (ids->n + 1) * sizeof(*groups));
+	if (!feed || !groups)
+		return rd_no_memory(r, err);
+	for (size_t i = 0; i < ids->n; i++) {
+		l[i] = (struct fw_lease){.feed = {.id = rd_int(ids->elem[i])}, .fence = rd_int(reply->elem[0]),
+			.until_ms = rd_int(reply->elem[1])};
+		feed[i] = &l[i].feed;
+		(void)rd_state_unpack(wheel->elem[i]->text, feed[i], &groups[i]); /* what is none of ours counts as never visited */
+		l[i].feed.fence = l[i].fence;
+		l[i].feed.lease_until_ms = l[i].until_ms;
+	}
+	got->n += ids->n;
+	return rd_feeds_fill(r, shard, feed, groups, ids->n, a, err);
+}
+
+static int earlier(const void *a, const void *b)
+{
+	const struct fw_lease *x = a, *y = b;
+
+	return x->feed.due_at_ms < y->feed.due_at_ms ? -1 : x->feed.due_at_ms > y->feed.due_at_ms;
+}
+
+int rd_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_arena *a, struct fw_lease *out,
+	struct fw_claim_got *got, struct fw_err *err)
+{
+	struct redis *r = redis_of(st);
+	int rc = rd_may_write(r, err);
+
+	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
+	rc = rc ? rc : rd_take_pushed(r, ask->worker, err);
+	for (int i = 0; i < r->shard_n && !rc; i++)
+		rc = claim_from(r, (r->turn + i) % r->shard_n, ask, a, out, got, err);
+	r->turn = (r->turn + 1) % r->shard_n;
+	if (rc) { /* what was lent so far returns by its lease */
+		*got = (struct fw_claim_got){.next_ms = FW_NO_DATE};
+		return rc;
+	}
+	for (size_t i = 1; i < got->n; i++) {
+		if (out[i].feed.due_at_ms < out[i - 1].feed.due_at_ms) {
+			qsort(out, got->n, sizeof(*out), earlier);
+			break;
+		}
+	}
+	return 0;
+}
+
+/* ---- leases back, unvisited ------------------------------------------------------------------------------------------------------ */
+
+int rd_release(struct fw_store *st, const struct fw_lease *lease, size_t n, struct fw_err *err)
+{
+	struct redis *r = redis_of(st);
+	int rc = rd_may_write(r, err);
+
+	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
+	for (int shard = 0; shard < r->shard_n && !rc; shard++) {
+		struct rd_reply *reply;
+		struct rd_conn *c;
+		size_t mine = 0;
+
+		for (size_t i = 0; i < n; i++)
+			mine += rd_shard_of_feed(r, lease[i].feed.id) == shard;
+		if (!mine)
+			continue;
+		c = rd_op(r, shard, RD_WRITE, "release", 2 * mine, err);
+		for (size_t i = 0; i < n && c; i++) {
+			if (rd_shard_of_feed(r, lease[i].feed.id) != shard)
+				continue;
+			rd_add_int(c, lease[i].feed.id);
+			rd_add_int(c, lease[i].fence);
+		}
+		rc = c ? rd_run1(r, shard, &r->arena, &reply, "giving leases back", err) : err->rc;
+	}
+	return rc;
+}
+
+int rd_bury(struct fw_store *st, const char *worker, int64_t crashed_feed_id, int64_t now_ms, struct fw_err *err)
+{
+	struct redis *r = redis_of(st);
+	int rc = rd_may_write(r, err);
+
+	(void)now_ms;
+	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
+	for (int shard = 0; shard < r->shard_n && !rc; shard++) {
+		struct rd_conn *c = rd_op(r, shard, RD_WRITE, "bury", 5, err);
+		struct rd_reply *reply;
+
+		if (!c)
+			return err->rc;
+		rd_add(c, fw_str(worker));
+		rd_add_int(c, crashed_feed_id);
+		rd_add_int(c, FW_VISIT_CRASH);
+		rd_add_int(c, FW_STORE_CRASH_MAX);
+		rd_add_int(c, FW_FEED_QUARANTINED);
+		rc = rd_run1(r, shard, &r->arena, &reply, "giving a dead worker's leases back", err);
+	}
+	return rc;
+}
+
+int rd_pending(struct fw_store *st, int64_t due_before_ms, int64_t *n, int64_t *wake_ms, struct fw_err *err)
+{
+	struct redis *r = redis_of(st);
+	int rc = 0;
+
+	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
+	for (int shard = 0; shard < r->shard_n && !rc; shard++) {
+		struct rd_conn *c = rd_op(r, shard, RD_READ, "pending", 1, err);
+		struct rd_reply *reply;
+
+		if (!c)
+			return err->rc;
+		rd_add_int(c, due_before_ms);
+		rc = rd_run1(r, shard, &r->arena, &reply, "counting what is due", err);
+		if (rc)
+			return rc;
+		*n += rd_int(reply->elem[0]);
+		if (reply->elem[1]->text.len && (*wake_ms == FW_NO_DATE || rd_int(reply->elem[1]) < *wake_ms))
+			*wake_ms = rd_int(reply->elem[1]);
+	}
+	return rc;
+}
+
+/* ---- addresses that other programs push --------------------------------------------------------------------------------------- */
+
+/* Scripts over the list, its lock and what was taken. */
+static const char take_script[] =
+	"if not redis.call('SET', KEYS[2], ARGV[1], 'NX', 'PX', ARGV[2]) then return {} end\n"
+	"while redis.call('LLEN', KEYS[3]) < tonumber(ARGV[3]) and redis.call('LMOVE', KEYS[1], KEYS[3], 'LEFT', 'RIGHT') do end\n"
+	"return redis.call('LRANGE', KEYS[3], 0, -1)";
+static const char done_script[] =
+	"if redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end\n"
+	"for i = 4, #ARGV do redis.call('RPUSH', KEYS[4], ARGV[i]) end\n"
+	"redis.call('LTRIM', KEYS[4], -tonumber(ARGV[3]), -1)\n"
+	"return redis.call('DEL', KEYS[2], KEYS[3])";
+
+/* ARGV[1] is who we are; n more follow. */
+static struct rd_conn *pushed_op(struct redis *r, const char *script, const char *worker, size_t n, struct fw_err *err)
+{
+	static const char *const suffix[] = {"", "lock", "taken", "refused"};
+	struct rd_conn *c = rd_shard(r, RD_PUSHED, err);
+
+	if (!c)
+		return NULL;
+	rd_begin(c, 3 + FW_N(suffix) + 1 + n);
+	rd_add(c, FW_STR("EVAL"));
+	rd_add(c, fw_str(script));
+	rd_add_int(c, (int64_t)FW_N(suffix));
+	for (size_t i = 0; i < FW_N(suffix); i++) {
+		rd_pushed_key(r, suffix[i], rd_word_begin(c));
+		rd_word_end(c);
+	}
+	rd_add(c, fw_str(worker));
+	return c;
+}
+
+static int pushed_any(struct redis *r, bool *any, struct fw_err *err)
+{
+	struct rd_conn *c = rd_shard(r, RD_PUSHED, err);
+	struct rd_reply **n;
+	int rc;
+
+	if (!c)
+		return err->rc;
+	for (int i = 0; i < 2; i++) {
+		rd_begin(c, 2);
+		rd_add(c, FW_STR("LLEN"));
+		rd_pushed_key(r, i ? "taken" : "", rd_word_begin(c));
+		rd_word_end(c);
+	}
+	rc = rd_run(r, RD_PUSHED, &r->arena, &n, "looking for addresses to fetch", err);
+	*any = !rc && rd_int(n[0]) + rd_int(n[1]) > 0;
+	return rc;
+}
+
+/* Those that are addresses into feed; the others are named in refused. */
+static int pushed_sort(struct redis *r, const struct rd_reply *all, struct fw_feed_new *feed, size_t *n, struct fw_str *refused,
+	size_t *refused_n, struct fw_err *err)
+{
+	char host[256];
+
+	for (size_t i = 0; i < all->n; i++) {
+		struct fw_feed_new *f = &feed[*n];
+		int rc;
+
+		*f = (struct fw_feed_new){.due_at_ms = FW_DUE_FIRST};
+		rc = fw_url_clean(&r->arena, all->elem[i]->text, &f->url, &f->username, &f->password, err);
+		if (rc == FW_ENOMEM)
+			return rc;
+		if (rc || !fw_url_host(f->url, host, sizeof(host)))
+			refused[(*refused_n)++] = all->elem[i]->text;
+		else
+			++*n;
+	}
+	return 0;
+}
+
+int rd_take_pushed(struct redis *r, const char *worker, struct fw_err *err)
+{
+	struct fw_feed_new *feed;
+	struct fw_str *refused;
+	size_t n = 0, refused_n = 0;
+	struct rd_reply *all, *reply;
+	struct rd_conn *c;
+	bool any;
+	int rc;
+
+	if (fw_mono_ms() - r->pushed_at_ms < PUSHED_MS)
+		return 0;
+	r->pushed_at_ms = fw_mono_ms();
+	rc = pushed_any(r, &any, err);
+	if (rc || !any)
+		return rc;
+	c = pushed_op(r, take_script, worker, 2, err);
+	if (!c)
+		return err->rc;
+	rd_add_int(c, PUSHED_LOCK_MS);
+	rd_add_int(c, PUSHED_MAX);
+	rc = rd_run1(r, RD_PUSHED, &r->arena, &all, "taking addresses to fetch", err);
+	if (rc || !all->n)
+		return rc;
+	feed = fw_arena_alloc(&r->arena, all->n * sizeof(*feed));
+	refused = fw_arena_alloc(&r->arena, all->n * sizeof(*refused));
+	if (!feed || !refused)
+		return rd_no_memory(r, err);
+	rc = pushed_sort(r, all, feed, &n, refused, &refused_n, err);
+	rc = rc || !n ? rc : rd_subscribe_all(r, feed, n, true, err);
+	if (rc)
+		return rc;
+	r->pushed_at_ms = 0; /* there may be more */
+	c = pushed_op(r, done_script, worker, 2 + refused_n, err);
+	if (!c)
+		return err->rc;
+	rd_add_int(c, PUSHED_LOCK_MS);
+	rd_add_int(c, REFUSED_MAX);
+	for (size_t i = 0; i < refused_n; i++)
+		rd_add(c, refused[i]);
+	return rd_run1(r, RD_PUSHED, &r->arena, &reply, "taking addresses to fetch", err);
+}

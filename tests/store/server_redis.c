@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A private redis-server: on a socket in its folder, durable as a store wants it. Each store of the tests is a prefix of its keys. The
+ * server's number stands in a file, for the test that starts it again is another process than the one that ends it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "server_redis.h"
+
+static char folder[200], socket_path[240], pid_path[240];
+
+static void give_up(const char *what)
+{
+	fprintf(stderr, "redis-server: %s: %s\n", what, strerror(errno));
+	exit(EXIT_FAILURE);
+}
+
+static bool installed(void)
+{
+	return access("/usr/bin/redis-server", X_OK) == 0 || access("/usr/local/bin/redis-server", X_OK) == 0;
+}
+
+bool redis_answers(const char *path)
+{
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+	char answer[8] = "";
+	bool well = false;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0 && fw_str_copy(sa.sun_path, sizeof(sa.sun_path), fw_str(path)) &&
+	    connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0 && write(fd, "PING\r\n", 6) == 6)
+		well = read(fd, answer, sizeof(answer)) >= 5 && memcmp(answer, "+PONG", 5) == 0;
+	if (fd >= 0)
+		close(fd);
+	return well;
+}
+
+static pid_t pid_get(void)
+{
+	char text[24] = "";
+	int64_t pid = 0;
+	FILE *f = fopen(pid_path, "r");
+
+	if (!f)
+		return 0;
+	if (fgets(text, sizeof(text), f) && !fw_str_int(fw_str(text), &pid))
+		pid = 0;
+	fclose(f);
+	return (pid_t)pid;
+}
+
+static void pid_put(pid_t pid)
+{
+	FILE *f = fopen(pid_path, "w");
+
+	if (!f || fprintf(f, "%d\n", (int)pid) < 0 || fclose(f))
+		give_up(pid_path);
+}
+
+pid_t redis_run(const char *dir, const char *const *more)
+{
+	const char *argv[64] = {"redis-server", "--dir", dir, "--logfile", "log", "--save", "", "--appendonly", "yes", "--daemonize", "no",
+		"--maxmemory-policy", "noeviction", "--appendfsync", "everysec"};
+	size_t n = 15;
+	pid_t pid;
+
+	while (*more && n < FW_N(argv) - 1)
+		argv[n++] = *more++;
+	pid = fork();
+	if (pid < 0)
+		give_up("fork");
+	if (pid == 0) {
+		int null = open("/dev/null", O_RDWR);
+
+		dup2(null, 0);
+		dup2(null, 1);
+		setsid(); /* a Ctrl-C at the tests ends it in order */
+		execvp(argv[0], (char *const *)argv);
+		_exit(127);
+	}
+	return pid;
+}
+
+static void run(void)
+{
+	const char *const more[] = {"--port", "0", "--unixsocket", socket_path, NULL};
+
+	pid_put(redis_run(folder, more));
+	for (int64_t start = fw_mono_ms(); !redis_answers(socket_path); usleep(10000)) {
+		if (fw_mono_ms() - start > 30000)
+			give_up("does not answer; its log is beside its data");
+	}
+}
+
+static void start(const char *in)
+{
+	if (!fw_snprintf(folder, sizeof(folder), "%s/redis", in) || !fw_snprintf(socket_path, sizeof(socket_path), "%s/s", folder) ||
+	    !fw_snprintf(pid_path, sizeof(pid_path), "%s/pid", folder) || mkdir(folder, 0700))
+		give_up(folder);
+	run();
+}
+
+/* Not every process that ends it is its parent. */
+static bool is_gone(pid_t pid)
+{
+	char path[40], text[64] = "";
+	FILE *f;
+
+	if (waitpid(pid, NULL, WNOHANG) == pid || kill(pid, 0))
+		return true;
+	if (!fw_snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid) || !(f = fopen(path, "r")))
+		return true;
+	if (!fgets(text, sizeof(text), f))
+		text[0] = '\0';
+	fclose(f);
+	return strstr(text, ") Z") != NULL;
+}
+
+void redis_end(pid_t pid, int sig)
+{
+	if (pid <= 0 || kill(pid, sig))
+		return;
+	for (int64_t begin = fw_mono_ms(); !is_gone(pid); usleep(2000)) {
+		if (fw_mono_ms() - begin > 10000)
+			kill(pid, SIGKILL);
+	}
+}
+
+static void end(int sig)
+{
+	pid_t pid = folder[0] ? pid_get() : 0;
+
+	if (pid <= 0)
+		return;
+	redis_end(pid, sig);
+	unlink(socket_path);
+	unlink(pid_path);
+}
+
+static void kill9(void)
+{
+	end(SIGKILL);
+}
+
+static void stop(void)
+{
+	end(SIGTERM);
+}
+
+static void url(char *out, size_t cap, const char *name)
+{
+	if (!fw_snprintf(out, cap, "redis+unix://%s?prefix=%s", socket_path, name))
+		give_up("the name is too long");
+}
+
+const struct server server_redis = {
+	.engine = "redis",
+	.package = "redis-server",
+	.installed = installed,
+	.start = start,
+	.url = url,
+	.kill9 = kill9,
+	.again = run,
+	.stop = stop,
+};

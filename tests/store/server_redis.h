@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: ISC */
+/* The private redis-server, and what tests that want one of their own use of it. */
+#ifndef TEST_STORE_SERVER_REDIS_H
+#define TEST_STORE_SERVER_REDIS_H
+
+#include <sys/types.h>
+
+#include "servers.h"
+
+extern const struct server server_redis;
+
+/* Start another one with its data in dir; more arguments follow ("--port", "0", NULL). */
+pid_t redis_run(const char *dir, const char *const *more);
+void redis_end(pid_t pid, int sig); /* and wait until it is gone */
+/* Does one answer PING at this socket? */
+bool redis_answers(const char *path);
+
+#endif
