@@ -16,6 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		NULL, "text/xml", "text/xml; charset=utf-8", "application/xml;charset=\"iso-8859-1\"", "text/xml; charset=gb2312",
 		"x; charset=Shift_JIS", "x; charset=big5", "x; charset=euc-kr", "x; charset=iso-2022-jp", "x; charset=utf-16", "x; charset=us-ascii",
 		"x; charset=windows-1255", "x; charset=x-nonsense", "x; charset=euc-jp", "x; charset=tis-620", ";;charset", "x; charset=gb18030",
+		"x; charset=gbk", "x; charset=utf-16be", "x; charset=utf-32", "x; charset=ibm866", "x; charset=koi8-u", "x; charset=macintosh",
+		"x; charset=iso-8859-8", "x; charset=iso-8859-6", "x; charset=windows-1258", "x; charset=x-mac-cyrillic",
 	};
 	struct fw_charset_result r;
 	struct fw_str bytes, type;
@@ -37,6 +39,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(a.used_bytes <= 64 * size + 65536);
 	if (!r.wrong && strcmp(r.encoding, "utf-8") == 0 && bytes.len)
 		FUZZ_CHECK(r.text.p >= bytes.p && r.text.p <= bytes.p + bytes.len);
+	if (r.text.len) { /* what came out is text that stays as it is */
+		struct fw_charset_result again;
+
+		FUZZ_CHECK(fw_charset_decode(&a, r.text, FW_STR("text/plain; charset=utf-8"), &again, &err) == 0);
+		FUZZ_CHECK(fw_str_starts(r.text, FW_STR("\xef\xbb\xbf")) || fw_str_eq(again.text, r.text));
+	}
 	fw_arena_finish(&a);
 	return 0;
 }
