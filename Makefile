@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: ISC
 # A front door: meson does the work (meson.build). Everything lands in build/.
-.PHONY: all deps check demo bench install clean asan tsan fuzz
+.PHONY: all deps check demo bench install clean asan tsan fuzz nightly
 all: ; @tools/build.sh
 deps: ; @tools/deps.sh
 check: deps ; @tools/check.sh
 demo: deps all ; @tools/demo.sh
 bench bench-collect bench-parse bench-store bench-ingest bench-plan: all ; @bench/run.sh $@
 install: all ; @meson install -C build
-asan tsan fuzz: deps ; @tools/check.sh $@
+asan tsan fuzz nightly: deps ; @tools/check.sh $@
 clean: ; rm -rf build build-*

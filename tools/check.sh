@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
 # Every test. Without an argument: the plain build, the whole suite again under ASan and UBSan, the threads under TSan, the fuzz
-# targets for FUZZ_SECONDS each (20), the lint. An argument names one part: plain, asan, tsan, fuzz, lint.
+# targets for FUZZ_SECONDS each (20), the lint. An argument names one part: plain, asan, tsan, fuzz, lint; or nightly: every part, and
+# ten minutes for each fuzz target.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 werror=$([ "${CI:-}" = true ] && echo true || echo false)
@@ -40,8 +41,9 @@ lint() {
 
 case ${1:-all} in
 all) parts="plain lint asan tsan fuzz" ;;
+nightly) parts="plain lint asan tsan fuzz" FUZZ_SECONDS=${FUZZ_SECONDS:-600} ;;
 plain | asan | tsan | fuzz | lint) parts=$1 ;;
-*) echo "usage: tools/check.sh [plain|asan|tsan|fuzz|lint]" >&2; exit 2 ;;
+*) echo "usage: tools/check.sh [plain|asan|tsan|fuzz|lint|nightly]" >&2; exit 2 ;;
 esac
 for part in $parts; do
 	$part || failed="$failed $part"
