@@ -483,9 +483,9 @@ static struct fw_str name_trim(struct fw_str s)
 	for (;;) {
 		struct fw_str t = fw_str_trim(s);
 
-		if (t.len && memchr("<(,;:-", t.p[t.len - 1], 6))
+		if (t.len && memchr("<([,;:-", t.p[t.len - 1], 7))
 			t.len--;
-		else if (t.len && memchr(">),;:-", t.p[0], 6)) {
+		else if (t.len && memchr(">)],;:-", t.p[0], 7)) {
 			t.p++;
 			t.len--;
 		}
@@ -525,7 +525,7 @@ void fw_person_split(struct fw_builder *b, struct fw_str s, struct fw_person *p)
 		name = fw_str_trim(fw_str_sub(name, 1, name.len));
 	if (name.len > 1 && name.p[0] == '"' && name.p[name.len - 1] == '"')
 		name = fw_str_trim(fw_str_sub(name, 1, name.len - 1));
-	if (name.len && !p->name.len)
+	if (name.len && !p->name.len && !fw_str_ieq(name, p->email))
 		p->name = name;
 }
 

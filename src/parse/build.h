@@ -177,6 +177,8 @@ bool fw_build_bool(struct fw_str s);
 
 /* "Name (mail)", "mail (Name)", "Name <mail>", "mail", "Name" into p, whose set members stay. */
 void fw_person_split(struct fw_builder *b, struct fw_str s, struct fw_person *p);
+/* The page of a person, or with F_EMAIL or a mailto: the mail address (people.c). */
+void fw_person_url(struct fw_person *p, enum fw_field field, struct fw_str url);
 
 /* Extra members. fw_value_object(b, &e->extra, "itunes") finds or makes the object of that name ("" gives the root). */
 /* A member that is there already stays: then NULL. */

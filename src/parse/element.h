@@ -46,7 +46,7 @@ enum fw_element_kind {
 	EL_URL,        /* text (or resource, href, url, rdf:resource), resolved */
 	EL_DATE, EL_NUMBER,
 	EL_PERSON, EL_PERSON_PART,
-	EL_PERSON_BODY, /* foaf:Person round the parts */
+	EL_INSIDE,     /* what stands in it counts as if it stood outside: categories, foaf:Person */
 	EL_LINK, EL_ANCHOR, EL_GUID, EL_ENCLOSURE, EL_CATEGORY, EL_SOURCE, EL_IMAGE, EL_TEXT_INPUT, EL_GENERATOR,
 	EL_CLOUD,
 	EL_SKIP_HOURS, EL_SKIP_DAYS, EL_HOUR, EL_DAY, EL_PERIOD, EL_FREQUENCY, EL_REPLY, EL_FLAG,

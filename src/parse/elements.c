@@ -428,8 +428,8 @@ int fw_walk_start(struct fw_walk *w)
 	case EL_SOURCE:
 		fw_source_start(w);
 		break;
-	case EL_PERSON_BODY:
-		w->frame->ctx = CTX_PERSON;
+	case EL_INSIDE:
+		w->frame->ctx = (uint8_t)w->where;
 		w->frame->obj = w->up->obj;
 		break;
 	case EL_IMAGE:
@@ -492,7 +492,7 @@ void fw_frame_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, boo
 	switch ((enum fw_element_kind)f->el->kind) {
 	case EL_ROOT:
 	case EL_CHANNEL:
-	case EL_PERSON_BODY:
+	case EL_INSIDE:
 	case EL_SKIP_HOURS:
 	case EL_SKIP_DAYS:
 		break;

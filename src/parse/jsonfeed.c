@@ -54,6 +54,14 @@ static struct fw_str line_at(struct fw_builder *b, const json_t *o, const char *
 	return fw_build_line_text(b, words_at(b, o, key));
 }
 
+/* A title is text, but some write "&#8211;" in it; tags are meant as they stand. */
+static struct fw_str title_at(struct fw_builder *b, const json_t *o)
+{
+	struct fw_str s = words_at(b, o, "title");
+
+	return s.len && memchr(s.p, '<', s.len) ? fw_build_line_text(b, s) : fw_build_title(b, s);
+}
+
 static struct fw_str url_at(struct fw_builder *b, const json_t *o, const char *key)
 {
 	return fw_build_url(b, b->base_scope, str_at(b, o, key));
@@ -95,9 +103,9 @@ static void person_add(struct fw_builder *b, struct fw_person **list, const json
 		fw_person_split(b, fw_build_once(b, text_of(b, v)), p);
 	} else {
 		p->name = line_at(b, v, "name");
-		p->url = url_at(b, v, "url");
+		fw_person_url(p, F_URL, url_at(b, v, "url"));
 		p->avatar = url_at(b, v, "avatar");
-		p->email = line_at(b, v, "_email");
+		fw_person_url(p, F_EMAIL, line_at(b, v, "_email"));
 	}
 	if (p->name.len || p->url.len || p->avatar.len || p->email.len)
 		FW_APPEND(*list, p);
@@ -238,7 +246,7 @@ static void item_read(struct fw_builder *b, const json_t *o)
 	e->id = fw_str_trim(str_at(b, o, "id"));
 	e->url = url_at(b, o, "url");
 	e->external_url = url_at(b, o, "external_url");
-	e->title = line_at(b, o, "title");
+	e->title = title_at(b, o);
 	html = words_at(b, o, "content_html");
 	text = words_at(b, o, "content_text");
 	if (html.len)
@@ -286,7 +294,7 @@ static void feed_read(struct fw_builder *b, const json_t *o)
 {
 	struct fw_document *d = b->doc;
 
-	d->title = line_at(b, o, "title");
+	d->title = title_at(b, o);
 	d->home_page_url = url_at(b, o, "home_page_url");
 	d->feed_url = url_at(b, o, "feed_url");
 	d->description = words_at(b, o, "description");

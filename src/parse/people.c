@@ -34,6 +34,13 @@ static void person_add(struct fw_person **list, struct fw_person *p)
 	FW_APPEND(*list, p);
 }
 
+/* The author is only a mail address: the stand-in, if there is one only, knows the name. */
+static void name_lend(struct fw_person *author, const struct fw_person *stand_in)
+{
+	if (author && stand_in && !author->next && !stand_in->next && !author->name.len)
+		author->name = stand_in->name;
+}
+
 /* Where a person that was read belongs. */
 static void person_place(struct fw_builder *b, const struct fw_frame *f, struct fw_person *p)
 {
@@ -59,10 +66,14 @@ static void person_place(struct fw_builder *b, const struct fw_frame *f, struct 
 		FW_APPEND(*(e ? &e->contributors : &d->contributors), p);
 		return;
 	}
-	if (f->el->rank < r->of[F_AUTHOR])
+	if (f->el->rank < r->of[F_AUTHOR]) {
+		name_lend(*list, p);
 		return;
-	if (f->el->rank > r->of[F_AUTHOR] && r->of[F_AUTHOR] < 6)
-		*list = NULL; /* stand-ins (itunes:author) go when the author comes */
+	}
+	if (f->el->rank > r->of[F_AUTHOR] && r->of[F_AUTHOR] < 6) { /* stand-ins (itunes:author) go when the author comes */
+		name_lend(p, *list);
+		*list = NULL;
+	}
 	r->of[F_AUTHOR] = f->el->rank;
 	person_add(list, p);
 }
@@ -140,7 +151,7 @@ void fw_person_url(struct fw_person *p, enum fw_field field, struct fw_str url)
 {
 	if (!p || !url.len)
 		return;
-	if (field == F_EMAIL) {
+	if (field == F_EMAIL || fw_str_istarts(url, FW_STR("mailto:"))) {
 		if (!p->email.p)
 			p->email = mail_of(url);
 	} else if (!p->url.p) {

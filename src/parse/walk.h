@@ -60,7 +60,6 @@ void fw_text_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool
 void fw_body_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool markup);
 void fw_person_start(struct fw_walk *w);
 void fw_person_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s);
-void fw_person_url(struct fw_person *p, enum fw_field field, struct fw_str url); /* F_EMAIL: a mailto: */
 void fw_person_part_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s);
 void fw_link_start(struct fw_walk *w);
 void fw_link_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s);
