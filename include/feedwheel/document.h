@@ -194,7 +194,7 @@ FW_API FW_MUST_CHECK int fw_discover(const void *html, size_t len, struct fw_str
 FW_API FW_MUST_CHECK int fw_discover_header(struct fw_str link_header, struct fw_str url, struct fw_link **links, struct fw_err *err);
 
 /*
- * The podcast:guid that belongs to a feed's address: what a feed without that element has. False: no address, or no memory.
+ * The podcast:guid that belongs to a feed's address: what a feed without that element has. False: no address, or none of such a length.
  * `feedwheel parse` prints it as podcast.guid_from_url.
  */
 #define FW_PODCAST_GUID_MAX 37

@@ -264,6 +264,7 @@ struct fw_str fw_url_resolve(struct fw_arena *a, struct fw_str base, struct fw_s
 		fw_buf_addc(&out, '#');
 		fw_buf_addstr(&out, r.fragment);
 	}
+	a->failed |= out.rc != 0; /* absent for want of memory is not absent */
 	done = out.rc ? FW_STR_NONE : fw_arena_str(a, fw_buf_str(&out));
 	fw_buf_finish(&out);
 	return done;

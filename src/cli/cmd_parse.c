@@ -25,7 +25,8 @@ static int parse_run(struct cli *c)
 	if (!rc) {
 		rc = cli_document_print(c, doc);
 	} else {
-		rc = cli_fail(c, CLI_SOME, "%s: %s", strcmp(c->arg[0], "-") ? c->arg[0] : "standard input", err.text);
+		rc = cli_fail(c, CLI_SOME, "%s: %s%s", strcmp(c->arg[0], "-") ? c->arg[0] : "standard input", err.text,
+			err.rc == FW_ELIMIT && strstr(err.text, "max_bytes") ? ": --max-body-bytes SIZE raises it" : "");
 		if (err.rc == FW_EFORMAT && text.len && !fw_discover(text.p, text.len, o.url, o.content_type, &feeds, &err))
 			cli_offer_feeds(c, feeds);
 		free(feeds);

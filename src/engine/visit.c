@@ -65,6 +65,11 @@ void visit_parse(const struct fw_fetch *f, const struct fw_limits *limits, int64
 	out->feeds = NULL;
 	rc = fw_parse_into(a, body, &o, &out->doc, &out->err);
 	out->parse_us = fw_mono_us() - begin;
+	if (rc == FW_ELIMIT && strstr(out->err.text, "max_bytes")) { /* the library's name for it */
+		struct fw_err library = out->err;
+
+		fw_err_set(&out->err, rc, "%s: max_body_bytes raises it", library.text);
+	}
 	out->kind = !rc ? FW_VISIT_OK : rc == FW_EFORMAT ? FW_VISIT_FORMAT : rc == FW_ELIMIT ? FW_VISIT_LIMIT : FW_VISIT_LOCAL;
 	if (out->kind != FW_VISIT_FORMAT)
 		return;

@@ -11,7 +11,6 @@
 
 #include "base/banned.h"
 
-#define PROBLEMS_KEPT 100
 #define OBJECT_CHECKED 64
 
 void fw_list_append(void *list, void *item, size_t next_offset)
@@ -74,13 +73,9 @@ void fw_build_problem(struct fw_builder *b, size_t offset, const char *what, con
 	struct fw_problem *p;
 	size_t at = FW_MIN(offset, b->text.len);
 
-	if (b->doc->problem_n++ >= PROBLEMS_KEPT)
+	if (b->doc->problem_n++ >= FW_PROBLEMS_KEPT)
 		return;
 	p = FW_NEW(b, struct fw_problem);
-	if (!p) {
-		p = b->spare;
-		b->spare = NULL;
-	}
 	if (!p)
 		return;
 	p->what = what;

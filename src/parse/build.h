@@ -114,7 +114,7 @@ struct fw_builder {
 
 	/* lines: counted as far as line_at */
 	struct fw_problem *problem_last;
-	struct fw_problem *spare;    /* for the one that says that there is no memory */
+	const char *memory_words;    /* of the problem that says that there is no memory left, while there is some */
 	size_t problem_at;           /* its offset */
 	size_t line_at;
 	uint32_t line;
@@ -144,6 +144,7 @@ struct fw_builder {
 	} while (0)
 void fw_list_append(void *list, void *item, size_t next_offset);
 
+#define FW_PROBLEMS_KEPT 100 /* the first; all are counted */
 void fw_build_problem(struct fw_builder *b, size_t offset, const char *what, const char *repair);
 uint32_t fw_build_line(struct fw_builder *b, size_t offset);
 size_t fw_build_at(const struct fw_builder *b); /* where the reader is */

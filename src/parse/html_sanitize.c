@@ -376,7 +376,7 @@ static void pool_free(void *ctx, void *p)
 	(void)p;
 }
 
-/* False: the tree did not fit into its memory. */
+/* False: the tree did not fit into its memory; out->rc is set when there was none to have. */
 static bool by_tree(struct fw_html_writer *w, struct fw_str html)
 {
 	struct fw_buf seen = FW_BUF_INIT(0);
@@ -397,6 +397,8 @@ static bool by_tree(struct fw_html_writer *w, struct fw_str html)
 		write_tree(w, tree->root);
 		ok = true;
 	}
+	if (seen.rc || (pool.arena.failed && !pool.arena.full))
+		w->out->rc = FW_ENOMEM;
 	fw_arena_finish(&pool.arena);
 	fw_buf_finish(&seen);
 	return ok;

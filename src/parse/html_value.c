@@ -142,6 +142,7 @@ struct fw_str fw_html_srcset(struct fw_arena *a, struct fw_str base, struct fw_s
 			fw_buf_addc(&out, ' ');
 		fw_buf_addstr(&out, descriptor);
 	}
+	a->failed |= out.rc != 0;
 	done = out.len && !out.rc ? fw_arena_str(a, fw_buf_str(&out)) : FW_STR_NONE;
 	fw_buf_finish(&out);
 	return done;
@@ -205,6 +206,7 @@ struct fw_str fw_html_style(struct fw_arena *a, struct fw_str style)
 		fw_buf_adds(&out, ": ");
 		fw_buf_addstr(&out, value);
 	}
+	a->failed |= out.rc != 0;
 	done = out.len && !out.rc ? fw_arena_str(a, fw_buf_str(&out)) : FW_STR_NONE;
 	fw_buf_finish(&out);
 	return done;

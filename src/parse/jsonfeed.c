@@ -18,6 +18,21 @@
 #include "base/banned.h"
 
 #define NEST_MAX 32
+#define PROBE_BYTES ((size_t)4096)
+
+/*
+ * jansson's memory is malloc's, and when there is none it mostly says that the text is wrong: so memory is looked for, since the
+ * document is not to blame.
+ */
+static json_t *load(struct fw_builder *b, struct fw_str text, size_t flags, json_error_t *why)
+{
+	json_t *root = json_loadb(text.p, text.len, flags, why);
+	void *probe = root ? NULL : malloc(PROBE_BYTES);
+
+	b->arena->failed |= !root && !probe;
+	free(probe);
+	return root;
+}
 
 /* ---- members -------------------------------------------------------------------------------------------------------------- */
 
@@ -396,12 +411,12 @@ static json_t *load_broken(struct fw_builder *b, const char **repair)
 	if (!text.p)
 		return NULL;
 	*repair = "put right";
-	root = json_loadb(text.p, text.len, JSON_DISABLE_EOF_CHECK, &why);
+	root = load(b, text, JSON_DISABLE_EOF_CHECK, &why);
 	if (root)
 		return root;
 	*repair = "read up to the last complete item";
 	cut = close_cut(b, fw_str_sub(text, 0, (size_t)FW_MAX(why.position, 0)));
-	return cut.p ? json_loadb(cut.p, cut.len, 0, NULL) : NULL;
+	return cut.p ? load(b, cut, 0, &why) : NULL;
 }
 
 /* ---- one item after another --------------------------------------------------------------------------------------------------- */
@@ -499,12 +514,12 @@ static void item_load(struct fw_builder *b, struct fw_str s)
 
 	if (!affordable(b, s))
 		return;
-	o = json_loadb(s.p, s.len, JSON_DECODE_ANY, &why);
+	o = load(b, s, JSON_DECODE_ANY, &why);
 	if (!o) {
 		struct fw_str text = fw_json_repair(b->arena, s);
 		size_t at = (size_t)(s.p - b->text.p) + (size_t)FW_MAX(why.position, 0);
 
-		o = text.p ? json_loadb(text.p, text.len, JSON_DECODE_ANY, NULL) : NULL;
+		o = text.p ? load(b, text, JSON_DECODE_ANY, &why) : NULL;
 		broken(b, at, o ? "put right" : "left out");
 	}
 	if (o)
@@ -518,6 +533,7 @@ static bool read_by_item(struct fw_builder *b)
 	struct fw_str s = b->text, items;
 	const char *p, *end;
 	size_t head_n, tail_n;
+	json_error_t why;
 	json_t *root;
 	char *shell;
 
@@ -531,7 +547,7 @@ static bool read_by_item(struct fw_builder *b)
 		return false;
 	memcpy(shell, s.p, head_n);
 	memcpy(shell + head_n, end, tail_n);
-	root = json_loadb(shell, head_n + tail_n, JSON_DISABLE_EOF_CHECK, NULL);
+	root = load(b, (struct fw_str){shell, head_n + tail_n}, JSON_DISABLE_EOF_CHECK, &why);
 	fw_arena_trim(b->arena, shell, head_n + tail_n, 0);
 	if (!root)
 		return false;
@@ -567,9 +583,13 @@ int fw_read_json(struct fw_builder *b, struct fw_err *err)
 		return 0;
 	if (b->arena->failed || !affordable(b, b->text))
 		return FW_ELIMIT;
-	root = json_loadb(b->text.p, b->text.len, JSON_DISABLE_EOF_CHECK, &why);
+	root = load(b, b->text, JSON_DISABLE_EOF_CHECK, &why);
 	if (!root)
 		root = load_broken(b, &repair);
+	if (b->arena->failed) {
+		json_decref(root);
+		return FW_ENOMEM;
+	}
 	if (!root)
 		return fw_err_set(err, FW_EFORMAT, "not a feed: broken JSON (line %d, column %d: %s)", why.line, why.column, why.text);
 	if (json_is_object(root))

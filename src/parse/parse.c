@@ -12,6 +12,7 @@
 #include "base/banned.h"
 
 #define DEFAULT_MAX_BYTES ((size_t)16 << 20)
+#define FINISH_BYTES ((size_t)16 << 10)
 
 static struct fw_limits limits_of(const struct fw_parse_options *o)
 {
@@ -30,11 +31,14 @@ static struct fw_limits limits_of(const struct fw_parse_options *o)
 	return l;
 }
 
-static int memory_error(const struct fw_arena *a, struct fw_err *err)
+/* max_memory is the caller's, besides the document; 0: what it is without. */
+static int memory_error(const struct fw_arena *a, size_t max_memory, struct fw_err *err)
 {
-	if (a->full)
-		return fw_err_set(err, FW_ELIMIT, "the document needs more memory than max_memory allows (%zu bytes in all)", a->max_bytes);
-	return fw_err_set(err, FW_ENOMEM, "out of memory");
+	if (!a->full)
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	if (max_memory)
+		return fw_err_set(err, FW_ELIMIT, "the document needs more memory than max_memory allows (%zu bytes besides the document)", max_memory);
+	return fw_err_set(err, FW_ELIMIT, "the document needs more memory than max_memory allows (%zu bytes in all)", a->max_bytes);
 }
 
 static bool is_gzip(struct fw_str s)
@@ -49,22 +53,24 @@ static bool next_member(z_stream *z)
 }
 
 /* Unpack all there is, in steps. *cut: it ended before its end, or its checksum is wrong; what came before is kept. */
-static int inflate_all(struct fw_arena *a, size_t max_bytes, z_stream *z, struct fw_str *text, bool *cut, struct fw_err *err)
+static int inflate_all(struct fw_arena *a, const struct fw_limits *l, z_stream *z, struct fw_str *text, bool *cut, struct fw_err *err)
 {
-	size_t cap = FW_MIN((size_t)z->avail_in * 6 + 1024, max_bytes + 1), had = 0, len = 0;
+	size_t max_bytes = l->max_bytes, cap = FW_MIN((size_t)z->avail_in * 6 + 1024, max_bytes + 1), had = 0, len = 0;
 	char *out = NULL;
 	int rc;
 
 	for (;;) {
 		out = fw_arena_grow(a, out, had, cap);
 		if (!out)
-			return memory_error(a, err);
+			return memory_error(a, l->max_memory, err);
 		had = cap;
 		z->next_out = (unsigned char *)out + len;
 		z->avail_out = (unsigned)(cap - len);
 		do
 			rc = inflate(z, Z_NO_FLUSH);
 		while (rc == Z_STREAM_END && next_member(z));
+		if (rc == Z_MEM_ERROR)
+			return fw_err_set(err, FW_ENOMEM, "out of memory unpacking a gzip document");
 		len = cap - z->avail_out;
 		if (len > max_bytes)
 			return fw_err_set(err, FW_ELIMIT, "the gzip document unpacks to more than max_bytes (%zu)", max_bytes);
@@ -97,7 +103,7 @@ static void zlib_free(void *arena, void *p)
 }
 
 /* A gzip body that no header announced; left as it is when nothing can be made of it. */
-static int unpack(struct fw_arena *a, size_t max_bytes, struct fw_str *bytes, bool *cut, struct fw_err *err)
+static int unpack(struct fw_arena *a, const struct fw_limits *l, struct fw_str *bytes, bool *cut, struct fw_err *err)
 {
 	z_stream z = {.next_in = (unsigned char *)(uintptr_t)bytes->p, .avail_in = (unsigned)bytes->len, .zalloc = zlib_alloc,
 		.zfree = zlib_free, .opaque = a};
@@ -108,7 +114,7 @@ static int unpack(struct fw_arena *a, size_t max_bytes, struct fw_str *bytes, bo
 		return fw_err_set(err, FW_ELIMIT, "a gzip document of %zu bytes is too large", bytes->len);
 	if (inflateInit2(&z, 15 + 16) != Z_OK)
 		return fw_err_set(err, FW_ENOMEM, "out of memory unpacking a gzip document");
-	rc = inflate_all(a, max_bytes, &z, &text, cut, err);
+	rc = inflate_all(a, l, &z, &text, cut, err);
 	inflateEnd(&z);
 	if (!rc && text.len)
 		*bytes = text;
@@ -152,17 +158,22 @@ static int no_feed(const struct fw_builder *b, struct fw_str bytes, struct fw_st
 	return fw_err_set(err, FW_EFORMAT, "not a feed: %s", what);
 }
 
-/* A limit was reached: with entries in hand the document is good, and says so in its problems. */
+/*
+ * A limit was reached: with entries in hand the document is good, and says so in its problems. To finish it takes a little more, so
+ * that the limit gives way by a part: entries must not lose what tells one from the other.
+ */
 static int ended_early(struct fw_builder *b, int rc, struct fw_err *err)
 {
 	if (b->arena->failed || rc == FW_ENOMEM) {
-		rc = memory_error(b->arena, err);
+		rc = memory_error(b->arena, b->limits.max_memory, err);
 		if (rc == FW_ENOMEM)
 			return rc;
 	}
 	if (!b->doc->entries)
 		return rc;
-	fw_build_problem(b, b->text.len, "more memory needed than max_memory allows", "the rest is left out");
+	b->arena->failed = b->arena->full = false;
+	b->arena->max_bytes += b->arena->max_bytes / 8 + FINISH_BYTES;
+	fw_build_problem(b, b->text.len, b->memory_words, "the rest is left out");
 	return 0;
 }
 
@@ -194,19 +205,21 @@ static int parse(struct fw_arena *a, struct fw_str bytes, struct fw_arena **keep
 	if (bytes.len > b.limits.max_bytes)
 		return fw_err_set(err, FW_ELIMIT, "the document has %zu bytes, max_bytes is %zu", bytes.len, b.limits.max_bytes);
 	if (is_gzip(bytes)) {
-		rc = unpack(a, b.limits.max_bytes, &bytes, &cut, err);
+		rc = unpack(a, &b.limits, &bytes, &cut, err);
 		if (rc)
 			return rc;
 	}
 	rc = fw_charset_decode(a, bytes, type, &cs, err);
 	if (rc)
-		return a->failed ? memory_error(a, err) : rc;
+		return a->failed ? memory_error(a, b.limits.max_memory, err) : rc;
 	b.doc = document_new(a);
-	b.spare = FW_NEW(&b, struct fw_problem);
+	if (a->max_bytes)
+		b.memory_words = fw_arena_printf(a, "more memory needed than max_memory allows (%zu bytes)",
+			b.limits.max_memory ? b.limits.max_memory : a->max_bytes);
 	if (keep)
 		*keep = FW_NEW(&b, struct fw_arena);
 	if (a->failed)
-		return memory_error(a, err);
+		return memory_error(a, b.limits.max_memory, err);
 	b.text = cs.text;
 	if (keep && is_within(cs.text, given) && !looks_like_json(cs.text)) /* what JSON holds is copied in any case */
 		borrowed = cs.text.len;
@@ -231,8 +244,8 @@ static int parse(struct fw_arena *a, struct fw_str bytes, struct fw_arena **keep
 	fw_document_finish(&b);
 	if (a->max_bytes)
 		a->max_bytes += borrowed;
-	if (borrowed && !fw_document_own(a, b.doc, b.text))
-		return memory_error(a, err);
+	if (a->failed || (borrowed && !fw_document_own(a, b.doc, b.text)))
+		return memory_error(a, b.limits.max_memory, err);
 	*doc = b.doc;
 	return 0;
 }

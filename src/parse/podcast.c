@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: ISC */
 /* podcast:guid of a feed that has none: a UUID version 5 of its address (Podcasting 2.0, FMT-10). */
 #include <openssl/sha.h>
+#include <string.h>
 
-#include "base/buf.h"
 #include "base/str.h"
 #include "feedwheel/document.h"
 
 #include "base/banned.h"
 
+#define URL_MAX ((size_t)4096)
+
 bool fw_podcast_guid(struct fw_str url, char guid[FW_PODCAST_GUID_MAX])
 {
 	static const unsigned char space[16] = {0xea, 0xd4, 0xc2, 0x36, 0xbf, 0x58, 0x58, 0xc6, 0xa2, 0xc6, 0xa6, 0xb2, 0x8d, 0x12,
 		0x8c, 0xb6};
-	unsigned char sum[SHA_DIGEST_LENGTH];
-	struct fw_buf name = FW_BUF_INIT(0);
+	unsigned char sum[SHA_DIGEST_LENGTH], name[sizeof(space) + URL_MAX];
 	const char *host;
 	size_t i, n = 0;
 
@@ -23,16 +24,11 @@ bool fw_podcast_guid(struct fw_str url, char guid[FW_PODCAST_GUID_MAX])
 		url = fw_str_sub(url, (size_t)(host - url.p) + 3, url.len);
 	while (url.len && url.p[url.len - 1] == '/')
 		url.len--;
-	if (!url.len)
+	if (!url.len || url.len > URL_MAX)
 		return false;
-	fw_buf_add(&name, (const char *)space, sizeof(space));
-	fw_buf_addstr(&name, url);
-	if (name.rc) {
-		fw_buf_finish(&name);
-		return false;
-	}
-	SHA1((const unsigned char *)name.p, name.len, sum);
-	fw_buf_finish(&name);
+	memcpy(name, space, sizeof(space));
+	memcpy(name + sizeof(space), url.p, url.len);
+	SHA1(name, sizeof(space) + url.len, sum);
 	sum[6] = (unsigned char)((sum[6] & 0x0f) | 0x50);
 	sum[8] = (unsigned char)((sum[8] & 0x3f) | 0x80);
 	for (i = 0; i < 16; i++) {

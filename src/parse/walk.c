@@ -140,6 +140,13 @@ static void cap_open(struct fw_builder *b, struct fw_frame *f, enum fw_text_rule
 	b->xml->whole_text = rule != TEXT_XML && rule != TEXT_NONE;
 }
 
+/* What was put together; it is not absent when there was no memory for it. */
+static struct fw_str scratch_text(struct fw_builder *b)
+{
+	b->arena->failed |= b->scratch.rc != 0;
+	return fw_arena_str(b->arena, fw_buf_str(&b->scratch));
+}
+
 /* The second piece: from now on they are copied together. */
 static void cap_join(struct fw_builder *b, struct fw_str s)
 {
@@ -246,7 +253,7 @@ static struct fw_str cap_take(struct fw_builder *b, const struct fw_frame *f)
 	if (c->owner != (size_t)(f - b->frame))
 		return s;
 	raw_end(b, c->raw_to ? c->raw_to : b->xml->offset);
-	s = c->copied ? fw_arena_str(b->arena, fw_buf_str(&b->scratch)) : c->one;
+	s = c->copied ? scratch_text(b) : c->one;
 	*c = (struct fw_capture){.owner = SIZE_MAX};
 	b->xml->whole_text = false;
 	return s;
@@ -290,7 +297,7 @@ static void markup_begin(struct fw_builder *b, const struct fw_frame *owner)
 	struct fw_str s;
 
 	if (owner->rule == TEXT_PLAIN) {
-		s = b->cap.copied ? fw_arena_str(b->arena, fw_buf_str(&b->scratch)) : b->cap.one;
+		s = b->cap.copied ? scratch_text(b) : b->cap.one;
 		b->cap.one = FW_STR_NONE;
 		b->cap.copied = false;
 		cap_escaped(b, s, false);
@@ -493,11 +500,28 @@ static int on_end(void *ctx, const struct fw_xml_name *name)
 	return b->arena->failed ? FW_ENOMEM : 0;
 }
 
+/* A limit's name stands in brackets at the end: its value goes in too. */
+static const char *with_value(struct fw_builder *b, const char *what)
+{
+	const struct { const char *name; uint32_t value; } LIMIT[] = {{"(max_depth)", b->limits.max_depth},
+		{"(max_attributes)", b->limits.max_attributes}, {"(max_entity_ratio)", b->limits.max_entity_ratio}};
+	struct fw_str s = fw_str(what);
+
+	for (size_t i = 0; i < FW_N(LIMIT) && fw_str_ends(s, FW_STR(")")); i++) {
+		if (fw_str_ends(s, fw_str(LIMIT[i].name))) {
+			const char *text = fw_arena_printf(b->arena, "%.*s: %u)", (int)(s.len - 1), s.p, LIMIT[i].value);
+
+			return text ? text : what;
+		}
+	}
+	return what;
+}
+
 static void on_problem(void *ctx, size_t offset, const char *what, const char *repair)
 {
 	struct fw_builder *b = ctx;
 
-	fw_build_problem(b, offset, what, repair);
+	fw_build_problem(b, offset, b->doc->problem_n < FW_PROBLEMS_KEPT ? with_value(b, what) : what, repair);
 }
 
 /* ---- the text of an element, read ----------------------------------------------------------------------------------- */
