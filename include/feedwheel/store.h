@@ -309,6 +309,7 @@ struct fw_store_stats {
 enum fw_control_kind {
 	FW_CONTROL_NONE, FW_CONTROL_STOP, FW_CONTROL_PAUSE, FW_CONTROL_RESUME, FW_CONTROL_RELOAD,
 	FW_CONTROL_FETCH, /* feeds were made due at FW_DUE_FIRST: look for them, however busy */
+	FW_CONTROL_FETCH_LENT, /* the same, and some were lent then: give back what has not begun */
 };
 
 struct fw_control {

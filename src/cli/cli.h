@@ -204,6 +204,8 @@ FW_MUST_CHECK int cli_config(struct cli *c);
 FW_MUST_CHECK int cli_store(struct cli *c, unsigned flags);
 /* The store's URL for people: a password in it replaced, controls escaped. */
 void cli_store_show(const struct cli *c, struct fw_buf *out);
+/* How many workers are alive on a store. 0 or an exit code. */
+FW_MUST_CHECK int cli_workers(struct cli *c, struct fw_store *st, size_t *n);
 /*
  * The feed a person means: its number, its URL, or, unless exact, a part of URL or title that only one feed has.
  * Strings live in c->arena. 0 or an exit code.
@@ -215,6 +217,11 @@ const char *cli_shown(struct cli *c, const char *url);
 FW_MUST_CHECK int cli_read(struct cli *c, const char *path, size_t max_bytes, const char *limit, struct fw_buf *out);
 /* "2h" (ago), "2026-11-01", "2026-11-01T12:00:00Z": to Unix ms. False when it is none of them. */
 FW_MUST_CHECK bool cli_time_parse(struct fw_str s, int64_t now_ms, int64_t *out_ms);
+
+/* ---- cmd_stop.c -------------------------------------------------------------------------------------------------------------- */
+
+/* A message to every worker; says how many were told `to_do`, and `later` about those to come ("" or "; ..."). An exit code. */
+FW_MUST_CHECK int cli_tell_all(struct cli *c, enum fw_control_kind kind, const char *to_do, const char *later);
 
 /* ---- feedview.c: a feed for people and scripts -------------------------------------------------------------------------------- */
 

@@ -56,20 +56,17 @@ static int open_one(struct cli *c, const char *url, unsigned flags, struct fw_st
 	return fw_store_open(&sc, out, &err) ? cli_store_failed(c, &err) : 0;
 }
 
-static int alive(void *ctx, const struct fw_beat *b)
-{
-	*(size_t *)ctx += !fw_worker_is_dead(b->worker);
-	return 0;
-}
-
 /* Workers that go on storing at the source: what they store is not copied, and feeds they visit will differ. */
 static int warn_of_workers(struct cli *c, struct fw_store *from)
 {
 	struct fw_control newest;
 	struct fw_err err = {0};
-	size_t n = 0;
+	size_t n;
+	int rc = cli_workers(c, from, &n);
 
-	if (fw_store_beat_list(from, c->now_ms - CLI_WORKER_MS, alive, &n, &err) || fw_store_control_take(from, -1, &newest, &err))
+	if (rc)
+		return rc;
+	if (fw_store_control_take(from, -1, &newest, &err))
 		return cli_store_failed(c, &err);
 	if (n && !newest.paused)
 		cli_note(c, "%zu worker%s at work on the source: what is stored from now on is not copied; 'feedwheel pause --all' or"

@@ -38,13 +38,38 @@ static int set_run(struct cli *c)
 	return change(c, &to, what, "changed");
 }
 
+/* Feeds, or --all: the workers. 0, or an exit code when it has complained. */
+static int which(struct cli *c, bool *all)
+{
+	*all = cli_flag(c, "all");
+	if (*all && c->arg_n)
+		return cli_usage(c, "--all is about the workers, URLs are about feeds: one of the two");
+	if (!*all && !c->arg_n)
+		return cli_usage(c, "which feeds? Their URLs, or --all for the work of all machines");
+	return *all ? cli_store(c, 0) : 0;
+}
+
 static int pause_run(struct cli *c)
 {
+	bool all;
+	int rc = which(c, &all);
+
+	if (rc)
+		return rc;
+	if (all)
+		return cli_tell_all(c, FW_CONTROL_PAUSE, "pause", "; those that start later wait until 'feedwheel resume --all'");
 	return change(c, &(struct fw_feed){.status = FW_FEED_PAUSED}, FW_SET_STATUS, "paused");
 }
 
 static int resume_run(struct cli *c)
 {
+	bool all;
+	int rc = which(c, &all);
+
+	if (rc)
+		return rc;
+	if (all)
+		return cli_tell_all(c, FW_CONTROL_RESUME, "go on", "");
 	return change(c, &(struct fw_feed){.status = FW_FEED_ACTIVE, .due_at_ms = c->now_ms},
 		FW_SET_STATUS | FW_SET_CRASH | FW_SET_DUE, "resumed");
 }
@@ -64,12 +89,22 @@ const struct cli_command cli_set_command = {
 	.option = OPTION, .min_args = 1, .max_args = -1, .run = set_run,
 };
 
+static const struct cli_option ALL[] = {
+	{"all", NULL, "the workers on every machine, whatever feeds they have"},
+	{NULL, NULL, NULL},
+};
+
 const struct cli_command cli_pause = {
-	.name = "pause", .args = "URL...", .summary = "stop asking feeds, keep their entries",
-	.examples = "  feedwheel pause https://example.org/feed.xml\n", .min_args = 1, .max_args = -1, .run = pause_run,
+	.name = "pause", .args = "URL...", .summary = "stop asking feeds, keep their entries; or stop all work",
+	.about = "With --all no feed is asked any more, by no machine, until 'resume --all': workers finish what is in flight, store it\n"
+		"and wait, and those that start later wait too. The feeds' own states do not change.\n",
+	.examples = "  feedwheel pause https://example.org/feed.xml\n  feedwheel pause --all\n",
+	.option = ALL, .max_args = -1, .run = pause_run,
 };
 
 const struct cli_command cli_resume = {
-	.name = "resume", .args = "URL...", .summary = "ask feeds again that were paused, gone or set aside",
-	.examples = "  feedwheel resume https://example.org/feed.xml\n", .min_args = 1, .max_args = -1, .run = resume_run,
+	.name = "resume", .args = "URL...", .summary = "ask feeds again that were paused, gone or set aside; or all work",
+	.about = "With --all workers go on that were paused with --all.\n",
+	.examples = "  feedwheel resume https://example.org/feed.xml\n  feedwheel resume --all\n",
+	.option = ALL, .max_args = -1, .run = resume_run,
 };

@@ -53,7 +53,7 @@ static void feed_print(struct cli *c, const struct fw_feed *f)
 	when(c, "last good", f->last_ok_ms, FW_STR_NONE);
 	when(c, "last new", f->last_new_ms, FW_STR_NONE);
 	if (f->status == FW_FEED_ACTIVE)
-		when(c, "due", f->due_at_ms, f->why);
+		when(c, "due", f->due_at_ms <= FW_DUE_FIRST ? c->now_ms : f->due_at_ms, f->why);
 	if (f->interval_ms)
 		line(c, "interval", fw_str(fw_duration_text(n, f->interval_ms)));
 	if (f->fail_n || f->status == FW_FEED_GONE || f->status == FW_FEED_QUARANTINED) {

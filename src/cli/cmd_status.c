@@ -54,7 +54,7 @@ static int worker_row(void *ctx, const struct fw_beat *b)
 	return 0;
 }
 
-static int status_json(struct cli *c, const struct fw_store_stats *s, struct fw_buf *store)
+static int status_json(struct cli *c, const struct fw_store_stats *s, bool paused, struct fw_buf *store)
 {
 	const struct { const char *name; int64_t v; } MEMBER[] = {
 		{"feeds", s->feed_n}, {"active", s->active_n}, {"due", s->due_n}, {"lent", s->lent_n}, {"failing", s->failing_n},
@@ -74,6 +74,7 @@ static int status_json(struct cli *c, const struct fw_store_stats *s, struct fw_
 	if (s->size_bytes >= 0)
 		fw_json_int(&out.j, "size_bytes", s->size_bytes);
 	fw_json_time(&out.j, "next_due", s->next_due_ms);
+	fw_json_bool(&out.j, "all_paused", paused);
 	fw_json_array(&out.j, "workers");
 	rc = fw_store_beat_list(c->store, c->now_ms - CLI_WORKER_MS, worker_json, &w, &err);
 	fw_json_end(&out.j);
@@ -82,7 +83,7 @@ static int status_json(struct cli *c, const struct fw_store_stats *s, struct fw_
 	return rc ? cli_store_failed(c, &err) : CLI_OK;
 }
 
-static int status_text(struct cli *c, const struct fw_store_stats *s, struct fw_buf *store)
+static int status_text(struct cli *c, const struct fw_store_stats *s, bool paused, struct fw_buf *store)
 {
 	char a[FW_RFC3339_MAX], b[FW_RFC3339_MAX];
 	const struct { const char *name; int64_t n; } STATE[] = {
@@ -115,6 +116,8 @@ static int status_text(struct cli *c, const struct fw_store_stats *s, struct fw_
 		cli_out(c, "\n");
 	else if (!rc)
 		cli_out(c, "workers  none: 'feedwheel run' starts them\n");
+	if (paused)
+		cli_out(c, "paused   all work, on every machine: 'feedwheel resume --all' lets it go on\n");
 	cli_table_end(&table);
 	return rc ? cli_store_failed(c, &err) : CLI_OK;
 }
@@ -122,16 +125,17 @@ static int status_text(struct cli *c, const struct fw_store_stats *s, struct fw_
 static int status_run(struct cli *c)
 {
 	struct fw_store_stats s;
+	struct fw_control newest;
 	struct fw_buf store = FW_BUF_INIT(0);
 	struct fw_err err = {0};
 	int rc = cli_store(c, FW_STORE_READ);
 
 	if (rc)
 		return rc;
-	if (fw_store_stats(c->store, 0, &s, &err))
+	if (fw_store_stats(c->store, 0, &s, &err) || fw_store_control_take(c->store, -1, &newest, &err))
 		return cli_store_failed(c, &err);
 	cli_store_show(c, &store);
-	rc = cli_flag(c, "json") ? status_json(c, &s, &store) : status_text(c, &s, &store);
+	rc = cli_flag(c, "json") ? status_json(c, &s, newest.paused, &store) : status_text(c, &s, newest.paused, &store);
 	fw_buf_finish(&store);
 	return rc;
 }

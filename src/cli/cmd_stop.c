@@ -1,18 +1,27 @@
 /* SPDX-License-Identifier: ISC */
-/* stop: a message in the store that makes every worker finish what it holds and leave. */
+/* stop, pause --all, resume --all: messages in the store to every worker on it, on whatever machine. */
 #include "cli/cli.h"
 #include "base/banned.h"
 
-static int count(void *ctx, const struct fw_beat *b)
+int cli_tell_all(struct cli *c, enum fw_control_kind kind, const char *to_do, const char *later)
 {
-	*(size_t *)ctx += !fw_worker_is_dead(b->worker);
-	return 0;
+	struct fw_err err = {0};
+	size_t workers;
+	int rc = cli_workers(c, c->store, &workers);
+
+	if (rc)
+		return rc;
+	if (fw_store_control_put(c->store, kind, c->now_ms, &err))
+		return cli_store_failed(c, &err);
+	if (workers)
+		cli_out(c, "told %zu worker%s to %s%s\n", workers, workers == 1 ? "" : "s", to_do, later);
+	else
+		cli_out(c, "nobody is working on this store%s\n", later);
+	return CLI_OK;
 }
 
 static int stop_run(struct cli *c)
 {
-	struct fw_err err = {0};
-	size_t workers = 0;
 	const char *name;
 	int rc = cli_store(c, 0);
 
@@ -21,14 +30,7 @@ static int stop_run(struct cli *c)
 	name = fw_store_name(c->store);
 	if (!cli_flag(c, "all") && strcmp(name, "sqlite") && strcmp(name, "memory"))
 		return cli_usage(c, "other machines may work on this store too: --all stops them all, SIGTERM one 'feedwheel run'");
-	if (fw_store_beat_list(c->store, c->now_ms - CLI_WORKER_MS, count, &workers, &err) ||
-	    fw_store_control_put(c->store, FW_CONTROL_STOP, c->now_ms, &err))
-		return cli_store_failed(c, &err);
-	if (workers)
-		cli_out(c, "told %zu worker%s to finish and leave\n", workers, workers == 1 ? "" : "s");
-	else
-		cli_out(c, "nobody is working on this store\n");
-	return CLI_OK;
+	return cli_tell_all(c, FW_CONTROL_STOP, "finish and leave", "");
 }
 
 static const struct cli_option OPTION[] = {

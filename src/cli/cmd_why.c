@@ -48,7 +48,9 @@ static int why_run(struct cli *c)
 		cli_out(c, "\n  %s\n", not_asked(&f));
 		return CLI_OK;
 	}
-	if (f.due_at_ms <= c->now_ms)
+	if (f.due_at_ms <= FW_DUE_FIRST)
+		cli_out(c, "\n  due now, before all others: somebody asked for it\n");
+	else if (f.due_at_ms <= c->now_ms)
 		cli_out(c, "\n  due now (since %s)\n", cli_stamp(stamp, f.due_at_ms));
 	else
 		cli_out(c, "\n  due %s (%s)\n", cli_ago(c, ago, f.due_at_ms), cli_stamp(stamp, f.due_at_ms));

@@ -100,13 +100,24 @@ int cli_store(struct cli *c, unsigned flags)
 
 void cli_store_show(const struct cli *c, struct fw_buf *out)
 {
-	struct fw_str url = fw_str(c->config->store);
-	const char *at = fw_str_find(url, FW_STR("://"));
+	char url[400];
 
-	if (at && memchr(at, '@', strlen(at)))
-		fw_url_show(out, url);
-	else
-		fw_log_escape(out, url);
+	fw_store_url_show(c->config->store, url, sizeof(url));
+	fw_buf_adds(out, url);
+}
+
+static int worker_count(void *ctx, const struct fw_beat *b)
+{
+	*(size_t *)ctx += !fw_worker_is_dead(b->worker);
+	return 0;
+}
+
+int cli_workers(struct cli *c, struct fw_store *st, size_t *n)
+{
+	struct fw_err err = {0};
+
+	*n = 0;
+	return fw_store_beat_list(st, c->now_ms - CLI_WORKER_MS, worker_count, n, &err) ? cli_store_failed(c, &err) : 0;
 }
 
 /* ---- feeds ------------------------------------------------------------------------------------------------------------------ */

@@ -7,6 +7,10 @@
  * Each ring has one producer and one consumer and is as large as the number of visits there can be, so a put cannot fail.
  * The loop says how many more leases it can use (`want`); the store thread never claims more. `held_bytes` bounds the documents
  * that wait for a commit: above the mark the loop starts nothing new.
+ *
+ * A feed that a person asked for passes all that by: the store thread lends it unasked, the loop puts it before all others and has
+ * SPARE_SLOTS for such. One that was lent already may be waiting here for its slot, behind others: then the loop gives back what it
+ * has not begun (`unqueue`), and it is lent again as the first.
  */
 #ifndef FW_ENGINE_LANE_H
 #define FW_ENGINE_LANE_H
@@ -17,6 +21,8 @@
 #include "base/ring.h"
 #include "engine/visit.h"
 #include "engine/worker.h"
+
+#define SPARE_SLOTS 4 /* for feeds that a person asked for, when all others are taken */
 
 struct lane {
 	const struct worker_options *o;
@@ -32,6 +38,7 @@ struct lane {
 	struct fw_ring outcomes, spent; /* of struct visit * */
 	_Atomic size_t want;        /* leases the loop has asked for and not been lent */
 	_Atomic size_t held_bytes;  /* bodies and arenas on their way to a commit */
+	_Atomic bool unqueue;       /* to the loop: give back what has not begun */
 	_Atomic bool stopping;      /* the loop: no more claims; everything comes back, then the end */
 	_Atomic bool loop_done;     /* the loop has handed over its last visit */
 	_Atomic bool finished;      /* the store thread: nothing is left to do (once), or told to stop */

@@ -21,7 +21,9 @@
 #include "engine/lane.h"
 
 #define BEAT_MS (5 * FW_SECOND_MS)
-#define CONTROL_MS FW_SECOND_MS
+#define CONTROL_MS 400 /* between looks for messages, where the store does not wake us */
+#define FIRST_MS 100                      /* between tries to get a feed that a person asked for, */
+#define FIRST_PATIENCE_MS FW_MINUTE_MS    /* and when the ordinary way has to do */
 #define RETRY_MIN_MS 100
 #define RETRY_MAX_MS (30 * FW_SECOND_MS)
 #define CLAIM_MAX 500
@@ -41,8 +43,10 @@ struct storer {
 	struct visit **batch;       /* what the next commit carries */
 	struct fw_outcome *outcome; /* the same, as the contract wants it */
 	size_t n, bytes;
+	bool hurry;                 /* somebody waits for one of them */
 	int64_t batch_since_ms;     /* monotonic; of its oldest */
-	size_t alive;               /* visits lent to the loop and not yet spent */
+	size_t alive, extra;        /* visits lent to the loop and not yet spent; those of them that it did not want */
+	int64_t first_at_ms, first_until_ms; /* monotonic: look for feeds that a person asked for; 0: none was */
 	int64_t next_claim_ms;      /* monotonic, for a wall clock may be set back: nothing is due before */
 	int64_t newest_id;          /* control message when this worker began */
 	int64_t control_at_ms, beat_at_ms, started_ms;
@@ -148,6 +152,7 @@ static void visit_spent(struct storer *s, struct visit *v)
 	v->lease = NULL;
 	atomic_fetch_sub(&s->l->held_bytes, v->held_bytes);
 	s->alive--;
+	s->extra -= v->extra;
 	if (!fw_ring_put(&s->l->spent, v))
 		abort(); /* the ring holds as many as there are visits */
 }
@@ -280,6 +285,7 @@ static void commit(struct storer *s)
 		outage(s, "storing visits", rc, &err);
 	} else {
 		outage_over(s);
+		s->hurry = false;
 		s->upkeep_more = true;
 		s->next_claim_ms = 0; /* hosts that were at their budget may have room now */
 	}
@@ -310,6 +316,7 @@ static void take_outcomes(struct storer *s)
 			s->batch_since_ms = fw_mono_ms();
 		s->batch[s->n++] = v;
 		s->bytes += v->held_bytes;
+		s->hurry = s->hurry || v->lease->feed.due_at_ms <= FW_DUE_FIRST;
 	}
 	if (back_n) {
 		give_back(s, back_n);
@@ -323,7 +330,7 @@ static bool commit_due(const struct storer *s, int64_t mono_ms)
 
 	if (!s->n || s->retry_at_ms > mono_ms)
 		return false;
-	return s->n >= (size_t)c->batch_visits || s->bytes >= (size_t)c->batch_bytes ||
+	return s->hurry || s->n >= (size_t)c->batch_visits || s->bytes >= (size_t)c->batch_bytes ||
 		mono_ms - s->batch_since_ms >= c->batch_ms || atomic_load(&s->l->loop_done) ||
 		s->n == s->alive; /* nobody else is on the way: waiting gains nothing */
 }
@@ -340,13 +347,18 @@ static bool claim_due(const struct storer *s, int64_t mono_ms)
 	return want && mono_ms >= s->next_claim_ms && (want >= s->l->slots / 4 || mono_ms - s->claimed_at_ms >= PORTION_MS);
 }
 
-static void lend(struct storer *s, struct lease_batch *b, struct fw_lease *lease, struct lent *lent, size_t n, int64_t until_ms)
+static void lend(struct storer *s, struct lease_batch *b, struct fw_lease *lease, struct lent *lent, size_t n, int64_t until_ms,
+	bool extra)
 {
 	b->left = n;
 	s->alive += n;
-	atomic_fetch_sub(&s->l->want, n);
+	if (extra)
+		s->extra += n;
+	else
+		atomic_fetch_sub(&s->l->want, n);
 	for (size_t i = 0; i < n; i++) {
-		lent[i] = (struct lent){.lease = &lease[i], .batch = b, .until_ms = until_ms};
+		lent[i] = (struct lent){.lease = &lease[i], .batch = b, .until_ms = until_ms, .extra = extra,
+			.asked_for = lease[i].feed.due_at_ms <= FW_DUE_FIRST};
 		if (!fw_ring_put(&s->l->leases, &lent[i]))
 			abort(); /* the ring holds as many as can be asked for */
 	}
@@ -393,47 +405,87 @@ static void once_check(struct storer *s, int64_t now_ms)
 	}
 }
 
-static void claim(struct storer *s, int64_t now_ms)
+/* Claim up to `max` feeds and lend them to the loop. */
+static int claim_some(struct storer *s, size_t max, int64_t due_before_ms, bool extra, int64_t now_ms, struct fw_claim_got *got)
 {
 	const struct fw_config *c = s->l->config;
-	size_t want = FW_MIN(atomic_load(&s->l->want), (size_t)CLAIM_MAX);
-	struct fw_claim_ask ask = {.worker = s->l->o->shared->name, .lease_ms = c->lease_ms, .max = want,
-		.due_before_ms = s->l->o->once ? s->l->o->due_before_ms : 0, .host_max = (uint32_t)c->host_max,
-		.host_gap_ms = c->host_gap_ms};
+	struct fw_claim_ask ask = {.worker = s->l->o->shared->name, .lease_ms = c->lease_ms, .max = max, .due_before_ms = due_before_ms,
+		.host_max = (uint32_t)c->host_max, .host_gap_ms = c->host_gap_ms};
 	struct lease_batch *b = calloc(1, sizeof(*b));
 	struct fw_lease *lease = NULL;
 	struct lent *lent = NULL;
-	struct fw_claim_got got = {0};
 	struct fw_err err;
 	int rc = FW_ENOMEM;
 
-	s->claimed_at_ms = fw_mono_ms();
+	*got = (struct fw_claim_got){.n = 0};
 	if (b) {
 		fw_arena_init(&b->arena, 0);
-		lease = fw_arena_zalloc(&b->arena, want * sizeof(*lease));
-		lent = fw_arena_alloc(&b->arena, want * sizeof(*lent));
-		rc = lease && lent ? fw_store_claim(s->st, &ask, &b->arena, lease, &got, &err) : FW_ENOMEM;
+		lease = fw_arena_zalloc(&b->arena, max * sizeof(*lease));
+		lent = fw_arena_alloc(&b->arena, max * sizeof(*lent));
+		rc = lease && lent ? fw_store_claim(s->st, &ask, &b->arena, lease, got, &err) : FW_ENOMEM;
 	}
-	if (rc) {
-		if (rc == FW_ENOMEM)
-			fw_err_set(&err, rc, "out of memory");
-		outage(s, "claiming feeds", rc, &err);
-	} else {
-		outage_over(s);
-		atomic_fetch_add(&s->l->o->shared->deferred, got.deferred_n);
-		/* fewer than asked: the wheel is empty until next_ms */
-		if (got.n < want)
-			claim_again(s, got.next_ms, now_ms, 0);
-		if (got.n) {
-			lend(s, b, lease, lent, got.n, now_ms + c->lease_ms);
-			return;
-		}
-		if (s->l->o->once && !s->alive)
-			once_check(s, now_ms);
+	if (!rc && got->n) {
+		lend(s, b, lease, lent, got->n, now_ms + c->lease_ms, extra);
+		b = NULL;
 	}
 	if (b)
 		fw_arena_finish(&b->arena);
 	free(b);
+	if (!rc) {
+		outage_over(s);
+		atomic_fetch_add(&s->l->o->shared->deferred, got->deferred_n);
+		return 0;
+	}
+	if (rc == FW_ENOMEM)
+		fw_err_set(&err, rc, "out of memory");
+	outage(s, "claiming feeds", rc, &err);
+	return rc;
+}
+
+static void claim(struct storer *s, int64_t now_ms)
+{
+	size_t want = FW_MIN(atomic_load(&s->l->want), (size_t)CLAIM_MAX);
+	struct fw_claim_got got;
+
+	s->claimed_at_ms = fw_mono_ms();
+	if (claim_some(s, want, s->l->o->once ? s->l->o->due_before_ms : 0, false, now_ms, &got))
+		return;
+	/* fewer than asked: the wheel is empty until next_ms */
+	if (got.n < want)
+		claim_again(s, got.next_ms, now_ms, 0);
+	if (!got.n && s->l->o->once && !s->alive)
+		once_check(s, now_ms);
+}
+
+/* ---- feeds that a person asked for ------------------------------------------------------------------------------------------------- */
+
+static bool first_due(const struct storer *s, int64_t mono_ms)
+{
+	return s->first_until_ms && mono_ms >= s->first_at_ms && s->st && s->beat_at_ms && !s->l->o->shared->paused && !s->once_over &&
+		!atomic_load(&s->l->stopping) && s->retry_at_ms <= mono_ms;
+}
+
+/*
+ * Get them without being asked by the loop, which may have all it can take. One that waits for its host's pause is tried again; one
+ * that is lent is under way, or comes back and is the first of an ordinary claim.
+ */
+static void claim_first(struct storer *s, int64_t now_ms, int64_t mono_ms)
+{
+	struct fw_claim_got got = {.n = 0};
+	int64_t n, wake_ms;
+	struct fw_err err;
+	int rc;
+
+	s->first_at_ms = mono_ms + FIRST_MS;
+	if (s->extra < SPARE_SLOTS && claim_some(s, SPARE_SLOTS - s->extra, FW_DUE_FIRST, true, now_ms, &got))
+		return;
+	rc = fw_store_pending(s->st, FW_DUE_FIRST, &n, &wake_ms, &err);
+	if (rc) {
+		outage(s, "looking for feeds that were asked for", rc, &err);
+		return;
+	}
+	if (n == 0 || mono_ms >= s->first_until_ms || (!got.n && wake_ms > now_ms + FW_SECOND_MS))
+		s->first_until_ms = 0;
 }
 
 /* ---- control, upkeep, waiting --------------------------------------------------------------------------------------------------------- */
@@ -444,7 +496,7 @@ static void control(struct storer *s, int64_t mono_ms)
 	struct fw_control msg;
 	struct fw_err err;
 
-	if (!s->st || mono_ms < s->control_at_ms)
+	if (!s->st || mono_ms < s->control_at_ms || s->retry_at_ms > mono_ms)
 		return;
 	s->control_at_ms = mono_ms + CONTROL_MS;
 	/* a store that fails here fails the next claim too, and that is told */
@@ -458,6 +510,13 @@ static void control(struct storer *s, int64_t mono_ms)
 		} else if (msg.kind == FW_CONTROL_PAUSE || msg.kind == FW_CONTROL_RESUME) {
 			sh->paused = msg.kind == FW_CONTROL_PAUSE;
 			fw_info(sh->paused ? "paused" : "resumed");
+		} else if (msg.kind == FW_CONTROL_FETCH || msg.kind == FW_CONTROL_FETCH_LENT) {
+			s->first_at_ms = 0;
+			s->first_until_ms = mono_ms + FIRST_PATIENCE_MS;
+			if (msg.kind == FW_CONTROL_FETCH_LENT && s->alive) {
+				atomic_store(&s->l->unqueue, true);
+				uv_async_send(&s->l->to_loop);
+			}
 		} else if (msg.kind == FW_CONTROL_RELOAD && msg.id > s->newest_id) { /* else this worker was born after it */
 			if (getppid() == s->l->o->master) /* an orphan's parent is somebody else, such as init */
 				kill(s->l->o->master, SIGHUP);
@@ -532,6 +591,12 @@ static void prune(struct storer *s, int64_t mono_ms)
 		s->prune_entries_at_ms = fw_mono_ms() + PRUNE_ENTRIES_MS;
 }
 
+/* Does the store end a wait by itself when somebody adds or asks for something? */
+static bool wakes(const struct storer *s)
+{
+	return s->st && s->st->driver->wait;
+}
+
 static int64_t wait_ms(const struct storer *s, int64_t mono_ms)
 {
 	int64_t ms = IDLE_MS;
@@ -540,6 +605,10 @@ static int64_t wait_ms(const struct storer *s, int64_t mono_ms)
 		ms = FW_MIN(ms, s->retry_at_ms - mono_ms);
 	else if (s->n)
 		ms = FW_MIN(ms, s->batch_since_ms + s->l->config->batch_ms - mono_ms);
+	if (!wakes(s) && !s->retry_at_ms)
+		ms = FW_MIN(ms, s->control_at_ms - mono_ms);
+	if (s->first_until_ms && !s->retry_at_ms && !s->l->o->shared->paused)
+		ms = FW_MIN(ms, s->first_at_ms - mono_ms);
 	if (!s->retry_at_ms && atomic_load(&s->l->want) && !s->l->o->shared->paused)
 		ms = FW_MIN(ms, FW_MAX(s->next_claim_ms, s->claimed_at_ms + PORTION_MS) - mono_ms);
 	return FW_MAX(ms, 1);
@@ -552,8 +621,8 @@ static void sleep_until_something(struct storer *s)
 	struct fw_err err;
 
 	atomic_store(&s->l->collecting, s->n > 0);
-	/* only a worker with nothing in hand looks for what others add */
-	if (s->st && !s->alive && !s->retry_at_ms && !s->l->o->once &&
+	/* where it has to be looked for, only a worker with nothing in hand looks for what others add */
+	if (s->st && (wakes(s) || !s->alive) && !s->retry_at_ms && !s->l->o->once &&
 	    fw_store_wait(s->st, s->l->wake_fd[0], ms, &changed, &err) == 0) {
 		if (changed) {
 			s->next_claim_ms = 0;
@@ -704,6 +773,8 @@ static int storer_run(struct storer *s)
 		if (gave_up(s, mono_ms))
 			return WORKER_STORE;
 		beat(s, mono_ms);
+		if (first_due(s, mono_ms))
+			claim_first(s, now_ms, mono_ms);
 		if (claim_due(s, mono_ms))
 			claim(s, now_ms);
 		if (!s->n && !fw_ring_fill(&l->outcomes)) {

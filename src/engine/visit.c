@@ -433,7 +433,7 @@ void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, 
 	}
 	v->outcome.visit.kind = f->kind;
 	v->outcome.visit.http_status = f->http_status;
-	if (due_was > 0 && f->visit.at_ms > due_was)
+	if (due_was > FW_DUE_FIRST && f->visit.at_ms > due_was)
 		v->outcome.visit.lateness_ms = (uint32_t)FW_MIN(f->visit.at_ms - due_was, (int64_t)UINT32_MAX);
 	v->held_bytes = f->body.cap + v->arena.used_bytes;
 	v->end = VISIT_COMMIT;

@@ -24,6 +24,8 @@ struct lent { /* lives in its batch's arena */
 	struct fw_lease *lease;
 	struct lease_batch *batch;
 	int64_t until_ms; /* by our own clock, which is no later than the store's */
+	bool asked_for;   /* by a person: before all others, in a spare slot if need be */
+	bool extra;       /* none of those that the loop wanted */
 	struct lent *next;
 };
 
@@ -40,6 +42,7 @@ struct visit {
 	struct lease_batch *batch;
 	enum visit_end end;
 	int slot;
+	bool extra;                /* of its lease */
 	struct fw_fetch fetch;
 	struct fw_arena arena;     /* document, rows, texts */
 	struct fw_document *doc;

@@ -27,6 +27,10 @@
 #define BEAT_EVERY_MS 500
 #define SIGNAL_N 4
 
+struct line { /* of leases */
+	struct lent *first, *last;
+};
+
 struct worker {
 	struct lane lane;
 	const struct worker_options *o;
@@ -38,7 +42,7 @@ struct worker {
 	struct visit **in_slot;      /* by slot: in flight */
 	int *free_slot;
 	uint32_t free_slot_n, in_flight;
-	struct lent *first, *last;   /* leases waiting for a slot */
+	struct line asked_for, queue; /* leases waiting for a slot; the former first */
 	size_t queued, granted, pending;
 	uint64_t rnd;
 	bool draining, closing;
@@ -48,6 +52,29 @@ struct worker {
 };
 
 static void start_more(struct worker *w);
+
+static void line_put(struct line *l, struct lent *lent)
+{
+	lent->next = NULL;
+	if (l->first)
+		l->last->next = lent;
+	else
+		l->first = lent;
+	l->last = lent;
+}
+
+/* The next one that waits; NULL: none. */
+static struct lent *queue_take(struct worker *w)
+{
+	struct line *l = w->asked_for.first ? &w->asked_for : &w->queue;
+	struct lent *lent = l->first;
+
+	if (lent) {
+		l->first = lent->next;
+		w->queued--;
+	}
+	return lent;
+}
 
 static uint64_t next_random(struct worker *w)
 {
@@ -83,7 +110,7 @@ static void hand_over(struct worker *w, struct visit *v, enum visit_end end)
 		fw_fetcher_hold(w->fetcher, true); /* what ends now waits undecoded for its turn */
 	if (!fw_ring_put(&w->lane.outcomes, v))
 		abort(); /* the ring holds as many as there are visits */
-	fw_lane_outcome_put(&w->lane, w->draining || (!w->in_flight && !w->queued));
+	fw_lane_outcome_put(&w->lane, w->draining || (!w->in_flight && !w->queued) || v->lease->feed.due_at_ms <= FW_DUE_FIRST);
 }
 
 static void slot_free(struct worker *w, struct visit *v)
@@ -128,6 +155,7 @@ static struct visit *visit_take(struct worker *w, struct lent *lent)
 	v->worker = w;
 	v->lease = lent->lease;
 	v->batch = lent->batch;
+	v->extra = lent->extra;
 	v->held_bytes = 0;
 	return v;
 }
@@ -167,11 +195,9 @@ static void grant(struct worker *w)
 
 static void start_more(struct worker *w)
 {
-	while (w->first && w->free_slot_n && !w->draining) {
-		struct lent *lent = w->first;
+	while (!w->draining && w->free_slot_n && (w->asked_for.first || (w->queue.first && w->in_flight < w->lane.slots))) {
+		struct lent *lent = queue_take(w);
 
-		w->first = lent->next;
-		w->queued--;
 		/* after a long wait (the store was away, the machine asleep) somebody else may be at it, or come to it meanwhile */
 		if (lent->until_ms - fw_now_ms() < w->lane.config->total_timeout_ms)
 			hand_over(w, visit_take(w, lent), VISIT_RELEASE);
@@ -193,18 +219,25 @@ static void take_leases(struct worker *w)
 	struct lent *lent;
 
 	while ((lent = fw_ring_take(&w->lane.leases)) != NULL) {
-		w->granted--;
+		if (!lent->extra)
+			w->granted--;
 		if (w->draining) {
 			hand_over(w, visit_take(w, lent), VISIT_RELEASE);
 			continue;
 		}
-		lent->next = NULL;
-		if (w->queued++)
-			w->last->next = lent;
-		else
-			w->first = lent;
-		w->last = lent;
+		w->queued++;
+		line_put(lent->asked_for ? &w->asked_for : &w->queue, lent);
 	}
+}
+
+/* What has not begun goes back. */
+static void unqueue(struct worker *w)
+{
+	struct lent *lent;
+
+	while ((lent = queue_take(w)) != NULL)
+		hand_over(w, visit_take(w, lent), VISIT_RELEASE);
+	fw_lane_wake_store(&w->lane);
 }
 
 static void take_spent(struct worker *w)
@@ -226,7 +259,7 @@ static void on_drain_timeout(uv_timer_t *t)
 	struct worker *w = t->data;
 
 	fw_info("%u transfers did not end in time; their feeds go back", w->in_flight);
-	for (uint32_t i = 0; i < w->lane.slots; i++) {
+	for (uint32_t i = 0; i < w->lane.slots + SPARE_SLOTS; i++) {
 		if (w->in_slot[i])
 			fw_fetch_cancel(&w->in_slot[i]->fetch);
 	}
@@ -239,17 +272,10 @@ static void drain(struct worker *w)
 	w->draining = true;
 	atomic_store(&w->lane.stopping, true);
 	fw_fetcher_hold(w->fetcher, false);
-	while (w->first) {
-		struct lent *lent = w->first;
-
-		w->first = lent->next;
-		w->queued--;
-		hand_over(w, visit_take(w, lent), VISIT_RELEASE);
-	}
+	unqueue(w);
 	if (w->in_flight)
 		uv_timer_start(&w->drain_timer, on_drain_timeout, (uint64_t)w->lane.config->drain_timeout_ms, 0);
 	end_if_drained(w);
-	fw_lane_wake_store(&w->lane);
 }
 
 static void close_all(struct worker *w)
@@ -282,6 +308,8 @@ static void on_async(uv_async_t *async)
 	}
 	if (atomic_load(&w->lane.finished))
 		drain(w);
+	if (atomic_exchange(&w->lane.unqueue, false))
+		unqueue(w);
 	read_on(w);
 	start_more(w);
 	end_if_drained(w);
@@ -352,7 +380,7 @@ static int lane_init(struct worker *w)
 	l->slots = slots_allowed(c->concurrency);
 	l->cap = l->slots + FW_MIN((size_t)l->slots / 2 + 1, (size_t)256);
 	l->pending_max = (size_t)c->batch_visits + (size_t)c->batch_visits / 2;
-	l->visit_max = 2 * l->cap + l->pending_max;
+	l->visit_max = 2 * l->cap + l->pending_max + SPARE_SLOTS;
 	l->held_max = 2 * (size_t)c->batch_bytes;
 	fw_settings_visit(c, &l->rules);
 	l->rules.run_id = w->o->run_id;
@@ -366,11 +394,12 @@ static int lane_init(struct worker *w)
 
 static int visits_init(struct worker *w)
 {
+	uint32_t slots = w->lane.slots + SPARE_SLOTS;
 	size_t n = w->lane.visit_max;
 
 	w->visit = calloc(n, sizeof(*w->visit));
-	w->in_slot = calloc(w->lane.slots, sizeof(*w->in_slot));
-	w->free_slot = calloc(w->lane.slots, sizeof(*w->free_slot));
+	w->in_slot = calloc(slots, sizeof(*w->in_slot));
+	w->free_slot = calloc(slots, sizeof(*w->free_slot));
 	if (!w->visit || !w->in_slot || !w->free_slot)
 		return FW_ENOMEM;
 	for (size_t i = 0; i < n; i++) {
@@ -378,7 +407,7 @@ static int visits_init(struct worker *w)
 		w->visit[i].next = w->free;
 		w->free = &w->visit[i];
 	}
-	for (uint32_t i = w->lane.slots; i > 0; i--)
+	for (uint32_t i = slots; i > 0; i--)
 		w->free_slot[w->free_slot_n++] = (int)i - 1;
 	return 0;
 }
@@ -401,7 +430,7 @@ static int handles_init(struct worker *w, struct fw_err *err)
 	    uv_poll_start(&w->master, UV_READABLE | UV_DISCONNECT, on_master))
 		return fw_err_set(err, FW_EIO, "the master cannot be watched: %s", strerror(errno));
 	w->master.data = w;
-	rc = fw_settings_net(w->o->config, w->lane.slots, &w->net, err);
+	rc = fw_settings_net(w->o->config, w->lane.slots + SPARE_SLOTS, &w->net, err);
 	if (rc)
 		return rc;
 	return fw_fetcher_create(&w->loop, &w->net.fetch, &w->fetcher, err);

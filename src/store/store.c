@@ -381,7 +381,7 @@ int fw_store_control_put(struct fw_store *st, enum fw_control_kind kind, int64_t
 {
 	struct fw_err spare;
 
-	if (kind <= FW_CONTROL_NONE || kind > FW_CONTROL_FETCH)
+	if (kind <= FW_CONTROL_NONE || kind > FW_CONTROL_FETCH_LENT)
 		return wrong(st, "control_put: no such message", err);
 	return counted(st, st->driver->control_put(st, kind, now_ms, err ? err : &spare));
 }

@@ -516,7 +516,7 @@ START_TEST(a_pause_outlives_other_messages)
 {
 	static const struct { enum fw_control_kind kind; bool paused; } T[] = {
 		{FW_CONTROL_FETCH, false}, {FW_CONTROL_PAUSE, true}, {FW_CONTROL_FETCH, true}, {FW_CONTROL_STOP, true},
-		{FW_CONTROL_RESUME, false}, {FW_CONTROL_RELOAD, false}, {FW_CONTROL_PAUSE, true},
+		{FW_CONTROL_RESUME, false}, {FW_CONTROL_RELOAD, false}, {FW_CONTROL_FETCH_LENT, false}, {FW_CONTROL_PAUSE, true},
 	};
 	struct fw_store *st = fresh(_i);
 	struct fw_control c;
@@ -574,11 +574,17 @@ START_TEST(asked_for_comes_first)
 	check_clean(st);
 	ck_assert_uint_eq(claim_at(st, NOW, 1, l, &A), 1);
 	ck_assert_int_le(l[0].feed.id, 50); /* the other one's host wants its pause */
+	/* what is asked for while it is lent is first when it is given back */
+	set.id = l[0].feed.id;
+	OK(fw_store_feed_set(st, &set, FW_SET_DUE, &err));
+	OK(fw_store_release(st, l, 1, &err));
+	ck_assert_uint_eq(claim_at(st, NOW, 1, l, &A), 1);
+	ck_assert_int_eq(l[0].feed.id, set.id);
+	ck_assert_int_eq(l[0].feed.due_at_ms, FW_DUE_FIRST);
 	urgent.now_ms = NOW + 61000; /* both leases have run out */
 	urgent.host_max = 2;
 	OK(fw_store_claim(st, &urgent, &A, l, &got, &err));
-	ck_assert_uint_ge(got.n, 2);
-	ck_assert_int_ge(l[0].feed.id, 51);
+	ck_assert_uint_ge(got.n, 3);
 	check_clean(st);
 	fw_store_close(st);
 }

@@ -173,11 +173,12 @@ SOON_S = 2.4
 
 
 class Wheel:
-    """One store and its configuration."""
+    """One store and its configuration. store: the URL of one on a server; sql() and what follows are for SQLite only."""
 
-    def __init__(self, base, conf="", name="store.db"):
+    def __init__(self, base, conf="", name="store.db", store=None):
         self.base = base
         self.path = os.path.join(base, name)
+        self.store = store or "sqlite:" + self.path
         self.conf = os.path.join(base, name + ".conf")
         with open(self.conf, "w", encoding="ascii") as f:
             f.write(CONF + conf)
@@ -186,7 +187,7 @@ class Wheel:
         self.environment.update(HOME=base, XDG_DATA_HOME=base, XDG_CONFIG_HOME=base, NO_COLOR="1")
 
     def command(self, *arguments):
-        return [self.binary, "--config", self.conf, "--store", "sqlite:" + self.path, *arguments]
+        return [self.binary, "--config", self.conf, "--store", self.store, *arguments]
 
     def run(self, *arguments, stdin=None, code=0, timeout=120):
         """Run a command to its end and check its exit code (None: any)."""
@@ -216,6 +217,14 @@ class Wheel:
 
     def last_words(self):
         return self.words()[-1000:]
+
+    def workers(self, p):
+        """Process ids of the children of a `run`."""
+        try:
+            with open("/proc/%d/task/%d/children" % (p.pid, p.pid), encoding="ascii") as f:
+                return [int(x) for x in f.read().split()]
+        except OSError:
+            return []
 
     def json(self, *arguments):
         return json.loads(self.run(*arguments, "--json").stdout)

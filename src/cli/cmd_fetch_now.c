@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: ISC */
+/* fetch-now: feeds before everything else that is due, by whichever worker comes first. */
+#include <time.h>
+
+#include "cli/cli.h"
+#include "base/banned.h"
+
+#define LOOK_MS 100
+#define PATIENCE_MS FW_MINUTE_MS
+
+struct wanted {
+	struct fw_feed feed;
+	int64_t last_id; /* of its visits, when it was asked for */
+	bool over;
+};
+
+struct last {
+	struct cli *c;
+	struct fw_visit visit;
+};
+
+static int visit_keep(void *ctx, const struct fw_visit *v)
+{
+	struct last *l = ctx;
+
+	l->visit = *v;
+	l->visit.error = fw_arena_str(&l->c->arena, v->error);
+	return 0;
+}
+
+/* The last visit of a feed; id 0: it had none. */
+static int last_visit(struct cli *c, int64_t feed_id, struct fw_visit *out)
+{
+	struct fw_visit_query q = {.feed_id = feed_id, .limit = 1};
+	struct last l = {.c = c};
+	struct fw_err err = {0};
+
+	if (fw_store_visit_list(c->store, &q, visit_keep, &l, &err))
+		return cli_store_failed(c, &err);
+	*out = l.visit;
+	return 0;
+}
+
+static int find_all(struct cli *c, struct wanted *w)
+{
+	struct fw_visit v;
+	int rc = 0;
+
+	for (int i = 0; !rc && i < c->arg_n; i++) {
+		rc = cli_feed(c, c->arg[i], false, &w[i].feed);
+		if (!rc && w[i].feed.status != FW_FEED_ACTIVE)
+			rc = cli_fail(c, CLI_SOME, "%s: it is %s: 'feedwheel resume' has it asked again", cli_shown(c, c->arg[i]),
+				fw_feed_status_name(w[i].feed.status));
+		if (!rc)
+			rc = last_visit(c, w[i].feed.id, &v);
+		w[i].last_id = rc ? 0 : v.id;
+	}
+	return rc;
+}
+
+/* Due before all others, and all workers told. One that is lent may wait for its turn at its worker, who is told that too. */
+static int ask(struct cli *c, const struct wanted *w)
+{
+	struct fw_feed to = {.due_at_ms = FW_DUE_FIRST}, now;
+	struct fw_err err = {0};
+	bool lent = false;
+
+	for (int i = 0; i < c->arg_n; i++) {
+		to.id = w[i].feed.id;
+		if (fw_store_feed_set(c->store, &to, FW_SET_DUE, &err) ||
+		    fw_store_feed_find(c->store, to.id, FW_STR_NONE, &c->arena, &now, &err))
+			return cli_store_failed(c, &err);
+		lent = lent || now.lease_until_ms > 0;
+	}
+	if (fw_store_control_put(c->store, lent ? FW_CONTROL_FETCH_LENT : FW_CONTROL_FETCH, c->now_ms, &err))
+		return cli_store_failed(c, &err);
+	return 0;
+}
+
+/* What came of it, on one line. CLI_SOME: it failed. */
+static int tell(struct cli *c, const struct wanted *w, const struct fw_visit *v)
+{
+	bool ok = fw_visit_succeeded(v->kind);
+	char n[FW_RFC3339_MAX], changed[FW_RFC3339_MAX];
+
+	cli_paint(&c->out, c->term.out_colour, ok ? CLI_GREEN : CLI_RED, fw_str(fw_visit_kind_name(v->kind)));
+	cli_out(c, "  ");
+	cli_out_safe(c, w->feed.url);
+	if (ok)
+		cli_out(c, ": %s, %s changed, in %.2f s\n", cli_count(n, v->new_n, "new entry", "new entries"),
+			cli_number(changed, v->changed_n), (double)v->total_us / 1e6);
+	else {
+		cli_out(c, ": ");
+		cli_out_safe(c, v->error.len ? v->error : fw_str(fw_visit_kind_name(v->kind)));
+		cli_out(c, "\n");
+	}
+	cli_flush(c);
+	return ok ? CLI_OK : CLI_SOME;
+}
+
+/* Look at those that are not over yet; *left counts them. */
+static int look(struct cli *c, struct wanted *w, int *left, int *worst)
+{
+	struct fw_visit v;
+	int rc;
+
+	*left = 0;
+	for (int i = 0; i < c->arg_n; i++) {
+		if (w[i].over)
+			continue;
+		rc = last_visit(c, w[i].feed.id, &v);
+		if (rc)
+			return rc;
+		w[i].over = v.id > w[i].last_id;
+		if (w[i].over)
+			*worst = FW_MAX(*worst, tell(c, &w[i], &v));
+		else
+			++*left;
+	}
+	return 0;
+}
+
+static int wait_for_all(struct cli *c, struct wanted *w, int64_t patience_ms)
+{
+	const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
+	int64_t start_ms = fw_mono_ms();
+	int left = 0, worst = CLI_OK, rc;
+
+	for (;;) {
+		rc = look(c, w, &left, &worst);
+		if (rc || !left)
+			return rc ? rc : worst;
+		if (fw_mono_ms() - start_ms >= patience_ms)
+			break;
+		nanosleep(&pause, NULL);
+	}
+	for (int i = 0; i < c->arg_n; i++) {
+		if (!w[i].over)
+			(void)cli_fail(c, CLI_SOME, "%s: no visit yet; it stays first in line ('feedwheel status' shows who is working)",
+				cli_shown(c, c->arg[i]));
+	}
+	return CLI_SOME;
+}
+
+static int fetch_now_run(struct cli *c)
+{
+	struct wanted *w = fw_arena_zalloc(&c->arena, sizeof(*w) * (size_t)c->arg_n);
+	int64_t patience_ms = PATIENCE_MS;
+	bool wait = cli_flag(c, "wait");
+	struct fw_control newest;
+	struct fw_err err = {0};
+	size_t workers;
+	int rc = w ? 0 : cli_fail(c, CLI_SOME, "out of memory");
+
+	if (!cli_value_duration(c, "timeout", &patience_ms))
+		return CLI_USAGE;
+	rc = rc ? rc : cli_store(c, 0);
+	rc = rc ? rc : find_all(c, w);
+	rc = rc ? rc : cli_workers(c, c->store, &workers);
+	if (!rc && fw_store_control_take(c->store, -1, &newest, &err))
+		rc = cli_store_failed(c, &err);
+	rc = rc ? rc : ask(c, w);
+	if (rc)
+		return rc;
+	if (!workers || newest.paused) {
+		cli_note(c, "%s; what was asked for comes first then", newest.paused ? "all work is paused until 'feedwheel resume --all'" :
+			"nobody is working on this store: 'feedwheel run' does");
+		return wait ? CLI_SOME : CLI_OK;
+	}
+	if (wait)
+		return wait_for_all(c, w, patience_ms);
+	for (int i = 0; i < c->arg_n; i++) {
+		cli_out(c, "first in line ");
+		cli_out_safe(c, w[i].feed.url);
+		cli_out(c, "\n");
+	}
+	return CLI_OK;
+}
+
+static const struct cli_option OPTION[] = {
+	{"wait", NULL, "until they were visited, and say what came of it"},
+	{"timeout", "TIME", "wait no longer than this (1m)"},
+	{NULL, NULL, NULL},
+};
+
+const struct cli_command cli_fetch_now = {
+	.name = "fetch-now", .args = "URL...", .summary = "have feeds fetched before everything else that is due",
+	.about = "A worker on any machine takes them within a second, also when all are busy; one that is being fetched at the moment is\n"
+		"not fetched twice. Limits per host hold. With --wait: exit 1 when one failed or was not visited in time.\n",
+	.examples = "  feedwheel fetch-now example.org\n  feedwheel fetch-now --wait '#12'\n",
+	.option = OPTION, .min_args = 1, .max_args = -1, .run = fetch_now_run,
+};

@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""Several machines on one store: what is told to them all reaches each of them, before all other work."""
+import contextlib
+import signal
+import time
+
+from harness import SOON, Wheel, case, equal, holds, origin, run, samples, wait_for
+
+WITHIN_S = 1.0 # the promise
+CONF = "interval_min_ms = 1h\ninterval_ms = 1h\nworkers = 2\n"
+
+
+@contextlib.contextmanager
+def machines(w, n, *arguments):
+    """So many `run`s on one store, as if on so many machines; stopped at the end."""
+    p = [w.start("run", *arguments) for _ in range(n)]
+    try:
+        wait_for("all workers", lambda: len(w.json("status")["workers"]) == 2 * n)
+        yield p
+    finally:
+        for x in p:
+            if x.poll() is None:
+                x.send_signal(signal.SIGTERM)
+        for x in p:
+            x.wait(timeout=60)
+
+
+def asked(o, url):
+    """How often a feed was asked for so far, answers under way included."""
+    return o.stats(hosts=True)["hosts"].get(url.split("/")[2].split(":")[0], {"requests": 0})["requests"]
+
+
+def all_asked(o):
+    return sum(h["requests"] for h in o.stats(hosts=True)["hosts"].values())
+
+
+def in_flight(o):
+    return o.stats()["in_flight"] - 1 # but for this one
+
+
+def fetched_now(w, urls):
+    """Ask for each and wait for it: within the promise, but for what else this machine does just then. What was said."""
+    took, said = [], []
+    for url in urls:
+        start = time.monotonic()
+        said.append(w.run("fetch-now", "--wait", url).stdout)
+        took.append(time.monotonic() - start)
+    print("# seconds: " + ", ".join("%.2f" % t for t in took))
+    holds(sorted(took)[len(took) // 2] < WITHIN_S and max(took) < 3 * WITHIN_S, "took %s" % took)
+    return said
+
+
+@case("fetch-now: idle workers fetch it once, within a second, and --wait tells the result")
+def idle(base):
+    with origin(base, samples(base), "--feeds", "20", plans=["* grow=1,start=10,window=40", "7 404"]) as o:
+        w = Wheel(base, CONF)
+        w.run("import", o.url_file)
+        w.run_once()
+        with machines(w, 2):
+            time.sleep(1.2) # all asleep
+            said = fetched_now(w, o.urls[:5])
+            holds(all("ok  " + u in s and "1 new entry" in s for u, s in zip(o.urls, said)), said)
+            holds("404" in w.run("fetch-now", "--wait", o.urls[7], code=1).stdout, "a failure is told, exit 1")
+            w.run("fetch-now", *o.urls[10:15])
+            wait_for("five more", lambda: all(asked(o, u) == 2 for u in o.urls[10:15]), 2)
+        equal([asked(o, u) for u in o.urls], [2] * 5 + [1, 1, 2, 1, 1] + [2] * 5 + [1] * 5, "each asked for once")
+
+
+@case("fetch-now: busy workers fetch it at once, before a loaded wheel, one of them")
+def busy(base):
+    with origin(base, samples(base), "--feeds", "200", plans=["* latency=3000", "0-4 latency=0"]) as o:
+        w = Wheel(base, CONF + "concurrency = 8\n")
+        w.run("add", *o.urls[:5])
+        w.run_once() # not due for an hour
+        w.run("import", o.url_file)
+        with machines(w, 2):
+            wait_for("every slot to be taken", lambda: in_flight(o) == 32)
+            fetched_now(w, o.urls[:5])
+            holds(w.json("status")["due"] > 50, "the wheel was loaded all the while")
+            w.run("stop")
+        equal([asked(o, u) for u in o.urls[:5]], [2] * 5, "each asked for once")
+
+
+@case("fetch-now: one that waits at a busy worker for its slot is fetched at once, and once")
+def queued(base):
+    with origin(base, samples(base), "--feeds", "100", plans=["* latency=6000"]) as o:
+        w = Wheel(base, CONF + "concurrency = 4\nfirst_byte_timeout_ms = 20s\ntotal_timeout_ms = 20s\nlog_level = debug\n")
+        w.run("import", o.url_file)
+        with machines(w, 1):
+            wait_for("every slot to be taken", lambda: in_flight(o) == 8)
+            lent = [u for (u,) in w.sql("SELECT url FROM leases JOIN feeds ON feeds.id = feed_id ORDER BY fence")]
+            waiting = [u for u in lent if not asked(o, u)]
+            holds(waiting, "some wait")
+            before = time.monotonic()
+            w.run("fetch-now", waiting[-1])
+            wait_for("the request", lambda: asked(o, waiting[-1]), 4)
+            print("# seconds: %.2f" % (time.monotonic() - before))
+            flying = [u for u in lent if asked(o, u)][0]
+            w.run("fetch-now", flying) # under way: that visit counts
+            time.sleep(1)
+            equal(asked(o, flying), 1)
+            w.run("stop")
+        equal(asked(o, waiting[-1]), 1, "asked once")
+        equal(w.one("SELECT count(*) FROM leases"), 0, "leases")
+
+
+@case("fetch-now: words where nobody can do it")
+def nobody(base):
+    with origin(base, samples(base), "--feeds", "2") as o:
+        w = Wheel(base, CONF)
+        w.run("import", o.url_file)
+        holds("nobody is working" in w.run("fetch-now", o.urls[0]).stderr, "no worker")
+        w.run("fetch-now", "--wait", o.urls[0], code=1)
+        holds("before all others" in w.run("why", o.urls[0]).stdout, "why says so")
+        w.run("pause", o.urls[1])
+        holds("'feedwheel resume'" in w.run("fetch-now", o.urls[1], code=1).stderr, "paused by its owner")
+        w.run("pause", "--all")
+        holds("all work is paused" in w.run("fetch-now", o.urls[0]).stderr, "all paused")
+        holds("paused" in w.run("run", "--once", code=1).stderr, "run --once says so")
+        w.run("resume", "--all")
+        stats = w.run_once()
+        equal((stats["feeds"], stats["failed"]), (1, 0), "and it is fetched later")
+        equal(w.one("SELECT lateness_ms FROM visits"), 0, "nobody counts from 1970")
+
+
+@case("pause --all, resume --all, stop --all: on every machine, also those that come later; feeds keep their states")
+def everywhere(base):
+    with origin(base, samples(base), "--feeds", "300", "--latency", "fixed:100") as o:
+        w = Wheel(base, SOON + "workers = 2\nconcurrency = 8\n")
+        w.run("import", o.url_file)
+        with machines(w, 2) as first:
+            wait_for("work", lambda: all_asked(o) > 100)
+            told = w.run("pause", "--all").stdout
+            holds("told 4 workers" in told, told)
+            wait_for("all to pause", lambda: w.words().count(": paused") == 4, 5)
+            wait_for("the rest", lambda: in_flight(o) == 0)
+            before = all_asked(o)
+            with machines_more(w, first):
+                time.sleep(1.5)
+                equal(all_asked(o), before, "requests during the pause")
+                holds(w.json("status")["all_paused"] and "resume --all" in w.run("status").stdout, "status shows it")
+                equal(w.json("status")["paused"], 0, "feeds that are paused")
+                w.run("resume", "--all")
+                wait_for("work again", lambda: all_asked(o) > before + 300)
+                holds("told 6 workers" in w.run("stop", "--all").stdout, "stop")
+                for p in first:
+                    equal(p.wait(timeout=20), 0, w.last_words())
+        equal(w.one("SELECT count(*) FROM leases"), 0, "leases")
+        holds(w.words().count("told to stop") >= 3, "one worker of each machine heard it, and its master told the others")
+        equal(w.words().count(": paused"), 4, "workers that paused")
+        equal(w.words().count(": resumed"), 6, "workers that resumed")
+        holds("one of the two" in w.run("pause", "--all", o.urls[0], code=2).stderr, "usage")
+        holds("which feeds" in w.run("pause", code=2).stderr, "usage")
+
+
+@contextlib.contextmanager
+def machines_more(w, first):
+    p = w.start("run")
+    wait_for("the other workers", lambda: len(w.json("status")["workers"]) == 2 * len(first) + 2)
+    yield
+    equal(p.wait(timeout=20), 0, w.last_words())
+
+
+@case("messages are heard before entries and feeds: by busy workers too, within a second")
+def heard(base):
+    with origin(base, samples(base), "--feeds", "400", "--latency", "fixed:20", plans=["* grow=1,start=40,window=40"]) as o:
+        w = Wheel(base, SOON + "workers = 2\n")
+        w.run("import", o.url_file)
+        with machines(w, 2):
+            wait_for("much to do", lambda: all_asked(o) > 500)
+            for k in range(3):
+                for command, words in (("pause", ": paused"), ("resume", ": resumed")):
+                    start = time.monotonic()
+                    w.run(command, "--all")
+                    wait_for("all to hear it", lambda n=4 * (k + 1), words=words: w.words().count(words) == n, 3)
+                    holds(time.monotonic() - start < 2 * WITHIN_S, "%s took %.2f s" % (command, time.monotonic() - start))
+        equal((w.words().count(": paused"), w.words().count(": resumed")), (12, 12), "once each")
+
+
+run()
