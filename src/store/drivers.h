@@ -11,6 +11,7 @@
 #define FW_STORE_BUSY_MS 10000  /* default of fw_store_config.busy_timeout_ms */
 
 extern const struct fw_store_driver fw_store_memory;
+extern const struct fw_store_driver fw_store_postgres;
 extern const struct fw_store_driver fw_store_sqlite;
 extern const struct fw_store_driver fw_store_redis;
 

@@ -15,6 +15,7 @@ static const struct fw_store_driver *const drivers[] = {
 	&fw_store_sqlite,
 	&fw_store_memory,
 	&fw_store_redis,
+	&fw_store_postgres,
 };
 
 /* ---- names -------------------------------------------------------------------------------------------------------- */

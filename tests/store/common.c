@@ -12,6 +12,7 @@ struct under_test under_test[] = {
 	{"memory", false, NULL},
 	{"sqlite", true, NULL},
 	{"redis", true, &server_redis},
+	{"postgres", true, &server_postgres},
 };
 int under_test_n = (int)FW_N(under_test);
 

@@ -22,6 +22,8 @@ struct server {
 	void (*stop)(void);  /* and its processes are gone; harmless when it does not run */
 };
 
+extern const struct server server_postgres;
+
 /* The server of an engine, NULL: it needs none. */
 const struct server *server_of(const char *engine);
 

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Who holds what, and the budget of hosts.
+ *
+ * A row of `loans` is a claim, or 64 feeds of a larger one. Whoever ends a loan (a commit, a release, somebody who finds it run
+ * out, an owner who unsubscribes) locks the row first; so what a row says stays true until the end of the transaction, and
+ * nobody needs a lock on each feed.
+ *
+ * Budgets are kept in `hosts` for crowded hosts only, as in SQLite: a host with parked feeds has a turn in the queue or a loan that
+ * will return, and who returns one gives the turn on.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "store/postgres.h"
+
+#define TAKE_BACK 16 /* rows of loans at once */
+
+/* ---- places in the queue ------------------------------------------------------------------------------------------------- */
+
+/* By arrival within a slot, to 16 ms; after three days it begins anew, which costs order within a second and nothing else. */
+int64_t pg_place_number(struct pg *p)
+{
+	return pg_now_ms(p) >> 4 & ((INT64_C(1) << PG_NUMBER_BITS) - 1);
+}
+
+static int64_t slot(int64_t wake_ms)
+{
+	return FW_MIN(FW_MAX(wake_ms, 0), INT64_C(100000000000000)) >> PG_SLOT_BITS << PG_NUMBER_BITS;
+}
+
+int64_t pg_place_id(struct pg *p, int64_t wake_ms)
+{
+	int64_t id = slot(wake_ms) | pg_place_number(p);
+
+	p->low_id = FW_MIN(p->low_id, id); /* what one puts there oneself is found at once */
+	return id;
+}
+
+int64_t pg_place_last(int64_t wake_ms)
+{
+	return slot(wake_ms) | ((INT64_C(1) << PG_NUMBER_BITS) - 1);
+}
+
+/* ---- loans ---------------------------------------------------------------------------------------------------------------- */
+
+int pg_loans_read(struct pg *p, const PGresult *r, struct pg_loans *out, struct fw_err *err)
+{
+	int n = PQntuples(r);
+
+	out->n = 0;
+	out->at = calloc((size_t)n + 1, sizeof(*out->at));
+	if (!out->at)
+		return fw_err_set(err, FW_ENOMEM, "%s: out of memory", p->name);
+	for (int i = 0; i < n; i++) {
+		struct pg_loan *l = &out->at[out->n++];
+
+		l->id = pg_get_int(r, i, 0);
+		l->open = l->open_was = (uint64_t)pg_get_int(r, i, 1);
+		l->n = FW_MIN(pg_get_ints(r, i, 2, l->feed, PG_LOAN_MAX), (size_t)PG_LOAN_MAX);
+		(void)pg_get_ints(r, i, 3, l->host, PG_LOAN_MAX);
+		(void)pg_get_ints(r, i, 4, l->visit, PG_LOAN_MAX);
+	}
+	return 0;
+}
+
+void pg_loans_finish(struct pg_loans *l)
+{
+	free(l->at);
+	*l = (struct pg_loans){NULL, 0};
+}
+
+void pg_loans_lock(struct pg *p, const int64_t *fence, size_t n)
+{
+	pg_array(p, PG_INT8, n);
+	for (size_t i = 0; i < n; i++)
+		pg_item_int(p, fence[i] >> PG_LOAN_BITS); /* one several times does no harm */
+	pg_send(p, PG_LOANS_BY_ID, "SELECT " PG_LOAN_COLUMNS " FROM loans WHERE id = ANY ($1::int8[]) ORDER BY id FOR UPDATE");
+}
+
+struct pg_loan *pg_loan_find(struct pg_loans *l, int64_t fence, int64_t feed_id, size_t *bit)
+{
+	int64_t id = fence >> PG_LOAN_BITS;
+	size_t lo = 0, hi = l->n;
+
+	*bit = (size_t)fence & (PG_LOAN_MAX - 1);
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (l->at[mid].id < id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == l->n || l->at[lo].id != id || *bit >= l->at[lo].n)
+		return NULL;
+	return (l->at[lo].open >> *bit & 1) && l->at[lo].feed[*bit] == feed_id ? &l->at[lo] : NULL;
+}
+
+void pg_loans_write(struct pg *p, const struct pg_loans *l)
+{
+	size_t open_n = 0, empty_n = 0;
+
+	for (size_t i = 0; i < l->n; i++) {
+		open_n += l->at[i].open && l->at[i].open != l->at[i].open_was;
+		empty_n += !l->at[i].open;
+	}
+	if (open_n) {
+		pg_array(p, PG_INT8, open_n);
+		for (size_t i = 0; i < l->n; i++) {
+			if (l->at[i].open && l->at[i].open != l->at[i].open_was)
+				pg_item_int(p, l->at[i].id);
+		}
+		pg_array(p, PG_INT8, open_n);
+		for (size_t i = 0; i < l->n; i++) {
+			if (l->at[i].open && l->at[i].open != l->at[i].open_was)
+				pg_item_int(p, (int64_t)l->at[i].open);
+		}
+		pg_send(p, PG_LOANS_OPEN, "UPDATE loans SET open = u.open FROM unnest($1::int8[], $2::int8[]) u (id, open)"
+			" WHERE loans.id = u.id");
+	}
+	if (empty_n) {
+		pg_array(p, PG_INT8, empty_n);
+		for (size_t i = 0; i < l->n; i++) {
+			if (!l->at[i].open)
+				pg_item_int(p, l->at[i].id);
+		}
+		pg_send(p, PG_LOANS_DROP, "DELETE FROM loans WHERE id = ANY ($1::int8[])");
+	}
+}
+
+/* ---- hosts ------------------------------------------------------------------------------------------------------------------ */
+
+static const char lock_sql[] = "SELECT id, busy_n, turn_n, parked_n, next_ok_ms FROM hosts WHERE id = ANY ($1::int8[]) ORDER BY id"
+	" FOR UPDATE";
+
+static const char turns_sql[] = "WITH c AS MATERIALIZED (SELECT h.id AS host_id, greatest(q.due_at_ms, h.next_ok_ms) AS wake,"
+	" q.due_at_ms, q.feed_id FROM unnest($1::int8[]) u (id) JOIN hosts h ON h.id = u.id CROSS JOIN LATERAL (SELECT due_at_ms,"
+	" feed_id FROM parked WHERE host_id = h.id ORDER BY due_at_ms, feed_id LIMIT 1) q WHERE h.parked_n > 0 AND h.turn_n = 0),"
+	" gone AS (DELETE FROM parked q USING c WHERE q.host_id = c.host_id AND q.due_at_ms = c.due_at_ms AND q.feed_id = c.feed_id),"
+	" turn AS (UPDATE hosts h SET parked_n = parked_n - 1, turn_n = turn_n + 1 FROM c WHERE h.id = c.host_id)"
+	" INSERT INTO places (id, wake_at_ms, feed_id, due_at_ms) SELECT " PG_PLACE_SQL("wake", "$2") ", wake, feed_id, due_at_ms FROM c";
+
+void pg_hosts_lock(struct pg *p, const int64_t *host_id, size_t n)
+{
+	pg_ints(p, host_id, n);
+	pg_send(p, PG_HOSTS_LOCK, lock_sql);
+}
+
+void pg_turns(struct pg *p, const int64_t *host_id, size_t n)
+{
+	pg_ints(p, host_id, n);
+	pg_int(p, pg_place_number(p));
+	pg_send(p, PG_TURNS, turns_sql);
+	p->low_id = 0; /* where the turn stands is not known here */
+}
+
+static int by_host(const void *a, const void *b)
+{
+	const struct pg_back *x = a, *y = b;
+
+	return x->host_id < y->host_id ? -1 : x->host_id > y->host_id;
+}
+
+/* Each host once, in order, and those without a number left out; returns how many are left. */
+static size_t back_merge(struct pg_back *b, size_t n)
+{
+	size_t m = 0;
+
+	if (n)
+		qsort(b, n, sizeof(*b), by_host);
+	for (size_t i = 0; i < n; i++) {
+		if (m && b[m - 1].host_id == b[i].host_id) {
+			b[m - 1].n += b[i].n;
+			b[m - 1].cooldown_ms = FW_MAX(b[m - 1].cooldown_ms, b[i].cooldown_ms);
+		} else if (b[i].host_id) {
+			b[m++] = b[i];
+		}
+	}
+	return m;
+}
+
+static void back_ids(struct pg *p, const struct pg_back *b, size_t n)
+{
+	pg_array(p, PG_INT8, n);
+	for (size_t i = 0; i < n; i++)
+		pg_item_int(p, b[i].host_id);
+}
+
+void pg_hosts_return(struct pg *p, struct pg_back *b, size_t n)
+{
+	n = back_merge(b, n);
+	if (!n)
+		return;
+	back_ids(p, b, n);
+	pg_send(p, PG_HOSTS_LOCK, lock_sql);
+	back_ids(p, b, n);
+	pg_array(p, PG_INT8, n);
+	for (size_t i = 0; i < n; i++)
+		pg_item_int(p, b[i].n);
+	pg_array(p, PG_INT8, n);
+	for (size_t i = 0; i < n; i++)
+		pg_item_int(p, b[i].cooldown_ms);
+	pg_send(p, PG_HOSTS_RETURN, "UPDATE hosts h SET busy_n = greatest(busy_n - u.n, 0), next_ok_ms = greatest(next_ok_ms, u.cooldown)"
+		" FROM unnest($1::int8[], $2::int8[], $3::int8[]) u (id, n, cooldown) WHERE h.id = u.id");
+	back_ids(p, b, n);
+	pg_int(p, pg_place_number(p));
+	pg_send(p, PG_TURNS, turns_sql);
+	p->low_id = 0;
+}
+
+/* ---- leases back, unvisited ------------------------------------------------------------------------------------------------ */
+
+/* What is given back of some rows of loans. */
+struct back {
+	struct pg_loans loans;
+	int64_t *feed;
+	struct pg_back *host;
+	size_t n;
+};
+
+static void back_finish(struct back *b)
+{
+	pg_loans_finish(&b->loans);
+	free(b->feed);
+	free(b->host);
+}
+
+static int back_begin(struct pg *p, const PGresult *r, struct back *b, struct fw_err *err)
+{
+	int rc = pg_loans_read(p, r, &b->loans, err);
+
+	b->feed = calloc(b->loans.n * PG_LOAN_MAX + 1, sizeof(*b->feed));
+	b->host = calloc(b->loans.n * PG_LOAN_MAX + 1, sizeof(*b->host));
+	if (!rc && (!b->feed || !b->host))
+		rc = fw_err_set(err, FW_ENOMEM, "%s: out of memory", p->name);
+	return rc;
+}
+
+static void back_one(struct back *b, struct pg_loan *l, size_t bit)
+{
+	l->open &= ~(UINT64_C(1) << bit);
+	b->host[b->n] = (struct pg_back){.host_id = l->host[bit], .n = 1};
+	b->feed[b->n++] = l->feed[bit];
+}
+
+static void back_all(struct back *b)
+{
+	for (size_t i = 0; i < b->loans.n; i++) {
+		for (size_t bit = 0; bit < b->loans.at[i].n; bit++) {
+			if (b->loans.at[i].open >> bit & 1)
+				back_one(b, &b->loans.at[i], bit);
+		}
+	}
+}
+
+/* Queued: back into the queue what is still active, budgets, loans. Who waits is told. */
+static void back_put(struct pg *p, struct back *b)
+{
+	pg_ints(p, b->feed, b->n);
+	pg_int(p, pg_place_number(p));
+	pg_send(p, PG_REQUEUE, "INSERT INTO places (id, wake_at_ms, feed_id) SELECT " PG_PLACE_SQL("due_at_ms", "$2") ", due_at_ms,"
+		" feed_id FROM wheel WHERE feed_id = ANY ($1::int8[]) AND status = 0");
+	p->low_id = 0;
+	pg_loans_write(p, &b->loans);
+	pg_hosts_return(p, b->host, b->n);
+	if (b->n)
+		pg_notify(p);
+}
+
+struct releasing {
+	const struct fw_lease *lease;
+	size_t n;
+};
+
+static int release_in(struct pg *p, void *ctx, struct fw_err *err)
+{
+	struct releasing *q = ctx;
+	struct back b = {.n = 0};
+	int64_t *fence = calloc(q->n, sizeof(*fence));
+	int rc;
+
+	if (!fence)
+		return fw_err_set(err, FW_ENOMEM, "%s: out of memory", p->name);
+	for (size_t i = 0; i < q->n; i++)
+		fence[i] = q->lease[i].fence;
+	pg_begin_quick(p);
+	pg_loans_lock(p, fence, q->n);
+	free(fence);
+	rc = pg_run(p, err);
+	rc = rc ? rc : back_begin(p, p->res[p->res_n - 1], &b, err);
+	if (!rc) {
+		for (size_t i = 0; i < q->n; i++) {
+			size_t bit;
+			struct pg_loan *l = pg_loan_find(&b.loans, q->lease[i].fence, q->lease[i].feed.id, &bit);
+
+			if (l)
+				back_one(&b, l, bit);
+		}
+		back_put(p, &b);
+		rc = pg_commit_run(p, err);
+	}
+	back_finish(&b);
+	return rc;
+}
+
+int pg_release(struct fw_store *st, const struct fw_lease *lease, size_t n, struct fw_err *err)
+{
+	struct releasing q = {lease, n};
+
+	return pg_txn(pg_of(st), release_in, &q, err);
+}
+
+struct burying {
+	const char *worker;
+	int64_t feed_id;
+};
+
+static int bury_in(struct pg *p, void *ctx, struct fw_err *err)
+{
+	struct burying *q = ctx;
+	struct back b = {.n = 0};
+	bool had_it = false;
+	int rc;
+
+	pg_begin(p);
+	pg_text(p, fw_str(q->worker));
+	pg_send(p, PG_LOANS_OF_WORKER, "SELECT " PG_LOAN_COLUMNS " FROM loans WHERE worker = $1 ORDER BY id FOR UPDATE");
+	rc = pg_run(p, err);
+	rc = rc ? rc : back_begin(p, p->res[p->res_n - 1], &b, err);
+	if (!rc) {
+		back_all(&b);
+		for (size_t i = 0; i < b.n; i++)
+			had_it |= q->feed_id && b.feed[i] == q->feed_id;
+		if (had_it) { /* the feed is charged */
+			pg_int(p, q->feed_id);
+			pg_int(p, FW_VISIT_CRASH);
+			pg_int(p, FW_STORE_CRASH_MAX);
+			pg_int(p, FW_FEED_QUARANTINED);
+			pg_send(p, PG_CRASH, "UPDATE wheel SET crash_n = crash_n + 1, last_kind = $2::int8, status = CASE WHEN status = 0"
+				" AND crash_n + 1 >= $3::int8 THEN $4::int8 ELSE status END WHERE feed_id = $1::int8");
+		}
+		back_put(p, &b);
+		rc = pg_commit_run(p, err);
+	}
+	back_finish(&b);
+	return rc;
+}
+
+int pg_bury(struct fw_store *st, const char *worker, int64_t crashed_feed_id, int64_t now_ms, struct fw_err *err)
+{
+	struct burying q = {worker, crashed_feed_id};
+
+	(void)now_ms;
+	return pg_txn(pg_of(st), bury_in, &q, err);
+}
+
+static int take_back_in(struct pg *p, void *ctx, struct fw_err *err)
+{
+	const int64_t *now_ms = ctx;
+	struct back b = {.n = 0};
+	int rc;
+
+	pg_begin_quick(p);
+	pg_int(p, *now_ms);
+	pg_int(p, TAKE_BACK);
+	pg_send(p, PG_LOANS_EXPIRED, "SELECT " PG_LOAN_COLUMNS " FROM loans WHERE until_ms <= $1::int8 ORDER BY until_ms LIMIT $2::int8"
+		" FOR UPDATE SKIP LOCKED");
+	rc = pg_run(p, err);
+	rc = rc ? rc : back_begin(p, p->res[p->res_n - 1], &b, err);
+	if (!rc) {
+		back_all(&b);
+		back_put(p, &b);
+		rc = pg_commit_run(p, err);
+	}
+	back_finish(&b);
+	return rc;
+}
+
+int pg_take_back(struct pg *p, int64_t now_ms, struct fw_err *err)
+{
+	return pg_txn(p, take_back_in, &now_ms, err);
+}

@@ -1,0 +1,602 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Who is subscribed, and what the owner sets.
+ *
+ * Subscribing and unsubscribing go one at a time (PG_LOCK_MEMBERS), in bulk: they count the feeds of hosts, and a host that gets its
+ * second feed becomes crowded: from then on its loans are counted.
+ *
+ * To take a feed off the wheel one must find it: it is lent, in a place, or parked, and may be moved on by a claim or a commit at any
+ * moment. Each look takes the lock that ends such a movement, in the usual order; after one that found nothing it is looked again.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/url.h"
+#include "store/postgres.h"
+
+#define LOOKS 100 /* for a feed that moves on while one looks */
+
+static int no_memory(struct pg *p, struct fw_err *err)
+{
+	return fw_err_set(err, FW_ENOMEM, "%s: out of memory", p->name);
+}
+
+/* ---- hosts come and go --------------------------------------------------------------------------------------------------- */
+
+static int by_name(const void *a, const void *b)
+{
+	const struct pg_join *x = a, *y = b;
+	int d = memcmp(x->name.p, y->name.p, FW_MIN(x->name.len, y->name.len));
+
+	return d ? d : x->name.len < y->name.len ? -1 : x->name.len > y->name.len;
+}
+
+size_t pg_joins_merge(struct pg_join *j, size_t n)
+{
+	size_t m = 0;
+
+	if (n)
+		qsort(j, n, sizeof(*j), by_name);
+	for (size_t i = 0; i < n; i++) {
+		if (m && by_name(&j[m - 1], &j[i]) == 0)
+			j[m - 1].n += j[i].n;
+		else
+			j[m++] = j[i];
+	}
+	return m;
+}
+
+struct pg_join *pg_join_find(struct pg_join *j, size_t n, struct fw_str name)
+{
+	struct pg_join key = {.name = name};
+
+	return bsearch(&key, j, n, sizeof(key), by_name);
+}
+
+struct crowding { /* a host that gets its second feed */
+	int64_t host_id, busy_n, turn_n;
+};
+
+static int by_id(const void *a, const void *b)
+{
+	const int64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+struct first { /* the first feed of such a host */
+	int64_t feed_id, host_id;
+};
+
+static struct crowding *crowding_of(struct crowding *c, size_t n, int64_t host_id)
+{
+	return bsearch(&host_id, c, n, sizeof(*c), by_id); /* the id comes first in it */
+}
+
+/* The loans of first feeds are counted from now on. */
+static void loans_count(struct pg *p, struct pg_loans *loans, const struct first *first, size_t first_n, struct crowding *c, size_t n)
+{
+	for (size_t i = 0; i < loans->n; i++) {
+		struct pg_loan *l = &loans->at[i];
+
+		for (size_t bit = 0; bit < l->n; bit++) {
+			const struct first *f = bsearch(&l->feed[bit], first, first_n, sizeof(*first), by_id);
+
+			if (!f || l->host[bit] || !(l->open >> bit & 1))
+				continue;
+			l->host[bit] = f->host_id;
+			crowding_of(c, n, f->host_id)->busy_n++;
+		}
+		pg_int(p, l->id);
+		pg_ints(p, l->host, l->n);
+		pg_send(p, PG_LOAN_HOSTS, "UPDATE loans SET host_id = $2::int8[] WHERE id = $1::int8");
+	}
+}
+
+/* Second feeds have come to these hosts: the first ones' loans and turns are counted from now on. Sorted by host. */
+static int hosts_crowd(struct pg *p, struct crowding *c, size_t n, struct fw_err *err)
+{
+	struct pg_loans loans = {NULL, 0};
+	struct first *first = NULL;
+	size_t first_n;
+	int rc;
+
+	pg_array(p, PG_INT8, n);
+	for (size_t i = 0; i < n; i++)
+		pg_item_int(p, c[i].host_id);
+	pg_send(p, PG_CROWD, "UPDATE feeds SET crowd_id = host_id WHERE host_id = ANY ($1::int8[]) AND crowd_id = 0 RETURNING id, host_id");
+	rc = pg_run(p, err);
+	if (rc)
+		return rc;
+	first_n = (size_t)PQntuples(p->res[p->res_n - 1]);
+	first = calloc(first_n + 1, sizeof(*first));
+	if (!first)
+		return no_memory(p, err);
+	for (size_t i = 0; i < first_n; i++)
+		first[i] = (struct first){pg_get_int(p->res[p->res_n - 1], (int)i, 0), pg_get_int(p->res[p->res_n - 1], (int)i, 1)};
+	qsort(first, first_n, sizeof(*first), by_id);
+	for (int round = 0; round < 2; round++) {
+		pg_array(p, PG_INT8, first_n);
+		for (size_t i = 0; i < first_n; i++)
+			pg_item_int(p, first[i].feed_id);
+		if (round == 0)
+			pg_send(p, PG_LOANS_OF_FEEDS, "SELECT " PG_LOAN_COLUMNS " FROM loans WHERE feed_id && $1::int8[] ORDER BY id FOR UPDATE");
+		else
+			pg_send(p, PG_MOVED_OF, "SELECT feed_id FROM places WHERE due_at_ms IS NOT NULL AND feed_id = ANY ($1::int8[]) FOR UPDATE");
+	}
+	rc = pg_run(p, err);
+	rc = rc ? rc : pg_loans_read(p, p->res[0], &loans, err);
+	for (int i = 0; !rc && i < PQntuples(p->res[1]); i++) {
+		int64_t feed_id = pg_get_int(p->res[1], i, 0);
+		const struct first *f = bsearch(&feed_id, first, first_n, sizeof(*first), by_id);
+
+		crowding_of(c, n, f->host_id)->turn_n++;
+	}
+	if (!rc)
+		loans_count(p, &loans, first, first_n, c, n);
+	for (size_t i = 0; !rc && i < n; i++) {
+		if (!c[i].busy_n && !c[i].turn_n)
+			continue;
+		pg_int(p, c[i].host_id);
+		pg_int(p, c[i].busy_n);
+		pg_int(p, c[i].turn_n);
+		pg_send(p, PG_HOST_COUNT, "UPDATE hosts SET busy_n = busy_n + $2::int8, turn_n = turn_n + $3::int8 WHERE id = $1::int8");
+	}
+	pg_loans_finish(&loans);
+	free(first);
+	return rc;
+}
+
+static void names_pass(struct pg *p, const struct pg_join *j, size_t n)
+{
+	pg_array(p, PG_TEXT, n);
+	for (size_t i = 0; i < n; i++)
+		pg_item_text(p, j[i].name);
+}
+
+int pg_hosts_join(struct pg *p, struct pg_join *j, size_t n, struct fw_err *err)
+{
+	struct crowding *c = calloc(n + 1, sizeof(*c));
+	size_t crowding_n = 0;
+	int rc;
+
+	if (!c)
+		return no_memory(p, err);
+	names_pass(p, j, n);
+	pg_send(p, PG_HOST_NEW, "INSERT INTO hosts (name, feed_n) SELECT name, 0 FROM unnest($1::text[]) name ON CONFLICT (name) DO NOTHING");
+	names_pass(p, j, n);
+	pg_send(p, PG_HOST_JOIN, "SELECT id, name, feed_n FROM hosts WHERE name = ANY ($1::text[]) ORDER BY id FOR UPDATE");
+	rc = pg_run(p, err);
+	for (int i = 0; !rc && i < PQntuples(p->res[p->res_n - 1]); i++) {
+		const PGresult *r = p->res[p->res_n - 1];
+		struct pg_join *found = pg_join_find(j, n, pg_get_str(r, i, 1));
+		int64_t feed_n = pg_get_int(r, i, 2);
+
+		if (!found)
+			continue;
+		found->id = pg_get_int(r, i, 0);
+		found->crowded = feed_n + found->n > 1;
+		if (feed_n && found->crowded)
+			c[crowding_n++] = (struct crowding){.host_id = found->id};
+	}
+	if (!rc) {
+		pg_array(p, PG_INT8, n);
+		for (size_t i = 0; i < n; i++)
+			pg_item_int(p, j[i].id);
+		pg_array(p, PG_INT8, n);
+		for (size_t i = 0; i < n; i++)
+			pg_item_int(p, j[i].n);
+		pg_send(p, PG_HOSTS_MORE, "UPDATE hosts h SET feed_n = feed_n + u.n FROM unnest($1::int8[], $2::int8[]) u (id, n)"
+			" WHERE h.id = u.id");
+		if (crowding_n)
+			rc = hosts_crowd(p, c, crowding_n, err); /* in order of id, as they were read */
+	}
+	free(c);
+	return rc;
+}
+
+void pg_host_leave(struct pg *p, int64_t host_id)
+{
+	pg_int(p, host_id);
+	pg_send(p, PG_HOST_LEAVE, "UPDATE hosts SET feed_n = feed_n - 1 WHERE id = $1::int8");
+	pg_int(p, host_id);
+	pg_send(p, PG_HOST_DROP, "DELETE FROM hosts WHERE id = $1::int8 AND feed_n <= 0");
+}
+
+/* ---- subscribing ------------------------------------------------------------------------------------------------------------ */
+
+struct subscribing {
+	struct fw_feed_new *feed;
+	size_t n;
+	size_t *fresh, fresh_n;  /* indices of those that are new, each URL once */
+	size_t *same_as;         /* of those that stand twice in one call: index + 1 of the first */
+	struct pg_join *join;    /* of fresh ones; sorted, each once */
+	size_t join_n;
+	struct fw_arena a;
+};
+
+/* Which of them are new: not among the answers, and the first with that URL. */
+static int fresh_pick(struct pg *p, struct subscribing *s, const PGresult *known, struct fw_err *err)
+{
+	struct fw_map seen;
+	int rc = 0;
+
+	s->fresh_n = 0;
+	for (size_t i = 0; i < s->n; i++) {
+		s->feed[i].existed = false;
+		s->same_as[i] = 0;
+	}
+	for (int k = 0; k < PQntuples(known); k++) {
+		struct fw_feed_new *f = &s->feed[pg_get_int(known, k, 0) - 1];
+
+		f->existed = true;
+		f->id = pg_get_int(known, k, 1);
+	}
+	fw_map_init(&seen, 0);
+	for (size_t i = 0; i < s->n && !rc; i++) {
+		size_t *first = s->feed[i].existed ? NULL : fw_map_get(&seen, s->feed[i].url);
+
+		if (first) {
+			s->same_as[i] = *first + 1;
+		} else if (!s->feed[i].existed) {
+			s->fresh[s->fresh_n] = i;
+			fw_map_put(&seen, s->feed[i].url, &s->fresh[s->fresh_n++], &rc);
+		}
+	}
+	fw_map_finish(&seen);
+	return rc ? no_memory(p, err) : 0;
+}
+
+/* The hosts of the fresh ones. */
+static int joins_make(struct pg *p, struct subscribing *s, struct fw_err *err)
+{
+	for (size_t i = 0; i < s->fresh_n; i++) {
+		char name[256];
+
+		if (!fw_url_host(s->feed[s->fresh[i]].url, name, sizeof(name)))
+			name[0] = '\0';
+		s->join[i] = (struct pg_join){.name = fw_arena_str(&s->a, fw_str(name)), .n = 1};
+	}
+	if (s->a.failed)
+		return no_memory(p, err);
+	s->join_n = pg_joins_merge(s->join, s->fresh_n);
+	return 0;
+}
+
+static const struct pg_join *join_of(const struct subscribing *s, size_t fresh)
+{
+	char name[256];
+
+	if (!fw_url_host(s->feed[s->fresh[fresh]].url, name, sizeof(name)))
+		name[0] = '\0';
+	return pg_join_find(s->join, s->join_n, fw_str(name));
+}
+
+static void text_column(struct pg *p, const struct subscribing *s, size_t offset)
+{
+	pg_array(p, PG_TEXT, s->fresh_n);
+	for (size_t i = 0; i < s->fresh_n; i++) {
+		struct fw_str v;
+
+		memcpy(&v, (const char *)&s->feed[s->fresh[i]] + offset, sizeof(v));
+		pg_item_text(p, v);
+	}
+}
+
+static int feeds_put(struct pg *p, struct subscribing *s, int64_t now_ms, struct fw_err *err)
+{
+	int rc;
+
+	pg_int(p, now_ms);
+	pg_array(p, PG_INT8, s->fresh_n);
+	for (size_t i = 0; i < s->fresh_n; i++)
+		pg_item_int(p, join_of(s, i)->id);
+	pg_array(p, PG_INT8, s->fresh_n);
+	for (size_t i = 0; i < s->fresh_n; i++)
+		pg_item_int(p, join_of(s, i)->crowded ? join_of(s, i)->id : 0);
+	pg_array(p, PG_INT8, s->fresh_n);
+	for (size_t i = 0; i < s->fresh_n; i++)
+		pg_item_int(p, s->feed[s->fresh[i]].interval_ms);
+	text_column(p, s, offsetof(struct fw_feed_new, url));
+	text_column(p, s, offsetof(struct fw_feed_new, home_page_url));
+	text_column(p, s, offsetof(struct fw_feed_new, user_title));
+	text_column(p, s, offsetof(struct fw_feed_new, folder));
+	text_column(p, s, offsetof(struct fw_feed_new, username));
+	text_column(p, s, offsetof(struct fw_feed_new, password));
+	pg_send(p, PG_FEEDS_NEW, "INSERT INTO feeds (created_ms, host_id, crowd_id, interval_ms, url, home_page_url, user_title, folder,"
+		" username, password) SELECT $1::int8, * FROM unnest($2::int8[], $3::int8[], $4::int8[], $5::text[], $6::text[],"
+		" $7::text[], $8::text[], $9::text[], $10::text[]) RETURNING id");
+	rc = pg_run(p, err);
+	for (size_t i = 0; !rc && i < s->fresh_n; i++)
+		s->feed[s->fresh[i]].id = pg_get_int(p->res[p->res_n - 1], (int)i, 0);
+	return rc;
+}
+
+static int64_t due_of(const struct fw_feed_new *f, int64_t now_ms)
+{
+	return f->due_at_ms ? f->due_at_ms : now_ms;
+}
+
+static void wheel_put(struct pg *p, const struct subscribing *s, int64_t now_ms)
+{
+	pg_array(p, PG_INT8, s->fresh_n);
+	for (size_t i = 0; i < s->fresh_n; i++)
+		pg_item_int(p, s->feed[s->fresh[i]].id);
+	pg_array(p, PG_INT8, s->fresh_n);
+	for (size_t i = 0; i < s->fresh_n; i++)
+		pg_item_int(p, due_of(&s->feed[s->fresh[i]], now_ms));
+	pg_array(p, PG_INT8, s->fresh_n);
+	for (size_t i = 0; i < s->fresh_n; i++)
+		pg_item_int(p, pg_place_id(p, due_of(&s->feed[s->fresh[i]], now_ms)));
+	pg_send(p, PG_WHEEL_NEW, "WITH u AS MATERIALIZED (SELECT * FROM unnest($1::int8[], $2::int8[], $3::int8[]) u (feed_id, due_at_ms,"
+		" place_id)), w AS (INSERT INTO wheel (feed_id, due_at_ms) SELECT feed_id, due_at_ms FROM u)"
+		" INSERT INTO places (id, wake_at_ms, feed_id) SELECT place_id, due_at_ms, feed_id FROM u");
+}
+
+static int subscribe_in(struct pg *p, void *ctx, struct fw_err *err)
+{
+	struct subscribing *s = ctx;
+	int64_t now_ms = pg_now_ms(p);
+	int rc;
+
+	pg_begin(p);
+	pg_lock(p, PG_LOCK_MEMBERS);
+	pg_array(p, PG_TEXT, s->n);
+	for (size_t i = 0; i < s->n; i++)
+		pg_item_text(p, s->feed[i].url);
+	pg_send(p, PG_URLS_KNOWN, "SELECT u.i, f.id FROM unnest($1::text[]) WITH ORDINALITY u (url, i) JOIN feeds f"
+		" ON md5(f.url) = md5(u.url) AND f.url = u.url");
+	rc = pg_run(p, err);
+	rc = rc ? rc : fresh_pick(p, s, p->res[p->res_n - 1], err);
+	rc = rc ? rc : joins_make(p, s, err);
+	if (!rc && s->fresh_n) {
+		rc = pg_hosts_join(p, s->join, s->join_n, err);
+		rc = rc ? rc : feeds_put(p, s, now_ms, err);
+		if (!rc) {
+			wheel_put(p, s, now_ms);
+			pg_notify(p);
+		}
+	}
+	rc = rc ? rc : pg_commit_run(p, err);
+	for (size_t i = 0; i < s->n && !rc; i++) {
+		if (s->same_as[i]) {
+			s->feed[i].id = s->feed[s->same_as[i] - 1].id;
+			s->feed[i].existed = true;
+		}
+	}
+	return rc;
+}
+
+int pg_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n, struct fw_err *err)
+{
+	struct subscribing s = {.feed = feed, .n = n};
+	int rc;
+
+	fw_arena_init(&s.a, 0);
+	s.fresh = calloc(n + 1, sizeof(*s.fresh));
+	s.same_as = calloc(n + 1, sizeof(*s.same_as));
+	s.join = calloc(n + 1, sizeof(*s.join));
+	rc = s.fresh && s.same_as && s.join ? pg_txn(pg_of(st), subscribe_in, &s, err) : no_memory(pg_of(st), err);
+	free(s.fresh);
+	free(s.same_as);
+	free(s.join);
+	fw_arena_finish(&s.a);
+	return rc;
+}
+
+/* ---- one feed ------------------------------------------------------------------------------------------------------------------ */
+
+struct standing { /* what the owner's changes need to know of a feed */
+	int64_t id, host_id, crowd_id, status, due_ms, last_visit_id;
+	struct pg_loans loans;
+	struct pg_loan *loan; /* NULL: not lent */
+	size_t bit;
+};
+
+static int loan_of(struct pg *p, struct standing *f, struct fw_err *err)
+{
+	int rc;
+
+	pg_loans_finish(&f->loans);
+	f->loan = NULL;
+	pg_ints(p, &f->id, 1);
+	pg_send(p, PG_LOANS_OF_FEEDS, "SELECT " PG_LOAN_COLUMNS " FROM loans WHERE feed_id && $1::int8[] ORDER BY id FOR UPDATE");
+	rc = pg_run(p, err);
+	rc = rc ? rc : pg_loans_read(p, p->res[p->res_n - 1], &f->loans, err);
+	for (size_t i = 0; !rc && i < f->loans.n; i++) {
+		for (size_t bit = 0; bit < f->loans.at[i].n; bit++) {
+			if (f->loans.at[i].feed[bit] == f->id && (f->loans.at[i].open >> bit & 1)) {
+				f->loan = &f->loans.at[i];
+				f->bit = bit;
+			}
+		}
+	}
+	return rc;
+}
+
+static int standing_get(struct pg *p, struct standing *f, struct fw_err *err)
+{
+	const PGresult *r;
+	int rc = loan_of(p, f, err);
+
+	if (rc)
+		return rc;
+	pg_int(p, f->id);
+	pg_send(p, PG_STANDING, "SELECT f.host_id, f.crowd_id, w.status, w.due_at_ms, w.last_visit_id FROM feeds f JOIN wheel w"
+		" ON w.feed_id = f.id WHERE f.id = $1::int8");
+	rc = pg_run(p, err);
+	if (rc)
+		return rc;
+	r = p->res[0];
+	if (!PQntuples(r))
+		return fw_err_set(err, FW_ENOTFOUND, "%s: no feed number %lld", p->name, (long long)f->id);
+	f->host_id = pg_get_int(r, 0, 0);
+	f->crowd_id = pg_get_int(r, 0, 1);
+	f->status = pg_get_int(r, 0, 2);
+	f->due_ms = pg_get_int(r, 0, 3);
+	f->last_visit_id = pg_get_int(r, 0, 4);
+	return 0;
+}
+
+/* Out of the queue or the parking place; *found false: it is in neither. */
+static int off_look(struct pg *p, struct standing *f, bool *found, struct fw_err *err)
+{
+	bool turn;
+	int rc;
+
+	pg_int(p, f->id);
+	pg_int(p, pg_place_last(f->due_ms) & ~((INT64_C(1) << PG_NUMBER_BITS) - 1));
+	pg_int(p, pg_place_last(f->due_ms));
+	pg_send(p, PG_PLACE_DROP, "DELETE FROM places WHERE feed_id = $1::int8 AND id >= $2::int8 AND id <= $3::int8 RETURNING due_at_ms");
+	pg_int(p, f->id);
+	pg_send(p, PG_PLACE_DROP_MOVED, "DELETE FROM places WHERE feed_id = $1::int8 AND due_at_ms IS NOT NULL");
+	rc = pg_run(p, err);
+	if (rc)
+		return rc;
+	turn = strcmp(PQcmdTuples(p->res[1]), "0") != 0 || (PQntuples(p->res[0]) && !pg_is_null(p->res[0], 0, 0));
+	*found = turn || PQntuples(p->res[0]);
+	if (!f->crowd_id || (*found && !turn))
+		return 0;
+	pg_hosts_lock(p, &f->crowd_id, 1);
+	if (turn) { /* it had the turn: give it on */
+		pg_int(p, f->crowd_id);
+		pg_int(p, 0);
+		pg_int(p, -1);
+		pg_send(p, PG_HOST_COUNT, "UPDATE hosts SET busy_n = busy_n + $2::int8, turn_n = turn_n + $3::int8 WHERE id = $1::int8");
+		pg_turns(p, &f->crowd_id, 1);
+		return pg_run(p, err);
+	}
+	pg_int(p, f->crowd_id);
+	pg_int(p, f->due_ms);
+	pg_int(p, f->id);
+	pg_send(p, PG_PARKED_DROP, "WITH d AS (DELETE FROM parked WHERE host_id = $1::int8 AND due_at_ms = $2::int8 AND feed_id = $3::int8"
+		" RETURNING host_id) UPDATE hosts SET parked_n = parked_n - 1 FROM d WHERE id = d.host_id");
+	rc = pg_run(p, err);
+	*found = !rc && strcmp(PQcmdTuples(p->res[1]), "0") != 0;
+	return rc;
+}
+
+/* Take a feed off the wheel, wherever it stands; a loan is left alone (f->loan). Nobody moves it on from here to the commit. */
+static int take_off(struct pg *p, struct standing *f, struct fw_err *err)
+{
+	bool found = false;
+	int rc = 0;
+
+	for (int i = 0; i < LOOKS && !rc; i++) {
+		rc = standing_get(p, f, err);
+		if (!rc && !f->loan)
+			rc = off_look(p, f, &found, err);
+		if (rc || found || f->loan || f->status != FW_FEED_ACTIVE)
+			break;
+		usleep(2000);
+	}
+	return rc; /* still nowhere: somebody took it out by hand, and nothing is to be done */
+}
+
+static int unsubscribe_in(struct pg *p, void *ctx, struct fw_err *err)
+{
+	struct standing f = {.id = *(const int64_t *)ctx};
+	struct pg_back back;
+	int rc;
+
+	pg_begin(p);
+	pg_lock(p, PG_LOCK_MEMBERS);
+	rc = take_off(p, &f, err);
+	if (rc)
+		goto out;
+	if (f.loan) {
+		f.loan->open &= ~(UINT64_C(1) << f.bit);
+		pg_loans_write(p, &f.loans);
+		back = (struct pg_back){.host_id = f.loan->host[f.bit], .n = 1};
+		pg_hosts_return(p, &back, 1);
+	}
+	pg_int(p, f.last_visit_id);
+	pg_send(p, PG_VISITS_LESS, "WITH RECURSIVE chain (id) AS (SELECT $1::int8 UNION ALL SELECT coalesce((SELECT b.previous_id[(c.id &"
+		" 1023) + 1] FROM visit_batches b WHERE b.id = c.id >> 10), (SELECT r.previous_id FROM visit_rows r WHERE r.id = c.id))"
+		" FROM chain c WHERE c.id IS NOT NULL), r AS (DELETE FROM visit_rows r USING chain c WHERE r.id = c.id)"
+		" UPDATE visit_batches b SET n = b.n - s.n FROM (SELECT c.id >> 10 AS id, count(*) AS n FROM chain c JOIN visit_batches x"
+		" ON x.id = c.id >> 10 AND cardinality(x.feed_id) > c.id & 1023 GROUP BY 1) s WHERE b.id = s.id");
+	pg_int(p, f.id);
+	pg_send(p, PG_ENTRIES_DROP, "WITH k AS (DELETE FROM entry_keys WHERE feed_id = $1::int8 RETURNING entry_id), e AS (DELETE FROM"
+		" entries USING k WHERE id = k.entry_id RETURNING id), s AS (DELETE FROM entries_fts s USING k WHERE s.id = k.entry_id)"
+		" INSERT INTO tally SELECT -count(*) FROM e HAVING count(*) > 0");
+	pg_int(p, f.id);
+	pg_send(p, PG_FEED_DROP, "WITH w AS (DELETE FROM wheel WHERE feed_id = $1::int8) DELETE FROM feeds WHERE id = $1::int8");
+	pg_host_leave(p, f.host_id);
+	rc = pg_commit_run(p, err);
+out:
+	pg_loans_finish(&f.loans);
+	return rc;
+}
+
+int pg_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err)
+{
+	return pg_txn(pg_of(st), unsubscribe_in, &feed_id, err);
+}
+
+struct setting {
+	const struct fw_feed *feed;
+	unsigned what;
+};
+
+/* A new status or due time: off the wheel where it stood, and on again where it belongs. A lent feed's lease goes on. */
+static int move(struct pg *p, const struct setting *s, struct standing *f, struct fw_err *err)
+{
+	int64_t status, due_ms;
+	int rc = take_off(p, f, err);
+
+	if (rc)
+		return rc;
+	status = s->what & FW_SET_STATUS ? (int64_t)s->feed->status : f->status;
+	due_ms = s->what & FW_SET_DUE ? s->feed->due_at_ms : f->due_ms;
+	pg_int(p, f->id);
+	pg_int(p, status);
+	pg_int(p, due_ms);
+	pg_send(p, PG_WHEEL_STATUS, "UPDATE wheel SET status = $2::int8, due_at_ms = $3::int8 WHERE feed_id = $1::int8");
+	if (!f->loan && status == FW_FEED_ACTIVE) {
+		pg_int(p, pg_place_id(p, due_ms));
+		pg_int(p, due_ms);
+		pg_int(p, f->id);
+		pg_send(p, PG_PLACE_PUT, "INSERT INTO places (id, wake_at_ms, feed_id) VALUES ($1::int8, $2::int8, $3::int8)");
+		pg_notify(p);
+	}
+	return 0;
+}
+
+static int feed_set_in(struct pg *p, void *ctx, struct fw_err *err)
+{
+	const struct setting *s = ctx;
+	struct standing f = {.id = s->feed->id};
+	int rc;
+
+	pg_begin(p);
+	rc = s->what & (FW_SET_STATUS | FW_SET_DUE) ? move(p, s, &f, err) : standing_get(p, &f, err);
+	if (!rc) {
+		pg_int(p, f.id);
+		pg_int(p, s->what);
+		pg_text(p, s->feed->user_title);
+		pg_text(p, s->feed->folder);
+		pg_int(p, s->feed->interval_ms);
+		pg_text(p, s->feed->username);
+		pg_text(p, s->feed->password);
+		pg_int(p, (int64_t)s->feed->crash_n);
+		pg_send(p, PG_SET_OWNER, "WITH w AS (UPDATE wheel SET crash_n = $8::int8 WHERE feed_id = $1::int8 AND $2::int8 & 64 <> 0)"
+			" UPDATE feeds SET user_title = CASE WHEN $2::int8 & 2 <> 0 THEN $3::text ELSE user_title END,"
+			" folder = CASE WHEN $2::int8 & 4 <> 0 THEN $4::text ELSE folder END,"
+			" interval_ms = CASE WHEN $2::int8 & 8 <> 0 THEN $5::int8 ELSE interval_ms END,"
+			" username = CASE WHEN $2::int8 & 32 <> 0 THEN $6::text ELSE username END,"
+			" password = CASE WHEN $2::int8 & 32 <> 0 THEN $7::text ELSE password END WHERE id = $1::int8");
+		rc = pg_commit_run(p, err);
+	}
+	pg_loans_finish(&f.loans);
+	return rc;
+}
+
+int pg_feed_set(struct fw_store *st, const struct fw_feed *feed, unsigned what, struct fw_err *err)
+{
+	struct setting s = {feed, what};
+
+	return pg_txn(pg_of(st), feed_set_in, &s, err);
+}

@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Lending. A claim is one short transaction: rows at the head of `places` are locked (those that others have locked are passed
+ * over), deleted, and written down as `loans`; nothing is held while the feeds are fetched.
+ *
+ * In the usual case it is two round trips: the head with all that is known of its feeds, then the loans and the commit. When
+ * feeds of crowded hosts are among them, their hosts are locked in between, and what has no budget is parked. A loan may bring
+ * the next of its host into the queue; so the head is read again until enough is lent.
+ *
+ * Rows that were deleted stay at the head of the index until vacuum may take them, and as long as somebody somewhere has a
+ * transaction open it may not. So this connection remembers below which place there was nothing (low_id) and begins there; what
+ * others put below it is found by a look at everything, which is done as often as it is cheap, and at least every few seconds.
+ *
+ * A claim does not wait for the disk: when the server loses it, the feeds are simply due again. Fences must not come again then,
+ * though the sequence they are taken from may fall back: the first claim of each connection moves it on by more than a server
+ * can lose, and waits for that to be on the disk. After a crash every connection is a new one.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "store/postgres.h"
+
+#define SCAN_FACTOR 4     /* rows looked at per claim, in multiples of ask->max */
+#define SCAN_EXTRA 1000
+#define FENCES_LOST 1000000 /* more than are given in the time that the server may fail to flush */
+#define LOOK_MS 1000      /* everything is looked at this often, ... */
+#define LOOK_SHARE 20     /* ... or seldom enough to take a 20th of the time */
+#define LOOK_CHEAP_MS 3
+
+struct place { /* a row from the queue's head */
+	int64_t host_id, visit_id;
+	bool moved, placed;
+	struct fw_feed feed;
+};
+
+struct host {
+	int64_t id, busy_n, turn_n, parked_n, next_ok_ms;
+};
+
+struct claim {
+	const struct fw_claim_ask *ask;
+	struct fw_arena *a;
+	struct fw_lease *out;
+	struct fw_claim_got *got;
+	int64_t now_ms, before_ms;
+	int64_t *visit_id, *host_id; /* of out[] */
+	struct place *place;
+	struct host *host;
+	int64_t *host_ids;
+	size_t place_n, host_n;
+	size_t park_n;
+	bool taken_back, looked_all;
+};
+
+/* ---- reading the head ------------------------------------------------------------------------------------------------------- */
+
+#define PLACE_COLUMN_N 5
+
+/* $1 ... select rows of places by `where`; they are deleted, and shown with their feeds. */
+static void head_sql(struct fw_buf *b, const char *where)
+{
+	fw_buf_addf(b, "WITH h AS MATERIALIZED (SELECT ctid AS t, id, wake_at_ms, feed_id, due_at_ms FROM places WHERE %s"
+		" FOR UPDATE SKIP LOCKED), gone AS (DELETE FROM places WHERE ctid = ANY (ARRAY(SELECT t FROM h)))"
+		" SELECT h.id, h.due_at_ms, f.id, f.crowd_id, w.last_visit_id, ", where);
+	pg_columns(b, "w.", fw_wheel_fields, fw_wheel_field_n);
+	fw_buf_adds(b, ", ");
+	pg_columns(b, "f.", fw_feed_fields, fw_feed_field_n);
+	fw_buf_adds(b, " FROM h LEFT JOIN wheel w ON w.feed_id = h.feed_id LEFT JOIN feeds f ON f.id = h.feed_id");
+}
+
+static void head_send(struct pg *p, enum pg_id id, const char *where)
+{
+	fw_buf_reset(&p->text);
+	if (!pg_is_prepared(p, id))
+		head_sql(&p->text, where);
+	if (p->text.rc)
+		p->send_rc = FW_ENOMEM;
+	pg_send(p, id, p->text.p ? p->text.p : "");
+}
+
+/* Queued: up to n rows that are due, from `low` on. */
+static void head_ask(struct pg *p, const struct claim *c, int64_t low, size_t n)
+{
+	int64_t until = FW_MIN(c->now_ms, c->before_ms);
+
+	pg_int(p, low);
+	pg_int(p, pg_place_last(until));
+	pg_int(p, until);
+	pg_int(p, (int64_t)n);
+	head_send(p, PG_HEAD, "id >= $1::int8 AND id <= $2::int8 AND wake_at_ms <= $3::int8 ORDER BY id LIMIT $4::int8");
+}
+
+/* Queued: with a due_before in the past, feeds that were due before it may stand behind it, because they were moved. */
+static void moved_ask(struct pg *p, const struct claim *c, size_t n)
+{
+	pg_int(p, c->before_ms);
+	pg_int(p, c->now_ms);
+	pg_int(p, (int64_t)n);
+	head_send(p, PG_MOVED, "due_at_ms IS NOT NULL AND wake_at_ms > $1::int8 AND wake_at_ms <= $2::int8 AND due_at_ms <= $1::int8"
+		" ORDER BY wake_at_ms LIMIT $3::int8");
+}
+
+static int no_memory(struct pg *p, struct fw_err *err)
+{
+	return fw_err_set(err, FW_ENOMEM, "%s: no memory for the feeds", p->name);
+}
+
+/* The rows of an answer into c->place. A feed that somebody deleted by hand is passed over; its place is gone. */
+static int places_read(struct pg *p, struct claim *c, const PGresult *r, int64_t *last_id, struct fw_err *err)
+{
+	int n = PQntuples(r);
+
+	c->place_n = 0;
+	for (int i = 0; i < n; i++) {
+		struct place *q = &c->place[c->place_n];
+
+		*last_id = pg_get_int(r, i, 0);
+		if (pg_is_null(r, i, 2) || pg_is_null(r, i, PLACE_COLUMN_N))
+			continue;
+		*q = (struct place){.moved = !pg_is_null(r, i, 1), .host_id = pg_get_int(r, i, 3), .visit_id = pg_get_int(r, i, 4)};
+		q->feed.id = pg_get_int(r, i, 2);
+		pg_get_fields(r, i, PLACE_COLUMN_N, fw_wheel_fields, fw_wheel_field_n, &q->feed);
+		pg_get_fields(r, i, PLACE_COLUMN_N + (int)fw_wheel_field_n, fw_feed_fields, fw_feed_field_n, &q->feed);
+		if (!fw_store_feed_dup(c->a, &q->feed))
+			return no_memory(p, err);
+		c->place_n++;
+	}
+	return 0;
+}
+
+/* ---- lending ------------------------------------------------------------------------------------------------------------------ */
+
+static void lend(struct claim *c, const struct place *q)
+{
+	size_t i = c->got->n++;
+
+	c->out[i] = (struct fw_lease){.feed = q->feed, .until_ms = c->now_ms + c->ask->lease_ms};
+	c->out[i].feed.lease_until_ms = c->out[i].until_ms;
+	c->visit_id[i] = q->visit_id;
+	c->host_id[i] = q->host_id;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const int64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Lock the crowded hosts among the places and read them into c->host, in order. */
+static int hosts_read(struct pg *p, struct claim *c, struct fw_err *err)
+{
+	const PGresult *r;
+	int rc;
+
+	c->host_n = 0;
+	for (size_t i = 0; i < c->place_n; i++) {
+		if (c->place[i].host_id)
+			c->host_ids[c->host_n++] = c->place[i].host_id;
+	}
+	if (!c->host_n)
+		return 0;
+	qsort(c->host_ids, c->host_n, sizeof(*c->host_ids), by_number);
+	pg_hosts_lock(p, c->host_ids, c->host_n);
+	rc = pg_run(p, err);
+	if (rc)
+		return rc;
+	r = p->res[0];
+	c->host_n = (size_t)PQntuples(r);
+	for (int i = 0; i < (int)c->host_n; i++)
+		c->host[i] = (struct host){pg_get_int(r, i, 0), pg_get_int(r, i, 1), pg_get_int(r, i, 2), pg_get_int(r, i, 3),
+			pg_get_int(r, i, 4)};
+	return 0;
+}
+
+static struct host *host_find(struct claim *c, int64_t id)
+{
+	return c->host_n ? bsearch(&id, c->host, c->host_n, sizeof(*c->host), by_number) : NULL; /* id comes first in it */
+}
+
+static bool is_busy(const struct claim *c, const struct host *h)
+{
+	return c->ask->host_max && h->busy_n >= (int64_t)c->ask->host_max;
+}
+
+/* Each place: lent, or to be parked (then it stays in c->place, at the front). */
+static void places_lend(struct claim *c)
+{
+	c->park_n = 0;
+	for (size_t i = 0; i < c->place_n; i++) {
+		struct place *q = &c->place[i];
+		struct host *h = q->host_id ? host_find(c, q->host_id) : NULL;
+
+		if (!h) {
+			q->host_id = 0;
+			lend(c, q);
+			continue;
+		}
+		h->turn_n = FW_MAX(h->turn_n - q->moved, 0);
+		if (!is_busy(c, h) && c->now_ms >= h->next_ok_ms) {
+			lend(c, q);
+			h->busy_n++;
+			h->next_ok_ms = FW_MAX(h->next_ok_ms, c->now_ms + c->ask->host_gap_ms);
+		} else {
+			c->got->deferred_n++;
+			h->parked_n++;
+			c->place[c->park_n++] = *q;
+		}
+	}
+}
+
+static void park_put(struct pg *p, const struct claim *c)
+{
+	pg_array(p, PG_INT8, c->park_n);
+	for (size_t i = 0; i < c->park_n; i++)
+		pg_item_int(p, c->place[i].host_id);
+	pg_array(p, PG_INT8, c->park_n);
+	for (size_t i = 0; i < c->park_n; i++)
+		pg_item_int(p, c->place[i].feed.due_at_ms);
+	pg_array(p, PG_INT8, c->park_n);
+	for (size_t i = 0; i < c->park_n; i++)
+		pg_item_int(p, c->place[i].feed.id);
+	pg_send(p, PG_PARK, "INSERT INTO parked (host_id, due_at_ms, feed_id) SELECT * FROM unnest($1::int8[], $2::int8[], $3::int8[])");
+}
+
+static void host_column(struct pg *p, const struct claim *c, size_t offset)
+{
+	pg_array(p, PG_INT8, c->host_n);
+	for (size_t i = 0; i < c->host_n; i++) {
+		int64_t v;
+
+		memcpy(&v, (const char *)&c->host[i] + offset, sizeof(v));
+		pg_item_int(p, v);
+	}
+}
+
+/* Queued: the parked, the hosts, and turns for those that have room. *turns: some were given. */
+static void hosts_put(struct pg *p, struct claim *c, bool *turns)
+{
+	size_t n = 0;
+
+	*turns = false;
+	if (c->park_n)
+		park_put(p, c);
+	if (!c->host_n)
+		return;
+	host_column(p, c, offsetof(struct host, id));
+	host_column(p, c, offsetof(struct host, busy_n));
+	host_column(p, c, offsetof(struct host, turn_n));
+	host_column(p, c, offsetof(struct host, parked_n));
+	host_column(p, c, offsetof(struct host, next_ok_ms));
+	pg_send(p, PG_HOSTS_SET, "UPDATE hosts h SET busy_n = u.busy_n, turn_n = u.turn_n, parked_n = u.parked_n,"
+		" next_ok_ms = u.next_ok_ms FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[], $5::int8[])"
+		" u (id, busy_n, turn_n, parked_n, next_ok_ms) WHERE h.id = u.id");
+	for (size_t i = 0; i < c->host_n; i++) {
+		if (!is_busy(c, &c->host[i]) && c->host[i].parked_n && !c->host[i].turn_n) {
+			c->host_ids[n++] = c->host[i].id;
+			*turns |= c->host[i].next_ok_ms <= c->now_ms;
+		}
+	}
+	if (n)
+		pg_turns(p, c->host_ids, n);
+}
+
+/* ---- the transaction ------------------------------------------------------------------------------------------------------------ */
+
+/* Queued: the loans. Answers: a number for each. */
+static size_t loans_put(struct pg *p, const struct claim *c)
+{
+	size_t rows = 0;
+
+	for (size_t at = 0; at < c->got->n; at += PG_LOAN_MAX, rows++) {
+		size_t n = FW_MIN(c->got->n - at, (size_t)PG_LOAN_MAX);
+		bool crowded = false;
+
+		pg_int(p, c->now_ms + c->ask->lease_ms);
+		pg_int(p, n == PG_LOAN_MAX ? -1 : (INT64_C(1) << n) - 1);
+		pg_text(p, fw_str(c->ask->worker));
+		pg_array(p, PG_INT8, n);
+		for (size_t i = at; i < at + n; i++) {
+			pg_item_int(p, c->out[i].feed.id);
+			crowded |= c->host_id[i] != 0;
+		}
+		if (crowded)
+			pg_ints(p, c->host_id + at, n);
+		else
+			pg_null(p);
+		pg_ints(p, c->visit_id + at, n);
+		pg_send(p, PG_LOAN_PUT, "INSERT INTO loans (id, until_ms, open, worker, feed_id, host_id, visit_id)"
+			" VALUES (nextval('loans_id'), $1::int8, $2::int8, $3, $4::int8[], $5::int8[], $6::int8[]) RETURNING id");
+	}
+	return rows;
+}
+
+#define WAKE_ROWS 2000
+
+/* Queued: when the first slot of the queue begins to be due. Once more rows stand in it than one looks at, roughly. */
+static void wake_ask(struct pg *p, int64_t low)
+{
+	pg_int(p, low);
+	pg_int(p, WAKE_ROWS);
+	pg_send(p, PG_NEXT_WAKE, "WITH f AS (SELECT id FROM places WHERE id >= $1::int8 ORDER BY id LIMIT 1)"
+		" SELECT min(s.wake_at_ms), count(*), (SELECT id FROM f) FROM (SELECT p.wake_at_ms FROM f, places p"
+		" WHERE p.id >= f.id AND p.id <= f.id | 16777215 LIMIT $2::int8) s");
+}
+
+static int64_t wake_read(const struct claim *c, const PGresult *r)
+{
+	int64_t wake = pg_get_date(r, 0, 0);
+
+	if (pg_get_int(r, 0, 1) >= WAKE_ROWS)
+		wake = FW_MIN(wake, pg_get_int(r, 0, 2) >> PG_NUMBER_BITS << PG_SLOT_BITS);
+	/* what is due and was not lent is in another's hands for a moment */
+	return wake != FW_NO_DATE && wake <= c->now_ms ? c->now_ms + 20 : wake;
+}
+
+static int64_t sooner(int64_t a, int64_t b)
+{
+	return a == FW_NO_DATE ? b : b == FW_NO_DATE ? a : FW_MIN(a, b);
+}
+
+/* The end: loans in, numbers out. loan_ms: when the first loan of others runs out. */
+static int claim_end(struct pg *p, struct claim *c, int64_t loan_ms, struct fw_err *err)
+{
+	size_t rows = loans_put(p, c), first;
+	bool hungry = c->got->n < c->ask->max;
+	int rc;
+
+	if (hungry)
+		wake_ask(p, p->low_id);
+	rc = pg_commit_run(p, err);
+	if (rc)
+		return rc;
+	first = p->res_n - 1 - hungry - rows;
+	for (size_t i = 0; i < c->got->n; i++) {
+		int64_t id = pg_get_int(p->res[first + i / PG_LOAN_MAX], 0, 0);
+
+		if (!p->first_loan)
+			p->first_loan = id;
+		c->out[i].fence = c->out[i].feed.fence = pg_fence(id, i % PG_LOAN_MAX);
+	}
+	if (c->got->n) {
+		loan_ms = sooner(loan_ms, c->now_ms + c->ask->lease_ms);
+		p->low_until_ms = FW_MIN(p->low_until_ms, c->now_ms + c->ask->lease_ms - 1);
+	}
+	c->got->next_ms = hungry ? sooner(wake_read(c, p->res[p->res_n - 2]), loan_ms) : c->now_ms;
+	if (hungry && !c->looked_all) /* what others put below low_id is found then */
+		c->got->next_ms = sooner(c->got->next_ms, c->now_ms + FW_MAX(p->look_again_ms - fw_mono_ms(), LOOK_MS));
+	return 0;
+}
+
+/* One round: up to n rows, each to its new place. *all: everything was looked at. *full: as many as asked for. */
+static int round_do(struct pg *p, struct claim *c, bool moved, size_t n, bool all, bool *full, bool *turns, struct fw_err *err)
+{
+	int64_t start = fw_mono_ms(), last = 0, took;
+	int rc;
+
+	if (moved)
+		moved_ask(p, c, n);
+	else
+		head_ask(p, c, all ? 0 : p->low_id, n);
+	rc = pg_run(p, err);
+	if (rc)
+		return rc;
+	took = fw_mono_ms() - start;
+	*full = (size_t)PQntuples(p->res[p->res_n - 1]) == n;
+	rc = places_read(p, c, p->res[p->res_n - 1], &last, err);
+	if (rc)
+		return rc;
+	c->looked_all |= !moved && all;
+	if (!moved && all)
+		p->look_again_ms = start + took + (took > LOOK_CHEAP_MS ? FW_MAX(LOOK_MS, took * LOOK_SHARE) : 0);
+	if (!moved)
+		p->low_id = *full ? last : pg_place_last(FW_MIN(c->now_ms, c->before_ms)) & ~((INT64_C(1) << PG_NUMBER_BITS) - 1);
+	rc = hosts_read(p, c, err);
+	if (rc)
+		return rc;
+	places_lend(c);
+	hosts_put(p, c, turns);
+	return 0;
+}
+
+static int rounds(struct pg *p, struct claim *c, struct fw_err *err)
+{
+	size_t left = c->ask->max * SCAN_FACTOR + SCAN_EXTRA;
+	bool full = true, turns = false, all = fw_mono_ms() >= p->look_again_ms;
+	int rc = 0;
+
+	while (!rc && left && c->got->n < c->ask->max) {
+		size_t n = FW_MIN(c->ask->max - c->got->n, left);
+
+		rc = round_do(p, c, false, n, all, &full, &turns, err);
+		left -= n;
+		if (!full && !turns && (all || fw_mono_ms() < p->look_again_ms))
+			break;
+		all = turns || (!full && !all); /* a turn may stand anywhere; and what others put below is found */
+	}
+	if (!rc && c->before_ms < c->now_ms && c->got->n < c->ask->max)
+		rc = round_do(p, c, true, c->ask->max - c->got->n, false, &full, &turns, err);
+	return rc;
+}
+
+static int claim_in(struct pg *p, void *ctx, struct fw_err *err)
+{
+	struct claim *c = ctx;
+	int64_t mono = fw_mono_ms(), loan_ms;
+	bool all = mono >= p->look_expired_ms;
+	const PGresult *r;
+	int rc;
+
+	*c->got = (struct fw_claim_got){.next_ms = FW_NO_DATE};
+	pg_begin_quick(p);
+	pg_int(p, all ? INT64_MIN : p->low_until_ms);
+	pg_send(p, PG_LOAN_FIRST, "SELECT until_ms, (extract(epoch FROM clock_timestamp()) * 1000)::int8 FROM (SELECT min(until_ms)"
+		" AS until_ms FROM loans WHERE until_ms > $1::int8) l");
+	rc = pg_run(p, err);
+	if (rc)
+		return rc;
+	r = p->res[p->res_n - 1];
+	loan_ms = pg_get_date(r, 0, 0);
+	p->clock_ms = pg_get_int(r, 0, 1) - mono;
+	if (loan_ms != FW_NO_DATE && loan_ms <= c->now_ms && !c->taken_back) {
+		c->taken_back = true;
+		p->look_expired_ms = 0;
+		rc = pg_commit_run(p, err); /* nothing was done in it */
+		rc = rc ? rc : pg_take_back(p, c->now_ms, err);
+		return rc ? rc : claim_in(p, ctx, err);
+	}
+	if (all)
+		p->look_expired_ms = mono + FW_MAX(LOOK_MS, (fw_mono_ms() - mono) * LOOK_SHARE);
+	p->low_until_ms = loan_ms == FW_NO_DATE ? c->now_ms : loan_ms - 1;
+	rc = rounds(p, c, err);
+	return rc ? rc : claim_end(p, c, loan_ms, err);
+}
+
+/* See above: after a crash of the server no fence may come a second time. */
+static int fences_move(struct pg *p, void *ctx, struct fw_err *err)
+{
+	int rc;
+
+	(void)ctx;
+	pg_begin(p);
+	pg_lock(p, PG_LOCK_FENCES);
+	pg_int(p, FENCES_LOST);
+	pg_send(p, PG_LOAN_BUMP, "SELECT setval('loans_id', nextval('loans_id') + $1::int8)");
+	rc = pg_commit_run(p, err);
+	p->fences_moved = !rc;
+	return rc;
+}
+
+static int earlier(const void *a, const void *b)
+{
+	const struct fw_lease *x = a, *y = b;
+
+	return x->feed.due_at_ms < y->feed.due_at_ms ? -1 : x->feed.due_at_ms > y->feed.due_at_ms;
+}
+
+int pg_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_arena *a, struct fw_lease *out,
+	struct fw_claim_got *got, struct fw_err *err)
+{
+	struct pg *p = pg_of(st);
+	int64_t now = ask->now_ms ? ask->now_ms : pg_now_ms(p);
+	struct claim c = {.ask = ask, .a = a, .out = out, .got = got, .now_ms = now,
+		.before_ms = ask->due_before_ms ? ask->due_before_ms : now};
+	size_t n = ask->max + 1;
+	int rc = 0;
+
+	pg_hear(p);
+	c.place = calloc(n, sizeof(*c.place));
+	c.host = calloc(n, sizeof(*c.host));
+	c.host_ids = calloc(n, sizeof(*c.host_ids));
+	c.visit_id = calloc(n, sizeof(*c.visit_id));
+	c.host_id = calloc(n, sizeof(*c.host_id));
+	if (!c.place || !c.host || !c.host_ids || !c.visit_id || !c.host_id)
+		rc = no_memory(p, err);
+	if (!rc && !p->fences_moved)
+		rc = pg_txn(p, fences_move, NULL, err);
+	rc = rc ? rc : pg_txn(p, claim_in, &c, err);
+	if (rc)
+		*got = (struct fw_claim_got){.next_ms = FW_NO_DATE};
+	else if (got->n)
+		qsort(out, got->n, sizeof(*out), earlier);
+	free(c.place);
+	free(c.host);
+	free(c.host_ids);
+	free(c.visit_id);
+	free(c.host_id);
+	return rc;
+}
+
+int pg_pending(struct fw_store *st, int64_t due_before_ms, int64_t *n, int64_t *wake_ms, struct fw_err *err)
+{
+	struct pg *p = pg_of(st);
+	int rc;
+
+	/* feeds waiting at or before that time; those that were moved behind it; parked ones; lent ones */
+	pg_int(p, due_before_ms);
+	pg_int(p, pg_place_last(due_before_ms));
+	pg_send(p, PG_PENDING, "SELECT sum(n)::int8, min(t) FROM ("
+		"SELECT count(*) AS n, min(wake_at_ms) AS t FROM places WHERE id <= $2::int8 AND wake_at_ms <= $1::int8 UNION ALL "
+		"SELECT count(*), min(wake_at_ms) FROM places WHERE due_at_ms IS NOT NULL AND wake_at_ms > $1::int8"
+		" AND due_at_ms <= $1::int8 UNION ALL "
+		"SELECT count(*), NULL FROM parked WHERE due_at_ms <= $1::int8 UNION ALL "
+		"SELECT count(*), min(l.until_ms) FROM loans l, unnest(l.feed_id) WITH ORDINALITY u (feed_id, i), wheel w"
+		" WHERE l.open >> (u.i - 1)::int & 1 = 1 AND w.feed_id = u.feed_id AND w.due_at_ms <= $1::int8) s");
+	rc = pg_run(p, err);
+	if (rc)
+		return rc;
+	*n = pg_get_int(p->res[0], 0, 0);
+	*wake_ms = pg_get_date(p->res[0], 0, 1);
+	return 0;
+}
