@@ -24,8 +24,8 @@
 #define SCAN_EXTRA 1000
 #define FENCES_LOST 1000000 /* more than are given in the time that the server may fail to flush */
 #define LOOK_MS 1000      /* everything is looked at this often, ... */
-#define LOOK_SHARE 20     /* ... or seldom enough to take a 20th of the time */
-#define LOOK_CHEAP_MS 3
+#define LOOK_SHARE 10     /* ... or seldom enough to take a tenth of the time */
+#define LOOK_CHEAP_MS 5
 
 struct place { /* a row from the queue's head */
 	int64_t host_id, visit_id;
@@ -200,7 +200,8 @@ static void places_lend(struct claim *c)
 		if (!is_busy(c, h) && c->now_ms >= h->next_ok_ms) {
 			lend(c, q);
 			h->busy_n++;
-			h->next_ok_ms = FW_MAX(h->next_ok_ms, c->now_ms + c->ask->host_gap_ms);
+			if (c->ask->host_gap_ms)
+				h->next_ok_ms = FW_MAX(h->next_ok_ms, c->now_ms + c->ask->host_gap_ms);
 		} else {
 			c->got->deferred_n++;
 			h->parked_n++;
@@ -352,9 +353,11 @@ static int claim_end(struct pg *p, struct claim *c, int64_t loan_ms, struct fw_e
 /* One round: up to n rows, each to its new place. *all: everything was looked at. *full: as many as asked for. */
 static int round_do(struct pg *p, struct claim *c, bool moved, size_t n, bool all, bool *full, bool *turns, struct fw_err *err)
 {
-	int64_t start = fw_mono_ms(), last = 0, took;
+	int64_t start = fw_mono_ms(), last = 0, took, until = pg_place_last(FW_MIN(c->now_ms, c->before_ms));
+	bool planned = pg_is_prepared(p, PG_HEAD); /* else it is not the looking that takes long */
 	int rc;
 
+	all = all || until < p->low_id; /* what is asked for first stands before everything: looking there is cheap */
 	if (moved)
 		moved_ask(p, c, n);
 	else
@@ -368,10 +371,11 @@ static int round_do(struct pg *p, struct claim *c, bool moved, size_t n, bool al
 	if (rc)
 		return rc;
 	c->looked_all |= !moved && all;
-	if (!moved && all)
-		p->look_again_ms = start + took + (took > LOOK_CHEAP_MS ? FW_MAX(LOOK_MS, took * LOOK_SHARE) : 0);
-	if (!moved)
-		p->low_id = *full ? last : pg_place_last(FW_MIN(c->now_ms, c->before_ms)) & ~((INT64_C(1) << PG_NUMBER_BITS) - 1);
+	if (!moved && until >= p->low_id) {
+		if (all)
+			p->look_again_ms = start + took + (planned && took > LOOK_CHEAP_MS ? FW_MAX(LOOK_MS, took * LOOK_SHARE) : 0);
+		p->low_id = *full ? last : until & ~((INT64_C(1) << PG_NUMBER_BITS) - 1);
+	}
 	rc = hosts_read(p, c, err);
 	if (rc)
 		return rc;
