@@ -63,6 +63,10 @@ struct fw_image {
 
 /* A member of the JSON output that has no field of its own (itunes, podcast, media, geo ...): an object tree. */
 enum fw_value_type { FW_VALUE_STRING, FW_VALUE_NUMBER, FW_VALUE_INTEGER, FW_VALUE_BOOL, FW_VALUE_OBJECT, FW_VALUE_ARRAY };
+struct fw_value;
+struct fw_value_list {
+	struct fw_value *first, *last;
+};
 struct fw_value {
 	enum fw_value_type type;
 	uint32_t counted;           /* used while the document is read */
@@ -71,9 +75,7 @@ struct fw_value {
 		struct fw_str string;   /* STRING */
 		double number;          /* NUMBER */
 		int64_t integer;        /* INTEGER, BOOL */
-		struct {
-			struct fw_value *first, *last; /* OBJECT, ARRAY: the members */
-		};
+		struct fw_value_list members; /* OBJECT, ARRAY */
 	};
 	struct fw_value *next;
 };

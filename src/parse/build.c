@@ -529,7 +529,7 @@ void fw_person_split(struct fw_builder *b, struct fw_str s, struct fw_person *p)
 /* Objects made of XML have few members; those of a JSON Feed may have many, and jansson saw to it that they differ. */
 static bool value_taken(const struct fw_value *in, struct fw_str name)
 {
-	const struct fw_value *v = in->type == FW_VALUE_OBJECT ? in->first : NULL;
+	const struct fw_value *v = in->type == FW_VALUE_OBJECT ? in->members.first : NULL;
 	int n;
 
 	for (n = 0; v && n < OBJECT_CHECKED; v = v->next, n++) {
@@ -551,11 +551,11 @@ struct fw_value *fw_value_new(struct fw_builder *b, struct fw_value *in, const c
 		return NULL;
 	v->type = type;
 	v->name = fw_str(name);
-	if (in->last)
-		in->last->next = v;
+	if (in->members.last)
+		in->members.last->next = v;
 	else
-		in->first = v;
-	in->last = v;
+		in->members.first = v;
+	in->members.last = v;
 	return v;
 }
 

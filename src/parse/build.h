@@ -188,7 +188,7 @@ struct fw_value *fw_value_object(struct fw_builder *b, struct fw_value **root, c
 struct fw_value *fw_value_find(const struct fw_value *in, const char *name);
 static inline struct fw_value *fw_value_members(const struct fw_value *v) /* NULL when it can have none */
 {
-	return v && (v->type == FW_VALUE_OBJECT || v->type == FW_VALUE_ARRAY) ? v->first : NULL;
+	return v && (v->type == FW_VALUE_OBJECT || v->type == FW_VALUE_ARRAY) ? v->members.first : NULL;
 }
 struct fw_value *fw_value_array(struct fw_builder *b, struct fw_value *in, const char *name); /* found or made */
 /* Absent strings and NULL objects are passed over. */

@@ -393,7 +393,7 @@ static void media_group_end(struct fw_builder *b, struct fw_frame *f)
 	if (!fw_value_members(group))
 		return;
 	defaults_give(b, group);
-	media_join(b, fw_value_object(b, fw_extra_root(b, fw_where_of(b, f)), f->el->group), group->first);
+	media_join(b, fw_value_object(b, fw_extra_root(b, fw_where_of(b, f)), f->el->group), group->members.first);
 }
 
 static void media_content_end(struct fw_builder *b, struct fw_frame *f)

@@ -158,13 +158,13 @@ static void value_out(struct fw_json *j, const struct fw_value *v, bool named)
 		break;
 	case FW_VALUE_OBJECT:
 	case FW_VALUE_ARRAY:
-		if (!v->first && named)
+		if (!v->members.first && named)
 			break; /* none of its members said anything */
 		if (v->type == FW_VALUE_OBJECT)
 			fw_json_object(j, key);
 		else
 			fw_json_array(j, key);
-		for (m = v->first; m; m = m->next)
+		for (m = v->members.first; m; m = m->next)
 			value_out(j, m, v->type == FW_VALUE_OBJECT);
 		fw_json_end(j);
 		break;
@@ -175,7 +175,7 @@ static void extra_out(struct fw_json *j, const struct fw_value *extra)
 {
 	const struct fw_value *v;
 
-	for (v = extra ? extra->first : NULL; v; v = v->next)
+	for (v = extra ? extra->members.first : NULL; v; v = v->next)
 		value_out(j, v, true);
 }
 
@@ -185,7 +185,7 @@ static bool item_has_own(const struct fw_entry *e)
 {
 	return e->id_made || e->comments.len || e->comment_count != FW_NO_NUMBER || e->comment_feed_url.len || e->copyright.len ||
 		e->license.len || e->created_ms != FW_NO_DATE || (e->publisher && (e->publisher->name.len || e->publisher->email.len)) ||
-		e->contributors || e->links || e->in_reply_to || (e->extra && e->extra->first) ||
+		e->contributors || e->links || e->in_reply_to || (e->extra && e->extra->members.first) ||
 		!categories_plain(e->categories);
 }
 

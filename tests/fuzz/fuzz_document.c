@@ -62,7 +62,7 @@ static void check_value(const struct fw_value *v, unsigned depth)
 		if (v->type == FW_VALUE_STRING)
 			check_str(v->string);
 		else if (v->type == FW_VALUE_OBJECT || v->type == FW_VALUE_ARRAY)
-			check_value(v->first, depth + 1);
+			check_value(v->members.first, depth + 1);
 	}
 }
 
