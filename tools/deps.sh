@@ -3,9 +3,9 @@
 # Install what building and testing need. Debian (as root or with sudo); elsewhere it lists the packages and stops.
 set -eu
 build="build-essential gperf meson ninja-build pkg-config libcurl4-openssl-dev libuv1-dev libc-ares-dev libidn2-dev libsqlite3-dev
-  libhiredis-dev libpq-dev libutf8proc-dev libjansson-dev libgumbo-dev libuchardet-dev libssl-dev libxxhash-dev libdeflate-dev
+  libhiredis-dev libmariadb-dev libpq-dev libutf8proc-dev libjansson-dev libgumbo-dev libuchardet-dev libssl-dev libxxhash-dev libdeflate-dev
   libbrotli-dev libzstd-dev zlib1g-dev ca-certificates"
-tests="check redis-server postgresql-15 libexpat1-dev libnghttp2-dev clang libclang-rt-14-dev llvm curl sqlite3 python3 mandoc
+tests="check mariadb-server postgresql-15 redis-server libexpat1-dev libnghttp2-dev clang libclang-rt-14-dev llvm curl sqlite3 python3 mandoc
   shellcheck openssl procps"
 missing=
 if command -v dpkg-query >/dev/null 2>&1; then
@@ -25,7 +25,7 @@ if command -v dpkg-query >/dev/null 2>&1; then
 	exit 0
 fi
 # Not Debian: pkg-config tells what is there.
-for m in libcurl libuv libcares libidn2 sqlite3 hiredis jansson gumbo uchardet libssl libxxhash libpq libutf8proc libdeflate libbrotlidec libzstd zlib check; do
+for m in libcurl libuv libcares libidn2 sqlite3 libmariadb hiredis jansson gumbo uchardet libssl libxxhash libpq libutf8proc libdeflate libbrotlidec libzstd zlib check; do
 	pkg-config --exists "$m" 2>/dev/null || missing="$missing $m"
 done
 command -v meson >/dev/null 2>&1 || missing="$missing meson"

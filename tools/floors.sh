@@ -24,7 +24,7 @@ BEGIN {
 	only["^(gumbo|jansson|uchardet|iconv)\\.h$"] = "^src/(parse|http)/"
 	only["^sqlite3\\.h$"] = "^src/store/sqlite"
 	only["^(libpq-fe|postgres)"] = "^src/store/postgres"
-	only["^(mysql|mariadb)"] = "^src/store/maria"
+	only["^(mysql|mariadb|errmsg)"] = "^src/store/maria"
 	only["^hiredis"] = "^src/store/redis"
 	only["^(sys/socket|netdb|netinet/|arpa/|poll|sys/epoll)"] = "^src/(fetch|engine|http|store)/"
 	# parse and sched are pure: no files, clocks, threads, processes

@@ -12,6 +12,7 @@
 
 extern const struct fw_store_driver fw_store_memory;
 extern const struct fw_store_driver fw_store_postgres;
+extern const struct fw_store_driver fw_store_mysql;
 extern const struct fw_store_driver fw_store_sqlite;
 extern const struct fw_store_driver fw_store_redis;
 

@@ -16,6 +16,7 @@ static const struct fw_store_driver *const drivers[] = {
 	&fw_store_memory,
 	&fw_store_redis,
 	&fw_store_postgres,
+	&fw_store_mysql,
 };
 
 /* ---- names -------------------------------------------------------------------------------------------------------- */

@@ -13,6 +13,7 @@ struct under_test under_test[] = {
 	{"sqlite", true, NULL},
 	{"redis", true, &server_redis},
 	{"postgres", true, &server_postgres},
+	{"mysql", true, &server_mysql},
 };
 int under_test_n = (int)FW_N(under_test);
 

@@ -23,6 +23,7 @@ struct server {
 };
 
 extern const struct server server_postgres;
+extern const struct server server_mysql;
 
 /* The server of an engine, NULL: it needs none. */
 const struct server *server_of(const char *engine);

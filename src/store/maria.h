@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: ISC */
+/* Inside the MariaDB/MySQL driver: what its files share. Nobody else includes this. */
+#ifndef FW_STORE_MARIA_H
+#define FW_STORE_MARIA_H
+
+#include <mysql.h>
+
+#include "base/buf.h"
+#include "store/drivers.h"
+#include "store/fields.h"
+
+#define MR_SCHEMA 1     /* the newest schema this program knows */
+#define MR_FENCE_BITS 20 /* a claim's fences are its number, shifted so, plus 0, 1, ...: one claim lends fewer than a million */
+
+struct maria {
+	struct fw_store base;
+	MYSQL *db;
+	char name[320];           /* the store's URL without its password, for people */
+	char *schema;             /* name of the database */
+	bool read_only;
+	bool mysql;               /* the server is MySQL, not MariaDB */
+	unsigned code;            /* of the last failure */
+	int64_t busy_timeout_ms;
+	size_t packet_max;        /* what the server takes at once */
+	int64_t step;             /* between two AUTO_INCREMENT values of one statement */
+	struct fw_buf sql;        /* statements that wait to be sent together */
+	struct fw_err late;       /* what a part that was sent early met with */
+	int64_t clock_d_ms, clock_at_ms; /* the server's clock less our monotonic one; when that was measured */
+	int64_t changes;          /* as last seen by `changed` */
+	int64_t own_change;       /* what this transaction raises it to; 0: nothing */
+	int64_t first_fence;      /* the first one this connection has lent; 0: none yet */
+	int64_t entry_d, visit_d; /* rows more (or less) than when this transaction began */
+	int64_t run_id;           /* the last run whose first visit was noted */
+	struct fw_buf text;       /* scratch: words on their way into the index */
+};
+
+static inline struct maria *mr_of(struct fw_store *st)
+{
+	return (struct maria *)st; /* base comes first */
+}
+
+/*
+ * A struct mr_rows that deletes rows by their key of one or two columns. Joined so, the server looks each of them up; given a list, it
+ * may read all of a small table, and wait for rows that are others'.
+ */
+#define MR_DELETE(table, key) {"DELETE t FROM JSON_TABLE('[", "]', '$[*]' COLUMNS (k BIGINT PATH '$[0]')) j STRAIGHT_JOIN " table \
+	" t FORCE INDEX (PRIMARY) ON t." key " = j.k", .json = true}
+#define MR_DELETE2(table, key, key2) {"DELETE t FROM JSON_TABLE('[", "]', '$[*]' COLUMNS (k BIGINT PATH '$[0]', l BIGINT PATH '$[1]')) j" \
+	" STRAIGHT_JOIN " table " t FORCE INDEX (PRIMARY) ON t." key " = j.k AND t." key2 " = j.l", .json = true}
+
+#define MR_INT(x) ((int64_t)(x)) /* every number passed to mr_put and mr_ask goes through this or is an int64_t */
+
+/* ---- maria.c: connection, statements, transactions, errors --------------------------------------------------------------- */
+
+/* Words and code for what went wrong last on this connection. Names the store and the remedy. */
+int mr_error(struct maria *m, const char *doing, struct fw_err *err);
+int mr_no_memory(struct maria *m, struct fw_err *err);
+
+/*
+ * Statements are gathered and sent together: mr_put() appends one, mr_ask() appends a SELECT and sends all, mr_flush() sends.
+ * Each ? in sql stands for a value; fmt has one letter each: i int64_t, d int64_t date (FW_NO_DATE: NULL), s struct fw_str as text
+ * (absent: NULL; what is no UTF-8 is made some), b struct fw_str as bytes.
+ */
+void mr_put(struct maria *m, const char *sql, const char *fmt, ...);
+int mr_flush(struct maria *m, struct fw_err *err);
+
+/*
+ * Rows of values: "INSERT ... VALUES " (1,2),(3,4) tail. No row: no statement. A long one is cut in
+ * several, and what is there is sent, unless it is to stay whole for LAST_INSERT_ID's sake.
+ */
+struct mr_rows {
+	const char *head, *tail; /* tail may be NULL */
+	size_t n;                /* in the statement that is open */
+	size_t from;             /* where that begins */
+	bool whole, json;        /* in one statement; rows are arrays */
+};
+void mr_rows_add(struct maria *m, struct mr_rows *r, const char *fmt, ...);
+void mr_rows_next(struct maria *m, struct mr_rows *r); /* "(": values and ")" are the caller's */
+void mr_rows_end(struct maria *m, struct mr_rows *r);
+/* One value more, as mr_put writes them. */
+void mr_value_int(struct maria *m, int64_t v);
+void mr_value_text(struct maria *m, struct fw_str s);
+void mr_value_bytes(struct maria *m, struct fw_str s);
+void mr_value_field(struct maria *m, const struct fw_field *f, const void *of);
+
+struct mr_res {
+	MYSQL_RES *res;
+	MYSQL_ROW row;
+	unsigned long *len;
+};
+int mr_ask(struct maria *m, struct mr_res *out, struct fw_err *err, const char *sql, const char *fmt, ...);
+/* mr_ask for statements that were appended to m->sql by hand; the last one is the SELECT. */
+int mr_answer(struct maria *m, struct mr_res *out, struct fw_err *err);
+/* The same, but rows come as they are sent, and nothing else can be asked meanwhile. */
+int mr_stream(struct maria *m, struct mr_res *out, struct fw_err *err);
+bool mr_row(struct mr_res *r); /* next one; at the end the result is given back, and false */
+void mr_done(struct mr_res *r); /* before the end */
+int64_t mr_int(const struct mr_res *r, unsigned col); /* 0 for NULL */
+int64_t mr_date(const struct mr_res *r, unsigned col); /* FW_NO_DATE for NULL */
+struct fw_str mr_str(const struct mr_res *r, unsigned col); /* lives until mr_row says false, or mr_done */
+void mr_field_read(const struct mr_res *r, unsigned col, const struct fw_field *f, void *of);
+/* One number: column 0 of the first row, or `none`. */
+int mr_number(struct maria *m, int64_t none, int64_t *out, struct fw_err *err, const char *sql, const char *fmt, ...);
+/* " AND id IN (1,2,3)" without the AND: appended to m->sql. n > 0. */
+void mr_in(struct maria *m, const char *column, const int64_t *id, size_t n);
+
+/* `work` in a transaction; a deadlock makes it again from its begin, some times. Its failure rolls all back. */
+typedef int mr_work(struct maria *m, void *arg, struct fw_err *err);
+int mr_transact(struct maria *m, mr_work *work, void *arg, struct fw_err *err);
+/* The server's clock. */
+int mr_now(struct maria *m, int64_t given_ms, int64_t *now_ms, struct fw_err *err);
+/* In a transaction: idle workers are told that something new is due, or that there is a message. */
+int mr_change(struct maria *m, struct fw_err *err);
+
+/* ---- maria_schema.c ----------------------------------------------------------------------------------------------------- */
+
+int mr_migrate(struct maria *m, bool create, bool no_migrate, struct fw_err *err);
+
+/* ---- maria_line.c: where feeds stand in line ------------------------------------------------------------------------------ */
+
+struct mr_place { /* a row of `queue`, or of `parked` */
+	int64_t feed_id, host_id, wake_ms, due_ms;
+	bool moved;  /* queue.due_at_ms is set: it has the turn of its host, or was put off */
+	bool stored; /* the row is there; else it is about to be */
+	bool gone;   /* of parked ones: has been given the turn */
+};
+
+struct mr_places {
+	struct mr_place *at;
+	size_t n, cap;
+};
+
+struct mr_host {
+	int64_t id, busy_n, turn_n, parked_n, next_ok_ms;
+	bool headed; /* its first parked feeds are known */
+};
+
+/* Changes in line, gathered, then written by a few statements. Hosts are locked in the order of their numbers. */
+struct mr_line {
+	struct mr_host *host; /* by id */
+	size_t host_n, host_cap;
+	struct mr_places parked; /* those that are known, and those that were parked now */
+	struct mr_places on, off; /* into the queue, out of it */
+	int64_t now_ms;
+	bool failed; /* out of memory */
+};
+
+void mr_line_finish(struct mr_line *l);
+struct mr_place *mr_places_add(struct mr_line *l, struct mr_places *p, const struct mr_place *place);
+void mr_line_init(struct mr_line *l, int64_t now_ms);
+/*
+ * Lock these hosts (any order, repeated as often as they like; 0 is passed over) and get to know the first `heads` parked feeds of
+ * each that may give a turn. skip: those that others hold are left out.
+ */
+int mr_line_hosts(struct maria *m, struct mr_line *l, const int64_t *id, size_t n, size_t heads, bool skip, struct fw_err *err);
+struct mr_host *mr_line_host(struct mr_line *l, int64_t id); /* or NULL */
+/* The host's turn goes to its earliest parked feed, if there is one and nobody has it: the place is in l->on, or in *now if that is not NULL. */
+void mr_line_turn(struct mr_line *l, struct mr_host *h, struct mr_place *now);
+/* A loan of this host ends (counted: it was in the budget). */
+void mr_line_return(struct mr_line *l, int64_t host_id, bool counted, int64_t cooldown_ms);
+/* Put an active feed on the wheel, due then, but not before its host may be asked. */
+void mr_line_on(struct mr_line *l, int64_t feed_id, int64_t due_ms, int64_t host_id, int64_t not_before_ms);
+/* Append all that to the script. */
+int mr_line_write(struct maria *m, struct mr_line *l, struct fw_err *err);
+
+/* ---- maria_host.c: hosts come and go, feeds are moved ---------------------------------------------------------------------- */
+
+struct mr_join { /* a feed that comes to a host */
+	struct fw_str url;
+	int64_t host_id; /* out */
+	bool crowded;    /* out: the host has others */
+};
+/* In a transaction: n feeds join the hosts of their URLs. */
+int mr_hosts_join(struct maria *m, struct mr_join *join, size_t n, struct fw_err *err);
+void mr_host_leave(struct maria *m, int64_t host_id); /* appended to the script */
+
+struct mr_stand { /* where one feed stands; its rows are locked */
+	int64_t feed_id, host_id, status, due_ms, last_visit_id;
+	int64_t fence, lease_host_id; /* fence 0: not lent */
+	bool queued, parked;
+	struct mr_place place;        /* when queued */
+};
+/* FW_ENOTFOUND: no such feed. */
+int mr_stand_lock(struct maria *m, int64_t feed_id, struct mr_stand *s, struct fw_err *err);
+/* Off the wheel: out of queue and parking place; a lease is left alone. */
+int mr_stand_off(struct maria *m, const struct mr_stand *s, struct mr_line *l, struct fw_err *err);
+
+/* ---- maria_wheel.c ------------------------------------------------------------------------------------------------------ */
+
+int mr_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_arena *a, struct fw_lease *out,
+	struct fw_claim_got *got, struct fw_err *err);
+int mr_release(struct fw_store *st, const struct fw_lease *lease, size_t n, struct fw_err *err);
+int mr_bury(struct fw_store *st, const char *worker, int64_t crashed_feed_id, int64_t now_ms, struct fw_err *err);
+int mr_pending(struct fw_store *st, int64_t due_before_ms, int64_t *n, int64_t *wake_ms, struct fw_err *err);
+/* In a transaction: these fences are no longer lent: their claims are told (appended to the script). fence is sorted. */
+void mr_claims_less(struct maria *m, int64_t *fence, size_t n);
+
+/* ---- maria_commit.c, maria_entries.c, maria_search.c ---------------------------------------------------------------------- */
+
+int mr_commit(struct fw_store *st, struct fw_commit *batch, struct fw_err *err);
+/* In a transaction: a run has its first visit, unless that was noted before. -1 - k: the k-th number that was inserted last. */
+void mr_run_put(struct maria *m, int64_t run_id, int64_t visit_id);
+/* In a transaction: the entries of these outcomes; new ones in, changed ones replaced; counts into their visits. */
+int mr_entries_put(struct maria *m, struct fw_outcome *const *outcome, size_t n, int64_t now_ms, struct fw_err *err);
+int mr_entries_drop(struct maria *m, int64_t feed_id, struct fw_err *err);
+int mr_entry_list(struct fw_store *st, const struct fw_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err);
+int mr_prune(struct fw_store *st, int64_t visits_before_ms, int64_t entries_before_ms, int64_t *n, struct fw_err *err);
+int mr_upkeep(struct fw_store *st, int64_t now_ms, bool *more, struct fw_err *err);
+
+struct mr_ids {
+	int64_t *at;
+	size_t n, cap;
+};
+/* Run the SELECT that was appended to m->sql: its first column. Rows come as they are sent, so that a million take 8 MB. */
+int mr_ids_read(struct maria *m, struct mr_ids *ids, struct fw_err *err);
+int mr_ids_add(struct maria *m, struct mr_ids *ids, int64_t id, struct fw_err *err);
+
+/* A search: what may match, by the index. Some of it has to be read to be sure. */
+struct mr_search {
+	bool any;           /* there is a word in it at all */
+	bool phrase;        /* words have to stand in a row: the index does not tell */
+	struct mr_term *term;
+	size_t term_n;
+	struct mr_ids may;  /* rising */
+};
+int mr_search_open(struct maria *m, struct fw_str words, struct mr_search *out, struct fw_err *err);
+/* Keep those of ids, in their order, that match, up to limit (0: all). */
+int mr_search_match(struct maria *m, const struct mr_search *s, size_t limit, struct mr_ids *ids, struct fw_err *err);
+void mr_search_finish(struct mr_search *s);
+
+/* ---- maria_load.c --------------------------------------------------------------------------------------------------------- */
+
+int mr_load(struct fw_store *st, const struct fw_load *rows, struct fw_err *err);
+int mr_key_list(struct fw_store *st, int64_t first_feed_id, int64_t last_feed_id, fw_key_cb *cb, void *ctx, struct fw_err *err);
+
+/* ---- maria_window.c ------------------------------------------------------------------------------------------------------- */
+
+/* The columns of a whole feed, from `feeds f` and `wheel w`. */
+void mr_feed_columns(struct maria *m);
+unsigned mr_feed_read(const struct mr_res *r, unsigned col, struct fw_feed *out); /* from this one on; returns the next */
+
+/* "column IN (these) ORDER BY FIELD(column, these)": appended to m->sql. n > 0. */
+void mr_in_order(struct maria *m, const char *column, const int64_t *id, size_t n);
+/* Fields behind one another, each with a comma before it: their names; their values. */
+void mr_names(struct maria *m, const struct fw_field *f, size_t n);
+void mr_values(struct maria *m, const struct fw_field *f, size_t n, const void *of);
+
+int mr_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n, struct fw_err *err);
+int mr_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err);
+int mr_feed_find(struct fw_store *st, int64_t id, struct fw_str url, struct fw_arena *a, struct fw_feed *out,
+	struct fw_err *err);
+int mr_feed_list(struct fw_store *st, const struct fw_feed_query *q, fw_feed_cb *cb, void *ctx, struct fw_err *err);
+int mr_feed_set(struct fw_store *st, const struct fw_feed *feed, unsigned what, struct fw_err *err);
+int mr_visit_list(struct fw_store *st, const struct fw_visit_query *q, fw_visit_cb *cb, void *ctx, struct fw_err *err);
+int mr_stats(struct fw_store *st, int64_t now_ms, struct fw_store_stats *out, struct fw_err *err);
+int mr_control_put(struct fw_store *st, enum fw_control_kind kind, int64_t now_ms, struct fw_err *err);
+int mr_control_take(struct fw_store *st, int64_t after_id, struct fw_control *out, struct fw_err *err);
+int mr_beat_list(struct fw_store *st, int64_t since_ms, fw_beat_cb *cb, void *ctx, struct fw_err *err);
+
+#endif

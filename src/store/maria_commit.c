@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Outcomes, in one transaction for the whole batch.
+ *
+ * Rows are locked in the order of feeds, then of hosts. An outcome counts when the lease it names is still there; else it is stale
+ * and writes nothing. What every visit costs: a lease deleted, one narrow row of `wheel` overwritten, a short row put into `queue`, a
+ * row appended to `visits`; each of these four is one statement for the batch, and all travel in one packet with the COMMIT.
+ *
+ * A connection that breaks within COMMIT leaves open whether it happened. So the wheel keeps the fence under which it was written
+ * last: an outcome whose fence that is has been stored already. It is told as stored, with the figures of its visit, when it comes
+ * over another connection than the one that lent the feed; over the same one it is simply a second time, and stale.
+ */
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/url.h"
+#include "store/maria.h"
+
+#define CHUNK 250                   /* visits in one statement */
+#define CHUNK_BYTES ((size_t)200000) /* and the words in them */
+
+struct visitor { /* what is known of the feed that comes back */
+	bool found, stored;    /* its lease is there; it was stored already */
+	int64_t lease_host_id; /* budget to be returned; 0: none */
+	int64_t host_id;       /* for its place in the queue; 0: the only feed of its host */
+	int64_t status, last_visit_id, last_new_ms;
+	bool adopted;          /* it has moved to host_id */
+};
+
+struct commit {
+	struct fw_commit *batch;
+	struct fw_outcome *outcome;
+	size_t n;
+	int64_t now_ms;
+	struct visitor *visitor; /* by outcome */
+	struct fw_outcome **order; /* by feed */
+	int64_t *scratch;
+	int64_t run_id;          /* the last run that was noted before */
+};
+
+static struct visitor *visitor_of(const struct commit *c, const struct fw_outcome *o)
+{
+	return &c->visitor[o - c->outcome];
+}
+
+/* ---- who comes back --------------------------------------------------------------------------------------------------------- */
+
+static int by_feed(const void *a, const void *b)
+{
+	const struct fw_outcome *x = *(struct fw_outcome *const *)a, *y = *(struct fw_outcome *const *)b;
+
+	if (x->feed_id != y->feed_id)
+		return x->feed_id < y->feed_id ? -1 : 1;
+	return x->fence < y->fence ? -1 : x->fence > y->fence;
+}
+
+static void visitor_read(const struct maria *m, const struct fw_outcome *o, struct visitor *v, const struct mr_res *r, bool *taken)
+{
+	bool adopted = v->adopted;
+	int64_t host_id = v->host_id;
+
+	*v = (struct visitor){.found = !*taken && r->row[1] && mr_int(r, 1) == o->fence, .lease_host_id = mr_int(r, 2),
+		.status = mr_int(r, 3), .last_visit_id = mr_int(r, 4), .last_new_ms = mr_int(r, 5), .adopted = adopted};
+	v->host_id = adopted ? host_id : v->lease_host_id;
+	v->stored = !v->found && mr_int(r, 6) == o->fence && (!m->first_fence || o->fence < m->first_fence);
+	*taken |= v->found;
+}
+
+/* Lease and wheel of all feeds of the batch, locked. */
+static int visitors_read(struct maria *m, struct commit *c, struct fw_err *err)
+{
+	struct mr_res r;
+	size_t at = 0;
+	int rc;
+
+	for (size_t i = 0; i < c->n; i++)
+		c->scratch[i] = c->order[i]->feed_id;
+	fw_buf_adds(&m->sql, m->sql.len ? ";" : "");
+	fw_buf_adds(&m->sql, "SELECT w.feed_id, l.fence, l.host_id, w.status, w.last_visit_id, w.last_new_ms, w.last_fence"
+		" FROM wheel w FORCE INDEX (PRIMARY) LEFT JOIN leases l FORCE INDEX (PRIMARY)"
+		" ON l.feed_id = w.feed_id WHERE ");
+	mr_in(m, "w.feed_id", c->scratch, c->n);
+	fw_buf_adds(&m->sql, " ORDER BY w.feed_id FOR UPDATE");
+	rc = mr_answer(m, &r, err);
+	while (!rc && mr_row(&r)) {
+		int64_t feed_id = mr_int(&r, 0);
+		bool taken = false;
+
+		for (; at < c->n && c->order[at]->feed_id <= feed_id; at++) {
+			if (c->order[at]->feed_id == feed_id)
+				visitor_read(m, c->order[at], visitor_of(c, c->order[at]), &r, &taken);
+		}
+	}
+	return rc;
+}
+
+/* Outcomes that were stored by a commit nobody heard the end of: their figures. */
+static int stored_read(struct maria *m, struct commit *c, struct fw_err *err)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		struct mr_res r;
+		int rc;
+
+		if (!c->visitor[i].stored)
+			continue;
+		rc = mr_ask(m, &r, err, "SELECT new_n, changed_n FROM visits WHERE id = ?", "i", c->visitor[i].last_visit_id);
+		if (rc)
+			return rc;
+		if (mr_row(&r)) {
+			c->outcome[i].visit.new_n = (uint32_t)mr_int(&r, 0);
+			c->outcome[i].visit.changed_n = (uint32_t)mr_int(&r, 1);
+		}
+		mr_done(&r);
+	}
+	return 0;
+}
+
+static void leases_drop(struct maria *m, struct commit *c)
+{
+	struct mr_rows gone = MR_DELETE("leases", "feed_id");
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n; i++) {
+		const struct fw_outcome *o = c->order[i];
+
+		if (!visitor_of(c, o)->found)
+			continue;
+		mr_rows_add(m, &gone, "i", o->feed_id);
+		c->scratch[n++] = o->fence;
+	}
+	mr_rows_end(m, &gone);
+	mr_claims_less(m, c->scratch, n);
+}
+
+/* ---- a new address ------------------------------------------------------------------------------------------------------------ */
+
+/* The feed moves to the host of its new address: its loan is given back to the old one, nothing is counted at the new one. */
+static int host_move(struct maria *m, const struct fw_outcome *o, struct visitor *v, int64_t old_host, struct fw_err *err)
+{
+	struct mr_join join = {.url = o->feed->url};
+	int rc = mr_hosts_join(m, &join, 1, err);
+
+	if (rc)
+		return rc;
+	mr_put(m, "UPDATE feeds SET host_id = ? WHERE id = ?", "ii", join.host_id, o->feed_id);
+	mr_host_leave(m, old_host);
+	v->host_id = join.crowded ? join.host_id : 0;
+	v->adopted = true;
+	return 0;
+}
+
+/* Refused with FW_EINVAL in o->rc when another feed has it. */
+static int url_put(struct maria *m, struct fw_outcome *o, struct visitor *v, struct fw_err *err)
+{
+	struct fw_hash128 hash = fw_hash128(o->feed->url.p, o->feed->url.len);
+	struct fw_str key = {(const char *)hash.b, sizeof(hash.b)};
+	int64_t taken, old_host = 0;
+	bool same = false;
+	struct mr_res r;
+	char name[256];
+	int rc = mr_number(m, 0, &taken, err, "SELECT id FROM feeds WHERE url_hash = ?", "b", key);
+
+	if (rc)
+		return rc;
+	if (taken || !fw_url_host(o->feed->url, name, sizeof(name))) {
+		o->rc = taken == o->feed_id ? 0 : FW_EINVAL;
+		return 0;
+	}
+	rc = mr_ask(m, &r, err, "SELECT h.id, h.name FROM feeds f JOIN hosts h ON h.id = f.host_id WHERE f.id = ?", "i", o->feed_id);
+	if (rc)
+		return rc;
+	if (mr_row(&r)) {
+		old_host = mr_int(&r, 0);
+		same = fw_str_eq(mr_str(&r, 1), fw_str(name));
+	}
+	mr_done(&r);
+	mr_put(m, "UPDATE feeds SET url = ?, url_hash = ? WHERE id = ?", "sbi", o->feed->url, key, o->feed_id);
+	return same ? 0 : host_move(m, o, v, old_host, err);
+}
+
+/* It may tell a feed of this very batch that its host has become crowded: then all are looked at again. */
+static int urls_put(struct maria *m, struct commit *c, struct fw_err *err)
+{
+	bool any = false;
+	int rc = 0;
+
+	for (size_t i = 0; i < c->n && !rc; i++) {
+		if (!c->visitor[i].found || !(c->outcome[i].groups & FW_GROUP_URL))
+			continue;
+		rc = url_put(m, &c->outcome[i], &c->visitor[i], err);
+		any = true;
+	}
+	return rc || !any ? rc : visitors_read(m, c, err);
+}
+
+/* ---- what is written of each ---------------------------------------------------------------------------------------------------- */
+
+static void visit_put(struct maria *m, const struct fw_outcome *o, const struct visitor *v)
+{
+	struct fw_visit t = o->visit;
+
+	t.feed_id = o->feed_id;
+	mr_value_int(m, v->last_visit_id);
+	mr_values(m, fw_visit_fields, fw_visit_field_n, &t);
+}
+
+static void wheel_put(struct maria *m, const struct fw_outcome *o, struct visitor *v, int64_t nth, int64_t now)
+{
+	struct fw_feed f = *o->feed;
+
+	if (v->status == FW_FEED_ACTIVE)
+		v->status = o->feed->status; /* what the owner set meanwhile stays */
+	f.status = (enum fw_feed_status)v->status;
+	f.last_new_ms = o->visit.new_n ? now : v->last_new_ms;
+	mr_value_int(m, o->feed_id);
+	mr_values(m, fw_wheel_fields, fw_wheel_field_n, &f);
+	fw_buf_addf(&m->sql, ",LAST_INSERT_ID()+%lld,%lld", (long long)(nth * m->step), (long long)o->fence);
+}
+
+void mr_run_put(struct maria *m, int64_t run_id, int64_t visit_id)
+{
+	if (run_id == m->run_id)
+		return;
+	m->run_id = run_id;
+	/* of several workers the one with the earliest visit counts */
+	mr_put(m, visit_id < 0 ? "INSERT INTO runs (run_id, first_visit_id) VALUES (?, LAST_INSERT_ID() - 1 - ?) ON DUPLICATE KEY UPDATE"
+		" first_visit_id = least(first_visit_id, VALUES(first_visit_id))" :
+		"INSERT INTO runs (run_id, first_visit_id) VALUES (?, ?) ON DUPLICATE KEY UPDATE"
+		" first_visit_id = least(first_visit_id, VALUES(first_visit_id))", "ii", run_id, visit_id);
+}
+
+/* Visits and wheels of outcomes order[from, to), of which some are stale. Visits get their numbers in a row. */
+static void chunk_put(struct maria *m, struct commit *c, size_t from, size_t to)
+{
+	int64_t nth = 0;
+
+	fw_buf_adds(&m->sql, m->sql.len ? ";INSERT INTO visits (previous_id" : "INSERT INTO visits (previous_id");
+	mr_names(m, fw_visit_fields, fw_visit_field_n);
+	fw_buf_adds(&m->sql, ") VALUES ");
+	for (size_t i = from; i < to; i++) {
+		if (!visitor_of(c, c->order[i])->found)
+			continue;
+		fw_buf_adds(&m->sql, nth++ ? ",(" : "(");
+		visit_put(m, c->order[i], visitor_of(c, c->order[i]));
+		fw_buf_addc(&m->sql, ')');
+	}
+	m->visit_d += nth;
+	nth = 0;
+	fw_buf_adds(&m->sql, ";REPLACE INTO wheel (feed_id");
+	mr_names(m, fw_wheel_fields, fw_wheel_field_n);
+	fw_buf_adds(&m->sql, ",last_visit_id,last_fence) VALUES ");
+	for (size_t i = from; i < to; i++) {
+		struct visitor *v = visitor_of(c, c->order[i]);
+
+		if (!v->found)
+			continue;
+		fw_buf_adds(&m->sql, nth ? ",(" : "(");
+		wheel_put(m, c->order[i], v, nth++, c->now_ms);
+		fw_buf_addc(&m->sql, ')');
+	}
+	nth = 0;
+	for (size_t i = from; i < to; i++) {
+		if (visitor_of(c, c->order[i])->found)
+			mr_run_put(m, c->order[i]->visit.run_id, -1 - nth++ * m->step);
+	}
+}
+
+static int visits_put(struct maria *m, struct commit *c, struct fw_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < c->n && !rc;) {
+		size_t from = i, found = 0, bytes = 0;
+
+		for (; i < c->n && found < CHUNK && bytes < CHUNK_BYTES; i++) {
+			found += visitor_of(c, c->order[i])->found;
+			bytes += c->order[i]->visit.error.len + c->order[i]->feed->why.len;
+		}
+		if (!found)
+			continue;
+		if (from)
+			rc = mr_flush(m, err); /* its size stays that of one */
+		chunk_put(m, c, from, i);
+	}
+	return rc;
+}
+
+static void groups_put(struct maria *m, const struct fw_outcome *o)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < fw_feed_field_n; i++) {
+		const struct fw_field *f = &fw_feed_fields[i];
+
+		if (!(f->group & o->groups & ~(unsigned)FW_GROUP_URL))
+			continue;
+		if (!any)
+			mr_put(m, "UPDATE feeds SET ", "");
+		fw_buf_addf(&m->sql, "%s%s=", any ? "," : "", f->name);
+		mr_value_field(m, f, o->feed);
+		any = true;
+	}
+	if (any)
+		fw_buf_addf(&m->sql, " WHERE id=%lld", (long long)o->feed_id);
+}
+
+/* Back into line, and budgets back to the hosts. */
+static int line_put(struct maria *m, struct commit *c, struct fw_err *err)
+{
+	struct mr_line l;
+	int64_t *host = calloc(c->n * 2 + 1, sizeof(*host));
+	size_t n = 0;
+	int rc = host ? 0 : mr_no_memory(m, err);
+
+	mr_line_init(&l, c->now_ms);
+	for (size_t i = 0; i < c->n && !rc; i++) {
+		const struct visitor *v = &c->visitor[i];
+
+		if (!v->found)
+			continue;
+		host[n++] = v->lease_host_id;
+		host[n++] = c->outcome[i].host_cooldown_ms ? v->host_id : 0;
+	}
+	rc = rc ? rc : mr_line_hosts(m, &l, host, n, 1, false, err);
+	for (size_t i = 0; i < c->n && !rc; i++) {
+		const struct fw_outcome *o = c->order[i];
+		const struct visitor *v = visitor_of(c, o);
+
+		if (!v->found)
+			continue;
+		mr_line_return(&l, v->lease_host_id, true, v->adopted ? 0 : o->host_cooldown_ms);
+		if (v->adopted && o->host_cooldown_ms)
+			mr_line_return(&l, v->host_id, false, o->host_cooldown_ms);
+		if (v->status == FW_FEED_ACTIVE)
+			mr_line_on(&l, o->feed_id, o->feed->due_at_ms, v->host_id, o->host_cooldown_ms);
+	}
+	rc = rc ? rc : mr_line_write(m, &l, err);
+	mr_line_finish(&l);
+	free(host);
+	return rc;
+}
+
+static void beat_put(struct maria *m, const struct fw_beat *b, int64_t now)
+{
+	struct fw_beat t = *b;
+
+	t.at_ms = now;
+	mr_put(m, "REPLACE INTO workers (worker", "");
+	mr_names(m, fw_beat_fields, fw_beat_field_n);
+	fw_buf_adds(&m->sql, ") VALUES (");
+	mr_value_bytes(m, fw_str(b->worker));
+	mr_values(m, fw_beat_fields, fw_beat_field_n, &t);
+	fw_buf_addc(&m->sql, ')');
+}
+
+static int entries_put(struct maria *m, struct commit *c, struct fw_err *err)
+{
+	struct fw_outcome **which = calloc(c->n + 1, sizeof(struct fw_outcome *));
+	size_t n = 0;
+	int rc = which ? 0 : mr_no_memory(m, err);
+
+	for (size_t i = 0; i < c->n && !rc; i++) {
+		if (visitor_of(c, c->order[i])->found && c->order[i]->entry_n)
+			which[n++] = c->order[i];
+	}
+	rc = rc || !n ? rc : mr_entries_put(m, which, n, c->now_ms, err);
+	free(which);
+	return rc;
+}
+
+/* ---- all together ------------------------------------------------------------------------------------------------------------------ */
+
+static int outcomes_put(struct maria *m, struct commit *c, struct fw_err *err)
+{
+	int rc;
+
+	memset(c->visitor, 0, c->n * sizeof(*c->visitor));
+	m->run_id = c->run_id;
+	rc = visitors_read(m, c, err);
+	for (size_t i = 0; i < c->n && !rc; i++) {
+		struct fw_outcome *o = &c->outcome[i];
+
+		o->rc = c->visitor[i].found || c->visitor[i].stored ? 0 : FW_ESTALE;
+		o->visit.new_n = o->visit.changed_n = 0;
+	}
+	rc = rc ? rc : stored_read(m, c, err);
+	rc = rc ? rc : urls_put(m, c, err);
+	if (!rc)
+		leases_drop(m, c);
+	rc = rc ? rc : entries_put(m, c, err);
+	rc = rc ? rc : visits_put(m, c, err);
+	for (size_t i = 0; i < c->n && !rc; i++) {
+		if (c->visitor[i].found && c->outcome[i].groups)
+			groups_put(m, &c->outcome[i]);
+	}
+	return rc ? rc : line_put(m, c, err);
+}
+
+static int commit_in(struct maria *m, void *arg, struct fw_err *err)
+{
+	struct commit *c = arg;
+	int rc = c->n ? outcomes_put(m, c, err) : 0;
+
+	if (!rc && c->batch->beat)
+		beat_put(m, c->batch->beat, c->now_ms);
+	return rc;
+}
+
+int mr_commit(struct fw_store *st, struct fw_commit *batch, struct fw_err *err)
+{
+	struct maria *m = mr_of(st);
+	struct commit c = {.batch = batch, .outcome = batch->outcome, .n = batch->n,
+		.visitor = calloc(batch->n + 1, sizeof(*c.visitor)), .order = calloc(batch->n + 1, sizeof(struct fw_outcome *)),
+		.scratch = calloc(batch->n + 1, sizeof(*c.scratch)), .run_id = m->run_id};
+	int rc = c.visitor && c.order && c.scratch ? mr_now(m, batch->now_ms, &c.now_ms, err) : mr_no_memory(m, err);
+
+	if (!rc) {
+		for (size_t i = 0; i < c.n; i++)
+			c.order[i] = &c.outcome[i];
+		qsort(c.order, c.n, sizeof(struct fw_outcome *), by_feed);
+		rc = mr_transact(m, commit_in, &c, err);
+	}
+	if (rc)
+		m->run_id = 0; /* whether the run was noted is unknown */
+	free(c.visitor);
+	free(c.order);
+	free(c.scratch);
+	return rc;
+}

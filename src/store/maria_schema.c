@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The schema on MariaDB and MySQL, as numbered steps. Step i brings a database from version i to i + 1; numbers.schema holds the
+ * version. All run under a named lock, so that ten processes may start at once. A CREATE TABLE is a transaction of its own there, so
+ * a kill may leave a step half done: each statement of a step is one that may be made again, and the version is raised last.
+ *
+ * A step that was released is never edited. Tables and columns are described for people in feedwheel-store(7).
+ *
+ * InnoDB keeps rows in the order of the primary key. So that of `queue` is the time and the feed; `leases` and
+ * `wheel` go by feed; `visits` and `entries` grow at their end. Where the shape differs from SQLite's there is a view with the
+ * shared name: `claims` over `loans`, `meta` over `numbers` and `counters`.
+ */
+#include "base/hash.h"
+#include "store/maria.h"
+
+#define ENGINE " ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+#define N "BIGINT NOT NULL DEFAULT 0"
+
+static const char *const step1[] = {
+	"CREATE TABLE IF NOT EXISTS feeds ("
+	" id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY,"
+	" url TEXT NOT NULL, url_hash BINARY(16) NOT NULL, host_id BIGINT NOT NULL,"
+	" title MEDIUMTEXT, home_page_url MEDIUMTEXT, description MEDIUMTEXT, language MEDIUMTEXT, icon MEDIUMTEXT,"
+	" format " N ", hub MEDIUMTEXT, topic MEDIUMTEXT, extra LONGTEXT, rhythm MEDIUMTEXT,"
+	" validator_url MEDIUMTEXT, etag MEDIUMBLOB, last_modified MEDIUMBLOB, validators_ms " N ", body_hash " N ","
+	" redirect_url MEDIUMTEXT, redirect_since_ms " N ", redirect_n " N ", error MEDIUMTEXT,"
+	" user_title MEDIUMTEXT, folder MEDIUMTEXT, username MEDIUMTEXT, password MEDIUMTEXT, interval_ms " N ","
+	" created_ms BIGINT NOT NULL,"
+	" UNIQUE KEY feeds_url (url_hash), KEY feeds_host (host_id))" ENGINE,
+	"CREATE TABLE IF NOT EXISTS wheel ("
+	" feed_id BIGINT NOT NULL PRIMARY KEY, due_at_ms BIGINT NOT NULL, status " N ", last_kind " N ", http_status " N ","
+	" fail_n " N ", crash_n " N ", last_visit_ms " N ", last_ok_ms " N ", last_new_ms " N ", expect_us " N ","
+	" expect_dev_us " N ", why TEXT, last_visit_id " N ", last_fence " N ")" ENGINE,
+	/* due_at_ms is set when wake_at_ms is another time, and then the feed is in `moved` too, by which it is found */
+	"CREATE TABLE IF NOT EXISTS queue ("
+	" wake_at_ms BIGINT NOT NULL, feed_id BIGINT NOT NULL, host_id BIGINT NOT NULL, due_at_ms BIGINT,"
+	" PRIMARY KEY (wake_at_ms, feed_id))" ENGINE,
+	"CREATE TABLE IF NOT EXISTS moved ("
+	" feed_id BIGINT NOT NULL PRIMARY KEY, wake_at_ms BIGINT NOT NULL, due_at_ms BIGINT NOT NULL)" ENGINE,
+	"CREATE TABLE IF NOT EXISTS parked ("
+	" host_id BIGINT NOT NULL, due_at_ms BIGINT NOT NULL, feed_id BIGINT NOT NULL,"
+	" PRIMARY KEY (host_id, due_at_ms, feed_id))" ENGINE,
+	"CREATE TABLE IF NOT EXISTS leases ("
+	" feed_id BIGINT NOT NULL PRIMARY KEY, fence BIGINT NOT NULL, due_at_ms BIGINT NOT NULL, host_id BIGINT NOT NULL)" ENGINE,
+	"CREATE TABLE IF NOT EXISTS loans ("
+	" id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, lent_n BIGINT NOT NULL, left_n BIGINT NOT NULL, until_ms BIGINT NOT NULL,"
+	" worker VARBINARY(255) NOT NULL, KEY loans_until (until_ms), KEY loans_worker (worker))" ENGINE,
+	"CREATE OR REPLACE VIEW claims AS SELECT CAST(id << 20 AS SIGNED) AS first_fence,"
+	" CAST((id << 20) + lent_n - 1 AS SIGNED) AS last_fence, until_ms, worker FROM loans",
+	"CREATE TABLE IF NOT EXISTS hosts ("
+	" id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, name VARBINARY(255), feed_n " N ", busy_n " N ", turn_n " N ","
+	" parked_n " N ", next_ok_ms " N ", UNIQUE KEY hosts_name (name))" ENGINE,
+	/* every key a feed ever had; entry_id is 0 when retention took the entry, which its feed may still list */
+	"CREATE TABLE IF NOT EXISTS entry_keys ("
+	" feed_id BIGINT NOT NULL, `key` BINARY(16) NOT NULL, hash BIGINT NOT NULL, entry_id BIGINT NOT NULL,"
+	" PRIMARY KEY (feed_id, `key`))" ENGINE,
+	"CREATE TABLE IF NOT EXISTS entries ("
+	" id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, feed_id BIGINT NOT NULL, date_ms BIGINT NOT NULL,"
+	" seen_ms BIGINT NOT NULL, changed_ms BIGINT NOT NULL, revision BIGINT NOT NULL, published_ms BIGINT, updated_ms BIGINT,"
+	" content_type BIGINT NOT NULL, guid MEDIUMTEXT, url MEDIUMTEXT, title MEDIUMTEXT, author MEDIUMTEXT,"
+	" content_base MEDIUMTEXT, summary LONGTEXT, extra LONGTEXT, content LONGTEXT, KEY entries_date (date_ms))" ENGINE,
+	/* a visit names the one before it, so that a feed's visits are a chain and need no index */
+	"CREATE TABLE IF NOT EXISTS visits ("
+	" id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, previous_id BIGINT NOT NULL, feed_id BIGINT NOT NULL, run_id BIGINT NOT NULL,"
+	" at_ms BIGINT NOT NULL, kind BIGINT NOT NULL, http_status BIGINT NOT NULL, hops BIGINT NOT NULL, slot BIGINT NOT NULL,"
+	" lateness_ms BIGINT NOT NULL, dns_us BIGINT NOT NULL, connect_us BIGINT NOT NULL, tls_us BIGINT NOT NULL,"
+	" first_byte_us BIGINT NOT NULL, total_us BIGINT NOT NULL, parse_us BIGINT NOT NULL, wire_bytes BIGINT NOT NULL,"
+	" body_bytes BIGINT NOT NULL, item_n BIGINT NOT NULL, new_n BIGINT NOT NULL, changed_n BIGINT NOT NULL, error TEXT)" ENGINE,
+	"CREATE TABLE IF NOT EXISTS runs (run_id BIGINT NOT NULL PRIMARY KEY, first_visit_id BIGINT NOT NULL)" ENGINE,
+	"CREATE TABLE IF NOT EXISTS workers ("
+	" worker VARBINARY(255) NOT NULL PRIMARY KEY, pid BIGINT NOT NULL, started_ms BIGINT NOT NULL, run_id BIGINT NOT NULL,"
+	" visits BIGINT NOT NULL, new_entries BIGINT NOT NULL, failures BIGINT NOT NULL, in_flight BIGINT NOT NULL,"
+	" slots BIGINT NOT NULL, at_ms BIGINT NOT NULL)" ENGINE,
+	"CREATE TABLE IF NOT EXISTS controls ("
+	" id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, kind BIGINT NOT NULL, created_ms BIGINT NOT NULL)" ENGINE,
+	/* entries and visits are counted in several rows, so that commits do not wait for each other */
+	"CREATE TABLE IF NOT EXISTS counters (slot BIGINT NOT NULL PRIMARY KEY, entry_n BIGINT NOT NULL, visit_n BIGINT NOT NULL)" ENGINE,
+	"CREATE OR REPLACE VIEW meta AS SELECT name, value FROM numbers"
+	" UNION ALL SELECT 'entry_n', CAST(coalesce(sum(entry_n), 0) AS SIGNED) FROM counters"
+	" UNION ALL SELECT 'visit_n', CAST(coalesce(sum(visit_n), 0) AS SIGNED) FROM counters",
+	/* which entries hold a word: a row for each step of indexing that met it */
+	"CREATE TABLE IF NOT EXISTS words ("
+	" word VARBINARY(64) NOT NULL, step BIGINT NOT NULL, entries MEDIUMBLOB NOT NULL, PRIMARY KEY (word, step))" ENGINE,
+	/* entries to be indexed again, and numbers that were not there when the index came by */
+	"CREATE TABLE IF NOT EXISTS reindex (entry_id BIGINT NOT NULL PRIMARY KEY, since_ms BIGINT NOT NULL, KEY reindex_since (since_ms))"
+	ENGINE,
+	"INSERT IGNORE INTO numbers (name, value) VALUES ('indexed_entry_id', 0), ('changes', 0), ('index_step', 0)",
+	NULL,
+};
+
+static const char *const *const steps[MR_SCHEMA] = {step1};
+
+/* Where the database stands: *version, 0 for an empty one; or the reason why it is none of ours. */
+static int look(struct maria *m, int64_t *version, struct fw_err *err)
+{
+	int64_t tables = 0, ours = 0;
+	struct mr_res r;
+	int rc = mr_ask(m, &r, err, "SELECT count(*), sum(table_name = 'numbers') FROM information_schema.tables"
+		" WHERE table_schema = database()", "");
+
+	*version = 0;
+	if (!rc && mr_row(&r)) {
+		tables = mr_int(&r, 0);
+		ours = mr_int(&r, 1); /* its making begins with this table */
+		mr_done(&r);
+	}
+	if (!rc && ours)
+		rc = mr_number(m, 0, version, err, "SELECT value FROM numbers WHERE name = 'schema'", "");
+	if (rc)
+		return rc;
+	if (tables && !ours)
+		return fw_err_set(err, FW_EINVAL, "%s: a database of another program: name another one", m->name);
+	if (*version > MR_SCHEMA)
+		return fw_err_set(err, FW_EVERSION, "%s: schema %lld is newer than this program (schema %d): upgrade feedwheel", m->name,
+			(long long)*version, MR_SCHEMA);
+	return 0;
+}
+
+static int steps_run(struct maria *m, struct fw_err *err)
+{
+	int64_t version;
+	int rc = look(m, &version, err); /* again: another process may have been first */
+
+	if (!rc && !version)
+		mr_put(m, "CREATE TABLE IF NOT EXISTS numbers (name VARCHAR(64) NOT NULL PRIMARY KEY, value BIGINT NOT NULL)" ENGINE, "");
+	for (int64_t i = version; i < MR_SCHEMA && !rc; i++) {
+		for (const char *const *sql = steps[i]; *sql; sql++)
+			mr_put(m, *sql, "");
+		mr_put(m, "INSERT INTO numbers (name, value) VALUES ('schema', ?) ON DUPLICATE KEY UPDATE value = VALUES(value)", "i", i + 1);
+		rc = mr_flush(m, err);
+	}
+	return rc;
+}
+
+/* Names of locks are the whole server's, and short. */
+static int64_t lock_name(const struct maria *m)
+{
+	return (int64_t)(fw_hash64(m->schema, strlen(m->schema)) >> 1);
+}
+
+int mr_migrate(struct maria *m, bool create, bool no_migrate, struct fw_err *err)
+{
+	struct fw_err spare;
+	int64_t version, got = 0;
+	int rc = look(m, &version, err);
+
+	if (rc || version == MR_SCHEMA)
+		return rc;
+	if (version == 0 && (!create || m->read_only))
+		return fw_err_set(err, FW_ENOTFOUND, "%s: empty, no feeds were ever stored here: begin with `feedwheel add URL`", m->name);
+	if (m->read_only || (no_migrate && version))
+		return fw_err_set(err, FW_EVERSION, "%s: schema %lld is older than this program's %d: `feedwheel run` upgrades it", m->name,
+			(long long)version, MR_SCHEMA);
+	rc = mr_number(m, 0, &got, err, "SELECT get_lock('feedwheel ?', ?)", "ii", lock_name(m),
+		FW_MAX(m->busy_timeout_ms / 1000, INT64_C(60)));
+	if (!rc && !got)
+		return fw_err_set(err, FW_EAGAIN, "%s: another process has been making its tables for a minute: try again", m->name);
+	if (rc)
+		return rc;
+	rc = steps_run(m, err);
+	(void)mr_number(m, 0, &got, rc ? &spare : err, "SELECT release_lock('feedwheel ?')", "i", lock_name(m)); /* or the connection's end */
+	return rc;
+}

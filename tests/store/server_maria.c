@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: ISC */
+/* A MariaDB server of the tests' own: on a socket in its folder, without network, as an unprivileged user. */
+#include <fcntl.h>
+#include <grp.h>
+#include <mysql.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "servers.h"
+
+#define SERVER "/usr/sbin/mariadbd"
+#define INSTALL "/usr/bin/mariadb-install-db"
+#define PATIENCE_S 60
+
+static char home[160], sock[200];
+static pid_t server, owner;
+
+static bool installed(void)
+{
+	return access(SERVER, X_OK) == 0 && access(INSTALL, X_OK) == 0;
+}
+
+static void fail(const char *what)
+{
+	fprintf(stderr, "# mariadb: %s: see %s/log\n", what, home);
+	exit(EXIT_FAILURE);
+}
+
+static const struct passwd *user(void)
+{
+	return geteuid() == 0 ? getpwnam("mysql") : NULL;
+}
+
+/* In a child: as that user, with a log for all it says, and ended with its parent. */
+static void run(const char *const argv[], pid_t parent)
+{
+	const struct passwd *u = user();
+	char log[200];
+	int fd;
+
+	if (!fw_snprintf(log, sizeof(log), "%s/log", home))
+		_exit(9);
+	fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0644);
+	if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0)
+		_exit(9);
+	if (u && (fchown(fd, u->pw_uid, u->pw_gid) || setgroups(0, NULL) || setgid(u->pw_gid) || setuid(u->pw_uid)))
+		_exit(9);
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
+		_exit(9);
+	execv(argv[0], (char *const *)(uintptr_t)argv); /* which changes none of them */
+	_exit(9);
+}
+
+static bool answers(void)
+{
+	MYSQL *db = mysql_init(NULL);
+	bool ok = db && mysql_real_connect(db, NULL, "root", NULL, NULL, 0, sock, 0);
+
+	mysql_close(db);
+	return ok;
+}
+
+static void again(void)
+{
+	static char data[200], socket_arg[220], pid_arg[220];
+	const char *const argv[] = {SERVER, "--no-defaults", data, socket_arg, pid_arg, "--skip-networking", "--innodb-buffer-pool-size=128M",
+		"--innodb-log-file-size=64M", "--max-connections=60", "--skip-name-resolve", "--debug-no-sync", "--innodb-flush-log-at-trx-commit=2", NULL};
+	pid_t parent = getpid();
+
+	if (!fw_snprintf(data, sizeof(data), "--datadir=%s/data", home) || !fw_snprintf(socket_arg, sizeof(socket_arg), "--socket=%s", sock) ||
+	    !fw_snprintf(pid_arg, sizeof(pid_arg), "--pid-file=%s/pid", home))
+		fail("path too long");
+	server = fork();
+	if (server == 0)
+		run(argv, parent);
+	owner = getpid();
+	for (int i = 0; i < PATIENCE_S * 20; i++) {
+		if (server < 0 || waitpid(server, NULL, WNOHANG) != 0)
+			break;
+		if (answers())
+			return;
+		usleep(50000);
+	}
+	fail("does not start");
+}
+
+static void start(const char *folder)
+{
+	const struct passwd *u = user();
+	char data[200];
+	const char *const argv[] = {INSTALL, "--no-defaults", data, "--auth-root-authentication-method=normal", "--skip-test-db", NULL};
+	pid_t parent = getpid(), pid;
+	int status = 1;
+
+	if (!fw_snprintf(home, sizeof(home), "%s/mysql", folder) || !fw_snprintf(sock, sizeof(sock), "%s/sock", home) || strlen(sock) > 100 ||
+	    !fw_snprintf(data, sizeof(data), "--datadir=%s/data", home))
+		fail("path too long");
+	if (mkdir(home, 0755) || (u && (chown(home, u->pw_uid, u->pw_gid) || chmod(folder, 0755))))
+		fail("no folder");
+	pid = fork();
+	if (pid == 0)
+		run(argv, parent);
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+		fail("its tables cannot be made");
+	again();
+}
+
+static void url(char *out, size_t cap, const char *name)
+{
+	if (!fw_snprintf(out, cap, "mysql://root@localhost/%s?socket=%s", name, sock))
+		fail("URL too long");
+}
+
+static void kill9(void)
+{
+	if (server > 0 && owner == getpid()) {
+		kill(server, SIGKILL);
+		waitpid(server, NULL, 0);
+	}
+	server = 0;
+}
+
+const struct server server_mysql = {
+	.engine = "mysql",
+	.package = "mariadb-server",
+	.installed = installed,
+	.start = start,
+	.url = url,
+	.kill9 = kill9,
+	.again = again,
+	.stop = kill9, /* nothing is wanted of its data */
+};
