@@ -160,8 +160,8 @@ void rd_pack(struct fw_buf *out, const struct rd_members *m, const void *of);
 /* Read them back; strings point into the value, whose line ends become NUL. What is unknown is passed over. */
 void rd_unpack(struct fw_str value, const struct rd_members *m, void *of);
 struct fw_str rd_part(struct fw_str value, const char *name); /* one member, absent when it is not there */
-/* The state that every visit writes, behind "fence due": see redis/head.lua. */
-void rd_state_pack(struct fw_buf *out, const struct fw_feed *f);
+/* The state that every visit writes, from the fence on: see redis/head.lua. */
+void rd_state_pack(struct fw_buf *out, int64_t fence, int64_t due_at_ms, const struct fw_feed *f);
 /* *groups: which values of wide groups there are. False: not ours. */
 bool rd_state_unpack(struct fw_str wheel, struct fw_feed *f, unsigned *groups);
 /* What a visit took, behind "feed new changed". */

@@ -124,7 +124,7 @@ static int entries_decide(struct part *t, struct fw_err *err)
 #define GROUPS_KEPT 31u /* those that are values of their own */
 #define ARGS_NEW 8
 #define ARGS_CHANGED 7
-#define ARGS_OUTCOME 6
+#define ARGS_OUTCOME 5 /* id, due and id, state, visit */
 
 /* How many words belong to an outcome behind all outcomes. */
 static size_t extra_argc(const struct plan *p)
@@ -136,24 +136,51 @@ static size_t extra_argc(const struct plan *p)
 	return n + (p->o->groups & FW_GROUP_URL ? 2 : 0);
 }
 
-static void outcome_add(struct rd_conn *c, const struct plan *p)
+static bool has_extra(const struct plan *p)
 {
 	const struct fw_outcome *o = p->o;
-	const struct fw_feed *f = o->feed;
 
-	rd_add_int(c, o->feed_id);
-	rd_add_int(c, o->fence);
-	rd_add_int(c, f->due_at_ms);
-	rd_state_pack(rd_word_begin(c), f);
-	rd_word_end(c);
-	rd_visit_pack(rd_word_begin(c), &o->visit);
-	rd_word_end(c);
-	if (f->status || f->fail_n || o->host_cooldown_ms || o->groups || p->new_n || p->changed_n) {
-		fw_buf_addf(rd_word_begin(c), "%d %u %lld %u %zu %zu", (int)f->status, f->fail_n, (long long)o->host_cooldown_ms, o->groups,
-			p->new_n + p->changed_n, p->argc);
+	return o->feed->status || o->feed->fail_n || o->host_cooldown_ms || o->groups || p->new_n || p->changed_n;
+}
+
+/* The blocks of redis/commit.lua, all outcomes in each. */
+static void outcomes_add(const struct part *t, struct rd_conn *c)
+{
+	for (size_t i = 0; i < t->n; i++)
+		rd_add_int(c, t->plan[i].o->feed_id);
+	for (size_t i = 0; i < t->n; i++) {
+		rd_add_int(c, t->plan[i].o->feed->due_at_ms);
+		rd_add_int(c, t->plan[i].o->feed_id);
+	}
+	for (size_t i = 0; i < t->n; i++) {
+		const struct fw_outcome *o = t->plan[i].o;
+
+		rd_state_pack(rd_word_begin(c), o->fence, o->feed->due_at_ms, o->feed);
 		rd_word_end(c);
-	} else {
-		rd_add(c, FW_STR(""));
+	}
+	for (size_t i = 0; i < t->n; i++) {
+		rd_visit_pack(rd_word_begin(c), &t->plan[i].o->visit);
+		rd_word_end(c);
+	}
+}
+
+static size_t fence_runs(const struct part *t)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n; i++)
+		n += !i || t->plan[i].o->fence != t->plan[i - 1].o->fence;
+	return n;
+}
+
+static void fences_add(const struct part *t, struct rd_conn *c)
+{
+	rd_add_int(c, (int64_t)fence_runs(t));
+	for (size_t i = 0, n; i < t->n; i += n) {
+		for (n = 1; i + n < t->n && t->plan[i + n].o->fence == t->plan[i].o->fence;)
+			n++;
+		rd_add_int(c, t->plan[i].o->fence);
+		rd_add_int(c, (int64_t)n);
 	}
 }
 
@@ -182,11 +209,15 @@ static void entry_add(struct rd_conn *c, const struct fw_entry_row *e, enum item
 	}
 }
 
-static void extras_add(const struct part *t, struct rd_conn *c, const struct plan *p)
+/* What goes with one outcome that has an extra. */
+static void extra_add(const struct part *t, struct rd_conn *c, const struct plan *p)
 {
 	const struct fw_outcome *o = p->o;
 	char host[256];
 
+	fw_buf_addf(rd_word_begin(c), "%d %u %lld %u %zu %zu", (int)o->feed->status, o->feed->fail_n, (long long)o->host_cooldown_ms,
+		o->groups, p->new_n + p->changed_n, p->argc);
+	rd_word_end(c);
 	for (size_t g = 0; g < FW_N(rd_feed_group); g++) {
 		if (!(o->groups >> g & 1))
 			continue;
@@ -266,13 +297,13 @@ static int part_commit(struct part *t, int64_t now_ms, const struct fw_beat *bea
 	for (size_t i = 0; i < t->n; i++) {
 		t->plan[i].argc = extra_argc(&t->plan[i]);
 		new_n += t->plan[i].new_n;
-		extra_n += t->plan[i].argc;
+		extra_n += has_extra(&t->plan[i]) ? 2 + t->plan[i].argc : 0;
 		run_note(t, t->plan[i].o->visit.run_id);
 	}
 	rc = rc ? rc : numbers_take(t, new_n, &base, err);
 	if (rc)
 		return rc;
-	argc = 10 + t->run_n + t->n * ARGS_OUTCOME + extra_n;
+	argc = 11 + t->run_n + 2 * fence_runs(t) + t->n * ARGS_OUTCOME + extra_n;
 	c = rd_op(r, t->shard, RD_WRITE, "commit", argc, err);
 	if (!c)
 		return err->rc;
@@ -292,10 +323,14 @@ static int part_commit(struct part *t, int64_t now_ms, const struct fw_beat *bea
 	rd_add_int(c, (int64_t)t->run_n);
 	for (size_t i = 0; i < t->run_n; i++)
 		rd_add_int(c, t->run[i]);
-	for (size_t i = 0; i < t->n; i++)
-		outcome_add(c, &t->plan[i]);
-	for (size_t i = 0; i < t->n; i++)
-		extras_add(t, c, &t->plan[i]);
+	fences_add(t, c);
+	outcomes_add(t, c);
+	for (size_t i = 0; i < t->n; i++) {
+		if (!has_extra(&t->plan[i]))
+			continue;
+		rd_add_int(c, (int64_t)i + 1);
+		extra_add(t, c, &t->plan[i]);
+	}
 	rc = rd_run1(r, t->shard, &r->arena, &answers, "commit", err);
 	for (size_t i = 0; !rc && i < answers->n; i++)
 		answer_take(t, answers->elem[i]);

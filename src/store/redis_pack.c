@@ -191,9 +191,9 @@ static struct fw_str text_get(struct fw_str rest)
 
 #define WHEEL_FRONT 20 /* place of the last visit and a space */
 
-void rd_state_pack(struct fw_buf *out, const struct fw_feed *f)
+void rd_state_pack(struct fw_buf *out, int64_t fence, int64_t due_at_ms, const struct fw_feed *f)
 {
-	int64_t n[] = {(int64_t)f->last_kind, f->http_status, f->fail_n, f->crash_n, f->last_visit_ms, f->last_ok_ms, f->expect_us,
+	int64_t n[] = {fence, due_at_ms, (int64_t)f->last_kind, f->http_status, f->fail_n, f->crash_n, f->last_visit_ms, f->last_ok_ms, f->expect_us,
 		f->expect_dev_us};
 
 	numbers_add(out, n, FW_N(n));

@@ -11,6 +11,7 @@ local LEASES, CLAIMS, CLAIM_LEFT, CLAIM_FEEDS = P .. 'leases', P .. 'claims', P 
 local ENTRIES, CONTENTS, DATES, ENTRY_N = P .. 'entries', P .. 'contents', P .. 'dates', P .. 'entry_n'
 local VISITS, RUNS, WORKERS = P .. 'visits', P .. 'runs', P .. 'workers'
 local GROUPS = {[1] = P .. 'error', [2] = P .. 'validators', [4] = P .. 'about', [8] = P .. 'rhythm', [16] = P .. 'redirect'}
+local LARGE = '-' -- the one field of LEASES that is none
 local ops = {}
 
 -- A whole number as text: Lua would write large ones with an exponent.
@@ -39,6 +40,35 @@ local function ask(cmd, key, names)
 		end
 	end
 	return all
+end
+
+-- HMGET and its like for n names that stand among the arguments.
+local function ask_argv(cmd, key, from, n)
+	if n == 0 then
+		return {}
+	elseif n <= 4000 then
+		return call(cmd, key, unpack(ARGV, from, from + n - 1))
+	end
+	local names = {}
+	for i = 1, n do
+		names[i] = ARGV[from + i - 1]
+	end
+	return ask(cmd, key, names)
+end
+
+-- A variadic command over n arguments; of some only, where ok says which.
+local function many_argv(cmd, key, from, n, ok, all)
+	if ok and not all then
+		local list = {}
+		for i = 1, n do
+			list[#list + 1] = ok[i] and ARGV[from + i - 1] or nil
+		end
+		many(cmd, key, list)
+		return
+	end
+	for i = from, from + n - 1, 4000 do
+		call(cmd, key, unpack(ARGV, i, math.min(i + 3999, from + n - 1)))
+	end
 end
 
 -- Times may come as "0": then it is the server's clock.

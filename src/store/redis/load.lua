@@ -39,7 +39,7 @@ local function feed_load(a)
 	end
 	call('HSET', URLS, url, id)
 	call('HSET', FEEDS, id, part_make('host', name) .. part_make('created_ms', created) .. part_make('url', url) .. ARGV[a + 9])
-	call('HSET', WHEEL, id, fmt('%s %014.0f %02.0f 0 %s %s', NEVER, tonumber(last_new), groups, due, ARGV[a + 10]))
+	call('HSET', WHEEL, id, fmt('%s %014.0f %02.0f ', NEVER, tonumber(last_new), groups) .. ARGV[a + 10])
 	for _, bit in ipairs({1, 2, 4, 8, 16}) do
 		if math.floor(groups / bit) % 2 == 1 then
 			call('HSET', GROUPS[bit], id, ARGV[value])

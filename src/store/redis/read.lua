@@ -57,7 +57,7 @@ function ops.stats()
 		last_visit = (last_visit - 1 + tonumber(call('HGET', META, 'visits_gone'))) * shards + shard + 1
 	end
 	return {call('HLEN', FEEDS), call('ZCOUNT', STATUS, 1, 1), call('ZCOUNT', STATUS, 2, 2), call('ZCOUNT', STATUS, 3, 3),
-		call('ZCARD', FAILING), call('HLEN', LEASES), due, next_ms and int(next_ms) or '',
+		call('ZCARD', FAILING), call('HLEN', LEASES) - call('HEXISTS', LEASES, LARGE), due, next_ms and int(next_ms) or '',
 		tonumber(call('HGET', META, 'entry_n')), tonumber(call('HGET', META, 'visit_n')), last_feed, last_entry, last_visit}
 end
 
@@ -182,7 +182,9 @@ function ops.check_rest()
 	local out, fences, left = {}, {}, call('HGETALL', CLAIM_LEFT)
 	for _, lease in ipairs(call('HVALS', LEASES)) do
 		local fence = match(lease, '^%d+')
-		fences[fence] = (fences[fence] or 0) + 1
+		if fence then
+			fences[fence] = (fences[fence] or 0) + 1
+		end
 	end
 	for i = 1, #left, 2 do
 		if (fences[left[i]] or 0) ~= tonumber(left[i + 1]) then

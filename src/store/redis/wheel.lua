@@ -173,7 +173,7 @@ function ops.claim()
 	local worker, now = ARGV[2], now_of(ARGV[3])
 	local before = ARGV[4] == '0' and now or tonumber(ARGV[4])
 	local max, host_max, gap = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
-	local ids, names, n, deferred = {}, {}, 0, 0
+	local ids, names, crowd, n, deferred = {}, {}, false, 0, 0
 
 	-- lend a feed that was taken out of DUE, or park it
 	local function lend(m, moved)
@@ -190,7 +190,7 @@ function ops.claim()
 		end
 		if now >= h.next and (host_max == 0 or h.busy < host_max) then
 			n = n + 1
-			ids[n], names[id] = id, name
+			ids[n], names[id], crowd = id, name, true
 			h.busy = h.busy + 1
 			h.next = math.max(h.next, now + gap)
 		else
@@ -240,20 +240,28 @@ function ops.claim()
 
 	local wheel, fence, until_ms = {}, '0', int(now + tonumber(ARGV[5]))
 	if n > 0 then
-		local leases, there, values = {}, {}, {}
+		local leases, all = {}, true
 		fence = int(call('HINCRBY', META, 'last_fence', 1))
 		wheel = ask('HMGET', WHEEL, ids)
 		for i = 1, n do
-			local id, name = ids[i], names[ids[i]]
-			if wheel[i] then
-				there[#there + 1], values[#values + 1] = id, wheel[i]
-				leases[#leases + 1] = id
-				leases[#leases + 1] = name and fence .. '@' .. name or fence
-			elseif name then -- somebody deleted the feed by hand: the others are not held up
-				host_return(name, 0)
-			end
+			local name = crowd and names[ids[i]]
+			leases[2 * i - 1] = ids[i]
+			leases[2 * i] = name and fence .. '@' .. name or fence
+			all = all and wheel[i]
 		end
-		ids, wheel, n = there, values, #there
+		if not all then -- somebody deleted feeds by hand: the others are not held up
+			local there, values, kept = {}, {}, {}
+			for i = 1, n do
+				if wheel[i] then
+					there[#there + 1], values[#values + 1] = ids[i], wheel[i]
+					kept[#kept + 1] = leases[2 * i - 1]
+					kept[#kept + 1] = leases[2 * i]
+				elseif names[ids[i]] then
+					host_return(names[ids[i]], 0)
+				end
+			end
+			ids, wheel, leases, n = there, values, kept, #there
+		end
 		many('HSET', LEASES, leases)
 	end
 	if n > 0 then

@@ -7,6 +7,7 @@ local steps = {
 	function(shards, shard) -- 0 -> 1
 		call('HSET', META, 'shards', shards, 'shard', shard, 'last_feed', 0, 'last_fence', 0, 'last_entry', 0, 'first_entry', 1,
 			'entry_n', 0, 'visit_n', 0, 'visits_gone', 0)
+		call('HSET', LEASES, LARGE, 'makes Redis keep this hash as a large one: it searches small ones from end to end')
 	end,
 }
 
