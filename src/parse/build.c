@@ -241,6 +241,19 @@ struct fw_str fw_build_title(struct fw_builder *b, struct fw_str s)
 	return fw_build_line_text(b, fw_title_is_html(s) ? fw_build_plain(b, s, FW_TEXT_HTML) : s);
 }
 
+struct fw_str fw_build_language(struct fw_builder *b, struct fw_str s)
+{
+	size_t i;
+	char *out;
+
+	s = fw_build_line_text(b, s);
+	if (!s.len || !memchr(s.p, '_', s.len) || !(out = fw_arena_alloc(b->arena, s.len)))
+		return s;
+	for (i = 0; i < s.len; i++)
+		out[i] = s.p[i] == '_' ? '-' : s.p[i];
+	return (struct fw_str){out, s.len};
+}
+
 int64_t fw_build_date(struct fw_builder *b, struct fw_str s)
 {
 	int64_t at, now_ms = b->options ? b->options->now_ms : 0;

@@ -165,6 +165,8 @@ struct fw_str fw_build_line_text(struct fw_builder *b, struct fw_str s);
 struct fw_str fw_build_plain(struct fw_builder *b, struct fw_str s, enum fw_text_type type);
 /* One line of plain text of something that may be HTML by its looks (fw_title_is_html): titles, names, tags in RSS. */
 struct fw_str fw_build_title(struct fw_builder *b, struct fw_str s);
+/* A language as BCP 47 writes it: "de_DE" is "de-DE". */
+struct fw_str fw_build_language(struct fw_builder *b, struct fw_str s);
 int64_t fw_build_date(struct fw_builder *b, struct fw_str s);
 /* The digits at the start of s; FW_NO_NUMBER when there are none, or for a negative number. */
 int64_t fw_build_number(struct fw_str s);

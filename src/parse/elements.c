@@ -64,6 +64,13 @@ static enum fw_format rss_version(struct fw_str v)
 	return FW_RSS20;
 }
 
+/* xml:lang of the root or channel is the feed's. */
+static void language_set(struct fw_walk *w)
+{
+	if (!w->b->feed_lang.p && w->frame->scope)
+		w->b->feed_lang = w->frame->scope->lang;
+}
+
 /* This element's namespace is the feed's own. */
 static void core_set(struct fw_walk *w)
 {
@@ -82,6 +89,8 @@ static void root_set(struct fw_walk *w, enum fw_format format)
 	}
 	b->atom = format == FW_ATOM03 || format == FW_ATOM10;
 	b->root_seen = true;
+	if (w->el->kind != EL_ENTRY)
+		language_set(w);
 }
 
 static void root_start(struct fw_walk *w)
@@ -140,6 +149,7 @@ static void channel_start(struct fw_walk *w)
 			b->doc->format = FW_RSS090;
 	}
 	w->frame->ctx = w->where == CTX_FEED ? CTX_OTHER : CTX_FEED;
+	language_set(w);
 	if (b->doc->format == FW_CDF)
 		cdf_base(w);
 	href = fw_attr(w, "href"); /* CDF */
@@ -216,9 +226,9 @@ static void string_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s
 	} else if (field == F_ID)
 		fw_feed_of(b, where)->id = s;
 	else if (field == F_LANGUAGE && entry)
-		b->entry->language = s;
+		b->entry->language = fw_build_language(b, s);
 	else if (field == F_LANGUAGE)
-		fw_feed_of(b, where)->language = s;
+		fw_feed_of(b, where)->language = fw_build_language(b, s);
 }
 
 void fw_url_start(struct fw_walk *w)

@@ -273,7 +273,7 @@ static void item_read(struct fw_builder *b, const json_t *o)
 		b->summary = (struct fw_body){.s = text, .type = FW_TEXT_PLAIN, .scope = b->base_scope, .rank = 8};
 	e->image = url_at(b, o, "image");
 	e->banner_image = url_at(b, o, "banner_image");
-	e->language = line_at(b, o, "language");
+	e->language = fw_build_language(b, str_at(b, o, "language"));
 	e->published_ms = date_at(b, o, "date_published");
 	e->updated_ms = date_at(b, o, "date_modified");
 	people_read(b, &e->authors, o);
@@ -315,7 +315,7 @@ static void feed_read(struct fw_builder *b, const json_t *o)
 	d->description = words_at(b, o, "description");
 	d->icon = url_at(b, o, "icon");
 	d->favicon = url_at(b, o, "favicon");
-	d->language = line_at(b, o, "language");
+	d->language = fw_build_language(b, str_at(b, o, "language"));
 	d->next_url = url_at(b, o, "next_url");
 	if (fw_str_eq(d->next_url, d->feed_url))
 		d->next_url = FW_STR_NONE; /* would never end */

@@ -122,9 +122,7 @@ static void scope_open(struct fw_builder *b, struct fw_frame *f, const struct fw
 			else if (u.len)
 				s->base = u;
 		} else {
-			s->lang = fw_build_dup(b, fw_str_trim(at->value));
-			if (!b->feed_lang.p && b->frame_n <= 2 && !b->doc->entries)
-				b->feed_lang = s->lang;
+			s->lang = fw_build_language(b, fw_build_dup(b, at->value));
 		}
 	}
 	if (s)
