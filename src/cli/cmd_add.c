@@ -39,7 +39,7 @@ static int check(struct cli *c, struct fw_feed_new *f, bool follow)
 		rc = check(c, f, false);
 	} else {
 		rc = cli_fail(c, CLI_SOME, "%.*s: not subscribed: %s", FW_STR_ARG(f->url), a.err.text);
-		cli_offer_feeds(c, a.feeds);
+		cli_offer_feeds(c, &a.err, a.feeds);
 	}
 	fw_answer_free(&a);
 	return rc;

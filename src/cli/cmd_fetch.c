@@ -19,7 +19,7 @@ static int answer_print(struct cli *c, const struct fw_answer *a, struct fw_str 
 {
 	if (!a->doc) {
 		(void)cli_fail(c, CLI_SOME, "%.*s: %s", FW_STR_ARG(url), a->err.text);
-		cli_offer_feeds(c, a->feeds);
+		cli_offer_feeds(c, &a->err, a->feeds);
 		return CLI_SOME;
 	}
 	return cli_document_print(c, a->doc);

@@ -11,11 +11,13 @@ static int parse_run(struct cli *c)
 		.url = fw_str(cli_value(c, "url")), .content_type = fw_str(cli_value(c, "content-type")), .now_ms = c->now_ms,
 		.limits = {.max_bytes = (size_t)c->config->max_body_bytes, .max_entries = (uint32_t)c->config->max_entries},
 	};
+	const char *limit = fw_arena_printf(&c->arena, "the %lld bytes of max_body_bytes (--max-body-bytes SIZE raises it)",
+		(long long)c->config->max_body_bytes);
 	struct fw_buf text;
 	struct fw_document *doc = NULL;
 	struct fw_link *feeds = NULL;
 	struct fw_err err = {0};
-	int rc = cli_read(c, c->arg[0], o.limits.max_bytes, "max_body_bytes (--max-body-bytes SIZE raises it)", &text);
+	int rc = cli_read(c, c->arg[0], o.limits.max_bytes, limit ? limit : "max_body_bytes", &text);
 
 	if (rc) {
 		fw_buf_finish(&text);
@@ -27,8 +29,8 @@ static int parse_run(struct cli *c)
 	} else {
 		rc = cli_fail(c, CLI_SOME, "%s: %s%s", strcmp(c->arg[0], "-") ? c->arg[0] : "standard input", err.text,
 			err.rc == FW_ELIMIT && strstr(err.text, "max_bytes") ? ": --max-body-bytes SIZE raises it" : "");
-		if (err.rc == FW_EFORMAT && text.len && !fw_discover(text.p, text.len, o.url, o.content_type, &feeds, &err))
-			cli_offer_feeds(c, feeds);
+		if (err.rc == FW_EFORMAT && text.len && !fw_discover(text.p, text.len, o.url, o.content_type, &feeds, NULL))
+			cli_offer_feeds(c, &err, feeds);
 		free(feeds);
 	}
 	fw_document_free(doc);

@@ -112,11 +112,13 @@ void cli_visit_json(struct fw_json *j, const char *key, const struct fw_visit *v
 	fw_json_end(j);
 }
 
-void cli_offer_feeds(struct cli *c, const struct fw_link *feeds)
+void cli_offer_feeds(struct cli *c, const struct fw_err *why, const struct fw_link *feeds)
 {
 	struct fw_buf title = FW_BUF_INIT(400);
 	bool any = feeds != NULL;
 
+	if (strstr(why->text, "(OPML)"))
+		(void)cli_fail(c, CLI_SOME, "'feedwheel import FILE' subscribes to what such a list holds");
 	if (feeds)
 		(void)cli_fail(c, CLI_SOME, "it names %s:", feeds->next ? "these feeds" : "this feed");
 	for (; feeds; feeds = feeds->next) {

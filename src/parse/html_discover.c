@@ -8,6 +8,7 @@
 #include "parse/charset.h"
 #include "parse/html.h"
 #include "parse/html_token.h"
+#include "parse/parse.h"
 #include "base/banned.h"
 
 static bool is_feed_type(struct fw_str type)
@@ -162,11 +163,15 @@ int fw_find_feeds(struct fw_arena *a, struct fw_str header, struct fw_str page, 
 	struct fw_link **links, struct fw_err *err)
 {
 	struct fw_link *named = NULL;
+	struct fw_limits none = {.max_bytes = 0};
 	struct fw_charset_result r;
+	bool cut;
 	int rc;
 
 	*links = fw_link_feeds(a, header, url);
-	rc = fw_charset_decode(a, page, content_type, &r, err);
+	rc = fw_gunzip(a, &none, &page, &cut, err);
+	if (!rc)
+		rc = fw_charset_decode(a, page, content_type, &r, err);
 	if (!rc)
 		rc = fw_html_discover(a, r.text, url, &named, err);
 	resolve(a, links, named, FW_STR_NONE);

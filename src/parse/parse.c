@@ -6,12 +6,14 @@
 #include <zlib.h>
 
 #include "base/url.h"
+#include "base/utf8.h"
 #include "parse/build.h"
 #include "parse/charset.h"
 
 #include "base/banned.h"
 
 #define DEFAULT_MAX_BYTES ((size_t)16 << 20)
+#define EXCERPT_BYTES ((size_t)60)
 #define FINISH_BYTES ((size_t)16 << 10)
 
 static struct fw_limits limits_of(const struct fw_parse_options *o)
@@ -55,7 +57,7 @@ static bool next_member(z_stream *z)
 /* Unpack all there is, in steps. *cut: it ended before its end, or its checksum is wrong; what came before is kept. */
 static int inflate_all(struct fw_arena *a, const struct fw_limits *l, z_stream *z, struct fw_str *text, bool *cut, struct fw_err *err)
 {
-	size_t max_bytes = l->max_bytes, cap = FW_MIN((size_t)z->avail_in * 6 + 1024, max_bytes + 1), had = 0, len = 0;
+	size_t max_bytes = l->max_bytes ? l->max_bytes : DEFAULT_MAX_BYTES, cap = FW_MIN((size_t)z->avail_in * 6 + 1024, max_bytes + 1), had = 0, len = 0;
 	char *out = NULL;
 	int rc;
 
@@ -102,14 +104,16 @@ static void zlib_free(void *arena, void *p)
 		free(p);
 }
 
-/* A gzip body that no header announced; left as it is when nothing can be made of it. */
-static int unpack(struct fw_arena *a, const struct fw_limits *l, struct fw_str *bytes, bool *cut, struct fw_err *err)
+int fw_gunzip(struct fw_arena *a, const struct fw_limits *l, struct fw_str *bytes, bool *cut, struct fw_err *err)
 {
 	z_stream z = {.next_in = (unsigned char *)(uintptr_t)bytes->p, .avail_in = (unsigned)bytes->len, .zalloc = zlib_alloc,
 		.zfree = zlib_free, .opaque = a};
 	struct fw_str text = FW_STR_NONE;
 	int rc;
 
+	*cut = false;
+	if (!is_gzip(*bytes))
+		return 0;
 	if (bytes->len > UINT32_MAX)
 		return fw_err_set(err, FW_ELIMIT, "a gzip document of %zu bytes is too large", bytes->len);
 	if (inflateInit2(&z, 15 + 16) != Z_OK)
@@ -148,14 +152,22 @@ static void base_scope(struct fw_builder *b, struct fw_scope *s)
 
 static int no_feed(const struct fw_builder *b, struct fw_str bytes, struct fw_str type, struct fw_err *err)
 {
-	const char *what = fw_sniff_name(bytes, type);
+	const char *what = fw_sniff_name(bytes, type), *in = "";
+	struct fw_str some;
 
 	if (!strcmp(what, "binary data")) /* or text of two or four bytes a character */
 		what = fw_sniff_name(b->text, type);
-	if (b->root_name.len && !strcmp(what, "an XML document"))
-		return fw_err_set(err, FW_EFORMAT, "not a feed: an XML document with the root element \"%.*s\"",
-			(int)FW_MIN(b->root_name.len, (size_t)60), b->root_name.p);
-	return fw_err_set(err, FW_EFORMAT, "not a feed: %s", what);
+	some = fw_sniff_excerpt(b->arena, b->text, what);
+	if (b->root_name.len && !strcmp(what, "an XML document")) {
+		some = b->root_name;
+		in = " with the root element";
+	} else if (some.len && !strcmp(what, "an HTML page")) {
+		in = fw_sniff_asks_login(b->text) ? " that asks for a password," : ",";
+	} else if (some.len) {
+		in = ":";
+	}
+	some.len = fw_utf8_cut(some.p, some.len, EXCERPT_BYTES);
+	return fw_err_set(err, FW_EFORMAT, some.len ? "not a feed: %s%s \"%.*s\"" : "not a feed: %s", what, in, FW_STR_ARG(some));
 }
 
 /*
@@ -204,11 +216,9 @@ static int parse(struct fw_arena *a, struct fw_str bytes, struct fw_arena **keep
 	*doc = NULL;
 	if (bytes.len > b.limits.max_bytes)
 		return fw_err_set(err, FW_ELIMIT, "the document has %zu bytes, max_bytes is %zu", bytes.len, b.limits.max_bytes);
-	if (is_gzip(bytes)) {
-		rc = unpack(a, &b.limits, &bytes, &cut, err);
-		if (rc)
-			return rc;
-	}
+	rc = fw_gunzip(a, &b.limits, &bytes, &cut, err);
+	if (rc)
+		return rc;
 	rc = fw_charset_decode(a, bytes, type, &cs, err);
 	if (rc)
 		return a->failed ? memory_error(a, b.limits.max_memory, err) : rc;

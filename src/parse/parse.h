@@ -13,8 +13,18 @@
 FW_MUST_CHECK int fw_parse_into(struct fw_arena *a, struct fw_str bytes, const struct fw_parse_options *o,
 	struct fw_document **doc, struct fw_err *err);
 
+/*
+ * A gzip body that no header announced: *bytes becomes what is in it; left as it is when nothing can be made of it, or it is none.
+ * *cut: it is damaged. l->max_bytes bounds it, 0: 16 MiB.
+ */
+FW_MUST_CHECK int fw_gunzip(struct fw_arena *a, const struct fw_limits *l, struct fw_str *bytes, bool *cut, struct fw_err *err);
+
 /* What a document that is no feed seems to be: "an HTML page", "an image (PNG)", "JSON that is no feed", "empty" ... */
 const char *fw_sniff_name(struct fw_str bytes, struct fw_str content_type);
+/* What a person knows such a document by: a page's title, the first line of text or JSON; absent: nothing. */
+struct fw_str fw_sniff_excerpt(struct fw_arena *a, struct fw_str text, const char *name);
+/* Does a page have a field for a password? */
+bool fw_sniff_asks_login(struct fw_str html);
 bool fw_sniff_is_html(struct fw_str bytes, struct fw_str content_type);
 
 /* 128-bit entry key over (feed id, identity), REL-03; and a 64-bit hash of what a reader would see change. */

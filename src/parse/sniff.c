@@ -2,11 +2,13 @@
 /* What a document that is no feed seems to be, for the words of an error. Looks at the first bytes only. */
 #include "base/str.h"
 #include "parse/charset.h"
+#include "parse/html.h"
 #include "parse/parse.h"
 
 #include "base/banned.h"
 
 #define LOOK_AT 4096
+#define PAGE_HEAD ((size_t)256 * 1024)
 
 static bool has_magic(struct fw_str s, size_t at, const char *magic, size_t n)
 {
@@ -48,7 +50,22 @@ static bool is_binary(struct fw_str s)
 	return odd * 100 > s.len;
 }
 
-/* Past a BOM, white space, comments and processing instructions; *declared: an XML declaration was among them. */
+/* Behind a document type that is not HTML's; s when none is there. */
+static struct fw_str past_doctype(struct fw_str s)
+{
+	const char *end;
+
+	if (!fw_str_istarts(s, FW_STR("<!doctype")) || fw_str_istarts(s, FW_STR("<!doctype html")))
+		return s;
+	end = memchr(s.p, '>', s.len);
+	if (end && memchr(s.p, '[', (size_t)(end - s.p))) {
+		end = fw_str_find(s, FW_STR("]>"));
+		end = end ? end + 1 : NULL;
+	}
+	return end ? fw_str_trim(fw_str_sub(s, (size_t)(end + 1 - s.p), s.len)) : s;
+}
+
+/* Past a BOM, white space, comments, processing instructions and the document type; *declared: an XML declaration was among them. */
 static struct fw_str first_tag(struct fw_str s, bool *declared)
 {
 	const char *end;
@@ -65,6 +82,8 @@ static struct fw_str first_tag(struct fw_str s, bool *declared)
 			*declared |= fw_str_istarts(s, FW_STR("<?xml"));
 			end = fw_str_find(s, FW_STR("?>"));
 			s = end ? fw_str_sub(s, (size_t)(end + 2 - s.p), s.len) : FW_STR("");
+		} else if (past_doctype(s).len != s.len) {
+			s = past_doctype(s);
 		} else {
 			return s;
 		}
@@ -74,7 +93,7 @@ static struct fw_str first_tag(struct fw_str s, bool *declared)
 bool fw_sniff_is_html(struct fw_str bytes, struct fw_str content_type)
 {
 	static const char *const tags[] = {"<!doctype html", "<html", "<head", "<body", "<title", "<meta", "<script", "<div", "<p>",
-		"<h1", "<link", "<style", "<table", "<br", "<a "};
+		"<h1", "<h2", "<h3", "<link", "<style", "<table", "<br", "<a ", "<b>", "<p ", "<pre", "<span", "<center", "<font", "<form", "<img"};
 	struct fw_str s = fw_str_sub(bytes, 0, LOOK_AT);
 	char type[40];
 	bool declared;
@@ -118,4 +137,34 @@ const char *fw_sniff_name(struct fw_str bytes, struct fw_str content_type)
 	if (tag.p[0] == '{' || tag.p[0] == '[')
 		return "JSON that is no feed";
 	return is_binary(s) ? "binary data" : "plain text";
+}
+
+struct fw_str fw_sniff_excerpt(struct fw_arena *a, struct fw_str text, const char *name)
+{
+	struct fw_str rest, head = fw_str_sub(text, 0, PAGE_HEAD);
+	const char *at;
+
+	if (!strcmp(name, "plain text") || !strcmp(name, "JSON that is no feed"))
+		return fw_str_trim(fw_str_split(fw_str_trim(head), '\n', &rest));
+	if (strcmp(name, "an HTML page") || !(at = fw_str_ifind(head, FW_STR("<title"))))
+		return FW_STR_NONE;
+	(void)fw_str_split(fw_str_sub(head, (size_t)(at - head.p), head.len), '>', &rest);
+	at = fw_str_ifind(rest, FW_STR("</title"));
+	return at ? fw_html_text(a, fw_str_sub(rest, 0, (size_t)(at - rest.p))) : FW_STR_NONE;
+}
+
+bool fw_sniff_asks_login(struct fw_str html)
+{
+	struct fw_str s = fw_str_sub(html, 0, PAGE_HEAD);
+	const char *at;
+
+	while ((at = fw_str_ifind(s, FW_STR("<input"))) != NULL) {
+		struct fw_str tag;
+
+		s = fw_str_sub(s, (size_t)(at - s.p), s.len);
+		tag = fw_str_split(s, '>', &s);
+		if (fw_str_ifind(tag, FW_STR("password")))
+			return true;
+	}
+	return false;
 }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: ISC
 """Bad input: one line that names the thing and the remedy, the right exit code, nothing half-done."""
 import contextlib
+import gzip
 import os
 import resource
 import sqlite3
@@ -255,6 +256,78 @@ def fetch(base):
         complaint(w.run("fetch", "http://10.9.8.7/feed", code=SOME), "10.9.8.7", lines=2)
         holds('"version"' in w.run("fetch", o.urls[0]).stdout, "a feed is printed as JSON Feed")
         equal(os.path.exists(w.path), False, "nothing was stored")
+
+
+PAGE = (b"<!doctype html><html><head><title>Example &amp; Co</title><link rel=alternate type='application/rss+xml' title=News href='/news.xml'>"
+        b"</head><body><p>hi</body></html>")
+NO_FEEDS = {
+    "page.html": (PAGE, ["an HTML page", '"Example & Co"', "/news.xml", "feedwheel add"]),
+    "wide.html": (PAGE.decode().encode("utf-16"), ["an HTML page", "/news.xml"]),
+    "packed.html": (gzip.compress(PAGE), ["an HTML page", "/news.xml"]),
+    "xhtml.html": (b'<?xml version="1.0"?><!DOCTYPE html><html xmlns="http://www.w3.org/1999/xhtml"><head><title>X</title></head></html>',
+                   ["an HTML page", '"X"']),
+    "login.html": (b"<html><head><title>Sign in</title></head><form action=/go><INPUT name=p TYPE='password'></form></html>",
+                   ["an HTML page that asks for a password", '"Sign in"']),
+    "piece.html": (b"<b>Fatal error</b>: Uncaught Exception in /srv/index.php:3<br />", ["an HTML page"]),
+    "a.png": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", ["an image (PNG)"]),
+    "a.jpg": (b"\xff\xd8\xff\xe0\0\x10JFIF\0", ["an image (JPEG)"]),
+    "a.gif": (b"GIF89a\1\0\1\0", ["an image (GIF)"]),
+    "a.svg": (b'<?xml version="1.0"?><!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "x"><svg xmlns="http://www.w3.org/2000/svg"/>', ["an image (SVG)"]),
+    "a.pdf": (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", ["a PDF document"]),
+    "a.zip": (b"PK\3\4\x14\0\0\0", ["a ZIP archive"]),
+    "a.bin": (bytes(range(256)) * 4, ["binary data"]),
+    "error.json": (b'{"error":"rate limited"}', ["JSON that is no feed", "rate limited"]),
+    "list.json": (b'[1, 2, {"version": "x"}]', ["JSON that is no feed"]),
+    "cut.json": (b'{"a": "b', ["broken JSON", "line 1"]),
+    "nothing": (b"", ["empty"]),
+    "space": (b" \n\t\r\n <!-- and a remark -->\n", ["empty"]),
+    "mark": (b"\xef\xbb\xbf", ["empty"]),
+    "list.opml": (b'<?xml version="1.0"?><!DOCTYPE opml><opml version="2.0"><body><outline xmlUrl="http://a.example/"/></body></opml>',
+                  ["a list of subscriptions (OPML)", "feedwheel import"]),
+    "sitemap.xml": (b'<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url/></urlset>', ["a sitemap"]),
+    "soap.xml": (b'<?xml version="1.0"?><s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"/>', ["an XML document", "Envelope"]),
+    "error.txt": (b"Service Temporarily Unavailable, ask again\nlater\n", ["plain text", "Service Temporarily Unavailable, ask again"]),
+    "escape.txt": (b"\x1b[2J\x1b]0;owned\x07 oops", ["plain text"]),
+    "bad.gz": (b"\x1f\x8b\x08\0" + b"this is no deflate stream at all", ["gzip", "cannot be unpacked"]),
+    "text.gz": (gzip.compress(b"Not found\n"), ["plain text", "Not found"]),
+}
+
+
+@case("no feed at all: each error says what it seems to be, and a page's names the feeds; as a file, from standard input, fetched")
+def no_feeds(base):
+    docs = os.path.join(base, "docs")
+    os.mkdir(docs)
+    for name, (content, _) in NO_FEEDS.items():
+        with open(os.path.join(docs, name), "wb") as f:
+            f.write(content)
+    w = Wheel(base)
+    with origin(base, docs) as o:
+        for name, (content, expected) in NO_FEEDS.items():
+            for how in (["parse", os.path.join(docs, name)], ["parse", "-"], ["fetch", o.url("/doc/" + name)]):
+                r = subprocess.run(w.command(*how), input=content, capture_output=True, env=w.environment, check=False, timeout=20)
+                said = r.stderr.decode()
+                equal([r.returncode, r.stdout], [SOME, b""], "%s: %s" % (how, said))
+                for word in ["not a feed", *expected]:
+                    holds(word in said, "%s: %r is not in %r" % (how, word, said))
+                holds("\x1b" not in said and "\x07" not in said, said)
+                equal(len(said.splitlines()), 4 if "/news.xml" in said else 2 if "import" in said else 1, said)
+    equal(os.path.exists(w.path), False, "nothing was stored")
+
+
+@case("limits: an error names limit, value and the option that changes it")
+def limits(base):
+    w = Wheel(base)
+    item = "<item><guid>%d</guid><title>t</title></item>"
+    text = "<rss version='2.0'><channel><title>T</title>" + "".join(item % i for i in range(2000)) + "</channel></rss>"
+    packed = os.path.join(base, "packed.gz")
+    with open(packed, "wb") as f:
+        f.write(gzip.compress(text.encode()))
+    complaint(w.run("parse", "--max-body-bytes", "20000", packed, code=SOME), "max_bytes", "20000", "--max-body-bytes SIZE raises it")
+    complaint(w.run("parse", "--max-body-bytes", "20000", "-", stdin=text, code=None), "max_body_bytes", "20000", "--max-body-bytes SIZE raises it")
+    r = w.run("parse", "--max-entries", "5", "-", stdin=text)
+    holds("more than 5 entries (max_entries)" in r.stdout and '"dropped": 1995' in r.stdout, r.stdout[-500:])
+    with origin(base, base) as o:
+        complaint(w.run("fetch", "--max-body-bytes", "20000", o.url("/doc/packed.gz"), code=SOME), "max_body_bytes", "20000")
 
 
 @case("zero feeds")
