@@ -15,6 +15,7 @@ part() { # name
 		return 3
 	fi
 	printf '\n# bench-%s\n' "$1"
+	[ "$1" != parse ] || tools/deps.sh bench || :
 	"$(command_of "$1")"
 }
 case ${1:-bench} in

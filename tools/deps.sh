@@ -1,12 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
-# Install what building and testing need. Debian (as root or with sudo); elsewhere it lists the packages and stops.
+# tools/deps.sh [bench]: install what building and testing need, or with "bench" what make bench compares with. Debian (as root or with
+# sudo); elsewhere it lists the packages and stops.
 set -eu
 build="build-essential gperf meson ninja-build pkg-config libcurl4-openssl-dev libuv1-dev libc-ares-dev libidn2-dev libsqlite3-dev
   libhiredis-dev libmariadb-dev libpq-dev libutf8proc-dev libjansson-dev libgumbo-dev libuchardet-dev libssl-dev libxxhash-dev libdeflate-dev
   libbrotli-dev libzstd-dev zlib1g-dev ca-certificates"
 tests="check mariadb-server postgresql-15 redis-server libexpat1-dev libnghttp2-dev clang libclang-rt-14-dev llvm curl sqlite3 python3 mandoc
   shellcheck openssl procps"
+[ "${1:-}" != bench ] || { build=python3-feedparser; tests=; }
 missing=
 if command -v dpkg-query >/dev/null 2>&1; then
 	for p in $build $tests; do
@@ -24,6 +26,7 @@ if command -v dpkg-query >/dev/null 2>&1; then
 	DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends $missing >/dev/null
 	exit 0
 fi
+[ "${1:-}" != bench ] || { echo "feedwheel installs $build on Debian only; rows that need it are left out" >&2; exit 1; }
 # Not Debian: pkg-config tells what is there.
 for m in libcurl libuv libcares libidn2 sqlite3 libmariadb hiredis jansson gumbo uchardet libssl libxxhash libpq libutf8proc libdeflate libbrotlidec libzstd zlib check; do
 	pkg-config --exists "$m" 2>/dev/null || missing="$missing $m"

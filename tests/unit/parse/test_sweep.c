@@ -7,7 +7,6 @@
 #include <check.h>
 #include <iconv.h>
 #include <jansson.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -18,6 +17,7 @@
 #include "parse/charset.h"
 #include "parse/parse.h"
 #include "documents.h"
+#include "heap.h"
 #include "../../suite.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -313,83 +313,30 @@ END_TEST
 
 /* ---- memory --------------------------------------------------------------------------------------------------------------------------- */
 
-/*
- * What is counted is all that malloc gives: the linker sends our own calls here, jansson is told to come here, zlib uses the hook.
- * Blocks count as the C library rounds them. What another library gave away and we free comes off too: a few bytes.
- */
-static ptrdiff_t live, peak;
-static bool counting;
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t n);
-void __real_free(void *p);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t n);
-void __wrap_free(void *p);
-
-static void *counted(void *p)
-{
-	if (counting && p) {
-		live += (ptrdiff_t)malloc_usable_size(p);
-		peak = FW_MAX(peak, live);
-	}
-	return p;
-}
-
-static void uncounted(void *p)
-{
-	if (counting && p)
-		live -= (ptrdiff_t)malloc_usable_size(p);
-}
-
-void *__wrap_malloc(size_t n)
-{
-	return counted(__real_malloc(n));
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return counted(__real_calloc(n, size));
-}
-
-void *__wrap_realloc(void *p, size_t n)
-{
-	uncounted(p);
-	return counted(__real_realloc(p, n));
-}
-
-void __wrap_free(void *p)
-{
-	uncounted(p);
-	__real_free(p);
-}
-
 /* LIM-03: all that fw_parse takes, its copy of the bytes and every scratch included, is at most twice the document and 64 KiB. */
 static void within_bound(const char *name, struct fw_str bytes)
 {
 	struct fw_parse_options o = {.url = FW_STR("https://example.org/feed")};
 	struct fw_document *doc;
 	struct fw_err err;
+	size_t peak;
 
 	if (fw_str_starts(bytes, FW_STR("\x1f\x8b")) || fw_str_find(bytes, FW_STR("<!ENTITY")))
 		return; /* these grow by what they unpack or expand to: max_bytes, max_entity_ratio and max_memory bound it */
 	if (fw_str_starts(fw_str(name), FW_STR("limit-")))
 		return; /* made to take more than any feed: tags without text */
-	live = peak = 0;
-	counting = true;
+	heap_begin();
 	if (fw_parse(bytes.p, bytes.len, &o, &doc, &err))
 		doc = NULL;
-	ck_assert_msg(peak <= (ptrdiff_t)(2 * bytes.len + 65536), "%s: %td bytes of memory for %zu, %.2f of the bound", name, peak, bytes.len,
+	peak = heap_end();
+	ck_assert_msg(peak <= 2 * bytes.len + 65536, "%s: %zu bytes of memory for %zu, %.2f of the bound", name, peak, bytes.len,
 		(double)peak / (2.0 * (double)bytes.len + 65536));
 	fw_document_free(doc);
-	counting = false;
 }
 
 START_TEST(memory)
 {
-	json_set_alloc_funcs(malloc, free);
+	json_set_alloc_funcs(malloc, free); /* those of heap.h */
 	each(within_bound, 1, SIZE_MAX);
 }
 END_TEST
