@@ -72,9 +72,19 @@ const char *fw_str_find(struct fw_str s, struct fw_str needle)
 
 const char *fw_str_ifind(struct fw_str s, struct fw_str needle)
 {
-	for (size_t i = 0; needle.len <= s.len && i <= s.len - needle.len; i++) {
-		if (ieq(s.p + i, needle.p, needle.len))
-			return s.p + i;
+	const char *p = s.p, *last;
+	int first;
+
+	if (!needle.len || needle.len > s.len)
+		return needle.len ? NULL : s.p;
+	first = fw_lower((unsigned char)needle.p[0]);
+	for (last = p + s.len - needle.len; p <= last; p++) {
+		if (!fw_is_alpha(first))
+			p = memchr(p, first, (size_t)(last - p) + 1);
+		else if ((*p | 32) != first)
+			continue;
+		if (!p || ieq(p, needle.p, needle.len))
+			return p;
 	}
 	return NULL;
 }

@@ -19,6 +19,7 @@
 #include "parse/charset.h"
 #include "parse/charset_int.h"
 #include "parse/parse.h"
+#include "parse/scan.h"
 
 #define SNIFF_BYTES ((size_t)64 * 1024)
 #define SNIFF_MIN 8 /* fewer bytes beyond ASCII tell nothing */
@@ -284,6 +285,12 @@ static bool is_wide(const struct encoding *e)
 	return e->codec >= UTF16LE && e->codec <= UTF32BE;
 }
 
+/* Does a byte below 0x80 always stand for itself, outside of longer characters? */
+static bool holds_ascii(const struct encoding *e)
+{
+	return !is_wide(e) && e->codec != ISO_2022_JP;
+}
+
 /* offset: where in the document the label stands; 0: elsewhere. */
 static void offer(struct choice *ch, struct fw_str label, const char *by, size_t offset)
 {
@@ -438,6 +445,8 @@ static int choose(struct out *o, struct fw_str s, struct choice *ch, struct fw_c
 			}
 			place = bad;
 			text = s;
+		} else if (!zero && holds_ascii(e) && scan_high(s.p, s.p + s.len) == s.p + s.len) {
+			text = s; /* nothing to decode */
 		} else {
 			if (i > 0 ? !run_from(o, e, s, bad, &text, &place) : !fw_charset_run(o, e, s, &text))
 				return FW_ENOMEM;
@@ -472,11 +481,11 @@ static bool mislabelled(struct fw_str http, struct fw_str xml, struct fw_str s)
 /* Bytes that other encodings have too, but nobody writes by chance: UTF-8 that says it is something else. */
 static bool proves_utf8(struct fw_str s)
 {
-	size_t n = 0;
+	size_t n = 0, i = s.len ? (size_t)(scan_high(s.p, s.p + s.len) - s.p) : 0;
 
-	if (fw_utf8_valid(s.p, s.len) != s.len)
+	if (i == s.len || fw_utf8_valid(s.p, s.len) != s.len)
 		return false;
-	for (size_t i = 0; i < s.len && n < UTF8_PROOF; i++)
+	for (; i < s.len && n < UTF8_PROOF; i++)
 		n += ((unsigned char)s.p[i] & 0xc0) == 0x80;
 	return n == UTF8_PROOF;
 }

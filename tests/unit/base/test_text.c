@@ -36,6 +36,12 @@ START_TEST(str_cuts_and_finds)
 	ck_assert_ptr_null(fw_str_find(FW_STR_NONE, FW_STR("x")));
 	ck_assert_ptr_eq(fw_str_ifind(s, FW_STR("B,")), s.p + 2);
 	ck_assert_ptr_null(fw_str_ifind(FW_STR("ab"), FW_STR("abc")));
+	s = FW_STR("<<p><hTMl>zZ");
+	ck_assert_ptr_eq(fw_str_ifind(s, FW_STR("<HtmL")), s.p + 4);
+	ck_assert_ptr_eq(fw_str_ifind(s, FW_STR("zz")), s.p + 10);
+	ck_assert_ptr_null(fw_str_ifind(s, FW_STR("<q")));
+	ck_assert_ptr_eq(fw_str_ifind(s, FW_STR("")), s.p);
+	ck_assert_ptr_null(fw_str_ifind(FW_STR_NONE, FW_STR("<")));
 	ck_assert_int_eq(fw_hexval('f'), 15);
 	ck_assert(fw_hexval('F') == 15 && fw_hexval('0') == 0 && fw_hexval('g') == -1 && fw_hexval('/') == -1 && fw_hexval(0xff) == -1);
 }
