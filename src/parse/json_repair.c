@@ -3,6 +3,8 @@
  * JSON as it comes, made into JSON as it should be. What is put right: raw control characters in strings, escapes that are none,
  * NUL and halves of surrogate pairs, numbers that no machine word holds, commas before a bracket that closes or behind another
  * comma, comments, NaN and its like. One pass; the answer is at most twice as long as the question.
+ *
+ * And JSON with no more members than anyone reads: fw_json_thin().
  */
 #include "base/str.h"
 #include "parse/json_repair.h"
@@ -181,4 +183,94 @@ struct fw_str fw_json_repair(struct fw_arena *a, struct fw_str s)
 		}
 	}
 	return (struct fw_str){r.out, r.n};
+}
+
+/* ---- too many members ------------------------------------------------------------------------------------------------------- */
+
+#define THIN_DEPTH 64 /* deeper ones are not counted: nobody reads them */
+
+static const char *behind_string(const char *p, const char *end)
+{
+	for (p++; p < end && *p != '"'; p++)
+		p += *p == '\\';
+	return p < end ? p + 1 : end;
+}
+
+/* The bracket that closes what p, a comma, stands in; each comma on the way is a member. */
+static const char *behind_members(const char *p, const char *end, size_t *n)
+{
+	size_t depth = 0;
+
+	while (p < end) {
+		switch (*p) {
+		case '"':
+			p = behind_string(p, end);
+			continue;
+		case ',':
+			*n += depth == 0;
+			break;
+		case '[':
+		case '{':
+			depth++;
+			break;
+		case ']':
+		case '}':
+			if (depth-- == 0)
+				return p;
+			break;
+		}
+		p++;
+	}
+	return end;
+}
+
+static bool has_commas(struct fw_str s, size_t n)
+{
+	const char *p = s.p, *end = s.p + s.len;
+
+	for (; n && p < end && (p = memchr(p, ',', (size_t)(end - p))) != NULL; p++)
+		n--;
+	return n == 0;
+}
+
+struct fw_str fw_json_thin(struct fw_arena *a, struct fw_str s, size_t max, size_t *dropped)
+{
+	const char *p = s.p, *end = s.p + s.len, *from = s.p;
+	size_t n[THIN_DEPTH + 1] = {0}, depth = 0;
+	char *out, *to;
+
+	*dropped = 0;
+	if (!has_commas(s, max))
+		return s;
+	to = out = fw_arena_alloc(a, s.len);
+	if (!out)
+		return FW_STR_NONE;
+	while (p < end) {
+		switch (*p) {
+		case '"':
+			p = behind_string(p, end);
+			continue;
+		case '[':
+		case '{':
+			if (++depth <= THIN_DEPTH)
+				n[depth] = 1;
+			break;
+		case ']':
+		case '}':
+			depth -= depth > 0;
+			break;
+		case ',':
+			if (!depth || depth > THIN_DEPTH || n[depth]++ < max)
+				break;
+			memcpy(to, from, (size_t)(p - from));
+			to += p - from;
+			from = p = behind_members(p, end, dropped);
+			continue;
+		}
+		p++;
+	}
+	memcpy(to, from, (size_t)(end - from));
+	to += end - from;
+	fw_arena_trim(a, out, s.len, *dropped ? (size_t)(to - out) : 0);
+	return *dropped ? (struct fw_str){out, (size_t)(to - out)} : s;
 }

@@ -18,6 +18,7 @@
 #include "base/banned.h"
 
 #define NEST_MAX 32
+#define MEMBERS_MAX 1000 /* of one list or object */
 #define PROBE_BYTES ((size_t)4096)
 
 /*
@@ -506,18 +507,29 @@ static bool affordable(struct fw_builder *b, struct fw_str s)
 	return false;
 }
 
-/* One item's text to an entry. */
-static void item_load(struct fw_builder *b, struct fw_str s)
+/* n members are left out, of what stands at this place. */
+static void too_many(struct fw_builder *b, size_t place, size_t n)
 {
+	if (n)
+		fw_build_problem(b, place, "a list or an object of more than 1000 members", "the rest is left out");
+	b->doc->dropped_n += n;
+}
+
+/* One item's text to an entry. Returns how many members were left out. */
+static size_t item_load(struct fw_builder *b, struct fw_str whole)
+{
+	size_t place = (size_t)(whole.p - b->text.p), dropped;
+	struct fw_str s = fw_json_thin(b->arena, whole, MEMBERS_MAX, &dropped);
 	json_error_t why;
 	json_t *o;
 
-	if (!affordable(b, s))
-		return;
+	if (!s.p || !affordable(b, s))
+		return dropped;
+	too_many(b, place, dropped);
 	o = load(b, s, JSON_DECODE_ANY, &why);
 	if (!o) {
 		struct fw_str text = fw_json_repair(b->arena, s);
-		size_t at = (size_t)(s.p - b->text.p) + (size_t)FW_MAX(why.position, 0);
+		size_t at = place + (dropped ? 0 : (size_t)FW_MAX(why.position, 0));
 
 		o = text.p ? load(b, text, JSON_DECODE_ANY, &why) : NULL;
 		broken(b, at, o ? "put right" : "left out");
@@ -525,14 +537,15 @@ static void item_load(struct fw_builder *b, struct fw_str s)
 	if (o)
 		item_read(b, o);
 	json_decref(o);
+	return dropped;
 }
 
 /* The feed with its first item alone, then all items. False: it has to be read as a whole. */
 static bool read_by_item(struct fw_builder *b)
 {
-	struct fw_str s = b->text, items;
-	const char *p, *end;
-	size_t head_n, tail_n;
+	struct fw_str s = b->text, items, text;
+	size_t head_n, tail_n, dropped, of_item;
+	const char *p, *end, *first;
 	json_error_t why;
 	json_t *root;
 	char *shell;
@@ -547,7 +560,10 @@ static bool read_by_item(struct fw_builder *b)
 		return false;
 	memcpy(shell, s.p, head_n);
 	memcpy(shell + head_n, end, tail_n);
-	root = load(b, (struct fw_str){shell, head_n + tail_n}, JSON_DISABLE_EOF_CHECK, &why);
+	text = fw_json_thin(b->arena, (struct fw_str){shell, head_n + tail_n}, MEMBERS_MAX, &dropped);
+	root = text.p ? load(b, text, JSON_DISABLE_EOF_CHECK, &why) : NULL;
+	if (text.p != shell)
+		fw_arena_trim(b->arena, (void *)(uintptr_t)text.p, text.len, 0);
 	fw_arena_trim(b->arena, shell, head_n + tail_n, 0);
 	if (!root)
 		return false;
@@ -557,11 +573,14 @@ static bool read_by_item(struct fw_builder *b)
 	json_decref(root);
 	if (b->doc->format == FW_FORMAT_NONE)
 		return true;
-	for (p = skip_space(items.p, end); p < end && !b->arena->failed;) {
+	first = skip_space(items.p, end);
+	for (p = first; p < end && !b->arena->failed;) {
 		const char *next = skip_value(p, end);
 		bool comma;
 
-		item_load(b, (struct fw_str){p, (size_t)(next - p)});
+		of_item = item_load(b, (struct fw_str){p, (size_t)(next - p)});
+		if (p == first)
+			too_many(b, 0, dropped - FW_MIN(dropped, of_item)); /* the first item was in the shell too */
 		p = skip_space(next, end);
 		if (p == end)
 			break;

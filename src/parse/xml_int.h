@@ -75,7 +75,9 @@ struct xml_undo {
 
 /* What an end tag that matches nothing at once is looked up by: the signatures of open elements, chained by bucket. */
 struct xml_sign {
-	uint32_t sig, below; /* below: the next one further out in the same bucket, counted from 1; 0: none */
+	uint32_t sig;
+	uint32_t below; /* the next one further out in the same bucket, counted from 1; 0: none */
+	uint32_t other; /* the next of them with another signature: a thousand open <a> are passed in one step */
 };
 
 #define PREFIX_CACHE 16

@@ -78,9 +78,11 @@ int fw_xml_close_to(struct xml_state *s, const char *p, uint32_t depth, const ch
 
 static void sign_chain(struct xml_state *s, size_t i)
 {
-	uint32_t *at = &s->innermost[s->sign[i].sig & s->sign_mask];
+	struct xml_sign *g = &s->sign[i];
+	uint32_t *at = &s->innermost[g->sig & s->sign_mask];
 
-	s->sign[i].below = *at;
+	g->below = *at;
+	g->other = *at && s->sign[*at - 1].sig == g->sig ? s->sign[*at - 1].other : *at;
 	*at = (uint32_t)i + 1;
 }
 
@@ -143,7 +145,7 @@ static int close_mismatched(struct xml_state *s, const char *lt, struct fw_str r
 	sig = signature(s, raw);
 	depth = s->innermost[sig & s->sign_mask];
 	while (depth > 0 && !(s->sign[depth - 1].sig == sig && fw_str_ieq(s->open[depth - 1].raw, raw)))
-		depth = s->sign[depth - 1].below;
+		depth = s->sign[depth - 1].sig == sig ? s->sign[depth - 1].below : s->sign[depth - 1].other;
 	if (depth == 0) {
 		fw_xml_repair(s, lt, "an end tag without a start tag", "left out");
 		return 0;

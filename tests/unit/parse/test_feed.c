@@ -210,6 +210,33 @@ START_TEST(memory_limit)
 }
 END_TEST
 
+/* LIM-08: no tree of 2,000 members is built for one item; what comes first stays, and strings may hold any bracket. */
+START_TEST(json_members)
+{
+	static const char head[] = "{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"t\",\"items\":[{\"id\":\"1\",\"_x\":[\"]},\\\"\"";
+	struct fw_parse_options o = {.limits.max_memory = 10000000};
+	struct fw_document *doc;
+	struct fw_buf b;
+
+	for (int in_second = 0; in_second < 2; in_second++) {
+		fw_buf_init(&b, 0);
+		fw_buf_adds(&b, in_second ? "{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"t\",\"items\":[{\"id\":\"0\"}," : head);
+		fw_buf_adds(&b, in_second ? strchr(head, '[') + 1 : "");
+		for (size_t i = 0; i < 2000; i++)
+			add_numbered(&b, ",[%,{}]", i);
+		fw_buf_adds(&b, "],\"title\":\"behind\"}]}");
+		doc = parse_ok(fw_buf_str(&b), &o);
+		ck_assert_uint_eq(doc->entry_n, in_second ? 2 : 1);
+		ck_assert_uint_eq(doc->dropped_n, 1001);
+		ck_assert_uint_eq(doc->problem_n, 1);
+		ck_assert_ptr_nonnull(strstr(doc->problems->what, "1000 members"));
+		ck_assert(fw_str_eq((in_second ? doc->entries->next : doc->entries)->title, FW_STR("behind")));
+		fw_document_free(doc);
+		fw_buf_finish(&b);
+	}
+}
+END_TEST
+
 START_TEST(gzip_bomb)
 {
 	/* 1 MiB of zeros in 1 KiB; max_bytes holds for what comes out */
@@ -444,6 +471,7 @@ int main(void)
 	tcase_add_test(t, options_checked);
 	tcase_add_test(t, memory_bounded);
 	tcase_add_test(t, memory_limit);
+	tcase_add_test(t, json_members);
 	tcase_add_test(t, gzip_bomb);
 	tcase_add_test(t, keys);
 	tcase_add_test(t, keys_of_repeated_ids);
