@@ -51,8 +51,11 @@ static bool is_state(const char *state, const char *class)
 
 static int gone(struct pg *p, const char *why, struct fw_err *err)
 {
+	struct fw_str rest, line = fw_str_split(fw_str(why), '\n', &rest);
+
 	p->broken = true;
-	return fw_err_set(err, FW_EIO, "%s: the connection broke (%s): it is opened anew; check the server and the network", p->name, why);
+	return fw_err_set(err, FW_EIO, "%s: the connection broke (%.*s): it is opened anew; check the server and the network", p->name,
+		FW_STR_ARG(line));
 }
 
 static const struct {
@@ -669,13 +672,13 @@ static int connect_error(struct pg *p, struct fw_err *err)
 		{"certificate", FW_EINVAL, "check sslrootcert and the server's certificate"},
 	};
 	const char *text = PQerrorMessage(p->c);
+	struct fw_str rest, line = fw_str_split(fw_str(text), '\n', &rest);
 
 	for (size_t i = 0; i < FW_N(T); i++) {
 		if (strstr(text, T[i].words))
-			return fw_err_set(err, T[i].rc, "%s: %s: %s", p->name, fw_str_trim(fw_str(text)).p, T[i].remedy);
+			return fw_err_set(err, T[i].rc, "%s: %.*s: %s", p->name, FW_STR_ARG(line), T[i].remedy);
 	}
-	return fw_err_set(err, FW_EIO, "%s: cannot be reached (%.*s): check the server and the address", p->name,
-		FW_STR_ARG(fw_str_trim(fw_str(text))));
+	return fw_err_set(err, FW_EIO, "%s: cannot be reached (%.*s): check the server and the address", p->name, FW_STR_ARG(line));
 }
 
 struct pairs {

@@ -328,16 +328,22 @@ static void visit_column(struct pg *p, const struct commit *c, const struct fw_f
 	}
 }
 
+/* Of these there is one for the row, or the outcome knows better. */
+static bool is_own(const struct fw_field *f)
+{
+	return strcmp(f->name, "run_id") == 0 || strcmp(f->name, "feed_id") == 0;
+}
+
 static void visits_sql(struct fw_buf *b)
 {
-	fw_buf_adds(b, "INSERT INTO visit_batches (id, run_id, first_ms, last_ms, n, previous_id");
+	fw_buf_adds(b, "INSERT INTO visit_batches (id, run_id, first_ms, last_ms, n, previous_id, feed_id");
 	for (size_t i = 0; i < fw_visit_field_n; i++) {
-		if (strcmp(fw_visit_fields[i].name, "run_id") != 0)
+		if (!is_own(&fw_visit_fields[i]))
 			fw_buf_addf(b, ", %s", fw_visit_fields[i].name);
 	}
-	fw_buf_adds(b, ") VALUES ($1::int8, $2::int8, $3::int8, $4::int8, $5::int8, $6::int8[]");
-	for (size_t i = 0, n = 7; i < fw_visit_field_n; i++) {
-		if (strcmp(fw_visit_fields[i].name, "run_id") != 0)
+	fw_buf_adds(b, ") VALUES ($1::int8, $2::int8, $3::int8, $4::int8, $5::int8, $6::int8[], $7::int8[]");
+	for (size_t i = 0, n = 8; i < fw_visit_field_n; i++) {
+		if (!is_own(&fw_visit_fields[i]))
 			fw_buf_addf(b, ", $%zu::%s[]", n++, fw_visit_fields[i].type == FW_FIELD_TEXT ? "text" : "int8");
 	}
 	fw_buf_adds(b, ")");
@@ -361,8 +367,11 @@ static void visits_put(struct pg *p, const struct commit *c, size_t from, size_t
 	pg_array(p, PG_INT8, to - from);
 	for (size_t i = from; i < to; i++)
 		pg_item_int(p, live(c, i)->previous_id);
+	pg_array(p, PG_INT8, to - from);
+	for (size_t i = from; i < to; i++)
+		pg_item_int(p, live(c, i)->o->feed_id);
 	for (size_t i = 0; i < fw_visit_field_n; i++) {
-		if (strcmp(fw_visit_fields[i].name, "run_id") != 0)
+		if (!is_own(&fw_visit_fields[i]))
 			visit_column(p, c, &fw_visit_fields[i], from, to);
 	}
 	fw_buf_reset(&p->text);

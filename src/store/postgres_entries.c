@@ -458,7 +458,7 @@ static void ids_sql(const struct fw_entry_query *q, bool search, int64_t last_id
 		fw_buf_adds(b, " AND e.id > $3");
 	if (q->before_id)
 		fw_buf_adds(b, " AND e.id < $4");
-	if (last_id)
+	if (last_id != INT64_MAX)
 		fw_buf_addf(b, " AND e.id <= %lld", (long long)last_id);
 	fw_buf_adds(b, q->oldest_first ? " ORDER BY e.id" : " ORDER BY e.date_ms DESC, e.id DESC");
 	if (q->limit)
@@ -516,7 +516,7 @@ int pg_entry_list(struct fw_store *st, const struct fw_entry_query *q, fw_entry_
 	struct listing l = {q, cb, ctx};
 	struct fw_buf sql = FW_BUF_INIT(0), words = FW_BUF_INIT(0);
 	bool search = q->search.p && pg_search_query(q->search, &words);
-	int64_t since = 0, last = 0;
+	int64_t since = 0, last = INT64_MAX;
 	int rc = 0;
 
 	if (search)

@@ -48,7 +48,7 @@ static const char *const steps[PG_SCHEMA] = {
 	" last_fence int8 NOT NULL DEFAULT 0, expect_us int8 NOT NULL DEFAULT 0, expect_dev_us int8 NOT NULL DEFAULT 0,"
 	" fail_n int8 NOT NULL DEFAULT 0, crash_n int8 NOT NULL DEFAULT 0, status int4 NOT NULL DEFAULT 0,"
 	" last_kind int4 NOT NULL DEFAULT 0, http_status int4 NOT NULL DEFAULT 0, why text)"
-	" WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.1);"
+	" WITH (fillfactor = 45, autovacuum_vacuum_scale_factor = 0.1);"
 
 	"CREATE TABLE places (id int8 NOT NULL, wake_at_ms int8 NOT NULL, feed_id int8 NOT NULL, due_at_ms int8)"
 	" WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);"

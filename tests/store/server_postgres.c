@@ -82,11 +82,13 @@ static void server_run(void)
 	    !fw_snprintf(conninfo, sizeof(conninfo), "host=%s user=feedwheel dbname=postgres", home))
 		fail("the scratch folder's name is too long");
 	server = run("postgres", argv);
-	for (int i = 0; i < 3000; i++) {
+	for (int i = 0; i < 6000; i++) {
 		if (PQping(conninfo) == PQPING_OK)
 			return;
-		if (waitpid(server, NULL, WNOHANG) == server)
-			break;
+		if (waitpid(server, NULL, WNOHANG) == server) { /* what was killed may not be gone yet */
+			usleep(100000);
+			server = run("postgres", argv);
+		}
 		usleep(10000);
 	}
 	fail("it does not start; see the log in its folder");
