@@ -129,6 +129,7 @@ struct fw_builder {
 
 	size_t inherited;            /* bytes of what media:groups gave to their contents */
 	int64_t duration_ms;         /* itunes:duration of the open entry, or FW_NO_NUMBER */
+	struct fw_str orig_link;     /* of the open entry: its address where FeedBurner put its own */
 	struct fw_geo *geo;          /* of the open entry or feed; NULL: none yet */
 };
 
@@ -180,6 +181,8 @@ bool fw_build_bool(struct fw_str s);
 
 /* "Name (mail)", "mail (Name)", "Name <mail>", "mail", "Name" into p, whose set members stay. */
 void fw_person_split(struct fw_builder *b, struct fw_str s, struct fw_person *p);
+/* Append a link of that relation (links.c). */
+void fw_link_add(struct fw_builder *b, struct fw_link **list, struct fw_str rel, struct fw_str href);
 /* The page of a person, or with F_EMAIL or a mailto: the mail address (people.c). */
 void fw_person_url(struct fw_person *p, enum fw_field field, struct fw_str url);
 

@@ -269,15 +269,15 @@ static void url_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 		fw_image_set(b, s, f->el->rank);
 		return;
 	}
+	if (field == F_URL) { /* FeedBurner's origLink */
+		b->orig_link = s;
+		return;
+	}
+	if (field == F_GENERATOR && !d->generator_url.p)
+		d->generator_url = s;
 	if (!s.len || !fw_take(b, where, field, f->el->rank))
 		return;
 	switch (field) {
-	case F_URL:
-		if (e && e->url.len) /* FeedBurner's own stays in sight */
-			fw_link_add(b, &e->links, FW_STR("feedburner"), e->url);
-		if (e)
-			e->url = s;
-		break;
 	case F_LICENSE:
 		*(e ? &e->license : &d->license) = s;
 		break;
@@ -300,9 +300,7 @@ static void url_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 			d->favicon = s;
 		break;
 	case F_GENERATOR:
-		d->generator_url = s;
-		if (!d->generator_name.p)
-			d->generator_name = s;
+		d->generator_name = s;
 		break;
 	default:
 		break;

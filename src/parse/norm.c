@@ -329,6 +329,7 @@ struct fw_entry *fw_entry_begin(struct fw_builder *b, size_t offset)
 	b->count = (struct fw_counts){0};
 	b->geo = NULL;
 	b->duration_ms = FW_NO_NUMBER;
+	b->orig_link = FW_STR_NONE;
 	b->entry = e;
 	return e;
 }
@@ -383,10 +384,26 @@ static void texts_set(struct fw_builder *b)
 		e->summary = fw_build_plain(b, summary->s, summary->type);
 }
 
+/* The address that FeedBurner hid takes its place back; FeedBurner's own stays in sight. */
+static void orig_link_set(struct fw_builder *b)
+{
+	struct fw_entry *e = b->entry;
+	const struct fw_link *l = e->links;
+
+	if (!b->orig_link.len)
+		return;
+	while (l && !fw_str_eq(l->href, e->url))
+		l = l->next;
+	if (!l && e->url.len && !fw_str_eq(e->url, b->orig_link))
+		fw_link_add(b, &e->links, FW_STR("feedburner"), e->url);
+	e->url = b->orig_link;
+}
+
 void fw_entry_finish(struct fw_builder *b)
 {
 	struct fw_entry *e = b->entry;
 
+	orig_link_set(b);
 	texts_set(b);
 	e->title = cut(b, e->title, TITLE_MAX, "a title longer than 4 KiB");
 	e->summary = cut(b, e->summary, TEXT_MAX, "a summary longer than 2 MiB");

@@ -35,7 +35,6 @@ void fw_frame_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, boo
 
 struct fw_document *fw_feed_of(struct fw_builder *b, enum fw_context where); /* the feed, or the source that is open */
 struct fw_counts *fw_counts_of(struct fw_builder *b, bool entry);
-void fw_link_add(struct fw_builder *b, struct fw_link **list, struct fw_str rel, struct fw_str href);
 void fw_category_add(struct fw_builder *b, bool entry, struct fw_str term, struct fw_str scheme, struct fw_str label);
 /* May this element fill the field? The higher rank may, and the first of equals. */
 bool fw_take(struct fw_builder *b, enum fw_context where, enum fw_field field, uint8_t rank);
