@@ -44,6 +44,7 @@ struct fw_frame {
 struct fw_capture {
 	struct fw_str one;
 	bool copied;
+	bool words;      /* a category has words of its own: those of its children do not count */
 	bool markup;     /* child elements are in it: it is HTML, and plain text has to be escaped */
 	size_t owner;    /* index of the frame whose text it is; SIZE_MAX: none */
 	size_t markup_n; /* elements met */

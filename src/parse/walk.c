@@ -459,9 +459,14 @@ static int on_text(void *ctx, struct fw_str text, bool cdata)
 	if (!capturing(b))
 		return 0;
 	owner = &b->frame[b->cap.owner];
-	/* children of a person, a source ... have values of their own; those of a plain value (<pubDate><time>) are part of it */
-	if (owner->ctx != CTX_SKIP && b->cap.owner + 1 != b->frame_n)
+	/*
+	 * Children of a person, a source ... have values of their own; those of a plain value (<pubDate><time>) are part of it, but
+	 * not those of a category that has words of its own.
+	 */
+	if (b->cap.owner + 1 != b->frame_n && (owner->ctx != CTX_SKIP || b->cap.words))
 		return 0;
+	if (b->cap.owner + 1 == b->frame_n && owner->el->kind == EL_CATEGORY && fw_str_trim(text).len)
+		b->cap.words = true;
 	if (!b->cap.markup && owner->rule != TEXT_XML) {
 		cap_add(b, text);
 		return 0;
