@@ -418,6 +418,8 @@ struct fw_store { /* a driver's own struct begins with this */
 FW_API FW_MUST_CHECK int fw_store_open(const struct fw_store_config *cfg, struct fw_store **out, struct fw_err *err);
 FW_API void fw_store_close(struct fw_store *st);
 FW_API const char *fw_store_name(const struct fw_store *st);
+/* Is it on a server, that others may use too and that may be away for a while? */
+FW_API bool fw_store_is_remote(const char *url);
 /* A store's URL for people and logs: "***" for every password, controls escaped, cut where it is long. */
 FW_API void fw_store_url_show(const char *url, char *out, size_t cap);
 /* The i-th driver built in, or NULL. */

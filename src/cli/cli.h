@@ -202,6 +202,8 @@ FW_MUST_CHECK int cli_config_read(const struct cli *c, struct fw_config **out, s
 FW_MUST_CHECK int cli_config(struct cli *c);
 /* Open the store into c->store with FW_STORE_* flags. 0 or an exit code. Closed by main. */
 FW_MUST_CHECK int cli_store(struct cli *c, unsigned flags);
+/* The same without a complaint: FW_E* and words. */
+FW_MUST_CHECK int cli_store_try(struct cli *c, unsigned flags, struct fw_err *err);
 /* The store's URL for people: a password in it replaced, controls escaped. */
 void cli_store_show(const struct cli *c, struct fw_buf *out);
 /* How many workers are alive on a store. 0 or an exit code. */

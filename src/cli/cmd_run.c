@@ -102,14 +102,19 @@ static int look_first(struct cli *c, bool *idle)
 	struct fw_store_stats stats;
 	struct fw_control newest;
 	struct fw_err err = {0};
-	/* a service may start before its first feed is added; for --once a missing store is a slip of the pen */
-	int rc = cli_store(c, cli_flag(c, "once") ? 0 : FW_STORE_CREATE);
+	/* a service may start before its first feed is added, and before its server; for --once a missing store is a slip of the pen */
+	bool once = cli_flag(c, "once");
+	int rc = cli_store_try(c, once ? 0 : FW_STORE_CREATE, &err);
 
+	if (rc && !once && fw_store_is_remote(c->config->store) && (rc == FW_EIO || rc == FW_EAGAIN)) {
+		cli_note(c, "%s; the workers wait for it", err.text);
+		return 0;
+	}
 	if (rc)
-		return rc;
+		return cli_store_failed(c, &err);
 	if (fw_store_stats(c->store, 0, &stats, &err) || fw_store_control_take(c->store, -1, &newest, &err))
 		return cli_store_failed(c, &err);
-	if (newest.paused && cli_flag(c, "once"))
+	if (newest.paused && once)
 		return cli_fail(c, CLI_SOME, "this store's workers are paused, so nothing was fetched: 'feedwheel resume --all' lets them go on");
 	if (newest.paused)
 		cli_note(c, "this store's workers are paused: 'feedwheel resume --all' lets them go on");

@@ -22,13 +22,11 @@ int cli_tell_all(struct cli *c, enum fw_control_kind kind, const char *to_do, co
 
 static int stop_run(struct cli *c)
 {
-	const char *name;
 	int rc = cli_store(c, 0);
 
 	if (rc)
 		return rc;
-	name = fw_store_name(c->store);
-	if (!cli_flag(c, "all") && strcmp(name, "sqlite") && strcmp(name, "memory"))
+	if (!cli_flag(c, "all") && fw_store_is_remote(c->config->store))
 		return cli_usage(c, "other machines may work on this store too: --all stops them all, SIGTERM one 'feedwheel run'");
 	return cli_tell_all(c, FW_CONTROL_STOP, "finish and leave", "");
 }

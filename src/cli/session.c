@@ -82,20 +82,24 @@ static int default_directory(const char *store, struct fw_err *err)
 	return rc;
 }
 
-int cli_store(struct cli *c, unsigned flags)
+int cli_store_try(struct cli *c, unsigned flags, struct fw_err *err)
 {
 	struct fw_store_config sc = {
 		.url = c->config->store, .flags = flags, .cache_bytes = (size_t)c->config->cache_bytes,
 		.relaxed = c->config->relaxed,
 	};
-	struct fw_err err = {0};
 	int rc = 0;
 
 	if (flags & FW_STORE_CREATE)
-		rc = default_directory(sc.url, &err);
-	if (!rc)
-		rc = fw_store_open(&sc, &c->store, &err);
-	return rc ? cli_store_failed(c, &err) : 0;
+		rc = default_directory(sc.url, err);
+	return rc ? rc : fw_store_open(&sc, &c->store, err);
+}
+
+int cli_store(struct cli *c, unsigned flags)
+{
+	struct fw_err err = {0};
+
+	return cli_store_try(c, flags, &err) ? cli_store_failed(c, &err) : 0;
 }
 
 void cli_store_show(const struct cli *c, struct fw_buf *out)

@@ -25,7 +25,7 @@
 #define FIRST_MS 100                      /* between tries to get a feed that a person asked for, */
 #define FIRST_PATIENCE_MS FW_MINUTE_MS    /* and when the ordinary way has to do */
 #define RETRY_MIN_MS 100
-#define RETRY_MAX_MS (30 * FW_SECOND_MS)
+#define RETRY_MAX_MS (5 * FW_SECOND_MS) /* a store that is back is found within this */
 #define CLAIM_MAX 500
 #define IDLE_MS FW_SECOND_MS
 #define COLLECT_N 32 /* outcomes that are worth waking up for, when a batch is open */
@@ -34,6 +34,7 @@
 #define ONCE_UPKEEP_MS FW_SECOND_MS
 #define PRUNE_MS FW_MINUTE_MS              /* often, so that it is little each time */
 #define PRUNE_ENTRIES_MS (6 * FW_HOUR_MS) /* seldom, for it looks at all of them */
+#define OPEN_PATIENCE_MS (2 * FW_SECOND_MS)
 #define ONCE_OUTAGE_MS (10 * FW_SECOND_MS)
 #define ONCE_PATIENCE_MS (60 * FW_SECOND_MS) /* a --once does not wait longer than this for hosts that want a pause */
 
@@ -679,42 +680,72 @@ static void bury_the_dead(struct storer *s)
 		fw_warn("giving back what dead workers held: %s; their leases will run out", err.text);
 }
 
-static int storer_open(struct storer *s)
+/* Open the store and see to what was left there. Passing errors may be tried again. */
+static int begin(struct storer *s, struct fw_err *err)
 {
 	struct worker_shared *sh = s->l->o->shared;
 	struct fw_control newest;
 	int64_t wake_ms, total = 0;
-	int rc = store_open(s, &sh->err);
+	int rc = store_open(s, err);
 
-	for (int i = 0; i < 20 && rc == FW_EAGAIN; i++) { /* ten workers start at once */
-		(void)poll(NULL, 0, 100);
-		rc = store_open(s, &sh->err);
-	}
 	if (rc)
-		return WORKER_STORE;
+		return rc;
 	if (sh->dead_name[0] && fw_store_bury(s->st, sh->dead_name, sh->dead_feed_id, 0, &sh->err))
 		fw_warn("giving the leases of %s back: %s; they will run out", sh->dead_name, sh->err.text);
 	sh->dead_name[0] = '\0';
 	if (s->l->o->index == 0)
 		bury_the_dead(s);
-	if (fw_store_control_take(s->st, -1, &newest, &sh->err))
-		return WORKER_STORE;
+	rc = fw_store_control_take(s->st, -1, &newest, err);
+	if (rc)
+		return rc;
 	s->newest_id = newest.id;
 	if (!sh->listening) { /* a successor goes on where the last one stopped, and stays paused */
 		sh->control_id = newest.id;
 		sh->paused = newest.paused;
 	}
 	sh->listening = true;
-	if (s->l->o->once && sh->paused) {
-		fw_err_set(&sh->err, FW_EAGAIN, "this store's workers are paused: 'feedwheel resume --all' lets them go on");
-		return WORKER_STORE;
-	}
+	if (s->l->o->once && sh->paused)
+		return fw_err_set(err, FW_EINVAL, "this store's workers are paused: 'feedwheel resume --all' lets them go on");
 	if (s->l->o->once && s->l->o->index == 0 && atomic_load(&sh->total) == 0) {
-		if (fw_store_pending(s->st, s->l->o->due_before_ms, &total, &wake_ms, &sh->err))
-			return WORKER_STORE;
+		rc = fw_store_pending(s->st, s->l->o->due_before_ms, &total, &wake_ms, err);
+		if (rc)
+			return rc;
 		atomic_store(&sh->total, total);
 	}
-	return WORKER_DONE;
+	return 0;
+}
+
+/*
+ * The first opening. Ten workers that start at once hold each other up for a moment; a server may start after its workers, and a run
+ * that goes on waits for it, until it is told to stop.
+ */
+static int storer_open(struct storer *s)
+{
+	bool waits = !s->l->o->once && fw_store_is_remote(s->l->config->store);
+	struct fw_err *err = &s->l->o->shared->err;
+	int64_t start_ms = fw_mono_ms();
+
+	for (;;) {
+		int rc = begin(s, err);
+
+		if (!rc) {
+			outage_over(s);
+			return WORKER_DONE;
+		}
+		fw_store_close(s->st);
+		s->st = NULL;
+		if (!is_passing(rc) || (!waits && (rc != FW_EAGAIN || fw_mono_ms() - start_ms > OPEN_PATIENCE_MS)))
+			return WORKER_STORE;
+		retry_later(s, "opening the store", err);
+		while (fw_mono_ms() < s->retry_at_ms) {
+			struct pollfd p = {.fd = s->l->wake_fd[0], .events = POLLIN};
+
+			(void)poll(&p, 1, (int)FW_MAX(s->retry_at_ms - fw_mono_ms(), INT64_C(1)));
+			wake_taken(s->l);
+			if (atomic_load(&s->l->stopping))
+				return WORKER_LEFT;
+		}
+	}
 }
 
 static int storer_init(struct storer *s)

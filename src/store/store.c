@@ -178,6 +178,13 @@ void fw_store_close(struct fw_store *st)
 		st->driver->close(st);
 }
 
+bool fw_store_is_remote(const char *url)
+{
+	struct fw_str rest, scheme = fw_str_split(fw_str(url), ':', &rest);
+
+	return !fw_str_eq(scheme, FW_STR("sqlite")) && !fw_str_eq(scheme, FW_STR("memory"));
+}
+
 void fw_store_url_show(const char *url, char *out, size_t cap)
 {
 	struct fw_buf b = FW_BUF_INIT(0);

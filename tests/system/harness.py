@@ -5,6 +5,7 @@ A test file registers functions with @case("what holds") and ends with run(). A 
 others still run. Everything lives in a temporary directory that goes away unless KEEP is set.
 """
 import contextlib
+import functools
 import json
 import os
 import shutil
@@ -155,6 +156,85 @@ def origin(base, docs, *arguments, plans=()):
 def header(request, name):
     """The values of a header in a logged request."""
     return [v for k, v in request["headers"] if k.lower() == name.lower()]
+
+
+# ---- database servers ------------------------------------------------------------------------------------
+
+SERVE = os.path.join(BUILD, "tests", "store", "store_serve")
+
+
+class Server:
+    """A private server of an engine, with its data in base; see tests/store/serve.c."""
+
+    def __init__(self, engine, base):
+        folder = os.path.join(base, engine)
+        os.mkdir(folder)
+        os.chmod(base, 0o711) # a server that root starts runs as somebody else
+        self.process = subprocess.Popen([SERVE, engine, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        said = self.process.stdout.readline().strip()
+        if said != "ready":
+            self.stop()
+            raise RuntimeError("the server of %s did not start: %s" % (engine, said))
+
+    def ask(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def url(self, name="t"):
+        return self.ask("url " + name)
+
+    def kill9(self):
+        equal(self.ask("kill9"), "killed")
+
+    def again(self):
+        equal(self.ask("again"), "ready")
+
+    def stop(self):
+        self.process.stdin.close()
+        self.process.wait(timeout=60)
+        self.process.stdout.close()
+
+
+@functools.cache
+def engines():
+    """Engines with a server, of those that FW_STORES picks; one that is not installed is left out, with words."""
+    picked = os.environ.get("FW_STORES", "").split(",")
+    found = []
+    for e in subprocess.run([SERVE], capture_output=True, text=True, check=True).stdout.split():
+        if picked != [""] and e not in picked:
+            continue
+        with tempfile.TemporaryDirectory(prefix="fw-") as base:
+            os.chmod(base, 0o711)
+            r = subprocess.run([SERVE, e, base], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        if r.returncode == 77 and "CI" not in os.environ:
+            print("# %s is left out: install the package %s" % (e, r.stdout.strip()), flush=True)
+        else:
+            found.append(e)
+    return found
+
+
+def each_engine(words, also=(), leave_out=()):
+    """A case for each engine; the function is given its base and the engine's name."""
+    def add(function):
+        for e in [*also, *engines()]:
+            if e in leave_out:
+                continue
+            def one(base, e=e):
+                function(base, e)
+            one.__name__ = "%s_%s" % (function.__name__, e)
+            case("%s: %s" % (e, words))(one)
+        return function
+    return add
+
+
+@contextlib.contextmanager
+def server(engine, base):
+    s = Server(engine, base)
+    try:
+        yield s
+    finally:
+        s.stop()
 
 
 # ---- feedwheel -------------------------------------------------------------------------------------------

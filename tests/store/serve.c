@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A private database server for tests that are no C programs: serve ENGINE FOLDER. Without arguments: the engines that have one.
+ *
+ * Starts it and prints "ready". Then, by lines on standard input: "url NAME" prints the URL of the store of that name, "kill9" ends
+ * all its processes at once, "again" starts it anew with the same data; each is answered with a line. The end of input ends it.
+ * Exit 77: the engine's server is not installed; the package that brings it is printed.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/str.h"
+#include "common.h"
+
+static bool obey(const struct server *server, const char *line)
+{
+	char url[400];
+
+	if (strncmp(line, "url ", 4) == 0) {
+		server->url(url, sizeof(url), line + 4);
+		puts(url);
+	} else if (strcmp(line, "kill9") == 0) {
+		server->kill9();
+		puts("killed");
+	} else if (strcmp(line, "again") == 0) {
+		server->again();
+		puts("ready");
+	} else {
+		return false;
+	}
+	return fflush(stdout) == 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct server *server = argc == 3 ? server_of(argv[1]) : NULL;
+	char line[200];
+	int rc = EXIT_SUCCESS;
+
+	if (argc == 1) {
+		for (int i = 0; i < under_test_n; i++) {
+			if (under_test[i].server)
+				puts(under_test[i].name);
+		}
+		return EXIT_SUCCESS;
+	}
+	if (!server) {
+		fprintf(stderr, "usage: serve ENGINE FOLDER, of an engine that has a server\n");
+		return EXIT_FAILURE;
+	}
+	if (!server->installed()) {
+		puts(server->package);
+		return 77;
+	}
+	signal(SIGINT, SIG_IGN); /* a ^C is the test program's business, who then closes our input */
+	server->start(argv[2]);
+	puts("ready");
+	fflush(stdout);
+	while (fgets(line, sizeof(line), stdin)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (!obey(server, line)) {
+			fprintf(stderr, "serve: \"%s\" is none of: url NAME, kill9, again\n", line);
+			rc = EXIT_FAILURE;
+			break;
+		}
+	}
+	server->stop();
+	return rc;
+}

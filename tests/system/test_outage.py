@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""A store on a server that is killed, frozen, cut off or not there yet, under load; then exact accounting: every entry a feed ever
+showed is stored, none twice. Each case runs for every engine whose server is installed.
+
+Each request to a growing feed adds one entry, and a document shows the newest 60, so what an outage took is made good by the next
+visit: in the end feed i must have exactly the entries 1 .. 10 + requests - 1. FW_LONG=1: outages of 30 s instead of some seconds.
+"""
+import contextlib
+import json
+import os
+import random
+import re
+import select
+import signal
+import socket
+import threading
+import time
+
+from harness import SOON, Wheel, each_engine, equal, holds, origin, run, samples, server, wait_for
+
+FEEDS = 60
+LONG = "FW_LONG" in os.environ
+AWAY_S = 30 if LONG else 3
+LEASE_S = 10
+CONF = SOON + "lease_ms = %ds\ntotal_timeout_ms = 2s\nfirst_byte_timeout_ms = 2s\nworkers = 2\nbatch_ms = 50ms\n" % LEASE_S
+
+
+@contextlib.contextmanager
+def growing(base, engine, latency="lognormal:60:0.8", conf=""):
+    """Growing feeds, a server and a wheel on it that has subscribed to them; the accounts are checked at the end."""
+    with server(engine, base) as s, origin(base, samples(base), "--feeds", str(FEEDS), "--latency", latency,
+                                          plans=["* grow=1,start=10,window=60"]) as o:
+        w = Wheel(base, CONF + conf, store=s.url("t"))
+        w.run("import", o.url_file)
+        yield o, w, s
+        settle(o, w)
+        accounted(o, w)
+
+
+def asked(o):
+    return sum(h["requests"] for h in o.stats(hosts=True)["hosts"].values())
+
+
+def settle(o, w):
+    """A last quiet visit of each."""
+    w.run("set", "--due", *o.urls)
+    stats = w.run_once(timeout=90)
+    if stats["feeds"] < FEEDS: # some were lent just then, and their visits counted before
+        w.run("set", "--due", *o.urls)
+        stats = w.run_once(timeout=90)
+    equal((stats["feeds"] >= FEEDS, stats["failed"]), (True, 0), "the last run visits all: %s" % stats)
+
+
+def accounted(o, w):
+    """No entry lost, none twice, none changed."""
+    have = {u: [] for u in o.urls}
+    for line in w.run("entries", "--jsonl").stdout.splitlines():
+        e = json.loads(line)
+        have[e["_store"]["feed_url"]].append(e["id"])
+        equal(e["_store"]["revision"], 1, "revision")
+    hosts = o.stats(hosts=True)["hosts"]
+    wrong, requests = [], 0
+    for i, url in enumerate(o.urls):
+        n = hosts[url.split("/")[2].split(":")[0]]["requests"]
+        requests += n
+        want = sorted("feed-%d-entry-%d" % (i, k) for k in range(1, 10 + n))
+        if sorted(have[url]) != want:
+            wrong.append("feed %d after %d requests: %d entries, lost %s, extra %s" % (
+                i, n, len(have[url]), sorted(set(want) - set(have[url]))[:5], sorted(set(have[url]) - set(want))[:5]))
+    equal(wrong, [], "accounting")
+    equal(w.json("status")["lent"], 0, "leases still out")
+    print("# %d entries of %d requests, none lost, none twice" % (sum(map(len, have.values())), requests))
+
+
+def drained(w, p):
+    p.send_signal(signal.SIGTERM)
+    equal(p.wait(timeout=40), 0, w.last_words())
+
+
+@each_engine("the server killed with -9 under load, away for a while, and started again: workers go on by themselves")
+def killed_server(base, engine):
+    with growing(base, engine) as (o, w, s):
+        p = w.start("run")
+        for k in range(2):
+            n = asked(o)
+            wait_for("work", lambda n=n: asked(o) > n + FEEDS)
+            s.kill9()
+            workers = w.workers(p)
+            time.sleep(AWAY_S if k else 0.5)
+            still = asked(o)
+            time.sleep(1)
+            if k:
+                equal(asked(o), still, "requests while nothing can be claimed")
+            s.again()
+            start = time.monotonic()
+            wait_for("work again", lambda still=still: asked(o) > still + 5, 30)
+            print("# work again %.1f s after the server" % (time.monotonic() - start))
+            equal(w.workers(p), workers, "the same workers")
+        holds("the store answers again" in w.words(), "said so")
+        drained(w, p)
+
+
+@each_engine("a run that starts before its server waits for it; --once and commands say at once that it is away")
+def late_server(base, engine):
+    with growing(base, engine) as (o, w, s):
+        s.kill9()
+        for arguments in (["status"], ["list"], ["run", "--once"], ["fetch-now", o.urls[0]], ["add", "https://x.example/"]):
+            start = time.monotonic()
+            said = w.run(*arguments, code=3, timeout=30).stderr
+            holds(time.monotonic() - start < 15, "%s took %.1f s" % (arguments, time.monotonic() - start))
+            holds("server" in said.lower(), "%s: %s" % (arguments, said))
+        p = w.start("run")
+        time.sleep(2)
+        equal(asked(o), 0)
+        equal(p.poll(), None, w.last_words())
+        holds("wait" in w.words(), "said so")
+        s.again()
+        wait_for("work", lambda: asked(o) >= FEEDS)
+        drained(w, p)
+        s.kill9()
+        p = w.start("run") # and it can be told to leave while it waits
+        time.sleep(1.5)
+        drained(w, p)
+        s.again()
+
+
+@each_engine("told to leave during an outage: it waits no longer than drain_timeout_ms, and the next run makes the visits again")
+def drain_in_outage(base, engine):
+    with growing(base, engine, conf="drain_timeout_ms = 2s\n") as (o, w, s):
+        p = w.start("run")
+        wait_for("work", lambda: asked(o) > FEEDS)
+        s.kill9()
+        time.sleep(0.3)
+        start = time.monotonic()
+        p.send_signal(signal.SIGTERM)
+        p.wait(timeout=30)
+        holds(time.monotonic() - start < 15, "it took %.1f s" % (time.monotonic() - start))
+        s.again()
+
+
+@each_engine("a worker stopped beyond its lease writes nothing when it wakes; the others had its feeds")
+def sleeper(base, engine):
+    with growing(base, engine, "fixed:400", "concurrency = 20\n") as (o, w, s):
+        p = w.start("run")
+        wait_for("two workers", lambda: len(w.workers(p)) == 2)
+        for _ in range(5 if LONG else 1):
+            n = asked(o)
+            wait_for("work", lambda n=n: asked(o) > n + 20)
+            victim = w.workers(p)[0]
+            os.kill(victim, signal.SIGSTOP)
+            time.sleep(LEASE_S + 1.5)
+            n = asked(o)
+            wait_for("the others' work", lambda n=n: asked(o) > n + FEEDS // 2, 30)
+            os.kill(victim, signal.SIGCONT)
+        drained(w, p)
+
+
+@each_engine("two machines, their workers killed with -9 again and again: nothing is lost or doubled")
+def two_machines(base, engine):
+    rng = random.Random(2)
+    with growing(base, engine) as (o, w, s):
+        p = [w.start("run"), w.start("run")]
+        for _ in range(60 if LONG else 8):
+            time.sleep(rng.uniform(0.05, 0.6))
+            workers = w.workers(rng.choice(p))
+            if workers:
+                os.kill(rng.choice(workers), signal.SIGKILL)
+        for x in p:
+            drained(w, x)
+
+
+# ---- a machine that is cut off -----------------------------------------------------------------------------
+
+class Wire:
+    """A wire from a port of its own to the server; cut, it carries nothing and tells nobody."""
+
+    def __init__(self, family, address):
+        self.family, self.address, self.whole, self.over = family, address, True, False
+        self.pairs = {}
+        self.door = socket.create_server(("127.0.0.1", 0))
+        self.port = self.door.getsockname()[1]
+        self.thread = threading.Thread(target=self.carry, daemon=True)
+        self.thread.start()
+
+    def carry(self):
+        while not self.over:
+            if not self.whole:
+                time.sleep(0.02)
+                continue
+            ready, _, _ = select.select([self.door, *self.pairs], [], [], 0.05)
+            for r in ready:
+                if r is self.door:
+                    near, _ = self.door.accept()
+                    far = socket.socket(self.family)
+                    far.connect(self.address)
+                    self.pairs[near], self.pairs[far] = far, near
+                    continue
+                other = self.pairs.get(r)
+                try:
+                    data = r.recv(65536)
+                    if data and other:
+                        other.sendall(data)
+                        continue
+                except OSError:
+                    pass
+                for x in (r, other):
+                    if x:
+                        self.pairs.pop(x, None)
+                        x.close()
+
+    def close(self):
+        self.over = True
+        self.thread.join()
+        for x in [self.door, *self.pairs]:
+            x.close()
+
+
+def wired(engine, url):
+    """A wire to the server at this URL, and the URL by way of it."""
+    if engine == "redis":
+        path, options = re.match(r"redis\+unix://([^?]*)\??(.*)", url).groups()
+        wire = Wire(socket.AF_UNIX, path)
+        return wire, "redis://127.0.0.1:%d/0?timeout_ms=1500&connect_timeout_ms=1500&%s" % (wire.port, options)
+    raise NotImplementedError(engine)
+
+
+@each_engine("one of two machines cut off from the store: the other takes its feeds; mended, what it still held is not stored twice")
+def cut_off(base, engine):
+    if engine not in ("redis",):
+        print("# %s: how it is reached by way of another port is not known here yet" % engine)
+        return
+    with growing(base, engine, "fixed:300", "concurrency = 20\n") as (o, w, s):
+        wire, url = wired(engine, w.store)
+        far = Wheel(base, CONF + "concurrency = 20\n", "far.db", store=url)
+        far.said = os.path.join(base, "far-said")
+        p, q = w.start("run"), far.start("run")
+        try:
+            for _ in range(5 if LONG else 1):
+                n = asked(o)
+                wait_for("work", lambda n=n: asked(o) > n + FEEDS)
+                wire.whole = False
+                time.sleep(LEASE_S + 2)
+                n = asked(o)
+                wait_for("the other's work", lambda n=n: asked(o) > n + FEEDS // 2, 30)
+                wire.whole = True
+                words = far.words().count("the store answers again")
+                wait_for("it to be back", lambda words=words: far.words().count("the store answers again") > words, 30)
+            drained(w, p)
+            drained(far, q)
+        finally:
+            wire.close()
+
+
+run()
