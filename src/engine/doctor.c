@@ -27,6 +27,8 @@ enum { FINE, NOTE, BROKEN };
 #define FILES_BESIDES 64
 /* A transfer's share of a worker while bodies are small: buffers, TLS state, parsed documents. */
 #define TRANSFER_BYTES ((int64_t)256 << 10)
+#define CLOCK_TRIES 5
+#define SKEW_MS (2 * FW_SECOND_MS)
 #define RELEASED_MS (INT64_C(1767225600) * 1000) /* 2026-01-01: no clock that is right shows an earlier time */
 
 struct doctor {
@@ -80,8 +82,10 @@ static void store_finding(void *ctx, const char *finding)
 	say(ctx, "store", BROKEN, "stop all runs, back the store up and restore a good copy", "%s", finding);
 }
 
-static const char *store_remedy(int rc)
+static const char *store_remedy(const struct doctor *d, int rc)
 {
+	if (fw_store_is_remote(d->c->store) && (rc == FW_EIO || rc == FW_EAGAIN))
+		return "see that its server runs and may be reached from here; a 'feedwheel run' waits for it";
 	switch (rc) {
 	case FW_ENOTFOUND: return "'feedwheel add URL' or 'feedwheel import FILE' makes it";
 	case FW_EVERSION: return "upgrade feedwheel, or let 'feedwheel run' bring an older store up to date";
@@ -92,16 +96,65 @@ static const char *store_remedy(int rc)
 	}
 }
 
+static void store_inspected(void *ctx, const char *name, int level, const char *found, const char *remedy)
+{
+	say(ctx, name, level, remedy, "%s", found);
+}
+
+/*
+ * How far the store's clock is from ours: leases and due times go by its clock, what people are shown and when a worker looks again by
+ * that of the machine. Of several answers the quickest counts.
+ */
+static int store_clock(struct doctor *d, struct fw_store *st, struct fw_err *err)
+{
+	int64_t best_us = INT64_MAX, skew_ms = 0;
+	int rc = 0;
+
+	for (int i = 0; i < CLOCK_TRIES && !rc; i++) {
+		int64_t start_us = fw_mono_us(), start_ms = fw_now_ms(), there_ms, took_us;
+
+		rc = fw_store_clock(st, &there_ms, err);
+		took_us = fw_mono_us() - start_us;
+		if (!rc && took_us < best_us) {
+			best_us = took_us;
+			skew_ms = there_ms - start_ms - took_us / 2000;
+		}
+	}
+	if (rc)
+		return rc;
+	if (skew_ms > SKEW_MS || skew_ms < -SKEW_MS)
+		say(d, "store clock", NOTE, "run a time service on both machines (systemd-timesyncd, chrony)",
+			"%lld ms %s ours: times that are shown are off, and live workers may be taken for gone",
+			(long long)(skew_ms < 0 ? -skew_ms : skew_ms), skew_ms < 0 ? "behind" : "ahead of");
+	else if (fw_store_is_remote(d->c->store))
+		say(d, "store clock", FINE, "", "%lld ms from ours, give or take %lld; it answers in %.1f ms", (long long)skew_ms,
+			(long long)best_us / 2000 + 1, (double)best_us / 1000);
+	return 0;
+}
+
+/* What the server is and how it is set up, its clock, and whether all work is paused. */
+static int store_setting(struct doctor *d, struct fw_store *st, struct fw_err *err)
+{
+	struct fw_control newest;
+	int rc = fw_store_inspect(st, store_inspected, d, err);
+
+	rc = rc ? rc : store_clock(d, st, err);
+	rc = rc ? rc : fw_store_control_take(st, -1, &newest, err);
+	if (!rc && newest.paused)
+		say(d, "paused", NOTE, "'feedwheel resume --all' lets it go on", "all work on this store is paused");
+	return rc;
+}
+
 static void store(struct doctor *d)
 {
-	struct fw_store_config sc = {.url = d->c->store, .flags = FW_STORE_READ | FW_STORE_NO_MIGRATE};
+	struct fw_store_config sc = {.url = d->c->store, .flags = FW_STORE_READ | FW_STORE_NO_MIGRATE, .relaxed = d->c->relaxed};
 	struct fw_store_stats s;
 	struct fw_store *st = NULL;
 	struct fw_err err = {0};
 	int rc = fw_store_open(&sc, &st, &err);
 
 	if (rc == FW_ENOTFOUND) {
-		say(d, "store", NOTE, store_remedy(rc), "%s", err.text);
+		say(d, "store", NOTE, store_remedy(d, rc), "%s", err.text);
 		return;
 	}
 	if (!rc)
@@ -111,12 +164,13 @@ static void store(struct doctor *d)
 	if (!rc) {
 		say(d, "store", FINE, "", "%s, schema %lld, %lld feeds, %lld entries", fw_store_name(st), (long long)s.schema,
 			(long long)s.feed_n, (long long)s.entry_n);
-		rc = fw_store_check(st, store_finding, d, &err);
+		rc = store_setting(d, st, &err);
+		rc = rc ? rc : fw_store_check(st, store_finding, d, &err);
 		if (rc == FW_EUNSUP)
 			rc = 0;
 	}
 	if (rc)
-		say(d, "store", BROKEN, store_remedy(rc), "%s", err.text);
+		say(d, "store", BROKEN, store_remedy(d, rc), "%s", err.text);
 	if (!rc && s.quarantined_n)
 		say(d, "quarantine", NOTE, "'feedwheel list --status quarantined', then 'feedwheel resume'",
 			"%lld feeds are set aside because their visits killed a worker", (long long)s.quarantined_n);

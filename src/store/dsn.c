@@ -71,7 +71,8 @@ int fw_dsn_split(struct fw_arena *a, const char *url, struct fw_dsn *d, struct f
 	fw_url_split(fw_str(url), &u);
 	user = u.userinfo.p ? fw_str_split(u.userinfo, ':', &password) : FW_STR_NONE;
 	if (u.port.len && (!fw_str_int(u.port, &port) || port < 1 || port > 65535))
-		return fw_err_set(err, FW_EINVAL, "store URL: port \"%.*s\" is none: 1 to 65535", FW_STR_ARG(u.port));
+		return fw_err_set(err, FW_EINVAL, /* it may be the begin of a password, so it is not shown */
+			"store URL: its port is none: 1 to 65535 (in a password, / ? # and @ are written %%2F %%3F %%23 and %%40)");
 	d->port = (int)port;
 	rc = decode(a, u.scheme, "scheme", &d->scheme, err);
 	rc = rc ? rc : decode(a, user, "user name", &d->user, err);
@@ -131,19 +132,36 @@ static const char *show_until(struct fw_buf *out, const char *from, const char *
 	return upto;
 }
 
+/*
+ * The password of an authority, also of one that was not written as it should be: from the first colon behind "://" to the last '@',
+ * whatever stands between. Where only options hold an '@' there is none.
+ */
+static struct fw_str password_of(struct fw_str url)
+{
+	const char *from = fw_str_find(url, FW_STR("://")), *to = NULL, *query, *end = url.p + url.len;
+
+	if (!from)
+		return FW_STR_NONE;
+	from += 3;
+	query = memchr(from, '?', (size_t)(end - from));
+	from = memchr(from, ':', (size_t)((query ? query : end) - from));
+	for (const char *p = from; p && p < end; p++) {
+		if (*p == '@' && (!query || p < query || !to || to > query))
+			to = p;
+	}
+	return to ? (struct fw_str){from + 1, (size_t)(to - from - 1)} : FW_STR_NONE;
+}
+
 void fw_dsn_show(struct fw_buf *out, const char *url)
 {
-	struct fw_str password = FW_STR_NONE, rest;
+	struct fw_str password = password_of(fw_str(url)), rest;
 	const char *from = url, *end = url + strlen(url);
 	size_t start = out->len;
-	struct fw_url u;
 
-	fw_url_split(fw_str(url), &u);
-	if (u.userinfo.p)
-		fw_str_split(u.userinfo, ':', &password);
 	if (password.p)
 		from = show_until(out, from, password.p) + password.len;
-	for (rest = u.query; rest.p;) {
+	fw_str_split((struct fw_str){from, (size_t)(end - from)}, '?', &rest);
+	while (rest.p) {
 		struct fw_str value, name = fw_str_split(fw_str_split(rest, '&', &rest), '=', &value);
 
 		if (value.p && fw_str_ifind(name, FW_STR("pass")))

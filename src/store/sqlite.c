@@ -346,7 +346,6 @@ static int settings(struct sqlite *s, const struct fw_store_config *cfg, struct 
 	rc = wal_on(s, err);
 	if (rc)
 		return rc;
-	s->relaxed = cfg->relaxed;
 	s->full = !cfg->relaxed;
 	if (!fw_snprintf(sql, sizeof(sql), "PRAGMA synchronous=%s; PRAGMA wal_autocheckpoint=%zu; PRAGMA journal_size_limit=%zu",
 			s->full ? "FULL" : "NORMAL", CHECKPOINT_BYTES / PAGE_BYTES, CHECKPOINT_BYTES))
@@ -374,6 +373,7 @@ static int sqlite_open(const struct fw_store_config *cfg, struct fw_store **out,
 	pthread_once(&once, configure);
 	s->base.driver = &fw_store_sqlite;
 	s->read_only = read_only;
+	s->relaxed = cfg->relaxed;
 	s->busy_timeout_ms = cfg->busy_timeout_ms;
 	s->path = fw_str_dup(fw_store_url_rest(cfg->url));
 	rc = s->path ? file_check(s, cfg, err) : fw_err_set(err, FW_ENOMEM, "store \"%s\": out of memory", cfg->url);
@@ -458,6 +458,28 @@ static int sqlite_check(struct fw_store *st, void (*cb)(void *ctx, const char *f
 	return rc;
 }
 
+/* "wal" or what else keeps its commits; and a version that people can compare. */
+static int sqlite_inspect(struct fw_store *st, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct sqlite *s = sqlite_of(st);
+	char text[100];
+	bool wal = false;
+
+	if (sqlite3_exec(s->db, "PRAGMA journal_mode", is_wal, &wal, NULL) != SQLITE_OK)
+		return sq_error(s, "reading its settings", err);
+	(void)fw_snprintf(text, sizeof(text), "SQLite %s, pages of %lld bytes", sqlite3_libversion(), (long long)s->page_bytes);
+	cb(ctx, "engine", 0, text, "");
+	if (!wal)
+		cb(ctx, "durability", 1, "its journal is not a WAL, so readers and writers wait for each other",
+			"'feedwheel run' switches it back");
+	else if (s->relaxed)
+		cb(ctx, "durability", 1, "relaxed: a power cut may take the visits of the last seconds, a crash takes none",
+			"relaxed = no, unless that is meant");
+	else
+		cb(ctx, "durability", 0, "a visit that is stored is on the disk", "");
+	return 0;
+}
+
 static const char *const schemes[] = {"sqlite", NULL};
 
 const struct fw_store_driver fw_store_sqlite = {
@@ -489,4 +511,5 @@ const struct fw_store_driver fw_store_sqlite = {
 	.prune = sq_prune,
 	.load = sq_load,
 	.key_list = sq_key_list,
+	.inspect = sqlite_inspect,
 };

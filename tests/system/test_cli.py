@@ -623,6 +623,27 @@ def doctor(base):
     holds(re.search(r"^broken +certificates .*\n +-> .*ca_file", r.stdout, re.M), r.stdout)
     r = w.run("doctor", "--allow-networks", "nonsense", code=1)
     holds("allow_networks" in r.stdout, r.stdout)
+    holds(re.search(r"^ok +engine +SQLite 3.*\nok +durability +a visit that is stored", w.run("doctor").stdout, re.M), "settings")
+    holds(re.search(r"^note +durability +relaxed.*\n +-> relaxed = no", w.run("doctor", "--relaxed", "yes").stdout, re.M), "relaxed")
+    w.run("pause", "--all")
+    holds(re.search(r"^note +paused .*\n +-> 'feedwheel resume --all'", w.run("doctor").stdout, re.M), "paused")
+
+
+@case("a store's password is shown nowhere, however its URL is written")
+def secrets(base):
+    w = Wheel(base)
+    w.run("add", "https://a.example/")
+    for scheme in ("redis", "rediss", "postgres", "postgresql", "mysql", "mariadb", "oracle"):
+        for rest in ("u:hush@127.0.0.1:1/x", "u:hush@127.0.0.1:x/x", ":hush@127.0.0.1:1", "u:hu%2Fsh@127.0.0.1:1/x?nonsense=1",
+                     "u:a/hush@127.0.0.1:1/x", "u:a?hush@127.0.0.1:1/x", "u:a#hush@127.0.0.1:1/x", "u:a@hush@127.0.0.1:1/x",
+                     "u:hush%@127.0.0.1:1/x", "127.0.0.1:1/x?password=hush", "127.0.0.1:1/x?password=hush&password=hush",
+                     "u:hush@/x?host=/nowhere", "u:hush@nowhere.invalid/x?connect_timeout_ms=nonsense"):
+            url = "%s://%s" % (scheme, rest)
+            for arguments in (["status", "--store", url], ["copy", w.store, url], ["copy", url, w.store], ["doctor", "--store", url]):
+                r = subprocess.run([w.binary, "--config", w.conf, "--log-level", "debug", *arguments], capture_output=True, text=True,
+                                   timeout=60, env=w.environment, check=False)
+                holds(r.returncode not in (0, -6, -11), "%s: exit %d" % (arguments, r.returncode))
+                holds(not re.search("hush|hu/sh|hu%2Fsh", r.stdout + r.stderr), "%s:\n%s%s" % (arguments, r.stdout, r.stderr))
 
 
 # ---- the terminal ----------------------------------------------------------------------------------------------------------

@@ -104,7 +104,12 @@ def killed_server(base, engine):
 @each_engine("a run that starts before its server waits for it; --once and commands say at once that it is away")
 def late_server(base, engine):
     with growing(base, engine) as (o, w, s):
+        said = w.run("doctor").stdout
+        for check in ("store", "store clock", "durability"):
+            holds(re.search(r"^(ok|note) +%s " % check, said, re.M), check + ":\n" + said)
         s.kill9()
+        said = w.run("doctor", code=1).stdout
+        holds(re.search(r"^broken +store .*\n +-> see that its server runs", said, re.M), said)
         for arguments in (["status"], ["list"], ["run", "--once"], ["fetch-now", o.urls[0]], ["add", "https://x.example/"]):
             start = time.monotonic()
             said = w.run(*arguments, code=3, timeout=30).stderr

@@ -68,8 +68,8 @@ END_TEST
 START_TEST(refused) /* by name of the place, and without the password */
 {
 	static const struct { const char *url, *words; } bad[] = {
-		{"redis://h:0/", "port \"0\""},
-		{"redis://h:66000/", "port \"66000\""},
+		{"redis://h:0/", "its port is none"},
+		{"redis://h:66000/", "its port is none"},
 		{"redis://u:pa%zzss@h/", "password"},
 		{"redis://u:pass@h/%00", "path"},
 		{"redis://h/%4", "path"},
@@ -128,6 +128,11 @@ START_TEST(passwords_are_never_shown)
 	ck_assert_str_eq(shown("postgres:///db?user=u&password=secret&host=h"), "postgres:///db?user=u&password=***&host=h");
 	ck_assert_str_eq(shown("rediss://:secret@h/0?keypass=secret"), "rediss://:***@h/0?keypass=***");
 	ck_assert_str_eq(shown("sqlite:/var/lib/feeds.db"), "sqlite:/var/lib/feeds.db");
+	/* also where it was written as it must not be */
+	ck_assert_str_eq(shown("redis://u:se/cr@et@h:1/0"), "redis://u:***@h:1/0");
+	ck_assert_str_eq(shown("redis://u:se?cr#et@h:1/0"), "redis://u:***@h:1/0");
+	ck_assert_str_eq(shown("postgres://u:secret@h/db?user=a@b&password=se:c"), "postgres://u:***@h/db?user=a@b&password=***");
+	ck_assert_str_eq(shown("postgres:///db?user=a@b"), "postgres:///db?user=a@b");
 	memset(longer, 'x', sizeof(longer));
 	memcpy(longer, "redis://", 8);
 	longer[sizeof(longer) - 1] = '\0';
