@@ -58,13 +58,15 @@ static void configuration(struct doctor *d)
 	struct fw_net net;
 	struct fw_err err = {0};
 	struct stat st;
+	char shown[400];
 
 	if (fw_config_check(c, &err) || fw_settings_net(c, 1, &net, &err)) {
 		say(d, "configuration", BROKEN, "change that setting; 'feedwheel help settings' lists all", "%s", err.text);
 		return;
 	}
 	say(d, "configuration", FINE, "", "%s", c->file ? c->file : "no file (~/.config/feedwheel.conf, /etc/feedwheel.conf): all defaults");
-	if (c->file && strchr(c->store, '@') && stat(c->file, &st) == 0 && (st.st_mode & 077))
+	fw_store_url_show(c->store, shown, sizeof(shown));
+	if (c->file && strstr(shown, "***") && stat(c->file, &st) == 0 && (st.st_mode & 077))
 		say(d, "configuration", NOTE, "chmod 600 it", "%s holds the store's password and others can read it", c->file);
 	if (!c->contact_url && !c->user_agent)
 		say(d, "contact", NOTE, "set contact_url to a page about your crawler",
@@ -127,8 +129,7 @@ static int store_clock(struct doctor *d, struct fw_store *st, struct fw_err *err
 			"%lld ms %s ours: times that are shown are off, and live workers may be taken for gone",
 			(long long)(skew_ms < 0 ? -skew_ms : skew_ms), skew_ms < 0 ? "behind" : "ahead of");
 	else if (fw_store_is_remote(d->c->store))
-		say(d, "store clock", FINE, "", "%lld ms from ours, give or take %lld; it answers in %.1f ms", (long long)skew_ms,
-			(long long)best_us / 2000 + 1, (double)best_us / 1000);
+		say(d, "store clock", FINE, "", "%lld ms from ours; it answers in %.2f ms", (long long)skew_ms, (double)best_us / 1000);
 	return 0;
 }
 
