@@ -89,6 +89,8 @@ static void root_set(struct fw_walk *w, enum fw_format format)
 	}
 	b->atom = format == FW_ATOM03 || format == FW_ATOM10;
 	b->root_seen = true;
+	if (fw_str_ieq(b->root_name, FW_STR("html")))
+		fw_build_problem(b, fw_build_at(b), "a feed inside an HTML page", "the page around it is left out");
 	if (w->el->kind != EL_ENTRY)
 		language_set(w);
 }

@@ -150,13 +150,16 @@ static void base_scope(struct fw_builder *b, struct fw_scope *s)
 	b->base_scope = s;
 }
 
-static int no_feed(const struct fw_builder *b, struct fw_str bytes, struct fw_str type, struct fw_err *err)
+/* given: as it came; bytes: unpacked. */
+static int no_feed(const struct fw_builder *b, struct fw_str given, struct fw_str bytes, bool cut, struct fw_str type, struct fw_err *err)
 {
 	const char *what = fw_sniff_name(bytes, type), *in = "";
 	struct fw_str some;
 
 	if (!strcmp(what, "binary data")) /* or text of two or four bytes a character */
 		what = fw_sniff_name(b->text, type);
+	if (cut && (!strcmp(what, "binary data") || !strcmp(what, "plain text"))) /* what a damaged stream happens to begin with */
+		return fw_err_set(err, FW_EFORMAT, "not a feed: %s", fw_sniff_name(given, type));
 	some = fw_sniff_excerpt(b->arena, b->text, what);
 	if (b->root_name.len && !strcmp(what, "an XML document")) {
 		some = b->root_name;
@@ -210,7 +213,7 @@ static int parse(struct fw_arena *a, struct fw_str bytes, struct fw_arena **keep
 	struct fw_str type = o ? o->content_type : FW_STR_NONE;
 	struct fw_scope scope = {.base = FW_STR_NONE};
 	size_t borrowed = 0;
-	bool cut = false;
+	bool cut = false, unpacked;
 	int rc;
 
 	*doc = NULL;
@@ -219,6 +222,7 @@ static int parse(struct fw_arena *a, struct fw_str bytes, struct fw_arena **keep
 	rc = fw_gunzip(a, &b.limits, &bytes, &cut, err);
 	if (rc)
 		return rc;
+	unpacked = bytes.p != given.p;
 	rc = fw_charset_decode(a, bytes, type, &cs, err);
 	if (rc)
 		return a->failed ? memory_error(a, b.limits.max_memory, err) : rc;
@@ -237,6 +241,8 @@ static int parse(struct fw_arena *a, struct fw_str bytes, struct fw_arena **keep
 		a->max_bytes -= borrowed; /* left for the copy */
 	b.doc->encoding = cs.encoding;
 	b.doc->malformed = cs.wrong || cut;
+	if (unpacked)
+		fw_build_problem(&b, 0, "a gzip document that no header announced", "unpacked");
 	if (cut)
 		fw_build_problem(&b, b.text.len, "a gzip document that ends too soon or is damaged", "read as far as it goes");
 	if (cs.problem)
@@ -250,7 +256,7 @@ static int parse(struct fw_arena *a, struct fw_str bytes, struct fw_arena **keep
 	if (rc)
 		return rc;
 	if (b.doc->format == FW_FORMAT_NONE)
-		return no_feed(&b, bytes, type, err);
+		return no_feed(&b, given, bytes, cut, type, err);
 	fw_document_finish(&b);
 	if (a->max_bytes)
 		a->max_bytes += borrowed;

@@ -381,14 +381,34 @@ static bool atom_name(const struct fw_builder *b, const struct fw_xml_name *n)
 		(b->atom && (n->ns == b->core_ns || n->ns == FW_NS_NONE));
 }
 
-/* An entry begins inside a text that nobody closed. */
+/*
+ * <guid>1<title>one<pubDate>... : an element of the feed's own, known where the text stands, begins inside the text. In a description,
+ * which may hold markup as it is, HTML's names are that markup.
+ */
+static bool is_sibling(struct fw_builder *b, const struct fw_frame *owner, const struct fw_xml_name *n)
+{
+	enum fw_context where = owner > b->frame ? (enum fw_context)owner[-1].ctx : CTX_TOP;
+	const struct fw_element *el;
+
+	if (owner->rule == TEXT_XML || !owner->el || owner->el->kind == EL_CATEGORY || (where != CTX_ENTRY && where != CTX_FEED) ||
+	    (n->ns != b->core_ns && n->ns != FW_NS_NONE && !core_name(b, n)))
+		return false;
+	el = element_of(b, n, true);
+	if (!el || !(el->in & 1u << where))
+		return false;
+	if (fw_el_find(n->local) == FW_EL_NONE)
+		return true;
+	return owner->el->kind != EL_BODY && (fw_str_ieq(n->local, FW_STR("title")) || fw_str_ieq(n->local, FW_STR("link")));
+}
+
+/* An entry, or another text of the entry's, begins inside a text that nobody closed. */
 static bool breaks_text(struct fw_builder *b, const struct fw_xml_name *n)
 {
 	const struct fw_frame *owner = &b->frame[b->cap.owner];
 	bool item = n->local.len == 4 && fw_str_ieq(n->local, FW_STR("item"));
 
 	if (!item && !(n->local.len == 5 && fw_str_ieq(n->local, FW_STR("entry"))))
-		return false;
+		return is_sibling(b, owner, n);
 	if (b->atom == item || owner->rule == TEXT_XML)
 		return false;
 	return n->ns == b->core_ns || n->ns == FW_NS_NONE || core_name(b, n);
@@ -399,12 +419,14 @@ static void text_close(struct fw_builder *b, struct fw_frame *owner)
 {
 	bool markup = b->cap.markup;
 	uint8_t ctx = owner > b->frame ? owner[-1].ctx : CTX_TOP;
+	void *obj = owner > b->frame ? owner[-1].obj : NULL;
 	struct fw_frame *f;
 
 	fw_frame_end(b, owner, cap_take(b, owner), markup);
 	for (f = owner; f < b->frame + b->frame_n; f++) {
 		f->el = NULL;
 		f->ctx = ctx;
+		f->obj = obj;
 	}
 }
 
@@ -421,6 +443,8 @@ static int on_start(void *ctx, const struct fw_xml_name *name, const struct fw_x
 		if (up->rule >= TEXT_AUTO) {
 			if (!breaks_text(b, name))
 				return markup_start(b, &w, up);
+			text_close(b, up);
+		} else if (up->ctx == CTX_SKIP && breaks_text(b, name)) { /* a plain value, not one with parts of its own */
 			text_close(b, up);
 		}
 	}

@@ -287,7 +287,7 @@ NO_FEEDS = {
     "sitemap.xml": (b'<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url/></urlset>', ["a sitemap"]),
     "soap.xml": (b'<?xml version="1.0"?><s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"/>', ["an XML document", "Envelope"]),
     "error.txt": (b"Service Temporarily Unavailable, ask again\nlater\n", ["plain text", "Service Temporarily Unavailable, ask again"]),
-    "escape.txt": (b"\x1b[2J\x1b]0;owned\x07 oops", ["plain text"]),
+    "escape.txt": (b"\x1b[2J\x1b]0;owned\x07 oops" + b" and more" * 100, ["plain text"]),
     "bad.gz": (b"\x1f\x8b\x08\0" + b"this is no deflate stream at all", ["gzip", "cannot be unpacked"]),
     "text.gz": (gzip.compress(b"Not found\n"), ["plain text", "Not found"]),
 }
