@@ -10,7 +10,7 @@ import random
 import signal
 import time
 
-from harness import SOON, SOON_S, Wheel, case, equal, holds, origin, run, samples, wait_for
+from harness import SOON, SOON_S, Wheel, case, each_engine, equal, holds, origin, run, samples, server, wait_for
 
 ROUNDS = int(os.environ.get("FW_COPY_ROUNDS", "12"))
 FEEDS = 40
@@ -91,6 +91,22 @@ def whole(base):
         holds(stats["feeds"] >= FEEDS - 1, "visited")
 
 
+def killed_on_the_way(w, rng, one, other, longest_s, most):
+    """Copy, killed at random and continued, at most so often. How often it was."""
+    kills, arguments = 0, []
+    while True:
+        p = w.start("copy", "--batch-bytes", "4k", *arguments, one, other)
+        if kills < most:
+            time.sleep(rng.uniform(0.005, longest_s))
+            if p.poll() is None:
+                p.send_signal(signal.SIGKILL)
+                kills += 1
+        if p.wait() == 0:
+            return kills
+        equal(p.returncode, -signal.SIGKILL, w.last_words())
+        arguments = ["--continue"]
+
+
 @case("killed again and again at any point, a copy continued is exact")
 def killed(base):
     w, _ = filled(base)
@@ -99,19 +115,22 @@ def killed(base):
     while kills < ROUNDS:
         rounds += 1
         to = target(base, "to%d.db" % rounds)
-        arguments = []
-        while True:
-            p = w.start("copy", "--batch-bytes", "4k", *arguments, "sqlite:" + w.path, "sqlite:" + to.path)
-            time.sleep(rng.uniform(0.005, 0.08))
-            if p.poll() is None:
-                p.send_signal(signal.SIGKILL)
-                kills += 1
-            if p.wait() == 0:
-                break
-            equal(p.returncode, -signal.SIGKILL, w.last_words())
-            arguments = ["--continue"]
+        kills += killed_on_the_way(w, rng, w.store, to.store, 0.08, ROUNDS)
         same(w, to)
     print("# %d copies, %d of them killed" % (rounds + kills, kills))
+
+
+@each_engine("from SQLite there and back, killed on both ways: the same row for row")
+def there_and_back(base, engine):
+    w, _ = filled(base)
+    rng = random.Random(6)
+    back = target(base)
+    with server(engine, base) as s:
+        there = s.url("there")
+        kills = killed_on_the_way(w, rng, w.store, there, 0.15, ROUNDS // 2)
+        kills += killed_on_the_way(w, rng, there, back.store, 0.1, ROUNDS // 2)
+    same(w, back)
+    print("# %d kills" % kills)
 
 
 @case("until it is complete the target's workers are paused")
