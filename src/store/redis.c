@@ -104,8 +104,24 @@ static void scripts_ask(struct rd_conn *c)
 	}
 }
 
-/* A new connection: who we are, and the scripts unless it only listens. */
-static int greet(struct redis *r, struct rd_conn *c, struct rd_node *node, struct fw_err *err)
+static int scripts_load(struct redis *r, struct rd_conn *c, struct rd_node *node, struct fw_err *err)
+{
+	const struct rd_reply *bad;
+	struct rd_reply *all;
+	int rc;
+
+	scripts_ask(c);
+	rc = rd_exchange(c, &r->arena, &all, err);
+	bad = rc ? NULL : first_error(all);
+	if (bad)
+		return error(r, bad->text, "loading scripts", err);
+	for (size_t i = 0; !rc && i < RD_SCRIPT_N; i++)
+		(void)fw_str_copy(node->sha[i], sizeof(node->sha[i]), all->elem[i]->text);
+	return rc;
+}
+
+/* A new connection: who we are. Nothing long is sent before the server has let us in: it would close the connection. */
+static int greet(struct redis *r, struct rd_conn *c, struct fw_err *err)
 {
 	const struct rd_target *t = &r->target;
 	const struct rd_reply *bad;
@@ -124,17 +140,10 @@ static int greet(struct redis *r, struct rd_conn *c, struct rd_node *node, struc
 		rd_add(c, FW_STR("SELECT"));
 		rd_add_int(c, t->db);
 	}
-	if (node)
-		scripts_ask(c);
-	else
-		rd_command(c, "PING");
+	rd_command(c, "PING");
 	rc = rd_exchange(c, &r->arena, &all, err);
 	bad = all && all->elem ? first_error(all) : NULL;
-	if (bad) /* also when it closed the connection after saying so */
-		return error(r, bad->text, "opening", err);
-	for (size_t i = 0; !rc && node && i < RD_SCRIPT_N; i++)
-		(void)fw_str_copy(node->sha[i], sizeof(node->sha[i]), all->elem[all->n - RD_SCRIPT_N + i]->text);
-	return rc;
+	return bad ? error(r, bad->text, "opening", err) : rc; /* also when it closed the connection after saying so */
 }
 
 static int node_open(struct redis *r, const char *host, int port, int *index, struct fw_err *err)
@@ -155,7 +164,8 @@ static int node_open(struct redis *r, const char *host, int port, int *index, st
 	n = &r->node[r->node_n];
 	*n = (struct rd_node){0};
 	rc = rd_connect(&r->target, host, port, &n->conn, err);
-	rc = rc ? rc : greet(r, n->conn, n, err);
+	rc = rc ? rc : greet(r, n->conn, err);
+	rc = rc ? rc : scripts_load(r, n->conn, n, err);
 	if (rc) {
 		rd_disconnect(n->conn);
 		return rc;
@@ -237,19 +247,6 @@ struct rd_conn *rd_ask(struct redis *r, int shard, const char *cmd, const char *
 }
 
 
-/* The server has forgotten our scripts. */
-static int scripts_load(struct redis *r, struct rd_conn *c, struct fw_err *err)
-{
-	const struct rd_reply *bad;
-	struct rd_reply *all;
-	int rc;
-
-	scripts_ask(c);
-	rc = rd_exchange(c, &r->arena, &all, err);
-	bad = rc ? NULL : first_error(all);
-	return bad ? error(r, bad->text, "loading scripts", err) : rc;
-}
-
 int rd_run(struct redis *r, int shard, struct fw_arena *a, struct rd_reply ***reply, const char *doing, struct fw_err *err)
 {
 	struct rd_reply *all = NULL;
@@ -272,7 +269,7 @@ int rd_run(struct redis *r, int shard, struct fw_arena *a, struct rd_reply ***re
 		if (!fw_str_starts(bad->text, FW_STR("MOVED ")) && !fw_str_starts(bad->text, FW_STR("NOSCRIPT")))
 			return rc;
 		rd_sent_take(c, &sent, &n);
-		rc = *bad->text.p == 'M' ? follow(r, shard, bad->text, err) : scripts_load(r, c, err);
+		rc = *bad->text.p == 'M' ? follow(r, shard, bad->text, err) : scripts_load(r, c, &r->node[r->node_of[shard]], err); /* it has forgotten them */
 		c = rc ? NULL : rd_shard(r, shard, err);
 		if (!c) {
 			fw_buf_finish(&sent);
@@ -339,7 +336,7 @@ static int ear_open(struct redis *r, struct fw_err *err)
 	rc = rd_connect(&r->target, r->target.host.p, r->target.port, &r->ear, err);
 	if (rc)
 		return rc;
-	rc = greet(r, r->ear, NULL, err);
+	rc = greet(r, r->ear, err);
 	if (!rc) {
 		rd_begin(r->ear, 2);
 		rd_add(r->ear, FW_STR("SUBSCRIBE"));

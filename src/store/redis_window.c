@@ -506,17 +506,16 @@ int rd_control_put(struct fw_store *st, enum fw_control_kind kind, int64_t now_m
 	return rc;
 }
 
-int rd_control_take(struct fw_store *st, int64_t after_id, struct fw_control *out, struct fw_err *err)
+/* One message, or the newest number. *junk: it is none, somebody pushed something else. */
+static int message_read(struct redis *r, int64_t after_id, struct fw_control *out, bool *junk, struct fw_err *err)
 {
-	struct redis *r = redis_of(st);
+	struct rd_conn *c = rd_op(r, 0, RD_READ, "control_take", 1, err);
 	struct rd_reply *reply;
 	struct fw_str when;
-	struct rd_conn *c;
 	int64_t kind = 0;
 	int rc;
 
-	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
-	c = rd_op(r, 0, RD_READ, "control_take", 1, err);
+	*junk = false;
 	if (!c)
 		return err->rc;
 	rd_add_int(c, after_id);
@@ -528,11 +527,26 @@ int rd_control_take(struct fw_store *st, int64_t after_id, struct fw_control *ou
 		out->paused = rd_int(reply->elem[1]) != 0;
 		return 0;
 	}
-	if (fw_str_int(fw_str_split(reply->elem[1]->text, ' ', &when), &kind) && kind > FW_CONTROL_NONE && kind <= FW_CONTROL_FETCH)
+	*junk = !fw_str_int(fw_str_split(reply->elem[1]->text, ' ', &when), &kind) || kind <= FW_CONTROL_NONE || kind > INT32_MAX;
+	if (!*junk)
 		out->kind = (enum fw_control_kind)kind;
 	if (!when.p || !fw_str_int(when, &out->created_ms))
 		out->created_ms = 0; /* pushed by hand, without a time */
 	return 0;
+}
+
+int rd_control_take(struct fw_store *st, int64_t after_id, struct fw_control *out, struct fw_err *err)
+{
+	struct redis *r = redis_of(st);
+	bool junk = true;
+	int rc = 0;
+
+	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
+	while (junk && !rc) {
+		rc = message_read(r, after_id, out, &junk, err);
+		after_id = out->id;
+	}
+	return rc;
 }
 
 static int by_name(const void *a, const void *b)

@@ -9,8 +9,8 @@
 
 extern const struct server server_redis;
 
-/* Start another one with its data in dir; more arguments follow ("--port", "0", NULL). */
-pid_t redis_run(const char *dir, const char *const *more);
+/* Start another one with its data in dir; more arguments follow ("--port", "0", NULL). tied: it ends with this process, however that ends. */
+pid_t redis_run(const char *dir, bool tied, const char *const *more);
 void redis_end(pid_t pid, int sig); /* and wait until it is gone */
 /* Does one answer PING at this socket? */
 bool redis_answers(const char *path);

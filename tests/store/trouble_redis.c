@@ -1,0 +1,1014 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The Redis driver and what a server can do to it: every refusal has its code and its remedy, nothing is half-done, and the same call
+ * succeeds when the trouble is over. A commit whose answer was lost is known again. And what only this driver has: addresses pushed by
+ * other programs, the stream of new entries, shards on a cluster, TLS.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "common.h"
+#include "server_redis.h"
+
+#define HOUR 3600000
+
+static struct fw_arena A;
+static char dir[220], sock[240], url[400];
+static pid_t server;
+
+/* ---- a server of the test's own -------------------------------------------------------------------------------------------- */
+
+static void server_up(const char *const *more)
+{
+	const char *argv[40] = {"--port", "0", "--unixsocket", sock, NULL};
+
+	for (size_t n = 4; more && *more && n < FW_N(argv) - 1; n++)
+		argv[n] = *more++;
+	server = redis_run(dir, true, argv);
+	for (int64_t start = fw_mono_ms(); !redis_answers(sock); usleep(5000)) {
+		if (fw_mono_ms() - start > 20000)
+			ck_abort_msg("the server does not answer");
+	}
+}
+
+static void server_down(int sig)
+{
+	redis_end(server, sig);
+	unlink(sock);
+	server = 0;
+}
+
+static void setup(void)
+{
+	static int n;
+
+	fw_arena_init(&A, 0);
+	ck_assert(fw_snprintf(dir, sizeof(dir), "%s/own%d_%d", scratch(), (int)getpid(), n++));
+	ck_assert_int_eq(mkdir(dir, 0755), 0);
+	ck_assert(fw_snprintf(sock, sizeof(sock), "%s/s", dir));
+	ck_assert(fw_snprintf(url, sizeof(url), "redis+unix://%s", sock));
+}
+
+static void teardown(void)
+{
+	if (server)
+		server_down(SIGKILL);
+	fw_arena_finish(&A);
+}
+
+/* Say one command to a server and give its answer's begin. */
+static const char *say_to(const char *path, const char *words)
+{
+	static char answer[4096];
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	ssize_t n;
+
+	ck_assert(fw_str_copy(sa.sun_path, sizeof(sa.sun_path), fw_str(path)));
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
+	ck_assert_int_eq(dprintf(fd, "%s\r\n", words), (int)strlen(words) + 2);
+	n = read(fd, answer, sizeof(answer) - 1);
+	answer[n > 0 ? n : 0] = '\0';
+	close(fd);
+	return answer;
+}
+
+static const char *say(const char *words)
+{
+	return say_to(sock, words);
+}
+
+static void told(const char *words)
+{
+	const char *answer = say(words);
+
+	ck_assert_msg(answer[0] == '+' || answer[0] == ':', "%s: %s", words, answer);
+}
+
+/* ---- visits ---------------------------------------------------------------------------------------------------------------------- */
+
+struct one { /* a visit that is ready to be committed */
+	struct fw_lease lease[1];
+	struct fw_feed feed;
+	struct fw_entry_row entry[3];
+	struct fw_outcome outcome;
+	struct fw_commit commit;
+};
+
+static void lend_one(struct fw_store *st, struct one *v, int64_t at)
+{
+	ck_assert_uint_eq(claim_at(st, at, 1, v->lease, &A), 1);
+	v->outcome = outcome_of(&v->lease[0], &v->feed, at);
+	v->entry[0] = entry(1, 1, "one", "first");
+	v->entry[1] = entry(2, 1, "two", "second");
+	v->entry[2] = entry(3, 1, "three", NULL);
+	v->entry[0].url = FW_STR("https://a.example/1");
+	v->outcome.entries = v->entry;
+	v->outcome.entry_n = 3;
+	v->commit = (struct fw_commit){.now_ms = at, .outcome = &v->outcome, .n = 1};
+}
+
+static void stored_once(struct fw_store *st)
+{
+	ck_assert_int_eq(stats(st, NOW).entry_n, 3);
+	ck_assert_int_eq(stats(st, NOW).visit_n, 1);
+	ck_assert_int_eq(stats(st, NOW).lent_n, 0);
+	check_clean(st);
+}
+
+/* A failed call: its code, and words that name the store and hold these. */
+static void says(int rc, int code, const struct fw_err *err, const char *words)
+{
+	ck_assert_msg(rc == code, "%d instead of %d: %s", rc, code, err->text);
+	ck_assert_msg(strstr(err->text, words) && strstr(err->text, "redis"), "\"%s\" is not in: %s", words, err->text);
+	ck_assert_ptr_null(strchr(err->text, '\n'));
+}
+
+static void open_says(const char *at, unsigned flags, int code, const char *words)
+{
+	struct fw_store_config c = {.url = at, .flags = flags};
+	struct fw_store *st = NULL;
+	struct fw_err err = {0};
+	int rc = fw_store_open(&c, &st, &err);
+
+	says(rc, code, &err, words);
+	ck_assert_ptr_null(st);
+	ck_assert_ptr_null(strstr(err.text, "s3cret"));
+}
+
+/* ---- opening --------------------------------------------------------------------------------------------------------------------- */
+
+START_TEST(urls_and_options)
+{
+	static const struct { const char *url, *words; } T[] = {
+		{"redis://h/notanumber", "number of the database"}, {"redis://h/0?nonsense=1", "unknown option"},
+		{"redis://h:99999", "port"}, {"redis://h/?prefix=a%20b", "prefix"}, {"redis://h/?shards=0", "shards"},
+		{"redis://h/?verify=maybe", "yes or no"}, {"redis+unix://", "write redis+unix:///path"},
+		{"redis+unix://host/path", "write redis+unix:///path"},
+	};
+
+	for (size_t i = 0; i < FW_N(T); i++) {
+		struct fw_store_config c = {.url = T[i].url};
+		struct fw_store *st;
+		struct fw_err err = {0};
+
+		IS(fw_store_open(&c, &st, &err), FW_EINVAL);
+		ck_assert_msg(strstr(err.text, T[i].words) != NULL, "%s: %s", T[i].url, err.text);
+	}
+	open_says("redis://:s3cret@127.0.0.1:1/0", FW_STORE_CREATE, FW_EIO, "is the server running");
+	open_says("redis+unix:///nowhere/at/all", FW_STORE_CREATE, FW_EIO, "is the server running");
+	server_up(NULL);
+	open_says(url, 0, FW_ENOTFOUND, "feedwheel add");
+	open_says(url, FW_STORE_CREATE | FW_STORE_READ, FW_ENOTFOUND, "feedwheel add");
+	ck_assert_str_eq(say("DBSIZE"), ":0\r\n"); /* nothing was made */
+}
+END_TEST
+
+START_TEST(schemas) /* REL-15 */
+{
+	struct fw_feed_new n = {.url = FW_STR("https://b.example/")};
+	struct fw_store *st;
+	struct fw_err err = {0};
+	char other[420];
+
+	server_up(NULL);
+	fw_store_close(store_open(url, FW_STORE_CREATE));
+	st = store_open(url, FW_STORE_READ);
+	ck_assert_int_eq(stats(st, NOW).schema, 1);
+	IS(fw_store_subscribe(st, &n, 1, &err), FW_EINVAL);
+	says(err.rc, FW_EINVAL, &err, "reading only");
+	fw_store_close(st);
+	told("HSET {feedwheel:0}:meta schema 99");
+	open_says(url, FW_STORE_CREATE, FW_EVERSION, "upgrade feedwheel");
+	told("SET {other:0}:meta string");
+	ck_assert(fw_snprintf(other, sizeof(other), "%s?prefix=other", url));
+	open_says(other, FW_STORE_CREATE, FW_EINVAL, "another program");
+	ck_assert(fw_snprintf(other, sizeof(other), "%s?prefix=mine&shards=3", url));
+	fw_store_close(store_open(other, FW_STORE_CREATE));
+	ck_assert(fw_snprintf(other, sizeof(other), "%s?prefix=mine&shards=4", url));
+	open_says(other, FW_STORE_CREATE, FW_EINVAL, "3 shards");
+	ck_assert(fw_snprintf(other, sizeof(other), "%s?prefix=mine&db=77", url));
+	open_says(other, FW_STORE_CREATE, FW_EINVAL, "no database with this number");
+}
+END_TEST
+
+START_TEST(passwords)
+{
+	char with[420];
+
+	server_up((const char *const[]){"--requirepass", "s3cret", NULL});
+	open_says(url, FW_STORE_CREATE, FW_EINVAL, "wants a password");
+	ck_assert(fw_snprintf(with, sizeof(with), "redis+unix://:s3cretwrong@%s", sock));
+	open_says(with, FW_STORE_CREATE, FW_EINVAL, "refuses this user and password");
+	ck_assert(fw_snprintf(with, sizeof(with), "redis+unix://:s3cret@%s", sock));
+	fw_store_close(store_open(with, FW_STORE_CREATE));
+	ck_assert(fw_snprintf(with, sizeof(with), "redis+unix://default:s3cret@%s", sock));
+	fw_store_close(store_open(with, 0));
+	server_down(SIGKILL);
+	server_up(NULL);
+	ck_assert(fw_snprintf(with, sizeof(with), "redis+unix://:s3cret@%s", sock));
+	open_says(with, FW_STORE_CREATE, FW_EINVAL, "has no password");
+}
+END_TEST
+
+START_TEST(too_many_connections)
+{
+	struct fw_store *st[4];
+	int n = 0;
+
+	server_up((const char *const[]){"--maxclients", "3", NULL});
+	for (; n < 3; n++)
+		st[n] = store_open(url, FW_STORE_CREATE);
+	open_says(url, 0, FW_EAGAIN, "raise its maxclients");
+	fw_store_close(st[--n]);
+	for (int i = 0; i < 100 && n < 3; i++) { /* the server needs a moment to see that one has gone */
+		struct fw_store_config c = {.url = url};
+		struct fw_err err = {0};
+
+		if (fw_store_open(&c, &st[n], &err) == 0)
+			n++;
+		usleep(10000);
+	}
+	ck_assert_int_eq(n, 3);
+	while (n)
+		fw_store_close(st[--n]);
+}
+END_TEST
+
+/* ---- a server in trouble --------------------------------------------------------------------------------------------------------- */
+
+START_TEST(refusals_pass) /* each is FW_EAGAIN, nothing is half-done, and the same commit succeeds afterwards */
+{
+	static const struct { const char *begin, *end, *words; } T[] = {
+		{"CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0", "raise its maxmemory"},
+		{"REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE", "name the master"},
+		{"CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0", "min-replicas-to-write"},
+	};
+	struct fw_claim_ask ask = {.worker = "w", .now_ms = NOW, .lease_ms = 1000, .max = 1};
+	struct fw_claim_got got;
+	struct fw_err err = {0};
+
+	server_up(NULL);
+	for (size_t i = 0; i < FW_N(T); i++) {
+		struct fw_store *st = store_open(url, FW_STORE_CREATE);
+		struct fw_lease spare[1];
+		struct one v;
+
+		subscribe(st, "https://a.example/", NOW);
+		subscribe(st, "https://b.example/", NOW + HOUR);
+		lend_one(st, &v, NOW);
+		told(T[i].begin);
+		says(fw_store_commit(st, &v.commit, &err), FW_EAGAIN, &err, T[i].words);
+		says(fw_store_claim(st, &ask, &A, spare, &got, &err), FW_EAGAIN, &err, T[i].words);
+		ck_assert_int_eq(stats(st, NOW).lent_n, 1); /* reading goes on */
+		ck_assert_int_eq(stats(st, NOW).entry_n, 0);
+		told(T[i].end);
+		OK(fw_store_commit(st, &v.commit, &err));
+		ck_assert_int_eq(v.outcome.rc, 0);
+		ck_assert_uint_eq(v.outcome.visit.new_n, 3);
+		stored_once(st);
+		fw_store_close(st);
+		told("FLUSHALL");
+	}
+}
+END_TEST
+
+START_TEST(replica_without_its_master)
+{
+	struct fw_store *st;
+	struct fw_err err = {0};
+
+	server_up((const char *const[]){"--replica-serve-stale-data", "no", NULL});
+	st = store_open(url, FW_STORE_CREATE);
+	told("REPLICAOF 127.0.0.1 1");
+	says(fw_store_ping(st, &err), FW_EAGAIN, &err, "has lost its master");
+	told("REPLICAOF NO ONE");
+	OK(fw_store_ping(st, &err));
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(scripts_are_forgotten) /* a restart, a failover, SCRIPT FLUSH */
+{
+	struct fw_store *st;
+	struct one v;
+	struct fw_err err = {0};
+
+	server_up(NULL);
+	st = store_open(url, FW_STORE_CREATE);
+	subscribe(st, "https://a.example/", NOW);
+	told("SCRIPT FLUSH");
+	lend_one(st, &v, NOW);
+	told("SCRIPT FLUSH");
+	OK(fw_store_commit(st, &v.commit, &err));
+	ck_assert_int_eq(v.outcome.rc, 0);
+	stored_once(st);
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(busy_with_a_script)
+{
+	struct fw_store *st;
+	struct fw_err err = {0};
+	int64_t start;
+	int rc = 0;
+	pid_t pid;
+
+	server_up((const char *const[]){"--busy-reply-threshold", "50", NULL});
+	st = store_open(url, FW_STORE_CREATE);
+	pid = fork();
+	if (pid == 0) {
+		(void)say("EVAL \"while true do end\" 0");
+		_exit(0);
+	}
+	for (start = fw_mono_ms(); !rc && fw_mono_ms() - start < 5000; usleep(20000))
+		rc = fw_store_ping(st, &err);
+	says(rc, FW_EAGAIN, &err, "busy with a script");
+	told("SCRIPT KILL");
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	OK(fw_store_ping(st, &err));
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(server_that_says_nothing) /* stopped, or the network swallows everything */
+{
+	struct fw_store *st;
+	struct fw_err err = {0};
+	int64_t start;
+
+	server_up(NULL);
+	ck_assert(fw_snprintf(url, sizeof(url), "redis+unix://%s?timeout_ms=300", sock));
+	st = store_open(url, FW_STORE_CREATE);
+	ck_assert_int_eq(kill(server, SIGSTOP), 0);
+	start = fw_mono_ms();
+	says(fw_store_ping(st, &err), FW_EIO, &err, "no answer in time");
+	ck_assert_int_lt(fw_mono_ms() - start, 5000);
+	ck_assert_int_eq(kill(server, SIGCONT), 0);
+	says(fw_store_ping(st, &err), FW_EIO, &err, "open the store anew"); /* a late answer is nobody's */
+	fw_store_close(st);
+	fw_store_close(store_open(url, 0));
+}
+END_TEST
+
+static int listening(int *port)
+{
+	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(sa);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
+	ck_assert_int_eq(listen(fd, 8), 0);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&sa, &len), 0);
+	*port = ntohs(sa.sin_port);
+	return fd;
+}
+
+START_TEST(answers_of_others) /* what a server says that is loading, is none, or sends nonsense */
+{
+	static const struct { const char *says, *words; int rc; } T[] = {
+		{"-LOADING Redis is loading the dataset in memory\r\n", "loading its data", FW_EAGAIN},
+		{"HTTP/1.1 400 Bad Request\r\n\r\n", "is it a Redis server", FW_EIO},
+		{"", "closed the connection", FW_EIO},
+		{"-DENIED Redis is running in protected mode\r\n", "other machines", FW_EINVAL},
+		{"-ERR Error compiling script (new function): #!lua\r\n", "Redis 7.0", FW_EVERSION},
+		{"-CLUSTERDOWN The cluster is down\r\n", "not whole", FW_EAGAIN},
+		{"$-7\r\n", "is it a Redis server", FW_EIO},
+	};
+	int port, fd = listening(&port);
+
+	ck_assert(fw_snprintf(url, sizeof(url), "redis://127.0.0.1:%d", port));
+	for (size_t i = 0; i < FW_N(T); i++) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			int c = accept(fd, NULL, NULL);
+			char drop[65536];
+
+			(void)!read(c, drop, sizeof(drop));
+			(void)!write(c, T[i].says, strlen(T[i].says));
+			shutdown(c, SHUT_WR);
+			while (read(c, drop, sizeof(drop)) > 0)
+				;
+			_exit(0);
+		}
+		open_says(url, FW_STORE_CREATE, T[i].rc, T[i].words);
+		ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	}
+	close(fd);
+}
+END_TEST
+
+START_TEST(disk_full) /* REL-09: the append-only file cannot be written */
+{
+	struct fw_buf text = FW_BUF_INIT(0);
+	struct fw_entry_row e[20];
+	struct fw_store *st;
+	struct fw_lease l[1];
+	struct fw_feed f;
+	struct fw_outcome o;
+	struct fw_commit c = {.outcome = &o, .n = 1};
+	struct fw_err err = {0};
+	int64_t now = NOW, before = 0;
+	struct fw_claim_ask ask = {.worker = "w", .lease_ms = 60000, .max = 1};
+	struct fw_claim_got got;
+	bool committing;
+	int rc = 0, key = 0;
+
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || mount("tiny", dir, "tmpfs", 0, "size=6m")) {
+		printf("# disk_full: no mount here (%s): skipped\n", strerror(errno));
+		return;
+	}
+	server_up((const char *const[]){"--appendfsync", "always", "--auto-aof-rewrite-percentage", "0", NULL});
+	st = store_open(url, FW_STORE_CREATE);
+	subscribe(st, "https://a.example/", NOW);
+	told("CONFIG SET appendfsync everysec"); /* with "always" the server ends itself when its disk is full */
+	while (text.len < 20000)
+		fw_buf_adds(&text, "words and more words ");
+	for (; !rc && key < 2000; now += HOUR) {
+		before = stats(st, now).entry_n;
+		ask.now_ms = now;
+		rc = fw_store_claim(st, &ask, &A, l, &got, &err);
+		if (rc)
+			break;
+		o = outcome_of(&l[0], &f, now);
+		for (int i = 0; i < 20; i++) {
+			e[i] = entry(++key, 1, "t", NULL);
+			e[i].content = fw_buf_str(&text);
+		}
+		o.entries = e;
+		o.entry_n = 20;
+		c.now_ms = now;
+		rc = fw_store_commit(st, &c, &err);
+		usleep(20000);
+	}
+	says(rc, FW_EAGAIN, &err, "cannot write to its disk");
+	committing = got.n > 0; /* which call met it first is the server's affair */
+	ck_assert_int_eq(stats(st, now).entry_n, before); /* all or nothing */
+	ck_assert_int_eq(mount("tiny", dir, "tmpfs", MS_REMOUNT, "size=60m"), 0);
+	for (int64_t start = fw_mono_ms(); rc && fw_mono_ms() - start < 20000; usleep(100000)) { /* it looks again once a second */
+		rc = committing ? fw_store_commit(st, &c, &err) : fw_store_claim(st, &ask, &A, l, &got, &err);
+	}
+	OK(rc);
+	ck_assert_int_eq(o.rc, 0);
+	ck_assert_int_eq(stats(st, now).entry_n, before + (committing ? 20 : 0));
+	check_clean(st);
+	fw_store_close(st);
+	fw_buf_finish(&text);
+	server_down(SIGKILL);
+	umount2(dir, MNT_DETACH);
+}
+END_TEST
+
+/* ---- commits whose answer was lost --------------------------------------------------------------------------------------------------- */
+
+START_TEST(commit_that_comes_again) /* REL-01: over a new connection, as the store thread does it */
+{
+	struct fw_store *st, *next;
+	struct one v, w;
+	struct fw_err err = {0};
+
+	server_up(NULL);
+	st = store_open(url, FW_STORE_CREATE);
+	subscribe(st, "https://a.example/", NOW);
+	lend_one(st, &v, NOW);
+	OK(fw_store_commit(st, &v.commit, &err));
+	next = store_open(url, 0); /* st's connection broke before the answer came, as far as the caller knows */
+	v.outcome.visit.new_n = 77;
+	OK(fw_store_commit(next, &v.commit, &err));
+	ck_assert_int_eq(v.outcome.rc, 0);
+	ck_assert_uint_eq(v.outcome.visit.new_n, 3);
+	stored_once(next);
+	/* from then on it knows where it stands */
+	OK(fw_store_commit(next, &v.commit, &err));
+	ck_assert_int_eq(v.outcome.rc, FW_ESTALE);
+	/* and what was never stored is stale, also on a new connection */
+	lend_one(next, &w, NOW + HOUR);
+	ck_assert_uint_eq(claim_at(next, NOW + 2 * HOUR, 1, v.lease, &A), 1);
+	fw_store_close(next);
+	next = store_open(url, 0);
+	OK(fw_store_commit(next, &w.commit, &err));
+	ck_assert_int_eq(w.outcome.rc, FW_ESTALE);
+	ck_assert_int_eq(stats(next, NOW).visit_n, 1);
+	fw_store_close(next);
+	fw_store_close(st);
+}
+END_TEST
+
+struct book {
+	_Atomic int64_t tried[8], known[8]; /* per worker: the last number that it sent, and that was acknowledged */
+	_Atomic int stop;
+};
+static struct book *book;
+
+/* Call again over a new connection until it is answered. */
+static void reopen_if(int rc, struct fw_store **st)
+{
+	struct fw_store_config c = {.url = url};
+	struct fw_err err;
+
+	if (rc == FW_EIO) {
+		fw_store_close(*st);
+		*st = NULL;
+		usleep(5000);
+	}
+	if (!*st && fw_store_open(&c, st, &err))
+		*st = NULL;
+}
+
+/* Each commit brings one entry, numbered for its feed; whatever breaks, the same commit is sent until it is answered. */
+static void hammer(int number)
+{
+	struct fw_store *st = NULL;
+	struct fw_err err;
+	char worker[20];
+
+	(void)fw_snprintf(worker, sizeof(worker), "hammer%d", number);
+	while (!atomic_load(&book->stop)) {
+		struct fw_claim_ask ask = {.worker = worker, .lease_ms = 300, .max = 1};
+		struct fw_claim_got got = {0};
+		struct fw_entry_row e;
+		struct fw_lease l[1];
+		struct fw_feed f;
+		struct fw_outcome o;
+		struct fw_arena a;
+		int64_t n, i;
+		int rc = 0;
+
+		fw_arena_init(&a, 0);
+		reopen_if(0, &st);
+		rc = st ? fw_store_claim(st, &ask, &a, l, &got, &err) : FW_EIO;
+		if (rc || !got.n) {
+			reopen_if(rc, &st);
+			fw_arena_finish(&a);
+			continue;
+		}
+		i = l[0].feed.id - 1;
+		n = atomic_fetch_add(&book->tried[i], 1) + 1;
+		o = outcome_of(&l[0], &f, fw_now_ms());
+		f.due_at_ms = 1;
+		e = entry(0, 1, "t", "c");
+		memcpy(e.key, &n, sizeof(n));
+		o.entries = &e;
+		o.entry_n = 1;
+		do {
+			rc = st ? fw_store_commit(st, &(struct fw_commit){.outcome = &o, .n = 1}, &err) : FW_EIO;
+			reopen_if(rc, &st);
+		} while (rc);
+		if (o.rc == 0)
+			atomic_store(&book->known[i], n);
+		fw_arena_finish(&a);
+	}
+	fw_store_close(st);
+}
+
+static int keys_seen(void *ctx, const struct fw_entry_row *row)
+{
+	int64_t n;
+
+	memcpy(&n, row->key, sizeof(n));
+	*(int64_t *)ctx = FW_MAX(*(int64_t *)ctx, n);
+	return 0;
+}
+
+START_TEST(server_is_killed_in_commit) /* invariants 2 and 3: with appendfsync always, what was acknowledged is there */
+{
+	static const char *const always[] = {"--appendfsync", "always", NULL};
+	struct fw_store *st;
+	struct fw_err err = {0};
+	int64_t known = 0;
+	pid_t pid[4];
+
+	book = mmap(NULL, sizeof(*book), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	server_up(always);
+	st = store_open(url, FW_STORE_CREATE);
+	subscribe_many(st, "https://h%d.example/", 0, 4, 1);
+	fw_store_close(st);
+	for (int i = 0; i < 4; i++) {
+		pid[i] = fork();
+		if (pid[i] == 0) {
+			hammer(i);
+			_exit(0);
+		}
+	}
+	for (int i = 0; i < 12; i++) {
+		usleep(60000 + (useconds_t)i * 7000);
+		server_down(SIGKILL);
+		server_up(always);
+	}
+	usleep(400000);
+	atomic_store(&book->stop, 1);
+	for (int i = 0; i < 4; i++) {
+		int status;
+
+		ck_assert_int_eq(waitpid(pid[i], &status, 0), pid[i]);
+		ck_assert_int_eq(status, 0);
+	}
+	st = store_open(url, 0);
+	for (int i = 0; i < 4; i++) {
+		struct fw_entry_query q = {.feed_id = i + 1, .key = true};
+		int64_t last = 0;
+
+		OK(fw_store_entry_list(st, &q, keys_seen, &last, &err));
+		ck_assert_msg(last >= book->known[i] && last <= book->tried[i], "feed %d: %lld stored, %lld acknowledged, %lld sent", i + 1,
+			(long long)last, (long long)book->known[i], (long long)book->tried[i]);
+		known += book->known[i];
+	}
+	printf("# 12 kills of the server, %lld commits acknowledged, %lld entries there\n", (long long)known,
+		(long long)stats(st, NOW).entry_n);
+	ck_assert_int_gt(known, 20);
+	ck_assert_int_ge(stats(st, NOW).entry_n, 1);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+/* ---- what other programs push and read ----------------------------------------------------------------------------------------------- */
+
+START_TEST(pushed_addresses_are_fetched_at_once)
+{
+	struct fw_store *st;
+	struct fw_lease l[10];
+	struct fw_feed f = {.due_at_ms = NOW + 9 * HOUR};
+	struct fw_err err = {0};
+	bool changed;
+
+	server_up(NULL);
+	st = store_open(url, FW_STORE_CREATE);
+	f.id = subscribe(st, "https://known.example/feed", NOW + 9 * HOUR);
+	told("LPUSH feedwheel:feeds_to_fetch https://new.example/feed nonsense:// Known.Example/feed");
+	OK(fw_store_wait(st, -1, 5000, &changed, &err));
+	ck_assert(changed);
+	ck_assert_uint_eq(claim_at(st, NOW, 10, l, &A), 2); /* long before they would be due */
+	ck_assert_int_eq(stats(st, NOW).feed_n, 2);
+	OK(fw_store_feed_find(st, 0, FW_STR("https://new.example/feed"), &A, &f, &err));
+	ck_assert_str_eq(say("EXISTS feedwheel:feeds_to_fetch"), ":0\r\n");
+	ck_assert_str_eq(say("EXISTS {feedwheel:feeds_to_fetch}:taken"), ":0\r\n");
+	ck_assert_ptr_nonnull(strstr(say("LRANGE {feedwheel:feeds_to_fetch}:refused 0 -1"), "nonsense"));
+	check_clean(st);
+	/* a worker died between taking and subscribing: the next one finds what it took, when its lock has ended */
+	told("RPUSH {feedwheel:feeds_to_fetch}:taken https://orphan.example/");
+	told("SET {feedwheel:feeds_to_fetch}:lock dead PX 300");
+	usleep(250000);
+	claim_at(st, NOW, 10, l, &A);
+	usleep(350000);
+	ck_assert_uint_eq(claim_at(st, NOW, 10, l, &A), 1);
+	ck_assert_str_eq(l[0].feed.url.p, "https://orphan.example/");
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(known_address_pushed_is_due_first)
+{
+	struct fw_store *st;
+	struct fw_lease l[10];
+
+	server_up(NULL);
+	st = store_open(url, FW_STORE_CREATE);
+	subscribe(st, "https://known.example/feed", NOW + 9 * HOUR);
+	told("RPUSH feedwheel:feeds_to_fetch https://known.example/feed");
+	ck_assert_uint_eq(claim_at(st, NOW, 10, l, &A), 1);
+	ck_assert_int_eq(l[0].feed.due_at_ms, FW_DUE_FIRST);
+	ck_assert_int_eq(stats(st, NOW).feed_n, 1);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(new_entries_are_published)
+{
+	struct fw_store *st;
+	struct one v;
+	struct fw_err err = {0};
+	const char *answer;
+
+	server_up(NULL);
+	st = store_open(url, FW_STORE_CREATE);
+	subscribe(st, "https://a.example/", NOW);
+	told("XGROUP CREATE {feedwheel:0}:new readers 0 MKSTREAM");
+	lend_one(st, &v, NOW);
+	OK(fw_store_commit(st, &v.commit, &err));
+	ck_assert_str_eq(say("XLEN {feedwheel:0}:new"), ":3\r\n");
+	answer = say("XREADGROUP GROUP readers me COUNT 1 STREAMS {feedwheel:0}:new >");
+	ck_assert_msg(strstr(answer, "https://a.example/1") && strstr(answer, "one"), "%s", answer);
+	lend_one(st, &v, NOW + HOUR); /* known ones are not published again */
+	OK(fw_store_commit(st, &v.commit, &err));
+	ck_assert_str_eq(say("XLEN {feedwheel:0}:new"), ":3\r\n");
+	fw_store_close(st);
+	ck_assert(fw_snprintf(url, sizeof(url), "redis+unix://%s?prefix=quiet&stream_max=0", sock));
+	st = store_open(url, FW_STORE_CREATE);
+	subscribe(st, "https://a.example/", NOW);
+	lend_one(st, &v, NOW);
+	OK(fw_store_commit(st, &v.commit, &err));
+	ck_assert_str_eq(say("EXISTS {quiet:0}:new"), ":0\r\n");
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(messages_pushed_by_hand)
+{
+	struct fw_store *st;
+	struct fw_control c;
+	struct fw_err err = {0};
+
+	server_up(NULL);
+	st = store_open(url, FW_STORE_CREATE);
+	told("RPUSH {feedwheel:0}:controls junk 0 2 -1");
+	OK(fw_store_control_take(st, 0, &c, &err)); /* what is none is passed over */
+	ck_assert(c.kind == FW_CONTROL_PAUSE && c.id == 3 && c.created_ms == 0);
+	OK(fw_store_control_take(st, 3, &c, &err));
+	ck_assert_int_eq(c.kind, FW_CONTROL_NONE);
+	OK(fw_store_control_take(st, -1, &c, &err));
+	ck_assert(c.paused && c.id == 4);
+	fw_store_close(st);
+}
+END_TEST
+
+struct found {
+	int n, worst;
+	char words[500];
+};
+
+static void finding(void *ctx, const char *name, int level, const char *text, const char *remedy)
+{
+	struct found *f = ctx;
+	size_t at = strlen(f->words);
+
+	(void)name;
+	f->n++;
+	f->worst = FW_MAX(f->worst, level);
+	(void)fw_snprintf(f->words + at, sizeof(f->words) - at, "%s|%s|", text, remedy);
+}
+
+START_TEST(doctor_looks_at_durability)
+{
+	static const struct { const char *command, *words; int worst; } T[] = {
+		{"CONFIG SET appendfsync no", "half a minute", 1}, {"CONFIG SET appendonly no", "no append-only file", 1},
+		{"CONFIG SET maxmemory-policy allkeys-lru", "drops keys", 2}, {"CONFIG SET maxmemory 1000mb", "drops keys", 2},
+	};
+	struct fw_store *st;
+	struct fw_err err = {0};
+	struct found f = {0};
+
+	server_up(NULL);
+	st = store_open(url, FW_STORE_CREATE);
+	OK(fw_store_inspect(st, finding, &f, &err));
+	ck_assert_msg(f.worst == 0 && strstr(f.words, "everysec") && strstr(f.words, "Redis 7"), "%s", f.words);
+	told("CONFIG SET maxmemory 1000mb");
+	for (size_t i = 0; i < FW_N(T); i++) {
+		f = (struct found){0};
+		told(T[i].command);
+		OK(fw_store_inspect(st, finding, &f, &err));
+		ck_assert_msg(f.worst == T[i].worst && strstr(f.words, T[i].words), "%s: %s", T[i].command, f.words);
+	}
+	fw_store_close(st);
+}
+END_TEST
+
+/* ---- several shards ------------------------------------------------------------------------------------------------------------------- */
+
+static int count_visit(void *ctx, const struct fw_visit *v)
+{
+	int64_t *at = ctx;
+
+	ck_assert(v->feed_url.p && v->at_ms <= at[1]);
+	at[0]++;
+	at[1] = v->at_ms;
+	return 0;
+}
+
+static int rising_entry(void *ctx, const struct fw_entry_row *e)
+{
+	int64_t *last = ctx;
+
+	ck_assert_int_gt(e->id, *last);
+	*last = e->id;
+	return 0;
+}
+
+static int rising_feed(void *ctx, const struct fw_feed *f)
+{
+	int64_t *at = ctx;
+
+	ck_assert_int_gt(f->id, at[1]);
+	at[0]++;
+	at[1] = f->id;
+	return 0;
+}
+
+/* Forty feeds through all that a store does; on one server or on a cluster. */
+static void shards_work(struct fw_store *st)
+{
+	struct fw_claim_ask ask = {.worker = "w", .now_ms = NOW, .lease_ms = 60000, .max = 100, .host_max = 1};
+	struct fw_feed_query fq = {.status = -1};
+	struct fw_entry_query eq = {.oldest_first = true};
+	struct fw_visit_query vq = {0};
+	struct fw_claim_got got;
+	struct fw_lease l[100];
+	struct fw_feed f[100];
+	struct fw_entry_row e[100];
+	struct fw_outcome o[100];
+	struct fw_err err = {0};
+	int64_t at[2] = {0, INT64_MAX}, n, wake, last = 0;
+
+	subscribe_many(st, "https://h%d.example/", 0, 40, NOW);
+	subscribe_many(st, "https://crowd.example/%d", 0, 3, NOW);
+	OK(fw_store_pending(st, NOW, &n, &wake, &err));
+	ck_assert_int_eq(n, 43);
+	OK(fw_store_claim(st, &ask, &A, l, &got, &err));
+	ck_assert_uint_eq(got.n, 41); /* one of the crowd */
+	for (size_t i = 0; i < got.n; i++) {
+		o[i] = outcome_of(&l[i], &f[i], NOW + (int64_t)i);
+		e[i] = entry((int)i, 1, "title", "content");
+		o[i].entries = &e[i];
+		o[i].entry_n = 1;
+		o[i].visit.run_id = 5;
+	}
+	OK(fw_store_commit(st, &(struct fw_commit){.now_ms = NOW, .outcome = o, .n = got.n}, &err));
+	for (size_t i = 0; i < got.n; i++)
+		ck_assert(o[i].rc == 0 && o[i].visit.new_n == 1);
+	check_clean(st);
+	ck_assert_int_eq(stats(st, NOW).entry_n, 41);
+	ck_assert_int_eq(stats(st, NOW).visit_n, 41);
+	OK(fw_store_visit_list(st, &vq, count_visit, at, &err));
+	ck_assert_int_eq(at[0], 41);
+	vq.run_id = 5;
+	vq.limit = 10;
+	at[0] = 0;
+	at[1] = INT64_MAX;
+	OK(fw_store_visit_list(st, &vq, count_visit, at, &err));
+	ck_assert_int_eq(at[0], 10);
+	OK(fw_store_entry_list(st, &eq, rising_entry, &last, &err));
+	eq.after_id = last;
+	OK(fw_store_entry_list(st, &eq, rising_entry, &last, &err)); /* nothing behind the last one */
+	ck_assert_int_eq(last, eq.after_id);
+	ck_assert_int_eq(entry_count(st, 0), 41);
+	at[0] = at[1] = 0;
+	OK(fw_store_feed_list(st, &fq, rising_feed, at, &err));
+	ck_assert_int_eq(at[0], 43);
+	for (int i = 0; i < 43; i++) {
+		struct fw_feed g = find(st, 0 == i ? l[0].feed.id : l[i % 41].feed.id, &A);
+
+		ck_assert(g.url.p && g.entry_n == 1);
+	}
+	OK(fw_store_unsubscribe(st, l[3].feed.id, &err));
+	ck_assert_int_eq(stats(st, NOW).feed_n, 42);
+	ck_assert_int_eq(stats(st, NOW).entry_n, 40);
+	OK(fw_store_prune(st, NOW + HOUR, NOW + HOUR, &n, &err));
+	ck_assert_int_eq(n, 80);
+	ck_assert_int_eq(stats(st, NOW).entry_n, 0);
+	check_clean(st);
+}
+
+START_TEST(shards_on_one_server)
+{
+	struct fw_feed f = {.id = 1, .url = FW_STR("https://x.example/"), .created_ms = NOW};
+	struct fw_store *st;
+	struct fw_err err = {0};
+
+	server_up(NULL);
+	ck_assert(fw_snprintf(url, sizeof(url), "redis+unix://%s?shards=5", sock));
+	st = store_open(url, FW_STORE_CREATE);
+	shards_work(st);
+	IS(fw_store_load(st, &(struct fw_load){.feed = &f, .feed_n = 1}, &err), FW_EUNSUP);
+	fw_store_close(st);
+	ck_assert(fw_snprintf(url, sizeof(url), "redis+unix://%s", sock)); /* a store knows how many it has */
+	st = store_open(url, 0);
+	ck_assert_int_eq(stats(st, NOW).feed_n, 42);
+	fw_store_close(st);
+}
+END_TEST
+
+#define NODES 3
+
+START_TEST(shards_on_a_cluster) /* three servers, a third of the slots each */
+{
+	char at[NODES][240], sockets[NODES][260], port[NODES][12], bus[NODES][12], words[200];
+	struct fw_store *st;
+	pid_t pid[NODES];
+	int64_t start;
+
+	for (int i = 0; i < NODES; i++) {
+		int a, b, fa = listening(&a), fb = listening(&b);
+
+		close(fa);
+		close(fb);
+		ck_assert(fw_snprintf(at[i], sizeof(at[i]), "%s/n%d", dir, i));
+		ck_assert(fw_snprintf(sockets[i], sizeof(sockets[i]), "%s/s", at[i]));
+		ck_assert(fw_snprintf(port[i], sizeof(port[i]), "%d", a));
+		ck_assert(fw_snprintf(bus[i], sizeof(bus[i]), "%d", b));
+		ck_assert_int_eq(mkdir(at[i], 0755), 0);
+		pid[i] = redis_run(at[i], true, (const char *const[]){"--port", port[i], "--unixsocket", sockets[i], "--bind", "127.0.0.1",
+			"--cluster-enabled", "yes", "--cluster-port", bus[i], NULL});
+	}
+	for (int i = 0; i < NODES; i++) {
+		for (start = fw_mono_ms(); !redis_answers(sockets[i]) && fw_mono_ms() - start < 20000; usleep(5000))
+			;
+		ck_assert(fw_snprintf(words, sizeof(words), "CLUSTER ADDSLOTSRANGE %d %d", i * 16384 / NODES, (i + 1) * 16384 / NODES - 1));
+		ck_assert_str_eq(say_to(sockets[i], words), "+OK\r\n");
+		ck_assert(fw_snprintf(words, sizeof(words), "CLUSTER MEET 127.0.0.1 %s %s", port[0], bus[0]));
+		ck_assert_str_eq(say_to(sockets[i], words), "+OK\r\n");
+	}
+	for (int i = 0; i < NODES; i++) {
+		for (start = fw_mono_ms(); !strstr(say_to(sockets[i], "CLUSTER INFO"), "cluster_state:ok") && fw_mono_ms() - start < 30000;)
+			usleep(50000);
+	}
+	ck_assert(fw_snprintf(url, sizeof(url), "redis://127.0.0.1:%s/?shards=6", port[0]));
+	st = store_open(url, FW_STORE_CREATE);
+	shards_work(st);
+	fw_store_close(st);
+	for (int i = 0; i < NODES; i++)
+		ck_assert_str_ne(say_to(sockets[i], "DBSIZE"), ":0\r\n"); /* all of them have some */
+	ck_assert(fw_snprintf(url, sizeof(url), "redis://127.0.0.1:%s/1", port[0]));
+	open_says(url, 0, FW_EINVAL, "database 0 only");
+	for (int i = 0; i < NODES; i++)
+		redis_end(pid[i], SIGKILL);
+}
+END_TEST
+
+/* ---- TLS -------------------------------------------------------------------------------------------------------------------------------- */
+
+START_TEST(over_tls)
+{
+	char cert[260], key[260], port[12], words[1200];
+	struct fw_store *st;
+	struct fw_err err = {0};
+	struct one v;
+	int number, fd = listening(&number);
+	pid_t pid;
+
+	close(fd);
+	ck_assert(fw_snprintf(cert, sizeof(cert), "%s/cert.pem", dir));
+	ck_assert(fw_snprintf(key, sizeof(key), "%s/key.pem", dir));
+	ck_assert(fw_snprintf(port, sizeof(port), "%d", number));
+	pid = fork();
+	if (pid == 0) {
+		(void)!freopen("/dev/null", "w", stderr);
+		execlp("openssl", "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key,
+			"-out", cert, "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", (char *)NULL);
+		_exit(127);
+	}
+	ck_assert_int_eq(waitpid(pid, &number, 0), pid);
+	ck_assert_int_eq(number, 0);
+	server_up((const char *const[]){"--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert,
+		"--tls-auth-clients", "optional", "--bind", "127.0.0.1", NULL});
+	ck_assert(fw_snprintf(words, sizeof(words), "rediss://localhost:%s/", port));
+	open_says(words, FW_STORE_CREATE, FW_EINVAL, "certificate is refused"); /* nobody we know signed it */
+	ck_assert(fw_snprintf(words, sizeof(words), "rediss://localhost:%s/?ca_file=/nowhere", port));
+	open_says(words, FW_STORE_CREATE, FW_EINVAL, "ca_file");
+	ck_assert(fw_snprintf(words, sizeof(words), "rediss://localhost:%s/?ca_file=%s&cert_file=%s&key_file=/nowhere", port, cert, cert));
+	open_says(words, FW_STORE_CREATE, FW_EINVAL, "key_file");
+	ck_assert(fw_snprintf(words, sizeof(words), "rediss://127.0.0.2:%s/?ca_file=%s", port, cert));
+	told("CONFIG SET bind \"127.0.0.1 127.0.0.2\"");
+	open_says(words, FW_STORE_CREATE, FW_EINVAL, "certificate is refused"); /* it is for another name */
+	ck_assert(fw_snprintf(words, sizeof(words), "rediss://127.0.0.1:%s/?ca_file=%s&cert_file=%s&key_file=%s", port, cert, cert, key));
+	st = store_open(words, FW_STORE_CREATE);
+	subscribe(st, "https://a.example/", NOW);
+	lend_one(st, &v, NOW);
+	OK(fw_store_commit(st, &v.commit, &err));
+	stored_once(st);
+	fw_store_close(st);
+	ck_assert(fw_snprintf(words, sizeof(words), "redis://127.0.0.1:%s/", port)); /* TLS is wanted there */
+	open_says(words, 0, FW_EIO, "redis");
+	ck_assert(fw_snprintf(words, sizeof(words), "rediss://127.0.0.2:%s/?verify=no", port));
+	fw_store_close(store_open(words, 0));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("store, Redis");
+	TCase *t = tcase_create("redis");
+	const TTest *every[] = {urls_and_options, schemas, passwords, too_many_connections, refusals_pass, replica_without_its_master,
+		scripts_are_forgotten, busy_with_a_script, server_that_says_nothing, answers_of_others, disk_full, commit_that_comes_again,
+		server_is_killed_in_commit, pushed_addresses_are_fetched_at_once, known_address_pushed_is_due_first, new_entries_are_published, messages_pushed_by_hand,
+		doctor_looks_at_durability, shards_on_one_server, shards_on_a_cluster, over_tls};
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 120);
+	if (server_redis.installed()) {
+		for (size_t i = 0; i < FW_N(every); i++)
+			tcase_add_test(t, every[i]);
+	} else {
+		fprintf(stderr, "# redis is left out: install the package %s\n", server_redis.package);
+		if (getenv("CI"))
+			return EXIT_FAILURE;
+	}
+	suite_add_tcase(s, t);
+	return run_suite(s);
+}
