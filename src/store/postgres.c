@@ -855,7 +855,7 @@ void pg_hear(struct pg *p)
 	while ((n = PQnotifies(p->c))) {
 		if (n->be_pid != PQbackendPID(p->c)) { /* one's own do not count */
 			p->heard = true;
-			p->look_again_ms = 0;
+			p->look_all_ms = p->look_again_ms = 0;
 		}
 		PQfreemem(n);
 	}

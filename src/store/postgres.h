@@ -69,7 +69,8 @@ struct pg {
 
 	/* what this connection remembers of the queue, so that dead rows at its head are not looked at again and again */
 	int64_t low_id;       /* nothing stands below, when last looked at */
-	int64_t look_again_ms; /* monotonic: then everything is looked at */
+	int64_t look_all_ms;   /* monotonic: then everything is looked at, */
+	int64_t look_again_ms; /* and from then on also when there is not enough */
 	int64_t low_until_ms, look_expired_ms; /* the same for claims that run out */
 	int64_t first_loan;   /* the first claim this connection made; 0: none yet */
 	int64_t run_id;       /* the last run whose first visit was noted */

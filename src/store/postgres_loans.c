@@ -33,7 +33,10 @@ int64_t pg_place_id(struct pg *p, int64_t wake_ms)
 {
 	int64_t id = slot(wake_ms) | pg_place_number(p);
 
-	p->low_id = FW_MIN(p->low_id, id); /* what one puts there oneself is found at once */
+	if (id < p->low_id) { /* what one puts there oneself is found at once */
+		p->low_id = id;
+		p->look_all_ms = p->look_again_ms = 0;
+	}
 	return id;
 }
 
@@ -152,7 +155,6 @@ void pg_turns(struct pg *p, const int64_t *host_id, size_t n)
 	pg_ints(p, host_id, n);
 	pg_int(p, pg_place_number(p));
 	pg_send(p, PG_TURNS, turns_sql);
-	p->low_id = 0; /* where the turn stands is not known here */
 }
 
 static int by_host(const void *a, const void *b)
@@ -206,7 +208,6 @@ void pg_hosts_return(struct pg *p, struct pg_back *b, size_t n)
 	back_ids(p, b, n);
 	pg_int(p, pg_place_number(p));
 	pg_send(p, PG_TURNS, turns_sql);
-	p->low_id = 0;
 }
 
 /* ---- leases back, unvisited ------------------------------------------------------------------------------------------------ */
@@ -261,7 +262,7 @@ static void back_put(struct pg *p, struct back *b)
 	pg_int(p, pg_place_number(p));
 	pg_send(p, PG_REQUEUE, "INSERT INTO places (id, wake_at_ms, feed_id) SELECT " PG_PLACE_SQL("due_at_ms", "$2") ", due_at_ms,"
 		" feed_id FROM wheel WHERE feed_id = ANY ($1::int8[]) AND status = 0");
-	p->low_id = 0;
+	p->look_all_ms = p->look_again_ms = 0; /* they were due: behind where claims have got to */
 	pg_loans_write(p, &b->loans);
 	pg_hosts_return(p, b->host, b->n);
 	if (b->n)

@@ -54,6 +54,7 @@ static const char *const steps[PG_SCHEMA] = {
 	" WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);"
 	"CREATE INDEX places_id ON places (id);"
 	"CREATE INDEX places_moved ON places (wake_at_ms) WHERE due_at_ms IS NOT NULL;"
+	"CREATE SEQUENCE places_head MINVALUE 0 START 0;" /* a hint: claims have got to this place */
 	"CREATE TABLE parked (host_id int8, due_at_ms int8, feed_id int8, PRIMARY KEY (host_id, due_at_ms, feed_id))"
 	" WITH (autovacuum_vacuum_cost_delay = 0);"
 	"CREATE SEQUENCE loans_id;"

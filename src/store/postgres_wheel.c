@@ -8,8 +8,9 @@
  * the next of its host into the queue; so the head is read again until enough is lent.
  *
  * Rows that were deleted stay at the head of the index until vacuum may take them, and as long as somebody somewhere has a
- * transaction open it may not. So this connection remembers below which place there was nothing (low_id) and begins there; what
- * others put below it is found by a look at everything, which is done as often as it is cheap, and at least every few seconds.
+ * transaction open it may not; and what other claims have locked at this moment has to be passed over row by row. So a claim begins
+ * where the others have got to (the sequence places_head, which no transaction holds), and this connection before (low_id). What
+ * was put below that is found by a look at everything, which is done whenever it is cheap, and at least every second or so.
  *
  * A claim does not wait for the disk: when the server loses it, the feeds are simply due again. Fences must not come again then,
  * though the sequence they are taken from may fall back: the first claim of each connection moves it on by more than a server
@@ -56,8 +57,8 @@ struct claim {
 
 #define PLACE_COLUMN_N 5
 
-/* $1 ... select rows of places by `where`; they are deleted, and shown with their feeds. */
-static void head_sql(struct fw_buf *b, const char *where)
+/* Rows of places by `where`; they are deleted, and shown with their feeds. `hint`: an expression whose value is thrown away. */
+static void head_sql(struct fw_buf *b, const char *where, const char *hint)
 {
 	fw_buf_addf(b, "WITH h AS MATERIALIZED (SELECT ctid AS t, id, wake_at_ms, feed_id, due_at_ms FROM places WHERE %s"
 		" FOR UPDATE SKIP LOCKED), gone AS (DELETE FROM places WHERE ctid = ANY (ARRAY(SELECT t FROM h)))"
@@ -65,29 +66,32 @@ static void head_sql(struct fw_buf *b, const char *where)
 	pg_columns(b, "w.", fw_wheel_fields, fw_wheel_field_n);
 	fw_buf_adds(b, ", ");
 	pg_columns(b, "f.", fw_feed_fields, fw_feed_field_n);
-	fw_buf_adds(b, " FROM h LEFT JOIN wheel w ON w.feed_id = h.feed_id LEFT JOIN feeds f ON f.id = h.feed_id");
+	fw_buf_addf(b, ", %s FROM h LEFT JOIN wheel w ON w.feed_id = h.feed_id LEFT JOIN feeds f ON f.id = h.feed_id", hint);
 }
 
-static void head_send(struct pg *p, enum pg_id id, const char *where)
+static void head_send(struct pg *p, enum pg_id id, const char *where, const char *hint)
 {
 	fw_buf_reset(&p->text);
 	if (!pg_is_prepared(p, id))
-		head_sql(&p->text, where);
+		head_sql(&p->text, where, hint);
 	if (p->text.rc)
 		p->send_rc = FW_ENOMEM;
 	pg_send(p, id, p->text.p ? p->text.p : "");
 }
 
-/* Queued: up to n rows that are due, from `low` on. */
-static void head_ask(struct pg *p, const struct claim *c, int64_t low, size_t n)
+/* Queued: up to n rows that are due; all: from the very first on, else from where claims have got to. */
+static void head_ask(struct pg *p, const struct claim *c, bool all, size_t n)
 {
 	int64_t until = FW_MIN(c->now_ms, c->before_ms);
 
-	pg_int(p, low);
+	pg_int(p, all);
 	pg_int(p, pg_place_last(until));
 	pg_int(p, until);
 	pg_int(p, (int64_t)n);
-	head_send(p, PG_HEAD, "id >= $1::int8 AND id <= $2::int8 AND wake_at_ms <= $3::int8 ORDER BY id LIMIT $4::int8");
+	pg_int(p, p->low_id);
+	head_send(p, PG_HEAD, "id >= CASE WHEN $1::int8 <> 0 THEN 0 ELSE greatest($5::int8, (SELECT last_value FROM places_head)) END"
+		" AND id <= $2::int8 AND wake_at_ms <= $3::int8 ORDER BY id LIMIT $4::int8",
+		"(SELECT setval('places_head', max(id)) FROM h HAVING count(*) = $4::int8 AND $1::int8 = 0)");
 }
 
 /* Queued: with a due_before in the past, feeds that were due before it may stand behind it, because they were moved. */
@@ -97,7 +101,7 @@ static void moved_ask(struct pg *p, const struct claim *c, size_t n)
 	pg_int(p, c->now_ms);
 	pg_int(p, (int64_t)n);
 	head_send(p, PG_MOVED, "due_at_ms IS NOT NULL AND wake_at_ms > $1::int8 AND wake_at_ms <= $2::int8 AND due_at_ms <= $1::int8"
-		" ORDER BY wake_at_ms LIMIT $3::int8");
+		" ORDER BY wake_at_ms LIMIT $3::int8", "NULL");
 }
 
 static int no_memory(struct pg *p, struct fw_err *err)
@@ -357,11 +361,11 @@ static int round_do(struct pg *p, struct claim *c, bool moved, size_t n, bool al
 	bool planned = pg_is_prepared(p, PG_HEAD); /* else it is not the looking that takes long */
 	int rc;
 
-	all = all || until < p->low_id; /* what is asked for first stands before everything: looking there is cheap */
+	all = all || c->before_ms < c->now_ms || until < p->low_id; /* the past is behind the others' claims */
 	if (moved)
 		moved_ask(p, c, n);
 	else
-		head_ask(p, c, all ? 0 : p->low_id, n);
+		head_ask(p, c, all, n);
 	rc = pg_run(p, err);
 	if (rc)
 		return rc;
@@ -372,8 +376,10 @@ static int round_do(struct pg *p, struct claim *c, bool moved, size_t n, bool al
 		return rc;
 	c->looked_all |= !moved && all;
 	if (!moved && until >= p->low_id) {
-		if (all)
-			p->look_again_ms = start + took + (planned && took > LOOK_CHEAP_MS ? FW_MAX(LOOK_MS, took * LOOK_SHARE) : 0);
+		if (all) {
+			p->look_all_ms = start + FW_MAX(LOOK_MS, took * LOOK_SHARE);
+			p->look_again_ms = planned && took > LOOK_CHEAP_MS ? p->look_all_ms : 0;
+		}
 		p->low_id = *full ? last : until & ~((INT64_C(1) << PG_NUMBER_BITS) - 1);
 	}
 	rc = hosts_read(p, c, err);
@@ -387,7 +393,7 @@ static int round_do(struct pg *p, struct claim *c, bool moved, size_t n, bool al
 static int rounds(struct pg *p, struct claim *c, struct fw_err *err)
 {
 	size_t left = c->ask->max * SCAN_FACTOR + SCAN_EXTRA;
-	bool full = true, turns = false, all = fw_mono_ms() >= p->look_again_ms;
+	bool full = true, turns = false, all = fw_mono_ms() >= p->look_all_ms;
 	int rc = 0;
 
 	while (!rc && left && c->got->n < c->ask->max) {
