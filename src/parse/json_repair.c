@@ -189,11 +189,17 @@ struct fw_str fw_json_repair(struct fw_arena *a, struct fw_str s)
 
 #define THIN_DEPTH 64 /* deeper ones are not counted: nobody reads them */
 
-static const char *behind_string(const char *p, const char *end)
+const char *fw_json_string_end(const char *p, const char *end)
 {
 	for (p++; p < end && *p != '"'; p++)
 		p += *p == '\\';
-	return p < end ? p + 1 : end;
+	return p < end ? p + 1 : NULL;
+}
+
+static const char *behind_string(const char *p, const char *end)
+{
+	p = fw_json_string_end(p, end);
+	return p ? p : end;
 }
 
 /* The bracket that closes what p, a comma, stands in; each comma on the way is a member. */

@@ -429,14 +429,6 @@ static const char *skip_space(const char *p, const char *end)
 	return p;
 }
 
-/* Behind the string at p; NULL when it does not end. */
-static const char *skip_string(const char *p, const char *end)
-{
-	for (p++; p < end && *p != '"'; p++)
-		p += *p == '\\';
-	return p < end ? p + 1 : NULL;
-}
-
 /* Behind the value at p; end when it does not end before. */
 static const char *skip_value(const char *p, const char *end)
 {
@@ -444,7 +436,7 @@ static const char *skip_value(const char *p, const char *end)
 
 	for (; p && p < end; p++) {
 		if (*p == '"') {
-			p = skip_string(p, end);
+			p = fw_json_string_end(p, end);
 			if (!p || depth == 0)
 				break;
 			p--;
@@ -471,7 +463,7 @@ static bool items_find(struct fw_str s, struct fw_str *items)
 		return false;
 	do {
 		key = skip_space(p + 1, end);
-		if (key == end || *key != '"' || !(p = skip_string(key, end)))
+		if (key == end || *key != '"' || !(p = fw_json_string_end(key, end)))
 			return false;
 		p = skip_space(p, end);
 		if (p == end || *p != ':')

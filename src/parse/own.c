@@ -139,11 +139,15 @@ static void copy(const struct move *m, size_t words)
 	char *to = m->to;
 
 	for (size_t i = 0; i < words; i++) {
-		for (uint64_t left = m->used[i]; left; left &= left - 1) {
-			size_t from = (i * PER_WORD + (size_t)__builtin_ctzll(left)) * BLOCK;
+		size_t bit = 0, n, from;
 
-			memcpy(to, m->bytes.p + from, FW_MIN(BLOCK, m->bytes.len - from));
-			to += BLOCK;
+		for (uint64_t left = m->used[i]; left; left = bit < PER_WORD ? m->used[i] >> bit << bit : 0) {
+			bit = (size_t)__builtin_ctzll(left);
+			n = ~left >> bit ? (size_t)__builtin_ctzll(~left >> bit) : PER_WORD - bit; /* blocks in a row */
+			from = (i * PER_WORD + bit) * BLOCK;
+			memcpy(to, m->bytes.p + from, FW_MIN(n * BLOCK, m->bytes.len - from));
+			to += n * BLOCK;
+			bit += n;
 		}
 	}
 }
