@@ -2,7 +2,7 @@
 /*
  * Where an entry or feed is: GeoRSS in its simple form and as GML, W3C geo, ICBM; given as GeoJSON has it.
  *
- * All but GeoJSON write latitude first; where srsName names a system with x first, the order stays. Positions are gathered
+ * All but GeoJSON write latitude first; where srsName names a system with x first, the order stays. Their text is gathered
  * until the shape they belong to ends: a polygon's ring, everything else as a whole. The first shape counts. GeoJSON: Point one
  * position, LineString a list, Polygon a list of rings; a "Box" of two corners it does not have, and of a circle only the middle.
  */
@@ -15,7 +15,14 @@
 struct position {
 	double c[3];
 	bool high; /* c[2] counts */
-	struct position *next;
+};
+
+/* Text that positions stand in, as the document has it. */
+struct piece {
+	struct fw_str text;
+	int dims;    /* numbers to a position */
+	size_t max;  /* positions */
+	struct piece *next;
 };
 
 struct fw_geo {
@@ -24,8 +31,7 @@ struct fw_geo {
 	bool lon_first;
 	int dims;             /* numbers to a position in a list */
 	const char *shape;    /* "point" ...; NULL: none yet */
-	struct position *first, **at;
-	size_t n;
+	struct piece *first, **at;
 	struct fw_value *polygon; /* rings of the open one */
 	struct fw_value *point; /* of geo:lat and geo:long: its height may follow */
 };
@@ -61,34 +67,62 @@ static bool number_next(struct fw_str *s, double *out)
 	return true;
 }
 
-static void positions_drop(struct fw_geo *g)
-{
-	g->first = NULL;
-	g->at = &g->first;
-	g->n = 0;
-}
-
 static bool position_next(struct fw_str *s, int dims, struct position *p)
 {
 	p->high = dims > 2;
 	return number_next(s, &p->c[0]) && number_next(s, &p->c[1]) && (!p->high || number_next(s, &p->c[2]));
 }
 
-/* Append what stands in s, max positions at most; what is left of it goes back. */
-static struct fw_str positions_read(struct fw_builder *b, struct fw_geo *g, struct fw_str s, int dims, size_t max)
+static void pieces_drop(struct fw_geo *g)
 {
-	struct position p = {.next = NULL}, *copy;
+	g->first = NULL;
+	g->at = &g->first;
+}
 
-	for (; max && g->n < POSITIONS_MAX && position_next(&s, dims, &p); max--) {
-		copy = FW_NEW(b, struct position);
-		if (!copy)
-			break;
-		*copy = p;
-		*g->at = copy;
-		g->at = &copy->next;
-		g->n++;
+static void piece_add(struct fw_builder *b, struct fw_geo *g, struct fw_str text, int dims, size_t max)
+{
+	struct piece *p = FW_NEW(b, struct piece);
+
+	if (!p)
+		return;
+	*p = (struct piece){.text = text, .dims = dims, .max = max};
+	*g->at = p;
+	g->at = &p->next;
+}
+
+/* Goes through all positions gathered, POSITIONS_MAX at most. */
+struct cursor {
+	const struct piece *piece;
+	struct fw_str rest;
+	size_t taken, n; /* of this piece; in all */
+};
+
+static bool cursor_next(struct cursor *c, const struct fw_geo *g, struct position *p)
+{
+	if (!c->piece && !c->n && g->first) {
+		c->piece = g->first;
+		c->rest = c->piece->text;
 	}
-	return s;
+	for (; c->piece && c->n < POSITIONS_MAX; c->rest = c->piece ? c->piece->text : FW_STR_NONE) {
+		if (c->taken < c->piece->max && position_next(&c->rest, c->piece->dims, p)) {
+			c->taken++;
+			c->n++;
+			return true;
+		}
+		c->piece = c->piece->next;
+		c->taken = 0;
+	}
+	return false;
+}
+
+static bool has_positions(const struct fw_geo *g, size_t need)
+{
+	struct cursor c = {.piece = NULL};
+	struct position p;
+
+	while (c.n < need && cursor_next(&c, g, &p))
+		;
+	return c.n >= need;
 }
 
 /* Longitude, latitude, height into a list. */
@@ -102,10 +136,11 @@ static void position_give(struct fw_builder *b, struct fw_value *list, const str
 
 static void positions_give(struct fw_builder *b, struct fw_value *list, const struct fw_geo *g)
 {
-	const struct position *p;
+	struct cursor c = {.piece = NULL};
+	struct position p;
 
-	for (p = g->first; p && list; p = p->next)
-		position_give(b, fw_value_new(b, list, NULL, FW_VALUE_ARRAY), g, p);
+	while (list && cursor_next(&c, g, &p))
+		position_give(b, fw_value_new(b, list, NULL, FW_VALUE_ARRAY), g, &p);
 }
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------------- */
@@ -144,14 +179,16 @@ static struct fw_value *coordinates_new(struct fw_builder *b, const char *type)
 static void shape_give(struct fw_builder *b, struct fw_geo *g, const char *name)
 {
 	const struct shape *shape = shape_find(name);
+	struct cursor c = {.piece = NULL};
 	struct fw_value *list;
+	struct position p;
 
-	if (!shape || g->n < shape->need || !(list = coordinates_new(b, shape->type)))
+	if (!shape || !has_positions(g, shape->need) || !(list = coordinates_new(b, shape->type)))
 		return;
-	if (shape->need == 1) {
-		position_give(b, list, g, g->first);
-		fw_value_num(b, geo_root(b), "lat", g->first->c[g->lon_first]);
-		fw_value_num(b, geo_root(b), "lon", g->first->c[!g->lon_first]);
+	if (shape->need == 1 && cursor_next(&c, g, &p)) {
+		position_give(b, list, g, &p);
+		fw_value_num(b, geo_root(b), "lat", p.c[g->lon_first]);
+		fw_value_num(b, geo_root(b), "lon", p.c[!g->lon_first]);
 	} else if (shape->need == 4) {
 		positions_give(b, fw_value_new(b, list, NULL, FW_VALUE_ARRAY), g);
 		g->polygon = list;
@@ -165,9 +202,9 @@ static void ring_give(struct fw_builder *b, struct fw_geo *g)
 {
 	if (!g->polygon)
 		shape_give(b, g, "polygon");
-	else if (g->n >= 4)
+	else if (has_positions(g, 4))
 		positions_give(b, fw_value_new(b, g->polygon, NULL, FW_VALUE_ARRAY), g);
-	positions_drop(g);
+	pieces_drop(g);
 }
 
 /* EPSG codes 4000 to 4999 are geographic: latitude first. Others (UTM ...) and CRS84 have x first. */
@@ -219,7 +256,7 @@ void fw_geo_start(struct fw_walk *w)
 	if (!g)
 		return;
 	if (w->el->kind != EL_GEO_POINTS && w->el->member[0]) { /* a shape begins, or a ring of one */
-		positions_drop(g);
+		pieces_drop(g);
 		if (!ring) {
 			g->shape = w->el->member;
 			g->polygon = NULL;
@@ -264,7 +301,6 @@ void fw_geo_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 	struct fw_geo *g = geo_of(b);
 	const char *name = f->el->member;
 	struct position p;
-	bool circle;
 	double x;
 
 	if (!g)
@@ -274,17 +310,16 @@ void fw_geo_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 		note_add(b, name, f->el->field == F_NUMBER, s);
 		break;
 	case EL_GEO_SHAPE:
-		circle = !strcmp(name, "circle");
-		s = positions_read(b, g, s, 2, circle ? 1 : POSITIONS_MAX);
+		piece_add(b, g, s, 2, POSITIONS_MAX);
 		shape_give(b, g, name);
-		if (circle)
+		if (!strcmp(name, "circle") && position_next(&s, 2, &p))
 			note_add(b, "radius", true, s);
 		break;
 	case EL_GEO_POINTS:
 		if (!name[0])
-			positions_read(b, g, s, g->dims, POSITIONS_MAX);
+			piece_add(b, g, s, g->dims, POSITIONS_MAX);
 		else /* one position, as long as it is */
-			positions_read(b, g, s, position_next(&(struct fw_str){s.p, s.len}, 3, &p) ? 3 : 2, 1);
+			piece_add(b, g, s, position_next(&(struct fw_str){s.p, s.len}, 3, &p) ? 3 : 2, 1);
 		break;
 	case EL_GEO_WHERE:
 		if (!strcmp(name, "ring"))

@@ -107,12 +107,13 @@ static void people_place(struct fw_builder *b, const struct fw_frame *f, struct 
 	struct fw_str piece, rest = s;
 	struct fw_person *p = first;
 	bool several = true;
+	size_t n = 0;
 
 	while (rest.p && several) {
 		piece = piece_next(rest, &rest);
 		several = piece.len && memchr(piece.p, '@', piece.len);
 	}
-	for (rest = s; p && rest.p; p = rest.p ? FW_NEW(b, struct fw_person) : NULL) {
+	for (rest = s; p && rest.p && n++ <= FW_LIST_MAX; p = rest.p ? FW_NEW(b, struct fw_person) : NULL) {
 		piece = s;
 		if (several)
 			piece = piece_next(rest, &rest);
