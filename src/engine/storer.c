@@ -500,8 +500,8 @@ static void control(struct storer *s, int64_t mono_ms)
 	if (!s->st || mono_ms < s->control_at_ms || s->retry_at_ms > mono_ms)
 		return;
 	s->control_at_ms = mono_ms + CONTROL_MS;
-	/* a store that fails here fails the next claim too, and that is told */
-	while (fw_store_control_take(s->st, sh->control_id, &msg, &err) == 0 && msg.kind != FW_CONTROL_NONE) {
+	/* a store that fails here fails the next claim too, and that is told; a message that nobody knows is passed over */
+	while (fw_store_control_take(s->st, sh->control_id, &msg, &err) == 0 && msg.id > sh->control_id) {
 		sh->control_id = msg.id;
 		if (msg.kind == FW_CONTROL_STOP) {
 			fw_info("told to stop");
