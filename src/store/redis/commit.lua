@@ -71,7 +71,7 @@ local function entries_take(id, count, out)
 			out.rows[#out.rows + 1] = eid
 			out.rows[#out.rows + 1] = row
 			out.dates[#out.dates + 1] = int(date)
-			out.dates[#out.dates + 1] = fmt('%015.0f', tonumber(eid))
+			out.dates[#out.dates + 1] = fmt('%015d', tonumber(eid))
 			if content ~= '' then
 				out.contents[#out.contents + 1] = eid
 				out.contents[#out.contents + 1] = content
@@ -161,7 +161,7 @@ local function extra_take(v, out)
 		v.counts = ' ' .. new_n .. ' ' .. changed_n .. ' '
 		out.answer[#out.answer + 1] = {v.index, '', new_n, changed_n}
 	end
-	v.mid = ' ' .. (new_n > 0 and fmt('%014.0f', out.now) or sub(v.mid, 2, 15)) .. ' ' .. fmt('%02.0f', have) .. ' '
+	v.mid = ' ' .. (new_n > 0 and fmt('%014d', out.now) or sub(v.mid, 2, 15)) .. ' ' .. fmt('%02d', have) .. ' '
 	if not v.status and wanted ~= '0' then -- what the owner set meanwhile stays
 		v.status = wanted
 		call('ZADD', STATUS, wanted, id)
@@ -215,7 +215,7 @@ function ops.commit()
 	end
 
 	many_argv('HDEL', LEASES, id0 + 1, n, ok, plain)
-	local place = fmt('%013.0f/%05.0f', gone + call('LLEN', VISITS), n)
+	local place = fmt('%013d/%05d', gone + call('LLEN', VISITS), n)
 	local states, visits, due, well, m = {}, {}, {}, {}, 0
 	for k = 1, n do
 		local fence, old = ok[k], wheel[k]

@@ -16,7 +16,7 @@ local ops = {}
 
 -- A whole number as text: Lua would write large ones with an exponent.
 local function int(n)
-	return fmt('%.0f', n)
+	return fmt('%d', n)
 end
 
 -- One variadic command over a list, in portions that fit on Lua's stack (an even number, for pairs).

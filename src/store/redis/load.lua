@@ -39,7 +39,7 @@ local function feed_load(a)
 	end
 	call('HSET', URLS, url, id)
 	call('HSET', FEEDS, id, part_make('host', name) .. part_make('created_ms', created) .. part_make('url', url) .. ARGV[a + 9])
-	call('HSET', WHEEL, id, fmt('%s %014.0f %02.0f ', NEVER, tonumber(last_new), groups) .. ARGV[a + 10])
+	call('HSET', WHEEL, id, fmt('%s %014d %02d ', NEVER, tonumber(last_new), groups) .. ARGV[a + 10])
 	for _, bit in ipairs({1, 2, 4, 8, 16}) do
 		if math.floor(groups / bit) % 2 == 1 then
 			call('HSET', GROUPS[bit], id, ARGV[value])
@@ -66,7 +66,7 @@ local function entry_load(a)
 	end
 	call('HSET', keys, key, hash .. ' ' .. id)
 	call('HSET', ENTRIES, id, row)
-	call('ZADD', DATES, date, fmt('%015.0f', tonumber(id)))
+	call('ZADD', DATES, date, fmt('%015d', tonumber(id)))
 	if content ~= '' then
 		call('HSET', CONTENTS, id, content)
 	end
@@ -100,11 +100,11 @@ local function visit_load(a)
 	if call('LINDEX', VISITS, at - gone) ~= '' then
 		return
 	end
-	local newest = sub(wheel, 1, 13) < fmt('%013.0f', at) or sub(wheel, 1, 19) == NEVER
+	local newest = sub(wheel, 1, 13) < fmt('%013d', at) or sub(wheel, 1, 19) == NEVER
 	call('LSET', VISITS, at - gone, (newest and sub(wheel, 1, 19) or NEVER) .. ' ' .. feed .. ' ' .. new_n .. ' ' .. changed_n .. ' ' ..
 		line)
 	if newest then
-		call('HSET', WHEEL, feed, fmt('%013.0f/%05.0f', at, 1) .. sub(wheel, 20))
+		call('HSET', WHEEL, feed, fmt('%013d/%05d', at, 1) .. sub(wheel, 20))
 	end
 	call('HINCRBY', META, 'visit_n', 1)
 	if run ~= '0' then

@@ -32,7 +32,7 @@ local function hosts_write()
 	for name, h in pairs(hosts) do
 		if h.feed_n > 0 then
 			set[#set + 1] = name
-			set[#set + 1] = fmt('%.0f %.0f %.0f %.0f %.0f %s', h.feed_n, math.max(h.busy, 0), math.max(h.turn, 0),
+			set[#set + 1] = fmt('%d %d %d %d %d %s', h.feed_n, math.max(h.busy, 0), math.max(h.turn, 0),
 				math.max(h.parked, 0), h.next, h.sole)
 		else
 			del[#del + 1] = name

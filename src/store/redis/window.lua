@@ -126,7 +126,7 @@ function ops.unsubscribe()
 		local eid = match(v, ' (%d+)$')
 		if eid ~= '0' then
 			rows[#rows + 1] = eid
-			dates[#dates + 1] = fmt('%015.0f', tonumber(eid))
+			dates[#dates + 1] = fmt('%015d', tonumber(eid))
 		end
 	end
 	many('HDEL', ENTRIES, rows)
@@ -219,7 +219,7 @@ function ops.prune_entries()
 			end
 			feeds[feed] = (feeds[feed] or 0) + 1
 			rows[#rows + 1] = ids[i]
-			dates[#dates + 1] = fmt('%015.0f', tonumber(ids[i]))
+			dates[#dates + 1] = fmt('%015d', tonumber(ids[i]))
 		elseif feed then
 			kept = kept + 1
 		end
