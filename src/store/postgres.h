@@ -222,7 +222,7 @@ void pg_entries_free(struct pg_entries *e);
 void pg_entries_ask(struct pg *p, struct pg_entries *e); /* queued, behind the locks: which are known */
 /* After that run, with the answer: o[i].rc tells which count. Counts new_n and changed_n; runs what gives new ones their numbers. */
 int pg_entries_sort(struct pg *p, struct pg_entries *e, const PGresult *known, struct fw_outcome *o, struct fw_err *err);
-void pg_entries_put(struct pg *p, struct pg_entries *e, struct fw_outcome *o, int64_t now_ms); /* queued */
+void pg_entries_put(struct pg *p, struct pg_entries *e, int64_t now_ms); /* queued */
 int pg_entry_list(struct fw_store *st, const struct fw_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err);
 int pg_prune(struct fw_store *st, int64_t visits_before_ms, int64_t entries_before_ms, int64_t *n, struct fw_err *err);
 

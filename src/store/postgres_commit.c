@@ -489,7 +489,7 @@ static int all_put(struct pg *p, struct commit *c, struct fw_err *err)
 	}
 	if (c->live_n) {
 		if (c->entries)
-			pg_entries_put(p, c->entries, c->c->outcome, c->now_ms);
+			pg_entries_put(p, c->entries, c->now_ms);
 		wheel_put(p, c);
 		rc = groups_put(p, c, err);
 		for (size_t i = 1; i <= c->live_n; i++) {

@@ -159,12 +159,14 @@ static bool is_own(const struct fw_field *f)
 	return strcmp(f->name, "seen_ms") == 0 || strcmp(f->name, "changed_ms") == 0 || strcmp(f->name, "revision") == 0;
 }
 
-/* Call it for each of the documents' members with its parameter's number. */
-static void members_sql(struct fw_buf *b, const char *before, const char *between, const char *after)
+/* ", NAME" for each member of the documents', with something before; and ", NAME = u.NAME", when there is something between. */
+static void members_sql(struct fw_buf *b, const char *before, const char *between)
 {
 	for (size_t i = 0; i < fw_entry_field_n; i++) {
+		const char *name = fw_entry_fields[i].name;
+
 		if (!is_own(&fw_entry_fields[i]))
-			fw_buf_addf(b, ", %s%s%s%s%s", before, fw_entry_fields[i].name, between, *between ? fw_entry_fields[i].name : "", after);
+			fw_buf_addf(b, ", %s%s%s%s", before, name, between, *between ? name : "");
 	}
 }
 
@@ -178,43 +180,57 @@ static void params_sql(struct fw_buf *b, int from)
 	}
 }
 
-static void new_sql(struct fw_buf *b)
+/* The rows that items_pass gives, as u. */
+static void rows_sql(struct fw_buf *b)
 {
-	fw_buf_adds(b, "INSERT INTO entries (id, feed_id, key, date_ms, seen_ms, changed_ms, revision");
-	members_sql(b, "", "", "");
-	fw_buf_adds(b, ") SELECT u.id, u.feed_id, u.key, u.date_ms, $1::int8, $1::int8, 1");
-	members_sql(b, "u.", "", "");
 	fw_buf_adds(b, " FROM unnest($2::int8[], $3::int8[], $4::uuid[], $5::int8[]");
 	params_sql(b, 6);
 	fw_buf_adds(b, ") u (id, feed_id, key, date_ms");
-	members_sql(b, "", "", "");
+	members_sql(b, "", "");
 	fw_buf_adds(b, ")");
+}
+
+static void new_sql(struct fw_buf *b)
+{
+	fw_buf_adds(b, "INSERT INTO entries (id, feed_id, key, date_ms, seen_ms, changed_ms, revision");
+	members_sql(b, "", "");
+	fw_buf_adds(b, ") SELECT u.id, u.feed_id, u.key, u.date_ms, $1::int8, $1::int8, 1");
+	members_sql(b, "u.", "");
+	rows_sql(b);
 }
 
 static void change_sql(struct fw_buf *b)
 {
 	fw_buf_adds(b, "UPDATE entries e SET date_ms = least(e.seen_ms, u.date_ms), changed_ms = $1::int8, revision = e.revision + 1");
-	members_sql(b, "", " = u.", "");
-	fw_buf_adds(b, " FROM unnest($2::int8[], $3::int8[], $4::uuid[], $5::int8[]");
-	params_sql(b, 6);
-	fw_buf_adds(b, ") u (id, feed_id, key, date_ms");
-	members_sql(b, "", "", "");
-	fw_buf_adds(b, ") WHERE e.id = u.id AND u.id > 0");
+	members_sql(b, "", " = u.");
+	rows_sql(b);
+	fw_buf_adds(b, " WHERE e.id = u.id AND u.id > 0");
 }
 
-/* Items from..to (indices into pick) as the parameters that new_sql and change_sql take. */
-static void items_pass(struct pg *p, const struct pg_entries *all, const size_t *pick, size_t n, int64_t now_ms, enum state state)
+static void ids_pass(struct pg *p, const struct pg_entries *all, const size_t *pick, size_t n)
 {
-	pg_int(p, now_ms);
 	pg_array(p, PG_INT8, n);
 	for (size_t i = 0; i < n; i++)
 		pg_item_int(p, all->item[pick[i]].id);
+}
+
+/* Two arrays: feed_id and key. */
+static void feeds_and_keys_pass(struct pg *p, const struct pg_entries *all, const size_t *pick, size_t n)
+{
 	pg_array(p, PG_INT8, n);
 	for (size_t i = 0; i < n; i++)
 		pg_item_int(p, all->item[pick[i]].feed_id);
 	pg_array(p, PG_UUID, n);
 	for (size_t i = 0; i < n; i++)
 		pg_item_str(p, key_of(all->item[pick[i]].e));
+}
+
+/* The items that pick names, as the parameters that new_sql and change_sql take. */
+static void items_pass(struct pg *p, const struct pg_entries *all, const size_t *pick, size_t n, int64_t now_ms, enum state state)
+{
+	pg_int(p, now_ms);
+	ids_pass(p, all, pick, n);
+	feeds_and_keys_pass(p, all, pick, n);
 	pg_array(p, PG_INT8, n);
 	for (size_t i = 0; i < n; i++)
 		pg_item_int(p, fw_store_entry_date(all->item[pick[i]].e, state == NEW ? now_ms : INT64_MAX));
@@ -231,20 +247,14 @@ static void items_pass(struct pg *p, const struct pg_entries *all, const size_t 
 	}
 }
 
+/* feed_id, key, hash, id */
 static void keys_pass(struct pg *p, const struct pg_entries *all, const size_t *pick, size_t n)
 {
-	pg_array(p, PG_INT8, n);
-	for (size_t i = 0; i < n; i++)
-		pg_item_int(p, all->item[pick[i]].feed_id);
-	pg_array(p, PG_UUID, n);
-	for (size_t i = 0; i < n; i++)
-		pg_item_str(p, key_of(all->item[pick[i]].e));
+	feeds_and_keys_pass(p, all, pick, n);
 	pg_array(p, PG_INT8, n);
 	for (size_t i = 0; i < n; i++)
 		pg_item_int(p, (int64_t)all->item[pick[i]].e->hash);
-	pg_array(p, PG_INT8, n);
-	for (size_t i = 0; i < n; i++)
-		pg_item_int(p, all->item[pick[i]].id);
+	ids_pass(p, all, pick, n);
 }
 
 static void some_new(struct pg *p, const struct pg_entries *all, const size_t *pick, size_t n, int64_t now_ms)
@@ -269,9 +279,7 @@ static void some_changed(struct pg *p, const struct pg_entries *all, const size_
 	keys_pass(p, all, pick, n);
 	pg_send(p, PG_KEY_CHANGE, "UPDATE entry_keys k SET hash = u.hash FROM unnest($1::int8[], $2::uuid[], $3::int8[], $4::int8[])"
 		" u (feed_id, key, hash, id) WHERE k.feed_id = u.feed_id AND k.key = u.key");
-	pg_array(p, PG_INT8, n); /* the words of the old text go at once, those of the new one come with the next look */
-	for (size_t i = 0; i < n; i++)
-		pg_item_int(p, all->item[pick[i]].id);
+	ids_pass(p, all, pick, n); /* the words of the old text go at once, those of the new one come with the next look */
 	pg_send(p, PG_STALE_WORDS, "WITH gone AS (DELETE FROM entries_fts WHERE id = ANY ($1::int8[]))"
 		" INSERT INTO entries_changed SELECT id FROM unnest($1::int8[]) id WHERE id > 0");
 }
@@ -297,9 +305,8 @@ static void all_of(struct pg *p, const struct pg_entries *all, enum state state,
 	}
 }
 
-void pg_entries_put(struct pg *p, struct pg_entries *all, struct fw_outcome *o, int64_t now_ms)
+void pg_entries_put(struct pg *p, struct pg_entries *all, int64_t now_ms)
 {
-	(void)o;
 	if (all->new_n) {
 		all_of(p, all, NEW, now_ms);
 		pg_int(p, (int64_t)all->new_n);

@@ -3,8 +3,8 @@
  * Lending. A claim is one short transaction: rows at the head of `places` are locked (those that others have locked are passed
  * over), deleted, and written down as `loans`; nothing is held while the feeds are fetched.
  *
- * In the usual case it is two round trips: the head with all that is known of its feeds, then the loans and the commit. When
- * feeds of crowded hosts are among them, their hosts are locked in between, and what has no budget is parked. A loan may bring
+ * In the usual case it is three round trips: whether loans have run out, the head with all that is known of its feeds, then the
+ * loans and the commit. When feeds of crowded hosts are among them, their hosts are locked in between, and what has no budget is parked. A loan may bring
  * the next of its host into the queue; so the head is read again until enough is lent.
  *
  * Rows that were deleted stay at the head of the index until vacuum may take them, and as long as somebody somewhere has a

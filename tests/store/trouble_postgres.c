@@ -436,6 +436,37 @@ START_TEST(waiting_workers_are_told)
 }
 END_TEST
 
+/* feedwheel-store(7) names every table, view and column that there is. */
+START_TEST(manual_names_everything)
+{
+	const char *root = getenv("FW_SOURCE_ROOT");
+	struct fw_buf page = FW_BUF_INIT(0);
+	char name[400], part[4096];
+	PGconn *c;
+	PGresult *r;
+	size_t n;
+	FILE *f;
+
+	ck_assert(fw_snprintf(name, sizeof(name), "%s/man/feedwheel-store.7", root ? root : "."));
+	f = fopen(name, "r");
+	ck_assert_msg(f != NULL, "%s is missing: set FW_SOURCE_ROOT", name);
+	while ((n = fread(part, 1, sizeof(part), f)) > 0)
+		fw_buf_add(&page, part, n);
+	fclose(f);
+	fw_store_close(store_open(url, FW_STORE_CREATE));
+	c = bare_open();
+	r = PQexec(c, "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'trouble'");
+	ck_assert_int_gt(PQntuples(r), 150);
+	for (int i = 0; i < PQntuples(r); i++)
+		ck_assert_msg(fw_str_find(fw_buf_str(&page), fw_str(PQgetvalue(r, i, 0))) &&
+			fw_str_find(fw_buf_str(&page), fw_str(PQgetvalue(r, i, 1))), "feedwheel-store(7) does not name %s.%s",
+			PQgetvalue(r, i, 0), PQgetvalue(r, i, 1));
+	PQclear(r);
+	PQfinish(c);
+	fw_buf_finish(&page);
+}
+END_TEST
+
 #define FULL_N 400
 
 /* The data lies on a small disk of its own, which fills up. */
@@ -511,7 +542,7 @@ int main(void)
 	TCase *t = tcase_create("postgres");
 	const TTest *every[] = {schemas_that_are_not_ours, addresses_that_lead_nowhere, reading_only, too_many_connections,
 		locked_by_somebody_else, serialisation_failures, commit_that_was_stored_is_not_stale, server_killed_in_commit,
-		cursor_waits_for_writers, waiting_workers_are_told, disk_full};
+		cursor_waits_for_writers, waiting_workers_are_told, manual_names_everything, disk_full};
 
 	if (!server_postgres.installed()) {
 		printf("1..0 # SKIP install the package %s\n", server_postgres.package);
