@@ -195,26 +195,52 @@ static int urls_put(struct maria *m, struct commit *c, struct fw_err *err)
 
 /* ---- what is written of each ---------------------------------------------------------------------------------------------------- */
 
-static void visit_put(struct maria *m, const struct fw_outcome *o, const struct visitor *v)
-{
-	struct fw_visit t = o->visit;
+/* Columns that hold nothing in any row of a statement are left to their default: the server's parser is what costs most here. */
+struct columns {
+	const struct fw_field *at[32];
+	size_t n;
+};
 
-	t.feed_id = o->feed_id;
-	mr_value_int(m, v->last_visit_id);
-	mr_values(m, fw_visit_fields, fw_visit_field_n, &t);
+static bool is_nothing(const struct fw_field *f, const void *of)
+{
+	return fw_field_is_text(f) ? !fw_field_str(f, of).p : fw_field_int(f, of) == 0;
 }
 
-static void wheel_put(struct maria *m, const struct fw_outcome *o, struct visitor *v, int64_t nth, int64_t now)
+static void columns_find(struct columns *c, const struct fw_field *f, size_t n, const void *row, size_t size, size_t row_n)
+{
+	c->n = 0;
+	for (size_t i = 0; i < n; i++) {
+		size_t k = 0;
+
+		while (k < row_n && is_nothing(&f[i], (const char *)row + k * size))
+			k++;
+		if (k < row_n)
+			c->at[c->n++] = &f[i];
+	}
+}
+
+static void columns_name(struct maria *m, const struct columns *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		mr_names(m, c->at[i], 1);
+}
+
+static void columns_put(struct maria *m, const struct columns *c, const void *of)
+{
+	for (size_t i = 0; i < c->n; i++)
+		mr_values(m, c->at[i], 1, of);
+}
+
+/* What becomes of a feed: the outcome's, but what the owner set meanwhile stays. */
+static struct fw_feed feed_next(const struct fw_outcome *o, struct visitor *v, int64_t now)
 {
 	struct fw_feed f = *o->feed;
 
 	if (v->status == FW_FEED_ACTIVE)
-		v->status = o->feed->status; /* what the owner set meanwhile stays */
+		v->status = o->feed->status;
 	f.status = (enum fw_feed_status)v->status;
 	f.last_new_ms = o->visit.new_n ? now : v->last_new_ms;
-	mr_value_int(m, o->feed_id);
-	mr_values(m, fw_wheel_fields, fw_wheel_field_n, &f);
-	fw_buf_addf(&m->sql, ",LAST_INSERT_ID()+%lld,%lld", (long long)(nth * m->step), (long long)o->fence);
+	return f;
 }
 
 void mr_run_put(struct maria *m, int64_t run_id, int64_t visit_id)
@@ -229,58 +255,70 @@ void mr_run_put(struct maria *m, int64_t run_id, int64_t visit_id)
 		" first_visit_id = least(first_visit_id, VALUES(first_visit_id))", "ii", run_id, visit_id);
 }
 
-/* Visits and wheels of outcomes order[from, to), of which some are stale. Visits get their numbers in a row. */
-static void chunk_put(struct maria *m, struct commit *c, size_t from, size_t to)
+/* Visits of outcomes that were found. They get their numbers in a row. */
+static void visits_write(struct maria *m, struct fw_outcome *const *outcome, size_t n, struct commit *c)
 {
-	int64_t nth = 0;
+	struct fw_visit visit[CHUNK];
+	struct columns columns;
 
-	fw_buf_adds(&m->sql, m->sql.len ? ";INSERT INTO visits (previous_id" : "INSERT INTO visits (previous_id");
-	mr_names(m, fw_visit_fields, fw_visit_field_n);
+	for (size_t i = 0; i < n; i++) {
+		visit[i] = outcome[i]->visit;
+		visit[i].feed_id = outcome[i]->feed_id;
+	}
+	columns_find(&columns, fw_visit_fields, fw_visit_field_n, visit, sizeof(*visit), n);
+	mr_put(m, "INSERT INTO visits (previous_id", "");
+	columns_name(m, &columns);
 	fw_buf_adds(&m->sql, ") VALUES ");
-	for (size_t i = from; i < to; i++) {
-		if (!visitor_of(c, c->order[i])->found)
-			continue;
-		fw_buf_adds(&m->sql, nth++ ? ",(" : "(");
-		visit_put(m, c->order[i], visitor_of(c, c->order[i]));
+	for (size_t i = 0; i < n; i++) {
+		fw_buf_adds(&m->sql, i ? ",(" : "(");
+		mr_value_int(m, visitor_of(c, outcome[i])->last_visit_id);
+		columns_put(m, &columns, &visit[i]);
 		fw_buf_addc(&m->sql, ')');
 	}
-	m->visit_d += nth;
-	nth = 0;
-	fw_buf_adds(&m->sql, ";REPLACE INTO wheel (feed_id");
-	mr_names(m, fw_wheel_fields, fw_wheel_field_n);
-	fw_buf_adds(&m->sql, ",last_visit_id,last_fence) VALUES ");
-	for (size_t i = from; i < to; i++) {
-		struct visitor *v = visitor_of(c, c->order[i]);
+	m->visit_d += (int64_t)n;
+}
 
-		if (!v->found)
-			continue;
-		fw_buf_adds(&m->sql, nth ? ",(" : "(");
-		wheel_put(m, c->order[i], v, nth++, c->now_ms);
-		fw_buf_addc(&m->sql, ')');
-	}
-	nth = 0;
-	for (size_t i = from; i < to; i++) {
-		if (visitor_of(c, c->order[i])->found)
-			mr_run_put(m, c->order[i]->visit.run_id, -1 - nth++ * m->step);
+/* And their wheels, which name these visits. A row is written whole, so what is left out is nothing afterwards too. */
+static void wheels_write(struct maria *m, struct fw_outcome *const *outcome, size_t n, struct commit *c)
+{
+	struct fw_feed feed[CHUNK];
+	struct columns columns;
+
+	for (size_t i = 0; i < n; i++)
+		feed[i] = feed_next(outcome[i], visitor_of(c, outcome[i]), c->now_ms);
+	columns_find(&columns, fw_wheel_fields, fw_wheel_field_n, feed, sizeof(*feed), n);
+	mr_put(m, "REPLACE INTO wheel (feed_id", "");
+	columns_name(m, &columns);
+	fw_buf_adds(&m->sql, ",last_visit_id,last_fence) VALUES ");
+	for (size_t i = 0; i < n; i++) {
+		fw_buf_adds(&m->sql, i ? ",(" : "(");
+		mr_value_int(m, outcome[i]->feed_id);
+		columns_put(m, &columns, &feed[i]);
+		fw_buf_addf(&m->sql, ",LAST_INSERT_ID()+%lld,%lld)", (long long)((int64_t)i * m->step), (long long)outcome[i]->fence);
 	}
 }
 
 static int visits_put(struct maria *m, struct commit *c, struct fw_err *err)
 {
+	struct fw_outcome *some[CHUNK];
 	int rc = 0;
 
 	for (size_t i = 0; i < c->n && !rc;) {
-		size_t from = i, found = 0, bytes = 0;
+		size_t n = 0, bytes = 0;
 
-		for (; i < c->n && found < CHUNK && bytes < CHUNK_BYTES; i++) {
-			found += visitor_of(c, c->order[i])->found;
+		for (; i < c->n && n < CHUNK && bytes < CHUNK_BYTES; i++) {
+			if (!visitor_of(c, c->order[i])->found)
+				continue;
 			bytes += c->order[i]->visit.error.len + c->order[i]->feed->why.len;
+			some[n++] = c->order[i];
 		}
-		if (!found)
+		if (!n)
 			continue;
-		if (from)
-			rc = mr_flush(m, err); /* its size stays that of one */
-		chunk_put(m, c, from, i);
+		visits_write(m, some, n, c);
+		wheels_write(m, some, n, c);
+		for (size_t k = 0; k < n; k++)
+			mr_run_put(m, some[k]->visit.run_id, -1 - (int64_t)k * m->step);
+		rc = i < c->n ? mr_flush(m, err) : 0; /* the next ones have numbers of their own */
 	}
 	return rc;
 }

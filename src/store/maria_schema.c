@@ -15,6 +15,8 @@
 
 #define ENGINE " ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 #define N "BIGINT NOT NULL DEFAULT 0"
+#define N4 "INT UNSIGNED NOT NULL DEFAULT 0"
+#define N2 "SMALLINT NOT NULL DEFAULT 0"
 
 static const char *const step1[] = {
 	"CREATE TABLE IF NOT EXISTS feeds ("
@@ -28,8 +30,8 @@ static const char *const step1[] = {
 	" created_ms BIGINT NOT NULL,"
 	" UNIQUE KEY feeds_url (url_hash), KEY feeds_host (host_id))" ENGINE,
 	"CREATE TABLE IF NOT EXISTS wheel ("
-	" feed_id BIGINT NOT NULL PRIMARY KEY, due_at_ms BIGINT NOT NULL, status " N ", last_kind " N ", http_status " N ","
-	" fail_n " N ", crash_n " N ", last_visit_ms " N ", last_ok_ms " N ", last_new_ms " N ", expect_us " N ","
+	" feed_id BIGINT NOT NULL PRIMARY KEY, due_at_ms " N ", status " N2 ", last_kind " N2 ", http_status " N2 ","
+	" fail_n " N4 ", crash_n " N4 ", last_visit_ms " N ", last_ok_ms " N ", last_new_ms " N ", expect_us " N ","
 	" expect_dev_us " N ", why TEXT, last_visit_id " N ", last_fence " N ")" ENGINE,
 	/* due_at_ms is set when wake_at_ms is another time, and then the feed is in `moved` too, by which it is found */
 	"CREATE TABLE IF NOT EXISTS queue ("
@@ -61,11 +63,10 @@ static const char *const step1[] = {
 	" content_base MEDIUMTEXT, summary LONGTEXT, extra LONGTEXT, content LONGTEXT, KEY entries_date (date_ms))" ENGINE,
 	/* a visit names the one before it, so that a feed's visits are a chain and need no index */
 	"CREATE TABLE IF NOT EXISTS visits ("
-	" id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, previous_id BIGINT NOT NULL, feed_id BIGINT NOT NULL, run_id BIGINT NOT NULL,"
-	" at_ms BIGINT NOT NULL, kind BIGINT NOT NULL, http_status BIGINT NOT NULL, hops BIGINT NOT NULL, slot BIGINT NOT NULL,"
-	" lateness_ms BIGINT NOT NULL, dns_us BIGINT NOT NULL, connect_us BIGINT NOT NULL, tls_us BIGINT NOT NULL,"
-	" first_byte_us BIGINT NOT NULL, total_us BIGINT NOT NULL, parse_us BIGINT NOT NULL, wire_bytes BIGINT NOT NULL,"
-	" body_bytes BIGINT NOT NULL, item_n BIGINT NOT NULL, new_n BIGINT NOT NULL, changed_n BIGINT NOT NULL, error TEXT)" ENGINE,
+	" id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, previous_id " N ", feed_id " N ", run_id " N ", at_ms " N ","
+	" kind " N2 ", http_status " N2 ", hops " N4 ", slot INT NOT NULL DEFAULT 0, lateness_ms " N4 ", dns_us " N ", connect_us " N ","
+	" tls_us " N ", first_byte_us " N ", total_us " N ", parse_us " N ", wire_bytes " N ", body_bytes " N ", item_n " N4 ","
+	" new_n " N4 ", changed_n " N4 ", error MEDIUMTEXT)" ENGINE,
 	"CREATE TABLE IF NOT EXISTS runs (run_id BIGINT NOT NULL PRIMARY KEY, first_visit_id BIGINT NOT NULL)" ENGINE,
 	"CREATE TABLE IF NOT EXISTS workers ("
 	" worker VARBINARY(255) NOT NULL PRIMARY KEY, pid BIGINT NOT NULL, started_ms BIGINT NOT NULL, run_id BIGINT NOT NULL,"

@@ -17,6 +17,7 @@
 #define SCAN_FACTOR 4    /* rows looked at per claim, in multiples of ask->max */
 #define SCAN_EXTRA 1000
 #define EXPIRED_CLAIMS 8 /* taken back per claim */
+#define LOOK_MS 1000
 #define MAX_LENT (((size_t)1 << MR_FENCE_BITS) - 1)
 
 /* ---- leases back, unvisited -------------------------------------------------------------------------------------------------- */
@@ -196,13 +197,19 @@ static int expire_in(struct maria *m, void *arg, struct fw_err *err)
 	return rc || !n ? rc : claims_end(m, *(int64_t *)arg, id, n, false, err);
 }
 
-/* Claims whose time is over are taken back by whoever comes next. Nobody looks for locks when there is none. */
+/* Claims whose time is over are taken back by whoever comes next; each looks for them once a second. */
 static int claims_expire(struct maria *m, int64_t now, struct fw_err *err)
 {
 	int64_t until;
-	int rc = mr_number(m, FW_NO_DATE, &until, err, "SELECT min(until_ms) FROM loans", "");
+	int rc;
 
-	return rc || until == FW_NO_DATE || until > now ? rc : mr_transact(m, expire_in, &now, err);
+	if (now >= m->looked_ms && now - m->looked_ms < LOOK_MS)
+		return 0;
+	rc = mr_number(m, FW_NO_DATE, &until, err, "SELECT min(until_ms) FROM loans", "");
+	if (!rc && until != FW_NO_DATE && until <= now)
+		return mr_transact(m, expire_in, &now, err); /* there may be more */
+	m->looked_ms = rc ? 0 : now;
+	return rc;
 }
 
 struct bury {
