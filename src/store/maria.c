@@ -120,6 +120,12 @@ static int passing_error(struct maria *m, unsigned code, const char *msg, struct
 	}
 }
 
+static int too_large(struct maria *m, struct fw_err *err)
+{
+	return fw_err_set(err, FW_EINVAL, "%s: a document is larger than the server takes (%zu bytes): raise max_allowed_packet", m->name,
+		m->packet_max);
+}
+
 int mr_error(struct maria *m, const char *doing, struct fw_err *err)
 {
 	unsigned code = mysql_errno(m->db);
@@ -139,8 +145,7 @@ int mr_error(struct maria *m, const char *doing, struct fw_err *err)
 		return fw_err_set(err, FW_ENOTFOUND, "%s: no such database: begin with `feedwheel add URL`, or name another", m->name);
 	case ER_NET_PACKET_TOO_LARGE:
 	case CR_NET_PACKET_TOO_LARGE:
-		return fw_err_set(err, FW_EINVAL, "%s: a document is larger than the server takes (%zu bytes): raise max_allowed_packet",
-			m->name, m->packet_max);
+		return too_large(m, err);
 	case CR_COMMANDS_OUT_OF_SYNC:
 		return fw_err_set(err, FW_EINVAL, "%s: called again from a callback of its own", m->name);
 	default:
@@ -346,13 +351,15 @@ static int script_send(struct maria *m, struct fw_err *err)
 
 	if (m->late.rc) {
 		*err = m->late;
+		m->late.rc = 0;
 		rc = err->rc;
 	} else if (m->sql.rc) {
 		rc = mr_no_memory(m, err);
+	} else if (m->sql.len >= m->packet_max) {
+		rc = too_large(m, err); /* the server would hang up */
 	} else if (mysql_real_query(m->db, m->sql.p, m->sql.len)) {
 		rc = mr_error(m, "sending statements", err);
 	}
-	m->late.rc = 0;
 	fw_buf_reset(&m->sql);
 	return rc;
 }
@@ -786,33 +793,39 @@ static int maria_inspect(struct fw_store *st, fw_inspect_cb *cb, void *ctx, stru
 /* Each of these lists what should not be; column 0 is a sentence. */
 #define IN_LINE "(SELECT feed_id FROM queue UNION ALL SELECT feed_id FROM parked UNION ALL SELECT feed_id FROM leases)"
 static const char *const checks[] = {
-	"SELECT concat('feed ', w.feed_id, ': active, but neither waiting nor lent') FROM wheel w WHERE status = 0"
-	" AND feed_id NOT IN " IN_LINE,
+	"SELECT concat('feed ', w.feed_id, ': active, but neither waiting nor lent') FROM wheel w LEFT JOIN " IN_LINE " x"
+	" ON x.feed_id = w.feed_id WHERE w.status = 0 AND x.feed_id IS NULL",
 	"SELECT concat('feed ', feed_id, ': in line ', count(*), ' times') FROM " IN_LINE " x GROUP BY feed_id HAVING count(*) > 1",
 	"SELECT concat('feed ', x.feed_id, ': waiting, but not active') FROM (SELECT feed_id FROM queue UNION ALL"
 	" SELECT feed_id FROM parked) x JOIN wheel w ON w.feed_id = x.feed_id WHERE status <> 0",
-	"SELECT concat('feed ', id, ': not on the wheel') FROM feeds WHERE id NOT IN (SELECT feed_id FROM wheel)",
-	"SELECT concat('wheel: no feed ', feed_id) FROM wheel WHERE feed_id NOT IN (SELECT id FROM feeds)",
-	"SELECT concat('lease of feed ', feed_id, ': no claim holds ', fence) FROM leases WHERE fence >> 20 NOT IN (SELECT id FROM loans)",
-	"SELECT concat('claim ', id, ': holds ', (SELECT count(*) FROM leases WHERE fence >> 20 = l.id), ' feeds, counts ', left_n)"
-	" FROM loans l WHERE left_n = 0 OR left_n <> (SELECT count(*) FROM leases WHERE fence >> 20 = l.id)",
+	"SELECT concat('feed ', f.id, ': not on the wheel') FROM feeds f LEFT JOIN wheel w ON w.feed_id = f.id WHERE w.feed_id IS NULL",
+	"SELECT concat('wheel: no feed ', w.feed_id) FROM wheel w LEFT JOIN feeds f ON f.id = w.feed_id WHERE f.id IS NULL",
+	"SELECT concat('lease of feed ', l.feed_id, ': no claim holds ', l.fence) FROM leases l LEFT JOIN loans c ON c.id = l.fence >> 20"
+	" WHERE c.id IS NULL",
+	"SELECT concat('claim ', c.id, ': holds ', coalesce(x.n, 0), ' feeds, counts ', c.left_n) FROM loans c LEFT JOIN"
+	" (SELECT fence >> 20 AS id, count(*) AS n FROM leases GROUP BY 1) x ON x.id = c.id WHERE coalesce(x.n, 0) <> c.left_n"
+	" OR c.left_n = 0",
 	"SELECT concat('feed ', q.feed_id, ': waits for another time than it is due') FROM queue q JOIN wheel w ON w.feed_id = q.feed_id"
 	" WHERE coalesce(q.due_at_ms, wake_at_ms) <> w.due_at_ms",
 	"SELECT concat('feed ', q.feed_id, ': put off, but not noted') FROM queue q LEFT JOIN moved v ON v.feed_id = q.feed_id"
 	" AND v.wake_at_ms = q.wake_at_ms WHERE q.due_at_ms IS NOT NULL AND v.feed_id IS NULL",
 	"SELECT concat('feed ', v.feed_id, ': noted as put off, but it is not') FROM moved v LEFT JOIN queue q ON q.feed_id = v.feed_id"
 	" AND q.wake_at_ms = v.wake_at_ms AND q.due_at_ms = v.due_at_ms WHERE q.feed_id IS NULL",
-	"SELECT concat('entry ', id, ': no feed ', feed_id) FROM entries WHERE feed_id NOT IN (SELECT id FROM feeds)",
-	"SELECT concat('entry ', e.id, ': no key') FROM entries e LEFT JOIN entry_keys k ON k.feed_id = e.feed_id AND k.entry_id = e.id"
-	" WHERE k.entry_id IS NULL",
+	"SELECT concat('entry ', e.id, ': no feed ', e.feed_id) FROM entries e LEFT JOIN feeds f ON f.id = e.feed_id WHERE f.id IS NULL",
+	"SELECT concat('feed ', e.feed_id, ': has ', e.n, ' entries and keys of ', coalesce(k.n, 0)) FROM"
+	" (SELECT feed_id, count(*) AS n FROM entries GROUP BY feed_id) e LEFT JOIN (SELECT feed_id, count(*) AS n FROM entry_keys"
+	" WHERE entry_id > 0 GROUP BY feed_id) k ON k.feed_id = e.feed_id WHERE coalesce(k.n, 0) <> e.n",
 	"SELECT concat('meta: counts ', value, ' entries') FROM meta WHERE name = 'entry_n' AND value <> (SELECT count(*) FROM entries)",
 	"SELECT concat('meta: counts ', value, ' visits') FROM meta WHERE name = 'visit_n' AND value <> (SELECT count(*) FROM visits)",
-	"SELECT concat('host ', h.name, ': has ', count(f.id), ' feeds, counts ', h.feed_n) FROM hosts h LEFT JOIN feeds f"
-	" ON f.host_id = h.id GROUP BY h.id, h.name, h.feed_n HAVING count(f.id) <> h.feed_n",
-	"SELECT concat('host ', h.name, ': has ', count(l.feed_id), ' lent, counts ', h.busy_n) FROM hosts h LEFT JOIN leases l"
-	" ON l.host_id = h.id GROUP BY h.id, h.name, h.busy_n HAVING count(l.feed_id) <> h.busy_n",
-	"SELECT concat('host ', h.name, ': has ', count(p.feed_id), ' parked, counts ', h.parked_n) FROM hosts h LEFT JOIN parked p"
-	" ON p.host_id = h.id GROUP BY h.id, h.name, h.parked_n HAVING count(p.feed_id) <> h.parked_n",
+	"SELECT concat('host ', h.name, ': has ', coalesce(x.n, 0), ' feeds, counts ', h.feed_n) FROM hosts h LEFT JOIN"
+	" (SELECT host_id, count(*) AS n FROM feeds GROUP BY host_id) x ON x.host_id = h.id WHERE coalesce(x.n, 0) <> h.feed_n",
+	"SELECT concat('host ', h.name, ': has ', coalesce(x.n, 0), ' lent, counts ', h.busy_n) FROM hosts h LEFT JOIN"
+	" (SELECT host_id, count(*) AS n FROM leases GROUP BY host_id) x ON x.host_id = h.id WHERE coalesce(x.n, 0) <> h.busy_n",
+	"SELECT concat('host ', h.name, ': has ', coalesce(x.n, 0), ' parked, counts ', h.parked_n) FROM hosts h LEFT JOIN"
+	" (SELECT host_id, count(*) AS n FROM parked GROUP BY host_id) x ON x.host_id = h.id WHERE coalesce(x.n, 0) <> h.parked_n",
+	"SELECT concat('host ', h.name, ': has ', coalesce(x.n, 0), ' turns, counts ', h.turn_n) FROM hosts h LEFT JOIN"
+	" (SELECT host_id, count(*) AS n FROM queue WHERE due_at_ms IS NOT NULL AND host_id > 0 GROUP BY host_id) x ON x.host_id = h.id"
+	" WHERE coalesce(x.n, 0) <> h.turn_n",
 	"SELECT concat('host ', name, ': feeds wait, and none has its turn') FROM hosts WHERE parked_n > 0 AND busy_n + turn_n = 0",
 };
 

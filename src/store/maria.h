@@ -26,7 +26,7 @@ struct maria {
 	struct fw_buf sql;        /* statements that wait to be sent together */
 	struct fw_err late;       /* what a part that was sent early met with */
 	int64_t clock_d_ms, clock_at_ms; /* the server's clock less our monotonic one; when that was measured */
-	int64_t looked_ms;        /* when no claim had run out, by the clock of those who claim */
+	int64_t looked_ms, look_again_ms; /* for claims that ran out, by the clock of those who claim */
 	int64_t changes;          /* as last seen by `changed` */
 	int64_t own_change;       /* what this transaction raises it to; 0: nothing */
 	int64_t first_fence;      /* the first one this connection has lent; 0: none yet */

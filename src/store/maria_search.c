@@ -24,8 +24,7 @@
 #define CATCH_UP_STEPS 4              /* a search indexes this many steps by itself */
 #define TEXT_MAX ((size_t)1 << 20)    /* of one member of one entry: more is not indexed */
 #define GAP_MAX 5000                  /* missing numbers that one step notes */
-#define GAP_MS FW_HOUR
-#define FW_HOUR INT64_C(3600000)
+#define GAP_MS INT64_C(3600000)       /* and how long they are waited for */
 #define READ_ROWS 50                  /* texts looked through at once */
 
 struct mr_term { /* words in a row */
@@ -226,7 +225,8 @@ static int step_in(struct maria *m, void *arg, struct fw_err *err)
 	s->n = s->read_n = 0;
 	if (rc || from == FW_NO_DATE) /* another process is at it */
 		return rc;
-	mr_put(m, "DELETE FROM reindex WHERE since_ms < ?", "i", s->now_ms - GAP_MS);
+	mr_put(m, "DELETE FROM reindex WHERE since_ms < ? AND NOT EXISTS (SELECT 1 FROM entries e WHERE e.id = reindex.entry_id)", "i",
+		s->now_ms - GAP_MS);
 	rc = again_read(m, s, err);
 	rc = rc ? rc : next_read(m, s, from, &next, err);
 	s->read_n += next.n;
@@ -241,13 +241,13 @@ static int step_in(struct maria *m, void *arg, struct fw_err *err)
 	return rc ? rc : words_write(m, s, number, err);
 }
 
-static int step(struct maria *m, int64_t now_ms, bool *more, struct fw_err *err)
+static int step(struct maria *m, bool *more, struct fw_err *err)
 {
-	struct step s = {.now_ms = now_ms};
+	struct step s = {.n = 0};
 	int rc;
 
 	fw_arena_init(&s.arena, 0);
-	rc = mr_now(m, now_ms, &s.now_ms, err);
+	rc = mr_now(m, 0, &s.now_ms, err); /* one clock for all processes */
 	rc = rc ? rc : mr_transact(m, step_in, &s, err);
 	*more = !rc && s.read_n > 0;
 	fw_arena_finish(&s.arena);
@@ -272,7 +272,8 @@ int mr_upkeep(struct fw_store *st, int64_t now_ms, bool *more, struct fw_err *er
 	bool yes = false;
 	int rc = behind(m, &yes, err);
 
-	return rc || !yes ? rc : step(m, now_ms, more, err);
+	(void)now_ms;
+	return rc || !yes ? rc : step(m, more, err);
 }
 
 /* ---- asking ---------------------------------------------------------------------------------------------------------------- */
@@ -420,7 +421,7 @@ static int catch_up(struct maria *m, struct fw_err *err)
 	int rc = m->read_only ? 0 : behind(m, &more, err);
 
 	for (int i = 0; i < CATCH_UP_STEPS && more && !rc; i++) {
-		rc = step(m, 0, &more, err);
+		rc = step(m, &more, err);
 		if (rc == FW_EAGAIN)
 			return 0;
 	}

@@ -197,18 +197,19 @@ static int expire_in(struct maria *m, void *arg, struct fw_err *err)
 	return rc || !n ? rc : claims_end(m, *(int64_t *)arg, id, n, false, err);
 }
 
-/* Claims whose time is over are taken back by whoever comes next; each looks for them once a second. */
+/* Claims whose time is over are taken back by whoever comes next; each looks when the next one ends, and once a second. */
 static int claims_expire(struct maria *m, int64_t now, struct fw_err *err)
 {
 	int64_t until;
 	int rc;
 
-	if (now >= m->looked_ms && now - m->looked_ms < LOOK_MS)
+	if (now >= m->looked_ms && now < m->look_again_ms)
 		return 0;
 	rc = mr_number(m, FW_NO_DATE, &until, err, "SELECT min(until_ms) FROM loans", "");
 	if (!rc && until != FW_NO_DATE && until <= now)
 		return mr_transact(m, expire_in, &now, err); /* there may be more */
-	m->looked_ms = rc ? 0 : now;
+	m->looked_ms = now;
+	m->look_again_ms = rc ? now : until != FW_NO_DATE ? FW_MIN(until, now + LOOK_MS) : now + LOOK_MS;
 	return rc;
 }
 

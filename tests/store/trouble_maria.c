@@ -1,0 +1,751 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The MariaDB driver and servers that refuse, wait, break or are full: a one-line error that names the store and the remedy and never
+ * the password, the right code, nothing half-done, and the same call succeeds when the trouble is over. Also what this engine
+ * alone could get wrong: letters that it takes for equal, text that it does not take, statements that it finds too long.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <mysql.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "common.h"
+
+static struct fw_arena A;
+static char url[300], name[60];
+
+static void setup(void)
+{
+	static int n;
+
+	fw_arena_init(&A, 0);
+	ck_assert(fw_snprintf(name, sizeof(name), "t%d_%d", (int)getpid(), n++));
+	ck_assert(fw_snprintf(url, sizeof(url), "%s", scratch_url(0, name)));
+}
+
+static void teardown(void)
+{
+	fw_arena_finish(&A);
+}
+
+/* A connection of our own, past the driver. */
+static MYSQL *bare_open(void)
+{
+	MYSQL *db = mysql_init(NULL);
+
+	ck_assert_msg(mysql_real_connect(db, NULL, "root", NULL, name, 0, strstr(url, "socket=") + 7, 0) != NULL, "%s", mysql_error(db));
+	return db;
+}
+
+static void run(MYSQL *db, const char *sql)
+{
+	ck_assert_msg(mysql_query(db, sql) == 0, "%s\n%s", mysql_error(db), sql);
+	mysql_free_result(mysql_store_result(db));
+}
+
+static void bare(const char *sql)
+{
+	MYSQL *db = bare_open();
+
+	run(db, sql);
+	mysql_close(db);
+}
+
+/* Opening fails with this code, and the words hold these, in one line, and never the password. */
+static void refused_at(const char *at, unsigned flags, int code, const char *words)
+{
+	struct fw_store_config c = {.url = at, .flags = flags, .busy_timeout_ms = 1000};
+	struct fw_store *st = NULL;
+	struct fw_err err = {0};
+	int rc = fw_store_open(&c, &st, &err);
+
+	ck_assert_msg(rc == code, "%d instead of %d: %s", rc, code, err.text);
+	ck_assert_ptr_null(st);
+	ck_assert_msg(strstr(err.text, words) != NULL, "does not say \"%s\": %s", words, err.text);
+	ck_assert_ptr_null(strchr(err.text, '\n'));
+	ck_assert_ptr_null(strstr(err.text, "secret"));
+}
+
+static void put_entries(struct fw_store *st, int64_t now, int from, int to)
+{
+	struct fw_entry_row *e = calloc((size_t)(to - from), sizeof(*e));
+	struct fw_lease l[1];
+	struct fw_feed f;
+	struct fw_outcome o;
+
+	ck_assert_uint_eq(claim_at(st, now, 1, l, &A), 1);
+	o = outcome_of(&l[0], &f, now);
+	for (int i = from; i < to; i++)
+		e[i - from] = entry(i, 1, fw_arena_printf(&A, "n%d", i), "<p>number</p>");
+	o.entries = e;
+	o.entry_n = (size_t)(to - from);
+	ck_assert_int_eq(commit_one(st, &o, now), 0);
+	free(e);
+}
+
+static int count_entry(void *ctx, const struct fw_entry_row *row)
+{
+	(void)row;
+	++*(int *)ctx;
+	return 0;
+}
+
+static int hits(struct fw_store *st, const char *words)
+{
+	struct fw_entry_query q = {.search = fw_str(words)};
+	struct fw_err err = {0};
+	int n = 0;
+
+	OK(fw_store_entry_list(st, &q, count_entry, &n, &err));
+	return n;
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------------------------- */
+
+START_TEST(versions) /* REL-15 */
+{
+	fw_store_close(store_open(url, FW_STORE_CREATE));
+	bare("UPDATE numbers SET value = 99 WHERE name = 'schema'");
+	refused_at(url, FW_STORE_CREATE, FW_EVERSION, "upgrade feedwheel");
+	refused_at(url, FW_STORE_READ, FW_EVERSION, "upgrade feedwheel");
+	bare("UPDATE numbers SET value = 1 WHERE name = 'schema'");
+	fw_store_close(store_open(url, FW_STORE_READ));
+}
+END_TEST
+
+START_TEST(half_made_schema) /* killed between two tables: the next one goes on */
+{
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+
+	fw_store_close(st);
+	bare("DROP TABLE words");
+	bare("DELETE FROM numbers WHERE name = 'schema'");
+	refused_at(url, 0, FW_ENOTFOUND, "feedwheel add");
+	st = store_open(url, FW_STORE_CREATE);
+	subscribe(st, "https://a.example/", NOW);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(addresses) /* each names the thing and the remedy */
+{
+	static const struct { const char *url, *words; int rc; } T[] = {
+		{"mysql://root@localhost", "no name of a database", FW_EINVAL},
+		{"mysql://root@localhost/a`b", "no name of a database", FW_EINVAL},
+		{"mysql://root@localhost/x?colour=red", "unknown option \"colour\"", FW_EINVAL},
+		{"mysql://root@localhost/x?timeout=soon", "timeout=soon", FW_EINVAL},
+		{"mysql://root:secret@127.0.0.1:1/x", "no server answers", FW_EIO},
+		{"mariadb://root:secret@localhost/x?socket=/nowhere/at/all", "no server answers", FW_EIO},
+	};
+
+	for (size_t i = 0; i < FW_N(T); i++)
+		refused_at(T[i].url, FW_STORE_CREATE, T[i].rc, T[i].words);
+	refused_at(url, 0, FW_ENOTFOUND, "feedwheel add");
+	refused_at(url, FW_STORE_READ | FW_STORE_CREATE, FW_ENOTFOUND, "feedwheel add"); /* who only reads makes nothing */
+}
+END_TEST
+
+START_TEST(database_of_another_program)
+{
+	MYSQL *db;
+
+	fw_store_close(store_open(url, FW_STORE_CREATE));
+	db = bare_open();
+	run(db, "DROP TABLE numbers");
+	mysql_close(db);
+	refused_at(url, FW_STORE_CREATE, FW_EINVAL, "another program");
+}
+END_TEST
+
+/* A user who may do everything in this database and nothing else; at: the URL. */
+static void user_make(char *at, size_t cap, const char *password)
+{
+	char sql[400];
+
+	ck_assert(fw_snprintf(sql, sizeof(sql), "CREATE USER '%s'@'localhost' IDENTIFIED BY 'secret'", name));
+	bare(sql);
+	ck_assert(fw_snprintf(sql, sizeof(sql), "GRANT ALL ON `%s`.* TO '%s'@'localhost'", name, name));
+	bare(sql);
+	ck_assert(fw_snprintf(at, cap, "mysql://%s:%s@localhost/%s?socket=%s", name, password, name, strstr(url, "socket=") + 7));
+}
+
+START_TEST(password_is_not_told)
+{
+	char at[400];
+
+	fw_store_close(store_open(url, FW_STORE_CREATE));
+	user_make(at, sizeof(at), "secrets");
+	refused_at(at, 0, FW_EINVAL, "check user and password");
+	*strstr(at, "secrets@") = 'x';
+	refused_at(at, 0, FW_EINVAL, "GRANT ALL");
+}
+END_TEST
+
+START_TEST(reading_only)
+{
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct fw_feed_new n = {.url = FW_STR("https://b.example/")};
+	struct fw_err err = {0};
+	int64_t id = subscribe(st, "https://a.example/", NOW);
+
+	put_entries(st, NOW, 0, 3);
+	ck_assert_int_eq(hits(st, "number"), 3);
+	fw_store_close(st);
+	st = store_open(url, FW_STORE_READ);
+	ck_assert_int_eq(find(st, id, &A).id, id);
+	ck_assert_int_eq(hits(st, "number"), 3);
+	IS(fw_store_subscribe(st, &n, 1, &err), FW_EINVAL);
+	ck_assert_ptr_nonnull(strstr(err.text, "reading only"));
+	ck_assert_int_eq(stats(st, NOW).feed_n, 1);
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(too_many_connections)
+{
+	struct fw_store *st[200];
+	struct fw_err err = {0};
+	char at[400];
+	int n = 0, rc = 0;
+
+	fw_store_close(store_open(url, FW_STORE_CREATE));
+	user_make(at, sizeof(at), "secret");
+	for (; n < 200 && !rc; n++) {
+		struct fw_store_config c = {.url = at};
+
+		rc = fw_store_open(&c, &st[n], &err);
+	}
+	ck_assert_msg(rc == FW_EAGAIN && strstr(err.text, "too many connections") && strstr(err.text, "max_connections"), "%d: %s", rc,
+		err.text);
+	for (n--; n-- > 0;)
+		fw_store_close(st[n]);
+	for (int i = 0; i < 100 && rc; i++) { /* the server takes its time to say goodbye to so many */
+		struct fw_store_config c = {.url = at};
+
+		usleep(20000);
+		rc = fw_store_open(&c, &st[0], &err);
+	}
+	ck_assert_msg(rc == 0, "%s", err.text);
+	fw_store_close(st[0]);
+}
+END_TEST
+
+/* ---- others in the way ------------------------------------------------------------------------------------------------------ */
+
+START_TEST(locked_by_somebody_else)
+{
+	struct fw_store_config c = {.url = url, .flags = FW_STORE_CREATE, .busy_timeout_ms = 1000};
+	struct fw_lease l[2];
+	struct fw_feed f;
+	struct fw_outcome o;
+	struct fw_commit batch = {.outcome = &o, .n = 1, .now_ms = NOW};
+	struct fw_store *st;
+	struct fw_err err = {0};
+	MYSQL *db;
+
+	OK(fw_store_open(&c, &st, &err));
+	subscribe(st, "https://a.example/", NOW);
+	subscribe(st, "https://b.example/", NOW);
+	ck_assert_uint_eq(claim_at(st, NOW, 1, l, &A), 1);
+	o = outcome_of(&l[0], &f, NOW);
+	db = bare_open();
+	run(db, "BEGIN");
+	run(db, "UPDATE wheel SET fail_n = fail_n");
+	run(db, "SELECT * FROM queue FOR UPDATE");
+	IS(fw_store_commit(st, &batch, &err), FW_EAGAIN);
+	ck_assert_msg(strstr(err.text, name) && strstr(err.text, "1000 ms"), "%s", err.text);
+	ck_assert_uint_eq(claim_at(st, NOW, 1, l, &A), 0); /* others' rows are passed over, not waited for */
+	ck_assert_int_eq(stats(st, NOW).lent_n, 1);        /* reading goes on */
+	run(db, "COMMIT");
+	mysql_close(db);
+	OK(fw_store_commit(st, &batch, &err)); /* as it was */
+	ck_assert_int_eq(o.rc, 0);
+	ck_assert_uint_eq(claim_at(st, NOW, 1, l, &A), 1);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(may_not_be_written_now) /* a replica, or a fail-over */
+{
+	struct fw_feed_new n = {.url = FW_STR("https://b.example/")};
+	struct fw_err err = {0};
+	struct fw_store *st;
+	char at[400];
+
+	fw_store_close(store_open(url, FW_STORE_CREATE));
+	user_make(at, sizeof(at), "secret");
+	st = store_open(at, 0);
+	bare("SET GLOBAL read_only = 1");
+	IS(fw_store_subscribe(st, &n, 1, &err), FW_EAGAIN);
+	ck_assert_msg(strstr(err.text, "may not be written now") && strstr(err.text, "***") && !strstr(err.text, "secret"), "%s", err.text);
+	bare("SET GLOBAL read_only = 0");
+	OK(fw_store_subscribe(st, &n, 1, &err));
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(connection_is_ended)
+{
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct fw_lease l[1];
+	struct fw_feed f;
+	struct fw_outcome o;
+	struct fw_commit batch = {.outcome = &o, .n = 1, .now_ms = NOW};
+	struct fw_err err = {0};
+
+	subscribe(st, "https://a.example/", NOW);
+	ck_assert_uint_eq(claim_at(st, NOW, 1, l, &A), 1);
+	o = outcome_of(&l[0], &f, NOW);
+	bare("BEGIN NOT ATOMIC FOR c IN (SELECT id FROM information_schema.processlist WHERE id <> connection_id() AND db = database()) DO"
+		" KILL c.id; END FOR; END");
+	IS(fw_store_commit(st, &batch, &err), FW_EIO);
+	ck_assert_ptr_nonnull(strstr(err.text, "the connection broke"));
+	IS(fw_store_ping(st, &err), FW_EIO);
+	fw_store_close(st);
+	st = store_open(url, 0);
+	OK(fw_store_commit(st, &batch, &err));
+	ck_assert_int_eq(o.rc, 0);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+/* The commit happened, but nobody heard so: what is sent again over a new connection is told as stored, and is not stored twice. */
+START_TEST(commit_is_sent_again)
+{
+	struct fw_store *st = store_open(url, FW_STORE_CREATE), *later;
+	struct fw_entry_row e[3] = {entry(1, 1, "a", "x"), entry(2, 1, "b", "x"), entry(3, 1, "c", "x")};
+	struct fw_lease l[2], other[2];
+	struct fw_feed f[2];
+	struct fw_outcome o[2];
+	struct fw_commit batch = {.outcome = o, .n = 2, .now_ms = NOW};
+	struct fw_err err = {0};
+
+	subscribe(st, "https://a.example/", NOW);
+	subscribe(st, "https://b.example/", NOW);
+	ck_assert_uint_eq(claim_at(st, NOW, 2, l, &A), 2);
+	for (int i = 0; i < 2; i++) {
+		o[i] = outcome_of(&l[i], &f[i], NOW);
+		o[i].entries = e;
+		o[i].entry_n = 3;
+	}
+	batch.n = 1; /* only the first was stored */
+	OK(fw_store_commit(st, &batch, &err));
+	later = store_open(url, 0);
+	batch.n = 2;
+	OK(fw_store_commit(later, &batch, &err));
+	ck_assert_int_eq(o[0].rc, 0);
+	ck_assert_int_eq(o[1].rc, 0);
+	ck_assert_uint_eq(o[0].visit.new_n, 3);
+	ck_assert_uint_eq(o[1].visit.new_n, 3);
+	ck_assert_int_eq(stats(st, NOW).entry_n, 6);
+	ck_assert_int_eq(stats(st, NOW).visit_n, 2);
+	/* when the feed was lent again meanwhile, it is stale */
+	ck_assert_uint_eq(claim_at(st, NOW + 3600000, 2, other, &A), 2);
+	o[0] = outcome_of(&other[0], &f[0], NOW + 3600000);
+	ck_assert_int_eq(commit_one(st, &o[0], NOW + 3600000), 0);
+	o[0].fence = l[0].fence;
+	ck_assert_int_eq(commit_one(later, &o[0], NOW + 3600000), FW_ESTALE);
+	check_clean(st);
+	fw_store_close(later);
+	fw_store_close(st);
+}
+END_TEST
+
+/* ---- a server that dies ------------------------------------------------------------------------------------------------------ */
+
+#define KEYS 30
+struct ledger {
+	int published, acknowledged; /* entries of the one feed */
+	int commits, broken;
+};
+static struct ledger *ledger;
+
+static struct fw_store *open_patiently(void)
+{
+	struct fw_store_config c = {.url = url};
+	struct fw_store *st = NULL;
+	struct fw_err err = {0};
+
+	for (int i = 0; i < 600; i++) {
+		if (fw_store_open(&c, &st, &err) == 0)
+			return st;
+		usleep(50000);
+	}
+	fprintf(stderr, "# %s\n", err.text);
+	_exit(9);
+}
+
+/* Visits the feed again and again, each time with a new entry; a commit that breaks is sent again as it is, as the engine does. */
+static void storer(void)
+{
+	struct fw_entry_row e[5000];
+	struct fw_store *st = open_patiently();
+	struct fw_err err = {0};
+	struct fw_arena a;
+
+	fw_arena_init(&a, 0);
+	for (int64_t now = NOW; ledger->published < 5000; now += 3600000) {
+		struct fw_claim_ask ask = {.worker = "w", .now_ms = now, .lease_ms = 60000, .max = 1};
+		struct fw_commit batch;
+		struct fw_claim_got got = {0};
+		struct fw_lease l[1];
+		struct fw_feed f;
+		struct fw_outcome o;
+
+		while (fw_store_claim(st, &ask, &a, l, &got, &err)) {
+			ledger->broken++;
+			fw_store_close(st);
+			st = open_patiently();
+		}
+		if (!got.n)
+			continue; /* a claim nobody heard the end of: its lease has run out an hour later */
+		e[ledger->published] = entry(ledger->published + 1, 1, "t", "c");
+		ledger->published++;
+		o = outcome_of(&l[0], &f, now);
+		o.entries = e;
+		o.entry_n = (size_t)ledger->published;
+		batch = (struct fw_commit){.outcome = &o, .n = 1, .now_ms = now};
+		while (fw_store_commit(st, &batch, &err)) {
+			ledger->broken++;
+			fw_store_close(st);
+			st = open_patiently();
+		}
+		if (o.rc) /* nobody else is there who could have had the feed */
+			_exit(8);
+		if (o.visit.new_n != 1)
+			_exit(7);
+		ledger->acknowledged = ledger->published;
+		ledger->commits++;
+		fw_arena_reset(&a, 1 << 16);
+	}
+	_exit(0);
+}
+
+START_TEST(server_is_killed_in_commits) /* REL-01 */
+{
+	const struct server *server = server_of("mysql");
+	struct fw_store *st;
+	int status, kills = 5;
+	pid_t pid;
+
+	server->start(scratch()); /* one of our own */
+	server->url(url, sizeof(url), name);
+	ledger = mmap(NULL, sizeof(*ledger), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(ledger, MAP_FAILED);
+	st = store_open(url, FW_STORE_CREATE);
+	subscribe(st, "https://a.example/", NOW);
+	fw_store_close(st);
+	pid = fork();
+	if (pid == 0)
+		storer();
+	for (int i = 0; i < kills; i++) {
+		usleep(300000 + (useconds_t)i * 77000);
+		server->kill9();
+		server->again();
+	}
+	usleep(200000);
+	kill(pid, SIGKILL);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_msg(WIFSIGNALED(status), "left by itself: status %x", (unsigned)status);
+	st = store_open(url, 0);
+	printf("# the server was killed %d times: %d commits, %d calls broken, %d entries published, %d acknowledged, %lld stored\n", kills,
+		ledger->commits, ledger->broken, ledger->published, ledger->acknowledged, (long long)stats(st, NOW).entry_n);
+	ck_assert_int_gt(ledger->broken, 0);
+	ck_assert_int_gt(ledger->commits, kills);
+	ck_assert_int_ge(stats(st, NOW).entry_n, ledger->acknowledged);
+	ck_assert_int_le(stats(st, NOW).entry_n, ledger->published);
+	check_clean(st);
+	fw_store_close(st);
+	server->stop();
+}
+END_TEST
+
+#define BIG_N 1000
+
+START_TEST(disk_full) /* REL-09 */
+{
+	const struct server *server = server_of("mysql");
+	char folder[200], filler[300], junk[65536] = "";
+	struct fw_buf text = FW_BUF_INIT(0);
+	static struct fw_entry_row e[BIG_N];
+	struct fw_lease l[1];
+	struct fw_feed f;
+	struct fw_outcome o;
+	struct fw_commit c = {.outcome = &o, .n = 1};
+	struct fw_err err = {0};
+	struct fw_store *st;
+	int64_t now = NOW, before;
+	int fd, rc = 0, id = 0;
+
+	ck_assert(fw_snprintf(folder, sizeof(folder), "%s/tiny", scratch()));
+	ck_assert_int_eq(mkdir(folder, 0755), 0);
+	ck_assert_int_eq(chmod(scratch(), 0755), 0);
+	/* a mount of this process alone; needs root */
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("tiny", folder, "tmpfs", 0, "size=260m,mode=755")) {
+		printf("# disk_full: no mount here (%s): skipped\n", strerror(errno));
+		return;
+	}
+	server->start(folder);
+	server->url(url, sizeof(url), name);
+	st = store_open(url, FW_STORE_CREATE);
+	subscribe(st, "https://a.example/", NOW);
+	ck_assert(fw_snprintf(filler, sizeof(filler), "%s/filler", folder));
+	fd = open(filler, O_WRONLY | O_CREAT, 0600);
+	while (write(fd, junk, sizeof(junk)) == (ssize_t)sizeof(junk))
+		;
+	ck_assert_int_eq(ftruncate(fd, lseek(fd, 0, SEEK_END) - (8 << 20)), 0); /* 8 MB are left */
+	close(fd);
+	for (int i = 0; i < 300; i++)
+		fw_buf_addf(&text, "<p>word%d</p>", i * 7919);
+	do {
+		now += 3600000;
+		before = stats(st, now).entry_n;
+		ck_assert_uint_eq(claim_at(st, now, 1, l, &A), 1);
+		o = outcome_of(&l[0], &f, now);
+		for (int i = 0; i < BIG_N; i++) {
+			e[i] = entry(++id, 1, "t", "");
+			e[i].content = fw_buf_str(&text);
+		}
+		o.entries = e;
+		o.entry_n = BIG_N;
+		c.now_ms = now;
+		rc = fw_store_commit(st, &c, &err);
+	} while (!rc && id < 20 * BIG_N);
+	printf("# disk_full: %s\n", err.text);
+	if (rc == FW_EAGAIN) {
+		ck_assert_msg(strstr(err.text, name) && strstr(err.text, "disk is full"), "%s", err.text);
+		ck_assert_int_eq(stats(st, now).entry_n, before); /* all or nothing */
+		ck_assert_int_eq(stats(st, now).lent_n, 1);
+		ck_assert_int_eq(unlink(filler), 0);
+	} else { /* MariaDB 10.11 may abort itself when it rolls a statement back for want of space */
+		ck_assert_int_eq(rc, FW_EIO);
+		ck_assert_int_eq(unlink(filler), 0);
+		server->kill9();
+		server->again();
+		fw_store_close(st);
+		st = store_open(url, 0);
+		ck_assert_int_eq(stats(st, now).entry_n, before);
+	}
+	OK(fw_store_commit(st, &c, &err));
+	ck_assert_int_eq(o.rc, 0);
+	ck_assert_uint_eq(o.visit.new_n, BIG_N);
+	check_clean(st);
+	fw_store_close(st);
+	server->stop();
+	fw_buf_finish(&text);
+	umount(folder);
+}
+END_TEST
+
+/* ---- what this engine takes for equal, too long, or no text --------------------------------------------------------------------- */
+
+START_TEST(letters_of_addresses_count)
+{
+	static const char *const urls[] = {"https://a.example/x", "https://a.example/X", "https://a.example/\xc3\xa4",
+		"https://a.example/a", "https://a.example/x ", "https://a.example/'\"\\;--"};
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	char *far = calloc(1, 9001);
+	struct fw_err err = {0};
+	struct fw_feed f;
+
+	for (size_t i = 0; i < FW_N(urls); i++) {
+		int64_t id = subscribe(st, urls[i], NOW);
+
+		ck_assert_int_eq(stats(st, NOW).feed_n, (int64_t)i + 1);
+		OK(fw_store_feed_find(st, 0, fw_str(urls[i]), &A, &f, &err));
+		ck_assert_int_eq(f.id, id);
+		ck_assert_str_eq(f.url.p, urls[i]);
+	}
+	memset(far, 'x', 9000); /* equal as far as any index looks */
+	memcpy(far, "https://a.example/", 18);
+	subscribe(st, far, NOW);
+	far[8999] = 'y';
+	subscribe(st, far, NOW);
+	ck_assert_int_eq(stats(st, NOW).feed_n, (int64_t)FW_N(urls) + 2);
+	check_clean(st);
+	free(far);
+	fw_store_close(st);
+}
+END_TEST
+
+static struct fw_entry_row got;
+
+static int keep_text(void *ctx, const struct fw_entry_row *row)
+{
+	(void)ctx;
+	got = *row;
+	got.title = fw_arena_str(&A, row->title);
+	got.summary = fw_arena_str(&A, row->summary);
+	got.content = fw_arena_str(&A, row->content);
+	return 0;
+}
+
+START_TEST(any_bytes_are_taken)
+{
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct fw_entry_row e = entry(1, 1, "\xf0\x9f\x98\x80 '\"\\\n\r\x1a%_", "");
+	struct fw_entry_query q = {.content = true};
+	struct fw_lease l[1];
+	struct fw_feed f;
+	struct fw_outcome o;
+	struct fw_err err = {0};
+	struct fw_str content = FW_STR("a\0b\0\\"), broken = FW_STR("x\xff\xc3(y\xed\xa0\x80");
+
+	e.content = content;
+	e.summary = broken;
+	subscribe(st, "https://a.example/", NOW);
+	ck_assert_uint_eq(claim_at(st, NOW, 1, l, &A), 1);
+	o = outcome_of(&l[0], &f, NOW);
+	o.entries = &e;
+	o.entry_n = 1;
+	f.etag = broken; /* bytes stay what they are */
+	f.error = broken;
+	o.groups = FW_GROUP_VALIDATORS | FW_GROUP_ERROR;
+	ck_assert_int_eq(commit_one(st, &o, NOW), 0);
+	OK(fw_store_entry_list(st, &q, keep_text, NULL, &err));
+	ck_assert(fw_str_eq(got.title, e.title));
+	ck_assert(fw_str_eq(got.content, content));
+	ck_assert_str_eq(got.summary.p, "x\xef\xbf\xbd\xef\xbf\xbd(y\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* what is no UTF-8 is replaced */
+	f = find(st, l[0].feed.id, &A);
+	ck_assert(fw_str_eq(f.etag, broken));
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(packets_stay_small_enough)
+{
+	struct fw_entry_row e[60];
+	struct fw_buf text = FW_BUF_INIT(0);
+	struct fw_lease l[1];
+	struct fw_feed f;
+	struct fw_outcome o;
+	struct fw_commit c = {.outcome = &o, .n = 1, .now_ms = NOW};
+	struct fw_err err = {0};
+	struct fw_store *st;
+
+	fw_store_close(store_open(url, FW_STORE_CREATE));
+	bare("SET GLOBAL max_allowed_packet = 1048576");
+	st = store_open(url, 0);
+	bare("SET GLOBAL max_allowed_packet = 16777216");
+	subscribe_many(st, "https://h%d.example/", 0, 20000, NOW + 1000); /* far more than one packet, in one transaction */
+	subscribe(st, "https://a.example/", NOW);
+	for (int i = 0; i < 10000; i++)
+		fw_buf_addf(&text, "<p>%d\n\\</p>", i);
+	ck_assert_uint_eq(claim_at(st, NOW, 1, l, &A), 1);
+	o = outcome_of(&l[0], &f, NOW);
+	for (int i = 0; i < 60; i++) { /* 9 MB of text in all */
+		e[i] = entry(i + 1, 1, "t", "");
+		e[i].content = fw_buf_str(&text);
+	}
+	o.entries = e;
+	o.entry_n = 60;
+	OK(fw_store_commit(st, &c, &err));
+	ck_assert_uint_eq(o.visit.new_n, 60);
+	/* one that no packet holds is refused, with the remedy, and nothing of it stays */
+	while (text.len < 2000000)
+		fw_buf_adds(&text, "more and more ");
+	ck_assert_uint_eq(claim_at(st, NOW + 3600000 + 999999999, 1, l, &A), 1);
+	o = outcome_of(&l[0], &f, NOW);
+	e[0] = entry(99, 1, "t", "");
+	e[0].content = fw_buf_str(&text);
+	o.entries = e;
+	o.entry_n = 1;
+	IS(fw_store_commit(st, &c, &err), FW_EINVAL);
+	ck_assert_ptr_nonnull(strstr(err.text, "raise max_allowed_packet"));
+	fw_store_close(st);
+	st = store_open(url, 0);
+	ck_assert_int_eq(stats(st, NOW).entry_n, 60);
+	o.entry_n = 0;
+	OK(fw_store_commit(st, &c, &err));
+	ck_assert_int_eq(o.rc, 0);
+	check_clean(st);
+	fw_buf_finish(&text);
+	fw_store_close(st);
+}
+END_TEST
+
+/* ---- the index of words --------------------------------------------------------------------------------------------------------- */
+
+/* A commit with lower numbers that ends after the index has passed them. */
+START_TEST(late_commit_is_indexed)
+{
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct fw_err err = {0};
+	bool more = true;
+	MYSQL *db;
+
+	subscribe(st, "https://a.example/", NOW);
+	db = bare_open();
+	run(db, "BEGIN");
+	run(db, "INSERT INTO entries (feed_id, date_ms, seen_ms, changed_ms, revision, content_type, title) VALUES"
+		" (1, 1, 1, 1, 1, 0, 'latecomer'), (1, 1, 1, 1, 1, 0, 'latecomer too')");
+	run(db, "INSERT INTO entry_keys VALUES (1, 'aaaaaaaaaaaaaaaa', 1, last_insert_id()), (1, 'bbbbbbbbbbbbbbbb', 1, last_insert_id() + 1)");
+	run(db, "INSERT INTO counters VALUES (1000, 2, 0)");
+	put_entries(st, NOW, 0, 3);
+	while (more)
+		OK(fw_store_upkeep(st, NOW, &more, &err));
+	ck_assert_int_eq(hits(st, "number"), 3);
+	ck_assert_int_eq(hits(st, "latecomer"), 0);
+	run(db, "COMMIT");
+	mysql_close(db);
+	ck_assert_int_eq(stats(st, NOW).unindexed_n, 2);
+	ck_assert_int_eq(hits(st, "latecomer"), 2);
+	ck_assert_int_eq(stats(st, NOW).unindexed_n, 0);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(feed_deleted_by_hand) /* must not hold up the others */
+{
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct fw_lease l[4];
+
+	subscribe(st, "https://a.example/1", NOW);
+	subscribe(st, "https://a.example/2", NOW);
+	subscribe(st, "https://b.example/", NOW);
+	bare("DELETE FROM feeds WHERE url LIKE '%/1' OR url LIKE '%b.example/'");
+	ck_assert_uint_eq(claim_at(st, NOW, 4, l, &A), 1);
+	ck_assert(fw_str_eq(l[0].feed.url, FW_STR("https://a.example/2")));
+	ck_assert_uint_eq(claim_at(st, NOW, 4, l, &A), 0);
+	ck_assert_int_eq(stats(st, NOW).lent_n, 1);
+	fw_store_close(st);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("store, trouble with mariadb");
+	TCase *t = tcase_create("mysql");
+	const TTest *every[] = {versions, half_made_schema, addresses, database_of_another_program, password_is_not_told, reading_only,
+		too_many_connections, locked_by_somebody_else, may_not_be_written_now, connection_is_ended, commit_is_sent_again,
+		server_is_killed_in_commits, disk_full, letters_of_addresses_count, any_bytes_are_taken, packets_stay_small_enough,
+		late_commit_is_indexed, feed_deleted_by_hand};
+
+	setenv("FW_STORES", "mysql", 1);
+	stores_begin();
+	if (!under_test_n) {
+		printf("1..0 # SKIP install the package mariadb-server\n");
+		return 0;
+	}
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 120);
+	for (size_t i = 0; i < FW_N(every); i++)
+		tcase_add_test(t, every[i]);
+	suite_add_tcase(s, t);
+	return run_suite(s);
+}
