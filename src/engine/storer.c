@@ -24,6 +24,7 @@
 #define CONTROL_MS 400 /* between looks for messages, where the store does not wake us */
 #define FIRST_MS 100                      /* between tries to get a feed that a person asked for, */
 #define FIRST_PATIENCE_MS FW_MINUTE_MS    /* and when the ordinary way has to do */
+#define FIRST_BACK_MS (2 * FW_SECOND_MS)
 #define RETRY_MIN_MS 100
 #define RETRY_MAX_MS (5 * FW_SECOND_MS) /* a store that is back is found within this */
 #define CLAIM_MAX 500
@@ -48,6 +49,7 @@ struct storer {
 	int64_t batch_since_ms;     /* monotonic; of its oldest */
 	size_t alive, extra;        /* visits lent to the loop and not yet spent; those of them that it did not want */
 	int64_t first_at_ms, first_until_ms; /* monotonic: look for feeds that a person asked for; 0: none was */
+	int64_t first_back_ms;      /* monotonic: till then one that is lent may come back from somebody's queue */
 	int64_t next_claim_ms;      /* monotonic, for a wall clock may be set back: nothing is due before */
 	int64_t newest_id;          /* control message when this worker began */
 	int64_t control_at_ms, beat_at_ms, started_ms;
@@ -321,6 +323,7 @@ static void take_outcomes(struct storer *s)
 	}
 	if (back_n) {
 		give_back(s, back_n);
+		s->first_at_ms = 0; /* one that somebody asked for may be among them */
 		uv_async_send(&s->l->to_loop);
 	}
 }
@@ -467,8 +470,9 @@ static bool first_due(const struct storer *s, int64_t mono_ms)
 }
 
 /*
- * Get them without being asked by the loop, which may have all it can take. One that waits for its host's pause is tried again; one
- * that is lent is under way, or comes back and is the first of an ordinary claim.
+ * Get them without being asked by the loop, which may have all it can take. One that waits for its host's pause is tried again.
+ * One that is lent is under way, or comes back within FIRST_BACK_MS from a worker that had not begun it, and may by then have
+ * claimed others in its place.
  */
 static void claim_first(struct storer *s, int64_t now_ms, int64_t mono_ms)
 {
@@ -485,7 +489,8 @@ static void claim_first(struct storer *s, int64_t now_ms, int64_t mono_ms)
 		outage(s, "looking for feeds that were asked for", rc, &err);
 		return;
 	}
-	if (n == 0 || mono_ms >= s->first_until_ms || (!got.n && wake_ms > now_ms + FW_SECOND_MS))
+	if (n == 0 || mono_ms >= s->first_until_ms ||
+	    (!got.n && wake_ms > now_ms + FW_SECOND_MS && mono_ms >= s->first_back_ms))
 		s->first_until_ms = 0;
 }
 
@@ -514,6 +519,7 @@ static void control(struct storer *s, int64_t mono_ms)
 		} else if (msg.kind == FW_CONTROL_FETCH || msg.kind == FW_CONTROL_FETCH_LENT) {
 			s->first_at_ms = 0;
 			s->first_until_ms = mono_ms + FIRST_PATIENCE_MS;
+			s->first_back_ms = msg.kind == FW_CONTROL_FETCH_LENT ? mono_ms + FIRST_BACK_MS : 0;
 			if (msg.kind == FW_CONTROL_FETCH_LENT && s->alive) {
 				atomic_store(&s->l->unqueue, true);
 				uv_async_send(&s->l->to_loop);
