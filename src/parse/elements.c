@@ -162,6 +162,15 @@ static void channel_start(struct fw_walk *w)
 }
 
 /* CDF: <A HREF> inside an item or channel does what HREF on it does. */
+/* obj tells what isPermaLink says: the builder for "false", the frame for "true", NULL when it is not there. */
+static void guid_start(struct fw_walk *w)
+{
+	struct fw_str says = w->attr_n ? fw_str_trim(fw_attr(w, "ispermalink")) : FW_STR_NONE;
+
+	w->frame->obj = fw_str_ieq(says, FW_STR("false")) ? (void *)w->b : fw_str_ieq(says, FW_STR("true")) ? (void *)w->frame : NULL;
+	fw_walk_capture(w, TEXT_TRIM);
+}
+
 static void anchor_start(struct fw_walk *w)
 {
 	struct fw_builder *b = w->b;
@@ -422,9 +431,7 @@ int fw_walk_start(struct fw_walk *w)
 		anchor_start(w);
 		break;
 	case EL_GUID:
-		/* obj marks a guid that is no address */
-		w->frame->obj = w->attr_n && fw_str_ieq(fw_str_trim(fw_attr(w, "ispermalink")), FW_STR("false")) ? w->b : NULL;
-		fw_walk_capture(w, TEXT_TRIM);
+		guid_start(w);
 		break;
 	case EL_ENCLOSURE:
 		if (w->where == CTX_LIVE)

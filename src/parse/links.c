@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Links and what hangs on them: the entry's page, enclosures, guids; categories; the source of an entry; the generator. */
+#include "base/url.h"
 #include "parse/html_token.h"
 #include "parse/walk.h"
 
@@ -187,6 +188,11 @@ void fw_link_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 	}
 }
 
+static bool is_relative(struct fw_str s)
+{
+	return !fw_url_is_absolute(s) && !memchr(s.p, ' ', s.len) && (memchr(s.p, '/', s.len) || memchr(s.p, '.', s.len));
+}
+
 void fw_guid_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 {
 	enum fw_context where = fw_where_of(b, f);
@@ -201,8 +207,8 @@ void fw_guid_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 	}
 	if (fw_take(b, CTX_ENTRY, F_ID, (uint8_t)(f->el->rank - b->atom))) /* in Atom the id goes first */
 		b->entry->id = s;
-	/* isPermaLink defaults to true, but only an address can be one */
-	if (!f->obj && fw_is_http(s) && fw_take(b, CTX_ENTRY, F_URL, 4))
+	/* isPermaLink defaults to true, but then only an address can be one; said in so many words, also a relative one */
+	if (f->obj != b && (fw_is_http(s) || (f->obj && is_relative(s))) && fw_take(b, CTX_ENTRY, F_URL, 4))
 		b->entry->url = fw_build_url(b, f->scope, s);
 }
 

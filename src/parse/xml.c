@@ -276,12 +276,36 @@ static const char *cdata_guess(const char *p, const char *end, const char **next
 	return end;
 }
 
-/* *pp at "<![CDATA[", in whatever case. */
-static int cdata(struct xml_state *s, const char **pp)
+/*
+ * Length of what begins a CDATA section at "<!": "<![CDATA[" in whatever case, also with spaces or without one of its brackets.
+ * 0: none.
+ */
+static size_t cdata_mark(const char *lt, const char *end)
 {
-	const char *lt = *pp, *p = lt + 9, *next, *stop = fw_xml_find_once(s, p, "]]>", 3, &s->no_cdata_end);
+	const char *p = lt + 2, *name;
+	bool open = p < end && *p == '[';
 
-	if (memcmp(lt, "<![CDATA[", 9) != 0)
+	end = FW_MIN(end, lt + 40); /* spaces have an end */
+	for (p += open; p < end && open && scan_is(*p, SCAN_SPACE); p++)
+		;
+	if (end - p < 5 || !fw_str_ieq((struct fw_str){p, 5}, FW_STR("CDATA")))
+		return 0;
+	name = p + 5;
+	for (p = name; p < end && scan_is(*p, SCAN_SPACE); p++)
+		;
+	if (p < end && *p == '[')
+		return (size_t)(p + 1 - lt);
+	return open && (p > name || (p < end && !fw_is_alnum(*p))) ? (size_t)(name - lt) : 0;
+}
+
+/* *pp at the beginning of a CDATA section, whose mark has this length. */
+static int cdata(struct xml_state *s, const char **pp, size_t mark)
+{
+	const char *lt = *pp, *p = lt + mark, *next, *stop = fw_xml_find_once(s, p, "]]>", 3, &s->no_cdata_end);
+
+	if (mark != 9)
+		fw_xml_repair(s, lt, "a CDATA section with a broken beginning", "taken for one");
+	else if (memcmp(lt, "<![CDATA[", 9) != 0)
 		fw_xml_repair(s, lt, "a CDATA section not in capitals", "taken for one");
 	if (stop) {
 		next = stop + 3;
@@ -376,7 +400,7 @@ static int instruction(struct xml_state *s, const char **pp)
 static int markup(struct xml_state *s, const char **pp)
 {
 	const char *p = *pp;
-	size_t left = (size_t)(s->end - p);
+	size_t left = (size_t)(s->end - p), mark;
 
 	if (left < 2)
 		return fw_xml_stray_lt(s, pp);
@@ -388,9 +412,8 @@ static int markup(struct xml_state *s, const char **pp)
 	case '!':
 		if (left >= 4 && p[2] == '-' && p[3] == '-')
 			return comment(s, pp);
-		if (left >= 9 && p[2] == '[' && fw_str_ieq((struct fw_str){p, 9}, FW_STR("<![CDATA[")))
-			return cdata(s, pp);
-		return declaration(s, pp);
+		mark = cdata_mark(p, s->end);
+		return mark ? cdata(s, pp, mark) : declaration(s, pp);
 	case '?':
 		return instruction(s, pp);
 	default:
