@@ -23,7 +23,6 @@ FAULTS = [
     ("noaccept", ("timeout", "connect"), ""),
     ("refuse", "connect", "refused"),
     ("nxdomain", "dns", "host name"),
-    ("html", "format", "/doc/"),
     ("bare-html", "format", "HTML"),
     ("junk", "format", ""),
     ("empty", "format", "empty"),
@@ -90,6 +89,21 @@ def put_off(base):
     holds(due[bad[2]["url"]] >= 900, "404 is put off")
     holds("retry-after" in w.run("why", bad[0]["url"]).stdout.lower(), "why names Retry-After")
     equal([f["url"] for f in w.json("list", "--status", "gone")], [bad[3]["url"]], "gone feeds listed")
+
+
+@case("a feed that turns into a page stays what it was, and says what the page names") # a new one is taken for what it names: test_cli.py
+def page_later(base):
+    with origin(base, samples(base), "--feeds", "1", plans=["* after=1,html,validators=none"]) as o:
+        w = Wheel(base, SOON)
+        w.run("import", o.url_file)
+        equal(w.run_once()["failed"], 0)
+        entries = w.one("SELECT count(*) FROM entries")
+        w.run("set", "--due", o.urls[0])
+        equal(w.run_once()["failed"], 1)
+        [feed] = w.json("list")
+        equal((feed["url"], feed["last_result"]), (o.urls[0], "format"))
+        holds("/doc/" in feed["error"], feed["error"])
+        equal(w.one("SELECT count(*) FROM entries"), entries, "entries stay")
 
 
 @case("a feed that breaks off keeps what was read and comes whole the next time")
