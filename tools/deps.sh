@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
-# tools/deps.sh [bench]: install what building and testing need, or with "bench" what make bench compares with. Debian (as root or with
-# sudo); elsewhere it lists the packages and stops.
+# tools/deps.sh [build|bench]: install what building and testing need; "build": what building and the demo need, without servers and
+# checkers; "bench": what make bench compares with. Debian (as root or with sudo); elsewhere it lists the packages and stops.
 set -eu
 build="build-essential gperf meson ninja-build pkg-config libcurl4-openssl-dev libuv1-dev libc-ares-dev libidn2-dev libsqlite3-dev
   libhiredis-dev libmariadb-dev libpq-dev libutf8proc-dev libjansson-dev libgumbo-dev libuchardet-dev libssl-dev libxxhash-dev libdeflate-dev
-  libbrotli-dev libzstd-dev zlib1g-dev ca-certificates"
-tests="check mariadb-server postgresql-15 redis-server libexpat1-dev libnghttp2-dev clang libclang-rt-14-dev llvm curl sqlite3 python3 mandoc
-  shellcheck openssl procps"
+  libbrotli-dev libzstd-dev zlib1g-dev ca-certificates check libexpat1-dev libnghttp2-dev python3"
+tests="mariadb-server postgresql-15 redis-server clang libclang-rt-14-dev llvm curl sqlite3 mandoc shellcheck openssl procps"
+[ "${1:-}" != build ] || tests=
 [ "${1:-}" != bench ] || { build=python3-feedparser; tests=; }
 missing=
 if command -v dpkg-query >/dev/null 2>&1; then

@@ -67,7 +67,8 @@ static void drop_root(void)
 	prctl(PR_SET_PDEATHSIG, SIGQUIT); /* it does not outlive the test program */
 }
 
-static pid_t run(const char *program, const char *const argv[])
+/* argv[0] names the program; it is called by its whole path, from which it finds its files. */
+static pid_t run(const char *argv[])
 {
 	pid_t pid = fork();
 
@@ -76,11 +77,12 @@ static pid_t run(const char *program, const char *const argv[])
 	if (pid == 0) {
 		char path[260], log[280];
 
-		if (!fw_snprintf(path, sizeof(path), "%s/%s", bin, program) || !fw_snprintf(log, sizeof(log), "%s/log", home))
+		if (!fw_snprintf(path, sizeof(path), "%s/%s", bin, argv[0]) || !fw_snprintf(log, sizeof(log), "%s/log", home))
 			_exit(126);
 		drop_root();
 		if (!freopen(log, "a", stdout) || dup2(STDOUT_FILENO, STDERR_FILENO) < 0 || chdir(home))
 			_exit(126);
+		argv[0] = path;
 		execv(path, (char *const *)(uintptr_t)argv); /* it changes nothing in there */
 		_exit(127);
 	}
@@ -96,13 +98,13 @@ static void server_run(void)
 	if (!fw_snprintf(sockets, sizeof(sockets), "unix_socket_directories=%s", home) ||
 	    !fw_snprintf(conninfo, sizeof(conninfo), "host=%s user=feedwheel dbname=postgres", home))
 		fail("the scratch folder's name is too long");
-	server = run("postgres", argv);
+	server = run(argv);
 	for (int i = 0; i < 6000; i++) {
 		if (PQping(conninfo) == PQPING_OK)
 			return;
 		if (waitpid(server, NULL, WNOHANG) == server) { /* what was killed may not be gone yet */
 			usleep(100000);
-			server = run("postgres", argv);
+			server = run(argv);
 		}
 		usleep(10000);
 	}
@@ -119,7 +121,7 @@ static void start(const char *folder)
 		fail("the scratch folder's name is too long");
 	if (mkdir(home, 0711) || chmod(folder, 0711) || (who && chown(home, who->pw_uid, who->pw_gid)))
 		fail("its folder cannot be made");
-	if (waitpid(run("initdb", argv), &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status))
+	if (waitpid(run(argv), &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status))
 		fail("initdb failed");
 	server_run();
 }

@@ -138,7 +138,8 @@ def waits(base):
     w, _ = filled(base)
     to = target(base)
     p = w.start("copy", "--batch-bytes", "4k", "sqlite:" + w.path, "sqlite:" + to.path)
-    wait_for("some rows", lambda: os.path.exists(to.path) and os.path.getsize(to.path + "-wal") > 200000)
+    wal = to.path + "-wal"
+    wait_for("some rows", lambda: os.path.exists(wal) and os.path.getsize(wal) > 200000)
     p.send_signal(signal.SIGKILL)
     p.wait()
     holds(to.one("SELECT count(*) FROM visits") < w.one("SELECT count(*) FROM visits"), "it was killed in the middle")
