@@ -67,8 +67,9 @@ static int loans_return(struct maria *m, int64_t now_ms, const int64_t *feed_id,
 	mr_line_init(&l, now_ms);
 
 	if (!rc && n) {
-		fw_buf_adds(&m->sql, ";SELECT l.feed_id, l.fence, l.host_id, w.status, w.due_at_ms FROM leases l FORCE INDEX (PRIMARY)"
-			" JOIN wheel w ON w.feed_id = l.feed_id WHERE (l.feed_id, l.fence) IN (" + (m->sql.len == 0));
+		fw_buf_adds(&m->sql, m->sql.len ? ";" : "");
+		fw_buf_adds(&m->sql, "SELECT l.feed_id, l.fence, l.host_id, w.status, w.due_at_ms FROM leases l FORCE INDEX (PRIMARY)"
+			" JOIN wheel w ON w.feed_id = l.feed_id WHERE (l.feed_id, l.fence) IN (");
 		for (size_t i = 0; i < n; i++)
 			fw_buf_addf(&m->sql, "%s(%lld,%lld)", i ? "," : "", (long long)feed_id[i], (long long)fence[i]);
 		fw_buf_addc(&m->sql, ')');

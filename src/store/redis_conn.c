@@ -483,7 +483,7 @@ int rd_exchange(struct rd_conn *c, struct fw_arena *a, struct rd_reply **out, st
 		return fw_err_set(err, FW_ENOMEM, "%s: out of memory", c->where);
 	all->type = RD_ARRAY;
 	all->n = want;
-	redisReaderSetPrivdata(c->reader, a);
+	c->reader->privdata = a;
 	while (!rc && got < want) {
 		struct pollfd p = {.fd = c->fd};
 		short events = 0;
@@ -522,7 +522,7 @@ int rd_listen(struct rd_conn *c, int wake_fd, int64_t timeout_ms, struct fw_aren
 	int rc = 0;
 
 	*reply = NULL;
-	redisReaderSetPrivdata(c->reader, a);
+	c->reader->privdata = a;
 	for (;;) {
 		struct pollfd p[2] = {{.fd = c->fd}, {.fd = wake_fd, .events = POLLIN}};
 		int64_t left = deadline_ms - fw_mono_ms();

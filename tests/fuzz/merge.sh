@@ -6,6 +6,7 @@ set -eu
 tree=$1
 shift
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck disable=SC2046 # a list of names
 [ $# -gt 0 ] || set -- $(find "$tree/tests/fuzz" -maxdepth 1 -type f -perm -1 -name 'fuzz_*' | sed 's/.*fuzz_//' | sort)
 
 for name; do

@@ -149,7 +149,7 @@ END_TEST
 /* Everything that stands in the text of an item, in one item; then each with each. */
 START_TEST(together)
 {
-	static const char *const PART[] = {"A & B ", "a&nbsp;b ", "1<2 ", "<b>bold ", "c\x01" "d ", "x]]>y ", "<![cdata[q]]> ", "&nosuch; ", "<i>z</b> "};
+	static const char *const PART[] = {"A & B ", "a&nbsp;b ", "1<2 ", "<b>bold ", "c\001d ", "x]]>y ", "<![cdata[q]]> ", "&nosuch; ", "<i>z</b> "};
 
 	for (size_t i = 0; i < FW_N(PART); i++) {
 		for (size_t k = 0; k < FW_N(PART); k++) {
