@@ -153,11 +153,17 @@ static void check_against_tree(struct fw_arena *a, struct fw_str in, const struc
 	gumbo_destroy_output(&options, out);
 }
 
-/* What gumbo reads as browsers do: no controls, which it replaces; ASCII; of references only the one that URLs have. */
+/*
+ * What gumbo reads as browsers do: no controls, which it replaces; ASCII; of references only the one that URLs have. And what we read
+ * as they do: "<!" that begins neither a comment nor a declaration is text here.
+ */
 static bool comparable(struct fw_str in)
 {
 	for (size_t i = 0; i < in.len; i++) {
-		int c = (unsigned char)in.p[i];
+		int c = (unsigned char)in.p[i], next = i + 2 < in.len ? in.p[i + 2] : 'x';
+
+		if (c == '<' && in.p[i + (i + 1 < in.len)] == '!' && !fw_is_alpha(next) && next != '-' && next != '[' && next != '>')
+			return false;
 
 		if (c >= 0x7f || (c < ' ' && c != '\t' && c != '\n'))
 			return false;
