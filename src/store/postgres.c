@@ -331,6 +331,19 @@ void pg_send(struct pg *p, enum pg_id id, const char *sql)
 	args_forget(p);
 }
 
+bool pg_text_wanted(struct pg *p, enum pg_id id)
+{
+	fw_buf_reset(&p->text);
+	return !pg_is_prepared(p, id);
+}
+
+void pg_send_text(struct pg *p, enum pg_id id)
+{
+	if (p->text.rc && !p->send_rc)
+		p->send_rc = FW_ENOMEM;
+	pg_send(p, id, p->text.p ? p->text.p : "");
+}
+
 /* The same for a statement without parameters; those that were set are left for the next one. */
 static void send_bare(struct pg *p, enum pg_id id, const char *sql)
 {

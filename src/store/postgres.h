@@ -101,6 +101,9 @@ void pg_ints(struct pg *p, const int64_t *v, size_t n); /* a whole array */
 
 /* Send a statement with these parameters; sql is looked at when it was not prepared before. Errors come with pg_run. */
 void pg_send(struct pg *p, enum pg_id id, const char *sql);
+/* For statements that are put together: empties p->text, and tells whether the sql has to be written there; then send it. */
+bool pg_text_wanted(struct pg *p, enum pg_id id);
+void pg_send_text(struct pg *p, enum pg_id id);
 bool pg_is_prepared(const struct pg *p, enum pg_id id); /* then pg_send needs no sql */
 /* Wait for the answers of all that was sent: p->res[0 .. res_n), one for each pg_send, good until the next run. */
 int pg_run(struct pg *p, struct fw_err *err);

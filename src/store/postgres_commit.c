@@ -297,10 +297,9 @@ static void wheel_put(struct pg *p, const struct commit *c)
 	}
 	for (size_t i = 0; i < fw_wheel_field_n; i++)
 		wheel_column(p, c, &fw_wheel_fields[i]);
-	fw_buf_reset(&p->text);
-	if (!pg_is_prepared(p, PG_WHEEL_VISIT))
+	if (pg_text_wanted(p, PG_WHEEL_VISIT))
 		wheel_sql(&p->text);
-	pg_send(p, PG_WHEEL_VISIT, p->text.p ? p->text.p : "");
+	pg_send_text(p, PG_WHEEL_VISIT);
 }
 
 /* One column of visits, live rows from..to; NULL when all of it is 0 or absent. */
@@ -374,10 +373,9 @@ static void visits_put(struct pg *p, const struct commit *c, size_t from, size_t
 		if (!is_own(&fw_visit_fields[i]))
 			visit_column(p, c, &fw_visit_fields[i], from, to);
 	}
-	fw_buf_reset(&p->text);
-	if (!pg_is_prepared(p, PG_VISITS_PUT))
+	if (pg_text_wanted(p, PG_VISITS_PUT))
 		visits_sql(&p->text);
-	pg_send(p, PG_VISITS_PUT, p->text.p ? p->text.p : "");
+	pg_send_text(p, PG_VISITS_PUT);
 	if (v->run_id != p->run_id) {
 		p->run_id = v->run_id;
 		pg_int(p, v->run_id);
@@ -444,10 +442,9 @@ static int groups_put(struct pg *p, const struct commit *c, struct fw_err *err)
 			if (fw_feed_fields[i].group && fw_feed_fields[i].group != FW_GROUP_URL)
 				pg_field_arrays(p, &fw_feed_fields[i], 1, of, n);
 		}
-		fw_buf_reset(&p->text);
-		if (!pg_is_prepared(p, PG_GROUPS))
+		if (pg_text_wanted(p, PG_GROUPS))
 			groups_sql(&p->text);
-		pg_send(p, PG_GROUPS, p->text.p ? p->text.p : "");
+		pg_send_text(p, PG_GROUPS);
 	}
 	free(of);
 	return 0;
@@ -458,8 +455,7 @@ static void beat_put(struct pg *p, const struct fw_beat *b, int64_t now_ms)
 	pg_text(p, fw_str(b->worker));
 	for (size_t i = 0; i < fw_beat_field_n; i++)
 		pg_int(p, strcmp(fw_beat_fields[i].name, "at_ms") == 0 ? now_ms : fw_field_int(&fw_beat_fields[i], b));
-	fw_buf_reset(&p->text);
-	if (!pg_is_prepared(p, PG_BEAT)) {
+	if (pg_text_wanted(p, PG_BEAT)) {
 		fw_buf_adds(&p->text, "INSERT INTO workers (worker, ");
 		pg_columns(&p->text, "", fw_beat_fields, fw_beat_field_n);
 		fw_buf_adds(&p->text, ") VALUES ($1");
@@ -469,7 +465,7 @@ static void beat_put(struct pg *p, const struct fw_beat *b, int64_t now_ms)
 		for (size_t i = 0; i < fw_beat_field_n; i++)
 			fw_buf_addf(&p->text, "%s%s = excluded.%s", i ? ", " : "", fw_beat_fields[i].name, fw_beat_fields[i].name);
 	}
-	pg_send(p, PG_BEAT, p->text.p ? p->text.p : "");
+	pg_send_text(p, PG_BEAT);
 }
 
 static int all_put(struct pg *p, struct commit *c, struct fw_err *err)

@@ -260,10 +260,9 @@ static void keys_pass(struct pg *p, const struct pg_entries *all, const size_t *
 static void some_new(struct pg *p, const struct pg_entries *all, const size_t *pick, size_t n, int64_t now_ms)
 {
 	items_pass(p, all, pick, n, now_ms, NEW);
-	fw_buf_reset(&p->text);
-	if (!pg_is_prepared(p, PG_ENTRY_NEW))
+	if (pg_text_wanted(p, PG_ENTRY_NEW))
 		new_sql(&p->text);
-	pg_send(p, PG_ENTRY_NEW, p->text.p ? p->text.p : "");
+	pg_send_text(p, PG_ENTRY_NEW);
 	keys_pass(p, all, pick, n);
 	pg_send(p, PG_KEY_PUT, "INSERT INTO entry_keys (feed_id, key, hash, entry_id)"
 		" SELECT * FROM unnest($1::int8[], $2::uuid[], $3::int8[], $4::int8[])");
@@ -272,10 +271,9 @@ static void some_new(struct pg *p, const struct pg_entries *all, const size_t *p
 static void some_changed(struct pg *p, const struct pg_entries *all, const size_t *pick, size_t n, int64_t now_ms)
 {
 	items_pass(p, all, pick, n, now_ms, CHANGED);
-	fw_buf_reset(&p->text);
-	if (!pg_is_prepared(p, PG_ENTRY_CHANGE))
+	if (pg_text_wanted(p, PG_ENTRY_CHANGE))
 		change_sql(&p->text);
-	pg_send(p, PG_ENTRY_CHANGE, p->text.p ? p->text.p : "");
+	pg_send_text(p, PG_ENTRY_CHANGE);
 	keys_pass(p, all, pick, n);
 	pg_send(p, PG_KEY_CHANGE, "UPDATE entry_keys k SET hash = u.hash FROM unnest($1::int8[], $2::uuid[], $3::int8[], $4::int8[])"
 		" u (feed_id, key, hash, id) WHERE k.feed_id = u.feed_id AND k.key = u.key");

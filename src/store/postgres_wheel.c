@@ -71,12 +71,9 @@ static void head_sql(struct fw_buf *b, const char *where, const char *hint)
 
 static void head_send(struct pg *p, enum pg_id id, const char *where, const char *hint)
 {
-	fw_buf_reset(&p->text);
-	if (!pg_is_prepared(p, id))
+	if (pg_text_wanted(p, id))
 		head_sql(&p->text, where, hint);
-	if (p->text.rc)
-		p->send_rc = FW_ENOMEM;
-	pg_send(p, id, p->text.p ? p->text.p : "");
+	pg_send_text(p, id);
 }
 
 /* Queued: up to n rows that are due; all: from the very first on, else from where claims have got to. */

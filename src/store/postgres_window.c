@@ -36,14 +36,13 @@ int pg_feed_find(struct fw_store *st, int64_t id, struct fw_str url, struct fw_a
 	struct pg *p = pg_of(st);
 	int rc;
 
-	fw_buf_reset(&p->text);
-	if (!pg_is_prepared(p, which))
+	if (pg_text_wanted(p, which))
 		feed_sql(&p->text, id ? "WHERE f.id = $1::int8" : "WHERE md5(f.url) = md5($1::text) AND f.url = $1::text");
 	if (id)
 		pg_int(p, id);
 	else
 		pg_text(p, url);
-	pg_send(p, which, p->text.p ? p->text.p : "");
+	pg_send_text(p, which);
 	rc = pg_run(p, err);
 	if (rc)
 		return rc;
