@@ -60,6 +60,19 @@ const struct server *server_of(const char *engine)
 	return NULL;
 }
 
+void server_log_show(const char *home)
+{
+	char path[300], line[300];
+	FILE *f = fw_snprintf(path, sizeof(path), "%s/log", home) ? fopen(path, "r") : NULL;
+
+	if (f && fseek(f, -2000, SEEK_END))
+		rewind(f); /* shorter than that */
+	while (f && fgets(line, sizeof(line), f))
+		fprintf(stderr, "# %s%s", line, strchr(line, '\n') ? "" : "\n");
+	if (f)
+		fclose(f);
+}
+
 static pid_t servers_owner;
 
 static void servers_stop(void)
@@ -238,14 +251,40 @@ static int count_one(void *ctx, const struct fw_entry_row *row)
 	return 0;
 }
 
-int64_t entry_count(struct fw_store *st, int64_t feed_id)
+int64_t query_count(struct fw_store *st, struct fw_entry_query q)
 {
-	struct fw_entry_query q = {.feed_id = feed_id};
 	struct fw_err err = {0};
 	int64_t n = 0;
 
 	OK(fw_store_entry_list(st, &q, count_one, &n, &err));
 	return n;
+}
+
+int64_t entry_count(struct fw_store *st, int64_t feed_id)
+{
+	return query_count(st, (struct fw_entry_query){.feed_id = feed_id});
+}
+
+int64_t hits(struct fw_store *st, const char *words)
+{
+	return query_count(st, (struct fw_entry_query){.search = fw_str(words)});
+}
+
+void put_entries(struct fw_store *st, struct fw_arena *a, int64_t now, int from, int to)
+{
+	struct fw_entry_row *e = calloc((size_t)(to - from), sizeof(*e));
+	struct fw_lease l[1];
+	struct fw_feed f;
+	struct fw_outcome o;
+
+	ck_assert_uint_eq(claim_at(st, now, 1, l, a), 1);
+	o = outcome_of(&l[0], &f, now);
+	for (int i = from; i < to; i++)
+		e[i - from] = entry(i, 1, fw_arena_printf(a, "n%d", i), "<p>number</p>");
+	o.entries = e;
+	o.entry_n = (size_t)(to - from);
+	ck_assert_int_eq(commit_one(st, &o, now), 0);
+	free(e);
 }
 
 static void finding(void *ctx, const char *text)

@@ -47,7 +47,11 @@ struct fw_entry_row entry(int key, int hash, const char *title, const char *cont
 int commit_one(struct fw_store *st, struct fw_outcome *o, int64_t now);
 struct fw_feed find(struct fw_store *st, int64_t id, struct fw_arena *a);
 struct fw_store_stats stats(struct fw_store *st, int64_t now);
+int64_t query_count(struct fw_store *st, struct fw_entry_query q); /* how many entries it finds */
 int64_t entry_count(struct fw_store *st, int64_t feed_id);
+int64_t hits(struct fw_store *st, const char *words); /* of a search */
+/* Visit the one feed that is due and bring entries from..to-1: "nI", with the text "number". */
+void put_entries(struct fw_store *st, struct fw_arena *a, int64_t now, int from, int to);
 /* The driver's own deep check finds nothing. */
 void check_clean(struct fw_store *st);
 

@@ -30,7 +30,8 @@ static bool installed(void)
 
 static void fail(const char *what)
 {
-	fprintf(stderr, "# mariadb: %s: see %s/log\n", what, home);
+	fprintf(stderr, "# mariadb: %s\n", what);
+	server_log_show(home);
 	exit(EXIT_FAILURE);
 }
 
@@ -53,7 +54,8 @@ static void run(const char *const argv[], pid_t parent)
 		_exit(9);
 	if (u && (fchown(fd, u->pw_uid, u->pw_gid) || setgroups(0, NULL) || setgid(u->pw_gid) || setuid(u->pw_uid)))
 		_exit(9);
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
+	/* in /tmp, one that starts clears away the temporary tables of others */
+	if (setenv("TMPDIR", home, 1) || prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
 		_exit(9);
 	execv(argv[0], (char *const *)(uintptr_t)argv); /* which changes none of them */
 	_exit(9);

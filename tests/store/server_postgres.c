@@ -21,24 +21,10 @@
 static char bin[200], home[240], data[260];
 static pid_t server;
 
-/* What the server said last, before its folder goes. */
-static void log_show(void)
-{
-	char path[280], line[300];
-	FILE *f = fw_snprintf(path, sizeof(path), "%s/log", home) ? fopen(path, "r") : NULL;
-
-	if (f && fseek(f, -2000, SEEK_END))
-		rewind(f); /* shorter than that */
-	while (f && fgets(line, sizeof(line), f))
-		fprintf(stderr, "# %s%s", line, strchr(line, '\n') ? "" : "\n");
-	if (f)
-		fclose(f);
-}
-
 static void fail(const char *what)
 {
 	fprintf(stderr, "# postgres: %s\n", what);
-	log_show();
+	server_log_show(home);
 	exit(EXIT_FAILURE);
 }
 

@@ -25,6 +25,8 @@ struct server {
 extern const struct server server_postgres;
 extern const struct server server_mysql;
 
+/* The last that a server wrote into the file "log" in its folder, on stderr: the folder is about to go. */
+void server_log_show(const char *home);
 /* The server of an engine, NULL: it needs none. */
 const struct server *server_of(const char *engine);
 

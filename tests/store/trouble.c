@@ -65,31 +65,6 @@ static void refused(unsigned flags, int code, const char *words)
 	ck_assert_ptr_null(strchr(err.text, '\n'));
 }
 
-static int count_entry(void *ctx, const struct fw_entry_row *row)
-{
-	(void)row;
-	++*(int *)ctx;
-	return 0;
-}
-
-/* Visit the one feed and bring entries from..to-1, "number nI". */
-static void put_entries(struct fw_store *st, int64_t now, int from, int to)
-{
-	struct fw_entry_row *e = calloc((size_t)(to - from), sizeof(*e));
-	struct fw_lease l[1];
-	struct fw_feed f;
-	struct fw_outcome o;
-
-	ck_assert_uint_eq(claim_at(st, now, 1, l, &A), 1);
-	o = outcome_of(&l[0], &f, now);
-	for (int i = from; i < to; i++)
-		e[i - from] = entry(i, 1, fw_arena_printf(&A, "n%d", i), "<p>number</p>");
-	o.entries = e;
-	o.entry_n = (size_t)(to - from);
-	ck_assert_int_eq(commit_one(st, &o, now), 0);
-	free(e);
-}
-
 START_TEST(newer_schema) /* REL-15 */
 {
 	fw_store_close(store_open(url, FW_STORE_CREATE));
@@ -98,16 +73,6 @@ START_TEST(newer_schema) /* REL-15 */
 	refused(FW_STORE_READ, FW_EVERSION, "upgrade feedwheel");
 }
 END_TEST
-
-static int hits(struct fw_store *st, const char *words)
-{
-	struct fw_entry_query q = {.search = fw_str(words)};
-	struct fw_err err = {0};
-	int n = 0;
-
-	OK(fw_store_entry_list(st, &q, count_entry, &n, &err));
-	return n;
-}
 
 static void upkeep_all(struct fw_store *st)
 {
@@ -126,7 +91,7 @@ START_TEST(older_schema) /* REL-15 */
 	struct fw_store *st = store_open(url, FW_STORE_CREATE);
 
 	subscribe(st, "https://a.example/", NOW);
-	put_entries(st, NOW, 0, 3000);
+	put_entries(st, &A, NOW, 0, 3000);
 	upkeep_all(st);
 	fw_store_close(st);
 	bare("DROP TABLE entries_fts; PRAGMA user_version = 1;"
@@ -173,7 +138,7 @@ START_TEST(index_is_merged)
 
 	subscribe(st, "https://a.example/", NOW);
 	for (int i = 0; i < 60; i++) {
-		put_entries(st, NOW + i * 3600000, i, i + 1);
+		put_entries(st, &A, NOW + i * 3600000, i, i + 1);
 		ck_assert_int_eq(hits(st, "number"), i + 1); /* each search catches up */
 	}
 	ck_assert_int_ge(segment_n(), 60);
@@ -227,7 +192,7 @@ START_TEST(keys_of_any_length)
 	struct fw_err err = {0};
 	int64_t id = subscribe(st, "https://a.example/", NOW);
 
-	put_entries(st, NOW, 0, 3);
+	put_entries(st, &A, NOW, 0, 3);
 	bare("INSERT INTO entry_keys VALUES (1, zeroblob(100), 0, 0), (1, x'', 0, 0); UPDATE entry_keys SET key = zeroblob(200)"
 		" WHERE entry_id = 2");
 	alarm(20); /* it used to go on for ever */
@@ -563,9 +528,9 @@ START_TEST(search_on_a_full_disk)
 	struct rlimit r;
 
 	subscribe(st, "https://a.example/", NOW);
-	put_entries(st, NOW, 0, 10);
+	put_entries(st, &A, NOW, 0, 10);
 	ck_assert_int_eq(hits(st, "number"), 10);
-	put_entries(st, NOW + 3600000, 10, 20);
+	put_entries(st, &A, NOW + 3600000, 10, 20);
 	signal(SIGXFSZ, SIG_IGN);
 	getrlimit(RLIMIT_FSIZE, &r);
 	r.rlim_cur = 4096;

@@ -75,40 +75,6 @@ static void refused_at(const char *at, unsigned flags, int code, const char *wor
 	ck_assert_ptr_null(strstr(err.text, "secret"));
 }
 
-static void put_entries(struct fw_store *st, int64_t now, int from, int to)
-{
-	struct fw_entry_row *e = calloc((size_t)(to - from), sizeof(*e));
-	struct fw_lease l[1];
-	struct fw_feed f;
-	struct fw_outcome o;
-
-	ck_assert_uint_eq(claim_at(st, now, 1, l, &A), 1);
-	o = outcome_of(&l[0], &f, now);
-	for (int i = from; i < to; i++)
-		e[i - from] = entry(i, 1, fw_arena_printf(&A, "n%d", i), "<p>number</p>");
-	o.entries = e;
-	o.entry_n = (size_t)(to - from);
-	ck_assert_int_eq(commit_one(st, &o, now), 0);
-	free(e);
-}
-
-static int count_entry(void *ctx, const struct fw_entry_row *row)
-{
-	(void)row;
-	++*(int *)ctx;
-	return 0;
-}
-
-static int hits(struct fw_store *st, const char *words)
-{
-	struct fw_entry_query q = {.search = fw_str(words)};
-	struct fw_err err = {0};
-	int n = 0;
-
-	OK(fw_store_entry_list(st, &q, count_entry, &n, &err));
-	return n;
-}
-
 /* ---- opening ------------------------------------------------------------------------------------------------------------- */
 
 START_TEST(versions) /* REL-15 */
@@ -198,7 +164,7 @@ START_TEST(reading_only)
 	struct fw_err err = {0};
 	int64_t id = subscribe(st, "https://a.example/", NOW);
 
-	put_entries(st, NOW, 0, 3);
+	put_entries(st, &A, NOW, 0, 3);
 	ck_assert_int_eq(hits(st, "number"), 3);
 	fw_store_close(st);
 	st = store_open(url, FW_STORE_READ);
@@ -695,7 +661,7 @@ START_TEST(late_commit_is_indexed)
 		" (1, 1, 1, 1, 1, 0, 'latecomer'), (1, 1, 1, 1, 1, 0, 'latecomer too')");
 	run(db, "INSERT INTO entry_keys VALUES (1, 'aaaaaaaaaaaaaaaa', 1, last_insert_id()), (1, 'bbbbbbbbbbbbbbbb', 1, last_insert_id() + 1)");
 	run(db, "INSERT INTO counters VALUES (1000, 2, 0)");
-	put_entries(st, NOW, 0, 3);
+	put_entries(st, &A, NOW, 0, 3);
 	while (more)
 		OK(fw_store_upkeep(st, NOW, &more, &err));
 	ck_assert_int_eq(hits(st, "number"), 3);
