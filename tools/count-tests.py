@@ -1,31 +1,69 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""Add up the test cases in the trees named: meson's junit logs, and the fuzz runner's count. Prints one closing line."""
+"""Add up the test cases in the trees named, from meson's log and the fuzz runner's count. What failed is named, with what it said; the
+last line is the sum. A program that ended badly without a failed case of its own (time-out, crash, leak) is one failure more."""
+import json
 import os
+import re
 import sys
-import xml.etree.ElementTree as ET
 
-passed = failed = skipped = 0
-for tree in sys.argv[1:]:
-    log = os.path.join(tree, "meson-logs", "testlog.junit.xml")
-    fuzz = os.path.join(tree, "fuzz-count.txt")
-    if os.path.exists(fuzz):
-        with open(fuzz, encoding="ascii") as f:
-            good, bad = (int(x) for x in f.read().split())
-        passed += good
-        failed += bad
-        print(f"  {tree}: {good} targets passed, {bad} failed")
-    if not os.path.exists(log):
-        continue
-    here = [0, 0, 0]
-    for case in ET.parse(log).getroot().iter("testcase"):
-        if case.find("failure") is not None or case.find("error") is not None:
-            here[1] += 1
-        elif case.find("skipped") is not None:
-            here[2] += 1
-        else:
-            here[0] += 1
-    print(f"  {tree}: {here[0]} passed, {here[1]} failed, {here[2]} skipped")
-    passed, failed, skipped = passed + here[0], failed + here[1], skipped + here[2]
-print(f"{passed} passed, {failed} failed, {skipped} skipped")
-sys.exit(1 if failed or not passed else 0)
+CASE = re.compile(r"^(not ok|ok)\b([^#\n]*)(# *SKIP)?", re.M | re.I)
+LINES = 6  # at most, of what a failed program said
+
+
+def meson_log(tree):
+    """A dict per test program, as meson wrote it."""
+    path = os.path.join(tree, "meson-logs", "testlog.json")
+    if os.path.exists(path):
+        with open(path, encoding="utf-8", errors="replace") as f:
+            yield from map(json.loads, f)
+
+
+def said(test):
+    lines = [line.strip() for part in ("stdout", "stderr") for line in test.get(part, "").splitlines()]
+    return [line[:300] for line in lines if line and not re.match(r"(not )?ok\b", line)][-LINES:]
+
+
+def count(tree):
+    """passed, failed, skipped of one tree, and the words for what failed."""
+    n = {"ok": 0, "not ok": 0, "skip": 0}
+    words = []
+    for test in meson_log(tree):
+        bad = []
+        cases = CASE.findall(test.get("stdout", ""))
+        for state, title, skip in cases:
+            n["skip" if skip else state.lower()] += 1
+            if state.lower() == "not ok":
+                bad.append(title.strip(" -"))
+        if test["result"] in ("OK", "EXPECTEDFAIL", "SKIP"):
+            if not cases:
+                n["skip" if test["result"] == "SKIP" else "ok"] += 1
+        elif not bad:
+            n["not ok"] += 1
+            bad = [f"{test['result']} after {test['duration']:.0f} s, return code {test['returncode']}"]
+        if bad:
+            words += [f"  {tree}: {test['name'].rpartition(' / ')[2]}: {title}" for title in bad] + ["      " + line for line in said(test)]
+    return n["ok"], n["not ok"], n["skip"], words
+
+
+def main():
+    passed = failed = skipped = 0
+    words = []
+    for tree in sys.argv[1:]:
+        fuzz = os.path.join(tree, "fuzz-count.txt")
+        if os.path.exists(fuzz):
+            with open(fuzz, encoding="ascii") as f:
+                good, bad = (int(x) for x in f.read().split())
+            print(f"  {tree}: {good} targets passed, {bad} failed")
+            passed, failed = passed + good, failed + bad
+        good, bad, left, said_here = count(tree)
+        if good or bad or left:
+            print(f"  {tree}: {good} passed, {bad} failed, {left} skipped")
+        passed, failed, skipped = passed + good, failed + bad, skipped + left
+        words += said_here
+    print("\n".join(words + [f"{passed} passed, {failed} failed, {skipped} skipped"]))
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
