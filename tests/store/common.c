@@ -51,6 +51,8 @@ const char *scratch(void)
 
 /* ---- servers ---------------------------------------------------------------------------------------------------------- */
 
+bool server_durable;
+
 const struct server *server_of(const char *engine)
 {
 	for (int i = 0; i < under_test_n; i++) {

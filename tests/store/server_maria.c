@@ -73,8 +73,11 @@ static bool answers(void)
 static void again(void)
 {
 	static char data[200], socket_arg[220], pid_arg[220];
-	const char *const argv[] = {SERVER, "--no-defaults", data, socket_arg, pid_arg, "--skip-networking", "--innodb-buffer-pool-size=128M",
-		"--innodb-log-file-size=64M", "--max-connections=60", "--skip-name-resolve", "--debug-no-sync", "--innodb-flush-log-at-trx-commit=2", NULL};
+	const char *const argv[] = {SERVER, "--no-defaults", data, socket_arg, pid_arg, "--skip-networking", "--max-connections=60",
+		"--skip-name-resolve", server_durable ? "--innodb-buffer-pool-size=1G" : "--innodb-buffer-pool-size=128M",
+		server_durable ? "--innodb-log-file-size=1G" : "--innodb-log-file-size=64M",
+		server_durable ? "--innodb-flush-log-at-trx-commit=1" : "--innodb-flush-log-at-trx-commit=2",
+		server_durable ? "--debug-no-sync=0" : "--debug-no-sync", NULL};
 	pid_t parent = getpid();
 
 	if (!fw_snprintf(data, sizeof(data), "--datadir=%s/data", home) || !fw_snprintf(socket_arg, sizeof(socket_arg), "--socket=%s", sock) ||

@@ -78,8 +78,8 @@ static pid_t run(const char *argv[])
 static void server_run(void)
 {
 	char sockets[300], conninfo[400];
-	const char *argv[] = {"postgres", "-D", data, "-c", sockets, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=60",
-		"-c", "shared_buffers=64MB", NULL};
+	const char *argv[] = {"postgres", "-D", data, "-c", sockets, "-c", "listen_addresses=", "-c", "max_connections=60",
+		"-c", server_durable ? "shared_buffers=1GB" : "shared_buffers=64MB", "-c", server_durable ? "max_wal_size=8GB" : "fsync=off", NULL};
 
 	if (!fw_snprintf(sockets, sizeof(sockets), "unix_socket_directories=%s", home) ||
 	    !fw_snprintf(conninfo, sizeof(conninfo), "host=%s user=feedwheel dbname=postgres", home))

@@ -99,7 +99,7 @@ static void run(void)
 {
 	const char *const more[] = {"--port", "0", "--unixsocket", socket_path, NULL};
 
-	pid_put(redis_run(folder, false, more));
+	pid_put(redis_run(folder, server_durable, more));
 	for (int64_t start = fw_mono_ms(); !redis_answers(socket_path); usleep(10000)) {
 		if (fw_mono_ms() - start > 30000)
 			give_up("does not answer; its log is beside its data");

@@ -22,6 +22,12 @@ struct server {
 	void (*stop)(void);  /* and its processes are gone; harmless when it does not run */
 };
 
+/*
+ * Set before a start: as in production instead of as quick as it can be. What is committed is on the disk (Redis: within a second), the
+ * cache has 1 GB, and the server ends with the program however that ends.
+ */
+extern bool server_durable;
+
 extern const struct server server_postgres;
 extern const struct server server_mysql;
 

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * make bench-store: what each store costs, against the classic form of its engine in the same run. Servers are private ones, as durable
+ * as in production (every commit is on the disk; Redis: its log, flushed every second), with 1 GB of cache.
+ *
+ *	bench_store [--store NAME]... [--only PART] [--feeds N] [--entries N] [--runs N] [--seconds N] [--turns FOLDER]
+ *
+ * --seconds: of each short measurement. Everything lies under TMPDIR (/tmp) and is removed. Exit 1: a goal was missed.
+ *
+ * --turns: other work on the machine takes turns with us by flock(2) on two files there. Who wants quiet.lock, exclusively to measure or
+ * shared to load the machine, holds turn.lock while waiting for it.
+ *
+ * The parent only waits and cleans up: the child measures, and servers end with it, however it ends.
+ */
+#include <ftw.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../tests/store/servers.h"
+#include "bench.h"
+
+static const struct engine *const engines[] = {&engine_sqlite, &engine_postgres, &engine_mysql, &engine_redis};
+static bool picked[FW_N(engines)], any_picked;
+
+void store_url(const struct engine *e, char *out, size_t cap, const char *name)
+{
+	const struct server *server = server_of(e->name);
+
+	if (server)
+		server->url(out, cap, name);
+	else if (!fw_snprintf(out, cap, "%s:%s/%s.db", e->name, set.folder, name))
+		die("%s: too long a path", set.folder);
+}
+
+static void bench(const struct engine *e)
+{
+	const struct server *server = server_of(e->name);
+
+	printf("\n## %s%s%s\n", e->name, e->classic ? "; the reference is " : "", e->classic ? e->classic : "");
+	fflush(stdout);
+	if (server && !server->installed()) {
+		printf("# left out: install the package %s\n", server->package);
+		short_n += any_picked;
+		return;
+	}
+	turn_load();
+	if (server)
+		server->start(set.folder);
+	if (wanted("wheel"))
+		bench_wheel(e);
+	if (wanted("entries"))
+		bench_entries(e);
+	if (e->more)
+		e->more(e);
+	if (server)
+		server->stop();
+}
+
+static void pick(const char *name)
+{
+	for (size_t i = 0; i < FW_N(engines); i++) {
+		if (strcmp(engines[i]->name, name) == 0)
+			any_picked = picked[i] = true;
+	}
+}
+
+static bool options(int argc, char **argv)
+{
+	static const struct option known[] = {{"store", 1, NULL, 's'}, {"only", 1, NULL, 'o'}, {"turns", 1, NULL, 't'}, {"feeds", 1, NULL, 'f'},
+		{"entries", 1, NULL, 'e'}, {"runs", 1, NULL, 'r'}, {"seconds", 1, NULL, 'n'}, {NULL, 0, NULL, 0}};
+	bool fine = true;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) {
+		int64_t *number = c == 'f' ? &set.feeds : c == 'e' ? &set.entries : c == 'r' ? &set.runs : c == 'n' ? &set.seconds : NULL;
+
+		if (c == 's')
+			pick(optarg);
+		else if (c == 'o')
+			set.only = optarg;
+		else if (c == 't')
+			set.turns = optarg;
+		fine = fine && c != '?' && (!number || fw_str_int(fw_str(optarg), number)) && (c != 's' || any_picked);
+	}
+	return fine && optind == argc && set.feeds >= 10000 && set.entries >= 2500 && set.runs >= 1 && set.seconds >= 1;
+}
+
+/* ---- the parent ------------------------------------------------------------------------------------------------------------------ */
+
+static pid_t child;
+
+static void pass_on(int sig)
+{
+	kill(child, sig);
+}
+
+static int remove_one(const char *path, const struct stat *sb, int type, struct FTW *f)
+{
+	(void)sb;
+	(void)type;
+	(void)f;
+	return remove(path);
+}
+
+static int measure(pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		return 1;
+	make_prose();
+	for (size_t i = 0; i < FW_N(engines); i++) {
+		if (!any_picked || picked[i])
+			bench(engines[i]);
+	}
+	return short_n ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *tmp = getenv("TMPDIR");
+	pid_t self = getpid();
+	int status = 0;
+
+	if (!options(argc, argv)) {
+		fprintf(stderr, "usage: bench_store [--store sqlite|postgres|mysql|redis]... [--only PART] [--feeds N>=10000] [--entries N>=2500]"
+			" [--runs N] [--seconds N] [--turns FOLDER]\n");
+		return 2;
+	}
+	server_durable = true;
+	if (!fw_snprintf(set.folder, sizeof(set.folder), "%s/feedwheel-bench-XXXXXX", tmp ? tmp : "/tmp") || !mkdtemp(set.folder))
+		die("no scratch folder in %s", tmp ? tmp : "/tmp");
+	child = fork();
+	if (child < 0)
+		die("no process");
+	if (child == 0)
+		exit(measure(self));
+	signal(SIGINT, pass_on);
+	signal(SIGTERM, pass_on);
+	while (waitpid(child, &status, 0) != child)
+		;
+	nftw(set.folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
