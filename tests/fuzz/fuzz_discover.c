@@ -100,13 +100,24 @@ static bool is_feed_type(const char *type)
 		fw_str_ifind(fw_str(LIST), fw_str(padded));
 }
 
+/* Of JSON and XML only what an address of that name promises. */
+static bool is_feed_by_name(const char *type, const char *href)
+{
+	struct fw_str rest, word = fw_str_trim(fw_str_split(fw_str(type ? type : ""), ';', &rest)), name = fw_str(href ? href : "");
+
+	if (!fw_str_ieq(word, FW_STR("application/json")) && !fw_str_ieq(word, FW_STR("application/xml")) && !fw_str_ieq(word, FW_STR("text/xml")))
+		return false;
+	return (fw_str_ifind(name, FW_STR("feed")) || fw_str_ifind(name, FW_STR("rss")) || fw_str_ifind(name, FW_STR("atom"))) &&
+		!fw_str_ifind(name, FW_STR("wp-json")) && !fw_str_ifind(name, FW_STR("oembed"));
+}
+
 static bool names_feed(const GumboElement *e)
 {
 	const char *rel = attribute(e, "rel"), *type = attribute(e, "type");
 
 	if (has_word(rel, "stylesheet"))
 		return false;
-	return (has_word(rel, "alternate") && is_feed_type(type)) ||
+	return (has_word(rel, "alternate") && (is_feed_type(type) || is_feed_by_name(type, attribute(e, "href")))) ||
 		(has_word(rel, "feed") && (!fw_str_trim(fw_str(type ? type : "")).len || is_feed_type(type)));
 }
 
