@@ -98,17 +98,25 @@ double thread_cpu_s(void);
 
 /* ---- engines -------------------------------------------------------------------------------------------------------------------- */
 
+struct wheel;
+
 struct engine {
-	const char *name;          /* as in tests/store/servers.h */
-	int workers;               /* processes of the usual load */
+	const char *name;              /* as in tests/store/servers.h */
+	const char *classic;           /* what the reference is, in words */
+	int workers;                   /* processes of the usual load */
 	double wheel_goal, entry_goal; /* times the reference; 0: none */
-	double wheel_least;        /* feeds/s; 0: none */
-	/* the classic form; all by the server's URL; NULL: none */
+	double wheel_least;            /* feeds/s; 0: none */
+	bool large;                    /* has a goal for --feeds-large */
+	/* the classic form; all by the URL of a store on the server */
 	void (*ref_fill)(const char *url, int64_t feeds);
 	struct work (*ref_wheel)(const char *url, int workers, double seconds, int job_ms);
 	double (*ref_entries)(const char *url, int64_t n, size_t bytes); /* one insert a transaction; rows/s */
-	void (*more)(const struct engine *e); /* rows of this engine alone */
-	const char *classic;       /* what the reference is, in words */
+	/* Bytes of log written so far; rising. NULL: not told. */
+	double (*log_bytes)(const char *url);
+	double (*disk_bytes)(const char *url); /* of the store's files; NULL: what the store says of itself */
+	/* Rows of this engine alone; NULL: none. wheel_more has the wheel that was measured, still filled. */
+	void (*wheel_more)(const struct engine *e, struct wheel *w);
+	void (*more)(const struct engine *e);
 };
 
 extern const struct engine engine_sqlite, engine_postgres, engine_mysql, engine_redis;
@@ -119,6 +127,7 @@ void store_url(const struct engine *e, char *out, size_t cap, const char *name);
 /* ---- load.c --------------------------------------------------------------------------------------------------------------------- */
 
 struct fw_store *open_store(const char *url);
+double store_bytes(const struct engine *e, const char *url);
 /* n feeds, each on a host of its own; due in the order of their ids, or at random within an hour. By so many processes. */
 double make_feeds(const char *url, int64_t n, bool shuffled, int processes); /* the slowest 10,000: seconds */
 
@@ -140,12 +149,14 @@ struct fill {
 	double seconds, cpu;
 	int64_t new_n;
 };
-/* Visit each of the due feeds once with `per_feed` entries from number `from` on; commits of about 2,500 entries. */
+/* Visit `feeds` of those that are due with `per_feed` entries from number `from` on; commits of about 2,500 entries. */
 struct fill fill_store(struct fw_store *st, int64_t feeds, int per_feed, int64_t from, size_t bytes, int64_t now);
 
 /* ---- rows that every engine has --------------------------------------------------------------------------------------------------- */
 
 void bench_wheel(const struct engine *e);
 void bench_entries(const struct engine *e);
+/* One row: new entries against one a transaction, on a store of this name. */
+void entries_row(const struct engine *e, const char *name, double goal);
 
 #endif

@@ -4,37 +4,88 @@
 
 #define PER_FEED 25
 #define KB 1000
+#define SINGLE_MAX 5000 /* inserts one by one */
+
+static struct fw_store *fresh(const struct engine *e, const char *name, int64_t run, int64_t feeds, char url[400])
+{
+	char numbered[40];
+
+	turn_load();
+	if (!fw_snprintf(numbered, sizeof(numbered), "%s%d", name, (int)run))
+		die("too many runs");
+	store_url(e, url, 400, numbered);
+	make_feeds(url, feeds, true, 1);
+	return open_store(url);
+}
+
+/* Visit them with entries that are all new, or all known. Rows a second. */
+static double visits(struct fw_store *st, int64_t feeds, int64_t from, int64_t now, bool new)
+{
+	struct fill f = fill_store(st, feeds, PER_FEED, from, KB, now);
+
+	if (f.new_n != (new ? feeds * PER_FEED : 0))
+		die("%lld of %lld entries are new", (long long)f.new_n, (long long)(feeds * PER_FEED));
+	return (double)(feeds * PER_FEED) / f.seconds;
+}
+
+/* Into stores that are empty. again, NULL: not asked for. */
+static void empty(const struct engine *e, const char *name, struct samples *ours, struct samples *ref, struct samples *again)
+{
+	int64_t feeds = set.entries / PER_FEED;
+	char url[400];
+
+	ours->n = ref->n = 0;
+	for (int64_t r = 0; r < set.runs; r++) {
+		struct fw_store *st = fresh(e, name, r, feeds, url);
+
+		turn_measure();
+		sample(ref, e->ref_entries(url, FW_MIN(set.entries, SINGLE_MAX), KB));
+		sample(ours, visits(st, feeds, 0, NOW, true));
+		if (again)
+			sample(again, visits(st, feeds, 0, NOW + 2 * HOUR, false));
+		fw_store_close(st);
+	}
+	turn_load();
+}
+
+void entries_row(const struct engine *e, const char *name, double goal)
+{
+	static struct samples ours, ref; /* large */
+
+	empty(e, "e", &ours, &ref, NULL);
+	row_ratio(name, &ours, &ref, goal, "rows/s");
+}
+
+/* More entries of feeds that have some already, for their keys lie all over the store. */
+static void full(const struct engine *e, const struct samples *ours)
+{
+	int64_t feeds = set.entries_large / PER_FEED;
+	char url[400], name[80];
+	struct fw_store *st;
+	double rate;
+
+	if (!feeds)
+		return;
+	st = fresh(e, "full", 0, feeds, url);
+	visits(st, feeds, 0, NOW, true);
+	turn_measure();
+	rate = visits(st, FW_MIN(set.entries / PER_FEED, feeds), PER_FEED, NOW + 2 * HOUR, true);
+	turn_load();
+	fw_store_close(st);
+	if (!fw_snprintf(name, sizeof(name), "new entries into a store of %lld, against empty", (long long)set.entries_large))
+		die("too long a name");
+	row_ratio1(name, rate, median(ours), 0.5, "rows/s");
+	row("bytes of the store per entry", store_bytes(e, url) / (double)(set.entries_large + set.entries), "bytes");
+}
 
 void bench_entries(const struct engine *e)
 {
 	static struct samples ours, ref, again; /* large */
-	int64_t feeds = set.entries / PER_FEED;
-	char url[400], name[40];
-	struct fw_store *st;
-	struct fill f;
 
-	ours.n = ref.n = again.n = 0;
 	row_head("entries of 1 KB");
-	for (int64_t r = 0; r < set.runs; r++) {
-		turn_load();
-		if (!fw_snprintf(name, sizeof(name), "entries%d", (int)r))
-			die("too many runs");
-		store_url(e, url, sizeof(url), name);
-		make_feeds(url, feeds, true, 1);
-		st = open_store(url);
-		turn_measure();
-		sample(&ref, e->ref_entries(url, FW_MIN(set.entries, 5000), KB));
-		f = fill_store(st, feeds, PER_FEED, 0, KB, NOW);
-		if (f.new_n != feeds * PER_FEED)
-			die("%lld entries are new, not %lld", (long long)f.new_n, (long long)(feeds * PER_FEED));
-		sample(&ours, (double)f.new_n / f.seconds);
-		f = fill_store(st, feeds, PER_FEED, 0, KB, NOW + HOUR);
-		if (f.new_n)
-			die("%lld known entries are new", (long long)f.new_n);
-		sample(&again, (double)(feeds * PER_FEED) / f.seconds);
-		fw_store_close(st);
-	}
-	turn_load();
+	again.n = 0;
+	empty(e, "entries", &ours, &ref, &again);
 	row_ratio("new entries in bulk, against one a transaction", &ours, &ref, e->entry_goal, "rows/s");
 	row_ratio("known entries sent again, against new ones", &again, &ours, 1.5, "rows/s");
+	full(e, &ours);
 }

@@ -17,6 +17,22 @@ struct fw_store *open_store(const char *url)
 	return st;
 }
 
+double store_bytes(const struct engine *e, const char *url)
+{
+	struct fw_store *st = open_store(url);
+	struct fw_store_stats stats;
+	struct fw_err err;
+
+	if (e->disk_bytes) {
+		fw_store_close(st);
+		return e->disk_bytes(url);
+	}
+	if (fw_store_stats(st, NOW, &stats, &err))
+		die_of("stats", &err);
+	fw_store_close(st);
+	return (double)stats.size_bytes;
+}
+
 /* ---- subscribing ------------------------------------------------------------------------------------------------------------- */
 
 #define SUBSCRIBE_N 10000
@@ -216,7 +232,7 @@ struct fill fill_store(struct fw_store *st, int64_t feeds, int per_feed, int64_t
 	struct hand h;
 
 	hand_init(&h, batch, each);
-	while ((n = claim(st, &h, batch, now))) {
+	for (; feeds > 0 && (n = claim(st, &h, (size_t)FW_MIN((int64_t)batch, feeds), now)); feeds -= (int64_t)n) {
 		double start, cpu;
 
 		for (size_t i = 0; i < n; i++) {

@@ -3,9 +3,12 @@
  * make bench-store: what each store costs, against the classic form of its engine in the same run. Servers are private ones, as durable
  * as in production (every commit is on the disk; Redis: its log, flushed every second), with 1 GB of cache.
  *
- *	bench_store [--store NAME]... [--only PART] [--feeds N] [--entries N] [--runs N] [--seconds N] [--turns FOLDER]
+ *	bench_store [--store NAME]... [--only PART] [--feeds N] [--feeds-large N] [--entries N] [--entries-large N] [--runs N]
+ *		[--seconds N] [--minutes N] [--turns FOLDER]
  *
- * --seconds: of each short measurement. Everything lies under TMPDIR (/tmp) and is removed. Exit 1: a goal was missed.
+ * --only: wheel, entries, or (SQLite) job. --runs rounds of --seconds each are measured of all that takes turns. --feeds-large: feeds of
+ * a second, larger wheel (0: none); --entries-large: entries that a store holds when more are stored (0: none); --minutes: of a
+ * steady load on PostgreSQL (0: none). Everything lies under TMPDIR (/tmp) and is removed. Exit 1: a goal was missed.
  *
  * --turns: other work on the machine takes turns with us by flock(2) on two files there. Who wants quiet.lock, exclusively to measure or
  * shared to load the machine, holds turn.lock while waiting for it.
@@ -61,33 +64,38 @@ static void bench(const struct engine *e)
 		server->stop();
 }
 
-static void pick(const char *name)
+static bool pick(const char *name)
 {
 	for (size_t i = 0; i < FW_N(engines); i++) {
 		if (strcmp(engines[i]->name, name) == 0)
-			any_picked = picked[i] = true;
+			return any_picked = picked[i] = true;
 	}
+	return false;
 }
 
 static bool options(int argc, char **argv)
 {
 	static const struct option known[] = {{"store", 1, NULL, 's'}, {"only", 1, NULL, 'o'}, {"turns", 1, NULL, 't'}, {"feeds", 1, NULL, 'f'},
-		{"entries", 1, NULL, 'e'}, {"runs", 1, NULL, 'r'}, {"seconds", 1, NULL, 'n'}, {NULL, 0, NULL, 0}};
+		{"feeds-large", 1, NULL, 'F'}, {"entries", 1, NULL, 'e'}, {"entries-large", 1, NULL, 'E'}, {"runs", 1, NULL, 'r'},
+		{"seconds", 1, NULL, 'n'}, {"minutes", 1, NULL, 'm'}, {NULL, 0, NULL, 0}};
+	static const struct { int option; int64_t *value; } numbers[] = {{'f', &set.feeds}, {'F', &set.feeds_large}, {'e', &set.entries},
+		{'E', &set.entries_large}, {'r', &set.runs}, {'n', &set.seconds}, {'m', &set.minutes}};
 	bool fine = true;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) {
-		int64_t *number = c == 'f' ? &set.feeds : c == 'e' ? &set.entries : c == 'r' ? &set.runs : c == 'n' ? &set.seconds : NULL;
-
+		for (size_t i = 0; i < FW_N(numbers); i++)
+			fine = fine && (numbers[i].option != c || fw_str_int(fw_str(optarg), numbers[i].value));
 		if (c == 's')
-			pick(optarg);
+			fine = pick(optarg) && fine;
 		else if (c == 'o')
 			set.only = optarg;
 		else if (c == 't')
 			set.turns = optarg;
-		fine = fine && c != '?' && (!number || fw_str_int(fw_str(optarg), number)) && (c != 's' || any_picked);
+		fine = fine && c != '?';
 	}
-	return fine && optind == argc && set.feeds >= 10000 && set.entries >= 2500 && set.runs >= 1 && set.seconds >= 1;
+	return fine && optind == argc && set.feeds >= 10000 && set.feeds_large >= 0 && set.entries >= 2500 && set.entries_large >= 0 &&
+		set.runs >= 1 && set.seconds >= 1 && set.minutes >= 0;
 }
 
 /* ---- the parent ------------------------------------------------------------------------------------------------------------------ */
@@ -127,8 +135,8 @@ int main(int argc, char **argv)
 	int status = 0;
 
 	if (!options(argc, argv)) {
-		fprintf(stderr, "usage: bench_store [--store sqlite|postgres|mysql|redis]... [--only PART] [--feeds N>=10000] [--entries N>=2500]"
-			" [--runs N] [--seconds N] [--turns FOLDER]\n");
+		fprintf(stderr, "usage: bench_store [--store sqlite|postgres|mysql|redis]... [--only wheel|entries|job] [--feeds N>=10000]"
+			" [--feeds-large N] [--entries N>=2500] [--entries-large N] [--runs N] [--seconds N] [--minutes N] [--turns FOLDER]\n");
 		return 2;
 	}
 	server_durable = true;
@@ -143,6 +151,9 @@ int main(int argc, char **argv)
 	signal(SIGTERM, pass_on);
 	while (waitpid(child, &status, 0) != child)
 		;
-	nftw(set.folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+	for (int i = 0; i < 100 && nftw(set.folder, remove_one, 8, FTW_DEPTH | FTW_PHYS); i++)
+		usleep(100000); /* a server that is about to end still writes */
+	if (WIFSIGNALED(status))
+		die("ended by signal %d", WTERMSIG(status));
+	return WEXITSTATUS(status);
 }

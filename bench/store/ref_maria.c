@@ -152,6 +152,57 @@ static double ref_entries(const char *url, int64_t n, size_t bytes)
 	return start;
 }
 
+/* The number in a column of an answer's only row. */
+static double figure(const char *url, const char *sql, unsigned column)
+{
+	MYSQL *db = db_open(url);
+	MYSQL_RES *r;
+	MYSQL_ROW v;
+	double n;
+
+	if (mysql_query(db, sql) || !(r = mysql_store_result(db)))
+		die("%s: %s", sql, mysql_error(db));
+	v = mysql_fetch_row(r);
+	if (!v || !fw_str_double(fw_str(v[column]), &n))
+		die("%s: no number", sql);
+	mysql_free_result(r);
+	mysql_close(db);
+	return n;
+}
+
+static double log_bytes(const char *url)
+{
+	return figure(url, "SHOW GLOBAL STATUS LIKE 'Innodb_os_log_written'", 1);
+}
+
+/* Of the files: what information_schema.tables says is an estimate from some time ago. */
+static double disk_bytes(const char *url)
+{
+	struct fw_dsn d;
+	struct fw_arena a;
+	struct fw_err err;
+	double n;
+
+	fw_arena_init(&a, 0);
+	if (fw_dsn_split(&a, url, &d, &err))
+		die_of("the server's URL", &err);
+	n = figure(url, fw_arena_printf(&a, "SELECT sum(file_size) FROM information_schema.innodb_sys_tablespaces WHERE name LIKE '%s/%%'",
+		d.path.p), 0);
+	fw_arena_finish(&a);
+	return n;
+}
+
+static void wheel_more(const struct engine *e, struct wheel *w)
+{
+	struct work k;
+
+	(void)e;
+	turn_measure();
+	k = ref_wheel(w->url, 32, (double)set.seconds, 50);
+	turn_load();
+	row("the reference, jobs of 50 ms, 32 processes", k.rate, "feeds/s");
+}
+
 const struct engine engine_mysql = {
 	.name = "mysql",
 	.workers = 4,
@@ -161,4 +212,7 @@ const struct engine engine_mysql = {
 	.ref_fill = ref_fill,
 	.ref_wheel = ref_wheel,
 	.ref_entries = ref_entries,
+	.log_bytes = log_bytes,
+	.disk_bytes = disk_bytes,
+	.wheel_more = wheel_more,
 };

@@ -140,6 +140,136 @@ static double ref_entries(const char *url, int64_t n, size_t bytes)
 	return start;
 }
 
+/* ---- rows of PostgreSQL alone ------------------------------------------------------------------------------------------------------ */
+
+static double figure(PGconn *db, const char *sql)
+{
+	PGresult *r = answer(db, PQexec(db, sql));
+	double v;
+
+	if (PQntuples(r) != 1 || !fw_str_double(fw_str(PQgetvalue(r, 0, 0)), &v))
+		die("%s: no number", sql);
+	PQclear(r);
+	return v;
+}
+
+static double log_bytes(const char *url)
+{
+	PGconn *db = db_open(url);
+	double v = figure(db, "SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')");
+
+	PQfinish(db);
+	return v;
+}
+
+#define TABLES "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'r' AND n.nspname = 'wheel'"
+
+/* Tables with their indexes that take a byte a feed or more; before: the same, earlier (NULL: none), whose place it takes. */
+static PGresult *sizes(PGconn *db, int64_t feeds)
+{
+	char sql[400];
+
+	if (!fw_snprintf(sql, sizeof(sql), "SELECT relname, pg_table_size(c.oid), pg_indexes_size(c.oid) " TABLES
+			" AND pg_total_relation_size(c.oid) >= %lld ORDER BY 2 DESC", (long long)feeds))
+		die("too many feeds");
+	return answer(db, PQexec(db, sql));
+}
+
+static void sizes_rows(PGconn *db, const struct wheel *w)
+{
+	static const char *const part[] = {"table", "indexes of"};
+	PGresult *r = sizes(db, w->feeds);
+
+	for (int i = 0; i < PQntuples(r); i++) {
+		bool visits = fw_str_starts(fw_str(PQgetvalue(r, i, 0)), FW_STR("visit")); /* these grow until they are pruned */
+
+		for (int k = 0; k < 2; k++) {
+			char name[100];
+			double bytes;
+
+			if (!fw_str_double(fw_str(PQgetvalue(r, i, 1 + k)), &bytes) ||
+			    !fw_snprintf(name, sizeof(name), "  %s %s, a %s", part[k], PQgetvalue(r, i, 0), visits ? "visit" : "feed"))
+				die("a table's size cannot be read");
+			row(name, bytes / (double)(visits ? w->turn : w->feeds), "bytes");
+		}
+	}
+	PQclear(r);
+}
+
+static void hot_row(PGconn *db)
+{
+	double hot;
+
+	PQclear(answer(db, PQexec(db, "SELECT pg_stat_clear_snapshot()")));
+	hot = figure(db, "SELECT 100.0 * n_tup_hot_upd / greatest(n_tup_upd, 1) FROM pg_stat_user_tables WHERE schemaname = 'wheel' AND"
+		" relname = 'wheel'");
+	row("updates of a feed's state that were HOT", hot, "%");
+}
+
+/* Do many workers get in each other's way? */
+static void many(const struct engine *e, struct wheel *w)
+{
+	static struct samples four, all; /* large */
+	struct work k;
+
+	turn_measure();
+	w->batch = 100;
+	for (int64_t r = 0; r < set.runs; r++) {
+		sample(&four, turn_wheel(w, e->workers, (double)set.seconds, 0).rate);
+		sample(&all, turn_wheel(w, 32, (double)set.seconds, 0).rate);
+	}
+	k = ref_wheel(w->url, 32, (double)set.seconds, 50);
+	turn_load();
+	row_ratio("32 processes against 4, 100 a batch", &all, &four, 0.7, "feeds/s");
+	row("the reference, jobs of 50 ms, 32 processes", k.rate, "feeds/s");
+}
+
+/* Minutes without a pause, autovacuum on; the second time somebody leaves a transaction open in another session. */
+static void steady(const struct engine *e, struct wheel *w, PGconn *db)
+{
+	double first = 0;
+	char name[100];
+
+	w->batch = 100;
+	for (int foreign = 0; foreign < 2; foreign++) {
+		PGconn *idle = NULL;
+		struct work k;
+
+		turn_measure();
+		if (foreign) {
+			idle = db_open(w->url);
+			db_do(idle, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT txid_current(), count(*) FROM wheel.meta");
+		}
+		k = turn_wheel(w, e->workers, (double)set.minutes * 60, (int)FW_MAX(set.minutes, 2));
+		turn_load();
+		if (idle)
+			PQfinish(idle);
+		if (!fw_snprintf(name, sizeof(name), "%lld min%s: the last against the first", (long long)set.minutes,
+				foreign ? ", a transaction open elsewhere" : ""))
+			die("too many minutes");
+		row_ratio1(name, k.last, k.first, foreign ? 0.6 : 0.8, "feeds/s");
+		row("  visits made", (double)k.done, "");
+		if (foreign)
+			row_ratio1("  the last against the first without", k.last, first, 0, "feeds/s");
+		else
+			sizes_rows(db, w);
+		first = k.first;
+	}
+}
+
+static void wheel_more(const struct engine *e, struct wheel *w)
+{
+	PGconn *db = db_open(w->url);
+
+	hot_row(db);
+	row("tables after as many visits", (double)w->turn, "");
+	sizes_rows(db, w);
+	many(e, w);
+	if (set.minutes)
+		steady(e, w, db);
+	PQfinish(db);
+}
+
 const struct engine engine_postgres = {
 	.name = "postgres",
 	.workers = 4,
@@ -149,4 +279,7 @@ const struct engine engine_postgres = {
 	.ref_fill = ref_fill,
 	.ref_wheel = ref_wheel,
 	.ref_entries = ref_entries,
+	.large = true,
+	.log_bytes = log_bytes,
+	.wheel_more = wheel_more,
 };

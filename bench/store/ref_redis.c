@@ -177,14 +177,40 @@ static double ref_entries(const char *url, int64_t n, size_t bytes)
 	return start;
 }
 
-static void more(const struct engine *e)
+/* ---- rows of Redis alone -------------------------------------------------------------------------------------------------------------- */
+
+static void configure(const char *url, const char *name, const char *value)
+{
+	redisContext *db = db_open(url);
+
+	redisAppendCommand(db, "CONFIG SET %s %s", name, value);
+	pass(db, 1);
+	redisFree(db);
+}
+
+/* Of its append-only file, which is not written anew from now on. */
+static double log_bytes(const char *url)
+{
+	redisContext *db = db_open(url);
+	redisReply *r;
+	const char *at;
+	double bytes;
+
+	configure(url, "auto-aof-rewrite-percentage", "0");
+	redisAppendCommand(db, "INFO persistence");
+	r = answer(db);
+	at = strstr(r->str, "aof_current_size:");
+	if (!at || !fw_str_double(fw_str_sub(fw_str(at + 17), 0, strcspn(at + 17, "\r")), &bytes))
+		die("the server does not tell aof_current_size");
+	freeReplyObject(r);
+	redisFree(db);
+	return bytes;
+}
+
+static void least(const struct engine *e, const char *url)
 {
 	static struct samples rate, server; /* large */
-	char url[400];
 
-	if (!wanted("wheel"))
-		return;
-	store_url(e, url, sizeof(url), "wheel");
 	turn_measure();
 	for (int64_t r = 0; r < set.runs; r++) {
 		struct work k = crew_run(e->workers, (double)set.seconds, 0, script_work, url);
@@ -193,8 +219,36 @@ static void more(const struct engine *e)
 		sample(&server, k.server_cpu * 1e6 / (double)FW_MAX(k.done, 1));
 	}
 	turn_load();
-	row("two sorted sets alone, a script per batch of 500", median(&rate), "feeds/s");
+	row("two sorted sets and nothing else, a script per 500", median(&rate), "feeds/s");
 	row("  CPU of the server, a feed", median(&server), "us");
+}
+
+static void wheel_more(const struct engine *e, struct wheel *w)
+{
+	static struct samples rate; /* large */
+
+	least(e, w->url);
+	configure(w->url, "appendfsync", "always");
+	w->batch = 500;
+	turn_measure();
+	for (int64_t r = 0; r < set.runs; r++)
+		sample(&rate, turn_wheel(w, e->workers, (double)set.seconds, 0).rate);
+	turn_load();
+	row("AOF always: claim + commit, 500 a batch, 4 processes", median(&rate), "feeds/s");
+	configure(w->url, "appendfsync", "everysec");
+	configure(w->url, "auto-aof-rewrite-percentage", "100");
+}
+
+static void more(const struct engine *e)
+{
+	char url[400];
+
+	if (!wanted("entries"))
+		return;
+	store_url(e, url, sizeof(url), "wheel");
+	configure(url, "appendfsync", "always");
+	entries_row(e, "AOF always: new entries in bulk, against one a MULTI", 0);
+	configure(url, "appendfsync", "everysec");
 }
 
 const struct engine engine_redis = {
@@ -206,5 +260,7 @@ const struct engine engine_redis = {
 	.ref_fill = ref_fill,
 	.ref_wheel = ref_wheel,
 	.ref_entries = ref_entries,
+	.log_bytes = log_bytes,
+	.wheel_more = wheel_more,
 	.more = more,
 };

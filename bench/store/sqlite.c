@@ -328,6 +328,7 @@ const struct engine engine_sqlite = {
 	.wheel_least = 150000,
 	.entry_goal = 20,
 	.classic = "two bare updates of one narrow row, 500 a batch",
+	.large = true,
 	.ref_fill = bare_fill,
 	.ref_wheel = bare_wheel,
 	.ref_entries = bare_inserts,

@@ -7,71 +7,131 @@
 
 static const size_t batches[] = {100, 500};
 
+struct part { /* one way of working, over all runs */
+	struct samples rate, cpu, server; /* CPU in us a feed */
+};
+
+static void part_add(struct part *p, const struct work *w)
+{
+	double n = (double)FW_MAX(w->done, 1);
+
+	sample(&p->rate, w->rate);
+	sample(&p->cpu, w->cpu * 1e6 / n);
+	sample(&p->server, w->server_cpu * 1e6 / n);
+}
+
+static void part_cpu(const struct engine *e, const struct part *p)
+{
+	row("  CPU of the clients, a feed", median(&p->cpu), "us");
+	if (server_of(e->name))
+		row("  CPU of the server, a feed", median(&p->server), "us");
+}
+
 static void name_row(char *out, size_t cap, const char *what, size_t batch, int workers)
 {
 	if (!fw_snprintf(out, cap, "%s, %zu a batch, %d %s", what, batch, workers, workers == 1 ? "process" : "processes"))
 		die("too long a name: %s", what);
 }
 
-static void rows(const struct engine *e, size_t batch, const struct samples *ours, const struct samples *ref, const struct samples *cpu,
-	const struct samples *server)
+static void rows(const struct engine *e, size_t batch, const struct part *ours, const struct part *ref)
 {
 	char name[100];
 
 	name_row(name, sizeof(name), "claim + commit", batch, e->workers);
 	if (e->wheel_least > 0)
-		row_least(name, median(ours), median(ref), e->wheel_least, "feeds/s");
+		row_least(name, median(&ours->rate), median(&ref->rate), e->wheel_least, "feeds/s");
 	else
-		row_ratio(name, ours, ref, e->wheel_goal, "feeds/s");
-	row("  CPU of the workers, a feed", median(cpu), "us");
-	if (server_of(e->name))
-		row("  CPU of the server, a feed", median(server), "us");
+		row_ratio(name, &ours->rate, &ref->rate, e->wheel_goal, "feeds/s");
+	part_cpu(e, ours);
 }
 
-/* A figure of one run, per feed. */
-static void sample_cpu(struct samples *s, double cpu, const struct work *w)
+static void measure(const struct engine *e, struct wheel *w)
 {
-	sample(s, cpu * 1e6 / (double)FW_MAX(w->done, 1));
-}
+	static struct part ours[FW_N(batches)], ref; /* large */
 
-void bench_wheel(const struct engine *e)
-{
-	static struct samples ours[FW_N(batches)], cpu[FW_N(batches)], server[FW_N(batches)], ref, ref_server; /* large */
-	char url[400];
-	struct wheel w = {.url = url, .feeds = set.feeds};
-
-	turn_load();
-	store_url(e, url, sizeof(url), "wheel");
-	make_feeds(url, set.feeds, true, 2);
-	if (e->ref_fill)
-		e->ref_fill(url, set.feeds);
-	row_head("the wheel");
-	for (size_t i = 0; i < FW_N(batches); i++)
-		ours[i].n = cpu[i].n = server[i].n = 0;
-	ref.n = ref_server.n = 0;
+	memset(ours, 0, sizeof(ours));
+	memset(&ref, 0, sizeof(ref));
 	turn_measure();
 	for (int64_t r = 0; r < set.runs; r++) {
 		struct work k;
 
 		for (size_t i = 0; i < FW_N(batches); i++) {
-			w.batch = batches[i];
-			k = turn_wheel(&w, e->workers, (double)set.seconds, 0);
-			sample(&ours[i], k.rate);
-			sample_cpu(&cpu[i], k.cpu, &k);
-			sample_cpu(&server[i], k.server_cpu, &k);
+			w->batch = batches[i];
+			k = turn_wheel(w, e->workers, (double)set.seconds, 0);
+			part_add(&ours[i], &k);
 		}
-		if (e->ref_wheel) {
-			k = e->ref_wheel(url, e->workers, (double)set.seconds, 0);
-			sample(&ref, k.rate);
-			sample_cpu(&ref_server, k.server_cpu, &k);
-		}
+		k = e->ref_wheel(w->url, e->workers, (double)set.seconds, 0);
+		part_add(&ref, &k);
 	}
 	turn_load();
 	for (size_t i = 0; i < FW_N(batches); i++)
-		rows(e, batches[i], &ours[i], &ref, &cpu[i], &server[i]);
-	if (ref.n) {
-		row("the reference alone", median(&ref), "feeds/s");
-		if (server_of(e->name))
-			row("  CPU of the server, a feed", median(&ref_server), "us");
+		rows(e, batches[i], &ours[i], &ref);
+	row("the reference alone", median(&ref.rate), "feeds/s");
+	part_cpu(e, &ref);
+}
+
+/* What all those visits left behind, and what the log took. */
+static void weigh(const struct engine *e, struct wheel *w, double filled_bytes)
+{
+	double grown = store_bytes(e, w->url) - filled_bytes, before;
+	int64_t visits = w->turn;
+
+	row("bytes of the store per feed, never visited", filled_bytes / (double)w->feeds, "bytes");
+	row("  growth per visit, its kept row included", grown / (double)FW_MAX(visits, 1), "bytes");
+	row("  visits made", (double)visits, "");
+	if (!e->log_bytes)
+		return;
+	turn_load();
+	before = e->log_bytes(w->url);
+	w->batch = 500;
+	turn_wheel(w, e->workers, (double)set.seconds, 0);
+	row("bytes of log per visit, 500 a batch", (e->log_bytes(w->url) - before) / (double)FW_MAX(w->turn - visits, 1), "bytes");
+}
+
+/* The same wheel with many more feeds takes turns with the usual one. */
+static void large(const struct engine *e, struct wheel *w)
+{
+	static struct samples many, few; /* large */
+	char url[400], name[80];
+	struct wheel l = {.url = url, .feeds = set.feeds_large, .batch = 500};
+
+	many.n = few.n = 0;
+	turn_load();
+	store_url(e, url, sizeof(url), "large");
+	make_feeds(url, l.feeds, true, 2);
+	turn_measure();
+	w->batch = l.batch;
+	for (int64_t r = 0; r < set.runs; r++) {
+		sample(&few, turn_wheel(w, e->workers, (double)set.seconds, 0).rate);
+		sample(&many, turn_wheel(&l, e->workers, (double)set.seconds, 0).rate);
 	}
+	turn_load();
+	if (!fw_snprintf(name, sizeof(name), "%lld feeds against %lld, 500 a batch", (long long)l.feeds, (long long)w->feeds))
+		die("too long a name");
+	row_ratio(name, &many, &few, 0.6, "feeds/s");
+	row("  bytes of the store per feed", store_bytes(e, url) / (double)l.feeds, "bytes");
+}
+
+void bench_wheel(const struct engine *e)
+{
+	char url[400];
+	struct wheel w = {.url = url, .feeds = set.feeds};
+	double start, took, empty, filled;
+
+	turn_load();
+	store_url(e, url, sizeof(url), "wheel");
+	empty = store_bytes(e, url);
+	start = now_s();
+	make_feeds(url, set.feeds, true, 2);
+	took = now_s() - start;
+	filled = store_bytes(e, url) - empty;
+	e->ref_fill(url, set.feeds);
+	row_head("the wheel");
+	row("subscribing, 10,000 a call, 2 processes", (double)set.feeds / took, "feeds/s");
+	measure(e, &w);
+	weigh(e, &w, filled);
+	if (e->wheel_more)
+		e->wheel_more(e, &w);
+	if (e->large && set.feeds_large)
+		large(e, &w);
 }
