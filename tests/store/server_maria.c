@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* A MariaDB server of the tests' own: on a socket in its folder, without network, as an unprivileged user. */
+/*
+ * A MariaDB server of the tests' own: on a socket in its folder, without network, as an unprivileged user. FW_MYSQLD names the
+ * program of a MySQL 8 or later to take instead, which Debian does not have.
+ */
 #include <fcntl.h>
 #include <grp.h>
 #include <mysql.h>
@@ -23,9 +26,16 @@
 static char home[160], sock[200];
 static pid_t server, owner;
 
+static const char *mysql(void)
+{
+	const char *program = getenv("FW_MYSQLD");
+
+	return program && *program ? program : NULL;
+}
+
 static bool installed(void)
 {
-	return access(SERVER, X_OK) == 0 && access(INSTALL, X_OK) == 0;
+	return mysql() ? access(mysql(), X_OK) == 0 : access(SERVER, X_OK) == 0 && access(INSTALL, X_OK) == 0;
 }
 
 static void fail(const char *what)
@@ -73,11 +83,12 @@ static bool answers(void)
 static void again(void)
 {
 	static char data[200], socket_arg[220], pid_arg[220];
-	const char *const argv[] = {SERVER, "--no-defaults", data, socket_arg, pid_arg, "--skip-networking", "--max-connections=60",
+	const char *const argv[] = {mysql() ? mysql() : SERVER, "--no-defaults", data, socket_arg, pid_arg, "--skip-networking",
+		"--max-connections=60", "--loose-mysqlx=OFF",
 		"--skip-name-resolve", server_durable ? "--innodb-buffer-pool-size=1G" : "--innodb-buffer-pool-size=128M",
-		server_durable ? "--innodb-log-file-size=1G" : "--innodb-log-file-size=64M",
+		server_durable ? "--loose-innodb-log-file-size=1G" : "--loose-innodb-log-file-size=64M",
 		server_durable ? "--innodb-flush-log-at-trx-commit=1" : "--innodb-flush-log-at-trx-commit=2",
-		server_durable ? "--debug-no-sync=0" : "--debug-no-sync", NULL};
+		server_durable ? "--loose-debug-no-sync=0" : "--loose-debug-no-sync", NULL};
 	pid_t parent = getpid();
 
 	if (!fw_snprintf(data, sizeof(data), "--datadir=%s/data", home) || !fw_snprintf(socket_arg, sizeof(socket_arg), "--socket=%s", sock) ||
@@ -101,7 +112,8 @@ static void start(const char *folder)
 {
 	const struct passwd *u = user();
 	char data[200];
-	const char *const argv[] = {INSTALL, "--no-defaults", data, "--auth-root-authentication-method=normal", "--skip-test-db", NULL};
+	const char *const of_mariadb[] = {INSTALL, "--no-defaults", data, "--auth-root-authentication-method=normal", "--skip-test-db", NULL};
+	const char *const of_mysql[] = {mysql(), "--no-defaults", data, "--initialize-insecure", NULL};
 	pid_t parent = getpid(), pid;
 	int status = 1;
 
@@ -112,7 +124,7 @@ static void start(const char *folder)
 		fail("no folder");
 	pid = fork();
 	if (pid == 0)
-		run(argv, parent);
+		run(mysql() ? of_mysql : of_mariadb, parent);
 	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
 		fail("its tables cannot be made");
 	again();
