@@ -38,6 +38,10 @@ def case(words):
     return add
 
 
+class Skip(Exception):
+    """A case that cannot run here; its words say why."""
+
+
 def run():
     """Run every case, print TAP, exit."""
     only = sys.argv[1:]
@@ -49,6 +53,8 @@ def run():
         try:
             function(base)
             print("ok %d - %s" % (i, words), flush=True)
+        except Skip as why:
+            print("ok %d - %s # SKIP %s" % (i, words, why), flush=True)
         except Exception:  # pylint: disable=broad-except
             failed += 1
             print("not ok %d - %s" % (i, words))
@@ -256,21 +262,22 @@ SOON_S = 2.4
 
 
 class Wheel:
-    """One store and its configuration. store: the URL of one on a server; sql() and what follows are for SQLite only."""
+    """One store and its configuration. store: the URL of one on a server; sql() and what follows are for SQLite only. inside: the
+    command that runs ours elsewhere."""
 
-    def __init__(self, base, conf="", name="store.db", store=None):
+    def __init__(self, base, conf="", name="store.db", store=None, inside=()):
         self.base = base
         self.path = os.path.join(base, name)
         self.store = store or "sqlite:" + self.path
         self.conf = os.path.join(base, name + ".conf")
         with open(self.conf, "w", encoding="ascii") as f:
             f.write(CONF + conf)
-        self.binary, self.said = FEEDWHEEL, os.path.join(base, "said")
+        self.binary, self.said, self.inside = FEEDWHEEL, os.path.join(base, "said"), inside
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("FEEDWHEEL_")}
         self.environment.update(HOME=base, XDG_DATA_HOME=base, XDG_CONFIG_HOME=base, NO_COLOR="1")
 
     def command(self, *arguments):
-        return [self.binary, "--config", self.conf, "--store", self.store, *arguments]
+        return [*self.inside, self.binary, "--config", self.conf, "--store", self.store, *arguments]
 
     def run(self, *arguments, stdin=None, code=0, timeout=120):
         """Run a command to its end and check its exit code (None: any)."""

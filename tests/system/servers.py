@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: ISC
+"""Database servers as a case needs them: with options of its own, on a machine of its own, two of them at once. (Those of the harness
+are all alike.) They end with us, however we end."""
+import glob
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+
+from harness import equal, wait_for
+
+HELLO = b"\0\0\0\x2a\0\3\0\0user\0feedwheel\0database\0postgres\0\0" # to PostgreSQL
+USERS = {"postgres": "postgres", "mysql": "mysql", "redis": None} # who runs it when root starts it
+
+
+class Private:
+    """A server of an engine in base/name. inside: the command that runs it elsewhere; options: for its command line; folder: where its
+    data goes, if not there."""
+
+    def __init__(self, engine, base, name="server", inside=(), options=(), folder=None):
+        self.engine, self.inside, self.options, self.process = engine, inside, list(options), None
+        self.home = folder or os.path.join(base, name)
+        self.data, self.socket = os.path.join(self.home, "data"), os.path.join(base, name + ".sock")
+        self.user = USERS[engine] if os.geteuid() == 0 else None
+        self.log = os.path.join(base, name + ".log")
+        os.chmod(base, 0o777 if self.user else 0o711) # the socket is made there by somebody else
+        os.makedirs(self.home, exist_ok=True)
+        if self.user:
+            shutil.chown(self.home, self.user)
+        getattr(self, "make_" + engine, lambda: os.mkdir(self.data))()
+        self.start()
+
+    def command(self, *argv):
+        as_user = []
+        if self.user:
+            group = pwd.getpwnam(self.user).pw_gid
+            as_user = ["--reuid", self.user, "--regid", str(group), "--clear-groups"]
+        return [*self.inside, "setpriv", "--pdeathsig", "SIGKILL", *as_user, *argv]
+
+    def once(self, *argv):
+        with open(self.log, "ab") as log:
+            subprocess.run(self.command(*argv), check=True, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.home)
+
+    # -- PostgreSQL
+
+    @staticmethod
+    def postgres(program):
+        return os.path.join(sorted(glob.glob("/usr/lib/postgresql/*/bin"))[-1], program)
+
+    def make_postgres(self):
+        self.once(self.postgres("initdb"), "-D", self.data, "-E", "UTF8", "--locale=C", "-A", "trust", "-U", "feedwheel", "-N")
+        os.mkdir(self.socket)
+        if self.user:
+            shutil.chown(self.socket, self.user)
+        with open(os.path.join(self.data, "pg_hba.conf"), "a", encoding="ascii") as f:
+            f.write("host all all 10.98.0.0/16 trust\n")
+
+    def argv_postgres(self):
+        return [self.postgres("postgres"), "-D", self.data, "-k", self.socket, "-h", "", "-c", "fsync=off", *self.options]
+
+    def url_postgres(self, name, host):
+        if host:
+            return "postgres://feedwheel@%s/postgres?sslmode=disable&schema=%s" % (host, name)
+        return "postgres://feedwheel@/postgres?host=%s&schema=%s" % (self.socket, name)
+
+    # -- MariaDB
+
+    def make_mysql(self):
+        self.once("mariadb-install-db", "--no-defaults", "--datadir=" + self.data, "--auth-root-authentication-method=normal",
+                  "--skip-test-db")
+
+    def argv_mysql(self):
+        return ["mariadbd", "--no-defaults", "--datadir=" + self.data, "--socket=" + self.socket, "--pid-file=" + self.data + "/pid",
+                "--skip-networking", "--skip-name-resolve", "--innodb-flush-log-at-trx-commit=2", *self.options]
+
+    def url_mysql(self, name, host):
+        return "mysql://root@%s/%s" % (host, name) if host else "mysql://root@localhost/%s?socket=%s" % (name, self.socket)
+
+    # -- Redis
+
+    def argv_redis(self):
+        return ["redis-server", "--dir", self.data, "--port", "0", "--unixsocket", self.socket, "--save", "", "--appendonly", "yes",
+                "--maxmemory-policy", "noeviction", *self.options]
+
+    def url_redis(self, name, host):
+        return "redis://%s/0?prefix=%s" % (host, name) if host else "redis+unix://%s?prefix=%s" % (self.socket, name)
+
+    def redis(self, *words):
+        """What redis-cli is told, and what it answers."""
+        return subprocess.run(["redis-cli", "-s", self.socket, *words], check=True, capture_output=True, text=True).stdout.strip()
+
+    # -- all
+
+    def url(self, name="t", host=None):
+        """By its socket, or by TCP at this host."""
+        return getattr(self, "url_" + self.engine)(name, host)
+
+    def start(self):
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(self.command(*getattr(self, "argv_" + self.engine)()), stdin=subprocess.DEVNULL, stdout=log,
+                                            stderr=log, cwd=self.home)
+        try:
+            wait_for("the server", self.answers, 60)
+        except AssertionError as e:
+            self.stop()
+            with open(self.log, encoding="utf-8", errors="replace") as f:
+                raise AssertionError("%s: %s" % (e, f.read()[-2000:])) from e
+
+    def connect(self):
+        s = socket.socket(socket.AF_UNIX)
+        s.settimeout(5)
+        s.connect(os.path.join(self.socket, ".s.PGSQL.5432") if self.engine == "postgres" else self.socket)
+        return s
+
+    def answers(self):
+        equal(self.process.poll(), None, "the server left")
+        try:
+            with self.connect() as s:
+                if self.engine == "postgres":
+                    s.sendall(HELLO)
+                    return s.recv(1) == b"R"
+                if self.engine == "redis":
+                    s.sendall(b"PING\r\n")
+                    return s.recv(5) == b"+PONG"
+                return len(s.recv(5)) == 5
+        except OSError:
+            return False
+
+    def stop(self):
+        """In order, but at once."""
+        if self.process.poll() is None:
+            self.process.send_signal(2 if self.engine == "postgres" else 15)
+            self.process.wait(timeout=60)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
