@@ -30,8 +30,8 @@ short = []
 
 
 def row(name, ours, reference, ratio, goal, fine):
-    """fine: True, False, or the reason why it was skipped."""
-    word = "skipped: " + fine if isinstance(fine, str) else "ok" if fine else "short"
+    """fine: True, False, None where there is no goal, or the reason why it was skipped."""
+    word = "skipped: " + fine if isinstance(fine, str) else "-" if fine is None else "ok" if fine else "short"
     print("%-50s %13s %13s %8s %8s  %s" % (name, ours, reference, ratio, goal, word), flush=True)
     if fine is False:
         short.append(name)

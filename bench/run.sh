@@ -10,13 +10,16 @@ command_of() { # part
 	esac
 }
 part() { # name
+	rc=0
 	if [ ! -x "$(command_of "$1")" ]; then
 		echo "bench-$1: not in this version yet"
 		return 3
 	fi
 	printf '\n# bench-%s\n' "$1"
 	[ "$1" != parse ] || tools/deps.sh bench || :
-	"$(command_of "$1")"
+	"$(command_of "$1")" || rc=$?
+	[ "$1" != store ] || bench/whole.py || rc=$?
+	return "$rc"
 }
 case ${1:-bench} in
 bench)

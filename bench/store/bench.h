@@ -79,6 +79,7 @@ struct work { /* what took place */
 	int64_t done;
 	double seconds, rate;          /* done a second */
 	double cpu, server_cpu;        /* seconds of the workers and of our servers */
+	double slowest;                /* seconds of the longest call told by crew_slowest */
 	double first, last;            /* rates of the first and the last of `parts` equal parts */
 };
 
@@ -91,6 +92,7 @@ struct work crew_run(int n, double seconds, int parts, crew_fn *fn, const void *
 void crew_begin(struct crew *c);
 bool crew_on(const struct crew *c);
 void crew_done(struct crew *c, int64_t n);
+void crew_slowest(struct crew *c, int64_t us);
 int64_t crew_total(const struct crew *c); /* all processes' so far */
 /* CPU seconds of all processes below this one that run now: the servers, when no crew is there. */
 double servers_cpu_s(void);
@@ -128,8 +130,11 @@ void store_url(const struct engine *e, char *out, size_t cap, const char *name);
 
 struct fw_store *open_store(const char *url);
 double store_bytes(const struct engine *e, const char *url);
+struct subscribed {
+	double rate, slowest; /* feeds/s; seconds of the slowest 10,000 */
+};
 /* n feeds, each on a host of its own; due in the order of their ids, or at random within an hour. By so many processes. */
-double make_feeds(const char *url, int64_t n, bool shuffled, int processes); /* the slowest 10,000: seconds */
+struct subscribed make_feeds(const char *url, int64_t n, bool shuffled, int processes);
 
 struct wheel {
 	const char *url;

@@ -18,7 +18,8 @@
 struct crew {
 	_Atomic int ready_n, go;
 	_Atomic int64_t done;
-	_Atomic int64_t end_us; /* monotonic; when the last of them ended */
+	_Atomic int64_t end_us;     /* monotonic; when the last of them ended */
+	_Atomic int64_t slowest_us;
 	int64_t begin_us, until_us;
 };
 
@@ -37,6 +38,19 @@ bool crew_on(const struct crew *c)
 void crew_done(struct crew *c, int64_t n)
 {
 	atomic_fetch_add(&c->done, n);
+}
+
+static void raise_to(_Atomic int64_t *at, int64_t v)
+{
+	int64_t old = atomic_load(at);
+
+	while (old < v && !atomic_compare_exchange_weak(at, &old, v))
+		;
+}
+
+void crew_slowest(struct crew *c, int64_t us)
+{
+	raise_to(&c->slowest_us, us);
 }
 
 int64_t crew_total(const struct crew *c)
@@ -119,17 +133,13 @@ double servers_cpu_s(void)
 static pid_t start(struct crew *c, int worker, crew_fn *fn, const void *ctx)
 {
 	pid_t pid = fork();
-	int64_t end, now;
 
 	if (pid < 0)
 		die("no process for worker %d", worker);
 	if (pid)
 		return pid;
 	fn(c, worker, ctx);
-	now = fw_mono_us();
-	end = atomic_load(&c->end_us);
-	while (end < now && !atomic_compare_exchange_weak(&c->end_us, &end, now))
-		;
+	raise_to(&c->end_us, fw_mono_us());
 	_exit(0);
 }
 
@@ -184,6 +194,7 @@ struct work crew_run(int n, double seconds, int parts, crew_fn *fn, const void *
 	w.done = crew_total(c);
 	w.seconds = (double)(c->end_us - c->begin_us) / 1e6;
 	w.rate = (double)w.done / w.seconds;
+	w.slowest = (double)c->slowest_us / 1e6;
 	w.cpu = crews_cpu_s() - own;
 	w.server_cpu = servers_cpu_s() - server;
 	munmap(c, sizeof(*c));

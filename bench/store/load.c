@@ -37,27 +37,29 @@ double store_bytes(const struct engine *e, const char *url)
 
 #define SUBSCRIBE_N 10000
 
+#define SLICE_N (20 * SUBSCRIBE_N) /* then others have their turn */
+
 struct feeds {
 	const char *url;
-	int64_t n;
+	int64_t from, to, n;
 	bool shuffled;
 	int processes;
 };
 
-/* Every so-many-th ten thousand; the slowest's seconds. */
-static double subscribe_part(const struct feeds *w, int part, struct crew *c)
+/* Every so-many-th ten thousand. */
+static void subscribe_work(struct crew *c, int worker, const void *ctx)
 {
+	const struct feeds *w = ctx;
 	struct fw_feed_new *f = calloc(SUBSCRIBE_N, sizeof(*f));
 	struct fw_store *st = open_store(w->url);
-	double worst = 0, start;
 	struct fw_arena a;
 	struct fw_err err;
 
 	fw_arena_init(&a, 0);
-	if (c)
-		crew_begin(c);
-	for (int64_t from = (int64_t)part * SUBSCRIBE_N; from < w->n; from += (int64_t)w->processes * SUBSCRIBE_N) {
-		size_t k = (size_t)FW_MIN(w->n - from, SUBSCRIBE_N);
+	crew_begin(c);
+	for (int64_t from = w->from + worker * SUBSCRIBE_N; from < w->to; from += (int64_t)w->processes * SUBSCRIBE_N) {
+		size_t k = (size_t)FW_MIN(w->to - from, SUBSCRIBE_N);
+		int64_t start;
 
 		for (size_t i = 0; i < k; i++) {
 			int64_t at = from + (int64_t)i;
@@ -66,32 +68,37 @@ static double subscribe_part(const struct feeds *w, int part, struct crew *c)
 				(long long)at, (long long)at)), .due_at_ms = NOW - HOUR + (w->shuffled ? (int64_t)(mix((uint64_t)at) % HOUR) :
 				at * HOUR / w->n)};
 		}
-		start = now_s();
+		start = fw_mono_us();
 		if (fw_store_subscribe(st, f, k, &err))
 			die_of("subscribe", &err);
-		worst = FW_MAX(worst, now_s() - start);
+		crew_slowest(c, fw_mono_us() - start);
+		crew_done(c, (int64_t)k);
 		fw_arena_reset(&a, 1 << 20);
 	}
 	fw_arena_finish(&a);
 	free(f);
 	fw_store_close(st);
-	return worst;
 }
 
-static void subscribe_work(struct crew *c, int worker, const void *ctx)
+struct subscribed make_feeds(const char *url, int64_t n, bool shuffled, int processes)
 {
-	subscribe_part(ctx, worker, c);
-}
+	struct subscribed r = {0};
+	double seconds = 0;
 
-double make_feeds(const char *url, int64_t n, bool shuffled, int processes)
-{
-	struct feeds w = {url, n, shuffled, processes};
-
-	if (processes == 1)
-		return subscribe_part(&w, 0, NULL);
 	fw_store_close(open_store(url)); /* makes its tables */
-	crew_run(processes, 0, 0, subscribe_work, &w);
-	return 0;
+	for (int64_t from = 0; from < n; from += SLICE_N) {
+		struct feeds w = {url, from, FW_MIN(n, from + SLICE_N), n, shuffled, processes};
+		struct work k;
+
+		turn_load();
+		k = crew_run(processes, 0, 0, subscribe_work, &w);
+		if (k.done != w.to - w.from)
+			die("%lld feeds were subscribed, not %lld", (long long)k.done, (long long)(w.to - w.from));
+		seconds += k.seconds;
+		r.slowest = FW_MAX(r.slowest, k.slowest);
+	}
+	r.rate = (double)n / seconds;
+	return r;
 }
 
 /* ---- claim and commit ---------------------------------------------------------------------------------------------------------- */

@@ -47,6 +47,34 @@ static void pass(redisContext *db, int n) /* over so many answers */
 		freeReplyObject(answer(db));
 }
 
+/* The number after a word of INFO persistence. */
+static double persistence(redisContext *db, const char *word)
+{
+	redisReply *r;
+	const char *at;
+	double n;
+
+	redisAppendCommand(db, "INFO persistence");
+	r = answer(db);
+	at = strstr(r->str, word);
+	if (!at || !fw_str_double(fw_str_sub(fw_str(at + strlen(word)), 0, strcspn(at + strlen(word), "\r")), &n))
+		die("the server does not tell %s", word);
+	freeReplyObject(r);
+	return n;
+}
+
+/* Write the log anew now, so that it is not due while something is measured because of what was put in before. */
+static void settle(redisContext *db)
+{
+	while (persistence(db, "aof_rewrite_in_progress:") > 0)
+		usleep(50000);
+	redisAppendCommand(db, "BGREWRITEAOF");
+	pass(db, 1);
+	do
+		usleep(50000);
+	while (persistence(db, "aof_rewrite_in_progress:") + persistence(db, "aof_rewrite_scheduled:") > 0);
+}
+
 static void ref_fill(const char *url, int64_t feeds)
 {
 	redisContext *db = db_open(url);
@@ -59,6 +87,7 @@ static void ref_fill(const char *url, int64_t feeds)
 			(long long)at, (long long)FW_MIN(at + 999, feeds));
 		pass(db, 1);
 	}
+	settle(db);
 	redisFree(db);
 }
 
@@ -192,17 +221,10 @@ static void configure(const char *url, const char *name, const char *value)
 static double log_bytes(const char *url)
 {
 	redisContext *db = db_open(url);
-	redisReply *r;
-	const char *at;
 	double bytes;
 
 	configure(url, "auto-aof-rewrite-percentage", "0");
-	redisAppendCommand(db, "INFO persistence");
-	r = answer(db);
-	at = strstr(r->str, "aof_current_size:");
-	if (!at || !fw_str_double(fw_str_sub(fw_str(at + 17), 0, strcspn(at + 17, "\r")), &bytes))
-		die("the server does not tell aof_current_size");
-	freeReplyObject(r);
+	bytes = persistence(db, "aof_current_size:");
 	redisFree(db);
 	return bytes;
 }

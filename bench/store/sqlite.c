@@ -169,7 +169,7 @@ static void wheel_rows(const char *name, bool shuffled)
 	turn_load();
 	store_url(&engine_sqlite, url, sizeof(url), name);
 	w.url = url;
-	slowest = make_feeds(url, set.feeds, shuffled, 1);
+	slowest = make_feeds(url, set.feeds, shuffled, 1).slowest;
 	turn_measure();
 	if (shuffled) {
 		st = open_named(name);
@@ -310,14 +310,17 @@ static void job(int64_t entries)
 	forget("job");
 }
 
+static void wheel_more(const struct engine *e, struct wheel *w)
+{
+	(void)e;
+	(void)w;
+	wheel_rows("ordered", false);
+	wheel_rows("shuffled", true);
+}
+
 static void more(const struct engine *e)
 {
 	(void)e;
-	if (wanted("wheel")) {
-		forget("wheel");
-		wheel_rows("ordered", false);
-		wheel_rows("shuffled", true);
-	}
 	if (wanted("job"))
 		job(set.entries);
 }
@@ -332,5 +335,6 @@ const struct engine engine_sqlite = {
 	.ref_fill = bare_fill,
 	.ref_wheel = bare_wheel,
 	.ref_entries = bare_inserts,
+	.wheel_more = wheel_more,
 	.more = more,
 };

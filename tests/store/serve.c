@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A private database server for tests that are no C programs: serve ENGINE FOLDER. Without arguments: the engines that have one.
+ * A private database server for tests that are no C programs: serve ENGINE FOLDER [durable]. Without arguments: the engines that
+ * have one. durable: as servers.h says.
  *
  * Starts it and prints "ready". Then, by lines on standard input: "url NAME" prints the URL of the store of that name, "kill9" ends
  * all its processes at once, "again" starts it anew with the same data; each is answered with a line. The end of input ends it.
@@ -34,7 +35,7 @@ static bool obey(const struct server *server, const char *line)
 
 int main(int argc, char **argv)
 {
-	const struct server *server = argc == 3 ? server_of(argv[1]) : NULL;
+	const struct server *server = argc == 3 || argc == 4 ? server_of(argv[1]) : NULL;
 	char line[200];
 	int rc = EXIT_SUCCESS;
 
@@ -45,8 +46,9 @@ int main(int argc, char **argv)
 		}
 		return EXIT_SUCCESS;
 	}
-	if (!server) {
-		fprintf(stderr, "usage: serve ENGINE FOLDER, of an engine that has a server\n");
+	server_durable = argc == 4 && strcmp(argv[3], "durable") == 0;
+	if (!server || (argc == 4 && !server_durable)) {
+		fprintf(stderr, "usage: serve ENGINE FOLDER [durable], of an engine that has a server\n");
 		return EXIT_FAILURE;
 	}
 	if (!server->installed()) {

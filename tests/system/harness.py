@@ -170,13 +170,13 @@ SERVE = os.path.join(BUILD, "tests", "store", "store_serve")
 
 
 class Server:
-    """A private server of an engine, with its data in base; see tests/store/serve.c."""
+    """A private server of an engine, with its data in base; see tests/store/serve.c, which has more arguments."""
 
-    def __init__(self, engine, base):
+    def __init__(self, engine, base, *arguments):
         folder = os.path.join(base, engine)
         os.mkdir(folder)
         os.chmod(base, 0o711) # a server that root starts runs as somebody else
-        self.process = subprocess.Popen([SERVE, engine, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([SERVE, engine, folder, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         said = self.process.stdout.readline().strip()
         if said != "ready":
             self.stop()
