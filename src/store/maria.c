@@ -3,15 +3,15 @@
  * The MariaDB and MySQL driver: one database, any number of processes on any number of machines.
  *
  * This file opens and closes, sends statements, begins and ends transactions and turns the server's codes into ours. What is
- * stored where: maria_schema.c. Standing in line: maria_line.c, maria_host.c. Lending: maria_wheel.c. Outcomes: maria_commit.c.
- * Entries: maria_entries.c. Words: maria_search.c. What people look at: maria_window.c. Copies: maria_load.c.
+ * stored where: maria_schema.c. Standing in line: maria_line.c, maria_host.c. Lending: maria_wheel.c, maria_loans.c. Outcomes:
+ * maria_commit.c. Entries: maria_entries.c. Words: maria_search.c. What people look at: maria_window.c. Copies: maria_load.c.
  *
- * Statements are gathered in m->sql and travel together: a claim is three round trips, a commit two, however many feeds they
+ * Statements are gathered in m->sql and travel together: a claim is four round trips, a commit two, however many feeds they
  * carry. All work on sets of rows. Values are written into the text here, by type; what the server parses is never more than
  * script_max() bytes.
  *
- * Transactions are READ COMMITTED, so that a lock is on a row and never on a gap. Rows are locked in one order: claims (loans),
- * leases and wheel by feed, hosts by number, and then what only the host's lock guards. The head of the queue is taken with SKIP
+ * Transactions are READ COMMITTED, so that a lock is on a row and never on a gap. Rows are locked in one order: loans,
+ * wheel by feed, hosts by number, and then what only the host's lock guards. The head of the queue is taken with SKIP
  * LOCKED. Where a deadlock happens all the same (a host that is new to two at once), the transaction is made again.
  *
  * The connection is not carried across fork(); one thread at a time.
@@ -800,11 +800,9 @@ static const char *const checks[] = {
 	" SELECT feed_id FROM parked) x JOIN wheel w ON w.feed_id = x.feed_id WHERE status <> 0",
 	"SELECT concat('feed ', f.id, ': not on the wheel') FROM feeds f LEFT JOIN wheel w ON w.feed_id = f.id WHERE w.feed_id IS NULL",
 	"SELECT concat('wheel: no feed ', w.feed_id) FROM wheel w LEFT JOIN feeds f ON f.id = w.feed_id WHERE f.id IS NULL",
-	"SELECT concat('lease of feed ', l.feed_id, ': no claim holds ', l.fence) FROM leases l LEFT JOIN loans c ON c.id = l.fence >> 20"
-	" WHERE c.id IS NULL",
-	"SELECT concat('claim ', c.id, ': holds ', coalesce(x.n, 0), ' feeds, counts ', c.left_n) FROM loans c LEFT JOIN"
-	" (SELECT fence >> 20 AS id, count(*) AS n FROM leases GROUP BY 1) x ON x.id = c.id WHERE coalesce(x.n, 0) <> c.left_n"
-	" OR c.left_n = 0",
+	"SELECT concat('claim ', id, ': nothing of it is lent') FROM loans WHERE locate('1', lent) = 0",
+	"SELECT concat('claim ', id, ': lists ', json_length(body), ' feeds, and ', length(lent), ' of them as lent or not') FROM loans"
+	" WHERE json_length(body) <> length(lent)",
 	"SELECT concat('feed ', q.feed_id, ': waits for another time than it is due') FROM queue q JOIN wheel w ON w.feed_id = q.feed_id"
 	" WHERE coalesce(q.due_at_ms, wake_at_ms) <> w.due_at_ms",
 	"SELECT concat('feed ', q.feed_id, ': put off, but not noted') FROM queue q LEFT JOIN moved v ON v.feed_id = q.feed_id"

@@ -10,7 +10,7 @@
 #include "store/fields.h"
 
 #define MR_SCHEMA 1     /* the newest schema this program knows */
-#define MR_FENCE_BITS 20 /* a claim's fences are its number, shifted so, plus 0, 1, ...: one claim lends fewer than a million */
+#define MR_FENCE_BITS 20 /* fences are the number of a row of loans, shifted so, plus 0, 1, ... */
 
 struct maria {
 	struct fw_store base;
@@ -164,6 +164,49 @@ void mr_line_on(struct mr_line *l, int64_t feed_id, int64_t due_ms, int64_t host
 /* Append all that to the script. */
 int mr_line_write(struct maria *m, struct mr_line *l, struct fw_err *err);
 
+/* ---- maria_loans.c: who holds what --------------------------------------------------------------------------------------- */
+
+struct mr_lent { /* a feed in a row of loans */
+	int64_t feed_id;
+	int64_t host_id;  /* budget to be returned; 0: none */
+	int64_t visit_id, new_ms; /* its last visit, its last new entry */
+	bool out;         /* it is lent still */
+	bool ends;        /* and is about to end: mr_loans_write */
+};
+
+struct mr_loan {
+	int64_t id, until_ms;
+	bool touched; /* its owner changed something about one of them: what is told here may be old */
+	bool rewrite; /* to be written whole, and touched: mr_loans_write */
+	struct mr_lent *at;
+	size_t n;
+};
+
+struct mr_loans { /* by id, those of mr_loans_lock */
+	struct mr_loan *at;
+	size_t n;
+};
+
+/* Each of these fills out, for mr_loans_finish; all but mr_loans_read lock the rows. */
+int mr_loans_lock(struct maria *m, const int64_t *fence, size_t n, struct mr_loans *out, struct fw_err *err);
+int mr_loans_expired(struct maria *m, int64_t now_ms, size_t max, struct mr_loans *out, struct fw_err *err);
+int mr_loans_of(struct maria *m, const char *worker, size_t max, struct mr_loans *out, struct fw_err *err);
+int mr_loans_read(struct maria *m, int64_t feed_id, struct mr_loans *out, struct fw_err *err); /* 0: all; else those that name it */
+/* The one in which this feed is out; *lent is NULL when it is not lent. */
+int mr_loans_with(struct maria *m, int64_t feed_id, struct mr_loans *out, struct mr_loan **loan, struct mr_lent **lent, struct fw_err *err);
+void mr_loans_finish(struct mr_loans *l);
+/* NULL: not lent so, or ended. *touched becomes true when the row was touched. */
+struct mr_lent *mr_lent_find(struct mr_loans *l, int64_t fence, int64_t feed_id, bool *touched);
+/* Appended to the script: what was changed here; rows of which nothing is out go. */
+void mr_loans_write(struct maria *m, const struct mr_loans *l);
+/* Appended to the script: new rows; the fence of the i-th feed, when the first row has this number. */
+void mr_loans_put(struct maria *m, const char *worker, int64_t until_ms, const struct mr_lent *lent, size_t n);
+int64_t mr_loans_fence(const struct maria *m, int64_t first_id, size_t i);
+
+/* The feeds that are out, as a table in FROM: l is its row of loans, j.feed_id and j.host_id the feed's, j.i its place. */
+#define MR_OUT "loans l JOIN JSON_TABLE(l.body, '$[*]' COLUMNS (i FOR ORDINALITY, feed_id BIGINT PATH '$[0]', host_id BIGINT PATH" \
+	" '$[1]')) j ON substr(l.lent, j.i, 1) = '1'"
+
 /* ---- maria_host.c: hosts come and go, feeds are moved ---------------------------------------------------------------------- */
 
 struct mr_join { /* a feed that comes to a host */
@@ -177,12 +220,15 @@ void mr_host_leave(struct maria *m, int64_t host_id); /* appended to the script 
 
 struct mr_stand { /* where one feed stands; its rows are locked */
 	int64_t feed_id, host_id, status, due_ms, last_visit_id;
-	int64_t fence, lease_host_id; /* fence 0: not lent */
 	bool queued, parked;
-	struct mr_place place;        /* when queued */
+	struct mr_place place; /* when queued */
+	struct mr_loans loans;
+	struct mr_loan *loan;
+	struct mr_lent *lent;  /* in it; NULL: not lent */
 };
-/* FW_ENOTFOUND: no such feed. */
+/* FW_ENOTFOUND: no such feed. For mr_stand_finish, whatever it returns. */
 int mr_stand_lock(struct maria *m, int64_t feed_id, struct mr_stand *s, struct fw_err *err);
+void mr_stand_finish(struct mr_stand *s);
 /* Off the wheel: out of queue and parking place; a lease is left alone. */
 int mr_stand_off(struct maria *m, const struct mr_stand *s, struct mr_line *l, struct fw_err *err);
 
@@ -193,8 +239,6 @@ int mr_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_aren
 int mr_release(struct fw_store *st, const struct fw_lease *lease, size_t n, struct fw_err *err);
 int mr_bury(struct fw_store *st, const char *worker, int64_t crashed_feed_id, int64_t now_ms, struct fw_err *err);
 int mr_pending(struct fw_store *st, int64_t due_before_ms, int64_t *n, int64_t *wake_ms, struct fw_err *err);
-/* In a transaction: these fences are no longer lent: their claims are told (appended to the script). fence is sorted. */
-void mr_claims_less(struct maria *m, int64_t *fence, size_t n);
 
 /* ---- maria_commit.c, maria_entries.c, maria_search.c ---------------------------------------------------------------------- */
 

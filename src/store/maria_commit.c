@@ -2,9 +2,10 @@
 /*
  * Outcomes, in one transaction for the whole batch.
  *
- * Rows are locked in the order of feeds, then of hosts. An outcome counts when the lease it names is still there; else it is stale
- * and writes nothing. What every visit costs: a lease deleted, one narrow row of `wheel` overwritten, a short row put into `queue`, a
- * row appended to `visits`; each of these four is one statement for the batch, and all travel in one packet with the COMMIT.
+ * Rows are locked in the order of loans, feeds, hosts. An outcome counts when the loan it names is still out; else it is stale and
+ * writes nothing. What every visit costs: one narrow row of `wheel` overwritten, a short row put into `queue`, a row appended to
+ * `visits`, and a character in its row of `loans`; each of these is one statement for the batch, and all travel in one packet with
+ * the COMMIT.
  *
  * A connection that breaks within COMMIT leaves open whether it happened. So the wheel keeps the fence under which it was written
  * last: an outcome whose fence that is has been stored already. It is told as stored, with the figures of its visit, when it comes
@@ -20,7 +21,7 @@
 #define CHUNK_BYTES ((size_t)200000) /* and the words in them */
 
 struct visitor { /* what is known of the feed that comes back */
-	bool found, stored;    /* its lease is there; it was stored already */
+	bool found, stored;    /* it is lent so; it was stored already */
 	int64_t lease_host_id; /* budget to be returned; 0: none */
 	int64_t host_id;       /* for its place in the queue; 0: the only feed of its host */
 	int64_t status, last_visit_id, last_new_ms;
@@ -33,6 +34,7 @@ struct commit {
 	size_t n;
 	int64_t now_ms;
 	struct visitor *visitor; /* by outcome */
+	struct mr_loans loans;   /* in which they are */
 	struct fw_outcome **order; /* by feed */
 	int64_t *scratch;
 	int64_t run_id;          /* the last run that was noted before */
@@ -54,44 +56,70 @@ static int by_feed(const void *a, const void *b)
 	return x->fence < y->fence ? -1 : x->fence > y->fence;
 }
 
-static void visitor_read(const struct maria *m, const struct fw_outcome *o, struct visitor *v, const struct mr_res *r, bool *taken)
+/*
+ * Wheels of outcomes that are not lent so: were they stored already? And, when somebody touched what is lent, of the others too. They
+ * need no lock: who writes the wheel of a lent feed locks its loan first.
+ */
+static int wheels_read(struct maria *m, struct commit *c, bool touched, struct fw_err *err)
 {
-	bool adopted = v->adopted;
-	int64_t host_id = v->host_id;
-
-	*v = (struct visitor){.found = !*taken && r->row[1] && mr_int(r, 1) == o->fence, .lease_host_id = mr_int(r, 2),
-		.status = mr_int(r, 3), .last_visit_id = mr_int(r, 4), .last_new_ms = mr_int(r, 5), .adopted = adopted};
-	v->host_id = adopted ? host_id : v->lease_host_id;
-	v->stored = !v->found && mr_int(r, 6) == o->fence && (!m->first_fence || o->fence < m->first_fence);
-	*taken |= v->found;
-}
-
-/* Lease and wheel of all feeds of the batch, locked. */
-static int visitors_read(struct maria *m, struct commit *c, struct fw_err *err)
-{
+	size_t n = 0, at = 0;
 	struct mr_res r;
-	size_t at = 0;
 	int rc;
 
-	for (size_t i = 0; i < c->n; i++)
-		c->scratch[i] = c->order[i]->feed_id;
-	fw_buf_adds(&m->sql, m->sql.len ? ";" : "");
-	fw_buf_adds(&m->sql, "SELECT w.feed_id, l.fence, l.host_id, w.status, w.last_visit_id, w.last_new_ms, w.last_fence"
-		" FROM wheel w FORCE INDEX (PRIMARY) LEFT JOIN leases l FORCE INDEX (PRIMARY)"
-		" ON l.feed_id = w.feed_id WHERE ");
-	mr_in(m, "w.feed_id", c->scratch, c->n);
-	fw_buf_adds(&m->sql, " ORDER BY w.feed_id FOR UPDATE");
+	for (size_t i = 0; i < c->n; i++) {
+		if (touched || !visitor_of(c, c->order[i])->found)
+			c->scratch[n++] = c->order[i]->feed_id;
+	}
+	if (!n)
+		return 0;
+	mr_put(m, "SELECT feed_id, status, last_visit_id, last_new_ms, last_fence FROM wheel FORCE INDEX (PRIMARY) WHERE ", "");
+	mr_in(m, "feed_id", c->scratch, n);
+	fw_buf_adds(&m->sql, " ORDER BY feed_id");
 	rc = mr_answer(m, &r, err);
 	while (!rc && mr_row(&r)) {
 		int64_t feed_id = mr_int(&r, 0);
-		bool taken = false;
 
 		for (; at < c->n && c->order[at]->feed_id <= feed_id; at++) {
-			if (c->order[at]->feed_id == feed_id)
-				visitor_read(m, c->order[at], visitor_of(c, c->order[at]), &r, &taken);
+			const struct fw_outcome *o = c->order[at];
+			struct visitor *v = visitor_of(c, o);
+
+			if (o->feed_id != feed_id || (v->found && !touched))
+				continue;
+			v->status = mr_int(&r, 1);
+			v->last_visit_id = mr_int(&r, 2);
+			v->last_new_ms = mr_int(&r, 3);
+			v->stored = !v->found && mr_int(&r, 4) == o->fence && (!m->first_fence || o->fence < m->first_fence);
 		}
 	}
 	return rc;
+}
+
+/* The loans of the whole batch, locked. Of two outcomes of one loan the first counts. */
+static int visitors_read(struct maria *m, struct commit *c, struct fw_err *err)
+{
+	bool touched = false;
+	int rc;
+
+	for (size_t i = 0; i < c->n; i++)
+		c->scratch[i] = c->order[i]->fence;
+	mr_loans_finish(&c->loans);
+	rc = mr_loans_lock(m, c->scratch, c->n, &c->loans, err);
+	for (size_t i = 0; i < c->n && !rc; i++) {
+		const struct fw_outcome *o = c->order[i];
+		struct visitor *v = visitor_of(c, o);
+		struct mr_lent *lent = mr_lent_find(&c->loans, o->fence, o->feed_id, &touched);
+
+		*v = (struct visitor){.adopted = v->adopted, .host_id = v->host_id, .found = lent != NULL};
+		if (!lent)
+			continue;
+		lent->ends = true;
+		v->status = FW_FEED_ACTIVE; /* else it would not have been lent */
+		v->lease_host_id = lent->host_id;
+		v->host_id = v->adopted ? v->host_id : lent->host_id;
+		v->last_visit_id = lent->visit_id;
+		v->last_new_ms = lent->new_ms;
+	}
+	return rc ? rc : wheels_read(m, c, touched, err);
 }
 
 /* Outcomes that were stored by a commit nobody heard the end of: their figures. */
@@ -113,23 +141,6 @@ static int stored_read(struct maria *m, struct commit *c, struct fw_err *err)
 		mr_done(&r);
 	}
 	return 0;
-}
-
-static void leases_drop(struct maria *m, struct commit *c)
-{
-	struct mr_rows gone = MR_DELETE("leases", "feed_id");
-	size_t n = 0;
-
-	for (size_t i = 0; i < c->n; i++) {
-		const struct fw_outcome *o = c->order[i];
-
-		if (!visitor_of(c, o)->found)
-			continue;
-		mr_rows_add(m, &gone, "i", o->feed_id);
-		c->scratch[n++] = o->fence;
-	}
-	mr_rows_end(m, &gone);
-	mr_claims_less(m, c->scratch, n);
 }
 
 /* ---- a new address ------------------------------------------------------------------------------------------------------------ */
@@ -424,7 +435,7 @@ static int outcomes_put(struct maria *m, struct commit *c, struct fw_err *err)
 	rc = rc ? rc : stored_read(m, c, err);
 	rc = rc ? rc : urls_put(m, c, err);
 	if (!rc)
-		leases_drop(m, c);
+		mr_loans_write(m, &c->loans);
 	rc = rc ? rc : entries_put(m, c, err);
 	rc = rc ? rc : visits_put(m, c, err);
 	for (size_t i = 0; i < c->n && !rc; i++) {
@@ -460,6 +471,7 @@ int mr_commit(struct fw_store *st, struct fw_commit *batch, struct fw_err *err)
 	}
 	if (rc)
 		m->run_id = 0; /* whether the run was noted is unknown */
+	mr_loans_finish(&c.loans);
 	free(c.visitor);
 	free(c.order);
 	free(c.scratch);

@@ -8,49 +8,61 @@
 #include "base/url.h"
 #include "store/maria.h"
 
+#define PLACES "SELECT f.host_id, w.status, w.due_at_ms, w.last_visit_id, q.feed_id IS NOT NULL, q.wake_at_ms, q.host_id, q.due_at_ms," \
+	" p.feed_id IS NOT NULL FROM wheel w JOIN feeds f ON f.id = w.feed_id" \
+	" LEFT JOIN moved v FORCE INDEX (PRIMARY) ON v.feed_id = w.feed_id" \
+	" LEFT JOIN queue q FORCE INDEX (PRIMARY) ON q.wake_at_ms = coalesce(v.wake_at_ms, w.due_at_ms) AND q.feed_id = w.feed_id" \
+	" LEFT JOIN parked p FORCE INDEX (PRIMARY) ON p.host_id = f.host_id AND p.due_at_ms = w.due_at_ms AND p.feed_id = w.feed_id" \
+	" WHERE w.feed_id = ?"
+
 /* ---- one feed ------------------------------------------------------------------------------------------------------------ */
 
-/*
- * One statement looks at all places and locks what it finds, wheel and lease first, as commits do. A feed that changes places at that
- * very moment may be seen nowhere; the lock on its wheel row then keeps it where it went, for the next look.
- */
-static int stand_look(struct maria *m, int64_t feed_id, struct mr_stand *s, bool *found, struct fw_err *err)
+/* All places where a feed waits, in one statement. */
+static int stand_look(struct maria *m, int64_t feed_id, struct mr_stand *s, bool lock, struct fw_err *err)
 {
 	struct mr_res r;
-	int rc = mr_ask(m, &r, err, "SELECT f.host_id, w.status, w.due_at_ms, w.last_visit_id, l.fence, l.host_id, q.feed_id IS NOT NULL,"
-		" q.wake_at_ms, q.host_id, q.due_at_ms, p.feed_id IS NOT NULL FROM wheel w JOIN feeds f ON f.id = w.feed_id"
-		" LEFT JOIN leases l FORCE INDEX (PRIMARY) ON l.feed_id = w.feed_id"
-		" LEFT JOIN moved v FORCE INDEX (PRIMARY) ON v.feed_id = w.feed_id"
-		" LEFT JOIN queue q FORCE INDEX (PRIMARY) ON q.wake_at_ms = coalesce(v.wake_at_ms, w.due_at_ms) AND q.feed_id = w.feed_id"
-		" LEFT JOIN parked p FORCE INDEX (PRIMARY) ON p.host_id = f.host_id AND p.due_at_ms = w.due_at_ms AND p.feed_id = w.feed_id"
-		" WHERE w.feed_id = ? FOR UPDATE", "i", feed_id);
+	int rc = mr_ask(m, &r, err, lock ? PLACES " FOR UPDATE" : PLACES, "i", feed_id);
 
-	*found = !rc && mr_row(&r);
-	if (!*found)
+	if (rc)
 		return rc;
-	*s = (struct mr_stand){.feed_id = feed_id, .host_id = mr_int(&r, 0), .status = mr_int(&r, 1), .due_ms = mr_int(&r, 2),
-		.last_visit_id = mr_int(&r, 3), .fence = mr_int(&r, 4), .lease_host_id = mr_int(&r, 5), .queued = mr_int(&r, 6),
-		.parked = mr_int(&r, 10)};
-	s->place = (struct mr_place){.feed_id = feed_id, .wake_ms = mr_int(&r, 7), .host_id = mr_int(&r, 8),
-		.moved = r.row[9] != NULL, .due_ms = r.row[9] ? mr_int(&r, 9) : mr_int(&r, 7), .stored = true};
+	if (!mr_row(&r))
+		return fw_err_set(err, FW_ENOTFOUND, "%s: no feed number %lld", m->name, (long long)feed_id);
+	s->host_id = mr_int(&r, 0);
+	s->status = mr_int(&r, 1);
+	s->due_ms = mr_int(&r, 2);
+	s->last_visit_id = mr_int(&r, 3);
+	s->queued = mr_int(&r, 4);
+	s->parked = mr_int(&r, 8);
+	s->place = (struct mr_place){.feed_id = feed_id, .wake_ms = mr_int(&r, 5), .host_id = mr_int(&r, 6),
+		.moved = r.row[7] != NULL, .due_ms = r.row[7] ? mr_int(&r, 7) : mr_int(&r, 5), .stored = true};
 	mr_done(&r);
 	return 0;
 }
 
+/*
+ * Loans are locked before the wheel, as commits do; but only when the feed waits nowhere. One that changes places at that very moment
+ * may be seen nowhere at all, or where it no longer is; the lock on its wheel row then keeps it where it went, for the next look.
+ */
 int mr_stand_lock(struct maria *m, int64_t feed_id, struct mr_stand *s, struct fw_err *err)
 {
-	for (int i = 0; i < 10; i++) {
-		bool found;
-		int rc = stand_look(m, feed_id, s, &found, err);
+	int rc = 0;
 
-		if (rc)
-			return rc;
-		if (!found)
-			return fw_err_set(err, FW_ENOTFOUND, "%s: no feed number %lld", m->name, (long long)feed_id);
-		if (s->fence || s->queued || s->parked || s->status != FW_FEED_ACTIVE)
+	*s = (struct mr_stand){.feed_id = feed_id};
+	for (int i = 0; i < 10 && !rc; i++) {
+		rc = stand_look(m, feed_id, s, false, err);
+		if (!rc && !s->queued && !s->parked)
+			rc = mr_loans_with(m, feed_id, &s->loans, &s->loan, &s->lent, err);
+		rc = rc ? rc : stand_look(m, feed_id, s, true, err);
+		if (rc || s->lent || s->queued || s->parked || s->status != FW_FEED_ACTIVE)
 			break;
+		mr_loans_finish(&s->loans);
 	}
-	return 0;
+	return rc;
+}
+
+void mr_stand_finish(struct mr_stand *s)
+{
+	mr_loans_finish(&s->loans);
 }
 
 int mr_stand_off(struct maria *m, const struct mr_stand *s, struct mr_line *l, struct fw_err *err)
@@ -208,21 +220,25 @@ static int names_count(struct maria *m, struct name *name, size_t n, struct fw_e
 /* A second feed has come to this host: the first one's place now names the host, and its loan, if any, is counted. */
 static int host_crowd(struct maria *m, int64_t host_id, struct fw_err *err)
 {
-	struct mr_stand s;
+	struct mr_stand s = {0};
 	int64_t first;
 	int rc = mr_number(m, 0, &first, err, "SELECT id FROM feeds WHERE host_id = ? ORDER BY id LIMIT 1", "i", host_id);
 
 	rc = rc || !first ? rc : mr_stand_lock(m, first, &s, err);
 	if (rc || !first)
-		return rc == FW_ENOTFOUND ? 0 : rc; /* somebody deleted it by hand */
+		goto out;
 	if (s.queued && !s.place.host_id) {
 		mr_put(m, "UPDATE queue SET host_id = ? WHERE wake_at_ms = ? AND feed_id = ?", "iii", host_id, s.place.wake_ms, first);
 		mr_put(m, "UPDATE hosts SET turn_n = turn_n + ? WHERE id = ?", "ii", MR_INT(s.place.moved), host_id);
-	} else if (s.fence && !s.lease_host_id) {
-		mr_put(m, "UPDATE leases SET host_id = ? WHERE feed_id = ?", "ii", host_id, first);
+	} else if (s.lent && !s.lent->host_id) {
+		s.lent->host_id = host_id;
+		s.loan->rewrite = true;
+		mr_loans_write(m, &s.loans);
 		mr_put(m, "UPDATE hosts SET busy_n = busy_n + 1 WHERE id = ?", "i", host_id);
 	}
-	return 0;
+out:
+	mr_stand_finish(&s);
+	return rc == FW_ENOTFOUND ? 0 : rc; /* somebody deleted it by hand */
 }
 
 int mr_hosts_join(struct maria *m, struct mr_join *join, size_t n, struct fw_err *err)

@@ -4,7 +4,7 @@
  *
  *   queue   waiting for wake_at_ms. For the only feed of its host (host_id 0) that is all there is to it.
  *   parked  its host has no budget left; here it is neither scanned nor woken until one of the host's loans returns.
- *   leases  lent.
+ *   loans   lent: maria_loans.c.
  *
  * The key of the queue is the time and the feed: it is in exact order, and a feed whose time is known is found by its key. Those that
  * wait for another time than they are due stand in `moved` too.

@@ -204,6 +204,7 @@ static int visits_load(struct maria *m, const struct fw_load *l, struct fw_err *
 		mr_run_put(m, v->run_id, v->id);
 		m->visit_d++;
 	}
+	mr_put(m, "UPDATE loans SET touched = 1", ""); /* they name last visits */
 	free(there.at);
 	return rc;
 }

@@ -6,9 +6,9 @@
  *
  * A step that was released is never edited. Tables and columns are described for people in feedwheel-store(7).
  *
- * InnoDB keeps rows in the order of the primary key. So that of `queue` is the time and the feed; `leases` and
- * `wheel` go by feed; `visits` and `entries` grow at their end. Where the shape differs from SQLite's there is a view with the
- * shared name: `claims` over `loans`, `meta` over `numbers` and `counters`.
+ * InnoDB keeps rows in the order of the primary key. So that of `queue` is the time and the feed; `wheel` goes by feed; `loans`, `visits`
+ * and `entries` grow at their end. Where the shape differs from SQLite's there is a view with the shared name: `leases` and `claims`
+ * over `loans`, `meta` over `numbers` and `counters`.
  */
 #include "base/hash.h"
 #include "store/maria.h"
@@ -42,13 +42,14 @@ static const char *const step1[] = {
 	"CREATE TABLE IF NOT EXISTS parked ("
 	" host_id BIGINT NOT NULL, due_at_ms BIGINT NOT NULL, feed_id BIGINT NOT NULL,"
 	" PRIMARY KEY (host_id, due_at_ms, feed_id))" ENGINE,
-	"CREATE TABLE IF NOT EXISTS leases ("
-	" feed_id BIGINT NOT NULL PRIMARY KEY, fence BIGINT NOT NULL, due_at_ms BIGINT NOT NULL, host_id BIGINT NOT NULL)" ENGINE,
 	"CREATE TABLE IF NOT EXISTS loans ("
-	" id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, lent_n BIGINT NOT NULL, left_n BIGINT NOT NULL, until_ms BIGINT NOT NULL,"
-	" worker VARBINARY(255) NOT NULL, KEY loans_until (until_ms), KEY loans_worker (worker))" ENGINE,
+	" id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, until_ms BIGINT NOT NULL, touched TINYINT NOT NULL DEFAULT 0,"
+	" worker VARBINARY(255) NOT NULL, lent MEDIUMBLOB NOT NULL, body MEDIUMTEXT NOT NULL,"
+	" KEY loans_until (until_ms), KEY loans_worker (worker))" ENGINE,
+	"CREATE OR REPLACE VIEW leases AS SELECT CAST((l.id << 20) + j.i - 1 AS SIGNED) AS fence, j.feed_id, w.due_at_ms, j.host_id"
+	" FROM " MR_OUT " LEFT JOIN wheel w ON w.feed_id = j.feed_id",
 	"CREATE OR REPLACE VIEW claims AS SELECT CAST(id << 20 AS SIGNED) AS first_fence,"
-	" CAST((id << 20) + lent_n - 1 AS SIGNED) AS last_fence, until_ms, worker FROM loans",
+	" CAST((id << 20) + length(lent) - 1 AS SIGNED) AS last_fence, until_ms, worker FROM loans",
 	"CREATE TABLE IF NOT EXISTS hosts ("
 	" id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, name VARBINARY(255), feed_n " N ", busy_n " N ", turn_n " N ","
 	" parked_n " N ", next_ok_ms " N ", UNIQUE KEY hosts_name (name))" ENGINE,

@@ -7,8 +7,7 @@
  * gets none is parked, so 500 overdue feeds of one host are met once, not at every claim. A round that waits for locks on hosts is
  * the first one only, so that two claims never wait for each other.
  *
- * A claim's number is drawn when all its rows are locked; a fence is that number, shifted, plus 0, 1, ... So the fences of one feed
- * rise: who lends it next has seen the last loan's end. `loans` counts what is still out of each claim.
+ * What is lent is written down in `loans` (maria_loans.c): one row, however many feeds.
  */
 #include <stdlib.h>
 
@@ -16,89 +15,92 @@
 
 #define SCAN_FACTOR 4    /* rows looked at per claim, in multiples of ask->max */
 #define SCAN_EXTRA 1000
-#define EXPIRED_CLAIMS 8 /* taken back per claim */
+#define EXPIRED_LOANS 8  /* rows, taken back per claim */
 #define LOOK_MS 1000
-#define MAX_LENT (((size_t)1 << MR_FENCE_BITS) - 1)
+#define MAX_LENT 10000   /* by one claim */
 
 /* ---- leases back, unvisited -------------------------------------------------------------------------------------------------- */
 
-struct loan {
-	int64_t feed_id, due_ms, host_id;
-	bool active;
-};
-
-static int by_fence(const void *a, const void *b)
+static int by_feed(const void *a, const void *b)
 {
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	const struct mr_lent *const *x = a, *const *y = b;
 
-	return x < y ? -1 : x > y;
+	return (*x)->feed_id < (*y)->feed_id ? -1 : (*x)->feed_id > (*y)->feed_id;
 }
 
-void mr_claims_less(struct maria *m, int64_t *fence, size_t n)
+/* Those that end, by feed. */
+static struct mr_lent **ends_gather(const struct mr_loans *l, size_t *n)
 {
-	bool any = false;
+	struct mr_lent **of;
+	size_t cap = 0;
 
-	if (n)
-		qsort(fence, n, sizeof(*fence), by_fence);
-	for (size_t i = 0, from = 0; i < n; i++) {
-		if (i + 1 < n && fence[i + 1] >> MR_FENCE_BITS == fence[i] >> MR_FENCE_BITS)
-			continue;
-		mr_put(m, "UPDATE loans SET left_n = left_n - ? WHERE id = ?", "ii", MR_INT(i + 1 - from), fence[i] >> MR_FENCE_BITS);
-		from = i + 1;
-		any = true;
-	}
-	for (size_t i = 0; i < n && any; i++) {
-		if (!i || fence[i] >> MR_FENCE_BITS != fence[i - 1] >> MR_FENCE_BITS)
-			mr_put(m, "DELETE FROM loans WHERE id = ? AND left_n <= 0", "i", fence[i] >> MR_FENCE_BITS);
-	}
-}
-
-/* End these loans, as far as they are still what they were; feeds that are active go back into the queue. */
-static int loans_return(struct maria *m, int64_t now_ms, const int64_t *feed_id, const int64_t *fence, size_t n, bool skip, struct fw_err *err)
-{
-	struct mr_rows gone = MR_DELETE("leases", "feed_id");
-	struct loan *loan = calloc(n + 1, sizeof(*loan));
-	int64_t *host = calloc(n + 1, sizeof(*host)), *ended = calloc(n + 1, sizeof(*ended));
-	struct mr_line l;
-	struct mr_res r;
-	size_t found = 0;
-	int rc = loan && host && ended ? 0 : mr_no_memory(m, err);
-
-	mr_line_init(&l, now_ms);
-
-	if (!rc && n) {
-		fw_buf_adds(&m->sql, m->sql.len ? ";" : "");
-		fw_buf_adds(&m->sql, "SELECT l.feed_id, l.fence, l.host_id, w.status, w.due_at_ms FROM leases l FORCE INDEX (PRIMARY)"
-			" JOIN wheel w ON w.feed_id = l.feed_id WHERE (l.feed_id, l.fence) IN (");
-		for (size_t i = 0; i < n; i++)
-			fw_buf_addf(&m->sql, "%s(%lld,%lld)", i ? "," : "", (long long)feed_id[i], (long long)fence[i]);
-		fw_buf_addc(&m->sql, ')');
-		mr_in(m, " AND l.feed_id", feed_id, n);
-		fw_buf_adds(&m->sql, skip ? " FOR UPDATE SKIP LOCKED" : " ORDER BY l.feed_id FOR UPDATE");
-		rc = mr_answer(m, &r, err);
-		while (!rc && mr_row(&r)) {
-			host[found] = mr_int(&r, 2);
-			ended[found] = mr_int(&r, 1);
-			loan[found++] = (struct loan){mr_int(&r, 0), mr_int(&r, 4), mr_int(&r, 2), mr_int(&r, 3) == FW_FEED_ACTIVE};
+	*n = 0;
+	for (size_t i = 0; i < l->n; i++)
+		cap += l->at[i].n;
+	of = calloc(cap + 1, sizeof(struct mr_lent *));
+	for (size_t i = 0; of && i < l->n; i++) {
+		for (size_t k = 0; k < l->at[i].n; k++) {
+			if (l->at[i].at[k].ends)
+				of[(*n)++] = &l->at[i].at[k];
 		}
 	}
-	for (size_t i = 0; i < found; i++)
-		mr_rows_add(m, &gone, "i", loan[i].feed_id);
-	mr_rows_end(m, &gone);
-	mr_claims_less(m, ended, found);
-	rc = rc ? rc : mr_line_hosts(m, &l, host, found, 1, false, err);
-	for (size_t i = 0; i < found && !rc; i++) {
-		if (loan[i].host_id)
-			mr_line_return(&l, loan[i].host_id, true, 0);
-		if (loan[i].active)
-			mr_line_on(&l, loan[i].feed_id, loan[i].due_ms, loan[i].host_id, 0);
+	if (of)
+		qsort(of, *n, sizeof(struct mr_lent *), by_feed);
+	return of;
+}
+
+/* Feeds whose loans end and that are active, back into the queue. Those that somebody deleted by hand are not found. */
+static int feeds_requeue(struct maria *m, struct mr_lent **of, size_t n, struct mr_line *l, struct fw_err *err)
+{
+	struct mr_res r;
+	int rc;
+
+	mr_put(m, "SELECT feed_id, due_at_ms FROM wheel FORCE INDEX (PRIMARY) WHERE status = 0 AND feed_id IN (", "");
+	for (size_t i = 0; i < n; i++)
+		fw_buf_addf(&m->sql, "%s%lld", i ? "," : "", (long long)of[i]->feed_id);
+	fw_buf_addc(&m->sql, ')');
+	rc = mr_answer(m, &r, err);
+	while (!rc && mr_row(&r)) {
+		struct mr_lent key = {.feed_id = mr_int(&r, 0)}, *k = &key, **found;
+
+		found = bsearch(&k, of, n, sizeof(struct mr_lent *), by_feed);
+		if (found)
+			mr_line_on(l, key.feed_id, mr_int(&r, 1), (*found)->host_id, 0);
 	}
+	return rc;
+}
+
+/* End the loans that are marked so, in rows that are locked. */
+static int loans_return(struct maria *m, int64_t now_ms, const struct mr_loans *loans, struct fw_err *err)
+{
+	size_t n;
+	struct mr_lent **of = ends_gather(loans, &n);
+	int64_t *host = calloc(n + 1, sizeof(*host));
+	struct mr_line l;
+	int rc = of && host ? 0 : mr_no_memory(m, err);
+
+	mr_line_init(&l, now_ms);
+	for (size_t i = 0; i < n && !rc; i++)
+		host[i] = of[i]->host_id;
+	rc = rc || !n ? rc : feeds_requeue(m, of, n, &l, err);
+	rc = rc ? rc : mr_line_hosts(m, &l, host, n, 1, false, err);
+	for (size_t i = 0; i < n && !rc; i++)
+		mr_line_return(&l, host[i], true, 0);
+	mr_loans_write(m, loans);
 	rc = rc ? rc : mr_line_write(m, &l, err);
 	mr_line_finish(&l);
-	free(loan);
 	free(host);
-	free(ended);
+	free(of);
 	return rc;
+}
+
+/* All that is out of these. */
+static void loans_end(struct mr_loans *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		for (size_t k = 0; k < l->at[i].n; k++)
+			l->at[i].at[k].ends = l->at[i].at[k].out;
+	}
 }
 
 struct release {
@@ -110,15 +112,22 @@ struct release {
 static int release_in(struct maria *m, void *arg, struct fw_err *err)
 {
 	const struct release *w = arg;
-	int64_t *feed = calloc(w->n, sizeof(*feed)), *fence = calloc(w->n, sizeof(*fence));
-	int rc = feed && fence ? 0 : mr_no_memory(m, err);
+	int64_t *fence = calloc(w->n + 1, sizeof(*fence));
+	struct mr_loans loans = {0};
+	int rc = fence ? 0 : mr_no_memory(m, err);
 
-	for (size_t i = 0; i < w->n && !rc; i++) {
-		feed[i] = w->lease[i].feed.id;
+	for (size_t i = 0; i < w->n && !rc; i++)
 		fence[i] = w->lease[i].fence;
+	rc = rc || !w->n ? rc : mr_loans_lock(m, fence, w->n, &loans, err);
+	for (size_t i = 0; i < w->n && !rc; i++) {
+		bool touched;
+		struct mr_lent *lent = mr_lent_find(&loans, fence[i], w->lease[i].feed.id, &touched);
+
+		if (lent)
+			lent->ends = true;
 	}
-	rc = rc ? rc : loans_return(m, w->now_ms, feed, fence, w->n, false, err);
-	free(feed);
+	rc = rc ? rc : loans_return(m, w->now_ms, &loans, err);
+	mr_loans_finish(&loans);
 	free(fence);
 	return rc;
 }
@@ -131,71 +140,15 @@ int mr_release(struct fw_store *st, const struct fw_lease *lease, size_t n, stru
 	return rc ? rc : mr_transact(mr_of(st), release_in, &w, err);
 }
 
-/* The lease of a feed that somebody deleted by hand. */
-static void ghost_drop(struct maria *m, int64_t feed_id, int64_t fence, int64_t host_id)
-{
-	mr_put(m, "DELETE FROM leases WHERE feed_id = ?", "i", feed_id);
-	mr_put(m, "UPDATE hosts SET busy_n = busy_n - 1 WHERE id = ?", "i", host_id);
-	mr_claims_less(m, &fence, 1);
-}
-
-/*
- * Take back all that these claims still have out. Their leases are looked up without a lock, then locked by key. wait false: those
- * that are being given back at this very moment are left to the next one who comes by.
- */
-static int claims_end(struct maria *m, int64_t now_ms, const int64_t *id, size_t n, bool wait, struct fw_err *err)
-{
-	struct mr_ids feed = {0}, fence = {0};
-	bool any = false;
-	struct mr_res r;
-	int rc;
-
-	fw_buf_adds(&m->sql, m->sql.len ? ";" : "");
-	fw_buf_adds(&m->sql, "SELECT l.feed_id, l.fence, l.host_id, w.feed_id FROM leases l LEFT JOIN wheel w ON w.feed_id = l.feed_id");
-	mr_in(m, " WHERE l.fence >> 20", id, n);
-	rc = mr_answer(m, &r, err);
-	while (!rc && mr_row(&r)) {
-		any = true;
-		if (!r.row[3]) {
-			ghost_drop(m, mr_int(&r, 0), mr_int(&r, 1), mr_int(&r, 2));
-			continue;
-		}
-		rc = mr_ids_add(m, &feed, mr_int(&r, 0), err);
-		rc = rc ? rc : mr_ids_add(m, &fence, mr_int(&r, 1), err);
-	}
-	mr_done(&r);
-	rc = rc || !feed.n ? rc : loans_return(m, now_ms, feed.at, fence.at, feed.n, !wait, err);
-	if (!rc && !any) { /* nothing out, whatever they count */
-		fw_buf_adds(&m->sql, m->sql.len ? ";DELETE FROM loans WHERE " : "DELETE FROM loans WHERE ");
-		mr_in(m, "id", id, n);
-	}
-	free(feed.at);
-	free(fence.at);
-	return rc;
-}
-
-/* Claims that `sql` finds, at most EXPIRED_CLAIMS of them; *n: how many there were. */
-static int claims_find(struct maria *m, int64_t *id, size_t *n, struct fw_err *err, const char *sql, const char *worker, int64_t now)
-{
-	struct mr_res r;
-	int rc = worker ? mr_ask(m, &r, err, sql, "s", fw_str(worker)) : mr_ask(m, &r, err, sql, "i", now);
-
-	*n = 0;
-	while (!rc && mr_row(&r)) {
-		if (*n < EXPIRED_CLAIMS)
-			id[(*n)++] = mr_int(&r, 0);
-	}
-	return rc;
-}
-
 static int expire_in(struct maria *m, void *arg, struct fw_err *err)
 {
-	int64_t id[EXPIRED_CLAIMS];
-	size_t n;
-	int rc = claims_find(m, id, &n, err, "SELECT id FROM loans FORCE INDEX (loans_until) WHERE until_ms <= ? ORDER BY until_ms"
-		" LIMIT 8 FOR UPDATE SKIP LOCKED", NULL, *(int64_t *)arg);
+	struct mr_loans loans;
+	int rc = mr_loans_expired(m, *(int64_t *)arg, EXPIRED_LOANS, &loans, err);
 
-	return rc || !n ? rc : claims_end(m, *(int64_t *)arg, id, n, false, err);
+	loans_end(&loans);
+	rc = rc || !loans.n ? rc : loans_return(m, *(int64_t *)arg, &loans, err);
+	mr_loans_finish(&loans);
+	return rc;
 }
 
 /* Claims whose time is over are taken back by whoever comes next; each looks when the next one ends, and once a second. */
@@ -217,43 +170,47 @@ static int claims_expire(struct maria *m, int64_t now, struct fw_err *err)
 struct bury {
 	const char *worker;
 	int64_t feed_id, now_ms;
-	size_t left;
+	bool charged, more;
 };
 
-static int crash_count(struct maria *m, const struct bury *b, struct fw_err *err)
+/* When the worker had that feed, the feed is charged. */
+static void crash_count(struct maria *m, struct bury *b, const struct mr_loans *l)
 {
-	int64_t had;
-	int rc = mr_number(m, 0, &had, err, "SELECT count(*) FROM loans c JOIN leases l ON l.fence >> 20 = c.id WHERE c.worker = ?"
-		" AND l.feed_id = ?", "si", fw_str(b->worker), b->feed_id);
-
-	if (!rc && had) /* it had that feed: the feed is charged */
+	b->charged = false;
+	for (size_t i = 0; i < l->n; i++) {
+		for (size_t k = 0; k < l->at[i].n; k++)
+			b->charged |= l->at[i].at[k].out && l->at[i].at[k].feed_id == b->feed_id;
+	}
+	if (b->charged)
 		mr_put(m, "UPDATE wheel SET status = CASE WHEN status = 0 AND crash_n + 1 >= ? THEN ? ELSE status END,"
 			" crash_n = crash_n + 1, last_kind = ? WHERE feed_id = ?", "iiii", MR_INT(FW_STORE_CRASH_MAX),
 			MR_INT(FW_FEED_QUARANTINED), MR_INT(FW_VISIT_CRASH), b->feed_id);
-	return rc;
 }
 
 static int bury_in(struct maria *m, void *arg, struct fw_err *err)
 {
 	struct bury *b = arg;
-	int64_t id[EXPIRED_CLAIMS];
-	int rc = b->feed_id ? crash_count(m, b, err) : 0;
+	struct mr_loans loans;
+	int rc = mr_loans_of(m, b->worker, EXPIRED_LOANS, &loans, err);
 
-	rc = rc ? rc : claims_find(m, id, &b->left, err, "SELECT id FROM loans FORCE INDEX (loans_worker) WHERE worker = ?"
-		" ORDER BY id LIMIT 8 FOR UPDATE", b->worker, 0);
-	return rc || !b->left ? rc : claims_end(m, b->now_ms, id, b->left, true, err);
+	b->more = !rc && loans.n;
+	if (b->more) {
+		crash_count(m, b, &loans);
+		loans_end(&loans);
+		rc = loans_return(m, b->now_ms, &loans, err);
+	}
+	mr_loans_finish(&loans);
+	return rc;
 }
 
 int mr_bury(struct fw_store *st, const char *worker, int64_t crashed_feed_id, int64_t now_ms, struct fw_err *err)
 {
-	struct bury b = {worker, crashed_feed_id, 0, 0};
-	int rc = mr_now(mr_of(st), now_ms, &b.now_ms, err), rounds = 0;
+	struct bury b = {.worker = worker, .feed_id = crashed_feed_id, .more = true};
+	int rc = mr_now(mr_of(st), now_ms, &b.now_ms, err);
 
-	while (!rc) {
+	while (!rc && b.more) {
 		rc = mr_transact(mr_of(st), bury_in, &b, err);
-		b.feed_id = 0; /* charged once */
-		if (!b.left || ++rounds == 10000)
-			break;
+		b.feed_id = b.charged ? 0 : b.feed_id; /* once */
 	}
 	return rc;
 }
@@ -265,7 +222,7 @@ int mr_pending(struct fw_store *st, int64_t due_before_ms, int64_t *n, int64_t *
 	int rc = mr_ask(mr_of(st), &r, err, "SELECT count(*), min(wake_at_ms) FROM queue WHERE wake_at_ms <= ?"
 		" UNION ALL SELECT count(*), min(wake_at_ms) FROM moved WHERE wake_at_ms > ? AND due_at_ms <= ?"
 		" UNION ALL SELECT count(*), NULL FROM parked WHERE due_at_ms <= ?"
-		" UNION ALL SELECT count(*), min(until_ms) FROM leases l LEFT JOIN loans c ON c.id = l.fence >> 20 WHERE l.due_at_ms <= ?",
+		" UNION ALL SELECT count(*), min(l.until_ms) FROM " MR_OUT " JOIN wheel w ON w.feed_id = j.feed_id WHERE w.due_at_ms <= ?",
 		"iiiii", due_before_ms, due_before_ms, due_before_ms, due_before_ms, due_before_ms);
 
 	while (!rc && mr_row(&r)) {
@@ -429,33 +386,6 @@ static int claim_moved(struct claim *c, struct fw_err *err)
 	return rc;
 }
 
-/* What was lent, to be read back with the claim's number. */
-static void lend(struct claim *c)
-{
-	struct maria *m = c->m;
-	struct mr_rows leases = {"INSERT INTO leases (feed_id, fence, due_at_ms, host_id) VALUES "};
-
-	mr_put(m, "INSERT INTO loans (lent_n, left_n, until_ms, worker) VALUES (?, ?, ?, ?)", "iiis", MR_INT(c->lent.n),
-		MR_INT(c->lent.n), c->now_ms + c->ask->lease_ms, fw_str(c->ask->worker));
-	mr_put(m, "SET @claim = LAST_INSERT_ID() << 20", "");
-	for (size_t i = 0; i < c->lent.n; i++) {
-		mr_rows_next(m, &leases);
-		mr_value_int(m, c->lent.at[i].feed_id);
-		fw_buf_addf(&m->sql, ",@claim+%zu,", i);
-		mr_value_int(m, c->lent.at[i].due_ms);
-		fw_buf_addc(&m->sql, ',');
-		mr_value_int(m, c->lent.at[i].host_id);
-		fw_buf_addc(&m->sql, ')');
-	}
-}
-
-static int by_feed(const void *a, const void *b)
-{
-	const struct mr_place *const *x = a, *const *y = b;
-
-	return (*x)->feed_id < (*y)->feed_id ? -1 : (*x)->feed_id > (*y)->feed_id;
-}
-
 static int earlier(const void *a, const void *b)
 {
 	const struct fw_lease *x = a, *y = b;
@@ -465,72 +395,86 @@ static int earlier(const void *a, const void *b)
 	return x->fence < y->fence ? -1 : x->fence > y->fence;
 }
 
-/* Leases of feeds that somebody deleted by hand: they end at once, and the others are not held up. */
-static int ghosts_drop(struct claim *c, const struct mr_place **place, const bool *seen, int64_t first_fence, struct fw_err *err)
+static int place_by_feed(const void *a, const void *b)
 {
-	struct maria *m = c->m;
+	const struct mr_place *x = a, *y = b;
 
-	for (size_t i = 0; i < c->lent.n; i++) {
-		if (!seen[i])
-			ghost_drop(m, place[i]->feed_id, first_fence, place[i]->host_id);
-	}
-	return mr_flush(m, err);
+	return x->feed_id < y->feed_id ? -1 : x->feed_id > y->feed_id;
 }
 
-/* Rows of feeds, each told to the lease of its place. */
-static int feeds_out(struct claim *c, struct mr_res *r, const struct mr_place **place, bool *seen, int64_t *claim, struct fw_err *err)
+/* Rows of feeds, in the order of their fences: each to a lease, and to a place in a row of loans. */
+static int feeds_out(struct claim *c, struct mr_res *r, struct mr_lent *lent, struct fw_err *err)
 {
+	size_t at = 0;
+
 	while (mr_row(r)) {
 		struct fw_lease *l = &c->out[c->got->n];
-		const struct mr_place key = {.feed_id = mr_int(r, 1)}, *k = &key, **found;
 
-		*claim = mr_int(r, 0) >> MR_FENCE_BITS;
-		found = bsearch(&k, place, c->lent.n, sizeof(*place), by_feed);
-		if (!found)
-			continue;
-		seen[found - place] = true;
 		(void)mr_feed_read(r, 1, &l->feed);
-		l->fence = l->feed.fence = (*claim << MR_FENCE_BITS) + (*found - c->lent.at);
+		while (at < c->lent.n && c->lent.at[at].feed_id < l->feed.id)
+			at++;
+		if (at == c->lent.n || c->lent.at[at].feed_id != l->feed.id)
+			continue;
+		lent[c->got->n++] = (struct mr_lent){.feed_id = l->feed.id, .host_id = c->lent.at[at].host_id, .visit_id = mr_int(r, 0),
+			.new_ms = l->feed.last_new_ms, .out = true};
 		l->until_ms = l->feed.lease_until_ms = c->now_ms + c->ask->lease_ms;
 		if (!fw_store_feed_dup(c->a, &l->feed)) {
 			mr_done(r);
 			return mr_no_memory(c->m, err);
 		}
-		c->got->n++;
 	}
 	return 0;
+}
+
+/* Feeds that somebody deleted by hand: they are not lent, and the others of their host are not held up. */
+static void ghosts_pass(struct claim *c, const struct mr_lent *lent)
+{
+	for (size_t i = 0, k = 0; i < c->lent.n; i++) {
+		if (k < c->got->n && lent[k].feed_id == c->lent.at[i].feed_id)
+			k++;
+		else if (c->lent.at[i].host_id)
+			mr_put(c->m, "UPDATE hosts SET busy_n = busy_n - 1 WHERE id = ?", "i", c->lent.at[i].host_id);
+	}
+}
+
+/* The number of a new row of loans is drawn when all that is lent is locked: so the fences of one feed rise. */
+static int lend(struct claim *c, const struct mr_lent *lent, struct fw_err *err)
+{
+	int64_t first;
+	int rc;
+
+	mr_loans_put(c->m, c->ask->worker, c->now_ms + c->ask->lease_ms, lent, c->got->n);
+	rc = mr_number(c->m, 0, &first, err, "SELECT LAST_INSERT_ID()", "");
+	for (size_t i = 0; i < c->got->n && !rc; i++)
+		c->out[i].fence = c->out[i].feed.fence = mr_loans_fence(c->m, first, i);
+	if (!rc && !c->m->first_fence)
+		c->m->first_fence = c->out[0].fence;
+	return rc;
 }
 
 /* Write it all down, and hand the feeds out. */
 static int claim_write(struct claim *c, struct fw_err *err)
 {
 	struct maria *m = c->m;
-	const struct mr_place **place = calloc(c->lent.n + 1, sizeof(struct mr_place *));
-	bool *seen = calloc(c->lent.n + 1, sizeof(*seen));
-	int64_t claim = 0;
+	struct mr_lent *lent = calloc(c->lent.n + 1, sizeof(*lent));
 	struct mr_res r;
-	int rc = place && seen ? mr_line_write(m, &c->line, err) : mr_no_memory(m, err);
+	int rc = lent ? mr_line_write(m, &c->line, err) : mr_no_memory(m, err);
 
-	for (size_t i = 0; i < c->lent.n && !rc; i++)
-		place[i] = &c->lent.at[i];
 	if (!rc && c->lent.n) {
-		qsort(place, c->lent.n, sizeof(struct mr_place *), by_feed);
-		lend(c);
-		fw_buf_adds(&m->sql, ";SELECT @claim, ");
+		qsort(c->lent.at, c->lent.n, sizeof(*c->lent.at), place_by_feed);
+		mr_put(m, "SELECT w.last_visit_id, ", "");
 		mr_feed_columns(m);
 		fw_buf_adds(&m->sql, " FROM wheel w FORCE INDEX (PRIMARY) STRAIGHT_JOIN feeds f ON f.id = w.feed_id WHERE w.feed_id IN (");
 		for (size_t i = 0; i < c->lent.n; i++)
-			fw_buf_addf(&m->sql, "%s%lld", i ? "," : "", (long long)place[i]->feed_id);
-		fw_buf_addc(&m->sql, ')');
+			fw_buf_addf(&m->sql, "%s%lld", i ? "," : "", (long long)c->lent.at[i].feed_id);
+		fw_buf_adds(&m->sql, ") ORDER BY w.feed_id");
 		rc = mr_answer(m, &r, err);
-		rc = rc ? rc : feeds_out(c, &r, place, seen, &claim, err);
+		rc = rc ? rc : feeds_out(c, &r, lent, err);
 		if (!rc && c->got->n < c->lent.n)
-			rc = ghosts_drop(c, place, seen, claim << MR_FENCE_BITS, err);
-		if (!rc && !m->first_fence)
-			m->first_fence = claim << MR_FENCE_BITS;
+			ghosts_pass(c, lent);
+		rc = rc || !c->got->n ? rc : lend(c, lent, err);
 	}
-	free(place);
-	free(seen);
+	free(lent);
 	return rc;
 }
 

@@ -276,12 +276,12 @@ static int unsubscribe_in(struct maria *m, void *arg, struct fw_err *err)
 	struct mr_stand s;
 	int rc = mr_stand_lock(m, feed_id, &s, err);
 
-	if (!rc && s.fence) {
-		mr_put(m, "DELETE FROM leases WHERE feed_id = ?", "i", feed_id);
-		mr_claims_less(m, &s.fence, 1);
-		rc = mr_line_hosts(m, &l, &s.lease_host_id, 1, 1, false, err);
-		if (!rc && s.lease_host_id)
-			mr_line_return(&l, s.lease_host_id, true, 0);
+	if (!rc && s.lent) {
+		s.lent->ends = true;
+		mr_loans_write(m, &s.loans);
+		rc = mr_line_hosts(m, &l, &s.lent->host_id, 1, 1, false, err);
+		if (!rc && s.lent->host_id)
+			mr_line_return(&l, s.lent->host_id, true, 0);
 	}
 	rc = rc ? rc : mr_stand_off(m, &s, &l, err);
 	rc = rc ? rc : mr_line_write(m, &l, err);
@@ -291,6 +291,7 @@ static int unsubscribe_in(struct maria *m, void *arg, struct fw_err *err)
 	mr_put(m, "DELETE FROM feeds WHERE id = ?", "i", feed_id);
 	mr_host_leave(m, s.host_id);
 	mr_line_finish(&l);
+	mr_stand_finish(&s);
 	return rc;
 }
 
@@ -305,15 +306,16 @@ struct set {
 };
 
 /* A new status or due time: off the wheel where it stood, and on again where it belongs. A lent feed's lease goes on. */
-static int move(struct maria *m, const struct mr_stand *s, int64_t status, int64_t due_ms, struct fw_err *err)
+static int move(struct maria *m, struct mr_stand *s, int64_t status, int64_t due_ms, struct fw_err *err)
 {
 	struct mr_line l = {0};
 	int64_t feed_n = 0;
-	int rc = s->fence ? 0 : mr_stand_off(m, s, &l, err);
+	int rc = s->lent ? 0 : mr_stand_off(m, s, &l, err);
 
 	mr_put(m, "UPDATE wheel SET status = ?, due_at_ms = ? WHERE feed_id = ?", "iii", status, due_ms, s->feed_id);
-	if (s->fence) {
-		mr_put(m, "UPDATE leases SET due_at_ms = ? WHERE feed_id = ?", "ii", due_ms, s->feed_id);
+	if (s->lent) {
+		s->loan->rewrite = true;
+		mr_loans_write(m, &s->loans);
 	} else if (!rc && status == FW_FEED_ACTIVE) {
 		rc = mr_number(m, 0, &feed_n, err, "SELECT feed_n FROM hosts WHERE id = ? FOR UPDATE", "i", s->host_id);
 		mr_line_on(&l, s->feed_id, due_ms, feed_n > 1 ? s->host_id : 0, 0);
@@ -332,7 +334,7 @@ static int feed_set_in(struct maria *m, void *arg, struct fw_err *err)
 	int rc = mr_stand_lock(m, n->id, &s, err);
 
 	if (rc)
-		return rc;
+		goto out;
 	if (what & FW_SET_TITLE)
 		mr_put(m, "UPDATE feeds SET user_title = ? WHERE id = ?", "si", n->user_title, n->id);
 	if (what & FW_SET_FOLDER)
@@ -345,6 +347,8 @@ static int feed_set_in(struct maria *m, void *arg, struct fw_err *err)
 		mr_put(m, "UPDATE wheel SET crash_n = ? WHERE feed_id = ?", "ii", MR_INT(n->crash_n), n->id);
 	if (what & (FW_SET_STATUS | FW_SET_DUE))
 		rc = move(m, &s, what & FW_SET_STATUS ? MR_INT(n->status) : s.status, what & FW_SET_DUE ? n->due_at_ms : s.due_ms, err);
+out:
+	mr_stand_finish(&s);
 	return rc;
 }
 
@@ -355,28 +359,73 @@ int mr_feed_set(struct fw_store *st, const struct fw_feed *feed, unsigned what, 
 
 /* ---- feeds ---------------------------------------------------------------------------------------------------------------- */
 
+/* Who has what, while feeds are shown. */
+struct out {
+	int64_t feed_id, until_ms, fence;
+};
+
+struct outs {
+	struct out *at; /* by feed */
+	size_t n;
+};
+
+static int out_order(const void *a, const void *b)
+{
+	const struct out *x = a, *y = b;
+
+	return x->feed_id < y->feed_id ? -1 : x->feed_id > y->feed_id;
+}
+
+/* feed_id 0: all. */
+static int outs_read(struct maria *m, int64_t feed_id, struct outs *out, struct fw_err *err)
+{
+	struct mr_loans loans;
+	size_t cap = 0;
+	int rc = mr_loans_read(m, feed_id, &loans, err);
+
+	for (size_t i = 0; i < loans.n; i++)
+		cap += loans.at[i].n;
+	*out = (struct outs){.at = calloc(cap + 1, sizeof(*out->at))};
+	if (!rc && !out->at)
+		rc = mr_no_memory(m, err);
+	for (size_t i = 0; i < loans.n && !rc; i++) {
+		const struct mr_loan *l = &loans.at[i];
+
+		for (size_t k = 0; k < l->n; k++) {
+			if (l->at[k].out)
+				out->at[out->n++] = (struct out){l->at[k].feed_id, l->until_ms, (l->id << MR_FENCE_BITS) + (int64_t)k};
+		}
+	}
+	if (!rc)
+		qsort(out->at, out->n, sizeof(*out->at), out_order);
+	mr_loans_finish(&loans);
+	return rc;
+}
+
 static void feed_view(struct maria *m)
 {
 	fw_buf_adds(&m->sql, "SELECT ");
 	mr_feed_columns(m);
-	fw_buf_adds(&m->sql, ",(SELECT count(*) FROM entry_keys k WHERE k.feed_id = f.id AND k.entry_id > 0), c.until_ms, l.fence"
-		" FROM feeds f JOIN wheel w ON w.feed_id = f.id LEFT JOIN leases l ON l.feed_id = f.id"
-		" LEFT JOIN loans c ON c.id = l.fence >> 20 WHERE ");
+	fw_buf_adds(&m->sql, ",(SELECT count(*) FROM entry_keys k WHERE k.feed_id = f.id AND k.entry_id > 0)"
+		" FROM feeds f JOIN wheel w ON w.feed_id = f.id WHERE ");
 }
 
-static void feed_view_read(const struct mr_res *r, struct fw_feed *out)
+static void feed_view_read(const struct mr_res *r, const struct outs *outs, struct fw_feed *f)
 {
-	unsigned col = mr_feed_read(r, 0, out);
+	unsigned col = mr_feed_read(r, 0, f);
+	struct out key = {.feed_id = f->id};
+	const struct out *o = outs->n ? bsearch(&key, outs->at, outs->n, sizeof(key), out_order) : NULL;
 
-	out->entry_n = mr_int(r, col);
-	out->lease_until_ms = mr_int(r, col + 1);
-	out->fence = mr_int(r, col + 2);
+	f->entry_n = mr_int(r, col);
+	f->lease_until_ms = o ? o->until_ms : 0;
+	f->fence = o ? o->fence : 0;
 }
 
 int mr_feed_find(struct fw_store *st, int64_t id, struct fw_str url, struct fw_arena *a, struct fw_feed *out, struct fw_err *err)
 {
 	struct maria *m = mr_of(st);
 	struct fw_hash128 hash = fw_hash128(url.p, url.len);
+	struct outs outs = {0};
 	struct mr_res r;
 	int rc;
 
@@ -390,13 +439,16 @@ int mr_feed_find(struct fw_store *st, int64_t id, struct fw_str url, struct fw_a
 	rc = mr_answer(m, &r, err);
 	if (rc)
 		return rc;
-	if (!mr_row(&r) && id)
-		return fw_err_set(err, FW_ENOTFOUND, "%s: no feed number %lld", m->name, (long long)id);
-	if (!r.row)
-		return fw_err_set(err, FW_ENOTFOUND, "%s: no feed %.*s", m->name, FW_STR_ARG(url));
-	feed_view_read(&r, out);
-	rc = fw_store_feed_dup(a, out) ? 0 : mr_no_memory(m, err);
+	if (!mr_row(&r))
+		return id ? fw_err_set(err, FW_ENOTFOUND, "%s: no feed number %lld", m->name, (long long)id) :
+			fw_err_set(err, FW_ENOTFOUND, "%s: no feed %.*s", m->name, FW_STR_ARG(url));
+	rc = outs_read(m, mr_int(&r, 0), &outs, err);
+	if (!rc) {
+		feed_view_read(&r, &outs, out);
+		rc = fw_store_feed_dup(a, out) ? 0 : mr_no_memory(m, err);
+	}
 	mr_done(&r);
+	free(outs.at);
 	return rc;
 }
 
@@ -441,11 +493,13 @@ void mr_in_order(struct maria *m, const char *column, const int64_t *id, size_t 
 int mr_feed_list(struct fw_store *st, const struct fw_feed_query *q, fw_feed_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct maria *m = mr_of(st);
+	struct outs outs = {0};
 	struct mr_ids ids = {0};
 	int rc;
 
 	feed_where(m, q);
 	rc = mr_ids_read(m, &ids, err);
+	rc = rc ? rc : outs_read(m, 0, &outs, err);
 	for (size_t i = 0; i < ids.n && !rc; i += ROWS) {
 		struct mr_res r;
 
@@ -455,11 +509,12 @@ int mr_feed_list(struct fw_store *st, const struct fw_feed_query *q, fw_feed_cb 
 		while (!rc && mr_row(&r)) {
 			struct fw_feed f;
 
-			feed_view_read(&r, &f);
+			feed_view_read(&r, &outs, &f);
 			rc = cb(ctx, &f);
 		}
 		mr_done(&r);
 	}
+	free(outs.at);
 	free(ids.at);
 	return rc;
 }
@@ -551,7 +606,7 @@ int mr_stats(struct fw_store *st, int64_t now_ms, struct fw_store_stats *out, st
 	}
 	rc = rc ? rc : mr_ask(m, &r, err, "SELECT (SELECT count(*) FROM queue WHERE wake_at_ms <= ?)"
 		" + (SELECT count(*) FROM moved WHERE wake_at_ms > ? AND due_at_ms <= ?) + (SELECT count(*) FROM parked WHERE due_at_ms <= ?),"
-		" (SELECT count(*) FROM leases), (SELECT coalesce(due_at_ms, wake_at_ms) FROM queue ORDER BY wake_at_ms LIMIT 1),"
+		" (SELECT coalesce(sum(length(lent) - length(replace(lent, '1', ''))), 0) FROM loans), (SELECT coalesce(due_at_ms, wake_at_ms) FROM queue ORDER BY wake_at_ms LIMIT 1),"
 		" (SELECT min(due_at_ms) FROM moved), (SELECT min(due_at_ms) FROM parked)", "iiii", now, now, now, now);
 	if (!rc && mr_row(&r)) {
 		out->due_n = mr_int(&r, 0);
