@@ -44,6 +44,7 @@ _Noreturn void die_of(const char *what, const struct fw_err *err);
 
 /* Other work on the machine takes turns with us: what follows only loads it, or measures and wants it for itself. */
 void turn_load(void);
+void turn_pause(void); /* between pieces of a long load: who waits to measure goes first */
 void turn_measure(void);
 
 double now_s(void);
@@ -109,6 +110,7 @@ struct engine {
 	double wheel_goal, entry_goal; /* times the reference; 0: none */
 	double wheel_least;            /* feeds/s; 0: none */
 	bool large;                    /* has a goal for --feeds-large */
+	bool holds;                    /* the reference keeps a connection and a transaction through each job */
 	/* the classic form; all by the URL of a store on the server */
 	void (*ref_fill)(const char *url, int64_t feeds);
 	struct work (*ref_wheel)(const char *url, int workers, double seconds, int job_ms);

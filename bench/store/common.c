@@ -45,10 +45,11 @@ static int lock_file(const char *name)
 	return fd;
 }
 
+static int quiet = -1, held;
+
 /* Who waits for the second lock holds the first, so that nobody overtakes. */
 static void take(int how)
 {
-	static int quiet = -1;
 	int turn;
 
 	if (!set.turns)
@@ -60,11 +61,22 @@ static void take(int how)
 	if (flock(turn, LOCK_EX) || flock(quiet, how))
 		die("--turns %s: the locks there cannot be had", set.turns);
 	close(turn);
+	held = how;
 }
 
 void turn_load(void)
 {
 	take(LOCK_SH);
+}
+
+void turn_pause(void)
+{
+	if (held != LOCK_SH)
+		return;
+	flock(quiet, LOCK_UN);
+	usleep(50000);
+	if (flock(quiet, LOCK_SH))
+		die("--turns %s: the lock there cannot be had", set.turns);
 }
 
 void turn_measure(void)
@@ -108,7 +120,7 @@ double median(const struct samples *s)
 
 void row_head(const char *words)
 {
-	printf("\n# %s\n%-58s %12s %12s %8s %-13s %-15s\n", words, "# name", "ours", "reference", "ratio", "goal", "unit");
+	printf("\n# %s\n%-66s %12s %12s %8s %-13s %-15s\n", words, "# name", "ours", "reference", "ratio", "goal", "unit");
 	fflush(stdout);
 }
 
@@ -118,7 +130,7 @@ static void print(const char *name, double ours, double reference, double ratio,
 
 	if (reference > 0 && (!fw_snprintf(ref, sizeof(ref), "%.1f", reference) || !fw_snprintf(times, sizeof(times), "%.2f", ratio)))
 		die("%s: too long a figure", name);
-	printf("%-58s %12.1f %12s %8s %-13s %-15s %s\n", name, ours, ref, times, goal, unit, word);
+	printf("%-66s %12.1f %12s %8s %-13s %-15s %s\n", name, ours, ref, times, goal, unit, word);
 	fflush(stdout);
 }
 

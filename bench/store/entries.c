@@ -5,7 +5,7 @@
 #define PER_FEED 25
 #define KB 1000
 #define SINGLE_MAX 5000 /* inserts one by one */
-#define SLICE_N 4000    /* feeds; then others have their turn */
+#define SLICE_N 4000    /* feeds between turn_pause() and the next */
 
 static struct fw_store *fresh(const struct engine *e, const char *name, int64_t run, int64_t feeds, char url[400])
 {
@@ -69,7 +69,7 @@ static void full(const struct engine *e, const struct samples *ours)
 		return;
 	st = fresh(e, "full", 0, feeds, url);
 	for (int64_t at = 0; at < feeds; at += SLICE_N) {
-		turn_load();
+		turn_pause();
 		visits(st, FW_MIN(SLICE_N, feeds - at), 0, NOW, true);
 	}
 	turn_measure();

@@ -37,7 +37,7 @@ double store_bytes(const struct engine *e, const char *url)
 
 #define SUBSCRIBE_N 10000
 
-#define SLICE_N (20 * SUBSCRIBE_N) /* then others have their turn */
+#define SLICE_N (10 * SUBSCRIBE_N) /* between turn_pause() and the next */
 
 struct feeds {
 	const char *url;
@@ -90,7 +90,7 @@ struct subscribed make_feeds(const char *url, int64_t n, bool shuffled, int proc
 		struct feeds w = {url, from, FW_MIN(n, from + SLICE_N), n, shuffled, processes};
 		struct work k;
 
-		turn_load();
+		turn_pause();
 		k = crew_run(processes, 0, 0, subscribe_work, &w);
 		if (k.done != w.to - w.from)
 			die("%lld feeds were subscribed, not %lld", (long long)k.done, (long long)(w.to - w.from));

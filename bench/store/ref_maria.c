@@ -192,27 +192,16 @@ static double disk_bytes(const char *url)
 	return n;
 }
 
-static void wheel_more(const struct engine *e, struct wheel *w)
-{
-	struct work k;
-
-	(void)e;
-	turn_measure();
-	k = ref_wheel(w->url, 32, (double)set.seconds, 50);
-	turn_load();
-	row("the reference, jobs of 50 ms, 32 processes", k.rate, "feeds/s");
-}
-
 const struct engine engine_mysql = {
 	.name = "mysql",
 	.workers = 4,
 	.wheel_goal = 12,
 	.entry_goal = 40,
 	.classic = "one row a transaction, SELECT ... FOR UPDATE SKIP LOCKED",
+	.holds = true,
 	.ref_fill = ref_fill,
 	.ref_wheel = ref_wheel,
 	.ref_entries = ref_entries,
 	.log_bytes = log_bytes,
 	.disk_bytes = disk_bytes,
-	.wheel_more = wheel_more,
 };

@@ -211,7 +211,6 @@ static void hot_row(PGconn *db)
 static void many(const struct engine *e, struct wheel *w)
 {
 	static struct samples four, all; /* large */
-	struct work k;
 
 	turn_measure();
 	w->batch = 100;
@@ -219,10 +218,8 @@ static void many(const struct engine *e, struct wheel *w)
 		sample(&four, turn_wheel(w, e->workers, (double)set.seconds, 0).rate);
 		sample(&all, turn_wheel(w, 32, (double)set.seconds, 0).rate);
 	}
-	k = ref_wheel(w->url, 32, (double)set.seconds, 50);
 	turn_load();
 	row_ratio("32 processes against 4, 100 a batch", &all, &four, 0.7, "feeds/s");
-	row("the reference, jobs of 50 ms, 32 processes", k.rate, "feeds/s");
 }
 
 /* Minutes without a pause, autovacuum on; the second time somebody leaves a transaction open in another session. */
@@ -277,6 +274,7 @@ const struct engine engine_postgres = {
 	.wheel_goal = 12,
 	.entry_goal = 9,
 	.classic = "one row a transaction, SELECT ... FOR UPDATE SKIP LOCKED",
+	.holds = true,
 	.ref_fill = ref_fill,
 	.ref_wheel = ref_wheel,
 	.ref_entries = ref_entries,

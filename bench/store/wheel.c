@@ -48,6 +48,7 @@ static void rows(const struct engine *e, size_t batch, const struct part *ours, 
 static void measure(const struct engine *e, struct wheel *w)
 {
 	static struct part ours[FW_N(batches)], ref; /* large */
+	double held = 0;
 
 	memset(ours, 0, sizeof(ours));
 	memset(&ref, 0, sizeof(ref));
@@ -63,11 +64,15 @@ static void measure(const struct engine *e, struct wheel *w)
 		k = e->ref_wheel(w->url, e->workers, (double)set.seconds, 0);
 		part_add(&ref, &k);
 	}
+	if (e->holds)
+		held = e->ref_wheel(w->url, 32, (double)set.seconds, 50).rate;
 	turn_load();
 	for (size_t i = 0; i < FW_N(batches); i++)
 		rows(e, batches[i], &ours[i], &ref);
 	row("the reference alone", median(&ref.rate), "feeds/s");
 	part_cpu(e, &ref);
+	if (e->holds)
+		row("  with jobs of 50 ms, 32 processes", held, "feeds/s");
 }
 
 /* What all those visits left behind, and what the log took. before_bytes: with the reference, which Redis counts too. */
