@@ -3,8 +3,9 @@
  * The SQLite driver: one file, any number of processes on one machine.
  *
  * This file opens and closes, keeps prepared statements, begins and ends transactions and turns SQLite's codes into ours.
- * What is stored where: sqlite_schema.c. Lending: sqlite_wheel.c. Outcomes: sqlite_commit.c. Entries: sqlite_entries.c.
- * Words: sqlite_search.c. What people look at: sqlite_window.c. Copies: sqlite_load.c.
+ * What is stored where: sqlite_schema.c. Lending: sqlite_wheel.c, sqlite_leases.c. Outcomes: sqlite_commit.c, sqlite_visits.c. Where
+ * feeds are: sqlite_places.c. Entries: sqlite_entries.c. Words: sqlite_search.c. What people look at: sqlite_window.c. Copies:
+ * sqlite_load.c.
  *
  * Writers use BEGIN IMMEDIATE, so a transaction never fails half-way for want of the lock: it waits busy_timeout_ms at its
  * beginning, then says FW_EAGAIN. The journal is a WAL; readers never block writers. With synchronous=FULL every commit is on
@@ -198,6 +199,8 @@ static int begin(struct sqlite *s, bool full, struct fw_err *err)
 	s->number = -1;
 	s->number_dirty = false;
 	s->entry_d = s->visit_d = 0;
+	s->slow = false;
+	sq_loans_begin(s);
 	return sq_do(s, SQ_BEGIN, "BEGIN IMMEDIATE", err, "");
 }
 
@@ -211,9 +214,25 @@ int sq_begin_quick(struct sqlite *s, struct fw_err *err)
 	return begin(s, false, err);
 }
 
+int sq_number_load(struct sqlite *s, struct fw_err *err)
+{
+	return s->number < 0 ? sq_int(s, SQ_NUMBER, "SELECT value FROM meta WHERE name = 'last_number'", 0, &s->number, err) : 0;
+}
+
+/* fw_number() in statements of ours */
+static void number_next(sqlite3_context *ctx, int n, sqlite3_value **arg)
+{
+	struct sqlite *s = sqlite3_user_data(ctx);
+
+	(void)n;
+	(void)arg;
+	s->number_dirty = true;
+	sqlite3_result_int64(ctx, ++s->number);
+}
+
 int sq_number(struct sqlite *s, int64_t *out, struct fw_err *err)
 {
-	int rc = s->number < 0 ? sq_int(s, SQ_NUMBER, "SELECT value FROM meta WHERE name = 'last_number'", 0, &s->number, err) : 0;
+	int rc = sq_number_load(s, err);
 
 	if (!rc)
 		*out = ++s->number;
@@ -225,6 +244,8 @@ int sq_end(struct sqlite *s, int rc, struct fw_err *err)
 {
 	struct fw_err spare;
 
+	rc = rc ? rc : sq_visits_end(s, err);
+	rc = rc ? rc : sq_moves_end(s, err);
 	if (!rc && s->number_dirty)
 		rc = sq_do(s, SQ_NUMBER_SET, "UPDATE meta SET value = ? WHERE name = 'last_number'", err, "i", s->number);
 	if (!rc && s->entry_d)
@@ -235,6 +256,11 @@ int sq_end(struct sqlite *s, int rc, struct fw_err *err)
 		rc = sq_do(s, SQ_COMMIT, "COMMIT", err, "");
 	if (rc && !sqlite3_get_autocommit(s->db))
 		(void)sq_do(s, SQ_ROLLBACK, "ROLLBACK", &spare, ""); /* rc tells already */
+	if (rc) { /* what is remembered may not have happened */
+		sq_visits_forget(s);
+		sq_places_forget(s);
+		sq_loans_forget(s);
+	}
 	return rc;
 }
 
@@ -247,6 +273,10 @@ static void sqlite_close(struct fw_store *st)
 	for (int i = 0; i < SQ_ID_N; i++)
 		sqlite3_finalize(s->stmt[i]);
 	sqlite3_close(s->db);
+	sq_loans_forget(s);
+	sq_map_finish(&s->place);
+	fw_buf_finish(&s->moves);
+	fw_buf_finish(&s->visits.text);
 	fw_buf_finish(&s->text);
 	free(s->path);
 	free(s);
@@ -336,6 +366,9 @@ static int settings(struct sqlite *s, const struct fw_store_config *cfg, struct 
 	int rc;
 
 	sqlite3_busy_handler(s->db, busy, s);
+	s->place_merged = -1;
+	if (sqlite3_create_function(s->db, "fw_number", 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, s, number_next, NULL, NULL) != SQLITE_OK)
+		return sq_error(s, "opening", err);
 	sqlite3_extended_result_codes(s->db, 1);
 	if (!fw_snprintf(sql, sizeof(sql), "PRAGMA page_size=%d; PRAGMA cache_size=-%zu; PRAGMA temp_store=MEMORY; "
 			"PRAGMA trusted_schema=0; PRAGMA foreign_keys=0;", PAGE_BYTES, cache / 1024))
@@ -412,29 +445,25 @@ static int sqlite_changed(struct fw_store *st, bool *changed, struct fw_err *err
 /* Each of these lists what should not be; column 0 is a sentence. */
 static const char *const checks[] = {
 	"SELECT 'file: ' || integrity_check FROM pragma_integrity_check(20) WHERE integrity_check <> 'ok'",
-	"SELECT 'feed ' || w.feed_id || ': active, but neither waiting nor lent' FROM wheel w WHERE status = 0"
-	" AND feed_id NOT IN (SELECT feed_id FROM queue UNION ALL SELECT feed_id FROM parked UNION ALL SELECT feed_id FROM leases)",
-	"SELECT 'feed ' || feed_id || ': in line ' || count(*) || ' times' FROM (SELECT feed_id FROM queue UNION ALL"
-	" SELECT feed_id FROM parked UNION ALL SELECT feed_id FROM leases) GROUP BY feed_id HAVING count(*) > 1",
-	"SELECT 'feed ' || feed_id || ': waiting, but not active' FROM (SELECT feed_id FROM queue UNION ALL"
-	" SELECT feed_id FROM parked) JOIN wheel USING (feed_id) WHERE status <> 0",
+	"SELECT 'feed ' || feed_id || ': active, but neither waiting nor lent' FROM aside WHERE status = 0 AND host_id = 0",
+	"SELECT 'feed ' || feed_id || ': on the wheel ' || count(*) || ' times' FROM wheel GROUP BY feed_id HAVING count(*) > 1",
+	"SELECT 'feed ' || feed_id || ': waiting, but not active' FROM aside WHERE status <> 0 AND host_id > 0",
 	"SELECT 'feed ' || id || ': not on the wheel' FROM feeds WHERE id NOT IN (SELECT feed_id FROM wheel)",
 	"SELECT 'wheel: no feed ' || feed_id FROM wheel WHERE feed_id NOT IN (SELECT id FROM feeds)",
 	"SELECT 'lease of feed ' || feed_id || ': no claim holds ' || fence FROM leases l WHERE NOT EXISTS (SELECT 1 FROM claims"
 	" WHERE l.fence BETWEEN first_fence AND last_fence)",
 	"SELECT 'claim ' || first_fence || ': holds nothing' FROM claims c WHERE NOT EXISTS (SELECT 1 FROM leases"
 	" WHERE fence BETWEEN c.first_fence AND c.last_fence)",
-	"SELECT 'feed ' || feed_id || ': waits for another time than it is due' FROM queue q JOIN wheel w USING (feed_id)"
-	" WHERE coalesce(q.due_at_ms, wake_at_ms) <> w.due_at_ms",
 	"SELECT 'entry ' || id || ': no feed ' || feed_id FROM entries WHERE feed_id NOT IN (SELECT id FROM feeds)",
 	"SELECT 'meta: counts ' || value || ' entries' FROM meta WHERE name = 'entry_n' AND value <> (SELECT count(*) FROM entries)",
-	"SELECT 'meta: counts ' || value || ' visits' FROM meta WHERE name = 'visit_n' AND value <> (SELECT count(*) FROM visits)",
 	"SELECT 'host ' || name || ': has ' || (SELECT count(*) FROM feeds WHERE host_id = h.id) || ' feeds, counts ' || feed_n"
 	" FROM hosts h WHERE feed_n <> (SELECT count(*) FROM feeds WHERE host_id = h.id)",
 	"SELECT 'host ' || name || ': has ' || (SELECT count(*) FROM leases WHERE host_id = h.id) || ' lent, counts ' || busy_n"
 	" FROM hosts h WHERE busy_n <> (SELECT count(*) FROM leases WHERE host_id = h.id)",
 	"SELECT 'host ' || name || ': has ' || (SELECT count(*) FROM parked WHERE host_id = h.id) || ' parked, counts ' || parked_n"
 	" FROM hosts h WHERE parked_n <> (SELECT count(*) FROM parked WHERE host_id = h.id)",
+	"SELECT 'host ' || host_id || ': ' || count(*) || ' feeds parked, and there is no such host' FROM aside WHERE host_id > 0"
+	" AND host_id NOT IN (SELECT id FROM hosts) GROUP BY host_id",
 	"SELECT 'host ' || name || ': feeds wait, and none has its turn' FROM hosts WHERE parked_n > 0 AND busy_n + turn_n = 0",
 };
 
@@ -453,6 +482,8 @@ static int sqlite_check(struct fw_store *st, void (*cb)(void *ctx, const char *f
 		if (sqlite3_finalize(q) != SQLITE_OK && !rc)
 			rc = sq_error(s, "checking", err);
 	}
+	rc = rc ? rc : sq_places_check(s, cb, ctx, err);
+	rc = rc ? rc : sq_visits_check(s, cb, ctx, err);
 	if (!sqlite3_get_autocommit(s->db))
 		(void)sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL); /* only reads were in it */
 	return rc;

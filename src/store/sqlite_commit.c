@@ -2,9 +2,9 @@
 /*
  * Outcomes, in one transaction for the whole batch.
  *
- * An outcome counts when the lease it names is still there; else it is stale and writes nothing. What every visit costs: the
- * lease deleted, one narrow row of `wheel` overwritten, one short key put back into `queue`, one row appended to `visits`.
- * The wide row in `feeds` is written only for the groups an outcome names; entries are sqlite_entries.c's business.
+ * An outcome counts when the lease it names is still there; else it is stale and writes nothing. What every visit costs: one
+ * narrow row put into `line`, and a share of what is written once a commit: the leases deleted, visits, places. The wide row in
+ * `feeds` is written only for the groups an outcome names; entries are sqlite_entries.c's business.
  */
 #include "base/clock.h"
 #include "base/url.h"
@@ -16,13 +16,24 @@ struct visitor { /* what is known of the feed that comes back */
 	int64_t status, last_visit_id, last_new_ms;
 };
 
-/* The lease and the wheel row together; *found false: stale. */
+/* Take the lease back; *found false: stale. */
 static int visitor_take(struct sqlite *s, const struct fw_outcome *o, struct visitor *v, bool *found, struct fw_err *err)
 {
-	sqlite3_stmt *q = sq_ask(s, SQ_VISITOR, "SELECT l.host_id, w.status, w.last_visit_id, w.last_new_ms FROM leases l"
-		" CROSS JOIN wheel w ON w.feed_id = l.feed_id WHERE l.fence = ? AND l.feed_id = ?", err, "ii", o->fence, o->feed_id);
-	int rc = q ? sq_row(s, q, err) : err->rc;
+	struct sq_loan *l;
+	sqlite3_stmt *q;
+	int rc = sq_loan_take(s, o->fence, o->feed_id, &l, err);
 
+	*found = l != NULL;
+	if (rc)
+		return rc;
+	if (l) {
+		*v = (struct visitor){.host_id = l->host_id, .counted = l->host_id != 0, .status = FW_FEED_ACTIVE,
+			.last_visit_id = l->last_visit_id, .last_new_ms = l->last_new_ms};
+		return 0;
+	}
+	q = sq_ask(s, SQ_VISITOR, "SELECT host_id, status, last_visit_id, last_new_ms FROM leases WHERE fence = ? AND feed_id = ?", err,
+		"ii", o->fence, o->feed_id);
+	rc = q ? sq_row(s, q, err) : err->rc;
 	*found = rc > 0;
 	if (rc <= 0)
 		return rc;
@@ -32,42 +43,9 @@ static int visitor_take(struct sqlite *s, const struct fw_outcome *o, struct vis
 	v->last_visit_id = sqlite3_column_int64(q, 2);
 	v->last_new_ms = sqlite3_column_int64(q, 3);
 	sqlite3_reset(q);
-	return sq_lease_end(s, o->fence, err);
-}
-
-int sq_run_put(struct sqlite *s, int64_t run_id, int64_t visit_id, struct fw_err *err)
-{
-	if (run_id == s->run_id)
-		return 0;
-	s->run_id = run_id;
-	return sq_do(s, SQ_RUN_PUT, "INSERT OR IGNORE INTO runs (run_id, first_visit_id) VALUES (?, ?)", err, "ii", run_id, visit_id);
-}
-
-static int visit_put(struct sqlite *s, const struct fw_outcome *o, const struct visitor *v, int64_t *id, struct fw_err *err)
-{
-	const struct fw_visit *t = &o->visit;
-	int rc = sq_do(s, SQ_VISIT_PUT, "INSERT INTO visits (feed_id, previous_id, run_id, at_ms, kind, http_status, hops, slot,"
-		" lateness_ms, dns_us, connect_us, tls_us, first_byte_us, total_us, parse_us, wire_bytes, body_bytes, item_n, new_n,"
-		" changed_n, error) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err, "iiiiiiiiiiiiiiiiiiiis",
-		o->feed_id, v->last_visit_id, t->run_id, t->at_ms, SQ_INT(t->kind), SQ_INT(t->http_status), SQ_INT(t->hops),
-		SQ_INT(t->slot), SQ_INT(t->lateness_ms), t->dns_us, t->connect_us, t->tls_us, t->first_byte_us, t->total_us,
-		t->parse_us, SQ_INT(t->wire_bytes), SQ_INT(t->body_bytes), SQ_INT(t->item_n), SQ_INT(t->new_n), SQ_INT(t->changed_n),
-		t->error);
-
-	*id = sqlite3_last_insert_rowid(s->db);
-	s->visit_d++;
-	return rc ? rc : sq_run_put(s, t->run_id, *id, err);
-}
-
-static int wheel_put(struct sqlite *s, const struct fw_outcome *o, const struct visitor *v, int64_t visit_id, struct fw_err *err)
-{
-	const struct fw_feed *f = o->feed;
-
-	return sq_do(s, SQ_WHEEL_VISIT, "UPDATE wheel SET due_at_ms = ?, status = ?, last_kind = ?, http_status = ?, fail_n = ?,"
-		" crash_n = ?, last_visit_ms = ?, last_ok_ms = ?, last_new_ms = ?, last_visit_id = ?, expect_us = ?,"
-		" expect_dev_us = ?, why = ? WHERE feed_id = ?", err, "iiiiiiiiiiiisi", f->due_at_ms, v->status, SQ_INT(f->last_kind),
-		SQ_INT(f->http_status), SQ_INT(f->fail_n), SQ_INT(f->crash_n), f->last_visit_ms, f->last_ok_ms, v->last_new_ms, visit_id,
-		f->expect_us, f->expect_dev_us, f->why, o->feed_id);
+	s->slow = true;
+	rc = sq_lease_touch(s, o->fence, err);
+	return rc ? rc : sq_lease_end(s, o->fence, err);
 }
 
 /* The feed moves to the host of its new address. Its loan is given back to the old one; nothing is counted at the new one. */
@@ -140,13 +118,24 @@ static int groups_put(struct sqlite *s, const struct fw_outcome *o, struct fw_er
 	return rc;
 }
 
+/* The feed back on the wheel, with what the visit made of it. */
+static int wheel_put(struct sqlite *s, const struct fw_outcome *o, const struct visitor *v, int64_t visit_id, struct fw_err *err)
+{
+	struct fw_feed f = *o->feed;
+
+	f.id = o->feed_id;
+	f.last_new_ms = v->last_new_ms;
+	return sq_wheel_put(s, &f, v->status, v->host_id, o->host_cooldown_ms, visit_id, err);
+}
+
 static int outcome_put(struct sqlite *s, struct fw_outcome *o, int64_t now, struct fw_err *err)
 {
 	struct visitor v;
-	int64_t visit_id, cooldown = o->host_cooldown_ms;
+	int64_t visit_id;
 	bool found;
 	int rc = visitor_take(s, o, &v, &found, err);
 
+	o->rc = 0;
 	o->visit.new_n = o->visit.changed_n = 0;
 	if (rc)
 		return rc;
@@ -160,17 +149,14 @@ static int outcome_put(struct sqlite *s, struct fw_outcome *o, int64_t now, stru
 		rc = sq_entries_put(s, o->feed_id, o->entries, o->entry_n, now, &o->visit, err);
 	if (o->visit.new_n)
 		v.last_new_ms = now;
-	rc = rc ? rc : visit_put(s, o, &v, &visit_id, err);
-	rc = rc ? rc : wheel_put(s, o, &v, visit_id, err);
+	rc = rc ? rc : sq_visit_add(s, o->feed_id, &o->visit, v.last_visit_id, &visit_id, err);
 	if (!rc && o->groups)
 		rc = groups_put(s, o, err);
 	if (!rc && (o->groups & FW_GROUP_URL))
 		rc = url_put(s, o, &v, err);
-	if (!rc && v.host_id && (v.counted || cooldown))
-		rc = sq_host_return(s, v.host_id, v.counted, cooldown, err);
-	if (!rc && v.status == FW_FEED_ACTIVE)
-		rc = sq_wheel_on(s, o->feed_id, o->feed->due_at_ms, v.host_id, cooldown, err);
-	return rc;
+	if (!rc && v.host_id && (v.counted || o->host_cooldown_ms))
+		rc = sq_host_return(s, v.host_id, v.counted, o->host_cooldown_ms, err);
+	return rc ? rc : wheel_put(s, o, &v, visit_id, err);
 }
 
 static int beat_put(struct sqlite *s, const struct fw_beat *b, int64_t now, struct fw_err *err)
@@ -180,25 +166,34 @@ static int beat_put(struct sqlite *s, const struct fw_beat *b, int64_t now, stru
 		b->run_id, SQ_INT(b->visits), SQ_INT(b->new_entries), SQ_INT(b->failures), SQ_INT(b->in_flight), SQ_INT(b->slots), now);
 }
 
-int sq_commit(struct fw_store *st, struct fw_commit *batch, struct fw_err *err)
+static int commit_in(struct sqlite *s, struct fw_commit *batch, struct fw_err *err)
 {
-	struct sqlite *s = sqlite_of(st);
 	int64_t now = batch->now_ms ? batch->now_ms : fw_now_ms();
 	struct sq_range tidied = {0, 0};
-	int rc = sq_begin(s, err);
+	int rc = 0;
 
-	if (rc)
-		return rc;
 	for (size_t i = 0; i < batch->n && !rc; i++)
 		rc = outcome_put(s, &batch->outcome[i], now, err);
-	for (size_t i = 0; i < batch->n && !rc; i++) { /* claims whose last lease came back */
+	rc = rc ? rc : sq_loans_end(s, err);
+	for (size_t i = 0; i < batch->n && s->slow && !rc; i++) { /* claims whose last lease came back */
 		if (batch->outcome[i].rc != FW_ESTALE)
 			rc = sq_claim_tidy(s, batch->outcome[i].fence, &tidied, err);
 	}
-	if (!rc && batch->beat)
-		rc = beat_put(s, batch->beat, now, err);
-	rc = sq_end(s, rc, err);
-	if (rc)
-		s->run_id = 0; /* whether the run was noted is unknown */
+	return !rc && batch->beat ? beat_put(s, batch->beat, now, err) : rc;
+}
+
+int sq_commit(struct fw_store *st, struct fw_commit *batch, struct fw_err *err)
+{
+	struct sqlite *s = sqlite_of(st);
+	int rc = FW_ESTALE;
+
+	for (int i = 0; i < 2 && rc == FW_ESTALE; i++) { /* again when leases are not as they are remembered: nothing is, then */
+		rc = sq_begin(s, err);
+		if (rc)
+			return rc;
+		rc = sq_end(s, commit_in(s, batch, err), err);
+		if (rc)
+			s->run_id = 0; /* whether the run was noted is unknown */
+	}
 	return rc;
 }

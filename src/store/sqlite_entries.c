@@ -167,25 +167,6 @@ int sq_entries_drop(struct sqlite *s, int64_t feed_id, struct fw_err *err)
 
 #define PRUNE_STEP 2000 /* rows per transaction */
 
-static int prune_visits(struct sqlite *s, int64_t before_ms, int64_t *n, struct fw_err *err)
-{
-	/* ids rise with time, give or take a batch: stop at the first one young enough */
-	int rc = sq_begin(s, err);
-
-	if (rc)
-		return rc;
-	rc = sq_do(s, SQ_PRUNE_VISITS, "DELETE FROM visits WHERE id IN (SELECT id FROM (SELECT id, at_ms FROM visits ORDER BY id LIMIT ?)"
-		" WHERE at_ms < ?)", err, "ii", SQ_INT(PRUNE_STEP), before_ms);
-	*n = rc ? 0 : sqlite3_changes(s->db);
-	s->visit_d -= *n;
-	rc = rc ? rc : sq_do(s, SQ_PRUNE_RUNS, "DELETE FROM runs WHERE first_visit_id < (SELECT min(id) FROM visits)"
-		" AND run_id <> (SELECT max(run_id) FROM runs)", err, "");
-	rc = rc ? rc : sq_do(s, SQ_PRUNE_WORKERS, "DELETE FROM workers WHERE at_ms < ?", err, "i", before_ms);
-	rc = rc ? rc : sq_do(s, SQ_PRUNE_CONTROLS, "DELETE FROM controls WHERE created_ms < ? AND id <> coalesce((SELECT max(id)"
-		" FROM controls WHERE kind IN (2, 3)), 0)", err, "i", before_ms); /* the last of these says whether the fleet is paused */
-	return sq_end(s, rc, err);
-}
-
 struct old {
 	int64_t id, feed_id;
 };
@@ -244,12 +225,8 @@ int sq_prune(struct fw_store *st, int64_t visits_before_ms, int64_t entries_befo
 	int64_t done, after = 0;
 	int rc = 0;
 
-	if (visits_before_ms) {
-		do {
-			rc = prune_visits(s, visits_before_ms, &done, err);
-			*n += rc ? 0 : done;
-		} while (!rc && done == PRUNE_STEP);
-	}
+	if (visits_before_ms)
+		rc = sq_visits_prune(s, visits_before_ms, n, err);
 	while (!rc && entries_before_ms && after >= 0) {
 		rc = prune_entries(s, entries_before_ms, &after, &done, err);
 		*n += rc ? 0 : done;

@@ -95,18 +95,14 @@ static int feed_put(struct sqlite *s, const struct fw_feed *f, int64_t host_id, 
 {
 	sqlite3_stmt *feed = row_stmt(s, SQ_LOAD_FEED, "INSERT INTO feeds", "id, host_id", "?, ?", fw_feed_fields, fw_feed_field_n,
 		err);
-	sqlite3_stmt *wheel = row_stmt(s, SQ_LOAD_WHEEL, "INSERT INTO wheel", "feed_id", "?", fw_wheel_fields, fw_wheel_field_n, err);
 	bool crowded = false;
 	int n, rc;
 
-	if (!feed || !wheel)
+	if (!feed)
 		return err->rc;
 	rc = sq_host_crowded(s, host_id, &crowded, err);
 	rc = rc ? rc : row_put(s, feed, fw_feed_fields, fw_feed_field_n, f, (int64_t[]){f->id, host_id}, 2, &n, err);
-	rc = rc ? rc : row_put(s, wheel, fw_wheel_fields, fw_wheel_field_n, f, &f->id, 1, &n, err);
-	if (rc || f->status != FW_FEED_ACTIVE)
-		return rc;
-	return sq_wheel_on(s, f->id, f->due_at_ms, crowded ? host_id : 0, 0, err);
+	return rc ? rc : sq_wheel_put(s, f, SQ_INT(f->status), crowded ? host_id : 0, 0, 0, err);
 }
 
 static int feeds_load(struct sqlite *s, const struct fw_feed *feed, size_t n, struct fw_err *err)
@@ -175,17 +171,46 @@ static int entry_load(struct sqlite *s, const struct fw_entry_row *e, struct fw_
 	return sq_search_add(s, e->id, err);
 }
 
+/* The feed's last visit, where the feed stands. */
+static int last_visit_set(struct sqlite *s, int64_t feed_id, const struct sq_where *w, int64_t id, struct fw_err *err)
+{
+	int rc;
+
+	switch (w->table) {
+	case SQ_LINE:
+		return sq_do(s, SQ_LOAD_LAST_LINE, "UPDATE line SET last_visit_id = ? WHERE id = ?", err, "ii", id, w->key);
+	case SQ_LEASES:
+		rc = sq_lease_touch(s, w->key, err);
+		return rc ? rc : sq_do(s, SQ_LOAD_LAST_LEASE, "UPDATE leases SET last_visit_id = ? WHERE fence = ?", err, "ii", id, w->key);
+	default:
+		return sq_do(s, SQ_LOAD_LAST_ASIDE, "UPDATE aside SET last_visit_id = ? WHERE feed_id = ?", err, "ii", id, feed_id);
+	}
+}
+
 static int visit_load(struct sqlite *s, const struct fw_visit *v, struct fw_err *err)
 {
-	sqlite3_stmt *q = row_stmt(s, SQ_LOAD_VISIT, "INSERT OR IGNORE INTO visits", "id, previous_id",
-		"?, coalesce((SELECT last_visit_id FROM wheel WHERE feed_id = ?1), 0)", fw_visit_fields, fw_visit_field_n, err);
-	int n, rc = q ? row_put(s, q, fw_visit_fields, fw_visit_field_n, v, &v->id, 1, &n, err) : err->rc;
+	sqlite3_stmt *q = row_stmt(s, SQ_LOAD_VISIT, "INSERT OR IGNORE INTO visit_rows", "id, previous_id", "?, ?", fw_visit_fields,
+		fw_visit_field_n, err);
+	struct sq_where w;
+	int64_t number = v->id >> 10;
+	bool there;
+	int n, rc = q ? sq_visit_there(s, v->id, &there, err) : err->rc;
 
+	if (rc || there)
+		return rc;
+	rc = sq_find(s, v->feed_id, NULL, &w, err);
+	sq_found(&w);
+	rc = rc ? rc : row_put(s, q, fw_visit_fields, fw_visit_field_n, v, (int64_t[]){v->id, w.last_visit_id}, 2, &n, err);
 	if (rc || !n)
 		return rc;
 	s->visit_d++;
-	rc = sq_do(s, SQ_LOAD_LAST_VISIT, "UPDATE wheel SET last_visit_id = ?1 WHERE feed_id = ?2 AND last_visit_id < ?1", err, "ii",
-		v->id, v->feed_id);
+	rc = sq_number_load(s, err);
+	if (!rc && s->number < number) { /* new ids go on above the highest */
+		s->number = number;
+		s->number_dirty = true;
+	}
+	if (!rc && w.last_visit_id < v->id)
+		rc = last_visit_set(s, v->feed_id, &w, v->id, err);
 	return rc ? rc : sq_run_put(s, v->run_id, v->id, err);
 }
 

@@ -7,12 +7,22 @@
  * A step that was released is never edited. Tables and columns are described for people in feedwheel-store(7); a new one
  * goes there too.
  *
- * Layout in one paragraph: `wheel` is what a visit changes (narrow), `feeds` what it mostly leaves alone (wide). Where a feed
- * stands in line is kept apart from both: an active feed is in exactly one of `queue` (waiting for its time), `parked`
- * (waiting for its host) and `leases` (lent). Lending a feed thus moves two short keys in tables whose hot ends fit in a few
- * pages and leaves the wheel row, which lies on a page of its own among a million, to the one write at the end of the visit.
+ * Layout in one paragraph: `feeds` is what a visit mostly leaves alone (wide). What it changes (narrow) is one row that moves with
+ * the feed: each is in exactly one of `line` (waiting for its time), `leases` (lent) and `aside` (waiting for its host, or not
+ * active). `line` is in order of time, so a claim takes whole pages from its head, and what comes back goes to the ends of a few
+ * slots; a row that lay at the feed's number would be a page of its own among a million, dirtied by each visit. Where in `line` a
+ * feed stands is found by `places`, which is brought up to date for many at once (sqlite_places.c).
  */
 #include "store/sqlite.h"
+
+#define STATE_DEFINITION \
+	" due_at_ms INTEGER NOT NULL, last_kind INTEGER NOT NULL DEFAULT 0, http_status INTEGER NOT NULL DEFAULT 0," \
+	" fail_n INTEGER NOT NULL DEFAULT 0, crash_n INTEGER NOT NULL DEFAULT 0, last_visit_ms INTEGER NOT NULL DEFAULT 0," \
+	" last_ok_ms INTEGER NOT NULL DEFAULT 0, last_new_ms INTEGER NOT NULL DEFAULT 0, last_visit_id INTEGER NOT NULL DEFAULT 0," \
+	" expect_us INTEGER NOT NULL DEFAULT 0, expect_dev_us INTEGER NOT NULL DEFAULT 0, why TEXT"
+#define STATE(of) of "due_at_ms, " of "last_kind, " of "http_status, " of "fail_n, " of "crash_n, " of "last_visit_ms, " \
+	of "last_ok_ms, " of "last_new_ms, " of "last_visit_id, " of "expect_us, " of "expect_dev_us, " of "why"
+#define VISIT(i) " json_extract(j.value, '$[" #i "]')"
 
 static const char *const steps[SQ_SCHEMA] = {
 	/* 0 -> 1 */
@@ -103,6 +113,50 @@ static const char *const steps[SQ_SCHEMA] = {
 	" tokenize='unicode61 remove_diacritics 2');"
 	"INSERT INTO entries_fts(entries_fts, rank) VALUES ('hashsize', 8000000), ('pgsz', 4050), ('automerge', 0), ('crisismerge', 1000);"
 	"UPDATE meta SET value = 0 WHERE name = 'indexed_entry_id';",
+
+	/* 2 -> 3: what visits change moves with the feed's place instead of lying at its number, and visits are packed. Every feed is in
+	   exactly one of line, leases and aside. wake_at_ms is NULL when it is due_at_ms. */
+	"CREATE TABLE line ("
+	" id INTEGER PRIMARY KEY, feed_id INTEGER NOT NULL, host_id INTEGER NOT NULL, wake_at_ms INTEGER," STATE_DEFINITION ");"
+	"CREATE INDEX line_moved ON line(wake_at_ms) WHERE wake_at_ms IS NOT NULL;"
+	"INSERT INTO line SELECT q.id, q.feed_id, q.host_id, CASE WHEN q.due_at_ms IS NOT NULL THEN q.wake_at_ms END, " STATE("w.")
+	" FROM queue q JOIN wheel w USING (feed_id) ORDER BY q.id;"
+	"CREATE TABLE places (feed_id INTEGER PRIMARY KEY, id INTEGER NOT NULL);"
+	"INSERT INTO places SELECT feed_id, id FROM line ORDER BY feed_id;"
+	/* feed and place, eight bytes each, low ones first, of those that got a place since `places` was written */
+	"CREATE TABLE moves (id INTEGER PRIMARY KEY AUTOINCREMENT, total_n INTEGER NOT NULL, places BLOB NOT NULL);"
+	"CREATE TABLE lent (fence INTEGER PRIMARY KEY, feed_id INTEGER NOT NULL, host_id INTEGER NOT NULL, status INTEGER NOT NULL,"
+	STATE_DEFINITION ");"
+	"INSERT INTO lent SELECT l.fence, l.feed_id, l.host_id, w.status, " STATE("w.") " FROM leases l JOIN wheel w USING (feed_id)"
+	" ORDER BY l.fence;"
+	/* host_id is set for those that are parked */
+	"CREATE TABLE aside (feed_id INTEGER PRIMARY KEY, host_id INTEGER NOT NULL, status INTEGER NOT NULL," STATE_DEFINITION ");"
+	"INSERT INTO aside SELECT p.feed_id, p.host_id, 0, " STATE("w.") " FROM parked p JOIN wheel w USING (feed_id);"
+	"INSERT INTO aside SELECT w.feed_id, 0, w.status, " STATE("w.") " FROM wheel w WHERE feed_id NOT IN (SELECT feed_id FROM queue"
+	" UNION ALL SELECT feed_id FROM parked UNION ALL SELECT feed_id FROM leases);"
+	"CREATE INDEX aside_parked ON aside(host_id, due_at_ms, feed_id) WHERE host_id > 0;"
+	"DROP TABLE queue; DROP TABLE parked; DROP TABLE leases; DROP TABLE wheel;"
+	"ALTER TABLE lent RENAME TO leases;"
+	/* touched: a lease of it is not as the claim wrote it */
+	"ALTER TABLE claims ADD COLUMN touched INTEGER NOT NULL DEFAULT 0;"
+	"CREATE VIEW queue AS SELECT id, coalesce(wake_at_ms, due_at_ms) AS wake_at_ms, feed_id, host_id,"
+	" CASE WHEN wake_at_ms IS NOT NULL THEN due_at_ms END AS due_at_ms FROM line;"
+	"CREATE VIEW parked AS SELECT host_id, due_at_ms, feed_id FROM aside WHERE host_id > 0;"
+	"CREATE VIEW wheel AS SELECT feed_id, 0 AS status, " STATE("") " FROM line"
+	" UNION ALL SELECT feed_id, status, " STATE("") " FROM leases UNION ALL SELECT feed_id, status, " STATE("") " FROM aside;"
+
+	/* one row a commit; a visit is an array of numbers and the words of its error, and its id the row's id << 10 | its place */
+	"ALTER TABLE visits RENAME TO visit_rows;"
+	"CREATE TABLE visit_batches (id INTEGER PRIMARY KEY, run_id INTEGER NOT NULL, first_ms INTEGER NOT NULL, last_ms INTEGER NOT NULL,"
+	" n INTEGER NOT NULL, visits TEXT NOT NULL);"
+	"UPDATE meta SET value = max(value, coalesce((SELECT max(id) >> 10 FROM visit_rows), 0)) WHERE name = 'last_number';"
+	"CREATE VIEW visits AS SELECT id, feed_id, previous_id, run_id, at_ms, kind, http_status, hops, slot, lateness_ms, dns_us,"
+	" connect_us, tls_us, first_byte_us, total_us, parse_us, wire_bytes, body_bytes, item_n, new_n, changed_n, error FROM visit_rows"
+	" UNION ALL SELECT b.id << 10 | j.key," VISIT(1) " AS feed_id," VISIT(0) " AS previous_id, b.run_id, b.first_ms +" VISIT(2) ","
+	VISIT(3) "," VISIT(4) "," VISIT(5) "," VISIT(6) "," VISIT(7) "," VISIT(8) "," VISIT(9) "," VISIT(10) "," VISIT(11) "," VISIT(12) ","
+	VISIT(13) "," VISIT(14) "," VISIT(15) "," VISIT(16) "," VISIT(17) "," VISIT(18) "," VISIT(19)
+	" FROM visit_batches b, json_each(b.visits) j WHERE EXISTS (SELECT 1 FROM feeds WHERE id = " VISIT(1) ");"
+	"INSERT INTO meta VALUES ('merged_move', 0);",
 };
 
 static int pragma(struct sqlite *s, const char *sql, int64_t *out, struct fw_err *err)

@@ -3,32 +3,17 @@
  * What people look at and change: feeds, visits, figures, control messages, workers.
  *
  * Lists stream from one SELECT, so a million feeds take no memory; a callback must not call the store's writing functions.
- * A feed's visits are a chain through visits.previous_id, walked newest first; the visits of a run begin at the row that `runs`
- * names.
+ * What a visit changes lies where the feed stands (sqlite_places.c) and is read for each feed that is shown.
  */
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "store/sqlite.h"
 
-void sq_feed_read(sqlite3_stmt *q, struct fw_feed *f)
+void sq_wide_read(sqlite3_stmt *q, int c, struct fw_feed *f)
 {
-	int c = 0;
-
-	*f = (struct fw_feed){.id = sqlite3_column_int64(q, c++)};
+	f->id = sqlite3_column_int64(q, c++);
 	f->url = sq_text(q, c++);
-	f->status = (enum fw_feed_status)sqlite3_column_int(q, c++);
-	f->due_at_ms = sqlite3_column_int64(q, c++);
-	f->why = sq_text(q, c++);
-	f->last_visit_ms = sqlite3_column_int64(q, c++);
-	f->last_ok_ms = sqlite3_column_int64(q, c++);
-	f->last_kind = (enum fw_visit_kind)sqlite3_column_int(q, c++);
-	f->http_status = sqlite3_column_int(q, c++);
-	f->fail_n = (uint32_t)sqlite3_column_int64(q, c++);
-	f->crash_n = (uint32_t)sqlite3_column_int64(q, c++);
-	f->expect_us = sqlite3_column_int64(q, c++);
-	f->expect_dev_us = sqlite3_column_int64(q, c++);
-	f->last_new_ms = sqlite3_column_int64(q, c++);
 	f->error = sq_text(q, c++);
 	f->validator_url = sq_text(q, c++);
 	f->etag = sq_text(q, c++);
@@ -54,6 +39,22 @@ void sq_feed_read(sqlite3_stmt *q, struct fw_feed *f)
 	f->password = sq_text(q, c++);
 	f->interval_ms = sqlite3_column_int64(q, c++);
 	f->created_ms = sqlite3_column_int64(q, c);
+}
+
+void sq_state_read(sqlite3_stmt *q, int c, struct fw_feed *f, int64_t *last_visit_id)
+{
+	f->due_at_ms = sqlite3_column_int64(q, c++);
+	f->last_kind = (enum fw_visit_kind)sqlite3_column_int(q, c++);
+	f->http_status = sqlite3_column_int(q, c++);
+	f->fail_n = (uint32_t)sqlite3_column_int64(q, c++);
+	f->crash_n = (uint32_t)sqlite3_column_int64(q, c++);
+	f->last_visit_ms = sqlite3_column_int64(q, c++);
+	f->last_ok_ms = sqlite3_column_int64(q, c++);
+	f->last_new_ms = sqlite3_column_int64(q, c++);
+	*last_visit_id = sqlite3_column_int64(q, c++);
+	f->expect_us = sqlite3_column_int64(q, c++);
+	f->expect_dev_us = sqlite3_column_int64(q, c++);
+	f->why = sq_text(q, c);
 }
 
 /* ---- subscriptions ------------------------------------------------------------------------------------------------------- */
@@ -101,8 +102,7 @@ static int subscribe_one(struct sqlite *s, struct fw_feed_new *n, int64_t host_i
 		" interval_ms, created_ms) VALUES (?,?,?,?,?,?,?,?,?)", err, "sisssssii", n->url, host_id, n->home_page_url,
 		n->user_title, n->folder, n->username, n->password, n->interval_ms, now);
 	n->id = sqlite3_last_insert_rowid(s->db);
-	rc = rc ? rc : sq_do(s, SQ_WHEEL_NEW, "INSERT INTO wheel (feed_id, due_at_ms) VALUES (?, ?)", err, "ii", n->id, due);
-	return rc ? rc : sq_wheel_on(s, n->id, due, crowded ? host_id : 0, 0, err);
+	return rc ? rc : sq_wheel_put(s, &(struct fw_feed){.id = n->id, .due_at_ms = due}, FW_FEED_ACTIVE, crowded ? host_id : 0, 0, 0, err);
 }
 
 /*
@@ -137,61 +137,44 @@ int sq_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n, struct
 	return rc;
 }
 
-struct standing { /* what the owner's changes need to know of a feed */
-	int64_t id, host_id, status, due_ms, fence, lease_host_id, last_visit_id;
-};
-
-static int standing_get(struct sqlite *s, int64_t id, struct standing *f, struct fw_err *err)
+/* The feed's host, and where it stands (sq_found() is done). */
+static int standing_get(struct sqlite *s, int64_t id, int64_t *host_id, struct sq_where *w, struct fw_err *err)
 {
-	sqlite3_stmt *q = sq_ask(s, SQ_STANDING, "SELECT f.host_id, w.status, w.due_at_ms, w.last_visit_id, l.fence, l.host_id"
-		" FROM feeds f JOIN wheel w ON w.feed_id = f.id LEFT JOIN leases l ON l.feed_id = f.id WHERE f.id = ?", err, "i", id);
+	sqlite3_stmt *q = sq_ask(s, SQ_HOST_OF_FEED, "SELECT host_id FROM feeds WHERE id = ?", err, "i", id);
 	int rc = q ? sq_row(s, q, err) : err->rc;
 
 	if (rc < 0)
 		return rc;
 	if (rc == 0)
 		return fw_err_set(err, FW_ENOTFOUND, "%s: no feed number %lld", s->path, (long long)id);
-	*f = (struct standing){id, sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1), sqlite3_column_int64(q, 2),
-		sqlite3_column_int64(q, 4), sqlite3_column_int64(q, 5), sqlite3_column_int64(q, 3)};
+	*host_id = sqlite3_column_int64(q, 0);
 	sqlite3_reset(q);
-	return 0;
-}
-
-static int visits_drop(struct sqlite *s, int64_t last_id, struct fw_err *err)
-{
-	int rc;
-
-	if (!last_id)
-		return 0;
-	/* down the chain, which may end early where old visits were pruned */
-	rc = sq_do(s, SQ_VISITS_DROP, "WITH RECURSIVE chain(id, previous_id) AS ("
-		"SELECT id, previous_id FROM visits WHERE id = ? UNION ALL"
-		" SELECT v.id, v.previous_id FROM visits v JOIN chain c ON v.id = c.previous_id)"
-		" DELETE FROM visits WHERE id IN (SELECT id FROM chain)", err, "i", last_id);
-	s->visit_d -= rc ? 0 : sqlite3_changes(s->db);
+	rc = sq_find(s, id, NULL, w, err);
+	sq_found(w);
 	return rc;
 }
 
 static int unsubscribe_in(struct sqlite *s, int64_t feed_id, struct fw_err *err)
 {
 	struct sq_range r = {0, 0};
-	struct standing f;
-	bool found;
+	struct sq_where w;
 	int64_t host_id;
-	int rc = standing_get(s, feed_id, &f, err);
+	int rc = standing_get(s, feed_id, &host_id, &w, err);
 
-	if (!rc && f.fence) {
-		rc = sq_lease_take(s, f.fence, feed_id, &found, &host_id, err);
-		rc = rc ? rc : sq_claim_tidy(s, f.fence, &r, err);
-		if (!rc && host_id)
-			rc = sq_host_return(s, host_id, true, 0, err);
+	if (!rc && w.table == SQ_LEASES) {
+		rc = sq_lease_touch(s, w.key, err);
+		rc = rc ? rc : sq_lease_end(s, w.key, err);
+		rc = rc ? rc : sq_claim_tidy(s, w.key, &r, err);
+		if (!rc && w.host_id)
+			rc = sq_host_return(s, w.host_id, true, 0, err);
 	}
-	rc = rc ? rc : sq_wheel_off(s, feed_id, f.due_ms, err);
-	rc = rc ? rc : visits_drop(s, f.last_visit_id, err);
+	rc = rc ? rc : sq_wheel_off(s, feed_id, &w, err);
+	rc = rc ? rc : sq_do(s, SQ_ASIDE_DEL, "DELETE FROM aside WHERE feed_id = ?", err, "i", feed_id);
+	sq_place_note(s, feed_id, 0);
+	rc = rc ? rc : sq_visits_drop(s, feed_id, w.last_visit_id, err);
 	rc = rc ? rc : sq_entries_drop(s, feed_id, err);
-	rc = rc ? rc : sq_do(s, SQ_WHEEL_DROP, "DELETE FROM wheel WHERE feed_id = ?", err, "i", feed_id);
 	rc = rc ? rc : sq_do(s, SQ_FEED_DROP, "DELETE FROM feeds WHERE id = ?", err, "i", feed_id);
-	return rc ? rc : sq_host_leave(s, f.host_id, err);
+	return rc ? rc : sq_host_leave(s, host_id, err);
 }
 
 int sq_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err)
@@ -203,33 +186,43 @@ int sq_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err)
 }
 
 /* A new status or due time: off the wheel where it stood, and on again where it belongs. A lent feed's lease goes on. */
-static int move(struct sqlite *s, const struct standing *f, int64_t status, int64_t due_ms, struct fw_err *err)
+static int move(struct sqlite *s, int64_t feed_id, int64_t host_id, const struct sq_where *w, int64_t status, int64_t due_ms,
+	struct fw_err *err)
 {
-	int64_t feed_n = 0;
-	sqlite3_stmt *q;
-	int rc = f->fence ? 0 : sq_wheel_off(s, f->id, f->due_ms, err);
+	bool crowded = false;
+	int rc;
 
-	rc = rc ? rc : sq_do(s, SQ_WHEEL_STATUS, "UPDATE wheel SET status = ?, due_at_ms = ? WHERE feed_id = ?", err, "iii", status,
-		due_ms, f->id);
-	if (!rc && f->fence)
-		rc = sq_do(s, SQ_LEASE_DUE, "UPDATE leases SET due_at_ms = ? WHERE fence = ?", err, "ii", due_ms, f->fence);
-	if (rc || f->fence || status != FW_FEED_ACTIVE)
-		return rc;
-	q = sq_ask(s, SQ_HOST_FEED_N, "SELECT feed_n FROM hosts WHERE id = ?", err, "i", f->host_id);
-	rc = q ? sq_row(s, q, err) : err->rc;
-	if (rc < 0)
-		return rc;
-	if (rc > 0) {
-		feed_n = sqlite3_column_int64(q, 0);
-		sqlite3_reset(q);
+	if (w->table == SQ_LEASES) {
+		rc = sq_lease_touch(s, w->key, err);
+		return rc ? rc : sq_do(s, SQ_LEASE_SET, "UPDATE leases SET status = ?, due_at_ms = ? WHERE fence = ?", err, "iii", status, due_ms,
+			w->key);
 	}
-	return sq_wheel_on(s, f->id, due_ms, feed_n > 1 ? f->host_id : 0, 0, err);
+	rc = sq_wheel_off(s, feed_id, w, err);
+	rc = rc ? rc : sq_do(s, SQ_ASIDE_SET, "UPDATE aside SET status = ?, due_at_ms = ? WHERE feed_id = ?", err, "iii", status, due_ms,
+		feed_id);
+	if (rc || status != FW_FEED_ACTIVE)
+		return rc;
+	rc = sq_host_crowded(s, host_id, &crowded, err);
+	return rc ? rc : sq_wheel_on(s, feed_id, due_ms, crowded ? host_id : 0, err);
+}
+
+static int crash_set(struct sqlite *s, int64_t feed_id, const struct sq_where *w, int64_t crash_n, struct fw_err *err)
+{
+	switch (w->table) {
+	case SQ_LINE:
+		return sq_do(s, SQ_LINE_CRASH, "UPDATE line SET crash_n = ? WHERE id = ?", err, "ii", crash_n, w->key);
+	case SQ_LEASES:
+		return sq_do(s, SQ_LEASE_CRASH, "UPDATE leases SET crash_n = ? WHERE fence = ?", err, "ii", crash_n, w->key);
+	default:
+		return sq_do(s, SQ_ASIDE_CRASH, "UPDATE aside SET crash_n = ? WHERE feed_id = ?", err, "ii", crash_n, feed_id);
+	}
 }
 
 static int feed_set_in(struct sqlite *s, const struct fw_feed *n, unsigned what, struct fw_err *err)
 {
-	struct standing f;
-	int rc = standing_get(s, n->id, &f, err);
+	struct sq_where w;
+	int64_t host_id;
+	int rc = standing_get(s, n->id, &host_id, &w, err);
 
 	if (!rc && (what & FW_SET_TITLE))
 		rc = sq_do(s, SQ_SET_TITLE, "UPDATE feeds SET user_title = ? WHERE id = ?", err, "si", n->user_title, n->id);
@@ -241,9 +234,10 @@ static int feed_set_in(struct sqlite *s, const struct fw_feed *n, unsigned what,
 		rc = sq_do(s, SQ_SET_AUTH, "UPDATE feeds SET username = ?, password = ? WHERE id = ?", err, "ssi", n->username, n->password,
 			n->id);
 	if (!rc && (what & FW_SET_CRASH))
-		rc = sq_do(s, SQ_SET_CRASH, "UPDATE wheel SET crash_n = ? WHERE feed_id = ?", err, "ii", SQ_INT(n->crash_n), n->id);
+		rc = crash_set(s, n->id, &w, SQ_INT(n->crash_n), err);
 	if (!rc && (what & (FW_SET_STATUS | FW_SET_DUE)))
-		rc = move(s, &f, what & FW_SET_STATUS ? SQ_INT(n->status) : f.status, what & FW_SET_DUE ? n->due_at_ms : f.due_ms, err);
+		rc = move(s, n->id, host_id, &w, what & FW_SET_STATUS ? SQ_INT(n->status) : w.status,
+			what & FW_SET_DUE ? n->due_at_ms : w.state.due_at_ms, err);
 	return rc;
 }
 
@@ -257,24 +251,57 @@ int sq_feed_set(struct fw_store *st, const struct fw_feed *feed, unsigned what, 
 
 /* ---- feeds ---------------------------------------------------------------------------------------------------------------- */
 
-#define FEED_VIEW "SELECT " SQ_FEED_COLUMNS ", (SELECT count(*) FROM entry_keys k WHERE k.feed_id = f.id AND k.entry_id > 0)," \
-	" c.until_ms, l.fence FROM feeds f JOIN wheel w ON w.feed_id = f.id LEFT JOIN leases l ON l.feed_id = f.id" \
-	" LEFT JOIN claims c ON l.fence BETWEEN c.first_fence AND c.last_fence"
-
-static void feed_view_read(sqlite3_stmt *q, struct fw_feed *out)
+/* The rest of a feed whose wide columns were read: its state, where it is lent to, how many entries it has. sq_found(w) is the caller's. */
+static int feed_rest(struct sqlite *s, struct fw_feed *f, const struct sq_map *lent, struct sq_where *w, struct fw_err *err)
 {
-	sq_feed_read(q, out);
-	out->entry_n = sqlite3_column_int64(q, SQ_FEED_COLUMN_N);
-	out->lease_until_ms = sqlite3_column_int64(q, SQ_FEED_COLUMN_N + 1);
-	out->fence = sqlite3_column_int64(q, SQ_FEED_COLUMN_N + 2);
+	int rc = sq_find(s, f->id, lent, w, err);
+
+	if (rc)
+		return rc;
+	f->status = (enum fw_feed_status)w->status;
+	f->due_at_ms = w->state.due_at_ms;
+	f->last_kind = w->state.last_kind;
+	f->http_status = w->state.http_status;
+	f->fail_n = w->state.fail_n;
+	f->crash_n = w->state.crash_n;
+	f->last_visit_ms = w->state.last_visit_ms;
+	f->last_ok_ms = w->state.last_ok_ms;
+	f->last_new_ms = w->state.last_new_ms;
+	f->expect_us = w->state.expect_us;
+	f->expect_dev_us = w->state.expect_dev_us;
+	f->why = w->state.why;
+	return 0;
+}
+
+static int feed_counts(struct sqlite *s, struct fw_feed *f, const struct sq_where *w, struct fw_err *err)
+{
+	sqlite3_stmt *q = sq_ask(s, SQ_FEED_ENTRIES, "SELECT count(*) FROM entry_keys WHERE feed_id = ? AND entry_id > 0", err, "i", f->id);
+	int rc = q ? sq_row(s, q, err) : err->rc;
+
+	if (rc < 0)
+		return rc;
+	f->entry_n = sqlite3_column_int64(q, 0);
+	sqlite3_reset(q);
+	if (w->table != SQ_LEASES)
+		return 0;
+	f->fence = w->key;
+	q = sq_ask(s, SQ_CLAIM_UNTIL, "SELECT until_ms FROM claims WHERE first_fence <= ?1 AND last_fence >= ?1 ORDER BY first_fence DESC"
+		" LIMIT 1", err, "i", w->key);
+	rc = q ? sq_row(s, q, err) : err->rc;
+	if (rc <= 0)
+		return rc;
+	f->lease_until_ms = sqlite3_column_int64(q, 0);
+	sqlite3_reset(q);
+	return 0;
 }
 
 int sq_feed_find(struct fw_store *st, int64_t id, struct fw_str url, struct fw_arena *a, struct fw_feed *out,
 	struct fw_err *err)
 {
 	struct sqlite *s = sqlite_of(st);
-	sqlite3_stmt *q = id ? sq_ask(s, SQ_FEED_BY_ID, FEED_VIEW " WHERE f.id = ?", err, "i", id) :
-		sq_ask(s, SQ_FEED_BY_URL, FEED_VIEW " WHERE f.url = ?", err, "s", url);
+	struct sq_where w = {.q = NULL};
+	sqlite3_stmt *q = id ? sq_ask(s, SQ_FEED_BY_ID, "SELECT " SQ_WIDE " FROM feeds f WHERE f.id = ?", err, "i", id) :
+		sq_ask(s, SQ_FEED_BY_URL, "SELECT " SQ_WIDE " FROM feeds f WHERE f.url = ?", err, "s", url);
 	int rc = q ? sq_row(s, q, err) : err->rc;
 
 	if (rc < 0)
@@ -283,20 +310,51 @@ int sq_feed_find(struct fw_store *st, int64_t id, struct fw_str url, struct fw_a
 		return fw_err_set(err, FW_ENOTFOUND, "%s: no feed number %lld", s->path, (long long)id);
 	if (rc == 0)
 		return fw_err_set(err, FW_ENOTFOUND, "%s: no feed %.*s", s->path, FW_STR_ARG(url));
-	feed_view_read(q, out);
-	rc = fw_store_feed_dup(a, out) ? 0 : fw_err_set(err, FW_ENOMEM, "%s: no memory for the feed", s->path);
+	*out = (struct fw_feed){0};
+	sq_wide_read(q, 0, out);
+	rc = feed_rest(s, out, NULL, &w, err);
+	rc = rc ? rc : feed_counts(s, out, &w, err);
+	if (!rc && !fw_store_feed_dup(a, out))
+		rc = fw_err_set(err, FW_ENOMEM, "%s: no memory for the feed", s->path);
+	sq_found(&w);
 	sqlite3_reset(q);
 	return rc;
 }
 
-/* One statement with every condition in it: a parameter that is NULL (or -1, or 0) switches its condition off. */
-#define FEED_WHERE " WHERE f.id > ?1 AND (?2 < 0 OR w.status = ?2) AND (?3 = 0 OR w.fail_n > 0)" \
-	" AND (?4 IS NULL OR coalesce(f.folder, '') = ?4) AND (?5 IS NULL OR instr(lower(f.url), ?5)" \
-	" OR instr(lower(coalesce(f.title, '')), ?5) OR instr(lower(coalesce(f.user_title, '')), ?5))"
+/* One statement with every condition in it: a parameter that is NULL (or 0) switches its condition off. */
+#define FEED_WHERE " WHERE f.id > ?1 AND (?2 IS NULL OR coalesce(f.folder, '') = ?2) AND (?3 IS NULL OR instr(lower(f.url), ?3)" \
+	" OR instr(lower(coalesce(f.title, '')), ?3) OR instr(lower(coalesce(f.user_title, '')), ?3))"
+
+struct listing {
+	struct sqlite *s;
+	const struct fw_feed_query *ask;
+	struct sq_map lent;
+	fw_feed_cb *cb;
+	void *ctx;
+	size_t n;
+};
+
+/* The feed that q stands on. */
+static int feed_show(struct listing *l, sqlite3_stmt *q, struct fw_err *err)
+{
+	struct fw_feed f = {0};
+	struct sq_where w = {.q = NULL};
+	int rc;
+
+	sq_wide_read(q, 0, &f);
+	rc = feed_rest(l->s, &f, &l->lent, &w, err);
+	if (!rc && (l->ask->status < 0 || (int)f.status == l->ask->status) && (!l->ask->failing || f.fail_n > 0)) {
+		l->n++;
+		rc = feed_counts(l->s, &f, &w, err);
+		rc = rc ? rc : l->cb(l->ctx, &f);
+	}
+	sq_found(&w);
+	return rc;
+}
 
 int sq_feed_list(struct fw_store *st, const struct fw_feed_query *q, fw_feed_cb *cb, void *ctx, struct fw_err *err)
 {
-	struct sqlite *s = sqlite_of(st);
+	struct listing l = {.s = sqlite_of(st), .ask = q, .cb = cb, .ctx = ctx};
 	struct fw_str match = q->match;
 	struct fw_buf low = FW_BUF_INIT(0);
 	sqlite3_stmt *r = NULL;
@@ -305,91 +363,28 @@ int sq_feed_list(struct fw_store *st, const struct fw_feed_query *q, fw_feed_cb 
 	for (size_t i = 0; i < match.len; i++)
 		fw_buf_addc(&low, (char)fw_lower((unsigned char)match.p[i]));
 	if (low.rc)
-		return fw_err_set(err, FW_ENOMEM, "%s: feed list: out of memory", s->path);
+		return fw_err_set(err, FW_ENOMEM, "%s: feed list: out of memory", l.s->path);
 	if (match.p)
 		match = fw_buf_str(&low);
-	r = sq_ask(s, q->by_due ? SQ_FEEDS_BY_DUE : SQ_FEEDS,
-		q->by_due ? FEED_VIEW FEED_WHERE " ORDER BY w.due_at_ms, f.id LIMIT ?6" : FEED_VIEW FEED_WHERE " ORDER BY f.id LIMIT ?6",
-		err, "iiissi", q->after_id, SQ_INT(q->status), SQ_INT(q->failing), q->folder, match,
-		q->limit ? SQ_INT(q->limit) : INT64_C(-1));
-	rc = r ? 0 : err->rc;
-	while (r && (rc = sq_row(s, r, err)) > 0) {
-		struct fw_feed f;
+	r = q->by_due ?
+		sq_ask(l.s, SQ_FEEDS_BY_DUE, "SELECT " SQ_WIDE " FROM (SELECT feed_id, due_at_ms FROM wheel ORDER BY due_at_ms, feed_id LIMIT -1) w"
+			" CROSS JOIN feeds f ON f.id = w.feed_id" FEED_WHERE, err, "iss", q->after_id, q->folder, match) :
+		sq_ask(l.s, SQ_FEEDS, "SELECT " SQ_WIDE " FROM feeds f" FEED_WHERE " ORDER BY f.id", err, "iss", q->after_id, q->folder, match);
+	rc = r ? sq_row(l.s, r, err) : err->rc;
+	if (rc > 0) { /* what is lent is that of the view that is open now */
+		int rc2 = sq_lent_map(l.s, &l.lent, err);
 
-		feed_view_read(r, &f);
-		rc = cb(ctx, &f);
-		if (rc) {
-			sqlite3_reset(r);
-			break;
+		while (rc > 0) {
+			rc = rc2 ? rc2 : feed_show(&l, r, err);
+			if (rc || (q->limit && l.n == q->limit)) {
+				sqlite3_reset(r);
+				break;
+			}
+			rc = sq_row(l.s, r, err);
 		}
 	}
+	sq_map_finish(&l.lent);
 	fw_buf_finish(&low);
-	return rc;
-}
-
-/* ---- visits ---------------------------------------------------------------------------------------------------------------- */
-
-#define VISIT_COLUMNS "v.id, v.feed_id, v.run_id, v.at_ms, v.kind, v.http_status, v.hops, v.slot, v.lateness_ms, v.dns_us," \
-	" v.connect_us, v.tls_us, v.first_byte_us, v.total_us, v.parse_us, v.wire_bytes, v.body_bytes, v.item_n, v.new_n," \
-	" v.changed_n, v.error, f.url"
-
-static void visit_read(sqlite3_stmt *q, struct fw_visit *v)
-{
-	int c = 0;
-
-	*v = (struct fw_visit){.id = sqlite3_column_int64(q, c++)};
-	v->feed_id = sqlite3_column_int64(q, c++);
-	v->run_id = sqlite3_column_int64(q, c++);
-	v->at_ms = sqlite3_column_int64(q, c++);
-	v->kind = (enum fw_visit_kind)sqlite3_column_int(q, c++);
-	v->http_status = sqlite3_column_int(q, c++);
-	v->hops = (uint32_t)sqlite3_column_int64(q, c++);
-	v->slot = sqlite3_column_int(q, c++);
-	v->lateness_ms = (uint32_t)sqlite3_column_int64(q, c++);
-	v->dns_us = sqlite3_column_int64(q, c++);
-	v->connect_us = sqlite3_column_int64(q, c++);
-	v->tls_us = sqlite3_column_int64(q, c++);
-	v->first_byte_us = sqlite3_column_int64(q, c++);
-	v->total_us = sqlite3_column_int64(q, c++);
-	v->parse_us = sqlite3_column_int64(q, c++);
-	v->wire_bytes = (uint64_t)sqlite3_column_int64(q, c++);
-	v->body_bytes = (uint64_t)sqlite3_column_int64(q, c++);
-	v->item_n = (uint32_t)sqlite3_column_int64(q, c++);
-	v->new_n = (uint32_t)sqlite3_column_int64(q, c++);
-	v->changed_n = (uint32_t)sqlite3_column_int64(q, c++);
-	v->error = sq_text(q, c++);
-	v->feed_url = sq_text(q, c);
-}
-
-int sq_visit_list(struct fw_store *st, const struct fw_visit_query *q, fw_visit_cb *cb, void *ctx, struct fw_err *err)
-{
-	struct sqlite *s = sqlite_of(st);
-	int64_t limit = q->limit ? SQ_INT(q->limit) : -1;
-	sqlite3_stmt *r = q->oldest_first ?
-		sq_ask(s, SQ_VISITS_AFTER, "SELECT " VISIT_COLUMNS " FROM visits v JOIN feeds f ON f.id = v.feed_id WHERE v.id > ?1"
-			" AND (?2 = 0 OR v.run_id = ?2) AND v.at_ms >= ?3 ORDER BY v.id LIMIT ?4", err, "iiii", q->after_id, q->run_id,
-			q->since_ms, limit) : q->feed_id ?
-		sq_ask(s, SQ_VISITS_OF_FEED, "WITH RECURSIVE chain(id, previous_id) AS (SELECT v.id, v.previous_id FROM wheel w"
-			" JOIN visits v ON v.id = w.last_visit_id WHERE w.feed_id = ?1 UNION ALL"
-			" SELECT v.id, v.previous_id FROM chain c JOIN visits v ON v.id = c.previous_id)"
-			" SELECT " VISIT_COLUMNS " FROM chain JOIN visits v USING (id) JOIN feeds f ON f.id = v.feed_id"
-			" WHERE (?2 = 0 OR v.run_id = ?2) AND v.at_ms >= ?3 LIMIT ?4", err, "iiii", q->feed_id, q->run_id, q->since_ms, limit) :
-		sq_ask(s, SQ_VISITS, "SELECT " VISIT_COLUMNS " FROM visits v JOIN feeds f ON f.id = v.feed_id"
-			" WHERE v.id >= CASE WHEN ?1 = 0 THEN 0 ELSE coalesce((SELECT first_visit_id FROM runs WHERE run_id = ?1), 0) END"
-			" AND (?1 = 0 OR v.run_id = ?1) AND v.at_ms >= ?2 ORDER BY v.id DESC LIMIT ?3", err, "iii", q->run_id, q->since_ms,
-			limit);
-	int rc = r ? 0 : err->rc;
-
-	while (r && (rc = sq_row(s, r, err)) > 0) {
-		struct fw_visit v;
-
-		visit_read(r, &v);
-		rc = cb(ctx, &v);
-		if (rc) {
-			sqlite3_reset(r);
-			break;
-		}
-	}
 	return rc;
 }
 
@@ -412,12 +407,12 @@ int sq_stats(struct fw_store *st, int64_t now_ms, struct fw_store_stats *out, st
 	out->quarantined_n = sqlite3_column_int64(q, 4);
 	out->failing_n = sqlite3_column_int64(q, 5);
 	sqlite3_reset(q);
-	q = sq_ask(s, SQ_STATS_QUEUE, "SELECT (SELECT count(*) FROM queue WHERE id <= ?2 AND wake_at_ms <= ?1)"
-		" + (SELECT count(*) FROM queue INDEXED BY queue_moved WHERE due_at_ms IS NOT NULL AND wake_at_ms > ?1 AND due_at_ms <= ?1)"
-		" + (SELECT count(*) FROM parked WHERE due_at_ms <= ?1), (SELECT count(*) FROM leases),"
-		" (SELECT min(t) FROM (SELECT min(coalesce(due_at_ms, wake_at_ms)) t FROM (SELECT * FROM queue ORDER BY id LIMIT 1)"
-		" UNION ALL SELECT min(due_at_ms) FROM queue INDEXED BY queue_moved WHERE due_at_ms IS NOT NULL"
-		" UNION ALL SELECT min(due_at_ms) FROM parked))", err, "ii", now, sq_slot_last(now));
+	q = sq_ask(s, SQ_STATS_QUEUE, "SELECT (SELECT count(*) FROM line WHERE id <= ?2 AND coalesce(wake_at_ms, due_at_ms) <= ?1)"
+		" + (SELECT count(*) FROM line INDEXED BY line_moved WHERE wake_at_ms IS NOT NULL AND wake_at_ms > ?1 AND due_at_ms <= ?1)"
+		" + (SELECT count(*) FROM aside INDEXED BY aside_parked WHERE host_id > 0 AND due_at_ms <= ?1), (SELECT count(*) FROM leases),"
+		" (SELECT min(t) FROM (SELECT min(due_at_ms) t FROM (SELECT due_at_ms FROM line ORDER BY id LIMIT 1)"
+		" UNION ALL SELECT min(due_at_ms) FROM line INDEXED BY line_moved WHERE wake_at_ms IS NOT NULL"
+		" UNION ALL SELECT min(due_at_ms) FROM aside INDEXED BY aside_parked WHERE host_id > 0))", err, "ii", now, sq_slot_last(now));
 	rc = q ? sq_row(s, q, err) : err->rc;
 	if (rc < 0)
 		return rc;
@@ -432,7 +427,8 @@ int sq_stats(struct fw_store *st, int64_t now_ms, struct fw_store_stats *out, st
 		" (SELECT value FROM meta WHERE name = 'visit_n'), (SELECT page_count FROM pragma_page_count),"
 		" CASE WHEN (SELECT max(id) FROM entries) > ?1 THEN (SELECT count(*) FROM entries INDEXED BY entries_date"
 		" WHERE date_ms > -9e18 AND id > ?1) END, (SELECT max(id) FROM feeds), (SELECT max(id) FROM entries),"
-		" (SELECT max(id) FROM visits)", err, "i", s->indexed_id);
+		" (SELECT max(id) FROM (SELECT max(id) AS id FROM visit_rows UNION ALL SELECT (id << 10) + n - 1 FROM (SELECT id, n FROM"
+		" visit_batches ORDER BY id DESC LIMIT 1)))", err, "i", s->indexed_id);
 	rc = q ? sq_row(s, q, err) : err->rc;
 	if (rc < 0)
 		return rc;

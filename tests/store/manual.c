@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* feedwheel-store(7) tells the truth: its examples run, and it names every table and column that there is. */
+/* feedwheel-store(7) tells the truth: its examples run, it names every table and column that there is, and what it shares between
+   engines is there on SQLite, as a table or as a view. */
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,8 +65,8 @@ END_TEST
 
 START_TEST(every_column_is_named)
 {
-	static const char *const own[] = {"feeds", "wheel", "queue", "parked", "leases", "claims", "hosts", "entries", "entry_keys",
-		"visits", "runs", "workers", "controls", "meta"};
+	static const char *const own[] = {"feeds", "line", "leases", "aside", "claims", "places", "moves", "hosts", "entries", "entry_keys",
+		"visit_batches", "visit_rows", "runs", "workers", "controls", "meta"};
 	sqlite3_stmt *q;
 	int n = 0, tables = 0;
 
@@ -90,6 +91,33 @@ START_TEST(every_column_is_named)
 	sqlite3_finalize(q);
 	ck_assert_int_eq(tables, (int)FW_N(own));
 	ck_assert_int_gt(n, 100);
+}
+END_TEST
+
+/* The names that all engines share, with their columns. */
+START_TEST(shared_names_are_there)
+{
+	static const char *const ask[] = {
+		"SELECT feed_id, due_at_ms, why, status, last_kind, http_status, fail_n, crash_n, last_visit_ms, last_ok_ms, last_new_ms,"
+		" last_visit_id, expect_us, expect_dev_us FROM wheel",
+		"SELECT id, wake_at_ms, feed_id, host_id, due_at_ms FROM queue",
+		"SELECT host_id, due_at_ms, feed_id FROM parked",
+		"SELECT fence, feed_id, due_at_ms, host_id FROM leases",
+		"SELECT first_fence, last_fence, until_ms, worker FROM claims",
+		"SELECT id, feed_id, previous_id, run_id, at_ms, lateness_ms, kind, http_status, hops, error, dns_us, connect_us, tls_us,"
+		" first_byte_us, total_us, parse_us, wire_bytes, body_bytes, item_n, new_n, changed_n, slot FROM visits",
+	};
+	int rows = 0;
+
+	for (size_t i = 0; i < FW_N(ask); i++) {
+		sqlite3_stmt *q = NULL;
+
+		ck_assert_msg(sqlite3_prepare_v2(db, ask[i], -1, &q, NULL) == SQLITE_OK, "%s: %s", ask[i], sqlite3_errmsg(db));
+		while (sqlite3_step(q) == SQLITE_ROW)
+			rows++;
+		ck_assert_int_eq(sqlite3_finalize(q), SQLITE_OK);
+	}
+	ck_assert_int_eq(rows, 2); /* its one feed is on the wheel and in the queue */
 }
 END_TEST
 
@@ -123,7 +151,7 @@ int main(void)
 {
 	Suite *s = suite_create("store, manual");
 	TCase *t = tcase_create("feedwheel-store(7)");
-	const TTest *every[] = {examples_run, every_column_is_named, kinds_and_states_are_numbered_as_told, file_is_its_owners};
+	const TTest *every[] = {examples_run, every_column_is_named, shared_names_are_there, kinds_and_states_are_numbered_as_told, file_is_its_owners};
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	for (size_t i = 0; i < FW_N(every); i++)

@@ -17,6 +17,8 @@
 
 #include "common.h"
 
+#define HOUR 3600000
+
 static struct fw_arena A;
 static char path[300], url[320];
 
@@ -85,6 +87,143 @@ static void upkeep_all(struct fw_store *st)
 	}
 }
 
+/* What schema 2 had instead of the tables of schema 3: made from what these show, so that a store of today becomes one of then. */
+static const char back_to_2[] =
+	"CREATE TABLE w (feed_id INTEGER PRIMARY KEY, due_at_ms INTEGER NOT NULL, status INTEGER NOT NULL DEFAULT 0,"
+	" last_kind INTEGER NOT NULL DEFAULT 0, http_status INTEGER NOT NULL DEFAULT 0, fail_n INTEGER NOT NULL DEFAULT 0,"
+	" crash_n INTEGER NOT NULL DEFAULT 0, last_visit_ms INTEGER NOT NULL DEFAULT 0, last_ok_ms INTEGER NOT NULL DEFAULT 0,"
+	" last_new_ms INTEGER NOT NULL DEFAULT 0, last_visit_id INTEGER NOT NULL DEFAULT 0, expect_us INTEGER NOT NULL DEFAULT 0,"
+	" expect_dev_us INTEGER NOT NULL DEFAULT 0, why TEXT);"
+	"INSERT INTO w SELECT feed_id, due_at_ms, status, last_kind, http_status, fail_n, crash_n, last_visit_ms, last_ok_ms, last_new_ms,"
+	" last_visit_id, expect_us, expect_dev_us, why FROM wheel;"
+	"CREATE TABLE q (id INTEGER PRIMARY KEY, wake_at_ms INTEGER NOT NULL, feed_id INTEGER NOT NULL, host_id INTEGER NOT NULL,"
+	" due_at_ms INTEGER);"
+	"INSERT INTO q SELECT id, wake_at_ms, feed_id, host_id, due_at_ms FROM queue;"
+	"CREATE TABLE p (host_id INTEGER NOT NULL, due_at_ms INTEGER NOT NULL, feed_id INTEGER NOT NULL,"
+	" PRIMARY KEY (host_id, due_at_ms, feed_id)) WITHOUT ROWID;"
+	"INSERT INTO p SELECT host_id, due_at_ms, feed_id FROM parked;"
+	"CREATE TABLE l (fence INTEGER PRIMARY KEY, feed_id INTEGER NOT NULL, due_at_ms INTEGER NOT NULL, host_id INTEGER NOT NULL);"
+	"INSERT INTO l SELECT fence, feed_id, due_at_ms, host_id FROM leases;"
+	"CREATE TABLE v (id INTEGER PRIMARY KEY, feed_id INTEGER NOT NULL, previous_id INTEGER NOT NULL, run_id INTEGER NOT NULL,"
+	" at_ms INTEGER NOT NULL, kind INTEGER NOT NULL, http_status INTEGER NOT NULL, hops INTEGER NOT NULL, slot INTEGER NOT NULL,"
+	" lateness_ms INTEGER NOT NULL, dns_us INTEGER NOT NULL, connect_us INTEGER NOT NULL, tls_us INTEGER NOT NULL,"
+	" first_byte_us INTEGER NOT NULL, total_us INTEGER NOT NULL, parse_us INTEGER NOT NULL, wire_bytes INTEGER NOT NULL,"
+	" body_bytes INTEGER NOT NULL, item_n INTEGER NOT NULL, new_n INTEGER NOT NULL, changed_n INTEGER NOT NULL, error TEXT);"
+	"INSERT INTO v SELECT * FROM visits;"
+	"ALTER TABLE claims DROP COLUMN touched;"
+	"DROP VIEW visits; DROP VIEW wheel; DROP VIEW queue; DROP VIEW parked; DROP TABLE line; DROP TABLE leases; DROP TABLE aside;"
+	"DROP TABLE places; DROP TABLE moves; DROP TABLE visit_rows; DROP TABLE visit_batches; DELETE FROM meta WHERE name = 'merged_move';"
+	"ALTER TABLE w RENAME TO wheel; ALTER TABLE q RENAME TO queue; ALTER TABLE p RENAME TO parked; ALTER TABLE l RENAME TO leases;"
+	"ALTER TABLE v RENAME TO visits; CREATE INDEX queue_moved ON queue(wake_at_ms) WHERE due_at_ms IS NOT NULL;"
+	"PRAGMA user_version = 2";
+
+static int cells(void *ctx, int n, char **value, char **name)
+{
+	(void)name;
+	for (int i = 0; i < n; i++)
+		fw_buf_addf(ctx, "%s|", value[i] ? value[i] : "-");
+	fw_buf_addc(ctx, '\n');
+	return 0;
+}
+
+/* All that the tables show which changed their shape, under their shared names. free() it. */
+static char *shown(void)
+{
+	struct fw_buf b = FW_BUF_INIT(0);
+	size_t len;
+	sqlite3 *db;
+
+	ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+	ck_assert_int_eq(sqlite3_exec(db, "SELECT feed_id, due_at_ms, status, last_kind, http_status, fail_n, crash_n, last_visit_ms,"
+		" last_ok_ms, last_new_ms, last_visit_id, expect_us, expect_dev_us, why FROM wheel ORDER BY feed_id;"
+		"SELECT id, wake_at_ms, feed_id, host_id, due_at_ms FROM queue ORDER BY id;"
+		"SELECT host_id, due_at_ms, feed_id FROM parked ORDER BY 1, 2, 3;"
+		"SELECT fence, feed_id, due_at_ms, host_id FROM leases ORDER BY 1;"
+		"SELECT first_fence, last_fence, until_ms, worker FROM claims ORDER BY 1;"
+		"SELECT id, feed_id, previous_id, run_id, at_ms, kind, http_status, hops, slot, lateness_ms, dns_us, connect_us, tls_us,"
+		" first_byte_us, total_us, parse_us, wire_bytes, body_bytes, item_n, new_n, changed_n, error FROM visits ORDER BY id;"
+		"SELECT id, name, feed_n, busy_n, turn_n, parked_n, next_ok_ms FROM hosts ORDER BY id;"
+		"SELECT name, value FROM meta WHERE name <> 'merged_move' ORDER BY name", cells, &b, NULL), SQLITE_OK);
+	sqlite3_close(db);
+	return fw_buf_take(&b, &len);
+}
+
+/* Feeds of all kinds: waiting, put off, parked, lent, paused, visited well and badly; on hosts of their own and together. */
+static size_t fill_all_kinds(struct fw_store *st, struct fw_lease *l)
+{
+	struct fw_err err = {0};
+	struct fw_feed f[8];
+	struct fw_claim_got got;
+	char name[60];
+
+	for (int i = 0; i < 12; i++) {
+		ck_assert(fw_snprintf(name, sizeof(name), "https://%s.example/%d", i < 6 ? "crowd" : i % 2 ? "odd" : "even", i));
+		subscribe(st, name, NOW + i);
+	}
+	subscribe(st, "https://alone.example/", NOW);
+	subscribe(st, "https://cooled.example/", NOW);
+	subscribe(st, "https://later.example/", NOW + HOUR);
+	f[0] = (struct fw_feed){.id = 3, .status = FW_FEED_PAUSED};
+	OK(fw_store_feed_set(st, f, FW_SET_STATUS, &err));
+	for (int turn = 0; turn < 3; turn++) {
+		struct fw_claim_ask ask = {.worker = "w/1/0", .now_ms = NOW + turn * 1000, .lease_ms = HOUR, .max = 5, .host_max = 2};
+		struct fw_outcome o[8];
+
+		OK(fw_store_claim(st, &ask, &A, l, &got, &err));
+		ck_assert_uint_gt(got.n, 0);
+		if (turn == 2)
+			break;
+		for (size_t i = 0; i < got.n; i++) {
+			o[i] = outcome_of(&l[i], &f[i], NOW + turn * 1000);
+			o[i].visit.error = i ? FW_STR("\"[words]\" of an error\n") : FW_STR_NONE;
+			o[i].visit.run_id = 7 + turn;
+			f[i].why = FW_STR("because");
+			f[i].due_at_ms = NOW + 1000 + (int64_t)i * HOUR;
+			o[i].host_cooldown_ms = i == 1 ? NOW + HOUR : 0;
+		}
+		OK(fw_store_commit(st, &(struct fw_commit){.now_ms = NOW, .outcome = o, .n = got.n}, &err));
+	}
+	return got.n;
+}
+
+/* Schema 3 gives the wheel and the visits another shape; everything is there as it was, and a lease taken before it holds. */
+START_TEST(schema_2) /* REL-15 */
+{
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct fw_feed f;
+	struct fw_outcome o;
+	struct fw_lease l[8];
+	int64_t visit_n, last_visit_id;
+	char *before, *after;
+
+	ck_assert_uint_gt(fill_all_kinds(st, l), 0);
+	check_clean(st);
+	visit_n = stats(st, NOW).visit_n;
+	last_visit_id = stats(st, NOW).last_visit_id;
+	fw_store_close(st);
+	before = shown();
+	bare(back_to_2);
+	after = shown();
+	ck_assert_str_eq(before, after);
+	free(after);
+	refused(FW_STORE_READ, FW_EVERSION, "upgrades it");
+	fw_store_close(store_open(url, 0));
+	after = shown();
+	ck_assert_str_eq(before, after);
+	free(before);
+	free(after);
+	st = store_open(url, 0);
+	check_clean(st);
+	ck_assert_int_eq(stats(st, NOW).schema, 3);
+	o = outcome_of(&l[0], &f, NOW + 5000);
+	ck_assert_int_eq(commit_one(st, &o, NOW + 5000), 0);
+	check_clean(st);
+	ck_assert_int_eq(stats(st, NOW).visit_n, visit_n + 1);
+	ck_assert_int_gt(stats(st, NOW).last_visit_id, last_visit_id);
+	fw_store_close(st);
+}
+END_TEST
+
 /* Schema 2 builds the full-text index anew, and leaves everything else as it was. */
 START_TEST(older_schema) /* REL-15 */
 {
@@ -94,6 +233,7 @@ START_TEST(older_schema) /* REL-15 */
 	put_entries(st, &A, NOW, 0, 3000);
 	upkeep_all(st);
 	fw_store_close(st);
+	bare(back_to_2);
 	bare("DROP TABLE entries_fts; PRAGMA user_version = 1;"
 		"CREATE VIRTUAL TABLE entries_fts USING fts5(title, body, content='', columnsize=0, tokenize='unicode61');"
 		"INSERT INTO entries_fts (rowid, title, body) SELECT id, 'stale', 'words' FROM entries");
@@ -110,7 +250,7 @@ START_TEST(older_schema) /* REL-15 */
 	check_clean(st);
 	fw_store_close(st);
 	st = store_open(url, FW_STORE_READ);
-	ck_assert_int_eq(stats(st, NOW).schema, 2);
+	ck_assert_int_eq(stats(st, NOW).schema, 3);
 	ck_assert_int_eq(hits(st, "number n17"), 1);
 	fw_store_close(st);
 }
@@ -177,7 +317,7 @@ START_TEST(place_numbers_wrap)
 	struct fw_lease l[4];
 
 	subscribe(st, "https://a.example/", NOW);
-	bare("UPDATE meta SET value = 4294967295 + (SELECT id & 4294967295 FROM queue) WHERE name = 'last_number'");
+	bare("UPDATE meta SET value = 4294967295 + (SELECT id & 4294967295 FROM line) WHERE name = 'last_number'");
 	subscribe(st, "https://b.example/", NOW);
 	ck_assert_uint_eq(claim_at(st, NOW, 4, l, &A), 2);
 	check_clean(st);
@@ -582,7 +722,7 @@ int main(void)
 {
 	Suite *s = suite_create("store, trouble");
 	TCase *t = tcase_create("sqlite");
-	const TTest *every[] = {newer_schema, older_schema, index_is_merged, feed_deleted_by_hand,
+	const TTest *every[] = {newer_schema, older_schema, schema_2, index_is_merged, feed_deleted_by_hand,
 		place_numbers_wrap, keys_of_any_length, call_from_a_callback, no_shared_memory, database_of_another_program, not_a_database, empty_and_missing_files, forbidden_file,
 		file_that_may_not_be_written, reading_only, locked_by_somebody_else, damaged_file, truncated_file, disk_full,
 		file_size_limit, search_on_a_full_disk, journal_stays_bounded};
