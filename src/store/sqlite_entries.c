@@ -6,8 +6,8 @@
  * compared there and never touches `entries`. It also remembers what retention took away, so that an entry its feed still
  * lists does not come back as new.
  *
- * `entries` grows at its end, in the order of storing; id is the cursor. content is the last column, so that lists that do not
- * ask for it stop reading before it.
+ * `entries` grows at its end, in the order of storing; id is the cursor. content is the last column but the key, so that lists that
+ * do not ask for them stop reading before it.
  */
 #include <stdlib.h>
 
@@ -57,10 +57,10 @@ static int known_get(struct sqlite *s, int64_t feed_id, const struct fw_entry_ro
 static int entry_new(struct sqlite *s, int64_t feed_id, const struct fw_entry_row *e, int64_t now, struct fw_err *err)
 {
 	int rc = sq_do(s, SQ_ENTRY_PUT, "INSERT INTO entries (feed_id, date_ms, seen_ms, changed_ms, revision, published_ms, updated_ms,"
-		" content_type, guid, url, title, author, content_base, summary, extra, content)"
-		" VALUES (?1,?2,?3,?3,1,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)", err, "iiiddisssssssb", feed_id, fw_store_entry_date(e, now), now,
+		" content_type, guid, url, title, author, content_base, summary, extra, content, key)"
+		" VALUES (?1,?2,?3,?3,1,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)", err, "iiiddisssssssbb", feed_id, fw_store_entry_date(e, now), now,
 		e->published_ms, e->updated_ms, SQ_INT(e->content_type), e->guid, e->url, e->title, e->author, e->content_base,
-		e->summary, e->extra, e->content);
+		e->summary, e->extra, e->content, key_of(e));
 
 	return rc ? rc : sq_do(s, SQ_KEY_PUT, "INSERT INTO entry_keys (feed_id, key, hash, entry_id) VALUES (?, ?, ?, ?)", err, "ibii",
 		feed_id, key_of(e), SQ_INT(e->hash), SQ_INT(sqlite3_last_insert_rowid(s->db)));
@@ -313,11 +313,15 @@ static void entry_read(sqlite3_stmt *r, struct fw_entry_row *e)
 /* Key and hash live in another table, and few ask. */
 static int entry_key_read(struct sqlite *s, struct fw_entry_row *e, struct fw_err *err)
 {
-	sqlite3_stmt *q = sq_ask(s, SQ_KEY_OF, "SELECT key, hash FROM entry_keys WHERE feed_id = ? AND entry_id = ?", err, "ii",
-		e->feed_id, e->id);
+	sqlite3_stmt *q = sq_ask(s, SQ_KEY_AT, "SELECT k.key, k.hash FROM entries e CROSS JOIN entry_keys k ON k.feed_id = e.feed_id"
+		" AND k.key = e.key WHERE e.id = ?", err, "i", e->id);
 	int rc = q ? sq_row(s, q, err) : err->rc;
 	struct fw_str k;
 
+	if (!rc) { /* stored by an older schema: its feed's keys are walked through */
+		q = sq_ask(s, SQ_KEY_OF, "SELECT key, hash FROM entry_keys WHERE feed_id = ? AND entry_id = ?", err, "ii", e->feed_id, e->id);
+		rc = q ? sq_row(s, q, err) : err->rc;
+	}
 	if (rc <= 0)
 		return rc;
 	k = sq_text(q, 0);

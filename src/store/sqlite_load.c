@@ -150,8 +150,8 @@ static int key_put(struct sqlite *s, const struct fw_entry_key *k, int64_t entry
 
 static int entry_load(struct sqlite *s, const struct fw_entry_row *e, struct fw_err *err)
 {
-	sqlite3_stmt *q = row_stmt(s, SQ_LOAD_ENTRY, "INSERT OR IGNORE INTO entries", "id, feed_id, date_ms", "?, ?, ?",
-		fw_entry_fields, fw_entry_field_n, err);
+	sqlite3_stmt *q = row_stmt(s, SQ_LOAD_ENTRY, "INSERT OR IGNORE INTO entries", "id, feed_id, date_ms, key",
+		"?, ?, ?, ?", fw_entry_fields, fw_entry_field_n, err);
 	struct fw_entry_key k = {.feed_id = e->feed_id, .hash = e->hash};
 	int n, rc;
 
@@ -161,6 +161,8 @@ static int entry_load(struct sqlite *s, const struct fw_entry_row *e, struct fw_
 	rc = key_put(s, &k, e->id, &n, err);
 	if (rc || !n)
 		return rc;
+	if (sqlite3_bind_blob(q, (int)fw_entry_field_n + 4, k.key, sizeof(k.key), SQLITE_STATIC) != SQLITE_OK)
+		return sq_error(s, "passing values", err);
 	rc = row_put(s, q, fw_entry_fields, fw_entry_field_n, e, (int64_t[]){e->id, e->feed_id, fw_store_entry_date(e, e->seen_ms)}, 3,
 		&n, err);
 	if (rc)

@@ -156,7 +156,9 @@ static const char *const steps[SQ_SCHEMA] = {
 	VISIT(3) "," VISIT(4) "," VISIT(5) "," VISIT(6) "," VISIT(7) "," VISIT(8) "," VISIT(9) "," VISIT(10) "," VISIT(11) "," VISIT(12) ","
 	VISIT(13) "," VISIT(14) "," VISIT(15) "," VISIT(16) "," VISIT(17) "," VISIT(18) "," VISIT(19)
 	" FROM visit_batches b, json_each(b.visits) j WHERE EXISTS (SELECT 1 FROM feeds WHERE id = " VISIT(1) ");"
-	"INSERT INTO meta VALUES ('merged_move', 0);",
+	"INSERT INTO meta VALUES ('merged_move', 0);"
+	/* of those stored from now on: with it an entry is found in entry_keys */
+	"ALTER TABLE entries ADD COLUMN key BLOB;",
 };
 
 static int pragma(struct sqlite *s, const char *sql, int64_t *out, struct fw_err *err)
