@@ -27,6 +27,7 @@
 #define FIRST_BACK_MS (2 * FW_SECOND_MS)
 #define RETRY_MIN_MS 100
 #define RETRY_MAX_MS (5 * FW_SECOND_MS) /* a store that is back is found within this */
+#define REFUSED_MAX 3   /* refusals in a row, then it is opened anew */
 #define CLAIM_MAX 500
 #define IDLE_MS FW_SECOND_MS
 #define COLLECT_N 32 /* outcomes that are worth waking up for, when a batch is open */
@@ -56,6 +57,7 @@ struct storer {
 	int64_t retry_ms, retry_at_ms; /* an outage: next try (monotonic); 0: none */
 	int64_t outage_since_ms;       /* monotonic; 0: none */
 	int64_t last_since_ms;         /* monotonic: when the loop had handed over its last visit; 0: not yet */
+	unsigned refused_n;            /* in a row, in this outage */
 	struct fw_err outage_err;
 	bool once_over, upkeep_more;
 	int64_t once_over_ms, upkeep_at_ms, prune_at_ms, prune_entries_at_ms; /* monotonic */
@@ -130,11 +132,14 @@ static void reopen(struct storer *s)
 		retry_later(s, "opening the store", &err);
 }
 
-/* The store said no: it is asked again later, over a new connection when this one is broken. */
+/*
+ * The store said no: it is asked again later, over a new connection when this one is broken. And when it says no on and on: after a
+ * failover the server that we are connected to may be alive, and not be the one any more that its name leads to.
+ */
 static void outage(struct storer *s, const char *doing, int rc, const struct fw_err *err)
 {
 	retry_later(s, doing, err);
-	if (rc == FW_EIO)
+	if (rc == FW_EIO || (++s->refused_n % REFUSED_MAX == 0 && fw_store_is_remote(s->l->config->store)))
 		reopen(s);
 }
 
@@ -143,6 +148,7 @@ static void outage_over(struct storer *s)
 	if (s->retry_ms)
 		fw_info("the store answers again");
 	s->retry_ms = s->retry_at_ms = s->outage_since_ms = 0;
+	s->refused_n = 0;
 }
 
 /* ---- visits and their leases ----------------------------------------------------------------------------------------------------- */

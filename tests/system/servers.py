@@ -49,7 +49,7 @@ class Private:
         return os.path.join(sorted(glob.glob("/usr/lib/postgresql/*/bin"))[-1], program)
 
     def make_postgres(self):
-        self.once(self.postgres("initdb"), "-D", self.data, "-E", "UTF8", "--locale=C", "-A", "trust", "-U", "feedwheel", "-N")
+        self.once(self.postgres("initdb"), "-D", self.data, "-X", self.socket + ".wal", "-E", "UTF8", "--locale=C", "-A", "trust", "-U", "feedwheel", "-N")
         os.mkdir(self.socket)
         if self.user:
             shutil.chown(self.socket, self.user)

@@ -71,7 +71,7 @@ def never_two(o):
 @each_engine("one machine cut off from the store for longer than its leases, by a cable pulled out, by packets that vanish, by answers"
              " that vanish: the other has all feeds, the first comes back by itself, and nothing is lost, doubled or lent twice",
              leave_out=NOT_YET)
-def cut_off(base, engine): # REL-05, REL-06
+def cut_off(base, engine): # REL-05, REL-18
     needed()
     with fleet(base, engine) as (o, w, (one, other)):
         cable = one.cable

@@ -2,17 +2,20 @@
 # SPDX-License-Identifier: ISC
 """A store on a server that is killed, frozen, cut off or not there yet, under load; then exact accounting (growing.py). Each case
 runs for every engine whose server is installed."""
+import contextlib
 import os
 import random
 import re
 import select
 import signal
 import socket
+import subprocess
 import threading
 import time
 
 from growing import CONF, FEEDS, LEASE_S, LONG, asked, drained, growing
-from harness import Wheel, each_engine, equal, holds, run, wait_for
+from harness import Skip, Wheel, each_engine, equal, holds, run, wait_for
+from servers import HELLO, Private
 
 AWAY_S = 30 if LONG else 3
 
@@ -194,6 +197,127 @@ def cut_off(base, engine):
             drained(far, q)
         finally:
             wire.close()
+
+
+
+# ---- a server that answers, and refuses ------------------------------------------------------------------------
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        return s.getsockname()[1]
+
+
+@each_engine("a failover: the server becomes a replica, another the master and has its address; who is connected to the old one goes over",
+             leave_out=("postgres", "mysql")) # PostgreSQL's failover: tests/store/trouble_postgres.c
+def failover(base, engine): # REL-08
+    ports = free_port(), free_port()
+    with Private(engine, base, "one", options=["--port", str(ports[0])]) as one, \
+            Private(engine, base, "two", options=["--port", str(ports[1]), "--replicaof", "127.0.0.1", str(ports[0])]) as two:
+        wait_for("the replica", lambda: "master_link_status:up" in two.redis("INFO", "replication"))
+        wire = Wire(socket.AF_UNIX, one.socket)
+        address = contextlib.nullcontext(Address("redis://127.0.0.1:%d/0?prefix=t" % wire.port))
+        try:
+            with growing(base, engine, on=address) as (o, w, _):
+                p = w.start("run")
+                wait_for("work", lambda: asked(o) > FEEDS)
+                wire.address = two.socket
+                equal(one.redis("FAILOVER", "TO", "127.0.0.1", str(ports[1])), "OK") # waits until the replica has all of it
+                wait_for("the new master", lambda: "role:master" in two.redis("INFO", "replication"))
+                start, n = time.monotonic(), asked(o)
+                wait_for("work again", lambda: asked(o) > n + 2 * FEEDS, 30)
+                print("# work again %.1f s after the failover" % (time.monotonic() - start))
+                holds("it is a replica" in w.words() and "the store answers again" in w.words(), "said so:\n" + w.last_words())
+                drained(w, p)
+        finally:
+            wire.close()
+
+
+class Address:
+    """A server that somebody else runs."""
+
+    def __init__(self, url):
+        self.address = url
+
+    def url(self, _):
+        return self.address
+
+
+FEW = {"postgres": ["-c", "max_connections=10", "-c", "superuser_reserved_connections=0"], "redis": ["--maxclients", "10"]}
+
+
+@each_engine("no connection is free: commands say so with the remedy, a run waits, and works when there is one", leave_out=("mysql",))
+def too_many(base, engine): # REL-08
+    with growing(base, engine, on=Private(engine, base, options=FEW[engine])) as (o, w, s), contextlib.ExitStack() as guests:
+        hello = HELLO if engine == "postgres" else b"PING\r\n"
+        full = False
+        while not full:
+            c = guests.enter_context(s.connect())
+            c.sendall(hello)
+            full = c.recv(1) not in (b"R", b"+")
+        start = time.monotonic()
+        said = w.run("status", code=3).stderr
+        if engine == "postgres": # Redis may close the connection before its words are read
+            holds("max_connections" in said, said)
+        holds(time.monotonic() - start < 10, "it waited")
+        p = w.start("run")
+        wait_for("words", lambda: "next try in" in w.words())
+        equal(asked(o), 0, "requests")
+        equal(p.poll(), None, w.last_words())
+        guests.close()
+        wait_for("work", lambda: asked(o) > FEEDS, 30)
+        drained(w, p)
+
+
+@contextlib.contextmanager
+def small_disk(base, megabytes):
+    """A folder on a disk of its own; and a function that fills it, or frees it again."""
+    if os.geteuid() != 0:
+        raise Skip("only root may mount a small disk")
+    folder = os.path.join(base, "disk")
+    os.mkdir(folder)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%dm" % megabytes, "tmpfs", folder], check=True)
+
+    def fill(full):
+        ballast = os.path.join(folder, "ballast")
+        if not full:
+            os.remove(ballast)
+            return
+        with open(ballast, "wb", buffering=0) as f:
+            for size in 1 << 20, 1 << 12:
+                with contextlib.suppress(OSError):
+                    while f.write(b"x" * size) == size:
+                        pass
+    try:
+        yield folder, fill
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+SMALL = {"postgres": ["-c", "autovacuum=off"], "redis": [],
+         "mysql": ["--innodb-log-file-size=4M", "--innodb-buffer-pool-size=8M"]}
+
+
+@each_engine("the server's disk is full, under load: visits are kept, nothing is claimed, and all goes on when there is room again")
+def full_disk(base, engine): # REL-09
+    with small_disk(base, 250) as (folder, fill), \
+            growing(base, engine, on=Private(engine, base, options=SMALL[engine], folder=folder)) as (o, w, s):
+        p = w.start("run")
+        wait_for("work", lambda: asked(o) > FEEDS)
+        fill(True)
+        wait_for("words", lambda: re.search("full|space|disk", w.words()), 60)
+        time.sleep(AWAY_S)
+        n = asked(o)
+        time.sleep(2)
+        equal(asked(o), n, "requests while nothing can be stored")
+        equal(p.poll(), None, w.last_words())
+        print("# " + [l for l in w.words().splitlines() if re.search("full|space|disk", l)][0].split(" ", 1)[1])
+        fill(False)
+        if s.process.poll() is not None:
+            print("# the server gave up, and is started again")
+            s.start()
+        wait_for("work again", lambda: asked(o) > n + FEEDS, 40)
+        holds("the store answers again" in w.words(), "said so")
+        drained(w, p)
 
 
 run()
