@@ -8,6 +8,7 @@ import json
 import os
 import random
 import signal
+import sqlite3
 import time
 
 from harness import SOON, SOON_S, Wheel, case, each_engine, equal, holds, origin, run, samples, server, wait_for
@@ -57,13 +58,6 @@ def target(base, name="to.db"):
     return Wheel(base, CONF, name)
 
 
-def size(path):
-    try:
-        return os.path.getsize(path)
-    except FileNotFoundError:
-        return 0
-
-
 def copy(w, to, *arguments, **options):
     return w.run("copy", *arguments, "sqlite:" + w.path, "sqlite:" + to.path, **options)
 
@@ -98,20 +92,53 @@ def whole(base):
         holds(stats["feeds"] >= FEEDS - 1, "visited")
 
 
-def killed_on_the_way(w, rng, one, other, longest_s, most):
-    """Copy, killed at random and continued, at most so often. How often it was."""
-    kills, arguments = 0, []
+def rows(to):
+    """Feeds, entries and visits that a target shows so far."""
+    try:
+        if to.store.startswith("sqlite:"):
+            return to.sql("SELECT (SELECT count(*) FROM feeds) + (SELECT count(*) FROM entries) + (SELECT count(*) FROM visits)")[0][0]
+        s = to.run("status", "--json", code=None)
+        return sum(json.loads(s.stdout)[x] for x in ("feeds", "entries", "visits")) if s.returncode == 0 else 0
+    except sqlite3.OperationalError: # no file, no tables
+        return 0
+
+
+def killed_midway(w, one, to):
+    """Start a copy, let it go on in short steps, and kill it as soon as some of it is there. False: it was over before that was seen."""
+    p = w.start("copy", "--batch-bytes", "4k", one, to.store)
     while True:
-        p = w.start("copy", "--batch-bytes", "4k", *arguments, one, other)
+        time.sleep(0.003)
+        p.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, p.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        if p.poll() is not None:
+            equal(p.returncode, 0, w.last_words())
+            return False
+        if rows(to):
+            p.kill()
+            p.wait()
+            return True
+        p.send_signal(signal.SIGCONT)
+
+
+def killed_on_the_way(w, rng, one, targets, longest_s, most):
+    """Copy into the first of these empty targets in which it can be killed midway, then go on, killed at random, until so many kills
+    were made or it is done. The target, and how many it were."""
+    to = next(t for t in targets if killed_midway(w, one, t))
+    kills = 1
+    while True:
+        p = w.start("copy", "--batch-bytes", "4k", "--continue", one, to.store)
         if kills < most:
             time.sleep(rng.uniform(0.005, longest_s))
             if p.poll() is None:
                 p.send_signal(signal.SIGKILL)
                 kills += 1
         if p.wait() == 0:
-            return kills
+            return to, kills
         equal(p.returncode, -signal.SIGKILL, w.last_words())
-        arguments = ["--continue"]
+
+
+def targets_named(base, name, n=20):
+    return (target(base, "%s%d.db" % (name, i)) for i in range(n))
 
 
 @case("killed again and again at any point, a copy continued is exact")
@@ -121,8 +148,8 @@ def killed(base):
     kills = rounds = 0
     while kills < ROUNDS:
         rounds += 1
-        to = target(base, "to%d.db" % rounds)
-        kills += killed_on_the_way(w, rng, w.store, to.store, 0.08, ROUNDS)
+        to, n = killed_on_the_way(w, rng, w.store, targets_named(base, "to%d-" % rounds), 0.08, ROUNDS - kills)
+        kills += n
         same(w, to)
     print("# %d copies, %d of them killed" % (rounds + kills, kills))
 
@@ -131,26 +158,18 @@ def killed(base):
 def there_and_back(base, engine):
     w, _ = filled(base)
     rng = random.Random(6)
-    back = target(base)
     with server(engine, base) as s:
-        there = s.url("there")
-        kills = killed_on_the_way(w, rng, w.store, there, 0.15, ROUNDS // 2)
-        kills += killed_on_the_way(w, rng, there, back.store, 0.1, ROUNDS // 2)
+        stores = (Wheel(base, CONF, "there", store=s.url("there%d" % i)) for i in range(20))
+        there, kills = killed_on_the_way(w, rng, w.store, stores, 0.15, ROUNDS // 2)
+        back, kills_back = killed_on_the_way(w, rng, there.store, targets_named(base, "back"), 0.1, ROUNDS // 2)
     same(w, back)
-    print("# %d kills" % kills)
+    print("# %d kills on the way there, %d on the way back" % (kills, kills_back))
 
 
 @case("until it is complete the target's workers are paused")
 def waits(base):
     w, _ = filled(base)
-    for enough in 200000, 100000, 50000, 25000: # a copy may be over before it is seen
-        to = target(base, "to%d.db" % enough)
-        wal = to.path + "-wal"
-        p = w.start("copy", "--batch-bytes", "4k", "sqlite:" + w.path, "sqlite:" + to.path)
-        wait_for("some rows", lambda: p.poll() is not None or size(wal) > enough)
-        p.send_signal(signal.SIGKILL)
-        if p.wait() == -signal.SIGKILL:
-            break
+    to = next(t for t in targets_named(base, "to") if killed_midway(w, w.store, t))
     holds(to.one("SELECT count(*) FROM visits") < w.one("SELECT count(*) FROM visits"), "it was killed in the middle")
     holds("paused" in to.run("run", "--once", code=1).stderr, "a run says why it does nothing")
     equal(to.one("SELECT count(*) FROM leases"), 0, "leases")
