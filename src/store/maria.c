@@ -582,6 +582,7 @@ static void maria_close(struct fw_store *st)
 
 	if (m->db)
 		mysql_close(m->db);
+	mr_sweep_finish(m);
 	fw_buf_finish(&m->sql);
 	fw_buf_finish(&m->text);
 	free(m->schema);

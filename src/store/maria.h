@@ -12,6 +12,20 @@
 #define MR_SCHEMA 1     /* the newest schema this program knows */
 #define MR_FENCE_BITS 20 /* fences are the number of a row of loans, shifted so, plus 0, 1, ... */
 
+struct mr_ids {
+	int64_t *at;
+	size_t n, cap;
+};
+
+struct mr_sweep { /* a walk through the words: maria_sweep.c */
+	bool on;
+	struct mr_ids gone; /* what it takes out, rising */
+	char word[64];      /* how far it came */
+	size_t word_len;
+	int64_t step;
+	int64_t look_ms;    /* monotonic: whether it is time for one; 0: now */
+};
+
 struct maria {
 	struct fw_store base;
 	MYSQL *db;
@@ -33,6 +47,7 @@ struct maria {
 	int64_t entry_d, visit_d; /* rows more (or less) than when this transaction began */
 	int64_t run_id;           /* the last run whose first visit was noted */
 	struct fw_buf text;       /* scratch: words on their way into the index */
+	struct mr_sweep sweep;
 };
 
 static inline struct maria *mr_of(struct fw_store *st)
@@ -115,6 +130,7 @@ int mr_change(struct maria *m, struct fw_err *err);
 
 /* ---- maria_schema.c ----------------------------------------------------------------------------------------------------- */
 
+int64_t mr_lock_number(const struct maria *m); /* for names of locks, which are the whole server's */
 int mr_migrate(struct maria *m, bool create, bool no_migrate, struct fw_err *err);
 
 /* ---- maria_line.c: where feeds stand in line ------------------------------------------------------------------------------ */
@@ -252,13 +268,15 @@ int mr_entry_list(struct fw_store *st, const struct fw_entry_query *q, fw_entry_
 int mr_prune(struct fw_store *st, int64_t visits_before_ms, int64_t entries_before_ms, int64_t *n, struct fw_err *err);
 int mr_upkeep(struct fw_store *st, int64_t now_ms, bool *more, struct fw_err *err);
 
-struct mr_ids {
-	int64_t *at;
-	size_t n, cap;
-};
 /* Run the SELECT that was appended to m->sql: its first column. Rows come as they are sent, so that a million take 8 MB. */
 int mr_ids_read(struct maria *m, struct mr_ids *ids, struct fw_err *err);
 int mr_ids_add(struct maria *m, struct mr_ids *ids, int64_t id, struct fw_err *err);
+void mr_ids_once(struct mr_ids *ids); /* rising, each once */
+int mr_by_number(const void *a, const void *b); /* for qsort and bsearch of int64_t */
+
+/* Lists of rising numbers, as differences of seven bits a byte. *last: the one before; 0 at the beginning. */
+void mr_list_add(struct fw_buf *b, int64_t *last, int64_t id);
+int mr_list_read(struct maria *m, struct fw_str list, struct mr_ids *ids, struct fw_err *err); /* behind what is there */
 
 /* A search: what may match, by the index. Some of it has to be read to be sure. */
 struct mr_search {
@@ -272,6 +290,12 @@ int mr_search_open(struct maria *m, struct fw_str words, struct mr_search *out, 
 /* Keep those of ids, in their order, that match, up to limit (0: all). */
 int mr_search_match(struct maria *m, const struct mr_search *s, size_t limit, struct mr_ids *ids, struct fw_err *err);
 void mr_search_finish(struct mr_search *s);
+
+/* ---- maria_sweep.c ------------------------------------------------------------------------------------------------------- */
+
+/* One step of taking removed entries out of the index, when it is time. */
+int mr_sweep(struct maria *m, bool *more, struct fw_err *err);
+void mr_sweep_finish(struct maria *m);
 
 /* ---- maria_load.c --------------------------------------------------------------------------------------------------------- */
 

@@ -2,14 +2,15 @@
 /*
  * Outcomes, in one transaction for the whole batch.
  *
- * Rows are locked in the order of loans, feeds, hosts. An outcome counts when the loan it names is still out; else it is stale and
- * writes nothing. What every visit costs: one narrow row of `wheel` overwritten, a short row put into `queue`, a row appended to
- * `visits`, and a character in its row of `loans`; each of these is one statement for the batch, and all travel in one packet with
- * the COMMIT.
+ * Rows are locked in the order of loans, feeds, hosts. An outcome counts when the loan it names is still out; else it
+ * is stale and writes nothing. What every visit costs: one narrow row of `wheel` overwritten, a short row put into
+ * `queue`, a row appended to `visits`, and a character in its row of `loans`; each of these is one statement for the
+ * batch, and all travel in one packet with the COMMIT.
  *
- * A connection that breaks within COMMIT leaves open whether it happened. So the wheel keeps the fence under which it was written
- * last: an outcome whose fence that is has been stored already. It is told as stored, with the figures of its visit, when it comes
- * over another connection than the one that lent the feed; over the same one it is simply a second time, and stale.
+ * A connection that breaks within COMMIT leaves open whether it happened. So the wheel keeps the fence under which it
+ * was written last: an outcome whose fence that is has been stored already. It is told as stored, with the figures of
+ * its visit, when it comes over another connection than the one that lent the feed; over the same one it is simply a
+ * second time, and stale.
  */
 #include <stdlib.h>
 
@@ -57,8 +58,8 @@ static int by_feed(const void *a, const void *b)
 }
 
 /*
- * Wheels of outcomes that are not lent so: were they stored already? And, when somebody touched what is lent, of the others too. They
- * need no lock: who writes the wheel of a lent feed locks its loan first.
+ * Wheels of outcomes that are not lent so: were they stored already? And, when somebody touched what is lent, of the
+ * others too. They need no lock: who writes the wheel of a lent feed locks its loan first.
  */
 static int wheels_read(struct maria *m, struct commit *c, bool touched, struct fw_err *err)
 {

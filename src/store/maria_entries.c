@@ -232,7 +232,10 @@ int mr_entries_put(struct maria *m, struct fw_outcome *const *outcome, size_t n,
 int mr_entries_drop(struct maria *m, int64_t feed_id, struct fw_err *err)
 {
 	int64_t n;
-	int rc = mr_number(m, 0, &n, err, "DELETE e FROM entries e JOIN entry_keys k ON k.entry_id = e.id WHERE k.feed_id = ? AND"
+	int rc;
+
+	mr_put(m, "INSERT IGNORE INTO gone (entry_id) SELECT entry_id FROM entry_keys WHERE feed_id = ? AND entry_id > 0", "i", feed_id);
+	rc = mr_number(m, 0, &n, err, "DELETE e FROM entries e JOIN entry_keys k ON k.entry_id = e.id WHERE k.feed_id = ? AND"
 		" k.entry_id > 0; SELECT row_count()", "i", feed_id);
 
 	m->entry_d -= n;
@@ -283,7 +286,7 @@ static int ids_list(struct maria *m, struct mr_res *r, struct mr_ids *ids, struc
 static int prune_entries(struct maria *m, void *arg, struct fw_err *err)
 {
 	struct prune *p = arg;
-	struct mr_rows old = MR_DELETE("entries", "id");
+	struct mr_rows old = MR_DELETE("entries", "id"), gone = {"INSERT IGNORE INTO gone (entry_id) VALUES "};
 	struct mr_ids ids = {0}, feeds = {0};
 	int64_t last;
 	struct mr_res r;
@@ -299,6 +302,9 @@ static int prune_entries(struct maria *m, void *arg, struct fw_err *err)
 		for (size_t i = 0; i < ids.n; i++)
 			mr_rows_add(m, &old, "i", ids.at[i]);
 		mr_rows_end(m, &old);
+		for (size_t i = 0; i < ids.n; i++)
+			mr_rows_add(m, &gone, "i", ids.at[i]);
+		mr_rows_end(m, &gone);
 		mr_put(m, "UPDATE entry_keys SET entry_id = 0 WHERE ", "");
 		mr_in(m, "feed_id", feeds.at, feeds.n);
 		mr_in(m, " AND entry_id", ids.at, ids.n);

@@ -13,16 +13,9 @@ static struct fw_str key_of(const unsigned char key[16])
 	return (struct fw_str){(const char *)key, 16};
 }
 
-static int by_number(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static bool has(const struct mr_ids *ids, int64_t id)
 {
-	return ids->n && bsearch(&id, ids->at, ids->n, sizeof(id), by_number);
+	return ids->n && bsearch(&id, ids->at, ids->n, sizeof(id), mr_by_number);
 }
 
 /* Which of n ids (the first member behind `of` in rows of `size` bytes) the table has already: sorted. */
@@ -41,7 +34,7 @@ static int there_read(struct maria *m, const char *sql, const void *of, size_t s
 	fw_buf_addc(&m->sql, ')');
 	rc = mr_ids_read(m, there, err);
 	if (!rc && there->n)
-		qsort(there->at, there->n, sizeof(*there->at), by_number);
+		qsort(there->at, there->n, sizeof(*there->at), mr_by_number);
 	return rc;
 }
 
@@ -154,7 +147,7 @@ static int entries_load(struct maria *m, const struct fw_load *l, struct fw_err 
 		rc = mr_ids_read(m, &mine, err);
 	}
 	if (!rc && mine.n)
-		qsort(mine.at, mine.n, sizeof(*mine.at), by_number);
+		qsort(mine.at, mine.n, sizeof(*mine.at), mr_by_number);
 	for (size_t i = 0; i < l->entry_n && !rc; i++) {
 		const struct fw_entry_row *e = &l->entry[i];
 
@@ -168,6 +161,7 @@ static int entries_load(struct maria *m, const struct fw_load *l, struct fw_err 
 		fw_buf_addc(b, ')');
 		mr_put(m, "REPLACE INTO reindex (entry_id, since_ms) SELECT ?, ? FROM numbers WHERE name = 'indexed_entry_id' AND value >= ?",
 			"iii", e->id, INT64_MAX, e->id);
+		mr_put(m, "DELETE FROM gone WHERE entry_id = ?", "i", e->id);
 		m->entry_d++;
 	}
 	free(there.at);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Who holds what. A row of `loans` is a claim, or a thousand feeds of a larger one: its body lists them as JSON, [feed, host, last
- * visit, last new entry] each, and lent has a character for each of them, 1 while it is out and 0 afterwards. A fence is the
- * row's number and the feed's place in it. So lending is one row for all, and an end is one character.
+ * Who holds what. A row of `loans` is a claim, or a thousand feeds of a larger one: its body lists them as JSON,
+ * [feed, host, last visit, last new entry] each, and lent has a character for each of them, 1 while it is out and 0
+ * afterwards. A fence is the row's number and the feed's place in it. So lending is one row for all, and an end is one
+ * character.
  *
- * Whoever ends a loan or changes something about a lent feed (a commit, a release, somebody who finds it run out, its owner) locks the
- * row first; what was read of it then stays true to the end of the transaction, and nobody needs a lock on each feed. A commit need not
- * look at its feeds at all: what it has to know was read when they were lent. Who changes that meanwhile sets `touched`.
+ * Whoever ends a loan or changes something about a lent feed (a commit, a release, somebody who finds it run out, its
+ * owner) locks the row first; what was read of it then stays true to the end of the transaction, and nobody needs a
+ * lock on each feed. A commit need not look at its feeds at all: what it has to know was read when they were lent. Who
+ * changes that meanwhile sets `touched`.
  */
 #include <stdlib.h>
 
@@ -89,13 +91,6 @@ static int loans_answer(struct maria *m, struct mr_loans *out, struct fw_err *er
 	return rc;
 }
 
-static int by_number(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 int mr_loans_lock(struct maria *m, const int64_t *fence, size_t n, struct mr_loans *out, struct fw_err *err)
 {
 	int64_t *id = calloc(n + 1, sizeof(*id));
@@ -108,7 +103,7 @@ int mr_loans_lock(struct maria *m, const int64_t *fence, size_t n, struct mr_loa
 	for (size_t i = 0; i < n; i++)
 		id[i] = fence[i] >> MR_FENCE_BITS;
 	if (n)
-		qsort(id, n, sizeof(*id), by_number);
+		qsort(id, n, sizeof(*id), mr_by_number);
 	for (size_t i = 0; i < n; i++) {
 		if (!kept || id[kept - 1] != id[i])
 			id[kept++] = id[i];

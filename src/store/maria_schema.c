@@ -86,6 +86,8 @@ static const char *const step1[] = {
 	/* entries to be indexed again, and numbers that were not there when the index came by */
 	"CREATE TABLE IF NOT EXISTS reindex (entry_id BIGINT NOT NULL PRIMARY KEY, since_ms BIGINT NOT NULL, KEY reindex_since (since_ms))"
 	ENGINE,
+	/* removed entries that the index of words may still name */
+	"CREATE TABLE IF NOT EXISTS gone (entry_id BIGINT NOT NULL PRIMARY KEY)" ENGINE,
 	"INSERT IGNORE INTO numbers (name, value) VALUES ('indexed_entry_id', 0), ('changes', 0), ('index_step', 0)",
 	NULL,
 };
@@ -134,8 +136,7 @@ static int steps_run(struct maria *m, struct fw_err *err)
 	return rc;
 }
 
-/* Names of locks are the whole server's, and short. */
-static int64_t lock_name(const struct maria *m)
+int64_t mr_lock_number(const struct maria *m)
 {
 	return (int64_t)(fw_hash64(m->schema, strlen(m->schema)) >> 1);
 }
@@ -153,13 +154,13 @@ int mr_migrate(struct maria *m, bool create, bool no_migrate, struct fw_err *err
 	if (m->read_only || (no_migrate && version))
 		return fw_err_set(err, FW_EVERSION, "%s: schema %lld is older than this program's %d: `feedwheel run` upgrades it", m->name,
 			(long long)version, MR_SCHEMA);
-	rc = mr_number(m, 0, &got, err, "SELECT get_lock('feedwheel ?', ?)", "ii", lock_name(m),
+	rc = mr_number(m, 0, &got, err, "SELECT get_lock('feedwheel ?', ?)", "ii", mr_lock_number(m),
 		FW_MAX(m->busy_timeout_ms / 1000, INT64_C(60)));
 	if (!rc && !got)
 		return fw_err_set(err, FW_EAGAIN, "%s: another process has been making its tables for a minute: try again", m->name);
 	if (rc)
 		return rc;
 	rc = steps_run(m, err);
-	(void)mr_number(m, 0, &got, rc ? &spare : err, "SELECT release_lock('feedwheel ?')", "i", lock_name(m)); /* or the connection's end */
+	(void)mr_number(m, 0, &got, rc ? &spare : err, "SELECT release_lock('feedwheel ?')", "i", mr_lock_number(m)); /* or the connection's end */
 	return rc;
 }

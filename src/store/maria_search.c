@@ -8,7 +8,7 @@
  * for those that `reindex` names: changed ones, and numbers that were not there when the watermark passed them, because the commit
  * that stores them had not ended. Those that never come are forgotten after an hour.
  *
- * Rows are only added. What the index says is therefore "may match": an entry that has changed since, and any that a phrase is asked
+ * Rows are added, and numbers of entries that are gone taken out (maria_sweep.c). What the index says is therefore "may match": an entry that has changed since, and any that a phrase is asked
  * of, is read and looked through before it is shown. Steps are numbered; a word has at most one row of each.
  */
 #include <stdlib.h>
@@ -116,11 +116,14 @@ static bool entry_words(struct step *s, struct fw_str text, int64_t entry_id)
 	return true;
 }
 
-static void varint(struct fw_buf *b, uint64_t v)
+void mr_list_add(struct fw_buf *b, int64_t *last, int64_t id)
 {
+	uint64_t v = (uint64_t)(id - *last);
+
 	for (; v >= 128; v >>= 7)
 		fw_buf_addc(b, (char)(v | 128));
 	fw_buf_addc(b, (char)v);
+	*last = id;
 }
 
 /* One row for each word. */
@@ -138,8 +141,7 @@ static int words_write(struct maria *m, struct step *s, int64_t number, struct f
 		fw_buf_reset(&list);
 		for (; i < s->n && fw_str_eq(s->at[i].word, word); i++) {
 			if (s->at[i].entry_id != last)
-				varint(&list, (uint64_t)(s->at[i].entry_id - last));
-			last = s->at[i].entry_id;
+				mr_list_add(&list, &last, s->at[i].entry_id);
 		}
 		mr_rows_add(m, &rows, "bib", word, number, fw_buf_str(&list));
 	}
@@ -273,7 +275,9 @@ int mr_upkeep(struct fw_store *st, int64_t now_ms, bool *more, struct fw_err *er
 	int rc = behind(m, &yes, err);
 
 	(void)now_ms;
-	return rc || !yes ? rc : step(m, more, err);
+	if (!rc)
+		rc = yes ? step(m, more, err) : mr_sweep(m, more, err);
+	return rc;
 }
 
 /* ---- asking ---------------------------------------------------------------------------------------------------------------- */
@@ -321,27 +325,7 @@ static int term_add(struct maria *m, struct mr_search *s, const struct fw_store_
 	return 0;
 }
 
-static int by_id(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static void sort_once(struct mr_ids *ids)
-{
-	size_t kept = 0;
-
-	if (ids->n)
-		qsort(ids->at, ids->n, sizeof(*ids->at), by_id);
-	for (size_t i = 0; i < ids->n; i++) {
-		if (!kept || ids->at[kept - 1] != ids->at[i])
-			ids->at[kept++] = ids->at[i];
-	}
-	ids->n = kept;
-}
-
-static int list_read(struct maria *m, struct fw_str list, struct mr_ids *ids, struct fw_err *err)
+int mr_list_read(struct maria *m, struct fw_str list, struct mr_ids *ids, struct fw_err *err)
 {
 	int64_t last = 0;
 	uint64_t v = 0;
@@ -374,9 +358,9 @@ static int word_ids(struct maria *m, const struct fw_store_token *t, bool prefix
 			(struct fw_str){last, t->len + 1}) :
 		mr_ask(m, &r, err, "SELECT entries FROM words WHERE word = ?", "b", word);
 	while (!rc && mr_row(&r))
-		rc = list_read(m, mr_str(&r, 0), ids, err);
+		rc = mr_list_read(m, mr_str(&r, 0), ids, err);
 	mr_done(&r);
-	sort_once(ids);
+	mr_ids_once(ids);
 	return rc;
 }
 
@@ -506,7 +490,7 @@ int mr_search_match(struct maria *m, const struct mr_search *s, size_t limit, st
 	int rc = 0;
 
 	for (size_t i = 0; i < ids->n; i++) { /* the list may hold what the index does not */
-		if (s->may.n && bsearch(&ids->at[i], s->may.at, s->may.n, sizeof(int64_t), by_id))
+		if (s->may.n && bsearch(&ids->at[i], s->may.at, s->may.n, sizeof(int64_t), mr_by_number))
 			ids->at[may++] = ids->at[i];
 	}
 	ids->n = may;

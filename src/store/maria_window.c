@@ -64,6 +64,26 @@ int mr_ids_add(struct maria *m, struct mr_ids *ids, int64_t id, struct fw_err *e
 	return 0;
 }
 
+int mr_by_number(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+void mr_ids_once(struct mr_ids *ids)
+{
+	size_t kept = 0;
+
+	if (ids->n)
+		qsort(ids->at, ids->n, sizeof(*ids->at), mr_by_number);
+	for (size_t i = 0; i < ids->n; i++) {
+		if (!kept || ids->at[kept - 1] != ids->at[i])
+			ids->at[kept++] = ids->at[i];
+	}
+	ids->n = kept;
+}
+
 int mr_ids_read(struct maria *m, struct mr_ids *ids, struct fw_err *err)
 {
 	struct mr_res r;

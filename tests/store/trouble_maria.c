@@ -262,6 +262,24 @@ START_TEST(may_not_be_written_now) /* a replica, or a fail-over */
 }
 END_TEST
 
+/* All other connections to this database. */
+static void others_end(void)
+{
+	MYSQL *db = bare_open();
+	MYSQL_RES *res;
+	MYSQL_ROW row;
+	char sql[60];
+
+	ck_assert(mysql_query(db, "SELECT id FROM information_schema.processlist WHERE id <> connection_id() AND db = database()") == 0);
+	res = mysql_store_result(db);
+	while ((row = mysql_fetch_row(res)) != NULL) {
+		ck_assert(fw_snprintf(sql, sizeof(sql), "KILL %s", row[0]));
+		run(db, sql);
+	}
+	mysql_free_result(res);
+	mysql_close(db);
+}
+
 START_TEST(connection_is_ended)
 {
 	struct fw_store *st = store_open(url, FW_STORE_CREATE);
@@ -274,8 +292,7 @@ START_TEST(connection_is_ended)
 	subscribe(st, "https://a.example/", NOW);
 	ck_assert_uint_eq(claim_at(st, NOW, 1, l, &A), 1);
 	o = outcome_of(&l[0], &f, NOW);
-	bare("BEGIN NOT ATOMIC FOR c IN (SELECT id FROM information_schema.processlist WHERE id <> connection_id() AND db = database()) DO"
-		" KILL c.id; END FOR; END");
+	others_end();
 	IS(fw_store_commit(st, &batch, &err), FW_EIO);
 	ck_assert_ptr_nonnull(strstr(err.text, "the connection broke"));
 	IS(fw_store_ping(st, &err), FW_EIO);
@@ -676,6 +693,126 @@ START_TEST(late_commit_is_indexed)
 }
 END_TEST
 
+static int64_t bare_number(const char *sql)
+{
+	MYSQL *db = bare_open();
+	MYSQL_RES *res;
+	int64_t v = -1;
+
+	ck_assert_msg(mysql_query(db, sql) == 0, "%s", mysql_error(db));
+	res = mysql_store_result(db);
+	ck_assert(fw_str_int(fw_str(mysql_fetch_row(res)[0]), &v));
+	mysql_free_result(res);
+	mysql_close(db);
+	return v;
+}
+
+/* The feed's next visit brings entries from..to-1, whose text is `words`. */
+static void bring(struct fw_store *st, int64_t now, int from, int to, const char *words)
+{
+	struct fw_entry_row e[10];
+	struct fw_lease l[1];
+	struct fw_feed f;
+	struct fw_outcome o;
+
+	ck_assert_uint_eq(claim_at(st, now, 1, l, &A), 1);
+	for (int i = from; i < to; i++)
+		e[i - from] = entry(i, 1, words, "");
+	o = outcome_of(&l[0], &f, now);
+	o.entries = e;
+	o.entry_n = (size_t)(to - from);
+	ck_assert_int_eq(commit_one(st, &o, now), 0);
+}
+
+/* All that waits to be done in the background, by a process that has just come. */
+static void upkeep(void)
+{
+	struct fw_store *st = store_open(url, 0);
+	struct fw_err err = {0};
+	bool more = true;
+
+	while (more)
+		OK(fw_store_upkeep(st, NOW, &more, &err));
+	fw_store_close(st);
+}
+
+#define ROWS_OF(word) bare_number("SELECT count(*) FROM words WHERE word = '" word "'")
+
+START_TEST(words_of_what_is_gone) /* the index does not grow for ever */
+{
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct fw_err err = {0};
+	int64_t id[2], n = 0;
+
+	for (int i = 0; i < 2; i++) {
+		id[i] = subscribe(st, i ? "https://b.example/" : "https://a.example/", NOW);
+		bring(st, NOW, 0, 4, i ? "common beta" : "common alpha");
+	}
+	upkeep();
+	ck_assert_int_eq(hits(st, "alpha"), 4);
+	ck_assert_int_eq(ROWS_OF("beta"), 1);
+	OK(fw_store_unsubscribe(st, id[1], &err)); /* a feed goes */
+	ck_assert_int_eq(hits(st, "beta"), 0);     /* from now on, */
+	ck_assert_int_eq(hits(st, "common"), 4);
+	ck_assert_int_eq(bare_number("SELECT count(*) FROM gone"), 4);
+	upkeep();
+	ck_assert_int_eq(ROWS_OF("beta"), 0);      /* and takes no room */
+	ck_assert_int_eq(ROWS_OF("alpha"), 1);
+	ck_assert_int_eq(bare_number("SELECT count(*) FROM gone"), 0);
+	ck_assert_int_eq(hits(st, "common"), 4);
+	ck_assert_int_eq(hits(st, "alpha"), 4);
+	bring(st, NOW + 86400000, 4, 6, "common gamma");
+	upkeep();
+	OK(fw_store_prune(st, 0, NOW + 1, &n, &err)); /* retention takes the first four */
+	ck_assert_int_eq(n, 4);
+	ck_assert_int_eq(hits(st, "alpha"), 0);
+	upkeep();
+	ck_assert_int_eq(ROWS_OF("alpha"), 0);
+	ck_assert_int_eq(ROWS_OF("common"), 1);
+	ck_assert_int_eq(hits(st, "common"), 2);
+	OK(fw_store_unsubscribe(st, id[0], &err)); /* the last one */
+	upkeep();
+	ck_assert_int_eq(bare_number("SELECT count(*) FROM words"), 0);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+/* One in many that goes is not worth a walk; one that comes back with its old number keeps its words. */
+START_TEST(words_of_what_came_back)
+{
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct fw_feed f = {.id = 7, .url = FW_STR("https://b.example/"), .due_at_ms = NOW + INT64_C(9000000000)};
+	struct fw_entry_row e = entry(1, 1, "common beta", "");
+	struct fw_load rows = {.feed = &f, .feed_n = 1, .entry = &e, .entry_n = 1};
+	struct fw_err err = {0};
+
+	e.id = 1;
+	e.feed_id = f.id;
+	e.seen_ms = e.changed_ms = NOW;
+	e.revision = 1;
+	OK(fw_store_load(st, &rows, &err));
+	upkeep();
+	OK(fw_store_unsubscribe(st, f.id, &err));
+	ck_assert_int_eq(bare_number("SELECT count(*) FROM gone"), 1);
+	OK(fw_store_load(st, &rows, &err));
+	bare("INSERT INTO gone VALUES (1)"); /* a walk that had begun before */
+	upkeep();
+	ck_assert_int_eq(bare_number("SELECT count(*) FROM gone"), 0);
+	ck_assert_int_eq(hits(st, "beta"), 1);
+	subscribe(st, "https://a.example/", NOW - 1);
+	for (int i = 0; i < 3; i++)
+		bring(st, NOW + (int64_t)i * 86400000, i * 10, i * 10 + 10, "common alpha");
+	upkeep();
+	OK(fw_store_unsubscribe(st, f.id, &err));
+	upkeep();
+	ck_assert_int_ge(ROWS_OF("beta"), 1);
+	ck_assert_int_eq(hits(st, "beta"), 0);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
 START_TEST(feed_deleted_by_hand) /* must not hold up the others */
 {
 	struct fw_store *st = store_open(url, FW_STORE_CREATE);
@@ -700,7 +837,7 @@ int main(void)
 	const TTest *every[] = {versions, half_made_schema, addresses, database_of_another_program, password_is_not_told, reading_only,
 		too_many_connections, locked_by_somebody_else, may_not_be_written_now, connection_is_ended, commit_is_sent_again,
 		server_is_killed_in_commits, disk_full, letters_of_addresses_count, any_bytes_are_taken, packets_stay_small_enough,
-		late_commit_is_indexed, feed_deleted_by_hand};
+		late_commit_is_indexed, words_of_what_is_gone, words_of_what_came_back, feed_deleted_by_hand};
 
 	setenv("FW_STORES", "mysql", 1);
 	stores_begin();
