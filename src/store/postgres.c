@@ -227,6 +227,21 @@ void pg_item_date(struct pg *p, int64_t v)
 		pg_item_int(p, v);
 }
 
+void pg_item_tid(struct pg *p, int64_t v)
+{
+	unsigned char b[6];
+
+	if (!v) {
+		item_null(p);
+		return;
+	}
+	for (int i = 0; i < 6; i++)
+		b[i] = (unsigned char)((uint64_t)v >> (40 - 8 * i));
+	put32(&p->arg, sizeof(b));
+	fw_buf_add(&p->arg, b, sizeof(b));
+	items_end(p);
+}
+
 void pg_item_str(struct pg *p, struct fw_str s)
 {
 	if (!s.p) {

@@ -22,7 +22,7 @@ enum pg_id {
 	PG_PENDING, PG_WHEEL_VISIT, PG_STORED, PG_VISITS_ID, PG_VISITS_PUT, PG_RUN_PUT, PG_GROUPS, PG_BEAT,
 	PG_ENTRY_KNOWN, PG_ENTRY_IDS, PG_ENTRY_NEW, PG_ENTRY_CHANGE, PG_KEY_PUT, PG_KEY_CHANGE, PG_TALLY, PG_STALE_WORDS,
 	PG_URL_TAKEN, PG_FEED_HOST, PG_SET_URL, PG_HOST_NEW, PG_HOST_JOIN, PG_HOSTS_MORE, PG_HOST_COUNT, PG_HOST_LEAVE, PG_HOST_DROP, PG_CROWD, PG_MOVED_OF,
-	PG_URLS_KNOWN, PG_FEEDS_NEW, PG_WHEEL_NEW, PG_STANDING, PG_PLACE_DROP, PG_PLACE_DROP_MOVED, PG_PARKED_DROP,
+	PG_URLS_KNOWN, PG_FEEDS_NEW, PG_WHEEL_NEW, PG_PLACES_NEW, PG_STANDING, PG_PLACE_DROP, PG_PLACE_DROP_MOVED, PG_PARKED_DROP,
 	PG_VISITS_LESS, PG_ENTRIES_DROP, PG_FEED_DROP, PG_SET_OWNER, PG_WHEEL_STATUS, PG_PLACE_PUT,
 	PG_FEED_BY_ID, PG_FEED_BY_URL, PG_CONTROL_PUT, PG_CONTROL_LAST, PG_CONTROL_NEXT,
 	PG_SAFE_ID, PG_INDEX_LOCK, PG_INDEX_NEXT, PG_INDEX_TODO, PG_INDEX_PUT, PG_INDEX_MARK, PG_INDEX_DONE, PG_INDEX_BEHIND, PG_TALLY_FOLD,
@@ -70,6 +70,7 @@ struct pg {
 	/* what this connection remembers of the queue, so that dead rows at its head are not looked at again and again */
 	int64_t low_id;       /* nothing stands below, when last looked at */
 	int64_t look_all_ms;   /* monotonic: then everything is looked at, */
+	int slow_looks;       /* in a row */
 	int64_t look_again_ms; /* and from then on also when there is not enough */
 	int64_t low_until_ms, look_expired_ms; /* the same for claims that run out */
 	int64_t first_loan;   /* the first claim this connection made; 0: none yet */
@@ -91,10 +92,11 @@ void pg_str(struct pg *p, struct fw_str s); /* as text or bytea, whatever the st
 void pg_text(struct pg *p, struct fw_str s); /* the same, made fit for a text: no NUL, valid UTF-8 */
 void pg_null(struct pg *p);
 /* An array of n: then n times one of pg_item_*. */
-enum pg_type { PG_INT8 = 20, PG_TEXT = 25, PG_BYTEA = 17, PG_UUID = 2950 };
+enum pg_type { PG_INT8 = 20, PG_TEXT = 25, PG_BYTEA = 17, PG_TID = 27, PG_UUID = 2950 };
 void pg_array(struct pg *p, enum pg_type type, size_t n);
 void pg_item_int(struct pg *p, int64_t v);
 void pg_item_date(struct pg *p, int64_t v);
+void pg_item_tid(struct pg *p, int64_t v); /* as pg_get_int gives it; 0: NULL */
 void pg_item_str(struct pg *p, struct fw_str s);
 void pg_item_text(struct pg *p, struct fw_str s);
 void pg_ints(struct pg *p, const int64_t *v, size_t n); /* a whole array */
@@ -139,6 +141,11 @@ size_t pg_get_ints(const PGresult *r, int row, int col, int64_t *v, size_t max);
 /* Columns from `col` on into the members that the table names. */
 void pg_get_fields(const PGresult *r, int row, int col, const struct fw_field *f, size_t n, void *out);
 
+/* SQL: the row of a table under this number, looked for where it was last seen (a ctid or NULL), then by the index; with its ctid
+   as "at". (The planner must not take the index for the first: so no plain =.) */
+#define PG_ROW_SQL(table, key, at, id) "SELECT ctid AS at, * FROM " table " WHERE ctid = " at " AND " key " IS NOT DISTINCT FROM " id \
+	" UNION ALL SELECT ctid, * FROM " table " WHERE " key " = " id " LIMIT 1"
+
 /* Columns of a table of members, "x.due_at_ms, x.status ..." */
 void pg_columns(struct fw_buf *b, const char *prefix, const struct fw_field *f, size_t n);
 /* "$from::int8[], ..." for the same */
@@ -163,7 +170,7 @@ struct pg_loan {
 	int64_t id;
 	uint64_t open;  /* bit i: feed[i] is still lent */
 	size_t n;
-	int64_t feed[PG_LOAN_MAX], host[PG_LOAN_MAX], visit[PG_LOAN_MAX];
+	int64_t feed[PG_LOAN_MAX], host[PG_LOAN_MAX], visit[PG_LOAN_MAX], wheel_at[PG_LOAN_MAX], feed_at[PG_LOAN_MAX];
 	uint64_t open_was;
 };
 
@@ -177,7 +184,7 @@ static inline int64_t pg_fence(int64_t loan_id, size_t i)
 	return (int64_t)((uint64_t)loan_id << PG_LOAN_BITS | i);
 }
 
-#define PG_LOAN_COLUMNS "id, open, feed_id, host_id, visit_id"
+#define PG_LOAN_COLUMNS "id, open, feed_id, host_id, visit_id, wheel_at, feed_at"
 int pg_loans_read(struct pg *p, const PGresult *r, struct pg_loans *out, struct fw_err *err);
 void pg_loans_finish(struct pg_loans *l);
 /* Queued: lock the loans of these fences. Answer: PG_LOAN_COLUMNS. */

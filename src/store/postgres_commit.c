@@ -23,6 +23,7 @@ struct row { /* an outcome on its way */
 	bool counted;        /* the loan is in the host's budget */
 	bool again;          /* was stored by an earlier try */
 	int64_t previous_id; /* visit before this one */
+	int64_t wheel_at, feed_at;
 	int64_t visit_id;
 	size_t batch;        /* which row of visit_batches, and its number */
 	int64_t batch_id;
@@ -126,6 +127,8 @@ static void rows_judge(struct commit *c)
 		r->host_id = l->host[bit];
 		r->counted = r->host_id != 0;
 		r->previous_id = l->visit[bit];
+		r->wheel_at = l->wheel_at[bit];
+		r->feed_at = l->feed_at[bit];
 	}
 }
 
@@ -222,10 +225,10 @@ static int urls_put(struct pg *p, struct commit *c, struct fw_err *err)
 
 /* ---- the last round trip: everything is written --------------------------------------------------------------------------------------- */
 
-/* "name = CASE ..." for each column of wheel that a visit writes */
-static void wheel_sql(struct fw_buf *b)
+/* What a visit writes into rows of wheel, found by `where`; shows what `places` needs. */
+static void wheel_update(struct fw_buf *b, const char *where)
 {
-	fw_buf_adds(b, "WITH seen AS (UPDATE wheel w SET last_visit_id = u.visit_id, last_fence = u.fence");
+	fw_buf_adds(b, "UPDATE wheel w SET last_visit_id = u.visit_id, last_fence = u.fence");
 	for (size_t i = 0; i < fw_wheel_field_n; i++) {
 		const char *name = fw_wheel_fields[i].name;
 
@@ -236,13 +239,24 @@ static void wheel_sql(struct fw_buf *b)
 		else
 			fw_buf_addf(b, ", %s = u.%s", name, name);
 	}
-	fw_buf_adds(b, " FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[], $5::int8[], $6::int8[], ");
-	pg_array_params(b, 7, fw_wheel_fields, fw_wheel_field_n);
-	fw_buf_adds(b, ") u (feed_id, visit_id, fence, place_id, wake_ms, moved_ms, ");
+	fw_buf_adds(b, " FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[], $5::int8[], $6::int8[], $7::tid[], $8::tid[], ");
+	pg_array_params(b, 9, fw_wheel_fields, fw_wheel_field_n);
+	fw_buf_adds(b, ") u (feed_id, visit_id, fence, place_id, wake_ms, moved_ms, wheel_at, feed_at, ");
 	pg_columns(b, "", fw_wheel_fields, fw_wheel_field_n);
-	fw_buf_adds(b, ") WHERE w.feed_id = u.feed_id RETURNING w.feed_id, w.status, u.place_id, u.wake_ms, u.moved_ms)"
-		" INSERT INTO places (id, wake_at_ms, feed_id, due_at_ms) SELECT place_id, wake_ms, feed_id, moved_ms FROM seen"
-		" WHERE status = 0");
+	fw_buf_addf(b, ") WHERE %s RETURNING w.feed_id, w.status, w.ctid AS wheel_at, u.feed_at, u.place_id, u.wake_ms, u.moved_ms", where);
+}
+
+/* Rows lie where the claim saw them, nearly always. Those that somebody moved since are found by their number; so are those that
+   are moved while this waits for a lock, for then the server looks whether the place is still the one that was asked for. */
+static void wheel_sql(struct fw_buf *b)
+{
+	fw_buf_adds(b, "WITH seen AS (");
+	wheel_update(b, "w.ctid = u.wheel_at AND w.feed_id IS NOT DISTINCT FROM u.feed_id");
+	fw_buf_adds(b, "), moved AS (");
+	wheel_update(b, "w.feed_id = u.feed_id AND (SELECT count(*) FROM seen) < cardinality($1::int8[])"
+		" AND u.feed_id NOT IN (SELECT feed_id FROM seen)");
+	fw_buf_adds(b, ") INSERT INTO places (id, wake_at_ms, feed_id, due_at_ms, wheel_at, feed_at) SELECT place_id, wake_ms, feed_id,"
+		" moved_ms, wheel_at, feed_at FROM (SELECT * FROM seen UNION ALL SELECT * FROM moved) s WHERE status = 0");
 }
 
 /* The only feed of its host is put off here; a crowded host's feeds wait for next_ok_ms anyway. */
@@ -295,6 +309,12 @@ static void wheel_put(struct pg *p, const struct commit *c)
 		wake = wake_of(live(c, i));
 		pg_item_date(p, wake == live(c, i)->o->feed->due_at_ms ? FW_NO_DATE : live(c, i)->o->feed->due_at_ms);
 	}
+	pg_array(p, PG_TID, c->live_n);
+	for (size_t i = 0; i < c->live_n; i++)
+		pg_item_tid(p, live(c, i)->wheel_at);
+	pg_array(p, PG_TID, c->live_n);
+	for (size_t i = 0; i < c->live_n; i++)
+		pg_item_tid(p, live(c, i)->feed_at);
 	for (size_t i = 0; i < fw_wheel_field_n; i++)
 		wheel_column(p, c, &fw_wheel_fields[i]);
 	if (pg_text_wanted(p, PG_WHEEL_VISIT))

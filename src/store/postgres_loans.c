@@ -63,6 +63,8 @@ int pg_loans_read(struct pg *p, const PGresult *r, struct pg_loans *out, struct 
 		l->n = FW_MIN(pg_get_ints(r, i, 2, l->feed, PG_LOAN_MAX), (size_t)PG_LOAN_MAX);
 		(void)pg_get_ints(r, i, 3, l->host, PG_LOAN_MAX);
 		(void)pg_get_ints(r, i, 4, l->visit, PG_LOAN_MAX);
+		(void)pg_get_ints(r, i, 5, l->wheel_at, PG_LOAN_MAX);
+		(void)pg_get_ints(r, i, 6, l->feed_at, PG_LOAN_MAX);
 	}
 	return 0;
 }
@@ -260,8 +262,8 @@ static void back_put(struct pg *p, struct back *b)
 {
 	pg_ints(p, b->feed, b->n);
 	pg_int(p, pg_place_number(p));
-	pg_send(p, PG_REQUEUE, "INSERT INTO places (id, wake_at_ms, feed_id) SELECT " PG_PLACE_SQL("due_at_ms", "$2") ", due_at_ms,"
-		" feed_id FROM wheel WHERE feed_id = ANY ($1::int8[]) AND status = 0");
+	pg_send(p, PG_REQUEUE, "INSERT INTO places (id, wake_at_ms, feed_id, wheel_at) SELECT " PG_PLACE_SQL("due_at_ms", "$2")
+		", due_at_ms, feed_id, ctid FROM wheel WHERE feed_id = ANY ($1::int8[]) AND status = 0");
 	p->look_all_ms = p->look_again_ms = 0; /* they were due: behind where claims have got to */
 	pg_loans_write(p, &b->loans);
 	pg_hosts_return(p, b->host, b->n);

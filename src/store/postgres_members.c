@@ -211,6 +211,7 @@ struct subscribing {
 	struct fw_feed_new *feed;
 	size_t n;
 	size_t *fresh, fresh_n;  /* indices of those that are new, each URL once */
+	int64_t *wheel_at, *feed_at; /* of fresh ones: where their rows lie */
 	size_t *same_as;         /* of those that stand twice in one call: index + 1 of the first */
 	struct pg_join *join;    /* of fresh ones; sorted, each once */
 	size_t join_n;
@@ -307,10 +308,12 @@ static int feeds_put(struct pg *p, struct subscribing *s, int64_t now_ms, struct
 	text_column(p, s, offsetof(struct fw_feed_new, password));
 	pg_send(p, PG_FEEDS_NEW, "INSERT INTO feeds (created_ms, host_id, crowd_id, interval_ms, url, home_page_url, user_title, folder,"
 		" username, password) SELECT $1::int8, * FROM unnest($2::int8[], $3::int8[], $4::int8[], $5::text[], $6::text[],"
-		" $7::text[], $8::text[], $9::text[], $10::text[]) RETURNING id");
+		" $7::text[], $8::text[], $9::text[], $10::text[]) RETURNING id, ctid");
 	rc = pg_run(p, err);
-	for (size_t i = 0; !rc && i < s->fresh_n; i++)
+	for (size_t i = 0; !rc && i < s->fresh_n; i++) {
 		s->feed[s->fresh[i]].id = pg_get_int(p->res[p->res_n - 1], (int)i, 0);
+		s->feed_at[i] = pg_get_int(p->res[p->res_n - 1], (int)i, 1);
+	}
 	return rc;
 }
 
@@ -319,7 +322,15 @@ static int64_t due_of(const struct fw_feed_new *f, int64_t now_ms)
 	return f->due_at_ms ? f->due_at_ms : now_ms;
 }
 
-static void wheel_put(struct pg *p, const struct subscribing *s, int64_t now_ms)
+static void tids(struct pg *p, const int64_t *at, size_t n)
+{
+	pg_array(p, PG_TID, n);
+	for (size_t i = 0; i < n; i++)
+		pg_item_tid(p, at[i]);
+}
+
+/* Feeds with their due times: the first two parameters of both statements. */
+static void fresh_due(struct pg *p, const struct subscribing *s, int64_t now_ms)
 {
 	pg_array(p, PG_INT8, s->fresh_n);
 	for (size_t i = 0; i < s->fresh_n; i++)
@@ -327,12 +338,29 @@ static void wheel_put(struct pg *p, const struct subscribing *s, int64_t now_ms)
 	pg_array(p, PG_INT8, s->fresh_n);
 	for (size_t i = 0; i < s->fresh_n; i++)
 		pg_item_int(p, due_of(&s->feed[s->fresh[i]], now_ms));
+}
+
+/* The last is queued. */
+static int wheel_put(struct pg *p, const struct subscribing *s, int64_t now_ms, struct fw_err *err)
+{
+	int rc;
+
+	fresh_due(p, s, now_ms);
+	pg_send(p, PG_WHEEL_NEW, "INSERT INTO wheel (feed_id, due_at_ms) SELECT * FROM unnest($1::int8[], $2::int8[]) RETURNING ctid");
+	rc = pg_run(p, err);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < s->fresh_n; i++)
+		s->wheel_at[i] = pg_get_int(p->res[0], (int)i, 0);
+	fresh_due(p, s, now_ms);
 	pg_array(p, PG_INT8, s->fresh_n);
 	for (size_t i = 0; i < s->fresh_n; i++)
 		pg_item_int(p, pg_place_id(p, due_of(&s->feed[s->fresh[i]], now_ms)));
-	pg_send(p, PG_WHEEL_NEW, "WITH u AS MATERIALIZED (SELECT * FROM unnest($1::int8[], $2::int8[], $3::int8[]) u (feed_id, due_at_ms,"
-		" place_id)), w AS (INSERT INTO wheel (feed_id, due_at_ms) SELECT feed_id, due_at_ms FROM u)"
-		" INSERT INTO places (id, wake_at_ms, feed_id) SELECT place_id, due_at_ms, feed_id FROM u");
+	tids(p, s->wheel_at, s->fresh_n);
+	tids(p, s->feed_at, s->fresh_n);
+	pg_send(p, PG_PLACES_NEW, "INSERT INTO places (feed_id, wake_at_ms, id, wheel_at, feed_at)"
+		" SELECT * FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::tid[], $5::tid[])");
+	return 0;
 }
 
 static int subscribe_in(struct pg *p, void *ctx, struct fw_err *err)
@@ -354,10 +382,9 @@ static int subscribe_in(struct pg *p, void *ctx, struct fw_err *err)
 	if (!rc && s->fresh_n) {
 		rc = pg_hosts_join(p, s->join, s->join_n, err);
 		rc = rc ? rc : feeds_put(p, s, now_ms, err);
-		if (!rc) {
-			wheel_put(p, s, now_ms);
+		rc = rc ? rc : wheel_put(p, s, now_ms, err);
+		if (!rc)
 			pg_notify(p);
-		}
 	}
 	rc = rc ? rc : pg_commit_run(p, err);
 	for (size_t i = 0; i < s->n && !rc; i++) {
@@ -378,10 +405,14 @@ int pg_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n, struct
 	s.fresh = calloc(n + 1, sizeof(*s.fresh));
 	s.same_as = calloc(n + 1, sizeof(*s.same_as));
 	s.join = calloc(n + 1, sizeof(*s.join));
-	rc = s.fresh && s.same_as && s.join ? pg_txn(pg_of(st), subscribe_in, &s, err) : no_memory(pg_of(st), err);
+	s.wheel_at = calloc(n + 1, sizeof(*s.wheel_at));
+	s.feed_at = calloc(n + 1, sizeof(*s.feed_at));
+	rc = s.fresh && s.same_as && s.join && s.wheel_at && s.feed_at ? pg_txn(pg_of(st), subscribe_in, &s, err) : no_memory(pg_of(st), err);
 	free(s.fresh);
 	free(s.same_as);
 	free(s.join);
+	free(s.wheel_at);
+	free(s.feed_at);
 	fw_arena_finish(&s.a);
 	return rc;
 }

@@ -11,6 +11,8 @@
  *   places (view queue)   where a feed waits. One row each, put in and deleted, never changed. id is a slot of about a second of
  *                         wake_at_ms, then the time it came, so what comes back is appended to its slot. The index is not
  *                         unique: nobody needs it to be.
+ *                         wheel_at and feed_at tell where the feed's rows of wheel and feeds lay when it was put there: found at
+ *                         once, without a search in two indexes, if they still lie there, which the row's own number tells.
  *   loans (views claims, leases)  up to 64 feeds that were lent together, one row: a bit of `open` each. A fence is the row's id
  *                         and the bit's number. Lending writes one row for 64 feeds, and a commit clears their bits at once.
  *   visit_batches (view visits)   all visits of one commit in one row, a column an array. A visit's id is the row's and its place
@@ -50,7 +52,8 @@ static const char *const steps[PG_SCHEMA] = {
 	" last_kind int4 NOT NULL DEFAULT 0, http_status int4 NOT NULL DEFAULT 0, why text)"
 	" WITH (fillfactor = 45, autovacuum_vacuum_scale_factor = 0.1);"
 
-	"CREATE TABLE places (id int8 NOT NULL, wake_at_ms int8 NOT NULL, feed_id int8 NOT NULL, due_at_ms int8)"
+	"CREATE TABLE places (id int8 NOT NULL, wake_at_ms int8 NOT NULL, feed_id int8 NOT NULL, due_at_ms int8,"
+	" wheel_at tid, feed_at tid)"
 	" WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);"
 	"CREATE INDEX places_id ON places (id);"
 	"CREATE INDEX places_moved ON places (wake_at_ms) WHERE due_at_ms IS NOT NULL;"
@@ -60,7 +63,7 @@ static const char *const steps[PG_SCHEMA] = {
 	"CREATE SEQUENCE loans_id;"
 	"CREATE TABLE loans ("
 	" id int8 PRIMARY KEY, until_ms int8 NOT NULL, open int8 NOT NULL, worker text NOT NULL, feed_id int8[] NOT NULL,"
-	" host_id int8[], visit_id int8[] NOT NULL)"
+	" host_id int8[], visit_id int8[] NOT NULL, wheel_at tid[], feed_at tid[])"
 	" WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,"
 	" autovacuum_vacuum_cost_delay = 0);"
 	"CREATE INDEX loans_until ON loans (until_ms);"

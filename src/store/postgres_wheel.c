@@ -28,9 +28,13 @@
 #define LOOK_SHARE 10     /* ... or seldom enough to take a tenth of the time */
 #define LOOK_CHEAP_MS 5
 
+struct lent { /* what a loan notes of a feed */
+	int64_t host_id, visit_id, wheel_at, feed_at;
+};
+
 struct place { /* a row from the queue's head */
-	int64_t host_id, visit_id;
-	bool moved, placed;
+	struct lent lent;
+	bool moved;
 	struct fw_feed feed;
 };
 
@@ -44,7 +48,7 @@ struct claim {
 	struct fw_lease *out;
 	struct fw_claim_got *got;
 	int64_t now_ms, before_ms;
-	int64_t *visit_id, *host_id; /* of out[] */
+	struct lent *lent; /* of out[] */
 	struct place *place;
 	struct host *host;
 	int64_t *host_ids;
@@ -55,18 +59,19 @@ struct claim {
 
 /* ---- reading the head ------------------------------------------------------------------------------------------------------- */
 
-#define PLACE_COLUMN_N 5
+#define PLACE_COLUMN_N 7
 
 /* Rows of places by `where`; they are deleted, and shown with their feeds. `hint`: an expression whose value is thrown away. */
 static void head_sql(struct fw_buf *b, const char *where, const char *hint)
 {
-	fw_buf_addf(b, "WITH h AS MATERIALIZED (SELECT ctid AS t, id, wake_at_ms, feed_id, due_at_ms FROM places WHERE %s"
+	fw_buf_addf(b, "WITH h AS MATERIALIZED (SELECT ctid AS t, id, feed_id, due_at_ms, wheel_at, feed_at FROM places WHERE %s"
 		" FOR UPDATE SKIP LOCKED), gone AS (DELETE FROM places WHERE ctid = ANY (ARRAY(SELECT t FROM h)))"
-		" SELECT h.id, h.due_at_ms, f.id, f.crowd_id, w.last_visit_id, ", where);
+		" SELECT h.id, h.due_at_ms, f.id, f.crowd_id, w.last_visit_id, w.at, f.at, ", where);
 	pg_columns(b, "w.", fw_wheel_fields, fw_wheel_field_n);
 	fw_buf_adds(b, ", ");
 	pg_columns(b, "f.", fw_feed_fields, fw_feed_field_n);
-	fw_buf_addf(b, ", %s FROM h LEFT JOIN wheel w ON w.feed_id = h.feed_id LEFT JOIN feeds f ON f.id = h.feed_id", hint);
+	fw_buf_addf(b, ", %s FROM h LEFT JOIN LATERAL (" PG_ROW_SQL("wheel", "feed_id", "h.wheel_at", "h.feed_id") ") w ON true"
+		" LEFT JOIN LATERAL (" PG_ROW_SQL("feeds", "id", "h.feed_at", "h.feed_id") ") f ON true", hint);
 }
 
 static void head_send(struct pg *p, enum pg_id id, const char *where, const char *hint)
@@ -118,7 +123,8 @@ static int places_read(struct pg *p, struct claim *c, const PGresult *r, int64_t
 		*last_id = pg_get_int(r, i, 0);
 		if (pg_is_null(r, i, 2) || pg_is_null(r, i, PLACE_COLUMN_N))
 			continue;
-		*q = (struct place){.moved = !pg_is_null(r, i, 1), .host_id = pg_get_int(r, i, 3), .visit_id = pg_get_int(r, i, 4)};
+		*q = (struct place){.moved = !pg_is_null(r, i, 1), .lent = {pg_get_int(r, i, 3), pg_get_int(r, i, 4), pg_get_int(r, i, 5),
+			pg_get_int(r, i, 6)}};
 		q->feed.id = pg_get_int(r, i, 2);
 		pg_get_fields(r, i, PLACE_COLUMN_N, fw_wheel_fields, fw_wheel_field_n, &q->feed);
 		pg_get_fields(r, i, PLACE_COLUMN_N + (int)fw_wheel_field_n, fw_feed_fields, fw_feed_field_n, &q->feed);
@@ -137,8 +143,7 @@ static void lend(struct claim *c, const struct place *q)
 
 	c->out[i] = (struct fw_lease){.feed = q->feed, .until_ms = c->now_ms + c->ask->lease_ms};
 	c->out[i].feed.lease_until_ms = c->out[i].until_ms;
-	c->visit_id[i] = q->visit_id;
-	c->host_id[i] = q->host_id;
+	c->lent[i] = q->lent;
 }
 
 static int by_number(const void *a, const void *b)
@@ -156,8 +161,8 @@ static int hosts_read(struct pg *p, struct claim *c, struct fw_err *err)
 
 	c->host_n = 0;
 	for (size_t i = 0; i < c->place_n; i++) {
-		if (c->place[i].host_id)
-			c->host_ids[c->host_n++] = c->place[i].host_id;
+		if (c->place[i].lent.host_id)
+			c->host_ids[c->host_n++] = c->place[i].lent.host_id;
 	}
 	if (!c->host_n)
 		return 0;
@@ -190,10 +195,10 @@ static void places_lend(struct claim *c)
 	c->park_n = 0;
 	for (size_t i = 0; i < c->place_n; i++) {
 		struct place *q = &c->place[i];
-		struct host *h = q->host_id ? host_find(c, q->host_id) : NULL;
+		struct host *h = q->lent.host_id ? host_find(c, q->lent.host_id) : NULL;
 
 		if (!h) {
-			q->host_id = 0;
+			q->lent.host_id = 0;
 			lend(c, q);
 			continue;
 		}
@@ -215,7 +220,7 @@ static void park_put(struct pg *p, const struct claim *c)
 {
 	pg_array(p, PG_INT8, c->park_n);
 	for (size_t i = 0; i < c->park_n; i++)
-		pg_item_int(p, c->place[i].host_id);
+		pg_item_int(p, c->place[i].lent.host_id);
 	pg_array(p, PG_INT8, c->park_n);
 	for (size_t i = 0; i < c->park_n; i++)
 		pg_item_int(p, c->place[i].feed.due_at_ms);
@@ -266,6 +271,21 @@ static void hosts_put(struct pg *p, struct claim *c, bool *turns)
 
 /* ---- the transaction ------------------------------------------------------------------------------------------------------------ */
 
+/* One member of n struct lent. */
+static void lent_column(struct pg *p, const struct lent *l, size_t n, enum pg_type type, size_t offset)
+{
+	pg_array(p, type, n);
+	for (size_t i = 0; i < n; i++) {
+		int64_t v;
+
+		memcpy(&v, (const char *)&l[i] + offset, sizeof(v));
+		if (type == PG_TID)
+			pg_item_tid(p, v);
+		else
+			pg_item_int(p, v);
+	}
+}
+
 /* Queued: the loans. Answers: a number for each. */
 static size_t loans_put(struct pg *p, const struct claim *c)
 {
@@ -281,15 +301,18 @@ static size_t loans_put(struct pg *p, const struct claim *c)
 		pg_array(p, PG_INT8, n);
 		for (size_t i = at; i < at + n; i++) {
 			pg_item_int(p, c->out[i].feed.id);
-			crowded |= c->host_id[i] != 0;
+			crowded |= c->lent[i].host_id != 0;
 		}
 		if (crowded)
-			pg_ints(p, c->host_id + at, n);
+			lent_column(p, c->lent + at, n, PG_INT8, offsetof(struct lent, host_id));
 		else
 			pg_null(p);
-		pg_ints(p, c->visit_id + at, n);
-		pg_send(p, PG_LOAN_PUT, "INSERT INTO loans (id, until_ms, open, worker, feed_id, host_id, visit_id)"
-			" VALUES (nextval('loans_id'), $1::int8, $2::int8, $3, $4::int8[], $5::int8[], $6::int8[]) RETURNING id");
+		lent_column(p, c->lent + at, n, PG_INT8, offsetof(struct lent, visit_id));
+		lent_column(p, c->lent + at, n, PG_TID, offsetof(struct lent, wheel_at));
+		lent_column(p, c->lent + at, n, PG_TID, offsetof(struct lent, feed_at));
+		pg_send(p, PG_LOAN_PUT, "INSERT INTO loans (id, until_ms, open, worker, feed_id, host_id, visit_id, wheel_at, feed_at)"
+			" VALUES (nextval('loans_id'), $1::int8, $2::int8, $3, $4::int8[], $5::int8[], $6::int8[], $7::tid[], $8::tid[])"
+			" RETURNING id");
 	}
 	return rows;
 }
@@ -355,7 +378,6 @@ static int claim_end(struct pg *p, struct claim *c, int64_t loan_ms, struct fw_e
 static int round_do(struct pg *p, struct claim *c, bool moved, size_t n, bool all, bool *full, bool *turns, struct fw_err *err)
 {
 	int64_t start = fw_mono_ms(), last = 0, took, until = pg_place_last(FW_MIN(c->now_ms, c->before_ms));
-	bool planned = pg_is_prepared(p, PG_HEAD); /* else it is not the looking that takes long */
 	int rc;
 
 	all = all || c->before_ms < c->now_ms || until < p->low_id; /* the past is behind the others' claims */
@@ -375,7 +397,8 @@ static int round_do(struct pg *p, struct claim *c, bool moved, size_t n, bool al
 	if (!moved && until >= p->low_id) {
 		if (all) {
 			p->look_all_ms = start + FW_MAX(LOOK_MS, took * LOOK_SHARE);
-			p->look_again_ms = planned && took > LOOK_CHEAP_MS ? p->look_all_ms : 0;
+			p->slow_looks = took > LOOK_CHEAP_MS ? p->slow_looks + 1 : 0;
+			p->look_again_ms = p->slow_looks > 1 ? p->look_all_ms : 0; /* once it was something else that took long */
 		}
 		p->low_id = *full ? last : until & ~((INT64_C(1) << PG_NUMBER_BITS) - 1);
 	}
@@ -476,9 +499,8 @@ int pg_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_aren
 	c.place = calloc(n, sizeof(*c.place));
 	c.host = calloc(n, sizeof(*c.host));
 	c.host_ids = calloc(n, sizeof(*c.host_ids));
-	c.visit_id = calloc(n, sizeof(*c.visit_id));
-	c.host_id = calloc(n, sizeof(*c.host_id));
-	if (!c.place || !c.host || !c.host_ids || !c.visit_id || !c.host_id)
+	c.lent = calloc(n, sizeof(*c.lent));
+	if (!c.place || !c.host || !c.host_ids || !c.lent)
 		rc = no_memory(p, err);
 	if (!rc && !p->fences_moved)
 		rc = pg_txn(p, fences_move, NULL, err);
@@ -490,8 +512,7 @@ int pg_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_aren
 	free(c.place);
 	free(c.host);
 	free(c.host_ids);
-	free(c.visit_id);
-	free(c.host_id);
+	free(c.lent);
 	return rc;
 }
 

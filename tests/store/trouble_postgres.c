@@ -426,6 +426,111 @@ START_TEST(waiting_workers_are_told)
 }
 END_TEST
 
+/* Every feed once, as itself; visited, at the same time again. */
+static void visit_all(struct fw_store *st, int64_t now, int n)
+{
+	struct fw_lease l[32];
+	bool seen[32] = {false};
+	struct fw_outcome o;
+	struct fw_feed f;
+
+	ck_assert_uint_eq(claim_at(st, now, 32, l, &A), (size_t)n);
+	for (int i = 0; i < n; i++) {
+		int64_t k;
+
+		ck_assert(fw_str_int(fw_str_sub(l[i].feed.url, strlen("https://a.example/"), SIZE_MAX), &k));
+		ck_assert(k >= 0 && k < n && !seen[k]);
+		seen[k] = true;
+		ck_assert_int_eq(l[i].feed.id, find(st, l[i].feed.id, &A).id);
+		ck_assert(fw_str_eq(l[i].feed.url, find(st, l[i].feed.id, &A).url));
+		if (i % 2) {
+			o = outcome_of(&l[i], &f, now);
+			ck_assert_int_eq(commit_one(st, &o, now), 0);
+			ck_assert_int_eq(find(st, l[i].feed.id, &A).last_visit_ms, now);
+		} else {
+			struct fw_err err = {0};
+
+			OK(fw_store_release(st, &l[i], 1, &err));
+		}
+	}
+	check_clean(st);
+}
+
+/* Where rows lay when a feed was put into the queue is a hint, and may be wrong in any way. */
+START_TEST(hints_that_lie)
+{
+	static const char *const lies[] = {
+		"VACUUM FULL wheel",
+		"UPDATE wheel SET why = 'moved by hand'; UPDATE feeds SET folder = 'f'; VACUUM FULL feeds",
+		"UPDATE places SET wheel_at = NULL, feed_at = NULL",
+		"UPDATE places SET wheel_at = '(0,1)', feed_at = '(0,2)'", /* another feed's */
+		"UPDATE places SET wheel_at = '(4000000000,7)', feed_at = '(99,0)'",
+		"UPDATE places p SET wheel_at = w.ctid, feed_at = f.ctid FROM wheel w, feeds f WHERE w.feed_id = 21 - p.feed_id"
+			" AND f.id = p.feed_id",
+	};
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct fw_lease l[1];
+	struct fw_outcome o;
+	struct fw_feed f;
+
+	subscribe_many(st, "https://a.example/%d", 0, 20, NOW);
+	for (size_t i = 0; i < FW_N(lies); i++) {
+		struct fw_str rest = fw_str(lies[i]);
+
+		visit_all(st, NOW + (int64_t)i * 7200000, 20);
+		while (rest.len)
+			bare(fw_arena_str(&A, fw_str_split(rest, ';', &rest)).p);
+	}
+	visit_all(st, NOW + (int64_t)FW_N(lies) * 7200000, 20);
+	/* and between claim and commit */
+	ck_assert_uint_eq(claim_at(st, NOW + 100 * INT64_C(7200000), 1, l, &A), 1);
+	bare("VACUUM FULL wheel");
+	o = outcome_of(&l[0], &f, NOW + 100 * INT64_C(7200000));
+	ck_assert_int_eq(commit_one(st, &o, NOW + 100 * INT64_C(7200000)), 0);
+	ck_assert_int_eq(find(st, o.feed_id, &A).last_visit_ms, NOW + 100 * INT64_C(7200000));
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+/* The row moves while the commit waits for whoever holds it: neither change is lost. */
+START_TEST(row_that_moves_meanwhile)
+{
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct fw_err err = {0};
+	struct fw_lease l[1];
+	struct fw_outcome o;
+	struct fw_feed f;
+	PGconn *other;
+	int status;
+	pid_t pid;
+
+	subscribe(st, "https://a.example/", NOW);
+	ck_assert_uint_eq(claim_at(st, NOW, 1, l, &A), 1);
+	other = bare_open();
+	bare_do(other, "BEGIN; UPDATE wheel SET status = 1");
+	pid = fork();
+	if (pid == 0) {
+		struct fw_store *mine = store_open(url, 0);
+
+		o = outcome_of(&l[0], &f, NOW);
+		_exit(commit_one(mine, &o, NOW) != 0);
+	}
+	usleep(500000);
+	ck_assert_int_eq(waitpid(pid, NULL, WNOHANG), 0); /* it waits */
+	bare_do(other, "COMMIT");
+	PQfinish(other);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	f = find(st, l[0].feed.id, &A);
+	ck_assert_int_eq(f.last_visit_ms, NOW);
+	ck_assert_int_eq(f.status, 1);
+	OK(fw_store_ping(st, &err));
+	check_clean(st); /* it is paused: in no queue */
+	fw_store_close(st);
+}
+END_TEST
+
 /* feedwheel-store(7) names every table, view and column that there is. */
 START_TEST(manual_names_everything)
 {
@@ -532,7 +637,7 @@ int main(void)
 	TCase *t = tcase_create("postgres");
 	const TTest *every[] = {schemas_that_are_not_ours, addresses_that_lead_nowhere, reading_only, too_many_connections,
 		locked_by_somebody_else, serialisation_failures, commit_that_was_stored_is_not_stale, server_killed_in_commit,
-		cursor_waits_for_writers, waiting_workers_are_told, manual_names_everything, disk_full};
+		cursor_waits_for_writers, waiting_workers_are_told, hints_that_lie, row_that_moves_meanwhile, manual_names_everything, disk_full};
 
 	if (!server_postgres.installed()) {
 		printf("1..0 # SKIP install the package %s\n", server_postgres.package);
