@@ -69,6 +69,7 @@ struct pg {
 
 	/* what this connection remembers of the queue, so that dead rows at its head are not looked at again and again */
 	int64_t low_id;       /* nothing stands below, when last looked at */
+	int64_t until_id;     /* what stands up to here was due at the last claim */
 	int64_t look_all_ms;   /* monotonic: then everything is looked at, */
 	int slow_looks;       /* in a row */
 	int64_t look_again_ms; /* and from then on also when there is not enough */
@@ -83,7 +84,14 @@ static inline struct pg *pg_of(struct fw_store *st)
 	return (struct pg *)st; /* base comes first */
 }
 
-/* ---- postgres.c: statements, transactions, errors ------------------------------------------------------------------ */
+/* ---- postgres.c: errors, waiting ------------------------------------------------------------------------------------ */
+
+int pg_error(struct pg *p, const PGresult *r, struct fw_err *err); /* what the server said, as ours */
+int pg_gone(struct pg *p, const char *why, struct fw_err *err);    /* FW_EIO: the connection is of no use any more */
+int pg_no_memory(struct pg *p, struct fw_err *err);
+int pg_hear(struct pg *p, struct fw_err *err); /* take what the server has told: p->heard, and a look at the whole queue */
+
+/* ---- postgres_send.c: statements, transactions, answers ------------------------------------------------------------- */
 
 /* Parameters of the next statement, one call for each, in order. Strings are copied. */
 void pg_int(struct pg *p, int64_t v);
@@ -124,8 +132,8 @@ void pg_lock(struct pg *p, enum pg_lock what);
 int64_t pg_lock_number(const struct pg *p, enum pg_lock what);
 void pg_notify(struct pg *p);      /* queued: tell who waits, when this commits */
 int pg_commit_run(struct pg *p, struct fw_err *err); /* queued, and pg_run */
+void pg_answers_forget(struct pg *p);
 
-void pg_hear(struct pg *p);        /* take what the server has told: p->heard, and a look at the whole queue */
 int64_t pg_now_ms(struct pg *p); /* the server's clock */
 
 /* Columns of an answer. */
@@ -201,6 +209,7 @@ struct pg_back { /* budget that goes back to a host */
 void pg_hosts_return(struct pg *p, struct pg_back *b, size_t n);
 /* Queued: for these hosts, whose rows are locked, a parked feed into the queue when none has its turn. */
 void pg_turns(struct pg *p, const int64_t *host_id, size_t n);
+void pg_turns_given(struct pg *p, const PGresult *r); /* its answer: a turn that is due must not wait for a look at everything */
 void pg_hosts_lock(struct pg *p, const int64_t *host_id, size_t n); /* queued; in order; answer: id, busy_n, turn_n, parked_n, next_ok_ms */
 
 /* Where in the queue: see postgres_schema.c. */

@@ -40,6 +40,14 @@ int64_t pg_place_id(struct pg *p, int64_t wake_ms)
 	return id;
 }
 
+void pg_turns_given(struct pg *p, const PGresult *r)
+{
+	for (int i = 0; i < PQntuples(r); i++) {
+		if (pg_get_int(r, i, 0) <= p->until_id)
+			p->look_again_ms = 0;
+	}
+}
+
 int64_t pg_place_last(int64_t wake_ms)
 {
 	return slot(wake_ms) | ((INT64_C(1) << PG_NUMBER_BITS) - 1);
@@ -144,7 +152,8 @@ static const char turns_sql[] = "WITH c AS MATERIALIZED (SELECT h.id AS host_id,
 	" feed_id FROM parked WHERE host_id = h.id ORDER BY due_at_ms, feed_id LIMIT 1) q WHERE h.parked_n > 0 AND h.turn_n = 0),"
 	" gone AS (DELETE FROM parked q USING c WHERE q.host_id = c.host_id AND q.due_at_ms = c.due_at_ms AND q.feed_id = c.feed_id),"
 	" turn AS (UPDATE hosts h SET parked_n = parked_n - 1, turn_n = turn_n + 1 FROM c WHERE h.id = c.host_id)"
-	" INSERT INTO places (id, wake_at_ms, feed_id, due_at_ms) SELECT " PG_PLACE_SQL("wake", "$2") ", wake, feed_id, due_at_ms FROM c";
+	" INSERT INTO places (id, wake_at_ms, feed_id, due_at_ms) SELECT " PG_PLACE_SQL("wake", "$2") ", wake, feed_id, due_at_ms FROM c"
+	" RETURNING id";
 
 void pg_hosts_lock(struct pg *p, const int64_t *host_id, size_t n)
 {

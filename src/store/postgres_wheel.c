@@ -380,6 +380,7 @@ static int round_do(struct pg *p, struct claim *c, bool moved, size_t n, bool al
 	int64_t start = fw_mono_ms(), last = 0, took, until = pg_place_last(FW_MIN(c->now_ms, c->before_ms));
 	int rc;
 
+	p->until_id = until;
 	all = all || c->before_ms < c->now_ms || until < p->low_id; /* the past is behind the others' claims */
 	if (moved)
 		moved_ask(p, c, n);
@@ -398,7 +399,7 @@ static int round_do(struct pg *p, struct claim *c, bool moved, size_t n, bool al
 		if (all) {
 			p->look_all_ms = start + FW_MAX(LOOK_MS, took * LOOK_SHARE);
 			p->slow_looks = took > LOOK_CHEAP_MS ? p->slow_looks + 1 : 0;
-			p->look_again_ms = p->slow_looks > 1 ? p->look_all_ms : 0; /* once it was something else that took long */
+			p->look_again_ms = p->slow_looks > 2 ? p->look_all_ms : 0; /* less often it was something else */
 		}
 		p->low_id = *full ? last : until & ~((INT64_C(1) << PG_NUMBER_BITS) - 1);
 	}
@@ -493,14 +494,13 @@ int pg_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_aren
 	struct claim c = {.ask = ask, .a = a, .out = out, .got = got, .now_ms = now,
 		.before_ms = ask->due_before_ms ? ask->due_before_ms : now};
 	size_t n = ask->max + 1;
-	int rc = 0;
+	int rc = pg_hear(p, err); /* what was put before all others since the last claim */
 
-	pg_hear(p);
 	c.place = calloc(n, sizeof(*c.place));
 	c.host = calloc(n, sizeof(*c.host));
 	c.host_ids = calloc(n, sizeof(*c.host_ids));
 	c.lent = calloc(n, sizeof(*c.lent));
-	if (!c.place || !c.host || !c.host_ids || !c.lent)
+	if (!rc && (!c.place || !c.host || !c.host_ids || !c.lent))
 		rc = no_memory(p, err);
 	if (!rc && !p->fences_moved)
 		rc = pg_txn(p, fences_move, NULL, err);
