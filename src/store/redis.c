@@ -94,7 +94,7 @@ static const struct rd_reply *first_error(const struct rd_reply *all)
 
 static void scripts_ask(struct rd_conn *c)
 {
-	static const char *const script[RD_SCRIPT_N] = {rd_script_write, rd_script_read};
+	static const char *const script[RD_SCRIPT_N] = {rd_script_wheel, rd_script_write, rd_script_read, rd_script_upgrade};
 
 	for (size_t i = 0; i < RD_SCRIPT_N; i++) {
 		rd_begin(c, 3);
@@ -484,29 +484,19 @@ static int target_from_url(struct redis *r, const struct fw_store_config *cfg, i
 	return r->own.failed ? rd_no_memory(r, err) : 0;
 }
 
-static int migrate(struct redis *r, int shard, bool create, int64_t shards, int64_t *schema, int64_t *has, struct fw_err *err)
-{
-	struct rd_conn *c = rd_op(r, shard, RD_WRITE, "migrate", 4, err);
-	struct rd_reply *reply;
-	int rc;
+struct made { /* what a shard's meta says */
+	int64_t schema, shards;
+	bool half;   /* an older schema is being made over */
+};
 
-	if (!c)
-		return err->rc;
-	rd_add_int(c, RD_SCHEMA);
-	rd_add_int(c, create);
-	rd_add_int(c, shards ? shards : 1);
-	rd_add_int(c, shard);
-	rc = rd_run1(r, shard, &r->arena, &reply, "making the store", err);
-	if (!rc) {
-		*schema = rd_int(reply->elem[0]);
-		*has = rd_int(reply->elem[1]);
-	}
-	return rc;
+static void made_take(const struct rd_reply *reply, struct made *out)
+{
+	*out = (struct made){rd_int(reply->elem[0]), rd_int(reply->elem[1]), reply->elem[2]->type == RD_TEXT};
 }
 
-static int look(struct redis *r, int64_t *schema, int64_t *has, struct fw_err *err)
+static int look(struct redis *r, int shard, struct made *out, struct fw_err *err)
 {
-	struct rd_conn *c = rd_ask(r, 0, "HMGET", "meta", 2, err);
+	struct rd_conn *c = rd_ask(r, shard, "HMGET", "meta", 3, err);
 	struct rd_reply *reply;
 	int rc;
 
@@ -514,39 +504,85 @@ static int look(struct redis *r, int64_t *schema, int64_t *has, struct fw_err *e
 		return err->rc;
 	rd_add(c, FW_STR("schema"));
 	rd_add(c, FW_STR("shards"));
-	rc = rd_run1(r, 0, &r->arena, &reply, "reading its version", err);
-	if (!rc) {
-		*schema = rd_int(reply->elem[0]);
-		*has = rd_int(reply->elem[1]);
+	rd_add(c, FW_STR("upgrade"));
+	rc = rd_run1(r, shard, &r->arena, &reply, "reading its version", err);
+	if (!rc)
+		made_take(reply, out);
+	return rc;
+}
+
+static int create(struct redis *r, int shard, int64_t shards, struct made *out, struct fw_err *err)
+{
+	struct rd_conn *c = rd_op(r, shard, RD_WRITE, "create", 3, err);
+	struct rd_reply *reply;
+	int rc;
+
+	if (!c)
+		return err->rc;
+	rd_add_int(c, RD_SCHEMA);
+	rd_add_int(c, shards ? shards : 1);
+	rd_add_int(c, shard);
+	rc = rd_run1(r, shard, &r->arena, &reply, "making the store", err);
+	if (!rc)
+		made_take(reply, out);
+	return rc;
+}
+
+/* Portion after portion; others who open the store take their part in it. */
+static int upgrade(struct redis *r, int shard, struct fw_err *err)
+{
+	bool more = true;
+	int rc = 0;
+
+	while (more && !rc) {
+		struct rd_conn *c = rd_op(r, shard, RD_UPGRADE, "upgrade", 0, err);
+		struct rd_reply *reply;
+
+		if (!c)
+			return err->rc;
+		rc = rd_run1(r, shard, &r->arena, &reply, "bringing the store up to date", err);
+		more = !rc && reply->elem[1]->text.len;
+		fw_arena_reset(&r->arena, RD_ARENA_KEEP);
 	}
 	return rc;
+}
+
+static int too_new(struct redis *r, int64_t schema, struct fw_err *err)
+{
+	return fw_err_set(err, FW_EVERSION, "%s: schema %lld is newer than this program (schema %d): upgrade feedwheel", r->target.name,
+		(long long)schema, RD_SCHEMA);
 }
 
 /* Bring all shards to RD_SCHEMA, or say why not. Scripts do it, so ten processes at once are one after the other. */
 static int schema_open(struct redis *r, const struct fw_store_config *cfg, int64_t shards, struct fw_err *err)
 {
-	bool create = (cfg->flags & FW_STORE_CREATE) && !r->read_only;
-	int64_t schema = 0, has = 0;
-	int rc = look(r, &schema, &has, err);
+	bool may_create = (cfg->flags & FW_STORE_CREATE) && !r->read_only, old;
+	struct made m = {0};
+	int rc = look(r, 0, &m, err);
 
 	if (rc)
 		return rc;
-	if (schema > RD_SCHEMA)
-		return fw_err_set(err, FW_EVERSION, "%s: schema %lld is newer than this program (schema %d): upgrade feedwheel", r->target.name,
-			(long long)schema, RD_SCHEMA);
-	if (!schema && !create)
+	old = m.schema < RD_SCHEMA || m.half;
+	if (m.schema > RD_SCHEMA)
+		return too_new(r, m.schema, err);
+	if (!m.schema && !may_create)
 		return refuse(r, "no feeds were ever stored here: begin with `feedwheel add URL`", FW_ENOTFOUND, err);
-	if (schema < RD_SCHEMA && (r->read_only || (schema && (cfg->flags & FW_STORE_NO_MIGRATE))))
+	if (m.schema && old && (r->read_only || (cfg->flags & FW_STORE_NO_MIGRATE)))
 		return fw_err_set(err, FW_EVERSION, "%s: schema %lld is older than this program's %d: `feedwheel run` upgrades it",
-			r->target.name, (long long)schema, RD_SCHEMA);
-	if (!schema)
-		rc = migrate(r, 0, true, shards, &schema, &has, err);
-	if (!rc && (has < 1 || has > RD_SHARDS_MAX || (shards && shards != has)))
+			r->target.name, (long long)(m.half ? m.schema - 1 : m.schema), RD_SCHEMA);
+	if (!m.schema)
+		rc = create(r, 0, shards, &m, err);
+	if (!rc && (m.shards < 1 || m.shards > RD_SHARDS_MAX || (shards && shards != m.shards)))
 		return fw_err_set(err, FW_EINVAL, "%s: this store has %lld shards, and keeps them: leave shards out of the URL", r->target.name,
-			(long long)has);
-	r->shard_n = rc ? 1 : (int)has;
-	for (int i = 0; i < r->shard_n && !rc && !r->read_only; i++) /* a store that was killed while it was made is completed here */
-		rc = migrate(r, i, true, has, &schema, &has, err);
+			(long long)m.shards);
+	r->shard_n = rc ? 1 : (int)m.shards;
+	for (int i = 0; i < r->shard_n && !rc && !r->read_only; i++) { /* a store that was killed while it was made is completed here */
+		rc = create(r, i, m.shards, &m, err);
+		if (!rc && (m.schema < RD_SCHEMA || m.half))
+			rc = upgrade(r, i, err);
+		else if (!rc && m.schema > RD_SCHEMA)
+			rc = too_new(r, m.schema, err);
+	}
 	return rc;
 }
 
@@ -558,6 +594,7 @@ static void redis_close(struct fw_store *st)
 		rd_disconnect(r->node[i].conn);
 	rd_disconnect(r->ear);
 	free(r->node);
+	rd_loans_finish(&r->loans);
 	fw_buf_finish(&r->shown);
 	fw_arena_finish(&r->own);
 	fw_arena_finish(&r->arena);
@@ -600,10 +637,10 @@ static int redis_open(const struct fw_store_config *cfg, struct fw_store **out, 
 static int redis_ping(struct fw_store *st, struct fw_err *err)
 {
 	struct redis *r = redis_of(st);
-	int64_t schema, has;
+	struct made m;
 
 	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
-	return look(r, &schema, &has, err);
+	return look(r, 0, &m, err);
 }
 
 static const char *const schemes[] = {"redis", "rediss", "redis+unix", NULL};

@@ -8,8 +8,9 @@
 #include "store/dsn.h"
 #include "store/fields.h"
 
-#define RD_SCHEMA 1
+#define RD_SCHEMA 2
 #define RD_SHARDS_MAX 256
+#define RD_SLOT_MS 10000 /* of due times, see redis/wheel.lua */
 #define RD_PUSHED RD_SHARDS_MAX /* stands for a shard where the list of pushed addresses is meant */
 #define RD_ARENA_KEEP ((size_t)1 << 18)
 #define RD_CHUNK 500 /* feeds or entries asked for at a time by lists */
@@ -73,7 +74,32 @@ int rd_listen(struct rd_conn *c, int wake_fd, int64_t timeout_ms, struct fw_aren
 
 /* ---- redis.c: life, errors, talking to a shard ---------------------------------------------------------------------------- */
 
-enum rd_script { RD_WRITE, RD_READ, RD_SCRIPT_N };
+struct rd_loan { /* a feed that is lent to us, as it was then */
+	int64_t feed_id, fence, until_ms;
+	int64_t epoch;            /* of its shard when that was last known to be so */
+	int64_t last_new_ms;
+	unsigned groups;          /* wide groups that there are */
+	uint32_t fail_n;
+	int status;               /* what the owner has set meanwhile */
+	struct fw_str place;      /* batch of its last visit */
+	struct fw_str own;        /* members that visits leave alone: host, created_ms, url, and the owner's */
+	struct fw_str host;       /* whose budget the loan counts for; absent: it is the only feed of its host */
+	bool spent;               /* an outcome of this batch has it */
+};
+
+struct rd_loan_claim {
+	int64_t fence;
+	size_t n;
+};
+
+struct rd_loans {
+	struct rd_loan **slot;
+	size_t n, cap;
+	struct rd_loan_claim *claim;
+	size_t claim_n;
+};
+
+enum rd_script { RD_WHEEL, RD_WRITE, RD_READ, RD_UPGRADE, RD_SCRIPT_N };
 
 struct rd_node { /* a server; one, unless it is a cluster */
 	struct rd_conn *conn;
@@ -96,6 +122,8 @@ struct redis {
 	int64_t stream_max;
 	bool read_only;
 	int64_t pushed_at_ms;      /* monotonic: last look at what was pushed */
+	struct rd_loans loans;
+	int64_t epoch[RD_SHARDS_MAX]; /* as of the last that was heard of it */
 	bool unsure;               /* a commit may have been stored without our knowing: it may come again */
 	struct rd_conn *ear;       /* listens to messages from others */
 	char me[33];               /* who we are in these messages */
@@ -106,7 +134,7 @@ static inline struct redis *redis_of(struct fw_store *st)
 	return (struct redis *)st; /* base comes first */
 }
 
-extern const char rd_script_write[], rd_script_read[]; /* made of redis/ *.lua */
+extern const char rd_script_wheel[], rd_script_write[], rd_script_read[], rd_script_upgrade[]; /* made of redis/ *.lua */
 
 int rd_no_memory(struct redis *r, struct fw_err *err);
 /* FW_EINVAL when it was opened for reading only. */
@@ -160,11 +188,15 @@ void rd_pack(struct fw_buf *out, const struct rd_members *m, const void *of);
 /* Read them back; strings point into the value, whose line ends become NUL. What is unknown is passed over. */
 void rd_unpack(struct fw_str value, const struct rd_members *m, void *of);
 struct fw_str rd_part(struct fw_str value, const char *name); /* one member, absent when it is not there */
-/* The state that every visit writes, from the fence on: see redis/head.lua. */
-void rd_state_pack(struct fw_buf *out, int64_t fence, int64_t due_at_ms, const struct fw_feed *f);
-/* *groups: which values of wide groups there are. False: not ours. */
-bool rd_state_unpack(struct fw_str wheel, struct fw_feed *f, unsigned *groups);
-/* What a visit took, behind "feed new changed". */
+void rd_number(struct fw_buf *out, int64_t n); /* and a space */
+/* A feed's value, but for its first three columns and its own members: what a visit leaves behind. See redis/head.lua. */
+void rd_state_pack(struct fw_buf *out, int64_t fence, const struct fw_feed *f);
+/*
+ * Take a feed's value apart. into may be NULL; its strings point into the value, whose line ends become NUL then. The loan's strings
+ * do so too; its id, fence, until, epoch, status and host are not touched. False: not ours.
+ */
+bool rd_value_unpack(struct fw_str value, struct rd_loan *loan, struct fw_feed *into);
+/* A visit's line in a batch, from its run on; and behind the feed, its visit before, the fence and what was found. */
 void rd_visit_pack(struct fw_buf *out, const struct fw_visit *v);
 bool rd_visit_unpack(struct fw_str line, struct fw_visit *v);
 /* An entry's row: members, with key and hash among them, behind "feed seen changed revision". */
@@ -181,9 +213,28 @@ int rd_pending(struct fw_store *st, int64_t due_before_ms, int64_t *n, int64_t *
 int rd_commit(struct fw_store *st, struct fw_commit *batch, struct fw_err *err);
 /* Subscribe to what other programs pushed on the list of addresses to fetch. */
 int rd_take_pushed(struct redis *r, const char *worker, struct fw_err *err);
-/* Fill in the wide members of feeds whose ids are set; groups: which values there are of each. Strings point into the arena. */
-int rd_feeds_fill(struct redis *r, int shard, struct fw_feed **feed, const unsigned *groups, size_t n, struct fw_arena *a,
+/* The values of feeds whose ids are set: *value is an array of n replies, RD_NIL where there is none. */
+int rd_feeds_read(struct redis *r, int shard, struct fw_feed **feed, size_t n, struct fw_arena *a, struct rd_reply **value,
 	struct fw_err *err);
+/* Take them apart into the feeds, and read the groups that are wanted and there. url.p stays NULL where there is no value. */
+int rd_feeds_fill(struct redis *r, int shard, struct fw_feed **feed, size_t n, const struct rd_reply *value, unsigned wanted,
+	struct fw_arena *a, struct fw_err *err);
+/* Both. */
+int rd_feeds_get(struct redis *r, int shard, struct fw_feed **feed, size_t n, unsigned wanted, struct fw_arena *a,
+	struct fw_err *err);
+
+/* ---- redis_loans.c --------------------------------------------------------------------------------------------------------------- */
+
+/* NULL: none. Pointers live until the next put or drop of that feed. */
+struct rd_loan *rd_loan_get(const struct rd_loans *l, int64_t feed_id);
+/* Copies it, over what there is of that feed. */
+int rd_loan_put(struct rd_loans *l, const struct rd_loan *loan);
+void rd_loan_drop(struct rd_loans *l, int64_t feed_id);
+/* How many there are under this fence. */
+size_t rd_loans_under(struct rd_loans *l, int64_t fence);
+/* Forget those whose leases have run out, when it is time for that. */
+void rd_loans_expire(struct rd_loans *l, int64_t now_ms);
+void rd_loans_finish(struct rd_loans *l);
 
 /* ---- redis_entries.c, redis_search.c ----------------------------------------------------------------------------------------- */
 

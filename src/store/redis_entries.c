@@ -237,22 +237,20 @@ struct list {
 static int feeds_name(struct list *l, int shard, struct fw_entry_row *row, size_t n, struct fw_err *err)
 {
 	struct fw_feed *feed = fw_arena_zalloc(&l->arena, (n + 1) * sizeof(*feed)), **at;
-	unsigned *groups = fw_arena_zalloc(&l->arena, (n + 1) * sizeof(*groups));
 	size_t feed_n = 0;
 	int rc;
 
 	at = fw_arena_zalloc(&l->arena, (n + 1) * sizeof(struct fw_feed *));
-	if (!feed || !groups || !at)
+	if (!feed || !at)
 		return rd_no_memory(l->r, err);
 	for (size_t i = 0; i < n; i++) { /* entries of one feed mostly stand together */
 		if (!row[i].id || rd_shard_of_feed(l->r, row[i].feed_id) != shard || (feed_n && at[feed_n - 1]->id == row[i].feed_id))
 			continue;
 		feed[feed_n].id = row[i].feed_id;
-		groups[feed_n] = FW_GROUP_META;
 		at[feed_n] = &feed[feed_n];
 		feed_n++;
 	}
-	rc = rd_feeds_fill(l->r, shard, at, groups, feed_n, &l->arena, err);
+	rc = rd_feeds_get(l->r, shard, at, feed_n, FW_GROUP_META, &l->arena, err);
 	for (size_t i = 0, k = 0; i < n && !rc; i++) {
 		if (!row[i].id || rd_shard_of_feed(l->r, row[i].feed_id) != shard)
 			continue;

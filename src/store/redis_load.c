@@ -52,7 +52,7 @@ static void feed_add(struct rd_conn *c, const struct fw_feed *f, struct fw_buf v
 	rd_add_int(c, groups);
 	rd_pack(rd_word_begin(c), &rd_feed_own, f);
 	rd_word_end(c);
-	rd_state_pack(rd_word_begin(c), 0, f->due_at_ms, f);
+	rd_state_pack(rd_word_begin(c), 0, f);
 	rd_word_end(c);
 	for (size_t g = 0; g < FW_N(rd_feed_group); g++) {
 		if (groups >> g & 1)

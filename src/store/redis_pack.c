@@ -2,9 +2,9 @@
 /*
  * Structs as values of a hash.
  *
- * Wide ones are lines "name=length:bytes", so that people can read them with redis-cli, any byte may be in them, and members that
- * are not there cost nothing; names come from store/fields.h. The two that every visit writes are shorter: numbers between spaces
- * in a fixed order (feedwheel-store(7) has it), then the one text they have behind "=", when it is there.
+ * Members are lines "name=length:bytes", so that people can read them with redis-cli, any byte may be in them, and those that are not
+ * there cost nothing; names come from store/fields.h. What every visit writes is shorter: numbers between spaces in a fixed order
+ * (feedwheel-store(7) has it).
  */
 #include "store/redis.h"
 
@@ -144,20 +144,16 @@ void rd_unpack(struct fw_str value, const struct rd_members *m, void *of)
 
 /* ---- numbers in a row ------------------------------------------------------------------------------------------------------ */
 
-static void numbers_add(struct fw_buf *out, const int64_t *n, size_t count)
+void rd_number(struct fw_buf *out, int64_t n)
 {
-	for (size_t i = 0; i < count; i++) {
-		number_add(out, n[i]);
-		fw_buf_addc(out, ' ');
-	}
+	number_add(out, n);
+	fw_buf_addc(out, ' ');
 }
 
-static void text_add(struct fw_buf *out, struct fw_str text)
+static void numbers_add(struct fw_buf *out, const int64_t *n, size_t count)
 {
-	if (!text.p)
-		return;
-	fw_buf_addc(out, '=');
-	fw_buf_addstr(out, text);
+	for (size_t i = 0; i < count; i++)
+		rd_number(out, n[i]);
 }
 
 /* Numbers, each with a space behind; *rest is what follows. */
@@ -183,32 +179,44 @@ static bool numbers_get(struct fw_str *rest, int64_t *n, size_t count)
 	return true;
 }
 
-/* The text behind the numbers; it ends where the value does, and a NUL stands there. */
-static struct fw_str text_get(struct fw_str rest)
+/* Words up to the next space. */
+static struct fw_str word_get(struct fw_str *rest)
 {
-	return rest.len && *rest.p == '=' ? fw_str_sub(rest, 1, rest.len) : FW_STR_NONE;
+	return fw_str_split(*rest, ' ', rest);
 }
 
-#define WHEEL_FRONT 20 /* place of the last visit and a space */
-
-void rd_state_pack(struct fw_buf *out, int64_t fence, int64_t due_at_ms, const struct fw_feed *f)
+void rd_state_pack(struct fw_buf *out, int64_t fence, const struct fw_feed *f)
 {
-	int64_t n[] = {fence, due_at_ms, (int64_t)f->last_kind, f->http_status, f->fail_n, f->crash_n, f->last_visit_ms, f->last_ok_ms, f->expect_us,
-		f->expect_dev_us};
+	int64_t n[] = {fence, f->due_at_ms, (int64_t)f->last_kind, f->http_status, f->fail_n, f->crash_n, f->last_visit_ms, f->last_ok_ms,
+		f->expect_us};
 
 	numbers_add(out, n, FW_N(n));
-	text_add(out, f->why);
+	number_add(out, f->expect_dev_us);
+	fw_buf_addc(out, '\n');
+	if (f->why.p)
+		pack_one(out, "why", f->why);
 }
 
-bool rd_state_unpack(struct fw_str wheel, struct fw_feed *f, unsigned *groups)
-{
-	struct fw_str rest = fw_str_sub(wheel, WHEEL_FRONT, wheel.len);
-	int64_t n[12];
+static const struct rd_members why = {fw_wheel_fields, 12, 0, {NULL}};
 
-	if (wheel.len < WHEEL_FRONT || !numbers_get(&rest, n, FW_N(n)))
+bool rd_value_unpack(struct fw_str value, struct rd_loan *loan, struct fw_feed *f)
+{
+	struct fw_str members, line = fw_str_split(value, '\n', &members), place = word_get(&line), rest, name, bytes;
+	int64_t n[11], last;
+	bool good;
+
+	good = line.p && members.p && numbers_get(&line, n, FW_N(n)) && fw_str_int(line, &last);
+	if (!good)
 		return false;
+	rest = members; /* the reasons come first, when there are any */
+	if (!fw_str_starts(rest, FW_STR("why=")) || !part_next(&rest, &name, &bytes))
+		rest = members;
+	*loan = (struct rd_loan){.feed_id = loan->feed_id, .fence = loan->fence, .until_ms = loan->until_ms, .epoch = loan->epoch,
+		.status = loan->status, .host = loan->host, .place = place, .own = rest, .last_new_ms = n[0], .groups = (unsigned)n[1],
+		.fail_n = (uint32_t)n[6]};
+	if (!f)
+		return true;
 	f->last_new_ms = n[0];
-	*groups = (unsigned)n[1];
 	f->fence = n[2];
 	f->due_at_ms = n[3];
 	f->last_kind = (enum fw_visit_kind)n[4];
@@ -218,9 +226,43 @@ bool rd_state_unpack(struct fw_str wheel, struct fw_feed *f, unsigned *groups)
 	f->last_visit_ms = n[8];
 	f->last_ok_ms = n[9];
 	f->expect_us = n[10];
-	f->expect_dev_us = n[11];
-	f->why = text_get(rest);
+	f->expect_dev_us = last;
+	if (rest.p != members.p)
+		rd_unpack(fw_str_sub(members, 0, (size_t)(rest.p - members.p)), &why, f);
+	rd_unpack(rest, &rd_feed_own, f);
 	return true;
+}
+
+/* Words of an error: "=" and then without line ends, for each visit is a line. */
+static void words_add(struct fw_buf *out, struct fw_str text)
+{
+	if (!text.p)
+		return;
+	fw_buf_addc(out, '=');
+	for (size_t i = 0; i < text.len; i++) {
+		if (text.p[i] == '\n' || text.p[i] == '\\')
+			fw_buf_addc(out, '\\');
+		fw_buf_addc(out, text.p[i] == '\n' ? 'n' : text.p[i]);
+	}
+}
+
+/* The same back, in its place; it ends where the line does, and a NUL stands there. */
+static struct fw_str words_get(struct fw_str rest)
+{
+	char *p = (char *)rest.p + 1; /* the reply is ours */
+	size_t n = 0;
+
+	if (!rest.len || *rest.p != '=')
+		return FW_STR_NONE;
+	for (size_t i = 1; i < rest.len; i++) {
+		char c = rest.p[i];
+
+		if (c == '\\' && i + 1 < rest.len)
+			c = rest.p[++i] == 'n' ? '\n' : rest.p[i];
+		p[n++] = c;
+	}
+	p[n] = '\0';
+	return (struct fw_str){p, n};
 }
 
 void rd_visit_pack(struct fw_buf *out, const struct fw_visit *v)
@@ -229,21 +271,22 @@ void rd_visit_pack(struct fw_buf *out, const struct fw_visit *v)
 		v->tls_us, v->first_byte_us, v->total_us, v->parse_us, (int64_t)v->wire_bytes, (int64_t)v->body_bytes, v->item_n};
 
 	numbers_add(out, n, FW_N(n));
-	text_add(out, v->error);
+	words_add(out, v->error);
 }
 
 bool rd_visit_unpack(struct fw_str line, struct fw_visit *v)
 {
-	struct fw_str rest = fw_str_sub(line, WHEEL_FRONT, line.len);
-	int64_t n[19];
+	struct fw_str feed = word_get(&line);
+	int64_t n[19], feed_id;
 
-	if (line.len < WHEEL_FRONT || !numbers_get(&rest, n, FW_N(n)))
+	(void)word_get(&line); /* the batch of its visit before */
+	if (!feed.len || !fw_str_int(feed, &feed_id) || !line.p || !numbers_get(&line, n, FW_N(n)))
 		return false;
-	*v = (struct fw_visit){.feed_id = n[0], .new_n = (uint32_t)n[1], .changed_n = (uint32_t)n[2], .run_id = n[3], .at_ms = n[4],
+	*v = (struct fw_visit){.feed_id = feed_id, .new_n = (uint32_t)n[1], .changed_n = (uint32_t)n[2], .run_id = n[3], .at_ms = n[4],
 		.kind = (enum fw_visit_kind)n[5], .http_status = (int)n[6], .hops = (uint32_t)n[7], .slot = (int32_t)n[8],
 		.lateness_ms = (uint32_t)n[9], .dns_us = n[10], .connect_us = n[11], .tls_us = n[12], .first_byte_us = n[13],
 		.total_us = n[14], .parse_us = n[15], .wire_bytes = (uint64_t)n[16], .body_bytes = (uint64_t)n[17], .item_n = (uint32_t)n[18],
-		.error = text_get(rest)};
+		.error = words_get(line)};
 	return true;
 }
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Visits: one list, appended to. A visit's number is its place there, counted from the first one that ever was; "visits_gone" in meta
- * says how many are no more at its begin. Each line names the place of the same feed's visit before it, so a feed's history is a chain,
- * walked on the server. Lines of feeds that are gone are empty.
+ * Visits: each commit is one value with a line for each visit, for the server has nothing to do with them but to keep them. A visit's
+ * number is that of its batch, which stands in an order of its own, and its line's in it; a line never moves, but may be empty: its feed
+ * is gone. Each line names the batch of the same feed's visit before it, so a feed's history is a chain, walked on the server.
  */
 #include <stdlib.h>
 
 #include "store/redis.h"
 
 #define HISTORY_MAX 50 /* visits of a feed by one script */
+#define BATCHES 4      /* read at a time */
 
 /* ---- visits --------------------------------------------------------------------------------------------------------------------- */
 
@@ -21,42 +22,39 @@ struct visits {
 	size_t shown;
 };
 
-/* Show lines of visits, the last one first or the first one; first_id is that of lines->elem[0], or number tells for each. */
-static int lines_show(struct visits *v, int shard, const struct rd_reply *lines, bool backwards, int64_t first_id,
-	const struct rd_reply *number, struct fw_err *err)
+/* Show visits in this order; their ids are set. */
+static int visits_show(struct visits *v, int shard, const struct fw_visit *visit, size_t n, struct fw_err *err)
 {
-	struct fw_visit *visit = fw_arena_alloc(&v->arena, (lines->n + 1) * sizeof(*visit));
-	struct fw_feed *feed = fw_arena_zalloc(&v->arena, (lines->n + 1) * sizeof(*feed)), **at;
-	unsigned *groups = fw_arena_zalloc(&v->arena, (lines->n + 1) * sizeof(*groups));
-	size_t n = 0;
+	struct fw_feed *feed = fw_arena_zalloc(&v->arena, (n + 1) * sizeof(*feed)), **at;
 	int rc;
 
-	at = fw_arena_alloc(&v->arena, (lines->n + 1) * sizeof(struct fw_feed *));
-	if (!visit || !feed || !groups || !at)
+	at = fw_arena_alloc(&v->arena, (n + 1) * sizeof(struct fw_feed *));
+	if (!feed || !at)
 		return rd_no_memory(v->r, err);
-	for (size_t i = 0; i < lines->n; i++) {
-		size_t at_line = backwards ? lines->n - 1 - i : i;
-		struct fw_visit *t = &visit[n];
-
-		if (!rd_visit_unpack(lines->elem[at_line]->text, t)) /* empty: its feed is gone */
-			continue;
-		t->id = number ? rd_int(number->elem[at_line]) : first_id + (int64_t)at_line;
-		t->id = (t->id - 1) * v->r->shard_n + shard + 1;
-		if ((v->q->run_id && t->run_id != v->q->run_id) || t->at_ms < v->q->since_ms || t->id <= v->q->after_id)
-			continue;
-		feed[n].id = t->feed_id;
-		at[n] = &feed[n];
-		n++;
+	for (size_t i = 0; i < n; i++) {
+		feed[i].id = visit[i].feed_id;
+		at[i] = &feed[i];
 	}
-	rc = rd_feeds_fill(v->r, shard, at, groups, n, &v->arena, err);
+	rc = rd_feeds_get(v->r, shard, at, n, 0, &v->arena, err);
 	for (size_t i = 0; i < n && !rc && (!v->q->limit || v->shown < v->q->limit); i++) {
-		visit[i].feed_url = feed[i].url;
+		struct fw_visit one = visit[i];
+
+		one.feed_url = feed[i].url;
 		if (!feed[i].url.p)
 			continue;
 		v->shown++;
-		rc = v->cb(v->ctx, &visit[i]);
+		rc = v->cb(v->ctx, &one);
 	}
 	return rc;
+}
+
+/* Take a line apart; number counts the shard's visits. False: it is empty, or not asked for. */
+static bool visit_take(const struct visits *v, int shard, struct fw_str line, int64_t number, struct fw_visit *out)
+{
+	if (!rd_visit_unpack(line, out))
+		return false;
+	out->id = (number - 1) * v->r->shard_n + shard + 1;
+	return (!v->q->run_id || out->run_id == v->q->run_id) && out->at_ms >= v->q->since_ms && out->id > v->q->after_id;
 }
 
 static bool more_wanted(const struct visits *v)
@@ -67,82 +65,139 @@ static bool more_wanted(const struct visits *v)
 static int feed_visits(struct visits *v, struct fw_err *err)
 {
 	struct redis *r = v->r;
+	struct fw_feed feed = {.id = v->q->feed_id}, *at = &feed;
 	int shard = rd_shard_of_feed(r, v->q->feed_id), rc;
-	char place[20] = "";
-	struct rd_reply *reply;
-	struct rd_conn *c = rd_ask(r, shard, "HGET", "wheel", 1, err);
+	struct rd_reply *reply, *value;
+	struct rd_loan loan = {0};
+	char batch[64] = "";
 
-	if (!c)
-		return err->rc;
-	rd_add_int(c, v->q->feed_id);
-	rc = rd_run1(r, shard, &v->arena, &reply, "listing visits", err);
-	if (rc || reply->type == RD_NIL)
+	rc = rd_feeds_read(r, shard, &at, 1, &v->arena, &value, err);
+	if (rc || value->elem[0]->type != RD_TEXT || !rd_value_unpack(value->elem[0]->text, &loan, NULL))
 		return rc;
-	(void)fw_str_copy(place, sizeof(place), fw_str_sub(reply->text, 0, 19));
-	while (!rc && more_wanted(v)) {
+	(void)fw_str_copy(batch, sizeof(batch), loan.place);
+	while (more_wanted(v)) {
+		struct fw_visit visit[HISTORY_MAX];
+		struct rd_conn *c;
+		size_t n = 0;
+
 		fw_arena_reset(&v->arena, RD_ARENA_KEEP);
 		c = rd_op(r, shard, RD_READ, "history", 3, err);
 		if (!c)
 			return err->rc;
-		rd_add(c, fw_str(place));
+		rd_add(c, fw_str(batch));
 		rd_add_int(c, v->q->feed_id);
 		rd_add_int(c, HISTORY_MAX);
 		rc = rd_run1(r, shard, &v->arena, &reply, "listing visits", err);
 		if (rc || !reply->elem[0]->n)
 			return rc;
-		(void)fw_str_copy(place, sizeof(place), reply->elem[1]->text);
-		rc = lines_show(v, shard, reply->elem[0], false, 0, reply->elem[2], err);
+		(void)fw_str_copy(batch, sizeof(batch), reply->elem[1]->text);
+		for (size_t i = 0; i < reply->elem[0]->n && n < HISTORY_MAX; i++)
+			n += visit_take(v, shard, reply->elem[0]->elem[i]->text, rd_int(reply->elem[2]->elem[i]), &visit[n]);
+		rc = visits_show(v, shard, visit, n, err);
+		if (rc)
+			return rc;
 	}
-	return rc;
+	return 0;
 }
 
-/* Where the list begins, its length, and where the run's first visit is (0: not asked for; -1: it has none). */
-static int visits_limits(struct visits *v, int shard, int64_t *gone, int64_t *n, int64_t *first, struct fw_err *err)
+/* One batch, whose first line has this number. */
+static int batch_show(struct visits *v, int shard, struct fw_str lines, int64_t number, struct fw_err *err)
 {
-	struct redis *r = v->r;
-	struct rd_reply **reply;
-	struct rd_conn *c = rd_ask(r, shard, "HGET", "meta", 1, err);
+	struct fw_visit *visit;
+	size_t n = 0, max = 0;
+
+	for (size_t i = 0; i < lines.len; i++)
+		max += lines.p[i] == '\n';
+	visit = fw_arena_alloc(&v->arena, (max + 1) * sizeof(*visit));
+	if (!visit)
+		return rd_no_memory(v->r, err);
+	(void)fw_str_split(lines, '\n', &lines); /* each line has its end in front */
+	for (; lines.p; number++)
+		n += visit_take(v, shard, fw_str_split(lines, '\n', &lines), number, &visit[n]);
+	for (size_t i = 0; i < n / 2 && !v->q->oldest_first; i++) {
+		struct fw_visit swap = visit[i];
+
+		visit[i] = visit[n - 1 - i];
+		visit[n - 1 - i] = swap;
+	}
+	return visits_show(v, shard, visit, n, err);
+}
+
+static int runs_first(struct visits *v, int shard, int64_t *first, struct fw_err *err)
+{
+	struct rd_conn *c = rd_ask(v->r, shard, "HGET", "runs", 1, err);
+	struct rd_reply *reply;
 	int rc;
 
 	if (!c)
 		return err->rc;
-	rd_add(c, FW_STR("visits_gone"));
-	(void)rd_ask(r, shard, "LLEN", "visits", 0, err);
-	(void)rd_ask(r, shard, "HGET", "runs", 1, err);
 	rd_add_int(c, v->q->run_id);
-	rc = rd_run(r, shard, &v->arena, &reply, "listing visits", err);
-	if (rc)
+	rc = rd_run1(v->r, shard, &v->arena, &reply, "listing visits", err);
+	*first = rc || reply->type == RD_NIL ? -1 : FW_MAX(*first, rd_int(reply));
+	return rc;
+}
+
+/* Names and first numbers of at most max batches that begin at this number or behind it, or at it or before. */
+static int batches(struct visits *v, int shard, bool behind, int64_t number, int max, struct rd_reply **names, struct fw_err *err)
+{
+	struct rd_conn *c = rd_ask(v->r, shard, behind ? "ZRANGEBYSCORE" : "ZREVRANGEBYSCORE", "visit_order", 6, err);
+
+	if (!c)
+		return err->rc;
+	rd_add_int(c, number);
+	rd_add(c, behind ? FW_STR("+inf") : FW_STR("-inf"));
+	rd_add(c, FW_STR("WITHSCORES"));
+	rd_add(c, FW_STR("LIMIT"));
+	rd_add_int(c, 0);
+	rd_add_int(c, max);
+	return rd_run1(v->r, shard, &v->arena, names, "listing visits", err);
+}
+
+/* The batch to begin with: the one that holds the first visit that is asked for; backwards, the newest. first: -1: there is none. */
+static int begin(struct visits *v, int shard, int64_t *first, int64_t *from, struct fw_err *err)
+{
+	struct rd_reply *names;
+	int rc;
+
+	*first = v->q->oldest_first ? FW_MAX(v->q->after_id, 0) / v->r->shard_n + 1 : 0;
+	*from = INT64_C(1) << 53; /* where scores end */
+	rc = v->q->run_id ? runs_first(v, shard, first, err) : 0;
+	if (rc || *first < 0 || !v->q->oldest_first)
 		return rc;
-	*gone = rd_int(reply[0]);
-	*n = rd_int(reply[1]);
-	*first = !v->q->run_id ? 0 : reply[2]->type == RD_NIL ? -1 : rd_int(reply[2]);
-	return 0;
+	rc = batches(v, shard, false, *first, 1, &names, err);
+	*from = rc || !names->n ? *first : rd_int(names->elem[1]);
+	return rc;
 }
 
 static int shard_visits(struct visits *v, int shard, struct fw_err *err)
 {
-	int64_t gone = 0, n = 0, first = 0, lo;
-	int rc = visits_limits(v, shard, &gone, &n, &first, err);
+	bool forth = v->q->oldest_first, more;
+	int64_t first, from;
+	int rc = begin(v, shard, &first, &from, err);
 
-	if (rc || first < 0)
-		return rc;
-	lo = FW_MAX(first - gone, 0);
-	if (v->q->oldest_first) /* numbers of a shard rise by shard_n */
-		lo = FW_MAX(lo, v->q->after_id / v->r->shard_n - 1 - gone);
-	for (int64_t done = 0; done < n - lo && !rc && more_wanted(v); done += RD_CHUNK) {
-		int64_t from = v->q->oldest_first ? lo + done : FW_MAX(n - done - RD_CHUNK, lo);
-		int64_t to = v->q->oldest_first ? from + RD_CHUNK : n - done;
-		struct rd_reply *lines;
+	more = first >= 0;
+	while (!rc && more && more_wanted(v)) {
+		struct rd_reply *names, *lines;
 		struct rd_conn *c;
 
 		fw_arena_reset(&v->arena, RD_ARENA_KEEP);
-		c = rd_ask(v->r, shard, "LRANGE", "visits", 2, err);
+		rc = batches(v, shard, forth, from, BATCHES, &names, err);
+		if (rc || !names->n)
+			return rc;
+		c = rd_ask(v->r, shard, "HMGET", "visits", names->n / 2, err);
 		if (!c)
 			return err->rc;
-		rd_add_int(c, from);
-		rd_add_int(c, to - 1);
+		for (size_t i = 0; i < names->n; i += 2)
+			rd_add(c, names->elem[i]->text);
 		rc = rd_run1(v->r, shard, &v->arena, &lines, "listing visits", err);
-		rc = rc ? rc : lines_show(v, shard, lines, !v->q->oldest_first, gone + from + 1, NULL, err);
+		for (size_t i = 0; !rc && more && i < lines->n && more_wanted(v); i++) {
+			int64_t number = rd_int(names->elem[2 * i + 1]);
+
+			from = forth ? number + 1 : number - 1;
+			more = forth || number > first;
+			if (lines->elem[i]->text.len) /* it was not forgotten meanwhile */
+				rc = batch_show(v, shard, lines->elem[i]->text, number, err);
+		}
 	}
 	return rc;
 }

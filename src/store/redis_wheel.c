@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Lending: redis/wheel.lua does it, this file asks and reads the answers. A claim is one script, which returns the short values that
- * every visit writes, and one pipeline of HMGETs for the wide ones: by then the feeds are ours, and nobody else's visit writes them.
+ * Lending: redis/wheel.lua does it, this file asks and reads the answers. A claim is one script, then one HMGET for the values of what
+ * was lent, and one pipeline of them for the wide groups, if there are any: by then the feeds are ours, and nobody else's visit writes
+ * them.
  *
  * Addresses that other programs push on prefix:feeds_to_fetch are taken by whoever claims: moved to a list beside it, subscribed to,
  * and only then dropped. A lock that ends by itself keeps two workers from doing that at once; what a dead one had moved, the next
@@ -20,35 +21,57 @@
 
 /* ---- claim ------------------------------------------------------------------------------------------------------------------ */
 
-int rd_feeds_fill(struct redis *r, int shard, struct fw_feed **feed, const unsigned *groups, size_t n, struct fw_arena *a,
+int rd_feeds_read(struct redis *r, int shard, struct fw_feed **feed, size_t n, struct fw_arena *a, struct rd_reply **value,
 	struct fw_err *err)
 {
-	static const char *const key[] = {"error", "validators", "about", "rhythm", "redirect"};
-	struct rd_reply **reply;
-	size_t count[FW_N(key)] = {0}, at = 0;
-	struct rd_conn *c = n ? rd_ask(r, shard, "HMGET", "feeds", n, err) : NULL;
-	int rc;
+	struct rd_conn *c;
 
+	*value = NULL;
+	if (!n)
+		return 0;
+	c = rd_ask(r, shard, "HMGET", "feeds", n, err);
 	if (!c)
-		return n ? err->rc : 0;
+		return err->rc;
 	for (size_t i = 0; i < n; i++)
 		rd_add_int(c, feed[i]->id);
-	for (size_t g = 0; g < FW_N(key); g++) {
-		for (size_t i = 0; i < n; i++)
+	return rd_run1(r, shard, a, value, "reading feeds", err);
+}
+
+int rd_feeds_fill(struct redis *r, int shard, struct fw_feed **feed, size_t n, const struct rd_reply *value, unsigned wanted,
+	struct fw_arena *a, struct fw_err *err)
+{
+	static const char *const key[] = {"error", "validators", "about", "rhythm", "redirect"};
+	unsigned *groups = fw_arena_zalloc(a, (n + 1) * sizeof(*groups));
+	size_t count[FW_N(key)] = {0}, asked = 0, at = 0;
+	struct rd_reply **reply;
+	struct rd_conn *c;
+	int rc;
+
+	if (!groups)
+		return rd_no_memory(r, err);
+	for (size_t i = 0; i < n; i++) {
+		struct rd_loan loan = {0};
+
+		if (value->elem[i]->type == RD_TEXT && rd_value_unpack(value->elem[i]->text, &loan, feed[i]))
+			groups[i] = loan.groups & wanted;
+		for (size_t g = 0; g < FW_N(key); g++)
 			count[g] += groups[i] >> g & 1;
+	}
+	for (size_t g = 0; g < FW_N(key); g++) {
 		if (!count[g])
 			continue;
-		(void)rd_ask(r, shard, "HMGET", key[g], count[g], err); /* the same connection */
+		c = rd_ask(r, shard, "HMGET", key[g], count[g], err);
+		if (!c)
+			return err->rc;
+		asked++;
 		for (size_t i = 0; i < n; i++) {
 			if (groups[i] >> g & 1)
 				rd_add_int(c, feed[i]->id);
 		}
 	}
-	rc = rd_run(r, shard, a, &reply, "reading feeds", err);
-	for (size_t i = 0; i < n && !rc; i++)
-		rd_unpack(reply[0]->elem[i]->text, &rd_feed_own, feed[i]);
+	rc = asked ? rd_run(r, shard, a, &reply, "reading feeds", err) : 0;
 	for (size_t g = 0; g < FW_N(key) && !rc; g++) {
-		const struct rd_reply *values = count[g] ? reply[++at] : NULL;
+		const struct rd_reply *values = count[g] ? reply[at++] : NULL;
 
 		for (size_t i = 0, k = 0; values && i < n; i++) {
 			if (groups[i] >> g & 1)
@@ -58,21 +81,49 @@ int rd_feeds_fill(struct redis *r, int shard, struct fw_feed **feed, const unsig
 	return rc;
 }
 
+int rd_feeds_get(struct redis *r, int shard, struct fw_feed **feed, size_t n, unsigned wanted, struct fw_arena *a,
+	struct fw_err *err)
+{
+	struct rd_reply *value;
+	int rc = rd_feeds_read(r, shard, feed, n, a, &value, err);
+
+	return rc || !n ? rc : rd_feeds_fill(r, shard, feed, n, value, wanted, a, err);
+}
+
 static void next_note(struct fw_claim_got *got, const struct rd_reply *next)
 {
 	if (next->text.len && (got->next_ms == FW_NO_DATE || rd_int(next) < got->next_ms))
 		got->next_ms = rd_int(next);
 }
 
+/* Note what was lent, before the values are taken apart. Feeds that somebody deleted by hand meanwhile fall out. */
+static int loans_note(struct redis *r, struct fw_lease *l, const struct rd_reply *lent, struct rd_reply *value, int64_t epoch, size_t *n)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < lent->n; i++) {
+		struct rd_loan loan = {.feed_id = l[i].feed.id, .fence = l[i].fence, .until_ms = l[i].until_ms, .epoch = epoch};
+
+		if (value->elem[i]->type != RD_TEXT || !rd_value_unpack(value->elem[i]->text, &loan, NULL))
+			continue;
+		(void)fw_str_split(lent->elem[i]->text, '@', &loan.host);
+		if (rd_loan_put(&r->loans, &loan))
+			return FW_ENOMEM;
+		value->elem[k] = value->elem[i];
+		l[k++] = l[i];
+	}
+	*n = k;
+	return 0;
+}
+
 static int claim_from(struct redis *r, int shard, const struct fw_claim_ask *ask, struct fw_arena *a, struct fw_lease *out,
 	struct fw_claim_got *got, struct fw_err *err)
 {
-	struct rd_conn *c = rd_op(r, shard, RD_WRITE, "claim", 7, err);
+	struct rd_conn *c = rd_op(r, shard, RD_WHEEL, "claim", 7, err);
+	struct rd_reply *reply, *value, *lent;
 	struct fw_lease *l = out + got->n;
-	const struct rd_reply *ids, *wheel;
-	struct rd_reply *reply;
 	struct fw_feed **feed;
-	unsigned *groups;
+	size_t n;
 	int rc;
 
 	if (!c)
@@ -84,27 +135,38 @@ static int claim_from(struct redis *r, int shard, const struct fw_claim_ask *ask
 	rd_add_int(c, (int64_t)(ask->max - got->n));
 	rd_add_int(c, ask->host_max);
 	rd_add_int(c, ask->host_gap_ms);
-	rc = rd_run1(r, shard, a, &reply, "claim", err);
+	rc = rd_run1(r, shard, &r->arena, &reply, "claim", err);
 	if (rc)
 		return rc;
-	ids = reply->elem[4];
-	wheel = reply->elem[5];
+	lent = reply->elem[5];
+	n = lent->n;
 	got->deferred_n += (size_t)rd_int(reply->elem[2]);
 	next_note(got, reply->elem[3]);
-	feed = fw_arena_alloc(&r->arena, (ids->n + 1) * sizeof(struct fw_feed *));
-	groups = fw_arena_zalloc(&r->arena, (ids->n + 1) * sizeof(*groups));
-	if (!feed || !groups)
+	r->epoch[shard] = rd_int(reply->elem[4]);
+	feed = fw_arena_alloc(&r->arena, (n + 1) * sizeof(struct fw_feed *));
+	if (!feed)
 		return rd_no_memory(r, err);
-	for (size_t i = 0; i < ids->n; i++) {
-		l[i] = (struct fw_lease){.feed = {.id = rd_int(ids->elem[i])}, .fence = rd_int(reply->elem[0]),
-			.until_ms = rd_int(reply->elem[1])};
+	for (size_t i = 0; i < n; i++) {
+		struct fw_str rest;
+
+		l[i] = (struct fw_lease){.fence = rd_int(reply->elem[0]), .until_ms = rd_int(reply->elem[1])};
+		if (!fw_str_int(fw_str_split(lent->elem[i]->text, '@', &rest), &l[i].feed.id))
+			l[i].feed.id = 0; /* no value has that number */
 		feed[i] = &l[i].feed;
-		(void)rd_state_unpack(wheel->elem[i]->text, feed[i], &groups[i]); /* what is none of ours counts as never visited */
+	}
+	rc = rd_feeds_read(r, shard, feed, n, a, &value, err);
+	if (rc || !n)
+		return rc;
+	rd_loans_expire(&r->loans, l[0].until_ms - ask->lease_ms);
+	if (loans_note(r, l, lent, value, r->epoch[shard], &n))
+		return rd_no_memory(r, err);
+	rc = rd_feeds_fill(r, shard, feed, n, value, ~0u, a, err);
+	for (size_t i = 0; i < n && !rc; i++) {
 		l[i].feed.fence = l[i].fence;
 		l[i].feed.lease_until_ms = l[i].until_ms;
 	}
-	got->n += ids->n;
-	return rd_feeds_fill(r, shard, feed, groups, ids->n, a, err);
+	got->n += rc ? 0 : n;
+	return rc;
 }
 
 static int earlier(const void *a, const void *b)
@@ -155,12 +217,17 @@ int rd_release(struct fw_store *st, const struct fw_lease *lease, size_t n, stru
 			mine += rd_shard_of_feed(r, lease[i].feed.id) == shard;
 		if (!mine)
 			continue;
-		c = rd_op(r, shard, RD_WRITE, "release", 2 * mine, err);
+		c = rd_op(r, shard, RD_WHEEL, "release", 2 * mine, err);
 		for (size_t i = 0; i < n && c; i++) {
+			const struct rd_loan *loan;
+
 			if (rd_shard_of_feed(r, lease[i].feed.id) != shard)
 				continue;
 			rd_add_int(c, lease[i].feed.id);
 			rd_add_int(c, lease[i].fence);
+			loan = rd_loan_get(&r->loans, lease[i].feed.id);
+			if (loan && loan->fence == lease[i].fence)
+				rd_loan_drop(&r->loans, lease[i].feed.id);
 		}
 		rc = c ? rd_run1(r, shard, &r->arena, &reply, "giving leases back", err) : err->rc;
 	}
@@ -175,7 +242,7 @@ int rd_bury(struct fw_store *st, const char *worker, int64_t crashed_feed_id, in
 	(void)now_ms;
 	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
 	for (int shard = 0; shard < r->shard_n && !rc; shard++) {
-		struct rd_conn *c = rd_op(r, shard, RD_WRITE, "bury", 5, err);
+		struct rd_conn *c = rd_op(r, shard, RD_WHEEL, "bury", 5, err);
 		struct rd_reply *reply;
 
 		if (!c)

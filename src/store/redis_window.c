@@ -111,7 +111,7 @@ int rd_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err)
 
 /* ---- changes by the owner ----------------------------------------------------------------------------------------------------- */
 
-/* The feed's own members as they are stored, and with the changes in: url, host and created_ms stand first and stay. */
+/* The feed's own members with the changes in: host, created_ms and url stand first and stay. */
 static int members_change(struct redis *r, struct fw_str old, const struct fw_feed *n, unsigned what, struct fw_buf *out,
 	struct fw_err *err)
 {
@@ -153,20 +153,18 @@ static int set_once(struct redis *r, const struct fw_feed *n, unsigned what, int
 {
 	int shard = rd_shard_of_feed(r, n->id), rc;
 	bool members = what & (FW_SET_TITLE | FW_SET_FOLDER | FW_SET_INTERVAL | FW_SET_AUTH);
-	struct fw_str old = FW_STR("");
-	struct rd_reply *reply;
+	struct fw_feed at = {.id = n->id}, *one = &at;
+	struct rd_reply *reply, *value;
+	struct rd_loan was = {.own = FW_STR("")};
 	struct rd_conn *c;
 
 	*result = 0;
 	if (members) {
-		c = rd_ask(r, shard, "HGET", "feeds", 1, err);
-		if (!c)
-			return err->rc;
-		rd_add_int(c, n->id);
-		rc = rd_run1(r, shard, &r->arena, &reply, "reading a feed", err);
-		if (rc || reply->type == RD_NIL)
+		rc = rd_feeds_read(r, shard, &one, 1, &r->arena, &value, err);
+		if (rc || value->elem[0]->type == RD_NIL)
 			return rc;
-		old = reply->text;
+		if (!rd_value_unpack(value->elem[0]->text, &was, NULL))
+			return fw_err_set(err, FW_EINVAL, "%s: feed %lld cannot be read", r->target.name, (long long)n->id);
 	}
 	c = rd_op(r, shard, RD_WRITE, "feed_set", 6, err);
 	if (!c)
@@ -175,9 +173,9 @@ static int set_once(struct redis *r, const struct fw_feed *n, unsigned what, int
 	number_or_dash(c, what & FW_SET_STATUS, (int64_t)n->status);
 	number_or_dash(c, what & FW_SET_DUE, n->due_at_ms);
 	number_or_dash(c, what & FW_SET_CRASH, n->crash_n);
-	rd_add(c, old);
+	rd_add(c, was.own);
 	(void)rd_word_begin(c);
-	rc = members ? members_change(r, old, n, what, rd_word_begin(c), err) : 0;
+	rc = members ? members_change(r, was.own, n, what, rd_word_begin(c), err) : 0;
 	if (rc) {
 		rd_forget(c);
 		return rc;
@@ -213,55 +211,50 @@ int rd_feed_set(struct fw_store *st, const struct fw_feed *feed, unsigned what, 
 
 /* ---- feeds ---------------------------------------------------------------------------------------------------------------------- */
 
-/* When the leases of these feeds end: their claims tell. lease[i]: "fence" or "fence@host", or nothing. */
-static int leases_fill(struct redis *r, int shard, struct fw_feed **feed, const struct rd_reply *lease, const size_t *which, size_t n,
-	struct fw_arena *a, struct fw_err *err)
+struct lent {
+	int64_t id, fence, until_ms;
+};
+
+static int by_id(const void *a, const void *b)
 {
-	struct rd_reply *until;
-	struct rd_conn *c;
-	size_t lent = 0;
-	int rc;
+	const struct lent *x = a, *y = b;
 
-	for (size_t i = 0; i < n; i++) {
-		struct fw_str rest;
-
-		feed[i]->fence = 0;
-		if (lease->elem[which[i]]->type == RD_TEXT && fw_str_int(fw_str_split(lease->elem[which[i]]->text, '@', &rest), &feed[i]->fence))
-			lent++;
-	}
-	if (!lent)
-		return 0;
-	c = rd_ask(r, shard, "ZMSCORE", "claims", lent, err);
-	if (!c)
-		return err->rc;
-	for (size_t i = 0; i < n; i++) {
-		if (feed[i]->fence)
-			rd_add_int(c, feed[i]->fence);
-	}
-	rc = rd_run1(r, shard, a, &until, "reading feeds", err);
-	for (size_t i = 0, k = 0; i < n && !rc; i++) {
-		if (!feed[i]->fence)
-			continue;
-		feed[i]->lease_until_ms = rd_int(until->elem[k++]);
-		if (!feed[i]->lease_until_ms) /* it came back between the two questions */
-			feed[i]->fence = 0;
-	}
-	return rc;
+	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Read feeds of one shard by number; those that are not there keep url.p NULL. */
-static int feeds_read(struct redis *r, int shard, struct fw_feed **feed, size_t n, struct fw_arena *a, struct fw_err *err)
+/* What is lent of a shard, or of one feed only, into struct lent. */
+static int lent_read(struct redis *r, int shard, int64_t feed_id, struct fw_buf *out, struct fw_err *err)
 {
-	static const struct { const char *cmd, *key; } part[] = {{"HMGET", "wheel"}, {"HMGET", "leases"}, {"ZMSCORE", "status"},
-		{"HMGET", "entry_n"}};
-	struct fw_feed **there = fw_arena_alloc(a, (n + 1) * sizeof(struct fw_feed *));
-	unsigned *groups = fw_arena_zalloc(a, (n + 1) * sizeof(*groups));
-	size_t *which = fw_arena_alloc(a, (n + 1) * sizeof(*which)), k = 0;
+	struct rd_conn *c = rd_op(r, shard, RD_READ, "lent", feed_id ? 1 : 0, err);
+	struct rd_reply *claims;
+	int rc;
+
+	if (!c)
+		return err->rc;
+	if (feed_id)
+		rd_add_int(c, feed_id);
+	rc = rd_run1(r, shard, &r->arena, &claims, "looking for what is lent", err);
+	for (size_t i = 0; !rc && i + 2 < claims->n; i += 3) {
+		const struct rd_reply *who = claims->elem[i + 2];
+		struct lent l = {.fence = rd_int(claims->elem[i]), .until_ms = rd_int(claims->elem[i + 1])};
+		struct fw_str rest;
+
+		for (size_t k = 0; k < who->n; k++) {
+			if (fw_str_int(fw_str_split(who->elem[k]->text, '@', &rest), &l.id))
+				fw_buf_add(out, &l, sizeof(l));
+		}
+	}
+	return rc || !out->rc ? rc : rd_no_memory(r, err);
+}
+
+/* Read feeds of one shard by number; those that are not there keep url.p NULL. lent: in order of ids. */
+static int feeds_read(struct redis *r, int shard, struct fw_feed **feed, size_t n, const struct fw_buf *lent, struct fw_arena *a,
+	struct fw_err *err)
+{
+	static const struct { const char *cmd, *key; } part[] = {{"HMGET", "feeds"}, {"ZMSCORE", "status"}, {"HMGET", "entry_n"}};
 	struct rd_reply **reply;
 	int rc;
 
-	if (!there || !groups || !which)
-		return rd_no_memory(r, err);
 	for (size_t p = 0; p < FW_N(part); p++) {
 		struct rd_conn *c = rd_ask(r, shard, part[p].cmd, part[p].key, n, err);
 
@@ -271,16 +264,17 @@ static int feeds_read(struct redis *r, int shard, struct fw_feed **feed, size_t 
 			rd_add_int(c, feed[i]->id);
 	}
 	rc = rd_run(r, shard, a, &reply, "reading feeds", err);
+	rc = rc ? rc : rd_feeds_fill(r, shard, feed, n, reply[0], ~0u, a, err);
 	for (size_t i = 0; i < n && !rc; i++) {
-		if (!rd_state_unpack(reply[0]->elem[i]->text, feed[i], &groups[k]))
-			continue;
-		feed[i]->status = (enum fw_feed_status)rd_int(reply[2]->elem[i]);
-		feed[i]->entry_n = rd_int(reply[3]->elem[i]);
-		which[k] = i;
-		there[k++] = feed[i];
+		const struct lent key = {.id = feed[i]->id}, *l = lent->len ?
+			bsearch(&key, lent->p, lent->len / sizeof(key), sizeof(key), by_id) : NULL;
+
+		feed[i]->status = (enum fw_feed_status)rd_int(reply[1]->elem[i]);
+		feed[i]->entry_n = rd_int(reply[2]->elem[i]);
+		feed[i]->fence = l ? l->fence : 0;
+		feed[i]->lease_until_ms = l ? l->until_ms : 0;
 	}
-	rc = rc ? rc : rd_feeds_fill(r, shard, there, groups, k, a, err);
-	return rc ? rc : leases_fill(r, shard, there, reply[1], which, k, a, err);
+	return rc;
 }
 
 int rd_feed_find(struct fw_store *st, int64_t id, struct fw_str url, struct fw_arena *a, struct fw_feed *out, struct fw_err *err)
@@ -303,8 +297,14 @@ int rd_feed_find(struct fw_store *st, int64_t id, struct fw_str url, struct fw_a
 		rc = rd_run1(r, shard, &r->arena, &reply, "finding a feed", err);
 		out->id = rc ? 0 : rd_int(reply);
 	}
-	if (!rc && out->id > 0)
-		rc = feeds_read(r, rd_shard_of_feed(r, out->id), &out, 1, a, err);
+	if (!rc && out->id > 0) {
+		struct fw_buf lent = FW_BUF_INIT(0);
+
+		shard = rd_shard_of_feed(r, out->id);
+		rc = lent_read(r, shard, out->id, &lent, err);
+		rc = rc ? rc : feeds_read(r, shard, &out, 1, &lent, a, err);
+		fw_buf_finish(&lent);
+	}
 	if (rc || out->url.p)
 		return rc;
 	if (id)
@@ -323,8 +323,8 @@ static bool feed_matches(const struct fw_feed *f, const struct fw_feed_query *q)
 }
 
 /* Show feeds by number, in this order: those that are there and match, until the limit. */
-static int feeds_show(struct redis *r, const int64_t *id, size_t n, const struct fw_feed_query *q, size_t *shown, fw_feed_cb *cb,
-	void *ctx, struct fw_err *err)
+static int feeds_show(struct redis *r, const int64_t *id, size_t n, const struct fw_buf *lent, const struct fw_feed_query *q,
+	size_t *shown, fw_feed_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct fw_feed *feed, **mine;
 	int rc = 0;
@@ -343,7 +343,7 @@ static int feeds_show(struct redis *r, const int64_t *id, size_t n, const struct
 			feed[i].id = id[i];
 			mine[k++] = &feed[i];
 		}
-		rc = k ? feeds_read(r, shard, mine, k, &r->arena, err) : 0;
+		rc = k ? feeds_read(r, shard, mine, k, lent, &r->arena, err) : 0;
 	}
 	for (size_t i = 0; i < n && !rc && (!q->limit || *shown < q->limit); i++) {
 		if (!feed_matches(&feed[i], q))
@@ -373,7 +373,8 @@ int rd_last_feed(struct redis *r, int64_t *last, struct fw_err *err)
 	return 0;
 }
 
-static int by_number(struct redis *r, const struct fw_feed_query *q, fw_feed_cb *cb, void *ctx, struct fw_err *err)
+static int by_number(struct redis *r, const struct fw_buf *lent, const struct fw_feed_query *q, fw_feed_cb *cb, void *ctx,
+	struct fw_err *err)
 {
 	size_t shown = 0;
 	int64_t last;
@@ -385,7 +386,7 @@ static int by_number(struct redis *r, const struct fw_feed_query *q, fw_feed_cb 
 
 		while (n < RD_CHUNK && at <= last)
 			id[n++] = at++;
-		rc = feeds_show(r, id, n, q, &shown, cb, ctx, err);
+		rc = feeds_show(r, id, n, lent, q, &shown, cb, ctx, err);
 	}
 	return rc;
 }
@@ -411,7 +412,8 @@ static int earlier(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static int by_due(struct redis *r, const struct fw_feed_query *q, fw_feed_cb *cb, void *ctx, struct fw_err *err)
+static int by_due(struct redis *r, const struct fw_buf *lent, const struct fw_feed_query *q, fw_feed_cb *cb, void *ctx,
+	struct fw_err *err)
 {
 	struct fw_buf all = FW_BUF_INIT(0);
 	struct fw_feed_query every = *q;
@@ -420,7 +422,7 @@ static int by_due(struct redis *r, const struct fw_feed_query *q, fw_feed_cb *cb
 	int rc;
 
 	every.limit = 0;
-	rc = by_number(r, &every, due_note, &all, err);
+	rc = by_number(r, lent, &every, due_note, &all, err);
 	rc = rc || !all.rc ? rc : rd_no_memory(r, err);
 	due = (struct due *)(void *)all.p;
 	n = all.len / sizeof(*due);
@@ -432,7 +434,7 @@ static int by_due(struct redis *r, const struct fw_feed_query *q, fw_feed_cb *cb
 
 		while (m < RD_CHUNK && i < n)
 			id[m++] = due[i++].id;
-		rc = feeds_show(r, id, m, q, &shown, cb, ctx, err);
+		rc = feeds_show(r, id, m, lent, q, &shown, cb, ctx, err);
 	}
 	fw_buf_finish(&all);
 	return rc;
@@ -441,9 +443,18 @@ static int by_due(struct redis *r, const struct fw_feed_query *q, fw_feed_cb *cb
 int rd_feed_list(struct fw_store *st, const struct fw_feed_query *q, fw_feed_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct redis *r = redis_of(st);
+	struct fw_buf lent = FW_BUF_INIT(0);
+	int rc = 0;
 
 	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
-	return q->by_due ? by_due(r, q, cb, ctx, err) : by_number(r, q, cb, ctx, err);
+	for (int shard = 0; shard < r->shard_n && !rc; shard++)
+		rc = lent_read(r, shard, 0, &lent, err);
+	if (lent.len)
+		qsort(lent.p, lent.len / sizeof(struct lent), sizeof(struct lent), by_id);
+	if (!rc)
+		rc = q->by_due ? by_due(r, &lent, q, cb, ctx, err) : by_number(r, &lent, q, cb, ctx, err);
+	fw_buf_finish(&lent);
+	return rc;
 }
 
 /* ---- figures, messages, workers --------------------------------------------------------------------------------------------------- */

@@ -188,7 +188,7 @@ START_TEST(schemas) /* REL-15 */
 	server_up(NULL);
 	fw_store_close(store_open(url, FW_STORE_CREATE));
 	st = store_open(url, FW_STORE_READ);
-	ck_assert_int_eq(stats(st, NOW).schema, 1);
+	ck_assert_int_eq(stats(st, NOW).schema, 2);
 	IS(fw_store_subscribe(st, &n, 1, &err), FW_EINVAL);
 	says(err.rc, FW_EINVAL, &err, "reading only");
 	fw_store_close(st);
@@ -203,6 +203,109 @@ START_TEST(schemas) /* REL-15 */
 	open_says(other, FW_STORE_CREATE, FW_EINVAL, "3 shards");
 	ck_assert(fw_snprintf(other, sizeof(other), "%s?prefix=mine&db=77", url));
 	open_says(other, FW_STORE_CREATE, FW_EINVAL, "no database with this number");
+}
+END_TEST
+
+/* As the first version left it: two feeds of a crowd, one lent and one parked; one put off; one paused; visits in a list. */
+static void schema_1(void)
+{
+	static const char *const words[] = {
+		"HSET P:meta schema 1 shards 1 shard 0 last_feed 6 last_fence 9 last_entry 1 first_entry 1 entry_n 1 visit_n 3 visits_gone 2 paused 1",
+		"HSET P:urls https://a.example/ 1 https://c.example/2 2 https://c.example/3 3 https://d.example/ 4 https://e.example/ 6",
+		"HSET P:feeds 1 \"host=9:a.example\\ncreated_ms=1:7\\nurl=18:https://a.example/\\nfolder=4:News\\n\"",
+		"HSET P:feeds 2 \"host=9:c.example\\ncreated_ms=1:7\\nurl=19:https://c.example/2\\n\"",
+		"HSET P:feeds 3 \"host=9:c.example\\ncreated_ms=1:7\\nurl=19:https://c.example/3\\n\"",
+		"HSET P:feeds 4 \"host=9:d.example\\ncreated_ms=1:7\\nurl=18:https://d.example/\\n\"",
+		"HSET P:feeds 6 \"host=9:e.example\\ncreated_ms=1:7\\nurl=18:https://e.example/\\n\"",
+		"HSET P:wheel 1 \"0000000000004/00001 01763700000000 09 5 1763730000000 4 304 0 0 1763720000000 1763720000000 11 12 =why so\"",
+		"HSET P:wheel 2 \"0000000000002/00002 00000000000000 00 3 1763729990000 1 200 0 0 1763710000000 1763710000000 0 0 \"",
+		"HSET P:wheel 3 \"0000000000000/00000 00000000000000 00 0 1763729995000 0 0 0 0 0 0 0 0 \"",
+		"HSET P:wheel 4 \"0000000000000/00000 00000000000000 00 0 1763729995000 0 0 0 0 0 0 0 0 \"",
+		"HSET P:wheel 6 \"0000000000000/00000 00000000000000 00 0 1763729000000 0 0 2 0 0 0 0 0 \"",
+		"HSET P:error 1 \"error=5:words\\n\"", "HSET P:rhythm 1 \"rhythm=2:r1\\n\"",
+		"HSET P:hosts a.example \"1 0 0 0 0 1\" c.example \"2 1 0 1 0 0\" d.example \"1 0 0 0 0 4\" e.example \"1 0 0 0 0 6\"",
+		"ZADD P:due 1763730000000 1 1763733600000 6", "ZADD P:moved 1763729000000 6",
+		"ZADD P:parked 1763729995000 3", "ZADD P:parked:c.example 1763729995000 3", "ZADD P:status 1 4", "ZADD P:failing 2 6",
+		"HSET P:leases - large 2 9@c.example", "ZADD P:claims 1763730060000 9", "HSET P:claim_left 9 1", "HSET P:claim_feeds 9 \"w\\n2\"",
+		"RPUSH P:visits \"0000000000000/00000 1 1 0 7 1763710000001 1 200 0 -1 0 0 0 0 0 0 0 0 0 1 \" "
+			"\"0000000000000/00000 2 0 0 7 1763710000000 1 200 0 -1 0 0 0 0 0 0 0 0 0 0 =two\\nlines\\\\n\" "
+			"\"0000000000002/00002 1 0 0 8 1763720000000 4 304 0 3 1 2 3 4 5 6 7 8 9 10 \" \"\"",
+		"HSET P:runs 7 2 8 4",
+		"HSET P:entries 1 \"1 1763700000000 1763700000000 1 key=16:0123456789abcdef\\nhash=16:0000000000000001\\ntitle=1:t\\n\"",
+		"ZADD P:dates 1763700000000 000000000000001", "HSET P:entry_n 1 1", "HSET P:keys:1 0123456789abcdef \"0000000000000001 1\"",
+	};
+
+	for (size_t i = 0; i < FW_N(words); i++) {
+		struct fw_buf b = FW_BUF_INIT(0);
+
+		for (const char *p = words[i]; *p; p++) {
+			if (fw_str_starts(fw_str(p), FW_STR(" P:")))
+				fw_buf_adds(&b, " {feedwheel:0}");
+			else
+				fw_buf_addc(&b, *p);
+			p += b.p[b.len - 1] == '}' ? 1 : 0;
+		}
+		told(b.p);
+		fw_buf_finish(&b);
+	}
+}
+
+static int words_of_visit(void *ctx, const struct fw_visit *v)
+{
+	fw_buf_addf(ctx, "%lld:%lld:%u:%lld:%.*s ", (long long)v->id, (long long)v->feed_id, v->new_n, (long long)v->total_us,
+		FW_STR_ARG(v->error));
+	return 0;
+}
+
+static const char *visits_told(struct fw_store *st, struct fw_visit_query q)
+{
+	static char text[300];
+	struct fw_buf b = FW_BUF_INIT(0);
+	struct fw_err err = {0};
+
+	OK(fw_store_visit_list(st, &q, words_of_visit, &b, &err));
+	ck_assert(fw_str_copy(text, sizeof(text), fw_buf_str(&b)));
+	fw_buf_finish(&b);
+	return text;
+}
+
+START_TEST(schema_1_is_made_over) /* REL-15: whoever opens it, and however often its opener is killed */
+{
+	struct fw_lease l[9];
+	struct fw_control c;
+	struct fw_store *st;
+	struct fw_feed f;
+	struct fw_err err = {0};
+
+	server_up(NULL);
+	schema_1();
+	open_says(url, FW_STORE_READ, FW_EVERSION, "feedwheel run");
+	open_says(url, FW_STORE_NO_MIGRATE, FW_EVERSION, "feedwheel run");
+	st = store_open(url, 0);
+	ck_assert_int_eq(stats(st, NOW).schema, 2);
+	ck_assert_int_eq(stats(st, NOW).lent_n, 0);
+	ck_assert_int_eq(stats(st, NOW).due_n, 4);
+	ck_assert_int_eq(stats(st, NOW).visit_n, 3);
+	check_clean(st);
+	f = find(st, 1, &A);
+	ck_assert(fw_str_eq(f.why, FW_STR("why so")) && fw_str_eq(f.folder, FW_STR("News")) && fw_str_eq(f.error, FW_STR("words")));
+	ck_assert(fw_str_eq(f.rhythm, FW_STR("r1")) && f.last_new_ms == INT64_C(1763700000000) && f.expect_dev_us == 12 && f.created_ms == 7);
+	ck_assert(f.due_at_ms == NOW && f.last_visit_ms == INT64_C(1763720000000) && f.http_status == 304 && f.entry_n == 1);
+	ck_assert_int_eq(find(st, 4, &A).status, FW_FEED_PAUSED);
+	ck_assert_uint_eq(find(st, 6, &A).fail_n, 2);
+	ck_assert_str_eq(visits_told(st, (struct fw_visit_query){.oldest_first = true}), "3:1:1:0: 4:2:0:0:two\nlines\\n 5:1:0:6: ");
+	ck_assert_str_eq(visits_told(st, (struct fw_visit_query){.feed_id = 1}), "5:1:0:6: 3:1:1:0: ");
+	ck_assert_str_eq(visits_told(st, (struct fw_visit_query){.run_id = 8}), "5:1:0:6: ");
+	ck_assert_str_eq(visits_told(st, (struct fw_visit_query){.feed_id = 2}), "4:2:0:0:two\nlines\\n ");
+	OK(fw_store_control_take(st, -1, &c, &err));
+	ck_assert(c.paused);
+	ck_assert_uint_eq(claim_at(st, NOW, 9, l, &A), 3); /* one waits for what its host asked for */
+	ck_assert(l[0].feed.id == 2 && l[1].feed.id == 3 && l[2].feed.id == 1 && l[0].fence == 10);
+	check_clean(st);
+	ck_assert_uint_eq(claim_at(st, NOW + HOUR, 9, l + 3, &A), 4);
+	ck_assert_int_eq(entry_count(st, 1), 1);
+	ck_assert_str_eq(say("EXISTS {feedwheel:0}:old:feeds {feedwheel:0}:wheel {feedwheel:0}:leases {feedwheel:0}:due"), ":0\r\n");
+	fw_store_close(st);
 }
 END_TEST
 
@@ -879,6 +982,7 @@ START_TEST(shards_on_one_server)
 {
 	struct fw_feed f = {.id = 1, .url = FW_STR("https://x.example/"), .created_ms = NOW};
 	struct fw_store *st;
+	struct found said = {0};
 	struct fw_err err = {0};
 
 	server_up(NULL);
@@ -886,6 +990,8 @@ START_TEST(shards_on_one_server)
 	st = store_open(url, FW_STORE_CREATE);
 	shards_work(st);
 	IS(fw_store_load(st, &(struct fw_load){.feed = &f, .feed_n = 1}, &err), FW_EUNSUP);
+	OK(fw_store_inspect(st, finding, &said, &err));
+	ck_assert_msg(strstr(said.words, "5 shards: takes no copies") != NULL, "%s", said.words);
 	fw_store_close(st);
 	ck_assert(fw_snprintf(url, sizeof(url), "redis+unix://%s", sock)); /* a store knows how many it has */
 	st = store_open(url, 0);
@@ -994,7 +1100,7 @@ int main(void)
 {
 	Suite *s = suite_create("store, Redis");
 	TCase *t = tcase_create("redis");
-	const TTest *every[] = {urls_and_options, schemas, passwords, too_many_connections, refusals_pass, replica_without_its_master,
+	const TTest *every[] = {urls_and_options, schemas, schema_1_is_made_over, passwords, too_many_connections, refusals_pass, replica_without_its_master,
 		scripts_are_forgotten, busy_with_a_script, server_that_says_nothing, answers_of_others, disk_full, commit_that_comes_again,
 		server_is_killed_in_commit, pushed_addresses_are_fetched_at_once, known_address_pushed_is_due_first, new_entries_are_published, messages_pushed_by_hand,
 		doctor_looks_at_durability, shards_on_one_server, shards_on_a_cluster, over_tls};

@@ -1,16 +1,18 @@
 -- SPDX-License-Identifier: ISC
 --
--- Outcomes, all in one go: nothing else happens on the server between the first and the last. What can refuse (fences, addresses that
--- are taken) is looked at before anything is written.
+-- Outcomes, all in one go: nothing else happens on the server between the first and the last. The borrower has looked already whose
+-- leases have ended (look, in read.lua, or its own memory of what it borrowed) and sends what is good only. "epoch" tells whether it
+-- may still think so: when it has risen, nothing is written, and the borrower looks again.
 --
--- commit now unsure n stream_max entry_base shards shard worker beat runs {run}... fences {fence how_many}...
---   {id}... {due id}... {state}... {visit}... {index extra arguments...}...
--- Blocks, so that most of a batch goes from here into commands without being touched. Only a visit with entries, changed groups or the
--- like has an extra, "status fail_n cooldown groups entries", and behind it a value for each group; for a new address url and host;
--- for each entry "n" key hash date row content url title (new) or "c" key hash date row content id (changed).
--- Answers are told only for what is not plain: {index, rc, new_n, changed_n} ...
+-- commit now epoch others n stream_max entry_base shards shard worker beat batch visits runs {run}... loans {fence all n}... slots {slot n}...
+--   {member of each loan, but where all of a claim come back}... {id in each slot}... plain {id feed}... extras {...}...
+-- Most visits bring nothing: for these, words go from here into variadic commands without being touched. The others are extras:
+-- "index id host due" "status wanted failed fails cooldown groups entries" feed, a value for each group; for a new address url and
+-- host; for each entry "n" key hash date row content url title (new) or "c" key hash date row content id (changed).
+-- others: some of the leases are not of the sender's own borrowing; then all are looked at, and the epoch rises for those who did.
+-- Answers: -1 look again; or {epoch, {index, rc, new_n, changed_n}...} for what was found otherwise than it was sent.
 
--- Where the arguments of the extras are.
+-- Where the arguments are that come next.
 local at
 
 local function take()
@@ -18,18 +20,8 @@ local function take()
 	return ARGV[at]
 end
 
--- It was stored by this very call, whose answer got lost: what was found then.
-local function stored_before(id, fence, gone)
-	local wheel = call('HGET', WHEEL, id)
-	if not wheel or match(wheel, '^%d+', STATE) ~= fence then
-		return nil
-	end
-	local line = visit_at(sub(wheel, 1, 19), id, gone)
-	if not line then
-		return {0, 0}
-	end
-	local new_n, changed_n = match(line, '^%d+ (%d+) (%d+)', 21)
-	return {tonumber(new_n), tonumber(changed_n)}
+local function take_n()
+	return tonumber(take())
 end
 
 local function entry_head(id, seen, changed, revision)
@@ -86,207 +78,186 @@ local function entries_take(id, count, out)
 	return new_n, changed_n
 end
 
--- A new address: false when another feed has it. Returns the host that counts it from now on.
-local function url_take(id, name, url, new_host)
-	local feed = call('HGET', FEEDS, id)
-	local old_host, created, old = part(feed, 'host'), part(feed, 'created_ms'), part(feed, 'url')
+-- A new address: false when another feed has it; else the feed's value with it, and the host that counts it from now on.
+local function url_take(id, name, feed, url, new_host, out)
+	local old_host, created, old = feed_part(feed, 'host'), feed_part(feed, 'created_ms'), feed_part(feed, 'url')
 	if url == old then
-		return true, name
+		return feed, name
 	elseif new_host == '' or call('HEXISTS', URLS, url) == 1 then
 		return false, name
 	end
 	local front = part_make('host', old_host) .. part_make('created_ms', created) .. part_make('url', old)
+	local own = own_at(feed)
 	call('HDEL', URLS, old)
 	call('HSET', URLS, url, id)
-	call('HSET', FEEDS, id, part_make('host', new_host) .. part_make('created_ms', created) .. part_make('url', url) ..
-		sub(feed, #front + 1))
+	out.joins = true
 	if old_host ~= new_host then -- the loan has been given back to the old one; nothing is counted at the new one
 		host_leave(old_host, id)
 		name = host_join(new_host, id)
 	end
-	return true, name
+	return sub(feed, 1, own - 1) .. part_make('host', new_host) .. part_make('created_ms', created) .. part_make('url', url) ..
+		sub(feed, own + #front), name
 end
 
--- Those that are not ok: told why, if only because they were stored before. Of a feed that is there twice the first counts.
-local function refuse(ok, fences, id0, state0, n, unsure, gone, answer)
-	local seen = {}
-	for k = 1, n do
-		local id, fence = ARGV[id0 + k], match(ARGV[state0 + k], '^%d+')
-		if ok[k] and seen[id] then
-			fences[ok[k]] = fences[ok[k]] - 1
-			ok[k] = false
-		elseif ok[k] then
-			seen[id] = true
-		end
-		if not ok[k] then
-			local before = unsure and not seen[id] and stored_before(id, fence, gone)
-			answer[#answer + 1] = before and {k - 1, 'again', before[1], before[2]} or {k - 1, 'stale', 0, 0}
-		end
-	end
-end
-
--- What goes with a visit that has an extra: groups, failures, the address, entries. Changes v, which has the feed's standing.
-local function extra_take(v, out)
-	local id, wanted, fail_n, cooldown, bits, entries = v.id, match(take(), '^(%d+) (%d+) (%-?%d+) (%d+) (%d+)')
-	local have, new_n, changed_n = tonumber(sub(v.mid, 17, 18)), 0, 0
-	v.cooldown, bits = tonumber(cooldown), tonumber(bits)
+-- A visit that has an extra: groups, failures, the address, entries.
+local function extra_take(out)
+	local index, id, name, due = match(take(), '^(%d+) (%d+) (%S*) (%-?%d+)$')
+	local status, wanted, failed, fail_n, cooldown, bits, entries = match(take(), '^(%d+) (%d+) (%d+) (%d+) (%-?%d+) (%d+) (%d+)$')
+	local feed, new_n, changed_n = take(), 0, 0
+	name, cooldown, bits = name ~= '' and name or nil, tonumber(cooldown), tonumber(bits)
 	for _, bit in ipairs({1, 2, 4, 8, 16}) do
 		if math.floor(bits / bit) % 2 == 1 then
 			local list = out.groups[GROUPS[bit]] or {}
 			out.groups[GROUPS[bit]] = list
 			list[#list + 1] = id
 			list[#list + 1] = take()
-			have = have + (math.floor(have / bit) % 2 == 0 and bit or 0)
 		end
 	end
 	if fail_n ~= '0' then
 		call('ZADD', FAILING, fail_n, id)
-		out.failing[id] = true
+	elseif failed ~= '0' then
+		call('ZREM', FAILING, id)
 	end
-	if v.host then
-		host_return(v.host, v.cooldown)
+	if name then
+		host_return(name, cooldown)
+	elseif out.joins and call('HGET', JOINED, id) then -- a visit before this one has moved to its host
+		name = call('HGET', JOINED, id)
+		call('HDEL', JOINED, id)
+		host(name).next = math.max(host(name).next, cooldown)
 	end
 	if bits >= 32 then
-		local free
-		local url, new_host = take(), take()
-		free, v.host = url_take(id, v.host, url, new_host)
-		if not free then
-			out.answer[#out.answer + 1] = {v.index, 'taken', 0, 0}
-		elseif v.host then
-			host(v.host).next = math.max(host(v.host).next, v.cooldown)
+		local url, new_host, moved = take(), take(), nil
+		moved, name = url_take(id, name, feed, url, new_host, out)
+		if not moved then
+			out.answer[#out.answer + 1] = {index, 'taken', 0, 0}
+		elseif name then
+			host(name).next = math.max(host(name).next, cooldown)
 		end
+		feed = moved or feed
 	end
 	if entries ~= '0' then
 		new_n, changed_n = entries_take(id, tonumber(entries), out)
-		v.counts = ' ' .. new_n .. ' ' .. changed_n .. ' '
-		out.answer[#out.answer + 1] = {v.index, '', new_n, changed_n}
+		out.answer[#out.answer + 1] = {index, '', new_n, changed_n}
+		if new_n > 0 then
+			local place, rest = match(feed, '^(%S+) %S+ (.*)$')
+			feed = place .. ' ' .. int(out.now) .. ' ' .. rest
+		end
 	end
-	v.mid = ' ' .. (new_n > 0 and fmt('%014d', out.now) or sub(v.mid, 2, 15)) .. ' ' .. fmt('%02d', have) .. ' '
-	if not v.status and wanted ~= '0' then -- what the owner set meanwhile stays
-		v.status = wanted
+	out.feeds[#out.feeds + 1] = id
+	out.feeds[#out.feeds + 1] = feed
+	if status ~= '0' then
+		return -- what the owner set meanwhile stays
+	elseif wanted ~= '0' then
 		call('ZADD', STATUS, wanted, id)
+	elseif not name and cooldown > tonumber(due) then -- the only feed of its host is put off here
+		call('ZADD', SOON, int(cooldown), id)
+		call('ZADD', MOVED, due, id)
+	else
+		due_put(place_of(id, name), due)
+	end
+end
+
+-- Somebody else may have brought them back, and then the epoch has not risen.
+local function still_lent(loans, from)
+	for _, loan in ipairs(loans) do
+		for i = from, from + loan[3] - 1 do
+			if call('SISMEMBER', LENT .. loan[1], ARGV[i]) == 0 then
+				return false
+			end
+		end
+		from = from + loan[3]
+	end
+	return true
+end
+
+local function visits_put(n, batch, lines, runs)
+	local first = int(call('HINCRBY', META, 'last_visit', n) - n + 1)
+	call('HSET', VISITS, batch, lines)
+	call('ZADD', ORDER, first, batch)
+	call('HINCRBY', META, 'visit_n', n)
+	for _, run in ipairs(runs) do
+		call('HSETNX', RUNS, run, first)
 	end
 end
 
 function ops.commit()
-	local now, unsure, n = now_of(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
-	local worker, beat, run_n = ARGV[9], ARGV[10], tonumber(ARGV[11])
-	local out = {now = now, stream = ARGV[5], seq = tonumber(ARGV[6]), shards = tonumber(ARGV[7]), shard = tonumber(ARGV[8]), rows = {},
-		contents = {}, dates = {}, new_n = 0, groups = {}, failing = {}, answer = {}}
-	local answer, fences, extra = out.answer, {}, {} -- fences: how many leases of each come back
-	local id0 = 12 + run_n
-	local fence0 = id0
-	id0 = id0 + tonumber(ARGV[id0]) * 2 -- ARGV[id0 + i] is the i-th id, and so on
-	local due0, state0, visit0, last = id0 + n, id0 + 3 * n, id0 + 4 * n, id0 + 5 * n
-	while ARGV[last + 1] do
-		extra[tonumber(ARGV[last + 1])] = last + 1
-		last = last + 2 + tonumber(match(ARGV[last + 2], '%d+$'))
+	local epoch, n = call('HGET', META, 'epoch'), tonumber(ARGV[5])
+	if n > 0 and epoch ~= ARGV[3] then
+		return -1
 	end
-	if out.shards == 1 then
-		out.seq = tonumber(call('HGET', META, 'last_entry'))
+	local out = {now = now_of(ARGV[2]), stream = ARGV[6], seq = tonumber(ARGV[7]), shards = tonumber(ARGV[8]), shard = tonumber(ARGV[9]),
+		rows = {}, contents = {}, dates = {}, new_n = 0, groups = {}, feeds = {}, answer = {}}
+	local worker, beat, batch, lines = ARGV[10], ARGV[11], ARGV[12], ARGV[13]
+	local loans, slots, runs = {}, {}, {}
+	at = 13
+	for i = 1, take_n() do
+		runs[i] = take()
 	end
-
-	-- whose lease is it
-	local gone = tonumber(call('HGET', META, 'visits_gone'))
-	local lease, wheel = ask_argv('HMGET', LEASES, id0 + 1, n), ask_argv('HMGET', WHEEL, id0 + 1, n)
-	local status = call('ZCARD', STATUS) > 0 and ask_argv('ZMSCORE', STATUS, id0 + 1, n) or nil
-	local ok, plain, i, n_ok = {}, next(extra) == nil and not status, 0, 0
-	for run = fence0 + 1, id0, 2 do
-		local fence = ARGV[run]
-		local before = n_ok
-		for _ = 1, tonumber(ARGV[run + 1]) do
-			i = i + 1
-			if lease[i] == fence and wheel[i] then
-				ok[i] = fence
-				n_ok = n_ok + 1
-			else
-				plain = false
-				ok[i] = wheel[i] and lease_is(lease[i], fence) and fence or false
-				n_ok = n_ok + (ok[i] and 1 or 0)
-			end
-		end
-		if n_ok > before then
-			fences[fence] = (fences[fence] or 0) + n_ok - before
-		end
+	for i = 1, take_n() do
+		loans[i] = {take(), take() == '1', take_n()}
 	end
-	plain = plain and call('ZCARD', FAILING) == 0
-	if not plain then
-		refuse(ok, fences, id0, state0, n, unsure, gone, answer)
+	for i = 1, take_n() do
+		slots[i] = {take(), take_n()}
 	end
-
-	many_argv('HDEL', LEASES, id0 + 1, n, ok, plain)
-	local place = fmt('%013d/%05d', gone + call('LLEN', VISITS), n)
-	local states, visits, due, well, m = {}, {}, {}, {}, 0
-	for k = 1, n do
-		local fence, old = ok[k], wheel[k]
-		if fence then
-			local id = ARGV[id0 + k]
-			m = m + 1
-			states[2 * m - 1] = id
-			if plain then
-				states[2 * m] = place .. sub(old, 20, 38) .. ARGV[state0 + k]
-				visits[m] = sub(old, 1, 20) .. id .. ' 0 0 ' .. ARGV[visit0 + k]
-			else
-				local v = {id = id, index = k - 1, host = lease[k] ~= fence and sub(lease[k], #fence + 2) or nil, mid = sub(old, 20, 38),
-					counts = ' 0 0 ', cooldown = 0, status = status and status[k]}
-				if extra[k] then
-					at = extra[k]
-					extra_take(v, out)
-				elseif v.host then
-					host_return(v.host, 0)
-				end
-				if not out.failing[id] then
-					well[#well + 1] = id
-				end
-				states[2 * m] = place .. v.mid .. ARGV[state0 + k]
-				visits[m] = sub(old, 1, 20) .. id .. v.counts .. ARGV[visit0 + k]
-				if not v.status then
-					local due_ms, where = ARGV[due0 + 2 * k - 1], place_of(id, v.host)
-					due[#due + 1] = due_ms
-					due[#due + 1] = where
-					if not v.host and v.cooldown > tonumber(due_ms) then -- the only feed of its host is put off here
-						due[#due - 1] = int(v.cooldown)
-						call('ZADD', MOVED, due_ms, where)
-					end
-				end
+	if ARGV[4] == '1' and not still_lent(loans, at + 1) then
+		return -1
+	end
+	if n > 0 then
+		visits_put(n, batch, lines, runs)
+	end
+	for _, loan in ipairs(loans) do
+		local fence = loan[1]
+		if loan[2] then
+			call('DEL', LENT .. fence)
+			claim_drop(fence)
+		else
+			many_argv('SREM', LENT .. fence, at + 1, loan[3])
+			at = at + loan[3]
+			if call('EXISTS', LENT .. fence) == 0 then
+				claim_drop(fence)
 			end
 		end
 	end
+	local known = {}
+	for _, slot in ipairs(slots) do
+		many_argv('RPUSH', DUE .. slot[1], at + 1, slot[2])
+		at = at + slot[2]
+		known[#known + 1] = slot[1]
+		known[#known + 1] = slot[1]
+	end
+	many('ZADD', SLOTS, known)
+	local plain = take_n()
+	many_argv('HSET', FEEDS, at + 1, 2 * plain)
+	at = at + 2 * plain
 
-	many('HSET', WHEEL, states)
-	if m > 0 then
-		call('HINCRBY', META, 'visit_n', m)
-		for run = 12, 11 + run_n do
-			call('HSETNX', RUNS, ARGV[run], sub(place, 1, 13))
-		end
-	end
-	many('RPUSH', VISITS, visits)
-	if plain then
-		many_argv('ZADD', DUE, due0 + 1, 2 * n)
-	else
-		many('ZADD', DUE, due)
-		many('ZREM', FAILING, well)
-	end
-	for key, list in pairs(out.groups) do
-		many('HSET', key, list)
-	end
-	for fence, count in pairs(fences) do
-		if count > 0 then
-			claim_less(fence, count)
-		end
-	end
-	many('HSET', ENTRIES, out.rows)
-	many('HSET', CONTENTS, out.contents)
-	many('ZADD', DATES, out.dates)
-	if out.new_n > 0 then
-		call('HINCRBY', META, 'entry_n', out.new_n)
+	local extras = take_n()
+	if extras > 0 then
 		if out.shards == 1 then
-			call('HSET', META, 'last_entry', int(out.seq))
+			out.seq = tonumber(call('HGET', META, 'last_entry'))
+		end
+		for _ = 1, extras do
+			extra_take(out)
+		end
+		many('HSET', FEEDS, out.feeds)
+		for key, list in pairs(out.groups) do
+			many('HSET', key, list)
+		end
+		many('HSET', ENTRIES, out.rows)
+		many('HSET', CONTENTS, out.contents)
+		many('ZADD', DATES, out.dates)
+		if out.new_n > 0 then
+			call('HINCRBY', META, 'entry_n', out.new_n)
+			if out.shards == 1 then
+				call('HSET', META, 'last_entry', int(out.seq))
+			end
 		end
 	end
 	if beat ~= '' then
-		call('HSET', WORKERS, worker, beat .. part_make('at_ms', int(now)))
+		call('HSET', WORKERS, worker, beat .. part_make('at_ms', int(out.now)))
 	end
-	hosts_write()
-	return answer
+	-- "0": what the sender remembers is in doubt too
+	table.insert(out.answer, 1, epoch_rises and '0' or ARGV[4] == '1' and int(tonumber(epoch) + 1) or epoch)
+	epoch_rises = epoch_rises or ARGV[4] == '1'
+	finish()
+	return out.answer
 end

@@ -5,13 +5,13 @@
 
 local call, fmt, sub, find, match = redis.call, string.format, string.sub, string.find, string.match
 local P = sub(KEYS[1], 1, -5)
-local META, FEEDS, URLS, WHEEL, STATUS, FAILING = KEYS[1], P .. 'feeds', P .. 'urls', P .. 'wheel', P .. 'status', P .. 'failing'
-local DUE, MOVED, PARKED, HOSTS = P .. 'due', P .. 'moved', P .. 'parked', P .. 'hosts'
-local LEASES, CLAIMS, CLAIM_LEFT, CLAIM_FEEDS = P .. 'leases', P .. 'claims', P .. 'claim_left', P .. 'claim_feeds'
+local META, FEEDS, URLS, STATUS, FAILING = KEYS[1], P .. 'feeds', P .. 'urls', P .. 'status', P .. 'failing'
+local DUE, SLOTS, SOON, MOVED, JOINED = P .. 'due:', P .. 'slots', P .. 'soon', P .. 'moved', P .. 'joined'
+local PARKED, HOSTS, CLAIMS, BORROWERS, LENT = P .. 'parked', P .. 'hosts', P .. 'claims', P .. 'borrowers', P .. 'lent:'
 local ENTRIES, CONTENTS, DATES, ENTRY_N = P .. 'entries', P .. 'contents', P .. 'dates', P .. 'entry_n'
-local VISITS, RUNS, WORKERS = P .. 'visits', P .. 'runs', P .. 'workers'
+local VISITS, ORDER, RUNS, WORKERS = P .. 'visits', P .. 'visit_order', P .. 'runs', P .. 'workers'
 local GROUPS = {[1] = P .. 'error', [2] = P .. 'validators', [4] = P .. 'about', [8] = P .. 'rhythm', [16] = P .. 'redirect'}
-local LARGE = '-' -- the one field of LEASES that is none
+local SLOT_MS = 10000
 local ops = {}
 
 -- A whole number as text: Lua would write large ones with an exponent.
@@ -42,30 +42,8 @@ local function ask(cmd, key, names)
 	return all
 end
 
--- HMGET and its like for n names that stand among the arguments.
-local function ask_argv(cmd, key, from, n)
-	if n == 0 then
-		return {}
-	elseif n <= 4000 then
-		return call(cmd, key, unpack(ARGV, from, from + n - 1))
-	end
-	local names = {}
-	for i = 1, n do
-		names[i] = ARGV[from + i - 1]
-	end
-	return ask(cmd, key, names)
-end
-
--- A variadic command over n arguments; of some only, where ok says which.
-local function many_argv(cmd, key, from, n, ok, all)
-	if ok and not all then
-		local list = {}
-		for i = 1, n do
-			list[#list + 1] = ok[i] and ARGV[from + i - 1] or nil
-		end
-		many(cmd, key, list)
-		return
-	end
+-- A variadic command over n arguments from ARGV[from] on.
+local function many_argv(cmd, key, from, n)
 	for i = from, from + n - 1, 4000 do
 		call(cmd, key, unpack(ARGV, i, math.min(i + 3999, from + n - 1)))
 	end
@@ -80,9 +58,9 @@ local function now_of(text)
 	return t[1] * 1000 + math.floor(t[2] / 1000)
 end
 
--- A value of "name=length:bytes" members: the bytes of one of them.
-local function part(value, want)
-	local at = 1
+-- Members, "name=length:bytes" each, from a place in a value on: the bytes of one of them.
+local function part(value, want, at)
+	at = at or 1
 	while true do
 		local _, last, name, len = find(value, '^([%w_]+)=(%d+):', at)
 		if not last then
@@ -98,37 +76,69 @@ local function part_make(name, bytes)
 	return name .. '=' .. #bytes .. ':' .. bytes .. '\n'
 end
 
--- A value in WHEEL: what the store keeps, in fixed columns, then the feed's state as the last visit left it:
---   1-19 place of its last visit and how many were stored with it, 21-34 last_new_ms, 36-37 groups that are there, from 39
---   "fence due_at_ms last_kind http_status fail_n crash_n last_visit_ms last_ok_ms expect_us expect_dev_us =why"
-local STATE = 39
-local NEVER = '0000000000000/00000'
-
-local function due_of(wheel)
-	return match(wheel, '^%d+ (%-?%d+)', STATE)
+-- A value in FEEDS: a line with what every visit writes, "place last_new_ms groups fence due_at_ms last_kind http_status fail_n crash_n
+-- last_visit_ms last_ok_ms expect_us expect_dev_us", then members: why, host, created_ms, url, and what the owner sets.
+-- The place is the batch in VISITS that has its last visit, "-": none.
+local function due_of(feed)
+	return match(feed, '^%S+ %S+ %S+ %S+ (%S+)')
 end
 
--- Is this a lease under that fence? And the host it counts for, nil: none.
-local function lease_is(lease, fence)
-	if lease == fence then
-		return true, nil
-	elseif lease and sub(lease, 1, #fence + 1) == fence .. '@' then
-		return true, sub(lease, #fence + 2)
-	end
-	return false, nil
+local function feed_part(feed, want)
+	return part(feed, want, find(feed, '\n', 1, true) + 1)
 end
 
--- A feed's visits: the line of its last one and what stands in it; walks on by the place in front.
-local function visit_at(place, id, gone)
-	local from, n = tonumber(sub(place, 1, 13)), tonumber(sub(place, 15, 19))
-	if n == 0 or from + n <= gone then
-		return nil
+-- Where the members begin that visits leave alone.
+local function own_at(feed)
+	local at = find(feed, '\n', 1, true) + 1
+	local _, last, len = find(feed, '^why=(%d+):', at)
+	return last and last + len + 2 or at
+end
+
+-- Where a feed stands in line: "id", or "id@host" when its host has others. And back again.
+local function place_of(id, name)
+	return name and id .. '@' .. name or id
+end
+
+local function place_split(m)
+	local at = find(m, '@', 2, true)
+	if at then
+		return sub(m, 1, at - 1), sub(m, at + 1)
 	end
-	local first = math.max(from - gone, 0)
-	for i, line in ipairs(call('LRANGE', VISITS, first, from - gone + n - 1)) do
-		if sub(line, 21, 21 + #id) == id .. ' ' then
-			return line, first + i - 1
+	return m, nil
+end
+
+local function slot_of(ms)
+	return int(math.floor(tonumber(ms) / SLOT_MS))
+end
+
+-- How a feed is lent under this fence: as which member of the claim's set; nil: not.
+local function lent_as(fence, id, name)
+	if call('SISMEMBER', LENT .. fence, id) == 1 then
+		return id
+	elseif name and call('SISMEMBER', LENT .. fence, id .. '@' .. name) == 1 then
+		return id .. '@' .. name
+	end
+	return nil
+end
+
+-- The claim that holds a feed, and as what; nil: none does.
+local function lent_by(id, name)
+	for _, fence in ipairs(call('ZRANGE', CLAIMS, 0, -1)) do
+		local m = lent_as(fence, id, name)
+		if m then
+			return fence, m
 		end
 	end
 	return nil
+end
+
+-- The line of a feed's visit in a batch, and where in the batch it is.
+local function visit_in(batch, id)
+	local lines = batch ~= '-' and call('HGET', VISITS, batch)
+	local first = lines and find(lines, '\n' .. id .. ' ', 1, true)
+	if not first then
+		return nil
+	end
+	local line = match(lines, '[^\n]*', first + 1)
+	return line, match(line, '^%d+ (%S+)'), lines, first
 end

@@ -8,7 +8,7 @@
 
 local function feed_conflict(id, url)
 	local feed, other = call('HGET', FEEDS, id), call('HGET', URLS, url)
-	if feed and part(feed, 'url') ~= url then
+	if feed and feed_part(feed, 'url') ~= url then
 		return id
 	elseif other and other ~= id then
 		return other
@@ -38,8 +38,9 @@ local function feed_load(a)
 		return
 	end
 	call('HSET', URLS, url, id)
-	call('HSET', FEEDS, id, part_make('host', name) .. part_make('created_ms', created) .. part_make('url', url) .. ARGV[a + 9])
-	call('HSET', WHEEL, id, fmt('%s %014d %02d ', NEVER, tonumber(last_new), groups) .. ARGV[a + 10])
+	local text, members = match(ARGV[a + 10], '^([^\n]*)\n(.*)$')
+	call('HSET', FEEDS, id, fmt('- %s %d ', last_new, groups) .. text .. '\n' .. members .. part_make('host', name) ..
+		part_make('created_ms', created) .. part_make('url', url) .. ARGV[a + 9])
 	for _, bit in ipairs({1, 2, 4, 8, 16}) do
 		if math.floor(groups / bit) % 2 == 1 then
 			call('HSET', GROUPS[bit], id, ARGV[value])
@@ -51,7 +52,7 @@ local function feed_load(a)
 	end
 	local counted = host_join(name, id)
 	if status == '0' then
-		call('ZADD', DUE, due, place_of(id, counted))
+		due_put(place_of(id, counted), due)
 	else
 		call('ZADD', STATUS, status, id)
 	end
@@ -78,37 +79,77 @@ local function entry_load(a)
 	end
 end
 
--- A visit stands at the place of its number; what is missing between is empty.
+-- Visits of one load go into batches by their numbers; what is missing between is empty.
+local GAP = 100
+local batch -- that is being made: first, last, lines
+
+local function batch_write()
+	if batch then
+		call('HSET', VISITS, batch.name, table.concat(batch.lines))
+		call('ZADD', ORDER, int(batch.first), batch.name)
+	end
+	batch = nil
+end
+
+-- The batch that may hold this number: its name, its lines, and where the line with that number begins.
+local known = {}
+
+local function batch_with(number)
+	local found = call('ZREVRANGEBYSCORE', ORDER, int(number), '-inf', 'WITHSCORES', 'LIMIT', 0, 1)
+	local name, first = found[1], tonumber(found[2])
+	if not name then
+		return nil
+	end
+	if known.name ~= name then
+		local lines = call('HGET', VISITS, name)
+		known = {name = name, lines = lines, at = {}}
+		for pos in string.gmatch(lines, '()\n') do
+			known.at[#known.at + 1] = pos
+		end
+	end
+	return name, known.lines, known.at[number - first + 1]
+end
+
 local function visit_load(a)
-	local id, feed, run, new_n, changed_n, line = unpack(ARGV, a, a + 5)
-	local at, n, gone = tonumber(id) - 1, call('LLEN', VISITS), tonumber(call('HGET', META, 'visits_gone'))
-	local wheel = call('HGET', WHEEL, feed)
-	if not wheel then
-		return
-	elseif n == 0 then
-		gone = at
-	end
-	while gone > at do
-		call('LPUSH', VISITS, '')
-		gone, n = gone - 1, n + 1
-	end
-	while gone + n <= at do
-		call('RPUSH', VISITS, '')
-		n = n + 1
-	end
-	call('HSET', META, 'visits_gone', int(gone))
-	if call('LINDEX', VISITS, at - gone) ~= '' then
+	local number, feed, run, new_n, changed_n, text = tonumber(ARGV[a]), unpack(ARGV, a + 1, a + 5)
+	local value = call('HGET', FEEDS, feed)
+	if not value then
 		return
 	end
-	local newest = sub(wheel, 1, 13) < fmt('%013d', at) or sub(wheel, 1, 19) == NEVER
-	call('LSET', VISITS, at - gone, (newest and sub(wheel, 1, 19) or NEVER) .. ' ' .. feed .. ' ' .. new_n .. ' ' .. changed_n .. ' ' ..
-		line)
+	local place, rest = match(value, '^(%S+) (.*)$')
+	local name, lines, at
+	if batch and place ~= batch.name and number > batch.last and number - batch.last <= GAP and
+		#call('ZRANGEBYSCORE', ORDER, int(batch.last), int(number), 'LIMIT', 0, 1) == 0 then
+		name = batch.name
+	else
+		batch_write()
+		name, lines, at = batch_with(number)
+		if at and find(lines, '^\n[^\n]', at) then
+			return -- it is there
+		end
+	end
+	-- a feed is in a batch once, or its chain would not find the others
+	local newest = not at and (place == '-' or tonumber(call('ZSCORE', ORDER, place) or 0) < number)
+	local own = batch and batch.name or 'l' .. int(number)
+	text = '\n' .. feed .. ' ' .. (newest and place or '-') .. ' 0 ' .. new_n .. ' ' .. changed_n .. ' ' .. text
+	if at then
+		call('HSET', VISITS, name, sub(lines, 1, at - 1) .. text .. sub(lines, at + 1))
+		known = {}
+	else
+		batch = batch or {name = own, first = number, last = number - 1, lines = {}}
+		for _ = batch.last + 2, number do
+			batch.lines[#batch.lines + 1] = '\n'
+		end
+		batch.lines[#batch.lines + 1] = text
+		batch.last = number
+	end
 	if newest then
-		call('HSET', WHEEL, feed, fmt('%013d/%05d', at, 1) .. sub(wheel, 20))
+		call('HSET', FEEDS, feed, own .. ' ' .. rest)
 	end
 	call('HINCRBY', META, 'visit_n', 1)
+	rises('last_visit', int(number))
 	if run ~= '0' then
-		call('HSETNX', RUNS, run, int(at))
+		call('HSETNX', RUNS, run, int(number))
 	end
 end
 
@@ -139,6 +180,7 @@ function ops.load()
 			a = a + width[kind]
 		end
 	end
-	hosts_write()
+	batch_write()
+	finish()
 	return 0
 end

@@ -2,17 +2,56 @@
 --
 -- What only looks: it works on a full server and on a replica too.
 
--- Feeds in DUE that are due at that time, but were put off until after it: how many, and the earliest time they wake.
+-- Feeds in line that are due at that time, but were put off until after it: how many, and the earliest time one of them wakes.
 local function moved_behind(upto)
 	local n, wake = 0, nil
 	for _, m in ipairs(call('ZRANGEBYSCORE', MOVED, '-inf', int(upto))) do
-		local score = tonumber(call('ZSCORE', DUE, m) or upto)
+		local score = tonumber(call('ZSCORE', SOON, m) or upto)
 		if score > upto then
 			n = n + 1
 			wake = math.min(wake or score, score)
 		end
 	end
 	return n, wake
+end
+
+-- Feeds of a slot that are due until then, and the earliest time of any; where there are very many, what their number and the slot tell.
+local function slot_look(slot, upto)
+	local start, n, first = tonumber(slot) * SLOT_MS, call('LLEN', DUE .. slot), nil
+	if start > upto and n > 5000 then
+		return 0, start
+	elseif start + SLOT_MS - 1 <= upto and n > 5000 then
+		return n, start
+	end
+	local ids = call('LRANGE', DUE .. slot, 0, -1)
+	for i, m in ipairs(ids) do
+		ids[i] = place_split(m)
+	end
+	n = 0
+	for _, feed in ipairs(ask('HMGET', FEEDS, ids)) do
+		local due = feed and tonumber(due_of(feed))
+		n = n + (due and due <= upto and 1 or 0)
+		first = due and math.min(first or due, due) or first
+	end
+	return n, first
+end
+
+-- The same for all slots.
+local function slots_look(upto)
+	local n, first = 0, nil
+	for i, slot in ipairs(call('ZRANGE', SLOTS, 0, -1)) do
+		local start = tonumber(slot) * SLOT_MS
+		if i == 1 or (start <= upto and start + SLOT_MS > upto) then
+			local due_n, due = slot_look(slot, upto)
+			n = n + due_n
+			first = first or due
+		elseif start <= upto then
+			n = n + call('LLEN', DUE .. slot)
+		else
+			break
+		end
+	end
+	return n, first
 end
 
 local function first_of(key)
@@ -27,15 +66,20 @@ end
 -- stats now shards shard -> {feeds, paused, gone, quarantined, failing, lent, due, next or '', entries, visits, last feed, entry, visit}
 function ops.stats()
 	local now = now_of(ARGV[2])
-	local m, next_ms = first_of(DUE)
-	local due = call('ZCOUNT', DUE, '-inf', int(now)) + (moved_behind(now)) + call('ZCOUNT', PARKED, '-inf', int(now))
+	local due, next_ms = slots_look(now)
+	local m, soon = first_of(SOON)
+	if m and call('ZSCORE', MOVED, m) then
+		soon = nil -- MOVED tells
+	end
 	local _, moved = first_of(MOVED)
 	local _, parked = first_of(PARKED)
-	if m and call('ZSCORE', MOVED, m) then
-		next_ms = nil -- MOVED tells
+	next_ms = least(least(next_ms, soon), least(moved, parked))
+	due = due + call('ZCOUNT', SOON, '-inf', int(now)) + (moved_behind(now)) + call('ZCOUNT', PARKED, '-inf', int(now))
+	local lent = 0
+	for _, fence in ipairs(call('ZRANGE', CLAIMS, 0, -1)) do
+		lent = lent + call('SCARD', LENT .. fence)
 	end
-	next_ms = least(least(next_ms, moved), parked)
-	local shards, shard, last_feed, last_entry, last_visit = tonumber(ARGV[3]), tonumber(ARGV[4]), 0, 0, call('LLEN', VISITS)
+	local shards, shard, last_feed, last_entry, last_visit = tonumber(ARGV[3]), tonumber(ARGV[4]), 0, 0, 0
 	for seq = tonumber(call('HGET', META, 'last_feed')), 1, -1 do
 		last_feed = (seq - 1) * shards + shard + 1
 		if call('HEXISTS', FEEDS, int(last_feed)) == 1 then
@@ -50,93 +94,169 @@ function ops.stats()
 		end
 		last_entry = last_entry * shards
 	end
-	while last_visit > 0 and call('LINDEX', VISITS, last_visit - 1) == '' do
-		last_visit = last_visit - 1
-	end
-	if last_visit > 0 then
-		last_visit = (last_visit - 1 + tonumber(call('HGET', META, 'visits_gone'))) * shards + shard + 1
+	local back = 0
+	while last_visit == 0 do
+		local batch = call('ZREVRANGE', ORDER, back, back, 'WITHSCORES')
+		if not batch[1] then
+			break
+		end
+		local number = tonumber(batch[2])
+		for text in string.gmatch(call('HGET', VISITS, batch[1]), '\n([^\n]*)') do
+			last_visit = text ~= '' and (number - 1) * shards + shard + 1 or last_visit
+			number = number + 1
+		end
+		back = back + 1
 	end
 	return {call('HLEN', FEEDS), call('ZCOUNT', STATUS, 1, 1), call('ZCOUNT', STATUS, 2, 2), call('ZCOUNT', STATUS, 3, 3),
-		call('ZCARD', FAILING), call('HLEN', LEASES) - call('HEXISTS', LEASES, LARGE), due, next_ms and int(next_ms) or '',
+		call('ZCARD', FAILING), lent, due, next_ms and int(next_ms) or '',
 		tonumber(call('HGET', META, 'entry_n')), tonumber(call('HGET', META, 'visit_n')), last_feed, last_entry, last_visit}
 end
 
 -- pending before -> {n, wake or ''}
 function ops.pending()
 	local before = tonumber(ARGV[2])
-	local n, wake = moved_behind(before)
-	local _, first = first_of(DUE)
+	local n, first = slots_look(before)
+	local put_off, wake = moved_behind(before)
+	local _, soon = first_of(SOON)
+	first = least(first, soon)
 	if first and first <= before then
-		wake = first
+		wake = least(wake, first)
 	end
-	n = n + call('ZCOUNT', DUE, '-inf', ARGV[2]) + call('ZCOUNT', PARKED, '-inf', ARGV[2])
-	local leases, ids, fences = call('HGETALL', LEASES), {}, {}
-	for i = 1, #leases, 2 do
-		ids[#ids + 1] = leases[i]
-	end
-	for i, wheel in ipairs(ask('HMGET', WHEEL, ids)) do
-		if wheel and tonumber(due_of(wheel)) <= before then
-			n = n + 1
-			fences[match(leases[i * 2], '^%d+')] = true
+	n = n + put_off + call('ZCOUNT', SOON, '-inf', ARGV[2]) + call('ZCOUNT', PARKED, '-inf', ARGV[2])
+	local claims = call('ZRANGE', CLAIMS, 0, -1, 'WITHSCORES')
+	for i = 1, #claims, 2 do
+		local ids, due_n = call('SMEMBERS', LENT .. claims[i]), 0
+		for k, m in ipairs(ids) do
+			ids[k] = place_split(m)
 		end
-	end
-	for fence in pairs(fences) do
-		wake = least(wake, tonumber(call('ZSCORE', CLAIMS, fence) or nil))
+		for _, feed in ipairs(ask('HMGET', FEEDS, ids)) do
+			due_n = due_n + (feed and tonumber(due_of(feed)) <= before and 1 or 0)
+		end
+		n = n + due_n
+		if due_n > 0 then
+			wake = least(wake, tonumber(claims[i + 1]))
+		end
 	end
 	return {n, wake and int(wake) or ''}
 end
 
--- history place id max -> {lines, place, numbers}: of one feed's visits, newest first
+-- look unsure {id fence} ... -> {epoch, {as what it is lent, '' when it is not}, {feed}, {status}, {what was found, if it has been stored
+-- under this fence: "new changed"}}
+function ops.look()
+	local unsure, ids, as, again = ARGV[2] == '1', {}, {}, {}
+	for i = 3, #ARGV, 2 do
+		ids[#ids + 1] = ARGV[i]
+	end
+	local feeds = ask('HMGET', FEEDS, ids)
+	for k, feed in ipairs(feeds) do
+		local fence = ARGV[2 * k + 2]
+		as[k] = feed and lent_as(fence, ids[k], feed_part(feed, 'host')) or ''
+		again[k] = ''
+		local batch = as[k] == '' and unsure and feed and match(feed, '^%S+')
+		for _ = 1, batch and 100 or 0 do
+			local text, before = visit_in(batch, ids[k])
+			if not text then
+				break
+			end
+			local under, found = match(text, '^%d+ %S+ (%d+) (%d+ %d+) ')
+			if under == fence then
+				again[k] = found
+				break
+			end
+			batch = before
+		end
+		feeds[k] = feed or ''
+	end
+	return {call('HGET', META, 'epoch'), as, feeds, #ids > 0 and ask('ZMSCORE', STATUS, ids) or {}, again}
+end
+
+-- lent [id] -> {fence until {member ...}} ...: all that is lent, or one feed
+function ops.lent()
+	local out = {}
+	local function add(fence, members)
+		out[#out + 1] = fence
+		out[#out + 1] = call('ZSCORE', CLAIMS, fence)
+		out[#out + 1] = members
+	end
+	if ARGV[2] then
+		local feed = call('HGET', FEEDS, ARGV[2])
+		local fence, m = lent_by(ARGV[2], feed and feed_part(feed, 'host'))
+		if fence then
+			add(fence, {m})
+		end
+		return out
+	end
+	for _, fence in ipairs(call('ZRANGE', CLAIMS, 0, -1)) do
+		add(fence, call('SMEMBERS', LENT .. fence))
+	end
+	return out
+end
+
+-- history batch id max -> {lines, batch, numbers}: of one feed's visits, newest first
 function ops.history()
-	local place, id, gone, out, numbers = ARGV[2], ARGV[3], tonumber(call('HGET', META, 'visits_gone') or 0), {}, {}
+	local batch, id, out, numbers = ARGV[2], ARGV[3], {}, {}
 	while #out < tonumber(ARGV[4]) do
-		local line, index = visit_at(place, id, gone)
-		if not line then
-			place = NEVER
+		local text, before, lines, first = visit_in(batch, id)
+		if not text then
+			batch = '-'
 			break
 		end
-		out[#out + 1] = line
-		numbers[#numbers + 1] = int(gone + index + 1)
-		place = sub(line, 1, 19)
+		local _, above = string.gsub(sub(lines, 1, first - 1), '\n', '')
+		out[#out + 1] = text
+		numbers[#numbers + 1] = int(tonumber(call('ZSCORE', ORDER, batch)) + above)
+		batch = before
 	end
-	return {out, place, numbers}
+	return {out, batch, numbers}
 end
 
 -- check {id} ... -> sentences: each active feed is in exactly one place
 function ops.check_feeds()
-	local ids, out = {unpack(ARGV, 2)}, {}
-	local feeds, wheel = ask('HMGET', FEEDS, ids), ask('HMGET', WHEEL, ids)
-	for i, id in ipairs(ids) do
-		if feeds[i] and not wheel[i] then
-			out[#out + 1] = 'feed ' .. id .. ': not on the wheel'
-		elseif wheel[i] and not feeds[i] then
-			out[#out + 1] = 'wheel: no feed ' .. id
-		elseif feeds[i] then
-			local name, active = part(feeds[i], 'host'), not call('ZSCORE', STATUS, id)
-			local alone, counted = call('ZSCORE', DUE, id), call('ZSCORE', DUE, id .. '@' .. name)
-			local parked, lent = call('ZSCORE', PARKED, id), call('HGET', LEASES, id)
-			local waits = (alone and 1 or 0) + (counted and 1 or 0) + (parked and 1 or 0)
-			local sole = match(call('HGET', HOSTS, name) or '', '%d+$')
-			if active and waits + (lent and 1 or 0) == 0 then
+	local ids, out, lent = {unpack(ARGV, 2)}, {}, {}
+	for _, fence in ipairs(call('ZRANGE', CLAIMS, 0, -1)) do
+		for _, m in ipairs(call('SMEMBERS', LENT .. fence)) do
+			local id = place_split(m)
+			if lent[id] then
+				out[#out + 1] = 'feed ' .. id .. ': lent twice'
+			end
+			lent[id] = m
+		end
+	end
+	for i, feed in ipairs(ask('HMGET', FEEDS, ids)) do
+		local id = ids[i]
+		if feed then
+			local name, due, active, places = feed_part(feed, 'host'), due_of(feed), not call('ZSCORE', STATUS, id), {}
+			local parked, joined = call('ZSCORE', PARKED, id), call('HGET', JOINED, id)
+			for _, m in ipairs({id, id .. '@' .. name}) do
+				local wake, moved = call('ZSCORE', SOON, m), call('ZSCORE', MOVED, m)
+				if wake then
+					places[#places + 1] = m
+					if (moved or wake) ~= due then
+						out[#out + 1] = 'feed ' .. id .. ': waits for another time than it is due'
+					end
+				elseif moved then
+					out[#out + 1] = 'feed ' .. id .. ': put off, but not waiting'
+				end
+				if call('LPOS', DUE .. slot_of(due), m) then
+					places[#places + 1] = m
+				end
+			end
+			local waits = #places + (parked and 1 or 0)
+			if lent[id] then
+				places[#places + 1] = lent[id]
+			end
+			if active and waits == 0 and not lent[id] then
 				out[#out + 1] = 'feed ' .. id .. ': active, but neither waiting nor lent'
-			elseif waits + (lent and 1 or 0) > 1 then
+			elseif waits + (lent[id] and 1 or 0) > 1 then
 				out[#out + 1] = 'feed ' .. id .. ': in line more than once'
 			elseif not active and waits > 0 then
 				out[#out + 1] = 'feed ' .. id .. ': waiting, but not active'
 			end
-			local uncounted = alone or lent and not find(lent, '@', 1, true)
-			if (uncounted and sole ~= id) or ((counted or lent and not uncounted) and sole == id) then
+			local sole = match(call('HGET', HOSTS, name) or '', '%d+$') == id
+			if places[1] and sole ~= (places[1] == id and not joined) then
 				out[#out + 1] = 'feed ' .. id .. ': counted by its host, or not, against what it should'
 			end
 			if (parked == false) ~= (call('ZSCORE', PARKED .. ':' .. name, id) == false) then
 				out[#out + 1] = 'feed ' .. id .. ': half parked'
-			end
-			local m = alone and id or id .. '@' .. name
-			local wake, moved = alone or counted, call('ZSCORE', MOVED, m)
-			if wake and (moved or wake) ~= due_of(wheel[i]) then
-				out[#out + 1] = 'feed ' .. id .. ': waits for another time than it is due'
-			elseif moved and not wake then
-				out[#out + 1] = 'feed ' .. id .. ': put off, but not waiting'
 			end
 		end
 	end
@@ -146,14 +266,16 @@ end
 -- check_hosts cursor -> {cursor, sentences}: budgets, over a part of the hosts
 function ops.check_hosts()
 	local page, out, busy, turns = call('HSCAN', HOSTS, ARGV[2], 'COUNT', 1000), {}, {}, {}
-	for _, lease in ipairs(call('HVALS', LEASES)) do
-		local name = match(lease, '@(.*)$')
-		if name then
-			busy[name] = (busy[name] or 0) + 1
+	for _, fence in ipairs(call('ZRANGE', CLAIMS, 0, -1)) do
+		for _, m in ipairs(call('SMEMBERS', LENT .. fence)) do
+			local _, name = place_split(m)
+			if name then
+				busy[name] = (busy[name] or 0) + 1
+			end
 		end
 	end
 	for _, m in ipairs(call('ZRANGE', MOVED, 0, -1)) do
-		local name = match(m, '@(.*)$')
+		local _, name = place_split(m)
 		if name then
 			turns[name] = (turns[name] or 0) + 1
 		end
@@ -177,35 +299,26 @@ function ops.check_hosts()
 	return {page[1], out}
 end
 
--- check_rest -> sentences: what is counted, and claims
+-- check_rest -> sentences: what is counted, claims and slots
 function ops.check_rest()
-	local out, fences, left = {}, {}, call('HGETALL', CLAIM_LEFT)
-	for _, lease in ipairs(call('HVALS', LEASES)) do
-		local fence = match(lease, '^%d+')
-		if fence then
-			fences[fence] = (fences[fence] or 0) + 1
+	local out = {}
+	for _, fence in ipairs(call('ZRANGE', CLAIMS, 0, -1)) do
+		if call('EXISTS', LENT .. fence) == 0 then
+			out[#out + 1] = 'claim ' .. fence .. ': holds nothing'
+		elseif call('HEXISTS', BORROWERS, fence) == 0 then
+			out[#out + 1] = 'claim ' .. fence .. ': nobody borrowed'
 		end
-	end
-	for i = 1, #left, 2 do
-		if (fences[left[i]] or 0) ~= tonumber(left[i + 1]) then
-			out[#out + 1] = 'claim ' .. left[i] .. ': holds ' .. (fences[left[i]] or 0) .. ' leases, counts ' .. left[i + 1]
-		end
-		if not call('ZSCORE', CLAIMS, left[i]) then
-			out[#out + 1] = 'claim ' .. left[i] .. ': never ends'
-		end
-		fences[left[i]] = nil
-	end
-	for fence in pairs(fences) do
-		out[#out + 1] = 'leases: no claim holds ' .. fence
 	end
 	local function same(what, counts, is)
 		if tonumber(counts or 0) ~= is then
 			out[#out + 1] = 'meta: counts ' .. tostring(counts) .. ' ' .. what .. ', there are ' .. is
 		end
 	end
+	same('claims', call('ZCARD', CLAIMS), call('HLEN', BORROWERS))
 	same('entries', call('HGET', META, 'entry_n'), call('HLEN', ENTRIES))
 	same('entries by date', call('HGET', META, 'entry_n'), call('ZCARD', DATES))
 	same('addresses', call('HLEN', URLS), call('HLEN', FEEDS))
+	same('batches of visits', call('HLEN', VISITS), call('ZCARD', ORDER))
 	if call('HLEN', HOSTS) <= 20000 then
 		local n = 0
 		for _, v in ipairs(call('HVALS', HOSTS)) do
@@ -213,10 +326,11 @@ function ops.check_rest()
 		end
 		same('feeds at hosts', n, call('HLEN', FEEDS))
 	end
-	if call('LLEN', VISITS) <= 100000 then
+	if tonumber(call('HGET', META, 'visit_n')) <= 100000 then
 		local n = 0
-		for _, line in ipairs(call('LRANGE', VISITS, 0, -1)) do
-			n = n + (line ~= '' and 1 or 0)
+		for _, lines in ipairs(call('HVALS', VISITS)) do
+			local _, full = string.gsub(lines, '\n%d', '')
+			n = n + full
 		end
 		same('visits', call('HGET', META, 'visit_n'), n)
 	end

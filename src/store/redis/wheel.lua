@@ -1,12 +1,45 @@
 -- SPDX-License-Identifier: ISC
 --
--- Lending. An active feed is in exactly one place: DUE (waiting, by the time it wakes), PARKED (due, but its host has no budget), or
--- LEASES (lent). In DUE it stands as "id" when it is the only feed of its host, else as "id@host"; MOVED names those that wait for
--- another time than they are due: put off for a pause their host asked for, or holding the turn of a crowded host.
+-- Lending. An active feed is in exactly one place: in line (waiting, by the time it wakes), PARKED (due, but its host has no budget), or
+-- in the set LENT of a claim. In these it stands as "id" when it is the only feed of its host, else as "id@host".
+--
+-- The line is a list for each ten seconds, DUE with the number of the slot, for those that wake when they are due; SLOTS says which lists
+-- there are. What a slot holds is in no order, so the slot that has begun and not ended is sorted into SOON, where each has its exact
+-- time; there stand also those that wake at another time than they are due: put off for a pause their host asked for, or holding the
+-- turn of a crowded host. MOVED has their due times. Lists cost a tenth of what one large sorted set does, and a fleet that is behind
+-- takes from slots that have ended. JOINED has feeds that stand in a list by their number only, though their host has got others since.
 --
 -- A host with several feeds has a budget: feeds lent (busy) and the time of its next loan. A feed that finds none left is parked, and
--- from then on at most one feed of the host stands in DUE for all of them: it has the turn. Whoever returns a loan gives the turn on,
+-- from then on at most one feed of the host stands in line for all of them: it has the turn. Whoever returns a loan gives the turn on,
 -- so parked feeds are met again without being looked at.
+--
+-- Who borrowed remembers what it needs to write its outcomes without asking again. "epoch" in META rises with all that may make that
+-- memory wrong: a lease taken back, or a change to a feed while it is lent.
+
+local epoch_rises = false
+local line, line_n = {}, 0 -- who gets in line: by slot, written at the end
+
+local function due_put(m, ms)
+	local slot = slot_of(ms)
+	local list = line[slot]
+	if not list then
+		list = {}
+		line[slot] = list
+	end
+	list[#list + 1] = m
+	line_n = line_n + 1
+end
+
+local function line_write()
+	local slots = {}
+	for slot, list in pairs(line) do
+		many('RPUSH', DUE .. slot, list)
+		slots[#slots + 1] = slot
+		slots[#slots + 1] = slot
+	end
+	many('ZADD', SLOTS, slots)
+	line, line_n = {}, 0
+end
 
 -- ---- hosts: read at first use, written back at the end ------------------------------------------------------------------------
 
@@ -42,11 +75,7 @@ local function hosts_write()
 	many('HDEL', HOSTS, del)
 end
 
-local function place_of(id, name)
-	return name and id .. '@' .. name or id
-end
-
--- The earliest parked feed of a host steps into DUE, unless another one of it stands there.
+-- The earliest parked feed of a host steps into line, unless another one of it stands there.
 local function turn_give(name, h)
 	if h.parked == 0 or h.turn > 0 then
 		return
@@ -57,7 +86,7 @@ local function turn_give(name, h)
 		return
 	end
 	call('ZREM', PARKED, id)
-	call('ZADD', DUE, int(math.max(tonumber(due), h.next)), id .. '@' .. name)
+	call('ZADD', SOON, int(math.max(tonumber(due), h.next)), id .. '@' .. name)
 	call('ZADD', MOVED, due, id .. '@' .. name)
 	h.parked = h.parked - 1
 	h.turn = h.turn + 1
@@ -80,13 +109,18 @@ local function host_join(name, id)
 	end
 	local sole = h.sole
 	if sole ~= '0' then -- the first feed's place and loan are counted from now on
-		local score, due, lease = call('ZSCORE', DUE, sole), call('ZSCORE', MOVED, sole), call('HGET', LEASES, sole)
+		local score, due = call('ZSCORE', SOON, sole), call('ZSCORE', MOVED, sole)
+		local fence = not score and lent_by(sole, nil)
 		if score then
-			call('ZREM', DUE, sole)
-			call('ZADD', DUE, score, sole .. '@' .. name)
-		elseif lease then
-			call('HSET', LEASES, sole, lease .. '@' .. name)
+			call('ZREM', SOON, sole)
+			call('ZADD', SOON, score, sole .. '@' .. name)
+		elseif fence then
+			call('SREM', LENT .. fence, sole)
+			call('SADD', LENT .. fence, sole .. '@' .. name)
 			h.busy = h.busy + 1
+			epoch_rises = true
+		elseif not call('ZSCORE', STATUS, sole) then
+			call('HSET', JOINED, sole, name)
 		end
 		if due then
 			call('ZREM', MOVED, sole)
@@ -106,17 +140,29 @@ local function host_leave(name, id)
 	end
 end
 
+-- What a script has changed without writing it at once.
+local function finish()
+	line_write()
+	hosts_write()
+	if epoch_rises then
+		call('HINCRBY', META, 'epoch', 1)
+	end
+end
+
 -- ---- on and off the wheel -------------------------------------------------------------------------------------------------------
 
--- Take a feed that waits out of its place; a lease is left alone.
-local function wheel_off(id, name)
+-- Take a feed that waits, and is due then, out of its place; a lease is left alone.
+local function wheel_off(id, name, due)
+	call('HDEL', JOINED, id)
 	for _, m in ipairs({id, id .. '@' .. name}) do
-		if call('ZREM', DUE, m) == 1 then
+		if call('ZREM', SOON, m) == 1 then
 			if call('ZREM', MOVED, m) == 1 and m ~= id then
 				local h = host(name)
 				h.turn = h.turn - 1
 				turn_give(name, h)
 			end
+			return
+		elseif call('LREM', DUE .. slot_of(due), 1, m) == 1 then
 			return
 		end
 	end
@@ -128,188 +174,39 @@ local function wheel_off(id, name)
 end
 
 -- A lease has ended without a visit: back to its place, if the feed is still active.
-local function lease_return(id, name)
-	local wheel = call('HGET', WHEEL, id)
-	call('HDEL', LEASES, id)
+local function lease_return(m, feed)
+	local id, name = place_split(m)
 	if name then
 		host_return(name, 0)
 	end
-	if wheel and not call('ZSCORE', STATUS, id) then
-		call('ZADD', DUE, due_of(wheel), place_of(id, name))
+	if feed and not call('ZSCORE', STATUS, id) then
+		due_put(m, due_of(feed))
 	end
+	epoch_rises = true
 end
 
 local function claim_drop(fence)
 	call('ZREM', CLAIMS, fence)
-	call('HDEL', CLAIM_LEFT, fence)
-	call('HDEL', CLAIM_FEEDS, fence)
+	call('HDEL', BORROWERS, fence)
 end
 
--- n leases of a claim are back.
-local function claim_less(fence, n)
-	if call('HINCRBY', CLAIM_LEFT, fence, -n) <= 0 then
+-- Some leases of a claim are back.
+local function lent_less(fence, list)
+	many('SREM', LENT .. fence, list)
+	if call('EXISTS', LENT .. fence) == 0 then
 		claim_drop(fence)
 	end
 end
 
 -- Take back all that one claim lent.
 local function claim_end(fence)
-	local list = call('HGET', CLAIM_FEEDS, fence)
-	if list then
-		for id in string.gmatch(match(list, '\n(.*)$'), '%d+') do
-			local mine, name = lease_is(call('HGET', LEASES, id), fence)
-			if mine then
-				lease_return(id, name)
-			end
-		end
+	local list, ids = call('SMEMBERS', LENT .. fence), {}
+	for i, m in ipairs(list) do
+		ids[i] = place_split(m)
 	end
+	for i, feed in ipairs(ask('HMGET', FEEDS, ids)) do
+		lease_return(list[i], feed)
+	end
+	call('DEL', LENT .. fence)
 	claim_drop(fence)
-end
-
--- ---- claim ------------------------------------------------------------------------------------------------------------------------
-
--- claim worker now before lease_ms max host_max host_gap_ms -> {fence, until, deferred, next, {id ...}, {wheel ...}}
-function ops.claim()
-	local worker, now = ARGV[2], now_of(ARGV[3])
-	local before = ARGV[4] == '0' and now or tonumber(ARGV[4])
-	local max, host_max, gap = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
-	local ids, names, crowd, n, deferred = {}, {}, false, 0, 0
-
-	-- lend a feed that was taken out of DUE, or park it
-	local function lend(m, moved)
-		local at = find(m, '@', 2, true)
-		if not at then
-			n = n + 1
-			ids[n] = m
-			return
-		end
-		local id, name = sub(m, 1, at - 1), sub(m, at + 1)
-		local h = host(name)
-		if moved then
-			h.turn = h.turn - 1
-		end
-		if now >= h.next and (host_max == 0 or h.busy < host_max) then
-			n = n + 1
-			ids[n], names[id], crowd = id, name, true
-			h.busy = h.busy + 1
-			h.next = math.max(h.next, now + gap)
-		else
-			local wheel = call('HGET', WHEEL, id)
-			if wheel then
-				local due = due_of(wheel)
-				call('ZADD', PARKED, due, id)
-				call('ZADD', PARKED .. ':' .. name, due, id)
-				h.parked = h.parked + 1
-				deferred = deferred + 1
-			end
-		end
-		if host_max == 0 or h.busy < host_max then
-			turn_give(name, h)
-		end
-	end
-
-	for _, fence in ipairs(call('ZRANGEBYSCORE', CLAIMS, '-inf', int(now), 'LIMIT', 0, 8)) do
-		claim_end(fence)
-	end
-	local left, upto = max * 4 + 1000, int(math.min(now, before))
-	while n < max and left > 0 do -- in rounds: a loan may bring the next of its host
-		local head = call('ZRANGE', DUE, '-inf', upto, 'BYSCORE', 'LIMIT', 0, math.min(max - n, left))
-		if #head == 0 then
-			break
-		end
-		local moved = call('ZCARD', MOVED) > 0 and ask('ZMSCORE', MOVED, head) or {}
-		call('ZREMRANGEBYRANK', DUE, 0, #head - 1) -- exactly these
-		for i = 1, #head do
-			if moved[i] then
-				call('ZREM', MOVED, head[i])
-			end
-			lend(head[i], moved[i])
-		end
-		left = left - #head
-	end
-	if before < now and n < max then -- due before that, but put off until after it
-		for _, m in ipairs(call('ZRANGE', MOVED, '-inf', int(before), 'BYSCORE', 'LIMIT', 0, max * 4 + 1000)) do
-			local wake = tonumber(call('ZSCORE', DUE, m))
-			if n < max and wake > before and wake <= now then
-				call('ZREM', DUE, m)
-				call('ZREM', MOVED, m)
-				lend(m, true)
-			end
-		end
-	end
-
-	local wheel, fence, until_ms = {}, '0', int(now + tonumber(ARGV[5]))
-	if n > 0 then
-		local leases, all = {}, true
-		fence = int(call('HINCRBY', META, 'last_fence', 1))
-		wheel = ask('HMGET', WHEEL, ids)
-		for i = 1, n do
-			local name = crowd and names[ids[i]]
-			leases[2 * i - 1] = ids[i]
-			leases[2 * i] = name and fence .. '@' .. name or fence
-			all = all and wheel[i]
-		end
-		if not all then -- somebody deleted feeds by hand: the others are not held up
-			local there, values, kept = {}, {}, {}
-			for i = 1, n do
-				if wheel[i] then
-					there[#there + 1], values[#values + 1] = ids[i], wheel[i]
-					kept[#kept + 1] = leases[2 * i - 1]
-					kept[#kept + 1] = leases[2 * i]
-				elseif names[ids[i]] then
-					host_return(names[ids[i]], 0)
-				end
-			end
-			ids, wheel, leases, n = there, values, kept, #there
-		end
-		many('HSET', LEASES, leases)
-	end
-	if n > 0 then
-		call('ZADD', CLAIMS, until_ms, fence)
-		call('HSET', CLAIM_LEFT, fence, n)
-		call('HSET', CLAIM_FEEDS, fence, worker .. '\n' .. table.concat(ids, ' '))
-	end
-	hosts_write()
-	local first, lease = call('ZRANGE', DUE, 0, 0, 'WITHSCORES'), call('ZRANGE', CLAIMS, 0, 0, 'WITHSCORES')
-	local next_ms = first[2] and tonumber(first[2])
-	if lease[2] and (not next_ms or tonumber(lease[2]) < next_ms) then
-		next_ms = tonumber(lease[2])
-	end
-	return {fence, until_ms, deferred, next_ms and int(next_ms) or '', ids, wheel}
-end
-
--- release {id fence} ...
-function ops.release()
-	for i = 2, #ARGV, 2 do
-		local id, fence = ARGV[i], ARGV[i + 1]
-		local mine, name = lease_is(call('HGET', LEASES, id), fence)
-		if mine then
-			lease_return(id, name)
-			claim_less(fence, 1)
-		end
-	end
-	hosts_write()
-end
-
--- bury worker feed kind limit quarantined: give back what a dead worker held; charge the feed, if it had it
-function ops.bury()
-	local worker, crashed, kind, limit, quarantined = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6]
-	local claims = call('HGETALL', CLAIM_FEEDS)
-	for i = 1, #claims, 2 do
-		local fence = claims[i]
-		if match(claims[i + 1], '^[^\n]*') == worker then
-			local wheel = lease_is(call('HGET', LEASES, crashed), fence) and call('HGET', WHEEL, crashed)
-			if wheel then
-				local front, http, fail_n, crash_n, rest = match(wheel, '^(%d+ %-?%d+) %d+ (%d+) (%d+) (%d+) (.*)$', STATE)
-				crash_n = tonumber(crash_n) + 1
-				call('HSET', WHEEL, crashed, sub(wheel, 1, STATE - 1) .. front .. ' ' .. kind .. ' ' .. http .. ' ' .. fail_n ..
-					' ' .. int(crash_n) .. ' ' .. rest)
-				if crash_n >= limit then
-					call('ZADD', STATUS, 'NX', quarantined, crashed)
-				end
-			end
-			claim_end(fence)
-		end
-	end
-	hosts_write()
 end

@@ -2,34 +2,44 @@
 --
 -- What people change, and forgetting.
 
--- migrate wanted create shards shard -> {schema, shards}: one step after the other, each once. -1: there is no store.
-local steps = {
-	function(shards, shard) -- 0 -> 1
-		call('HSET', META, 'shards', shards, 'shard', shard, 'last_feed', 0, 'last_fence', 0, 'last_entry', 0, 'first_entry', 1,
-			'entry_n', 0, 'visit_n', 0, 'visits_gone', 0)
-		call('HSET', LEASES, LARGE, 'makes Redis keep this hash as a large one: it searches small ones from end to end')
-	end,
-}
+-- create schema shards shard -> {schema, shards, upgrade}: as it is then. Older ones are made over by upgrade.lua.
+function ops.create()
+	if not call('HGET', META, 'schema') then
+		call('HSET', META, 'schema', ARGV[2], 'shards', ARGV[3], 'shard', ARGV[4], 'last_feed', 0, 'last_fence', 0, 'last_entry', 0,
+			'first_entry', 1, 'entry_n', 0, 'visit_n', 0, 'last_visit', 0, 'epoch', 1)
+	end
+	return call('HMGET', META, 'schema', 'shards', 'upgrade')
+end
 
-function ops.migrate()
-	local wanted, create = tonumber(ARGV[2]), ARGV[3] == '1'
-	local schema = tonumber(call('HGET', META, 'schema') or 0)
-	if schema == 0 and not create then
-		return {-1, 0}
+-- A new status or due time: off the wheel where it stood, and on again where it belongs. A lent feed's lease goes on.
+local function due_set(id, feed, status, due)
+	local name, was = feed_part(feed, 'host'), due_of(feed)
+	local lent = lent_by(id, name)
+	status = status or call('ZSCORE', STATUS, id) or '0'
+	due = due or was
+	if lent then
+		epoch_rises = true
+	else
+		line_write()
+		wheel_off(id, name, was)
 	end
-	while schema < wanted do
-		schema = schema + 1
-		steps[schema](ARGV[4], ARGV[5])
-		call('HSET', META, 'schema', schema)
+	local front, rest = match(feed, '^(%S+ %S+ %S+ %S+ )%S+( .*)$')
+	call('HSET', FEEDS, id, front .. due .. rest)
+	if status == '0' then
+		call('ZREM', STATUS, id)
+		if not lent then
+			due_put(place_of(id, host(name).sole ~= id and name or nil), due)
+		end
+	else
+		call('ZADD', STATUS, status, id)
 	end
-	return {schema, tonumber(call('HGET', META, 'shards'))}
 end
 
 -- subscribe shards shard now at_once {url host due members about} ... -> {id existed} ...
 -- at_once: those that are subscribed already become due (the list of addresses to fetch).
 function ops.subscribe()
 	local shards, shard, now, at_once = tonumber(ARGV[2]), tonumber(ARGV[3]), now_of(ARGV[4]), ARGV[5] == '1'
-	local out = {}
+	local out, values = {}, {}
 	for i = 6, #ARGV, 5 do
 		local url, name, due, members, about = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
 		local id = call('HGET', URLS, url)
@@ -38,88 +48,79 @@ function ops.subscribe()
 		if not id then
 			id = int((call('HINCRBY', META, 'last_feed', 1) - 1) * shards + shard + 1)
 			call('HSET', URLS, url, id)
-			call('HSET', FEEDS, id, part_make('host', name) .. part_make('created_ms', int(now)) .. part_make('url', url) .. members)
 			if about ~= '' then
 				call('HSET', GROUPS[4], id, about)
 			end
-			call('HSET', WHEEL, id, NEVER .. (about ~= '' and ' 00000000000000 04 0 ' or ' 00000000000000 00 0 ') .. due ..
-				' 0 0 0 0 0 0 0 0 ')
-			call('ZADD', DUE, due, place_of(id, host_join(name, id)))
+			values[#values + 1] = id
+			values[#values + 1] = '- 0 ' .. (about ~= '' and 4 or 0) .. ' 0 ' .. due .. ' 0 0 0 0 0 0 0 0\n' .. part_make('host', name) ..
+				part_make('created_ms', int(now)) .. part_make('url', url) .. members
+			due_put(place_of(id, host_join(name, id)), due)
 		elseif at_once then
-			ops.due_set(id, name, nil, due)
+			many('HSET', FEEDS, values) -- it may be one of these
+			values = {}
+			due_set(id, call('HGET', FEEDS, id), nil, due)
 		end
 		out[#out + 1] = id
 		out[#out + 1] = existed
 	end
-	hosts_write()
+	many('HSET', FEEDS, values)
+	finish()
 	return out
 end
 
--- A new status or due time: off the wheel where it stood, and on again where it belongs. A lent feed's lease goes on.
-function ops.due_set(id, name, status, due)
-	local wheel, lent = call('HGET', WHEEL, id), call('HEXISTS', LEASES, id) == 1
-	status = status or call('ZSCORE', STATUS, id) or '0'
-	due = due or due_of(wheel)
-	if not lent then
-		wheel_off(id, name)
-	end
-	local fence, rest = match(wheel, '^(%d+) %-?%d+ (.*)$', STATE)
-	call('HSET', WHEEL, id, sub(wheel, 1, STATE - 1) .. fence .. ' ' .. due .. ' ' .. rest)
-	if status == '0' then
-		call('ZREM', STATUS, id)
-		if not lent then
-			call('ZADD', DUE, due, place_of(id, host(name).sole ~= id and name or nil))
-		end
-	else
-		call('ZADD', STATUS, status, id)
-	end
-end
-
--- feed_set id status|- due|- crash_n|- old new: the feed's members as they were read, and as they shall be. 0: no such feed; -1: they
+-- feed_set id status|- due|- crash_n|- old new: the feed's own members as they were read, and as they shall be. 0: no such feed; -1: they
 -- have changed meanwhile, read again.
 function ops.feed_set()
-	local id, old = ARGV[2], call('HGET', FEEDS, ARGV[2])
-	if not old then
+	local id, feed = ARGV[2], call('HGET', FEEDS, ARGV[2])
+	if not feed then
 		return 0
-	elseif ARGV[6] ~= ARGV[7] then
-		if ARGV[6] ~= old then
+	end
+	local before = feed
+	if ARGV[6] ~= ARGV[7] then
+		local own = own_at(feed)
+		if sub(feed, own) ~= ARGV[6] then
 			return -1
 		end
-		call('HSET', FEEDS, id, ARGV[7])
+		feed = sub(feed, 1, own - 1) .. ARGV[7]
 	end
 	if ARGV[5] ~= '-' then
-		local wheel = call('HGET', WHEEL, id)
-		local front, rest = match(wheel, '^(%d+ %-?%d+ %d+ %d+ %d+) %d+ (.*)$', STATE)
-		call('HSET', WHEEL, id, sub(wheel, 1, STATE - 1) .. front .. ' ' .. ARGV[5] .. ' ' .. rest)
+		local front, rest = match(feed, '^(%S+ %S+ %S+ %S+ %S+ %S+ %S+ %S+ )%S+( .*)$')
+		feed = front .. ARGV[5] .. rest
 	end
 	if ARGV[3] ~= '-' or ARGV[4] ~= '-' then
-		ops.due_set(id, part(old, 'host'), ARGV[3] ~= '-' and ARGV[3] or nil, ARGV[4] ~= '-' and ARGV[4] or nil)
+		due_set(id, feed, ARGV[3] ~= '-' and ARGV[3] or nil, ARGV[4] ~= '-' and ARGV[4] or nil)
+	elseif feed ~= before then
+		call('HSET', FEEDS, id, feed)
+		epoch_rises = lent_by(id, feed_part(feed, 'host')) ~= nil
 	end
-	hosts_write()
+	finish()
 	return 1
 end
 
 -- unsubscribe id: all that was kept of it. 0: no such feed.
 function ops.unsubscribe()
-	local id, feed, wheel = ARGV[2], call('HGET', FEEDS, ARGV[2]), call('HGET', WHEEL, ARGV[2])
+	local id, feed = ARGV[2], call('HGET', FEEDS, ARGV[2])
 	if not feed then
 		return 0
 	end
-	local name, lease, gone = part(feed, 'host'), call('HGET', LEASES, id), tonumber(call('HGET', META, 'visits_gone'))
-	if lease then
-		local fence, counted = match(lease, '^(%d+)@?(.*)$')
-		call('HDEL', LEASES, id)
-		if counted ~= '' then
+	local name = feed_part(feed, 'host')
+	local fence, m = lent_by(id, name)
+	if fence then
+		local _, counted = place_split(m)
+		if counted then
 			host_return(counted, 0)
 		end
-		claim_less(fence, 1)
+		lent_less(fence, {m})
+		epoch_rises = true
 	end
-	wheel_off(id, name)
-	local line, index = visit_at(wheel and sub(wheel, 1, 19) or NEVER, id, gone)
-	while line do -- down the chain; what is empty is passed over until it is pruned
-		call('LSET', VISITS, index, '')
+	wheel_off(id, name, due_of(feed))
+	local batch = match(feed, '^%S+')
+	local line_at, before, lines, first = visit_in(batch, id)
+	while line_at do -- down the chain; what is empty is passed over until it is pruned
+		call('HSET', VISITS, batch, sub(lines, 1, first) .. sub(lines, first + 1 + #line_at))
 		call('HINCRBY', META, 'visit_n', -1)
-		line, index = visit_at(sub(line, 1, 19), id, gone)
+		batch = before
+		line_at, before, lines, first = visit_in(batch, id)
 	end
 	local rows, dates = {}, {}
 	for _, v in ipairs(call('HVALS', P .. 'keys:' .. id)) do
@@ -135,16 +136,15 @@ function ops.unsubscribe()
 	call('HINCRBY', META, 'entry_n', 0 - #rows)
 	call('HDEL', ENTRY_N, id)
 	call('UNLINK', P .. 'keys:' .. id)
-	call('HDEL', URLS, part(feed, 'url'))
+	call('HDEL', URLS, feed_part(feed, 'url'))
 	call('HDEL', FEEDS, id)
-	call('HDEL', WHEEL, id)
 	call('ZREM', STATUS, id)
 	call('ZREM', FAILING, id)
 	for _, key in pairs(GROUPS) do
 		call('HDEL', key, id)
 	end
 	host_leave(name, id)
-	hosts_write()
+	finish()
 	return 1
 end
 
@@ -156,30 +156,46 @@ end
 -- prune_visits before max -> {forgotten, more}: from the oldest on, up to the first that is young enough
 function ops.prune_visits()
 	local before, max = tonumber(ARGV[2]), tonumber(ARGV[3])
-	local lines, n, live = call('LRANGE', VISITS, 0, max - 1), 0, 0
-	for _, line in ipairs(lines) do
-		local at_ms = match(line, '^%d+ %d+ %d+ %-?%d+ (%-?%d+)', 21)
-		if at_ms and tonumber(at_ms) >= before then
+	local n, looked, young = 0, 0, false
+	while looked < max and not young do
+		local oldest = call('ZRANGE', ORDER, 0, 0)[1]
+		if not oldest then
 			break
 		end
-		n = n + 1
-		live = live + (at_ms and 1 or 0)
+		local lines, kept = call('HGET', VISITS, oldest), 1
+		for pos, text in string.gmatch(lines, '()\n([^\n]*)') do
+			local at_ms = match(text, '^%d+ %S+ %d+ %d+ %d+ %-?%d+ (%-?%d+)')
+			if at_ms and tonumber(at_ms) >= before then
+				young = true
+				kept = pos
+				break
+			end
+			n = n + (at_ms and 1 or 0)
+			looked = looked + 1
+		end
+		if not young then
+			call('HDEL', VISITS, oldest)
+			call('ZREM', ORDER, oldest)
+		elseif kept > 1 then -- the rest keeps its numbers
+			local _, empty = string.gsub(sub(lines, 1, kept - 1), '\n', '')
+			call('HSET', VISITS, oldest, string.rep('\n', empty) .. sub(lines, kept))
+		end
 	end
 	if n > 0 then
-		local gone = call('HINCRBY', META, 'visits_gone', n)
-		call('LTRIM', VISITS, n, -1)
-		call('HINCRBY', META, 'visit_n', 0 - live)
-		local runs, last = call('HGETALL', RUNS), 0
+		call('HINCRBY', META, 'visit_n', -n)
+	end
+	if looked > 0 then
+		local runs, last, first = call('HGETALL', RUNS), 0, call('ZRANGE', ORDER, 0, 0, 'WITHSCORES')[2]
 		for i = 1, #runs, 2 do
 			last = math.max(last, tonumber(runs[i]))
 		end
 		for i = 1, #runs, 2 do
-			if tonumber(runs[i + 1]) < gone and tonumber(runs[i]) ~= last then
+			if tonumber(runs[i]) ~= last and (not first or tonumber(runs[i + 1]) < tonumber(first)) then
 				call('HDEL', RUNS, runs[i])
 			end
 		end
 	end
-	return {live, n == max and 1 or 0}
+	return {n, young and 0 or looked >= max and 1 or 0}
 end
 
 -- prune_signs before: of workers, and messages to them; whether the fleet is paused is noted

@@ -1,0 +1,142 @@
+-- SPDX-License-Identifier: ISC
+--
+-- Schema 1, in which one sorted set was the line, and leases and visits were values of their own. It is made over in portions, each a
+-- step of this script, so the server answers others meanwhile; "upgrade" in META says how far it has come, and whoever opens the store
+-- goes on from there. The first step takes the old keys away, so workers of the old version find nothing to lend and no lease of
+-- theirs; what they had is lent again. Numbers stay what they were.
+
+local PORTION = 500
+
+local function old(name)
+	return P .. 'old:' .. name
+end
+
+local function begin()
+	for _, name in ipairs({'feeds', 'wheel', 'due', 'moved', 'visits'}) do
+		if call('EXISTS', P .. name) == 1 then
+			call('RENAME', P .. name, old(name))
+		end
+	end
+	call('UNLINK', P .. 'leases', CLAIMS, P .. 'claim_left', P .. 'claim_feeds', PARKED)
+	local runs = call('HGETALL', RUNS)
+	for i = 1, #runs, 2 do
+		call('HSET', RUNS, runs[i], int(tonumber(runs[i + 1]) + 1))
+	end
+	call('HSET', META, 'schema', 2, 'epoch', 1, 'last_visit', call('HGET', META, 'visits_gone'))
+	return 'hosts 0'
+end
+
+-- Nothing is lent, so nothing counts.
+local function hosts_over(cursor)
+	local page = call('HSCAN', HOSTS, cursor, 'COUNT', PORTION)
+	for i = 1, #page[2], 2 do
+		local h = host(page[2][i])
+		h.busy, h.turn, h.parked = 0, 0, 0
+		call('UNLINK', PARKED .. ':' .. page[2][i])
+	end
+	return page[1] == '0' and 'feeds 0' or 'hosts ' .. page[1]
+end
+
+-- One feed: its members and its wheel, in fixed columns, become one value.
+local function feed_over(id, members, wheel)
+	local numbers, words = match(wheel, '^([-%d ]*)(.*)$', 39)
+	local why = sub(words, 1, 1) == '=' and part_make('why', sub(words, 2)) or ''
+	local feed = fmt('- %d %d ', tonumber(sub(wheel, 21, 34)), tonumber(sub(wheel, 36, 37))) .. match(numbers, '^(.-) *$') .. '\n' ..
+		why .. members
+	call('HSET', FEEDS, id, feed)
+	if call('ZSCORE', STATUS, id) then
+		return
+	end
+	local name, wake, due = part(members, 'host'), call('ZSCORE', old('due'), id), call('ZSCORE', old('moved'), id)
+	if wake and due then
+		call('ZADD', SOON, wake, id)
+		call('ZADD', MOVED, due, id)
+	else
+		due_put(place_of(id, host(name).sole ~= id and name or nil), due_of(feed))
+	end
+end
+
+local function feeds_over(from)
+	local ids, last = {}, tonumber(call('HGET', META, 'last_feed'))
+	local shards, shard = tonumber(call('HGET', META, 'shards')), tonumber(call('HGET', META, 'shard'))
+	for seq = from + 1, math.min(from + PORTION, last) do
+		ids[#ids + 1] = int((seq - 1) * shards + shard + 1)
+	end
+	local members, wheel = ask('HMGET', old('feeds'), ids), ask('HMGET', old('wheel'), ids)
+	for i, id in ipairs(ids) do
+		if members[i] and wheel[i] then
+			feed_over(id, members[i], wheel[i])
+		end
+	end
+	return from + PORTION < last and 'feeds ' .. int(from + PORTION) or 'visits 0'
+end
+
+-- A line: its feed, and what follows that, without line ends.
+local function line_over(text)
+	local feed, found, rest = match(text, '^%S+ (%d+) (%d+ %d+ )(.*)$')
+	if not feed then
+		return nil
+	end
+	local numbers, words = match(rest, '^([-%d ]*)(.*)$')
+	words = string.gsub(string.gsub(words, '\\', '\\\\'), '\n', '\\n')
+	return feed, found .. numbers .. words
+end
+
+-- A feed is in a batch once.
+local function visits_over(from)
+	local gone = tonumber(call('HGET', META, 'visits_gone'))
+	local lines, n = call('LRANGE', old('visits'), from, from + PORTION - 1), call('LLEN', old('visits'))
+	local texts, seen, first = {}, {}, 1
+	local function batch_write(upto)
+		if upto >= first then
+			local name = 'm' .. int(gone + from + first)
+			call('HSET', VISITS, name, table.concat(texts))
+			call('ZADD', ORDER, int(gone + from + first), name)
+			for feed, rest in pairs(seen) do
+				call('HSET', FEEDS, feed, name .. ' ' .. rest)
+			end
+		end
+		texts, seen, first = {}, {}, upto + 1
+	end
+	for i, text in ipairs(lines) do
+		local feed, rest = line_over(text)
+		if feed and seen[feed] then
+			batch_write(i - 1)
+		end
+		local value = feed and call('HGET', FEEDS, feed)
+		if value then
+			local place
+			place, seen[feed] = match(value, '^(%S+) (.*)$')
+			texts[#texts + 1] = '\n' .. feed .. ' ' .. place .. ' 0 ' .. rest
+		else
+			texts[#texts + 1] = '\n'
+		end
+	end
+	batch_write(#lines)
+	call('HSET', META, 'last_visit', int(gone + n))
+	return from + PORTION < n and 'visits ' .. int(from + PORTION) or 'done'
+end
+
+-- upgrade -> {schema, what is next, or ''}
+function ops.upgrade()
+	local stage, at = match(call('HGET', META, 'upgrade') or '', '^(%a+) ?(%d*)')
+	if stage == 'hosts' then
+		stage = hosts_over(at)
+	elseif stage == 'feeds' then
+		stage = feeds_over(tonumber(at))
+	elseif stage == 'visits' then
+		stage = visits_over(tonumber(at))
+	elseif call('HGET', META, 'schema') == '1' then
+		stage = begin()
+	else
+		stage = 'done'
+	end
+	if stage == 'done' then
+		call('UNLINK', old('feeds'), old('wheel'), old('due'), old('moved'), old('visits'))
+		call('HDEL', META, 'upgrade', 'visits_gone')
+	else
+		call('HSET', META, 'upgrade', stage)
+	end
+	finish()
+	return {tonumber(call('HGET', META, 'schema')), stage == 'done' and '' or stage}
+end
