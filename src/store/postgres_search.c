@@ -4,17 +4,15 @@
  * back.
  *
  * The words are made here and not by the server's parser, which would take "example.com/page" for one word and fold letters as the
- * database's locale says: what words.c makes of a text is cut at everything that is no letter, digit or mark, and folded (case,
- * accents, widths) by utf8proc. So every server finds the same, and what SQLite finds. A query goes the same way.
+ * database's locale says: words.c folds a text, tokens.c cuts it. So every server finds the same, and what SQLite finds. A query goes
+ * the same way.
  *
  * meta.indexed_entry_id is the watermark: entries up to it are in the index, but for those in entries_changed: a commit that
  * changes a text deletes its words and puts it there, and the next step reads it again. One process at a time indexes.
  */
-#include <utf8proc.h>
-
 #include "base/clock.h"
-#include "base/utf8.h"
 #include "store/postgres.h"
+#include "store/tokens.h"
 #include "store/words.h"
 
 #define STEP_MS 50         /* of one upkeep step */
@@ -22,119 +20,37 @@
 #define STEP_BYTES (4 << 20)
 #define CATCH_UP_ROWS 2000 /* a search indexes this many by itself */
 #define TEXT_MAX ((size_t)1 << 20) /* of one entry: more is not indexed */
-#define LEXEME_MAX 255     /* bytes of one word */
 #define VECTOR_MAX ((size_t)900000) /* PostgreSQL takes 1 MiB of words and positions */
 #define TALLY_ROWS 1000    /* are folded into one */
 
 /* ---- words ------------------------------------------------------------------------------------------------------------ */
 
-static bool is_word(uint32_t c)
-{
-	switch (utf8proc_category((utf8proc_int32_t)c)) {
-	case UTF8PROC_CATEGORY_LU: case UTF8PROC_CATEGORY_LL: case UTF8PROC_CATEGORY_LT: case UTF8PROC_CATEGORY_LM:
-	case UTF8PROC_CATEGORY_LO: case UTF8PROC_CATEGORY_MN: case UTF8PROC_CATEGORY_MC: case UTF8PROC_CATEGORY_ME:
-	case UTF8PROC_CATEGORY_ND: case UTF8PROC_CATEGORY_NL: case UTF8PROC_CATEGORY_NO: case UTF8PROC_CATEGORY_CO:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* A character without case and accents. */
-static void fold(struct fw_buf *out, uint32_t c)
-{
-	utf8proc_int32_t part[24];
-	int boundary = 0;
-	utf8proc_ssize_t n;
-
-	if (c >= 0xac00 && c <= 0xd7a3) { /* Hangul is not taken apart */
-		fw_buf_addcp(out, c);
-		return;
-	}
-	n = utf8proc_decompose_char((utf8proc_int32_t)c, part, (utf8proc_ssize_t)FW_N(part), UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT |
-		UTF8PROC_CASEFOLD | UTF8PROC_STRIPMARK, &boundary);
-	for (utf8proc_ssize_t i = 0; i < n && i < (utf8proc_ssize_t)FW_N(part); i++) {
-		if (is_word((uint32_t)part[i]))
-			fw_buf_addcp(out, (uint32_t)part[i]);
-	}
-}
-
-/* Append the next word of *text, folded; false at the end. It may be empty, when it was all accents. */
-static bool lexeme_next(struct fw_str *text, struct fw_buf *out)
-{
-	size_t at = 0, n, from = out->len;
-	bool any = false;
-
-	for (; at < text->len; at += n) {
-		unsigned char b = (unsigned char)text->p[at];
-		uint32_t c = b;
-
-		n = 1;
-		if (b >= 0x80)
-			c = fw_utf8_get(text->p + at, text->len - at, &n);
-		if (b < 0x80 ? !fw_is_alnum(b) : !is_word(c)) {
-			if (any)
-				break;
-			continue;
-		}
-		any = true;
-		if (out->len - from >= LEXEME_MAX)
-			continue;
-		if (b < 0x80)
-			fw_buf_addc(out, (char)fw_lower(b));
-		else
-			fold(out, c);
-	}
-	*text = fw_str_sub(*text, at, text->len);
-	return any;
-}
-
 /* A text's words as a tsvector: 'word':1 'other':2 */
 static void vector(struct fw_buf *out, struct fw_str text)
 {
 	size_t start = out->len;
-	int position = 1;
+	struct fw_store_token t;
 
-	while (out->len - start < VECTOR_MAX) {
-		size_t from = out->len;
-
+	for (int position = 1; out->len - start < VECTOR_MAX && fw_store_token_next(&text, &t); position++) {
 		fw_buf_addc(out, '\'');
-		if (!lexeme_next(&text, out)) {
-			out->len = from;
-			break;
-		}
-		if (out->len == from + 1) {
-			out->len = from;
-			continue;
-		}
-		fw_buf_addf(out, "':%d ", position++);
+		fw_buf_add(out, t.text, t.len);
+		fw_buf_addf(out, "':%d ", position);
 	}
 }
 
 /* One of the user's words or phrases: false when there was nothing in it. */
 static bool query_word(struct fw_buf *out, struct fw_str text, bool prefix)
 {
-	size_t start = out->len;
+	struct fw_store_token t;
 	bool any = false;
 
-	for (;;) {
-		size_t from = out->len;
-
+	while (fw_store_token_next(&text, &t)) {
 		fw_buf_adds(out, any ? " <-> '" : "('");
-		if (!lexeme_next(&text, out)) {
-			out->len = from;
-			break;
-		}
-		if (out->p && out->p[out->len - 1] == '\'') {
-			out->len = from;
-			continue;
-		}
+		fw_buf_add(out, t.text, t.len);
 		fw_buf_addc(out, '\'');
 		any = true;
 	}
-	if (!any)
-		out->len = start;
-	else
+	if (any)
 		fw_buf_adds(out, prefix ? ":*)" : ")");
 	return any;
 }

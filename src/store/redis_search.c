@@ -8,74 +8,22 @@
  *
  * Both sides are made alike: words in a row, between single spaces. A phrase is then a piece of text to be found.
  */
-#include "base/utf8.h"
 #include "store/redis.h"
+#include "store/tokens.h"
 #include "store/words.h"
-
-#include "store/fold_table.h" /* made at build time by redis/fold.py */
 
 #define TEXT_MAX ((size_t)1 << 20) /* of one entry: more is not looked through */
 
-/* In a sorted table of ranges or pairs: the index of the last row that begins at or before c, -1: none. */
-static ptrdiff_t row_of(const uint32_t (*table)[2], size_t n, uint32_t c)
-{
-	size_t lo = 0, hi = n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (table[mid][0] <= c)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return (ptrdiff_t)lo - 1;
-}
-
-static bool is_accent(uint32_t c)
-{
-	return (c >= 0x300 && c <= 0x36f) || (c >= 0x1ab0 && c <= 0x1aff) || (c >= 0x1dc0 && c <= 0x1dff) || (c >= 0x20d0 && c <= 0x20ff);
-}
-
-/* The character as it is looked for; 0: between words; UINT32_MAX: nothing at all. */
-static uint32_t plain(uint32_t c)
-{
-	ptrdiff_t i;
-
-	if (c < 0x80)
-		return fw_is_alnum((int)c) ? (uint32_t)fw_lower((int)c) : 0;
-	if (is_accent(c))
-		return UINT32_MAX;
-	i = row_of(word_ranges, FW_N(word_ranges), c);
-	if (i < 0 || c > word_ranges[i][1])
-		return 0;
-	i = row_of(folds, FW_N(folds), c);
-	return i >= 0 && folds[i][0] == c ? folds[i][1] : c;
-}
-
-/* Append " word word ", whatever stands between the words; nothing at all when there is none. */
+/* Append " word word ", whatever stands between the words; " " when there is none. */
 static void words_add(struct fw_buf *out, struct fw_str text)
 {
-	bool inside = false;
+	struct fw_store_token t;
 
-	for (size_t at = 0, n; at < text.len; at += n) {
-		uint32_t c = plain(fw_utf8_get(text.p + at, text.len - at, &n));
-
-		if (c == UINT32_MAX)
-			continue;
-		if (c == 0) {
-			inside = false;
-			continue;
-		}
-		if (!inside)
-			fw_buf_addc(out, ' ');
-		inside = true;
-		if (c < 0x80)
-			fw_buf_addc(out, (char)c);
-		else
-			fw_buf_addcp(out, c);
-	}
 	fw_buf_addc(out, ' ');
+	while (fw_store_token_next(&text, &t)) {
+		fw_buf_add(out, t.text, t.len);
+		fw_buf_addc(out, ' ');
+	}
 }
 
 bool rd_search_begin(struct rd_search *s, struct fw_str words)

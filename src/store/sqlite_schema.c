@@ -158,7 +158,13 @@ static const char *const steps[SQ_SCHEMA] = {
 	" FROM visit_batches b, json_each(b.visits) j WHERE EXISTS (SELECT 1 FROM feeds WHERE id = " VISIT(1) ");"
 	"INSERT INTO meta VALUES ('merged_move', 0);"
 	/* of those stored from now on: with it an entry is found in entry_keys */
-	"ALTER TABLE entries ADD COLUMN key BLOB;",
+	"ALTER TABLE entries ADD COLUMN key BLOB;"
+	/* words are folded before (fold.c), and the marks that are left belong to them */
+	"DROP TABLE entries_fts;"
+	"CREATE VIRTUAL TABLE entries_fts USING fts5(title, body, content='', columnsize=0,"
+	" tokenize='unicode61 remove_diacritics 2 categories ''L* N* M* Co''');"
+	"INSERT INTO entries_fts(entries_fts, rank) VALUES ('hashsize', 8000000), ('pgsz', 4050), ('automerge', 0), ('crisismerge', 1000);"
+	"UPDATE meta SET value = 0 WHERE name = 'indexed_entry_id';",
 };
 
 static int pragma(struct sqlite *s, const char *sql, int64_t *out, struct fw_err *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Words for an index that has no tokenizer of its own. For drivers. */
+/* The words of a text one by one, for an index that has no tokenizer of its own. For drivers. */
 #ifndef FW_STORE_TOKENS_H
 #define FW_STORE_TOKENS_H
 
@@ -10,10 +10,7 @@ struct fw_store_token {
 	size_t len;
 };
 
-/*
- * The next word of what fw_store_words() made: letters and digits, lower case, without accents. False at the end. Linear in what
- * it passes over.
- */
+/* The next word of what fw_store_words() made. False at the end. Linear in what it passes over. */
 bool fw_store_token_next(struct fw_str *rest, struct fw_store_token *out);
 
 #endif

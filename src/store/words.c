@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What an entry says, as an index wants it. Each byte is looked at once, and most are copied in runs: only '<', '&' and the lead
- * bytes of characters from U+0800 on end one.
+ * What an entry says, as an index wants it. Each byte is looked at once; those of ASCII but for '<' and '&' are copied in runs, the
+ * others a character at a time.
  *
  * An index forgets a text by being shown the same words again, so what comes out here must not change without a migration that
  * builds the index anew.
@@ -9,12 +9,25 @@
 #include "store/words.h"
 
 #include "base/utf8.h"
+#include "store/fold.h"
 
-enum { PLAIN = 0, MARKUP = 1, HIGH = 2 }; /* HIGH: may be a character of a script without spaces */
+enum { PLAIN = 0, MARKUP = 1, HIGH = 2 }; /* HIGH: beyond ASCII */
 
 static int kind_of(unsigned char c)
 {
-	return c == '<' || c == '&' ? MARKUP : c >= 0xe0 ? HIGH : PLAIN;
+	return c == '<' || c == '&' ? MARKUP : c >= 0x80 ? HIGH : PLAIN;
+}
+
+static void ascii_add(struct fw_buf *out, const char *p, size_t n)
+{
+	char *d = fw_buf_room(out, n);
+
+	for (size_t i = 0; d && i < n; i++)
+		d[i] = (char)fw_lower((unsigned char)p[i]);
+	if (!d)
+		return;
+	d[n] = '\0';
+	out->len += n;
 }
 
 /* Written without spaces between words. */
@@ -38,17 +51,35 @@ static bool is_packed(uint32_t c)
 	return false;
 }
 
-/* The character at p, with spaces where its script has none; returns its length. */
-static size_t high_add(struct fw_buf *out, const char *p, size_t len)
+static void folded_add(struct fw_buf *out, uint32_t c)
 {
-	size_t n;
-	bool packed = is_packed(fw_utf8_get(p, len, &n));
+	bool packed = c >= 0x80 && is_packed(c);
 
 	if (packed)
 		fw_buf_addc(out, ' ');
-	fw_buf_add(out, p, n);
+	fw_buf_addcp(out, c);
 	if (packed)
 		fw_buf_addc(out, ' ');
+}
+
+/* The first character of text, folded, with spaces where its script has none; a kana takes its sound mark along. Returns its length. */
+static size_t char_add(struct fw_buf *out, struct fw_str text)
+{
+	uint32_t c[FW_FOLD_MAX], whole;
+	size_t n, mark_n;
+	int fold_n = fw_store_fold(fw_utf8_get(text.p, text.len, &n), c);
+
+	if (fold_n < 0)
+		fw_buf_addc(out, ' ');
+	if (fold_n == 1 && n == 3 && n < text.len && (unsigned char)text.p[n] >= 0xe0) {
+		whole = fw_store_fold_kana(c[0], fw_utf8_get(text.p + n, text.len - n, &mark_n));
+		if (whole) {
+			c[0] = whole;
+			n += mark_n;
+		}
+	}
+	for (int i = 0; i < fold_n; i++)
+		folded_add(out, c[i]);
 	return n;
 }
 
@@ -138,7 +169,7 @@ static size_t reference_add(struct fw_buf *out, struct fw_str rest)
 	}
 	name = fw_str_sub(rest, 1, n);
 	c = name.p[0] == '#' ? number_of(fw_str_sub(name, 1, name.len)) : named(name);
-	(void)high_add(out, one, fw_utf8_put(one, c));
+	(void)char_add(out, (struct fw_str){one, fw_utf8_put(one, c)});
 	return n + 1;
 }
 
@@ -153,13 +184,13 @@ static void words(struct fw_buf *out, struct fw_str text, bool html)
 
 		while (n < text.len && (kind = kind_of((unsigned char)text.p[n])) == PLAIN)
 			n++;
-		fw_buf_add(out, text.p + at, n - at);
+		ascii_add(out, text.p + at, n - at);
 		at = n;
 		if (at == text.len)
 			break;
 		rest = fw_str_sub(text, at, text.len);
 		if (kind == HIGH) {
-			at += high_add(out, rest.p, rest.len);
+			at += char_add(out, rest);
 		} else if (html) {
 			at += *rest.p == '<' ? tag_add(out, rest) : reference_add(out, rest);
 		} else {

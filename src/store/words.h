@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Text made ready for an index that finds words between separators. For drivers. */
+/* Text made ready for an index of words, alike for all engines. For drivers. */
 #ifndef FW_STORE_WORDS_H
 #define FW_STORE_WORDS_H
 
@@ -7,13 +7,15 @@
 #include "base/str.h"
 
 /*
- * Append the words of a plain text. Scripts that write without spaces (Han, kana, Thai and its neighbours) get a space around
- * each character, so that each is a word of its own and a run of them is a phrase. The user's words go through this too.
+ * Append the words of a plain text, folded (fold.h): in lower case, without accents. A word is a run of letters and digits of ASCII
+ * and of all characters beyond it; what is between words is ASCII. Scripts that write without spaces (Han, kana, Thai and its
+ * neighbours) get a space around each character, so that each is a word of its own and a run of them is a phrase. The user's words go
+ * through this too.
  */
 void fw_store_words(struct fw_buf *out, struct fw_str text);
 /*
  * The same for HTML: a space for each tag; script, style and comments left out; character references decoded, accented
- * letters among the named ones without their accent (the index drops accents anyway), unknown names as a space.
+ * letters among the named ones without their accent, unknown names as a space.
  */
 void fw_store_words_html(struct fw_buf *out, struct fw_str html);
 

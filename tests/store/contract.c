@@ -867,6 +867,46 @@ START_TEST(search_in_any_script)
 }
 END_TEST
 
+/* Each line is one thing to a reader, however it is written: any form finds the entry that any other form stands in, and no other. */
+START_TEST(search_folds_letters)
+{
+	static const char *const same[][4] = {
+		{u8"résumé", u8"RÉSUMÉ", u8"re\u0301sume\u0301", "resume"}, {u8"Straße", "STRASSE", u8"STRAẞE", u8"ſtraße"},
+		{u8"İzmir", "Izmir", "izmir", u8"i\u0307zmir"}, {u8"ΟΔΟΣ", u8"οδός", u8"οδοσ", u8"οδο\u0301ς"},
+		{u8"Ｗｉｄｅ１", "wide1", "WIDE1", u8"ｗｉＤＥ１"}, {u8"ﬁsh", "fish", "FISH", u8"ﬁSH"}, {u8"Ångström", u8"Ångström", "angstrom", "ANGSTROM"},
+		{u8"Ёж", u8"ёж", u8"Еж", u8"е\u0308ж"}, {u8"ガス", u8"カ\u3099ス", u8"ｶﾞｽ", u8"ｶ\uff9eｽ"}, {u8"カス", u8"ｶｽ", u8"カス", u8"カｽ"},
+		{u8"कीमत", u8"कीमत", u8"कीमत", u8"कीमत"}, {u8"कमत", u8"कमत", u8"कमत", u8"कमत"}, {u8"한글", u8"한글", u8"한글", u8"한글"},
+		{u8"co\u00adoperate", "cooperate", "Cooperate", u8"coöperate"}, {u8"مُحَمَّد", u8"محمد", u8"محـمد", u8"ﻣﺤﻤﺪ"},
+	};
+	struct fw_entry_row e[FW_N(same)];
+	struct fw_err err = {0};
+	struct fw_store *st;
+
+	if (strcmp(under_test[_i].name, "memory") == 0) /* compares bytes */
+		return;
+	for (size_t form = 0; form < 4; form++) {
+		bool more = true;
+
+		st = fresh(_i);
+		subscribe(st, "https://a.example/", NOW);
+		for (size_t i = 0; i < FW_N(same); i++)
+			e[i] = entry((int)i, 1, same[i][form], "<p>text</p>");
+		visit_with(st, NOW, e, FW_N(same), FW_N(same), 0);
+		while (more)
+			OK(fw_store_upkeep(st, NOW, &more, &err));
+		for (size_t i = 0; i < FW_N(same); i++) {
+			for (size_t k = 0; k < 4; k++) {
+				struct seen s = entries(st, (struct fw_entry_query){.search = fw_str(same[i][k])});
+
+				ck_assert_msg(s.n == 1 && fw_str_eq(s.row[0].title, fw_str(same[i][form])), "%s finds %d entries, not %s alone",
+					same[i][k], s.n, same[i][form]);
+			}
+		}
+		fw_store_close(st);
+	}
+}
+END_TEST
+
 START_TEST(search_takes_linear_time) /* invariant 5 */
 {
 	static const char *const part[] = {"<script>", "<style ", "<", "<!--", "<a ", "</script", "&", "&#x", "\xe6\x9d\xb1"};
@@ -1194,7 +1234,7 @@ int main(void)
 		second_feed_of_a_host_joins_while_the_first_is_lent, groups_are_written_and_only_these, url_adoption,
 		url_adoption_keeps_the_budget_right,
 		status_of_owner_and_of_server, entries_once_each, entry_members_round_trip, entry_queries, since_among_many,
-		search_words, search_in_any_script, search_takes_linear_time,
+		search_words, search_in_any_script, search_folds_letters, search_takes_linear_time,
 		prune_forgets_for_good, subscribe_twice_changes_nothing, feed_lists, visits_newest_first,
 		control_messages_in_order, beats, wait_ends_by_time_and_by_fd,
 	};
