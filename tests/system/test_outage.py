@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 
-from growing import CONF, FEEDS, LEASE_S, LONG, asked, drained, growing
+from growing import CONF, FEEDS, LEASE_S, LONG, Address, asked, drained, growing
 from harness import Skip, Wheel, each_engine, equal, holds, run, wait_for
 from servers import HELLO, Private
 
@@ -215,9 +215,8 @@ def failover(base, engine): # REL-08
             Private(engine, base, "two", options=["--port", str(ports[1]), "--replicaof", "127.0.0.1", str(ports[0])]) as two:
         wait_for("the replica", lambda: "master_link_status:up" in two.redis("INFO", "replication"))
         wire = Wire(socket.AF_UNIX, one.socket)
-        address = contextlib.nullcontext(Address("redis://127.0.0.1:%d/0?prefix=t" % wire.port))
         try:
-            with growing(base, engine, on=address) as (o, w, _):
+            with growing(base, engine, on=Address("redis://127.0.0.1:%d/0?prefix=t" % wire.port)) as (o, w, _):
                 p = w.start("run")
                 wait_for("work", lambda: asked(o) > FEEDS)
                 wire.address = two.socket
@@ -230,16 +229,6 @@ def failover(base, engine): # REL-08
                 drained(w, p)
         finally:
             wire.close()
-
-
-class Address:
-    """A server that somebody else runs."""
-
-    def __init__(self, url):
-        self.address = url
-
-    def url(self, _):
-        return self.address
 
 
 FEW = {"postgres": ["-c", "max_connections=10", "-c", "superuser_reserved_connections=0"], "redis": ["--maxclients", "10"]}

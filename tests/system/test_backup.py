@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""The backups of docs/scaling.md, taken by its commands while workers run, restored, and worked on: exact accounts (growing.py) of what
+is restored, for what was stored since the backup is fetched again."""
+import os
+import shutil
+import subprocess
+import time
+
+from growing import CONF, FEEDS, LEASE_S, Address, accounted, asked, drained, growing, settle
+from harness import Wheel, each_engine, holds, run, wait_for
+from servers import Private
+
+
+def tool(server, *argv, **options):
+    """A program of the server's package, at this server."""
+    return subprocess.run(argv, check=True, cwd=server.home, stdout=options.pop("stdout", subprocess.DEVNULL), **options)
+
+
+def of_sqlite(base, w, _):
+    subprocess.run(["sqlite3", w.path, "VACUUM INTO 'backup.db'"], check=True, cwd=base)
+    return lambda: "sqlite:" + os.path.join(base, "backup.db")
+
+
+def of_postgres(base, _, s):
+    at, dump = ["-h", s.socket, "-U", "feedwheel"], os.path.join(base, "feeds.dump")
+    with open(dump, "wb") as f:
+        tool(s, s.postgres("pg_dump"), *at, "-Fc", "postgres", stdout=f)
+
+    def restore():
+        tool(s, s.postgres("createdb"), *at, "restored")
+        tool(s, s.postgres("pg_restore"), *at, "-d", "restored", dump)
+        return s.url().replace("/postgres?", "/restored?")
+    return restore
+
+
+def of_mysql(base, _, s):
+    at, dump = ["--no-defaults", "-u", "root", "-S", s.socket], os.path.join(base, "feeds.sql")
+    with open(dump, "wb") as f:
+        tool(s, "mariadb-dump", *at, "--single-transaction", "--databases", "t", stdout=f)
+
+    def restore(): # under the same name, for a view names its database
+        tool(s, "mariadb", *at, "-e", "DROP DATABASE t")
+        with open(dump, "rb") as f:
+            tool(s, "mariadb", *at, stdin=f)
+        return s.url()
+    return restore
+
+
+def of_redis(base, _, s):
+    s.redis("CONFIG", "SET", "auto-aof-rewrite-percentage", "0") # no rewrite while it is copied
+    wait_for("a rewrite to end", lambda: "aof_rewrite_in_progress:0" in s.redis("INFO", "persistence"))
+    copy = os.path.join(base, "copy", "data")
+    os.makedirs(copy)
+    shutil.copytree(os.path.join(s.data, "appendonlydir"), os.path.join(copy, "appendonlydir"))
+
+    def restore():
+        s.stop()
+        shutil.rmtree(s.data)
+        os.rename(copy, s.data)
+        s.start()
+        return s.url()
+    return restore
+
+
+@each_engine("a backup taken while workers run is restored, and goes on: nothing that feeds still list is lost or doubled", also=["sqlite"])
+def backup(base, engine): # docs/scaling.md, Backups
+    on = Address("sqlite:" + os.path.join(base, "store.db")) if engine == "sqlite" else Private(engine, base)
+    with growing(base, engine, on=on, checked=False) as (o, w, s):
+        p = w.start("run")
+        wait_for("work", lambda: asked(o) > 2 * FEEDS)
+        restore = globals()["of_" + engine](base, w, s)
+        n = asked(o)
+        wait_for("more work", lambda: asked(o) > n + FEEDS)
+        drained(w, p)
+        all_n = w.json("status")["entries"]
+        again = Wheel(base, CONF, "again", store=restore())
+        n = again.json("status")["entries"]
+        holds(0 < n < all_n, "a backup is of its moment: %d entries of %d" % (n, all_n))
+        said = again.run("doctor", code=None).stdout
+        holds("broken  store" not in said, said)
+        time.sleep(LEASE_S) # what was lent then is lent no more
+        settle(o, again)
+        accounted(o, again)
+
+
+run()
