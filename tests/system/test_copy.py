@@ -219,6 +219,16 @@ def live(base):
         last = to.one("SELECT max(id) FROM entries")
         equal(to.sql("SELECT id, feed_id, guid FROM entries ORDER BY id"),
               w.sql("SELECT id, feed_id, guid FROM entries WHERE id <= ? ORDER BY id", last), "entries")
+        # --continue brings what is new; what was there it leaves as it is, and says so
+        said = copy(w, to, "--continue", code=1).stderr
+        holds("another state" in said and "stays paused" in said, said)
+        equal(to.sql("SELECT id, feed_id, guid FROM entries ORDER BY id"), w.sql("SELECT id, feed_id, guid FROM entries ORDER BY id"),
+              "entries, with those that came since")
+        # put to work all the same: what is known is not stored again
+        to.run("resume", "--all")
+        to.run("set", "--due", *o.urls)
+        equal((to.run_once()["failed"], to.one("SELECT count(*) FROM entries WHERE revision <> 1")), (0, 0), "a run on it")
+        equal(to.sql("SELECT guid FROM entries GROUP BY feed_id, guid HAVING count(*) > 1"), [], "entries that are there twice")
 
 
 @case("a difference between the two is found") # a check that finds nothing would be no check
