@@ -69,7 +69,7 @@ static int resume_run(struct cli *c)
 	if (rc)
 		return rc;
 	if (all)
-		return cli_tell_all(c, FW_CONTROL_RESUME, "go on", "");
+		return cli_tell_all(c, FW_CONTROL_RESUME, "go on", "; those that start later do not wait any more");
 	return change(c, &(struct fw_feed){.status = FW_FEED_ACTIVE, .due_at_ms = c->now_ms},
 		FW_SET_STATUS | FW_SET_CRASH | FW_SET_DUE, "resumed");
 }
