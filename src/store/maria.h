@@ -66,11 +66,19 @@ static inline struct maria *mr_of(struct fw_store *st)
 
 #define MR_INT(x) ((int64_t)(x)) /* every number passed to mr_put and mr_ask goes through this or is an int64_t */
 
-/* ---- maria.c: connection, statements, transactions, errors --------------------------------------------------------------- */
+/* ---- maria_error.c ------------------------------------------------------------------------------------------------------- */
+
+#define MR_TRIES 8 /* of a transaction that meets deadlocks */
 
 /* Words and code for what went wrong last on this connection. Names the store and the remedy. */
 int mr_error(struct maria *m, const char *doing, struct fw_err *err);
 int mr_no_memory(struct maria *m, struct fw_err *err);
+int mr_too_large(struct maria *m, struct fw_err *err);
+bool mr_error_again(unsigned code); /* the same transaction, made again at once, may well succeed */
+
+/* ---- maria_send.c: statements, transactions ------------------------------------------------------------------------------- */
+
+#define MR_SCRIPT_MAX ((size_t)1 << 20)
 
 /*
  * Statements are gathered and sent together: mr_put() appends one, mr_ask() appends a SELECT and sends all, mr_flush() sends.
@@ -127,6 +135,11 @@ int mr_transact(struct maria *m, mr_work *work, void *arg, struct fw_err *err);
 int mr_now(struct maria *m, int64_t given_ms, int64_t *now_ms, struct fw_err *err);
 /* In a transaction: idle workers are told that something new is due, or that there is a message. */
 int mr_change(struct maria *m, struct fw_err *err);
+
+/* ---- maria_check.c ------------------------------------------------------------------------------------------------------- */
+
+int mr_inspect(struct fw_store *st, fw_inspect_cb *cb, void *ctx, struct fw_err *err);
+int mr_check(struct fw_store *st, void (*cb)(void *ctx, const char *finding), void *ctx, struct fw_err *err);
 
 /* ---- maria_schema.c ----------------------------------------------------------------------------------------------------- */
 

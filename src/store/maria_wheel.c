@@ -120,7 +120,7 @@ static int release_in(struct maria *m, void *arg, struct fw_err *err)
 		fence[i] = w->lease[i].fence;
 	rc = rc || !w->n ? rc : mr_loans_lock(m, fence, w->n, &loans, err);
 	for (size_t i = 0; i < w->n && !rc; i++) {
-		bool touched;
+		bool touched = false;
 		struct mr_lent *lent = mr_lent_find(&loans, fence[i], w->lease[i].feed.id, &touched);
 
 		if (lent)

@@ -60,6 +60,20 @@ static void bare(const char *sql)
 	mysql_close(db);
 }
 
+static int64_t bare_number(const char *sql)
+{
+	MYSQL *db = bare_open();
+	MYSQL_RES *res;
+	int64_t v = -1;
+
+	ck_assert_msg(mysql_query(db, sql) == 0, "%s", mysql_error(db));
+	res = mysql_store_result(db);
+	ck_assert(fw_str_int(fw_str(mysql_fetch_row(res)[0]), &v));
+	mysql_free_result(res);
+	mysql_close(db);
+	return v;
+}
+
 /* Opening fails with this code, and the words hold these, in one line, and never the password. */
 static void refused_at(const char *at, unsigned flags, int code, const char *words)
 {
@@ -279,6 +293,118 @@ static void others_end(void)
 	mysql_free_result(res);
 	mysql_close(db);
 }
+
+/*
+ * What the server may say at any time, said by a trigger: the code, and how often before it is over. What it counts with is no part
+ * of the transaction.
+ */
+static void trouble_make(int code, int times)
+{
+	char sql[100];
+	MYSQL *db = bare_open();
+
+	run(db, "DROP TABLE IF EXISTS trouble");
+	run(db, "CREATE TABLE trouble (code INT NOT NULL, times INT NOT NULL) ENGINE=MyISAM");
+	ck_assert(fw_snprintf(sql, sizeof(sql), "INSERT INTO trouble VALUES (%d, %d)", code, times));
+	run(db, sql);
+	run(db, "CREATE TRIGGER trouble_comes BEFORE INSERT ON visits FOR EACH ROW BEGIN DECLARE c, n INT; SELECT code, times INTO c, n FROM"
+		" trouble; IF n > 0 THEN UPDATE trouble SET times = times - 1; SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = c, MESSAGE_TEXT ="
+		" 'trouble'; END IF; END");
+	mysql_close(db);
+}
+
+START_TEST(what_the_server_says) /* each code has its answer, nothing is half-done, and the same call succeeds when it is over */
+{
+	static const struct { int code, rc; const char *words; } T[] = {
+		{1213, FW_EAGAIN, "8 times in a row"}, {1205, FW_EAGAIN, "locked by another"}, {1040, FW_EAGAIN, "max_connections"},
+		{1203, FW_EAGAIN, "max_connections"}, {1290, FW_EAGAIN, "may not be written now"}, {1792, FW_EAGAIN, "may not be written now"},
+		{1836, FW_EAGAIN, "may not be written now"}, {1021, FW_EAGAIN, "disk is full"}, {1114, FW_EAGAIN, "disk is full"},
+		{1026, FW_EAGAIN, "disk is full"}, {3019, FW_EAGAIN, "disk is full"}, {1041, FW_EAGAIN, "out of memory"},
+		{1206, FW_EAGAIN, "out of memory"}, {1317, FW_EAGAIN, "max_statement_time"}, {3024, FW_EAGAIN, "max_statement_time"},
+		{1053, FW_EIO, "connection broke"}, {1927, FW_EIO, "connection broke"}, {2006, FW_EIO, "connection broke"},
+		{2013, FW_EIO, "connection broke"}, {1142, FW_EINVAL, "GRANT ALL"}, {1146, FW_EINVAL, "trouble (1146)"},
+	};
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	int64_t now = NOW;
+
+	subscribe(st, "https://a.example/", NOW);
+	for (size_t i = 0; i < FW_N(T); i++, now += 86400000) {
+		struct fw_entry_row e = entry((int)i + 1, 1, "t", "c");
+		struct fw_err err = {0};
+		struct fw_lease l[1];
+		struct fw_feed f;
+		struct fw_outcome o;
+		struct fw_commit c = {.outcome = &o, .n = 1, .now_ms = now};
+		int rc;
+
+		ck_assert_uint_eq(claim_at(st, now, 1, l, &A), 1);
+		o = outcome_of(&l[0], &f, now);
+		o.entries = &e;
+		o.entry_n = 1;
+		trouble_make(T[i].code, 1000);
+		rc = fw_store_commit(st, &c, &err);
+		ck_assert_msg(rc == T[i].rc && strstr(err.text, T[i].words) && strstr(err.text, name) && !strchr(err.text, '\n'), "%d: %d %s",
+			T[i].code, rc, err.text);
+		ck_assert_int_eq(stats(st, now).entry_n, (int64_t)i);
+		ck_assert_int_eq(stats(st, now).lent_n, 1);
+		bare("DROP TRIGGER trouble_comes");
+		OK(fw_store_commit(st, &c, &err));
+		ck_assert_int_eq(o.rc, 0);
+		ck_assert_uint_eq(o.visit.new_n, 1);
+	}
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(deadlocks_are_tried_again)
+{
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+
+	subscribe(st, "https://a.example/", NOW);
+	trouble_make(1213, 7); /* the eighth time it works */
+	put_entries(st, &A, NOW, 0, 3);
+	ck_assert_int_eq(bare_number("SELECT times FROM trouble"), 0);
+	ck_assert_int_eq(stats(st, NOW).entry_n, 3);
+	ck_assert_int_eq(stats(st, NOW).visit_n, 1);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(server_shuts_down) /* in good order, with a worker at it */
+{
+	const struct server *server = server_of("mysql");
+	struct fw_store *st;
+	struct fw_lease l[1];
+	struct fw_feed f;
+	struct fw_outcome o;
+	struct fw_commit c = {.outcome = &o, .n = 1, .now_ms = NOW};
+	struct fw_err err = {0};
+
+	server->start(scratch()); /* one of our own */
+	server->url(url, sizeof(url), name);
+	st = store_open(url, FW_STORE_CREATE);
+	subscribe(st, "https://a.example/", NOW);
+	ck_assert_uint_eq(claim_at(st, NOW, 1, l, &A), 1);
+	o = outcome_of(&l[0], &f, NOW);
+	bare("SHUTDOWN");
+	for (int i = 0; i < 600 && fw_store_ping(st, &err) == 0; i++)
+		usleep(20000);
+	IS(fw_store_commit(st, &c, &err), FW_EIO);
+	ck_assert_ptr_nonnull(strstr(err.text, "the connection broke"));
+	fw_store_close(st);
+	server->kill9();
+	refused_at(url, 0, FW_EIO, "no server answers");
+	server->again();
+	st = store_open(url, 0);
+	OK(fw_store_commit(st, &c, &err));
+	ck_assert_int_eq(o.rc, 0);
+	check_clean(st);
+	fw_store_close(st);
+	server->stop();
+}
+END_TEST
 
 START_TEST(connection_is_ended)
 {
@@ -693,20 +819,6 @@ START_TEST(late_commit_is_indexed)
 }
 END_TEST
 
-static int64_t bare_number(const char *sql)
-{
-	MYSQL *db = bare_open();
-	MYSQL_RES *res;
-	int64_t v = -1;
-
-	ck_assert_msg(mysql_query(db, sql) == 0, "%s", mysql_error(db));
-	res = mysql_store_result(db);
-	ck_assert(fw_str_int(fw_str(mysql_fetch_row(res)[0]), &v));
-	mysql_free_result(res);
-	mysql_close(db);
-	return v;
-}
-
 /* The feed's next visit brings entries from..to-1, whose text is `words`. */
 static void bring(struct fw_store *st, int64_t now, int from, int to, const char *words)
 {
@@ -835,7 +947,8 @@ int main(void)
 	Suite *s = suite_create("store, trouble with mariadb");
 	TCase *t = tcase_create("mysql");
 	const TTest *every[] = {versions, half_made_schema, addresses, database_of_another_program, password_is_not_told, reading_only,
-		too_many_connections, locked_by_somebody_else, may_not_be_written_now, connection_is_ended, commit_is_sent_again,
+		too_many_connections, locked_by_somebody_else, may_not_be_written_now, what_the_server_says, deadlocks_are_tried_again,
+		server_shuts_down, connection_is_ended, commit_is_sent_again,
 		server_is_killed_in_commits, disk_full, letters_of_addresses_count, any_bytes_are_taken, packets_stay_small_enough,
 		late_commit_is_indexed, words_of_what_is_gone, words_of_what_came_back, feed_deleted_by_hand};
 
