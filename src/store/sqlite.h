@@ -21,7 +21,7 @@ enum sq_id {
 	SQ_LEASE_DEL, SQ_CLAIM_TOUCH, SQ_CLAIM_OF, SQ_CLAIM_TIDY, SQ_LEASES_OF, SQ_EXPIRED, SQ_LEASE_IS, SQ_WHEEL_CRASH,
 	SQ_LEASE_OF_WORKER, SQ_CLAIMS_OF, SQ_LOAD_FEED_THERE, SQ_LOAD_FEED, SQ_LOAD_KEY, SQ_LOAD_ENTRY, SQ_LOAD_KEY_BACK,
 	SQ_LOAD_LAST_LINE, SQ_LOAD_LAST_LEASE, SQ_LOAD_LAST_ASIDE, SQ_LOAD_VISIT, SQ_KEYS_OF, SQ_MOVES_TOTAL, SQ_MOVES_PUT,
-	SQ_MOVES_NEXT, SQ_PLACE_PUT, SQ_PLACE_DEL, SQ_MOVES_DEL, SQ_MOVES_MERGED, SQ_FEED_LAST, SQ_MOVES_MARK, SQ_PLACE_GET,
+	SQ_MOVES_NEXT, SQ_BLOCK_GET, SQ_BLOCK_PUT, SQ_MOVES_DEL, SQ_MOVES_MERGED, SQ_FEED_LAST, SQ_MOVES_MARK,
 	SQ_LINE_AT, SQ_LEASE_AT, SQ_LEASE_OF, SQ_ASIDE_AT, SQ_LINE_OF, SQ_LENT_ALL, SQ_LINE_ALL, SQ_FTS_PUT, SQ_FTS_DEL,
 	SQ_FTS_ROW, SQ_FTS_NEXT, SQ_META_SET, SQ_FTS_STRUCTURE, SQ_FTS_MERGE, SQ_BEHIND, SQ_VISITS_PUT, SQ_RUN_PUT,
 	SQ_FEED_URL, SQ_ROWS_UP, SQ_ROWS_DOWN, SQ_BATCHES_UP, SQ_BATCHES_DOWN, SQ_BATCH_AT, SQ_ROW_AT, SQ_RUN_FIRST,
@@ -59,6 +59,9 @@ struct sq_claimed {
 	size_t n, back_n, gone_n; /* gone_n: of those that are back, how many leases were deleted */
 	size_t hint;              /* the next one is likely to come back here */
 	bool looked, good;        /* in this transaction: is the claim as we know it? */
+};
+struct sq_range {
+	int64_t first, last;
 };
 #define SQ_CLAIMED_MAX 64
 struct sq_loans {
@@ -163,6 +166,7 @@ void sq_map_finish(struct sq_map *m);
 /* Inside a transaction: the feed stands there in line; place 0: nowhere any more. */
 void sq_place_note(struct sqlite *s, int64_t feed_id, int64_t place);
 int sq_moves_end(struct sqlite *s, struct fw_err *err); /* write down what was noted */
+int sq_places_begin(struct sqlite *s, struct fw_err *err); /* note where all stand */
 void sq_places_forget(struct sqlite *s);                /* what was noted, and what was known */
 
 enum sq_table { SQ_NOWHERE, SQ_LINE, SQ_LEASES, SQ_ASIDE };
@@ -211,14 +215,13 @@ int sq_lease_end(struct sqlite *s, int64_t fence, struct fw_err *err); /* delete
 /* Somebody changes a lease: who holds it must look at it again. */
 int sq_lease_touch(struct sqlite *s, int64_t fence, struct fw_err *err);
 /* After leases were ended: drop the claim that held this fence if it was the last. *r remembers it from call to call. */
-struct sq_range {
-	int64_t first, last;
-};
 int sq_claim_tidy(struct sqlite *s, int64_t fence, struct sq_range *r, struct fw_err *err);
 /* Take back claims whose time is over. */
 int sq_claims_expire(struct sqlite *s, int64_t now_ms, struct fw_err *err);
-/* A claim of ours: room for up to n loans, to be filled in order of fences; NULL: not remembered. */
+/* A claim of ours begins: room for up to n loans, to be filled in order of fences; NULL: they will not be remembered. */
 struct sq_claimed *sq_loans_new(struct sqlite *s, size_t n);
+/* It is filled, with n loans. c may be NULL. */
+void sq_loans_keep(struct sqlite *s, struct sq_claimed *c, struct sq_range fences, size_t n);
 void sq_loans_begin(struct sqlite *s); /* a transaction begins */
 void sq_loans_forget(struct sqlite *s);
 /* In a commit's transaction: the loan is ours and as it was lent, and is marked as given back; NULL: look at the lease. */

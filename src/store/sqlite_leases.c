@@ -31,10 +31,22 @@ struct sq_claimed *sq_loans_new(struct sqlite *s, size_t n)
 {
 	struct sq_claimed *c = &s->loans.claimed[s->loans.next];
 
-	s->loans.next = (s->loans.next + 1) % SQ_CLAIMED_MAX;
 	claimed_forget(c);
 	c->loan = calloc(n ? n : 1, sizeof(*c->loan));
 	return c->loan ? c : NULL;
+}
+
+void sq_loans_keep(struct sqlite *s, struct sq_claimed *c, struct sq_range fences, size_t n)
+{
+	if (!c)
+		return;
+	c->first = fences.first;
+	c->last = fences.last;
+	c->n = n;
+	if (n) /* an idle claim takes nobody's room */
+		s->loans.next = (s->loans.next + 1) % SQ_CLAIMED_MAX;
+	else
+		claimed_forget(c);
 }
 
 static struct sq_claimed *claimed_of(struct sqlite *s, int64_t fence)

@@ -4,8 +4,8 @@
  *
  * A place in line changes with every visit. Written at once to a table in order of feeds it would dirty a page of its own nearly
  * each time, which costs more than all else about a visit. So a transaction appends the places it gave to `moves`, as one row, and
- * when a sixteenth of all feeds are noted there, their last places go into `places` in one pass, in order of feeds: each page is
- * then written once for many of them.
+ * when a sixteenth of all feeds are noted there, their last places go into `places` in one pass, in order of feeds. A row there holds
+ * the places of 128 feeds, so each is written once for many of them.
  *
  * Who looks for a feed looks at the moves first, of which each connection keeps a map that it reads on from where it was. A place
  * found is believed only when the feed is there, so what is noted wrongly costs a walk along the line, and nothing else.
@@ -18,6 +18,8 @@
 #define MERGE_MAX 262144
 #define MERGE_SHARE 16 /* of all feeds */
 #define MOVE_BYTES 16
+#define BLOCK_BITS 7   /* feeds in a row of places */
+#define BLOCK_BYTES (8 << BLOCK_BITS)
 
 /* ---- numbers to numbers ------------------------------------------------------------------------------------------------- */
 
@@ -148,9 +150,32 @@ static int by_first(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
+static size_t block_offset(int64_t feed_id)
+{
+	return (size_t)(feed_id & ((1 << BLOCK_BITS) - 1)) * 8;
+}
+
+/* The places of one block of feeds; zeros when there is no such row. */
+static int block_get(struct sqlite *s, int64_t block, char *out, struct fw_err *err)
+{
+	sqlite3_stmt *q = sq_ask(s, SQ_BLOCK_GET, "SELECT places FROM places WHERE id = ?", err, "i", block);
+	int rc = q ? sq_row(s, q, err) : err->rc;
+	struct fw_str b;
+
+	memset(out, 0, BLOCK_BYTES);
+	if (rc <= 0)
+		return rc;
+	b = sq_text(q, 0);
+	if (b.len)
+		memcpy(out, b.p, FW_MIN(b.len, BLOCK_BYTES));
+	sqlite3_reset(q);
+	return 0;
+}
+
 /* The last place of each feed that moved, in order of feeds. */
 static int places_write(struct sqlite *s, struct sq_map *m, struct fw_err *err)
 {
+	char block[BLOCK_BYTES];
 	size_t n = 0;
 	int rc = 0;
 
@@ -160,9 +185,14 @@ static int places_write(struct sqlite *s, struct sq_map *m, struct fw_err *err)
 	}
 	if (n)
 		qsort(m->slot, n, sizeof(*m->slot), by_first);
-	for (size_t i = 0; i < n && !rc; i++) {
-		rc = m->slot[i][1] ? sq_do(s, SQ_PLACE_PUT, "INSERT OR REPLACE INTO places (feed_id, id) VALUES (?, ?)", err, "ii",
-			m->slot[i][0], m->slot[i][1]) : sq_do(s, SQ_PLACE_DEL, "DELETE FROM places WHERE feed_id = ?", err, "i", m->slot[i][0]);
+	for (size_t i = 0; i < n && !rc;) {
+		int64_t id = m->slot[i][0] >> BLOCK_BITS;
+
+		rc = block_get(s, id, block, err);
+		for (; i < n && m->slot[i][0] >> BLOCK_BITS == id; i++)
+			put64(block + block_offset(m->slot[i][0]), m->slot[i][1]);
+		rc = rc ? rc : sq_do(s, SQ_BLOCK_PUT, "INSERT OR REPLACE INTO places (id, places) VALUES (?, ?)", err, "ib", id,
+			(struct fw_str){block, sizeof(block)});
 	}
 	return rc;
 }
@@ -194,6 +224,22 @@ int sq_moves_end(struct sqlite *s, struct fw_err *err)
 	return rc || total < FW_MIN(MERGE_MAX, feed_n / MERGE_SHARE) ? rc : merge(s, err);
 }
 
+int sq_places_begin(struct sqlite *s, struct fw_err *err)
+{
+	sqlite3_stmt *q = sq_stmt(s, SQ_LINE_ALL, "SELECT id, feed_id FROM line", err);
+	int rc = q ? 0 : err->rc;
+
+	while (q && (rc = sq_row(s, q, err)) > 0) {
+		sq_place_note(s, sqlite3_column_int64(q, 1), sqlite3_column_int64(q, 0));
+		rc = s->moves.len < (size_t)MERGE_MIN * MOVE_BYTES ? 0 : sq_moves_end(s, err);
+		if (rc) {
+			sqlite3_reset(q);
+			break;
+		}
+	}
+	return rc;
+}
+
 void sq_places_forget(struct sqlite *s)
 {
 	fw_buf_reset(&s->moves);
@@ -203,6 +249,7 @@ void sq_places_forget(struct sqlite *s)
 /* *place 0: none is noted. */
 static int place_get(struct sqlite *s, int64_t feed_id, int64_t *place, struct fw_err *err)
 {
+	char block[BLOCK_BYTES];
 	int64_t merged, total;
 	int rc = s->moves.len ? moves_write(s, &total, err) : 0;
 
@@ -220,17 +267,9 @@ static int place_get(struct sqlite *s, int64_t feed_id, int64_t *place, struct f
 	}
 	if (sq_map_get(&s->place, feed_id, place))
 		return 0;
-	*place = 0;
-	{
-		sqlite3_stmt *q = sq_ask(s, SQ_PLACE_GET, "SELECT id FROM places WHERE feed_id = ?", err, "i", feed_id);
-
-		rc = q ? sq_row(s, q, err) : err->rc;
-		if (rc <= 0)
-			return rc;
-		*place = sqlite3_column_int64(q, 0);
-		sqlite3_reset(q);
-	}
-	return 0;
+	rc = block_get(s, feed_id >> BLOCK_BITS, block, err);
+	*place = rc ? 0 : get64(block + block_offset(feed_id));
+	return rc;
 }
 
 /* ---- finding a feed ---------------------------------------------------------------------------------------------------- */

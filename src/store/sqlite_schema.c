@@ -121,9 +121,9 @@ static const char *const steps[SQ_SCHEMA] = {
 	"CREATE INDEX line_moved ON line(wake_at_ms) WHERE wake_at_ms IS NOT NULL;"
 	"INSERT INTO line SELECT q.id, q.feed_id, q.host_id, CASE WHEN q.due_at_ms IS NOT NULL THEN q.wake_at_ms END, " STATE("w.")
 	" FROM queue q JOIN wheel w USING (feed_id) ORDER BY q.id;"
-	"CREATE TABLE places (feed_id INTEGER PRIMARY KEY, id INTEGER NOT NULL);"
-	"INSERT INTO places SELECT feed_id, id FROM line ORDER BY feed_id;"
-	/* feed and place, eight bytes each, low ones first, of those that got a place since `places` was written */
+	/* where feeds stand in line (sqlite_places.c): 128 in a row, eight bytes each, low ones first; and feed and place, eight bytes
+	   each, of those that got theirs since `places` was written, which to begin with are all */
+	"CREATE TABLE places (id INTEGER PRIMARY KEY, places BLOB NOT NULL);"
 	"CREATE TABLE moves (id INTEGER PRIMARY KEY AUTOINCREMENT, total_n INTEGER NOT NULL, places BLOB NOT NULL);"
 	"CREATE TABLE lent (fence INTEGER PRIMARY KEY, feed_id INTEGER NOT NULL, host_id INTEGER NOT NULL, status INTEGER NOT NULL,"
 	STATE_DEFINITION ");"
@@ -209,6 +209,8 @@ static int steps_run(struct sqlite *s, struct fw_err *err)
 
 	for (int64_t i = version; i < SQ_SCHEMA && !rc; i++)
 		rc = sq_exec(s, steps[i], err);
+	if (!rc && version < SQ_SCHEMA)
+		rc = sq_places_begin(s, err);
 	if (rc || version == SQ_SCHEMA)
 		return rc;
 	if (!fw_snprintf(sql, sizeof(sql), "PRAGMA application_id = %d; PRAGMA user_version = %d", SQ_APPLICATION_ID, SQ_SCHEMA))

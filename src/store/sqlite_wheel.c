@@ -487,11 +487,7 @@ static int next_wake(struct claim *c, struct fw_err *err)
 
 static int claim_note(struct claim *c, struct fw_err *err)
 {
-	if (c->claimed) {
-		c->claimed->first = c->fences.first;
-		c->claimed->last = c->fences.last;
-		c->claimed->n = c->lent_n;
-	}
+	sq_loans_keep(c->s, c->claimed, c->fences, c->lent_n);
 	if (!c->lent_n)
 		return 0;
 	return sq_do(c->s, SQ_CLAIM_NEW, "INSERT INTO claims (first_fence, last_fence, until_ms, worker) VALUES (?, ?, ?, ?)", err,

@@ -257,6 +257,115 @@ START_TEST(older_schema) /* REL-15 */
 }
 END_TEST
 
+/* Visit all that is due, 500 at a time; each feed is due again an hour and its number of ms later. */
+static int visit_all(struct fw_store *st, int64_t at)
+{
+	static struct fw_lease l[500];
+	static struct fw_feed f[500];
+	static struct fw_outcome o[500];
+	struct fw_err err = {0};
+	size_t n;
+	int all = 0;
+
+	while ((n = claim_at(st, at, 500, l, &A)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			o[i] = outcome_of(&l[i], &f[i], at);
+			f[i].due_at_ms = at + HOUR + f[i].id;
+		}
+		OK(fw_store_commit(st, &(struct fw_commit){.now_ms = at, .outcome = o, .n = n}, &err));
+		for (size_t i = 0; i < n; i++)
+			ck_assert_int_eq(o[i].rc, 0);
+		all += (int)n;
+	}
+	return all;
+}
+
+static int64_t number(const char *sql)
+{
+	sqlite3_stmt *q;
+	sqlite3 *db;
+	int64_t n;
+
+	ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+	ck_assert_msg(sqlite3_prepare_v2(db, sql, -1, &q, NULL) == SQLITE_OK, "%s", sqlite3_errmsg(db));
+	ck_assert_int_eq(sqlite3_step(q), SQLITE_ROW);
+	n = sqlite3_column_int64(q, 0);
+	sqlite3_finalize(q);
+	sqlite3_close(db);
+	return n;
+}
+
+/* Places are noted, and written by number when there are many; whoever looks for a feed finds it, before and after. */
+START_TEST(places_are_merged)
+{
+	enum { N = 20000 };
+	struct fw_store *st = store_open(url, FW_STORE_CREATE), *other;
+	struct fw_feed_new *new = calloc(N, sizeof(*new));
+	struct fw_feed f;
+	struct fw_err err = {0};
+
+	for (int i = 0; i < N; i++)
+		new[i] = (struct fw_feed_new){.url = fw_str(fw_arena_printf(&A, "https://h%d.example/", i)), .due_at_ms = NOW};
+	OK(fw_store_subscribe(st, new, 1000, &err));
+	ck_assert_int_eq(number("SELECT count(*) FROM places"), 0);
+	other = store_open(url, 0);
+	OK(fw_store_feed_find(other, 17, FW_STR_NONE, &A, &f, &err)); /* it knows the moves from now on */
+	OK(fw_store_subscribe(st, new + 1000, N - 1000, &err));
+	ck_assert_int_gt(number("SELECT count(*) FROM places"), N / 256);
+	ck_assert_int_eq(number("SELECT count(*) FROM moves"), 0);
+	check_clean(st);
+	check_clean(other);
+	ck_assert_int_eq(visit_all(st, NOW), N);
+	ck_assert_int_gt(number("SELECT count(*) FROM moves"), 0);
+	ck_assert_int_lt(number("SELECT max(total_n) FROM moves"), N); /* merged again on the way */
+	check_clean(other);
+	for (int64_t id = 1; id <= N; id += 999) {
+		OK(fw_store_feed_find(other, id, FW_STR_NONE, &A, &f, &err));
+		ck_assert_int_eq(f.due_at_ms, NOW + HOUR + id);
+	}
+	OK(fw_store_unsubscribe(other, 18, &err));
+	check_clean(st);
+	ck_assert_int_eq(visit_all(st, NOW + 2 * HOUR), N - 1);
+	check_clean(st);
+	check_clean(other);
+	ck_assert_int_eq(stats(st, NOW).visit_n, 2 * N - 2);
+	fw_store_close(other);
+	fw_store_close(st);
+	bare("DELETE FROM moves; DELETE FROM places"); /* nothing is lost with them: the line is walked along */
+	st = store_open(url, 0);
+	OK(fw_store_feed_find(st, 17, FW_STR_NONE, &A, &f, &err));
+	ck_assert_int_eq(f.due_at_ms, NOW + 3 * HOUR + 17);
+	fw_store_close(st);
+	free(new);
+}
+END_TEST
+
+/* A lease that somebody deleted: its outcome is stale, and the others of its batch count. */
+START_TEST(lease_deleted_by_hand)
+{
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct fw_err err = {0};
+	struct fw_lease l[3];
+	struct fw_feed f[3];
+	struct fw_outcome o[3];
+
+	subscribe(st, "https://a.example/", NOW);
+	subscribe(st, "https://b.example/", NOW);
+	subscribe(st, "https://c.example/", NOW);
+	ck_assert_uint_eq(claim_at(st, NOW, 3, l, &A), 3);
+	bare("DELETE FROM leases WHERE feed_id = 2");
+	for (int i = 0; i < 3; i++)
+		o[i] = outcome_of(&l[i], &f[i], NOW);
+	OK(fw_store_commit(st, &(struct fw_commit){.now_ms = NOW, .outcome = o, .n = 3}, &err));
+	ck_assert_int_eq(o[0].rc, 0);
+	ck_assert_int_eq(o[1].rc, FW_ESTALE);
+	ck_assert_int_eq(o[2].rc, 0);
+	ck_assert_int_eq(stats(st, NOW).visit_n, 2);
+	ck_assert_int_eq(number("SELECT count(*) FROM claims"), 0);
+	fw_store_close(st);
+}
+END_TEST
+
 static int tick(void *ctx)
 {
 	++*(int64_t *)ctx;
@@ -297,21 +406,6 @@ START_TEST(keys_of_a_large_feed)
 }
 END_TEST
 
-static int64_t segment_n(void)
-{
-	sqlite3_stmt *q;
-	sqlite3 *db;
-	int64_t n;
-
-	ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
-	ck_assert_int_eq(sqlite3_prepare_v2(db, "SELECT count(DISTINCT segid) FROM entries_fts_idx", -1, &q, NULL), SQLITE_OK);
-	ck_assert_int_eq(sqlite3_step(q), SQLITE_ROW);
-	n = sqlite3_column_int64(q, 0);
-	sqlite3_finalize(q);
-	sqlite3_close(db);
-	return n;
-}
-
 /* Many small commits leave many segments in the index; upkeep merges them, comes to an end, and nothing is lost. */
 START_TEST(index_is_merged)
 {
@@ -322,9 +416,9 @@ START_TEST(index_is_merged)
 		put_entries(st, &A, NOW + i * 3600000, i, i + 1);
 		ck_assert_int_eq(hits(st, "number"), i + 1); /* each search catches up */
 	}
-	ck_assert_int_ge(segment_n(), 60);
+	ck_assert_int_ge(number("SELECT count(DISTINCT segid) FROM entries_fts_idx"), 60);
 	upkeep_all(st);
-	ck_assert_int_lt(segment_n(), 16);
+	ck_assert_int_lt(number("SELECT count(DISTINCT segid) FROM entries_fts_idx"), 16);
 	ck_assert_int_eq(hits(st, "number"), 60);
 	ck_assert_int_eq(hits(st, "n59"), 1);
 	upkeep_all(st);
@@ -763,7 +857,7 @@ int main(void)
 {
 	Suite *s = suite_create("store, trouble");
 	TCase *t = tcase_create("sqlite");
-	const TTest *every[] = {newer_schema, older_schema, schema_2, keys_of_a_large_feed, index_is_merged, feed_deleted_by_hand,
+	const TTest *every[] = {newer_schema, older_schema, schema_2, places_are_merged, lease_deleted_by_hand, keys_of_a_large_feed, index_is_merged, feed_deleted_by_hand,
 		place_numbers_wrap, keys_of_any_length, call_from_a_callback, no_shared_memory, database_of_another_program, not_a_database, empty_and_missing_files, forbidden_file,
 		file_that_may_not_be_written, reading_only, locked_by_somebody_else, damaged_file, truncated_file, disk_full,
 		file_size_limit, search_on_a_full_disk, journal_stays_bounded};
