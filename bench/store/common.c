@@ -64,11 +64,6 @@ static void take(int how)
 	held = how;
 }
 
-void turn_load(void)
-{
-	take(LOCK_SH);
-}
-
 void turn_pause(void)
 {
 	if (held != LOCK_SH)
@@ -79,9 +74,18 @@ void turn_pause(void)
 		die("--turns %s: the lock there cannot be had", set.turns);
 }
 
+void turn_load(void)
+{
+	if (held == LOCK_SH)
+		turn_pause();
+	else
+		take(LOCK_SH);
+}
+
 void turn_measure(void)
 {
-	take(LOCK_EX);
+	if (held != LOCK_EX)
+		take(LOCK_EX);
 }
 
 /* ---- figures ------------------------------------------------------------------------------------------------------------------ */

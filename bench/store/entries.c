@@ -7,16 +7,21 @@
 #define SINGLE_MAX 5000 /* inserts one by one */
 #define SLICE_N 4000    /* feeds between turn_pause() and the next */
 
-static struct fw_store *fresh(const struct engine *e, const char *name, int64_t run, int64_t feeds, char url[400])
+static void numbered_url(const struct engine *e, const char *name, int64_t run, char url[400])
 {
 	char numbered[40];
 
-	turn_load();
 	if (!fw_snprintf(numbered, sizeof(numbered), "%s%d", name, (int)run))
 		die("too many runs");
 	store_url(e, url, 400, numbered);
+}
+
+static void fresh(const struct engine *e, const char *name, int64_t run, int64_t feeds)
+{
+	char url[400];
+
+	numbered_url(e, name, run, url);
 	make_feeds(url, feeds, true, 1);
-	return open_store(url);
 }
 
 /* Visit them with entries that are all new, or all known. Rows a second. */
@@ -36,10 +41,15 @@ static void empty(const struct engine *e, const char *name, struct samples *ours
 	char url[400];
 
 	ours->n = ref->n = 0;
+	turn_load();
+	for (int64_t r = 0; r < set.runs; r++)
+		fresh(e, name, r, feeds);
+	turn_measure();
 	for (int64_t r = 0; r < set.runs; r++) {
-		struct fw_store *st = fresh(e, name, r, feeds, url);
+		struct fw_store *st;
 
-		turn_measure();
+		numbered_url(e, name, r, url);
+		st = open_store(url);
 		sample(ref, e->ref_entries(url, FW_MIN(set.entries, SINGLE_MAX), KB));
 		sample(ours, visits(st, feeds, 0, NOW, true));
 		if (again)
@@ -67,7 +77,9 @@ static void full(const struct engine *e, const struct samples *ours)
 
 	if (!feeds)
 		return;
-	st = fresh(e, "full", 0, feeds, url);
+	fresh(e, "full", 0, feeds);
+	numbered_url(e, "full", 0, url);
+	st = open_store(url);
 	for (int64_t at = 0; at < feeds; at += SLICE_N) {
 		turn_pause();
 		visits(st, FW_MIN(SLICE_N, feeds - at), 0, NOW, true);

@@ -212,13 +212,11 @@ static void many(const struct engine *e, struct wheel *w)
 {
 	static struct samples four, all; /* large */
 
-	turn_measure();
 	w->batch = 100;
 	for (int64_t r = 0; r < set.runs; r++) {
 		sample(&four, turn_wheel(w, e->workers, (double)set.seconds, 0).rate);
 		sample(&all, turn_wheel(w, 32, (double)set.seconds, 0).rate);
 	}
-	turn_load();
 	row_ratio("32 processes against 4, 100 a batch", &all, &four, 0.7, "feeds/s");
 }
 

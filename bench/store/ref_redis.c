@@ -233,14 +233,12 @@ static void least(const struct engine *e, const char *url)
 {
 	static struct samples rate, server; /* large */
 
-	turn_measure();
 	for (int64_t r = 0; r < set.runs; r++) {
 		struct work k = crew_run(e->workers, (double)set.seconds, 0, script_work, url);
 
 		sample(&rate, k.rate);
 		sample(&server, k.server_cpu * 1e6 / (double)FW_MAX(k.done, 1));
 	}
-	turn_load();
 	row("two sorted sets and nothing else, a script per 500", median(&rate), "feeds/s");
 	row("  CPU of the server, a feed", median(&server), "us");
 }
@@ -252,10 +250,8 @@ static void wheel_more(const struct engine *e, struct wheel *w)
 	least(e, w->url);
 	configure(w->url, "appendfsync", "always");
 	w->batch = 500;
-	turn_measure();
 	for (int64_t r = 0; r < set.runs; r++)
 		sample(&rate, turn_wheel(w, e->workers, (double)set.seconds, 0).rate);
-	turn_load();
 	row("AOF always: claim + commit, 500 a batch, 4 processes", median(&rate), "feeds/s");
 	configure(w->url, "appendfsync", "everysec");
 	configure(w->url, "auto-aof-rewrite-percentage", "100");
