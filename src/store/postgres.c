@@ -10,6 +10,7 @@
  */
 #include <poll.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
@@ -45,6 +46,8 @@ int pg_gone(struct pg *p, const char *why, struct fw_err *err)
 		FW_STR_ARG(line));
 }
 
+#define POOLER "a pooler gives each transaction another session: put it into session mode (pgbouncer: pool_mode = session)"
+
 static const struct {
 	const char *state;
 	int rc;
@@ -59,6 +62,9 @@ static const struct {
 	{"53", FW_EAGAIN, "the server lacks resources"},
 	{"58030", FW_EAGAIN, "the server's disk failed: look into its log"},
 	{"25006", FW_EIO, "this server only reads: name the primary"},
+	{"22012", FW_EINVAL, POOLER},
+	{"26000", FW_EINVAL, POOLER},
+	{"42P05", FW_EINVAL, POOLER},
 	{"42501", FW_EINVAL, "grant the user what it needs on the schema"},
 	{"42P01", FW_EINVAL, "tables are missing: were they dropped?"},
 };
@@ -73,7 +79,9 @@ int pg_error(struct pg *p, const PGresult *r, struct fw_err *err)
 	for (size_t i = 0; i < FW_N(answers); i++) {
 		if (!is_state(state, answers[i].state))
 			continue;
-		p->broken |= answers[i].rc == FW_EIO;
+		p->broken |= answers[i].rc == FW_EIO || strcmp(answers[i].remedy, POOLER) == 0;
+		if (is_state(state, "22012")) /* of our making: see send_guard */
+			return fw_err_set(err, answers[i].rc, "%s: " POOLER, p->name);
 		return fw_err_set(err, answers[i].rc, "%s: %s (%s): %s", p->name, said(p, r), state, answers[i].remedy);
 	}
 	return fw_err_set(err, FW_EINVAL, "%s: %s (%s)", p->name, said(p, r), state);
@@ -199,6 +207,25 @@ static int settings(struct pg *p, struct fw_err *err)
 	return pg_exec(p, sql, err);
 }
 
+/* Poolers do not tell the server's process number, but one of their own. */
+static int pooler_find(struct pg *p, struct fw_err *err)
+{
+	int64_t mark[] = {fw_mono_us(), getpid(), (int64_t)(intptr_t)p};
+	char session[sizeof(p->session)];
+	int rc;
+
+	pg_send(p, PG_ONCE, "SELECT pg_backend_pid()");
+	rc = pg_run(p, err);
+	if (rc || pg_get_int(p->res[0], 0, 0) == PQbackendPID(p->c))
+		return rc;
+	(void)fw_snprintf(session, sizeof(session), "%llx", (unsigned long long)fw_hash64(mark, sizeof(mark)));
+	pg_str(p, fw_str(session));
+	pg_send(p, PG_ONCE, "SELECT set_config('feedwheel.session', $1, false)");
+	rc = pg_run(p, err);
+	memcpy(p->session, session, sizeof(session));
+	return rc;
+}
+
 /* Which schema this store is; all its names are looked up there and nowhere else. */
 static int schema_find(struct pg *p, struct fw_str wish, struct fw_err *err)
 {
@@ -243,6 +270,7 @@ static int opened(struct pg *p, const struct fw_dsn *d, const struct fw_store_co
 	rc = rc ? rc : server_check(p, err);
 	if (!rc && !PQenterPipelineMode(p->c))
 		rc = pg_gone(p, PQerrorMessage(p->c), err);
+	rc = rc ? rc : pooler_find(p, err);
 	rc = rc ? rc : settings(p, err);
 	rc = rc ? rc : schema_find(p, fw_dsn_option(d, "schema"), err);
 	rc = rc ? rc : pg_migrate(p, cfg->flags & FW_STORE_CREATE, cfg->flags & FW_STORE_NO_MIGRATE, err);

@@ -14,7 +14,7 @@
 
 /* Statements are prepared under these names at their first use. PG_ONCE is not kept. */
 enum pg_id {
-	PG_ONCE,
+	PG_ONCE, PG_GUARD,
 	PG_BEGIN, PG_COMMIT, PG_ROLLBACK, PG_SYNC_OFF, PG_CLOCK, PG_NOTIFY, PG_LOCK,
 	PG_HEAD, PG_MOVED, PG_LOAN_FIRST, PG_LOAN_IDS, PG_LOAN_BUMP, PG_LOAN_PUT, PG_NEXT_WAKE, PG_PARK,
 	PG_LOANS_EXPIRED, PG_LOANS_BY_ID, PG_LOANS_OF_WORKER, PG_LOANS_OF_FEEDS, PG_LOANS_OPEN, PG_LOANS_DROP, PG_LOAN_HOSTS, PG_REQUEUE,
@@ -45,6 +45,7 @@ struct pg {
 	int32_t lock_key;         /* advisory locks of this store */
 	int64_t busy_timeout_ms;
 	bool read_only, relaxed;
+	char session[24];         /* behind a pooler: what the server's session is marked with; else empty */
 	bool broken;              /* the connection is of no use any more: FW_EIO until it is opened anew */
 	bool in_callback;         /* a list shows a row: no other call then */
 	bool listening, heard;

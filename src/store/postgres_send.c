@@ -230,7 +230,7 @@ bool pg_is_prepared(const struct pg *p, enum pg_id id)
 	return p->prepared[id] != NOT_PREPARED;
 }
 
-static int send_one(struct pg *p, enum pg_id id, const char *sql, int arg_n)
+static int send_statement(struct pg *p, enum pg_id id, const char *sql, int arg_n)
 {
 	const char *value[PG_ARGS];
 	int format[PG_ARGS];
@@ -263,6 +263,33 @@ static int send_one(struct pg *p, enum pg_id id, const char *sql, int arg_n)
 	if (ok && !sent_add(p, id, false))
 		return FW_ENOMEM;
 	return ok && PQsendQueryPrepared(p->c, name, arg_n, value, p->arg_len, format, 1) ? 0 : FW_EIO;
+}
+
+/*
+ * Behind a pooler: fails, and with it all that follows, when this is not the session that was opened. In transaction mode a pooler
+ * gives us another one at any time, with another store's search_path perhaps, and statements of other people under our names.
+ */
+static int send_guard(struct pg *p)
+{
+	char sql[120];
+
+	if (!fw_snprintf(sql, sizeof(sql), "SELECT 1 / (current_setting('feedwheel.session', true) IS NOT DISTINCT FROM '%s')::int",
+			p->session))
+		return FW_EINVAL;
+	if (!sent_add(p, PG_GUARD, true))
+		return FW_ENOMEM;
+	return PQsendQueryParams(p->c, sql, 0, NULL, NULL, NULL, NULL, 1) ? 0 : FW_EIO;
+}
+
+/* The first statement of each round trip has a guard beside it; behind a BEGIN, which must be the first of its transaction. */
+static int send_one(struct pg *p, enum pg_id id, const char *sql, int arg_n)
+{
+	bool guard = p->session[0] && !p->sent_n && !p->broken && !p->in_callback && id != PG_ROLLBACK;
+	bool begin = id == PG_BEGIN || (id == PG_ONCE && strncmp(sql, "BEGIN", 5) == 0);
+	int rc = guard && !begin ? send_guard(p) : 0;
+
+	rc = rc ? rc : send_statement(p, id, sql, arg_n);
+	return rc ? rc : guard && begin ? send_guard(p) : 0;
 }
 
 void pg_send(struct pg *p, enum pg_id id, const char *sql)

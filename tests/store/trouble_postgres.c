@@ -5,12 +5,17 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
+#include <grp.h>
 #include <libpq-fe.h>
+#include <pwd.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,6 +66,45 @@ static void bare(const char *sql)
 
 	bare_do(c, sql);
 	PQfinish(c);
+}
+
+/* A program that insists on not being root; its path first. It ends with the test. */
+static pid_t run_as_server(const char *argv[])
+{
+	const struct passwd *who = geteuid() == 0 ? getpwnam("postgres") : NULL;
+	char log[300];
+	pid_t pid;
+
+	ck_assert(fw_snprintf(log, sizeof(log), "%s/pg/log", scratch()));
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		if (who && (setgroups(0, NULL) || setgid(who->pw_gid) || setuid(who->pw_uid)))
+			_exit(126);
+		prctl(PR_SET_PDEATHSIG, SIGQUIT);
+		if (!freopen(log, "a", stdout) || dup2(STDOUT_FILENO, STDERR_FILENO) < 0)
+			_exit(126);
+		execv(argv[0], (char *const *)(uintptr_t)argv); /* it changes nothing in there */
+		_exit(127);
+	}
+	ck_assert_int_gt(pid, 0);
+	return pid;
+}
+
+static void answers_at(int port)
+{
+	char conninfo[400];
+
+	ck_assert(fw_snprintf(conninfo, sizeof(conninfo), "host=%s/pg port=%d user=feedwheel dbname=postgres", scratch(), port));
+	for (int i = 0; i < 1000 && PQping(conninfo) != PQPING_OK; i++)
+		usleep(20000);
+	ck_assert_int_eq(PQping(conninfo), PQPING_OK);
+}
+
+static void end(pid_t pid, int sig)
+{
+	kill(pid, sig);
+	waitpid(pid, NULL, 0);
 }
 
 /* Opening fails with this code, and the words name the store and hold these. */
@@ -203,6 +247,10 @@ START_TEST(locked_by_somebody_else)
 }
 END_TEST
 
+static const char fail_function[] = "CREATE SEQUENCE tries; CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+	" IF nextval('trouble.tries') <= TG_ARGV[0]::int THEN RAISE EXCEPTION 'in the way' USING ERRCODE = TG_ARGV[1]; END IF;"
+	" RETURN new; END $$";
+
 /* Others are in the way, as the server says: twice is dealt with inside, for ever is told. */
 START_TEST(serialisation_failures)
 {
@@ -217,9 +265,8 @@ START_TEST(serialisation_failures)
 	subscribe(st, "https://a.example/", NOW);
 	o = visit_of(st, l, &f, e, 0, 3, NOW);
 	c.outcome = &o;
-	bare("CREATE SEQUENCE tries; CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
-		" IF nextval('trouble.tries') <= TG_ARGV[0]::int THEN RAISE EXCEPTION 'in the way' USING ERRCODE = TG_ARGV[1]; END IF;"
-		" RETURN new; END $$; CREATE TRIGGER fail BEFORE UPDATE ON wheel FOR EACH ROW EXECUTE FUNCTION fail(2, '40P01')");
+	bare(fail_function);
+	bare("CREATE TRIGGER fail BEFORE UPDATE ON wheel FOR EACH ROW EXECUTE FUNCTION fail(2, '40P01')");
 	OK(fw_store_commit(st, &c, &err));
 	ck_assert_int_eq(o.rc, 0);
 	ck_assert_uint_eq(o.visit.new_n, 3);
@@ -272,10 +319,10 @@ START_TEST(commit_that_was_stored_is_not_stale)
 }
 END_TEST
 
-static struct fw_store *open_again(void)
+static struct fw_store *open_again(const char *where)
 {
 	for (int i = 0; i < 200; i++) {
-		struct fw_store_config cfg = {.url = url};
+		struct fw_store_config cfg = {.url = where};
 		struct fw_store *st;
 		struct fw_err err;
 
@@ -329,7 +376,7 @@ START_TEST(server_killed_in_commit) /* REL-01, invariants 1 and 2 */
 			broken++;
 		}
 		fw_store_close(st);
-		st = open_again();
+		st = open_again(url);
 		if (rc) {
 			OK(fw_store_commit(st, &c, &err));
 			ck_assert_msg(o.rc == 0 || o.rc == FW_ESTALE, "%d", o.rc);
@@ -345,6 +392,198 @@ START_TEST(server_killed_in_commit) /* REL-01, invariants 1 and 2 */
 	printf("# postgres: server killed 12 times, %d commits broke, %d batches stored, each once\n", broken, stored);
 	ck_assert_int_gt(stored, 5);
 	fw_store_close(st);
+}
+END_TEST
+
+/* Whatever the server says in the middle of a commit: our code, the remedy, nothing stored; sent again it is stored once. */
+START_TEST(every_answer) /* REL-09 */
+{
+	static const struct { const char *state; int rc; const char *words; } T[] = {
+		{"53000", FW_EAGAIN, "lacks resources"}, {"53100", FW_EAGAIN, "disk is full"}, {"53200", FW_EAGAIN, "out of memory"},
+		{"53300", FW_EAGAIN, "max_connections"}, {"55P03", FW_EAGAIN, "pg_stat_activity"}, {"57014", FW_EAGAIN, "load"},
+		{"58030", FW_EAGAIN, "look into its log"}, {"25006", FW_EIO, "name the primary"}, {"57P01", FW_EIO, "opened anew"},
+		{"57P02", FW_EIO, "opened anew"}, {"57P03", FW_EIO, "opened anew"}, {"08006", FW_EIO, "opened anew"},
+		{"08P01", FW_EIO, "opened anew"}, {"42501", FW_EINVAL, "grant"}, {"XX000", FW_EINVAL, "XX000"},
+	};
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct fw_entry_row e[2];
+	struct fw_lease l[1];
+	struct fw_outcome o;
+	struct fw_feed f;
+
+	subscribe(st, "https://a.example/", NOW);
+	bare(fail_function);
+	for (size_t i = 0; i < FW_N(T); i++) {
+		int64_t now = NOW + (int64_t)i * 7200000;
+		struct fw_commit c = {.now_ms = now, .n = 1, .outcome = &o};
+		struct fw_err err = {0};
+		int rc;
+
+		o = visit_of(st, l, &f, e, (int)i * 2, 2, now);
+		bare(fw_arena_printf(&A, "SELECT setval('tries', 1, false); CREATE TRIGGER fail BEFORE UPDATE ON wheel FOR EACH ROW"
+			" EXECUTE FUNCTION fail(1, '%s')", T[i].state));
+		rc = fw_store_commit(st, &c, &err);
+		ck_assert_msg(rc == T[i].rc && strstr(err.text, T[i].words), "%s: %d %s", T[i].state, rc, err.text);
+		ck_assert_ptr_nonnull(strstr(err.text, "postgres:"));
+		if (rc == FW_EIO) {
+			IS(fw_store_ping(st, &err), FW_EIO); /* of no use any more */
+			fw_store_close(st);
+			st = open_again(url);
+		}
+		ck_assert_int_eq(stats(st, now).entry_n, (int64_t)i * 2);
+		OK(fw_store_commit(st, &c, &err));
+		ck_assert_int_eq(o.rc, 0);
+		ck_assert_int_eq(stats(st, now).entry_n, (int64_t)i * 2 + 2);
+		bare("DROP TRIGGER fail ON wheel");
+	}
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+/* An administrator ends sessions, and makes the database one that only reads, for a while. */
+START_TEST(sessions_ended_by_an_administrator)
+{
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct fw_commit c = {.now_ms = NOW, .n = 1};
+	struct fw_entry_row e[2];
+	struct fw_err err = {0};
+	struct fw_lease l[1];
+	struct fw_outcome o;
+	struct fw_feed f;
+	PGconn *other;
+
+	subscribe(st, "https://a.example/", NOW);
+	o = visit_of(st, l, &f, e, 0, 2, NOW);
+	c.outcome = &o;
+	bare("ALTER DATABASE postgres SET default_transaction_read_only = on; SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+		" WHERE application_name = 'feedwheel'");
+	IS(fw_store_commit(st, &c, &err), FW_EIO);
+	ck_assert_msg(strstr(err.text, "opened anew") != NULL, "%s", err.text);
+	fw_store_close(st);
+	refused(url, 0, FW_EIO, "read-only");
+	other = bare_open();
+	bare_do(other, "SET default_transaction_read_only = off");
+	bare_do(other, "ALTER DATABASE postgres RESET default_transaction_read_only");
+	PQfinish(other);
+	st = open_again(url);
+	OK(fw_store_commit(st, &c, &err));
+	ck_assert_int_eq(o.rc, 0);
+	ck_assert_int_eq(stats(st, NOW).entry_n, 2);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+#define STANDBY_PORT 5433
+
+static PGconn *standby_open(void)
+{
+	char conninfo[400];
+	PGconn *c;
+
+	ck_assert(fw_snprintf(conninfo, sizeof(conninfo), "host=%s/pg port=%d user=feedwheel dbname=postgres", scratch(), STANDBY_PORT));
+	c = PQconnectdb(conninfo);
+	ck_assert_msg(PQstatus(c) == CONNECTION_OK, "%s", PQerrorMessage(c));
+	return c;
+}
+
+/* A copy of the running server that follows it. */
+static pid_t standby_start(void)
+{
+	char copy[400], serve[400], data[300], socket[300], from[300], port[12];
+	const char *pg_basebackup[] = {copy, "-D", data, "-h", from, "-U", "feedwheel", "-R", "-X", "stream", "-c", "fast", "-N", NULL};
+	const char *postgres[] = {serve, "-D", data, "-c", socket, "-c", port, "-c", "listen_addresses=", "-c", "fsync=off", "-c",
+		"max_connections=60", NULL};
+	struct fw_str path;
+	int status;
+	pid_t pid;
+	glob_t g;
+
+	ck_assert_int_eq(glob("/usr/lib/postgresql/*/bin/postgres", 0, NULL, &g), 0);
+	path = fw_str(g.gl_pathv[g.gl_pathc - 1]);
+	ck_assert(fw_snprintf(serve, sizeof(serve), "%.*s", FW_STR_ARG(path)));
+	ck_assert(fw_snprintf(copy, sizeof(copy), "%.*s/pg_basebackup", (int)(path.len - strlen("/postgres")), path.p));
+	globfree(&g);
+	ck_assert(fw_snprintf(data, sizeof(data), "%s/pg/standby", scratch()));
+	ck_assert(fw_snprintf(from, sizeof(from), "%s/pg", scratch()));
+	ck_assert(fw_snprintf(socket, sizeof(socket), "unix_socket_directories=%s", from));
+	ck_assert(fw_snprintf(port, sizeof(port), "port=%d", STANDBY_PORT));
+	pid = run_as_server(pg_basebackup);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	pid = run_as_server(postgres);
+	answers_at(STANDBY_PORT);
+	return pid;
+}
+
+/* All that the primary has written is on the standby. */
+static void standby_has_all(void)
+{
+	PGconn *first = bare_open(), *second = standby_open();
+	PGresult *r = PQexec(first, "SELECT pg_current_wal_insert_lsn()");
+	const char *lsn = PQgetvalue(r, 0, 0);
+	bool there = false;
+
+	for (int i = 0; i < 500 && !there; i++) {
+		PGresult *q = PQexecParams(second, "SELECT pg_last_wal_replay_lsn() >= $1::pg_lsn", 1, NULL, &lsn, NULL, NULL, 0);
+
+		there = PQresultStatus(q) == PGRES_TUPLES_OK && strcmp(PQgetvalue(q, 0, 0), "t") == 0;
+		PQclear(q);
+		usleep(20000);
+	}
+	ck_assert(there);
+	PQclear(r);
+	PQfinish(first);
+	PQfinish(second);
+}
+
+/* The primary dies, the standby takes over: with both in the URL the same worker goes on, and what it held is stored once. */
+START_TEST(standby_takes_over) /* REL-01 */
+{
+	struct fw_commit c = {.now_ms = NOW, .n = 1};
+	struct fw_store *st, *reader;
+	struct fw_entry_row e[4];
+	struct fw_err err = {0};
+	struct fw_lease l[1];
+	struct fw_outcome o;
+	struct fw_feed f;
+	char where[700];
+	PGconn *second;
+	pid_t pid;
+
+	st = store_open(url, FW_STORE_CREATE);
+	fw_store_close(st);
+	pid = standby_start();
+	ck_assert(fw_snprintf(where, sizeof(where), "postgres://feedwheel@/postgres?host=%s/pg,%s/pg&port=%d,5432&schema=trouble", scratch(),
+		scratch(), STANDBY_PORT)); /* the standby first: it is passed over */
+	st = store_open(where, 0);
+	subscribe(st, "https://a.example/", NOW);
+	o = visit_of(st, l, &f, e, 0, 4, NOW);
+	c.outcome = &o;
+	/* whatever waits for no disk is on its way after this */
+	OK(fw_store_commit(st, &(struct fw_commit){.now_ms = NOW, .beat = &(struct fw_beat){.worker = "w"}}, &err));
+	standby_has_all();
+	reader = store_open(where, FW_STORE_READ); /* any of them will do for that */
+	ck_assert_int_eq(stats(reader, NOW).feed_n, 1);
+	fw_store_close(reader);
+	server_postgres.kill9();
+	IS(fw_store_commit(st, &c, &err), FW_EIO);
+	fw_store_close(st);
+	refused(where, 0, FW_EIO, "cannot be reached"); /* nobody is there to be written to */
+	second = standby_open();
+	bare_do(second, "SELECT pg_promote()");
+	PQfinish(second);
+	st = open_again(where);
+	OK(fw_store_commit(st, &c, &err));
+	ck_assert_int_eq(o.rc, 0);
+	ck_assert_int_eq(stats(st, NOW).entry_n, 4);
+	o = visit_of(st, l, &f, e, 4, 4, NOW + 7200000);
+	ck_assert_int_eq(commit_one(st, &o, NOW + 7200000), 0);
+	ck_assert_int_eq(stats(st, NOW).entry_n, 8);
+	check_clean(st);
+	fw_store_close(st);
+	end(pid, SIGINT);
 }
 END_TEST
 
@@ -562,6 +801,107 @@ START_TEST(manual_names_everything)
 }
 END_TEST
 
+#define POOLER_PORT 6432
+
+/* pgbouncer in front of the server, in this mode, with n sessions for all; 0: not installed. */
+static pid_t pooler_start(const char *mode, int n)
+{
+	char name[300];
+	const char *argv[] = {"/usr/sbin/pgbouncer", "-q", name, NULL};
+	pid_t pid;
+	FILE *f;
+
+	if (access(argv[0], X_OK))
+		return 0;
+	ck_assert(fw_snprintf(name, sizeof(name), "%s/pooler.ini", scratch()));
+	f = fopen(name, "w");
+	ck_assert_ptr_nonnull(f);
+	fprintf(f, "[databases]\npostgres = host=%s/pg user=feedwheel\n[pgbouncer]\nlisten_addr =\nunix_socket_dir = %s/pg\n"
+		"listen_port = %d\nauth_type = any\npool_mode = %s\ndefault_pool_size = %d\n"
+		"ignore_startup_parameters = extra_float_digits\n", scratch(), scratch(), POOLER_PORT, mode, n);
+	fclose(f);
+	chmod(name, 0644);
+	pid = run_as_server(argv);
+	answers_at(POOLER_PORT);
+	return pid;
+}
+
+/* In transaction mode two stores would write into each other: both are told instead. In session mode all is well. */
+START_TEST(poolers)
+{
+	struct fw_err err = {0};
+	char where[2][500];
+	struct fw_store *st[2];
+	struct fw_lease l[1];
+	struct fw_outcome o;
+	struct fw_feed f;
+	bool changed = false;
+	int refused_n = 0;
+	pid_t pid;
+
+	for (int i = 0; i < 2; i++) {
+		char own[500];
+
+		ck_assert(fw_snprintf(where[i], sizeof(where[i]), "postgres://feedwheel@/postgres?host=%s/pg&port=%d&schema=side%d",
+			scratch(), POOLER_PORT, i));
+		ck_assert(fw_snprintf(own, sizeof(own), "postgres://feedwheel@/postgres?host=%s/pg&schema=side%d", scratch(), i));
+		fw_store_close(store_open(own, FW_STORE_CREATE));
+	}
+	pid = pooler_start("transaction", 1);
+	if (!pid) {
+		printf("# poolers: install the package pgbouncer: skipped\n");
+		ck_assert_msg(!getenv("CI"), "pgbouncer is not installed");
+		return;
+	}
+	for (int i = 0; i < 2; i++) {
+		struct fw_store_config c = {.url = where[i]};
+
+		if (fw_store_open(&c, &st[i], &err)) {
+			ck_assert_msg(err.rc == FW_EINVAL && strstr(err.text, "session mode"), "%s", err.text);
+			st[i] = NULL;
+			refused_n++;
+		}
+	}
+	for (int round = 0; round < 4; round++) {
+		for (int i = 0; i < 2; i++) {
+			struct fw_feed_new n = {.url = fw_str(fw_arena_printf(&A, "https://side%d.example/%d", i, round)), .due_at_ms = NOW};
+			int rc = st[i] ? fw_store_subscribe(st[i], &n, 1, &err) : 0;
+
+			ck_assert_msg(!rc || (rc == FW_EINVAL && strstr(err.text, "session mode")), "%d %s", rc, err.text);
+			refused_n += rc != 0;
+			if (rc) { /* of no use any more */
+				fw_store_close(st[i]);
+				st[i] = NULL;
+			}
+		}
+	}
+	ck_assert_int_gt(refused_n, 0);
+	printf("# poolers: refused %d times in transaction mode: %s\n", refused_n, err.text);
+	for (int i = 0; i < 2; i++) {
+		if (st[i])
+			fw_store_close(st[i]);
+	}
+	end(pid, SIGINT);
+	bare("DO $$ BEGIN ASSERT NOT EXISTS (SELECT 1 FROM side0.feeds WHERE url LIKE '%side1%'), 'mixed'; ASSERT NOT EXISTS"
+		" (SELECT 1 FROM side1.feeds WHERE url LIKE '%side0%'), 'mixed'; END $$");
+
+	pid = pooler_start("session", 2);
+	for (int i = 0; i < 2; i++)
+		st[i] = store_open(where[i], 0);
+	subscribe(st[1], "https://one.example/", NOW - 1000);
+	OK(fw_store_wait(st[1], -1, 0, &changed, &err));
+	ck_assert_uint_eq(claim_at(st[1], NOW, 1, l, &A), 1);
+	o = outcome_of(&l[0], &f, NOW);
+	ck_assert_int_eq(commit_one(st[1], &o, NOW), 0);
+	(void)stats(st[0], NOW);
+	(void)entry_count(st[1], 0); /* a list is a transaction of its own kind */
+	check_clean(st[1]);
+	for (int i = 0; i < 2; i++)
+		fw_store_close(st[i]);
+	end(pid, SIGINT);
+}
+END_TEST
+
 #define FULL_N 400
 
 /* The data lies on a small disk of its own, which fills up. */
@@ -615,7 +955,7 @@ START_TEST(disk_full) /* REL-09 */
 	for (int i = 0; rc && i < 300; i++) { /* a full journal ends the server; it starts again by itself */
 		if (rc == FW_EIO) {
 			fw_store_close(st);
-			st = open_again();
+			st = open_again(url);
 		}
 		rc = fw_store_commit(st, &c, &err);
 		usleep(20000);
@@ -636,8 +976,10 @@ int main(void)
 	Suite *s = suite_create("store, trouble with PostgreSQL");
 	TCase *t = tcase_create("postgres");
 	const TTest *every[] = {schemas_that_are_not_ours, addresses_that_lead_nowhere, reading_only, too_many_connections,
-		locked_by_somebody_else, serialisation_failures, commit_that_was_stored_is_not_stale, server_killed_in_commit,
-		cursor_waits_for_writers, waiting_workers_are_told, hints_that_lie, row_that_moves_meanwhile, manual_names_everything, disk_full};
+		locked_by_somebody_else, serialisation_failures, every_answer,
+		sessions_ended_by_an_administrator, standby_takes_over, commit_that_was_stored_is_not_stale, server_killed_in_commit,
+		cursor_waits_for_writers, waiting_workers_are_told, hints_that_lie, row_that_moves_meanwhile,
+		poolers, manual_names_everything, disk_full};
 
 	if (!server_postgres.installed()) {
 		printf("1..0 # SKIP install the package %s\n", server_postgres.package);
