@@ -22,6 +22,8 @@
 #define SILENCE_S 300      /* of the server, before the connection counts as broken */
 #define MARIADB_MIN 100600 /* SKIP LOCKED */
 #define MYSQL_MIN 80013
+#define IDLE_IN_TRANSACTION_S 15
+#define MYSQL_IDLE_S 600
 
 /* ---- life ------------------------------------------------------------------------------------------------------------- */
 
@@ -41,16 +43,28 @@ static void maria_close(struct fw_store *st)
 static const char *const options_known[] = {"socket", "connect_timeout", "timeout", "ssl", "ssl_ca", "ssl_cert", "ssl_key",
 	"ssl_verify", NULL};
 
-static bool is_on(struct fw_str s)
+/* A switch of the URL; absent is off. */
+static int is_on(struct maria *m, const struct fw_dsn *d, const char *name, my_bool *on, struct fw_err *err)
 {
-	return fw_str_eq(s, FW_STR("1")) || fw_str_eq(s, FW_STR("yes")) || fw_str_eq(s, FW_STR("on"));
+	static const char *const words[] = {"0", "no", "off", "1", "yes", "on"};
+	struct fw_str s = fw_dsn_option(d, name);
+
+	*on = 0;
+	if (!s.p)
+		return 0;
+	for (size_t i = 0; i < FW_N(words); i++) {
+		if (fw_str_eq(s, fw_str(words[i]))) {
+			*on = i >= FW_N(words) / 2;
+			return 0;
+		}
+	}
+	return fw_err_set(err, FW_EINVAL, "%s: %s is '%.*s': write yes or no", m->name, name, FW_STR_ARG(s));
 }
 
 static int options_set(struct maria *m, const struct fw_dsn *d, struct fw_err *err)
 {
 	struct fw_str ca = fw_dsn_option(d, "ssl_ca"), cert = fw_dsn_option(d, "ssl_cert"), key = fw_dsn_option(d, "ssl_key");
-	struct fw_str verify = fw_dsn_option(d, "ssl_verify");
-	my_bool yes = 1, check = is_on(verify);
+	my_bool yes = 1, tls, check;
 	unsigned long packet = 1UL << 30;
 	int64_t connect_s, silence_s;
 	unsigned c, t;
@@ -58,6 +72,8 @@ static int options_set(struct maria *m, const struct fw_dsn *d, struct fw_err *e
 
 	rc = rc ? rc : fw_dsn_number(d, "connect_timeout", 1, 3600, CONNECT_TIMEOUT_S, &connect_s, err);
 	rc = rc ? rc : fw_dsn_number(d, "timeout", 1, 86400, SILENCE_S, &silence_s, err);
+	rc = rc ? rc : is_on(m, d, "ssl", &tls, err);
+	rc = rc ? rc : is_on(m, d, "ssl_verify", &check, err);
 	if (rc)
 		return rc;
 	c = (unsigned)connect_s;
@@ -67,7 +83,8 @@ static int options_set(struct maria *m, const struct fw_dsn *d, struct fw_err *e
 	mysql_optionsv(m->db, MYSQL_OPT_WRITE_TIMEOUT, &t);
 	mysql_optionsv(m->db, MYSQL_OPT_MAX_ALLOWED_PACKET, &packet);
 	mysql_optionsv(m->db, MYSQL_SET_CHARSET_NAME, "utf8mb4");
-	if (is_on(fw_dsn_option(d, "ssl")) || ca.p || cert.p || key.p || check) {
+	m->tls = tls || ca.p || cert.p || key.p || check;
+	if (m->tls) {
 		mysql_ssl_set(m->db, key.p, cert.p, ca.p, NULL, NULL);
 		mysql_optionsv(m->db, MYSQL_OPT_SSL_ENFORCE, &yes);
 		mysql_optionsv(m->db, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &check);
@@ -75,10 +92,15 @@ static int options_set(struct maria *m, const struct fw_dsn *d, struct fw_err *e
 	return 0;
 }
 
-static bool connected(struct maria *m, const struct fw_dsn *d, const char *schema)
+static int connect_to(struct maria *m, const struct fw_dsn *d, const char *schema, struct fw_err *err)
 {
-	return mysql_real_connect(m->db, d->host.p, d->user.p, d->password.p, schema, (unsigned)d->port, fw_dsn_option(d, "socket").p,
-		CLIENT_MULTI_STATEMENTS) != NULL;
+	if (!mysql_real_connect(m->db, d->host.p, d->user.p, d->password.p, schema, (unsigned)d->port, fw_dsn_option(d, "socket").p,
+			CLIENT_MULTI_STATEMENTS))
+		return mr_error(m, "connecting", err);
+	/* the library goes on in plain text when the server has no TLS and its certificate need not be checked */
+	if (m->tls && !mysql_get_ssl_cipher(m->db))
+		return fw_err_set(err, FW_EINVAL, "%s: no TLS (the server offers none): give it a certificate, or leave ssl out of the URL", m->name);
+	return 0;
 }
 
 static int connection_open(struct maria *m, const struct fw_dsn *d, bool create, struct fw_err *err)
@@ -87,16 +109,13 @@ static int connection_open(struct maria *m, const struct fw_dsn *d, bool create,
 
 	if (rc)
 		return rc;
-	if (connected(m, d, m->schema))
-		return 0;
-	rc = mr_error(m, "connecting", err);
+	rc = connect_to(m, d, m->schema, err);
 	if (rc != FW_ENOTFOUND || !create)
 		return rc;
 	mysql_close(m->db); /* the database is missing: a new one, as far as we may */
 	m->db = mysql_init(NULL);
 	rc = m->db ? options_set(m, d, err) : mr_no_memory(m, err);
-	if (!rc && !connected(m, d, NULL))
-		rc = mr_error(m, "connecting", err);
+	rc = rc ? rc : connect_to(m, d, NULL, err);
 	if (rc)
 		return rc;
 	fw_buf_addf(&m->sql, "CREATE DATABASE IF NOT EXISTS `%s` CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", m->schema);
@@ -127,6 +146,9 @@ static int session_set(struct maria *m, struct fw_err *err)
 	mr_put(m, "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00', autocommit = 1,"
 		" innodb_lock_wait_timeout = ?", "i", FW_MAX((m->busy_timeout_ms + 999) / 1000, INT64_C(1)));
 	mr_put(m, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", "");
+	/* one that was stopped or cut off in the middle gives its locks back; MySQL knows idle connections only */
+	mr_put(m, m->mysql ? "SET SESSION wait_timeout = ?" : "SET SESSION idle_transaction_timeout = ?", "i",
+		(int64_t)(m->mysql ? MYSQL_IDLE_S : IDLE_IN_TRANSACTION_S));
 	rc = mr_ask(m, &r, err, "SELECT @@max_allowed_packet, @@auto_increment_increment", "");
 	if (!rc && mr_row(&r)) {
 		m->packet_max = (size_t)mr_int(&r, 0);

@@ -33,6 +33,7 @@ struct maria {
 	char *schema;             /* name of the database */
 	bool read_only;
 	bool mysql;               /* the server is MySQL, not MariaDB */
+	bool tls;                 /* asked for */
 	unsigned code;            /* of the last failure */
 	int64_t busy_timeout_ms;
 	size_t packet_max;        /* what the server takes at once */

@@ -38,6 +38,7 @@ struct rd_conn {
 	size_t out_n;         /* commands in it */
 	size_t sent_n;        /* and in the last exchange, which stays in the buffer until the next command */
 	bool broken;
+	bool answered;        /* at least once */
 };
 
 /* ---- replies into an arena ------------------------------------------------------------------------------------------------- */
@@ -237,7 +238,7 @@ static int tls_connect(struct rd_conn *c, int64_t deadline_ms, struct fw_err *er
 
 		if (want != SSL_ERROR_WANT_READ && want != SSL_ERROR_WANT_WRITE)
 			return tls_error(c, "the handshake failed", err);
-		if (wait_for(c, want == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, deadline_ms, "TLS handshake", err))
+		if (wait_for(c, want == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, deadline_ms, "TLS handshake: is it a port with TLS?", err))
 			return err->rc;
 	}
 	return 0;
@@ -465,6 +466,25 @@ static int parse(struct rd_conn *c, struct rd_reply **reply, size_t *n, size_t m
 	return 0;
 }
 
+/*
+ * The connection broke, err says how. A server that has no place for us says so before it hangs up, whatever it was asked: that error
+ * is then the answer to everything, and 0 is returned.
+ */
+static int last_words(struct rd_conn *c, struct rd_reply *all, size_t got, struct fw_err *err)
+{
+	struct fw_err ignored;
+	short events;
+	int rc = err->rc;
+
+	while (feed(c, &events, &ignored) > 0)
+		;
+	if (c->answered || parse(c, all->elem, &got, all->n, &ignored) || got != 1 || all->elem[0]->type != RD_ERROR)
+		return rc;
+	for (; got < all->n; got++)
+		all->elem[got] = all->elem[0];
+	return 0;
+}
+
 int rd_exchange(struct rd_conn *c, struct fw_arena *a, struct rd_reply **out, struct fw_err *err)
 {
 	size_t sent = 0, got = 0, want = c->out_n;
@@ -492,8 +512,10 @@ int rd_exchange(struct rd_conn *c, struct fw_arena *a, struct rd_reply **out, st
 		if (sent < c->out.len) {
 			ssize_t n = conn_send(c, c->out.p + sent, c->out.len - sent, &events);
 
-			if (n == 0 || n == -1)
-				return broke(c, err, n ? strerror(errno) : "it closed the connection");
+			if (n == 0 || n == -1) {
+				broke(c, err, n ? strerror(errno) : "it closed the connection");
+				return last_words(c, all, got, err);
+			}
 			p.events |= events;
 			sent += n > 0 ? (size_t)n : 0;
 			moved = n > 0;
@@ -501,7 +523,9 @@ int rd_exchange(struct rd_conn *c, struct fw_arena *a, struct rd_reply **out, st
 		rc = feed(c, &events, err);
 		p.events |= events;
 		moved = moved || rc > 0;
-		rc = rc < 0 ? rc : parse(c, all->elem, &got, want, err);
+		if (rc < 0)
+			return last_words(c, all, got, err);
+		rc = parse(c, all->elem, &got, want, err);
 		if (rc || got == want)
 			break;
 		if (moved) {
@@ -512,6 +536,7 @@ int rd_exchange(struct rd_conn *c, struct fw_arena *a, struct rd_reply **out, st
 		if (!moved || sent == c->out.len)
 			rc = wait_for(c, p.events, progress_ms + c->target->timeout_ms, "a command", err);
 	}
+	c->answered = c->answered || !rc;
 	return rc;
 }
 
