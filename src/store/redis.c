@@ -94,7 +94,8 @@ static const struct rd_reply *first_error(const struct rd_reply *all)
 
 static void scripts_ask(struct rd_conn *c)
 {
-	static const char *const script[RD_SCRIPT_N] = {rd_script_wheel, rd_script_write, rd_script_read, rd_script_upgrade};
+	static const char *const script[RD_SCRIPT_N] = {rd_script_claim, rd_script_commit, rd_script_write, rd_script_read,
+		rd_script_upgrade};
 
 	for (size_t i = 0; i < RD_SCRIPT_N; i++) {
 		rd_begin(c, 3);

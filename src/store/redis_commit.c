@@ -570,7 +570,7 @@ static int part_send(struct part *t, int64_t now_ms, const struct fw_beat *beat,
 	struct fw_err *err)
 {
 	struct redis *r = t->r;
-	struct rd_conn *c = rd_op(r, t->shard, RD_WHEEL, "commit", part_argc(t), err);
+	struct rd_conn *c = rd_op(r, t->shard, RD_COMMIT, "commit", part_argc(t), err);
 
 	if (!c)
 		return err->rc;

@@ -119,7 +119,7 @@ static int loans_note(struct redis *r, struct fw_lease *l, const struct rd_reply
 static int claim_from(struct redis *r, int shard, const struct fw_claim_ask *ask, struct fw_arena *a, struct fw_lease *out,
 	struct fw_claim_got *got, struct fw_err *err)
 {
-	struct rd_conn *c = rd_op(r, shard, RD_WHEEL, "claim", 7, err);
+	struct rd_conn *c = rd_op(r, shard, RD_CLAIM, "claim", 7, err);
 	struct rd_reply *reply, *value, *lent;
 	struct fw_lease *l = out + got->n;
 	struct fw_feed **feed;
@@ -217,7 +217,7 @@ int rd_release(struct fw_store *st, const struct fw_lease *lease, size_t n, stru
 			mine += rd_shard_of_feed(r, lease[i].feed.id) == shard;
 		if (!mine)
 			continue;
-		c = rd_op(r, shard, RD_WHEEL, "release", 2 * mine, err);
+		c = rd_op(r, shard, RD_CLAIM, "release", 2 * mine, err);
 		for (size_t i = 0; i < n && c; i++) {
 			const struct rd_loan *loan;
 
@@ -242,7 +242,7 @@ int rd_bury(struct fw_store *st, const char *worker, int64_t crashed_feed_id, in
 	(void)now_ms;
 	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
 	for (int shard = 0; shard < r->shard_n && !rc; shard++) {
-		struct rd_conn *c = rd_op(r, shard, RD_WHEEL, "bury", 5, err);
+		struct rd_conn *c = rd_op(r, shard, RD_CLAIM, "bury", 5, err);
 		struct rd_reply *reply;
 
 		if (!c)

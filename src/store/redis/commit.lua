@@ -24,33 +24,33 @@ local function take_n()
 	return tonumber(take())
 end
 
-local function entry_head(id, seen, changed, revision)
-	return id .. ' ' .. int(seen) .. ' ' .. int(changed) .. ' ' .. int(revision) .. ' '
-end
-
 -- The entries of one visit that are new or changed, into lists that are written at the end.
 local function entries_take(id, count, out)
-	local now, new_n, changed_n, keys = out.now, 0, 0, {}
+	local now, new_n, changed_n, keys, rows, dates, contents = out.now, 0, 0, {}, out.rows, out.dates, out.contents
+	local now_text, argv, stream = int(now), ARGV, out.stream ~= '0' and P .. 'new'
+	local new_head = id .. ' ' .. now_text .. ' ' .. now_text .. ' 1 '
 	for _ = 1, count do
-		local kind, key, hash, date, row, content = take(), take(), take(), take(), take(), take()
+		local key, hash, date, row, content = argv[at + 2], argv[at + 3], argv[at + 4], argv[at + 5], argv[at + 6]
 		local eid
-		date = date ~= '' and math.min(tonumber(date), now) or now
-		if kind == 'n' then
-			local url, title = take(), take()
+		if date == '' or tonumber(date) > now then
+			date = now_text
+		end
+		if argv[at + 1] == 'n' then
 			out.seq = out.seq + 1
 			eid = int(out.seq * out.shards + out.shard)
-			row = entry_head(id, now, now, 1) .. row
+			row = new_head .. row
 			new_n = new_n + 1
-			if out.stream ~= '0' then
-				call('XADD', P .. 'new', 'MAXLEN', '~', out.stream, '*', 'entry', eid, 'feed', id, 'url', url, 'title', title)
+			if stream then
+				call('XADD', stream, 'MAXLEN', '~', out.stream, '*', 'entry', eid, 'feed', id, 'url', argv[at + 7], 'title', argv[at + 8])
 			end
+			at = at + 8
 		else
-			eid = take()
-			local old = call('HGET', ENTRIES, eid)
-			local seen, revision = match(old or '', '^%d+ (%d+) %d+ (%d+) ')
+			eid = argv[at + 7]
+			at = at + 7
+			local seen, revision = match(call('HGET', ENTRIES, eid) or '', '^%d+ (%d+) %d+ (%d+) ')
 			if seen then
-				date = math.min(date, tonumber(seen))
-				row = entry_head(id, tonumber(seen), now, tonumber(revision) + 1) .. row
+				date = tonumber(date) > tonumber(seen) and seen or date
+				row = id .. ' ' .. seen .. ' ' .. now_text .. ' ' .. int(tonumber(revision) + 1) .. ' ' .. row
 				changed_n = changed_n + 1
 				call('HDEL', CONTENTS, eid)
 			else -- retention took it, and it stays away
@@ -60,13 +60,12 @@ local function entries_take(id, count, out)
 		keys[#keys + 1] = key
 		keys[#keys + 1] = hash .. ' ' .. eid
 		if eid ~= '0' then
-			out.rows[#out.rows + 1] = eid
-			out.rows[#out.rows + 1] = row
-			out.dates[#out.dates + 1] = int(date)
-			out.dates[#out.dates + 1] = fmt('%015d', tonumber(eid))
+			local n = #rows
+			rows[n + 1], rows[n + 2] = eid, row
+			dates[n + 1], dates[n + 2] = date, fmt('%015d', tonumber(eid))
 			if content ~= '' then
-				out.contents[#out.contents + 1] = eid
-				out.contents[#out.contents + 1] = content
+				contents[#contents + 1] = eid
+				contents[#contents + 1] = content
 			end
 		end
 	end
