@@ -6,6 +6,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 werror=$([ "${CI:-}" = true ] && echo true || echo false)
+processes=$(($(nproc) * 2)) # tests wait for one another's servers more than they work
 failed=
 
 tree() { # name, meson arguments: configure once, build
@@ -23,7 +24,7 @@ run() { # title, tree, meson test arguments
 	echo "== $1"
 	dir=$2
 	shift 2
-	meson test -C "$dir" --print-errorlogs --no-rebuild "$@" || failed="$failed $dir"
+	meson test -C "$dir" --print-errorlogs --no-rebuild --num-processes "$processes" "$@" || failed="$failed $dir"
 }
 
 plain() { tree build && run "tests" build; }
