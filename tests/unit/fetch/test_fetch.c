@@ -1082,7 +1082,7 @@ int main(void)
 	TCase *t = tcase_create("fetch");
 
 	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 20);
+	tcase_set_timeout(t, 60);
 	for (size_t i = 0; i < FW_N(T); i++)
 		tcase_add_test(t, T[i]);
 	suite_add_tcase(s, t);

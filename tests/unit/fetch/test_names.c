@@ -451,7 +451,7 @@ int main(void)
 	TCase *t = tcase_create("names");
 
 	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 30);
+	tcase_set_timeout(t, 60);
 	for (size_t i = 0; i < FW_N(T); i++)
 		tcase_add_test(t, T[i]);
 	suite_add_tcase(s, t);

@@ -375,7 +375,7 @@ int main(void)
 	TCase *t = tcase_create("tls"), *e = tcase_create("expired"), *h = tcase_create("http2");
 
 	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 30);
+	tcase_set_timeout(t, 60);
 	for (size_t i = 0; i < FW_N(T); i++)
 		tcase_add_test(t, T[i]);
 	suite_add_tcase(s, t);
@@ -383,7 +383,7 @@ int main(void)
 	tcase_add_test(e, expired);
 	suite_add_tcase(s, e);
 	tcase_add_checked_fixture(h, setup_h2, teardown);
-	tcase_set_timeout(h, 30);
+	tcase_set_timeout(h, 60);
 	tcase_add_test(h, http2_answers);
 	tcase_add_test(h, http2_crowd);
 	suite_add_tcase(s, h);

@@ -660,7 +660,7 @@ int main(void)
 	tcase_add_test(t, ns_near_misses);
 	tcase_add_test(t, ns_scopes);
 	tcase_add_test(t, html_references);
-	tcase_set_timeout(slow, 20);
+	tcase_set_timeout(slow, 60);
 	tcase_add_loop_test(slow, linear_time, 0, (int)FW_N(SHAPES));
 #if FW_HAVE_EXPAT
 	tcase_add_test(t, as_expat);

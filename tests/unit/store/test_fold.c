@@ -79,11 +79,11 @@ START_TEST(every_character) /* folds to what belongs to words, and folding that 
 		uint32_t out[FW_FOLD_MAX], again[FW_FOLD_MAX];
 		int n = fw_store_fold(c, out);
 
-		ck_assert_int_le(n, FW_FOLD_MAX);
+		if (n > FW_FOLD_MAX) /* an assertion for each costs seconds */
+			ck_abort_msg("U+%04X becomes %d characters", c, n);
 		for (int i = 0; i < n; i++) {
-			if (out[i] == ' ')
-				continue;
-			ck_assert_msg(fw_store_fold(out[i], again) == 1 && again[0] == out[i], "U+%04X: U+%04X is folded again", c, out[i]);
+			if (out[i] != ' ' && (fw_store_fold(out[i], again) != 1 || again[0] != out[i]))
+				ck_abort_msg("U+%04X: U+%04X is folded again", c, out[i]);
 		}
 	}
 }
