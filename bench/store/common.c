@@ -8,7 +8,7 @@
 
 #include "bench.h"
 
-struct settings set = {.feeds = 1000000, .entries = 100000, .entries_large = 500000, .minutes = 2, .runs = 3, .seconds = 4};
+struct settings set = {.feeds = 1000000, .entries = 100000, .entries_large = 500000, .minutes = 2, .runs = 3, .seconds = 3};
 int short_n;
 
 bool wanted(const char *part)

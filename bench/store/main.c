@@ -27,7 +27,7 @@
 #include "../../tests/store/servers.h"
 #include "bench.h"
 
-static const struct engine *const engines[] = {&engine_sqlite, &engine_postgres, &engine_mysql, &engine_redis};
+static const struct engine *const engines[] = {&engine_sqlite, &engine_redis, &engine_mysql, &engine_postgres};
 static bool picked[FW_N(engines)], any_picked;
 
 void store_url(const struct engine *e, char *out, size_t cap, const char *name)
