@@ -704,8 +704,7 @@ START_TEST(hints_that_lie)
 		"UPDATE places SET wheel_at = NULL, feed_at = NULL",
 		"UPDATE places SET wheel_at = '(0,1)', feed_at = '(0,2)'", /* another feed's */
 		"UPDATE places SET wheel_at = '(4000000000,7)', feed_at = '(99,0)'",
-		"UPDATE places p SET wheel_at = w.ctid, feed_at = f.ctid FROM wheel w, feeds f WHERE w.feed_id = 21 - p.feed_id"
-			" AND f.id = p.feed_id",
+		"UPDATE places p SET wheel_at = w.ctid, feed_at = f.ctid FROM wheel w, feeds f WHERE w.feed_id = 21 - p.feed_id AND f.id = p.feed_id",
 	};
 	struct fw_store *st = store_open(url, FW_STORE_CREATE);
 	struct fw_lease l[1];
