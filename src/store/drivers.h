@@ -37,6 +37,16 @@ static inline int64_t fw_store_entry_date(const struct fw_entry_row *e, int64_t 
 	return date_ms != FW_NO_DATE && date_ms < seen_ms ? date_ms : seen_ms;
 }
 
+/*
+ * A server's clock showed server_ms in answer to what was asked at asked_ms (monotonic): *ahead_ms, it less our monotonic one. False,
+ * and nothing is noted, when that took more than FW_CLOCK_SLACK_MS (packets were lost, or we were stopped): by a clock that is ahead one
+ * would take back what others still hold. One asks again, FW_CLOCK_TRIES times in all; then fw_store_clock_late() has the words.
+ */
+#define FW_CLOCK_SLACK_MS 1000
+#define FW_CLOCK_TRIES 5
+bool fw_store_clock_note(int64_t *ahead_ms, int64_t server_ms, int64_t asked_ms);
+int fw_store_clock_late(const char *name, struct fw_err *err); /* FW_EAGAIN */
+
 /* Copy a feed's strings into the arena; false out of memory. */
 bool fw_store_feed_dup(struct fw_arena *a, struct fw_feed *feed);
 

@@ -14,8 +14,6 @@
 #include "base/utf8.h"
 #include "store/maria.h"
 
-#define CLOCK_SLACK_MS 1000 /* an answer that took longer says little of the server's clock */
-#define CLOCK_TRIES 5
 #define CLOCK_MS 30000 /* the server's clock is asked for this often */
 #define COUNTERS 64    /* rows that share the counting, so that nobody waits */
 
@@ -418,24 +416,20 @@ int mr_change(struct maria *m, struct fw_err *err)
 
 int mr_now(struct maria *m, int64_t given_ms, int64_t *now_ms, struct fw_err *err)
 {
-	int64_t mono = fw_mono_ms(), server, took;
+	int64_t mono = fw_mono_ms(), server;
 	int rc;
 
 	*now_ms = given_ms;
 	if (given_ms)
 		return 0;
 	for (int i = 0; !m->clock_at_ms || mono - m->clock_at_ms > CLOCK_MS; i++, mono = fw_mono_ms()) {
-		if (i == CLOCK_TRIES)
-			return fw_err_set(err, FW_EAGAIN, "%s: its clock cannot be read: each of %d answers took longer than %d ms; look at its"
-				" load and at the network", m->name, CLOCK_TRIES, CLOCK_SLACK_MS);
+		if (i == FW_CLOCK_TRIES)
+			return fw_store_clock_late(m->name, err);
 		rc = mr_number(m, 0, &server, err, "SELECT CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED)", "");
 		if (rc)
 			return rc;
-		took = fw_mono_ms() - mono;
-		if (took > CLOCK_SLACK_MS)
-			continue; /* packets were lost, or we were stopped: by a clock that is ahead one would take back what others hold */
-		m->clock_at_ms = mono;
-		m->clock_d_ms = server - mono - took / 2;
+		if (fw_store_clock_note(&m->clock_d_ms, server, mono))
+			m->clock_at_ms = mono;
 	}
 	*now_ms = fw_mono_ms() + m->clock_d_ms;
 	return 0;

@@ -19,8 +19,6 @@
 
 #define CONNECT_S "10"
 #define STATEMENT_MS 60000      /* no statement of a worker takes longer; lists may */
-#define CLOCK_SLACK_MS 1000     /* an answer that took longer says little of the server's clock */
-#define CLOCK_TRIES 5
 #define IDLE_IN_TRANSACTION_MS 30000 /* a worker that is stopped in the middle gives its locks back */
 
 /* ---- errors --------------------------------------------------------------------------------------------------------- */
@@ -254,29 +252,18 @@ static int schema_find(struct pg *p, struct fw_str wish, struct fw_err *err)
 
 #define CLOCK_SQL "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8"
 
-bool pg_clock_note(struct pg *p, int64_t server_ms, int64_t asked_ms)
-{
-	int64_t took = fw_mono_ms() - asked_ms;
-
-	if (took > CLOCK_SLACK_MS)
-		return false;
-	p->clock_ms = server_ms - asked_ms - took / 2;
-	return true;
-}
-
 static int clock_read(struct pg *p, struct fw_err *err)
 {
-	for (int i = 0; i < CLOCK_TRIES; i++) {
+	for (int i = 0; i < FW_CLOCK_TRIES; i++) {
 		int64_t asked_ms = fw_mono_ms();
 		int rc;
 
 		pg_send(p, PG_CLOCK, CLOCK_SQL);
 		rc = pg_run(p, err);
-		if (rc || pg_clock_note(p, pg_get_int(p->res[0], 0, 0), asked_ms))
+		if (rc || fw_store_clock_note(&p->clock_ms, pg_get_int(p->res[0], 0, 0), asked_ms))
 			return rc;
 	}
-	return fw_err_set(err, FW_EAGAIN, "%s: its clock cannot be read: each of %d answers took longer than %d ms; look at its load and at"
-		" the network", p->name, CLOCK_TRIES, CLOCK_SLACK_MS);
+	return fw_store_clock_late(p->name, err);
 }
 
 static int opened(struct pg *p, const struct fw_dsn *d, const struct fw_store_config *cfg, struct fw_err *err)

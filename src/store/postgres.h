@@ -136,12 +136,6 @@ int pg_commit_run(struct pg *p, struct fw_err *err); /* queued, and pg_run */
 void pg_answers_forget(struct pg *p);
 
 int64_t pg_now_ms(struct pg *p); /* the server's clock */
-/*
- * The server's clock showed server_ms in answer to what was asked at asked_ms (monotonic). False, and nothing is noted, when that took
- * so long (packets were lost, or we were stopped) that it could be taken for what it is not: by a clock that is ahead one would take
- * back what others still hold.
- */
-bool pg_clock_note(struct pg *p, int64_t server_ms, int64_t asked_ms);
 
 /* Columns of an answer. */
 static inline bool pg_is_null(const PGresult *r, int row, int col)

@@ -449,7 +449,7 @@ static int claim_in(struct pg *p, void *ctx, struct fw_err *err)
 		return rc;
 	r = p->res[p->res_n - 1];
 	loan_ms = pg_get_date(r, 0, 0);
-	(void)pg_clock_note(p, pg_get_int(r, 0, 1), mono);
+	(void)fw_store_clock_note(&p->clock_ms, pg_get_int(r, 0, 1), mono);
 	if (loan_ms != FW_NO_DATE && loan_ms <= c->now_ms && !c->taken_back) {
 		c->taken_back = true;
 		p->look_expired_ms = 0;

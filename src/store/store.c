@@ -178,6 +178,22 @@ void fw_store_close(struct fw_store *st)
 		st->driver->close(st);
 }
 
+bool fw_store_clock_note(int64_t *ahead_ms, int64_t server_ms, int64_t asked_ms)
+{
+	int64_t took = fw_mono_ms() - asked_ms;
+
+	if (took > FW_CLOCK_SLACK_MS)
+		return false;
+	*ahead_ms = server_ms - asked_ms - took / 2;
+	return true;
+}
+
+int fw_store_clock_late(const char *name, struct fw_err *err)
+{
+	return fw_err_set(err, FW_EAGAIN, "%s: its clock cannot be read: each of %d answers took longer than %d ms; look at its load and at"
+		" the network", name, FW_CLOCK_TRIES, FW_CLOCK_SLACK_MS);
+}
+
 bool fw_store_is_remote(const char *url)
 {
 	struct fw_str rest, scheme = fw_str_split(fw_str(url), ':', &rest);
