@@ -532,116 +532,115 @@ static void chapter_start(struct fw_walk *w)
 
 /* ---- dispatch --------------------------------------------------------------------------------------------------------------- */
 
-void fw_module_start(struct fw_walk *w)
+static void text_input_start(struct fw_walk *w)
+{
+	w->frame->obj = fw_value_object(w->b, &w->b->doc->extra, w->el->member);
+	w->frame->ctx = CTX_LIVE;
+}
+
+static void live_start(struct fw_walk *w)
+{
+	w->frame->obj = list_add(w->b, group_of(w->b, w->frame), w->el->member);
+	w->frame->ctx = CTX_LIVE;
+	if (w->frame->obj)
+		attributes_add(w, w->frame->obj);
+}
+
+/* An image or an enclosure, as it says. */
+static void itunes_link_start(struct fw_walk *w)
+{
+	struct fw_str rel = fw_str_trim(fw_attr(w, "rel"));
+
+	if (fw_str_ieq(rel, FW_STR("image")))
+		fw_url_start(w);
+	else if (w->b->entry && fw_str_ieq(rel, FW_STR("enclosure")))
+		fw_enclosure_start(w);
+}
+
+static void itunes_category_start(struct fw_walk *w)
+{
+	struct fw_str text = fw_attr(w, "text");
+
+	w->frame->ctx = CTX_LIST;
+	if (text.len)
+		itunes_category_add(w->b, w->el, text);
+	else
+		fw_walk_capture(w, TEXT_TRIM);
+}
+
+static void reply_start(struct fw_walk *w)
 {
 	struct fw_builder *b = w->b;
-	enum fw_element_kind kind = (enum fw_element_kind)w->el->kind;
 	struct fw_link *l;
-	struct fw_str s;
+
+	if (!fw_attr(w, "ref").len && !fw_attr(w, "href").len)
+		return;
+	l = FW_NEW(b, struct fw_link);
+	if (!l || !fw_build_room(b, &b->count.links, FW_LIST_MAX, "more than 100 links"))
+		return;
+	l->rel = fw_str_trim(fw_attr(w, "ref"));
+	l->href = fw_build_url(b, w->frame->scope, fw_attr(w, "href"));
+	l->type = fw_str_trim(fw_attr(w, "type"));
+	l->title = fw_build_url(b, w->frame->scope, fw_attr(w, "source"));
+	l->length = FW_NO_NUMBER;
+	FW_APPEND(b->entry->in_reply_to, l);
+}
+
+static void strings_start(struct fw_walk *w)
+{
+	w->frame->obj = group_of(w->b, w->frame);
+	w->frame->ctx = CTX_MEDIA;
+}
+
+static void chapters_start(struct fw_walk *w)
+{
+	w->frame->ctx = CTX_LIST;
+	w->frame->obj = fw_value_array(w->b, fw_value_object(w->b, &w->b->entry->extra, ""), "chapters");
+}
+
+static void value_start(struct fw_walk *w)
+{
+	if (w->el->field == F_LINK)
+		fw_url_start(w);
+	else
+		fw_walk_capture(w, TEXT_TRIM);
+}
+
+void fw_module_start(struct fw_walk *w)
+{
+	struct fw_document *doc = w->b->doc;
+	enum fw_element_kind kind = (enum fw_element_kind)w->el->kind;
 
 	switch (kind) {
 	case EL_OBJECT:
 	case EL_ONE:
-	case EL_PART:
-		object_start(w, kind);
-		break;
-	case EL_CLOUD:
-		attributes_add(w, fw_value_object(b, &b->doc->extra, "cloud"));
-		break;
-	case EL_TEXT_INPUT:
-		w->frame->obj = fw_value_object(b, &b->doc->extra, w->el->member);
-		w->frame->ctx = CTX_LIVE;
-		break;
-	case EL_LIVE:
-		w->frame->obj = list_add(b, group_of(b, w->frame), w->el->member);
-		w->frame->ctx = CTX_LIVE;
-		if (w->frame->obj)
-			attributes_add(w, w->frame->obj);
-		break;
-	case EL_ITUNES_LINK: /* an image or an enclosure, as it says */
-		s = fw_str_trim(fw_attr(w, "rel"));
-		if (fw_str_ieq(s, FW_STR("image")))
-			fw_url_start(w);
-		else if (b->entry && fw_str_ieq(s, FW_STR("enclosure")))
-			fw_enclosure_start(w);
-		break;
-	case EL_ITUNES_IMAGE:
-		fw_url_start(w);
-		break;
-	case EL_ITUNES_CATEGORY:
-		w->frame->ctx = CTX_LIST;
-		s = fw_attr(w, "text");
-		if (s.len)
-			itunes_category_add(b, w->el, s);
-		else
-			fw_walk_capture(w, TEXT_TRIM);
-		break;
+	case EL_PART: object_start(w, kind); break;
+	case EL_ENCLOSURE: object_start(w, EL_OBJECT); break; /* of a live item */
+	case EL_CLOUD: attributes_add(w, fw_value_object(w->b, &doc->extra, "cloud")); break;
+	case EL_TEXT_INPUT: text_input_start(w); break;
+	case EL_LIVE: live_start(w); break;
+	case EL_ITUNES_LINK: itunes_link_start(w); break;
+	case EL_ITUNES_IMAGE: fw_url_start(w); break;
+	case EL_ITUNES_CATEGORY: itunes_category_start(w); break;
 	case EL_OWNER:
-		w->frame->obj = FW_NEW(b, struct fw_person);
+		w->frame->obj = FW_NEW(w->b, struct fw_person);
 		w->frame->ctx = CTX_PERSON;
 		break;
-	case EL_ENCLOSURE: /* of a live item */
-		object_start(w, EL_OBJECT);
-		break;
-	case EL_MEDIA_GROUP:
-		media_group_start(w);
-		break;
-	case EL_MEDIA_CONTENT:
-		media_content_start(w);
-		break;
-	case EL_MEDIA_THUMBNAIL:
-		thumbnail_start(w);
-		break;
-	case EL_MEDIA_TEXT:
-		media_text_start(w);
-		break;
-	case EL_MEDIA_CATEGORY:
-		media_category_start(w);
-		break;
-	case EL_REPLY:
-		if (!fw_attr(w, "ref").len && !fw_attr(w, "href").len)
-			break;
-		l = FW_NEW(b, struct fw_link);
-		if (!l || !fw_build_room(b, &b->count.links, FW_LIST_MAX, "more than 100 links"))
-			break;
-		l->rel = fw_str_trim(fw_attr(w, "ref"));
-		l->href = fw_build_url(b, w->frame->scope, fw_attr(w, "href"));
-		l->type = fw_str_trim(fw_attr(w, "type"));
-		l->title = fw_build_url(b, w->frame->scope, fw_attr(w, "source"));
-		l->length = FW_NO_NUMBER;
-		FW_APPEND(b->entry->in_reply_to, l);
-		break;
-	case EL_FLAG:
-		if (w->el->field == F_COMPLETE)
-			b->doc->complete = true;
-		else
-			b->doc->archive = true;
-		break;
+	case EL_MEDIA_GROUP: media_group_start(w); break;
+	case EL_MEDIA_CONTENT: media_content_start(w); break;
+	case EL_MEDIA_THUMBNAIL: thumbnail_start(w); break;
+	case EL_MEDIA_TEXT: media_text_start(w); break;
+	case EL_MEDIA_CATEGORY: media_category_start(w); break;
+	case EL_REPLY: reply_start(w); break;
+	case EL_FLAG: *(w->el->field == F_COMPLETE ? &doc->complete : &doc->archive) = true; break;
 	case EL_GEO_WHERE:
 	case EL_GEO_SHAPE:
-	case EL_GEO_POINTS:
-		fw_geo_start(w);
-		break;
-	case EL_STRINGS:
-		w->frame->obj = group_of(b, w->frame);
-		w->frame->ctx = CTX_MEDIA;
-		break;
-	case EL_CHAPTERS:
-		w->frame->ctx = CTX_LIST;
-		w->frame->obj = fw_value_array(b, fw_value_object(b, &b->entry->extra, ""), "chapters");
-		break;
-	case EL_CHAPTER:
-		chapter_start(w);
-		break;
-	case EL_VALUE:
-		if (w->el->field == F_LINK)
-			fw_url_start(w);
-		else
-			fw_walk_capture(w, TEXT_TRIM);
-		break;
-	default: /* texts */
-		fw_walk_capture(w, TEXT_TRIM);
-		break;
+	case EL_GEO_POINTS: fw_geo_start(w); break;
+	case EL_STRINGS: strings_start(w); break;
+	case EL_CHAPTERS: chapters_start(w); break;
+	case EL_CHAPTER: chapter_start(w); break;
+	case EL_VALUE: value_start(w); break;
+	default: fw_walk_capture(w, TEXT_TRIM); break; /* texts */
 	}
 }
 
