@@ -65,7 +65,7 @@ void visit_parse(const struct fw_fetch *f, const struct fw_limits *limits, int64
 	out->feeds = NULL;
 	rc = fw_parse_into(a, body, &o, &out->doc, &out->err);
 	out->parse_us = fw_mono_us() - begin;
-	if (rc == FW_ELIMIT && strstr(out->err.text, "max_bytes")) { /* the library's name for it */
+	if (rc == FW_ELIMIT && !a->full) { /* not memory, so the document's length: max_bytes is the library's name for it */
 		struct fw_err library = out->err;
 
 		fw_err_set(&out->err, rc, "%s: max_body_bytes raises it", library.text);
