@@ -1,36 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /* From bytes to UTF-8: CHR-01 ... CHR-05. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/str.h"
-#include "base/utf8.h"
-#include "parse/charset.h"
+#include "decode.h"
 #include "../../suite.h"
-
-static struct fw_arena A;
-static struct fw_charset_result R;
-
-static void setup(void)
-{
-	fw_arena_init(&A, 0);
-}
-
-static void teardown(void)
-{
-	fw_arena_finish(&A);
-}
-
-static void decode(struct fw_str bytes, const char *type)
-{
-	struct fw_err err;
-
-	ck_assert_int_eq(fw_charset_decode(&A, bytes, fw_str(type), &R, &err), 0);
-	ck_assert_uint_eq(fw_utf8_valid(R.text.p, R.text.len), R.text.len);
-}
-
-#define LIT(s) ((struct fw_str){(s), sizeof(s) - 1})
 
 START_TEST(order) /* CHR-01 */
 {
