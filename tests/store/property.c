@@ -40,6 +40,7 @@ struct book {
 
 static struct book *book;
 static char url[300];
+static int troubles; /* so far */
 
 static void book_open(int driver)
 {
@@ -387,22 +388,37 @@ START_TEST(workers_share_one_wheel) /* invariants 1, 2, 6 */
 }
 END_TEST
 
-START_TEST(workers_are_killed) /* REL-01, invariant 3 */
+/* Workers on one wheel, until `trouble` has come over them. The accounts are checked at the end; what was committed is printed. */
+static void troubled(int driver, void (*trouble)(pid_t pid[WORKERS]), const char *what)
 {
-	const char *wish = getenv("FW_STORE_KILLS");
-	int64_t kills = 40;
 	struct fw_store *st;
 	pid_t pid[WORKERS];
 
-	if (wish)
-		ck_assert(fw_str_int(fw_str(wish), &kills));
-	book_open(_i);
+	book_open(driver);
 	st = store_open(url, FW_STORE_CREATE);
 	subscriptions(st);
-	dice = 42;
 	for (int i = 0; i < WORKERS; i++)
 		pid[i] = child(worker, i);
-	for (int64_t k = 0; k < kills; k++) {
+	trouble(pid);
+	atomic_store(&book->stop, 1);
+	all_well(pid, WORKERS);
+	printf("# %s: %d %s, %lld outcomes committed, %lld stale\n", under_test[driver].name, troubles, what, (long long)book->commits,
+		(long long)book->stale);
+	accounts_agree(st, false);
+	last_round(st);
+	accounts_agree(st, true);
+	fw_store_close(st);
+}
+
+static void kill_them(pid_t pid[WORKERS])
+{
+	const char *wish = getenv("FW_STORE_KILLS");
+	int64_t kills = 40;
+
+	if (wish)
+		ck_assert(fw_str_int(fw_str(wish), &kills));
+	dice = 42;
+	for (troubles = 0; troubles < kills; troubles++) {
 		int victim = (int)(roll() % WORKERS), status;
 
 		usleep(5000 + (useconds_t)(roll() % 40000));
@@ -412,29 +428,18 @@ START_TEST(workers_are_killed) /* REL-01, invariant 3 */
 		pid[victim] = child(worker, victim);
 	}
 	usleep(300000);
-	atomic_store(&book->stop, 1);
-	all_well(pid, WORKERS);
-	printf("# %s: %lld kills, %lld outcomes committed, %lld stale\n", under_test[_i].name, (long long)kills,
-		(long long)book->commits, (long long)book->stale);
-	accounts_agree(st, false);
-	last_round(st);
-	accounts_agree(st, true);
-	fw_store_close(st);
+}
+
+START_TEST(workers_are_killed) /* REL-01, invariant 3 */
+{
+	troubled(_i, kill_them, "kills");
 }
 END_TEST
 
-START_TEST(workers_are_stopped) /* REL-05: for longer than their leases, wherever they are */
+static void stop_them(pid_t pid[WORKERS])
 {
-	struct fw_store *st;
-	pid_t pid[WORKERS];
-
-	book_open(_i);
-	st = store_open(url, FW_STORE_CREATE);
-	subscriptions(st);
 	dice = 7;
-	for (int i = 0; i < WORKERS; i++)
-		pid[i] = child(worker, i);
-	for (int k = 0; k < STOPS; k++) {
+	for (troubles = 0; troubles < STOPS; troubles++) {
 		pid_t victim = pid[roll() % WORKERS];
 
 		usleep((useconds_t)(roll() % 100000));
@@ -442,14 +447,11 @@ START_TEST(workers_are_stopped) /* REL-05: for longer than their leases, whereve
 		usleep(LEASE_MS * 1000 + (useconds_t)(roll() % 400000));
 		ck_assert_int_eq(kill(victim, SIGCONT), 0);
 	}
-	atomic_store(&book->stop, 1);
-	all_well(pid, WORKERS);
-	printf("# %s: %d stops, %lld outcomes committed, %lld stale\n", under_test[_i].name, STOPS, (long long)book->commits,
-		(long long)book->stale);
-	accounts_agree(st, false);
-	last_round(st);
-	accounts_agree(st, true);
-	fw_store_close(st);
+}
+
+START_TEST(workers_are_stopped) /* REL-05: for longer than their leases, wherever they are */
+{
+	troubled(_i, stop_them, "stops");
 }
 END_TEST
 
