@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * A private redis-server: on a socket in its folder, durable as a store wants it. Each store of the tests is a prefix of its keys. The
- * server's number stands in a file, for the test that starts it again is another process than the one that ends it.
+ * server's number stands in a file, for the test that starts it again is another process than the one that ends it; and a process
+ * of its own, the watch, knows it too and ends the server when all of the test's processes are gone, however they went.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +21,7 @@
 #include "server_redis.h"
 
 static char folder[200], socket_path[240], pid_path[240];
+static int watch = -1; /* what it is told by: a server's number, 0 when that one has ended */
 
 static void give_up(const char *what)
 {
@@ -69,6 +71,38 @@ static void pid_put(pid_t pid)
 		give_up(pid_path);
 }
 
+static void watch_tell(pid_t pid)
+{
+	if (send(watch, &pid, sizeof(pid), MSG_NOSIGNAL) != sizeof(pid))
+		give_up("the watch does not listen");
+}
+
+static void watch_begin(void)
+{
+	pid_t pid, latest = 0;
+	int end[2];
+
+	if (watch >= 0)
+		return;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, end) || (pid = fork()) < 0)
+		give_up("no watch");
+	if (pid == 0) {
+		int null = open("/dev/null", O_RDWR);
+
+		setsid();
+		for (int fd = 0; fd <= 2; fd++) /* who reads what the test says must not wait for us */
+			dup2(null, fd);
+		close(end[1]);
+		while (recv(end[0], &pid, sizeof(pid), 0) == sizeof(pid))
+			latest = pid;
+		if (latest > 0)
+			kill(latest, SIGKILL);
+		_exit(0);
+	}
+	close(end[0]);
+	watch = end[1];
+}
+
 pid_t redis_run(const char *dir, bool tied, const char *const *more)
 {
 	const char *argv[64] = {"redis-server", "--dir", dir, "--logfile", "log", "--save", "", "--appendonly", "yes", "--daemonize", "no",
@@ -98,8 +132,10 @@ pid_t redis_run(const char *dir, bool tied, const char *const *more)
 static void run(void)
 {
 	const char *const more[] = {"--port", "0", "--unixsocket", socket_path, NULL};
+	pid_t pid = redis_run(folder, false, more);
 
-	pid_put(redis_run(folder, server_durable, more));
+	watch_tell(pid);
+	pid_put(pid);
 	for (int64_t start = fw_mono_ms(); !redis_answers(socket_path); usleep(10000)) {
 		if (fw_mono_ms() - start > 30000)
 			give_up("does not answer; its log is beside its data");
@@ -111,6 +147,7 @@ static void start(const char *in)
 	if (!fw_snprintf(folder, sizeof(folder), "%s/redis", in) || !fw_snprintf(socket_path, sizeof(socket_path), "%s/s", folder) ||
 	    !fw_snprintf(pid_path, sizeof(pid_path), "%s/pid", folder) || mkdir(folder, 0700))
 		give_up(folder);
+	watch_begin();
 	run();
 }
 
@@ -147,6 +184,7 @@ static void end(int sig)
 	if (pid <= 0)
 		return;
 	redis_end(pid, sig);
+	watch_tell(0);
 	unlink(socket_path);
 	unlink(pid_path);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Private database servers for tests: each in a folder of its own, on a socket there or on a free port of the loopback, run by
- * the test program and ended with it. server_<engine>.c has one of these.
+ * the test program and ended with it, however that ends. server_<engine>.c has one of these.
  */
 #ifndef TEST_STORE_SERVERS_H
 #define TEST_STORE_SERVERS_H
@@ -24,7 +24,7 @@ struct server {
 
 /*
  * Set before a start: as in production instead of as quick as it can be. What is committed is on the disk (Redis: within a second), the
- * cache has 1 GB, and the server ends with the program however that ends.
+ * cache has 1 GB.
  */
 extern bool server_durable;
 

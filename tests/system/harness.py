@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: ISC
 """What the system tests share: TAP output, the origin as a child, the real binary, the store's tables.
 
-A test file registers functions with @case("what holds") and ends with run(). A case fails by raising; the
-others still run. Everything lives in a temporary directory that goes away unless KEEP is set.
+A test file registers functions with @case("what holds") and ends with run(). A case fails by raising, or by leaving a process that
+start() began; the others still run. Everything lives in a temporary directory that goes away unless KEEP is set, and no process
+outlives its case, nor the test program, however these end (test_harness.py).
 """
 import contextlib
 import functools
 import json
 import os
+import shlex
 import shutil
+import signal
 import sqlite3
 import ssl
 import subprocess
@@ -23,6 +26,7 @@ BUILD = os.environ.get("FW_BUILD_ROOT", os.path.join(ROOT, "build"))
 FEEDWHEEL = os.path.join(BUILD, "feedwheel")
 ORIGIN = os.path.join(BUILD, "tests", "origin", "origin")
 CASES = []
+STARTED = [] # by the case that runs
 
 
 def sanitized():
@@ -48,10 +52,12 @@ def run():
     chosen = [c for c in CASES if not only or c[1].__name__ in only]
     print("1..%d" % len(chosen), flush=True)
     failed = 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM)) # as a ^C does: through all that cleans up
     for i, (words, function) in enumerate(chosen, 1):
         base = tempfile.mkdtemp(prefix="fw-")
         try:
             function(base)
+            equal(left_running(), [], "left running")
             print("ok %d - %s" % (i, words), flush=True)
         except Skip as why:
             print("ok %d - %s # SKIP %s" % (i, words, why), flush=True)
@@ -60,11 +66,27 @@ def run():
             print("not ok %d - %s" % (i, words))
             print("".join("# %s\n" % l for l in traceback.format_exc().splitlines()), end="", flush=True)
         finally:
+            left_running()
             if "KEEP" in os.environ:
                 print("# kept %s" % base)
             else:
                 shutil.rmtree(base, ignore_errors=True)
     sys.exit(1 if failed else 0)
+
+
+def left_running():
+    """End what start() began and nobody ended, with its children; the commands."""
+    left = []
+    while STARTED:
+        p = STARTED.pop()
+        p.poll()
+        try:
+            os.killpg(p.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+        p.wait()
+        left.append(shlex.join(p.args))
+    return left
 
 
 def wait_for(what, condition, seconds=20):
@@ -296,10 +318,11 @@ class Wheel:
         return json.loads(r.stdout)
 
     def start(self, *arguments):
-        """Start a command in a process group of its own and leave it running; what it says goes to self.said."""
+        """Start a command in a process group of its own and leave it running; what it says goes to self.said. It ends with us."""
         with open(self.said, "ab") as log:
-            return subprocess.Popen(self.command(*arguments), stdout=subprocess.DEVNULL, stderr=log, env=self.environment,
-                                    start_new_session=True)
+            STARTED.append(subprocess.Popen(["setpriv", "--pdeathsig", "SIGKILL", "--", *self.command(*arguments)], stdout=subprocess.DEVNULL,
+                                            stderr=log, env=self.environment, start_new_session=True))
+        return STARTED[-1]
 
     def words(self):
         with open(self.said, encoding="utf-8", errors="replace") as f:
