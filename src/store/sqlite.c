@@ -3,7 +3,7 @@
  * The SQLite driver: one file, any number of processes on one machine.
  *
  * This file opens and closes, keeps prepared statements, begins and ends transactions and turns SQLite's codes into ours.
- * What is stored where: sqlite_schema.c. Lending: sqlite_wheel.c, sqlite_leases.c. Outcomes: sqlite_commit.c, sqlite_visits.c. Where
+ * What is stored where: sqlite_schema.c. Lending: sqlite_wheel.c, sqlite_line.c, sqlite_leases.c. Outcomes: sqlite_commit.c, sqlite_visits.c. Where
  * feeds are: sqlite_places.c. Entries: sqlite_entries.c. Words: sqlite_search.c. What people look at: sqlite_window.c. Copies:
  * sqlite_load.c.
  *
@@ -188,6 +188,23 @@ struct fw_str sq_text(sqlite3_stmt *q, int col)
 	return sqlite3_column_type(q, col) == SQLITE_NULL ? FW_STR_NONE : FW_STR("");
 }
 
+struct fw_str sq_value_text(sqlite3_value *v)
+{
+	const char *p;
+
+	if (sqlite3_value_type(v) == SQLITE_NULL)
+		return FW_STR_NONE;
+	p = sqlite3_value_blob(v);
+	return p ? (struct fw_str){p, (size_t)sqlite3_value_bytes(v)} : FW_STR("");
+}
+
+sqlite3_value **sq_values(sqlite3_stmt *q, int from, int n, sqlite3_value **out)
+{
+	for (int i = 0; i < n; i++)
+		out[i] = sqlite3_column_value(q, from + i); /* the connection has no mutex, so these may be looked at */
+	return out;
+}
+
 static int begin(struct sqlite *s, bool full, struct fw_err *err)
 {
 	if (s->read_only)
@@ -244,6 +261,7 @@ int sq_end(struct sqlite *s, int rc, struct fw_err *err)
 {
 	struct fw_err spare;
 
+	rc = rc ? rc : sq_line_write(s, err);
 	rc = rc ? rc : sq_visits_end(s, err);
 	rc = rc ? rc : sq_moves_end(s, err);
 	if (!rc && s->number_dirty)
@@ -275,6 +293,7 @@ static void sqlite_close(struct fw_store *st)
 	sqlite3_close(s->db);
 	sq_loans_forget(s);
 	sq_map_finish(&s->place);
+	free(s->puts.put);
 	fw_buf_finish(&s->moves);
 	fw_buf_finish(&s->visits.text);
 	fw_buf_finish(&s->text);
@@ -371,9 +390,11 @@ static int settings(struct sqlite *s, const struct fw_store_config *cfg, struct 
 		return sq_error(s, "opening", err);
 	sqlite3_extended_result_codes(s->db, 1);
 	if (!fw_snprintf(sql, sizeof(sql), "PRAGMA page_size=%d; PRAGMA cache_size=-%zu; PRAGMA temp_store=MEMORY; "
-			"PRAGMA trusted_schema=0; PRAGMA foreign_keys=0;", PAGE_BYTES, cache / 1024))
+			"PRAGMA trusted_schema=0; PRAGMA foreign_keys=0; PRAGMA secure_delete=FAST;", PAGE_BYTES, cache / 1024))
 		return fw_err_set(err, FW_EINVAL, "%s: cache_bytes out of range", s->path);
 	rc = sq_exec(s, sql, err);
+	rc = rc ? rc : sq_line_setup(s, err);
+	rc = rc ? rc : sq_wheel_setup(s, err);
 	if (rc || s->read_only)
 		return rc;
 	rc = wal_on(s, err);

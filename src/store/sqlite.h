@@ -26,7 +26,7 @@ enum sq_id {
 	SQ_FTS_ROW, SQ_FTS_NEXT, SQ_META_SET, SQ_FTS_STRUCTURE, SQ_FTS_MERGE, SQ_BEHIND, SQ_VISITS_PUT, SQ_RUN_PUT,
 	SQ_FEED_URL, SQ_ROWS_UP, SQ_ROWS_DOWN, SQ_BATCHES_UP, SQ_BATCHES_DOWN, SQ_BATCH_AT, SQ_ROW_AT, SQ_RUN_FIRST,
 	SQ_ROW_DEL, SQ_BATCH_OLD, SQ_BATCH_DEL, SQ_PRUNE_VISITS, SQ_PRUNE_RUNS, SQ_PRUNE_WORKERS, SQ_PRUNE_CONTROLS,
-	SQ_VISIT_THERE, SQ_HOST_GET, SQ_HOST_SET, SQ_LINE_PUT, SQ_LINE_FROM_ASIDE, SQ_LINE_FROM_LEASE, SQ_ASIDE_DEL,
+	SQ_VISIT_THERE, SQ_HOST_GET, SQ_HOST_SET, SQ_LINE_PUTS, SQ_LINE_FEED, SQ_LINE_FROM_ASIDE, SQ_LINE_FROM_LEASE, SQ_ASIDE_DEL,
 	SQ_UNPARK_FIRST, SQ_ASIDE_PUT, SQ_LINE_DEL, SQ_ASIDE_FROM_LINE, SQ_UNPARK, SQ_LEASE_STATE, SQ_ASIDE_FROM_LEASE,
 	SQ_LEASE_PUT, SQ_LINE_HEAD_DEL, SQ_DUE, SQ_DUE_MOVED, SQ_LINE_FIRST, SQ_LINE_MIN, SQ_CLAIM_MIN, SQ_CLAIM_NEW,
 	SQ_PENDING_LINE, SQ_PENDING_MOVED, SQ_PENDING_PARKED, SQ_PENDING_LEASES, SQ_LINE_HOST, SQ_LEASE_HOST, SQ_HOST_FIND,
@@ -69,6 +69,13 @@ struct sq_loans {
 	size_t next, last;        /* where the next one goes; where a fence was found last */
 };
 
+/* Feeds of this transaction, on their way into line: see sqlite_line.c. */
+struct sq_put;
+struct sq_puts {
+	struct sq_put *put;
+	size_t n, cap, from, to; /* from, to: those that fw_puts shows */
+};
+
 /* Visits of this transaction, on their way into visit_batches. */
 struct sq_visits {
 	struct fw_buf text;
@@ -90,6 +97,8 @@ struct sqlite {
 	int64_t place_merged, place_seen; /* meta.merged_move, and the last row of moves that was read into it; -1: none was */
 	struct sq_loans loans;
 	struct sq_visits visits;
+	struct sq_puts puts;
+	struct claim *claim;      /* that reads a round now */
 	bool number_dirty;
 	int64_t entry_d, visit_d; /* rows more (or less) than when this transaction began: kept in meta, so that nobody counts */
 	int64_t busy_since_ms;    /* when the wait for the lock began */
@@ -131,6 +140,9 @@ int sq_do(struct sqlite *s, enum sq_id id, const char *sql, struct fw_err *err, 
 int sq_int(struct sqlite *s, enum sq_id id, const char *sql, int64_t none, int64_t *out, struct fw_err *err);
 int sq_exec(struct sqlite *s, const char *sql, struct fw_err *err);
 struct fw_str sq_text(sqlite3_stmt *q, int col); /* lives until the next step */
+struct fw_str sq_value_text(sqlite3_value *v);
+/* The columns from..from + n - 1 of a row; returns out. */
+sqlite3_value **sq_values(sqlite3_stmt *q, int from, int n, sqlite3_value **out);
 static inline int64_t sq_date(sqlite3_stmt *q, int col)
 {
 	return sqlite3_column_type(q, col) == SQLITE_NULL ? FW_NO_DATE : sqlite3_column_int64(q, col);
@@ -156,8 +168,8 @@ int sq_migrate(struct sqlite *s, bool create, bool no_migrate, struct fw_err *er
 #define SQ_STATE "due_at_ms, last_kind, http_status, fail_n, crash_n, last_visit_ms, last_ok_ms, last_new_ms, last_visit_id," \
 	" expect_us, expect_dev_us, why"
 #define SQ_STATE_N 12
-/* Read these columns, from `at` on; why lives until the next step. */
-void sq_state_read(sqlite3_stmt *q, int at, struct fw_feed *f, int64_t *last_visit_id);
+/* Read these columns; why lives as long as they do. */
+void sq_state_read(sqlite3_value **v, struct fw_feed *f, int64_t *last_visit_id);
 
 bool sq_map_put(struct sq_map *m, int64_t key, int64_t value); /* false: out of memory */
 bool sq_map_get(const struct sq_map *m, int64_t key, int64_t *value);
@@ -185,18 +197,34 @@ void sq_found(struct sq_where *w);
 int sq_lent_map(struct sqlite *s, struct sq_map *m, struct fw_err *err); /* feed to fence */
 int sq_places_check(struct sqlite *s, void (*cb)(void *ctx, const char *finding), void *ctx, struct fw_err *err);
 
+/* ---- sqlite_line.c --------------------------------------------------------------------------------------------------- */
+
+#define SQ_NUMBER_MASK INT64_C(0xffffffff) /* of line.id; above it the slot */
+
+int sq_line_setup(struct sqlite *s, struct fw_err *err); /* the connection is new */
+int64_t sq_slot_last(int64_t wake_ms); /* the last line.id that a feed with this time can have */
+/*
+ * A feed gets a place in line, at due_at_ms, or at wake_ms when that is a date. It is written with others when the transaction
+ * ends or somebody looks for a feed: until then f->why must live.
+ */
+int sq_line_add(struct sqlite *s, const struct fw_feed *f, int64_t host_id, int64_t wake_ms, int64_t last_visit_id, struct fw_err *err);
+int sq_line_write(struct sqlite *s, struct fw_err *err); /* now */
+/* A row of aside (key: the feed) or of leases (key: the fence) gets a place in line too; the caller deletes it where it was. */
+int sq_line_from(struct sqlite *s, enum sq_table from, int64_t key, int64_t feed_id, int64_t host_id, int64_t due_ms, int64_t wake_ms,
+	struct fw_err *err);
+
 /* ---- sqlite_wheel.c, sqlite_leases.c --------------------------------------------------------------------------------- */
 
+int sq_wheel_setup(struct sqlite *s, struct fw_err *err); /* the connection is new */
 int sq_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_arena *a, struct fw_lease *out,
 	struct fw_claim_got *got, struct fw_err *err);
 int sq_release(struct fw_store *st, const struct fw_lease *lease, size_t n, struct fw_err *err);
 int sq_bury(struct fw_store *st, const char *worker, int64_t crashed_feed_id, int64_t now_ms, struct fw_err *err);
 int sq_pending(struct fw_store *st, int64_t due_before_ms, int64_t *n, int64_t *wake_ms, struct fw_err *err);
-int64_t sq_slot_last(int64_t wake_ms); /* the last line.id that a feed with this time can have */
 /* Budget back to the host, if it was counted; cooldown_ms 0: none. Gives the host's turn on. */
 int sq_host_return(struct sqlite *s, int64_t host_id, bool counted, int64_t cooldown_ms, struct fw_err *err);
-/* A feed that stands nowhere gets in line, or, when its status is not active, aside. not_before_ms holds for the only feed of its
-   host (host_id 0): the others wait for hosts.next_ok_ms. */
+/* A feed that stands nowhere gets in line (f->why: see sq_line_add), or, when its status is not active, aside. not_before_ms holds for
+   the only feed of its host (host_id 0): the others wait for hosts.next_ok_ms. */
 int sq_wheel_put(struct sqlite *s, const struct fw_feed *f, int64_t status, int64_t host_id, int64_t not_before_ms,
 	int64_t last_visit_id, struct fw_err *err);
 /* Take a feed that waits out of the line, or from where it is parked: it is aside then, and its host's turn is given on. */
@@ -274,8 +302,9 @@ int sq_key_list(struct fw_store *st, int64_t first_feed_id, int64_t last_feed_id
 	"f.id, f.url, f.error, f.validator_url, f.etag, f.last_modified, f.validators_ms, f.body_hash, f.title, f.home_page_url," \
 	" f.description, f.language, f.icon, f.format, f.hub, f.topic, f.extra, f.rhythm, f.redirect_url, f.redirect_since_ms," \
 	" f.redirect_n, f.user_title, f.folder, f.username, f.password, f.interval_ms, f.created_ms"
-/* Read these columns, from `at` on; strings live until the next step. Members of SQ_STATE are left alone. */
-void sq_wide_read(sqlite3_stmt *q, int at, struct fw_feed *out);
+#define SQ_WIDE_N 27
+/* Read these columns; strings live as long as they do. Members of SQ_STATE are left alone. */
+void sq_wide_read(sqlite3_value **v, struct fw_feed *out);
 
 int sq_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n, struct fw_err *err);
 int sq_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err);

@@ -242,6 +242,7 @@ int sq_places_begin(struct sqlite *s, struct fw_err *err)
 
 void sq_places_forget(struct sqlite *s)
 {
+	s->puts.n = 0;
 	fw_buf_reset(&s->moves);
 	s->place_merged = -1;
 }
@@ -278,12 +279,13 @@ static int place_get(struct sqlite *s, int64_t feed_id, int64_t *place, struct f
 static int look(struct sqlite *s, sqlite3_stmt *q, enum sq_table table, struct sq_where *w, struct fw_err *err)
 {
 	int rc = q ? sq_row(s, q, err) : err->rc;
+	sqlite3_value *v[SQ_STATE_N];
 
 	if (rc <= 0)
 		return rc;
 	*w = (struct sq_where){.table = table, .key = sqlite3_column_int64(q, 0), .host_id = sqlite3_column_int64(q, 1),
 		.status = sqlite3_column_int64(q, 2), .moved = sqlite3_column_type(q, 3) != SQLITE_NULL, .q = q};
-	sq_state_read(q, SQ_WHERE_COLUMN_N, &w->state, &w->last_visit_id);
+	sq_state_read(sq_values(q, SQ_WHERE_COLUMN_N, SQ_STATE_N, v), &w->state, &w->last_visit_id);
 	return 0;
 }
 
@@ -316,7 +318,8 @@ int sq_find(struct sqlite *s, int64_t feed_id, const struct sq_map *lent, struct
 	int rc;
 
 	*w = (struct sq_where){.table = SQ_NOWHERE};
-	rc = look(s, sq_ask(s, SQ_ASIDE_AT, "SELECT feed_id, host_id, status, NULL, " SQ_STATE " FROM aside WHERE feed_id = ?", err, "i",
+	rc = sq_line_write(s, err);
+	rc = rc ? rc : look(s, sq_ask(s, SQ_ASIDE_AT, "SELECT feed_id, host_id, status, NULL, " SQ_STATE " FROM aside WHERE feed_id = ?", err, "i",
 		feed_id), SQ_ASIDE, w, err);
 	if (!rc && !w->table)
 		rc = find_in_line(s, feed_id, w, err);

@@ -22,18 +22,22 @@ enum { PREVIOUS, FEED, AT }; /* what the first elements are */
 
 /* ---- writing --------------------------------------------------------------------------------------------------------------- */
 
-static void number_add(struct fw_buf *b, int64_t v)
+#define NUMBER_CHARS 20 /* of the longest one */
+
+static char *number_put(char *to, int64_t v)
 {
 	uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
-	char text[21], *p = text + sizeof(text);
+	char text[NUMBER_CHARS], *p = text + sizeof(text);
 
+	if (v < 0)
+		*to++ = '-';
 	do {
 		*--p = (char)('0' + u % 10);
 		u /= 10;
 	} while (u);
-	if (v < 0)
-		*--p = '-';
-	fw_buf_add(b, p, (size_t)(text + sizeof(text) - p));
+	while (p < text + sizeof(text))
+		*to++ = *p++;
+	return to;
 }
 
 static void words_add(struct fw_buf *b, struct fw_str words)
@@ -80,6 +84,27 @@ int sq_run_put(struct sqlite *s, int64_t run_id, int64_t visit_id, struct fw_err
 	return sq_do(s, SQ_RUN_PUT, "INSERT OR IGNORE INTO runs (run_id, first_visit_id) VALUES (?, ?)", err, "ii", run_id, visit_id);
 }
 
+/* The numbers of one more visit; the bracket stays open. */
+static void visit_put(struct fw_buf *text, size_t n, int64_t feed_id, const struct fw_visit *v, int64_t previous_id, int64_t first_ms)
+{
+	char *p = fw_buf_room(text, 2 + FIELD_N * (NUMBER_CHARS + 1)), *from = p;
+
+	if (!p)
+		return; /* sticky */
+	*p++ = n ? ',' : '[';
+	*p++ = '[';
+	p = number_put(p, previous_id);
+	*p++ = ',';
+	p = number_put(p, feed_id);
+	*p++ = ',';
+	p = number_put(p, v->at_ms - first_ms);
+	for (size_t i = AT + 1; i < FIELD_N - 1; i++) {
+		*p++ = ',';
+		p = number_put(p, fw_field_int(&fw_visit_fields[i], v));
+	}
+	text->len += (size_t)(p - from);
+}
+
 int sq_visit_add(struct sqlite *s, int64_t feed_id, const struct fw_visit *v, int64_t previous_id, int64_t *id, struct fw_err *err)
 {
 	struct sq_visits *b = &s->visits;
@@ -92,13 +117,7 @@ int sq_visit_add(struct sqlite *s, int64_t feed_id, const struct fw_visit *v, in
 	}
 	if (rc)
 		return rc;
-	fw_buf_addc(&b->text, b->n ? ',' : '[');
-	fw_buf_addc(&b->text, '[');
-	number_add(&b->text, previous_id);
-	for (size_t i = FEED; i < FIELD_N - 1; i++) {
-		fw_buf_addc(&b->text, ',');
-		number_add(&b->text, i == FEED ? feed_id : i == AT ? v->at_ms - b->first_ms : fw_field_int(&fw_visit_fields[i], v));
-	}
+	visit_put(&b->text, b->n, feed_id, v, previous_id, b->first_ms);
 	if (v->error.p) {
 		fw_buf_addc(&b->text, ',');
 		words_add(&b->text, v->error);

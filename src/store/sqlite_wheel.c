@@ -28,10 +28,6 @@
 
 #define SCAN_FACTOR 4     /* rows looked at per claim, in multiples of ask->max */
 #define SCAN_EXTRA 1000
-#define SLOT_BITS 13      /* of wake_at_ms: 8.192 s */
-#define NUMBER_MASK INT64_C(0xffffffff)
-
-#define PLACE_TRIES 1000  /* old places with the same number, one after the other */
 
 struct place { /* a row of the line, and whether it was lent */
 	int64_t id, feed_id, host_id, last_visit_id, fence;
@@ -67,79 +63,6 @@ static int host_set(struct sqlite *s, const struct host *h, struct fw_err *err)
 		"iiiii", h->busy_n, h->turn_n, h->parked_n, h->next_ok_ms, h->id);
 }
 
-/* The first id of the slot that holds this time, and the last one. Times are clamped to what fits, years 1970 to 5000. */
-static int64_t slot_first(int64_t wake_ms)
-{
-	int64_t slot = FW_MIN(FW_MAX(wake_ms, 0), INT64_C(100000000000000)) >> SLOT_BITS;
-
-	return slot << 32;
-}
-
-int64_t sq_slot_last(int64_t wake_ms)
-{
-	return slot_first(wake_ms) | NUMBER_MASK;
-}
-
-/* A place for a feed that wakes then; it may be taken. */
-static int place_new(struct sqlite *s, int64_t wake_ms, int64_t *id, struct fw_err *err)
-{
-	int64_t number;
-	int rc = sq_number(s, &number, err);
-
-	*id = slot_first(wake_ms) | (number & NUMBER_MASK);
-	return rc;
-}
-
-static int no_place(struct sqlite *s, int64_t feed_id, struct fw_err *err)
-{
-	return fw_err_set(err, FW_EIO, "%s: no place in line for feed %lld: `feedwheel check` finds out more", s->path, (long long)feed_id);
-}
-
-/* The number of a place is cut to 32 bits: after some billions an old one may have the same, and the next is tried. */
-static int line_put(struct sqlite *s, const struct fw_feed *f, int64_t host_id, int64_t wake_ms, int64_t last_visit_id,
-	struct fw_err *err)
-{
-	for (int i = 0; i < PLACE_TRIES; i++) {
-		int64_t id;
-		int rc = place_new(s, wake_ms == FW_NO_DATE ? f->due_at_ms : wake_ms, &id, err);
-
-		rc = rc ? rc : sq_do(s, SQ_LINE_PUT, "INSERT OR IGNORE INTO line (id, feed_id, host_id, wake_at_ms, " SQ_STATE
-			") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err, "iiidiiiiiiiiiiis", id, f->id, host_id, wake_ms, f->due_at_ms,
-			SQ_INT(f->last_kind), SQ_INT(f->http_status), SQ_INT(f->fail_n), SQ_INT(f->crash_n), f->last_visit_ms, f->last_ok_ms,
-			f->last_new_ms, last_visit_id, f->expect_us, f->expect_dev_us, f->why);
-		if (rc)
-			return rc;
-		if (sqlite3_changes(s->db)) {
-			sq_place_note(s, f->id, id);
-			return 0;
-		}
-	}
-	return no_place(s, f->id, err);
-}
-
-/* A row of aside (key: the feed) or of leases (key: the fence) gets a place in line too; the caller deletes it where it was. */
-static int line_from(struct sqlite *s, enum sq_table from, int64_t key, int64_t feed_id, int64_t host_id, int64_t due_ms,
-	int64_t wake_ms, struct fw_err *err)
-{
-	for (int i = 0; i < PLACE_TRIES; i++) {
-		int64_t id;
-		int rc = place_new(s, wake_ms == FW_NO_DATE ? due_ms : wake_ms, &id, err);
-
-		rc = rc ? rc : from == SQ_ASIDE ?
-			sq_do(s, SQ_LINE_FROM_ASIDE, "INSERT OR IGNORE INTO line (id, feed_id, host_id, wake_at_ms, " SQ_STATE ") SELECT ?, feed_id,"
-				" ?, ?, " SQ_STATE " FROM aside WHERE feed_id = ?", err, "iidi", id, host_id, wake_ms, key) :
-			sq_do(s, SQ_LINE_FROM_LEASE, "INSERT OR IGNORE INTO line (id, feed_id, host_id, wake_at_ms, " SQ_STATE ") SELECT ?, feed_id,"
-				" ?, ?, " SQ_STATE " FROM leases WHERE fence = ?", err, "iidi", id, host_id, wake_ms, key);
-		if (rc)
-			return rc;
-		if (sqlite3_changes(s->db)) {
-			sq_place_note(s, feed_id, id);
-			return 0;
-		}
-	}
-	return no_place(s, feed_id, err);
-}
-
 static int aside_del(struct sqlite *s, int64_t feed_id, struct fw_err *err)
 {
 	return sq_do(s, SQ_ASIDE_DEL, "DELETE FROM aside WHERE feed_id = ?", err, "i", feed_id);
@@ -162,7 +85,7 @@ static int turn_give(struct sqlite *s, struct host *h, struct fw_err *err)
 	due = sqlite3_column_int64(q, 0);
 	feed = sqlite3_column_int64(q, 1);
 	sqlite3_reset(q);
-	rc = line_from(s, SQ_ASIDE, feed, feed, h->id, due, FW_MAX(due, h->next_ok_ms), err);
+	rc = sq_line_from(s, SQ_ASIDE, feed, feed, h->id, due, FW_MAX(due, h->next_ok_ms), err);
 	rc = rc ? rc : aside_del(s, feed, err);
 	h->parked_n--;
 	h->turn_n++;
@@ -192,7 +115,7 @@ int sq_wheel_put(struct sqlite *s, const struct fw_feed *f, int64_t status, int6
 		return sq_do(s, SQ_ASIDE_PUT, "INSERT INTO aside (feed_id, host_id, status, " SQ_STATE ") VALUES (?,0,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 			err, "iiiiiiiiiiiiis", f->id, status, f->due_at_ms, SQ_INT(f->last_kind), SQ_INT(f->http_status), SQ_INT(f->fail_n),
 			SQ_INT(f->crash_n), f->last_visit_ms, f->last_ok_ms, f->last_new_ms, last_visit_id, f->expect_us, f->expect_dev_us, f->why);
-	return line_put(s, f, host_id, !host_id && not_before_ms > f->due_at_ms ? not_before_ms : FW_NO_DATE, last_visit_id, err);
+	return sq_line_add(s, f, host_id, !host_id && not_before_ms > f->due_at_ms ? not_before_ms : FW_NO_DATE, last_visit_id, err);
 }
 
 static int line_del(struct sqlite *s, int64_t id, struct fw_err *err)
@@ -232,7 +155,7 @@ int sq_wheel_off(struct sqlite *s, int64_t feed_id, const struct sq_where *w, st
 
 int sq_wheel_on(struct sqlite *s, int64_t feed_id, int64_t due_ms, int64_t host_id, struct fw_err *err)
 {
-	int rc = line_from(s, SQ_ASIDE, feed_id, feed_id, host_id, due_ms, FW_NO_DATE, err);
+	int rc = sq_line_from(s, SQ_ASIDE, feed_id, feed_id, host_id, due_ms, FW_NO_DATE, err);
 
 	return rc ? rc : aside_del(s, feed_id, err);
 }
@@ -252,7 +175,7 @@ int sq_lease_return(struct sqlite *s, int64_t fence, struct fw_err *err)
 	sqlite3_reset(q);
 	rc = host_id ? sq_host_return(s, host_id, true, 0, err) : 0;
 	if (!rc && status == FW_FEED_ACTIVE)
-		rc = line_from(s, SQ_LEASES, fence, feed_id, host_id, due, FW_NO_DATE, err);
+		rc = sq_line_from(s, SQ_LEASES, fence, feed_id, host_id, due, FW_NO_DATE, err);
 	else if (!rc)
 		rc = sq_do(s, SQ_ASIDE_FROM_LEASE, "INSERT INTO aside (feed_id, host_id, status, " SQ_STATE ") SELECT feed_id, 0, status, "
 			SQ_STATE " FROM leases WHERE fence = ?", err, "i", fence);
@@ -269,6 +192,7 @@ struct claim {
 	struct fw_claim_got *got;
 	int64_t now_ms, before_ms;
 	struct place *place; /* of one round */
+	size_t round_n, round_max;
 	struct sq_claimed *claimed;
 	size_t lent_n;
 	struct sq_range fences;
@@ -339,31 +263,49 @@ static int lend_crowded(struct claim *c, size_t i, struct fw_err *err)
 	return rc ? rc : host_set(s, &h, err);
 }
 
-#define HEAD "SELECT l.id, l.feed_id, l.host_id, l.wake_at_ms, f.id, " SQ_STATE ", " SQ_WIDE " FROM line l "
-#define HEAD_STATE 5 /* the first of these columns */
+#define HEAD "SELECT fw_take(l.id, l.feed_id, l.host_id, l.wake_at_ms, f.id, " SQ_STATE ", " SQ_WIDE ") FROM line l "
+#define HEAD_STATE 5 /* the first of these */
 
-/* One round: the rows of the line that q finds, their feeds behind what was lent before. */
-static int round_read(struct claim *c, sqlite3_stmt *q, size_t *n, struct fw_err *err)
+/* fw_take(...) in HEAD: a row of the line and its feed. Read here, a row's columns need not be copied to be handed out one by one. */
+static void take(sqlite3_context *ctx, int n, sqlite3_value **v)
 {
-	int rc = 0;
+	struct claim *c = ((struct sqlite *)sqlite3_user_data(ctx))->claim;
+	struct place *p = &c->place[c->round_n];
+	struct fw_feed *f;
 
-	*n = 0;
-	while (q && (rc = sq_row(c->s, q, err)) > 0) {
-		struct fw_feed *f = &c->out[c->got->n + *n].feed;
-		struct place *p = &c->place[(*n)++];
-
-		*p = (struct place){.id = sqlite3_column_int64(q, 0), .feed_id = sqlite3_column_int64(q, 1),
-			.host_id = sqlite3_column_int64(q, 2), .moved = sqlite3_column_type(q, 3) != SQLITE_NULL,
-			.gone = sqlite3_column_type(q, 4) == SQLITE_NULL};
-		*f = (struct fw_feed){0};
-		sq_state_read(q, HEAD_STATE, f, &p->last_visit_id);
-		sq_wide_read(q, HEAD_STATE + SQ_STATE_N, f);
-		if (!fw_store_feed_dup(c->a, f)) {
-			sqlite3_reset(q);
-			return fw_err_set(err, FW_ENOMEM, "%s: claim: no memory for the feeds", c->s->path);
-		}
+	(void)n;
+	if (c->round_n == c->round_max) {
+		sqlite3_result_error(ctx, "more feeds than were asked for", -1);
+		return;
 	}
-	return q ? rc : err->rc;
+	f = &c->out[c->got->n + c->round_n++].feed;
+	*p = (struct place){.id = sqlite3_value_int64(v[0]), .feed_id = sqlite3_value_int64(v[1]), .host_id = sqlite3_value_int64(v[2]),
+		.moved = sqlite3_value_type(v[3]) != SQLITE_NULL, .gone = sqlite3_value_type(v[4]) == SQLITE_NULL};
+	*f = (struct fw_feed){0};
+	sq_state_read(v + HEAD_STATE, f, &p->last_visit_id);
+	sq_wide_read(v + HEAD_STATE + SQ_STATE_N, f);
+	if (!fw_store_feed_dup(c->a, f))
+		sqlite3_result_error_nomem(ctx);
+}
+
+int sq_wheel_setup(struct sqlite *s, struct fw_err *err)
+{
+	return sqlite3_create_function(s->db, "fw_take", HEAD_STATE + SQ_STATE_N + SQ_WIDE_N, SQLITE_UTF8 | SQLITE_DIRECTONLY, s, take, NULL,
+		NULL) == SQLITE_OK ? 0 : sq_error(s, "opening", err);
+}
+
+/* One round: up to max rows of the line that q finds, their feeds behind what was lent before. */
+static int round_read(struct claim *c, sqlite3_stmt *q, size_t max, struct fw_err *err)
+{
+	int rc = q ? 1 : err->rc;
+
+	c->s->claim = c;
+	c->round_n = 0;
+	c->round_max = max;
+	while (rc > 0)
+		rc = sq_row(c->s, q, err);
+	c->s->claim = NULL;
+	return rc;
 }
 
 /* Those of hosts with a single feed in stretches (dense: all between the first and the last one by until_ms), then the others. */
@@ -418,11 +360,13 @@ static int claim_head(struct claim *c, struct fw_err *err)
 	int rc = 0;
 
 	do {
+		size_t max = FW_MIN(c->ask->max - c->got->n, left);
 		sqlite3_stmt *q = sq_ask(c->s, SQ_DUE, HEAD "LEFT JOIN feeds f ON f.id = l.feed_id WHERE l.id <= ?"
 			" AND coalesce(wake_at_ms, due_at_ms) <= ? ORDER BY l.id LIMIT ?", err, "iii", sq_slot_last(until), until,
-			SQ_INT(FW_MIN(c->ask->max - c->got->n, left)));
+			SQ_INT(max));
 
-		rc = round_read(c, q, &n, err);
+		rc = round_read(c, q, max, err);
+		n = c->round_n;
 		rc = rc ? rc : round_lend(c, n, true, until, err);
 		if (!rc)
 			round_take(c, n);
@@ -437,12 +381,11 @@ static int claim_moved(struct claim *c, struct fw_err *err)
 	sqlite3_stmt *q = sq_ask(c->s, SQ_DUE_MOVED, HEAD "INDEXED BY line_moved LEFT JOIN feeds f ON f.id = l.feed_id"
 		" WHERE wake_at_ms IS NOT NULL AND wake_at_ms > ?1 AND wake_at_ms <= ?2 AND due_at_ms <= ?1"
 		" ORDER BY wake_at_ms LIMIT ?3", err, "iii", c->before_ms, c->now_ms, SQ_INT(c->ask->max - c->got->n));
-	size_t n;
-	int rc = round_read(c, q, &n, err);
+	int rc = round_read(c, q, c->ask->max - c->got->n, err);
 
-	rc = rc ? rc : round_lend(c, n, false, 0, err);
+	rc = rc ? rc : round_lend(c, c->round_n, false, 0, err);
 	if (!rc)
-		round_take(c, n);
+		round_take(c, c->round_n);
 	return rc;
 }
 
@@ -461,7 +404,7 @@ static int line_wake(struct claim *c, int64_t *wake, struct fw_err *err)
 	sqlite3_reset(q);
 	if (*wake <= c->now_ms)
 		return 0;
-	q = sq_ask(c->s, SQ_LINE_MIN, "SELECT min(coalesce(wake_at_ms, due_at_ms)) FROM line WHERE id <= ?", err, "i", id | NUMBER_MASK);
+	q = sq_ask(c->s, SQ_LINE_MIN, "SELECT min(coalesce(wake_at_ms, due_at_ms)) FROM line WHERE id <= ?", err, "i", id | SQ_NUMBER_MASK);
 	rc = q ? sq_row(c->s, q, err) : err->rc;
 	if (rc <= 0)
 		return rc;

@@ -10,51 +10,51 @@
 #include "base/clock.h"
 #include "store/sqlite.h"
 
-void sq_wide_read(sqlite3_stmt *q, int c, struct fw_feed *f)
+void sq_wide_read(sqlite3_value **v, struct fw_feed *f)
 {
-	f->id = sqlite3_column_int64(q, c++);
-	f->url = sq_text(q, c++);
-	f->error = sq_text(q, c++);
-	f->validator_url = sq_text(q, c++);
-	f->etag = sq_text(q, c++);
-	f->last_modified = sq_text(q, c++);
-	f->validators_ms = sqlite3_column_int64(q, c++);
-	f->body_hash = (uint64_t)sqlite3_column_int64(q, c++);
-	f->title = sq_text(q, c++);
-	f->home_page_url = sq_text(q, c++);
-	f->description = sq_text(q, c++);
-	f->language = sq_text(q, c++);
-	f->icon = sq_text(q, c++);
-	f->format = (enum fw_format)sqlite3_column_int(q, c++);
-	f->hub = sq_text(q, c++);
-	f->topic = sq_text(q, c++);
-	f->extra = sq_text(q, c++);
-	f->rhythm = sq_text(q, c++);
-	f->redirect_url = sq_text(q, c++);
-	f->redirect_since_ms = sqlite3_column_int64(q, c++);
-	f->redirect_n = (uint32_t)sqlite3_column_int64(q, c++);
-	f->user_title = sq_text(q, c++);
-	f->folder = sq_text(q, c++);
-	f->username = sq_text(q, c++);
-	f->password = sq_text(q, c++);
-	f->interval_ms = sqlite3_column_int64(q, c++);
-	f->created_ms = sqlite3_column_int64(q, c);
+	f->id = sqlite3_value_int64(*v++);
+	f->url = sq_value_text(*v++);
+	f->error = sq_value_text(*v++);
+	f->validator_url = sq_value_text(*v++);
+	f->etag = sq_value_text(*v++);
+	f->last_modified = sq_value_text(*v++);
+	f->validators_ms = sqlite3_value_int64(*v++);
+	f->body_hash = (uint64_t)sqlite3_value_int64(*v++);
+	f->title = sq_value_text(*v++);
+	f->home_page_url = sq_value_text(*v++);
+	f->description = sq_value_text(*v++);
+	f->language = sq_value_text(*v++);
+	f->icon = sq_value_text(*v++);
+	f->format = (enum fw_format)sqlite3_value_int(*v++);
+	f->hub = sq_value_text(*v++);
+	f->topic = sq_value_text(*v++);
+	f->extra = sq_value_text(*v++);
+	f->rhythm = sq_value_text(*v++);
+	f->redirect_url = sq_value_text(*v++);
+	f->redirect_since_ms = sqlite3_value_int64(*v++);
+	f->redirect_n = (uint32_t)sqlite3_value_int64(*v++);
+	f->user_title = sq_value_text(*v++);
+	f->folder = sq_value_text(*v++);
+	f->username = sq_value_text(*v++);
+	f->password = sq_value_text(*v++);
+	f->interval_ms = sqlite3_value_int64(*v++);
+	f->created_ms = sqlite3_value_int64(*v);
 }
 
-void sq_state_read(sqlite3_stmt *q, int c, struct fw_feed *f, int64_t *last_visit_id)
+void sq_state_read(sqlite3_value **v, struct fw_feed *f, int64_t *last_visit_id)
 {
-	f->due_at_ms = sqlite3_column_int64(q, c++);
-	f->last_kind = (enum fw_visit_kind)sqlite3_column_int(q, c++);
-	f->http_status = sqlite3_column_int(q, c++);
-	f->fail_n = (uint32_t)sqlite3_column_int64(q, c++);
-	f->crash_n = (uint32_t)sqlite3_column_int64(q, c++);
-	f->last_visit_ms = sqlite3_column_int64(q, c++);
-	f->last_ok_ms = sqlite3_column_int64(q, c++);
-	f->last_new_ms = sqlite3_column_int64(q, c++);
-	*last_visit_id = sqlite3_column_int64(q, c++);
-	f->expect_us = sqlite3_column_int64(q, c++);
-	f->expect_dev_us = sqlite3_column_int64(q, c++);
-	f->why = sq_text(q, c);
+	f->due_at_ms = sqlite3_value_int64(*v++);
+	f->last_kind = (enum fw_visit_kind)sqlite3_value_int(*v++);
+	f->http_status = sqlite3_value_int(*v++);
+	f->fail_n = (uint32_t)sqlite3_value_int64(*v++);
+	f->crash_n = (uint32_t)sqlite3_value_int64(*v++);
+	f->last_visit_ms = sqlite3_value_int64(*v++);
+	f->last_ok_ms = sqlite3_value_int64(*v++);
+	f->last_new_ms = sqlite3_value_int64(*v++);
+	*last_visit_id = sqlite3_value_int64(*v++);
+	f->expect_us = sqlite3_value_int64(*v++);
+	f->expect_dev_us = sqlite3_value_int64(*v++);
+	f->why = sq_value_text(*v);
 }
 
 /* ---- subscriptions ------------------------------------------------------------------------------------------------------- */
@@ -303,6 +303,7 @@ int sq_feed_find(struct fw_store *st, int64_t id, struct fw_str url, struct fw_a
 	sqlite3_stmt *q = id ? sq_ask(s, SQ_FEED_BY_ID, "SELECT " SQ_WIDE " FROM feeds f WHERE f.id = ?", err, "i", id) :
 		sq_ask(s, SQ_FEED_BY_URL, "SELECT " SQ_WIDE " FROM feeds f WHERE f.url = ?", err, "s", url);
 	int rc = q ? sq_row(s, q, err) : err->rc;
+	sqlite3_value *v[SQ_WIDE_N];
 
 	if (rc < 0)
 		return rc;
@@ -311,7 +312,7 @@ int sq_feed_find(struct fw_store *st, int64_t id, struct fw_str url, struct fw_a
 	if (rc == 0)
 		return fw_err_set(err, FW_ENOTFOUND, "%s: no feed %.*s", s->path, FW_STR_ARG(url));
 	*out = (struct fw_feed){0};
-	sq_wide_read(q, 0, out);
+	sq_wide_read(sq_values(q, 0, SQ_WIDE_N, v), out);
 	rc = feed_rest(s, out, NULL, &w, err);
 	rc = rc ? rc : feed_counts(s, out, &w, err);
 	if (!rc && !fw_store_feed_dup(a, out))
@@ -339,9 +340,10 @@ static int feed_show(struct listing *l, sqlite3_stmt *q, struct fw_err *err)
 {
 	struct fw_feed f = {0};
 	struct sq_where w = {.q = NULL};
+	sqlite3_value *v[SQ_WIDE_N];
 	int rc;
 
-	sq_wide_read(q, 0, &f);
+	sq_wide_read(sq_values(q, 0, SQ_WIDE_N, v), &f);
 	rc = feed_rest(l->s, &f, &l->lent, &w, err);
 	if (!rc && (l->ask->status < 0 || (int)f.status == l->ask->status) && (!l->ask->failing || f.fail_n > 0)) {
 		l->n++;

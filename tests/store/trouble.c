@@ -460,6 +460,30 @@ START_TEST(place_numbers_wrap)
 }
 END_TEST
 
+/* The same for one of several that come back together. */
+START_TEST(place_is_taken)
+{
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct fw_err err = {0};
+	struct fw_lease l[3];
+	struct fw_feed f[3];
+	struct fw_outcome o[3];
+
+	subscribe(st, "https://d.example/", NOW + HOUR); /* where those come that are visited now */
+	subscribe_many(st, "https://h%d.example/", 0, 3, NOW);
+	ck_assert_uint_eq(claim_at(st, NOW, 3, l, &A), 3);
+	/* the next number is for the visits, then one for each place: d has that of the second */
+	bare("UPDATE meta SET value = 4294967296 + (SELECT id & 4294967295 FROM line) - 3 WHERE name = 'last_number'");
+	for (int i = 0; i < 3; i++)
+		o[i] = outcome_of(&l[i], &f[i], NOW);
+	OK(fw_store_commit(st, &(struct fw_commit){.now_ms = NOW, .outcome = o, .n = 3}, &err));
+	ck_assert_int_eq(number("SELECT max(id) - min(id) FROM line"), 3); /* d is in the middle, and the one that met it behind all */
+	check_clean(st);
+	ck_assert_uint_eq(claim_at(st, NOW + HOUR, 4, (struct fw_lease[4]){{.fence = 0}}, &A), 4);
+	fw_store_close(st);
+}
+END_TEST
+
 /* A key of another length than ours, or none at all to the eye: the feed can be removed all the same. */
 START_TEST(keys_of_any_length)
 {
@@ -858,7 +882,7 @@ int main(void)
 	Suite *s = suite_create("store, trouble");
 	TCase *t = tcase_create("sqlite");
 	const TTest *every[] = {newer_schema, older_schema, schema_2, places_are_merged, lease_deleted_by_hand, keys_of_a_large_feed, index_is_merged, feed_deleted_by_hand,
-		place_numbers_wrap, keys_of_any_length, call_from_a_callback, no_shared_memory, database_of_another_program, not_a_database, empty_and_missing_files, forbidden_file,
+		place_numbers_wrap, place_is_taken, keys_of_any_length, call_from_a_callback, no_shared_memory, database_of_another_program, not_a_database, empty_and_missing_files, forbidden_file,
 		file_that_may_not_be_written, reading_only, locked_by_somebody_else, damaged_file, truncated_file, disk_full,
 		file_size_limit, search_on_a_full_disk, journal_stays_bounded};
 
