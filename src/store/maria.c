@@ -31,6 +31,10 @@ static void maria_close(struct fw_store *st)
 {
 	struct maria *m = mr_of(st);
 
+	if (m->entries_in)
+		mysql_stmt_close(m->entries_in);
+	if (m->keys_in)
+		mysql_stmt_close(m->keys_in);
 	if (m->db)
 		mysql_close(m->db);
 	mr_sweep_finish(m);
@@ -127,9 +131,11 @@ static int connection_open(struct maria *m, const struct fw_dsn *d, bool create,
 
 static int server_check(struct maria *m, struct fw_err *err)
 {
-	unsigned long version = mysql_get_server_version(m->db);
+	unsigned long version = mysql_get_server_version(m->db), extended = 0;
 
 	m->mysql = !mariadb_connection(m->db);
+	if (!m->mysql && !mariadb_get_infov(m->db, MARIADB_CONNECTION_EXTENDED_SERVER_CAPABILITIES, &extended))
+		m->arrays = extended & (MARIADB_CLIENT_STMT_BULK_OPERATIONS >> 32);
 	if (version < (m->mysql ? MYSQL_MIN : MARIADB_MIN))
 		return fw_err_set(err, FW_EVERSION, "%s: the server is %s: MariaDB 10.6 or MySQL 8.0.13 is the least that will do", m->name,
 			mysql_get_server_info(m->db));
@@ -149,10 +155,12 @@ static int session_set(struct maria *m, struct fw_err *err)
 	/* one that was stopped or cut off in the middle gives its locks back; MySQL knows idle connections only */
 	mr_put(m, m->mysql ? "SET SESSION wait_timeout = ?" : "SET SESSION idle_transaction_timeout = ?", "i",
 		(int64_t)(m->mysql ? MYSQL_IDLE_S : IDLE_IN_TRANSACTION_S));
-	rc = mr_ask(m, &r, err, "SELECT @@max_allowed_packet, @@auto_increment_increment", "");
+	rc = mr_ask(m, &r, err, "SELECT @@max_allowed_packet, @@auto_increment_increment, (SELECT count(*) FROM information_schema.engines"
+		" WHERE engine = 'SEQUENCE' AND support = 'YES')", "");
 	if (!rc && mr_row(&r)) {
 		m->packet_max = (size_t)mr_int(&r, 0);
 		m->step = mr_int(&r, 1);
+		m->sequences = mr_int(&r, 2);
 	}
 	mr_done(&r);
 	return rc;

@@ -33,6 +33,8 @@ struct maria {
 	char *schema;             /* name of the database */
 	bool read_only;
 	bool mysql;               /* the server is MySQL, not MariaDB */
+	bool arrays;              /* rows may travel as arrays: maria_bulk.c */
+	bool sequences;           /* seq_0_to_n is a table of numbers */
 	bool tls;                 /* asked for */
 	unsigned code;            /* of the last failure */
 	int64_t busy_timeout_ms;
@@ -49,6 +51,7 @@ struct maria {
 	int64_t run_id;           /* the last run whose first visit was noted */
 	struct fw_buf text;       /* scratch: words on their way into the index */
 	struct mr_sweep sweep;
+	MYSQL_STMT *entries_in, *keys_in; /* prepared; NULL: not yet */
 };
 
 static inline struct maria *mr_of(struct fw_store *st)
@@ -73,6 +76,7 @@ static inline struct maria *mr_of(struct fw_store *st)
 
 /* Words and code for what went wrong last on this connection. Names the store and the remedy. */
 int mr_error(struct maria *m, const char *doing, struct fw_err *err);
+int mr_error_of(struct maria *m, MYSQL_STMT *stmt, const char *doing, struct fw_err *err); /* the same of a prepared statement */
 int mr_no_memory(struct maria *m, struct fw_err *err);
 int mr_too_large(struct maria *m, struct fw_err *err);
 bool mr_error_again(unsigned code); /* the same transaction, made again at once, may well succeed */
@@ -106,7 +110,11 @@ void mr_rows_end(struct maria *m, struct mr_rows *r);
 void mr_value_int(struct maria *m, int64_t v);
 void mr_value_text(struct maria *m, struct fw_str s);
 void mr_value_bytes(struct maria *m, struct fw_str s);
+void mr_hex(struct maria *m, struct fw_str s); /* of these bytes, without quotes */
 void mr_value_field(struct maria *m, const struct fw_field *f, const void *of);
+
+/* s as valid UTF-8, piece by piece: what is none is replaced. */
+void mr_text_each(struct fw_str s, struct fw_buf *to, void (*add)(struct fw_buf *to, const void *p, size_t len));
 
 struct mr_res {
 	MYSQL_RES *res;
@@ -136,6 +144,32 @@ int mr_transact(struct maria *m, mr_work *work, void *arg, struct fw_err *err);
 int mr_now(struct maria *m, int64_t given_ms, int64_t *now_ms, struct fw_err *err);
 /* In a transaction: idle workers are told that something new is due, or that there is a message. */
 int mr_change(struct maria *m, struct fw_err *err);
+
+/* ---- maria_bulk.c: rows as arrays, when m->arrays ------------------------------------------------------------------------ */
+
+struct mr_bulk {
+	unsigned columns, rows;
+	size_t n; /* values so far */
+	MYSQL_BIND *bind; /* by column */
+	union {
+		int64_t number;
+		const void *bytes;
+	} *value; /* of all rows of a column, then of the next */
+	unsigned long *length;
+	char *state;
+	struct fw_arena mended;
+	bool failed; /* out of memory */
+};
+
+/* Room for so many. mr_bulk_finish, whatever it returns. */
+int mr_bulk_init(struct maria *m, struct mr_bulk *b, unsigned columns, unsigned rows, struct fw_err *err);
+void mr_bulk_finish(struct mr_bulk *b);
+/* The next value, row by row; bytes live until mr_bulk_run. A column is always filled by the same of these. */
+void mr_bulk_int(struct mr_bulk *b, int64_t v);
+void mr_bulk_bytes(struct mr_bulk *b, struct fw_str s); /* absent: NULL */
+void mr_bulk_field(struct mr_bulk *b, const struct fw_field *f, const void *of);
+/* Send what was gathered, then insert these rows by the statement, which is prepared when it is used first; b is empty afterwards. */
+int mr_bulk_run(struct maria *m, struct mr_bulk *b, MYSQL_STMT **stmt, struct fw_str sql, int64_t *id, struct fw_err *err);
 
 /* ---- maria_check.c ------------------------------------------------------------------------------------------------------- */
 

@@ -7,7 +7,9 @@
  * was read stays true until the transaction ends.
  *
  * `entries` grows at its end. New ones go in by statements of many rows, whose numbers are consecutive; their keys follow in the
- * same packet. id rises in the order of storing; of two commits at the same time the one with the lower numbers may end last.
+ * same packet. Or, where the server takes them and they are many, as arrays: then the server tells the numbers, and the keys are
+ * a statement of their own. id rises in the order of storing; of two commits at the same time the one with the lower numbers may
+ * end last.
  */
 #include <stdlib.h>
 
@@ -15,6 +17,12 @@
 #include "store/maria.h"
 
 #define KEYS_ASKED 2000 /* in one statement */
+#define KEYS_LISTED 4096 /* in one that has them as a list; the table of numbers is named by it */
+#define TEXT_BYTES ((size_t)512 << 10) /* of rows in one statement */
+#define BULK_BYTES ((size_t)4 << 20)   /* of rows in an array */
+/* To an array the server hands out numbers in portions of 1, 2, 4, ...: rows that are one less than a power of two leave no gap. */
+#define BULK_MIN 63
+#define BULK_MAX 2047
 #define ROWS 250        /* shown by one */
 #define MAY_LISTED 5000 /* what a search may match is named in a statement, up to so many */
 
@@ -23,7 +31,7 @@
 struct item {
 	const struct fw_entry_row *row;
 	size_t of;        /* which outcome */
-	int64_t entry_id; /* known: 0, retention took it */
+	int64_t entry_id; /* known: 0, retention took it; new: when it is told */
 	uint64_t hash;
 	bool known;
 };
@@ -34,6 +42,8 @@ struct put {
 	int64_t now_ms;
 	struct item *item; /* of outcomes in order, each key once */
 	size_t n;
+	struct item **fresh; /* those that are new */
+	size_t fresh_n;
 	uint32_t *slot;    /* by feed and key: index + 1 of an item; 0: free */
 	size_t mask;
 };
@@ -74,7 +84,8 @@ static int items_gather(struct put *p, size_t n, struct fw_err *err)
 		p->mask = p->mask * 2 + 1;
 	p->item = calloc(total + 1, sizeof(*p->item));
 	p->slot = calloc(p->mask + 1, sizeof(*p->slot));
-	if (!p->item || !p->slot)
+	p->fresh = calloc(total + 1, sizeof(struct item *));
+	if (!p->item || !p->slot || !p->fresh)
 		return mr_no_memory(p->m, err);
 	for (size_t i = 0; i < n; i++) {
 		const struct fw_outcome *o = p->outcome[i];
@@ -91,6 +102,13 @@ static int items_gather(struct put *p, size_t n, struct fw_err *err)
 	return 0;
 }
 
+static void known_note(struct item *i, const struct mr_res *r, unsigned col)
+{
+	i->known = true;
+	i->hash = (uint64_t)mr_int(r, col);
+	i->entry_id = mr_int(r, col + 1);
+}
+
 static int known_answer(struct put *p, struct fw_err *err)
 {
 	struct mr_res r;
@@ -100,11 +118,8 @@ static int known_answer(struct put *p, struct fw_err *err)
 		struct fw_str key = mr_str(&r, 1);
 		uint32_t *slot = key.len == 16 ? slot_of(p, mr_int(&r, 0), (const unsigned char *)key.p) : NULL;
 
-		if (!slot || !*slot)
-			continue;
-		p->item[*slot - 1].known = true;
-		p->item[*slot - 1].hash = (uint64_t)mr_int(&r, 2);
-		p->item[*slot - 1].entry_id = mr_int(&r, 3);
+		if (slot && *slot)
+			known_note(&p->item[*slot - 1], &r, 2);
 	}
 	return rc;
 }
@@ -135,55 +150,183 @@ static int known_read(struct put *p, struct fw_err *err)
 	return rc;
 }
 
-static void entry_row(struct maria *m, const struct item *i, int64_t feed_id, int64_t now)
+/* The same where there is a table of numbers: feeds and keys are two strings, from which each number picks a piece. Half the work. */
+static int known_pick(struct put *p, struct fw_err *err)
+{
+	size_t max = FW_MIN((size_t)KEYS_LISTED, p->m->packet_max / 128), n;
+	struct fw_buf *b = &p->m->sql;
+	int rc = 0;
+
+	for (size_t from = 0; from < p->n && !rc; from += n) {
+		struct mr_res r;
+
+		n = FW_MIN(p->n - from, max);
+		mr_put(p->m, "SELECT s.seq, k.hash, k.entry_id FROM seq_0_to_4095 s STRAIGHT_JOIN entry_keys k FORCE INDEX (PRIMARY)"
+			" ON k.feed_id = CAST(substr(_binary'", "");
+		for (size_t i = from; i < from + n; i++)
+			fw_buf_addf(b, "%019lld", (long long)feed_of(p, &p->item[i]));
+		fw_buf_adds(b, "', s.seq * 19 + 1, 19) AS SIGNED) AND k.`key` = substr(x'");
+		for (size_t i = from; i < from + n; i++)
+			mr_hex(p->m, key_of(p->item[i].row));
+		fw_buf_addf(b, "', s.seq * 16 + 1, 16) WHERE s.seq < %zu", n);
+		rc = mr_answer(p->m, &r, err);
+		while (!rc && mr_row(&r))
+			known_note(&p->item[from + (size_t)mr_int(&r, 0)], &r, 1);
+	}
+	return rc;
+}
+
+static struct fw_entry_row entry_new(const struct item *i, int64_t now)
 {
 	struct fw_entry_row e = *i->row;
 
 	e.seen_ms = e.changed_ms = now;
 	e.revision = 1;
+	return e;
+}
+
+static void entry_row(struct maria *m, const struct item *i, int64_t feed_id, int64_t now)
+{
+	struct fw_entry_row e = entry_new(i, now);
+
 	mr_value_int(m, feed_id);
 	fw_buf_addc(&m->sql, ',');
 	mr_value_int(m, fw_store_entry_date(i->row, now));
 	mr_values(m, fw_entry_fields, fw_entry_field_n, &e);
 }
 
-/* The new ones from *at on, as many as go into one statement, and their keys. */
-static void new_put(struct put *p, size_t *at)
+/* What its row takes in a statement, about. */
+static size_t row_bytes(const struct item *i)
+{
+	size_t n = 200;
+
+	for (size_t f = 0; f < fw_entry_field_n; f++)
+		n += fw_field_is_text(&fw_entry_fields[f]) ? fw_field_str(&fw_entry_fields[f], i->row).len : 0;
+	return n;
+}
+
+/* As many of the new ones from `from` on as go into one statement, and their keys. Returns how many. */
+static size_t text_put(struct put *p, size_t from)
 {
 	struct mr_rows keys = {"INSERT INTO entry_keys (feed_id, `key`, hash, entry_id) VALUES ", .whole = true};
-	struct mr_rows rows = {"INSERT INTO entries (feed_id, date_ms", .whole = true};
 	struct maria *m = p->m;
-	size_t from = *at, max = FW_MIN((size_t)512 << 10, m->packet_max / 4), start = m->sql.len;
-	int64_t nth = 0;
+	size_t n = 0, max = FW_MIN(TEXT_BYTES, m->packet_max / 4), start;
 
-	for (; *at < p->n && m->sql.len - start < max; ++*at) {
-		const struct item *i = &p->item[*at];
+	mr_put(m, "INSERT INTO entries (feed_id, date_ms", "");
+	start = m->sql.len;
+	mr_names(m, fw_entry_fields, fw_entry_field_n);
+	fw_buf_adds(&m->sql, ") VALUES ");
+	for (; from + n < p->fresh_n && m->sql.len - start < max; n++) {
+		const struct item *i = p->fresh[from + n];
 
-		if (i->known)
-			continue;
-		if (!rows.n) {
-			fw_buf_adds(&m->sql, m->sql.len ? ";" : "");
-			fw_buf_adds(&m->sql, rows.head);
-			mr_names(m, fw_entry_fields, fw_entry_field_n);
-			fw_buf_adds(&m->sql, ") VALUES ");
-		}
-		fw_buf_adds(&m->sql, rows.n++ ? ",(" : "(");
+		fw_buf_adds(&m->sql, n ? ",(" : "(");
 		entry_row(m, i, feed_of(p, i), p->now_ms);
 		fw_buf_addc(&m->sql, ')');
-		p->outcome[i->of]->visit.new_n++;
-		m->entry_d++;
 	}
-	for (; from < *at; from++) {
-		const struct item *i = &p->item[from];
+	for (size_t k = 0; k < n; k++) {
+		const struct item *i = p->fresh[from + k];
 
-		if (i->known)
-			continue;
 		mr_rows_next(m, &keys);
 		mr_value_int(m, feed_of(p, i));
 		fw_buf_addc(&m->sql, ',');
 		mr_value_bytes(m, key_of(i->row));
-		fw_buf_addf(&m->sql, ",%lld,LAST_INSERT_ID()+%lld)", (long long)i->row->hash, (long long)(nth++ * m->step));
+		fw_buf_addf(&m->sql, ",%lld,LAST_INSERT_ID()+%lld)", (long long)i->row->hash, (long long)((int64_t)k * m->step));
 	}
+	return n;
+}
+
+/* How many from `at` on go into an array; 0: too few. */
+static size_t bulk_rows(const struct put *p, size_t at)
+{
+	size_t max = FW_MIN(BULK_BYTES, p->m->packet_max / 4), n = 0, rows = 1;
+
+	if (!p->m->arrays)
+		return 0;
+	for (size_t bytes = 0; at + n < p->fresh_n && n < BULK_MAX; n++) {
+		bytes += row_bytes(p->fresh[at + n]);
+		if (bytes > max)
+			break;
+	}
+	while (rows * 2 + 1 <= n)
+		rows = rows * 2 + 1;
+	return rows < BULK_MIN ? 0 : rows;
+}
+
+static int entries_bulk(struct put *p, struct item *const *item, size_t n, int64_t *id, struct fw_err *err)
+{
+	struct maria *m = p->m;
+	struct fw_buf sql = FW_BUF_INIT(0);
+	unsigned columns = 2 + (unsigned)fw_entry_field_n;
+	struct mr_bulk b;
+	int rc = mr_bulk_init(m, &b, columns, (unsigned)n, err);
+
+	for (size_t i = 0; i < n && !rc; i++) {
+		struct fw_entry_row e = entry_new(item[i], p->now_ms);
+
+		mr_bulk_int(&b, feed_of(p, item[i]));
+		mr_bulk_int(&b, fw_store_entry_date(item[i]->row, p->now_ms));
+		for (size_t f = 0; f < fw_entry_field_n; f++)
+			mr_bulk_field(&b, &fw_entry_fields[f], &e);
+	}
+	fw_buf_adds(&sql, "INSERT INTO entries (feed_id,date_ms");
+	for (size_t f = 0; f < fw_entry_field_n; f++)
+		fw_buf_addf(&sql, ",%s", fw_entry_fields[f].name);
+	for (unsigned i = 0; i < columns; i++)
+		fw_buf_adds(&sql, i ? ",?" : ") VALUES (?");
+	fw_buf_adds(&sql, ") RETURNING id");
+	if (!rc)
+		rc = sql.rc ? mr_no_memory(m, err) : mr_bulk_run(m, &b, &m->entries_in, fw_buf_str(&sql), id, err);
+	mr_bulk_finish(&b);
+	fw_buf_finish(&sql);
+	return rc;
+}
+
+static int keys_bulk(struct put *p, struct item *const *item, size_t n, const int64_t *id, struct fw_err *err)
+{
+	struct mr_bulk b;
+	int rc = mr_bulk_init(p->m, &b, 4, (unsigned)n, err);
+
+	for (size_t i = 0; i < n && !rc; i++) {
+		mr_bulk_int(&b, feed_of(p, item[i]));
+		mr_bulk_bytes(&b, key_of(item[i]->row));
+		mr_bulk_int(&b, (int64_t)item[i]->row->hash);
+		mr_bulk_int(&b, id[i]);
+	}
+	rc = rc ? rc : mr_bulk_run(p->m, &b, &p->m->keys_in, FW_STR("INSERT INTO entry_keys (feed_id, `key`, hash, entry_id)"
+		" VALUES (?,?,?,?)"), NULL, err);
+	mr_bulk_finish(&b);
+	return rc;
+}
+
+static int bulk_put(struct put *p, size_t from, size_t n, struct fw_err *err)
+{
+	int64_t *id = calloc(n, sizeof(*id));
+	int rc = id ? entries_bulk(p, p->fresh + from, n, id, err) : mr_no_memory(p->m, err);
+
+	rc = rc ? rc : keys_bulk(p, p->fresh + from, n, id, err);
+	free(id);
+	return rc;
+}
+
+static int new_put(struct put *p, struct fw_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < p->n; i++) {
+		if (p->item[i].known)
+			continue;
+		p->fresh[p->fresh_n++] = &p->item[i];
+		p->outcome[p->item[i].of]->visit.new_n++;
+		p->m->entry_d++;
+	}
+	for (size_t i = 0, n; i < p->fresh_n && !rc; i += n) {
+		n = bulk_rows(p, i);
+		if (n)
+			rc = bulk_put(p, i, n, err);
+		else
+			n = text_put(p, i);
+	}
+	return rc;
 }
 
 /* Another hash than last time. What retention took stays away. */
@@ -213,16 +356,14 @@ int mr_entries_put(struct maria *m, struct fw_outcome *const *outcome, size_t n,
 	struct put p = {.m = m, .outcome = outcome, .now_ms = now_ms};
 	int rc = items_gather(&p, n, err);
 
-	rc = rc ? rc : known_read(&p, err);
-	for (size_t i = 0; i < p.n && !rc;) {
-		new_put(&p, &i);
-		rc = i < p.n ? mr_flush(m, err) : 0;
-	}
+	rc = rc ? rc : m->sequences ? known_pick(&p, err) : known_read(&p, err);
+	rc = rc ? rc : new_put(&p, err);
 	for (size_t i = 0; i < p.n && !rc; i++) {
 		if (p.item[i].known && p.item[i].hash != p.item[i].row->hash)
 			change_put(&p, &p.item[i]);
 	}
 	free(p.item);
+	free(p.fresh);
 	free(p.slot);
 	return rc;
 }

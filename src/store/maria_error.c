@@ -98,11 +98,8 @@ int mr_too_large(struct maria *m, struct fw_err *err)
 		m->packet_max);
 }
 
-int mr_error(struct maria *m, const char *doing, struct fw_err *err)
+static int error_words(struct maria *m, unsigned code, const char *msg, const char *doing, struct fw_err *err)
 {
-	unsigned code = mysql_errno(m->db);
-	const char *msg = mysql_error(m->db);
-
 	m->code = code;
 	if (connection_error(m, code, msg, err) || passing_error(m, code, msg, err))
 		return err->rc;
@@ -123,6 +120,16 @@ int mr_error(struct maria *m, const char *doing, struct fw_err *err)
 	default:
 		return fw_err_set(err, FW_EINVAL, "%s: %s: %s (%u)", m->name, doing, msg, code);
 	}
+}
+
+int mr_error(struct maria *m, const char *doing, struct fw_err *err)
+{
+	return error_words(m, mysql_errno(m->db), mysql_error(m->db), doing, err);
+}
+
+int mr_error_of(struct maria *m, MYSQL_STMT *stmt, const char *doing, struct fw_err *err)
+{
+	return error_words(m, mysql_stmt_errno(stmt), mysql_stmt_error(stmt), doing, err);
 }
 
 bool mr_error_again(unsigned code)

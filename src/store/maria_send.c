@@ -37,9 +37,23 @@ void mr_value_int(struct maria *m, int64_t v)
 	fw_buf_add(&m->sql, at, (size_t)(digits + sizeof(digits) - at));
 }
 
-/* Valid UTF-8 within quotes. */
-static void escape(struct fw_buf *b, const char *p, size_t len)
+void mr_text_each(struct fw_str s, struct fw_buf *to, void (*add)(struct fw_buf *to, const void *p, size_t len))
 {
+	for (;;) { /* the column takes UTF-8 only: what is none is replaced, byte by byte */
+		size_t n = fw_utf8_valid(s.p, s.len);
+
+		add(to, s.p, n);
+		if (n == s.len)
+			return;
+		fw_buf_addcp(to, 0xfffd);
+		s = (struct fw_str){s.p + n + 1, s.len - n - 1};
+	}
+}
+
+/* Valid UTF-8 within quotes. */
+static void escape(struct fw_buf *b, const void *text, size_t len)
+{
+	const char *p = text;
 	static const char special[256] = {[0] = '0', ['\''] = '\'', ['\\'] = '\\', ['\n'] = 'n', ['\r'] = 'r', [26] = 'Z'};
 	size_t from = 0;
 
@@ -65,34 +79,30 @@ void mr_value_text(struct maria *m, struct fw_str s)
 		return;
 	}
 	fw_buf_addc(b, '\'');
-	for (;;) { /* the column takes UTF-8 only: what is none is replaced, byte by byte */
-		size_t n = fw_utf8_valid(s.p, s.len);
-
-		escape(b, s.p, n);
-		if (n == s.len)
-			break;
-		fw_buf_addcp(b, 0xfffd);
-		s = (struct fw_str){s.p + n + 1, s.len - n - 1};
-	}
+	mr_text_each(s, b, escape);
 	fw_buf_addc(b, '\'');
 }
 
-void mr_value_bytes(struct maria *m, struct fw_str s)
+void mr_hex(struct maria *m, struct fw_str s)
 {
 	static const char hex[] = "0123456789abcdef";
-	char *p;
+	char *p = fw_buf_room(&m->sql, s.len * 2);
 
-	if (!s.p) {
-		fw_buf_adds(&m->sql, "NULL");
-		return;
-	}
-	fw_buf_adds(&m->sql, "x'");
-	p = fw_buf_room(&m->sql, s.len * 2);
 	for (size_t i = 0; p && i < s.len; i++) {
 		*p++ = hex[(unsigned char)s.p[i] >> 4];
 		*p++ = hex[(unsigned char)s.p[i] & 15];
 	}
 	m->sql.len += p ? s.len * 2 : 0;
+}
+
+void mr_value_bytes(struct maria *m, struct fw_str s)
+{
+	if (!s.p) {
+		fw_buf_adds(&m->sql, "NULL");
+		return;
+	}
+	fw_buf_adds(&m->sql, "x'");
+	mr_hex(m, s);
 	fw_buf_addc(&m->sql, '\'');
 }
 

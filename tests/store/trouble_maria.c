@@ -308,15 +308,15 @@ static void others_end(void)
  * What the server may say at any time, said by a trigger, so many times. It counts in a setting of the server that nobody else needs: a
  * table would be rolled back.
  */
-static void trouble_make(int code, int times)
+static void trouble_make(const char *table, int code, int times)
 {
 	char sql[400];
 
 	ck_assert(fw_snprintf(sql, sizeof(sql), "SET GLOBAL max_error_count = %d", times));
 	bare(sql);
-	ck_assert(fw_snprintf(sql, sizeof(sql), "CREATE TRIGGER trouble_comes BEFORE INSERT ON visits FOR EACH ROW IF"
+	ck_assert(fw_snprintf(sql, sizeof(sql), "CREATE TRIGGER trouble_comes BEFORE INSERT ON %s FOR EACH ROW IF"
 		" @@GLOBAL.max_error_count > 0 THEN SET GLOBAL max_error_count = @@GLOBAL.max_error_count - 1; SIGNAL SQLSTATE 'HY000' SET"
-		" MYSQL_ERRNO = %d, MESSAGE_TEXT = 'trouble'; END IF", code));
+		" MYSQL_ERRNO = %d, MESSAGE_TEXT = 'trouble'; END IF", table, code));
 	bare(sql);
 }
 
@@ -358,7 +358,7 @@ START_TEST(what_the_server_says) /* each code has its answer, nothing is half-do
 		o = outcome_of(&l[0], &f, now);
 		o.entries = &e;
 		o.entry_n = 1;
-		trouble_make(T[i].code, 1000);
+		trouble_make("visits", T[i].code, 1000);
 		rc = fw_store_commit(st, &c, &err);
 		ck_assert_msg(rc == T[i].rc && strstr(err.text, T[i].words) && strstr(err.text, name) && !strchr(err.text, '\n'), "%d: %d %s",
 			T[i].code, rc, err.text);
@@ -379,7 +379,7 @@ START_TEST(deadlocks_are_tried_again)
 	struct fw_store *st = store_open(url, FW_STORE_CREATE);
 
 	subscribe(st, "https://a.example/", NOW);
-	trouble_make(1213, 7); /* the eighth time it works */
+	trouble_make("visits", 1213, 7); /* the eighth time it works */
 	put_entries(st, &A, NOW, 0, 3);
 	ck_assert_int_eq(trouble_end(), 0);
 	ck_assert_int_eq(stats(st, NOW).entry_n, 3);
@@ -752,6 +752,91 @@ START_TEST(any_bytes_are_taken)
 }
 END_TEST
 
+#define MANY 300 /* more than what goes in as an array, and a rest */
+
+static void many_make(struct fw_entry_row e[MANY])
+{
+	for (int i = 0; i < MANY; i++) {
+		e[i] = entry(i, i, fw_arena_printf(&A, "t%d", i), i % 3 ? "c" : "");
+		e[i].author = i % 2 ? FW_STR("x\xff\xc3(y") : FW_STR_NONE;
+		e[i].published_ms = i % 5 ? NOW - i : FW_NO_DATE;
+	}
+}
+
+/* Entries that go with their key, their text and their date. */
+#define MANY_RIGHT "SELECT count(*) FROM entries e JOIN entry_keys k ON k.feed_id = e.feed_id AND k.entry_id = e.id AND" \
+	" e.title = concat('t', k.hash) WHERE e.author <=> if(k.hash % 2, _utf8mb4 x'78efbfbdefbfbd2879', NULL) AND" \
+	" e.published_ms <=> if(k.hash % 5, 1763730000000 - k.hash, NULL) AND e.content = if(k.hash % 3, 'c', '')"
+
+/* REL-02: many rows at once take other ways through driver and server than few; they end the same. */
+START_TEST(many_entries_at_once)
+{
+	static const struct { const char *table; int code, times, rc; } T[] = {{"entries", 1114, 1, FW_EAGAIN},
+		{"entry_keys", 1114, 1, FW_EAGAIN}, {"entries", 2013, 1, FW_EIO}, {"entry_keys", 1213, 7, 0}};
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct fw_entry_row e[MANY];
+	struct fw_err err = {0};
+	struct fw_lease l[1];
+	struct fw_feed f;
+	struct fw_outcome o;
+	struct fw_commit c = {.outcome = &o, .n = 1, .now_ms = NOW};
+
+	subscribe(st, "https://a.example/", NOW);
+	ck_assert_uint_eq(claim_at(st, NOW, 1, l, &A), 1);
+	many_make(e);
+	o = outcome_of(&l[0], &f, NOW);
+	o.entries = e;
+	o.entry_n = MANY;
+	for (size_t i = 0; i < FW_N(T); i++) { /* nothing is half-done, and the same call succeeds when it is over */
+		ck_assert_int_eq(bare_number("SELECT (SELECT count(*) FROM entries) + (SELECT count(*) FROM entry_keys)"), 0);
+		trouble_make(T[i].table, T[i].code, T[i].times);
+		IS(fw_store_commit(st, &c, &err), T[i].rc);
+		ck_assert_int_eq(trouble_end(), 0);
+	}
+	ck_assert_uint_eq(o.visit.new_n, MANY);
+	ck_assert_int_eq(stats(st, NOW).entry_n, MANY);
+	ck_assert_int_eq(bare_number(MANY_RIGHT), MANY);
+	put_entries(st, &A, NOW + 3600000, 1000, 1001);
+	bare("DELETE FROM entry_keys WHERE `key` = (SELECT k.`key` FROM (SELECT `key` FROM entry_keys WHERE hash = 17) k)");
+	bare("DELETE FROM entries WHERE title = 't17'");
+	bare("UPDATE counters SET entry_n = entry_n - 1 LIMIT 1");
+	e[299] = entry(299, 298, "t298", "c"); /* one is missing, one is another */
+	e[299].author = FW_STR_NONE;
+	e[299].published_ms = NOW - 298;
+	ck_assert_uint_eq(claim_at(st, NOW + 7200000, 1, l, &A), 1);
+	o = outcome_of(&l[0], &f, NOW + 7200000);
+	o.entries = e;
+	o.entry_n = MANY;
+	ck_assert_int_eq(commit_one(st, &o, NOW + 7200000), 0);
+	ck_assert_uint_eq(o.visit.new_n, 1);
+	ck_assert_uint_eq(o.visit.changed_n, 1);
+	ck_assert_int_eq(bare_number(MANY_RIGHT), MANY);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+/* Numbers that are missing are waited for by the index of words: arrays of rows leave none out. */
+START_TEST(numbers_have_no_gaps)
+{
+	static const int N[] = {62, 63, 64, 127, 200, 2047, 2500, 1};
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	int64_t now = NOW, all = 0;
+	int key = 0;
+
+	subscribe(st, "https://a.example/", NOW);
+	for (size_t i = 0; i < FW_N(N); i++, now += 86400000) {
+		put_entries(st, &A, now, key, key + N[i]);
+		key += N[i];
+		all += N[i];
+		ck_assert_int_eq(bare_number("SELECT max(id) - min(id) + 1 FROM entries"), all);
+	}
+	ck_assert_int_eq(stats(st, now).entry_n, all);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
 START_TEST(packets_stay_small_enough)
 {
 	struct fw_entry_row e[60];
@@ -966,7 +1051,8 @@ int main(void)
 	const TTest *every[] = {versions, half_made_schema, addresses, database_of_another_program, password_is_not_told, reading_only,
 		too_many_connections, locked_by_somebody_else, may_not_be_written_now, what_the_server_says, deadlocks_are_tried_again,
 		server_shuts_down, connection_is_ended, commit_is_sent_again,
-		server_is_killed_in_commits, disk_full, letters_of_addresses_count, any_bytes_are_taken, packets_stay_small_enough,
+		server_is_killed_in_commits, disk_full, letters_of_addresses_count, any_bytes_are_taken, many_entries_at_once, numbers_have_no_gaps,
+		packets_stay_small_enough,
 		late_commit_is_indexed, words_of_what_is_gone, words_of_what_came_back, feed_deleted_by_hand};
 
 	setenv("FW_STORES", "mysql", 1);
