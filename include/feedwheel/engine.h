@@ -120,13 +120,14 @@ FW_API void fw_answer_free(struct fw_answer *a);
 
 /* ---- copies ---------------------------------------------------------------------------------------------------------------- */
 
-enum fw_copy_phase { FW_COPY_FEEDS, FW_COPY_ENTRIES, FW_COPY_KEYS, FW_COPY_VISITS, FW_COPY_VERIFY, FW_COPY_DONE };
+enum fw_copy_phase { FW_COPY_RENEW, FW_COPY_FEEDS, FW_COPY_ENTRIES, FW_COPY_KEYS, FW_COPY_VISITS, FW_COPY_VERIFY, FW_COPY_DONE };
 
 struct fw_copy_stats {
 	enum fw_copy_phase phase;
 	int64_t feed_total, entry_total, visit_total;    /* at the source when it began */
 	int64_t feed_before, entry_before, visit_before; /* at the target then */
 	int64_t feeds, entries, keys, visits;            /* written by this one; keys: of entries that retention took */
+	int64_t renewed, removed;                        /* feeds of an older copy: of these, as they are now; gone at the source */
 	int64_t verified;                                /* feeds compared, by their numbers */
 	int64_t differing;                               /* of what was compared */
 	uint64_t bytes;
@@ -135,7 +136,7 @@ struct fw_copy_stats {
 };
 
 struct fw_copy_options {
-	bool resume;              /* the target may hold a copy that was interrupted */
+	bool resume;              /* the target may hold a copy that was interrupted, or an older one: it becomes what the source is */
 	size_t batch_bytes;       /* in one transaction, about */
 	void (*progress)(void *ctx, const struct fw_copy_stats *s); /* after each batch; NULL: never */
 	void (*differs)(void *ctx, const char *words);              /* one line for each difference; NULL: only counted */
@@ -145,8 +146,8 @@ struct fw_copy_options {
 /*
  * Copy all of a store into an empty one of any engine and compare them; the target's workers are paused until that is done. Not
  * copied: leases (a lent feed is due as it was), pauses of hosts, signs of life, messages, the search index (built anew). Memory is
- * bounded by batch_bytes and the largest entry. 0 also when out->differing is not.
- * Errors: FW_EINVAL the target is not empty (or was worked on since); those of the stores.
+ * bounded by batch_bytes, the largest entry and the visits of a feed. 0 also when out->differing is not.
+ * Errors: FW_EINVAL the target is not empty (or no copy of the source, or was worked on since); those of the stores.
  */
 FW_API FW_MUST_CHECK int fw_copy(struct fw_store *from, struct fw_store *to, const struct fw_copy_options *o,
 	struct fw_copy_stats *out, struct fw_err *err);

@@ -28,6 +28,7 @@ static void show(void *ctx, const struct fw_copy_stats *s)
 		const char *words;
 		int64_t done, total;
 	} PHASE[] = {
+		[FW_COPY_RENEW] = {"looked through for changes, by the feeds' numbers", s->verified, 0},
 		[FW_COPY_FEEDS] = {"feeds", s->feed_before + s->feeds, s->feed_total},
 		[FW_COPY_ENTRIES] = {"entries", s->entry_before + s->entries, s->entry_total},
 		[FW_COPY_KEYS] = {"keys of entries gone", s->keys, 0},
@@ -78,7 +79,7 @@ static void json_print(struct cli *c, const struct fw_copy_stats *s)
 {
 	const struct { const char *name; int64_t v; } MEMBER[] = {
 		{"feeds", s->feeds}, {"entries", s->entries}, {"keys", s->keys}, {"visits", s->visits}, {"feeds_before", s->feed_before},
-		{"entries_before", s->entry_before}, {"visits_before", s->visit_before}, {"bytes", (int64_t)s->bytes},
+		{"entries_before", s->entry_before}, {"visits_before", s->visit_before}, {"renewed", s->renewed}, {"removed", s->removed}, {"bytes", (int64_t)s->bytes},
 		{"differing", s->differing}, {"elapsed_ms", s->elapsed_ms},
 	};
 	struct cli_json out;
@@ -103,12 +104,15 @@ static int summary(struct copying *k, const struct fw_copy_stats *s)
 		cli_out(c, "copied %s, %s, %s of entries gone and %s in %s\n", cli_count(f, s->feeds, "feed", "feeds"),
 			cli_count(e, s->entries, "entry", "entries"), cli_count(g, s->keys, "key", "keys"),
 			cli_count(v, s->visits, "visit", "visits"), fw_duration_text(t, s->elapsed_ms));
+	if ((s->renewed || s->removed) && !cli_flag(c, "json"))
+		cli_out(c, "of the older copy %s had changed and came anew, %s went\n", cli_count(f, s->renewed, "feed", "feeds"),
+			cli_count(e, s->removed, "feed", "feeds"));
 	if (k->shown > SHOWN_MAX)
 		(void)cli_fail(c, CLI_SOME, "and %zu more like these", k->shown - SHOWN_MAX);
 	if (s->differing)
 		return cli_fail(c, CLI_SOME, s->moved_on ? "the source has gone on meanwhile, so the two differ, and the target stays paused:"
-			" stop the source's workers and copy into an empty store" :
-			"the two are not the same, and the target stays paused: copy into an empty store");
+			" stop the source's workers and go on with 'feedwheel copy --continue'" :
+			"the two are not the same, and the target stays paused: try 'feedwheel copy --continue', or copy into an empty store");
 	if (!cli_flag(c, "json"))
 		cli_out(c, "both hold the same; not copied: leases, pauses of hosts, signs of life, messages, the search index (built anew)\n");
 	return CLI_OK;
@@ -151,7 +155,7 @@ static int copy_run(struct cli *c)
 }
 
 static const struct cli_option OPTION[] = {
-	{"continue", NULL, "go on with a copy that was interrupted"},
+	{"continue", NULL, "go on with a copy that was interrupted, or bring an older one up to date"},
 	{"progress", NULL, "a line every few seconds where stderr is no terminal"},
 	{"json", NULL, "the figures as JSON"},
 	{NULL, NULL, NULL},
@@ -160,8 +164,9 @@ static const struct cli_option OPTION[] = {
 const struct cli_command cli_copy = {
 	.name = "copy", .args = "FROM TO", .summary = "copy a whole store into another one, and compare them",
 	.about = "Feeds with all their settings and state, entries, the keys of entries that are gone, and visits, with the numbers they\n"
-		"have. TO must be empty. Its workers are paused until both hold the same. Stop the workers on FROM first. A copy that was\n"
-		"interrupted, by whatever, goes on with --continue. Exit 1 when the two differ at the end.\n",
+		"have. TO must be empty. Its workers are paused until both hold the same. Stop the workers on FROM first, or copy while they\n"
+		"work, stop them, and copy again with --continue: it brings TO up to date, and goes on with a copy that was interrupted,\n"
+		"by whatever. Exit 1 when the two differ at the end.\n",
 	.examples = "  feedwheel copy sqlite:/srv/feeds.db postgres://feedwheel@db.example.org/feeds\n"
 		"  feedwheel copy --continue sqlite:/srv/feeds.db postgres://feedwheel@db.example.org/feeds\n",
 	.option = OPTION, .min_args = 2, .max_args = 2, .run = copy_run,

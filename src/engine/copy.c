@@ -8,48 +8,27 @@
  * storing at the source. Until all is there and found to be the same, the target is paused: a worker that is started on it too
  * early waits.
  *
- * The check reads both sides once more, feed by feed: a hash over a feed's members, and one over its keys, hashes and whether
- * retention took the entry, in any order. Documents are not read again.
+ * A copy that goes on first brings what is there up to date. Feeds that are not as they are at the source any more (copy_check.c) are
+ * taken away, all of them before the first one comes back, for a URL may have gone from one to another. A feed comes back together with
+ * its visits; its entries follow. Killed in between, the next one finds a feed missing, or without its entries, and does it again.
  */
 #include <poll.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "base/arena.h"
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/str.h"
-#include "feedwheel/engine.h"
+#include "engine/copy.h"
 #include "store/fields.h"
 
-#define BATCH_ROWS 2000
-#define FEED_RANGE 500   /* numbers of feeds whose keys are looked at together */
 #define AGAIN_N 6        /* tries while the target is held by another */
 #define AGAIN_MS 100
-
-struct copy {
-	struct fw_store *from, *to;
-	const struct fw_copy_options *o;
-	struct fw_copy_stats *s;
-	struct fw_store_stats end; /* of the source, when it began */
-	struct fw_arena arena;     /* of the rows of one batch */
-	struct fw_load batch;
-	struct fw_feed feed[BATCH_ROWS];
-	struct fw_entry_row entry[BATCH_ROWS];
-	struct fw_entry_key key[BATCH_ROWS];
-	struct fw_visit visit[BATCH_ROWS];
-	size_t bytes;
-	int64_t started_ms;
-	struct fw_err *err;
-};
 
 static int no_memory(struct copy *c)
 {
 	return fw_err_set(c->err, FW_ENOMEM, "copy: out of memory");
 }
 
-static void progress(struct copy *c)
+void copy_progress(struct copy *c)
 {
 	c->s->elapsed_ms = fw_mono_ms() - c->started_ms;
 	if (c->o->progress)
@@ -76,7 +55,7 @@ static bool texts_keep(struct copy *c, const struct fw_field *f, size_t n, void 
 /* May another row come into the batch? 1 ends a walk. */
 static int full(const struct copy *c, size_t n)
 {
-	return n == BATCH_ROWS || c->bytes >= c->o->batch_bytes;
+	return n == COPY_ROWS || c->bytes >= c->o->batch_bytes;
 }
 
 /* Write the batch; what is there already is passed over, so a failed one may be tried again. */
@@ -102,7 +81,7 @@ static int flush(struct copy *c)
 	b->feed_n = b->entry_n = b->key_n = b->visit_n = 0;
 	c->bytes = 0;
 	fw_arena_reset(&c->arena, c->o->batch_bytes);
-	progress(c);
+	copy_progress(c);
 	return 0;
 }
 
@@ -131,35 +110,54 @@ static int entry_take(void *ctx, const struct fw_entry_row *e)
 	return full(c, ++c->batch.entry_n);
 }
 
-static int visit_take(void *ctx, const struct fw_visit *v)
+/* Room for another visit. */
+static bool visit_room(struct copy *c)
 {
-	struct copy *c = ctx;
-	struct fw_visit *to = &c->visit[c->batch.visit_n];
+	size_t cap = c->visit_cap ? c->visit_cap * 2 : COPY_ROWS;
+	struct fw_visit *more;
 
-	if (v->id > c->end.last_visit_id)
-		return 1; /* made since */
+	if (c->batch.visit_n < c->visit_cap)
+		return true;
+	more = realloc(c->visit, cap * sizeof(*more));
+	if (!more)
+		return false;
+	c->batch.visit = c->visit = more;
+	c->visit_cap = cap;
+	return true;
+}
+
+static int visit_add(struct copy *c, const struct fw_visit *v)
+{
+	struct fw_visit *to;
+
+	if (!visit_room(c))
+		return no_memory(c);
+	to = &c->visit[c->batch.visit_n];
 	*to = *v;
 	to->feed_url = FW_STR_NONE;
 	if (!texts_keep(c, fw_visit_fields, fw_visit_field_n, to))
 		return no_memory(c);
 	c->bytes += sizeof(*to);
-	return full(c, ++c->batch.visit_n);
+	c->batch.visit_n++;
+	return 0;
 }
 
-/* A walk ended because a batch was full or for want of rows: neither is an error. */
-static int walked(int rc)
+static int visit_take(void *ctx, const struct fw_visit *v)
 {
-	return rc > 0 ? 0 : rc;
+	struct copy *c = ctx;
+	int rc = v->id > c->end.last_visit_id ? 1 : visit_add(c, v); /* 1: made since */
+
+	return rc ? rc : full(c, c->batch.visit_n);
 }
 
 static int feeds(struct copy *c, int64_t after_id)
 {
-	struct fw_feed_query q = {.status = -1, .after_id = after_id, .limit = BATCH_ROWS};
+	struct fw_feed_query q = {.status = -1, .after_id = after_id, .limit = COPY_ROWS};
 	size_t n;
 	int rc;
 
 	do {
-		rc = walked(fw_store_feed_list(c->from, &q, feed_take, c, c->err));
+		rc = copy_walked(fw_store_feed_list(c->from, &q, feed_take, c, c->err));
 		n = c->batch.feed_n;
 		if (n)
 			q.after_id = c->feed[n - 1].id;
@@ -168,31 +166,34 @@ static int feeds(struct copy *c, int64_t after_id)
 	return rc;
 }
 
-static int entries(struct copy *c, int64_t after_id)
+/* All that are asked for; the last of them are left in the batch. */
+static int entries(struct copy *c, struct fw_entry_query q)
 {
-	struct fw_entry_query q = {.oldest_first = true, .content = true, .key = true, .after_id = after_id,
-		.before_id = c->end.last_entry_id + 1, .limit = BATCH_ROWS};
-	size_t n;
+	size_t before, n;
 	int rc;
 
+	q.oldest_first = q.content = q.key = true;
+	q.limit = COPY_ROWS;
 	do {
-		rc = walked(fw_store_entry_list(c->from, &q, entry_take, c, c->err));
-		n = c->batch.entry_n;
+		before = c->batch.entry_n;
+		rc = copy_walked(fw_store_entry_list(c->from, &q, entry_take, c, c->err));
+		n = c->batch.entry_n - before;
 		if (n)
-			q.after_id = c->entry[n - 1].id;
-		rc = rc ? rc : flush(c);
+			q.after_id = c->entry[c->batch.entry_n - 1].id;
+		if (!rc && full(c, c->batch.entry_n))
+			rc = flush(c);
 	} while (!rc && n);
 	return rc;
 }
 
 static int visits(struct copy *c, int64_t after_id)
 {
-	struct fw_visit_query q = {.oldest_first = true, .after_id = after_id, .limit = BATCH_ROWS};
+	struct fw_visit_query q = {.oldest_first = true, .after_id = after_id, .limit = COPY_ROWS};
 	size_t n;
 	int rc;
 
 	do {
-		rc = walked(fw_store_visit_list(c->from, &q, visit_take, c, c->err));
+		rc = copy_walked(fw_store_visit_list(c->from, &q, visit_take, c, c->err));
 		n = c->batch.visit_n;
 		if (n)
 			q.after_id = c->visit[n - 1].id;
@@ -217,231 +218,160 @@ static int keys(struct copy *c)
 {
 	int rc = 0;
 
-	for (int64_t id = 1; !rc && id <= c->end.last_feed_id; id += FEED_RANGE)
-		rc = fw_store_key_list(c->from, id, id + FEED_RANGE - 1, key_take, c, c->err);
+	for (int64_t id = 1; !rc && id <= c->end.last_feed_id; id += COPY_FEED_RANGE)
+		rc = fw_store_key_list(c->from, id, id + COPY_FEED_RANGE - 1, key_take, c, c->err);
 	return rc ? rc : flush(c);
 }
 
-/* ---- the check --------------------------------------------------------------------------------------------------------------- */
+/* ---- an older copy up to date -------------------------------------------------------------------------------------------------- */
 
-struct print { /* of one feed */
-	int64_t id;
-	uint64_t feed, keys;
-	int64_t key_n, entry_n;
-};
-
-struct prints {
-	struct print at[FEED_RANGE];
-	size_t n;
-	int64_t last_id; /* those above are for the next range */
-};
-
-static void fields_hash(struct fw_hasher *h, const struct fw_field *f, size_t n, const void *row)
+static int old_visit_take(void *ctx, const struct fw_visit *v)
 {
-	for (size_t i = 0; i < n; i++) {
-		struct fw_str s;
-		int64_t v;
+	struct copy *c = ctx;
 
-		if (fw_field_is_text(&f[i])) {
-			s = fw_field_str(&f[i], row);
-			fw_hasher_add(h, s.p ? s : FW_STR("\1absent"));
-		} else {
-			v = fw_field_int(&f[i], row);
-			fw_hasher_add(h, (struct fw_str){(const char *)&v, sizeof(v)});
-		}
+	return v->id > c->known.last_visit_id ? 0 : visit_add(c, v);
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct fw_visit *x = a, *y = b;
+
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+/* Newest first as they were found, feed by feed: a load wants them in order of their numbers. */
+static int feeds_flush(struct copy *c)
+{
+	if (c->batch.visit_n)
+		qsort(c->visit, c->batch.visit_n, sizeof(*c->visit), by_id);
+	return flush(c);
+}
+
+static int feed_renew(struct copy *c, int64_t id)
+{
+	struct fw_visit_query q = {.feed_id = id};
+	struct fw_feed *f = &c->feed[c->batch.feed_n];
+	int rc = fw_store_feed_find(c->from, id, FW_STR_NONE, &c->arena, f, c->err);
+
+	if (rc)
+		return rc == FW_ENOTFOUND ? 0 : rc; /* removed meanwhile */
+	for (size_t i = 0; i < fw_feed_field_n; i++)
+		c->bytes += fw_field_is_text(&fw_feed_fields[i]) ? fw_field_str(&fw_feed_fields[i], f).len : 0;
+	c->bytes += sizeof(*f);
+	c->batch.feed_n++;
+	c->s->renewed += id <= c->known.last_feed_id;
+	rc = fw_store_visit_list(c->from, &q, old_visit_take, c, c->err);
+	if (!rc && (full(c, c->batch.feed_n) || c->batch.visit_n >= COPY_ROWS))
+		rc = feeds_flush(c);
+	return rc;
+}
+
+/* Feeds of a range that are missing at the target, and what they had when the older copy ended. */
+static int range_renew(struct copy *c, int64_t first_id)
+{
+	struct copy_prints a, b;
+	int rc = copy_prints_read(c, c->from, first_id, false, &a);
+
+	rc = rc ? rc : copy_prints_read(c, c->to, first_id, false, &b);
+	for (size_t i = 0; !rc && i < a.n; i++) {
+		if (!copy_print_of(&b, a.at[i].id))
+			rc = feed_renew(c, a.at[i].id);
 	}
-}
-
-static int feed_print(void *ctx, const struct fw_feed *f)
-{
-	struct prints *p = ctx;
-	struct fw_hasher h;
-
-	if (f->id > p->last_id)
-		return 1;
-	fw_hasher_init(&h);
-	fields_hash(&h, fw_wheel_fields, fw_wheel_field_n, f);
-	fields_hash(&h, fw_feed_fields, fw_feed_field_n, f);
-	p->at[p->n++] = (struct print){.id = f->id, .feed = fw_hasher_end64(&h)};
-	return p->n == FEED_RANGE;
-}
-
-static struct print *print_of(struct prints *p, int64_t id)
-{
-	size_t lo = 0, hi = p->n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (p->at[mid].id < id)
-			lo = mid + 1;
-		else
-			hi = mid;
+	rc = rc ? rc : feeds_flush(c);
+	for (size_t i = 0; !rc && i < a.n; i++) {
+		if (!copy_print_of(&b, a.at[i].id))
+			rc = entries(c, (struct fw_entry_query){.feed_id = a.at[i].id, .before_id = c->known.last_entry_id + 1});
 	}
-	return lo < p->n && p->at[lo].id == id ? &p->at[lo] : NULL;
+	return rc ? rc : flush(c);
 }
 
-static int key_print(void *ctx, const struct fw_entry_key *k)
+static int renew(struct copy *c)
 {
-	struct print *p = print_of(ctx, k->feed_id);
-	unsigned char row[16 + 8 + 1];
+	struct fw_store_stats left;
+	int64_t last_id;
+	int rc = copy_is_one(c);
 
-	if (!p)
-		return 0; /* subscribed since */
-	memcpy(row, k->key, 16);
-	memcpy(row + 16, &k->hash, 8);
-	row[24] = k->entry_id != 0;
-	p->keys += fw_hash64(row, sizeof(row)); /* a sum: in any order */
-	p->key_n++;
-	p->entry_n += k->entry_id != 0;
-	return 0;
-}
-
-static int prints_read(struct copy *c, struct fw_store *st, int64_t first_id, struct prints *p)
-{
-	struct fw_feed_query q = {.status = -1, .after_id = first_id - 1, .limit = FEED_RANGE};
-	int rc;
-
-	*p = (struct prints){.last_id = FW_MIN(first_id + FEED_RANGE - 1, c->end.last_feed_id)};
-	rc = walked(fw_store_feed_list(st, &q, feed_print, p, c->err));
-	return rc || !p->n ? rc : fw_store_key_list(st, first_id, p->last_id, key_print, p, c->err);
-}
-
-FW_PRINTF(2, 3) static void differs(struct copy *c, const char *fmt, ...)
-{
-	char words[300];
-	va_list ap;
-
-	c->s->differing++;
-	if (!c->o->differs)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(words, sizeof(words), fmt, ap);
-	va_end(ap);
-	c->o->differs(c->o->ctx, words);
-}
-
-static void print_compare(struct copy *c, const struct print *a, const struct print *b)
-{
-	if (a->key_n != b->key_n || a->entry_n != b->entry_n)
-		differs(c, "feed %lld: %lld entries and %lld keys of entries gone at the source, %lld and %lld at the target",
-			(long long)a->id, (long long)a->entry_n, (long long)(a->key_n - a->entry_n), (long long)b->entry_n,
-			(long long)(b->key_n - b->entry_n));
-	else if (a->keys != b->keys)
-		differs(c, "feed %lld: as many entries, but not the same ones", (long long)a->id);
-	else if (a->feed != b->feed)
-		differs(c, "feed %lld: the same entries, but another state or other settings", (long long)a->id);
-	else
-		return;
-}
-
-/* Both in order of id. */
-static void prints_compare(struct copy *c, const struct prints *a, const struct prints *b)
-{
-	size_t i = 0, k = 0;
-
-	while (i < a->n || k < b->n) {
-		if (k == b->n || (i < a->n && a->at[i].id < b->at[k].id))
-			differs(c, "feed %lld: missing at the target", (long long)a->at[i++].id);
-		else if (i == a->n || b->at[k].id < a->at[i].id)
-			differs(c, "feed %lld: not at the source", (long long)b->at[k++].id);
-		else
-			print_compare(c, &a->at[i++], &b->at[k++]);
-	}
-}
-
-static int verify(struct copy *c)
-{
-	struct fw_store_stats from, to;
-	struct prints a, b;
-	int rc = 0;
-
-	for (int64_t id = 1; !rc && id <= c->end.last_feed_id; id += FEED_RANGE) {
-		rc = prints_read(c, c->from, id, &a);
-		rc = rc ? rc : prints_read(c, c->to, id, &b);
-		if (rc)
-			return rc;
-		prints_compare(c, &a, &b);
-		c->s->verified = FW_MIN(id + FEED_RANGE - 1, c->end.last_feed_id);
-		progress(c);
-	}
-	rc = fw_store_stats(c->from, 0, &from, c->err);
-	rc = rc ? rc : fw_store_stats(c->to, 0, &to, c->err);
+	rc = rc ? rc : copy_stale_remove(c);
+	rc = rc ? rc : fw_store_stats(c->to, 0, &left, c->err);
 	if (rc)
 		return rc;
-	c->s->moved_on = from.last_entry_id != c->end.last_entry_id || from.last_visit_id != c->end.last_visit_id;
-	if (!c->s->moved_on && from.visit_n != to.visit_n)
-		differs(c, "%lld visits at the source, %lld at the target", (long long)from.visit_n, (long long)to.visit_n);
-	if (!c->s->moved_on && from.entry_n != to.entry_n)
-		differs(c, "%lld entries at the source, %lld at the target", (long long)from.entry_n, (long long)to.entry_n);
-	return 0;
+	c->s->feed_before = left.feed_n;
+	c->s->entry_before = left.entry_n;
+	c->s->visit_before = left.visit_n;
+	/* those above the highest too: it may be one of them that was taken away when this was interrupted */
+	last_id = c->known.last_entry_id || c->known.last_visit_id ? c->end.last_feed_id : c->known.last_feed_id;
+	for (int64_t id = 1; !rc && id <= last_id; id += COPY_FEED_RANGE)
+		rc = range_renew(c, id);
+	return rc;
 }
 
 /* ---- from beginning to end ----------------------------------------------------------------------------------------------------- */
 
+struct seen {
+	bool paused, worked;
+};
+
+/* One that came while all is paused has done nothing, unless it says so. */
 static int beat_seen(void *ctx, const struct fw_beat *b)
 {
-	(void)b;
-	*(bool *)ctx = true;
-	return 1;
+	struct seen *s = ctx;
+
+	s->worked = !s->paused || b->visits > 0;
+	return s->worked;
 }
 
 /* May this target be written to? Then it is paused. */
-static int target_take(struct copy *c, const struct fw_store_stats *to)
+static int target_take(struct copy *c)
 {
-	bool empty = !to->feed_n && !to->last_feed_id && !to->last_entry_id && !to->last_visit_id, worked = false;
+	const struct fw_store_stats *to = &c->known;
+	bool empty = !to->feed_n && !to->last_feed_id && !to->last_entry_id && !to->last_visit_id;
 	struct fw_control newest;
+	struct seen seen = {0};
 	int rc = fw_store_control_take(c->to, -1, &newest, c->err);
 
-	if (rc)
-		return rc;
-	if (!empty && !c->o->resume)
+	if (!rc && !empty && !c->o->resume)
 		return fw_err_set(c->err, FW_EINVAL, "the target is not empty (%lld feeds, %lld entries): name an empty store, or give --continue"
-			" if it holds a copy that was interrupted", (long long)to->feed_n, (long long)to->entry_n);
-	if (!empty && !newest.paused) {
-		rc = walked(fw_store_beat_list(c->to, 0, beat_seen, &worked, c->err));
-		if (rc)
-			return rc;
-		if (worked)
-			return fw_err_set(c->err, FW_EINVAL, "workers have been at work on the target since it was copied, and their numbers are not"
-				" those of the source: copy into an empty store");
-	}
-	return newest.paused ? 0 : fw_store_control_put(c->to, FW_CONTROL_PAUSE, 0, c->err);
+			" if it holds an older copy, or one that was interrupted", (long long)to->feed_n, (long long)to->entry_n);
+	seen.paused = newest.paused;
+	rc = rc ? rc : copy_walked(fw_store_beat_list(c->to, 0, beat_seen, &seen, c->err));
+	if (!rc && !empty && seen.worked)
+		return fw_err_set(c->err, FW_EINVAL, "workers have been at work on the target since it was copied, and their numbers are not"
+			" those of the source: copy into an empty store");
+	return rc || newest.paused ? rc : fw_store_control_put(c->to, FW_CONTROL_PAUSE, 0, c->err);
 }
 
 static int phase(struct copy *c, enum fw_copy_phase p, int rc)
 {
 	c->s->phase = p;
 	if (!rc)
-		progress(c);
+		copy_progress(c);
 	return rc;
 }
 
 static int run(struct copy *c)
 {
-	struct fw_store_stats to;
-	int rc = fw_store_stats(c->to, 0, &to, c->err);
+	int rc = fw_store_stats(c->to, 0, &c->known, c->err);
 
-	rc = rc ? rc : target_take(c, &to);
 	rc = rc ? rc : fw_store_stats(c->from, 0, &c->end, c->err);
+	rc = rc ? rc : target_take(c);
 	if (rc)
 		return rc;
 	c->s->feed_total = c->end.feed_n;
 	c->s->entry_total = c->end.entry_n;
 	c->s->visit_total = c->end.visit_n;
-	c->s->feed_before = to.feed_n;
-	c->s->entry_before = to.entry_n;
-	c->s->visit_before = to.visit_n;
-	rc = phase(c, FW_COPY_FEEDS, 0);
-	rc = rc ? rc : feeds(c, to.last_feed_id);
+	rc = phase(c, FW_COPY_RENEW, 0);
+	rc = rc ? rc : renew(c);
+	rc = phase(c, FW_COPY_FEEDS, rc);
+	rc = rc ? rc : feeds(c, c->known.last_feed_id);
 	rc = phase(c, FW_COPY_ENTRIES, rc);
-	rc = rc ? rc : entries(c, to.last_entry_id);
+	rc = rc ? rc : entries(c, (struct fw_entry_query){.after_id = c->known.last_entry_id, .before_id = c->end.last_entry_id + 1});
+	rc = rc ? rc : flush(c);
 	rc = phase(c, FW_COPY_KEYS, rc);
 	rc = rc ? rc : keys(c);
 	rc = phase(c, FW_COPY_VISITS, rc);
-	rc = rc ? rc : visits(c, to.last_visit_id);
+	rc = rc ? rc : visits(c, c->known.last_visit_id);
 	rc = phase(c, FW_COPY_VERIFY, rc);
-	rc = rc ? rc : verify(c);
+	rc = rc ? rc : copy_verify(c);
 	if (!rc && !c->s->differing)
 		rc = fw_store_control_put(c->to, FW_CONTROL_RESUME, 0, c->err);
 	return phase(c, FW_COPY_DONE, rc);
@@ -463,10 +393,11 @@ int fw_copy(struct fw_store *from, struct fw_store *to, const struct fw_copy_opt
 	c->s = out;
 	c->err = err ? err : &spare;
 	c->started_ms = fw_mono_ms();
-	c->batch = (struct fw_load){.feed = c->feed, .entry = c->entry, .key = c->key, .visit = c->visit};
+	c->batch = (struct fw_load){.feed = c->feed, .entry = c->entry, .key = c->key};
 	fw_arena_init(&c->arena, 0);
 	rc = run(c);
 	fw_arena_finish(&c->arena);
+	free(c->visit);
 	free(c);
 	return rc;
 }

@@ -4,9 +4,11 @@
  * and goes on from there. And the messages to a fleet that came with them.
  */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "common.h"
+#include "feedwheel/engine.h"
 #include "store/fields.h"
 
 #define HOUR 3600000
@@ -339,6 +341,147 @@ START_TEST(a_copy_goes_on_as_the_original_would)
 }
 END_TEST
 
+/* Both hold the same, and the driver of the copy finds nothing. */
+static void same(struct fw_store *a, struct fw_store *b)
+{
+	char *want = dump(a), *got = dump(b);
+
+	check_clean(b);
+	ck_assert_str_eq(got, want);
+	ck_assert_int_eq(stats(b, NOW).feed_n, stats(a, NOW).feed_n);
+	ck_assert_int_eq(stats(b, NOW).entry_n, stats(a, NOW).entry_n);
+	ck_assert_int_eq(stats(b, NOW).visit_n, stats(a, NOW).visit_n);
+	free(want);
+	free(got);
+}
+
+START_TEST(feeds_taken_away_come_back) /* with the numbers they had, whatever else the driver keeps of what is gone */
+{
+	struct fw_store *a = full_store(_i), *b = fresh(_i);
+	struct fw_err err = {0};
+
+	copy(a, b);
+	for (int64_t id = 1; id <= 7; id++)
+		IS(fw_store_unsubscribe(b, id, &err), id == 2 ? FW_ENOTFOUND : 0);
+	ck_assert_int_eq(stats(b, NOW).visit_n, 0);
+	check_clean(b);
+	copy(a, b);
+	same(a, b);
+	for (bool more = true; more;)
+		OK(fw_store_upkeep(b, NOW + 10 * HOUR, &more, &err));
+	same(a, b);
+	ck_assert_int_eq(hits(b, "fourth"), 1);
+	fw_store_close(a);
+	fw_store_close(b);
+}
+END_TEST
+
+/* ---- copies by the engine, of a source that moves on ------------------------------------------------------------------------- */
+
+static int engine_copy(struct fw_store *from, struct fw_store *to, bool resume, struct fw_copy_stats *s, struct fw_err *err)
+{
+	struct fw_copy_options o = {.resume = resume, .batch_bytes = 1}; /* each row a load */
+
+	return fw_copy(from, to, &o, s, err);
+}
+
+/* By its visits, by its owner, by retention: every feed of a full store has other rows then, another number, or another URL. */
+static void moves_on(struct fw_store *a)
+{
+	struct fw_entry_row e[2] = {entry(4, 6, "four, pruned", "fourth"), entry(6, 1, "six", "sixth")};
+	struct fw_feed set = {.id = 6, .user_title = FW_STR("renamed")};
+	struct fw_lease l[1];
+	struct fw_feed f;
+	struct fw_outcome o;
+	struct fw_err err = {0};
+	int64_t n;
+
+	OK(fw_store_prune(a, 0, NOW + 3 * HOUR, &n, &err));
+	ck_assert_int_eq(n, 1);
+	ck_assert_uint_eq(claim_at(a, NOW + 4 * HOUR, 1, l, &A), 1); /* the one that was lent: its lease ran out */
+	ck_assert_int_eq(l[0].feed.id, 7);
+	o = outcome_of(&l[0], &f, NOW + 20 * HOUR);
+	ck_assert_int_eq(commit_one(a, &o, NOW + 4 * HOUR), 0);
+	OK(fw_store_unsubscribe(a, 3, &err));
+	ck_assert_uint_eq(claim_at(a, NOW + 4 * HOUR, 1, l, &A), 1);
+	ck_assert_int_eq(l[0].feed.id, 1);
+	o = outcome_of(&l[0], &f, NOW + 4 * HOUR);
+	o.groups = FW_GROUP_URL; /* of one that comes after it */
+	f.url = FW_STR("https://crowd.example/0");
+	o.entries = e;
+	o.entry_n = 2;
+	ck_assert_int_eq(commit_one(a, &o, NOW + 4 * HOUR), 0);
+	ck_assert_uint_eq(o.visit.new_n, 1);
+	ck_assert_int_eq(o.rc, 0);
+	OK(fw_store_feed_set(a, &set, FW_SET_TITLE, &err));
+	ck_assert_int_eq(subscribe(a, "https://a.example/", NOW + 9 * HOUR), 8); /* a URL that is free now */
+}
+
+START_TEST(an_older_copy_is_brought_up_to_date)
+{
+	for (int to = 0; to < under_test_n; to++) {
+		struct fw_store *a = full_store(_i), *b = fresh(to);
+		struct fw_copy_stats s;
+		struct fw_err err = {0};
+
+		OK(engine_copy(a, b, false, &s, &err));
+		same(a, b);
+		OK(engine_copy(a, b, true, &s, &err));
+		ck_assert_int_eq(s.renewed + s.removed + s.feeds + s.entries + s.visits, 0);
+		moves_on(a);
+		OK(engine_copy(a, b, true, &s, &err));
+		ck_assert_int_eq(s.differing, 0);
+		ck_assert_int_eq(s.renewed, 3);
+		ck_assert_int_eq(s.removed, 1);
+		same(a, b);
+		OK(engine_copy(a, b, true, &s, &err));
+		ck_assert_int_eq(s.renewed + s.removed + s.feeds + s.entries + s.visits, 0);
+		fw_store_close(a);
+		fw_store_close(b);
+	}
+}
+END_TEST
+
+/* It is refused, and nothing of the target is touched. */
+static void refused(struct fw_store *from, struct fw_store *to, const char *words)
+{
+	char *before = dump(to), *after;
+	struct fw_copy_stats s;
+	struct fw_err err = {0};
+
+	IS(engine_copy(from, to, true, &s, &err), FW_EINVAL);
+	ck_assert_msg(strstr(err.text, words) != NULL, "%s", err.text);
+	after = dump(to);
+	ck_assert_str_eq(after, before);
+	free(before);
+	free(after);
+}
+
+START_TEST(what_is_no_older_copy_is_left_alone)
+{
+	struct fw_store *a = full_store(_i), *b = fresh(_i), *other = fresh(_i);
+	struct fw_beat beat = {.worker = "h/1/1", .pid = 1, .visits = 1};
+	struct fw_copy_stats s;
+	struct fw_err err = {0};
+
+	OK(engine_copy(a, b, false, &s, &err));
+	moves_on(a);
+	refused(b, a, "above the source's"); /* the two exchanged */
+	usleep(2000);
+	subscribe(other, "https://other.example/", NOW);
+	refused(a, other, "another one than at the source");
+	subscribe_many(other, CROWD, 0, 2, NOW);
+	OK(fw_store_unsubscribe(other, 1, &err));
+	OK(fw_store_unsubscribe(other, 3, &err)); /* it has a feed 2 only, which the source has not */
+	refused(a, other, "none of the source's feeds");
+	OK(fw_store_commit(b, &(struct fw_commit){.beat = &beat}, &err));
+	refused(a, b, "at work on the target");
+	fw_store_close(a);
+	fw_store_close(b);
+	fw_store_close(other);
+}
+END_TEST
+
 START_TEST(loaded_entries_are_found) /* also when the index has gone past their numbers */
 {
 	struct fw_store *b = fresh(_i);
@@ -628,7 +771,8 @@ int main(void)
 	Suite *s = suite_create("store copy");
 	TCase *t = tcase_create("every driver");
 	const TTest *const every[] = {
-		copies_are_the_same_row_for_row, a_copy_goes_on_as_the_original_would, loaded_entries_are_found, load_refuses_another_feed,
+		copies_are_the_same_row_for_row, a_copy_goes_on_as_the_original_would, feeds_taken_away_come_back,
+		an_older_copy_is_brought_up_to_date, what_is_no_older_copy_is_left_alone, loaded_entries_are_found, load_refuses_another_feed,
 		load_takes_a_batch_with_repeats, load_refuses_nonsense, visits_by_cursor, keys_of_a_range_of_feeds,
 		a_pause_outlives_other_messages, asked_for_comes_first, the_clock_is_about_right, inspection_speaks_in_sentences,
 	};
