@@ -294,6 +294,7 @@ static void sqlite_close(struct fw_store *st)
 	sq_loans_forget(s);
 	sq_map_finish(&s->place);
 	free(s->puts.put);
+	free(s->puts.order);
 	fw_buf_finish(&s->moves);
 	fw_buf_finish(&s->visits.text);
 	fw_buf_finish(&s->text);

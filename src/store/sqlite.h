@@ -73,7 +73,8 @@ struct sq_loans {
 struct sq_put;
 struct sq_puts {
 	struct sq_put *put;
-	size_t n, cap, from, to; /* from, to: those that fw_puts shows */
+	int64_t (*order)[2];     /* id and index */
+	size_t n, cap, from, to; /* from, to: in order, those that fw_puts shows */
 };
 
 /* Visits of this transaction, on their way into visit_batches. */
@@ -174,6 +175,7 @@ void sq_state_read(sqlite3_value **v, struct fw_feed *f, int64_t *last_visit_id)
 bool sq_map_put(struct sq_map *m, int64_t key, int64_t value); /* false: out of memory */
 bool sq_map_get(const struct sq_map *m, int64_t key, int64_t *value);
 void sq_map_finish(struct sq_map *m);
+bool sq_sort(int64_t (*v)[2], size_t n); /* by the first of each, none of which is negative; false: out of memory */
 
 /* Inside a transaction: the feed stands there in line; place 0: nowhere any more. */
 void sq_place_note(struct sqlite *s, int64_t feed_id, int64_t place);

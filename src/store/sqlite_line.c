@@ -136,9 +136,14 @@ static int puts_end(sqlite3_vtab_cursor *cur)
 	return ((struct puts_at *)(void *)cur)->at >= puts_of(cur)->to;
 }
 
+static struct sq_put *put_at(const struct sq_puts *w, size_t i)
+{
+	return &w->put[w->order[i][1]];
+}
+
 static int puts_column(sqlite3_vtab_cursor *cur, sqlite3_context *ctx, int i)
 {
-	const struct sq_put *p = &puts_of(cur)->put[((struct puts_at *)(void *)cur)->at];
+	const struct sq_put *p = put_at(puts_of(cur), ((struct puts_at *)(void *)cur)->at);
 	const int64_t *number[] = {&p->id, &p->feed_id, &p->host_id, &p->wake_ms, &p->due_ms, &p->last_kind, &p->http_status, &p->fail_n,
 		&p->crash_n, &p->last_visit_ms, &p->last_ok_ms, &p->last_new_ms, &p->last_visit_id, &p->expect_us, &p->expect_dev_us};
 
@@ -166,6 +171,19 @@ int sq_line_setup(struct sqlite *s, struct fw_err *err)
 
 /* ---- into line -------------------------------------------------------------------------------------------------------- */
 
+static bool grow(struct sq_puts *w)
+{
+	size_t cap = w->cap ? w->cap * 2 : 64;
+	struct sq_put *put = realloc(w->put, cap * sizeof(*put));
+	int64_t (*order)[2];
+
+	w->put = put ? put : w->put;
+	order = put ? realloc(w->order, cap * sizeof(*order)) : NULL;
+	w->order = order ? order : w->order;
+	w->cap = order ? cap : w->cap;
+	return order != NULL;
+}
+
 int sq_line_add(struct sqlite *s, const struct fw_feed *f, int64_t host_id, int64_t wake_ms, int64_t last_visit_id, struct fw_err *err)
 {
 	struct sq_puts *w = &s->puts;
@@ -174,15 +192,10 @@ int sq_line_add(struct sqlite *s, const struct fw_feed *f, int64_t host_id, int6
 
 	if (rc)
 		return rc;
-	if (w->n == w->cap) {
-		size_t cap = w->cap ? w->cap * 2 : 64;
-		struct sq_put *more = realloc(w->put, cap * sizeof(*more));
-
-		if (!more)
-			return fw_err_set(err, FW_ENOMEM, "%s: no memory for the line", s->path);
-		w->put = more;
-		w->cap = cap;
-	}
+	if (w->n == w->cap && !grow(w))
+		return fw_err_set(err, FW_ENOMEM, "%s: no memory for the line", s->path);
+	w->order[w->n][0] = id;
+	w->order[w->n][1] = (int64_t)w->n;
 	w->put[w->n++] = (struct sq_put){.id = id, .feed_id = f->id, .host_id = host_id, .wake_ms = wake_ms, .due_ms = f->due_at_ms,
 		.last_kind = f->last_kind, .http_status = f->http_status, .fail_n = f->fail_n, .crash_n = f->crash_n,
 		.last_visit_ms = f->last_visit_ms, .last_ok_ms = f->last_ok_ms, .last_new_ms = f->last_new_ms, .last_visit_id = last_visit_id,
@@ -205,7 +218,7 @@ static int puts_write(struct sqlite *s, size_t from, size_t to, size_t *n, struc
 /* A place that may be taken by another feed: look, and if so take the next one that is free. */
 static int put_again(struct sqlite *s, size_t i, struct fw_err *err)
 {
-	struct sq_put *p = &s->puts.put[i];
+	struct sq_put *p = put_at(&s->puts, i);
 	sqlite3_stmt *q = sq_ask(s, SQ_LINE_FEED, "SELECT feed_id FROM line WHERE id = ?", err, "i", p->id);
 	int rc = q ? sq_row(s, q, err) : err->rc;
 	bool mine;
@@ -227,13 +240,6 @@ static int put_again(struct sqlite *s, size_t i, struct fw_err *err)
 	return mine ? 0 : no_place(s, p->feed_id, err);
 }
 
-static int by_id(const void *a, const void *b)
-{
-	const struct sq_put *x = a, *y = b;
-
-	return x->id < y->id ? -1 : x->id > y->id;
-}
-
 int sq_line_write(struct sqlite *s, struct fw_err *err)
 {
 	size_t n = s->puts.n, done;
@@ -241,12 +247,12 @@ int sq_line_write(struct sqlite *s, struct fw_err *err)
 
 	if (!n)
 		return 0;
-	qsort(s->puts.put, n, sizeof(*s->puts.put), by_id);
-	rc = puts_write(s, 0, n, &done, err);
+	rc = sq_sort(s->puts.order, n) ? 0 : fw_err_set(err, FW_ENOMEM, "%s: no memory for the line", s->path);
+	rc = rc ? rc : puts_write(s, 0, n, &done, err);
 	for (size_t i = 0; i < n && done < n && !rc; i++)
 		rc = put_again(s, i, err);
 	for (size_t i = 0; i < n && !rc; i++)
-		sq_place_note(s, s->puts.put[i].feed_id, s->puts.put[i].id);
+		sq_place_note(s, put_at(&s->puts, i)->feed_id, put_at(&s->puts, i)->id);
 	s->puts.n = 0;
 	return rc;
 }

@@ -79,6 +79,37 @@ bool sq_map_get(const struct sq_map *m, int64_t key, int64_t *value)
 	return m->slot[at][0] != 0;
 }
 
+/* Byte by byte, low ones first; bytes in which no two keys differ are passed over, and of numbers most are. */
+bool sq_sort(int64_t (*v)[2], size_t n)
+{
+	int64_t (*from)[2] = v, (*spare)[2], (*to)[2], both = -1, any = 0;
+
+	spare = to = n ? malloc(n * sizeof(*to)) : NULL;
+	for (size_t i = 0; i < n; i++) {
+		both &= v[i][0];
+		any |= v[i][0];
+	}
+	for (unsigned bit = 0; spare && bit < 64; bit += 8) {
+		size_t at[257] = {0};
+		int64_t (*swap)[2] = from;
+
+		if (!((uint64_t)(both ^ any) >> bit & 255))
+			continue;
+		for (size_t i = 0; i < n; i++)
+			at[((uint64_t)from[i][0] >> bit & 255) + 1]++;
+		for (size_t i = 1; i < 256; i++)
+			at[i] += at[i - 1];
+		for (size_t i = 0; i < n; i++)
+			memcpy(to[at[(uint64_t)from[i][0] >> bit & 255]++], from[i], sizeof(*from));
+		from = to;
+		to = swap;
+	}
+	if (from != v)
+		memcpy(v, from, n * sizeof(*v));
+	free(spare);
+	return spare || !n;
+}
+
 /* ---- moves ---------------------------------------------------------------------------------------------------------------- */
 
 static void put64(char *p, int64_t v)
@@ -143,13 +174,6 @@ static int moves_read(struct sqlite *s, struct sq_map *m, int64_t *last, struct 
 	return rc;
 }
 
-static int by_first(const void *a, const void *b)
-{
-	const int64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 static size_t block_offset(int64_t feed_id)
 {
 	return (size_t)(feed_id & ((1 << BLOCK_BITS) - 1)) * 8;
@@ -183,8 +207,8 @@ static int places_write(struct sqlite *s, struct sq_map *m, struct fw_err *err)
 		if (m->slot[i][0])
 			memmove(m->slot[n++], m->slot[i], sizeof(*m->slot));
 	}
-	if (n)
-		qsort(m->slot, n, sizeof(*m->slot), by_first);
+	if (!sq_sort(m->slot, n))
+		return fw_err_set(err, FW_ENOMEM, "%s: no memory for the feeds' places", s->path);
 	for (size_t i = 0; i < n && !rc;) {
 		int64_t id = m->slot[i][0] >> BLOCK_BITS;
 
