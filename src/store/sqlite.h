@@ -35,7 +35,7 @@ enum sq_id {
 	SQ_SET_FOLDER, SQ_SET_INTERVAL, SQ_SET_AUTH, SQ_FEED_ENTRIES, SQ_CLAIM_UNTIL, SQ_FEED_BY_ID, SQ_FEED_BY_URL,
 	SQ_FEEDS_BY_DUE, SQ_FEEDS, SQ_STATS_WHEEL, SQ_STATS_QUEUE, SQ_STATS_ENTRIES, SQ_CONTROL_PUT, SQ_CONTROL_LAST,
 	SQ_CONTROL_PAUSED, SQ_CONTROL_NEXT, SQ_BEATS,
-	SQ_VISIT_NOTED, SQ_KEY_AT,
+	SQ_VISIT_NOTED, SQ_KEY_AT, SQ_KEY_EMPTY,
 	SQ_ID_N
 };
 
@@ -77,6 +77,12 @@ struct sq_puts {
 	size_t n, cap, from, to; /* from, to: in order, those that fw_puts shows */
 };
 
+/* What is being forgotten: see sqlite_prune.c. 0: nothing. */
+struct sq_prune {
+	int64_t visits_before_ms, entries_before_ms;
+	int64_t after_id; /* entries up to here were looked at */
+};
+
 /* Visits of this transaction, on their way into visit_batches. */
 struct sq_visits {
 	struct fw_buf text;
@@ -100,6 +106,7 @@ struct sqlite {
 	struct sq_visits visits;
 	struct sq_puts puts;
 	struct claim *claim;      /* that reads a round now */
+	struct sq_prune prune;
 	bool number_dirty;
 	int64_t entry_d, visit_d; /* rows more (or less) than when this transaction began: kept in meta, so that nobody counts */
 	int64_t busy_since_ms;    /* when the wait for the lock began */
@@ -259,7 +266,7 @@ int sq_loan_take(struct sqlite *s, int64_t fence, int64_t feed_id, struct sq_loa
 /* At its end: the leases of the loans that were taken go. FW_ESTALE: they were not all there: forget them, begin again. */
 int sq_loans_end(struct sqlite *s, struct fw_err *err);
 
-/* ---- sqlite_commit.c, sqlite_visits.c, sqlite_entries.c, sqlite_search.c ---------------------------------------------- */
+/* ---- sqlite_commit.c, sqlite_visits.c, sqlite_entries.c, sqlite_search.c, sqlite_prune.c ------------------------------------------ */
 
 int sq_commit(struct fw_store *st, struct fw_commit *batch, struct fw_err *err);
 /* Inside a transaction: one visit more; its id is good when the transaction ends. */
@@ -272,7 +279,8 @@ int sq_run_put(struct sqlite *s, int64_t run_id, int64_t visit_id, struct fw_err
 int sq_visit_list(struct fw_store *st, const struct fw_visit_query *q, fw_visit_cb *cb, void *ctx, struct fw_err *err);
 /* All of a feed, from its last one down. */
 int sq_visits_drop(struct sqlite *s, int64_t feed_id, int64_t last_visit_id, struct fw_err *err);
-int sq_visits_prune(struct sqlite *s, int64_t before_ms, int64_t *n, struct fw_err *err);
+/* One step; *n: how many went, *more: there are more. */
+int sq_visits_prune(struct sqlite *s, int64_t before_ms, int64_t *n, bool *more, struct fw_err *err);
 /* Are there as many as meta says? */
 int sq_visits_check(struct sqlite *s, void (*cb)(void *ctx, const char *finding), void *ctx, struct fw_err *err);
 int sq_visit_there(struct sqlite *s, int64_t id, bool *there, struct fw_err *err); /* in visit_batches */
@@ -281,8 +289,11 @@ int sq_entries_put(struct sqlite *s, int64_t feed_id, const struct fw_entry_row 
 	struct fw_visit *v, struct fw_err *err);
 int sq_entries_drop(struct sqlite *s, int64_t feed_id, struct fw_err *err);
 int sq_entry_list(struct fw_store *st, const struct fw_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err);
+/* One step from there on; *after_id -1: that was the end. */
+int sq_entries_prune(struct sqlite *s, int64_t before_ms, int64_t *after_id, int64_t *n, struct fw_err *err);
 int sq_prune(struct fw_store *st, int64_t visits_before_ms, int64_t entries_before_ms, int64_t *n, struct fw_err *err);
 int sq_upkeep(struct fw_store *st, int64_t now_ms, bool *more, struct fw_err *err);
+int sq_index_upkeep(struct sqlite *s, bool *more, struct fw_err *err); /* *more is false before */
 /* Take one entry's words out of the index (before its text changes), if they are in. */
 int sq_search_forget(struct sqlite *s, int64_t entry_id, struct fw_err *err);
 int sq_search_add(struct sqlite *s, int64_t entry_id, struct fw_err *err);

@@ -165,10 +165,12 @@ int sq_entries_drop(struct sqlite *s, int64_t feed_id, struct fw_err *err)
 	return rc ? rc : sq_do(s, SQ_KEYS_DROP, "DELETE FROM entry_keys WHERE feed_id = ?", err, "i", feed_id);
 }
 
-#define PRUNE_STEP 2000 /* rows per transaction */
+#define LOOK_STEP 2000 /* rows looked at in one go */
+#define DROP_STEP 200  /* and dropped in one transaction */
 
 struct old {
 	int64_t id, feed_id;
+	bool walk; /* its key is found among all of its feed only: it was stored by an older schema */
 };
 
 static int by_feed(const void *a, const void *b)
@@ -178,59 +180,77 @@ static int by_feed(const void *a, const void *b)
 	return x->feed_id < y->feed_id ? -1 : x->feed_id > y->feed_id;
 }
 
-/* Which of the next PRUNE_STEP entries are old; *after_id moves on, -1 at the end. */
-static int old_find(struct sqlite *s, int64_t before_ms, int64_t *after_id, struct old *old, size_t *n, struct fw_err *err)
+/* The next old entries, up to max; *after_id moves on, -1 at the end. */
+static int old_find(struct sqlite *s, int64_t before_ms, int64_t *after_id, struct old *old, size_t max, size_t *n, struct fw_err *err)
 {
 	sqlite3_stmt *q = sq_ask(s, SQ_PRUNE_OLD, "SELECT id, feed_id, changed_ms FROM entries WHERE id > ? ORDER BY id LIMIT ?", err,
-		"ii", *after_id, SQ_INT(PRUNE_STEP));
+		"ii", *after_id, SQ_INT(LOOK_STEP));
 	int rc = q ? 0 : err->rc, row_n = 0;
 
 	*n = 0;
-	while (q && (rc = sq_row(s, q, err)) > 0) {
+	while (q && *n < max && (rc = sq_row(s, q, err)) > 0) {
 		row_n++;
 		*after_id = sqlite3_column_int64(q, 0);
 		if (sqlite3_column_int64(q, 2) < before_ms)
-			old[(*n)++] = (struct old){*after_id, sqlite3_column_int64(q, 1)};
+			old[(*n)++] = (struct old){.id = *after_id, .feed_id = sqlite3_column_int64(q, 1)};
 	}
-	if (row_n < PRUNE_STEP)
+	if (rc > 0) {
+		sqlite3_reset(q);
+		return 0;
+	}
+	if (row_n < LOOK_STEP)
 		*after_id = -1;
 	return rc;
 }
 
-static int prune_entries(struct sqlite *s, int64_t before_ms, int64_t *after_id, int64_t *done, struct fw_err *err)
+/* Its key stays, without it. */
+static int key_empty(struct sqlite *s, struct old *o, struct fw_err *err)
 {
-	struct old old[PRUNE_STEP];
-	size_t n = 0;
-	int rc = sq_begin(s, err);
+	int rc = sq_do(s, SQ_KEY_EMPTY, "UPDATE entry_keys SET entry_id = 0 WHERE feed_id = ?1 AND key = (SELECT key FROM entries WHERE id = ?2)"
+		" AND entry_id = ?2", err, "ii", o->feed_id, o->id);
 
-	if (rc)
-		return rc;
-	rc = old_find(s, before_ms, after_id, old, &n, err);
-	for (size_t i = 0; i < n && !rc; i++)
-		rc = entry_drop(s, old[i].id, err);
-	if (n)
-		qsort(old, n, sizeof(*old), by_feed);
-	for (size_t i = 0; i < n && !rc; i++) { /* each feed's keys are walked once, however many of them go */
-		if (!i || old[i].feed_id != old[i - 1].feed_id)
+	o->walk = !rc && !sqlite3_changes(s->db);
+	return rc;
+}
+
+static int drop_in(struct sqlite *s, int64_t before_ms, int64_t *after_id, size_t *n, struct fw_err *err)
+{
+	struct old old[DROP_STEP];
+	int rc = old_find(s, before_ms, after_id, old, FW_N(old), n, err);
+
+	for (size_t i = 0; i < *n && !rc; i++) {
+		rc = key_empty(s, &old[i], err);
+		rc = rc ? rc : entry_drop(s, old[i].id, err);
+	}
+	if (*n)
+		qsort(old, *n, sizeof(*old), by_feed);
+	for (size_t i = 0; i < *n && !rc; i++) { /* each feed's keys are walked once, however many of them go */
+		if (old[i].walk && (!i || !old[i - 1].walk || old[i].feed_id != old[i - 1].feed_id))
 			rc = sq_do(s, SQ_KEYS_EMPTY, "UPDATE entry_keys SET entry_id = 0 WHERE feed_id = ?1 AND entry_id > 0"
 				" AND NOT EXISTS (SELECT 1 FROM entries WHERE id = entry_id)", err, "i", old[i].feed_id);
 	}
-	*done = (int64_t)n;
-	return sq_end(s, rc, err);
+	return rc;
 }
 
-int sq_prune(struct fw_store *st, int64_t visits_before_ms, int64_t entries_before_ms, int64_t *n, struct fw_err *err)
+int sq_entries_prune(struct sqlite *s, int64_t before_ms, int64_t *after_id, int64_t *done, struct fw_err *err)
 {
-	struct sqlite *s = sqlite_of(st);
-	int64_t done, after = 0;
-	int rc = 0;
+	int64_t after = *after_id;
+	struct old first;
+	size_t n = 0;
+	int rc = old_find(s, before_ms, &after, &first, 1, &n, err);
 
-	if (visits_before_ms)
-		rc = sq_visits_prune(s, visits_before_ms, n, err);
-	while (!rc && entries_before_ms && after >= 0) {
-		rc = prune_entries(s, entries_before_ms, &after, &done, err);
-		*n += rc ? 0 : done;
+	*done = 0;
+	if (rc || !n) { /* nobody has to wait for us */
+		*after_id = rc ? *after_id : after;
+		return rc;
 	}
+	rc = sq_begin(s, err);
+	if (rc)
+		return rc;
+	after = *after_id;
+	rc = sq_end(s, drop_in(s, before_ms, &after, &n, err), err);
+	*after_id = rc ? *after_id : after;
+	*done = rc ? 0 : (int64_t)n;
 	return rc;
 }
 

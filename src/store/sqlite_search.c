@@ -165,13 +165,11 @@ static int merge(struct sqlite *s, bool *more, struct fw_err *err)
 	return sq_end(s, rc, err);
 }
 
-int sq_upkeep(struct fw_store *st, int64_t now_ms, bool *more, struct fw_err *err)
+int sq_index_upkeep(struct sqlite *s, bool *more, struct fw_err *err)
 {
-	struct sqlite *s = sqlite_of(st);
 	int64_t last, segment_n;
 	int rc = sq_search_watermark(s, &s->indexed_id, err);
 
-	(void)now_ms;
 	rc = rc ? rc : sq_int(s, SQ_ENTRY_LAST, "SELECT max(id) FROM entries", 0, &last, err);
 	rc = rc ? rc : segments(s, &segment_n, err);
 	if (rc)

@@ -509,20 +509,15 @@ static int prune_in(struct sqlite *s, int64_t before_ms, int64_t *n, bool *more,
 		" FROM controls WHERE kind IN (2, 3)), 0)", err, "i", before_ms); /* the last of these says whether the fleet is paused */
 }
 
-int sq_visits_prune(struct sqlite *s, int64_t before_ms, int64_t *n, struct fw_err *err)
+int sq_visits_prune(struct sqlite *s, int64_t before_ms, int64_t *n, bool *more, struct fw_err *err)
 {
-	bool more = true;
-	int rc = 0;
+	int64_t done = 0;
+	int rc = sq_begin(s, err);
 
-	while (more && !rc) {
-		int64_t done = 0;
-
-		rc = sq_begin(s, err);
-		if (rc)
-			return rc;
-		rc = sq_end(s, prune_in(s, before_ms, &done, &more, err), err);
-		*n += rc ? 0 : done;
-	}
+	if (rc)
+		return rc;
+	rc = sq_end(s, prune_in(s, before_ms, &done, more, err), err);
+	*n = rc ? 0 : done;
 	return rc;
 }
 

@@ -340,6 +340,43 @@ START_TEST(places_are_merged)
 }
 END_TEST
 
+/* What a call of prune leaves, upkeep takes in short steps; entries of older schemas too, whose keys are found by walking. */
+START_TEST(prune_in_steps)
+{
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct sqlite *s = (struct sqlite *)(void *)st;
+	struct fw_err err = {0};
+	int64_t n, transactions;
+	bool more = true;
+
+	subscribe_many(st, "https://h%d.example/", 0, 5000, NOW);
+	ck_assert_int_eq(visit_all(st, NOW), 5000);
+	put_entries(st, &A, NOW + 2 * HOUR, 0, 700);
+	bare("UPDATE entries SET key = NULL WHERE id % 2");
+	upkeep_all(st);
+	s->prune.visits_before_ms = s->prune.entries_before_ms = NOW + HOUR; /* as if the time of a call were over at once */
+	for (transactions = 0; more; transactions++)
+		OK(fw_store_upkeep(st, NOW, &more, &err));
+	ck_assert_int_ge(transactions, 3); /* 5,000 in steps of 2,000 */
+	ck_assert_int_eq(stats(st, NOW).visit_n, 1);
+	ck_assert_int_eq(stats(st, NOW).entry_n, 700);
+	s->prune.entries_before_ms = NOW + 3 * HOUR;
+	s->prune.after_id = 0;
+	OK(fw_store_upkeep(st, NOW, &more, &err));
+	ck_assert(more);
+	ck_assert_int_eq(stats(st, NOW).entry_n, 500);
+	OK(fw_store_prune(st, 0, NOW + 3 * HOUR, &n, &err)); /* goes on from there */
+	ck_assert_int_eq(n, 500);
+	ck_assert_int_eq(number("SELECT count(*) FROM entry_keys WHERE entry_id = 0"), 700);
+	ck_assert_int_eq(hits(st, "number"), 0);
+	check_clean(st);
+	fw_store_close(st);
+	st = store_open(url, FW_STORE_READ);
+	ck_assert_int_eq(fw_store_prune(st, NOW, 0, &n, &err), FW_EINVAL);
+	fw_store_close(st);
+}
+END_TEST
+
 /* A lease that somebody deleted: its outcome is stale, and the others of its batch count. */
 START_TEST(lease_deleted_by_hand)
 {
@@ -881,7 +918,7 @@ int main(void)
 {
 	Suite *s = suite_create("store, trouble");
 	TCase *t = tcase_create("sqlite");
-	const TTest *every[] = {newer_schema, older_schema, schema_2, places_are_merged, lease_deleted_by_hand, keys_of_a_large_feed, index_is_merged, feed_deleted_by_hand,
+	const TTest *every[] = {newer_schema, older_schema, schema_2, places_are_merged, prune_in_steps, lease_deleted_by_hand, keys_of_a_large_feed, index_is_merged, feed_deleted_by_hand,
 		place_numbers_wrap, place_is_taken, keys_of_any_length, call_from_a_callback, no_shared_memory, database_of_another_program, not_a_database, empty_and_missing_files, forbidden_file,
 		file_that_may_not_be_written, reading_only, locked_by_somebody_else, damaged_file, truncated_file, disk_full,
 		file_size_limit, search_on_a_full_disk, journal_stays_bounded};
