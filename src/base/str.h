@@ -11,6 +11,7 @@
 #define FW_STR_NONE ((struct fw_str){NULL, 0})
 #define FW_STR_ARG(s) (int)((s).len > 100000 ? 100000 : (s).len), ((s).p ? (s).p : "") /* for "%.*s" */
 #define FW_N(array) (sizeof(array) / sizeof((array)[0]))
+/* Each argument may be looked at twice: a call that has an effect, or a clock, is no argument. */
 #define FW_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define FW_MAX(a, b) ((a) > (b) ? (a) : (b))
 

@@ -112,10 +112,9 @@ static int look(struct cli *c, struct wanted *w, int *left, int *worst)
 		if (rc)
 			return rc;
 		w[i].over = v.id > w[i].last_id;
-		if (w[i].over)
-			*worst = FW_MAX(*worst, tell(c, &w[i], &v));
-		else
-			++*left;
+		rc = w[i].over ? tell(c, &w[i], &v) : CLI_OK;
+		*worst = FW_MAX(*worst, rc);
+		*left += !w[i].over;
 	}
 	return 0;
 }

@@ -110,14 +110,14 @@ static int status_text(struct cli *c, const struct fw_store_stats *s, bool pause
 		cli_out(c, "now\n");
 	else
 		cli_out(c, "%s (%s)\n", cli_ago(c, a, s->next_due_ms), cli_stamp(b, s->next_due_ms));
+	if (paused)
+		cli_out(c, "paused   all work, on every machine: 'feedwheel resume --all' lets it go on\n");
 	cli_table_init(&table, c, COLUMN, FW_N(COLUMN));
 	rc = fw_store_beat_list(c->store, c->now_ms - CLI_WORKER_MS, worker_row, &w, &err);
 	if (!rc && w.n)
 		cli_out(c, "\n");
 	else if (!rc)
 		cli_out(c, "workers  none: 'feedwheel run' starts them\n");
-	if (paused)
-		cli_out(c, "paused   all work, on every machine: 'feedwheel resume --all' lets it go on\n");
 	cli_table_end(&table);
 	return rc ? cli_store_failed(c, &err) : CLI_OK;
 }

@@ -454,9 +454,10 @@ static int claim_some(struct storer *s, size_t max, int64_t due_before_ms, bool 
 
 static void claim(struct storer *s, int64_t now_ms)
 {
-	size_t want = FW_MIN(atomic_load(&s->l->want), (size_t)CLAIM_MAX);
+	size_t want = atomic_load(&s->l->want);
 	struct fw_claim_got got;
 
+	want = FW_MIN(want, (size_t)CLAIM_MAX);
 	s->claimed_at_ms = fw_mono_ms();
 	if (claim_some(s, want, s->l->o->once ? s->l->o->due_before_ms : 0, false, now_ms, &got))
 		return;
@@ -749,10 +750,10 @@ static int storer_open(struct storer *s)
 		if (!is_passing(rc) || (!waits && (rc != FW_EAGAIN || fw_mono_ms() - start_ms > OPEN_PATIENCE_MS)))
 			return WORKER_STORE;
 		retry_later(s, "opening the store", err);
-		while (fw_mono_ms() < s->retry_at_ms) {
+		for (int64_t left; (left = s->retry_at_ms - fw_mono_ms()) > 0;) {
 			struct pollfd p = {.fd = s->l->wake_fd[0], .events = POLLIN};
 
-			(void)poll(&p, 1, (int)FW_MAX(s->retry_at_ms - fw_mono_ms(), INT64_C(1)));
+			(void)poll(&p, 1, (int)left);
 			wake_taken(s->l);
 			if (atomic_load(&s->l->stopping))
 				return WORKER_LEFT;

@@ -361,8 +361,9 @@ static int listen_for(struct redis *r, int wake_fd, int64_t timeout_ms, bool *ch
 	int rc = ear_open(r, err);
 
 	while (!rc) {
-		int64_t left = *changed ? 0 : FW_MAX(deadline_ms - fw_mono_ms(), 0);
+		int64_t left = *changed ? 0 : deadline_ms - fw_mono_ms();
 
+		left = FW_MAX(left, 0);
 		rc = rd_listen(r->ear, *changed ? -1 : wake_fd, left, &r->heard, &msg, err);
 		if (rc || !msg)
 			break;
@@ -415,8 +416,9 @@ int rd_wait(struct fw_store *st, int wake_fd, int64_t timeout_ms, bool *changed,
 	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
 	*changed = false;
 	do {
-		int64_t left = FW_MAX(deadline_ms - fw_mono_ms(), 0);
+		int64_t left = deadline_ms - fw_mono_ms();
 
+		left = FW_MAX(left, 0);
 		rc = pushed_look(r, changed, err);
 		rc = rc ? rc : listen_for(r, wake_fd, *changed ? 0 : FW_MIN(left, LOOK_MS), changed, err);
 	} while (!rc && !*changed && fw_mono_ms() < deadline_ms && (wake_fd < 0 || poll(&p, 1, 0) <= 0));

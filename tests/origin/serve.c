@@ -254,8 +254,8 @@ static bool send_on(struct conn *c)
 	if (c->timer_at)
 		return false; /* between drops */
 	while (c->sent < end) {
-		uint64_t most = c->a.drip_bps ? FW_MIN(drip_share(c, &tick_ms), end - c->sent) : end - c->sent;
-		ssize_t n = conn_write(c, iov, pieces(c, most, iov));
+		uint64_t share = c->a.drip_bps ? drip_share(c, &tick_ms) : UINT64_MAX;
+		ssize_t n = conn_write(c, iov, pieces(c, FW_MIN(share, end - c->sent), iov));
 
 		if (n < 0)
 			c->over = true;
@@ -527,9 +527,10 @@ void serve(void)
 		epoll_ctl(sv.epoll, EPOLL_CTL_ADD, sv.signals, &signal_event))
 		die("epoll: %s", strerror(errno));
 	for (;;) {
-		int64_t wait_ms = sv.timer_n ? FW_MAX(INT64_C(0), sv.timer[1]->due_ms - fw_mono_ms()) : 1000;
+		int64_t wait_ms = sv.timer_n ? sv.timer[1]->due_ms - fw_mono_ms() : 1000;
 		int n;
 
+		wait_ms = FW_MAX(wait_ms, 0);
 		if (wait_ms > 100)
 			stats_flush(); /* idle: let readers of the log see it */
 		n = epoll_wait(sv.epoll, e, FW_N(e), (int)FW_MIN(wait_ms, INT64_C(1000)));

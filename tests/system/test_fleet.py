@@ -68,7 +68,7 @@ def idle(base, engine):
         with machines(w, 2):
             time.sleep(1.2) # all asleep
             said = fetched_now(w, o.urls[:5])
-            holds(all("ok  " + u in s and "1 new entry" in s for u, s in zip(o.urls, said)), said)
+            holds(all(s.startswith("ok  " + u) and "1 new entry" in s and s.count("\n") == 1 for u, s in zip(o.urls, said)), said)
             holds("404" in w.run("fetch-now", "--wait", o.urls[7], code=1).stdout, "a failure is told, exit 1")
             w.run("fetch-now", *o.urls[10:15])
             wait_for("five more", lambda: all(asked(o, u) == 2 for u in o.urls[10:15]), 2)
