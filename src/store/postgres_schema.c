@@ -126,10 +126,10 @@ static const char *const steps[PG_SCHEMA] = {
 	" changed_n, error FROM visit_rows;",
 };
 
-/* Where the schema stands: *version (0: not there), or the reason why it is none of ours. */
-static int look(struct pg *p, int64_t *version, struct fw_err *err)
+/* Where the schema stands: is it there at all, and *version (0: without our tables), or the reason why it is none of ours. */
+static int look(struct pg *p, bool *exists, int64_t *version, struct fw_err *err)
 {
-	bool meta, theirs, exists;
+	bool meta, theirs;
 	int rc;
 
 	*version = 0;
@@ -142,12 +142,12 @@ static int look(struct pg *p, int64_t *version, struct fw_err *err)
 		return rc;
 	meta = pg_get_int(p->res[0], 0, 0) != 0;
 	theirs = pg_get_int(p->res[0], 0, 1) != 0;
-	exists = pg_get_int(p->res[0], 0, 2) != 0;
-	if (exists && meta) {
+	*exists = pg_get_int(p->res[0], 0, 2) != 0;
+	if (*exists && meta) {
 		pg_send(p, PG_ONCE, "SELECT max(value) FILTER (WHERE name = 'schema'), max(value) FILTER (WHERE name = 'feedwheel')"
 			" FROM meta");
 		rc = pg_run(p, err);
-		if (rc && strncmp(p->state, "42", 2) != 0)
+		if (rc && (strncmp(p->state, "42", 2) != 0 || strcmp(p->state, "42501") == 0)) /* it may well be ours: we may not look */
 			return rc;
 		theirs = rc || pg_get_int(p->res[0], 0, 1) == 0;
 		*version = theirs ? 0 : pg_get_int(p->res[0], 0, 0);
@@ -165,20 +165,21 @@ static int steps_run(struct pg *p, void *ctx, struct fw_err *err)
 {
 	char sql[100], *name;
 	int64_t version;
+	bool exists;
 	int rc;
 
 	(void)ctx;
 	pg_begin(p);
 	pg_lock(p, PG_LOCK_SCHEMA);
 	rc = pg_run(p, err);
-	rc = rc ? rc : look(p, &version, err); /* again: another process may have been first */
+	rc = rc ? rc : look(p, &exists, &version, err); /* again: another process may have been first */
 	if (rc)
 		return rc;
 	name = PQescapeIdentifier(p->c, p->schema, strlen(p->schema));
 	if (!name || !fw_snprintf(sql, sizeof(sql), "CREATE SCHEMA IF NOT EXISTS %s", name))
 		rc = fw_err_set(err, FW_ENOMEM, "%s: out of memory", p->name);
 	PQfreemem(name);
-	if (!rc && !version)
+	if (!rc && !exists) /* even this wants the right to make one, which an owner of a schema may not have */
 		rc = pg_exec(p, sql, err);
 	for (int64_t i = version; i < PG_SCHEMA && !rc; i++)
 		rc = pg_exec(p, steps[i], err);
@@ -192,7 +193,8 @@ static int steps_run(struct pg *p, void *ctx, struct fw_err *err)
 int pg_migrate(struct pg *p, bool create, bool no_migrate, struct fw_err *err)
 {
 	int64_t version;
-	int rc = look(p, &version, err);
+	bool exists;
+	int rc = look(p, &exists, &version, err);
 
 	if (rc || version == PG_SCHEMA)
 		return rc;
