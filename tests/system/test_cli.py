@@ -15,6 +15,7 @@ import time
 import fcntl
 import termios
 import xml.etree.ElementTree as ET
+from datetime import datetime
 
 from harness import BUILD, FEEDWHEEL, ROOT, Wheel, case, equal, holds, origin, run, samples
 
@@ -381,6 +382,23 @@ def opml(base):
     w2 = Wheel(base, name="third.db")
     w2.run("import", "--folder", "From", "-", stdin=out)
     equal({f["folder"] for f in w2.json("list")}, {"From", "From/News", 'From/News/W\u00f6rld "x"'})
+
+
+@case("set --interval: counts from the last visit at once; a feed that fails keeps its patience")
+def intervals(base):
+    with origin(base, samples(base), "--feeds", "2", plans=["* grow=1,start=5,window=20", "1 429,retry-after=90000"]) as o:
+        w = Wheel(base)
+        w.run("import", o.url_file)
+        w.run_once()
+    def due_in_h(number):
+        f = w.json("show", number)["feed"]
+        return (datetime.fromisoformat(f["due"]) - datetime.fromisoformat(f["last_visit"])).total_seconds() / 3600
+    holds(due_in_h("#1") > 10 and due_in_h("#2") > 10, "both are asked rarely")
+    w.run("set", "--interval", "2h", "#1", "#2")
+    equal(round(due_in_h("#1"), 2), 2.0)
+    holds(due_in_h("#2") > 10, "what its server asked for holds")
+    w.run("set", "--interval", "30d", "#1")
+    equal(round(due_in_h("#1"), 2), 2.0, "not put off")
 
 
 @case("set, pause, resume, remove: by URL, number or a part that is unique; all are looked up before one is changed")
