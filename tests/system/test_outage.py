@@ -241,8 +241,11 @@ def too_many(base, engine): # REL-08
         full = False
         while not full:
             c = guests.enter_context(s.connect())
-            c.sendall(hello)
-            full = c.recv(1) not in (b"R", b"+")
+            try:
+                c.sendall(hello)
+                full = c.recv(1) not in (b"R", b"+")
+            except OSError: # it was quick to close what it does not want
+                full = True
         start = time.monotonic()
         said = w.run("status", code=3).stderr
         if engine == "postgres": # Redis may close the connection before its words are read

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""Commands at the wrong door of a server: another password, no such database or user, one who may only read, no TLS, nobody there. Each
+says at once in one line which store, what is wrong and what helps, and shows no password."""
+import subprocess
+import time
+
+from harness import Wheel, case, each_engine, equal, holds, origin, run, samples
+from servers import Private
+
+HOST = "127.9.8.7" # of the loopback, and nobody else's
+OPTIONS = {
+    "postgres": ["-h", HOST, "-c", "password_encryption=scram-sha-256"],
+    "mysql": ["--skip-networking=0", "--bind-address=" + HOST, "--port=3306"],
+    "redis": ["--port", "6379", "--bind", HOST],
+}
+
+
+def tell(s, words):
+    """Something told to the server by its owner."""
+    if s.engine == "redis":
+        return s.redis(*words.split())
+    client = {"postgres": ["psql", "-q", "-h", s.socket, "-U", "feedwheel", "-d", "postgres", "-c"],
+              "mysql": ["mariadb", "--no-defaults", "-S", s.socket, "-u", "root", "-e"]}[s.engine]
+    return subprocess.run([*client, words], check=True, capture_output=True, text=True).stdout
+
+
+def people(s):
+    """Users `owner`, and `reader` who may look only; their password is r1ght."""
+    if s.engine == "postgres":
+        tell(s, "CREATE USER owner PASSWORD 'r1ght'; CREATE USER reader PASSWORD 'r1ght'; CREATE SCHEMA t AUTHORIZATION owner;"
+                " GRANT USAGE ON SCHEMA t TO reader")
+        with open(s.data + "/pg_hba.conf", "w", encoding="ascii") as f:
+            f.write("local all all trust\nhost all all 127.0.0.0/8 scram-sha-256\n")
+        tell(s, "SELECT pg_reload_conf()")
+        time.sleep(0.3)
+    elif s.engine == "mysql":
+        tell(s, "CREATE DATABASE t; CREATE USER owner@'%' IDENTIFIED BY 'r1ght'; CREATE USER reader@'%' IDENTIFIED BY 'r1ght';"
+                " GRANT ALL ON t.* TO owner@'%'; GRANT SELECT ON t.* TO reader@'%'")
+    else:
+        tell(s, "ACL SETUSER owner on >r1ght ~* &* +@all")
+        tell(s, "ACL SETUSER reader on >r1ght ~* +@read +@connection")
+        tell(s, "ACL SETUSER default off")
+
+
+URL = {"postgres": "postgres://%s@%s/postgres?schema=t%s", "mysql": "mysql://%s@%s/t%s", "redis": "redis://%s@%s/0?prefix=t%s"}
+# who, where, more of the URL, exit, words
+WRONG = {
+    "postgres": [("owner:wr0ng", HOST, "", 4, "password"), ("owner", HOST, "", 4, "put a password into the URL"),
+                 ("nobody:r1ght", HOST, "", 4, "user"), ("reader:r1ght", HOST, "", 4, "grant the user"),
+                 ("owner:r1ght", HOST, "&sslmode=require", 4, "another sslmode"), ("owner:r1ght", HOST, "&sslmod=require", 4, "libpq's"),
+                 ("owner:r1ght", HOST + ":5433", "", 3, "check the server and the address")],
+    "mysql": [("owner:wr0ng", HOST, "", 4, "check user and password"), ("owner", HOST, "", 4, "check user and password"),
+              ("nobody:r1ght", HOST, "", 4, "check user and password"), ("owner:r1ght", HOST, "?sslmode=require", 4, "there are socket"),
+              ("owner:r1ght", HOST + ":3307", "", 3, "check host, port")],
+    "redis": [("owner:wr0ng", HOST, "", 4, "refuses this user"), ("owner", HOST, "", 4, "password"),
+              ("nobody:r1ght", HOST, "", 4, "refuses this user"), ("reader:r1ght", HOST, "", 4, "its ACL needs"),
+              ("owner:r1ght", HOST, "&tls=yes", 4, "there are db"), ("owner:r1ght", HOST + ":6380", "", 3, "is the server running")],
+}
+
+
+@each_engine("each wrong way to a store is told at once: the store, the reason, the remedy, and no password")
+def doors(base, engine):
+    with Private(engine, base, options=OPTIONS[engine]) as s:
+        people(s)
+        url = URL[engine]
+        Wheel(base, store=url % ("owner:r1ght", HOST, "")).run("add", "https://a.example/")
+        for who, where, more, code, words in WRONG[engine]:
+            start = time.monotonic()
+            said = Wheel(base, store=url % (who, where, more)).run("status", code=code).stderr
+            print("# " + said.strip())
+            holds(words in said, "%s: %s" % (words, said))
+            holds(where in said or "store URL" in said, "which store: " + said)
+            holds("r1ght" not in said and "wr0ng" not in said, "a password: " + said)
+            equal(said.count("\n"), 1, said)
+            holds(time.monotonic() - start < 5, "it took %.1f s" % (time.monotonic() - start))
+
+
+@each_engine("who may only read: may look where the engine lets him, and is told what a change needs", leave_out=("redis",))
+def reader(base, engine): # Redis: there every look is a script
+    with Private(engine, base, options=OPTIONS[engine]) as s:
+        people(s)
+        Wheel(base, store=URL[engine] % ("owner:r1ght", HOST, "")).run("add", "https://a.example/")
+        if engine == "postgres":
+            tell(s, "GRANT SELECT ON ALL TABLES IN SCHEMA t TO reader")
+        w = Wheel(base, store=URL[engine] % ("reader:r1ght", HOST, ""))
+        equal([f["url"] for f in w.json("list")], ["https://a.example/"])
+        equal(w.json("status")["feeds"], 1)
+        said = w.run("add", "https://b.example/", code=4).stderr
+        print("# " + said.strip())
+        holds("grant" in said.lower(), said)
+
+
+run()
