@@ -54,7 +54,7 @@ int mr_inspect(struct fw_store *st, fw_inspect_cb *cb, void *ctx, struct fw_err 
 }
 
 /* Each of these lists what should not be; column 0 is a sentence. */
-#define IN_LINE "(SELECT feed_id FROM queue UNION ALL SELECT feed_id FROM parked UNION ALL SELECT feed_id FROM leases)"
+#define IN_LINE "(SELECT feed_id FROM queue UNION ALL SELECT feed_id FROM parked UNION ALL SELECT j.feed_id FROM " MR_OUT ")"
 static const char *const checks[] = {
 	"SELECT concat('feed ', w.feed_id, ': active, but neither waiting nor lent') FROM wheel w LEFT JOIN " IN_LINE " x"
 	" ON x.feed_id = w.feed_id WHERE w.status = 0 AND x.feed_id IS NULL",
@@ -81,7 +81,7 @@ static const char *const checks[] = {
 	"SELECT concat('host ', h.name, ': has ', coalesce(x.n, 0), ' feeds, counts ', h.feed_n) FROM hosts h LEFT JOIN"
 	" (SELECT host_id, count(*) AS n FROM feeds GROUP BY host_id) x ON x.host_id = h.id WHERE coalesce(x.n, 0) <> h.feed_n",
 	"SELECT concat('host ', h.name, ': has ', coalesce(x.n, 0), ' lent, counts ', h.busy_n) FROM hosts h LEFT JOIN"
-	" (SELECT host_id, count(*) AS n FROM leases GROUP BY host_id) x ON x.host_id = h.id WHERE coalesce(x.n, 0) <> h.busy_n",
+	" (SELECT j.host_id, count(*) AS n FROM " MR_OUT " GROUP BY j.host_id) x ON x.host_id = h.id WHERE coalesce(x.n, 0) <> h.busy_n",
 	"SELECT concat('host ', h.name, ': has ', coalesce(x.n, 0), ' parked, counts ', h.parked_n) FROM hosts h LEFT JOIN"
 	" (SELECT host_id, count(*) AS n FROM parked GROUP BY host_id) x ON x.host_id = h.id WHERE coalesce(x.n, 0) <> h.parked_n",
 	"SELECT concat('host ', h.name, ': has ', coalesce(x.n, 0), ' turns, counts ', h.turn_n) FROM hosts h LEFT JOIN"

@@ -37,13 +37,13 @@ def of_postgres(base, _, s):
 def of_mysql(base, _, s):
     at, dump = ["--no-defaults", "-u", "root", "-S", s.socket], os.path.join(base, "feeds.sql")
     with open(dump, "wb") as f:
-        tool(s, "mariadb-dump", *at, "--single-transaction", "--databases", "t", stdout=f)
+        tool(s, "mariadb-dump", *at, "--single-transaction", "t", stdout=f)
 
-    def restore(): # under the same name, for a view names its database
-        tool(s, "mariadb", *at, "-e", "DROP DATABASE t")
+    def restore(): # under another name
+        tool(s, "mariadb", *at, "-e", "DROP DATABASE t; CREATE DATABASE t2")
         with open(dump, "rb") as f:
-            tool(s, "mariadb", *at, stdin=f)
-        return s.url()
+            tool(s, "mariadb", *at, "t2", stdin=f)
+        return s.url("t2")
     return restore
 
 
