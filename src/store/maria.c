@@ -13,8 +13,10 @@
  *
  * The connection is not carried across fork(); one thread at a time.
  */
+#include <poll.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "store/dsn.h"
 #include "store/maria.h"
 
@@ -24,6 +26,7 @@
 #define MYSQL_MIN 80013
 #define IDLE_IN_TRANSACTION_S 15
 #define MYSQL_IDLE_S 600
+#define WAIT_MS 400        /* between two questions whether something was added */
 
 /* ---- life ------------------------------------------------------------------------------------------------------------- */
 
@@ -231,6 +234,30 @@ static int maria_changed(struct fw_store *st, bool *changed, struct fw_err *err)
 	return rc;
 }
 
+/*
+ * The server tells nobody, so it is asked: one row by its key, WAIT_MS after the last time, however often we are woken by wake_fd in
+ * between; and once at the end of each wait.
+ */
+static int maria_wait(struct fw_store *st, int wake_fd, int64_t timeout_ms, bool *changed, struct fw_err *err)
+{
+	struct maria *m = mr_of(st);
+	int64_t now = fw_mono_ms(), end = now + timeout_ms;
+
+	for (;; now = fw_mono_ms()) {
+		struct pollfd p = {.fd = wake_fd, .events = POLLIN};
+
+		if (now >= FW_MIN(m->asked_ms + WAIT_MS, end)) {
+			int rc = maria_changed(st, changed, err);
+
+			m->asked_ms = now;
+			if (rc || *changed || now >= end)
+				return rc;
+		}
+		if (poll(&p, 1, (int)(FW_MIN(m->asked_ms + WAIT_MS, end) - now)) > 0)
+			return 0;
+	}
+}
+
 static int maria_clock(struct fw_store *st, int64_t *now_ms, struct fw_err *err)
 {
 	struct maria *m = mr_of(st);
@@ -254,6 +281,7 @@ const struct fw_store_driver fw_store_mysql = {
 	.release = mr_release,
 	.bury = mr_bury,
 	.changed = maria_changed,
+	.wait = maria_wait,
 	.subscribe = mr_subscribe,
 	.unsubscribe = mr_unsubscribe,
 	.feed_find = mr_feed_find,

@@ -45,6 +45,8 @@ struct maria {
 	int64_t clock_d_ms, clock_at_ms; /* the server's clock less our monotonic one; when that was measured */
 	int64_t looked_ms, look_again_ms; /* for claims that ran out, by the clock of those who claim */
 	int64_t changes;          /* as last seen by `changed` */
+	int64_t asked_ms;         /* for it by `wait`, monotonic */
+	bool idle;                /* the last claim found nothing */
 	int64_t own_change;       /* what this transaction raises it to; 0: nothing */
 	int64_t first_fence;      /* the first one this connection has lent; 0: none yet */
 	int64_t entry_d, visit_d; /* rows more (or less) than when this transaction began */

@@ -527,11 +527,14 @@ int mr_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_aren
 	int rc = mr_now(c.m, ask->now_ms, &c.now_ms, err);
 
 	c.before_ms = ask->due_before_ms ? ask->due_before_ms : c.now_ms;
+	*got = (struct fw_claim_got){.next_ms = FW_NO_DATE};
 	rc = rc ? rc : claims_expire(c.m, c.now_ms, err);
-	if (!rc && !ask->max)
+	if (!rc && (!ask->max || c.m->idle)) /* a look costs less than a transaction */
 		rc = next_wake(&c, err);
-	else if (!rc)
+	if (!rc && ask->max && (!c.m->idle || (got->next_ms != FW_NO_DATE && got->next_ms <= c.now_ms))) {
 		rc = mr_transact(c.m, claim_in, &c, err);
+		c.m->idle = !rc && !got->n;
+	}
 	mr_line_finish(&c.line);
 	free(c.work.at);
 	free(c.lent.at);

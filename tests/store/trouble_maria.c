@@ -935,6 +935,58 @@ START_TEST(packets_stay_small_enough)
 }
 END_TEST
 
+/* ---- idle workers ------------------------------------------------------------------------------------------------------------- */
+
+#define QUESTIONS "SELECT variable_value FROM %s.global_status WHERE variable_name = 'Questions'"
+
+static int64_t questions(void)
+{
+	char sql[200];
+
+	ck_assert(fw_snprintf(sql, sizeof(sql), QUESTIONS, getenv("FW_MYSQLD") ? "performance_schema" : "information_schema"));
+	return bare_number(sql);
+}
+
+START_TEST(idle_workers_ask_seldom) /* and hear of a new feed within a second all the same */
+{
+	struct fw_store *st = store_open(url, FW_STORE_CREATE), *other = store_open(url, 0);
+	int64_t before, own, start;
+	bool changed = true;
+	struct fw_lease l[4];
+	struct fw_err err;
+	int fd[2];
+
+	ck_assert_int_eq(pipe(fd), 0);
+	OK(fw_store_wait(st, fd[0], 0, &changed, &err));
+	own = -questions();
+	own += questions(); /* what the asking costs */
+	ck_assert_uint_eq(claim_at(st, NOW, 4, l, &A), 0);
+	before = questions();
+	start = fw_mono_ms();
+	for (int i = 0; i < 4; i++) { /* four seconds of an idle worker, who is woken now and then */
+		OK(fw_store_wait(st, fd[0], 900, &changed, &err));
+		ck_assert(!changed);
+		ck_assert_uint_eq(claim_at(st, NOW + i, 4, l, &A), 0);
+		ck_assert_int_eq(write(fd[1], "x", 1), 1);
+		for (int k = 0; k < 100; k++)
+			OK(fw_store_wait(st, fd[0], 900, &changed, &err));
+		ck_assert_int_eq(read(fd[0], &(char){0}, 1), 1);
+	}
+	ck_assert_int_ge(fw_mono_ms() - start, 3600);
+	ck_assert_int_le(questions() - before - own, 4 * (3 + 4));
+	subscribe(other, "https://a.example/", NOW);
+	start = fw_mono_ms();
+	OK(fw_store_wait(st, fd[0], 5000, &changed, &err));
+	ck_assert(changed);
+	ck_assert_int_lt(fw_mono_ms() - start, 900);
+	ck_assert_uint_eq(claim_at(st, NOW + 10, 4, l, &A), 1);
+	close(fd[0]);
+	close(fd[1]);
+	fw_store_close(other);
+	fw_store_close(st);
+}
+END_TEST
+
 /* ---- the index of words --------------------------------------------------------------------------------------------------------- */
 
 /* A commit with lower numbers that ends after the index has passed them. */
@@ -1099,7 +1151,7 @@ int main(void)
 		server_shuts_down, connection_is_ended, commit_is_sent_again,
 		server_is_killed_in_commits, disk_full, letters_of_addresses_count, any_bytes_are_taken, many_entries_at_once, numbers_have_no_gaps,
 		packets_stay_small_enough,
-		late_commit_is_indexed, words_of_what_is_gone, words_of_what_came_back, feed_deleted_by_hand};
+		idle_workers_ask_seldom, late_commit_is_indexed, words_of_what_is_gone, words_of_what_came_back, feed_deleted_by_hand};
 
 	setenv("FW_STORES", "mysql", 1);
 	stores_begin();
