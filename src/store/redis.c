@@ -92,16 +92,16 @@ static const struct rd_reply *first_error(const struct rd_reply *all)
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------------------- */
 
+static const char *const scripts[RD_SCRIPT_N] = {rd_script_claim, rd_script_commit, rd_script_write, rd_script_read,
+	rd_script_upgrade};
+
 static void scripts_ask(struct rd_conn *c)
 {
-	static const char *const script[RD_SCRIPT_N] = {rd_script_claim, rd_script_commit, rd_script_write, rd_script_read,
-		rd_script_upgrade};
-
 	for (size_t i = 0; i < RD_SCRIPT_N; i++) {
 		rd_begin(c, 3);
 		rd_add(c, FW_STR("SCRIPT"));
 		rd_add(c, FW_STR("LOAD"));
-		rd_add(c, fw_str(script[i]));
+		rd_add(c, fw_str(scripts[i]));
 	}
 }
 
@@ -209,7 +209,7 @@ struct rd_conn *rd_shard(struct redis *r, int shard, struct fw_err *err)
 	return NULL;
 }
 
-static void key_add(struct redis *r, struct rd_conn *c, int shard, const char *key)
+void rd_key_add(struct redis *r, struct rd_conn *c, int shard, const char *key)
 {
 	fw_buf_addf(rd_word_begin(c), "{%.*s:%d}:%s", FW_STR_ARG(r->prefix), shard, key);
 	rd_word_end(c);
@@ -220,19 +220,32 @@ void rd_pushed_key(const struct redis *r, const char *suffix, struct fw_buf *out
 	fw_buf_addf(out, *suffix ? "{%.*s:feeds_to_fetch}:%s" : "%.*s:feeds_to_fetch%s", FW_STR_ARG(r->prefix), suffix);
 }
 
+static struct rd_conn *script_begin(struct redis *r, int shard, const char *cmd, const char *script, const char *op, size_t argc)
+{
+	struct rd_conn *c = r->node[r->node_of[shard]].conn;
+
+	rd_begin(c, 5 + argc);
+	rd_add(c, fw_str(cmd));
+	rd_add(c, fw_str(script));
+	rd_add(c, FW_STR("1"));
+	rd_key_add(r, c, shard, "meta");
+	rd_add(c, fw_str(op));
+	return c;
+}
+
 struct rd_conn *rd_op(struct redis *r, int shard, enum rd_script script, const char *op, size_t argc, struct fw_err *err)
+{
+	return rd_shard(r, shard, err) ? script_begin(r, shard, "EVALSHA", r->node[r->node_of[shard]].sha[script], op, argc) : NULL;
+}
+
+struct rd_conn *rd_transaction(struct redis *r, int shard, enum rd_script script, const char *op, size_t argc, struct fw_err *err)
 {
 	struct rd_conn *c = rd_shard(r, shard, err);
 
 	if (!c)
 		return NULL;
-	rd_begin(c, 5 + argc);
-	rd_add(c, FW_STR("EVALSHA"));
-	rd_add(c, fw_str(r->node[r->node_of[shard]].sha[script]));
-	rd_add(c, FW_STR("1"));
-	key_add(r, c, shard, "meta");
-	rd_add(c, fw_str(op));
-	return c;
+	rd_command(c, "MULTI");
+	return script_begin(r, shard, "EVAL", scripts[script], op, argc); /* with its text: it cannot have been forgotten */
 }
 
 struct rd_conn *rd_ask(struct redis *r, int shard, const char *cmd, const char *key, size_t argc, struct fw_err *err)
@@ -243,10 +256,9 @@ struct rd_conn *rd_ask(struct redis *r, int shard, const char *cmd, const char *
 		return NULL;
 	rd_begin(c, 2 + argc);
 	rd_add(c, fw_str(cmd));
-	key_add(r, c, shard, key);
+	rd_key_add(r, c, shard, key);
 	return c;
 }
-
 
 int rd_run(struct redis *r, int shard, struct fw_arena *a, struct rd_reply ***reply, const char *doing, struct fw_err *err)
 {
@@ -290,6 +302,33 @@ int rd_run1(struct redis *r, int shard, struct fw_arena *a, struct rd_reply **re
 
 	*reply = rc ? NULL : all[0];
 	return rc;
+}
+
+int rd_transact(struct redis *r, int shard, struct fw_arena *a, struct rd_reply **reply, const char *doing, struct fw_err *err)
+{
+	struct rd_conn *c = rd_shard(r, shard, err);
+	const struct rd_reply *bad, *last;
+	struct rd_reply *all;
+	int rc;
+
+	*reply = NULL;
+	if (!c)
+		return err->rc;
+	rd_command(c, "EXEC");
+	rc = rd_exchange(c, a, &all, err);
+	if (rc)
+		return rc;
+	last = all->elem[all->n - 1];
+	bad = first_error(all);
+	bad = bad || last->type != RD_ARRAY ? bad : first_error(last);
+	if (bad && fw_str_starts(bad->text, FW_STR("MOVED "))) /* nothing was done; and what was watched is watched no more */
+		return follow(r, shard, bad->text, err);
+	if (bad)
+		return error(r, bad->text, doing, err);
+	*reply = last->type == RD_ARRAY ? last->elem[0] : NULL;
+	if (*reply && (*reply)->type != RD_ARRAY)
+		return fw_err_set(err, FW_EIO, "%s: %s: leases changed within a transaction: report this", r->target.name, doing);
+	return 0;
 }
 
 int rd_shard_of_feed(const struct redis *r, int64_t feed_id)

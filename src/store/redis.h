@@ -8,7 +8,7 @@
 #include "store/dsn.h"
 #include "store/fields.h"
 
-#define RD_SCHEMA 2
+#define RD_SCHEMA 3
 #define RD_SHARDS_MAX 256
 #define RD_SLOT_MS 10000 /* of due times, see redis/wheel.lua */
 #define RD_PUSHED RD_SHARDS_MAX /* stands for a shard where the list of pushed addresses is meant */
@@ -49,7 +49,7 @@ bool rd_is_idle(const struct rd_conn *c);
 /* Is it connected to this address? */
 bool rd_is_at(const struct rd_conn *c, const char *host, int port);
 
-/* Commands are collected, and sent by the exchange that follows. */
+/* Commands are collected, and sent by the exchange that follows at the latest. */
 void rd_begin(struct rd_conn *c, size_t argc); /* a command with so many words, which the next calls add */
 void rd_add(struct rd_conn *c, struct fw_str word);
 void rd_add_int(struct rd_conn *c, int64_t n);
@@ -64,7 +64,7 @@ void rd_command(struct rd_conn *c, const char *words);
  * FW_ENOMEM.
  */
 int rd_exchange(struct rd_conn *c, struct fw_arena *a, struct rd_reply **reply, struct fw_err *err);
-/* Drop what was collected and not sent. */
+/* Drop what was collected: when some of it is on its way already, the connection is broken. */
 void rd_forget(struct rd_conn *c);
 /* What the last exchange sent, taken out to be sent again: over this connection or another one. */
 void rd_sent_take(struct rd_conn *c, struct fw_buf *sent, size_t *n);
@@ -146,8 +146,16 @@ struct rd_conn *rd_shard(struct redis *r, int shard, struct fw_err *err);
  * before and after it, on the same connection, then rd_run.
  */
 struct rd_conn *rd_op(struct redis *r, int shard, enum rd_script script, const char *op, size_t argc, struct fw_err *err);
+/*
+ * The same within a transaction, whose first command it becomes; what is asked for behind it belongs to it, and rd_transact ends it.
+ * It is run but when a key that was watched has changed: then *reply is NULL. Else it is what the script answered.
+ */
+struct rd_conn *rd_transaction(struct redis *r, int shard, enum rd_script script, const char *op, size_t argc, struct fw_err *err);
+int rd_transact(struct redis *r, int shard, struct fw_arena *a, struct rd_reply **reply, const char *doing, struct fw_err *err);
 /* Begin an ordinary command on one of the shard's keys: CMD {prefix:shard}:key, and argc more words. NULL: err is set. */
 struct rd_conn *rd_ask(struct redis *r, int shard, const char *cmd, const char *key, size_t argc, struct fw_err *err);
+/* A word: {prefix:shard}:key. */
+void rd_key_add(struct redis *r, struct rd_conn *c, int shard, const char *key);
 /*
  * Run what was collected for the shard: follows the cluster, loads scripts, turns error replies into ours. *reply as
  * rd_exchange has it, *reply[0] the first command's.
@@ -181,7 +189,7 @@ struct rd_members {
 	unsigned group;      /* struct fw_feed: only this group ... */
 	const char *skip[6]; /* and not these; NULL: no more */
 };
-extern const struct rd_members rd_feed_own, rd_feed_group[5], rd_entry_row, rd_entry_content, rd_beat;
+extern const struct rd_members rd_feed_own, rd_feed_group[5], rd_entry_row, rd_beat;
 
 /* Append "name=length:bytes\n" for each member that is there: texts that are not absent, numbers that are not 0. */
 void rd_pack(struct fw_buf *out, const struct rd_members *m, const void *of);
@@ -189,6 +197,7 @@ void rd_pack(struct fw_buf *out, const struct rd_members *m, const void *of);
 void rd_unpack(struct fw_str value, const struct rd_members *m, void *of);
 struct fw_str rd_part(struct fw_str value, const char *name); /* one member, absent when it is not there */
 void rd_number(struct fw_buf *out, int64_t n); /* and a space */
+void rd_number_add(struct fw_buf *out, int64_t n); /* without */
 /* A feed's value, but for its first three columns and its own members: what a visit leaves behind. See redis/head.lua. */
 void rd_state_pack(struct fw_buf *out, int64_t fence, const struct fw_feed *f);
 /*
@@ -199,11 +208,26 @@ bool rd_value_unpack(struct fw_str value, struct rd_loan *loan, struct fw_feed *
 /* A visit's line in a batch, from its run on; and behind the feed, its visit before, the fence and what was found. */
 void rd_visit_pack(struct fw_buf *out, const struct fw_visit *v);
 bool rd_visit_unpack(struct fw_str line, struct fw_visit *v);
-/* An entry's row: members, with key and hash among them, behind "feed seen changed revision". */
-void rd_entry_pack(struct fw_buf *out, const struct fw_entry_row *e);
+/* An entry: members, with key and hash among them, behind "feed seen changed revision". */
+void rd_entry_pack(struct fw_buf *out, int64_t feed_id, int64_t seen_ms, int64_t changed_ms, uint32_t revision,
+	const struct fw_entry_row *e);
 bool rd_entry_unpack(struct fw_str row, struct fw_entry_row *e);
 
-/* ---- redis_wheel.c, redis_commit.c ---------------------------------------------------------------------------------------------- */
+struct rd_known { /* what stands with a key: "hash id date", or "hash 0" when retention took the entry */
+	uint64_t hash;
+	int64_t id, date_ms;
+};
+void rd_known_pack(struct fw_buf *out, const struct rd_known *k);
+bool rd_known_read(struct fw_str value, struct rd_known *k);
+
+#define RD_DAY_MS INT64_C(86400000)
+/* Whose list of dates an entry stands in. */
+static inline int64_t rd_day_of(int64_t date_ms)
+{
+	return (date_ms - (date_ms < 0 ? RD_DAY_MS - 1 : 0)) / RD_DAY_MS;
+}
+
+/* ---- redis_wheel.c, redis_commit.c (see redis_commit.h) ---------------------------------------------------------------------------------------------- */
 
 int rd_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_arena *a, struct fw_lease *out,
 	struct fw_claim_got *got, struct fw_err *err);

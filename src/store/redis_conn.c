@@ -3,8 +3,9 @@
  * One connection to a Redis server: a socket (TCP, TLS or unix), commands collected in a buffer, replies read by hiredis's parser.
  *
  * hiredis itself would do the sending too, but its version in Debian 12 knows no TLS, copies every command twice and cannot put
- * replies into an arena; its parser is what is worth having. All is sent at once and read while it is sent, so a long pipeline
- * cannot block both sides. A server that says nothing for timeout_ms is taken for dead; TCP's keepalive finds those that vanish
+ * replies into an arena; its parser is what is worth having. What is long begins to be sent while it is collected, so that the server
+ * takes it apart meanwhile; the rest is sent at once and answers are read while it is sent, so a long pipeline cannot block both sides.
+ * A server that says nothing for timeout_ms is taken for dead; TCP's keepalive finds those that vanish
  * while nothing is asked.
  */
 #include <arpa/inet.h>
@@ -25,6 +26,8 @@
 #include "base/clock.h"
 #include "store/redis.h"
 
+#define PUSH_BYTES ((size_t)1 << 16) /* as soon as so much is waiting, the server gets it */
+
 struct rd_conn {
 	const struct rd_target *target;
 	char where[300];      /* for words */
@@ -36,6 +39,7 @@ struct rd_conn {
 	redisReader *reader;
 	struct fw_buf out, word;
 	size_t out_n;         /* commands in it */
+	size_t pushed;        /* bytes of it that were sent before the exchange */
 	size_t sent_n;        /* and in the last exchange, which stays in the buffer until the next command */
 	bool broken;
 	bool answered;        /* at least once */
@@ -326,10 +330,26 @@ static void number_line(struct fw_buf *b, char mark, size_t n)
 	fw_buf_add(b, p, (size_t)(text + sizeof(text) - p));
 }
 
+static ssize_t conn_send(struct rd_conn *c, const char *p, size_t n, short *events);
+
+/* Send what goes without waiting. What is wrong with the connection, the exchange finds too. */
+static void push(struct rd_conn *c)
+{
+	ssize_t n;
+	short events;
+
+	if (c->out.rc || c->broken)
+		return;
+	n = conn_send(c, c->out.p + c->pushed, c->out.len - c->pushed, &events);
+	c->pushed += n > 0 ? (size_t)n : 0;
+}
+
 void rd_begin(struct rd_conn *c, size_t argc)
 {
-	if (!c->out_n)
+	if (!c->out_n) {
 		fw_buf_reset(&c->out);
+		c->pushed = 0;
+	}
 	c->out_n++;
 	number_line(&c->out, '*', argc);
 }
@@ -339,14 +359,14 @@ void rd_add(struct rd_conn *c, struct fw_str word)
 	number_line(&c->out, '$', word.len);
 	fw_buf_add(&c->out, word.len ? word.p : "", word.len);
 	fw_buf_add(&c->out, "\r\n", 2);
+	if (c->out.len - c->pushed >= PUSH_BYTES)
+		push(c);
 }
 
 void rd_add_int(struct rd_conn *c, int64_t n)
 {
-	char text[24];
-
-	(void)fw_snprintf(text, sizeof(text), "%lld", (long long)n);
-	rd_add(c, fw_str(text));
+	rd_number_add(rd_word_begin(c), n);
+	rd_word_end(c);
 }
 
 struct fw_buf *rd_word_begin(struct rd_conn *c)
@@ -376,6 +396,7 @@ void rd_command(struct rd_conn *c, const char *words)
 
 void rd_forget(struct rd_conn *c)
 {
+	c->broken = c->broken || (c->out_n && c->pushed); /* half a command is no command */
 	c->out_n = 0;
 }
 
@@ -391,6 +412,7 @@ void rd_sent_put(struct rd_conn *c, struct fw_buf *sent, size_t n)
 	fw_buf_finish(&c->out);
 	c->out = *sent;
 	c->out_n = n;
+	c->pushed = 0;
 }
 
 /* ---- exchange ------------------------------------------------------------------------------------------------------------------- */
@@ -487,7 +509,7 @@ static int last_words(struct rd_conn *c, struct rd_reply *all, size_t got, struc
 
 int rd_exchange(struct rd_conn *c, struct fw_arena *a, struct rd_reply **out, struct fw_err *err)
 {
-	size_t sent = 0, got = 0, want = c->out_n;
+	size_t sent = c->pushed, got = 0, want = c->out_n;
 	struct rd_reply *all = fw_arena_zalloc(a, sizeof(*all));
 	int64_t progress_ms = fw_mono_ms();
 	int rc = 0;

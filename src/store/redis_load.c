@@ -71,18 +71,12 @@ static void key_add(struct rd_conn *c, const unsigned char key[16], uint64_t has
 
 static void entry_add(struct rd_conn *c, const struct fw_entry_row *e)
 {
-	struct fw_buf *b;
-
 	rd_add(c, FW_STR("e"));
 	rd_add_int(c, e->feed_id);
 	rd_add_int(c, e->id);
 	key_add(c, e->key, e->hash);
 	rd_add_int(c, fw_store_entry_date(e, e->seen_ms));
-	b = rd_word_begin(c);
-	fw_buf_addf(b, "%lld %lld %lld %u ", (long long)e->feed_id, (long long)e->seen_ms, (long long)e->changed_ms, e->revision);
-	rd_entry_pack(b, e);
-	rd_word_end(c);
-	rd_pack(rd_word_begin(c), &rd_entry_content, e);
+	rd_entry_pack(rd_word_begin(c), e->feed_id, e->seen_ms, e->changed_ms, e->revision, e);
 	rd_word_end(c);
 }
 
@@ -102,7 +96,7 @@ int rd_load(struct fw_store *st, const struct fw_load *l, struct fw_err *err)
 {
 	struct redis *r = redis_of(st);
 	struct fw_buf value[5] = {FW_BUF_INIT(0), FW_BUF_INIT(0), FW_BUF_INIT(0), FW_BUF_INIT(0), FW_BUF_INIT(0)};
-	size_t argc = l->feed_n * 12 + l->entry_n * 8 + l->key_n * 4 + l->visit_n * 7;
+	size_t argc = l->feed_n * 12 + l->entry_n * 7 + l->key_n * 4 + l->visit_n * 7;
 	struct rd_reply *answer;
 	struct rd_conn *c;
 	int rc = rd_may_write(r, err);
@@ -143,14 +137,14 @@ static int keys_show(int64_t feed_id, const struct rd_reply *all, fw_key_cb *cb,
 	int rc = 0;
 
 	for (size_t i = 0; i + 1 < all->n && !rc; i += 2) {
-		struct fw_str id, hash = fw_str_split(all->elem[i + 1]->text, ' ', &id), key = all->elem[i]->text;
 		struct fw_entry_key k = {.feed_id = feed_id};
+		struct fw_str key = all->elem[i]->text;
+		struct rd_known known;
 
 		memcpy(k.key, key.p, FW_MIN(key.len, sizeof(k.key)));
-		for (size_t j = 0; j < hash.len; j++)
-			k.hash = k.hash << 4 | (uint64_t)FW_MAX(fw_hexval(hash.p[j]), 0);
-		if (!id.p || !fw_str_int(id, &k.entry_id))
-			k.entry_id = 0;
+		if (rd_known_read(all->elem[i + 1]->text, &known))
+			k.entry_id = known.id;
+		k.hash = known.hash;
 		rc = cb(ctx, &k);
 	}
 	return rc;

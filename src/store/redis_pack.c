@@ -14,9 +14,7 @@ const struct rd_members rd_feed_group[5] = {
 	{fw_feed_fields, 26, FW_GROUP_META, {NULL}}, {fw_feed_fields, 26, FW_GROUP_RHYTHM, {NULL}},
 	{fw_feed_fields, 26, FW_GROUP_REDIRECT, {NULL}},
 };
-const struct rd_members rd_entry_row = {fw_entry_fields, 14, 0,
-	{"seen_ms", "changed_ms", "revision", "content", "content_base", NULL}};
-const struct rd_members rd_entry_content = {fw_entry_fields + 10, 4, 0, {"summary", "extra", NULL}};
+const struct rd_members rd_entry_row = {fw_entry_fields, 14, 0, {"seen_ms", "changed_ms", "revision", NULL}};
 const struct rd_members rd_beat = {fw_beat_fields, 9, 0, {"at_ms", NULL}};
 
 static bool is_member(const struct rd_members *m, const struct fw_field *f)
@@ -30,10 +28,11 @@ static bool is_member(const struct rd_members *m, const struct fw_field *f)
 	return true;
 }
 
-static void number_add(struct fw_buf *out, int64_t value)
+/* Write a number before `end`; where it begins. */
+static char *digits(int64_t value, char *end)
 {
 	uint64_t n = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-	char text[24], *p = text + sizeof(text);
+	char *p = end;
 
 	do {
 		*--p = (char)('0' + n % 10);
@@ -41,14 +40,21 @@ static void number_add(struct fw_buf *out, int64_t value)
 	} while (n);
 	if (value < 0)
 		*--p = '-';
-	fw_buf_add(out, p, (size_t)(text + sizeof(text) - p));
+	return p;
+}
+
+void rd_number_add(struct fw_buf *out, int64_t value)
+{
+	char text[24], *end = text + sizeof(text), *p = digits(value, end);
+
+	fw_buf_add(out, p, (size_t)(end - p));
 }
 
 static void pack_one(struct fw_buf *out, const char *name, struct fw_str bytes)
 {
 	fw_buf_adds(out, name);
 	fw_buf_addc(out, '=');
-	number_add(out, (int64_t)bytes.len);
+	rd_number_add(out, (int64_t)bytes.len);
 	fw_buf_addc(out, ':');
 	fw_buf_addstr(out, bytes);
 	fw_buf_addc(out, '\n');
@@ -58,7 +64,7 @@ void rd_pack(struct fw_buf *out, const struct rd_members *m, const void *of)
 {
 	for (size_t i = 0; i < m->n; i++) {
 		const struct fw_field *f = &m->field[i];
-		char text[24];
+		char text[24], *end = text + sizeof(text), *p;
 		int64_t n;
 
 		if (!is_member(m, f))
@@ -73,8 +79,8 @@ void rd_pack(struct fw_buf *out, const struct rd_members *m, const void *of)
 		n = fw_field_int(f, of);
 		if (n == (f->type == FW_FIELD_DATE ? FW_NO_DATE : 0))
 			continue;
-		(void)fw_snprintf(text, sizeof(text), "%lld", (long long)n);
-		pack_one(out, f->name, fw_str(text));
+		p = digits(n, end);
+		pack_one(out, f->name, (struct fw_str){p, (size_t)(end - p)});
 	}
 }
 
@@ -146,7 +152,7 @@ void rd_unpack(struct fw_str value, const struct rd_members *m, void *of)
 
 void rd_number(struct fw_buf *out, int64_t n)
 {
-	number_add(out, n);
+	rd_number_add(out, n);
 	fw_buf_addc(out, ' ');
 }
 
@@ -191,7 +197,7 @@ void rd_state_pack(struct fw_buf *out, int64_t fence, const struct fw_feed *f)
 		f->expect_us};
 
 	numbers_add(out, n, FW_N(n));
-	number_add(out, f->expect_dev_us);
+	rd_number_add(out, f->expect_dev_us);
 	fw_buf_addc(out, '\n');
 	if (f->why.p)
 		pack_one(out, "why", f->why);
@@ -290,19 +296,36 @@ bool rd_visit_unpack(struct fw_str line, struct fw_visit *v)
 	return true;
 }
 
-void rd_entry_pack(struct fw_buf *out, const struct fw_entry_row *e)
+static struct fw_str hash_write(uint64_t hash, char text[16])
 {
-	char hash[17];
+	for (int i = 15; i >= 0; i--, hash >>= 4)
+		text[i] = "0123456789abcdef"[hash & 15];
+	return (struct fw_str){text, 16};
+}
 
-	(void)fw_snprintf(hash, sizeof(hash), "%016llx", (unsigned long long)e->hash);
+void rd_entry_pack(struct fw_buf *out, int64_t feed_id, int64_t seen_ms, int64_t changed_ms, uint32_t revision,
+	const struct fw_entry_row *e)
+{
+	char hash[16];
+
+	numbers_add(out, (int64_t[]){feed_id, seen_ms, changed_ms, revision}, 4);
 	pack_one(out, "key", (struct fw_str){(const char *)e->key, sizeof(e->key)});
-	pack_one(out, "hash", fw_str(hash));
+	pack_one(out, "hash", hash_write(e->hash, hash));
 	rd_pack(out, &rd_entry_row, e);
+}
+
+static uint64_t hash_read(struct fw_str text)
+{
+	uint64_t hash = 0;
+
+	for (size_t i = 0; i < text.len; i++)
+		hash = hash << 4 | (uint64_t)FW_MAX(fw_hexval(text.p[i]), 0);
+	return hash;
 }
 
 bool rd_entry_unpack(struct fw_str row, struct fw_entry_row *e)
 {
-	struct fw_str rest = row, key, hash;
+	struct fw_str rest = row, key;
 	int64_t n[4];
 
 	*e = (struct fw_entry_row){.published_ms = FW_NO_DATE, .updated_ms = FW_NO_DATE};
@@ -314,9 +337,30 @@ bool rd_entry_unpack(struct fw_str row, struct fw_entry_row *e)
 	e->revision = (uint32_t)n[3];
 	key = rd_part(rest, "key");
 	memcpy(e->key, key.p ? key.p : "", FW_MIN(key.len, sizeof(e->key)));
-	hash = rd_part(rest, "hash");
-	for (size_t i = 0; i < hash.len; i++)
-		e->hash = e->hash << 4 | (uint64_t)FW_MAX(fw_hexval(hash.p[i]), 0);
+	e->hash = hash_read(rd_part(rest, "hash"));
 	rd_unpack(rest, &rd_entry_row, e);
 	return true;
+}
+
+void rd_known_pack(struct fw_buf *out, const struct rd_known *k)
+{
+	char hash[16];
+
+	fw_buf_addstr(out, hash_write(k->hash, hash));
+	fw_buf_addc(out, ' ');
+	rd_number_add(out, k->id);
+	if (k->id) {
+		fw_buf_addc(out, ' ');
+		rd_number_add(out, k->date_ms);
+	}
+}
+
+bool rd_known_read(struct fw_str value, struct rd_known *k)
+{
+	struct fw_str id, date;
+
+	*k = (struct rd_known){.hash = hash_read(fw_str_split(value, ' ', &id))};
+	if (!id.p || !fw_str_int(fw_str_split(id, ' ', &date), &k->id))
+		return false;
+	return !k->id || (date.p && fw_str_int(date, &k->date_ms));
 }

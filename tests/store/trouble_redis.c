@@ -188,7 +188,7 @@ START_TEST(schemas) /* REL-15 */
 	server_up(NULL);
 	fw_store_close(store_open(url, FW_STORE_CREATE));
 	st = store_open(url, FW_STORE_READ);
-	ck_assert_int_eq(stats(st, NOW).schema, 2);
+	ck_assert_int_eq(stats(st, NOW).schema, 3);
 	IS(fw_store_subscribe(st, &n, 1, &err), FW_EINVAL);
 	says(err.rc, FW_EINVAL, &err, "reading only");
 	fw_store_close(st);
@@ -282,7 +282,7 @@ START_TEST(schema_1_is_made_over) /* REL-15: whoever opens it, and however often
 	open_says(url, FW_STORE_READ, FW_EVERSION, "feedwheel run");
 	open_says(url, FW_STORE_NO_MIGRATE, FW_EVERSION, "feedwheel run");
 	st = store_open(url, 0);
-	ck_assert_int_eq(stats(st, NOW).schema, 2);
+	ck_assert_int_eq(stats(st, NOW).schema, 3);
 	ck_assert_int_eq(stats(st, NOW).lent_n, 0);
 	ck_assert_int_eq(stats(st, NOW).due_n, 4);
 	ck_assert_int_eq(stats(st, NOW).visit_n, 3);
@@ -305,6 +305,98 @@ START_TEST(schema_1_is_made_over) /* REL-15: whoever opens it, and however often
 	ck_assert_uint_eq(claim_at(st, NOW + HOUR, 9, l + 3, &A), 4);
 	ck_assert_int_eq(entry_count(st, 1), 1);
 	ck_assert_str_eq(say("EXISTS {feedwheel:0}:old:feeds {feedwheel:0}:wheel {feedwheel:0}:leases {feedwheel:0}:due"), ":0\r\n");
+	fw_store_close(st);
+}
+END_TEST
+
+/* Make a store of today one of schema 2: contents apart, one sorted set of dates, the epoch in meta. */
+static void schema_2(void)
+{
+	told("EVAL \"local P, c = '{feedwheel:0}:', redis.call local rows = c('HGETALL', P .. 'entries') "
+		"for i = 1, #rows, 2 do local row, at = rows[i + 1], nil local parts = {'', ''} parts[1], at = row:match('^(%d+ %d+ %d+ %d+ )()') "
+		"while at <= #row do local name, len, from = row:match('^([%w_]+)=(%d+):()', at) local k = (name == 'content' or name == 'content_base') "
+		"and 2 or 1 parts[k] = parts[k] .. row:sub(at, from + len) at = from + len + 1 end "
+		"c('HSET', P .. 'entries', rows[i], parts[1]) if parts[2] ~= '' then c('HSET', P .. 'contents', rows[i], parts[2]) end end "
+		"for _, key in ipairs(c('KEYS', P .. 'keys:*')) do local all = c('HGETALL', key) for i = 1, #all, 2 do "
+		"local hash, id, date = all[i + 1]:match('^(%x+) (%d+) (%d+)$') c('HSET', key, all[i], hash .. ' ' .. id) "
+		"c('ZADD', P .. 'dates', date, ('%015d'):format(id)) end end "
+		"for _, key in ipairs(c('KEYS', P .. 'dates:*')) do c('DEL', key) end c('RENAME', P .. 'queue', P .. 'slots') "
+		"if c('EXISTS', P .. 'next') == 1 then c('RENAME', P .. 'next', P .. 'soon') end "
+		"c('HSET', P .. 'meta', 'schema', 2, 'epoch', c('GET', P .. 'epoch')) return c('DEL', P .. 'epoch', P .. 'days')\" 0");
+}
+
+static int contents_of(void *ctx, const struct fw_entry_row *e)
+{
+	fw_buf_addf(ctx, "%.*s:%.*s ", FW_STR_ARG(e->title), FW_STR_ARG(e->content));
+	return 0;
+}
+
+/* The newest so many, "title:content" each. */
+static const char *newest(struct fw_store *st, size_t n)
+{
+	struct fw_entry_query q = {.limit = n, .content = true};
+	static char text[300];
+	struct fw_buf b = FW_BUF_INIT(0);
+	struct fw_err err = {0};
+
+	OK(fw_store_entry_list(st, &q, contents_of, &b, &err));
+	ck_assert(fw_str_copy(text, sizeof(text), fw_buf_str(&b)));
+	fw_buf_finish(&b);
+	return text;
+}
+
+#define OLD_N 2600 /* entries: some portions */
+
+START_TEST(schema_2_is_made_over) /* REL-15: ten open it at once, and half of them are killed in it */
+{
+	struct fw_lease l[3];
+	struct fw_feed f;
+	struct fw_outcome late;
+	struct fw_store *st, *old;
+	struct fw_err err = {0};
+	pid_t pid[10];
+
+	server_up(NULL);
+	st = store_open(url, FW_STORE_CREATE);
+	subscribe_many(st, "https://h%d.example/", 0, 3, NOW);
+	for (int i = 0; i < 2; i++)
+		put_entries(st, &A, NOW + i, i * OLD_N / 2, (i + 1) * OLD_N / 2);
+	ck_assert_uint_eq(claim_at(st, NOW + 9, 1, l, &A), 1);
+	schema_2();
+	open_says(url, FW_STORE_READ, FW_EVERSION, "schema 2 is older");
+	for (int i = 0; i < 10; i++) {
+		pid[i] = fork();
+		if (pid[i] == 0) {
+			fw_store_close(store_open(url, 0));
+			_exit(0);
+		}
+	}
+	for (int i = 0; i < 10; i++) {
+		int status;
+
+		if (i % 2 && usleep((useconds_t)i * 700) == 0)
+			kill(pid[i], SIGKILL);
+		ck_assert_int_eq(waitpid(pid[i], &status, 0), pid[i]);
+		ck_assert(i % 2 || status == 0);
+	}
+	old = st;
+	st = store_open(url, 0);
+	ck_assert_int_eq(stats(st, NOW).schema, 3);
+	ck_assert_int_eq(stats(st, NOW).entry_n, OLD_N);
+	ck_assert_int_eq(query_count(st, (struct fw_entry_query){.oldest_first = true}), OLD_N);
+	ck_assert_int_eq(query_count(st, (struct fw_entry_query){.limit = 0}), OLD_N); /* by date */
+	ck_assert_int_eq(entry_count(st, 1) + entry_count(st, 2), OLD_N);
+	ck_assert_str_eq(newest(st, 1), "n2599:<p>number</p> ");
+	check_clean(st);
+	late = outcome_of(&l[0], &f, NOW + 10); /* what was lent then is lent again */
+	ck_assert_int_eq(commit_one(old, &late, NOW + 10), FW_ESTALE);
+	put_entries(st, &A, NOW + 11, 0, 5); /* of the third feed, that was lent */
+	put_entries(st, &A, NOW + HOUR, 0, OLD_N / 2); /* known ones */
+	ck_assert_int_eq(stats(st, NOW).entry_n, OLD_N + 5);
+	check_clean(st);
+	ck_assert_str_eq(say("EXISTS {feedwheel:0}:old:entries {feedwheel:0}:contents {feedwheel:0}:dates {feedwheel:0}:slots"), ":0\r\n");
+	OK(fw_store_ping(old, &err));
+	fw_store_close(old);
 	fw_store_close(st);
 }
 END_TEST
@@ -807,12 +899,14 @@ START_TEST(new_entries_are_published)
 	told("XGROUP CREATE {feedwheel:0}:new readers 0 MKSTREAM");
 	lend_one(st, &v, NOW);
 	OK(fw_store_commit(st, &v.commit, &err));
-	ck_assert_str_eq(say("XLEN {feedwheel:0}:new"), ":3\r\n");
+	ck_assert_str_eq(say("XLEN {feedwheel:0}:new"), ":1\r\n"); /* one message of a visit */
 	answer = say("XREADGROUP GROUP readers me COUNT 1 STREAMS {feedwheel:0}:new >");
-	ck_assert_msg(strstr(answer, "https://a.example/1") && strstr(answer, "one"), "%s", answer);
+	ck_assert_msg(strstr(answer, "feed\r\n$1\r\n1\r\n") && strstr(answer, "entries\r\n$5\r\n1 2 3\r\n"), "%s", answer);
+	answer = say("EVAL \"local e = redis.call('HGET', '{feedwheel:0}:entries', 1) return e:sub(e:find('hash='), -1)\" 0");
+	ck_assert_msg(strstr(answer, "https://a.example/1") && strstr(answer, "title=3:one\n") && strstr(answer, "content=5:first\n"), "%s", answer);
 	lend_one(st, &v, NOW + HOUR); /* known ones are not published again */
 	OK(fw_store_commit(st, &v.commit, &err));
-	ck_assert_str_eq(say("XLEN {feedwheel:0}:new"), ":3\r\n");
+	ck_assert_str_eq(say("XLEN {feedwheel:0}:new"), ":1\r\n");
 	fw_store_close(st);
 	ck_assert(fw_snprintf(url, sizeof(url), "redis+unix://%s?prefix=quiet&stream_max=0", sock));
 	st = store_open(url, FW_STORE_CREATE);
@@ -820,6 +914,121 @@ START_TEST(new_entries_are_published)
 	lend_one(st, &v, NOW);
 	OK(fw_store_commit(st, &v.commit, &err));
 	ck_assert_str_eq(say("EXISTS {quiet:0}:new"), ":0\r\n");
+	fw_store_close(st);
+}
+END_TEST
+
+/* ---- entries ------------------------------------------------------------------------------------------------------------------------- */
+
+/* The number behind a word of INFO commandstats. */
+static int64_t calls_of(const char *command)
+{
+	const char *all = say("INFO commandstats"), *at = strstr(all, command);
+	int64_t n = 0;
+
+	ck_assert_msg(at && fw_str_int(fw_str_sub(fw_str(at + strlen(command)), 0, strcspn(at + strlen(command), ",")), &n), "%s", all);
+	return n;
+}
+
+#define MEDDLED_N 300
+
+START_TEST(transactions_that_come_to_nothing) /* invariants 1 and 2: the epoch rises between looking and storing, again and again */
+{
+	struct fw_store *st;
+	struct one v;
+	struct fw_err err = {0};
+	pid_t meddler;
+
+	server_up(NULL);
+	st = store_open(url, FW_STORE_CREATE);
+	subscribe(st, "https://a.example/", NOW);
+	meddler = fork();
+	if (meddler == 0) {
+		for (;;) {
+			(void)say("INCR {feedwheel:0}:epoch");
+			usleep(1200);
+		}
+	}
+	told("CONFIG RESETSTAT");
+	for (int i = 0; i < MEDDLED_N; i++) {
+		lend_one(st, &v, NOW + (int64_t)i * HOUR);
+		for (int k = 0; k < 3; k++) /* three new ones, and the same changed an hour later */
+			v.entry[k] = entry(3 * (i / 2) + k, i % 2, "t", "text");
+		OK(fw_store_commit(st, &v.commit, &err));
+		IS(v.outcome.rc, 0);
+		ck_assert_uint_eq(i % 2 ? v.outcome.visit.changed_n : v.outcome.visit.new_n, 3);
+	}
+	kill(meddler, SIGKILL);
+	ck_assert_int_eq(waitpid(meddler, NULL, 0), meddler);
+	ck_assert_int_gt(calls_of("cmdstat_exec:calls="), MEDDLED_N);
+	printf("# %d commits in %lld transactions\n", MEDDLED_N, (long long)calls_of("cmdstat_exec:calls="));
+	ck_assert_int_eq(stats(st, NOW).entry_n, 3 * MEDDLED_N / 2);
+	ck_assert_int_eq(stats(st, NOW).visit_n, MEDDLED_N);
+	ck_assert_int_eq(query_count(st, (struct fw_entry_query){.limit = 0}), 3 * MEDDLED_N / 2);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(followers_wait_for_lower_numbers) /* two commits at once: the one with the lower numbers may end last */
+{
+	struct fw_entry_query follow = {.oldest_first = true}, newest_first = {.limit = 0}, of_feed = {.feed_id = 1, .after_id = 1};
+	struct fw_store *st;
+
+	server_up(NULL);
+	st = store_open(url, FW_STORE_CREATE);
+	subscribe(st, "https://a.example/", NOW);
+	put_entries(st, &A, NOW, 0, 9);
+	ck_assert_str_eq(say("HLEN {feedwheel:0}:storing"), ":0\r\n");
+	told("HSET {feedwheel:0}:storing other \"4 99999999999999\"");
+	ck_assert_int_eq(query_count(st, follow), 4);
+	ck_assert_int_eq(query_count(st, of_feed), 3);
+	ck_assert_int_eq(query_count(st, newest_first), 9);
+	told("HSET {feedwheel:0}:storing other \"4 1763730000000\""); /* its taker has died long ago */
+	ck_assert_int_eq(query_count(st, follow), 9);
+	put_entries(st, &A, NOW + HOUR, 9, 10);
+	ck_assert_str_eq(say("HLEN {feedwheel:0}:storing"), ":0\r\n");
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(dates_that_change) /* the lists of days are swept when much in them is stale */
+{
+	struct fw_store *st;
+	struct one v;
+	struct fw_err err = {0};
+	int64_t n = 0;
+
+	server_up(NULL);
+	st = store_open(url, FW_STORE_CREATE);
+	subscribe(st, "https://a.example/", NOW);
+	for (int i = 0; i < 6; i++) {
+		lend_one(st, &v, NOW + (int64_t)i * HOUR);
+		for (int k = 0; k < 3; k++) {
+			v.entry[k].hash = (uint64_t)i + 1;
+			v.entry[k].published_ms = NOW - (int64_t)(k + 1) * 24 * HOUR + (k == 2 ? (int64_t)i * 12 * HOUR - 1 : 0);
+		}
+		OK(fw_store_commit(st, &v.commit, &err));
+	}
+	ck_assert_str_eq(newest(st, 0), "three: one:first two:second "); /* each once, the third as it was at last */
+	ck_assert_str_eq(newest(st, 1), "three: ");
+	ck_assert_str_eq(say("HGET {feedwheel:0}:meta stale_n"), "$1\r\n5\r\n");
+	check_clean(st);
+	OK(fw_store_prune(st, 1, 0, &n, &err));
+	ck_assert_str_eq(say("HGET {feedwheel:0}:meta stale_n"), "$1\r\n5\r\n"); /* not worth it */
+	told("HSET {feedwheel:0}:meta stale_n 1000");
+	ck_assert_str_eq(say("EVAL \"local n = 0 for _, k in ipairs(redis.call('KEYS', '*:dates:*')) do n = n + redis.call('STRLEN', k) end return n\" 0"),
+		":128\r\n");
+	OK(fw_store_prune(st, 1, 0, &n, &err));
+	ck_assert_str_eq(say("EVAL \"local n = 0 for _, k in ipairs(redis.call('KEYS', '*:dates:*')) do n = n + redis.call('STRLEN', k) end return n\" 0"),
+		":48\r\n");
+	ck_assert_str_eq(say("HGET {feedwheel:0}:meta stale_n"), "$1\r\n0\r\n");
+	ck_assert_str_eq(newest(st, 0), "three: one:first two:second ");
+	check_clean(st);
+	OK(fw_store_unsubscribe(st, 1, &err));
+	told("HSET {feedwheel:0}:meta stale_n 1000");
+	OK(fw_store_prune(st, 1, 0, &n, &err));
+	ck_assert_str_eq(say("EXISTS {feedwheel:0}:days"), ":0\r\n");
 	fw_store_close(st);
 }
 END_TEST
@@ -1101,9 +1310,10 @@ int main(void)
 {
 	Suite *s = suite_create("store, Redis");
 	TCase *t = tcase_create("redis");
-	const TTest *every[] = {urls_and_options, schemas, schema_1_is_made_over, passwords, too_many_connections, refusals_pass, replica_without_its_master,
+	const TTest *every[] = {urls_and_options, schemas, schema_1_is_made_over, schema_2_is_made_over, passwords, too_many_connections, refusals_pass, replica_without_its_master,
 		scripts_are_forgotten, busy_with_a_script, server_that_says_nothing, answers_of_others, disk_full, commit_that_comes_again,
-		server_is_killed_in_commit, pushed_addresses_are_fetched_at_once, known_address_pushed_is_due_first, new_entries_are_published, messages_pushed_by_hand,
+		server_is_killed_in_commit, pushed_addresses_are_fetched_at_once, known_address_pushed_is_due_first, new_entries_are_published, transactions_that_come_to_nothing,
+		followers_wait_for_lower_numbers, dates_that_change, messages_pushed_by_hand,
 		doctor_looks_at_durability, shards_on_one_server, shards_on_a_cluster, over_tls};
 
 	tcase_add_checked_fixture(t, setup, teardown);

@@ -139,7 +139,7 @@ function ops.claim()
 			next_ms = ms
 		end
 	end
-	return {fence, until_ms, deferred, next_ms and int(next_ms) or '', call('HGET', META, 'epoch'), lent}
+	return {fence, until_ms, deferred, next_ms and int(next_ms) or '', call('GET', EPOCH), lent}
 end
 
 -- release {id fence} ...

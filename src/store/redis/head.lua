@@ -6,12 +6,12 @@
 local call, fmt, sub, find, match = redis.call, string.format, string.sub, string.find, string.match
 local P = sub(KEYS[1], 1, -5)
 local META, FEEDS, URLS, STATUS, FAILING = KEYS[1], P .. 'feeds', P .. 'urls', P .. 'status', P .. 'failing'
-local DUE, SLOTS, SOON, MOVED, JOINED = P .. 'due:', P .. 'slots', P .. 'soon', P .. 'moved', P .. 'joined'
+local EPOCH, DUE, SLOTS, SOON, MOVED, JOINED = P .. 'epoch', P .. 'due:', P .. 'queue', P .. 'next', P .. 'moved', P .. 'joined'
 local PARKED, HOSTS, CLAIMS, BORROWERS, LENT = P .. 'parked', P .. 'hosts', P .. 'claims', P .. 'borrowers', P .. 'lent:'
-local ENTRIES, CONTENTS, DATES, ENTRY_N = P .. 'entries', P .. 'contents', P .. 'dates', P .. 'entry_n'
+local ENTRIES, DATES, DAYS, ENTRY_N, STORING = P .. 'entries', P .. 'dates:', P .. 'days', P .. 'entry_n', P .. 'storing'
 local VISITS, ORDER, RUNS, WORKERS = P .. 'visits', P .. 'visit_order', P .. 'runs', P .. 'workers'
 local GROUPS = {[1] = P .. 'error', [2] = P .. 'validators', [4] = P .. 'about', [8] = P .. 'rhythm', [16] = P .. 'redirect'}
-local SLOT_MS = 10000
+local SLOT_MS, DAY_MS = 10000, 86400000
 local ops = {}
 
 -- A whole number as text: Lua would write large ones with an exponent.
@@ -109,6 +109,14 @@ end
 
 local function slot_of(ms)
 	return int(math.floor(tonumber(ms) / SLOT_MS))
+end
+
+-- An entry's date is known with its key, and in the list of its day: DATES with the number of the day, a line "id date" for each. These
+-- lists only grow; what is gone, or has got another date, is passed over by who reads them, until it is swept.
+local function days_add(id, date)
+	local day = int(math.floor(tonumber(date) / DAY_MS))
+	call('APPEND', DATES .. day, id .. ' ' .. date .. '\n')
+	call('ZADD', DAYS, day, day)
 end
 
 -- How a feed is lent under this fence: as which member of the claim's set; nil: not.

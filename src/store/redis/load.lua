@@ -3,7 +3,7 @@
 -- Rows as another store had them, in one go. What is there already is passed over.
 --
 -- load {f id url host created due status fail_n last_new groups members state {value of each group}}...
---      {e feed id key hash date row content}... {k feed key hash}... {v id feed run new changed line}...
+--      {e feed id key hash date row}... {k feed key hash}... {v id feed run new changed line}...
 -- Answers 0, or {id, other}: a feed whose id or url is that of another one, and then nothing was written.
 
 local function feed_conflict(id, url)
@@ -60,17 +60,14 @@ local function feed_load(a)
 end
 
 local function entry_load(a)
-	local feed, id, key, hash, date, row, content = unpack(ARGV, a, a + 6)
+	local feed, id, key, hash, date, row = unpack(ARGV, a, a + 5)
 	local keys = P .. 'keys:' .. feed
 	if call('HEXISTS', FEEDS, feed) == 0 or call('HEXISTS', keys, key) == 1 or call('HEXISTS', ENTRIES, id) == 1 then
 		return
 	end
-	call('HSET', keys, key, hash .. ' ' .. id)
+	call('HSET', keys, key, hash .. ' ' .. id .. ' ' .. date)
 	call('HSET', ENTRIES, id, row)
-	call('ZADD', DATES, date, fmt('%015d', tonumber(id)))
-	if content ~= '' then
-		call('HSET', CONTENTS, id, content)
-	end
+	days_add(id, date)
 	call('HINCRBY', ENTRY_N, feed, 1)
 	call('HINCRBY', META, 'entry_n', 1)
 	rises('last_entry', id)
@@ -155,7 +152,7 @@ end
 
 function ops.load()
 	local a = 2
-	local width = {e = 8, k = 4, v = 7}
+	local width = {e = 7, k = 4, v = 7}
 	while ARGV[a] == 'f' do
 		local other = feed_conflict(ARGV[a + 1], ARGV[a + 2])
 		if other then

@@ -87,7 +87,7 @@ function ops.stats()
 		end
 		last_feed = 0
 	end
-	if call('ZCARD', DATES) > 0 and shard == 0 then -- the counter of all shards
+	if call('HLEN', ENTRIES) > 0 and shard == 0 then -- the counter of all shards
 		last_entry = tonumber(call('HGET', META, 'last_entry'))
 		while shards == 1 and call('HEXISTS', ENTRIES, int(last_entry)) == 0 do
 			last_entry = last_entry - 1
@@ -167,7 +167,7 @@ function ops.look()
 		end
 		feeds[k] = feed or ''
 	end
-	return {call('HGET', META, 'epoch'), as, feeds, #ids > 0 and ask('ZMSCORE', STATUS, ids) or {}, again}
+	return {call('GET', EPOCH), as, feeds, #ids > 0 and ask('ZMSCORE', STATUS, ids) or {}, again}
 end
 
 -- lent [id] -> {fence until {member ...}} ...: all that is lent, or one feed
@@ -190,6 +190,11 @@ function ops.lent()
 		add(fence, call('SMEMBERS', LENT .. fence))
 	end
 	return out
+end
+
+-- safe -> now, {base until} of each connection that has taken numbers and not stored yet
+function ops.safe()
+	return {int(now_of('0')), call('HVALS', STORING)}
 end
 
 -- history batch id max -> {lines, batch, numbers}: of one feed's visits, newest first
@@ -316,7 +321,20 @@ function ops.check_rest()
 	end
 	same('claims', call('ZCARD', CLAIMS), call('HLEN', BORROWERS))
 	same('entries', call('HGET', META, 'entry_n'), call('HLEN', ENTRIES))
-	same('entries by date', call('HGET', META, 'entry_n'), call('ZCARD', DATES))
+	if call('HLEN', ENTRIES) <= 20000 then -- each is in the list of its day; what else stands there is passed over
+		local n, seen = 0, {}
+		for _, day in ipairs(call('ZRANGE', DAYS, 0, -1)) do
+			local ids = {}
+			for id in string.gmatch(call('GET', DATES .. day) or '', '(%d+) %-?%d+\n') do
+				ids[#ids + 1] = id
+			end
+			for i, found in ipairs(ask('HMGET', ENTRIES, ids)) do
+				n = n + (found and not seen[ids[i]] and 1 or 0)
+				seen[ids[i]] = true
+			end
+		end
+		same('entries by date', call('HGET', META, 'entry_n'), n)
+	end
 	same('addresses', call('HLEN', URLS), call('HLEN', FEEDS))
 	same('batches of visits', call('HLEN', VISITS), call('ZCARD', ORDER))
 	if call('HLEN', HOSTS) <= 20000 then

@@ -1,9 +1,11 @@
 -- SPDX-License-Identifier: ISC
 --
--- Schema 1, in which one sorted set was the line, and leases and visits were values of their own. It is made over in portions, each a
--- step of this script, so the server answers others meanwhile; "upgrade" in META says how far it has come, and whoever opens the store
--- goes on from there. The first step takes the old keys away, so workers of the old version find nothing to lend and no lease of
--- theirs; what they had is lent again. Numbers stay what they were.
+-- Older schemas. A store is made over in portions, each a step of this script, so the server answers others meanwhile; "upgrade" in META
+-- says how far it has come, and whoever opens the store goes on from there. The first step takes the old keys away, so workers of the
+-- old version find nothing to lend and no lease of theirs; what they had is lent again. Numbers stay what they were.
+--
+-- In schema 1 one sorted set was the line, and leases and visits were values of their own. In schema 2 an entry's content was a value of
+-- its own, and one sorted set had the dates of all.
 
 local PORTION = 500
 
@@ -117,6 +119,56 @@ local function visits_over(from)
 	return from + PORTION < n and 'visits ' .. int(from + PORTION) or 'done'
 end
 
+-- From schema 2 on; or from 1, whose line stands where it belongs already.
+local function begin_3()
+	for from, to in pairs({slots = SLOTS, soon = SOON}) do
+		call('ZUNIONSTORE', to, 2, P .. from, to, 'AGGREGATE', 'MIN')
+		call('UNLINK', P .. from)
+	end
+	for _, name in ipairs({'entries', 'contents', 'dates'}) do
+		if call('EXISTS', P .. name) == 1 then
+			call('RENAME', P .. name, old(name))
+		end
+	end
+	for _, fence in ipairs(call('ZRANGE', CLAIMS, 0, -1)) do
+		claim_end(fence)
+	end
+	call('SET', EPOCH, int(tonumber(call('HGET', META, 'epoch')) + 1))
+	call('HDEL', META, 'epoch')
+	call('HSET', META, 'schema', 3)
+	return 'entries 0'
+end
+
+-- Row and content become one value, and the date stands with the key and in the list of its day.
+local function entries_over(cursor)
+	local page = call('HSCAN', old('entries'), cursor, 'COUNT', PORTION)
+	local ids, rows, names, known = {}, {}, {}, {}
+	for i = 1, #page[2], 2 do
+		ids[#ids + 1] = page[2][i]
+		names[#names + 1] = fmt('%015d', tonumber(page[2][i]))
+	end
+	local contents, dates = ask('HMGET', old('contents'), ids), ask('ZMSCORE', old('dates'), names)
+	for i, id in ipairs(ids) do
+		local row = page[2][2 * i]
+		local feed, seen = match(row, '^(%d+) (%d+) ')
+		local members = find(row, 'key=', 1, true)
+		local date = dates[i] or seen
+		rows[#rows + 1] = id
+		rows[#rows + 1] = row .. (contents[i] or '')
+		known[feed] = known[feed] or {}
+		table.insert(known[feed], part(row, 'key', members))
+		table.insert(known[feed], part(row, 'hash', members) .. ' ' .. id .. ' ' .. date)
+		days_add(id, date)
+	end
+	many('HSET', ENTRIES, rows)
+	for feed, list in pairs(known) do
+		many('HSET', P .. 'keys:' .. feed, list)
+	end
+	many('HDEL', old('entries'), ids)
+	many('HDEL', old('contents'), ids)
+	return (page[1] ~= '0' or call('EXISTS', old('entries')) == 1) and 'entries ' .. page[1] or 'done'
+end
+
 -- upgrade -> {schema, what is next, or ''}
 function ops.upgrade()
 	local stage, at = match(call('HGET', META, 'upgrade') or '', '^(%a+) ?(%d*)')
@@ -126,14 +178,23 @@ function ops.upgrade()
 		stage = feeds_over(tonumber(at))
 	elseif stage == 'visits' then
 		stage = visits_over(tonumber(at))
+		if stage == 'done' then
+			call('UNLINK', old('feeds'), old('wheel'), old('due'), old('moved'), old('visits'))
+			call('HDEL', META, 'visits_gone')
+			stage = begin_3()
+		end
+	elseif stage == 'entries' then
+		stage = entries_over(at)
 	elseif call('HGET', META, 'schema') == '1' then
 		stage = begin()
+	elseif call('HGET', META, 'schema') == '2' then
+		stage = begin_3()
 	else
 		stage = 'done'
 	end
 	if stage == 'done' then
-		call('UNLINK', old('feeds'), old('wheel'), old('due'), old('moved'), old('visits'))
-		call('HDEL', META, 'upgrade', 'visits_gone')
+		call('UNLINK', old('entries'), old('contents'), old('dates'))
+		call('HDEL', META, 'upgrade')
 	else
 		call('HSET', META, 'upgrade', stage)
 	end

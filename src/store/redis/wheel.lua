@@ -13,8 +13,8 @@
 -- from then on at most one feed of the host stands in line for all of them: it has the turn. Whoever returns a loan gives the turn on,
 -- so parked feeds are met again without being looked at.
 --
--- Who borrowed remembers what it needs to write its outcomes without asking again. "epoch" in META rises with all that may make that
--- memory wrong: a lease taken back, or a change to a feed while it is lent.
+-- Who borrowed remembers what it needs to write its outcomes without asking again. EPOCH rises with all that may make that
+-- memory wrong: a lease taken back, or a change to a feed while it is lent. It is a key of its own, for it is watched.
 
 local epoch_rises = false
 local line, line_n = {}, 0 -- who gets in line: by slot, written at the end
@@ -145,7 +145,7 @@ local function finish()
 	line_write()
 	hosts_write()
 	if epoch_rises then
-		call('HINCRBY', META, 'epoch', 1)
+		call('INCR', EPOCH)
 	end
 end
 

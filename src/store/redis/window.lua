@@ -6,7 +6,8 @@
 function ops.create()
 	if not call('HGET', META, 'schema') then
 		call('HSET', META, 'schema', ARGV[2], 'shards', ARGV[3], 'shard', ARGV[4], 'last_feed', 0, 'last_fence', 0, 'last_entry', 0,
-			'first_entry', 1, 'entry_n', 0, 'visit_n', 0, 'last_visit', 0, 'epoch', 1)
+			'first_entry', 1, 'entry_n', 0, 'visit_n', 0, 'last_visit', 0)
+		call('SET', EPOCH, 1)
 	end
 	return call('HMGET', META, 'schema', 'shards', 'upgrade')
 end
@@ -122,18 +123,16 @@ function ops.unsubscribe()
 		batch = before
 		line_at, before, lines, first = visit_in(batch, id)
 	end
-	local rows, dates = {}, {}
+	local rows = {} -- their mentions by date are swept when entries are forgotten
 	for _, v in ipairs(call('HVALS', P .. 'keys:' .. id)) do
-		local eid = match(v, ' (%d+)$')
+		local eid = match(v, '^%x+ (%d+)')
 		if eid ~= '0' then
 			rows[#rows + 1] = eid
-			dates[#dates + 1] = fmt('%015d', tonumber(eid))
 		end
 	end
 	many('HDEL', ENTRIES, rows)
-	many('HDEL', CONTENTS, rows)
-	many('ZREM', DATES, dates)
 	call('HINCRBY', META, 'entry_n', 0 - #rows)
+	call('HINCRBY', META, 'stale_n', #rows)
 	call('HDEL', ENTRY_N, id)
 	call('UNLINK', P .. 'keys:' .. id)
 	call('HDEL', URLS, feed_part(feed, 'url'))
@@ -222,9 +221,42 @@ function ops.prune_signs()
 	end
 end
 
+-- numbers n who keep_ms -> {last number before them, now}: for n new entries. Others who follow the numbers stop below them until they
+-- are stored, but no longer than keep_ms, should their taker have died.
+function ops.numbers()
+	local n, now, taken = tonumber(ARGV[2]), now_of('0'), call('HGETALL', STORING)
+	for i = 1, #taken, 2 do
+		if tonumber(match(taken[i + 1], '%d+$')) < now then
+			call('HDEL', STORING, taken[i])
+		end
+	end
+	local base = call('HINCRBY', META, 'last_entry', n) - n
+	if n > 0 then
+		call('HSET', STORING, ARGV[3], int(base) .. ' ' .. int(now + tonumber(ARGV[4])))
+	end
+	return {base, now}
+end
+
+-- day_sweep day bytes kept: what stood in the first so many bytes of a day's list is kept only where it is said again here. Lists only
+-- grow otherwise, and 0 is the answer where one has not.
+function ops.day_sweep()
+	local key, bytes = DATES .. ARGV[2], tonumber(ARGV[3])
+	if call('STRLEN', key) < bytes then
+		return 0
+	end
+	local rest = ARGV[4] .. call('GETRANGE', key, bytes, -1)
+	if rest ~= '' then
+		call('SET', key, rest)
+	else
+		call('DEL', key)
+		call('ZREM', DAYS, ARGV[2])
+	end
+	return 1
+end
+
 -- prune_entries before {id} ... -> {forgotten, kept} of these
 function ops.prune_entries()
-	local before, ids, rows, dates, feeds, kept = tonumber(ARGV[2]), {unpack(ARGV, 3)}, {}, {}, {}, 0
+	local before, ids, rows, feeds, kept = tonumber(ARGV[2]), {unpack(ARGV, 3)}, {}, {}, 0
 	for i, row in ipairs(ask('HMGET', ENTRIES, ids)) do
 		local feed, changed = match(row or '', '^(%d+) %d+ (%d+) ')
 		if feed and tonumber(changed) < before then
@@ -235,17 +267,15 @@ function ops.prune_entries()
 			end
 			feeds[feed] = (feeds[feed] or 0) + 1
 			rows[#rows + 1] = ids[i]
-			dates[#dates + 1] = fmt('%015d', tonumber(ids[i]))
 		elseif feed then
 			kept = kept + 1
 		end
 	end
 	many('HDEL', ENTRIES, rows)
-	many('HDEL', CONTENTS, rows)
-	many('ZREM', DATES, dates)
 	for feed, n in pairs(feeds) do
 		call('HINCRBY', ENTRY_N, feed, -n)
 	end
 	call('HINCRBY', META, 'entry_n', 0 - #rows)
+	call('HINCRBY', META, 'stale_n', #rows)
 	return {#rows, kept}
 end
