@@ -117,7 +117,7 @@ struct engine {
 	double (*ref_entries)(const char *url, int64_t n, size_t bytes); /* one insert a transaction; rows/s */
 	/* Bytes of log written so far; rising. NULL: not told. */
 	double (*log_bytes)(const char *url);
-	double (*disk_bytes)(const char *url); /* of the store's files; NULL: what the store says of itself */
+	double (*disk_bytes)(const char *url); /* of the store's files, or in memory; NULL: what the store says of itself */
 	/* Rows of this engine alone; NULL: none. wheel_more has the wheel that was measured, still filled. */
 	void (*wheel_more)(const struct engine *e, struct wheel *w);
 	void (*more)(const struct engine *e);
