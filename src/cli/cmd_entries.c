@@ -237,6 +237,21 @@ static int query(struct cli *c, struct fw_entry_query *q)
 	return rc;
 }
 
+/* A search that does not see everything says so. */
+static int unindexed_tell(struct cli *c)
+{
+	struct fw_store_stats s;
+	char n[FW_RFC3339_MAX];
+	struct fw_err err = {0};
+
+	if (fw_store_stats(c->store, 0, &s, &err))
+		return cli_store_failed(c, &err);
+	if (s.unindexed_n)
+		cli_note(c, "%s not in the search index yet: a worker ('feedwheel run') goes on with it",
+			cli_count(n, s.unindexed_n, "entry is", "entries are"));
+	return 0;
+}
+
 static int entries_run(struct cli *c)
 {
 	struct entries e = {.c = c, .as_json = cli_flag(c, "json"), .as_lines = cli_flag(c, "jsonl"), .raw = cli_flag(c, "raw")};
@@ -267,6 +282,8 @@ static int entries_run(struct cli *c)
 	if (!e.n && !e.as_json && !e.as_lines)
 		cli_note(c, "no entries%s", q.search.len || q.feed_id || q.since_ms ? " like that" :
 			" yet: 'feedwheel run --once' fetches what is due");
+	if (q.search.len && !e.rc)
+		e.rc = unindexed_tell(c);
 	return e.rc;
 }
 

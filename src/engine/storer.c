@@ -561,7 +561,7 @@ static void beat(struct storer *s, int64_t mono_ms)
 /*
  * A short step of housekeeping, when there is nothing to store. While transfers keep the machine busy only now and then, so that the
  * index keeps up without slowing them; a --once leaves it to its end, and then takes no longer than ONCE_UPKEEP_MS: what is left is
- * done by the next run or the first search.
+ * done by the next run, and a search says how much that is.
  */
 static bool upkeep(struct storer *s, int64_t mono_ms)
 {

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: ISC
 """Several machines on one store: what is told to them all reaches each of them, before all other work."""
 import contextlib
+import os
 import signal
 import time
 
@@ -161,6 +162,31 @@ def everywhere(base, engine):
         equal(w.words().count(": resumed"), 6, "workers that resumed")
         holds("one of the two" in w.run("pause", "--all", o.urls[0], code=2).stderr, "usage")
         holds("which feeds" in w.run("pause", code=2).stderr, "usage")
+
+
+@each_engine("a search that does not see all entries yet says so, and sees them as soon as a worker has gone on", also=["sqlite"])
+def unindexed(base, engine):
+    docs = os.path.join(base, "docs")
+    os.mkdir(docs)
+    with open(os.path.join(docs, "long.xml"), "w", encoding="ascii") as f: # too much for the end of a --once
+        f.write("<rss><channel><title>t</title>")
+        for i in range(1500):
+            f.write("<item><guid>%d</guid><title>needle %d</title><description>%s</description></item>" % (
+                i, i, " ".join("word%d" % (i * 7919 + k * 104729 & 0xffff) for k in range(1000))))
+        f.write("</channel></rss>")
+    with origin(base, docs, "--feeds", "3") as o, wheel(base, engine, CONF + "max_body_bytes = 64M\n") as w:
+        w.run("import", o.url_file)
+        w.run_once()
+        def look():
+            r = w.run("entries", "--search", "needle", "--limit", "10000", "--jsonl")
+            return len(r.stdout.splitlines()), r.stderr
+        behind = w.json("status")["unindexed_entries"]
+        found, said = look()
+        print("# %d entries are left when a --once ends; %d of 4500 found" % (behind, found))
+        equal(("not in the search index yet" in said, found < 4500), (behind > 0, behind > 0), said)
+        with machines(w, 1):
+            wait_for("the index", lambda: w.json("status")["unindexed_entries"] == 0, 60)
+        equal(look(), (4500, ""))
 
 
 @contextlib.contextmanager
