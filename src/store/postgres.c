@@ -250,15 +250,13 @@ static int schema_find(struct pg *p, struct fw_str wish, struct fw_err *err)
 	return pg_run(p, err);
 }
 
-#define CLOCK_SQL "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8"
-
 static int clock_read(struct pg *p, struct fw_err *err)
 {
 	for (int i = 0; i < FW_CLOCK_TRIES; i++) {
 		int64_t asked_ms = fw_mono_ms();
 		int rc;
 
-		pg_send(p, PG_CLOCK, CLOCK_SQL);
+		pg_send(p, PG_CLOCK, "SELECT " PG_CLOCK_SQL);
 		rc = pg_run(p, err);
 		if (rc || fw_store_clock_note(&p->clock_ms, pg_get_int(p->res[0], 0, 0), asked_ms))
 			return rc;

@@ -16,7 +16,7 @@
 enum pg_id {
 	PG_ONCE, PG_GUARD,
 	PG_BEGIN, PG_COMMIT, PG_ROLLBACK, PG_SYNC_OFF, PG_CLOCK, PG_NOTIFY, PG_LOCK,
-	PG_HEAD, PG_MOVED, PG_LOAN_FIRST, PG_LOAN_IDS, PG_LOAN_BUMP, PG_LOAN_PUT, PG_NEXT_WAKE, PG_PARK,
+	PG_HEAD, PG_MOVED, PG_LOAN_FIRST, PG_LOAN_NEXT, PG_LOAN_BUMP, PG_LOAN_PUT, PG_NEXT_WAKE, PG_PARK, PG_PLACES_DROP,
 	PG_LOANS_EXPIRED, PG_LOANS_BY_ID, PG_LOANS_OF_WORKER, PG_LOANS_OF_FEEDS, PG_LOANS_OPEN, PG_LOANS_DROP, PG_LOAN_HOSTS, PG_REQUEUE,
 	PG_HOSTS_LOCK, PG_HOSTS_SET, PG_HOSTS_RETURN, PG_TURNS, PG_CRASH,
 	PG_PENDING, PG_WHEEL_VISIT, PG_STORED, PG_VISITS_ID, PG_VISITS_PUT, PG_RUN_PUT, PG_GROUPS, PG_BEAT,
@@ -74,7 +74,10 @@ struct pg {
 	int64_t look_all_ms;   /* monotonic: then everything is looked at, */
 	int slow_looks;       /* in a row */
 	int64_t look_again_ms; /* and from then on also when there is not enough */
-	int64_t low_until_ms, look_expired_ms; /* the same for claims that run out */
+	int64_t none_until_ms; /* at the last claim no loan had run out up to this time */
+	int64_t look_loans_ms; /* monotonic: then all loans are looked at */
+	int64_t look_hint_ms;  /* monotonic: and then for the one that runs out next */
+	int slow_hints;        /* in a row */
 	int64_t first_loan;   /* the first claim this connection made; 0: none yet */
 	int64_t run_id;       /* the last run whose first visit was noted */
 	struct fw_buf text;   /* scratch */
@@ -136,6 +139,7 @@ int pg_commit_run(struct pg *p, struct fw_err *err); /* queued, and pg_run */
 void pg_answers_forget(struct pg *p);
 
 int64_t pg_now_ms(struct pg *p); /* the server's clock */
+#define PG_CLOCK_SQL "(extract(epoch FROM clock_timestamp()) * 1000)::int8" /* the same, asked */
 
 /* Columns of an answer. */
 static inline bool pg_is_null(const PGresult *r, int row, int col)

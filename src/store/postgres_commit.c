@@ -225,25 +225,30 @@ static int urls_put(struct pg *p, struct commit *c, struct fw_err *err)
 
 /* ---- the last round trip: everything is written --------------------------------------------------------------------------------------- */
 
-/* What a visit writes into rows of wheel, found by `where`; shows what `places` needs. */
+/* Parameters of the statement: first these, then a column of wheel each. `why` alone is unnested: the others' items are as wide as one
+   another, so that the server finds one by its number at once, and a function each, whose rows it would keep, is not needed. */
+enum { VISIT_FEED = 1, VISIT_ID, VISIT_FENCE, VISIT_PLACE, VISIT_WAKE, VISIT_WHEEL_AT, VISIT_FEED_AT, VISIT_COLUMNS };
+
+static void wheel_value(struct fw_buf *b, const struct fw_field *f, int param)
+{
+	if (f->type == FW_FIELD_TEXT)
+		fw_buf_addf(b, ", %s = u.%s", f->name, f->name);
+	else if (strcmp(f->name, "status") == 0) /* what the owner set meanwhile stays */
+		fw_buf_addf(b, ", status = CASE WHEN w.status = 0 THEN ($%d::int8[])[u.i] ELSE w.status END", param);
+	else if (strcmp(f->name, "last_new_ms") == 0)
+		fw_buf_addf(b, ", last_new_ms = coalesce(nullif(($%d::int8[])[u.i], 0), w.last_new_ms)", param);
+	else
+		fw_buf_addf(b, ", %s = ($%d::int8[])[u.i]", f->name, param);
+}
+
+/* What a visit writes into rows of wheel, found by `where`. */
 static void wheel_update(struct fw_buf *b, const char *where)
 {
-	fw_buf_adds(b, "UPDATE wheel w SET last_visit_id = u.visit_id, last_fence = u.fence");
-	for (size_t i = 0; i < fw_wheel_field_n; i++) {
-		const char *name = fw_wheel_fields[i].name;
-
-		if (strcmp(name, "status") == 0) /* what the owner set meanwhile stays */
-			fw_buf_adds(b, ", status = CASE WHEN w.status = 0 THEN u.status ELSE w.status END");
-		else if (strcmp(name, "last_new_ms") == 0)
-			fw_buf_adds(b, ", last_new_ms = coalesce(u.last_new_ms, w.last_new_ms)");
-		else
-			fw_buf_addf(b, ", %s = u.%s", name, name);
-	}
-	fw_buf_adds(b, " FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[], $5::int8[], $6::int8[], $7::tid[], $8::tid[], ");
-	pg_array_params(b, 9, fw_wheel_fields, fw_wheel_field_n);
-	fw_buf_adds(b, ") u (feed_id, visit_id, fence, place_id, wake_ms, moved_ms, wheel_at, feed_at, ");
-	pg_columns(b, "", fw_wheel_fields, fw_wheel_field_n);
-	fw_buf_addf(b, ") WHERE %s RETURNING w.feed_id, w.status, w.ctid AS wheel_at, u.feed_at, u.place_id, u.wake_ms, u.moved_ms", where);
+	fw_buf_addf(b, "UPDATE wheel w SET last_visit_id = ($%d::int8[])[u.i], last_fence = ($%d::int8[])[u.i]", VISIT_ID, VISIT_FENCE);
+	for (size_t i = 0; i < fw_wheel_field_n; i++)
+		wheel_value(b, &fw_wheel_fields[i], VISIT_COLUMNS + (int)i);
+	fw_buf_addf(b, " FROM unnest($%d::text[]) WITH ORDINALITY u (why, i) WHERE %s RETURNING w.feed_id, w.status, w.ctid AS at, u.i",
+		VISIT_COLUMNS + (int)fw_wheel_field_n - 1, where);
 }
 
 /* Rows lie where the claim saw them, nearly always. Those that somebody moved since are found by their number; so are those that
@@ -251,12 +256,13 @@ static void wheel_update(struct fw_buf *b, const char *where)
 static void wheel_sql(struct fw_buf *b)
 {
 	fw_buf_adds(b, "WITH seen AS (");
-	wheel_update(b, "w.ctid = u.wheel_at AND w.feed_id IS NOT DISTINCT FROM u.feed_id");
+	wheel_update(b, "w.ctid = ($6::tid[])[u.i] AND w.feed_id IS NOT DISTINCT FROM ($1::int8[])[u.i]");
 	fw_buf_adds(b, "), moved AS (");
-	wheel_update(b, "w.feed_id = u.feed_id AND (SELECT count(*) FROM seen) < cardinality($1::int8[])"
-		" AND u.feed_id NOT IN (SELECT feed_id FROM seen)");
-	fw_buf_adds(b, ") INSERT INTO places (id, wake_at_ms, feed_id, due_at_ms, wheel_at, feed_at) SELECT place_id, wake_ms, feed_id,"
-		" moved_ms, wheel_at, feed_at FROM (SELECT * FROM seen UNION ALL SELECT * FROM moved) s WHERE status = 0");
+	wheel_update(b, "w.feed_id = ($1::int8[])[u.i] AND (SELECT count(*) FROM seen) < cardinality($1::int8[])"
+		" AND ($1::int8[])[u.i] NOT IN (SELECT feed_id FROM seen)");
+	fw_buf_addf(b, ") INSERT INTO places (id, wake_at_ms, feed_id, due_at_ms, wheel_at, feed_at) SELECT ($4::int8[])[i], ($5::int8[])[i],"
+		" feed_id, nullif(($%d::int8[])[i], ($5::int8[])[i]), at, ($7::tid[])[i]"
+		" FROM (SELECT * FROM seen UNION ALL SELECT * FROM moved) s WHERE status = 0", VISIT_COLUMNS);
 }
 
 /* The only feed of its host is put off here; a crowded host's feeds wait for next_ok_ms anyway. */
@@ -279,7 +285,7 @@ static void wheel_column(struct pg *p, const struct commit *c, const struct fw_f
 		if (f->type == FW_FIELD_TEXT)
 			pg_item_text(p, fw_field_str(f, o->feed));
 		else if (strcmp(f->name, "last_new_ms") == 0)
-			pg_item_date(p, o->visit.new_n ? c->now_ms : FW_NO_DATE);
+			pg_item_int(p, o->visit.new_n ? c->now_ms : 0);
 		else
 			pg_item_int(p, fw_field_int(f, o->feed));
 	}
@@ -287,8 +293,6 @@ static void wheel_column(struct pg *p, const struct commit *c, const struct fw_f
 
 static void wheel_put(struct pg *p, const struct commit *c)
 {
-	int64_t wake;
-
 	pg_array(p, PG_INT8, c->live_n);
 	for (size_t i = 0; i < c->live_n; i++)
 		pg_item_int(p, live(c, i)->o->feed_id);
@@ -304,11 +308,6 @@ static void wheel_put(struct pg *p, const struct commit *c)
 	pg_array(p, PG_INT8, c->live_n);
 	for (size_t i = 0; i < c->live_n; i++)
 		pg_item_int(p, wake_of(live(c, i)));
-	pg_array(p, PG_INT8, c->live_n);
-	for (size_t i = 0; i < c->live_n; i++) {
-		wake = wake_of(live(c, i));
-		pg_item_date(p, wake == live(c, i)->o->feed->due_at_ms ? FW_NO_DATE : live(c, i)->o->feed->due_at_ms);
-	}
 	pg_array(p, PG_TID, c->live_n);
 	for (size_t i = 0; i < c->live_n; i++)
 		pg_item_tid(p, live(c, i)->wheel_at);

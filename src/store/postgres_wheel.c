@@ -10,7 +10,9 @@
  * Rows that were deleted stay at the head of the index until vacuum may take them, and as long as somebody somewhere has a
  * transaction open it may not; and what other claims have locked at this moment has to be passed over row by row. So a claim begins
  * where the others have got to (the sequence places_head, which no transaction holds), and this connection before (low_id). What
- * was put below that is found by a look at everything, which is done whenever it is cheap, and at least every second or so.
+ * was put below that is found by a look at everything, which is done whenever it is cheap, and at least every second or so, unless
+ * it takes so long that it would cost more than a fiftieth of the time. Loans are looked at in the same way: those that ran out
+ * since the last claim at every claim, all of them now and then.
  *
  * A claim does not wait for the disk: when the server loses it, the feeds are simply due again. Fences must not come again then,
  * though the sequence they are taken from may fall back: the first claim of each connection moves it on by more than a server
@@ -25,7 +27,7 @@
 #define SCAN_EXTRA 1000
 #define FENCES_LOST 1000000 /* more than are given in the time that the server may fail to flush */
 #define LOOK_MS 1000      /* everything is looked at this often, ... */
-#define LOOK_SHARE 10     /* ... or seldom enough to take a tenth of the time */
+#define LOOK_SHARE 50     /* ... or seldom enough to take a fiftieth of the time */
 #define LOOK_CHEAP_MS 5
 
 struct lent { /* what a loan notes of a feed */
@@ -59,17 +61,23 @@ struct claim {
 
 /* ---- reading the head ------------------------------------------------------------------------------------------------------- */
 
-#define PLACE_COLUMN_N 7
+#define PLACE_COLUMN_N 8
 
-/* Rows of places by `where`; they are deleted, and shown with their feeds. `hint`: an expression whose value is thrown away. */
+/* Columns of a table. Zeros, which many are, travel as NULL: that takes the server less time. */
+static void place_columns(struct fw_buf *b, char table, const struct fw_field *f, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		fw_buf_addf(b, fw_field_is_text(&f[i]) ? ", %c.%s" : ", nullif(%c.%s, 0)", table, f[i].name);
+}
+
+/* Rows of places by `where`, locked, with their feeds. `hint`: an expression whose value is thrown away. A SELECT that does not
+   delete sends its rows as it finds them; with a DELETE in it the server would first keep all of them. */
 static void head_sql(struct fw_buf *b, const char *where, const char *hint)
 {
 	fw_buf_addf(b, "WITH h AS MATERIALIZED (SELECT ctid AS t, id, feed_id, due_at_ms, wheel_at, feed_at FROM places WHERE %s"
-		" FOR UPDATE SKIP LOCKED), gone AS (DELETE FROM places WHERE ctid = ANY (ARRAY(SELECT t FROM h)))"
-		" SELECT h.id, h.due_at_ms, f.id, f.crowd_id, w.last_visit_id, w.at, f.at, ", where);
-	pg_columns(b, "w.", fw_wheel_fields, fw_wheel_field_n);
-	fw_buf_adds(b, ", ");
-	pg_columns(b, "f.", fw_feed_fields, fw_feed_field_n);
+		" FOR UPDATE SKIP LOCKED) SELECT h.id, h.due_at_ms, f.id, f.crowd_id, w.last_visit_id, w.at, f.at, h.t", where);
+	place_columns(b, 'w', fw_wheel_fields, fw_wheel_field_n);
+	place_columns(b, 'f', fw_feed_fields, fw_feed_field_n);
 	fw_buf_addf(b, ", %s FROM h LEFT JOIN LATERAL (" PG_ROW_SQL("wheel", "feed_id", "h.wheel_at", "h.feed_id") ") w ON true"
 		" LEFT JOIN LATERAL (" PG_ROW_SQL("feeds", "id", "h.feed_at", "h.feed_id") ") f ON true", hint);
 }
@@ -111,6 +119,19 @@ static int no_memory(struct pg *p, struct fw_err *err)
 	return fw_err_set(err, FW_ENOMEM, "%s: no memory for the feeds", p->name);
 }
 
+/* Queued: the rows of this answer are taken out of the queue. */
+static void places_drop(struct pg *p, const PGresult *r)
+{
+	int n = PQntuples(r);
+
+	if (!n)
+		return;
+	pg_array(p, PG_TID, (size_t)n);
+	for (int i = 0; i < n; i++)
+		pg_item_tid(p, pg_get_int(r, i, PLACE_COLUMN_N - 1));
+	pg_send(p, PG_PLACES_DROP, "DELETE FROM places WHERE ctid = ANY ($1::tid[])");
+}
+
 /* The rows of an answer into c->place. A feed that somebody deleted by hand is passed over; its place is gone. */
 static int places_read(struct pg *p, struct claim *c, const PGresult *r, int64_t *last_id, struct fw_err *err)
 {
@@ -121,7 +142,7 @@ static int places_read(struct pg *p, struct claim *c, const PGresult *r, int64_t
 		struct place *q = &c->place[c->place_n];
 
 		*last_id = pg_get_int(r, i, 0);
-		if (pg_is_null(r, i, 2) || pg_is_null(r, i, PLACE_COLUMN_N))
+		if (pg_is_null(r, i, 2) || pg_is_null(r, i, 5))
 			continue;
 		*q = (struct place){.moved = !pg_is_null(r, i, 1), .lent = {pg_get_int(r, i, 3), pg_get_int(r, i, 4), pg_get_int(r, i, 5),
 			pg_get_int(r, i, 6)}};
@@ -171,7 +192,7 @@ static int hosts_read(struct pg *p, struct claim *c, struct fw_err *err)
 	rc = pg_run(p, err);
 	if (rc)
 		return rc;
-	r = p->res[0];
+	r = p->res[p->res_n - 1];
 	c->host_n = (size_t)PQntuples(r);
 	for (int i = 0; i < (int)c->host_n; i++)
 		c->host[i] = (struct host){pg_get_int(r, i, 0), pg_get_int(r, i, 1), pg_get_int(r, i, 2), pg_get_int(r, i, 3),
@@ -344,19 +365,46 @@ static int64_t sooner(int64_t a, int64_t b)
 	return a == FW_NO_DATE ? b : b == FW_NO_DATE ? a : FW_MIN(a, b);
 }
 
-/* The end: loans in, numbers out. loan_ms: when the first loan of others runs out. */
-static int claim_end(struct pg *p, struct claim *c, int64_t loan_ms, struct fw_err *err)
+/* When a look for the next hint began and what it took: those that are slow, several times in a row, come seldom. */
+static void hint_note(struct pg *p, int64_t start)
+{
+	int64_t took = fw_mono_ms() - start;
+
+	p->slow_hints = took > LOOK_CHEAP_MS ? p->slow_hints + 1 : 0;
+	p->look_hint_ms = p->slow_hints > 2 ? start + FW_MAX(LOOK_MS, took * LOOK_SHARE) : 0;
+}
+
+/* Who was lent less than asked for is told when to come again. hint: the answers of wake_ask and of PG_LOAN_NEXT. */
+static int64_t next_of(const struct pg *p, const struct claim *c, int64_t ran_out_ms, PGresult *const *hint)
+{
+	int64_t mono = fw_mono_ms(), next = sooner(wake_read(c, hint[0]), ran_out_ms);
+
+	next = sooner(next, hint[1] ? pg_get_date(hint[1], 0, 0) : c->now_ms + FW_MAX(p->look_hint_ms - mono, LOOK_MS));
+	/* what others put below low_id is found then */
+	return c->looked_all ? next : sooner(next, c->now_ms + FW_MAX(p->look_again_ms - mono, LOOK_MS));
+}
+
+/* The end: loans in, numbers out. ran_out_ms: a loan that ran out is left over. */
+static int claim_end(struct pg *p, struct claim *c, int64_t ran_out_ms, struct fw_err *err)
 {
 	size_t rows = loans_put(p, c), first;
 	bool hungry = c->got->n < c->ask->max;
+	int64_t start = fw_mono_ms();
+	bool look = hungry && start >= p->look_hint_ms;
 	int rc;
 
 	if (hungry)
 		wake_ask(p, p->low_id);
+	if (look) {
+		pg_int(p, c->now_ms);
+		pg_send(p, PG_LOAN_NEXT, "SELECT min(until_ms) FROM loans WHERE until_ms > $1::int8");
+	}
 	rc = pg_commit_run(p, err);
 	if (rc)
 		return rc;
-	first = p->res_n - 1 - hungry - rows;
+	if (look)
+		hint_note(p, start);
+	first = p->res_n - 1 - hungry - look - rows;
 	for (size_t i = 0; i < c->got->n; i++) {
 		int64_t id = pg_get_int(p->res[first + i / PG_LOAN_MAX], 0, 0);
 
@@ -364,13 +412,10 @@ static int claim_end(struct pg *p, struct claim *c, int64_t loan_ms, struct fw_e
 			p->first_loan = id;
 		c->out[i].fence = c->out[i].feed.fence = pg_fence(id, i % PG_LOAN_MAX);
 	}
-	if (c->got->n) {
-		loan_ms = sooner(loan_ms, c->now_ms + c->ask->lease_ms);
-		p->low_until_ms = FW_MIN(p->low_until_ms, c->now_ms + c->ask->lease_ms - 1);
-	}
-	c->got->next_ms = hungry ? sooner(wake_read(c, p->res[p->res_n - 2]), loan_ms) : c->now_ms;
-	if (hungry && !c->looked_all) /* what others put below low_id is found then */
-		c->got->next_ms = sooner(c->got->next_ms, c->now_ms + FW_MAX(p->look_again_ms - fw_mono_ms(), LOOK_MS));
+	if (c->got->n)
+		p->none_until_ms = FW_MIN(p->none_until_ms, c->now_ms + c->ask->lease_ms - 1);
+	c->got->next_ms = hungry ? next_of(p, c, ran_out_ms, (PGresult *[]){p->res[first + rows], look ? p->res[first + rows + 1] : NULL}) :
+		c->now_ms;
 	return 0;
 }
 
@@ -394,6 +439,7 @@ static int round_do(struct pg *p, struct claim *c, bool moved, size_t n, bool al
 	rc = places_read(p, c, p->res[p->res_n - 1], &last, err);
 	if (rc)
 		return rc;
+	places_drop(p, p->res[p->res_n - 1]);
 	c->looked_all |= !moved && all;
 	if (!moved && until >= p->low_id) {
 		if (all) {
@@ -431,35 +477,42 @@ static int rounds(struct pg *p, struct claim *c, struct fw_err *err)
 	return rc;
 }
 
+/* Queued: the first loan that ran out since the last claim; all: or at any time before. */
+static void loan_ask(struct pg *p, const struct claim *c, bool all)
+{
+	pg_int(p, all ? INT64_MIN : p->none_until_ms);
+	pg_int(p, c->now_ms);
+	pg_send(p, PG_LOAN_FIRST, "SELECT until_ms, " PG_CLOCK_SQL " FROM (SELECT min(until_ms) AS until_ms FROM loans"
+		" WHERE until_ms > $1::int8 AND until_ms <= $2::int8) l");
+}
+
 static int claim_in(struct pg *p, void *ctx, struct fw_err *err)
 {
 	struct claim *c = ctx;
 	int64_t mono = fw_mono_ms(), loan_ms;
-	bool all = mono >= p->look_expired_ms;
+	bool all = mono >= p->look_loans_ms;
 	const PGresult *r;
 	int rc;
 
 	*c->got = (struct fw_claim_got){.next_ms = FW_NO_DATE};
 	pg_begin_quick(p);
-	pg_int(p, all ? INT64_MIN : p->low_until_ms);
-	pg_send(p, PG_LOAN_FIRST, "SELECT until_ms, (extract(epoch FROM clock_timestamp()) * 1000)::int8 FROM (SELECT min(until_ms)"
-		" AS until_ms FROM loans WHERE until_ms > $1::int8) l");
+	loan_ask(p, c, all);
 	rc = pg_run(p, err);
 	if (rc)
 		return rc;
 	r = p->res[p->res_n - 1];
 	loan_ms = pg_get_date(r, 0, 0);
 	(void)fw_store_clock_note(&p->clock_ms, pg_get_int(r, 0, 1), mono);
-	if (loan_ms != FW_NO_DATE && loan_ms <= c->now_ms && !c->taken_back) {
+	if (loan_ms != FW_NO_DATE && !c->taken_back) {
 		c->taken_back = true;
-		p->look_expired_ms = 0;
+		p->look_loans_ms = 0;
 		rc = pg_commit_run(p, err); /* nothing was done in it */
 		rc = rc ? rc : pg_take_back(p, c->now_ms, err);
 		return rc ? rc : claim_in(p, ctx, err);
 	}
 	if (all)
-		p->look_expired_ms = mono + FW_MAX(LOOK_MS, (fw_mono_ms() - mono) * LOOK_SHARE);
-	p->low_until_ms = loan_ms == FW_NO_DATE ? c->now_ms : loan_ms - 1;
+		p->look_loans_ms = mono + FW_MAX(LOOK_MS, (fw_mono_ms() - mono) * LOOK_SHARE);
+	p->none_until_ms = loan_ms == FW_NO_DATE ? c->now_ms : loan_ms - 1; /* of many some are left for the next claim */
 	rc = rounds(p, c, err);
 	return rc ? rc : claim_end(p, c, loan_ms, err);
 }
