@@ -19,6 +19,7 @@
 
 #define CONNECT_S "10"
 #define STATEMENT_MS 60000      /* no statement of a worker takes longer; lists may */
+#define LOOK_FIRST_MS 1000
 #define IDLE_IN_TRANSACTION_MS 30000 /* a worker that is stopped in the middle gives its locks back */
 
 /* ---- errors --------------------------------------------------------------------------------------------------------- */
@@ -275,6 +276,8 @@ static int opened(struct pg *p, const struct fw_dsn *d, const struct fw_store_co
 	rc = rc ? rc : settings(p, err);
 	rc = rc ? rc : schema_find(p, fw_dsn_option(d, "schema"), err);
 	rc = rc ? rc : pg_migrate(p, cfg->flags & FW_STORE_CREATE, cfg->flags & FW_STORE_NO_MIGRATE, err);
+	/* many that are opened at once do not all look at the whole queue now; who finds too little there does */
+	p->look_all_ms = fw_mono_ms() + LOOK_FIRST_MS + fw_mono_us() % LOOK_FIRST_MS;
 	return rc ? rc : clock_read(p, err);
 }
 
