@@ -4,7 +4,8 @@
  *
  * This file opens and closes. Statements and transactions: maria_send.c. The server's codes: maria_error.c. What is stored where:
  * maria_schema.c. Standing in line: maria_line.c, maria_host.c. Lending: maria_wheel.c, maria_loans.c. Outcomes: maria_commit.c.
- * Entries: maria_entries.c. Words: maria_search.c, maria_sweep.c. What people look at: maria_window.c. Copies: maria_load.c.
+ * Entries: maria_entries.c; many at once: maria_bulk.c. Words: maria_search.c, maria_sweep.c. Who is subscribed: maria_members.c.
+ * What people look at: maria_window.c. Copies: maria_load.c.
  * Doctor: maria_check.c.
  *
  * Transactions are READ COMMITTED, so that a lock is on a row and never on a gap. Rows are locked in one order: loans,

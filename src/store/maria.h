@@ -273,6 +273,10 @@ int64_t mr_loans_fence(const struct maria *m, int64_t first_id, size_t i);
 #define MR_OUT "loans l JOIN JSON_TABLE(l.body, '$[*]' COLUMNS (i FOR ORDINALITY, feed_id BIGINT PATH '$[0]', host_id BIGINT PATH" \
 	" '$[1]')) j ON substr(l.lent, j.i, 1) = '1'"
 
+/* A feed's visits, from its last one down the chain, which may end early where old visits were pruned. */
+#define MR_CHAIN "WITH RECURSIVE chain (id, previous_id) AS (SELECT id, previous_id FROM visits WHERE id = ? UNION ALL" \
+	" SELECT v.id, v.previous_id FROM chain c JOIN visits v ON v.id = c.previous_id) "
+
 /* ---- maria_host.c: hosts come and go, feeds are moved ---------------------------------------------------------------------- */
 
 struct mr_join { /* a feed that comes to a host */
@@ -352,6 +356,12 @@ void mr_sweep_finish(struct maria *m);
 int mr_load(struct fw_store *st, const struct fw_load *rows, struct fw_err *err);
 int mr_key_list(struct fw_store *st, int64_t first_feed_id, int64_t last_feed_id, fw_key_cb *cb, void *ctx, struct fw_err *err);
 
+/* ---- maria_members.c ------------------------------------------------------------------------------------------------------ */
+
+int mr_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n, struct fw_err *err);
+int mr_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err);
+int mr_feed_set(struct fw_store *st, const struct fw_feed *feed, unsigned what, struct fw_err *err);
+
 /* ---- maria_window.c ------------------------------------------------------------------------------------------------------- */
 
 /* The columns of a whole feed, from `feeds f` and `wheel w`. */
@@ -364,12 +374,9 @@ void mr_in_order(struct maria *m, const char *column, const int64_t *id, size_t 
 void mr_names(struct maria *m, const struct fw_field *f, size_t n);
 void mr_values(struct maria *m, const struct fw_field *f, size_t n, const void *of);
 
-int mr_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n, struct fw_err *err);
-int mr_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err);
 int mr_feed_find(struct fw_store *st, int64_t id, struct fw_str url, struct fw_arena *a, struct fw_feed *out,
 	struct fw_err *err);
 int mr_feed_list(struct fw_store *st, const struct fw_feed_query *q, fw_feed_cb *cb, void *ctx, struct fw_err *err);
-int mr_feed_set(struct fw_store *st, const struct fw_feed *feed, unsigned what, struct fw_err *err);
 int mr_visit_list(struct fw_store *st, const struct fw_visit_query *q, fw_visit_cb *cb, void *ctx, struct fw_err *err);
 int mr_stats(struct fw_store *st, int64_t now_ms, struct fw_store_stats *out, struct fw_err *err);
 int mr_control_put(struct fw_store *st, enum fw_control_kind kind, int64_t now_ms, struct fw_err *err);
