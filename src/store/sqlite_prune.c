@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Forgetting what is old, a few at a time.
+ * Upkeep, and forgetting what is old, a few at a time.
  *
- * A call goes on for a tenth of a second and notes what is left; upkeep does that, step by step. Nobody waits longer for the write
+ * A call of prune goes on for a tenth of a second and notes what is left; upkeep does that, step by step. Nobody waits longer for the write
  * lock than one transaction takes, and the caller is back at its claims soon, when ten million visits are to go. What a connection
  * has noted and is closed with is found again by the next one's prune.
  */
@@ -71,9 +71,10 @@ int sq_upkeep(struct fw_store *st, int64_t now_ms, bool *more, struct fw_err *er
 	int rc = sq_index_upkeep(s, more, err);
 
 	(void)now_ms;
+	if (*more || left(s))
+		usleep(PAUSE_US);
 	if (rc || *more || !left(s))
 		return rc;
-	usleep(PAUSE_US);
 	rc = step(s, &done, err);
 	*more = !rc && left(s);
 	return rc;
