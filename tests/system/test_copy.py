@@ -178,6 +178,26 @@ def waits(base):
     same(w, to)
 
 
+@case("one wheel becomes two: copied twice, each without the other's hosts, and both go on")
+def split(base):
+    with origin(base, samples(base), "--feeds", str(FEEDS), plans=["* grow=1,start=10,window=40"]) as o:
+        w = Wheel(base, CONF)
+        w.run("import", o.url_file)
+        w.run_once()
+        parts = [target(base, "part%d.db" % i) for i in range(2)]
+        for i, part in enumerate(parts):
+            copy(w, part)
+            part.run("remove", *(u for k, u in enumerate(o.urls) if k % 2 != i))
+            part.run("set", "--due", *(u for k, u in enumerate(o.urls) if k % 2 == i))
+            stats = part.run_once()
+            equal((stats["feeds"], stats["failed"], stats["new_entries"]), (FEEDS // 2, 0, FEEDS // 2), "one more entry each")
+            holds("broken" not in part.run("doctor").stdout, "doctor finds nothing")
+        both = sorted(sum((p.sql("SELECT feed_id, guid FROM entries") for p in parts), []))
+    equal(len(both), 11 * FEEDS, "entries")
+    equal(len(set(both)), len(both), "none in both")
+    equal([e for e in w.sql("SELECT feed_id, guid FROM entries") if e not in both], [], "none in neither")
+
+
 @case("what cannot be copied is refused with words; what is no copy is not continued")
 def refused(base):
     w, _ = filled(base)
