@@ -21,6 +21,7 @@ struct rd_plan { /* of one outcome */
 	struct fw_outcome *o;
 	struct rd_loan *loan;     /* NULL: not known yet, or stale */
 	bool foreign;             /* somebody else borrowed it */
+	bool fresh;               /* its feed had no entries before */
 	bool extra;               /* more is to be done than the feed's value and its place in line */
 	int64_t slot;
 	struct rd_news *news;     /* of each entry */

@@ -115,14 +115,11 @@ static struct rd_conn *watch(struct rd_part *t, struct fw_err *err)
 	return rd_ask(t->r, t->shard, "GET", "epoch", 0, err);
 }
 
-static int keys_ask(struct rd_part *t, struct rd_plan *p, struct fw_err *err)
+static int keys_ask(struct rd_part *t, const struct rd_plan *p, size_t n, struct fw_err *err)
 {
 	struct rd_conn *c;
 	char name[40];
-	size_t n;
 
-	if (first_ones(p, &n))
-		return rd_no_memory(t->r, err);
 	keys_name(name, p->o->feed_id);
 	c = rd_ask(t->r, t->shard, "HMGET", name, n, err);
 	if (!c)
@@ -134,21 +131,61 @@ static int keys_ask(struct rd_part *t, struct rd_plan *p, struct fw_err *err)
 	return 0;
 }
 
-int rd_news_look(struct rd_part *t, struct fw_err *err)
+/* A feed that, as far as we remember, never had an entry: then all are new, if there really are no keys of it. */
+static bool is_fresh(const struct rd_part *t, const struct rd_plan *p)
 {
-	struct rd_reply **reply;
-	bool any = false;
-	size_t at = 3;
-	int rc;
+	const struct rd_loan *loan = rd_loan_get(&t->r->loans, p->o->feed_id);
 
-	for (size_t i = 0; i < t->n; i++)
-		any = any || t->plan[i].o->entry_n;
-	rc = plans_begin(t, err);
-	if (rc || !any)
-		return rc;
-	rc = watch(t, err) ? 0 : err->rc;
-	for (size_t i = 0; i < t->n && !rc; i++)
-		rc = t->plan[i].o->entry_n ? keys_ask(t, &t->plan[i], err) : 0;
+	return p->o->entry_n && loan && loan->fence == p->o->fence && !loan->last_new_ms;
+}
+
+static int fresh_ask(struct rd_part *t, size_t n, struct fw_err *err)
+{
+	struct rd_conn *c = rd_shard(t->r, t->shard, err);
+	char name[40];
+
+	if (!c)
+		return err->rc;
+	rd_begin(c, 1 + n);
+	rd_add(c, FW_STR("EXISTS"));
+	for (size_t i = 0; i < t->n; i++) {
+		if (!t->plan[i].fresh)
+			continue;
+		keys_name(name, t->plan[i].o->feed_id);
+		rd_key_add(t->r, c, t->shard, name);
+	}
+	return 0;
+}
+
+static int known_ask(struct rd_part *t, bool trust, size_t *fresh_n, struct fw_err *err)
+{
+	int rc = watch(t, err) ? 0 : err->rc;
+
+	*fresh_n = 0;
+	for (size_t i = 0; i < t->n && !rc; i++) {
+		struct rd_plan *p = &t->plan[i];
+		size_t n = 0;
+
+		p->fresh = trust && is_fresh(t, p);
+		*fresh_n += p->fresh;
+		if (p->o->entry_n && first_ones(p, &n))
+			rc = rd_no_memory(t->r, err);
+		if (!rc && p->o->entry_n && !p->fresh)
+			rc = keys_ask(t, p, n, err);
+		p->new_n = p->fresh ? n : 0;
+	}
+	return rc || !*fresh_n ? rc : fresh_ask(t, *fresh_n, err);
+}
+
+/* *again: some feed is not as fresh as it seemed. */
+static int look(struct rd_part *t, bool trust, bool *again, struct fw_err *err)
+{
+	size_t at = 3, fresh_n;
+	struct rd_reply **reply;
+	int rc = plans_begin(t, err);
+
+	*again = false;
+	rc = rc ? rc : known_ask(t, trust, &fresh_n, err);
 	if (rc) {
 		struct rd_conn *c = rd_shard(t->r, t->shard, err);
 
@@ -162,14 +199,28 @@ int rd_news_look(struct rd_part *t, struct fw_err *err)
 	t->r->epoch[t->shard] = rd_int(reply[2]);
 	for (size_t i = 0; i < t->n; i++) {
 		struct rd_plan *p = &t->plan[i];
-		const struct rd_reply *known = p->o->entry_n ? reply[at++] : NULL;
+		const struct rd_reply *known = p->o->entry_n && !p->fresh ? reply[at++] : NULL;
 
 		for (size_t k = 0, j = 0; known && k < p->o->entry_n; k++) {
 			if (p->news[k].item == RD_ITEM_NEW)
 				item_decide(p, k, known->elem[j++]->text);
 		}
 	}
+	*again = fresh_n && rd_int(reply[at]);
 	return 0;
+}
+
+int rd_news_look(struct rd_part *t, struct fw_err *err)
+{
+	bool any = false, again;
+	int rc;
+
+	for (size_t i = 0; i < t->n; i++)
+		any = any || t->plan[i].o->entry_n;
+	if (!any)
+		return plans_begin(t, err);
+	rc = look(t, true, &again, err);
+	return rc || !again ? rc : look(t, false, &again, err);
 }
 
 /* ---- numbers, and what changed entries were ----------------------------------------------------------------------------------- */

@@ -992,6 +992,26 @@ START_TEST(followers_wait_for_lower_numbers) /* two commits at once: the one wit
 }
 END_TEST
 
+START_TEST(keys_of_a_feed_that_seems_fresh) /* a copy that brought keys of entries that retention took, and no entry */
+{
+	struct fw_store *st;
+	struct one v;
+	struct fw_err err = {0};
+
+	server_up(NULL);
+	st = store_open(url, FW_STORE_CREATE);
+	subscribe(st, "https://a.example/", NOW);
+	lend_one(st, &v, NOW);
+	memcpy(v.entry[1].key, "0123456789abcdef", 16);
+	told("HSET {feedwheel:0}:keys:1 0123456789abcdef \"0000000000000001 0\"");
+	OK(fw_store_commit(st, &v.commit, &err));
+	ck_assert_uint_eq(v.outcome.visit.new_n, 2);
+	ck_assert_int_eq(entry_count(st, 1), 2);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
 START_TEST(dates_that_change) /* the lists of days are swept when much in them is stale */
 {
 	struct fw_store *st;
@@ -1313,7 +1333,7 @@ int main(void)
 	const TTest *every[] = {urls_and_options, schemas, schema_1_is_made_over, schema_2_is_made_over, passwords, too_many_connections, refusals_pass, replica_without_its_master,
 		scripts_are_forgotten, busy_with_a_script, server_that_says_nothing, answers_of_others, disk_full, commit_that_comes_again,
 		server_is_killed_in_commit, pushed_addresses_are_fetched_at_once, known_address_pushed_is_due_first, new_entries_are_published, transactions_that_come_to_nothing,
-		followers_wait_for_lower_numbers, dates_that_change, messages_pushed_by_hand,
+		followers_wait_for_lower_numbers, keys_of_a_feed_that_seems_fresh, dates_that_change, messages_pushed_by_hand,
 		doctor_looks_at_durability, shards_on_one_server, shards_on_a_cluster, over_tls};
 
 	tcase_add_checked_fixture(t, setup, teardown);
