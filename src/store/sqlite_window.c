@@ -396,8 +396,10 @@ int sq_stats(struct fw_store *st, int64_t now_ms, struct fw_store_stats *out, st
 {
 	struct sqlite *s = sqlite_of(st);
 	int64_t now = now_ms ? now_ms : fw_now_ms(), pages;
-	sqlite3_stmt *q = sq_ask(s, SQ_STATS_WHEEL, "SELECT count(*), sum(status = 0), sum(status = 1), sum(status = 2), sum(status = 3),"
-		" sum(fail_n > 0) FROM wheel", err, "");
+	sqlite3_stmt *q = sq_ask(s, SQ_STATS_WHEEL, "SELECT sum(n), sum(active_n), sum(paused_n), sum(gone_n), sum(bad_n), sum(failing_n) FROM"
+		" (SELECT count(*) n, count(*) active_n, 0 paused_n, 0 gone_n, 0 bad_n, sum(fail_n > 0) failing_n FROM line UNION ALL"
+		" SELECT count(*), sum(status = 0), sum(status = 1), sum(status = 2), sum(status = 3), sum(fail_n > 0) FROM leases UNION ALL"
+		" SELECT count(*), sum(status = 0), sum(status = 1), sum(status = 2), sum(status = 3), sum(fail_n > 0) FROM aside)", err, "");
 	int rc = q ? sq_row(s, q, err) : err->rc;
 
 	if (rc < 0)
