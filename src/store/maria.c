@@ -14,8 +14,11 @@
  *
  * The connection is not carried across fork(); one thread at a time.
  */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "store/dsn.h"
@@ -23,6 +26,7 @@
 
 #define CONNECT_TIMEOUT_S 10
 #define SILENCE_S 300      /* of the server, before the connection counts as broken */
+#define UNHEARD_MS 30000   /* of what we sent, before TCP gives the connection up */
 #define MARIADB_MIN 100600 /* SKIP LOCKED */
 #define MYSQL_MIN 80013
 #define IDLE_IN_TRANSACTION_S 15
@@ -100,11 +104,24 @@ static int options_set(struct maria *m, const struct fw_dsn *d, struct fw_err *e
 	return 0;
 }
 
+/* What the network swallows is given up in time: the library leaves it to TCP, which waits twice as long again and again. */
+static void patience_set(MYSQL *db)
+{
+#ifdef TCP_USER_TIMEOUT
+	const unsigned ms = UNHEARD_MS;
+
+	(void)setsockopt(mysql_get_socket(db), IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms)); /* no TCP, no need */
+#else
+	(void)db;
+#endif
+}
+
 static int connect_to(struct maria *m, const struct fw_dsn *d, const char *schema, struct fw_err *err)
 {
 	if (!mysql_real_connect(m->db, d->host.p, d->user.p, d->password.p, schema, (unsigned)d->port, fw_dsn_option(d, "socket").p,
 			CLIENT_MULTI_STATEMENTS))
 		return mr_error(m, "connecting", err);
+	patience_set(m->db);
 	/* the library goes on in plain text when the server has no TLS and its certificate need not be checked */
 	if (m->tls && !mysql_get_ssl_cipher(m->db))
 		return fw_err_set(err, FW_EINVAL, "%s: no TLS (the server offers none): give it a certificate, or leave ssl out of the URL", m->name);
