@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: ISC */
-/* The ring between two threads: nothing lost, nothing twice, order kept, what was written before put is seen after take. */
+/* The rings between two threads: nothing lost, nothing twice, order kept, what was written before put is seen after take. */
 #include <check.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/byte_ring.h"
 #include "base/ring.h"
+#include "base/str.h"
 #include "../../suite.h"
 
 #define ITEMS 100000
@@ -98,6 +101,81 @@ START_TEST(exhaustive_small)
 }
 END_TEST
 
+/* ---- records --------------------------------------------------------------------------------------------------------------------------- */
+
+#define RECORDS 20000
+#define RECORD_MAX 200
+
+/* The i-th record is as long as its number says, and each byte of it tells the number. */
+static size_t record_len(size_t i)
+{
+	return i * 7 % RECORD_MAX;
+}
+
+static void *produce_records(void *arg)
+{
+	struct fw_byte_ring *r = arg;
+
+	for (size_t i = 0; i < RECORDS;) {
+		size_t n = FW_MIN(1 + i % 5, RECORDS - i), k;
+
+		/* several at a time, all or none */
+		for (k = 0; k < n; k++) {
+			unsigned char *at = fw_byte_ring_draft(r, record_len(i + k));
+
+			if (!at)
+				break;
+			memset(at, (int)(i + k) & 255, record_len(i + k));
+		}
+		if (k < n) {
+			fw_byte_ring_forget(r);
+			sched_yield();
+			continue;
+		}
+		fw_byte_ring_publish(r);
+		i += n;
+	}
+	return NULL;
+}
+
+START_TEST(two_threads_and_records)
+{
+	static const size_t BYTES[] = {4096, 65536};
+	struct fw_byte_ring r;
+	pthread_t producer;
+	size_t i = 0, turn = 0;
+
+	ck_assert_int_eq(fw_byte_ring_init(&r, BYTES[_i]), 0);
+	ck_assert_int_eq(pthread_create(&producer, NULL, produce_records, &r), 0);
+	while (i < RECORDS) {
+		size_t len, first = i;
+		const unsigned char *at;
+
+		while ((at = fw_byte_ring_next(&r, &len))) {
+			ck_assert_uint_eq(len, record_len(i));
+			for (size_t k = 0; k < len; k++)
+				ck_assert_uint_eq(at[k], i & 255);
+			i++;
+		}
+		ck_assert_uint_le(fw_byte_ring_fill(&r), BYTES[_i]);
+		if (turn++ % 3 == 0) { /* the database was away: some of it once more, the rest in the next turn */
+			fw_byte_ring_rewind(&r);
+			i = first;
+			while (i % 11 != turn % 11 && (at = fw_byte_ring_next(&r, &len))) {
+				ck_assert_uint_eq(len, record_len(i));
+				i++;
+			}
+		}
+		fw_byte_ring_release(&r);
+		if (i == first)
+			sched_yield();
+	}
+	pthread_join(producer, NULL);
+	ck_assert_uint_eq(fw_byte_ring_fill(&r), 0);
+	fw_byte_ring_finish(&r);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("ring");
@@ -106,6 +184,7 @@ int main(void)
 	tcase_set_timeout(t, 120);
 	tcase_add_loop_test(t, two_threads, 0, 4);
 	tcase_add_test(t, exhaustive_small);
+	tcase_add_loop_test(t, two_threads_and_records, 0, 2);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }

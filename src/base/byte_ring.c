@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: ISC */
+#include <assert.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/byte_ring.h"
+
+#define HEADER 8
+#define ALIGN 8
+#define FILLER UINT64_MAX /* in place of a length: the next record begins at the start of the memory */
+
+static size_t span(size_t len)
+{
+	return HEADER + ((len + ALIGN - 1) & ~(size_t)(ALIGN - 1));
+}
+
+static uint64_t header_get(const struct fw_byte_ring *r, size_t at)
+{
+	uint64_t v;
+
+	memcpy(&v, r->mem + (at & r->mask), sizeof(v));
+	return v;
+}
+
+static void header_set(struct fw_byte_ring *r, size_t at, uint64_t v)
+{
+	memcpy(r->mem + (at & r->mask), &v, sizeof(v));
+}
+
+int fw_byte_ring_init(struct fw_byte_ring *r, size_t bytes)
+{
+	size_t n = 4096;
+	void *mem;
+
+	*r = (struct fw_byte_ring){0};
+	if (bytes < n)
+		return FW_EINVAL;
+	while (n <= bytes / 2)
+		n *= 2;
+	mem = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (mem == MAP_FAILED)
+		return FW_ENOMEM;
+	memset(mem, 0, n); /* now, not when the first burst comes */
+	r->mem = mem;
+	r->mask = n - 1;
+	return 0;
+}
+
+void fw_byte_ring_finish(struct fw_byte_ring *r)
+{
+	if (r->mem)
+		munmap(r->mem, r->mask + 1);
+	r->mem = NULL;
+}
+
+/* ---- producer ------------------------------------------------------------------------------------------------------------------------ */
+
+/* Indices run on and wrap by themselves: differences are what counts. */
+static bool has_room(struct fw_byte_ring *r, size_t n)
+{
+	if (n <= r->mask + 1 - (r->draft - r->head_seen))
+		return true;
+	r->head_seen = atomic_load_explicit(&r->head, memory_order_acquire);
+	return n <= r->mask + 1 - (r->draft - r->head_seen);
+}
+
+void *fw_byte_ring_draft(struct fw_byte_ring *r, size_t len)
+{
+	size_t n = span(len), to_end = r->mask + 1 - (r->draft & r->mask);
+	void *at;
+
+	assert(len <= r->mask && n <= (r->mask + 1) / 2);
+	if (n > to_end) {
+		if (!has_room(r, to_end + n))
+			return NULL;
+		header_set(r, r->draft, FILLER);
+		r->draft += to_end;
+	} else if (!has_room(r, n)) {
+		return NULL;
+	}
+	header_set(r, r->draft, len);
+	at = r->mem + (r->draft & r->mask) + HEADER;
+	r->draft += n;
+	return at;
+}
+
+void fw_byte_ring_publish(struct fw_byte_ring *r)
+{
+	atomic_store_explicit(&r->tail, r->draft, memory_order_release);
+}
+
+void fw_byte_ring_forget(struct fw_byte_ring *r)
+{
+	r->draft = atomic_load_explicit(&r->tail, memory_order_relaxed);
+}
+
+/* ---- consumer ------------------------------------------------------------------------------------------------------------------------ */
+
+void *fw_byte_ring_next(struct fw_byte_ring *r, size_t *len)
+{
+	uint64_t n;
+	void *at;
+
+	if (r->next == r->tail_seen) {
+		r->tail_seen = atomic_load_explicit(&r->tail, memory_order_acquire);
+		if (r->next == r->tail_seen)
+			return NULL;
+	}
+	n = header_get(r, r->next);
+	if (n == FILLER) { /* never the last thing published: the record it made way for comes with it */
+		r->next += r->mask + 1 - (r->next & r->mask);
+		n = header_get(r, r->next);
+	}
+	at = r->mem + (r->next & r->mask) + HEADER;
+	r->next += span((size_t)n);
+	*len = (size_t)n;
+	return at;
+}
+
+void fw_byte_ring_release(struct fw_byte_ring *r)
+{
+	atomic_store_explicit(&r->head, r->next, memory_order_release);
+}
+
+void fw_byte_ring_rewind(struct fw_byte_ring *r)
+{
+	r->next = atomic_load_explicit(&r->head, memory_order_relaxed);
+}
+
+size_t fw_byte_ring_fill(const struct fw_byte_ring *r)
+{
+	size_t head = atomic_load_explicit(&r->head, memory_order_acquire);
+	size_t tail = atomic_load_explicit(&r->tail, memory_order_acquire);
+
+	return tail - head > r->mask + 1 ? 0 : tail - head;
+}
