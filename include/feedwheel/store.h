@@ -33,7 +33,7 @@
 extern "C" {
 #endif
 
-#define FW_STORE_ABI 2
+#define FW_STORE_ABI 3
 
 struct fw_store;
 
@@ -182,6 +182,23 @@ struct fw_visit {
 	uint32_t item_n, new_n, changed_n; /* new_n and changed_n are the store's finding */
 	struct fw_str error;
 	struct fw_str feed_url;      /* reading only */
+};
+
+/* A usage event (somebody has seen an entry, say), as the front door takes them: nothing to do with the wheel. */
+struct fw_event {
+	int64_t id;                  /* whoever pushes gives it: unique, rising with time (base/ids.h) */
+	struct fw_str property;
+	int64_t section, item;       /* columns property_section, property_id */
+	struct fw_str remote_ip;     /* as text; empty: unknown */
+	int64_t stamp_ms;            /* column stamp */
+};
+
+/* One that the store refused. */
+struct fw_dead_event {
+	int64_t id;
+	struct fw_str row;           /* JSON object with the members of table incoming */
+	struct fw_str reason;
+	int64_t at_ms;
 };
 
 /* ---- life ---------------------------------------------------------------------------------------------------------- */
@@ -342,6 +359,8 @@ typedef int fw_feed_cb(void *ctx, const struct fw_feed *feed);
 typedef int fw_entry_cb(void *ctx, const struct fw_entry_row *row);
 typedef int fw_visit_cb(void *ctx, const struct fw_visit *visit);
 typedef int fw_beat_cb(void *ctx, const struct fw_beat *beat);
+typedef int fw_event_cb(void *ctx, const struct fw_event *event);
+typedef int fw_dead_event_cb(void *ctx, const struct fw_dead_event *event);
 typedef int fw_key_cb(void *ctx, const struct fw_entry_key *key);
 /* For `doctor`: name ("durability"), 0 fine / 1 note / 2 broken, what was found, the remedy ("" when fine). */
 typedef void fw_inspect_cb(void *ctx, const char *name, int level, const char *found, const char *remedy);
@@ -406,6 +425,17 @@ struct fw_store_driver {
 	int (*clock)(struct fw_store *st, int64_t *now_ms, struct fw_err *err);
 	/* (o) the server's version, how durable a commit is, settings that hurt */
 	int (*inspect)(struct fw_store *st, fw_inspect_cb *cb, void *ctx, struct fw_err *err);
+
+	/* Since ABI 3. Events: all in one transaction, or none. An id that is there already is passed over, so a batch may be sent again.
+	   FW_EINVAL: at least one will never be taken as it is. */
+	int (*event_put)(struct fw_store *st, const struct fw_event *event, size_t n, struct fw_err *err);
+	/* One that was refused, kept apart with the reason. Sent again it is passed over. */
+	int (*event_bury)(struct fw_store *st, const struct fw_dead_event *event, struct fw_err *err);
+	/* Oldest first, with ids above after_id; limit 0: all. */
+	int (*event_list)(struct fw_store *st, int64_t after_id, size_t limit, fw_event_cb *cb, void *ctx, struct fw_err *err);
+	int (*event_dead_list)(struct fw_store *st, int64_t after_id, size_t limit, fw_dead_event_cb *cb, void *ctx, struct fw_err *err);
+	/* Forget those with a stamp before before_ms, and dead ones as old; *n: how many. */
+	int (*event_prune)(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw_err *err);
 };
 
 struct fw_store { /* a driver's own struct begins with this */
@@ -461,6 +491,13 @@ FW_API FW_MUST_CHECK int fw_store_prune(struct fw_store *st, int64_t visits_befo
 FW_API FW_MUST_CHECK int fw_store_load(struct fw_store *st, const struct fw_load *rows, struct fw_err *err);
 FW_API FW_MUST_CHECK int fw_store_key_list(struct fw_store *st, int64_t first_feed_id, int64_t last_feed_id, fw_key_cb *cb,
 	void *ctx, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_event_put(struct fw_store *st, const struct fw_event *event, size_t n, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_event_bury(struct fw_store *st, const struct fw_dead_event *event, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_event_list(struct fw_store *st, int64_t after_id, size_t limit, fw_event_cb *cb, void *ctx,
+	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_event_dead_list(struct fw_store *st, int64_t after_id, size_t limit, fw_dead_event_cb *cb,
+	void *ctx, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw_err *err);
 FW_API FW_MUST_CHECK int fw_store_clock(struct fw_store *st, int64_t *now_ms, struct fw_err *err);
 /* A store without that slot has nothing to tell. */
 FW_API FW_MUST_CHECK int fw_store_inspect(struct fw_store *st, fw_inspect_cb *cb, void *ctx, struct fw_err *err);

@@ -318,4 +318,9 @@ const struct fw_store_driver fw_store_mysql = {
 	.key_list = mr_key_list,
 	.clock = maria_clock,
 	.inspect = mr_inspect,
+	.event_put = mr_event_put,
+	.event_bury = mr_event_bury,
+	.event_list = mr_event_list,
+	.event_dead_list = mr_event_dead_list,
+	.event_prune = mr_event_prune,
 };

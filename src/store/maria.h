@@ -9,7 +9,7 @@
 #include "store/drivers.h"
 #include "store/fields.h"
 
-#define MR_SCHEMA 2     /* the newest schema this program knows */
+#define MR_SCHEMA 3     /* the newest schema this program knows */
 #define MR_FENCE_BITS 20 /* fences are the number of a row of loans, shifted so, plus 0, 1, ... */
 
 struct mr_ids {
@@ -382,5 +382,13 @@ int mr_stats(struct fw_store *st, int64_t now_ms, struct fw_store_stats *out, st
 int mr_control_put(struct fw_store *st, enum fw_control_kind kind, int64_t now_ms, struct fw_err *err);
 int mr_control_take(struct fw_store *st, int64_t after_id, struct fw_control *out, struct fw_err *err);
 int mr_beat_list(struct fw_store *st, int64_t since_ms, fw_beat_cb *cb, void *ctx, struct fw_err *err);
+
+/* ---- maria_events.c --------------------------------------------------------------------------------------------------- */
+
+int mr_event_put(struct fw_store *st, const struct fw_event *event, size_t n, struct fw_err *err);
+int mr_event_bury(struct fw_store *st, const struct fw_dead_event *event, struct fw_err *err);
+int mr_event_list(struct fw_store *st, int64_t after_id, size_t limit, fw_event_cb *cb, void *ctx, struct fw_err *err);
+int mr_event_dead_list(struct fw_store *st, int64_t after_id, size_t limit, fw_dead_event_cb *cb, void *ctx, struct fw_err *err);
+int mr_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw_err *err);
 
 #endif

@@ -106,7 +106,17 @@ static const char *const step2[] = {
 	NULL,
 };
 
-static const char *const *const steps[MR_SCHEMA] = {step1, step2};
+/* 2 -> 3: what is pushed */
+static const char *const step3[] = {
+	"CREATE TABLE IF NOT EXISTS incoming ("
+	" id BIGINT NOT NULL PRIMARY KEY, property VARCHAR(255) NOT NULL, property_section BIGINT NOT NULL, property_id BIGINT NOT NULL,"
+	" remote_ip VARCHAR(45) NOT NULL, stamp BIGINT NOT NULL)" ENGINE,
+	"CREATE TABLE IF NOT EXISTS incoming_dead ("
+	" id BIGINT NOT NULL PRIMARY KEY, `row` MEDIUMTEXT NOT NULL, reason MEDIUMTEXT NOT NULL, at_ms BIGINT NOT NULL)" ENGINE,
+	NULL,
+};
+
+static const char *const *const steps[MR_SCHEMA] = {step1, step2, step3};
 
 /* Where the database stands: *version, 0 for an empty one; or the reason why it is none of ours. */
 static int look(struct maria *m, int64_t *version, struct fw_err *err)

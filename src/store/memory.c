@@ -237,6 +237,7 @@ static void memory_close(struct fw_store *st)
 		free(v);
 	}
 	mem_beats_forget(m, INT64_MAX);
+	mem_events_free(m);
 	for (size_t i = 0; i < m->controls.n; i++)
 		free(m->controls.at[i]);
 	free(m->feeds.at);
@@ -284,4 +285,9 @@ const struct fw_store_driver fw_store_memory = {
 	.prune = mem_prune,
 	.load = mem_load,
 	.key_list = mem_key_list,
+	.event_put = mem_event_put,
+	.event_bury = mem_event_bury,
+	.event_list = mem_event_list,
+	.event_dead_list = mem_event_dead_list,
+	.event_prune = mem_event_prune,
 };

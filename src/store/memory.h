@@ -37,7 +37,7 @@ struct list { /* pointers in order of id */
 
 struct memory {
 	struct fw_store base;
-	struct list feeds, items, visits, beats, controls;
+	struct list feeds, items, visits, beats, controls, events, dead_events;
 	struct fw_map by_url, hosts;
 	int64_t feed_id, entry_id, visit_id, fence;
 	int64_t pruned_n; /* of items */
@@ -114,5 +114,14 @@ int mem_entry_list(struct fw_store *st, const struct fw_entry_query *q, fw_entry
 int mem_visit_list(struct fw_store *st, const struct fw_visit_query *q, fw_visit_cb *cb, void *ctx,
 	struct fw_err *err);
 int mem_prune(struct fw_store *st, int64_t visits_before_ms, int64_t entries_before_ms, int64_t *n, struct fw_err *err);
+
+/* ---- memory_events.c ------------------------------------------------------------------------------------------------ */
+
+int mem_event_put(struct fw_store *st, const struct fw_event *event, size_t n, struct fw_err *err);
+int mem_event_bury(struct fw_store *st, const struct fw_dead_event *event, struct fw_err *err);
+int mem_event_list(struct fw_store *st, int64_t after_id, size_t limit, fw_event_cb *cb, void *ctx, struct fw_err *err);
+int mem_event_dead_list(struct fw_store *st, int64_t after_id, size_t limit, fw_dead_event_cb *cb, void *ctx, struct fw_err *err);
+int mem_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw_err *err);
+void mem_events_free(struct memory *m);
 
 #endif

@@ -427,4 +427,9 @@ const struct fw_store_driver fw_store_postgres = {
 	.key_list = pg_key_list,
 	.clock = postgres_clock,
 	.inspect = pg_inspect,
+	.event_put = pg_event_put,
+	.event_bury = pg_event_bury,
+	.event_list = pg_event_list,
+	.event_dead_list = pg_event_dead_list,
+	.event_prune = pg_event_prune,
 };

@@ -9,7 +9,7 @@
 #include "store/drivers.h"
 #include "store/fields.h"
 
-#define PG_SCHEMA 1            /* the newest schema this program knows */
+#define PG_SCHEMA 2            /* the newest schema this program knows */
 #define PG_SERVER_MIN 140000   /* lz4 for values, ordered catalogue of settings */
 
 /* Statements are prepared under these names at their first use. PG_ONCE is not kept. */
@@ -27,6 +27,7 @@ enum pg_id {
 	PG_FEED_BY_ID, PG_FEED_BY_URL, PG_CONTROL_PUT, PG_CONTROL_LAST, PG_CONTROL_NEXT,
 	PG_SAFE_ID, PG_INDEX_LOCK, PG_INDEX_NEXT, PG_INDEX_TODO, PG_INDEX_PUT, PG_INDEX_MARK, PG_INDEX_DONE, PG_INDEX_BEHIND, PG_TALLY_FOLD,
 	PG_PRUNE_VISITS, PG_PRUNE_ROWS, PG_PRUNE_CONTROLS, PG_PRUNE_RUNS, PG_PRUNE_WORKERS, PG_PRUNE_ENTRIES, PG_SINCE_ID, PG_ENTRY_LAST, PG_ENTRY_AT, PG_ENTRY_MAX,
+	PG_EVENTS_PUT,
 	PG_ID_N
 };
 
@@ -286,5 +287,13 @@ int pg_control_take(struct fw_store *st, int64_t after_id, struct fw_control *ou
 int pg_beat_list(struct fw_store *st, int64_t since_ms, fw_beat_cb *cb, void *ctx, struct fw_err *err);
 int pg_inspect(struct fw_store *st, fw_inspect_cb *cb, void *ctx, struct fw_err *err);
 int pg_check(struct fw_store *st, void (*cb)(void *ctx, const char *finding), void *ctx, struct fw_err *err);
+
+/* ---- postgres_events.c --------------------------------------------------------------------------------------------------- */
+
+int pg_event_put(struct fw_store *st, const struct fw_event *event, size_t n, struct fw_err *err);
+int pg_event_bury(struct fw_store *st, const struct fw_dead_event *event, struct fw_err *err);
+int pg_event_list(struct fw_store *st, int64_t after_id, size_t limit, fw_event_cb *cb, void *ctx, struct fw_err *err);
+int pg_event_dead_list(struct fw_store *st, int64_t after_id, size_t limit, fw_dead_event_cb *cb, void *ctx, struct fw_err *err);
+int pg_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw_err *err);
 
 #endif

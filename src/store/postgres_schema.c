@@ -124,6 +124,11 @@ static const char *const steps[PG_SCHEMA] = {
 	" WHERE f.id = u.feed_id) UNION ALL SELECT id, feed_id, previous_id, run_id, at_ms, kind, http_status, hops, slot,"
 	" lateness_ms, dns_us, connect_us, tls_us, first_byte_us, total_us, parse_us, wire_bytes, body_bytes, item_n, new_n,"
 	" changed_n, error FROM visit_rows;",
+
+	/* 1 -> 2: what is pushed */
+	"CREATE TABLE incoming (id int8 PRIMARY KEY, property text NOT NULL, property_section int8 NOT NULL, property_id int8 NOT NULL,"
+	" remote_ip text NOT NULL, stamp int8 NOT NULL);"
+	"CREATE TABLE incoming_dead (id int8 PRIMARY KEY, row text NOT NULL, reason text NOT NULL, at_ms int8 NOT NULL);",
 };
 
 /* Where the schema stands: is it there at all, and *version (0: without our tables), or the reason why it is none of ours. */

@@ -718,4 +718,9 @@ const struct fw_store_driver fw_store_redis = {
 	.key_list = rd_key_list,
 	.clock = rd_clock,
 	.inspect = rd_inspect,
+	.event_put = rd_event_put,
+	.event_bury = rd_event_bury,
+	.event_list = rd_event_list,
+	.event_dead_list = rd_event_dead_list,
+	.event_prune = rd_event_prune,
 };

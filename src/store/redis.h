@@ -307,4 +307,12 @@ int rd_clock(struct fw_store *st, int64_t *now_ms, struct fw_err *err);
 int rd_inspect(struct fw_store *st, fw_inspect_cb *cb, void *ctx, struct fw_err *err);
 int rd_check(struct fw_store *st, void (*cb)(void *ctx, const char *finding), void *ctx, struct fw_err *err);
 
+/* ---- redis_events.c --------------------------------------------------------------------------------------------------- */
+
+int rd_event_put(struct fw_store *st, const struct fw_event *event, size_t n, struct fw_err *err);
+int rd_event_bury(struct fw_store *st, const struct fw_dead_event *event, struct fw_err *err);
+int rd_event_list(struct fw_store *st, int64_t after_id, size_t limit, fw_event_cb *cb, void *ctx, struct fw_err *err);
+int rd_event_dead_list(struct fw_store *st, int64_t after_id, size_t limit, fw_dead_event_cb *cb, void *ctx, struct fw_err *err);
+int rd_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw_err *err);
+
 #endif

@@ -65,6 +65,9 @@ int sq_error(struct sqlite *s, const char *doing, struct fw_err *err)
 			return fw_err_set(err, FW_EIO, "%s: no space left (%s): free some on its disk and run again", s->path, doing);
 		return fw_err_set(err, FW_EIO, "%s: the disk failed (%s: %s%s%s): check the disk, its quota and `ulimit -f`", s->path,
 			doing, msg, sys ? ", " : "", sys ? strerror(sys) : "");
+	case SQLITE_CONSTRAINT: /* of a trigger that somebody has added, say */
+	case SQLITE_TOOBIG:
+		return fw_err_set(err, FW_EINVAL, "%s: refused (%s): %s", s->path, doing, msg);
 	default:
 		return fw_err_set(err, FW_EIO, "%s: %s: %s (%d)", s->path, doing, msg, code);
 	}
@@ -564,5 +567,10 @@ const struct fw_store_driver fw_store_sqlite = {
 	.prune = sq_prune,
 	.load = sq_load,
 	.key_list = sq_key_list,
+	.event_put = sq_event_put,
+	.event_bury = sq_event_bury,
+	.event_list = sq_event_list,
+	.event_dead_list = sq_event_dead_list,
+	.event_prune = sq_event_prune,
 	.inspect = sqlite_inspect,
 };

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "store/drivers.h"
 
-#define SQ_SCHEMA 3                  /* the newest schema this program knows */
+#define SQ_SCHEMA 4                  /* the newest schema this program knows */
 #define SQ_APPLICATION_ID 0x66777731 /* "fww1" in the file's header */
 
 /* Prepared statements are kept under these names, from first use until close. */
@@ -35,7 +35,7 @@ enum sq_id {
 	SQ_SET_FOLDER, SQ_SET_INTERVAL, SQ_SET_AUTH, SQ_FEED_ENTRIES, SQ_CLAIM_UNTIL, SQ_FEED_BY_ID, SQ_FEED_BY_URL,
 	SQ_FEEDS_BY_DUE, SQ_FEEDS, SQ_STATS_WHEEL, SQ_STATS_QUEUE, SQ_STATS_ENTRIES, SQ_CONTROL_PUT, SQ_CONTROL_LAST,
 	SQ_CONTROL_PAUSED, SQ_CONTROL_NEXT, SQ_BEATS,
-	SQ_VISIT_NOTED, SQ_KEY_AT, SQ_KEY_EMPTY,
+	SQ_VISIT_NOTED, SQ_KEY_AT, SQ_KEY_EMPTY, SQ_EVENT_PUT, SQ_EVENT_BURY, SQ_EVENTS, SQ_DEAD_EVENTS, SQ_EVENT_PRUNE, SQ_DEAD_PRUNE,
 	SQ_ID_N
 };
 
@@ -307,6 +307,14 @@ bool sq_search_query(struct fw_str words, struct fw_buf *out);
 
 int sq_load(struct fw_store *st, const struct fw_load *rows, struct fw_err *err);
 int sq_key_list(struct fw_store *st, int64_t first_feed_id, int64_t last_feed_id, fw_key_cb *cb, void *ctx, struct fw_err *err);
+
+/* ---- sqlite_events.c ------------------------------------------------------------------------------------------------- */
+
+int sq_event_put(struct fw_store *st, const struct fw_event *event, size_t n, struct fw_err *err);
+int sq_event_bury(struct fw_store *st, const struct fw_dead_event *event, struct fw_err *err);
+int sq_event_list(struct fw_store *st, int64_t after_id, size_t limit, fw_event_cb *cb, void *ctx, struct fw_err *err);
+int sq_event_dead_list(struct fw_store *st, int64_t after_id, size_t limit, fw_dead_event_cb *cb, void *ctx, struct fw_err *err);
+int sq_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw_err *err);
 
 /* ---- sqlite_window.c ----------------------------------------------------------------------------------------------------- */
 

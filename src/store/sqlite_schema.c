@@ -165,6 +165,10 @@ static const char *const steps[SQ_SCHEMA] = {
 	" tokenize='unicode61 remove_diacritics 2 categories ''L* N* M* Co''');"
 	"INSERT INTO entries_fts(entries_fts, rank) VALUES ('hashsize', 8000000), ('pgsz', 4050), ('automerge', 0), ('crisismerge', 1000);"
 	"UPDATE meta SET value = 0 WHERE name = 'indexed_entry_id';",
+	/* 3 -> 4: what is pushed */
+	"CREATE TABLE incoming (id INTEGER PRIMARY KEY, property TEXT NOT NULL, property_section INTEGER NOT NULL,"
+	" property_id INTEGER NOT NULL, remote_ip TEXT NOT NULL, stamp INTEGER NOT NULL);"
+	"CREATE TABLE incoming_dead (id INTEGER PRIMARY KEY, row TEXT NOT NULL, reason TEXT NOT NULL, at_ms INTEGER NOT NULL);",
 };
 
 static int pragma(struct sqlite *s, const char *sql, int64_t *out, struct fw_err *err)

@@ -479,6 +479,52 @@ int fw_store_key_list(struct fw_store *st, int64_t first_feed_id, int64_t last_f
 	return counted(st, st->driver->key_list(st, first_feed_id, last_feed_id, cb, ctx, err ? err : &spare));
 }
 
+int fw_store_event_put(struct fw_store *st, const struct fw_event *event, size_t n, struct fw_err *err)
+{
+	struct fw_err spare;
+
+	if (!st->driver->event_put)
+		return missing(st, "event_put", err);
+	return counted(st, n ? st->driver->event_put(st, event, n, err ? err : &spare) : 0);
+}
+
+int fw_store_event_bury(struct fw_store *st, const struct fw_dead_event *event, struct fw_err *err)
+{
+	struct fw_err spare;
+
+	if (!st->driver->event_bury)
+		return missing(st, "event_bury", err);
+	return counted(st, st->driver->event_bury(st, event, err ? err : &spare));
+}
+
+int fw_store_event_list(struct fw_store *st, int64_t after_id, size_t limit, fw_event_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct fw_err spare;
+
+	if (!st->driver->event_list)
+		return missing(st, "event_list", err);
+	return counted(st, st->driver->event_list(st, after_id, limit, cb, ctx, err ? err : &spare));
+}
+
+int fw_store_event_dead_list(struct fw_store *st, int64_t after_id, size_t limit, fw_dead_event_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct fw_err spare;
+
+	if (!st->driver->event_dead_list)
+		return missing(st, "event_dead_list", err);
+	return counted(st, st->driver->event_dead_list(st, after_id, limit, cb, ctx, err ? err : &spare));
+}
+
+int fw_store_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw_err *err)
+{
+	struct fw_err spare;
+
+	*n = 0;
+	if (!st->driver->event_prune)
+		return missing(st, "event_prune", err);
+	return counted(st, st->driver->event_prune(st, before_ms, n, err ? err : &spare));
+}
+
 int fw_store_clock(struct fw_store *st, int64_t *now_ms, struct fw_err *err)
 {
 	struct fw_err spare;

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: ISC */
+/* Pushed events: tables incoming and incoming_dead. */
+#include "store/maria.h"
+
+#define PRUNE_STEP 20000
+
+struct events {
+	const struct fw_event *at;
+	size_t n;
+};
+
+/* Not IGNORE: what does not fit has to be refused, not made fit. */
+static int events_in(struct maria *m, void *arg, struct fw_err *err)
+{
+	const struct events *q = arg;
+	struct mr_rows rows = {"INSERT INTO incoming (id, property, property_section, property_id, remote_ip, stamp) VALUES ",
+		" ON DUPLICATE KEY UPDATE incoming.id = incoming.id"};
+
+	for (size_t i = 0; i < q->n; i++) {
+		const struct fw_event *e = &q->at[i];
+
+		mr_rows_add(m, &rows, "isiisi", e->id, e->property, e->section, e->item, e->remote_ip, e->stamp_ms);
+	}
+	mr_rows_end(m, &rows);
+	return mr_flush(m, err);
+}
+
+int mr_event_put(struct fw_store *st, const struct fw_event *event, size_t n, struct fw_err *err)
+{
+	struct events q = {event, n};
+
+	return mr_transact(mr_of(st), events_in, &q, err);
+}
+
+static int dead_in(struct maria *m, void *arg, struct fw_err *err)
+{
+	const struct fw_dead_event *e = arg;
+
+	mr_put(m, "INSERT INTO incoming_dead (id, `row`, reason, at_ms) VALUES (?, ?, ?, ?) ON DUPLICATE KEY UPDATE"
+		" incoming_dead.id = incoming_dead.id", "issi", e->id, e->row, e->reason, e->at_ms);
+	return mr_flush(m, err);
+}
+
+int mr_event_bury(struct fw_store *st, const struct fw_dead_event *event, struct fw_err *err)
+{
+	struct fw_dead_event e = *event;
+
+	return mr_transact(mr_of(st), dead_in, &e, err);
+}
+
+#define ALL(limit) MR_INT((limit) ? (int64_t)(limit) : INT64_MAX)
+
+int mr_event_list(struct fw_store *st, int64_t after_id, size_t limit, fw_event_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct maria *m = mr_of(st);
+	struct mr_res r;
+	int rc;
+
+	mr_put(m, "SELECT id, property, property_section, property_id, remote_ip, stamp FROM incoming WHERE id > ? ORDER BY id LIMIT ?", "ii",
+		after_id, ALL(limit));
+	rc = mr_stream(m, &r, err);
+	while (!rc && mr_row(&r)) {
+		struct fw_event e = {.id = mr_int(&r, 0), .property = mr_str(&r, 1), .section = mr_int(&r, 2), .item = mr_int(&r, 3),
+			.remote_ip = mr_str(&r, 4), .stamp_ms = mr_int(&r, 5)};
+
+		rc = cb(ctx, &e);
+	}
+	mr_done(&r);
+	return rc;
+}
+
+int mr_event_dead_list(struct fw_store *st, int64_t after_id, size_t limit, fw_dead_event_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct maria *m = mr_of(st);
+	struct mr_res r;
+	int rc;
+
+	mr_put(m, "SELECT id, `row`, reason, at_ms FROM incoming_dead WHERE id > ? ORDER BY id LIMIT ?", "ii", after_id, ALL(limit));
+	rc = mr_stream(m, &r, err);
+	while (!rc && mr_row(&r)) {
+		struct fw_dead_event e = {.id = mr_int(&r, 0), .row = mr_str(&r, 1), .reason = mr_str(&r, 2), .at_ms = mr_int(&r, 3)};
+
+		rc = cb(ctx, &e);
+	}
+	mr_done(&r);
+	return rc;
+}
+
+struct pruning {
+	int64_t before_ms, n, dead_n;
+};
+
+/* Ids rise with time: the old ones come first. In steps, so that no transaction is long. */
+static int events_prune(struct maria *m, void *arg, struct fw_err *err)
+{
+	struct pruning *q = arg;
+	int64_t upto;
+	int rc = mr_number(m, 0, &upto, err, "SELECT max(id) FROM (SELECT id, stamp FROM incoming ORDER BY id LIMIT ?) o WHERE stamp < ?", "ii",
+		MR_INT(PRUNE_STEP), q->before_ms);
+
+	q->n = 0;
+	rc = rc || !upto ? rc : mr_number(m, 0, &q->n, err, "DELETE FROM incoming WHERE id <= ? AND stamp < ?; SELECT row_count()", "ii", upto,
+		q->before_ms);
+	return rc ? rc : mr_number(m, 0, &q->dead_n, err, "DELETE FROM incoming_dead WHERE at_ms < ?; SELECT row_count()", "i", q->before_ms);
+}
+
+int mr_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw_err *err)
+{
+	struct pruning q = {.before_ms = before_ms};
+	int rc;
+
+	do {
+		rc = mr_transact(mr_of(st), events_prune, &q, err);
+		*n += rc ? 0 : q.n + q.dead_n;
+	} while (!rc && q.n == PRUNE_STEP);
+	return rc;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: ISC */
+/* Pushed events: tables incoming and incoming_dead. Each batch is one statement over arrays. */
+#include "store/postgres.h"
+
+#define PRUNE_STEP 20000
+
+struct events {
+	const struct fw_event *at;
+	size_t n;
+};
+
+static int events_in(struct pg *p, void *ctx, struct fw_err *err)
+{
+	const struct events *q = ctx;
+
+	pg_begin(p);
+	pg_array(p, PG_INT8, q->n);
+	for (size_t i = 0; i < q->n; i++)
+		pg_item_int(p, q->at[i].id);
+	pg_array(p, PG_TEXT, q->n);
+	for (size_t i = 0; i < q->n; i++)
+		pg_item_text(p, q->at[i].property);
+	pg_array(p, PG_INT8, q->n);
+	for (size_t i = 0; i < q->n; i++)
+		pg_item_int(p, q->at[i].section);
+	pg_array(p, PG_INT8, q->n);
+	for (size_t i = 0; i < q->n; i++)
+		pg_item_int(p, q->at[i].item);
+	pg_array(p, PG_TEXT, q->n);
+	for (size_t i = 0; i < q->n; i++)
+		pg_item_text(p, q->at[i].remote_ip);
+	pg_array(p, PG_INT8, q->n);
+	for (size_t i = 0; i < q->n; i++)
+		pg_item_int(p, q->at[i].stamp_ms);
+	pg_send(p, PG_EVENTS_PUT, "INSERT INTO incoming (id, property, property_section, property_id, remote_ip, stamp) SELECT * FROM"
+		" unnest($1::int8[], $2::text[], $3::int8[], $4::int8[], $5::text[], $6::int8[]) ON CONFLICT (id) DO NOTHING");
+	return pg_commit_run(p, err);
+}
+
+int pg_event_put(struct fw_store *st, const struct fw_event *event, size_t n, struct fw_err *err)
+{
+	struct events q = {event, n};
+
+	return pg_txn(pg_of(st), events_in, &q, err);
+}
+
+static int dead_in(struct pg *p, void *ctx, struct fw_err *err)
+{
+	const struct fw_dead_event *e = ctx;
+
+	pg_begin(p);
+	pg_int(p, e->id);
+	pg_text(p, e->row);
+	pg_text(p, e->reason);
+	pg_int(p, e->at_ms);
+	pg_send(p, PG_ONCE, "INSERT INTO incoming_dead (id, row, reason, at_ms) VALUES ($1::int8, $2, $3, $4::int8)"
+		" ON CONFLICT (id) DO NOTHING");
+	return pg_commit_run(p, err);
+}
+
+int pg_event_bury(struct fw_store *st, const struct fw_dead_event *event, struct fw_err *err)
+{
+	struct fw_dead_event e = *event;
+
+	return pg_txn(pg_of(st), dead_in, &e, err);
+}
+
+struct listing {
+	fw_event_cb *cb;
+	fw_dead_event_cb *dead_cb;
+	void *ctx;
+};
+
+static int event_show(void *ctx, struct pg *p, const PGresult *r, int row)
+{
+	struct listing *l = ctx;
+	struct fw_event e = {.id = pg_get_int(r, row, 0), .property = pg_get_str(r, row, 1), .section = pg_get_int(r, row, 2),
+		.item = pg_get_int(r, row, 3), .remote_ip = pg_get_str(r, row, 4), .stamp_ms = pg_get_int(r, row, 5)};
+
+	(void)p;
+	return l->cb(l->ctx, &e);
+}
+
+static int dead_show(void *ctx, struct pg *p, const PGresult *r, int row)
+{
+	struct listing *l = ctx;
+	struct fw_dead_event e = {.id = pg_get_int(r, row, 0), .row = pg_get_str(r, row, 1), .reason = pg_get_str(r, row, 2),
+		.at_ms = pg_get_int(r, row, 3)};
+
+	(void)p;
+	return l->dead_cb(l->ctx, &e);
+}
+
+int pg_event_list(struct fw_store *st, int64_t after_id, size_t limit, fw_event_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct listing l = {.cb = cb, .ctx = ctx};
+	struct pg *p = pg_of(st);
+
+	pg_int(p, after_id);
+	pg_int(p, limit ? (int64_t)limit : INT64_MAX);
+	return pg_list(p, "SELECT id, property, property_section, property_id, remote_ip, stamp FROM incoming WHERE id > $1::int8 ORDER BY id"
+		" LIMIT $2::int8", 500, event_show, &l, err);
+}
+
+int pg_event_dead_list(struct fw_store *st, int64_t after_id, size_t limit, fw_dead_event_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct listing l = {.dead_cb = cb, .ctx = ctx};
+	struct pg *p = pg_of(st);
+
+	pg_int(p, after_id);
+	pg_int(p, limit ? (int64_t)limit : INT64_MAX);
+	return pg_list(p, "SELECT id, row, reason, at_ms FROM incoming_dead WHERE id > $1::int8 ORDER BY id LIMIT $2::int8", 500, dead_show, &l,
+		err);
+}
+
+struct pruning {
+	int64_t before_ms, n, dead_n;
+};
+
+/* Ids rise with time: the old ones come first. In steps, so that no transaction is long. */
+static int events_prune(struct pg *p, void *ctx, struct fw_err *err)
+{
+	struct pruning *q = ctx;
+	int rc;
+
+	pg_begin(p);
+	pg_int(p, q->before_ms);
+	pg_int(p, PRUNE_STEP);
+	pg_send(p, PG_ONCE, "WITH gone AS (DELETE FROM incoming WHERE id IN (SELECT id FROM (SELECT id, stamp FROM incoming ORDER BY id"
+		" LIMIT $2::int8) o WHERE stamp < $1::int8) RETURNING 1) SELECT count(*) FROM gone");
+	pg_int(p, q->before_ms);
+	pg_send(p, PG_ONCE, "WITH gone AS (DELETE FROM incoming_dead WHERE at_ms < $1::int8 RETURNING 1) SELECT count(*) FROM gone");
+	rc = pg_commit_run(p, err);
+	if (rc)
+		return rc;
+	q->n = pg_get_int(p->res[1], 0, 0);
+	q->dead_n = pg_get_int(p->res[2], 0, 0);
+	return 0;
+}
+
+int pg_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw_err *err)
+{
+	struct pruning q = {.before_ms = before_ms};
+	int rc;
+
+	do {
+		rc = pg_txn(pg_of(st), events_prune, &q, err);
+		*n += rc ? 0 : q.n + q.dead_n;
+	} while (!rc && q.n == PRUNE_STEP);
+	return rc;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: ISC */
+/* Pushed events: tables incoming and incoming_dead. Their ids rise with time, so rows are appended. */
+#include "store/sqlite.h"
+
+#define PRUNE_STEP 10000
+
+static int put(struct sqlite *s, const struct fw_event *e, struct fw_err *err)
+{
+	return sq_do(s, SQ_EVENT_PUT, "INSERT INTO incoming (id, property, property_section, property_id, remote_ip, stamp)"
+		" VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (id) DO NOTHING", err, "isiisi", e->id, e->property, e->section, e->item,
+		e->remote_ip, e->stamp_ms);
+}
+
+int sq_event_put(struct fw_store *st, const struct fw_event *event, size_t n, struct fw_err *err)
+{
+	struct sqlite *s = sqlite_of(st);
+	int rc = sq_begin(s, err);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = put(s, &event[i], err);
+	return sq_end(s, rc, err);
+}
+
+int sq_event_bury(struct fw_store *st, const struct fw_dead_event *event, struct fw_err *err)
+{
+	struct sqlite *s = sqlite_of(st);
+	int rc = sq_begin(s, err);
+
+	if (rc)
+		return rc;
+	return sq_end(s, sq_do(s, SQ_EVENT_BURY, "INSERT INTO incoming_dead (id, row, reason, at_ms) VALUES (?1, ?2, ?3, ?4)"
+		" ON CONFLICT (id) DO NOTHING", err, "issi", event->id, event->row, event->reason, event->at_ms), err);
+}
+
+int sq_event_list(struct fw_store *st, int64_t after_id, size_t limit, fw_event_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct sqlite *s = sqlite_of(st);
+	sqlite3_stmt *q = sq_ask(s, SQ_EVENTS, "SELECT id, property, property_section, property_id, remote_ip, stamp FROM incoming"
+		" WHERE id > ?1 ORDER BY id LIMIT ?2", err, "ii", after_id, SQ_INT(limit ? (int64_t)limit : -1));
+	int rc = q ? 1 : err->rc;
+
+	while (rc == 1 && (rc = sq_row(s, q, err)) == 1) {
+		struct fw_event e = {.id = sqlite3_column_int64(q, 0), .property = sq_text(q, 1), .section = sqlite3_column_int64(q, 2),
+			.item = sqlite3_column_int64(q, 3), .remote_ip = sq_text(q, 4), .stamp_ms = sqlite3_column_int64(q, 5)};
+		int stop = cb(ctx, &e);
+
+		if (stop) {
+			sqlite3_reset(q);
+			return stop;
+		}
+	}
+	return rc;
+}
+
+int sq_event_dead_list(struct fw_store *st, int64_t after_id, size_t limit, fw_dead_event_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct sqlite *s = sqlite_of(st);
+	sqlite3_stmt *q = sq_ask(s, SQ_DEAD_EVENTS, "SELECT id, row, reason, at_ms FROM incoming_dead WHERE id > ?1 ORDER BY id LIMIT ?2",
+		err, "ii", after_id, SQ_INT(limit ? (int64_t)limit : -1));
+	int rc = q ? 1 : err->rc;
+
+	while (rc == 1 && (rc = sq_row(s, q, err)) == 1) {
+		struct fw_dead_event e = {.id = sqlite3_column_int64(q, 0), .row = sq_text(q, 1), .reason = sq_text(q, 2),
+			.at_ms = sqlite3_column_int64(q, 3)};
+		int stop = cb(ctx, &e);
+
+		if (stop) {
+			sqlite3_reset(q);
+			return stop;
+		}
+	}
+	return rc;
+}
+
+/* Ids rise with time: the old ones lie in front. In steps, so that others get their turn. */
+int sq_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw_err *err)
+{
+	struct sqlite *s = sqlite_of(st);
+	int64_t done;
+	int rc;
+
+	do {
+		rc = sq_begin(s, err);
+		if (rc)
+			return rc;
+		rc = sq_do(s, SQ_EVENT_PRUNE, "DELETE FROM incoming WHERE id IN (SELECT id FROM (SELECT id, stamp FROM incoming ORDER BY id LIMIT ?1)"
+			" WHERE stamp < ?2)", err, "ii", SQ_INT(PRUNE_STEP), before_ms);
+		done = sqlite3_changes64(s->db);
+		rc = rc ? rc : sq_do(s, SQ_DEAD_PRUNE, "DELETE FROM incoming_dead WHERE at_ms < ?1", err, "i", before_ms);
+		*n += rc ? 0 : done + sqlite3_changes64(s->db);
+		rc = sq_end(s, rc, err);
+	} while (!rc && done == PRUNE_STEP);
+	return rc;
+}

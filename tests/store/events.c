@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: ISC */
+/* Pushed events, against every driver: each stored once, whole batches or none, in order of their ids. */
+#include <stdlib.h>
+
+#include "base/ids.h"
+#include "common.h"
+
+#define MANY 2500 /* more than a page of any driver's lists */
+
+struct seen {
+	size_t n;
+	int64_t last_id;
+	int64_t sum;  /* of sections */
+	int stop_at;  /* 0: never */
+	struct fw_event last;
+	char property[300], ip[64];
+};
+
+static int see(void *ctx, const struct fw_event *e)
+{
+	struct seen *s = ctx;
+
+	ck_assert_int_gt(e->id, s->last_id);
+	s->last_id = e->id;
+	s->n++;
+	s->sum += e->section;
+	s->last = *e;
+	fw_str_copy(s->property, sizeof(s->property), e->property);
+	fw_str_copy(s->ip, sizeof(s->ip), e->remote_ip);
+	return s->stop_at && (int)s->n >= s->stop_at ? 7 : 0;
+}
+
+static struct fw_event event(struct fw_ids *ids, int64_t section)
+{
+	return (struct fw_event){.id = fw_ids_take(ids, 1, NOW), .property = FW_STR("news"), .section = section, .item = 3,
+		.remote_ip = FW_STR("127.0.0.1"), .stamp_ms = NOW};
+}
+
+START_TEST(stored_once) /* a batch that is sent again changes nothing */
+{
+	struct fw_store *st = fresh(_i);
+	struct fw_event e[5];
+	struct seen s = {0};
+	struct fw_ids ids;
+	struct fw_err err = {0};
+
+	fw_ids_init(&ids, 5);
+	for (size_t i = 0; i < 5; i++)
+		e[i] = event(&ids, (int64_t)i + 1);
+	e[4].property = FW_STR("\xc3\xa9t\xc3\xa9 'quoted' \"twice\" \\ %s \t and a space");
+	e[4].remote_ip = FW_STR("2001:db8::1");
+	e[4].section = INT64_C(9007199254740993); /* no double holds it */
+	e[4].item = INT64_MAX;
+	OK(fw_store_event_put(st, e, 0, &err));
+	OK(fw_store_event_put(st, e, 3, &err));
+	OK(fw_store_event_put(st, e, 3, &err));
+	OK(fw_store_event_put(st, e + 2, 3, &err)); /* one of them is there */
+	OK(fw_store_event_list(st, 0, 0, see, &s, &err));
+	ck_assert_uint_eq(s.n, 5);
+	ck_assert_int_eq(s.last.id, e[4].id);
+	ck_assert_str_eq(s.property, e[4].property.p);
+	ck_assert_str_eq(s.ip, "2001:db8::1");
+	ck_assert_int_eq(s.last.section, INT64_C(9007199254740993));
+	ck_assert_int_eq(s.last.item, INT64_MAX);
+	ck_assert_int_eq(s.last.stamp_ms, NOW);
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(unknown_address)
+{
+	struct fw_store *st = fresh(_i);
+	struct fw_event e;
+	struct seen s = {0};
+	struct fw_ids ids;
+	struct fw_err err = {0};
+
+	fw_ids_init(&ids, 0);
+	e = event(&ids, 1);
+	e.remote_ip = FW_STR("");
+	OK(fw_store_event_put(st, &e, 1, &err));
+	OK(fw_store_event_list(st, 0, 0, see, &s, &err));
+	ck_assert_uint_eq(s.n, 1);
+	ck_assert_str_eq(s.ip, "");
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(many_by_pages)
+{
+	struct fw_store *st = fresh(_i);
+	struct fw_event *e = calloc(MANY, sizeof(*e));
+	struct seen s = {0};
+	struct fw_ids ids;
+	struct fw_err err = {0};
+	int64_t middle;
+
+	ck_assert_ptr_nonnull(e);
+	fw_ids_init(&ids, 0);
+	for (size_t i = 0; i < MANY; i++) /* all in one millisecond, nearly */
+		e[i] = event(&ids, 1);
+	OK(fw_store_event_put(st, e, MANY, &err));
+	OK(fw_store_event_list(st, 0, 0, see, &s, &err));
+	ck_assert_uint_eq(s.n, MANY);
+	middle = e[MANY / 2].id;
+	s = (struct seen){.last_id = middle};
+	OK(fw_store_event_list(st, middle, 10, see, &s, &err));
+	ck_assert_uint_eq(s.n, 10);
+	ck_assert_int_eq(s.last.id, e[MANY / 2 + 10].id);
+	s = (struct seen){.last_id = middle};
+	OK(fw_store_event_list(st, middle, 0, see, &s, &err));
+	ck_assert_uint_eq(s.n, MANY - MANY / 2 - 1);
+	s = (struct seen){.stop_at = 3};
+	IS(fw_store_event_list(st, 0, 0, see, &s, &err), 7);
+	ck_assert_uint_eq(s.n, 3);
+	s = (struct seen){.last_id = INT64_MAX};
+	OK(fw_store_event_list(st, INT64_MAX, 0, see, &s, &err));
+	ck_assert_uint_eq(s.n, 0);
+	free(e);
+	fw_store_close(st);
+}
+END_TEST
+
+struct dead {
+	size_t n;
+	char row[200], reason[200];
+	int64_t id, at_ms;
+};
+
+static int see_dead(void *ctx, const struct fw_dead_event *e)
+{
+	struct dead *d = ctx;
+
+	d->n++;
+	d->id = e->id;
+	d->at_ms = e->at_ms;
+	fw_str_copy(d->row, sizeof(d->row), e->row);
+	fw_str_copy(d->reason, sizeof(d->reason), e->reason);
+	return 0;
+}
+
+START_TEST(set_aside)
+{
+	struct fw_store *st = fresh(_i);
+	struct fw_ids ids;
+	struct fw_dead_event e = {.row = FW_STR("{\"property\":\"a\\u0000b \\\" '\"}"), .reason = FW_STR("a constraint; it's said"),
+		.at_ms = NOW + 7};
+	struct dead d = {0};
+	struct seen s = {0};
+	struct fw_err err = {0};
+
+	fw_ids_init(&ids, 0);
+	e.id = fw_ids_take(&ids, 1, NOW);
+	OK(fw_store_event_bury(st, &e, &err));
+	OK(fw_store_event_bury(st, &e, &err));
+	OK(fw_store_event_dead_list(st, 0, 0, see_dead, &d, &err));
+	ck_assert_uint_eq(d.n, 1);
+	ck_assert_int_eq(d.id, e.id);
+	ck_assert_int_eq(d.at_ms, NOW + 7);
+	ck_assert_str_eq(d.row, e.row.p);
+	ck_assert_str_eq(d.reason, e.reason.p);
+	OK(fw_store_event_list(st, 0, 0, see, &s, &err));
+	ck_assert_uint_eq(s.n, 0);
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(prune)
+{
+	struct fw_store *st = fresh(_i);
+	struct fw_event e[4];
+	struct fw_dead_event d = {.row = FW_STR("{}"), .reason = FW_STR("r"), .at_ms = NOW};
+	struct dead dead = {0};
+	struct seen s = {0};
+	struct fw_ids ids;
+	struct fw_err err = {0};
+	int64_t n;
+
+	fw_ids_init(&ids, 0);
+	for (int64_t i = 0; i < 4; i++) {
+		e[i] = event(&ids, i + 1);
+		e[i].id = fw_ids_take(&ids, 1, NOW + i * 1000);
+		e[i].stamp_ms = NOW + i * 1000;
+	}
+	fw_ids_init(&ids, 1);
+	d.id = fw_ids_take(&ids, 1, NOW);
+	OK(fw_store_event_put(st, e, 4, &err));
+	OK(fw_store_event_bury(st, &d, &err));
+	OK(fw_store_event_prune(st, NOW + 2000, &n, &err));
+	ck_assert_int_eq(n, 3);
+	OK(fw_store_event_list(st, 0, 0, see, &s, &err));
+	ck_assert_uint_eq(s.n, 2);
+	ck_assert_int_eq(s.sum, 3 + 4);
+	OK(fw_store_event_dead_list(st, 0, 0, see_dead, &dead, &err));
+	ck_assert_uint_eq(dead.n, 0);
+	OK(fw_store_event_prune(st, NOW + 2000, &n, &err));
+	ck_assert_int_eq(n, 0);
+	fw_store_close(st);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("events");
+	TCase *t = tcase_create("every driver");
+	const TTest *const every[] = {stored_once, unknown_address, many_by_pages, set_aside, prune};
+
+	stores_begin();
+	tcase_set_timeout(t, 60);
+	for (size_t i = 0; i < FW_N(every); i++)
+		tcase_add_loop_test(t, every[i], 0, under_test_n);
+	suite_add_tcase(s, t);
+	return run_suite(s);
+}
