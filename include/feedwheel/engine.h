@@ -42,6 +42,10 @@ struct fw_config {
 	bool relaxed;                      /* store: see fw_store_config */
 	int64_t cache_bytes;
 	int64_t keep_visits_ms, keep_entries_ms; /* 0: for ever */
+	char *listen;
+	int64_t serve_threads;
+	int64_t ring_bytes, flush_ms, flush_durable_ms, flush_rows, spill_sync_ms, machine_id;
+	char *spill_dir;
 	char *log_level;
 	bool log_json;
 	char *file;                        /* the file it was read from, or NULL */
@@ -84,6 +88,12 @@ struct fw_run_options {
 	void (*progress)(void *ctx, const struct fw_run_stats *s);
 	/* SIGHUP: read the configuration again; *out is the engine's then. NULL: SIGHUP is ignored with a warning. */
 	int (*reload)(void *ctx, struct fw_config **out, struct fw_err *err);
+	/*
+	 * The body of one process more, beside the workers: a server. It ends by SIGTERM, or when parent_fd is at its end of file: 0; FW_EIO:
+	 * not all it had accepted is stored; others: it could not be done. Watched and started again as workers are. NULL: none.
+	 */
+	int (*serve)(void *ctx, const struct fw_config *c, int parent_fd, struct fw_err *err);
+	bool serve_only;               /* no workers */
 	void *ctx;
 };
 

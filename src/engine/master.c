@@ -53,7 +53,8 @@ struct master {
 	const struct fw_run_options *o;
 	struct worker_shared *shared;
 	struct slot *slot;
-	int n;
+	int n;                     /* workers: the first slots; behind them the server, if there is one */
+	int slot_n;
 	int pipe_fd[2];
 	int64_t started_mono_ms, started_ms;
 	int64_t told_ms;           /* monotonic: when it was first told to stop */
@@ -63,6 +64,19 @@ struct master {
 	int rc;
 	struct fw_err err;
 };
+
+/* A process of its own: what becomes of the wheel does not depend on what comes in at the front door. */
+static int serve_body(struct master *m, struct worker_shared *sh)
+{
+	close(m->pipe_fd[1]);
+	signal(SIGHUP, SIG_IGN);
+	fw_log_setup(fw_log_level_of(m->config->log_level), m->config->log_json, "serve");
+	switch (m->o->serve(m->o->ctx, m->config, m->pipe_fd[0], &sh->err)) {
+	case 0: return WORKER_LEFT;
+	case FW_EIO: return WORKER_STORE;
+	default: return WORKER_SYSTEM;
+	}
+}
 
 static int worker_body(struct master *m, int index)
 {
@@ -85,12 +99,12 @@ static int spawn(struct master *m, int index)
 	struct slot *s = &m->slot[index];
 	pid_t pid;
 
-	atomic_store(&m->shared[index].beat_mono_ms, fw_mono_ms());
+	atomic_store(&m->shared[index].beat_mono_ms, index < m->n ? fw_mono_ms() : 0); /* the server gives no signs of life */
 	atomic_store(&m->shared[index].in_flight, 0);
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0)
-		exit(worker_body(m, index));
+		exit(index < m->n ? worker_body(m, index) : serve_body(m, &m->shared[index]));
 	if (pid < 0)
 		return fw_err_set(&m->err, FW_EIO, "no process could be made: %s; see ulimit -u", strerror(errno));
 	s->pid = pid;
@@ -101,7 +115,7 @@ static int spawn(struct master *m, int index)
 
 static void signal_all(struct master *m, int number)
 {
-	for (int i = 0; i < m->n; i++) {
+	for (int i = 0; i < m->slot_n; i++) {
 		if (m->slot[i].pid)
 			kill(m->slot[i].pid, number);
 		m->slot[i].respawn_at_ms = 0;
@@ -148,13 +162,24 @@ static void on_death(struct master *m, int index, int status)
 	int64_t now_ms = fw_mono_ms();
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 	int64_t reading;
+	char name[WORKER_NAME_MAX + 40];
 
+	if (index >= m->n)
+		(void)fw_snprintf(name, sizeof(name), "the server");
+	else
+		(void)fw_snprintf(name, sizeof(name), "worker %d (%s)", index, sh->name);
 	s->pid = 0;
+	if (index >= m->n && m->stopping && code != WORKER_LEFT && !m->rc) { /* what it had accepted is not all stored */
+		m->rc = sh->err.rc ? sh->err.rc : FW_EIO;
+		m->err = sh->err;
+		if (!sh->err.rc)
+			fw_err_set(&m->err, FW_EIO, "the server was killed while it stopped: what it had accepted in memory is lost");
+	}
 	if (code == WORKER_TOLD)
 		stop(m); /* all are meant, also one that is dead just now and would not hear of it */
 	if (code == WORKER_TOLD || code == WORKER_DONE || (code == WORKER_LEFT && m->stopping))
 		return;
-	reading = inherit(m, index);
+	reading = index < m->n ? inherit(m, index) : 0;
 	if (code == WORKER_STORE || code == WORKER_SYSTEM) {
 		/* at the very start there is somebody to tell; later it is an outage */
 		if (now_ms - m->started_mono_ms < EARLY_MS || m->o->once) {
@@ -163,18 +188,17 @@ static void on_death(struct master *m, int index, int status)
 			stop(m);
 			return;
 		}
-		fw_error("worker %d: %s", index, sh->err.text);
+		fw_error("%s: %s", name, sh->err.text);
 		m->restarts++;
 	} else if (code == WORKER_LEFT) {
-		fw_info("worker %d was stopped from outside: another takes its place", index);
+		fw_info("%s was stopped from outside: another takes its place", name);
 		s->pause_ms = 0;
 	} else {
 		m->restarts++;
 		if (WIFSIGNALED(status))
-			fw_error("worker %d (%s) was killed by signal %d%s", index, sh->name, WTERMSIG(status),
-				reading ? " while it read a document" : "");
+			fw_error("%s was killed by signal %d%s", name, WTERMSIG(status), reading ? " while it read a document" : "");
 		else
-			fw_error("worker %d (%s) left with code %d", index, sh->name, code);
+			fw_error("%s left with code %d", name, code);
 		if (reading)
 			fw_error("it was reading feed %lld", (long long)reading);
 	}
@@ -188,7 +212,7 @@ static void reap(struct master *m)
 	int status;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		for (int i = 0; i < m->n; i++) {
+		for (int i = 0; i < m->slot_n; i++) {
 			if (m->slot[i].pid == pid)
 				on_death(m, i, status);
 		}
@@ -204,7 +228,7 @@ static void look_after(struct master *m)
 	if (now_ms - m->tick_ms > STOPPED_MS)
 		m->awake_ms = now_ms; /* ^Z, say: the workers may have slept as long and have yet to wake up */
 	m->tick_ms = now_ms;
-	for (int i = 0; i < m->n; i++) {
+	for (int i = 0; i < m->slot_n; i++) {
 		struct slot *s = &m->slot[i];
 		int64_t beat_ms = atomic_load(&m->shared[i].beat_mono_ms);
 
@@ -270,7 +294,7 @@ static void reload(struct master *m)
 	fw_config_destroy(m->reloaded);
 	m->config = m->reloaded = fresh;
 	fw_info("SIGHUP: configuration read again; workers drain and start anew");
-	for (int i = 0; i < m->n; i++) {
+	for (int i = 0; i < m->slot_n; i++) {
 		if (m->slot[i].pid)
 			kill(m->slot[i].pid, SIGTERM); /* on_death starts the next one with what is configured now */
 	}
@@ -278,7 +302,7 @@ static void reload(struct master *m)
 
 static bool all_over(const struct master *m)
 {
-	for (int i = 0; i < m->n; i++) {
+	for (int i = 0; i < m->slot_n; i++) {
 		if (m->slot[i].pid || (m->slot[i].respawn_at_ms && !m->stopping))
 			return false;
 	}
@@ -325,25 +349,27 @@ int fw_run(const struct fw_config *c, const struct fw_run_options *o, struct fw_
 {
 	/* blocked in a worker too, until it can answer */
 	static const int NUMBER[] = {SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, WORKER_HURRY};
-	struct master m = {.pid = getpid(), .config = c, .o = o, .n = workers_wanted(c), .pipe_fd = {-1, -1},
+	struct master m = {.pid = getpid(), .config = c, .o = o, .n = o->serve_only ? 0 : workers_wanted(c), .pipe_fd = {-1, -1},
 		.started_mono_ms = fw_mono_ms(), .started_ms = fw_now_ms()};
-	size_t bytes = (size_t)m.n * sizeof(*m.shared);
+	size_t bytes;
 	struct rusage before, after;
 	sigset_t signals, old;
 
 	*out = (struct fw_run_stats){0};
+	m.slot_n = m.n + (o->serve != NULL);
+	bytes = (size_t)m.slot_n * sizeof(*m.shared);
 	sigemptyset(&signals);
 	for (size_t i = 0; i < FW_N(NUMBER); i++)
 		sigaddset(&signals, NUMBER[i]);
 	m.shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	m.slot = calloc((size_t)m.n, sizeof(*m.slot));
+	m.slot = calloc((size_t)m.slot_n, sizeof(*m.slot));
 	if (m.shared == MAP_FAILED || !m.slot || pipe2(m.pipe_fd, O_CLOEXEC)) {
 		m.rc = fw_err_set(&m.err, FW_EIO, "the master could not start: %s", strerror(errno));
 		goto out;
 	}
 	getrusage(RUSAGE_CHILDREN, &before);
 	sigprocmask(SIG_BLOCK, &signals, &old);
-	for (int i = 0; i < m.n && !m.rc; i++)
+	for (int i = 0; i < m.slot_n && !m.rc; i++)
 		m.rc = spawn(&m, i);
 	if (m.rc)
 		stop(&m);

@@ -1,0 +1,636 @@
+/* SPDX-License-Identifier: ISC */
+/* The flusher: what is pushed lands once, whoever waits is told the truth, a store that is away or refuses a row costs nothing else. */
+#include <check.h>
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <signal.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "feedwheel/ingest.h"
+#include "../../suite.h"
+
+#define OK(call) ck_assert_msg((call) == 0, "%s: %s", #call, err.text)
+#define LANES 3
+#define PER_LANE 20000
+
+static char folder[64], path[100], url[120];
+static struct fw_config *config;
+static struct fw_err err;
+
+static void setup(void)
+{
+	fw_log_setup(FW_LOG_ERROR, false, "test");
+	(void)fw_snprintf(folder, sizeof(folder), "/tmp/fw-flush-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	(void)fw_snprintf(path, sizeof(path), "%s/s.db", folder);
+	(void)fw_snprintf(url, sizeof(url), "sqlite:%s", path);
+	OK(fw_config_create(&config, &err));
+	OK(fw_config_set(config, "store", url, "test", &err));
+	OK(fw_config_set(config, "flush_ms", "20ms", "test", &err));
+	OK(fw_config_set(config, "ring_bytes", "1MiB", "test", &err));
+}
+
+static void teardown(void)
+{
+	static const char *const tail[] = {"", "-wal", "-shm"};
+	char name[120];
+
+	fw_config_destroy(config);
+	for (size_t i = 0; i < FW_N(tail); i++) {
+		(void)fw_snprintf(name, sizeof(name), "%s%s", path, tail[i]);
+		unlink(name);
+	}
+	rmdir(folder);
+}
+
+static void set(const char *name, const char *value)
+{
+	OK(fw_config_set(config, name, value, "test", &err));
+}
+
+static void sql(const char *text)
+{
+	struct fw_store_config sc = {.url = url, .flags = FW_STORE_CREATE};
+	struct fw_store *st;
+	sqlite3 *db;
+	char *why = NULL;
+
+	OK(fw_store_open(&sc, &st, &err)); /* makes the tables */
+	fw_store_close(st);
+	ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+	ck_assert_msg(sqlite3_exec(db, text, NULL, NULL, &why) == SQLITE_OK, "%s", why);
+	sqlite3_close(db);
+}
+
+struct stored {
+	int64_t n, sum;
+};
+
+static int add_up(void *ctx, const struct fw_event *e)
+{
+	struct stored *s = ctx;
+
+	s->n++;
+	s->sum += e->item;
+	return 0;
+}
+
+static int count_dead(void *ctx, const struct fw_dead_event *e)
+{
+	(void)e;
+	++*(int64_t *)ctx;
+	return 0;
+}
+
+static struct stored stored(int64_t *dead)
+{
+	struct fw_store_config sc = {.url = url, .flags = FW_STORE_READ};
+	struct stored s = {0};
+	struct fw_store *st;
+
+	*dead = 0;
+	OK(fw_store_open(&sc, &st, &err));
+	OK(fw_store_event_list(st, 0, 0, add_up, &s, &err));
+	OK(fw_store_event_dead_list(st, 0, 0, count_dead, dead, &err));
+	fw_store_close(st);
+	return s;
+}
+
+static struct fw_event event(const char *property, int64_t item)
+{
+	return (struct fw_event){.property = fw_str(property), .section = 1, .item = item, .remote_ip = {"\x7f\0\0\1", 4},
+		.stamp_ms = fw_now_ms()};
+}
+
+static int push(struct fw_lane_in *l, const char *property, int64_t item, size_t n, struct fw_push_wait *w)
+{
+	struct fw_event e = event(property, item);
+	int rc = fw_ingest_begin(l, w);
+
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = fw_ingest_put(l, &e);
+	return rc ? rc : fw_ingest_publish(l, &err);
+}
+
+struct waiter {
+	struct fw_push_wait wait; /* first */
+	_Atomic int told;
+	int rc;
+	char why[120];
+};
+
+static void told(struct fw_push_wait *w, int rc, const char *why)
+{
+	struct waiter *x = (struct waiter *)w;
+
+	x->rc = rc;
+	fw_str_copy(x->why, sizeof(x->why), fw_str(why));
+	atomic_fetch_add(&x->told, 1);
+}
+
+static void await(struct waiter *x)
+{
+	for (int i = 0; i < 20000 && !atomic_load(&x->told); i++)
+		usleep(1000);
+	ck_assert_int_eq(atomic_load(&x->told), 1);
+}
+
+struct producer {
+	struct fw_lane_in *lane;
+	int64_t first;
+	uint64_t full;
+};
+
+static void *produce(void *arg)
+{
+	struct producer *p = arg;
+
+	for (int64_t i = 0; i < PER_LANE;) {
+		if (push(p->lane, "news", p->first + i, 1, NULL)) {
+			p->full++;
+			usleep(100);
+		} else {
+			i++;
+		}
+	}
+	return NULL;
+}
+
+START_TEST(all_land_once)
+{
+	struct producer p[LANES] = {0};
+	struct fw_ingest_stats stats;
+	pthread_t thread[LANES];
+	struct fw_ingest *in;
+	struct stored s;
+	uint64_t full = 0;
+	int64_t dead, n = (int64_t)LANES * PER_LANE;
+
+	set("ring_bytes", "64KiB"); /* it will be full */
+	OK(fw_ingest_open(config, LANES, &in, &err));
+	for (size_t i = 0; i < LANES; i++) {
+		p[i] = (struct producer){fw_ingest_lane(in, i), (int64_t)i * PER_LANE, 0};
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, produce, &p[i]), 0);
+	}
+	for (size_t i = 0; i < LANES; i++) {
+		pthread_join(thread[i], NULL);
+		full += p[i].full;
+	}
+	ck_assert_uint_eq(fw_ingest_stop(in, 10000), 0);
+	fw_ingest_stats(in, &stats);
+	ck_assert_uint_eq(stats.put_n, (uint64_t)n);
+	ck_assert_uint_eq(stats.stored_n, (uint64_t)n);
+	ck_assert_uint_eq(stats.full_n, full);
+	ck_assert_uint_eq(stats.fill_bytes, 0);
+	ck_assert_uint_le(stats.ring_bytes, 65536);
+	fw_ingest_destroy(in);
+	s = stored(&dead);
+	ck_assert_int_eq(s.n, n);
+	ck_assert_int_eq(s.sum, n * (n - 1) / 2);
+	ck_assert_int_eq(dead, 0);
+}
+END_TEST
+
+START_TEST(accepted_rows_land_by_themselves)
+{
+	struct fw_ingest *in;
+	struct stored s = {0};
+	int64_t dead;
+
+	OK(fw_ingest_open(config, 1, &in, &err));
+	OK(push(fw_ingest_lane(in, 0), "news", 1, 1, NULL));
+	for (int i = 0; i < 10000 && !s.n; i++) {
+		usleep(1000);
+		if (access(path, F_OK) == 0 && i > 100)
+			s = stored(&dead);
+	}
+	ck_assert_int_eq(s.n, 1);
+	ck_assert_uint_eq(fw_ingest_stop(in, 0), 0);
+	fw_ingest_destroy(in);
+}
+END_TEST
+
+START_TEST(who_waits_is_told_after_the_commit)
+{
+	struct waiter w = {.wait.done = told}, none = {.wait.done = told}, big = {.wait.done = told};
+	struct fw_ingest *in;
+	int64_t dead;
+
+	set("flush_ms", "1h");
+	set("flush_rows", "10");
+	OK(fw_ingest_open(config, 2, &in, &err));
+	OK(push(fw_ingest_lane(in, 0), "news", 1, 3, NULL)); /* goes along */
+	OK(push(fw_ingest_lane(in, 0), "news", 1, 2, &w.wait));
+	await(&w);
+	ck_assert_int_eq(w.rc, 0);
+	ck_assert_int_eq(stored(&dead).n, 5);
+	OK(push(fw_ingest_lane(in, 1), "news", 1, 0, &none.wait)); /* no rows: nothing to wait for */
+	await(&none);
+	OK(push(fw_ingest_lane(in, 1), "news", 1, 95, &big.wait)); /* over several batches */
+	await(&big);
+	ck_assert_int_eq(stored(&dead).n, 100);
+	ck_assert_uint_eq(fw_ingest_stop(in, 0), 0);
+	fw_ingest_destroy(in);
+}
+END_TEST
+
+START_TEST(refused_rows_are_set_aside)
+{
+	struct waiter w = {.wait.done = told}, good = {.wait.done = told};
+	struct fw_ingest_stats stats;
+	struct fw_ingest *in;
+	struct stored s;
+	int64_t dead;
+
+	sql("CREATE TRIGGER no_poison BEFORE INSERT ON incoming WHEN new.property = 'poison' BEGIN SELECT raise(ABORT, 'no poison here'); END");
+	set("flush_ms", "1h");
+	OK(fw_ingest_open(config, 1, &in, &err));
+	OK(push(fw_ingest_lane(in, 0), "news", 1, 500, NULL));
+	OK(push(fw_ingest_lane(in, 0), "poison", 1, 2, NULL));
+	OK(push(fw_ingest_lane(in, 0), "news", 1, 37, &good.wait));
+	OK(push(fw_ingest_lane(in, 0), "poison", 1, 1, &w.wait));
+	await(&w);
+	await(&good);
+	ck_assert_int_eq(good.rc, 0);
+	ck_assert_int_eq(w.rc, FW_EINVAL);
+	ck_assert_msg(strstr(w.why, "no poison here") != NULL, "%s", w.why);
+	fw_ingest_stats(in, &stats);
+	ck_assert_uint_eq(stats.dead_n, 3);
+	ck_assert_uint_eq(stats.stored_n, 537);
+	ck_assert_uint_eq(fw_ingest_stop(in, 0), 0);
+	fw_ingest_destroy(in);
+	s = stored(&dead);
+	ck_assert_int_eq(s.n, 537);
+	ck_assert_int_eq(dead, 3);
+}
+END_TEST
+
+/* The folder is not there, and comes later. */
+START_TEST(store_that_is_away)
+{
+	char away[120];
+	struct waiter w = {.wait.done = told};
+	struct fw_ingest_stats stats;
+	struct fw_ingest *in;
+	uint64_t put = 0;
+	int64_t dead;
+
+	(void)fw_snprintf(path, sizeof(path), "%s/later/s.db", folder);
+	(void)fw_snprintf(url, sizeof(url), "sqlite:%s", path);
+	(void)fw_snprintf(away, sizeof(away), "%s/later", folder);
+	ck_assert_int_eq(symlink("/nowhere/at/all", away), 0); /* SQLite would make a folder that is missing */
+	set("store", url);
+	set("ring_bytes", "64KiB");
+	fw_log_setup(FW_LOG_ERROR, false, "test");
+	OK(fw_ingest_open(config, 1, &in, &err));
+	OK(push(fw_ingest_lane(in, 0), "news", 1, 1, &w.wait));
+	while (push(fw_ingest_lane(in, 0), "news", 1, 1, NULL) == 0)
+		put++;
+	do {
+		usleep(10000);
+		fw_ingest_stats(in, &stats);
+	} while (stats.retry_n < 2);
+	ck_assert(stats.away);
+	ck_assert_uint_eq(stats.stored_n, 0);
+	ck_assert_uint_ge(stats.full_n, 1);
+	ck_assert_int_eq(atomic_load(&w.told), 0);
+	unlink(away);
+	ck_assert_int_eq(mkdir(away, 0700), 0);
+	await(&w);
+	ck_assert_int_eq(w.rc, 0);
+	ck_assert_uint_eq(fw_ingest_stop(in, 10000), 0);
+	fw_ingest_stats(in, &stats);
+	ck_assert(!stats.away);
+	fw_ingest_destroy(in);
+	ck_assert_int_eq(stored(&dead).n, (int64_t)put + 1);
+	teardown();
+	rmdir(away);
+	rmdir(folder);
+	setup();
+}
+END_TEST
+
+START_TEST(stop_while_it_is_away)
+{
+	struct waiter w = {.wait.done = told};
+	struct fw_ingest *in;
+
+	set("store", "sqlite:/proc/no/such/folder/s.db");
+	fw_log_setup(FW_LOG_ERROR, false, "test");
+	OK(fw_ingest_open(config, 2, &in, &err));
+	OK(push(fw_ingest_lane(in, 0), "news", 1, 3, &w.wait));
+	OK(push(fw_ingest_lane(in, 1), "news", 1, 4, NULL));
+	ck_assert_uint_eq(fw_ingest_stop(in, 200), 7);
+	ck_assert_int_eq(atomic_load(&w.told), 1);
+	ck_assert_int_eq(w.rc, FW_EAGAIN);
+	ck_assert_int_eq(push(fw_ingest_lane(in, 0), "news", 1, 1, NULL), FW_EGONE);
+	fw_ingest_destroy(in);
+}
+END_TEST
+
+START_TEST(draft_is_all_or_nothing)
+{
+	char longer[FW_PROPERTY_MAX + 2];
+	struct fw_ingest *in;
+	struct fw_event e;
+	int64_t dead;
+
+	memset(longer, 'x', sizeof(longer) - 1);
+	longer[sizeof(longer) - 1] = 0;
+	OK(fw_ingest_open(config, 1, &in, &err));
+	OK(push(fw_ingest_lane(in, 0), "news", 1, 1, NULL));
+	OK(fw_ingest_begin(fw_ingest_lane(in, 0), NULL));
+	e = event("news", 1);
+	OK(fw_ingest_put(fw_ingest_lane(in, 0), &e));
+	e = event(longer, 1);
+	ck_assert_int_eq(fw_ingest_put(fw_ingest_lane(in, 0), &e), FW_EINVAL);
+	fw_ingest_forget(fw_ingest_lane(in, 0));
+	longer[FW_PROPERTY_MAX] = 0;
+	OK(push(fw_ingest_lane(in, 0), longer, 1, 1, NULL));
+	ck_assert_uint_eq(fw_ingest_stop(in, 10000), 0);
+	fw_ingest_destroy(in);
+	ck_assert_int_eq(stored(&dead).n, 2);
+}
+END_TEST
+
+START_TEST(rings_too_small)
+{
+	struct fw_ingest *in;
+
+	set("ring_bytes", "65536");
+	ck_assert_int_eq(fw_ingest_open(config, 17, &in, &err), FW_EINVAL);
+	ck_assert_ptr_null(in);
+	ck_assert_msg(strstr(err.text, "ring_bytes") != NULL, "%s", err.text);
+}
+END_TEST
+
+/* ---- the spill --------------------------------------------------------------------------------------------------------------------------- */
+
+static char spill[120];
+
+static void spill_setup(void)
+{
+	setup();
+	(void)fw_snprintf(spill, sizeof(spill), "%s/spill", folder);
+	set("spill_dir", spill);
+}
+
+/* Files in the spill; with drop they go. */
+static int spill_files(const char *tail, bool drop, char *one, size_t cap)
+{
+	DIR *d = opendir(spill);
+	struct dirent *e;
+	int n = 0;
+
+	while (d && (e = readdir(d))) {
+		char name[400];
+
+		if (e->d_name[0] == '.' || !fw_str_ends(fw_str(e->d_name), fw_str(tail)))
+			continue;
+		ck_assert(fw_snprintf(name, sizeof(name), "%s/%s", spill, e->d_name));
+		if (drop)
+			unlink(name);
+		if (one)
+			fw_str_copy(one, cap, fw_str(name));
+		n++;
+	}
+	if (d)
+		closedir(d);
+	return n;
+}
+
+static void spill_teardown(void)
+{
+	spill_files("", true, NULL, 0);
+	rmdir(spill);
+	teardown();
+}
+
+/* A process that accepts n rows while its store is away, and is killed. */
+static void accept_and_die(int64_t n)
+{
+	pid_t pid = fork();
+	int status;
+
+	ck_assert_int_ge(pid, 0);
+	if (!pid) {
+		struct fw_ingest *in;
+
+		set("store", "sqlite:/proc/no/such/folder/s.db");
+		if (fw_ingest_open(config, 2, &in, &err))
+			_exit(1);
+		for (int64_t i = 0; i < n; i++) {
+			if (push(fw_ingest_lane(in, (size_t)i % 2), "spilt", i, 1, NULL))
+				_exit(2);
+		}
+		kill(getpid(), SIGKILL);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+static int64_t start_and_stop(void)
+{
+	struct fw_ingest_stats stats;
+	struct fw_ingest *in;
+	int64_t dead;
+
+	OK(fw_ingest_open(config, 2, &in, &err));
+	do {
+		usleep(1000);
+		fw_ingest_stats(in, &stats);
+	} while (!stats.replayed);
+	ck_assert_uint_eq(fw_ingest_stop(in, 10000), 0);
+	fw_ingest_destroy(in);
+	return stored(&dead).n;
+}
+
+START_TEST(accepted_outlives_the_process)
+{
+	set("spill_sync_ms", _i ? "0" : "50ms");
+	accept_and_die(999);
+	accept_and_die(1);
+	ck_assert_int_eq(spill_files(".spill", false, NULL, 0), 3);
+	ck_assert_int_eq(start_and_stop(), 1000);
+	ck_assert_int_eq(spill_files("", false, NULL, 0), 0);
+	ck_assert_int_eq(start_and_stop(), 1000);
+}
+END_TEST
+
+START_TEST(what_was_stored_is_not_stored_twice)
+{
+	struct waiter w = {.wait.done = told};
+	struct fw_ingest *in;
+	char one[300], copy[340], command[700];
+	int64_t dead;
+
+	OK(fw_ingest_open(config, 1, &in, &err));
+	OK(push(fw_ingest_lane(in, 0), "news", 1, 100, NULL));
+	OK(push(fw_ingest_lane(in, 0), "news", 1, 1, &w.wait));
+	await(&w);
+	ck_assert_int_eq(spill_files(".spill", false, one, sizeof(one)), 1);
+	ck_assert(fw_snprintf(copy, sizeof(copy), "%s.copy", one)); /* as if it had been killed here */
+	ck_assert(fw_snprintf(command, sizeof(command), "cp %s %s", one, copy));
+	ck_assert_int_eq(system(command), 0);
+	ck_assert_uint_eq(fw_ingest_stop(in, 10000), 0);
+	fw_ingest_destroy(in);
+	ck_assert_int_eq(spill_files(".spill", false, NULL, 0), 0); /* all stored: nothing to keep */
+	ck_assert_int_eq(rename(copy, one), 0);
+	ck_assert_int_eq(start_and_stop(), 101);
+	ck_assert_int_eq(stored(&dead).n, 101);
+}
+END_TEST
+
+START_TEST(record_cut_off)
+{
+	char one[300];
+	struct stat st;
+
+	set("ring_bytes", "64KiB");
+	accept_and_die(1); /* in lane 0 */
+	accept_and_die(3);
+	ck_assert_int_ge(spill_files(".spill", false, one, sizeof(one)), 2);
+	ck_assert_int_eq(stat(one, &st), 0);
+	ck_assert_int_eq(truncate(one, st.st_size - 5), 0);
+	fw_log_setup(FW_LOG_ERROR, false, "test");
+	ck_assert_int_eq(start_and_stop(), 3);
+	ck_assert_int_eq(spill_files("", false, NULL, 0), 0);
+}
+END_TEST
+
+START_TEST(record_damaged)
+{
+	char one[300];
+	int fd;
+
+	accept_and_die(1);
+	ck_assert_int_eq(spill_files(".spill", false, one, sizeof(one)), 1);
+	fd = open(one, O_WRONLY);
+	ck_assert_int_eq(pwrite(fd, "x", 1, 40), 1);
+	close(fd);
+	sql("SELECT 1");
+	ck_assert_int_eq(start_and_stop(), 0);
+	ck_assert_int_eq(spill_files(".damaged", false, NULL, 0), 1); /* kept for whoever wants to look */
+}
+END_TEST
+
+START_TEST(spill_is_full)
+{
+	struct rlimit was, limit;
+	struct fw_ingest *in;
+	struct fw_ingest_stats stats;
+	int64_t dead;
+	int rc = 0, n = 0;
+
+	set("flush_ms", "1h");
+	OK(fw_ingest_open(config, 1, &in, &err));
+	getrlimit(RLIMIT_FSIZE, &was);
+	limit = was;
+	limit.rlim_cur = 10000;
+	signal(SIGXFSZ, SIG_IGN);
+	setrlimit(RLIMIT_FSIZE, &limit);
+	for (; n < 1000 && !rc; n += !rc)
+		rc = push(fw_ingest_lane(in, 0), "news", 1, 1, NULL);
+	ck_assert_int_eq(rc, FW_EIO);
+	ck_assert_msg(strstr(err.text, "spill_dir") != NULL, "%s", err.text);
+	ck_assert_int_gt(n, 10);
+	setrlimit(RLIMIT_FSIZE, &was);
+	OK(push(fw_ingest_lane(in, 0), "news", 1, 1, NULL)); /* there is room again */
+	ck_assert_uint_eq(fw_ingest_stop(in, 10000), 0);
+	fw_ingest_stats(in, &stats);
+	ck_assert_uint_eq(stats.full_n, 1);
+	fw_ingest_destroy(in);
+	ck_assert_int_eq(stored(&dead).n, n + 1); /* what was refused is not there */
+}
+END_TEST
+
+START_TEST(stop_while_it_is_away_keeps_the_spill)
+{
+	struct waiter w = {.wait.done = told};
+	struct fw_ingest *in;
+
+	set("store", "sqlite:/proc/no/such/folder/s.db");
+	OK(fw_ingest_open(config, 1, &in, &err));
+	OK(push(fw_ingest_lane(in, 0), "news", 1, 5, NULL));
+	OK(push(fw_ingest_lane(in, 0), "news", 1, 2, &w.wait));
+	ck_assert_uint_eq(fw_ingest_stop(in, 200), 2); /* whoever waited was told, the others are on the disk */
+	ck_assert_int_eq(w.rc, FW_EAGAIN);
+	fw_ingest_destroy(in);
+	set("store", url);
+	ck_assert_int_eq(start_and_stop(), 5);
+}
+END_TEST
+
+START_TEST(spill_dir_that_cannot_be)
+{
+	struct fw_ingest *in;
+
+	set("spill_dir", "/proc/no/such/folder");
+	ck_assert_int_eq(fw_ingest_open(config, 1, &in, &err), FW_EINVAL);
+	ck_assert_msg(strstr(err.text, "spill_dir = /proc/no/such/folder") != NULL, "%s", err.text);
+}
+END_TEST
+
+START_TEST(ids)
+{
+	struct fw_ids a, b;
+	int64_t last = 0, now = FW_IDS_EPOCH_MS + 1000, id;
+
+	fw_ids_init(&a, 7);
+	fw_ids_init(&b, 8);
+	for (int i = 0; i < 20000; i++) { /* more than fit into a millisecond, and a clock that is set back */
+		id = fw_ids_take(&a, 1, i < 10000 ? now : now - 500);
+		ck_assert_int_gt(id, last);
+		ck_assert_int_eq(id & 1023, 7);
+		last = id;
+	}
+	id = fw_ids_take(&a, 100, now);
+	ck_assert_int_gt(id, last);
+	ck_assert_int_gt(fw_ids_take(&a, 1, now), id + 99 * 1024);
+	ck_assert_int_eq(fw_ids_ms(fw_ids_take(&b, 1, now)), now);
+	ck_assert_int_eq(fw_ids_take(&b, 1, now) & 1023, 8);
+	ck_assert_int_gt(fw_ids_take(&b, 1, INT64_MAX), 0); /* a clock gone mad gives no negative number */
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("flush");
+	TCase *t = tcase_create("flush"), *sp = tcase_create("spill");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 120);
+	tcase_add_test(t, all_land_once);
+	tcase_add_test(t, accepted_rows_land_by_themselves);
+	tcase_add_test(t, who_waits_is_told_after_the_commit);
+	tcase_add_test(t, refused_rows_are_set_aside);
+	tcase_add_test(t, store_that_is_away);
+	tcase_add_test(t, stop_while_it_is_away);
+	tcase_add_test(t, draft_is_all_or_nothing);
+	tcase_add_test(t, rings_too_small);
+	tcase_add_test(t, ids);
+	suite_add_tcase(s, t);
+	tcase_add_checked_fixture(sp, spill_setup, spill_teardown);
+	tcase_set_timeout(sp, 120);
+	tcase_add_loop_test(sp, accepted_outlives_the_process, 0, 2);
+	tcase_add_test(sp, what_was_stored_is_not_stored_twice);
+	tcase_add_test(sp, record_cut_off);
+	tcase_add_test(sp, record_damaged);
+	tcase_add_test(sp, spill_is_full);
+	tcase_add_test(sp, stop_while_it_is_away_keeps_the_spill);
+	tcase_add_test(sp, spill_dir_that_cannot_be);
+	suite_add_tcase(s, sp);
+	return run_suite(s);
+}
