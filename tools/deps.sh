@@ -4,7 +4,7 @@
 # checkers; "bench": what make bench compares with. Debian (as root or with sudo); elsewhere it lists the packages and stops.
 set -eu
 build="build-essential gperf meson ninja-build pkg-config libcurl4-openssl-dev libuv1-dev libc-ares-dev libidn2-dev libsqlite3-dev
-  libhiredis-dev libmariadb-dev libpq-dev libutf8proc-dev libjansson-dev libgumbo-dev libuchardet-dev libssl-dev libxxhash-dev libdeflate-dev
+  libhiredis-dev libmariadb-dev libpq-dev libutf8proc-dev libmicrohttpd-dev libjansson-dev libgumbo-dev libuchardet-dev libssl-dev libxxhash-dev libdeflate-dev
   libbrotli-dev libzstd-dev zlib1g-dev ca-certificates check libexpat1-dev libnghttp2-dev python3"
 tests="mariadb-server postgresql-15 pgbouncer redis-server clang libclang-rt-14-dev llvm curl sqlite3 mandoc shellcheck openssl procps iproute2"
 [ "${1:-}" != build ] || tests=
@@ -28,7 +28,7 @@ if command -v dpkg-query >/dev/null 2>&1; then
 fi
 [ "${1:-}" != bench ] || { echo "feedwheel installs $build on Debian only; rows that need it are left out" >&2; exit 1; }
 # Not Debian: pkg-config tells what is there.
-for m in libcurl libuv libcares libidn2 sqlite3 libmariadb hiredis jansson gumbo uchardet libssl libxxhash libpq libutf8proc libdeflate libbrotlidec libzstd zlib check; do
+for m in libcurl libuv libcares libidn2 sqlite3 libmariadb hiredis jansson gumbo uchardet libssl libxxhash libpq libutf8proc libmicrohttpd libdeflate libbrotlidec libzstd zlib check; do
 	pkg-config --exists "$m" 2>/dev/null || missing="$missing $m"
 done
 command -v meson >/dev/null 2>&1 || missing="$missing meson"

@@ -242,4 +242,9 @@ void cli_offer_feeds(struct cli *c, const struct fw_err *why, const struct fw_li
 /* When the last visit found a page that names feeds: the command that mends the subscription, else "". In the arena. */
 const char *cli_feed_remedy(struct cli *c, const struct fw_feed *f);
 
+/* cmd_serve.c: open the socket that the setting `listen` names, and the body of the server's process (fw_run_options). */
+int cli_serve_open(struct cli *c);
+void cli_serve_close(struct cli *c);
+int cli_serve_body(void *ctx, const struct fw_config *config, int parent_fd, struct fw_err *err);
+
 #endif

@@ -151,9 +151,16 @@ static int run_run(struct cli *c)
 
 	if (rc)
 		return rc;
+	if (c->config->listen && !o.once) {
+		rc = cli_serve_open(c);
+		if (rc)
+			return rc;
+		o.serve = cli_serve_body;
+	}
 	cli_progress_init(&r.progress, c, cli_flag(c, "progress"));
 	cli_flush(c); /* what is buffered here must not be written by children too */
 	rc = fw_run(c->config, &o, &stats, &err);
+	cli_serve_close(c);
 	cli_progress_end(&r.progress);
 	if (rc)
 		return cli_store_failed(c, &err);

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: ISC */
+/* What goes out: answers made for one request, answers made once, and errors. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "http/http.h"
+#include "base/banned.h"
+
+#define RETRY_AFTER_S "1"
+
+static struct MHD_Response *response(unsigned status, const char *type, char *body, size_t len, enum MHD_ResponseMemoryMode mode)
+{
+	struct MHD_Response *m = MHD_create_response_from_buffer(len, body, mode);
+
+	if (!m)
+		return NULL;
+	if (MHD_add_response_header(m, MHD_HTTP_HEADER_CONTENT_TYPE, type) == MHD_NO ||
+	    (status == MHD_HTTP_SERVICE_UNAVAILABLE && MHD_add_response_header(m, MHD_HTTP_HEADER_RETRY_AFTER, RETRY_AFTER_S) == MHD_NO)) {
+		MHD_destroy_response(m);
+		return NULL;
+	}
+	return m;
+}
+
+enum MHD_Result http_send(struct request *r, unsigned status, const char *type, struct fw_buf *body)
+{
+	struct MHD_Response *m;
+	enum MHD_Result ok;
+	size_t len = 0;
+	char *p;
+
+	if (body->rc) {
+		fw_buf_finish(body);
+		return MHD_NO; /* no memory: the connection is closed */
+	}
+	p = fw_buf_take(body, &len);
+	m = response(status, type, p, len, MHD_RESPMEM_MUST_FREE);
+	if (!m) {
+		free(p);
+		return MHD_NO;
+	}
+	r->state = REQUEST_ANSWERED;
+	ok = r->allow ? MHD_add_response_header(m, MHD_HTTP_HEADER_ALLOW, r->allow) : MHD_YES;
+	ok = ok ? MHD_queue_response(r->conn, status, m) : MHD_NO;
+	MHD_destroy_response(m);
+	return ok;
+}
+
+static const struct { unsigned status; const char *body; } CANNED[CANNED_N] = {
+	[CANNED_TWIRP_OK] = {MHD_HTTP_OK, "{}"},
+	[CANNED_ACCEPTED] = {MHD_HTTP_ACCEPTED, "{}"},
+};
+
+int http_canned_make(struct http_lane *l)
+{
+	for (size_t i = 0; i < CANNED_N; i++) {
+		l->canned[i] = response(CANNED[i].status, "application/json", (char *)(uintptr_t)CANNED[i].body, strlen(CANNED[i].body),
+			MHD_RESPMEM_PERSISTENT);
+		if (!l->canned[i])
+			return FW_ENOMEM;
+	}
+	return 0;
+}
+
+void http_canned_free(struct http_lane *l)
+{
+	for (size_t i = 0; i < CANNED_N; i++) {
+		if (l->canned[i])
+			MHD_destroy_response(l->canned[i]);
+		l->canned[i] = NULL;
+	}
+}
+
+enum MHD_Result http_canned(struct request *r, int which)
+{
+	r->state = REQUEST_ANSWERED;
+	return MHD_queue_response(r->conn, CANNED[which].status, r->lane->canned[which]);
+}
+
+enum MHD_Result http_problem(struct request *r, unsigned status, const char *code, const char *fmt, ...)
+{
+	bool twirp = r->route && r->route->twirp;
+	struct fw_buf out = FW_BUF_INIT(0), words = FW_BUF_INIT(1000);
+	struct fw_json j;
+	va_list ap;
+
+	va_start(ap, fmt);
+	fw_buf_vaddf(&words, fmt, ap);
+	va_end(ap);
+	fw_json_init(&j, &out, false);
+	fw_json_object(&j, NULL);
+	if (twirp) {
+		fw_json_cstr(&j, "code", code);
+		fw_json_str(&j, "msg", fw_buf_str(&words));
+	} else {
+		fw_json_cstr(&j, "title", MHD_get_reason_phrase_for(status));
+		fw_json_int(&j, "status", status);
+		fw_json_cstr(&j, "code", code);
+		fw_json_str(&j, "detail", fw_buf_str(&words));
+	}
+	fw_json_end(&j);
+	fw_buf_finish(&words);
+	atomic_fetch_add_explicit(&r->lane->refused_n, 1, memory_order_relaxed);
+	return http_send(r, status, twirp ? "application/json" : "application/problem+json", &out);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: ISC */
+/* How the server is: for load balancers (/healthz, /readyz), for people (/v1/ring), for Prometheus (/metrics). */
+#include "base/json.h"
+#include "http/http.h"
+#include "base/banned.h"
+
+#define READY_FILL 0.9 /* of the fullest ring: above it new pushes had better go elsewhere */
+
+enum MHD_Result http_healthz(struct request *r)
+{
+	struct fw_buf out = FW_BUF_INIT(0);
+
+	fw_buf_adds(&out, "{\"status\":\"alive\"}");
+	return http_send(r, MHD_HTTP_OK, "application/json", &out);
+}
+
+enum MHD_Result http_readyz(struct request *r)
+{
+	struct fw_buf out = FW_BUF_INIT(0);
+	struct fw_ingest_stats s;
+
+	fw_ingest_stats(r->lane->h->ingest, &s);
+	if (s.away)
+		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "store_away", "the store does not answer; what is pushed waits for it");
+	if ((double)s.fullest_bytes > READY_FILL * (double)(s.ring_bytes / s.lanes))
+		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "ring_full", "a ring is nearly full");
+	fw_buf_adds(&out, "{\"status\":\"ready\"}");
+	return http_send(r, MHD_HTTP_OK, "application/json", &out);
+}
+
+enum MHD_Result http_ring(struct request *r)
+{
+	struct fw_buf out = FW_BUF_INIT(0);
+	struct fw_ingest_stats s;
+	struct fw_json j;
+
+	fw_ingest_stats(r->lane->h->ingest, &s);
+	fw_json_init(&j, &out, false);
+	fw_json_object(&j, NULL);
+	fw_json_int(&j, "rings", (int64_t)s.lanes);
+	fw_json_int(&j, "ring_bytes", (int64_t)s.ring_bytes);
+	fw_json_int(&j, "fill_bytes", (int64_t)s.fill_bytes);
+	fw_json_int(&j, "fullest_bytes", (int64_t)s.fullest_bytes);
+	fw_json_int(&j, "oldest_ms", s.oldest_ms);
+	fw_json_int(&j, "accepted", (int64_t)s.put_n);
+	fw_json_int(&j, "stored", (int64_t)s.stored_n);
+	fw_json_int(&j, "set_aside", (int64_t)s.dead_n);
+	fw_json_int(&j, "refused_full", (int64_t)s.full_n);
+	fw_json_bool(&j, "store_away", s.away);
+	fw_json_bool(&j, "spill_read", s.replayed);
+	fw_json_end(&j);
+	return http_send(r, MHD_HTTP_OK, "application/json", &out);
+}
+
+/* ---- Prometheus' text format, version 0.0.4 ------------------------------------------------------------------------------------- */
+
+static void metric(struct fw_buf *b, const char *name, const char *type, const char *help, double v)
+{
+	fw_buf_addf(b, "# HELP feedwheel_%s %s\n# TYPE feedwheel_%s %s\nfeedwheel_%s %.17g\n", name, help, name, type, name, v);
+}
+
+static void flush_histogram(struct fw_buf *b, const struct fw_ingest_stats *s)
+{
+	uint64_t sum = 0;
+
+	fw_buf_adds(b, "# HELP feedwheel_flush_seconds Time of a statement that stored pushed rows.\n# TYPE feedwheel_flush_seconds histogram\n");
+	for (size_t i = 0; i < FW_FLUSH_BUCKETS; i++) {
+		sum += s->bucket[i];
+		if (fw_flush_bucket_us[i] == UINT32_MAX)
+			fw_buf_addf(b, "feedwheel_flush_seconds_bucket{le=\"+Inf\"} %llu\n", (unsigned long long)sum);
+		else
+			fw_buf_addf(b, "feedwheel_flush_seconds_bucket{le=\"%g\"} %llu\n", fw_flush_bucket_us[i] / 1e6, (unsigned long long)sum);
+	}
+	fw_buf_addf(b, "feedwheel_flush_seconds_sum %.6f\nfeedwheel_flush_seconds_count %llu\n", (double)s->flush_us / 1e6,
+		(unsigned long long)sum);
+}
+
+enum MHD_Result http_metrics(struct request *r)
+{
+	struct http *h = r->lane->h;
+	struct fw_buf b = FW_BUF_INIT(0);
+	uint64_t requests = 0, refused = 0;
+	struct fw_ingest_stats s;
+
+	fw_ingest_stats(h->ingest, &s);
+	for (size_t i = 0; i < h->lane_n; i++) {
+		requests += atomic_load(&h->lane[i].request_n);
+		refused += atomic_load(&h->lane[i].refused_n);
+	}
+	metric(&b, "http_requests_total", "counter", "Requests.", (double)requests);
+	metric(&b, "http_refused_total", "counter", "Requests answered with 4xx or 5xx.", (double)refused);
+	metric(&b, "push_rows_total", "counter", "Rows accepted.", (double)s.put_n);
+	metric(&b, "push_stored_rows_total", "counter", "Rows committed to the store.", (double)s.stored_n);
+	metric(&b, "push_dead_rows_total", "counter", "Rows that the store refused, set aside.", (double)s.dead_n);
+	metric(&b, "push_full_total", "counter", "Pushes answered 503 because the ring or the spill was full.", (double)s.full_n);
+	metric(&b, "push_oldest_seconds", "gauge", "Age of the oldest row that is not stored.", (double)s.oldest_ms / 1000);
+	metric(&b, "ring_bytes", "gauge", "Memory of all rings.", (double)s.ring_bytes);
+	metric(&b, "ring_fill_bytes", "gauge", "Of these, in use.", (double)s.fill_bytes);
+	metric(&b, "ring_fullest_bytes", "gauge", "In use in the fullest ring.", (double)s.fullest_bytes);
+	metric(&b, "flush_retries_total", "counter", "Times that the store did not take rows, and was asked again.", (double)s.retry_n);
+	metric(&b, "store_away", "gauge", "1: the store did not answer last time.", s.away);
+	flush_histogram(&b, &s);
+	return http_send(r, MHD_HTTP_OK, "text/plain; version=0.0.4", &b);
+}

@@ -1,0 +1,438 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""The front door: what it takes, what it refuses, and that every row it promised is stored once, whatever is killed."""
+import contextlib
+import http.client
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+from harness import Wheel, case, each_engine, equal, holds, run, sanitized, server, wait_for
+
+ROUNDS = int(os.environ.get("FW_CRASH_ROUNDS", "4"))
+EVENT = {"property": "news", "section": 1, "id": 1}
+TWIRP = "/twirp/stats.StatsService/Push"
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def kill_group(p):
+    def gone():
+        try:
+            os.killpg(p.pid, 0)
+        except ProcessLookupError:
+            return True
+        return False
+    os.killpg(p.pid, signal.SIGKILL)
+    p.wait()
+    wait_for("the end of its children", gone)
+
+
+class Door:
+    """A `serve` in front of a store."""
+
+    def __init__(self, base, *arguments, store=None, conf="", command="serve"):
+        self.port = free_port()
+        self.wheel = Wheel(base, conf + "listen = 127.0.0.1:%d\n" % self.port, store=store)
+        self.arguments = (command, *arguments)
+        self.start()
+
+    def start(self):
+        self.process = self.wheel.start(*self.arguments)
+        wait_for("the server", self.answers)
+
+    def answers(self):
+        holds(self.process.poll() is None, "it runs: " + self.wheel.last_words())
+        try:
+            return self.ask("GET", "/healthz")[0] == 200
+        except OSError:
+            return False
+
+    def connect(self, timeout=20):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+
+    def ask(self, method, path, body=None, headers=None):
+        """Status, headers, the body's JSON (or its text)."""
+        c = self.connect()
+        try:
+            c.request(method, path, body, headers or {})
+            r = c.getresponse()
+            text = r.read().decode()
+            try:
+                return r.status, r.headers, json.loads(text)
+            except ValueError:
+                return r.status, r.headers, text
+        finally:
+            c.close()
+
+    def push(self, what, path="/v1/events?ack=durable", **more):
+        return self.ask("POST", path, what if isinstance(what, (bytes, str)) else json.dumps(what), **more)
+
+    def stop(self, code=0):
+        self.process.send_signal(signal.SIGTERM)
+        equal(self.process.wait(60), code, "exit code: " + self.wheel.last_words())
+
+    def kill(self):
+        """All of it, at once, as a machine that goes down would."""
+        kill_group(self.process)
+
+    def stored(self):
+        return self.wheel.one("SELECT count(*) FROM incoming")
+
+
+@contextlib.contextmanager
+def door(base, *arguments, **more):
+    d = Door(base, *arguments, **more)
+    try:
+        yield d
+    finally:
+        if d.process.poll() is None:
+            d.stop()
+
+
+class Load:
+    """Clients that push one event after another, each with an id of its own, and note what was promised and what they do not know."""
+
+    def __init__(self, d, clients=8, path=TWIRP, pause=0):
+        self.door, self.path, self.pause = d, path, pause
+        self.promised, self.unknown, self.refused = set(), set(), 0
+        self.on, self.lock, self.next_id = True, threading.Lock(), 0
+        self.threads = [threading.Thread(target=self.client) for _ in range(clients)]
+        for t in self.threads:
+            t.start()
+
+    def number(self):
+        with self.lock:
+            self.next_id += 1
+            return self.next_id
+
+    def client(self):
+        c = None
+        while self.on:
+            i = self.number()
+            try:
+                c = c or self.door.connect(5)
+                c.request("POST", self.path, json.dumps(dict(EVENT, id=i)))
+                r = c.getresponse()
+                r.read()
+            except (OSError, http.client.HTTPException):
+                with self.lock:
+                    self.unknown.add(i) # it may have come through
+                c = c and c.close()
+                time.sleep(0.05)
+                continue
+            with self.lock:
+                if r.status in (200, 202):
+                    self.promised.add(i)
+                else:
+                    equal(r.status, 503, "status")
+                    holds(r.headers["Retry-After"], "Retry-After")
+                    self.refused += 1
+            time.sleep(self.pause if r.status in (200, 202) else 0.05)
+            if r.headers.get("Connection") == "close":
+                c = c.close()
+        if c:
+            c.close()
+
+    def stop(self):
+        self.on = False
+        for t in self.threads:
+            t.join()
+
+    def check(self, rows):
+        """rows: property_id of each that is stored."""
+        equal(len(rows), len(set(rows)), "stored once each")
+        lost = self.promised - set(rows)
+        equal(lost, set(), "lost")
+        alien = set(rows) - self.promised - self.unknown
+        equal(alien, set(), "stored and refused")
+        print("# %d promised, %d not known, %d refused, %d stored" % (len(self.promised), len(self.unknown), self.refused, len(rows)))
+
+
+def items(d):
+    return [r[0] for r in d.wheel.sql("SELECT property_id FROM incoming")]
+
+
+# ---- what it takes ---------------------------------------------------------------------------------------------------------------------------
+
+
+@case("every form of events is taken; a durable one is stored when it is answered")
+def takes(base):
+    with door(base) as d:
+        equal(d.push(EVENT)[::2], (200, {"stored": 1}))
+        equal(d.stored(), 1)
+        equal(d.push([EVENT, EVENT])[::2], (200, {"stored": 2}))
+        equal(d.push("\n".join([json.dumps(EVENT)] * 3) + "\n")[::2], (200, {"stored": 3}))
+        equal(d.push([EVENT] * 2000)[::2], (200, {"stored": 2000}))
+        equal(d.push(EVENT, path="/v1/events", headers={"Prefer": "respond-sync"})[::2], (200, {"stored": 1}))
+        equal(d.stored(), 2007)
+        equal(d.push(EVENT, path="/v1/events")[::2], (202, {}))
+        status, headers, body = d.push(EVENT, path=TWIRP, headers={"Content-Type": "application/json"})
+        equal((status, headers["Content-Type"], body), (200, "application/json", {}))
+        equal(d.push(EVENT, path=TWIRP + "?ack=durable")[::2], (200, {}))
+        d.push({"property": "\u00e9t\u00e9 \U0001f600", "section": 2**53 + 1, "id": 2**63 - 1})
+        d.stop()
+        equal(d.stored(), 2011)
+        equal(d.wheel.sql("SELECT property, property_section, property_id, remote_ip FROM incoming ORDER BY id DESC LIMIT 1"),
+              [("\u00e9t\u00e9 \U0001f600", 2**53 + 1, 2**63 - 1, "127.0.0.1")])
+        ids = [r[0] for r in d.wheel.sql("SELECT id FROM incoming ORDER BY rowid")]
+        equal(len(set(ids)), 2011)
+        now = time.time() * 1000
+        holds(all(abs((i >> 22) + 1704067200000 - now) < 60000 for i in ids), "ids tell the time")
+
+
+@case("how it is: health, readiness, rings, metrics")
+def how_it_is(base):
+    with door(base) as d:
+        equal(d.ask("GET", "/healthz")[0], 200)
+        equal(d.ask("GET", "/readyz")[::2], (200, {"status": "ready"}))
+        d.push([EVENT] * 7)
+        ring = d.ask("GET", "/v1/ring")[2]
+        equal((ring["accepted"], ring["stored"], ring["fill_bytes"]), (7, 7, 0))
+        text = d.ask("GET", "/metrics")[2]
+        holds("feedwheel_push_stored_rows_total 7\n" in text, text)
+        holds('feedwheel_flush_seconds_bucket{le="+Inf"} 1\n' in text, text)
+
+
+MALFORMED = [
+    "", " ", "\n\n", "{", "}", "[", "]", "[[", "[{}", "{}", "[]", "null", "true", "1", '"news"', "nope", "{'property': 'news'}",
+    '{"property"}', '{"property":}', '{"property":"news","section":1,"id":1', '{"property":"news","section":1,"id":1,}',
+    '{"property":"news","section":1,"id":1}]', '[{"property":"news","section":1,"id":1},]', '{"property":"news" "section":1,"id":1}',
+    '{"property":"news","section":1,"id":1} x', '{"property":"news","section":01,"id":1}', '{"property":"news","section":1,"id":+1}',
+    '{"property":"news","section":1,"id":0x1}', '{"property":"news","section":1,"id":1e}', '{"property":"news","section":1,"id":NaN}',
+    '{"property":"news","section":1,"id":1.5}', '{"property":"news","section":"1","id":1}', '{"property":"news","section":1,"id":null}',
+    '{"property":1,"section":1,"id":1}', '{"property":"","section":1,"id":1}', '{"property":"news","section":0,"id":1}',
+    '{"property":"news","section":-1,"id":1}', '{"property":"news","section":1,"id":-5}', '{"property":"news","section":1,"id":99999999999999999999}',
+    '{"section":1,"id":1}', '{"property":"news","id":1}', '{"property":"news","section":1}', '{"property":"news","section":1,"id":1,"id":2}',
+    '{"property":["news"],"section":1,"id":1}', '{"property":"a\tb","section":1,"id":1}', '{"property":"\\x","section":1,"id":1}',
+    '{"property":"\\ud800","section":1,"id":1}', '{"property":"' + "x" * 256 + '","section":1,"id":1}', "[" * 5000, '{"a":' * 5000,
+    b'{"property":"\xff\xfe","section":1,"id":1}', b'\xef\xbb\xbf{"property":"news","section":1,"id":1}', b"\0", b'{"property":"n\0","section":1,"id":1}',
+    "<xml/>", "property=news&section=1&id=1",
+]
+
+
+@case("what is malformed is refused with its place, and nothing of it is stored")
+def malformed(base):
+    holds(len(MALFORMED) >= 50, "50 kinds")
+    good = json.dumps(EVENT)
+    with door(base) as d:
+        d.push(EVENT)
+        for body in MALFORMED:
+            for path in ("/v1/events", "/v1/events?ack=durable", TWIRP):
+                status, headers, said = d.push(body, path=path)
+                equal(status, 400, repr(body[:60]))
+                if path == TWIRP:
+                    equal(headers["Content-Type"], "application/json")
+                    holds(said["code"] in ("malformed", "invalid_argument") and said["msg"], said)
+                else:
+                    equal(headers["Content-Type"], "application/problem+json")
+                    holds(said["status"] == 400 and said["detail"] and said["code"], said)
+        said = d.push('{"property":"a","section":1,\n"id":}')[2]["detail"]
+        holds(said.endswith("(line 2, column 6)"), said)
+        status, _, said = d.push("%s\n%s\n%s" % (good, good, '{"property":"news","section":1}'))
+        equal((status, said["detail"]), (400, "event 3: id is missing: a number above 0"))
+        d.stop()
+        equal(d.stored(), 1)
+
+
+@case("paths and methods that are not there; bodies and headers that are too large")
+def refused(base):
+    with door(base) as d:
+        equal(d.ask("GET", "/nowhere")[0], 404)
+        status, headers, said = d.ask("GET", "/v1/events")
+        equal((status, headers["Allow"], said["code"]), (405, "POST", "method_not_allowed"))
+        equal(d.ask("POST", "/healthz", "x")[0], 405)
+        status, _, said = d.push("[" + " " * (1 << 20) + "]")
+        equal((status, said["code"]), (413, "too_large"))
+        equal(d.push(b" " * (1 << 21), path=TWIRP)[2]["code"], "resource_exhausted")
+        c = d.connect() # of a length that nobody told before
+        c.request("POST", "/v1/events", iter([b" " * 65536] * 40), encode_chunked=True, headers={"Transfer-Encoding": "chunked"})
+        equal(c.getresponse().status, 413)
+        c.close()
+        status = d.ask("GET", "/healthz", headers={"X": "y" * 30000})[0]
+        holds(status in (413, 431), status)
+        equal(d.push(EVENT)[0], 200)
+
+
+# ---- what it promises ------------------------------------------------------------------------------------------------------------------------
+
+
+@case("stopped under load: all that was accepted is stored")
+def stopped(base):
+    with door(base) as d:
+        load = Load(d)
+        wait_for("load", lambda: len(load.promised) > 500)
+        d.stop()
+        load.stop()
+        load.check(items(d))
+
+
+@case("killed with -9 again and again under load, with a spill: all that was accepted is stored once")
+def killed(base):
+    d = Door(base, "--spill-dir", os.path.join(base, "spill"), conf="flush_ms = 30ms\n")
+    load = Load(d, pause=0.001)
+    for _ in range(ROUNDS):
+        n = len(load.promised)
+        wait_for("load", lambda n=n: len(load.promised) > n + 100)
+        time.sleep(random.uniform(0, 0.05))
+        if random.random() < 0.5:
+            d.kill()
+            d.start()
+        else: # the server alone: its master starts another
+            for pid in d.wheel.workers(d.process):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+    wait_for("the server", d.answers)
+    load.stop()
+    wait_for("what was left is stored", lambda: d.ask("GET", "/v1/ring")[2]["spill_read"])
+    d.stop()
+    load.check(items(d))
+    equal([f for f in os.listdir(os.path.join(base, "spill")) if not f.endswith(".new")], [], "left in the spill")
+
+
+@case("durable and killed with -9, without a spill: what was answered is stored")
+def durable_killed(base):
+    d = Door(base)
+    load = Load(d, path="/v1/events?ack=durable")
+    for _ in range(ROUNDS):
+        n = len(load.promised)
+        wait_for("load", lambda n=n: len(load.promised) > n + 100)
+        d.kill()
+        d.start()
+    load.stop()
+    d.stop()
+    load.check(items(d))
+
+
+@case("beside the workers of a run: its server killed, it goes on")
+def beside_workers(base):
+    with door(base, command="run") as d:
+        load = Load(d, path="/v1/events?ack=durable", clients=2)
+        wait_for("load", lambda: len(load.promised) > 50)
+        pids = d.wheel.workers(d.process)
+        holds(len(pids) >= 2, "a worker and a server")
+        os.kill(pids[-1], signal.SIGKILL)
+        n = len(load.promised)
+        wait_for("load again", lambda: len(load.promised) > n + 50)
+        d.process.send_signal(signal.SIGHUP)
+        n = len(load.promised)
+        wait_for("load after SIGHUP", lambda: len(load.promised) > n + 50)
+        load.stop()
+        d.stop()
+        load.check(items(d))
+
+
+@each_engine("the store is away for a while under load: rows wait, then the door says 503; nothing is lost")
+def store_away(base, engine):
+    with server(engine, base) as s:
+        with door(base, store=s.url(), conf="ring_bytes = 64KiB\nflush_ms = 20ms\n") as d:
+            d.push(EVENT)
+            load = Load(d, clients=4)
+            wait_for("load", lambda: len(load.promised) > 100)
+            s.kill9()
+            wait_for("503", lambda: load.refused > 10, 60)
+            equal(d.ask("GET", "/readyz")[0], 503)
+            s.again()
+            n = len(load.promised)
+            wait_for("load again", lambda: len(load.promised) > n + 100, 60)
+            load.stop()
+            wait_for("all stored", lambda: d.ask("GET", "/v1/ring")[2]["fill_bytes"] == 0, 60)
+            ring = d.ask("GET", "/v1/ring")[2]
+            equal(ring["stored"], ring["accepted"], "stored")
+            equal(ring["accepted"], len(load.promised) + len(load.unknown) + 1, "accepted") if not load.unknown else None
+            equal(ring["set_aside"], 0)
+
+
+@case("a store that does not come back: the stop says how much is lost, with a spill it is kept")
+def never_back(base):
+    for spill in (False, True):
+        conf = "drain_timeout_ms = 300ms\nstore = sqlite:/proc/no/such/s.db\n" + ("spill_dir = %s/spill\n" % base if spill else "")
+        d = Door(base, conf=conf, store="sqlite:/proc/no/such/s.db")
+        equal(d.push(EVENT, path=TWIRP)[0], 200)
+        d.stop(0 if spill else 3)
+        holds(spill or "1 rows that were accepted could not be stored" in d.wheel.words(), d.wheel.last_words())
+    d = Door(base, conf="spill_dir = %s/spill\n" % base)
+    wait_for("stored", lambda: d.ask("GET", "/v1/ring")[2]["stored"] == 1)
+    d.stop()
+    equal(d.stored(), 1)
+
+
+# ---- manners ----------------------------------------------------------------------------------------------------------------------------------
+
+
+@case("a socket in the file system; one that a dead server left is taken over, one that is in use is not")
+def unix_socket(base):
+    path = os.path.join(base, "door.sock")
+
+    def push():
+        r = subprocess.run(["curl", "-sS", "--unix-socket", path, "-d", json.dumps(EVENT), "http://x/v1/events?ack=durable"],
+                           capture_output=True, text=True, check=False)
+        return r.stdout
+    w = Wheel(base, "listen = unix:%s\n" % path)
+    p = w.start("serve")
+    wait_for("the server", lambda: push() == '{"stored":1}')
+    said = w.run("serve", code=4).stderr
+    holds("listen = unix:" in said and "in use" in said, said)
+    kill_group(p)
+    p = w.start("serve")
+    wait_for("the server", lambda: push() == '{"stored":1}')
+    p.send_signal(signal.SIGTERM)
+    equal(p.wait(30), 0)
+    holds(not os.path.exists(path), "the socket is gone")
+
+
+@case("addresses that cannot be listened on: the setting, the reason")
+def bad_listen(base):
+    with door(base) as d:
+        w = Wheel(base, name="other")
+        for where, words in (("127.0.0.1:%d" % d.port, "in use"), ("nowhere", "ADDRESS:PORT"), ("127.0.0.1:http80", "listen = 127.0.0.1:http80"),
+                             ("unix:/proc/no/such/sock", "unix:/proc/no/such/sock"), ("unix:" + "x" * 200, "longer than")):
+            said = w.run("serve", "--listen", where, code=4).stderr
+            holds(words in said, "%s: %s" % (where, said))
+        said = w.run("serve", code=4).stderr
+        holds("--listen" in said, said)
+
+
+@case("clients that are slow, silent or half gone hold nobody up")
+def slow_clients(base):
+    with door(base) as d:
+        idle = [socket.create_connection(("127.0.0.1", d.port)) for _ in range(200)]
+        for i, s in enumerate(idle):
+            s.sendall(b"POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: 38\r\n\r\n{\"prop"[:10 + i % 60])
+        load = Load(d, clients=4)
+        wait_for("load", lambda: len(load.promised) > 200)
+        for s in idle[:100]:
+            s.shutdown(socket.SHUT_WR)
+        n = len(load.promised)
+        wait_for("load", lambda: len(load.promised) > n + 200)
+        load.stop()
+        for s in idle:
+            s.close()
+        d.stop()
+        load.check(items(d))
+
+
+@case("a client that waits for 100-continue; one connection for many requests")
+def curl(base):
+    with door(base) as d:
+        body = os.path.join(base, "body")
+        with open(body, "w", encoding="ascii") as f:
+            f.write(json.dumps([EVENT] * 1000))
+        r = subprocess.run(["curl", "-sS", "-v", "-H", "Expect: 100-continue", "--data-binary", "@" + body,
+                            "http://127.0.0.1:%d/v1/events?ack=durable" % d.port, "-d", json.dumps(EVENT), "--next", "-sS", "-d", json.dumps(EVENT),
+                            "http://127.0.0.1:%d/v1/events?ack=durable" % d.port], capture_output=True, text=True, check=False)
+        holds("100 Continue" in r.stderr, r.stderr)
+        holds("Re-using existing connection" in r.stderr or sanitized(), r.stderr)
+
+
+if __name__ == "__main__":
+    run()
