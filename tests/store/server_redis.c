@@ -79,7 +79,7 @@ static void watch_tell(pid_t pid)
 
 static void watch_begin(void)
 {
-	pid_t pid, latest = 0;
+	pid_t pid = -1, latest = 0;
 	int end[2];
 
 	if (watch >= 0)
