@@ -45,7 +45,7 @@ static int place_new(struct sqlite *s, int64_t wake_ms, int64_t *id, struct fw_e
 
 static int no_place(struct sqlite *s, int64_t feed_id, struct fw_err *err)
 {
-	return fw_err_set(err, FW_EIO, "%s: no place in line for feed %lld: `feedwheel check` finds out more", s->path, (long long)feed_id);
+	return fw_err_set(err, FW_EIO, "%s: no place in line for feed %lld: `feedwheel doctor` finds out more", s->path, (long long)feed_id);
 }
 
 /* ---- fw_puts ---------------------------------------------------------------------------------------------------------- */

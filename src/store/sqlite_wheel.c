@@ -224,7 +224,7 @@ static int lend(struct claim *c, size_t from, size_t to, int64_t until_ms, struc
 		" feed_id, host_id, 0, " SQ_STATE " FROM line WHERE id BETWEEN ? AND ? AND coalesce(wake_at_ms, due_at_ms) <= ? ORDER BY id",
 		err, "iii", p[from].id, p[to - 1].id, until_ms);
 	if (!rc && (size_t)sqlite3_changes(s->db) != to - from)
-		rc = fw_err_set(err, FW_EIO, "%s: the line changed while it was read: `feedwheel check` finds out more", s->path);
+		rc = fw_err_set(err, FW_EIO, "%s: the line changed while it was read: `feedwheel doctor` finds out more", s->path);
 	rc = rc ? rc : sq_do(s, SQ_LINE_HEAD_DEL, "DELETE FROM line WHERE id BETWEEN ? AND ? AND coalesce(wake_at_ms, due_at_ms) <= ?", err,
 		"iii", p[from].id, p[to - 1].id, until_ms);
 	for (size_t i = from; i < to && !rc; i++)
