@@ -179,8 +179,10 @@ struct work crew_run(int n, double seconds, int parts, crew_fn *fn, const void *
 	for (int i = 0; i < n; i++)
 		pid[i] = start(c, i, fn, ctx);
 	while (atomic_load(&c->ready_n) < n) {
-		if (waitpid(-1, &status, WNOHANG) > 0)
-			die("a worker ended before it began");
+		for (int i = 0; i < n; i++) { /* not just any child: there are servers too */
+			if (waitpid(pid[i], &status, WNOHANG) > 0)
+				die("a worker ended before it began");
+		}
 		usleep(1000);
 	}
 	c->begin_us = fw_mono_us();
