@@ -27,13 +27,11 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "engine/retry.h"
 #include "engine/spill.h"
 #include "feedwheel/ingest.h"
 #include "base/banned.h"
 
-#define RETRY_MIN_MS 100
-#define RETRY_MAX_MS (5 * FW_SECOND_MS) /* a store that is back is found within this */
-#define REFUSED_MAX 3  /* passing refusals in a row, then it is opened anew */
 #define IP_TEXT_MAX INET6_ADDRSTRLEN
 
 enum { AWAKE, IDLE /* wakes for anything */, COLLECTING /* wakes for who waits, and for much */ };
@@ -94,8 +92,7 @@ struct fw_ingest {
 	uint64_t left;                /* given up */
 	size_t first_lane;
 	int64_t since_ms, waiting_since_ms; /* monotonic: when the batch was begun; when the first who waits was seen */
-	int64_t retry_ms, retry_at_ms;      /* monotonic; 0: no outage */
-	unsigned refused_n;
+	struct retry retry;                 /* an outage */
 	size_t lane_n;
 	struct fw_lane_in lane[];
 };
@@ -366,29 +363,20 @@ static void replay(struct fw_ingest *in)
 
 /* ---- the store ----------------------------------------------------------------------------------------------------------------------------- */
 
-static bool is_passing(int rc)
+static void ask_later(struct fw_ingest *in, const char *doing, const struct fw_err *err)
 {
-	return rc == FW_EAGAIN || rc == FW_EIO || rc == FW_ENOMEM;
-}
+	int64_t wait = retry_later(&in->retry);
 
-static void retry_later(struct fw_ingest *in, const char *doing, const struct fw_err *err)
-{
-	int64_t wait;
-
-	in->retry_ms = in->retry_ms ? FW_MIN(in->retry_ms * 2, RETRY_MAX_MS) : RETRY_MIN_MS;
-	wait = in->retry_ms / 2 + (int64_t)(fw_mono_us() % (in->retry_ms / 2 + 1)); /* jitter, so that a fleet does not knock at once */
-	in->retry_at_ms = fw_mono_ms() + wait;
 	atomic_store(&in->away, true);
 	atomic_fetch_add(&in->retry_n, 1);
 	fw_warn("%s: %s; the rows wait, next try in %d ms", doing, err->text, (int)wait);
 }
 
-static void retry_over(struct fw_ingest *in)
+static void outage_over(struct fw_ingest *in)
 {
-	if (in->retry_ms)
+	if (in->retry.pause_ms)
 		fw_info("the store takes rows again");
-	in->retry_ms = in->retry_at_ms = 0;
-	in->refused_n = 0;
+	in->retry = (struct retry){0};
 	atomic_store(&in->away, false);
 }
 
@@ -402,7 +390,7 @@ static bool store_ready(struct fw_ingest *in)
 	if (!fw_store_open(&sc, &in->st, &err))
 		return true;
 	in->st = NULL;
-	retry_later(in, "opening the store", &err);
+	ask_later(in, "opening the store", &err);
 	return false;
 }
 
@@ -434,10 +422,10 @@ static int set_aside(struct fw_ingest *in, size_t i, const struct fw_err *why, s
 	rc = json.rc ? fw_err_set(err, json.rc, "out of memory") : fw_store_event_bury(in->st, &dead, err);
 	if (!rc)
 		fw_warn("a row was refused and set aside: %s", why->text);
-	else if (!is_passing(rc)) /* then it is kept here */
+	else if (!retry_is_passing(rc)) /* then it is kept here */
 		fw_error("a row was refused (%s), and so was setting it aside (%s): %.*s", why->text, err->text, FW_STR_ARG(fw_buf_str(&json)));
 	fw_buf_finish(&json);
-	if (is_passing(rc))
+	if (retry_is_passing(rc))
 		return rc;
 	atomic_fetch_add(&in->dead_n, 1);
 	if (w) {
@@ -471,7 +459,7 @@ static int store_rows(struct fw_ingest *in, size_t n, struct fw_err *err)
 		in->done += n;
 		return 0;
 	}
-	if (is_passing(rc))
+	if (retry_is_passing(rc))
 		return rc;
 	if (n > 1) {
 		rc = store_rows(in, n / 2, err);
@@ -492,12 +480,12 @@ static void flush(struct fw_ingest *in)
 		return;
 	rc = store_rows(in, in->n - in->done, &err);
 	if (!rc) {
-		retry_over(in);
+		outage_over(in);
 		batch_over(in);
 		return;
 	}
-	retry_later(in, "storing rows", &err);
-	if (rc == FW_EIO || (++in->refused_n % REFUSED_MAX == 0 && fw_store_is_remote(in->config->store))) {
+	ask_later(in, "storing rows", &err);
+	if (retry_reopens(&in->retry, rc, in->config)) {
 		fw_store_close(in->st);
 		in->st = NULL;
 	}
@@ -578,7 +566,7 @@ static void *flusher_main(void *arg)
 		int64_t mono_ms = fw_mono_ms();
 		bool closing = atomic_load(&in->closing), closed = closing && all_quiet(in);
 
-		if (closing && in->retry_ms && mono_ms >= atomic_load(&in->close_by_ms)) {
+		if (closing && in->retry.pause_ms && mono_ms >= atomic_load(&in->close_by_ms)) {
 			give_up(in);
 			break;
 		}
@@ -590,8 +578,8 @@ static void *flusher_main(void *arg)
 			collect(in, mono_ms);
 		if (closed && !in->n)
 			break;
-		if (in->retry_at_ms > mono_ms)
-			doze(in, in->retry_at_ms - mono_ms);
+		if (in->retry.at_ms > mono_ms)
+			doze(in, in->retry.at_ms - mono_ms);
 		else if (batch_due(in, mono_ms))
 			flush(in);
 		else if (closing)

@@ -19,15 +19,13 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/lane.h"
+#include "engine/retry.h"
 
 #define BEAT_MS (5 * FW_SECOND_MS)
 #define CONTROL_MS 400 /* between looks for messages, where the store does not wake us */
 #define FIRST_MS 100                      /* between tries to get a feed that a person asked for, */
 #define FIRST_PATIENCE_MS FW_MINUTE_MS    /* and when the ordinary way has to do */
 #define FIRST_BACK_MS (2 * FW_SECOND_MS)
-#define RETRY_MIN_MS 100
-#define RETRY_MAX_MS (5 * FW_SECOND_MS) /* a store that is back is found within this */
-#define REFUSED_MAX 3   /* refusals in a row, then it is opened anew */
 #define CLAIM_MAX 500
 #define IDLE_MS FW_SECOND_MS
 #define COLLECT_N 32 /* outcomes that are worth waking up for, when a batch is open */
@@ -54,10 +52,9 @@ struct storer {
 	int64_t next_claim_ms;      /* monotonic, for a wall clock may be set back: nothing is due before */
 	int64_t newest_id;          /* control message when this worker began */
 	int64_t control_at_ms, beat_at_ms, started_ms;
-	int64_t retry_ms, retry_at_ms; /* an outage: next try (monotonic); 0: none */
+	struct retry retry;            /* an outage */
 	int64_t outage_since_ms;       /* monotonic; 0: none */
 	int64_t last_since_ms;         /* monotonic: when the loop had handed over its last visit; 0: not yet */
-	unsigned refused_n;            /* in a row, in this outage */
 	struct fw_err outage_err;
 	bool once_over, upkeep_more;
 	int64_t once_over_ms, upkeep_at_ms, prune_at_ms, prune_entries_at_ms; /* monotonic */
@@ -95,11 +92,6 @@ static void wake_taken(struct lane *l)
 
 /* ---- outages ------------------------------------------------------------------------------------------------------------------ */
 
-static bool is_passing(int rc)
-{
-	return rc == FW_EAGAIN || rc == FW_EIO || rc == FW_ENOMEM;
-}
-
 static int store_open(struct storer *s, struct fw_err *err)
 {
 	const struct fw_config *c = s->l->config;
@@ -109,13 +101,10 @@ static int store_open(struct storer *s, struct fw_err *err)
 	return fw_store_open(&sc, &s->st, err);
 }
 
-static void retry_later(struct storer *s, const char *doing, const struct fw_err *err)
+static void ask_later(struct storer *s, const char *doing, const struct fw_err *err)
 {
-	int64_t wait;
+	int64_t wait = retry_later(&s->retry);
 
-	s->retry_ms = s->retry_ms ? FW_MIN(s->retry_ms * 2, RETRY_MAX_MS) : RETRY_MIN_MS;
-	wait = s->retry_ms / 2 + (int64_t)(fw_mono_us() % (s->retry_ms / 2 + 1)); /* jitter, so that a fleet does not knock at once */
-	s->retry_at_ms = fw_mono_ms() + wait;
 	if (!s->outage_since_ms)
 		s->outage_since_ms = fw_mono_ms();
 	s->outage_err = *err;
@@ -129,26 +118,23 @@ static void reopen(struct storer *s)
 	fw_store_close(s->st);
 	s->st = NULL;
 	if (store_open(s, &err))
-		retry_later(s, "opening the store", &err);
+		ask_later(s, "opening the store", &err);
 }
 
-/*
- * The store said no: it is asked again later, over a new connection when this one is broken. And when it says no on and on: after a
- * failover the server that we are connected to may be alive, and not be the one any more that its name leads to.
- */
+/* The store said no: it is asked again later. */
 static void outage(struct storer *s, const char *doing, int rc, const struct fw_err *err)
 {
-	retry_later(s, doing, err);
-	if (rc == FW_EIO || (++s->refused_n % REFUSED_MAX == 0 && fw_store_is_remote(s->l->config->store)))
+	ask_later(s, doing, err);
+	if (retry_reopens(&s->retry, rc, s->l->config))
 		reopen(s);
 }
 
 static void outage_over(struct storer *s)
 {
-	if (s->retry_ms)
+	if (s->retry.pause_ms)
 		fw_info("the store answers again");
-	s->retry_ms = s->retry_at_ms = s->outage_since_ms = 0;
-	s->refused_n = 0;
+	s->retry = (struct retry){0};
+	s->outage_since_ms = 0;
 }
 
 /* ---- visits and their leases ----------------------------------------------------------------------------------------------------- */
@@ -255,7 +241,7 @@ static int commit_range(struct storer *s, size_t from, size_t n, size_t *done, s
 		*done += n;
 		return 0;
 	}
-	if (is_passing(rc))
+	if (retry_is_passing(rc))
 		return rc;
 	if (n > 1) {
 		rc = commit_range(s, from, n / 2, done, err);
@@ -263,7 +249,7 @@ static int commit_range(struct storer *s, size_t from, size_t n, size_t *done, s
 	}
 	defuse(s->batch[from], err);
 	rc = commit_some(s, from, 1, err);
-	if (is_passing(rc))
+	if (retry_is_passing(rc))
 		return rc;
 	if (rc) /* not even that: the lease will run out and the feed be lent again */
 		fw_error("feed %lld: the store refused even that: %s", (long long)s->batch[from]->feed.id, err->text);
@@ -338,7 +324,7 @@ static bool commit_due(const struct storer *s, int64_t mono_ms)
 {
 	const struct fw_config *c = s->l->config;
 
-	if (!s->n || s->retry_at_ms > mono_ms)
+	if (!s->n || s->retry.at_ms > mono_ms)
 		return false;
 	return s->hurry || s->n >= (size_t)c->batch_visits || s->bytes >= (size_t)c->batch_bytes ||
 		mono_ms - s->batch_since_ms >= c->batch_ms || atomic_load(&s->l->loop_done) ||
@@ -351,7 +337,7 @@ static bool claim_due(const struct storer *s, int64_t mono_ms)
 {
 	size_t want = atomic_load(&s->l->want);
 
-	if (!s->st || !s->beat_at_ms || s->l->o->shared->paused || s->once_over || atomic_load(&s->l->stopping) || s->retry_at_ms > mono_ms)
+	if (!s->st || !s->beat_at_ms || s->l->o->shared->paused || s->once_over || atomic_load(&s->l->stopping) || s->retry.at_ms > mono_ms)
 		return false;
 	/* in portions, but a few free slots do not wait for many */
 	return want && mono_ms >= s->next_claim_ms && (want >= s->l->slots / 4 || mono_ms - s->claimed_at_ms >= PORTION_MS);
@@ -473,7 +459,7 @@ static void claim(struct storer *s, int64_t now_ms)
 static bool first_due(const struct storer *s, int64_t mono_ms)
 {
 	return s->first_until_ms && mono_ms >= s->first_at_ms && s->st && s->beat_at_ms && !s->l->o->shared->paused && !s->once_over &&
-		!atomic_load(&s->l->stopping) && s->retry_at_ms <= mono_ms;
+		!atomic_load(&s->l->stopping) && s->retry.at_ms <= mono_ms;
 }
 
 /*
@@ -509,7 +495,7 @@ static void control(struct storer *s, int64_t mono_ms)
 	struct fw_control msg;
 	struct fw_err err;
 
-	if (!s->st || mono_ms < s->control_at_ms || s->retry_at_ms > mono_ms)
+	if (!s->st || mono_ms < s->control_at_ms || s->retry.at_ms > mono_ms)
 		return;
 	s->control_at_ms = mono_ms + CONTROL_MS;
 	/* a store that fails here fails the next claim too, and that is told; a message that nobody knows is passed over */
@@ -546,7 +532,7 @@ static void beat(struct storer *s, int64_t mono_ms)
 	struct fw_err err;
 	int rc;
 
-	if (!s->st || s->retry_at_ms > mono_ms || (s->beat_at_ms && mono_ms - s->beat_at_ms < BEAT_MS))
+	if (!s->st || s->retry.at_ms > mono_ms || (s->beat_at_ms && mono_ms - s->beat_at_ms < BEAT_MS))
 		return;
 	beat_fill(s, &b);
 	rc = fw_store_commit(s->st, &c, &err);
@@ -569,7 +555,7 @@ static bool upkeep(struct storer *s, int64_t mono_ms)
 	struct fw_err err;
 	int rc;
 
-	if (!s->st || !s->upkeep_more || s->retry_ms || atomic_load(&s->l->stopping) ||
+	if (!s->st || !s->upkeep_more || s->retry.pause_ms || atomic_load(&s->l->stopping) ||
 	    (s->l->o->once && (!s->once_over || mono_ms - s->once_over_ms > ONCE_UPKEEP_MS)) ||
 	    (busy && mono_ms - s->upkeep_at_ms < UPKEEP_BUSY_MS))
 		return false;
@@ -590,7 +576,7 @@ static void prune(struct storer *s, int64_t mono_ms)
 	bool entries;
 	int rc;
 
-	if (s->l->o->index || !s->st || s->retry_ms || mono_ms < s->prune_at_ms || (s->l->o->once && !s->once_over) ||
+	if (s->l->o->index || !s->st || s->retry.pause_ms || mono_ms < s->prune_at_ms || (s->l->o->once && !s->once_over) ||
 	    atomic_load(&s->l->stopping) || (!c->keep_visits_ms && !c->keep_entries_ms))
 		return;
 	entries = c->keep_entries_ms && mono_ms >= s->prune_entries_at_ms;
@@ -615,15 +601,15 @@ static int64_t wait_ms(const struct storer *s, int64_t mono_ms)
 {
 	int64_t ms = IDLE_MS;
 
-	if (s->retry_at_ms)
-		ms = FW_MIN(ms, s->retry_at_ms - mono_ms);
+	if (s->retry.at_ms)
+		ms = FW_MIN(ms, s->retry.at_ms - mono_ms);
 	else if (s->n)
 		ms = FW_MIN(ms, s->batch_since_ms + s->l->config->batch_ms - mono_ms);
-	if (!wakes(s) && !s->retry_at_ms)
+	if (!wakes(s) && !s->retry.at_ms)
 		ms = FW_MIN(ms, s->control_at_ms - mono_ms);
-	if (s->first_until_ms && !s->retry_at_ms && !s->l->o->shared->paused)
+	if (s->first_until_ms && !s->retry.at_ms && !s->l->o->shared->paused)
 		ms = FW_MIN(ms, s->first_at_ms - mono_ms);
-	if (!s->retry_at_ms && atomic_load(&s->l->want) && !s->l->o->shared->paused)
+	if (!s->retry.at_ms && atomic_load(&s->l->want) && !s->l->o->shared->paused)
 		ms = FW_MIN(ms, FW_MAX(s->next_claim_ms, s->claimed_at_ms + PORTION_MS) - mono_ms);
 	return FW_MAX(ms, 1);
 }
@@ -636,7 +622,7 @@ static void sleep_until_something(struct storer *s)
 
 	atomic_store(&s->l->collecting, s->n > 0);
 	/* where it has to be looked for, only a worker with nothing in hand looks for what others add */
-	if (s->st && (wakes(s) || !s->alive) && !s->retry_at_ms && !s->l->o->once &&
+	if (s->st && (wakes(s) || !s->alive) && !s->retry.at_ms && !s->l->o->once &&
 	    fw_store_wait(s->st, s->l->wake_fd[0], ms, &changed, &err) == 0) {
 		if (changed) {
 			s->next_claim_ms = 0;
@@ -747,10 +733,10 @@ static int storer_open(struct storer *s)
 		}
 		fw_store_close(s->st);
 		s->st = NULL;
-		if (!is_passing(rc) || (!waits && (rc != FW_EAGAIN || fw_mono_ms() - start_ms > OPEN_PATIENCE_MS)))
+		if (!retry_is_passing(rc) || (!waits && (rc != FW_EAGAIN || fw_mono_ms() - start_ms > OPEN_PATIENCE_MS)))
 			return WORKER_STORE;
-		retry_later(s, "opening the store", err);
-		for (int64_t left; (left = s->retry_at_ms - fw_mono_ms()) > 0;) {
+		ask_later(s, "opening the store", err);
+		for (int64_t left; (left = s->retry.at_ms - fw_mono_ms()) > 0;) {
 			struct pollfd p = {.fd = s->l->wake_fd[0], .events = POLLIN};
 
 			(void)poll(&p, 1, (int)left);
@@ -801,10 +787,10 @@ static int storer_run(struct storer *s)
 
 		if (last && !s->last_since_ms) {
 			s->last_since_ms = mono_ms;
-			s->retry_at_ms = FW_MIN(s->retry_at_ms, mono_ms); /* drained during an outage: look once more, now */
+			s->retry.at_ms = FW_MIN(s->retry.at_ms, mono_ms); /* drained during an outage: look once more, now */
 		}
-		if (s->retry_at_ms && mono_ms >= s->retry_at_ms) {
-			s->retry_at_ms = 0; /* s->retry_ms stays: the next failure waits longer */
+		if (s->retry.at_ms && mono_ms >= s->retry.at_ms) {
+			s->retry.at_ms = 0; /* s->retry.pause_ms stays: the next failure waits longer */
 			if (!s->st)
 				reopen(s);
 		}
