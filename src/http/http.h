@@ -37,7 +37,6 @@ struct http {
 	int fd;
 	size_t lane_n;
 	_Atomic size_t lane_used;    /* threads that have got theirs */
-	_Atomic bool stopping;
 	_Atomic int64_t suspended_n;
 	struct http_lane *lane;
 };
@@ -78,7 +77,6 @@ void http_canned_free(struct http_lane *l);
 
 /* ---- push.c -------------------------------------------------------------------------------------------------------------------- */
 
-enum MHD_Result http_push_twirp(struct request *r);
 enum MHD_Result http_push_events(struct request *r);
 enum MHD_Result http_push_resumed(struct request *r); /* its wait is over */
 

@@ -146,9 +146,20 @@ static enum MHD_Result put_all(struct request *r, struct fw_event *e)
 	return ok;
 }
 
-/* wait: answered when it is stored. */
-static enum MHD_Result push(struct request *r, bool wait)
+static bool wants_durable(struct request *r)
 {
+	const char *ack = MHD_lookup_connection_value(r->conn, MHD_GET_ARGUMENT_KIND, "ack");
+	const char *prefer;
+
+	if (ack)
+		return fw_str_eq(fw_str(ack), FW_STR("durable"));
+	prefer = MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, "Prefer");
+	return prefer && fw_str_ieq(fw_str_trim(fw_str(prefer)), FW_STR("respond-sync"));
+}
+
+enum MHD_Result http_push_events(struct request *r)
+{
+	bool wait = wants_durable(r); /* answered when it is stored */
 	struct fw_event e = {.remote_ip = address_of(r), .stamp_ms = fw_now_ms()};
 	enum MHD_Result ok;
 	struct fw_err err;
@@ -177,25 +188,4 @@ static enum MHD_Result push(struct request *r, bool wait)
 	if (rc)
 		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "%s", err.text);
 	return http_canned(r, r->route->twirp ? CANNED_TWIRP_OK : CANNED_ACCEPTED);
-}
-
-static bool wants_durable(struct request *r)
-{
-	const char *ack = MHD_lookup_connection_value(r->conn, MHD_GET_ARGUMENT_KIND, "ack");
-	const char *prefer;
-
-	if (ack)
-		return fw_str_eq(fw_str(ack), FW_STR("durable"));
-	prefer = MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, "Prefer");
-	return prefer && fw_str_ieq(fw_str_trim(fw_str(prefer)), FW_STR("respond-sync"));
-}
-
-enum MHD_Result http_push_twirp(struct request *r)
-{
-	return push(r, wants_durable(r));
-}
-
-enum MHD_Result http_push_events(struct request *r)
-{
-	return push(r, wants_durable(r));
 }

@@ -28,7 +28,7 @@
 
 static const struct route ROUTE[] = {
 	{"POST", "/v1/events", http_push_events, BODY_MAX, false},
-	{"POST", "/twirp/stats.StatsService/Push", http_push_twirp, BODY_MAX, true},
+	{"POST", "/twirp/stats.StatsService/Push", http_push_events, BODY_MAX, true},
 	{"GET", "/v1/ring", http_ring, 0, false},
 	{"GET", "/healthz", http_healthz, 0, false},
 	{"GET", "/readyz", http_readyz, 0, false},
@@ -333,7 +333,6 @@ static uint64_t http_stop(struct http *h)
 	uint64_t left;
 	int64_t until_ms;
 
-	atomic_store(&h->stopping, true);
 	if (fd >= 0)
 		close(fd);
 	left = fw_ingest_stop(h->ingest, h->config->drain_timeout_ms);
