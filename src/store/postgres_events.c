@@ -9,29 +9,32 @@ struct events {
 	size_t n;
 };
 
+/* One member of all of them, as an array: a number, a text. */
+static void ints(struct pg *p, const struct events *q, size_t member)
+{
+	pg_array(p, PG_INT8, q->n);
+	for (size_t i = 0; i < q->n; i++)
+		pg_item_int(p, *(const int64_t *)(const void *)((const char *)&q->at[i] + member));
+}
+
+static void texts(struct pg *p, const struct events *q, size_t member)
+{
+	pg_array(p, PG_TEXT, q->n);
+	for (size_t i = 0; i < q->n; i++)
+		pg_item_text(p, *(const struct fw_str *)(const void *)((const char *)&q->at[i] + member));
+}
+
 static int events_in(struct pg *p, void *ctx, struct fw_err *err)
 {
 	const struct events *q = ctx;
 
 	pg_begin(p);
-	pg_array(p, PG_INT8, q->n);
-	for (size_t i = 0; i < q->n; i++)
-		pg_item_int(p, q->at[i].id);
-	pg_array(p, PG_TEXT, q->n);
-	for (size_t i = 0; i < q->n; i++)
-		pg_item_text(p, q->at[i].property);
-	pg_array(p, PG_INT8, q->n);
-	for (size_t i = 0; i < q->n; i++)
-		pg_item_int(p, q->at[i].section);
-	pg_array(p, PG_INT8, q->n);
-	for (size_t i = 0; i < q->n; i++)
-		pg_item_int(p, q->at[i].item);
-	pg_array(p, PG_TEXT, q->n);
-	for (size_t i = 0; i < q->n; i++)
-		pg_item_text(p, q->at[i].remote_ip);
-	pg_array(p, PG_INT8, q->n);
-	for (size_t i = 0; i < q->n; i++)
-		pg_item_int(p, q->at[i].stamp_ms);
+	ints(p, q, offsetof(struct fw_event, id));
+	texts(p, q, offsetof(struct fw_event, property));
+	ints(p, q, offsetof(struct fw_event, section));
+	ints(p, q, offsetof(struct fw_event, item));
+	texts(p, q, offsetof(struct fw_event, remote_ip));
+	ints(p, q, offsetof(struct fw_event, stamp_ms));
 	pg_send(p, PG_EVENTS_PUT, "INSERT INTO incoming (id, property, property_section, property_id, remote_ip, stamp) SELECT * FROM"
 		" unnest($1::int8[], $2::text[], $3::int8[], $4::int8[], $5::text[], $6::int8[]) ON CONFLICT (id) DO NOTHING");
 	return pg_commit_run(p, err);
