@@ -44,7 +44,7 @@ struct fw_ingest_stats {
 	uint64_t put_n, full_n;           /* rows accepted; publishes refused for want of room */
 	uint64_t stored_n, dead_n;        /* rows committed, set aside */
 	uint64_t flush_n, retry_n;        /* statements that were committed; that failed for a passing reason */
-	uint64_t flush_us;                /* sum */
+	uint64_t flush_us, flush_cpu_us;  /* sums: time, and this process' processor time of it */
 	uint64_t bucket[FW_FLUSH_BUCKETS]; /* of flushes by time: <= fw_flush_bucket_us[i] */
 	size_t fill_bytes, ring_bytes;    /* of all rings; ring_bytes is fixed */
 	size_t fullest_bytes;             /* of the fullest ring */

@@ -33,6 +33,11 @@ int64_t fw_mono_us(void)
 	return clock_us(CLOCK_MONOTONIC);
 }
 
+int64_t fw_thread_cpu_us(void)
+{
+	return clock_us(CLOCK_THREAD_CPUTIME_ID);
+}
+
 bool fw_leap_year(int year)
 {
 	return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Time as numbers: Unix milliseconds, UTC, int64_t; proleptic Gregorian calendar; leap seconds folded
- * into the next second. Only fw_now_ms and fw_mono_ms look at a clock.
+ * into the next second. Only the first few look at a clock.
  */
 #ifndef FW_BASE_CLOCK_H
 #define FW_BASE_CLOCK_H
@@ -24,6 +24,7 @@ struct fw_civil {
 int64_t fw_now_ms(void);   /* wall clock */
 int64_t fw_mono_ms(void);  /* CLOCK_MONOTONIC */
 int64_t fw_mono_us(void);
+int64_t fw_thread_cpu_us(void); /* this thread's processor time */
 
 int64_t fw_days_from_civil(int year, int month, int day); /* days since 1970-01-01 */
 /* Seconds and so on are added as they are; month must be 1..12. */

@@ -75,7 +75,7 @@ struct fw_ingest {
 	_Atomic bool closing;
 	_Atomic int64_t close_by_ms;  /* monotonic */
 	/* counters, written by the flusher */
-	_Alignas(FW_CACHE_LINE) _Atomic uint64_t stored_n, dead_n, flush_n, retry_n, flush_us, bucket[FW_FLUSH_BUCKETS];
+	_Alignas(FW_CACHE_LINE) _Atomic uint64_t stored_n, dead_n, flush_n, retry_n, flush_us, flush_cpu_us, bucket[FW_FLUSH_BUCKETS];
 	_Atomic int64_t oldest_ms;    /* Unix time; 0: nothing waits */
 	_Atomic bool away, replayed;
 	/* the flusher's alone */
@@ -450,9 +450,11 @@ static void flushed(struct fw_ingest *in, size_t n, int64_t us)
 /* Store rows [done, done + n), halving where they are refused. done counts what is dealt with. */
 static int store_rows(struct fw_ingest *in, size_t n, struct fw_err *err)
 {
-	int64_t start_us = fw_mono_us();
+	int64_t start_us = fw_mono_us(), cpu_us = fw_thread_cpu_us();
 	int rc = fw_store_event_put(in->st, &in->event[in->done], n, err);
 	struct fw_err why;
+
+	atomic_fetch_add(&in->flush_cpu_us, (uint64_t)(fw_thread_cpu_us() - cpu_us));
 
 	if (!rc) {
 		flushed(in, n, fw_mono_us() - start_us);
@@ -684,7 +686,7 @@ void fw_ingest_stats(struct fw_ingest *in, struct fw_ingest_stats *out)
 
 	*out = (struct fw_ingest_stats){.stored_n = atomic_load(&in->stored_n), .dead_n = atomic_load(&in->dead_n),
 		.flush_n = atomic_load(&in->flush_n), .retry_n = atomic_load(&in->retry_n), .flush_us = atomic_load(&in->flush_us),
-		.lanes = in->lane_n, .oldest_ms = oldest_ms ? FW_MAX(fw_now_ms() - oldest_ms, 0) : 0, .away = atomic_load(&in->away),
+		.flush_cpu_us = atomic_load(&in->flush_cpu_us), .lanes = in->lane_n, .oldest_ms = oldest_ms ? FW_MAX(fw_now_ms() - oldest_ms, 0) : 0, .away = atomic_load(&in->away),
 		.replayed = !in->spill || atomic_load(&in->replayed)};
 	for (size_t i = 0; i < FW_N(out->bucket); i++)
 		out->bucket[i] = atomic_load(&in->bucket[i]);

@@ -99,6 +99,7 @@ enum MHD_Result http_metrics(struct request *r)
 	metric(&b, "ring_fullest_bytes", "gauge", "In use in the fullest ring.", (double)s.fullest_bytes);
 	metric(&b, "flush_retries_total", "counter", "Times that the store did not take rows, and was asked again.", (double)s.retry_n);
 	metric(&b, "store_away", "gauge", "1: the store did not answer last time.", s.away);
+	metric(&b, "flush_cpu_seconds_total", "counter", "Processor time of this process in statements that stored pushed rows.", (double)s.flush_cpu_us / 1e6);
 	flush_histogram(&b, &s);
 	return http_send(r, MHD_HTTP_OK, "text/plain; version=0.0.4", &b);
 }

@@ -159,7 +159,7 @@ static bool wants_durable(struct request *r)
 
 enum MHD_Result http_push_events(struct request *r)
 {
-	bool wait = wants_durable(r); /* answered when it is stored */
+	bool wait = r->lane->h->config->flush_rows == 1 /* no queue */ || wants_durable(r); /* answered when it is stored */
 	struct fw_event e = {.remote_ip = address_of(r), .stamp_ms = fw_now_ms()};
 	enum MHD_Result ok;
 	struct fw_err err;
