@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 command_of() { # part
 	case $1 in
-	collect) echo bench/collect.py ;;
+	collect | ingest) echo "bench/$1.py" ;;
 	*) echo "build/bench/bench_$1" ;;
 	esac
 }
@@ -16,7 +16,7 @@ part() { # name
 		return 3
 	fi
 	printf '\n# bench-%s\n' "$1"
-	[ "$1" != parse ] || tools/deps.sh bench || :
+	case $1 in parse | ingest) tools/deps.sh bench || : ;; esac
 	"$(command_of "$1")" || rc=$?
 	[ "$1" != store ] || bench/whole.py || rc=$?
 	return "$rc"

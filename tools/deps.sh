@@ -8,7 +8,7 @@ build="build-essential gperf meson ninja-build pkg-config libcurl4-openssl-dev l
   libbrotli-dev libzstd-dev zlib1g-dev ca-certificates check libexpat1-dev libnghttp2-dev python3"
 tests="mariadb-server postgresql-15 pgbouncer redis-server clang libclang-rt-14-dev llvm curl sqlite3 mandoc shellcheck openssl procps iproute2"
 [ "${1:-}" != build ] || tests=
-[ "${1:-}" != bench ] || { build=python3-feedparser; tests=; }
+[ "${1:-}" != bench ] || { build="python3-feedparser wrk nginx-light sqlite3"; tests=; }
 missing=
 if command -v dpkg-query >/dev/null 2>&1; then
 	for p in $build $tests; do

@@ -1,0 +1,440 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""make bench-ingest: the front door against nginx's empty answer to the same POST, in one table.
+
+wrk, both servers and the database share the machine's cores. Ours and nginx take turns, a figure is the median of RUNS rounds and of the
+ratios within them. Database servers are private ones, as durable as in production. The last word of a row is ok, short, or skipped
+with its reason; the exit code is 1 when a row is short. A row "lands" when it is committed: after each part the store has as many rows as
+were answered as accepted, or the bench ends there.
+
+  RUNS=3 DURATION=5 STORES=sqlite,postgres,mysql,redis ONLY=words  (ONLY: accepted durable batches)
+  PLOTS=FOLDER  ring fill and memory over time as SVG (build/bench-ingest without)
+"""
+import contextlib
+import glob
+import http.client
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import collect
+from collect import BUILD, Wheel, median, row
+from harness import Server, engines, wait_for
+from ingest_plot import plot
+
+RUNS = int(os.environ.get("RUNS", "3"))
+DURATION = int(os.environ.get("DURATION", "5"))
+ONLY = os.environ.get("ONLY", "accepted durable batches").split()
+HERE = os.path.dirname(os.path.abspath(__file__))
+PUSH = "/twirp/stats.StatsService/Push"
+DURABLE = "/v1/events?ack=durable"
+EVENTS = 100 # of a batch
+TICK = os.sysconf("SC_CLK_TCK")
+WORK = os.path.join(BUILD, "bench-ingest")
+BULK_ROWS = 1000000
+
+NGINX = """daemon off;
+pid {home}/pid;
+error_log {home}/error.log;
+worker_processes auto;
+events {{ worker_connections 4096; }}
+http {{
+	access_log off;
+	keepalive_requests 1000000000;
+	client_body_temp_path {home}/body;
+	proxy_temp_path {home}/proxy;
+	fastcgi_temp_path {home}/fastcgi;
+	uwsgi_temp_path {home}/uwsgi;
+	scgi_temp_path {home}/scgi;
+	server {{
+		listen 127.0.0.1:{port} reuseport backlog=4096;
+		location / {{ return 200; }}
+	}}
+}}
+"""
+
+
+def die(words, *arguments):
+    sys.exit("bench-ingest: " + words % arguments)
+
+
+# ---- processes -------------------------------------------------------------------------------------------------
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def family(pid):
+    """A process and its children."""
+    with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as f:
+        return [pid] + [int(x) for x in f.read().split()]
+
+
+def cpu_us(pid):
+    """Of a process and its children so far."""
+    sum_us = 0
+    for p in family(pid):
+        with open("/proc/%d/stat" % p, encoding="utf-8") as f:
+            user, system = f.read().rpartition(")")[2].split()[11:13]
+        sum_us += (int(user) + int(system)) * 1000000 // TICK
+    return sum_us
+
+
+def rss_bytes(pid):
+    """Of a process's children."""
+    sum_kib = 0
+    for p in family(pid)[1:]:
+        with open("/proc/%d/status" % p, encoding="utf-8") as f:
+            sum_kib += sum(int(l.split()[1]) for l in f if l.startswith("VmRSS"))
+    return sum_kib * 1024
+
+
+class Nginx:
+    """It answers everything with 200 and nothing."""
+
+    def __init__(self, base):
+        home = os.path.join(base, "nginx")
+        os.mkdir(home)
+        self.port = free_port()
+        with open(os.path.join(home, "conf"), "w", encoding="ascii") as f:
+            f.write(NGINX.format(home=home, port=self.port))
+        self.process = subprocess.Popen(["setpriv", "--pdeathsig", "SIGTERM", "nginx", "-c", os.path.join(home, "conf")], # pylint: disable=consider-using-with
+                                        stderr=subprocess.DEVNULL)
+        wait_for("nginx", self.answers)
+
+    def answers(self):
+        if self.process.poll() is not None:
+            die("nginx does not start")
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
+            return True
+        return False
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+class Door:
+    """Our server in front of a store."""
+
+    def __init__(self, base, store, *arguments):
+        self.port = free_port()
+        self.base = base
+        os.makedirs(base, exist_ok=True)
+        self.wheel = Wheel(base, store=store)
+        self.process = self.wheel.start("serve", "--listen", "127.0.0.1:%d" % self.port, *arguments)
+        wait_for("the server", self.answers)
+
+    def answers(self):
+        if self.process.poll() is not None:
+            die("feedwheel serve: %s", self.wheel.last_words())
+        with contextlib.suppress(OSError):
+            return self.ask("/readyz")[0] == 200
+        return False
+
+    def ask(self, path):
+        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        try:
+            c.request("GET", path)
+            r = c.getresponse()
+            return r.status, r.read().decode()
+        finally:
+            c.close()
+
+    def ring(self):
+        return json.loads(self.ask("/v1/ring")[1])
+
+    def metric(self, name):
+        return next(float(l.split()[1]) for l in self.ask("/metrics")[1].splitlines() if l.startswith(name + " "))
+
+    def landed(self):
+        """Wait until all is stored."""
+        def empty():
+            r = self.ring()
+            return r["stored"] == r["accepted"]
+        wait_for("the rings to be empty", empty, 60)
+
+    def stop(self):
+        self.process.terminate()
+        if self.process.wait(60):
+            die("feedwheel serve: %s", self.wheel.last_words())
+
+
+class Watch(threading.Thread):
+    """Looks at rings and memory every so often while a load runs."""
+
+    EVERY_S = 0.05
+
+    def __init__(self, door):
+        super().__init__()
+        self.door, self.on, self.seen = door, True, []
+        self.start()
+
+    def run(self):
+        start = time.monotonic()
+        while self.on:
+            now, ring = time.monotonic() - start, self.door.ring()
+            self.seen.append({"s": now, "fill": 100 * ring["fullest_bytes"] * ring["rings"] / ring["ring_bytes"],
+                              "accepted": ring["accepted"], "rss": rss_bytes(self.door.process.pid)})
+            time.sleep(self.EVERY_S)
+
+    def end(self):
+        self.on = False
+        self.join()
+        return self.seen
+
+
+def wrk(port, path, connections=100, seconds=DURATION, events=1, patient=False):
+    r = subprocess.run(["wrk", "-t4", "-c%d" % connections, "-d%ds" % seconds, "--timeout", "10s", "-s", os.path.join(HERE, "ingest", "push.lua"),
+                        "http://127.0.0.1:%d%s" % (port, path), "--", str(events)] + (["patient"] if patient else []),
+                       capture_output=True, text=True, check=False)
+    try:
+        said = json.loads(r.stdout.splitlines()[-1])
+    except (ValueError, IndexError):
+        die("wrk: %s", r.stderr)
+    if said["broken"] or (said["refused"] and not patient):
+        die("wrk: %d requests broke, %d were refused: %s", said["broken"], said["refused"], said)
+    said["rate"] = (said["requests"] - said["refused"]) / (said["us"] / 1e6)
+    return said
+
+
+def loaded(door, path, watch=True, **more):
+    """A load, and what it cost; every row that was promised has landed when this returns."""
+    before, cpu, flush = door.ring(), cpu_us(door.process.pid), door.metric("feedwheel_flush_cpu_seconds_total")
+    watching = Watch(door) if watch else None
+    started = time.monotonic()
+    said = wrk(door.port, path, **more)
+    said["seen"] = watching.end() if watch else []
+    door.landed()
+    said["landed_s"] = time.monotonic() - started
+    after = door.ring()
+    events = more.get("events", 1)
+    said["rows"] = after["stored"] - before["stored"]
+    said["cpu_us"] = (cpu_us(door.process.pid) - cpu) / said["requests"]
+    said["flush_us"] = (door.metric("feedwheel_flush_cpu_seconds_total") - flush) * 1e6 / said["requests"]
+    more_than = said["rows"] - events * (said["requests"] - said["refused"]) # what was answered after wrk had stopped to look
+    if not 0 <= more_than <= events * more.get("connections", 100):
+        die("%d rows were stored for %d requests of %d", said["rows"], said["requests"] - said["refused"], events)
+    return said
+
+
+def against_nginx(nginx, door, path, **more):
+    """Rounds of both, in turns: [(nginx's, ours)]."""
+    rounds = []
+    for _ in range(RUNS):
+        cpu = cpu_us(nginx.process.pid)
+        theirs = wrk(nginx.port, path, **{k: v for k, v in more.items() if k != "watch"})
+        theirs["cpu_us"] = (cpu_us(nginx.process.pid) - cpu) / theirs["requests"]
+        rounds.append((theirs, loaded(door, path, **more)))
+    return rounds
+
+
+# ---- the parts -------------------------------------------------------------------------------------------------
+
+
+def rates(name, rounds, goal):
+    ratio = median(a["rate"] / b["rate"] for b, a in rounds)
+    row(name, "%.0f/s" % median(a["rate"] for _, a in rounds), "%.0f/s" % median(b["rate"] for b, _ in rounds), "%.2f" % ratio,
+        ">=%.1f" % goal if goal else "-", ratio >= goal if goal else None)
+
+
+def steadiness(seen):
+    """The slowest half second of a load against its average."""
+    step = round(0.5 / Watch.EVERY_S)
+    speeds = [(b["accepted"] - a["accepted"]) / (b["s"] - a["s"]) for a, b in zip(seen, seen[step:])]
+    return min(speeds) / ((seen[-1]["accepted"] - seen[0]["accepted"]) / (seen[-1]["s"] - seen[0]["s"]))
+
+
+def accepted(engine, nginx, base, store):
+    door = Door(os.path.join(base, "accepted-" + engine), store)
+    wrk(nginx.port, PUSH, seconds=1)
+    loaded(door, PUSH, watch=False, seconds=1)
+    rest = rss_bytes(door.process.pid)
+    rounds = against_nginx(nginx, door, PUSH)
+    rates("%s: requests accepted, nginx" % engine, rounds, 0.7)
+    # SQLite is the database, and runs in our process: the time within its calls is left out there
+    inside = engine == "sqlite"
+    ours = [a["cpu_us"] - (a["flush_us"] if inside else 0) for _, a in rounds]
+    ratio = median(o / b["cpu_us"] for o, (b, _) in zip(ours, rounds))
+    row("%s: server CPU of a request, nginx" % engine, "%.1f us" % median(ours), "%.1f us" % median(b["cpu_us"] for b, _ in rounds),
+        "%.2f" % ratio, "<=2.0", ratio <= 2)
+    row("  of it in calls to the store" + (" (not counted)" if inside else ""), "%.1f us" % median(a["flush_us"] for _, a in rounds), "-", "-", "-", None)
+    ratio = median(a["p99"] / b["p99"] for b, a in rounds)
+    row("%s: p99 latency, nginx" % engine, "%.1f ms" % (median(a["p99"] for _, a in rounds) / 1000),
+        "%.1f ms" % (median(b["p99"] for b, _ in rounds) / 1000), "%.2f" % ratio, "<=1.5", ratio <= 1.5)
+    fill = max(s["fill"] for _, a in rounds for s in a["seen"])
+    row("%s: fullest ring at full load" % engine, "%.0f %%" % fill, "50 %", "%.2f" % (fill / 50), "<1", fill < 50)
+    slow = median(steadiness(a["seen"]) for _, a in rounds)
+    row("%s: slowest half second, average" % engine, "-", "-", "%.2f" % slow, ">=0.7", slow >= 0.7)
+    peak = max(s["rss"] for _, a in rounds for s in a["seen"])
+    row("%s: memory at full load, after its first second" % engine, "%.1f MiB" % (peak / 1048576), "%.1f MiB" % (rest / 1048576),
+        "%.2f" % (peak / rest), "<=1.1", peak / rest <= 1.1)
+    row("  of it rings", "%.0f MiB" % (door.ring()["ring_bytes"] / 1048576), "-", "-", "-", None)
+    remember(engine, rounds[-1][1]["seen"])
+    door.stop()
+    unqueued(engine, os.path.join(base, "unqueued-" + engine), store, median(a["rate"] for _, a in rounds))
+
+
+def unqueued(engine, base, store, queued):
+    """The same with the queue off: an insert for each request."""
+    door = Door(base, store, "--flush-rows", "1")
+    loaded(door, PUSH, watch=False, seconds=1)
+    rate = loaded(door, PUSH, watch=False, seconds=min(DURATION, 3))["rate"]
+    row("%s: requests accepted, with --flush-rows 1" % engine, "%.0f/s" % queued, "%.0f/s" % rate, "%.1f" % (queued / rate), ">=3",
+        queued / rate >= 3)
+    door.stop()
+
+
+def durable(engine, nginx, base, store):
+    del nginx
+    door = Door(os.path.join(base, "durable-" + engine), store)
+    for connections, goal in ((100, 10000), (1000, 25000)):
+        loaded(door, DURABLE, watch=False, seconds=1, connections=connections)
+        rounds = [loaded(door, DURABLE, watch=False, connections=connections) for _ in range(RUNS)]
+        rate = median(r["rate"] for r in rounds)
+        held = engine in ("sqlite", "postgres")
+        row("%s: durable, %d connections" % (engine, connections), "%.0f/s" % rate, "%d/s" % goal, "%.2f" % (rate / goal), ">=1" if held else "-",
+            rate >= goal if held else None)
+        row("  p99", "%.1f ms" % (median(r["p99"] for r in rounds) / 1000), "-", "-", "-", None)
+    door.stop()
+
+
+def batches(engine, nginx, base, store):
+    del nginx
+    door = Door(os.path.join(base, "rings-" + engine), store, "--ring-bytes", "1GiB")
+    rounds = []
+    for _ in range(RUNS):
+        rounds.append(loaded(door, "/v1/events", watch=False, events=EVENTS, seconds=2))
+    rate = EVENTS * median(r["rate"] for r in rounds)
+    row("%s: rows/s into rings, %d a request" % (engine, EVENTS), "%.0f/s" % rate, "500000/s", "%.2f" % (rate / 500000), ">=1", rate >= 500000)
+    door.stop()
+    door = Door(os.path.join(base, "sustained-" + engine), store)
+    ours, theirs = [], []
+    for i in range(RUNS):
+        theirs.append(CEILING[engine](base, store, i) if engine in CEILING else None)
+        r = loaded(door, "/v1/events", watch=False, events=EVENTS, patient=True, seconds=2 * DURATION)
+        ours.append(r["rows"] / r["landed_s"])
+    if engine in CEILING:
+        ratio = median(a / b for a, b in zip(ours, theirs))
+        row("%s: rows/s stored, its bulk load alone" % engine, "%.0f/s" % median(ours), "%.0f/s" % median(theirs), "%.2f" % ratio, ">=0.8", ratio >= 0.8)
+    else:
+        row("%s: rows/s stored" % engine, "%.0f/s" % median(ours), "-", "-", "-", None)
+    door.stop()
+
+
+# ---- what a store can do by itself: the same rows by its own bulk loader ------------------------------------------------
+
+
+def bulk_file(base):
+    """Rows as tab-separated text."""
+    path = os.path.join(base, "bulk.tsv")
+    if not os.path.exists(path):
+        with open(path, "w", encoding="ascii") as f:
+            for i in range(BULK_ROWS):
+                f.write("%d\tnews\t1\t1\t127.0.0.1\t1795266000000\n" % (7 * 10**18 + i * 1024))
+        os.chmod(path, 0o644)
+    return path
+
+
+def told(argv, words):
+    """Give a client statements; seconds until it is done."""
+    start = time.monotonic()
+    r = subprocess.run(argv, input=words, capture_output=True, text=True, check=False)
+    if r.returncode:
+        die("%s: %s", argv[0], r.stderr)
+    return time.monotonic() - start
+
+
+def ceiling_sqlite(base, store, i):
+    """Its own .import, in one transaction."""
+    del store
+    path = os.path.join(base, "bulk-%d.db" % i)
+    told(["sqlite3", path], "PRAGMA journal_mode=WAL;\nCREATE TABLE incoming (id INTEGER PRIMARY KEY, property TEXT NOT NULL, property_section INTEGER"
+         " NOT NULL, property_id INTEGER NOT NULL, remote_ip TEXT NOT NULL, stamp INTEGER NOT NULL);\n")
+    took = told(["sqlite3", path], "PRAGMA synchronous=FULL;\n.mode tabs\n.import %s incoming\n" % bulk_file(base))
+    os.remove(path)
+    return BULK_ROWS / took
+
+
+def ceiling_postgres(base, store, i):
+    host = store.split("host=")[1].split("&")[0]
+    argv = ["psql", "-q", "-v", "ON_ERROR_STOP=1", "-h", host, "-U", "feedwheel", "postgres"]
+    told(argv, "CREATE TABLE bulk%d (id int8 PRIMARY KEY, property text NOT NULL, property_section int8 NOT NULL, property_id int8 NOT NULL,"
+         " remote_ip text NOT NULL, stamp int8 NOT NULL);\n" % i)
+    return BULK_ROWS / told(argv, "\\copy bulk%d FROM '%s'\n" % (i, bulk_file(base)))
+
+
+def ceiling_mysql(base, store, i):
+    name, path = store.split("localhost/")[1].split("?socket=")
+    argv = ["mariadb", "--no-defaults", "--local-infile=1", "-uroot", "-S", path, name]
+    told(argv, "CREATE TABLE bulk%d LIKE incoming;\n" % i)
+    return BULK_ROWS / told(argv, "LOAD DATA LOCAL INFILE '%s' INTO TABLE bulk%d;\n" % (bulk_file(base), i))
+
+
+CEILING = {"sqlite": ceiling_sqlite, "postgres": ceiling_postgres, "mysql": ceiling_mysql}
+
+
+# ---- plots -----------------------------------------------------------------------------------------------------
+
+
+def remember(engine, seen):
+    os.makedirs(WORK, exist_ok=True)
+    with open(os.path.join(WORK, engine + ".json"), "w", encoding="ascii") as f:
+        json.dump(seen, f)
+
+
+def plots():
+    """Of all stores that were measured so far, these or earlier ones."""
+    lines = {}
+    for path in sorted(glob.glob(os.path.join(WORK, "*.json"))):
+        with open(path, encoding="ascii") as f:
+            lines[os.path.basename(path)[:-5]] = json.load(f)
+    folder = os.environ.get("PLOTS", WORK)
+    if not lines:
+        return
+    for name, title, unit, of, top in (("ingest-ring", "Fullest ring at full load", "%", lambda s: s["fill"], 100),
+                                       ("ingest-memory", "Resident memory at full load", "MiB", lambda s: s["rss"] / 1048576, None)):
+        with open(os.path.join(folder, name + ".svg"), "w", encoding="utf-8") as f:
+            f.write(plot(title, unit, {n: [(s["s"], of(s)) for s in seen] for n, seen in lines.items()}, top))
+
+
+def main():
+    for program in ("wrk", "nginx"):
+        if not shutil.which(program):
+            die("%s is not here: tools/deps.sh bench", program)
+    base = collect.WORK = tempfile.mkdtemp(prefix="feedwheel-ingest-")
+    os.chmod(base, 0o711)
+    picked = os.environ.get("STORES", "sqlite,postgres,mysql,redis").split(",")
+    names = [n for n in ["sqlite", *engines()] if n in picked]
+    nginx = Nginx(base)
+    try:
+        print("# wrk -t4 -c100, %d s, median of %d, load at the start %.1f" % (DURATION, RUNS, os.getloadavg()[0]))
+        print("%-50s %13s %13s %8s %8s" % ("# name", "ours", "reference", "ratio", "goal"), flush=True)
+        for name in names:
+            server = Server(name, base, "durable") if name != "sqlite" else None
+            try:
+                for part in (accepted, durable, batches):
+                    if part.__name__ in ONLY:
+                        store = server.url(part.__name__) if server else "sqlite:" + os.path.join(base, part.__name__ + ".db")
+                        part(name, nginx, base, store)
+            finally:
+                if server:
+                    server.stop()
+    finally:
+        nginx.stop()
+        shutil.rmtree(base, ignore_errors=True)
+    plots()
+    return 1 if collect.short else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
