@@ -19,6 +19,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "feedwheel.h"
+#include "feedwheel/view.h"
 
 /* Exit codes; feedwheel(1) documents them. */
 enum {
@@ -229,8 +230,6 @@ FW_MUST_CHECK int cli_tell_all(struct cli *c, enum fw_control_kind kind, const c
 
 struct fw_str cli_feed_title(const struct fw_feed *f); /* the owner's, the document's, else the URL */
 const char *cli_feed_state(const struct fw_feed *f, const char **style); /* "new", "ok", "failing", "paused" ... */
-void cli_feed_json(struct fw_json *j, const char *key, const struct fw_feed *f);
-void cli_visit_json(struct fw_json *j, const char *key, const struct fw_visit *v);
 /* "why the last visit failed" in one phrase: its words, else the kind. */
 struct fw_str cli_feed_error(const struct fw_feed *f);
 /* The document as JSON Feed 1.1 on stdout; HTML as it came when the command was given --raw. An exit code. */

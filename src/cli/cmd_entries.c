@@ -16,111 +16,6 @@ struct entries {
 	int rc; /* our own failure, said already */
 };
 
-/* Is key ("authors") a member of the object at its top? */
-static bool has_member(struct fw_str object, struct fw_str key)
-{
-	int depth = 0;
-
-	for (size_t i = 0; i < object.len; i++) {
-		size_t from = i + 1;
-
-		if (object.p[i] == '{' || object.p[i] == '[')
-			depth++;
-		if (object.p[i] == '}' || object.p[i] == ']')
-			depth--;
-		if (object.p[i] != '"')
-			continue;
-		for (i++; i < object.len && object.p[i] != '"'; i++)
-			i += object.p[i] == '\\';
-		if (depth == 1 && fw_str_eq(fw_str_sub(object, from, i), key) && i + 1 < object.len && object.p[i + 1] == ':')
-			return true;
-	}
-	return false;
-}
-
-/* The members inside {...}, spliced into the object being written. */
-static void members_splice(struct fw_json *j, struct fw_str object)
-{
-	struct fw_str inner;
-
-	object = fw_str_trim(object);
-	if (object.len < 2 || object.p[0] != '{' || object.p[object.len - 1] != '}')
-		return;
-	inner = fw_str_trim(fw_str_sub(object, 1, object.len - 1));
-	if (!inner.len)
-		return;
-	if (j->need_comma)
-		fw_buf_addc(j->out, ',');
-	fw_buf_addstr(j->out, inner);
-	j->need_comma = true;
-}
-
-static bool date_known(int64_t ms)
-{
-	return ms != FW_NO_DATE && ms != 0;
-}
-
-static void content_member(struct entries *e, struct fw_json *j, const struct fw_entry_row *r)
-{
-	struct fw_err err = {0};
-	char *safe = NULL;
-	size_t len = 0;
-
-	if (!r->content.p || r->content_type == FW_TEXT_NONE)
-		return;
-	if (r->content_type == FW_TEXT_PLAIN) {
-		fw_json_str(j, "content_text", r->content);
-	} else if (e->raw) {
-		fw_json_str(j, "content_html", r->content);
-	} else if (fw_sanitize(r->content, r->content_base.len ? r->content_base : r->url, 0, &safe, &len, &err)) {
-		if (!e->rc)
-			e->rc = cli_fail(e->c, CLI_SOME, "entry %lld: %s", (long long)r->id, err.text);
-	} else {
-		fw_json_str(j, "content_html", (struct fw_str){safe, len});
-	}
-	free(safe);
-}
-
-static void item_json(struct entries *e, struct fw_json *j, const struct fw_entry_row *r)
-{
-	char id[FW_RFC3339_MAX];
-
-	(void)fw_snprintf(id, sizeof(id), "%lld", (long long)r->id);
-	fw_json_object(j, NULL);
-	fw_json_str(j, "id", r->guid.len ? r->guid : r->url.len ? r->url : fw_str(id));
-	if (r->url.len)
-		fw_json_str(j, "url", r->url);
-	if (r->title.len)
-		fw_json_str(j, "title", r->title);
-	if (r->summary.len)
-		fw_json_str(j, "summary", r->summary);
-	if (e->content)
-		content_member(e, j, r);
-	if (date_known(r->published_ms))
-		fw_json_time(j, "date_published", r->published_ms);
-	if (date_known(r->updated_ms))
-		fw_json_time(j, "date_modified", r->updated_ms);
-	if (r->author.len && !has_member(r->extra, FW_STR("authors"))) {
-		fw_json_array(j, "authors");
-		fw_json_object(j, NULL);
-		fw_json_str(j, "name", r->author);
-		fw_json_end(j);
-		fw_json_end(j);
-	}
-	members_splice(j, r->extra);
-	fw_json_object(j, "_store");
-	fw_json_int(j, "entry", r->id);
-	fw_json_int(j, "feed", r->feed_id);
-	fw_json_str(j, "feed_url", r->feed_url);
-	fw_json_str(j, "feed_title", r->feed_title);
-	fw_json_time(j, "seen", r->seen_ms);
-	if (r->changed_ms != r->seen_ms)
-		fw_json_time(j, "changed", r->changed_ms);
-	fw_json_int(j, "revision", r->revision);
-	fw_json_end(j);
-	fw_json_end(j);
-}
-
 /* Text cut to columns (0: whole); returns how many it took. */
 static size_t fitted(struct cli *c, const char *style, struct fw_str text, size_t columns)
 {
@@ -178,7 +73,7 @@ static void item_text(struct entries *e, const struct fw_entry_row *r)
 	int64_t at_ms;
 
 	/* as the document dates it, but never later than we saw it */
-	at_ms = date_known(r->published_ms) ? r->published_ms : date_known(r->updated_ms) ? r->updated_ms : r->seen_ms;
+	at_ms = fw_date_known(r->published_ms) ? r->published_ms : fw_date_known(r->updated_ms) ? r->updated_ms : r->seen_ms;
 	cli_stamp(when, FW_MIN(at_ms, r->seen_ms));
 	labelled(c, CLI_DIM, fw_str(when), 16);
 	cli_out(c, "  ");
@@ -190,6 +85,15 @@ static void item_text(struct entries *e, const struct fw_entry_row *r)
 	cli_out(c, "\n");
 	if (e->content && (r->content.len || r->summary.len))
 		content_text(e, r);
+}
+
+static void item_json(struct entries *e, const struct fw_entry_row *r)
+{
+	unsigned flags = (e->content ? FW_VIEW_CONTENT : 0) | (e->raw ? FW_VIEW_RAW : 0);
+	struct fw_err err = {0};
+
+	if (fw_entry_json(&e->json.j, r, flags, &err) && !e->rc)
+		e->rc = cli_fail(e->c, CLI_SOME, "%s", err.text);
 }
 
 static int take(void *ctx, const struct fw_entry_row *r)
@@ -204,10 +108,10 @@ static int take(void *ctx, const struct fw_entry_row *r)
 	}
 	if (e->as_lines) {
 		cli_json_begin(&e->json, false);
-		item_json(e, &e->json.j, r);
+		item_json(e, r);
 		cli_json_end(&e->json, e->c);
 	} else {
-		item_json(e, &e->json.j, r);
+		item_json(e, r);
 		cli_json_flush(&e->json, e->c);
 	}
 	return cli_gone(e->c) || e->rc;

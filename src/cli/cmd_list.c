@@ -84,7 +84,7 @@ static int take(void *ctx, const struct fw_feed *f)
 
 	l->n++;
 	if (l->as_json) {
-		cli_feed_json(&l->json.j, NULL, f);
+		fw_feed_json(&l->json.j, NULL, f);
 		cli_json_flush(&l->json, l->c);
 	} else if (l->stacked) {
 		failing_text(l, f);

@@ -84,7 +84,7 @@ static int visit_take(void *ctx, const struct fw_visit *v)
 	bool good = fw_visit_succeeded(v->kind);
 
 	if (s->j) {
-		cli_visit_json(s->j, NULL, v);
+		fw_visit_json(s->j, NULL, v);
 		return cli_gone(s->c);
 	}
 	cli_table_cell(s->table, NULL, fw_str(cli_stamp(text, v->at_ms)));
@@ -122,7 +122,7 @@ static int show_json(struct cli *c, const struct fw_feed *f, const struct fw_vis
 
 	cli_json_begin(&w, true);
 	fw_json_object(&w.j, NULL);
-	cli_feed_json(&w.j, "feed", f);
+	fw_feed_json(&w.j, "feed", f);
 	fw_json_array(&w.j, "visits");
 	rc = fw_store_visit_list(c->store, q, visit_take, &s, &err);
 	fw_json_end(&w.j);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A feed, a visit and an entry as scripts see them: one JSON for each, the same on the command line (--json) and over HTTP.
+ * Passwords are never among it. Not installed: its writer is the base room's.
+ */
+#ifndef FEEDWHEEL_VIEW_H
+#define FEEDWHEEL_VIEW_H
+
+#include "feedwheel/store.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct fw_json;
+
+/* "new", "ok", "failing", or what its status says: "paused", "gone", "quarantined". */
+const char *fw_feed_state(const struct fw_feed *f);
+void fw_feed_json(struct fw_json *j, const char *key, const struct fw_feed *f);
+void fw_visit_json(struct fw_json *j, const char *key, const struct fw_visit *v);
+
+/* Does the document tell this date? */
+static inline bool fw_date_known(int64_t ms)
+{
+	return ms != FW_NO_DATE && ms != 0;
+}
+
+enum {
+	FW_VIEW_CONTENT = 1, /* made safe: contents are stored as they came */
+	FW_VIEW_RAW = 2,     /* with FW_VIEW_CONTENT: as it came */
+};
+/*
+ * An item of JSON Feed 1.1, our own members under "_store". Content that cannot be made safe is left out: then the item is whole but
+ * for that. Errors: those of fw_sanitize(), with the entry's number.
+ */
+FW_MUST_CHECK int fw_entry_json(struct fw_json *j, const struct fw_entry_row *r, unsigned flags, struct fw_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
