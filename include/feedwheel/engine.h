@@ -43,7 +43,7 @@ struct fw_config {
 	int64_t cache_bytes;
 	int64_t keep_visits_ms, keep_entries_ms; /* 0: for ever */
 	char *listen;
-	int64_t serve_threads;
+	int64_t serve_threads, serve_readers;
 	int64_t ring_bytes, flush_ms, flush_durable_ms, flush_rows, spill_sync_ms, machine_id;
 	char *spill_dir;
 	char *log_level;

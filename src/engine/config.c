@@ -89,6 +89,8 @@ static const struct fw_setting SETTING[] = {
 	{"listen", FW_TYPE_STRING, "", NO_RANGE, "Where the HTTP server listens: ADDRESS:PORT, such as 127.0.0.1:8080, or unix:PATH. Unset: nowhere.",
 		AT(listen)},
 	{"serve_threads", FW_TYPE_INT, "0", 0, 1024, NULL, "Threads of the HTTP server; 0: one for every processor.", AT(serve_threads)},
+	{"serve_readers", FW_TYPE_INT, "2", 1, 64, NULL,
+		"Threads of the HTTP server that ask the store, each with a connection of its own.", AT(serve_readers)},
 	{"ring_bytes", FW_TYPE_SIZE, "32MiB", 65536, MIB(1 << 20), NULL,
 		"Pushes that wait for the store: memory set aside at the start; when it is full, pushes are answered 503.", AT(ring_bytes)},
 	{"flush_ms", FW_TYPE_DURATION, "5s", 1, FW_HOUR_MS, NULL, "What was accepted is stored at the latest after this time.", AT(flush_ms)},

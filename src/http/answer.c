@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "http/http.h"
 #include "base/banned.h"
 
@@ -26,7 +27,6 @@ static struct MHD_Response *response(unsigned status, const char *type, char *bo
 enum MHD_Result http_send(struct request *r, unsigned status, const char *type, struct fw_buf *body)
 {
 	struct MHD_Response *m;
-	enum MHD_Result ok;
 	size_t len = 0;
 	char *p;
 
@@ -40,8 +40,21 @@ enum MHD_Result http_send(struct request *r, unsigned status, const char *type, 
 		free(p);
 		return MHD_NO;
 	}
+	return http_answer(r, status, m);
+}
+
+enum MHD_Result http_answer(struct request *r, unsigned status, struct MHD_Response *m)
+{
+	enum MHD_Result ok = r->allow[0] ? MHD_add_response_header(m, MHD_HTTP_HEADER_ALLOW, r->allow) : MHD_YES;
+
+	if (ok && r->state == REQUEST_DESK) { /* another thread's: the connection is not ours */
+		if (r->answer)
+			MHD_destroy_response(r->answer);
+		r->answer = m;
+		r->answer_status = status;
+		return MHD_YES;
+	}
 	r->state = REQUEST_ANSWERED;
-	ok = r->allow ? MHD_add_response_header(m, MHD_HTTP_HEADER_ALLOW, r->allow) : MHD_YES;
 	ok = ok ? MHD_queue_response(r->conn, status, m) : MHD_NO;
 	MHD_destroy_response(m);
 	return ok;
@@ -103,4 +116,17 @@ enum MHD_Result http_problem(struct request *r, unsigned status, const char *cod
 	fw_buf_finish(&words);
 	atomic_fetch_add_explicit(&r->lane->refused_n, 1, memory_order_relaxed);
 	return http_send(r, status, twirp ? "application/json" : "application/problem+json", &out);
+}
+
+enum MHD_Result http_store_failed(struct request *r, int rc, const struct fw_err *err)
+{
+	if (rc == FW_ENOTFOUND)
+		return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "%s", err->text);
+	if (rc == FW_EINVAL)
+		return http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid", "%s", err->text);
+	fw_warn("%s %s: %s", r->route->method, r->route->path, err->text); /* for its owner: the words name the store */
+	r->store_broken = rc == FW_EIO;
+	if (rc == FW_ENOMEM)
+		return http_problem(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "no_memory", "out of memory");
+	return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "store_away", "the store does not answer; the server's log says why");
 }

@@ -3,7 +3,8 @@
  * Inside the front door: what its files share. Nobody else includes this, and no other room knows libmicrohttpd.
  *
  * Each of libmicrohttpd's threads runs requests one after another and never blocks: it reads the body, answers from memory, or puts
- * rows into its own lane's ring. A push that wants to know that it is stored is suspended, and resumed by the flusher.
+ * rows into its own lane's ring. A push that wants to know that it is stored is suspended, and resumed by the flusher; what needs the
+ * store is suspended, answered by one of the desk's threads, and resumed.
  */
 #ifndef FW_HTTP_HTTP_H
 #define FW_HTTP_HTTP_H
@@ -15,9 +16,12 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "feedwheel/ingest.h"
+#include "http/desk.h"
 
 struct http;
 struct request;
+
+#define HTTP_ALLOW_MAX 40
 
 enum { CANNED_TWIRP_OK, CANNED_ACCEPTED, CANNED_N }; /* answers that never differ, made once per thread */
 
@@ -34,6 +38,7 @@ struct http {
 	const struct fw_config *config;
 	struct MHD_Daemon *daemon;
 	struct fw_ingest *ingest;
+	struct desk *desk;
 	int fd;
 	size_t lane_n;
 	_Atomic size_t lane_used;    /* threads that have got theirs */
@@ -41,13 +46,26 @@ struct http {
 	struct http_lane *lane;
 };
 
-enum request_state { REQUEST_BODY, REQUEST_TOO_LARGE /* and read to its end, which is dropped */, REQUEST_WAITS, REQUEST_ANSWERED };
+enum request_state {
+	REQUEST_BODY,
+	REQUEST_TOO_LARGE,           /* and read to its end, which is dropped */
+	REQUEST_WAITS,               /* suspended: a push for its commit */
+	REQUEST_DESK,                /* suspended: at the desk, which makes its answer */
+	REQUEST_DESK_DONE,           /* resumed, with that answer */
+	REQUEST_ANSWERED,
+};
 
-/* What answers a path. body_max 0: it takes none. */
+enum scope { SCOPE_OPEN /* to everybody */, SCOPE_PUSH, SCOPE_READ, SCOPE_ADMIN };
+
+/* What answers a path. */
 struct route {
-	const char *method, *path;
+	const char *method;          /* GET answers HEAD too */
+	const char *path;            /* "/v1/feeds/{id}": a number above 0 stands there, it becomes r->id */
 	enum MHD_Result (*run)(struct request *r); /* the body is there */
-	size_t body_max;
+	const char *params;          /* words: what may stand behind "?", all else is refused; NULL: nobody looks */
+	size_t body_max;             /* 0: it takes none */
+	enum scope scope;            /* who may ask */
+	bool desk;                   /* it needs the store: run is called by a desk's thread, with r->store */
 	bool twirp;                  /* errors in Twirp's form */
 };
 
@@ -55,6 +73,7 @@ struct request {
 	struct http_lane *lane;
 	struct MHD_Connection *conn;
 	const struct route *route;
+	int64_t id;                  /* of the path */
 	enum request_state state;
 	struct fw_buf body;
 	size_t dropped;              /* bytes of a body that is too large */
@@ -62,18 +81,52 @@ struct request {
 	struct fw_push_wait wait;
 	int wait_rc;
 	size_t rows;
-	const char *allow;           /* the path's methods, for the answer 405 */
+	char allow[HTTP_ALLOW_MAX];  /* the path's methods, for the answer 405; "": not that */
+	/* at the desk */
+	struct desk_job job;
+	struct fw_store *store;      /* while its route runs, else NULL */
+	bool store_broken;           /* the route found that it does not answer */
+	struct MHD_Response *answer; /* made there, not sent yet */
+	unsigned answer_status;
 	struct request *next;        /* spare */
 };
 
 /* ---- answer.c ------------------------------------------------------------------------------------------------------------------ */
 
+/* Any thread that runs the route. */
 enum MHD_Result http_send(struct request *r, unsigned status, const char *type, struct fw_buf *body /* taken */);
+/* The same for a response made by hand, which is taken. */
+enum MHD_Result http_answer(struct request *r, unsigned status, struct MHD_Response *m);
+/* The store said no: its words, and 404, 503 or 500. */
+enum MHD_Result http_store_failed(struct request *r, int rc, const struct fw_err *err);
 enum MHD_Result http_canned(struct request *r, int which);
 /* An error: RFC 9457 (problem details), or Twirp's form on its paths. code: a short stable word. */
 FW_PRINTF(4, 5) enum MHD_Result http_problem(struct request *r, unsigned status, const char *code, const char *fmt, ...);
 int http_canned_make(struct http_lane *l);
 void http_canned_free(struct http_lane *l);
+
+/* ---- routes.c ------------------------------------------------------------------------------------------------------------------ */
+
+const struct route *http_routes(size_t *n);
+enum http_match { HTTP_MATCH, HTTP_NO_PATH, HTTP_NO_METHOD };
+/* Pure. HTTP_MATCH: *route and *id (0: none stands in the path); HTTP_NO_METHOD: allow is the list of those that the path has. */
+enum http_match http_route_find(const char *path, const char *method, const struct route **route, int64_t *id, char allow[HTTP_ALLOW_MAX]);
+/* The request's route, or the answer that there is none, or that it does not take such a parameter. */
+enum MHD_Result http_route(struct request *r, const char *path, const char *method);
+/* What stands behind "?", decoded; absent when it does not. */
+struct fw_str http_param(struct request *r, const char *name);
+/* The same as a number from min to max; untouched when absent. False: answered 400, in *ok. */
+FW_MUST_CHECK bool http_param_int(struct request *r, const char *name, int64_t min, int64_t max, int64_t *out, enum MHD_Result *ok);
+
+/* ---- feeds.c ------------------------------------------------------------------------------------------------------------------- */
+
+enum MHD_Result http_feed_get(struct request *r);
+
+/* ---- desk.c: requests at the desk ----------------------------------------------------------------------------------------------- */
+
+/* Suspend it, and have its route run at the desk; 503 when the desk has too much to do. */
+enum MHD_Result http_desk_ask(struct request *r);
+enum MHD_Result http_desk_resumed(struct request *r);
 
 /* ---- push.c -------------------------------------------------------------------------------------------------------------------- */
 

@@ -20,20 +20,10 @@
 
 #define SPARE_MAX 256           /* requests kept for use again, for each thread */
 #define SPARE_BODY_BYTES 16384
-#define BODY_MAX ((size_t)1 << 20)
 #define HEADER_MAX_BYTES 16384  /* a connection's memory: request line and headers */
 #define STOP_TICK_MS 5
 #define DROP_FACTOR 8           /* so much more of a body that is too large is read, to tell its sender */
 #define DROP_MIN ((size_t)1 << 16)
-
-static const struct route ROUTE[] = {
-	{"POST", "/v1/events", http_push_events, BODY_MAX, false},
-	{"POST", "/twirp/stats.StatsService/Push", http_push_events, BODY_MAX, true},
-	{"GET", "/v1/ring", http_ring, 0, false},
-	{"GET", "/healthz", http_healthz, 0, false},
-	{"GET", "/readyz", http_readyz, 0, false},
-	{"GET", "/metrics", http_metrics, 0, false},
-};
 
 static _Thread_local struct http_lane *own_lane;
 
@@ -67,7 +57,9 @@ static struct request *request_begin(struct http *h, struct MHD_Connection *conn
 	r->conn = conn;
 	r->state = REQUEST_BODY;
 	r->route = NULL;
-	r->allow = NULL;
+	r->id = 0;
+	r->allow[0] = 0;
+	r->answer = NULL;
 	r->dropped = 0;
 	fw_buf_reset(&r->body);
 	atomic_fetch_add_explicit(&l->request_n, 1, memory_order_relaxed);
@@ -92,6 +84,9 @@ static void request_over(void *ctx, struct MHD_Connection *conn, void **at, enum
 		return;
 	*at = NULL;
 	l = r->lane;
+	if (r->answer)
+		MHD_destroy_response(r->answer);
+	r->answer = NULL;
 	if (l->spare_n >= SPARE_MAX || r->body.cap > SPARE_BODY_BYTES) {
 		request_free(r);
 		return;
@@ -99,27 +94,6 @@ static void request_over(void *ctx, struct MHD_Connection *conn, void **at, enum
 	r->next = l->spare;
 	l->spare = r;
 	l->spare_n++;
-}
-
-/* The route for a path, or the answer that there is none. */
-static enum MHD_Result find_route(struct request *r, const char *path, const char *method)
-{
-	const struct route *other = NULL;
-
-	for (size_t i = 0; i < FW_N(ROUTE); i++) {
-		if (!fw_str_eq(fw_str(path), fw_str(ROUTE[i].path)))
-			continue;
-		if (fw_str_eq(fw_str(method), fw_str(ROUTE[i].method))) {
-			r->route = &ROUTE[i];
-			return MHD_YES;
-		}
-		other = &ROUTE[i];
-	}
-	if (other)
-		r->allow = other->method;
-	if (other)
-		return http_problem(r, MHD_HTTP_METHOD_NOT_ALLOWED, "method_not_allowed", "%s takes %s", other->path, other->method);
-	return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "there is nothing at this path");
 }
 
 static enum MHD_Result too_large(struct request *r)
@@ -179,15 +153,17 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *conn, const 
 		r = *at = request_begin(h, conn);
 		if (!r)
 			return MHD_NO;
-		ok = find_route(r, path, method);
-		return ok && r->route ? body_begin(r) : ok;
+		ok = http_route(r, path, method);
+		return ok && r->state == REQUEST_BODY ? body_begin(r) : ok;
 	}
 	if (*len)
 		return body_add(r, data, len);
 	switch (r->state) {
-	case REQUEST_BODY: return r->route->run(r);
+	case REQUEST_BODY: return r->route->desk ? http_desk_ask(r) : r->route->run(r);
 	case REQUEST_TOO_LARGE: return too_large(r);
 	case REQUEST_WAITS: return http_push_resumed(r);
+	case REQUEST_DESK_DONE: return http_desk_resumed(r);
+	case REQUEST_DESK:
 	case REQUEST_ANSWERED: break;
 	}
 	return MHD_YES;
@@ -282,6 +258,7 @@ static void http_free(struct http *h)
 		}
 	}
 	free(h->lane);
+	desk_destroy(h->desk);
 	fw_ingest_destroy(h->ingest);
 	free(h);
 }
@@ -304,6 +281,8 @@ static int http_start(const struct fw_config *c, int fd, struct http **out, stru
 		h->lane[i].in = fw_ingest_lane(h->ingest, i);
 		rc = http_canned_make(&h->lane[i]);
 	}
+	if (!rc)
+		rc = desk_open(c, &h->desk, err);
 	if (!rc) { /* libmicrohttpd closes what it is given */
 		h->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 		rc = h->fd < 0 ? fw_err_set(err, FW_EIO, "no file descriptor for the server: %s", strerror(errno)) : 0;
@@ -336,6 +315,7 @@ static uint64_t http_stop(struct http *h)
 	if (fd >= 0)
 		close(fd);
 	left = fw_ingest_stop(h->ingest, h->config->drain_timeout_ms);
+	desk_close(h->desk);
 	until_ms = fw_mono_ms() + FW_SECOND_MS;
 	while (atomic_load(&h->suspended_n) > 0 && fw_mono_ms() < until_ms)
 		usleep(STOP_TICK_MS * 1000);

@@ -12,91 +12,12 @@ import subprocess
 import threading
 import time
 
+from door import Door, door, kill_group
 from harness import Wheel, case, each_engine, equal, holds, run, sanitized, server, wait_for
 
 ROUNDS = int(os.environ.get("FW_CRASH_ROUNDS", "4"))
 EVENT = {"property": "news", "section": 1, "id": 1}
 TWIRP = "/twirp/stats.StatsService/Push"
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def kill_group(p):
-    def gone():
-        try:
-            os.killpg(p.pid, 0)
-        except ProcessLookupError:
-            return True
-        return False
-    os.killpg(p.pid, signal.SIGKILL)
-    p.wait()
-    wait_for("the end of its children", gone)
-
-
-class Door:
-    """A `serve` in front of a store."""
-
-    def __init__(self, base, *arguments, store=None, conf="", command="serve"):
-        self.port = free_port()
-        self.wheel = Wheel(base, conf + "listen = 127.0.0.1:%d\n" % self.port, store=store)
-        self.arguments = (command, *arguments)
-        self.start()
-
-    def start(self):
-        self.process = self.wheel.start(*self.arguments)
-        wait_for("the server", self.answers)
-
-    def answers(self):
-        holds(self.process.poll() is None, "it runs: " + self.wheel.last_words())
-        try:
-            return self.ask("GET", "/healthz")[0] == 200
-        except OSError:
-            return False
-
-    def connect(self, timeout=20):
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
-
-    def ask(self, method, path, body=None, headers=None):
-        """Status, headers, the body's JSON (or its text)."""
-        c = self.connect()
-        try:
-            c.request(method, path, body, headers or {})
-            r = c.getresponse()
-            text = r.read().decode()
-            try:
-                return r.status, r.headers, json.loads(text)
-            except ValueError:
-                return r.status, r.headers, text
-        finally:
-            c.close()
-
-    def push(self, what, path="/v1/events?ack=durable", **more):
-        return self.ask("POST", path, what if isinstance(what, (bytes, str)) else json.dumps(what), **more)
-
-    def stop(self, code=0):
-        self.process.send_signal(signal.SIGTERM)
-        equal(self.process.wait(60), code, "exit code: " + self.wheel.last_words())
-
-    def kill(self):
-        """All of it, at once, as a machine that goes down would."""
-        kill_group(self.process)
-
-    def stored(self):
-        return self.wheel.one("SELECT count(*) FROM incoming")
-
-
-@contextlib.contextmanager
-def door(base, *arguments, **more):
-    d = Door(base, *arguments, **more)
-    try:
-        yield d
-    finally:
-        if d.process.poll() is None:
-            d.stop()
 
 
 class Load:

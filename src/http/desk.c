@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: ISC */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "http/http.h"
+#include "base/banned.h"
+
+#define OPEN_AGAIN_MS FW_SECOND_MS
+
+struct desk {
+	const struct fw_config *config;
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	struct desk_job *first, **end;
+	bool closing;
+	_Atomic size_t jobs;
+	size_t thread_n;
+	pthread_t thread[];
+};
+
+struct clerk { /* one of its threads */
+	struct desk *d;
+	struct fw_store *st;
+	struct fw_err err;    /* why there is none */
+	int64_t again_ms;     /* monotonic: not opened before */
+};
+
+static void clerk_open(struct clerk *k)
+{
+	const struct fw_config *c = k->d->config;
+	struct fw_store_config sc = {.url = c->store, .flags = FW_STORE_CREATE, .relaxed = c->relaxed, .cache_bytes = (size_t)c->cache_bytes};
+
+	if (k->st || fw_mono_ms() < k->again_ms)
+		return;
+	if (fw_store_open(&sc, &k->st, &k->err))
+		k->again_ms = fw_mono_ms() + OPEN_AGAIN_MS;
+}
+
+static void clerk_close(struct clerk *k)
+{
+	fw_store_close(k->st);
+	k->st = NULL;
+}
+
+static void work(struct clerk *k, struct desk_job *j, bool closing)
+{
+	static const struct fw_err STOPPING = {.rc = FW_EGONE, .text = "the server is stopping"};
+	struct desk *d = k->d;
+	int rc;
+
+	if (closing) {
+		(void)j->run(j, NULL, &STOPPING);
+	} else {
+		clerk_open(k);
+		rc = j->run(j, k->st, &k->err);
+		if (rc == FW_EIO && k->st) {
+			clerk_close(k);
+			clerk_open(k);
+			if (j->repeat)
+				(void)j->run(j, k->st, &k->err);
+		}
+	}
+	j->done(j); /* j may be gone from here on */
+	atomic_fetch_sub(&d->jobs, 1);
+}
+
+static void *clerk_run(void *ctx)
+{
+	struct clerk k = {.d = ctx};
+	struct desk *d = k.d;
+	struct desk_job *j;
+
+	pthread_mutex_lock(&d->lock);
+	for (;;) {
+		bool closing;
+
+		while (!d->first && !d->closing)
+			pthread_cond_wait(&d->more, &d->lock);
+		j = d->first;
+		if (!j)
+			break;
+		d->first = j->next;
+		if (!d->first)
+			d->end = &d->first;
+		closing = d->closing;
+		pthread_mutex_unlock(&d->lock);
+		work(&k, j, closing);
+		pthread_mutex_lock(&d->lock);
+	}
+	pthread_mutex_unlock(&d->lock);
+	clerk_close(&k);
+	return NULL;
+}
+
+int desk_open(const struct fw_config *c, struct desk **out, struct fw_err *err)
+{
+	size_t n = (size_t)c->serve_readers;
+	struct desk *d = calloc(1, sizeof(*d) + n * sizeof(d->thread[0]));
+	int rc = 0;
+
+	*out = NULL;
+	if (!d)
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	d->config = c;
+	d->end = &d->first;
+	pthread_mutex_init(&d->lock, NULL);
+	pthread_cond_init(&d->more, NULL);
+	for (; d->thread_n < n && !rc; d->thread_n += !rc)
+		rc = pthread_create(&d->thread[d->thread_n], NULL, clerk_run, d);
+	if (rc) {
+		fw_err_set(err, FW_EIO, "serve_readers = %zu: no thread: %s", n, strerror(rc));
+		desk_destroy(d);
+		return FW_EIO;
+	}
+	*out = d;
+	return 0;
+}
+
+void desk_close(struct desk *d)
+{
+	if (!d)
+		return;
+	pthread_mutex_lock(&d->lock);
+	d->closing = true;
+	pthread_cond_broadcast(&d->more);
+	pthread_mutex_unlock(&d->lock);
+	for (size_t i = 0; i < d->thread_n; i++)
+		pthread_join(d->thread[i], NULL);
+	d->thread_n = 0;
+}
+
+void desk_destroy(struct desk *d)
+{
+	if (!d)
+		return;
+	desk_close(d);
+	pthread_cond_destroy(&d->more);
+	pthread_mutex_destroy(&d->lock);
+	free(d);
+}
+
+bool desk_seat(struct desk *d)
+{
+	if (atomic_fetch_add(&d->jobs, 1) < DESK_JOBS_MAX)
+		return true;
+	atomic_fetch_sub(&d->jobs, 1);
+	return false;
+}
+
+void desk_put(struct desk *d, struct desk_job *j)
+{
+	j->next = NULL;
+	pthread_mutex_lock(&d->lock);
+	*d->end = j;
+	d->end = &j->next;
+	pthread_cond_signal(&d->more);
+	pthread_mutex_unlock(&d->lock);
+}
+
+/* ---- requests ------------------------------------------------------------------------------------------------------------------------------ */
+
+static struct request *request_of(struct desk_job *j)
+{
+	return (struct request *)((char *)j - offsetof(struct request, job));
+}
+
+static int request_run(struct desk_job *j, struct fw_store *st, const struct fw_err *err)
+{
+	struct request *r = request_of(j);
+
+	r->store_broken = false;
+	r->store = st;
+	if (st)
+		(void)r->route->run(r); /* when it fails there is no answer, and the connection is closed */
+	else if (err->rc == FW_EGONE)
+		(void)http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "%s", err->text);
+	else
+		(void)http_store_failed(r, FW_EIO, err);
+	r->store = NULL;
+	return r->store_broken ? FW_EIO : 0;
+}
+
+static void request_done(struct desk_job *j)
+{
+	struct request *r = request_of(j);
+	struct MHD_Connection *conn = r->conn;
+
+	r->state = REQUEST_DESK_DONE;
+	MHD_resume_connection(conn);
+}
+
+enum MHD_Result http_desk_ask(struct request *r)
+{
+	struct desk *d = r->lane->h->desk;
+
+	if (!desk_seat(d))
+		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", "%d requests are waiting for the store already", DESK_JOBS_MAX);
+	r->job = (struct desk_job){.run = request_run, .done = request_done, .repeat = fw_str_eq(fw_str(r->route->method), FW_STR("GET"))};
+	r->state = REQUEST_DESK;
+	atomic_fetch_add(&r->lane->h->suspended_n, 1);
+	MHD_suspend_connection(r->conn);
+	desk_put(d, &r->job);
+	return MHD_YES;
+}
+
+enum MHD_Result http_desk_resumed(struct request *r)
+{
+	struct MHD_Response *m = r->answer;
+	enum MHD_Result ok;
+
+	atomic_fetch_sub(&r->lane->h->suspended_n, 1);
+	r->state = REQUEST_ANSWERED;
+	r->answer = NULL;
+	if (!m)
+		return MHD_NO;
+	ok = MHD_queue_response(r->conn, r->answer_status, m);
+	MHD_destroy_response(m);
+	return ok;
+}

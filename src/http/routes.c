@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: ISC */
+/* Which path leads where, who may ask, and what may stand behind it. openapi.json describes the same: a test compares them. */
+#include "http/http.h"
+#include "base/banned.h"
+
+#define PUSH_MAX ((size_t)1 << 20)
+#define ID "{id}"
+
+static const struct route ROUTE[] = {
+	{"POST", "/v1/events", http_push_events, "ack", .body_max = PUSH_MAX, .scope = SCOPE_PUSH},
+	{"POST", "/twirp/stats.StatsService/Push", http_push_events, .body_max = PUSH_MAX, .scope = SCOPE_PUSH, .twirp = true},
+	{"GET", "/v1/feeds/{id}", http_feed_get, "visits", .scope = SCOPE_READ, .desk = true},
+	{"GET", "/v1/ring", http_ring, .scope = SCOPE_OPEN},
+	{"GET", "/healthz", http_healthz, .scope = SCOPE_OPEN},
+	{"GET", "/readyz", http_readyz, .scope = SCOPE_OPEN},
+	{"GET", "/metrics", http_metrics, .scope = SCOPE_OPEN},
+};
+
+const struct route *http_routes(size_t *n)
+{
+	*n = FW_N(ROUTE);
+	return ROUTE;
+}
+
+/* The digits of a number above 0 at the front of s; 0: there are none, or too many. */
+static size_t number_len(const char *s, int64_t *out)
+{
+	size_t n = 0;
+
+	while (fw_is_digit((unsigned char)s[n]))
+		n++;
+	return n && s[0] != '0' && fw_str_int((struct fw_str){s, n}, out) ? n : 0;
+}
+
+static bool path_matches(const char *pattern, const char *path, int64_t *id)
+{
+	*id = 0;
+	while (*pattern) {
+		size_t n = 1;
+
+		if (strncmp(pattern, ID, sizeof(ID) - 1) == 0) {
+			n = number_len(path, id);
+			if (!n)
+				return false;
+			pattern += sizeof(ID) - 1;
+		} else if (*pattern++ != *path) {
+			return false;
+		}
+		path += n;
+	}
+	return !*path;
+}
+
+static void allow_add(char allow[HTTP_ALLOW_MAX], const char *method)
+{
+	size_t len = strlen(allow);
+
+	(void)fw_snprintf(allow + len, HTTP_ALLOW_MAX - len, "%s%s", len ? ", " : "", method);
+	if (strcmp(method, "GET") == 0)
+		allow_add(allow, "HEAD");
+}
+
+enum http_match http_route_find(const char *path, const char *method, const struct route **route, int64_t *id, char allow[HTTP_ALLOW_MAX])
+{
+	allow[0] = 0;
+	if (strcmp(method, "HEAD") == 0)
+		method = "GET";
+	for (size_t i = 0; i < FW_N(ROUTE); i++) {
+		if (!path_matches(ROUTE[i].path, path, id))
+			continue;
+		if (strcmp(method, ROUTE[i].method) == 0) {
+			*route = &ROUTE[i];
+			allow[0] = 0;
+			return HTTP_MATCH;
+		}
+		allow_add(allow, ROUTE[i].method);
+	}
+	return allow[0] ? HTTP_NO_METHOD : HTTP_NO_PATH;
+}
+
+/* ---- what stands behind "?" --------------------------------------------------------------------------------------------------------------- */
+
+static bool has_word(const char *words, struct fw_str word)
+{
+	struct fw_str rest = fw_str(words);
+
+	while (rest.p) {
+		if (fw_str_eq(fw_str_split(rest, ' ', &rest), word))
+			return true;
+	}
+	return false;
+}
+
+static enum MHD_Result param_check(void *ctx, enum MHD_ValueKind kind, const char *key, const char *value)
+{
+	struct request *r = ctx;
+
+	(void)kind;
+	(void)value;
+	if (has_word(r->route->params, fw_str(key)))
+		return MHD_YES;
+	(void)http_problem(r, MHD_HTTP_BAD_REQUEST, "unknown_parameter", "%.60s: %s takes %s", key, r->route->path, r->route->params);
+	return MHD_NO;
+}
+
+enum MHD_Result http_route(struct request *r, const char *path, const char *method)
+{
+	switch (http_route_find(path, method, &r->route, &r->id, r->allow)) {
+	case HTTP_MATCH:
+		if (r->route->params)
+			(void)MHD_get_connection_values(r->conn, MHD_GET_ARGUMENT_KIND, param_check, r);
+		return MHD_YES;
+	case HTTP_NO_METHOD: return http_problem(r, MHD_HTTP_METHOD_NOT_ALLOWED, "method_not_allowed", "this path takes %s", r->allow);
+	case HTTP_NO_PATH: break;
+	}
+	return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "there is nothing at this path");
+}
+
+struct fw_str http_param(struct request *r, const char *name)
+{
+	return fw_str(MHD_lookup_connection_value(r->conn, MHD_GET_ARGUMENT_KIND, name));
+}
+
+bool http_param_int(struct request *r, const char *name, int64_t min, int64_t max, int64_t *out, enum MHD_Result *ok)
+{
+	struct fw_str s = http_param(r, name);
+	int64_t v;
+
+	if (!s.p)
+		return true;
+	if (!fw_str_int(s, &v) || v < min || v > max) {
+		*ok = http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_parameter", "%s is a number from %lld to %lld, not '%.*s'", name, (long long)min,
+			(long long)max, (int)FW_MIN(s.len, (size_t)40), s.p);
+		return false;
+	}
+	*out = v;
+	return true;
+}

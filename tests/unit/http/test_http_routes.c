@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: ISC */
+/* Which path leads to which route; that the table says of each what it has to say. */
+#include <check.h>
+
+#include "http/http.h"
+#include "../../suite.h"
+
+static enum http_match find(const char *method, const char *path, int64_t *id, char allow[HTTP_ALLOW_MAX], const char *leads_to)
+{
+	const struct route *r = NULL;
+	enum http_match m = http_route_find(path, method, &r, id, allow);
+
+	if (m == HTTP_MATCH)
+		ck_assert_str_eq(r->path, leads_to);
+	return m;
+}
+
+START_TEST(numbers)
+{
+	static const struct { const char *path; int64_t id; } GOOD[] = {
+		{"/v1/feeds/1", 1}, {"/v1/feeds/4711", 4711}, {"/v1/feeds/9223372036854775807", INT64_MAX},
+	};
+	static const char *const BAD[] = {
+		"/v1/feeds/", "/v1/feeds/0", "/v1/feeds/01", "/v1/feeds/-1", "/v1/feeds/+1", "/v1/feeds/1x", "/v1/feeds/x", "/v1/feeds/1/", "/v1/feeds/ 1",
+		"/v1/feeds/9223372036854775808", "/v1/feeds/99999999999999999999999999", "/v1/feeds/{id}", "/v1/feeds/1/2", "v1/feeds/1", "", "/",
+	};
+	char allow[HTTP_ALLOW_MAX];
+	int64_t id;
+
+	for (size_t i = 0; i < FW_N(GOOD); i++) {
+		ck_assert_int_eq(find("GET", GOOD[i].path, &id, allow, "/v1/feeds/{id}"), HTTP_MATCH);
+		ck_assert_int_eq(id, GOOD[i].id);
+	}
+	for (size_t i = 0; i < FW_N(BAD); i++)
+		ck_assert_int_eq(find("GET", BAD[i], &id, allow, "nowhere"), HTTP_NO_PATH);
+}
+END_TEST
+
+START_TEST(methods)
+{
+	char allow[HTTP_ALLOW_MAX];
+	int64_t id;
+
+	ck_assert_int_eq(find("HEAD", "/healthz", &id, allow, "/healthz"), HTTP_MATCH);
+	ck_assert_int_eq(id, 0);
+	ck_assert_int_eq(find("POST", "/healthz", &id, allow, ""), HTTP_NO_METHOD);
+	ck_assert_str_eq(allow, "GET, HEAD");
+	ck_assert_int_eq(find("GET", "/v1/events", &id, allow, ""), HTTP_NO_METHOD);
+	ck_assert_str_eq(allow, "POST");
+	ck_assert_int_eq(find("get", "/healthz", &id, allow, ""), HTTP_NO_METHOD);
+}
+END_TEST
+
+/* Each route is found by its own path, whatever stands above it. */
+START_TEST(table)
+{
+	size_t n;
+	const struct route *r = http_routes(&n), *found;
+	char allow[HTTP_ALLOW_MAX], path[100];
+	int64_t id;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *at = strstr(r[i].path, "{id}");
+		int front = at ? (int)(at - r[i].path) : (int)strlen(r[i].path);
+
+		ck_assert(fw_snprintf(path, sizeof(path), "%.*s%s%s", front, r[i].path, at ? "7" : "", at ? at + 4 : ""));
+		ck_assert_int_eq(http_route_find(path, r[i].method, &found, &id, allow), HTTP_MATCH);
+		ck_assert_ptr_eq(found, &r[i]);
+		ck_assert_int_eq(id, at ? 7 : 0);
+		ck_assert_ptr_nonnull(r[i].run);
+		/* what changes something is never open to all, what has a body says how much */
+		ck_assert(r[i].scope != SCOPE_OPEN || strcmp(r[i].method, "GET") == 0);
+		ck_assert(r[i].body_max == 0 || strcmp(r[i].method, "GET") != 0);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("routes");
+	TCase *t = tcase_create("routes");
+
+	tcase_add_test(t, numbers);
+	tcase_add_test(t, methods);
+	tcase_add_test(t, table);
+	suite_add_tcase(s, t);
+	return run_suite(s);
+}
