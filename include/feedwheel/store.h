@@ -33,7 +33,7 @@
 extern "C" {
 #endif
 
-#define FW_STORE_ABI 3
+#define FW_STORE_ABI 4
 
 struct fw_store;
 
@@ -201,6 +201,18 @@ struct fw_dead_event {
 	int64_t at_ms;
 };
 
+/* A small thing of one of feedwheel's parts, kept beside the feeds: an access token, the answer to an Idempotency-Key. */
+#define FW_RECORD_KIND_MAX 32
+#define FW_RECORD_KEY_MAX 255
+#define FW_RECORD_VALUE_MAX 65535
+struct fw_record {
+	struct fw_str kind;          /* whose: a word of a-z, 0-9 and _, such as "token" */
+	struct fw_str key;           /* bytes; unique among those of its kind, not empty */
+	struct fw_str value;         /* bytes; may be empty */
+	int64_t at_ms;               /* when it was put */
+	int64_t until_ms;            /* from then on prune may take it; FW_NO_DATE: never */
+};
+
 /* ---- life ---------------------------------------------------------------------------------------------------------- */
 
 enum {
@@ -305,6 +317,13 @@ struct fw_entry_query {
 	bool key;                    /* fill key and hash too: in a long list of one feed that is not cheap */
 };
 
+struct fw_record_query {
+	struct fw_str kind;          /* absent: all, in order of kind */
+	struct fw_str after_key;     /* cursor; absent: from the first on */
+	struct fw_str after_kind;    /* and its kind, when all are asked for */
+	size_t limit;                /* 0: all */
+};
+
 struct fw_visit_query {
 	int64_t feed_id;             /* 0: all */
 	int64_t run_id;              /* 0: all */
@@ -362,6 +381,7 @@ typedef int fw_beat_cb(void *ctx, const struct fw_beat *beat);
 typedef int fw_event_cb(void *ctx, const struct fw_event *event);
 typedef int fw_dead_event_cb(void *ctx, const struct fw_dead_event *event);
 typedef int fw_key_cb(void *ctx, const struct fw_entry_key *key);
+typedef int fw_record_cb(void *ctx, const struct fw_record *record);
 /* For `doctor`: name ("durability"), 0 fine / 1 note / 2 broken, what was found, the remedy ("" when fine). */
 typedef void fw_inspect_cb(void *ctx, const char *name, int level, const char *found, const char *remedy);
 
@@ -436,7 +456,20 @@ struct fw_store_driver {
 	int (*event_dead_list)(struct fw_store *st, int64_t after_id, size_t limit, fw_dead_event_cb *cb, void *ctx, struct fw_err *err);
 	/* Forget those with a stamp before before_ms, and dead ones as old; *n: how many. */
 	int (*event_prune)(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw_err *err);
+
+	/* Since ABI 4. Put it there, over the one of that kind and key. if_absent: but one that is there and has not run out at
+	   r->at_ms stays as it is, and *was becomes true; of many who try at once one finds none. */
+	int (*record_put)(struct fw_store *st, const struct fw_record *r, bool if_absent, bool *was, struct fw_err *err);
+	/* FW_ENOTFOUND: none. One that has run out is shown until it is pruned: the caller looks at until_ms. */
+	int (*record_get)(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_arena *a, struct fw_record *out,
+		struct fw_err *err);
+	/* In order of the keys' bytes; those that have run out too. */
+	int (*record_list)(struct fw_store *st, const struct fw_record_query *q, fw_record_cb *cb, void *ctx, struct fw_err *err);
+	int (*record_remove)(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_err *err); /* FW_ENOTFOUND: none */
+	/* Take up to FW_RECORD_STEP of those whose until_ms <= now_ms; *n: how many. */
+	int (*record_prune)(struct fw_store *st, int64_t now_ms, int64_t *n, struct fw_err *err);
 };
+#define FW_RECORD_STEP 1000
 
 struct fw_store { /* a driver's own struct begins with this */
 	const struct fw_store_driver *driver;
@@ -498,6 +531,16 @@ FW_API FW_MUST_CHECK int fw_store_event_list(struct fw_store *st, int64_t after_
 FW_API FW_MUST_CHECK int fw_store_event_dead_list(struct fw_store *st, int64_t after_id, size_t limit, fw_dead_event_cb *cb,
 	void *ctx, struct fw_err *err);
 FW_API FW_MUST_CHECK int fw_store_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw_err *err);
+/* was may be NULL. */
+FW_API FW_MUST_CHECK int fw_store_record_put(struct fw_store *st, const struct fw_record *r, bool if_absent, bool *was,
+	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_record_get(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_arena *a,
+	struct fw_record *out, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_record_list(struct fw_store *st, const struct fw_record_query *q, fw_record_cb *cb, void *ctx,
+	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_record_remove(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_err *err);
+/* Steps for a tenth of a second; *more: there are more, call again. */
+FW_API FW_MUST_CHECK int fw_store_record_prune(struct fw_store *st, int64_t now_ms, int64_t *n, bool *more, struct fw_err *err);
 FW_API FW_MUST_CHECK int fw_store_clock(struct fw_store *st, int64_t *now_ms, struct fw_err *err);
 /* A store without that slot has nothing to tell. */
 FW_API FW_MUST_CHECK int fw_store_inspect(struct fw_store *st, fw_inspect_cb *cb, void *ctx, struct fw_err *err);

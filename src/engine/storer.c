@@ -33,6 +33,7 @@
 #define UPKEEP_BUSY_MS 200
 #define ONCE_UPKEEP_MS FW_SECOND_MS
 #define PRUNE_MS FW_MINUTE_MS              /* often, so that it is little each time */
+#define PRUNE_MORE_MS FW_SECOND_MS        /* when a call did not get to the end */
 #define PRUNE_ENTRIES_MS (6 * FW_HOUR_MS) /* seldom, for it looks at all of them */
 #define OPEN_PATIENCE_MS (2 * FW_SECOND_MS)
 #define ONCE_OUTAGE_MS (10 * FW_SECOND_MS)
@@ -567,17 +568,36 @@ static bool upkeep(struct storer *s, int64_t mono_ms)
 	return s->upkeep_more;
 }
 
+/* Records that have run out; true: there are more. */
+static bool records_prune(struct storer *s, int64_t now_ms)
+{
+	bool more;
+	struct fw_err err;
+	int64_t n;
+	int rc = fw_store_record_prune(s->st, now_ms, &n, &more, &err);
+
+	if (rc && rc != FW_EUNSUP)
+		fw_warn("forgetting old records: %s; it is tried again later", err.text);
+	else if (n)
+		fw_debug("%lld old records forgotten", (long long)n);
+	return more;
+}
+
 /* Forget what is older than the settings want it kept: one worker's business, now and then; a --once does it at its end. */
 static void prune(struct storer *s, int64_t mono_ms)
 {
 	const struct fw_config *c = s->l->config;
 	int64_t now_ms = fw_now_ms(), n = 0;
+	bool entries, more;
 	struct fw_err err;
-	bool entries;
 	int rc;
 
 	if (s->l->o->index || !s->st || s->retry.pause_ms || mono_ms < s->prune_at_ms || (s->l->o->once && !s->once_over) ||
-	    atomic_load(&s->l->stopping) || (!c->keep_visits_ms && !c->keep_entries_ms))
+	    atomic_load(&s->l->stopping))
+		return;
+	more = records_prune(s, now_ms);
+	s->prune_at_ms = fw_mono_ms() + (more ? PRUNE_MORE_MS : PRUNE_MS);
+	if (!c->keep_visits_ms && !c->keep_entries_ms)
 		return;
 	entries = c->keep_entries_ms && mono_ms >= s->prune_entries_at_ms;
 	rc = fw_store_prune(s->st, c->keep_visits_ms ? now_ms - c->keep_visits_ms : 0, entries ? now_ms - c->keep_entries_ms : 0, &n,
@@ -586,7 +606,6 @@ static void prune(struct storer *s, int64_t mono_ms)
 		fw_warn("forgetting old visits and entries: %s; it is tried again later", err.text);
 	else if (n)
 		fw_debug("%lld old visits and entries forgotten", (long long)n);
-	s->prune_at_ms = fw_mono_ms() + PRUNE_MS;
 	if (entries)
 		s->prune_entries_at_ms = fw_mono_ms() + PRUNE_ENTRIES_MS;
 }

@@ -47,6 +47,10 @@ static inline int64_t fw_store_entry_date(const struct fw_entry_row *e, int64_t 
 bool fw_store_clock_note(int64_t *ahead_ms, int64_t server_ms, int64_t asked_ms);
 int fw_store_clock_late(const char *name, struct fw_err *err); /* FW_EAGAIN */
 
+/* Copy a record's bytes into the arena; false out of memory. */
+bool fw_store_record_dup(struct fw_arena *a, struct fw_record *r);
+int fw_store_record_missing(const char *name, struct fw_str kind, struct fw_err *err); /* FW_ENOTFOUND */
+
 /* Copy a feed's strings into the arena; false out of memory. */
 bool fw_store_feed_dup(struct fw_arena *a, struct fw_feed *feed);
 

@@ -323,4 +323,9 @@ const struct fw_store_driver fw_store_mysql = {
 	.event_list = mr_event_list,
 	.event_dead_list = mr_event_dead_list,
 	.event_prune = mr_event_prune,
+	.record_put = mr_record_put,
+	.record_get = mr_record_get,
+	.record_list = mr_record_list,
+	.record_remove = mr_record_remove,
+	.record_prune = mr_record_prune,
 };

@@ -9,7 +9,7 @@
 #include "store/drivers.h"
 #include "store/fields.h"
 
-#define MR_SCHEMA 3     /* the newest schema this program knows */
+#define MR_SCHEMA 4     /* the newest schema this program knows */
 #define MR_FENCE_BITS 20 /* fences are the number of a row of loans, shifted so, plus 0, 1, ... */
 
 struct mr_ids {
@@ -390,5 +390,14 @@ int mr_event_bury(struct fw_store *st, const struct fw_dead_event *event, struct
 int mr_event_list(struct fw_store *st, int64_t after_id, size_t limit, fw_event_cb *cb, void *ctx, struct fw_err *err);
 int mr_event_dead_list(struct fw_store *st, int64_t after_id, size_t limit, fw_dead_event_cb *cb, void *ctx, struct fw_err *err);
 int mr_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw_err *err);
+
+/* ---- maria_records.c -------------------------------------------------------------------------------------------------- */
+
+int mr_record_put(struct fw_store *st, const struct fw_record *r, bool if_absent, bool *was, struct fw_err *err);
+int mr_record_get(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_arena *a, struct fw_record *out,
+	struct fw_err *err);
+int mr_record_list(struct fw_store *st, const struct fw_record_query *q, fw_record_cb *cb, void *ctx, struct fw_err *err);
+int mr_record_remove(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_err *err);
+int mr_record_prune(struct fw_store *st, int64_t now_ms, int64_t *n, struct fw_err *err);
 
 #endif

@@ -116,7 +116,15 @@ static const char *const step3[] = {
 	NULL,
 };
 
-static const char *const *const steps[MR_SCHEMA] = {step1, step2, step3};
+/* 3 -> 4: records; their ends are looked for */
+static const char *const step4[] = {
+	"CREATE TABLE IF NOT EXISTS records ("
+	" kind VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, `key` VARBINARY(255) NOT NULL, value MEDIUMBLOB NOT NULL,"
+	" at_ms BIGINT NOT NULL, until_ms BIGINT, PRIMARY KEY (kind, `key`), KEY records_until (until_ms))" ENGINE,
+	NULL,
+};
+
+static const char *const *const steps[MR_SCHEMA] = {step1, step2, step3, step4};
 
 /* Where the database stands: *version, 0 for an empty one; or the reason why it is none of ours. */
 static int look(struct maria *m, int64_t *version, struct fw_err *err)

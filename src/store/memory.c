@@ -238,6 +238,7 @@ static void memory_close(struct fw_store *st)
 	}
 	mem_beats_forget(m, INT64_MAX);
 	mem_events_free(m);
+	mem_records_free(m);
 	for (size_t i = 0; i < m->controls.n; i++)
 		free(m->controls.at[i]);
 	free(m->feeds.at);
@@ -290,4 +291,9 @@ const struct fw_store_driver fw_store_memory = {
 	.event_list = mem_event_list,
 	.event_dead_list = mem_event_dead_list,
 	.event_prune = mem_event_prune,
+	.record_put = mem_record_put,
+	.record_get = mem_record_get,
+	.record_list = mem_record_list,
+	.record_remove = mem_record_remove,
+	.record_prune = mem_record_prune,
 };

@@ -37,7 +37,7 @@ struct list { /* pointers in order of id */
 
 struct memory {
 	struct fw_store base;
-	struct list feeds, items, visits, beats, controls, events, dead_events;
+	struct list feeds, items, visits, beats, controls, events, dead_events, records;
 	struct fw_map by_url, hosts;
 	int64_t feed_id, entry_id, visit_id, fence;
 	int64_t pruned_n; /* of items */
@@ -123,5 +123,15 @@ int mem_event_list(struct fw_store *st, int64_t after_id, size_t limit, fw_event
 int mem_event_dead_list(struct fw_store *st, int64_t after_id, size_t limit, fw_dead_event_cb *cb, void *ctx, struct fw_err *err);
 int mem_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw_err *err);
 void mem_events_free(struct memory *m);
+
+/* ---- memory_records.c -------------------------------------------------------------------------------------------------- */
+
+int mem_record_put(struct fw_store *st, const struct fw_record *r, bool if_absent, bool *was, struct fw_err *err);
+int mem_record_get(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_arena *a, struct fw_record *out,
+	struct fw_err *err);
+int mem_record_list(struct fw_store *st, const struct fw_record_query *q, fw_record_cb *cb, void *ctx, struct fw_err *err);
+int mem_record_remove(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_err *err);
+int mem_record_prune(struct fw_store *st, int64_t now_ms, int64_t *n, struct fw_err *err);
+void mem_records_free(struct memory *m);
 
 #endif

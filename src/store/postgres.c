@@ -432,4 +432,9 @@ const struct fw_store_driver fw_store_postgres = {
 	.event_list = pg_event_list,
 	.event_dead_list = pg_event_dead_list,
 	.event_prune = pg_event_prune,
+	.record_put = pg_record_put,
+	.record_get = pg_record_get,
+	.record_list = pg_record_list,
+	.record_remove = pg_record_remove,
+	.record_prune = pg_record_prune,
 };

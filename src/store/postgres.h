@@ -9,7 +9,7 @@
 #include "store/drivers.h"
 #include "store/fields.h"
 
-#define PG_SCHEMA 2            /* the newest schema this program knows */
+#define PG_SCHEMA 3            /* the newest schema this program knows */
 #define PG_SERVER_MIN 140000   /* lz4 for values, ordered catalogue of settings */
 
 /* Statements are prepared under these names at their first use. PG_ONCE is not kept. */
@@ -27,7 +27,7 @@ enum pg_id {
 	PG_FEED_BY_ID, PG_FEED_BY_URL, PG_CONTROL_PUT, PG_CONTROL_LAST, PG_CONTROL_NEXT,
 	PG_SAFE_ID, PG_INDEX_LOCK, PG_INDEX_NEXT, PG_INDEX_TODO, PG_INDEX_PUT, PG_INDEX_MARK, PG_INDEX_DONE, PG_INDEX_BEHIND, PG_TALLY_FOLD,
 	PG_PRUNE_VISITS, PG_PRUNE_ROWS, PG_PRUNE_CONTROLS, PG_PRUNE_RUNS, PG_PRUNE_WORKERS, PG_PRUNE_ENTRIES, PG_SINCE_ID, PG_ENTRY_LAST, PG_ENTRY_AT, PG_ENTRY_MAX,
-	PG_EVENTS_PUT,
+	PG_EVENTS_PUT, PG_RECORD_PUT, PG_RECORD_GET, PG_RECORD_PRUNE,
 	PG_ID_N
 };
 
@@ -295,5 +295,14 @@ int pg_event_bury(struct fw_store *st, const struct fw_dead_event *event, struct
 int pg_event_list(struct fw_store *st, int64_t after_id, size_t limit, fw_event_cb *cb, void *ctx, struct fw_err *err);
 int pg_event_dead_list(struct fw_store *st, int64_t after_id, size_t limit, fw_dead_event_cb *cb, void *ctx, struct fw_err *err);
 int pg_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw_err *err);
+
+/* ---- postgres_records.c -------------------------------------------------------------------------------------------------- */
+
+int pg_record_put(struct fw_store *st, const struct fw_record *r, bool if_absent, bool *was, struct fw_err *err);
+int pg_record_get(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_arena *a, struct fw_record *out,
+	struct fw_err *err);
+int pg_record_list(struct fw_store *st, const struct fw_record_query *q, fw_record_cb *cb, void *ctx, struct fw_err *err);
+int pg_record_remove(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_err *err);
+int pg_record_prune(struct fw_store *st, int64_t now_ms, int64_t *n, struct fw_err *err);
 
 #endif

@@ -129,6 +129,10 @@ static const char *const steps[PG_SCHEMA] = {
 	"CREATE TABLE incoming (id int8 PRIMARY KEY, property text NOT NULL, property_section int8 NOT NULL, property_id int8 NOT NULL,"
 	" remote_ip text NOT NULL, stamp int8 NOT NULL);"
 	"CREATE TABLE incoming_dead (id int8 PRIMARY KEY, row text NOT NULL, reason text NOT NULL, at_ms int8 NOT NULL);",
+	/* 2 -> 3: records; their ends are looked for */
+	"CREATE TABLE records (kind text COLLATE \"C\" NOT NULL, key bytea NOT NULL, value bytea NOT NULL, at_ms int8 NOT NULL, until_ms int8,"
+	" PRIMARY KEY (kind, key));"
+	"CREATE INDEX records_until ON records (until_ms) WHERE until_ms IS NOT NULL;",
 };
 
 /* Where the schema stands: is it there at all, and *version (0: without our tables), or the reason why it is none of ours. */

@@ -723,4 +723,9 @@ const struct fw_store_driver fw_store_redis = {
 	.event_list = rd_event_list,
 	.event_dead_list = rd_event_dead_list,
 	.event_prune = rd_event_prune,
+	.record_put = rd_record_put,
+	.record_get = rd_record_get,
+	.record_list = rd_record_list,
+	.record_remove = rd_record_remove,
+	.record_prune = rd_record_prune,
 };

@@ -572,5 +572,10 @@ const struct fw_store_driver fw_store_sqlite = {
 	.event_list = sq_event_list,
 	.event_dead_list = sq_event_dead_list,
 	.event_prune = sq_event_prune,
+	.record_put = sq_record_put,
+	.record_get = sq_record_get,
+	.record_list = sq_record_list,
+	.record_remove = sq_record_remove,
+	.record_prune = sq_record_prune,
 	.inspect = sqlite_inspect,
 };

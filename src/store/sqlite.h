@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "store/drivers.h"
 
-#define SQ_SCHEMA 4                  /* the newest schema this program knows */
+#define SQ_SCHEMA 5                  /* the newest schema this program knows */
 #define SQ_APPLICATION_ID 0x66777731 /* "fww1" in the file's header */
 
 /* Prepared statements are kept under these names, from first use until close. */
@@ -36,6 +36,7 @@ enum sq_id {
 	SQ_FEEDS_BY_DUE, SQ_FEEDS, SQ_STATS_WHEEL, SQ_STATS_QUEUE, SQ_STATS_ENTRIES, SQ_CONTROL_PUT, SQ_CONTROL_LAST,
 	SQ_CONTROL_PAUSED, SQ_CONTROL_NEXT, SQ_BEATS,
 	SQ_VISIT_NOTED, SQ_KEY_AT, SQ_KEY_EMPTY, SQ_EVENT_PUT, SQ_EVENT_BURY, SQ_EVENTS, SQ_DEAD_EVENTS, SQ_EVENT_PRUNE, SQ_DEAD_PRUNE,
+	SQ_RECORD_PUT, SQ_RECORD_GET, SQ_RECORDS, SQ_RECORDS_OF, SQ_RECORD_DEL, SQ_RECORD_OLD, SQ_RECORD_PRUNE,
 	SQ_ID_N
 };
 
@@ -315,6 +316,15 @@ int sq_event_bury(struct fw_store *st, const struct fw_dead_event *event, struct
 int sq_event_list(struct fw_store *st, int64_t after_id, size_t limit, fw_event_cb *cb, void *ctx, struct fw_err *err);
 int sq_event_dead_list(struct fw_store *st, int64_t after_id, size_t limit, fw_dead_event_cb *cb, void *ctx, struct fw_err *err);
 int sq_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw_err *err);
+
+/* ---- sqlite_records.c -------------------------------------------------------------------------------------------------- */
+
+int sq_record_put(struct fw_store *st, const struct fw_record *r, bool if_absent, bool *was, struct fw_err *err);
+int sq_record_get(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_arena *a, struct fw_record *out,
+	struct fw_err *err);
+int sq_record_list(struct fw_store *st, const struct fw_record_query *q, fw_record_cb *cb, void *ctx, struct fw_err *err);
+int sq_record_remove(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_err *err);
+int sq_record_prune(struct fw_store *st, int64_t now_ms, int64_t *n, struct fw_err *err);
 
 /* ---- sqlite_window.c ----------------------------------------------------------------------------------------------------- */
 

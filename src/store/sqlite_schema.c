@@ -169,6 +169,10 @@ static const char *const steps[SQ_SCHEMA] = {
 	"CREATE TABLE incoming (id INTEGER PRIMARY KEY, property TEXT NOT NULL, property_section INTEGER NOT NULL,"
 	" property_id INTEGER NOT NULL, remote_ip TEXT NOT NULL, stamp INTEGER NOT NULL);"
 	"CREATE TABLE incoming_dead (id INTEGER PRIMARY KEY, row TEXT NOT NULL, reason TEXT NOT NULL, at_ms INTEGER NOT NULL);",
+	/* 4 -> 5: records; their ends are looked for */
+	"CREATE TABLE records (kind TEXT NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL, at_ms INTEGER NOT NULL, until_ms INTEGER,"
+	" PRIMARY KEY (kind, key)) WITHOUT ROWID;"
+	"CREATE INDEX records_until ON records(until_ms) WHERE until_ms IS NOT NULL;",
 };
 
 static int pragma(struct sqlite *s, const char *sql, int64_t *out, struct fw_err *err)

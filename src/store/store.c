@@ -11,6 +11,8 @@
 #include "store/drivers.h"
 #include "store/dsn.h"
 
+#define RECORD_PRUNE_MS 100
+
 static const struct fw_store_driver *const drivers[] = {
 	&fw_store_sqlite,
 	&fw_store_memory,
@@ -109,6 +111,19 @@ bool fw_store_feed_dup(struct fw_arena *a, struct fw_feed *f)
 	for (size_t i = 0; i < FW_N(s); i++)
 		*s[i] = fw_arena_str(a, *s[i]);
 	return !a->failed;
+}
+
+bool fw_store_record_dup(struct fw_arena *a, struct fw_record *r)
+{
+	r->kind = fw_arena_str(a, r->kind);
+	r->key = fw_arena_str(a, r->key);
+	r->value = fw_arena_str(a, r->value);
+	return !a->failed;
+}
+
+int fw_store_record_missing(const char *name, struct fw_str kind, struct fw_err *err)
+{
+	return fw_err_set(err, FW_ENOTFOUND, "%s: no such record of kind %.*s", name, FW_STR_ARG(kind));
 }
 
 /* ---- life ------------------------------------------------------------------------------------------------------------- */
@@ -523,6 +538,104 @@ int fw_store_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, str
 	if (!st->driver->event_prune)
 		return missing(st, "event_prune", err);
 	return counted(st, st->driver->event_prune(st, before_ms, n, err ? err : &spare));
+}
+
+static bool is_kind(struct fw_str s)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		if (!fw_is_digit(s.p[i]) && s.p[i] != '_' && (s.p[i] < 'a' || s.p[i] > 'z'))
+			return false;
+	}
+	return s.len && s.len <= FW_RECORD_KIND_MAX;
+}
+
+/* NULL: a record may have this name. */
+static const char *record_wrong(struct fw_str kind, struct fw_str key)
+{
+	if (!is_kind(kind))
+		return "record: a kind is 1 to 32 letters a-z, digits or _";
+	if (!key.len || key.len > FW_RECORD_KEY_MAX)
+		return "record: a key has 1 to 255 bytes";
+	return NULL;
+}
+
+int fw_store_record_put(struct fw_store *st, const struct fw_record *r, bool if_absent, bool *was, struct fw_err *err)
+{
+	const char *why = record_wrong(r->kind, r->key);
+	struct fw_record whole = *r;
+	struct fw_err spare;
+	bool drop;
+
+	was = was ? was : &drop;
+	*was = false;
+	if (!st->driver->record_put)
+		return missing(st, "record_put", err);
+	if (!why && r->value.len > FW_RECORD_VALUE_MAX)
+		why = "record: a value has at most 65,535 bytes";
+	if (!why && r->until_ms != FW_NO_DATE && r->until_ms <= r->at_ms)
+		why = "record: it has run out before it is put";
+	if (why)
+		return wrong(st, why, err);
+	whole.value = r->value.p ? r->value : FW_STR("");
+	return counted(st, st->driver->record_put(st, &whole, if_absent, was, err ? err : &spare));
+}
+
+int fw_store_record_get(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_arena *a, struct fw_record *out,
+	struct fw_err *err)
+{
+	const char *why = record_wrong(kind, key);
+	struct fw_err spare;
+
+	if (!st->driver->record_get)
+		return missing(st, "record_get", err);
+	return why ? wrong(st, why, err) : counted(st, st->driver->record_get(st, kind, key, a, out, err ? err : &spare));
+}
+
+int fw_store_record_list(struct fw_store *st, const struct fw_record_query *q, fw_record_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct fw_record_query whole = *q;
+	struct fw_err spare;
+
+	if (!st->driver->record_list)
+		return missing(st, "record_list", err);
+	if (q->kind.p && !is_kind(q->kind))
+		return wrong(st, record_wrong(q->kind, FW_STR("x")), err);
+	if (q->kind.p)
+		whole.after_kind = q->kind;
+	if (!whole.after_key.p)
+		whole.after_key = FW_STR("");
+	if (!whole.after_kind.p)
+		whole.after_kind = FW_STR("");
+	return counted(st, st->driver->record_list(st, &whole, cb, ctx, err ? err : &spare));
+}
+
+int fw_store_record_remove(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_err *err)
+{
+	const char *why = record_wrong(kind, key);
+	struct fw_err spare;
+
+	if (!st->driver->record_remove)
+		return missing(st, "record_remove", err);
+	return why ? wrong(st, why, err) : counted(st, st->driver->record_remove(st, kind, key, err ? err : &spare));
+}
+
+int fw_store_record_prune(struct fw_store *st, int64_t now_ms, int64_t *n, bool *more, struct fw_err *err)
+{
+	int64_t until_ms = fw_mono_ms() + RECORD_PRUNE_MS, step;
+	struct fw_err spare;
+	int rc;
+
+	*n = 0;
+	*more = false;
+	if (!st->driver->record_prune)
+		return missing(st, "record_prune", err);
+	do {
+		step = 0;
+		rc = counted(st, st->driver->record_prune(st, now_ms, &step, err ? err : &spare));
+		*n += step;
+		*more = !rc && step >= FW_RECORD_STEP;
+	} while (*more && fw_mono_ms() < until_ms);
+	return rc;
 }
 
 int fw_store_clock(struct fw_store *st, int64_t *now_ms, struct fw_err *err)

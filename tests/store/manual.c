@@ -66,7 +66,7 @@ END_TEST
 START_TEST(every_column_is_named)
 {
 	static const char *const own[] = {"feeds", "line", "leases", "aside", "claims", "places", "moves", "hosts", "entries", "entry_keys",
-		"visit_batches", "visit_rows", "runs", "workers", "controls", "meta", "incoming", "incoming_dead"};
+		"visit_batches", "visit_rows", "runs", "workers", "controls", "meta", "incoming", "incoming_dead", "records"};
 	sqlite3_stmt *q;
 	int n = 0, tables = 0;
 

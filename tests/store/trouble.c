@@ -111,7 +111,7 @@ static const char back_to_2[] =
 	" first_byte_us INTEGER NOT NULL, total_us INTEGER NOT NULL, parse_us INTEGER NOT NULL, wire_bytes INTEGER NOT NULL,"
 	" body_bytes INTEGER NOT NULL, item_n INTEGER NOT NULL, new_n INTEGER NOT NULL, changed_n INTEGER NOT NULL, error TEXT);"
 	"INSERT INTO v SELECT * FROM visits;"
-	"DROP TABLE incoming; DROP TABLE incoming_dead;"
+	"DROP TABLE incoming; DROP TABLE incoming_dead; DROP TABLE records;"
 	"ALTER TABLE claims DROP COLUMN touched; ALTER TABLE entries DROP COLUMN key;"
 	"DROP VIEW visits; DROP VIEW wheel; DROP VIEW queue; DROP VIEW parked; DROP TABLE line; DROP TABLE leases; DROP TABLE aside;"
 	"DROP TABLE places; DROP TABLE moves; DROP TABLE visit_rows; DROP TABLE visit_batches; DELETE FROM meta WHERE name = 'merged_move';"
@@ -216,7 +216,7 @@ START_TEST(schema_2) /* REL-15 */
 	free(after);
 	st = store_open(url, 0);
 	check_clean(st);
-	ck_assert_int_eq(stats(st, NOW).schema, 4);
+	ck_assert_int_eq(stats(st, NOW).schema, SQ_SCHEMA);
 	o = outcome_of(&l[0], &f, NOW + 5000);
 	ck_assert_int_eq(commit_one(st, &o, NOW + 5000), 0);
 	check_clean(st);
@@ -227,6 +227,26 @@ START_TEST(schema_2) /* REL-15 */
 END_TEST
 
 /* Schema 2 builds the full-text index anew, and leaves everything else as it was. */
+START_TEST(schema_4) /* REL-15: it had no records */
+{
+	struct fw_record r = {.kind = FW_STR("kind"), .key = FW_STR("key"), .value = FW_STR("value"), .at_ms = NOW, .until_ms = NOW + HOUR}, got;
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct fw_err err = {0};
+
+	subscribe(st, "https://a.example/", NOW);
+	fw_store_close(st);
+	bare("DROP TABLE records; PRAGMA user_version = 4");
+	refused(FW_STORE_READ, FW_EVERSION, "upgrades it");
+	st = store_open(url, 0);
+	OK(fw_store_record_put(st, &r, false, NULL, &err));
+	OK(fw_store_record_get(st, r.kind, r.key, &A, &got, &err));
+	ck_assert(fw_str_eq(got.value, r.value));
+	ck_assert_int_eq(stats(st, NOW).feed_n, 1);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
 START_TEST(older_schema) /* REL-15 */
 {
 	struct fw_store *st = store_open(url, FW_STORE_CREATE);
@@ -252,7 +272,7 @@ START_TEST(older_schema) /* REL-15 */
 	check_clean(st);
 	fw_store_close(st);
 	st = store_open(url, FW_STORE_READ);
-	ck_assert_int_eq(stats(st, NOW).schema, 4);
+	ck_assert_int_eq(stats(st, NOW).schema, SQ_SCHEMA);
 	ck_assert_int_eq(hits(st, "number n17"), 1);
 	fw_store_close(st);
 }
@@ -919,7 +939,7 @@ int main(void)
 {
 	Suite *s = suite_create("store, trouble");
 	TCase *t = tcase_create("sqlite");
-	const TTest *every[] = {newer_schema, older_schema, schema_2, places_are_merged, prune_in_steps, lease_deleted_by_hand, keys_of_a_large_feed, index_is_merged, feed_deleted_by_hand,
+	const TTest *every[] = {newer_schema, schema_4, older_schema, schema_2, places_are_merged, prune_in_steps, lease_deleted_by_hand, keys_of_a_large_feed, index_is_merged, feed_deleted_by_hand,
 		place_numbers_wrap, place_is_taken, keys_of_any_length, call_from_a_callback, no_shared_memory, database_of_another_program, not_a_database, empty_and_missing_files, forbidden_file,
 		file_that_may_not_be_written, reading_only, locked_by_somebody_else, damaged_file, truncated_file, disk_full,
 		file_size_limit, search_on_a_full_disk, journal_stays_bounded};

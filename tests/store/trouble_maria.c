@@ -97,14 +97,15 @@ START_TEST(versions) /* REL-15 */
 	bare("UPDATE numbers SET value = 99 WHERE name = 'schema'");
 	refused_at(url, FW_STORE_CREATE, FW_EVERSION, "upgrade feedwheel");
 	refused_at(url, FW_STORE_READ, FW_EVERSION, "upgrade feedwheel");
-	/* schema 2 had no tables for what is pushed */
-	bare("DROP TABLE incoming, incoming_dead");
+	/* schema 2 had no tables for what is pushed, schema 3 none for records */
+	bare("DROP TABLE incoming, incoming_dead, records");
 	bare("UPDATE numbers SET value = 2 WHERE name = 'schema'");
 	refused_at(url, FW_STORE_READ, FW_EVERSION, "upgrades it");
 	refused_at(url, FW_STORE_NO_MIGRATE, FW_EVERSION, "upgrades it");
 	fw_store_close(store_open(url, 0));
 	fw_store_close(store_open(url, FW_STORE_READ));
 	bare("INSERT INTO incoming VALUES (1, 'news', 1, 1, '', 1)");
+	bare("INSERT INTO records VALUES ('kind', 'key', 'value', 1, NULL)");
 }
 END_TEST
 

@@ -127,12 +127,13 @@ START_TEST(schemas_that_are_not_ours) /* REL-15 */
 	refused(url, 0, FW_ENOTFOUND, "feedwheel add");
 	refused(url, FW_STORE_READ | FW_STORE_CREATE, FW_ENOTFOUND, "feedwheel add");
 	fw_store_close(store_open(url, FW_STORE_CREATE));
-	/* schema 1 had no tables for what is pushed */
-	bare("DROP TABLE incoming, incoming_dead; UPDATE meta SET value = 1 WHERE name = 'schema'");
+	/* schema 1 had no tables for what is pushed, schema 2 none for records */
+	bare("DROP TABLE incoming, incoming_dead, records; UPDATE meta SET value = 1 WHERE name = 'schema'");
 	refused(url, FW_STORE_READ, FW_EVERSION, "upgrades it");
 	refused(url, FW_STORE_NO_MIGRATE, FW_EVERSION, "upgrades it");
 	fw_store_close(store_open(url, 0));
 	bare("INSERT INTO incoming VALUES (1, 'news', 1, 1, '', 1)");
+	bare("INSERT INTO records VALUES ('kind', 'key', 'value', 1, NULL)");
 	bare("UPDATE meta SET value = 99 WHERE name = 'schema'");
 	refused(url, FW_STORE_CREATE, FW_EVERSION, "upgrade feedwheel");
 	refused(url, FW_STORE_READ, FW_EVERSION, "upgrade feedwheel");
