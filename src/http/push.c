@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 
 #include "base/clock.h"
+#include "http/event_read.h"
 #include "http/http.h"
 #include "base/banned.h"
 
@@ -29,24 +30,30 @@ static struct fw_str address_of(struct request *r)
 }
 
 /* NULL: it is good; else what is wrong with it. */
+static const char *event_wrong(const struct fw_event *e)
+{
+	if (!e->property.len)
+		return "property is missing: a string that is not empty";
+	if (e->property.len > FW_PROPERTY_MAX)
+		return "property is longer than 255 bytes";
+	if (e->section < 1)
+		return "section is missing: a number above 0";
+	if (e->item < 1)
+		return "id is missing: a number above 0";
+	return NULL;
+}
+
+/* What is missing, or of another type, is empty or 0. */
 static const char *event_read(const json_t *o, struct fw_event *e)
 {
 	const json_t *property = json_object_get(o, "property"), *section = json_object_get(o, "section"), *id = json_object_get(o, "id");
 
 	if (!json_is_object(o))
 		return "an event is an object";
-	if (!json_is_string(property) || !json_string_length(property))
-		return "property is missing: a string that is not empty";
-	if (json_string_length(property) > FW_PROPERTY_MAX)
-		return "property is longer than 255 bytes";
-	if (!json_is_integer(section) || json_integer_value(section) < 1)
-		return "section is missing: a number above 0";
-	if (!json_is_integer(id) || json_integer_value(id) < 1)
-		return "id is missing: a number above 0";
 	e->property = (struct fw_str){json_string_value(property), json_string_length(property)};
 	e->section = json_integer_value(section);
 	e->item = json_integer_value(id);
-	return NULL;
+	return event_wrong(e);
 }
 
 static enum MHD_Result malformed(struct request *r, const json_error_t *je)
@@ -107,8 +114,8 @@ static enum MHD_Result put_one(struct request *r, const json_t *o, struct fw_eve
 	return MHD_YES;
 }
 
-/* Put what the body holds into the ring; r->state is REQUEST_ANSWERED when that went wrong. */
-static enum MHD_Result put_all(struct request *r, struct fw_event *e)
+/* As JSON, whatever its shape; what is wrong is told with its place. */
+static enum MHD_Result put_json(struct request *r, struct fw_event *e)
 {
 	const char *p = r->body.p;
 	size_t left = r->body.len;
@@ -146,6 +153,29 @@ static enum MHD_Result put_all(struct request *r, struct fw_event *e)
 	return ok;
 }
 
+/*
+ * Put what the body holds into the ring; r->state is REQUEST_ANSWERED when that went wrong. Nearly all events have one shape, which is read
+ * at a tenth of the price; what it has to say nothing about begins again.
+ */
+static enum MHD_Result put_all(struct request *r, struct fw_event *e, struct fw_push_wait *wait)
+{
+	struct event_reader in = {.p = r->body.p, .end = r->body.p + r->body.len};
+	int what, rc;
+
+	while ((what = event_next(&in, e)) == EVENT_ONE && !event_wrong(e)) {
+		rc = fw_ingest_put(r->lane->in, e);
+		if (rc)
+			return no_room(r, rc);
+		r->rows++;
+	}
+	if (what == EVENT_NONE)
+		return MHD_YES;
+	fw_ingest_forget(r->lane->in);
+	r->rows = 0;
+	rc = fw_ingest_begin(r->lane->in, wait);
+	return rc ? no_room(r, rc) : put_json(r, e);
+}
+
 static bool wants_durable(struct request *r)
 {
 	const char *ack = MHD_lookup_connection_value(r->conn, MHD_GET_ARGUMENT_KIND, "ack");
@@ -170,7 +200,7 @@ enum MHD_Result http_push_events(struct request *r)
 	rc = fw_ingest_begin(r->lane->in, wait ? &r->wait : NULL);
 	if (rc)
 		return no_room(r, rc);
-	ok = put_all(r, &e);
+	ok = put_all(r, &e, wait ? &r->wait : NULL);
 	if (r->state != REQUEST_BODY)
 		return ok;
 	if (!r->rows) {

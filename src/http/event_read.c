@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: ISC */
+#include <string.h>
+
+#include "http/event_read.h"
+#include "base/banned.h"
+
+#define DIGITS_MAX 18
+
+enum { PROPERTY = 1, SECTION = 2, ID = 4, ALL = 7 };
+
+static void skip_space(struct event_reader *r)
+{
+	while (r->p < r->end && (*r->p == ' ' || *r->p == '\n' || *r->p == '\r' || *r->p == '\t'))
+		r->p++;
+}
+
+/* This byte, with space around it. */
+static bool take(struct event_reader *r, char c)
+{
+	skip_space(r);
+	if (r->p == r->end || *r->p != c)
+		return false;
+	r->p++;
+	skip_space(r);
+	return true;
+}
+
+static bool string(struct event_reader *r, struct fw_str *out)
+{
+	const char *from;
+
+	if (r->p == r->end || *r->p != '"')
+		return false;
+	from = ++r->p;
+	while (r->p < r->end && *r->p >= ' ' && *r->p <= '~' && *r->p != '"' && *r->p != '\\')
+		r->p++;
+	if (r->p == r->end || *r->p != '"')
+		return false;
+	*out = (struct fw_str){from, (size_t)(r->p++ - from)};
+	return true;
+}
+
+/* What stands behind it is looked at by the caller: it is no digit, and a number that goes on in another way is unusual. */
+static bool number(struct event_reader *r, int64_t *out)
+{
+	const char *from = r->p;
+	int64_t v = 0;
+
+	while (r->p < r->end && *r->p >= '0' && *r->p <= '9' && r->p - from < DIGITS_MAX)
+		v = 10 * v + (*r->p++ - '0');
+	*out = v;
+	return r->p > from && (*from != '0' || r->p == from + 1);
+}
+
+/* One member; returns which, 0: another. */
+static int member(struct event_reader *r, struct fw_event *e)
+{
+	struct fw_str name;
+
+	if (!string(r, &name) || !take(r, ':'))
+		return 0;
+	if (name.len == 8 && !memcmp(name.p, "property", 8))
+		return string(r, &e->property) ? PROPERTY : 0;
+	if (name.len == 7 && !memcmp(name.p, "section", 7))
+		return number(r, &e->section) ? SECTION : 0;
+	if (name.len == 2 && !memcmp(name.p, "id", 2))
+		return number(r, &e->item) ? ID : 0;
+	return 0;
+}
+
+static bool object(struct event_reader *r, struct fw_event *e)
+{
+	int seen = 0, which;
+
+	if (!take(r, '{'))
+		return false;
+	do {
+		which = member(r, e);
+		if (!which || (seen & which))
+			return false;
+		seen |= which;
+	} while (take(r, ','));
+	return seen == ALL && take(r, '}');
+}
+
+int event_next(struct event_reader *r, struct fw_event *e)
+{
+	if (r->in_array && r->after && take(r, ']'))
+		r->in_array = false;
+	if (!r->in_array) {
+		skip_space(r);
+		if (r->p == r->end)
+			return EVENT_NONE;
+		r->in_array = take(r, '[');
+		r->after = false;
+	} else if (!take(r, ',')) {
+		return EVENT_UNUSUAL;
+	}
+	r->after = true;
+	return object(r, e) ? EVENT_ONE : EVENT_UNUSUAL;
+}
