@@ -13,6 +13,8 @@
  *   - entries are unique by (feed, key): storing one again changes nothing unless its hash differs. Of two with one key in one
  *     document the first counts. What prune took away stays away, also while its feed still lists it.
  *   - what the owner sets (paused, quarantined) while a feed is lent outlives the outcome's status.
+ *   - a feed may be lent by its number too, due or not, for entries that somebody brought (lend). No budget of its host is used, and
+ *     an outcome of kind FW_VISIT_PUSHED leaves due_at_ms as it stands, also where its owner has changed it meanwhile.
  *   - a feed that is due at FW_DUE_FIRST was asked for by a person: its time is before all others, so claims lend it first.
  *   - times are Unix milliseconds, UTC; a driver with a clock of its own uses that where `now_ms` is 0.
  *   - every call blocks; one thread per store at a time; any number of processes.
@@ -66,6 +68,7 @@ enum fw_visit_kind {
 	FW_VISIT_CRASH,         /* the visit killed its worker */
 	FW_VISIT_GONE,          /* 410 */
 	FW_VISIT_LOCAL,         /* our own fault (memory, file descriptors): nobody is charged */
+	FW_VISIT_PUSHED,        /* no visit of ours: somebody brought entries */
 	FW_VISIT_KIND_N
 };
 /* "ok", "not_modified", "dns" ...: stable names, stored and printed. */
@@ -252,6 +255,20 @@ struct fw_claim_got {
 	size_t deferred_n;        /* due, but their host's budget was used up: put off, not failed */
 	int64_t next_ms;          /* when something may be due next: a hint, never too late for those who claim again after a commit,
 	                             a release or a change; FW_NO_DATE: the wheel is empty */
+};
+
+/* One feed, by its number. */
+struct fw_lend_ask {
+	int64_t feed_id;
+	const char *worker;       /* who borrows, as in a claim */
+	int64_t now_ms;           /* 0: the store's clock */
+	int64_t lease_ms;         /* > 0 */
+};
+
+struct fw_lend_got {
+	int64_t fence;            /* 0: it was not lent */
+	int64_t until_ms;         /* of the store's clock: the end of this loan, or of another's; 0: nobody has it */
+	enum fw_feed_status status; /* not lent to anybody: it is not active */
 };
 
 struct fw_outcome {
@@ -468,6 +485,10 @@ struct fw_store_driver {
 	int (*record_remove)(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_err *err); /* FW_ENOTFOUND: none */
 	/* Take up to FW_RECORD_STEP of those whose until_ms <= now_ms; *n: how many. */
 	int (*record_prune)(struct fw_store *st, int64_t now_ms, int64_t *n, struct fw_err *err);
+
+	/* Lend this feed, unless it is lent or not active: *got tells. It goes back as others do (commit, release, bury, time).
+	   FW_ENOTFOUND: no such feed. */
+	int (*lend)(struct fw_store *st, const struct fw_lend_ask *ask, struct fw_lend_got *got, struct fw_err *err);
 };
 #define FW_RECORD_STEP 1000
 
@@ -492,6 +513,9 @@ FW_API FW_MUST_CHECK int fw_store_check(struct fw_store *st, void (*cb)(void *ct
 	struct fw_err *err);
 FW_API FW_MUST_CHECK int fw_store_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_arena *a,
 	struct fw_lease *out, struct fw_claim_got *got, struct fw_err *err);
+/* out is filled when got->fence is not 0: all groups, strings in the arena. */
+FW_API FW_MUST_CHECK int fw_store_lend(struct fw_store *st, const struct fw_lend_ask *ask, struct fw_arena *a, struct fw_lease *out,
+	struct fw_lend_got *got, struct fw_err *err);
 FW_API FW_MUST_CHECK int fw_store_commit(struct fw_store *st, struct fw_commit *batch, struct fw_err *err);
 FW_API FW_MUST_CHECK int fw_store_release(struct fw_store *st, const struct fw_lease *lease, size_t n, struct fw_err *err);
 FW_API FW_MUST_CHECK int fw_store_bury(struct fw_store *st, const char *worker, int64_t crashed_feed_id, int64_t now_ms,

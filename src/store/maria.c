@@ -328,4 +328,5 @@ const struct fw_store_driver fw_store_mysql = {
 	.record_list = mr_record_list,
 	.record_remove = mr_record_remove,
 	.record_prune = mr_record_prune,
+	.lend = mr_lend,
 };

@@ -234,11 +234,18 @@ int mr_line_write(struct maria *m, struct mr_line *l, struct fw_err *err);
 
 struct mr_lent { /* a feed in a row of loans */
 	int64_t feed_id;
-	int64_t host_id;  /* budget to be returned; 0: none */
+	int64_t host_id;  /* for its place in the queue; 0: the only feed of its host */
+	bool uncounted;   /* the loan is in no budget: host_id is written with its sign turned */
 	int64_t visit_id, new_ms; /* its last visit, its last new entry */
 	bool out;         /* it is lent still */
 	bool ends;        /* and is about to end: mr_loans_write */
 };
+
+/* The budget that it returns to; 0: none. */
+static inline int64_t mr_lent_budget(const struct mr_lent *l)
+{
+	return l->uncounted ? 0 : l->host_id;
+}
 
 struct mr_loan {
 	int64_t id, until_ms;
@@ -299,6 +306,8 @@ struct mr_stand { /* where one feed stands; its rows are locked */
 /* FW_ENOTFOUND: no such feed. For mr_stand_finish, whatever it returns. */
 int mr_stand_lock(struct maria *m, int64_t feed_id, struct mr_stand *s, struct fw_err *err);
 void mr_stand_finish(struct mr_stand *s);
+/* Its host for a place in the queue, locked; 0: it has no other feed. */
+int mr_crowd_of(struct maria *m, const struct mr_stand *s, int64_t *host_id, struct fw_err *err);
 /* Off the wheel: out of queue and parking place; a lease is left alone. */
 int mr_stand_off(struct maria *m, const struct mr_stand *s, struct mr_line *l, struct fw_err *err);
 
@@ -306,6 +315,7 @@ int mr_stand_off(struct maria *m, const struct mr_stand *s, struct mr_line *l, s
 
 int mr_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_arena *a, struct fw_lease *out,
 	struct fw_claim_got *got, struct fw_err *err);
+int mr_lend(struct fw_store *st, const struct fw_lend_ask *ask, struct fw_lend_got *got, struct fw_err *err);
 int mr_release(struct fw_store *st, const struct fw_lease *lease, size_t n, struct fw_err *err);
 int mr_bury(struct fw_store *st, const char *worker, int64_t crashed_feed_id, int64_t now_ms, struct fw_err *err);
 int mr_pending(struct fw_store *st, int64_t due_before_ms, int64_t *n, int64_t *wake_ms, struct fw_err *err);

@@ -26,6 +26,7 @@ struct visitor { /* what is known of the feed that comes back */
 	int64_t lease_host_id; /* budget to be returned; 0: none */
 	int64_t host_id;       /* for its place in the queue; 0: the only feed of its host */
 	int64_t status, last_visit_id, last_new_ms;
+	int64_t due_at_ms;     /* the outcome's; of pushed entries: as it stands */
 	bool adopted;          /* it has moved to host_id */
 };
 
@@ -73,7 +74,7 @@ static int wheels_read(struct maria *m, struct commit *c, bool touched, struct f
 	}
 	if (!n)
 		return 0;
-	mr_put(m, "SELECT feed_id, status, last_visit_id, last_new_ms, last_fence FROM wheel FORCE INDEX (PRIMARY) WHERE ", "");
+	mr_put(m, "SELECT feed_id, status, last_visit_id, last_new_ms, last_fence, due_at_ms FROM wheel FORCE INDEX (PRIMARY) WHERE ", "");
 	mr_in(m, "feed_id", c->scratch, n);
 	fw_buf_adds(&m->sql, " ORDER BY feed_id");
 	rc = mr_answer(m, &r, err);
@@ -89,6 +90,8 @@ static int wheels_read(struct maria *m, struct commit *c, bool touched, struct f
 			v->status = mr_int(&r, 1);
 			v->last_visit_id = mr_int(&r, 2);
 			v->last_new_ms = mr_int(&r, 3);
+			if (o->visit.kind == FW_VISIT_PUSHED) /* who moved it meanwhile has touched the loan */
+				v->due_at_ms = mr_int(&r, 5);
 			v->stored = !v->found && mr_int(&r, 4) == o->fence && (!m->first_fence || o->fence < m->first_fence);
 		}
 	}
@@ -110,12 +113,13 @@ static int visitors_read(struct maria *m, struct commit *c, struct fw_err *err)
 		struct visitor *v = visitor_of(c, o);
 		struct mr_lent *lent = mr_lent_find(&c->loans, o->fence, o->feed_id, &touched);
 
-		*v = (struct visitor){.adopted = v->adopted, .host_id = v->host_id, .found = lent != NULL};
+		*v = (struct visitor){.adopted = v->adopted, .host_id = v->host_id, .found = lent != NULL,
+			.due_at_ms = o->feed->due_at_ms};
 		if (!lent)
 			continue;
 		lent->ends = true;
 		v->status = FW_FEED_ACTIVE; /* else it would not have been lent */
-		v->lease_host_id = lent->host_id;
+		v->lease_host_id = mr_lent_budget(lent);
 		v->host_id = v->adopted ? v->host_id : lent->host_id;
 		v->last_visit_id = lent->visit_id;
 		v->last_new_ms = lent->new_ms;
@@ -252,6 +256,7 @@ static struct fw_feed feed_next(const struct fw_outcome *o, struct visitor *v, i
 		v->status = o->feed->status;
 	f.status = (enum fw_feed_status)v->status;
 	f.last_new_ms = o->visit.new_n ? now : v->last_new_ms;
+	f.due_at_ms = v->due_at_ms;
 	return f;
 }
 
@@ -382,7 +387,7 @@ static int line_put(struct maria *m, struct commit *c, struct fw_err *err)
 		if (v->adopted && o->host_cooldown_ms)
 			mr_line_return(&l, v->host_id, false, o->host_cooldown_ms);
 		if (v->status == FW_FEED_ACTIVE)
-			mr_line_on(&l, o->feed_id, o->feed->due_at_ms, v->host_id, o->host_cooldown_ms);
+			mr_line_on(&l, o->feed_id, v->due_at_ms, v->host_id, o->host_cooldown_ms);
 	}
 	rc = rc ? rc : mr_line_write(m, &l, err);
 	mr_line_finish(&l);

@@ -90,6 +90,15 @@ int mr_stand_off(struct maria *m, const struct mr_stand *s, struct mr_line *l, s
 	return 0;
 }
 
+int mr_crowd_of(struct maria *m, const struct mr_stand *s, int64_t *host_id, struct fw_err *err)
+{
+	int64_t feed_n = 0;
+	int rc = mr_number(m, 0, &feed_n, err, "SELECT feed_n FROM hosts WHERE id = ? FOR UPDATE", "i", s->host_id);
+
+	*host_id = feed_n > 1 ? s->host_id : 0;
+	return rc;
+}
+
 /* ---- hosts --------------------------------------------------------------------------------------------------------------- */
 
 struct name {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Who holds what. A row of `loans` is a claim, or a thousand feeds of a larger one: its body lists them as JSON,
- * [feed, host, last visit, last new entry] each, and lent has a character for each of them, 1 while it is out and 0
+ * [feed, host, last visit, last new entry] each (a negative host: the loan is in no budget), and lent has a character for each of them, 1 while it is out and 0
  * afterwards. A fence is the row's number and the feed's place in it. So lending is one row for all, and an end is one
  * character.
  *
@@ -57,6 +57,8 @@ static bool loan_read(struct mr_loan *l, const struct mr_res *r)
 
 		f->feed_id = number(&at, end);
 		f->host_id = number(&at, end);
+		f->uncounted = f->host_id < 0;
+		f->host_id = f->uncounted ? -f->host_id : f->host_id;
 		f->visit_id = number(&at, end);
 		f->new_ms = number(&at, end);
 		f->out = lent.p[i] == '1';
@@ -197,7 +199,7 @@ static void body_add(struct maria *m, const struct mr_lent *at, size_t n)
 		fw_buf_adds(&m->sql, i ? ",[" : "[");
 		mr_value_int(m, at[i].feed_id);
 		fw_buf_addc(&m->sql, ',');
-		mr_value_int(m, at[i].host_id);
+		mr_value_int(m, at[i].uncounted ? -at[i].host_id : at[i].host_id);
 		fw_buf_addc(&m->sql, ',');
 		mr_value_int(m, at[i].visit_id);
 		fw_buf_addc(&m->sql, ',');

@@ -203,7 +203,7 @@ static int visits_drop(struct maria *m, int64_t last_id, struct fw_err *err)
 
 static int unsubscribe_in(struct maria *m, void *arg, struct fw_err *err)
 {
-	int64_t feed_id = *(int64_t *)arg;
+	int64_t feed_id = *(int64_t *)arg, host_id;
 	struct mr_line l = {0};
 	struct mr_stand s;
 	int rc = mr_stand_lock(m, feed_id, &s, err);
@@ -211,9 +211,10 @@ static int unsubscribe_in(struct maria *m, void *arg, struct fw_err *err)
 	if (!rc && s.lent) {
 		s.lent->ends = true;
 		mr_loans_write(m, &s.loans);
-		rc = mr_line_hosts(m, &l, &s.lent->host_id, 1, 1, false, err);
-		if (!rc && s.lent->host_id)
-			mr_line_return(&l, s.lent->host_id, true, 0);
+		host_id = mr_lent_budget(s.lent);
+		rc = mr_line_hosts(m, &l, &host_id, 1, 1, false, err);
+		if (!rc && host_id)
+			mr_line_return(&l, host_id, true, 0);
 	}
 	rc = rc ? rc : mr_stand_off(m, &s, &l, err);
 	rc = rc ? rc : mr_line_write(m, &l, err);
@@ -243,7 +244,7 @@ struct set {
 static int move(struct maria *m, struct mr_stand *s, int64_t status, int64_t due_ms, struct fw_err *err)
 {
 	struct mr_line l = {0};
-	int64_t feed_n = 0;
+	int64_t crowd_id = 0;
 	int rc = s->lent ? 0 : mr_stand_off(m, s, &l, err);
 
 	mr_put(m, "UPDATE wheel SET status = ?, due_at_ms = ? WHERE feed_id = ?", "iii", status, due_ms, s->feed_id);
@@ -251,8 +252,8 @@ static int move(struct maria *m, struct mr_stand *s, int64_t status, int64_t due
 		s->loan->rewrite = true;
 		mr_loans_write(m, &s->loans);
 	} else if (!rc && status == FW_FEED_ACTIVE) {
-		rc = mr_number(m, 0, &feed_n, err, "SELECT feed_n FROM hosts WHERE id = ? FOR UPDATE", "i", s->host_id);
-		mr_line_on(&l, s->feed_id, due_ms, feed_n > 1 ? s->host_id : 0, 0);
+		rc = mr_crowd_of(m, s, &crowd_id, err);
+		mr_line_on(&l, s->feed_id, due_ms, crowd_id, 0);
 	}
 	rc = rc ? rc : mr_line_write(m, &l, err);
 	mr_line_finish(&l);

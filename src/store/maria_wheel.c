@@ -81,7 +81,7 @@ static int loans_return(struct maria *m, int64_t now_ms, const struct mr_loans *
 
 	mr_line_init(&l, now_ms);
 	for (size_t i = 0; i < n && !rc; i++)
-		host[i] = of[i]->host_id;
+		host[i] = mr_lent_budget(of[i]);
 	rc = rc || !n ? rc : feeds_requeue(m, of, n, &l, err);
 	rc = rc ? rc : mr_line_hosts(m, &l, host, n, 1, false, err);
 	for (size_t i = 0; i < n && !rc; i++)
@@ -232,6 +232,77 @@ int mr_pending(struct fw_store *st, int64_t due_before_ms, int64_t *n, int64_t *
 		if (wake != FW_NO_DATE && (*wake_ms == FW_NO_DATE || wake < *wake_ms))
 			*wake_ms = wake;
 	}
+	return rc;
+}
+
+/* ---- one feed, by its number ---------------------------------------------------------------------------------------------------- */
+
+struct lending {
+	const struct fw_lend_ask *ask;
+	struct fw_lend_got *got;
+	int64_t now_ms;
+};
+
+/* The feed is off the wheel: a row of loans for it alone. */
+static int lend_one(struct maria *m, const struct lending *w, const struct mr_stand *s, struct fw_err *err)
+{
+	struct mr_lent lent = {.feed_id = s->feed_id, .uncounted = true, .visit_id = s->last_visit_id, .out = true};
+	int64_t until = w->now_ms + w->ask->lease_ms, id = 0;
+	int rc = mr_crowd_of(m, s, &lent.host_id, err);
+
+	rc = rc ? rc : mr_number(m, 0, &lent.new_ms, err, "SELECT last_new_ms FROM wheel WHERE feed_id = ?", "i", s->feed_id);
+	if (!rc)
+		mr_loans_put(m, w->ask->worker, until, &lent, 1);
+	rc = rc ? rc : mr_number(m, 0, &id, err, "SELECT LAST_INSERT_ID()", "");
+	if (rc)
+		return rc;
+	w->got->fence = mr_loans_fence(m, id, 0);
+	w->got->until_ms = until;
+	return 0;
+}
+
+static int lend_in(struct maria *m, void *arg, struct fw_err *err)
+{
+	const struct lending *w = arg;
+	struct mr_line l;
+	struct mr_stand s;
+	int rc = mr_stand_lock(m, w->ask->feed_id, &s, err);
+
+	*w->got = (struct fw_lend_got){.status = (enum fw_feed_status)s.status};
+	mr_line_init(&l, w->now_ms);
+	if (rc)
+		goto out;
+	if (s.lent) {
+		w->got->until_ms = s.loan->until_ms;
+	} else if (s.status == FW_FEED_ACTIVE && !s.queued && !s.parked) { /* no end of its moves, or taken out by hand */
+		rc = fw_err_set(err, FW_EAGAIN, "%s: feed %lld stands nowhere: try again; `feedwheel doctor` finds out more", m->name,
+			(long long)s.feed_id);
+	} else if (s.status == FW_FEED_ACTIVE) {
+		rc = mr_stand_off(m, &s, &l, err);
+		rc = rc ? rc : mr_line_write(m, &l, err);
+		rc = rc ? rc : lend_one(m, w, &s, err);
+	}
+out:
+	mr_line_finish(&l);
+	mr_stand_finish(&s);
+	return rc;
+}
+
+int mr_lend(struct fw_store *st, const struct fw_lend_ask *ask, struct fw_lend_got *got, struct fw_err *err)
+{
+	struct maria *m = mr_of(st);
+	struct lending w = {.ask = ask, .got = got};
+	int rc = mr_now(m, ask->now_ms, &w.now_ms, err);
+
+	rc = rc ? rc : mr_transact(m, lend_in, &w, err);
+	if (!rc && !got->fence && got->until_ms && got->until_ms <= w.now_ms) { /* it has run out */
+		rc = mr_transact(m, expire_in, &w.now_ms, err);
+		rc = rc ? rc : mr_transact(m, lend_in, &w, err);
+	}
+	if (rc)
+		*got = (struct fw_lend_got){.status = FW_FEED_ACTIVE};
+	else if (got->fence && !m->first_fence)
+		m->first_fence = got->fence;
 	return rc;
 }
 

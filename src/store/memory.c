@@ -296,4 +296,5 @@ const struct fw_store_driver fw_store_memory = {
 	.record_list = mem_record_list,
 	.record_remove = mem_record_remove,
 	.record_prune = mem_record_prune,
+	.lend = mem_lend,
 };

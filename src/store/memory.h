@@ -21,6 +21,7 @@ struct node { /* a feed on the wheel */
 	struct fw_feed feed; /* lease_until_ms != 0: lent */
 	struct host *host;
 	char *worker;        /* who has it */
+	bool uncounted;      /* that loan is not in its host's budget */
 	struct fw_map items; /* key -> struct item */
 	int64_t pruned_n;    /* of these */
 };
@@ -80,6 +81,7 @@ int mem_by_due(const void *a, const void *b); /* for qsort of pointers to nodes 
 void mem_lease_end(struct node *f);
 int mem_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_arena *a, struct fw_lease *out,
 	struct fw_claim_got *got, struct fw_err *err);
+int mem_lend(struct fw_store *st, const struct fw_lend_ask *ask, struct fw_lend_got *got, struct fw_err *err);
 int mem_release(struct fw_store *st, const struct fw_lease *lease, size_t n, struct fw_err *err);
 int mem_bury(struct fw_store *st, const char *worker, int64_t crashed_feed_id, int64_t now_ms, struct fw_err *err);
 int mem_pending(struct fw_store *st, int64_t due_before_ms, int64_t *n, int64_t *wake, struct fw_err *err);

@@ -188,7 +188,8 @@ static void feed_apply(struct memory *m, struct change *c, const struct fw_outco
 		fw_map_put(&m->by_url, f->url, c->node, &rc); /* fits: one was taken out above */
 	if (f->status == FW_FEED_ACTIVE)
 		f->status = src->status; /* what the owner set meanwhile stays */
-	f->due_at_ms = src->due_at_ms;
+	if (o->visit.kind != FW_VISIT_PUSHED)
+		f->due_at_ms = src->due_at_ms;
 	f->last_visit_ms = src->last_visit_ms;
 	f->last_ok_ms = src->last_ok_ms;
 	f->last_kind = src->last_kind;

@@ -18,8 +18,9 @@ static int64_t wake_ms(const struct node *f)
 
 void mem_lease_end(struct node *f)
 {
-	if (f->feed.lease_until_ms)
+	if (f->feed.lease_until_ms && !f->uncounted)
 		f->host->busy_n--;
+	f->uncounted = false;
 	f->feed.lease_until_ms = 0;
 	free(f->worker);
 	f->worker = NULL;
@@ -99,6 +100,31 @@ int mem_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_are
 	if (rc)
 		mem_no_memory(err); /* what was lent so far returns by its lease */
 	return rc;
+}
+
+int mem_lend(struct fw_store *st, const struct fw_lend_ask *ask, struct fw_lend_got *got, struct fw_err *err)
+{
+	struct memory *m = mem_of(st);
+	struct node *f = mem_node_find(m, ask->feed_id);
+	int64_t now = ask->now_ms ? ask->now_ms : fw_now_ms();
+	char *worker;
+
+	if (!f)
+		return mem_not_found(ask->feed_id, err);
+	if (f->feed.lease_until_ms && f->feed.lease_until_ms <= now)
+		mem_lease_end(f);
+	got->status = f->feed.status;
+	got->until_ms = f->feed.lease_until_ms;
+	if (got->until_ms || !mem_on_wheel(f))
+		return 0;
+	worker = fw_str_dup(fw_str(ask->worker));
+	if (!worker)
+		return mem_no_memory(err);
+	f->worker = worker;
+	f->uncounted = true;
+	f->feed.fence = got->fence = ++m->fence;
+	f->feed.lease_until_ms = got->until_ms = now + ask->lease_ms;
+	return 0;
 }
 
 int mem_release(struct fw_store *st, const struct fw_lease *lease, size_t n, struct fw_err *err)

@@ -437,4 +437,5 @@ const struct fw_store_driver fw_store_postgres = {
 	.record_list = pg_record_list,
 	.record_remove = pg_record_remove,
 	.record_prune = pg_record_prune,
+	.lend = pg_lend,
 };

@@ -28,6 +28,7 @@ enum pg_id {
 	PG_SAFE_ID, PG_INDEX_LOCK, PG_INDEX_NEXT, PG_INDEX_TODO, PG_INDEX_PUT, PG_INDEX_MARK, PG_INDEX_DONE, PG_INDEX_BEHIND, PG_TALLY_FOLD,
 	PG_PRUNE_VISITS, PG_PRUNE_ROWS, PG_PRUNE_CONTROLS, PG_PRUNE_RUNS, PG_PRUNE_WORKERS, PG_PRUNE_ENTRIES, PG_SINCE_ID, PG_ENTRY_LAST, PG_ENTRY_AT, PG_ENTRY_MAX,
 	PG_EVENTS_PUT, PG_RECORD_PUT, PG_RECORD_GET, PG_RECORD_PRUNE,
+	PG_LEND_UNTIL, PG_PUSHED_DUE,
 	PG_ID_N
 };
 
@@ -235,6 +236,13 @@ int pg_take_back(struct pg *p, int64_t now_ms, struct fw_err *err);
 
 int pg_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_arena *a, struct fw_lease *out,
 	struct fw_claim_got *got, struct fw_err *err);
+/* See postgres_wheel.c: before a connection's first loan. */
+int pg_fences_move(struct pg *p, struct fw_err *err);
+/* Queued: a row of loans. host_id NULL: none is in a budget. Answer: its number. */
+struct pg_lent { /* what a loan notes of a feed */
+	int64_t host_id, visit_id, wheel_at, feed_at;
+};
+void pg_loan_put(struct pg *p, const char *worker, int64_t until_ms, const int64_t *feed_id, const struct pg_lent *lent, size_t n);
 int pg_pending(struct fw_store *st, int64_t due_before_ms, int64_t *n, int64_t *wake_ms, struct fw_err *err);
 
 /* ---- postgres_commit.c, postgres_entries.c, postgres_search.c -------------------------------------------------------------- */
@@ -260,6 +268,7 @@ int pg_safe_id(struct pg *p, int64_t *id, struct fw_err *err);
 /* ---- postgres_members.c, postgres_load.c, postgres_window.c ---------------------------------------------------------------------------------- */
 
 int pg_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n, struct fw_err *err);
+int pg_lend(struct fw_store *st, const struct fw_lend_ask *ask, struct fw_lend_got *got, struct fw_err *err);
 int pg_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err);
 int pg_feed_set(struct fw_store *st, const struct fw_feed *feed, unsigned what, struct fw_err *err);
 struct pg_join {

@@ -19,6 +19,7 @@
 
 struct row { /* an outcome on its way */
 	struct fw_outcome *o;
+	int64_t due_ms;      /* the outcome's; of pushed entries: as it stands */
 	int64_t host_id;     /* whose budget it counts in; 0: none */
 	bool counted;        /* the loan is in the host's budget */
 	bool again;          /* was stored by an earlier try */
@@ -39,10 +40,15 @@ struct commit {
 	struct pg_loans loans;
 	struct pg_entries *entries;
 	int64_t *fence;
-	size_t batch_n;
+	size_t batch_n, pushed_n;
 	int64_t run_id;         /* noted by an earlier commit */
 	bool urls;
 };
+
+static bool is_pushed(const struct row *r)
+{
+	return r->o->visit.kind == FW_VISIT_PUSHED;
+}
 
 static bool is_live(const struct row *r)
 {
@@ -76,6 +82,28 @@ static void look_ask(struct pg *p, struct commit *c)
 	pg_send(p, PG_VISITS_ID, "SELECT nextval('visit_batches_id') FROM generate_series(1, $1::int8)");
 	if (c->entries)
 		pg_entries_ask(p, c->entries);
+	if (!c->pushed_n)
+		return;
+	pg_array(p, PG_INT8, c->pushed_n); /* behind the lock on loans, which their owner takes too */
+	for (size_t i = 0; i < c->c->n; i++) {
+		if (is_pushed(&c->row[i]))
+			pg_item_int(p, c->row[i].o->feed_id);
+	}
+	pg_send(p, PG_PUSHED_DUE, "SELECT u.i, w.due_at_ms FROM unnest($1::int8[]) WITH ORDINALITY u (feed_id, i)"
+		" JOIN wheel w ON w.feed_id = u.feed_id");
+}
+
+/* What came without a visit of ours changes nothing about when the next one is due. */
+static void pushed_read(struct commit *c, const PGresult *r)
+{
+	for (int k = 0; k < PQntuples(r); k++) {
+		int64_t at = pg_get_int(r, k, 0);
+
+		for (size_t i = 0; i < c->c->n; i++) {
+			if (is_pushed(&c->row[i]) && --at == 0)
+				c->row[i].due_ms = pg_get_int(r, k, 1);
+		}
+	}
 }
 
 /* Of outcomes that are not lent: those that an earlier connection stored. */
@@ -139,13 +167,15 @@ static int look(struct pg *p, struct commit *c, struct fw_err *err)
 
 	look_ask(p, c);
 	rc = pg_run(p, err);
-	first = p->res_n - 2 - (c->entries != NULL);
+	first = p->res_n - 2 - (c->entries != NULL) - (c->pushed_n > 0);
 	rc = rc ? rc : pg_loans_read(p, p->res[first], &c->loans, err);
 	if (rc)
 		return rc;
 	rows_judge(c);
 	for (size_t i = 0; i < c->c->n; i++)
 		c->row[i].batch_id = pg_get_int(p->res[first + 1], (int)c->row[i].batch, 0);
+	if (c->pushed_n)
+		pushed_read(c, p->res[p->res_n - 1]);
 	if (c->entries)
 		rc = pg_entries_sort(p, c->entries, p->res[first + 2], c->c->outcome, err);
 	return rc ? rc : stored_look(p, c, err);
@@ -268,7 +298,7 @@ static void wheel_sql(struct fw_buf *b)
 /* The only feed of its host is put off here; a crowded host's feeds wait for next_ok_ms anyway. */
 static int64_t wake_of(const struct row *r)
 {
-	return r->host_id ? r->o->feed->due_at_ms : FW_MAX(r->o->feed->due_at_ms, r->o->host_cooldown_ms);
+	return r->host_id ? r->due_ms : FW_MAX(r->due_ms, r->o->host_cooldown_ms);
 }
 
 static struct row *live(const struct commit *c, size_t i)
@@ -286,6 +316,8 @@ static void wheel_column(struct pg *p, const struct commit *c, const struct fw_f
 			pg_item_text(p, fw_field_str(f, o->feed));
 		else if (strcmp(f->name, "last_new_ms") == 0)
 			pg_item_int(p, o->visit.new_n ? c->now_ms : 0);
+		else if (strcmp(f->name, "due_at_ms") == 0)
+			pg_item_int(p, live(c, i)->due_ms);
 		else
 			pg_item_int(p, fw_field_int(f, o->feed));
 	}
@@ -553,6 +585,8 @@ static int commit_init(struct pg *p, struct commit *c, struct fw_err *err)
 		return fw_err_set(err, FW_ENOMEM, "%s: commit: out of memory", p->name);
 	for (size_t i = 0; i < c->c->n; i++) {
 		c->row[i].o = &c->c->outcome[i];
+		c->row[i].due_ms = c->c->outcome[i].feed->due_at_ms;
+		c->pushed_n += is_pushed(&c->row[i]);
 		c->fence[i] = c->c->outcome[i].fence;
 		c->urls |= c->c->outcome[i].groups & FW_GROUP_URL;
 	}

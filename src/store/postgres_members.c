@@ -510,31 +510,110 @@ static int off_look(struct pg *p, struct standing *f, bool *found, struct fw_err
 }
 
 /* Take a feed off the wheel, wherever it stands; a loan is left alone (f->loan). Nobody moves it on from here to the commit. */
-static int take_off(struct pg *p, struct standing *f, struct fw_err *err)
+static int take_off(struct pg *p, struct standing *f, bool *found, struct fw_err *err)
 {
-	bool found = false;
 	int rc = 0;
 
+	*found = false;
 	for (int i = 0; i < LOOKS && !rc; i++) {
 		rc = standing_get(p, f, err);
 		if (!rc && !f->loan)
-			rc = off_look(p, f, &found, err);
-		if (rc || found || f->loan || f->status != FW_FEED_ACTIVE)
+			rc = off_look(p, f, found, err);
+		if (rc || *found || f->loan || f->status != FW_FEED_ACTIVE)
 			break;
 		usleep(2000);
 	}
 	return rc; /* still nowhere: somebody took it out by hand, and nothing is to be done */
 }
 
+struct lending {
+	const struct fw_lend_ask *ask;
+	struct fw_lend_got *got;
+	int64_t now_ms;
+};
+
+/* Whose loan stands in the way, until when. */
+static int lent_until(struct pg *p, const struct standing *f, struct fw_lend_got *got, struct fw_err *err)
+{
+	int rc;
+
+	pg_int(p, f->loan->id);
+	pg_send(p, PG_LEND_UNTIL, "SELECT until_ms FROM loans WHERE id = $1::int8");
+	rc = pg_run(p, err);
+	if (!rc)
+		got->until_ms = pg_get_int(p->res[0], 0, 0);
+	return rc;
+}
+
+/* A loan of its own, in nobody's budget. Like a claim it does not wait for the disk. */
+static int lend_in(struct pg *p, void *ctx, struct fw_err *err)
+{
+	const struct lending *l = ctx;
+	struct standing f = {.id = l->ask->feed_id};
+	struct pg_lent lent = {0};
+	int64_t until = l->now_ms + l->ask->lease_ms, id;
+	bool found = false;
+	int rc;
+
+	*l->got = (struct fw_lend_got){.status = FW_FEED_ACTIVE};
+	pg_begin_quick(p);
+	rc = take_off(p, &f, &found, err);
+	if (rc)
+		goto out;
+	l->got->status = (enum fw_feed_status)f.status;
+	if (f.loan)
+		rc = lent_until(p, &f, l->got, err);
+	else if (f.status == FW_FEED_ACTIVE && !found) /* no end of its moves, or taken out by hand */
+		rc = fw_err_set(err, FW_EAGAIN, "%s: feed %lld stands nowhere: try again; `feedwheel doctor` finds out more", p->name,
+			(long long)f.id);
+	if (rc)
+		goto out;
+	if (f.loan || f.status != FW_FEED_ACTIVE) {
+		rc = pg_commit_run(p, err);
+		goto out;
+	}
+	lent.visit_id = f.last_visit_id;
+	pg_loan_put(p, l->ask->worker, until, &f.id, &lent, 1);
+	rc = pg_run(p, err);
+	if (rc)
+		goto out;
+	id = pg_get_int(p->res[p->res_n - 1], 0, 0);
+	rc = pg_commit_run(p, err);
+	if (rc)
+		goto out;
+	l->got->fence = pg_fence(id, 0);
+	l->got->until_ms = until;
+	if (!p->first_loan)
+		p->first_loan = id;
+	p->none_until_ms = FW_MIN(p->none_until_ms, until - 1);
+out:
+	pg_loans_finish(&f.loans);
+	return rc;
+}
+
+int pg_lend(struct fw_store *st, const struct fw_lend_ask *ask, struct fw_lend_got *got, struct fw_err *err)
+{
+	struct pg *p = pg_of(st);
+	struct lending l = {ask, got, ask->now_ms ? ask->now_ms : pg_now_ms(p)};
+	int rc = pg_fences_move(p, err);
+
+	rc = rc ? rc : pg_txn(p, lend_in, &l, err);
+	if (rc || got->fence || !got->until_ms || got->until_ms > l.now_ms)
+		return rc;
+	rc = pg_take_back(p, l.now_ms, err); /* it has run out */
+	return rc ? rc : pg_txn(p, lend_in, &l, err);
+}
+
 static int unsubscribe_in(struct pg *p, void *ctx, struct fw_err *err)
 {
 	struct standing f = {.id = *(const int64_t *)ctx};
 	struct pg_back back;
+	bool found;
 	int rc;
 
 	pg_begin(p);
 	pg_lock(p, PG_LOCK_MEMBERS);
-	rc = take_off(p, &f, err);
+	rc = take_off(p, &f, &found, err);
 	if (rc)
 		goto out;
 	if (f.loan) {
@@ -576,7 +655,8 @@ struct setting {
 static int move(struct pg *p, const struct setting *s, struct standing *f, struct fw_err *err)
 {
 	int64_t status, due_ms;
-	int rc = take_off(p, f, err);
+	bool found;
+	int rc = take_off(p, f, &found, err);
 
 	if (rc)
 		return rc;

@@ -30,12 +30,8 @@
 #define LOOK_SHARE 50     /* ... or seldom enough to take a fiftieth of the time */
 #define LOOK_CHEAP_MS 5
 
-struct lent { /* what a loan notes of a feed */
-	int64_t host_id, visit_id, wheel_at, feed_at;
-};
-
 struct place { /* a row from the queue's head */
-	struct lent lent;
+	struct pg_lent lent;
 	bool moved;
 	struct fw_feed feed;
 };
@@ -50,7 +46,7 @@ struct claim {
 	struct fw_lease *out;
 	struct fw_claim_got *got;
 	int64_t now_ms, before_ms;
-	struct lent *lent; /* of out[] */
+	struct pg_lent *lent; /* of out[] */
 	struct place *place;
 	struct host *host;
 	int64_t *host_ids;
@@ -292,8 +288,8 @@ static void hosts_put(struct pg *p, struct claim *c, bool *turns)
 
 /* ---- the transaction ------------------------------------------------------------------------------------------------------------ */
 
-/* One member of n struct lent. */
-static void lent_column(struct pg *p, const struct lent *l, size_t n, enum pg_type type, size_t offset)
+/* One member of n struct pg_lent. */
+static void lent_column(struct pg *p, const struct pg_lent *l, size_t n, enum pg_type type, size_t offset)
 {
 	pg_array(p, type, n);
 	for (size_t i = 0; i < n; i++) {
@@ -307,33 +303,40 @@ static void lent_column(struct pg *p, const struct lent *l, size_t n, enum pg_ty
 	}
 }
 
+void pg_loan_put(struct pg *p, const char *worker, int64_t until_ms, const int64_t *feed_id, const struct pg_lent *lent, size_t n)
+{
+	bool crowded = false;
+
+	pg_int(p, until_ms);
+	pg_int(p, n == PG_LOAN_MAX ? -1 : (INT64_C(1) << n) - 1);
+	pg_text(p, fw_str(worker));
+	pg_ints(p, feed_id, n);
+	for (size_t i = 0; i < n; i++)
+		crowded |= lent[i].host_id != 0;
+	if (crowded)
+		lent_column(p, lent, n, PG_INT8, offsetof(struct pg_lent, host_id));
+	else
+		pg_null(p);
+	lent_column(p, lent, n, PG_INT8, offsetof(struct pg_lent, visit_id));
+	lent_column(p, lent, n, PG_TID, offsetof(struct pg_lent, wheel_at));
+	lent_column(p, lent, n, PG_TID, offsetof(struct pg_lent, feed_at));
+	pg_send(p, PG_LOAN_PUT, "INSERT INTO loans (id, until_ms, open, worker, feed_id, host_id, visit_id, wheel_at, feed_at)"
+		" VALUES (nextval('loans_id'), $1::int8, $2::int8, $3, $4::int8[], $5::int8[], $6::int8[], $7::tid[], $8::tid[])"
+		" RETURNING id");
+}
+
 /* Queued: the loans. Answers: a number for each. */
 static size_t loans_put(struct pg *p, const struct claim *c)
 {
+	int64_t feed_id[PG_LOAN_MAX];
 	size_t rows = 0;
 
 	for (size_t at = 0; at < c->got->n; at += PG_LOAN_MAX, rows++) {
 		size_t n = FW_MIN(c->got->n - at, (size_t)PG_LOAN_MAX);
-		bool crowded = false;
 
-		pg_int(p, c->now_ms + c->ask->lease_ms);
-		pg_int(p, n == PG_LOAN_MAX ? -1 : (INT64_C(1) << n) - 1);
-		pg_text(p, fw_str(c->ask->worker));
-		pg_array(p, PG_INT8, n);
-		for (size_t i = at; i < at + n; i++) {
-			pg_item_int(p, c->out[i].feed.id);
-			crowded |= c->lent[i].host_id != 0;
-		}
-		if (crowded)
-			lent_column(p, c->lent + at, n, PG_INT8, offsetof(struct lent, host_id));
-		else
-			pg_null(p);
-		lent_column(p, c->lent + at, n, PG_INT8, offsetof(struct lent, visit_id));
-		lent_column(p, c->lent + at, n, PG_TID, offsetof(struct lent, wheel_at));
-		lent_column(p, c->lent + at, n, PG_TID, offsetof(struct lent, feed_at));
-		pg_send(p, PG_LOAN_PUT, "INSERT INTO loans (id, until_ms, open, worker, feed_id, host_id, visit_id, wheel_at, feed_at)"
-			" VALUES (nextval('loans_id'), $1::int8, $2::int8, $3, $4::int8[], $5::int8[], $6::int8[], $7::tid[], $8::tid[])"
-			" RETURNING id");
+		for (size_t i = 0; i < n; i++)
+			feed_id[i] = c->out[at + i].feed.id;
+		pg_loan_put(p, c->ask->worker, c->now_ms + c->ask->lease_ms, feed_id, c->lent + at, n);
 	}
 	return rows;
 }
@@ -539,6 +542,11 @@ static int earlier(const void *a, const void *b)
 	return x->feed.due_at_ms < y->feed.due_at_ms ? -1 : x->feed.due_at_ms > y->feed.due_at_ms;
 }
 
+int pg_fences_move(struct pg *p, struct fw_err *err)
+{
+	return p->fences_moved ? 0 : pg_txn(p, fences_move, NULL, err);
+}
+
 int pg_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_arena *a, struct fw_lease *out,
 	struct fw_claim_got *got, struct fw_err *err)
 {
@@ -555,8 +563,7 @@ int pg_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_aren
 	c.lent = calloc(n, sizeof(*c.lent));
 	if (!rc && (!c.place || !c.host || !c.host_ids || !c.lent))
 		rc = no_memory(p, err);
-	if (!rc && !p->fences_moved)
-		rc = pg_txn(p, fences_move, NULL, err);
+	rc = rc ? rc : pg_fences_move(p, err);
 	rc = rc ? rc : pg_txn(p, claim_in, &c, err);
 	if (rc)
 		*got = (struct fw_claim_got){.next_ms = FW_NO_DATE};

@@ -728,4 +728,5 @@ const struct fw_store_driver fw_store_redis = {
 	.record_list = rd_record_list,
 	.record_remove = rd_record_remove,
 	.record_prune = rd_record_prune,
+	.lend = rd_lend,
 };

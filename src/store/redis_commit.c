@@ -32,7 +32,7 @@ static bool has_extra(const struct rd_plan *p)
 {
 	const struct fw_outcome *o = p->o;
 
-	return p->loan->status || p->loan->fail_n || p->loan->host.p || o->feed->status || o->feed->fail_n || o->host_cooldown_ms ||
+	return o->visit.kind == FW_VISIT_PUSHED || p->loan->status || p->loan->fail_n || p->loan->host.p || o->feed->status || o->feed->fail_n || o->host_cooldown_ms ||
 		o->groups;
 }
 
@@ -220,8 +220,8 @@ static void extra_add(const struct rd_part *t, struct rd_conn *c, const struct r
 	fw_buf_addf(rd_word_begin(c), "%zu %lld %.*s %lld", (size_t)(p - t->plan), (long long)o->feed_id, FW_STR_ARG(p->loan->host),
 		(long long)o->feed->due_at_ms);
 	rd_word_end(c);
-	fw_buf_addf(rd_word_begin(c), "%d %d %u %u %lld %u", p->loan->status, (int)o->feed->status, p->loan->fail_n, o->feed->fail_n,
-		(long long)o->host_cooldown_ms, o->groups);
+	fw_buf_addf(rd_word_begin(c), "%d %d %u %u %lld %u %d", p->loan->status, (int)o->feed->status, p->loan->fail_n, o->feed->fail_n,
+		(long long)o->host_cooldown_ms, o->groups, o->visit.kind == FW_VISIT_PUSHED);
 	rd_word_end(c);
 	value_add(t, c, p);
 	for (size_t g = 0; g < FW_N(rd_feed_group); g++) {

@@ -200,6 +200,49 @@ int rd_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_aren
 	return 0;
 }
 
+/* Noted as what a claim lends is, so that its commit need not ask. */
+static int lend_note(struct redis *r, int shard, const struct fw_lend_ask *ask, const struct fw_lend_got *got, struct fw_err *err)
+{
+	struct rd_loan loan = {.feed_id = ask->feed_id, .fence = got->fence, .until_ms = got->until_ms, .epoch = r->epoch[shard]};
+	struct fw_feed feed = {.id = ask->feed_id}, *f = &feed;
+	struct rd_reply *value;
+	int rc = rd_feeds_read(r, shard, &f, 1, &r->arena, &value, err);
+
+	if (rc)
+		return rc;
+	rd_loans_expire(&r->loans, got->until_ms - ask->lease_ms);
+	if (value->elem[0]->type != RD_TEXT || !rd_value_unpack(value->elem[0]->text, &loan, NULL))
+		return 0; /* somebody deleted it by hand meanwhile: the commit will see */
+	return rd_loan_put(&r->loans, &loan) ? rd_no_memory(r, err) : 0;
+}
+
+int rd_lend(struct fw_store *st, const struct fw_lend_ask *ask, struct fw_lend_got *got, struct fw_err *err)
+{
+	struct redis *r = redis_of(st);
+	int shard = rd_shard_of_feed(r, ask->feed_id), rc = rd_may_write(r, err);
+	struct rd_reply *reply;
+	struct rd_conn *c;
+
+	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
+	c = rc ? NULL : rd_op(r, shard, RD_CLAIM, "lend", 4, err);
+	if (!c)
+		return err->rc;
+	rd_add_int(c, ask->feed_id);
+	rd_add(c, fw_str(ask->worker));
+	rd_add_int(c, ask->now_ms);
+	rd_add_int(c, ask->lease_ms);
+	rc = rd_run1(r, shard, &r->arena, &reply, "lending a feed", err);
+	if (rc)
+		return rc;
+	if (reply->type != RD_ARRAY)
+		return fw_err_set(err, FW_ENOTFOUND, "%s: no feed number %lld", r->target.name, (long long)ask->feed_id);
+	got->fence = rd_int(reply->elem[0]);
+	got->until_ms = rd_int(reply->elem[1]);
+	got->status = (enum fw_feed_status)rd_int(reply->elem[2]);
+	r->epoch[shard] = rd_int(reply->elem[3]);
+	return got->fence ? lend_note(r, shard, ask, got, err) : 0;
+}
+
 /* ---- leases back, unvisited ------------------------------------------------------------------------------------------------------ */
 
 int rd_release(struct fw_store *st, const struct fw_lease *lease, size_t n, struct fw_err *err)

@@ -577,5 +577,6 @@ const struct fw_store_driver fw_store_sqlite = {
 	.record_list = sq_record_list,
 	.record_remove = sq_record_remove,
 	.record_prune = sq_record_prune,
+	.lend = sq_lend,
 	.inspect = sqlite_inspect,
 };

@@ -37,6 +37,7 @@ enum sq_id {
 	SQ_CONTROL_PAUSED, SQ_CONTROL_NEXT, SQ_BEATS,
 	SQ_VISIT_NOTED, SQ_KEY_AT, SQ_KEY_EMPTY, SQ_EVENT_PUT, SQ_EVENT_BURY, SQ_EVENTS, SQ_DEAD_EVENTS, SQ_EVENT_PRUNE, SQ_DEAD_PRUNE,
 	SQ_RECORD_PUT, SQ_RECORD_GET, SQ_RECORDS, SQ_RECORDS_OF, SQ_RECORD_DEL, SQ_RECORD_OLD, SQ_RECORD_PRUNE,
+	SQ_LEND, SQ_LEND_UNTIL,
 	SQ_ID_N
 };
 
@@ -223,11 +224,12 @@ int sq_line_write(struct sqlite *s, struct fw_err *err); /* now */
 int sq_line_from(struct sqlite *s, enum sq_table from, int64_t key, int64_t feed_id, int64_t host_id, int64_t due_ms, int64_t wake_ms,
 	struct fw_err *err);
 
-/* ---- sqlite_wheel.c, sqlite_leases.c --------------------------------------------------------------------------------- */
+/* ---- sqlite_wheel.c, sqlite_leases.c, sqlite_lend.c --------------------------------------------------------------------------------- */
 
 int sq_wheel_setup(struct sqlite *s, struct fw_err *err); /* the connection is new */
 int sq_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_arena *a, struct fw_lease *out,
 	struct fw_claim_got *got, struct fw_err *err);
+int sq_lend(struct fw_store *st, const struct fw_lend_ask *ask, struct fw_lend_got *got, struct fw_err *err);
 int sq_release(struct fw_store *st, const struct fw_lease *lease, size_t n, struct fw_err *err);
 int sq_bury(struct fw_store *st, const char *worker, int64_t crashed_feed_id, int64_t now_ms, struct fw_err *err);
 int sq_pending(struct fw_store *st, int64_t due_before_ms, int64_t *n, int64_t *wake_ms, struct fw_err *err);
@@ -239,6 +241,9 @@ int sq_wheel_put(struct sqlite *s, const struct fw_feed *f, int64_t status, int6
 	int64_t last_visit_id, struct fw_err *err);
 /* Take a feed that waits out of the line, or from where it is parked: it is aside then, and its host's turn is given on. */
 int sq_wheel_off(struct sqlite *s, int64_t feed_id, const struct sq_where *w, struct fw_err *err);
+int sq_aside_del(struct sqlite *s, int64_t feed_id, struct fw_err *err);
+/* The row of a claim. */
+int sq_claim_put(struct sqlite *s, int64_t first, int64_t last, int64_t until_ms, const char *worker, struct fw_err *err);
 /* Back in line from there. */
 int sq_wheel_on(struct sqlite *s, int64_t feed_id, int64_t due_ms, int64_t host_id, struct fw_err *err);
 /* hosts: one feed more (name of url), one less */
@@ -246,6 +251,13 @@ int sq_host_join(struct sqlite *s, struct fw_str url, int64_t *host_id, bool *cr
 int sq_host_leave(struct sqlite *s, int64_t host_id, struct fw_err *err);
 /* has it more than one feed? */
 int sq_host_crowded(struct sqlite *s, int64_t host_id, bool *crowded, struct fw_err *err);
+
+/* leases.host_id, for the feed's place in line, and whether the loan is in that host's budget: one that is not has the number negative. */
+static inline int64_t sq_lease_host(int64_t host_id, bool *counted)
+{
+	*counted = host_id > 0;
+	return host_id < 0 ? -host_id : host_id;
+}
 
 /* A lease has ended without a visit: back in line, if its feed is active. */
 int sq_lease_return(struct sqlite *s, int64_t fence, struct fw_err *err);
@@ -337,6 +349,8 @@ int sq_record_prune(struct fw_store *st, int64_t now_ms, int64_t *n, struct fw_e
 /* Read these columns; strings live as long as they do. Members of SQ_STATE are left alone. */
 void sq_wide_read(sqlite3_value **v, struct fw_feed *out);
 
+/* The feed's host, and where it stands (sq_found() is done). */
+int sq_standing(struct sqlite *s, int64_t id, int64_t *host_id, struct sq_where *w, struct fw_err *err);
 int sq_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n, struct fw_err *err);
 int sq_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err);
 int sq_feed_find(struct fw_store *st, int64_t id, struct fw_str url, struct fw_arena *a, struct fw_feed *out,

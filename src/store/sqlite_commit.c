@@ -14,6 +14,7 @@ struct visitor { /* what is known of the feed that comes back */
 	int64_t host_id;       /* of the lease; 0: the only feed of its host */
 	bool counted;          /* the loan is in the host's budget */
 	int64_t status, last_visit_id, last_new_ms;
+	int64_t due_at_ms;     /* as it stands; known when the lease was looked at */
 };
 
 /* Take the lease back; *found false: stale. */
@@ -31,17 +32,17 @@ static int visitor_take(struct sqlite *s, const struct fw_outcome *o, struct vis
 			.last_visit_id = l->last_visit_id, .last_new_ms = l->last_new_ms};
 		return 0;
 	}
-	q = sq_ask(s, SQ_VISITOR, "SELECT host_id, status, last_visit_id, last_new_ms FROM leases WHERE fence = ? AND feed_id = ?", err,
-		"ii", o->fence, o->feed_id);
+	q = sq_ask(s, SQ_VISITOR, "SELECT host_id, status, last_visit_id, last_new_ms, due_at_ms FROM leases WHERE fence = ? AND"
+		" feed_id = ?", err, "ii", o->fence, o->feed_id);
 	rc = q ? sq_row(s, q, err) : err->rc;
 	*found = rc > 0;
 	if (rc <= 0)
 		return rc;
-	v->host_id = sqlite3_column_int64(q, 0);
-	v->counted = v->host_id != 0;
+	v->host_id = sq_lease_host(sqlite3_column_int64(q, 0), &v->counted);
 	v->status = sqlite3_column_int64(q, 1);
 	v->last_visit_id = sqlite3_column_int64(q, 2);
 	v->last_new_ms = sqlite3_column_int64(q, 3);
+	v->due_at_ms = sqlite3_column_int64(q, 4);
 	sqlite3_reset(q);
 	s->slow = true;
 	rc = sq_lease_touch(s, o->fence, err);
@@ -125,6 +126,8 @@ static int wheel_put(struct sqlite *s, const struct fw_outcome *o, const struct 
 
 	f.id = o->feed_id;
 	f.last_new_ms = v->last_new_ms;
+	if (o->visit.kind == FW_VISIT_PUSHED) /* such loans are always looked at */
+		f.due_at_ms = v->due_at_ms;
 	return sq_wheel_put(s, &f, v->status, v->host_id, o->host_cooldown_ms, visit_id, err);
 }
 

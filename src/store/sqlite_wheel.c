@@ -63,7 +63,7 @@ static int host_set(struct sqlite *s, const struct host *h, struct fw_err *err)
 		"iiiii", h->busy_n, h->turn_n, h->parked_n, h->next_ok_ms, h->id);
 }
 
-static int aside_del(struct sqlite *s, int64_t feed_id, struct fw_err *err)
+int sq_aside_del(struct sqlite *s, int64_t feed_id, struct fw_err *err)
 {
 	return sq_do(s, SQ_ASIDE_DEL, "DELETE FROM aside WHERE feed_id = ?", err, "i", feed_id);
 }
@@ -86,7 +86,7 @@ static int turn_give(struct sqlite *s, struct host *h, struct fw_err *err)
 	feed = sqlite3_column_int64(q, 1);
 	sqlite3_reset(q);
 	rc = sq_line_from(s, SQ_ASIDE, feed, feed, h->id, due, FW_MAX(due, h->next_ok_ms), err);
-	rc = rc ? rc : aside_del(s, feed, err);
+	rc = rc ? rc : sq_aside_del(s, feed, err);
 	h->parked_n--;
 	h->turn_n++;
 	return rc;
@@ -157,23 +157,24 @@ int sq_wheel_on(struct sqlite *s, int64_t feed_id, int64_t due_ms, int64_t host_
 {
 	int rc = sq_line_from(s, SQ_ASIDE, feed_id, feed_id, host_id, due_ms, FW_NO_DATE, err);
 
-	return rc ? rc : aside_del(s, feed_id, err);
+	return rc ? rc : sq_aside_del(s, feed_id, err);
 }
 
 int sq_lease_return(struct sqlite *s, int64_t fence, struct fw_err *err)
 {
 	int64_t feed_id, host_id, status, due;
+	bool counted;
 	sqlite3_stmt *q = sq_ask(s, SQ_LEASE_STATE, "SELECT feed_id, host_id, status, due_at_ms FROM leases WHERE fence = ?", err, "i", fence);
 	int rc = q ? sq_row(s, q, err) : err->rc;
 
 	if (rc <= 0)
 		return rc;
 	feed_id = sqlite3_column_int64(q, 0);
-	host_id = sqlite3_column_int64(q, 1);
+	host_id = sq_lease_host(sqlite3_column_int64(q, 1), &counted);
 	status = sqlite3_column_int64(q, 2);
 	due = sqlite3_column_int64(q, 3);
 	sqlite3_reset(q);
-	rc = host_id ? sq_host_return(s, host_id, true, 0, err) : 0;
+	rc = counted ? sq_host_return(s, host_id, true, 0, err) : 0;
 	if (!rc && status == FW_FEED_ACTIVE)
 		rc = sq_line_from(s, SQ_LEASES, fence, feed_id, host_id, due, FW_NO_DATE, err);
 	else if (!rc)
@@ -428,13 +429,18 @@ static int next_wake(struct claim *c, struct fw_err *err)
 	return 0;
 }
 
+int sq_claim_put(struct sqlite *s, int64_t first, int64_t last, int64_t until_ms, const char *worker, struct fw_err *err)
+{
+	return sq_do(s, SQ_CLAIM_NEW, "INSERT INTO claims (first_fence, last_fence, until_ms, worker) VALUES (?, ?, ?, ?)", err, "iiis", first,
+		last, until_ms, fw_str(worker));
+}
+
 static int claim_note(struct claim *c, struct fw_err *err)
 {
 	sq_loans_keep(c->s, c->claimed, c->fences, c->lent_n);
 	if (!c->lent_n)
 		return 0;
-	return sq_do(c->s, SQ_CLAIM_NEW, "INSERT INTO claims (first_fence, last_fence, until_ms, worker) VALUES (?, ?, ?, ?)", err,
-		"iiis", c->fences.first, c->fences.last, c->now_ms + c->ask->lease_ms, fw_str(c->ask->worker));
+	return sq_claim_put(c->s, c->fences.first, c->fences.last, c->now_ms + c->ask->lease_ms, c->ask->worker, err);
 }
 
 static int earlier(const void *a, const void *b)

@@ -137,8 +137,7 @@ int sq_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n, struct
 	return rc;
 }
 
-/* The feed's host, and where it stands (sq_found() is done). */
-static int standing_get(struct sqlite *s, int64_t id, int64_t *host_id, struct sq_where *w, struct fw_err *err)
+int sq_standing(struct sqlite *s, int64_t id, int64_t *host_id, struct sq_where *w, struct fw_err *err)
 {
 	sqlite3_stmt *q = sq_ask(s, SQ_HOST_OF_FEED, "SELECT host_id FROM feeds WHERE id = ?", err, "i", id);
 	int rc = q ? sq_row(s, q, err) : err->rc;
@@ -159,13 +158,13 @@ static int unsubscribe_in(struct sqlite *s, int64_t feed_id, struct fw_err *err)
 	struct sq_range r = {0, 0};
 	struct sq_where w;
 	int64_t host_id;
-	int rc = standing_get(s, feed_id, &host_id, &w, err);
+	int rc = sq_standing(s, feed_id, &host_id, &w, err);
 
 	if (!rc && w.table == SQ_LEASES) {
 		rc = sq_lease_touch(s, w.key, err);
 		rc = rc ? rc : sq_lease_end(s, w.key, err);
 		rc = rc ? rc : sq_claim_tidy(s, w.key, &r, err);
-		if (!rc && w.host_id)
+		if (!rc && w.host_id > 0)
 			rc = sq_host_return(s, w.host_id, true, 0, err);
 	}
 	rc = rc ? rc : sq_wheel_off(s, feed_id, &w, err);
@@ -222,7 +221,7 @@ static int feed_set_in(struct sqlite *s, const struct fw_feed *n, unsigned what,
 {
 	struct sq_where w;
 	int64_t host_id;
-	int rc = standing_get(s, n->id, &host_id, &w, err);
+	int rc = sq_standing(s, n->id, &host_id, &w, err);
 
 	if (!rc && (what & FW_SET_TITLE))
 		rc = sq_do(s, SQ_SET_TITLE, "UPDATE feeds SET user_title = ? WHERE id = ?", err, "si", n->user_title, n->id);

@@ -32,6 +32,7 @@ const char *fw_visit_kind_name(enum fw_visit_kind kind)
 		[FW_VISIT_PROTOCOL] = "protocol", [FW_VISIT_FORMAT] = "format", [FW_VISIT_LIMIT] = "limit",
 		[FW_VISIT_BLOCKED] = "blocked", [FW_VISIT_REDIRECT] = "redirect", [FW_VISIT_CRASH] = "crash",
 		[FW_VISIT_GONE] = "gone", [FW_VISIT_LOCAL] = "local",
+		[FW_VISIT_PUSHED] = "pushed",
 	};
 
 	_Static_assert(FW_N(names) == FW_VISIT_KIND_N, "a kind has no name");
@@ -278,6 +279,37 @@ int fw_store_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct f
 	if (!q.worker || !*q.worker)
 		return wrong(st, "claim: the worker needs a name", err);
 	return counted(st, st->driver->claim(st, &q, a, out, got, err ? err : &spare));
+}
+
+int fw_store_lend(struct fw_store *st, const struct fw_lend_ask *ask, struct fw_arena *a, struct fw_lease *out,
+	struct fw_lend_got *got, struct fw_err *err)
+{
+	struct fw_err spare;
+	int rc;
+
+	err = err ? err : &spare;
+	*got = (struct fw_lend_got){.status = FW_FEED_ACTIVE};
+	*out = (struct fw_lease){.feed = {.id = ask->feed_id}};
+	if (!st->driver->lend)
+		return missing(st, "loan of one feed", err);
+	if (ask->lease_ms <= 0 || !ask->worker || !*ask->worker)
+		return wrong(st, "lend: lease_ms must be above 0, and the worker needs a name", err);
+	if (ask->feed_id <= 0)
+		return counted(st, fw_err_set(err, FW_ENOTFOUND, "%s: no feed number %lld", st->driver->name, (long long)ask->feed_id));
+	rc = counted(st, st->driver->lend(st, ask, got, err));
+	if (rc || !got->fence)
+		return rc;
+	out->fence = got->fence;
+	out->until_ms = got->until_ms;
+	rc = counted(st, st->driver->feed_find(st, ask->feed_id, FW_STR_NONE, a, &out->feed, err));
+	if (rc) { /* it is ours, and nobody knows it: back with it */
+		out->feed = (struct fw_feed){.id = ask->feed_id};
+		if (fw_store_release(st, out, 1, NULL))
+			st->stale_n++; /* it will run out */
+		*got = (struct fw_lend_got){.status = FW_FEED_ACTIVE};
+	}
+	out->feed.fence = out->fence;
+	return rc;
 }
 
 int fw_store_commit(struct fw_store *st, struct fw_commit *batch, struct fw_err *err)

@@ -33,7 +33,7 @@ struct account {
 
 struct book {
 	struct account feed[FEEDS + 1];
-	_Atomic int64_t commits, stale, released, abandoned, claims, lent;
+	_Atomic int64_t commits, stale, released, abandoned, claims, lent, pushed;
 	_Atomic int violations, go, stop;
 	char first_violation[200];
 };
@@ -194,8 +194,9 @@ static void note_end(const struct fw_lease *l)
 
 #define BATCH 12
 
-/* Visit what was lent: each origin publishes one more entry, and a document holds all of them. Due again within again_ms. */
-static void visit(struct fw_store *st, const struct fw_lease *l, size_t n, int64_t again_ms)
+/* Visit what was lent: each origin publishes one more entry, and a document holds all of them. Due again within again_ms. Or, of kind
+   FW_VISIT_PUSHED: somebody has brought that document. */
+static void visit(struct fw_store *st, const struct fw_lease *l, size_t n, int64_t again_ms, enum fw_visit_kind kind)
 {
 	static struct fw_entry_row rows[BATCH][KEYS];
 	struct fw_outcome o[BATCH];
@@ -211,6 +212,7 @@ static void visit(struct fw_store *st, const struct fw_lease *l, size_t n, int64
 			published = KEYS;
 		}
 		o[i] = outcome_of(&l[i], &f[i], now);
+		o[i].visit.kind = kind;
 		f[i].due_at_ms = now + again_ms - (int64_t)(roll() % 20);
 		for (int k = 0; k < published; k++)
 			rows[i][k] = entry(k + 1, 1, "title", "content");
@@ -231,6 +233,23 @@ static void visit(struct fw_store *st, const struct fw_lease *l, size_t n, int64
 			;
 		atomic_fetch_add(&book->commits, 1);
 	}
+}
+
+/* Entries for some feed, whether it is due or not. */
+static void push(struct fw_store *st, const char *name, struct fw_arena *a)
+{
+	struct fw_lend_ask ask = {.feed_id = 1 + (int64_t)(roll() % FEEDS), .worker = name, .now_ms = fw_now_ms(), .lease_ms = LEASE_MS};
+	struct fw_lend_got got;
+	struct fw_lease l;
+	struct fw_err err;
+
+	must(fw_store_lend(st, &ask, a, &l, &got, &err), &err, "lend");
+	if (!got.fence)
+		return;
+	note_loan(&l, fw_now_ms());
+	atomic_fetch_add(&book->lent, 1);
+	atomic_fetch_add(&book->pushed, 1);
+	visit(st, &l, 1, 20, FW_VISIT_PUSHED);
 }
 
 static void worker(int number)
@@ -265,8 +284,10 @@ static void worker(int number)
 		} else if (roll() % 60 == 0) {
 			atomic_fetch_add(&book->abandoned, (int64_t)got.n); /* its leases will run out */
 		} else if (got.n) {
-			visit(st, l, got.n, 20);
+			visit(st, l, got.n, 20, FW_VISIT_NOT_MODIFIED);
 		}
+		if (roll() % 8 == 0)
+			push(st, name, &a);
 		if (!got.n)
 			usleep(2000);
 		fw_arena_reset(&a, 1 << 16);
@@ -354,7 +375,7 @@ static void last_round(struct fw_store *st)
 			seen[l[k].feed.id] = true;
 		}
 		if (n)
-			visit(st, l, n, FW_HOUR_MS);
+			visit(st, l, n, FW_HOUR_MS, FW_VISIT_NOT_MODIFIED);
 		fw_arena_reset(&a, 1 << 16);
 	}
 	ck_assert_msg(left == 0, "%d feeds were never lent again", left);
@@ -398,10 +419,11 @@ START_TEST(workers_share_one_wheel) /* invariants 1, 2, 6 */
 	}
 	atomic_store(&book->stop, 1);
 	all_well(pid, WORKERS);
-	printf("# %s: %lld claims lent %lld feeds: %lld committed, %lld stale, %lld given back, %lld abandoned\n",
-		under_test[_i].name, (long long)book->claims, (long long)book->lent, (long long)book->commits,
-		(long long)book->stale, (long long)book->released, (long long)book->abandoned);
+	printf("# %s: %lld claims lent %lld feeds, %lld of them by number: %lld committed, %lld stale, %lld given back, %lld abandoned\n",
+		under_test[_i].name, (long long)book->claims, (long long)book->lent, (long long)book->pushed,
+		(long long)book->commits, (long long)book->stale, (long long)book->released, (long long)book->abandoned);
 	ck_assert_int_gt(book->commits, FEEDS);
+	ck_assert_int_gt(book->pushed, 0);
 	accounts_agree(st, false);
 	last_round(st);
 	accounts_agree(st, true);

@@ -142,6 +142,36 @@ function ops.claim()
 	return {fence, until_ms, deferred, next_ms and int(next_ms) or '', call('GET', EPOCH), lent}
 end
 
+-- lend id worker now lease_ms -> 0 there is no such feed; {fence, until, status, epoch}, fence '0': not lent
+function ops.lend()
+	local id, worker, now = ARGV[2], ARGV[3], now_of(ARGV[4])
+	for _, fence in ipairs(call('ZRANGEBYSCORE', CLAIMS, '-inf', int(now), 'LIMIT', 0, 8)) do
+		claim_end(fence)
+	end
+	local feed, status = call('HGET', FEEDS, id), call('ZSCORE', STATUS, id) or '0'
+	if not feed then
+		finish()
+		return 0
+	end
+	line_write()
+	local name = feed_part(feed, 'host')
+	local fence, until_ms = lent_by(id, name), '0'
+	if fence then
+		until_ms = call('ZSCORE', CLAIMS, fence)
+		fence = '0'
+	elseif status ~= '0' then
+		fence = '0'
+	else
+		wheel_off(id, name, due_of(feed))
+		fence, until_ms = int(call('HINCRBY', META, 'last_fence', 1)), int(now + tonumber(ARGV[5]))
+		call('SADD', LENT .. fence, id)
+		call('ZADD', CLAIMS, until_ms, fence)
+		call('HSET', BORROWERS, fence, worker)
+	end
+	finish()
+	return {fence, until_ms, status, call('GET', EPOCH)}
+end
+
 -- release {id fence} ...
 function ops.release()
 	local ids = {}

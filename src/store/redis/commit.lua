@@ -8,7 +8,8 @@
 -- commit now epoch others n worker beat batch visits runs {run}... loans {fence all n}... slots {slot n}...
 --   {member of each loan, but where all of a claim come back}... {id in each slot}... plain {id feed}... extras {...}...
 -- Most visits bring nothing: for these, words go from here into variadic commands without being touched. The others are extras:
--- "index id host due" "status wanted failed fails cooldown groups" feed, a value for each group; for a new address url and host.
+-- "index id host due" "status wanted failed fails cooldown groups pushed" feed, a value for each group; for a new address url and host.
+-- pushed: its due time stays as it stands, and its loan was in no budget.
 -- others: some of the leases are not of the sender's own borrowing; then all are looked at, and the epoch rises for those who did.
 -- Answers: -1 look again; or {epoch, index ...} of those whose new address another feed has.
 
@@ -48,7 +49,7 @@ end
 -- A visit that has an extra: groups, failures, the address.
 local function extra_take(out)
 	local index, id, name, due = match(take(), '^(%d+) (%d+) (%S*) (%-?%d+)$')
-	local status, wanted, failed, fail_n, cooldown, bits = match(take(), '^(%d+) (%d+) (%d+) (%d+) (%-?%d+) (%d+)$')
+	local status, wanted, failed, fail_n, cooldown, bits, pushed = match(take(), '^(%d+) (%d+) (%d+) (%d+) (%-?%d+) (%d+) (%d)$')
 	local feed = take()
 	name, cooldown, bits = name ~= '' and name or nil, tonumber(cooldown), tonumber(bits)
 	for _, bit in ipairs({1, 2, 4, 8, 16}) do
@@ -64,8 +65,15 @@ local function extra_take(out)
 	elseif failed ~= '0' then
 		call('ZREM', FAILING, id)
 	end
+	if pushed == '1' then
+		local front, rest = match(feed, '^(%S+ %S+ %S+ %S+ )%S+( .*)$')
+		due = due_of(call('HGET', FEEDS, id))
+		feed = front .. due .. rest
+	end
 	if name then
 		host_return(name, cooldown)
+	elseif pushed == '1' then
+		name = place_uncounted(id, feed)
 	elseif out.joins and call('HGET', JOINED, id) then -- a visit before this one has moved to its host
 		name = call('HGET', JOINED, id)
 		call('HDEL', JOINED, id)

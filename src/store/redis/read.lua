@@ -257,7 +257,7 @@ function ops.check_feeds()
 				out[#out + 1] = 'feed ' .. id .. ': waiting, but not active'
 			end
 			local sole = match(call('HGET', HOSTS, name) or '', '%d+$') == id
-			if places[1] and sole ~= (places[1] == id and not joined) then
+			if places[1] and lent[id] ~= id and sole ~= (places[1] == id and not joined) then
 				out[#out + 1] = 'feed ' .. id .. ': counted by its host, or not, against what it should'
 			end
 			if (parked == false) ~= (call('ZSCORE', PARKED .. ':' .. name, id) == false) then

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: ISC
 --
 -- Lending. An active feed is in exactly one place: in line (waiting, by the time it wakes), PARKED (due, but its host has no budget), or
--- in the set LENT of a claim. In these it stands as "id" when it is the only feed of its host, else as "id@host".
+-- in the set LENT of a claim. In these it stands as "id" when it is the only feed of its host, else as "id@host". Only what was lent by
+-- its number is always "id" in LENT: it is in no budget.
 --
 -- The line is a list for each ten seconds, DUE with the number of the slot, for those that wake when they are due; SLOTS says which lists
 -- there are. What a slot holds is in no order, so the slot that has begun and not ended is sorted into SOON, where each has its exact
@@ -173,6 +174,12 @@ local function wheel_off(id, name, due)
 	end
 end
 
+-- Where a feed stands whose loan was in no budget.
+local function place_uncounted(id, feed)
+	local name = feed_part(feed, 'host')
+	return host(name).sole ~= id and name or nil
+end
+
 -- A lease has ended without a visit: back to its place, if the feed is still active.
 local function lease_return(m, feed)
 	local id, name = place_split(m)
@@ -180,7 +187,7 @@ local function lease_return(m, feed)
 		host_return(name, 0)
 	end
 	if feed and not call('ZSCORE', STATUS, id) then
-		due_put(m, due_of(feed))
+		due_put(name and m or place_of(id, place_uncounted(id, feed)), due_of(feed))
 	end
 	epoch_rises = true
 end
