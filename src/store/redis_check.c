@@ -108,8 +108,8 @@ int rd_clock(struct fw_store *st, int64_t *now_ms, struct fw_err *err)
 	return rc;
 }
 
-/* "everysec" and the like; absent when the server keeps its settings to itself. */
-static struct fw_str fsync_policy(struct redis *r)
+/* A setting of the server, such as "everysec"; absent when it keeps them to itself. */
+static struct fw_str setting(struct redis *r, const char *name)
 {
 	struct fw_err spare;
 	struct rd_conn *c = rd_shard(r, 0, &spare);
@@ -117,7 +117,10 @@ static struct fw_str fsync_policy(struct redis *r)
 
 	if (!c)
 		return FW_STR_NONE;
-	rd_command(c, "CONFIG GET appendfsync");
+	rd_begin(c, 3);
+	rd_add(c, FW_STR("CONFIG"));
+	rd_add(c, FW_STR("GET"));
+	rd_add(c, fw_str(name));
 	if (rd_exchange(c, &r->arena, &all, &spare) || all->elem[0]->type != RD_ARRAY || all->elem[0]->n != 2)
 		return FW_STR_NONE;
 	return all->elem[0]->elem[1]->text;
@@ -125,7 +128,7 @@ static struct fw_str fsync_policy(struct redis *r)
 
 static void inspect_durability(struct redis *r, fw_inspect_cb *cb, void *ctx)
 {
-	struct fw_str fsync = fsync_policy(r);
+	struct fw_str fsync = setting(r, "appendfsync");
 	char text[100];
 
 	if (fw_str_eq(rd_info(r, "persistence", "aof_last_write_status"), FW_STR("err")))
@@ -136,6 +139,9 @@ static void inspect_durability(struct redis *r, fw_inspect_cb *cb, void *ctx)
 	} else if (fw_str_eq(fsync, FW_STR("no"))) {
 		cb(ctx, "durability", 1, "appendfsync is no: a power cut takes half a minute",
 			"redis-cli CONFIG SET appendfsync everysec, and the same in its configuration");
+	} else if (fw_str_eq(setting(r, "aof-load-truncated"), FW_STR("yes"))) {
+		cb(ctx, "durability", 1, "aof-load-truncated is yes: a crash can leave half a transaction in the append-only file, and the next one completes it",
+			"feedwheel-store(7), REDIS, tells what to do");
 	} else {
 		(void)fw_snprintf(text, sizeof(text), "append-only file, appendfsync %.*s%s", FW_STR_ARG(fsync.p ? fsync : FW_STR("unknown")),
 			fw_str_eq(fsync, FW_STR("everysec")) ? ": a power cut takes a second at most" : "");

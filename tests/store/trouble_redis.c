@@ -1091,6 +1091,7 @@ static void finding(void *ctx, const char *name, int level, const char *text, co
 START_TEST(doctor_looks_at_durability)
 {
 	static const struct { const char *command, *words; int worst; } T[] = {
+		{"CONFIG SET aof-load-truncated yes", "half a transaction", 1},
 		{"CONFIG SET appendfsync no", "half a minute", 1}, {"CONFIG SET appendonly no", "no append-only file", 1},
 		{"CONFIG SET maxmemory-policy allkeys-lru", "drops keys", 2}, {"CONFIG SET maxmemory 1000mb", "drops keys", 2},
 	};

@@ -144,7 +144,7 @@ def everywhere(base, engine):
             told = w.run("pause", "--all").stdout
             holds("told 4 workers" in told, told)
             wait_for("all to pause", lambda: w.words().count(": paused") == 4, 5)
-            wait_for("the rest", lambda: in_flight(o) == 0)
+            wait_for("what they had claimed", lambda: w.json("status")["lent"] == 0)
             before = all_asked(o)
             with machines_more(w, first):
                 time.sleep(1.5)
