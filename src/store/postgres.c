@@ -20,7 +20,7 @@
 #define CONNECT_S "10"
 #define STATEMENT_MS 60000      /* no statement of a worker takes longer; lists may */
 #define LOOK_FIRST_MS 1000
-#define IDLE_IN_TRANSACTION_MS 30000 /* a worker that is stopped in the middle gives its locks back */
+#define IDLE_IN_TRANSACTION_MS 10000 /* a worker that is stopped in the middle gives its locks back; lists may take longer */
 
 /* ---- errors --------------------------------------------------------------------------------------------------------- */
 
@@ -199,10 +199,10 @@ static int settings(struct pg *p, struct fw_err *err)
 			"SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;"
 			"SET max_parallel_workers_per_gather = 0; SET client_min_messages = warning; SET timezone = 'UTC';"
 			"SET statement_timeout = %d; SET idle_in_transaction_session_timeout = %d; SET lock_timeout = %lld;"
-			"SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;"
+			"SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 3; SET tcp_keepalives_count = 3; SET tcp_user_timeout = 15000;"
 			"SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = %s; %s"
 			"SELECT set_config('default_toast_compression', 'lz4', false) FROM pg_settings"
-			" WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)", STATEMENT_MS, IDLE_IN_TRANSACTION_MS,
+			" WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)", STATEMENT_MS, IDLE_IN_TRANSACTION_MS * (p->read_only ? 6 : 1),
 			(long long)p->busy_timeout_ms, p->read_only ? "on" : "off", p->relaxed ? "SET synchronous_commit = off; " : ""))
 		return pg_no_memory(p, err);
 	return pg_exec(p, sql, err);

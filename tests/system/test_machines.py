@@ -84,7 +84,10 @@ def cut_off(base, engine): # REL-05, REL-18
             held = w.json("status")["lent"]
             time.sleep(AWAY_S)
             n, before = one.spoken(), asked_each(o)
-            wait_for("the other to have all feeds", lambda before=before: all(a > b for a, b in zip(asked_each(o), before)), 30)
+            try:
+                wait_for("the other to have all feeds", lambda before=before: not left(o, before), 60)
+            except AssertionError as e:
+                raise AssertionError("%s: %s\n%s" % (form, e, "\n".join(w.run("why", u).stdout for u in left(o, before)[:3]))) from e
             equal(one.spoken(), n, "requests of the one that is cut off")
             mend()
             start = time.monotonic()
@@ -97,6 +100,11 @@ def cut_off(base, engine): # REL-05, REL-18
 def asked_each(o):
     hosts = o.stats(hosts=True)["hosts"]
     return [hosts[u.split("/")[2].split(":")[0]]["requests"] for u in o.urls]
+
+
+def left(o, before):
+    """Who has not been asked for since."""
+    return [u for u, a, b in zip(o.urls, asked_each(o), before) if a <= b]
 
 
 run()
