@@ -917,7 +917,7 @@ START_TEST(those_in_the_way_leave) /* LIM-06: three servers do not stop the othe
 
 	config.max_buffered_bytes = 3 << 20;
 	config.max_body_bytes = 2 << 20;
-	config.total_timeout_ms = 10 * FW_SECOND_MS;
+	config.total_timeout_ms = 40 * FW_SECOND_MS;
 	begin();
 	for (size_t i = 0; i < 3; i++) {
 		crowd[i] = (struct fw_fetch){.url = url_of("/stall"), .done = done};
