@@ -82,6 +82,8 @@ struct fw_run_stats {
 	int64_t run_id;
 };
 
+struct fw_meter; /* feedwheel/meter.h */
+
 struct fw_run_options {
 	bool once;
 	/* Called in the master a few times a second, and once at the end; NULL: never. */
@@ -90,9 +92,9 @@ struct fw_run_options {
 	int (*reload)(void *ctx, struct fw_config **out, struct fw_err *err);
 	/*
 	 * The body of one process more, beside the workers: a server. It ends by SIGTERM, or when parent_fd is at its end of file: 0; FW_EIO:
-	 * not all it had accepted is stored; others: it could not be done. Watched and started again as workers are. NULL: none.
+	 * not all it had accepted is stored; others: it could not be done. meter: what all processes count. Watched and started again as workers are. NULL: none.
 	 */
-	int (*serve)(void *ctx, const struct fw_config *c, int parent_fd, struct fw_err *err);
+	int (*serve)(void *ctx, const struct fw_config *c, const struct fw_meter *meter, int parent_fd, struct fw_err *err);
 	bool serve_only;               /* no workers */
 	void *ctx;
 };

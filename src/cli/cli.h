@@ -244,6 +244,6 @@ const char *cli_feed_remedy(struct cli *c, const struct fw_feed *f);
 /* cmd_serve.c: open the socket that the setting `listen` names, and the body of the server's process (fw_run_options). */
 int cli_serve_open(struct cli *c);
 void cli_serve_close(struct cli *c);
-int cli_serve_body(void *ctx, const struct fw_config *config, int parent_fd, struct fw_err *err);
+int cli_serve_body(void *ctx, const struct fw_config *config, const struct fw_meter *meter, int parent_fd, struct fw_err *err);
 
 #endif

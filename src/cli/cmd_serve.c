@@ -6,10 +6,10 @@
 
 static int listen_fd = -1; /* of this process and all it forks: a server that is started anew goes on with it */
 
-int cli_serve_body(void *ctx, const struct fw_config *config, int parent_fd, struct fw_err *err)
+int cli_serve_body(void *ctx, const struct fw_config *config, const struct fw_meter *meter, int parent_fd, struct fw_err *err)
 {
 	(void)ctx;
-	return fw_serve(config, listen_fd, parent_fd, err);
+	return fw_serve(config, meter, listen_fd, parent_fd, err);
 }
 
 int cli_serve_open(struct cli *c)

@@ -52,6 +52,7 @@ struct master {
 	struct fw_config *reloaded; /* owned; NULL until the first SIGHUP */
 	const struct fw_run_options *o;
 	struct worker_shared *shared;
+	struct fw_meter *meter;
 	struct slot *slot;
 	int n;                     /* workers: the first slots; behind them the server, if there is one */
 	int slot_n;
@@ -59,7 +60,6 @@ struct master {
 	int64_t started_mono_ms, started_ms;
 	int64_t told_ms;           /* monotonic: when it was first told to stop */
 	int64_t tick_ms, awake_ms; /* monotonic: the last tick; since when ticks have come regularly */
-	uint64_t restarts;
 	bool stopping;
 	int rc;
 	struct fw_err err;
@@ -71,7 +71,7 @@ static int serve_body(struct master *m, struct worker_shared *sh)
 	close(m->pipe_fd[1]);
 	signal(SIGHUP, SIG_IGN);
 	fw_log_setup(fw_log_level_of(m->config->log_level), m->config->log_json, "serve");
-	switch (m->o->serve(m->o->ctx, m->config, m->pipe_fd[0], &sh->err)) {
+	switch (m->o->serve(m->o->ctx, m->config, m->meter, m->pipe_fd[0], &sh->err)) {
 	case 0: return WORKER_LEFT;
 	case FW_EIO: return WORKER_STORE;
 	default: return WORKER_SYSTEM;
@@ -80,7 +80,8 @@ static int serve_body(struct master *m, struct worker_shared *sh)
 
 static int worker_body(struct master *m, int index)
 {
-	struct worker_options wo = {.config = m->config, .shared = &m->shared[index], .index = index, .once = m->o->once,
+	struct worker_options wo = {.config = m->config, .shared = &m->shared[index],
+		.meter = fw_meter_slot(m->meter, (size_t)index), .index = index, .once = m->o->once,
 		.due_before_ms = m->o->once ? m->started_ms : 0, .run_id = m->started_ms, .master = m->pid,
 		.master_fd = m->pipe_fd[0]};
 	char who[32];
@@ -100,7 +101,6 @@ static int spawn(struct master *m, int index)
 	pid_t pid;
 
 	atomic_store(&m->shared[index].beat_mono_ms, index < m->n ? fw_mono_ms() : 0); /* the server gives no signs of life */
-	atomic_store(&m->shared[index].in_flight, 0);
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0)
@@ -108,6 +108,7 @@ static int spawn(struct master *m, int index)
 	if (pid < 0)
 		return fw_err_set(&m->err, FW_EIO, "no process could be made: %s; see ulimit -u", strerror(errno));
 	s->pid = pid;
+	atomic_store(&fw_meter_slot(m->meter, (size_t)index)->pid, pid);
 	s->born_ms = fw_mono_ms();
 	s->respawn_at_ms = 0;
 	return 0;
@@ -147,7 +148,6 @@ static int64_t inherit(struct master *m, int index)
 	struct worker_shared *sh = &m->shared[index];
 	int64_t reading = atomic_exchange(&sh->reading_feed_id, 0);
 
-	atomic_store(&sh->in_flight, 0);
 	if (sh->dead_name[0])
 		return 0; /* it died before it had buried its predecessor, thus before it borrowed anything */
 	memcpy(sh->dead_name, sh->name, sizeof(sh->dead_name));
@@ -157,6 +157,7 @@ static int64_t inherit(struct master *m, int index)
 
 static void on_death(struct master *m, int index, int status)
 {
+	struct fw_meter_slot *meter = fw_meter_slot(m->meter, (size_t)index);
 	struct worker_shared *sh = &m->shared[index];
 	struct slot *s = &m->slot[index];
 	int64_t now_ms = fw_mono_ms();
@@ -169,6 +170,9 @@ static void on_death(struct master *m, int index, int status)
 	else
 		(void)fw_snprintf(name, sizeof(name), "worker %d (%s)", index, sh->name);
 	s->pid = 0;
+	atomic_store(&meter->pid, 0);
+	atomic_store(&meter->in_flight, 0);
+	atomic_store(&meter->away, 0);
 	if (index >= m->n && m->stopping && code != WORKER_LEFT && !m->rc) { /* what it had accepted is not all stored */
 		m->rc = sh->err.rc ? sh->err.rc : FW_EIO;
 		m->err = sh->err;
@@ -189,12 +193,12 @@ static void on_death(struct master *m, int index, int status)
 			return;
 		}
 		fw_error("%s: %s", name, sh->err.text);
-		m->restarts++;
+		meter_add(&meter->restarts, 1);
 	} else if (code == WORKER_LEFT) {
 		fw_info("%s was stopped from outside: another takes its place", name);
 		s->pause_ms = 0;
 	} else {
-		m->restarts++;
+		meter_add(&meter->restarts, 1);
 		if (WIFSIGNALED(status))
 			fw_error("%s was killed by signal %d%s", name, WTERMSIG(status), reading ? " while it read a document" : "");
 		else
@@ -247,25 +251,21 @@ static void look_after(struct master *m)
 
 static void add_up(const struct master *m, struct fw_run_stats *out)
 {
-	*out = (struct fw_run_stats){.run_id = m->started_ms, .elapsed_ms = fw_mono_ms() - m->started_mono_ms,
-		.restarts = m->restarts, .total = m->n ? atomic_load(&m->shared[0].total) : 0};
-	for (int i = 0; i < m->n; i++) {
-		const struct worker_shared *sh = &m->shared[i];
+	struct fw_meter_sum s;
 
-		out->done += atomic_load(&sh->done); /* first: see count() in storer.c */
-		out->ok += atomic_load(&sh->ok);
-		out->not_modified += atomic_load(&sh->not_modified);
-		out->failed += atomic_load(&sh->failed);
-		out->stale += atomic_load(&sh->stale);
-		out->new_entries += atomic_load(&sh->new_entries);
-		out->changed_entries += atomic_load(&sh->changed_entries);
-		out->wire_bytes += atomic_load(&sh->wire_bytes);
-		out->body_bytes += atomic_load(&sh->body_bytes);
-		out->commits += atomic_load(&sh->commits);
-		out->deferred += atomic_load(&sh->deferred);
-		out->in_flight += atomic_load(&sh->in_flight);
-		out->workers += m->slot[i].pid != 0;
-	}
+	fw_meter_read(m->meter, &s);
+	*out = (struct fw_run_stats){.run_id = m->started_ms, .elapsed_ms = fw_mono_ms() - m->started_mono_ms,
+		.restarts = s.worker_restarts + s.server_restarts, .total = m->n ? atomic_load(&m->shared[0].total) : 0,
+		.ok = s.visits[FW_VISIT_OK], .not_modified = s.visits[FW_VISIT_NOT_MODIFIED] + s.visits[FW_VISIT_SAME],
+		.stale = s.count[FW_COUNT_STALE], .new_entries = s.count[FW_COUNT_NEW_ENTRIES],
+		.changed_entries = s.count[FW_COUNT_CHANGED_ENTRIES], .wire_bytes = s.count[FW_COUNT_WIRE_BYTES],
+		.body_bytes = s.count[FW_COUNT_BODY_BYTES], .deferred = s.count[FW_COUNT_DEFERRED], .in_flight = (uint32_t)s.in_flight,
+		.workers = s.alive};
+	for (size_t i = 0; i < FW_VISIT_KIND_N; i++)
+		out->done += s.visits[i];
+	out->failed = out->done - out->ok - out->not_modified;
+	for (size_t i = 0; i < FW_METER_BUCKETS; i++)
+		out->commits += s.timing[FW_TIMING_COMMIT].bucket[i];
 }
 
 static void progress(struct master *m)
@@ -362,8 +362,9 @@ int fw_run(const struct fw_config *c, const struct fw_run_options *o, struct fw_
 	for (size_t i = 0; i < FW_N(NUMBER); i++)
 		sigaddset(&signals, NUMBER[i]);
 	m.shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	m.meter = fw_meter_create((size_t)m.n, o->serve != NULL);
 	m.slot = calloc((size_t)m.slot_n, sizeof(*m.slot));
-	if (m.shared == MAP_FAILED || !m.slot || pipe2(m.pipe_fd, O_CLOEXEC)) {
+	if (m.shared == MAP_FAILED || !m.meter || !m.slot || pipe2(m.pipe_fd, O_CLOEXEC)) {
 		m.rc = fw_err_set(&m.err, FW_EIO, "the master could not start: %s", strerror(errno));
 		goto out;
 	}
@@ -388,6 +389,7 @@ out:
 	}
 	if (m.shared != MAP_FAILED && m.shared)
 		munmap(m.shared, bytes);
+	fw_meter_destroy(m.meter);
 	free(m.slot);
 	fw_config_destroy(m.reloaded);
 	if (m.rc && err)

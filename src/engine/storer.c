@@ -106,9 +106,13 @@ static void ask_later(struct storer *s, const char *doing, const struct fw_err *
 {
 	int64_t wait = retry_later(&s->retry);
 
-	if (!s->outage_since_ms)
+	if (!s->outage_since_ms) {
 		s->outage_since_ms = fw_mono_ms();
+		meter_count(s->l->o->meter, FW_COUNT_OUTAGES, 1);
+	}
 	s->outage_err = *err;
+	atomic_store_explicit(&s->l->o->meter->away, 1, memory_order_relaxed);
+	meter_count(s->l->o->meter, FW_COUNT_RETRIES, 1);
 	fw_warn("%s: %s; nothing is lost, next try in %d ms", doing, err->text, (int)wait);
 }
 
@@ -134,6 +138,7 @@ static void outage_over(struct storer *s)
 {
 	if (s->retry.pause_ms)
 		fw_info("the store answers again");
+	atomic_store_explicit(&s->l->o->meter->away, 0, memory_order_relaxed);
 	s->retry = (struct retry){0};
 	s->outage_since_ms = 0;
 }
@@ -155,33 +160,24 @@ static void visit_spent(struct storer *s, struct visit *v)
 
 static void count(struct storer *s, const struct visit *v)
 {
-	struct worker_shared *sh = s->l->o->shared;
+	struct fw_meter_slot *m = s->l->o->meter;
 	const struct fw_outcome *o = &v->outcome;
 
 	if (o->rc == FW_ESTALE) {
-		atomic_fetch_add(&sh->stale, 1);
+		meter_count(m, FW_COUNT_STALE, 1);
 		fw_info("feed %lld: its lease ran out before the visit was stored; nothing was written", (long long)o->feed_id);
 		return;
 	}
 	if (v->moved) { /* it comes again at once, under its feed's address, and counts then */
+		meter_count(m, FW_COUNT_MOVED, 1);
 		fw_info("feed %lld: %s", (long long)o->feed_id, v->fetch.err.text);
 		return;
 	}
 	s->visits++;
 	s->news += o->visit.new_n;
-	atomic_fetch_add(&sh->new_entries, o->visit.new_n);
-	atomic_fetch_add(&sh->changed_entries, o->visit.changed_n);
-	atomic_fetch_add(&sh->wire_bytes, o->visit.wire_bytes);
-	atomic_fetch_add(&sh->body_bytes, o->visit.body_bytes);
-	if (o->visit.kind == FW_VISIT_NOT_MODIFIED || o->visit.kind == FW_VISIT_SAME)
-		atomic_fetch_add(&sh->not_modified, 1);
-	else if (o->visit.kind == FW_VISIT_OK)
-		atomic_fetch_add(&sh->ok, 1);
-	else
-		atomic_fetch_add(&sh->failed, 1);
 	if (v->feed.fail_n)
 		s->failures++;
-	atomic_fetch_add(&sh->done, 1); /* last: a reader that sees it sees the rest */
+	meter_visit(m, &o->visit, v->lease->feed.due_at_ms <= FW_DUE_FIRST);
 }
 
 /* ---- commit ------------------------------------------------------------------------------------------------------------------------- */
@@ -192,13 +188,14 @@ static void beat_fill(struct storer *s, struct fw_beat *b)
 
 	*b = (struct fw_beat){.worker = sh->name, .pid = getpid(), .started_ms = s->started_ms, .run_id = s->l->o->run_id,
 		.visits = s->visits, .new_entries = s->news, .failures = s->failures,
-		.in_flight = atomic_load(&sh->in_flight), .slots = s->l->slots};
+		.in_flight = (uint32_t)atomic_load(&s->l->o->meter->in_flight), .slots = s->l->slots};
 }
 
 static int commit_some(struct storer *s, size_t from, size_t n, struct fw_err *err)
 {
 	struct fw_beat beat;
 	struct fw_commit c = {.outcome = s->outcome, .n = n, .beat = &beat};
+	int64_t start_us;
 	int rc;
 
 	beat_fill(s, &beat);
@@ -206,16 +203,17 @@ static int commit_some(struct storer *s, size_t from, size_t n, struct fw_err *e
 		s->outcome[i] = s->batch[from + i]->outcome;
 		s->outcome[i].rc = 0;
 	}
+	start_us = fw_mono_us();
 	rc = fw_store_commit(s->st, &c, err);
 	if (rc)
 		return rc;
+	meter_time(s->l->o->meter, FW_TIMING_COMMIT, fw_mono_us() - start_us);
 	for (size_t i = 0; i < n; i++) {
 		struct visit *v = s->batch[from + i];
 
 		v->outcome = s->outcome[i];
 		count(s, v);
 	}
-	atomic_fetch_add(&s->l->o->shared->commits, 1);
 	return 0;
 }
 
@@ -294,6 +292,7 @@ static void give_back(struct storer *s, size_t n)
 	/* when it fails the leases simply run out: a matter of time, not of data */
 	if (n && s->st && fw_store_release(s->st, s->back, n, &err))
 		fw_warn("giving %zu leases back: %s; they will run out", n, err.text);
+	meter_count(s->l->o->meter, FW_COUNT_RELEASED, n);
 }
 
 static void take_outcomes(struct storer *s)
@@ -411,6 +410,7 @@ static int claim_some(struct storer *s, size_t max, int64_t due_before_ms, bool 
 	struct lease_batch *b = calloc(1, sizeof(*b));
 	struct fw_lease *lease = NULL;
 	struct lent *lent = NULL;
+	int64_t start_us = fw_mono_us();
 	struct fw_err err;
 	int rc = FW_ENOMEM;
 
@@ -430,7 +430,9 @@ static int claim_some(struct storer *s, size_t max, int64_t due_before_ms, bool 
 	free(b);
 	if (!rc) {
 		outage_over(s);
-		atomic_fetch_add(&s->l->o->shared->deferred, got->deferred_n);
+		meter_time(s->l->o->meter, FW_TIMING_CLAIM, fw_mono_us() - start_us);
+		meter_count(s->l->o->meter, FW_COUNT_LEASES, got->n);
+		meter_count(s->l->o->meter, FW_COUNT_DEFERRED, got->deferred_n);
 		return 0;
 	}
 	if (rc == FW_ENOMEM)
@@ -552,7 +554,7 @@ static void beat(struct storer *s, int64_t mono_ms)
  */
 static bool upkeep(struct storer *s, int64_t mono_ms)
 {
-	bool busy = atomic_load(&s->l->o->shared->in_flight) > s->l->slots / 4, more = false;
+	bool busy = atomic_load(&s->l->o->meter->in_flight) > s->l->slots / 4, more = false;
 	struct fw_err err;
 	int rc;
 

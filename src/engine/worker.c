@@ -118,7 +118,7 @@ static void slot_free(struct worker *w, struct visit *v)
 	w->in_slot[v->slot] = NULL;
 	w->free_slot[w->free_slot_n++] = v->slot;
 	w->in_flight--;
-	atomic_store_explicit(&w->o->shared->in_flight, w->in_flight, memory_order_relaxed);
+	atomic_store_explicit(&w->o->meter->in_flight, w->in_flight, memory_order_relaxed);
 }
 
 static void end_if_drained(struct worker *w)
@@ -171,7 +171,7 @@ static void visit_start(struct worker *w, struct lent *lent)
 	v->slot = w->free_slot[--w->free_slot_n];
 	w->in_slot[v->slot] = v;
 	w->in_flight++;
-	atomic_store_explicit(&w->o->shared->in_flight, w->in_flight, memory_order_relaxed);
+	atomic_store_explicit(&w->o->meter->in_flight, w->in_flight, memory_order_relaxed);
 	if (fw_fetch_start(w->fetcher, &v->fetch, &err)) {
 		fw_warn("feed %lld could not be started: %s", (long long)v->feed.id, err.text);
 		slot_free(w, v);
@@ -378,6 +378,7 @@ static int lane_init(struct worker *w)
 	l->o = w->o;
 	l->config = c;
 	l->slots = slots_allowed(c->concurrency);
+	atomic_store_explicit(&w->o->meter->slots, l->slots, memory_order_relaxed);
 	l->cap = l->slots + FW_MIN((size_t)l->slots / 2 + 1, (size_t)256);
 	l->pending_max = (size_t)c->batch_visits + (size_t)c->batch_visits / 2;
 	l->visit_max = 2 * l->cap + l->pending_max + SPARE_SLOTS;

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "engine/meter.h"
 #include "feedwheel/engine.h"
 
 #define WORKER_NAME_MAX 128
@@ -26,9 +27,6 @@ struct worker_shared {
 	_Atomic int64_t beat_mono_ms;      /* the loop's sign of life */
 	_Atomic int64_t reading_feed_id;   /* bytes of this feed are being parsed right now; 0: none */
 	_Atomic int64_t total;             /* once: feeds due at the start (worker 0 counts) */
-	_Atomic uint64_t done, ok, not_modified, failed, stale, new_entries, changed_entries, wire_bytes, body_bytes, commits,
-		deferred;
-	_Atomic uint32_t in_flight;
 	char name[WORKER_NAME_MAX];        /* as the store knows it; written once at start */
 	struct fw_err err;                 /* behind WORKER_STORE and WORKER_SYSTEM */
 	/* the worker writes, for its successor: the last control message it has seen, and what that left behind */
@@ -42,6 +40,7 @@ struct worker_shared {
 struct worker_options {
 	const struct fw_config *config;
 	struct worker_shared *shared;
+	struct fw_meter_slot *meter;       /* what it counts */
 	int index;                         /* 0 ... workers - 1 */
 	bool once;
 	int64_t due_before_ms;             /* once: what is due by then */

@@ -36,6 +36,7 @@ struct http_lane { /* one server thread */
 
 struct http {
 	const struct fw_config *config;
+	const struct fw_meter *meter;
 	struct MHD_Daemon *daemon;
 	struct fw_ingest *ingest;
 	struct desk *desk;
@@ -139,5 +140,9 @@ enum MHD_Result http_healthz(struct request *r);
 enum MHD_Result http_readyz(struct request *r);
 enum MHD_Result http_ring(struct request *r);
 enum MHD_Result http_metrics(struct request *r);
+
+/* ---- engine_metrics.c ---------------------------------------------------------------------------------------------------------- */
+
+void http_engine_metrics(struct fw_buf *b, const struct fw_meter *m);
 
 #endif

@@ -2,6 +2,7 @@
 /* How the server is: for load balancers (/healthz, /readyz), for people (/v1/ring), for Prometheus (/metrics). */
 #include "base/json.h"
 #include "http/http.h"
+#include "http/prom.h"
 #include "base/banned.h"
 
 #define READY_FILL 0.9 /* of the fullest ring: above it new pushes had better go elsewhere */
@@ -52,27 +53,15 @@ enum MHD_Result http_ring(struct request *r)
 	return http_send(r, MHD_HTTP_OK, "application/json", &out);
 }
 
-/* ---- Prometheus' text format, version 0.0.4 ------------------------------------------------------------------------------------- */
-
-static void metric(struct fw_buf *b, const char *name, const char *type, const char *help, double v)
-{
-	fw_buf_addf(b, "# HELP feedwheel_%s %s\n# TYPE feedwheel_%s %s\nfeedwheel_%s %.17g\n", name, help, name, type, name, v);
-}
+/* ---- Prometheus ------------------------------------------------------------------------------------------------------------------ */
 
 static void flush_histogram(struct fw_buf *b, const struct fw_ingest_stats *s)
 {
-	uint64_t sum = 0;
+	int64_t bound_us[FW_FLUSH_BUCKETS];
 
-	fw_buf_adds(b, "# HELP feedwheel_flush_seconds Time of a statement that stored pushed rows.\n# TYPE feedwheel_flush_seconds histogram\n");
-	for (size_t i = 0; i < FW_FLUSH_BUCKETS; i++) {
-		sum += s->bucket[i];
-		if (fw_flush_bucket_us[i] == UINT32_MAX)
-			fw_buf_addf(b, "feedwheel_flush_seconds_bucket{le=\"+Inf\"} %llu\n", (unsigned long long)sum);
-		else
-			fw_buf_addf(b, "feedwheel_flush_seconds_bucket{le=\"%g\"} %llu\n", fw_flush_bucket_us[i] / 1e6, (unsigned long long)sum);
-	}
-	fw_buf_addf(b, "feedwheel_flush_seconds_sum %.6f\nfeedwheel_flush_seconds_count %llu\n", (double)s->flush_us / 1e6,
-		(unsigned long long)sum);
+	for (size_t i = 0; i < FW_FLUSH_BUCKETS; i++)
+		bound_us[i] = fw_flush_bucket_us[i];
+	metric_histogram(b, "flush_seconds", "Time of a statement that stored pushed rows.", s->bucket, bound_us, FW_FLUSH_BUCKETS, s->flush_us);
 }
 
 enum MHD_Result http_metrics(struct request *r)
@@ -101,5 +90,6 @@ enum MHD_Result http_metrics(struct request *r)
 	metric(&b, "store_away", "gauge", "1: the store did not answer last time.", s.away);
 	metric(&b, "flush_cpu_seconds_total", "counter", "Processor time of this process in statements that stored pushed rows.", (double)s.flush_cpu_us / 1e6);
 	flush_histogram(&b, &s);
+	http_engine_metrics(&b, h->meter);
 	return http_send(r, MHD_HTTP_OK, "text/plain; version=0.0.4", &b);
 }

@@ -263,7 +263,7 @@ static void http_free(struct http *h)
 	free(h);
 }
 
-static int http_start(const struct fw_config *c, int fd, struct http **out, struct fw_err *err)
+static int http_start(const struct fw_config *c, const struct fw_meter *meter, int fd, struct http **out, struct fw_err *err)
 {
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	struct http *h = calloc(1, sizeof(*h));
@@ -273,6 +273,7 @@ static int http_start(const struct fw_config *c, int fd, struct http **out, stru
 	if (!h)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	h->config = c;
+	h->meter = meter;
 	h->lane_n = c->serve_threads > 0 ? (size_t)c->serve_threads : (size_t)FW_MAX(cores, 1);
 	h->lane = calloc(h->lane_n, sizeof(*h->lane));
 	rc = h->lane ? fw_ingest_open(c, h->lane_n, &h->ingest, err) : fw_err_set(err, FW_ENOMEM, "out of memory");
@@ -339,7 +340,7 @@ static void serve_wait(const sigset_t *signals, int parent_fd)
 		close(p[0].fd);
 }
 
-int fw_serve(const struct fw_config *c, int fd, int parent_fd, struct fw_err *err)
+int fw_serve(const struct fw_config *c, const struct fw_meter *meter, int fd, int parent_fd, struct fw_err *err)
 {
 	struct http *h;
 	sigset_t signals;
@@ -353,7 +354,7 @@ int fw_serve(const struct fw_config *c, int fd, int parent_fd, struct fw_err *er
 	pthread_sigmask(SIG_BLOCK, &signals, NULL); /* the server's threads inherit it */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is a disk that is full */
-	rc = http_start(c, fd, &h, err);
+	rc = http_start(c, meter, fd, &h, err);
 	if (rc)
 		return rc;
 	fw_info("listening on %s", c->listen);

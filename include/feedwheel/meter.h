@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What a run counts, over all its processes: for /metrics, and for the progress line.
+ *
+ * The numbers lie in memory that the master makes before it forks, with a part of its own for each process. They rise as long as the
+ * master lives: a worker that takes a dead one's place goes on where that one stopped. Whoever reads sees each number right by itself;
+ * what belongs to a visit that is seen in `visits` is seen too.
+ */
+#ifndef FEEDWHEEL_METER_H
+#define FEEDWHEEL_METER_H
+
+#include <sys/types.h>
+
+#include "feedwheel/engine.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct fw_meter;
+
+enum fw_count {
+	FW_COUNT_ITEMS,           /* in the documents that were read */
+	FW_COUNT_NEW_ENTRIES,
+	FW_COUNT_CHANGED_ENTRIES,
+	FW_COUNT_WIRE_BYTES,      /* bodies as they came */
+	FW_COUNT_BODY_BYTES,      /* and decoded */
+	FW_COUNT_REDIRECTS,       /* followed */
+	FW_COUNT_STALE,           /* visits whose lease had run out: nothing was written */
+	FW_COUNT_MOVED,           /* visits of a page whose feed took its place: no visits of a feed */
+	FW_COUNT_LEASES,          /* feeds lent */
+	FW_COUNT_RELEASED,        /* given back unvisited */
+	FW_COUNT_DEFERRED,        /* due, but put off for their host's sake */
+	FW_COUNT_OUTAGES,         /* times that the store went away */
+	FW_COUNT_RETRIES,         /* times that it said no */
+	FW_COUNT_N
+};
+
+enum fw_timing {
+	FW_TIMING_LATENESS,       /* of a visit, against its due time; not of those that a person asked for */
+	FW_TIMING_FETCH,          /* from the request to the last byte */
+	FW_TIMING_PARSE,
+	FW_TIMING_CLAIM,          /* of the store */
+	FW_TIMING_COMMIT,
+	FW_TIMING_N
+};
+
+#define FW_METER_CLASSES 6    /* of HTTP status codes: [2] 2xx; [0] others */
+#define FW_METER_BUCKETS 16
+
+/* Upper ends in microseconds, ascending; the last is INT64_MAX. n <= FW_METER_BUCKETS. */
+const int64_t *fw_meter_bounds(enum fw_timing t, size_t *n);
+
+struct fw_meter_sum {
+	uint64_t visits[FW_VISIT_KIND_N];
+	uint64_t answers[FW_METER_CLASSES];
+	uint64_t count[FW_COUNT_N];
+	struct { uint64_t bucket[FW_METER_BUCKETS], sum_us; } timing[FW_TIMING_N]; /* bucket: each by itself, not all below it */
+	uint64_t in_flight, slots;      /* transfers now; at most */
+	uint64_t away;                  /* workers that the store does not answer */
+	uint64_t worker_restarts, server_restarts;
+	uint32_t workers, alive;        /* wanted; running now */
+	int64_t started_ms;             /* the master */
+};
+void fw_meter_read(const struct fw_meter *m, struct fw_meter_sum *out);
+
+struct fw_meter_process {
+	const char *what;               /* "master", "worker", "server" */
+	int index;                      /* among those */
+	pid_t pid;
+	int64_t rss_bytes, cpu_ms;      /* -1: this system does not say */
+};
+/* The i-th process, in that order; false: there is none with that number, or it is not running just now (pid is 0 then). */
+bool fw_meter_process(const struct fw_meter *m, size_t i, struct fw_meter_process *out);
+size_t fw_meter_process_n(const struct fw_meter *m);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

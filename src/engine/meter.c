@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: ISC */
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "engine/meter.h"
+#include "base/banned.h"
+
+struct fw_meter {
+	size_t workers, slot_n;
+	size_t bytes;             /* of this mapping */
+	int64_t started_ms;
+	pid_t master;
+	struct fw_meter_slot slot[];
+};
+
+#define MS(n) (INT64_C(1000) * (n))
+#define S(n) (INT64_C(1000000) * (n))
+#define REST INT64_MAX
+
+static const struct {
+	size_t n;
+	int64_t us[FW_METER_BUCKETS];
+} BOUNDS[FW_TIMING_N] = {
+	[FW_TIMING_LATENESS] = {11, {MS(100), S(1), S(5), S(15), S(60), S(300), S(900), S(3600), S(21600), S(86400), REST}},
+	[FW_TIMING_FETCH] = {14, {MS(5), MS(10), MS(25), MS(50), MS(100), MS(250), MS(500), S(1), MS(2500), S(5), S(10), S(30), S(60), REST}},
+	[FW_TIMING_PARSE] = {12, {100, 250, 500, MS(1), MS(2), MS(5), MS(10), MS(25), MS(50), MS(100), MS(500), REST}},
+	[FW_TIMING_CLAIM] = {12, {500, MS(1), MS(2), MS(5), MS(10), MS(25), MS(50), MS(100), MS(250), S(1), S(5), REST}},
+	[FW_TIMING_COMMIT] = {12, {500, MS(1), MS(2), MS(5), MS(10), MS(25), MS(50), MS(100), MS(250), S(1), S(5), REST}},
+};
+
+const int64_t *fw_meter_bounds(enum fw_timing t, size_t *n)
+{
+	*n = BOUNDS[t].n;
+	return BOUNDS[t].us;
+}
+
+/* ---- life ------------------------------------------------------------------------------------------------------------------------ */
+
+struct fw_meter *fw_meter_create(size_t workers, bool server)
+{
+	size_t slot_n = workers + server, bytes = sizeof(struct fw_meter) + slot_n * sizeof(struct fw_meter_slot);
+	struct fw_meter *m = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (m == MAP_FAILED)
+		return NULL;
+	m->workers = workers;
+	m->slot_n = slot_n;
+	m->bytes = bytes;
+	m->started_ms = fw_now_ms();
+	m->master = getpid();
+	return m;
+}
+
+void fw_meter_destroy(struct fw_meter *m)
+{
+	if (m)
+		munmap(m, m->bytes);
+}
+
+struct fw_meter_slot *fw_meter_slot(struct fw_meter *m, size_t i)
+{
+	return &m->slot[i];
+}
+
+/* ---- counting --------------------------------------------------------------------------------------------------------------------- */
+
+void meter_time(struct fw_meter_slot *s, enum fw_timing what, int64_t us)
+{
+	size_t b = 0;
+
+	us = FW_MAX(us, 0);
+	while (us > BOUNDS[what].us[b])
+		b++;
+	meter_add(&s->timing[what].sum_us, (uint64_t)us);
+	meter_add(&s->timing[what].bucket[b], 1);
+}
+
+void meter_visit(struct fw_meter_slot *s, const struct fw_visit *v, bool asked_for)
+{
+	int status_class = v->http_status / 100;
+	_Atomic uint64_t *visits = &s->visits[(size_t)v->kind < FW_VISIT_KIND_N ? v->kind : FW_VISIT_NONE];
+
+	if (v->http_status)
+		meter_add(&s->answers[status_class > 0 && status_class < FW_METER_CLASSES ? status_class : 0], 1);
+	meter_count(s, FW_COUNT_ITEMS, v->item_n);
+	meter_count(s, FW_COUNT_NEW_ENTRIES, v->new_n);
+	meter_count(s, FW_COUNT_CHANGED_ENTRIES, v->changed_n);
+	meter_count(s, FW_COUNT_WIRE_BYTES, v->wire_bytes);
+	meter_count(s, FW_COUNT_BODY_BYTES, v->body_bytes);
+	meter_count(s, FW_COUNT_REDIRECTS, v->hops);
+	if (!asked_for)
+		meter_time(s, FW_TIMING_LATENESS, v->lateness_ms * INT64_C(1000));
+	if (v->total_us > 0)
+		meter_time(s, FW_TIMING_FETCH, v->total_us);
+	if (v->parse_us > 0)
+		meter_time(s, FW_TIMING_PARSE, v->parse_us);
+	/* last: a reader that sees it sees the rest */
+	atomic_store_explicit(visits, atomic_load_explicit(visits, memory_order_relaxed) + 1, memory_order_release);
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------------------------------------- */
+
+static void sum(uint64_t *out, const _Atomic uint64_t *in, size_t n, memory_order order)
+{
+	for (size_t i = 0; i < n; i++)
+		out[i] += atomic_load_explicit(&in[i], order);
+}
+
+static void slot_read(const struct fw_meter_slot *s, struct fw_meter_sum *out)
+{
+	sum(out->visits, s->visits, FW_VISIT_KIND_N, memory_order_acquire); /* first: see meter_visit() */
+	sum(out->answers, s->answers, FW_METER_CLASSES, memory_order_relaxed);
+	sum(out->count, s->count, FW_COUNT_N, memory_order_relaxed);
+	sum(&out->away, &s->away, 1, memory_order_relaxed);
+	sum(&out->in_flight, &s->in_flight, 1, memory_order_relaxed);
+	sum(&out->slots, &s->slots, 1, memory_order_relaxed);
+	sum(&out->worker_restarts, &s->restarts, 1, memory_order_relaxed);
+	for (size_t i = 0; i < FW_TIMING_N; i++) {
+		sum(out->timing[i].bucket, s->timing[i].bucket, FW_METER_BUCKETS, memory_order_relaxed);
+		sum(&out->timing[i].sum_us, &s->timing[i].sum_us, 1, memory_order_relaxed);
+	}
+	out->alive += atomic_load(&s->pid) != 0;
+}
+
+void fw_meter_read(const struct fw_meter *m, struct fw_meter_sum *out)
+{
+	*out = (struct fw_meter_sum){.workers = (uint32_t)m->workers, .started_ms = m->started_ms};
+	for (size_t i = 0; i < m->workers; i++)
+		slot_read(&m->slot[i], out);
+	if (m->slot_n > m->workers)
+		out->server_restarts = atomic_load(&m->slot[m->workers].restarts);
+}
+
+/* ---- processes ----------------------------------------------------------------------------------------------------------------------- */
+
+/* A file of /proc, in one read. False: there is none. */
+static bool proc_read(pid_t pid, const char *name, char *out, size_t cap)
+{
+	char path[64];
+	size_t n = 0;
+	FILE *f;
+
+	(void)fw_snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	f = fopen(path, "re");
+	if (f) {
+		n = fread(out, 1, cap - 1, f);
+		fclose(f);
+	}
+	out[n] = 0;
+	return n > 0;
+}
+
+/* The i-th word, from 0. */
+static int64_t word(struct fw_str s, size_t i)
+{
+	int64_t v;
+
+	while (i-- > 0)
+		(void)fw_str_split(s, ' ', &s);
+	return fw_str_int(fw_str_split(s, ' ', &s), &v) ? v : -1;
+}
+
+static void process_read(struct fw_meter_process *p)
+{
+	char text[1024];
+	const char *after;
+
+	p->rss_bytes = p->cpu_ms = -1;
+	if (proc_read(p->pid, "statm", text, sizeof(text)))
+		p->rss_bytes = word(fw_str(text), 1) * (int64_t)sysconf(_SC_PAGESIZE);
+	if (proc_read(p->pid, "stat", text, sizeof(text)) && (after = strrchr(text, ')')) != NULL && after[1]) { /* the name may hold anything */
+		struct fw_str rest = fw_str(after + 2);
+
+		p->cpu_ms = (word(rest, 11) + word(rest, 12)) * 1000 / sysconf(_SC_CLK_TCK);
+	}
+}
+
+size_t fw_meter_process_n(const struct fw_meter *m)
+{
+	return 1 + m->slot_n;
+}
+
+bool fw_meter_process(const struct fw_meter *m, size_t i, struct fw_meter_process *out)
+{
+	if (i == 0)
+		*out = (struct fw_meter_process){.what = "master", .pid = m->master};
+	else if (i <= m->workers)
+		*out = (struct fw_meter_process){.what = "worker", .index = (int)i - 1, .pid = atomic_load(&m->slot[i - 1].pid)};
+	else
+		*out = (struct fw_meter_process){.what = "server", .pid = i <= m->slot_n ? atomic_load(&m->slot[i - 1].pid) : 0};
+	if (out->pid)
+		process_read(out);
+	return out->pid != 0;
+}

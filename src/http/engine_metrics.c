@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: ISC */
+/* What the whole run counts (feedwheel/meter.h), as metrics: its visits, its store, its processes. */
+#include "feedwheel/meter.h"
+#include "http/http.h"
+#include "http/prom.h"
+#include "base/banned.h"
+
+static const struct {
+	const char *name, *help;
+} COUNT[FW_COUNT_N] = {
+	[FW_COUNT_ITEMS] = {"items_total", "Items in the documents that were read."},
+	[FW_COUNT_NEW_ENTRIES] = {"entries_new_total", "Entries stored for the first time."},
+	[FW_COUNT_CHANGED_ENTRIES] = {"entries_changed_total", "Entries stored again because they had changed."},
+	[FW_COUNT_WIRE_BYTES] = {"fetch_received_bytes_total", "Bodies of answers, as they came."},
+	[FW_COUNT_BODY_BYTES] = {"fetch_decoded_bytes_total", "Bodies of answers, decompressed."},
+	[FW_COUNT_REDIRECTS] = {"fetch_redirects_total", "Redirects followed."},
+	[FW_COUNT_STALE] = {"leases_lost_total", "Visits that were not stored because their lease had run out."},
+	[FW_COUNT_MOVED] = {"pages_replaced_total", "Visits of a page whose feed took its place."},
+	[FW_COUNT_LEASES] = {"leases_total", "Feeds lent to workers."},
+	[FW_COUNT_RELEASED] = {"leases_released_total", "Feeds given back without a visit."},
+	[FW_COUNT_DEFERRED] = {"leases_deferred_total", "Times that a due feed was put off for its host's sake."},
+	[FW_COUNT_OUTAGES] = {"store_outages_total", "Times that the store went away from a worker."},
+	[FW_COUNT_RETRIES] = {"store_retries_total", "Times that the store refused a worker, and was asked again."},
+};
+
+static const struct {
+	const char *name, *help;
+} TIMING[FW_TIMING_N] = {
+	[FW_TIMING_LATENESS] = {"visit_lateness_seconds", "How long after its due time a visit began."},
+	[FW_TIMING_FETCH] = {"fetch_duration_seconds", "From the request to the last byte, redirects included."},
+	[FW_TIMING_PARSE] = {"parse_duration_seconds", "Reading a document."},
+	[FW_TIMING_CLAIM] = {"store_claim_duration_seconds", "Borrowing due feeds from the store."},
+	[FW_TIMING_COMMIT] = {"store_commit_duration_seconds", "Storing a batch of visits."},
+};
+
+static void visits(struct fw_buf *b, const struct fw_meter_sum *s)
+{
+	metric_head(b, "visits_total", "counter", "Visits that were stored, by how they ended.");
+	for (size_t i = FW_VISIT_NONE + 1; i < FW_VISIT_KIND_N; i++)
+		metric_sample(b, "visits_total", (double)s->visits[i], "kind=\"%s\"", fw_visit_kind_name((enum fw_visit_kind)i));
+	metric_head(b, "fetch_answers_total", "counter", "Answers of servers to visits, by the class of their status.");
+	for (size_t i = 1; i < FW_METER_CLASSES; i++)
+		metric_sample(b, "fetch_answers_total", (double)s->answers[i], "status=\"%zuxx\"", i);
+	metric_sample(b, "fetch_answers_total", (double)s->answers[0], "status=\"other\"");
+}
+
+static void processes(struct fw_buf *b, const struct fw_meter *m)
+{
+	struct fw_meter_process p;
+
+	metric_head(b, "process_resident_memory_bytes", "gauge", "Resident memory of a process.");
+	for (size_t i = 0; i < fw_meter_process_n(m); i++) {
+		if (fw_meter_process(m, i, &p) && p.rss_bytes >= 0)
+			metric_sample(b, "process_resident_memory_bytes", (double)p.rss_bytes, "process=\"%s\",index=\"%d\"", p.what, p.index);
+	}
+	metric_head(b, "process_cpu_seconds_total", "counter", "Processor time of a process.");
+	for (size_t i = 0; i < fw_meter_process_n(m); i++) {
+		if (fw_meter_process(m, i, &p) && p.cpu_ms >= 0)
+			metric_sample(b, "process_cpu_seconds_total", (double)p.cpu_ms / 1000, "process=\"%s\",index=\"%d\"", p.what, p.index);
+	}
+}
+
+void http_engine_metrics(struct fw_buf *b, const struct fw_meter *m)
+{
+	struct fw_meter_sum s;
+
+	fw_meter_read(m, &s);
+	metric_head(b, "build_info", "gauge", "1, with the version as a label.");
+	metric_sample(b, "build_info", 1, "version=\"%s\"", fw_version());
+	metric(b, "start_time_seconds", "gauge", "When the master was started, Unix time.", (double)s.started_ms / 1000);
+	processes(b, m);
+	metric(b, "server_restarts_total", "counter", "Times that a server took a dead one's place.", (double)s.server_restarts);
+	metric(b, "workers", "gauge", "Workers that are wanted.", s.workers);
+	if (!s.workers)
+		return;
+	metric(b, "workers_alive", "gauge", "Workers that are running.", s.alive);
+	metric(b, "worker_restarts_total", "counter", "Times that a worker took a dead one's place.", (double)s.worker_restarts);
+	metric(b, "workers_store_away", "gauge", "Workers that the store did not answer last time.", (double)s.away);
+	metric(b, "fetch_in_flight", "gauge", "Transfers under way.", (double)s.in_flight);
+	metric(b, "fetch_slots", "gauge", "Transfers that may be under way at once.", (double)s.slots);
+	visits(b, &s);
+	for (size_t i = 0; i < FW_COUNT_N; i++)
+		metric(b, COUNT[i].name, "counter", COUNT[i].help, (double)s.count[i]);
+	for (size_t i = 0; i < FW_TIMING_N; i++) {
+		size_t n;
+		const int64_t *bound = fw_meter_bounds((enum fw_timing)i, &n);
+
+		metric_histogram(b, TIMING[i].name, TIMING[i].help, s.timing[i].bucket, bound, n, s.timing[i].sum_us);
+	}
+}
