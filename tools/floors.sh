@@ -26,7 +26,7 @@ BEGIN {
 	only["^(libpq-fe|postgres)"] = "^src/store/postgres"
 	only["^(mysql|mariadb|errmsg)"] = "^src/store/maria"
 	only["^hiredis"] = "^src/store/redis"
-	only["^(sys/socket|netdb|netinet/|arpa/|poll|sys/epoll)"] = "^src/(fetch|engine|http|store)/"
+	only["^(sys/socket|netdb|netinet/|arpa/|poll|sys/epoll)"] = "^src/((fetch|engine|http|store)/|base/cidr[.])"
 	# parse and sched are pure: no files, clocks, threads, processes
 	only["^(fcntl|unistd|time|sys/time|sys/stat|pthread|signal|sys/wait|dirent|locale)\\.h$"] = "^src/(base|fetch|store|engine|http|cli)/"
 }

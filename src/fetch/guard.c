@@ -6,9 +6,6 @@
  *
  * Source: the IANA special-purpose address registries (RFC 6890); the WHATWG fetch standard, "bad port".
  */
-#include <arpa/inet.h>
-#include <netinet/in.h>
-
 #include "base/str.h"
 #include "fetch/guard.h"
 
@@ -68,7 +65,6 @@ static const struct range6 RANGE6[] = {
 	{{0x5f, 0x00}, 16, "reserved"},
 };
 
-static const unsigned char MAPPED[16] = {[10] = 0xff, [11] = 0xff};
 static const unsigned char NAT64[16] = {0x00, 0x64, 0xff, 0x9b};
 /* Where clouds hand out secrets: only an entry for just this address opens it. */
 static const unsigned char METADATA[][16] = {
@@ -84,15 +80,6 @@ static const uint16_t BAD_PORT[] = {
 	1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
 };
 
-static bool prefix_eq(const unsigned char a[16], const unsigned char b[16], int bits)
-{
-	int whole = bits / 8, rest = bits % 8;
-
-	if (memcmp(a, b, (size_t)whole) != 0)
-		return false;
-	return rest == 0 || ((a[whole] ^ b[whole]) >> (8 - rest)) == 0;
-}
-
 bool fw_guard_port_ok(int port)
 {
 	if (port < 1024)
@@ -106,63 +93,29 @@ bool fw_guard_port_ok(int port)
 
 /* ---- the allow list ---------------------------------------------------------------------------------------------------- */
 
-static bool number(struct fw_str s, int64_t max, int *out)
-{
-	int64_t n;
-
-	if (!s.len || !fw_is_digit((unsigned char)s.p[0]) || !fw_str_int(s, &n) || n > max)
-		return false;
-	*out = (int)n;
-	return true;
-}
-
 /* item: address[/bits][:port], IPv6 in brackets when a port follows. */
-static bool net_parse(struct fw_str item, struct fw_guard_net *net)
+static bool item_parse(struct fw_str item, struct fw_guard_net *n)
 {
-	struct fw_str addr, tail = FW_STR_NONE;
-	char text[INET6_ADDRSTRLEN];
-	unsigned char v4[4];
-	size_t n = 0, colons = 0;
-	int bits = -1;
+	size_t colons = 0, colon = 0, end = 0; /* end: behind what a colon may be in without meaning a port */
+	struct fw_str digits;
+	int64_t port;
 
-	*net = (struct fw_guard_net){.bits = 128};
-	for (size_t i = 0; i < item.len; i++)
-		colons += item.p[i] == ':';
-	if (item.p[0] == '[') {
-		const char *close = memchr(item.p, ']', item.len);
-
-		if (!close)
-			return false;
-		n = (size_t)(close - item.p);
-		addr = fw_str_sub(item, 1, n);
-		tail = fw_str_sub(item, n + 1, item.len);
-	} else {
-		while (n < item.len && item.p[n] != '/' && (item.p[n] != ':' || colons > 1))
-			n++;
-		addr = fw_str_sub(item, 0, n);
-		tail = fw_str_sub(item, n, item.len);
+	for (size_t i = 0; i < item.len; i++) {
+		if (item.p[i] == ']' || item.p[i] == '/')
+			end = i;
+		if (item.p[i] == ':') {
+			colon = i;
+			colons++;
+		}
 	}
-	if (!fw_str_copy(text, sizeof(text), addr))
+	n->port = 0;
+	if (!colons || (end ? colon < end : colons > 1))
+		return fw_cidr_parse(item, &n->net);
+	digits = fw_str_sub(item, colon + 1, item.len);
+	if (!digits.len || !fw_is_digit((unsigned char)digits.p[0]) || !fw_str_int(digits, &port) || port < 1 || port > 65535)
 		return false;
-	if (inet_pton(AF_INET, text, v4) == 1) {
-		memcpy(net->addr, MAPPED, 12);
-		memcpy(net->addr + 12, v4, 4);
-	} else if (inet_pton(AF_INET6, text, net->addr) != 1) {
-		return false;
-	}
-	if (tail.len && tail.p[0] == '/') {
-		struct fw_str port;
-		struct fw_str mask = fw_str_split(fw_str_sub(tail, 1, tail.len), ':', &port);
-		bool is4 = memchr(text, ':', strlen(text)) == NULL;
-
-		if (!number(mask, is4 ? 32 : 128, &bits) || bits == 0)
-			return false;
-		net->bits = is4 ? bits + 96 : bits;
-		return !port.p || (number(port, 65535, &net->port) && net->port > 0);
-	}
-	if (!tail.len)
-		return true;
-	return tail.p[0] == ':' && number(fw_str_sub(tail, 1, tail.len), 65535, &net->port) && net->port > 0;
+	n->port = (int)port;
+	return fw_cidr_parse(fw_str_sub(item, 0, colon), &n->net);
 }
 
 int fw_guard_init(struct fw_guard *g, const char *allow_networks, struct fw_err *err)
@@ -177,7 +130,7 @@ int fw_guard_init(struct fw_guard *g, const char *allow_networks, struct fw_err 
 			continue;
 		if (g->allow_n == FW_GUARD_ALLOW_MAX)
 			return fw_err_set(err, FW_EINVAL, "allow_networks holds more than %d networks: join some", FW_GUARD_ALLOW_MAX);
-		if (!net_parse(item, &g->allow[g->allow_n]))
+		if (!item_parse(item, &g->allow[g->allow_n]))
 			return fw_err_set(err, FW_EINVAL,
 				"allow_networks: '%.*s' is no network: write 10.0.0.0/8, fd00::/8, 10.1.2.3:8080 or [fd00::1]:8080 "
 				"(not everything, and no names)", FW_STR_ARG(item));
@@ -202,7 +155,7 @@ static const char *judge4(const unsigned char a[4])
 static const char *judge6(const unsigned char a[16])
 {
 	for (size_t i = 0; i < FW_N(RANGE6); i++) {
-		if (prefix_eq(a, RANGE6[i].base, RANGE6[i].bits))
+		if (fw_ip_prefix_eq(a, RANGE6[i].base, RANGE6[i].bits))
 			return RANGE6[i].why;
 	}
 	return (a[0] & 0xe0) == 0x20 ? NULL : "reserved";
@@ -218,7 +171,7 @@ static bool allowed(const struct fw_guard *g, const unsigned char a[16], int por
 	for (size_t i = 0; i < g->allow_n; i++) {
 		const struct fw_guard_net *n = &g->allow[i];
 
-		if ((!metadata || n->bits == 128) && prefix_eq(a, n->addr, n->bits) &&
+		if ((!metadata || n->net.bits == 128) && fw_cidr_has(&n->net, a) &&
 		    (n->port ? n->port == port : fw_guard_port_ok(port)))
 			return true;
 	}
@@ -231,14 +184,13 @@ static const char *judge(const struct fw_guard *g, const unsigned char a[16], in
 
 	if (allowed(g, a, port))
 		return NULL;
-	if (prefix_eq(a, NAT64, 96)) {
-		unsigned char inner[16];
+	if (fw_ip_prefix_eq(a, NAT64, 96)) {
+		unsigned char inner[16] = {[10] = 0xff, [11] = 0xff};
 
-		memcpy(inner, MAPPED, 12);
 		memcpy(inner + 12, a + 12, 4);
 		return judge(g, inner, port);
 	}
-	why = prefix_eq(a, MAPPED, 96) ? judge4(a + 12) : judge6(a);
+	why = fw_ip_is4(a) ? judge4(a + 12) : judge6(a);
 	if (why)
 		return why;
 	return fw_guard_port_ok(port) ? NULL : "port";
@@ -247,19 +199,7 @@ static const char *judge(const struct fw_guard *g, const unsigned char a[16], in
 const char *fw_guard_refuses(const struct fw_guard *g, const struct sockaddr *sa)
 {
 	unsigned char a[16];
+	int port;
 
-	if (sa->sa_family == AF_INET) {
-		const struct sockaddr_in *in = (const struct sockaddr_in *)sa;
-
-		memcpy(a, MAPPED, 12);
-		memcpy(a + 12, &in->sin_addr, 4);
-		return judge(g, a, ntohs(in->sin_port));
-	}
-	if (sa->sa_family == AF_INET6) {
-		const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)sa;
-
-		memcpy(a, &in6->sin6_addr, 16);
-		return judge(g, a, ntohs(in6->sin6_port));
-	}
-	return "not an internet address";
+	return fw_ip_of(sa, a, &port) ? judge(g, a, port) : "not an internet address";
 }

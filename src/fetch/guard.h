@@ -6,15 +6,12 @@
 #ifndef FW_FETCH_GUARD_H
 #define FW_FETCH_GUARD_H
 
-#include <sys/socket.h>
-
-#include "feedwheel/types.h"
+#include "base/cidr.h"
 
 #define FW_GUARD_ALLOW_MAX 64
 
 struct fw_guard_net {
-	unsigned char addr[16]; /* IPv4 as ::ffff:a.b.c.d */
-	int bits;               /* 0..128 */
+	struct fw_cidr net;
 	int port;               /* 0: any */
 };
 
