@@ -42,7 +42,7 @@ struct fw_config {
 	bool relaxed;                      /* store: see fw_store_config */
 	int64_t cache_bytes;
 	int64_t keep_visits_ms, keep_entries_ms; /* 0: for ever */
-	char *listen;
+	char *listen, *trusted_proxies;
 	int64_t serve_threads, serve_readers;
 	int64_t ring_bytes, flush_ms, flush_durable_ms, flush_rows, spill_sync_ms, machine_id;
 	char *spill_dir;

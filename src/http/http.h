@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 
 #include "base/buf.h"
+#include "base/cidr.h"
 #include "base/str.h"
 #include "feedwheel/ingest.h"
 #include "http/desk.h"
@@ -34,9 +35,22 @@ struct http_lane { /* one server thread */
 	_Atomic uint64_t request_n, refused_n; /* all; answered 4xx or 5xx */
 };
 
+#define HTTP_PROXIES_MAX 64
+struct http_proxies {                /* whose word on the client's address counts */
+	struct fw_cidr net[HTTP_PROXIES_MAX];
+	size_t net_n;
+	bool local;                  /* and that of who comes over a unix socket */
+};
+
+struct http_hops {                   /* what proxies say, read from left to right */
+	unsigned char addr[16];
+	bool known;
+};
+
 struct http {
 	const struct fw_config *config;
 	const struct fw_meter *meter;
+	struct http_proxies proxies;
 	struct MHD_Daemon *daemon;
 	struct fw_ingest *ingest;
 	struct desk *desk;
@@ -77,6 +91,8 @@ struct request {
 	int64_t id;                  /* of the path */
 	enum request_state state;
 	struct fw_buf body;
+	unsigned char address[16];
+	struct http_hops hops;
 	size_t dropped;              /* bytes of a body that is too large */
 	/* a push that waits for its commit */
 	struct fw_push_wait wait;
@@ -128,6 +144,17 @@ enum MHD_Result http_feed_get(struct request *r);
 /* Suspend it, and have its route run at the desk; 503 when the desk has too much to do. */
 enum MHD_Result http_desk_ask(struct request *r);
 enum MHD_Result http_desk_resumed(struct request *r);
+
+/* ---- client.c ------------------------------------------------------------------------------------------------------------------ */
+
+/* trusted_proxies. Errors: FW_EINVAL names the item. */
+FW_MUST_CHECK int http_proxies_init(struct http_proxies *p, const char *list, struct fw_err *err);
+/* One header X-Forwarded-For more; *h begins as zeros. */
+void http_forwarded(const struct http_proxies *p, struct fw_str list, struct http_hops *h);
+/* The client's address in binary, 4 or 16 bytes; 0: it came over a unix socket. Good as long as r is. */
+struct fw_str http_client_address(struct request *r);
+/* From this machine: over loopback or a unix socket, by that address; and not by way of a proxy that is not trusted. */
+bool http_is_local(struct request *r);
 
 /* ---- push.c -------------------------------------------------------------------------------------------------------------------- */
 

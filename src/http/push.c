@@ -5,29 +5,11 @@
  * All events of a request go into the ring, or none: a request that is wrong somewhere is refused as a whole, with the place.
  */
 #include <jansson.h>
-#include <netinet/in.h>
 
 #include "base/clock.h"
 #include "http/event_read.h"
 #include "http/http.h"
 #include "base/banned.h"
-
-/* The other side's address, in binary. */
-static struct fw_str address_of(struct request *r)
-{
-	const union MHD_ConnectionInfo *i = MHD_get_connection_info(r->conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	const struct sockaddr *a = i ? i->client_addr : NULL;
-
-	if (a && a->sa_family == AF_INET)
-		return (struct fw_str){(const char *)&((const struct sockaddr_in *)(const void *)a)->sin_addr, 4};
-	if (a && a->sa_family == AF_INET6) {
-		const struct in6_addr *six = &((const struct sockaddr_in6 *)(const void *)a)->sin6_addr;
-
-		return IN6_IS_ADDR_V4MAPPED(six) ? (struct fw_str){(const char *)&six->s6_addr[12], 4} :
-			(struct fw_str){(const char *)six->s6_addr, 16};
-	}
-	return (struct fw_str){"", 0};
-}
 
 /* NULL: it is good; else what is wrong with it. */
 static const char *event_wrong(const struct fw_event *e)
@@ -190,7 +172,7 @@ static bool wants_durable(struct request *r)
 enum MHD_Result http_push_events(struct request *r)
 {
 	bool wait = r->lane->h->config->flush_rows == 1 /* no queue */ || wants_durable(r); /* answered when it is stored */
-	struct fw_event e = {.remote_ip = address_of(r), .stamp_ms = fw_now_ms()};
+	struct fw_event e = {.remote_ip = http_client_address(r), .stamp_ms = fw_now_ms()};
 	enum MHD_Result ok;
 	struct fw_err err;
 	int rc;

@@ -276,7 +276,9 @@ static int http_start(const struct fw_config *c, const struct fw_meter *meter, i
 	h->meter = meter;
 	h->lane_n = c->serve_threads > 0 ? (size_t)c->serve_threads : (size_t)FW_MAX(cores, 1);
 	h->lane = calloc(h->lane_n, sizeof(*h->lane));
-	rc = h->lane ? fw_ingest_open(c, h->lane_n, &h->ingest, err) : fw_err_set(err, FW_ENOMEM, "out of memory");
+	rc = h->lane ? http_proxies_init(&h->proxies, c->trusted_proxies, err) : fw_err_set(err, FW_ENOMEM, "out of memory");
+	if (!rc)
+		rc = fw_ingest_open(c, h->lane_n, &h->ingest, err);
 	for (size_t i = 0; i < h->lane_n && !rc; i++) {
 		h->lane[i].h = h;
 		h->lane[i].in = fw_ingest_lane(h->ingest, i);

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Who asks: the other end of the connection, or, when that is a proxy of ours (trusted_proxies), whom it names.
+ *
+ * X-Forwarded-For grows to the right, each proxy adding whom it was asked by: from the right, the first address that is no proxy of ours
+ * is the client's; what stands left of it anybody may have written. Several such headers are one list. Something that is no address ends
+ * what can be believed.
+ */
+#include "base/cidr.h"
+#include "http/http.h"
+#include "base/banned.h"
+
+int http_proxies_init(struct http_proxies *p, const char *list, struct fw_err *err)
+{
+	struct fw_str rest = fw_str(list);
+
+	*p = (struct http_proxies){0};
+	while (rest.p) {
+		struct fw_str item = fw_str_trim(fw_str_split(rest, ',', &rest));
+
+		if (!item.len)
+			continue;
+		if (fw_str_eq(item, FW_STR("unix"))) {
+			p->local = true;
+			continue;
+		}
+		if (p->net_n == HTTP_PROXIES_MAX)
+			return fw_err_set(err, FW_EINVAL, "trusted_proxies holds more than %d networks: join some", HTTP_PROXIES_MAX);
+		if (!fw_cidr_parse(item, &p->net[p->net_n]))
+			return fw_err_set(err, FW_EINVAL, "trusted_proxies: '%.*s' is no network: write 127.0.0.1, 10.0.0.0/8, fd00::/8 or unix "
+				"(not everything, and no names)", FW_STR_ARG(item));
+		p->net_n++;
+	}
+	return 0;
+}
+
+static bool trusted(const struct http_proxies *p, const unsigned char a[16])
+{
+	for (size_t i = 0; i < p->net_n; i++) {
+		if (fw_cidr_has(&p->net[i], a))
+			return true;
+	}
+	return false;
+}
+
+/* "10.1.2.3", "10.1.2.3:80", "fd00::1", "[fd00::1]", "[fd00::1]:80", all of these in quotes or not. */
+static bool hop_parse(struct fw_str s, unsigned char out[16])
+{
+	const char *end;
+
+	s = fw_str_trim(s);
+	if (s.len > 1 && s.p[0] == '"' && s.p[s.len - 1] == '"')
+		s = fw_str_sub(s, 1, s.len - 1);
+	if (s.len && s.p[0] == '[') {
+		end = memchr(s.p, ']', s.len);
+		return end && (end + 1 == s.p + s.len || end[1] == ':') && fw_ip_parse(fw_str_sub(s, 1, (size_t)(end - s.p)), out) && !fw_ip_is4(out);
+	}
+	end = s.len ? memchr(s.p, ':', s.len) : NULL;
+	if (end && memchr(s.p, '.', (size_t)(end - s.p)))
+		s.len = (size_t)(end - s.p);
+	return fw_ip_parse(s, out);
+}
+
+void http_forwarded(const struct http_proxies *p, struct fw_str list, struct http_hops *h)
+{
+	while (list.p) {
+		unsigned char a[16];
+
+		if (!hop_parse(fw_str_split(list, ',', &list), a)) {
+			h->known = false;
+		} else if (!trusted(p, a)) {
+			memcpy(h->addr, a, sizeof(a));
+			h->known = true;
+		} else if (!h->known) { /* all of them, so far: the leftmost */
+			memcpy(h->addr, a, sizeof(a));
+			h->known = true;
+		}
+	}
+}
+
+static enum MHD_Result each_header(void *ctx, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	struct request *r = ctx;
+
+	(void)kind;
+	if (value && fw_str_ieq(fw_str(name), FW_STR("X-Forwarded-For")))
+		http_forwarded(&r->lane->h->proxies, fw_str(value), &r->hops);
+	return MHD_YES;
+}
+
+static const char *header(const struct request *r, const char *name)
+{
+	return MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, name);
+}
+
+static const struct sockaddr *peer(const struct request *r)
+{
+	const union MHD_ConnectionInfo *i = MHD_get_connection_info(r->conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+
+	return i ? i->client_addr : NULL;
+}
+
+static struct fw_str binary(const unsigned char a[16])
+{
+	return fw_ip_is4(a) ? (struct fw_str){(const char *)a + 12, 4} : (struct fw_str){(const char *)a, 16};
+}
+
+struct fw_str http_client_address(struct request *r)
+{
+	const struct http_proxies *p = &r->lane->h->proxies;
+	const struct sockaddr *sa = peer(r);
+	bool known = sa && fw_ip_of(sa, r->address, NULL);
+
+	if (known ? trusted(p, r->address) : p->local) {
+		const char *real;
+
+		r->hops = (struct http_hops){0};
+		if (header(r, "X-Forwarded-For"))
+			MHD_get_connection_values(r->conn, MHD_HEADER_KIND, each_header, r);
+		else if ((real = header(r, "X-Real-IP")) != NULL)
+			r->hops.known = hop_parse(fw_str(real), r->hops.addr);
+		if (r->hops.known)
+			return binary(r->hops.addr);
+	}
+	return known ? binary(r->address) : (struct fw_str){"", 0};
+}
+
+/* A proxy that nobody named here speaks for others: that it is near does not make them so. */
+static bool speaks_for_others(const struct request *r)
+{
+	const struct http_proxies *p = &r->lane->h->proxies;
+	const struct sockaddr *sa = peer(r);
+	unsigned char a[16];
+
+	if (sa && fw_ip_of(sa, a, NULL) ? trusted(p, a) : p->local)
+		return false;
+	return header(r, "X-Forwarded-For") || header(r, "X-Real-IP") || header(r, "Forwarded") || header(r, "Via");
+}
+
+bool http_is_local(struct request *r)
+{
+	struct fw_str a = http_client_address(r);
+	const struct sockaddr *sa = peer(r);
+
+	if (speaks_for_others(r))
+		return false;
+	switch (a.len) {
+	case 4: return a.p[0] == 127;
+	case 16: return memcmp(a.p, (const unsigned char[16]){[15] = 1}, 16) == 0;
+	default: return sa && sa->sa_family == AF_UNIX;
+	}
+}
