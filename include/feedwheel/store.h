@@ -160,6 +160,14 @@ struct fw_entry_row {
 	struct fw_str feed_title, feed_url; /* reading only */
 };
 
+/* The date by which newest comes first: published, else updated, when known; at the latest when first seen. */
+static inline int64_t fw_store_entry_date(const struct fw_entry_row *e, int64_t seen_ms)
+{
+	int64_t date_ms = e->published_ms != FW_NO_DATE ? e->published_ms : e->updated_ms;
+
+	return date_ms != FW_NO_DATE && date_ms < seen_ms ? date_ms : seen_ms;
+}
+
 /* A key that a feed had: of an entry, or of one that retention took. */
 struct fw_entry_key {
 	int64_t feed_id;
@@ -328,6 +336,7 @@ struct fw_entry_query {
 	int64_t since_ms;            /* stored at or after; 0: any */
 	struct fw_str search;        /* words that all have to occur (prefix with *, "phrase"); absent: none */
 	int64_t after_id, before_id; /* cursors by id; 0: none */
+	int64_t behind_id, behind_date_ms; /* the cursor of newest first: those that come after this one there; its id (0: none) and date */
 	size_t limit;                /* 0: all */
 	bool oldest_first;           /* by id; default: newest first, by date (published, else updated; at the latest when seen) */
 	bool content;                /* fill content (and content_base) too */

@@ -29,14 +29,6 @@ struct fw_store_word {
 };
 bool fw_store_word_next(struct fw_str *rest, struct fw_store_word *out);
 
-/* The date by which newest comes first: published, else updated, when known; at the latest when first seen. */
-static inline int64_t fw_store_entry_date(const struct fw_entry_row *e, int64_t seen_ms)
-{
-	int64_t date_ms = e->published_ms != FW_NO_DATE ? e->published_ms : e->updated_ms;
-
-	return date_ms != FW_NO_DATE && date_ms < seen_ms ? date_ms : seen_ms;
-}
-
 /*
  * A server's clock showed server_ms in answer to what was asked at asked_ms (monotonic): *ahead_ms, it less our monotonic one. False,
  * and nothing is noted, when that took more than FW_CLOCK_SLACK_MS (packets were lost, or we were stopped): by a clock that is ahead one

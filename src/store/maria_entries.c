@@ -554,6 +554,9 @@ static int entry_ids(struct maria *m, const struct fw_entry_query *q, const stru
 		fw_buf_addf(&m->sql, " AND e.id > %lld", (long long)FW_MAX(q->after_id, since));
 	if (q->before_id)
 		fw_buf_addf(&m->sql, " AND e.id < %lld", (long long)q->before_id);
+	if (q->behind_id) /* a comparison of rows would not use the index */
+		fw_buf_addf(&m->sql, " AND e.date_ms <= %lld AND (e.date_ms < %lld OR e.id < %lld)", (long long)q->behind_date_ms,
+			(long long)q->behind_date_ms, (long long)q->behind_id);
 	fw_buf_adds(&m->sql, q->oldest_first ? " ORDER BY e.id" : " ORDER BY e.date_ms DESC, e.id DESC");
 	if (q->limit && !s->any)
 		fw_buf_addf(&m->sql, " LIMIT %zu", q->limit);

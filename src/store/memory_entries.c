@@ -24,11 +24,14 @@ static bool word_in(struct fw_str text, const struct fw_store_word *w)
 
 static bool item_matches(const struct fw_entry_row *e, const struct fw_entry_query *q)
 {
+	int64_t date_ms = fw_store_entry_date(e, e->seen_ms);
 	struct fw_str rest = q->search;
 	struct fw_store_word w;
 
 	if ((q->feed_id && e->feed_id != q->feed_id) || e->seen_ms < q->since_ms || e->id <= q->after_id ||
 	    (q->before_id && e->id >= q->before_id))
+		return false;
+	if (q->behind_id && (date_ms > q->behind_date_ms || (date_ms == q->behind_date_ms && e->id >= q->behind_id)))
 		return false;
 	while (rest.p && fw_store_word_next(&rest, &w)) {
 		if (!word_in(e->title, &w) && !word_in(e->summary, &w) && !word_in(e->content, &w))

@@ -463,6 +463,8 @@ static void ids_sql(const struct fw_entry_query *q, bool search, int64_t last_id
 		fw_buf_adds(b, " AND e.id > $3");
 	if (q->before_id)
 		fw_buf_adds(b, " AND e.id < $4");
+	if (q->behind_id)
+		fw_buf_addf(b, " AND (e.date_ms, e.id) < (%lld, %lld)", (long long)q->behind_date_ms, (long long)q->behind_id);
 	if (last_id != INT64_MAX)
 		fw_buf_addf(b, " AND e.id <= %lld", (long long)last_id);
 	fw_buf_adds(b, q->oldest_first ? " ORDER BY e.id" : " ORDER BY e.date_ms DESC, e.id DESC");

@@ -326,6 +326,11 @@ static int portion_show(struct list *l, const struct pick *p, size_t n, struct f
 	return rc;
 }
 
+static bool is_behind(const struct pick *p, const struct fw_entry_query *q)
+{
+	return !q->behind_id || p->date_ms < q->behind_date_ms || (p->date_ms == q->behind_date_ms && p->id < q->behind_id);
+}
+
 static int picks_show(struct list *l, const struct picks *p, struct fw_err *err)
 {
 	const struct pick *at = (const struct pick *)(const void *)p->at.p;
@@ -339,7 +344,8 @@ static int picks_show(struct list *l, const struct picks *p, struct fw_err *err)
 		for (; i < n && m < PORTION; i++) {
 			bool again = i && at[i].id == at[i - 1].id && at[i].date_ms == at[i - 1].date_ms;
 
-			if (!again && at[i].id > l->q->after_id && at[i].id <= l->hi && (!l->q->before_id || at[i].id < l->q->before_id))
+			if (!again && at[i].id > l->q->after_id && at[i].id <= l->hi && (!l->q->before_id || at[i].id < l->q->before_id) &&
+			    is_behind(&at[i], l->q))
 				portion[m++] = at[i];
 		}
 		rc = m ? portion_show(l, portion, m, err) : 0;
@@ -419,7 +425,7 @@ static int of_all(struct list *l, struct fw_err *err)
 		struct picks p = {FW_BUF_INIT(0)};
 		size_t bytes;
 
-		if (i && day[i] == day[i - 1])
+		if ((i && day[i] == day[i - 1]) || (l->q->behind_id && day[i] > rd_day_of(l->q->behind_date_ms)))
 			continue;
 		fw_arena_reset(&l->r->arena, RD_ARENA_KEEP);
 		for (int shard = 0; shard < l->r->shard_n && !rc; shard++)

@@ -269,6 +269,8 @@ static void ids_sql(const struct fw_entry_query *q, bool search, struct fw_buf *
 		fw_buf_adds(b, " AND e.id > ?3");
 	if (q->before_id)
 		fw_buf_adds(b, " AND e.id < ?4");
+	if (q->behind_id)
+		fw_buf_adds(b, " AND (e.date_ms, e.id) < (?7, ?8)");
 	if (q->oldest_first)
 		fw_buf_adds(b, " ORDER BY e.id");
 	else /* the index by date is of use only when most rows qualify */
@@ -395,6 +397,8 @@ int sq_entry_list(struct fw_store *st, const struct fw_entry_query *q, fw_entry_
 		sqlite3_bind_int64(r, 4, q->before_id);
 		sqlite3_bind_text64(r, 5, words.p, words.len, SQLITE_STATIC, SQLITE_UTF8);
 		sqlite3_bind_int64(r, 6, q->limit ? SQ_INT(q->limit) : -1);
+		sqlite3_bind_int64(r, 7, q->behind_date_ms);
+		sqlite3_bind_int64(r, 8, q->behind_id);
 		while ((rc = sq_row(s, r, err)) > 0) {
 			rc = entry_show(s, sqlite3_column_int64(r, 0), q, cb, ctx, err);
 			if (rc)

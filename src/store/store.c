@@ -420,6 +420,8 @@ int fw_store_entry_list(struct fw_store *st, const struct fw_entry_query *q, fw_
 {
 	struct fw_err spare;
 
+	if (q->oldest_first && q->behind_id)
+		return wrong(st, "entry_list: 'behind' is for newest first; oldest first has after_id", err);
 	return counted(st, st->driver->entry_list(st, q, cb, ctx, err ? err : &spare));
 }
 

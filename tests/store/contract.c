@@ -751,6 +751,62 @@ START_TEST(entry_queries)
 }
 END_TEST
 
+/* Newest first, page by page: all of it once, whatever has the same date and however new ones come meanwhile. */
+static void pages(struct fw_store *st, struct fw_entry_query q, const char *want)
+{
+	char got[100] = "";
+	struct seen s;
+
+	q.limit = 2;
+	do {
+		s = entries(st, q);
+		for (int i = 0; i < s.n; i++) {
+			size_t len = strlen(got);
+
+			(void)fw_snprintf(got + len, sizeof(got) - len, "%s", s.row[i].title.p);
+			q.behind_id = s.row[i].id;
+			q.behind_date_ms = fw_store_entry_date(&s.row[i], s.row[i].seen_ms);
+		}
+	} while (s.n);
+	ck_assert_str_eq(got, want);
+}
+
+START_TEST(pages_newest_first)
+{
+	static const struct { const char *title; int64_t date_ms; } ROW[] = {
+		{"a", NOW - 9 * HOUR}, {"b", NOW - 30 * HOUR}, {"c", NOW - 9 * HOUR}, {"d", NOW - 9 * HOUR}, {"e", NOW - 80 * HOUR}, {"f", FW_NO_DATE},
+		{"g", NOW - 9 * HOUR},
+	};
+	struct fw_store *st = fresh(_i);
+	struct fw_entry_query first = {.limit = 3};
+	int64_t a = subscribe(st, "https://a.example/", NOW), b = subscribe(st, "https://b.example/", NOW + 1);
+	struct fw_entry_row e[FW_N(ROW)];
+	struct fw_err err;
+	struct seen s;
+
+	for (size_t i = 0; i < FW_N(ROW); i++) {
+		e[i] = entry((int)i, 1, ROW[i].title, i == 1 ? "other" : "word");
+		e[i].published_ms = ROW[i].date_ms;
+	}
+	visit_with(st, NOW, e, 4, 4, 0);
+	visit_with(st, NOW + 1, e + 4, 3, 3, 0);
+	pages(st, (struct fw_entry_query){0}, "fgdcabe");
+	pages(st, (struct fw_entry_query){.feed_id = a}, "dcab");
+	pages(st, (struct fw_entry_query){.feed_id = b}, "fge");
+	pages(st, (struct fw_entry_query){.since_ms = NOW}, "fgdcabe");
+	pages(st, (struct fw_entry_query){.search = FW_STR("word")}, "fgdcae");
+	s = entries(st, first);
+	first.behind_id = s.row[2].id;
+	first.behind_date_ms = fw_store_entry_date(&s.row[2], s.row[2].seen_ms);
+	e[0] = entry(77, 1, "new", "c");
+	visit_with(st, NOW + 2 * HOUR, e, 1, 1, 0);
+	pages(st, first, "cabe");
+	first.oldest_first = true;
+	ck_assert_int_eq(fw_store_entry_list(st, &first, NULL, NULL, &err), FW_EINVAL);
+	fw_store_close(st);
+}
+END_TEST
+
 START_TEST(since_among_many)
 {
 	struct fw_store *st = fresh(_i);
@@ -1233,7 +1289,7 @@ int main(void)
 		host_gap_between_loans, crowded_host_does_not_starve_others, host_cooldown_is_kept,
 		second_feed_of_a_host_joins_while_the_first_is_lent, groups_are_written_and_only_these, url_adoption,
 		url_adoption_keeps_the_budget_right,
-		status_of_owner_and_of_server, entries_once_each, entry_members_round_trip, entry_queries, since_among_many,
+		status_of_owner_and_of_server, entries_once_each, entry_members_round_trip, entry_queries, pages_newest_first, since_among_many,
 		search_words, search_in_any_script, search_folds_letters, search_takes_linear_time,
 		prune_forgets_for_good, subscribe_twice_changes_nothing, feed_lists, visits_newest_first,
 		control_messages_in_order, beats, wait_ends_by_time_and_by_fd,
