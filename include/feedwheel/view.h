@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A feed, a visit and an entry as scripts see them: one JSON for each, the same on the command line (--json) and over HTTP.
- * Passwords are never among it. Not installed: its writer is the base room's.
+ * What the doors share: a feed, a visit and an entry as scripts see them, one JSON for each, the same on the command line (--json) and over
+ * HTTP (passwords are never among it); and what an owner's change of a feed means. Not installed: its writer is the base room's.
  */
 #ifndef FEEDWHEEL_VIEW_H
 #define FEEDWHEEL_VIEW_H
@@ -34,6 +34,13 @@ enum {
  * for that. Errors: those of fw_sanitize(), with the entry's number.
  */
 FW_MUST_CHECK int fw_entry_json(struct fw_json *j, const struct fw_entry_row *r, unsigned flags, struct fw_err *err);
+
+/*
+ * Change `what` (FW_SET_*) of the feed that is now so, to members of *to. A new interval counts from the last visit, so the feed may come
+ * due earlier. Errors: those of fw_store_feed_set().
+ */
+FW_MUST_CHECK int fw_feed_change(struct fw_store *st, const struct fw_feed *now, const struct fw_feed *to, unsigned what, int64_t now_ms,
+	struct fw_err *err);
 
 #ifdef __cplusplus
 }

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "base/when.h"
 #include "feedwheel.h"
 #include "feedwheel/view.h"
 
@@ -218,8 +219,6 @@ FW_MUST_CHECK int cli_feed(struct cli *c, const char *word, bool exact, struct f
 const char *cli_shown(struct cli *c, const char *url);
 /* A whole file, "-" for standard input; limit are the words for max_bytes. *out is the caller's, also on error. 0 or an exit code. */
 FW_MUST_CHECK int cli_read(struct cli *c, const char *path, size_t max_bytes, const char *limit, struct fw_buf *out);
-/* "2h" (ago), "2026-11-01", "2026-11-01T12:00:00Z": to Unix ms. False when it is none of them. */
-FW_MUST_CHECK bool cli_time_parse(struct fw_str s, int64_t now_ms, int64_t *out_ms);
 
 /* ---- cmd_stop.c -------------------------------------------------------------------------------------------------------------- */
 

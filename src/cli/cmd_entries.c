@@ -124,7 +124,7 @@ static int query(struct cli *c, struct fw_entry_query *q)
 	struct fw_feed f = {0};
 	int rc;
 
-	if (since && !cli_time_parse(fw_str(since), c->now_ms, &q->since_ms))
+	if (since && !fw_when_parse(fw_str(since), c->now_ms, &q->since_ms))
 		return cli_usage(c, "--since is a time such as 2h, 3d, 2026-11-01 or 2026-11-01T12:00:00Z, not '%.60s'", since);
 	if (!cli_value_int(c, "limit", 1, &limit) || !cli_value_int(c, "after", 0, &q->after_id))
 		return CLI_USAGE;

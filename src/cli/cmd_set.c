@@ -3,35 +3,17 @@
 #include "cli/cli.h"
 #include "base/banned.h"
 
-/* A new interval counts from the last visit, not from when the feed comes due by the old one; patience after a failure is kept. */
-static void interval_begin(const struct fw_feed *now, int64_t now_ms, struct fw_feed *to, unsigned *what)
-{
-	int64_t due_ms = now->last_visit_ms + to->interval_ms;
-
-	due_ms = FW_MAX(due_ms, now_ms);
-	if (!(*what & FW_SET_INTERVAL) || (*what & FW_SET_DUE) || !to->interval_ms || due_ms >= now->due_at_ms || now->fail_n ||
-	    now->lease_until_ms)
-		return;
-	to->due_at_ms = due_ms;
-	*what |= FW_SET_DUE;
-}
-
 /* Apply one change to every feed named; all are looked up before the first is changed. */
 static int change(struct cli *c, const struct fw_feed *to, unsigned what, const char *done)
 {
-	struct fw_feed *feed = fw_arena_zalloc(&c->arena, sizeof(*feed) * (size_t)c->arg_n), with;
+	struct fw_feed *feed = fw_arena_zalloc(&c->arena, sizeof(*feed) * (size_t)c->arg_n);
 	struct fw_err err = {0};
 	int rc = feed ? cli_store(c, 0) : cli_fail(c, CLI_SOME, "out of memory");
 
 	for (int i = 0; !rc && i < c->arg_n; i++)
 		rc = cli_feed(c, c->arg[i], false, &feed[i]);
 	for (int i = 0; !rc && i < c->arg_n; i++) {
-		unsigned all = what;
-
-		with = *to;
-		with.id = feed[i].id;
-		interval_begin(&feed[i], c->now_ms, &with, &all);
-		if (fw_store_feed_set(c->store, &with, all, &err))
+		if (fw_feed_change(c->store, &feed[i], to, what, c->now_ms, &err))
 			return cli_store_failed(c, &err);
 		cli_out(c, "%s ", done);
 		cli_out_safe(c, feed[i].url);

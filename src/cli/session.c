@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -193,7 +192,7 @@ const char *cli_shown(struct cli *c, const char *url)
 	return text ? text : "";
 }
 
-/* ---- files and times ------------------------------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------------------------------------------ */
 
 int cli_read(struct cli *c, const char *path, size_t max_bytes, const char *limit, struct fw_buf *out)
 {
@@ -225,77 +224,4 @@ int cli_read(struct cli *c, const char *path, size_t max_bytes, const char *limi
 	if (!in)
 		close(fd);
 	return rc;
-}
-
-static bool digits(struct fw_str s, size_t at, size_t n, int *out)
-{
-	*out = 0;
-	for (size_t i = at; i < at + n; i++) {
-		if (i >= s.len || !fw_is_digit((unsigned char)s.p[i]))
-			return false;
-		*out = *out * 10 + (s.p[i] - '0');
-	}
-	return true;
-}
-
-/* Z, z, +01:00, -0500; *minutes east of Greenwich */
-static bool zone(struct fw_str s, int *minutes)
-{
-	int h, m;
-
-	*minutes = 0;
-	if (s.len == 1 && (s.p[0] == 'Z' || s.p[0] == 'z'))
-		return true;
-	if (s.len < 5 || (s.p[0] != '+' && s.p[0] != '-') || !digits(s, 1, 2, &h) ||
-	    !digits(s, s.p[3] == ':' ? 4 : 3, 2, &m) || s.len != (s.p[3] == ':' ? 6u : 5u) || h > 23 || m > 59)
-		return false;
-	*minutes = (s.p[0] == '-' ? -1 : 1) * (h * 60 + m);
-	return true;
-}
-
-/* Local time of this machine, as people write it. */
-static bool from_local(int y, int mo, int d, int h, int mi, int s, int64_t *out_ms)
-{
-	struct tm tm = {.tm_year = y - 1900, .tm_mon = mo - 1, .tm_mday = d, .tm_hour = h, .tm_min = mi, .tm_sec = s,
-		.tm_isdst = -1};
-	time_t t = mktime(&tm);
-
-	*out_ms = (int64_t)t * 1000;
-	return t != (time_t)-1;
-}
-
-bool cli_time_parse(struct fw_str s, int64_t now_ms, int64_t *out_ms)
-{
-	int y, mo, d, h = 0, mi = 0, sec = 0, east;
-	int64_t ago;
-	size_t at = 10;
-
-	if (fw_duration_parse(s, FW_SECOND_MS, &ago) && !fw_is_digit((unsigned char)s.p[s.len - 1])) {
-		*out_ms = now_ms - ago;
-		return true;
-	}
-	if (!digits(s, 0, 4, &y) || !digits(s, 5, 2, &mo) || !digits(s, 8, 2, &d) || s.p[4] != '-' || s.p[7] != '-' ||
-	    mo < 1 || mo > 12 || d < 1 || d > fw_month_days(y, mo))
-		return false;
-	if (s.len > 10) {
-		if ((s.p[10] != 'T' && s.p[10] != 't' && s.p[10] != ' ') || !digits(s, 11, 2, &h) || s.len < 16 ||
-		    s.p[13] != ':' || !digits(s, 14, 2, &mi))
-			return false;
-		at = 16;
-		if (s.len > 16 && s.p[16] == ':') {
-			if (!digits(s, 17, 2, &sec))
-				return false;
-			at = 19;
-		}
-		while (at > 16 && at < s.len && (s.p[at] == '.' || fw_is_digit((unsigned char)s.p[at])))
-			at++;
-	}
-	if (h > 23 || mi > 59 || sec > 60)
-		return false;
-	if (at == s.len)
-		return from_local(y, mo, d, h, mi, sec, out_ms);
-	if (!zone(fw_str_sub(s, at, s.len), &east))
-		return false;
-	*out_ms = fw_time_ms(y, mo, d, h, mi, sec, 0) - east * FW_MINUTE_MS;
-	return true;
 }

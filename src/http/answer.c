@@ -24,7 +24,7 @@ static struct MHD_Response *response(unsigned status, const char *type, char *bo
 	return m;
 }
 
-enum MHD_Result http_send(struct request *r, unsigned status, const char *type, struct fw_buf *body)
+struct MHD_Response *http_response(unsigned status, const char *type, struct fw_buf *body)
 {
 	struct MHD_Response *m;
 	size_t len = 0;
@@ -32,15 +32,20 @@ enum MHD_Result http_send(struct request *r, unsigned status, const char *type, 
 
 	if (body->rc) {
 		fw_buf_finish(body);
-		return MHD_NO; /* no memory: the connection is closed */
+		return NULL; /* no memory: the connection is closed */
 	}
 	p = fw_buf_take(body, &len);
 	m = response(status, type, p, len, MHD_RESPMEM_MUST_FREE);
-	if (!m) {
+	if (!m)
 		free(p);
-		return MHD_NO;
-	}
-	return http_answer(r, status, m);
+	return m;
+}
+
+enum MHD_Result http_send(struct request *r, unsigned status, const char *type, struct fw_buf *body)
+{
+	struct MHD_Response *m = http_response(status, type, body);
+
+	return m ? http_answer(r, status, m) : MHD_NO;
 }
 
 enum MHD_Result http_answer(struct request *r, unsigned status, struct MHD_Response *m)
@@ -116,6 +121,12 @@ enum MHD_Result http_problem(struct request *r, unsigned status, const char *cod
 	fw_buf_finish(&words);
 	atomic_fetch_add_explicit(&r->lane->refused_n, 1, memory_order_relaxed);
 	return http_send(r, status, twirp ? "application/json" : "application/problem+json", &out);
+}
+
+enum MHD_Result http_malformed(struct request *r, const json_error_t *je)
+{
+	return http_problem(r, MHD_HTTP_BAD_REQUEST, r->route->twirp ? "malformed" : "malformed_json", "the body is no JSON: %s (line %d, column %d)",
+		je->text, je->line, je->column);
 }
 
 enum MHD_Result http_store_failed(struct request *r, int rc, const struct fw_err *err)

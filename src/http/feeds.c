@@ -1,14 +1,59 @@
 /* SPDX-License-Identifier: ISC */
-/* Feeds over HTTP: what `feedwheel list`, `show`, `add`, `remove` know and do. */
-#include "base/arena.h"
-#include "base/json.h"
+/* Feeds over HTTP: what `feedwheel list`, `show`, `add`, `set`, `pause`, `resume` and `remove` know and do. */
+#include <jansson.h>
+
+#include "base/clock.h"
+#include "base/url.h"
 #include "feedwheel/view.h"
 #include "http/http.h"
 #include "base/banned.h"
 
 #define VISITS 10
 #define VISITS_MAX 1000
-#define FEED_MAX_BYTES ((size_t)8 << 20)
+#define LIMIT 100
+#define LIMIT_MAX 1000
+#define ADD_MAX 1000 /* in one request */
+
+/* ---- reading ------------------------------------------------------------------------------------------------------------------------------- */
+
+static int feed_take(void *ctx, const struct fw_feed *f)
+{
+	struct page *p = ctx;
+
+	if (!page_room(p))
+		return 1;
+	page_cursor(p, "f%lld", (long long)f->id);
+	fw_feed_json(&p->j, NULL, f);
+	return 0;
+}
+
+enum MHD_Result http_feed_list(struct request *r)
+{
+	static const char STATUS[] = "active paused gone quarantined failing"; /* in the order of fw_feed_status */
+	struct fw_feed_query q = {.status = -1, .folder = http_param(r, "folder"), .match = http_param(r, "q")};
+	int64_t limit = LIMIT;
+	struct fw_err err = {0};
+	struct page p;
+	enum MHD_Result ok;
+	bool there;
+	int rc;
+
+	if (!http_param_int(r, "limit", 1, LIMIT_MAX, &limit, &ok) || !http_param_word(r, "status", STATUS, &q.status, &ok) ||
+	    !http_param_cursor(r, 'f', &q.after_id, 1, &there, &ok))
+		return ok;
+	q.failing = q.status > FW_FEED_QUARANTINED;
+	q.status = q.failing ? -1 : q.status;
+	page_begin(&p, r);
+	p.limit = (size_t)limit;
+	q.limit = p.limit + 1;
+	fw_json_object(&p.j, NULL);
+	fw_json_array(&p.j, "feeds");
+	rc = fw_store_feed_list(r->store, &q, feed_take, &p, &err);
+	fw_json_end(&p.j);
+	fw_json_cstr(&p.j, "next_url", page_next(&p));
+	fw_json_end(&p.j);
+	return page_send(&p, "application/json", rc, &err);
+}
 
 static int visit_take(void *ctx, const struct fw_visit *v)
 {
@@ -18,33 +63,242 @@ static int visit_take(void *ctx, const struct fw_visit *v)
 
 enum MHD_Result http_feed_get(struct request *r)
 {
-	struct fw_buf out = FW_BUF_INIT(0);
 	struct fw_visit_query q = {.feed_id = r->id};
 	int64_t visits = VISITS;
 	struct fw_feed f = {0};
 	struct fw_err err = {0};
-	struct fw_arena a;
-	struct fw_json j;
+	struct page p;
 	enum MHD_Result ok;
 	int rc;
 
 	if (!http_param_int(r, "visits", 1, VISITS_MAX, &visits, &ok))
 		return ok;
+	page_begin(&p, r);
 	q.limit = (size_t)visits;
-	fw_arena_init(&a, FEED_MAX_BYTES);
-	fw_json_init(&j, &out, false);
-	rc = fw_store_feed_find(r->store, r->id, FW_STR_NONE, &a, &f, &err);
+	rc = fw_store_feed_find(r->store, r->id, FW_STR_NONE, &p.arena, &f, &err);
 	if (!rc) {
-		fw_json_object(&j, NULL);
-		fw_feed_json(&j, "feed", &f);
-		fw_json_array(&j, "visits");
-		rc = fw_store_visit_list(r->store, &q, visit_take, &j, &err);
-		fw_json_end(&j);
-		fw_json_end(&j);
+		fw_json_object(&p.j, NULL);
+		fw_feed_json(&p.j, "feed", &f);
+		fw_json_array(&p.j, "visits");
+		rc = fw_store_visit_list(r->store, &q, visit_take, &p.j, &err);
+		fw_json_end(&p.j);
+		fw_json_end(&p.j);
 	}
-	ok = rc ? http_store_failed(r, rc, &err) : http_send(r, MHD_HTTP_OK, "application/json", &out);
-	if (rc)
-		fw_buf_finish(&out);
-	fw_arena_finish(&a);
+	return page_send(&p, "application/json", rc, &err);
+}
+
+/* ---- what a body says ---------------------------------------------------------------------------------------------------------------------- */
+
+/* A member of a subscription that its owner gives. */
+enum { URL = 1, TITLE = 2, FOLDER = 4, INTERVAL = 8, STATUS = 16, DUE = 32 };
+static const struct { const char *name; unsigned bit; json_type type; const char *words; } MEMBER[] = {
+	{"url", URL, JSON_STRING, "a string"}, {"title", TITLE, JSON_STRING, "a string"}, {"folder", FOLDER, JSON_STRING, "a string"},
+	{"interval_ms", INTERVAL, JSON_INTEGER, "a number of ms, 0 or more"}, {"status", STATUS, JSON_STRING, "\"active\" or \"paused\""},
+	{"due", DUE, JSON_TRUE, "true"},
+};
+
+struct wish {
+	unsigned has;
+	struct fw_str url, title, folder, status; /* the document's */
+	int64_t interval_ms;
+};
+
+static struct fw_str text_of(const json_t *o, const char *name)
+{
+	const json_t *v = json_object_get(o, name);
+
+	return v ? (struct fw_str){json_string_value(v), json_string_length(v)} : FW_STR_NONE;
+}
+
+/* NULL: it is good; else the member at fault, and in *words what it is to be. */
+static const char *wish_read(json_t *o, unsigned may, struct wish *w, const char **words)
+{
+	const char *name;
+	json_t *v;
+
+	*w = (struct wish){0};
+	json_object_foreach(o, name, v) {
+		size_t i = 0;
+
+		while (i < FW_N(MEMBER) && (strcmp(MEMBER[i].name, name) != 0 || !(MEMBER[i].bit & may)))
+			i++;
+		*words = i < FW_N(MEMBER) ? MEMBER[i].words : "not known here";
+		if (i == FW_N(MEMBER) || json_typeof(v) != MEMBER[i].type)
+			return name;
+		w->has |= MEMBER[i].bit;
+		if (MEMBER[i].bit == INTERVAL)
+			w->interval_ms = json_integer_value(v);
+		if (w->interval_ms < 0)
+			return name;
+	}
+	w->url = text_of(o, "url");
+	w->title = text_of(o, "title");
+	w->folder = text_of(o, "folder");
+	w->status = text_of(o, "status");
+	*words = MEMBER[4].words;
+	if (w->has & STATUS && !fw_str_eq(w->status, FW_STR("active")) && !fw_str_eq(w->status, FW_STR("paused")))
+		return "status";
+	return NULL;
+}
+
+static json_t *body_read(struct request *r, enum MHD_Result *ok)
+{
+	json_error_t je;
+	json_t *doc = json_loadb(r->body.p ? r->body.p : "", r->body.len, JSON_REJECT_DUPLICATES, &je);
+
+	if (!doc)
+		*ok = http_malformed(r, &je);
+	return doc;
+}
+
+static enum MHD_Result unprocessable(struct request *r, const char *place, const char *words)
+{
+	return http_problem(r, MHD_HTTP_UNPROCESSABLE_CONTENT, "invalid", "%s: %s", place, words);
+}
+
+/* ---- changing ------------------------------------------------------------------------------------------------------------------------------ */
+
+/* The i-th of n wishes for a subscription; false: answered. */
+static bool feed_read(struct page *p, json_t *o, size_t i, bool alone, struct fw_feed_new *f, enum MHD_Result *ok)
+{
+	const char *words = "it is missing", *name;
+	struct fw_err err = {0};
+	struct wish w;
+	char at[24] = "", place[80];
+
+	if (!alone)
+		(void)fw_snprintf(at, sizeof(at), "[%zu].", i);
+	name = json_is_object(o) ? wish_read(o, URL | TITLE | FOLDER | INTERVAL, &w, &words) : "url";
+	if (!name && !(w.has & URL)) {
+		name = "url";
+		words = "it is missing";
+	}
+	if (!name && fw_url_clean(&p->arena, w.url, &f->url, &f->username, &f->password, &err)) {
+		name = "url";
+		words = err.text;
+	}
+	if (name) {
+		(void)fw_snprintf(place, sizeof(place), "%s%.40s", at, name);
+		*ok = unprocessable(p->r, place, words);
+		return false;
+	}
+	f->user_title = w.title;
+	f->folder = w.folder;
+	f->interval_ms = w.interval_ms;
+	return true;
+}
+
+static void added_json(struct fw_json *j, const struct fw_feed_new *f)
+{
+	char at[40];
+
+	(void)fw_snprintf(at, sizeof(at), "/v1/feeds/%lld", (long long)f->id);
+	fw_json_object(j, NULL);
+	fw_json_int(j, "id", f->id);
+	fw_json_str(j, "url", f->url);
+	fw_json_bool(j, "existed", f->existed);
+	fw_json_cstr(j, "location", at);
+	fw_json_end(j);
+}
+
+static enum MHD_Result added(struct page *p, const struct fw_feed_new *f, size_t n, bool alone)
+{
+	unsigned status = MHD_HTTP_OK;
+	struct MHD_Response *m;
+	char at[40];
+
+	if (!alone)
+		fw_json_array(&p->j, NULL);
+	for (size_t i = 0; i < n; i++) {
+		added_json(&p->j, &f[i]);
+		status = f[i].existed ? status : MHD_HTTP_CREATED;
+	}
+	if (!alone)
+		fw_json_end(&p->j);
+	(void)fw_snprintf(at, sizeof(at), "/v1/feeds/%lld", (long long)f[0].id);
+	m = http_response(status, "application/json", &p->out);
+	if (m && alone && !MHD_add_response_header(m, MHD_HTTP_HEADER_LOCATION, at)) {
+		MHD_destroy_response(m);
+		m = NULL;
+	}
+	return m ? http_answer(p->r, status, m) : MHD_NO;
+}
+
+/* A subscription, or an array of them: all of them, or none. */
+enum MHD_Result http_feed_add(struct request *r)
+{
+	enum MHD_Result ok = MHD_NO;
+	json_t *doc = body_read(r, &ok);
+	bool alone = !json_is_array(doc), good = true;
+	size_t n = alone ? 1 : json_array_size(doc);
+	struct fw_feed_new *f;
+	struct fw_err err = {0};
+	struct page p;
+	int rc;
+
+	if (!doc)
+		return ok;
+	page_begin(&p, r);
+	f = fw_arena_zalloc(&p.arena, (n + 1) * sizeof(*f));
+	if (!n || n > ADD_MAX) {
+		good = false;
+		ok = unprocessable(r, "the body", "a feed, or an array of 1 to 1000 feeds");
+	}
+	for (size_t i = 0; i < n && good && f; i++)
+		good = feed_read(&p, alone ? doc : json_array_get(doc, i), i, alone, &f[i], &ok);
+	if (good) {
+		rc = f ? fw_store_subscribe(r->store, f, n, &err) : fw_err_set(&err, FW_ENOMEM, "out of memory");
+		ok = rc ? http_store_failed(r, rc, &err) : added(&p, f, n, alone);
+	}
+	json_decref(doc);
+	fw_buf_finish(&p.out);
+	fw_arena_finish(&p.arena);
 	return ok;
+}
+
+enum MHD_Result http_feed_change(struct request *r)
+{
+	enum MHD_Result ok = MHD_NO;
+	json_t *doc = body_read(r, &ok);
+	struct fw_feed now = {0}, to = {0};
+	struct fw_err err = {0};
+	struct wish w = {0};
+	const char *name, *words = "an object with what is to change: title, folder, interval_ms, status, due";
+	int64_t now_ms = fw_now_ms();
+	unsigned what = 0;
+	struct page p;
+	int rc;
+
+	if (!doc)
+		return ok;
+	name = json_is_object(doc) ? wish_read(doc, TITLE | FOLDER | INTERVAL | STATUS | DUE, &w, &words) : "the body";
+	if (name || !w.has) {
+		ok = unprocessable(r, name ? name : "the body", name ? words : "it changes nothing");
+		json_decref(doc);
+		return ok;
+	}
+	what = (w.has & TITLE ? FW_SET_TITLE : 0) | (w.has & FOLDER ? FW_SET_FOLDER : 0) | (w.has & INTERVAL ? FW_SET_INTERVAL : 0) |
+		(w.has & STATUS ? FW_SET_STATUS : 0) | (w.has & DUE ? FW_SET_DUE : 0);
+	to = (struct fw_feed){.user_title = w.title, .folder = w.folder, .interval_ms = w.interval_ms, .due_at_ms = now_ms};
+	if (w.has & STATUS && fw_str_eq(w.status, FW_STR("paused")))
+		to.status = FW_FEED_PAUSED;
+	else if (w.has & STATUS)
+		what |= FW_SET_CRASH | FW_SET_DUE; /* as `feedwheel resume` */
+	page_begin(&p, r);
+	rc = fw_store_feed_find(r->store, r->id, FW_STR_NONE, &p.arena, &now, &err);
+	rc = rc ? rc : fw_feed_change(r->store, &now, &to, what, now_ms, &err);
+	rc = rc ? rc : fw_store_feed_find(r->store, r->id, FW_STR_NONE, &p.arena, &now, &err);
+	if (!rc)
+		fw_feed_json(&p.j, NULL, &now);
+	json_decref(doc);
+	return page_send(&p, "application/json", rc, &err);
+}
+
+enum MHD_Result http_feed_remove(struct request *r)
+{
+	struct fw_buf none = FW_BUF_INIT(0);
+	struct fw_err err = {0};
+	int rc = fw_store_unsubscribe(r->store, r->id, &err);
+
+	return rc ? http_store_failed(r, rc, &err) : http_send(r, MHD_HTTP_NO_CONTENT, "application/json", &none);
 }

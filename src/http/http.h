@@ -9,12 +9,15 @@
 #ifndef FW_HTTP_HTTP_H
 #define FW_HTTP_HTTP_H
 
+#include <jansson.h>
 #include <microhttpd.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/cidr.h"
+#include "base/json.h"
 #include "base/str.h"
 #include "feedwheel/ingest.h"
 #include "http/desk.h"
@@ -112,8 +115,11 @@ struct request {
 
 /* Any thread that runs the route. */
 enum MHD_Result http_send(struct request *r, unsigned status, const char *type, struct fw_buf *body /* taken */);
+struct MHD_Response *http_response(unsigned status, const char *type, struct fw_buf *body /* taken */); /* NULL: no memory */
 /* The same for a response made by hand, which is taken. */
 enum MHD_Result http_answer(struct request *r, unsigned status, struct MHD_Response *m);
+/* The body cannot be read. */
+enum MHD_Result http_malformed(struct request *r, const json_error_t *je);
 /* The store said no: its words, and 404, 503 or 500. */
 enum MHD_Result http_store_failed(struct request *r, int rc, const struct fw_err *err);
 enum MHD_Result http_canned(struct request *r, int which);
@@ -130,14 +136,50 @@ enum http_match { HTTP_MATCH, HTTP_NO_PATH, HTTP_NO_METHOD };
 enum http_match http_route_find(const char *path, const char *method, const struct route **route, int64_t *id, char allow[HTTP_ALLOW_MAX]);
 /* The request's route, or the answer that there is none, or that it does not take such a parameter. */
 enum MHD_Result http_route(struct request *r, const char *path, const char *method);
+/* ---- page.c: what is read, piece by piece ---------------------------------------------------------------------------------------- */
+
 /* What stands behind "?", decoded; absent when it does not. */
 struct fw_str http_param(struct request *r, const char *name);
 /* The same as a number from min to max; untouched when absent. False: answered 400, in *ok. */
 FW_MUST_CHECK bool http_param_int(struct request *r, const char *name, int64_t min, int64_t max, int64_t *out, enum MHD_Result *ok);
 
-/* ---- feeds.c ------------------------------------------------------------------------------------------------------------------- */
+/* 400, naming the parameter and what it takes. */
+FW_PRINTF(3, 4) enum MHD_Result http_param_wrong(struct request *r, const char *name, const char *fmt, ...);
+/* One of some words, or absent; false: answered 400. *which: its place among them, untouched when absent. */
+FW_MUST_CHECK bool http_param_word(struct request *r, const char *name, const char *words, int *which, enum MHD_Result *ok);
+/* A cursor: kind, then n numbers. Absent: *there is false. */
+FW_MUST_CHECK bool http_param_cursor(struct request *r, char kind, int64_t *number, size_t n, bool *there, enum MHD_Result *ok);
 
+/* A list on its way out. */
+struct page {
+	struct request *r;
+	struct fw_buf out;
+	struct fw_json j;
+	size_t n, limit;
+	bool more;                   /* there is at least one behind it: ask the store for one more than limit */
+	char cursor[64];             /* behind its last one; "": none */
+	int64_t last_ms;             /* when the newest of it changed; 0: not known */
+	struct fw_arena arena;
+};
+#define PAGE_BYTES ((size_t)8 << 20) /* a page ends early when it has got so large */
+void page_begin(struct page *p, struct request *r);
+/* Is there room for one more? When not, p->more: stop the walk. */
+bool page_room(struct page *p);
+FW_PRINTF(2, 3) void page_cursor(struct page *p, const char *fmt, ...);
+/* The address of the next page, in its arena; NULL: this is the last one. */
+const char *page_next(struct page *p);
+/* 200 with an ETag and a link to the next page, or 304 when the reader has it; or what the store said. Ends the page. */
+enum MHD_Result page_send(struct page *p, const char *type, int rc, const struct fw_err *err);
+
+/* ---- feeds.c, entries_read.c ------------------------------------------------------------------------------------------------------- */
+
+enum MHD_Result http_feed_list(struct request *r);
+enum MHD_Result http_feed_add(struct request *r);
 enum MHD_Result http_feed_get(struct request *r);
+enum MHD_Result http_feed_change(struct request *r);
+enum MHD_Result http_feed_remove(struct request *r);
+enum MHD_Result http_entry_list(struct request *r);
+enum MHD_Result http_entry_get(struct request *r);
 
 /* ---- desk.c: requests at the desk ----------------------------------------------------------------------------------------------- */
 

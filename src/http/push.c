@@ -38,12 +38,6 @@ static const char *event_read(const json_t *o, struct fw_event *e)
 	return event_wrong(e);
 }
 
-static enum MHD_Result malformed(struct request *r, const json_error_t *je)
-{
-	return http_problem(r, MHD_HTTP_BAD_REQUEST, r->route->twirp ? "malformed" : "malformed_json", "the body is no JSON: %s (line %d, column %d)",
-		je->text, je->line, je->column);
-}
-
 /* The ring said no. */
 static enum MHD_Result no_room(struct request *r, int rc)
 {
@@ -117,7 +111,7 @@ static enum MHD_Result put_json(struct request *r, struct fw_event *e)
 		doc = json_loadb(p, left, JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK | JSON_ALLOW_NUL, &je);
 		if (!doc) {
 			fw_ingest_forget(r->lane->in);
-			return malformed(r, &je);
+			return http_malformed(r, &je);
 		}
 		if (!json_is_array(doc)) {
 			ok = put_one(r, doc, e, r->rows);

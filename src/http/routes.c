@@ -4,12 +4,20 @@
 #include "base/banned.h"
 
 #define PUSH_MAX ((size_t)1 << 20)
+#define FEEDS_MAX ((size_t)1 << 20)
+#define FEED_MAX ((size_t)1 << 16)
 #define ID "{id}"
 
 static const struct route ROUTE[] = {
 	{"POST", "/v1/events", http_push_events, "ack", .body_max = PUSH_MAX, .scope = SCOPE_PUSH},
 	{"POST", "/twirp/stats.StatsService/Push", http_push_events, .body_max = PUSH_MAX, .scope = SCOPE_PUSH, .twirp = true},
+	{"GET", "/v1/feeds", http_feed_list, "status folder q cursor limit", .scope = SCOPE_READ, .desk = true},
+	{"POST", "/v1/feeds", http_feed_add, "", .body_max = FEEDS_MAX, .scope = SCOPE_ADMIN, .desk = true},
 	{"GET", "/v1/feeds/{id}", http_feed_get, "visits", .scope = SCOPE_READ, .desk = true},
+	{"PATCH", "/v1/feeds/{id}", http_feed_change, "", .body_max = FEED_MAX, .scope = SCOPE_ADMIN, .desk = true},
+	{"DELETE", "/v1/feeds/{id}", http_feed_remove, "", .scope = SCOPE_ADMIN, .desk = true},
+	{"GET", "/v1/entries", http_entry_list, "feed since q order cursor limit content format", .scope = SCOPE_READ, .desk = true},
+	{"GET", "/v1/entries/{id}", http_entry_get, "content", .scope = SCOPE_READ, .desk = true},
 	{"GET", "/v1/ring", http_ring, .scope = SCOPE_OPEN},
 	{"GET", "/healthz", http_healthz, .scope = SCOPE_OPEN},
 	{"GET", "/readyz", http_readyz, .scope = SCOPE_OPEN},
@@ -99,7 +107,8 @@ static enum MHD_Result param_check(void *ctx, enum MHD_ValueKind kind, const cha
 	(void)value;
 	if (has_word(r->route->params, fw_str(key)))
 		return MHD_YES;
-	(void)http_problem(r, MHD_HTTP_BAD_REQUEST, "unknown_parameter", "%.60s: %s takes %s", key, r->route->path, r->route->params);
+	(void)http_problem(r, MHD_HTTP_BAD_REQUEST, "unknown_parameter", "%.60s: %s %s takes %s", key, r->route->method, r->route->path,
+		r->route->params[0] ? r->route->params : "no parameters");
 	return MHD_NO;
 }
 
@@ -114,25 +123,4 @@ enum MHD_Result http_route(struct request *r, const char *path, const char *meth
 	case HTTP_NO_PATH: break;
 	}
 	return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "there is nothing at this path");
-}
-
-struct fw_str http_param(struct request *r, const char *name)
-{
-	return fw_str(MHD_lookup_connection_value(r->conn, MHD_GET_ARGUMENT_KIND, name));
-}
-
-bool http_param_int(struct request *r, const char *name, int64_t min, int64_t max, int64_t *out, enum MHD_Result *ok)
-{
-	struct fw_str s = http_param(r, name);
-	int64_t v;
-
-	if (!s.p)
-		return true;
-	if (!fw_str_int(s, &v) || v < min || v > max) {
-		*ok = http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_parameter", "%s is a number from %lld to %lld, not '%.*s'", name, (long long)min,
-			(long long)max, (int)FW_MIN(s.len, (size_t)40), s.p);
-		return false;
-	}
-	*out = v;
-	return true;
 }

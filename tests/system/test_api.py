@@ -1,7 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
 """What is stored, read over HTTP: feeds, entries, the stream of new ones; on every engine."""
+import contextlib
+import json
+import subprocess
+import threading
+import urllib.parse
+
 from door import door
+from growing import CONF, Address, growing
 from harness import case, each_engine, equal, holds, origin, run, samples, server, wait_for
 
 MISSING = "/v1/feeds/4711"
@@ -9,8 +16,8 @@ MISSING = "/v1/feeds/4711"
 
 @case("a feed as the command line shows it; what is wrong with a question is named")
 def one_feed(base):
-    with origin(base, samples(base)) as o, door(base) as d:
-        d.wheel.run("add", o.url("/rss2.xml"))
+    with origin(base, samples(base), "--feeds", "6") as o, door(base) as d:
+        d.wheel.run("add", o.urls[0])
         d.wheel.run_once()
         status, headers, said = d.ask("GET", "/v1/feeds/1")
         equal((status, headers["Content-Type"]), (200, "application/json"))
@@ -22,11 +29,150 @@ def one_feed(base):
         status, headers, said = d.ask("GET", MISSING)
         equal((status, headers["Content-Type"], said["code"]), (404, "application/problem+json", "not_found"))
         for path, words in (("?visits=0", "visits is a number from 1 to 1000, not '0'"), ("?visits=x", "not 'x'"), ("?visits=", "not ''"),
-                            ("?visit=1", "visit: /v1/feeds/{id} takes visits"), ("?visits=1&x=2", "x: ")):
+                            ("?visit=1", "visit: GET /v1/feeds/{id} takes visits"), ("?visits=1&x=2", "x: ")):
             status, _, said = d.ask("GET", "/v1/feeds/1" + path)
             equal((status, words in said["detail"]), (400, True), said["detail"])
         status, headers, said = d.ask("PUT", "/v1/feeds/1", "{}")
         equal((status, "GET, HEAD" in headers["Allow"]), (405, True))
+
+
+def store_of(engine, base):
+    return contextlib.nullcontext(Address("sqlite:%s/store.db" % base)) if engine == "sqlite" else server(engine, base)
+
+
+def pages(d, path, member="feeds"):
+    """All pages of a list, by next_url."""
+    while path:
+        status, _, said = d.ask("GET", path)
+        equal(status, 200, said)
+        yield said[member]
+        path = said.get("next_url")
+
+
+@each_engine("subscriptions: added, listed page by page, changed, removed", also=["sqlite"])
+def feeds(base, engine):
+    with store_of(engine, base) as s, door(base, store=s.url()) as d:
+        status, headers, said = d.ask("POST", "/v1/feeds", '{"url":"https://me:secret@a.example/1","folder":"x & y","interval_ms":3600000}')
+        equal((status, headers["Location"], said["existed"]), (201, "/v1/feeds/1", False), said)
+        first = d.ask("GET", headers["Location"])[2]["feed"]
+        equal((first["url"], first["folder"], first["auth"], first["interval_ms"]), ("https://a.example/1", "x & y", True, 3600000))
+        status, headers, again = d.ask("POST", "/v1/feeds", '{"url":"https://a.example/1"}')
+        equal((status, headers["Location"], again["existed"], again["id"]), (200, "/v1/feeds/1", True, said["id"]))
+        status, _, said = d.ask("POST", "/v1/feeds", json.dumps([{"url": "https://a.example/%d" % i, "folder": "x & y"} for i in range(1, 8)]))
+        equal((status, [f["existed"] for f in said]), (201, [True] + [False] * 6))
+        for body, code, words in (
+                ('{"url":"ftp://a.example/"}', 422, "url: "), ("{}", 422, "url: it is missing"), ('{"url":1}', 422, "url: a string"),
+                ('[{"url":"https://b.example/"},{"url":""}]', 422, "[1].url: "), ("[]", 422, "the body: "), ('"x"', 400, "line 1"), ('[1]', 422, "[0].url: "),
+                ('{"url":"https://b.example/","colour":1}', 422, "colour: not known here"), ('{"url":', 400, "line 1"),
+                ('{"url":"https://b.example/","interval_ms":-1}', 422, "interval_ms: a number"), ("", 400, "no JSON")):
+            status, _, said = d.ask("POST", "/v1/feeds", body)
+            equal((status, words in said["detail"]), (code, True), said["detail"])
+        equal([[f["id"] for f in p] for p in pages(d, "/v1/feeds?limit=3&folder=x%20%26%20y")], [[1, 2, 3], [4, 5, 6], [7]])
+        equal([[f["id"] for f in p] for p in pages(d, "/v1/feeds?q=example/7")], [[7]])
+        equal(list(pages(d, "/v1/feeds"))[0], d.wheel.json("list"))
+        status, headers, said = d.ask("PATCH", "/v1/feeds/2", '{"status":"paused","title":"T","interval_ms":0}')
+        equal((status, said["state"], said["title"]), (200, "paused", "T"))
+        equal([f["id"] for f in d.ask("GET", "/v1/feeds?status=paused")[2]["feeds"]], [2])
+        equal([f["id"] for f in d.ask("GET", "/v1/feeds?status=failing")[2]["feeds"]], [])
+        equal(d.ask("PATCH", "/v1/feeds/2", '{"status":"active"}')[2]["state"], "new")
+        for body, words in (("{}", "the body: it changes nothing"), ('{"status":"gone"}', "status: "), ('{"url":"https://c.example/"}', "url: "),
+                            ('{"due":false}', "due: true"), ("[]", "the body: an object")):
+            status, _, said = d.ask("PATCH", "/v1/feeds/2", body)
+            equal((status, words in said["detail"]), (422, True), said["detail"])
+        equal(d.ask("PATCH", MISSING, '{"due":true}')[0], 404)
+        status, headers, said = d.ask("DELETE", "/v1/feeds/2")
+        equal((status, said), (204, ""))
+        equal(d.ask("DELETE", "/v1/feeds/2")[0], 404)
+        equal([f["id"] for f in d.ask("GET", "/v1/feeds")[2]["feeds"]], [1, 3, 4, 5, 6, 7])
+        for path, words in (("status=dead", "one of: active paused"), ("cursor=x", "cursor is "), ("cursor=f1.2", "cursor is "), ("cursor=f", "cursor is"),
+                            ("limit=1001", "limit is"), ("page=2", "page: GET /v1/feeds takes status")):
+            status, _, said = d.ask("GET", "/v1/feeds?" + path)
+            equal((status, words in said["detail"]), (400, True), said["detail"])
+
+
+@case("entries: JSON Feed and lines, as the command line shows them; ETag; what is wrong is named")
+def entries(base):
+    with origin(base, samples(base), "--feeds", "6") as o, door(base) as d:
+        d.wheel.run("import", o.url_file)
+        d.wheel.run_once()
+        status, headers, said = d.ask("GET", "/v1/entries?limit=1000")
+        want = d.wheel.json("entries", "--content")
+        equal((status, headers["Content-Type"], said["version"]), (200, "application/feed+json", want["version"]))
+        equal(said["items"], want["items"])
+        holds(len(want["items"]) > 5 and "next_url" not in said, len(want["items"]))
+        holds(headers["Last-Modified"] and headers["ETag"] and headers["Cache-Control"], headers)
+        for tag, code in ((headers["ETag"], 304), ("W/" + headers["ETag"], 304), ('"x", ' + headers["ETag"], 304), ("*", 304), ('"x"', 200)):
+            status, again, body = d.ask("GET", "/v1/entries?limit=1000", headers={"If-None-Match": tag})
+            equal((status, again["ETag"], body == ""), (code, headers["ETag"], code == 304), tag)
+        lines = [json.dumps(i) for i in want["items"]]
+        for path, accept in (("&format=ndjson", "*/*"), ("", "application/x-ndjson")):
+            status, headers, said = d.ask("GET", "/v1/entries?limit=1000" + path, headers={"Accept": accept})
+            equal((status, headers["Content-Type"]), (200, "application/x-ndjson"))
+            equal([json.dumps(json.loads(l)) for l in said.splitlines()], lines)
+        equal([i for p in pages(d, "/v1/entries?limit=2", "items") for i in p], want["items"])
+        stored = [i for p in pages(d, "/v1/entries?limit=3&order=stored&content=no", "items") for i in p]
+        equal([i["_store"]["entry"] for i in stored], sorted(i["_store"]["entry"] for i in want["items"]))
+        holds(not any("content_html" in i for i in stored), "without contents")
+        one = want["items"][0]
+        equal(d.ask("GET", "/v1/entries/%d" % one["_store"]["entry"])[2], one)
+        equal(d.ask("GET", "/v1/entries/%d?content=raw" % one["_store"]["entry"])[0], 200)
+        equal(d.ask("GET", "/v1/entries/4711")[0], 404)
+        feed = one["_store"]["feed_url"]
+        for name in (feed, one["_store"]["feed"]):
+            status, _, said = d.ask("GET", "/v1/entries?feed=%s" % name)
+            equal(said["items"], d.wheel.json("entries", "--content", "--feed", feed)["items"])
+        word = one["title"].split()[0]
+        equal(d.ask("GET", "/v1/entries?limit=1000&q=" + urllib.parse.quote(word))[2]["items"], d.wheel.json("entries", "--content", "--search", word)["items"])
+        equal(d.ask("GET", "/v1/entries?since=1h&limit=1000")[2]["items"], want["items"])
+        equal(d.ask("GET", "/v1/entries?since=2999-01-01T00:00:00Z")[2]["items"], [])
+        for path, code, words in (
+                ("feed=4711", 404, "4711"), ("feed=http://", 400, "feed is a feed's number or address"), ("feed=0", 400, "feed is"),
+                ("since=then", 400, "since is a time"), ("q=", 400, "q is words"), ("order=random", 400, "order is one of: newest stored"),
+                ("limit=0", 400, "limit is"), ("content=some", 400, "content is"), ("format=xml", 400, "format is one of: json ndjson"),
+                ("cursor=s1", 400, "cursor is"), ("cursor=n1", 400, "cursor is"), ("order=stored&cursor=n1.2", 400, "cursor is"),
+                ("cursor=n1.2.3", 400, "cursor is"), ("folder=x", 400, "folder: GET /v1/entries takes feed since")):
+            status, _, said = d.ask("GET", "/v1/entries?" + path)
+            equal((status, words in said["detail"]), (code, True), said["detail"])
+        r = subprocess.run(["curl", "-sSI", "http://127.0.0.1:%d/v1/entries" % d.port], capture_output=True, text=True, check=True)
+        holds(r.stdout.startswith("HTTP/1.1 200") and "ETag" in r.stdout, r.stdout)
+
+
+def follow(d, seen, over):
+    """A reader that asks again and again for what came since, as it was stored; the last time when it is over."""
+    cursor = ""
+    while True:
+        last = over.is_set()
+        while True:
+            status, headers, said = d.ask("GET", "/v1/entries?order=stored&content=no&format=ndjson&limit=100" + cursor)
+            equal(status, 200, said)
+            seen += [e["_store"]["entry"] for e in ([said] if isinstance(said, dict) else map(json.loads, said.splitlines()))]
+            cursor = "&cursor=" + headers["Feedwheel-Cursor"] if "Feedwheel-Cursor" in headers else ""
+            if "Link" not in headers:
+                break
+        if last:
+            return
+
+
+@each_engine("read page by page while workers store: nothing is left out, nothing comes twice", also=["sqlite"])
+def while_storing(base, engine):
+    with growing(base, engine, on=store_of(engine, base)) as (_, w, s), door(base, store=s.url(), conf=CONF, command="run") as d:
+        seen, over = [], threading.Event()
+        reader = threading.Thread(target=follow, args=(d, seen, over))
+        reader.start()
+        wait_for("entries", lambda: len(seen) > 650, 60)
+        for _ in range(3):
+            before = set(seen)
+            newest = [i["_store"]["entry"] for p in pages(d, "/v1/entries?limit=37&content=no", "items") for i in p]
+            equal(len(newest), len(set(newest)), "twice")
+            equal(before - set(newest), set(), "left out")
+        d.wheel.run("pause", "--all")
+        wait_for("a pause", lambda: w.json("status")["lent"] == 0, 40)
+        over.set()
+        reader.join()
+        want = [json.loads(l)["_store"]["entry"] for l in w.run("entries", "--jsonl").stdout.splitlines()]
+        equal((len(seen), sorted(seen)), (len(set(seen)), sorted(want)), "followed")
+        d.wheel.run("resume", "--all")
+        d.stop()
 
 
 @each_engine("the store is away for a while: 503, then answers again")

@@ -128,7 +128,7 @@ START_TEST(since)
 {
 	int64_t got = 0, want = SINCE[_i].ms < 0 ? c.now_ms + SINCE[_i].ms : SINCE[_i].ms;
 
-	ck_assert(cli_time_parse(fw_str(SINCE[_i].text), c.now_ms, &got));
+	ck_assert(fw_when_parse(fw_str(SINCE[_i].text), c.now_ms, &got));
 	ck_assert_int_eq(got, want);
 }
 END_TEST
@@ -140,7 +140,7 @@ START_TEST(since_refuses)
 	int64_t got;
 
 	for (size_t i = 0; i < FW_N(BAD); i++)
-		ck_assert_msg(!cli_time_parse(fw_str(BAD[i]), c.now_ms, &got), "'%s' was taken for a time", BAD[i]);
+		ck_assert_msg(!fw_when_parse(fw_str(BAD[i]), c.now_ms, &got), "'%s' was taken for a time", BAD[i]);
 }
 END_TEST
 

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Entries over HTTP, as JSON Feed 1.1 or one a line. Two orders, each with a cursor that neither skips nor repeats while others store:
+ * newest first (behind the date and number of the last one), and as they were stored (behind a number: what came since).
+ */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/url.h"
+#include "base/when.h"
+#include "feedwheel/view.h"
+#include "http/http.h"
+#include "base/banned.h"
+
+#define LIMIT 50
+#define LIMIT_MAX 1000
+
+static const char CONTENT[] = "yes no raw";
+static const unsigned CONTENT_FLAGS[] = {FW_VIEW_CONTENT, 0, FW_VIEW_CONTENT | FW_VIEW_RAW};
+
+struct list {
+	struct page p;
+	struct fw_entry_query q;
+	struct fw_feed feed;  /* whose they are; id 0: of all */
+	unsigned flags;
+	bool lines;
+};
+
+static void entry_write(struct page *p, const struct fw_entry_row *e, unsigned flags)
+{
+	struct fw_err err;
+
+	if (fw_entry_json(&p->j, e, flags, &err)) /* the item is there, without its content */
+		fw_warn("%s", err.text);
+	p->last_ms = FW_MAX(p->last_ms, e->changed_ms);
+}
+
+static int entry_take(void *ctx, const struct fw_entry_row *e)
+{
+	struct list *l = ctx;
+
+	if (!page_room(&l->p))
+		return 1;
+	if (l->q.oldest_first)
+		page_cursor(&l->p, "s%lld", (long long)e->id);
+	else
+		page_cursor(&l->p, "n%lld.%lld", (long long)fw_store_entry_date(e, e->seen_ms), (long long)e->id);
+	entry_write(&l->p, e, l->flags);
+	if (l->lines) {
+		fw_buf_addc(&l->p.out, '\n');
+		l->p.j.need_comma = false;
+	}
+	return 0;
+}
+
+/* The feed: by its number or its address. False: answered. */
+static bool feed_read(struct list *l, enum MHD_Result *ok)
+{
+	struct request *r = l->p.r;
+	struct fw_str word = http_param(r, "feed"), url = FW_STR_NONE, user, pass;
+	struct fw_err err = {0};
+	int64_t id = 0;
+	int rc;
+
+	if (!word.p)
+		return true;
+	if (word.len && fw_is_digit((unsigned char)word.p[0]) ? !fw_str_int(word, &id) || !id :
+	    fw_url_clean(&l->p.arena, word, &url, &user, &pass, NULL) != 0) {
+		*ok = http_param_wrong(r, "feed", "a feed's number or address");
+		return false;
+	}
+	rc = fw_store_feed_find(r->store, id, url, &l->p.arena, &l->feed, &err);
+	l->q.feed_id = l->feed.id;
+	if (rc)
+		*ok = http_store_failed(r, rc, &err);
+	return !rc;
+}
+
+static bool cursor_read(struct list *l, enum MHD_Result *ok)
+{
+	int64_t at[2];
+	bool there;
+
+	if (!http_param_cursor(l->p.r, l->q.oldest_first ? 's' : 'n', at, l->q.oldest_first ? 1 : 2, &there, ok))
+		return false;
+	if (!there)
+		return true;
+	page_cursor(&l->p, "%.*s", FW_STR_ARG(http_param(l->p.r, "cursor"))); /* where we are, should nothing come */
+	if (l->q.oldest_first) {
+		l->q.after_id = at[0];
+	} else {
+		l->q.behind_date_ms = at[0];
+		l->q.behind_id = at[1];
+	}
+	return true;
+}
+
+static bool wants_lines(struct request *r, enum MHD_Result *ok, bool *lines)
+{
+	const char *accept = MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
+	int which = accept && fw_str_ifind(fw_str(accept), FW_STR("ndjson")) ? 1 : 0;
+
+	if (!http_param_word(r, "format", "json ndjson", &which, ok))
+		return false;
+	*lines = which == 1;
+	return true;
+}
+
+static bool question_read(struct list *l, enum MHD_Result *ok)
+{
+	struct request *r = l->p.r;
+	struct fw_str since = http_param(r, "since");
+	int order = 0, content = 0;
+	int64_t limit = LIMIT;
+
+	l->q.search = http_param(r, "q");
+	if (l->q.search.p && !fw_str_trim(l->q.search).len) {
+		*ok = http_param_wrong(r, "q", "words to look for");
+		return false;
+	}
+	if (since.p && !(since.len && fw_when_parse(since, fw_now_ms(), &l->q.since_ms))) {
+		*ok = http_param_wrong(r, "since", "a time such as 2026-11-01T12:00:00Z, or 2h (ago)");
+		return false;
+	}
+	if (!http_param_int(r, "limit", 1, LIMIT_MAX, &limit, ok) || !http_param_word(r, "order", "newest stored", &order, ok) ||
+	    !http_param_word(r, "content", CONTENT, &content, ok) || !wants_lines(r, ok, &l->lines))
+		return false;
+	l->flags = CONTENT_FLAGS[content];
+	l->q.content = l->flags != 0;
+	l->q.oldest_first = order == 1;
+	l->p.limit = (size_t)limit;
+	l->q.limit = l->p.limit + 1;
+	return cursor_read(l, ok) && feed_read(l, ok);
+}
+
+static void head_write(struct list *l)
+{
+	const struct fw_feed *f = &l->feed;
+	struct fw_json *j = &l->p.j;
+
+	fw_json_object(j, NULL);
+	fw_json_cstr(j, "version", "https://jsonfeed.org/version/1.1");
+	fw_json_str(j, "title", f->user_title.len ? f->user_title : f->title.len ? f->title : f->url.len ? f->url : FW_STR("feedwheel entries"));
+	if (f->home_page_url.len)
+		fw_json_str(j, "home_page_url", f->home_page_url);
+	fw_json_array(j, "items");
+}
+
+enum MHD_Result http_entry_list(struct request *r)
+{
+	struct fw_err err = {0};
+	enum MHD_Result ok;
+	struct list l = {.feed = {.id = 0}};
+	int rc;
+
+	page_begin(&l.p, r);
+	if (!question_read(&l, &ok)) {
+		fw_arena_finish(&l.p.arena);
+		return ok;
+	}
+	if (!l.lines)
+		head_write(&l);
+	rc = fw_store_entry_list(r->store, &l.q, entry_take, &l, &err);
+	if (!l.q.oldest_first && !l.p.more)
+		l.p.cursor[0] = 0; /* newest first has an end */
+	if (!l.lines) {
+		fw_json_end(&l.p.j);
+		fw_json_cstr(&l.p.j, "next_url", page_next(&l.p));
+		fw_json_end(&l.p.j);
+	}
+	return page_send(&l.p, l.lines ? "application/x-ndjson" : "application/feed+json", rc, &err);
+}
+
+static int one_take(void *ctx, const struct fw_entry_row *e)
+{
+	struct list *l = ctx;
+
+	entry_write(&l->p, e, l->flags);
+	return 0;
+}
+
+enum MHD_Result http_entry_get(struct request *r)
+{
+	struct fw_err err = {0};
+	enum MHD_Result ok;
+	struct list l = {.q = {.after_id = r->id - 1, .before_id = r->id < INT64_MAX ? r->id + 1 : 0, .oldest_first = true, .limit = 1}};
+	int content = 0, rc;
+
+	if (!http_param_word(r, "content", CONTENT, &content, &ok))
+		return ok;
+	l.flags = CONTENT_FLAGS[content];
+	l.q.content = l.flags != 0;
+	page_begin(&l.p, r);
+	rc = fw_store_entry_list(r->store, &l.q, one_take, &l, &err);
+	if (!rc && !l.p.out.len)
+		rc = fw_err_set(&err, FW_ENOTFOUND, "there is no entry %lld", (long long)r->id);
+	return page_send(&l.p, "application/json", rc, &err);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Lists, page by page: parameters in, a page with the address of the next one out. A page is bounded by number and by bytes. Whoever comes
+ * again with the ETag of what they have is told that it is the same (304).
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "http/http.h"
+#include "base/banned.h"
+
+#define ARENA_BYTES ((size_t)8 << 20)
+#define ETAG_MAX 40
+
+struct fw_str http_param(struct request *r, const char *name)
+{
+	return fw_str(MHD_lookup_connection_value(r->conn, MHD_GET_ARGUMENT_KIND, name));
+}
+
+enum MHD_Result http_param_wrong(struct request *r, const char *name, const char *fmt, ...)
+{
+	struct fw_buf words = FW_BUF_INIT(500);
+	struct fw_str got = http_param(r, name);
+	enum MHD_Result ok;
+	va_list ap;
+
+	va_start(ap, fmt);
+	fw_buf_vaddf(&words, fmt, ap);
+	va_end(ap);
+	ok = http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_parameter", "%s is %.*s, not '%.*s'", name, FW_STR_ARG(fw_buf_str(&words)),
+		(int)FW_MIN(got.len, (size_t)60), got.p);
+	fw_buf_finish(&words);
+	return ok;
+}
+
+bool http_param_int(struct request *r, const char *name, int64_t min, int64_t max, int64_t *out, enum MHD_Result *ok)
+{
+	struct fw_str s = http_param(r, name);
+	int64_t v;
+
+	if (!s.p)
+		return true;
+	if (!fw_str_int(s, &v) || v < min || v > max) {
+		*ok = http_param_wrong(r, name, "a number from %lld to %lld", (long long)min, (long long)max);
+		return false;
+	}
+	*out = v;
+	return true;
+}
+
+bool http_param_word(struct request *r, const char *name, const char *words, int *which, enum MHD_Result *ok)
+{
+	struct fw_str s = http_param(r, name), rest = fw_str(words);
+
+	for (int i = 0; s.p && rest.p; i++) {
+		if (fw_str_eq(fw_str_split(rest, ' ', &rest), s)) {
+			*which = i;
+			return true;
+		}
+	}
+	if (!s.p)
+		return true;
+	*ok = http_param_wrong(r, name, "one of: %s", words);
+	return false;
+}
+
+bool http_param_cursor(struct request *r, char kind, int64_t *number, size_t n, bool *there, enum MHD_Result *ok)
+{
+	struct fw_str s = http_param(r, "cursor"), rest = fw_str_sub(s, 1, s.len);
+	bool good = s.len && s.p[0] == kind;
+
+	*there = s.p != NULL;
+	for (size_t i = 0; good && i < n; i++)
+		good = rest.p && fw_str_int(fw_str_split(rest, '.', &rest), &number[i]);
+	if (!s.p || (good && !rest.p))
+		return true;
+	*ok = http_param_wrong(r, "cursor", "what an answer to the same question named");
+	return false;
+}
+
+/* ---- pages --------------------------------------------------------------------------------------------------------------------------------- */
+
+void page_begin(struct page *p, struct request *r)
+{
+	*p = (struct page){.r = r, .out = FW_BUF_INIT(0)};
+	fw_arena_init(&p->arena, ARENA_BYTES);
+	fw_json_init(&p->j, &p->out, false);
+}
+
+bool page_room(struct page *p)
+{
+	p->more = p->n >= p->limit || p->out.len >= PAGE_BYTES;
+	p->n += !p->more;
+	return !p->more;
+}
+
+void page_cursor(struct page *p, const char *fmt, ...)
+{
+	struct fw_buf b = FW_BUF_INIT(sizeof(p->cursor) - 1);
+	va_list ap;
+
+	va_start(ap, fmt);
+	fw_buf_vaddf(&b, fmt, ap);
+	va_end(ap);
+	fw_str_copy(p->cursor, sizeof(p->cursor), fw_buf_str(&b));
+	fw_buf_finish(&b);
+}
+
+/* As it stands behind "?" (RFC 3986: what is not unreserved is written %XX). */
+static void add_escaped(struct fw_buf *b, struct fw_str s)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		if (fw_is_alnum((unsigned char)s.p[i]) || strchr("-._~", s.p[i]))
+			fw_buf_addc(b, s.p[i]);
+		else
+			fw_buf_addf(b, "%%%02X", (unsigned)(unsigned char)s.p[i]);
+	}
+}
+
+const char *page_next(struct page *p)
+{
+	struct fw_str rest = fw_str(p->r->route->params);
+	struct fw_buf b = FW_BUF_INIT(0);
+	const char *text;
+
+	if (!p->more || !p->cursor[0])
+		return NULL;
+	fw_buf_addf(&b, "%s?", p->r->route->path);
+	while (rest.p) {
+		struct fw_str word = fw_str_split(rest, ' ', &rest), value;
+		char name[32];
+
+		fw_str_copy(name, sizeof(name), word);
+		value = http_param(p->r, name);
+		if (!value.p || fw_str_eq(word, FW_STR("cursor")))
+			continue;
+		fw_buf_addf(&b, "%s=", name);
+		add_escaped(&b, value);
+		fw_buf_addc(&b, '&');
+	}
+	fw_buf_addf(&b, "cursor=%s", p->cursor);
+	text = b.rc ? NULL : fw_arena_dup(&p->arena, b.p, b.len);
+	if (!text)
+		p->out.rc = FW_ENOMEM;
+	fw_buf_finish(&b);
+	return text;
+}
+
+/* Is this ETag among those of If-None-Match? Weak ones count (RFC 9110, 13.1.2). */
+static bool is_known(struct request *r, struct fw_str etag)
+{
+	struct fw_str rest = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_IF_NONE_MATCH));
+
+	while (rest.p) {
+		struct fw_str one = fw_str_trim(fw_str_split(rest, ',', &rest));
+
+		if (fw_str_starts(one, FW_STR("W/")))
+			one = fw_str_sub(one, 2, one.len);
+		if (fw_str_eq(one, etag) || fw_str_eq(one, FW_STR("*")))
+			return true;
+	}
+	return false;
+}
+
+static bool headers_add(struct MHD_Response *m, const char *etag, const char *next, int64_t last_ms, const char *cursor)
+{
+	struct fw_buf link = FW_BUF_INIT(0);
+	char date[FW_RFC3339_MAX];
+	bool ok = MHD_add_response_header(m, MHD_HTTP_HEADER_ETAG, etag) &&
+		MHD_add_response_header(m, MHD_HTTP_HEADER_CACHE_CONTROL, "private, no-cache") &&
+		MHD_add_response_header(m, MHD_HTTP_HEADER_VARY, "Accept");
+
+	if (last_ms)
+		ok = ok && MHD_add_response_header(m, MHD_HTTP_HEADER_LAST_MODIFIED, fw_http_date(date, last_ms));
+	if (next) {
+		fw_buf_addf(&link, "<%s>; rel=\"next\"", next);
+		ok = ok && !link.rc && MHD_add_response_header(m, MHD_HTTP_HEADER_LINK, link.p);
+	}
+	if (cursor[0])
+		ok = ok && MHD_add_response_header(m, "Feedwheel-Cursor", cursor);
+	fw_buf_finish(&link);
+	return ok;
+}
+
+enum MHD_Result page_send(struct page *p, const char *type, int rc, const struct fw_err *err)
+{
+	const char *next = rc < 0 ? NULL : page_next(p);
+	struct MHD_Response *m = NULL;
+	unsigned status = MHD_HTTP_OK;
+	enum MHD_Result ok = MHD_NO;
+	char etag[ETAG_MAX];
+
+	if (rc < 0) {
+		ok = http_store_failed(p->r, rc, err);
+		goto out;
+	}
+	(void)fw_snprintf(etag, sizeof(etag), "\"%016llx-%zx\"", (unsigned long long)fw_hash64(p->out.p ? p->out.p : "", p->out.len), p->out.len);
+	if (!p->out.rc && is_known(p->r, fw_str(etag))) {
+		status = MHD_HTTP_NOT_MODIFIED;
+		fw_buf_reset(&p->out);
+	}
+	m = http_response(status, type, &p->out);
+	if (m && headers_add(m, etag, next, p->last_ms, p->cursor))
+		ok = http_answer(p->r, status, m);
+	else if (m)
+		MHD_destroy_response(m);
+out:
+	fw_buf_finish(&p->out);
+	fw_arena_finish(&p->arena);
+	return ok;
+}
