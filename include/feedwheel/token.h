@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Access tokens: who may do what over HTTP. A token is random and shown once, when it is made; the store keeps its hash, as a record of
+ * kind "token" (feedwheel-store(7)).
+ */
+#ifndef FEEDWHEEL_TOKEN_H
+#define FEEDWHEEL_TOKEN_H
+
+#include "feedwheel/store.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { FW_SCOPE_PUSH = 1, FW_SCOPE_READ = 2, FW_SCOPE_ADMIN = 4, FW_SCOPE_ALL = 7 };
+
+#define FW_TOKEN_NAME_MAX 64
+#define FW_TOKEN_TEXT_MAX 48   /* "fwt_", 43 letters, NUL */
+#define FW_TOKEN_SCOPES_MAX 20 /* "push,read,admin", NUL */
+#define FW_TOKEN_HASH_BYTES 32
+#define FW_TOKENS_MAX 1000
+
+struct fw_token {
+	struct fw_str name;
+	unsigned scopes;             /* FW_SCOPE_* */
+	int64_t at_ms;               /* when it was made */
+	int64_t until_ms;            /* from then on it is refused; FW_NO_DATE: never */
+	unsigned char hash[FW_TOKEN_HASH_BYTES];
+	bool broken;                 /* what the store holds cannot be read: it opens nothing, and counts for all scopes */
+};
+
+/* "push,read" into bits. Errors: FW_EINVAL names the word and those that there are. */
+FW_MUST_CHECK int fw_token_scopes(struct fw_str words, unsigned *out, struct fw_err *err);
+void fw_token_scopes_show(unsigned scopes, char out[FW_TOKEN_SCOPES_MAX]);
+/*
+ * Make a token, and put it into text. It stays when it has run out, until it is removed, so that what needed a token goes on needing one.
+ * Errors: FW_EINVAL name, scopes or time are wrong, or the name is taken; FW_ELIMIT there are FW_TOKENS_MAX; those of the store.
+ */
+FW_MUST_CHECK int fw_token_add(struct fw_store *st, struct fw_str name, unsigned scopes, int64_t now_ms, int64_t until_ms,
+	char text[FW_TOKEN_TEXT_MAX], struct fw_err *err);
+FW_MUST_CHECK int fw_token_remove(struct fw_store *st, struct fw_str name, struct fw_err *err); /* FW_ENOTFOUND: none has that name */
+typedef int fw_token_cb(void *ctx, const struct fw_token *t);
+/* By name. As fw_store_record_list: anything but 0 stops it and is returned. */
+FW_MUST_CHECK int fw_token_list(struct fw_store *st, fw_token_cb *cb, void *ctx, struct fw_err *err);
+/* SHA-256 of a token's text. False: out of memory. */
+FW_MUST_CHECK bool fw_token_hash(struct fw_str text, unsigned char out[FW_TOKEN_HASH_BYTES]);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

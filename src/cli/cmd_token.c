@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: ISC */
+/* token add, list, remove: who may push, read and administrate over HTTP. */
+#include "cli/cli.h"
+#include "feedwheel/token.h"
+#include "base/banned.h"
+
+#define NOTE "a running server knows of it within seconds"
+
+static int failed(struct cli *c, const struct fw_err *err)
+{
+	switch (err->rc) {
+	case FW_EINVAL: return cli_fail(c, CLI_USAGE, "%s", err->text);
+	case FW_ENOTFOUND: return cli_fail(c, CLI_SOME, "%s ('feedwheel token list' shows all)", err->text);
+	case FW_ELIMIT: return cli_fail(c, CLI_SOME, "%s", err->text);
+	default: return cli_store_failed(c, err);
+	}
+}
+
+/* --days or --until: 0, or an exit code when it has complained. */
+static int end_of(struct cli *c, int64_t *until_ms)
+{
+	const char *text = cli_value(c, "until");
+	int64_t days = 0;
+
+	*until_ms = FW_NO_DATE;
+	if (!cli_value_int(c, "days", 1, &days))
+		return CLI_USAGE;
+	if (days > 36500)
+		return cli_usage(c, "--days: 1 to 36500");
+	if (text && days)
+		return cli_usage(c, "--days and --until say the same: one of the two");
+	if (days)
+		*until_ms = c->now_ms + days * FW_DAY_MS;
+	else if (text && (!fw_when_parse(fw_str(text), c->now_ms, until_ms) || *until_ms <= c->now_ms))
+		return cli_usage(c, "--until is a time to come, such as 2030-12-31 or 2030-12-31T18:00:00Z, not '%.60s'", text);
+	return 0;
+}
+
+static int add(struct cli *c)
+{
+	const char *words = cli_value(c, "scope");
+	char text[FW_TOKEN_TEXT_MAX];
+	struct fw_err err = {0};
+	int64_t until_ms;
+	unsigned scopes;
+	int rc;
+
+	if (c->arg_n != 2)
+		return cli_usage(c, "whose token? 'feedwheel token add NAME --scope push'");
+	if (!words)
+		return cli_usage(c, "what may it do? --scope push, read or admin, several with commas between");
+	rc = end_of(c, &until_ms);
+	if (rc)
+		return rc;
+	if (fw_token_scopes(fw_str(words), &scopes, &err))
+		return failed(c, &err);
+	rc = cli_store(c, FW_STORE_CREATE);
+	if (rc)
+		return rc;
+	if (fw_token_add(c->store, fw_str(c->arg[1]), scopes, c->now_ms, until_ms, text, &err))
+		return failed(c, &err);
+	cli_out(c, "%s\n", text);
+	cli_note(c, "this is shown once; " NOTE);
+	return CLI_OK;
+}
+
+static int take_away(struct cli *c)
+{
+	struct fw_err err = {0};
+	int rc;
+
+	if (c->arg_n != 2)
+		return cli_usage(c, "which token? 'feedwheel token remove NAME'");
+	rc = cli_store(c, 0);
+	if (rc)
+		return rc;
+	if (fw_token_remove(c->store, fw_str(c->arg[1]), &err))
+		return failed(c, &err);
+	cli_out(c, "removed token %s\n", c->arg[1]);
+	cli_note(c, NOTE);
+	return CLI_OK;
+}
+
+/* ---- list ---------------------------------------------------------------------------------------------------------------------- */
+
+struct list {
+	struct cli *c;
+	struct cli_table table;
+	struct cli_json json;
+	bool as_json;
+	size_t n;
+};
+
+static const struct cli_column COLUMN[] = {{"NAME"}, {"SCOPES"}, {"MADE", .spare = 1}, {"UNTIL"}};
+
+static bool is_over(const struct cli *c, const struct fw_token *t)
+{
+	return t->until_ms != FW_NO_DATE && t->until_ms <= c->now_ms;
+}
+
+static void row(struct list *l, const struct fw_token *t)
+{
+	char scopes[FW_TOKEN_SCOPES_MAX], made[FW_RFC3339_MAX], until[FW_RFC3339_MAX];
+	bool over = is_over(l->c, t);
+
+	fw_token_scopes_show(t->scopes, scopes);
+	cli_table_cell(&l->table, CLI_BOLD, t->name);
+	cli_table_cell(&l->table, NULL, fw_str(t->broken ? "none" : scopes));
+	cli_table_cell(&l->table, CLI_DIM, fw_str(cli_stamp(made, t->at_ms)));
+	cli_table_cell(&l->table, t->broken || over ? CLI_RED : NULL, t->broken ? FW_STR("unreadable: remove it") : over ? FW_STR("has run out") :
+		t->until_ms == FW_NO_DATE ? FW_STR("removed") : fw_str(cli_stamp(until, t->until_ms)));
+}
+
+static void object(struct list *l, const struct fw_token *t)
+{
+	struct fw_json *j = &l->json.j;
+
+	fw_json_object(j, NULL);
+	fw_json_str(j, "name", t->name);
+	fw_json_array(j, "scopes");
+	for (unsigned bit = FW_SCOPE_PUSH; bit <= FW_SCOPE_ADMIN && !t->broken; bit <<= 1) {
+		char scope[FW_TOKEN_SCOPES_MAX];
+
+		fw_token_scopes_show(t->scopes & bit, scope);
+		if (t->scopes & bit)
+			fw_json_cstr(j, NULL, scope);
+	}
+	fw_json_end(j);
+	fw_json_int(j, "made_ms", t->at_ms);
+	if (t->until_ms != FW_NO_DATE)
+		fw_json_int(j, "until_ms", t->until_ms);
+	fw_json_bool(j, "good", !t->broken && !is_over(l->c, t));
+	fw_json_end(j);
+	cli_json_flush(&l->json, l->c);
+}
+
+static int take(void *ctx, const struct fw_token *t)
+{
+	struct list *l = ctx;
+
+	l->n++;
+	if (l->as_json)
+		object(l, t);
+	else
+		row(l, t);
+	return cli_gone(l->c);
+}
+
+static int list(struct cli *c)
+{
+	struct list l = {.c = c, .as_json = cli_flag(c, "json")};
+	struct fw_err err = {0};
+	int rc;
+
+	if (c->arg_n != 1)
+		return cli_usage(c, "'token list' takes no arguments");
+	rc = cli_store(c, FW_STORE_READ);
+	if (rc)
+		return rc;
+	if (l.as_json) {
+		cli_json_begin(&l.json, true);
+		fw_json_array(&l.json.j, NULL);
+	} else {
+		cli_table_init(&l.table, c, COLUMN, FW_N(COLUMN));
+	}
+	rc = fw_token_list(c->store, take, &l, &err);
+	if (l.as_json) {
+		fw_json_end(&l.json.j);
+		cli_json_end(&l.json, c);
+	} else {
+		cli_table_end(&l.table);
+	}
+	if (rc < 0)
+		return cli_store_failed(c, &err);
+	if (!l.n && !l.as_json)
+		cli_note(c, "no tokens: only this machine may push and read ('feedwheel token add NAME --scope push')");
+	return CLI_OK;
+}
+
+static int token_run(struct cli *c)
+{
+	static const struct { const char *word; int (*run)(struct cli *c); } WHAT[] = {{"add", add}, {"list", list}, {"remove", take_away}};
+
+	for (size_t i = 0; i < FW_N(WHAT); i++) {
+		if (strcmp(c->arg[0], WHAT[i].word) == 0)
+			return WHAT[i].run(c);
+	}
+	return cli_usage(c, "token add, list or remove, not '%.60s'", c->arg[0]);
+}
+
+static const struct cli_option OPTION[] = {
+	{"scope", "SCOPES", "add: what it may do: push, read, admin, or several with commas between"},
+	{"days", "N", "add: it is refused after N days"},
+	{"until", "TIME", "add: it is refused from TIME on (2030-12-31)"},
+	{"json", NULL, "list: an array of objects"},
+	{NULL, NULL, NULL},
+};
+
+const struct cli_command cli_token = {
+	.name = "token", .args = "add|list|remove [NAME]", .summary = "tokens for programs that push or read over HTTP",
+	.about = "'add' prints a new token, once: the store keeps only its hash. As long as no token has a scope, this machine has it, and\n"
+		"nobody else; with the first one, everybody needs one, this machine too. A running server knows within seconds.\n",
+	.examples = "  feedwheel token add website --scope push\n  feedwheel token add backup --scope read --days 90\n"
+		"  feedwheel token list\n  feedwheel token remove website\n",
+	.option = OPTION, .min_args = 1, .max_args = 2, .run = token_run,
+};

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Access tokens in a store. The record's key is the name; its value is text, "push,read 1790000000000 HEX": scopes, the time it runs
+ * out (- never), and the SHA-256 of the token.
+ *
+ * A token is 32 random bytes, so nobody finds it by trying what people like to choose, and a hash that is made to be slow would only
+ * slow the server down: one that is quick and cannot be turned round is enough.
+ */
+#include <openssl/evp.h>
+#include <pthread.h>
+#include <sys/random.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "feedwheel/token.h"
+#include "base/banned.h"
+
+#define KIND FW_STR("token")
+#define RANDOM_BYTES 32
+
+static const struct { const char *name; unsigned bit; } SCOPE[] = {
+	{"push", FW_SCOPE_PUSH}, {"read", FW_SCOPE_READ}, {"admin", FW_SCOPE_ADMIN},
+};
+
+static unsigned scope_of(struct fw_str word)
+{
+	for (size_t i = 0; i < FW_N(SCOPE); i++) {
+		if (fw_str_eq(word, fw_str(SCOPE[i].name)))
+			return SCOPE[i].bit;
+	}
+	return 0;
+}
+
+int fw_token_scopes(struct fw_str words, unsigned *out, struct fw_err *err)
+{
+	struct fw_str rest = words;
+
+	*out = 0;
+	while (rest.p) {
+		struct fw_str word = fw_str_trim(fw_str_split(rest, ',', &rest));
+		unsigned bit = scope_of(word);
+
+		if (!bit)
+			return fw_err_set(err, FW_EINVAL, "unknown scope '%.*s': there are push, read and admin, several with commas between",
+				FW_STR_ARG(fw_str_sub(word, 0, 40)));
+		*out |= bit;
+	}
+	return *out ? 0 : fw_err_set(err, FW_EINVAL, "no scope: push, read or admin, several with commas between");
+}
+
+void fw_token_scopes_show(unsigned scopes, char out[FW_TOKEN_SCOPES_MAX])
+{
+	size_t at = 0;
+
+	out[0] = 0;
+	for (size_t i = 0; i < FW_N(SCOPE); i++) {
+		if (!(scopes & SCOPE[i].bit))
+			continue;
+		(void)fw_snprintf(out + at, FW_TOKEN_SCOPES_MAX - at, "%s%s", at ? "," : "", SCOPE[i].name);
+		at = strlen(out);
+	}
+}
+
+/* ---- hashes ------------------------------------------------------------------------------------------------------------------ */
+
+static EVP_MD *sha256; /* looking for it takes as long as using it: once */
+
+static void sha256_find(void)
+{
+	sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+}
+
+bool fw_token_hash(struct fw_str text, unsigned char out[FW_TOKEN_HASH_BYTES])
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, sha256_find);
+	return sha256 && EVP_Digest(text.p ? text.p : "", text.len, out, NULL, sha256, NULL) == 1;
+}
+
+static bool token_make(char text[FW_TOKEN_TEXT_MAX])
+{
+	unsigned char dice[RANDOM_BYTES], base64[RANDOM_BYTES / 3 * 4 + 4 + 1];
+
+	if (getentropy(dice, sizeof(dice)))
+		return false;
+	EVP_EncodeBlock(base64, dice, sizeof(dice));
+	for (unsigned char *p = base64; *p; p++)
+		*p = *p == '+' ? '-' : *p == '/' ? '_' : *p == '=' ? 0 : *p; /* base64url, without its padding */
+	return fw_snprintf(text, FW_TOKEN_TEXT_MAX, "fwt_%s", (const char *)base64);
+}
+
+/* ---- records ------------------------------------------------------------------------------------------------------------------- */
+
+static void value_write(struct fw_buf *b, const struct fw_token *t)
+{
+	char scopes[FW_TOKEN_SCOPES_MAX];
+
+	fw_token_scopes_show(t->scopes, scopes);
+	fw_buf_addf(b, "%s ", scopes);
+	if (t->until_ms == FW_NO_DATE)
+		fw_buf_adds(b, "- ");
+	else
+		fw_buf_addf(b, "%lld ", (long long)t->until_ms);
+	for (size_t i = 0; i < sizeof(t->hash); i++)
+		fw_buf_addf(b, "%02x", t->hash[i]);
+}
+
+static bool hash_read(struct fw_str hex, unsigned char out[FW_TOKEN_HASH_BYTES])
+{
+	if (hex.len != (size_t)2 * FW_TOKEN_HASH_BYTES)
+		return false;
+	for (size_t i = 0; i < FW_TOKEN_HASH_BYTES; i++) {
+		int hi = fw_hexval((unsigned char)hex.p[2 * i]), lo = fw_hexval((unsigned char)hex.p[2 * i + 1]);
+
+		if (hi < 0 || lo < 0)
+			return false;
+		out[i] = (unsigned char)(hi << 4 | lo);
+	}
+	return true;
+}
+
+static void value_read(struct fw_str value, struct fw_token *t)
+{
+	struct fw_str rest, scopes = fw_str_split(value, ' ', &rest), until = fw_str_split(rest, ' ', &rest);
+
+	t->until_ms = FW_NO_DATE;
+	t->broken = fw_token_scopes(scopes, &t->scopes, NULL) || !hash_read(rest, t->hash) ||
+		(!fw_str_eq(until, FW_STR("-")) && !fw_str_int(until, &t->until_ms));
+	if (t->broken)
+		t->scopes = FW_SCOPE_ALL;
+}
+
+static bool name_is_good(struct fw_str s)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		if (!fw_is_alnum((unsigned char)s.p[i]) && !strchr("_.-@", s.p[i]))
+			return false;
+	}
+	return s.len && s.len <= FW_TOKEN_NAME_MAX && s.p[0] != '-';
+}
+
+static int name_wrong(struct fw_str name, struct fw_err *err)
+{
+	return fw_err_set(err, FW_EINVAL, "token '%.*s': a name is 1 to %d letters, digits and _.-@, and does not begin with -",
+		FW_STR_ARG(fw_str_sub(name, 0, FW_TOKEN_NAME_MAX)), FW_TOKEN_NAME_MAX);
+}
+
+static int count(void *ctx, const struct fw_record *r)
+{
+	(void)r;
+	++*(size_t *)ctx;
+	return 0;
+}
+
+int fw_token_add(struct fw_store *st, struct fw_str name, unsigned scopes, int64_t now_ms, int64_t until_ms,
+	char text[FW_TOKEN_TEXT_MAX], struct fw_err *err)
+{
+	struct fw_token t = {.name = name, .scopes = scopes, .until_ms = until_ms};
+	struct fw_buf value = FW_BUF_INIT(0);
+	size_t n = 0;
+	bool was;
+	int rc;
+
+	if (!name_is_good(name))
+		return name_wrong(name, err);
+	if (until_ms != FW_NO_DATE && until_ms <= now_ms)
+		return fw_err_set(err, FW_EINVAL, "token '%.*s': it would have run out already: give a time to come", FW_STR_ARG(name));
+	rc = fw_store_record_list(st, &(struct fw_record_query){.kind = KIND}, count, &n, err);
+	if (rc)
+		return rc;
+	if (n >= FW_TOKENS_MAX)
+		return fw_err_set(err, FW_ELIMIT, "there are %d tokens already: remove some first", FW_TOKENS_MAX);
+	if (!token_make(text) || !fw_token_hash(fw_str(text), t.hash))
+		return fw_err_set(err, FW_ENOMEM, "no randomness or no memory for a token: try again");
+	value_write(&value, &t);
+	rc = value.rc ? fw_err_set(err, FW_ENOMEM, "out of memory") : fw_store_record_put(st, &(struct fw_record){.kind = KIND, .key = name,
+		.value = fw_buf_str(&value), .at_ms = now_ms, .until_ms = FW_NO_DATE}, true, &was, err);
+	fw_buf_finish(&value);
+	if (!rc && was)
+		rc = fw_err_set(err, FW_EINVAL, "token '%.*s': there is one already: choose another name, or remove that one first", FW_STR_ARG(name));
+	if (rc)
+		OPENSSL_cleanse(text, FW_TOKEN_TEXT_MAX);
+	return rc;
+}
+
+int fw_token_remove(struct fw_store *st, struct fw_str name, struct fw_err *err)
+{
+	int rc = name_is_good(name) ? fw_store_record_remove(st, KIND, name, err) : name_wrong(name, err);
+
+	return rc == FW_ENOTFOUND ? fw_err_set(err, rc, "token '%.*s': there is none of that name", FW_STR_ARG(name)) : rc;
+}
+
+struct listing {
+	fw_token_cb *cb;
+	void *ctx;
+};
+
+static int token_show(void *ctx, const struct fw_record *r)
+{
+	const struct listing *l = ctx;
+	struct fw_token t = {.name = r->key, .at_ms = r->at_ms};
+
+	value_read(r->value, &t);
+	return l->cb(l->ctx, &t);
+}
+
+int fw_token_list(struct fw_store *st, fw_token_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct listing l = {cb, ctx};
+
+	return fw_store_record_list(st, &(struct fw_record_query){.kind = KIND}, token_show, &l, err);
+}
