@@ -52,6 +52,8 @@ enum MHD_Result http_answer(struct request *r, unsigned status, struct MHD_Respo
 {
 	enum MHD_Result ok = r->allow[0] ? MHD_add_response_header(m, MHD_HTTP_HEADER_ALLOW, r->allow) : MHD_YES;
 
+	if (ok && r->challenge)
+		ok = MHD_add_response_header(m, MHD_HTTP_HEADER_WWW_AUTHENTICATE, r->challenge);
 	if (ok && r->state == REQUEST_DESK) { /* another thread's: the connection is not ours */
 		if (r->answer)
 			MHD_destroy_response(r->answer);

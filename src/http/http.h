@@ -20,6 +20,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "feedwheel/ingest.h"
+#include "http/auth.h"
 #include "http/desk.h"
 
 struct http;
@@ -33,6 +34,7 @@ struct http_lane { /* one server thread */
 	struct http *h;
 	struct fw_lane_in *in;
 	struct MHD_Response *canned[CANNED_N];
+	struct auth_view auth;       /* tokens that this thread knows */
 	struct request *spare;       /* requests to use again */
 	size_t spare_n;
 	_Atomic uint64_t request_n, refused_n; /* all; answered 4xx or 5xx */
@@ -57,6 +59,7 @@ struct http {
 	struct MHD_Daemon *daemon;
 	struct fw_ingest *ingest;
 	struct desk *desk;
+	struct auth *auth;
 	int fd;
 	size_t lane_n;
 	_Atomic size_t lane_used;    /* threads that have got theirs */
@@ -67,6 +70,7 @@ struct http {
 enum request_state {
 	REQUEST_BODY,
 	REQUEST_TOO_LARGE,           /* and read to its end, which is dropped */
+	REQUEST_REFUSED,             /* it may not; its body is read to its end and dropped too */
 	REQUEST_WAITS,               /* suspended: a push for its commit */
 	REQUEST_DESK,                /* suspended: at the desk, which makes its answer */
 	REQUEST_DESK_DONE,           /* resumed, with that answer */
@@ -96,7 +100,9 @@ struct request {
 	struct fw_buf body;
 	unsigned char address[16];
 	struct http_hops hops;
-	size_t dropped;              /* bytes of a body that is too large */
+	size_t dropped;              /* bytes of a body that nobody wants */
+	enum auth_verdict verdict;
+	const char *challenge;       /* for the answer, or NULL: what would open the door (WWW-Authenticate) */
 	/* a push that waits for its commit */
 	struct fw_push_wait wait;
 	int wait_rc;
@@ -180,6 +186,12 @@ enum MHD_Result http_feed_change(struct request *r);
 enum MHD_Result http_feed_remove(struct request *r);
 enum MHD_Result http_entry_list(struct request *r);
 enum MHD_Result http_entry_get(struct request *r);
+
+/* ---- auth.c: requests ----------------------------------------------------------------------------------------------------------- */
+
+/* Its route is known: may it? Else r->state is REQUEST_REFUSED, or it is answered. */
+enum MHD_Result http_auth(struct request *r);
+enum MHD_Result http_auth_refuse(struct request *r); /* 401, 403 or 503, by r->verdict */
 
 /* ---- desk.c: requests at the desk ----------------------------------------------------------------------------------------------- */
 

@@ -18,10 +18,10 @@ static const struct route ROUTE[] = {
 	{"DELETE", "/v1/feeds/{id}", http_feed_remove, "", .scope = SCOPE_ADMIN, .desk = true},
 	{"GET", "/v1/entries", http_entry_list, "feed since q order cursor limit content format", .scope = SCOPE_READ, .desk = true},
 	{"GET", "/v1/entries/{id}", http_entry_get, "content", .scope = SCOPE_READ, .desk = true},
-	{"GET", "/v1/ring", http_ring, .scope = SCOPE_OPEN},
+	{"GET", "/v1/ring", http_ring, .scope = SCOPE_READ},
 	{"GET", "/healthz", http_healthz, .scope = SCOPE_OPEN},
 	{"GET", "/readyz", http_readyz, .scope = SCOPE_OPEN},
-	{"GET", "/metrics", http_metrics, .scope = SCOPE_OPEN},
+	{"GET", "/metrics", http_metrics, .scope = SCOPE_READ},
 };
 
 const struct route *http_routes(size_t *n)

@@ -59,6 +59,7 @@ static struct request *request_begin(struct http *h, struct MHD_Connection *conn
 	r->route = NULL;
 	r->id = 0;
 	r->allow[0] = 0;
+	r->challenge = NULL;
 	r->answer = NULL;
 	r->dropped = 0;
 	fw_buf_reset(&r->body);
@@ -132,7 +133,7 @@ static enum MHD_Result body_add(struct request *r, const char *data, size_t *len
 		return MHD_YES;
 	if (r->state == REQUEST_BODY && n > r->route->body_max - r->body.len)
 		r->state = REQUEST_TOO_LARGE;
-	if (r->state == REQUEST_TOO_LARGE) {
+	if (r->state == REQUEST_TOO_LARGE || r->state == REQUEST_REFUSED) {
 		r->dropped += n;
 		return r->dropped > drop_max(r) ? MHD_NO : MHD_YES;
 	}
@@ -154,6 +155,8 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *conn, const 
 		if (!r)
 			return MHD_NO;
 		ok = http_route(r, path, method);
+		if (ok && r->state == REQUEST_BODY)
+			ok = http_auth(r);
 		return ok && r->state == REQUEST_BODY ? body_begin(r) : ok;
 	}
 	if (*len)
@@ -161,6 +164,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *conn, const 
 	switch (r->state) {
 	case REQUEST_BODY: return r->route->desk ? http_desk_ask(r) : r->route->run(r);
 	case REQUEST_TOO_LARGE: return too_large(r);
+	case REQUEST_REFUSED: return http_auth_refuse(r);
 	case REQUEST_WAITS: return http_push_resumed(r);
 	case REQUEST_DESK_DONE: return http_desk_resumed(r);
 	case REQUEST_DESK:
@@ -250,6 +254,7 @@ static void http_free(struct http *h)
 		struct http_lane *l = &h->lane[i];
 
 		http_canned_free(l);
+		auth_view_finish(&l->auth);
 		while (l->spare) {
 			struct request *r = l->spare;
 
@@ -259,6 +264,7 @@ static void http_free(struct http *h)
 	}
 	free(h->lane);
 	desk_destroy(h->desk);
+	auth_close(h->auth);
 	fw_ingest_destroy(h->ingest);
 	free(h);
 }
@@ -286,6 +292,8 @@ static int http_start(const struct fw_config *c, const struct fw_meter *meter, i
 	}
 	if (!rc)
 		rc = desk_open(c, &h->desk, err);
+	if (!rc)
+		rc = auth_open(c, &h->auth, err);
 	if (!rc) { /* libmicrohttpd closes what it is given */
 		h->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 		rc = h->fd < 0 ? fw_err_set(err, FW_EIO, "no file descriptor for the server: %s", strerror(errno)) : 0;

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The server's threads look at tokens at every request, so they hold them: a number tells whether there are newer ones, and only then
+ * a lock is taken. The thread here puts new ones in their place when what the store lists has changed.
+ *
+ * A token that is presented is hashed, and the hash compared with all there are, each whole. What that takes tells nothing of how
+ * near it was to one of them.
+ */
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "http/http.h"
+#include "base/banned.h"
+
+#define FIRST_LOOK_MS (3 * FW_SECOND_MS) /* so long a start waits for the store's word */
+#define PRUNE_MS FW_MINUTE_MS
+
+struct auth {
+	const struct fw_config *config;
+	struct fw_store *st;         /* the thread's; NULL: not open */
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t change;
+	bool looked, closing, away;
+	struct auth_tokens *now;     /* under the lock; NULL: nobody knows */
+	_Atomic uint64_t turn;       /* rises with it */
+};
+
+/* ---- tokens in memory ------------------------------------------------------------------------------------------------------------ */
+
+static void tokens_give(struct auth_tokens *t)
+{
+	if (t && atomic_fetch_sub(&t->holder_n, 1) == 1)
+		free(t);
+}
+
+struct reading {
+	struct auth_tokens *t;
+	size_t cap;
+};
+
+static int token_take(void *ctx, const struct fw_token *token)
+{
+	struct reading *r = ctx;
+	struct auth_tokens *t = r->t;
+
+	if (t->n == r->cap) {
+		r->cap *= 2;
+		t = realloc(t, sizeof(*t) + r->cap * sizeof(t->at[0]));
+		if (!t)
+			return FW_ENOMEM;
+		r->t = t;
+	}
+	t->at[t->n] = (struct auth_token){.scopes = token->scopes, .until_ms = token->until_ms, .broken = token->broken};
+	memcpy(t->at[t->n].hash, token->hash, sizeof(token->hash));
+	t->scopes |= token->scopes;
+	t->n++;
+	return 0;
+}
+
+static bool same(const struct auth_tokens *a, const struct auth_tokens *b)
+{
+	if (!a || a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++) {
+		if (memcmp(a->at[i].hash, b->at[i].hash, sizeof(a->at[i].hash)) || a->at[i].scopes != b->at[i].scopes ||
+		    a->at[i].until_ms != b->at[i].until_ms || a->at[i].broken != b->at[i].broken)
+			return false;
+	}
+	return true;
+}
+
+const struct auth_tokens *auth_look(struct auth *a, struct auth_view *v)
+{
+	struct auth_tokens *was = v->tokens;
+
+	if (atomic_load_explicit(&a->turn, memory_order_acquire) == v->turn)
+		return v->tokens;
+	pthread_mutex_lock(&a->lock);
+	v->tokens = a->now;
+	v->turn = atomic_load(&a->turn);
+	if (v->tokens)
+		atomic_fetch_add(&v->tokens->holder_n, 1);
+	pthread_mutex_unlock(&a->lock);
+	tokens_give(was);
+	return v->tokens;
+}
+
+void auth_view_finish(struct auth_view *v)
+{
+	tokens_give(v->tokens);
+	*v = (struct auth_view){0};
+}
+
+/* ---- the thread ------------------------------------------------------------------------------------------------------------------ */
+
+static int store_open(struct auth *a, struct fw_err *err)
+{
+	const struct fw_config *c = a->config;
+	struct fw_store_config sc = {.url = c->store, .flags = FW_STORE_CREATE, .relaxed = c->relaxed, .cache_bytes = (size_t)c->cache_bytes};
+
+	return a->st ? 0 : fw_store_open(&sc, &a->st, err);
+}
+
+static int tokens_read(struct auth *a, struct auth_tokens **out, struct fw_err *err)
+{
+	struct reading r = {.cap = 8};
+	int rc;
+
+	*out = NULL;
+	r.t = calloc(1, sizeof(*r.t) + r.cap * sizeof(r.t->at[0]));
+	if (!r.t)
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	rc = fw_token_list(a->st, token_take, &r, err);
+	if (rc == FW_ENOMEM)
+		rc = fw_err_set(err, rc, "out of memory");
+	if (rc) {
+		free(r.t);
+		return rc;
+	}
+	atomic_init(&r.t->holder_n, 1);
+	*out = r.t;
+	return 0;
+}
+
+/* What was read is what holds from now on; taken. */
+static void tokens_put(struct auth *a, struct auth_tokens *t)
+{
+	struct auth_tokens *was = t;
+
+	if (!same(a->now, t)) { /* nobody else writes it */
+		pthread_mutex_lock(&a->lock);
+		was = a->now;
+		a->now = t;
+		atomic_fetch_add(&a->turn, 1);
+		pthread_mutex_unlock(&a->lock);
+	}
+	tokens_give(was);
+}
+
+static void look(struct auth *a)
+{
+	struct auth_tokens *t;
+	struct fw_err err = {0};
+	int rc = store_open(a, &err);
+
+	rc = rc ? rc : tokens_read(a, &t, &err);
+	if (rc && rc != FW_EAGAIN) {
+		fw_store_close(a->st);
+		a->st = NULL;
+	}
+	if (!rc)
+		tokens_put(a, t);
+	if (rc && !a->away)
+		fw_warn("access tokens cannot be read: %s; %s", err.text, a->now ? "those that are known hold" : "without them this machine may push, nobody else");
+	else if (!rc && a->away)
+		fw_info("access tokens are read again");
+	a->away = rc != 0;
+}
+
+/* A server without workers forgets what has run out itself. */
+static void prune(struct auth *a, int64_t *at_ms)
+{
+	struct fw_err err;
+	bool more = false;
+	int64_t n;
+
+	if (!a->st || fw_mono_ms() < *at_ms)
+		return;
+	if (fw_store_record_prune(a->st, fw_now_ms(), &n, &more, &err))
+		fw_debug("forgetting old records: %s", err.text);
+	*at_ms = fw_mono_ms() + (more ? FW_SECOND_MS : PRUNE_MS);
+}
+
+/* Monotonic: so long from now. */
+static void after(struct timespec *t, int64_t ms)
+{
+	clock_gettime(CLOCK_MONOTONIC, t);
+	t->tv_sec += (time_t)(ms / 1000); /* whole seconds, all of them */
+}
+
+static void *auth_run(void *ctx)
+{
+	int64_t prune_at_ms = fw_mono_ms() + PRUNE_MS;
+	struct auth *a = ctx;
+	struct timespec until;
+
+	pthread_mutex_lock(&a->lock);
+	while (!a->closing) {
+		pthread_mutex_unlock(&a->lock);
+		look(a);
+		prune(a, &prune_at_ms);
+		after(&until, AUTH_LOOK_MS);
+		pthread_mutex_lock(&a->lock);
+		a->looked = true;
+		pthread_cond_broadcast(&a->change);
+		while (!a->closing && pthread_cond_timedwait(&a->change, &a->lock, &until) == 0)
+			;
+	}
+	pthread_mutex_unlock(&a->lock);
+	fw_store_close(a->st);
+	return NULL;
+}
+
+int auth_open(const struct fw_config *c, struct auth **out, struct fw_err *err)
+{
+	struct auth *a = calloc(1, sizeof(*a));
+	pthread_condattr_t attr;
+	struct timespec until;
+	int rc;
+
+	*out = NULL;
+	if (!a)
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	a->config = c;
+	pthread_mutex_init(&a->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&a->change, &attr);
+	pthread_condattr_destroy(&attr);
+	rc = pthread_create(&a->thread, NULL, auth_run, a);
+	if (rc) {
+		pthread_cond_destroy(&a->change);
+		pthread_mutex_destroy(&a->lock);
+		free(a);
+		return fw_err_set(err, FW_EIO, "no thread for access tokens: %s", strerror(rc));
+	}
+	after(&until, FIRST_LOOK_MS);
+	pthread_mutex_lock(&a->lock);
+	while (!a->looked && pthread_cond_timedwait(&a->change, &a->lock, &until) == 0)
+		;
+	pthread_mutex_unlock(&a->lock);
+	*out = a;
+	return 0;
+}
+
+void auth_close(struct auth *a)
+{
+	if (!a)
+		return;
+	pthread_mutex_lock(&a->lock);
+	a->closing = true;
+	pthread_cond_broadcast(&a->change);
+	pthread_mutex_unlock(&a->lock);
+	pthread_join(a->thread, NULL);
+	tokens_give(a->now);
+	pthread_cond_destroy(&a->change);
+	pthread_mutex_destroy(&a->lock);
+	free(a);
+}
+
+/* ---- requests -------------------------------------------------------------------------------------------------------------------- */
+
+/* The password of "user:password" in base64. */
+static struct fw_str password_of(struct fw_str base64, char buffer[AUTH_PRESENTED_MAX])
+{
+	struct fw_str password;
+	int n;
+
+	if (!base64.len || base64.len % 4 || base64.len / 4 * 3 > AUTH_PRESENTED_MAX)
+		return FW_STR_NONE;
+	n = EVP_DecodeBlock((unsigned char *)buffer, (const unsigned char *)base64.p, (int)base64.len);
+	for (size_t pad = 1; n > 0 && pad <= 2 && base64.p[base64.len - pad] == '='; pad++)
+		n--;
+	if (n <= 0)
+		return FW_STR_NONE;
+	(void)fw_str_split((struct fw_str){buffer, (size_t)n}, ':', &password);
+	return password;
+}
+
+struct fw_str auth_presented(struct fw_str header, char buffer[AUTH_PRESENTED_MAX])
+{
+	struct fw_str rest, scheme = fw_str_split(fw_str_trim(header), ' ', &rest);
+
+	rest = fw_str_trim(rest);
+	if (fw_str_ieq(scheme, FW_STR("Bearer")))
+		return rest.len && rest.len <= AUTH_PRESENTED_MAX ? rest : FW_STR_NONE;
+	return fw_str_ieq(scheme, FW_STR("Basic")) ? password_of(rest, buffer) : FW_STR_NONE;
+}
+
+enum auth_verdict auth_judge(const struct auth_tokens *t, unsigned scope, struct fw_str presented, int64_t now_ms)
+{
+	unsigned char hash[FW_TOKEN_HASH_BYTES];
+	const struct auth_token *found = NULL;
+
+	if (!presented.p)
+		return AUTH_MISSING;
+	if (!fw_token_hash(presented, hash))
+		return AUTH_WRONG;
+	for (size_t i = 0; i < t->n; i++) {
+		const struct auth_token *k = &t->at[i];
+
+		if (CRYPTO_memcmp(hash, k->hash, sizeof(hash)) == 0 && !k->broken)
+			found = k;
+	}
+	if (!found || (found->until_ms != FW_NO_DATE && found->until_ms <= now_ms))
+		return AUTH_WRONG;
+	return found->scopes & scope ? AUTH_MAY : AUTH_OTHER;
+}
+
+static enum auth_verdict judge(struct request *r, unsigned scope)
+{
+	const struct auth_tokens *t = auth_look(r->lane->h->auth, &r->lane->auth);
+	const char *header = MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
+	char buffer[AUTH_PRESENTED_MAX];
+
+	if (!t) /* who pushes from this machine has to do without a store: it is there for that */
+		return scope == FW_SCOPE_PUSH && http_is_local(r) ? AUTH_MAY : AUTH_UNKNOWN;
+	if (!(t->scopes & scope))
+		return http_is_local(r) ? AUTH_MAY : AUTH_FAR;
+	return auth_judge(t, scope, header ? auth_presented(fw_str(header), buffer) : FW_STR_NONE, fw_now_ms());
+}
+
+enum MHD_Result http_auth_refuse(struct request *r)
+{
+	static const char *const CHALLENGE[] = { /* RFC 6750, 3; RFC 7617 */
+		[AUTH_MISSING] = "Bearer realm=\"feedwheel\", Basic realm=\"feedwheel\"",
+		[AUTH_WRONG] = "Bearer realm=\"feedwheel\", error=\"invalid_token\", Basic realm=\"feedwheel\"",
+		[AUTH_OTHER] = "Bearer realm=\"feedwheel\", error=\"insufficient_scope\"",
+	};
+	char scope[FW_TOKEN_SCOPES_MAX];
+
+	fw_token_scopes_show(1u << (r->route->scope - SCOPE_PUSH), scope);
+	r->challenge = (size_t)r->verdict < FW_N(CHALLENGE) ? CHALLENGE[r->verdict] : NULL;
+	switch (r->verdict) {
+	case AUTH_MAY: break;
+	case AUTH_UNKNOWN: return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "the store does not answer, so nobody knows who may do this");
+	case AUTH_FAR: return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "without a token only the server's own machine may do this:"
+		" 'feedwheel token add NAME --scope %s' there makes one", scope);
+	case AUTH_MISSING: return http_problem(r, MHD_HTTP_UNAUTHORIZED, "unauthenticated", "this needs a token with the scope %s, in the header"
+		" 'Authorization: Bearer fwt_...'", scope);
+	case AUTH_WRONG: return http_problem(r, MHD_HTTP_UNAUTHORIZED, "unauthenticated", "the token is not known, or has run out");
+	case AUTH_OTHER: return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "the token has not the scope %s", scope);
+	}
+	return http_problem(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "internal", "refused for no reason: report this");
+}
+
+/* A body that is on its way is read to its end first, unless its sender asked for leave: who is sending does not look for an answer. */
+enum MHD_Result http_auth(struct request *r)
+{
+	if (r->route->scope == SCOPE_OPEN)
+		return MHD_YES;
+	r->verdict = judge(r, 1u << (r->route->scope - SCOPE_PUSH));
+	if (r->verdict == AUTH_MAY)
+		return MHD_YES;
+	if (MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_EXPECT))
+		return http_auth_refuse(r);
+	r->state = REQUEST_REFUSED;
+	return MHD_YES;
+}

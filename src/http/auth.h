@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Who may do what: access tokens in memory, and the rule.
+ *
+ * A scope for which there is no token belongs to this machine: who comes over loopback or a unix socket may, others are refused. With the
+ * first token for it everybody needs one, this machine too; also when it has run out, for what was closed does not open by itself.
+ */
+#ifndef FW_HTTP_AUTH_H
+#define FW_HTTP_AUTH_H
+
+#include "feedwheel/engine.h"
+#include "feedwheel/token.h"
+
+struct auth; /* of a server: a thread looks for tokens in the store every AUTH_LOOK_MS, and what it found last holds meanwhile */
+#define AUTH_LOOK_MS FW_SECOND_MS
+
+struct auth_token {
+	unsigned char hash[FW_TOKEN_HASH_BYTES];
+	unsigned scopes;
+	int64_t until_ms;
+	bool broken;
+};
+
+/* All tokens as they were at one time; never changed, and freed with the last who holds it. */
+struct auth_tokens {
+	_Atomic size_t holder_n;
+	unsigned scopes;             /* that at least one token has */
+	size_t n;
+	struct auth_token at[];
+};
+
+/* A server thread's: what it holds of them. Zeros at first. */
+struct auth_view {
+	struct auth_tokens *tokens;  /* NULL: the store has not told yet */
+	uint64_t turn;
+};
+
+enum auth_verdict {
+	AUTH_MAY,
+	AUTH_UNKNOWN,                /* nobody knows which tokens there are */
+	AUTH_FAR,                    /* none has the scope, and this is not our machine */
+	AUTH_MISSING,                /* a token is needed, and none was given */
+	AUTH_WRONG,                  /* it is no token, or not any more */
+	AUTH_OTHER,                  /* it is one, for other scopes */
+};
+
+/* With the tokens of the store of c, when that answers soon. Errors: FW_ENOMEM; FW_EIO no thread. */
+FW_MUST_CHECK int auth_open(const struct fw_config *c, struct auth **out, struct fw_err *err);
+void auth_close(struct auth *a); /* NULL is fine; no view is used any more */
+/* The newest tokens into the view; costs nothing when it has them. */
+const struct auth_tokens *auth_look(struct auth *a, struct auth_view *v);
+void auth_view_finish(struct auth_view *v);
+
+/*
+ * What stands behind "Authorization:": a token, of "Bearer TOKEN", or as the password of "Basic ..." (any user), for programs that know
+ * only that; absent: neither. It may lie in the buffer.
+ */
+#define AUTH_PRESENTED_MAX 200
+struct fw_str auth_presented(struct fw_str header, char buffer[AUTH_PRESENTED_MAX]);
+/*
+ * Is this token good for this scope (one FW_SCOPE_*), when there are tokens for it? Looks at all of them, in the same time whether and
+ * wherever it is found: AUTH_MAY, AUTH_MISSING, AUTH_WRONG or AUTH_OTHER.
+ */
+enum auth_verdict auth_judge(const struct auth_tokens *t, unsigned scope, struct fw_str presented, int64_t now_ms);
+
+#endif

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: ISC */
+/* What a request presents, and what it is good for. */
+#include <check.h>
+#include <openssl/crypto.h>
+#include <stdlib.h>
+
+#include "http/http.h"
+#include "../../suite.h"
+
+#define NOW INT64_C(1763730000000)
+
+static size_t compared_n;
+
+/* The linker puts it before the library's. */
+int __real_CRYPTO_memcmp(const void *a, const void *b, size_t len);
+int __wrap_CRYPTO_memcmp(const void *a, const void *b, size_t len);
+int __wrap_CRYPTO_memcmp(const void *a, const void *b, size_t len)
+{
+	ck_assert_uint_eq(len, FW_TOKEN_HASH_BYTES);
+	compared_n++;
+	return __real_CRYPTO_memcmp(a, b, len);
+}
+
+START_TEST(presented)
+{
+	static const struct { const char *header, *token; } CASE[] = {
+		{"Bearer abc", "abc"}, {"bearer abc", "abc"}, {"BEARER abc", "abc"}, {"Bearer   abc  ", "abc"}, {"  Bearer abc", "abc"},
+		{"Bearer abc def", "abc def"}, {"Bearer", NULL}, {"Bearer ", NULL}, {"", NULL}, {" ", NULL}, {"abc", NULL}, {"Bearerabc", NULL},
+		{"Digest abc", NULL}, {"Bearer\tabc", NULL},
+		{"Basic dXNlcjpwYXNz", "pass"}, {"basic dXNlcjpwYXNz", "pass"}, {"Basic dTpwYXNz", "pass"}, {"Basic OnBhc3M=", "pass"},
+		{"Basic dTpwYXM=", "pas"}, {"Basic dTpwYQ==", "pa"}, {"Basic YTpiOmM=", "b:c"}, {"Basic dTo=", ""}, {"Basic cGFzcw==", NULL},
+		{"Basic dXNlcjpwYXN", NULL}, {"Basic ****", NULL}, {"Basic ====", NULL}, {"Basic", NULL}, {"Basic ", NULL}, {"Basic dXNl=cjpw", NULL},
+	};
+	char buffer[AUTH_PRESENTED_MAX], large[2 * AUTH_PRESENTED_MAX];
+
+	for (size_t i = 0; i < FW_N(CASE); i++) {
+		struct fw_str got = auth_presented(fw_str(CASE[i].header), buffer);
+
+		ck_assert_msg(!got.p == !CASE[i].token && fw_str_eq(got, fw_str(CASE[i].token)), "%s: %.*s", CASE[i].header, FW_STR_ARG(got));
+	}
+	for (size_t n = AUTH_PRESENTED_MAX - 8; n < sizeof(large) - 8; n++) { /* at the end of the buffer */
+		struct fw_str got;
+
+		memset(large, 'x', sizeof(large));
+		memcpy(large, "Bearer ", 7);
+		got = auth_presented((struct fw_str){large, n}, buffer);
+		ck_assert_uint_eq(got.len, n - 7 <= AUTH_PRESENTED_MAX ? n - 7 : 0);
+		memcpy(large, "Basic OnA6", 10);
+		got = auth_presented((struct fw_str){large, n}, buffer);
+		ck_assert_uint_eq(got.len, (n - 6) % 4 == 0 && (n - 6) / 4 * 3 <= AUTH_PRESENTED_MAX ? (n - 6) / 4 * 3 - 1 : 0);
+	}
+}
+END_TEST
+
+#define TOKENS 7
+static const char *const TEXT[TOKENS] = {"one", "two", "three", "four", "five", "six", "seven"};
+
+static struct auth_tokens *tokens_make(void)
+{
+	struct auth_tokens *t = calloc(1, sizeof(*t) + TOKENS * sizeof(t->at[0]));
+
+	ck_assert_ptr_nonnull(t);
+	for (size_t i = 0; i < TOKENS; i++) {
+		t->at[i] = (struct auth_token){.scopes = FW_SCOPE_PUSH, .until_ms = FW_NO_DATE};
+		ck_assert(fw_token_hash(fw_str(TEXT[i]), t->at[i].hash));
+	}
+	t->n = TOKENS;
+	t->scopes = FW_SCOPE_PUSH;
+	return t;
+}
+
+/* The verdict, for which all tokens were looked at. */
+static enum auth_verdict judge(const struct auth_tokens *t, unsigned scope, const char *token, int64_t now_ms)
+{
+	enum auth_verdict v;
+
+	compared_n = 0;
+	v = auth_judge(t, scope, fw_str(token), now_ms);
+	ck_assert_uint_eq(compared_n, token ? t->n : 0);
+	return v;
+}
+
+START_TEST(judged)
+{
+	struct auth_tokens *t = tokens_make();
+	char name[20];
+
+	for (size_t i = 0; i < TOKENS; i++) {
+		ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, TEXT[i], NOW), AUTH_MAY);
+		ck_assert_int_eq(judge(t, FW_SCOPE_READ, TEXT[i], NOW), AUTH_OTHER);
+		ck_assert(fw_snprintf(name, sizeof(name), "%s ", TEXT[i]));
+		ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, name, NOW), AUTH_WRONG);
+	}
+	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, NULL, NOW), AUTH_MISSING);
+	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "", NOW), AUTH_WRONG);
+	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "eight", NOW), AUTH_WRONG);
+	t->at[2].scopes = FW_SCOPE_READ | FW_SCOPE_ADMIN;
+	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "three", NOW), AUTH_OTHER);
+	ck_assert_int_eq(judge(t, FW_SCOPE_ADMIN, "three", NOW), AUTH_MAY);
+	ck_assert_int_eq(judge(t, FW_SCOPE_READ, "three", NOW), AUTH_MAY);
+	free(t);
+}
+END_TEST
+
+START_TEST(run_out_and_unreadable)
+{
+	struct auth_tokens *t = tokens_make();
+
+	t->at[4].until_ms = NOW;
+	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "five", NOW - 1), AUTH_MAY);
+	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "five", NOW), AUTH_WRONG);
+	t->at[0].broken = true;
+	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_WRONG);
+	t->n = 0;
+	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_WRONG);
+	free(t);
+}
+END_TEST
+
+START_TEST(hashed) /* FIPS 180-2's example */
+{
+	static const unsigned char ABC[FW_TOKEN_HASH_BYTES] = {0xba, 0x78, 0x16, 0xbf, 0x8f, 0x01, 0xcf, 0xea, 0x41, 0x41, 0x40, 0xde, 0x5d, 0xae,
+		0x22, 0x23, 0xb0, 0x03, 0x61, 0xa3, 0x96, 0x17, 0x7a, 0x9c, 0xb4, 0x10, 0xff, 0x61, 0xf2, 0x00, 0x15, 0xad};
+	unsigned char hash[FW_TOKEN_HASH_BYTES];
+
+	ck_assert(fw_token_hash(FW_STR("abc"), hash));
+	ck_assert_mem_eq(hash, ABC, sizeof(hash));
+	ck_assert(fw_token_hash(FW_STR_NONE, hash));
+}
+END_TEST
+
+START_TEST(scopes_in_words)
+{
+	char text[FW_TOKEN_SCOPES_MAX];
+	struct fw_err err;
+	unsigned bits;
+
+	for (unsigned i = 1; i <= FW_SCOPE_ALL; i++) {
+		fw_token_scopes_show(i, text);
+		ck_assert_int_eq(fw_token_scopes(fw_str(text), &bits, &err), 0);
+		ck_assert_uint_eq(bits, i);
+	}
+	fw_token_scopes_show(FW_SCOPE_ALL, text);
+	ck_assert_str_eq(text, "push,read,admin");
+	ck_assert_int_eq(fw_token_scopes(FW_STR("read , push,read"), &bits, &err), 0);
+	ck_assert_uint_eq(bits, FW_SCOPE_READ | FW_SCOPE_PUSH);
+	ck_assert_int_eq(fw_token_scopes(FW_STR("Push"), &bits, &err), FW_EINVAL);
+	ck_assert_int_eq(fw_token_scopes(FW_STR("push,"), &bits, &err), FW_EINVAL);
+	ck_assert_int_eq(fw_token_scopes(FW_STR_NONE, &bits, &err), FW_EINVAL);
+}
+END_TEST
+
+/* ---- in a store ---------------------------------------------------------------------------------------------------------------- */
+
+static struct fw_store *store_make(void)
+{
+	struct fw_store *st = NULL;
+	struct fw_err err;
+
+	ck_assert_int_eq(fw_store_open(&(struct fw_store_config){.url = "memory:"}, &st, &err), 0);
+	return st;
+}
+
+static int last_seen(void *ctx, const struct fw_token *t)
+{
+	*(struct fw_token *)ctx = *t;
+	return 0;
+}
+
+static int add(struct fw_store *st, const char *name, char text[FW_TOKEN_TEXT_MAX])
+{
+	return fw_token_add(st, fw_str(name), FW_SCOPE_READ, NOW, NOW + 5, text, NULL);
+}
+
+START_TEST(kept_as_a_hash)
+{
+	char text[FW_TOKEN_TEXT_MAX], other[FW_TOKEN_TEXT_MAX];
+	struct fw_store *st = store_make();
+	unsigned char hash[FW_TOKEN_HASH_BYTES];
+	struct fw_token t = {0};
+	struct fw_err err;
+
+	ck_assert_int_eq(add(st, "name", text), 0);
+	ck_assert_uint_eq(strlen(text), FW_TOKEN_TEXT_MAX - 1);
+	ck_assert_int_eq(fw_token_list(st, last_seen, &t, &err), 0);
+	ck_assert(fw_token_hash(fw_str(text), hash));
+	ck_assert_mem_eq(t.hash, hash, sizeof(hash));
+	ck_assert_uint_eq(t.scopes, FW_SCOPE_READ);
+	ck_assert_int_eq(t.at_ms, NOW);
+	ck_assert_int_eq(t.until_ms, NOW + 5);
+	ck_assert(!t.broken);
+	ck_assert_int_eq(add(st, "name", other), FW_EINVAL);
+	ck_assert_uint_eq(other[0], 0); /* not to be used by mistake */
+	ck_assert_int_eq(add(st, "other", other), 0);
+	ck_assert_str_ne(text, other);
+	ck_assert_int_eq(fw_token_remove(st, FW_STR("name"), &err), 0);
+	ck_assert_int_eq(fw_token_remove(st, FW_STR("name"), &err), FW_ENOTFOUND);
+	ck_assert_int_eq(fw_token_remove(st, FW_STR("-name"), &err), FW_EINVAL);
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(unreadable_ones_close) /* whatever stands there, it opens nothing and counts for all scopes */
+{
+	static const char *const VALUE[] = {"", "push", "push -", "push - 00", "- - -", "pull - 0000000000000000000000000000000000000000000000000000000000000000",
+		"push x 0000000000000000000000000000000000000000000000000000000000000000",
+		"push - 000000000000000000000000000000000000000000000000000000000000000g", "push - 00000000000000000000000000000000000000000000000000000000000000000"};
+	struct fw_store *st = store_make();
+	struct fw_err err;
+
+	for (size_t i = 0; i < FW_N(VALUE); i++) {
+		struct fw_record r = {.kind = FW_STR("token"), .key = FW_STR("x"), .value = fw_str(VALUE[i]), .at_ms = NOW, .until_ms = FW_NO_DATE};
+		struct fw_token t = {0};
+
+		ck_assert_int_eq(fw_store_record_put(st, &r, false, NULL, &err), 0);
+		ck_assert_int_eq(fw_token_list(st, last_seen, &t, &err), 0);
+		ck_assert_msg(t.broken && t.scopes == FW_SCOPE_ALL, "%s", VALUE[i]);
+	}
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(as_many_as_may_be)
+{
+	char text[FW_TOKEN_TEXT_MAX], name[20];
+	struct fw_store *st = store_make();
+
+	for (int i = 0; i < FW_TOKENS_MAX; i++) {
+		struct fw_record r = {.kind = FW_STR("token"), .value = FW_STR("x"), .at_ms = NOW, .until_ms = FW_NO_DATE};
+
+		ck_assert(fw_snprintf(name, sizeof(name), "t%d", i));
+		r.key = fw_str(name);
+		ck_assert_int_eq(i == FW_TOKENS_MAX - 1 ? add(st, "last", text) : fw_store_record_put(st, &r, false, NULL, NULL), 0);
+	}
+	ck_assert_int_eq(add(st, "more", text), FW_ELIMIT);
+	fw_store_close(st);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("http auth");
+	TCase *t = tcase_create("tokens");
+	const TTest *const every[] = {presented, judged, run_out_and_unreadable, hashed, scopes_in_words, kept_as_a_hash, unreadable_ones_close, as_many_as_may_be};
+
+	tcase_set_timeout(t, 60);
+	for (size_t i = 0; i < FW_N(every); i++)
+		tcase_add_test(t, every[i]);
+	suite_add_tcase(s, t);
+	return run_suite(s);
+}
