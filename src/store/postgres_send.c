@@ -415,6 +415,84 @@ int pg_exec(struct pg *p, const char *sql, struct fw_err *err)
 	return rc;
 }
 
+/* ---- COPY in binary form: a head, rows of (length, bytes), an end --------------------------------------------------------- */
+
+static void put16(struct fw_buf *b, uint16_t v)
+{
+	uint16_t net = htons(v);
+
+	fw_buf_add(b, &net, sizeof(net));
+}
+
+void pg_copy_begin(struct pg *p)
+{
+	static const char HEAD[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0"; /* and the 0 at its end: no flags, no extension */
+
+	fw_buf_reset(&p->text);
+	fw_buf_add(&p->text, HEAD, sizeof(HEAD));
+}
+
+void pg_copy_row(struct pg *p, unsigned columns)
+{
+	put16(&p->text, (uint16_t)columns);
+}
+
+void pg_copy_int(struct pg *p, int64_t v)
+{
+	put32(&p->text, sizeof(v));
+	put64(&p->text, v);
+}
+
+void pg_copy_text(struct pg *p, struct fw_str s)
+{
+	size_t at = p->text.len;
+
+	put32(&p->text, 0);
+	text_add(&p->text, s);
+	if (!p->text.rc) {
+		uint32_t net = htonl((uint32_t)(p->text.len - at - 4));
+
+		memcpy(p->text.p + at, &net, sizeof(net));
+	}
+}
+
+static int copy_in(struct pg *p, const char *sql, struct fw_err *err)
+{
+	PGresult *r;
+	int rc;
+
+	if (!PQsendQuery(p->c, sql))
+		return pg_gone(p, PQerrorMessage(p->c), err);
+	r = answer(p);
+	rc = PQresultStatus(r) == PGRES_COPY_IN ? 0 : r ? pg_error(p, r, err) : pg_gone(p, PQerrorMessage(p->c), err);
+	PQclear(r);
+	if (!rc && (PQputCopyData(p->c, p->text.p, (int)p->text.len) != 1 || PQputCopyEnd(p->c, NULL) != 1))
+		return pg_gone(p, PQerrorMessage(p->c), err);
+	while (!p->broken && (r = answer(p))) {
+		if (!is_good(r) && !rc)
+			rc = pg_error(p, r, err);
+		PQclear(r);
+	}
+	return p->broken && !rc ? pg_gone(p, "no answer", err) : rc;
+}
+
+int pg_copy_run(struct pg *p, const char *sql, struct fw_err *err)
+{
+	int rc;
+
+	put16(&p->text, UINT16_MAX);
+	if (p->text.rc)
+		return pg_no_memory(p, err);
+	if (p->in_callback)
+		return fw_err_set(err, FW_EINVAL, "%s: called again from a callback of its own", p->name);
+	if (p->broken || !PQexitPipelineMode(p->c))
+		return pg_gone(p, PQerrorMessage(p->c), err);
+	rc = copy_in(p, sql, err);
+	if (!p->broken && !PQenterPipelineMode(p->c))
+		rc = pg_gone(p, PQerrorMessage(p->c), err);
+	return rc;
+}
+
 /* ---- transactions ------------------------------------------------------------------------------------------------------ */
 
 void pg_begin(struct pg *p)
