@@ -43,6 +43,8 @@ static void maria_close(struct fw_store *st)
 		mysql_stmt_close(m->entries_in);
 	if (m->keys_in)
 		mysql_stmt_close(m->keys_in);
+	if (m->events_in)
+		mysql_stmt_close(m->events_in);
 	if (m->db)
 		mysql_close(m->db);
 	mr_sweep_finish(m);

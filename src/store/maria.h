@@ -53,7 +53,7 @@ struct maria {
 	int64_t run_id;           /* the last run whose first visit was noted */
 	struct fw_buf text;       /* scratch: words on their way into the index */
 	struct mr_sweep sweep;
-	MYSQL_STMT *entries_in, *keys_in; /* prepared; NULL: not yet */
+	MYSQL_STMT *entries_in, *keys_in, *events_in; /* prepared; NULL: not yet */
 };
 
 static inline struct maria *mr_of(struct fw_store *st)
@@ -169,6 +169,7 @@ void mr_bulk_finish(struct mr_bulk *b);
 /* The next value, row by row; bytes live until mr_bulk_run. A column is always filled by the same of these. */
 void mr_bulk_int(struct mr_bulk *b, int64_t v);
 void mr_bulk_bytes(struct mr_bulk *b, struct fw_str s); /* absent: NULL */
+void mr_bulk_text(struct mr_bulk *b, struct fw_str s); /* made valid UTF-8 */
 void mr_bulk_field(struct mr_bulk *b, const struct fw_field *f, const void *of);
 /* Send what was gathered, then insert these rows by the statement, which is prepared when it is used first; b is empty afterwards. */
 int mr_bulk_run(struct maria *m, struct mr_bulk *b, MYSQL_STMT **stmt, struct fw_str sql, int64_t *id, struct fw_err *err);

@@ -68,12 +68,20 @@ static struct fw_str mended(struct mr_bulk *b, struct fw_str s)
 	return s;
 }
 
+void mr_bulk_text(struct mr_bulk *b, struct fw_str s)
+{
+	mr_bulk_bytes(b, fw_utf8_valid(s.p, s.len) == s.len ? s : mended(b, s));
+}
+
 void mr_bulk_field(struct mr_bulk *b, const struct fw_field *f, const void *of)
 {
 	if (fw_field_is_text(f)) {
 		struct fw_str s = fw_field_str(f, of);
 
-		mr_bulk_bytes(b, f->type == FW_FIELD_BYTES || fw_utf8_valid(s.p, s.len) == s.len ? s : mended(b, s));
+		if (f->type == FW_FIELD_BYTES)
+			mr_bulk_bytes(b, s);
+		else
+			mr_bulk_text(b, s);
 	} else if (f->type == FW_FIELD_DATE && fw_field_int(f, of) == FW_NO_DATE) {
 		(void)next(b, MYSQL_TYPE_LONGLONG, true);
 	} else {

@@ -3,6 +3,9 @@
 #include "store/maria.h"
 
 #define PRUNE_STEP 20000
+#define ROW_BYTES 1000 /* at most, in a bulk */
+#define BULK_MIN 16   /* rows: fewer go as text */
+#define BULK_MAX 4096
 
 struct events {
 	const struct fw_event *at;
@@ -10,11 +13,44 @@ struct events {
 };
 
 /* Not IGNORE: what does not fit has to be refused, not made fit. */
+#define KNOWN "ON DUPLICATE KEY UPDATE incoming.id = incoming.id"
+
+static int bulk_in(struct maria *m, const struct fw_event *e, size_t n, struct fw_err *err)
+{
+	struct mr_bulk b;
+	int rc = mr_bulk_init(m, &b, 6, (unsigned)n, err);
+
+	for (size_t i = 0; i < n && !rc; i++) {
+		mr_bulk_int(&b, e[i].id);
+		mr_bulk_text(&b, e[i].property);
+		mr_bulk_int(&b, e[i].section);
+		mr_bulk_int(&b, e[i].item);
+		mr_bulk_text(&b, e[i].remote_ip);
+		mr_bulk_int(&b, e[i].stamp_ms);
+	}
+	rc = rc ? rc : mr_bulk_run(m, &b, &m->events_in, FW_STR("INSERT INTO incoming (id, property, property_section, property_id, remote_ip,"
+		" stamp) VALUES (?,?,?,?,?,?) " KNOWN), NULL, err);
+	mr_bulk_finish(&b);
+	return rc;
+}
+
+/* By array binding where the server knows it. */
+static int events_bulk(struct maria *m, void *arg, struct fw_err *err)
+{
+	const struct events *q = arg;
+	size_t max = FW_MAX(FW_MIN((size_t)BULK_MAX, m->packet_max / 2 / ROW_BYTES), (size_t)1);
+	int rc = 0;
+
+	for (size_t i = 0; i < q->n && !rc; i += max)
+		rc = bulk_in(m, q->at + i, FW_MIN(max, q->n - i), err);
+	return rc;
+}
+
 static int events_in(struct maria *m, void *arg, struct fw_err *err)
 {
 	const struct events *q = arg;
 	struct mr_rows rows = {"INSERT INTO incoming (id, property, property_section, property_id, remote_ip, stamp) VALUES ",
-		" ON DUPLICATE KEY UPDATE incoming.id = incoming.id"};
+		" " KNOWN};
 
 	for (size_t i = 0; i < q->n; i++) {
 		const struct fw_event *e = &q->at[i];
@@ -28,8 +64,9 @@ static int events_in(struct maria *m, void *arg, struct fw_err *err)
 int mr_event_put(struct fw_store *st, const struct fw_event *event, size_t n, struct fw_err *err)
 {
 	struct events q = {event, n};
+	struct maria *m = mr_of(st);
 
-	return mr_transact(mr_of(st), events_in, &q, err);
+	return mr_transact(m, m->arrays && n >= BULK_MIN ? events_bulk : events_in, &q, err);
 }
 
 static int dead_in(struct maria *m, void *arg, struct fw_err *err)

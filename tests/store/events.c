@@ -67,6 +67,39 @@ START_TEST(stored_once) /* a batch that is sent again changes nothing */
 }
 END_TEST
 
+START_TEST(many_of_which_some_are_there) /* a batch long enough for the store's bulk loader, if it has one */
+{
+	struct fw_store *st = fresh(_i);
+	struct fw_event e[300];
+	struct seen s = {0};
+	struct fw_ids ids;
+	struct fw_err err = {0};
+
+	fw_ids_init(&ids, 5);
+	for (size_t i = 0; i < FW_N(e); i++)
+		e[i] = event(&ids, (int64_t)i - 150);
+	e[7].property = (struct fw_str){"a\0b", 3};
+	e[8].property = (struct fw_str){"\xff\xfe\xc3", 3};
+	e[9].remote_ip = FW_STR("");
+	e[10].property = (struct fw_str){(char[255]){0}, 255};
+	e[299].property = FW_STR("\xc3\xa9t\xc3\xa9 'quoted' \"twice\" \\ %s \t and a space");
+	e[299].section = INT64_MIN;
+	e[299].item = INT64_C(9007199254740993); /* no double holds it */
+	e[299].remote_ip = FW_STR("2001:db8::1");
+	OK(fw_store_event_put(st, e, 200, &err));
+	OK(fw_store_event_put(st, e, 200, &err));
+	OK(fw_store_event_put(st, e + 100, 200, &err));
+	OK(fw_store_event_list(st, 0, 0, see, &s, &err));
+	ck_assert_uint_eq(s.n, 300);
+	ck_assert_int_eq(s.last.id, e[299].id);
+	ck_assert_str_eq(s.property, e[299].property.p);
+	ck_assert_str_eq(s.ip, "2001:db8::1");
+	ck_assert_int_eq(s.last.section, INT64_MIN);
+	ck_assert_int_eq(s.last.item, INT64_C(9007199254740993));
+	fw_store_close(st);
+}
+END_TEST
+
 START_TEST(unknown_address)
 {
 	struct fw_store *st = fresh(_i);
@@ -203,7 +236,7 @@ int main(void)
 {
 	Suite *s = suite_create("events");
 	TCase *t = tcase_create("every driver");
-	const TTest *const every[] = {stored_once, unknown_address, many_by_pages, set_aside, prune};
+	const TTest *const every[] = {stored_once, many_of_which_some_are_there, unknown_address, many_by_pages, set_aside, prune};
 
 	stores_begin();
 	tcase_set_timeout(t, 60);
