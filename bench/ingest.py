@@ -74,13 +74,14 @@ def free_port():
 
 
 def family(pid):
-    """A process and its children."""
+    """A process and all below it."""
     with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as f:
-        return [pid] + [int(x) for x in f.read().split()]
+        children = [int(x) for x in f.read().split()]
+    return [pid] + [p for c in children for p in family(c)]
 
 
 def cpu_us(pid):
-    """Of a process and its children so far."""
+    """Of a process and all below it so far."""
     sum_us = 0
     for p in family(pid):
         with open("/proc/%d/stat" % p, encoding="utf-8") as f:
@@ -90,7 +91,7 @@ def cpu_us(pid):
 
 
 def rss_bytes(pid):
-    """Of a process's children."""
+    """Of all below a process."""
     sum_kib = 0
     for p in family(pid)[1:]:
         with open("/proc/%d/status" % p, encoding="utf-8") as f:
@@ -126,9 +127,10 @@ class Nginx:
 class Door:
     """Our server in front of a store."""
 
-    def __init__(self, base, store, *arguments):
+    def __init__(self, base, store, *arguments, server=None):
         self.port = free_port()
         self.base = base
+        self.database = server.process.pid if server else None
         os.makedirs(base, exist_ok=True)
         self.wheel = Wheel(base, store=store)
         self.process = self.wheel.start("serve", "--listen", "127.0.0.1:%d" % self.port, *arguments)
@@ -210,6 +212,7 @@ def wrk(port, path, connections=100, seconds=DURATION, events=1, patient=False):
 def loaded(door, path, watch=True, **more):
     """A load, and what it cost; every row that was promised has landed when this returns."""
     before, cpu, flush = door.ring(), cpu_us(door.process.pid), door.metric("feedwheel_flush_cpu_seconds_total")
+    database = cpu_us(door.database) if door.database else 0
     watching = Watch(door) if watch else None
     started = time.monotonic()
     said = wrk(door.port, path, **more)
@@ -220,6 +223,7 @@ def loaded(door, path, watch=True, **more):
     events = more.get("events", 1)
     said["rows"] = after["stored"] - before["stored"]
     said["cpu_us"] = (cpu_us(door.process.pid) - cpu) / said["requests"]
+    said["database_us"] = (cpu_us(door.database) - database) / said["rows"] if door.database else 0
     said["flush_us"] = (door.metric("feedwheel_flush_cpu_seconds_total") - flush) * 1e6 / said["requests"]
     more_than = said["rows"] - events * (said["requests"] - said["refused"]) # what was answered after wrk had stopped to look
     if not 0 <= more_than <= events * more.get("connections", 100):
@@ -254,8 +258,8 @@ def steadiness(seen):
     return min(speeds) / ((seen[-1]["accepted"] - seen[0]["accepted"]) / (seen[-1]["s"] - seen[0]["s"]))
 
 
-def accepted(engine, nginx, base, store):
-    door = Door(os.path.join(base, "accepted-" + engine), store)
+def accepted(engine, nginx, base, store, server):
+    door = Door(os.path.join(base, "accepted-" + engine), store, server=server)
     wrk(nginx.port, PUSH, seconds=1)
     loaded(door, PUSH, watch=False, seconds=1)
     rest = rss_bytes(door.process.pid)
@@ -268,6 +272,8 @@ def accepted(engine, nginx, base, store):
     row("%s: server CPU of a request, nginx" % engine, "%.1f us" % median(ours), "%.1f us" % median(b["cpu_us"] for b, _ in rounds),
         "%.2f" % ratio, "<=2.0", ratio <= 2)
     row("  of it in calls to the store" + (" (not counted)" if inside else ""), "%.1f us" % median(a["flush_us"] for _, a in rounds), "-", "-", "-", None)
+    if server:
+        row("%s: the database's CPU of a row" % engine, "%.1f us" % median(a["database_us"] for _, a in rounds), "-", "-", "-", None)
     ratio = median(a["p99"] / b["p99"] for b, a in rounds)
     row("%s: p99 latency, nginx" % engine, "%.1f ms" % (median(a["p99"] for _, a in rounds) / 1000),
         "%.1f ms" % (median(b["p99"] for b, _ in rounds) / 1000), "%.2f" % ratio, "<=1.5", ratio <= 1.5)
@@ -294,8 +300,8 @@ def unqueued(engine, base, store, queued):
     door.stop()
 
 
-def durable(engine, nginx, base, store):
-    del nginx
+def durable(engine, nginx, base, store, server):
+    del nginx, server
     door = Door(os.path.join(base, "durable-" + engine), store)
     for connections, goal in ((100, 10000), (1000, 25000)):
         loaded(door, DURABLE, watch=False, seconds=1, connections=connections)
@@ -308,8 +314,8 @@ def durable(engine, nginx, base, store):
     door.stop()
 
 
-def batches(engine, nginx, base, store):
-    del nginx
+def batches(engine, nginx, base, store, server):
+    del nginx, server
     door = Door(os.path.join(base, "rings-" + engine), store, "--ring-bytes", "1GiB")
     rounds = []
     for _ in range(RUNS):
@@ -425,7 +431,7 @@ def main():
                 for part in (accepted, durable, batches):
                     if part.__name__ in ONLY:
                         store = server.url(part.__name__) if server else "sqlite:" + os.path.join(base, part.__name__ + ".db")
-                        part(name, nginx, base, store)
+                        part(name, nginx, base, store, server)
             finally:
                 if server:
                     server.stop()
