@@ -42,7 +42,11 @@ struct fw_config {
 	bool relaxed;                      /* store: see fw_store_config */
 	int64_t cache_bytes;
 	int64_t keep_visits_ms, keep_entries_ms; /* 0: for ever */
-	char *listen, *trusted_proxies;
+	char *listen, *trusted_proxies, *access_log, *tls_cert, *tls_key;
+	int64_t serve_connections, serve_header_ms, serve_body_ms, serve_body_rate, serve_send_ms, serve_idle_ms;
+	int64_t serve_memory_bytes, body_max_bytes;
+	char *push_properties;
+	int64_t push_section_min, push_id_min;
 	int64_t serve_threads, serve_readers;
 	int64_t ring_bytes, flush_ms, flush_durable_ms, flush_rows, spill_sync_ms, machine_id;
 	char *spill_dir;

@@ -2,7 +2,9 @@
 /* What goes out: answers made for one request, answers made once, and errors. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "http/http.h"
@@ -24,6 +26,45 @@ static struct MHD_Response *response(unsigned status, const char *type, char *bo
 	return m;
 }
 
+/* ---- ids ------------------------------------------------------------------------------------------------------------------------------------ */
+
+void http_id_init(struct http *h)
+{
+	if (getrandom(&h->id_base, sizeof(h->id_base), 0) != sizeof(h->id_base))
+		h->id_base = (uint64_t)fw_now_ms() << 20;
+}
+
+void http_id_begin(struct request *r)
+{
+	r->request_id[0] = 0;
+}
+
+static bool sane(struct fw_str id)
+{
+	for (size_t i = 0; i < id.len; i++) {
+		if (!fw_is_alnum((unsigned char)id.p[i]) && !strchr("-_.:/+=@", id.p[i]))
+			return false;
+	}
+	return id.len && id.len <= HTTP_ID_MAX;
+}
+
+const char *http_request_id(struct request *r)
+{
+	struct fw_str given;
+
+	if (r->request_id[0])
+		return r->request_id;
+	given = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, "X-Request-Id"));
+	if (sane(given))
+		(void)fw_str_copy(r->request_id, sizeof(r->request_id), given);
+	else /* the lane above, the request below: no two of a server are the same */
+		(void)fw_snprintf(r->request_id, sizeof(r->request_id), "%016llx",
+			(unsigned long long)(r->lane->h->id_base + ((uint64_t)(r->lane - r->lane->h->lane) << 48) + r->number));
+	return r->request_id;
+}
+
+/* ---- answers -------------------------------------------------------------------------------------------------------------------------------- */
+
 struct MHD_Response *http_response(unsigned status, const char *type, struct fw_buf *body)
 {
 	struct MHD_Response *m;
@@ -43,8 +84,10 @@ struct MHD_Response *http_response(unsigned status, const char *type, struct fw_
 
 enum MHD_Result http_send(struct request *r, unsigned status, const char *type, struct fw_buf *body)
 {
+	size_t len = body->len;
 	struct MHD_Response *m = http_response(status, type, body);
 
+	r->log.bytes = (int64_t)len;
 	return m ? http_answer(r, status, m) : MHD_NO;
 }
 
@@ -54,6 +97,8 @@ enum MHD_Result http_answer(struct request *r, unsigned status, struct MHD_Respo
 
 	if (ok && r->challenge)
 		ok = MHD_add_response_header(m, MHD_HTTP_HEADER_WWW_AUTHENTICATE, r->challenge);
+	if (ok && status >= 400)
+		ok = MHD_add_response_header(m, "X-Request-Id", http_request_id(r));
 	if (ok && r->state == REQUEST_DESK) { /* another thread's: the connection is not ours */
 		if (r->answer)
 			MHD_destroy_response(r->answer);
@@ -61,8 +106,21 @@ enum MHD_Result http_answer(struct request *r, unsigned status, struct MHD_Respo
 		r->answer_status = status;
 		return MHD_YES;
 	}
+	if (ok)
+		return http_queue(r, status, m);
+	MHD_destroy_response(m);
+	return MHD_NO;
+}
+
+enum MHD_Result http_queue(struct request *r, unsigned status, struct MHD_Response *m)
+{
+	enum MHD_Result ok;
+
 	r->state = REQUEST_ANSWERED;
-	ok = ok ? MHD_queue_response(r->conn, status, m) : MHD_NO;
+	r->log.status = status;
+	if (!r->endless)
+		conn_enter(r->c, CONN_SEND);
+	ok = MHD_queue_response(r->conn, status, m);
 	MHD_destroy_response(m);
 	return ok;
 }
@@ -95,6 +153,9 @@ void http_canned_free(struct http_lane *l)
 enum MHD_Result http_canned(struct request *r, int which)
 {
 	r->state = REQUEST_ANSWERED;
+	r->log.status = CANNED[which].status;
+	r->log.bytes = (int64_t)strlen(CANNED[which].body);
+	conn_enter(r->c, CONN_SEND);
 	return MHD_queue_response(r->conn, CANNED[which].status, r->lane->canned[which]);
 }
 
@@ -118,6 +179,7 @@ enum MHD_Result http_problem(struct request *r, unsigned status, const char *cod
 		fw_json_int(&j, "status", status);
 		fw_json_cstr(&j, "code", code);
 		fw_json_str(&j, "detail", fw_buf_str(&words));
+		fw_json_cstr(&j, "request_id", http_request_id(r));
 	}
 	fw_json_end(&j);
 	fw_buf_finish(&words);

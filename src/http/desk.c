@@ -209,14 +209,9 @@ enum MHD_Result http_desk_ask(struct request *r)
 enum MHD_Result http_desk_resumed(struct request *r)
 {
 	struct MHD_Response *m = r->answer;
-	enum MHD_Result ok;
 
 	atomic_fetch_sub(&r->lane->h->suspended_n, 1);
 	r->state = REQUEST_ANSWERED;
 	r->answer = NULL;
-	if (!m)
-		return MHD_NO;
-	ok = MHD_queue_response(r->conn, r->answer_status, m);
-	MHD_destroy_response(m);
-	return ok;
+	return m ? http_queue(r, r->answer_status, m) : MHD_NO;
 }

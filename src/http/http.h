@@ -9,7 +9,6 @@
 #ifndef FW_HTTP_HTTP_H
 #define FW_HTTP_HTTP_H
 
-#include <jansson.h>
 #include <microhttpd.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
@@ -21,12 +20,15 @@
 #include "base/str.h"
 #include "feedwheel/ingest.h"
 #include "http/auth.h"
+#include "http/conns.h"
 #include "http/desk.h"
+#include "http/events.h"
 
 struct http;
 struct request;
 
 #define HTTP_ALLOW_MAX 40
+#define HTTP_ID_MAX 64
 
 enum { CANNED_TWIRP_OK, CANNED_ACCEPTED, CANNED_N }; /* answers that never differ, made once per thread */
 
@@ -37,6 +39,7 @@ struct http_lane { /* one server thread */
 	struct auth_view auth;       /* tokens that this thread knows */
 	struct request *spare;       /* requests to use again */
 	size_t spare_n;
+	size_t body_bytes;           /* held by the bodies of its requests */
 	_Atomic uint64_t request_n, refused_n; /* all; answered 4xx or 5xx */
 };
 
@@ -52,14 +55,24 @@ struct http_hops {                   /* what proxies say, read from left to righ
 	bool known;
 };
 
+struct http_tls {
+	char *key, *cert;            /* PEM; NULL: plain HTTP */
+};
+
 struct http {
 	const struct fw_config *config;
 	const struct fw_meter *meter;
 	struct http_proxies proxies;
+	struct event_rules rules;
 	struct MHD_Daemon *daemon;
 	struct fw_ingest *ingest;
 	struct desk *desk;
 	struct auth *auth;
+	struct conns *conns;
+	struct http_log *log;        /* of accesses; NULL: none */
+	struct http_tls tls;
+	size_t lane_body_max;
+	uint64_t id_base;            /* of request ids: differs from start to start */
 	int fd;
 	size_t lane_n;
 	_Atomic size_t lane_used;    /* threads that have got theirs */
@@ -69,8 +82,7 @@ struct http {
 
 enum request_state {
 	REQUEST_BODY,
-	REQUEST_TOO_LARGE,           /* and read to its end, which is dropped */
-	REQUEST_REFUSED,             /* it may not; its body is read to its end and dropped too */
+	REQUEST_REFUSED,             /* its body is read to the end, and dropped */
 	REQUEST_WAITS,               /* suspended: a push for its commit */
 	REQUEST_DESK,                /* suspended: at the desk, which makes its answer */
 	REQUEST_DESK_DONE,           /* resumed, with that answer */
@@ -94,16 +106,31 @@ struct route {
 struct request {
 	struct http_lane *lane;
 	struct MHD_Connection *conn;
+	struct conn *c;              /* the same, with its time limits */
+	bool endless;                /* its answer is a stream: no limit to how long that takes */
+	uint64_t number;             /* among the lane's */
+	char request_id[HTTP_ID_MAX + 1]; /* "": not asked for yet */
+	struct {
+		const char *path, *method;
+		int64_t from_us, bytes;
+		unsigned status;
+	} log;                       /* with a log of accesses only */
 	const struct route *route;
 	int64_t id;                  /* of the path */
 	enum request_state state;
 	struct fw_buf body;
 	unsigned char address[16];
 	struct http_hops hops;
-	size_t dropped;              /* bytes of a body that nobody wants */
+	/* its body: body.c */
+	int coding, refused;
+	size_t body_max;
+	size_t held;                 /* bytes, of the lane's body_bytes */
+	size_t dropped;              /* bytes that were refused */
+	/* who may not: auth.c */
 	enum auth_verdict verdict;
-	const char *challenge;       /* for the answer, or NULL: what would open the door (WWW-Authenticate) */
+	const char *challenge;       /* for WWW-Authenticate, or NULL */
 	/* a push that waits for its commit */
+	bool durable;
 	struct fw_push_wait wait;
 	int wait_rc;
 	size_t rows;
@@ -124,6 +151,8 @@ enum MHD_Result http_send(struct request *r, unsigned status, const char *type, 
 struct MHD_Response *http_response(unsigned status, const char *type, struct fw_buf *body /* taken */); /* NULL: no memory */
 /* The same for a response made by hand, which is taken. */
 enum MHD_Result http_answer(struct request *r, unsigned status, struct MHD_Response *m);
+/* Any answer, by the thread that serves the connection: on its way now. m is taken. */
+enum MHD_Result http_queue(struct request *r, unsigned status, struct MHD_Response *m);
 /* The body cannot be read. */
 enum MHD_Result http_malformed(struct request *r, const json_error_t *je);
 /* The store said no: its words, and 404, 503 or 500. */
@@ -131,6 +160,10 @@ enum MHD_Result http_store_failed(struct request *r, int rc, const struct fw_err
 enum MHD_Result http_canned(struct request *r, int which);
 /* An error: RFC 9457 (problem details), or Twirp's form on its paths. code: a short stable word. */
 FW_PRINTF(4, 5) enum MHD_Result http_problem(struct request *r, unsigned status, const char *code, const char *fmt, ...);
+/* The request's id: X-Request-Id when it has a sane one, else ours. Good as long as r is. */
+const char *http_request_id(struct request *r);
+void http_id_init(struct http *h);
+void http_id_begin(struct request *r);
 int http_canned_make(struct http_lane *l);
 void http_canned_free(struct http_lane *l);
 
@@ -142,6 +175,7 @@ enum http_match { HTTP_MATCH, HTTP_NO_PATH, HTTP_NO_METHOD };
 enum http_match http_route_find(const char *path, const char *method, const struct route **route, int64_t *id, char allow[HTTP_ALLOW_MAX]);
 /* The request's route, or the answer that there is none, or that it does not take such a parameter. */
 enum MHD_Result http_route(struct request *r, const char *path, const char *method);
+
 /* ---- page.c: what is read, piece by piece ---------------------------------------------------------------------------------------- */
 
 /* What stands behind "?", decoded; absent when it does not. */
@@ -198,6 +232,30 @@ enum MHD_Result http_auth_refuse(struct request *r); /* 401, 403 or 503, by r->v
 /* Suspend it, and have its route run at the desk; 503 when the desk has too much to do. */
 enum MHD_Result http_desk_ask(struct request *r);
 enum MHD_Result http_desk_resumed(struct request *r);
+
+/* ---- body.c -------------------------------------------------------------------------------------------------------------------- */
+
+/* The four of them in this order; each may answer the request. */
+enum MHD_Result http_body_begin(struct request *r);
+enum MHD_Result http_body_add(struct request *r, const char *data, size_t *len);
+enum MHD_Result http_body_ready(struct request *r);   /* all of it came, and is unpacked now */
+enum MHD_Result http_body_refused(struct request *r); /* all of it came, and was dropped */
+void http_body_over(struct request *r);               /* whatever became of it */
+
+/* ---- log.c --------------------------------------------------------------------------------------------------------------------- */
+
+/* where: a file, "-" the standard output, NULL none. Errors: FW_EINVAL names the file. */
+FW_MUST_CHECK int http_log_open(const char *where, size_t lanes, struct http_log **out, struct fw_err *err);
+void http_log_destroy(struct http_log *l); /* what is in it is written */
+uint64_t http_log_lost(const struct http_log *l);
+void http_log_begin(struct request *r, const char *path, const char *method);
+void http_log_over(struct request *r);
+
+/* ---- tls.c --------------------------------------------------------------------------------------------------------------------- */
+
+/* tls_cert and tls_key, if set. Errors: FW_EINVAL names the file, what is wrong, and the remedy. */
+FW_MUST_CHECK int http_tls_read(const struct fw_config *c, struct http_tls *out, struct fw_err *err);
+void http_tls_free(struct http_tls *t);
 
 /* ---- client.c ------------------------------------------------------------------------------------------------------------------ */
 

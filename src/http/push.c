@@ -4,39 +4,9 @@
  *
  * All events of a request go into the ring, or none: a request that is wrong somewhere is refused as a whole, with the place.
  */
-#include <jansson.h>
-
 #include "base/clock.h"
-#include "http/event_read.h"
 #include "http/http.h"
 #include "base/banned.h"
-
-/* NULL: it is good; else what is wrong with it. */
-static const char *event_wrong(const struct fw_event *e)
-{
-	if (!e->property.len)
-		return "property is missing: a string that is not empty";
-	if (e->property.len > FW_PROPERTY_MAX)
-		return "property is longer than 255 bytes";
-	if (e->section < 1)
-		return "section is missing: a number above 0";
-	if (e->item < 1)
-		return "id is missing: a number above 0";
-	return NULL;
-}
-
-/* What is missing, or of another type, is empty or 0. */
-static const char *event_read(const json_t *o, struct fw_event *e)
-{
-	const json_t *property = json_object_get(o, "property"), *section = json_object_get(o, "section"), *id = json_object_get(o, "id");
-
-	if (!json_is_object(o))
-		return "an event is an object";
-	e->property = (struct fw_str){json_string_value(property), json_string_length(property)};
-	e->section = json_integer_value(section);
-	e->item = json_integer_value(id);
-	return event_wrong(e);
-}
 
 /* The ring said no. */
 static enum MHD_Result no_room(struct request *r, int rc)
@@ -72,84 +42,46 @@ enum MHD_Result http_push_resumed(struct request *r)
 	return http_send(r, MHD_HTTP_OK, "application/json", &out);
 }
 
-static enum MHD_Result put_one(struct request *r, const json_t *o, struct fw_event *e, size_t n)
-{
-	const char *wrong = event_read(o, e);
-	int rc;
+/* Where events go: the draft of what the lane publishes next. */
 
-	if (wrong) {
-		fw_ingest_forget(r->lane->in);
-		if (r->route->twirp)
-			return http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_argument", "%s", wrong);
-		return http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_event", "event %zu: %s", n + 1, wrong);
-	}
-	rc = fw_ingest_put(r->lane->in, e);
-	if (rc)
+static int put(void *ctx, const struct fw_event *e)
+{
+	struct request *r = ctx;
+
+	return fw_ingest_put(r->lane->in, e);
+}
+
+static int again(void *ctx)
+{
+	struct request *r = ctx;
+
+	fw_ingest_forget(r->lane->in);
+	return fw_ingest_begin(r->lane->in, r->durable ? &r->wait : NULL);
+}
+
+/* Put what the body holds into the ring; r->state is REQUEST_ANSWERED when that went wrong. */
+static enum MHD_Result put_all(struct request *r)
+{
+	struct event_sink to = {put, again, r};
+	struct fw_event e = {.remote_ip = http_client_address(r), .stamp_ms = fw_now_ms()};
+	struct event_wrong wrong;
+	int rc = again(r);
+
+	r->rows = 0;
+	if (!rc)
+		rc = events_read(&r->lane->h->rules, fw_buf_str(&r->body), &e, &to, &r->rows, &wrong);
+	if (rc == FW_EAGAIN || rc == FW_EGONE)
 		return no_room(r, rc);
-	r->rows++;
-	return MHD_YES;
-}
-
-/* As JSON, whatever its shape; what is wrong is told with its place. */
-static enum MHD_Result put_json(struct request *r, struct fw_event *e)
-{
-	const char *p = r->body.p;
-	size_t left = r->body.len;
-	enum MHD_Result ok = MHD_YES;
-	json_error_t je;
-
-	while (r->state == REQUEST_BODY && left) {
-		size_t i;
-		json_t *doc, *o;
-
-		while (left && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')) {
-			p++;
-			left--;
-		}
-		if (!left)
-			break;
-		doc = json_loadb(p, left, JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK | JSON_ALLOW_NUL, &je);
-		if (!doc) {
-			fw_ingest_forget(r->lane->in);
-			return http_malformed(r, &je);
-		}
-		if (!json_is_array(doc)) {
-			ok = put_one(r, doc, e, r->rows);
-		} else {
-			json_array_foreach(doc, i, o) {
-				ok = put_one(r, o, e, r->rows);
-				if (r->state != REQUEST_BODY)
-					break;
-			}
-		}
-		json_decref(doc);
-		p += je.position;
-		left -= (size_t)je.position;
-	}
-	return ok;
-}
-
-/*
- * Put what the body holds into the ring; r->state is REQUEST_ANSWERED when that went wrong. Nearly all events have one shape, which is read
- * at a tenth of the price; what it has to say nothing about begins again.
- */
-static enum MHD_Result put_all(struct request *r, struct fw_event *e, struct fw_push_wait *wait)
-{
-	struct event_reader in = {.p = r->body.p, .end = r->body.p + r->body.len};
-	int what, rc;
-
-	while ((what = event_next(&in, e)) == EVENT_ONE && !event_wrong(e)) {
-		rc = fw_ingest_put(r->lane->in, e);
-		if (rc)
-			return no_room(r, rc);
-		r->rows++;
-	}
-	if (what == EVENT_NONE)
+	if (!rc && r->rows)
 		return MHD_YES;
 	fw_ingest_forget(r->lane->in);
-	r->rows = 0;
-	rc = fw_ingest_begin(r->lane->in, wait);
-	return rc ? no_room(r, rc) : put_json(r, e);
+	if (rc == FW_EFORMAT)
+		return http_malformed(r, &wrong.json);
+	if (rc && r->route->twirp)
+		return http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_argument", "%s", wrong.words);
+	if (rc)
+		return http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_event", "event %zu: %s", wrong.n, wrong.words);
+	return http_problem(r, MHD_HTTP_BAD_REQUEST, r->route->twirp ? "malformed" : "malformed_json", "the body is empty: one event at least");
 }
 
 static bool wants_durable(struct request *r)
@@ -165,31 +97,22 @@ static bool wants_durable(struct request *r)
 
 enum MHD_Result http_push_events(struct request *r)
 {
-	bool wait = r->lane->h->config->flush_rows == 1 /* no queue */ || wants_durable(r); /* answered when it is stored */
-	struct fw_event e = {.remote_ip = http_client_address(r), .stamp_ms = fw_now_ms()};
 	enum MHD_Result ok;
 	struct fw_err err;
 	int rc;
 
-	r->rows = 0;
+	r->durable = r->lane->h->config->flush_rows == 1 /* no queue */ || wants_durable(r);
 	r->wait.done = push_done;
-	rc = fw_ingest_begin(r->lane->in, wait ? &r->wait : NULL);
-	if (rc)
-		return no_room(r, rc);
-	ok = put_all(r, &e, wait ? &r->wait : NULL);
+	ok = put_all(r);
 	if (r->state != REQUEST_BODY)
 		return ok;
-	if (!r->rows) {
-		fw_ingest_forget(r->lane->in);
-		return http_problem(r, MHD_HTTP_BAD_REQUEST, r->route->twirp ? "malformed" : "malformed_json", "the body is empty: one event at least");
-	}
-	if (wait) {
+	if (r->durable) {
 		r->state = REQUEST_WAITS;
 		atomic_fetch_add(&r->lane->h->suspended_n, 1);
 		MHD_suspend_connection(r->conn);
 	}
 	rc = fw_ingest_publish(r->lane->in, &err);
-	if (wait)
+	if (r->durable)
 		return MHD_YES; /* it cannot fail then: nothing is written by us */
 	if (rc)
 		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "%s", err.text);

@@ -2,14 +2,12 @@
 /* The server: sockets, threads, and the way of a request from its first byte to the route that answers it. */
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -22,8 +20,7 @@
 #define SPARE_BODY_BYTES 16384
 #define HEADER_MAX_BYTES 16384  /* a connection's memory: request line and headers */
 #define STOP_TICK_MS 5
-#define DROP_FACTOR 8           /* so much more of a body that is too large is read, to tell its sender */
-#define DROP_MIN ((size_t)1 << 16)
+#define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
 static _Thread_local struct http_lane *own_lane;
 
@@ -40,7 +37,14 @@ static struct http_lane *lane_of_thread(struct http *h)
 	return own_lane;
 }
 
-static struct request *request_begin(struct http *h, struct MHD_Connection *conn)
+static struct conn *conn_of(struct MHD_Connection *conn)
+{
+	const union MHD_ConnectionInfo *i = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return i ? i->socket_context : NULL;
+}
+
+static struct request *request_begin(struct http *h, struct MHD_Connection *conn, const char *path, const char *method)
 {
 	struct http_lane *l = lane_of_thread(h);
 	struct request *r = l->spare;
@@ -62,8 +66,14 @@ static struct request *request_begin(struct http *h, struct MHD_Connection *conn
 	r->challenge = NULL;
 	r->answer = NULL;
 	r->dropped = 0;
+	r->held = 0;
+	r->refused = 0;
+	r->endless = false;
+	r->c = conn_of(conn);
 	fw_buf_reset(&r->body);
-	atomic_fetch_add_explicit(&l->request_n, 1, memory_order_relaxed);
+	r->number = atomic_fetch_add_explicit(&l->request_n, 1, memory_order_relaxed);
+	http_id_begin(r);
+	http_log_begin(r, path, method);
 	return r;
 }
 
@@ -84,6 +94,9 @@ static void request_over(void *ctx, struct MHD_Connection *conn, void **at, enum
 	if (!r)
 		return;
 	*at = NULL;
+	http_log_over(r);
+	http_body_over(r);
+	conn_enter(r->c, CONN_IDLE);
 	l = r->lane;
 	if (r->answer)
 		MHD_destroy_response(r->answer);
@@ -97,48 +110,32 @@ static void request_over(void *ctx, struct MHD_Connection *conn, void **at, enum
 	l->spare_n++;
 }
 
-static enum MHD_Result too_large(struct request *r)
+static void on_connection(void *ctx, struct MHD_Connection *conn, void **at, enum MHD_ConnectionNotificationCode what)
 {
-	return http_problem(r, MHD_HTTP_CONTENT_TOO_LARGE, r->route->twirp ? "resource_exhausted" : "too_large",
-		"the body is larger than %zu bytes", r->route->body_max);
-}
+	struct http *h = ctx;
+	const union MHD_ConnectionInfo *i;
 
-static size_t drop_max(const struct request *r)
-{
-	return DROP_FACTOR * r->route->body_max + DROP_MIN;
-}
-
-/*
- * A body that is far too large is refused before it is sent, and so is one whose sender waits for leave. Others are read to their end: who
- * is sending does not look for an answer, and an end of the connection would take it from them.
- */
-static enum MHD_Result body_begin(struct request *r)
-{
-	const char *told = MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
-	bool waits = MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_EXPECT) != NULL;
-	int64_t len;
-
-	if (!told || !fw_str_int(fw_str(told), &len) || len <= (int64_t)(waits ? r->route->body_max : drop_max(r)))
-		return MHD_YES;
-	return too_large(r);
-}
-
-/* libmicrohttpd takes no answer in the middle of a body: what is too large is read on, within reason. */
-static enum MHD_Result body_add(struct request *r, const char *data, size_t *len)
-{
-	size_t n = *len;
-
-	*len = 0;
-	if (r->state == REQUEST_ANSWERED)
-		return MHD_YES;
-	if (r->state == REQUEST_BODY && n > r->route->body_max - r->body.len)
-		r->state = REQUEST_TOO_LARGE;
-	if (r->state == REQUEST_TOO_LARGE || r->state == REQUEST_REFUSED) {
-		r->dropped += n;
-		return r->dropped > drop_max(r) ? MHD_NO : MHD_YES;
+	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+		conn_remove(*at);
+		*at = NULL;
+		return;
 	}
-	fw_buf_add(&r->body, data, n);
-	return r->body.rc ? MHD_NO : MHD_YES;
+	i = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
+	*at = i ? conn_add(h->conns, (size_t)(lane_of_thread(h) - h->lane), i->connect_fd) : NULL;
+	if (i && !*at)
+		shutdown(i->connect_fd, SHUT_RDWR); /* no memory: none without limits */
+}
+
+/* Its body is there. */
+static enum MHD_Result request_run(struct request *r)
+{
+	enum MHD_Result ok = http_body_ready(r);
+
+	if (!ok || r->state != REQUEST_BODY)
+		return ok;
+	if (!conn_enter(r->c, CONN_WORK))
+		return MHD_NO;
+	return r->route->desk ? http_desk_ask(r) : r->route->run(r);
 }
 
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *conn, const char *path, const char *method, const char *version,
@@ -151,20 +148,19 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *conn, const 
 	if (!r) {
 		enum MHD_Result ok;
 
-		r = *at = request_begin(h, conn);
-		if (!r)
+		r = *at = request_begin(h, conn, path, method);
+		if (!r || !conn_enter(r->c, CONN_BODY))
 			return MHD_NO;
 		ok = http_route(r, path, method);
 		if (ok && r->state == REQUEST_BODY)
 			ok = http_auth(r);
-		return ok && r->state == REQUEST_BODY ? body_begin(r) : ok;
+		return ok && r->state == REQUEST_BODY ? http_body_begin(r) : ok;
 	}
 	if (*len)
-		return body_add(r, data, len);
+		return http_body_add(r, data, len);
 	switch (r->state) {
-	case REQUEST_BODY: return r->route->desk ? http_desk_ask(r) : r->route->run(r);
-	case REQUEST_TOO_LARGE: return too_large(r);
-	case REQUEST_REFUSED: return http_auth_refuse(r);
+	case REQUEST_BODY: return request_run(r);
+	case REQUEST_REFUSED: return http_body_refused(r);
 	case REQUEST_WAITS: return http_push_resumed(r);
 	case REQUEST_DESK_DONE: return http_desk_resumed(r);
 	case REQUEST_DESK:
@@ -174,79 +170,6 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *conn, const 
 }
 
 /* ---- life ---------------------------------------------------------------------------------------------------------------------------------- */
-
-static int listen_unix(struct fw_str path, struct fw_err *err)
-{
-	struct sockaddr_un a = {.sun_family = AF_UNIX};
-	int fd;
-
-	if (path.len >= sizeof(a.sun_path))
-		return fw_err_set(err, FW_EINVAL, "listen = unix:%.*s: longer than %zu bytes", FW_STR_ARG(path), sizeof(a.sun_path) - 1);
-	memcpy(a.sun_path, path.p, path.len);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof(a)) && errno == ECONNREFUSED)
-		unlink(a.sun_path); /* of a server that is gone */
-	if (fd >= 0)
-		close(fd);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) || listen(fd, SOMAXCONN)) {
-		fw_err_set(err, FW_EINVAL, "listen = unix:%.*s: %s", FW_STR_ARG(path), strerror(errno));
-		if (fd >= 0)
-			close(fd);
-		return FW_EINVAL;
-	}
-	return fd;
-}
-
-static int listen_inet(struct fw_str address, struct fw_err *err)
-{
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV}, *list = NULL;
-	char host[256], port[16];
-	size_t colon = address.len;
-	int fd = -1, rc, one = 1;
-
-	while (colon && address.p[colon - 1] != ':')
-		colon--;
-	if (!colon)
-		return fw_err_set(err, FW_EINVAL, "listen = %.*s: ADDRESS:PORT or unix:PATH, such as 127.0.0.1:8080", FW_STR_ARG(address));
-	fw_str_copy(port, sizeof(port), fw_str_sub(address, colon, address.len));
-	address = fw_str_sub(address, 0, colon - 1);
-	if (address.len > 1 && address.p[0] == '[' && address.p[address.len - 1] == ']')
-		address = fw_str_sub(address, 1, address.len - 1);
-	fw_str_copy(host, sizeof(host), address);
-	rc = getaddrinfo(host[0] ? host : NULL, port, &hints, &list);
-	if (rc)
-		return fw_err_set(err, FW_EINVAL, "listen = %s:%s: %s", host, port, gai_strerror(rc));
-	fd = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) || bind(fd, list->ai_addr, list->ai_addrlen) ||
-	    listen(fd, SOMAXCONN)) {
-		fw_err_set(err, FW_EINVAL, "listen = %s:%s: %s", host, port, strerror(errno));
-		if (fd >= 0)
-			close(fd);
-		fd = FW_EINVAL;
-	}
-	freeaddrinfo(list);
-	return fd;
-}
-
-int fw_serve_listen(const struct fw_config *c, int *fd, struct fw_err *err)
-{
-	struct fw_str s = fw_str(c->listen ? c->listen : "");
-
-	if (!s.len)
-		return fw_err_set(err, FW_EINVAL, "nowhere to listen: --listen 127.0.0.1:8080");
-	*fd = fw_str_starts(s, FW_STR("unix:")) ? listen_unix(fw_str_sub(s, 5, s.len), err) : listen_inet(s, err);
-	return *fd < 0 ? *fd : 0;
-}
-
-void fw_serve_unlisten(const struct fw_config *c, int fd)
-{
-	struct fw_str s = fw_str(c->listen);
-
-	if (fw_str_starts(s, FW_STR("unix:")))
-		unlink(c->listen + 5);
-	close(fd);
-}
 
 static void http_free(struct http *h)
 {
@@ -265,8 +188,42 @@ static void http_free(struct http *h)
 	free(h->lane);
 	desk_destroy(h->desk);
 	auth_close(h->auth);
+	conns_destroy(h->conns);
+	http_log_destroy(h->log);
+	http_tls_free(&h->tls);
 	fw_ingest_destroy(h->ingest);
 	free(h);
+}
+
+static int daemon_start(struct http *h, struct fw_err *err)
+{
+	struct MHD_OptionItem tls[] = {
+		{MHD_OPTION_HTTPS_MEM_KEY, 0, h->tls.key},
+		{MHD_OPTION_HTTPS_MEM_CERT, 0, h->tls.cert},
+		{MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES},
+		{MHD_OPTION_END, 0, NULL},
+	};
+	unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC;
+
+	h->daemon = MHD_start_daemon(flags | (h->tls.key ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request, h,
+		MHD_OPTION_LISTEN_SOCKET, h->fd, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)h->lane_n, MHD_OPTION_NOTIFY_COMPLETED, request_over, NULL,
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_CONNECTION_LIMIT, (unsigned)conns_max(h->conns),
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_MAX_BYTES, MHD_OPTION_ARRAY, h->tls.key ? tls : &tls[FW_N(tls) - 1],
+		MHD_OPTION_END);
+	if (h->daemon)
+		return 0;
+	return h->tls.key ? fw_err_set(err, FW_EINVAL, "the server could not start with tls_cert and tls_key: see above") :
+		fw_err_set(err, FW_EIO, "the server could not start: %s", strerror(errno));
+}
+
+static size_t lane_body_max(const struct http *h)
+{
+	size_t n, most = (size_t)h->config->body_max_bytes, share = (size_t)h->config->serve_memory_bytes / h->lane_n;
+	const struct route *route = http_routes(&n);
+
+	while (n--)
+		most = FW_MAX(most, route[n].body_max);
+	return FW_MAX(share, 2 * most); /* packed and unpacked: one at least has room */
 }
 
 static int http_start(const struct fw_config *c, const struct fw_meter *meter, int fd, struct http **out, struct fw_err *err)
@@ -282,6 +239,9 @@ static int http_start(const struct fw_config *c, const struct fw_meter *meter, i
 	h->meter = meter;
 	h->lane_n = c->serve_threads > 0 ? (size_t)c->serve_threads : (size_t)FW_MAX(cores, 1);
 	h->lane = calloc(h->lane_n, sizeof(*h->lane));
+	h->lane_body_max = lane_body_max(h);
+	http_id_init(h);
+	event_rules_init(&h->rules, c);
 	rc = h->lane ? http_proxies_init(&h->proxies, c->trusted_proxies, err) : fw_err_set(err, FW_ENOMEM, "out of memory");
 	if (!rc)
 		rc = fw_ingest_open(c, h->lane_n, &h->ingest, err);
@@ -291,6 +251,12 @@ static int http_start(const struct fw_config *c, const struct fw_meter *meter, i
 		rc = http_canned_make(&h->lane[i]);
 	}
 	if (!rc)
+		rc = http_tls_read(c, &h->tls, err);
+	if (!rc)
+		rc = http_log_open(c->access_log, h->lane_n, &h->log, err);
+	if (!rc)
+		rc = conns_open(c, h->lane_n, !h->tls.key, &h->conns, err);
+	if (!rc)
 		rc = desk_open(c, &h->desk, err);
 	if (!rc)
 		rc = auth_open(c, &h->auth, err);
@@ -298,14 +264,8 @@ static int http_start(const struct fw_config *c, const struct fw_meter *meter, i
 		h->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 		rc = h->fd < 0 ? fw_err_set(err, FW_EIO, "no file descriptor for the server: %s", strerror(errno)) : 0;
 	}
-	if (!rc) {
-		h->daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC, 0, NULL, NULL,
-			on_request, h, MHD_OPTION_LISTEN_SOCKET, h->fd, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)h->lane_n,
-			MHD_OPTION_NOTIFY_COMPLETED, request_over, NULL, MHD_OPTION_CONNECTION_LIMIT, 20000u,
-			MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_MAX_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, 30u, MHD_OPTION_END);
-		if (!h->daemon)
-			rc = fw_err_set(err, FW_EIO, "the server could not start: %s", strerror(errno));
-	}
+	if (!rc)
+		rc = daemon_start(h, err);
 	if (rc) {
 		if (h->ingest)
 			(void)fw_ingest_stop(h->ingest, 0);
@@ -330,6 +290,7 @@ static uint64_t http_stop(struct http *h)
 	until_ms = fw_mono_ms() + FW_SECOND_MS;
 	while (atomic_load(&h->suspended_n) > 0 && fw_mono_ms() < until_ms)
 		usleep(STOP_TICK_MS * 1000);
+	conns_stop(h->conns);
 	MHD_stop_daemon(h->daemon);
 	http_free(h);
 	return left;

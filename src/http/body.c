@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A request's body, from its first byte until a route may look at it: how large it may be, how much all of them together, and
+ * gzip and deflate, which are unpacked no further than that.
+ *
+ * libmicrohttpd takes no answer in the middle of a body, and who is sending does not look for one: a body that is refused is read to its
+ * end, within reason, and dropped; an end of the connection would take the answer from its sender. One that is far too large, and one
+ * whose sender waits for leave (Expect: 100-continue), is refused before it is sent.
+ */
+#define ZLIB_CONST
+#include <zlib.h>
+
+#include "http/body.h"
+#include "http/http.h"
+#include "base/banned.h"
+
+#define DROP_FACTOR 8           /* so much more of a body that is too large is read, to tell its sender */
+#define DROP_MIN ((size_t)1 << 16)
+#define INFLATE_STEP 32768
+#define RATIO_FREE ((size_t)1 << 20) /* so much may come of however little */
+
+enum { CODING_NONE, CODING_GZIP, CODING_DEFLATE, CODING_OTHER };
+enum { REFUSED_BY_AUTH, REFUSED_LARGE, REFUSED_MEMORY, REFUSED_CODING };
+
+/* ---- gzip and deflate ---------------------------------------------------------------------------------------------------------------------- */
+
+/* "deflate" is zlib's format (RFC 9110 8.4.1.2), but not everybody has read that. */
+static int window_bits(struct fw_str in, bool gzip)
+{
+	unsigned char a = in.len > 1 ? (unsigned char)in.p[0] : 0, b = in.len > 1 ? (unsigned char)in.p[1] : 0;
+
+	if (gzip)
+		return MAX_WBITS + 16;
+	return (a & 15) == 8 && (a << 8 | b) % 31 == 0 ? MAX_WBITS : -MAX_WBITS;
+}
+
+static int inflate_all(z_stream *z, struct fw_str in, struct fw_buf *out, bool gzip, size_t ratio)
+{
+	int rc;
+
+	do {
+		size_t room = out->max_bytes - out->len + 1; /* one more than may be, to see that there is more */
+		unsigned char step[INFLATE_STEP];
+
+		z->next_out = step;
+		z->avail_out = (unsigned)FW_MIN(room, sizeof(step));
+		rc = inflate(z, Z_NO_FLUSH);
+		if (rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR)
+			return rc == Z_MEM_ERROR ? FW_ENOMEM : FW_EFORMAT;
+		fw_buf_add(out, step, (size_t)(z->next_out - step));
+		if (out->rc)
+			return out->rc;
+		if (out->len > RATIO_FREE && out->len / ratio > in.len)
+			return FW_ELIMIT;
+		if (rc == Z_BUF_ERROR)
+			return FW_EFORMAT; /* nothing goes in, nothing comes out: it ends in the middle */
+		if (rc == Z_STREAM_END && gzip && z->avail_in) /* a gzip file may be several in a row */
+			rc = inflateReset(z);
+	} while (rc == Z_OK);
+	return rc == Z_STREAM_END && !z->avail_in ? 0 : FW_EFORMAT;
+}
+
+int http_inflate(struct fw_str in, bool gzip, size_t ratio, struct fw_buf *out)
+{
+	z_stream z = {.next_in = (const unsigned char *)in.p, .avail_in = (unsigned)in.len};
+	int rc;
+
+	if (in.len > UINT32_MAX || inflateInit2(&z, window_bits(in, gzip)) != Z_OK)
+		return FW_ENOMEM;
+	rc = inflate_all(&z, in, out, gzip, ratio);
+	inflateEnd(&z);
+	return rc;
+}
+
+/* ---- what is refused ----------------------------------------------------------------------------------------------------------------------- */
+
+enum MHD_Result http_body_refused(struct request *r)
+{
+	bool twirp = r->route->twirp;
+
+	switch (r->refused) {
+	case REFUSED_BY_AUTH: return http_auth_refuse(r);
+	case REFUSED_CODING:
+		return http_problem(r, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, twirp ? "invalid_argument" : "unsupported_encoding",
+			"Content-Encoding: gzip, deflate or none");
+	case REFUSED_MEMORY:
+		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "too many bodies at once: serve_memory_bytes is used up");
+	default:
+		return http_problem(r, MHD_HTTP_CONTENT_TOO_LARGE, twirp ? "resource_exhausted" : "too_large", "the body is larger than %zu bytes",
+			r->body_max);
+	}
+}
+
+static void refuse(struct request *r, int why)
+{
+	r->refused = why;
+	r->state = REQUEST_REFUSED;
+}
+
+static size_t drop_max(const struct request *r)
+{
+	return DROP_FACTOR * r->route->body_max + DROP_MIN;
+}
+
+/* ---- on its way ---------------------------------------------------------------------------------------------------------------------------- */
+
+static int coding_of(struct request *r)
+{
+	struct fw_str s = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_ENCODING));
+
+	s = s.p ? fw_str_trim(s) : s;
+	if (!s.len || fw_str_ieq(s, FW_STR("identity")))
+		return CODING_NONE;
+	if (fw_str_ieq(s, FW_STR("gzip")) || fw_str_ieq(s, FW_STR("x-gzip")))
+		return CODING_GZIP;
+	return fw_str_ieq(s, FW_STR("deflate")) ? CODING_DEFLATE : CODING_OTHER;
+}
+
+enum MHD_Result http_body_begin(struct request *r)
+{
+	struct fw_str told = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH));
+	bool waits = MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_EXPECT) != NULL;
+	int64_t len = 0;
+
+	if (told.p && !fw_str_int(told, &len))
+		len = 0; /* libmicrohttpd has read it: it is more than 64 bits hold, or none */
+	r->body_max = r->route->run == http_push_events ? (size_t)r->lane->h->config->body_max_bytes : r->route->body_max;
+	r->coding = coding_of(r);
+	if (r->coding == CODING_OTHER)
+		refuse(r, REFUSED_CODING);
+	else if (len > (int64_t)r->body_max)
+		refuse(r, REFUSED_LARGE);
+	return r->state == REQUEST_REFUSED && (waits || len > (int64_t)drop_max(r)) ? http_body_refused(r) : MHD_YES;
+}
+
+/* So much more is held; false: that is more than all may. */
+static bool hold(struct request *r, size_t n)
+{
+	struct http_lane *l = r->lane;
+
+	if (n > l->h->lane_body_max - FW_MIN(l->body_bytes, l->h->lane_body_max))
+		return false;
+	l->body_bytes += n;
+	r->held += n;
+	return true;
+}
+
+void http_body_over(struct request *r)
+{
+	r->lane->body_bytes -= r->held;
+	r->held = 0;
+}
+
+enum MHD_Result http_body_add(struct request *r, const char *data, size_t *len)
+{
+	size_t n = *len;
+
+	*len = 0;
+	if (r->state == REQUEST_ANSWERED)
+		return MHD_YES;
+	conn_got(r->c, n);
+	if (r->state == REQUEST_BODY && n > r->body_max - r->body.len)
+		refuse(r, REFUSED_LARGE);
+	if (r->state == REQUEST_BODY && !hold(r, n))
+		refuse(r, REFUSED_MEMORY);
+	if (r->state == REQUEST_REFUSED) {
+		r->dropped += n;
+		return r->dropped > drop_max(r) ? MHD_NO : MHD_YES;
+	}
+	fw_buf_add(&r->body, data, n);
+	return r->body.rc ? MHD_NO : MHD_YES;
+}
+
+enum MHD_Result http_body_ready(struct request *r)
+{
+	struct http *h = r->lane->h;
+	size_t left = h->lane_body_max - r->lane->body_bytes;
+	struct fw_buf plain = FW_BUF_INIT(FW_MAX(FW_MIN(left, r->body_max), 1));
+	int rc;
+
+	if (r->coding == CODING_NONE)
+		return MHD_YES;
+	rc = http_inflate(fw_buf_str(&r->body), r->coding == CODING_GZIP, (size_t)h->config->max_ratio, &plain);
+	if (!rc && hold(r, plain.len)) {
+		fw_buf_finish(&r->body);
+		r->body = plain;
+		r->body.max_bytes = 0;
+		return MHD_YES;
+	}
+	fw_buf_finish(&plain);
+	if (rc == FW_EFORMAT)
+		return http_problem(r, MHD_HTTP_BAD_REQUEST, r->route->twirp ? "malformed" : "malformed_encoding", "the body is not what its "
+			"Content-Encoding says, or ends in the middle");
+	r->refused = rc == FW_ELIMIT && left >= r->body_max ? REFUSED_LARGE : REFUSED_MEMORY;
+	return http_body_refused(r);
+}

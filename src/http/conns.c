@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: ISC */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "http/conns.h"
+#include "base/banned.h"
+
+#define TICKS_IN_LIMIT 10      /* walks within the shortest time allowed: so exact it is */
+#define TICK_MIN_MS 20
+#define TICK_MAX_MS 500
+#define FILES_BESIDE 256       /* open files that are no connections: stores, spill, log */
+#define CROWDED(max) ((max) - (max) / 8)
+#define CROWDED_MS FW_SECOND_MS
+#define RATE_AFTER_MS (5 * FW_SECOND_MS)
+
+struct conn_list { /* of a lane */
+	pthread_mutex_t lock; /* of the list; who holds it may rely on the sockets being open */
+	struct conn *first;
+	_Atomic size_t n;
+};
+
+struct conns {
+	const struct fw_config *config;
+	bool plain;
+	size_t max, lane_n;
+	_Atomic int64_t now_ms; /* monotonic, as exact as the walks */
+	_Atomic uint64_t cut_n[CONN_PHASES];
+	pthread_t thread;
+	bool running, stop;
+	pthread_mutex_t lock;   /* of stop */
+	pthread_cond_t wake;
+	struct conn_list list[];
+};
+
+static uint64_t at(int64_t since_ms, enum conn_phase p)
+{
+	return (uint64_t)since_ms << 3 | p;
+}
+
+static enum conn_phase phase_of(uint64_t at)
+{
+	return (enum conn_phase)(at & 7);
+}
+
+/* ---- the serving thread -------------------------------------------------------------------------------------------------------------------- */
+
+struct conn *conn_add(struct conns *a, size_t lane, int fd)
+{
+	struct conn_list *l = &a->list[lane];
+	struct conn *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->all = a;
+	c->lane = lane;
+	c->fd = fd;
+	atomic_init(&c->at, at(atomic_load_explicit(&a->now_ms, memory_order_relaxed), CONN_HEAD));
+	pthread_mutex_lock(&l->lock);
+	c->next = l->first;
+	if (c->next)
+		c->next->prev = c;
+	l->first = c;
+	pthread_mutex_unlock(&l->lock);
+	atomic_fetch_add_explicit(&l->n, 1, memory_order_relaxed);
+	return c;
+}
+
+void conn_remove(struct conn *c)
+{
+	struct conn_list *l;
+
+	if (!c)
+		return;
+	l = &c->all->list[c->lane];
+	pthread_mutex_lock(&l->lock);
+	*(c->prev ? &c->prev->next : &l->first) = c->next;
+	if (c->next)
+		c->next->prev = c->prev;
+	pthread_mutex_unlock(&l->lock);
+	atomic_fetch_sub_explicit(&l->n, 1, memory_order_relaxed);
+	free(c);
+}
+
+bool conn_enter(struct conn *c, enum conn_phase p)
+{
+	uint64_t to;
+
+	if (!c)
+		return true;
+	to = at(atomic_load_explicit(&c->all->now_ms, memory_order_relaxed), p);
+	if (p != CONN_BODY && p != CONN_WORK) { /* what it left is nothing that is answered when it is cut: no need to look */
+		atomic_store_explicit(&c->at, to, memory_order_relaxed);
+		return true;
+	}
+	if (p == CONN_BODY)
+		atomic_store_explicit(&c->body_n, 0, memory_order_relaxed);
+	return phase_of(atomic_exchange_explicit(&c->at, to, memory_order_relaxed)) != CONN_CUT;
+}
+
+/* ---- the walk ------------------------------------------------------------------------------------------------------------------------------ */
+
+static bool time_is_up(const struct conns *a, const struct conn *c, uint64_t at, int64_t now_ms, bool crowded)
+{
+	const struct fw_config *config = a->config;
+	int64_t ms = now_ms - (int64_t)(at >> 3);
+
+	switch (phase_of(at)) {
+	case CONN_HEAD: return ms > (crowded ? FW_MIN(CROWDED_MS, config->serve_header_ms) : config->serve_header_ms);
+	case CONN_IDLE: return ms > (crowded ? FW_MIN(CROWDED_MS, config->serve_idle_ms) : config->serve_idle_ms);
+	case CONN_SEND: return ms > config->serve_send_ms;
+	case CONN_BODY:
+		return ms > config->serve_body_ms || (ms > RATE_AFTER_MS &&
+			(int64_t)atomic_load_explicit(&c->body_n, memory_order_relaxed) * 1000 < config->serve_body_rate * ms);
+	default: return false;
+	}
+}
+
+/* To who was in the middle of a request: its socket's buffer takes so little for certain, and if not it goes without. */
+static void tell(const struct conn *c)
+{
+	static const char WORDS[] = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Type: application/problem+json\r\nContent-Length: 107\r\n\r\n"
+		"{\"title\":\"Request Timeout\",\"status\":408,\"code\":\"timeout\",\"detail\":\"the request did not come fast enough\"}\r\n";
+
+	if (send(c->fd, WORDS, sizeof(WORDS) - 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		fw_debug("a request that did not come in time: %s", strerror(errno));
+}
+
+static void walk(struct conns *a, struct conn_list *l, int64_t now_ms)
+{
+	bool crowded = atomic_load(&l->n) > CROWDED(a->max / a->lane_n);
+
+	pthread_mutex_lock(&l->lock);
+	for (struct conn *c = l->first; c; c = c->next) {
+		uint64_t was = atomic_load_explicit(&c->at, memory_order_relaxed);
+		enum conn_phase p = phase_of(was);
+
+		if (!time_is_up(a, c, was, now_ms, crowded) || !atomic_compare_exchange_strong(&c->at, &was, at(now_ms, CONN_CUT)))
+			continue;
+		if (a->plain && (p == CONN_HEAD || p == CONN_BODY))
+			tell(c);
+		shutdown(c->fd, SHUT_RDWR);
+		atomic_fetch_add_explicit(&a->cut_n[p], 1, memory_order_relaxed);
+	}
+	pthread_mutex_unlock(&l->lock);
+}
+
+static int64_t tick_ms(const struct fw_config *c)
+{
+	int64_t least = FW_MIN(FW_MIN(c->serve_header_ms, c->serve_body_ms), FW_MIN(c->serve_send_ms, c->serve_idle_ms));
+
+	return FW_MAX(TICK_MIN_MS, FW_MIN(TICK_MAX_MS, least / TICKS_IN_LIMIT));
+}
+
+static void *run(void *ctx)
+{
+	struct conns *a = ctx;
+	int64_t tick = tick_ms(a->config);
+
+	pthread_mutex_lock(&a->lock);
+	while (!a->stop) {
+		int64_t now_ms = fw_mono_ms(), then_ms = now_ms + tick;
+		struct timespec until = {.tv_sec = then_ms / 1000, .tv_nsec = then_ms % 1000 * 1000000};
+
+		atomic_store_explicit(&a->now_ms, now_ms, memory_order_relaxed);
+		for (size_t i = 0; i < a->lane_n; i++)
+			walk(a, &a->list[i], now_ms);
+		pthread_cond_timedwait(&a->wake, &a->lock, &until);
+	}
+	pthread_mutex_unlock(&a->lock);
+	return NULL;
+}
+
+/* ---- life ---------------------------------------------------------------------------------------------------------------------------------- */
+
+/* Each connection is an open file. */
+static size_t files_for(size_t wanted)
+{
+	struct rlimit limit;
+	size_t may;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return wanted;
+	if (limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		if (setrlimit(RLIMIT_NOFILE, &limit))
+			fw_warn("open files: %s", strerror(errno));
+		if (getrlimit(RLIMIT_NOFILE, &limit))
+			return wanted;
+	}
+	may = limit.rlim_cur == RLIM_INFINITY ? SIZE_MAX : (size_t)limit.rlim_cur;
+	if (may >= wanted + FILES_BESIDE)
+		return wanted;
+	may = may > 2 * FILES_BESIDE ? may - FILES_BESIDE : may / 2;
+	fw_warn("serve_connections = %zu: only %zu open files are allowed, so it is %zu connections: raise the limit (ulimit -n, LimitNOFILE=)",
+		wanted, (size_t)limit.rlim_cur, may);
+	return may;
+}
+
+int conns_open(const struct fw_config *c, size_t lanes, bool plain, struct conns **out, struct fw_err *err)
+{
+	struct conns *a = calloc(1, sizeof(*a) + lanes * sizeof(a->list[0]));
+	pthread_condattr_t attr;
+	int rc;
+
+	*out = NULL;
+	if (!a)
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	a->config = c;
+	a->plain = plain;
+	a->lane_n = lanes;
+	a->max = FW_MAX(files_for((size_t)c->serve_connections), lanes);
+	atomic_init(&a->now_ms, fw_mono_ms());
+	for (size_t i = 0; i < lanes; i++)
+		pthread_mutex_init(&a->list[i].lock, NULL);
+	pthread_mutex_init(&a->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&a->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	rc = pthread_create(&a->thread, NULL, run, a);
+	if (rc) {
+		conns_destroy(a);
+		return fw_err_set(err, FW_EIO, "no thread for the connections' time limits: %s", strerror(rc));
+	}
+	a->running = true;
+	*out = a;
+	return 0;
+}
+
+void conns_stop(struct conns *a)
+{
+	if (!a || !a->running)
+		return;
+	pthread_mutex_lock(&a->lock);
+	a->stop = true;
+	pthread_cond_signal(&a->wake);
+	pthread_mutex_unlock(&a->lock);
+	pthread_join(a->thread, NULL);
+	a->running = false;
+}
+
+void conns_destroy(struct conns *a)
+{
+	if (!a)
+		return;
+	conns_stop(a);
+	for (size_t i = 0; i < a->lane_n; i++)
+		pthread_mutex_destroy(&a->list[i].lock);
+	pthread_cond_destroy(&a->wake);
+	pthread_mutex_destroy(&a->lock);
+	free(a);
+}
+
+size_t conns_max(const struct conns *a)
+{
+	return a->max;
+}
+
+size_t conns_open_n(const struct conns *a)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->lane_n; i++)
+		n += atomic_load_explicit(&a->list[i].n, memory_order_relaxed);
+	return n;
+}
+
+uint64_t conns_cut_n(const struct conns *a, enum conn_phase p)
+{
+	return atomic_load_explicit(&a->cut_n[p], memory_order_relaxed);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: ISC */
+/* The socket that listens: an address or a name in the file system. */
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "feedwheel/serve.h"
+#include "base/banned.h"
+
+/* Seconds, and for USER_TIMEOUT ms, after which somebody who has vanished without a word is taken for gone. */
+#define QUIET_S 60
+#define PROBE_S 15
+#define PROBES 4
+#define UNHEARD_MS 120000
+
+/* For all connections that come in by it. Best effort: where it is not known, those time out in other ways. */
+static void notice_the_vanished(int fd)
+{
+	static const struct { int level, name, value; } SET[] = {{SOL_SOCKET, SO_KEEPALIVE, 1}, {IPPROTO_TCP, TCP_KEEPIDLE, QUIET_S},
+		{IPPROTO_TCP, TCP_KEEPINTVL, PROBE_S}, {IPPROTO_TCP, TCP_KEEPCNT, PROBES}, {IPPROTO_TCP, TCP_USER_TIMEOUT, UNHEARD_MS}};
+
+	for (size_t i = 0; i < FW_N(SET); i++)
+		(void)setsockopt(fd, SET[i].level, SET[i].name, &SET[i].value, sizeof(SET[i].value));
+}
+
+static int listen_unix(struct fw_str path, struct fw_err *err)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	int fd;
+
+	if (path.len >= sizeof(a.sun_path))
+		return fw_err_set(err, FW_EINVAL, "listen = unix:%.*s: longer than %zu bytes", FW_STR_ARG(path), sizeof(a.sun_path) - 1);
+	memcpy(a.sun_path, path.p, path.len);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof(a)) && errno == ECONNREFUSED)
+		unlink(a.sun_path); /* of a server that is gone */
+	if (fd >= 0)
+		close(fd);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) || listen(fd, SOMAXCONN)) {
+		fw_err_set(err, FW_EINVAL, "listen = unix:%.*s: %s", FW_STR_ARG(path), strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return FW_EINVAL;
+	}
+	return fd;
+}
+
+static int listen_inet(struct fw_str address, struct fw_err *err)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV}, *list = NULL;
+	char host[256], port[16];
+	size_t colon = address.len;
+	int fd = -1, rc, one = 1;
+
+	while (colon && address.p[colon - 1] != ':')
+		colon--;
+	if (!colon)
+		return fw_err_set(err, FW_EINVAL, "listen = %.*s: ADDRESS:PORT or unix:PATH, such as 127.0.0.1:8080", FW_STR_ARG(address));
+	fw_str_copy(port, sizeof(port), fw_str_sub(address, colon, address.len));
+	address = fw_str_sub(address, 0, colon - 1);
+	if (address.len > 1 && address.p[0] == '[' && address.p[address.len - 1] == ']')
+		address = fw_str_sub(address, 1, address.len - 1);
+	fw_str_copy(host, sizeof(host), address);
+	rc = getaddrinfo(host[0] ? host : NULL, port, &hints, &list);
+	if (rc)
+		return fw_err_set(err, FW_EINVAL, "listen = %s:%s: %s", host, port, gai_strerror(rc));
+	fd = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) || bind(fd, list->ai_addr, list->ai_addrlen) ||
+	    listen(fd, SOMAXCONN)) {
+		fw_err_set(err, FW_EINVAL, "listen = %s:%s: %s", host, port, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		fd = FW_EINVAL;
+	}
+	if (fd >= 0)
+		notice_the_vanished(fd);
+	freeaddrinfo(list);
+	return fd;
+}
+
+int fw_serve_listen(const struct fw_config *c, int *fd, struct fw_err *err)
+{
+	struct fw_str s = fw_str(c->listen ? c->listen : "");
+
+	if (!s.len)
+		return fw_err_set(err, FW_EINVAL, "nowhere to listen: --listen 127.0.0.1:8080");
+	*fd = fw_str_starts(s, FW_STR("unix:")) ? listen_unix(fw_str_sub(s, 5, s.len), err) : listen_inet(s, err);
+	return *fd < 0 ? *fd : 0;
+}
+
+void fw_serve_unlisten(const struct fw_config *c, int fd)
+{
+	struct fw_str s = fw_str(c->listen);
+
+	if (fw_str_starts(s, FW_STR("unix:")))
+		unlink(c->listen + 5);
+	close(fd);
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The log of accesses: a line for each request, in the combined format that web servers share, with the request's id and its time
+ * in seconds behind it.
+ *
+ *	192.0.2.1 - - [21/Nov/2026:12:30:00 +0000] "POST /v1/events HTTP/1.1" 202 2 "-" "curl/7.88.1" 9f86d081884c7d65 0.000123
+ *
+ * The serving threads put rows into rings of their own, which takes no lock and no system call; a thread makes lines of them and writes.
+ * What finds its ring full is counted and told, never waited for. The file is opened at the start, at its end: SIGHUP, which starts the
+ * server anew, goes on in a new one when the old has been moved away.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/byte_ring.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "http/http.h"
+#include "base/banned.h"
+
+#define RING_BYTES ((size_t)1 << 20) /* for each lane */
+#define PAUSE_MS 20
+#define BATCH_BYTES 65536
+#define PATH_MAX_BYTES 1000
+#define AGENT_MAX_BYTES 200
+
+struct row {
+	int64_t stamp_ms, us, bytes;
+	unsigned status;
+	uint16_t path_len, agent_len;
+	unsigned char ip[16], ip_len;
+	char method[16], id[HTTP_ID_MAX + 1];
+	char text[]; /* path, agent */
+};
+
+struct http_log {
+	const char *where;
+	int fd;
+	bool stop, failing;
+	_Atomic uint64_t lost_n;
+	uint64_t told_n;
+	pthread_t thread;
+	bool running;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	struct fw_buf out;
+	size_t lane_n;
+	struct fw_byte_ring ring[];
+};
+
+/* ---- the serving threads ------------------------------------------------------------------------------------------------------------------- */
+
+void http_log_begin(struct request *r, const char *path, const char *method)
+{
+	if (!r->lane->h->log)
+		return;
+	r->log.path = path;
+	r->log.method = method;
+	r->log.from_us = fw_mono_us();
+	r->log.status = 0;
+	r->log.bytes = -1;
+}
+
+void http_log_over(struct request *r)
+{
+	struct http_log *l = r->lane->h->log;
+	struct fw_str path, agent, ip;
+	struct fw_byte_ring *ring;
+	struct row *row;
+
+	if (!l)
+		return;
+	path = fw_str_sub(fw_str(r->log.path), 0, PATH_MAX_BYTES);
+	agent = fw_str_sub(fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_USER_AGENT)), 0, AGENT_MAX_BYTES);
+	ip = http_client_address(r);
+	ring = &l->ring[r->lane - r->lane->h->lane];
+	row = fw_byte_ring_draft(ring, sizeof(*row) + path.len + agent.len);
+	if (!row) {
+		atomic_fetch_add_explicit(&l->lost_n, 1, memory_order_relaxed);
+		return;
+	}
+	*row = (struct row){.stamp_ms = fw_now_ms(), .us = fw_mono_us() - r->log.from_us, .bytes = r->log.bytes, .status = r->log.status,
+		.path_len = (uint16_t)path.len, .agent_len = (uint16_t)agent.len, .ip_len = (unsigned char)ip.len};
+	memcpy(row->ip, ip.p, ip.len);
+	(void)fw_str_copy(row->method, sizeof(row->method), fw_str(r->log.method));
+	(void)fw_str_copy(row->id, sizeof(row->id), fw_str(http_request_id(r)));
+	if (path.len)
+		memcpy(row->text, path.p, path.len);
+	if (agent.len)
+		memcpy(row->text + path.len, agent.p, agent.len);
+	fw_byte_ring_publish(ring);
+}
+
+/* ---- the writing thread -------------------------------------------------------------------------------------------------------------------- */
+
+/* Within quotes: no byte of theirs ends the line, nor the quotes. */
+static void add_quoted(struct fw_buf *b, struct fw_str s)
+{
+	size_t from = 0;
+
+	for (size_t i = 0; i <= s.len; i++) {
+		if (i < s.len && s.p[i] != '"')
+			continue;
+		fw_log_escape(b, fw_str_sub(s, from, i));
+		if (i < s.len)
+			fw_buf_adds(b, "\\x22");
+		from = i + 1;
+	}
+}
+
+static void add_line(struct fw_buf *b, const struct row *w)
+{
+	static const char MONTH[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+	char ip[INET6_ADDRSTRLEN] = "-";
+	struct fw_civil t;
+
+	if (w->ip_len && !inet_ntop(w->ip_len == 4 ? AF_INET : AF_INET6, w->ip, ip, sizeof(ip)))
+		ip[0] = '-';
+	fw_civil_from_ms(w->stamp_ms, &t);
+	fw_buf_addf(b, "%s - - [%02d/%.3s/%04d:%02d:%02d:%02d +0000] \"", ip, t.day, MONTH + 3 * (t.month - 1), t.year, t.hour, t.minute, t.second);
+	add_quoted(b, fw_str(w->method));
+	fw_buf_addc(b, ' ');
+	add_quoted(b, (struct fw_str){w->text, w->path_len});
+	fw_buf_addf(b, " HTTP/1.1\" %u ", w->status);
+	if (w->bytes >= 0)
+		fw_buf_addf(b, "%lld", (long long)w->bytes);
+	else
+		fw_buf_addc(b, '-');
+	fw_buf_adds(b, " \"-\" \"");
+	if (w->agent_len)
+		add_quoted(b, (struct fw_str){w->text + w->path_len, w->agent_len});
+	else
+		fw_buf_addc(b, '-');
+	fw_buf_addf(b, "\" %s %lld.%06lld\n", w->id, (long long)(w->us / 1000000), (long long)(w->us % 1000000));
+}
+
+static void write_out(struct http_log *l)
+{
+	struct fw_str s = fw_buf_str(&l->out);
+
+	while (s.len) {
+		ssize_t n = write(l->fd, s.p, s.len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			if (!l->failing)
+				fw_error("access_log = %s: %s; lines are lost", l->where, strerror(errno));
+			l->failing = true;
+			for (size_t i = 0; i < s.len; i++)
+				atomic_fetch_add_explicit(&l->lost_n, s.p[i] == '\n', memory_order_relaxed);
+			break;
+		}
+		l->failing = false;
+		s = fw_str_sub(s, (size_t)n, s.len);
+	}
+	fw_buf_reset(&l->out);
+}
+
+/* One round over the rings; true: there may be more. */
+static bool drain(struct http_log *l)
+{
+	bool more = false;
+
+	for (size_t i = 0; i < l->lane_n; i++) {
+		const struct row *w;
+		size_t len;
+
+		while (l->out.len < BATCH_BYTES && (w = fw_byte_ring_next(&l->ring[i], &len)) != NULL)
+			add_line(&l->out, w);
+		fw_byte_ring_release(&l->ring[i]);
+		more |= l->out.len >= BATCH_BYTES;
+		write_out(l);
+	}
+	return more;
+}
+
+static void own_up(struct http_log *l)
+{
+	uint64_t n = atomic_load(&l->lost_n);
+
+	if (n > l->told_n)
+		fw_warn("access_log = %s: %llu lines were lost: they come faster than they are written", l->where, (unsigned long long)(n - l->told_n));
+	l->told_n = n;
+}
+
+static void *run(void *ctx)
+{
+	struct http_log *l = ctx;
+	int64_t told_ms = 0;
+	bool stop;
+
+	do {
+		int64_t then_ms = fw_mono_ms() + PAUSE_MS;
+		struct timespec until = {.tv_sec = then_ms / 1000, .tv_nsec = then_ms % 1000 * 1000000};
+
+		pthread_mutex_lock(&l->lock);
+		if (!l->stop)
+			pthread_cond_timedwait(&l->wake, &l->lock, &until);
+		stop = l->stop;
+		pthread_mutex_unlock(&l->lock);
+		while (drain(l))
+			;
+		if (fw_mono_ms() - told_ms > FW_SECOND_MS || stop) {
+			own_up(l);
+			told_ms = fw_mono_ms();
+		}
+	} while (!stop);
+	return NULL;
+}
+
+/* ---- life ---------------------------------------------------------------------------------------------------------------------------------- */
+
+int http_log_open(const char *where, size_t lanes, struct http_log **out, struct fw_err *err)
+{
+	struct http_log *l;
+	pthread_condattr_t attr;
+	int rc = 0;
+
+	*out = NULL;
+	if (!where)
+		return 0;
+	l = calloc(1, sizeof(*l) + lanes * sizeof(l->ring[0]));
+	if (!l)
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	l->where = where;
+	l->lane_n = lanes;
+	pthread_mutex_init(&l->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&l->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	l->fd = strcmp(where, "-") == 0 ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0) : open(where, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+	if (l->fd < 0)
+		rc = fw_err_set(err, FW_EINVAL, "access_log = %s: %s", where, strerror(errno));
+	for (size_t i = 0; i < lanes && !rc; i++)
+		rc = fw_byte_ring_init(&l->ring[i], RING_BYTES) ? fw_err_set(err, FW_ENOMEM, "out of memory") : 0;
+	if (!rc) {
+		rc = pthread_create(&l->thread, NULL, run, l);
+		l->running = !rc;
+		if (rc)
+			rc = fw_err_set(err, FW_EIO, "access_log: no thread: %s", strerror(rc));
+	}
+	if (rc)
+		http_log_destroy(l);
+	else
+		*out = l;
+	return rc;
+}
+
+void http_log_destroy(struct http_log *l)
+{
+	if (!l)
+		return;
+	if (l->running) {
+		pthread_mutex_lock(&l->lock);
+		l->stop = true;
+		pthread_cond_signal(&l->wake);
+		pthread_mutex_unlock(&l->lock);
+		pthread_join(l->thread, NULL);
+	}
+	for (size_t i = 0; i < l->lane_n; i++)
+		fw_byte_ring_finish(&l->ring[i]);
+	if (l->fd >= 0)
+		close(l->fd);
+	fw_buf_finish(&l->out);
+	pthread_cond_destroy(&l->wake);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}
+
+uint64_t http_log_lost(const struct http_log *l)
+{
+	return l ? atomic_load(&l->lost_n) : 0;
+}
