@@ -6,6 +6,7 @@ _feedwheel() {
 	case $prev in
 	--color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$cur"); return ;;
 	--status) mapfile -t COMPREPLY < <(compgen -W 'active paused gone quarantined' -- "$cur"); return ;;
+	--scope) mapfile -t COMPREPLY < <(compgen -W 'push read admin' -- "$cur"); return ;;
 	--log-level) mapfile -t COMPREPLY < <(compgen -W 'error warn info debug' -- "$cur"); return ;;
 	--config | --ca-file) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 	esac
@@ -20,6 +21,8 @@ _feedwheel() {
 		[[ $cur == -* ]] || words=$(printf '%s\n' "$words" | grep -v '^-')
 	elif [[ $command == help ]]; then
 		words="settings $("$program" help --complete 2>/dev/null | cut -f1 | grep -v '^-')"
+	elif [[ $command == token ]]; then
+		words='add list remove'
 	elif [[ $command == import || $command == parse ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
