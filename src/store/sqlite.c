@@ -305,11 +305,17 @@ static void sqlite_close(struct fw_store *st)
 	free(s);
 }
 
-/* It may hold passwords: for its owner only, and the journal beside it gets the same mode. Empty is a new database. */
+/*
+ * It may hold passwords: for its owner only, and the journal beside it gets the same mode. Empty is a new database. One that somebody else
+ * has just made is not opened: closing it again would take this process's locks on it away, for such are the locks of POSIX, and
+ * other connections of this process may rely on them.
+ */
 static int file_create(struct sqlite *s, struct fw_err *err)
 {
-	int fd = open(s->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	int fd = open(s->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
+	if (fd < 0 && errno == EEXIST)
+		return 0;
 	if (fd < 0)
 		return fw_err_set(err, FW_EIO, "%s: cannot be made: %s: check the path and the permissions of its folder", s->path,
 			strerror(errno));
@@ -321,7 +327,6 @@ static int file_create(struct sqlite *s, struct fw_err *err)
 static int file_check(struct sqlite *s, const struct fw_store_config *cfg, struct fw_err *err)
 {
 	struct stat sb;
-	int fd;
 
 	if (!*s->path || strcmp(s->path, ":memory:") == 0)
 		return fw_err_set(err, FW_EINVAL, "store \"%s\": no file: write for example sqlite:/path/feeds.db", cfg->url);
@@ -333,10 +338,8 @@ static int file_check(struct sqlite *s, const struct fw_store_config *cfg, struc
 	}
 	if (!S_ISREG(sb.st_mode))
 		return fw_err_set(err, FW_EINVAL, "%s: not a regular file: name another one", s->path);
-	fd = open(s->path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (faccessat(AT_FDCWD, s->path, R_OK, AT_EACCESS)) /* no open(): see above */
 		return fw_err_set(err, FW_EIO, "%s: %s: check the permissions of the file", s->path, strerror(errno));
-	close(fd);
 	return 0;
 }
 

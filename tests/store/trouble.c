@@ -13,6 +13,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common.h"
@@ -727,6 +728,58 @@ static void count_finding(void *ctx, const char *text)
 	++*(int *)ctx;
 }
 
+/*
+ * A process with several connections, as the server is: another one that comes and goes must not take itself for the last, and put the
+ * journal away under their feet. (A file that is merely closed takes all locks of its process with it.)
+ */
+START_TEST(several_connections_of_one_process)
+{
+	struct fw_store *st[3];
+	struct stat sb;
+	char wal[310];
+	int status;
+	pid_t pid;
+
+	for (int i = 0; i < 3; i++)
+		st[i] = store_open(url, FW_STORE_CREATE);
+	subscribe(st[0], "https://a.example/", NOW);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		(void)execl("/proc/self/exe", "trouble", "visit", url, (char *)NULL);
+		_exit(9);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	ck_assert(fw_snprintf(wal, sizeof(wal), "%s-wal", path));
+	ck_assert_int_eq(stat(wal, &sb), 0);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_eq(stats(st[i], NOW).feed_n, 2);
+		check_clean(st[i]);
+	}
+	for (int i = 0; i < 3; i++)
+		fw_store_close(st[i]);
+	ck_assert_int_eq(stat(wal, &sb), -1);
+}
+END_TEST
+
+/* The other program of the test above. */
+static int visit_and_leave(const char *where)
+{
+	struct fw_store_config c = {.url = where};
+	struct fw_feed_new n = {.url = FW_STR("https://b.example/")};
+	struct fw_store *st;
+	struct fw_err err;
+	int rc = fw_store_open(&c, &st, &err);
+
+	rc = rc ? rc : fw_store_subscribe(st, &n, 1, &err);
+	if (rc)
+		fprintf(stderr, "# %s\n", err.text);
+	else
+		fw_store_close(st);
+	return rc ? 1 : 0;
+}
+
 START_TEST(damaged_file)
 {
 	struct fw_store *st = store_open(url, FW_STORE_CREATE);
@@ -935,15 +988,19 @@ START_TEST(journal_stays_bounded)
 }
 END_TEST
 
-int main(void)
+int main(int argc, char **argv)
 {
-	Suite *s = suite_create("store, trouble");
-	TCase *t = tcase_create("sqlite");
+	Suite *s;
+	TCase *t;
 	const TTest *every[] = {newer_schema, schema_4, older_schema, schema_2, places_are_merged, prune_in_steps, lease_deleted_by_hand, keys_of_a_large_feed, index_is_merged, feed_deleted_by_hand,
 		place_numbers_wrap, place_is_taken, keys_of_any_length, call_from_a_callback, no_shared_memory, database_of_another_program, not_a_database, empty_and_missing_files, forbidden_file,
-		file_that_may_not_be_written, reading_only, locked_by_somebody_else, damaged_file, truncated_file, disk_full,
+		file_that_may_not_be_written, reading_only, locked_by_somebody_else, several_connections_of_one_process, damaged_file, truncated_file, disk_full,
 		file_size_limit, search_on_a_full_disk, journal_stays_bounded};
 
+	if (argc == 3 && strcmp(argv[1], "visit") == 0)
+		return visit_and_leave(argv[2]);
+	s = suite_create("store, trouble");
+	t = tcase_create("sqlite");
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 120);
 	for (size_t i = 0; i < FW_N(every); i++)
