@@ -163,7 +163,7 @@ static void on_death(struct master *m, int index, int status)
 	int64_t now_ms = fw_mono_ms();
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 	int64_t reading;
-	char name[WORKER_NAME_MAX + 40];
+	char name[FW_WORKER_NAME_MAX + 40];
 
 	if (index >= m->n)
 		(void)fw_snprintf(name, sizeof(name), "the server");

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "base/url.h"
+#include "engine/rows.h"
 #include "engine/visit.h"
 #include "parse/html.h"
 #include "parse/parse.h"
@@ -131,80 +132,17 @@ static void visit_salvage(struct visit *v, const struct visit_rules *r, int64_t 
 
 /* ---- rows ----------------------------------------------------------------------------------------------------------------- */
 
-static struct fw_str authors_text(struct fw_arena *a, const struct fw_person *p)
-{
-	struct fw_str one = p ? (p->name.len ? p->name : p->email) : FW_STR_NONE, all;
-	struct fw_buf b = FW_BUF_INIT(1000);
-
-	if (!p || !p->next)
-		return one;
-	for (; p; p = p->next) {
-		one = p->name.len ? p->name : p->email;
-		if (one.len && b.len)
-			fw_buf_adds(&b, ", ");
-		fw_buf_addstr(&b, one);
-	}
-	all = fw_arena_str(a, fw_buf_str(&b));
-	a->failed |= b.rc == FW_ENOMEM;
-	fw_buf_finish(&b);
-	return all;
-}
-
-/* A JSON object of what the store has no column for; absent: nothing, or too much. */
-static struct fw_str extra_text(struct fw_arena *a, const struct fw_entry *e, const struct fw_document *d)
-{
-	struct fw_buf b = FW_BUF_INIT(1 << 20);
-	struct fw_str text = FW_STR_NONE;
-	struct fw_json j;
-
-	fw_json_init(&j, &b, false);
-	if (e)
-		fw_out_item_extra(&j, e);
-	else
-		fw_out_feed_extra(&j, d);
-	if (!b.rc && b.len > 2)
-		text = fw_arena_str(a, fw_buf_str(&b));
-	a->failed |= b.rc == FW_ENOMEM;
-	fw_buf_finish(&b);
-	return text;
-}
-
 static void visit_rows(struct visit *v)
 {
-	struct fw_entry_row *row;
-	size_t n = 0;
+	const struct fw_entry *last = v->doc->entries;
 
 	v->outcome.visit.item_n = (uint32_t)v->doc->entry_n;
-	if (!v->doc->entry_n)
-		return;
-	row = fw_arena_zalloc(&v->arena, v->doc->entry_n * sizeof(*row));
-	for (const struct fw_entry *e = v->doc->entries; e && row; e = e->next) {
-		struct fw_hash128 key = fw_entry_key(v->feed.id, e);
-		struct fw_entry_row *w = &row[n];
-
-		/* the last entry of a broken-off transfer may be half of one: it comes whole next time */
-		if (v->fetch.body_partial && !e->next)
-			break;
-		if (e->repeat) /* the very same entry again */
-			continue;
-		n++;
-		memcpy(w->key, key.b, sizeof(w->key));
-		w->feed_id = v->feed.id;
-		w->hash = fw_entry_hash(e);
-		w->guid = e->id;
-		w->url = e->url.p ? e->url : e->external_url;
-		w->title = e->title;
-		w->author = authors_text(&v->arena, e->authors ? e->authors : v->doc->authors);
-		w->summary = e->summary;
-		w->content = e->content;
-		w->content_type = e->content_type;
-		w->content_base = e->content.len ? e->content_base : FW_STR_NONE;
-		w->published_ms = e->published_ms != FW_NO_DATE ? e->published_ms : e->created_ms;
-		w->updated_ms = e->updated_ms;
-		w->extra = extra_text(&v->arena, e, NULL);
-	}
-	v->outcome.entries = row;
-	v->outcome.entry_n = row ? n : 0;
+	v->outcome.entries = rows_of_document(&v->arena, v->feed.id, v->doc, &v->outcome.entry_n);
+	while (last && last->next)
+		last = last->next;
+	/* the last entry of a broken-off transfer may be half of one: it comes whole next time */
+	if (v->fetch.body_partial && v->outcome.entry_n && !last->repeat)
+		v->outcome.entry_n--;
 }
 
 /* Memory ran out on the way: half of a document must not pass for it. Its validators are not kept, so it comes again. */
@@ -243,7 +181,7 @@ static void state_meta(struct visit *v)
 	changed |= set_str(&s->icon, d->icon.len ? d->icon : d->image.url);
 	changed |= set_str(&s->hub, hub);
 	changed |= set_str(&s->topic, hub.len ? d->feed_url : FW_STR_NONE);
-	changed |= set_str(&s->extra, extra_text(&v->arena, NULL, d));
+	changed |= set_str(&s->extra, rows_feed_extra(&v->arena, d));
 	if (changed)
 		v->outcome.groups |= FW_GROUP_META;
 	if (d->expired)

@@ -10,9 +10,7 @@
 #include <sys/types.h>
 
 #include "engine/meter.h"
-#include "feedwheel/engine.h"
-
-#define WORKER_NAME_MAX 128
+#include "feedwheel/deliver.h"
 
 enum worker_exit { /* exit codes of a worker; a signal means it crashed */
 	WORKER_DONE = 0,      /* once: the run is complete */
@@ -27,13 +25,13 @@ struct worker_shared {
 	_Atomic int64_t beat_mono_ms;      /* the loop's sign of life */
 	_Atomic int64_t reading_feed_id;   /* bytes of this feed are being parsed right now; 0: none */
 	_Atomic int64_t total;             /* once: feeds due at the start (worker 0 counts) */
-	char name[WORKER_NAME_MAX];        /* as the store knows it; written once at start */
+	char name[FW_WORKER_NAME_MAX];     /* as the store knows it; written once at start */
 	struct fw_err err;                 /* behind WORKER_STORE and WORKER_SYSTEM */
 	/* the worker writes, for its successor: the last control message it has seen, and what that left behind */
 	bool listening, paused;
 	int64_t control_id;
 	/* the master writes, before the worker starts */
-	char dead_name[WORKER_NAME_MAX];   /* a predecessor whose leases are to be given back; emptied by the worker that has */
+	char dead_name[FW_WORKER_NAME_MAX];   /* a predecessor whose leases are to be given back; emptied by the worker that has */
 	int64_t dead_feed_id;              /* what it was reading, or 0 */
 };
 
@@ -52,8 +50,6 @@ struct worker_options {
 /* SIGTERM, SIGINT: drain. Sent by the master when it is asked a second time: leave at once. */
 #define WORKER_HURRY SIGUSR2
 
-/* A name for this process (name.c); fw_worker_is_dead() reads it. */
-void fw_worker_name(char *out, size_t size, int index);
 /* The whole life of a worker process; returns an enum worker_exit. The signals it is sent are blocked when it is called. */
 int fw_worker_main(const struct worker_options *o);
 

@@ -15,6 +15,7 @@ struct desk {
 	pthread_mutex_t lock;
 	pthread_cond_t more;
 	struct desk_job *first, **end;
+	struct desk_job *later, **later_end; /* those that come again, in order of time */
 	bool closing;
 	_Atomic size_t jobs;
 	size_t thread_n;
@@ -45,6 +46,48 @@ static void clerk_close(struct clerk *k)
 	k->st = NULL;
 }
 
+static void append(struct desk_job ***end, struct desk_job *j)
+{
+	j->next = NULL;
+	**end = j;
+	*end = &j->next;
+}
+
+static void come_again(struct desk *d, struct desk_job *j)
+{
+	j->at_ms = fw_mono_ms() + DESK_LATER_MS;
+	pthread_mutex_lock(&d->lock);
+	append(&d->later_end, j);
+	pthread_cond_signal(&d->more); /* somebody looks at the clock from now on */
+	pthread_mutex_unlock(&d->lock);
+}
+
+/* Locked. Whose time has come gets in line; at the end all do. */
+static void later_take(struct desk *d)
+{
+	while (d->later && (d->closing || d->later->at_ms <= fw_mono_ms())) {
+		struct desk_job *j = d->later;
+
+		d->later = j->next;
+		if (!d->later)
+			d->later_end = &d->later;
+		append(&d->end, j);
+	}
+}
+
+/* Locked, and unlocked meanwhile: until there may be something to do. */
+static void rest(struct desk *d)
+{
+	struct timespec until;
+
+	if (!d->later) {
+		pthread_cond_wait(&d->more, &d->lock);
+		return;
+	}
+	until = (struct timespec){d->later->at_ms / 1000, d->later->at_ms % 1000 * 1000000};
+	(void)pthread_cond_timedwait(&d->more, &d->lock, &until);
+}
+
 static void work(struct clerk *k, struct desk_job *j, bool closing)
 {
 	static const struct fw_err STOPPING = {.rc = FW_EGONE, .text = "the server is stopping"};
@@ -60,7 +103,11 @@ static void work(struct clerk *k, struct desk_job *j, bool closing)
 			clerk_close(k);
 			clerk_open(k);
 			if (j->repeat)
-				(void)j->run(j, k->st, &k->err);
+				rc = j->run(j, k->st, &k->err);
+		}
+		if (rc == FW_EAGAIN) {
+			come_again(d, j);
+			return;
 		}
 	}
 	j->done(j); /* j may be gone from here on */
@@ -77,8 +124,8 @@ static void *clerk_run(void *ctx)
 	for (;;) {
 		bool closing;
 
-		while (!d->first && !d->closing)
-			pthread_cond_wait(&d->more, &d->lock);
+		for (later_take(d); !d->first && !d->closing; later_take(d))
+			rest(d);
 		j = d->first;
 		if (!j)
 			break;
@@ -86,6 +133,8 @@ static void *clerk_run(void *ctx)
 		if (!d->first)
 			d->end = &d->first;
 		closing = d->closing;
+		if (d->later) /* another one has an eye on them meanwhile */
+			pthread_cond_signal(&d->more);
 		pthread_mutex_unlock(&d->lock);
 		work(&k, j, closing);
 		pthread_mutex_lock(&d->lock);
@@ -99,6 +148,7 @@ int desk_open(const struct fw_config *c, struct desk **out, struct fw_err *err)
 {
 	size_t n = (size_t)c->serve_readers;
 	struct desk *d = calloc(1, sizeof(*d) + n * sizeof(d->thread[0]));
+	pthread_condattr_t by;
 	int rc = 0;
 
 	*out = NULL;
@@ -106,8 +156,12 @@ int desk_open(const struct fw_config *c, struct desk **out, struct fw_err *err)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	d->config = c;
 	d->end = &d->first;
+	d->later_end = &d->later;
 	pthread_mutex_init(&d->lock, NULL);
-	pthread_cond_init(&d->more, NULL);
+	pthread_condattr_init(&by);
+	pthread_condattr_setclock(&by, CLOCK_MONOTONIC);
+	pthread_cond_init(&d->more, &by);
+	pthread_condattr_destroy(&by);
 	for (; d->thread_n < n && !rc; d->thread_n += !rc)
 		rc = pthread_create(&d->thread[d->thread_n], NULL, clerk_run, d);
 	if (rc) {
@@ -152,10 +206,8 @@ bool desk_seat(struct desk *d)
 
 void desk_put(struct desk *d, struct desk_job *j)
 {
-	j->next = NULL;
 	pthread_mutex_lock(&d->lock);
-	*d->end = j;
-	d->end = &j->next;
+	append(&d->end, j);
 	pthread_cond_signal(&d->more);
 	pthread_mutex_unlock(&d->lock);
 }
@@ -171,7 +223,10 @@ static int request_run(struct desk_job *j, struct fw_store *st, const struct fw_
 {
 	struct request *r = request_of(j);
 
-	r->store_broken = false;
+	if (r->answer) /* of a run before: the store broke in it */
+		MHD_destroy_response(r->answer);
+	r->answer = NULL;
+	r->again = r->store_broken = false;
 	r->store = st;
 	if (st)
 		(void)r->route->run(r); /* when it fails there is no answer, and the connection is closed */
@@ -180,7 +235,7 @@ static int request_run(struct desk_job *j, struct fw_store *st, const struct fw_
 	else
 		(void)http_store_failed(r, FW_EIO, err);
 	r->store = NULL;
-	return r->store_broken ? FW_EIO : 0;
+	return r->store_broken ? FW_EIO : r->again ? FW_EAGAIN : 0;
 }
 
 static void request_done(struct desk_job *j)
@@ -198,7 +253,8 @@ enum MHD_Result http_desk_ask(struct request *r)
 
 	if (!desk_seat(d))
 		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", "%d requests are waiting for the store already", DESK_JOBS_MAX);
-	r->job = (struct desk_job){.run = request_run, .done = request_done, .repeat = fw_str_eq(fw_str(r->route->method), FW_STR("GET"))};
+	r->job = (struct desk_job){.run = request_run, .done = request_done, 
+		.repeat = r->route->repeat || fw_str_eq(fw_str(r->route->method), FW_STR("GET"))};
 	r->state = REQUEST_DESK;
 	atomic_fetch_add(&r->lane->h->suspended_n, 1);
 	MHD_suspend_connection(r->conn);

@@ -9,17 +9,20 @@
 #include "feedwheel/engine.h"
 
 #define DESK_JOBS_MAX 512 /* waiting or being done */
+#define DESK_LATER_MS 100
 
 struct desk;
 
 struct desk_job { /* the caller's, alive until done was called */
 	/*
 	 * From one of the desk's threads. st NULL: it cannot be reached, or the desk is closing; err says so. Returns 0, or FW_EIO when the
-	 * store broke: it is opened anew, and a job that may be repeated runs once more.
+	 * store broke: it is opened anew, and a job that may be repeated runs once more; or FW_EAGAIN: it keeps its seat, and runs again in
+	 * DESK_LATER_MS.
 	 */
 	int (*run)(struct desk_job *j, struct fw_store *st, const struct fw_err *err);
 	void (*done)(struct desk_job *j); /* once, behind the last run */
 	bool repeat;
+	int64_t at_ms;            /* the desk's: monotonic, not before */
 	struct desk_job *next;
 };
 

@@ -100,6 +100,7 @@ struct route {
 	size_t body_max;             /* 0: it takes none */
 	enum scope scope;            /* who may ask */
 	bool desk;                   /* it needs the store: run is called by a desk's thread, with r->store */
+	bool repeat;                 /* with desk: run again when the store broke; GET always is */
 	bool twirp;                  /* errors in Twirp's form */
 };
 
@@ -141,6 +142,8 @@ struct request {
 	bool store_broken;           /* the route found that it does not answer */
 	struct MHD_Response *answer; /* made there, not sent yet */
 	unsigned answer_status;
+	bool again;                  /* the route wants to run once more, a little later */
+	struct entries_push *push;   /* entries_push.c, or NULL */
 	struct request *next;        /* spare */
 };
 
@@ -226,6 +229,11 @@ enum MHD_Result http_entry_get(struct request *r);
 /* Its route is known: may it? Else r->state is REQUEST_REFUSED, or it is answered. */
 enum MHD_Result http_auth(struct request *r);
 enum MHD_Result http_auth_refuse(struct request *r); /* 401, 403 or 503, by r->verdict */
+
+/* ---- entries_push.c ----------------------------------------------------------------------------------------------------------- */
+
+enum MHD_Result http_entries_push(struct request *r);
+void http_entries_push_free(struct request *r);
 
 /* ---- desk.c: requests at the desk ----------------------------------------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
 #define PUSH_MAX ((size_t)1 << 20)
 #define FEEDS_MAX ((size_t)1 << 20)
 #define FEED_MAX ((size_t)1 << 16)
+#define ENTRIES_MAX ((size_t)8 << 20)
 #define ID "{id}"
 
 static const struct route ROUTE[] = {
@@ -18,6 +19,7 @@ static const struct route ROUTE[] = {
 	{"DELETE", "/v1/feeds/{id}", http_feed_remove, "", .scope = SCOPE_ADMIN, .desk = true},
 	{"GET", "/v1/entries", http_entry_list, "feed since q order cursor limit content format", .scope = SCOPE_READ, .desk = true},
 	{"GET", "/v1/entries/{id}", http_entry_get, "content", .scope = SCOPE_READ, .desk = true},
+	{"POST", "/v1/feeds/{id}/entries", http_entries_push, "", .body_max = ENTRIES_MAX, .scope = SCOPE_PUSH, .desk = true, .repeat = true},
 	{"GET", "/v1/ring", http_ring, .scope = SCOPE_READ},
 	{"GET", "/healthz", http_healthz, .scope = SCOPE_OPEN},
 	{"GET", "/readyz", http_readyz, .scope = SCOPE_OPEN},

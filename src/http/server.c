@@ -98,6 +98,7 @@ static void request_over(void *ctx, struct MHD_Connection *conn, void **at, enum
 	http_body_over(r);
 	conn_enter(r->c, CONN_IDLE);
 	l = r->lane;
+	http_entries_push_free(r);
 	if (r->answer)
 		MHD_destroy_response(r->answer);
 	r->answer = NULL;

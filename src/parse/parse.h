@@ -14,6 +14,13 @@ FW_MUST_CHECK int fw_parse_into(struct fw_arena *a, struct fw_str bytes, const s
 	struct fw_document **doc, struct fw_err *err);
 
 /*
+ * The same for one item of JSON Feed a line. Nothing is repaired but what JSON Feed's items are allowed: FW_EINVAL names the line. The
+ * document borrows from the arena only.
+ */
+FW_MUST_CHECK int fw_parse_lines(struct fw_arena *a, struct fw_str bytes, const struct fw_parse_options *o, struct fw_document **doc,
+	struct fw_err *err);
+
+/*
  * A gzip body that no header announced: *bytes becomes what is in it; left as it is when nothing can be made of it, or it is none.
  * *cut: it is damaged. l->max_bytes bounds it, 0: 16 MiB.
  */

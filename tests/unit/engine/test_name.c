@@ -14,7 +14,7 @@
 
 START_TEST(the_living_are_not_dead)
 {
-	char name[WORKER_NAME_MAX], child_name[WORKER_NAME_MAX] = "";
+	char name[FW_WORKER_NAME_MAX], child_name[FW_WORKER_NAME_MAX] = "";
 	int to_us[2];
 	pid_t pid;
 
@@ -42,7 +42,7 @@ END_TEST
 /* Our own name with its last part changed. */
 static const char *tagged(const char *tag)
 {
-	static char name[WORKER_NAME_MAX];
+	static char name[FW_WORKER_NAME_MAX];
 
 	fw_worker_name(name, sizeof(name), 0);
 	ck_assert(fw_str_copy(strrchr(name, '/') + 1, 64, fw_str(tag)));
@@ -51,7 +51,7 @@ static const char *tagged(const char *tag)
 
 START_TEST(a_pid_given_to_another_is_told_apart)
 {
-	char name[WORKER_NAME_MAX], tag[64], *birth;
+	char name[FW_WORKER_NAME_MAX], tag[64], *birth;
 
 	fw_worker_name(name, sizeof(name), 0);
 	ck_assert(fw_str_copy(tag, sizeof(tag), fw_str(strrchr(name, '/') + 1)));

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Entries that somebody brings: a publisher, an importer, a hub. They go the way of fetched ones: the same parser, the same identity,
+ * the same commit. The feed is lent for the moment of the commit; what is known of when and how to fetch it stays as it is.
+ *
+ * Reading and storing are two steps, so that one may wait in between while a worker has the feed, and go on over another connection
+ * when the store broke. Blocks; one thread at a time.
+ */
+#ifndef FEEDWHEEL_DELIVER_H
+#define FEEDWHEEL_DELIVER_H
+
+#include "feedwheel/engine.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct fw_delivery;
+
+struct fw_delivery_in {
+	int64_t feed_id;
+	struct fw_str body;          /* as it was sent, unpacked; must live until the delivery is closed */
+	struct fw_str content_type;  /* as in HTTP; absent: the body tells */
+	bool strict;                 /* refuse a document that broke off, or is broken JSON: its sender can mend it */
+};
+
+struct fw_delivered {
+	size_t entry_n;              /* in the document */
+	size_t repeat_n;             /* of these, the very same as one before it */
+	size_t known_n;              /* stored already, as they are */
+	struct fw_visit visit;       /* of kind FW_VISIT_PUSHED; with new_n and changed_n */
+	int64_t lent_until_ms;       /* FW_EAGAIN: a worker has the feed, until then at the latest; 0: it was not that */
+};
+
+/*
+ * Read it. JSON Feed, Atom and RSS are told by the body; application/x-ndjson is one item of JSON Feed a line.
+ * Errors: FW_ENOTFOUND no such feed; FW_EUNSUP a content type that is none of these; FW_EINVAL it is broken, with the place (strict, or a
+ * line); FW_EFORMAT not a feed; FW_ELIMIT larger than max_body_bytes or max_entries; FW_ENOMEM; those of the store.
+ */
+FW_MUST_CHECK int fw_delivery_open(struct fw_store *st, const struct fw_config *c, const struct fw_delivery_in *in,
+	struct fw_delivery **out, struct fw_err *err);
+/*
+ * Store it, all or nothing. Errors: FW_EAGAIN later, as it is (a worker has the feed, or the store is busy); FW_EIO the store broke: again
+ * over a new connection, and nothing is stored or counted twice; FW_EGONE the feed is paused, gone or set aside; FW_ENOTFOUND.
+ */
+FW_MUST_CHECK int fw_delivery_store(struct fw_delivery *d, struct fw_store *st, struct fw_delivered *out, struct fw_err *err);
+/* What was read: its repairs are of interest. */
+const struct fw_document *fw_delivery_document(const struct fw_delivery *d);
+/* The feed goes back, if it is still lent (st NULL: by time). NULL is fine. */
+void fw_delivery_close(struct fw_delivery *d, struct fw_store *st);
+
+/* All of it; a feed that is lent, or a store that is busy, is waited for, for patience_ms. */
+FW_MUST_CHECK int fw_deliver(struct fw_store *st, const struct fw_config *c, const struct fw_delivery_in *in, int64_t patience_ms,
+	struct fw_delivered *out, struct fw_err *err);
+
+/* A name for this process, for leases and whatever else it holds: fw_worker_is_dead() reads it. index: of a worker; -1: none. */
+#define FW_WORKER_NAME_MAX 128
+void fw_worker_name(char *out, size_t size, int index);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: ISC */
+/* push: entries from a file into a feed, as a publisher or an importer brings them; the same as POST /v1/feeds/{id}/entries. */
+#include "cli/cli.h"
+#include "feedwheel/deliver.h"
+#include "base/banned.h"
+
+#define PATIENCE_MS (30 * FW_SECOND_MS) /* while a worker has the feed */
+
+/* The type that was given, or what the file's name says. */
+static struct fw_str type_of(struct cli *c, const char *path)
+{
+	struct fw_str type = fw_str(cli_value(c, "content-type")), name = fw_str(path);
+
+	if (type.len)
+		return type;
+	return fw_str_ends(name, FW_STR(".ndjson")) || fw_str_ends(name, FW_STR(".jsonl")) ? FW_STR("application/x-ndjson") : FW_STR_NONE;
+}
+
+static int push_failed(struct cli *c, const char *path, const struct fw_err *err)
+{
+	if (err->rc == FW_EIO || err->rc == FW_EVERSION)
+		return cli_store_failed(c, err);
+	return cli_fail(c, CLI_SOME, "%s: %s%s", strcmp(path, "-") ? path : "standard input", err->text,
+		err->rc == FW_ELIMIT && strstr(err->text, "max_bytes") ? ": --max-body-bytes SIZE raises it" : "");
+}
+
+static void tell(struct cli *c, const struct fw_delivered *d)
+{
+	char all[FW_RFC3339_MAX], new[FW_RFC3339_MAX], changed[FW_RFC3339_MAX], known[FW_RFC3339_MAX];
+
+	cli_out(c, "%s: %s, %s changed, %s known\n", cli_count(all, (int64_t)d->entry_n, "entry", "entries"),
+		cli_count(new, d->visit.new_n, "new", "new"), cli_number(changed, d->visit.changed_n),
+		cli_number(known, (int64_t)(d->known_n + d->repeat_n)));
+	if (!d->entry_n)
+		cli_note(c, "the document holds no entries");
+}
+
+static int push_run(struct cli *c)
+{
+	const char *path = c->arg[1], *limit = fw_arena_printf(&c->arena, "the %lld bytes of max_body_bytes (--max-body-bytes SIZE raises it)",
+		(long long)c->config->max_body_bytes);
+	struct fw_delivery_in in = {.content_type = type_of(c, path), .strict = true};
+	struct fw_delivered got;
+	struct fw_buf text = {0};
+	struct fw_feed feed;
+	struct fw_err err = {0};
+	int rc = cli_store(c, 0);
+
+	rc = rc ? rc : cli_feed(c, c->arg[0], false, &feed);
+	rc = rc ? rc : cli_read(c, path, (size_t)c->config->max_body_bytes, limit ? limit : "max_body_bytes", &text);
+	if (rc)
+		goto out;
+	in.feed_id = feed.id;
+	in.body = fw_buf_str(&text);
+	if (fw_deliver(c->store, c->config, &in, PATIENCE_MS, &got, &err))
+		rc = push_failed(c, path, &err);
+	else
+		tell(c, &got);
+out:
+	fw_buf_finish(&text);
+	return rc;
+}
+
+static const struct cli_option OPTION[] = {
+	{"content-type", "TYPE", "what it is, where the name does not tell: application/x-ndjson"},
+	{NULL, NULL, NULL},
+};
+
+const struct cli_command cli_push = {
+	.name = "push", .args = "FEED FILE", .summary = "put entries from a file into a feed, as if they had been fetched",
+	.about = "FILE is JSON Feed, Atom or RSS, or one JSON Feed item a line (.ndjson, .jsonl); - is standard input. An entry that the feed\n"
+		"has already is not stored again. When and how the feed is fetched stays as it is. A server takes the same: feedwheel(1), HTTP.\n",
+	.examples = "  feedwheel push '#12' archive.xml\n  generate | feedwheel push --content-type application/x-ndjson example.org -\n",
+	.option = OPTION, .min_args = 2, .max_args = 2, .run = push_run,
+};

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A delivery: bytes that somebody brings become entries of a feed.
+ *
+ * What is read borrows from the body and lives in the delivery's arena; so do the rows. Storing lends the feed, commits, and is done: the
+ * feed's schedule, health, validators and rhythm are written as they were lent, for a push is no visit and says nothing about its server.
+ * Only what no document has told yet (title and the like of a feed that was never read) is taken from the document.
+ *
+ * A commit whose end nobody heard is sent again as it is, over whatever connection: the fence tells the store whether it was stored.
+ */
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "engine/retry.h"
+#include "engine/rows.h"
+#include "engine/settings.h"
+#include "engine/worker.h"
+#include "feedwheel/deliver.h"
+#include "parse/parse.h"
+
+#define LEASE_MS FW_MINUTE_MS /* of a commit, that is */
+#define AGAIN_MS 100
+#define MEMORY_FACTOR 8       /* of a document, times its bytes; and this much for a small one: */
+#define MEMORY_MIN ((size_t)1 << 20)
+
+struct fw_delivery {
+	struct fw_arena arena;       /* document, rows */
+	struct fw_arena lent;        /* the feed, while it is lent */
+	struct fw_document *doc;
+	struct fw_entry_row *row;
+	size_t row_n;
+	struct fw_lease lease;       /* fence 0: none */
+	struct fw_feed feed;         /* the state to write */
+	struct fw_visit visit;
+	unsigned groups;
+};
+
+/* ---- reading --------------------------------------------------------------------------------------------------------------------- */
+
+enum body_type { BODY_ANY, BODY_LINES, BODY_UNKNOWN };
+
+/* What the sender says it is. JSON or XML, which dialect: the body tells better. */
+static enum body_type body_type(struct fw_str content_type)
+{
+	static const struct { const char *name; enum body_type type; } KNOWN[] = {
+		{"application/feed+json", BODY_ANY}, {"application/json", BODY_ANY}, {"application/atom+xml", BODY_ANY},
+		{"application/rss+xml", BODY_ANY}, {"application/rdf+xml", BODY_ANY}, {"application/xml", BODY_ANY}, {"text/xml", BODY_ANY},
+		{"application/x-ndjson", BODY_LINES}, {"application/ndjson", BODY_LINES}, {"application/jsonl", BODY_LINES},
+	};
+	struct fw_str rest, name = fw_str_trim(fw_str_split(content_type, ';', &rest));
+
+	if (!name.len)
+		return BODY_ANY;
+	for (size_t i = 0; i < FW_N(KNOWN); i++) {
+		if (fw_str_ieq(name, fw_str(KNOWN[i].name)))
+			return KNOWN[i].type;
+	}
+	return BODY_UNKNOWN;
+}
+
+/* Does it end with the end tag of a feed's root element? Comments and white space may follow. */
+static bool ends_with_root(struct fw_str s)
+{
+	static const char *const ROOT[] = {"feed", "rss", "RDF", "Channel", "CHANNEL"};
+	struct fw_str name;
+	size_t at;
+
+	for (s = fw_str_trim(s); fw_str_ends(s, FW_STR("-->")); s = fw_str_trim(fw_str_sub(s, 0, at))) {
+		for (at = s.len - 3; at && !fw_str_starts(fw_str_sub(s, at, s.len), FW_STR("<!--")); at--)
+			;
+	}
+	if (!fw_str_ends(s, FW_STR(">")))
+		return false;
+	for (at = s.len; at && s.p[at - 1] != '<'; at--)
+		;
+	name = fw_str_trim(fw_str_sub(s, at, s.len - 1));
+	if (!at || !fw_str_starts(name, FW_STR("/")))
+		return false;
+	for (size_t i = 0; i < FW_N(ROOT); i++) {
+		if (fw_str_ends(name, fw_str(ROOT[i])))
+			return true;
+	}
+	return false;
+}
+
+static bool is_json(const struct fw_document *d)
+{
+	return d->format == FW_JSON1 || d->format == FW_JSON11;
+}
+
+/* Repairs that may have cost entries. What else was put right is no reason to send a publisher away. */
+static int judge(const struct fw_document *d, struct fw_str body, struct fw_err *err)
+{
+	const struct fw_problem *p = d->problems, *last = p;
+
+	if (!d->malformed || (!is_json(d) && ends_with_root(body)))
+		return 0;
+	if (is_json(d)) {
+		while (p && !fw_str_eq(fw_str(p->what), FW_STR("broken JSON")))
+			p = p->next;
+		return p ? fw_err_set(err, FW_EINVAL, "line %u, column %u: broken JSON", p->line, p->column) : 0;
+	}
+	for (; p; p = p->next)
+		last = p;
+	return fw_err_set(err, FW_EINVAL, "line %u, column %u: the document ends before its root element does", last ? last->line : 0,
+		last ? last->column : 0);
+}
+
+static int read_it(struct fw_delivery *d, const struct fw_config *c, const struct fw_delivery_in *in, struct fw_str base, struct fw_err *err)
+{
+	struct visit_rules rules;
+	struct fw_parse_options o = {.url = base, .content_type = in->content_type, .now_ms = fw_now_ms()};
+	enum body_type type = body_type(in->content_type);
+	int64_t begin = fw_mono_us();
+	int rc;
+
+	if (type == BODY_UNKNOWN)
+		return fw_err_set(err, FW_EUNSUP, "%.*s: entries come as application/feed+json, application/atom+xml, application/rss+xml or"
+			" application/x-ndjson", FW_STR_ARG(fw_str_sub(in->content_type, 0, 80)));
+	if (!fw_str_trim(in->body).len)
+		return fw_err_set(err, FW_EINVAL, "the body is empty");
+	fw_settings_visit(c, &rules);
+	o.limits = rules.limits;
+	rc = (type == BODY_LINES ? fw_parse_lines : fw_parse_into)(&d->arena, in->body, &o, &d->doc, err);
+	d->visit.parse_us = fw_mono_us() - begin;
+	d->visit.wire_bytes = d->visit.body_bytes = in->body.len;
+	rc = rc || !in->strict ? rc : judge(d->doc, in->body, err);
+	if (rc)
+		return rc;
+	d->visit.item_n = (uint32_t)d->doc->entry_n;
+	if (in->strict && d->doc->dropped_n && d->doc->entry_n >= (size_t)c->max_entries)
+		return fw_err_set(err, FW_ELIMIT, "more than %lld entries: send them in parts (max_entries)", (long long)c->max_entries);
+	d->row = rows_of_document(&d->arena, in->feed_id, d->doc, &d->row_n);
+	if (d->arena.failed)
+		return fw_err_set(err, d->arena.full ? FW_ELIMIT : FW_ENOMEM, "no memory for the entries of a document of %zu bytes", in->body.len);
+	return 0;
+}
+
+int fw_delivery_open(struct fw_store *st, const struct fw_config *c, const struct fw_delivery_in *in, struct fw_delivery **out,
+	struct fw_err *err)
+{
+	struct fw_delivery *d = calloc(1, sizeof(*d));
+	struct fw_feed feed;
+	int rc;
+
+	*out = NULL;
+	if (!d)
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	fw_arena_init(&d->arena, MEMORY_FACTOR * in->body.len + MEMORY_MIN);
+	fw_arena_init(&d->lent, 0);
+	d->visit = (struct fw_visit){.feed_id = in->feed_id, .kind = FW_VISIT_PUSHED, .slot = -1};
+	d->lease.feed.id = in->feed_id;
+	rc = in->feed_id > 0 ? fw_store_feed_find(st, in->feed_id, FW_STR_NONE, &d->lent, &feed, err) :
+		fw_err_set(err, FW_ENOTFOUND, "no feed number %lld", (long long)in->feed_id);
+	/* as when it is fetched: relative addresses are those of where it came from last */
+	rc = rc ? rc : read_it(d, c, in, fw_arena_str(&d->arena, feed.validator_url.len ? feed.validator_url : feed.url), err);
+	if (rc)
+		fw_delivery_close(d, NULL);
+	else
+		*out = d;
+	return rc;
+}
+
+const struct fw_document *fw_delivery_document(const struct fw_delivery *d)
+{
+	return d->doc;
+}
+
+/* ---- storing --------------------------------------------------------------------------------------------------------------------- */
+
+static bool fill(struct fw_str *dst, struct fw_str src)
+{
+	if (dst->len || !src.len)
+		return false;
+	*dst = src;
+	return true;
+}
+
+static void state_fill(struct fw_delivery *d)
+{
+	struct fw_feed *s = &d->feed;
+	bool filled;
+
+	*s = d->lease.feed;
+	filled = fill(&s->title, d->doc->title);
+	filled |= fill(&s->home_page_url, d->doc->home_page_url);
+	filled |= fill(&s->description, d->doc->description);
+	filled |= fill(&s->language, d->doc->language);
+	filled |= fill(&s->icon, d->doc->icon.len ? d->doc->icon : d->doc->image.url);
+	d->groups = filled ? FW_GROUP_META : 0;
+}
+
+static int lend(struct fw_delivery *d, struct fw_store *st, struct fw_delivered *out, struct fw_err *err)
+{
+	char worker[FW_WORKER_NAME_MAX];
+	struct fw_lend_ask ask = {.feed_id = d->visit.feed_id, .worker = worker, .lease_ms = LEASE_MS};
+	struct fw_lend_got got;
+	int rc;
+
+	fw_worker_name(worker, sizeof(worker), -1);
+	fw_arena_reset(&d->lent, 0);
+	rc = fw_store_lend(st, &ask, &d->lent, &d->lease, &got, err);
+	if (rc)
+		return rc;
+	if (!got.fence && got.until_ms) {
+		out->lent_until_ms = got.until_ms;
+		return fw_err_set(err, FW_EAGAIN, "feed %lld is being fetched", (long long)ask.feed_id);
+	}
+	if (!got.fence)
+		return fw_err_set(err, FW_EGONE, "feed %lld is %s: 'feedwheel resume' has it take entries again", (long long)ask.feed_id,
+			fw_feed_status_name(got.status));
+	d->visit.at_ms = fw_now_ms();
+	state_fill(d);
+	return 0;
+}
+
+static int commit(struct fw_delivery *d, struct fw_store *st, struct fw_outcome *o, struct fw_err *err)
+{
+	struct fw_commit c = {.outcome = o, .n = 1};
+	int rc;
+
+	*o = (struct fw_outcome){.feed_id = d->visit.feed_id, .fence = d->lease.fence, .feed = &d->feed, .groups = d->groups,
+		.visit = d->visit, .entries = d->row, .entry_n = d->row_n};
+	rc = fw_store_commit(st, &c, err);
+	if (rc == FW_EAGAIN || rc == FW_EIO) /* it may have been stored: again, as it is */
+		return rc;
+	d->lease.fence = rc ? d->lease.fence : 0;
+	if (rc || o->rc != FW_ESTALE)
+		return rc;
+	return fw_err_set(err, FW_EAGAIN, "feed %lld: the store was so slow that the loan ran out; nothing was stored", (long long)o->feed_id);
+}
+
+int fw_delivery_store(struct fw_delivery *d, struct fw_store *st, struct fw_delivered *out, struct fw_err *err)
+{
+	struct fw_outcome o = {.rc = 0};
+	int rc;
+
+	*out = (struct fw_delivered){.entry_n = d->doc->entry_n, .repeat_n = d->doc->entry_n - d->row_n};
+	rc = d->lease.fence ? 0 : lend(d, st, out, err);
+	rc = rc ? rc : commit(d, st, &o, err);
+	out->visit = d->visit;
+	if (rc)
+		return rc;
+	out->visit = o.visit;
+	out->known_n = d->row_n - o.visit.new_n - o.visit.changed_n;
+	return 0;
+}
+
+void fw_delivery_close(struct fw_delivery *d, struct fw_store *st)
+{
+	if (!d)
+		return;
+	if (d->lease.fence && st && fw_store_release(st, &d->lease, 1, NULL))
+		d->lease.fence = 0; /* it will run out */
+	fw_arena_finish(&d->arena);
+	fw_arena_finish(&d->lent);
+	free(d);
+}
+
+int fw_deliver(struct fw_store *st, const struct fw_config *c, const struct fw_delivery_in *in, int64_t patience_ms,
+	struct fw_delivered *out, struct fw_err *err)
+{
+	const struct timespec pause = {.tv_nsec = AGAIN_MS * 1000000};
+	int64_t until_ms = fw_mono_ms() + patience_ms;
+	struct fw_delivery *d;
+	int rc = fw_delivery_open(st, c, in, &d, err);
+
+	*out = (struct fw_delivered){0};
+	if (rc)
+		return rc;
+	while ((rc = fw_delivery_store(d, st, out, err)) == FW_EAGAIN && fw_mono_ms() < until_ms)
+		nanosleep(&pause, NULL);
+	fw_delivery_close(d, st);
+	return rc;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: ISC */
+#include <string.h>
+
+#include "base/str.h"
+#include "engine/rows.h"
+#include "parse/parse.h"
+
+static struct fw_str authors_text(struct fw_arena *a, const struct fw_person *p)
+{
+	struct fw_str one = p ? (p->name.len ? p->name : p->email) : FW_STR_NONE, all;
+	struct fw_buf b = FW_BUF_INIT(1000);
+
+	if (!p || !p->next)
+		return one;
+	for (; p; p = p->next) {
+		one = p->name.len ? p->name : p->email;
+		if (one.len && b.len)
+			fw_buf_adds(&b, ", ");
+		fw_buf_addstr(&b, one);
+	}
+	all = fw_arena_str(a, fw_buf_str(&b));
+	a->failed |= b.rc == FW_ENOMEM;
+	fw_buf_finish(&b);
+	return all;
+}
+
+static struct fw_str extra_text(struct fw_arena *a, const struct fw_entry *e, const struct fw_document *d)
+{
+	struct fw_buf b = FW_BUF_INIT(1 << 20);
+	struct fw_str text = FW_STR_NONE;
+	struct fw_json j;
+
+	fw_json_init(&j, &b, false);
+	if (e)
+		fw_out_item_extra(&j, e);
+	else
+		fw_out_feed_extra(&j, d);
+	if (!b.rc && b.len > 2)
+		text = fw_arena_str(a, fw_buf_str(&b));
+	a->failed |= b.rc == FW_ENOMEM;
+	fw_buf_finish(&b);
+	return text;
+}
+
+struct fw_str rows_feed_extra(struct fw_arena *a, const struct fw_document *d)
+{
+	return extra_text(a, NULL, d);
+}
+
+static void row_fill(struct fw_arena *a, int64_t feed_id, const struct fw_document *d, const struct fw_entry *e, struct fw_entry_row *w)
+{
+	struct fw_hash128 key = fw_entry_key(feed_id, e);
+
+	memcpy(w->key, key.b, sizeof(w->key));
+	w->feed_id = feed_id;
+	w->hash = fw_entry_hash(e);
+	w->guid = e->id;
+	w->url = e->url.p ? e->url : e->external_url;
+	w->title = e->title;
+	w->author = authors_text(a, e->authors ? e->authors : d->authors);
+	w->summary = e->summary;
+	w->content = e->content;
+	w->content_type = e->content_type;
+	w->content_base = e->content.len ? e->content_base : FW_STR_NONE;
+	w->published_ms = e->published_ms != FW_NO_DATE ? e->published_ms : e->created_ms;
+	w->updated_ms = e->updated_ms;
+	w->extra = extra_text(a, e, NULL);
+}
+
+struct fw_entry_row *rows_of_document(struct fw_arena *a, int64_t feed_id, const struct fw_document *d, size_t *n)
+{
+	struct fw_entry_row *row = d->entry_n ? fw_arena_zalloc(a, d->entry_n * sizeof(*row)) : NULL;
+
+	*n = 0;
+	for (const struct fw_entry *e = d->entries; e && row; e = e->next) {
+		if (!e->repeat)
+			row_fill(a, feed_id, d, e, &row[(*n)++]);
+	}
+	return row;
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * POST /v1/feeds/{id}/entries: a publisher or an importer brings entries; feedwheel/deliver.h does the work.
+ *
+ * It runs at the desk. A feed that a worker has at the moment is waited for: the job comes again a little later, as long as that is worth
+ * it, and keeps what it has read meanwhile.
+ *
+ * Idempotency-Key: a record of kind "idempotency", for a feed, a client and a key. First it says that somebody is at it, and who; then what
+ * the answer was. What fails leaves none behind: the same key may come again, mended. Between the commit and the record a crash
+ * leaves room for the work to be done once more; it then finds all entries known.
+ */
+#include <jansson.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "feedwheel/deliver.h"
+#include "feedwheel/view.h"
+#include "http/http.h"
+#include "base/banned.h"
+
+#define LENT_PATIENCE_MS (5 * FW_SECOND_MS)
+#define KEY_MAX 255
+#define KEPT_MS FW_DAY_MS
+#define RUNNING_MS (30 * FW_SECOND_MS) /* longer than one takes: then its server is taken to be dead */
+#define PROBLEMS_MAX 10
+#define REPLAYED "Idempotent-Replayed"
+
+struct entries_push { /* a request's, over several runs */
+	struct fw_delivery *delivery;
+	int64_t until_ms;            /* monotonic: the end of patience */
+	bool keyed;                  /* there is a key, and the record is ours */
+	int64_t nonce;               /* by which it is known, should a broken store leave open whether it was put */
+	char key[64];                /* of the record */
+	char body[2 * sizeof(struct fw_hash128) + 1];
+};
+
+static char own_name[FW_WORKER_NAME_MAX];
+static pthread_once_t named = PTHREAD_ONCE_INIT;
+
+static void name_make(void)
+{
+	fw_worker_name(own_name, sizeof(own_name), -1);
+}
+
+static const struct fw_str KIND = {"idempotency", sizeof("idempotency") - 1};
+
+void http_entries_push_free(struct request *r)
+{
+	if (!r->push)
+		return;
+	fw_delivery_close(r->push->delivery, NULL);
+	free(r->push);
+	r->push = NULL;
+}
+
+/* ---- the key --------------------------------------------------------------------------------------------------------------------- */
+
+static void hex(struct fw_hash128 h, char out[2 * sizeof(struct fw_hash128) + 1])
+{
+	static const char DIGIT[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < sizeof(h.b); i++) {
+		out[2 * i] = DIGIT[h.b[i] >> 4];
+		out[2 * i + 1] = DIGIT[h.b[i] & 15];
+	}
+	out[2 * sizeof(h.b)] = '\0';
+}
+
+static bool key_is_good(struct fw_str key)
+{
+	for (size_t i = 0; i < key.len; i++) {
+		if (key.p[i] < 0x20 || key.p[i] > 0x7e)
+			return false;
+	}
+	return key.len > 0 && key.len <= KEY_MAX;
+}
+
+/* Its record's key, and what tells this body from others. */
+static void key_make(struct request *r, struct fw_str key, struct fw_str type)
+{
+	char hash[sizeof(r->push->body)];
+	struct fw_hasher h;
+
+	fw_hasher_init(&h);
+	/* a client is its token; those without one, all on this machine, are one */
+	fw_hasher_add(&h, fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION)));
+	fw_hasher_add(&h, key);
+	hex(fw_hasher_end128(&h), hash);
+	(void)fw_snprintf(r->push->key, sizeof(r->push->key), "%lld/%s", (long long)r->id, hash);
+	fw_hasher_init(&h);
+	fw_hasher_add(&h, type);
+	fw_hasher_add(&h, fw_buf_str(&r->body));
+	hex(fw_hasher_end128(&h), r->push->body);
+}
+
+/* Write the record: status 0: somebody is at it. */
+static int key_put(struct request *r, unsigned status, struct fw_str answer, bool *was, struct fw_err *err)
+{
+	struct fw_buf value = FW_BUF_INIT(0);
+	struct fw_record rec = {.kind = KIND, .key = fw_str(r->push->key), .at_ms = fw_now_ms()};
+	struct fw_json j;
+	int rc;
+
+	fw_json_init(&j, &value, false);
+	fw_json_object(&j, NULL);
+	fw_json_cstr(&j, "body", r->push->body);
+	if (status) {
+		fw_json_int(&j, "status", status);
+		fw_json_str(&j, "answer", answer);
+	} else {
+		pthread_once(&named, name_make);
+		fw_json_cstr(&j, "by", own_name);
+		fw_json_int(&j, "nonce", r->push->nonce);
+	}
+	fw_json_end(&j);
+	rec.value = fw_buf_str(&value);
+	rec.until_ms = rec.at_ms + (status ? KEPT_MS : RUNNING_MS);
+	rc = value.rc ? fw_err_set(err, FW_ENOMEM, "out of memory") : fw_store_record_put(r->store, &rec, !status, was, err);
+	fw_buf_finish(&value);
+	return rc;
+}
+
+/* What failed may come again. When the store is away the record stays until its time is over. */
+static void key_forget(struct request *r)
+{
+	if (r->push->keyed && fw_store_record_remove(r->store, KIND, fw_str(r->push->key), NULL) == 0)
+		r->push->keyed = false;
+}
+
+static enum MHD_Result replay(struct request *r, unsigned status, const json_t *answer)
+{
+	struct MHD_Response *m = MHD_create_response_from_buffer(json_string_length(answer), (char *)(uintptr_t)json_string_value(answer),
+		MHD_RESPMEM_MUST_COPY);
+
+	if (!m || MHD_add_response_header(m, MHD_HTTP_HEADER_CONTENT_TYPE, "application/json") == MHD_NO ||
+	    MHD_add_response_header(m, REPLAYED, "true") == MHD_NO) {
+		if (m)
+			MHD_destroy_response(m);
+		return MHD_NO;
+	}
+	return http_answer(r, status, m);
+}
+
+static enum MHD_Result in_progress(struct request *r)
+{
+	return http_problem(r, MHD_HTTP_CONFLICT, "in_progress", "a request with this Idempotency-Key is being worked on: ask again");
+}
+
+/* A record is there: its answer, or why there is none. *again: whoever was at it is dead, and its record gone. */
+static enum MHD_Result key_found(struct request *r, const json_t *o, bool *again)
+{
+	const json_t *body = json_object_get(o, "body"), *status = json_object_get(o, "status");
+	const char *by = json_string_value(json_object_get(o, "by"));
+
+	*again = false;
+	if (by && json_integer_value(json_object_get(o, "nonce")) == r->push->nonce) {
+		r->push->keyed = true;
+		return MHD_YES;
+	}
+	if (!json_is_string(body) || !fw_str_eq(fw_str(json_string_value(body)), fw_str(r->push->body)))
+		return http_problem(r, MHD_HTTP_UNPROCESSABLE_CONTENT, "key_reused", "this Idempotency-Key came with another body before");
+	if (json_is_integer(status))
+		return replay(r, (unsigned)json_integer_value(status), json_object_get(o, "answer"));
+	if (by && fw_worker_is_dead(by) && fw_store_record_remove(r->store, KIND, fw_str(r->push->key), NULL) == 0) {
+		*again = true;
+		return MHD_YES;
+	}
+	return in_progress(r);
+}
+
+/* The record is ours, or the request is answered. */
+static enum MHD_Result key_take(struct request *r)
+{
+	enum MHD_Result ok = MHD_YES;
+	bool was = true, again = true;
+	struct fw_err err = {0};
+	struct fw_arena a;
+	int rc = 0;
+
+	fw_arena_init(&a, 0);
+	for (int i = 0; i < 2 && again && !rc; i++) {
+		struct fw_record rec;
+		json_t *o;
+
+		rc = key_put(r, 0, FW_STR_NONE, &was, &err);
+		if (rc || !was)
+			break;
+		rc = fw_store_record_get(r->store, KIND, fw_str(r->push->key), &a, &rec, &err);
+		if (rc == FW_ENOTFOUND) { /* it went meanwhile: once more */
+			rc = 0;
+			continue;
+		}
+		o = rc ? NULL : json_loadb(rec.value.p, rec.value.len, 0, NULL);
+		if (!rc)
+			ok = key_found(r, o, &again);
+		json_decref(o);
+	}
+	fw_arena_finish(&a);
+	r->push->keyed |= !rc && !was;
+	if (rc)
+		return http_store_failed(r, rc, &err);
+	return r->push->keyed || r->answer ? ok : in_progress(r);
+}
+
+/* ---- answers --------------------------------------------------------------------------------------------------------------------- */
+
+static void problems_add(struct fw_json *j, const struct fw_document *doc)
+{
+	const struct fw_problem *p = doc->problems;
+
+	if (!p)
+		return;
+	fw_json_array(j, "problems");
+	for (int i = 0; p && i < PROBLEMS_MAX; p = p->next, i++) {
+		fw_json_object(j, NULL);
+		fw_json_int(j, "line", p->line);
+		fw_json_int(j, "column", p->column);
+		fw_json_cstr(j, "what", p->what);
+		fw_json_cstr(j, "repair", p->repair);
+		fw_json_end(j);
+	}
+	fw_json_end(j);
+}
+
+static enum MHD_Result stored(struct request *r, const struct fw_delivered *d)
+{
+	const struct fw_document *doc = fw_delivery_document(r->push->delivery);
+	struct fw_buf out = FW_BUF_INIT(0);
+	struct fw_err err = {0};
+	struct fw_json j;
+	bool was;
+
+	fw_json_init(&j, &out, false);
+	fw_json_object(&j, NULL);
+	fw_json_int(&j, "feed", r->id);
+	fw_json_cstr(&j, "format", fw_format_name(doc->format));
+	fw_json_int(&j, "entries", (int64_t)d->entry_n);
+	fw_json_int(&j, "new", d->visit.new_n);
+	fw_json_int(&j, "changed", d->visit.changed_n);
+	fw_json_int(&j, "known", (int64_t)d->known_n);
+	fw_json_int(&j, "repeated", (int64_t)d->repeat_n);
+	if (!d->entry_n)
+		fw_json_cstr(&j, "note", "the document holds no entries");
+	problems_add(&j, doc);
+	fw_visit_json(&j, "visit", &d->visit);
+	fw_json_end(&j);
+	/* it is stored; that the answer cannot be kept is no reason to say otherwise */
+	if (r->push->keyed && !out.rc && key_put(r, MHD_HTTP_OK, fw_buf_str(&out), &was, &err))
+		fw_warn("the answer to an Idempotency-Key was not kept: %s", err.text);
+	return http_send(r, MHD_HTTP_OK, "application/json", &out);
+}
+
+static enum MHD_Result failed(struct request *r, int rc, const struct fw_err *err)
+{
+	if (rc != FW_EIO)
+		key_forget(r);
+	switch (rc) {
+	case FW_EUNSUP: return http_problem(r, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "unsupported_type", "%s", err->text);
+	case FW_EINVAL: return http_problem(r, MHD_HTTP_BAD_REQUEST, "malformed", "%s", err->text);
+	case FW_EFORMAT: return http_problem(r, MHD_HTTP_UNPROCESSABLE_CONTENT, "not_a_feed", "%s", err->text);
+	case FW_ELIMIT: return http_problem(r, MHD_HTTP_CONTENT_TOO_LARGE, "too_large", "%s", err->text);
+	case FW_EGONE: return http_problem(r, MHD_HTTP_CONFLICT, "not_active", "%s", err->text);
+	case FW_EAGAIN: return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", "%s: try again", err->text);
+	default: return http_store_failed(r, rc, err);
+	}
+}
+
+/* ---- the way of a request ------------------------------------------------------------------------------------------------------- */
+
+static enum MHD_Result begin(struct request *r)
+{
+	struct fw_str key = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, "Idempotency-Key"));
+	struct fw_delivery_in in = {.feed_id = r->id, .body = fw_buf_str(&r->body), .strict = true,
+		.content_type = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_TYPE))};
+	struct fw_err err = {0};
+	enum MHD_Result ok = MHD_YES;
+	int rc;
+
+	if (key.p && !key_is_good(key))
+		return http_problem(r, MHD_HTTP_BAD_REQUEST, "bad_key", "Idempotency-Key: 1 to %d printable characters", KEY_MAX);
+	if (key.p && !r->push->keyed) {
+		key_make(r, key, in.content_type);
+		ok = key_take(r);
+	}
+	if (r->answer)
+		return ok;
+	rc = fw_delivery_open(r->store, r->lane->h->config, &in, &r->push->delivery, &err);
+	return rc ? failed(r, rc, &err) : MHD_YES;
+}
+
+enum MHD_Result http_entries_push(struct request *r)
+{
+	struct fw_delivered got;
+	struct fw_err err = {0};
+	enum MHD_Result ok = MHD_YES;
+	int rc;
+
+	if (!r->push) {
+		r->push = calloc(1, sizeof(*r->push));
+		if (!r->push)
+			return MHD_NO;
+		r->push->until_ms = fw_mono_ms() + LENT_PATIENCE_MS;
+		r->push->nonce = fw_mono_us();
+	}
+	if (!r->push->delivery)
+		ok = begin(r);
+	if (!r->push->delivery)
+		return ok;
+	rc = fw_delivery_store(r->push->delivery, r->store, &got, &err);
+	if (rc == FW_EAGAIN && fw_mono_ms() < r->push->until_ms) {
+		r->again = true;
+		return MHD_YES;
+	}
+	ok = rc ? failed(r, rc, &err) : stored(r, &got);
+	return ok;
+}

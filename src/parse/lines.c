@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Entries as lines: one item of JSON Feed each (NDJSON). They are made into a feed's document and read as that, so that an entry means
+ * the same however it comes. Lines keep their numbers. Unlike documents of the web these are written by somebody who is told what is
+ * wrong with them: nothing is repaired.
+ */
+#include <jansson.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "parse/parse.h"
+#include "base/banned.h"
+
+#define HEAD "{\"version\":\"https://jsonfeed.org/version/1.1\",\"items\":["
+#define TAIL "]}"
+
+static int line_check(struct fw_str line, size_t number, struct fw_err *err)
+{
+	json_error_t why;
+	json_t *o = json_loadb(line.p, line.len, JSON_DECODE_ANY, &why);
+	bool is_object = json_is_object(o);
+
+	json_decref(o);
+	if (!o)
+		return fw_err_set(err, FW_EINVAL, "line %zu, column %d: broken JSON: %s", number, why.column, why.text);
+	return is_object ? 0 : fw_err_set(err, FW_EINVAL, "line %zu: no JSON object: each line is an item of JSON Feed", number);
+}
+
+int fw_parse_lines(struct fw_arena *a, struct fw_str bytes, const struct fw_parse_options *o, struct fw_document **doc, struct fw_err *err)
+{
+	struct fw_parse_options options = *o;
+	struct fw_str rest = bytes;
+	bool any = false;
+	size_t len = sizeof(HEAD) - 1;
+	char *text;
+	int rc = 0;
+
+	*doc = NULL;
+	if (o->limits.max_bytes && bytes.len > o->limits.max_bytes)
+		return fw_err_set(err, FW_ELIMIT, "the document has %zu bytes, max_bytes is %zu", bytes.len, o->limits.max_bytes);
+	text = fw_arena_alloc(a, 2 * bytes.len + sizeof(HEAD) + sizeof(TAIL)); /* a line gets a comma at most */
+	if (!text)
+		return fw_err_set(err, FW_ENOMEM, "out of memory for %zu bytes of entries", bytes.len);
+	memcpy(text, HEAD, sizeof(HEAD) - 1);
+	for (size_t number = 1; rest.p && !rc; number++) {
+		struct fw_str line = fw_str_trim(fw_str_split(rest, '\n', &rest));
+
+		if (line.len) {
+			rc = line_check(line, number, err);
+			if (any)
+				text[len++] = ',';
+			memcpy(text + len, line.p, line.len);
+			len += line.len;
+			any = true;
+		}
+		if (rest.p)
+			text[len++] = '\n';
+	}
+	if (rc)
+		return rc;
+	memcpy(text + len, TAIL, sizeof(TAIL) - 1);
+	len += sizeof(TAIL) - 1;
+	options.content_type = FW_STR("application/feed+json");
+	options.limits.max_bytes = options.limits.max_bytes ? FW_MAX(options.limits.max_bytes, len) : 0;
+	return fw_parse_into(a, (struct fw_str){text, len}, &options, doc, err);
+}

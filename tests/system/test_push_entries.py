@@ -1,0 +1,329 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""Entries that a publisher or an importer brings: over HTTP and from the command line, as if they had been fetched."""
+import glob
+import json
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+import urllib.request
+
+from door import door
+from harness import ROOT, SOON, case, each_engine, equal, holds, origin, run, samples, server, wait_for
+
+KILLS = int(os.environ.get("FW_PUSH_KILLS", "4"))
+FEED_JSON, NDJSON, ATOM = "application/feed+json", "application/x-ndjson", "application/atom+xml"
+
+
+def item(i, text="text"):
+    return {"id": "urn:x:%d" % i, "url": "https://e.example/%d" % i, "title": "entry %d" % i, "content_html": "<p>%s %d</p>" % (text, i)}
+
+
+def feed(items, **more):
+    return json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": "pushed", "items": items, **more})
+
+
+def lines(items):
+    return "".join(json.dumps(i) + "\n" for i in items)
+
+
+def push(d, number, body, kind=FEED_JSON, key=None, **headers):
+    """Status, headers, JSON."""
+    if kind:
+        headers["Content-Type"] = kind
+    if key:
+        headers["Idempotency-Key"] = key
+    return d.ask("POST", "/v1/feeds/%d/entries" % number, body if isinstance(body, bytes) else body.encode(), headers)
+
+
+def pushed(d, number, body, kind=FEED_JSON, **more):
+    """(new, changed, known) of a push that is taken."""
+    status, _, said = push(d, number, body, kind, **more)
+    equal(status, 200, said)
+    equal(said["new"] + said["changed"] + said["known"] + said["repeated"], said["entries"], said)
+    equal((said["feed"], said["visit"]["result"], said["visit"]["new"]), (number, "pushed", said["new"]))
+    return said["new"], said["changed"], said["known"]
+
+
+def problem(d, number, body, kind, status, code, words):
+    got, headers, said = push(d, number, body, kind)
+    equal((got, headers["Content-Type"], said["code"]), (status, "application/problem+json", code), said)
+    holds(words in said["detail"], said["detail"])
+
+
+def entries(wheel):
+    return len(wheel.run("entries", "--jsonl").stdout.splitlines())
+
+
+def health(wheel, number=1):
+    """What a push leaves as it is."""
+    f = wheel.json("show", "#%d" % number)["feed"]
+    return {k: v for k, v in f.items() if k not in ("entries", "last_new_at", "last_new")}
+
+
+@case("what was pushed is not new when it is fetched, in every format; and the other way round") # REL-03
+def same_as_fetched(base):
+    docs = samples(base)
+    for f in sorted(glob.glob(os.path.join(ROOT, "tests", "cases", "*.xml")) + glob.glob(os.path.join(ROOT, "tests", "cases", "*.json"))):
+        name = os.path.basename(f)
+        if name.startswith(("atom", "rss", "json", "rdf", "cdf", "date", "charset", "base")) and not name.endswith(".expect.json"):
+            shutil.copy(f, docs)
+    with origin(base, docs) as o, door(base, conf="host_max = 64\n") as d:
+        w, known, checked = d.wheel, {}, 0
+        urls = o.urls
+        holds(len(urls) > 200, len(urls))
+        with open(os.path.join(base, "urls.txt"), "w", encoding="ascii") as f:
+            f.write("\n".join(urls))
+        w.run("add", *urls)
+        for i, url in enumerate(urls, 1):
+            with urllib.request.urlopen(url) as r:
+                body, kind = r.read(), r.headers["Content-Type"]
+            status, _, said = push(d, i, body, kind)
+            if status == 200:
+                known[i] = (said["new"], said["entries"])
+            else: # broken beyond what its publisher may send
+                holds(status in (400, 415, 422), (url, said))
+        holds(len(known) > len(urls) * 0.8, (len(known), len(urls)))
+        w.run_once()
+        for i, (new, n) in known.items():
+            visits = w.json("show", "#%d" % i)["visits"]
+            equal(visits[1]["result"], "pushed")
+            if visits[0]["result"] == "ok" and visits[0]["items"] == n:
+                equal((visits[0]["new"], visits[0]["changed"]), (0, 0), urls[i - 1])
+                checked += new > 0
+        holds(checked > 150, checked)
+        with urllib.request.urlopen(urls[0]) as r: # fetched first, pushed then
+            new, changed, again = pushed(d, 1, r.read(), r.headers["Content-Type"])
+        equal((new, changed, again > 0), (0, 0, True))
+        w.run("doctor")
+
+
+@each_engine("pushed, pushed again, changed, in four formats; with a key; then fetched", also=["sqlite"])
+def main_case(base, engine):
+    with origin(base, samples(base)) as o, server_of(engine, base) as url, door(base, store=url) as d:
+        w = d.wheel
+        w.run("add", "https://a.example/", o.url("/feed/0"))
+        equal(pushed(d, 1, feed([item(i) for i in range(5)])), (5, 0, 0))
+        equal(pushed(d, 1, lines([item(i) for i in range(7)]), NDJSON), (2, 0, 5)) # however they come, they are the same
+        equal(pushed(d, 1, feed([item(3, "other"), item(3, "other")])), (0, 1, 0))
+        equal(pushed(d, 1, ATOM_DOC, ATOM), (1, 0, 0))
+        equal(pushed(d, 1, RSS_DOC, None), (1, 0, 0))
+        first = push(d, 1, lines([item(100)]), NDJSON, key="k1")
+        again = push(d, 1, lines([item(100)]), NDJSON, key="k1")
+        equal((first[0], again[0], again[2]), (200, 200, first[2]))
+        equal((first[1]["Idempotent-Replayed"], again[1]["Idempotent-Replayed"]), (None, "true"))
+        equal(push(d, 1, lines([item(101)]), NDJSON, key="k1")[0], 422)
+        equal(entries(w), 10)
+        equal(w.json("show", "#1")["feed"]["title"], "pushed")
+        with urllib.request.urlopen(o.url("/feed/0")) as r:
+            holds(pushed(d, 2, r.read(), r.headers["Content-Type"])[0] > 0, "new")
+        w.run_once()
+        visits = w.json("show", "#2")["visits"]
+        equal([v["result"] for v in visits], ["ok", "pushed"])
+        equal((visits[0]["new"], visits[0]["changed"]), (0, 0))
+        equal(push(d, 4711, feed([]))[0], 404)
+
+
+class server_of: # pylint: disable=invalid-name
+    """The URL of a store of this engine; None: the usual one."""
+
+    def __init__(self, engine, base):
+        self.server = None if engine == "sqlite" else server(engine, base)
+
+    def __enter__(self):
+        return self.server and self.server.__enter__().url()
+
+    def __exit__(self, *why):
+        return self.server and self.server.__exit__(*why)
+
+
+ATOM_DOC = """<?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom"><title>t</title><id>urn:f</id>
+<entry><id>urn:atom:1</id><title>one</title><updated>2026-01-01T00:00:00Z</updated></entry></feed>"""
+RSS_DOC = """<rss version="2.0"><channel><title>t</title><item><guid>rss-1</guid><title>x</title></item></channel></rss>"""
+
+
+@case("what is wrong with a body is told, with the place, and nothing of it is stored")
+def refused(base):
+    with door(base, conf="max_entries = 50\n") as d:
+        d.wheel.run("add", "https://a.example/")
+        items = [item(i) for i in range(3)]
+        problem(d, 1, "", FEED_JSON, 400, "malformed", "the body is empty")
+        problem(d, 1, "  \n ", NDJSON, 400, "malformed", "the body is empty")
+        problem(d, 1, feed(items)[:-40], FEED_JSON, 400, "malformed", "line 1, column ")
+        problem(d, 1, feed(items).replace('"urn:x:1",', '"urn:x:1"'), FEED_JSON, 400, "malformed", "broken JSON")
+        problem(d, 1, ATOM_DOC[:-20], ATOM, 400, "malformed", "line 2, column")
+        problem(d, 1, ATOM_DOC.split("</entry>")[0], ATOM, 400, "malformed", "ends before its root element")
+        problem(d, 1, lines(items) + "{oops}\n", NDJSON, 400, "malformed", "line 4, column 5")
+        problem(d, 1, lines(items) + "\n[1]\n", NDJSON, 400, "malformed", "line 5: no JSON object")
+        problem(d, 1, "<html><title>hello</title>", "application/xml", 422, "not_a_feed", "an HTML page")
+        problem(d, 1, '{"a": 1}', "application/json", 422, "not_a_feed", "JSON that is no feed")
+        problem(d, 1, feed(items), "application/x-www-form-urlencoded", 415, "unsupported_type", "application/feed+json")
+        problem(d, 1, feed(items), "text/html", 415, "unsupported_type", "application/x-ndjson")
+        problem(d, 1, feed([item(i) for i in range(51)]), FEED_JSON, 413, "too_large", "more than 50 entries")
+        problem(d, 1, b"x" * (9 << 20), FEED_JSON, 413, "too_large", "8388608")
+        problem(d, 2, feed(items), FEED_JSON, 404, "not_found", "2")
+        equal(push(d, 1, feed(items), key="\x01")[0], 400)
+        equal(push(d, 1, feed(items), key="x" * 256)[0], 400)
+        equal(d.ask("GET", "/v1/feeds/1/entries")[0], 405)
+        equal(entries(d.wheel), 0)
+        equal(pushed(d, 1, feed([])), (0, 0, 0))
+        holds("no entries" in push(d, 1, feed([]))[2]["note"], "told")
+        status, _, said = push(d, 1, ATOM_DOC.replace("<title>one</title>", "<title>one &nbsp; & two</title>"), ATOM)
+        equal((status, said["new"]), (200, 1), said) # what can be read without a loss is taken, and the repairs are told
+        equal(said["problems"][0]["line"], 2, said)
+        d.wheel.run("pause", "#1")
+        problem(d, 1, feed(items), FEED_JSON, 409, "not_active", "paused: 'feedwheel resume'")
+        d.wheel.run("resume", "#1")
+        equal(pushed(d, 1, feed(items)), (3, 0, 0))
+
+
+@case("a push changes nothing about when and how the feed is fetched")
+def health_stays(base):
+    with origin(base, samples(base), plans=("0 status=503,retry-after=3600", "1 validators=both")) as o, door(base) as d:
+        w = d.wheel
+        w.run("add", o.urls[0], o.urls[1], "https://never.example/")
+        w.run_once()
+        for number in (1, 2, 3):
+            before, why = health(w, number), w.run("why", "#%d" % number).stdout
+            equal(pushed(d, number, feed([item(i) for i in range(4)])), (4, 0, 0))
+            after = health(w, number)
+            if number != 2: # never read: what nobody told yet is the document's
+                equal((before.get("title"), after.pop("title"), after.pop("document_title")), (None, "pushed", "pushed"))
+            equal(after, before)
+            equal(w.run("why", "#%d" % number).stdout.split("visits")[0], why.split("visits")[0])
+
+
+@case("a feed that a worker has is waited for; for too long: 503, and Retry-After")
+def lent(base):
+    with origin(base, samples(base), plans=("* latency=2000",)) as o, door(base, conf=SOON) as d:
+        w = d.wheel
+        w.run("add", o.urls[0])
+        run_ = w.start("run", "--workers", "1", "--listen", "")
+        wait_for("the fetch", lambda: w.json("show", "#1")["feed"].get("lent_until"))
+        equal(pushed(d, 1, feed([item(1)])), (1, 0, 0))
+        wait_for("the next fetch", lambda: w.json("show", "#1")["feed"].get("lent_until"))
+        os.killpg(run_.pid, signal.SIGSTOP)
+        try:
+            status, headers, said = push(d, 1, feed([item(2)]))
+            equal((status, said["code"]), (503, "busy"))
+            holds(int(headers["Retry-After"]) > 0 and "being fetched" in said["detail"], said)
+            equal(d.ask("GET", "/v1/feeds/1")[0], 200)
+        finally:
+            os.killpg(run_.pid, signal.SIGCONT)
+        wait_for("room", lambda: push(d, 1, feed([item(2)]))[0] == 200, 60)
+        run_.send_signal(signal.SIGTERM)
+        equal(run_.wait(60), 0)
+        equal(w.one("SELECT count(*) FROM entries WHERE guid LIKE 'urn:x:%'"), 2)
+
+
+@case("a key: two at once are one; it outlives restarts and kill -9; a mended body may have it")
+def keys(base):
+    with door(base) as d:
+        d.wheel.run("add", "https://a.example/", "https://b.example/")
+        body, got = lines([item(i) for i in range(500)]), []
+        threads = [threading.Thread(target=lambda: got.append(push(d, 1, body, NDJSON, key="same"))) for _ in range(8)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        equal(sum(s == 200 and not h["Idempotent-Replayed"] for s, h, _ in got), 1)
+        for status, headers, said in got:
+            holds(status == 409 and said["code"] == "in_progress" or headers["Idempotent-Replayed"] or said["new"] == 500, said)
+        answer = push(d, 1, body, NDJSON, key="same")
+        equal((answer[0], answer[1]["Idempotent-Replayed"], answer[2]["new"]), (200, "true", 500))
+        equal(push(d, 2, body, NDJSON, key="same")[2]["new"], 500) # another feed, another request
+        d.stop()
+        d.start()
+        equal(push(d, 1, body, NDJSON, key="same")[2], answer[2])
+        d.kill()
+        d.start()
+        equal(push(d, 1, body, NDJSON, key="same")[2], answer[2])
+        equal(push(d, 1, body + "{", NDJSON, key="other")[0], 400)
+        equal(push(d, 1, body, NDJSON, key="other")[2]["known"], 500)
+        equal(d.wheel.one("SELECT count(*) FROM entries"), 1000)
+        equal(d.wheel.one("SELECT count(*) FROM records WHERE kind = 'idempotency'"), 3)
+
+
+@case("kill -9 in the middle: all of a push or nothing, and with its key it comes to its end") # REL-02, invariants 2, 3
+def killed(base):
+    with door(base) as d:
+        d.wheel.run("add", "https://a.example/")
+        n, seen = 4000, set()
+        for i in range(KILLS):
+            body, key = lines([item(i * n + k) for k in range(n)]), "round %d" % i
+            began = time.monotonic()
+
+            def once(body=body, key=key):
+                try:
+                    return push(d, 1, body, NDJSON, key=key)
+                except OSError:
+                    return None
+            t = threading.Thread(target=once)
+            t.start()
+            time.sleep(0.05 + 0.06 * (i % 5)) # somewhere in it
+            d.kill()
+            t.join()
+            stored = d.wheel.one("SELECT count(*) FROM entries") - i * n
+            holds(stored in (0, n), "all or nothing: %d" % stored)
+            seen.add(stored)
+            d.start()
+            wait_for("the answer", lambda: (once() or [0])[0] == 200, 100) # its loan may have to run out
+            equal(d.wheel.one("SELECT count(*) FROM entries"), (i + 1) * n, "%.1f s" % (time.monotonic() - began))
+        equal(d.wheel.one("SELECT count(DISTINCT guid) FROM entries"), KILLS * n)
+        d.wheel.run("doctor")
+
+
+@case("many at once, to one feed and to many; memory is bounded")
+def many(base):
+    with door(base) as d:
+        d.wheel.run("add", *("https://h%d.example/" % i for i in range(6)))
+        got, bad = [], []
+
+        def one(number, first):
+            status, _, said = push(d, number, feed([item(first + k) for k in range(60)]))
+            (got if status == 200 else bad).append(said)
+        threads = [threading.Thread(target=one, args=(1 + (i % 6 if i % 2 else 0), 30 * (i // 4))) for i in range(48)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        equal(bad, [])
+        equal(sum(s["new"] for s in got), d.wheel.one("SELECT count(*) FROM entries"))
+        equal(d.wheel.one("SELECT count(*) FROM (SELECT DISTINCT feed_id, guid FROM entries)"), d.wheel.one("SELECT count(*) FROM entries"))
+        d.wheel.run("doctor")
+
+
+@case("from the command line, and with curl")
+def by_hand(base):
+    with door(base) as d:
+        w = d.wheel
+        w.run("add", "https://a.example/feed")
+        files = {"f.xml": ATOM_DOC, "f.ndjson": lines([item(1), item(2)]), "f.json": feed([item(2), item(3)])}
+        for name, text in files.items():
+            with open(os.path.join(base, name), "w", encoding="utf-8") as f:
+                f.write(text)
+        equal(w.run("push", "#1", os.path.join(base, "f.xml")).stdout, "1 entry: 1 new, 0 changed, 0 known\n")
+        equal(w.run("push", "a.example", os.path.join(base, "f.ndjson")).stdout, "2 entries: 2 new, 0 changed, 0 known\n")
+        equal(w.run("push", "https://a.example/feed", "-", stdin=files["f.json"]).stdout, "2 entries: 1 new, 0 changed, 1 known\n")
+        equal(w.run("push", "--content-type", NDJSON, "#1", "-", stdin=lines([item(4)])).stdout, "1 entry: 1 new, 0 changed, 0 known\n")
+        holds("line 1" in w.run("push", "#1", "-", stdin=files["f.json"][:-9], code=1).stderr, "place")
+        holds("no entries" in w.run("push", "#1", "-", stdin=feed([])).stderr, "told")
+        w.run("push", "#7", os.path.join(base, "f.xml"), code=1)
+        w.run("push", "#1", os.path.join(base, "nothing"), code=2)
+        w.run("push", "#1", code=2)
+        w.run("pause", "#1")
+        holds("paused" in w.run("push", "#1", os.path.join(base, "f.xml"), code=1).stderr, "paused")
+        w.run("resume", "#1")
+        r = subprocess.run(["curl", "-sS", "-H", "Content-Type: " + NDJSON, "-H", "Idempotency-Key: c1", "--data-binary",
+                            "@" + os.path.join(base, "f.ndjson"), "http://127.0.0.1:%d/v1/feeds/1/entries" % d.port],
+                           capture_output=True, text=True, check=True)
+        said = json.loads(r.stdout)
+        equal((said["format"], said["entries"], said["known"]), ("json11", 2, 2))
+        equal(entries(w), 5)
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: ISC */
+/* Deliveries on the store in memory: what is read, what is refused and where, and a store that fails in the middle. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "feedwheel/deliver.h"
+#include "../../suite.h"
+
+#define JSON(items) "{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"T\",\"items\":[" items "]}"
+#define ONE "{\"id\":\"1\",\"content_text\":\"one\"}"
+#define TWO "{\"id\":\"2\",\"content_text\":\"two\"}"
+#define ATOM(inside) "<feed xmlns='http://www.w3.org/2005/Atom'><title>T</title>\n" inside "</feed>"
+#define LINES "application/x-ndjson"
+#define OK(call) ck_assert_msg((call) == 0, "%s: %s", #call, err.text)
+
+static struct fw_store *st;
+static struct fw_config *config;
+static struct fw_store_driver driver; /* the store's, to be tampered with */
+static const struct fw_store_driver *real;
+static int fails[8], fail_n;          /* what the next commits return; 1: stored, and nobody hears of it */
+static struct fw_err err;
+
+static int commit(struct fw_store *s, struct fw_commit *batch, struct fw_err *e)
+{
+	int rc = fail_n ? fails[--fail_n] : 0;
+
+	if (rc < 0)
+		return fw_err_set(e, rc, "tampered with");
+	if (rc > 0) {
+		ck_assert_int_eq(real->commit(s, batch, e), 0);
+		return fw_err_set(e, FW_EIO, "the connection broke");
+	}
+	return real->commit(s, batch, e);
+}
+
+static void setup(void)
+{
+	struct fw_feed_new n = {.url = FW_STR("https://a.example/feed")};
+
+	OK(fw_config_create(&config, &err));
+	OK(fw_store_open(&(struct fw_store_config){.url = "memory:", .flags = FW_STORE_CREATE}, &st, &err));
+	OK(fw_store_subscribe(st, &n, 1, &err));
+	real = st->driver;
+	driver = *real;
+	driver.commit = commit;
+	st->driver = &driver;
+	fail_n = 0;
+}
+
+static void teardown(void)
+{
+	fw_store_close(st);
+	fw_config_destroy(config);
+}
+
+static int deliver(const char *body, const char *type, bool strict, struct fw_delivered *out)
+{
+	struct fw_delivery_in in = {.feed_id = 1, .body = fw_str(body), .content_type = fw_str(type), .strict = strict};
+
+	return fw_deliver(st, config, &in, 0, out, &err);
+}
+
+static void counts(const char *body, const char *type, uint32_t new_n, uint32_t changed_n, size_t known_n)
+{
+	struct fw_delivered d;
+
+	OK(deliver(body, type, true, &d));
+	ck_assert_uint_eq(d.visit.new_n, new_n);
+	ck_assert_uint_eq(d.visit.changed_n, changed_n);
+	ck_assert_uint_eq(d.known_n, known_n);
+}
+
+static struct fw_feed feed_now(struct fw_arena *a)
+{
+	struct fw_feed f;
+
+	OK(fw_store_feed_find(st, 1, FW_STR_NONE, a, &f, &err));
+	return f;
+}
+
+START_TEST(formats_are_one)
+{
+	struct fw_delivered d;
+
+	counts(JSON(ONE "," TWO), NULL, 2, 0, 0);
+	counts(ONE "\n\n" TWO "\r\n", LINES, 0, 0, 2);
+	counts("{\"id\":\"1\",\"content_text\":\"other\"}", LINES "; charset=utf-8", 0, 1, 0);
+	counts(ATOM("<entry><id>1</id><title>x</title></entry>"), "application/atom+xml", 0, 1, 0); /* the same identity */
+	counts("<rss version='2.0'><channel><item><guid>3</guid><title>x</title></item></channel></rss>", "Application/RSS+xml", 1, 0, 0);
+	OK(deliver(JSON(TWO "," TWO), NULL, true, &d));
+	ck_assert_uint_eq(d.entry_n, 2);
+	ck_assert_uint_eq(d.repeat_n, 1);
+	ck_assert_uint_eq(d.known_n, 1);
+	ck_assert_int_eq(d.visit.kind, FW_VISIT_PUSHED);
+}
+END_TEST
+
+START_TEST(refused)
+{
+	static const struct { const char *body, *type; int rc; const char *words; } T[] = {
+		{"", NULL, FW_EINVAL, "empty"},
+		{" \n\t", LINES, FW_EINVAL, "empty"},
+		{ONE "\n" ONE "}\n", LINES, FW_EINVAL, "line 2, column 32"},
+		{ONE "\n\n 7", LINES, FW_EINVAL, "line 3: no JSON object"},
+		{JSON(ONE ",{\"id\":}"), NULL, FW_EINVAL, "broken JSON"},
+		{"{\"version\":\"https://jsonfeed.org/version/1.1\",\n\"items\":[" ONE ",", NULL, FW_EINVAL, "line 2, column"},
+		{"<feed xmlns='http://www.w3.org/2005/Atom'><entry><id>1</id></entry>\n<entry><id>2", NULL, FW_EINVAL, "line 2, column 13: the document ends"},
+		{"<feed xmlns='http://www.w3.org/2005/Atom'><entry><id>1</id></entry>", NULL, FW_EINVAL, "ends before its root"},
+		{"<rss version='2.0'><channel><item><guid>1</guid></item></channel>", NULL, FW_EINVAL, "ends before its root"},
+		{"<rss version='2.0'><channel><item><guid>1</guid></item></channel></rss", NULL, FW_EINVAL, "ends before its root"},
+		{"<html><body>hello", NULL, FW_EFORMAT, "an HTML page"},
+		{"hello", NULL, FW_EFORMAT, "plain text"},
+		{"[]", NULL, FW_EFORMAT, "JSON that is no feed"},
+		{ONE, "text/plain", FW_EUNSUP, "text/plain: entries come as"},
+		{ONE, "application/json5", FW_EUNSUP, "application/feed+json"},
+	};
+	struct fw_store_stats s;
+	struct fw_delivered d;
+
+	ck_assert_msg(deliver(T[_i].body, T[_i].type, true, &d) == T[_i].rc, "%d: %s", T[_i].rc, err.text);
+	ck_assert_msg(strstr(err.text, T[_i].words), "%s: %s", T[_i].words, err.text);
+	OK(fw_store_stats(st, 0, &s, &err));
+	ck_assert_int_eq(s.entry_n + s.lent_n + s.visit_n, 0);
+}
+END_TEST
+
+START_TEST(put_right) /* what costs nothing is taken also where one is strict; and a hub's documents as those that are fetched */
+{
+	struct fw_delivered d;
+
+	counts(ATOM("<entry><id>1</id><title>a & b &nbsp; <b>c</title></entry>") "\n<!-- made by --> <!-- hand -->\n", NULL, 1, 0, 0);
+	counts("<?xml version='1.0'?><a:feed xmlns:a='http://www.w3.org/2005/Atom'><a:entry><a:id>2</a:id><x></a:entry></a:feed >", NULL, 1, 0, 0);
+	OK(deliver("<feed xmlns='http://www.w3.org/2005/Atom'><entry><id>3</id></entry>", NULL, false, &d));
+	ck_assert_uint_eq(d.visit.new_n, 1);
+	OK(deliver(JSON("{\"id\":\"4\",}"), NULL, false, &d));
+	ck_assert_uint_eq(d.visit.new_n, 1);
+}
+END_TEST
+
+START_TEST(too_much)
+{
+	struct fw_delivered d;
+
+	OK(fw_config_set(config, "max_entries", "2", "test", &err));
+	counts(ONE "\n" TWO "\n", LINES, 2, 0, 0);
+	ck_assert_int_eq(deliver(ONE "\n" TWO "\n{\"id\":\"3\"}\n", LINES, true, &d), FW_ELIMIT);
+	ck_assert_ptr_nonnull(strstr(err.text, "more than 2 entries"));
+	OK(fw_config_set(config, "max_body_bytes", "1024", "test", &err));
+	for (int i = 0; i < 2; i++) {
+		char body[2000];
+
+		memset(body, ' ', sizeof(body) - 1);
+		memcpy(body, ONE, sizeof(ONE) - 1);
+		body[sizeof(body) - 1] = '\0';
+		ck_assert_int_eq(deliver(body, i ? LINES : NULL, true, &d), FW_ELIMIT);
+		ck_assert_ptr_nonnull(strstr(err.text, "max_bytes"));
+	}
+}
+END_TEST
+
+START_TEST(feeds_that_take_none)
+{
+	struct fw_delivery_in in = {.body = FW_STR(JSON(ONE)), .strict = true};
+	struct fw_feed f = {.id = 1, .status = FW_FEED_PAUSED};
+	struct fw_lease l[1];
+	struct fw_claim_got got;
+	struct fw_delivered d;
+	struct fw_arena a;
+
+	fw_arena_init(&a, 0);
+	for (int64_t id = -1; id < 9; id += 3 - (id == -1 ? 2 : 0)) {
+		in.feed_id = id;
+		if (id != 1)
+			ck_assert_int_eq(fw_deliver(st, config, &in, 0, &d, &err), FW_ENOTFOUND);
+	}
+	OK(fw_store_feed_set(st, &f, FW_SET_STATUS, &err));
+	ck_assert_int_eq(deliver(JSON(ONE), NULL, true, &d), FW_EGONE);
+	ck_assert_ptr_nonnull(strstr(err.text, "is paused"));
+	f.status = FW_FEED_ACTIVE;
+	OK(fw_store_feed_set(st, &f, FW_SET_STATUS, &err));
+	OK(fw_store_claim(st, &(struct fw_claim_ask){.worker = "w", .lease_ms = 60000, .max = 1}, &a, l, &got, &err));
+	ck_assert_uint_eq(got.n, 1);
+	ck_assert_int_eq(deliver(JSON(ONE), NULL, true, &d), FW_EAGAIN);
+	ck_assert_int_eq(d.lent_until_ms, l[0].until_ms);
+	OK(fw_store_release(st, l, 1, &err));
+	counts(JSON(ONE), NULL, 1, 0, 0);
+	fw_arena_finish(&a);
+}
+END_TEST
+
+START_TEST(what_nobody_told_yet)
+{
+	struct fw_arena a;
+	struct fw_feed f;
+
+	fw_arena_init(&a, 0);
+	counts(ONE, LINES, 1, 0, 0);
+	ck_assert_uint_eq(feed_now(&a).title.len, 0);
+	counts("{\"version\":\"https://jsonfeed.org/version/1\",\"title\":\"first\",\"items\":[]}", NULL, 0, 0, 0);
+	counts("{\"version\":\"https://jsonfeed.org/version/1\",\"title\":\"second\",\"home_page_url\":\"https://a.example/\",\"items\":[]}", NULL,
+		0, 0, 0);
+	f = feed_now(&a);
+	ck_assert(fw_str_eq(f.title, FW_STR("first")) && fw_str_eq(f.home_page_url, FW_STR("https://a.example/")));
+	ck_assert_int_eq(f.last_visit_ms, 0);
+	ck_assert_int_eq(f.last_kind, FW_VISIT_NONE);
+	fw_arena_finish(&a);
+}
+END_TEST
+
+/* The store fails in the middle: what is held goes on, and nothing comes twice. */
+START_TEST(the_store_breaks)
+{
+	static const struct { int fail, then; uint32_t new_n; size_t known_n; } T[] = {
+		{FW_EIO, 0, 2, 0},     /* not stored: sent again as it is */
+		{FW_EAGAIN, 0, 2, 0},
+		{1, FW_EAGAIN, 0, 2},  /* stored, and nobody heard: on this store it is stale then, and found to be known */
+	};
+	struct fw_delivery_in in = {.feed_id = 1, .body = FW_STR(JSON(ONE "," TWO)), .strict = true};
+	struct fw_delivery *d;
+	struct fw_delivered got;
+	struct fw_store_stats s;
+
+	OK(fw_delivery_open(st, config, &in, &d, &err));
+	fails[0] = T[_i].fail;
+	fail_n = 1;
+	ck_assert_int_eq(fw_delivery_store(d, st, &got, &err), T[_i].fail == 1 ? FW_EIO : T[_i].fail);
+	ck_assert_int_eq(fw_delivery_store(d, st, &got, &err), T[_i].then);
+	if (T[_i].then)
+		OK(fw_delivery_store(d, st, &got, &err));
+	ck_assert_uint_eq(got.visit.new_n, T[_i].new_n);
+	ck_assert_uint_eq(got.known_n, T[_i].known_n);
+	fw_delivery_close(d, st);
+	OK(fw_store_stats(st, 0, &s, &err));
+	ck_assert_int_eq(s.entry_n, 2);
+	ck_assert_int_eq(s.lent_n, 0);
+}
+END_TEST
+
+/* It is given up: the feed goes back. A refusal for good stores nothing. */
+START_TEST(given_up)
+{
+	struct fw_delivery_in in = {.feed_id = 1, .body = FW_STR(JSON(ONE)), .strict = true};
+	struct fw_delivery *d;
+	struct fw_delivered got;
+	struct fw_store_stats s;
+
+	OK(fw_delivery_open(st, config, &in, &d, &err));
+	fails[0] = _i ? FW_EINVAL : FW_EAGAIN;
+	fail_n = 1;
+	ck_assert_int_eq(fw_delivery_store(d, st, &got, &err), fails[0]);
+	OK(fw_store_stats(st, 0, &s, &err));
+	ck_assert_int_eq(s.lent_n, 1);
+	fw_delivery_close(d, st);
+	OK(fw_store_stats(st, 0, &s, &err));
+	ck_assert_int_eq(s.lent_n + s.entry_n, 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("deliver");
+	TCase *t = tcase_create("deliver");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, formats_are_one);
+	tcase_add_loop_test(t, refused, 0, 15);
+	tcase_add_test(t, put_right);
+	tcase_add_test(t, too_much);
+	tcase_add_test(t, feeds_that_take_none);
+	tcase_add_test(t, what_nobody_told_yet);
+	tcase_add_loop_test(t, the_store_breaks, 0, 3);
+	tcase_add_loop_test(t, given_up, 0, 2);
+	suite_add_tcase(s, t);
+	return run_suite(s);
+}
