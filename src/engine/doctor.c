@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What a run needs, looked at one by one: configuration, store, certificates, limits of the system, name servers, clock.
+ * What a run needs, looked at one by one: configuration, store, access tokens, certificates, limits of the system, name servers, clock.
  * Nothing is changed and nothing leaves the machine.
  */
 #include <errno.h>
@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "engine/settings.h"
+#include "feedwheel/token.h"
 #include "base/banned.h"
 
 enum { FINE, NOTE, BROKEN };
@@ -146,6 +147,64 @@ static int store_setting(struct doctor *d, struct fw_store *st, struct fw_err *e
 	return rc;
 }
 
+/* ---- the front door -------------------------------------------------------------------------------------------------------- */
+
+struct tokens {
+	int64_t n, over_n, broken_n, now_ms;
+	unsigned wanted, good; /* scopes that need a token; that one opens */
+};
+
+static int token_count(void *ctx, const struct fw_token *t)
+{
+	struct tokens *k = ctx;
+	bool over = t->until_ms != FW_NO_DATE && t->until_ms <= k->now_ms;
+
+	k->n++;
+	k->over_n += over;
+	k->broken_n += t->broken;
+	k->wanted |= t->scopes;
+	k->good |= over || t->broken ? 0 : t->scopes;
+	return 0;
+}
+
+static bool listens_to_all(const char *listen)
+{
+	static const char *const NEAR[] = {"unix:", "127.", "localhost:", "[::1]:", "::1:"};
+
+	for (size_t i = 0; i < FW_N(NEAR); i++) {
+		if (fw_str_starts(fw_str(listen), fw_str(NEAR[i])))
+			return false;
+	}
+	return *listen;
+}
+
+/* Who gets in, and whether others see what they show. */
+static int door(struct doctor *d, struct fw_store *st, struct fw_err *err)
+{
+	struct tokens k = {.now_ms = fw_now_ms()};
+	bool far = d->c->listen && listens_to_all(d->c->listen);
+	char scopes[FW_TOKEN_SCOPES_MAX];
+	int rc = fw_token_list(st, token_count, &k, err);
+
+	if (rc || (!k.n && !far))
+		return rc;
+	fw_token_scopes_show(k.wanted & ~k.good, scopes);
+	if (k.broken_n)
+		say(d, "tokens", NOTE, "'feedwheel token list' names them: remove them", "%lld cannot be read, and close all scopes to who has no"
+			" other one", (long long)k.broken_n);
+	else if (*scopes)
+		say(d, "tokens", NOTE, "'feedwheel token list' names them: add others, or remove them", "all for %s have run out: nobody may", scopes);
+	else if (!k.n)
+		say(d, "tokens", NOTE, "'feedwheel token add NAME --scope push'", "the server listens at %s, and there is no token: only this machine"
+			" may push and read", d->c->listen);
+	else
+		say(d, "tokens", FINE, "", "%lld, %lld of which have run out", (long long)k.n, (long long)k.over_n);
+	if (far && k.n && !d->c->tls_cert)
+		say(d, "tls", NOTE, "set tls_cert and tls_key, or listen at 127.0.0.1 behind a proxy that speaks HTTPS",
+			"the server listens at %s without TLS: tokens can be read on the way", d->c->listen);
+	return 0;
+}
+
 static void store(struct doctor *d)
 {
 	struct fw_store_config sc = {.url = d->c->store, .flags = FW_STORE_READ | FW_STORE_NO_MIGRATE, .relaxed = d->c->relaxed};
@@ -166,6 +225,7 @@ static void store(struct doctor *d)
 		say(d, "store", FINE, "", "%s, schema %lld, %lld feeds, %lld entries", fw_store_name(st), (long long)s.schema,
 			(long long)s.feed_n, (long long)s.entry_n);
 		rc = store_setting(d, st, &err);
+		rc = rc ? rc : door(d, st, &err);
 		rc = rc ? rc : fw_store_check(st, store_finding, d, &err);
 		if (rc == FW_EUNSUP)
 			rc = 0;

@@ -9,13 +9,16 @@ import re
 import subprocess
 
 from door import Door, door
-from harness import case, each_engine, equal, holds, run, server, wait_for
+from harness import Wheel, case, each_engine, equal, holds, run, server, wait_for
 
 EVENT = {"property": "news", "section": 1, "id": 1}
 TWIRP = "/twirp/stats.StatsService/Push"
 FAR = {"X-Forwarded-For": "203.0.113.7"}
 PROXY = "trusted_proxies = 127.0.0.1\n"
 AGAIN_S = 30 # a running server knows within seconds
+# tokens that will run out have done so: "push 1790000000000 HASH"
+LATE = ("UPDATE records SET value = CAST(substr(CAST(value AS TEXT), 1, 5) || '1000' || substr(CAST(value AS TEXT), 19) AS BLOB)"
+        " WHERE kind = 'token' AND substr(CAST(value AS TEXT), 6, 2) <> '- '")
 
 
 def bearer(token, **more):
@@ -136,8 +139,7 @@ def runs_out(base):
         token = add(d, "short", "--scope", "push", "--days", "1")
         becomes("a push with a token", 401, lambda: pushed(d))
         equal(pushed(d, token), 202)
-        d.wheel.sql("UPDATE records SET value = CAST(replace(CAST(value AS TEXT), ' ' || (until), ' 1000') AS BLOB) FROM"
-                    " (SELECT substr(CAST(value AS TEXT), 6, 13) AS until FROM records) WHERE kind = 'token'", write=True)
+        d.wheel.sql(LATE, write=True)
         becomes("a token that has run out", 401, lambda: pushed(d, token))
         equal(pushed(d), 401)
         holds("has run out" in d.wheel.run("token", "list").stdout, "in the list")
@@ -222,6 +224,28 @@ def words(base):
           [("one", ["push"], 4102423200000, True), ("reader@host", ["read", "admin"], None, True)])
     table = w.run("token", "list").stdout
     holds("read,admin" in table and "2099-12-31" in table, table)
+
+
+@case("doctor tells who gets in, and that tokens want TLS")
+def doctor(base):
+    w = Wheel(base)
+
+    def says(pattern, *arguments):
+        said = w.run("doctor", *arguments).stdout
+        holds(re.search("^" + pattern, said, re.M), said)
+        return said
+    everywhere = ("--listen", "0.0.0.0:8080")
+    w.run("add", "https://a.example/")
+    holds("tokens" not in says("ok +store", "--listen", "127.0.0.1:8080"), "nothing to tell")
+    says(r"note +tokens +the server listens at 0.0.0.0:8080, and there is no token.*\n +-> 'feedwheel token add", *everywhere)
+    w.run("token", "add", "one", "--scope", "push")
+    w.run("token", "add", "two", "--scope", "read", "--days", "1")
+    says(r"ok +tokens +2, 0 of which have run out")
+    says(r"note +tls +the server listens at 0.0.0.0:8080 without TLS.*\n +-> set tls_cert", *everywhere)
+    w.sql(LATE, write=True)
+    says(r"note +tokens +all for read have run out.*\n +-> 'feedwheel token list'")
+    w.sql("UPDATE records SET value = x'00' WHERE kind = 'token' AND key = CAST('two' AS BLOB)", write=True)
+    says(r"note +tokens +1 cannot be read.*\n +-> 'feedwheel token list'")
 
 
 if __name__ == "__main__":
