@@ -480,7 +480,8 @@ struct fw_store_driver {
 	/* Oldest first, with ids above after_id; limit 0: all. */
 	int (*event_list)(struct fw_store *st, int64_t after_id, size_t limit, fw_event_cb *cb, void *ctx, struct fw_err *err);
 	int (*event_dead_list)(struct fw_store *st, int64_t after_id, size_t limit, fw_dead_event_cb *cb, void *ctx, struct fw_err *err);
-	/* Forget those with a stamp before before_ms, and dead ones as old; *n: how many. */
+	/* Take up to about FW_EVENT_STEP of those with a stamp before before_ms, and of dead ones as old; *n: how many. Ids rise with time:
+	   one that is old and stands behind so many young ones may wait until those are old. */
 	int (*event_prune)(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw_err *err);
 
 	/* Since ABI 4. Put it there, over the one of that kind and key. if_absent: but one that is there and has not run out at
@@ -498,8 +499,12 @@ struct fw_store_driver {
 	/* Lend this feed, unless it is lent or not active: *got tells. It goes back as others do (commit, release, bury, time).
 	   FW_ENOTFOUND: no such feed. */
 	int (*lend)(struct fw_store *st, const struct fw_lend_ask *ask, struct fw_lend_got *got, struct fw_err *err);
+
+	/* Take these away from those set aside; as event_dead_list showed them. One that is not there is passed over. */
+	int (*event_unbury)(struct fw_store *st, const struct fw_dead_event *event, size_t n, struct fw_err *err);
 };
 #define FW_RECORD_STEP 1000
+#define FW_EVENT_STEP 5000
 
 struct fw_store { /* a driver's own struct begins with this */
 	const struct fw_store_driver *driver;
@@ -563,7 +568,9 @@ FW_API FW_MUST_CHECK int fw_store_event_list(struct fw_store *st, int64_t after_
 	struct fw_err *err);
 FW_API FW_MUST_CHECK int fw_store_event_dead_list(struct fw_store *st, int64_t after_id, size_t limit, fw_dead_event_cb *cb,
 	void *ctx, struct fw_err *err);
-FW_API FW_MUST_CHECK int fw_store_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw_err *err);
+/* Steps for a tenth of a second; *more: there are more, call again. */
+FW_API FW_MUST_CHECK int fw_store_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, bool *more, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_event_unbury(struct fw_store *st, const struct fw_dead_event *event, size_t n, struct fw_err *err);
 /* was may be NULL. */
 FW_API FW_MUST_CHECK int fw_store_record_put(struct fw_store *st, const struct fw_record *r, bool if_absent, bool *was,
 	struct fw_err *err);
@@ -572,7 +579,7 @@ FW_API FW_MUST_CHECK int fw_store_record_get(struct fw_store *st, struct fw_str 
 FW_API FW_MUST_CHECK int fw_store_record_list(struct fw_store *st, const struct fw_record_query *q, fw_record_cb *cb, void *ctx,
 	struct fw_err *err);
 FW_API FW_MUST_CHECK int fw_store_record_remove(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_err *err);
-/* Steps for a tenth of a second; *more: there are more, call again. */
+/* As event_prune. */
 FW_API FW_MUST_CHECK int fw_store_record_prune(struct fw_store *st, int64_t now_ms, int64_t *n, bool *more, struct fw_err *err);
 FW_API FW_MUST_CHECK int fw_store_clock(struct fw_store *st, int64_t *now_ms, struct fw_err *err);
 /* A store without that slot has nothing to tell. */

@@ -331,4 +331,5 @@ const struct fw_store_driver fw_store_mysql = {
 	.record_remove = mr_record_remove,
 	.record_prune = mr_record_prune,
 	.lend = mr_lend,
+	.event_unbury = mr_event_unbury,
 };

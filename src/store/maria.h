@@ -401,6 +401,7 @@ int mr_event_bury(struct fw_store *st, const struct fw_dead_event *event, struct
 int mr_event_list(struct fw_store *st, int64_t after_id, size_t limit, fw_event_cb *cb, void *ctx, struct fw_err *err);
 int mr_event_dead_list(struct fw_store *st, int64_t after_id, size_t limit, fw_dead_event_cb *cb, void *ctx, struct fw_err *err);
 int mr_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw_err *err);
+int mr_event_unbury(struct fw_store *st, const struct fw_dead_event *event, size_t n, struct fw_err *err);
 
 /* ---- maria_records.c -------------------------------------------------------------------------------------------------- */
 

@@ -2,7 +2,6 @@
 /* Pushed events: tables incoming and incoming_dead. */
 #include "store/maria.h"
 
-#define PRUNE_STEP 20000
 #define ROW_BYTES 1000 /* at most, in a bulk */
 #define BULK_MIN 16   /* rows: fewer go as text */
 #define BULK_MAX 4096
@@ -85,6 +84,27 @@ int mr_event_bury(struct fw_store *st, const struct fw_dead_event *event, struct
 	return mr_transact(mr_of(st), dead_in, &e, err);
 }
 
+struct dead {
+	const struct fw_dead_event *at;
+	size_t n;
+};
+
+static int dead_out(struct maria *m, void *arg, struct fw_err *err)
+{
+	const struct dead *q = arg;
+
+	for (size_t i = 0; i < q->n; i++)
+		mr_put(m, "DELETE FROM incoming_dead WHERE id = ?", "i", q->at[i].id);
+	return mr_flush(m, err);
+}
+
+int mr_event_unbury(struct fw_store *st, const struct fw_dead_event *event, size_t n, struct fw_err *err)
+{
+	struct dead q = {event, n};
+
+	return mr_transact(mr_of(st), dead_out, &q, err);
+}
+
 #define ALL(limit) MR_INT((limit) ? (int64_t)(limit) : INT64_MAX)
 
 int mr_event_list(struct fw_store *st, int64_t after_id, size_t limit, fw_event_cb *cb, void *ctx, struct fw_err *err)
@@ -124,31 +144,37 @@ int mr_event_dead_list(struct fw_store *st, int64_t after_id, size_t limit, fw_d
 }
 
 struct pruning {
-	int64_t before_ms, n, dead_n;
+	int64_t before_ms, n;
 };
 
-/* Ids rise with time: the old ones come first. In steps, so that no transaction is long. */
+/* Among so many in front of a table: no transaction is long. */
+static int prune(struct maria *m, const char *look, const char *take, struct pruning *q, struct fw_err *err)
+{
+	int64_t upto, n = 0;
+	int rc = mr_number(m, 0, &upto, err, look, "ii", MR_INT(FW_EVENT_STEP), q->before_ms);
+
+	rc = rc || !upto ? rc : mr_number(m, 0, &n, err, take, "ii", upto, q->before_ms);
+	q->n += n;
+	return rc;
+}
+
 static int events_prune(struct maria *m, void *arg, struct fw_err *err)
 {
 	struct pruning *q = arg;
-	int64_t upto;
-	int rc = mr_number(m, 0, &upto, err, "SELECT max(id) FROM (SELECT id, stamp FROM incoming ORDER BY id LIMIT ?) o WHERE stamp < ?", "ii",
-		MR_INT(PRUNE_STEP), q->before_ms);
+	int rc;
 
 	q->n = 0;
-	rc = rc || !upto ? rc : mr_number(m, 0, &q->n, err, "DELETE FROM incoming WHERE id <= ? AND stamp < ?; SELECT row_count()", "ii", upto,
-		q->before_ms);
-	return rc ? rc : mr_number(m, 0, &q->dead_n, err, "DELETE FROM incoming_dead WHERE at_ms < ?; SELECT row_count()", "i", q->before_ms);
+	rc = prune(m, "SELECT max(id) FROM (SELECT id, stamp FROM incoming ORDER BY id LIMIT ?) o WHERE stamp < ?",
+		"DELETE FROM incoming WHERE id <= ? AND stamp < ?; SELECT row_count()", q, err);
+	return rc ? rc : prune(m, "SELECT max(id) FROM (SELECT id, at_ms FROM incoming_dead ORDER BY id LIMIT ?) o WHERE at_ms < ?",
+		"DELETE FROM incoming_dead WHERE id <= ? AND at_ms < ?; SELECT row_count()", q, err);
 }
 
 int mr_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw_err *err)
 {
 	struct pruning q = {.before_ms = before_ms};
-	int rc;
+	int rc = mr_transact(mr_of(st), events_prune, &q, err);
 
-	do {
-		rc = mr_transact(mr_of(st), events_prune, &q, err);
-		*n += rc ? 0 : q.n + q.dead_n;
-	} while (!rc && q.n == PRUNE_STEP);
+	*n = rc ? 0 : q.n;
 	return rc;
 }

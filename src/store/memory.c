@@ -297,4 +297,5 @@ const struct fw_store_driver fw_store_memory = {
 	.record_remove = mem_record_remove,
 	.record_prune = mem_record_prune,
 	.lend = mem_lend,
+	.event_unbury = mem_event_unbury,
 };

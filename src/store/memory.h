@@ -124,6 +124,7 @@ int mem_event_bury(struct fw_store *st, const struct fw_dead_event *event, struc
 int mem_event_list(struct fw_store *st, int64_t after_id, size_t limit, fw_event_cb *cb, void *ctx, struct fw_err *err);
 int mem_event_dead_list(struct fw_store *st, int64_t after_id, size_t limit, fw_dead_event_cb *cb, void *ctx, struct fw_err *err);
 int mem_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw_err *err);
+int mem_event_unbury(struct fw_store *st, const struct fw_dead_event *event, size_t n, struct fw_err *err);
 void mem_events_free(struct memory *m);
 
 /* ---- memory_records.c -------------------------------------------------------------------------------------------------- */

@@ -130,33 +130,55 @@ int mem_event_dead_list(struct fw_store *st, int64_t after_id, size_t limit, fw_
 	return rc;
 }
 
+int mem_event_unbury(struct fw_store *st, const struct fw_dead_event *event, size_t n, struct fw_err *err)
+{
+	struct list *l = &mem_of(st)->dead_events;
+
+	(void)err;
+	for (size_t i = 0; i < n; i++) {
+		size_t at = index_of(l, event[i].id, dead_id);
+
+		if (at == l->n || dead_id(l->at[at]) != event[i].id)
+			continue;
+		free(l->at[at]);
+		memmove(&l->at[at], &l->at[at + 1], (--l->n - at) * sizeof(*l->at));
+	}
+	return 0;
+}
+
+static int64_t event_stamp(const void *e)
+{
+	return ((const struct fw_event *)e)->stamp_ms;
+}
+
+static int64_t dead_at(const void *e)
+{
+	return ((const struct fw_dead_event *)e)->at_ms;
+}
+
+/* Of the first FW_EVENT_STEP those that are older; how many went. */
+static int64_t step(struct list *l, int64_t before_ms, int64_t (*time_of)(const void *))
+{
+	size_t n = FW_MIN(l->n, (size_t)FW_EVENT_STEP), kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (time_of(l->at[i]) < before_ms)
+			free(l->at[i]);
+		else
+			l->at[kept++] = l->at[i];
+	}
+	if (n)
+		memmove(&l->at[kept], &l->at[n], (l->n - n) * sizeof(*l->at));
+	l->n -= n - kept;
+	return (int64_t)(n - kept);
+}
+
 int mem_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw_err *err)
 {
 	struct memory *m = mem_of(st);
-	size_t kept = 0;
 
 	(void)err;
-	*n = (int64_t)(m->events.n + m->dead_events.n);
-	for (size_t i = 0; i < m->events.n; i++) {
-		struct fw_event *e = m->events.at[i];
-
-		if (e->stamp_ms < before_ms)
-			free(e);
-		else
-			m->events.at[kept++] = e;
-	}
-	m->events.n = kept;
-	kept = 0;
-	for (size_t i = 0; i < m->dead_events.n; i++) {
-		struct fw_dead_event *e = m->dead_events.at[i];
-
-		if (e->at_ms < before_ms)
-			free(e);
-		else
-			m->dead_events.at[kept++] = e;
-	}
-	m->dead_events.n = kept;
-	*n -= (int64_t)(m->events.n + m->dead_events.n);
+	*n = step(&m->events, before_ms, event_stamp) + step(&m->dead_events, before_ms, dead_at);
 	return 0;
 }
 

@@ -438,4 +438,5 @@ const struct fw_store_driver fw_store_postgres = {
 	.record_remove = pg_record_remove,
 	.record_prune = pg_record_prune,
 	.lend = pg_lend,
+	.event_unbury = pg_event_unbury,
 };

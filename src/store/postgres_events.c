@@ -6,7 +6,6 @@
  */
 #include "store/postgres.h"
 
-#define PRUNE_STEP 20000
 #define COPY_MIN 16 /* rows: fewer are sooner there by one round trip */
 
 struct events {
@@ -92,6 +91,30 @@ int pg_event_bury(struct fw_store *st, const struct fw_dead_event *event, struct
 	return pg_txn(pg_of(st), dead_in, &e, err);
 }
 
+struct dead {
+	const struct fw_dead_event *at;
+	size_t n;
+};
+
+static int dead_out(struct pg *p, void *ctx, struct fw_err *err)
+{
+	const struct dead *q = ctx;
+
+	pg_begin(p);
+	pg_array(p, PG_INT8, q->n);
+	for (size_t i = 0; i < q->n; i++)
+		pg_item_int(p, q->at[i].id);
+	pg_send(p, PG_ONCE, "DELETE FROM incoming_dead WHERE id = ANY ($1::int8[])");
+	return pg_commit_run(p, err);
+}
+
+int pg_event_unbury(struct fw_store *st, const struct fw_dead_event *event, size_t n, struct fw_err *err)
+{
+	struct dead q = {event, n};
+
+	return pg_txn(pg_of(st), dead_out, &q, err);
+}
+
 struct listing {
 	fw_event_cb *cb;
 	fw_dead_event_cb *dead_cb;
@@ -141,38 +164,35 @@ int pg_event_dead_list(struct fw_store *st, int64_t after_id, size_t limit, fw_d
 }
 
 struct pruning {
-	int64_t before_ms, n, dead_n;
+	int64_t before_ms, n;
 };
 
-/* Ids rise with time: the old ones come first. In steps, so that no transaction is long. */
+/* Among so many in front of the table: no transaction is long. */
+#define PRUNE(table, time) "WITH gone AS (DELETE FROM " table " WHERE id IN (SELECT id FROM (SELECT id, " time " AS t FROM " table \
+	" ORDER BY id LIMIT $2::int8) o WHERE t < $1::int8) RETURNING 1) SELECT count(*) FROM gone"
+
 static int events_prune(struct pg *p, void *ctx, struct fw_err *err)
 {
+	static const char *const SQL[] = {PRUNE("incoming", "stamp"), PRUNE("incoming_dead", "at_ms")};
 	struct pruning *q = ctx;
 	int rc;
 
 	pg_begin(p);
-	pg_int(p, q->before_ms);
-	pg_int(p, PRUNE_STEP);
-	pg_send(p, PG_ONCE, "WITH gone AS (DELETE FROM incoming WHERE id IN (SELECT id FROM (SELECT id, stamp FROM incoming ORDER BY id"
-		" LIMIT $2::int8) o WHERE stamp < $1::int8) RETURNING 1) SELECT count(*) FROM gone");
-	pg_int(p, q->before_ms);
-	pg_send(p, PG_ONCE, "WITH gone AS (DELETE FROM incoming_dead WHERE at_ms < $1::int8 RETURNING 1) SELECT count(*) FROM gone");
+	for (size_t i = 0; i < FW_N(SQL); i++) {
+		pg_int(p, q->before_ms);
+		pg_int(p, FW_EVENT_STEP);
+		pg_send(p, PG_ONCE, SQL[i]);
+	}
 	rc = pg_commit_run(p, err);
-	if (rc)
-		return rc;
-	q->n = pg_get_int(p->res[1], 0, 0);
-	q->dead_n = pg_get_int(p->res[2], 0, 0);
-	return 0;
+	q->n = rc ? 0 : pg_get_int(p->res[1], 0, 0) + pg_get_int(p->res[2], 0, 0);
+	return rc;
 }
 
 int pg_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw_err *err)
 {
 	struct pruning q = {.before_ms = before_ms};
-	int rc;
+	int rc = pg_txn(pg_of(st), events_prune, &q, err);
 
-	do {
-		rc = pg_txn(pg_of(st), events_prune, &q, err);
-		*n += rc ? 0 : q.n + q.dead_n;
-	} while (!rc && q.n == PRUNE_STEP);
+	*n = rc ? 0 : q.n;
 	return rc;
 }

@@ -729,4 +729,5 @@ const struct fw_store_driver fw_store_redis = {
 	.record_remove = rd_record_remove,
 	.record_prune = rd_record_prune,
 	.lend = rd_lend,
+	.event_unbury = rd_event_unbury,
 };

@@ -315,6 +315,7 @@ int rd_event_bury(struct fw_store *st, const struct fw_dead_event *event, struct
 int rd_event_list(struct fw_store *st, int64_t after_id, size_t limit, fw_event_cb *cb, void *ctx, struct fw_err *err);
 int rd_event_dead_list(struct fw_store *st, int64_t after_id, size_t limit, fw_dead_event_cb *cb, void *ctx, struct fw_err *err);
 int rd_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw_err *err);
+int rd_event_unbury(struct fw_store *st, const struct fw_dead_event *event, size_t n, struct fw_err *err);
 
 /* ---- redis_records.c -------------------------------------------------------------------------------------------------- */
 

@@ -49,12 +49,24 @@ int rd_event_put(struct fw_store *st, const struct fw_event *event, size_t n, st
 	return rd_run1(r, 0, &r->arena, &reply, "storing events", err);
 }
 
+/* The word that a dead one is stored as. */
+static void dead_add(struct rd_conn *c, const struct fw_dead_event *e)
+{
+	struct fw_buf *b = rd_word_begin(c);
+
+	member_begin(b, e->id);
+	fw_buf_addf(b, "%lld ", (long long)e->at_ms);
+	fw_buf_addstr(b, e->row);
+	fw_buf_addc(b, '\n');
+	fw_buf_addstr(b, e->reason);
+	rd_word_end(c);
+}
+
 int rd_event_bury(struct fw_store *st, const struct fw_dead_event *event, struct fw_err *err)
 {
 	struct redis *r = redis_of(st);
 	struct rd_reply *reply;
 	struct rd_conn *c;
-	struct fw_buf *b;
 	int rc = rd_may_write(r, err);
 
 	if (rc)
@@ -64,14 +76,26 @@ int rd_event_bury(struct fw_store *st, const struct fw_dead_event *event, struct
 	if (!c)
 		return err->rc;
 	rd_add_int(c, fw_ids_ms(event->id));
-	b = rd_word_begin(c);
-	member_begin(b, event->id);
-	fw_buf_addf(b, "%lld ", (long long)event->at_ms);
-	fw_buf_addstr(b, event->row);
-	fw_buf_addc(b, '\n');
-	fw_buf_addstr(b, event->reason);
-	rd_word_end(c);
+	dead_add(c, event);
 	return rd_run1(r, 0, &r->arena, &reply, "setting an event aside", err);
+}
+
+int rd_event_unbury(struct fw_store *st, const struct fw_dead_event *event, size_t n, struct fw_err *err)
+{
+	struct redis *r = redis_of(st);
+	struct rd_reply *reply;
+	struct rd_conn *c;
+	int rc = rd_may_write(r, err);
+
+	if (rc)
+		return rc;
+	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
+	c = rd_ask(r, 0, "ZREM", "incoming_dead", n, err);
+	if (!c)
+		return err->rc;
+	for (size_t i = 0; i < n; i++)
+		dead_add(c, &event[i]);
+	return rd_run1(r, 0, &r->arena, &reply, "taking events back", err);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------------- */
@@ -176,7 +200,34 @@ int rd_event_dead_list(struct fw_store *st, int64_t after_id, size_t limit, fw_d
 	return list(redis_of(st), "incoming_dead", after_id, limit, &l, err);
 }
 
-/* By the times of their ids, which are those of their stamps, or a moment later. */
+/* The time up to which a step goes: that of its last one, or before_ms when there are not so many. */
+static int step_end(struct redis *r, const char *key, int64_t before_ms, int64_t *end_ms, struct fw_err *err)
+{
+	struct rd_reply *last;
+	struct rd_conn *c;
+	struct fw_str member;
+	int64_t id;
+	int rc;
+
+	*end_ms = before_ms - 1;
+	c = rd_ask(r, 0, "ZRANGEBYSCORE", key, 5, err);
+	if (!c)
+		return err->rc;
+	rd_add(c, FW_STR("-inf"));
+	rd_add_int(c, before_ms - 1);
+	rd_add(c, FW_STR("LIMIT"));
+	rd_add_int(c, FW_EVENT_STEP - 1);
+	rd_add_int(c, 1);
+	rc = rd_run1(r, 0, &r->arena, &last, "pruning events", err);
+	if (rc || !last->n)
+		return rc;
+	member = last->elem[0]->text;
+	if (id_read(&member, &id))
+		*end_ms = FW_MIN(*end_ms, fw_ids_ms(id));
+	return 0;
+}
+
+/* By the times of their ids, which are those of their stamps, or a moment later. A millisecond goes as a whole. */
 int rd_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw_err *err)
 {
 	static const char *const KEY[] = {"incoming", "incoming_dead"};
@@ -185,13 +236,18 @@ int rd_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw
 
 	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
 	for (size_t i = 0; i < FW_N(KEY) && !rc; i++) {
-		struct rd_conn *c = rd_ask(r, 0, "ZREMRANGEBYSCORE", KEY[i], 2, err);
 		struct rd_reply *gone;
+		struct rd_conn *c;
+		int64_t end_ms;
 
+		rc = step_end(r, KEY[i], before_ms, &end_ms, err);
+		if (rc)
+			return rc;
+		c = rd_ask(r, 0, "ZREMRANGEBYSCORE", KEY[i], 2, err);
 		if (!c)
 			return err->rc;
 		rd_add(c, FW_STR("-inf"));
-		rd_add_int(c, before_ms - 1);
+		rd_add_int(c, end_ms);
 		rc = rd_run1(r, 0, &r->arena, &gone, "pruning events", err);
 		*n += rc ? 0 : rd_int(gone);
 	}

@@ -581,5 +581,6 @@ const struct fw_store_driver fw_store_sqlite = {
 	.record_remove = sq_record_remove,
 	.record_prune = sq_record_prune,
 	.lend = sq_lend,
+	.event_unbury = sq_event_unbury,
 	.inspect = sqlite_inspect,
 };

@@ -35,7 +35,7 @@ enum sq_id {
 	SQ_SET_FOLDER, SQ_SET_INTERVAL, SQ_SET_AUTH, SQ_FEED_ENTRIES, SQ_CLAIM_UNTIL, SQ_FEED_BY_ID, SQ_FEED_BY_URL,
 	SQ_FEEDS_BY_DUE, SQ_FEEDS, SQ_STATS_WHEEL, SQ_STATS_QUEUE, SQ_STATS_ENTRIES, SQ_CONTROL_PUT, SQ_CONTROL_LAST,
 	SQ_CONTROL_PAUSED, SQ_CONTROL_NEXT, SQ_BEATS,
-	SQ_VISIT_NOTED, SQ_KEY_AT, SQ_KEY_EMPTY, SQ_EVENT_PUT, SQ_EVENT_BURY, SQ_EVENTS, SQ_DEAD_EVENTS, SQ_EVENT_PRUNE, SQ_DEAD_PRUNE,
+	SQ_VISIT_NOTED, SQ_KEY_AT, SQ_KEY_EMPTY, SQ_EVENT_PUT, SQ_EVENT_BURY, SQ_EVENTS, SQ_DEAD_EVENTS, SQ_EVENT_PRUNE, SQ_DEAD_PRUNE, SQ_EVENT_OLD, SQ_EVENT_UNBURY,
 	SQ_RECORD_PUT, SQ_RECORD_GET, SQ_RECORDS, SQ_RECORDS_OF, SQ_RECORD_DEL, SQ_RECORD_OLD, SQ_RECORD_PRUNE,
 	SQ_LEND, SQ_LEND_UNTIL,
 	SQ_ID_N
@@ -328,6 +328,7 @@ int sq_event_bury(struct fw_store *st, const struct fw_dead_event *event, struct
 int sq_event_list(struct fw_store *st, int64_t after_id, size_t limit, fw_event_cb *cb, void *ctx, struct fw_err *err);
 int sq_event_dead_list(struct fw_store *st, int64_t after_id, size_t limit, fw_dead_event_cb *cb, void *ctx, struct fw_err *err);
 int sq_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw_err *err);
+int sq_event_unbury(struct fw_store *st, const struct fw_dead_event *event, size_t n, struct fw_err *err);
 
 /* ---- sqlite_records.c -------------------------------------------------------------------------------------------------- */
 

@@ -2,8 +2,6 @@
 /* Pushed events: tables incoming and incoming_dead. Their ids rise with time, so rows are appended. */
 #include "store/sqlite.h"
 
-#define PRUNE_STEP 10000
-
 static int put(struct sqlite *s, const struct fw_event *e, struct fw_err *err)
 {
 	return sq_do(s, SQ_EVENT_PUT, "INSERT INTO incoming (id, property, property_section, property_id, remote_ip, stamp)"
@@ -32,6 +30,18 @@ int sq_event_bury(struct fw_store *st, const struct fw_dead_event *event, struct
 		return rc;
 	return sq_end(s, sq_do(s, SQ_EVENT_BURY, "INSERT INTO incoming_dead (id, row, reason, at_ms) VALUES (?1, ?2, ?3, ?4)"
 		" ON CONFLICT (id) DO NOTHING", err, "issi", event->id, event->row, event->reason, event->at_ms), err);
+}
+
+int sq_event_unbury(struct fw_store *st, const struct fw_dead_event *event, size_t n, struct fw_err *err)
+{
+	struct sqlite *s = sqlite_of(st);
+	int rc = sq_begin(s, err);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = sq_do(s, SQ_EVENT_UNBURY, "DELETE FROM incoming_dead WHERE id = ?1", err, "i", event[i].id);
+	return sq_end(s, rc, err);
 }
 
 int sq_event_list(struct fw_store *st, int64_t after_id, size_t limit, fw_event_cb *cb, void *ctx, struct fw_err *err)
@@ -74,23 +84,28 @@ int sq_event_dead_list(struct fw_store *st, int64_t after_id, size_t limit, fw_d
 	return rc;
 }
 
-/* Ids rise with time: the old ones lie in front. In steps, so that others get their turn. */
+/* Among so many in front of the table. */
+#define OLD(table, time) table " WHERE id IN (SELECT id FROM (SELECT id, " time " AS t FROM " table " ORDER BY id LIMIT ?1) WHERE t < ?2)"
+
 int sq_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw_err *err)
 {
 	struct sqlite *s = sqlite_of(st);
-	int64_t done;
-	int rc;
+	sqlite3_stmt *any = sq_ask(s, SQ_EVENT_OLD, "SELECT 1 FROM " OLD("incoming", "stamp") " UNION ALL SELECT 1 FROM "
+		OLD("incoming_dead", "at_ms") " LIMIT 1", err, "ii", SQ_INT(FW_EVENT_STEP), before_ms);
+	int rc = any ? sq_row(s, any, err) : err->rc;
+	int64_t done = 0;
 
-	do {
-		rc = sq_begin(s, err);
-		if (rc)
-			return rc;
-		rc = sq_do(s, SQ_EVENT_PRUNE, "DELETE FROM incoming WHERE id IN (SELECT id FROM (SELECT id, stamp FROM incoming ORDER BY id LIMIT ?1)"
-			" WHERE stamp < ?2)", err, "ii", SQ_INT(PRUNE_STEP), before_ms);
-		done = sqlite3_changes64(s->db);
-		rc = rc ? rc : sq_do(s, SQ_DEAD_PRUNE, "DELETE FROM incoming_dead WHERE at_ms < ?1", err, "i", before_ms);
-		*n += rc ? 0 : done + sqlite3_changes64(s->db);
-		rc = sq_end(s, rc, err);
-	} while (!rc && done == PRUNE_STEP);
+	if (rc <= 0)
+		return rc; /* mostly: nobody is kept from writing for that */
+	sqlite3_reset(any);
+	rc = sq_begin(s, err);
+	if (rc)
+		return rc;
+	rc = sq_do(s, SQ_EVENT_PRUNE, "DELETE FROM " OLD("incoming", "stamp"), err, "ii", SQ_INT(FW_EVENT_STEP), before_ms);
+	done = rc ? 0 : sqlite3_changes64(s->db);
+	rc = rc ? rc : sq_do(s, SQ_DEAD_PRUNE, "DELETE FROM " OLD("incoming_dead", "at_ms"), err, "ii", SQ_INT(FW_EVENT_STEP), before_ms);
+	done += rc ? 0 : sqlite3_changes64(s->db);
+	rc = sq_end(s, rc, err);
+	*n = rc ? 0 : done;
 	return rc;
 }

@@ -11,7 +11,7 @@
 #include "store/drivers.h"
 #include "store/dsn.h"
 
-#define RECORD_PRUNE_MS 100
+#define PRUNE_MS 100
 
 static const struct fw_store_driver *const drivers[] = {
 	&fw_store_sqlite,
@@ -564,14 +564,39 @@ int fw_store_event_dead_list(struct fw_store *st, int64_t after_id, size_t limit
 	return counted(st, st->driver->event_dead_list(st, after_id, limit, cb, ctx, err ? err : &spare));
 }
 
-int fw_store_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw_err *err)
+/* A slot that goes in steps, again and again for PRUNE_MS. */
+static int pruned(struct fw_store *st, int (*slot)(struct fw_store *, int64_t, int64_t *, struct fw_err *), int64_t at_ms, int64_t step_n,
+	int64_t *n, bool *more, struct fw_err *err)
+{
+	int64_t until_ms = fw_mono_ms() + PRUNE_MS, step;
+	struct fw_err spare;
+	int rc;
+
+	do {
+		step = 0;
+		rc = counted(st, slot(st, at_ms, &step, err ? err : &spare));
+		*n += step;
+		*more = !rc && step >= step_n;
+	} while (*more && fw_mono_ms() < until_ms);
+	return rc;
+}
+
+int fw_store_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, bool *more, struct fw_err *err)
+{
+	*n = 0;
+	*more = false;
+	if (!st->driver->event_prune)
+		return missing(st, "event_prune", err);
+	return pruned(st, st->driver->event_prune, before_ms, FW_EVENT_STEP, n, more, err);
+}
+
+int fw_store_event_unbury(struct fw_store *st, const struct fw_dead_event *event, size_t n, struct fw_err *err)
 {
 	struct fw_err spare;
 
-	*n = 0;
-	if (!st->driver->event_prune)
-		return missing(st, "event_prune", err);
-	return counted(st, st->driver->event_prune(st, before_ms, n, err ? err : &spare));
+	if (!st->driver->event_unbury)
+		return missing(st, "event_unbury", err);
+	return counted(st, n ? st->driver->event_unbury(st, event, n, err ? err : &spare) : 0);
 }
 
 static bool is_kind(struct fw_str s)
@@ -655,21 +680,11 @@ int fw_store_record_remove(struct fw_store *st, struct fw_str kind, struct fw_st
 
 int fw_store_record_prune(struct fw_store *st, int64_t now_ms, int64_t *n, bool *more, struct fw_err *err)
 {
-	int64_t until_ms = fw_mono_ms() + RECORD_PRUNE_MS, step;
-	struct fw_err spare;
-	int rc;
-
 	*n = 0;
 	*more = false;
 	if (!st->driver->record_prune)
 		return missing(st, "record_prune", err);
-	do {
-		step = 0;
-		rc = counted(st, st->driver->record_prune(st, now_ms, &step, err ? err : &spare));
-		*n += step;
-		*more = !rc && step >= FW_RECORD_STEP;
-	} while (*more && fw_mono_ms() < until_ms);
-	return rc;
+	return pruned(st, st->driver->record_prune, now_ms, FW_RECORD_STEP, n, more, err);
 }
 
 int fw_store_clock(struct fw_store *st, int64_t *now_ms, struct fw_err *err)

@@ -2,6 +2,7 @@
 /* Pushed events, against every driver: each stored once, whole batches or none, in order of their ids. */
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/ids.h"
 #include "common.h"
 
@@ -208,6 +209,7 @@ START_TEST(prune)
 	struct fw_ids ids;
 	struct fw_err err = {0};
 	int64_t n;
+	bool more;
 
 	fw_ids_init(&ids, 0);
 	for (int64_t i = 0; i < 4; i++) {
@@ -219,15 +221,97 @@ START_TEST(prune)
 	d.id = fw_ids_take(&ids, 1, NOW);
 	OK(fw_store_event_put(st, e, 4, &err));
 	OK(fw_store_event_bury(st, &d, &err));
-	OK(fw_store_event_prune(st, NOW + 2000, &n, &err));
+	OK(fw_store_event_prune(st, NOW + 2000, &n, &more, &err));
 	ck_assert_int_eq(n, 3);
+	ck_assert(!more);
 	OK(fw_store_event_list(st, 0, 0, see, &s, &err));
 	ck_assert_uint_eq(s.n, 2);
 	ck_assert_int_eq(s.sum, 3 + 4);
 	OK(fw_store_event_dead_list(st, 0, 0, see_dead, &dead, &err));
 	ck_assert_uint_eq(dead.n, 0);
-	OK(fw_store_event_prune(st, NOW + 2000, &n, &err));
+	OK(fw_store_event_prune(st, NOW + 2000, &n, &more, &err));
 	ck_assert_int_eq(n, 0);
+	ck_assert(!more);
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(prune_in_steps) /* whoever waits for the store waits for one of them */
+{
+	enum { OLD = FW_EVENT_STEP * 2 + 100, ALL = OLD + 50 };
+	struct fw_store *st = fresh(_i);
+	struct fw_event *e = calloc(ALL, sizeof(*e));
+	struct seen s = {0};
+	struct fw_ids ids;
+	struct fw_err err = {0};
+	int64_t n, sum = 0;
+	int steps = 0;
+
+	ck_assert_ptr_nonnull(e);
+	fw_ids_init(&ids, 0);
+	for (int64_t i = 0; i < ALL; i++) {
+		e[i] = event(&ids, 1);
+		e[i].stamp_ms = NOW + (i < OLD ? i / 7 : FW_HOUR_MS);
+		e[i].id = fw_ids_take(&ids, 1, e[i].stamp_ms);
+	}
+	for (size_t i = 0; i < ALL; i += FW_EVENT_STEP)
+		OK(fw_store_event_put(st, e + i, FW_MIN(ALL - i, (size_t)FW_EVENT_STEP), &err));
+	do {
+		n = 0;
+		OK(st->driver->event_prune(st, NOW + FW_HOUR_MS, &n, &err));
+		ck_assert_int_le(n, FW_EVENT_STEP + 7); /* a millisecond may go as a whole */
+		sum += n;
+		steps++;
+	} while (n >= FW_EVENT_STEP);
+	ck_assert_int_eq(sum, OLD);
+	ck_assert_int_ge(steps, 3);
+	OK(fw_store_event_list(st, 0, 0, see, &s, &err));
+	ck_assert_uint_eq(s.n, ALL - OLD);
+	free(e);
+	fw_store_close(st);
+}
+END_TEST
+
+static int keep_dead(void *ctx, const struct fw_dead_event *e)
+{
+	struct fw_dead_event *to = ctx;
+	static char row[3][100], reason[3][100];
+	static size_t i;
+
+	i = (i + 1) % 3;
+	fw_str_copy(row[i], sizeof(row[i]), e->row);
+	fw_str_copy(reason[i], sizeof(reason[i]), e->reason);
+	while (to->id)
+		to++;
+	*to = *e;
+	to->row = fw_str(row[i]);
+	to->reason = fw_str(reason[i]);
+	return 0;
+}
+
+START_TEST(taken_back) /* what is shown can be taken away, and nothing else goes */
+{
+	struct fw_store *st = fresh(_i);
+	struct fw_dead_event in[3], out[4] = {{.id = 0}};
+	struct dead dead = {0};
+	struct fw_ids ids;
+	struct fw_err err = {0};
+
+	fw_ids_init(&ids, 0);
+	for (size_t i = 0; i < 3; i++) { /* of one millisecond */
+		in[i] = (struct fw_dead_event){.id = fw_ids_take(&ids, 1, NOW), .row = FW_STR("{\"a\":\"'\\u0000\"}"), .reason = FW_STR("it's so\tbad"),
+			.at_ms = NOW + (int64_t)i};
+		OK(fw_store_event_bury(st, &in[i], &err));
+	}
+	OK(fw_store_event_dead_list(st, 0, 0, keep_dead, out, &err));
+	ck_assert_int_eq(out[2].id, in[2].id);
+	OK(fw_store_event_unbury(st, out, 0, &err));
+	out[1] = out[2];
+	OK(fw_store_event_unbury(st, out, 2, &err));
+	OK(fw_store_event_unbury(st, out, 2, &err)); /* they are gone: nothing happens */
+	OK(fw_store_event_dead_list(st, 0, 0, see_dead, &dead, &err));
+	ck_assert_uint_eq(dead.n, 1);
+	ck_assert_int_eq(dead.id, in[1].id);
 	fw_store_close(st);
 }
 END_TEST
@@ -236,7 +320,8 @@ int main(void)
 {
 	Suite *s = suite_create("events");
 	TCase *t = tcase_create("every driver");
-	const TTest *const every[] = {stored_once, many_of_which_some_are_there, unknown_address, many_by_pages, set_aside, prune};
+	const TTest *const every[] = {stored_once, many_of_which_some_are_there, unknown_address, many_by_pages, set_aside, prune, prune_in_steps,
+		taken_back};
 
 	stores_begin();
 	tcase_set_timeout(t, 60);
