@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A whole store into another one, of any engines: feeds, then entries, then the keys that retention left behind, then visits, each
- * in order of the numbers they keep, in batches of so many bytes that are one transaction each. So what a copy has done can be seen
+ * A whole store into another one, of any engines: feeds, then entries, then the keys that retention left behind, then visits, then pushed
+ * events (copy_events.c), each in order of the numbers they keep, in batches of so many bytes that are one transaction each. So what a copy has done can be seen
  * from the highest number that is there, and a copy that was killed goes on behind it.
  *
  * How far to go is read before the first feed: an entry up to there belongs to a feed that is read later, also while workers go on
@@ -58,19 +58,25 @@ static int full(const struct copy *c, size_t n)
 	return n == COPY_ROWS || c->bytes >= c->o->batch_bytes;
 }
 
+bool copy_again(int rc, int *i)
+{
+	if (rc != FW_EAGAIN || *i >= AGAIN_N)
+		return false;
+	(void)poll(NULL, 0, AGAIN_MS << (*i)++);
+	return true;
+}
+
 /* Write the batch; what is there already is passed over, so a failed one may be tried again. */
 static int flush(struct copy *c)
 {
 	struct fw_load *b = &c->batch;
-	int rc;
+	int rc, i = 0;
 
 	if (!b->feed_n && !b->entry_n && !b->key_n && !b->visit_n)
 		return 0;
-	rc = fw_store_load(c->to, b, c->err);
-	for (int i = 0; rc == FW_EAGAIN && i < AGAIN_N; i++) {
-		(void)poll(NULL, 0, AGAIN_MS << i);
+	do
 		rc = fw_store_load(c->to, b, c->err);
-	}
+	while (copy_again(rc, &i));
 	if (rc)
 		return rc;
 	c->s->feeds += (int64_t)b->feed_n;
@@ -324,14 +330,16 @@ static int beat_seen(void *ctx, const struct fw_beat *b)
 static int target_take(struct copy *c)
 {
 	const struct fw_store_stats *to = &c->known;
-	bool empty = !to->feed_n && !to->last_feed_id && !to->last_entry_id && !to->last_visit_id;
+	bool empty = !to->feed_n && !to->last_feed_id && !to->last_entry_id && !to->last_visit_id, events;
 	struct fw_control newest;
 	struct seen seen = {0};
 	int rc = fw_store_control_take(c->to, -1, &newest, c->err);
 
-	if (!rc && !empty && !c->o->resume)
-		return fw_err_set(c->err, FW_EINVAL, "the target is not empty (%lld feeds, %lld entries): name an empty store, or give --continue"
-			" if it holds an older copy, or one that was interrupted", (long long)to->feed_n, (long long)to->entry_n);
+	rc = rc ? rc : copy_events_any(c, &events);
+	if (!rc && (!empty || events) && !c->o->resume)
+		return fw_err_set(c->err, FW_EINVAL, "the target is not empty (%lld feeds, %lld entries%s): name an empty store, or give --continue"
+			" if it holds an older copy, or one that was interrupted", (long long)to->feed_n, (long long)to->entry_n,
+			events ? ", pushed events" : "");
 	seen.paused = newest.paused;
 	rc = rc ? rc : copy_walked(fw_store_beat_list(c->to, 0, beat_seen, &seen, c->err));
 	if (!rc && !empty && seen.worked)
@@ -370,8 +378,11 @@ static int run(struct copy *c)
 	rc = rc ? rc : keys(c);
 	rc = phase(c, FW_COPY_VISITS, rc);
 	rc = rc ? rc : visits(c, c->known.last_visit_id);
+	rc = phase(c, FW_COPY_EVENTS, rc);
+	rc = rc ? rc : copy_events(c);
 	rc = phase(c, FW_COPY_VERIFY, rc);
 	rc = rc ? rc : copy_verify(c);
+	rc = rc ? rc : copy_events_verify(c);
 	if (!rc && !c->s->differing)
 		rc = fw_store_control_put(c->to, FW_CONTROL_RESUME, 0, c->err);
 	return phase(c, FW_COPY_DONE, rc);

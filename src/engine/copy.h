@@ -9,6 +9,10 @@
 #define COPY_ROWS 2000       /* in one batch */
 #define COPY_FEED_RANGE 500  /* numbers of feeds that are compared together */
 
+struct copy_events { /* of the source, as they were copied: how many, and the last one's id */
+	int64_t n, last_id;
+};
+
 struct copy {
 	struct fw_store *from, *to;
 	const struct fw_copy_options *o;
@@ -23,6 +27,7 @@ struct copy {
 	struct fw_visit *visit;      /* visit_cap of them: all of a feed's may have to come together */
 	size_t visit_cap;
 	size_t bytes;
+	struct copy_events seen[2];  /* [1]: those set aside */
 	int64_t started_ms;
 	struct fw_err *err;
 };
@@ -42,6 +47,10 @@ struct copy_prints { /* of a range, in order of id */
 };
 
 void copy_progress(struct copy *c);
+/* Is it worth another try? Then a while has passed. *i: how many there were. */
+bool copy_again(int rc, int *i);
+/* A difference, counted and told. */
+FW_PRINTF(2, 3) void copy_differs(struct copy *c, const char *fmt, ...);
 /* A walk ended because a batch was full or for want of rows: neither is an error. */
 static inline int copy_walked(int rc)
 {
@@ -57,5 +66,9 @@ int copy_is_one(struct copy *c);
 int copy_stale_remove(struct copy *c);
 /* Compare all; what differs is counted and told. */
 int copy_verify(struct copy *c);
+/* Pushed events and those set aside: put there what is missing; compare what was copied; does the target have any? */
+int copy_events(struct copy *c);
+int copy_events_verify(struct copy *c);
+int copy_events_any(struct copy *c, bool *any);
 
 #endif

@@ -166,7 +166,7 @@ int copy_stale_remove(struct copy *c)
 
 /* ---- the comparison ----------------------------------------------------------------------------------------------------------- */
 
-FW_PRINTF(2, 3) static void differs(struct copy *c, const char *fmt, ...)
+void copy_differs(struct copy *c, const char *fmt, ...)
 {
 	char words[300];
 	va_list ap;
@@ -183,13 +183,13 @@ FW_PRINTF(2, 3) static void differs(struct copy *c, const char *fmt, ...)
 static void print_compare(struct copy *c, const struct copy_print *a, const struct copy_print *b)
 {
 	if (a->key_n != b->key_n || a->entry_n != b->entry_n)
-		differs(c, "feed %lld: %lld entries and %lld keys of entries gone at the source, %lld and %lld at the target",
+		copy_differs(c, "feed %lld: %lld entries and %lld keys of entries gone at the source, %lld and %lld at the target",
 			(long long)a->id, (long long)a->entry_n, (long long)(a->key_n - a->entry_n), (long long)b->entry_n,
 			(long long)(b->key_n - b->entry_n));
 	else if (a->keys != b->keys)
-		differs(c, "feed %lld: as many entries, but not the same ones", (long long)a->id);
+		copy_differs(c, "feed %lld: as many entries, but not the same ones", (long long)a->id);
 	else if (a->feed != b->feed)
-		differs(c, "feed %lld: the same entries, but another state or other settings", (long long)a->id);
+		copy_differs(c, "feed %lld: the same entries, but another state or other settings", (long long)a->id);
 	else
 		return;
 }
@@ -201,9 +201,9 @@ static void prints_compare(struct copy *c, const struct copy_prints *a, const st
 
 	while (i < a->n || k < b->n) {
 		if (k == b->n || (i < a->n && a->at[i].id < b->at[k].id))
-			differs(c, "feed %lld: missing at the target", (long long)a->at[i++].id);
+			copy_differs(c, "feed %lld: missing at the target", (long long)a->at[i++].id);
 		else if (i == a->n || b->at[k].id < a->at[i].id)
-			differs(c, "feed %lld: not at the source", (long long)b->at[k++].id);
+			copy_differs(c, "feed %lld: not at the source", (long long)b->at[k++].id);
 		else
 			print_compare(c, &a->at[i++], &b->at[k++]);
 	}
@@ -231,8 +231,8 @@ int copy_verify(struct copy *c)
 	c->s->moved_on = from.last_entry_id != c->end.last_entry_id || from.last_visit_id != c->end.last_visit_id;
 	/* retention may have taken visits of feeds that are the same as in the older copy; the target's own will */
 	if (!c->s->moved_on && (from.visit_n > to.visit_n || (!c->known.visit_n && from.visit_n != to.visit_n)))
-		differs(c, "%lld visits at the source, %lld at the target", (long long)from.visit_n, (long long)to.visit_n);
+		copy_differs(c, "%lld visits at the source, %lld at the target", (long long)from.visit_n, (long long)to.visit_n);
 	if (!c->s->moved_on && from.entry_n != to.entry_n)
-		differs(c, "%lld entries at the source, %lld at the target", (long long)from.entry_n, (long long)to.entry_n);
+		copy_differs(c, "%lld entries at the source, %lld at the target", (long long)from.entry_n, (long long)to.entry_n);
 	return 0;
 }

@@ -26,10 +26,22 @@ TABLES = {
     "entry_keys": "*",
     "visits": "*",
     "runs": "*",
+    "incoming": "*",
+    "incoming_dead": "*",
 }
+EVENTS, DEAD = 1500, 30
 
 
 MADE = []
+
+
+def pushed(w):
+    """Events and some set aside, several of one millisecond."""
+    w.sql("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) INSERT INTO incoming"
+          " (id, property, property_section, property_id, remote_ip, stamp) SELECT (90000000000 + i / 7 << 22) + i %% 7 * 1024, 'p' || i,"
+          " 1, i, CASE i %% 2 WHEN 0 THEN '' ELSE '2001:db8::1' END, 1794067200000 + i / 7 FROM n" % EVENTS, write=True)
+    w.sql("INSERT INTO incoming_dead (id, row, reason, at_ms) SELECT id + 512, '{\"property\":\"it''s\\u0000\"}', 'because', stamp + 5 FROM incoming"
+          " LIMIT %d" % DEAD, write=True)
 
 
 def filled(base):
@@ -47,6 +59,7 @@ def filled(base):
         w.run("set", "--title", "mine", "--interval", "90m", "#3")
         w.run("pause", "#4")
         urls = list(o.urls)
+    pushed(w)
     holds(w.one("SELECT count(*) FROM entry_keys WHERE entry_id = 0") > FEEDS, "entries are gone, keys stay")
     holds(w.one("SELECT count(*) FROM entries") > FEEDS, "entries")
     w.sql("PRAGMA wal_checkpoint(TRUNCATE)", write=True)
@@ -78,11 +91,11 @@ def whole(base):
     w, urls = filled(base)
     to = target(base)
     said = copy(w, to)
-    holds("both hold the same" in said.stdout, said.stdout)
+    holds("both hold the same" in said.stdout and "1,500 pushed events, 30 set aside" in said.stdout, said.stdout)
     same(w, to)
     holds(copy(w, to, code=2).stderr.count("not empty") == 1, "a second copy is refused")
     again = json.loads(copy(w, to, "--continue", "--json").stdout)
-    equal((again["feeds"], again["entries"], again["visits"], again["differing"]), (0, 0, 0, 0))
+    equal([again[x] for x in ("feeds", "entries", "visits", "events", "dead_events", "differing")], [0] * 6)
     equal(again["feeds_before"], FEEDS)
     same(w, to)
     port = urls[0].split(":")[2].split("/")[0]
@@ -288,7 +301,17 @@ def tampered(base):
         to.sql(change, write=True)
         equal(json.loads(copy(w, to, "--continue", "--json").stdout)["renewed"], 1, change)
         same(w, to)
-    for change, words in (("UPDATE entry_keys SET hash = 1 WHERE feed_id = 7 AND entry_id = 0", "not the same ones"),
+    to.sql("DELETE FROM incoming WHERE property_id % 3 = 0", write=True)
+    to.sql("DELETE FROM incoming_dead WHERE id > (SELECT min(id) FROM incoming_dead)", write=True)
+    again = json.loads(copy(w, to, "--continue", "--json").stdout)
+    equal((again["events"], again["dead_events"], again["differing"]), (EVENTS // 3, DEAD - 1, 0), "what was missing")
+    same(w, to)
+    to.sql("INSERT INTO incoming VALUES (1 << 60, 'its own', 1, 1, '', 1)", write=True)
+    copy(w, to, "--continue") # pushes that came to the target already are nobody's business
+    equal(to.one("SELECT count(*) FROM incoming"), EVENTS + 1)
+    for change, words in (("UPDATE incoming SET property_section = 2 WHERE property = 'p700'", "another one"),
+                          ("UPDATE incoming_dead SET reason = 'x' WHERE id = (SELECT max(id) FROM incoming_dead)", "set aside"),
+                          ("UPDATE entry_keys SET hash = 1 WHERE feed_id = 7 AND entry_id = 0", "not the same ones"),
                           ("INSERT INTO entry_keys VALUES (8, randomblob(16), 3, 0)", "feed 8:"),
                           ("UPDATE meta SET value = value - 1 WHERE name = 'visit_n'", "visits at the source")):
         to.sql(change, write=True)
