@@ -41,7 +41,7 @@ struct fw_config {
 	bool http2;
 	bool relaxed;                      /* store: see fw_store_config */
 	int64_t cache_bytes;
-	int64_t keep_visits_ms, keep_entries_ms; /* 0: for ever */
+	int64_t keep_visits_ms, keep_entries_ms, keep_events_ms; /* 0: for ever */
 	char *listen, *trusted_proxies, *access_log, *tls_cert, *tls_key;
 	int64_t serve_connections, serve_header_ms, serve_body_ms, serve_body_rate, serve_send_ms, serve_idle_ms;
 	int64_t serve_memory_bytes, body_max_bytes;

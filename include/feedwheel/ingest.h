@@ -20,6 +20,7 @@
 extern "C" {
 #endif
 
+struct fw_buf;
 struct fw_ingest;
 struct fw_lane_in; /* one producer thread's side */
 
@@ -82,6 +83,17 @@ FW_MUST_CHECK int fw_ingest_begin(struct fw_lane_in *l, struct fw_push_wait *wai
 FW_MUST_CHECK int fw_ingest_put(struct fw_lane_in *l, const struct fw_event *e);
 FW_MUST_CHECK int fw_ingest_publish(struct fw_lane_in *l, struct fw_err *err);
 void fw_ingest_forget(struct fw_lane_in *l);
+
+/* An event as the JSON that fw_dead_event.row is: the columns of table incoming. */
+void fw_event_row(const struct fw_event *e, struct fw_buf *out);
+/* And back; texts in the arena. Errors: FW_EFORMAT; FW_ENOMEM. */
+FW_MUST_CHECK int fw_event_of_row(struct fw_str row, struct fw_arena *a, struct fw_event *out, struct fw_err *err);
+
+/*
+ * Forget records that have run out, and events older than keep_events_ms, for some tenths of a second; *more: there are more, it is
+ * worth another call soon. What goes wrong is logged. Errors: the store's.
+ */
+int fw_keep(struct fw_store *st, const struct fw_config *c, int64_t now_ms, bool *more);
 
 #ifdef __cplusplus
 }

@@ -86,6 +86,8 @@ static const struct fw_setting SETTING[] = {
 		AT(keep_visits_ms)},
 	{"keep_entries_ms", FW_TYPE_DURATION, "0", 0, DAYS(36500), NULL,
 		"Entries that were neither new nor changed for this long are forgotten; 0: never.", AT(keep_entries_ms)},
+	{"keep_events_ms", FW_TYPE_DURATION, "0", 0, DAYS(36500), NULL, "Pushed events older than this are forgotten, and those set aside; 0: never.",
+		AT(keep_events_ms)},
 	{"listen", FW_TYPE_STRING, "", NO_RANGE, "Where the HTTP server listens: ADDRESS:PORT, such as 127.0.0.1:8080, or unix:PATH. Unset: nowhere.",
 		AT(listen)},
 	{"serve_threads", FW_TYPE_INT, "0", 0, 1024, NULL, "Threads of the HTTP server; 0: one for every processor.", AT(serve_threads)},

@@ -20,6 +20,7 @@
 #include "base/str.h"
 #include "engine/lane.h"
 #include "engine/retry.h"
+#include "feedwheel/ingest.h"
 
 #define BEAT_MS (5 * FW_SECOND_MS)
 #define CONTROL_MS 400 /* between looks for messages, where the store does not wake us */
@@ -570,21 +571,6 @@ static bool upkeep(struct storer *s, int64_t mono_ms)
 	return s->upkeep_more;
 }
 
-/* Records that have run out; true: there are more. */
-static bool records_prune(struct storer *s, int64_t now_ms)
-{
-	bool more;
-	struct fw_err err;
-	int64_t n;
-	int rc = fw_store_record_prune(s->st, now_ms, &n, &more, &err);
-
-	if (rc && rc != FW_EUNSUP)
-		fw_warn("forgetting old records: %s; it is tried again later", err.text);
-	else if (n)
-		fw_debug("%lld old records forgotten", (long long)n);
-	return more;
-}
-
 /* Forget what is older than the settings want it kept: one worker's business, now and then; a --once does it at its end. */
 static void prune(struct storer *s, int64_t mono_ms)
 {
@@ -597,7 +583,7 @@ static void prune(struct storer *s, int64_t mono_ms)
 	if (s->l->o->index || !s->st || s->retry.pause_ms || mono_ms < s->prune_at_ms || (s->l->o->once && !s->once_over) ||
 	    atomic_load(&s->l->stopping))
 		return;
-	more = records_prune(s, now_ms);
+	(void)fw_keep(s->st, c, now_ms, &more); /* a store that is gone is found by the next claim */
 	s->prune_at_ms = fw_mono_ms() + (more ? PRUNE_MORE_MS : PRUNE_MS);
 	if (!c->keep_visits_ms && !c->keep_entries_ms)
 		return;

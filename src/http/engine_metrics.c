@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What the whole run counts (feedwheel/meter.h), as metrics: its visits, its store, its processes. */
+/* What the whole run counts (feedwheel/meter.h), as metrics: its visits, its processes; and what its store holds. */
 #include "feedwheel/meter.h"
 #include "http/http.h"
 #include "http/prom.h"
@@ -87,4 +87,25 @@ void http_engine_metrics(struct fw_buf *b, const struct fw_meter *m)
 
 		metric_histogram(b, TIMING[i].name, TIMING[i].help, s.timing[i].bucket, bound, n, s.timing[i].sum_us);
 	}
+}
+
+void http_store_metrics(struct fw_buf *b, struct http *h)
+{
+	struct fw_store_stats s;
+	int64_t age_ms;
+
+	if (!http_sample(h, &s, &age_ms))
+		return;
+	metric_head(b, "feeds", "gauge", "Feeds by status.");
+	metric_sample(b, "feeds", (double)s.active_n, "status=\"active\"");
+	metric_sample(b, "feeds", (double)s.paused_n, "status=\"paused\"");
+	metric_sample(b, "feeds", (double)s.gone_n, "status=\"gone\"");
+	metric_sample(b, "feeds", (double)s.quarantined_n, "status=\"quarantined\"");
+	metric(b, "feeds_due", "gauge", "Active feeds whose time has come.", (double)s.due_n);
+	metric(b, "feeds_lent", "gauge", "Feeds that workers hold, on all machines.", (double)s.lent_n);
+	metric(b, "feeds_failing", "gauge", "Feeds whose last visit failed.", (double)s.failing_n);
+	metric(b, "entries", "gauge", "Entries in the store.", (double)s.entry_n);
+	if (s.size_bytes >= 0)
+		metric(b, "store_size_bytes", "gauge", "Size of the store.", (double)s.size_bytes);
+	metric(b, "store_sample_age_seconds", "gauge", "How old the numbers of feeds and entries are.", (double)age_ms / 1000);
 }

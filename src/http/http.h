@@ -73,6 +73,7 @@ struct http {
 	struct http_tls tls;
 	size_t lane_body_max;
 	uint64_t id_base;            /* of request ids: differs from start to start */
+	struct chores *chores;
 	int fd;
 	size_t lane_n;
 	_Atomic size_t lane_used;    /* threads that have got theirs */
@@ -291,5 +292,16 @@ enum MHD_Result http_metrics(struct request *r);
 /* ---- engine_metrics.c ---------------------------------------------------------------------------------------------------------- */
 
 void http_engine_metrics(struct fw_buf *b, const struct fw_meter *m);
+/* What the store holds, as it was found some seconds ago; nothing before the first look. */
+void http_store_metrics(struct fw_buf *b, struct http *h);
+
+/* ---- chores.c ------------------------------------------------------------------------------------------------------------------ */
+
+int http_chores_make(struct http *h); /* behind the desk and the meter. FW_ENOMEM */
+void http_chores_free(struct http *h); /* behind the desk's end */
+/* Begin what is due; returns in how many ms to call again, -1: never. */
+int64_t http_chores(struct http *h);
+/* Counts of the store and their age; asks the desk for new ones when they are old. False: there are none yet. */
+bool http_sample(struct http *h, struct fw_store_stats *out, int64_t *age_ms);
 
 #endif

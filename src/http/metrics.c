@@ -91,5 +91,6 @@ enum MHD_Result http_metrics(struct request *r)
 	metric(&b, "flush_cpu_seconds_total", "counter", "Processor time of this process in statements that stored pushed rows.", (double)s.flush_cpu_us / 1e6);
 	flush_histogram(&b, &s);
 	http_engine_metrics(&b, h->meter);
+	http_store_metrics(&b, h);
 	return http_send(r, MHD_HTTP_OK, "text/plain; version=0.0.4", &b);
 }

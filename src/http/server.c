@@ -192,6 +192,7 @@ static void http_free(struct http *h)
 	conns_destroy(h->conns);
 	http_log_destroy(h->log);
 	http_tls_free(&h->tls);
+	http_chores_free(h);
 	fw_ingest_destroy(h->ingest);
 	free(h);
 }
@@ -261,6 +262,8 @@ static int http_start(const struct fw_config *c, const struct fw_meter *meter, i
 		rc = desk_open(c, &h->desk, err);
 	if (!rc)
 		rc = auth_open(c, &h->auth, err);
+	if (!rc && http_chores_make(h))
+		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
 	if (!rc) { /* libmicrohttpd closes what it is given */
 		h->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 		rc = h->fd < 0 ? fw_err_set(err, FW_EIO, "no file descriptor for the server: %s", strerror(errno)) : 0;
@@ -298,14 +301,16 @@ static uint64_t http_stop(struct http *h)
 }
 
 /* Until a signal says stop, or the parent is gone. */
-static void serve_wait(const sigset_t *signals, int parent_fd)
+static void serve_wait(struct http *h, const sigset_t *signals, int parent_fd)
 {
 	struct pollfd p[2] = {{.events = POLLIN}, {.fd = parent_fd, .events = POLLIN}};
 	struct signalfd_siginfo drop;
+	int n;
 
 	p[0].fd = signalfd(-1, signals, SFD_CLOEXEC);
-	while (poll(p, 2, -1) < 0 && errno == EINTR)
-		;
+	do
+		n = poll(p, 2, (int)http_chores(h));
+	while (!n || (n < 0 && errno == EINTR));
 	if (p[0].revents && read(p[0].fd, &drop, sizeof(drop)) < 0)
 		fw_debug("signal: %s", strerror(errno));
 	if (p[0].fd >= 0)
@@ -330,7 +335,7 @@ int fw_serve(const struct fw_config *c, const struct fw_meter *meter, int fd, in
 	if (rc)
 		return rc;
 	fw_info("listening on %s", c->listen);
-	serve_wait(&signals, parent_fd);
+	serve_wait(h, &signals, parent_fd);
 	left = http_stop(h);
 	if (left)
 		return fw_err_set(err, FW_EIO, "%llu rows that were accepted could not be stored: the store did not answer", (unsigned long long)left);

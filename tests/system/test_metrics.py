@@ -109,6 +109,11 @@ def as_stored(base):
         for process in "master", "worker", "server":
             holds(m.get("process_resident_memory_bytes", process=process, index="0") > 1 << 20, process)
         equal(m.get("workers_alive"), m.get("workers"))
+        wait_for("a look into the store", lambda: "feedwheel_feeds" in scrape(d).value)
+        m = scrape(d)
+        equal(m.all("feeds"), {"active": len(o.urls), "paused": 0, "gone": 0, "quarantined": 0})
+        equal([m.get(n) for n in ("feeds_due", "feeds_lent", "feeds_failing", "entries")],
+              [0, 0, w.one("SELECT count(*) FROM wheel WHERE fail_n > 0"), w.one("SELECT count(*) FROM entries")])
 
 
 @case("they rise on when a worker is killed, and when the server is")

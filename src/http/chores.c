@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What the server does at the desk without being asked by a request: it looks how many feeds there are, for /metrics, which answers at
+ * once with what was found last; and it forgets what is old, where no worker does.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "feedwheel/meter.h"
+#include "http/http.h"
+#include "base/banned.h"
+
+#define SAMPLE_MS (10 * FW_SECOND_MS)
+#define KEEP_MS FW_MINUTE_MS
+#define KEEP_MORE_MS FW_SECOND_MS
+
+struct chores {
+	const struct fw_config *config;
+	struct desk *desk;
+	bool keeps;
+	struct desk_job sample, keep;
+	_Atomic bool sampling, keeping; /* the job is at the desk */
+	_Atomic int64_t keep_at_ms;     /* monotonic */
+	pthread_mutex_t lock;           /* of what follows */
+	struct fw_store_stats stats;
+	int64_t stats_ms;               /* monotonic; 0: none yet */
+};
+
+#define CHORES_OF(job, member) ((struct chores *)(void *)((char *)(job) - offsetof(struct chores, member)))
+
+/* One that is under way is not begun again. */
+static void begin(struct chores *c, struct desk_job *j, _Atomic bool *busy)
+{
+	if (atomic_exchange(busy, true))
+		return;
+	if (desk_seat(c->desk))
+		desk_put(c->desk, j);
+	else
+		atomic_store(busy, false);
+}
+
+static int sample_run(struct desk_job *j, struct fw_store *st, const struct fw_err *err)
+{
+	struct chores *c = CHORES_OF(j, sample);
+	struct fw_store_stats s;
+	int rc = st ? fw_store_stats(st, 0, &s, NULL) : err->rc; /* that it is away others tell */
+
+	if (!rc) {
+		pthread_mutex_lock(&c->lock);
+		c->stats = s;
+		c->stats_ms = fw_mono_ms();
+		pthread_mutex_unlock(&c->lock);
+	}
+	return rc == FW_EIO ? rc : 0;
+}
+
+static void sample_done(struct desk_job *j)
+{
+	atomic_store(&CHORES_OF(j, sample)->sampling, false);
+}
+
+bool http_sample(struct http *h, struct fw_store_stats *out, int64_t *age_ms)
+{
+	struct chores *c = h->chores;
+	int64_t now_ms = fw_mono_ms();
+
+	pthread_mutex_lock(&c->lock);
+	*out = c->stats;
+	*age_ms = c->stats_ms ? now_ms - c->stats_ms : INT64_MAX;
+	pthread_mutex_unlock(&c->lock);
+	if (*age_ms >= SAMPLE_MS)
+		begin(c, &c->sample, &c->sampling);
+	return *age_ms != INT64_MAX;
+}
+
+static int keep_run(struct desk_job *j, struct fw_store *st, const struct fw_err *err)
+{
+	struct chores *c = CHORES_OF(j, keep);
+	bool more = false;
+	int rc = st ? fw_keep(st, c->config, fw_now_ms(), &more) : err->rc;
+
+	atomic_store(&c->keep_at_ms, fw_mono_ms() + (more ? KEEP_MORE_MS : KEEP_MS));
+	return rc == FW_EIO ? rc : 0;
+}
+
+static void keep_done(struct desk_job *j)
+{
+	atomic_store(&CHORES_OF(j, keep)->keeping, false);
+}
+
+int64_t http_chores(struct http *h)
+{
+	struct chores *c = h->chores;
+	int64_t wait_ms = atomic_load(&c->keep_at_ms) - fw_mono_ms();
+
+	if (!c->keeps)
+		return -1;
+	if (wait_ms <= 0)
+		begin(c, &c->keep, &c->keeping);
+	return FW_MAX(wait_ms, KEEP_MORE_MS);
+}
+
+int http_chores_make(struct http *h)
+{
+	struct chores *c = calloc(1, sizeof(*c));
+	struct fw_meter_sum s;
+
+	if (!c)
+		return FW_ENOMEM;
+	fw_meter_read(h->meter, &s);
+	c->config = h->config;
+	c->desk = h->desk;
+	c->keeps = !s.workers;
+	c->sample = (struct desk_job){.run = sample_run, .done = sample_done};
+	c->keep = (struct desk_job){.run = keep_run, .done = keep_done};
+	pthread_mutex_init(&c->lock, NULL);
+	h->chores = c;
+	return 0;
+}
+
+void http_chores_free(struct http *h)
+{
+	if (!h->chores)
+		return;
+	pthread_mutex_destroy(&h->chores->lock);
+	free(h->chores);
+	h->chores = NULL;
+}
