@@ -32,5 +32,10 @@ static inline int64_t fw_ids_ms(int64_t id)
 {
 	return (id >> 22) + FW_IDS_EPOCH_MS;
 }
+/* All that are made from then on are this or higher. */
+static inline int64_t fw_ids_first(int64_t at_ms)
+{
+	return at_ms <= FW_IDS_EPOCH_MS ? 0 : at_ms - FW_IDS_EPOCH_MS > INT64_MAX >> 22 ? INT64_MAX : (at_ms - FW_IDS_EPOCH_MS) << 22;
+}
 
 #endif

@@ -24,7 +24,6 @@
 #include "base/byte_ring.h"
 #include "base/clock.h"
 #include "base/ids.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/retry.h"
@@ -394,21 +393,6 @@ static bool store_ready(struct fw_ingest *in)
 	return false;
 }
 
-static void row_json(const struct fw_event *e, struct fw_buf *out)
-{
-	struct fw_json j;
-
-	fw_json_init(&j, out, false);
-	fw_json_object(&j, NULL);
-	fw_json_int(&j, "id", e->id);
-	fw_json_str(&j, "property", e->property);
-	fw_json_int(&j, "property_section", e->section);
-	fw_json_int(&j, "property_id", e->item);
-	fw_json_str(&j, "remote_ip", e->remote_ip);
-	fw_json_int(&j, "stamp", e->stamp_ms);
-	fw_json_end(&j);
-}
-
 /* A row that the store will never take: aside, with the reason. */
 static int set_aside(struct fw_ingest *in, size_t i, const struct fw_err *why, struct fw_err *err)
 {
@@ -417,7 +401,7 @@ static int set_aside(struct fw_ingest *in, size_t i, const struct fw_err *why, s
 	struct fw_dead_event dead = {.id = in->event[i].id, .reason = fw_str(why->text), .at_ms = fw_now_ms()};
 	int rc;
 
-	row_json(&in->event[i], &json);
+	fw_event_row(&in->event[i], &json);
 	dead.row = fw_buf_str(&json);
 	rc = json.rc ? fw_err_set(err, json.rc, "out of memory") : fw_store_event_bury(in->st, &dead, err);
 	if (!rc)

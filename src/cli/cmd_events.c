@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * events: what was pushed, in the order in which it came; what the store refused (--dead), and another try for that (--retry).
+ *
+ * Stores list events from a number on. The last ones of a table that may be long are found by looking back further and further: numbers
+ * tell the time.
+ */
+#include "base/ids.h"
+#include "cli/cli.h"
+#include "feedwheel/ingest.h"
+#include "base/banned.h"
+
+#define LAST 20       /* shown to people who do not say how many */
+#define RETRY_ROWS 500
+
+struct events {
+	struct cli *c;
+	struct cli_table table;
+	struct fw_buf line;
+	struct fw_arena arena; /* of one row */
+	bool dead, as_lines;
+	int64_t after_id;
+	size_t limit;         /* 0: all */
+	size_t n, skip;
+};
+
+static const struct cli_column EVENT[] = {
+	{"PUSHED"}, {"PROPERTY", .flex = true, .most = 60}, {"SECTION", .right = true, .spare = 2}, {"ITEM", .right = true},
+	{"FROM", .spare = 1}, {"ID", .right = true, .spare = 3},
+};
+static const struct cli_column DEAD[] = {
+	{"SET ASIDE"}, {"ID", .right = true, .spare = 1}, {"WHY", .flex = true, .most = 90}, {"ROW", .flex = true},
+};
+
+/* ---- showing --------------------------------------------------------------------------------------------------------------------- */
+
+static void number(struct events *e, int64_t v)
+{
+	char text[FW_RFC3339_MAX];
+
+	(void)fw_snprintf(text, sizeof(text), "%lld", (long long)v);
+	cli_table_cell(&e->table, NULL, fw_str(text));
+}
+
+static int line_out(struct events *e)
+{
+	cli_out_json(e->c, e->line.p ? e->line.p : "", e->line.len);
+	cli_out(e->c, "\n");
+	fw_buf_reset(&e->line);
+	return cli_gone(e->c);
+}
+
+static int event_show(void *ctx, const struct fw_event *v)
+{
+	struct events *e = ctx;
+	char when[FW_RFC3339_MAX];
+
+	if (e->skip) {
+		e->skip--;
+		return 0;
+	}
+	e->n++;
+	if (e->as_lines) {
+		fw_event_row(v, &e->line);
+		return line_out(e);
+	}
+	cli_table_cell(&e->table, NULL, fw_str(cli_stamp(when, v->stamp_ms)));
+	cli_table_cell(&e->table, CLI_BOLD, v->property);
+	number(e, v->section);
+	number(e, v->item);
+	cli_table_cell(&e->table, NULL, v->remote_ip.len ? v->remote_ip : FW_STR("-"));
+	number(e, v->id);
+	return cli_gone(e->c);
+}
+
+/* A row that we did not write is a text. */
+static void dead_line(struct events *e, const struct fw_dead_event *v)
+{
+	struct fw_event row;
+	struct fw_err err;
+	struct fw_json j;
+
+	fw_json_init(&j, &e->line, false);
+	fw_json_object(&j, NULL);
+	fw_json_int(&j, "id", v->id);
+	fw_json_time(&j, "set_aside", v->at_ms);
+	fw_json_str(&j, "reason", v->reason);
+	if (fw_event_of_row(v->row, &e->arena, &row, &err))
+		fw_json_str(&j, "row", v->row);
+	else
+		fw_json_raw(&j, "row", v->row);
+	fw_json_end(&j);
+	fw_arena_reset(&e->arena, v->row.len);
+}
+
+static int dead_show(void *ctx, const struct fw_dead_event *v)
+{
+	struct events *e = ctx;
+	char when[FW_RFC3339_MAX];
+
+	if (e->skip) {
+		e->skip--;
+		return 0;
+	}
+	e->n++;
+	if (e->as_lines) {
+		dead_line(e, v);
+		return line_out(e);
+	}
+	cli_table_cell(&e->table, NULL, fw_str(cli_stamp(when, v->at_ms)));
+	number(e, v->id);
+	cli_table_cell(&e->table, CLI_RED, v->reason);
+	cli_table_cell(&e->table, CLI_DIM, v->row);
+	return cli_gone(e->c);
+}
+
+static int event_count(void *ctx, const struct fw_event *v)
+{
+	(void)v;
+	++*(size_t *)ctx;
+	return 0;
+}
+
+static int dead_count(void *ctx, const struct fw_dead_event *v)
+{
+	(void)v;
+	++*(size_t *)ctx;
+	return 0;
+}
+
+static int count(struct events *e, size_t limit, size_t *n, struct fw_err *err)
+{
+	struct fw_store *st = e->c->store;
+
+	*n = 0;
+	return e->dead ? fw_store_event_dead_list(st, e->after_id, limit, dead_count, n, err) :
+		fw_store_event_list(st, e->after_id, limit, event_count, n, err);
+}
+
+/* From where on there are the last e->limit and not many more; e->skip of these. */
+static int look_back(struct events *e, struct fw_err *err)
+{
+	size_t n = 0;
+	int rc = 0;
+
+	for (int64_t span_ms = FW_SECOND_MS; !rc && n < e->limit; span_ms *= 8) {
+		e->after_id = fw_ids_first(e->c->now_ms - span_ms) - 1;
+		rc = count(e, e->limit, &n, err);
+		if (e->after_id < 0)
+			break;
+	}
+	rc = rc ? rc : count(e, 0, &n, err);
+	e->skip = n > e->limit ? n - e->limit : 0;
+	return rc;
+}
+
+static int show(struct events *e)
+{
+	struct cli *c = e->c;
+	struct fw_err err = {0};
+	int rc = 0;
+
+	fw_arena_init(&e->arena, 0);
+	if (e->limit && !cli_value(c, "since") && !cli_value(c, "after"))
+		rc = look_back(e, &err);
+	if (!rc && !e->as_lines)
+		cli_table_init(&e->table, c, e->dead ? DEAD : EVENT, e->dead ? FW_N(DEAD) : FW_N(EVENT));
+	if (!rc) {
+		size_t limit = e->limit ? e->limit + e->skip : 0;
+
+		rc = e->dead ? fw_store_event_dead_list(c->store, e->after_id, limit, dead_show, e, &err) :
+			fw_store_event_list(c->store, e->after_id, limit, event_show, e, &err);
+		if (!e->as_lines)
+			cli_table_end(&e->table);
+	}
+	fw_buf_finish(&e->line);
+	fw_arena_finish(&e->arena);
+	if (rc < 0)
+		return cli_store_failed(c, &err);
+	if (!e->n && !e->as_lines)
+		cli_note(c, e->dead ? "nothing was refused" : "no events%s", e->after_id > 0 ? " like that" :
+			" yet: 'feedwheel serve' takes what is pushed");
+	return CLI_OK;
+}
+
+/* ---- another try -------------------------------------------------------------------------------------------------------------------- */
+
+struct retry {
+	struct fw_arena arena;
+	struct fw_dead_event dead[RETRY_ROWS];
+	struct fw_event event[RETRY_ROWS];
+	size_t n;
+	int64_t last_id, stored_n, refused_n;
+};
+
+/* Those that are no rows are counted, and stay. */
+static int retry_take(void *ctx, const struct fw_dead_event *v)
+{
+	struct retry *r = ctx;
+	struct fw_err err;
+	int rc = fw_event_of_row(v->row, &r->arena, &r->event[r->n], &err);
+
+	r->last_id = v->id;
+	r->refused_n += rc == FW_EFORMAT;
+	if (rc)
+		return rc == FW_EFORMAT ? 0 : rc;
+	r->dead[r->n] = *v;
+	r->dead[r->n].row = fw_arena_str(&r->arena, v->row);
+	r->dead[r->n].reason = fw_arena_str(&r->arena, v->reason);
+	r->event[r->n].id = v->id;
+	r->n++;
+	return r->arena.failed ? FW_ENOMEM : 0;
+}
+
+/* First into the table, then away from those set aside: killed in between it is there twice, and the next try takes it away. */
+static int retry_put(struct retry *r, struct fw_store *st, size_t from, size_t n, struct fw_err *err)
+{
+	int rc = fw_store_event_put(st, &r->event[from], n, err);
+
+	if (!rc) {
+		rc = fw_store_event_unbury(st, &r->dead[from], n, err);
+		r->stored_n += rc ? 0 : (int64_t)n;
+		return rc;
+	}
+	if (rc == FW_EIO || rc == FW_EAGAIN || rc == FW_ENOMEM)
+		return rc;
+	if (n == 1) {
+		r->refused_n++;
+		return 0;
+	}
+	rc = retry_put(r, st, from, n / 2, err);
+	return rc ? rc : retry_put(r, st, from + n / 2, n - n / 2, err);
+}
+
+static int retry(struct cli *c)
+{
+	struct retry *r = fw_arena_zalloc(&c->arena, sizeof(*r));
+	char a[FW_RFC3339_MAX], b[FW_RFC3339_MAX];
+	struct fw_err err = {.text = "out of memory"};
+	int64_t from_id;
+	int rc;
+
+	if (!r)
+		return cli_fail(c, CLI_SOME, "out of memory");
+	fw_arena_init(&r->arena, 0);
+	do {
+		from_id = r->last_id;
+		r->n = 0;
+		rc = fw_store_event_dead_list(c->store, from_id, RETRY_ROWS, retry_take, r, &err);
+		rc = rc || !r->n ? rc : retry_put(r, c->store, 0, r->n, &err);
+		fw_arena_reset(&r->arena, 0);
+	} while (!rc && r->last_id > from_id);
+	fw_arena_finish(&r->arena);
+	if (r->stored_n || rc || !r->refused_n)
+		cli_out(c, "%s stored\n", cli_count(a, r->stored_n, "event is", "events are"));
+	if (rc)
+		return cli_store_failed(c, &err);
+	return r->refused_n ? cli_fail(c, CLI_SOME, "%s refused again: 'feedwheel events --dead' shows them",
+		cli_count(b, r->refused_n, "event was", "events were")) : CLI_OK;
+}
+
+/* ---- the command ---------------------------------------------------------------------------------------------------------------------- */
+
+static int events_run(struct cli *c)
+{
+	struct events e = {.c = c, .dead = cli_flag(c, "dead"), .as_lines = cli_flag(c, "jsonl")};
+	const char *since = cli_value(c, "since");
+	int64_t limit = 0, since_ms = 0;
+	int rc;
+
+	if (cli_flag(c, "retry") && (e.as_lines || since || cli_value(c, "after") || cli_value(c, "limit")))
+		return cli_usage(c, "--retry takes all that were refused: no other option goes with it");
+	if (since && cli_value(c, "after"))
+		return cli_usage(c, "--since or --after, not both");
+	if (since && !fw_when_parse(fw_str(since), c->now_ms, &since_ms))
+		return cli_usage(c, "--since is a time such as 2h, 3d, 2026-11-01 or 2026-11-01T12:00:00Z, not '%.60s'", since);
+	if (!cli_value_int(c, "limit", 1, &limit) || !cli_value_int(c, "after", 0, &e.after_id))
+		return CLI_USAGE;
+	if (since)
+		e.after_id = FW_MAX(fw_ids_first(since_ms) - 1, 0);
+	e.limit = limit ? (size_t)limit : e.as_lines || since || cli_value(c, "after") ? 0 : LAST;
+	rc = cli_store(c, cli_flag(c, "retry") ? 0 : FW_STORE_READ);
+	if (rc)
+		return rc;
+	return cli_flag(c, "retry") ? retry(c) : show(&e);
+}
+
+static const struct cli_option OPTION[] = {
+	{"dead", NULL, "those that the store refused, with the reason"},
+	{"since", "TIME", "only those pushed since then: 2h, 3d, 2026-11-01, RFC 3339"},
+	{"after", "ID", "only those with a higher number: a cursor"},
+	{"limit", "N", "at most N: the last ones, or with --since and --after the first"},
+	{"jsonl", NULL, "one JSON object a line: the columns of table incoming"},
+	{"retry", NULL, "store what was refused, now that it may be taken"},
+	{NULL, NULL, NULL},
+};
+
+const struct cli_command cli_events = {
+	.name = "events", .args = "", .summary = "show what was pushed, and what of it was refused",
+	.about = "Oldest first; the last 20, or all with --jsonl, --since or --after.\n"
+		"--retry takes what goes through away from those refused, and exits 1 when some are refused again.\n",
+	.examples = "  feedwheel events --since 10m\n  feedwheel events --dead\n  feedwheel events --retry\n"
+		"  feedwheel events --jsonl --since 1d | jq -s 'group_by(.property) | map({(.[0].property): length}) | add'\n",
+	.option = OPTION, .run = events_run,
+};

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""Pushed events for people: shown, refused ones tried again, old ones forgotten."""
+import contextlib
+import json
+import time
+
+from door import door
+from harness import case, each_engine, equal, holds, run, server, wait_for
+
+
+def event(i, name="news"):
+    return {"property": name, "section": 1, "id": i}
+
+
+def lines(w, *arguments):
+    return [json.loads(l) for l in w.run("events", "--jsonl", *arguments).stdout.splitlines()]
+
+
+def made(d):
+    """The server's store, as soon as there is one."""
+    wait_for("the store", lambda: d.wheel.run("events", code=None).returncode == 0)
+    return d.wheel
+
+
+@case("the last ones, those since a time or a number, as a table and as lines")
+def shown(base):
+    with door(base) as d:
+        w = made(d)
+        holds("no events yet" in w.run("events").stderr, "an empty table")
+        holds("nothing was refused" in w.run("events", "--dead").stderr, "an empty table")
+        equal(w.run("events", "--jsonl").stdout, "")
+        for i in range(1, 31):
+            equal(d.push([event(3 * i + k, "p\u001b[31m" if i == 30 else "news") for k in range(3)])[0], 200)
+        every = lines(w)
+        equal([e["property_id"] for e in every], list(range(3, 93)))
+        equal(every, [dict(zip(("id", "property", "property_section", "property_id", "remote_ip", "stamp"), r)) for r in
+                      w.sql("SELECT id, property, property_section, property_id, remote_ip, stamp FROM incoming ORDER BY id")])
+        text = w.run("events").stdout
+        equal(len(text.splitlines()), 21, "a head and the last 20")
+        holds("\x1b" not in text and "127.0.0.1" in text, text)
+        equal([e["property_id"] for e in lines(w, "--limit", "5")], list(range(88, 93)))
+        equal([e["property_id"] for e in lines(w, "--limit", "2", "--after", str(every[4]["id"]))], [8, 9])
+        equal(len(lines(w, "--since", "1h")), 90)
+        equal(lines(w, "--since", "2999-01-01"), [])
+        holds("no events like that" in w.run("events", "--since", "2999-01-01").stderr, "words")
+        w.sql("UPDATE incoming SET id = id - (86400000 << 22) WHERE property_id < 10", write=True) # of yesterday
+        equal(len(lines(w, "--since", "2h")), 83)
+        equal(len(lines(w, "--limit", "85")), 85, "looked for further back")
+        for wrong in (["--since", "soon"], ["--limit", "0"], ["--retry", "--jsonl"], ["--since", "1h", "--after", "1"]):
+            w.run("events", *wrong, code=2)
+
+
+@case("what was refused is shown with the reason, and stored once when it is taken at last")
+def refused(base):
+    with door(base) as d:
+        w = made(d)
+        w.sql("CREATE TRIGGER no BEFORE INSERT ON incoming WHEN new.property IN ('bad', 'worse') BEGIN SELECT raise(ABORT, 'it is bad'); END",
+              write=True)
+        equal(d.push([event(1), event(2, "bad"), event(3), event(4, "worse")])[0], 422)
+        dead = lines(w, "--dead")
+        equal([(e["row"]["property"], e["row"]["property_id"]) for e in dead], [("bad", 2), ("worse", 4)])
+        holds(all("it is bad" in e["reason"] and e["set_aside"] for e in dead), dead)
+        text = w.run("events", "--dead").stdout
+        holds("it is bad" in text and '"property":"worse"' in text, text)
+        holds("2 events were refused again" in w.run("events", "--retry", code=1).stderr, "nothing has changed")
+        equal(len(lines(w, "--dead")), 2)
+        w.sql("DROP TRIGGER no", write=True)
+        w.sql("CREATE TRIGGER no BEFORE INSERT ON incoming WHEN new.property = 'worse' BEGIN SELECT raise(ABORT, 'still'); END", write=True)
+        w.sql("INSERT INTO incoming_dead VALUES (7, 'no row', 'r', 1), (8, '{\"id\":8}', 'r', 1)", write=True)
+        r = w.run("events", "--retry", code=1)
+        holds("1 event is stored" in r.stdout and "3 events were refused" in r.stderr, r.stdout + r.stderr)
+        equal(w.sql("SELECT property_id FROM incoming ORDER BY 1"), [(1,), (2,), (3,)])
+        equal([(e["id"], e["row"]) for e in lines(w, "--dead")], [(7, "no row"), (8, '{"id":8}'), (dead[1]["id"], dead[1]["row"])])
+        w.sql("DROP TRIGGER no", write=True)
+        w.sql("DELETE FROM incoming_dead WHERE id < 10", write=True)
+        r = w.run("events", "--retry")
+        equal(r.stdout, "1 event is stored\n")
+        before = w.sql("SELECT * FROM incoming")
+        equal(w.run("events", "--retry").stdout, "0 events are stored\n")
+        equal(w.sql("SELECT * FROM incoming"), before)
+        equal([(e["id"], e["stamp"]) for e in lines(w) if e["property"] != "news"], [(e["row"]["id"], e["row"]["stamp"]) for e in dead])
+
+
+@contextlib.contextmanager
+def store_of(engine, base):
+    if engine == "sqlite":
+        yield None
+    else:
+        with server(engine, base) as s:
+            yield s.url("kept")
+
+
+@each_engine("old events are forgotten by a server alone, and by a worker; without the setting none is", also=["sqlite"])
+def forgotten(base, engine):
+    with store_of(engine, base) as store:
+        with door(base, store=store) as d:
+            equal(d.push([event(i) for i in range(1, 6)])[0], 200)
+            w = d.wheel
+        w.run("run", "--once")
+        equal(len(lines(w)), 5, "kept")
+        with door(base, store=store, conf="keep_events_ms = 1h\n"):
+            w.run("run", "--once", "--keep-events-ms", "1h")
+            equal(len(lines(w)), 5, "young ones stay")
+        with door(base, store=store, conf="keep_events_ms = 1ms\n") as d:
+            wait_for("they go", lambda: not lines(w))
+        with door(base, store=store) as d:
+            equal(d.push([event(i) for i in range(1, 4)])[0], 200)
+        time.sleep(0.01) # older than a millisecond
+        w.run("run", "--once", "--keep-events-ms", "1ms")
+        equal(lines(w), [])
+
+
+run()
