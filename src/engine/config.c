@@ -100,7 +100,7 @@ static const struct fw_setting SETTING[] = {
 		AT(tls_cert)},
 	{"tls_key", FW_TYPE_STRING, "", NO_RANGE, "File of the certificate's private key (PEM, without a pass phrase).", AT(tls_key)},
 	{"access_log", FW_TYPE_STRING, "", NO_RANGE, "A line for each request: a file, or - for the standard output. Unset: none.", AT(access_log)},
-	{"serve_connections", FW_TYPE_INT, "20000", 1, 1000000, NULL, "Open connections; when nearly so many are, idle ones are closed early.",
+	{"serve_connections", FW_TYPE_INT, "10000", 1, 1000000, NULL, "Open connections; when nearly so many are, idle ones are closed early.",
 		AT(serve_connections)},
 	{"serve_header_ms", FW_TYPE_DURATION, "10s", 10, FW_HOUR_MS, NULL, "Time for a new connection's first request line and headers.",
 		AT(serve_header_ms)},

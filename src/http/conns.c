@@ -132,6 +132,20 @@ static void tell(const struct conn *c)
 		fw_debug("a request that did not come in time: %s", strerror(errno));
 }
 
+/*
+ * libmicrohttpd takes a read that did not fill its buffer for the last there is, and so does not see an end of the stream that came
+ * together with the request. Looked at once, when the connection has become idle: an end that comes later is seen.
+ */
+static bool left(struct conn *c, uint64_t was, int64_t now_ms)
+{
+	char byte;
+
+	if (phase_of(was) != CONN_IDLE || (int64_t)(was >> 3) == now_ms || c->looked_at == was)
+		return false;
+	c->looked_at = was;
+	return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 static void walk(struct conns *a, struct conn_list *l, int64_t now_ms)
 {
 	bool crowded = atomic_load(&l->n) > CROWDED(a->max / a->lane_n);
@@ -141,6 +155,8 @@ static void walk(struct conns *a, struct conn_list *l, int64_t now_ms)
 		uint64_t was = atomic_load_explicit(&c->at, memory_order_relaxed);
 		enum conn_phase p = phase_of(was);
 
+		if (left(c, was, now_ms))
+			shutdown(c->fd, SHUT_RDWR);
 		if (!time_is_up(a, c, was, now_ms, crowded) || !atomic_compare_exchange_strong(&c->at, &was, at(now_ms, CONN_CUT)))
 			continue;
 		if (a->plain && (p == CONN_HEAD || p == CONN_BODY))
@@ -215,7 +231,8 @@ int conns_open(const struct fw_config *c, size_t lanes, bool plain, struct conns
 	a->config = c;
 	a->plain = plain;
 	a->lane_n = lanes;
-	a->max = FW_MAX(files_for((size_t)c->serve_connections), lanes);
+	a->max = files_for((size_t)c->serve_connections);
+	a->max = FW_MAX(a->max, lanes);
 	atomic_init(&a->now_ms, fw_mono_ms());
 	for (size_t i = 0; i < lanes; i++)
 		pthread_mutex_init(&a->list[i].lock, NULL);

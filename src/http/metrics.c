@@ -64,6 +64,18 @@ static void flush_histogram(struct fw_buf *b, const struct fw_ingest_stats *s)
 	metric_histogram(b, "flush_seconds", "Time of a statement that stored pushed rows.", s->bucket, bound_us, FW_FLUSH_BUCKETS, s->flush_us);
 }
 
+static void connections(struct fw_buf *b, const struct http *h)
+{
+	static const struct { enum conn_phase phase; const char *name; } CUT[] = {{CONN_HEAD, "head"}, {CONN_BODY, "body"}, {CONN_SEND, "send"},
+		{CONN_IDLE, "idle"}};
+
+	metric(b, "http_connections", "gauge", "Open connections.", (double)conns_open_n(h->conns));
+	metric_head(b, "http_cut_total", "counter", "Connections whose time was up, by what they did.");
+	for (size_t i = 0; i < FW_N(CUT); i++)
+		metric_sample(b, "http_cut_total", (double)conns_cut_n(h->conns, CUT[i].phase), "in=\"%s\"", CUT[i].name);
+	metric(b, "access_log_lost_total", "counter", "Lines of the access log that were not written.", (double)http_log_lost(h->log));
+}
+
 enum MHD_Result http_metrics(struct request *r)
 {
 	struct http *h = r->lane->h;
@@ -78,6 +90,7 @@ enum MHD_Result http_metrics(struct request *r)
 	}
 	metric(&b, "http_requests_total", "counter", "Requests.", (double)requests);
 	metric(&b, "http_refused_total", "counter", "Requests answered with 4xx or 5xx.", (double)refused);
+	connections(&b, h);
 	metric(&b, "push_rows_total", "counter", "Rows accepted.", (double)s.put_n);
 	metric(&b, "push_stored_rows_total", "counter", "Rows committed to the store.", (double)s.stored_n);
 	metric(&b, "push_dead_rows_total", "counter", "Rows that the store refused, set aside.", (double)s.dead_n);

@@ -114,6 +114,15 @@ static enum MHD_Result param_check(void *ctx, enum MHD_ValueKind kind, const cha
 	return MHD_NO;
 }
 
+/* What the path takes (RFC 9110, 9.3.7). */
+static enum MHD_Result options(struct request *r)
+{
+	struct MHD_Response *m = MHD_create_response_from_buffer(0, (void *)(uintptr_t)"", MHD_RESPMEM_PERSISTENT);
+
+	allow_add(r->allow, "OPTIONS");
+	return m ? http_answer(r, MHD_HTTP_NO_CONTENT, m) : MHD_NO;
+}
+
 enum MHD_Result http_route(struct request *r, const char *path, const char *method)
 {
 	switch (http_route_find(path, method, &r->route, &r->id, r->allow)) {
@@ -121,7 +130,10 @@ enum MHD_Result http_route(struct request *r, const char *path, const char *meth
 		if (r->route->params)
 			(void)MHD_get_connection_values(r->conn, MHD_GET_ARGUMENT_KIND, param_check, r);
 		return MHD_YES;
-	case HTTP_NO_METHOD: return http_problem(r, MHD_HTTP_METHOD_NOT_ALLOWED, "method_not_allowed", "this path takes %s", r->allow);
+	case HTTP_NO_METHOD:
+		if (strcmp(method, "OPTIONS") == 0)
+			return options(r);
+		return http_problem(r, MHD_HTTP_METHOD_NOT_ALLOWED, "method_not_allowed", "this path takes %s", r->allow);
 	case HTTP_NO_PATH: break;
 	}
 	return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "there is nothing at this path");

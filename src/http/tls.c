@@ -73,6 +73,8 @@ static int check(const struct fw_config *c, struct fw_err *err)
 	else if (SSL_CTX_use_PrivateKey_file(ctx, c->tls_key, SSL_FILETYPE_PEM) != 1)
 		rc = fw_err_set(err, FW_EINVAL, "tls_key = %s: %s: the private key of the certificate in tls_cert (PEM, no pass phrase)", c->tls_key,
 			reason());
+	else if (SSL_CTX_check_private_key(ctx) != 1)
+		rc = fw_err_set(err, FW_EINVAL, "tls_key = %s: not the key of the certificate in tls_cert = %s: %s", c->tls_key, c->tls_cert, reason());
 	SSL_CTX_free(ctx);
 	ERR_clear_error();
 	return rc;

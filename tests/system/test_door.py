@@ -1,13 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
 """The manners of the front door: who asks, limits of time and size, what bodies may look like, TLS, the access log."""
+import contextlib
+import gzip
 import json
 import os
+import re
+import resource
+import signal
+import socket
 import subprocess
+import time
+import zlib
 
-from door import door
-from harness import Wheel, case, equal, holds, run, wait_for
-
+from door import door, free_port
+from harness import Wheel, case, certificate, equal, holds, run, sanitized, wait_for
 
 EVENT = {"property": "news", "section": 1, "id": 1}
 TWIRP = "/twirp/stats.StatsService/Push"
@@ -78,6 +85,346 @@ def bad_proxies(base):
         said = w.run("serve", code=4).stderr
         holds("trusted_proxies: 'everybody' is no network: write" in said, said)
         equal(d.push(EVENT, path=TWIRP)[0], 200)
+
+# ---- time ---------------------------------------------------------------------------------------------------------------------------------------
+
+SHORT = "serve_header_ms = 300ms\nserve_body_ms = 400ms\nserve_idle_ms = 500ms\nserve_send_ms = 400ms\nserve_body_rate = 0\n"
+HEAD = b"POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: 44\r\n\r\n"
+GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+def raw(d, *pieces, end=True):
+    """Send these, one after another; all that comes back until the other side closes."""
+    with socket.create_connection(("127.0.0.1", d.port), timeout=60) as s:
+        for p in pieces:
+            s.sendall(p)
+        if end:
+            s.shutdown(socket.SHUT_WR)
+        return everything(s)
+
+
+def everything(s):
+    got = b""
+    with contextlib.suppress(ConnectionResetError):
+        while True:
+            more = s.recv(65536)
+            if not more:
+                break
+            got += more
+    return got
+
+
+def drip(d, data, every=0.05, first=b""):
+    """A byte now and then, until the other side closes; what it said."""
+    with socket.create_connection(("127.0.0.1", d.port), timeout=60) as s:
+        s.sendall(first)
+        with contextlib.suppress(OSError):
+            for b in data:
+                s.sendall(bytes([b]))
+                time.sleep(every)
+        return everything(s)
+
+
+def statuses(answer):
+    return [int(n) for n in re.findall(rb"HTTP/1\.1 (\d+) ", answer)]
+
+
+def metric(d, name):
+    return next(float(l.split()[1]) for l in d.ask("GET", "/metrics")[2].splitlines() if l.startswith("feedwheel_" + name + " "))
+
+
+@case("headers and bodies that never come to an end, idle connections: cut when their time is up, with 408 in the middle of a request")
+def slow(base):
+    with door(base, conf=SHORT) as d:
+        equal(raw(d, b"", end=False), b"HTTP/1.1 408 Request Timeout\r\n" + raw(d, b"GE", end=False).partition(b"\r\n")[2], "silent, or nearly")
+        equal(statuses(drip(d, b"GET /healthz HTTP/1.1\r\nX: " + b"y" * 10000)), [408], "headers")
+        equal(statuses(drip(d, b" " * 44, first=HEAD)), [408], "a body")
+        equal(statuses(raw(d, HEAD + b'{"prop', end=False)), [408], "half a body, then silence")
+        chunk = b"4\r\n    \r\n"
+        answer = drip(d, chunk * 5000, 0.01, b"POST /v1/events HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+        equal(statuses(answer), [408], "a body without end")
+        equal(statuses(raw(d, GET, end=False)), [200], "idle: closed without a word")
+        equal(statuses(raw(d, GET + GET[:9], end=False)), [200], "idle, half a request line")
+        equal(d.push(EVENT)[0], 200)
+        holds(metric(d, 'http_cut_total{in="head"}') >= 3 and metric(d, 'http_cut_total{in="body"}') >= 3 and
+              metric(d, 'http_cut_total{in="idle"}') >= 2, d.ask("GET", "/metrics")[2])
+
+
+@case("a body that comes slower than it must is cut long before its time is up")
+def body_rate(base):
+    with door(base, conf="serve_body_ms = 10m\nserve_body_rate = 1000000\n") as d:
+        began = time.monotonic()
+        equal(statuses(drip(d, b" " * 100000, 0.1, HEAD.replace(b"44", b"100000"))), [408])
+        holds(time.monotonic() - began >= 5, "the first 5 s are free")
+
+
+@case("who does not take the answer is cut; what waits for a commit is not")
+def slow_reader(base):
+    with door(base, conf=SHORT + "flush_durable_ms = 3s\nflush_ms = 3s\n") as d:
+        equal(d.push(EVENT)[0], 200)
+        with socket.create_connection(("127.0.0.1", d.port)) as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            s.setblocking(False)
+            with contextlib.suppress(OSError):
+                while True:
+                    s.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n") # and never a look at the answers
+            wait_for("it is cut", lambda: metric(d, 'http_cut_total{in="send"}') >= 1)
+
+
+@case("thousands of idle connections: the others go on, memory stays in bounds, and when all places are taken idle ones make room")
+def idle_crowd(base):
+    most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 200, 10000 if "FW_LONG" in os.environ else 2000)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most + 200, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    with door(base, conf="serve_connections = %d\n" % (most * 2)) as d:
+        pid = d.wheel.workers(d.process)[0]
+        before = rss(pid)
+        idle = [socket.create_connection(("127.0.0.1", d.port)) for _ in range(most)]
+        for s in idle[::2]:
+            s.sendall(GET[:-2])
+        wait_for("all are there", lambda: metric(d, "http_connections") >= most)
+        for _ in range(50):
+            equal(d.push(EVENT, path=TWIRP)[0], 200)
+        grown = rss(pid) - before
+        print("# %d idle connections take %.1f KiB each" % (most, grown / 1024 / most))
+        holds(sanitized() or grown < most * 24 * 1024, "%d bytes for %d connections" % (grown, most))
+        for s in idle:
+            s.close()
+        wait_for("all are gone", lambda: metric(d, "http_connections") < 10)
+    with door(base, conf="serve_connections = 64\nserve_threads = 2\n") as d:
+        idle = [socket.create_connection(("127.0.0.1", d.port)) for _ in range(100)]
+        wait_for("room", lambda: d.push(EVENT, path=TWIRP)[0] == 200)
+        holds(metric(d, 'http_cut_total{in="head"}') > 10, "those that asked for nothing made room")
+        for s in idle:
+            s.close()
+
+
+def rss(pid):
+    with open("/proc/%d/statm" % pid, encoding="ascii") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@case("open files are not enough for all connections: it is said, with the remedy, and it serves")
+def few_files(base):
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    with door(base, conf="serve_connections = %d\n" % min(1000000, hard + 1)) as d:
+        equal(d.push(EVENT)[0], 200)
+        holds("open files are allowed" in d.wheel.words() and "ulimit -n" in d.wheel.words(), d.wheel.words())
+
+
+# ---- bodies -------------------------------------------------------------------------------------------------------------------------------------
+
+
+def raw_deflate(data):
+    z = zlib.compressobj(9, zlib.DEFLATED, -15)
+    return z.compress(data) + z.flush()
+
+
+@case("packed bodies: gzip, deflate with its header and without; what is wrong with them; bombs")
+def packed(base):
+    text = json.dumps([EVENT] * 1000).encode()
+    with door(base, conf="body_max_bytes = 4MiB\n") as d:
+        def push(body, coding, path="/v1/events?ack=durable"):
+            return d.push(body, path=path, headers={"Content-Encoding": coding})[::2]
+        for body, coding in ((gzip.compress(text), "gzip"), (gzip.compress(text), "X-GZIP"), (zlib.compress(text), "deflate"),
+                             (raw_deflate(text), "deflate"), (text, "identity"), (gzip.compress(text[:50]) + gzip.compress(text[50:]), "gzip")):
+            equal(push(body, coding), (200, {"stored": 1000}), coding)
+        equal(push(gzip.compress(text), "gzip", TWIRP), (200, {}))
+        n = d.stored()
+        packed_text = gzip.compress(text)
+        for body in (b"", b"x", text, packed_text[:-1], packed_text[:20], packed_text + b"x", packed_text[:100] + b"\0\0\0\0" + packed_text[104:]):
+            status, said = push(body, "gzip")
+            equal((status, said["code"]), (400, "malformed_encoding"), repr(body[:20]))
+            equal(push(body, "gzip", TWIRP)[1]["code"], "malformed")
+        equal(push(text, "deflate")[1]["code"], "malformed_encoding")
+        for coding in ("br", "gzip, gzip", "zstd", "gzip;q=1", "\xff"):
+            equal(push(text, coding)[0], 415, coding)
+        bomb = gzip.compress(b" " * (5 << 20))
+        equal(push(bomb, "gzip")[0], 413)
+        equal(push(gzip.compress(b" " * (3 << 20)), "gzip")[0], 413, "the ratio")
+        equal(push(bomb, "gzip", TWIRP)[1]["code"], "resource_exhausted")
+        equal(push(gzip.compress(b"nope"), "gzip")[1]["code"], "malformed_json")
+        equal(d.stored(), n, "nothing of these is stored")
+
+
+@case("bodies of many at once: what all may hold is a setting; who comes on top is told to come again")
+def many_bodies(base):
+    with door(base, conf="serve_memory_bytes = 64k\nserve_threads = 1\n") as d: # one lane: room for twice the largest body
+        held = []
+        for _ in range(4):
+            s = socket.create_connection(("127.0.0.1", d.port))
+            s.sendall(b"POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n" + b" " * 900000)
+            held.append(s)
+        def full():
+            status, headers, said = d.push(json.dumps([EVENT] * 10000))
+            return status == 503 and "serve_memory_bytes" in said["detail"] and headers["Retry-After"]
+        wait_for("no room", full)
+        for s in held:
+            s.close()
+        wait_for("room", lambda: d.push(json.dumps([EVENT] * 10000))[0] == 200)
+
+
+@case("body_max_bytes; names and numbers that pushed events may have")
+def rules(base):
+    with door(base, conf="body_max_bytes = 2000\npush_properties = news, blog\npush_section_min = 0\npush_id_min = 100\n") as d:
+        equal(d.push(" " * 2001)[0], 413)
+        equal(d.push(dict(EVENT, section=0, id=100))[0], 200)
+        equal(d.push(dict(EVENT, property="blog", id=2**63 - 1))[0], 200)
+        for bad, words in ((dict(EVENT, id=99), "id is too small: a number of at least 100"), (dict(EVENT, section=-1, id=100), "section is too small"),
+                           ({"property": "news", "id": 100}, "section is missing: a number of at least 0"),
+                           (dict(EVENT, property="ne", id=100), "property is none of those"), (dict(EVENT, property="news, blog", id=100), "none of those"),
+                           (dict(EVENT, section="0", id=100), "section is missing")):
+            status, _, said = d.push(bad)
+            equal(status, 400)
+            holds(words in said["detail"], said)
+        equal(d.stored(), 2)
+
+
+# ---- manners ------------------------------------------------------------------------------------------------------------------------------------
+
+
+@case("HEAD, OPTIONS, HTTP/1.0, Connection: close, pipelining, Expect: 100-continue")
+def protocol(base):
+    event = json.dumps(EVENT).encode()
+    post = b"POST /v1/events?ack=durable HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n" % len(event)
+    with door(base) as d:
+        answer = raw(d, GET.replace(b"GET", b"HEAD"))
+        equal(statuses(answer), [200])
+        holds(answer.endswith(b"\r\n\r\n") and b"Content-Length: 18" in answer, answer)
+        for path, allow in (("/v1/events", "POST, OPTIONS"), ("/healthz", "GET, HEAD, OPTIONS"), ("/v1/feeds/1", "GET, HEAD, PATCH, DELETE, OPTIONS")):
+            status, headers, body = d.ask("OPTIONS", path)
+            equal((status, sorted(headers["Allow"].split(", ")), body), (204, sorted(allow.split(", ")), ""), path)
+        equal(d.ask("OPTIONS", "/nowhere")[0], 404)
+        answer = raw(d, b"GET /healthz HTTP/1.0\r\n\r\n", end=False)
+        holds(answer.startswith(b"HTTP/1.") and b" 200 " in answer.partition(b"\r\n")[0] and answer.endswith(b'"alive"}'), answer)
+        answer = raw(d, GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n") + GET, end=False)
+        equal(statuses(answer), [200], "closed behind the first")
+        holds(b"Connection: close" in answer, answer)
+        last = GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+        equal(statuses(raw(d, (post + b"\r\n" + event) * 5 + GET + last, end=False)), [200] * 7, "one after another, in order")
+        equal(d.stored(), 5)
+        with socket.create_connection(("127.0.0.1", d.port), timeout=60) as s:
+            s.sendall(post + b"Expect: 100-continue\r\n\r\n")
+            holds(s.recv(100).startswith(b"HTTP/1.1 100 Continue\r\n\r\n"), "leave")
+            s.sendall(event)
+            equal(statuses(s.recv(1000)), [200])
+        large = b"POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: 2000000\r\nExpect: 100-continue\r\n\r\n"
+        equal(statuses(raw(d, large, end=False)), [413], "no leave for what is too large")
+        for bad in (b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", b"\0\0\0\0\r\n\r\n", b"GET  HTTP/9.9\r\n\r\n"):
+            raw(d, bad) # whatever it says, it lives
+        equal(d.push(EVENT)[0], 200)
+
+
+@case("request ids: theirs when it is sane, else ours, in errors and in the log")
+def ids(base):
+    with door(base) as d:
+        status, headers, said = d.push("nope", headers={"X-Request-Id": "abc-123.DEF"})
+        equal((status, headers["X-Request-Id"], said["request_id"]), (400, "abc-123.DEF", "abc-123.DEF"))
+        made = set()
+        for bad in (None, "", "a b", "x" * 65, "\"", "<script>", "\xe9"):
+            status, headers, said = d.push("nope", headers={} if bad is None else {"X-Request-Id": bad})
+            holds(re.fullmatch("[0-9a-f]{16}", headers["X-Request-Id"]), headers["X-Request-Id"])
+            equal(said["request_id"], headers["X-Request-Id"])
+            made.add(said["request_id"])
+        equal(len(made), 7, "all differ")
+        equal(d.ask("GET", "/nowhere", headers={"X-Request-Id": "q"})[1]["X-Request-Id"], "q")
+        equal(d.push("nope", path=TWIRP, headers={"X-Request-Id": "q"})[1]["X-Request-Id"], "q")
+
+
+LINE = re.compile(r'(\S+) - - \[\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d \+0000\] "(\S+) (\S+) HTTP/1.1" (\d+) (\d+|-) "-" "(.*)" (\S+) \d+\.\d{6}')
+
+
+@case("the access log: a line for each request, nothing forged, a new file after SIGHUP, lost lines are told")
+def access_log(base):
+    path = os.path.join(base, "access.log")
+
+    def lines(p=path):
+        with open(p, encoding="utf-8") as f:
+            found = [LINE.fullmatch(l.rstrip("\n")) for l in f]
+        holds(all(found), open(p, encoding="utf-8").read())
+        return [m.groups() for m in found]
+    with door(base, conf="access_log = %s\ntrusted_proxies = 127.0.0.1\n" % path) as d:
+        d.push(EVENT, headers={"User-Agent": 'a "quoted"\tone', "X-Request-Id": "mine", "X-Forwarded-For": "2001:db8::9"})
+        d.push(EVENT, path=TWIRP)
+        d.ask("GET", "/no%0Awhere%22x", headers={"User-Agent": ""})
+        d.ask("GET", "/v1/feeds/77777")
+        wait_for("the lines", lambda: len([l for l in lines() if l[2] != "/healthz"]) >= 4)
+        got = sorted((l for l in lines() if l[2] != "/healthz"), key=lambda l: (l[2] != "/v1/events", l[2] != TWIRP, l[2])) # each thread has its own order
+        equal(got[0][:4] + got[0][5:], ("2001:db8::9", "POST", "/v1/events", "403", "a \\x22quoted\\x22\\x09one", "mine"))
+        equal(got[1][:5], ("127.0.0.1", "POST", TWIRP, "200", "2"))
+        equal(got[2][2:6], ("/no\\nwhere\\x22x", "404", got[2][4], "-"))
+        equal(got[3][2:4], ("/v1/feeds/77777", "404"))
+        os.rename(path, path + ".1")
+        d.process.send_signal(signal.SIGHUP)
+        wait_for("a new file", lambda: os.path.exists(path) and d.answers() and len(lines()) > 0)
+        d.push(EVENT)
+        n = 200
+        for _ in range(n):
+            d.push(EVENT, path=TWIRP)
+        d.stop()
+        holds(len([l for l in lines() if l[2] == TWIRP]) == n, "all were written at the end")
+    w = Wheel(base, "listen = 127.0.0.1:0\naccess_log = /proc/no/such/file\n", name="other")
+    said = w.run("serve", code=4).stderr
+    holds("access_log = /proc/no/such/file: " in said, said)
+
+
+@case("a log on a full disk: requests go on, the loss is told once")
+def log_full(base):
+    with door(base, conf="access_log = /dev/full\n") as d:
+        for _ in range(20):
+            equal(d.push(EVENT, path=TWIRP)[0], 200)
+        wait_for("words", lambda: "access_log = /dev/full: No space left" in d.wheel.words())
+        equal(d.wheel.words().count("No space left"), 1)
+
+
+# ---- TLS ----------------------------------------------------------------------------------------------------------------------------------------
+
+
+@case("HTTPS by a certificate; old versions are refused; a renewed one is taken with SIGHUP; what is wrong with the files is said")
+def tls(base):
+    ca, cert, key = certificate(base, ["127.0.0.1"])
+    conf = "tls_cert = %s\ntls_key = %s\n" % (cert, key)
+    w = Wheel(base, conf + "listen = 127.0.0.1:%d\n" % free_port())
+    url = "https://" + re.search("listen = (.*)", open(w.conf, encoding="ascii").read()).group(1)
+
+    def curl(*a, ca=ca):
+        return subprocess.run(["curl", "-sS", "--cacert", ca, *a], capture_output=True, text=True, check=False)
+    p = w.start("serve")
+    wait_for("the server", lambda: curl(url + "/healthz").returncode == 0)
+    body = os.path.join(base, "body")
+    with open(body, "w", encoding="ascii") as f:
+        f.write(json.dumps([EVENT] * 3000))
+    for version in ("1.2", "1.3"):
+        equal(curl("--tlsv" + version, "--tls-max", version, "--data-binary", "@" + body, url + "/v1/events?ack=durable").stdout, '{"stored":3000}')
+    equal(curl(url + "/v1/ring", "-o", "/dev/null", "-w", "%{http_code}").stdout, "200")
+    r = curl("--tlsv1.0", "--tls-max", "1.1", "--ciphers", "DEFAULT@SECLEVEL=0", url + "/healthz")
+    holds(r.returncode != 0, "TLS 1.1: " + r.stdout)
+    holds(subprocess.run(["curl", "-sS", url.replace("https", "http") + "/healthz"], capture_output=True, check=False).returncode != 0, "plain HTTP")
+    again = os.path.join(base, "again")
+    os.mkdir(again)
+    ca2, cert2, key2 = certificate(again, ["127.0.0.1"])
+    for new, old in ((cert2, cert), (key2, key)):
+        os.replace(new, old)
+    p.send_signal(signal.SIGHUP)
+    wait_for("the renewed one", lambda: curl(url + "/healthz", ca=ca2).returncode == 0)
+    p.terminate()
+    equal(p.wait(60), 0)
+    equal(w.one("SELECT count(*) FROM incoming"), 6000)
+    other = os.path.join(base, "other.pem")
+    subprocess.run(["openssl", "genpkey", "-algorithm", "RSA", "-out", other], check=True, capture_output=True)
+    sealed = os.path.join(base, "sealed.pem")
+    subprocess.run(["openssl", "rsa", "-aes128", "-passout", "pass:x", "-in", other, "-out", sealed], check=True, capture_output=True)
+    empty = os.path.join(base, "empty.pem")
+    with open(empty, "w", encoding="ascii"):
+        pass
+    for lines, words in (("tls_cert = %s" % cert, "belong together: tls_key is not set"), ("tls_key = %s" % key, "belong together: tls_cert is not set"),
+                         ("tls_cert = /no/such\ntls_key = %s" % key, "tls_cert = /no/such: No such file"),
+                         ("tls_cert = %s\ntls_key = /no/such" % cert, "tls_key = /no/such: No such file"),
+                         ("tls_cert = %s\ntls_key = %s" % (cert, other), "tls_key = %s: " % other),
+                         ("tls_cert = %s\ntls_key = %s" % (key, key), "tls_cert = %s: " % key),
+                         ("tls_cert = %s\ntls_key = %s" % (cert, sealed), "no pass phrase"),
+                         ("tls_cert = %s\ntls_key = %s" % (empty, key), "the file is empty")):
+        said = Wheel(base, lines + "\nlisten = 127.0.0.1:0\n", name="bad").run("serve", code=4).stderr
+        holds(words in said and len(said.splitlines()) == 1, "%s: %s" % (lines, said))
 
 
 if __name__ == "__main__":
