@@ -91,6 +91,31 @@ enum MHD_Result http_send(struct request *r, unsigned status, const char *type, 
 	return m ? http_answer(r, status, m) : MHD_NO;
 }
 
+/* Pages of the origin that the owner named may read answers. */
+static enum MHD_Result cors_add(struct MHD_Response *m, const struct fw_config *c)
+{
+	if (!c->serve_cors_origin)
+		return MHD_YES;
+	return MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_ORIGIN, c->serve_cors_origin) &&
+		MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_EXPOSE_HEADERS, "ETag, Feedwheel-Cursor, Link, Location, Retry-After") ?
+		MHD_YES : MHD_NO;
+}
+
+enum MHD_Result http_preflight(struct request *r)
+{
+	struct MHD_Response *m = MHD_create_response_from_buffer(0, (char *)(uintptr_t)"", MHD_RESPMEM_PERSISTENT);
+
+	if (!m)
+		return MHD_NO;
+	if (!MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_METHODS, r->allow) ||
+	    !MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_HEADERS, "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Prefer") ||
+	    !MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_MAX_AGE, "3600")) {
+		MHD_destroy_response(m);
+		return MHD_NO;
+	}
+	return http_answer(r, MHD_HTTP_NO_CONTENT, m);
+}
+
 enum MHD_Result http_answer(struct request *r, unsigned status, struct MHD_Response *m)
 {
 	enum MHD_Result ok = r->allow[0] ? MHD_add_response_header(m, MHD_HTTP_HEADER_ALLOW, r->allow) : MHD_YES;
@@ -99,6 +124,7 @@ enum MHD_Result http_answer(struct request *r, unsigned status, struct MHD_Respo
 		ok = MHD_add_response_header(m, MHD_HTTP_HEADER_WWW_AUTHENTICATE, r->challenge);
 	if (ok && status >= 400)
 		ok = MHD_add_response_header(m, "X-Request-Id", http_request_id(r));
+	ok = ok ? cors_add(m, r->lane->h->config) : MHD_NO;
 	if (ok && r->state == REQUEST_DESK) { /* another thread's: the connection is not ours */
 		if (r->answer)
 			MHD_destroy_response(r->answer);
@@ -135,7 +161,7 @@ int http_canned_make(struct http_lane *l)
 	for (size_t i = 0; i < CANNED_N; i++) {
 		l->canned[i] = response(CANNED[i].status, "application/json", (char *)(uintptr_t)CANNED[i].body, strlen(CANNED[i].body),
 			MHD_RESPMEM_PERSISTENT);
-		if (!l->canned[i])
+		if (!l->canned[i] || !cors_add(l->canned[i], l->h->config))
 			return FW_ENOMEM;
 	}
 	return 0;

@@ -88,30 +88,36 @@ static void rest(struct desk *d)
 	(void)pthread_cond_timedwait(&d->more, &d->lock, &until);
 }
 
-static void work(struct clerk *k, struct desk_job *j, bool closing)
+static void over(struct desk *d, struct desk_job *j)
 {
-	static const struct fw_err STOPPING = {.rc = FW_EGONE, .text = "the server is stopping"};
-	struct desk *d = k->d;
-	int rc;
-
-	if (closing) {
-		(void)j->run(j, NULL, &STOPPING);
-	} else {
-		clerk_open(k);
-		rc = j->run(j, k->st, &k->err);
-		if (rc == FW_EIO && k->st) {
-			clerk_close(k);
-			clerk_open(k);
-			if (j->repeat)
-				rc = j->run(j, k->st, &k->err);
-		}
-		if (rc == FW_EAGAIN) {
-			come_again(d, j);
-			return;
-		}
-	}
 	j->done(j); /* j may be gone from here on */
 	atomic_fetch_sub(&d->jobs, 1);
+}
+
+static void turn_away(struct desk *d, struct desk_job *j)
+{
+	static const struct fw_err STOPPING = {.rc = FW_EGONE, .text = "the server is stopping"};
+
+	(void)j->run(j, NULL, &STOPPING);
+	over(d, j);
+}
+
+static void work(struct clerk *k, struct desk_job *j)
+{
+	int rc;
+
+	clerk_open(k);
+	rc = j->run(j, k->st, &k->err);
+	if (rc == FW_EIO && k->st) {
+		clerk_close(k);
+		clerk_open(k);
+		if (j->repeat)
+			rc = j->run(j, k->st, &k->err);
+	}
+	if (rc == FW_EAGAIN)
+		come_again(k->d, j);
+	else
+		over(k->d, j);
 }
 
 static void *clerk_run(void *ctx)
@@ -136,7 +142,10 @@ static void *clerk_run(void *ctx)
 		if (d->later) /* another one has an eye on them meanwhile */
 			pthread_cond_signal(&d->more);
 		pthread_mutex_unlock(&d->lock);
-		work(&k, j, closing);
+		if (closing)
+			turn_away(d, j);
+		else
+			work(&k, j);
 		pthread_mutex_lock(&d->lock);
 	}
 	pthread_mutex_unlock(&d->lock);
@@ -206,10 +215,16 @@ bool desk_seat(struct desk *d)
 
 void desk_put(struct desk *d, struct desk_job *j)
 {
+	bool closing;
+
 	pthread_mutex_lock(&d->lock);
-	append(&d->end, j);
+	closing = d->closing;
+	if (!closing)
+		append(&d->end, j);
 	pthread_cond_signal(&d->more);
 	pthread_mutex_unlock(&d->lock);
+	if (closing)
+		turn_away(d, j);
 }
 
 /* ---- requests ------------------------------------------------------------------------------------------------------------------------------ */

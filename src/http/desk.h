@@ -33,6 +33,6 @@ void desk_close(struct desk *d);
 void desk_destroy(struct desk *d); /* closed, or never used */
 /* Any thread: first a seat, then the job. False: there is none. */
 FW_MUST_CHECK bool desk_seat(struct desk *d);
-void desk_put(struct desk *d, struct desk_job *j);
+void desk_put(struct desk *d, struct desk_job *j); /* when it is closed, run and done are called at once */
 
 #endif

@@ -23,6 +23,7 @@
 #include "http/conns.h"
 #include "http/desk.h"
 #include "http/events.h"
+#include "http/stream.h"
 
 struct http;
 struct request;
@@ -74,6 +75,7 @@ struct http {
 	size_t lane_body_max;
 	uint64_t id_base;            /* of request ids: differs from start to start */
 	struct chores *chores;
+	struct stream *stream;
 	int fd;
 	size_t lane_n;
 	_Atomic size_t lane_used;    /* threads that have got theirs */
@@ -157,6 +159,8 @@ struct MHD_Response *http_response(unsigned status, const char *type, struct fw_
 enum MHD_Result http_answer(struct request *r, unsigned status, struct MHD_Response *m);
 /* Any answer, by the thread that serves the connection: on its way now. m is taken. */
 enum MHD_Result http_queue(struct request *r, unsigned status, struct MHD_Response *m);
+/* What a browser asks before it lets a page of another origin ask (CORS). */
+enum MHD_Result http_preflight(struct request *r);
 /* The body cannot be read. */
 enum MHD_Result http_malformed(struct request *r, const json_error_t *je);
 /* The store said no: its words, and 404, 503 or 500. */
@@ -235,6 +239,10 @@ enum MHD_Result http_auth_refuse(struct request *r); /* 401, 403 or 503, by r->v
 
 enum MHD_Result http_entries_push(struct request *r);
 void http_entries_push_free(struct request *r);
+
+/* ---- stream.c ------------------------------------------------------------------------------------------------------------------ */
+
+enum MHD_Result http_stream(struct request *r);
 
 /* ---- desk.c: requests at the desk ----------------------------------------------------------------------------------------------- */
 

@@ -20,6 +20,7 @@ static const struct route ROUTE[] = {
 	{"GET", "/v1/entries", http_entry_list, "feed since q order cursor limit content format", .scope = SCOPE_READ, .desk = true},
 	{"GET", "/v1/entries/{id}", http_entry_get, "content", .scope = SCOPE_READ, .desk = true},
 	{"POST", "/v1/feeds/{id}/entries", http_entries_push, "", .body_max = ENTRIES_MAX, .scope = SCOPE_PUSH, .desk = true, .repeat = true},
+	{"GET", "/v1/stream", http_stream, "since feed", .scope = SCOPE_READ},
 	{"GET", "/v1/ring", http_ring, .scope = SCOPE_READ},
 	{"GET", "/healthz", http_healthz, .scope = SCOPE_OPEN},
 	{"GET", "/readyz", http_readyz, .scope = SCOPE_OPEN},
@@ -131,6 +132,8 @@ enum MHD_Result http_route(struct request *r, const char *path, const char *meth
 			(void)MHD_get_connection_values(r->conn, MHD_GET_ARGUMENT_KIND, param_check, r);
 		return MHD_YES;
 	case HTTP_NO_METHOD:
+		if (strcmp(method, MHD_HTTP_METHOD_OPTIONS) == 0 && r->lane->h->config->serve_cors_origin)
+			return http_preflight(r);
 		if (strcmp(method, "OPTIONS") == 0)
 			return options(r);
 		return http_problem(r, MHD_HTTP_METHOD_NOT_ALLOWED, "method_not_allowed", "this path takes %s", r->allow);

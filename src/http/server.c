@@ -187,6 +187,7 @@ static void http_free(struct http *h)
 		}
 	}
 	free(h->lane);
+	stream_destroy(h->stream);
 	desk_destroy(h->desk);
 	auth_close(h->auth);
 	conns_destroy(h->conns);
@@ -264,6 +265,8 @@ static int http_start(const struct fw_config *c, const struct fw_meter *meter, i
 		rc = auth_open(c, &h->auth, err);
 	if (!rc && http_chores_make(h))
 		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
+	if (!rc)
+		rc = stream_open(c, h->desk, &h->suspended_n, &h->stream, err);
 	if (!rc) { /* libmicrohttpd closes what it is given */
 		h->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 		rc = h->fd < 0 ? fw_err_set(err, FW_EIO, "no file descriptor for the server: %s", strerror(errno)) : 0;
@@ -289,6 +292,7 @@ static uint64_t http_stop(struct http *h)
 
 	if (fd >= 0)
 		close(fd);
+	stream_close(h->stream);
 	left = fw_ingest_stop(h->ingest, h->config->drain_timeout_ms);
 	desk_close(h->desk);
 	until_ms = fw_mono_ms() + FW_SECOND_MS;

@@ -2,9 +2,14 @@
 # SPDX-License-Identifier: ISC
 """What is stored, read over HTTP: feeds, entries, the stream of new ones; on every engine."""
 import contextlib
+import http.client
 import json
+import os
+import signal
+import socket
 import subprocess
 import threading
+import time
 import urllib.parse
 
 from door import door
@@ -143,7 +148,10 @@ def follow(d, seen, over):
     while True:
         last = over.is_set()
         while True:
-            status, headers, said = d.ask("GET", "/v1/entries?order=stored&content=no&format=ndjson&limit=100" + cursor)
+            try:
+                status, headers, said = d.ask("GET", "/v1/entries?order=stored&content=no&format=ndjson&limit=100" + cursor)
+            except (OSError, http.client.HTTPException): # the server was killed
+                continue
             equal(status, 200, said)
             seen += [e["_store"]["entry"] for e in ([said] if isinstance(said, dict) else map(json.loads, said.splitlines()))]
             cursor = "&cursor=" + headers["Feedwheel-Cursor"] if "Feedwheel-Cursor" in headers else ""
@@ -153,14 +161,115 @@ def follow(d, seen, over):
             return
 
 
-@each_engine("read page by page while workers store: nothing is left out, nothing comes twice", also=["sqlite"])
+class Stream:
+    """A reader of the stream that comes again when its connection is gone, with the number of the last event it saw, as browsers do."""
+
+    def __init__(self, d, path="/v1/stream", read=True):
+        self.door, self.path, self.last, self.on = d, path, None, True
+        self.ids, self.items, self.beats, self.connections = [], [], 0, 0
+        self.begun = threading.Event()
+        self.connection = None
+        self.thread = threading.Thread(target=self.run, daemon=True) if read else None
+        if read:
+            self.thread.start()
+
+    def run(self):
+        while self.on:
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                self.read()
+            time.sleep(0.01)
+
+    def read(self):
+        self.connection = c = self.door.connect(60)
+        c.request("GET", self.path, headers={"Last-Event-ID": self.last} if self.last else {})
+        r = c.getresponse()
+        equal((r.status, r.headers["Content-Type"]), (200, "text/event-stream"))
+        self.connections += 1
+        event = {}
+        while self.on:
+            line = r.readline()
+            if not line:
+                return
+            if line == b"\n" and event:
+                if "data" in event:
+                    self.items.append(json.loads(event["data"]))
+                    self.ids.append(int(event["id"]))
+                    equal((event["event"], self.items[-1]["_store"]["entry"]), ("entry", self.ids[-1]))
+                self.last = event.get("id", self.last)
+                self.begun.set()
+                event = {}
+            elif line.startswith(b":"):
+                self.beats += 1
+            elif line != b"\n":
+                name, _, value = line.decode().rstrip("\n").partition(": ")
+                event[name] = value
+
+    def stop(self):
+        self.on = False
+        with contextlib.suppress(OSError, AttributeError):
+            self.connection.sock.shutdown(socket.SHUT_RDWR)
+        self.thread.join(60)
+
+
+def stored_ids(w):
+    return sorted(json.loads(l)["_store"]["entry"] for l in w.run("entries", "--jsonl").stdout.splitlines())
+
+
+@case("the stream: new entries as they are stored; resumed where it was left; signs of life; of one feed")
+def stream(base):
+    with origin(base, samples(base), "--feeds", "30", plans=["* grow=1,start=60,window=60"]) as o, \
+            door(base, conf="serve_beat_ms = 200ms\n") as d:
+        equal(d.ask("GET", "/v1/stream?since=x")[0], 400)
+        equal(d.ask("GET", "/v1/stream", headers={"Last-Event-ID": "x"})[2]["code"], "invalid_header")
+        d.wheel.run("import", o.url_file)
+        new, idle = Stream(d), [Stream(d, read=False) for _ in range(300)]
+        holds(new.begun.wait(20), "it begins")
+        for i in idle: # they read nothing for now
+            i.connection = d.connect(60)
+            i.connection.request("GET", "/v1/stream?since=0")
+        d.wheel.run_once()
+        want = stored_ids(d.wheel)
+        holds(len(want) >= 1800, len(want))
+        wait_for("all", lambda: len(new.ids) >= len(want))
+        equal(new.ids, want)
+        n = new.beats
+        wait_for("signs of life", lambda: new.beats > n + 2)
+        for i in idle:
+            i.connection.close()
+        equal(new.items[7], d.ask("GET", "/v1/entries/%d?content=no" % want[7])[2])
+        of_one = Stream(d, "/v1/stream?since=0&feed=7")
+        wait_for("one feed's", lambda: len(of_one.ids) == 60)
+        equal({i["_store"]["feed"] for i in of_one.items}, {7})
+        new.stop()
+        d.wheel.run("set", "--due", *o.urls)
+        d.wheel.run_once()
+        wait_for("one more", lambda: len(of_one.ids) == 61)
+        again = Stream(d, "/v1/stream?since=%s" % new.last)
+        wait_for("those that came meanwhile", lambda: len(again.ids) == 30)
+        again.stop()
+        d.stop() # with a reader
+        d.start()
+        of_all = Stream(d, "/v1/stream?since=0")
+        wait_for("all, from the store", lambda: len(of_all.ids) >= 1830)
+        equal(of_all.ids, stored_ids(d.wheel))
+        wait_for("the other came again", lambda: of_one.connections > 1)
+        of_one.stop()
+        of_all.stop()
+        equal(len(of_one.ids), 61)
+
+
+@each_engine("read while workers store, and the server is killed: nothing is left out, nothing comes twice", also=["sqlite"])
 def while_storing(base, engine):
     with growing(base, engine, on=store_of(engine, base)) as (_, w, s), door(base, store=s.url(), conf=CONF, command="run") as d:
         seen, over = [], threading.Event()
-        reader = threading.Thread(target=follow, args=(d, seen, over))
+        first = Stream(d, "/v1/stream?since=0")
+        reader = threading.Thread(target=follow, args=(d, seen, over), daemon=True)
         reader.start()
-        wait_for("entries", lambda: len(seen) > 650, 60)
-        for _ in range(3):
+        for i in range(3):
+            wait_for("entries", lambda i=i: len(first.ids) > 250 + 150 * i, 60)
+            os.kill(d.wheel.workers(d.process)[-1], signal.SIGKILL)
+        for _ in range(2):
+            wait_for("the server", d.answers)
             before = set(seen)
             newest = [i["_store"]["entry"] for p in pages(d, "/v1/entries?limit=37&content=no", "items") for i in p]
             equal(len(newest), len(set(newest)), "twice")
@@ -169,8 +278,12 @@ def while_storing(base, engine):
         wait_for("a pause", lambda: w.json("status")["lent"] == 0, 40)
         over.set()
         reader.join()
-        want = [json.loads(l)["_store"]["entry"] for l in w.run("entries", "--jsonl").stdout.splitlines()]
-        equal((len(seen), sorted(seen)), (len(set(seen)), sorted(want)), "followed")
+        want = stored_ids(w)
+        equal(seen, want, "followed")
+        wait_for("the last one", lambda: len(first.ids) >= len(want))
+        first.stop()
+        equal(first.ids, want, "streamed")
+        holds(first.connections >= 3, "killed while it read")
         d.wheel.run("resume", "--all")
         d.stop()
 

@@ -1,0 +1,623 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * GET /v1/stream: Server-Sent Events (WHATWG HTML, 9.2), one for each new entry, with the entry's number as the event's id. Numbers rise in
+ * the order of storing and are shown only when no lower one can follow (store.h), so whoever comes again with the last one they saw
+ * misses nothing and gets nothing twice, whatever was killed meanwhile.
+ *
+ *	store --(watcher: one thread, one connection)--> window of the newest events --> readers
+ *	store --(desk)---------------------------------------> a reader who is behind the window
+ *
+ * The window holds all events above `base` up to `head`; it is bounded, and so is what waits for one reader. libmicrohttpd asks a reader's
+ * function for bytes when the socket takes some; a reader who has all of the window sleeps (a suspended connection), until the watcher has
+ * something for it, or a heartbeat is due. A reader who takes slowly falls behind the window and is helped by the desk, piece by piece;
+ * one who takes nothing is dropped after serve_send_ms. Without readers the store is not asked.
+ *
+ * One lock; what it guards is said below. A connection is resumed with the lock open: from that moment the reader may be freed.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "feedwheel/view.h"
+#include "http/http.h"
+#include "base/banned.h"
+
+#define READERS_MAX 10000
+#define WINDOW_N 1024
+#define WINDOW_BYTES ((size_t)4 << 20)
+#define ROWS 500                   /* in one question to the store */
+#define OUT_BYTES ((size_t)32 << 10) /* for one reader, and the event that goes beyond */
+#define TICK_MS FW_SECOND_MS
+#define RETRY_MS 2000              /* after which a reader shall come again */
+#define BLOCK_BYTES 4096
+#define BEGIN_BACK 1000            /* the newest number is looked for among so many, and, when there is none, among more */
+
+struct event {
+	int64_t id, feed_id;
+	size_t len;
+	char text[];
+};
+
+enum reader_state {
+	READER_AWAKE,                /* libmicrohttpd asks it for bytes when there is room */
+	READER_IDLE,                 /* suspended: it has all there is */
+	READER_DESK,                 /* suspended: the desk looks for what is behind the window */
+};
+
+struct reader {
+	struct stream *s;
+	struct MHD_Connection *conn;
+	struct conn *time;           /* how long it may take */
+	/* guarded by the lock but for READER_DESK: then out and at are the desk's */
+	enum reader_state state;
+	bool begun;                  /* the first lines are there */
+	bool helped;                 /* what the desk found is in out, and it could not be asked again at once */
+	int64_t at;                  /* has been given all up to this one; -1: begins with the next */
+	int64_t feed_id;             /* 0: of all feeds */
+	int64_t beat_ms;             /* monotonic: a sign of life is due */
+	struct fw_buf out;
+	size_t sent;                 /* of out */
+	struct desk_job job;
+	int64_t job_upto;
+	struct reader *prev, *next;  /* all */
+	struct reader *wake;         /* to be resumed */
+};
+
+struct stream {
+	const struct fw_config *config;
+	struct desk *desk;
+	_Atomic int64_t *suspended_n;
+	pthread_t thread;
+	int wake_fd;
+	/* guarded by the lock */
+	pthread_mutex_t lock;
+	pthread_cond_t some;         /* there is a reader, or it closes */
+	bool closing, running;
+	bool ready;                  /* base and head are known */
+	int64_t base, head;
+	struct event *window[WINDOW_N];
+	size_t first, n, bytes;
+	struct reader *readers;
+	size_t reader_n;
+	/* the watcher's */
+	struct fw_store *st;
+	struct event *fresh[ROWS];
+	size_t fresh_n;
+	bool complained;
+};
+
+/* ---- the window: with the lock ------------------------------------------------------------------------------------------------------------- */
+
+static struct event *event_at(const struct stream *s, size_t i)
+{
+	return s->window[(s->first + i) % WINDOW_N];
+}
+
+static void window_drop(struct stream *s)
+{
+	struct event *e = event_at(s, 0);
+
+	s->base = e->id;
+	s->bytes -= e->len;
+	s->first = (s->first + 1) % WINDOW_N;
+	s->n--;
+	free(e);
+}
+
+static void window_add(struct stream *s, struct event *e)
+{
+	while (s->n && (s->n == WINDOW_N || s->bytes + e->len > WINDOW_BYTES))
+		window_drop(s);
+	s->window[(s->first + s->n) % WINDOW_N] = e;
+	s->n++;
+	s->bytes += e->len;
+	s->head = e->id;
+}
+
+/* The first event of the window above that number. */
+static size_t window_find(const struct stream *s, int64_t id)
+{
+	size_t lo = 0, hi = s->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (event_at(s, mid)->id > id)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo;
+}
+
+static bool is_for(const struct reader *d, int64_t feed_id)
+{
+	return !d->feed_id || d->feed_id == feed_id;
+}
+
+/* ---- readers ------------------------------------------------------------------------------------------------------------------------------- */
+
+/* With the lock: asleep no longer; resume what is in the list when the lock is open. */
+static void reader_wake(struct reader *d, struct reader **list)
+{
+	d->state = READER_AWAKE;
+	d->wake = *list;
+	*list = d;
+}
+
+static void resume(struct stream *s, struct reader *list)
+{
+	while (list) {
+		struct reader *d = list;
+
+		list = d->wake;
+		atomic_fetch_sub(s->suspended_n, 1);
+		MHD_resume_connection(d->conn);
+	}
+}
+
+/* With the lock. */
+static ssize_t reader_sleep(struct reader *d, enum reader_state state)
+{
+	d->state = state;
+	atomic_fetch_add(d->s->suspended_n, 1);
+	MHD_suspend_connection(d->conn);
+	return 0;
+}
+
+static void event_write(struct fw_buf *b, const struct fw_entry_row *e)
+{
+	struct fw_json j;
+	struct fw_err err;
+
+	fw_buf_addf(b, "id: %lld\nevent: entry\ndata: ", (long long)e->id);
+	fw_json_init(&j, b, false);
+	if (fw_entry_json(&j, e, 0, &err))
+		fw_warn("%s", err.text);
+	fw_buf_adds(b, "\n\n");
+}
+
+static int help_take(void *ctx, const struct fw_entry_row *e)
+{
+	struct reader *d = ctx;
+
+	event_write(&d->out, e);
+	d->at = e->id;
+	return d->out.len >= OUT_BYTES;
+}
+
+/* At the desk: what a reader lacks up to where the window begins. Nothing in there changes any more, so no look is taken twice. */
+static int help_run(struct desk_job *j, struct fw_store *st, const struct fw_err *why)
+{
+	struct reader *d = (struct reader *)((char *)j - offsetof(struct reader, job));
+	struct fw_entry_query q = {.feed_id = d->feed_id, .after_id = d->at, .before_id = d->job_upto + 1, .oldest_first = true, .limit = ROWS};
+	struct fw_err err = *why;
+	int64_t before = d->at;
+	int rc = FW_EIO;
+
+	if (st)
+		rc = fw_store_entry_list(st, &q, help_take, d, &err);
+	if (rc == 0 && d->at == before)
+		d->at = d->job_upto;
+	if (rc < 0 && why->rc != FW_EGONE)
+		fw_warn("stream: %s", err.text);
+	d->helped = rc < 0; /* not at once again */
+	return rc < 0 ? rc : 0;
+}
+
+static void help_done(struct desk_job *j)
+{
+	struct reader *d = (struct reader *)((char *)j - offsetof(struct reader, job)), *list = NULL;
+	struct stream *s = d->s;
+
+	pthread_mutex_lock(&s->lock);
+	reader_wake(d, &list);
+	pthread_mutex_unlock(&s->lock);
+	resume(s, list);
+}
+
+/* With the lock: what lies in the window for it. */
+static void fill(struct stream *s, struct reader *d)
+{
+	size_t i = window_find(s, d->at);
+
+	for (; i < s->n && d->out.len < OUT_BYTES; i++) {
+		const struct event *e = event_at(s, i);
+
+		if (is_for(d, e->feed_id))
+			fw_buf_add(&d->out, e->text, e->len);
+		d->at = e->id;
+	}
+}
+
+static void begin(struct stream *s, struct reader *d)
+{
+	d->begun = true;
+	d->at = d->at < 0 ? s->head : d->at;
+	fw_buf_addf(&d->out, "retry: %d\nid: %lld\n\n", RETRY_MS, (long long)d->at);
+}
+
+/* With the lock: something into out, or to sleep (0). */
+static ssize_t more(struct stream *s, struct reader *d)
+{
+	bool may_help = !d->helped;
+
+	d->helped = false;
+	if (!s->ready)
+		return reader_sleep(d, READER_IDLE);
+	if (!d->begun)
+		begin(s, d);
+	else if (d->at < s->base && may_help && desk_seat(s->desk)) {
+		d->job = (struct desk_job){.run = help_run, .done = help_done};
+		d->job_upto = s->base;
+		(void)reader_sleep(d, READER_DESK);
+		desk_put(s->desk, &d->job);
+		return 0;
+	} else if (d->at >= s->base) {
+		fill(s, d);
+	}
+	if (!d->out.len && fw_mono_ms() >= d->beat_ms)
+		fw_buf_adds(&d->out, ":\n\n");
+	return d->out.len ? 1 : reader_sleep(d, READER_IDLE);
+}
+
+static ssize_t reader_read(void *ctx, uint64_t pos, char *to, size_t max)
+{
+	struct reader *d = ctx;
+	struct stream *s = d->s;
+	ssize_t n = 1;
+
+	(void)pos;
+	pthread_mutex_lock(&s->lock);
+	if (d->out.rc) {
+		n = MHD_CONTENT_READER_END_WITH_ERROR; /* no memory: who comes again loses nothing */
+	} else if (d->sent == d->out.len) {
+		fw_buf_finish(&d->out);
+		fw_buf_init(&d->out, 0);
+		d->sent = 0;
+		n = s->closing ? MHD_CONTENT_READER_END_OF_STREAM : more(s, d);
+	}
+	if (n > 0) {
+		n = (ssize_t)FW_MIN(max, d->out.len - d->sent);
+		memcpy(to, d->out.p + d->sent, (size_t)n);
+		d->sent += (size_t)n;
+		d->beat_ms = fw_mono_ms() + s->config->serve_beat_ms;
+	}
+	pthread_mutex_unlock(&s->lock);
+	(void)conn_enter(d->time, n > 0 ? CONN_SEND : CONN_WORK); /* asleep it may stay for ever; what it is given it has to take */
+	return n;
+}
+
+static void reader_free(void *ctx)
+{
+	struct reader *d = ctx;
+	struct stream *s = d->s;
+
+	pthread_mutex_lock(&s->lock);
+	if (d->prev)
+		d->prev->next = d->next;
+	else
+		s->readers = d->next;
+	if (d->next)
+		d->next->prev = d->prev;
+	s->reader_n--;
+	pthread_mutex_unlock(&s->lock);
+	fw_buf_finish(&d->out);
+	free(d);
+}
+
+static struct reader *reader_new(struct stream *s, struct request *r, int64_t at, int64_t feed_id)
+{
+	struct reader *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return NULL;
+	*d = (struct reader){.s = s, .conn = r->conn, .time = r->c, .at = at, .feed_id = feed_id};
+	pthread_mutex_lock(&s->lock);
+	d->next = s->readers;
+	if (d->next)
+		d->next->prev = d;
+	s->readers = d;
+	s->reader_n++;
+	pthread_cond_signal(&s->some);
+	pthread_mutex_unlock(&s->lock);
+	return d;
+}
+
+/* Where it left off: the header that browsers send, else ?since=. -1: it begins. */
+static bool since_read(struct request *r, int64_t *at, enum MHD_Result *ok)
+{
+	struct fw_str last = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, "Last-Event-ID"));
+
+	*at = -1;
+	if (!http_param_int(r, "since", 0, INT64_MAX, at, ok))
+		return false;
+	if (last.len && (!fw_str_int(last, at) || *at < 0)) {
+		*ok = http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_header", "Last-Event-ID is an entry's number");
+		return false;
+	}
+	return true;
+}
+
+enum MHD_Result http_stream(struct request *r)
+{
+	struct stream *s = r->lane->h->stream;
+	int64_t at, feed_id = 0;
+	struct MHD_Response *m;
+	enum MHD_Result ok;
+	struct reader *d;
+
+	if (!since_read(r, &at, &ok) || !http_param_int(r, "feed", 1, INT64_MAX, &feed_id, &ok))
+		return ok;
+	if (stream_readers(s) >= READERS_MAX)
+		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", "%d read the stream already", READERS_MAX);
+	d = reader_new(s, r, at, feed_id);
+	if (!d)
+		return MHD_NO;
+	m = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES, reader_read, d, reader_free);
+	if (!m) {
+		reader_free(d);
+		return MHD_NO;
+	}
+	if (!MHD_add_response_header(m, MHD_HTTP_HEADER_CONTENT_TYPE, "text/event-stream") ||
+	    !MHD_add_response_header(m, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") || !MHD_add_response_header(m, "X-Accel-Buffering", "no")) {
+		MHD_destroy_response(m);
+		return MHD_NO;
+	}
+	r->endless = true;
+	return http_answer(r, MHD_HTTP_OK, m);
+}
+
+/* ---- the watcher --------------------------------------------------------------------------------------------------------------------------- */
+
+static int fresh_take(void *ctx, const struct fw_entry_row *e)
+{
+	struct stream *s = ctx;
+	struct fw_buf b = FW_BUF_INIT(0);
+	struct event *one;
+
+	event_write(&b, e);
+	one = b.rc ? NULL : malloc(sizeof(*one) + b.len);
+	if (one) {
+		*one = (struct event){.id = e->id, .feed_id = e->feed_id, .len = b.len};
+		memcpy(one->text, b.p, b.len);
+		s->fresh[s->fresh_n++] = one;
+	}
+	fw_buf_finish(&b);
+	return one ? 0 : FW_ENOMEM;
+}
+
+/* What came is put into the window, and those woken whom it is for. */
+static void spread(struct stream *s)
+{
+	struct reader *list = NULL;
+	int64_t had;
+
+	pthread_mutex_lock(&s->lock);
+	had = s->head;
+	for (size_t i = 0; i < s->fresh_n; i++)
+		window_add(s, s->fresh[i]);
+	for (struct reader *d = s->readers; d && s->fresh_n; d = d->next) {
+		bool has;
+
+		if (d->state != READER_IDLE)
+			continue;
+		has = !d->begun || d->at < had;
+		for (size_t i = 0; i < s->fresh_n && !has; i++)
+			has = is_for(d, s->fresh[i]->feed_id);
+		if (has)
+			reader_wake(d, &list);
+		else
+			d->at = FW_MAX(d->at, s->head);
+	}
+	s->fresh_n = 0;
+	pthread_mutex_unlock(&s->lock);
+	resume(s, list);
+}
+
+static int look(struct stream *s, struct fw_err *err)
+{
+	struct fw_entry_query q = {.oldest_first = true, .limit = ROWS};
+	bool full = true;
+	int rc = 0;
+
+	while (full && !rc) {
+		q.after_id = s->head; /* nobody else writes it */
+		rc = fw_store_entry_list(s->st, &q, fresh_take, s, err);
+		if (rc == FW_ENOMEM)
+			fw_err_set(err, rc, "out of memory");
+		full = s->fresh_n == ROWS;
+		spread(s); /* those that came before an error too: they are in order */
+	}
+	return rc;
+}
+
+static int last_take(void *ctx, const struct fw_entry_row *e)
+{
+	*(int64_t *)ctx = e->id;
+	return 0;
+}
+
+/*
+ * Where the window begins: the highest number below which nothing can be missing, which is the last that is shown to somebody who reads in
+ * the order of storing. Those above it may be on their way.
+ */
+static int find_head(struct stream *s, struct fw_err *err)
+{
+	struct fw_entry_query q = {.oldest_first = true};
+	struct reader *list = NULL;
+	struct fw_store_stats stats;
+	int64_t last = 0;
+	int rc = fw_store_stats(s->st, 0, &stats, err);
+
+	for (int64_t back = BEGIN_BACK; !rc && !last && stats.last_entry_id; back *= 8) {
+		q.after_id = FW_MAX(stats.last_entry_id - back, 0);
+		rc = fw_store_entry_list(s->st, &q, last_take, &last, err);
+		if (!q.after_id)
+			break;
+	}
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&s->lock);
+	while (s->n)
+		window_drop(s);
+	s->base = s->head = last;
+	s->ready = true;
+	for (struct reader *d = s->readers; d; d = d->next) {
+		if (d->state == READER_IDLE)
+			reader_wake(d, &list);
+	}
+	pthread_mutex_unlock(&s->lock);
+	resume(s, list);
+	return 0;
+}
+
+/* Those who sleep and are to be sent a sign of life, or can be helped again. */
+static void beat(struct stream *s)
+{
+	struct reader *list = NULL;
+	int64_t now = fw_mono_ms();
+
+	pthread_mutex_lock(&s->lock);
+	for (struct reader *d = s->readers; d && s->ready; d = d->next) {
+		if (d->state == READER_IDLE && (now >= d->beat_ms || d->at < s->base || !d->begun))
+			reader_wake(d, &list);
+	}
+	pthread_mutex_unlock(&s->lock);
+	resume(s, list);
+}
+
+/* Until there is a reader. False: it closes. */
+static bool wait_for_readers(struct stream *s)
+{
+	bool go;
+
+	pthread_mutex_lock(&s->lock);
+	if (!s->reader_n)
+		s->ready = false; /* what comes now is not watched */
+	while (!s->reader_n && !s->closing)
+		pthread_cond_wait(&s->some, &s->lock);
+	go = !s->closing;
+	pthread_mutex_unlock(&s->lock);
+	return go;
+}
+
+static int watch(struct stream *s, struct fw_err *err)
+{
+	const struct fw_config *c = s->config;
+	struct fw_store_config sc = {.url = c->store, .flags = FW_STORE_CREATE, .relaxed = c->relaxed, .cache_bytes = (size_t)c->cache_bytes};
+	bool changed;
+	int rc = s->st ? 0 : fw_store_open(&sc, &s->st, err);
+
+	if (!rc && !s->ready) /* only we set it */
+		rc = find_head(s, err);
+	if (!rc)
+		rc = look(s, err);
+	beat(s);
+	return rc ? rc : fw_store_wait(s->st, s->wake_fd, FW_MIN(TICK_MS, c->serve_beat_ms), &changed, err);
+}
+
+static void *watcher(void *ctx)
+{
+	struct stream *s = ctx;
+	struct pollfd p = {.fd = s->wake_fd, .events = POLLIN};
+
+	while (wait_for_readers(s)) {
+		struct fw_err err = {0};
+
+		if (watch(s, &err) == 0) {
+			s->complained = false;
+			continue;
+		}
+		if (!s->complained)
+			fw_warn("stream: %s; readers wait", err.text);
+		s->complained = true;
+		fw_store_close(s->st);
+		s->st = NULL;
+		(void)poll(&p, 1, (int)TICK_MS);
+	}
+	fw_store_close(s->st);
+	s->st = NULL;
+	return NULL;
+}
+
+/* ---- life ---------------------------------------------------------------------------------------------------------------------------------- */
+
+int stream_open(const struct fw_config *c, struct desk *desk, _Atomic int64_t *suspended_n, struct stream **out, struct fw_err *err)
+{
+	struct stream *s = calloc(1, sizeof(*s));
+	int rc;
+
+	*out = NULL;
+	if (!s)
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	s->config = c;
+	s->desk = desk;
+	s->suspended_n = suspended_n;
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->some, NULL);
+	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	rc = s->wake_fd < 0 ? errno : pthread_create(&s->thread, NULL, watcher, s);
+	if (rc) {
+		fw_err_set(err, FW_EIO, "no thread for the stream: %s", strerror(rc));
+		stream_destroy(s);
+		return FW_EIO;
+	}
+	s->running = true;
+	*out = s;
+	return 0;
+}
+
+void stream_close(struct stream *s)
+{
+	static const uint64_t one = 1;
+	struct reader *list = NULL;
+
+	if (!s || !s->running)
+		return;
+	pthread_mutex_lock(&s->lock);
+	s->closing = true;
+	pthread_cond_signal(&s->some);
+	pthread_mutex_unlock(&s->lock);
+	while (write(s->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+	pthread_join(s->thread, NULL);
+	s->running = false;
+	pthread_mutex_lock(&s->lock);
+	for (struct reader *d = s->readers; d; d = d->next) {
+		if (d->state == READER_IDLE)
+			reader_wake(d, &list);
+	}
+	pthread_mutex_unlock(&s->lock);
+	resume(s, list);
+}
+
+void stream_destroy(struct stream *s)
+{
+	if (!s)
+		return;
+	stream_close(s);
+	while (s->n)
+		window_drop(s);
+	if (s->wake_fd >= 0)
+		close(s->wake_fd);
+	pthread_cond_destroy(&s->some);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+size_t stream_readers(struct stream *s)
+{
+	size_t n;
+
+	pthread_mutex_lock(&s->lock);
+	n = s->reader_n;
+	pthread_mutex_unlock(&s->lock);
+	return n;
+}
