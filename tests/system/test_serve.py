@@ -1,86 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""The front door: what it takes, what it refuses, and that every row it promised is stored once, whatever is killed."""
-import contextlib
+"""The front door: what it takes, what it refuses, and its manners. (What it promises: test_ingest.py.)"""
 import http.client
 import json
 import os
-import random
 import signal
 import socket
 import subprocess
-import threading
 import time
 
 from door import Door, door, kill_group
-from harness import Wheel, case, each_engine, equal, holds, run, sanitized, server, wait_for
+from harness import Wheel, case, equal, holds, run, sanitized, wait_for
+from pushing import EVENT, TWIRP, Load, items
 
-ROUNDS = int(os.environ.get("FW_CRASH_ROUNDS", "4"))
-EVENT = {"property": "news", "section": 1, "id": 1}
-TWIRP = "/twirp/stats.StatsService/Push"
-
-
-class Load:
-    """Clients that push one event after another, each with an id of its own, and note what was promised and what they do not know."""
-
-    def __init__(self, d, clients=8, path=TWIRP, pause=0):
-        self.door, self.path, self.pause = d, path, pause
-        self.promised, self.unknown, self.refused = set(), set(), 0
-        self.on, self.lock, self.next_id = True, threading.Lock(), 0
-        self.threads = [threading.Thread(target=self.client) for _ in range(clients)]
-        for t in self.threads:
-            t.start()
-
-    def number(self):
-        with self.lock:
-            self.next_id += 1
-            return self.next_id
-
-    def client(self):
-        c = None
-        while self.on:
-            i = self.number()
-            try:
-                c = c or self.door.connect(5)
-                c.request("POST", self.path, json.dumps(dict(EVENT, id=i)))
-                r = c.getresponse()
-                r.read()
-            except (OSError, http.client.HTTPException):
-                with self.lock:
-                    self.unknown.add(i) # it may have come through
-                c = c and c.close()
-                time.sleep(0.05)
-                continue
-            with self.lock:
-                if r.status in (200, 202):
-                    self.promised.add(i)
-                else:
-                    equal(r.status, 503, "status")
-                    holds(r.headers["Retry-After"], "Retry-After")
-                    self.refused += 1
-            time.sleep(self.pause if r.status in (200, 202) else 0.05)
-            if r.headers.get("Connection") == "close":
-                c = c.close()
-        if c:
-            c.close()
-
-    def stop(self):
-        self.on = False
-        for t in self.threads:
-            t.join()
-
-    def check(self, rows):
-        """rows: property_id of each that is stored."""
-        equal(len(rows), len(set(rows)), "stored once each")
-        lost = self.promised - set(rows)
-        equal(lost, set(), "lost")
-        alien = set(rows) - self.promised - self.unknown
-        equal(alien, set(), "stored and refused")
-        print("# %d promised, %d not known, %d refused, %d stored" % (len(self.promised), len(self.unknown), self.refused, len(rows)))
-
-
-def items(d):
-    return [r[0] for r in d.wheel.sql("SELECT property_id FROM incoming")]
 
 
 # ---- what it takes ---------------------------------------------------------------------------------------------------------------------------
@@ -182,109 +114,6 @@ def refused(base):
         status = d.ask("GET", "/healthz", headers={"X": "y" * 30000})[0]
         holds(status in (413, 431), status)
         equal(d.push(EVENT)[0], 200)
-
-
-# ---- what it promises ------------------------------------------------------------------------------------------------------------------------
-
-
-@case("stopped under load: all that was accepted is stored")
-def stopped(base):
-    with door(base) as d:
-        load = Load(d)
-        wait_for("load", lambda: len(load.promised) > 500)
-        d.stop()
-        load.stop()
-        load.check(items(d))
-
-
-@case("killed with -9 again and again under load, with a spill: all that was accepted is stored once")
-def killed(base):
-    d = Door(base, "--spill-dir", os.path.join(base, "spill"), conf="flush_ms = 30ms\n")
-    load = Load(d, pause=0.001)
-    for _ in range(ROUNDS):
-        n = len(load.promised)
-        wait_for("load", lambda n=n: len(load.promised) > n + 100)
-        time.sleep(random.uniform(0, 0.05))
-        if random.random() < 0.5:
-            d.kill()
-            d.start()
-        else: # the server alone: its master starts another
-            for pid in d.wheel.workers(d.process):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-    wait_for("the server", d.answers)
-    load.stop()
-    wait_for("what was left is stored", lambda: d.ask("GET", "/v1/ring")[2]["spill_read"])
-    d.stop()
-    load.check(items(d))
-    equal([f for f in os.listdir(os.path.join(base, "spill")) if not f.endswith(".new")], [], "left in the spill")
-
-
-@case("durable and killed with -9, without a spill: what was answered is stored")
-def durable_killed(base):
-    d = Door(base)
-    load = Load(d, path="/v1/events?ack=durable")
-    for _ in range(ROUNDS):
-        n = len(load.promised)
-        wait_for("load", lambda n=n: len(load.promised) > n + 100)
-        d.kill()
-        d.start()
-    load.stop()
-    d.stop()
-    load.check(items(d))
-
-
-@case("beside the workers of a run: its server killed, it goes on")
-def beside_workers(base):
-    with door(base, command="run") as d:
-        load = Load(d, path="/v1/events?ack=durable", clients=2)
-        wait_for("load", lambda: len(load.promised) > 50)
-        pids = d.wheel.workers(d.process)
-        holds(len(pids) >= 2, "a worker and a server")
-        os.kill(pids[-1], signal.SIGKILL)
-        n = len(load.promised)
-        wait_for("load again", lambda: len(load.promised) > n + 50)
-        d.process.send_signal(signal.SIGHUP)
-        n = len(load.promised)
-        wait_for("load after SIGHUP", lambda: len(load.promised) > n + 50)
-        load.stop()
-        d.stop()
-        load.check(items(d))
-
-
-@each_engine("the store is away for a while under load: rows wait, then the door says 503; nothing is lost")
-def store_away(base, engine):
-    with server(engine, base) as s:
-        with door(base, store=s.url(), conf="ring_bytes = 64KiB\nflush_ms = 20ms\n") as d:
-            d.push(EVENT)
-            load = Load(d, clients=4)
-            wait_for("load", lambda: len(load.promised) > 100)
-            s.kill9()
-            wait_for("503", lambda: load.refused > 10, 60)
-            equal(d.ask("GET", "/readyz")[0], 503)
-            s.again()
-            n = len(load.promised)
-            wait_for("load again", lambda: len(load.promised) > n + 100, 60)
-            load.stop()
-            wait_for("all stored", lambda: d.ask("GET", "/v1/ring")[2]["fill_bytes"] == 0, 60)
-            ring = d.ask("GET", "/v1/ring")[2]
-            equal(ring["stored"], ring["accepted"], "stored")
-            equal(ring["accepted"], len(load.promised) + len(load.unknown) + 1, "accepted") if not load.unknown else None
-            equal(ring["set_aside"], 0)
-
-
-@case("a store that does not come back: the stop says how much is lost, with a spill it is kept")
-def never_back(base):
-    for spill in (False, True):
-        conf = "drain_timeout_ms = 300ms\nstore = sqlite:/proc/no/such/s.db\n" + ("spill_dir = %s/spill\n" % base if spill else "")
-        d = Door(base, conf=conf, store="sqlite:/proc/no/such/s.db")
-        equal(d.push(EVENT, path=TWIRP)[0], 200)
-        d.stop(0 if spill else 3)
-        holds(spill or "1 rows that were accepted could not be stored" in d.wheel.words(), d.wheel.last_words())
-    d = Door(base, conf="spill_dir = %s/spill\n" % base)
-    wait_for("stored", lambda: d.ask("GET", "/v1/ring")[2]["stored"] == 1)
-    d.stop()
-    equal(d.stored(), 1)
 
 
 # ---- manners ----------------------------------------------------------------------------------------------------------------------------------
