@@ -111,7 +111,7 @@ static void append_only_mend(const char *dir)
 {
 	char manifest[300];
 	int status, in[2];
-	pid_t pid;
+	pid_t pid = -1;
 
 	if (!fw_snprintf(manifest, sizeof(manifest), "%s/appendonlydir/appendonly.aof.manifest", dir))
 		give_up(dir);
