@@ -137,7 +137,7 @@ FW_API void fw_answer_free(struct fw_answer *a);
 
 /* ---- copies ---------------------------------------------------------------------------------------------------------------- */
 
-enum fw_copy_phase { FW_COPY_RENEW, FW_COPY_FEEDS, FW_COPY_ENTRIES, FW_COPY_KEYS, FW_COPY_VISITS, FW_COPY_EVENTS, FW_COPY_VERIFY, FW_COPY_DONE };
+enum fw_copy_phase { FW_COPY_RENEW, FW_COPY_FEEDS, FW_COPY_ENTRIES, FW_COPY_KEYS, FW_COPY_VISITS, FW_COPY_EVENTS, FW_COPY_RECORDS, FW_COPY_VERIFY, FW_COPY_DONE };
 
 struct fw_copy_stats {
 	enum fw_copy_phase phase;
@@ -145,6 +145,7 @@ struct fw_copy_stats {
 	int64_t feed_before, entry_before, visit_before; /* at the target then */
 	int64_t feeds, entries, keys, visits;            /* written by this one; keys: of entries that retention took */
 	int64_t events, dead_events;                     /* pushed ones; those set aside */
+	int64_t records;                                 /* put there, or taken away because the source has them not */
 	int64_t renewed, removed;                        /* feeds of an older copy: of these, as they are now; gone at the source */
 	int64_t verified;                                /* feeds compared, by their numbers */
 	int64_t differing;                               /* of what was compared */

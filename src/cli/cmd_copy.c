@@ -34,6 +34,7 @@ static void show(void *ctx, const struct fw_copy_stats *s)
 		[FW_COPY_KEYS] = {"keys of entries gone", s->keys, 0},
 		[FW_COPY_VISITS] = {"visits", s->visit_before + s->visits, s->visit_total},
 		[FW_COPY_EVENTS] = {"pushed events", s->events + s->dead_events, 0},
+		[FW_COPY_RECORDS] = {"records", s->records, 0},
 		[FW_COPY_VERIFY] = {"compared, by the feeds' numbers", s->verified, 0},
 	};
 	char a[FW_RFC3339_MAX], b[FW_RFC3339_MAX], bytes[FW_RFC3339_MAX];
@@ -80,7 +81,7 @@ static void json_print(struct cli *c, const struct fw_copy_stats *s)
 {
 	const struct { const char *name; int64_t v; } MEMBER[] = {
 		{"feeds", s->feeds}, {"entries", s->entries}, {"keys", s->keys}, {"visits", s->visits}, {"events", s->events},
-		{"dead_events", s->dead_events}, {"feeds_before", s->feed_before},
+		{"dead_events", s->dead_events}, {"records", s->records}, {"feeds_before", s->feed_before},
 		{"entries_before", s->entry_before}, {"visits_before", s->visit_before}, {"renewed", s->renewed}, {"removed", s->removed}, {"bytes", (int64_t)s->bytes},
 		{"differing", s->differing}, {"elapsed_ms", s->elapsed_ms},
 	};
@@ -108,6 +109,8 @@ static int summary(struct copying *k, const struct fw_copy_stats *s)
 			cli_count(v, s->visits, "visit", "visits"), fw_duration_text(t, s->elapsed_ms));
 	if ((s->events || s->dead_events) && !cli_flag(c, "json"))
 		cli_out(c, "and %s, %s set aside\n", cli_count(f, s->events, "pushed event", "pushed events"), cli_number(e, s->dead_events));
+	if (s->records && !cli_flag(c, "json"))
+		cli_out(c, "and %s, such as access tokens\n", cli_count(f, s->records, "record", "records"));
 	if ((s->renewed || s->removed) && !cli_flag(c, "json"))
 		cli_out(c, "of the older copy %s had changed and came anew, %s went\n", cli_count(f, s->renewed, "feed", "feeds"),
 			cli_count(e, s->removed, "feed", "feeds"));
@@ -168,9 +171,9 @@ static const struct cli_option OPTION[] = {
 const struct cli_command cli_copy = {
 	.name = "copy", .args = "FROM TO", .summary = "copy a whole store into another one, and compare them",
 	.about = "Feeds with all their settings and state, entries, the keys of entries that are gone, visits, and pushed events, with the\n"
-		"numbers they have. TO must be empty. Its workers are paused until both hold the same. Stop the workers on FROM first, or copy while they\n"
-		"work, stop them, and copy again with --continue: it brings TO up to date, and goes on with a copy that was interrupted,\n"
-		"by whatever. Exit 1 when the two differ at the end.\n",
+		"numbers they have; and records, such as access tokens. TO must be empty. Its workers are paused until both hold the same.\n"
+		"Stop the workers on FROM first, or copy while they work, stop them, and copy again with --continue: it brings TO up to date,\n"
+		"and goes on with a copy that was interrupted, by whatever. Exit 1 when the two differ at the end.\n",
 	.examples = "  feedwheel copy sqlite:/srv/feeds.db postgres://feedwheel@db.example.org/feeds\n"
 		"  feedwheel copy --continue sqlite:/srv/feeds.db postgres://feedwheel@db.example.org/feeds\n",
 	.option = OPTION, .min_args = 2, .max_args = 2, .run = copy_run,

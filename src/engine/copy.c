@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * A whole store into another one, of any engines: feeds, then entries, then the keys that retention left behind, then visits, then pushed
- * events (copy_events.c), each in order of the numbers they keep, in batches of so many bytes that are one transaction each. So what a copy has done can be seen
+ * events (copy_events.c) and records (copy_records.c), each in order of the numbers they keep, in batches of so many bytes that are one transaction each. So what a copy has done can be seen
  * from the highest number that is there, and a copy that was killed goes on behind it.
  *
  * How far to go is read before the first feed: an entry up to there belongs to a feed that is read later, also while workers go on
@@ -330,16 +330,17 @@ static int beat_seen(void *ctx, const struct fw_beat *b)
 static int target_take(struct copy *c)
 {
 	const struct fw_store_stats *to = &c->known;
-	bool empty = !to->feed_n && !to->last_feed_id && !to->last_entry_id && !to->last_visit_id, events;
+	bool empty = !to->feed_n && !to->last_feed_id && !to->last_entry_id && !to->last_visit_id, events, records;
 	struct fw_control newest;
 	struct seen seen = {0};
 	int rc = fw_store_control_take(c->to, -1, &newest, c->err);
 
 	rc = rc ? rc : copy_events_any(c, &events);
-	if (!rc && (!empty || events) && !c->o->resume)
-		return fw_err_set(c->err, FW_EINVAL, "the target is not empty (%lld feeds, %lld entries%s): name an empty store, or give --continue"
-			" if it holds an older copy, or one that was interrupted", (long long)to->feed_n, (long long)to->entry_n,
-			events ? ", pushed events" : "");
+	rc = rc ? rc : copy_records_any(c, &records);
+	if (!rc && (!empty || events || records) && !c->o->resume)
+		return fw_err_set(c->err, FW_EINVAL, "the target is not empty (%lld feeds, %lld entries%s%s): name an empty store, or give"
+			" --continue if it holds an older copy, or one that was interrupted", (long long)to->feed_n, (long long)to->entry_n,
+			events ? ", pushed events" : "", records ? ", access tokens or other records" : "");
 	seen.paused = newest.paused;
 	rc = rc ? rc : copy_walked(fw_store_beat_list(c->to, 0, beat_seen, &seen, c->err));
 	if (!rc && !empty && seen.worked)
@@ -380,9 +381,12 @@ static int run(struct copy *c)
 	rc = rc ? rc : visits(c, c->known.last_visit_id);
 	rc = phase(c, FW_COPY_EVENTS, rc);
 	rc = rc ? rc : copy_events(c);
+	rc = phase(c, FW_COPY_RECORDS, rc);
+	rc = rc ? rc : copy_records(c);
 	rc = phase(c, FW_COPY_VERIFY, rc);
 	rc = rc ? rc : copy_verify(c);
 	rc = rc ? rc : copy_events_verify(c);
+	rc = rc ? rc : copy_records_verify(c);
 	if (!rc && !c->s->differing)
 		rc = fw_store_control_put(c->to, FW_CONTROL_RESUME, 0, c->err);
 	return phase(c, FW_COPY_DONE, rc);

@@ -70,5 +70,9 @@ int copy_verify(struct copy *c);
 int copy_events(struct copy *c);
 int copy_events_verify(struct copy *c);
 int copy_events_any(struct copy *c, bool *any);
+/* Records: make the target's those of the source; compare them; does the target have any? */
+int copy_records(struct copy *c);
+int copy_records_verify(struct copy *c);
+int copy_records_any(struct copy *c, bool *any);
 
 #endif

@@ -766,6 +766,152 @@ START_TEST(inspection_speaks_in_sentences)
 }
 END_TEST
 
+/* ---- records ------------------------------------------------------------------------------------------------------------------ */
+
+static int record_dump(void *ctx, const struct fw_record *r)
+{
+	fw_buf_addf(ctx, "%.*s/%.*s=%.*s %lld %lld\n", FW_STR_ARG(r->kind), FW_STR_ARG(r->key), FW_STR_ARG(r->value), (long long)r->at_ms,
+		(long long)r->until_ms);
+	return 0;
+}
+
+static char *records(struct fw_store *st)
+{
+	struct fw_buf b = FW_BUF_INIT(0);
+	struct fw_err err = {0};
+
+	fw_buf_adds(&b, "records:\n");
+	OK(fw_store_record_list(st, &(struct fw_record_query){0}, record_dump, &b, &err));
+	ck_assert_int_eq(b.rc, 0);
+	return fw_buf_take(&b, NULL);
+}
+
+static void record_put(struct fw_store *st, const char *kind, const char *key, const char *value, int64_t until_ms)
+{
+	struct fw_record r = {.kind = fw_str(kind), .key = fw_str(key), .value = fw_str(value), .at_ms = NOW, .until_ms = until_ms};
+	struct fw_err err = {0};
+
+	OK(fw_store_record_put(st, &r, false, NULL, &err));
+}
+
+static void same_records(struct fw_store *a, struct fw_store *b)
+{
+	char *want = records(a), *got = records(b);
+
+	ck_assert_str_eq(got, want);
+	free(want);
+	free(got);
+}
+
+START_TEST(records_become_those_of_the_source)
+{
+	for (int to = 0; to < under_test_n; to++) { /* from each driver to each */
+		struct fw_store *a = fresh(_i), *b = fresh(to);
+		struct fw_copy_stats s;
+		struct fw_err err = {0};
+
+		record_put(a, "token", "one", "1", FW_NO_DATE);
+		record_put(a, "token", "two", "2", FW_NO_DATE);
+		record_put(a, "key", "two", "3", NOW + 5);
+		OK(engine_copy(a, b, false, &s, &err));
+		ck_assert_int_eq(s.records, 3);
+		ck_assert_int_eq(s.differing, 0);
+		same_records(a, b);
+		IS(engine_copy(a, b, false, &s, &err), FW_EINVAL);
+		ck_assert_msg(strstr(err.text, "not empty") && strstr(err.text, "access tokens"), "%s", err.text);
+		OK(engine_copy(a, b, true, &s, &err));
+		ck_assert_int_eq(s.records, 0);
+		OK(fw_store_record_remove(a, FW_STR("token"), FW_STR("one"), &err));
+		record_put(a, "token", "two", "changed", NOW + 9);
+		record_put(a, "zebra", "three", "", FW_NO_DATE);
+		record_put(b, "alien", "own", "", FW_NO_DATE);
+		record_put(b, "zebra", "zzz", "", FW_NO_DATE);
+		OK(engine_copy(a, b, true, &s, &err));
+		ck_assert_int_eq(s.records, 5);
+		ck_assert_int_eq(s.differing, 0);
+		same_records(a, b);
+		fw_store_close(a);
+		fw_store_close(b);
+	}
+}
+END_TEST
+
+#define RECORDS 450 /* some pages */
+
+START_TEST(many_records)
+{
+	struct fw_copy_options o = {.batch_bytes = 1 << 20};
+	struct fw_store *a = store_open("memory:", 0), *b = fresh(_i);
+	struct fw_copy_stats s;
+	struct fw_err err = {0};
+	char key[20];
+
+	for (int i = 0; i < RECORDS; i++) {
+		ck_assert(fw_snprintf(key, sizeof(key), "%d", i));
+		record_put(a, i % 3 ? "token" : "other", key, key, FW_NO_DATE);
+	}
+	OK(fw_copy(a, b, &o, &s, &err));
+	ck_assert_int_eq(s.records, RECORDS);
+	same_records(a, b);
+	fw_store_close(a);
+	fw_store_close(b);
+}
+END_TEST
+
+struct meddling {
+	struct fw_store *with;
+	struct fw_buf words;
+	bool done;
+};
+
+/* Before the comparison begins. */
+static void meddle(void *ctx, const struct fw_copy_stats *s)
+{
+	struct meddling *m = ctx;
+	struct fw_err err = {0};
+
+	if (s->phase != FW_COPY_VERIFY || m->done)
+		return;
+	m->done = true;
+	OK(fw_store_record_remove(m->with, FW_STR("token"), FW_STR("gone"), &err));
+	OK(fw_store_record_remove(m->with, FW_STR("key"), FW_STR("short"), &err)); /* as if it had run out */
+	record_put(m->with, "token", "other", "2", FW_NO_DATE);
+	record_put(m->with, "token", "zebra", "", FW_NO_DATE);
+}
+
+static void meddled(void *ctx, const char *words)
+{
+	struct meddling *m = ctx;
+
+	fw_buf_addf(&m->words, "%s\n", words);
+}
+
+START_TEST(records_that_differ_are_told)
+{
+	struct fw_store *a = fresh(_i), *b = fresh(_i);
+	struct meddling m = {.with = b};
+	struct fw_copy_options o = {.batch_bytes = 1 << 20, .progress = meddle, .differs = meddled, .ctx = &m};
+	struct fw_control newest;
+	struct fw_copy_stats s;
+	struct fw_err err = {0};
+
+	record_put(a, "key", "short", "", NOW + 5);
+	record_put(a, "token", "gone", "", FW_NO_DATE);
+	record_put(a, "token", "other", "1", FW_NO_DATE);
+	record_put(a, "token", "same", "", FW_NO_DATE);
+	OK(fw_copy(a, b, &o, &s, &err));
+	ck_assert_int_eq(s.differing, 3);
+	fw_buf_addc(&m.words, 0);
+	ck_assert_str_eq(m.words.p, "record token 'gone': missing at the target\nrecord token 'other': another one at the target\n"
+		"record token 'zebra': not at the source\n");
+	OK(fw_store_control_take(b, -1, &newest, &err));
+	ck_assert(newest.paused);
+	fw_buf_finish(&m.words);
+	fw_store_close(a);
+	fw_store_close(b);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("store copy");
@@ -774,6 +920,7 @@ int main(void)
 		copies_are_the_same_row_for_row, a_copy_goes_on_as_the_original_would, feeds_taken_away_come_back,
 		an_older_copy_is_brought_up_to_date, what_is_no_older_copy_is_left_alone, loaded_entries_are_found, load_refuses_another_feed,
 		load_takes_a_batch_with_repeats, load_refuses_nonsense, visits_by_cursor, keys_of_a_range_of_feeds,
+		records_become_those_of_the_source, many_records, records_that_differ_are_told,
 		a_pause_outlives_other_messages, asked_for_comes_first, the_clock_is_about_right, inspection_speaks_in_sentences,
 	};
 
