@@ -11,9 +11,23 @@
 #define FW_STR_NONE ((struct fw_str){NULL, 0})
 #define FW_STR_ARG(s) (int)((s).len > 100000 ? 100000 : (s).len), ((s).p ? (s).p : "") /* for "%.*s" */
 #define FW_N(array) (sizeof(array) / sizeof((array)[0]))
-/* Each argument may be looked at twice: a call that has an effect, or a clock, is no argument. */
-#define FW_MIN(a, b) ((a) < (b) ? (a) : (b))
-#define FW_MAX(a, b) ((a) > (b) ? (a) : (b))
+
+/* The lesser and the greater of two numbers, of the type that their sum has. Each is looked at once. */
+#define FW_LEAST_AND_MOST(suffix, type) \
+	static inline type fw_min_##suffix(type a, type b) { return a < b ? a : b; } \
+	static inline type fw_max_##suffix(type a, type b) { return a > b ? a : b; }
+FW_LEAST_AND_MOST(i, int)
+FW_LEAST_AND_MOST(u, unsigned)
+FW_LEAST_AND_MOST(l, long)
+FW_LEAST_AND_MOST(ul, unsigned long)
+FW_LEAST_AND_MOST(ll, long long)
+FW_LEAST_AND_MOST(ull, unsigned long long)
+FW_LEAST_AND_MOST(d, double)
+#undef FW_LEAST_AND_MOST
+#define FW_OF_NUMBERS(name, a, b) _Generic((a) + (b), int: name##_i, unsigned: name##_u, long: name##_l, unsigned long: name##_ul, \
+	long long: name##_ll, unsigned long long: name##_ull, double: name##_d)(a, b)
+#define FW_MIN(a, b) FW_OF_NUMBERS(fw_min, a, b)
+#define FW_MAX(a, b) FW_OF_NUMBERS(fw_max, a, b)
 
 static inline struct fw_str fw_str(const char *s)
 {

@@ -285,7 +285,7 @@ static size_t cdata_mark(const char *lt, const char *end)
 	const char *p = lt + 2, *name;
 	bool open = p < end && *p == '[';
 
-	end = FW_MIN(end, lt + 40); /* spaces have an end */
+	end = end - lt > 40 ? lt + 40 : end; /* spaces have an end */
 	for (p += open; p < end && open && scan_is(*p, SCAN_SPACE); p++)
 		;
 	if (end - p < 5 || !fw_str_ieq((struct fw_str){p, 5}, FW_STR("CDATA")))

@@ -26,6 +26,29 @@ START_TEST(durations_for_people)
 }
 END_TEST
 
+static int asked;
+
+static int64_t ask(int64_t v)
+{
+	asked++;
+	return v;
+}
+
+START_TEST(least_and_most) /* each is looked at once, and the type is that of a sum */
+{
+	ck_assert_int_eq(FW_MIN(ask(3), ask(-4)), -4);
+	ck_assert_int_eq(FW_MAX(ask(3), ask(-4)), 3);
+	ck_assert_int_eq(asked, 4);
+	ck_assert_int_eq(FW_MIN(INT64_MIN, INT64_MAX), INT64_MIN);
+	ck_assert_uint_eq(FW_MAX(UINT64_MAX, UINT64_C(1)), UINT64_MAX);
+	ck_assert_uint_eq(FW_MIN((size_t)1 << 40, (size_t)7), 7);
+	ck_assert_int_eq(FW_MAX((char)-1, (unsigned char)0), 0);
+	ck_assert(FW_MIN(0.5, 1) < 0.6 && FW_MAX(0.5, 1) > 0.9);
+	ck_assert_uint_eq(sizeof(FW_MIN(1, 2)), sizeof(int));
+	ck_assert_uint_eq(sizeof(FW_MIN(1, INT64_C(2))), sizeof(int64_t));
+}
+END_TEST
+
 START_TEST(durations_from_people)
 {
 	static const struct { const char *in; int64_t want; } T[] = {
@@ -183,6 +206,7 @@ int main(void)
 	TCase *t = tcase_create("values");
 
 	tcase_add_test(t, durations_for_people);
+	tcase_add_test(t, least_and_most);
 	tcase_add_test(t, durations_from_people);
 	tcase_add_test(t, times_as_text);
 	tcase_add_test(t, hashes_never_change);
