@@ -46,6 +46,8 @@ FW_MUST_CHECK int fw_delivery_open(struct fw_store *st, const struct fw_config *
 FW_MUST_CHECK int fw_delivery_store(struct fw_delivery *d, struct fw_store *st, struct fw_delivered *out, struct fw_err *err);
 /* What was read: its repairs are of interest. */
 const struct fw_document *fw_delivery_document(const struct fw_delivery *d);
+/* What it holds besides the body. */
+size_t fw_delivery_bytes(const struct fw_delivery *d);
 /* The feed goes back, if it is still lent (st NULL: by time). NULL is fine. */
 void fw_delivery_close(struct fw_delivery *d, struct fw_store *st);
 

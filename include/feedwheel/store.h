@@ -277,6 +277,7 @@ struct fw_lend_got {
 	int64_t fence;            /* 0: it was not lent */
 	int64_t until_ms;         /* of the store's clock: the end of this loan, or of another's; 0: nobody has it */
 	enum fw_feed_status status; /* not lent to anybody: it is not active */
+	char worker[128];         /* who has it instead; cut where it is longer */
 };
 
 struct fw_outcome {

@@ -7,6 +7,7 @@
 
 #define LOOK_MS 100
 #define PATIENCE_MS FW_MINUTE_MS
+#define FOUND 1 /* stops a list */
 
 struct wanted {
 	struct fw_feed feed;
@@ -23,19 +24,22 @@ static int visit_keep(void *ctx, const struct fw_visit *v)
 {
 	struct last *l = ctx;
 
+	if (v->kind == FW_VISIT_PUSHED)
+		return 0;
 	l->visit = *v;
 	l->visit.error = fw_arena_str(&l->c->arena, v->error);
-	return 0;
+	return FOUND;
 }
 
-/* The last visit of a feed; id 0: it had none. */
+/* The last visit of a feed, entries that somebody pushed aside; id 0: it had none. */
 static int last_visit(struct cli *c, int64_t feed_id, struct fw_visit *out)
 {
-	struct fw_visit_query q = {.feed_id = feed_id, .limit = 1};
+	struct fw_visit_query q = {.feed_id = feed_id};
 	struct last l = {.c = c};
 	struct fw_err err = {0};
+	int rc = fw_store_visit_list(c->store, &q, visit_keep, &l, &err);
 
-	if (fw_store_visit_list(c->store, &q, visit_keep, &l, &err))
+	if (rc && rc != FOUND)
 		return cli_store_failed(c, &err);
 	*out = l.visit;
 	return 0;

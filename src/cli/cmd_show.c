@@ -81,7 +81,7 @@ static int visit_take(void *ctx, const struct fw_visit *v)
 {
 	struct visits *s = ctx;
 	char text[FW_RFC3339_MAX];
-	bool good = fw_visit_succeeded(v->kind);
+	bool good = fw_visit_succeeded(v->kind) || v->kind == FW_VISIT_PUSHED;
 
 	if (s->j) {
 		fw_visit_json(s->j, NULL, v);

@@ -168,6 +168,11 @@ const struct fw_document *fw_delivery_document(const struct fw_delivery *d)
 	return d->doc;
 }
 
+size_t fw_delivery_bytes(const struct fw_delivery *d)
+{
+	return d->arena.used_bytes + d->lent.used_bytes;
+}
+
 /* ---- storing --------------------------------------------------------------------------------------------------------------------- */
 
 static bool fill(struct fw_str *dst, struct fw_str src)
@@ -202,6 +207,10 @@ static int lend(struct fw_delivery *d, struct fw_store *st, struct fw_delivered 
 	fw_worker_name(worker, sizeof(worker), -1);
 	fw_arena_reset(&d->lent, 0);
 	rc = fw_store_lend(st, &ask, &d->lent, &d->lease, &got, err);
+	if (!rc && !got.fence && got.until_ms && fw_worker_is_dead(got.worker)) { /* who had it does not come back */
+		rc = fw_store_bury(st, got.worker, 0, 0, err);
+		rc = rc ? rc : fw_store_lend(st, &ask, &d->lent, &d->lease, &got, err);
+	}
 	if (rc)
 		return rc;
 	if (!got.fence && got.until_ms) {

@@ -36,7 +36,7 @@ static const struct {
 static void visits(struct fw_buf *b, const struct fw_meter_sum *s)
 {
 	metric_head(b, "visits_total", "counter", "Visits that were stored, by how they ended.");
-	for (size_t i = FW_VISIT_NONE + 1; i < FW_VISIT_KIND_N; i++)
+	for (size_t i = FW_VISIT_NONE + 1; i < FW_VISIT_PUSHED; i++) /* that is no visit */
 		metric_sample(b, "visits_total", (double)s->visits[i], "kind=\"%s\"", fw_visit_kind_name((enum fw_visit_kind)i));
 	metric_head(b, "fetch_answers_total", "counter", "Answers of servers to visits, by the class of their status.");
 	for (size_t i = 1; i < FW_METER_CLASSES; i++)

@@ -33,12 +33,16 @@
 struct entries_push { /* a request's, over several runs */
 	struct fw_delivery *delivery;
 	int64_t until_ms;            /* monotonic: the end of patience */
+	size_t held_bytes;           /* while it waits, of http.waiting_bytes */
 	bool keyed;                  /* there is a key, and the record is ours */
-	int64_t nonce;               /* by which it is known, should a broken store leave open whether it was put */
+	int64_t nonce;               /* by which it is known, should a broken store leave open whether it was put or removed */
+	struct entries_push *next;   /* of all in this process */
 	char key[64];                /* of the record */
 	char body[2 * sizeof(struct fw_hash128) + 1];
 };
 
+static struct entries_push *all;
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static char own_name[FW_WORKER_NAME_MAX];
 static pthread_once_t named = PTHREAD_ONCE_INIT;
 
@@ -49,10 +53,56 @@ static void name_make(void)
 
 static const struct fw_str KIND = {"idempotency", sizeof("idempotency") - 1};
 
+static struct entries_push *push_new(void)
+{
+	struct entries_push *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->until_ms = fw_mono_ms() + LENT_PATIENCE_MS;
+	p->nonce = fw_mono_us();
+	pthread_mutex_lock(&all_lock);
+	p->next = all;
+	all = p;
+	pthread_mutex_unlock(&all_lock);
+	return p;
+}
+
+/* Is the request that wrote such a record still in hand? Of other processes on this machine one knows whether they live. */
+static bool is_at_it(const char *by, int64_t nonce)
+{
+	bool found = false;
+
+	pthread_once(&named, name_make);
+	if (!fw_str_eq(fw_str(by), fw_str(own_name)))
+		return !fw_worker_is_dead(by);
+	pthread_mutex_lock(&all_lock);
+	for (const struct entries_push *p = all; p && !found; p = p->next)
+		found = p->nonce == nonce;
+	pthread_mutex_unlock(&all_lock);
+	return found;
+}
+
+/* So much of what it has read waits with it. */
+static void waits(struct request *r, size_t bytes)
+{
+	atomic_fetch_add(&r->lane->h->waiting_bytes, (int64_t)bytes - (int64_t)r->push->held_bytes);
+	r->push->held_bytes = bytes;
+}
+
 void http_entries_push_free(struct request *r)
 {
 	if (!r->push)
 		return;
+	pthread_mutex_lock(&all_lock);
+	for (struct entries_push **at = &all; *at; at = &(*at)->next) {
+		if (*at == r->push) {
+			*at = r->push->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&all_lock);
+	waits(r, 0);
 	fw_delivery_close(r->push->delivery, NULL);
 	free(r->push);
 	r->push = NULL;
@@ -151,14 +201,15 @@ static enum MHD_Result in_progress(struct request *r)
 	return http_problem(r, MHD_HTTP_CONFLICT, "in_progress", "a request with this Idempotency-Key is being worked on: ask again");
 }
 
-/* A record is there: its answer, or why there is none. *again: whoever was at it is dead, and its record gone. */
+/* A record is there: its answer, or why there is none. *again: nobody is at it any more, and it is gone. */
 static enum MHD_Result key_found(struct request *r, const json_t *o, bool *again)
 {
 	const json_t *body = json_object_get(o, "body"), *status = json_object_get(o, "status");
 	const char *by = json_string_value(json_object_get(o, "by"));
+	int64_t nonce = json_integer_value(json_object_get(o, "nonce"));
 
 	*again = false;
-	if (by && json_integer_value(json_object_get(o, "nonce")) == r->push->nonce) {
+	if (by && nonce == r->push->nonce) {
 		r->push->keyed = true;
 		return MHD_YES;
 	}
@@ -166,7 +217,7 @@ static enum MHD_Result key_found(struct request *r, const json_t *o, bool *again
 		return http_problem(r, MHD_HTTP_UNPROCESSABLE_CONTENT, "key_reused", "this Idempotency-Key came with another body before");
 	if (json_is_integer(status))
 		return replay(r, (unsigned)json_integer_value(status), json_object_get(o, "answer"));
-	if (by && fw_worker_is_dead(by) && fw_store_record_remove(r->store, KIND, fw_str(r->push->key), NULL) == 0) {
+	if (by && !is_at_it(by, nonce) && fw_store_record_remove(r->store, KIND, fw_str(r->push->key), NULL) == 0) {
 		*again = true;
 		return MHD_YES;
 	}
@@ -232,9 +283,13 @@ static enum MHD_Result stored(struct request *r, const struct fw_delivered *d)
 	const struct fw_document *doc = fw_delivery_document(r->push->delivery);
 	struct fw_buf out = FW_BUF_INIT(0);
 	struct fw_err err = {0};
+	struct http *h = r->lane->h;
 	struct fw_json j;
 	bool was;
 
+	atomic_fetch_add(&h->delivery_n, 1);
+	atomic_fetch_add(&h->delivered_new_n, d->visit.new_n);
+	atomic_fetch_add(&h->delivered_changed_n, d->visit.changed_n);
 	fw_json_init(&j, &out, false);
 	fw_json_object(&j, NULL);
 	fw_json_int(&j, "feed", r->id);
@@ -301,21 +356,20 @@ enum MHD_Result http_entries_push(struct request *r)
 	int rc;
 
 	if (!r->push) {
-		r->push = calloc(1, sizeof(*r->push));
+		r->push = push_new();
 		if (!r->push)
 			return MHD_NO;
-		r->push->until_ms = fw_mono_ms() + LENT_PATIENCE_MS;
-		r->push->nonce = fw_mono_us();
 	}
 	if (!r->push->delivery)
 		ok = begin(r);
 	if (!r->push->delivery)
 		return ok;
 	rc = fw_delivery_store(r->push->delivery, r->store, &got, &err);
-	if (rc == FW_EAGAIN && fw_mono_ms() < r->push->until_ms) {
+	waits(r, rc == FW_EAGAIN ? fw_delivery_bytes(r->push->delivery) : 0);
+	if (rc == FW_EAGAIN && fw_mono_ms() < r->push->until_ms &&
+	    atomic_load(&r->lane->h->waiting_bytes) <= r->lane->h->config->serve_memory_bytes) {
 		r->again = true;
 		return MHD_YES;
 	}
-	ok = rc ? failed(r, rc, &err) : stored(r, &got);
-	return ok;
+	return rc ? failed(r, rc, &err) : stored(r, &got);
 }

@@ -80,6 +80,8 @@ struct http {
 	size_t lane_n;
 	_Atomic size_t lane_used;    /* threads that have got theirs */
 	_Atomic int64_t suspended_n;
+	_Atomic int64_t waiting_bytes; /* of entries that were read, and wait for their feed: as much as of bodies, at most */
+	_Atomic uint64_t delivery_n, delivered_new_n, delivered_changed_n; /* entries that were brought, and stored */
 	struct http_lane *lane;
 };
 

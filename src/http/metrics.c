@@ -103,6 +103,10 @@ enum MHD_Result http_metrics(struct request *r)
 	metric(&b, "store_away", "gauge", "1: the store did not answer last time.", s.away);
 	metric(&b, "flush_cpu_seconds_total", "counter", "Processor time of this process in statements that stored pushed rows.", (double)s.flush_cpu_us / 1e6);
 	flush_histogram(&b, &s);
+	metric(&b, "deliveries_total", "counter", "Documents that publishers pushed, stored.", (double)atomic_load(&h->delivery_n));
+	metric(&b, "delivered_new_entries_total", "counter", "Entries in them that were new.", (double)atomic_load(&h->delivered_new_n));
+	metric(&b, "delivered_changed_entries_total", "counter", "Entries in them that had changed.",
+		(double)atomic_load(&h->delivered_changed_n));
 	http_engine_metrics(&b, h->meter);
 	http_store_metrics(&b, h);
 	return http_send(r, MHD_HTTP_OK, "text/plain; version=0.0.4", &b);

@@ -261,6 +261,19 @@ static int lend_one(struct maria *m, const struct lending *w, const struct mr_st
 	return 0;
 }
 
+static int lent_look(struct maria *m, const struct mr_loan *loan, struct fw_lend_got *got, struct fw_err *err)
+{
+	struct mr_res r;
+	int rc = mr_ask(m, &r, err, "SELECT worker FROM loans WHERE id = ?", "i", loan->id);
+
+	got->until_ms = loan->until_ms;
+	if (!rc && mr_row(&r)) {
+		(void)fw_str_copy(got->worker, sizeof(got->worker), mr_str(&r, 0));
+		mr_done(&r);
+	}
+	return rc;
+}
+
 static int lend_in(struct maria *m, void *arg, struct fw_err *err)
 {
 	const struct lending *w = arg;
@@ -273,7 +286,7 @@ static int lend_in(struct maria *m, void *arg, struct fw_err *err)
 	if (rc)
 		goto out;
 	if (s.lent) {
-		w->got->until_ms = s.loan->until_ms;
+		rc = lent_look(m, s.loan, w->got, err);
 	} else if (s.status == FW_FEED_ACTIVE && !s.queued && !s.parked) { /* no end of its moves, or taken out by hand */
 		rc = fw_err_set(err, FW_EAGAIN, "%s: feed %lld stands nowhere: try again; `feedwheel doctor` finds out more", m->name,
 			(long long)s.feed_id);

@@ -533,16 +533,18 @@ struct lending {
 };
 
 /* Whose loan stands in the way, until when. */
-static int lent_until(struct pg *p, const struct standing *f, struct fw_lend_got *got, struct fw_err *err)
+static int lent_look(struct pg *p, const struct standing *f, struct fw_lend_got *got, struct fw_err *err)
 {
 	int rc;
 
 	pg_int(p, f->loan->id);
-	pg_send(p, PG_LEND_UNTIL, "SELECT until_ms FROM loans WHERE id = $1::int8");
+	pg_send(p, PG_LEND_UNTIL, "SELECT until_ms, worker FROM loans WHERE id = $1::int8");
 	rc = pg_run(p, err);
-	if (!rc)
-		got->until_ms = pg_get_int(p->res[0], 0, 0);
-	return rc;
+	if (rc)
+		return rc;
+	got->until_ms = pg_get_int(p->res[0], 0, 0);
+	(void)fw_str_copy(got->worker, sizeof(got->worker), pg_get_str(p->res[0], 0, 1));
+	return 0;
 }
 
 /* A loan of its own, in nobody's budget. Like a claim it does not wait for the disk. */
@@ -562,7 +564,7 @@ static int lend_in(struct pg *p, void *ctx, struct fw_err *err)
 		goto out;
 	l->got->status = (enum fw_feed_status)f.status;
 	if (f.loan)
-		rc = lent_until(p, &f, l->got, err);
+		rc = lent_look(p, &f, l->got, err);
 	else if (f.status == FW_FEED_ACTIVE && !found) /* no end of its moves, or taken out by hand */
 		rc = fw_err_set(err, FW_EAGAIN, "%s: feed %lld stands nowhere: try again; `feedwheel doctor` finds out more", p->name,
 			(long long)f.id);

@@ -240,6 +240,7 @@ int rd_lend(struct fw_store *st, const struct fw_lend_ask *ask, struct fw_lend_g
 	got->until_ms = rd_int(reply->elem[1]);
 	got->status = (enum fw_feed_status)rd_int(reply->elem[2]);
 	r->epoch[shard] = rd_int(reply->elem[3]);
+	(void)fw_str_copy(got->worker, sizeof(got->worker), reply->elem[4]->text);
 	return got->fence ? lend_note(r, shard, ask, got, err) : 0;
 }
 

@@ -6,15 +6,17 @@
 #include "base/clock.h"
 #include "store/sqlite.h"
 
-static int lease_until(struct sqlite *s, int64_t fence, int64_t *until_ms, struct fw_err *err)
+/* By whom it is lent, until when. */
+static int lent_look(struct sqlite *s, int64_t fence, struct fw_lend_got *got, struct fw_err *err)
 {
-	sqlite3_stmt *q = sq_ask(s, SQ_LEND_UNTIL, "SELECT until_ms FROM claims WHERE first_fence <= ? ORDER BY first_fence DESC LIMIT 1", err,
-		"i", fence);
+	sqlite3_stmt *q = sq_ask(s, SQ_LEND_UNTIL, "SELECT until_ms, worker FROM claims WHERE first_fence <= ? ORDER BY first_fence DESC LIMIT 1",
+		err, "i", fence);
 	int rc = q ? sq_row(s, q, err) : err->rc;
 
 	if (rc <= 0)
 		return rc;
-	*until_ms = sqlite3_column_int64(q, 0);
+	got->until_ms = sqlite3_column_int64(q, 0);
+	(void)fw_str_copy(got->worker, sizeof(got->worker), sq_text(q, 1));
 	sqlite3_reset(q);
 	return 0;
 }
@@ -51,7 +53,7 @@ static int lend_in(struct sqlite *s, const struct fw_lend_ask *ask, struct fw_le
 		return rc;
 	got->status = (enum fw_feed_status)w.status;
 	if (w.table == SQ_LEASES) {
-		rc = lease_until(s, w.key, &got->until_ms, err);
+		rc = lent_look(s, w.key, got, err);
 		got->until_ms = FW_MAX(got->until_ms, 1); /* lent, though its claim is gone by somebody's hand */
 		return rc;
 	}

@@ -1303,5 +1303,6 @@ int main(void)
 	tcase_add_test(once, open_refuses);
 	suite_add_tcase(s, t);
 	suite_add_tcase(s, once);
+	lend_tests(s);
 	return run_suite(s);
 }

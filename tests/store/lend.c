@@ -134,6 +134,7 @@ START_TEST(lent_by_number_due_or_not)
 	got = lend_at(st, id, NOW + 2000, 60000, &l[1]);
 	ck_assert_int_eq(got.fence, 0);
 	ck_assert_int_eq(got.until_ms, NOW + 61000);
+	ck_assert_str_eq(got.worker, "pusher");
 	ck_assert_uint_eq(claim_at(st, NOW + 30000, 2, claimed, &A), 0);
 
 	o = pushed(&l[0], &f, NOW + 3000);
@@ -179,6 +180,7 @@ START_TEST(lent_to_a_worker)
 	got = lend_at(st, id, NOW + 1000, 60000, &l);
 	ck_assert_int_eq(got.fence, 0);
 	ck_assert_int_eq(got.until_ms, NOW + 60000);
+	ck_assert_str_eq(got.worker, "w");
 	got = lend_at(st, id, NOW + 60000, 60000, &l); /* that has run out */
 	ck_assert_int_ne(got.fence, 0);
 	check_clean(st);
@@ -452,20 +454,17 @@ START_TEST(never_both)
 }
 END_TEST
 
-int main(void)
+void lend_tests(Suite *s)
 {
-	Suite *s = suite_create("lend");
-	TCase *t = tcase_create("every driver");
+	TCase *t = tcase_create("lend");
 	const TTest *const every[] = {
 		lent_by_number_due_or_not, lent_to_a_worker, not_lent, budget_is_not_touched, the_turn_is_given_on,
 		a_second_feed_of_its_host_comes, what_its_owner_does_meanwhile_holds, back_without_a_commit, never_both,
 	};
 
-	stores_begin();
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 60);
 	for (size_t i = 0; i < FW_N(every); i++)
 		tcase_add_loop_test(t, every[i], 0, under_test_n);
 	suite_add_tcase(s, t);
-	return run_suite(s);
 }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: ISC
 """Entries that a publisher or an importer brings: over HTTP and from the command line, as if they had been fetched."""
 import glob
+import gzip
 import json
 import os
 import shutil
@@ -14,7 +15,7 @@ import urllib.request
 from door import door
 from harness import ROOT, SOON, case, each_engine, equal, holds, origin, run, samples, server, wait_for
 
-KILLS = int(os.environ.get("FW_PUSH_KILLS", "4"))
+KILLS = int(os.environ.get("FW_PUSH_KILLS", "3"))
 FEED_JSON, NDJSON, ATOM = "application/feed+json", "application/x-ndjson", "application/atom+xml"
 
 
@@ -89,7 +90,7 @@ def same_as_fetched(base):
         holds(len(known) > len(urls) * 0.8, (len(known), len(urls)))
         w.run_once()
         for i, (new, n) in known.items():
-            visits = w.json("show", "#%d" % i)["visits"]
+            visits = d.ask("GET", "/v1/feeds/%d" % i)[2]["visits"]
             equal(visits[1]["result"], "pushed")
             if visits[0]["result"] == "ok" and visits[0]["items"] == n:
                 equal((visits[0]["new"], visits[0]["changed"]), (0, 0), urls[i - 1])
@@ -103,7 +104,8 @@ def same_as_fetched(base):
 
 @each_engine("pushed, pushed again, changed, in four formats; with a key; then fetched", also=["sqlite"])
 def main_case(base, engine):
-    with origin(base, samples(base)) as o, server_of(engine, base) as url, door(base, store=url) as d:
+    s = server_of(engine, base)
+    with origin(base, samples(base)) as o, s as url, door(base, store=url) as d:
         w = d.wheel
         w.run("add", "https://a.example/", o.url("/feed/0"))
         equal(pushed(d, 1, feed([item(i) for i in range(5)])), (5, 0, 0))
@@ -125,19 +127,32 @@ def main_case(base, engine):
         equal([v["result"] for v in visits], ["ok", "pushed"])
         equal((visits[0]["new"], visits[0]["changed"]), (0, 0))
         equal(push(d, 4711, feed([]))[0], 404)
+        if engine != "sqlite": # its server goes down: nothing, or all of it
+            more, answers = lines([item(i) for i in range(1000, 1300)]), []
+            t = threading.Thread(target=lambda: answers.append(push(d, 1, more, NDJSON, key="k2")))
+            t.start()
+            s.server.kill9()
+            t.join()
+            holds(answers[0][0] in (200, 503), answers)
+            s.server.again()
+            wait_for("the answer", lambda: push(d, 1, more, NDJSON, key="k2")[0] == 200, 100)
+            equal(sum('"%s"' % i["id"] in more for i in map(json.loads, w.run("entries", "--jsonl", "--feed", "#1").stdout.splitlines())), 300)
 
 
 class server_of: # pylint: disable=invalid-name
     """The URL of a store of this engine; None: the usual one."""
 
     def __init__(self, engine, base):
-        self.server = None if engine == "sqlite" else server(engine, base)
+        self.context, self.server = None if engine == "sqlite" else server(engine, base), None
 
     def __enter__(self):
-        return self.server and self.server.__enter__().url()
+        if self.context:
+            self.server = self.context.__enter__()
+            return self.server.url()
+        return None
 
     def __exit__(self, *why):
-        return self.server and self.server.__exit__(*why)
+        return self.context and self.context.__exit__(*why)
 
 
 ATOM_DOC = """<?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom"><title>t</title><id>urn:f</id>
@@ -270,7 +285,7 @@ def killed(base):
             holds(stored in (0, n), "all or nothing: %d" % stored)
             seen.add(stored)
             d.start()
-            wait_for("the answer", lambda: (once() or [0])[0] == 200, 100) # its loan may have to run out
+            wait_for("the answer", lambda: (once() or [0])[0] == 200) # what it had is given back, for it is dead
             equal(d.wheel.one("SELECT count(*) FROM entries"), (i + 1) * n, "%.1f s" % (time.monotonic() - began))
         equal(d.wheel.one("SELECT count(DISTINCT guid) FROM entries"), KILLS * n)
         d.wheel.run("doctor")
@@ -321,6 +336,10 @@ def by_hand(base):
                             "@" + os.path.join(base, "f.ndjson"), "http://127.0.0.1:%d/v1/feeds/1/entries" % d.port],
                            capture_output=True, text=True, check=True)
         said = json.loads(r.stdout)
+        status, _, packed = push(d, 1, gzip.compress(files["f.ndjson"].encode()), NDJSON, **{"Content-Encoding": "gzip"})
+        equal((status, packed["known"]), (200, 2), packed)
+        metrics = d.ask("GET", "/metrics")[2]
+        holds("feedwheel_deliveries_total 2\n" in metrics and "feedwheel_delivered_new_entries_total 0\n" in metrics, metrics)
         equal((said["format"], said["entries"], said["known"]), ("json11", 2, 2))
         equal(entries(w), 5)
 

@@ -142,7 +142,7 @@ function ops.claim()
 	return {fence, until_ms, deferred, next_ms and int(next_ms) or '', call('GET', EPOCH), lent}
 end
 
--- lend id worker now lease_ms -> 0 there is no such feed; {fence, until, status, epoch}, fence '0': not lent
+-- lend id worker now lease_ms -> 0 there is no such feed; {fence, until, status, epoch, who has it}, fence '0': not lent
 function ops.lend()
 	local id, worker, now = ARGV[2], ARGV[3], now_of(ARGV[4])
 	for _, fence in ipairs(call('ZRANGEBYSCORE', CLAIMS, '-inf', int(now), 'LIMIT', 0, 8)) do
@@ -155,9 +155,9 @@ function ops.lend()
 	end
 	line_write()
 	local name = feed_part(feed, 'host')
-	local fence, until_ms = lent_by(id, name), '0'
+	local fence, until_ms, holder = lent_by(id, name), '0', ''
 	if fence then
-		until_ms = call('ZSCORE', CLAIMS, fence)
+		until_ms, holder = call('ZSCORE', CLAIMS, fence), call('HGET', BORROWERS, fence) or ''
 		fence = '0'
 	elseif status ~= '0' then
 		fence = '0'
@@ -169,7 +169,7 @@ function ops.lend()
 		call('HSET', BORROWERS, fence, worker)
 	end
 	finish()
-	return {fence, until_ms, status, call('GET', EPOCH)}
+	return {fence, until_ms, status, call('GET', EPOCH), holder}
 end
 
 -- release {id fence} ...
