@@ -101,19 +101,21 @@ static enum MHD_Result cors_add(struct MHD_Response *m, const struct fw_config *
 		MHD_YES : MHD_NO;
 }
 
-enum MHD_Result http_preflight(struct request *r)
+enum MHD_Result http_options(struct request *r)
 {
 	struct MHD_Response *m = MHD_create_response_from_buffer(0, (char *)(uintptr_t)"", MHD_RESPMEM_PERSISTENT);
+	bool ok = m;
 
-	if (!m)
-		return MHD_NO;
-	if (!MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_METHODS, r->allow) ||
-	    !MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_HEADERS, "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Prefer") ||
-	    !MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_MAX_AGE, "3600")) {
+	if (m && r->lane->h->config->serve_cors_origin)
+		ok = MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_METHODS, r->allow) &&
+			MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_HEADERS,
+				"Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Prefer") &&
+			MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_MAX_AGE, "3600");
+	if (ok)
+		return http_answer(r, MHD_HTTP_NO_CONTENT, m);
+	if (m)
 		MHD_destroy_response(m);
-		return MHD_NO;
-	}
-	return http_answer(r, MHD_HTTP_NO_CONTENT, m);
+	return MHD_NO;
 }
 
 enum MHD_Result http_answer(struct request *r, unsigned status, struct MHD_Response *m)

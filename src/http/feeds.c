@@ -16,43 +16,86 @@
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------------------------- */
 
+struct feeds {
+	struct page p;
+	void (*write)(struct fw_json *j, const char *key, const struct fw_feed *f);
+};
+
 static int feed_take(void *ctx, const struct fw_feed *f)
 {
-	struct page *p = ctx;
+	struct feeds *l = ctx;
 
-	if (!page_room(p))
+	if (!page_room(&l->p))
 		return 1;
-	page_cursor(p, "f%lld", (long long)f->id);
-	fw_feed_json(&p->j, NULL, f);
+	page_cursor(&l->p, "f%lld", (long long)f->id);
+	l->write(&l->p.j, NULL, f);
 	return 0;
 }
 
-enum MHD_Result http_feed_list(struct request *r)
+/* A page of feeds, each written so, in an array of that name. */
+static enum MHD_Result feed_page(struct request *r, const char *name, void (*write)(struct fw_json *j, const char *key, const struct fw_feed *f))
 {
-	static const char STATUS[] = "active paused gone quarantined failing"; /* in the order of fw_feed_status */
+	static const char STATUS_WORDS[] = "active paused gone quarantined failing"; /* in the order of fw_feed_status */
 	struct fw_feed_query q = {.status = -1, .folder = http_param(r, "folder"), .match = http_param(r, "q")};
+	struct feeds l = {.write = write};
 	int64_t limit = LIMIT;
 	struct fw_err err = {0};
-	struct page p;
 	enum MHD_Result ok;
 	bool there;
 	int rc;
 
-	if (!http_param_int(r, "limit", 1, LIMIT_MAX, &limit, &ok) || !http_param_word(r, "status", STATUS, &q.status, &ok) ||
+	if (!http_param_int(r, "limit", 1, LIMIT_MAX, &limit, &ok) || !http_param_word(r, "status", STATUS_WORDS, &q.status, &ok) ||
 	    !http_param_cursor(r, 'f', &q.after_id, 1, &there, &ok))
 		return ok;
 	q.failing = q.status > FW_FEED_QUARANTINED;
 	q.status = q.failing ? -1 : q.status;
-	page_begin(&p, r);
-	p.limit = (size_t)limit;
-	q.limit = p.limit + 1;
-	fw_json_object(&p.j, NULL);
-	fw_json_array(&p.j, "feeds");
-	rc = fw_store_feed_list(r->store, &q, feed_take, &p, &err);
-	fw_json_end(&p.j);
-	fw_json_cstr(&p.j, "next_url", page_next(&p));
-	fw_json_end(&p.j);
-	return page_send(&p, "application/json", rc, &err);
+	page_begin(&l.p, r);
+	l.p.limit = (size_t)limit;
+	q.limit = l.p.limit + 1;
+	fw_json_object(&l.p.j, NULL);
+	fw_json_array(&l.p.j, name);
+	rc = fw_store_feed_list(r->store, &q, feed_take, &l, &err);
+	fw_json_end(&l.p.j);
+	fw_json_cstr(&l.p.j, "next_url", page_next(&l.p));
+	fw_json_end(&l.p.j);
+	return page_send(&l.p, "application/json", rc, &err);
+}
+
+enum MHD_Result http_feed_list(struct request *r)
+{
+	return feed_page(r, "feeds", fw_feed_json);
+}
+
+/* What a program that plans visits wants to know. */
+static void timing_json(struct fw_json *j, const char *key, const struct fw_feed *f)
+{
+	char host[256] = "";
+
+	(void)fw_url_host(f->url, host, sizeof(host));
+	fw_json_object(j, key);
+	fw_json_int(j, "feed", f->id);
+	fw_json_str(j, "url", f->url);
+	fw_json_cstr(j, "host", host);
+	fw_json_cstr(j, "status", fw_feed_status_name(f->status));
+	if (f->due_at_ms)
+		fw_json_time(j, "due", f->due_at_ms);
+	fw_json_int(j, "expected_us", f->expect_us);
+	fw_json_int(j, "deviation_us", f->expect_dev_us);
+	if (f->last_visit_ms) {
+		fw_json_time(j, "last_visit", f->last_visit_ms);
+		fw_json_cstr(j, "last_result", fw_visit_kind_name(f->last_kind));
+	}
+	if (f->http_status)
+		fw_json_int(j, "http_status", f->http_status);
+	fw_json_int(j, "failures", f->fail_n);
+	if (f->interval_ms)
+		fw_json_int(j, "interval_ms", f->interval_ms);
+	fw_json_end(j);
+}
+
+enum MHD_Result http_timings(struct request *r)
+{
+	return feed_page(r, "timings", timing_json);
 }
 
 static int visit_take(void *ctx, const struct fw_visit *v)

@@ -161,8 +161,8 @@ struct MHD_Response *http_response(unsigned status, const char *type, struct fw_
 enum MHD_Result http_answer(struct request *r, unsigned status, struct MHD_Response *m);
 /* Any answer, by the thread that serves the connection: on its way now. m is taken. */
 enum MHD_Result http_queue(struct request *r, unsigned status, struct MHD_Response *m);
-/* What a browser asks before it lets a page of another origin ask (CORS). */
-enum MHD_Result http_preflight(struct request *r);
+/* What the path takes (RFC 9110, 9.3.7), also for a browser that asks before a page of another origin may (CORS). */
+enum MHD_Result http_options(struct request *r);
 /* The body cannot be read. */
 enum MHD_Result http_malformed(struct request *r, const json_error_t *je);
 /* The store said no: its words, and 404, 503 or 500. */
@@ -224,6 +224,7 @@ enum MHD_Result page_send(struct page *p, const char *type, int rc, const struct
 /* ---- feeds.c, entries_read.c ------------------------------------------------------------------------------------------------------- */
 
 enum MHD_Result http_feed_list(struct request *r);
+enum MHD_Result http_timings(struct request *r);
 enum MHD_Result http_feed_add(struct request *r);
 enum MHD_Result http_feed_get(struct request *r);
 enum MHD_Result http_feed_change(struct request *r);
@@ -241,6 +242,11 @@ enum MHD_Result http_auth_refuse(struct request *r); /* 401, 403 or 503, by r->v
 
 enum MHD_Result http_entries_push(struct request *r);
 void http_entries_push_free(struct request *r);
+
+/* ---- openapi.json, embedded --------------------------------------------------------------------------------------------------- */
+
+extern const char http_openapi_text[];
+enum MHD_Result http_openapi(struct request *r);
 
 /* ---- stream.c ------------------------------------------------------------------------------------------------------------------ */
 

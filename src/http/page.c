@@ -79,6 +79,15 @@ bool http_param_cursor(struct request *r, char kind, int64_t *number, size_t n, 
 	return false;
 }
 
+enum MHD_Result http_openapi(struct request *r)
+{
+	struct page p;
+
+	page_begin(&p, r);
+	fw_buf_adds(&p.out, http_openapi_text);
+	return page_send(&p, "application/json", 0, NULL);
+}
+
 /* ---- pages --------------------------------------------------------------------------------------------------------------------------------- */
 
 void page_begin(struct page *p, struct request *r)

@@ -21,7 +21,9 @@ static const struct route ROUTE[] = {
 	{"GET", "/v1/entries/{id}", http_entry_get, "content", .scope = SCOPE_READ, .desk = true},
 	{"POST", "/v1/feeds/{id}/entries", http_entries_push, "", .body_max = ENTRIES_MAX, .scope = SCOPE_PUSH, .desk = true, .repeat = true},
 	{"GET", "/v1/stream", http_stream, "since feed", .scope = SCOPE_READ},
+	{"GET", "/v1/timings", http_timings, "status cursor limit", .scope = SCOPE_READ, .desk = true},
 	{"GET", "/v1/ring", http_ring, .scope = SCOPE_READ},
+	{"GET", "/openapi.json", http_openapi, "", .scope = SCOPE_OPEN},
 	{"GET", "/healthz", http_healthz, .scope = SCOPE_OPEN},
 	{"GET", "/readyz", http_readyz, .scope = SCOPE_OPEN},
 	{"GET", "/metrics", http_metrics, .scope = SCOPE_READ},
@@ -115,15 +117,6 @@ static enum MHD_Result param_check(void *ctx, enum MHD_ValueKind kind, const cha
 	return MHD_NO;
 }
 
-/* What the path takes (RFC 9110, 9.3.7). */
-static enum MHD_Result options(struct request *r)
-{
-	struct MHD_Response *m = MHD_create_response_from_buffer(0, (void *)(uintptr_t)"", MHD_RESPMEM_PERSISTENT);
-
-	allow_add(r->allow, "OPTIONS");
-	return m ? http_answer(r, MHD_HTTP_NO_CONTENT, m) : MHD_NO;
-}
-
 enum MHD_Result http_route(struct request *r, const char *path, const char *method)
 {
 	switch (http_route_find(path, method, &r->route, &r->id, r->allow)) {
@@ -132,10 +125,10 @@ enum MHD_Result http_route(struct request *r, const char *path, const char *meth
 			(void)MHD_get_connection_values(r->conn, MHD_GET_ARGUMENT_KIND, param_check, r);
 		return MHD_YES;
 	case HTTP_NO_METHOD:
-		if (strcmp(method, MHD_HTTP_METHOD_OPTIONS) == 0 && r->lane->h->config->serve_cors_origin)
-			return http_preflight(r);
-		if (strcmp(method, "OPTIONS") == 0)
-			return options(r);
+		if (strcmp(method, MHD_HTTP_METHOD_OPTIONS) == 0) {
+			allow_add(r->allow, MHD_HTTP_METHOD_OPTIONS);
+			return http_options(r);
+		}
 		return http_problem(r, MHD_HTTP_METHOD_NOT_ALLOWED, "method_not_allowed", "this path takes %s", r->allow);
 	case HTTP_NO_PATH: break;
 	}

@@ -5,6 +5,7 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -258,7 +259,8 @@ def stream(base):
         equal(len(of_one.ids), 61)
 
 
-@each_engine("read while workers store, and the server is killed: nothing is left out, nothing comes twice", also=["sqlite"])
+@each_engine("read while workers store, and the server is killed: nothing is left out, nothing comes twice", also=["sqlite"],
+             leave_out=() if "FW_LONG" in os.environ else ("redis", "mysql"))
 def while_storing(base, engine):
     with growing(base, engine, on=store_of(engine, base)) as (_, w, s), door(base, store=s.url(), conf=CONF, command="run") as d:
         seen, over = [], threading.Event()
@@ -267,7 +269,9 @@ def while_storing(base, engine):
         reader.start()
         for i in range(3):
             wait_for("entries", lambda i=i: len(first.ids) > 250 + 150 * i, 60)
-            os.kill(d.wheel.workers(d.process)[-1], signal.SIGKILL)
+            n = first.connections
+            os.kill(d.wheel.workers(d.process)[-1], signal.SIGKILL) # the one that was started last: the server
+            wait_for("the reader to come again", lambda n=n: first.connections > n)
         for _ in range(2):
             wait_for("the server", d.answers)
             before = set(seen)
@@ -283,9 +287,110 @@ def while_storing(base, engine):
         wait_for("the last one", lambda: len(first.ids) >= len(want))
         first.stop()
         equal(first.ids, want, "streamed")
-        holds(first.connections >= 3, "killed while it read")
         d.wheel.run("resume", "--all")
         d.stop()
+
+
+def check(schema, value, doc, where="$"):
+    """Is the value what the schema says? As much of JSON Schema as openapi.json uses; what it does not know fails."""
+    known = {"$ref", "type", "properties", "required", "items", "enum", "oneOf", "additionalProperties", "format", "minimum", "maximum", "minLength",
+             "maxLength", "minProperties", "const", "default", "description"}
+    equal(set(schema) - known, set(), where)
+    if "$ref" in schema:
+        check(doc["components"]["schemas"][schema["$ref"].rpartition("/")[2]], value, doc, where)
+    if "oneOf" in schema:
+        fit = 0
+        for s in schema["oneOf"]:
+            with contextlib.suppress(AssertionError):
+                check(s, value, doc, where)
+                fit += 1
+        equal(fit, 1, where + ": one of")
+    kind = {"object": dict, "array": list, "string": str, "integer": int, "boolean": bool}.get(schema.get("type"), object)
+    holds(isinstance(value, kind) and not (kind is int and isinstance(value, bool)), "%s: %r is no %s" % (where, value, schema.get("type")))
+    holds("enum" not in schema or value in schema["enum"], "%s: %r" % (where, value))
+    holds(schema.get("format") != "date-time" or re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", value), "%s: %r is no time" % (where, value))
+    if isinstance(value, dict):
+        members = schema.get("properties", {})
+        equal([m for m in schema.get("required", []) if m not in value], [], where + ": missing")
+        for name, v in value.items():
+            holds(name in members or schema.get("additionalProperties", True), "%s.%s is not described" % (where, name))
+            if name in members:
+                check(members[name], v, doc, "%s.%s" % (where, name))
+    if isinstance(value, list):
+        for i, v in enumerate(value):
+            check(schema.get("items", {}), v, doc, "%s[%d]" % (where, i))
+
+
+@case("openapi.json: every operation answers as it says")
+def described(base):
+    with origin(base, samples(base), "--feeds", "3", plans=["2 404"]) as o, door(base) as d:
+        d.wheel.run("import", o.url_file)
+        d.wheel.run_once()
+        doc = d.ask("GET", "/openapi.json")[2]
+        equal(doc["openapi"], "3.1.0")
+        event, seen = '{"property":"news","section":1,"id":1}', set()
+
+        def ask(code, method, path, body=None, query="", **headers):
+            status, got, said = d.ask(method, path.replace("{id}", "1") + query, body, {k.replace("_", "-"): v for k, v in headers.items()})
+            equal(status, code, "%s %s: %s" % (method, path + query, said))
+            answer = doc["paths"][path][method.lower()]["responses"][str(code)]
+            seen.add((path, method.lower(), str(code)))
+            holds(("content" in answer) == (said != ""), "%s %s: a body" % (method, path))
+            if said != "":
+                schema = answer["content"][got["Content-Type"]]["schema"]
+                check(schema, said, doc, "%s %s %d" % (method, path, code))
+
+        ask(202, "POST", "/v1/events", event)
+        ask(200, "POST", "/v1/events", event, "?ack=durable")
+        ask(400, "POST", "/v1/events", "{")
+        ask(413, "POST", "/v1/events", " " * (2 << 20))
+        ask(200, "POST", "/twirp/stats.StatsService/Push", event)
+        ask(400, "POST", "/twirp/stats.StatsService/Push", "{}")
+        for path in ("/v1/feeds", "/v1/feeds/{id}", "/v1/entries", "/v1/entries/{id}", "/v1/timings", "/openapi.json"):
+            ask(200, "GET", path)
+            ask(304, "GET", path, If_None_Match="*")
+        for path in ("/v1/feeds", "/v1/feeds/{id}", "/v1/entries", "/v1/entries/{id}", "/v1/timings", "/v1/stream", "/v1/events"):
+            ask(400, "POST" if path == "/v1/events" else "GET", path, query="?nonsense=1")
+        for path in ("/v1/ring", "/healthz", "/readyz", "/metrics"):
+            ask(200, "GET", path)
+        ask(201, "POST", "/v1/feeds", '[{"url":"https://a.example/"}]')
+        ask(201, "POST", "/v1/feeds", '{"url":"https://b.example/"}')
+        ask(200, "POST", "/v1/feeds", '{"url":"https://b.example/"}')
+        ask(400, "POST", "/v1/feeds", "{")
+        ask(422, "POST", "/v1/feeds", "{}")
+        ask(200, "PATCH", "/v1/feeds/{id}", '{"title":"x"}')
+        ask(400, "PATCH", "/v1/feeds/{id}", "{")
+        ask(422, "PATCH", "/v1/feeds/{id}", "{}")
+        ask(200, "POST", "/v1/feeds/{id}/entries", '{"id":"x","title":"t"}', Content_Type="application/x-ndjson", Idempotency_Key="k")
+        ask(422, "POST", "/v1/feeds/{id}/entries", '{"id":"y","title":"t"}', Content_Type="application/x-ndjson", Idempotency_Key="k")
+        ask(415, "POST", "/v1/feeds/{id}/entries", "x", Content_Type="image/png")
+        ask(404, "GET", "/v1/entries", query="?feed=4711")
+        ask(204, "DELETE", "/v1/feeds/{id}")
+        ask(404, "DELETE", "/v1/feeds/{id}")
+        ask(404, "GET", "/v1/feeds/{id}")
+        ask(404, "PATCH", "/v1/feeds/{id}", '{"due":true}')
+        ask(404, "POST", "/v1/feeds/{id}/entries", '{"id":"x"}', Content_Type="application/x-ndjson")
+        said = d.ask("GET", "/v1/entries?format=ndjson&limit=1")[2]
+        check(doc["components"]["schemas"]["Entry"], said, doc)
+        never = {(p, m) for p, o in doc["paths"].items() for m in o} - {(p, m) for p, m, _ in seen}
+        equal(never - {("/v1/stream", "get")}, set(), "never asked")
+        equal([t["feed"] for p in pages(d, "/v1/timings?limit=1", "timings") for t in p], [2, 3, 4, 5])
+        holds(any(t["expected_us"] > 0 for t in d.ask("GET", "/v1/timings")[2]["timings"]), "what visits took")
+
+
+@case("pages of another origin may ask, when the owner says so")
+def cors(base):
+    with door(base) as d:
+        holds("Access-Control-Allow-Origin" not in d.ask("GET", "/v1/feeds")[1], "not by itself")
+        status, headers, _ = d.ask("OPTIONS", "/v1/feeds")
+        equal((status, headers["Allow"], headers["Access-Control-Allow-Methods"]), (204, "GET, HEAD, POST, OPTIONS", None))
+        d.stop()
+    with door(base, conf="serve_cors_origin = https://a.example\n") as d:
+        for method, path, body in (("GET", "/v1/feeds", None), ("POST", "/v1/events", '{"property":"a","section":1,"id":1}'), ("GET", "/x", None)):
+            equal(d.ask(method, path, body)[1]["Access-Control-Allow-Origin"], "https://a.example")
+        status, headers, _ = d.ask("OPTIONS", "/v1/feeds/1")
+        equal((status, headers["Access-Control-Allow-Methods"]), (204, "GET, HEAD, PATCH, DELETE, OPTIONS"))
+        holds("Authorization" in headers["Access-Control-Allow-Headers"], headers)
 
 
 @each_engine("the store is away for a while: 503, then answers again")

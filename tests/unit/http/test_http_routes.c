@@ -75,6 +75,65 @@ START_TEST(table)
 }
 END_TEST
 
+static const json_t *operation(const json_t *paths, const struct route *r)
+{
+	char method[16];
+	size_t n = strlen(r->method);
+
+	ck_assert_uint_lt(n, sizeof(method));
+	for (size_t i = 0; i <= n; i++)
+		method[i] = (char)fw_lower(r->method[i]);
+	return json_object_get(json_object_get(paths, r->path), method);
+}
+
+/* The words of what may stand behind "?", in its order. */
+static void params_of(const json_t *op, struct fw_buf *query, bool *id)
+{
+	const json_t *p;
+	size_t i;
+
+	*id = false;
+	json_array_foreach(json_object_get(op, "parameters"), i, p) {
+		const char *in = json_string_value(json_object_get(p, "in")), *name = json_string_value(json_object_get(p, "name"));
+
+		*id = *id || (strcmp(in, "path") == 0 && strcmp(name, "id") == 0);
+		if (strcmp(in, "query") == 0)
+			fw_buf_addf(query, "%s%s", query->len ? " " : "", name);
+	}
+}
+
+/* The description names the paths and methods that there are, no others, with their parameters, bodies, and who may ask. */
+START_TEST(described)
+{
+	static const char *const SCOPE[] = {"open", "push", "read", "admin"};
+	json_error_t je;
+	json_t *doc = json_loads(http_openapi_text, JSON_REJECT_DUPLICATES, &je), *paths = json_object_get(doc, "paths"), *path;
+	const struct route *r;
+	size_t n, operations = 0;
+	const char *name;
+
+	ck_assert_msg(doc != NULL, "line %d: %s", je.line, je.text);
+	r = http_routes(&n);
+	for (size_t i = 0; i < n; i++) {
+		const json_t *op = operation(paths, &r[i]);
+		struct fw_buf query = FW_BUF_INIT(0);
+		bool id;
+
+		ck_assert_msg(op != NULL, "%s %s is not described", r[i].method, r[i].path);
+		params_of(op, &query, &id);
+		ck_assert_msg(strcmp(query.p ? query.p : "", r[i].params ? r[i].params : "") == 0, "%s %s: parameters", r[i].method, r[i].path);
+		ck_assert_msg(id == (strstr(r[i].path, "{id}") != NULL), "%s: id", r[i].path);
+		ck_assert_str_eq(json_string_value(json_object_get(op, "x-scope")), SCOPE[r[i].scope]);
+		ck_assert_msg((json_object_get(op, "requestBody") != NULL) == (r[i].body_max > 0), "%s %s: body", r[i].method, r[i].path);
+		fw_buf_finish(&query);
+	}
+	json_object_foreach(paths, name, path)
+		operations += json_object_size(path);
+	ck_assert_uint_eq(operations, n);
+	json_decref(doc);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("routes");
@@ -83,6 +142,7 @@ int main(void)
 	tcase_add_test(t, numbers);
 	tcase_add_test(t, methods);
 	tcase_add_test(t, table);
+	tcase_add_test(t, described);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }
