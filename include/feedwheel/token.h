@@ -25,6 +25,7 @@ struct fw_token {
 	unsigned scopes;             /* FW_SCOPE_* */
 	int64_t at_ms;               /* when it was made */
 	int64_t until_ms;            /* from then on it is refused; FW_NO_DATE: never */
+	int64_t used_ms;             /* when it last opened something, to some minutes; 0: never. With fw_token_list(..., true) only */
 	unsigned char hash[FW_TOKEN_HASH_BYTES];
 	bool broken;                 /* what the store holds cannot be read: it opens nothing, and counts for all scopes */
 };
@@ -40,8 +41,10 @@ FW_MUST_CHECK int fw_token_add(struct fw_store *st, struct fw_str name, unsigned
 	char text[FW_TOKEN_TEXT_MAX], struct fw_err *err);
 FW_MUST_CHECK int fw_token_remove(struct fw_store *st, struct fw_str name, struct fw_err *err); /* FW_ENOTFOUND: none has that name */
 typedef int fw_token_cb(void *ctx, const struct fw_token *t);
-/* By name. As fw_store_record_list: anything but 0 stops it and is returned. */
-FW_MUST_CHECK int fw_token_list(struct fw_store *st, fw_token_cb *cb, void *ctx, struct fw_err *err);
+/* By name; used: fill used_ms too. As fw_store_record_list: anything but 0 stops it and is returned. */
+FW_MUST_CHECK int fw_token_list(struct fw_store *st, bool used, fw_token_cb *cb, void *ctx, struct fw_err *err);
+/* Note that it was used. */
+FW_MUST_CHECK int fw_token_used(struct fw_store *st, struct fw_str name, int64_t used_ms, struct fw_err *err);
 /* SHA-256 of a token's text. False: out of memory. */
 FW_MUST_CHECK bool fw_token_hash(struct fw_str text, unsigned char out[FW_TOKEN_HASH_BYTES]);
 

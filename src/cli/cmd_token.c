@@ -91,7 +91,7 @@ struct list {
 	size_t n;
 };
 
-static const struct cli_column COLUMN[] = {{"NAME"}, {"SCOPES"}, {"MADE", .spare = 1}, {"UNTIL"}};
+static const struct cli_column COLUMN[] = {{"NAME"}, {"SCOPES"}, {"MADE", .spare = 2}, {"USED", .spare = 1}, {"UNTIL"}};
 
 static bool is_over(const struct cli *c, const struct fw_token *t)
 {
@@ -100,13 +100,14 @@ static bool is_over(const struct cli *c, const struct fw_token *t)
 
 static void row(struct list *l, const struct fw_token *t)
 {
-	char scopes[FW_TOKEN_SCOPES_MAX], made[FW_RFC3339_MAX], until[FW_RFC3339_MAX];
+	char scopes[FW_TOKEN_SCOPES_MAX], made[FW_RFC3339_MAX], until[FW_RFC3339_MAX], used[FW_RFC3339_MAX];
 	bool over = is_over(l->c, t);
 
 	fw_token_scopes_show(t->scopes, scopes);
 	cli_table_cell(&l->table, CLI_BOLD, t->name);
 	cli_table_cell(&l->table, NULL, fw_str(t->broken ? "none" : scopes));
 	cli_table_cell(&l->table, CLI_DIM, fw_str(cli_stamp(made, t->at_ms)));
+	cli_table_cell(&l->table, NULL, fw_str(cli_ago(l->c, used, t->used_ms)));
 	cli_table_cell(&l->table, t->broken || over ? CLI_RED : NULL, t->broken ? FW_STR("unreadable: remove it") : over ? FW_STR("has run out") :
 		t->until_ms == FW_NO_DATE ? FW_STR("removed") : fw_str(cli_stamp(until, t->until_ms)));
 }
@@ -127,6 +128,8 @@ static void object(struct list *l, const struct fw_token *t)
 	}
 	fw_json_end(j);
 	fw_json_int(j, "made_ms", t->at_ms);
+	if (t->used_ms)
+		fw_json_int(j, "used_ms", t->used_ms);
 	if (t->until_ms != FW_NO_DATE)
 		fw_json_int(j, "until_ms", t->until_ms);
 	fw_json_bool(j, "good", !t->broken && !is_over(l->c, t));
@@ -163,7 +166,7 @@ static int list(struct cli *c)
 	} else {
 		cli_table_init(&l.table, c, COLUMN, FW_N(COLUMN));
 	}
-	rc = fw_token_list(c->store, take, &l, &err);
+	rc = fw_token_list(c->store, true, take, &l, &err);
 	if (l.as_json) {
 		fw_json_end(&l.json.j);
 		cli_json_end(&l.json, c);

@@ -184,7 +184,7 @@ static int door(struct doctor *d, struct fw_store *st, struct fw_err *err)
 	struct tokens k = {.now_ms = fw_now_ms()};
 	bool far = d->c->listen && listens_to_all(d->c->listen);
 	char scopes[FW_TOKEN_SCOPES_MAX];
-	int rc = fw_token_list(st, token_count, &k, err);
+	int rc = fw_token_list(st, false, token_count, &k, err);
 
 	if (rc || (!k.n && !far))
 		return rc;

@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Access tokens in a store. The record's key is the name; its value is text, "push,read 1790000000000 HEX": scopes, the time it runs
- * out (- never), and the SHA-256 of the token.
+ * out (- never), and the SHA-256 of the token. When it was used last is a record of its own, of kind "token_used": who notes it is not
+ * in the way of who removes the token.
  *
  * A token is 32 random bytes, so nobody finds it by trying what people like to choose, and a hash that is made to be slow would only
  * slow the server down: one that is quick and cannot be turned round is enough.
  */
 #include <openssl/evp.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <sys/random.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/str.h"
 #include "feedwheel/token.h"
 #include "base/banned.h"
 
 #define KIND FW_STR("token")
+#define KIND_USED FW_STR("token_used")
 #define RANDOM_BYTES 32
+#define USE_KEPT_MS (3650 * FW_DAY_MS)
 
 static const struct { const char *name; unsigned bit; } SCOPE[] = {
 	{"push", FW_SCOPE_PUSH}, {"read", FW_SCOPE_READ}, {"admin", FW_SCOPE_ADMIN},
@@ -146,6 +151,14 @@ static int name_wrong(struct fw_str name, struct fw_err *err)
 		FW_STR_ARG(fw_str_sub(name, 0, FW_TOKEN_NAME_MAX)), FW_TOKEN_NAME_MAX);
 }
 
+/* What a token of this name, which is gone, has left. */
+static int used_forget(struct fw_store *st, struct fw_str name, struct fw_err *err)
+{
+	int rc = fw_store_record_remove(st, KIND_USED, name, err);
+
+	return rc == FW_ENOTFOUND ? 0 : rc;
+}
+
 static int count(void *ctx, const struct fw_record *r)
 {
 	(void)r;
@@ -179,6 +192,7 @@ int fw_token_add(struct fw_store *st, struct fw_str name, unsigned scopes, int64
 	fw_buf_finish(&value);
 	if (!rc && was)
 		rc = fw_err_set(err, FW_EINVAL, "token '%.*s': there is one already: choose another name, or remove that one first", FW_STR_ARG(name));
+	rc = rc ? rc : used_forget(st, name, err); /* of one that was removed while a server used it */
 	if (rc)
 		OPENSSL_cleanse(text, FW_TOKEN_TEXT_MAX);
 	return rc;
@@ -188,26 +202,73 @@ int fw_token_remove(struct fw_store *st, struct fw_str name, struct fw_err *err)
 {
 	int rc = name_is_good(name) ? fw_store_record_remove(st, KIND, name, err) : name_wrong(name, err);
 
-	return rc == FW_ENOTFOUND ? fw_err_set(err, rc, "token '%.*s': there is none of that name", FW_STR_ARG(name)) : rc;
+	if (rc == FW_ENOTFOUND)
+		return fw_err_set(err, rc, "token '%.*s': there is none of that name", FW_STR_ARG(name));
+	return rc ? rc : used_forget(st, name, err);
 }
+
+int fw_token_used(struct fw_store *st, struct fw_str name, int64_t used_ms, struct fw_err *err)
+{
+	return fw_store_record_put(st, &(struct fw_record){.kind = KIND_USED, .key = name, .at_ms = used_ms, .until_ms = used_ms + USE_KEPT_MS},
+		false, NULL, err);
+}
+
+struct use {
+	char name[FW_TOKEN_NAME_MAX + 1];
+	int64_t at_ms;
+};
 
 struct listing {
 	fw_token_cb *cb;
 	void *ctx;
+	struct use *use;             /* by name */
+	size_t n, cap;
 };
+
+static int use_take(void *ctx, const struct fw_record *r)
+{
+	struct listing *l = ctx;
+
+	if (l->n == l->cap) {
+		size_t cap = l->cap ? l->cap * 2 : 16;
+		struct use *more = realloc(l->use, cap * sizeof(*more));
+
+		if (!more)
+			return FW_ENOMEM;
+		l->use = more;
+		l->cap = cap;
+	}
+	(void)fw_str_copy(l->use[l->n].name, sizeof(l->use[l->n].name), r->key);
+	l->use[l->n++].at_ms = r->at_ms;
+	return 0;
+}
+
+static int64_t used_at(const struct listing *l, struct fw_str name)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		if (fw_str_eq(fw_str(l->use[i].name), name))
+			return l->use[i].at_ms;
+	}
+	return 0;
+}
 
 static int token_show(void *ctx, const struct fw_record *r)
 {
 	const struct listing *l = ctx;
-	struct fw_token t = {.name = r->key, .at_ms = r->at_ms};
+	struct fw_token t = {.name = r->key, .at_ms = r->at_ms, .used_ms = used_at(l, r->key)};
 
 	value_read(r->value, &t);
 	return l->cb(l->ctx, &t);
 }
 
-int fw_token_list(struct fw_store *st, fw_token_cb *cb, void *ctx, struct fw_err *err)
+int fw_token_list(struct fw_store *st, bool used, fw_token_cb *cb, void *ctx, struct fw_err *err)
 {
-	struct listing l = {cb, ctx};
+	struct listing l = {.cb = cb, .ctx = ctx};
+	int rc = used ? fw_store_record_list(st, &(struct fw_record_query){.kind = KIND_USED}, use_take, &l, err) : 0;
 
-	return fw_store_record_list(st, &(struct fw_record_query){.kind = KIND}, token_show, &l, err);
+	if (rc == FW_ENOMEM)
+		fw_err_set(err, rc, "out of memory");
+	rc = rc ? rc : fw_store_record_list(st, &(struct fw_record_query){.kind = KIND}, token_show, &l, err);
+	free(l.use);
+	return rc;
 }

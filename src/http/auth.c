@@ -55,7 +55,11 @@ static int token_take(void *ctx, const struct fw_token *token)
 			return FW_ENOMEM;
 		r->t = t;
 	}
-	t->at[t->n] = (struct auth_token){.scopes = token->scopes, .until_ms = token->until_ms, .broken = token->broken};
+	memset(&t->at[t->n], 0, sizeof(t->at[0]));
+	t->at[t->n].scopes = token->scopes;
+	t->at[t->n].until_ms = token->until_ms;
+	t->at[t->n].broken = token->broken;
+	(void)fw_str_copy(t->at[t->n].name, sizeof(t->at[0].name), token->name);
 	memcpy(t->at[t->n].hash, token->hash, sizeof(token->hash));
 	t->scopes |= token->scopes;
 	t->n++;
@@ -74,7 +78,7 @@ static bool same(const struct auth_tokens *a, const struct auth_tokens *b)
 	return true;
 }
 
-const struct auth_tokens *auth_look(struct auth *a, struct auth_view *v)
+struct auth_tokens *auth_look(struct auth *a, struct auth_view *v)
 {
 	struct auth_tokens *was = v->tokens;
 
@@ -115,7 +119,7 @@ static int tokens_read(struct auth *a, struct auth_tokens **out, struct fw_err *
 	r.t = calloc(1, sizeof(*r.t) + r.cap * sizeof(r.t->at[0]));
 	if (!r.t)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
-	rc = fw_token_list(a->st, token_take, &r, err);
+	rc = fw_token_list(a->st, false, token_take, &r, err);
 	if (rc == FW_ENOMEM)
 		rc = fw_err_set(err, rc, "out of memory");
 	if (rc) {
@@ -127,12 +131,44 @@ static int tokens_read(struct auth *a, struct auth_tokens **out, struct fw_err *
 	return 0;
 }
 
+/* What is known of their use goes over to new ones. */
+static void uses_keep(const struct auth_tokens *was, struct auth_tokens *t)
+{
+	for (size_t i = 0; was && i < was->n; i++) {
+		for (size_t k = 0; k < t->n; k++) {
+			if (memcmp(was->at[i].hash, t->at[k].hash, sizeof(t->at[k].hash)))
+				continue;
+			atomic_store(&t->at[k].used_ms, atomic_load(&was->at[i].used_ms));
+			t->at[k].noted_ms = was->at[i].noted_ms;
+		}
+	}
+}
+
+/* Tell the store. */
+static void uses_note(struct auth *a)
+{
+	for (size_t i = 0; a->st && a->now && i < a->now->n; i++) {
+		struct auth_token *t = &a->now->at[i];
+		int64_t used_ms = atomic_load(&t->used_ms);
+		struct fw_err err;
+
+		if (used_ms == t->noted_ms)
+			continue;
+		if (fw_token_used(a->st, fw_str(t->name), used_ms, &err)) {
+			fw_debug("noting the use of a token: %s", err.text);
+			return; /* the next look tells more */
+		}
+		t->noted_ms = used_ms;
+	}
+}
+
 /* What was read is what holds from now on; taken. */
 static void tokens_put(struct auth *a, struct auth_tokens *t)
 {
 	struct auth_tokens *was = t;
 
 	if (!same(a->now, t)) { /* nobody else writes it */
+		uses_keep(a->now, t);
 		pthread_mutex_lock(&a->lock);
 		was = a->now;
 		a->now = t;
@@ -193,6 +229,8 @@ static void *auth_run(void *ctx)
 	while (!a->closing) {
 		pthread_mutex_unlock(&a->lock);
 		look(a);
+		if (!a->away)
+			uses_note(a);
 		prune(a, &prune_at_ms);
 		after(&until, AUTH_LOOK_MS);
 		pthread_mutex_lock(&a->lock);
@@ -202,6 +240,8 @@ static void *auth_run(void *ctx)
 			;
 	}
 	pthread_mutex_unlock(&a->lock);
+	if (!a->away)
+		uses_note(a);
 	fw_store_close(a->st);
 	return NULL;
 }
@@ -282,29 +322,33 @@ struct fw_str auth_presented(struct fw_str header, char buffer[AUTH_PRESENTED_MA
 	return fw_str_ieq(scheme, FW_STR("Basic")) ? password_of(rest, buffer) : FW_STR_NONE;
 }
 
-enum auth_verdict auth_judge(const struct auth_tokens *t, unsigned scope, struct fw_str presented, int64_t now_ms)
+enum auth_verdict auth_judge(struct auth_tokens *t, unsigned scope, struct fw_str presented, int64_t now_ms)
 {
 	unsigned char hash[FW_TOKEN_HASH_BYTES];
-	const struct auth_token *found = NULL;
+	struct auth_token *found = NULL;
 
 	if (!presented.p)
 		return AUTH_MISSING;
 	if (!fw_token_hash(presented, hash))
 		return AUTH_WRONG;
 	for (size_t i = 0; i < t->n; i++) {
-		const struct auth_token *k = &t->at[i];
+		struct auth_token *k = &t->at[i];
 
 		if (CRYPTO_memcmp(hash, k->hash, sizeof(hash)) == 0 && !k->broken)
 			found = k;
 	}
 	if (!found || (found->until_ms != FW_NO_DATE && found->until_ms <= now_ms))
 		return AUTH_WRONG;
-	return found->scopes & scope ? AUTH_MAY : AUTH_OTHER;
+	if (!(found->scopes & scope))
+		return AUTH_OTHER;
+	if (now_ms - atomic_load_explicit(&found->used_ms, memory_order_relaxed) >= AUTH_USED_MS)
+		atomic_store_explicit(&found->used_ms, now_ms, memory_order_relaxed);
+	return AUTH_MAY;
 }
 
 static enum auth_verdict judge(struct request *r, unsigned scope)
 {
-	const struct auth_tokens *t = auth_look(r->lane->h->auth, &r->lane->auth);
+	struct auth_tokens *t = auth_look(r->lane->h->auth, &r->lane->auth);
 	const char *header = MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
 	char buffer[AUTH_PRESENTED_MAX];
 

@@ -8,6 +8,7 @@
 #ifndef FW_HTTP_AUTH_H
 #define FW_HTTP_AUTH_H
 
+#include "base/clock.h"
 #include "feedwheel/engine.h"
 #include "feedwheel/token.h"
 
@@ -19,9 +20,13 @@ struct auth_token {
 	unsigned scopes;
 	int64_t until_ms;
 	bool broken;
+	char name[FW_TOKEN_NAME_MAX + 1];
+	_Atomic int64_t used_ms;     /* when it last opened something, to a minute; 0: not since this server was started */
+	int64_t noted_ms;            /* what the store has of that; the thread's */
 };
+#define AUTH_USED_MS FW_MINUTE_MS
 
-/* All tokens as they were at one time; never changed, and freed with the last who holds it. */
+/* All tokens as they were at one time; but for their last use never changed, and freed with the last who holds it. */
 struct auth_tokens {
 	_Atomic size_t holder_n;
 	unsigned scopes;             /* that at least one token has */
@@ -48,7 +53,7 @@ enum auth_verdict {
 FW_MUST_CHECK int auth_open(const struct fw_config *c, struct auth **out, struct fw_err *err);
 void auth_close(struct auth *a); /* NULL is fine; no view is used any more */
 /* The newest tokens into the view; costs nothing when it has them. */
-const struct auth_tokens *auth_look(struct auth *a, struct auth_view *v);
+struct auth_tokens *auth_look(struct auth *a, struct auth_view *v);
 void auth_view_finish(struct auth_view *v);
 
 /*
@@ -61,6 +66,6 @@ struct fw_str auth_presented(struct fw_str header, char buffer[AUTH_PRESENTED_MA
  * Is this token good for this scope (one FW_SCOPE_*), when there are tokens for it? Looks at all of them, in the same time whether and
  * wherever it is found: AUTH_MAY, AUTH_MISSING, AUTH_WRONG or AUTH_OTHER.
  */
-enum auth_verdict auth_judge(const struct auth_tokens *t, unsigned scope, struct fw_str presented, int64_t now_ms);
+enum auth_verdict auth_judge(struct auth_tokens *t, unsigned scope, struct fw_str presented, int64_t now_ms);
 
 #endif

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""Access tokens: who may push, read and administrate; while the server runs, and while its store does not."""
+"""Access tokens: who may push, read and administrate; while the server runs, and while its store does not. (API-01, API-08)"""
 import base64
 import glob
 import json
@@ -55,6 +55,7 @@ def comes_and_goes(base):
         equal(pushed(d, one), 202)
         equal(d.push(EVENT, headers=bearer(one))[::2], (200, {"stored": 1}))
         equal(pushed(d, one, headers=FAR), 202)
+        wait_for("its use is noted", lambda: "used_ms" in d.wheel.json("token", "list")[0], AGAIN_S) # API-01
         status, headers, _ = d.push(EVENT, path="/v1/events", headers=bearer(one[:-1] + ("A" if one[-1] != "A" else "B")))
         equal(status, 401)
         holds("invalid_token" in headers["WWW-Authenticate"], headers)
@@ -70,7 +71,7 @@ def comes_and_goes(base):
         d.stop()
         equal(d.stored(), n)
         for secret in (one, two):
-            holds(secret not in d.wheel.words(), "in what the server said")
+            holds(secret not in d.wheel.words(), "in what the server said") # LOG-02
             for path in glob.glob(d.wheel.path + "*"):
                 with open(path, "rb") as f:
                     holds(secret.encode() not in f.read(), "in " + path)

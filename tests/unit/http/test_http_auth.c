@@ -70,7 +70,7 @@ static struct auth_tokens *tokens_make(void)
 }
 
 /* The verdict, for which all tokens were looked at. */
-static enum auth_verdict judge(const struct auth_tokens *t, unsigned scope, const char *token, int64_t now_ms)
+static enum auth_verdict judge(struct auth_tokens *t, unsigned scope, const char *token, int64_t now_ms)
 {
 	enum auth_verdict v;
 
@@ -80,7 +80,7 @@ static enum auth_verdict judge(const struct auth_tokens *t, unsigned scope, cons
 	return v;
 }
 
-START_TEST(judged)
+START_TEST(judged) /* API-02 */
 {
 	struct auth_tokens *t = tokens_make();
 	char name[20];
@@ -91,6 +91,13 @@ START_TEST(judged)
 		ck_assert(fw_snprintf(name, sizeof(name), "%s ", TEXT[i]));
 		ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, name, NOW), AUTH_WRONG);
 	}
+	ck_assert_int_eq(atomic_load(&t->at[1].used_ms), NOW);
+	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "two", NOW + AUTH_USED_MS - 1), AUTH_MAY);
+	ck_assert_int_eq(atomic_load(&t->at[1].used_ms), NOW); /* not written at each request */
+	ck_assert_int_eq(judge(t, FW_SCOPE_READ, "two", NOW + AUTH_USED_MS), AUTH_OTHER);
+	ck_assert_int_eq(atomic_load(&t->at[1].used_ms), NOW);
+	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "two", NOW + AUTH_USED_MS), AUTH_MAY);
+	ck_assert_int_eq(atomic_load(&t->at[1].used_ms), NOW + AUTH_USED_MS);
 	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, NULL, NOW), AUTH_MISSING);
 	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "", NOW), AUTH_WRONG);
 	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "eight", NOW), AUTH_WRONG);
@@ -182,7 +189,7 @@ START_TEST(kept_as_a_hash)
 
 	ck_assert_int_eq(add(st, "name", text), 0);
 	ck_assert_uint_eq(strlen(text), FW_TOKEN_TEXT_MAX - 1);
-	ck_assert_int_eq(fw_token_list(st, last_seen, &t, &err), 0);
+	ck_assert_int_eq(fw_token_list(st, true, last_seen, &t, &err), 0);
 	ck_assert(fw_token_hash(fw_str(text), hash));
 	ck_assert_mem_eq(t.hash, hash, sizeof(hash));
 	ck_assert_uint_eq(t.scopes, FW_SCOPE_READ);
@@ -191,11 +198,22 @@ START_TEST(kept_as_a_hash)
 	ck_assert(!t.broken);
 	ck_assert_int_eq(add(st, "name", other), FW_EINVAL);
 	ck_assert_uint_eq(other[0], 0); /* not to be used by mistake */
+	ck_assert_int_eq(t.used_ms, 0);
+	ck_assert_int_eq(fw_token_used(st, FW_STR("name"), NOW + 3, &err), 0);
+	ck_assert_int_eq(fw_token_list(st, true, last_seen, &t, &err), 0);
+	ck_assert_int_eq(t.used_ms, NOW + 3);
+	ck_assert_int_eq(fw_token_list(st, false, last_seen, &t, &err), 0);
+	ck_assert_int_eq(t.used_ms, 0);
 	ck_assert_int_eq(add(st, "other", other), 0);
 	ck_assert_str_ne(text, other);
 	ck_assert_int_eq(fw_token_remove(st, FW_STR("name"), &err), 0);
 	ck_assert_int_eq(fw_token_remove(st, FW_STR("name"), &err), FW_ENOTFOUND);
 	ck_assert_int_eq(fw_token_remove(st, FW_STR("-name"), &err), FW_EINVAL);
+	ck_assert_int_eq(fw_token_used(st, FW_STR("name"), NOW + 4, &err), 0); /* by a server that has not heard */
+	ck_assert_int_eq(fw_token_remove(st, FW_STR("other"), &err), 0);
+	ck_assert_int_eq(add(st, "name", text), 0);
+	ck_assert_int_eq(fw_token_list(st, true, last_seen, &t, &err), 0);
+	ck_assert_int_eq(t.used_ms, 0); /* of another one of that name */
 	fw_store_close(st);
 }
 END_TEST
@@ -213,7 +231,7 @@ START_TEST(unreadable_ones_close) /* whatever stands there, it opens nothing and
 		struct fw_token t = {0};
 
 		ck_assert_int_eq(fw_store_record_put(st, &r, false, NULL, &err), 0);
-		ck_assert_int_eq(fw_token_list(st, last_seen, &t, &err), 0);
+		ck_assert_int_eq(fw_token_list(st, true, last_seen, &t, &err), 0);
 		ck_assert_msg(t.broken && t.scopes == FW_SCOPE_ALL, "%s", VALUE[i]);
 	}
 	fw_store_close(st);
