@@ -22,17 +22,22 @@ static void name_add(struct rd_conn *c, const char *before, struct fw_str kind, 
 	rd_word_end(c);
 }
 
+/* Begin an operation that writes: so many words follow. NULL: err is set. */
+static struct rd_conn *write_begin(struct redis *r, const char *op, size_t argc, struct fw_err *err)
+{
+	if (rd_may_write(r, err))
+		return NULL;
+	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
+	return rd_op(r, 0, RD_WRITE, op, argc, err);
+}
+
 int rd_record_put(struct fw_store *st, const struct fw_record *r, bool if_absent, bool *was, struct fw_err *err)
 {
 	struct redis *rd = redis_of(st);
+	struct rd_conn *c = write_begin(rd, "record_put", 5, err);
 	struct rd_reply *reply;
-	struct rd_conn *c;
-	int rc = rd_may_write(rd, err);
+	int rc;
 
-	if (rc)
-		return rc;
-	fw_arena_reset(&rd->arena, RD_ARENA_KEEP);
-	c = rd_op(rd, 0, RD_WRITE, "record_put", 5, err);
 	if (!c)
 		return err->rc;
 	name_add(c, "", r->kind, " ", r->key);
@@ -158,14 +163,10 @@ int rd_record_list(struct fw_store *st, const struct fw_record_query *q, fw_reco
 int rd_record_remove(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_err *err)
 {
 	struct redis *r = redis_of(st);
+	struct rd_conn *c = write_begin(r, "record_remove", 1, err);
 	struct rd_reply *reply;
-	struct rd_conn *c;
-	int rc = rd_may_write(r, err);
+	int rc;
 
-	if (rc)
-		return rc;
-	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
-	c = rd_op(r, 0, RD_WRITE, "record_remove", 1, err);
 	if (!c)
 		return err->rc;
 	name_add(c, "", kind, " ", key);
@@ -176,14 +177,10 @@ int rd_record_remove(struct fw_store *st, struct fw_str kind, struct fw_str key,
 int rd_record_prune(struct fw_store *st, int64_t now_ms, int64_t *n, struct fw_err *err)
 {
 	struct redis *r = redis_of(st);
+	struct rd_conn *c = write_begin(r, "record_prune", 2, err);
 	struct rd_reply *reply;
-	struct rd_conn *c;
-	int rc = rd_may_write(r, err);
+	int rc;
 
-	if (rc)
-		return rc;
-	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
-	c = rd_op(r, 0, RD_WRITE, "record_prune", 2, err);
 	if (!c)
 		return err->rc;
 	rd_add_int(c, now_ms);
