@@ -248,14 +248,17 @@ def packed(base):
 
 @case("bodies of many at once: what all may hold is a setting; who comes on top is told to come again")
 def many_bodies(base):
-    with door(base, conf="serve_memory_bytes = 64k\nserve_threads = 1\n") as d: # one lane: room for twice the largest body
+    with door(base, conf="serve_memory_bytes = 64k\nserve_threads = 1\n") as d: # room for twice the largest body: 16 MiB
         held = []
-        for _ in range(4):
+        for _ in range(20):
             s = socket.create_connection(("127.0.0.1", d.port))
             s.sendall(b"POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n" + b" " * 900000)
             held.append(s)
-        def full():
-            status, headers, said = d.push(json.dumps([EVENT] * 10000))
+        events = 0
+        def full(): # more each time: what a push takes while the others fill up is room when it is over
+            nonlocal events
+            events = min(events + 500, 20000)
+            status, headers, said = d.push(json.dumps([EVENT] * events))
             return status == 503 and "serve_memory_bytes" in said["detail"] and headers["Retry-After"]
         wait_for("no room", full)
         for s in held:
