@@ -23,7 +23,7 @@ _feedwheel() {
 		words="settings $("$program" help --complete 2>/dev/null | cut -f1 | grep -v '^-')"
 	elif [[ $command == token ]]; then
 		words='add list remove'
-	elif [[ $command == import || $command == parse ]]; then
+	elif [[ $command == import || $command == parse || $command == push ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 	else
