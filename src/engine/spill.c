@@ -34,6 +34,7 @@ struct segment {
 	size_t bytes;
 	uint64_t last_row; /* of the lane */
 	bool dirty;        /* written to since it was synced */
+	bool closed;       /* nothing more goes in */
 };
 
 /* One lane. The producer appends to the newest segment, the flusher deletes old ones: seldom, so a mutex guards the list. */
@@ -127,13 +128,24 @@ static int write_all(struct segment *g, const char *p, size_t len, struct fw_err
 			done += (size_t)n;
 		} else if (n < 0 && errno != EINTR) {
 			fw_err_set(err, FW_EIO, "spill_dir: %s: %s: free space there", g->path, strerror(errno));
-			if (done && ftruncate(g->fd, (off_t)g->bytes))
-				g->bytes = SEGMENT_BYTES; /* half a record ends the file for a reader: nothing more goes in */
+			/* half a record ends the file for a reader; and a full disk gets its room back when this file goes, its rows stored */
+			g->closed = (done && ftruncate(g->fd, (off_t)g->bytes)) || g->bytes;
 			return FW_EIO;
 		}
 	}
 	g->bytes += len;
 	return 0;
+}
+
+/* Those before the newest whose rows are all stored. */
+static void segments_drop(struct spill_lane *l)
+{
+	while (l->oldest && l->oldest != l->newest && l->oldest->last_row <= l->stored) {
+		struct segment *g = l->oldest;
+
+		l->oldest = g->next;
+		segment_free(g, true);
+	}
 }
 
 int fw_spill_write(struct fw_spill *s, size_t lane, uint64_t rows, struct fw_err *err)
@@ -148,13 +160,14 @@ int fw_spill_write(struct fw_spill *s, size_t lane, uint64_t rows, struct fw_err
 	}
 	pthread_mutex_lock(&l->lock);
 	g = l->newest;
-	if (!g || g->bytes + l->draft.len > SEGMENT_BYTES) {
+	if (!g || g->closed || g->bytes + l->draft.len > SEGMENT_BYTES) {
 		g = segment_new(s, err);
 		if (g && l->newest)
 			l->newest->next = g;
 		else if (g)
 			l->oldest = g;
 		l->newest = g ? g : l->newest;
+		segments_drop(l);
 	}
 	rc = g ? write_all(g, l->draft.p, l->draft.len, err) : err->rc;
 	if (!rc && !s->sync_ms && fdatasync(g->fd))
@@ -176,12 +189,7 @@ void fw_spill_stored(struct fw_spill *s, size_t lane, uint64_t rows)
 
 	pthread_mutex_lock(&l->lock);
 	l->stored = rows;
-	while (l->oldest && l->oldest != l->newest && l->oldest->last_row <= rows) {
-		struct segment *g = l->oldest;
-
-		l->oldest = g->next;
-		segment_free(g, true);
-	}
+	segments_drop(l);
 	pthread_mutex_unlock(&l->lock);
 }
 

@@ -7,7 +7,10 @@
 #include <string.h>
 #include <signal.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -556,6 +559,39 @@ START_TEST(spill_is_full)
 }
 END_TEST
 
+/* A small disk: when it is full of what is stored by now, that goes, and the door opens again by itself. */
+START_TEST(spill_fills_its_disk)
+{
+	struct fw_ingest *in;
+	int n = 0;
+	int64_t dead;
+
+	ck_assert(mkdir(spill, 0700) == 0);
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || mount("none", spill, "tmpfs", 0, "size=64k")) {
+		ck_assert_msg(errno == EPERM || errno == EACCES, "mount: %s", strerror(errno));
+		return; /* only root may */
+	}
+	set("flush_ms", "5ms");
+	OK(fw_ingest_open(config, 1, &in, &err));
+	for (int filled = 0; filled < 3; filled++) {
+		int rc = 0, before = n;
+
+		for (; n < before + 2000 && !rc; n += !rc)
+			rc = push(fw_ingest_lane(in, 0), "news", 1, 1, NULL);
+		ck_assert_int_eq(rc, FW_EIO);
+		ck_assert_int_gt(n - before, 100);
+		for (int64_t until_ms = fw_mono_ms() + 30000; rc && fw_mono_ms() < until_ms; usleep(1000))
+			rc = push(fw_ingest_lane(in, 0), "news", 1, 1, NULL);
+		OK(rc);
+		n++;
+	}
+	ck_assert_uint_eq(fw_ingest_stop(in, 10000), 0);
+	fw_ingest_destroy(in);
+	umount(spill);
+	ck_assert_int_eq(stored(&dead).n, n);
+}
+END_TEST
+
 START_TEST(stop_while_it_is_away_keeps_the_spill)
 {
 	struct waiter w = {.wait.done = told};
@@ -629,6 +665,7 @@ int main(void)
 	tcase_add_test(sp, record_cut_off);
 	tcase_add_test(sp, record_damaged);
 	tcase_add_test(sp, spill_is_full);
+	tcase_add_test(sp, spill_fills_its_disk);
 	tcase_add_test(sp, stop_while_it_is_away_keeps_the_spill);
 	tcase_add_test(sp, spill_dir_that_cannot_be);
 	suite_add_tcase(s, sp);
