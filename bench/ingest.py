@@ -323,7 +323,7 @@ def batches(engine, nginx, base, store, server):
     rate = EVENTS * median(r["rate"] for r in rounds)
     row("%s: rows/s into rings, %d a request" % (engine, EVENTS), "%.0f/s" % rate, "500000/s", "%.2f" % (rate / 500000), ">=1", rate >= 500000)
     door.stop()
-    door = Door(os.path.join(base, "sustained-" + engine), store)
+    door = Door(os.path.join(base, "sustained-" + engine), store, "--flush-ms", "100ms")
     ours, theirs = [], []
     for i in range(RUNS):
         theirs.append(CEILING[engine](base, store, i) if engine in CEILING else None)
