@@ -286,12 +286,10 @@ static int http_start(const struct fw_config *c, const struct fw_meter *meter, i
 /* Nothing new is taken, what waits for its commit is answered, all rows are stored. */
 static uint64_t http_stop(struct http *h)
 {
-	int fd = MHD_quiesce_daemon(h->daemon);
+	int fd = MHD_quiesce_daemon(h->daemon); /* its threads may look at it once more */
 	uint64_t left;
 	int64_t until_ms;
 
-	if (fd >= 0)
-		close(fd);
 	stream_close(h->stream);
 	left = fw_ingest_stop(h->ingest, h->config->drain_timeout_ms);
 	desk_close(h->desk);
@@ -300,6 +298,8 @@ static uint64_t http_stop(struct http *h)
 		usleep(STOP_TICK_MS * 1000);
 	conns_stop(h->conns);
 	MHD_stop_daemon(h->daemon);
+	if (fd >= 0)
+		close(fd);
 	http_free(h);
 	return left;
 }
