@@ -30,9 +30,10 @@ STARTED = [] # by the case that runs
 
 
 def sanitized():
-    """Is the binary one of ASan's? Then memory and time say little."""
+    """Is the binary one of ASan's or TSan's? Then memory and time say little."""
     with open(FEEDWHEEL, "rb") as f:
-        return b"libasan" in f.read()
+        binary = f.read()
+    return b"libasan" in binary or b"libtsan" in binary
 
 
 def case(words):
