@@ -17,7 +17,6 @@
 #include "base/banned.h"
 
 #define FIRST_LOOK_MS (3 * FW_SECOND_MS) /* so long a start waits for the store's word */
-#define PRUNE_MS FW_MINUTE_MS
 
 struct auth {
 	const struct fw_config *config;
@@ -102,14 +101,6 @@ void auth_view_finish(struct auth_view *v)
 
 /* ---- the thread ------------------------------------------------------------------------------------------------------------------ */
 
-static int store_open(struct auth *a, struct fw_err *err)
-{
-	const struct fw_config *c = a->config;
-	struct fw_store_config sc = {.url = c->store, .flags = FW_STORE_CREATE, .relaxed = c->relaxed, .cache_bytes = (size_t)c->cache_bytes};
-
-	return a->st ? 0 : fw_store_open(&sc, &a->st, err);
-}
-
 static int tokens_read(struct auth *a, struct auth_tokens **out, struct fw_err *err)
 {
 	struct reading r = {.cap = 8};
@@ -182,7 +173,7 @@ static void look(struct auth *a)
 {
 	struct auth_tokens *t;
 	struct fw_err err = {0};
-	int rc = store_open(a, &err);
+	int rc = a->st ? 0 : http_store_open(a->config, &a->st, &err);
 
 	rc = rc ? rc : tokens_read(a, &t, &err);
 	if (rc && rc != FW_EAGAIN) {
@@ -198,20 +189,6 @@ static void look(struct auth *a)
 	a->away = rc != 0;
 }
 
-/* A server without workers forgets what has run out itself. */
-static void prune(struct auth *a, int64_t *at_ms)
-{
-	struct fw_err err;
-	bool more = false;
-	int64_t n;
-
-	if (!a->st || fw_mono_ms() < *at_ms)
-		return;
-	if (fw_store_record_prune(a->st, fw_now_ms(), &n, &more, &err))
-		fw_debug("forgetting old records: %s", err.text);
-	*at_ms = fw_mono_ms() + (more ? FW_SECOND_MS : PRUNE_MS);
-}
-
 /* Monotonic: so long from now. */
 static void after(struct timespec *t, int64_t ms)
 {
@@ -221,7 +198,6 @@ static void after(struct timespec *t, int64_t ms)
 
 static void *auth_run(void *ctx)
 {
-	int64_t prune_at_ms = fw_mono_ms() + PRUNE_MS;
 	struct auth *a = ctx;
 	struct timespec until;
 
@@ -231,7 +207,6 @@ static void *auth_run(void *ctx)
 		look(a);
 		if (!a->away)
 			uses_note(a);
-		prune(a, &prune_at_ms);
 		after(&until, AUTH_LOOK_MS);
 		pthread_mutex_lock(&a->lock);
 		a->looked = true;

@@ -29,14 +29,18 @@ struct clerk { /* one of its threads */
 	int64_t again_ms;     /* monotonic: not opened before */
 };
 
-static void clerk_open(struct clerk *k)
+int http_store_open(const struct fw_config *c, struct fw_store **out, struct fw_err *err)
 {
-	const struct fw_config *c = k->d->config;
 	struct fw_store_config sc = {.url = c->store, .flags = FW_STORE_CREATE, .relaxed = c->relaxed, .cache_bytes = (size_t)c->cache_bytes};
 
+	return fw_store_open(&sc, out, err);
+}
+
+static void clerk_open(struct clerk *k)
+{
 	if (k->st || fw_mono_ms() < k->again_ms)
 		return;
-	if (fw_store_open(&sc, &k->st, &k->err))
+	if (http_store_open(k->d->config, &k->st, &k->err))
 		k->again_ms = fw_mono_ms() + OPEN_AGAIN_MS;
 }
 

@@ -510,17 +510,15 @@ static bool wait_for_readers(struct stream *s)
 
 static int watch(struct stream *s, struct fw_err *err)
 {
-	const struct fw_config *c = s->config;
-	struct fw_store_config sc = {.url = c->store, .flags = FW_STORE_CREATE, .relaxed = c->relaxed, .cache_bytes = (size_t)c->cache_bytes};
 	bool changed;
-	int rc = s->st ? 0 : fw_store_open(&sc, &s->st, err);
+	int rc = s->st ? 0 : http_store_open(s->config, &s->st, err);
 
 	if (!rc && !s->ready) /* only we set it */
 		rc = find_head(s, err);
 	if (!rc)
 		rc = look(s, err);
 	beat(s);
-	return rc ? rc : fw_store_wait(s->st, s->wake_fd, FW_MIN(TICK_MS, c->serve_beat_ms), &changed, err);
+	return rc ? rc : fw_store_wait(s->st, s->wake_fd, FW_MIN(TICK_MS, s->config->serve_beat_ms), &changed, err);
 }
 
 static void *watcher(void *ctx)
