@@ -493,7 +493,8 @@ struct fw_store_driver {
 		struct fw_err *err);
 	/* In order of the keys' bytes; those that have run out too. */
 	int (*record_list)(struct fw_store *st, const struct fw_record_query *q, fw_record_cb *cb, void *ctx, struct fw_err *err);
-	int (*record_remove)(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_err *err); /* FW_ENOTFOUND: none */
+	/* Unless value is absent only one that has this value goes: who has looked takes nothing that came since. FW_ENOTFOUND: none. */
+	int (*record_remove)(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_str value, struct fw_err *err);
 	/* Take up to FW_RECORD_STEP of those whose until_ms <= now_ms; *n: how many. */
 	int (*record_prune)(struct fw_store *st, int64_t now_ms, int64_t *n, struct fw_err *err);
 
@@ -579,7 +580,8 @@ FW_API FW_MUST_CHECK int fw_store_record_get(struct fw_store *st, struct fw_str 
 	struct fw_record *out, struct fw_err *err);
 FW_API FW_MUST_CHECK int fw_store_record_list(struct fw_store *st, const struct fw_record_query *q, fw_record_cb *cb, void *ctx,
 	struct fw_err *err);
-FW_API FW_MUST_CHECK int fw_store_record_remove(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_record_remove(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_str value,
+	struct fw_err *err);
 /* As event_prune. */
 FW_API FW_MUST_CHECK int fw_store_record_prune(struct fw_store *st, int64_t now_ms, int64_t *n, bool *more, struct fw_err *err);
 FW_API FW_MUST_CHECK int fw_store_clock(struct fw_store *st, int64_t *now_ms, struct fw_err *err);

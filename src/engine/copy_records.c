@@ -107,7 +107,7 @@ static int level(struct copy *c, const struct fw_record *a, const struct fw_reco
 	if (a && b && same(a, b))
 		return 0;
 	do
-		rc = a ? fw_store_record_put(c->to, a, false, NULL, c->err) : fw_store_record_remove(c->to, b->kind, b->key, c->err);
+		rc = a ? fw_store_record_put(c->to, a, false, NULL, c->err) : fw_store_record_remove(c->to, b->kind, b->key, FW_STR_NONE, c->err);
 	while (copy_again(rc, &i));
 	c->s->records += !rc;
 	return !a && rc == FW_ENOTFOUND ? 0 : rc; /* it has run out meanwhile */

@@ -154,7 +154,7 @@ static int name_wrong(struct fw_str name, struct fw_err *err)
 /* What a token of this name, which is gone, has left. */
 static int used_forget(struct fw_store *st, struct fw_str name, struct fw_err *err)
 {
-	int rc = fw_store_record_remove(st, KIND_USED, name, err);
+	int rc = fw_store_record_remove(st, KIND_USED, name, FW_STR_NONE, err);
 
 	return rc == FW_ENOTFOUND ? 0 : rc;
 }
@@ -200,7 +200,7 @@ int fw_token_add(struct fw_store *st, struct fw_str name, unsigned scopes, int64
 
 int fw_token_remove(struct fw_store *st, struct fw_str name, struct fw_err *err)
 {
-	int rc = name_is_good(name) ? fw_store_record_remove(st, KIND, name, err) : name_wrong(name, err);
+	int rc = name_is_good(name) ? fw_store_record_remove(st, KIND, name, FW_STR_NONE, err) : name_wrong(name, err);
 
 	if (rc == FW_ENOTFOUND)
 		return fw_err_set(err, rc, "token '%.*s': there is none of that name", FW_STR_ARG(name));

@@ -35,7 +35,7 @@ struct entries_push { /* a request's, over several runs */
 	int64_t until_ms;            /* monotonic: the end of patience */
 	size_t held_bytes;           /* while it waits, of http.waiting_bytes */
 	bool keyed;                  /* there is a key, and the record is ours */
-	int64_t nonce;               /* by which it is known, should a broken store leave open whether it was put or removed */
+	int64_t nonce;               /* by which it is known in this process, should a broken store leave open whether it was put */
 	struct entries_push *next;   /* of all in this process */
 	char key[64];                /* of the record */
 	char body[2 * sizeof(struct fw_hash128) + 1];
@@ -56,16 +56,23 @@ static const struct fw_str KIND = {"idempotency", sizeof("idempotency") - 1};
 static struct entries_push *push_new(void)
 {
 	struct entries_push *p = calloc(1, sizeof(*p));
+	static int64_t last;
 
 	if (!p)
 		return NULL;
 	p->until_ms = fw_mono_ms() + LENT_PATIENCE_MS;
-	p->nonce = fw_mono_us();
 	pthread_mutex_lock(&all_lock);
+	p->nonce = last = FW_MAX(last + 1, fw_mono_us());
 	p->next = all;
 	all = p;
 	pthread_mutex_unlock(&all_lock);
 	return p;
+}
+
+static const char *us(void)
+{
+	pthread_once(&named, name_make);
+	return own_name;
 }
 
 /* Is the request that wrote such a record still in hand? Of other processes on this machine one knows whether they live. */
@@ -73,8 +80,7 @@ static bool is_at_it(const char *by, int64_t nonce)
 {
 	bool found = false;
 
-	pthread_once(&named, name_make);
-	if (!fw_str_eq(fw_str(by), fw_str(own_name)))
+	if (!fw_str_eq(fw_str(by), fw_str(us())))
 		return !fw_worker_is_dead(by);
 	pthread_mutex_lock(&all_lock);
 	for (const struct entries_push *p = all; p && !found; p = p->next)
@@ -148,26 +154,31 @@ static void key_make(struct request *r, struct fw_str key, struct fw_str type)
 	hex(fw_hasher_end128(&h), r->push->body);
 }
 
-/* Write the record: status 0: somebody is at it. */
-static int key_put(struct request *r, unsigned status, struct fw_str answer, bool *was, struct fw_err *err)
+/* What the record says; status 0: somebody is at it. */
+static void key_value(const struct request *r, unsigned status, struct fw_str answer, struct fw_buf *out)
 {
-	struct fw_buf value = FW_BUF_INIT(0);
-	struct fw_record rec = {.kind = KIND, .key = fw_str(r->push->key), .at_ms = fw_now_ms()};
 	struct fw_json j;
-	int rc;
 
-	fw_json_init(&j, &value, false);
+	fw_json_init(&j, out, false);
 	fw_json_object(&j, NULL);
 	fw_json_cstr(&j, "body", r->push->body);
 	if (status) {
 		fw_json_int(&j, "status", status);
 		fw_json_str(&j, "answer", answer);
 	} else {
-		pthread_once(&named, name_make);
-		fw_json_cstr(&j, "by", own_name);
+		fw_json_cstr(&j, "by", us());
 		fw_json_int(&j, "nonce", r->push->nonce);
 	}
 	fw_json_end(&j);
+}
+
+static int key_put(struct request *r, unsigned status, struct fw_str answer, bool *was, struct fw_err *err)
+{
+	struct fw_buf value = FW_BUF_INIT(0);
+	struct fw_record rec = {.kind = KIND, .key = fw_str(r->push->key), .at_ms = fw_now_ms()};
+	int rc;
+
+	key_value(r, status, answer, &value);
 	rec.value = fw_buf_str(&value);
 	rec.until_ms = rec.at_ms + (status ? KEPT_MS : RUNNING_MS);
 	rc = value.rc ? fw_err_set(err, FW_ENOMEM, "out of memory") : fw_store_record_put(r->store, &rec, !status, was, err);
@@ -178,8 +189,15 @@ static int key_put(struct request *r, unsigned status, struct fw_str answer, boo
 /* What failed may come again. When the store is away the record stays until its time is over. */
 static void key_forget(struct request *r)
 {
-	if (r->push->keyed && fw_store_record_remove(r->store, KIND, fw_str(r->push->key), NULL) == 0)
-		r->push->keyed = false;
+	struct fw_buf value = FW_BUF_INIT(0);
+	int rc;
+
+	if (!r->push->keyed)
+		return;
+	key_value(r, 0, FW_STR_NONE, &value);
+	rc = value.rc ? FW_ENOMEM : fw_store_record_remove(r->store, KIND, fw_str(r->push->key), fw_buf_str(&value), NULL);
+	r->push->keyed = rc && rc != FW_ENOTFOUND; /* not found: it took too long, and another has taken it over */
+	fw_buf_finish(&value);
 }
 
 static enum MHD_Result replay(struct request *r, unsigned status, const json_t *answer)
@@ -201,15 +219,20 @@ static enum MHD_Result in_progress(struct request *r)
 	return http_problem(r, MHD_HTTP_CONFLICT, "in_progress", "a request with this Idempotency-Key is being worked on: ask again");
 }
 
-/* A record is there: its answer, or why there is none. *again: nobody is at it any more, and it is gone. */
-static enum MHD_Result key_found(struct request *r, const json_t *o, bool *again)
+/*
+ * A record is there: its answer, or why there is none. *again: nobody is at it any more, and it is gone. Since it was read it may have
+ * become an answer, and its request have left: only what was read is taken away.
+ */
+static enum MHD_Result key_found(struct request *r, const struct fw_record *rec, const json_t *o, bool *again)
 {
 	const json_t *body = json_object_get(o, "body"), *status = json_object_get(o, "status");
 	const char *by = json_string_value(json_object_get(o, "by"));
 	int64_t nonce = json_integer_value(json_object_get(o, "nonce"));
+	struct fw_err err = {0};
+	int rc;
 
 	*again = false;
-	if (by && nonce == r->push->nonce) {
+	if (by && nonce == r->push->nonce && fw_str_eq(fw_str(by), fw_str(us()))) {
 		r->push->keyed = true;
 		return MHD_YES;
 	}
@@ -217,11 +240,11 @@ static enum MHD_Result key_found(struct request *r, const json_t *o, bool *again
 		return http_problem(r, MHD_HTTP_UNPROCESSABLE_CONTENT, "key_reused", "this Idempotency-Key came with another body before");
 	if (json_is_integer(status))
 		return replay(r, (unsigned)json_integer_value(status), json_object_get(o, "answer"));
-	if (by && !is_at_it(by, nonce) && fw_store_record_remove(r->store, KIND, fw_str(r->push->key), NULL) == 0) {
-		*again = true;
-		return MHD_YES;
-	}
-	return in_progress(r);
+	if (!by || is_at_it(by, nonce))
+		return in_progress(r);
+	rc = fw_store_record_remove(r->store, KIND, fw_str(r->push->key), rec->value, &err);
+	*again = !rc || rc == FW_ENOTFOUND;
+	return *again ? MHD_YES : http_store_failed(r, rc, &err);
 }
 
 /* The record is ours, or the request is answered. */
@@ -248,7 +271,7 @@ static enum MHD_Result key_take(struct request *r)
 		}
 		o = rc ? NULL : json_loadb(rec.value.p, rec.value.len, 0, NULL);
 		if (!rc)
-			ok = key_found(r, o, &again);
+			ok = key_found(r, &rec, o, &again);
 		json_decref(o);
 	}
 	fw_arena_finish(&a);

@@ -6,7 +6,7 @@
 
 struct work {
 	const struct fw_record *r;
-	struct fw_str kind, key;
+	struct fw_str kind, key, value;
 	bool if_absent;
 	int64_t now_ms, n;
 };
@@ -90,12 +90,13 @@ static int record_out(struct maria *m, void *arg, struct fw_err *err)
 {
 	struct work *w = arg;
 
-	return mr_number(m, 0, &w->n, err, "DELETE FROM records WHERE kind = ? AND `key` = ?; SELECT row_count()", "sb", w->kind, w->key);
+	return mr_number(m, 0, &w->n, err, "DELETE FROM records WHERE kind = ? AND `key` = ? AND value = coalesce(?, value); SELECT row_count()",
+		"sbb", w->kind, w->key, w->value);
 }
 
-int mr_record_remove(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_err *err)
+int mr_record_remove(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_str value, struct fw_err *err)
 {
-	struct work w = {.kind = kind, .key = key};
+	struct work w = {.kind = kind, .key = key, .value = value};
 	struct maria *m = mr_of(st);
 	int rc = mr_transact(m, record_out, &w, err);
 

@@ -119,13 +119,13 @@ int mem_record_list(struct fw_store *st, const struct fw_record_query *q, fw_rec
 	return rc;
 }
 
-int mem_record_remove(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_err *err)
+int mem_record_remove(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_str value, struct fw_err *err)
 {
 	struct list *l = &mem_of(st)->records;
 	bool there;
 	size_t i = find(l, kind, key, &there);
 
-	if (!there)
+	if (!there || (value.p && !fw_str_eq(((const struct fw_record *)l->at[i])->value, value)))
 		return fw_store_record_missing("memory store", kind, err);
 	free(l->at[i]);
 	mem_list_cut(l, i);

@@ -90,7 +90,7 @@ int pg_record_list(struct fw_store *st, const struct fw_record_query *q, fw_reco
 }
 
 struct removal {
-	struct fw_str kind, key;
+	struct fw_str kind, key, value;
 	int64_t now_ms, n;
 };
 
@@ -102,15 +102,16 @@ static int record_out(struct pg *p, void *ctx, struct fw_err *err)
 	pg_begin(p);
 	pg_str(p, q->kind);
 	pg_str(p, q->key);
-	pg_send(p, PG_ONCE, "DELETE FROM records WHERE kind = $1::text AND key = $2::bytea RETURNING 1");
+	pg_str(p, q->value);
+	pg_send(p, PG_ONCE, "DELETE FROM records WHERE kind = $1::text AND key = $2::bytea AND value = coalesce($3::bytea, value) RETURNING 1");
 	rc = pg_commit_run(p, err);
 	q->n = rc ? 0 : PQntuples(p->res[1]);
 	return rc;
 }
 
-int pg_record_remove(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_err *err)
+int pg_record_remove(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_str value, struct fw_err *err)
 {
-	struct removal q = {.kind = kind, .key = key};
+	struct removal q = {.kind = kind, .key = key, .value = value};
 	struct pg *p = pg_of(st);
 	int rc = pg_txn(p, record_out, &q, err);
 

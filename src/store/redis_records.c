@@ -160,16 +160,18 @@ int rd_record_list(struct fw_store *st, const struct fw_record_query *q, fw_reco
 	return rc;
 }
 
-int rd_record_remove(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_err *err)
+int rd_record_remove(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_str value, struct fw_err *err)
 {
 	struct redis *r = redis_of(st);
-	struct rd_conn *c = write_begin(r, "record_remove", 1, err);
+	struct rd_conn *c = write_begin(r, "record_remove", value.p ? 2 : 1, err);
 	struct rd_reply *reply;
 	int rc;
 
 	if (!c)
 		return err->rc;
 	name_add(c, "", kind, " ", key);
+	if (value.p)
+		rd_add(c, value);
 	rc = rd_run1(r, 0, &r->arena, &reply, "removing a record", err);
 	return rc || rd_int(reply) ? rc : fw_store_record_missing(r->target.name, kind, err);
 }

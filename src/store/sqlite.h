@@ -336,7 +336,7 @@ int sq_record_put(struct fw_store *st, const struct fw_record *r, bool if_absent
 int sq_record_get(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_arena *a, struct fw_record *out,
 	struct fw_err *err);
 int sq_record_list(struct fw_store *st, const struct fw_record_query *q, fw_record_cb *cb, void *ctx, struct fw_err *err);
-int sq_record_remove(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_err *err);
+int sq_record_remove(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_str value, struct fw_err *err);
 int sq_record_prune(struct fw_store *st, int64_t now_ms, int64_t *n, struct fw_err *err);
 
 /* ---- sqlite_window.c ----------------------------------------------------------------------------------------------------- */

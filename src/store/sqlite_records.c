@@ -61,14 +61,15 @@ int sq_record_list(struct fw_store *st, const struct fw_record_query *q, fw_reco
 	return rc;
 }
 
-int sq_record_remove(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_err *err)
+int sq_record_remove(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_str value, struct fw_err *err)
 {
 	struct sqlite *s = sqlite_of(st);
 	int rc = sq_begin(s, err);
 
 	if (rc)
 		return rc;
-	rc = sq_do(s, SQ_RECORD_DEL, "DELETE FROM records WHERE kind = ?1 AND key = ?2", err, "sb", kind, key);
+	rc = sq_do(s, SQ_RECORD_DEL, "DELETE FROM records WHERE kind = ?1 AND key = ?2 AND value = coalesce(?3, value)", err, "sbb", kind,
+		key, value);
 	if (!rc && !sqlite3_changes(s->db))
 		rc = fw_store_record_missing(s->path, kind, err);
 	return sq_end(s, rc, err);

@@ -668,14 +668,14 @@ int fw_store_record_list(struct fw_store *st, const struct fw_record_query *q, f
 	return counted(st, st->driver->record_list(st, &whole, cb, ctx, err ? err : &spare));
 }
 
-int fw_store_record_remove(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_err *err)
+int fw_store_record_remove(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_str value, struct fw_err *err)
 {
 	const char *why = record_wrong(kind, key);
 	struct fw_err spare;
 
 	if (!st->driver->record_remove)
 		return missing(st, "record_remove", err);
-	return why ? wrong(st, why, err) : counted(st, st->driver->record_remove(st, kind, key, err ? err : &spare));
+	return why ? wrong(st, why, err) : counted(st, st->driver->record_remove(st, kind, key, value, err ? err : &spare));
 }
 
 int fw_store_record_prune(struct fw_store *st, int64_t now_ms, int64_t *n, bool *more, struct fw_err *err)

@@ -821,7 +821,7 @@ START_TEST(records_become_those_of_the_source)
 		ck_assert_msg(strstr(err.text, "not empty") && strstr(err.text, "access tokens"), "%s", err.text);
 		OK(engine_copy(a, b, true, &s, &err));
 		ck_assert_int_eq(s.records, 0);
-		OK(fw_store_record_remove(a, FW_STR("token"), FW_STR("one"), &err));
+		OK(fw_store_record_remove(a, FW_STR("token"), FW_STR("one"), FW_STR_NONE, &err));
 		record_put(a, "token", "two", "changed", NOW + 9);
 		record_put(a, "zebra", "three", "", FW_NO_DATE);
 		record_put(b, "alien", "own", "", FW_NO_DATE);
@@ -873,8 +873,8 @@ static void meddle(void *ctx, const struct fw_copy_stats *s)
 	if (s->phase != FW_COPY_VERIFY || m->done)
 		return;
 	m->done = true;
-	OK(fw_store_record_remove(m->with, FW_STR("token"), FW_STR("gone"), &err));
-	OK(fw_store_record_remove(m->with, FW_STR("key"), FW_STR("short"), &err)); /* as if it had run out */
+	OK(fw_store_record_remove(m->with, FW_STR("token"), FW_STR("gone"), FW_STR_NONE, &err));
+	OK(fw_store_record_remove(m->with, FW_STR("key"), FW_STR("short"), FW_STR_NONE, &err)); /* as if it had run out */
 	record_put(m->with, "token", "other", "2", FW_NO_DATE);
 	record_put(m->with, "token", "zebra", "", FW_NO_DATE);
 }

@@ -132,7 +132,7 @@ START_TEST(refused)
 	for (size_t i = 0; i < FW_N(bad); i++)
 		IS(fw_store_record_put(st, &bad[i], false, NULL, &err), FW_EINVAL);
 	IS(fw_store_record_get(st, bad[1].kind, good.key, &A, &good, &err), FW_EINVAL);
-	IS(fw_store_record_remove(st, good.kind, bad[4].key, &err), FW_EINVAL);
+	IS(fw_store_record_remove(st, good.kind, bad[4].key, FW_STR_NONE, &err), FW_EINVAL);
 	IS(fw_store_record_list(st, &q, NULL, NULL, &err), FW_EINVAL);
 	is_not_there(st, "kind", "key");
 	free(large);
@@ -182,13 +182,39 @@ START_TEST(removed)
 	put(st, r);
 	put(st, stays);
 	put(st, other);
-	OK(fw_store_record_remove(st, r.kind, r.key, &err));
+	OK(fw_store_record_remove(st, r.kind, r.key, FW_STR_NONE, &err));
 	is_not_there(st, "token", "a");
-	IS(fw_store_record_remove(st, r.kind, r.key, &err), FW_ENOTFOUND);
+	IS(fw_store_record_remove(st, r.kind, r.key, FW_STR_NONE, &err), FW_ENOTFOUND);
+	IS(fw_store_record_remove(st, r.kind, r.key, r.value, &err), FW_ENOTFOUND);
 	is_there(st, &stays);
 	is_there(st, &other);
 	OK(fw_store_record_put(st, &r, true, &was, &err));
 	ck_assert(!was);
+	fw_store_close(st);
+}
+END_TEST
+
+/* One that is another by now stays. */
+START_TEST(removed_as_seen)
+{
+	static const char bytes[] = "1 2 \0\n\xff%";
+	struct fw_str values[] = {{bytes, sizeof(bytes) - 1}, FW_STR(""), FW_STR("x")};
+	struct fw_store *st = fresh(_i);
+	struct fw_record r = record("token", "a", "");
+	struct fw_err err = {0};
+
+	for (size_t i = 0; i < FW_N(values); i++) {
+		r.value = values[i];
+		put(st, r);
+		for (size_t k = 0; k < FW_N(values); k++) {
+			if (k != i)
+				IS(fw_store_record_remove(st, r.kind, r.key, values[k], &err), FW_ENOTFOUND);
+		}
+		IS(fw_store_record_remove(st, r.kind, r.key, (struct fw_str){bytes, sizeof(bytes) - 2}, &err), FW_ENOTFOUND);
+		is_there(st, &r);
+		OK(fw_store_record_remove(st, r.kind, r.key, r.value, &err));
+		is_not_there(st, "token", "a");
+	}
 	fw_store_close(st);
 }
 END_TEST
@@ -345,7 +371,7 @@ START_TEST(read_only)
 	st = store_open(url, FW_STORE_READ);
 	is_there(st, &r);
 	IS(fw_store_record_put(st, &r, false, NULL, &err), FW_EINVAL);
-	IS(fw_store_record_remove(st, r.kind, r.key, &err), FW_EINVAL);
+	IS(fw_store_record_remove(st, r.kind, r.key, FW_STR_NONE, &err), FW_EINVAL);
 	IS(fw_store_record_prune(st, INT64_MAX, &n, &more, &err), FW_EINVAL);
 	is_there(st, &r);
 	fw_store_close(st);
@@ -424,7 +450,7 @@ int main(void)
 {
 	Suite *s = suite_create("records");
 	TCase *t = tcase_create("every driver");
-	const TTest *const every[] = {put_and_replaced, any_bytes, refused, only_if_absent, removed, listed_in_order, many_by_pages, pruned, one_wins};
+	const TTest *const every[] = {put_and_replaced, any_bytes, refused, only_if_absent, removed, removed_as_seen, listed_in_order, many_by_pages, pruned, one_wins};
 
 	stores_begin();
 	tcase_set_timeout(t, 60);

@@ -28,9 +28,14 @@ local function record_drop(name)
 	return call('HDEL', RECORDS, name)
 end
 
--- record_remove name -> 0: there is none
+-- record_remove name [value] -> 0: there is none (with that value)
 function ops.record_remove()
-	return record_drop(ARGV[2])
+	local name, value = ARGV[2], ARGV[3]
+	local was = value and call('HGET', RECORDS, name)
+	if value and (not was or match(was, '^%S+ %S+ (.*)$') ~= value) then
+		return 0
+	end
+	return record_drop(name)
 end
 
 -- record_prune now max -> how many went
