@@ -134,15 +134,19 @@ static void tell(const struct conn *c)
 
 /*
  * libmicrohttpd takes a read that did not fill its buffer for the last there is, and so does not see an end of the stream that came
- * together with the request. Looked at once, when the connection has become idle: an end that comes later is seen.
+ * together with what it read: a body that goes no further would be held until its time is up. Looked at once, when nothing more has
+ * come for a while: an end that comes later is seen.
  */
 static bool left(struct conn *c, uint64_t was, int64_t now_ms)
 {
+	uint64_t n = atomic_load_explicit(&c->body_n, memory_order_relaxed);
+	enum conn_phase p = phase_of(was);
 	char byte;
 
-	if (phase_of(was) != CONN_IDLE || (int64_t)(was >> 3) == now_ms || c->looked_at == was)
+	if ((p != CONN_IDLE && p != CONN_BODY && p != CONN_HEAD) || (int64_t)(was >> 3) == now_ms || (c->looked_at == was && c->looked_n == n))
 		return false;
 	c->looked_at = was;
+	c->looked_n = n;
 	return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
@@ -156,7 +160,7 @@ static void walk(struct conns *a, struct conn_list *l, int64_t now_ms)
 		enum conn_phase p = phase_of(was);
 
 		if (left(c, was, now_ms))
-			shutdown(c->fd, SHUT_RDWR);
+			shutdown(c->fd, SHUT_RD); /* takes nothing from who only said that no more will come, and wakes the serving thread */
 		if (!time_is_up(a, c, was, now_ms, crowded) || !atomic_compare_exchange_strong(&c->at, &was, at(now_ms, CONN_CUT)))
 			continue;
 		if (a->plain && (p == CONN_HEAD || p == CONN_BODY))

@@ -33,7 +33,7 @@ struct conn {
 	int fd;
 	_Atomic uint64_t at;     /* since when << 3 | phase */
 	_Atomic uint64_t body_n; /* bytes of the body so far */
-	uint64_t looked_at;      /* the walk's */
+	uint64_t looked_at, looked_n; /* the walk's: at and body_n when it looked last */
 };
 
 /*
