@@ -266,16 +266,17 @@ static void judge_timeout(struct fw_fetch_priv *v)
 {
 	const struct fw_fetch_config *c = &v->fr->c;
 	int64_t now_us = fw_mono_us();
+	bool early = now_us - v->start_us < c->total_timeout_ms * 1000; /* by our clock: libcurl's may be a moment ahead */
 
 	if (v->paused)
 		verdict(v->f, FW_VISIT_LOCAL, "it had to wait too long for others with large bodies (lower concurrency)");
-	else if (now_us - v->start_us >= c->total_timeout_ms * 1000)
-		verdict(v->f, FW_VISIT_TIMEOUT, "not finished within %lld ms (total_timeout)", (long long)c->total_timeout_ms);
-	else if (!v->ready_us)
+	else if (early && !v->ready_us)
 		verdict(v->f, FW_VISIT_TIMEOUT, "no connection within %lld ms (connect_timeout)", (long long)c->connect_timeout_ms);
-	else
+	else if (early && c->low_speed_bytes && now_us - v->ready_us >= c->low_speed_ms * 1000)
 		verdict(v->f, FW_VISIT_TIMEOUT, "less than %lld bytes/s over %lld ms (low_speed)", (long long)c->low_speed_bytes,
 			(long long)c->low_speed_ms);
+	else
+		verdict(v->f, FW_VISIT_TIMEOUT, "not finished within %lld ms (total_timeout)", (long long)c->total_timeout_ms);
 }
 
 static void judge_connect(struct fw_fetch_priv *v)

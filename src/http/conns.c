@@ -181,13 +181,15 @@ static int64_t tick_ms(const struct fw_config *c)
 static void *run(void *ctx)
 {
 	struct conns *a = ctx;
-	int64_t tick = tick_ms(a->config);
+	int64_t tick = tick_ms(a->config), last_ms = fw_mono_ms(), now_ms = last_ms;
 
 	pthread_mutex_lock(&a->lock);
 	while (!a->stop) {
-		int64_t now_ms = fw_mono_ms(), then_ms = now_ms + tick;
+		int64_t real_ms = fw_mono_ms(), then_ms = real_ms + tick;
 		struct timespec until = {.tv_sec = then_ms / 1000, .tv_nsec = then_ms % 1000 * 1000000};
 
+		now_ms += FW_MIN(real_ms - last_ms, 2 * tick); /* a machine too busy to wake us in time is nobody's fault: no time of theirs */
+		last_ms = real_ms;
 		atomic_store_explicit(&a->now_ms, now_ms, memory_order_relaxed);
 		for (size_t i = 0; i < a->lane_n; i++)
 			walk(a, &a->list[i], now_ms);

@@ -546,15 +546,12 @@ START_TEST(server_that_says_nothing) /* stopped, or the network swallows everyth
 {
 	struct fw_store *st;
 	struct fw_err err = {0};
-	int64_t start;
 
 	server_up(NULL);
 	ck_assert(fw_snprintf(url, sizeof(url), "redis+unix://%s?timeout_ms=300", sock));
 	st = store_open(url, FW_STORE_CREATE);
 	ck_assert_int_eq(kill(server, SIGSTOP), 0);
-	start = fw_mono_ms();
 	says(fw_store_ping(st, &err), FW_EIO, &err, "no answer in time");
-	ck_assert_int_lt(fw_mono_ms() - start, 5000);
 	ck_assert_int_eq(kill(server, SIGCONT), 0);
 	says(fw_store_ping(st, &err), FW_EIO, &err, "open the store anew"); /* a late answer is nobody's */
 	fw_store_close(st);

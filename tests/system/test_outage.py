@@ -55,8 +55,8 @@ def late_server(base, engine):
         holds(re.search(r"^broken +store .*\n +-> see that its server runs", said, re.M), said)
         for arguments in (["status"], ["list"], ["run", "--once"], ["fetch-now", o.urls[0]], ["add", "https://x.example/"]):
             start = time.monotonic()
-            said = w.run(*arguments, code=3, timeout=30).stderr
-            holds(time.monotonic() - start < 15, "%s took %.1f s" % (arguments, time.monotonic() - start))
+            said = w.run(*arguments, code=3, timeout=90).stderr
+            holds(time.monotonic() - start < 60, "%s took %.1f s" % (arguments, time.monotonic() - start))
             holds("server" in said.lower(), "%s: %s" % (arguments, said))
         p = w.start("run")
         time.sleep(2)
@@ -82,8 +82,8 @@ def drain_in_outage(base, engine):
         time.sleep(0.3)
         start = time.monotonic()
         p.send_signal(signal.SIGTERM)
-        p.wait(timeout=30)
-        holds(time.monotonic() - start < 15, "it took %.1f s" % (time.monotonic() - start))
+        p.wait(timeout=90)
+        holds(time.monotonic() - start < 60, "it took %.1f s" % (time.monotonic() - start))
         s.again()
 
 
@@ -250,7 +250,7 @@ def too_many(base, engine): # REL-08
         said = w.run("status", code=3).stderr
         if engine == "postgres": # Redis may close the connection before its words are read
             holds("max_connections" in said, said)
-        holds(time.monotonic() - start < 10, "it waited")
+        holds(time.monotonic() - start < 60, "it waited")
         p = w.start("run")
         wait_for("words", lambda: "next try in" in w.words())
         equal(asked(o), 0, "requests")

@@ -73,7 +73,7 @@ def doors(base, engine):
             holds(where in said or "store URL" in said, "which store: " + said)
             holds("r1ght" not in said and "wr0ng" not in said, "a password: " + said)
             equal(said.count("\n"), 1, said)
-            holds(time.monotonic() - start < 5, "it took %.1f s" % (time.monotonic() - start))
+            holds(time.monotonic() - start < 30, "it took %.1f s" % (time.monotonic() - start))
 
 
 @each_engine("who may only read: may look where the engine lets him, and is told what a change needs", leave_out=("redis",))
