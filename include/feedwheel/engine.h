@@ -47,7 +47,7 @@ struct fw_config {
 	int64_t serve_memory_bytes, body_max_bytes;
 	char *push_properties;
 	int64_t push_section_min, push_id_min;
-	int64_t serve_threads, serve_readers, serve_beat_ms;
+	int64_t serve_threads, serve_readers, serve_beat_ms, wrong_tokens_max, wrong_tokens_ms;
 	char *serve_cors_origin;
 	int64_t ring_bytes, flush_ms, flush_durable_ms, flush_rows, spill_sync_ms, machine_id;
 	char *spill_dir;

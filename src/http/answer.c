@@ -124,6 +124,12 @@ enum MHD_Result http_answer(struct request *r, unsigned status, struct MHD_Respo
 
 	if (ok && r->challenge)
 		ok = MHD_add_response_header(m, MHD_HTTP_HEADER_WWW_AUTHENTICATE, r->challenge);
+	if (ok && r->retry_after_s) {
+		char s[24];
+
+		(void)fw_snprintf(s, sizeof(s), "%lld", (long long)r->retry_after_s);
+		ok = MHD_add_response_header(m, MHD_HTTP_HEADER_RETRY_AFTER, s);
+	}
 	if (ok && status >= 400)
 		ok = MHD_add_response_header(m, "X-Request-Id", http_request_id(r));
 	ok = ok ? cors_add(m, r->lane->h->config) : MHD_NO;

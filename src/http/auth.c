@@ -5,7 +5,10 @@
  *
  * A token that is presented is hashed, and the hash compared with all there are, each whole. What that takes tells nothing of how
  * near it was to one of them.
+ *
+ * Each token remembers the networks where it was right last: when somebody there begins to guess, who was there before goes on.
  */
+#include <arpa/inet.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <pthread.h>
@@ -13,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "http/guesses.h"
 #include "http/http.h"
 #include "base/banned.h"
 
@@ -27,6 +31,9 @@ struct auth {
 	bool looked, closing, away;
 	struct auth_tokens *now;     /* under the lock; NULL: nobody knows */
 	_Atomic uint64_t turn;       /* rises with it */
+	struct guesses *guesses;
+	_Atomic uint64_t wrong_n, wait_n;
+	_Atomic int64_t said_ms;     /* monotonic: when the log was told of a network last */
 };
 
 /* ---- tokens in memory ------------------------------------------------------------------------------------------------------------ */
@@ -130,6 +137,9 @@ static void uses_keep(const struct auth_tokens *was, struct auth_tokens *t)
 			if (memcmp(was->at[i].hash, t->at[k].hash, sizeof(t->at[k].hash)))
 				continue;
 			atomic_store(&t->at[k].used_ms, atomic_load(&was->at[i].used_ms));
+			for (size_t h = 0; h < AUTH_HOMES; h++)
+				atomic_store(&t->at[k].home[h], atomic_load(&was->at[i].home[h]));
+			atomic_store(&t->at[k].home_n, atomic_load(&was->at[i].home_n));
 			t->at[k].noted_ms = was->at[i].noted_ms;
 		}
 	}
@@ -221,6 +231,14 @@ static void *auth_run(void *ctx)
 	return NULL;
 }
 
+static void auth_free(struct auth *a)
+{
+	pthread_cond_destroy(&a->change);
+	pthread_mutex_destroy(&a->lock);
+	guesses_destroy(a->guesses);
+	free(a);
+}
+
 int auth_open(const struct fw_config *c, struct auth **out, struct fw_err *err)
 {
 	struct auth *a = calloc(1, sizeof(*a));
@@ -232,6 +250,12 @@ int auth_open(const struct fw_config *c, struct auth **out, struct fw_err *err)
 	if (!a)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	a->config = c;
+	atomic_init(&a->said_ms, INT64_MIN);
+	a->guesses = guesses_create(c->wrong_tokens_max, c->wrong_tokens_ms);
+	if (!a->guesses) {
+		free(a);
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	}
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -239,9 +263,7 @@ int auth_open(const struct fw_config *c, struct auth **out, struct fw_err *err)
 	pthread_condattr_destroy(&attr);
 	rc = pthread_create(&a->thread, NULL, auth_run, a);
 	if (rc) {
-		pthread_cond_destroy(&a->change);
-		pthread_mutex_destroy(&a->lock);
-		free(a);
+		auth_free(a);
 		return fw_err_set(err, FW_EIO, "no thread for access tokens: %s", strerror(rc));
 	}
 	after(&until, FIRST_LOOK_MS);
@@ -263,9 +285,17 @@ void auth_close(struct auth *a)
 	pthread_mutex_unlock(&a->lock);
 	pthread_join(a->thread, NULL);
 	tokens_give(a->now);
-	pthread_cond_destroy(&a->change);
-	pthread_mutex_destroy(&a->lock);
-	free(a);
+	auth_free(a);
+}
+
+uint64_t auth_wrong_n(const struct auth *a)
+{
+	return atomic_load_explicit(&a->wrong_n, memory_order_relaxed);
+}
+
+uint64_t auth_wait_n(const struct auth *a)
+{
+	return atomic_load_explicit(&a->wait_n, memory_order_relaxed);
 }
 
 /* ---- requests -------------------------------------------------------------------------------------------------------------------- */
@@ -297,41 +327,119 @@ struct fw_str auth_presented(struct fw_str header, char buffer[AUTH_PRESENTED_MA
 	return fw_str_ieq(scheme, FW_STR("Basic")) ? password_of(rest, buffer) : FW_STR_NONE;
 }
 
-enum auth_verdict auth_judge(struct auth_tokens *t, unsigned scope, struct fw_str presented, int64_t now_ms)
+static bool at_home(struct auth_token *t, uint64_t network)
 {
-	unsigned char hash[FW_TOKEN_HASH_BYTES];
+	for (size_t i = 0; i < AUTH_HOMES; i++) {
+		if (atomic_load_explicit(&t->home[i], memory_order_relaxed) == network)
+			return true;
+	}
+	return false;
+}
+
+/* It was right: when, and where. Neither is written at each request. */
+static void note(struct auth_token *t, uint64_t network, int64_t now_ms)
+{
+	if (now_ms - atomic_load_explicit(&t->used_ms, memory_order_relaxed) >= AUTH_USED_MS)
+		atomic_store_explicit(&t->used_ms, now_ms, memory_order_relaxed);
+	if (!at_home(t, network))
+		atomic_store_explicit(&t->home[atomic_fetch_add(&t->home_n, 1) % AUTH_HOMES], network, memory_order_relaxed);
+}
+
+static bool run_out(int64_t until_ms, int64_t now_ms)
+{
+	return until_ms != FW_NO_DATE && until_ms <= now_ms;
+}
+
+enum auth_verdict auth_judge(struct auth_tokens *t, const struct auth_question *q, int64_t now_ms, struct auth_pass *pass)
+{
 	struct auth_token *found = NULL;
 
-	if (!presented.p)
+	*pass = (struct auth_pass){.scope = q->scope, .token = true};
+	if (!q->presented.p)
 		return AUTH_MISSING;
-	if (!fw_token_hash(presented, hash))
+	if (!fw_token_hash(q->presented, pass->hash))
 		return AUTH_WRONG;
 	for (size_t i = 0; i < t->n; i++) {
 		struct auth_token *k = &t->at[i];
 
-		if (CRYPTO_memcmp(hash, k->hash, sizeof(hash)) == 0 && !k->broken)
+		if (CRYPTO_memcmp(pass->hash, k->hash, sizeof(pass->hash)) == 0 && !k->broken)
 			found = k;
 	}
-	if (!found || (found->until_ms != FW_NO_DATE && found->until_ms <= now_ms))
+	if (q->wait && (!found || !at_home(found, q->network)))
+		return AUTH_WAIT;
+	if (!found || run_out(found->until_ms, now_ms))
 		return AUTH_WRONG;
-	if (!(found->scopes & scope))
+	if (!(found->scopes & q->scope))
 		return AUTH_OTHER;
-	if (now_ms - atomic_load_explicit(&found->used_ms, memory_order_relaxed) >= AUTH_USED_MS)
-		atomic_store_explicit(&found->used_ms, now_ms, memory_order_relaxed);
+	note(found, q->network, now_ms);
+	pass->until_ms = found->until_ms;
 	return AUTH_MAY;
+}
+
+bool auth_holds(const struct auth_tokens *t, struct auth_pass *pass, int64_t now_ms)
+{
+	if (!pass->token)
+		return !(t->scopes & pass->scope);
+	for (size_t i = 0; i < t->n; i++) {
+		const struct auth_token *k = &t->at[i];
+
+		if (memcmp(pass->hash, k->hash, sizeof(pass->hash)) || k->broken || !(k->scopes & pass->scope))
+			continue;
+		pass->until_ms = k->until_ms;
+		return !run_out(k->until_ms, now_ms);
+	}
+	return false;
+}
+
+/* A wrong token came from there. */
+static void wrong(struct request *r, uint64_t network, int64_t now_ms)
+{
+	struct auth *a = r->lane->h->auth;
+	int64_t said_ms = atomic_load(&a->said_ms);
+	struct fw_str ip = http_client_address(r);
+	char text[INET6_ADDRSTRLEN] = "a unix socket";
+
+	atomic_fetch_add_explicit(&a->wrong_n, 1, memory_order_relaxed);
+	if (!guesses_wrong(a->guesses, network, now_ms))
+		return;
+	if ((said_ms != INT64_MIN && now_ms - said_ms < FW_SECOND_MS) || !atomic_compare_exchange_strong(&a->said_ms, &said_ms, now_ms))
+		return; /* not a line for each of thousands */
+	if (ip.len && !inet_ntop(ip.len == 4 ? AF_INET : AF_INET6, ip.p, text, sizeof(text)))
+		text[0] = 0;
+	fw_warn("%lld wrong tokens from %s and its neighbours: their requests are answered 429 for a while", (long long)a->config->wrong_tokens_max, text);
 }
 
 static enum auth_verdict judge(struct request *r, unsigned scope)
 {
-	struct auth_tokens *t = auth_look(r->lane->h->auth, &r->lane->auth);
+	struct auth *a = r->lane->h->auth;
+	struct auth_tokens *t = auth_look(a, &r->lane->auth);
 	const char *header = MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
+	struct auth_question q = {.scope = scope};
 	char buffer[AUTH_PRESENTED_MAX];
+	int64_t now_ms, wait_ms;
+	enum auth_verdict v;
 
+	r->pass = (struct auth_pass){.scope = scope, .turn = r->lane->auth.turn, .until_ms = FW_NO_DATE};
 	if (!t) /* who pushes from this machine has to do without a store: it is there for that */
 		return scope == FW_SCOPE_PUSH && http_is_local(r) ? AUTH_MAY : AUTH_UNKNOWN;
 	if (!(t->scopes & scope))
 		return http_is_local(r) ? AUTH_MAY : AUTH_FAR;
-	return auth_judge(t, scope, header ? auth_presented(fw_str(header), buffer) : FW_STR_NONE, fw_now_ms());
+	q.presented = header ? auth_presented(fw_str(header), buffer) : FW_STR_NONE;
+	if (!q.presented.p)
+		return AUTH_MISSING;
+	now_ms = fw_mono_ms();
+	q.network = guesses_network(http_client_address(r));
+	wait_ms = guesses_wait_ms(a->guesses, q.network, now_ms);
+	q.wait = wait_ms > 0;
+	v = auth_judge(t, &q, fw_now_ms(), &r->pass);
+	r->pass.turn = r->lane->auth.turn;
+	if (v == AUTH_WRONG)
+		wrong(r, q.network, now_ms);
+	if (v != AUTH_WAIT)
+		return v;
+	atomic_fetch_add_explicit(&a->wait_n, 1, memory_order_relaxed);
+	r->retry_after_s = (wait_ms + FW_SECOND_MS - 1) / FW_SECOND_MS;
+	return v;
 }
 
 enum MHD_Result http_auth_refuse(struct request *r)
@@ -354,6 +462,8 @@ enum MHD_Result http_auth_refuse(struct request *r)
 		" 'Authorization: Bearer fwt_...'", scope);
 	case AUTH_WRONG: return http_problem(r, MHD_HTTP_UNAUTHORIZED, "unauthenticated", "the token is not known, or has run out");
 	case AUTH_OTHER: return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "the token has not the scope %s", scope);
+	case AUTH_WAIT: return http_problem(r, MHD_HTTP_TOO_MANY_REQUESTS, r->route->twirp ? "resource_exhausted" : "wrong_tokens",
+		"too many wrong tokens came from your network: come again in %lld s", (long long)r->retry_after_s);
 	}
 	return http_problem(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "internal", "refused for no reason: report this");
 }

@@ -4,6 +4,9 @@
  *
  * A scope for which there is no token belongs to this machine: who comes over loopback or a unix socket may, others are refused. With the
  * first token for it everybody needs one, this machine too; also when it has run out, for what was closed does not open by itself.
+ *
+ * From a network that sent too many wrong tokens (guesses.h), a token is let in only if it is at home there: it was right there before.
+ * All others are told to wait, right or wrong, so that nobody learns which of the two theirs was.
  */
 #ifndef FW_HTTP_AUTH_H
 #define FW_HTTP_AUTH_H
@@ -14,6 +17,7 @@
 
 struct auth; /* of a server: a thread looks for tokens in the store every AUTH_LOOK_MS, and what it found last holds meanwhile */
 #define AUTH_LOOK_MS FW_SECOND_MS
+#define AUTH_HOMES 8
 
 struct auth_token {
 	unsigned char hash[FW_TOKEN_HASH_BYTES];
@@ -22,6 +26,8 @@ struct auth_token {
 	bool broken;
 	char name[FW_TOKEN_NAME_MAX + 1];
 	_Atomic int64_t used_ms;     /* when it last opened something, to a minute; 0: not since this server was started */
+	_Atomic uint64_t home[AUTH_HOMES]; /* networks where it did so last; 0: none */
+	_Atomic unsigned home_n;
 	int64_t noted_ms;            /* what the store has of that; the thread's */
 };
 #define AUTH_USED_MS FW_MINUTE_MS
@@ -47,6 +53,16 @@ enum auth_verdict {
 	AUTH_MISSING,                /* a token is needed, and none was given */
 	AUTH_WRONG,                  /* it is no token, or not any more */
 	AUTH_OTHER,                  /* it is one, for other scopes */
+	AUTH_WAIT,                   /* whatever it is, too many wrong ones came from there */
+};
+
+/* By what a request was let in. */
+struct auth_pass {
+	unsigned scope;              /* one FW_SCOPE_* */
+	bool token;                  /* by this one; else because nobody needs one here */
+	unsigned char hash[FW_TOKEN_HASH_BYTES];
+	uint64_t turn;               /* of the tokens that were looked at */
+	int64_t until_ms;            /* it holds until then, if these tokens do; FW_NO_DATE: for ever */
 };
 
 /* With the tokens of the store of c, when that answers soon. Errors: FW_ENOMEM; FW_EIO no thread. */
@@ -55,6 +71,8 @@ void auth_close(struct auth *a); /* NULL is fine; no view is used any more */
 /* The newest tokens into the view; costs nothing when it has them. */
 struct auth_tokens *auth_look(struct auth *a, struct auth_view *v);
 void auth_view_finish(struct auth_view *v);
+uint64_t auth_wrong_n(const struct auth *a); /* wrong tokens that were judged */
+uint64_t auth_wait_n(const struct auth *a);  /* requests that were told to wait */
 
 /*
  * What stands behind "Authorization:": a token, of "Bearer TOKEN", or as the password of "Basic ..." (any user), for programs that know
@@ -62,10 +80,18 @@ void auth_view_finish(struct auth_view *v);
  */
 #define AUTH_PRESENTED_MAX 200
 struct fw_str auth_presented(struct fw_str header, char buffer[AUTH_PRESENTED_MAX]);
+struct auth_question {
+	unsigned scope;              /* one FW_SCOPE_* */
+	struct fw_str presented;
+	uint64_t network;            /* it comes from there */
+	bool wait;                   /* too many wrong ones came from there */
+};
 /*
- * Is this token good for this scope (one FW_SCOPE_*), when there are tokens for it? Looks at all of them, in the same time whether and
- * wherever it is found: AUTH_MAY, AUTH_MISSING, AUTH_WRONG or AUTH_OTHER.
+ * Is this token good for this scope, when there are tokens for it? Looks at all of them, in the same time whether and wherever it is found:
+ * AUTH_MAY (and *pass but for its turn), AUTH_MISSING, AUTH_WRONG, AUTH_OTHER or AUTH_WAIT.
  */
-enum auth_verdict auth_judge(struct auth_tokens *t, unsigned scope, struct fw_str presented, int64_t now_ms);
+enum auth_verdict auth_judge(struct auth_tokens *t, const struct auth_question *q, int64_t now_ms, struct auth_pass *pass);
+/* Does a pass still hold? Its time is what the tokens say now. */
+bool auth_holds(const struct auth_tokens *t, struct auth_pass *pass, int64_t now_ms);
 
 #endif

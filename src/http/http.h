@@ -135,6 +135,8 @@ struct request {
 	/* who may not: auth.c */
 	enum auth_verdict verdict;
 	const char *challenge;       /* for WWW-Authenticate, or NULL */
+	struct auth_pass pass;       /* by which it may, if it may */
+	int64_t retry_after_s;       /* for Retry-After; 0: none, or the usual */
 	/* a push that waits for its commit */
 	bool durable;
 	struct fw_push_wait wait;

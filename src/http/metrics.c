@@ -91,6 +91,9 @@ enum MHD_Result http_metrics(struct request *r)
 	metric(&b, "http_requests_total", "counter", "Requests.", (double)requests);
 	metric(&b, "http_refused_total", "counter", "Requests answered with 4xx or 5xx.", (double)refused);
 	connections(&b, h);
+	metric(&b, "wrong_tokens_total", "counter", "Requests with a token that is not known, or has run out.", (double)auth_wrong_n(h->auth));
+	metric(&b, "wrong_tokens_waiting_total", "counter", "Requests answered 429, since too many of these came from their network.",
+		(double)auth_wait_n(h->auth));
 	metric(&b, "push_rows_total", "counter", "Rows accepted.", (double)s.put_n);
 	metric(&b, "push_stored_rows_total", "counter", "Rows committed to the store.", (double)s.stored_n);
 	metric(&b, "push_dead_rows_total", "counter", "Rows that the store refused, set aside.", (double)s.dead_n);

@@ -64,6 +64,7 @@ static struct request *request_begin(struct http *h, struct MHD_Connection *conn
 	r->id = 0;
 	r->allow[0] = 0;
 	r->challenge = NULL;
+	r->retry_after_s = 0;
 	r->answer = NULL;
 	r->dropped = 0;
 	r->held = 0;
@@ -266,7 +267,7 @@ static int http_start(const struct fw_config *c, const struct fw_meter *meter, i
 	if (!rc && http_chores_make(h))
 		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
 	if (!rc)
-		rc = stream_open(c, h->desk, &h->suspended_n, &h->stream, err);
+		rc = stream_open(c, h->desk, h->auth, &h->suspended_n, &h->stream, err);
 	if (!rc) { /* libmicrohttpd closes what it is given */
 		h->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 		rc = h->fd < 0 ? fw_err_set(err, FW_EIO, "no file descriptor for the server: %s", strerror(errno)) : 0;

@@ -10,7 +10,8 @@
  * The window holds all events above `base` up to `head`; it is bounded, and so is what waits for one reader. libmicrohttpd asks a reader's
  * function for bytes when the socket takes some; a reader who has all of the window sleeps (a suspended connection), until the watcher has
  * something for it, or a heartbeat is due. A reader who takes slowly falls behind the window and is helped by the desk, piece by piece;
- * one who takes nothing is dropped after serve_send_ms. Without readers the store is not asked.
+ * one who takes nothing is dropped after serve_send_ms. Without readers the store is not asked. A reader whose token is removed, or runs
+ * out, is sent to its end by the watcher.
  *
  * One lock; what it guards is said below. A connection is resumed with the lock open: from that moment the reader may be freed.
  */
@@ -57,9 +58,11 @@ struct reader {
 	/* guarded by the lock but for READER_DESK: then out and at are the desk's */
 	enum reader_state state;
 	bool begun;                  /* the first lines are there */
+	bool over;                   /* it may not read any more */
 	bool helped;                 /* what the desk found is in out, and it could not be asked again at once */
 	int64_t at;                  /* has been given all up to this one; -1: begins with the next */
 	int64_t feed_id;             /* 0: of all feeds */
+	struct auth_pass pass;       /* the watcher's */
 	int64_t beat_ms;             /* monotonic: a sign of life is due */
 	struct fw_buf out;
 	size_t sent;                 /* of out */
@@ -72,6 +75,7 @@ struct reader {
 struct stream {
 	const struct fw_config *config;
 	struct desk *desk;
+	struct auth *auth;
 	_Atomic int64_t *suspended_n;
 	pthread_t thread;
 	int wake_fd;
@@ -87,6 +91,7 @@ struct stream {
 	size_t reader_n;
 	/* the watcher's */
 	struct fw_store *st;
+	struct auth_view tokens;
 	struct event *fresh[ROWS];
 	size_t fresh_n;
 	bool complained;
@@ -275,7 +280,9 @@ static ssize_t reader_read(void *ctx, uint64_t pos, char *to, size_t max)
 
 	(void)pos;
 	pthread_mutex_lock(&s->lock);
-	if (d->out.rc) {
+	if (d->over) {
+		n = MHD_CONTENT_READER_END_OF_STREAM;
+	} else if (d->out.rc) {
 		n = MHD_CONTENT_READER_END_WITH_ERROR; /* no memory: who comes again loses nothing */
 	} else if (d->sent == d->out.len) {
 		fw_buf_finish(&d->out);
@@ -318,7 +325,7 @@ static struct reader *reader_new(struct stream *s, struct request *r, int64_t at
 
 	if (!d)
 		return NULL;
-	*d = (struct reader){.s = s, .conn = r->conn, .time = r->c, .at = at, .feed_id = feed_id};
+	*d = (struct reader){.s = s, .conn = r->conn, .time = r->c, .at = at, .feed_id = feed_id, .pass = r->pass};
 	pthread_mutex_lock(&s->lock);
 	d->next = s->readers;
 	if (d->next)
@@ -493,6 +500,28 @@ static void beat(struct stream *s)
 	resume(s, list);
 }
 
+/* Those who may not read any more. Tokens are looked at again when there are others, or when the time of one is up. */
+static void show_out(struct stream *s)
+{
+	const struct auth_tokens *t = auth_look(s->auth, &s->tokens);
+	struct reader *list = NULL;
+	int64_t now_ms = fw_now_ms();
+
+	pthread_mutex_lock(&s->lock);
+	for (struct reader *d = s->readers; d && t; d = d->next) {
+		bool run_out = d->pass.until_ms != FW_NO_DATE && d->pass.until_ms <= now_ms;
+
+		if (d->over || (d->pass.turn >= s->tokens.turn && !run_out)) /* above: it was let in since we looked */
+			continue;
+		d->pass.turn = FW_MAX(d->pass.turn, s->tokens.turn);
+		d->over = !auth_holds(t, &d->pass, now_ms);
+		if (d->over && d->state == READER_IDLE)
+			reader_wake(d, &list);
+	}
+	pthread_mutex_unlock(&s->lock);
+	resume(s, list);
+}
+
 /* Until there is a reader. False: it closes. */
 static bool wait_for_readers(struct stream *s)
 {
@@ -529,6 +558,7 @@ static void *watcher(void *ctx)
 	while (wait_for_readers(s)) {
 		struct fw_err err = {0};
 
+		show_out(s);
 		if (watch(s, &err) == 0) {
 			s->complained = false;
 			continue;
@@ -542,12 +572,13 @@ static void *watcher(void *ctx)
 	}
 	fw_store_close(s->st);
 	s->st = NULL;
+	auth_view_finish(&s->tokens);
 	return NULL;
 }
 
 /* ---- life ---------------------------------------------------------------------------------------------------------------------------------- */
 
-int stream_open(const struct fw_config *c, struct desk *desk, _Atomic int64_t *suspended_n, struct stream **out, struct fw_err *err)
+int stream_open(const struct fw_config *c, struct desk *desk, struct auth *auth, _Atomic int64_t *suspended_n, struct stream **out, struct fw_err *err)
 {
 	struct stream *s = calloc(1, sizeof(*s));
 	int rc;
@@ -557,6 +588,7 @@ int stream_open(const struct fw_config *c, struct desk *desk, _Atomic int64_t *s
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	s->config = c;
 	s->desk = desk;
+	s->auth = auth;
 	s->suspended_n = suspended_n;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->some, NULL);

@@ -5,6 +5,7 @@ import base64
 import glob
 import json
 import os
+import random
 import re
 import subprocess
 
@@ -16,6 +17,7 @@ TWIRP = "/twirp/stats.StatsService/Push"
 FAR = {"X-Forwarded-For": "203.0.113.7"}
 PROXY = "trusted_proxies = 127.0.0.1\n"
 AGAIN_S = 30 # a running server knows within seconds
+PATIENT = "wrong_tokens_max = 0\n" # tests ask again and again until a token is known
 # tokens that will run out have done so: "push 1790000000000 HASH"
 LATE = ("UPDATE records SET value = CAST(substr(CAST(value AS TEXT), 1, 5) || '1000' || substr(CAST(value AS TEXT), 19) AS BLOB)"
         " WHERE kind = 'token' AND substr(CAST(value AS TEXT), 6, 2) <> '- '")
@@ -26,7 +28,11 @@ def bearer(token, **more):
 
 
 def add(d, name, *arguments):
-    token = d.wheel.run("token", "add", name, *arguments).stdout.strip()
+    return make(d.wheel, name, *arguments)
+
+
+def make(wheel, name, *arguments):
+    token = wheel.run("token", "add", name, *arguments).stdout.strip()
     holds(re.fullmatch(r"fwt_[A-Za-z0-9_-]{43}", token), token)
     return token
 
@@ -42,7 +48,7 @@ def becomes(what, status, ask):
 
 @case("a scope without tokens is this machine's; with one, everybody needs it; added and removed while the server runs")
 def comes_and_goes(base):
-    with door(base, conf=PROXY) as d:
+    with door(base, conf=PROXY + PATIENT) as d:
         equal(pushed(d), 202)
         status, headers, said = d.push(EVENT, path="/v1/events", headers=FAR)
         equal((status, said["code"], headers["WWW-Authenticate"]), (403, "permission_denied", None))
@@ -79,7 +85,7 @@ def comes_and_goes(base):
 
 @case("each scope by itself; what is open; forms of the header")
 def scopes(base):
-    with door(base, conf=PROXY) as d:
+    with door(base, conf=PROXY + PATIENT) as d:
         tokens = {s: add(d, s, "--scope", s) for s in ("push", "read")}
         tokens["both"] = add(d, "both", "--scope", "read,push")
         tokens["admin"] = add(d, "admin", "--scope", "admin")
@@ -109,7 +115,7 @@ def scopes(base):
 
 @case("Twirp's words; a body is read before it is refused, unless its sender waits for leave; connections go on")
 def manners(base):
-    with door(base) as d:
+    with door(base, conf=PATIENT) as d:
         token = add(d, "one", "--scope", "push")
         becomes("a push without a token", 401, lambda: pushed(d, path=TWIRP))
         status, headers, said = d.push(EVENT, path=TWIRP)
@@ -136,7 +142,7 @@ def manners(base):
 
 @case("a token runs out, and does not open the door by that")
 def runs_out(base):
-    with door(base) as d:
+    with door(base, conf=PATIENT) as d:
         token = add(d, "short", "--scope", "push", "--days", "1")
         becomes("a push with a token", 401, lambda: pushed(d))
         equal(pushed(d, token), 202)
@@ -150,6 +156,77 @@ def runs_out(base):
         equal(pushed(d), 401)
         d.wheel.run("token", "remove", "short")
         becomes("a push without tokens", 202, lambda: pushed(d))
+
+
+def of(address):
+    return {"X-Forwarded-For": address}
+
+
+def metric(d, name, token):
+    return next(float(l.split()[1]) for l in d.ask("GET", "/metrics", headers=bearer(token))[2].splitlines() if l.startswith("feedwheel_" + name + " "))
+
+
+@case("wrong tokens: after so many from a network nothing from there is judged for a while, but who was let in there before goes on") # API-07
+def guessing(base):
+    one, two = [make(Wheel(base), name, "--scope", "push,read") for name in ("one", "two")]
+    with door(base, conf=PROXY + "wrong_tokens_max = 5\nwrong_tokens_ms = 1h\n") as d:
+        becomes("a push without a token", 401, lambda: pushed(d))
+        equal(pushed(d, two, headers=of("198.51.100.1")), 202)
+        equal(pushed(d, one, headers=of("192.0.2.1")), 202)
+        for i in range(5):
+            equal(pushed(d, "guess", headers=of("192.0.2.%d" % (50 + i))), 401, i)
+        equal(pushed(d, one, headers=of("192.0.2.1")), 202, "at home")
+        equal(pushed(d, headers=of("192.0.2.1")), 401, "none")
+        said = [d.push(EVENT, path="/v1/events", headers=bearer(t, **of("192.0.2.200"))) for t in ("guess", two, one[:-1], "")]
+        for status, headers, words in said[:3]: # the second is a right one
+            equal((status, words["code"], words["detail"].rpartition(" in ")[0]),
+                  (429, "wrong_tokens", said[0][2]["detail"].rpartition(" in ")[0]))
+            holds(3000 < int(headers["Retry-After"]) <= 3600, headers["Retry-After"])
+        equal(said[3][0], 401, "no token at all is no guess")
+        status, headers, words = d.push(EVENT, path=TWIRP, headers=bearer("guess", **of("192.0.2.3")))
+        equal((status, words["code"]), (429, "resource_exhausted"))
+        equal(pushed(d, two, headers=of("192.0.3.1")), 202, "the next network")
+        equal(pushed(d, "guess", headers=of("192.0.3.1")), 401, "counts by itself")
+        for i in range(5): # one network of IPv6
+            equal(pushed(d, "guess", headers=of("2001:db8::%d" % i)), 401)
+        equal((pushed(d, two, headers=of("2001:db8::ffff")), pushed(d, two, headers=of("2001:db8:0:1::1"))), (429, 202))
+        equal((metric(d, "wrong_tokens_total", one), metric(d, "wrong_tokens_waiting_total", one)), (11, 5))
+        equal(len(re.findall(r"5 wrong tokens from (192\.0\.2|2001:db8)", d.wheel.words())) in (1, 2), True, d.wheel.words())
+        add(d, "three", "--scope", "push") # homes outlive a change of the tokens
+        d.wheel.run("token", "remove", "two")
+        becomes("a token that was removed", 401, lambda: pushed(d, two, headers=of("198.51.100.1")))
+        equal(pushed(d, one, headers=of("192.0.2.1")), 202)
+    with door(base, conf="wrong_tokens_max = 2\nwrong_tokens_ms = 2s\n") as d: # not by a header that anybody may write
+        becomes("too many", 429, lambda: pushed(d, "guess", headers=of("192.0.2.%d" % random.randrange(256))))
+        becomes("the right one, later", 202, lambda: pushed(d, one))
+
+
+@case("a stream ends with the token that opened it, and with the first one when it was opened without")
+def streams_end(base):
+    def stream(d, token=None):
+        s = d.connect(120)
+        s.request("GET", "/v1/stream", headers=bearer(token) if token else {})
+        r = s.getresponse()
+        equal(r.status, 200)
+        holds(r.readline().startswith(b"retry:"), "it begins")
+        return r
+    with door(base, conf=PATIENT) as d:
+        open_to_all = stream(d)
+        short = add(d, "short", "--scope", "read", "--days", "1")
+        other = add(d, "other", "--scope", "read")
+        open_to_all.read() # until it ends
+        becomes("the last token", 200, lambda: d.ask("GET", "/v1/ring", headers=bearer(other))[0])
+        ending, staying = stream(d, short), stream(d, other)
+        d.wheel.sql(LATE, write=True)
+        ending.read()
+        equal(d.ask("GET", "/v1/stream", headers=bearer(short))[0], 401)
+        add(d, "third", "--scope", "read")
+        equal(d.ask("GET", "/v1/ring", headers=bearer(other))[0], 200)
+        feed = d.ask("POST", "/v1/feeds", '{"url":"https://a.example/"}')[2]["id"]
+        equal(d.ask("POST", "/v1/feeds/%d/entries" % feed, '{"id":"x","title":"t"}', {"Content-Type": "application/x-ndjson"})[0], 200)
+        wait_for("the one that stays reads on", lambda: staying.readline().startswith(b"event: entry"))
+        d.wheel.run("token", "remove", "other")
+        staying.read()
 
 
 @case("over a unix socket: this machine, until there is a token")
@@ -175,7 +252,7 @@ def unix(base):
              leave_out=() if "FW_LONG" in os.environ else ("redis", "mysql"))
 def store_away(base, engine):
     with server(engine, base) as s:
-        with door(base, store=s.url(), conf=PROXY) as d:
+        with door(base, store=s.url(), conf=PROXY + PATIENT) as d:
             token = add(d, "one", "--scope", "push")
             becomes("a push without a token", 401, lambda: pushed(d))
             s.kill9()

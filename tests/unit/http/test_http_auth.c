@@ -61,7 +61,8 @@ static struct auth_tokens *tokens_make(void)
 
 	ck_assert_ptr_nonnull(t);
 	for (size_t i = 0; i < TOKENS; i++) {
-		t->at[i] = (struct auth_token){.scopes = FW_SCOPE_PUSH, .until_ms = FW_NO_DATE};
+		t->at[i].scopes = FW_SCOPE_PUSH;
+		t->at[i].until_ms = FW_NO_DATE;
 		ck_assert(fw_token_hash(fw_str(TEXT[i]), t->at[i].hash));
 	}
 	t->n = TOKENS;
@@ -69,13 +70,17 @@ static struct auth_tokens *tokens_make(void)
 	return t;
 }
 
+static uint64_t here = 1;
+static bool waits;
+static struct auth_pass pass;
+
 /* The verdict, for which all tokens were looked at. */
 static enum auth_verdict judge(struct auth_tokens *t, unsigned scope, const char *token, int64_t now_ms)
 {
 	enum auth_verdict v;
 
 	compared_n = 0;
-	v = auth_judge(t, scope, fw_str(token), now_ms);
+	v = auth_judge(t, &(struct auth_question){.scope = scope, .presented = fw_str(token), .network = here, .wait = waits}, now_ms, &pass);
 	ck_assert_uint_eq(compared_n, token ? t->n : 0);
 	return v;
 }
@@ -120,6 +125,62 @@ START_TEST(run_out_and_unreadable)
 	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_WRONG);
 	t->n = 0;
 	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_WRONG);
+	free(t);
+}
+END_TEST
+
+START_TEST(at_home) /* API-07: who guesses learns nothing, who was right there before goes on */
+{
+	struct auth_tokens *t = tokens_make();
+
+	here = 1;
+	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_MAY);
+	ck_assert_int_eq(judge(t, FW_SCOPE_READ, "two", NOW), AUTH_OTHER); /* not right, so not at home */
+	waits = true;
+	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_MAY);
+	ck_assert_int_eq(judge(t, FW_SCOPE_READ, "one", NOW), AUTH_OTHER);
+	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "two", NOW), AUTH_WAIT);
+	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "nonsense", NOW), AUTH_WAIT);
+	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, NULL, NOW), AUTH_MISSING);
+	here = 2;
+	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_WAIT);
+	waits = false;
+	for (here = 2; here < 2 + AUTH_HOMES; here++) /* at home in the last few places where it was */
+		ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_MAY);
+	waits = true;
+	for (here = 1; here < 2 + AUTH_HOMES; here++)
+		ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), here == 1 ? AUTH_WAIT : AUTH_MAY);
+	here = 2;
+	t->at[0].until_ms = NOW;
+	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_WRONG);
+	free(t);
+}
+END_TEST
+
+START_TEST(passes)
+{
+	struct auth_tokens *t = tokens_make();
+	struct auth_pass open = {.scope = FW_SCOPE_PUSH, .until_ms = FW_NO_DATE};
+
+	t->at[3].until_ms = NOW + 10;
+	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "four", NOW), AUTH_MAY);
+	ck_assert_int_eq(pass.until_ms, NOW + 10);
+	ck_assert(auth_holds(t, &pass, NOW + 9));
+	ck_assert(!auth_holds(t, &pass, NOW + 10));
+	t->at[3].until_ms = FW_NO_DATE;
+	ck_assert(auth_holds(t, &pass, NOW + 10));
+	ck_assert_int_eq(pass.until_ms, FW_NO_DATE);
+	t->at[3].scopes = FW_SCOPE_READ;
+	ck_assert(!auth_holds(t, &pass, NOW));
+	t->at[3].scopes = FW_SCOPE_ALL;
+	ck_assert(auth_holds(t, &pass, NOW));
+	t->at[3].broken = true;
+	ck_assert(!auth_holds(t, &pass, NOW));
+	t->n = 3;
+	ck_assert(!auth_holds(t, &pass, NOW));
+	ck_assert(!auth_holds(t, &open, NOW)); /* let in without one, before there was one */
+	t->scopes = FW_SCOPE_READ;
+	ck_assert(auth_holds(t, &open, NOW));
 	free(t);
 }
 END_TEST
@@ -259,7 +320,7 @@ int main(void)
 {
 	Suite *s = suite_create("http auth");
 	TCase *t = tcase_create("tokens");
-	const TTest *const every[] = {presented, judged, run_out_and_unreadable, hashed, scopes_in_words, kept_as_a_hash, unreadable_ones_close, as_many_as_may_be};
+	const TTest *const every[] = {presented, judged, run_out_and_unreadable, at_home, passes, hashed, scopes_in_words, kept_as_a_hash, unreadable_ones_close, as_many_as_may_be};
 
 	tcase_set_timeout(t, 60);
 	for (size_t i = 0; i < FW_N(every); i++)
