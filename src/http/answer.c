@@ -97,7 +97,7 @@ static enum MHD_Result cors_add(struct MHD_Response *m, const struct fw_config *
 	if (!c->serve_cors_origin)
 		return MHD_YES;
 	return MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_ORIGIN, c->serve_cors_origin) &&
-		MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_EXPOSE_HEADERS, "ETag, Feedwheel-Cursor, Link, Location, Retry-After") ?
+		MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_EXPOSE_HEADERS, "ETag, Feedwheel-Cursor, Link, Location, Retry-After, X-Request-Id") ?
 		MHD_YES : MHD_NO;
 }
 
@@ -130,8 +130,7 @@ enum MHD_Result http_answer(struct request *r, unsigned status, struct MHD_Respo
 		(void)fw_snprintf(s, sizeof(s), "%lld", (long long)r->retry_after_s);
 		ok = MHD_add_response_header(m, MHD_HTTP_HEADER_RETRY_AFTER, s);
 	}
-	if (ok && status >= 400)
-		ok = MHD_add_response_header(m, "X-Request-Id", http_request_id(r));
+	ok = ok && MHD_add_response_header(m, "X-Request-Id", http_request_id(r));
 	ok = ok ? cors_add(m, r->lane->h->config) : MHD_NO;
 	if (ok && r->state == REQUEST_DESK) { /* another thread's: the connection is not ours */
 		if (r->answer)

@@ -334,6 +334,11 @@ def ids(base):
         equal(len(made), 7, "all differ")
         equal(d.ask("GET", "/nowhere", headers={"X-Request-Id": "q"})[1]["X-Request-Id"], "q")
         equal(d.push("nope", path=TWIRP, headers={"X-Request-Id": "q"})[1]["X-Request-Id"], "q")
+        for method, path, body in (("POST", "/v1/events?ack=durable", json.dumps(EVENT)), ("GET", "/healthz", None), ("GET", "/v1/feeds", None),
+                                   ("HEAD", "/v1/feeds", None), ("OPTIONS", "/v1/feeds", None), ("GET", "/openapi.json", None)):
+            status, headers, _ = d.ask(method, path, body)
+            holds(status < 300 and re.fullmatch("[0-9a-f]{16}", headers["X-Request-Id"]), "%s %s: %s" % (method, path, headers))
+            equal(d.ask(method, path, body, {"X-Request-Id": "mine"})[1]["X-Request-Id"], "mine")
 
 
 LINE = re.compile(r'(\S+) - - \[\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d \+0000\] "(\S+) (\S+) HTTP/1.1" (\d+) (\d+|-) "-" "(.*)" (\S+) \d+\.\d{6}')
