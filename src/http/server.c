@@ -207,10 +207,11 @@ static int daemon_start(struct http *h, struct fw_err *err)
 		{MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES},
 		{MHD_OPTION_END, 0, NULL},
 	};
+	unsigned pool = h->lane_n > 1 ? (unsigned)h->lane_n : 0; /* one thread is no pool */
 	unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC;
 
 	h->daemon = MHD_start_daemon(flags | (h->tls.key ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request, h,
-		MHD_OPTION_LISTEN_SOCKET, h->fd, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)h->lane_n, MHD_OPTION_NOTIFY_COMPLETED, request_over, NULL,
+		MHD_OPTION_LISTEN_SOCKET, h->fd, MHD_OPTION_THREAD_POOL_SIZE, pool, MHD_OPTION_NOTIFY_COMPLETED, request_over, NULL,
 		MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_CONNECTION_LIMIT, (unsigned)conns_max(h->conns),
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_MAX_BYTES, MHD_OPTION_ARRAY, h->tls.key ? tls : &tls[FW_N(tls) - 1],
 		MHD_OPTION_END);
