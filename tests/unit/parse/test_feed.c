@@ -452,11 +452,16 @@ START_TEST(linear_time)
 	};
 
 	for (size_t i = 0; i < FW_N(T); i++) {
-		double small = seconds_for(T[i].before, T[i].unit, T[i].after, 5000);
-		double large = seconds_for(T[i].before, T[i].unit, T[i].after, 40000);
+		bool linear = false;
 
-		/* 8 times the size: 8 times the time; a square would be 64. Short times are noise. */
-		ck_assert_msg(large < 0.05 || large < small * 24, "%s: %.4f s, then %.4f s", T[i].unit, small, large);
+		/* 8 times the size: 8 times the time; a square would be 64. Short times are noise, and so is once: a square is one each time. */
+		for (int tries = 0; tries < 5 && !linear; tries++) {
+			double small = seconds_for(T[i].before, T[i].unit, T[i].after, 5000);
+			double large = seconds_for(T[i].before, T[i].unit, T[i].after, 40000);
+
+			linear = large < 0.05 || large < small * 24;
+		}
+		ck_assert_msg(linear, "%s", T[i].unit);
 	}
 }
 END_TEST
