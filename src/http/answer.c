@@ -65,7 +65,7 @@ const char *http_request_id(struct request *r)
 
 /* ---- answers -------------------------------------------------------------------------------------------------------------------------------- */
 
-struct MHD_Response *http_response(unsigned status, const char *type, struct fw_buf *body)
+struct MHD_Response *http_response(struct request *r, unsigned status, const char *type, struct fw_buf *body)
 {
 	struct MHD_Response *m;
 	size_t len = 0;
@@ -76,6 +76,7 @@ struct MHD_Response *http_response(unsigned status, const char *type, struct fw_
 		return NULL; /* no memory: the connection is closed */
 	}
 	p = fw_buf_take(body, &len);
+	r->log.bytes = (int64_t)len;
 	m = response(status, type, p, len, MHD_RESPMEM_MUST_FREE);
 	if (!m)
 		free(p);
@@ -84,10 +85,8 @@ struct MHD_Response *http_response(unsigned status, const char *type, struct fw_
 
 enum MHD_Result http_send(struct request *r, unsigned status, const char *type, struct fw_buf *body)
 {
-	size_t len = body->len;
-	struct MHD_Response *m = http_response(status, type, body);
+	struct MHD_Response *m = http_response(r, status, type, body);
 
-	r->log.bytes = (int64_t)len;
 	return m ? http_answer(r, status, m) : MHD_NO;
 }
 
@@ -97,7 +96,7 @@ static enum MHD_Result cors_add(struct MHD_Response *m, const struct fw_config *
 	if (!c->serve_cors_origin)
 		return MHD_YES;
 	return MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_ORIGIN, c->serve_cors_origin) &&
-		MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_EXPOSE_HEADERS, "ETag, Feedwheel-Cursor, Link, Location, Retry-After, X-Request-Id") ?
+		MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_EXPOSE_HEADERS, "ETag, Feedwheel-Cursor, Idempotent-Replayed, Link, Location, Retry-After, X-Request-Id") ?
 		MHD_YES : MHD_NO;
 }
 
@@ -109,7 +108,7 @@ enum MHD_Result http_options(struct request *r)
 	if (m && r->lane->h->config->serve_cors_origin)
 		ok = MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_METHODS, r->allow) &&
 			MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_HEADERS,
-				"Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Prefer") &&
+				"Authorization, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, Prefer, X-Request-Id") &&
 			MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_MAX_AGE, "3600");
 	if (ok)
 		return http_answer(r, MHD_HTTP_NO_CONTENT, m);
@@ -194,7 +193,6 @@ enum MHD_Result http_canned(struct request *r, int which)
 
 enum MHD_Result http_problem(struct request *r, unsigned status, const char *code, const char *fmt, ...)
 {
-	bool twirp = r->route && r->route->twirp;
 	struct fw_buf out = FW_BUF_INIT(0), words = FW_BUF_INIT(1000);
 	struct fw_json j;
 	va_list ap;
@@ -204,7 +202,7 @@ enum MHD_Result http_problem(struct request *r, unsigned status, const char *cod
 	va_end(ap);
 	fw_json_init(&j, &out, false);
 	fw_json_object(&j, NULL);
-	if (twirp) {
+	if (r->twirp) {
 		fw_json_cstr(&j, "code", code);
 		fw_json_str(&j, "msg", fw_buf_str(&words));
 	} else {
@@ -217,7 +215,7 @@ enum MHD_Result http_problem(struct request *r, unsigned status, const char *cod
 	fw_json_end(&j);
 	fw_buf_finish(&words);
 	atomic_fetch_add_explicit(&r->lane->refused_n, 1, memory_order_relaxed);
-	return http_send(r, status, twirp ? "application/json" : "application/problem+json", &out);
+	return http_send(r, status, r->twirp ? "application/json" : "application/problem+json", &out);
 }
 
 enum MHD_Result http_malformed(struct request *r, const json_error_t *je)
@@ -226,12 +224,20 @@ enum MHD_Result http_malformed(struct request *r, const json_error_t *je)
 		je->text, je->line, je->column);
 }
 
+/* A store's words begin with where it is, which is for its owner. */
+static const char *without_place(const char *text)
+{
+	const char *words = strstr(text, ": ");
+
+	return words ? words + 2 : text;
+}
+
 enum MHD_Result http_store_failed(struct request *r, int rc, const struct fw_err *err)
 {
 	if (rc == FW_ENOTFOUND)
-		return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "%s", err->text);
+		return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "%s", without_place(err->text));
 	if (rc == FW_EINVAL)
-		return http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid", "%s", err->text);
+		return http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid", "%s", without_place(err->text));
 	fw_warn("%s %s: %s", r->route->method, r->route->path, err->text); /* for its owner: the words name the store */
 	r->store_broken = rc == FW_EIO;
 	if (rc == FW_ENOMEM)

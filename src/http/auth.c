@@ -33,6 +33,7 @@ struct auth {
 	_Atomic uint64_t turn;       /* rises with it */
 	struct guesses *guesses;
 	_Atomic uint64_t wrong_n, wait_n;
+	_Atomic bool reached;
 	_Atomic int64_t said_ms;     /* monotonic: when the log was told of a network last */
 };
 
@@ -197,6 +198,7 @@ static void look(struct auth *a)
 	else if (!rc && a->away)
 		fw_info("access tokens are read again");
 	a->away = rc != 0;
+	atomic_store(&a->reached, !rc || rc == FW_EAGAIN);
 }
 
 /* Monotonic: so long from now. */
@@ -286,6 +288,11 @@ void auth_close(struct auth *a)
 	pthread_join(a->thread, NULL);
 	tokens_give(a->now);
 	auth_free(a);
+}
+
+bool auth_reached(const struct auth *a)
+{
+	return atomic_load_explicit(&a->reached, memory_order_relaxed);
 }
 
 uint64_t auth_wrong_n(const struct auth *a)

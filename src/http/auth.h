@@ -71,6 +71,7 @@ void auth_close(struct auth *a); /* NULL is fine; no view is used any more */
 /* The newest tokens into the view; costs nothing when it has them. */
 struct auth_tokens *auth_look(struct auth *a, struct auth_view *v);
 void auth_view_finish(struct auth_view *v);
+bool auth_reached(const struct auth *a);      /* the store answered at the last look */
 uint64_t auth_wrong_n(const struct auth *a); /* wrong tokens that were judged */
 uint64_t auth_wait_n(const struct auth *a);  /* requests that were told to wait */
 

@@ -259,7 +259,7 @@ static enum MHD_Result added(struct page *p, const struct fw_feed_new *f, size_t
 	if (!alone)
 		fw_json_end(&p->j);
 	(void)fw_snprintf(at, sizeof(at), "/v1/feeds/%lld", (long long)f[0].id);
-	m = http_response(status, "application/json", &p->out);
+	m = http_response(p->r, status, "application/json", &p->out);
 	if (m && alone && !MHD_add_response_header(m, MHD_HTTP_HEADER_LOCATION, at)) {
 		MHD_destroy_response(m);
 		m = NULL;

@@ -122,6 +122,7 @@ struct request {
 		unsigned status;
 	} log;                       /* with a log of accesses only */
 	const struct route *route;
+	bool twirp;                  /* errors in Twirp's form */
 	int64_t id;                  /* of the path */
 	enum request_state state;
 	struct fw_buf body;
@@ -158,7 +159,7 @@ struct request {
 
 /* Any thread that runs the route. */
 enum MHD_Result http_send(struct request *r, unsigned status, const char *type, struct fw_buf *body /* taken */);
-struct MHD_Response *http_response(unsigned status, const char *type, struct fw_buf *body /* taken */); /* NULL: no memory */
+struct MHD_Response *http_response(struct request *r, unsigned status, const char *type, struct fw_buf *body /* taken */); /* NULL: no memory */
 /* The same for a response made by hand, which is taken. */
 enum MHD_Result http_answer(struct request *r, unsigned status, struct MHD_Response *m);
 /* Any answer, by the thread that serves the connection: on its way now. m is taken. */

@@ -21,7 +21,7 @@ enum MHD_Result http_readyz(struct request *r)
 	struct fw_ingest_stats s;
 
 	fw_ingest_stats(r->lane->h->ingest, &s);
-	if (s.away)
+	if (s.away || !auth_reached(r->lane->h->auth))
 		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "store_away", "the store does not answer; what is pushed waits for it");
 	if ((double)s.fullest_bytes > READY_FILL * (double)(s.ring_bytes / s.lanes))
 		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "ring_full", "a ring is nearly full");

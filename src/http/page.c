@@ -209,7 +209,7 @@ enum MHD_Result page_send(struct page *p, const char *type, int rc, const struct
 		status = MHD_HTTP_NOT_MODIFIED;
 		fw_buf_reset(&p->out);
 	}
-	m = http_response(status, type, &p->out);
+	m = http_response(p->r, status, type, &p->out);
 	if (m && headers_add(m, etag, next, p->last_ms, p->cursor))
 		ok = http_answer(p->r, status, m);
 	else if (m)

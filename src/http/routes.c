@@ -117,8 +117,17 @@ static enum MHD_Result param_check(void *ctx, enum MHD_ValueKind kind, const cha
 	return MHD_NO;
 }
 
+/* Twirp knows one answer to what is not there. */
+static enum MHD_Result no_route(struct request *r)
+{
+	if (r->twirp)
+		return http_problem(r, MHD_HTTP_NOT_FOUND, "bad_route", "there is nothing at this path but POST /twirp/stats.StatsService/Push");
+	return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "there is nothing at this path");
+}
+
 enum MHD_Result http_route(struct request *r, const char *path, const char *method)
 {
+	r->twirp = fw_str_starts(fw_str(path), FW_STR("/twirp/"));
 	switch (http_route_find(path, method, &r->route, &r->id, r->allow)) {
 	case HTTP_MATCH:
 		if (r->route->params)
@@ -129,8 +138,10 @@ enum MHD_Result http_route(struct request *r, const char *path, const char *meth
 			allow_add(r->allow, MHD_HTTP_METHOD_OPTIONS);
 			return http_options(r);
 		}
+		if (r->twirp)
+			return no_route(r);
 		return http_problem(r, MHD_HTTP_METHOD_NOT_ALLOWED, "method_not_allowed", "this path takes %s", r->allow);
 	case HTTP_NO_PATH: break;
 	}
-	return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "there is nothing at this path");
+	return no_route(r);
 }

@@ -257,6 +257,7 @@ def store_away(base, engine):
             becomes("a push without a token", 401, lambda: pushed(d))
             s.kill9()
             wait_for("it is noticed", lambda: "access tokens cannot be read" in d.wheel.words(), AGAIN_S)
+            equal(d.ask("GET", "/readyz")[0], 503, "ready")
             equal((pushed(d), pushed(d, token), pushed(d, token, headers=FAR)), (401, 202, 202))
             s.again()
             wait_for("it is back", lambda: "access tokens are read again" in d.wheel.words(), AGAIN_S)
@@ -268,10 +269,12 @@ def store_away(base, engine):
             d.start()
             equal(d.push(EVENT, path="/v1/events", headers=bearer(token, **FAR))[0], 503)
             equal(d.ask("GET", "/v1/ring")[0], 503)
+            equal(d.ask("GET", "/readyz")[0], 503, "ready, and nothing was pushed yet")
             equal(pushed(d), 202)
             s.again()
             becomes("without a token", 401, lambda: pushed(d))
             equal(pushed(d, token, headers=FAR), 202)
+            becomes("ready", 200, lambda: d.ask("GET", "/readyz")[0])
 
 
 @case("the words of the command")
