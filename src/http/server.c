@@ -140,6 +140,24 @@ static enum MHD_Result request_run(struct request *r)
 	return r->route->desk ? http_desk_ask(r) : r->route->run(r);
 }
 
+/* Nothing comes behind its head. libmicrohttpd takes an answer before it has asked a second time for one that wants no body, and ends the connection. */
+static bool head_only(struct request *r, const char *method)
+{
+	return (method[0] == 'G' || method[0] == 'H' || method[0] == 'D' || method[0] == 'O') &&
+		!MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH) &&
+		!MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_TRANSFER_ENCODING);
+}
+
+/* Its head is there. */
+static enum MHD_Result request_head(struct request *r, const char *path, const char *method)
+{
+	enum MHD_Result ok = http_route(r, path, method);
+
+	if (ok && r->state == REQUEST_BODY)
+		ok = http_auth(r);
+	return ok && r->state == REQUEST_BODY ? http_body_begin(r) : ok;
+}
+
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *conn, const char *path, const char *method, const char *version,
 	const char *data, size_t *len, void **at)
 {
@@ -148,18 +166,19 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *conn, const 
 
 	(void)version;
 	if (!r) {
-		enum MHD_Result ok;
-
 		r = *at = request_begin(h, conn, path, method);
 		if (!r || !conn_enter(r->c, CONN_BODY))
 			return MHD_NO;
-		ok = http_route(r, path, method);
-		if (ok && r->state == REQUEST_BODY)
-			ok = http_auth(r);
-		return ok && r->state == REQUEST_BODY ? http_body_begin(r) : ok;
+		return head_only(r, method) ? MHD_YES : request_head(r, path, method);
 	}
 	if (*len)
 		return http_body_add(r, data, len);
+	if (!r->route && r->state == REQUEST_BODY) {
+		enum MHD_Result ok = request_head(r, path, method);
+
+		if (!ok || r->state == REQUEST_ANSWERED)
+			return ok;
+	}
 	switch (r->state) {
 	case REQUEST_BODY: return request_run(r);
 	case REQUEST_REFUSED: return http_body_refused(r);
@@ -201,17 +220,20 @@ static void http_free(struct http *h)
 
 static int daemon_start(struct http *h, struct fw_err *err)
 {
+	struct MHD_OptionItem pool[] = { /* one thread is no pool */
+		{MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)h->lane_n, NULL},
+		{MHD_OPTION_END, 0, NULL},
+	};
 	struct MHD_OptionItem tls[] = {
 		{MHD_OPTION_HTTPS_MEM_KEY, 0, h->tls.key},
 		{MHD_OPTION_HTTPS_MEM_CERT, 0, h->tls.cert},
 		{MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES},
 		{MHD_OPTION_END, 0, NULL},
 	};
-	unsigned pool = h->lane_n > 1 ? (unsigned)h->lane_n : 0; /* one thread is no pool */
 	unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC;
 
 	h->daemon = MHD_start_daemon(flags | (h->tls.key ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request, h,
-		MHD_OPTION_LISTEN_SOCKET, h->fd, MHD_OPTION_THREAD_POOL_SIZE, pool, MHD_OPTION_NOTIFY_COMPLETED, request_over, NULL,
+		MHD_OPTION_LISTEN_SOCKET, h->fd, MHD_OPTION_ARRAY, h->lane_n > 1 ? pool : &pool[FW_N(pool) - 1], MHD_OPTION_NOTIFY_COMPLETED, request_over, NULL,
 		MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_CONNECTION_LIMIT, (unsigned)conns_max(h->conns),
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_MAX_BYTES, MHD_OPTION_ARRAY, h->tls.key ? tls : &tls[FW_N(tls) - 1],
 		MHD_OPTION_END);
