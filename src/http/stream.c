@@ -10,7 +10,7 @@
  * The window holds all events above `base` up to `head`; it is bounded, and so is what waits for one reader. libmicrohttpd asks a reader's
  * function for bytes when the socket takes some; a reader who has all of the window sleeps (a suspended connection), until the watcher has
  * something for it, or a heartbeat is due. A reader who takes slowly falls behind the window and is helped by the desk, piece by piece;
- * one who takes nothing is dropped after serve_send_ms. Without readers the store is not asked. A reader whose token is removed, or runs
+ * one who takes nothing is dropped after serve_send_ms. Only some are helped at a time, one after another, so that requests find seats too. Without readers the store is not asked. A reader whose token is removed, or runs
  * out, is sent to its end by the watcher.
  *
  * One lock; what it guards is said below. A connection is resumed with the lock open: from that moment the reader may be freed.
@@ -32,6 +32,7 @@
 #define READERS_MAX 10000
 #define WINDOW_N 1024
 #define WINDOW_BYTES ((size_t)4 << 20)
+#define HELPED_MAX 32              /* readers at the desk at once */
 #define ROWS 500                   /* in one question to the store */
 #define OUT_BYTES ((size_t)32 << 10) /* for one reader, and the event that goes beyond */
 #define TICK_MS FW_SECOND_MS
@@ -59,6 +60,8 @@ struct reader {
 	enum reader_state state;
 	bool begun;                  /* the first lines are there */
 	bool over;                   /* it may not read any more */
+	bool queued;                 /* it waits for its turn to be helped */
+	struct reader *queue_next;
 	bool helped;                 /* what the desk found is in out, and it could not be asked again at once */
 	int64_t at;                  /* has been given all up to this one; -1: begins with the next */
 	int64_t feed_id;             /* 0: of all feeds */
@@ -89,6 +92,8 @@ struct stream {
 	size_t first, n, bytes;
 	struct reader *readers;
 	size_t reader_n;
+	struct reader *queue, **queue_end; /* who waits to be helped */
+	size_t helped_n;             /* readers at the desk */
 	/* the watcher's */
 	struct fw_store *st;
 	struct auth_view tokens;
@@ -216,13 +221,40 @@ static int help_run(struct desk_job *j, struct fw_store *st, const struct fw_err
 	return rc < 0 ? rc : 0;
 }
 
+/* With the lock. */
+static void queue_remove(struct stream *s, struct reader *d)
+{
+	struct reader **at = &s->queue;
+
+	while (*at && *at != d)
+		at = &(*at)->queue_next;
+	*at = d->queue_next;
+	if (!*at)
+		s->queue_end = at;
+	d->queued = false;
+}
+
+/* With the lock: those whose turn it is ask for help again. */
+static void queue_wake(struct stream *s, struct reader **list)
+{
+	for (size_t n = s->helped_n; s->queue && n < HELPED_MAX; n++) {
+		struct reader *d = s->queue;
+
+		queue_remove(s, d);
+		if (d->state == READER_IDLE)
+			reader_wake(d, list);
+	}
+}
+
 static void help_done(struct desk_job *j)
 {
 	struct reader *d = (struct reader *)((char *)j - offsetof(struct reader, job)), *list = NULL;
 	struct stream *s = d->s;
 
 	pthread_mutex_lock(&s->lock);
+	s->helped_n--;
 	reader_wake(d, &list);
+	queue_wake(s, &list);
 	pthread_mutex_unlock(&s->lock);
 	resume(s, list);
 }
@@ -248,6 +280,28 @@ static void begin(struct stream *s, struct reader *d)
 	fw_buf_addf(&d->out, "retry: %d\nid: %lld\n\n", RETRY_MS, (long long)d->at);
 }
 
+/* With the lock: to the desk, or into the queue of those who want to. */
+static bool help(struct stream *s, struct reader *d)
+{
+	if (s->helped_n >= HELPED_MAX || !desk_seat(s->desk)) {
+		if (!d->queued) {
+			d->queued = true;
+			d->queue_next = NULL;
+			*s->queue_end = d;
+			s->queue_end = &d->queue_next;
+		}
+		return false;
+	}
+	if (d->queued)
+		queue_remove(s, d);
+	s->helped_n++;
+	d->job = (struct desk_job){.run = help_run, .done = help_done};
+	d->job_upto = s->base;
+	(void)reader_sleep(d, READER_DESK);
+	desk_put(s->desk, &d->job);
+	return true;
+}
+
 /* With the lock: something into out, or to sleep (0). */
 static ssize_t more(struct stream *s, struct reader *d)
 {
@@ -258,15 +312,10 @@ static ssize_t more(struct stream *s, struct reader *d)
 		return reader_sleep(d, READER_IDLE);
 	if (!d->begun)
 		begin(s, d);
-	else if (d->at < s->base && may_help && desk_seat(s->desk)) {
-		d->job = (struct desk_job){.run = help_run, .done = help_done};
-		d->job_upto = s->base;
-		(void)reader_sleep(d, READER_DESK);
-		desk_put(s->desk, &d->job);
-		return 0;
-	} else if (d->at >= s->base) {
+	else if (d->at >= s->base)
 		fill(s, d);
-	}
+	else if (may_help && help(s, d))
+		return 0;
 	if (!d->out.len && fw_mono_ms() >= d->beat_ms)
 		fw_buf_adds(&d->out, ":\n\n");
 	return d->out.len ? 1 : reader_sleep(d, READER_IDLE);
@@ -313,6 +362,8 @@ static void reader_free(void *ctx)
 		s->readers = d->next;
 	if (d->next)
 		d->next->prev = d->prev;
+	if (d->queued)
+		queue_remove(s, d);
 	s->reader_n--;
 	pthread_mutex_unlock(&s->lock);
 	fw_buf_finish(&d->out);
@@ -413,7 +464,7 @@ static void spread(struct stream *s)
 	for (struct reader *d = s->readers; d && s->fresh_n; d = d->next) {
 		bool has;
 
-		if (d->state != READER_IDLE)
+		if (d->state != READER_IDLE || d->queued)
 			continue;
 		has = !d->begun || d->at < had;
 		for (size_t i = 0; i < s->fresh_n && !has; i++)
@@ -493,9 +544,10 @@ static void beat(struct stream *s)
 
 	pthread_mutex_lock(&s->lock);
 	for (struct reader *d = s->readers; d && s->ready; d = d->next) {
-		if (d->state == READER_IDLE && (now >= d->beat_ms || d->at < s->base || !d->begun))
+		if (d->state == READER_IDLE && (now >= d->beat_ms || (d->at < s->base && !d->queued) || !d->begun))
 			reader_wake(d, &list);
 	}
+	queue_wake(s, &list);
 	pthread_mutex_unlock(&s->lock);
 	resume(s, list);
 }
@@ -590,6 +642,7 @@ int stream_open(const struct fw_config *c, struct desk *desk, struct auth *auth,
 	s->desk = desk;
 	s->auth = auth;
 	s->suspended_n = suspended_n;
+	s->queue_end = &s->queue;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->some, NULL);
 	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -80,6 +80,10 @@ class Door:
         return self.wheel.one("SELECT count(*) FROM incoming")
 
 
+def metric(d, name):
+    return next(float(l.split()[1]) for l in d.ask("GET", "/metrics")[2].splitlines() if l.startswith("feedwheel_" + name + " "))
+
+
 @contextlib.contextmanager
 def door(base, *arguments, **more):
     d = Door(base, *arguments, **more)

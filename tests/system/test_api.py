@@ -13,11 +13,12 @@ import threading
 import time
 import urllib.parse
 
-from door import door
+from door import door, metric
 from growing import CONF, Address, growing
 from harness import case, each_engine, equal, holds, origin, run, samples, server, wait_for
 
 MISSING = "/v1/feeds/4711"
+AGAIN_S = 60
 
 
 @case("a feed as the command line shows it; what is wrong with a question is named")
@@ -33,7 +34,7 @@ def one_feed(base):
         equal((status, said), (200, ""))
         holds(int(headers["Content-Length"]) > 100, headers)
         status, headers, said = d.ask("GET", MISSING)
-        equal((status, headers["Content-Type"], said["code"]), (404, "application/problem+json", "not_found"))
+        equal((status, headers["Content-Type"], said["code"], said["detail"]), (404, "application/problem+json", "not_found", "no feed number 4711"))
         for path, words in (("?visits=0", "visits is a number from 1 to 1000, not '0'"), ("?visits=x", "not 'x'"), ("?visits=", "not ''"),
                             ("?visit=1", "visit: GET /v1/feeds/{id} takes visits"), ("?visits=1&x=2", "x: ")):
             status, _, said = d.ask("GET", "/v1/feeds/1" + path)
@@ -212,6 +213,15 @@ class Stream:
         self.thread.join(60)
 
 
+def stalled(d):
+    """A reader of the whole stream who never looks at it."""
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    s.connect(("127.0.0.1", d.port))
+    s.sendall(b"GET /v1/stream?since=0 HTTP/1.1\r\nHost: x\r\n\r\n")
+    return s
+
+
 def stored_ids(w):
     return sorted(json.loads(l)["_store"]["entry"] for l in w.run("entries", "--jsonl").stdout.splitlines())
 
@@ -223,40 +233,57 @@ def stream(base):
         equal(d.ask("GET", "/v1/stream?since=x")[0], 400)
         equal(d.ask("GET", "/v1/stream", headers={"Last-Event-ID": "x"})[2]["code"], "invalid_header")
         d.wheel.run("import", o.url_file)
-        new, idle = Stream(d), [Stream(d, read=False) for _ in range(300)]
-        holds(new.begun.wait(20), "it begins")
-        for i in idle: # they read nothing for now
-            i.connection = d.connect(60)
-            i.connection.request("GET", "/v1/stream?since=0")
+        new = Stream(d)
+        holds(new.begun.wait(60), "it begins")
+        idle = [stalled(d) for _ in range(300)]
         d.wheel.run_once()
         want = stored_ids(d.wheel)
         holds(len(want) >= 1800, len(want))
-        wait_for("all", lambda: len(new.ids) >= len(want))
+        wait_for("all", lambda: len(new.ids) >= len(want), AGAIN_S)
         equal(new.ids, want)
         n = new.beats
-        wait_for("signs of life", lambda: new.beats > n + 2)
+        wait_for("signs of life", lambda: new.beats > n + 2, AGAIN_S)
         for i in idle:
-            i.connection.close()
+            i.close()
         equal(new.items[7], d.ask("GET", "/v1/entries/%d?content=no" % want[7])[2])
         of_one = Stream(d, "/v1/stream?since=0&feed=7")
-        wait_for("one feed's", lambda: len(of_one.ids) == 60)
+        wait_for("one feed's", lambda: len(of_one.ids) == 60, AGAIN_S)
         equal({i["_store"]["feed"] for i in of_one.items}, {7})
         new.stop()
         d.wheel.run("set", "--due", *o.urls)
         d.wheel.run_once()
-        wait_for("one more", lambda: len(of_one.ids) == 61)
+        wait_for("one more", lambda: len(of_one.ids) == 61, AGAIN_S)
         again = Stream(d, "/v1/stream?since=%s" % new.last)
-        wait_for("those that came meanwhile", lambda: len(again.ids) == 30)
+        wait_for("those that came meanwhile", lambda: len(again.ids) == 30, AGAIN_S)
         again.stop()
         d.stop() # with a reader
         d.start()
         of_all = Stream(d, "/v1/stream?since=0")
-        wait_for("all, from the store", lambda: len(of_all.ids) >= 1830)
+        wait_for("all, from the store", lambda: len(of_all.ids) >= 1830, AGAIN_S)
         equal(of_all.ids, stored_ids(d.wheel))
-        wait_for("the other came again", lambda: of_one.connections > 1)
+        wait_for("the other came again", lambda: of_one.connections > 1, AGAIN_S)
         of_one.stop()
         of_all.stop()
         equal(len(of_one.ids), 61)
+
+
+@case("a reader of the stream who takes nothing is cut, and holds nobody: another one gets all")
+def stalls(base):
+    with door(base, conf="serve_send_ms = 2s\n") as d:
+        d.ask("POST", "/v1/feeds", '{"url":"https://a.example/"}')
+        idle = [stalled(d) for _ in range(40)]
+        reader = Stream(d, "/v1/stream?since=0")
+        for i in range(20):
+            body = "\n".join(json.dumps({"id": "%d.%d" % (i, k), "title": "t" * 2000}) for k in range(100))
+            status, _, said = d.ask("POST", "/v1/feeds/1/entries", body, {"Content-Type": "application/x-ndjson"})
+            equal((status, said["new"]), (200, 100), said)
+        wait_for("all", lambda: len(reader.ids) >= 2000, AGAIN_S)
+        equal(reader.ids, list(range(1, 2001)))
+        wait_for("they are cut", lambda: metric(d, 'http_cut_total{in="send"}') >= len(idle), AGAIN_S)
+        reader.stop()
+        for s in idle:
+            s.close()
+        wait_for("all are gone", lambda: metric(d, "http_connections") < 5, AGAIN_S)
 
 
 @each_engine("read while workers store, and the server is killed: nothing is left out, nothing comes twice", also=["sqlite"],
@@ -390,7 +417,8 @@ def cors(base):
             equal(d.ask(method, path, body)[1]["Access-Control-Allow-Origin"], "https://a.example")
         status, headers, _ = d.ask("OPTIONS", "/v1/feeds/1")
         equal((status, headers["Access-Control-Allow-Methods"]), (204, "GET, HEAD, PATCH, DELETE, OPTIONS"))
-        holds("Authorization" in headers["Access-Control-Allow-Headers"], headers)
+        for name in ("Authorization", "If-None-Match", "X-Request-Id"):
+            holds(name in headers["Access-Control-Allow-Headers"], headers)
 
 
 @each_engine("the store is away for a while: 503, then answers again")

@@ -9,11 +9,13 @@ import re
 import resource
 import signal
 import socket
+import sqlite3
+import struct
 import subprocess
 import time
 import zlib
 
-from door import door, free_port
+from door import door, free_port, metric
 from harness import Wheel, case, certificate, equal, holds, run, sanitized, wait_for
 
 EVENT = {"property": "news", "section": 1, "id": 1}
@@ -129,10 +131,6 @@ def statuses(answer):
     return [int(n) for n in re.findall(rb"HTTP/1\.1 (\d+) ", answer)]
 
 
-def metric(d, name):
-    return next(float(l.split()[1]) for l in d.ask("GET", "/metrics")[2].splitlines() if l.startswith("feedwheel_" + name + " "))
-
-
 @case("headers and bodies that never come to an end, idle connections: cut when their time is up, with 408 in the middle of a request")
 def slow(base):
     with door(base, conf=SHORT) as d:
@@ -169,6 +167,65 @@ def slow_reader(base):
                 while True:
                     s.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n") # and never a look at the answers
             wait_for("it is cut", lambda: metric(d, 'http_cut_total{in="send"}') >= 1)
+
+
+def busy_store(d):
+    """Nobody else writes to it until this is closed."""
+    db = sqlite3.connect(d.wheel.path, isolation_level=None)
+    db.execute("BEGIN IMMEDIATE")
+    return db
+
+
+def sent(d, data, n):
+    """So many connections that send this and read nothing; those that answered at once are readable."""
+    all_of_them = [socket.create_connection(("127.0.0.1", d.port), timeout=60) for _ in range(n)]
+    for s in all_of_them:
+        s.sendall(data)
+    return all_of_them
+
+
+def vanish(s):
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)) # closed by a reset
+    s.close()
+
+
+@case("a thousand clients vanish while their pushes wait for the store: others go on, and all places and memory come back")
+def vanished(base):
+    n = 1000
+    with door(base, conf="serve_threads = 2\n") as d:
+        equal(d.push(EVENT)[0], 200)
+        db = busy_store(d)
+        crowd = sent(d, HEAD.replace(b"/v1/events", b"/v1/events?ack=durable") + json.dumps(EVENT).encode().ljust(44), n)
+        wait_for("all wait", lambda: d.ask("GET", "/v1/ring")[2]["accepted"] >= n + 1, 60)
+        for s in crowd:
+            vanish(s)
+        equal(d.push(EVENT, path=TWIRP)[0], 200)
+        db.close()
+        wait_for("their places are free", lambda: metric(d, "http_connections") < 10, 60)
+        wait_for("what they pushed is stored", lambda: d.stored() == n + 2, 60)
+        equal(d.push(EVENT)[0], 200)
+
+
+@case("the desk is full: 503 at once, with Retry-After; whoever vanished meanwhile, its seats come back")
+def full_desk(base):
+    body = b'{"url":"https://a.example/"}'
+    add = b"POST /v1/feeds HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    with door(base) as d:
+        equal(d.ask("POST", "/v1/feeds", body)[0], 201)
+        db = busy_store(d)
+        crowd = sent(d, add, 512)
+        wait_for("no seat is left", lambda: d.ask("GET", "/v1/feeds/1")[0] == 503, 60)
+        status, headers, said = d.ask("GET", "/v1/feeds/1")
+        equal((status, said["code"], headers["Retry-After"], "512 requests" in said["detail"]), (503, "busy", "1", True), said)
+        equal(d.push(EVENT, path=TWIRP)[0], 200)
+        for s in crowd[1::2]:
+            vanish(s)
+        db.close()
+        for s in crowd[::2]:
+            holds(statuses(s.recv(1000)) in ([200], [503]), "each is answered")
+            s.close()
+        wait_for("seats", lambda: d.ask("GET", "/v1/feeds/1")[0] == 200, 60)
+        wait_for("all are gone", lambda: metric(d, "http_connections") < 10, 60)
 
 
 @case("thousands of idle connections: the others go on, memory stays in bounds, and when all places are taken idle ones make room")
@@ -315,6 +372,16 @@ def protocol(base):
             equal(statuses(s.recv(1000)), [200])
         large = b"POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: 2000000\r\nExpect: 100-continue\r\n\r\n"
         equal(statuses(raw(d, large, end=False)), [413], "no leave for what is too large")
+        c = d.connect()
+        for path, status in (("/nowhere", 404), ("/v1/feeds?x=1", 400), ("/v1/feeds/1", 404), ("/healthz", 200), ("/v1/events", 405)):
+            c.request("GET", path)
+            r = c.getresponse()
+            r.read()
+            equal((r.status, r.headers["Connection"]), (status, None), "the connection goes on")
+        c.close()
+        for one, good in ((GET.replace(b"/healthz", b"/nowhere"), 404), (HEAD + json.dumps(EVENT).encode().ljust(44), 202), (GET.replace(b"/healthz", b"/v1/feeds"), 200),
+                          (HEAD.replace(b"/v1/events", b"/v1/events?ack=durable") + json.dumps(EVENT).encode().ljust(44), 200)):
+            equal(statuses(raw(d, one * 100)), [good] * 100, "all that was sent before the sender's end is answered")
         for bad in (b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", b"\0\0\0\0\r\n\r\n", b"GET  HTTP/9.9\r\n\r\n"):
             raw(d, bad) # whatever it says, it lives
         equal(d.push(EVENT)[0], 200)
@@ -334,6 +401,9 @@ def ids(base):
         equal(len(made), 7, "all differ")
         equal(d.ask("GET", "/nowhere", headers={"X-Request-Id": "q"})[1]["X-Request-Id"], "q")
         equal(d.push("nope", path=TWIRP, headers={"X-Request-Id": "q"})[1]["X-Request-Id"], "q")
+        for method, path in (("POST", "/twirp/stats.StatsService/Pull"), ("GET", TWIRP)):
+            status, headers, said = d.ask(method, path)
+            equal((status, said["code"], sorted(said), headers["X-Request-Id"] != ""), (404, "bad_route", ["code", "msg"], True))
         for method, path, body in (("POST", "/v1/events?ack=durable", json.dumps(EVENT)), ("GET", "/healthz", None), ("GET", "/v1/feeds", None),
                                    ("HEAD", "/v1/feeds", None), ("OPTIONS", "/v1/feeds", None), ("GET", "/openapi.json", None)):
             status, headers, _ = d.ask(method, path, body)
@@ -364,6 +434,7 @@ def access_log(base):
         equal(got[1][:5], ("127.0.0.1", "POST", TWIRP, "200", "2"))
         equal(got[2][2:6], ("/no\\nwhere\\x22x", "404", got[2][4], "-"))
         equal(got[3][2:4], ("/v1/feeds/77777", "404"))
+        holds(int(got[3][4]) > 50, got[3])
         os.rename(path, path + ".1")
         d.process.send_signal(signal.SIGHUP)
         wait_for("a new file", lambda: os.path.exists(path) and d.answers() and len(lines()) > 0)
@@ -385,6 +456,31 @@ def log_full(base):
             equal(d.push(EVENT, path=TWIRP)[0], 200)
         wait_for("words", lambda: "access_log = /dev/full: No space left" in d.wheel.words())
         equal(d.wheel.words().count("No space left"), 1)
+
+
+@case("a log whose reader does not read: requests go on, what does not fit is counted and told")
+def log_stalls(base):
+    path, long = os.path.join(base, "log.pipe"), "/" + "x" * 900
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDWR) # nobody reads
+    with door(base, conf="access_log = %s\nserve_threads = 1\n" % path) as d:
+        holds("arning" not in d.wheel.words(), "one thread: " + d.wheel.words())
+        def overflows():
+            equal(statuses(raw(d, b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % long.encode() * 100)), [404] * 100)
+            return metric(d, "access_log_lost_total") > 0
+        wait_for("it overflows", overflows, 60)
+        os.set_blocking(reader, False)
+
+        def told():
+            with contextlib.suppress(BlockingIOError):
+                while os.read(reader, 65536):
+                    pass
+            return re.search(r"access_log = .*: \d+ lines were lost", d.wheel.words())
+        wait_for("words", told, 60)
+        d.process.send_signal(signal.SIGTERM)
+        wait_for("its end", lambda: told() and d.process.poll() is not None, 60)
+        equal(d.process.returncode, 0)
+    os.close(reader)
 
 
 # ---- TLS ----------------------------------------------------------------------------------------------------------------------------------------
