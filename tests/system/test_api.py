@@ -19,6 +19,7 @@ from harness import case, each_engine, equal, holds, origin, run, samples, serve
 
 MISSING = "/v1/feeds/4711"
 AGAIN_S = 60
+PATIENT = "connect_timeout_ms = 1m\nfirst_byte_timeout_ms = 1m\ntotal_timeout_ms = 1m\n" # all are fetched, however slow the machine is
 
 
 @case("a feed as the command line shows it; what is wrong with a question is named")
@@ -229,7 +230,7 @@ def stored_ids(w):
 @case("the stream: new entries as they are stored; resumed where it was left; signs of life; of one feed")
 def stream(base):
     with origin(base, samples(base), "--feeds", "30", plans=["* grow=1,start=60,window=60"]) as o, \
-            door(base, conf="serve_beat_ms = 200ms\n") as d:
+            door(base, conf="serve_beat_ms = 200ms\n" + PATIENT) as d:
         equal(d.ask("GET", "/v1/stream?since=x")[0], 400)
         equal(d.ask("GET", "/v1/stream", headers={"Last-Event-ID": "x"})[2]["code"], "invalid_header")
         d.wheel.run("import", o.url_file)
