@@ -204,7 +204,9 @@ FW_MUST_CHECK int cli_config_read(const struct cli *c, struct fw_config **out, s
 FW_MUST_CHECK int cli_config(struct cli *c);
 /* Open the store into c->store with FW_STORE_* flags. 0 or an exit code. Closed by main. */
 FW_MUST_CHECK int cli_store(struct cli *c, unsigned flags);
-/* The same without a complaint: FW_E* and words. */
+/* The default store's directory, for its owner only. A store named by hand has to have one. Errors: FW_EIO. */
+FW_MUST_CHECK int cli_store_folder(struct cli *c, struct fw_err *err);
+/* cli_store without a complaint: FW_E* and words. */
 FW_MUST_CHECK int cli_store_try(struct cli *c, unsigned flags, struct fw_err *err);
 /* The store's URL for people: a password in it replaced, controls escaped. */
 void cli_store_show(const struct cli *c, struct fw_buf *out);

@@ -36,8 +36,11 @@ static int serve_run(struct cli *c)
 	struct fw_run_options o = {.reload = reload, .serve = cli_serve_body, .serve_only = true, .ctx = c};
 	struct fw_run_stats stats;
 	struct fw_err err = {0};
-	int rc = cli_serve_open(c);
+	int rc;
 
+	if (cli_store_folder(c, &err)) /* a server may be the first that this store sees */
+		return cli_store_failed(c, &err);
+	rc = cli_serve_open(c);
 	if (rc)
 		return rc;
 	cli_flush(c);
@@ -47,7 +50,7 @@ static int serve_run(struct cli *c)
 }
 
 const struct cli_command cli_serve = {
-	.name = "serve", .args = "", .summary = "take pushes over HTTP and store them",
+	.name = "serve", .args = "", .summary = "answer HTTP: take pushes, show what is stored",
 	.about = "Listens where the setting 'listen' says, until SIGTERM or ^C; then what was accepted is stored.\n"
 		"'feedwheel run --listen ADDRESS:PORT' does the same beside the workers.\n",
 	.examples = "  feedwheel serve --listen 127.0.0.1:8080\n  feedwheel serve --listen unix:/run/feedwheel.sock --spill-dir /var/spool/feedwheel\n",

@@ -56,8 +56,7 @@ int cli_config(struct cli *c)
 
 /* ---- store ---------------------------------------------------------------------------------------------------------------- */
 
-/* The default store's directory, for its owner only. A store named by hand has to have one. */
-static int default_directory(const char *store, struct fw_err *err)
+int cli_store_folder(struct cli *c, struct fw_err *err)
 {
 	struct fw_config *plain;
 	char *path, *slash;
@@ -65,7 +64,7 @@ static int default_directory(const char *store, struct fw_err *err)
 
 	if (rc)
 		return rc;
-	if (!plain->store || strcmp(plain->store, store) != 0) {
+	if (!plain->store || !c->config->store || strcmp(plain->store, c->config->store) != 0) {
 		fw_config_destroy(plain);
 		return 0;
 	}
@@ -90,7 +89,7 @@ int cli_store_try(struct cli *c, unsigned flags, struct fw_err *err)
 	int rc = 0;
 
 	if (flags & FW_STORE_CREATE)
-		rc = default_directory(sc.url, err);
+		rc = cli_store_folder(c, err);
 	return rc ? rc : fw_store_open(&sc, &c->store, err);
 }
 

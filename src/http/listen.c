@@ -6,6 +6,7 @@
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -29,8 +30,27 @@ static void notice_the_vanished(int fd)
 		(void)setsockopt(fd, SET[i].level, SET[i].name, &SET[i].value, sizeof(SET[i].value));
 }
 
-static int listen_unix(struct fw_str path, struct fw_err *err)
+static int refused(struct fw_str where, int e, struct fw_err *err)
 {
+	const char *remedy = "";
+
+	switch (e) {
+	case EADDRINUSE: remedy = ": another server is there ('ss -lptx' names it): stop it, or listen elsewhere"; break;
+	case EADDRNOTAVAIL: remedy = ": this machine does not have that address ('ip address' shows those it has)"; break;
+	case EACCES: remedy = fw_str_starts(where, FW_STR("unix:")) ? ": this user may not write in its folder" :
+		": ports below 1024 are root's: take another, behind a proxy"; break;
+	case ENOENT: remedy = ": make its folder first"; break;
+	default: break;
+	}
+	return fw_err_set(err, FW_EINVAL, "listen = %.*s: %s%s", FW_STR_ARG(where), strerror(e), remedy);
+}
+
+/* The folder says who comes this far; of those, who is in the server's group may connect, such as a proxy: whatever the umask is. */
+#define SOCKET_MODE 0660
+
+static int listen_unix(struct fw_str where, struct fw_err *err)
+{
+	struct fw_str path = fw_str_sub(where, 5, where.len);
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	int fd;
 
@@ -43,8 +63,8 @@ static int listen_unix(struct fw_str path, struct fw_err *err)
 	if (fd >= 0)
 		close(fd);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) || listen(fd, SOMAXCONN)) {
-		fw_err_set(err, FW_EINVAL, "listen = unix:%.*s: %s", FW_STR_ARG(path), strerror(errno));
+	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) || chmod(a.sun_path, SOCKET_MODE) || listen(fd, SOMAXCONN)) {
+		refused(where, errno, err);
 		if (fd >= 0)
 			close(fd);
 		return FW_EINVAL;
@@ -52,8 +72,9 @@ static int listen_unix(struct fw_str path, struct fw_err *err)
 	return fd;
 }
 
-static int listen_inet(struct fw_str address, struct fw_err *err)
+static int listen_inet(struct fw_str where, struct fw_err *err)
 {
+	struct fw_str address = where;
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV}, *list = NULL;
 	char host[256], port[16];
 	size_t colon = address.len;
@@ -74,7 +95,7 @@ static int listen_inet(struct fw_str address, struct fw_err *err)
 	fd = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) || bind(fd, list->ai_addr, list->ai_addrlen) ||
 	    listen(fd, SOMAXCONN)) {
-		fw_err_set(err, FW_EINVAL, "listen = %s:%s: %s", host, port, strerror(errno));
+		refused(where, errno, err);
 		if (fd >= 0)
 			close(fd);
 		fd = FW_EINVAL;
@@ -91,7 +112,7 @@ int fw_serve_listen(const struct fw_config *c, int *fd, struct fw_err *err)
 
 	if (!s.len)
 		return fw_err_set(err, FW_EINVAL, "nowhere to listen: --listen 127.0.0.1:8080");
-	*fd = fw_str_starts(s, FW_STR("unix:")) ? listen_unix(fw_str_sub(s, 5, s.len), err) : listen_inet(s, err);
+	*fd = fw_str_starts(s, FW_STR("unix:")) ? listen_unix(s, err) : listen_inet(s, err);
 	return *fd < 0 ? *fd : 0;
 }
 

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import stat
 import subprocess
 import time
 
@@ -130,8 +131,9 @@ def unix_socket(base):
     w = Wheel(base, "listen = unix:%s\n" % path)
     p = w.start("serve")
     wait_for("the server", lambda: push() == '{"stored":1}')
+    equal(stat.S_IMODE(os.stat(path).st_mode), 0o660, "a proxy in the server's group may connect")
     said = w.run("serve", code=4).stderr
-    holds("listen = unix:" in said and "in use" in said, said)
+    holds("listen = unix:" in said and "in use" in said and "another server is there" in said, said)
     kill_group(p)
     p = w.start("serve")
     wait_for("the server", lambda: push() == '{"stored":1}')
@@ -140,12 +142,19 @@ def unix_socket(base):
     holds(not os.path.exists(path), "the socket is gone")
 
 
+@case("a server may be the first that the default store sees: it makes its folder")
+def first_of_all(base):
+    with door(base, store="sqlite:%s/feedwheel/feedwheel.db" % base) as d: # XDG_DATA_HOME is base
+        equal(d.push(EVENT)[0], 200)
+        equal(stat.S_IMODE(os.stat(os.path.join(base, "feedwheel")).st_mode), 0o700)
+
+
 @case("addresses that cannot be listened on: the setting, the reason")
 def bad_listen(base):
     with door(base) as d:
         w = Wheel(base, name="other")
-        for where, words in (("127.0.0.1:%d" % d.port, "in use"), ("nowhere", "ADDRESS:PORT"), ("127.0.0.1:http80", "listen = 127.0.0.1:http80"),
-                             ("unix:/proc/no/such/sock", "unix:/proc/no/such/sock"), ("unix:" + "x" * 200, "longer than")):
+        for where, words in (("127.0.0.1:%d" % d.port, "another server is there"), ("192.0.2.1:8080", "does not have that address"), ("nowhere", "ADDRESS:PORT"), ("127.0.0.1:http80", "listen = 127.0.0.1:http80"),
+                             ("unix:/proc/no/such/sock", "make its folder"), ("unix:" + "x" * 200, "longer than")):
             said = w.run("serve", "--listen", where, code=4).stderr
             holds(words in said, "%s: %s" % (where, said))
         said = w.run("serve", code=4).stderr
