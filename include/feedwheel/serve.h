@@ -17,4 +17,7 @@ void fw_serve_unlisten(const struct fw_config *c, int fd);
  */
 FW_MUST_CHECK int fw_serve(const struct fw_config *c, const struct fw_meter *meter, int fd, int parent_fd, struct fw_err *err);
 
+/* For `doctor`: certificate, access log and spill folder, where they are set; nothing is changed. Returns the worst, as fw_doctor(). */
+int fw_serve_check(const struct fw_config *c, fw_doctor_cb *cb, void *ctx);
+
 #endif

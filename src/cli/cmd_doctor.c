@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* doctor: look at everything that a run needs; say what is wrong and what helps. */
 #include "cli/cli.h"
+#include "feedwheel/serve.h"
 #include "base/banned.h"
 
 struct doctor {
@@ -56,6 +57,7 @@ static int doctor_run(struct cli *c)
 		level = 2;
 	} else {
 		level = fw_doctor(c->config, finding, &d);
+		level = FW_MAX(level, fw_serve_check(c->config, finding, &d));
 	}
 	if (d.as_json) {
 		fw_json_end(&d.json.j);

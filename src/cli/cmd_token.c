@@ -109,7 +109,7 @@ static void row(struct list *l, const struct fw_token *t)
 	cli_table_cell(&l->table, CLI_DIM, fw_str(cli_stamp(made, t->at_ms)));
 	cli_table_cell(&l->table, NULL, fw_str(cli_ago(l->c, used, t->used_ms)));
 	cli_table_cell(&l->table, t->broken || over ? CLI_RED : NULL, t->broken ? FW_STR("unreadable: remove it") : over ? FW_STR("has run out") :
-		t->until_ms == FW_NO_DATE ? FW_STR("removed") : fw_str(cli_stamp(until, t->until_ms)));
+		t->until_ms == FW_NO_DATE ? FW_STR("forever") : fw_str(cli_stamp(until, t->until_ms)));
 }
 
 static void object(struct list *l, const struct fw_token *t)

@@ -12,7 +12,7 @@
 #include "base/banned.h"
 
 const struct cli_option cli_global_options[] = {
-	{"store", "URL", "where feeds and entries are kept (sqlite:PATH)"},
+	{"store", "URL", "where all is kept: sqlite:PATH, postgres://, mysql://, redis://"},
 	{"config", "FILE", "configuration file instead of the usual ones"},
 	{"color", "WHEN", "auto, always or never"},
 	{"quiet", NULL, "no remarks on stderr, only errors"},

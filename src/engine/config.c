@@ -25,7 +25,8 @@
 
 static const struct fw_setting SETTING[] = {
 	{"store", FW_TYPE_STRING, "", NO_RANGE,
-		"Where feeds and entries are kept. Unset: sqlite:$XDG_DATA_HOME/feedwheel/feedwheel.db.", AT(store)},
+		"Where feeds, entries and events are kept: sqlite:PATH, postgres://, mysql://, redis:// (feedwheel-store(7)). "
+		"Unset: sqlite:$XDG_DATA_HOME/feedwheel/feedwheel.db.", AT(store)},
 	{"workers", FW_TYPE_INT, "0", 0, 1024, NULL, "Worker processes; 0: one for every two processors.", AT(workers)},
 	{"concurrency", FW_TYPE_INT, "250", 1, 20000, NULL, "Transfers in flight in each worker.", AT(concurrency)},
 	{"lease_ms", FW_TYPE_DURATION, "5m", 10 * FW_SECOND_MS, DAYS(1), NULL,

@@ -17,7 +17,7 @@ import termios
 import xml.etree.ElementTree as ET
 from datetime import datetime
 
-from harness import BUILD, FEEDWHEEL, ROOT, Wheel, case, equal, holds, origin, run, samples
+from harness import BUILD, FEEDWHEEL, ROOT, Wheel, case, certificate, equal, holds, origin, run, samples
 
 COMMANDS = ("add import export remove set pause resume list show why entries events fetch parse push run serve token fetch-now copy stop status doctor "
             "version help").split()
@@ -651,6 +651,36 @@ def doctor(base):
     holds(re.search(r"^note +durability +relaxed.*\n +-> relaxed = no", w.run("doctor", "--relaxed", "yes").stdout, re.M), "relaxed")
     w.run("pause", "--all")
     holds(re.search(r"^note +paused .*\n +-> 'feedwheel resume --all'", w.run("doctor").stdout, re.M), "paused")
+
+
+@case("doctor: the front door's certificate, access log and spill folder, where they are set")
+def doctor_door(base):
+    w, (_, cert, key) = Wheel(base), certificate(base, ["127.0.0.1"])
+    tls = ["--tls-cert", cert, "--tls-key"]
+    found = w.run("doctor").stdout
+    holds(not re.search("tls|access_log|spill_dir", found), "what is not set has no line: " + found)
+    holds(re.search(r"^note +tls +tls_cert = .* is valid for [12] days\n +-> renew it", w.run("doctor", *tls, key).stdout, re.M), "soon over")
+    old = os.path.join(base, "old.pem")
+    files = {"index": "", "serial": "01\n", "cnf": "[ca]\ndefault_ca=d\n[d]\ndatabase=index\nserial=serial\nnew_certs_dir=.\ndefault_md=sha256\n"
+             "policy=p\n[p]\ncommonName=supplied\n"}
+    for name, text in files.items():
+        with open(os.path.join(base, name), "w", encoding="ascii") as f:
+            f.write(text)
+    over = time.strftime("%Y%m%d%H%M%SZ", time.gmtime(time.time() - 2.5 * 86400))
+    subprocess.run(["openssl", "ca", "-batch", "-notext", "-config", "cnf", "-keyfile", "ca.key", "-cert", "ca.pem", "-in", "req.pem",
+                    "-startdate", "20200101000000Z", "-enddate", over, "-out", old], cwd=base, check=True, capture_output=True)
+    found = w.run("doctor", "--tls-cert", old, "--tls-key", key, code=1).stdout
+    holds(re.search(r"^broken +tls +tls_cert = .* ran out 3 days ago\n +-> renew it", found, re.M), found)
+    new = os.path.join(base, "new.pem")
+    subprocess.run(["openssl", "x509", "-in", cert, "-signkey", key, "-days", "90", "-out", new], check=True, capture_output=True)
+    holds(re.search(r"^ok +tls +tls_cert = .* is valid for (90|89) days$", w.run("doctor", "--tls-cert", new, "--tls-key", key).stdout, re.M), "fine")
+    holds(re.search(r"^broken +tls +tls_key = /no/such", w.run("doctor", *tls, "/no/such", code=1).stdout, re.M), "no key")
+    for setting in ("access_log", "spill_dir"):
+        option = "--" + setting.replace("_", "-")
+        equal(len(re.findall(r"^ok +%s .* can be written$" % setting, w.run("doctor", option, os.path.join(base, "x")).stdout, re.M)), 1)
+        found = w.run("doctor", option, "/no/such/x", code=1).stdout
+        holds(re.search(r"^broken +%s +%s = /no/such/x: No such file.*\n +-> make its folder" % (setting, setting), found, re.M), found)
+    holds(not os.path.exists(os.path.join(base, "x")), "nothing was made")
 
 
 @case("a store's password is shown nowhere, however its URL is written")

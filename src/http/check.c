@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: ISC */
+/* For `feedwheel doctor`: what the server needs on this machine before it is started. Nothing is changed, no socket is opened. */
+#include <errno.h>
+#include <limits.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <unistd.h>
+
+#include "feedwheel/serve.h"
+#include "http/http.h"
+#include "base/banned.h"
+
+#define SOON_DAYS 14 /* those who renew by themselves do it 30 days before */
+
+enum { FINE, NOTE, BROKEN };
+
+/* Days until the certificate in this file is over; false: it cannot be read. */
+static bool days_left(const char *path, int *days)
+{
+	FILE *f = fopen(path, "re");
+	X509 *x = f ? PEM_read_X509(f, NULL, NULL, NULL) : NULL;
+	int seconds;
+	bool read = x && ASN1_TIME_diff(days, &seconds, NULL, X509_get0_notAfter(x)) == 1;
+
+	if (read && seconds < 0)
+		--*days; /* over since an hour: not "0 days" */
+	X509_free(x);
+	if (f)
+		fclose(f);
+	return read;
+}
+
+static int check_tls(const struct fw_config *c, fw_doctor_cb *cb, void *ctx)
+{
+	struct http_tls t = {0};
+	struct fw_err err = {0};
+	char found[500];
+	int level = FINE, days = 0, rc;
+
+	if (!c->tls_cert && !c->tls_key)
+		return FINE;
+	rc = http_tls_read(c, &t, &err);
+	http_tls_free(&t);
+	if (!rc && !days_left(c->tls_cert, &days))
+		rc = fw_err_set(&err, FW_EINVAL, "tls_cert = %s: it does not say how long it is valid", c->tls_cert);
+	if (rc) {
+		cb(ctx, "tls", BROKEN, err.text, "correct tls_cert and tls_key: the server does not start with these");
+		return BROKEN;
+	}
+	if (days <= SOON_DAYS)
+		level = days < 0 ? BROKEN : NOTE;
+	(void)fw_snprintf(found, sizeof(found), days < 0 ? "tls_cert = %s ran out %d days ago" : "tls_cert = %s is valid for %d days", c->tls_cert,
+		days < 0 ? -days : days);
+	cb(ctx, "tls", level, found, level == FINE ? "" : "renew it, then SIGHUP: the server takes the new one");
+	return level;
+}
+
+/* May this be written, or made where it is not there? Asked as who runs doctor; 0 or an errno. */
+static int may_write(const char *path, int mode)
+{
+	const char *slash = strrchr(path, '/');
+	char folder[PATH_MAX];
+
+	if (access(path, mode) == 0)
+		return 0;
+	if (errno != ENOENT)
+		return errno;
+	fw_str_copy(folder, sizeof(folder), slash ? (struct fw_str){path, FW_MAX((size_t)(slash - path), 1)} : FW_STR("."));
+	return access(folder, W_OK | X_OK) ? errno : 0;
+}
+
+static int check_path(const char *setting, const char *path, int mode, fw_doctor_cb *cb, void *ctx)
+{
+	char found[500];
+	int e = may_write(path, mode);
+
+	(void)fw_snprintf(found, sizeof(found), "%s = %s%s%s", setting, path, e ? ": " : "", e ? strerror(e) : " can be written");
+	cb(ctx, setting, e ? BROKEN : FINE, found, e ? "make its folder, writable by the user the server runs as (as whom doctor is to be run)" : "");
+	return e ? BROKEN : FINE;
+}
+
+int fw_serve_check(const struct fw_config *c, fw_doctor_cb *cb, void *ctx)
+{
+	int worst = check_tls(c, cb, ctx);
+
+	if (c->access_log && strcmp(c->access_log, "-") != 0)
+		worst = FW_MAX(worst, check_path("access_log", c->access_log, W_OK, cb, ctx));
+	if (c->spill_dir)
+		worst = FW_MAX(worst, check_path("spill_dir", c->spill_dir, R_OK | W_OK | X_OK, cb, ctx));
+	return worst;
+}
