@@ -74,6 +74,8 @@ FW_API FW_MUST_CHECK int fw_config_set(struct fw_config *c, const char *name, co
 FW_API char *fw_config_get(const struct fw_config *c, const char *name);
 /* Checks that need more than one setting (min <= normal <= max ...). */
 FW_API FW_MUST_CHECK int fw_config_check(const struct fw_config *c, struct fw_err *err);
+/* The store that is set, for the parts of this program; flags: FW_STORE_*. Errors: those of fw_store_open. */
+FW_MUST_CHECK int fw_config_store(const struct fw_config *c, unsigned flags, struct fw_store **out, struct fw_err *err);
 
 /* ---- running ------------------------------------------------------------------------------------------------------------- */
 

@@ -82,15 +82,9 @@ int cli_store_folder(struct cli *c, struct fw_err *err)
 
 int cli_store_try(struct cli *c, unsigned flags, struct fw_err *err)
 {
-	struct fw_store_config sc = {
-		.url = c->config->store, .flags = flags, .cache_bytes = (size_t)c->config->cache_bytes,
-		.relaxed = c->config->relaxed,
-	};
-	int rc = 0;
+	int rc = flags & FW_STORE_CREATE ? cli_store_folder(c, err) : 0;
 
-	if (flags & FW_STORE_CREATE)
-		rc = cli_store_folder(c, err);
-	return rc ? rc : fw_store_open(&sc, &c->store, err);
+	return rc ? rc : fw_config_store(c->config, flags, &c->store, err);
 }
 
 int cli_store(struct cli *c, unsigned flags)

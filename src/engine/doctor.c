@@ -207,11 +207,10 @@ static int door(struct doctor *d, struct fw_store *st, struct fw_err *err)
 
 static void store(struct doctor *d)
 {
-	struct fw_store_config sc = {.url = d->c->store, .flags = FW_STORE_READ | FW_STORE_NO_MIGRATE, .relaxed = d->c->relaxed};
 	struct fw_store_stats s;
 	struct fw_store *st = NULL;
 	struct fw_err err = {0};
-	int rc = fw_store_open(&sc, &st, &err);
+	int rc = fw_config_store(d->c, FW_STORE_READ | FW_STORE_NO_MIGRATE, &st, &err);
 
 	if (rc == FW_ENOTFOUND) {
 		say(d, "store", NOTE, store_remedy(d, rc), "%s", err.text);

@@ -381,12 +381,11 @@ static void outage_over(struct fw_ingest *in)
 
 static bool store_ready(struct fw_ingest *in)
 {
-	struct fw_store_config sc = {.url = in->config->store, .flags = FW_STORE_CREATE, .relaxed = in->config->relaxed};
 	struct fw_err err;
 
 	if (in->st)
 		return true;
-	if (!fw_store_open(&sc, &in->st, &err))
+	if (!fw_config_store(in->config, FW_STORE_CREATE, &in->st, &err))
 		return true;
 	in->st = NULL;
 	ask_later(in, "opening the store", &err);

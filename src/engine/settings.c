@@ -2,6 +2,13 @@
 #include "base/str.h"
 #include "engine/settings.h"
 
+int fw_config_store(const struct fw_config *c, unsigned flags, struct fw_store **out, struct fw_err *err)
+{
+	struct fw_store_config sc = {.url = c->store, .flags = flags, .relaxed = c->relaxed, .cache_bytes = (size_t)c->cache_bytes};
+
+	return fw_store_open(&sc, out, err);
+}
+
 void fw_settings_visit(const struct fw_config *c, struct visit_rules *out)
 {
 	*out = (struct visit_rules){.limits = {.max_bytes = (size_t)c->max_body_bytes, .max_entries = (uint32_t)c->max_entries}};

@@ -94,15 +94,6 @@ static void wake_taken(struct lane *l)
 
 /* ---- outages ------------------------------------------------------------------------------------------------------------------ */
 
-static int store_open(struct storer *s, struct fw_err *err)
-{
-	const struct fw_config *c = s->l->config;
-	struct fw_store_config sc = {.url = c->store, .flags = FW_STORE_CREATE, .relaxed = c->relaxed,
-		.cache_bytes = (size_t)c->cache_bytes};
-
-	return fw_store_open(&sc, &s->st, err);
-}
-
 static void ask_later(struct storer *s, const char *doing, const struct fw_err *err)
 {
 	int64_t wait = retry_later(&s->retry);
@@ -123,7 +114,7 @@ static void reopen(struct storer *s)
 
 	fw_store_close(s->st);
 	s->st = NULL;
-	if (store_open(s, &err))
+	if (fw_config_store(s->l->config, FW_STORE_CREATE, &s->st, &err))
 		ask_later(s, "opening the store", &err);
 }
 
@@ -692,7 +683,7 @@ static int begin(struct storer *s, struct fw_err *err)
 	struct worker_shared *sh = s->l->o->shared;
 	struct fw_control newest;
 	int64_t wake_ms, total = 0;
-	int rc = store_open(s, err);
+	int rc = fw_config_store(s->l->config, FW_STORE_CREATE, &s->st, err);
 
 	if (rc)
 		return rc;

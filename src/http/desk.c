@@ -31,9 +31,7 @@ struct clerk { /* one of its threads */
 
 int http_store_open(const struct fw_config *c, struct fw_store **out, struct fw_err *err)
 {
-	struct fw_store_config sc = {.url = c->store, .flags = FW_STORE_CREATE, .relaxed = c->relaxed, .cache_bytes = (size_t)c->cache_bytes};
-
-	return fw_store_open(&sc, out, err);
+	return fw_config_store(c, FW_STORE_CREATE, out, err);
 }
 
 static void clerk_open(struct clerk *k)
