@@ -10,6 +10,18 @@
 #include "base/str.h"
 #include "engine/copy.h"
 
+struct item { /* one or the other */
+	const struct fw_event *event;
+	const struct fw_dead_event *dead;
+};
+
+typedef int item_fn(void *ctx, const struct item *item);
+
+struct walker {
+	item_fn *fn;
+	void *ctx;
+};
+
 struct page { /* of the source, in order of id */
 	struct copy *c;
 	bool dead;
@@ -29,93 +41,99 @@ static int64_t id_at(const struct page *p, size_t i)
 	return p->dead ? p->dead_event[i].id : p->event[i].id;
 }
 
+static int event_met(void *ctx, const struct fw_event *e)
+{
+	const struct walker *w = ctx;
+
+	return w->fn(w->ctx, &(struct item){.event = e});
+}
+
+static int dead_met(void *ctx, const struct fw_dead_event *e)
+{
+	const struct walker *w = ctx;
+
+	return w->fn(w->ctx, &(struct item){.dead = e});
+}
+
+static int items_list(struct fw_store *st, bool dead, int64_t after_id, size_t limit, item_fn *fn, void *ctx, struct fw_err *err)
+{
+	struct walker w = {fn, ctx};
+
+	return dead ? fw_store_event_dead_list(st, after_id, limit, dead_met, &w, err) :
+		fw_store_event_list(st, after_id, limit, event_met, &w, err);
+}
+
 static void hash_int(struct fw_hasher *h, int64_t v)
 {
 	fw_hasher_add(h, (struct fw_str){(const char *)&v, sizeof(v)});
 }
 
-static uint64_t event_hash(const struct fw_event *e)
+static uint64_t item_hash(const struct item *item)
 {
 	struct fw_hasher h;
 
 	fw_hasher_init(&h);
-	hash_int(&h, e->section);
-	hash_int(&h, e->item);
-	hash_int(&h, e->stamp_ms);
-	fw_hasher_add(&h, e->property);
-	fw_hasher_add(&h, e->remote_ip);
-	return fw_hasher_end64(&h);
-}
-
-static uint64_t dead_hash(const struct fw_dead_event *e)
-{
-	struct fw_hasher h;
-
-	fw_hasher_init(&h);
-	hash_int(&h, e->at_ms);
-	fw_hasher_add(&h, e->row);
-	fw_hasher_add(&h, e->reason);
+	if (item->dead) {
+		hash_int(&h, item->dead->at_ms);
+		fw_hasher_add(&h, item->dead->row);
+		fw_hasher_add(&h, item->dead->reason);
+	} else {
+		hash_int(&h, item->event->section);
+		hash_int(&h, item->event->item);
+		hash_int(&h, item->event->stamp_ms);
+		fw_hasher_add(&h, item->event->property);
+		fw_hasher_add(&h, item->event->remote_ip);
+	}
 	return fw_hasher_end64(&h);
 }
 
 /* ---- a page of the source ---------------------------------------------------------------------------------------------------------- */
 
-static int page_add(struct page *p, uint64_t hash, size_t bytes)
+/* What it takes in memory, and a copy of its own. */
+static size_t event_keep(struct fw_arena *a, const struct fw_event *e, struct fw_event *to)
 {
+	*to = *e;
+	to->property = fw_arena_str(a, e->property);
+	to->remote_ip = fw_arena_str(a, e->remote_ip);
+	return sizeof(*e) + e->property.len + e->remote_ip.len;
+}
+
+static size_t dead_keep(struct fw_arena *a, const struct fw_dead_event *e, struct fw_dead_event *to)
+{
+	*to = *e;
+	to->row = fw_arena_str(a, e->row);
+	to->reason = fw_arena_str(a, e->reason);
+	return sizeof(*e) + e->row.len + e->reason.len;
+}
+
+static int take(void *ctx, const struct item *item)
+{
+	struct page *p = ctx;
 	struct copy *c = p->c;
 
+	c->bytes += item->dead ? dead_keep(&c->arena, item->dead, &p->dead_event[p->n]) : event_keep(&c->arena, item->event, &p->event[p->n]);
 	if (c->arena.failed)
 		return fw_err_set(c->err, FW_ENOMEM, "copy: out of memory");
-	p->hash[p->n] = hash;
+	p->hash[p->n] = item_hash(item);
 	p->at_target[p->n++] = MISSING;
-	c->bytes += bytes;
 	return p->n == COPY_ROWS || c->bytes >= c->o->batch_bytes;
-}
-
-static int event_take(void *ctx, const struct fw_event *e)
-{
-	struct page *p = ctx;
-	struct fw_event *to = &p->event[p->n];
-
-	*to = *e;
-	to->property = fw_arena_str(&p->c->arena, e->property);
-	to->remote_ip = fw_arena_str(&p->c->arena, e->remote_ip);
-	return page_add(p, event_hash(e), sizeof(*e) + e->property.len + e->remote_ip.len);
-}
-
-static int dead_take(void *ctx, const struct fw_dead_event *e)
-{
-	struct page *p = ctx;
-	struct fw_dead_event *to = &p->dead_event[p->n];
-
-	*to = *e;
-	to->row = fw_arena_str(&p->c->arena, e->row);
-	to->reason = fw_arena_str(&p->c->arena, e->reason);
-	return page_add(p, dead_hash(e), sizeof(*e) + e->row.len + e->reason.len);
 }
 
 /* ---- beside it the target ---------------------------------------------------------------------------------------------------------- */
 
 /* 1 ends the walk: what follows is for the next page. */
-static int beside(struct page *p, int64_t id, uint64_t hash)
+static int beside(void *ctx, const struct item *item)
 {
+	int64_t id = item->dead ? item->dead->id : item->event->id;
+	struct page *p = ctx;
+
 	while (p->met < p->n && id_at(p, p->met) < id)
 		p->met++;
 	if (p->met < p->n && id_at(p, p->met) == id)
-		p->at_target[p->met] = p->hash[p->met] == hash ? SAME : OTHER;
+		p->at_target[p->met] = p->hash[p->met] == item_hash(item) ? SAME : OTHER;
 	p->walked++;
 	p->walked_id = id;
 	return id >= p->last_id;
-}
-
-static int event_beside(void *ctx, const struct fw_event *e)
-{
-	return beside(ctx, e->id, event_hash(e));
-}
-
-static int dead_beside(void *ctx, const struct fw_dead_event *e)
-{
-	return beside(ctx, e->id, dead_hash(e));
 }
 
 /* The page behind after_id, and what the target has of it. */
@@ -127,41 +145,29 @@ static int page_read(struct page *p, int64_t after_id)
 	p->n = p->met = 0;
 	c->bytes = 0;
 	fw_arena_reset(&c->arena, c->o->batch_bytes);
-	rc = copy_walked(p->dead ? fw_store_event_dead_list(c->from, after_id, COPY_ROWS, dead_take, p, c->err) :
-		fw_store_event_list(c->from, after_id, COPY_ROWS, event_take, p, c->err));
+	rc = copy_walked(items_list(c->from, p->dead, after_id, COPY_ROWS, take, p, c->err));
 	if (rc || !p->n)
 		return rc;
 	p->last_id = id_at(p, p->n - 1);
 	p->walked_id = after_id;
 	do { /* in portions, for some drivers read to the end of what they asked for */
 		p->walked = 0;
-		rc = p->dead ? fw_store_event_dead_list(c->to, p->walked_id, COPY_ROWS, dead_beside, p, c->err) :
-			fw_store_event_list(c->to, p->walked_id, COPY_ROWS, event_beside, p, c->err);
+		rc = items_list(c->to, p->dead, p->walked_id, COPY_ROWS, beside, p, c->err);
 	} while (!rc && p->walked == COPY_ROWS);
 	return copy_walked(rc);
 }
 
 /* ---- copying, comparing -------------------------------------------------------------------------------------------------------------- */
 
-static int dead_put(struct copy *c, const struct fw_dead_event *e)
+/* One that is set aside, or n others. */
+static int put(struct copy *c, const struct item *item, size_t n)
 {
 	int rc, i = 0;
 
 	do
-		rc = fw_store_event_bury(c->to, e, c->err);
+		rc = item->dead ? fw_store_event_bury(c->to, item->dead, c->err) : fw_store_event_put(c->to, item->event, n, c->err);
 	while (copy_again(rc, &i));
-	c->s->dead_events += !rc;
-	return rc;
-}
-
-static int events_put(struct copy *c, const struct fw_event *e, size_t n)
-{
-	int rc, i = 0;
-
-	do
-		rc = fw_store_event_put(c->to, e, n, c->err);
-	while (copy_again(rc, &i));
-	c->s->events += rc ? 0 : (int64_t)n;
+	*(item->dead ? &c->s->dead_events : &c->s->events) += rc ? 0 : (int64_t)n;
 	return rc;
 }
 
@@ -175,11 +181,11 @@ static int page_put(struct page *p)
 		if (p->at_target[i] != MISSING)
 			continue;
 		if (p->dead)
-			rc = dead_put(p->c, &p->dead_event[i]);
+			rc = put(p->c, &(struct item){.dead = &p->dead_event[i]}, 1);
 		else
 			p->event[n++] = p->event[i];
 	}
-	rc = rc || !n ? rc : events_put(p->c, p->event, n);
+	rc = rc || !n ? rc : put(p->c, &(struct item){.event = p->event}, n);
 	if (!rc)
 		p->c->s->bytes += p->c->bytes;
 	return rc;
@@ -251,25 +257,19 @@ int copy_events_verify(struct copy *c)
 	return walk_both(c, true);
 }
 
-static int one_seen(void *ctx, const struct fw_event *e)
+static int seen(void *ctx, const struct item *item)
 {
-	(void)e;
-	*(bool *)ctx = true;
-	return 1;
-}
-
-static int dead_seen(void *ctx, const struct fw_dead_event *e)
-{
-	(void)e;
+	(void)item;
 	*(bool *)ctx = true;
 	return 1;
 }
 
 int copy_events_any(struct copy *c, bool *any)
 {
-	int rc;
+	int rc = 0;
 
 	*any = false;
-	rc = copy_walked(fw_store_event_list(c->to, 0, 1, one_seen, any, c->err));
-	return rc || *any ? rc : copy_walked(fw_store_event_dead_list(c->to, 0, 1, dead_seen, any, c->err));
+	for (int dead = 0; dead < 2 && !rc && !*any; dead++)
+		rc = copy_walked(items_list(c->to, dead, 0, 1, seen, any, c->err));
+	return rc;
 }
