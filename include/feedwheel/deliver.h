@@ -22,6 +22,7 @@ struct fw_delivery_in {
 	struct fw_str body;          /* as it was sent, unpacked; must live until the delivery is closed */
 	struct fw_str content_type;  /* as in HTTP; absent: the body tells */
 	bool strict;                 /* refuse a document that broke off, or is broken JSON: its sender can mend it */
+	int64_t at_ms;               /* of the visit that will tell of it: when it came; 0: now */
 };
 
 struct fw_delivered {
@@ -41,7 +42,7 @@ FW_MUST_CHECK int fw_delivery_open(struct fw_store *st, const struct fw_config *
 	struct fw_delivery **out, struct fw_err *err);
 /*
  * Store it, all or nothing. Errors: FW_EAGAIN later, as it is (a worker has the feed, or the store is busy); FW_EIO the store broke: again
- * over a new connection, and nothing is stored or counted twice; FW_EGONE the feed is paused, gone or set aside; FW_ENOTFOUND.
+ * over a new connection, and nothing is stored or counted twice; FW_EGONE the feed is gone or set aside; FW_ENOTFOUND.
  */
 FW_MUST_CHECK int fw_delivery_store(struct fw_delivery *d, struct fw_store *st, struct fw_delivered *out, struct fw_err *err);
 /* What was read: its repairs are of interest. */

@@ -13,8 +13,8 @@
  *   - entries are unique by (feed, key): storing one again changes nothing unless its hash differs. Of two with one key in one
  *     document the first counts. What prune took away stays away, also while its feed still lists it.
  *   - what the owner sets (paused, quarantined) while a feed is lent outlives the outcome's status.
- *   - a feed may be lent by its number too, due or not, for entries that somebody brought (lend). No budget of its host is used, and
- *     an outcome of kind FW_VISIT_PUSHED leaves due_at_ms as it stands, also where its owner has changed it meanwhile.
+ *   - a feed may be lent by its number too, due or not, paused or not, for entries that somebody brought (lend). No budget of its host
+ *     is used, and an outcome of kind FW_VISIT_PUSHED leaves due_at_ms as it stands, also where its owner has changed it meanwhile.
  *   - a feed that is due at FW_DUE_FIRST was asked for by a person: its time is before all others, so claims lend it first.
  *   - times are Unix milliseconds, UTC; a driver with a clock of its own uses that where `now_ms` is 0.
  *   - every call blocks; one thread per store at a time; any number of processes.
@@ -79,6 +79,11 @@ static inline bool fw_visit_succeeded(enum fw_visit_kind kind)
 	return kind == FW_VISIT_OK || kind == FW_VISIT_SAME || kind == FW_VISIT_NOT_MODIFIED;
 }
 FW_API const char *fw_feed_status_name(enum fw_feed_status status);
+/* Does it take entries that somebody brings? To pause it is not to ask its server. */
+static inline bool fw_feed_takes_entries(enum fw_feed_status status)
+{
+	return status == FW_FEED_ACTIVE || status == FW_FEED_PAUSED;
+}
 
 /*
  * A feed and what is known of it. Members are in groups; an outcome says which groups changed (FW_GROUP_*), and only these are
@@ -276,7 +281,7 @@ struct fw_lend_ask {
 struct fw_lend_got {
 	int64_t fence;            /* 0: it was not lent */
 	int64_t until_ms;         /* of the store's clock: the end of this loan, or of another's; 0: nobody has it */
-	enum fw_feed_status status; /* not lent to anybody: it is not active */
+	enum fw_feed_status status; /* not lent to anybody: why it cannot be */
 	char worker[128];         /* who has it instead; cut where it is longer */
 };
 
@@ -336,13 +341,20 @@ struct fw_entry_query {
 	int64_t feed_id;             /* 0: all */
 	int64_t since_ms;            /* stored at or after; 0: any */
 	struct fw_str search;        /* words that all have to occur (prefix with *, "phrase"); absent: none */
-	int64_t after_id, before_id; /* cursors by id; 0: none */
+	int64_t after_id, before_id; /* cursors by id; 0: none. Somebody's who follows by id hides what is stored above numbers that may still
+	                                come; one entry, with nothing else between the two, is shown as soon as it is there */
 	int64_t behind_id, behind_date_ms; /* the cursor of newest first: those that come after this one there; its id (0: none) and date */
 	size_t limit;                /* 0: all */
 	bool oldest_first;           /* by id; default: newest first, by date (published, else updated; at the latest when seen) */
 	bool content;                /* fill content (and content_base) too */
 	bool key;                    /* fill key and hash too: in a long list of one feed that is not cheap */
 };
+
+/* Is it one entry that is asked for, by its number? */
+static inline bool fw_store_entry_is_one(const struct fw_entry_query *q)
+{
+	return q->before_id > 0 && q->after_id == q->before_id - 2;
+}
 
 struct fw_record_query {
 	struct fw_str kind;          /* absent: all, in order of kind */
@@ -476,7 +488,7 @@ struct fw_store_driver {
 	/* Since ABI 3. Events: all in one transaction, or none. An id that is there already is passed over, so a batch may be sent again.
 	   FW_EINVAL: at least one will never be taken as it is. */
 	int (*event_put)(struct fw_store *st, const struct fw_event *event, size_t n, struct fw_err *err);
-	/* One that was refused, kept apart with the reason. Sent again it is passed over. */
+	/* One that was refused, kept apart with the reason; in place of the one with that id. */
 	int (*event_bury)(struct fw_store *st, const struct fw_dead_event *event, struct fw_err *err);
 	/* Oldest first, with ids above after_id; limit 0: all. */
 	int (*event_list)(struct fw_store *st, int64_t after_id, size_t limit, fw_event_cb *cb, void *ctx, struct fw_err *err);
@@ -498,8 +510,8 @@ struct fw_store_driver {
 	/* Take up to FW_RECORD_STEP of those whose until_ms <= now_ms; *n: how many. */
 	int (*record_prune)(struct fw_store *st, int64_t now_ms, int64_t *n, struct fw_err *err);
 
-	/* Lend this feed, unless it is lent or not active: *got tells. It goes back as others do (commit, release, bury, time).
-	   FW_ENOTFOUND: no such feed. */
+	/* Lend this feed, unless it is lent, gone or quarantined: *got tells. One that is paused stands nowhere afterwards, as before. It goes
+	   back as others do (commit, release, bury, time). FW_ENOTFOUND: no such feed. */
 	int (*lend)(struct fw_store *st, const struct fw_lend_ask *ask, struct fw_lend_got *got, struct fw_err *err);
 
 	/* Take these away from those set aside; as event_dead_list showed them. One that is not there is passed over. */

@@ -4,7 +4,8 @@
  *
  * What is read borrows from the body and lives in the delivery's arena; so do the rows. Storing lends the feed, commits, and is done: the
  * feed's schedule, health, validators and rhythm are written as they were lent, for a push is no visit and says nothing about its server.
- * Only what no document has told yet (title and the like of a feed that was never read) is taken from the document.
+ * A feed that is paused takes entries too: what its owner paused is the asking. Only what no document has told yet (title and the like of
+ * a feed that was never read) is taken from the document.
  *
  * A commit whose end nobody heard is sent again as it is, over whatever connection: the fence tells the store whether it was stored.
  */
@@ -150,7 +151,7 @@ int fw_delivery_open(struct fw_store *st, const struct fw_config *c, const struc
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	fw_arena_init(&d->arena, MEMORY_FACTOR * in->body.len + MEMORY_MIN);
 	fw_arena_init(&d->lent, 0);
-	d->visit = (struct fw_visit){.feed_id = in->feed_id, .kind = FW_VISIT_PUSHED, .slot = -1};
+	d->visit = (struct fw_visit){.feed_id = in->feed_id, .kind = FW_VISIT_PUSHED, .slot = -1, .at_ms = in->at_ms ? in->at_ms : fw_now_ms()};
 	d->lease.feed.id = in->feed_id;
 	rc = in->feed_id > 0 ? fw_store_feed_find(st, in->feed_id, FW_STR_NONE, &d->lent, &feed, err) :
 		fw_err_set(err, FW_ENOTFOUND, "no feed number %lld", (long long)in->feed_id);
@@ -189,6 +190,7 @@ static void state_fill(struct fw_delivery *d)
 	bool filled;
 
 	*s = d->lease.feed;
+	s->status = FW_FEED_ACTIVE; /* a push sets none: what its owner set stands */
 	filled = fill(&s->title, d->doc->title);
 	filled |= fill(&s->home_page_url, d->doc->home_page_url);
 	filled |= fill(&s->description, d->doc->description);
@@ -220,7 +222,6 @@ static int lend(struct fw_delivery *d, struct fw_store *st, struct fw_delivered 
 	if (!got.fence)
 		return fw_err_set(err, FW_EGONE, "feed %lld is %s: 'feedwheel resume' has it take entries again", (long long)ask.feed_id,
 			fw_feed_status_name(got.status));
-	d->visit.at_ms = fw_now_ms();
 	state_fill(d);
 	return 0;
 }

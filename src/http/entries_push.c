@@ -5,9 +5,10 @@
  * It runs at the desk. A feed that a worker has at the moment is waited for: the job comes again a little later, as long as that is worth
  * it, and keeps what it has read meanwhile.
  *
- * Idempotency-Key: a record of kind "idempotency", for a feed, a client and a key. First it says that somebody is at it, and who; then what
- * the answer was. What fails leaves none behind: the same key may come again, mended. Between the commit and the record a crash
- * leaves room for the work to be done once more; it then finds all entries known.
+ * Idempotency-Key: a record of kind "idempotency", for a feed, a client and a key. First it says that somebody is at it, who, and since
+ * when; then what the answer was. What fails leaves none behind: the same key may come again, mended. A crash between the commit and the
+ * answer's record leaves room for the work to be done once more. It then finds all entries known; what the first commit found is told by
+ * its visit, which has the time that the record says.
  */
 #include <jansson.h>
 #include <pthread.h>
@@ -26,7 +27,8 @@
 #define LENT_PATIENCE_MS (5 * FW_SECOND_MS)
 #define KEY_MAX 255
 #define KEPT_MS FW_DAY_MS
-#define RUNNING_MS (30 * FW_SECOND_MS) /* longer than one takes: then its server is taken to be dead */
+#define RUNNING_MS (30 * FW_SECOND_MS) /* longer than one takes: then its server is taken to be dead, also on another machine */
+#define VISITS_BACK 1000
 #define PROBLEMS_MAX 10
 #define REPLAYED "Idempotent-Replayed"
 
@@ -35,6 +37,8 @@ struct entries_push { /* a request's, over several runs */
 	int64_t until_ms;            /* monotonic: the end of patience */
 	size_t held_bytes;           /* while it waits, of http.waiting_bytes */
 	bool keyed;                  /* there is a key, and the record is ours */
+	bool taken_over;             /* from one that did not come to its answer */
+	int64_t began_ms;            /* Unix time, of the first try */
 	int64_t nonce;               /* by which it is known in this process, should a broken store leave open whether it was put */
 	struct entries_push *next;   /* of all in this process */
 	char key[64];                /* of the record */
@@ -61,6 +65,7 @@ static struct entries_push *push_new(void)
 	if (!p)
 		return NULL;
 	p->until_ms = fw_mono_ms() + LENT_PATIENCE_MS;
+	p->began_ms = fw_now_ms();
 	pthread_mutex_lock(&all_lock);
 	p->nonce = last = FW_MAX(last + 1, fw_mono_us());
 	p->next = all;
@@ -76,12 +81,12 @@ static const char *us(void)
 }
 
 /* Is the request that wrote such a record still in hand? Of other processes on this machine one knows whether they live. */
-static bool is_at_it(const char *by, int64_t nonce)
+static bool is_at_it(const char *by, int64_t nonce, int64_t since_ms)
 {
 	bool found = false;
 
 	if (!fw_str_eq(fw_str(by), fw_str(us())))
-		return !fw_worker_is_dead(by);
+		return !fw_worker_is_dead(by) && fw_now_ms() < since_ms + RUNNING_MS;
 	pthread_mutex_lock(&all_lock);
 	for (const struct entries_push *p = all; p && !found; p = p->next)
 		found = p->nonce == nonce;
@@ -168,6 +173,7 @@ static void key_value(const struct request *r, unsigned status, struct fw_str an
 	} else {
 		fw_json_cstr(&j, "by", us());
 		fw_json_int(&j, "nonce", r->push->nonce);
+		fw_json_int(&j, "began_ms", r->push->began_ms);
 	}
 	fw_json_end(&j);
 }
@@ -180,7 +186,7 @@ static int key_put(struct request *r, unsigned status, struct fw_str answer, boo
 
 	key_value(r, status, answer, &value);
 	rec.value = fw_buf_str(&value);
-	rec.until_ms = rec.at_ms + (status ? KEPT_MS : RUNNING_MS);
+	rec.until_ms = rec.at_ms + KEPT_MS;
 	rc = value.rc ? fw_err_set(err, FW_ENOMEM, "out of memory") : fw_store_record_put(r->store, &rec, !status, was, err);
 	fw_buf_finish(&value);
 	return rc;
@@ -229,6 +235,7 @@ static enum MHD_Result key_found(struct request *r, const struct fw_record *rec,
 	const char *by = json_string_value(json_object_get(o, "by"));
 	int64_t nonce = json_integer_value(json_object_get(o, "nonce"));
 	struct fw_err err = {0};
+	bool same;
 	int rc;
 
 	*again = false;
@@ -236,12 +243,17 @@ static enum MHD_Result key_found(struct request *r, const struct fw_record *rec,
 		r->push->keyed = true;
 		return MHD_YES;
 	}
-	if (!json_is_string(body) || !fw_str_eq(fw_str(json_string_value(body)), fw_str(r->push->body)))
+	same = json_is_string(body) && fw_str_eq(fw_str(json_string_value(body)), fw_str(r->push->body));
+	if (!same && (status || fw_now_ms() < rec->at_ms + RUNNING_MS))
 		return http_problem(r, MHD_HTTP_UNPROCESSABLE_CONTENT, "key_reused", "this Idempotency-Key came with another body before");
 	if (json_is_integer(status))
 		return replay(r, (unsigned)json_integer_value(status), json_object_get(o, "answer"));
-	if (!by || is_at_it(by, nonce))
+	if (!by || is_at_it(by, nonce, rec->at_ms))
 		return in_progress(r);
+	if (same) {
+		r->push->taken_over = true;
+		r->push->began_ms = json_integer_value(json_object_get(o, "began_ms"));
+	}
 	rc = fw_store_record_remove(r->store, KIND, fw_str(r->push->key), rec->value, &err);
 	*again = !rc || rc == FW_ENOTFOUND;
 	return *again ? MHD_YES : http_store_failed(r, rc, &err);
@@ -301,6 +313,36 @@ static void problems_add(struct fw_json *j, const struct fw_document *doc)
 	fw_json_end(j);
 }
 
+/* Of visits, newest first: the oldest one that is the first try's. */
+static int first_try(void *ctx, const struct fw_visit *v)
+{
+	struct fw_visit *like = ctx;
+
+	if (v->kind == FW_VISIT_PUSHED && v->at_ms == like->at_ms && v->wire_bytes == like->wire_bytes && v->item_n == like->item_n) {
+		*like = *v;
+		like->error = like->feed_url = FW_STR_NONE;
+	}
+	return 0;
+}
+
+/* What the one from whom this was taken over would have said, if it got as far as the commit. */
+static void tell_as_first(struct request *r, struct fw_delivered *d)
+{
+	struct fw_visit_query q = {.feed_id = r->id, .limit = VISITS_BACK};
+	struct fw_visit found = d->visit;
+	struct fw_err err = {0};
+	size_t row_n = d->entry_n - d->repeat_n;
+
+	if (!r->push->taken_over || d->known_n != row_n)
+		return;
+	if (fw_store_visit_list(r->store, &q, first_try, &found, &err)) {
+		fw_warn("what came of the first try of an Idempotency-Key is not known: %s", err.text);
+		return;
+	}
+	d->visit = found;
+	d->known_n = row_n - found.new_n - found.changed_n;
+}
+
 static enum MHD_Result stored(struct request *r, const struct fw_delivered *d)
 {
 	const struct fw_document *doc = fw_delivery_document(r->push->delivery);
@@ -333,17 +375,25 @@ static enum MHD_Result stored(struct request *r, const struct fw_delivered *d)
 	return http_send(r, MHD_HTTP_OK, "application/json", &out);
 }
 
-static enum MHD_Result failed(struct request *r, int rc, const struct fw_err *err)
+/* What the store itself says names it, and is for its owner. lent: a worker has the feed. */
+static enum MHD_Result failed(struct request *r, int rc, bool lent, const struct fw_err *err)
 {
-	if (rc != FW_EIO)
+	if (rc != FW_EIO) {
 		key_forget(r);
+		fw_delivery_close(r->push->delivery, r->store);
+		r->push->delivery = NULL;
+	}
 	switch (rc) {
 	case FW_EUNSUP: return http_problem(r, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "unsupported_type", "%s", err->text);
 	case FW_EINVAL: return http_problem(r, MHD_HTTP_BAD_REQUEST, "malformed", "%s", err->text);
 	case FW_EFORMAT: return http_problem(r, MHD_HTTP_UNPROCESSABLE_CONTENT, "not_a_feed", "%s", err->text);
 	case FW_ELIMIT: return http_problem(r, MHD_HTTP_CONTENT_TOO_LARGE, "too_large", "%s", err->text);
 	case FW_EGONE: return http_problem(r, MHD_HTTP_CONFLICT, "not_active", "%s", err->text);
-	case FW_EAGAIN: return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", "%s: try again", err->text);
+	case FW_ENOTFOUND: return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "there is no feed %lld", (long long)r->id);
+	case FW_EAGAIN:
+		if (lent)
+			return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", "%s: try again", err->text);
+		/* fall through */
 	default: return http_store_failed(r, rc, err);
 	}
 }
@@ -367,8 +417,9 @@ static enum MHD_Result begin(struct request *r)
 	}
 	if (r->answer)
 		return ok;
+	in.at_ms = r->push->began_ms;
 	rc = fw_delivery_open(r->store, r->lane->h->config, &in, &r->push->delivery, &err);
-	return rc ? failed(r, rc, &err) : MHD_YES;
+	return rc ? failed(r, rc, false, &err) : MHD_YES;
 }
 
 enum MHD_Result http_entries_push(struct request *r)
@@ -394,5 +445,8 @@ enum MHD_Result http_entries_push(struct request *r)
 		r->again = true;
 		return MHD_YES;
 	}
-	return rc ? failed(r, rc, &err) : stored(r, &got);
+	if (rc)
+		return failed(r, rc, got.lent_until_ms != 0, &err);
+	tell_as_first(r, &got);
+	return stored(r, &got);
 }

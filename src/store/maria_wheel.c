@@ -254,6 +254,10 @@ static int lend_one(struct maria *m, const struct lending *w, const struct mr_st
 	if (!rc)
 		mr_loans_put(m, w->ask->worker, until, &lent, 1);
 	rc = rc ? rc : mr_number(m, 0, &id, err, "SELECT LAST_INSERT_ID()", "");
+	if (!rc && s->status != FW_FEED_ACTIVE) { /* as if it had been paused since: the commit looks */
+		mr_put(m, "UPDATE loans SET touched = 1 WHERE id = ?", "i", id);
+		rc = mr_flush(m, err);
+	}
 	if (rc)
 		return rc;
 	w->got->fence = mr_loans_fence(m, id, 0);
@@ -290,8 +294,8 @@ static int lend_in(struct maria *m, void *arg, struct fw_err *err)
 	} else if (s.status == FW_FEED_ACTIVE && !s.queued && !s.parked) { /* no end of its moves, or taken out by hand */
 		rc = fw_err_set(err, FW_EAGAIN, "%s: feed %lld stands nowhere: try again; `feedwheel doctor` finds out more", m->name,
 			(long long)s.feed_id);
-	} else if (s.status == FW_FEED_ACTIVE) {
-		rc = mr_stand_off(m, &s, &l, err);
+	} else if (fw_feed_takes_entries(w->got->status)) {
+		rc = s.status == FW_FEED_ACTIVE ? mr_stand_off(m, &s, &l, err) : 0;
 		rc = rc ? rc : mr_line_write(m, &l, err);
 		rc = rc ? rc : lend_one(m, w, &s, err);
 	}

@@ -116,7 +116,7 @@ int mem_lend(struct fw_store *st, const struct fw_lend_ask *ask, struct fw_lend_
 	got->status = f->feed.status;
 	got->until_ms = f->feed.lease_until_ms;
 	(void)fw_str_copy(got->worker, sizeof(got->worker), fw_str(f->worker));
-	if (got->until_ms || !mem_on_wheel(f))
+	if (got->until_ms || !fw_feed_takes_entries(f->feed.status))
 		return 0;
 	worker = fw_str_dup(fw_str(ask->worker));
 	if (!worker)

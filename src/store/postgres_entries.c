@@ -530,7 +530,7 @@ int pg_entry_list(struct fw_store *st, const struct fw_entry_query *q, fw_entry_
 		rc = pg_search_catch_up(p, err);
 	if (!rc && q->since_ms)
 		rc = since_id(p, q->since_ms, &since, err);
-	if (!rc && (q->oldest_first || q->after_id)) /* somebody's cursor */
+	if (!rc && (q->oldest_first || q->after_id) && !fw_store_entry_is_one(q)) /* somebody's cursor */
 		rc = pg_safe_id(p, &last, err);
 	list_sql(q, search, last, &sql);
 	if (!rc && (sql.rc || words.rc))

@@ -570,7 +570,7 @@ static int lend_in(struct pg *p, void *ctx, struct fw_err *err)
 			(long long)f.id);
 	if (rc)
 		goto out;
-	if (f.loan || f.status != FW_FEED_ACTIVE) {
+	if (f.loan || !fw_feed_takes_entries(l->got->status)) {
 		rc = pg_commit_run(p, err);
 		goto out;
 	}

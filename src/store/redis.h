@@ -80,7 +80,7 @@ struct rd_loan { /* a feed that is lent to us, as it was then */
 	int64_t last_new_ms;
 	unsigned groups;          /* wide groups that there are */
 	uint32_t fail_n;
-	int status;               /* what the owner has set meanwhile */
+	int status;               /* what the owner has set, meanwhile or (lent by its number) before */
 	struct fw_str place;      /* batch of its last visit */
 	struct fw_str own;        /* members that visits leave alone: host, created_ms, url, and the owner's */
 	struct fw_str host;       /* whose budget the loan counts for; absent: it is the only feed of its host */

@@ -466,7 +466,7 @@ int rd_entry_list(struct fw_store *st, const struct fw_entry_query *q, fw_entry_
 	fw_arena_reset(&l.r->arena, RD_ARENA_KEEP);
 	l.search = rd_search_begin(&search, q->search) ? &search : NULL;
 	rc = rd_search_failed(&search) ? rd_no_memory(l.r, err) : 0;
-	if (!rc && (q->oldest_first || q->after_id))
+	if (!rc && (q->oldest_first || q->after_id) && !fw_store_entry_is_one(q))
 		rc = safe_number(l.r, &l.hi, err);
 	if (!rc && (q->feed_id || (!q->oldest_first && !q->since_ms && !q->after_id && !q->before_id))) {
 		rc = q->feed_id ? of_feed(&l, err) : of_all(&l, err);

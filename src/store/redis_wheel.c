@@ -203,7 +203,8 @@ int rd_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_aren
 /* Noted as what a claim lends is, so that its commit need not ask. */
 static int lend_note(struct redis *r, int shard, const struct fw_lend_ask *ask, const struct fw_lend_got *got, struct fw_err *err)
 {
-	struct rd_loan loan = {.feed_id = ask->feed_id, .fence = got->fence, .until_ms = got->until_ms, .epoch = r->epoch[shard]};
+	struct rd_loan loan = {.feed_id = ask->feed_id, .fence = got->fence, .until_ms = got->until_ms, .epoch = r->epoch[shard],
+		.status = (int)got->status};
 	struct fw_feed feed = {.id = ask->feed_id}, *f = &feed;
 	struct rd_reply *value;
 	int rc = rd_feeds_read(r, shard, &f, 1, &r->arena, &value, err);

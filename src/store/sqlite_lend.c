@@ -57,9 +57,9 @@ static int lend_in(struct sqlite *s, const struct fw_lend_ask *ask, struct fw_le
 		got->until_ms = FW_MAX(got->until_ms, 1); /* lent, though its claim is gone by somebody's hand */
 		return rc;
 	}
-	if (w.status != FW_FEED_ACTIVE)
+	if (!fw_feed_takes_entries((enum fw_feed_status)w.status))
 		return 0;
-	rc = sq_wheel_off(s, ask->feed_id, &w, err);
+	rc = sq_wheel_off(s, ask->feed_id, &w, err); /* one that is paused lies aside already */
 	return rc ? rc : lend(s, ask, host_id, now, got, err);
 }
 

@@ -37,10 +37,11 @@ static size_t claim_of_host(struct fw_store *st, int64_t now, uint32_t host_max,
 	return got.n;
 }
 
-/* What the engine writes for entries that somebody brought: the feed as it was lent. */
+/* What the engine writes for entries that somebody brought: the feed as it was lent, but its status, of which a push knows nothing. */
 static struct fw_outcome pushed(const struct fw_lease *l, struct fw_feed *feed, int64_t now)
 {
 	*feed = l->feed;
+	feed->status = FW_FEED_ACTIVE;
 	return (struct fw_outcome){.feed_id = l->feed.id, .fence = l->fence, .feed = feed,
 		.visit = {.feed_id = l->feed.id, .at_ms = now, .kind = FW_VISIT_PUSHED, .slot = -1}};
 }
@@ -198,7 +199,7 @@ START_TEST(not_lent)
 {
 	struct fw_store *st = fresh(_i);
 	struct fw_feed f = {.id = subscribe(st, "https://one.example/feed", NOW)};
-	static const enum fw_feed_status off[] = {FW_FEED_PAUSED, FW_FEED_GONE, FW_FEED_QUARANTINED};
+	static const enum fw_feed_status off[] = {FW_FEED_GONE, FW_FEED_QUARANTINED};
 	struct fw_lend_ask ask = {.worker = "pusher", .now_ms = NOW, .lease_ms = 1000};
 	struct fw_lend_got got;
 	struct fw_err err = {0};
@@ -223,6 +224,96 @@ START_TEST(not_lent)
 	IS(fw_store_lend(st, &ask, &A, &l, &got, &err), FW_EINVAL);
 	ask = (struct fw_lend_ask){.feed_id = f.id, .worker = "", .lease_ms = 1000};
 	IS(fw_store_lend(st, &ask, &A, &l, &got, &err), FW_EINVAL);
+	fw_store_close(st);
+}
+END_TEST
+
+static void status_set(struct fw_store *st, int64_t id, enum fw_feed_status status)
+{
+	struct fw_feed f = {.id = id, .status = status};
+	struct fw_err err = {0};
+
+	OK(fw_store_feed_set(st, &f, FW_SET_STATUS, &err));
+	check_clean(st);
+}
+
+static struct fw_lease lent_paused(struct fw_store *st, int64_t id, int64_t now)
+{
+	struct fw_lease l;
+
+	ck_assert_int_ne(lend_at(st, id, now, 60000, &l).fence, 0);
+	ck_assert_int_eq(l.feed.status, FW_FEED_PAUSED);
+	check_clean(st);
+	return l;
+}
+
+/* Off the wheel before, while it is lent and afterwards, however it comes back. */
+START_TEST(one_that_is_paused_too)
+{
+	struct fw_store *st = fresh(_i);
+	int64_t id = subscribe(st, "https://one.example/feed", NOW);
+	struct fw_entry_row e[1] = {entry(1, 1, "one", "1")};
+	struct fw_lease l, claimed[2];
+	struct fw_outcome o;
+	struct fw_feed f;
+	struct fw_err err = {0};
+
+	status_set(st, id, FW_FEED_PAUSED);
+	for (int i = 0; i < 4; i++) {
+		l = lent_paused(st, id, NOW);
+		o = pushed(&l, &f, NOW);
+		o.entries = e;
+		o.entry_n = 1;
+		if (i < 2)
+			ck_assert_int_eq(commit_one(st, &o, NOW), 0);
+		else if (i == 2)
+			released(st, &l);
+		else
+			OK(fw_store_bury(st, "pusher", 0, NOW, &err));
+		if (i < 2)
+			ck_assert_uint_eq(o.visit.new_n, i == 0);
+		check_clean(st);
+		f = find(st, id, &A);
+		ck_assert_int_eq(f.status, FW_FEED_PAUSED);
+		ck_assert_int_eq(f.due_at_ms, NOW);
+		ck_assert_int_eq(f.lease_until_ms, 0);
+		ck_assert_uint_eq(claim_at(st, NOW + 1, 2, claimed, &A), 0);
+	}
+	ck_assert_int_eq(entry_count(st, id), 1);
+	l = lent_paused(st, id, NOW);
+	ck_assert_uint_eq(claim_at(st, NOW + 60000, 2, claimed, &A), 0); /* run out, and paused still */
+	ck_assert_int_eq(push_back(st, &l, NOW + 60001), FW_ESTALE);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+/* Its owner has it go on, or ends it, while it is lent. */
+START_TEST(paused_lent_and_resumed)
+{
+	struct fw_store *st = fresh(_i);
+	int64_t id = subscribe(st, "https://one.example/feed", NOW);
+	struct fw_lease l, claimed[2];
+	struct fw_outcome o;
+	struct fw_feed f;
+
+	for (int i = 0; i < 3; i++) {
+		status_set(st, id, FW_FEED_PAUSED);
+		l = lent_paused(st, id, NOW);
+		status_set(st, id, i == 2 ? FW_FEED_GONE : FW_FEED_ACTIVE);
+		ck_assert_uint_eq(claim_at(st, NOW, 2, claimed, &A), 0);
+		o = pushed(&l, &f, NOW);
+		if (i == 1)
+			released(st, &l);
+		else
+			ck_assert_int_eq(commit_one(st, &o, NOW), 0);
+		check_clean(st);
+		ck_assert_int_eq(find(st, id, &A).status, i == 2 ? FW_FEED_GONE : FW_FEED_ACTIVE);
+		ck_assert_uint_eq(claim_at(st, NOW, 2, claimed, &A), i != 2);
+		if (i != 2)
+			released(st, &claimed[0]);
+		check_clean(st);
+	}
 	fw_store_close(st);
 }
 END_TEST
@@ -445,6 +536,8 @@ START_TEST(never_both)
 				ck_assert_int_eq(got.until_ms, h[id].l.until_ms);
 		} else if (h[id].l.until_ms > now) {
 			give_back(st, &h[id], now, roll(&dice));
+		} else {
+			status_set(st, id, roll(&dice) % 3 ? FW_FEED_ACTIVE : FW_FEED_PAUSED);
 		}
 		if (step % 10 == 0)
 			check_clean(st);
@@ -458,7 +551,7 @@ void lend_tests(Suite *s)
 {
 	TCase *t = tcase_create("lend");
 	const TTest *const every[] = {
-		lent_by_number_due_or_not, lent_to_a_worker, not_lent, budget_is_not_touched, the_turn_is_given_on,
+		lent_by_number_due_or_not, lent_to_a_worker, not_lent, one_that_is_paused_too, paused_lent_and_resumed, budget_is_not_touched, the_turn_is_given_on,
 		a_second_feed_of_its_host_comes, what_its_owner_does_meanwhile_holds, back_without_a_commit, never_both,
 	};
 

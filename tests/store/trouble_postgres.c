@@ -602,7 +602,7 @@ START_TEST(cursor_waits_for_writers)
 	struct fw_lease l[2];
 	struct fw_feed f;
 	struct fw_outcome o;
-	int64_t a = subscribe(st, "https://a.example/", NOW);
+	int64_t a = subscribe(st, "https://a.example/", NOW), by_number = 0;
 	int status;
 	pid_t slow;
 
@@ -629,6 +629,9 @@ START_TEST(cursor_waits_for_writers)
 	ck_assert_int_eq(commit_one(st, &o, NOW), 0);
 	ck_assert_int_eq(entry_count(st, 0), 1); /* who just looks sees it */
 	ck_assert_int_eq(query_count(st, (struct fw_entry_query){.oldest_first = true}), 0); /* a cursor does not */
+	for (int64_t id = 1; id < 9; id++) /* who asks for it by its number does */
+		by_number += query_count(st, (struct fw_entry_query){.oldest_first = true, .after_id = id - 1, .before_id = id + 1});
+	ck_assert_int_eq(by_number, 1);
 	ck_assert_int_eq(waitpid(slow, &status, 0), slow);
 	ck_assert_int_eq(status, 0);
 	ck_assert_int_eq(entry_count(st, 0), 2);

@@ -981,6 +981,7 @@ START_TEST(followers_wait_for_lower_numbers) /* two commits at once: the one wit
 	ck_assert_int_eq(query_count(st, follow), 4);
 	ck_assert_int_eq(query_count(st, of_feed), 3);
 	ck_assert_int_eq(query_count(st, newest_first), 9);
+	ck_assert_int_eq(query_count(st, (struct fw_entry_query){.oldest_first = true, .after_id = 6, .before_id = 8}), 1); /* by its number */
 	told("HSET {feedwheel:0}:storing other \"4 1763730000000\""); /* its taker has died long ago */
 	ck_assert_int_eq(query_count(st, follow), 9);
 	put_entries(st, &A, NOW + HOUR, 9, 10);

@@ -159,10 +159,12 @@ function ops.lend()
 	if fence then
 		until_ms, holder = call('ZSCORE', CLAIMS, fence), call('HGET', BORROWERS, fence) or ''
 		fence = '0'
-	elseif status ~= '0' then
+	elseif status ~= '0' and status ~= '1' then
 		fence = '0'
 	else
-		wheel_off(id, name, due_of(feed))
+		if status == '0' then -- one that is paused stands nowhere
+			wheel_off(id, name, due_of(feed))
+		end
 		fence, until_ms = int(call('HINCRBY', META, 'last_fence', 1)), int(now + tonumber(ARGV[5]))
 		call('SADD', LENT .. fence, id)
 		call('ZADD', CLAIMS, until_ms, fence)

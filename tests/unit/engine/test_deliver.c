@@ -165,7 +165,10 @@ END_TEST
 START_TEST(feeds_that_take_none)
 {
 	struct fw_delivery_in in = {.body = FW_STR(JSON(ONE)), .strict = true};
-	struct fw_feed f = {.id = 1, .status = FW_FEED_PAUSED};
+	static const struct { enum fw_feed_status status; const char *words; } T[] = {
+		{FW_FEED_GONE, "is gone"}, {FW_FEED_QUARANTINED, "is quarantined"},
+	};
+	struct fw_feed f = {.id = 1};
 	struct fw_lease l[1];
 	struct fw_claim_got got;
 	struct fw_delivered d;
@@ -177,9 +180,12 @@ START_TEST(feeds_that_take_none)
 		if (id != 1)
 			ck_assert_int_eq(fw_deliver(st, config, &in, 0, &d, &err), FW_ENOTFOUND);
 	}
-	OK(fw_store_feed_set(st, &f, FW_SET_STATUS, &err));
-	ck_assert_int_eq(deliver(JSON(ONE), NULL, true, &d), FW_EGONE);
-	ck_assert_ptr_nonnull(strstr(err.text, "is paused"));
+	for (size_t i = 0; i < FW_N(T); i++) {
+		f.status = T[i].status;
+		OK(fw_store_feed_set(st, &f, FW_SET_STATUS, &err));
+		ck_assert_int_eq(deliver(JSON(ONE), NULL, true, &d), FW_EGONE);
+		ck_assert_ptr_nonnull(strstr(err.text, T[i].words));
+	}
 	f.status = FW_FEED_ACTIVE;
 	OK(fw_store_feed_set(st, &f, FW_SET_STATUS, &err));
 	OK(fw_store_claim(st, &(struct fw_claim_ask){.worker = "w", .lease_ms = 60000, .max = 1}, &a, l, &got, &err));
@@ -188,6 +194,20 @@ START_TEST(feeds_that_take_none)
 	ck_assert_int_eq(d.lent_until_ms, l[0].until_ms);
 	OK(fw_store_release(st, l, 1, &err));
 	counts(JSON(ONE), NULL, 1, 0, 0);
+	fw_arena_finish(&a);
+}
+END_TEST
+
+START_TEST(one_that_is_paused_takes_them)
+{
+	struct fw_feed f = {.id = 1, .status = FW_FEED_PAUSED};
+	struct fw_arena a;
+
+	fw_arena_init(&a, 0);
+	OK(fw_store_feed_set(st, &f, FW_SET_STATUS, &err));
+	counts(JSON(ONE), NULL, 1, 0, 0);
+	counts(JSON(ONE "," TWO), NULL, 1, 0, 1);
+	ck_assert_int_eq(feed_now(&a).status, FW_FEED_PAUSED);
 	fw_arena_finish(&a);
 }
 END_TEST
@@ -271,6 +291,7 @@ int main(void)
 	tcase_add_test(t, put_right);
 	tcase_add_test(t, too_much);
 	tcase_add_test(t, feeds_that_take_none);
+	tcase_add_test(t, one_that_is_paused_takes_them);
 	tcase_add_test(t, what_nobody_told_yet);
 	tcase_add_loop_test(t, the_store_breaks, 0, 3);
 	tcase_add_loop_test(t, given_up, 0, 2);
