@@ -18,7 +18,7 @@ struct events {
 	struct cli_table table;
 	struct fw_buf line;
 	struct fw_arena arena; /* of one row */
-	bool dead, as_lines;
+	bool dead, as_lines, counting;
 	int64_t after_id;
 	size_t limit;         /* 0: all */
 	size_t n, skip;
@@ -50,27 +50,16 @@ static int line_out(struct events *e)
 	return cli_gone(e->c);
 }
 
-static int event_show(void *ctx, const struct fw_event *v)
+static void event_cells(struct events *e, const struct fw_event *v)
 {
-	struct events *e = ctx;
 	char when[FW_RFC3339_MAX];
 
-	if (e->skip) {
-		e->skip--;
-		return 0;
-	}
-	e->n++;
-	if (e->as_lines) {
-		fw_event_row(v, &e->line);
-		return line_out(e);
-	}
 	cli_table_cell(&e->table, NULL, fw_str(cli_stamp(when, v->stamp_ms)));
 	cli_table_cell(&e->table, CLI_BOLD, v->property);
 	number(e, v->section);
 	number(e, v->item);
 	cli_table_cell(&e->table, NULL, v->remote_ip.len ? v->remote_ip : FW_STR("-"));
 	number(e, v->id);
-	return cli_gone(e->c);
 }
 
 /* A row that we did not write is a text. */
@@ -93,64 +82,74 @@ static void dead_line(struct events *e, const struct fw_dead_event *v)
 	fw_arena_reset(&e->arena, v->row.len);
 }
 
-static int dead_show(void *ctx, const struct fw_dead_event *v)
+static void dead_cells(struct events *e, const struct fw_dead_event *v)
 {
-	struct events *e = ctx;
 	char when[FW_RFC3339_MAX];
 
-	if (e->skip) {
-		e->skip--;
-		return 0;
-	}
-	e->n++;
-	if (e->as_lines) {
-		dead_line(e, v);
-		return line_out(e);
-	}
 	cli_table_cell(&e->table, NULL, fw_str(cli_stamp(when, v->at_ms)));
 	number(e, v->id);
 	cli_table_cell(&e->table, CLI_RED, v->reason);
 	cli_table_cell(&e->table, CLI_DIM, v->row);
-	return cli_gone(e->c);
 }
 
-static int event_count(void *ctx, const struct fw_event *v)
+/* One or the other. */
+static int row(struct events *e, const struct fw_event *v, const struct fw_dead_event *dead)
 {
-	(void)v;
-	++*(size_t *)ctx;
-	return 0;
+	if (!e->counting && e->skip) {
+		e->skip--;
+		return 0;
+	}
+	e->n++;
+	if (e->counting)
+		return 0;
+	if (!e->as_lines) {
+		if (v)
+			event_cells(e, v);
+		else
+			dead_cells(e, dead);
+		return cli_gone(e->c);
+	}
+	if (v)
+		fw_event_row(v, &e->line);
+	else
+		dead_line(e, dead);
+	return line_out(e);
 }
 
-static int dead_count(void *ctx, const struct fw_dead_event *v)
+static int event_row(void *ctx, const struct fw_event *v)
 {
-	(void)v;
-	++*(size_t *)ctx;
-	return 0;
+	return row(ctx, v, NULL);
 }
 
-static int count(struct events *e, size_t limit, size_t *n, struct fw_err *err)
+static int dead_row(void *ctx, const struct fw_dead_event *v)
+{
+	return row(ctx, NULL, v);
+}
+
+static int walk(struct events *e, size_t limit, struct fw_err *err)
 {
 	struct fw_store *st = e->c->store;
 
-	*n = 0;
-	return e->dead ? fw_store_event_dead_list(st, e->after_id, limit, dead_count, n, err) :
-		fw_store_event_list(st, e->after_id, limit, event_count, n, err);
+	e->n = 0;
+	return e->dead ? fw_store_event_dead_list(st, e->after_id, limit, dead_row, e, err) :
+		fw_store_event_list(st, e->after_id, limit, event_row, e, err);
 }
 
 /* From where on there are the last e->limit and not many more; e->skip of these. */
 static int look_back(struct events *e, struct fw_err *err)
 {
-	size_t n = 0;
 	int rc = 0;
 
-	for (int64_t span_ms = FW_SECOND_MS; !rc && n < e->limit; span_ms *= 8) {
+	e->counting = true;
+	for (int64_t span_ms = FW_SECOND_MS; !rc && e->n < e->limit; span_ms *= 8) {
 		e->after_id = fw_ids_first(e->c->now_ms - span_ms) - 1;
-		rc = count(e, e->limit, &n, err);
+		rc = walk(e, e->limit, err);
 		if (e->after_id < 0)
 			break;
 	}
-	rc = rc ? rc : count(e, 0, &n, err);
-	e->skip = n > e->limit ? n - e->limit : 0;
+	rc = rc ? rc : walk(e, 0, err);
+	e->skip = e->n > e->limit ? e->n - e->limit : 0;
+	e->counting = false;
 	return rc;
 }
 
@@ -166,10 +165,7 @@ static int show(struct events *e)
 	if (!rc && !e->as_lines)
 		cli_table_init(&e->table, c, e->dead ? DEAD : EVENT, e->dead ? FW_N(DEAD) : FW_N(EVENT));
 	if (!rc) {
-		size_t limit = e->limit ? e->limit + e->skip : 0;
-
-		rc = e->dead ? fw_store_event_dead_list(c->store, e->after_id, limit, dead_show, e, &err) :
-			fw_store_event_list(c->store, e->after_id, limit, event_show, e, &err);
+		rc = walk(e, e->limit ? e->limit + e->skip : 0, &err);
 		if (!e->as_lines)
 			cli_table_end(&e->table);
 	}
@@ -212,6 +208,17 @@ static int retry_take(void *ctx, const struct fw_dead_event *v)
 	return r->arena.failed ? FW_ENOMEM : 0;
 }
 
+/* Refused again: what the store says now is the reason. */
+static int retry_refused(struct retry *r, struct fw_store *st, const struct fw_dead_event *dead, struct fw_err *err)
+{
+	struct fw_err why = *err;
+	struct fw_dead_event again = *dead;
+
+	r->refused_n++;
+	again.reason = fw_str(why.text);
+	return fw_str_eq(again.reason, dead->reason) ? 0 : fw_store_event_bury(st, &again, err);
+}
+
 /* First into the table, then away from those set aside: killed in between it is there twice, and the next try takes it away. */
 static int retry_put(struct retry *r, struct fw_store *st, size_t from, size_t n, struct fw_err *err)
 {
@@ -224,10 +231,8 @@ static int retry_put(struct retry *r, struct fw_store *st, size_t from, size_t n
 	}
 	if (rc == FW_EIO || rc == FW_EAGAIN || rc == FW_ENOMEM)
 		return rc;
-	if (n == 1) {
-		r->refused_n++;
-		return 0;
-	}
+	if (n == 1)
+		return retry_refused(r, st, &r->dead[from], err);
 	rc = retry_put(r, st, from, n / 2, err);
 	return rc ? rc : retry_put(r, st, from + n / 2, n - n / 2, err);
 }

@@ -73,7 +73,7 @@ static int dead_in(struct maria *m, void *arg, struct fw_err *err)
 	const struct fw_dead_event *e = arg;
 
 	mr_put(m, "INSERT INTO incoming_dead (id, `row`, reason, at_ms) VALUES (?, ?, ?, ?) ON DUPLICATE KEY UPDATE"
-		" incoming_dead.id = incoming_dead.id", "issi", e->id, e->row, e->reason, e->at_ms);
+		" `row` = VALUES(`row`), reason = VALUES(reason), at_ms = VALUES(at_ms)", "issi", e->id, e->row, e->reason, e->at_ms);
 	return mr_flush(m, err);
 }
 

@@ -87,14 +87,13 @@ int mem_event_put(struct fw_store *st, const struct fw_event *event, size_t n, s
 int mem_event_bury(struct fw_store *st, const struct fw_dead_event *event, struct fw_err *err)
 {
 	struct memory *m = mem_of(st);
-	size_t at = index_of(&m->dead_events, event->id, dead_id);
+	struct list *l = &m->dead_events;
+	size_t at = index_of(l, event->id, dead_id);
 	struct fw_dead_event *copy;
 	char *text;
 
-	if (at < m->dead_events.n && dead_id(m->dead_events.at[at]) == event->id)
-		return 0;
 	copy = malloc(sizeof(*copy) + event->row.len + event->reason.len);
-	if (!copy || mem_list_room(&m->dead_events, 1)) {
+	if (!copy || mem_list_room(l, 1)) {
 		free(copy);
 		return mem_no_memory(err);
 	}
@@ -102,7 +101,12 @@ int mem_event_bury(struct fw_store *st, const struct fw_dead_event *event, struc
 	text = (char *)(copy + 1);
 	copy->row = text_put(&text, event->row);
 	copy->reason = text_put(&text, event->reason);
-	insert(&m->dead_events, at, copy);
+	if (at < l->n && dead_id(l->at[at]) == event->id) {
+		free(l->at[at]);
+		l->at[at] = copy;
+	} else {
+		insert(l, at, copy);
+	}
 	return 0;
 }
 

@@ -80,7 +80,7 @@ static int dead_in(struct pg *p, void *ctx, struct fw_err *err)
 	pg_text(p, e->reason);
 	pg_int(p, e->at_ms);
 	pg_send(p, PG_ONCE, "INSERT INTO incoming_dead (id, row, reason, at_ms) VALUES ($1::int8, $2, $3, $4::int8)"
-		" ON CONFLICT (id) DO NOTHING");
+		" ON CONFLICT (id) DO UPDATE SET row = $2, reason = $3, at_ms = $4::int8");
 	return pg_commit_run(p, err);
 }
 

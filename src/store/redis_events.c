@@ -72,10 +72,12 @@ int rd_event_bury(struct fw_store *st, const struct fw_dead_event *event, struct
 	if (rc)
 		return rc;
 	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
-	c = rd_ask(r, 0, "ZADD", "incoming_dead", 2, err);
+	c = rd_op(r, 0, RD_WRITE, "event_bury", 3, err);
 	if (!c)
 		return err->rc;
 	rd_add_int(c, fw_ids_ms(event->id));
+	member_begin(rd_word_begin(c), event->id);
+	rd_word_end(c);
 	dead_add(c, event);
 	return rd_run1(r, 0, &r->arena, &reply, "setting an event aside", err);
 }

@@ -29,7 +29,7 @@ int sq_event_bury(struct fw_store *st, const struct fw_dead_event *event, struct
 	if (rc)
 		return rc;
 	return sq_end(s, sq_do(s, SQ_EVENT_BURY, "INSERT INTO incoming_dead (id, row, reason, at_ms) VALUES (?1, ?2, ?3, ?4)"
-		" ON CONFLICT (id) DO NOTHING", err, "issi", event->id, event->row, event->reason, event->at_ms), err);
+		" ON CONFLICT (id) DO UPDATE SET row = ?2, reason = ?3, at_ms = ?4", err, "issi", event->id, event->row, event->reason, event->at_ms), err);
 }
 
 int sq_event_unbury(struct fw_store *st, const struct fw_dead_event *event, size_t n, struct fw_err *err)

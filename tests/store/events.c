@@ -199,6 +199,41 @@ START_TEST(set_aside)
 }
 END_TEST
 
+START_TEST(set_aside_again) /* among others of its millisecond: the last reason counts */
+{
+	struct fw_store *st = fresh(_i);
+	struct fw_dead_event e = {.row = FW_STR("{}"), .at_ms = NOW};
+	struct dead d = {0};
+	struct fw_ids ids;
+	struct fw_err err = {0};
+	int64_t first;
+
+	fw_ids_init(&ids, 0);
+	first = fw_ids_take(&ids, 9, NOW);
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < 9; i++) {
+			e.id = first + (round ? i * 4 % 9 : i);
+			e.reason = round ? FW_STR("another") : FW_STR("the first");
+			e.row = round ? FW_STR("{\"a\":1}") : FW_STR("{}");
+			e.at_ms = NOW + 20 * round + (e.id - first);
+			OK(fw_store_event_bury(st, &e, &err));
+		}
+	}
+	for (int i = 0; i < 9; i++) {
+		d = (struct dead){0};
+		OK(fw_store_event_dead_list(st, first + i - 1, 1, see_dead, &d, &err));
+		ck_assert_int_eq(d.id, first + i);
+		ck_assert_int_eq(d.at_ms, NOW + 20 + i);
+		ck_assert_str_eq(d.reason, "another");
+		ck_assert_str_eq(d.row, "{\"a\":1}");
+	}
+	d = (struct dead){0};
+	OK(fw_store_event_dead_list(st, 0, 0, see_dead, &d, &err));
+	ck_assert_uint_eq(d.n, 9);
+	fw_store_close(st);
+}
+END_TEST
+
 START_TEST(prune)
 {
 	struct fw_store *st = fresh(_i);
@@ -320,7 +355,7 @@ int main(void)
 {
 	Suite *s = suite_create("events");
 	TCase *t = tcase_create("every driver");
-	const TTest *const every[] = {stored_once, many_of_which_some_are_there, unknown_address, many_by_pages, set_aside, prune, prune_in_steps,
+	const TTest *const every[] = {stored_once, many_of_which_some_are_there, unknown_address, many_by_pages, set_aside, set_aside_again, prune, prune_in_steps,
 		taken_back};
 
 	stores_begin();

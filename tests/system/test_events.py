@@ -71,7 +71,11 @@ def refused(base):
         r = w.run("events", "--retry", code=1)
         holds("1 event is stored" in r.stdout and "3 events were refused" in r.stderr, r.stdout + r.stderr)
         equal(w.sql("SELECT property_id FROM incoming ORDER BY 1"), [(1,), (2,), (3,)])
-        equal([(e["id"], e["row"]) for e in lines(w, "--dead")], [(7, "no row"), (8, '{"id":8}'), (dead[1]["id"], dead[1]["row"])])
+        left = lines(w, "--dead")
+        equal([(e["id"], e["row"]) for e in left], [(7, "no row"), (8, '{"id":8}'), (dead[1]["id"], dead[1]["row"])])
+        equal([e["reason"] for e in left[:2]], ["r", "r"])
+        holds("still" in left[2]["reason"] and "it is bad" not in left[2]["reason"], left[2]) # what it says now
+        equal(left[2]["set_aside"], dead[1]["set_aside"])
         w.sql("DROP TRIGGER no", write=True)
         w.sql("DELETE FROM incoming_dead WHERE id < 10", write=True)
         r = w.run("events", "--retry")

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: ISC
 --
--- Records: see redis_records.c.
+-- Records (see redis_records.c), and events that are set aside (redis_events.c).
 
 local RECORDS, NAMES, ENDS = P .. 'records', P .. 'record_names', P .. 'record_ends'
 
@@ -45,4 +45,23 @@ function ops.record_prune()
 		record_drop(name)
 	end
 	return #names
+end
+
+-- event_bury ms "id " member: in place of the one with that id. Those of a millisecond are in order of their ids.
+function ops.event_bury()
+	local key, ms, id, member = P .. 'incoming_dead', ARGV[2], ARGV[3], ARGV[4]
+	local lo, hi = call('ZCOUNT', key, '-inf', '(' .. ms), call('ZCOUNT', key, '-inf', ms)
+	while lo < hi do
+		local mid = math.floor((lo + hi) / 2)
+		if sub(call('ZRANGE', key, mid, mid)[1], 1, #id) < id then
+			lo = mid + 1
+		else
+			hi = mid
+		end
+	end
+	local was = call('ZRANGE', key, lo, lo)[1]
+	if was and sub(was, 1, #id) == id then
+		call('ZREM', key, was)
+	end
+	call('ZADD', key, ms, member)
 end
