@@ -18,6 +18,7 @@ from harness import ROOT, Skip, case, each_engine, equal, holds, run, server, wa
 from pushing import DURABLE, EVENT, TWIRP, Load, Tables, items
 
 KILLS = int(os.environ.get("FW_INGEST_KILLS", "4"))
+STOPS = KILLS if "FW_INGEST_KILLS" in os.environ else 0
 AWAY_S = 30 if LONG else 0
 ENGINES = {"postgres", "mysql", "redis"}
 
@@ -52,11 +53,15 @@ def ring(d):
 # ---- stopped and killed ----------------------------------------------------------------------------------------------------------------------
 
 
-@each_engine("stopped under load: the database holds what was accepted", also=["sqlite"], leave_out=mostly())
+@each_engine("stopped under load, and started again: the database holds what was accepted", also=["sqlite"], leave_out=mostly())
 def stopped(base, engine):
     with database(engine, base) as (_, url), door(base, store=url) as d:
         load = Load(d)
-        more(load, 500)
+        for _ in range(STOPS):
+            more(load, 500)
+            d.stop()
+            d.start()
+        more(load)
         d.stop()
         load.stop()
         load.check(Tables(engine, url, d).items())
@@ -81,19 +86,20 @@ def spill_left(base):
     return [f for f in os.listdir(os.path.join(base, "spill")) if not f.endswith(".new")]
 
 
-@case("killed with -9 again and again under load, with a spill: all that was accepted is stored once")
-def killed(base):
-    d = Door(base, "--spill-dir", os.path.join(base, "spill"), conf="flush_ms = 30ms\n")
-    load = Load(d, pause=0.001)
-    for _ in range(KILLS):
-        more(load)
-        time.sleep(random.uniform(0, 0.05))
-        kill_something(d)
-    spill_stored(d)
-    load.stop()
-    d.stop()
-    load.check(items(d))
-    equal(spill_left(base), [], "left in the spill")
+@each_engine("killed with -9 again and again under load, with a spill: all that was accepted is stored once", also=["sqlite"], leave_out=mostly())
+def killed(base, engine):
+    with database(engine, base) as (_, url):
+        d = Door(base, "--spill-dir", os.path.join(base, "spill"), conf="flush_ms = 30ms\n", store=url)
+        load = Load(d, pause=0.001)
+        for _ in range(KILLS):
+            more(load)
+            time.sleep(random.uniform(0, 0.05))
+            kill_something(d)
+        spill_stored(d)
+        load.stop()
+        d.stop()
+        load.check(Tables(engine, url, d).items())
+        equal(spill_left(base), [], "left in the spill")
 
 
 @each_engine("killed with -9, and its database too: with a spill all that was accepted is stored once", leave_out=mostly("mysql"))
@@ -119,17 +125,18 @@ def both_killed(base, engine):
         equal(spill_left(base), [], "left in the spill")
 
 
-@case("durable and killed with -9, without a spill: what was answered is stored")
-def durable_killed(base):
-    d = Door(base)
-    load = Load(d, path=DURABLE)
-    for _ in range(KILLS):
-        more(load)
-        d.kill()
-        d.start()
-    load.stop()
-    d.stop()
-    load.check(items(d))
+@each_engine("durable and killed with -9, without a spill: what was answered is stored", also=["sqlite"], leave_out=mostly())
+def durable_killed(base, engine):
+    with database(engine, base) as (_, url):
+        d = Door(base, store=url)
+        load = Load(d, path=DURABLE)
+        for _ in range(KILLS):
+            more(load)
+            d.kill()
+            d.start()
+        load.stop()
+        d.stop()
+        load.check(Tables(engine, url, d).items())
 
 
 @each_engine("durable, and the database killed with -9: what was answered is there", leave_out=mostly("postgres"))
