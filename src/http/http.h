@@ -155,6 +155,9 @@ struct request {
 	struct request *next;        /* spare */
 };
 
+/* May one more connection be put to sleep? Not when those that wait would leave no place for others. */
+bool http_may_wait(const struct http *h);
+
 /* ---- answer.c ------------------------------------------------------------------------------------------------------------------ */
 
 /* Any thread that runs the route. */

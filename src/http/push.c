@@ -102,6 +102,8 @@ enum MHD_Result http_push_events(struct request *r)
 	int rc;
 
 	r->durable = r->lane->h->config->flush_rows == 1 /* no queue */ || wants_durable(r);
+	if (r->durable && !http_may_wait(r->lane->h))
+		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "too many wait for the store already");
 	r->wait.done = push_done;
 	ok = put_all(r);
 	if (r->state != REQUEST_BODY)

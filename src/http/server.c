@@ -128,6 +128,13 @@ static void on_connection(void *ctx, struct MHD_Connection *conn, void **at, enu
 		shutdown(i->connect_fd, SHUT_RDWR); /* no memory: none without limits */
 }
 
+bool http_may_wait(const struct http *h)
+{
+	size_t max = conns_max(h->conns);
+
+	return (size_t)atomic_load_explicit(&h->suspended_n, memory_order_relaxed) < max - max / 8;
+}
+
 /* Its body is there. */
 static enum MHD_Result request_run(struct request *r)
 {

@@ -29,7 +29,8 @@
 #include "http/http.h"
 #include "base/banned.h"
 
-#define READERS_MAX 10000
+#define READERS_MAX ((size_t)10000)
+#define READERS_SHARE(places) ((places) / 4 * 3)
 #define WINDOW_N 1024
 #define WINDOW_BYTES ((size_t)4 << 20)
 #define HELPED_MAX 32              /* readers at the desk at once */
@@ -407,14 +408,16 @@ enum MHD_Result http_stream(struct request *r)
 {
 	struct stream *s = r->lane->h->stream;
 	int64_t at, feed_id = 0;
+	size_t most;
 	struct MHD_Response *m;
 	enum MHD_Result ok;
 	struct reader *d;
 
 	if (!since_read(r, &at, &ok) || !http_param_int(r, "feed", 1, INT64_MAX, &feed_id, &ok))
 		return ok;
-	if (stream_readers(s) >= READERS_MAX)
-		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", "%d read the stream already", READERS_MAX);
+	most = FW_MIN(READERS_MAX, FW_MAX(READERS_SHARE(conns_max(r->lane->h->conns)), 1));
+	if (stream_readers(s) >= most)
+		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", "%zu read the stream already", most);
 	d = reader_new(s, r, at, feed_id);
 	if (!d)
 		return MHD_NO;
