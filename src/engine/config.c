@@ -108,7 +108,7 @@ static const struct fw_setting SETTING[] = {
 	{"serve_body_ms", FW_TYPE_DURATION, "60s", 10, FW_HOUR_MS, NULL, "Time for a request's body.", AT(serve_body_ms)},
 	{"serve_body_rate", FW_TYPE_INT, "500", 0, MIB(1024), NULL, "Least bytes a second of a body, after its first 5 s; 0: any.",
 		AT(serve_body_rate)},
-	{"serve_send_ms", FW_TYPE_DURATION, "60s", 10, FW_HOUR_MS, NULL, "Time for who asked to take the answer; streams have no limit.",
+	{"serve_send_ms", FW_TYPE_DURATION, "60s", 10, FW_HOUR_MS, NULL, "Time for who asked to take the answer; of a stream, each piece of it.",
 		AT(serve_send_ms)},
 	{"serve_idle_ms", FW_TYPE_DURATION, "60s", 10, FW_DAY_MS, NULL, "A connection that is kept alive waits so long for its next request.",
 		AT(serve_idle_ms)},

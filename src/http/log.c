@@ -6,14 +6,17 @@
  *	192.0.2.1 - - [21/Nov/2026:12:30:00 +0000] "POST /v1/events HTTP/1.1" 202 2 "-" "curl/7.88.1" 9f86d081884c7d65 0.000123
  *
  * The serving threads put rows into rings of their own, which takes no lock and no system call; a thread makes lines of them and writes.
- * What finds its ring full is counted and told, never waited for. The file is opened at the start, at its end: SIGHUP, which starts the
+ * What finds its ring full is counted and told, never waited for. A pipe that nobody reads is waited for, but not at the end. The file is opened at the start, at its end: SIGHUP, which starts the
  * server anew, goes on in a new one when the old has been moved away.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/byte_ring.h"
@@ -24,6 +27,7 @@
 
 #define RING_BYTES ((size_t)1 << 20) /* for each lane */
 #define PAUSE_MS 20
+#define LAST_MS (2 * FW_SECOND_MS) /* at the end: so long for who reads a pipe */
 #define BATCH_BYTES 65536
 #define PATH_MAX_BYTES 1000
 #define AGENT_MAX_BYTES 200
@@ -41,6 +45,8 @@ struct http_log {
 	const char *where;
 	int fd;
 	bool stop, failing;
+	bool file;               /* else it may be full, and be emptied by somebody */
+	int64_t last_ms;         /* monotonic: when it was told to stop; 0: not yet */
 	_Atomic uint64_t lost_n;
 	uint64_t told_n;
 	pthread_t thread;
@@ -138,12 +144,38 @@ static void add_line(struct fw_buf *b, const struct row *w)
 	fw_buf_addf(b, "\" %s %lld.%06lld\n", w->id, (long long)(w->us / 1000000), (long long)(w->us % 1000000));
 }
 
+static bool stopping(struct http_log *l)
+{
+	bool stop;
+
+	pthread_mutex_lock(&l->lock);
+	stop = l->stop;
+	pthread_mutex_unlock(&l->lock);
+	if (stop && !l->last_ms)
+		l->last_ms = fw_mono_ms();
+	return stop;
+}
+
+/* Until a pipe takes PIPE_BUF bytes without a wait. False: it has to end, and nobody reads. */
+static bool has_room(struct http_log *l)
+{
+	struct pollfd p = {.fd = l->fd, .events = POLLOUT};
+
+	while (!l->file && poll(&p, 1, PAUSE_MS) <= 0) {
+		if (stopping(l) && fw_mono_ms() - l->last_ms > LAST_MS) {
+			errno = EAGAIN;
+			return false;
+		}
+	}
+	return true;
+}
+
 static void write_out(struct http_log *l)
 {
 	struct fw_str s = fw_buf_str(&l->out);
 
 	while (s.len) {
-		ssize_t n = write(l->fd, s.p, s.len);
+		ssize_t n = has_room(l) ? write(l->fd, s.p, l->file ? s.len : FW_MIN(s.len, PIPE_BUF)) : -1;
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -201,8 +233,8 @@ static void *run(void *ctx)
 		pthread_mutex_lock(&l->lock);
 		if (!l->stop)
 			pthread_cond_timedwait(&l->wake, &l->lock, &until);
-		stop = l->stop;
 		pthread_mutex_unlock(&l->lock);
+		stop = stopping(l);
 		while (drain(l))
 			;
 		if (fw_mono_ms() - told_ms > FW_SECOND_MS || stop) {
@@ -219,6 +251,7 @@ int http_log_open(const char *where, size_t lanes, struct http_log **out, struct
 {
 	struct http_log *l;
 	pthread_condattr_t attr;
+	struct stat st;
 	int rc = 0;
 
 	*out = NULL;
@@ -237,6 +270,7 @@ int http_log_open(const char *where, size_t lanes, struct http_log **out, struct
 	l->fd = strcmp(where, "-") == 0 ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0) : open(where, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
 	if (l->fd < 0)
 		rc = fw_err_set(err, FW_EINVAL, "access_log = %s: %s", where, strerror(errno));
+	l->file = l->fd >= 0 && !fstat(l->fd, &st) && !S_ISFIFO(st.st_mode) && !S_ISSOCK(st.st_mode) && !isatty(l->fd);
 	for (size_t i = 0; i < lanes && !rc; i++)
 		rc = fw_byte_ring_init(&l->ring[i], RING_BYTES) ? fw_err_set(err, FW_ENOMEM, "out of memory") : 0;
 	if (!rc) {
