@@ -162,15 +162,35 @@ static const struct { unsigned status; const char *body; } CANNED[CANNED_N] = {
 	[CANNED_ACCEPTED] = {MHD_HTTP_ACCEPTED, "{}"},
 };
 
-int http_canned_make(struct http_lane *l)
+static struct MHD_Response *canned_make(const struct http_lane *l, int which, const char *date)
 {
-	for (size_t i = 0; i < CANNED_N; i++) {
-		l->canned[i] = response(CANNED[i].status, "application/json", (char *)(uintptr_t)CANNED[i].body, strlen(CANNED[i].body),
-			MHD_RESPMEM_PERSISTENT);
-		if (!l->canned[i] || !cors_add(l->canned[i], l->h->config))
-			return FW_ENOMEM;
+	struct MHD_Response *m = response(CANNED[which].status, "application/json", (char *)(uintptr_t)CANNED[which].body,
+		strlen(CANNED[which].body), MHD_RESPMEM_PERSISTENT);
+
+	if (m && cors_add(m, l->h->config) && MHD_add_response_header(m, MHD_HTTP_HEADER_DATE, date))
+		return m;
+	if (m)
+		MHD_destroy_response(m);
+	return NULL;
+}
+
+/* They carry their date, which libmicrohttpd would print for each: a second later they are made anew. Those on their way are held by it. */
+static bool canned_fresh(struct http_lane *l)
+{
+	int64_t now_s = fw_now_ms() / 1000;
+	char date[FW_RFC3339_MAX];
+
+	if (l->canned_s == now_s)
+		return true;
+	http_canned_free(l);
+	fw_http_date(date, now_s * 1000);
+	for (int i = 0; i < CANNED_N; i++) {
+		l->canned[i] = canned_make(l, i, date);
+		if (!l->canned[i])
+			return false;
 	}
-	return 0;
+	l->canned_s = now_s;
+	return true;
 }
 
 void http_canned_free(struct http_lane *l)
@@ -180,6 +200,7 @@ void http_canned_free(struct http_lane *l)
 			MHD_destroy_response(l->canned[i]);
 		l->canned[i] = NULL;
 	}
+	l->canned_s = 0;
 }
 
 enum MHD_Result http_canned(struct request *r, int which)
@@ -188,7 +209,7 @@ enum MHD_Result http_canned(struct request *r, int which)
 	r->log.status = CANNED[which].status;
 	r->log.bytes = (int64_t)strlen(CANNED[which].body);
 	conn_enter(r->c, CONN_SEND);
-	return MHD_queue_response(r->conn, CANNED[which].status, r->lane->canned[which]);
+	return canned_fresh(r->lane) ? MHD_queue_response(r->conn, CANNED[which].status, r->lane->canned[which]) : MHD_NO;
 }
 
 enum MHD_Result http_problem(struct request *r, unsigned status, const char *code, const char *fmt, ...)

@@ -31,12 +31,13 @@ struct request;
 #define HTTP_ALLOW_MAX 40
 #define HTTP_ID_MAX 64
 
-enum { CANNED_TWIRP_OK, CANNED_ACCEPTED, CANNED_N }; /* answers that never differ, made once per thread */
+enum { CANNED_TWIRP_OK, CANNED_ACCEPTED, CANNED_N }; /* answers that never differ but for their date: made once a second and thread */
 
 struct http_lane { /* one server thread */
 	struct http *h;
 	struct fw_lane_in *in;
 	struct MHD_Response *canned[CANNED_N];
+	int64_t canned_s;            /* Unix time, seconds: their date */
 	struct auth_view auth;       /* tokens that this thread knows */
 	struct request *spare;       /* requests to use again */
 	size_t spare_n;
@@ -180,7 +181,6 @@ FW_PRINTF(4, 5) enum MHD_Result http_problem(struct request *r, unsigned status,
 const char *http_request_id(struct request *r);
 void http_id_init(struct http *h);
 void http_id_begin(struct request *r);
-int http_canned_make(struct http_lane *l);
 void http_canned_free(struct http_lane *l);
 
 /* ---- routes.c ------------------------------------------------------------------------------------------------------------------ */

@@ -51,7 +51,7 @@ static bool path_matches(const char *pattern, const char *path, int64_t *id)
 	while (*pattern) {
 		size_t n = 1;
 
-		if (strncmp(pattern, ID, sizeof(ID) - 1) == 0) {
+		if (*pattern == ID[0]) {
 			n = number_len(path, id);
 			if (!n)
 				return false;

@@ -282,7 +282,6 @@ static int http_start(const struct fw_config *c, const struct fw_meter *meter, i
 	for (size_t i = 0; i < h->lane_n && !rc; i++) {
 		h->lane[i].h = h;
 		h->lane[i].in = fw_ingest_lane(h->ingest, i);
-		rc = http_canned_make(&h->lane[i]);
 	}
 	if (!rc)
 		rc = http_tls_read(c, &h->tls, err);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
 """The front door: what it takes, what it refuses, and its manners. (What it promises: test_ingest.py.)"""
+import email.utils
 import http.client
 import json
 import os
@@ -42,6 +43,26 @@ def takes(base):
         equal(len(set(ids)), 2011)
         now = time.time() * 1000
         holds(all(abs((i >> 22) + 1704067200000 - now) < 60000 for i in ids), "ids tell the time")
+
+
+@case("answers that are kept ready carry the time of their second, once")
+def dates(base):
+    def seen(path):
+        """The answer's date, in seconds."""
+        with socket.create_connection(("127.0.0.1", d.port)) as c:
+            body = json.dumps(EVENT)
+            c.sendall(("POST %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s" % (path, len(body), body)).encode())
+            lines = c.makefile("rb").read().decode().split("\r\n")
+        dated = [l.partition(": ")[2] for l in lines if l.lower().startswith("date:")]
+        equal(len(dated), 1, lines)
+        return email.utils.parsedate_to_datetime(dated[0]).timestamp()
+
+    with door(base) as d:
+        for path in (TWIRP, "/v1/events", "/v1/events?ack=durable"):
+            before = int(time.time())
+            first = seen(path)
+            holds(before - 1 <= first <= time.time(), "%s: %s" % (path, first)) # some clocks are a tick behind
+            wait_for("the next second", lambda path=path, first=first: seen(path) > first)
 
 
 @case("how it is: health, readiness, rings, metrics")
