@@ -2,11 +2,29 @@
 /* Pushed events: tables incoming and incoming_dead. Their ids rise with time, so rows are appended. */
 #include "store/sqlite.h"
 
-static int put(struct sqlite *s, const struct fw_event *e, struct fw_err *err)
+#define MANY 32
+#define ROW "(?,?,?,?,?,?)"
+#define ROWS4 ROW "," ROW "," ROW "," ROW
+#define ROWS16 ROWS4 "," ROWS4 "," ROWS4 "," ROWS4
+#define PUT(rows) "INSERT INTO incoming (id, property, property_section, property_id, remote_ip, stamp) VALUES " rows \
+	" ON CONFLICT (id) DO NOTHING"
+
+/* n rows by a statement that has room for so many: begin and end of a statement cost as much as a row. */
+static int put(struct sqlite *s, sqlite3_stmt *q, const struct fw_event *e, size_t n, struct fw_err *err)
 {
-	return sq_do(s, SQ_EVENT_PUT, "INSERT INTO incoming (id, property, property_section, property_id, remote_ip, stamp)"
-		" VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (id) DO NOTHING", err, "isiisi", e->id, e->property, e->section, e->item,
-		e->remote_ip, e->stamp_ms);
+	int at = 0, rc = q ? SQLITE_OK : SQLITE_NOMEM;
+
+	if (!q)
+		return err->rc;
+	for (size_t i = 0; i < n && rc == SQLITE_OK; i++, e++) {
+		rc |= sqlite3_bind_int64(q, ++at, e->id);
+		rc |= sqlite3_bind_text64(q, ++at, e->property.p, e->property.len, SQLITE_STATIC, SQLITE_UTF8);
+		rc |= sqlite3_bind_int64(q, ++at, e->section);
+		rc |= sqlite3_bind_int64(q, ++at, e->item);
+		rc |= sqlite3_bind_text64(q, ++at, e->remote_ip.p, e->remote_ip.len, SQLITE_STATIC, SQLITE_UTF8);
+		rc |= sqlite3_bind_int64(q, ++at, e->stamp_ms);
+	}
+	return rc == SQLITE_OK ? sq_row(s, q, err) : sq_error(s, "passing values", err);
 }
 
 int sq_event_put(struct fw_store *st, const struct fw_event *event, size_t n, struct fw_err *err)
@@ -16,8 +34,10 @@ int sq_event_put(struct fw_store *st, const struct fw_event *event, size_t n, st
 
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < n && !rc; i++)
-		rc = put(s, &event[i], err);
+	for (; n >= MANY && !rc; event += MANY, n -= MANY)
+		rc = put(s, sq_stmt(s, SQ_EVENTS_PUT, PUT(ROWS16 "," ROWS16), err), event, MANY, err);
+	for (; n && !rc; event++, n--)
+		rc = put(s, sq_stmt(s, SQ_EVENT_PUT, PUT(ROW), err), event, 1, err);
 	return sq_end(s, rc, err);
 }
 
