@@ -127,14 +127,14 @@ int pg_run(struct pg *p, struct fw_err *err);
 int pg_exec(struct pg *p, const char *sql, struct fw_err *err);
 
 /*
- * Many new rows at a third of what an INSERT costs the server: pg_copy_begin, for each row pg_copy_row and its columns, then pg_copy_run with
- * a COPY ... FROM STDIN (FORMAT binary), which is a transaction of its own. Not behind a pooler (p->session): it has no guard.
+ * Many new rows at a third of what an INSERT costs the server: pg_copy_begin with a COPY ... FROM STDIN (FORMAT binary), which is a
+ * transaction of its own; when that went well, for each row pg_copy_row and its columns, then pg_copy_end, which tells what became of it. Not behind a pooler (p->session): it has no guard.
  */
-void pg_copy_begin(struct pg *p);
+int pg_copy_begin(struct pg *p, const char *sql, struct fw_err *err);
 void pg_copy_row(struct pg *p, unsigned columns);
 void pg_copy_int(struct pg *p, int64_t v);
 void pg_copy_text(struct pg *p, struct fw_str s); /* made fit, as by pg_text */
-int pg_copy_run(struct pg *p, const char *sql, struct fw_err *err);
+int pg_copy_end(struct pg *p, struct fw_err *err);
 
 /* A transaction: fn sends "begin" itself (pg_begin) and ends with pg_commit; on failure it is rolled back here, and done again
    when another transaction was in its way. */

@@ -46,7 +46,10 @@ static int events_in(struct pg *p, void *ctx, struct fw_err *err)
 
 static int events_copy(struct pg *p, const struct events *q, struct fw_err *err)
 {
-	pg_copy_begin(p);
+	int rc = pg_copy_begin(p, "COPY incoming (id, property, property_section, property_id, remote_ip, stamp) FROM STDIN (FORMAT binary)", err);
+
+	if (rc)
+		return rc;
 	for (size_t i = 0; i < q->n; i++) {
 		const struct fw_event *e = &q->at[i];
 
@@ -58,7 +61,7 @@ static int events_copy(struct pg *p, const struct events *q, struct fw_err *err)
 		pg_copy_text(p, e->remote_ip);
 		pg_copy_int(p, e->stamp_ms);
 	}
-	return pg_copy_run(p, "COPY incoming (id, property, property_section, property_id, remote_ip, stamp) FROM STDIN (FORMAT binary)", err);
+	return pg_copy_end(p, err);
 }
 
 int pg_event_put(struct fw_store *st, const struct fw_event *event, size_t n, struct fw_err *err)

@@ -11,6 +11,7 @@
  * (an advisory lock), loans by id, places, wheel, hosts by id. What still meets in a deadlock is done again.
  */
 #include <arpa/inet.h>
+#include <endian.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -34,8 +35,9 @@ static void put32(struct fw_buf *b, uint32_t v)
 
 static void put64(struct fw_buf *b, int64_t v)
 {
-	put32(b, (uint32_t)((uint64_t)v >> 32));
-	put32(b, (uint32_t)v);
+	uint64_t net = htobe64((uint64_t)v);
+
+	fw_buf_add(b, &net, sizeof(net));
 }
 
 static void args_forget(struct pg *p)
@@ -417,6 +419,8 @@ int pg_exec(struct pg *p, const char *sql, struct fw_err *err)
 
 /* ---- COPY in binary form: a head, rows of (length, bytes), an end --------------------------------------------------------- */
 
+#define COPY_PIECE 32768 /* what is complete goes out: the server reads it while the rest is made */
+
 static void put16(struct fw_buf *b, uint16_t v)
 {
 	uint16_t net = htons(v);
@@ -424,23 +428,67 @@ static void put16(struct fw_buf *b, uint16_t v)
 	fw_buf_add(b, &net, sizeof(net));
 }
 
-void pg_copy_begin(struct pg *p)
+/* Its last answers, and back to what the connection does otherwise. */
+static int copy_over(struct pg *p, int rc, struct fw_err *err)
+{
+	PGresult *r;
+
+	while (!p->broken && (r = answer(p))) {
+		if (!is_good(r) && !rc)
+			rc = pg_error(p, r, err);
+		PQclear(r);
+	}
+	if (p->broken ? !rc : !PQenterPipelineMode(p->c))
+		rc = pg_gone(p, PQerrorMessage(p->c), err);
+	return rc;
+}
+
+int pg_copy_begin(struct pg *p, const char *sql, struct fw_err *err)
 {
 	static const char HEAD[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0"; /* and the 0 at its end: no flags, no extension */
+	PGresult *r;
+	int rc;
 
+	if (p->in_callback)
+		return fw_err_set(err, FW_EINVAL, "%s: called again from a callback of its own", p->name);
+	if (p->broken || !PQexitPipelineMode(p->c) || !PQsendQuery(p->c, sql))
+		return pg_gone(p, PQerrorMessage(p->c), err);
+	r = answer(p);
 	fw_buf_reset(&p->text);
 	fw_buf_add(&p->text, HEAD, sizeof(HEAD));
+	if (PQresultStatus(r) == PGRES_COPY_IN) {
+		PQclear(r);
+		return 0;
+	}
+	rc = r ? pg_error(p, r, err) : pg_gone(p, PQerrorMessage(p->c), err);
+	PQclear(r);
+	return copy_over(p, rc, err);
+}
+
+static void copy_send(struct pg *p)
+{
+	if (!p->broken && !p->text.rc && PQputCopyData(p->c, p->text.p, (int)p->text.len) != 1)
+		p->broken = true;
+	if (!p->text.rc)
+		fw_buf_reset(&p->text);
 }
 
 void pg_copy_row(struct pg *p, unsigned columns)
 {
+	if (p->text.len >= COPY_PIECE)
+		copy_send(p);
 	put16(&p->text, (uint16_t)columns);
 }
 
 void pg_copy_int(struct pg *p, int64_t v)
 {
-	put32(&p->text, sizeof(v));
-	put64(&p->text, v);
+	uint32_t len = htonl(sizeof(v));
+	uint64_t net = htobe64((uint64_t)v);
+	char cell[sizeof(len) + sizeof(net)];
+
+	memcpy(cell, &len, sizeof(len));
+	memcpy(cell + sizeof(len), &net, sizeof(net));
+	fw_buf_add(&p->text, cell, sizeof(cell));
 }
 
 void pg_copy_text(struct pg *p, struct fw_str s)
@@ -456,41 +504,16 @@ void pg_copy_text(struct pg *p, struct fw_str s)
 	}
 }
 
-static int copy_in(struct pg *p, const char *sql, struct fw_err *err)
+int pg_copy_end(struct pg *p, struct fw_err *err)
 {
-	PGresult *r;
-	int rc;
-
-	if (!PQsendQuery(p->c, sql))
-		return pg_gone(p, PQerrorMessage(p->c), err);
-	r = answer(p);
-	rc = PQresultStatus(r) == PGRES_COPY_IN ? 0 : r ? pg_error(p, r, err) : pg_gone(p, PQerrorMessage(p->c), err);
-	PQclear(r);
-	if (!rc && (PQputCopyData(p->c, p->text.p, (int)p->text.len) != 1 || PQputCopyEnd(p->c, NULL) != 1))
-		return pg_gone(p, PQerrorMessage(p->c), err);
-	while (!p->broken && (r = answer(p))) {
-		if (!is_good(r) && !rc)
-			rc = pg_error(p, r, err);
-		PQclear(r);
-	}
-	return p->broken && !rc ? pg_gone(p, "no answer", err) : rc;
-}
-
-int pg_copy_run(struct pg *p, const char *sql, struct fw_err *err)
-{
-	int rc;
+	bool whole;
 
 	put16(&p->text, UINT16_MAX);
-	if (p->text.rc)
-		return pg_no_memory(p, err);
-	if (p->in_callback)
-		return fw_err_set(err, FW_EINVAL, "%s: called again from a callback of its own", p->name);
-	if (p->broken || !PQexitPipelineMode(p->c))
-		return pg_gone(p, PQerrorMessage(p->c), err);
-	rc = copy_in(p, sql, err);
-	if (!p->broken && !PQenterPipelineMode(p->c))
-		rc = pg_gone(p, PQerrorMessage(p->c), err);
-	return rc;
+	whole = !p->text.rc;
+	copy_send(p);
+	if (!p->broken && PQputCopyEnd(p->c, whole ? NULL : "out of memory") != 1)
+		p->broken = true;
+	return copy_over(p, whole ? 0 : pg_no_memory(p, err), err);
 }
 
 /* ---- transactions ------------------------------------------------------------------------------------------------------ */
