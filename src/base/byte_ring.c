@@ -96,25 +96,36 @@ void fw_byte_ring_forget(struct fw_byte_ring *r)
 
 /* ---- consumer ------------------------------------------------------------------------------------------------------------------------ */
 
-void *fw_byte_ring_next(struct fw_byte_ring *r, size_t *len)
+/* Where the next record begins; false: there is none. */
+static bool find(struct fw_byte_ring *r, size_t *at, size_t *len)
 {
-	uint64_t n;
-	void *at;
-
 	if (r->next == r->tail_seen) {
 		r->tail_seen = atomic_load_explicit(&r->tail, memory_order_acquire);
 		if (r->next == r->tail_seen)
-			return NULL;
+			return false;
 	}
-	n = header_get(r, r->next);
-	if (n == FILLER) { /* never the last thing published: the record it made way for comes with it */
-		r->next += r->mask + 1 - (r->next & r->mask);
-		n = header_get(r, r->next);
-	}
-	at = r->mem + (r->next & r->mask) + HEADER;
-	r->next += span((size_t)n);
-	*len = (size_t)n;
-	return at;
+	*at = r->next;
+	if (header_get(r, *at) == FILLER) /* never the last thing published: the record it made way for comes with it */
+		*at += r->mask + 1 - (*at & r->mask);
+	*len = (size_t)header_get(r, *at);
+	return true;
+}
+
+void *fw_byte_ring_peek(struct fw_byte_ring *r, size_t *len)
+{
+	size_t at;
+
+	return find(r, &at, len) ? r->mem + (at & r->mask) + HEADER : NULL;
+}
+
+void *fw_byte_ring_next(struct fw_byte_ring *r, size_t *len)
+{
+	size_t at;
+
+	if (!find(r, &at, len))
+		return NULL;
+	r->next = at + span(*len);
+	return r->mem + (at & r->mask) + HEADER;
 }
 
 void fw_byte_ring_release(struct fw_byte_ring *r)

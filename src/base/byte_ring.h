@@ -49,6 +49,7 @@ void fw_byte_ring_forget(struct fw_byte_ring *r);  /* all that is drafted: it wa
 
 /* Consumer. The next record, or NULL: nothing more is published. It stays until released. */
 void *fw_byte_ring_next(struct fw_byte_ring *r, size_t *len);
+void *fw_byte_ring_peek(struct fw_byte_ring *r, size_t *len); /* the same, which is not read by that: it is next again, and not released */
 void fw_byte_ring_release(struct fw_byte_ring *r); /* all that was read */
 void fw_byte_ring_rewind(struct fw_byte_ring *r);  /* what was read and not released is next again */
 

@@ -131,7 +131,7 @@ static const struct fw_setting SETTING[] = {
 	{"flush_ms", FW_TYPE_DURATION, "5s", 1, FW_HOUR_MS, NULL, "What was accepted is stored at the latest after this time.", AT(flush_ms)},
 	{"flush_durable_ms", FW_TYPE_DURATION, "5ms", 0, FW_MINUTE_MS, NULL,
 		"A push that wants to know that it is stored waits for others at most this long.", AT(flush_durable_ms)},
-	{"flush_rows", FW_TYPE_INT, "5000", 1, 100000, NULL, "Pushed rows are stored together, at the latest after this many. 1: no queue, each by itself before the answer.", AT(flush_rows)},
+	{"flush_rows", FW_TYPE_INT, "5000", 1, 100000, NULL, "Pushed rows are stored together, at the latest after this many, twice as many when they come fast. 1: no queue, each by itself before the answer.", AT(flush_rows)},
 	{"spill_dir", FW_TYPE_STRING, "", NO_RANGE,
 		"A folder for what was accepted and is not stored yet, so that it outlives kill -9. Unset: it is in memory only.", AT(spill_dir)},
 	{"spill_sync_ms", FW_TYPE_DURATION, "100ms", 0, FW_MINUTE_MS, NULL,

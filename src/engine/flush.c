@@ -3,9 +3,10 @@
  * The rings of what is pushed, and the thread that flushes them into the store.
  *
  * A record in a ring is a row, or, before the rows of one publish, who waits for their commit. The flusher reads rows of all lanes
- * into one batch (the rows themselves stay in the rings) and commits it when it is full, when its oldest row has waited for flush_ms, or,
- * when somebody waits, after flush_durable_ms at the latest: as soon as as many wait as were answered last time, for then all who ask again
- * and again have asked. Only what is committed, or set aside, is released.
+ * into one batch, oldest first (the rows themselves stay in the rings), and commits it when it has flush_rows, when its oldest row has waited
+ * for flush_ms, or, when somebody waits, after flush_durable_ms at the latest: as soon as as many wait as were answered last time, for then
+ * all who ask again and again have asked. When more wait than that, it takes twice as many: a commit has its price. Only what is committed,
+ * or set aside, is released.
  *
  * Asleep it is woken seldom: by the first row after a pause, by whoever waits for a commit, and when a lane holds its share of a batch. A
  * producer publishes, says that it is no longer busy, then looks whether the flusher sleeps; the flusher says that it sleeps, looks
@@ -40,7 +41,8 @@ struct row { /* a record */
 	uint8_t kind, ip_len;
 	uint16_t property_len;
 	uint32_t rows;             /* RECORD_WAIT: so many behind it belong to it */
-	int64_t id, section, item, stamp_ms;
+	int64_t id;                /* RECORD_WAIT: 0 */
+	int64_t section, item, stamp_ms;
 	struct fw_push_wait *wait; /* RECORD_WAIT */
 	unsigned char ip[16];
 	char property[];
@@ -86,10 +88,11 @@ struct fw_ingest {
 	struct fw_event *event;       /* the batch, as the store wants it */
 	struct batch_row *row;        /* and who waits */
 	char (*ip)[IP_TEXT_MAX];
-	size_t n, done, cap;          /* rows; of them committed or set aside, from the front; at most */
+	size_t n, done;               /* rows; of them committed or set aside, from the front */
+	size_t due_n, cap;            /* it is stored when it has so many; has at most so many */
 	size_t waiting, answered;     /* publishes that somebody waits for; that were answered by the last batch */
 	uint64_t left;                /* given up */
-	size_t first_lane;
+	int64_t *head_id;             /* of each lane's next record; INT64_MAX: it has none */
 	int64_t since_ms, waiting_since_ms; /* monotonic: when the batch was begun; when the first who waits was seen */
 	struct retry retry;                 /* an outage */
 	size_t lane_n;
@@ -200,7 +203,7 @@ int fw_ingest_publish(struct fw_lane_in *l, struct fw_err *err)
 	if (asleep == AWAKE)
 		return 0;
 	if (asleep == IDLE || waits ||
-	    put_n - atomic_load_explicit(&l->taken_n, memory_order_relaxed) >= in->cap / in->lane_n) {
+	    put_n - atomic_load_explicit(&l->taken_n, memory_order_relaxed) >= in->due_n / in->lane_n) {
 		if (atomic_exchange_explicit(&in->asleep, AWAKE, memory_order_relaxed) != AWAKE)
 			wake(in);
 	}
@@ -232,46 +235,98 @@ static void wait_begin(struct fw_ingest *in, struct fw_lane_in *l, const struct 
 		in->waiting_since_ms = mono_ms;
 }
 
+/* inet_ntop prints by a format, which is as much work as all the rest of taking a row. */
+static size_t ip4_text(const unsigned char ip[4], char *to)
+{
+	char *p = to;
+
+	for (size_t i = 0; i < 4; i++) {
+		if (i)
+			*p++ = '.';
+		if (ip[i] >= 100)
+			*p++ = (char)('0' + ip[i] / 100);
+		if (ip[i] >= 10)
+			*p++ = (char)('0' + ip[i] / 10 % 10);
+		*p++ = (char)('0' + ip[i] % 10);
+	}
+	return (size_t)(p - to);
+}
+
 /* l is NULL for one that an earlier process left. */
 static void row_take(struct fw_ingest *in, struct fw_lane_in *l, const struct row *r)
 {
 	struct fw_event *e = &in->event[in->n];
 	char *ip = in->ip[in->n];
+	size_t ip_len = 0;
 
-	ip[0] = 0;
-	if (r->ip_len && !inet_ntop(r->ip_len == 4 ? AF_INET : AF_INET6, r->ip, ip, IP_TEXT_MAX))
-		ip[0] = 0;
+	if (r->ip_len == 4)
+		ip_len = ip4_text(r->ip, ip);
+	else if (r->ip_len && inet_ntop(AF_INET6, r->ip, ip, IP_TEXT_MAX))
+		ip_len = strlen(ip);
 	*e = (struct fw_event){.id = r->id, .property = {r->property, r->property_len}, .section = r->section, .item = r->item,
-		.remote_ip = fw_str(ip), .stamp_ms = r->stamp_ms};
+		.remote_ip = {ip, ip_len}, .stamp_ms = r->stamp_ms};
 	in->row[in->n] = (struct batch_row){.wait = l ? l->wait : NULL};
 	if (l && l->wait && --l->wait_left == 0)
 		l->wait = NULL;
 	in->n++;
 }
 
-/* Rows from one lane until it is empty or the batch is full. */
-static void lane_take(struct fw_ingest *in, struct fw_lane_in *l, int64_t mono_ms)
+static void head_look(struct fw_ingest *in, size_t lane)
 {
-	size_t before = in->n, len;
-	const struct row *r;
+	size_t len;
+	const struct row *r = fw_byte_ring_peek(&in->lane[lane].ring, &len);
 
-	while (in->n < in->cap && (r = fw_byte_ring_next(&l->ring, &len))) {
+	in->head_id[lane] = r ? r->id : INT64_MAX;
+}
+
+/* Rows from one lane as far as this id, until it is empty or the batch is full. */
+static void lane_take(struct fw_ingest *in, size_t lane, int64_t upto, int64_t mono_ms)
+{
+	struct fw_lane_in *l = &in->lane[lane];
+	size_t before = in->n, len;
+
+	do {
+		const struct row *r = fw_byte_ring_next(&l->ring, &len);
+
 		if (r->kind == RECORD_WAIT)
 			wait_begin(in, l, r, mono_ms);
 		else
 			row_take(in, l, r);
-	}
+		head_look(in, lane);
+	} while (in->n < in->cap && in->head_id[lane] <= upto && in->head_id[lane] != INT64_MAX);
 	if (in->n > before)
 		atomic_fetch_add_explicit(&l->taken_n, in->n - before, memory_order_relaxed);
+}
+
+/* From all lanes, in the order of the ids: that is how a store's tree takes them with the least work and space. */
+static void lanes_take(struct fw_ingest *in, int64_t mono_ms)
+{
+	for (size_t i = 0; i < in->lane_n; i++)
+		head_look(in, i);
+	while (in->n < in->cap) {
+		int64_t lowest = INT64_MAX, second = INT64_MAX;
+		size_t lane = 0;
+
+		for (size_t i = 0; i < in->lane_n; i++) {
+			if (in->head_id[i] < lowest) {
+				second = lowest;
+				lowest = in->head_id[i];
+				lane = i;
+			} else if (in->head_id[i] < second) {
+				second = in->head_id[i];
+			}
+		}
+		if (lowest == INT64_MAX)
+			return;
+		lane_take(in, lane, second, mono_ms);
+	}
 }
 
 static void collect(struct fw_ingest *in, int64_t mono_ms)
 {
 	size_t before = in->n;
 
-	for (size_t i = 0; i < in->lane_n && in->n < in->cap; i++)
-		lane_take(in, &in->lane[(in->first_lane + i) % in->lane_n], mono_ms);
-	in->first_lane = (in->first_lane + 1) % in->lane_n;
+	lanes_take(in, mono_ms);
 	if (!before && in->n) {
 		int64_t oldest_ms = in->event[0].stamp_ms;
 
@@ -309,7 +364,7 @@ static bool batch_due(const struct fw_ingest *in, int64_t mono_ms)
 {
 	if (!in->n)
 		return false;
-	return in->done || in->replaying || in->n == in->cap || mono_ms - in->since_ms >= in->config->flush_ms || atomic_load(&in->closing) ||
+	return in->done || in->replaying || in->n >= in->due_n || mono_ms - in->since_ms >= in->config->flush_ms || atomic_load(&in->closing) ||
 		(in->waiting && (in->waiting >= in->answered || mono_ms - in->waiting_since_ms >= in->config->flush_durable_ms));
 }
 
@@ -592,6 +647,7 @@ void fw_ingest_destroy(struct fw_ingest *in)
 	free(in->event);
 	free(in->row);
 	free(in->ip);
+	free(in->head_id);
 	free(in);
 }
 
@@ -625,14 +681,16 @@ int fw_ingest_open(const struct fw_config *c, size_t lanes, struct fw_ingest **o
 	in = mem;
 	in->config = c;
 	in->lane_n = lanes;
-	in->cap = (size_t)c->flush_rows;
+	in->due_n = (size_t)c->flush_rows;
+	in->cap = in->due_n > 1 ? 2 * in->due_n : 1;
 	in->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	fw_ids_init(&in->ids, c->machine_id);
 	in->event = calloc(in->cap, sizeof(*in->event));
 	in->row = calloc(in->cap, sizeof(*in->row));
 	in->ip = calloc(in->cap, sizeof(*in->ip));
+	in->head_id = calloc(lanes, sizeof(*in->head_id));
 	rc = lanes_init(in, err);
-	if (!rc && (!in->event || !in->row || !in->ip))
+	if (!rc && (!in->event || !in->row || !in->ip || !in->head_id))
 		rc = fw_err_set(err, FW_ENOMEM, "no memory for batches of %zu rows: lower flush_rows", in->cap);
 	if (!rc && in->wake_fd < 0)
 		rc = fw_err_set(err, FW_EIO, "no file descriptor for the flusher: %s", strerror(errno));

@@ -57,9 +57,11 @@ static void draft(struct fw_byte_ring *r, struct model *m, size_t len)
 
 static void next(struct fw_byte_ring *r, struct model *m)
 {
-	size_t len = 99;
-	const unsigned char *at = fw_byte_ring_next(r, &len);
+	size_t len = 99, seen = 99;
+	const unsigned char *ahead = fw_byte_ring_peek(r, &seen), *at = fw_byte_ring_next(r, &len);
 
+	ck_assert_ptr_eq(at, ahead);
+	ck_assert_uint_eq(len, seen);
 	if (m->read == m->n) {
 		ck_assert_ptr_null(at);
 		return;

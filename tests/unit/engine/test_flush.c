@@ -206,6 +206,66 @@ START_TEST(all_land_once)
 }
 END_TEST
 
+struct known {
+	struct { int64_t id; char ip[64]; } row[6];
+	size_t n;
+};
+
+static int note(void *ctx, const struct fw_event *e)
+{
+	struct known *k = ctx;
+
+	if (k->n < FW_N(k->row)) {
+		k->row[k->n].id = e->id;
+		fw_str_copy(k->row[k->n].ip, sizeof(k->row[0].ip), e->remote_ip);
+	}
+	k->n++;
+	return 0;
+}
+
+START_TEST(lanes_are_read_in_the_order_of_ids) /* a batch that is full takes the oldest rows of all lanes; addresses as text */
+{
+	static const struct { const char *bytes; size_t len; const char *text; } IP[] = {{"\x7f\0\0\1", 4, "127.0.0.1"}, {"\0\0\0\0", 4, "0.0.0.0"},
+		{"\xff\x0a\x63\x64", 4, "255.10.99.100"}, {"\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\1", 16, "2001:db8::1"}, {NULL, 0, ""},
+		{"\xc8\x01\xfa\x09", 4, "200.1.250.9"}};
+	static const size_t LANE[] = {0, 1, 0, 2, 1, 0};
+	struct fw_store_config sc = {.url = url, .flags = FW_STORE_READ};
+	struct fw_ingest *in;
+	struct fw_store *st;
+	struct known k = {0};
+	sqlite3 *db;
+
+	/* the first batch waits for a store that is locked: by then all the others are in their rings */
+	sql("CREATE TABLE turns (n INTEGER PRIMARY KEY, id INTEGER); CREATE TRIGGER note AFTER INSERT ON incoming"
+		" BEGIN INSERT INTO turns (id) VALUES (NEW.id); END");
+	set("flush_rows", "2");
+	set("flush_ms", "1h");
+	ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+	ck_assert_int_eq(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+	OK(fw_ingest_open(config, LANES, &in, &err));
+	for (size_t i = 0; i < FW_N(IP); i++) {
+		struct fw_event e = event("news", (int64_t)i);
+		struct fw_lane_in *l = fw_ingest_lane(in, LANE[i]);
+
+		e.remote_ip = (struct fw_str){IP[i].bytes, IP[i].len};
+		OK(fw_ingest_begin(l, NULL));
+		OK(fw_ingest_put(l, &e));
+		OK(fw_ingest_publish(l, &err));
+	}
+	ck_assert_int_eq(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+	ck_assert_uint_eq(fw_ingest_stop(in, 10000), 0);
+	fw_ingest_destroy(in);
+	OK(fw_store_open(&sc, &st, &err));
+	OK(fw_store_event_list(st, 0, 0, note, &k, &err));
+	fw_store_close(st);
+	ck_assert_uint_eq(k.n, FW_N(IP));
+	for (size_t i = 0; i < FW_N(IP); i++)
+		ck_assert_str_eq(k.row[i].ip, IP[i].text);
+	sqlite3_close(db);
+	sql("CREATE TABLE wrong (n INTEGER CHECK (n = 0)); INSERT INTO wrong SELECT count(*) FROM turns a JOIN turns b ON a.n < b.n AND a.id > b.id");
+}
+END_TEST
+
 START_TEST(accepted_rows_land_by_themselves)
 {
 	struct fw_ingest *in;
@@ -649,6 +709,7 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 120);
 	tcase_add_test(t, all_land_once);
+	tcase_add_test(t, lanes_are_read_in_the_order_of_ids);
 	tcase_add_test(t, accepted_rows_land_by_themselves);
 	tcase_add_test(t, who_waits_is_told_after_the_commit);
 	tcase_add_test(t, refused_rows_are_set_aside);
