@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * libfeedwheel: read feeds (document.h), keep them (store.h), collect them (engine.h).
- * The contracts stand in these headers; examples/titles.c is a whole program.
+ * libfeedwheel: read feeds (document.h), keep them (store.h), collect them (engine.h), put entries into them (deliver.h), and take
+ * events in bulk (ingest.h). The contracts stand in these headers; examples/titles.c and push.c are whole programs.
  */
 #ifndef FEEDWHEEL_H
 #define FEEDWHEEL_H
@@ -10,5 +10,7 @@
 #include "feedwheel/document.h"
 #include "feedwheel/store.h"
 #include "feedwheel/engine.h"
+#include "feedwheel/deliver.h"
+#include "feedwheel/ingest.h"
 
 #endif

@@ -38,25 +38,25 @@ struct fw_delivered {
  * Errors: FW_ENOTFOUND no such feed; FW_EUNSUP a content type that is none of these; FW_EINVAL it is broken, with the place (strict, or a
  * line); FW_EFORMAT not a feed; FW_ELIMIT larger than max_body_bytes or max_entries; FW_ENOMEM; those of the store.
  */
-FW_MUST_CHECK int fw_delivery_open(struct fw_store *st, const struct fw_config *c, const struct fw_delivery_in *in,
+FW_API FW_MUST_CHECK int fw_delivery_open(struct fw_store *st, const struct fw_config *c, const struct fw_delivery_in *in,
 	struct fw_delivery **out, struct fw_err *err);
 /*
  * Store it, all or nothing. Errors: FW_EAGAIN later, as it is (a worker has the feed, or the store is busy); FW_EIO the store broke: again
  * over a new connection, and nothing is stored or counted twice; FW_EGONE the feed is gone or set aside; FW_ENOTFOUND.
  */
-FW_MUST_CHECK int fw_delivery_store(struct fw_delivery *d, struct fw_store *st, struct fw_delivered *out, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_delivery_store(struct fw_delivery *d, struct fw_store *st, struct fw_delivered *out, struct fw_err *err);
 /* What was read: its repairs are of interest. */
-const struct fw_document *fw_delivery_document(const struct fw_delivery *d);
+FW_API const struct fw_document *fw_delivery_document(const struct fw_delivery *d);
 /* What it holds besides the body. */
-size_t fw_delivery_bytes(const struct fw_delivery *d);
+FW_API size_t fw_delivery_bytes(const struct fw_delivery *d);
 /* The feed goes back, if it is still lent (st NULL: by time). NULL is fine. */
-void fw_delivery_close(struct fw_delivery *d, struct fw_store *st);
+FW_API void fw_delivery_close(struct fw_delivery *d, struct fw_store *st);
 
 /* All of it; a feed that is lent, or a store that is busy, is waited for, for patience_ms. */
-FW_MUST_CHECK int fw_deliver(struct fw_store *st, const struct fw_config *c, const struct fw_delivery_in *in, int64_t patience_ms,
+FW_API FW_MUST_CHECK int fw_deliver(struct fw_store *st, const struct fw_config *c, const struct fw_delivery_in *in, int64_t patience_ms,
 	struct fw_delivered *out, struct fw_err *err);
 
-/* A name for this process, for leases and whatever else it holds: fw_worker_is_dead() reads it. index: of a worker; -1: none. */
+/* For our own doors: a name for this process, for leases and whatever else it holds: fw_worker_is_dead() reads it. index: of a worker; -1: none. */
 #define FW_WORKER_NAME_MAX 128
 void fw_worker_name(char *out, size_t size, int index);
 

@@ -54,22 +54,22 @@ struct fw_ingest_stats {
 	bool away;                        /* the store did not answer last time */
 	bool replayed;                    /* what an earlier process left in spill_dir is stored */
 };
-extern const uint32_t fw_flush_bucket_us[FW_FLUSH_BUCKETS]; /* the last is UINT32_MAX: all others */
+extern const uint32_t fw_flush_bucket_us[FW_FLUSH_BUCKETS]; /* the last is UINT32_MAX: all others; not visible outside */
 
 /*
  * Rings of ring_bytes in all (config), evenly divided among lanes, and the flusher's thread. The store is opened by that thread, again
  * and again until it answers. Settings: ring_bytes, flush_ms, flush_durable_ms, flush_rows, machine_id, store.
  * Errors: FW_ENOMEM; FW_EINVAL ring_bytes is too small for so many lanes; FW_EIO no thread.
  */
-FW_MUST_CHECK int fw_ingest_open(const struct fw_config *c, size_t lanes, struct fw_ingest **out, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_ingest_open(const struct fw_config *c, size_t lanes, struct fw_ingest **out, struct fw_err *err);
 /*
  * From now on nothing more is taken. What is there is flushed, for at most patience_ms of a store that does not answer; who waits is
  * told. Returns the number of rows that could not be stored. Producers may still be running: begin tells them.
  */
-uint64_t fw_ingest_stop(struct fw_ingest *in, int64_t patience_ms);
-void fw_ingest_destroy(struct fw_ingest *in); /* stopped, and no producer is left */
-struct fw_lane_in *fw_ingest_lane(struct fw_ingest *in, size_t i);
-void fw_ingest_stats(struct fw_ingest *in, struct fw_ingest_stats *out);
+FW_API uint64_t fw_ingest_stop(struct fw_ingest *in, int64_t patience_ms);
+FW_API void fw_ingest_destroy(struct fw_ingest *in); /* stopped, and no producer is left */
+FW_API struct fw_lane_in *fw_ingest_lane(struct fw_ingest *in, size_t i);
+FW_API void fw_ingest_stats(struct fw_ingest *in, struct fw_ingest_stats *out);
 
 /*
  * One producer thread per lane: begin, put, put, ..., publish (or forget). begin: wait NULL: accepted is enough; else durable. put drafts a
@@ -79,10 +79,12 @@ void fw_ingest_stats(struct fw_ingest *in, struct fw_ingest_stats *out);
  * FW_EIO (publish) it could not be written into spill_dir, and nothing of the draft is left; FW_EINVAL (put) property is longer than
  * FW_PROPERTY_MAX: the draft stays.
  */
-FW_MUST_CHECK int fw_ingest_begin(struct fw_lane_in *l, struct fw_push_wait *wait);
-FW_MUST_CHECK int fw_ingest_put(struct fw_lane_in *l, const struct fw_event *e);
-FW_MUST_CHECK int fw_ingest_publish(struct fw_lane_in *l, struct fw_err *err);
-void fw_ingest_forget(struct fw_lane_in *l);
+FW_API FW_MUST_CHECK int fw_ingest_begin(struct fw_lane_in *l, struct fw_push_wait *wait);
+FW_API FW_MUST_CHECK int fw_ingest_put(struct fw_lane_in *l, const struct fw_event *e);
+FW_API FW_MUST_CHECK int fw_ingest_publish(struct fw_lane_in *l, struct fw_err *err);
+FW_API void fw_ingest_forget(struct fw_lane_in *l);
+
+/* ---- for our own doors: not visible outside ---------------------------------------------------------------------------- */
 
 /* An event as the JSON that fw_dead_event.row is: the columns of table incoming. */
 void fw_event_row(const struct fw_event *e, struct fw_buf *out);

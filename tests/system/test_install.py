@@ -41,6 +41,7 @@ def install(base):
     command("meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", base)
     files = {os.path.relpath(os.path.join(d, f), base): os.path.join(d, f) for d, _, names in os.walk(base) for f in names}
     for end in ("bin/feedwheel", "include/feedwheel.h", "include/feedwheel/document.h", "include/feedwheel/engine.h",
+                "include/feedwheel/deliver.h", "include/feedwheel/ingest.h",
                 "include/feedwheel/store.h", "include/feedwheel/types.h", "libfeedwheel.a", "libfeedwheel.so",
                 "pkgconfig/feedwheel.pc", "man1/feedwheel.1", "man3/libfeedwheel.3", "man5/feedwheel.conf.5", "completions/feedwheel",
                 "site-functions/_feedwheel", "vendor_completions.d/feedwheel.fish", "systemd/system/feedwheel.service",
