@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""What docs/api.md shows works as it is printed: its commands, the configuration of nginx, of Prometheus."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+
+from door import door, free_port
+from harness import ROOT, STARTED, Skip, Wheel, case, certificate, equal, holds, run, wait_for
+
+with open(os.path.join(ROOT, "docs", "api.md"), encoding="utf-8") as page:
+    PAGE = page.read()
+
+
+def shown():
+    """Each "$ command" with the lines below it."""
+    found = []
+    for line in PAGE.splitlines():
+        if line.startswith("    $ "):
+            found.append((line[6:], []))
+        elif found and line.startswith("    ") and found[-1][1] is not None:
+            found[-1][1].append(line[4:])
+        elif found and found[-1][1] is not None:
+            found.append((None, None)) # the block is over
+    return [f for f in found if f[0]]
+
+
+def matches(want, got):
+    """Line by line; "..." stands for anything, also for lines."""
+    pattern = ".*".join(re.escape(part) for part in "\n".join(want).split("..."))
+    return re.fullmatch(pattern + r"\s*", got.replace("\r", ""), re.S)
+
+
+def comes(base, command, enough, what):
+    """Run it until it has said enough, or is over; a stream never is."""
+    said = os.path.join(base, "answer")
+    with open(said, "wb") as out, subprocess.Popen(["setpriv", "--pdeathsig", "SIGKILL", "--", *command], stdout=out, start_new_session=True) as p:
+        def look():
+            over = p.poll() is not None
+            with open(said, encoding="utf-8") as f:
+                text = f.read()
+            holds(not over or enough(text), "%s\ngot:  %s" % (what, text))
+            return enough(text)
+        try:
+            wait_for(what, look, 60)
+        finally:
+            if p.poll() is None:
+                os.killpg(p.pid, signal.SIGKILL)
+
+
+def block(language, word):
+    return next(b for b in re.findall("```%s\n(.*?)```" % language, PAGE, re.S) if word in b)
+
+
+@case("every command of docs/api.md answers what stands below it")
+def commands(base):
+    todo = shown()
+    equal(len(todo), PAGE.count("\n    $ "), "commands found")
+    holds(len(todo) >= 8, todo)
+    with door(base) as d:
+        for command, want in todo:
+            holds("//127.0.0.1:8080/" in command, command)
+            command = command.replace("127.0.0.1:8080", "127.0.0.1:%d" % d.port).replace("--max-time 1 ", "--max-time 60 ")
+            comes(base, ["sh", "-c", command], lambda got, want=want: matches(want, got), "%s\nwant: %s" % (command, "\n".join(want)))
+
+
+@case("nginx as docs/api.md sets it up: addresses come through, large bodies too, the stream is not held back")
+def nginx(base):
+    program = shutil.which("nginx") or "/usr/sbin/nginx"
+    if not os.path.exists(program):
+        raise Skip("no nginx")
+    path, port, (ca, cert, key) = os.path.join(base, "http.sock"), free_port(), certificate(base, ["127.0.0.1"])
+    conf = block("nginx", "upstream")
+    for old, new in (("unix:/run/feedwheel/http.sock", "unix:" + path), ("listen 443", "listen 127.0.0.1:%d" % port),
+                     ("/etc/ssl/feeds.example.org.pem", cert), ("/etc/ssl/private/feeds.example.org.key", key)):
+        holds(old in conf, old)
+        conf = conf.replace(old, new)
+    with tempfile.NamedTemporaryFile("w", dir=base, suffix=".conf", delete=False) as f:
+        f.write("daemon off;\nmaster_process off;\npid %s/nginx.pid;\nerror_log stderr;\nevents {}\nhttp {\naccess_log off;\n" % base)
+        for what in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"):
+            f.write("%s_temp_path %s/%s;\n" % (what, base, what))
+        f.write(conf + "}\n")
+    w = Wheel(base, "listen = unix:%s\ntrusted_proxies = unix\n" % path)
+    serve = w.start("serve")
+    with open(os.path.join(base, "nginx.log"), "ab") as log:
+        STARTED.append(subprocess.Popen(["setpriv", "--pdeathsig", "SIGKILL", "--", program, "-p", base, "-e", "stderr", "-c", f.name],
+                                        stdout=log, stderr=log, start_new_session=True))
+    proxy = STARTED[-1]
+
+    def curl(path, *options):
+        return ["curl", "-sS", "--cacert", ca, "https://127.0.0.1:%d%s" % (port, path), *options]
+
+    def ask(*arguments):
+        return subprocess.run(curl(*arguments), capture_output=True, text=True, timeout=60, check=False).stdout
+    def up():
+        with open(os.path.join(base, "nginx.log"), encoding="utf-8", errors="replace") as f:
+            holds(serve.poll() is None and proxy.poll() is None, "both run: " + w.last_words() + f.read()[-2000:])
+        return ask("/readyz") == '{"status":"ready"}'
+    wait_for("both", up, 60)
+    equal(ask("/v1/events?ack=durable", "-H", "X-Forwarded-For: 192.0.2.7", "-d", '{"property":"news","section":1,"id":1}'), '{"stored":1}')
+    equal(w.one("SELECT remote_ip FROM incoming"), "127.0.0.1") # what the client claims is not passed on
+    holds('"id":1' in ask("/v1/feeds", "-d", '{"url":"https://example.org/feed.xml"}'), "a feed")
+    big = os.path.join(base, "big.ndjson")
+    with open(big, "w", encoding="ascii") as f:
+        for i in range(30):
+            f.write('{"id":"%d","content_text":"%s"}\n' % (i, "x" * 100000)) # 3 MB: nginx alone would refuse it
+    holds('"new":30' in ask("/v1/feeds/1/entries", "-H", "Content-Type: application/x-ndjson", "--data-binary", "@" + big), "many entries")
+    comes(base, curl("/v1/stream?since=29", "-N"), lambda text: "id: 30\nevent: entry\ndata: " in text, "the stream, while it goes on")
+    for p in (proxy, serve):
+        p.terminate()
+        p.wait(60)
+
+
+@case("Prometheus takes the configuration and the numbers; the alarms' names are among these")
+def prometheus(base):
+    with door(base) as d:
+        names = set(re.findall(r"`(feedwheel_\w+)", PAGE))
+        holds(len(names) >= 3, names)
+        for name in names: # what is asked of the store comes with the next look
+            wait_for("/metrics has " + name, lambda name=name: re.search("^%s[ {]" % name, d.ask("GET", "/metrics")[2], re.M), 60)
+        numbers = d.ask("GET", "/metrics")[2]
+        program = shutil.which("promtool")
+        if not program:
+            raise Skip("no promtool")
+        r = subprocess.run([program, "check", "metrics"], input=numbers, capture_output=True, text=True, timeout=60, check=False)
+        equal(r.returncode, 0, r.stdout + r.stderr)
+    token, conf = os.path.join(base, "feedwheel.token"), os.path.join(base, "prometheus.yml")
+    with open(token, "w", encoding="ascii") as f:
+        f.write("fwt_x\n")
+    with open(conf, "w", encoding="ascii") as f:
+        f.write(block("yaml", "scrape_configs").replace("/etc/prometheus/feedwheel.token", token))
+    r = subprocess.run([program, "check", "config", conf], capture_output=True, text=True, timeout=60, check=False)
+    equal(r.returncode, 0, r.stdout + r.stderr)
+
+
+run()
