@@ -44,6 +44,7 @@ struct slot {
 	int64_t born_ms;         /* monotonic */
 	int64_t respawn_at_ms;   /* monotonic; 0: not to be started */
 	int64_t pause_ms;        /* before the next respawn */
+	bool renewed;            /* told to leave, for another with the new configuration */
 };
 
 struct master {
@@ -163,12 +164,15 @@ static void on_death(struct master *m, int index, int status)
 	int64_t now_ms = fw_mono_ms();
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 	int64_t reading;
+	bool renewed;
 	char name[FW_WORKER_NAME_MAX + 40];
 
 	if (index >= m->n)
 		(void)fw_snprintf(name, sizeof(name), "the server");
 	else
 		(void)fw_snprintf(name, sizeof(name), "worker %d (%s)", index, sh->name);
+	renewed = s->renewed;
+	s->renewed = false;
 	s->pid = 0;
 	atomic_store(&meter->pid, 0);
 	atomic_store(&meter->in_flight, 0);
@@ -195,7 +199,8 @@ static void on_death(struct master *m, int index, int status)
 		fw_error("%s: %s", name, sh->err.text);
 		meter_add(&meter->restarts, 1);
 	} else if (code == WORKER_LEFT) {
-		fw_info("%s was stopped from outside: another takes its place", name);
+		if (!renewed)
+			fw_info("%s was stopped from outside: another takes its place", name);
 		s->pause_ms = 0;
 	} else {
 		meter_add(&meter->restarts, 1);
@@ -293,10 +298,12 @@ static void reload(struct master *m)
 	}
 	fw_config_destroy(m->reloaded);
 	m->config = m->reloaded = fresh;
-	fw_info("SIGHUP: configuration read again; workers drain and start anew");
+	fw_info("SIGHUP: configuration read again; what runs finishes what it holds and starts anew");
 	for (int i = 0; i < m->slot_n; i++) {
-		if (m->slot[i].pid)
-			kill(m->slot[i].pid, SIGTERM); /* on_death starts the next one with what is configured now */
+		if (!m->slot[i].pid)
+			continue;
+		m->slot[i].renewed = true;
+		kill(m->slot[i].pid, SIGTERM); /* on_death starts the next one with what is configured now */
 	}
 }
 

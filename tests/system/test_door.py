@@ -465,6 +465,8 @@ def access_log(base):
         os.rename(path, path + ".1")
         d.process.send_signal(signal.SIGHUP)
         wait_for("a new file", lambda: os.path.exists(path) and d.answers() and len(lines()) > 0)
+        said = d.wheel.words()
+        holds("configuration read again" in said and "stopped from outside" not in said, said)
         d.push(EVENT)
         n = 200
         for _ in range(n):
