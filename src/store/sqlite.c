@@ -20,6 +20,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -29,6 +30,8 @@
 #define PAGE_BYTES 4096
 #define CACHE_BYTES ((size_t)8 << 20) /* a larger one costs more in the processor's caches than it saves in reads */
 #define CHECKPOINT_BYTES ((size_t)64 << 20) /* the WAL is folded into the file when it is longer than this */
+#define DISK_LOW_MIB 512 /* doctor notes it */
+#define DISK_FULL_MIB 16
 
 /* ---- errors --------------------------------------------------------------------------------------------------------- */
 
@@ -517,6 +520,21 @@ static int sqlite_check(struct fw_store *st, void (*cb)(void *ctx, const char *f
 	return rc;
 }
 
+/* What is left on the disk it grows on. What cannot be asked is passed over. */
+static void disk_inspect(const struct sqlite *s, fw_inspect_cb *cb, void *ctx)
+{
+	struct statvfs v;
+	char text[100];
+	int64_t mib;
+
+	if (statvfs(s->path, &v))
+		return;
+	mib = (int64_t)((uint64_t)v.f_bavail * v.f_frsize >> 20);
+	(void)fw_snprintf(text, sizeof(text), "%lld MiB are left", (long long)mib);
+	cb(ctx, "disk", mib < DISK_FULL_MIB ? 2 : mib < DISK_LOW_MIB ? 1 : 0, text,
+		mib < DISK_LOW_MIB ? "free some: what is fetched and pushed waits when it is full" : "");
+}
+
 /* "wal" or what else keeps its commits; and a version that people can compare. */
 static int sqlite_inspect(struct fw_store *st, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
@@ -536,6 +554,7 @@ static int sqlite_inspect(struct fw_store *st, fw_inspect_cb *cb, void *ctx, str
 			"relaxed = no, unless that is meant");
 	else
 		cb(ctx, "durability", 0, "a visit that is stored is on the disk", "");
+	disk_inspect(s, cb, ctx);
 	return 0;
 }
 
