@@ -330,6 +330,12 @@ def answer_lost(base):
         equal([r[1]["Idempotent-Replayed"] for r in (again, third, last, kept)], [None, None, None, "true"])
         equal(pushed(d, 1, body, NDJSON, key="another"), (0, 0, 5))
         equal(entries(w), 5)
+        w.sql("UPDATE records SET value = CAST(replace(CAST(value AS TEXT), '\"status\":200', '\"by\":\"else/1/1\"') AS BLOB)", write=True)
+        other = lines([item(9)]) # their server is on another machine, for all one knows; and another body takes the key over when it is dead
+        equal([push(d, 1, b, NDJSON, key="k")[0] for b in (body, other)], [409, 422])
+        w.sql("UPDATE records SET at_ms = at_ms - 31000", write=True)
+        equal([push(d, 1, b, NDJSON, key=k)[0] for b, k in ((other, "k"), (body, "k"), (body, "another"))], [200, 422, 200])
+        equal(entries(w), 6)
 
 
 @each_engine("a key on two servers at once: one of them does it", leave_out=() if LONG else ("mysql", "redis"))
