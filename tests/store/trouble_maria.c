@@ -272,7 +272,7 @@ START_TEST(too_many_connections)
 		err.text);
 	for (n--; n-- > 0;)
 		fw_store_close(st[n]);
-	for (int i = 0; i < 100 && rc; i++) { /* the server takes its time to say goodbye to so many */
+	for (int i = 0; i < 1000 && rc; i++) { /* the server takes its time to say goodbye to so many */
 		struct fw_store_config c = {.url = at};
 
 		usleep(20000);

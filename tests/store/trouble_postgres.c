@@ -603,25 +603,28 @@ START_TEST(cursor_waits_for_writers)
 	struct fw_feed f;
 	struct fw_outcome o;
 	int64_t a = subscribe(st, "https://a.example/", NOW), by_number = 0;
+	PGconn *other = bare_open();
 	int status;
 	pid_t slow;
 
 	subscribe(st, "https://b.example/", NOW);
-	bare("CREATE FUNCTION nap() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF new.title = 'slow' THEN PERFORM pg_sleep(1.5); END IF;"
+	bare("CREATE FUNCTION nap() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF new.title = 'slow' THEN PERFORM pg_advisory_xact_lock(47, 11); END IF;"
 		" RETURN new; END $$; CREATE TRIGGER nap BEFORE INSERT ON entries FOR EACH ROW EXECUTE FUNCTION nap()");
 	for (int i = 0; i < 2; i++) /* two claims: the loans of one have one lock */
 		ck_assert_uint_eq(claim_at(st, NOW, 1, &l[i], &A), 1);
+	bare_do(other, "SELECT pg_advisory_lock(47, 11)");
 	slow = fork();
 	if (slow == 0) {
-		struct fw_store *other = store_open(url, 0);
+		struct fw_store *mine = store_open(url, 0);
 
 		e[0] = entry(1, 1, "slow", "x");
 		o = outcome_of(&l[0], &f, NOW);
 		o.entries = e;
 		o.entry_n = 1;
-		_exit(commit_one(other, &o, NOW));
+		_exit(commit_one(mine, &o, NOW));
 	}
-	usleep(700000);
+	bare_do(other, "DO $$ BEGIN WHILE NOT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = 47 AND NOT granted) LOOP"
+		" PERFORM pg_sleep(0.02); END LOOP; END $$"); /* it has its number and waits */
 	e[0] = entry(2, 1, "quick", "x");
 	o = outcome_of(&l[1], &f, NOW);
 	o.entries = e;
@@ -632,6 +635,8 @@ START_TEST(cursor_waits_for_writers)
 	for (int64_t id = 1; id < 9; id++) /* who asks for it by its number does */
 		by_number += query_count(st, (struct fw_entry_query){.oldest_first = true, .after_id = id - 1, .before_id = id + 1});
 	ck_assert_int_eq(by_number, 1);
+	bare_do(other, "SELECT pg_advisory_unlock(47, 11)");
+	PQfinish(other);
 	ck_assert_int_eq(waitpid(slow, &status, 0), slow);
 	ck_assert_int_eq(status, 0);
 	ck_assert_int_eq(entry_count(st, 0), 2);

@@ -185,7 +185,7 @@ def unindexed(base, engine):
         print("# %d entries are left when a --once ends; %d of 4500 found" % (behind, found))
         equal(("not in the search index yet" in said, found < 4500), (behind > 0, behind > 0), said)
         with machines(w, 1):
-            wait_for("the index", lambda: w.json("status")["unindexed_entries"] == 0, 60)
+            wait_for("the index", lambda: w.json("status")["unindexed_entries"] == 0, 180)
         equal(look(), (4500, ""))
 
 
