@@ -67,6 +67,7 @@ struct http {
 	struct http_proxies proxies;
 	struct event_rules rules;
 	struct MHD_Daemon *daemon;
+	_Atomic bool started;        /* what libmicrohttpd says from then on is of somebody's connection */
 	struct fw_ingest *ingest;
 	struct desk *desk;
 	struct auth *auth;

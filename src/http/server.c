@@ -5,6 +5,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -225,6 +227,19 @@ static void http_free(struct http *h)
 	free(h);
 }
 
+/* While it starts that is the reason why it does not; later, what anybody can cause. */
+FW_PRINTF(2, 0) static void on_library_words(void *ctx, const char *fmt, va_list ap)
+{
+	const struct http *h = ctx;
+	enum fw_log_level level = atomic_load_explicit(&h->started, memory_order_relaxed) ? FW_LOG_DEBUG : FW_LOG_ERROR;
+	char words[300];
+
+	if (!fw_log_on(level) || vsnprintf(words, sizeof(words), fmt, ap) < 0)
+		return;
+	words[strcspn(words, "\n")] = '\0';
+	fw_log(level, "libmicrohttpd: %s", words);
+}
+
 static int daemon_start(struct http *h, struct fw_err *err)
 {
 	struct MHD_OptionItem pool[] = { /* one thread is no pool */
@@ -240,10 +255,11 @@ static int daemon_start(struct http *h, struct fw_err *err)
 	unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC;
 
 	h->daemon = MHD_start_daemon(flags | (h->tls.key ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request, h,
-		MHD_OPTION_LISTEN_SOCKET, h->fd, MHD_OPTION_ARRAY, h->lane_n > 1 ? pool : &pool[FW_N(pool) - 1], MHD_OPTION_NOTIFY_COMPLETED, request_over, NULL,
+		MHD_OPTION_EXTERNAL_LOGGER, on_library_words, h, MHD_OPTION_LISTEN_SOCKET, h->fd, MHD_OPTION_ARRAY, h->lane_n > 1 ? pool : &pool[FW_N(pool) - 1], MHD_OPTION_NOTIFY_COMPLETED, request_over, NULL,
 		MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_CONNECTION_LIMIT, (unsigned)conns_max(h->conns),
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_MAX_BYTES, MHD_OPTION_ARRAY, h->tls.key ? tls : &tls[FW_N(tls) - 1],
 		MHD_OPTION_END);
+	atomic_store(&h->started, true);
 	if (h->daemon)
 		return 0;
 	return h->tls.key ? fw_err_set(err, FW_EINVAL, "the server could not start with tls_cert and tls_key: see above") :

@@ -534,6 +534,7 @@ def tls(base):
     r = curl("--tlsv1.0", "--tls-max", "1.1", "--ciphers", "DEFAULT@SECLEVEL=0", url + "/healthz")
     holds(r.returncode != 0, "TLS 1.1: " + r.stdout)
     holds(subprocess.run(["curl", "-sS", url.replace("https", "http") + "/healthz"], capture_output=True, check=False).returncode != 0, "plain HTTP")
+    holds("Error" not in w.words(), "anybody can write into the log: " + w.words())
     again = os.path.join(base, "again")
     os.mkdir(again)
     ca2, cert2, key2 = certificate(again, ["127.0.0.1"])
