@@ -383,6 +383,8 @@ static enum MHD_Result failed(struct request *r, int rc, bool lent, const struct
 		fw_delivery_close(r->push->delivery, r->store);
 		r->push->delivery = NULL;
 	}
+	if (rc == FW_EAGAIN && lent)
+		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", "%s: try again", err->text);
 	switch (rc) {
 	case FW_EUNSUP: return http_problem(r, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "unsupported_type", "%s", err->text);
 	case FW_EINVAL: return http_problem(r, MHD_HTTP_BAD_REQUEST, "malformed", "%s", err->text);
@@ -390,10 +392,6 @@ static enum MHD_Result failed(struct request *r, int rc, bool lent, const struct
 	case FW_ELIMIT: return http_problem(r, MHD_HTTP_CONTENT_TOO_LARGE, "too_large", "%s", err->text);
 	case FW_EGONE: return http_problem(r, MHD_HTTP_CONFLICT, "not_active", "%s", err->text);
 	case FW_ENOTFOUND: return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "there is no feed %lld", (long long)r->id);
-	case FW_EAGAIN:
-		if (lent)
-			return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", "%s: try again", err->text);
-		/* fall through */
 	default: return http_store_failed(r, rc, err);
 	}
 }
