@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
 """Entries that a publisher or an importer brings: over HTTP and from the command line, as if they had been fetched."""
+import functools
 import glob
 import gzip
 import http.client
@@ -41,6 +42,15 @@ def push(d, number, body, kind=FEED_JSON, key=None, **headers):
     if key:
         headers["Idempotency-Key"] = key
     return d.ask("POST", "/v1/feeds/%d/entries" % number, body if isinstance(body, bytes) else body.encode(), headers)
+
+
+def together(calls):
+    """All at the same time, until the last is done."""
+    threads = [threading.Thread(target=c) for c in calls]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
 
 
 def pushed(d, number, body, kind=FEED_JSON, **more):
@@ -274,11 +284,7 @@ def keys(base):
 
         def at_once(key, new): # who comes just when the first goes gets its answer, too
             got = []
-            threads = [threading.Thread(target=lambda: got.append(push(d, 1, body, NDJSON, key=key))) for _ in range(8)]
-            for t in threads:
-                t.start()
-            for t in threads:
-                t.join()
+            together([lambda: got.append(push(d, 1, body, NDJSON, key=key))] * 8)
             equal(sum(s == 200 and not h["Idempotent-Replayed"] for s, h, _ in got), 1, key)
             for status, headers, said in got:
                 holds(status == 409 and said["code"] == "in_progress" or headers["Idempotent-Replayed"] or said["new"] == new, said)
@@ -349,11 +355,7 @@ def two_servers(base, engine):
 
                 def one(d, key, body=body, got=got):
                     got.append(push(d, 1, body, NDJSON, key=key))
-                threads = [threading.Thread(target=one, args=(d, "round %d" % i)) for d in (a, b) for _ in range(3)]
-                for t in threads:
-                    t.start()
-                for t in threads:
-                    t.join()
+                together([functools.partial(one, d, "round %d" % i) for d in (a, b) for _ in range(3)])
                 equal(sum(status == 200 and not h["Idempotent-Replayed"] for status, h, _ in got), 1, got)
                 for status, h, said in got:
                     holds(status == 409 and said["code"] == "in_progress" or (status, said["new"]) == (200, 300), (status, said))
@@ -410,11 +412,7 @@ def many(base):
         def one(number, first):
             status, _, said = push(d, number, feed([item(first + k) for k in range(60)]))
             (got if status == 200 else bad).append(said)
-        threads = [threading.Thread(target=one, args=(1 + (i % 6 if i % 2 else 0), 30 * (i // 4))) for i in range(48)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
+        together([functools.partial(one, 1 + (i % 6 if i % 2 else 0), 30 * (i // 4)) for i in range(48)])
         equal(bad, [])
         equal(sum(s["new"] for s in got), d.wheel.one("SELECT count(*) FROM entries"))
         equal(d.wheel.one("SELECT count(*) FROM (SELECT DISTINCT feed_id, guid FROM entries)"), d.wheel.one("SELECT count(*) FROM entries"))
