@@ -112,6 +112,7 @@ static int spawn(struct master *m, int index)
 	atomic_store(&fw_meter_slot(m->meter, (size_t)index)->pid, pid);
 	s->born_ms = fw_mono_ms();
 	s->respawn_at_ms = 0;
+	s->renewed = false;
 	return 0;
 }
 
@@ -164,15 +165,12 @@ static void on_death(struct master *m, int index, int status)
 	int64_t now_ms = fw_mono_ms();
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 	int64_t reading;
-	bool renewed;
 	char name[FW_WORKER_NAME_MAX + 40];
 
 	if (index >= m->n)
 		(void)fw_snprintf(name, sizeof(name), "the server");
 	else
 		(void)fw_snprintf(name, sizeof(name), "worker %d (%s)", index, sh->name);
-	renewed = s->renewed;
-	s->renewed = false;
 	s->pid = 0;
 	atomic_store(&meter->pid, 0);
 	atomic_store(&meter->in_flight, 0);
@@ -199,7 +197,7 @@ static void on_death(struct master *m, int index, int status)
 		fw_error("%s: %s", name, sh->err.text);
 		meter_add(&meter->restarts, 1);
 	} else if (code == WORKER_LEFT) {
-		if (!renewed)
+		if (!s->renewed)
 			fw_info("%s was stopped from outside: another takes its place", name);
 		s->pause_ms = 0;
 	} else {
