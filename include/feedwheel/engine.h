@@ -173,7 +173,8 @@ struct fw_copy_options {
 FW_API FW_MUST_CHECK int fw_copy(struct fw_store *from, struct fw_store *to, const struct fw_copy_options *o,
 	struct fw_copy_stats *out, struct fw_err *err);
 
-/* One line for `doctor`: name, 0 fine / 1 note / 2 broken, what was found, the remedy ("" when fine). fw_doctor returns the worst. */
+enum { FW_DOCTOR_FINE, FW_DOCTOR_NOTE, FW_DOCTOR_BROKEN };
+/* One line for `doctor`: name, FW_DOCTOR_*, what was found, the remedy ("" when fine). fw_doctor returns the worst. */
 typedef void fw_doctor_cb(void *ctx, const char *name, int level, const char *found, const char *remedy);
 FW_API int fw_doctor(const struct fw_config *c, fw_doctor_cb *cb, void *ctx);
 

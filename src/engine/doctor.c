@@ -22,8 +22,6 @@
 #include "feedwheel/token.h"
 #include "base/banned.h"
 
-enum { FINE, NOTE, BROKEN };
-
 /* As slots_allowed() in worker.c counts: two a transfer, and some for the store's files, the loop, name look-ups. */
 #define FILES_BESIDES 64
 /* A transfer's share of a worker while bodies are small: buffers, TLS state, parsed documents. */
@@ -62,27 +60,27 @@ static void configuration(struct doctor *d)
 	char shown[400];
 
 	if (fw_config_check(c, &err) || fw_settings_net(c, 1, &net, &err)) {
-		say(d, "configuration", BROKEN, "change that setting; 'feedwheel help settings' lists all", "%s", err.text);
+		say(d, "configuration", FW_DOCTOR_BROKEN, "change that setting; 'feedwheel help settings' lists all", "%s", err.text);
 		return;
 	}
-	say(d, "configuration", FINE, "", "%s", c->file ? c->file : "no file (~/.config/feedwheel.conf, /etc/feedwheel.conf): all defaults");
+	say(d, "configuration", FW_DOCTOR_FINE, "", "%s", c->file ? c->file : "no file (~/.config/feedwheel.conf, /etc/feedwheel.conf): all defaults");
 	fw_store_url_show(c->store, shown, sizeof(shown));
 	if (c->file && strstr(shown, "***") && stat(c->file, &st) == 0 && (st.st_mode & 077))
-		say(d, "configuration", NOTE, "chmod 600 it", "%s holds the store's password and others can read it", c->file);
+		say(d, "configuration", FW_DOCTOR_NOTE, "chmod 600 it", "%s holds the store's password and others can read it", c->file);
 	if (!c->contact_url && !c->user_agent)
-		say(d, "contact", NOTE, "set contact_url to a page about your crawler",
+		say(d, "contact", FW_DOCTOR_NOTE, "set contact_url to a page about your crawler",
 			"site owners cannot tell from the User-Agent whom to ask");
 	if (c->allow_networks)
-		say(d, "guard", NOTE, "keep allow_networks as narrow as it can be", "feeds may reach into %s", c->allow_networks);
+		say(d, "guard", FW_DOCTOR_NOTE, "keep allow_networks as narrow as it can be", "feeds may reach into %s", c->allow_networks);
 	else
-		say(d, "guard", FINE, "", "private networks are out of reach for feeds");
+		say(d, "guard", FW_DOCTOR_FINE, "", "private networks are out of reach for feeds");
 }
 
 /* ---- store --------------------------------------------------------------------------------------------------------------- */
 
 static void store_finding(void *ctx, const char *finding)
 {
-	say(ctx, "store", BROKEN, "stop all runs, back the store up and restore a good copy", "%s", finding);
+	say(ctx, "store", FW_DOCTOR_BROKEN, "stop all runs, back the store up and restore a good copy", "%s", finding);
 }
 
 static const char *store_remedy(const struct doctor *d, int rc)
@@ -126,11 +124,11 @@ static int store_clock(struct doctor *d, struct fw_store *st, struct fw_err *err
 	if (rc)
 		return rc;
 	if (skew_ms > SKEW_MS || skew_ms < -SKEW_MS)
-		say(d, "store clock", NOTE, "run a time service on both machines (systemd-timesyncd, chrony)",
+		say(d, "store clock", FW_DOCTOR_NOTE, "run a time service on both machines (systemd-timesyncd, chrony)",
 			"%lld ms %s ours: times that are shown are off, and live workers may be taken for gone",
 			(long long)(skew_ms < 0 ? -skew_ms : skew_ms), skew_ms < 0 ? "behind" : "ahead of");
 	else if (fw_store_is_remote(d->c->store))
-		say(d, "store clock", FINE, "", "%lld ms from ours; it answers in %.2f ms", (long long)skew_ms, (double)best_us / 1000);
+		say(d, "store clock", FW_DOCTOR_FINE, "", "%lld ms from ours; it answers in %.2f ms", (long long)skew_ms, (double)best_us / 1000);
 	return 0;
 }
 
@@ -143,7 +141,7 @@ static int store_setting(struct doctor *d, struct fw_store *st, struct fw_err *e
 	rc = rc ? rc : store_clock(d, st, err);
 	rc = rc ? rc : fw_store_control_take(st, -1, &newest, err);
 	if (!rc && newest.paused)
-		say(d, "paused", NOTE, "'feedwheel resume --all' lets it go on", "all work on this store is paused");
+		say(d, "paused", FW_DOCTOR_NOTE, "'feedwheel resume --all' lets it go on", "all work on this store is paused");
 	return rc;
 }
 
@@ -190,17 +188,17 @@ static int door(struct doctor *d, struct fw_store *st, struct fw_err *err)
 		return rc;
 	fw_token_scopes_show(k.wanted & ~k.good, scopes);
 	if (k.broken_n)
-		say(d, "tokens", NOTE, "'feedwheel token list' names them: remove them", "%lld cannot be read, and close all scopes to who has no"
+		say(d, "tokens", FW_DOCTOR_NOTE, "'feedwheel token list' names them: remove them", "%lld cannot be read, and close all scopes to who has no"
 			" other one", (long long)k.broken_n);
 	else if (*scopes)
-		say(d, "tokens", NOTE, "'feedwheel token list' names them: add others, or remove them", "all for %s have run out: nobody may", scopes);
+		say(d, "tokens", FW_DOCTOR_NOTE, "'feedwheel token list' names them: add others, or remove them", "all for %s have run out: nobody may", scopes);
 	else if (!k.n)
-		say(d, "tokens", NOTE, "'feedwheel token add NAME --scope push'", "the server listens at %s, and there is no token: only this machine"
+		say(d, "tokens", FW_DOCTOR_NOTE, "'feedwheel token add NAME --scope push'", "the server listens at %s, and there is no token: only this machine"
 			" may push and read", d->c->listen);
 	else
-		say(d, "tokens", FINE, "", "%lld, %lld of which have run out", (long long)k.n, (long long)k.over_n);
+		say(d, "tokens", FW_DOCTOR_FINE, "", "%lld, %lld of which have run out", (long long)k.n, (long long)k.over_n);
 	if (far && k.n && !d->c->tls_cert)
-		say(d, "tls", NOTE, "set tls_cert and tls_key, or listen at 127.0.0.1 behind a proxy that speaks HTTPS",
+		say(d, "tls", FW_DOCTOR_NOTE, "set tls_cert and tls_key, or listen at 127.0.0.1 behind a proxy that speaks HTTPS",
 			"the server listens at %s without TLS: tokens can be read on the way", d->c->listen);
 	return 0;
 }
@@ -213,7 +211,7 @@ static void store(struct doctor *d)
 	int rc = fw_config_store(d->c, FW_STORE_READ | FW_STORE_NO_MIGRATE, &st, &err);
 
 	if (rc == FW_ENOTFOUND) {
-		say(d, "store", NOTE, store_remedy(d, rc), "%s", err.text);
+		say(d, "store", FW_DOCTOR_NOTE, store_remedy(d, rc), "%s", err.text);
 		return;
 	}
 	if (!rc)
@@ -221,7 +219,7 @@ static void store(struct doctor *d)
 	if (!rc)
 		rc = fw_store_stats(st, 0, &s, &err);
 	if (!rc) {
-		say(d, "store", FINE, "", "%s, schema %lld, %lld feeds, %lld entries", fw_store_name(st), (long long)s.schema,
+		say(d, "store", FW_DOCTOR_FINE, "", "%s, schema %lld, %lld feeds, %lld entries", fw_store_name(st), (long long)s.schema,
 			(long long)s.feed_n, (long long)s.entry_n);
 		rc = store_setting(d, st, &err);
 		rc = rc ? rc : door(d, st, &err);
@@ -230,9 +228,9 @@ static void store(struct doctor *d)
 			rc = 0;
 	}
 	if (rc)
-		say(d, "store", BROKEN, store_remedy(d, rc), "%s", err.text);
+		say(d, "store", FW_DOCTOR_BROKEN, store_remedy(d, rc), "%s", err.text);
 	if (!rc && s.quarantined_n)
-		say(d, "quarantine", NOTE, "'feedwheel list --status quarantined', then 'feedwheel resume'",
+		say(d, "quarantine", FW_DOCTOR_NOTE, "'feedwheel list --status quarantined', then 'feedwheel resume'",
 			"%lld feeds are set aside because their visits killed a worker", (long long)s.quarantined_n);
 	fw_store_close(st);
 }
@@ -249,9 +247,9 @@ static void tls(struct doctor *d)
 	if (fw_settings_net(d->c, 1, &net, &err))
 		return; /* said already */
 	if (fw_fetch_check_tls(&net.fetch, &n, &path, &err))
-		say(d, "certificates", BROKEN, "install ca-certificates, or point ca_file at a bundle", "%s", err.text);
+		say(d, "certificates", FW_DOCTOR_BROKEN, "install ca-certificates, or point ca_file at a bundle", "%s", err.text);
 	else
-		say(d, "certificates", FINE, "", "%zu trusted roots from %s", n, path ? path : "the system");
+		say(d, "certificates", FW_DOCTOR_FINE, "", "%zu trusted roots from %s", n, path ? path : "the system");
 }
 
 static void name_servers(struct doctor *d)
@@ -261,7 +259,7 @@ static void name_servers(struct doctor *d)
 	int n = 0;
 
 	if (d->c->dns_servers) {
-		say(d, "name servers", FINE, "", "%s", d->c->dns_servers);
+		say(d, "name servers", FW_DOCTOR_FINE, "", "%s", d->c->dns_servers);
 		return;
 	}
 	f = fopen("/etc/resolv.conf", "re");
@@ -270,9 +268,9 @@ static void name_servers(struct doctor *d)
 	if (f)
 		fclose(f);
 	if (n)
-		say(d, "name servers", FINE, "", "%d in /etc/resolv.conf", n);
+		say(d, "name servers", FW_DOCTOR_FINE, "", "%d in /etc/resolv.conf", n);
 	else
-		say(d, "name servers", NOTE, "set dns_servers, or a nameserver in /etc/resolv.conf",
+		say(d, "name servers", FW_DOCTOR_NOTE, "set dns_servers, or a nameserver in /etc/resolv.conf",
 			"/etc/resolv.conf names none: only this machine's own is asked");
 }
 
@@ -285,17 +283,17 @@ static void files(struct doctor *d)
 	struct rlimit r;
 
 	if (getrlimit(RLIMIT_NOFILE, &r)) {
-		say(d, "open files", NOTE, "", "the limit cannot be read: %s", strerror(errno));
+		say(d, "open files", FW_DOCTOR_NOTE, "", "the limit cannot be read: %s", strerror(errno));
 		return;
 	}
 	(void)fw_snprintf(remedy, sizeof(remedy), "ulimit -Hn %lld (LimitNOFILE= in the unit), or lower concurrency",
 		(long long)need);
 	/* workers raise the soft limit themselves, so the hard one counts */
 	if (r.rlim_max != RLIM_INFINITY && (int64_t)r.rlim_max < need)
-		say(d, "open files", NOTE, remedy, "a worker with %lld transfers needs %lld and may have %llu",
+		say(d, "open files", FW_DOCTOR_NOTE, remedy, "a worker with %lld transfers needs %lld and may have %llu",
 			(long long)d->c->concurrency, (long long)need, (unsigned long long)r.rlim_max);
 	else
-		say(d, "open files", FINE, "", "a worker needs %lld and may have %llu", (long long)need,
+		say(d, "open files", FW_DOCTOR_FINE, "", "a worker needs %lld and may have %llu", (long long)need,
 			(unsigned long long)r.rlim_max);
 }
 
@@ -307,10 +305,10 @@ static void memory(struct doctor *d)
 	int64_t all = each * FW_MAX(d->c->workers, INT64_C(1));
 
 	if (have && all > have / 2)
-		say(d, "memory", NOTE, "lower workers, concurrency or cache_bytes",
+		say(d, "memory", FW_DOCTOR_NOTE, "lower workers, concurrency or cache_bytes",
 			"workers may take %lld MiB of this machine's %lld", (long long)all, (long long)have);
 	else
-		say(d, "memory", FINE, "", "workers may take %lld MiB of this machine's %lld", (long long)all, (long long)have);
+		say(d, "memory", FW_DOCTOR_FINE, "", "workers may take %lld MiB of this machine's %lld", (long long)all, (long long)have);
 }
 
 static void time_of_day(struct doctor *d)
@@ -320,18 +318,18 @@ static void time_of_day(struct doctor *d)
 
 	fw_rfc3339(text, now_ms / 1000 * 1000);
 	if (now_ms < RELEASED_MS) {
-		say(d, "clock", BROKEN, "set the clock (systemd-timesyncd, chrony)", "it shows %s, which is long past", text);
+		say(d, "clock", FW_DOCTOR_BROKEN, "set the clock (systemd-timesyncd, chrony)", "it shows %s, which is long past", text);
 		return;
 	}
 #ifdef __linux__
 	struct timex t = {0};
 
 	if (adjtimex(&t) == TIME_ERROR) {
-		say(d, "clock", NOTE, "run a time service (systemd-timesyncd, chrony)", "%s, and nothing keeps it right", text);
+		say(d, "clock", FW_DOCTOR_NOTE, "run a time service (systemd-timesyncd, chrony)", "%s, and nothing keeps it right", text);
 		return;
 	}
 #endif
-	say(d, "clock", FINE, "", "%s", text);
+	say(d, "clock", FW_DOCTOR_FINE, "", "%s", text);
 }
 
 int fw_doctor(const struct fw_config *c, fw_doctor_cb *cb, void *ctx)

@@ -12,8 +12,6 @@
 
 #define SOON_DAYS 14 /* those who renew by themselves do it 30 days before */
 
-enum { FINE, NOTE, BROKEN };
-
 /* Days until the certificate in this file is over; false: it cannot be read. */
 static bool days_left(const char *path, int *days)
 {
@@ -35,23 +33,23 @@ static int check_tls(const struct fw_config *c, fw_doctor_cb *cb, void *ctx)
 	struct http_tls t = {0};
 	struct fw_err err = {0};
 	char found[500];
-	int level = FINE, days = 0, rc;
+	int level = FW_DOCTOR_FINE, days = 0, rc;
 
 	if (!c->tls_cert && !c->tls_key)
-		return FINE;
+		return FW_DOCTOR_FINE;
 	rc = http_tls_read(c, &t, &err);
 	http_tls_free(&t);
 	if (!rc && !days_left(c->tls_cert, &days))
 		rc = fw_err_set(&err, FW_EINVAL, "tls_cert = %s: it does not say how long it is valid", c->tls_cert);
 	if (rc) {
-		cb(ctx, "tls", BROKEN, err.text, "correct tls_cert and tls_key: the server does not start with these");
-		return BROKEN;
+		cb(ctx, "tls", FW_DOCTOR_BROKEN, err.text, "correct tls_cert and tls_key: the server does not start with these");
+		return FW_DOCTOR_BROKEN;
 	}
 	if (days <= SOON_DAYS)
-		level = days < 0 ? BROKEN : NOTE;
+		level = days < 0 ? FW_DOCTOR_BROKEN : FW_DOCTOR_NOTE;
 	(void)fw_snprintf(found, sizeof(found), days < 0 ? "tls_cert = %s ran out %d days ago" : "tls_cert = %s is valid for %d days", c->tls_cert,
 		days < 0 ? -days : days);
-	cb(ctx, "tls", level, found, level == FINE ? "" : "renew it, then SIGHUP: the server takes the new one");
+	cb(ctx, "tls", level, found, level == FW_DOCTOR_FINE ? "" : "renew it, then SIGHUP: the server takes the new one");
 	return level;
 }
 
@@ -75,8 +73,8 @@ static int check_path(const char *setting, const char *path, int mode, fw_doctor
 	int e = may_write(path, mode);
 
 	(void)fw_snprintf(found, sizeof(found), "%s = %s%s%s", setting, path, e ? ": " : "", e ? strerror(e) : " can be written");
-	cb(ctx, setting, e ? BROKEN : FINE, found, e ? "make its folder, writable by the user the server runs as (as whom doctor is to be run)" : "");
-	return e ? BROKEN : FINE;
+	cb(ctx, setting, e ? FW_DOCTOR_BROKEN : FW_DOCTOR_FINE, found, e ? "make its folder, writable by the user the server runs as (as whom doctor is to be run)" : "");
+	return e ? FW_DOCTOR_BROKEN : FW_DOCTOR_FINE;
 }
 
 int fw_serve_check(const struct fw_config *c, fw_doctor_cb *cb, void *ctx)
