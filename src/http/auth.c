@@ -184,7 +184,7 @@ static void look(struct auth *a)
 {
 	struct auth_tokens *t;
 	struct fw_err err = {0};
-	int rc = a->st ? 0 : http_store_open(a->config, &a->st, &err);
+	int rc = a->st ? 0 : fw_config_store(a->config, FW_STORE_CREATE, &a->st, &err);
 
 	rc = rc ? rc : tokens_read(a, &t, &err);
 	if (rc && rc != FW_EAGAIN) {

@@ -29,16 +29,11 @@ struct clerk { /* one of its threads */
 	int64_t again_ms;     /* monotonic: not opened before */
 };
 
-int http_store_open(const struct fw_config *c, struct fw_store **out, struct fw_err *err)
-{
-	return fw_config_store(c, FW_STORE_CREATE, out, err);
-}
-
 static void clerk_open(struct clerk *k)
 {
 	if (k->st || fw_mono_ms() < k->again_ms)
 		return;
-	if (http_store_open(k->d->config, &k->st, &k->err))
+	if (fw_config_store(k->d->config, FW_STORE_CREATE, &k->st, &k->err))
 		k->again_ms = fw_mono_ms() + OPEN_AGAIN_MS;
 }
 

@@ -26,8 +26,6 @@ struct desk_job { /* the caller's, alive until done was called */
 	struct desk_job *next;
 };
 
-/* The configured store, for a thread of the server. Errors: fw_store_open's. */
-FW_MUST_CHECK int http_store_open(const struct fw_config *c, struct fw_store **out, struct fw_err *err);
 /* Setting serve_readers: so many threads. Errors: FW_ENOMEM; FW_EIO no thread. */
 FW_MUST_CHECK int desk_open(const struct fw_config *c, struct desk **out, struct fw_err *err);
 /* What waits is run without a store, what is being done is waited for. NULL is fine. */

@@ -595,7 +595,7 @@ static bool wait_for_readers(struct stream *s)
 static int watch(struct stream *s, struct fw_err *err)
 {
 	bool changed;
-	int rc = s->st ? 0 : http_store_open(s->config, &s->st, err);
+	int rc = s->st ? 0 : fw_config_store(s->config, FW_STORE_CREATE, &s->st, err);
 
 	if (!rc && !s->ready) /* only we set it */
 		rc = find_head(s, err);
