@@ -241,7 +241,7 @@ enum MHD_Result http_problem(struct request *r, unsigned status, const char *cod
 
 enum MHD_Result http_malformed(struct request *r, const json_error_t *je)
 {
-	return http_problem(r, MHD_HTTP_BAD_REQUEST, r->route->twirp ? "malformed" : "malformed_json", "the body is no JSON: %s (line %d, column %d)",
+	return http_problem(r, MHD_HTTP_BAD_REQUEST, r->twirp ? "malformed" : "malformed_json", "the body is no JSON: %s (line %d, column %d)",
 		je->text, je->line, je->column);
 }
 

@@ -469,7 +469,7 @@ enum MHD_Result http_auth_refuse(struct request *r)
 		" 'Authorization: Bearer fwt_...'", scope);
 	case AUTH_WRONG: return http_problem(r, MHD_HTTP_UNAUTHORIZED, "unauthenticated", "the token is not known, or has run out");
 	case AUTH_OTHER: return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "the token has not the scope %s", scope);
-	case AUTH_WAIT: return http_problem(r, MHD_HTTP_TOO_MANY_REQUESTS, r->route->twirp ? "resource_exhausted" : "wrong_tokens",
+	case AUTH_WAIT: return http_problem(r, MHD_HTTP_TOO_MANY_REQUESTS, r->twirp ? "resource_exhausted" : "wrong_tokens",
 		"too many wrong tokens came from your network: come again in %lld s", (long long)r->retry_after_s);
 	}
 	return http_problem(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "internal", "refused for no reason: report this");

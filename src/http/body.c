@@ -76,7 +76,7 @@ int http_inflate(struct fw_str in, bool gzip, size_t ratio, struct fw_buf *out)
 
 enum MHD_Result http_body_refused(struct request *r)
 {
-	bool twirp = r->route->twirp;
+	bool twirp = r->twirp;
 
 	switch (r->refused) {
 	case REFUSED_BY_AUTH: return http_auth_refuse(r);
@@ -189,7 +189,7 @@ enum MHD_Result http_body_ready(struct request *r)
 	}
 	fw_buf_finish(&plain);
 	if (rc == FW_EFORMAT)
-		return http_problem(r, MHD_HTTP_BAD_REQUEST, r->route->twirp ? "malformed" : "malformed_encoding", "the body is not what its "
+		return http_problem(r, MHD_HTTP_BAD_REQUEST, r->twirp ? "malformed" : "malformed_encoding", "the body is not what its "
 			"Content-Encoding says, or ends in the middle");
 	r->refused = rc == FW_ELIMIT && left >= r->body_max ? REFUSED_LARGE : REFUSED_MEMORY;
 	return http_body_refused(r);

@@ -108,7 +108,6 @@ struct route {
 	enum scope scope;            /* who may ask */
 	bool desk;                   /* it needs the store: run is called by a desk's thread, with r->store */
 	bool repeat;                 /* with desk: run again when the store broke; GET always is */
-	bool twirp;                  /* errors in Twirp's form */
 };
 
 struct request {
@@ -124,7 +123,7 @@ struct request {
 		unsigned status;
 	} log;                       /* with a log of accesses only */
 	const struct route *route;
-	bool twirp;                  /* errors in Twirp's form */
+	bool twirp;                  /* the path is Twirp's: answers and errors have its form */
 	int64_t id;                  /* of the path */
 	enum request_state state;
 	struct fw_buf body;

@@ -32,11 +32,11 @@ enum MHD_Result http_push_resumed(struct request *r)
 
 	atomic_fetch_sub(&r->lane->h->suspended_n, 1);
 	if (r->wait_rc == FW_EINVAL)
-		return http_problem(r, MHD_HTTP_UNPROCESSABLE_CONTENT, r->route->twirp ? "failed_precondition" : "refused",
+		return http_problem(r, MHD_HTTP_UNPROCESSABLE_CONTENT, r->twirp ? "failed_precondition" : "refused",
 			"the store refused a row, which was set aside: %s", r->wait.why);
 	if (r->wait_rc)
 		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "%s", r->wait.why);
-	if (r->route->twirp)
+	if (r->twirp)
 		return http_canned(r, CANNED_TWIRP_OK);
 	fw_buf_addf(&out, "{\"stored\":%zu}", r->rows);
 	return http_send(r, MHD_HTTP_OK, "application/json", &out);
@@ -77,11 +77,11 @@ static enum MHD_Result put_all(struct request *r)
 	fw_ingest_forget(r->lane->in);
 	if (rc == FW_EFORMAT)
 		return http_malformed(r, &wrong.json);
-	if (rc && r->route->twirp)
+	if (rc && r->twirp)
 		return http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_argument", "%s", wrong.words);
 	if (rc)
 		return http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_event", "event %zu: %s", wrong.n, wrong.words);
-	return http_problem(r, MHD_HTTP_BAD_REQUEST, r->route->twirp ? "malformed" : "malformed_json", "the body is empty: one event at least");
+	return http_problem(r, MHD_HTTP_BAD_REQUEST, r->twirp ? "malformed" : "malformed_json", "the body is empty: one event at least");
 }
 
 static bool wants_durable(struct request *r)
@@ -118,5 +118,5 @@ enum MHD_Result http_push_events(struct request *r)
 		return MHD_YES; /* it cannot fail then: nothing is written by us */
 	if (rc)
 		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "%s", err.text);
-	return http_canned(r, r->route->twirp ? CANNED_TWIRP_OK : CANNED_ACCEPTED);
+	return http_canned(r, r->twirp ? CANNED_TWIRP_OK : CANNED_ACCEPTED);
 }

@@ -11,7 +11,7 @@
 
 static const struct route ROUTE[] = {
 	{"POST", "/v1/events", http_push_events, "ack", .body_max = PUSH_MAX, .scope = SCOPE_PUSH},
-	{"POST", "/twirp/stats.StatsService/Push", http_push_events, .body_max = PUSH_MAX, .scope = SCOPE_PUSH, .twirp = true},
+	{"POST", "/twirp/stats.StatsService/Push", http_push_events, .body_max = PUSH_MAX, .scope = SCOPE_PUSH},
 	{"GET", "/v1/feeds", http_feed_list, "status folder q cursor limit", .scope = SCOPE_READ, .desk = true},
 	{"POST", "/v1/feeds", http_feed_add, "", .body_max = FEEDS_MAX, .scope = SCOPE_ADMIN, .desk = true},
 	{"GET", "/v1/feeds/{id}", http_feed_get, "visits", .scope = SCOPE_READ, .desk = true},
