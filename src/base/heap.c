@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: ISC */
+/* Fredman, Sedgewick, Sleator and Tarjan, "The pairing heap" (1986); two passes. */
+#include "base/heap.h"
+#include "base/banned.h"
+
+void fw_heap_init(struct fw_heap *h, fw_heap_before *before)
+{
+	h->first = NULL;
+	h->before = before;
+}
+
+/* Of two trees one. Neither has siblings. */
+static struct fw_heap_node *link_two(const struct fw_heap *h, struct fw_heap_node *a, struct fw_heap_node *b)
+{
+	struct fw_heap_node *up = h->before(b, a) ? b : a, *down = up == a ? b : a;
+
+	down->prev = up;
+	down->next = up->child;
+	if (up->child)
+		up->child->prev = down;
+	up->child = down;
+	up->next = up->prev = NULL;
+	return up;
+}
+
+/* Of a row of siblings one tree: in pairs from the left, then the pairs from the right. */
+static struct fw_heap_node *link_all(const struct fw_heap *h, struct fw_heap_node *n)
+{
+	struct fw_heap_node *pairs = NULL, *whole = NULL;
+
+	while (n) {
+		struct fw_heap_node *a = n, *b = n->next;
+
+		n = b ? b->next : NULL;
+		a->next = a->prev = NULL;
+		if (b) {
+			b->next = b->prev = NULL;
+			a = link_two(h, a, b);
+		}
+		a->next = pairs;
+		pairs = a;
+	}
+	while (pairs) {
+		struct fw_heap_node *a = pairs;
+
+		pairs = a->next;
+		a->next = NULL;
+		whole = whole ? link_two(h, whole, a) : a;
+	}
+	return whole;
+}
+
+void fw_heap_put(struct fw_heap *h, struct fw_heap_node *n)
+{
+	*n = (struct fw_heap_node){0};
+	h->first = h->first ? link_two(h, h->first, n) : n;
+}
+
+struct fw_heap_node *fw_heap_take(struct fw_heap *h)
+{
+	struct fw_heap_node *n = h->first;
+
+	if (n)
+		h->first = link_all(h, n->child);
+	return n;
+}
+
+void fw_heap_remove(struct fw_heap *h, struct fw_heap_node *n)
+{
+	struct fw_heap_node *below;
+
+	if (n == h->first) {
+		fw_heap_take(h);
+		return;
+	}
+	if (n->prev->child == n)
+		n->prev->child = n->next;
+	else
+		n->prev->next = n->next;
+	if (n->next)
+		n->next->prev = n->prev;
+	below = link_all(h, n->child);
+	if (below)
+		h->first = link_two(h, h->first, below);
+}
