@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Two floors of heaps: of hosts that may begin something, by the policy's measure of what they have; and in each host its items. A
+ * host that has as many under way as it may is in no heap; one whose gap is not over stands among the gaps, by its end. So whatever
+ * the policy, the next one is found in O(log n), and a host with a hundred thousand feeds is in nobody's way.
+ *
+ * Items without a host share one that has no limits.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "sched/plan.h"
+#include "base/banned.h"
+
+enum where { NOWHERE, READY, IN_GAP };
+
+struct fw_plan_host {
+	struct fw_heap_node node;
+	struct fw_heap items;
+	struct fw_str name;
+	enum where where;
+	int64_t key;      /* in READY: the largest first */
+	int64_t free_us;  /* the end of its gap */
+	int64_t left_us;  /* what waits takes so long */
+	size_t waiting;   /* in items */
+	size_t known;     /* put and not done: the backlog's, too */
+	uint32_t busy;
+};
+
+struct fw_plan {
+	struct fw_plan_rules rules;
+	struct fw_heap ready, gaps;
+	struct fw_heap backlog;   /* the batch policies': those of later batches */
+	struct fw_map hosts;
+	struct fw_plan_host alone;
+	uint64_t number;
+	int64_t now_us;
+	size_t backlog_n, queued, busy;
+};
+
+/* ---- orders ------------------------------------------------------------------------------------------------------------------ */
+
+static const char *const NAMES[FW_PLAN_POLICY_N] = {"fifo", "shortest", "longest", "host-path", "batch-unordered", "batch-sorted"};
+
+const char *fw_plan_policy_name(enum fw_plan_policy p)
+{
+	return p < FW_PLAN_POLICY_N ? NAMES[p] : "?";
+}
+
+bool fw_plan_policy_find(struct fw_str name, enum fw_plan_policy *out)
+{
+	for (int i = 0; i < FW_PLAN_POLICY_N; i++) {
+		if (fw_str_eq(name, fw_str(NAMES[i]))) {
+			*out = (enum fw_plan_policy)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static const struct fw_plan_item *item_of(const struct fw_heap_node *n)
+{
+	return (const struct fw_plan_item *)(const void *)((const char *)n - offsetof(struct fw_plan_item, node));
+}
+
+static const struct fw_plan_host *host_of(const struct fw_heap_node *n)
+{
+	return (const struct fw_plan_host *)(const void *)((const char *)n - offsetof(struct fw_plan_host, node));
+}
+
+static bool as_they_come(const struct fw_heap_node *a, const struct fw_heap_node *b)
+{
+	return item_of(a)->number < item_of(b)->number;
+}
+
+static bool short_first(const struct fw_heap_node *a, const struct fw_heap_node *b)
+{
+	int64_t x = item_of(a)->expect_us, y = item_of(b)->expect_us;
+
+	return x != y ? x < y : as_they_come(a, b);
+}
+
+static bool long_first(const struct fw_heap_node *a, const struct fw_heap_node *b)
+{
+	int64_t x = item_of(a)->expect_us, y = item_of(b)->expect_us;
+
+	return x != y ? x > y : as_they_come(a, b);
+}
+
+static bool unknown_last(const struct fw_heap_node *a, const struct fw_heap_node *b)
+{
+	bool x = item_of(a)->expect_us <= 0, y = item_of(b)->expect_us <= 0;
+
+	return x != y ? y : short_first(a, b);
+}
+
+static fw_heap_before *item_order(enum fw_plan_policy p)
+{
+	switch (p) {
+	case FW_PLAN_SHORTEST: return short_first;
+	case FW_PLAN_LONGEST:
+	case FW_PLAN_HOST_PATH: return long_first;
+	default: return as_they_come;
+	}
+}
+
+static bool host_first(const struct fw_heap_node *a, const struct fw_heap_node *b)
+{
+	const struct fw_plan_host *x = host_of(a), *y = host_of(b);
+
+	return x->key != y->key ? x->key > y->key : as_they_come(x->items.first, y->items.first);
+}
+
+static bool gap_first(const struct fw_heap_node *a, const struct fw_heap_node *b)
+{
+	return host_of(a)->free_us < host_of(b)->free_us;
+}
+
+/* ---- hosts ------------------------------------------------------------------------------------------------------------------- */
+
+/* How long so much work of one host takes at the least. */
+static int64_t chain_us(const struct fw_plan_rules *r, int64_t work_us, size_t n, int64_t last_us)
+{
+	int64_t chain = last_us;
+
+	if (r->host_max)
+		chain = FW_MAX(chain, work_us / r->host_max);
+	if (r->host_gap_us > 0 && n)
+		chain = FW_MAX(chain, (int64_t)(n - 1) * r->host_gap_us + last_us);
+	return chain;
+}
+
+static int64_t measure(const struct fw_plan *p, const struct fw_plan_host *h)
+{
+	const struct fw_plan_item *first = item_of(h->items.first);
+
+	switch (p->rules.policy) {
+	case FW_PLAN_SHORTEST: return -first->expect_us;
+	case FW_PLAN_LONGEST: return first->expect_us;
+	case FW_PLAN_HOST_PATH:
+		return h == &p->alone ? first->expect_us : chain_us(&p->rules, h->left_us, h->waiting, first->expect_us);
+	default: return -(int64_t)first->number;
+	}
+}
+
+static void unplace(struct fw_plan *p, struct fw_plan_host *h)
+{
+	if (h->where != NOWHERE)
+		fw_heap_remove(h->where == READY ? &p->ready : &p->gaps, &h->node);
+	h->where = NOWHERE;
+}
+
+/* Where it belongs now; one of which nothing has to be remembered goes. */
+static void place(struct fw_plan *p, struct fw_plan_host *h)
+{
+	bool limited = h != &p->alone;
+
+	unplace(p, h);
+	if (limited && h->free_us > p->now_us) {
+		h->where = IN_GAP;
+		fw_heap_put(&p->gaps, &h->node);
+	} else if (h->waiting && !(limited && p->rules.host_max && h->busy >= p->rules.host_max)) {
+		h->where = READY;
+		h->key = measure(p, h);
+		fw_heap_put(&p->ready, &h->node);
+	} else if (limited && !h->known) {
+		fw_map_del(&p->hosts, h->name);
+		free(h);
+	}
+}
+
+static void gaps_end(struct fw_plan *p)
+{
+	while (p->gaps.first) {
+		struct fw_plan_host *h = FW_HEAP_OF(p->gaps.first, struct fw_plan_host, node);
+
+		if (h->free_us > p->now_us)
+			return;
+		place(p, h);
+	}
+}
+
+static struct fw_plan_host *host_get(struct fw_plan *p, struct fw_str name)
+{
+	struct fw_plan_host *h = name.p ? fw_map_get(&p->hosts, name) : &p->alone;
+	int rc;
+
+	if (h)
+		return h;
+	h = calloc(1, sizeof(*h) + name.len);
+	if (!h)
+		return NULL;
+	memcpy(h + 1, name.p, name.len); /* the item may be gone while its gap is not over */
+	h->name = (struct fw_str){(const char *)(h + 1), name.len};
+	h->free_us = INT64_MIN;
+	fw_heap_init(&h->items, item_order(p->rules.policy));
+	fw_map_put(&p->hosts, h->name, h, &rc);
+	if (rc) {
+		free(h);
+		return NULL;
+	}
+	return h;
+}
+
+/* ---- the queue ----------------------------------------------------------------------------------------------------------------- */
+
+static bool is_batch(const struct fw_plan_rules *r)
+{
+	return r->policy == FW_PLAN_BATCH_UNORDERED || r->policy == FW_PLAN_BATCH_SORTED;
+}
+
+struct fw_plan *fw_plan_new(const struct fw_plan_rules *rules)
+{
+	struct fw_plan *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->rules = *rules;
+	if (!p->rules.batch)
+		p->rules.batch = FW_MAX(rules->slots, 1u);
+	p->now_us = INT64_MIN;
+	fw_heap_init(&p->ready, host_first);
+	fw_heap_init(&p->gaps, gap_first);
+	fw_heap_init(&p->backlog, rules->policy == FW_PLAN_BATCH_SORTED ? unknown_last : as_they_come);
+	fw_heap_init(&p->alone.items, item_order(rules->policy));
+	p->alone.free_us = INT64_MIN;
+	fw_map_init(&p->hosts, 0x66656564);
+	return p;
+}
+
+void fw_plan_free(struct fw_plan *p)
+{
+	struct fw_plan_host *h;
+	size_t at = 0;
+
+	if (!p)
+		return;
+	while ((h = fw_map_next(&p->hosts, &at, NULL)) != NULL)
+		free(h);
+	fw_map_finish(&p->hosts);
+	free(p);
+}
+
+static void enqueue(struct fw_plan *p, struct fw_plan_item *item)
+{
+	struct fw_plan_host *h = item->of;
+
+	item->number = p->number++;
+	unplace(p, h); /* its measure changes */
+	fw_heap_put(&h->items, &item->node);
+	h->left_us += item->expect_us;
+	h->waiting++;
+	p->queued++;
+	place(p, h);
+}
+
+int fw_plan_put(struct fw_plan *p, struct fw_plan_item *item)
+{
+	item->of = host_get(p, item->host);
+	if (!item->of)
+		return FW_ENOMEM;
+	item->of->known++;
+	if (is_batch(&p->rules)) {
+		item->number = p->number++;
+		fw_heap_put(&p->backlog, &item->node);
+		p->backlog_n++;
+	} else {
+		enqueue(p, item);
+	}
+	return 0;
+}
+
+static void next_batch(struct fw_plan *p)
+{
+	for (uint32_t i = 0; i < p->rules.batch && p->backlog.first; i++) {
+		p->backlog_n--;
+		enqueue(p, FW_HEAP_OF(fw_heap_take(&p->backlog), struct fw_plan_item, node));
+	}
+}
+
+struct fw_plan_item *fw_plan_take(struct fw_plan *p, int64_t now_us, int64_t *next_us)
+{
+	struct fw_plan_item *item;
+	struct fw_plan_host *h;
+
+	p->now_us = FW_MAX(p->now_us, now_us);
+	gaps_end(p);
+	if (!p->queued && !p->busy)
+		next_batch(p);
+	*next_us = INT64_MAX;
+	if (!p->ready.first) {
+		if (p->gaps.first)
+			*next_us = host_of(p->gaps.first)->free_us;
+		return NULL;
+	}
+	h = FW_HEAP_OF(p->ready.first, struct fw_plan_host, node);
+	unplace(p, h);
+	item = FW_HEAP_OF(fw_heap_take(&h->items), struct fw_plan_item, node);
+	h->left_us -= item->expect_us;
+	h->waiting--;
+	h->busy++;
+	if (p->rules.host_gap_us > 0)
+		h->free_us = p->now_us + p->rules.host_gap_us;
+	p->queued--;
+	p->busy++;
+	place(p, h);
+	return item;
+}
+
+void fw_plan_done(struct fw_plan *p, struct fw_plan_item *item)
+{
+	struct fw_plan_host *h = item->of;
+
+	item->of = NULL;
+	h->busy--;
+	h->known--;
+	p->busy--;
+	place(p, h);
+}
+
+size_t fw_plan_waiting(const struct fw_plan *p)
+{
+	return p->queued + p->backlog_n;
+}
+
+/* ---- guesses -------------------------------------------------------------------------------------------------------------------- */
+
+struct average {
+	int64_t sum_us;
+	int64_t n;
+};
+
+static void add(struct average *a, int64_t us)
+{
+	a->sum_us += us;
+	a->n++;
+}
+
+static int averages(const struct fw_plan_item *item, size_t n, struct fw_map *hosts, struct fw_arena *mem, struct average *all)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct average *a;
+		int rc = 0;
+
+		if (item[i].expect_us <= 0)
+			continue;
+		add(all, item[i].expect_us);
+		if (!item[i].host.p)
+			continue;
+		a = fw_map_get(hosts, item[i].host);
+		if (!a) {
+			a = fw_arena_zalloc(mem, sizeof(*a));
+			if (!a)
+				return FW_ENOMEM;
+			fw_map_put(hosts, item[i].host, a, &rc);
+			if (rc)
+				return rc;
+		}
+		add(a, item[i].expect_us);
+	}
+	return 0;
+}
+
+int fw_plan_guess(struct fw_plan_item *item, size_t n, int64_t fallback_us)
+{
+	struct average all = {0};
+	struct fw_arena mem;
+	struct fw_map hosts;
+	int rc;
+
+	fw_arena_init(&mem, 0);
+	fw_map_init(&hosts, 0x686f7374);
+	rc = averages(item, n, &hosts, &mem, &all);
+	for (size_t i = 0; i < n && !rc; i++) {
+		const struct average *a = item[i].host.p ? fw_map_get(&hosts, item[i].host) : NULL;
+
+		if (!a)
+			a = &all;
+		if (item[i].expect_us <= 0)
+			item[i].expect_us = a->n ? a->sum_us / a->n : fallback_us;
+	}
+	fw_map_finish(&hosts);
+	fw_arena_finish(&mem);
+	return rc;
+}
+
+/* ---- foretelling ---------------------------------------------------------------------------------------------------------------- */
+
+struct slot {
+	struct fw_heap_node node; /* among the running, or the free */
+	struct fw_plan_item *item;
+	int64_t until_us;
+};
+
+struct simulation {
+	struct fw_plan *plan;
+	struct fw_plan_item *item;
+	const int64_t *took_us;
+	struct fw_heap running, free;
+	struct slot *slot;
+	struct fw_plan_start *start;
+	size_t started;
+	int64_t now_us, total_us;
+};
+
+static const struct slot *slot_of(const struct fw_heap_node *n)
+{
+	return (const struct slot *)(const void *)((const char *)n - offsetof(struct slot, node));
+}
+
+static bool ends_first(const struct fw_heap_node *a, const struct fw_heap_node *b)
+{
+	return slot_of(a)->until_us < slot_of(b)->until_us;
+}
+
+static bool lower_first(const struct fw_heap_node *a, const struct fw_heap_node *b)
+{
+	return slot_of(a) < slot_of(b);
+}
+
+static int64_t duration(const struct simulation *s, const struct fw_plan_item *item)
+{
+	return FW_MAX(s->took_us ? s->took_us[item - s->item] : item->expect_us, 0);
+}
+
+static void begin(struct simulation *s, struct fw_plan_item *item)
+{
+	struct slot *slot = FW_HEAP_OF(fw_heap_take(&s->free), struct slot, node);
+
+	slot->item = item;
+	slot->until_us = s->now_us + duration(s, item);
+	s->total_us = FW_MAX(s->total_us, slot->until_us);
+	fw_heap_put(&s->running, &slot->node);
+	if (s->start)
+		s->start[s->started] = (struct fw_plan_start){.item = (size_t)(item - s->item), .slot = (uint32_t)(slot - s->slot),
+			.at_us = s->now_us, .until_us = slot->until_us};
+	s->started++;
+}
+
+/* Begin what can be begun; then on to when something changes. */
+static void simulate(struct simulation *s)
+{
+	for (;;) {
+		int64_t next_us = INT64_MAX;
+		struct fw_plan_item *item;
+
+		while (s->free.first && (item = fw_plan_take(s->plan, s->now_us, &next_us)) != NULL)
+			begin(s, item);
+		if (s->running.first && (!s->free.first || slot_of(s->running.first)->until_us <= next_us)) {
+			struct slot *slot = FW_HEAP_OF(fw_heap_take(&s->running), struct slot, node);
+
+			s->now_us = slot->until_us;
+			fw_plan_done(s->plan, slot->item);
+			fw_heap_put(&s->free, &slot->node);
+		} else if (next_us != INT64_MAX) {
+			s->now_us = next_us;
+		} else {
+			return; /* nothing runs, nothing waits */
+		}
+	}
+}
+
+/* A host's chain: its work, how many, the shortest and the longest. */
+struct chain {
+	int64_t work_us, shortest_us, longest_us;
+	size_t n;
+};
+
+static int bounds(const struct simulation *s, const struct fw_plan_rules *r, size_t n, struct fw_plan_total *out)
+{
+	struct fw_map hosts;
+	struct fw_arena mem;
+	int rc = 0;
+
+	fw_arena_init(&mem, 0);
+	fw_map_init(&hosts, 0x63686e73);
+	for (size_t i = 0; i < n && !rc; i++) {
+		int64_t us = duration(s, &s->item[i]), host_us;
+		struct chain *c = s->item[i].host.p ? fw_map_get(&hosts, s->item[i].host) : NULL;
+
+		out->sum_us += us;
+		out->longest_us = FW_MAX(out->longest_us, us);
+		if (!s->item[i].host.p)
+			continue;
+		if (!c) {
+			c = fw_arena_zalloc(&mem, sizeof(*c));
+			rc = c ? 0 : FW_ENOMEM;
+			if (c)
+				fw_map_put(&hosts, s->item[i].host, c, &rc);
+			if (rc)
+				break;
+			c->shortest_us = us;
+		}
+		c->work_us += us;
+		c->n++;
+		c->shortest_us = FW_MIN(c->shortest_us, us);
+		c->longest_us = FW_MAX(c->longest_us, us);
+		host_us = FW_MAX(chain_us(r, c->work_us, c->n, c->shortest_us), c->longest_us);
+		if (host_us > out->host_us) {
+			out->host_us = host_us;
+			out->host_item = i;
+		}
+	}
+	out->slots_us = out->sum_us / r->slots;
+	fw_map_finish(&hosts);
+	fw_arena_finish(&mem);
+	return rc;
+}
+
+int64_t fw_plan_bound(const struct fw_plan_total *t)
+{
+	return FW_MAX(FW_MAX(t->slots_us, t->longest_us), t->host_us);
+}
+
+int fw_plan_simulate(const struct fw_plan_rules *rules, struct fw_plan_item *item, size_t n, const int64_t *took_us,
+	struct fw_plan_start *start, struct fw_plan_total *out)
+{
+	struct simulation s = {.item = item, .took_us = took_us, .start = start};
+	int rc = FW_ENOMEM;
+
+	*out = (struct fw_plan_total){0};
+	if (!rules->slots)
+		return FW_EINVAL;
+	s.slot = calloc(FW_MIN((size_t)rules->slots, FW_MAX(n, 1)), sizeof(*s.slot));
+	s.plan = fw_plan_new(rules);
+	if (!s.slot || !s.plan)
+		goto out;
+	fw_heap_init(&s.running, ends_first);
+	fw_heap_init(&s.free, lower_first);
+	for (size_t i = 0; i < FW_MIN((size_t)rules->slots, n); i++)
+		fw_heap_put(&s.free, &s.slot[i].node);
+	for (size_t i = 0; i < n; i++) {
+		rc = fw_plan_put(s.plan, &item[i]);
+		if (rc)
+			goto out;
+	}
+	rc = bounds(&s, rules, n, out);
+	if (rc)
+		goto out;
+	simulate(&s);
+	out->total_us = s.total_us;
+out:
+	fw_plan_free(s.plan);
+	free(s.slot);
+	return rc;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * In which order what is to be fetched is fetched, and how long that will take.
+ *
+ * One queue serves both: a worker takes from it what a free slot fetches next; a simulation takes from it, too, with durations that
+ * are expected instead of measured, and so foretells what the worker will do.
+ *
+ * There is no barrier: a free slot takes the next at once. The two batch policies have one, as the collector had that this grew
+ * from; they are kept to be compared with.
+ */
+#ifndef FW_SCHED_PLAN_H
+#define FW_SCHED_PLAN_H
+
+#include "base/heap.h"
+#include "base/str.h"
+#include "feedwheel/types.h"
+
+enum fw_plan_policy {
+	FW_PLAN_FIFO,            /* as they come */
+	FW_PLAN_SHORTEST,        /* the shortest first */
+	FW_PLAN_LONGEST,         /* the longest first (LPT) */
+	FW_PLAN_HOST_PATH,       /* the host whose remaining work takes longest goes first, of its feeds the longest */
+	FW_PLAN_BATCH_UNORDERED, /* batch after batch, as they come */
+	FW_PLAN_BATCH_SORTED,    /* batch after batch, by duration, those of unknown duration last */
+	FW_PLAN_POLICY_N
+};
+const char *fw_plan_policy_name(enum fw_plan_policy p); /* "fifo", "shortest", "longest", "host-path", "batch-unordered", ... */
+bool fw_plan_policy_find(struct fw_str name, enum fw_plan_policy *out);
+
+struct fw_plan_rules {
+	enum fw_plan_policy policy;
+	uint32_t slots;       /* how many at once; the queue itself does not count them, but for the batches' size */
+	uint32_t host_max;    /* at once of one host; 0: no limit */
+	int64_t host_gap_us;  /* between two starts at one host */
+	uint32_t batch;       /* of the batch policies; 0: slots */
+};
+
+struct fw_plan_host;
+struct fw_plan_item {
+	struct fw_str host;   /* absent: one of its own */
+	int64_t expect_us;    /* 0: unknown; fw_plan_guess() finds something better */
+
+	/* the queue's */
+	struct fw_heap_node node;
+	struct fw_plan_host *of;
+	uint64_t number;
+};
+
+/*
+ * For those of unknown duration the average of their host's, or else of all; where nothing at all is known fallback_us. The batch
+ * policies want to know who was unknown: they are given the items before. Cost O(n). FW_ENOMEM: nothing was changed.
+ */
+FW_MUST_CHECK int fw_plan_guess(struct fw_plan_item *item, size_t n, int64_t fallback_us);
+
+/* ---- the queue ------------------------------------------------------------------------------------------------------------- */
+
+struct fw_plan;
+struct fw_plan *fw_plan_new(const struct fw_plan_rules *rules); /* NULL: out of memory */
+void fw_plan_free(struct fw_plan *p); /* items still in it are the caller's as ever */
+/* The item stays where it is, its host's name too, until it was taken and done. FW_ENOMEM: it is not in. */
+FW_MUST_CHECK int fw_plan_put(struct fw_plan *p, struct fw_plan_item *item);
+/*
+ * The next that may begin; NULL: none. *next_us: then when a host's gap is over, or INT64_MAX: not before something is done.
+ * now_us: any clock that does not go back.
+ */
+struct fw_plan_item *fw_plan_take(struct fw_plan *p, int64_t now_us, int64_t *next_us);
+void fw_plan_done(struct fw_plan *p, struct fw_plan_item *item); /* one that was taken */
+size_t fw_plan_waiting(const struct fw_plan *p); /* put and not taken */
+
+/* ---- foretelling ----------------------------------------------------------------------------------------------------------- */
+
+struct fw_plan_start {
+	size_t item;          /* its index */
+	uint32_t slot;
+	int64_t at_us, until_us;
+};
+
+struct fw_plan_total {
+	int64_t total_us;     /* until the last is done */
+	int64_t sum_us;       /* of all durations */
+	/* No order is faster than the largest of these. */
+	int64_t slots_us;     /* sum / slots */
+	int64_t longest_us;   /* the longest single one */
+	int64_t host_us;      /* the longest chain that one host's limits make */
+	size_t host_item;     /* one of that host's */
+};
+int64_t fw_plan_bound(const struct fw_plan_total *t);
+
+/*
+ * What would happen. took_us[i]: how long item i takes; NULL: as long as expected. start[0..n): in order of starting; may be NULL.
+ * Cost O(n log n). FW_ENOMEM, FW_EINVAL (no slots).
+ */
+FW_MUST_CHECK int fw_plan_simulate(const struct fw_plan_rules *rules, struct fw_plan_item *item, size_t n, const int64_t *took_us,
+	struct fw_plan_start *start, struct fw_plan_total *out);
+
+#endif

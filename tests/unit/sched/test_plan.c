@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: ISC */
+/* The plan: every policy's order, its limits, that no slot is idle for nothing, and the bound that no order beats. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched/plan.h"
+#include "../../suite.h"
+
+#define S 1000000 /* us */
+#define MAX 120
+
+static uint64_t seed;
+
+static uint32_t next(void)
+{
+	seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+	return (uint32_t)(seed >> 33);
+}
+
+static struct fw_plan_total simulate(const struct fw_plan_rules *r, struct fw_plan_item *item, size_t n, const int64_t *took,
+	struct fw_plan_start *start)
+{
+	struct fw_plan_total t;
+
+	ck_assert_int_eq(fw_plan_simulate(r, item, n, took, start, &t), 0);
+	return t;
+}
+
+/* The order in which they begin, by index, as digits. */
+static void order_is(enum fw_plan_policy policy, uint32_t slots, uint32_t host_max, struct fw_plan_item *item, size_t n, const char *want)
+{
+	struct fw_plan_rules r = {.policy = policy, .slots = slots, .host_max = host_max};
+	struct fw_plan_start start[10];
+	char got[11] = "";
+
+	simulate(&r, item, n, NULL, start);
+	for (size_t i = 0; i < n; i++)
+		got[i] = (char)('0' + start[i].item);
+	ck_assert_msg(strcmp(got, want) == 0, "%s: %s, want %s", fw_plan_policy_name(policy), got, want);
+}
+
+START_TEST(orders)
+{
+	struct fw_plan_item a[] = {{.expect_us = 3 * S}, {.expect_us = S}, {.expect_us = 0}, {.expect_us = 5 * S}, {.expect_us = S}};
+	struct fw_plan_item h[] = {
+		{.host = FW_STR("a"), .expect_us = 4 * S}, {.host = FW_STR("b"), .expect_us = 2 * S}, {.host = FW_STR("b"), .expect_us = 3 * S},
+		{.host = FW_STR("b"), .expect_us = 2 * S}, {.host = FW_STR("c"), .expect_us = S}, {.expect_us = 2 * S},
+	};
+
+	order_is(FW_PLAN_FIFO, 1, 0, a, 5, "01234");
+	order_is(FW_PLAN_LONGEST, 1, 0, a, 5, "30142");
+	order_is(FW_PLAN_HOST_PATH, 1, 0, a, 5, "30142");
+	order_is(FW_PLAN_SHORTEST, 1, 0, a, 5, "21403");
+	order_is(FW_PLAN_BATCH_UNORDERED, 2, 0, a, 5, "01234");
+	order_is(FW_PLAN_BATCH_SORTED, 2, 0, a, 5, "14032");
+	order_is(FW_PLAN_LONGEST, 2, 1, h, 6, "021534");
+	order_is(FW_PLAN_HOST_PATH, 2, 1, h, 6, "201534");
+}
+END_TEST
+
+START_TEST(names)
+{
+	enum fw_plan_policy found;
+
+	for (int p = 0; p < FW_PLAN_POLICY_N; p++) {
+		ck_assert(fw_plan_policy_find(fw_str(fw_plan_policy_name((enum fw_plan_policy)p)), &found));
+		ck_assert_int_eq(found, p);
+	}
+	ck_assert(!fw_plan_policy_find(FW_STR("longes"), &found));
+	ck_assert(!fw_plan_policy_find(FW_STR_NONE, &found));
+	ck_assert_str_eq(fw_plan_policy_name(FW_PLAN_POLICY_N), "?");
+}
+END_TEST
+
+START_TEST(guesses)
+{
+	struct fw_plan_item a[] = {
+		{.host = FW_STR("a"), .expect_us = 4 * S}, {.host = FW_STR("a"), .expect_us = 2 * S}, {.host = FW_STR("a")}, {.host = FW_STR("b")},
+		{.expect_us = 9 * S}, {.expect_us = -1},
+	};
+
+	ck_assert_int_eq(fw_plan_guess(a, 6, S), 0);
+	ck_assert_int_eq(a[0].expect_us, 4 * S);
+	ck_assert_int_eq(a[2].expect_us, 3 * S);
+	ck_assert_int_eq(a[3].expect_us, 5 * S);
+	ck_assert_int_eq(a[5].expect_us, 5 * S);
+	a[2].expect_us = a[3].expect_us = 0;
+	ck_assert_int_eq(fw_plan_guess(&a[2], 2, S), 0);
+	ck_assert_int_eq(a[2].expect_us, S);
+	ck_assert_int_eq(a[3].expect_us, S);
+}
+END_TEST
+
+/* ---- any plan ------------------------------------------------------------------------------------------------------------------ */
+
+static struct fw_plan_item item[MAX];
+static int64_t took[MAX];
+static struct fw_plan_start start[MAX];
+static char host[8][4] = {"h0", "h1", "h2", "h3", "h4", "h5", "h6", "h7"};
+
+static size_t make(void)
+{
+	size_t n = next() % MAX, hosts = next() % 8;
+
+	for (size_t i = 0; i < n; i++) {
+		item[i] = (struct fw_plan_item){.expect_us = next() % 5 ? next() % (5 * S) : 0};
+		if (hosts && next() % 4)
+			item[i].host = fw_str(host[next() % hosts]);
+		took[i] = next() % 20 ? next() % (4 * S) : 10 * S;
+	}
+	return n;
+}
+
+/* At that moment: how many run, how many of that host, and may one of it begin? */
+struct moment {
+	uint32_t running, of_host;
+	bool in_gap;
+};
+
+static struct moment moment(size_t n, const struct fw_plan_rules *r, struct fw_str name, int64_t at_us)
+{
+	struct moment m = {0};
+
+	for (size_t i = 0; i < n; i++) {
+		bool same = name.p && fw_str_eq(item[start[i].item].host, name), runs = start[i].at_us <= at_us && at_us < start[i].until_us;
+
+		m.running += runs;
+		m.of_host += runs && same;
+		m.in_gap |= same && start[i].at_us <= at_us && at_us < start[i].at_us + r->host_gap_us;
+	}
+	return m;
+}
+
+static void check_limits(const struct fw_plan_rules *r, size_t n)
+{
+	bool seen[MAX] = {false};
+
+	for (size_t i = 0; i < n; i++) {
+		const struct fw_plan_start *s = &start[i];
+		struct fw_str name = item[s->item].host;
+		struct moment m = moment(n, r, name, s->at_us);
+
+		ck_assert(!seen[s->item]);
+		seen[s->item] = true;
+		ck_assert(i == 0 || s->at_us >= s[-1].at_us);
+		ck_assert_int_eq(s->until_us - s->at_us, took[s->item]);
+		ck_assert(s->slot < r->slots);
+		ck_assert(m.running <= r->slots);
+		ck_assert(!name.p || !r->host_max || m.of_host <= r->host_max);
+		for (size_t k = 0; k < i; k++) {
+			bool same = name.p && fw_str_eq(item[start[k].item].host, name);
+
+			if ((start[k].slot == s->slot && start[k].until_us > s->at_us) || (same && s->at_us < start[k].at_us + r->host_gap_us))
+				ck_abort_msg("%zu and %zu", k, i);
+		}
+	}
+}
+
+/* One that begins late had no slot, or its host was full or in its gap, the moment before. Not so with batches. */
+static void check_no_slot_is_idle(const struct fw_plan_rules *r, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct moment m;
+
+		if (start[i].at_us == 0)
+			continue;
+		m = moment(n, r, item[start[i].item].host, start[i].at_us - 1);
+		ck_assert(m.running == r->slots || m.in_gap || (r->host_max && m.of_host == r->host_max));
+	}
+}
+
+START_TEST(any_plan)
+{
+	seed = (uint64_t)_i;
+	for (int round = 0; round < 40; round++) {
+		size_t n = make();
+		struct fw_plan_rules r = {.slots = 1 + next() % 20, .host_max = next() % 4, .host_gap_us = next() % 2 ? next() % S : 0, .batch = next() % 30};
+
+		for (int p = 0; p < FW_PLAN_POLICY_N; p++) {
+			struct fw_plan_total t;
+			int64_t last = 0;
+
+			r.policy = (enum fw_plan_policy)p;
+			t = simulate(&r, item, n, took, start);
+			for (size_t i = 0; i < n; i++)
+				last = FW_MAX(last, start[i].until_us);
+			ck_assert_int_eq(t.total_us, last);
+			ck_assert_msg(t.total_us >= fw_plan_bound(&t), "%s: %lld in less than %lld", fw_plan_policy_name(r.policy),
+				(long long)t.total_us, (long long)fw_plan_bound(&t));
+			check_limits(&r, n);
+			if (p != FW_PLAN_BATCH_UNORDERED && p != FW_PLAN_BATCH_SORTED)
+				check_no_slot_is_idle(&r, n);
+		}
+	}
+}
+END_TEST
+
+/* Graham's bound: the longest first is at most a third above what is possible; without limits for hosts. */
+START_TEST(longest_first_is_good)
+{
+	struct fw_plan_rules r = {.policy = FW_PLAN_LONGEST};
+
+	seed = 77;
+	for (int round = 0; round < 200; round++) {
+		size_t n = make();
+		struct fw_plan_total t;
+
+		for (size_t i = 0; i < n; i++) {
+			item[i].host = FW_STR_NONE;
+			item[i].expect_us = took[i];
+		}
+		r.slots = 1 + next() % 20;
+		t = simulate(&r, item, n, NULL, NULL);
+		ck_assert(t.total_us <= fw_plan_bound(&t) * 2);
+		ck_assert(n < (size_t)8 * r.slots || 3 * t.total_us <= 4 * fw_plan_bound(&t));
+	}
+}
+END_TEST
+
+/* ---- the queue as a worker uses it ------------------------------------------------------------------------------------------------- */
+
+START_TEST(as_they_come_and_go)
+{
+	struct fw_plan_rules r = {.policy = FW_PLAN_HOST_PATH, .host_max = 1, .host_gap_us = 10};
+	struct fw_plan_item a[4] = {{.host = FW_STR("x"), .expect_us = 5}, {.host = FW_STR("x"), .expect_us = 9}, {.host = FW_STR("y"), .expect_us = 2},
+		{.host = FW_STR("x"), .expect_us = 1}};
+	struct fw_plan *p = fw_plan_new(&r);
+	int64_t at;
+
+	ck_assert_ptr_nonnull(p);
+	ck_assert_ptr_null(fw_plan_take(p, 100, &at));
+	ck_assert_int_eq(at, INT64_MAX);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(fw_plan_put(p, &a[i]), 0);
+	ck_assert_uint_eq(fw_plan_waiting(p), 3);
+	ck_assert_ptr_eq(fw_plan_take(p, 100, &at), &a[1]);
+	ck_assert_ptr_eq(fw_plan_take(p, 100, &at), &a[2]);
+	ck_assert_ptr_null(fw_plan_take(p, 105, &at));
+	ck_assert_int_eq(at, 110);
+	fw_plan_done(p, &a[1]);
+	fw_plan_done(p, &a[2]);
+	ck_assert_ptr_null(fw_plan_take(p, 50, &at)); /* a clock that goes back */
+	ck_assert_int_eq(at, 110);
+	ck_assert_ptr_eq(fw_plan_take(p, 110, &at), &a[0]);
+	ck_assert_int_eq(fw_plan_put(p, &a[3]), 0);
+	ck_assert_ptr_null(fw_plan_take(p, 200, &at));
+	ck_assert_int_eq(at, INT64_MAX); /* not before one is done */
+	fw_plan_done(p, &a[0]);
+	ck_assert_ptr_eq(fw_plan_take(p, 200, &at), &a[3]);
+	fw_plan_done(p, &a[3]);
+	ck_assert_uint_eq(fw_plan_waiting(p), 0);
+	ck_assert_ptr_null(fw_plan_take(p, 1000, &at));
+	fw_plan_free(p);
+	fw_plan_free(NULL);
+}
+END_TEST
+
+START_TEST(nothing_and_no_slots)
+{
+	struct fw_plan_rules r = {.slots = 0};
+	struct fw_plan_total t;
+
+	ck_assert_int_eq(fw_plan_simulate(&r, item, 1, NULL, NULL, &t), FW_EINVAL);
+	r.slots = 4;
+	t = simulate(&r, NULL, 0, NULL, NULL);
+	ck_assert_int_eq(t.total_us, 0);
+	ck_assert_int_eq(fw_plan_bound(&t), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("plan");
+	TCase *t = tcase_create("plan");
+
+	tcase_add_test(t, orders);
+	tcase_add_test(t, names);
+	tcase_add_test(t, guesses);
+	tcase_add_loop_test(t, any_plan, 1, 9);
+	tcase_add_test(t, longest_first_is_good);
+	tcase_add_test(t, as_they_come_and_go);
+	tcase_add_test(t, nothing_and_no_slots);
+	suite_add_tcase(s, t);
+	return run_suite(s);
+}
