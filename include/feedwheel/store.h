@@ -8,7 +8,12 @@
  *   - claim never lends a feed that is lent; a lease that ran out is lent again with a higher fence; nothing sweeps. Once it has
  *     run out, an outcome may be refused (FW_ESTALE) even before somebody else has the feed.
  *   - claims go by due time to within about ten seconds; what one claim lends is in exact order.
- *   - the host budget counts feeds of hosts that have several; a host_cooldown_ms holds for every host.
+ *   - the host budget counts feeds of hosts that have several; a host_cooldown_ms holds for every host. Which feeds share a host is said
+ *     by fw_store_host(): the name in the URL, or for services where each customer has a name of his own, the service.
+ *   - a host's gap is the caller's or what was learned (its pace), whichever is longer. The pace is doubled when an outcome says that the
+ *     host is strained, and shrinks with each that says it is not (FW_PACE_*): the rate rises in steps and falls by halves.
+ *   - of a host nothing of which is lent to others a claim may lend more than host_max at once (host_ahead): the borrower then keeps
+ *     host_max and the gap by himself. What is lent counts, begun or not, so that nobody else gets one before fewer than host_max are left.
  *   - an outcome whose fence is not the feed's current one writes nothing and is reported FW_ESTALE.
  *   - entries are unique by (feed, key): storing one again changes nothing unless its hash differs. Of two with one key in one
  *     document the first counts. What prune took away stays away, also while its feed still lists it.
@@ -35,11 +40,18 @@
 extern "C" {
 #endif
 
-#define FW_STORE_ABI 4
+#define FW_STORE_ABI 5
 
 struct fw_store;
 
 #define FW_DUE_FIRST 1 /* ms: a due_at_ms before all others */
+
+/* The learned pace of a host: strained: FW_PACE_MIN_MS at first, then twice as long, up to FW_PACE_MAX_MS. Not strained: pace x
+   FW_PACE_STEP_MS / (FW_PACE_STEP_MS + pace), that is a tenth of a visit a second more; from FW_PACE_NONE_MS down there is none. */
+#define FW_PACE_MIN_MS 1000
+#define FW_PACE_MAX_MS 600000
+#define FW_PACE_STEP_MS 10000
+#define FW_PACE_NONE_MS 50
 
 /* ---- what is kept ------------------------------------------------------------------------------------------------ */
 
@@ -105,6 +117,7 @@ struct fw_feed {
 	uint32_t crash_n;            /* worker deaths in a row */
 	int64_t expect_us;           /* expected duration: exponentially weighted average; 0: unknown */
 	int64_t expect_dev_us;       /* and its mean deviation */
+	int64_t expect_parts;        /* how expect_us is made up (sched/due.h); opaque to the store; 0: unknown */
 
 	/* FW_GROUP_ERROR */
 	struct fw_str error;         /* words of the last failure; absent: none */
@@ -134,6 +147,7 @@ struct fw_feed {
 	/* the owner's (subscribe, feed_set): never written by commit */
 	struct fw_str user_title, folder, username, password;
 	int64_t interval_ms;         /* fixed by the owner; 0: by the schedule */
+	int64_t push_until_ms;       /* not the owner's but WebSub's: till then a hub has promised to bring what is new; 0: none has */
 	int64_t created_ms;
 
 	/* kept by the store */
@@ -193,7 +207,9 @@ struct fw_visit {
 	int32_t slot;                /* which of the transfer slots; -1 unknown */
 	uint32_t lateness_ms;        /* at_ms - due_at_ms, capped */
 	int64_t dns_us, connect_us, tls_us, first_byte_us, total_us; /* ends of the phases */
+	int64_t queue_us;            /* duration: from the loan to the request */
 	int64_t parse_us;            /* duration */
+	int64_t store_us;            /* duration: from the end of the parse to the beginning of its commit */
 	uint64_t wire_bytes, body_bytes;
 	uint32_t item_n, new_n, changed_n; /* new_n and changed_n are the store's finding */
 	struct fw_str error;
@@ -255,12 +271,23 @@ struct fw_claim_ask {
 	size_t max;               /* at most this many */
 	uint32_t host_max;        /* in flight per host over all workers; 0: no limit */
 	int64_t host_gap_ms;      /* between two loans of one host */
+	/* Since ABI 5; 0 and NULL: as before. */
+	uint32_t host_ahead;      /* of a host of which nobody else has any: up to host_max + host_ahead, lent to this worker in all. Each moves
+	                             the time from which the host may be asked on by its gap; a claim lends ahead of that time, but no
+	                             further than host_ahead gaps */
+	int64_t expect_max_us;    /* only those that are expected to take at most so long, or unknown; but all that are due at FW_DUE_FIRST */
+	const int64_t *ids;       /* only these, at most max of them, those that come first here first: as far as they are due and on the wheel. Others
+	                             are passed over; deferred_n counts those that their host's budget kept back */
+	size_t id_n;
 };
 
 struct fw_lease {
 	struct fw_feed feed;      /* all groups; strings in the arena */
 	int64_t fence;
 	int64_t until_ms;         /* of the store's clock */
+	int64_t host_id;          /* the same for all feeds of one host; 0: it is the only one */
+	int64_t host_gap_ms;      /* to be kept between two requests to its host: the ask's, or the learned pace */
+	int64_t host_expect_us;   /* what visits to its host take: exponentially weighted average; 0: unknown */
 };
 
 struct fw_claim_got {
@@ -285,11 +312,18 @@ struct fw_lend_got {
 	char worker[128];         /* who has it instead; cut where it is longer */
 };
 
+enum fw_host_mood {
+	FW_HOST_UNKNOWN,  /* nothing: the pace stays */
+	FW_HOST_FINE,     /* it answered: the pace shrinks, if there is one */
+	FW_HOST_STRAINED, /* 429, 503: the pace doubles */
+};
+
 struct fw_outcome {
 	int64_t feed_id, fence;
 	const struct fw_feed *feed;  /* the state to write */
 	unsigned groups;             /* FW_GROUP_* that differ from what was lent */
 	int64_t host_cooldown_ms;    /* nobody asks this host before this time (Retry-After); 0: none */
+	enum fw_host_mood host_mood; /* what the answer says of its host's pace */
 	struct fw_visit visit;       /* in; the store fills visit.new_n and visit.changed_n */
 	const struct fw_entry_row *entries;
 	size_t entry_n;
@@ -325,6 +359,7 @@ struct fw_feed_new {
 enum {
 	FW_SET_STATUS = 1, FW_SET_TITLE = 2, FW_SET_FOLDER = 4, FW_SET_INTERVAL = 8, FW_SET_DUE = 16, FW_SET_AUTH = 32,
 	FW_SET_CRASH = 64, /* crash_n */
+	FW_SET_PUSH = 128, /* push_until_ms */
 };
 
 struct fw_feed_query {
@@ -355,6 +390,13 @@ static inline bool fw_store_entry_is_one(const struct fw_entry_query *q)
 {
 	return q->before_id > 0 && q->after_id == q->before_id - 2;
 }
+
+/* A feed that is due, as narrow as can be. */
+struct fw_due_row {
+	int64_t feed_id;
+	int64_t host_id;             /* as in a lease */
+	int64_t due_at_ms, expect_us, expect_dev_us;
+};
 
 struct fw_record_query {
 	struct fw_str kind;          /* absent: all, in order of kind */
@@ -421,6 +463,7 @@ typedef int fw_event_cb(void *ctx, const struct fw_event *event);
 typedef int fw_dead_event_cb(void *ctx, const struct fw_dead_event *event);
 typedef int fw_key_cb(void *ctx, const struct fw_entry_key *key);
 typedef int fw_record_cb(void *ctx, const struct fw_record *record);
+typedef int fw_due_cb(void *ctx, const struct fw_due_row *row);
 /* For `doctor`: name ("durability"), 0 fine / 1 note / 2 broken, what was found, the remedy ("" when fine). */
 typedef void fw_inspect_cb(void *ctx, const char *name, int level, const char *found, const char *remedy);
 
@@ -516,6 +559,13 @@ struct fw_store_driver {
 
 	/* Take these away from those set aside; as event_dead_list showed them. One that is not there is passed over. */
 	int (*event_unbury)(struct fw_store *st, const struct fw_dead_event *event, size_t n, struct fw_err *err);
+
+	/* Since ABI 5. Feeds on the wheel with due_at_ms <= due_before_ms, also those whose host has no budget; not those that are lent. About in
+	   order of due time, at most limit (0: all). One pass over narrow rows: 200,000 in a second. */
+	int (*due_list)(struct fw_store *st, int64_t due_before_ms, size_t limit, fw_due_cb *cb, void *ctx, struct fw_err *err);
+	/* Two feeds are one: what `from` has and `into` lacks by its key (entries with their numbers, keys that retention took) goes over, the
+	   visits of `from` and the feed itself go away. FW_EAGAIN: one of them is lent. FW_ENOTFOUND: one of them is not there. */
+	int (*feed_merge)(struct fw_store *st, int64_t from_id, int64_t into_id, struct fw_err *err);
 };
 #define FW_RECORD_STEP 1000
 #define FW_EVENT_STEP 5000
@@ -597,6 +647,13 @@ FW_API FW_MUST_CHECK int fw_store_record_remove(struct fw_store *st, struct fw_s
 /* As event_prune. */
 FW_API FW_MUST_CHECK int fw_store_record_prune(struct fw_store *st, int64_t now_ms, int64_t *n, bool *more, struct fw_err *err);
 FW_API FW_MUST_CHECK int fw_store_clock(struct fw_store *st, int64_t *now_ms, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_due_list(struct fw_store *st, int64_t due_before_ms, size_t limit, fw_due_cb *cb, void *ctx,
+	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_feed_merge(struct fw_store *st, int64_t from_id, int64_t into_id, struct fw_err *err);
+/* Whose budget a feed of this URL uses: "example.org", "blogspot.com" for "someone.blogspot.com". False: the URL names no host. */
+FW_API bool fw_store_host(struct fw_str url, char *out, size_t cap);
+/* The pace after an outcome of this mood. */
+FW_API int64_t fw_store_pace(int64_t pace_ms, enum fw_host_mood mood);
 /* A store without that slot has nothing to tell. */
 FW_API FW_MUST_CHECK int fw_store_inspect(struct fw_store *st, fw_inspect_cb *cb, void *ctx, struct fw_err *err);
 

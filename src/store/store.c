@@ -276,6 +276,10 @@ int fw_store_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct f
 	*got = (struct fw_claim_got){.next_ms = FW_NO_DATE};
 	if (q.lease_ms <= 0 || q.host_gap_ms < 0)
 		return wrong(st, "claim: lease_ms must be above 0 and host_gap_ms not below", err);
+	if (q.expect_max_us < 0 || (q.id_n && !q.ids))
+		return wrong(st, "claim: expect_max_us must not be below 0, and id_n counts the numbers in ids", err);
+	if (q.ids && !q.id_n) /* none of none */
+		return 0;
 	if (!q.worker || !*q.worker)
 		return wrong(st, "claim: the worker needs a name", err);
 	return counted(st, st->driver->claim(st, &q, a, out, got, err ? err : &spare));
@@ -685,6 +689,26 @@ int fw_store_record_prune(struct fw_store *st, int64_t now_ms, int64_t *n, bool 
 	if (!st->driver->record_prune)
 		return missing(st, "record_prune", err);
 	return pruned(st, st->driver->record_prune, now_ms, FW_RECORD_STEP, n, more, err);
+}
+
+int fw_store_due_list(struct fw_store *st, int64_t due_before_ms, size_t limit, fw_due_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct fw_err spare;
+
+	if (!st->driver->due_list)
+		return missing(st, "due_list", err);
+	return counted(st, st->driver->due_list(st, due_before_ms, limit, cb, ctx, err ? err : &spare));
+}
+
+int fw_store_feed_merge(struct fw_store *st, int64_t from_id, int64_t into_id, struct fw_err *err)
+{
+	struct fw_err spare;
+
+	if (!st->driver->feed_merge)
+		return missing(st, "feed_merge", err);
+	if (from_id == into_id)
+		return wrong(st, "feed_merge: a feed is one with itself already", err);
+	return counted(st, st->driver->feed_merge(st, from_id, into_id, err ? err : &spare));
 }
 
 int fw_store_clock(struct fw_store *st, int64_t *now_ms, struct fw_err *err)

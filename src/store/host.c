@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Whose budget a feed uses, and how a host's pace is learned: the same for all drivers.
+ *
+ * Politeness is owed to a server, and a server is mostly what a host's name names. Blog and podcast hosters give each customer a
+ * name of his own, though, and serve thousands from one place: all of these are one. A general list of registrable domains
+ * would not do: it is there to keep customers apart (blogspot.com stands in it), and shops of one domain are often many servers.
+ */
+#include "base/str.h"
+#include "base/url.h"
+#include "feedwheel/store.h"
+#include "base/banned.h"
+
+/* Hosters whose customers have names under theirs and whose feeds come from one place. */
+static const char *const services[] = {
+	"bandcamp.com", "bearblog.dev", "blogs.com", "blogspot.com", "buzzsprout.com", "canalblog.com", "captivate.fm", "dreamwidth.org",
+	"eklablog.com", "exblog.jp", "fc2.com", "feedburner.com", "fireside.fm", "ghost.io", "github.io", "gitlab.io", "hashnode.dev",
+	"hatenablog.com", "hatenablog.jp", "hatenadiary.jp", "hypotheses.org", "itch.io", "libsyn.com", "livedoor.blog", "livejournal.com",
+	"medium.com", "micro.blog", "neocities.org", "netlify.app", "over-blog.com", "pages.dev", "podbean.com", "podigee.io", "podomatic.com",
+	"readthedocs.io", "seesaa.net", "skyrock.com", "sourceforge.io", "spreaker.com", "squarespace.com", "substack.com", "transistor.fm",
+	"tumblr.com", "typepad.com", "vercel.app", "weebly.com", "wixsite.com", "wordpress.com", "write.as",
+};
+
+/* What stands behind the last dot but n, or all. */
+static struct fw_str last_labels(struct fw_str host, int n)
+{
+	size_t at = host.len;
+
+	for (; n > 0 && at > 0; n--) {
+		at--;
+		while (at > 0 && host.p[at] != '.')
+			at--;
+	}
+	return at ? fw_str_sub(host, at + 1, host.len) : host;
+}
+
+static const char *service_of(struct fw_str host)
+{
+	struct fw_str two = last_labels(host, 2);
+
+	/* one and the same under many countries' names: blogspot.de, blogspot.co.uk */
+	if (fw_str_starts(two, FW_STR("blogspot.")) || fw_str_starts(last_labels(host, 3), FW_STR("blogspot.")))
+		return "blogspot.com";
+	for (size_t i = 0; i < FW_N(services); i++) {
+		if (fw_str_eq(two, fw_str(services[i])))
+			return services[i];
+	}
+	return NULL;
+}
+
+bool fw_store_host(struct fw_str url, char *out, size_t cap)
+{
+	const char *service;
+
+	if (!fw_url_host(url, out, cap))
+		return false;
+	service = service_of(fw_str(out));
+	return !service || fw_snprintf(out, cap, "%s", service);
+}
+
+int64_t fw_store_pace(int64_t pace_ms, enum fw_host_mood mood)
+{
+	pace_ms = FW_MAX(FW_MIN(pace_ms, FW_PACE_MAX_MS), 0);
+	if (mood == FW_HOST_STRAINED)
+		return FW_MIN(FW_MAX(2 * pace_ms, FW_PACE_MIN_MS), FW_PACE_MAX_MS);
+	if (mood == FW_HOST_UNKNOWN)
+		return pace_ms;
+	pace_ms = pace_ms * FW_PACE_STEP_MS / (FW_PACE_STEP_MS + pace_ms);
+	return pace_ms > FW_PACE_NONE_MS ? pace_ms : 0;
+}
