@@ -47,6 +47,8 @@ static const struct fw_setting SETTING[] = {
 	{"interval_max_ms", FW_TYPE_DURATION, "1d", FW_SECOND_MS, DAYS(365), NULL,
 		"A feed is asked at least this often, whatever its rhythm (Retry-After and errors may put it off longer).",
 		AT(interval_max_ms)},
+	{"websub_poll_ms", FW_TYPE_DURATION, "1d", FW_MINUTE_MS, DAYS(30), NULL,
+		"How often a feed is asked that a WebSub hub delivers, to see whether the hub missed something.", AT(websub_poll_ms)},
 	{"connect_timeout_ms", FW_TYPE_DURATION, "10s", 100, 10 * FW_MINUTE_MS, NULL,
 		"Longest wait for a connection, name look-up and TLS included.", AT(connect_timeout_ms)},
 	{"first_byte_timeout_ms", FW_TYPE_DURATION, "15s", 100, 10 * FW_MINUTE_MS, NULL,

@@ -16,6 +16,7 @@ void fw_settings_visit(const struct fw_config *c, struct visit_rules *out)
 	out->due.min_ms = c->interval_min_ms;
 	out->due.normal_ms = c->interval_ms;
 	out->due.max_ms = c->interval_max_ms;
+	out->due.pushed_ms = c->websub_poll_ms;
 }
 
 int fw_settings_net(const struct fw_config *c, uint32_t slots, struct fw_net *out, struct fw_err *err)

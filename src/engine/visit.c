@@ -315,7 +315,7 @@ static void due_facts(struct visit *v, int64_t now_ms, struct fw_due_facts *out)
 		.update_period_minutes = d ? d->update_period_minutes : FW_NO_NUMBER,
 		.skip_hours = d ? d->skip_hours : 0, .skip_days = d ? d->skip_days : 0,
 		.rhythm = v->feed.rhythm, .last_new_ms = v->feed.last_new_ms, .interval_ms = v->feed.interval_ms,
-		.expired = v->feed.status == FW_FEED_GONE, .has_hub = v->feed.hub.len > 0,
+		.expired = v->feed.status == FW_FEED_GONE, .pushed = v->feed.push_until_ms > now_ms,
 	};
 }
 

@@ -7,8 +7,8 @@
  *   3. a failure: back off by the law of its kind (POL-08, POL-10). A server that said "not now" or "not here" is not asked
  *      sooner than a healthy one would be. Never dead for ever: the longest law ends in a visit each week or month.
  *   4. success: the owner's interval; else what was learned from the feed's own dates; else the normal interval. Clamped to
- *      [min, max]. Unless the owner decided, hints can only lengthen it, each up to max: ttl, updatePeriod, freshness (POL-05,
- *      POL-06).
+ *      [min, max]. Unless the owner decided, others can only lengthen it: a hub that delivers, and then hints, each up to max:
+ *      ttl, updatePeriod, freshness (POL-05, POL-06).
  *   5. Retry-After, on whatever answer it came: not sooner, up to 7 days (POL-07).
  *   6. jitter: 10 % either way, but only later where somebody gave a time (POL-11): equal feeds never come in the same second.
  *   7. skipHours and skipDays move a visit to the next hour allowed, and into that hour's first half at random (FMT-06).
@@ -141,8 +141,14 @@ static void plan_hints(struct plan *d)
 static void plan_success(struct plan *d)
 {
 	plan_base(d);
-	if (d->f->interval_ms <= 0)
-		plan_hints(d);
+	if (d->f->interval_ms > 0)
+		return;
+	if (d->f->pushed && d->delay_ms < d->p.pushed_ms) {
+		d->delay_ms = d->p.pushed_ms;
+		d->len = 0; /* the rhythm has no say in it */
+		say(d, "a hub delivers; whether it missed something is looked at after %s", text(d->delay_ms).s);
+	}
+	plan_hints(d);
 }
 
 /* ---- failure ----------------------------------------------------------------------------------------------------------------- */
@@ -287,7 +293,7 @@ void fw_due_policy_default(struct fw_due_policy *p)
 {
 	*p = (struct fw_due_policy){
 		.min_ms = 15 * FW_MINUTE_MS, .normal_ms = FW_HOUR_MS, .max_ms = FW_DAY_MS,
-		.error_min_ms = 15 * FW_MINUTE_MS, .error_max_ms = FW_DAY_MS, .retry_after_max_ms = WEEK_MS,
+		.error_min_ms = 15 * FW_MINUTE_MS, .error_max_ms = FW_DAY_MS, .retry_after_max_ms = WEEK_MS, .pushed_ms = FW_DAY_MS,
 	};
 }
 
@@ -304,6 +310,7 @@ static void sane_policy(const struct fw_due_policy *from, struct fw_due_policy *
 	p->error_min_ms = p->error_min_ms > 0 ? FW_MIN(p->error_min_ms, OWNER_MAX_MS) : standard.error_min_ms;
 	p->error_max_ms = clamp(p->error_max_ms > 0 ? p->error_max_ms : standard.error_max_ms, p->error_min_ms, 365 * FW_DAY_MS);
 	p->retry_after_max_ms = p->retry_after_max_ms > 0 ? FW_MIN(p->retry_after_max_ms, 365 * FW_DAY_MS) : standard.retry_after_max_ms;
+	p->pushed_ms = p->pushed_ms > 0 ? FW_MIN(p->pushed_ms, OWNER_MAX_MS) : standard.pushed_ms;
 }
 
 /* What the last document said, where this visit brought none. */

@@ -14,6 +14,7 @@ struct fw_due_policy { /* settings; all in ms */
 	int64_t max_ms;      /* never later, but for Retry-After, errors, skipHours and jitter [24 h] */
 	int64_t error_min_ms, error_max_ms; /* back-off range [15 min, 24 h] */
 	int64_t retry_after_max_ms; /* [7 d] */
+	int64_t pushed_ms;   /* how often a feed is asked that a hub delivers [24 h] */
 };
 
 struct fw_due_facts {
@@ -29,7 +30,7 @@ struct fw_due_facts {
 	int64_t last_new_ms;         /* 0: never */
 	int64_t interval_ms;         /* the owner's wish; 0: none */
 	bool expired;                /* the document says it has ended */
-	bool has_hub;                /* reserved for WebSub */
+	bool pushed;                 /* a hub delivers it for now: a visit only looks whether something was missed */
 };
 
 struct fw_due {
@@ -60,5 +61,12 @@ int64_t fw_retry_after_ms(struct fw_str retry_after, int64_t now_ms);
 
 /* Exponentially weighted average of a duration and its mean deviation (TCP's: RFC 6298 section 2). */
 void fw_expect_update(int64_t *expect_us, int64_t *dev_us, int64_t took_us);
+
+/* How an expected duration is made up: each phase's share of it, averaged over the visits with the same weight. */
+enum fw_phase { FW_PHASE_DNS, FW_PHASE_CONNECT, FW_PHASE_TLS, FW_PHASE_FIRST_BYTE, FW_PHASE_BODY, FW_PHASE_N };
+/* *parts: what fw_feed.expect_parts holds; 0, or what we did not write: unknown. A visit that took no time at all changes nothing. */
+void fw_expect_parts_update(int64_t *parts, const int64_t part_us[FW_PHASE_N]);
+/* What each phase is expected to take: together expect_us, or all 0 when that or the parts are unknown. */
+void fw_expect_parts(int64_t parts, int64_t expect_us, int64_t part_us[FW_PHASE_N]);
 
 #endif

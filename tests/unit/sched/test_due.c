@@ -103,6 +103,11 @@ START_TEST(after_success)
 		{"silent", {.kind = FW_VISIT_NOT_MODIFIED, .rhythm = {"v1 at=29000000 g=60,60,60,60,60", 31}}, TEN(D), "silent for", false},
 		{"learned and max-age", {.kind = FW_VISIT_OK, .fresh_ms = 12 * H, .rhythm = {"v1 at=29921010 g=240,240,240,240", 32}},
 			LATER(12 * H), "(new about every 4 h); max-age 12 h is longer", false},
+		{"a hub delivers", {.kind = FW_VISIT_OK, .pushed = true, .rhythm = {"v1 at=29921010 g=240,240,240,240", 32}}, TEN(D), "a hub delivers", false},
+		{"a hub delivers, 304", {.kind = FW_VISIT_NOT_MODIFIED, .pushed = true}, TEN(D), "after 1 d", false},
+		{"a hub delivers, ttl is shorter", {.kind = FW_VISIT_OK, .pushed = true, .ttl_minutes = 60}, TEN(D), "a hub delivers", false},
+		{"a hub delivers, the owner decides", {.kind = FW_VISIT_OK, .pushed = true, .interval_ms = 2 * H}, TEN(2 * H), "the owner's interval", false},
+		{"a hub delivers, Retry-After", {.kind = FW_VISIT_OK, .pushed = true, .retry_after_ms = 3 * D}, LATER(3 * D), "Retry-After 3 d", false},
 		{"torn rhythm", {.kind = FW_VISIT_OK, .rhythm = {"v1 at=x g=,,-5 ttl=y sh=zz sd=fff", 33}}, TEN(H), "no entry rhythm known", false},
 		{"rhythm of another version", {.kind = FW_VISIT_OK, .rhythm = {"v9 ttl=600", 10}}, TEN(H), "no entry rhythm known", false},
 	};
@@ -254,13 +259,15 @@ END_TEST
 
 START_TEST(policies_that_make_no_sense)
 {
-	static const struct fw_due_policy P[] = {{0}, {-1, -1, -1, -1, -1, -1}, {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX},
-		{INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN}, {D, H, MIN, D, H, 1}};
+	static const struct fw_due_policy P[] = {{0}, {-1, -1, -1, -1, -1, -1, -1},
+		{INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX},
+		{INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN}, {D, H, MIN, D, H, 1, 1}};
 	struct fw_due due;
 
 	for (size_t i = 0; i <= FW_N(P); i++) {
 		for (int kind = 0; kind < FW_VISIT_KIND_N; kind++) {
-			struct fw_due_facts f = {.kind = (enum fw_visit_kind)kind, .http_status = 429, .fail_n = 50, .retry_after_ms = INT64_MAX};
+			struct fw_due_facts f = {.kind = (enum fw_visit_kind)kind, .http_status = 429, .fail_n = 50, .retry_after_ms = INT64_MAX,
+				.pushed = i % 2 == 1};
 
 			fw_due(&f, i < FW_N(P) ? &P[i] : NULL, NOW, UINT64_MAX, &due);
 			ck_assert_msg(due.at_ms >= NOW && due.at_ms < NOW + 500 * D, "policy %zu, kind %d: %s", i, kind, due.why);
@@ -291,6 +298,7 @@ START_TEST(any_facts)
 		f.skip_hours = (uint32_t)x;
 		f.skip_days = (uint8_t)(x >> 8);
 		f.expired = x >> 63;
+		f.pushed = x >> 62 & 1;
 		a = ask(f, NOW, x);
 		b = ask(f, NOW, x);
 		ck_assert_msg(a.at_ms >= NOW && a.at_ms <= NOW + 45 * D && a.why[0], "%lld: %s", (long long)(a.at_ms - NOW) / 1000, a.why);

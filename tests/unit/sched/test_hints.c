@@ -103,6 +103,59 @@ START_TEST(expectation_follows)
 }
 END_TEST
 
+static int64_t sum_of(const int64_t *part)
+{
+	return part[0] + part[1] + part[2] + part[3] + part[4];
+}
+
+START_TEST(parts_follow)
+{
+	static const int64_t FIRST[] = {10000, 20000, 40000, 300000, 30000}, LATER[] = {0, 0, 0, 900000, 100000};
+	int64_t parts = 0, was, got[FW_PHASE_N];
+
+	fw_expect_parts(parts, 400000, got); /* nothing known */
+	ck_assert_int_eq(sum_of(got), 0);
+	fw_expect_parts_update(&parts, FIRST);
+	fw_expect_parts(parts, 400000, got);
+	for (int i = 0; i < FW_PHASE_N; i++)
+		ck_assert_msg(llabs(got[i] - FIRST[i]) <= 200, "phase %d: %lld, want %lld", i, (long long)got[i], (long long)FIRST[i]);
+	ck_assert_int_eq(sum_of(got), 400000);
+	fw_expect_parts_update(&parts, LATER); /* an eighth of the way */
+	fw_expect_parts(parts, 400000, got);
+	ck_assert_msg(llabs(got[FW_PHASE_FIRST_BYTE] - (300000 + (360000 - 300000) / 8)) <= 800, "%lld", (long long)got[FW_PHASE_FIRST_BYTE]);
+	for (int i = 0; i < 100; i++) /* and all of it in the end */
+		fw_expect_parts_update(&parts, LATER);
+	fw_expect_parts(parts, 1000000, got);
+	ck_assert(got[0] == 0 && got[1] == 0 && got[2] == 0 && llabs(got[3] - 900000) <= 300 && sum_of(got) == 1000000);
+	was = parts;
+	fw_expect_parts_update(&parts, (const int64_t[]){0, 0, 0, 0, 0}); /* says nothing */
+	ck_assert_int_eq(parts, was);
+	fw_expect_parts(parts, 0, got);
+	ck_assert_int_eq(sum_of(got), 0);
+}
+END_TEST
+
+START_TEST(parts_of_any_numbers)
+{
+	static const int64_t V[] = {0, 1, -1, 4095, 4096, INT64_MIN, INT64_MAX, INT64_C(1) << 60, (INT64_C(1) << 60) - 1};
+	int64_t got[FW_PHASE_N];
+
+	for (size_t a = 0; a < FW_N(V); a++) {
+		for (size_t b = 0; b < FW_N(V); b++) {
+			int64_t parts = V[a], us[] = {V[b], V[a], 5, V[b], 7};
+
+			fw_expect_parts(parts, V[b], got);
+			for (int i = 0; i < FW_PHASE_N; i++)
+				ck_assert(got[i] >= 0 && got[i] <= INT64_C(3600000000));
+			fw_expect_parts_update(&parts, us);
+			ck_assert(parts > 0 && parts >> 60 == 0);
+			fw_expect_parts(parts, 1000, got);
+			ck_assert_int_eq(sum_of(got), 1000);
+		}
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("hints");
@@ -111,6 +164,8 @@ int main(void)
 	tcase_add_test(t, freshness);
 	tcase_add_test(t, retry_after);
 	tcase_add_test(t, expectation_follows);
+	tcase_add_test(t, parts_follow);
+	tcase_add_test(t, parts_of_any_numbers);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }
