@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/map.h"
+#include "base/str.h"
 #include "sched/plan.h"
 #include "base/banned.h"
 
@@ -19,8 +20,9 @@ enum where { NOWHERE, READY, IN_GAP };
 struct fw_plan_host {
 	struct fw_heap_node node;
 	struct fw_heap items;
-	struct fw_str name;
+	int64_t id;
 	enum where where;
+	size_t ready;     /* in READY: so many could begin at once */
 	int64_t key;      /* in READY: the largest first */
 	int64_t free_us;  /* the end of its gap */
 	int64_t left_us;  /* what waits takes so long */
@@ -37,7 +39,7 @@ struct fw_plan {
 	struct fw_plan_host alone;
 	uint64_t number;
 	int64_t now_us;
-	size_t backlog_n, queued, busy;
+	size_t backlog_n, queued, ready_n, busy;
 };
 
 /* ---- orders ------------------------------------------------------------------------------------------------------------------ */
@@ -72,7 +74,9 @@ static const struct fw_plan_host *host_of(const struct fw_heap_node *n)
 
 static bool as_they_come(const struct fw_heap_node *a, const struct fw_heap_node *b)
 {
-	return item_of(a)->number < item_of(b)->number;
+	const struct fw_plan_item *x = item_of(a), *y = item_of(b);
+
+	return x->rank != y->rank ? x->rank < y->rank : x->number < y->number;
 }
 
 static bool short_first(const struct fw_heap_node *a, const struct fw_heap_node *b)
@@ -120,6 +124,11 @@ static bool gap_first(const struct fw_heap_node *a, const struct fw_heap_node *b
 
 /* ---- hosts ------------------------------------------------------------------------------------------------------------------- */
 
+static struct fw_str key_of(const int64_t *host)
+{
+	return (struct fw_str){(const char *)host, sizeof(*host)};
+}
+
 /* How long so much work of one host takes at the least. */
 static int64_t chain_us(const struct fw_plan_rules *r, int64_t work_us, size_t n, int64_t last_us)
 {
@@ -141,14 +150,26 @@ static int64_t measure(const struct fw_plan *p, const struct fw_plan_host *h)
 	case FW_PLAN_LONGEST: return first->expect_us;
 	case FW_PLAN_HOST_PATH:
 		return h == &p->alone ? first->expect_us : chain_us(&p->rules, h->left_us, h->waiting, first->expect_us);
-	default: return -(int64_t)first->number;
+	default: return -first->rank;
 	}
+}
+
+/* So many of those that wait could begin at once. */
+static size_t could_begin(const struct fw_plan *p, const struct fw_plan_host *h)
+{
+	if (h == &p->alone)
+		return h->waiting;
+	if (p->rules.host_gap_us > 0 || item_of(h->items.first)->gap_us > 0)
+		return 1;
+	return p->rules.host_max ? FW_MIN(h->waiting, (size_t)(p->rules.host_max - h->busy)) : h->waiting;
 }
 
 static void unplace(struct fw_plan *p, struct fw_plan_host *h)
 {
 	if (h->where != NOWHERE)
 		fw_heap_remove(h->where == READY ? &p->ready : &p->gaps, &h->node);
+	p->ready_n -= h->ready;
+	h->ready = 0;
 	h->where = NOWHERE;
 }
 
@@ -164,9 +185,11 @@ static void place(struct fw_plan *p, struct fw_plan_host *h)
 	} else if (h->waiting && !(limited && p->rules.host_max && h->busy >= p->rules.host_max)) {
 		h->where = READY;
 		h->key = measure(p, h);
+		h->ready = could_begin(p, h);
+		p->ready_n += h->ready;
 		fw_heap_put(&p->ready, &h->node);
 	} else if (limited && !h->known) {
-		fw_map_del(&p->hosts, h->name);
+		fw_map_del(&p->hosts, key_of(&h->id));
 		free(h);
 	}
 }
@@ -182,21 +205,20 @@ static void gaps_end(struct fw_plan *p)
 	}
 }
 
-static struct fw_plan_host *host_get(struct fw_plan *p, struct fw_str name)
+static struct fw_plan_host *host_get(struct fw_plan *p, int64_t id)
 {
-	struct fw_plan_host *h = name.p ? fw_map_get(&p->hosts, name) : &p->alone;
+	struct fw_plan_host *h = id ? fw_map_get(&p->hosts, key_of(&id)) : &p->alone;
 	int rc;
 
 	if (h)
 		return h;
-	h = calloc(1, sizeof(*h) + name.len);
+	h = calloc(1, sizeof(*h));
 	if (!h)
 		return NULL;
-	memcpy(h + 1, name.p, name.len); /* the item may be gone while its gap is not over */
-	h->name = (struct fw_str){(const char *)(h + 1), name.len};
+	h->id = id;
 	h->free_us = INT64_MIN;
 	fw_heap_init(&h->items, item_order(p->rules.policy));
-	fw_map_put(&p->hosts, h->name, h, &rc);
+	fw_map_put(&p->hosts, key_of(&h->id), h, &rc);
 	if (rc) {
 		free(h);
 		return NULL;
@@ -280,33 +302,73 @@ static void next_batch(struct fw_plan *p)
 	}
 }
 
-struct fw_plan_item *fw_plan_take(struct fw_plan *p, int64_t now_us, int64_t *next_us)
+const struct fw_plan_item *fw_plan_first(struct fw_plan *p, int64_t now_us, int64_t *next_us)
 {
-	struct fw_plan_item *item;
-	struct fw_plan_host *h;
-
 	p->now_us = FW_MAX(p->now_us, now_us);
 	gaps_end(p);
 	if (!p->queued && !p->busy)
 		next_batch(p);
 	*next_us = INT64_MAX;
-	if (!p->ready.first) {
-		if (p->gaps.first)
-			*next_us = host_of(p->gaps.first)->free_us;
-		return NULL;
-	}
-	h = FW_HEAP_OF(p->ready.first, struct fw_plan_host, node);
-	unplace(p, h);
-	item = FW_HEAP_OF(fw_heap_take(&h->items), struct fw_plan_item, node);
+	if (p->ready.first)
+		return item_of(host_of(p->ready.first)->items.first);
+	if (p->gaps.first)
+		*next_us = host_of(p->gaps.first)->free_us;
+	return NULL;
+}
+
+/* The first of a host's that waits leaves the queue. */
+static struct fw_plan_item *dequeue(struct fw_plan *p, struct fw_plan_host *h)
+{
+	struct fw_plan_item *item = FW_HEAP_OF(fw_heap_take(&h->items), struct fw_plan_item, node);
+
 	h->left_us -= item->expect_us;
 	h->waiting--;
-	h->busy++;
-	if (p->rules.host_gap_us > 0)
-		h->free_us = p->now_us + p->rules.host_gap_us;
 	p->queued--;
+	return item;
+}
+
+struct fw_plan_item *fw_plan_take(struct fw_plan *p, int64_t now_us, int64_t *next_us)
+{
+	const struct fw_plan_item *first = fw_plan_first(p, now_us, next_us);
+	struct fw_plan_host *h = first ? first->of : NULL;
+	struct fw_plan_item *item;
+	int64_t gap_us;
+
+	if (!h)
+		return NULL;
+	unplace(p, h);
+	item = dequeue(p, h);
+	h->busy++;
+	gap_us = FW_MAX(p->rules.host_gap_us, item->gap_us);
+	if (gap_us > 0)
+		h->free_us = p->now_us + gap_us;
 	p->busy++;
 	place(p, h);
 	return item;
+}
+
+static void withdraw(struct fw_plan *p, struct fw_plan_host *h, fw_plan_cb *cb, void *ctx)
+{
+	unplace(p, h);
+	while (h->waiting) {
+		struct fw_plan_item *item = dequeue(p, h);
+
+		item->of = NULL;
+		h->known--;
+		cb(ctx, item);
+	}
+	place(p, h);
+}
+
+void fw_plan_withdraw(struct fw_plan *p, int64_t host, fw_plan_cb *cb, void *ctx)
+{
+	struct fw_plan_host *h = host == FW_PLAN_ALL || !host ? &p->alone : fw_map_get(&p->hosts, key_of(&host));
+	size_t at = 0;
+
+	if (h)
+		withdraw(p, h, cb, ctx);
+	while (host == FW_PLAN_ALL && (h = fw_map_next(&p->hosts, &at, NULL)) != NULL)
+		withdraw(p, h, cb, ctx);
 }
 
 void fw_plan_done(struct fw_plan *p, struct fw_plan_item *item)
@@ -323,6 +385,11 @@ void fw_plan_done(struct fw_plan *p, struct fw_plan_item *item)
 size_t fw_plan_waiting(const struct fw_plan *p)
 {
 	return p->queued + p->backlog_n;
+}
+
+size_t fw_plan_ready(const struct fw_plan *p)
+{
+	return p->ready_n;
 }
 
 /* ---- guesses -------------------------------------------------------------------------------------------------------------------- */
@@ -347,14 +414,14 @@ static int averages(const struct fw_plan_item *item, size_t n, struct fw_map *ho
 		if (item[i].expect_us <= 0)
 			continue;
 		add(all, item[i].expect_us);
-		if (!item[i].host.p)
+		if (!item[i].host)
 			continue;
-		a = fw_map_get(hosts, item[i].host);
+		a = fw_map_get(hosts, key_of(&item[i].host));
 		if (!a) {
 			a = fw_arena_zalloc(mem, sizeof(*a));
 			if (!a)
 				return FW_ENOMEM;
-			fw_map_put(hosts, item[i].host, a, &rc);
+			fw_map_put(hosts, key_of(&item[i].host), a, &rc);
 			if (rc)
 				return rc;
 		}
@@ -374,7 +441,7 @@ int fw_plan_guess(struct fw_plan_item *item, size_t n, int64_t fallback_us)
 	fw_map_init(&hosts, 0x686f7374);
 	rc = averages(item, n, &hosts, &mem, &all);
 	for (size_t i = 0; i < n && !rc; i++) {
-		const struct average *a = item[i].host.p ? fw_map_get(&hosts, item[i].host) : NULL;
+		const struct average *a = item[i].host ? fw_map_get(&hosts, key_of(&item[i].host)) : NULL;
 
 		if (!a)
 			a = &all;
@@ -478,17 +545,17 @@ static int bounds(const struct simulation *s, const struct fw_plan_rules *r, siz
 	fw_map_init(&hosts, 0x63686e73);
 	for (size_t i = 0; i < n && !rc; i++) {
 		int64_t us = duration(s, &s->item[i]), host_us;
-		struct chain *c = s->item[i].host.p ? fw_map_get(&hosts, s->item[i].host) : NULL;
+		struct chain *c = s->item[i].host ? fw_map_get(&hosts, key_of(&s->item[i].host)) : NULL;
 
 		out->sum_us += us;
 		out->longest_us = FW_MAX(out->longest_us, us);
-		if (!s->item[i].host.p)
+		if (!s->item[i].host)
 			continue;
 		if (!c) {
 			c = fw_arena_zalloc(&mem, sizeof(*c));
 			rc = c ? 0 : FW_ENOMEM;
 			if (c)
-				fw_map_put(&hosts, s->item[i].host, c, &rc);
+				fw_map_put(&hosts, key_of(&s->item[i].host), c, &rc);
 			if (rc)
 				break;
 			c->shortest_us = us;

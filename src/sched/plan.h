@@ -12,7 +12,6 @@
 #define FW_SCHED_PLAN_H
 
 #include "base/heap.h"
-#include "base/str.h"
 #include "feedwheel/types.h"
 
 enum fw_plan_policy {
@@ -37,8 +36,10 @@ struct fw_plan_rules {
 
 struct fw_plan_host;
 struct fw_plan_item {
-	struct fw_str host;   /* absent: one of its own */
+	int64_t host;         /* the same for all of one host; 0: one of its own, without limits */
 	int64_t expect_us;    /* 0: unknown; fw_plan_guess() finds something better */
+	int64_t rank;         /* "as they come" is by this, the lowest first, and then in order of coming */
+	int64_t gap_us;       /* after its start none of its host's begins; the rules' when that is longer */
 
 	/* the queue's */
 	struct fw_heap_node node;
@@ -57,15 +58,22 @@ FW_MUST_CHECK int fw_plan_guess(struct fw_plan_item *item, size_t n, int64_t fal
 struct fw_plan;
 struct fw_plan *fw_plan_new(const struct fw_plan_rules *rules); /* NULL: out of memory */
 void fw_plan_free(struct fw_plan *p); /* items still in it are the caller's as ever */
-/* The item stays where it is, its host's name too, until it was taken and done. FW_ENOMEM: it is not in. */
+/* The item stays where it is until it was taken and done, or withdrawn. FW_ENOMEM: it is not in. */
 FW_MUST_CHECK int fw_plan_put(struct fw_plan *p, struct fw_plan_item *item);
 /*
  * The next that may begin; NULL: none. *next_us: then when a host's gap is over, or INT64_MAX: not before something is done.
  * now_us: any clock that does not go back.
  */
 struct fw_plan_item *fw_plan_take(struct fw_plan *p, int64_t now_us, int64_t *next_us);
+/* The same, but it stays where it is. */
+const struct fw_plan_item *fw_plan_first(struct fw_plan *p, int64_t now_us, int64_t *next_us);
 void fw_plan_done(struct fw_plan *p, struct fw_plan_item *item); /* one that was taken */
 size_t fw_plan_waiting(const struct fw_plan *p); /* put and not taken */
+size_t fw_plan_ready(const struct fw_plan *p);   /* of these, how many could begin at once, had they a slot; since the last call of another */
+#define FW_PLAN_ALL INT64_MIN
+/* All of a host that wait, or all that wait, leave the queue, each by way of cb. Not for the batch policies. */
+typedef void fw_plan_cb(void *ctx, struct fw_plan_item *item);
+void fw_plan_withdraw(struct fw_plan *p, int64_t host, fw_plan_cb *cb, void *ctx);
 
 /* ---- foretelling ----------------------------------------------------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "sched/plan.h"
 #include "../../suite.h"
 
@@ -45,8 +46,8 @@ START_TEST(orders)
 {
 	struct fw_plan_item a[] = {{.expect_us = 3 * S}, {.expect_us = S}, {.expect_us = 0}, {.expect_us = 5 * S}, {.expect_us = S}};
 	struct fw_plan_item h[] = {
-		{.host = FW_STR("a"), .expect_us = 4 * S}, {.host = FW_STR("b"), .expect_us = 2 * S}, {.host = FW_STR("b"), .expect_us = 3 * S},
-		{.host = FW_STR("b"), .expect_us = 2 * S}, {.host = FW_STR("c"), .expect_us = S}, {.expect_us = 2 * S},
+		{.host = 1, .expect_us = 4 * S}, {.host = 2, .expect_us = 2 * S}, {.host = 2, .expect_us = 3 * S},
+		{.host = 2, .expect_us = 2 * S}, {.host = 3, .expect_us = S}, {.expect_us = 2 * S},
 	};
 
 	order_is(FW_PLAN_FIFO, 1, 0, a, 5, "01234");
@@ -77,7 +78,7 @@ END_TEST
 START_TEST(guesses)
 {
 	struct fw_plan_item a[] = {
-		{.host = FW_STR("a"), .expect_us = 4 * S}, {.host = FW_STR("a"), .expect_us = 2 * S}, {.host = FW_STR("a")}, {.host = FW_STR("b")},
+		{.host = 1, .expect_us = 4 * S}, {.host = 1, .expect_us = 2 * S}, {.host = 1}, {.host = 2},
 		{.expect_us = 9 * S}, {.expect_us = -1},
 	};
 
@@ -98,7 +99,6 @@ END_TEST
 static struct fw_plan_item item[MAX];
 static int64_t took[MAX];
 static struct fw_plan_start start[MAX];
-static char host[8][4] = {"h0", "h1", "h2", "h3", "h4", "h5", "h6", "h7"};
 
 static size_t make(void)
 {
@@ -107,7 +107,7 @@ static size_t make(void)
 	for (size_t i = 0; i < n; i++) {
 		item[i] = (struct fw_plan_item){.expect_us = next() % 5 ? next() % (5 * S) : 0};
 		if (hosts && next() % 4)
-			item[i].host = fw_str(host[next() % hosts]);
+			item[i].host = 1 + next() % (uint32_t)hosts;
 		took[i] = next() % 20 ? next() % (4 * S) : 10 * S;
 	}
 	return n;
@@ -119,12 +119,12 @@ struct moment {
 	bool in_gap;
 };
 
-static struct moment moment(size_t n, const struct fw_plan_rules *r, struct fw_str name, int64_t at_us)
+static struct moment moment(size_t n, const struct fw_plan_rules *r, int64_t name, int64_t at_us)
 {
 	struct moment m = {0};
 
 	for (size_t i = 0; i < n; i++) {
-		bool same = name.p && fw_str_eq(item[start[i].item].host, name), runs = start[i].at_us <= at_us && at_us < start[i].until_us;
+		bool same = name && item[start[i].item].host == name, runs = start[i].at_us <= at_us && at_us < start[i].until_us;
 
 		m.running += runs;
 		m.of_host += runs && same;
@@ -139,7 +139,7 @@ static void check_limits(const struct fw_plan_rules *r, size_t n)
 
 	for (size_t i = 0; i < n; i++) {
 		const struct fw_plan_start *s = &start[i];
-		struct fw_str name = item[s->item].host;
+		int64_t name = item[s->item].host;
 		struct moment m = moment(n, r, name, s->at_us);
 
 		ck_assert(!seen[s->item]);
@@ -148,9 +148,9 @@ static void check_limits(const struct fw_plan_rules *r, size_t n)
 		ck_assert_int_eq(s->until_us - s->at_us, took[s->item]);
 		ck_assert(s->slot < r->slots);
 		ck_assert(m.running <= r->slots);
-		ck_assert(!name.p || !r->host_max || m.of_host <= r->host_max);
+		ck_assert(!name || !r->host_max || m.of_host <= r->host_max);
 		for (size_t k = 0; k < i; k++) {
-			bool same = name.p && fw_str_eq(item[start[k].item].host, name);
+			bool same = name && item[start[k].item].host == name;
 
 			if ((start[k].slot == s->slot && start[k].until_us > s->at_us) || (same && s->at_us < start[k].at_us + r->host_gap_us))
 				ck_abort_msg("%zu and %zu", k, i);
@@ -208,7 +208,7 @@ START_TEST(longest_first_is_good)
 		struct fw_plan_total t;
 
 		for (size_t i = 0; i < n; i++) {
-			item[i].host = FW_STR_NONE;
+			item[i].host = 0;
 			item[i].expect_us = took[i];
 		}
 		r.slots = 1 + next() % 20;
@@ -224,8 +224,8 @@ END_TEST
 START_TEST(as_they_come_and_go)
 {
 	struct fw_plan_rules r = {.policy = FW_PLAN_HOST_PATH, .host_max = 1, .host_gap_us = 10};
-	struct fw_plan_item a[4] = {{.host = FW_STR("x"), .expect_us = 5}, {.host = FW_STR("x"), .expect_us = 9}, {.host = FW_STR("y"), .expect_us = 2},
-		{.host = FW_STR("x"), .expect_us = 1}};
+	struct fw_plan_item a[4] = {{.host = 24, .expect_us = 5}, {.host = 24, .expect_us = 9}, {.host = 25, .expect_us = 2},
+		{.host = 24, .expect_us = 1}};
 	struct fw_plan *p = fw_plan_new(&r);
 	int64_t at;
 
@@ -257,6 +257,56 @@ START_TEST(as_they_come_and_go)
 }
 END_TEST
 
+static size_t left;
+
+static void gone(void *ctx, struct fw_plan_item *i)
+{
+	bool *out = ctx;
+
+	out[i->rank] = true;
+	left++;
+}
+
+/* Ranks, gaps of their own, what could begin at once, and what leaves the queue again. */
+START_TEST(by_rank_and_withdrawn)
+{
+	struct fw_plan_rules r = {.policy = FW_PLAN_FIFO, .host_max = 2};
+	struct fw_plan_item a[8] = {{.host = 1, .rank = 5}, {.host = 1, .rank = 3}, {.host = 1, .rank = 4}, {.rank = 6}, {.rank = 2},
+		{.host = 2, .rank = 1, .gap_us = 50}, {.host = 2, .rank = 7}, {.host = 3, .rank = 0}};
+	static const int WANT[] = {7, 5, 4, 1, 2};
+	struct fw_plan *p = fw_plan_new(&r);
+	bool out[8] = {false};
+	int64_t at;
+
+	ck_assert_ptr_nonnull(p);
+	for (int i = 0; i < 8; i++)
+		ck_assert_int_eq(fw_plan_put(p, &a[i]), 0);
+	ck_assert_uint_eq(fw_plan_ready(p), 6); /* two of host 1, one of 2 with its gap, one of 3, two alone */
+	ck_assert_ptr_eq(fw_plan_first(p, 100, &at), &a[7]);
+	for (size_t i = 0; i < FW_N(WANT); i++)
+		ck_assert_ptr_eq(fw_plan_take(p, 100, &at), &a[WANT[i]]);
+	ck_assert_uint_eq(fw_plan_ready(p), 1);
+	ck_assert_uint_eq(fw_plan_waiting(p), 3);
+	left = 0;
+	fw_plan_withdraw(p, 9, gone, out);
+	ck_assert_uint_eq(left, 0);
+	fw_plan_withdraw(p, 1, gone, out);
+	ck_assert(left == 1 && out[5]);
+	fw_plan_done(p, &a[1]);
+	fw_plan_done(p, &a[2]);
+	ck_assert_ptr_eq(fw_plan_take(p, 149, &at), &a[3]);
+	ck_assert_ptr_null(fw_plan_first(p, 149, &at));
+	ck_assert_int_eq(at, 150);
+	fw_plan_withdraw(p, FW_PLAN_ALL, gone, out);
+	ck_assert(left == 2 && out[7]);
+	ck_assert_uint_eq(fw_plan_waiting(p) + fw_plan_ready(p), 0);
+	a[0].rank = 0;
+	ck_assert_int_eq(fw_plan_put(p, &a[0]), 0);
+	ck_assert_ptr_eq(fw_plan_take(p, 150, &at), &a[0]);
+	fw_plan_free(p);
+}
+END_TEST
+
 START_TEST(nothing_and_no_slots)
 {
 	struct fw_plan_rules r = {.slots = 0};
@@ -281,6 +331,7 @@ int main(void)
 	tcase_add_loop_test(t, any_plan, 1, 9);
 	tcase_add_test(t, longest_first_is_good);
 	tcase_add_test(t, as_they_come_and_go);
+	tcase_add_test(t, by_rank_and_withdrawn);
 	tcase_add_test(t, nothing_and_no_slots);
 	suite_add_tcase(s, t);
 	return run_suite(s);
