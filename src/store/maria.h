@@ -9,7 +9,7 @@
 #include "store/drivers.h"
 #include "store/fields.h"
 
-#define MR_SCHEMA 4     /* the newest schema this program knows */
+#define MR_SCHEMA 5     /* the newest schema this program knows */
 #define MR_FENCE_BITS 20 /* fences are the number of a row of loans, shifted so, plus 0, 1, ... */
 
 struct mr_ids {

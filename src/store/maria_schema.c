@@ -124,7 +124,22 @@ static const char *const step4[] = {
 	NULL,
 };
 
-static const char *const *const steps[MR_SCHEMA] = {step1, step2, step3, step4};
+/* Columns for a table that has been there: all of them, or all are there already. Both servers do that without touching a row. */
+#define ADD(table, first, columns) \
+	"SET @feedwheel = IF((SELECT count(*) FROM information_schema.columns WHERE table_schema = database() AND table_name = '" table \
+	"' AND column_name = '" first "') > 0, 'DO 0', 'ALTER TABLE " table " ADD COLUMN (" first " " columns ")')", \
+	"PREPARE feedwheel FROM @feedwheel", "EXECUTE feedwheel", "DEALLOCATE PREPARE feedwheel"
+
+/* 4 -> 5: what is learned of hosts, and who borrows ahead; what visits consist of; till when a hub has promised to push */
+static const char *const step5[] = {
+	ADD("feeds", "push_until_ms", N),
+	ADD("wheel", "expect_parts", N),
+	ADD("visits", "queue_us", N ", store_us " N),
+	ADD("hosts", "pace_ms", N ", expect_us " N ", cool_until_ms " N ", holder " N),
+	NULL,
+};
+
+static const char *const *const steps[MR_SCHEMA] = {step1, step2, step3, step4, step5};
 
 /* Where the database stands: *version, 0 for an empty one; or the reason why it is none of ours. */
 static int look(struct maria *m, int64_t *version, struct fw_err *err)
