@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 command_of() { # part
 	case $1 in
-	collect | ingest) echo "bench/$1.py" ;;
+	collect | ingest | plan) echo "bench/$1.py" ;;
 	*) echo "build/bench/bench_$1" ;;
 	esac
 }

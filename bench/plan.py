@@ -1,0 +1,289 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""make bench-plan: how near a run comes to the time that no order can beat, through real sockets.
+
+The world is that of the collector this grew from: 1,597 feeds, how long they take log-normal (sigma 1) round a median, 2 % do not answer
+until the time-out, which is 25 medians. All of it is SCALE times faster than there (400 ms and 10 s), so that a table takes minutes.
+A run's bound is the largest of: the sum of what its visits took by slots, its longest visit, its longest chain at one host
+(what its visits took by host_max). It is made of what that same run measured, so a noisy machine moves both.
+
+Each figure of ours is the median of RUNS runs; the other policies are shown beside it, once. The last word of a row is ok, short, or
+skipped with its reason; - where there is no goal. Exit 1 when a row is short.
+
+  RUNS=3 SCALE=4 FEEDS=1597 ONLY=words  (ONLY: part of a case's name: known, first, random, hosts, varied, late, simulate)
+"""
+import collections
+import json
+import math
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
+from harness import BUILD, SOON, SOON_S, Origin, Wheel, samples  # noqa: E402  pylint: disable=wrong-import-position
+
+RUNS = int(os.environ.get("RUNS", "3"))
+SCALE = float(os.environ.get("SCALE", "4"))
+FEEDS = int(os.environ.get("FEEDS", "1597"))
+ONLY = os.environ.get("ONLY", "").split()
+WORK = os.path.join(BUILD, "bench-plan")
+SIMULATE = os.path.join(BUILD, "tools", "simulate")
+MEDIAN_MS, TIMEOUT_MS = 400 / SCALE, 10000 / SCALE
+POLICIES = ("fifo", "shortest", "longest", "host-path", "batch-unordered", "batch-sorted")
+CONF = SOON + "first_byte_timeout_ms = %dms\ntotal_timeout_ms = %dms\nhost_max = 2\n" % (TIMEOUT_MS, 2 * TIMEOUT_MS)
+short = []
+
+
+def row(name, ours, reference, ratio, goal, fine):
+    """fine: True, False, None where there is no goal, or the reason why it was skipped."""
+    word = "skipped: " + fine if isinstance(fine, str) else "-" if fine is None else "ok" if fine else "short"
+    print("%-58s %10s %10s %7s %7s  %s" % (name, ours, reference, ratio, goal, word), flush=True)
+    if fine is False:
+        short.append(name)
+
+
+def goal_row(name, ours, reference, ratio, most):
+    row(name, ours, reference, "%.3f" % ratio, "%.2f" % most, ratio <= most)
+
+
+def seconds(v):
+    return "%.2f s" % v
+
+
+# ---- the world ------------------------------------------------------------------------------------------------------------
+
+def latencies(seed):
+    r = random.Random(seed)
+    return [max(1, int(MEDIAN_MS * math.exp(r.gauss(0, 1)))) for _ in range(FEEDS)]
+
+
+def silent(seed):
+    """The feeds that say nothing: 2 %."""
+    return random.Random(seed).sample(range(FEEDS), FEEDS // 50)
+
+
+def zipf_hosts(n=200):
+    """For each feed one of n hosts: the k-th has a share of 1/k."""
+    r = random.Random(7)
+    return r.choices(range(n), [1 / (k + 1) for k in range(n)], k=FEEDS)
+
+
+class World:
+    """An origin that can be started again on its port with other latencies, and the addresses of its feeds."""
+
+    def __init__(self, name, hosts=None):
+        self.base = os.path.join(WORK, name)
+        shutil.rmtree(self.base, ignore_errors=True)
+        os.makedirs(self.base)
+        self.docs = samples(self.base, "--copies", "1", "--entries", "3")
+        self.origin, self.port, self.hosts = None, 0, hosts
+
+    def serve(self, ms, hang=()):
+        if self.origin:
+            self.origin.stop()
+        path = os.path.join(self.base, "ms")
+        with open(path, "w", encoding="ascii") as f:
+            f.writelines("%d\n" % v for v in ms)
+        self.origin = Origin(self.base, self.docs, "--feeds", str(FEEDS), "--latency", path, "--port", str(self.port),
+                             plans=["%d hang=start" % i for i in hang], log=False)
+        self.port = self.origin.port
+
+    def urls(self):
+        if not self.hosts:
+            return self.origin.urls
+        return ["http://127.1.0.%d:%d/feed/%d" % (h + 1, self.port, i) for i, h in enumerate(self.hosts)]
+
+    def stop(self):
+        if self.origin:
+            self.origin.stop()
+
+
+class Copies:
+    """Copies of one store, each for one run."""
+
+    def __init__(self, world, conf=""):
+        self.world, self.conf, self.n = world, CONF + conf, 0
+        self.first = Wheel(world.base, self.conf, "first.db")
+        with open(os.path.join(world.base, "list"), "w", encoding="ascii") as f:
+            f.write("\n".join(world.urls()) + "\n")
+        self.first.run("import", os.path.join(world.base, "list"))
+
+    def learn(self, slots):
+        """One run, so that all durations are known; afterwards everything is due again."""
+        run(self.first, slots)
+        failed = [u for (u,) in self.first.sql("SELECT url FROM feeds WHERE error IS NOT NULL")]
+        if failed:
+            self.first.run("set", "--due", *failed)
+        time.sleep(SOON_S)
+
+    def copy(self):
+        self.n += 1
+        wheel = Wheel(self.world.base, self.conf, "copy%d.db" % self.n)
+        for f in os.listdir(self.world.base):
+            if f.startswith("copy") and f.endswith((".db", ".db-wal", ".db-shm")):
+                os.unlink(os.path.join(self.world.base, f))
+        self.first.sql("VACUUM INTO ?", wheel.path, write=True)
+        return wheel
+
+
+# ---- a run and its bound ------------------------------------------------------------------------------------------------------
+
+Ran = collections.namedtuple("Ran", "wall bound said")
+
+
+def run(wheel, slots, *arguments):
+    start = time.monotonic()
+    p = subprocess.run(wheel.command("run", "--once", "--json", "--quiet", "--concurrency", str(slots), *arguments), env=wheel.environment,
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    wall = time.monotonic() - start
+    if p.returncode not in (0, 1):
+        sys.exit("bench-plan: run --once %s: exit %d: %s" % (" ".join(arguments), p.returncode, p.stderr[-500:]))
+    said = json.loads(p.stdout)
+    if said["feeds"] != FEEDS:
+        sys.exit("bench-plan: run --once %s visited %d of %d feeds" % (" ".join(arguments), said["feeds"], FEEDS))
+    took, chain = [], collections.Counter()
+    for url, us in wheel.sql("SELECT f.url, v.total_us FROM visits v JOIN feeds f ON f.id = v.feed_id WHERE v.run_id = ?", said["run"]):
+        took.append(us)
+        chain[url.split("/")[2]] += us
+    return Ran(wall, max(sum(took) / slots, max(took), max(chain.values()) / 2) / 1e6, said)
+
+
+def orders():
+    """Can the binary be told an order?"""
+    r = subprocess.run([os.path.join(BUILD, "feedwheel"), "help", "settings"], capture_output=True, text=True, check=False)
+    return " order " in r.stdout or "\n  order" in r.stdout
+
+
+def measure(copies, slots, what, most, policies=POLICIES):
+    """Ours, RUNS times, against the bound of the same run; then each policy once."""
+    ran = [run(copies.copy(), slots) for _ in range(RUNS)]
+    mid = sorted(ran, key=lambda r: r.wall / r.bound)[len(ran) // 2]
+    goal_row("%s, %d slots: run against its bound" % (what, slots), seconds(mid.wall), seconds(mid.bound), mid.wall / mid.bound, most)
+    for p in policies if orders() else ():
+        one = run(copies.copy(), slots, "--order", p)
+        row("  %s" % p, seconds(one.wall), seconds(one.bound), "%.3f" % (one.wall / one.bound), "", None)
+    return ran
+
+
+# ---- the cases ------------------------------------------------------------------------------------------------------------------
+
+def known():
+    w = World("known")
+    w.serve(latencies(1), silent(2))
+    c = Copies(w)
+    c.learn(64)
+    measure(c, 16, "durations known", 1.03, ("fifo",))
+    measure(c, 64, "durations known", 1.03)
+    w.stop()
+
+
+def first():
+    w = World("first")
+    w.serve(latencies(1), silent(2))
+    c = Copies(w)
+    measure(c, 16, "first run, nothing known", 1.10, ())
+    measure(c, 64, "first run, nothing known", 1.10, ("fifo",))
+    w.stop()
+
+
+def at_random():
+    w = World("random")
+    w.serve(latencies(1))
+    c = Copies(w)
+    c.learn(64)
+    w.serve(latencies(1), silent(3))
+    measure(c, 16, "2 % time-outs at random", 1.10, ("fifo",))
+    measure(c, 64, "2 % time-outs at random", 1.10)
+    w.stop()
+
+
+def hosts():
+    w = World("hosts", zipf_hosts())
+    w.serve(latencies(1), silent(2))
+    c = Copies(w)
+    c.learn(64)
+    measure(c, 16, "200 hosts, 2 at once each", 1.05, ("fifo",))
+    measure(c, 64, "200 hosts, 2 at once each", 1.05)
+    w.stop()
+
+
+def varied():
+    """Foretold from the runs before, with 30 % variation since."""
+    w = World("varied")
+    ms, r = latencies(1), random.Random(5)
+    w.serve(ms, silent(2))
+    c = Copies(w)
+    c.learn(64)
+    w.serve([max(1, int(v * r.uniform(0.7, 1.3))) for v in ms], silent(2))
+    for slots in (16, 64):
+        ran = [run(c.copy(), slots) for _ in range(RUNS)]
+        if "predicted_ms" not in ran[0].said:
+            row("foretold against measured, %d slots" % slots, "", "", "", "0.10", "this binary foretells nothing")
+            continue
+        off = [abs(x.said["predicted_ms"] / 1000 / x.wall - 1) for x in ran]
+        mid = ran[off.index(sorted(off)[len(off) // 2])]
+        goal_row("foretold against measured, 30 %% variation, %d slots: off by" % slots, seconds(mid.said["predicted_ms"] / 1000),
+                 seconds(mid.wall), statistics.median(off), 0.10)
+    w.stop()
+
+
+def late():
+    """The wheel turns for a minute: how late are the fast ones, beside slow ones and without?"""
+    slow_ms, n, p95 = 10000, 1000, {}
+    for name in ("without", "with"):
+        w = World("late-" + name)
+        r = random.Random(9)
+        ms = [int(min(1000, 100 * math.exp(r.gauss(0, 0.5)))) for _ in range(n)]
+        slow = set(r.sample(range(n), n // 20)) if name == "with" else ()
+        path = os.path.join(w.base, "ms")
+        with open(path, "w", encoding="ascii") as f:
+            f.writelines("%d\n" % (slow_ms if i in slow else v) for i, v in enumerate(ms))
+        w.origin = Origin(w.base, w.docs, "--feeds", str(n), "--latency", path, log=False)
+        wheel = Wheel(w.base, "first_byte_timeout_ms = 20s\ntotal_timeout_ms = 30s\ninterval_min_ms = 25s\ninterval_ms = 40s\n"
+                      "interval_max_ms = 40s\nconcurrency = 16\n")
+        wheel.run("import", w.origin.url_file)
+        p = wheel.start("run", "--quiet")
+        time.sleep(60) # all are known, and spread
+        since = int(time.time() * 1000)
+        time.sleep(80)
+        p.terminate()
+        p.wait()
+        values = sorted(v for u, v in wheel.sql("SELECT f.url, v.lateness_ms FROM visits v JOIN feeds f ON f.id = v.feed_id"
+                                                " WHERE v.at_ms >= ? AND v.at_ms < ?", since, since + 75000)
+                        if int(u.rsplit("/", 1)[1]) not in slow)
+        p95[name] = values[len(values) * 95 // 100]
+        w.stop()
+    ratio = p95["with"] / max(p95["without"], 1)
+    row("p95 lateness of fast feeds, 5 % take 10 s, 16 slots", "%d ms" % p95["with"], "%d ms" % p95["without"], "%.2f" % ratio, "1.20",
+        ratio <= 1.2)
+
+
+def simulate():
+    if not os.path.exists(SIMULATE):
+        row("simulator", "", "", "", "", "build/tools/simulate is not there")
+        return
+    r = subprocess.run([SIMULATE, "--bench"], text=True, check=False)
+    if r.returncode:
+        short.append("simulator")
+
+
+def main():
+    shutil.rmtree(WORK, ignore_errors=True)
+    os.makedirs(WORK)
+    print("%d feeds, median %d ms, time-out %d ms; policies once, ours the median of %d" % (FEEDS, MEDIAN_MS, TIMEOUT_MS, RUNS))
+    print("%-58s %10s %10s %7s %7s" % ("", "ours", "reference", "ratio", "goal"))
+    for name, case in (("known", known), ("first", first), ("random", at_random), ("hosts", hosts), ("varied", varied), ("late", late),
+                       ("simulate", simulate)):
+        if not ONLY or any(word in name for word in ONLY):
+            case()
+    shutil.rmtree(WORK, ignore_errors=True)
+    return 1 if short else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
