@@ -133,6 +133,28 @@ static const char *const steps[PG_SCHEMA] = {
 	"CREATE TABLE records (kind text COLLATE \"C\" NOT NULL, key bytea NOT NULL, value bytea NOT NULL, at_ms int8 NOT NULL, until_ms int8,"
 	" PRIMARY KEY (kind, key));"
 	"CREATE INDEX records_until ON records (until_ms) WHERE until_ms IS NOT NULL;",
+	/* 3 -> 4: hosts learn a pace and what their visits take; who holds all that is lent of one. A view takes new columns at its end only */
+	"ALTER TABLE feeds ADD COLUMN push_until_ms int8 NOT NULL DEFAULT 0;"
+	"ALTER TABLE wheel ADD COLUMN expect_parts int8 NOT NULL DEFAULT 0;"
+	"ALTER TABLE hosts ADD COLUMN pace_ms int8 NOT NULL DEFAULT 0, ADD COLUMN expect_us int8 NOT NULL DEFAULT 0,"
+	" ADD COLUMN holder int8 NOT NULL DEFAULT 0, ADD COLUMN cool_until_ms int8 NOT NULL DEFAULT 0;"
+	"ALTER TABLE visit_batches ADD COLUMN queue_us int8[], ADD COLUMN store_us int8[];"
+	"ALTER TABLE visit_rows ADD COLUMN queue_us int8 NOT NULL DEFAULT 0, ADD COLUMN store_us int8 NOT NULL DEFAULT 0;"
+	"CREATE OR REPLACE VIEW visits AS SELECT b.id << 10 | u.i - 1 AS id, u.feed_id, u.previous_id, b.run_id, coalesce(u.at_ms, 0) AS"
+	" at_ms, coalesce(u.kind, 0) AS kind, coalesce(u.http_status, 0) AS http_status, coalesce(u.hops, 0) AS hops,"
+	" coalesce(u.slot, 0) AS slot, coalesce(u.lateness_ms, 0) AS lateness_ms, coalesce(u.dns_us, 0) AS dns_us,"
+	" coalesce(u.connect_us, 0) AS connect_us, coalesce(u.tls_us, 0) AS tls_us, coalesce(u.first_byte_us, 0) AS"
+	" first_byte_us, coalesce(u.total_us, 0) AS total_us, coalesce(u.parse_us, 0) AS parse_us, coalesce(u.wire_bytes, 0)"
+	" AS wire_bytes, coalesce(u.body_bytes, 0) AS body_bytes, coalesce(u.item_n, 0) AS item_n, coalesce(u.new_n, 0) AS"
+	" new_n, coalesce(u.changed_n, 0) AS changed_n, u.error, coalesce(u.queue_us, 0) AS queue_us, coalesce(u.store_us, 0) AS store_us"
+	" FROM visit_batches b, unnest(b.feed_id, b.previous_id,"
+	" b.at_ms, b.kind, b.http_status, b.hops, b.slot, b.lateness_ms, b.dns_us, b.connect_us, b.tls_us, b.first_byte_us,"
+	" b.total_us, b.parse_us, b.wire_bytes, b.body_bytes, b.item_n, b.new_n, b.changed_n, b.error, b.queue_us, b.store_us) WITH ORDINALITY u"
+	" (feed_id, previous_id, at_ms, kind, http_status, hops, slot, lateness_ms, dns_us, connect_us, tls_us, first_byte_us,"
+	" total_us, parse_us, wire_bytes, body_bytes, item_n, new_n, changed_n, error, queue_us, store_us, i) WHERE EXISTS (SELECT 1 FROM feeds f"
+	" WHERE f.id = u.feed_id) UNION ALL SELECT id, feed_id, previous_id, run_id, at_ms, kind, http_status, hops, slot,"
+	" lateness_ms, dns_us, connect_us, tls_us, first_byte_us, total_us, parse_us, wire_bytes, body_bytes, item_n, new_n,"
+	" changed_n, error, queue_us, store_us FROM visit_rows;",
 };
 
 /* Where the schema stands: is it there at all, and *version (0: without our tables), or the reason why it is none of ours. */

@@ -122,12 +122,25 @@ static void refused(const char *where, unsigned flags, int code, const char *wor
 	ck_assert_ptr_null(strstr(err.text, "secret"));
 }
 
+/* What schema 4 brought is taken away. */
+static void schema_3(void)
+{
+	bare("DROP VIEW visits; ALTER TABLE feeds DROP COLUMN push_until_ms; ALTER TABLE wheel DROP COLUMN expect_parts;"
+		"ALTER TABLE hosts DROP COLUMN pace_ms, DROP COLUMN expect_us, DROP COLUMN holder, DROP COLUMN cool_until_ms;"
+		"ALTER TABLE visit_batches DROP COLUMN queue_us, DROP COLUMN store_us;"
+		"ALTER TABLE visit_rows DROP COLUMN queue_us, DROP COLUMN store_us;"
+		"CREATE VIEW visits AS SELECT id, feed_id, previous_id, run_id, at_ms, kind, http_status, hops, slot, lateness_ms, dns_us,"
+		" connect_us, tls_us, first_byte_us, total_us, parse_us, wire_bytes, body_bytes, item_n, new_n, changed_n, error FROM visit_rows;"
+		"UPDATE meta SET value = 3 WHERE name = 'schema'");
+}
+
 START_TEST(schemas_that_are_not_ours) /* REL-15 */
 {
 	refused(url, 0, FW_ENOTFOUND, "feedwheel add");
 	refused(url, FW_STORE_READ | FW_STORE_CREATE, FW_ENOTFOUND, "feedwheel add");
 	fw_store_close(store_open(url, FW_STORE_CREATE));
 	/* schema 1 had no tables for what is pushed, schema 2 none for records */
+	schema_3();
 	bare("DROP TABLE incoming, incoming_dead, records; UPDATE meta SET value = 1 WHERE name = 'schema'");
 	refused(url, FW_STORE_READ, FW_EVERSION, "upgrades it");
 	refused(url, FW_STORE_NO_MIGRATE, FW_EVERSION, "upgrades it");
@@ -141,6 +154,37 @@ START_TEST(schemas_that_are_not_ours) /* REL-15 */
 	refused(url, FW_STORE_CREATE, FW_EINVAL, "another program");
 	bare("DROP TABLE meta");
 	refused(url, FW_STORE_CREATE, FW_EINVAL, "another program");
+}
+END_TEST
+
+/* Whatever is in it stays as it is, and whoever looks on with a view of his own is not shut out. */
+START_TEST(schema_3_is_brought_up_to_date) /* REL-15 */
+{
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct fw_arena a;
+	struct fw_feed f;
+	int64_t id;
+
+	fw_arena_init(&a, 0);
+	id = subscribe(st, "https://a.example/1", NOW);
+	subscribe(st, "https://a.example/2", NOW + 100000000);
+	put_entries(st, &a, NOW, 0, 5);
+	fw_store_close(st);
+	schema_3();
+	bare("CREATE VIEW mine AS SELECT feed_id, total_us FROM visits");
+	st = store_open(url, 0);
+	ck_assert_int_eq(stats(st, NOW).schema, 4);
+	ck_assert_int_eq(entry_count(st, id), 5);
+	ck_assert_int_eq(stats(st, NOW).visit_n, 1);
+	f = find(st, id, &a);
+	ck_assert_int_eq(f.last_visit_ms, NOW);
+	ck_assert_int_eq(f.push_until_ms, 0);
+	put_entries(st, &a, f.due_at_ms, 5, 9);
+	ck_assert_int_eq(entry_count(st, id), 9);
+	bare("SELECT 1 / (count(*) = 2)::int FROM mine");
+	check_clean(st);
+	fw_store_close(st);
+	fw_arena_finish(&a);
 }
 END_TEST
 
@@ -989,7 +1033,7 @@ int main(void)
 {
 	Suite *s = suite_create("store, trouble with PostgreSQL");
 	TCase *t = tcase_create("postgres");
-	const TTest *every[] = {schemas_that_are_not_ours, addresses_that_lead_nowhere, reading_only, too_many_connections,
+	const TTest *every[] = {schemas_that_are_not_ours, schema_3_is_brought_up_to_date, addresses_that_lead_nowhere, reading_only, too_many_connections,
 		locked_by_somebody_else, serialisation_failures, every_answer,
 		sessions_ended_by_an_administrator, standby_takes_over, commit_that_was_stored_is_not_stale, server_killed_in_commit,
 		cursor_waits_for_writers, waiting_workers_are_told, hints_that_lie, row_that_moves_meanwhile,
