@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Why a row and not a rate: a pool of transfers is full of failures when the slow ones go first, and a minute that began well ends in an
+ * outage. What tells the two apart is that nobody answers in between. Hosts count, not visits: a hoster with a thousand blogs that is
+ * down is one host. Failures that were expected count for nothing: many feeds are dead, and a row of them says nothing new.
+ */
+#include <string.h>
+
+#include "sched/weather.h"
+#include "base/banned.h"
+
+enum fw_weather_sign fw_weather_sign(enum fw_visit_kind kind)
+{
+	switch (kind) {
+	case FW_VISIT_DNS:
+	case FW_VISIT_CONNECT:
+	case FW_VISIT_TIMEOUT:
+		return FW_WEATHER_FAILED;
+	case FW_VISIT_NONE:
+	case FW_VISIT_BLOCKED:
+	case FW_VISIT_CRASH:
+	case FW_VISIT_LOCAL:
+	case FW_VISIT_PUSHED:
+	case FW_VISIT_KIND_N:
+		return FW_WEATHER_NOTHING;
+	default:
+		return FW_WEATHER_ANSWERED;
+	}
+}
+
+static void failed(struct fw_weather *w, uint64_t host, int64_t now_ms)
+{
+	uint32_t old_n = 0;
+
+	w->answered_n = w->down ? 0 : w->answered_n;
+	while (old_n < w->failed_n && now_ms - w->failed[old_n].at_ms > FW_WEATHER_WINDOW_MS)
+		old_n++;
+	w->failed_n -= old_n;
+	memmove(w->failed, w->failed + old_n, w->failed_n * sizeof(*w->failed));
+	for (uint32_t i = 0; i < w->failed_n; i++) {
+		if (w->failed[i].host == host)
+			return;
+	}
+	if (w->down)
+		return;
+	if (!w->failed_n) /* a row begins */
+		w->answered_n = 0;
+	w->failed[w->failed_n].host = host;
+	w->failed[w->failed_n++].at_ms = now_ms;
+	if (w->failed_n < FW_WEATHER_DOWN_N)
+		return;
+	w->down = true;
+	w->since_ms = w->failed[0].at_ms;
+	w->failed_n = w->answered_n = 0;
+}
+
+static void answered(struct fw_weather *w, uint64_t host)
+{
+	for (uint32_t i = 0; i < w->answered_n; i++) {
+		if (w->answered[i] == host)
+			return;
+	}
+	w->answered[w->answered_n++] = host;
+	if (w->answered_n < FW_WEATHER_UP_N)
+		return;
+	w->down = false;
+	w->failed_n = w->answered_n = 0;
+}
+
+bool fw_weather_seen(struct fw_weather *w, uint64_t host, enum fw_weather_sign sign, bool expected, int64_t now_ms)
+{
+	if (sign == FW_WEATHER_FAILED && !expected)
+		failed(w, host, now_ms);
+	else if (sign == FW_WEATHER_ANSWERED)
+		answered(w, host);
+	return w->down && sign == FW_WEATHER_FAILED;
+}

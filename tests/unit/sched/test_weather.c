@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: ISC */
+/* Is it the others, or is it us? (POL-10, issue 6: own network down charges nobody) */
+#include <check.h>
+
+#include "base/clock.h"
+#include "sched/weather.h"
+#include "../../suite.h"
+
+#define N FW_WEATHER_DOWN_N
+
+static struct fw_weather w;
+static int64_t now;
+
+static void setup(void)
+{
+	w = (struct fw_weather){0};
+	now = 1000;
+}
+
+static bool fails(uint64_t host)
+{
+	return fw_weather_seen(&w, host, FW_WEATHER_FAILED, false, now += 10);
+}
+
+static bool answers(uint64_t host)
+{
+	return fw_weather_seen(&w, host, FW_WEATHER_ANSWERED, false, now += 10);
+}
+
+static void go_down(void)
+{
+	for (uint64_t h = 1; h <= N; h++)
+		fails(h);
+	ck_assert(w.down);
+}
+
+START_TEST(many_hosts_at_once)
+{
+	for (uint64_t h = 1; h < N; h++)
+		ck_assert(!fails(h));
+	ck_assert(fails(N));
+	ck_assert_int_eq(w.since_ms, 1010);
+	ck_assert(fails(1) && fails(99));
+	ck_assert(fw_weather_seen(&w, 7, FW_WEATHER_FAILED, true, now)); /* those that were failing are not charged either */
+	ck_assert(!fw_weather_seen(&w, 7, FW_WEATHER_NOTHING, false, now));
+}
+END_TEST
+
+START_TEST(one_host_is_no_network) /* a hoster with many feeds */
+{
+	for (int i = 0; i < 1000; i++)
+		ck_assert(!fails(1 + (uint64_t)i % (N - 1)));
+}
+END_TEST
+
+START_TEST(dead_feeds_are_no_evidence) /* they go first, all together, when the slow ones go first */
+{
+	for (uint64_t h = 1; h < 1000; h++)
+		ck_assert(!fw_weather_seen(&w, h, FW_WEATHER_FAILED, true, now += 10));
+	ck_assert(!w.down);
+}
+END_TEST
+
+START_TEST(answers_between) /* every seventh fails: ordinary weather */
+{
+	for (uint64_t h = 1; h < 10000; h++)
+		ck_assert(h % 7 ? !answers(h) : !fails(h));
+}
+END_TEST
+
+START_TEST(half_fail) /* and even when half of them do */
+{
+	for (uint64_t h = 1; h < 10000; h++)
+		ck_assert(h % 2 ? !answers(h) : !fails(h));
+}
+END_TEST
+
+START_TEST(house_mate) /* one host in our own house answers: the network may be down all the same, and is not up by that */
+{
+	for (uint64_t h = 1; h <= N; h++) {
+		ck_assert_int_eq(fails(h), h == N);
+		answers(1000);
+	}
+	for (uint64_t h = 1; h < 100; h++) {
+		ck_assert(fails(h));
+		answers(1000);
+	}
+	answers(1000);
+	answers(1001);
+	ck_assert(!w.down);
+}
+END_TEST
+
+START_TEST(up_again) /* and a new row has to begin anew */
+{
+	go_down();
+	answers(1);
+	ck_assert(w.down);
+	answers(2);
+	ck_assert(!w.down);
+	for (uint64_t h = 1; h < N; h++)
+		ck_assert(!fails(h));
+	ck_assert(fails(N));
+}
+END_TEST
+
+START_TEST(slow_rows) /* what lies further back than the window is another story */
+{
+	for (uint64_t h = 1; h < 100; h++) {
+		now += FW_WEATHER_WINDOW_MS / (N - 2);
+		ck_assert(!fails(h));
+	}
+}
+END_TEST
+
+START_TEST(signs)
+{
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_DNS), FW_WEATHER_FAILED);
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_CONNECT), FW_WEATHER_FAILED);
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_TIMEOUT), FW_WEATHER_FAILED);
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_LOCAL), FW_WEATHER_NOTHING);
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_BLOCKED), FW_WEATHER_NOTHING);
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_HTTP), FW_WEATHER_ANSWERED);
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_TLS), FW_WEATHER_ANSWERED);
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_GONE), FW_WEATHER_ANSWERED);
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_NOT_MODIFIED), FW_WEATHER_ANSWERED);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("weather");
+	TCase *t = tcase_create("weather");
+
+	tcase_add_checked_fixture(t, setup, NULL);
+	tcase_add_test(t, many_hosts_at_once);
+	tcase_add_test(t, one_host_is_no_network);
+	tcase_add_test(t, dead_feeds_are_no_evidence);
+	tcase_add_test(t, answers_between);
+	tcase_add_test(t, half_fail);
+	tcase_add_test(t, house_mate);
+	tcase_add_test(t, up_again);
+	tcase_add_test(t, slow_rows);
+	tcase_add_test(t, signs);
+	suite_add_tcase(s, t);
+	return run_suite(s);
+}
