@@ -28,6 +28,8 @@ enum fw_count {
 	FW_COUNT_REDIRECTS,       /* followed */
 	FW_COUNT_STALE,           /* visits whose lease had run out: nothing was written */
 	FW_COUNT_MOVED,           /* visits of a page whose feed took its place: no visits of a feed */
+	FW_COUNT_ADOPTED,         /* feeds whose permanent redirect became their address */
+	FW_COUNT_MERGED,          /* feeds that became one with another, whose address they moved to */
 	FW_COUNT_LEASES,          /* feeds lent */
 	FW_COUNT_RELEASED,        /* given back unvisited */
 	FW_COUNT_DEFERRED,        /* due, but put off for their host's sake */
@@ -57,6 +59,7 @@ struct fw_meter_sum {
 	uint64_t count[FW_COUNT_N];
 	struct { uint64_t bucket[FW_METER_BUCKETS], sum_us; } timing[FW_TIMING_N]; /* bucket: each by itself, not all below it */
 	uint64_t in_flight, slots;      /* transfers now; at most */
+	uint64_t offline;               /* workers that none of the hosts they asked answers: our own network seems to be down */
 	uint64_t away;                  /* workers that the store does not answer */
 	uint64_t worker_restarts, server_restarts;
 	uint32_t workers, alive;        /* wanted; running now */

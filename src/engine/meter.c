@@ -117,6 +117,7 @@ static void slot_read(const struct fw_meter_slot *s, struct fw_meter_sum *out)
 	sum(&out->away, &s->away, 1, memory_order_relaxed);
 	sum(&out->in_flight, &s->in_flight, 1, memory_order_relaxed);
 	sum(&out->slots, &s->slots, 1, memory_order_relaxed);
+	sum(&out->offline, &s->offline, 1, memory_order_relaxed);
 	sum(&out->worker_restarts, &s->restarts, 1, memory_order_relaxed);
 	for (size_t i = 0; i < FW_TIMING_N; i++) {
 		sum(out->timing[i].bucket, s->timing[i].bucket, FW_METER_BUCKETS, memory_order_relaxed);

@@ -21,7 +21,7 @@ struct fw_meter_slot {
 	_Atomic uint64_t restarts;
 	/* the loop thread's */
 	_Alignas(FW_CACHE_LINE) _Atomic uint64_t in_flight;
-	_Atomic uint64_t slots;
+	_Atomic uint64_t slots, offline;
 	/* the store thread's */
 	_Alignas(FW_CACHE_LINE) _Atomic uint64_t visits[FW_VISIT_KIND_N];
 	_Atomic uint64_t answers[FW_METER_CLASSES], count[FW_COUNT_N], away;

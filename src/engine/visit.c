@@ -21,6 +21,7 @@
 #define VALIDATORS_MAX_AGE_MS (8 * FW_DAY_MS) /* POL-02: some servers say 304 for ever */
 #define ADOPT_AFTER_MS FW_DAY_MS              /* POL-09 */
 #define ADOPT_SIGHTINGS 3
+#define COOLDOWN_MS (30 * FW_SECOND_MS)       /* a host that is strained and does not say for how long */
 #define ARENA_KEEP ((size_t)4096) /* there may be thousands of visits: little each */
 #define BODY_KEEP ((size_t)4096)
 
@@ -166,11 +167,25 @@ static bool set_str(struct fw_str *dst, struct fw_str src)
 	return true;
 }
 
+/* Hub and topic: of the Link header, else of the document (WebSub section 4). A topic that is not named is the document's own address. */
+static bool state_hub(struct visit *v)
+{
+	const struct fw_fetch *f = &v->fetch;
+	const struct fw_link *hub = fw_link_header(&v->arena, f->h_link, f->final_url, FW_STR("hub"));
+	const struct fw_link *self = fw_link_header(&v->arena, f->h_link, f->final_url, FW_STR("self"));
+	struct fw_str topic = self ? self->href : v->doc->feed_url.len ? v->doc->feed_url : f->final_url;
+	bool changed;
+
+	if (!hub)
+		hub = v->doc->hubs;
+	changed = set_str(&v->feed.hub, hub ? hub->href : FW_STR_NONE);
+	return set_str(&v->feed.topic, v->feed.hub.len ? topic : FW_STR_NONE) || changed;
+}
+
 static void state_meta(struct visit *v)
 {
 	const struct fw_document *d = v->doc;
 	struct fw_feed *s = &v->feed;
-	struct fw_str hub = d->hubs ? d->hubs->href : FW_STR_NONE;
 	bool changed = s->format != d->format;
 
 	s->format = d->format;
@@ -179,8 +194,7 @@ static void state_meta(struct visit *v)
 	changed |= set_str(&s->description, d->description);
 	changed |= set_str(&s->language, d->language);
 	changed |= set_str(&s->icon, d->icon.len ? d->icon : d->image.url);
-	changed |= set_str(&s->hub, hub);
-	changed |= set_str(&s->topic, hub.len ? d->feed_url : FW_STR_NONE);
+	changed |= state_hub(v);
 	changed |= set_str(&s->extra, rows_feed_extra(&v->arena, d));
 	if (changed)
 		v->outcome.groups |= FW_GROUP_META;
@@ -202,12 +216,13 @@ static void state_validators(struct visit *v, int64_t now_ms)
 	v->outcome.groups |= FW_GROUP_VALIDATORS;
 }
 
+/* A permanent redirect in sight, or none any more. When it becomes the feed's address stands in visit.h. */
 static void state_redirect(struct visit *v, int64_t now_ms)
 {
 	struct fw_str to = v->fetch.permanent_url;
 	struct fw_feed *s = &v->feed;
 
-	if (!to.len && !s->redirect_n)
+	if (fw_str_eq(to, s->redirect_url) && !s->redirect_n) /* nothing in sight, or something else than the feed */
 		return;
 	v->outcome.groups |= FW_GROUP_REDIRECT;
 	if (!to.len) {
@@ -217,8 +232,10 @@ static void state_redirect(struct visit *v, int64_t now_ms)
 		return;
 	}
 	if (set_str(&s->redirect_url, to)) {
-		s->redirect_n = 0;
+		s->redirect_n = 1;
 		s->redirect_since_ms = now_ms;
+		v->new_target = v->fetch.kind == FW_VISIT_OK && s->last_ok_ms;
+		return;
 	}
 	s->redirect_n++;
 	if (s->username.len && !fw_url_same_origin(s->url, to)) /* the login is for this origin only */
@@ -272,6 +289,22 @@ static void state_page(struct visit *v)
 	v->outcome.visit.error = fw_arena_str(&v->arena, fw_str(v->fetch.err.text));
 }
 
+/* What it took, and which phase how much of it. A phase that was not reached ends at 0. */
+static void state_expect(struct fw_feed *s, const struct fw_visit *took)
+{
+	const int64_t end_us[FW_PHASE_N] = {took->dns_us, took->connect_us, took->tls_us, took->first_byte_us, took->total_us};
+	int64_t part_us[FW_PHASE_N] = {0}, from_us = 0;
+
+	for (int i = 0; i < FW_PHASE_N; i++) {
+		if (end_us[i] <= from_us)
+			continue;
+		part_us[i] = end_us[i] - from_us;
+		from_us = end_us[i];
+	}
+	fw_expect_update(&s->expect_us, &s->expect_dev_us, took->total_us);
+	fw_expect_parts_update(&s->expect_parts, part_us);
+}
+
 static void state_health(struct visit *v, int64_t now_ms)
 {
 	struct fw_fetch *f = &v->fetch;
@@ -297,10 +330,19 @@ static void state_health(struct visit *v, int64_t now_ms)
 	if (f->kind == FW_VISIT_GONE)
 		s->status = FW_FEED_GONE;
 	if (f->kind != FW_VISIT_LOCAL && f->kind != FW_VISIT_BLOCKED && f->visit.total_us > 0)
-		fw_expect_update(&s->expect_us, &s->expect_dev_us, f->visit.total_us);
+		state_expect(s, &f->visit);
 }
 
 /* ---- when next ----------------------------------------------------------------------------------------------------------------- */
+
+/* How long it has been gone, or had nothing new since it said that it would end. */
+static int64_t ended_ms(const struct visit *v, int64_t now_ms)
+{
+	int64_t alive_ms = v->fetch.kind == FW_VISIT_GONE ? v->feed.last_ok_ms : v->feed.last_new_ms;
+
+	alive_ms = alive_ms > 0 ? alive_ms : v->feed.created_ms;
+	return alive_ms > 0 ? now_ms - alive_ms : 0;
+}
 
 static void due_facts(struct visit *v, int64_t now_ms, struct fw_due_facts *out)
 {
@@ -315,7 +357,7 @@ static void due_facts(struct visit *v, int64_t now_ms, struct fw_due_facts *out)
 		.update_period_minutes = d ? d->update_period_minutes : FW_NO_NUMBER,
 		.skip_hours = d ? d->skip_hours : 0, .skip_days = d ? d->skip_days : 0,
 		.rhythm = v->feed.rhythm, .last_new_ms = v->feed.last_new_ms, .interval_ms = v->feed.interval_ms,
-		.expired = v->feed.status == FW_FEED_GONE, .pushed = v->feed.push_until_ms > now_ms,
+		.expired = v->feed.status == FW_FEED_GONE, .ended_ms = ended_ms(v, now_ms), .pushed = v->feed.push_until_ms > now_ms,
 	};
 }
 
@@ -332,8 +374,20 @@ static void visit_schedule(struct visit *v, const struct visit_rules *r, int64_t
 	fw_due(&facts, &r->due, now_ms, rnd, &due);
 	v->feed.due_at_ms = due.at_ms;
 	v->feed.why = fw_arena_str(&v->arena, fw_str(due.why));
-	if (facts.retry_after_ms != FW_NO_NUMBER && (facts.http_status == 429 || facts.http_status == 503))
-		v->outcome.host_cooldown_ms = now_ms + FW_MIN(facts.retry_after_ms, r->due.retry_after_max_ms);
+}
+
+/* What the answer says of its host: all feeds there are asked less often, and none before the time that it names. */
+static void host_mood(struct visit *v, const struct visit_rules *r, int64_t now_ms)
+{
+	int64_t pause_ms = fw_retry_after_ms(v->fetch.h_retry_after, now_ms);
+	int status = v->fetch.http_status;
+
+	if (status == 429 || status == 503) {
+		v->outcome.host_mood = FW_HOST_STRAINED;
+		v->outcome.host_cooldown_ms = now_ms + (pause_ms > 0 ? FW_MIN(pause_ms, r->due.retry_after_max_ms) : COOLDOWN_MS);
+	} else if (status / 100 == 2 || status == 304) {
+		v->outcome.host_mood = FW_HOST_FINE;
+	}
 }
 
 void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, uint64_t rnd,
@@ -342,6 +396,12 @@ void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, 
 	struct fw_fetch *f = &v->fetch;
 	int64_t due_was = v->lease->feed.due_at_ms;
 
+	if (v->our_network) {
+		struct fw_err what = f->err;
+
+		f->kind = FW_VISIT_LOCAL;
+		fw_err_set(&f->err, FW_EIO, "our own network seems to be down: %s", what.text);
+	}
 	reading(ctx, true);
 	if (f->kind == FW_VISIT_OK)
 		visit_read(v, r, now_ms);
@@ -364,6 +424,7 @@ void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, 
 		state_redirect(v, now_ms);
 	state_health(v, now_ms);
 	visit_schedule(v, r, now_ms, rnd);
+	host_mood(v, r, now_ms);
 	state_page(v);
 	if (v->moved) {
 		v->feed.due_at_ms = due_was > 0 ? due_was : now_ms;
@@ -375,6 +436,18 @@ void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, 
 		v->outcome.visit.lateness_ms = (uint32_t)FW_MIN(f->visit.at_ms - due_was, (int64_t)UINT32_MAX);
 	v->held_bytes = f->body.cap + v->arena.used_bytes;
 	v->end = VISIT_COMMIT;
+}
+
+bool visit_weather(struct visit *v, struct fw_weather *w, int64_t mono_ms)
+{
+	const struct fw_fetch *f = &v->fetch;
+	char host[256];
+	bool was = w->down;
+
+	if (!fw_store_host(f->final_url.len ? f->final_url : f->url, host, sizeof(host)))
+		return false;
+	v->our_network = fw_weather_seen(w, fw_hash64(host, strlen(host)), fw_weather_sign(f->kind), v->lease->feed.fail_n > 0, mono_ms);
+	return w->down != was;
 }
 
 void visit_reset(struct visit *v)

@@ -5,6 +5,14 @@
  * The loop thread owns a visit from visit_start() until it puts it on the outcome ring; the store thread owns it until it puts
  * it on the spent ring; then the loop thread again. The document borrows from the fetched body, the outcome borrows from both
  * and from the lease: none of them is touched before the visit is spent.
+ *
+ * A permanent redirect (an unbroken chain of 301 and 308, seen on a visit that succeeded) becomes the feed's address when
+ *   - it led to the same address on three visits in a row at least, the last of them a day or more after the first (POL-09),
+ *   - the first document seen through it held an entry that the feed had before, or was the very same document; a feed that had none
+ *     yet has nothing to compare. Until the redirect changes or ends, one that showed something else stays in sight (redirect_url)
+ *     and is not counted (redirect_n 0),
+ *   - and no login of the feed would go to another origin.
+ * When another feed has that address already, the two are merged (moves.h).
  */
 #ifndef FW_ENGINE_VISIT_H
 #define FW_ENGINE_VISIT_H
@@ -13,6 +21,7 @@
 #include "feedwheel/engine.h"
 #include "fetch/fetch.h"
 #include "sched/due.h"
+#include "sched/weather.h"
 
 /* Leases that were claimed together share one arena; the store thread frees it with the last of them. */
 struct lease_batch {
@@ -49,6 +58,8 @@ struct visit {
 	uint64_t body_hash;        /* of the decoded body; set by reading it */
 	struct fw_str named;       /* no feed but a page: the feed that it names first */
 	bool moved;                /* ... which took its place */
+	bool our_network;          /* it failed, and that is laid at our own door */
+	bool new_target;           /* the first document seen through a permanent redirect, of a feed that had one: see moves_judge() */
 	struct fw_feed feed;       /* the state to write */
 	struct fw_outcome outcome;
 	size_t held_bytes;         /* body and arena, counted against the worker's limit until spent */
@@ -83,6 +94,11 @@ void visit_prepare(struct visit *v, int64_t now_ms);
  */
 void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, uint64_t rnd,
 	void (*reading)(void *ctx, bool on), void *ctx);
+/*
+ * Before visit_finish(): what the fetch says of our own network (sched/weather.h), and whether its failure is to be laid at our own
+ * door. True: the weather has changed.
+ */
+bool visit_weather(struct visit *v, struct fw_weather *w, int64_t mono_ms);
 /* Empty it for reuse; memory kept is small. */
 void visit_reset(struct visit *v);
 

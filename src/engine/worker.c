@@ -45,6 +45,7 @@ struct worker {
 	struct line asked_for, queue; /* leases waiting for a slot; the former first */
 	size_t queued, granted, pending;
 	uint64_t rnd;
+	struct fw_weather weather;
 	bool draining, closing;
 	uv_timer_t beat, drain_timer;
 	uv_signal_t signal[SIGNAL_N];
@@ -129,6 +130,15 @@ static void end_if_drained(struct worker *w)
 	}
 }
 
+static void weather_changed(struct worker *w)
+{
+	atomic_store_explicit(&w->o->meter->offline, w->weather.down, memory_order_relaxed);
+	if (w->weather.down)
+		fw_warn("our own network seems to be down: %d hosts in a row did not answer; no feed is charged with it", FW_WEATHER_DOWN_N);
+	else
+		fw_info("our own network is up again");
+}
+
 static void on_fetched(struct fw_fetch *f)
 {
 	struct visit *v = f->ctx;
@@ -139,6 +149,8 @@ static void on_fetched(struct fw_fetch *f)
 		v->held_bytes = 0;
 		hand_over(w, v, VISIT_RELEASE);
 	} else {
+		if (visit_weather(v, &w->weather, fw_mono_ms()))
+			weather_changed(w);
 		visit_finish(v, &w->lane.rules, fw_now_ms(), next_random(w), on_reading, v);
 		hand_over(w, v, VISIT_COMMIT);
 	}

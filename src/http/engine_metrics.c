@@ -16,6 +16,8 @@ static const struct {
 	[FW_COUNT_REDIRECTS] = {"fetch_redirects_total", "Redirects followed."},
 	[FW_COUNT_STALE] = {"leases_lost_total", "Visits that were not stored because their lease had run out."},
 	[FW_COUNT_MOVED] = {"pages_replaced_total", "Visits of a page whose feed took its place."},
+	[FW_COUNT_ADOPTED] = {"feeds_moved_total", "Feeds whose permanent redirect became their address."},
+	[FW_COUNT_MERGED] = {"feeds_merged_total", "Feeds that became one with another, to whose address they had moved."},
 	[FW_COUNT_LEASES] = {"leases_total", "Feeds lent to workers."},
 	[FW_COUNT_RELEASED] = {"leases_released_total", "Feeds given back without a visit."},
 	[FW_COUNT_DEFERRED] = {"leases_deferred_total", "Times that a due feed was put off for its host's sake."},
@@ -76,6 +78,7 @@ void http_engine_metrics(struct fw_buf *b, const struct fw_meter *m)
 	metric(b, "workers_alive", "gauge", "Workers that are running.", s.alive);
 	metric(b, "worker_restarts_total", "counter", "Times that a worker took a dead one's place.", (double)s.worker_restarts);
 	metric(b, "workers_store_away", "gauge", "Workers that the store did not answer last time.", (double)s.away);
+	metric(b, "workers_offline", "gauge", "Workers whose own network seems to be down: no host answers.", (double)s.offline);
 	metric(b, "fetch_in_flight", "gauge", "Transfers under way.", (double)s.in_flight);
 	metric(b, "fetch_slots", "gauge", "Transfers that may be under way at once.", (double)s.slots);
 	visits(b, &s);

@@ -2,7 +2,8 @@
 /*
  * When next, and why. The order of precedence, and why it is this one:
  *
- *   1. 410, or a feed that says it has ended: stop. at_ms is then when a probe makes sense, because servers lie too (POL-10).
+ *   1. 410, or a feed that says it has ended: stop. at_ms is then when a probe makes sense, because servers lie too (POL-10): after
+ *      30 days, or twice as long as it has been gone, at most 180 days.
  *   2. our own fault (memory, descriptors, network down): soon again, and nobody is charged.
  *   3. a failure: back off by the law of its kind (POL-08, POL-10). A server that said "not now" or "not here" is not asked
  *      sooner than a healthy one would be. Never dead for ever: the longest law ends in a visit each week or month.
@@ -24,6 +25,7 @@
 
 #define OWN_FAULT_MS (5 * FW_MINUTE_MS)
 #define PROBE_MS (30 * FW_DAY_MS)
+#define PROBE_MAX_MS (180 * FW_DAY_MS)
 #define WEEK_MS (7 * FW_DAY_MS)
 #define OWNER_MIN_MS FW_MINUTE_MS
 #define OWNER_MAX_MS (30 * FW_DAY_MS)
@@ -342,8 +344,9 @@ void fw_due(const struct fw_due_facts *f, const struct fw_due_policy *policy, in
 	}
 	if (f->expired || f->kind == FW_VISIT_GONE) {
 		out->stop = true;
-		d.delay_ms = PROBE_MS;
-		say(&d, "%s: not asked any more", f->kind == FW_VISIT_GONE ? "gone for good (410)" : "the feed says it has ended");
+		d.delay_ms = clamp(2 * clamp(f->ended_ms, 0, PROBE_MAX_MS), PROBE_MS, PROBE_MAX_MS);
+		say(&d, "%s: asked once again after %s", f->kind == FW_VISIT_GONE ? "gone for good (410)" : "the feed says it has ended",
+			text(d.delay_ms).s);
 	} else if (f->kind == FW_VISIT_LOCAL) {
 		d.delay_ms = OWN_FAULT_MS;
 		say(&d, "our own fault, the feed is not charged: %s", text(d.delay_ms).s);

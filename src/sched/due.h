@@ -30,12 +30,13 @@ struct fw_due_facts {
 	int64_t last_new_ms;         /* 0: never */
 	int64_t interval_ms;         /* the owner's wish; 0: none */
 	bool expired;                /* the document says it has ended */
+	int64_t ended_ms;            /* gone or expired: how long it has been; 0: unknown */
 	bool pushed;                 /* a hub delivers it for now: a visit only looks whether something was missed */
 };
 
 struct fw_due {
 	int64_t at_ms;
-	bool stop;      /* do not ask again (410, expired): at_ms is then when a half-open probe is due, 30 days on */
+	bool stop;      /* do not ask again (410, expired): at_ms is then when it is asked once again, 30 to 180 days on */
 	char why[240];  /* "max-age 12 h beats learned 25 min; moved out of skipHours; jitter +3 min" */
 };
 

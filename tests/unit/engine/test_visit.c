@@ -324,6 +324,112 @@ START_TEST(gone) /* FRB 114 */
 }
 END_TEST
 
+START_TEST(strained) /* FRB 020, 021: 429 and 503 slow the whole host down, told or not; a success is a good sign, others are none */
+{
+	static const struct { enum fw_visit_kind kind; int status; const char *retry_after; enum fw_host_mood mood; int64_t cooldown_ms; } T[] = {
+		{FW_VISIT_HTTP, 429, NULL, FW_HOST_STRAINED, 30 * FW_SECOND_MS},
+		{FW_VISIT_HTTP, 503, NULL, FW_HOST_STRAINED, 30 * FW_SECOND_MS},
+		{FW_VISIT_HTTP, 503, "0", FW_HOST_STRAINED, 30 * FW_SECOND_MS},
+		{FW_VISIT_HTTP, 503, "Thu, 01 Jan 1970 00:00:00 GMT", FW_HOST_STRAINED, 30 * FW_SECOND_MS},
+		{FW_VISIT_HTTP, 429, "soon", FW_HOST_STRAINED, 30 * FW_SECOND_MS},
+		{FW_VISIT_HTTP, 429, "604800", FW_HOST_STRAINED, 7 * FW_DAY_MS},
+		{FW_VISIT_HTTP, 429, "99999999999999999999", FW_HOST_STRAINED, 7 * FW_DAY_MS},
+		{FW_VISIT_HTTP, 500, "3600", FW_HOST_UNKNOWN, 0},
+		{FW_VISIT_HTTP, 404, NULL, FW_HOST_UNKNOWN, 0},
+		{FW_VISIT_DNS, 0, NULL, FW_HOST_UNKNOWN, 0},
+		{FW_VISIT_NOT_MODIFIED, 304, NULL, FW_HOST_FINE, 0},
+		{FW_VISIT_OK, 200, NULL, FW_HOST_FINE, 0},
+	};
+
+	V.fetch.h_retry_after = fw_str(T[_i].retry_after);
+	fw_err_set(&V.fetch.err, FW_ENET, "HTTP");
+	finish(T[_i].kind, T[_i].status, T[_i].kind == FW_VISIT_OK ? DOC : NULL);
+	ck_assert_int_eq(V.outcome.host_mood, T[_i].mood);
+	ck_assert_int_eq(V.outcome.host_cooldown_ms, T[_i].cooldown_ms ? NOW + T[_i].cooldown_ms : 0);
+}
+END_TEST
+
+START_TEST(hub) /* WSB: Link header first, then the document */
+{
+#define HUB_DOC "<feed xmlns='http://www.w3.org/2005/Atom'><title>T</title><link rel='hub' href='http://in.example/hub'/>" \
+	"<link rel='self' href='http://in.example/self'/><entry><id>1</id><title>one</title></entry></feed>"
+	static const struct { const char *link, *doc, *hub, *topic; } T[] = {
+		{"<http://l.example/hub>; rel=\"hub\", <http://l.example/self>; rel=self", HUB_DOC, "http://l.example/hub", "http://l.example/self"},
+		{"</hub>; rel=hub", HUB_DOC, "http://a.example/hub", "http://in.example/self"},
+		{"<http://l.example/hub>; rel=hub", DOC, "http://l.example/hub", "http://a.example/feed"},
+		{NULL, HUB_DOC, "http://in.example/hub", "http://in.example/self"},
+		{"<http://l.example/self>; rel=self", HUB_DOC, "http://in.example/hub", "http://l.example/self"},
+		{"<http://l.example/self>; rel=self", DOC, "", ""},
+	};
+
+	V.fetch.h_link = fw_str(T[_i].link);
+	finish(FW_VISIT_OK, 200, T[_i].doc);
+	ck_assert_msg(fw_str_eq(V.feed.hub, fw_str(T[_i].hub)), "%.*s", FW_STR_ARG(V.feed.hub));
+	ck_assert_msg(fw_str_eq(V.feed.topic, fw_str(T[_i].topic)), "%.*s", FW_STR_ARG(V.feed.topic));
+}
+END_TEST
+
+START_TEST(phases) /* what a visit takes, by its phases */
+{
+	int64_t part_us[FW_PHASE_N];
+
+	V.fetch.visit.at_ms = NOW;
+	visit_prepare(&V, NOW);
+	V.fetch.kind = FW_VISIT_NOT_MODIFIED;
+	V.fetch.http_status = 304;
+	V.fetch.final_url = L.feed.url;
+	V.fetch.visit = (struct fw_visit){.dns_us = 10000, .connect_us = 30000, .tls_us = 0, .first_byte_us = 90000, .total_us = 100000};
+	visit_finish(&V, &(struct visit_rules){.run_id = 1}, NOW, 42, on_reading, NULL);
+	fw_expect_parts(V.feed.expect_parts, V.feed.expect_us, part_us);
+	ck_assert_int_eq(V.feed.expect_us, 100000);
+	ck_assert_int_eq(part_us[FW_PHASE_TLS], 0);
+	ck_assert_int_ge(part_us[FW_PHASE_FIRST_BYTE], 58000);
+	ck_assert_int_le(part_us[FW_PHASE_FIRST_BYTE], 62000);
+	ck_assert_int_ge(part_us[FW_PHASE_BODY], 9000);
+	ck_assert_int_le(part_us[FW_PHASE_BODY], 11000);
+}
+END_TEST
+
+START_TEST(pushed) /* a hub delivers it: polls are rare (while it has promised to) */
+{
+	int64_t plain, with_hub;
+
+	finish(FW_VISIT_NOT_MODIFIED, 304, NULL);
+	plain = V.feed.due_at_ms;
+	L.feed.push_until_ms = NOW + FW_DAY_MS;
+	finish(FW_VISIT_NOT_MODIFIED, 304, NULL);
+	with_hub = V.feed.due_at_ms;
+	ck_assert_int_gt(with_hub, plain + 10 * FW_HOUR_MS);
+	L.feed.push_until_ms = NOW - 1;
+	finish(FW_VISIT_NOT_MODIFIED, 304, NULL);
+	ck_assert_int_eq(V.feed.due_at_ms, plain);
+}
+END_TEST
+
+START_TEST(asked_once_again) /* FRB 114: 410 stops, but not for ever: 30 days, then twice as long as it has been gone, 180 at most */
+{
+	static const struct { int64_t gone_ms, from_ms, to_ms; } T[] = {
+		{FW_HOUR_MS, 27 * FW_DAY_MS, 33 * FW_DAY_MS}, {31 * FW_DAY_MS, 55 * FW_DAY_MS, 69 * FW_DAY_MS},
+		{95 * FW_DAY_MS, 162 * FW_DAY_MS, 198 * FW_DAY_MS}, {4000 * FW_DAY_MS, 162 * FW_DAY_MS, 198 * FW_DAY_MS},
+		{-FW_DAY_MS, 27 * FW_DAY_MS, 33 * FW_DAY_MS}, /* the clock was set back */
+	};
+	bool expired = _i >= 5;
+	int64_t gone_ms = T[_i % 5].gone_ms, after;
+
+	L.feed.created_ms = NOW - 5000 * FW_DAY_MS;
+	*(expired ? &L.feed.last_new_ms : &L.feed.last_ok_ms) = NOW - gone_ms;
+	if (!expired)
+		fw_err_set(&V.fetch.err, FW_EGONE, "HTTP 410");
+	if (expired)
+		finish(FW_VISIT_OK, 200, "{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"T\",\"expired\":true,\"items\":[]}");
+	else
+		finish(FW_VISIT_GONE, 410, NULL);
+	ck_assert_int_eq(V.feed.status, FW_FEED_GONE);
+	after = V.feed.due_at_ms - NOW;
+	ck_assert_msg(after >= T[_i % 5].from_ms && after <= T[_i % 5].to_ms, "%lld: %.*s", (long long)after, FW_STR_ARG(V.feed.why));
+}
+END_TEST
+
 START_TEST(adoption) /* POL-09: three sightings over a day, then the new URL */
 {
 	static const struct { uint32_t n; int64_t since; const char *seen; bool adopted; const char *user, *to; } T[] = {
@@ -334,6 +440,8 @@ START_TEST(adoption) /* POL-09: three sightings over a day, then the new URL */
 		{9, NOW - 9 * FW_DAY_MS, "http://other.example/", false},
 		{9, NOW - 9 * FW_DAY_MS, "http://b.example/feed", false, "me"}, /* the login would go to another origin (NET-14) */
 		{9, NOW - 9 * FW_DAY_MS, "http://a.example/new", true, "me", "http://a.example/new"},
+		{0, NOW - 9 * FW_DAY_MS, "http://b.example/feed", false}, /* it shows something else */
+		{9, NOW + 9 * FW_DAY_MS, "http://b.example/feed", false}, /* the clock was set back */
 	};
 
 	L.feed.redirect_n = T[_i].n;
@@ -345,6 +453,116 @@ START_TEST(adoption) /* POL-09: three sightings over a day, then the new URL */
 	finish(FW_VISIT_OK, 200, DOC);
 	ck_assert_int_eq((V.outcome.groups & FW_GROUP_URL) != 0, T[_i].adopted);
 	ck_assert(fw_str_eq(V.feed.url, T[_i].adopted ? V.fetch.permanent_url : L.feed.url));
+}
+END_TEST
+
+START_TEST(sightings) /* whether what it shows is compared, and what ends it */
+{
+	static const struct { enum fw_visit_kind kind; int64_t last_ok_ms; const char *seen, *to; bool compared, group; uint32_t n; } T[] = {
+		{FW_VISIT_OK, NOW - 1, NULL, "http://b.example/", true, true, 1},
+		{FW_VISIT_OK, 0, NULL, "http://b.example/", false, true, 1}, /* nothing is known of it yet */
+		{FW_VISIT_NOT_MODIFIED, NOW - 1, NULL, "http://b.example/", false, true, 1}, /* what it was, for sure */
+		{FW_VISIT_OK, NOW - 1, "http://c.example/", "http://b.example/", true, true, 1},
+		{FW_VISIT_OK, NOW - 1, "http://b.example/", NULL, false, true, 0},
+		{FW_VISIT_OK, NOW - 1, NULL, NULL, false, false, 0},
+		{FW_VISIT_HTTP, NOW - 1, NULL, "http://b.example/", false, false, 0},
+	};
+
+	L.feed.last_ok_ms = T[_i].last_ok_ms;
+	L.feed.redirect_url = fw_str(T[_i].seen);
+	L.feed.redirect_n = T[_i].seen ? 2 : 0;
+	V.fetch.permanent_url = fw_str(T[_i].to);
+	fw_err_set(&V.fetch.err, T[_i].kind == FW_VISIT_HTTP ? FW_ENET : 0, "x");
+	finish(T[_i].kind, T[_i].kind == FW_VISIT_HTTP ? 500 : 200, T[_i].kind == FW_VISIT_OK ? DOC : NULL);
+	ck_assert_int_eq(V.new_target, T[_i].compared);
+	ck_assert_int_eq((V.outcome.groups & FW_GROUP_REDIRECT) != 0, T[_i].group);
+	ck_assert_uint_eq(V.feed.redirect_n, T[_i].n);
+}
+END_TEST
+
+START_TEST(own_network) /* a failure that is laid at our own door charges nobody, and comes again soon */
+{
+	struct fw_weather w = {0};
+	bool changed = false;
+
+	for (int i = 0; i < FW_WEATHER_DOWN_N; i++) {
+		char url[50];
+
+		(void)fw_snprintf(url, sizeof(url), "http://h%d.example/", i);
+		V.fetch.kind = FW_VISIT_DNS;
+		V.fetch.url = fw_str(url);
+		ck_assert(!changed && !V.our_network);
+		changed = visit_weather(&V, &w, 1000 + i);
+	}
+	ck_assert(changed && V.our_network && w.down);
+	L.feed.fail_n = 2;
+	fw_err_set(&V.fetch.err, FW_ENET, "the name servers do not answer");
+	finish(FW_VISIT_DNS, 0, NULL);
+	ck_assert_int_eq(V.outcome.visit.kind, FW_VISIT_LOCAL);
+	ck_assert_uint_eq(V.feed.fail_n, 2);
+	ck_assert_int_le(V.feed.due_at_ms, NOW + 10 * FW_MINUTE_MS);
+	ck_assert_ptr_nonnull(fw_str_find(V.feed.error, FW_STR("our own network")));
+	ck_assert_ptr_nonnull(fw_str_find(V.feed.error, FW_STR("name servers")));
+}
+END_TEST
+
+START_TEST(clock_jumps) /* the wall clock goes forth and back by years: nothing is due before the next minute, or later than it should */
+{
+	static const int64_t JUMP[] = {0, FW_HOUR_MS, -FW_HOUR_MS, 3650 * FW_DAY_MS, -3650 * FW_DAY_MS, -NOW, INT64_C(253402300799000) - NOW};
+	int64_t now_ms = NOW + JUMP[_i % 7];
+	static const struct { enum fw_visit_kind kind; int status; } ANSWER[] = {
+		{FW_VISIT_OK, 200}, {FW_VISIT_NOT_MODIFIED, 304}, {FW_VISIT_HTTP, 429}, {FW_VISIT_DNS, 0}, {FW_VISIT_GONE, 410},
+	};
+	struct visit_rules r = {.run_id = 11};
+	enum fw_visit_kind kind = ANSWER[_i / 7].kind;
+
+	fw_due_policy_default(&r.due);
+	L.feed.validators_ms = L.feed.last_visit_ms = L.feed.last_ok_ms = L.feed.last_new_ms = NOW - FW_HOUR_MS;
+	L.feed.redirect_url = FW_STR("http://b.example/feed");
+	L.feed.redirect_since_ms = NOW - FW_HOUR_MS;
+	L.feed.redirect_n = 1;
+	L.feed.etag = FW_STR("\"a\"");
+	visit_prepare(&V, now_ms);
+	V.fetch.kind = kind;
+	V.fetch.http_status = ANSWER[_i / 7].status;
+	V.fetch.final_url = L.feed.url;
+	V.fetch.visit = (struct fw_visit){.at_ms = now_ms, .total_us = 1000};
+	V.fetch.h_date = FW_STR("Sat, 21 Nov 2026 12:00:00 GMT");
+	V.fetch.h_expires = FW_STR("Sat, 21 Nov 2026 13:00:00 GMT");
+	V.fetch.h_retry_after = kind == FW_VISIT_HTTP ? FW_STR("Sat, 21 Nov 2026 14:00:00 GMT") : FW_STR_NONE;
+	if (kind == FW_VISIT_OK)
+		fw_buf_adds(&V.fetch.body, DOC);
+	else if (kind != FW_VISIT_NOT_MODIFIED)
+		fw_err_set(&V.fetch.err, FW_ENET, "x");
+	visit_finish(&V, &r, now_ms, 42, on_reading, NULL);
+	ck_assert_int_gt(V.feed.due_at_ms, now_ms + FW_MINUTE_MS);
+	ck_assert_int_le(V.feed.due_at_ms, now_ms + (kind == FW_VISIT_GONE ? 200 : kind == FW_VISIT_HTTP ? 8 : 3) * FW_DAY_MS);
+	ck_assert_int_le(V.outcome.host_cooldown_ms, now_ms + 7 * FW_DAY_MS);
+	ck_assert(fw_str_eq(V.feed.url, L.feed.url));
+}
+END_TEST
+
+START_TEST(absurd_headers) /* each has its clamp, and says so or is passed over */
+{
+	static const struct { const char *cache_control, *retry_after, *expires, *age; int64_t from_ms, to_ms; } T[] = {
+		{"max-age=1000000000000", NULL, NULL, NULL, 23 * FW_HOUR_MS, 27 * FW_HOUR_MS},
+		{"max-age=-5", NULL, NULL, NULL, 5 * FW_HOUR_MS, 8 * FW_HOUR_MS},
+		{"max-age=3600", NULL, NULL, "99999999999999999999999", 5 * FW_HOUR_MS, 8 * FW_HOUR_MS},
+		{NULL, "Thu, 01 Jan 1970 00:00:00 GMT", NULL, NULL, 5 * FW_HOUR_MS, 8 * FW_HOUR_MS},
+		{NULL, "999999999999", NULL, NULL, 7 * FW_DAY_MS, 7 * FW_DAY_MS + 2 * FW_HOUR_MS},
+		{NULL, "-1", NULL, NULL, 5 * FW_HOUR_MS, 8 * FW_HOUR_MS},
+		{NULL, NULL, "Fri, 31 Dec 9999 23:59:59 GMT", NULL, 23 * FW_HOUR_MS, 27 * FW_HOUR_MS},
+		{NULL, NULL, "0", NULL, 5 * FW_HOUR_MS, 8 * FW_HOUR_MS},
+	};
+	int64_t after;
+
+	V.fetch.h_cache_control = fw_str(T[_i].cache_control);
+	V.fetch.h_retry_after = fw_str(T[_i].retry_after);
+	V.fetch.h_expires = fw_str(T[_i].expires);
+	V.fetch.h_age = fw_str(T[_i].age);
+	finish(FW_VISIT_OK, 200, DOC);
+	after = V.feed.due_at_ms - NOW;
+	ck_assert_msg(after >= T[_i].from_ms && after <= T[_i].to_ms, "%lld: %.*s", (long long)after, FW_STR_ARG(V.feed.why));
 }
 END_TEST
 
@@ -367,7 +585,16 @@ int main(void)
 	tcase_add_test(t, own_fault);
 	tcase_add_test(t, memory_runs_out);
 	tcase_add_test(t, gone);
-	tcase_add_loop_test(t, adoption, 0, 7);
+	tcase_add_loop_test(t, strained, 0, 12);
+	tcase_add_loop_test(t, hub, 0, 6);
+	tcase_add_test(t, phases);
+	tcase_add_test(t, pushed);
+	tcase_add_loop_test(t, asked_once_again, 0, 10);
+	tcase_add_loop_test(t, adoption, 0, 9);
+	tcase_add_loop_test(t, sightings, 0, 7);
+	tcase_add_test(t, own_network);
+	tcase_add_loop_test(t, clock_jumps, 0, 35);
+	tcase_add_loop_test(t, absurd_headers, 0, 8);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }

@@ -142,7 +142,7 @@ START_TEST(after_failure)
 		{"not sooner than a healthy one", {.kind = FW_VISIT_HTTP, .http_status = 429, .fail_n = 1,
 			.rhythm = {"v1 at=29000000 g=60,60", 22}}, TEN(D), "its usual 1 d is longer", false},
 		{"POL-10 410", {.kind = FW_VISIT_GONE, .http_status = 410, .fail_n = 1}, TEN(30 * D), "gone for good (410)", true},
-		{"POL-10 410, owner or not", {.kind = FW_VISIT_GONE, .http_status = 410, .interval_ms = MIN, .retry_after_ms = D}, TEN(30 * D), "not asked any more",
+		{"POL-10 410, owner or not", {.kind = FW_VISIT_GONE, .http_status = 410, .interval_ms = MIN, .retry_after_ms = D}, TEN(30 * D), "asked once again after",
 			true},
 		{"FMT-08 expired", {.kind = FW_VISIT_OK, .expired = true}, TEN(30 * D), "it has ended", true},
 		{"POL-10 DNS", {.kind = FW_VISIT_DNS, .fail_n = 1}, TEN(15 * MIN), "no address for the host, failure 1: 15 min", false},
