@@ -563,8 +563,8 @@ struct fw_store_driver {
 	/* Since ABI 5. Feeds on the wheel with due_at_ms <= due_before_ms, also those whose host has no budget; not those that are lent. About in
 	   order of due time, at most limit (0: all). One pass over narrow rows: 200,000 in a second. */
 	int (*due_list)(struct fw_store *st, int64_t due_before_ms, size_t limit, fw_due_cb *cb, void *ctx, struct fw_err *err);
-	/* Two feeds are one: what `from` has and `into` lacks by its key (entries with their numbers, keys that retention took) goes over, the
-	   visits of `from` and the feed itself go away. FW_EAGAIN: one of them is lent. FW_ENOTFOUND: one of them is not there. */
+	/* Two feeds are one: entries of `from` that `into` lacks, by key and by guid (keys hold the feed's number, so those of two feeds differ),
+	   go over with their ids and keys; the rest of `from`, its visits, and the feed itself go away. FW_EAGAIN: one of them is lent. FW_ENOTFOUND: one of them is not there. */
 	int (*feed_merge)(struct fw_store *st, int64_t from_id, int64_t into_id, struct fw_err *err);
 };
 #define FW_RECORD_STEP 1000

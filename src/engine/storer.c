@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/lane.h"
+#include "engine/moves.h"
 #include "engine/retry.h"
 #include "feedwheel/ingest.h"
 
@@ -205,6 +206,7 @@ static int commit_some(struct storer *s, size_t from, size_t n, struct fw_err *e
 
 		v->outcome = s->outcome[i];
 		count(s, v);
+		moves_done(s->st, v, s->l->o->meter);
 	}
 	return 0;
 }
@@ -256,6 +258,8 @@ static void commit(struct storer *s)
 
 	if (!s->n)
 		return;
+	for (size_t i = 0; i < s->n; i++)
+		moves_judge(s->st, s->batch[i]);
 	rc = commit_range(s, 0, s->n, &done, &err);
 	for (size_t i = 0; i < done; i++) {
 		s->bytes -= s->batch[i]->held_bytes;
