@@ -6,10 +6,13 @@
  * name of his own, though, and serve thousands from one place: all of these are one. A general list of registrable domains
  * would not do: it is there to keep customers apart (blogspot.com stands in it), and shops of one domain are often many servers.
  */
+#include "base/hash.h"
 #include "base/str.h"
 #include "base/url.h"
-#include "feedwheel/store.h"
+#include "store/host.h"
 #include "base/banned.h"
+
+#define EXPECT_SHARE 8 /* of a new duration in what is expected, as one of so many */
 
 /* Hosters whose customers have names under theirs and whose feeds come from one place. */
 static const char *const services[] = {
@@ -67,4 +70,60 @@ int64_t fw_store_pace(int64_t pace_ms, enum fw_host_mood mood)
 		return pace_ms;
 	pace_ms = pace_ms * FW_PACE_STEP_MS / (FW_PACE_STEP_MS + pace_ms);
 	return pace_ms > FW_PACE_NONE_MS ? pace_ms : 0;
+}
+
+int64_t fw_budget_holder(const char *worker)
+{
+	uint64_t hash = fw_hash64(worker, strlen(worker));
+
+	return hash ? (int64_t)hash : 1;
+}
+
+int64_t fw_budget_gap(const struct fw_budget *b, const struct fw_claim_ask *ask)
+{
+	return FW_MAX(b->pace_ms, ask->host_gap_ms);
+}
+
+/* How many more than host_max he may have, and so many gaps ahead. */
+static int64_t ahead_of(const struct fw_budget *b, const struct fw_claim_ask *ask, int64_t me)
+{
+	return b->busy_n == 0 || b->holder == me ? ask->host_ahead : 0;
+}
+
+bool fw_budget_full(const struct fw_budget *b, const struct fw_claim_ask *ask, int64_t me)
+{
+	return ask->host_max && b->busy_n >= (int64_t)ask->host_max + ahead_of(b, ask, me);
+}
+
+bool fw_budget_may(const struct fw_budget *b, const struct fw_claim_ask *ask, int64_t me, int64_t now_ms)
+{
+	return now_ms >= b->cool_until_ms && !fw_budget_full(b, ask, me) &&
+		b->next_ok_ms - now_ms <= ahead_of(b, ask, me) * fw_budget_gap(b, ask);
+}
+
+void fw_budget_lend(struct fw_budget *b, const struct fw_claim_ask *ask, int64_t me, int64_t now_ms)
+{
+	b->holder = b->busy_n == 0 || b->holder == me ? me : 0;
+	b->busy_n++;
+	b->next_ok_ms = FW_MAX(b->next_ok_ms, now_ms) + fw_budget_gap(b, ask);
+}
+
+void fw_budget_cool(struct fw_budget *b, int64_t until_ms)
+{
+	b->cool_until_ms = FW_MAX(b->cool_until_ms, until_ms);
+	b->next_ok_ms = FW_MAX(b->next_ok_ms, until_ms);
+}
+
+void fw_budget_return(struct fw_budget *b, const struct fw_outcome *o)
+{
+	if (b->busy_n)
+		b->busy_n--;
+	if (!b->busy_n)
+		b->holder = 0;
+	if (!o)
+		return;
+	b->pace_ms = fw_store_pace(b->pace_ms, o->host_mood);
+	if (o->feed->expect_us > 0 && o->visit.total_us > 0)
+		b->expect_us += b->expect_us ? (o->visit.total_us - b->expect_us) / EXPECT_SHARE : o->visit.total_us;
+	fw_budget_cool(b, o->host_cooldown_ms);
 }

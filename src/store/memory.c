@@ -14,7 +14,6 @@
  */
 #include <stdlib.h>
 
-#include "base/url.h"
 #include "store/memory.h"
 
 int mem_no_memory(struct fw_err *err)
@@ -106,7 +105,7 @@ struct host *mem_host_take(struct memory *m, struct fw_str url)
 	struct host *h;
 	int rc;
 
-	if (!fw_url_host(url, name, sizeof(name)))
+	if (!fw_store_host(url, name, sizeof(name)))
 		name[0] = '\0';
 	h = fw_map_get(&m->hosts, fw_str(name));
 	if (!h) {
@@ -121,6 +120,7 @@ struct host *mem_host_take(struct memory *m, struct fw_str url)
 			free(h);
 			return NULL;
 		}
+		h->id = ++m->host_id;
 	}
 	h->feed_n++;
 	return h;
@@ -298,4 +298,6 @@ const struct fw_store_driver fw_store_memory = {
 	.record_prune = mem_record_prune,
 	.lend = mem_lend,
 	.event_unbury = mem_event_unbury,
+	.due_list = mem_due_list,
+	.feed_merge = mem_feed_merge,
 };

@@ -5,11 +5,13 @@
 
 #include "base/map.h"
 #include "store/drivers.h"
+#include "store/host.h"
 
 struct host {
 	char *name;
-	uint32_t feed_n, busy_n;
-	int64_t next_ok_ms;
+	int64_t id;
+	uint32_t feed_n;
+	struct fw_budget budget;
 };
 
 struct item {
@@ -40,7 +42,7 @@ struct memory {
 	struct fw_store base;
 	struct list feeds, items, visits, beats, controls, events, dead_events, records;
 	struct fw_map by_url, hosts;
-	int64_t feed_id, entry_id, visit_id, fence;
+	int64_t feed_id, entry_id, visit_id, host_id, fence;
 	int64_t pruned_n; /* of items */
 };
 
@@ -77,14 +79,16 @@ void mem_beats_forget(struct memory *m, int64_t before_ms);
 /* ---- memory_wheel.c -------------------------------------------------------------------------------------------------- */
 
 bool mem_on_wheel(const struct node *f);
+bool mem_crowded(const struct host *h); /* has it several feeds? */
 int mem_by_due(const void *a, const void *b); /* for qsort of pointers to nodes */
-void mem_lease_end(struct node *f);
+void mem_lease_end(struct node *f, const struct fw_outcome *o); /* o NULL: unvisited */
 int mem_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_arena *a, struct fw_lease *out,
 	struct fw_claim_got *got, struct fw_err *err);
 int mem_lend(struct fw_store *st, const struct fw_lend_ask *ask, struct fw_lend_got *got, struct fw_err *err);
 int mem_release(struct fw_store *st, const struct fw_lease *lease, size_t n, struct fw_err *err);
 int mem_bury(struct fw_store *st, const char *worker, int64_t crashed_feed_id, int64_t now_ms, struct fw_err *err);
 int mem_pending(struct fw_store *st, int64_t due_before_ms, int64_t *n, int64_t *wake, struct fw_err *err);
+int mem_due_list(struct fw_store *st, int64_t due_before_ms, size_t limit, fw_due_cb *cb, void *ctx, struct fw_err *err);
 
 /* ---- memory_commit.c ------------------------------------------------------------------------------------------------- */
 
@@ -94,6 +98,7 @@ int mem_commit(struct fw_store *st, struct fw_commit *batch, struct fw_err *err)
 
 int mem_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n, struct fw_err *err);
 int mem_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err);
+int mem_feed_merge(struct fw_store *st, int64_t from_id, int64_t into_id, struct fw_err *err);
 int mem_feed_find(struct fw_store *st, int64_t id, struct fw_str url, struct fw_arena *a, struct fw_feed *out,
 	struct fw_err *err);
 int mem_feed_list(struct fw_store *st, const struct fw_feed_query *q, fw_feed_cb *cb, void *ctx, struct fw_err *err);

@@ -198,6 +198,7 @@ static void feed_apply(struct memory *m, struct change *c, const struct fw_outco
 	f->crash_n = src->crash_n;
 	f->expect_us = src->expect_us;
 	f->expect_dev_us = src->expect_dev_us;
+	f->expect_parts = src->expect_parts;
 	if (groups & FW_GROUP_VALIDATORS) {
 		f->validators_ms = src->validators_ms;
 		f->body_hash = src->body_hash;
@@ -210,8 +211,7 @@ static void feed_apply(struct memory *m, struct change *c, const struct fw_outco
 	}
 	if (o->visit.new_n)
 		f->last_new_ms = now;
-	if (o->host_cooldown_ms > c->node->host->next_ok_ms)
-		c->node->host->next_ok_ms = o->host_cooldown_ms;
+	fw_budget_cool(&c->node->host->budget, o->host_cooldown_ms);
 }
 
 static int beat_put(struct memory *m, const struct fw_beat *beat, int64_t now)
@@ -258,7 +258,7 @@ int mem_commit(struct fw_store *st, struct fw_commit *batch, struct fw_err *err)
 		if (!rc && c.node)
 			rc = items_apply(m, &c, now, &o->visit);
 		if (!rc && c.node) {
-			mem_lease_end(c.node);
+			mem_lease_end(c.node, o);
 			feed_apply(m, &c, o, groups, now);
 			c.visit->new_n = o->visit.new_n;
 			c.visit->changed_n = o->visit.changed_n;

@@ -10,16 +10,21 @@ bool mem_on_wheel(const struct node *f)
 	return f->feed.status == FW_FEED_ACTIVE;
 }
 
+bool mem_crowded(const struct host *h)
+{
+	return h->feed_n > 1;
+}
+
 /* When it may be lent, its host's budget aside. */
 static int64_t wake_ms(const struct node *f)
 {
-	return f->feed.lease_until_ms ? f->feed.lease_until_ms : FW_MAX(f->feed.due_at_ms, f->host->next_ok_ms);
+	return f->feed.lease_until_ms ? f->feed.lease_until_ms : FW_MAX(f->feed.due_at_ms, f->host->budget.next_ok_ms);
 }
 
-void mem_lease_end(struct node *f)
+void mem_lease_end(struct node *f, const struct fw_outcome *o)
 {
 	if (f->feed.lease_until_ms && !f->uncounted)
-		f->host->busy_n--;
+		fw_budget_return(&f->host->budget, mem_crowded(f->host) ? o : NULL);
 	f->uncounted = false;
 	f->feed.lease_until_ms = 0;
 	free(f->worker);
@@ -35,30 +40,79 @@ int mem_by_due(const void *a, const void *b)
 	return x->feed.id < y->feed.id ? -1 : x->feed.id > y->feed.id;
 }
 
-/* Lend one feed; false: its host has no budget. *rc is set out of memory. */
-static bool lend(struct memory *m, struct node *f, const struct fw_claim_ask *ask, int64_t now, struct fw_arena *a,
-	struct fw_lease *out, int *rc)
+struct claim {
+	struct memory *m;
+	const struct fw_claim_ask *ask;
+	struct fw_arena *a;
+	int64_t now_ms, until_ms; /* those due till then */
+	int64_t me;
+};
+
+/* Is it one that is asked for, due or not? */
+static bool wanted(const struct claim *c, const struct node *f)
 {
-	struct host *h = f->host;
+	return !c->ask->expect_max_us || f->feed.expect_us <= c->ask->expect_max_us || f->feed.due_at_ms == FW_DUE_FIRST;
+}
+
+static bool is_due(const struct claim *c, const struct node *f)
+{
+	return mem_on_wheel(f) && !f->feed.lease_until_ms && f->feed.due_at_ms <= c->until_ms && wanted(c, f);
+}
+
+/* Lend one feed; false: its host has no budget. *rc is set out of memory. */
+static bool lend(const struct claim *c, struct node *f, struct fw_lease *out, int *rc)
+{
+	struct fw_budget *b = &f->host->budget;
+	bool crowded = mem_crowded(f->host);
 	char *worker;
 
-	if ((ask->host_max && h->busy_n >= ask->host_max) || now < h->next_ok_ms)
+	if (crowded ? !fw_budget_may(b, c->ask, c->me, c->now_ms) : c->now_ms < b->next_ok_ms)
 		return false;
-	worker = fw_str_dup(fw_str(ask->worker));
-	out->feed = f->feed;
-	if (!worker || !fw_store_feed_dup(a, &out->feed)) {
+	worker = fw_str_dup(fw_str(c->ask->worker));
+	*out = (struct fw_lease){.feed = f->feed, .host_id = crowded ? f->host->id : 0, .host_gap_ms = c->ask->host_gap_ms};
+	if (!worker || !fw_store_feed_dup(c->a, &out->feed)) {
 		free(worker);
 		*rc = FW_ENOMEM;
 		return false;
 	}
-	h->busy_n++;
-	h->next_ok_ms = h->feed_n > 1 ? now + ask->host_gap_ms : h->next_ok_ms;
+	if (crowded) {
+		out->host_gap_ms = fw_budget_gap(b, c->ask);
+		out->host_expect_us = b->expect_us;
+		fw_budget_lend(b, c->ask, c->me, c->now_ms);
+	} else {
+		b->busy_n++;
+		b->holder = c->me;
+	}
 	f->worker = worker;
-	f->feed.fence = ++m->fence;
-	f->feed.lease_until_ms = now + ask->lease_ms;
+	f->feed.fence = ++c->m->fence;
+	f->feed.lease_until_ms = c->now_ms + c->ask->lease_ms;
 	out->feed.fence = out->fence = f->feed.fence;
 	out->feed.lease_until_ms = out->until_ms = f->feed.lease_until_ms;
 	return true;
+}
+
+/* Those that are due, in order of time or of the numbers asked for; and take back what ran out. */
+static size_t due_find(const struct claim *c, struct node **due)
+{
+	const struct memory *m = c->m;
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->feeds.n; i++) {
+		struct node *f = m->feeds.at[i];
+
+		if (f->feed.lease_until_ms && f->feed.lease_until_ms <= c->now_ms)
+			mem_lease_end(f, NULL);
+		if (!c->ask->ids && is_due(c, f))
+			due[n++] = f;
+	}
+	qsort(due, n, sizeof(struct node *), mem_by_due);
+	for (size_t i = 0; i < c->ask->id_n; i++) {
+		struct node *f = mem_node_find(m, c->ask->ids[i]);
+
+		if (f && is_due(c, f))
+			due[n++] = f;
+	}
+	return n;
 }
 
 int mem_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_arena *a, struct fw_lease *out,
@@ -66,26 +120,19 @@ int mem_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_are
 {
 	struct memory *m = mem_of(st);
 	int64_t now = ask->now_ms ? ask->now_ms : fw_now_ms();
-	int64_t before = ask->due_before_ms ? ask->due_before_ms : now;
-	struct node **due = malloc((m->feeds.n + 1) * sizeof(struct node *));
-	size_t due_n = 0;
+	struct claim c = {.m = m, .ask = ask, .a = a, .now_ms = now, .me = fw_budget_holder(ask->worker),
+		.until_ms = ask->due_before_ms ? FW_MIN(now, ask->due_before_ms) : now};
+	struct node **due = malloc((m->feeds.n + ask->id_n + 1) * sizeof(struct node *));
+	size_t due_n;
 	int rc = 0;
 
 	if (!due)
 		return mem_no_memory(err);
-	for (size_t i = 0; i < m->feeds.n; i++) {
-		struct node *f = m->feeds.at[i];
-
-		if (!mem_on_wheel(f) && !f->feed.lease_until_ms)
-			continue;
-		if (f->feed.lease_until_ms && f->feed.lease_until_ms <= now)
-			mem_lease_end(f);
-		if (mem_on_wheel(f) && !f->feed.lease_until_ms && f->feed.due_at_ms <= FW_MIN(now, before))
-			due[due_n++] = f;
-	}
-	qsort(due, due_n, sizeof(struct node *), mem_by_due);
+	due_n = due_find(&c, due);
 	for (size_t i = 0; i < due_n && got->n < ask->max && !rc; i++) {
-		if (lend(m, due[i], ask, now, a, &out[got->n], &rc))
+		if (due[i]->feed.lease_until_ms) /* asked for twice */
+			continue;
+		if (lend(&c, due[i], &out[got->n], &rc))
 			got->n++;
 		else if (!rc)
 			got->deferred_n++;
@@ -93,7 +140,7 @@ int mem_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_are
 	for (size_t i = 0; i < m->feeds.n; i++) {
 		struct node *f = m->feeds.at[i];
 
-		if (mem_on_wheel(f) && (got->next_ms == FW_NO_DATE || wake_ms(f) < got->next_ms))
+		if (mem_on_wheel(f) && (f->feed.lease_until_ms || wanted(&c, f)) && (got->next_ms == FW_NO_DATE || wake_ms(f) < got->next_ms))
 			got->next_ms = wake_ms(f);
 	}
 	free(due);
@@ -112,7 +159,7 @@ int mem_lend(struct fw_store *st, const struct fw_lend_ask *ask, struct fw_lend_
 	if (!f)
 		return mem_not_found(ask->feed_id, err);
 	if (f->feed.lease_until_ms && f->feed.lease_until_ms <= now)
-		mem_lease_end(f);
+		mem_lease_end(f, NULL);
 	got->status = f->feed.status;
 	got->until_ms = f->feed.lease_until_ms;
 	(void)fw_str_copy(got->worker, sizeof(got->worker), fw_str(f->worker));
@@ -137,7 +184,7 @@ int mem_release(struct fw_store *st, const struct fw_lease *lease, size_t n, str
 		struct node *f = mem_node_find(m, lease[i].feed.id);
 
 		if (f && f->feed.lease_until_ms && f->feed.fence == lease[i].fence)
-			mem_lease_end(f);
+			mem_lease_end(f, NULL);
 	}
 	return 0;
 }
@@ -153,7 +200,7 @@ int mem_bury(struct fw_store *st, const char *worker, int64_t crashed_feed_id, i
 
 		if (!f->feed.lease_until_ms || strcmp(f->worker, worker) != 0)
 			continue;
-		mem_lease_end(f);
+		mem_lease_end(f, NULL);
 		if (f->feed.id != crashed_feed_id)
 			continue;
 		f->feed.last_kind = FW_VISIT_CRASH;
@@ -178,4 +225,30 @@ int mem_pending(struct fw_store *st, int64_t due_before_ms, int64_t *n, int64_t 
 			*wake = wake_ms(f);
 	}
 	return 0;
+}
+
+int mem_due_list(struct fw_store *st, int64_t due_before_ms, size_t limit, fw_due_cb *cb, void *ctx, struct fw_err *err)
+{
+	const struct memory *m = mem_of(st);
+	struct node **due = malloc((m->feeds.n + 1) * sizeof(struct node *));
+	size_t n = 0;
+	int rc = 0;
+
+	if (!due)
+		return mem_no_memory(err);
+	for (size_t i = 0; i < m->feeds.n; i++) {
+		struct node *f = m->feeds.at[i];
+
+		if (mem_on_wheel(f) && !f->feed.lease_until_ms && f->feed.due_at_ms <= due_before_ms)
+			due[n++] = f;
+	}
+	qsort(due, n, sizeof(struct node *), mem_by_due);
+	for (size_t i = 0; i < n && (!limit || i < limit) && !rc; i++) {
+		const struct node *f = due[i];
+
+		rc = cb(ctx, &(struct fw_due_row){.feed_id = f->feed.id, .host_id = mem_crowded(f->host) ? f->host->id : 0,
+			.due_at_ms = f->feed.due_at_ms, .expect_us = f->feed.expect_us, .expect_dev_us = f->feed.expect_dev_us});
+	}
+	free(due);
+	return rc;
 }

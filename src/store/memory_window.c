@@ -56,7 +56,7 @@ int mem_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err)
 
 	if (!f)
 		return mem_not_found(feed_id, err);
-	mem_lease_end(f);
+	mem_lease_end(f, NULL);
 	for (size_t i = 0; i < m->items.n; i++) {
 		struct item *e = m->items.at[i];
 
@@ -84,6 +84,63 @@ int mem_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err)
 	mem_list_cut(&m->feeds, mem_node_index(m, feed_id));
 	mem_node_free(m, f);
 	return 0;
+}
+
+static int guids_read(const struct node *f, struct fw_map *guids)
+{
+	struct fw_str key;
+	struct item *e;
+	size_t at = 0;
+	int rc = 0;
+
+	while (!rc && (e = fw_map_next(&f->items, &at, &key)) != NULL) {
+		if (e->row.guid.len)
+			fw_map_put(guids, e->row.guid, e, &rc);
+	}
+	return rc;
+}
+
+/* What one has and the other lacks, into both maps; on failure the other's is as it was. */
+static int items_share(struct node *from, struct node *into)
+{
+	struct fw_map guids = {0};
+	int rc = guids_read(into, &guids);
+	struct fw_str key;
+	struct item *e;
+	size_t at = 0;
+
+	while (!rc && (e = fw_map_next(&from->items, &at, &key)) != NULL) {
+		if (!e->pruned && !fw_map_get(&into->items, key) && (!e->row.guid.len || !fw_map_get(&guids, e->row.guid)))
+			fw_map_put(&into->items, key, e, &rc);
+	}
+	fw_map_finish(&guids);
+	for (at = 0; rc && (e = fw_map_next(&into->items, &at, &key)) != NULL;) {
+		if (e->row.feed_id == from->feed.id)
+			fw_map_del(&into->items, key);
+	}
+	return rc;
+}
+
+int mem_feed_merge(struct fw_store *st, int64_t from_id, int64_t into_id, struct fw_err *err)
+{
+	struct memory *m = mem_of(st);
+	struct node *from = mem_node_find(m, from_id), *into = mem_node_find(m, into_id);
+	struct fw_str key;
+	struct item *e;
+	size_t at = 0;
+
+	if (!from || !into)
+		return mem_not_found(from ? into_id : from_id, err);
+	if (from->feed.lease_until_ms || into->feed.lease_until_ms)
+		return fw_err_set(err, FW_EAGAIN, "memory store: feed %lld is lent: merge them later",
+			(long long)(from->feed.lease_until_ms ? from_id : into_id));
+	if (items_share(from, into))
+		return mem_no_memory(err);
+	while ((e = fw_map_next(&into->items, &at, &key)) != NULL) {
+		if (e->row.feed_id == from_id)
+			e->row.feed_id = into_id;
+	}
+	return mem_unsubscribe(st, from_id, err);
 }
 
 static struct fw_feed feed_view(const struct node *f)
@@ -169,6 +226,8 @@ int mem_feed_set(struct fw_store *st, const struct fw_feed *feed, unsigned what,
 		f->feed.due_at_ms = feed->due_at_ms;
 	if (what & FW_SET_CRASH)
 		f->feed.crash_n = feed->crash_n;
+	if (what & FW_SET_PUSH)
+		f->feed.push_until_ms = feed->push_until_ms;
 	return 0;
 }
 

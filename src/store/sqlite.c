@@ -3,7 +3,7 @@
  * The SQLite driver: one file, any number of processes on one machine.
  *
  * This file opens and closes, keeps prepared statements, begins and ends transactions and turns SQLite's codes into ours.
- * What is stored where: sqlite_schema.c. Lending: sqlite_wheel.c, sqlite_line.c, sqlite_leases.c. Outcomes: sqlite_commit.c, sqlite_visits.c. Where
+ * What is stored where: sqlite_schema.c. Lending: sqlite_wheel.c, sqlite_claim.c, sqlite_line.c, sqlite_leases.c. Outcomes: sqlite_commit.c, sqlite_visits.c. Where
  * feeds are: sqlite_places.c. Entries: sqlite_entries.c. Words: sqlite_search.c. What people look at: sqlite_window.c. Copies:
  * sqlite_load.c.
  *
@@ -404,7 +404,7 @@ static int settings(struct sqlite *s, const struct fw_store_config *cfg, struct 
 		return fw_err_set(err, FW_EINVAL, "%s: cache_bytes out of range", s->path);
 	rc = sq_exec(s, sql, err);
 	rc = rc ? rc : sq_line_setup(s, err);
-	rc = rc ? rc : sq_wheel_setup(s, err);
+	rc = rc ? rc : sq_claim_setup(s, err);
 	if (rc || s->read_only)
 		return rc;
 	rc = wal_on(s, err);
@@ -601,5 +601,7 @@ const struct fw_store_driver fw_store_sqlite = {
 	.record_prune = sq_record_prune,
 	.lend = sq_lend,
 	.event_unbury = sq_event_unbury,
+	.due_list = sq_due_list,
+	.feed_merge = sq_feed_merge,
 	.inspect = sqlite_inspect,
 };

@@ -7,8 +7,9 @@
 
 #include "base/buf.h"
 #include "store/drivers.h"
+#include "store/host.h"
 
-#define SQ_SCHEMA 5                  /* the newest schema this program knows */
+#define SQ_SCHEMA 6                  /* the newest schema this program knows */
 #define SQ_APPLICATION_ID 0x66777731 /* "fww1" in the file's header */
 
 /* Prepared statements are kept under these names, from first use until close. */
@@ -38,6 +39,7 @@ enum sq_id {
 	SQ_VISIT_NOTED, SQ_KEY_AT, SQ_KEY_EMPTY, SQ_EVENT_PUT, SQ_EVENTS_PUT, SQ_EVENT_BURY, SQ_EVENTS, SQ_DEAD_EVENTS, SQ_EVENT_PRUNE, SQ_DEAD_PRUNE, SQ_EVENT_OLD, SQ_EVENT_UNBURY,
 	SQ_RECORD_PUT, SQ_RECORD_GET, SQ_RECORDS, SQ_RECORDS_OF, SQ_RECORD_DEL, SQ_RECORD_OLD, SQ_RECORD_PRUNE,
 	SQ_LEND, SQ_LEND_UNTIL,
+	SQ_LEASE_PARKED, SQ_DUE_AT, SQ_PARKED_AT, SQ_PARKED_OF, SQ_DUE_LINE, SQ_DUE_ASIDE, SQ_SET_PUSH, SQ_MERGE_ENTRIES, SQ_MERGE_KEYS,
 	SQ_ID_N
 };
 
@@ -90,6 +92,12 @@ struct sq_visits {
 	struct fw_buf text;
 	int64_t id, run_id, first_ms, last_ms; /* id 0: none is begun */
 	size_t n;
+};
+
+/* A row of hosts. */
+struct sq_host {
+	int64_t id, turn_n, parked_n;
+	struct fw_budget budget;
 };
 
 struct sqlite {
@@ -176,8 +184,8 @@ int sq_migrate(struct sqlite *s, bool create, bool no_migrate, struct fw_err *er
 
 /* What visits change, in the tables line, leases and aside. */
 #define SQ_STATE "due_at_ms, last_kind, http_status, fail_n, crash_n, last_visit_ms, last_ok_ms, last_new_ms, last_visit_id," \
-	" expect_us, expect_dev_us, why"
-#define SQ_STATE_N 12
+	" expect_us, expect_dev_us, expect_parts, why"
+#define SQ_STATE_N 13
 /* Read these columns; why lives as long as they do. */
 void sq_state_read(sqlite3_value **v, struct fw_feed *f, int64_t *last_visit_id);
 
@@ -202,6 +210,9 @@ struct sq_where {
 	sqlite3_stmt *q;
 };
 #define SQ_WHERE_COLUMN_N 4
+/* For many feeds at once: sq_places_ready(), and then, as long as nobody gets another place, where each is noted to be in line. */
+int sq_places_ready(struct sqlite *s, struct fw_err *err);
+int sq_place_at(struct sqlite *s, int64_t feed_id, int64_t *place, struct fw_err *err); /* *place 0: none is noted */
 /* Where it is and its state; sq_found() when both were looked at. lent (may be NULL): from sq_lent_map(), for many at once. */
 int sq_find(struct sqlite *s, int64_t feed_id, const struct sq_map *lent, struct sq_where *w, struct fw_err *err);
 void sq_found(struct sq_where *w);
@@ -224,17 +235,25 @@ int sq_line_write(struct sqlite *s, struct fw_err *err); /* now */
 int sq_line_from(struct sqlite *s, enum sq_table from, int64_t key, int64_t feed_id, int64_t host_id, int64_t due_ms, int64_t wake_ms,
 	struct fw_err *err);
 
-/* ---- sqlite_wheel.c, sqlite_leases.c, sqlite_lend.c --------------------------------------------------------------------------------- */
+/* ---- sqlite_wheel.c, sqlite_claim.c, sqlite_leases.c, sqlite_lend.c ------------------------------------------------------------------ */
 
-int sq_wheel_setup(struct sqlite *s, struct fw_err *err); /* the connection is new */
+int sq_claim_setup(struct sqlite *s, struct fw_err *err); /* the connection is new */
 int sq_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_arena *a, struct fw_lease *out,
 	struct fw_claim_got *got, struct fw_err *err);
 int sq_lend(struct fw_store *st, const struct fw_lend_ask *ask, struct fw_lend_got *got, struct fw_err *err);
 int sq_release(struct fw_store *st, const struct fw_lease *lease, size_t n, struct fw_err *err);
 int sq_bury(struct fw_store *st, const char *worker, int64_t crashed_feed_id, int64_t now_ms, struct fw_err *err);
 int sq_pending(struct fw_store *st, int64_t due_before_ms, int64_t *n, int64_t *wake_ms, struct fw_err *err);
-/* Budget back to the host, if it was counted; cooldown_ms 0: none. Gives the host's turn on. */
-int sq_host_return(struct sqlite *s, int64_t host_id, bool counted, int64_t cooldown_ms, struct fw_err *err);
+int sq_due_list(struct fw_store *st, int64_t due_before_ms, size_t limit, fw_due_cb *cb, void *ctx, struct fw_err *err);
+int sq_host_get(struct sqlite *s, int64_t id, struct sq_host *h, struct fw_err *err);
+int sq_host_set(struct sqlite *s, const struct sq_host *h, struct fw_err *err);
+/* Give the host's turn to its earliest parked feed, if there is one and nobody has it. h is changed, not written. */
+int sq_turn_give(struct sqlite *s, struct sq_host *h, struct fw_err *err);
+/* A loan comes back (o NULL: unvisited): budget to the host, if it was counted. Gives the host's turn on. */
+int sq_host_return(struct sqlite *s, int64_t host_id, bool counted, const struct fw_outcome *o, struct fw_err *err);
+int sq_line_del(struct sqlite *s, int64_t id, struct fw_err *err);
+/* From the line to aside: parked when host_id is set. */
+int sq_put_aside(struct sqlite *s, int64_t id, int64_t feed_id, int64_t host_id, struct fw_err *err);
 /* A feed that stands nowhere gets in line (f->why: see sq_line_add), or, when its status is not active, aside. not_before_ms holds for
    the only feed of its host (host_id 0): the others wait for hosts.next_ok_ms. */
 int sq_wheel_put(struct sqlite *s, const struct fw_feed *f, int64_t status, int64_t host_id, int64_t not_before_ms,
@@ -301,6 +320,8 @@ int sq_visit_there(struct sqlite *s, int64_t id, bool *there, struct fw_err *err
 int sq_entries_put(struct sqlite *s, int64_t feed_id, const struct fw_entry_row *row, size_t n, int64_t now_ms,
 	struct fw_visit *v, struct fw_err *err);
 int sq_entries_drop(struct sqlite *s, int64_t feed_id, struct fw_err *err);
+/* Entries that one feed has and the other lacks, by key and by guid, become the other's. */
+int sq_entries_merge(struct sqlite *s, int64_t from_id, int64_t into_id, struct fw_err *err);
 int sq_entry_list(struct fw_store *st, const struct fw_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err);
 /* One step from there on; *after_id -1: that was the end. */
 int sq_entries_prune(struct sqlite *s, int64_t before_ms, int64_t *after_id, int64_t *n, struct fw_err *err);
@@ -345,8 +366,8 @@ int sq_record_prune(struct fw_store *st, int64_t now_ms, int64_t *n, struct fw_e
 #define SQ_WIDE \
 	"f.id, f.url, f.error, f.validator_url, f.etag, f.last_modified, f.validators_ms, f.body_hash, f.title, f.home_page_url," \
 	" f.description, f.language, f.icon, f.format, f.hub, f.topic, f.extra, f.rhythm, f.redirect_url, f.redirect_since_ms," \
-	" f.redirect_n, f.user_title, f.folder, f.username, f.password, f.interval_ms, f.created_ms"
-#define SQ_WIDE_N 27
+	" f.redirect_n, f.user_title, f.folder, f.username, f.password, f.interval_ms, f.created_ms, f.push_until_ms"
+#define SQ_WIDE_N 28
 /* Read these columns; strings live as long as they do. Members of SQ_STATE are left alone. */
 void sq_wide_read(sqlite3_value **v, struct fw_feed *out);
 
@@ -354,6 +375,7 @@ void sq_wide_read(sqlite3_value **v, struct fw_feed *out);
 int sq_standing(struct sqlite *s, int64_t id, int64_t *host_id, struct sq_where *w, struct fw_err *err);
 int sq_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n, struct fw_err *err);
 int sq_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err);
+int sq_feed_merge(struct fw_store *st, int64_t from_id, int64_t into_id, struct fw_err *err);
 int sq_feed_find(struct fw_store *st, int64_t id, struct fw_str url, struct fw_arena *a, struct fw_feed *out,
 	struct fw_err *err);
 int sq_feed_list(struct fw_store *st, const struct fw_feed_query *q, fw_feed_cb *cb, void *ctx, struct fw_err *err);

@@ -7,7 +7,6 @@
  * `feeds` is written only for the groups an outcome names; entries are sqlite_entries.c's business.
  */
 #include "base/clock.h"
-#include "base/url.h"
 #include "store/sqlite.h"
 
 struct visitor { /* what is known of the feed that comes back */
@@ -54,7 +53,7 @@ static int host_move(struct sqlite *s, const struct fw_outcome *o, struct visito
 {
 	int64_t new_host = 0;
 	bool crowded = false;
-	int rc = v->host_id ? sq_host_return(s, v->host_id, true, 0, err) : 0;
+	int rc = v->host_id ? sq_host_return(s, v->host_id, true, o, err) : 0;
 
 	rc = rc ? rc : sq_host_join(s, o->feed->url, &new_host, &crowded, err);
 	rc = rc ? rc : sq_do(s, SQ_SET_HOST, "UPDATE feeds SET host_id = ? WHERE id = ?", err, "ii", new_host, o->feed_id);
@@ -80,7 +79,7 @@ static int url_put(struct sqlite *s, struct fw_outcome *o, struct visitor *v, st
 		sqlite3_reset(q);
 		return 0;
 	}
-	if (!fw_url_host(o->feed->url, name, sizeof(name))) {
+	if (!fw_store_host(o->feed->url, name, sizeof(name))) {
 		o->rc = FW_EINVAL;
 		return 0;
 	}
@@ -158,7 +157,7 @@ static int outcome_put(struct sqlite *s, struct fw_outcome *o, int64_t now, stru
 	if (!rc && (o->groups & FW_GROUP_URL))
 		rc = url_put(s, o, &v, err);
 	if (!rc && v.host_id && (v.counted || o->host_cooldown_ms))
-		rc = sq_host_return(s, v.host_id, v.counted, o->host_cooldown_ms, err);
+		rc = sq_host_return(s, v.host_id, v.counted, o, err);
 	return rc ? rc : wheel_put(s, o, &v, visit_id, err);
 }
 

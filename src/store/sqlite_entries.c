@@ -165,6 +165,17 @@ int sq_entries_drop(struct sqlite *s, int64_t feed_id, struct fw_err *err)
 	return rc ? rc : sq_do(s, SQ_KEYS_DROP, "DELETE FROM entry_keys WHERE feed_id = ?", err, "i", feed_id);
 }
 
+int sq_entries_merge(struct sqlite *s, int64_t from_id, int64_t into_id, struct fw_err *err)
+{
+	int rc = sq_do(s, SQ_MERGE_ENTRIES, "UPDATE entries SET feed_id = ?2 WHERE id IN (SELECT entry_id FROM entry_keys WHERE feed_id = ?1"
+		" AND entry_id > 0 AND key NOT IN (SELECT key FROM entry_keys WHERE feed_id = ?2)) AND (coalesce(guid, '') = '' OR guid NOT IN"
+		" (SELECT e.guid FROM entry_keys k JOIN entries e ON e.id = k.entry_id WHERE k.feed_id = ?2 AND e.guid IS NOT NULL))", err, "ii",
+		from_id, into_id);
+
+	return rc ? rc : sq_do(s, SQ_MERGE_KEYS, "UPDATE entry_keys SET feed_id = ?2 WHERE feed_id = ?1 AND entry_id > 0"
+		" AND (SELECT feed_id FROM entries WHERE id = entry_id) = ?2", err, "ii", from_id, into_id);
+}
+
 #define LOOK_STEP 2000 /* rows looked at in one go */
 #define DROP_STEP 200  /* and dropped in one transaction */
 

@@ -14,7 +14,7 @@
 
 struct sq_put { /* a row of the line */
 	int64_t id, feed_id, host_id, wake_ms, due_ms, last_kind, http_status, fail_n, crash_n, last_visit_ms, last_ok_ms, last_new_ms,
-		last_visit_id, expect_us, expect_dev_us;
+		last_visit_id, expect_us, expect_dev_us, expect_parts;
 	struct fw_str why;
 };
 
@@ -145,7 +145,8 @@ static int puts_column(sqlite3_vtab_cursor *cur, sqlite3_context *ctx, int i)
 {
 	const struct sq_put *p = put_at(puts_of(cur), ((struct puts_at *)(void *)cur)->at);
 	const int64_t *number[] = {&p->id, &p->feed_id, &p->host_id, &p->wake_ms, &p->due_ms, &p->last_kind, &p->http_status, &p->fail_n,
-		&p->crash_n, &p->last_visit_ms, &p->last_ok_ms, &p->last_new_ms, &p->last_visit_id, &p->expect_us, &p->expect_dev_us};
+		&p->crash_n, &p->last_visit_ms, &p->last_ok_ms, &p->last_new_ms, &p->last_visit_id, &p->expect_us,
+		&p->expect_dev_us, &p->expect_parts};
 
 	if ((size_t)i >= FW_N(number))
 		sqlite3_result_text64(ctx, p->why.p, p->why.len, SQLITE_STATIC, SQLITE_UTF8);
@@ -199,7 +200,7 @@ int sq_line_add(struct sqlite *s, const struct fw_feed *f, int64_t host_id, int6
 	w->put[w->n++] = (struct sq_put){.id = id, .feed_id = f->id, .host_id = host_id, .wake_ms = wake_ms, .due_ms = f->due_at_ms,
 		.last_kind = f->last_kind, .http_status = f->http_status, .fail_n = f->fail_n, .crash_n = f->crash_n,
 		.last_visit_ms = f->last_visit_ms, .last_ok_ms = f->last_ok_ms, .last_new_ms = f->last_new_ms, .last_visit_id = last_visit_id,
-		.expect_us = f->expect_us, .expect_dev_us = f->expect_dev_us, .why = f->why};
+		.expect_us = f->expect_us, .expect_dev_us = f->expect_dev_us, .expect_parts = f->expect_parts, .why = f->why};
 	return 0;
 }
 

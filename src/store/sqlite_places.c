@@ -271,10 +271,8 @@ void sq_places_forget(struct sqlite *s)
 	s->place_merged = -1;
 }
 
-/* *place 0: none is noted. */
-static int place_get(struct sqlite *s, int64_t feed_id, int64_t *place, struct fw_err *err)
+int sq_places_ready(struct sqlite *s, struct fw_err *err)
 {
-	char block[BLOCK_BYTES];
 	int64_t merged, total;
 	int rc = s->moves.len ? moves_write(s, &total, err) : 0;
 
@@ -286,15 +284,28 @@ static int place_get(struct sqlite *s, int64_t feed_id, int64_t *place, struct f
 		s->place_merged = s->place_seen = merged;
 	}
 	rc = moves_read(s, &s->place, &s->place_seen, err);
-	if (rc) {
+	if (rc)
 		s->place_merged = -1;
-		return rc;
-	}
+	return rc;
+}
+
+int sq_place_at(struct sqlite *s, int64_t feed_id, int64_t *place, struct fw_err *err)
+{
+	char block[BLOCK_BYTES];
+	int rc;
+
 	if (sq_map_get(&s->place, feed_id, place))
 		return 0;
 	rc = block_get(s, feed_id >> BLOCK_BITS, block, err);
 	*place = rc ? 0 : get64(block + block_offset(feed_id));
 	return rc;
+}
+
+static int place_get(struct sqlite *s, int64_t feed_id, int64_t *place, struct fw_err *err)
+{
+	int rc = sq_places_ready(s, err);
+
+	return rc ? rc : sq_place_at(s, feed_id, place, err);
 }
 
 /* ---- finding a feed ---------------------------------------------------------------------------------------------------- */

@@ -173,6 +173,30 @@ static const char *const steps[SQ_SCHEMA] = {
 	"CREATE TABLE records (kind TEXT NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL, at_ms INTEGER NOT NULL, until_ms INTEGER,"
 	" PRIMARY KEY (kind, key)) WITHOUT ROWID;"
 	"CREATE INDEX records_until ON records(until_ms) WHERE until_ms IS NOT NULL;",
+	/* 5 -> 6: what plans and politeness need. A packed visit has two numbers more, before its words; older ones lack them. */
+	"ALTER TABLE feeds ADD COLUMN push_until_ms INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE line ADD COLUMN expect_parts INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE leases ADD COLUMN expect_parts INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE aside ADD COLUMN expect_parts INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE hosts ADD COLUMN holder INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE hosts ADD COLUMN cool_until_ms INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE hosts ADD COLUMN pace_ms INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE hosts ADD COLUMN expect_us INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE visit_rows ADD COLUMN queue_us INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE visit_rows ADD COLUMN store_us INTEGER NOT NULL DEFAULT 0;"
+	"DROP VIEW wheel; DROP VIEW visits;"
+	"CREATE VIEW wheel AS SELECT feed_id, 0 AS status, " STATE("") ", expect_parts FROM line"
+	" UNION ALL SELECT feed_id, status, " STATE("") ", expect_parts FROM leases"
+	" UNION ALL SELECT feed_id, status, " STATE("") ", expect_parts FROM aside;"
+	"CREATE VIEW visits AS SELECT id, feed_id, previous_id, run_id, at_ms, kind, http_status, hops, slot, lateness_ms, dns_us,"
+	" connect_us, tls_us, first_byte_us, total_us, parse_us, wire_bytes, body_bytes, item_n, new_n, changed_n, queue_us, store_us, error"
+	" FROM visit_rows"
+	" UNION ALL SELECT b.id << 10 | j.key," VISIT(1) " AS feed_id," VISIT(0) " AS previous_id, b.run_id, b.first_ms +" VISIT(2) ","
+	VISIT(3) "," VISIT(4) "," VISIT(5) "," VISIT(6) "," VISIT(7) "," VISIT(8) "," VISIT(9) "," VISIT(10) "," VISIT(11) "," VISIT(12) ","
+	VISIT(13) "," VISIT(14) "," VISIT(15) "," VISIT(16) "," VISIT(17) "," VISIT(18) ","
+	" iif(typeof(" VISIT(19) ") = 'integer'," VISIT(19) ", 0), coalesce(" VISIT(20) ", 0),"
+	" iif(typeof(" VISIT(19) ") = 'text'," VISIT(19) "," VISIT(21) ")"
+	" FROM visit_batches b, json_each(b.visits) j WHERE EXISTS (SELECT 1 FROM feeds WHERE id = " VISIT(1) ");",
 };
 
 static int pragma(struct sqlite *s, const char *sql, int64_t *out, struct fw_err *err)

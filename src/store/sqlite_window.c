@@ -38,7 +38,8 @@ void sq_wide_read(sqlite3_value **v, struct fw_feed *f)
 	f->username = sq_value_text(*v++);
 	f->password = sq_value_text(*v++);
 	f->interval_ms = sqlite3_value_int64(*v++);
-	f->created_ms = sqlite3_value_int64(*v);
+	f->created_ms = sqlite3_value_int64(*v++);
+	f->push_until_ms = sqlite3_value_int64(*v);
 }
 
 void sq_state_read(sqlite3_value **v, struct fw_feed *f, int64_t *last_visit_id)
@@ -54,6 +55,7 @@ void sq_state_read(sqlite3_value **v, struct fw_feed *f, int64_t *last_visit_id)
 	*last_visit_id = sqlite3_value_int64(*v++);
 	f->expect_us = sqlite3_value_int64(*v++);
 	f->expect_dev_us = sqlite3_value_int64(*v++);
+	f->expect_parts = sqlite3_value_int64(*v++);
 	f->why = sq_value_text(*v);
 }
 
@@ -165,7 +167,7 @@ static int unsubscribe_in(struct sqlite *s, int64_t feed_id, struct fw_err *err)
 		rc = rc ? rc : sq_lease_end(s, w.key, err);
 		rc = rc ? rc : sq_claim_tidy(s, w.key, &r, err);
 		if (!rc && w.host_id > 0)
-			rc = sq_host_return(s, w.host_id, true, 0, err);
+			rc = sq_host_return(s, w.host_id, true, NULL, err);
 	}
 	rc = rc ? rc : sq_wheel_off(s, feed_id, &w, err);
 	rc = rc ? rc : sq_do(s, SQ_ASIDE_DEL, "DELETE FROM aside WHERE feed_id = ?", err, "i", feed_id);
@@ -182,6 +184,34 @@ int sq_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err)
 	int rc = sq_begin(s, err);
 
 	return rc ? rc : sq_end(s, unsubscribe_in(s, feed_id, err), err);
+}
+
+static int is_lent(struct sqlite *s, int64_t feed_id, struct fw_err *err)
+{
+	struct sq_where w;
+	int64_t host_id;
+	int rc = sq_standing(s, feed_id, &host_id, &w, err);
+
+	if (rc || w.table != SQ_LEASES)
+		return rc;
+	return fw_err_set(err, FW_EAGAIN, "%s: feed %lld is lent: merge them later", s->path, (long long)feed_id);
+}
+
+static int merge_in(struct sqlite *s, int64_t from_id, int64_t into_id, struct fw_err *err)
+{
+	int rc = is_lent(s, from_id, err);
+
+	rc = rc ? rc : is_lent(s, into_id, err);
+	rc = rc ? rc : sq_entries_merge(s, from_id, into_id, err);
+	return rc ? rc : unsubscribe_in(s, from_id, err);
+}
+
+int sq_feed_merge(struct fw_store *st, int64_t from_id, int64_t into_id, struct fw_err *err)
+{
+	struct sqlite *s = sqlite_of(st);
+	int rc = sq_begin(s, err);
+
+	return rc ? rc : sq_end(s, merge_in(s, from_id, into_id, err), err);
 }
 
 /* A new status or due time: off the wheel where it stood, and on again where it belongs. A lent feed's lease goes on. */
@@ -232,6 +262,8 @@ static int feed_set_in(struct sqlite *s, const struct fw_feed *n, unsigned what,
 	if (!rc && (what & FW_SET_AUTH))
 		rc = sq_do(s, SQ_SET_AUTH, "UPDATE feeds SET username = ?, password = ? WHERE id = ?", err, "ssi", n->username, n->password,
 			n->id);
+	if (!rc && (what & FW_SET_PUSH))
+		rc = sq_do(s, SQ_SET_PUSH, "UPDATE feeds SET push_until_ms = ? WHERE id = ?", err, "ii", n->push_until_ms, n->id);
 	if (!rc && (what & FW_SET_CRASH))
 		rc = crash_set(s, n->id, &w, SQ_INT(n->crash_n), err);
 	if (!rc && (what & (FW_SET_STATUS | FW_SET_DUE)))
@@ -268,6 +300,7 @@ static int feed_rest(struct sqlite *s, struct fw_feed *f, const struct sq_map *l
 	f->last_new_ms = w->state.last_new_ms;
 	f->expect_us = w->state.expect_us;
 	f->expect_dev_us = w->state.expect_dev_us;
+	f->expect_parts = w->state.expect_parts;
 	f->why = w->state.why;
 	return 0;
 }

@@ -52,7 +52,8 @@ int64_t entry_count(struct fw_store *st, int64_t feed_id);
 int64_t hits(struct fw_store *st, const char *words); /* of a search */
 /* Visit the one feed that is due and bring entries from..to-1: "nI", with the text "number". */
 void put_entries(struct fw_store *st, struct fw_arena *a, int64_t now, int from, int to);
-/* lend.c, a part of the contract: adds its tests, behind stores_begin(). */
+/* Parts of the contract add their tests, behind stores_begin(): choice.c, lend.c. */
+void choice_tests(Suite *s);
 void lend_tests(Suite *s);
 /* The driver's own deep check finds nothing. */
 void check_clean(struct fw_store *st);

@@ -1303,6 +1303,7 @@ int main(void)
 	tcase_add_test(once, open_refuses);
 	suite_add_tcase(s, t);
 	suite_add_tcase(s, once);
+	choice_tests(s);
 	lend_tests(s);
 	return run_suite(s);
 }

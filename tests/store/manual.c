@@ -99,13 +99,13 @@ START_TEST(shared_names_are_there)
 {
 	static const char *const ask[] = {
 		"SELECT feed_id, due_at_ms, why, status, last_kind, http_status, fail_n, crash_n, last_visit_ms, last_ok_ms, last_new_ms,"
-		" last_visit_id, expect_us, expect_dev_us FROM wheel",
+		" last_visit_id, expect_us, expect_dev_us, expect_parts FROM wheel",
 		"SELECT id, wake_at_ms, feed_id, host_id, due_at_ms FROM queue",
 		"SELECT host_id, due_at_ms, feed_id FROM parked",
 		"SELECT fence, feed_id, due_at_ms, host_id FROM leases",
 		"SELECT first_fence, last_fence, until_ms, worker FROM claims",
 		"SELECT id, feed_id, previous_id, run_id, at_ms, lateness_ms, kind, http_status, hops, error, dns_us, connect_us, tls_us,"
-		" first_byte_us, total_us, parse_us, wire_bytes, body_bytes, item_n, new_n, changed_n, slot FROM visits",
+		" first_byte_us, total_us, parse_us, wire_bytes, body_bytes, item_n, new_n, changed_n, slot, queue_us, store_us FROM visits",
 	};
 	int rows = 0;
 
