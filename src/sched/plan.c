@@ -347,6 +347,24 @@ struct fw_plan_item *fw_plan_take(struct fw_plan *p, int64_t now_us, int64_t *ne
 	return item;
 }
 
+void fw_plan_pause(struct fw_plan *p, int64_t host, int64_t until_us)
+{
+	struct fw_plan_host *h = host ? fw_map_get(&p->hosts, key_of(&host)) : NULL;
+
+	if (!h)
+		return;
+	unplace(p, h);
+	h->free_us = FW_MAX(h->free_us, until_us);
+	place(p, h);
+}
+
+int64_t fw_plan_turn_us(const struct fw_plan *p, const struct fw_plan_item *item)
+{
+	const struct fw_plan_host *h = item->host ? fw_map_get(&p->hosts, key_of(&item->host)) : NULL;
+
+	return h ? (int64_t)h->waiting * FW_MAX(p->rules.host_gap_us, item->gap_us) + FW_MAX(h->free_us, p->now_us) - p->now_us : 0;
+}
+
 static void withdraw(struct fw_plan *p, struct fw_plan_host *h, fw_plan_cb *cb, void *ctx)
 {
 	unplace(p, h);
@@ -453,6 +471,93 @@ int fw_plan_guess(struct fw_plan_item *item, size_t n, int64_t fallback_us)
 	return rc;
 }
 
+/* ---- bounds --------------------------------------------------------------------------------------------------------------------- */
+
+/* A host's chain: its work, how many, the shortest and the longest. */
+struct chain {
+	int64_t host, work_us, shortest_us, longest_us;
+	size_t n;
+};
+
+struct fw_plan_bounds {
+	struct fw_plan_rules rules;
+	struct fw_plan_total total;
+	struct fw_map hosts;
+	struct fw_arena mem;
+};
+
+struct fw_plan_bounds *fw_plan_bounds_new(const struct fw_plan_rules *rules)
+{
+	struct fw_plan_bounds *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	b->rules = *rules;
+	fw_map_init(&b->hosts, 0x63686e73);
+	fw_arena_init(&b->mem, 0);
+	return b;
+}
+
+void fw_plan_bounds_free(struct fw_plan_bounds *b)
+{
+	if (!b)
+		return;
+	fw_map_finish(&b->hosts);
+	fw_arena_finish(&b->mem);
+	free(b);
+}
+
+static struct chain *chain_get(struct fw_plan_bounds *b, int64_t host)
+{
+	struct chain *c = fw_map_get(&b->hosts, key_of(&host));
+	int rc;
+
+	if (c)
+		return c;
+	c = fw_arena_zalloc(&b->mem, sizeof(*c));
+	if (!c)
+		return NULL;
+	*c = (struct chain){.host = host, .shortest_us = INT64_MAX};
+	fw_map_put(&b->hosts, key_of(&c->host), c, &rc);
+	return rc ? NULL : c;
+}
+
+int fw_plan_bounds_add(struct fw_plan_bounds *b, int64_t host, int64_t name, int64_t took_us)
+{
+	struct fw_plan_total *t = &b->total;
+	struct chain *c = host ? chain_get(b, host) : NULL;
+	int64_t us;
+
+	if (host && !c)
+		return FW_ENOMEM;
+	t->sum_us += took_us;
+	t->longest_us = FW_MAX(t->longest_us, took_us);
+	if (!c)
+		return 0;
+	c->work_us += took_us;
+	c->n++;
+	c->shortest_us = FW_MIN(c->shortest_us, took_us);
+	c->longest_us = FW_MAX(c->longest_us, took_us);
+	us = FW_MAX(chain_us(&b->rules, c->work_us, c->n, c->shortest_us), c->longest_us);
+	if (us > t->host_us) {
+		t->host_us = us;
+		t->host_item = name;
+		t->host_n = c->n;
+	}
+	return 0;
+}
+
+const struct fw_plan_total *fw_plan_bounds_get(struct fw_plan_bounds *b)
+{
+	b->total.slots_us = b->total.sum_us / FW_MAX(b->rules.slots, 1u);
+	return &b->total;
+}
+
+int64_t fw_plan_bound(const struct fw_plan_total *t)
+{
+	return FW_MAX(FW_MAX(t->slots_us, t->longest_us), t->host_us);
+}
+
 /* ---- foretelling ---------------------------------------------------------------------------------------------------------------- */
 
 struct slot {
@@ -529,56 +634,17 @@ static void simulate(struct simulation *s)
 	}
 }
 
-/* A host's chain: its work, how many, the shortest and the longest. */
-struct chain {
-	int64_t work_us, shortest_us, longest_us;
-	size_t n;
-};
-
-static int bounds(const struct simulation *s, const struct fw_plan_rules *r, size_t n, struct fw_plan_total *out)
+static int bounds(const struct simulation *s, const struct fw_plan_rules *rules, size_t n, struct fw_plan_total *out)
 {
-	struct fw_map hosts;
-	struct fw_arena mem;
-	int rc = 0;
+	struct fw_plan_bounds *b = fw_plan_bounds_new(rules);
+	int rc = b ? 0 : FW_ENOMEM;
 
-	fw_arena_init(&mem, 0);
-	fw_map_init(&hosts, 0x63686e73);
-	for (size_t i = 0; i < n && !rc; i++) {
-		int64_t us = duration(s, &s->item[i]), host_us;
-		struct chain *c = s->item[i].host ? fw_map_get(&hosts, key_of(&s->item[i].host)) : NULL;
-
-		out->sum_us += us;
-		out->longest_us = FW_MAX(out->longest_us, us);
-		if (!s->item[i].host)
-			continue;
-		if (!c) {
-			c = fw_arena_zalloc(&mem, sizeof(*c));
-			rc = c ? 0 : FW_ENOMEM;
-			if (c)
-				fw_map_put(&hosts, key_of(&s->item[i].host), c, &rc);
-			if (rc)
-				break;
-			c->shortest_us = us;
-		}
-		c->work_us += us;
-		c->n++;
-		c->shortest_us = FW_MIN(c->shortest_us, us);
-		c->longest_us = FW_MAX(c->longest_us, us);
-		host_us = FW_MAX(chain_us(r, c->work_us, c->n, c->shortest_us), c->longest_us);
-		if (host_us > out->host_us) {
-			out->host_us = host_us;
-			out->host_item = i;
-		}
-	}
-	out->slots_us = out->sum_us / r->slots;
-	fw_map_finish(&hosts);
-	fw_arena_finish(&mem);
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = fw_plan_bounds_add(b, s->item[i].host, (int64_t)i, duration(s, &s->item[i]));
+	if (!rc)
+		*out = *fw_plan_bounds_get(b);
+	fw_plan_bounds_free(b);
 	return rc;
-}
-
-int64_t fw_plan_bound(const struct fw_plan_total *t)
-{
-	return FW_MAX(FW_MAX(t->slots_us, t->longest_us), t->host_us);
 }
 
 int fw_plan_simulate(const struct fw_plan_rules *rules, struct fw_plan_item *item, size_t n, const int64_t *took_us,

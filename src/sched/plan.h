@@ -68,8 +68,12 @@ struct fw_plan_item *fw_plan_take(struct fw_plan *p, int64_t now_us, int64_t *ne
 /* The same, but it stays where it is. */
 const struct fw_plan_item *fw_plan_first(struct fw_plan *p, int64_t now_us, int64_t *next_us);
 void fw_plan_done(struct fw_plan *p, struct fw_plan_item *item); /* one that was taken */
+/* None of this host's begins before until_us, if any is known of now. */
+void fw_plan_pause(struct fw_plan *p, int64_t host, int64_t until_us);
 size_t fw_plan_waiting(const struct fw_plan *p); /* put and not taken */
 size_t fw_plan_ready(const struct fw_plan *p);   /* of these, how many could begin at once, had they a slot; since the last call of another */
+/* One that is put now: until its turn comes, by the gap to be kept before each that waits in front of it. */
+int64_t fw_plan_turn_us(const struct fw_plan *p, const struct fw_plan_item *item);
 #define FW_PLAN_ALL INT64_MIN
 /* All of a host that wait, or all that wait, leave the queue, each by way of cb. Not for the batch policies. */
 typedef void fw_plan_cb(void *ctx, struct fw_plan_item *item);
@@ -90,9 +94,17 @@ struct fw_plan_total {
 	int64_t slots_us;     /* sum / slots */
 	int64_t longest_us;   /* the longest single one */
 	int64_t host_us;      /* the longest chain that one host's limits make */
-	size_t host_item;     /* one of that host's */
+	int64_t host_item;    /* one of that host's: its index, or as it was called */
+	size_t host_n;        /* so many has it */
 };
 int64_t fw_plan_bound(const struct fw_plan_total *t);
+
+/* The bounds for durations that are told one by one, such as measured ones. */
+struct fw_plan_bounds;
+struct fw_plan_bounds *fw_plan_bounds_new(const struct fw_plan_rules *rules); /* NULL: out of memory */
+void fw_plan_bounds_free(struct fw_plan_bounds *b);
+FW_MUST_CHECK int fw_plan_bounds_add(struct fw_plan_bounds *b, int64_t host, int64_t name, int64_t took_us); /* FW_ENOMEM */
+const struct fw_plan_total *fw_plan_bounds_get(struct fw_plan_bounds *b); /* so far; total_us is the caller's */
 
 /*
  * What would happen. took_us[i]: how long item i takes; NULL: as long as expected. start[0..n): in order of starting; may be NULL.

@@ -297,12 +297,20 @@ START_TEST(by_rank_and_withdrawn)
 	ck_assert_ptr_eq(fw_plan_take(p, 149, &at), &a[3]);
 	ck_assert_ptr_null(fw_plan_first(p, 149, &at));
 	ck_assert_int_eq(at, 150);
+	ck_assert_int_eq(fw_plan_turn_us(p, &a[6]), 1);
+	ck_assert_int_eq(fw_plan_turn_us(p, &a[5]), 51);
+	ck_assert_int_eq(fw_plan_turn_us(p, &a[4]), 0);
 	fw_plan_withdraw(p, FW_PLAN_ALL, gone, out);
 	ck_assert(left == 2 && out[7]);
 	ck_assert_uint_eq(fw_plan_waiting(p) + fw_plan_ready(p), 0);
 	a[0].rank = 0;
 	ck_assert_int_eq(fw_plan_put(p, &a[0]), 0);
-	ck_assert_ptr_eq(fw_plan_take(p, 150, &at), &a[0]);
+	fw_plan_pause(p, 1, 160);
+	fw_plan_pause(p, 1, 155);
+	fw_plan_pause(p, 77, 1000);
+	ck_assert_ptr_null(fw_plan_take(p, 150, &at));
+	ck_assert_int_eq(at, 160);
+	ck_assert_ptr_eq(fw_plan_take(p, 160, &at), &a[0]);
 	fw_plan_free(p);
 }
 END_TEST
