@@ -33,6 +33,8 @@ struct fw_config {
 	int64_t workers, concurrency;      /* processes, 0: by processors; transfers in flight in each */
 	int64_t lease_ms, drain_timeout_ms;
 	int64_t host_max, host_gap_ms;
+	char *order;                       /* of a --once */
+	int64_t order_batch, slow_ms, slow_share;
 	int64_t batch_visits, batch_bytes, batch_ms; /* a commit is due when one of them is reached */
 	int64_t interval_min_ms, interval_ms, interval_max_ms, websub_poll_ms;
 	int64_t connect_timeout_ms, first_byte_timeout_ms, total_timeout_ms, low_speed_bytes, low_speed_ms;
@@ -79,6 +81,20 @@ FW_MUST_CHECK int fw_config_store(const struct fw_config *c, unsigned flags, str
 
 /* ---- running ------------------------------------------------------------------------------------------------------------- */
 
+/* A --once against what was foretold, and against what no order could have beaten. Times in us; 0: not known. */
+struct fw_run_course {
+	const char *order;             /* its name, see fw_config.order */
+	int64_t slots, batch;          /* transfers at once in all workers; of the batch orders, else 0 */
+	int64_t feeds, known;          /* due when it began; those of known duration: without any nothing is foretold */
+	int64_t predicted_us;
+	int64_t took_us;               /* till the last visit was over */
+	int64_t sum_us;                /* all visits together, as measured */
+	int64_t bound_us;              /* the largest of the next three: no order is faster */
+	int64_t slots_us, longest_us, host_us; /* sum / slots; the longest visit; the longest chain at a host */
+	int64_t host_n;                /* of that host: its visits, */
+	char host[256];                /* and its name; "": not known */
+};
+
 struct fw_run_stats {
 	int64_t total;                 /* feeds due at the start (once), or 0 */
 	uint64_t done, ok, not_modified, failed, stale, new_entries, changed_entries, wire_bytes, body_bytes;
@@ -87,6 +103,7 @@ struct fw_run_stats {
 	int64_t elapsed_ms;
 	int64_t cpu_ms, max_rss_bytes; /* of the workers */
 	int64_t run_id;
+	struct fw_run_course course;   /* once, at its end */
 };
 
 struct fw_meter; /* feedwheel/meter.h */
@@ -113,6 +130,9 @@ struct fw_run_options {
  */
 FW_API FW_MUST_CHECK int fw_run(const struct fw_config *c, const struct fw_run_options *o, struct fw_run_stats *out,
 	struct fw_err *err);
+
+/* Keep what a --once was like, for `timeline`: record "run", by its number, for 30 days (feedwheel-store(7)). */
+FW_MUST_CHECK int fw_run_keep(struct fw_store *st, const struct fw_run_stats *s, struct fw_err *err);
 
 /*
  * By its name in a store's signs of life: is that worker dead for certain? Only those of this boot and this pid namespace can be told

@@ -5,6 +5,8 @@
 #include "cli/progress.h"
 #include "base/banned.h"
 
+#define COURSE_SHOWN_US 1000000
+
 struct session {
 	struct cli_progress progress;
 	uint64_t kind[FW_VISIT_KIND_N]; /* visits of this run, by how they ended */
@@ -38,6 +40,41 @@ static bool is_failure(size_t kind)
 	return kind != FW_VISIT_NONE && kind != FW_VISIT_OK && kind != FW_VISIT_SAME && kind != FW_VISIT_NOT_MODIFIED;
 }
 
+/* What the run could not go below, in words. */
+static void bound_text(struct cli *c, const struct fw_run_course *p)
+{
+	char a[FW_RFC3339_MAX];
+
+	cli_out(c, "no order is faster than %s: ", fw_duration_text(a, p->bound_us / 1000));
+	if (p->bound_us == p->host_us && p->host[0]) {
+		cli_out_safe(c, fw_str(p->host));
+		cli_out(c, " has %s and its limits\n", cli_count(a, p->host_n, "feed", "feeds"));
+	} else if (p->bound_us == p->longest_us) {
+		cli_out(c, "the slowest feed takes so long\n");
+	} else {
+		cli_out(c, "%s go at a time\n", cli_number(a, p->slots));
+	}
+}
+
+static int64_t percent_off(const struct fw_run_course *p)
+{
+	return p->predicted_us ? (p->took_us - p->predicted_us) * 100 / p->predicted_us : 0;
+}
+
+/* Short runs are all beginning and end: nothing is to be learned from them. */
+static void course_text(struct cli *c, const struct fw_run_course *p)
+{
+	char a[FW_RFC3339_MAX], b[FW_RFC3339_MAX];
+
+	if (!p->bound_us || p->took_us < COURSE_SHOWN_US)
+		return;
+	cli_out(c, "time     ");
+	if (p->predicted_us)
+		cli_out(c, "predicted %s, took %s (%+lld %%); ", fw_duration_text(a, p->predicted_us / 1000), fw_duration_text(b, p->took_us / 1000),
+			(long long)percent_off(p));
+	bound_text(c, p);
+}
+
 static void summary_text(struct cli *c, const struct session *r, const struct fw_run_stats *s)
 {
 	char a[FW_RFC3339_MAX], b[FW_RFC3339_MAX], d[FW_RFC3339_MAX];
@@ -51,6 +88,7 @@ static void summary_text(struct cli *c, const struct session *r, const struct fw
 		cli_number(b, (int64_t)s->not_modified), cli_number(d, (int64_t)s->failed));
 	cli_out(c, "entries  %s new, %s changed\n", cli_number(a, (int64_t)s->new_entries),
 		cli_number(b, (int64_t)s->changed_entries));
+	course_text(c, &s->course);
 	cli_out(c, "traffic  %s received, %s decoded\n", cli_bytes(a, s->wire_bytes), cli_bytes(b, s->body_bytes));
 	if (s->failed) {
 		cli_out(c, "failed   ");
@@ -68,6 +106,27 @@ static void summary_text(struct cli *c, const struct session *r, const struct fw
 	if (s->total > 0 && (uint64_t)s->total > s->done)
 		cli_out(c, "left     %s due and not visited by this run\n",
 			cli_count(a, s->total - (int64_t)s->done, "feed was", "feeds were"));
+}
+
+static void course_json(struct fw_json *j, const struct fw_run_course *p)
+{
+	const struct { const char *name; int64_t us; } MEMBER[] = {
+		{"took_ms", p->took_us}, {"sum_ms", p->sum_us}, {"bound_ms", p->bound_us}, {"bound_slots_ms", p->slots_us},
+		{"bound_longest_ms", p->longest_us}, {"bound_host_ms", p->host_us},
+	};
+
+	fw_json_str(j, "order", fw_str(p->order));
+	fw_json_int(j, "slots", p->slots);
+	if (p->predicted_us) {
+		fw_json_int(j, "predicted_ms", p->predicted_us / 1000);
+		fw_json_int(j, "predicted_known", p->known);
+	}
+	for (size_t i = 0; i < FW_N(MEMBER); i++)
+		fw_json_int(j, MEMBER[i].name, MEMBER[i].us / 1000);
+	if (p->host[0]) {
+		fw_json_str(j, "bound_host", fw_str(p->host));
+		fw_json_int(j, "bound_host_feeds", p->host_n);
+	}
 }
 
 static void summary_json(struct cli *c, const struct session *r, const struct fw_run_stats *s)
@@ -92,6 +151,8 @@ static void summary_json(struct cli *c, const struct session *r, const struct fw
 			fw_json_int(&w.j, fw_visit_kind_name((enum fw_visit_kind)i), (int64_t)r->kind[i]);
 	}
 	fw_json_end(&w.j);
+	if (s->course.bound_us)
+		course_json(&w.j, &s->course);
 	fw_json_end(&w.j);
 	cli_json_end(&w, c);
 }
@@ -126,16 +187,20 @@ static int look_first(struct cli *c, bool *idle)
 	return 0;
 }
 
-static int count_failures(struct cli *c, struct session *r, const struct fw_run_stats *s)
+/* The store once more: how visits ended, and what is kept of the run. */
+static int look_back(struct cli *c, struct session *r, const struct fw_run_stats *s)
 {
 	struct fw_visit_query q = {.run_id = s->run_id};
 	struct fw_err err = {0};
+	bool keeps = cli_flag(c, "once") && s->done;
 	int rc;
 
-	if (!s->failed)
+	if (!s->failed && !keeps)
 		return 0;
-	rc = cli_store(c, FW_STORE_READ);
-	if (!rc && fw_store_visit_list(c->store, &q, count, r, &err))
+	rc = cli_store(c, keeps ? 0 : FW_STORE_READ);
+	if (!rc && s->failed && fw_store_visit_list(c->store, &q, count, r, &err))
+		rc = cli_store_failed(c, &err);
+	if (!rc && keeps && fw_run_keep(c->store, s, &err))
 		rc = cli_store_failed(c, &err);
 	return rc;
 }
@@ -166,7 +231,7 @@ static int run_run(struct cli *c)
 		return cli_store_failed(c, &err);
 	if (!o.once && !cli_flag(c, "json") && !stats.done)
 		return CLI_OK;
-	rc = count_failures(c, &r, &stats);
+	rc = look_back(c, &r, &stats);
 	if (rc)
 		return rc;
 	if (cli_flag(c, "json"))

@@ -8,6 +8,10 @@
  * The loop says how many more leases it can use (`want`); the store thread never claims more. `held_bytes` bounds the documents
  * that wait for a commit: above the mark the loop starts nothing new.
  *
+ * Leases that were claimed ahead wait in the loop's queue (sched/plan.h), which keeps a host's limits; in order of rank: a run that
+ * goes on ranks by due time, a --once by its course (course.h). In a run that goes on, slow ones hold slow_share of the slots at
+ * most; of those above that as many wait as may run, and then claims leave slow ones out (`slow_full`).
+ *
  * A feed that a person asked for passes all that by: the store thread lends it unasked, the loop puts it before all others and has
  * SPARE_SLOTS for such. One that was lent already may be waiting here for its slot, behind others: then the loop gives back what it
  * has not begun (`unqueue`), and it is lent again as the first.
@@ -29,7 +33,8 @@ struct lane {
 	const struct fw_config *config;
 	struct visit_rules rules;
 	uint32_t slots;             /* transfers in flight at most */
-	size_t cap;                 /* leases at the loop at most: in flight, and claimed ahead */
+	size_t cap;                 /* leases at the loop that it asks for: in flight, and claimed ahead to begin when a slot is free */
+	size_t lease_max;           /* leases at the loop at most: with those that wait for their host, or for the slow ones' part */
 	size_t pending_max;         /* visits that may wait for their commit before the loop takes no more leases */
 	size_t visit_max;           /* visits alive at most */
 	size_t held_max;            /* mark for held_bytes */
@@ -38,6 +43,7 @@ struct lane {
 	struct fw_ring outcomes, spent; /* of struct visit * */
 	_Atomic size_t want;        /* leases the loop has asked for and not been lent */
 	_Atomic size_t held_bytes;  /* bodies and arenas on their way to a commit */
+	_Atomic bool slow_full;     /* enough slow ones wait: it wants others */
 	_Atomic bool unqueue;       /* to the loop: give back what has not begun */
 	_Atomic bool stopping;      /* the loop: no more claims; everything comes back, then the end */
 	_Atomic bool loop_done;     /* the loop has handed over its last visit */

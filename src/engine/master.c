@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "engine/settings.h"
 #include "engine/worker.h"
 
 #define TICK_MS 200
@@ -82,7 +83,7 @@ static int serve_body(struct master *m, struct worker_shared *sh)
 static int worker_body(struct master *m, int index)
 {
 	struct worker_options wo = {.config = m->config, .shared = &m->shared[index],
-		.meter = fw_meter_slot(m->meter, (size_t)index), .index = index, .once = m->o->once,
+		.meter = fw_meter_slot(m->meter, (size_t)index), .index = index, .workers = m->n, .once = m->o->once,
 		.due_before_ms = m->o->once ? m->started_ms : 0, .run_id = m->started_ms, .master = m->pid,
 		.master_fd = m->pipe_fd[0]};
 	char who[32];
@@ -271,6 +272,39 @@ static void add_up(const struct master *m, struct fw_run_stats *out)
 		out->commits += s.timing[FW_TIMING_COMMIT].bucket[i];
 }
 
+/* Once, when all is over: what the workers foretold and measured. */
+static void compare(const struct master *m, struct fw_run_stats *out)
+{
+	struct fw_run_course *c = &out->course;
+	enum fw_plan_policy order = fw_settings_order(m->config);
+	struct fw_meter_sum s;
+
+	fw_meter_read(m->meter, &s);
+	*c = (struct fw_run_course){.order = fw_plan_policy_name(order), .slots = (int64_t)s.slots};
+	out->workers = (uint32_t)m->n;
+	if (order == FW_PLAN_BATCH_UNORDERED || order == FW_PLAN_BATCH_SORTED)
+		c->batch = m->config->order_batch ? m->config->order_batch : c->slots / FW_MAX(m->n, 1);
+	for (int i = 0; i < m->n; i++) {
+		const struct worker_shared *sh = &m->shared[i];
+
+		if (sh->foretold.feeds) {
+			c->feeds = sh->foretold.feeds;
+			c->known = sh->foretold.known;
+			c->predicted_us = sh->foretold.total_us;
+		}
+		c->took_us = FW_MAX(c->took_us, atomic_load(&sh->last_done_us) - m->started_mono_ms * 1000);
+		c->sum_us += sh->measured.sum_us;
+		c->longest_us = FW_MAX(c->longest_us, sh->measured.longest_us);
+		if (sh->measured.host_us > c->host_us) {
+			c->host_us = sh->measured.host_us;
+			c->host_n = (int64_t)sh->measured.host_n;
+			(void)fw_str_copy(c->host, sizeof(c->host), fw_str(sh->measured_host));
+		}
+	}
+	c->slots_us = c->slots ? c->sum_us / c->slots : 0;
+	c->bound_us = FW_MAX(FW_MAX(c->slots_us, c->longest_us), c->host_us);
+}
+
 static void progress(struct master *m)
 {
 	struct fw_run_stats stats;
@@ -383,6 +417,8 @@ int fw_run(const struct fw_config *c, const struct fw_run_options *o, struct fw_
 	progress(&m);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	add_up(&m, out);
+	if (o->once)
+		compare(&m, out);
 	getrusage(RUSAGE_CHILDREN, &after);
 	out->cpu_ms = (after.ru_utime.tv_sec - before.ru_utime.tv_sec + after.ru_stime.tv_sec - before.ru_stime.tv_sec) * 1000 +
 		(after.ru_utime.tv_usec - before.ru_utime.tv_usec + after.ru_stime.tv_usec - before.ru_stime.tv_usec) / 1000;

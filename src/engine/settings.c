@@ -9,6 +9,13 @@ int fw_config_store(const struct fw_config *c, unsigned flags, struct fw_store *
 	return fw_store_open(&sc, out, err);
 }
 
+enum fw_plan_policy fw_settings_order(const struct fw_config *c)
+{
+	enum fw_plan_policy p;
+
+	return c->order && fw_plan_policy_find(fw_str(c->order), &p) ? p : FW_PLAN_HOST_PATH;
+}
+
 void fw_settings_visit(const struct fw_config *c, struct visit_rules *out)
 {
 	*out = (struct visit_rules){.limits = {.max_bytes = (size_t)c->max_body_bytes, .max_entries = (uint32_t)c->max_entries}};

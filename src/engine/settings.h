@@ -13,6 +13,8 @@ struct fw_net {
 	struct fw_fetch_config fetch;
 };
 
+/* The order of a --once. */
+enum fw_plan_policy fw_settings_order(const struct fw_config *c);
 void fw_settings_visit(const struct fw_config *c, struct visit_rules *out);
 /* out->fetch refers to out's other members: do not move it. Errors: FW_EINVAL naming the setting. */
 FW_MUST_CHECK int fw_settings_net(const struct fw_config *c, uint32_t slots, struct fw_net *out, struct fw_err *err);

@@ -18,9 +18,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "engine/course.h"
 #include "engine/lane.h"
 #include "engine/moves.h"
 #include "engine/retry.h"
+#include "engine/settings.h"
 #include "feedwheel/ingest.h"
 
 #define BEAT_MS (5 * FW_SECOND_MS)
@@ -29,6 +31,10 @@
 #define FIRST_PATIENCE_MS FW_MINUTE_MS    /* and when the ordinary way has to do */
 #define FIRST_BACK_MS (2 * FW_SECOND_MS)
 #define CLAIM_MAX 500
+#define WINDOW 200000         /* feeds on one course */
+#define WORTH_AHEAD_MS 500    /* a longer gap between two feeds of a host is longer than it takes to be lent the next */
+#define HOLD_MIN_MS INT64_C(100) /* one that was put off is asked for again after its host's gap, at the least this */
+#define ASKS_MAX 20           /* claims in a row that bring nothing */
 #define IDLE_MS FW_SECOND_MS
 #define COLLECT_N 32 /* outcomes that are worth waking up for, when a batch is open */
 #define PORTION_MS 50
@@ -61,7 +67,13 @@ struct storer {
 	struct fw_err outage_err;
 	bool once_over, upkeep_more;
 	int64_t once_over_ms, upkeep_at_ms, prune_at_ms, prune_entries_at_ms; /* monotonic */
-	struct fw_lease *back;      /* leases to give back */
+	struct fw_lease *back;      /* leases to give back, back_n of them */
+	size_t back_n;
+	bool cool;                  /* one of the batch brings a pause for its host: it is stored before others of that host go back */
+	struct course *course;      /* once; NULL: none, the ordinary claim does it all */
+	bool course_over, course_more; /* all of it is lent; the list did not end with it */
+	int64_t rank;               /* of the next loan behind the course */
+	struct fw_plan_bounds *bounds; /* once: of what was measured */
 	int64_t claimed_at_ms;      /* monotonic: last claim */
 	uint64_t visits, news, failures;
 };
@@ -141,12 +153,15 @@ static void outage_over(struct storer *s)
 /* Back to the loop thread, which empties it. */
 static void visit_spent(struct storer *s, struct visit *v)
 {
+	if (v->lent->stop)
+		course_back(s->course, v->lent->stop);
+	s->extra -= v->lent->extra;
 	lease_batch_unref(v->batch);
 	v->batch = NULL;
 	v->lease = NULL;
+	v->lent = NULL;
 	atomic_fetch_sub(&s->l->held_bytes, v->held_bytes);
 	s->alive--;
-	s->extra -= v->extra;
 	if (!fw_ring_put(&s->l->spent, v))
 		abort(); /* the ring holds as many as there are visits */
 }
@@ -165,6 +180,10 @@ static void count(struct storer *s, const struct visit *v)
 		meter_count(m, FW_COUNT_MOVED, 1);
 		fw_info("feed %lld: %s", (long long)o->feed_id, v->fetch.err.text);
 		return;
+	}
+	if (s->bounds && fw_plan_bounds_add(s->bounds, v->lease->host_id, o->feed_id, o->visit.total_us)) {
+		fw_plan_bounds_free(s->bounds); /* out of memory: nothing is said of it at the end */
+		s->bounds = NULL;
 	}
 	s->visits++;
 	s->news += o->visit.new_n;
@@ -188,15 +207,15 @@ static int commit_some(struct storer *s, size_t from, size_t n, struct fw_err *e
 {
 	struct fw_beat beat;
 	struct fw_commit c = {.outcome = s->outcome, .n = n, .beat = &beat};
-	int64_t start_us;
+	int64_t start_us = fw_mono_us();
 	int rc;
 
 	beat_fill(s, &beat);
 	for (size_t i = 0; i < n; i++) {
 		s->outcome[i] = s->batch[from + i]->outcome;
 		s->outcome[i].rc = 0;
+		s->outcome[i].visit.store_us = FW_MAX(start_us - s->batch[from + i]->lent->parsed_us, INT64_C(0));
 	}
-	start_us = fw_mono_us();
 	rc = fw_store_commit(s->st, &c, err);
 	if (rc)
 		return rc;
@@ -275,32 +294,38 @@ static void commit(struct storer *s)
 		outage(s, "storing visits", rc, &err);
 	} else {
 		outage_over(s);
-		s->hurry = false;
+		s->hurry = s->cool = false;
 		s->upkeep_more = true;
 		s->next_claim_ms = 0; /* hosts that were at their budget may have room now */
 	}
 }
 
-static void give_back(struct storer *s, size_t n)
+static void give_back(struct storer *s)
 {
 	struct fw_err err;
 
+	if (!s->back_n || s->cool)
+		return;
 	/* when it fails the leases simply run out: a matter of time, not of data */
-	if (n && s->st && fw_store_release(s->st, s->back, n, &err))
-		fw_warn("giving %zu leases back: %s; they will run out", n, err.text);
-	meter_count(s->l->o->meter, FW_COUNT_RELEASED, n);
+	if (s->st && fw_store_release(s->st, s->back, s->back_n, &err))
+		fw_warn("giving %zu leases back: %s; they will run out", s->back_n, err.text);
+	meter_count(s->l->o->meter, FW_COUNT_RELEASED, s->back_n);
+	s->back_n = 0;
+	s->first_at_ms = 0; /* one that somebody asked for may be among them */
+	s->next_claim_ms = 0;
 }
 
 static void take_outcomes(struct storer *s)
 {
 	struct visit *v;
-	size_t back_n = 0;
+	bool released = false;
 
-	while (s->n < s->l->visit_max && back_n < s->l->visit_max && (v = fw_ring_take(&s->l->outcomes)) != NULL) {
+	while (s->n < s->l->visit_max && s->back_n < s->l->visit_max && (v = fw_ring_take(&s->l->outcomes)) != NULL) {
 		if (v->end == VISIT_RELEASE) {
-			s->back[back_n] = *v->lease; /* only ids and fences are looked at: the strings go with the arena */
-			s->back[back_n++].feed = (struct fw_feed){.id = v->lease->feed.id};
+			s->back[s->back_n] = *v->lease; /* only ids and fences are looked at: the strings go with the arena */
+			s->back[s->back_n++].feed = (struct fw_feed){.id = v->lease->feed.id};
 			visit_spent(s, v);
+			released = true;
 			continue;
 		}
 		if (!s->n)
@@ -308,12 +333,11 @@ static void take_outcomes(struct storer *s)
 		s->batch[s->n++] = v;
 		s->bytes += v->held_bytes;
 		s->hurry = s->hurry || v->lease->feed.due_at_ms <= FW_DUE_FIRST;
+		s->cool = s->cool || v->outcome.host_cooldown_ms > 0;
 	}
-	if (back_n) {
-		give_back(s, back_n);
-		s->first_at_ms = 0; /* one that somebody asked for may be among them */
+	if (released)
 		uv_async_send(&s->l->to_loop);
-	}
+	give_back(s);
 }
 
 static bool commit_due(const struct storer *s, int64_t mono_ms)
@@ -322,7 +346,7 @@ static bool commit_due(const struct storer *s, int64_t mono_ms)
 
 	if (!s->n || s->retry.at_ms > mono_ms)
 		return false;
-	return s->hurry || s->n >= (size_t)c->batch_visits || s->bytes >= (size_t)c->batch_bytes ||
+	return s->hurry || (s->cool && s->back_n) || s->n >= (size_t)c->batch_visits || s->bytes >= (size_t)c->batch_bytes ||
 		mono_ms - s->batch_since_ms >= c->batch_ms || atomic_load(&s->l->loop_done) ||
 		s->n == s->alive; /* nobody else is on the way: waiting gains nothing */
 }
@@ -339,8 +363,17 @@ static bool claim_due(const struct storer *s, int64_t mono_ms)
 	return want && mono_ms >= s->next_claim_ms && (want >= s->l->slots / 4 || mono_ms - s->claimed_at_ms >= PORTION_MS);
 }
 
-static void lend(struct storer *s, struct lease_batch *b, struct fw_lease *lease, struct lent *lent, size_t n, int64_t until_ms,
-	bool extra)
+/* In which order the loop begins them: on a course by their place there, else as they were lent, or by due time. */
+static int64_t rank_of(struct storer *s, const struct fw_lease *lease, const struct fw_plan_item *stop)
+{
+	if (!s->l->o->once)
+		return lease->feed.due_at_ms;
+	return stop ? stop->rank : s->rank++;
+}
+
+/* stop: of each, NULL: they were not on the course. */
+static void lend(struct storer *s, struct lease_batch *b, struct fw_lease *lease, struct fw_plan_item **stop, struct lent *lent, size_t n,
+	int64_t until_ms, bool extra)
 {
 	b->left = n;
 	s->alive += n;
@@ -349,8 +382,8 @@ static void lend(struct storer *s, struct lease_batch *b, struct fw_lease *lease
 	else
 		atomic_fetch_sub(&s->l->want, n);
 	for (size_t i = 0; i < n; i++) {
-		lent[i] = (struct lent){.lease = &lease[i], .batch = b, .until_ms = until_ms, .extra = extra,
-			.asked_for = lease[i].feed.due_at_ms <= FW_DUE_FIRST};
+		lent[i] = (struct lent){.lease = &lease[i], .batch = b, .until_ms = until_ms, .extra = extra, .stop = stop ? stop[i] : NULL,
+			.asked_for = lease[i].feed.due_at_ms <= FW_DUE_FIRST, .item.rank = rank_of(s, &lease[i], stop ? stop[i] : NULL)};
 		if (!fw_ring_put(&s->l->leases, &lent[i]))
 			abort(); /* the ring holds as many as can be asked for */
 	}
@@ -372,6 +405,22 @@ static bool nothing_lent(struct storer *s)
 	return fw_store_stats(s->st, 0, &stats, &err) == 0 && stats.lent_n == 0;
 }
 
+/* Once, at its end: what no order could have been faster than. */
+static void measured(struct storer *s)
+{
+	struct worker_shared *sh = s->l->o->shared;
+	struct fw_arena mem;
+	struct fw_feed feed;
+
+	if (!s->bounds)
+		return;
+	sh->measured = *fw_plan_bounds_get(s->bounds);
+	fw_arena_init(&mem, 0);
+	if (sh->measured.host_us && !fw_store_feed_find(s->st, sh->measured.host_item, FW_STR_NONE, &mem, &feed, NULL))
+		(void)fw_store_host(feed.url, sh->measured_host, sizeof(sh->measured_host));
+	fw_arena_finish(&mem);
+}
+
 /* Once: is anything of the start left, here or with another worker? */
 static void once_check(struct storer *s, int64_t now_ms)
 {
@@ -391,19 +440,36 @@ static void once_check(struct storer *s, int64_t now_ms)
 	if (n == 0) {
 		s->once_over = true;
 		s->once_over_ms = fw_mono_ms();
+		measured(s);
 	} else {
 		/* put off for their host's sake, or lent to another worker: the end of its lease is the latest it can take */
 		claim_again(s, wake_ms, now_ms, 20);
 	}
 }
 
-/* Claim up to `max` feeds and lend them to the loop. */
-static int claim_some(struct storer *s, size_t max, int64_t due_before_ms, bool extra, int64_t now_ms, struct fw_claim_got *got)
+/* How many of a host are lent ahead, so that it need not wait for a commit between two feeds. */
+static uint32_t ahead(const struct storer *s)
 {
 	const struct fw_config *c = s->l->config;
-	struct fw_claim_ask ask = {.worker = s->l->o->shared->name, .lease_ms = c->lease_ms, .max = max, .due_before_ms = due_before_ms,
-		.host_max = (uint32_t)c->host_max, .host_gap_ms = c->host_gap_ms};
+
+	if (s->l->o->once)
+		return s->course && !s->course_over ? 4 * (uint32_t)c->host_max + 2 : 0;
+	return c->host_gap_ms < WORTH_AHEAD_MS ? (uint32_t)c->host_max : 0;
+}
+
+static struct fw_claim_ask ask_for(const struct storer *s, size_t max, int64_t due_before_ms)
+{
+	const struct fw_config *c = s->l->config;
+
+	return (struct fw_claim_ask){.worker = s->l->o->shared->name, .lease_ms = c->lease_ms, .max = max, .due_before_ms = due_before_ms,
+		.host_max = (uint32_t)c->host_max, .host_gap_ms = c->host_gap_ms, .host_ahead = ahead(s)};
+}
+
+/* Claim and lend to the loop what was lent. With ids: of the course. */
+static int claim_some(struct storer *s, const struct fw_claim_ask *ask, bool extra, int64_t now_ms, struct fw_claim_got *got)
+{
 	struct lease_batch *b = calloc(1, sizeof(*b));
+	struct fw_plan_item **stop = NULL;
 	struct fw_lease *lease = NULL;
 	struct lent *lent = NULL;
 	int64_t start_us = fw_mono_us();
@@ -413,12 +479,18 @@ static int claim_some(struct storer *s, size_t max, int64_t due_before_ms, bool 
 	*got = (struct fw_claim_got){.n = 0};
 	if (b) {
 		fw_arena_init(&b->arena, 0);
-		lease = fw_arena_zalloc(&b->arena, max * sizeof(*lease));
-		lent = fw_arena_alloc(&b->arena, max * sizeof(*lent));
-		rc = lease && lent ? fw_store_claim(s->st, &ask, &b->arena, lease, got, &err) : FW_ENOMEM;
+		lease = fw_arena_zalloc(&b->arena, ask->max * sizeof(*lease));
+		lent = fw_arena_alloc(&b->arena, ask->max * sizeof(*lent));
+		stop = ask->ids ? fw_arena_alloc(&b->arena, ask->max * sizeof(*stop)) : NULL;
+		rc = lease && lent && (stop || !ask->ids) ? fw_store_claim(s->st, ask, &b->arena, lease, got, &err) : FW_ENOMEM;
 	}
+	if (ask->ids && !rc)
+		course_got(s->course, lease, got->n, got->deferred_n > 0, fw_mono_us(),
+			FW_MIN(FW_MAX(s->l->config->host_gap_ms, HOLD_MIN_MS), IDLE_MS) * 1000, stop);
+	else if (ask->ids)
+		course_unasked(s->course);
 	if (!rc && got->n) {
-		lend(s, b, lease, lent, got->n, now_ms + c->lease_ms, extra);
+		lend(s, b, lease, stop, lent, got->n, now_ms + ask->lease_ms, extra);
 		b = NULL;
 	}
 	if (b)
@@ -437,17 +509,124 @@ static int claim_some(struct storer *s, size_t max, int64_t due_before_ms, bool 
 	return rc;
 }
 
+/* ---- the course ------------------------------------------------------------------------------------------------------------------------ */
+
+struct list {
+	struct fw_due_row *row;
+	size_t n, cap;
+	bool ordered; /* something is known by which they can be ordered */
+};
+
+static int list_add(void *ctx, const struct fw_due_row *row)
+{
+	struct list *l = ctx;
+
+	if (l->n == l->cap) {
+		size_t cap = l->cap ? 2 * l->cap : 1024;
+		struct fw_due_row *grown = reallocarray(l->row, cap, sizeof(*grown));
+
+		if (!grown)
+			return FW_ENOMEM;
+		l->row = grown;
+		l->cap = cap;
+	}
+	l->row[l->n++] = *row;
+	l->ordered = l->ordered || row->expect_us > 0 || row->host_id;
+	return 0;
+}
+
+/* What is foretold, for the end of the run to be compared with; by the first of the workers, all of whom see the same. */
+static void foretell(struct storer *s, size_t n)
+{
+	const struct course_forecast *f = course_forecast(s->course);
+	struct worker_shared *sh = s->l->o->shared;
+	int64_t total = FW_MAX(atomic_load(&sh->total), (int64_t)n);
+
+	if (s->l->o->index || sh->foretold.feeds || !f->known)
+		return;
+	sh->foretold.known = (int64_t)f->known;
+	sh->foretold.feeds = (int64_t)n;
+	sh->foretold.total_us = (int64_t)((double)f->total.total_us * (double)total / (double)n);
+	fw_debug("%zu feeds, %zu of them of known duration: expected to take %lld ms", n, f->known, (long long)(sh->foretold.total_us / 1000));
+}
+
+/* Without a course (the driver has no list, or it fails, or there is nothing to order by) claims go by due time. */
+static void course_begin(struct storer *s)
+{
+	const struct fw_config *c = s->l->config;
+	const struct worker_options *o = s->l->o;
+	struct course_rules r = {.ahead = 4 * (uint32_t)c->host_max + 2, .index = (uint32_t)o->index, .workers = (uint32_t)o->workers,
+		.plan = {.policy = fw_settings_order(c), .slots = s->l->slots * (uint32_t)o->workers, .host_max = (uint32_t)c->host_max,
+			.host_gap_us = c->host_gap_ms * 1000, .batch = (uint32_t)c->order_batch}};
+	struct list list = {.row = NULL};
+	struct fw_err err;
+	int rc;
+
+	course_destroy(s->course);
+	s->course = NULL;
+	s->course_more = false;
+	rc = fw_store_due_list(s->st, o->due_before_ms, WINDOW, list_add, &list, &err);
+	if (!rc && list.ordered) {
+		rc = course_create(&r, list.row, list.n, &s->course);
+		if (rc)
+			fw_err_set(&err, rc, "out of memory");
+	}
+	if (rc && rc != FW_EUNSUP)
+		fw_warn("putting what is due in order: %s; it is fetched by due time", err.text);
+	if (s->course) {
+		s->course_over = false;
+		s->course_more = list.n >= WINDOW;
+		s->rank = (int64_t)list.n;
+		foretell(s, list.n);
+	}
+	free(list.row);
+}
+
+/* Ask for those that come next on the course. What somebody else has is passed over, so it may take a few claims. */
+static void claim_course(struct storer *s, int64_t now_ms)
+{
+	int64_t id[CLAIM_MAX], next_us = 0, now_us = fw_mono_us();
+	struct fw_claim_got got = {.n = 0};
+
+	s->claimed_at_ms = fw_mono_ms();
+	for (int i = 0; i < ASKS_MAX && !got.n; i++) {
+		struct fw_claim_ask ask = ask_for(s, FW_MIN(atomic_load(&s->l->want), (size_t)CLAIM_MAX), s->l->o->due_before_ms);
+
+		ask.ids = id;
+		ask.id_n = course_ask(s->course, now_us, ask.max, id, &next_us);
+		if (!ask.id_n || claim_some(s, &ask, false, now_ms, &got))
+			break;
+	}
+	if (!got.n && !s->retry.at_ms && next_us)
+		s->next_claim_ms = fw_mono_ms() + (next_us == INT64_MAX ? IDLE_MS : FW_MIN((next_us - now_us) / 1000 + 1, IDLE_MS));
+	s->course_over = course_is_over(s->course);
+	if (s->course_over)
+		s->next_claim_ms = 0;
+}
+
 static void claim(struct storer *s, int64_t now_ms)
 {
 	size_t want = atomic_load(&s->l->want);
+	struct fw_claim_ask ask = ask_for(s, FW_MIN(want, (size_t)CLAIM_MAX), s->l->o->once ? s->l->o->due_before_ms : 0);
 	struct fw_claim_got got;
 
-	want = FW_MIN(want, (size_t)CLAIM_MAX);
+	if (s->course_over && s->course_more && !s->alive)
+		course_begin(s);
+	if (s->course && !s->course_over) {
+		claim_course(s, now_ms);
+		return;
+	}
+	if (s->course_over && s->course_more) { /* the next one is made when nobody is on this one any more; a commit comes before */
+		s->next_claim_ms = fw_mono_ms() + IDLE_MS;
+		return;
+	}
 	s->claimed_at_ms = fw_mono_ms();
-	if (claim_some(s, want, s->l->o->once ? s->l->o->due_before_ms : 0, false, now_ms, &got))
+	if (!s->l->o->once && atomic_load(&s->l->slow_full))
+		ask.expect_max_us = s->l->config->slow_ms * 1000;
+	if (claim_some(s, &ask, false, now_ms, &got))
 		return;
 	/* fewer than asked: the wheel is empty until next_ms */
-	if (got.n < want)
+	if (got.n < ask.max)
 		claim_again(s, got.next_ms, now_ms, 0);
 	if (!got.n && s->l->o->once && !s->alive)
 		once_check(s, now_ms);
@@ -468,13 +647,15 @@ static bool first_due(const struct storer *s, int64_t mono_ms)
  */
 static void claim_first(struct storer *s, int64_t now_ms, int64_t mono_ms)
 {
+	struct fw_claim_ask ask = ask_for(s, SPARE_SLOTS - FW_MIN(s->extra, (size_t)SPARE_SLOTS), FW_DUE_FIRST);
 	struct fw_claim_got got = {.n = 0};
 	int64_t n, wake_ms;
 	struct fw_err err;
 	int rc;
 
 	s->first_at_ms = mono_ms + FIRST_MS;
-	if (s->extra < SPARE_SLOTS && claim_some(s, SPARE_SLOTS - s->extra, FW_DUE_FIRST, true, now_ms, &got))
+	ask.host_ahead += SPARE_SLOTS; /* others of its host that are here already have to let it pass, not the other way round */
+	if (s->extra < SPARE_SLOTS && claim_some(s, &ask, true, now_ms, &got))
 		return;
 	rc = fw_store_pending(s->st, FW_DUE_FIRST, &n, &wake_ms, &err);
 	if (rc) {
@@ -713,6 +894,8 @@ static int begin(struct storer *s, struct fw_err *err)
 			return rc;
 		atomic_store(&sh->total, total);
 	}
+	if (s->l->o->once && !s->course)
+		course_begin(s);
 	return 0;
 }
 
@@ -759,6 +942,12 @@ static int storer_init(struct storer *s)
 	s->started_ms = fw_now_ms();
 	s->upkeep_more = true;
 	s->prune_at_ms = s->l->o->once ? 0 : fw_mono_ms() + PRUNE_MS;
+	if (s->l->o->once) {
+		const struct fw_plan_rules rules = {.slots = s->l->slots, .host_max = (uint32_t)s->l->config->host_max,
+			.host_gap_us = s->l->config->host_gap_ms * 1000};
+
+		s->bounds = fw_plan_bounds_new(&rules);
+	}
 	return s->batch && s->outcome && s->back ? 0 : FW_ENOMEM;
 }
 
@@ -800,6 +989,7 @@ static int storer_run(struct storer *s)
 		take_outcomes(s);
 		if (s->st && commit_due(s, mono_ms))
 			commit(s);
+		give_back(s);
 		if (last && !s->alive)
 			return WORKER_DONE;
 		if (gave_up(s, mono_ms))
@@ -837,6 +1027,8 @@ void *fw_storer_main(void *arg)
 	if (code == WORKER_DONE)
 		code = storer_run(&s);
 	fw_store_close(s.st);
+	course_destroy(s.course);
+	fw_plan_bounds_free(s.bounds);
 	free(s.batch);
 	free(s.outcome);
 	free(s.back);

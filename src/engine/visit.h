@@ -21,6 +21,7 @@
 #include "feedwheel/engine.h"
 #include "fetch/fetch.h"
 #include "sched/due.h"
+#include "sched/plan.h"
 #include "sched/weather.h"
 
 /* Leases that were claimed together share one arena; the store thread frees it with the last of them. */
@@ -35,6 +36,10 @@ struct lent { /* lives in its batch's arena */
 	int64_t until_ms; /* by our own clock, which is no later than the store's */
 	bool asked_for;   /* by a person: before all others, in a spare slot if need be */
 	bool extra;       /* none of those that the loop wanted */
+	bool slow;        /* one of those that may hold a part of the slots only */
+	struct fw_plan_item item; /* its place in the loop's queue; the store thread sets the rank */
+	struct fw_plan_item *stop; /* its place in the course; NULL: it was not asked for by its number */
+	int64_t arrived_us, queue_us, parsed_us; /* monotonic: in the loop's hands; a duration, from there to the request; document read */
 	struct lent *next;
 };
 
@@ -47,11 +52,11 @@ enum visit_end {
 };
 
 struct visit {
-	struct fw_lease *lease;
-	struct lease_batch *batch;
+	struct lent *lent;
+	struct fw_lease *lease;    /* its */
+	struct lease_batch *batch; /* its */
 	enum visit_end end;
 	int slot;
-	bool extra;                /* of its lease */
 	struct fw_fetch fetch;
 	struct fw_arena arena;     /* document, rows, texts */
 	struct fw_document *doc;

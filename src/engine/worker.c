@@ -26,9 +26,16 @@
 
 #define BEAT_EVERY_MS 500
 #define SIGNAL_N 4
+#define COOLED_N 64
+#define ONCE_TURN_MS FW_MINUTE_MS /* a --once gives back at once what would wait longer for its host */
 
 struct line { /* of leases */
 	struct lent *first, *last;
+};
+
+/* A host that wants a pause; leases that are on their way from the store thread do not know of it. */
+struct cooled {
+	int64_t host, until_ms;
 };
 
 struct worker {
@@ -42,17 +49,26 @@ struct worker {
 	struct visit **in_slot;      /* by slot: in flight */
 	int *free_slot;
 	uint32_t free_slot_n, in_flight;
-	struct line asked_for, queue; /* leases waiting for a slot; the former first */
-	size_t queued, granted, pending;
+	struct fw_plan *queue;       /* leases waiting for a slot */
+	struct line slow;            /* ... and such as wait for another slow one to end */
+	size_t slow_line_n, slow_n;  /* these; slow ones in the queue and in flight */
+	size_t slow_max;             /* for either; 0: there is no such limit */
+	int64_t slow_us;
+	size_t batch;                /* a barrier after so many; 0: none */
+	int64_t barrier;             /* the rank at which the next one stands */
+	struct cooled cooled[COOLED_N];
+	size_t cooled_at;
+	size_t granted, pending;
 	uint64_t rnd;
 	struct fw_weather weather;
 	bool draining, closing;
-	uv_timer_t beat, drain_timer;
+	uv_timer_t beat, drain_timer, gap_timer;
 	uv_signal_t signal[SIGNAL_N];
 	uv_poll_t master;
 };
 
 static void start_more(struct worker *w);
+static void on_gap_over(uv_timer_t *t);
 
 static void line_put(struct line *l, struct lent *lent)
 {
@@ -64,17 +80,23 @@ static void line_put(struct line *l, struct lent *lent)
 	l->last = lent;
 }
 
-/* The next one that waits; NULL: none. */
-static struct lent *queue_take(struct worker *w)
+static struct lent *line_take(struct line *l)
 {
-	struct line *l = w->asked_for.first ? &w->asked_for : &w->queue;
 	struct lent *lent = l->first;
 
-	if (lent) {
+	if (lent)
 		l->first = lent->next;
-		w->queued--;
-	}
 	return lent;
+}
+
+static struct lent *lent_of(const struct fw_plan_item *item)
+{
+	return (struct lent *)(void *)((char *)(uintptr_t)item - offsetof(struct lent, item));
+}
+
+static size_t waiting(const struct worker *w)
+{
+	return fw_plan_waiting(w->queue) + w->slow_line_n;
 }
 
 static uint64_t next_random(struct worker *w)
@@ -111,7 +133,7 @@ static void hand_over(struct worker *w, struct visit *v, enum visit_end end)
 		fw_fetcher_hold(w->fetcher, true); /* what ends now waits undecoded for its turn */
 	if (!fw_ring_put(&w->lane.outcomes, v))
 		abort(); /* the ring holds as many as there are visits */
-	fw_lane_outcome_put(&w->lane, w->draining || (!w->in_flight && !w->queued) || v->lease->feed.due_at_ms <= FW_DUE_FIRST);
+	fw_lane_outcome_put(&w->lane, w->draining || (!w->in_flight && !waiting(w)) || v->lease->feed.due_at_ms <= FW_DUE_FIRST);
 }
 
 static void slot_free(struct worker *w, struct visit *v)
@@ -119,12 +141,14 @@ static void slot_free(struct worker *w, struct visit *v)
 	w->in_slot[v->slot] = NULL;
 	w->free_slot[w->free_slot_n++] = v->slot;
 	w->in_flight--;
+	fw_plan_done(w->queue, &v->lent->item);
+	w->slow_n -= v->lent->slow;
 	atomic_store_explicit(&w->o->meter->in_flight, w->in_flight, memory_order_relaxed);
 }
 
 static void end_if_drained(struct worker *w)
 {
-	if (w->draining && !w->in_flight && !w->queued && !atomic_load(&w->lane.loop_done)) {
+	if (w->draining && !w->in_flight && !waiting(w) && !atomic_load(&w->lane.loop_done)) {
 		atomic_store(&w->lane.loop_done, true);
 		fw_lane_wake_store(&w->lane);
 	}
@@ -137,6 +161,73 @@ static void weather_changed(struct worker *w)
 		fw_warn("our own network seems to be down: %d hosts in a row did not answer; no feed is charged with it", FW_WEATHER_DOWN_N);
 	else
 		fw_info("our own network is up again");
+}
+
+static struct visit *visit_take(struct worker *w, struct lent *lent)
+{
+	struct visit *v = w->free;
+
+	w->free = v->next;
+	v->next = NULL;
+	v->worker = w;
+	v->lent = lent;
+	v->lease = lent->lease;
+	v->batch = lent->batch;
+	v->held_bytes = 0;
+	return v;
+}
+
+static void give_back(struct worker *w, struct lent *lent)
+{
+	hand_over(w, visit_take(w, lent), VISIT_RELEASE);
+}
+
+static void withdrawn(void *ctx, struct fw_plan_item *item)
+{
+	struct worker *w = ctx;
+	struct lent *lent = lent_of(item);
+
+	w->slow_n -= lent->slow;
+	give_back(w, lent);
+}
+
+/* All that wait for this host go back, or simply all. */
+static void unqueue(struct worker *w, int64_t host)
+{
+	struct line kept = {NULL, NULL};
+	struct lent *lent;
+
+	fw_plan_withdraw(w->queue, host, withdrawn, w);
+	while ((lent = line_take(&w->slow)) != NULL) {
+		if (host != FW_PLAN_ALL && lent->item.host != host) {
+			line_put(&kept, lent);
+			continue;
+		}
+		w->slow_line_n--;
+		give_back(w, lent);
+	}
+	w->slow = kept;
+	fw_lane_wake_store(&w->lane);
+}
+
+/* The host of this visit wants to be left alone: what waits here for it goes back to the store, whose pause holds for everybody. */
+static void cool(struct worker *w, const struct visit *v)
+{
+	int64_t host = v->lent->item.host;
+
+	if (!host || v->outcome.host_cooldown_ms <= 0)
+		return;
+	w->cooled[w->cooled_at++ % COOLED_N] = (struct cooled){host, v->outcome.host_cooldown_ms};
+	unqueue(w, host);
+}
+
+static bool is_cooled(const struct worker *w, int64_t host)
+{
+	for (size_t i = 0; host && i < COOLED_N; i++) {
+		if (w->cooled[i].host == host && w->cooled[i].until_ms > fw_now_ms())
+			return true;
+	}
+	return false;
 }
 
 static void on_fetched(struct fw_fetch *f)
@@ -152,24 +243,14 @@ static void on_fetched(struct fw_fetch *f)
 		if (visit_weather(v, &w->weather, fw_mono_ms()))
 			weather_changed(w);
 		visit_finish(v, &w->lane.rules, fw_now_ms(), next_random(w), on_reading, v);
+		v->lent->parsed_us = fw_mono_us();
+		atomic_store_explicit(&w->o->shared->last_done_us, v->lent->parsed_us, memory_order_relaxed);
+		v->outcome.visit.queue_us = v->lent->queue_us;
 		hand_over(w, v, VISIT_COMMIT);
+		cool(w, v);
 	}
 	start_more(w);
 	end_if_drained(w);
-}
-
-static struct visit *visit_take(struct worker *w, struct lent *lent)
-{
-	struct visit *v = w->free;
-
-	w->free = v->next;
-	v->next = NULL;
-	v->worker = w;
-	v->lease = lent->lease;
-	v->batch = lent->batch;
-	v->extra = lent->extra;
-	v->held_bytes = 0;
-	return v;
 }
 
 static void visit_start(struct worker *w, struct lent *lent)
@@ -178,6 +259,7 @@ static void visit_start(struct worker *w, struct lent *lent)
 	struct fw_err err;
 
 	visit_prepare(v, fw_now_ms());
+	lent->queue_us = fw_mono_us() - lent->arrived_us;
 	v->fetch.done = on_fetched;
 	v->fetch.ctx = v;
 	v->slot = w->free_slot[--w->free_slot_n];
@@ -191,32 +273,89 @@ static void visit_start(struct worker *w, struct lent *lent)
 	}
 }
 
-/* Ask for more leases as long as there is room for them and for what they will become. */
+/*
+ * Ask for more leases as long as there is room for them and for what they will become. What waits for its host, or for a slow one to
+ * end, takes no room from what could begin: it has room of its own.
+ */
 static void grant(struct worker *w)
 {
 	struct lane *l = &w->lane;
-	size_t busy = w->in_flight + w->queued + w->granted;
+	size_t at_hand = w->in_flight + fw_plan_ready(w->queue) + w->granted, all = w->in_flight + waiting(w) + w->granted, more;
 
-	if (w->draining || busy >= l->cap || w->pending >= l->pending_max ||
-	    atomic_load(&l->held_bytes) >= l->held_max)
+	if (w->draining || at_hand >= l->cap || all >= l->lease_max || w->pending >= l->pending_max || atomic_load(&l->held_bytes) >= l->held_max)
 		return;
-	w->granted += l->cap - busy;
-	if (atomic_fetch_add(&l->want, l->cap - busy) + l->cap - busy >= l->slots / 4)
+	more = FW_MIN(l->cap - at_hand, l->lease_max - all);
+	w->granted += more;
+	if (atomic_fetch_add(&l->want, more) + more >= l->slots / 4)
 		fw_lane_wake_store(l);
+}
+
+/* A batch policy's barrier: nothing begins behind it before all in front of it has ended. */
+static bool is_barred(struct worker *w, const struct lent *lent)
+{
+	if (!w->batch || lent->asked_for || lent->item.rank < w->barrier)
+		return false;
+	if (w->in_flight)
+		return true;
+	w->barrier = (lent->item.rank / (int64_t)w->batch + 1) * (int64_t)w->batch;
+	return false;
+}
+
+/* The next one that may begin; NULL: none, or no slot for it. */
+static struct lent *queue_take(struct worker *w)
+{
+	int64_t now_us = fw_mono_us(), next_us;
+	const struct fw_plan_item *first;
+
+	if (w->draining || !w->free_slot_n || !fw_plan_waiting(w->queue))
+		return NULL;
+	first = fw_plan_first(w->queue, now_us, &next_us);
+	if (!first && next_us != INT64_MAX)
+		uv_timer_start(&w->gap_timer, on_gap_over, (uint64_t)((next_us - now_us) / 1000 + 1), 0);
+	if (!first || (!lent_of(first)->asked_for && (w->in_flight >= w->lane.slots || is_barred(w, lent_of(first)))))
+		return NULL;
+	return lent_of(fw_plan_take(w->queue, now_us, &next_us));
+}
+
+static void enqueue(struct worker *w, struct lent *lent)
+{
+	if (fw_plan_put(w->queue, &lent->item))
+		give_back(w, lent);
+	else
+		w->slow_n += lent->slow;
+}
+
+static void slow_follow(struct worker *w)
+{
+	while (w->slow.first && w->slow_n < w->slow_max) {
+		w->slow_line_n--;
+		enqueue(w, line_take(&w->slow));
+	}
+	atomic_store_explicit(&w->lane.slow_full, w->slow_max && w->slow_line_n >= w->slow_max, memory_order_relaxed);
 }
 
 static void start_more(struct worker *w)
 {
-	while (!w->draining && w->free_slot_n && (w->asked_for.first || (w->queue.first && w->in_flight < w->lane.slots))) {
-		struct lent *lent = queue_take(w);
+	struct lent *lent;
 
+	slow_follow(w);
+	while ((lent = queue_take(w)) != NULL) {
 		/* after a long wait (the store was away, the machine asleep) somebody else may be at it, or come to it meanwhile */
-		if (lent->until_ms - fw_now_ms() < w->lane.config->total_timeout_ms)
-			hand_over(w, visit_take(w, lent), VISIT_RELEASE);
-		else
+		if (lent->until_ms - fw_now_ms() < w->lane.config->total_timeout_ms) {
+			fw_plan_done(w->queue, &lent->item);
+			w->slow_n -= lent->slow;
+			give_back(w, lent);
+			slow_follow(w);
+		} else {
 			visit_start(w, lent);
+		}
 	}
 	grant(w);
+}
+
+static void on_gap_over(uv_timer_t *t)
+{
+	start_more(t->data);
 }
 
 /* The store thread has caught up a little: read what waits. */
@@ -226,6 +365,35 @@ static void read_on(struct worker *w)
 		fw_fetcher_hold(w->fetcher, false);
 }
 
+/* Is it slow as far as is known? One of which nothing is known is taken as it is: some that are like it are slow, not it. */
+static bool is_slow(const struct worker *w, const struct lent *lent)
+{
+	return w->slow_max && !lent->asked_for && lent->lease->feed.expect_us > w->slow_us;
+}
+
+static void take_lease(struct worker *w, struct lent *lent)
+{
+	const struct fw_lease *lease = lent->lease;
+
+	lent->arrived_us = fw_mono_us();
+	lent->slow = is_slow(w, lent);
+	lent->item.host = lease->host_id;
+	lent->item.gap_us = lease->host_gap_ms * 1000;
+	lent->item.expect_us = lease->feed.expect_us;
+	if (lent->asked_for)
+		lent->item.rank = -INT64_MAX;
+	if (w->draining || is_cooled(w, lease->host_id) || (w->o->once && fw_plan_turn_us(w->queue, &lent->item) > ONCE_TURN_MS * 1000)) {
+		give_back(w, lent);
+	} else if (!lent->slow || w->slow_n < w->slow_max) {
+		enqueue(w, lent);
+	} else if (w->slow_line_n < w->slow_max) {
+		w->slow_line_n++;
+		line_put(&w->slow, lent);
+	} else {
+		give_back(w, lent); /* one claim brought many; the next leaves them out */
+	}
+}
+
 static void take_leases(struct worker *w)
 {
 	struct lent *lent;
@@ -233,23 +401,8 @@ static void take_leases(struct worker *w)
 	while ((lent = fw_ring_take(&w->lane.leases)) != NULL) {
 		if (!lent->extra)
 			w->granted--;
-		if (w->draining) {
-			hand_over(w, visit_take(w, lent), VISIT_RELEASE);
-			continue;
-		}
-		w->queued++;
-		line_put(lent->asked_for ? &w->asked_for : &w->queue, lent);
+		take_lease(w, lent);
 	}
-}
-
-/* What has not begun goes back. */
-static void unqueue(struct worker *w)
-{
-	struct lent *lent;
-
-	while ((lent = queue_take(w)) != NULL)
-		hand_over(w, visit_take(w, lent), VISIT_RELEASE);
-	fw_lane_wake_store(&w->lane);
 }
 
 static void take_spent(struct worker *w)
@@ -284,7 +437,7 @@ static void drain(struct worker *w)
 	w->draining = true;
 	atomic_store(&w->lane.stopping, true);
 	fw_fetcher_hold(w->fetcher, false);
-	unqueue(w);
+	unqueue(w, FW_PLAN_ALL);
 	if (w->in_flight)
 		uv_timer_start(&w->drain_timer, on_drain_timeout, (uint64_t)w->lane.config->drain_timeout_ms, 0);
 	end_if_drained(w);
@@ -301,6 +454,7 @@ static void close_all(struct worker *w)
 	uv_close((uv_handle_t *)&w->lane.to_loop, NULL);
 	uv_close((uv_handle_t *)&w->beat, NULL);
 	uv_close((uv_handle_t *)&w->drain_timer, NULL);
+	uv_close((uv_handle_t *)&w->gap_timer, NULL);
 	for (int i = 0; i < SIGNAL_N; i++)
 		uv_close((uv_handle_t *)&w->signal[i], NULL);
 	uv_close((uv_handle_t *)&w->master, NULL);
@@ -321,7 +475,7 @@ static void on_async(uv_async_t *async)
 	if (atomic_load(&w->lane.finished))
 		drain(w);
 	if (atomic_exchange(&w->lane.unqueue, false))
-		unqueue(w);
+		unqueue(w, FW_PLAN_ALL);
 	read_on(w);
 	start_more(w);
 	end_if_drained(w);
@@ -393,7 +547,8 @@ static int lane_init(struct worker *w)
 	atomic_store_explicit(&w->o->meter->slots, l->slots, memory_order_relaxed);
 	l->cap = l->slots + FW_MIN((size_t)l->slots / 2 + 1, (size_t)256);
 	l->pending_max = (size_t)c->batch_visits + (size_t)c->batch_visits / 2;
-	l->visit_max = 2 * l->cap + l->pending_max + SPARE_SLOTS;
+	l->lease_max = 2 * l->cap;
+	l->visit_max = 3 * l->cap + l->pending_max + SPARE_SLOTS;
 	l->held_max = 2 * (size_t)c->batch_bytes;
 	fw_settings_visit(c, &l->rules);
 	l->rules.run_id = w->o->run_id;
@@ -403,6 +558,21 @@ static int lane_init(struct worker *w)
 	if (pipe2(l->wake_fd, O_NONBLOCK | O_CLOEXEC))
 		return FW_EIO;
 	return 0;
+}
+
+static int queue_init(struct worker *w)
+{
+	const struct fw_config *c = w->o->config;
+	struct fw_plan_rules rules = {.policy = FW_PLAN_FIFO, .slots = w->lane.slots, .host_max = (uint32_t)c->host_max};
+	enum fw_plan_policy order = fw_settings_order(c);
+
+	if (w->o->once && (order == FW_PLAN_BATCH_UNORDERED || order == FW_PLAN_BATCH_SORTED))
+		w->batch = c->order_batch ? (size_t)c->order_batch : w->lane.slots;
+	if (!w->o->once && c->slow_share < 100)
+		w->slow_max = FW_MAX((size_t)w->lane.slots * (size_t)c->slow_share / 100, 1);
+	w->slow_us = c->slow_ms * 1000;
+	w->queue = fw_plan_new(&rules);
+	return w->queue ? 0 : FW_ENOMEM;
 }
 
 static int visits_init(struct worker *w)
@@ -431,9 +601,9 @@ static int handles_init(struct worker *w, struct fw_err *err)
 	int rc;
 
 	if (uv_loop_init(&w->loop) || uv_async_init(&w->loop, &w->lane.to_loop, on_async) || uv_timer_init(&w->loop, &w->beat) ||
-	    uv_timer_init(&w->loop, &w->drain_timer))
+	    uv_timer_init(&w->loop, &w->drain_timer) || uv_timer_init(&w->loop, &w->gap_timer))
 		return fw_err_set(err, FW_EIO, "the event loop could not be made: %s", strerror(errno));
-	w->lane.to_loop.data = w->beat.data = w->drain_timer.data = w;
+	w->lane.to_loop.data = w->beat.data = w->drain_timer.data = w->gap_timer.data = w;
 	for (int i = 0; i < SIGNAL_N; i++) {
 		if (uv_signal_init(&w->loop, &w->signal[i]) || uv_signal_start(&w->signal[i], on_signal, SIGNALS[i]))
 			return fw_err_set(err, FW_EIO, "signal %d cannot be waited for: %s", SIGNALS[i], strerror(errno));
@@ -465,6 +635,7 @@ static void worker_finish(struct worker *w)
 	free(w->visit);
 	free(w->in_slot);
 	free(w->free_slot);
+	fw_plan_free(w->queue);
 	fw_ring_finish(&w->lane.leases);
 	fw_ring_finish(&w->lane.outcomes);
 	fw_ring_finish(&w->lane.spent);
@@ -502,6 +673,8 @@ int fw_worker_main(const struct worker_options *o)
 	rc = lane_init(w);
 	if (!rc)
 		rc = visits_init(w);
+	if (!rc)
+		rc = queue_init(w);
 	if (rc)
 		fw_err_set(&o->shared->err, rc, "a worker could not start: %s", rc == FW_ENOMEM ? "out of memory" : strerror(errno));
 	else

@@ -11,6 +11,7 @@
 
 #include "engine/meter.h"
 #include "feedwheel/deliver.h"
+#include "sched/plan.h"
 
 enum worker_exit { /* exit codes of a worker; a signal means it crashed */
 	WORKER_DONE = 0,      /* once: the run is complete */
@@ -25,6 +26,12 @@ struct worker_shared {
 	_Atomic int64_t beat_mono_ms;      /* the loop's sign of life */
 	_Atomic int64_t reading_feed_id;   /* bytes of this feed are being parsed right now; 0: none */
 	_Atomic int64_t total;             /* once: feeds due at the start (worker 0 counts) */
+	_Atomic int64_t last_done_us;      /* monotonic: when its last visit so far was over */
+	struct {
+		int64_t feeds, known, total_us;
+	} foretold;                        /* once: when it began, by worker 0; known: feeds of known duration; feeds 0: nothing */
+	struct fw_plan_total measured;     /* once: when it was over; sum_us 0: nothing */
+	char measured_host[256];           /* the host of measured.host_us */
 	char name[FW_WORKER_NAME_MAX];     /* as the store knows it; written once at start */
 	struct fw_err err;                 /* behind WORKER_STORE and WORKER_SYSTEM */
 	/* the worker writes, for its successor: the last control message it has seen, and what that left behind */
@@ -39,7 +46,7 @@ struct worker_options {
 	const struct fw_config *config;
 	struct worker_shared *shared;
 	struct fw_meter_slot *meter;       /* what it counts */
-	int index;                         /* 0 ... workers - 1 */
+	int index, workers;                /* 0 ... workers - 1 */
 	bool once;
 	int64_t due_before_ms;             /* once: what is due by then */
 	int64_t run_id;

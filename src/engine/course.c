@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The course is a plan's queue once more: an item begins when it is lent to us and is done when its loan has ended, a host's limit is
+ * what the store lends of it at once, and the rank is the place in the simulated order. One that was put off goes back into the queue,
+ * and its host pauses for a moment.
+ */
+#include <stdlib.h>
+
+#include "base/str.h"
+#include "engine/course.h"
+
+#define UNKNOWN_US 1000000 /* where nothing at all is known */
+#define TRIES_MAX 100      /* of one that is put off again and again; then the ordinary claim has it */
+#define CHUNK 500
+
+struct stop {
+	struct fw_plan_item item;
+	int64_t feed_id;
+	uint32_t tries;
+};
+
+struct course {
+	struct stop *stop;
+	struct fw_plan *queue;
+	struct stop *asked[CHUNK]; /* by feed_id */
+	size_t asked_n;
+	struct course_forecast forecast;
+};
+
+static struct stop *stop_of(struct fw_plan_item *item)
+{
+	return (struct stop *)(void *)((char *)item - offsetof(struct stop, item));
+}
+
+/* All feeds of a host belong to one worker; one that is alone at its host, to any. */
+static uint32_t owner(const struct course_rules *r, const struct fw_due_row *row)
+{
+	uint64_t key = (uint64_t)(row->host_id ? row->host_id : row->feed_id) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return (uint32_t)((key >> 32) % FW_MAX(r->workers, 1u));
+}
+
+/* Simulate what is due; start: in which order it begins. */
+static int foretell(const struct course_rules *r, const struct fw_due_row *row, size_t n, struct fw_plan_start *start,
+	struct course_forecast *out)
+{
+	struct fw_plan_item *item = calloc(n, sizeof(*item));
+	int rc = item ? 0 : FW_ENOMEM;
+
+	for (size_t i = 0; i < n && !rc; i++) {
+		item[i].host = row[i].host_id;
+		item[i].expect_us = row[i].expect_us;
+		out->known += row[i].expect_us > 0;
+	}
+	if (!rc && r->plan.policy != FW_PLAN_BATCH_SORTED)
+		rc = fw_plan_guess(item, n, UNKNOWN_US);
+	rc = rc ? rc : fw_plan_simulate(&r->plan, item, n, NULL, start, &out->total);
+	free(item);
+	return rc;
+}
+
+/* Our own part first, in order, what a person asked for in front; behind it what is the others', from its end. */
+static void take_places(struct course *c, const struct course_rules *r, const struct fw_due_row *row, const struct fw_plan_start *start,
+	size_t n)
+{
+	size_t own = 0, behind = n;
+
+	for (size_t i = 0; i < 2 * n; i++) {
+		const struct fw_due_row *d = &row[start[i % n].item];
+		size_t at;
+
+		if ((d->due_at_ms <= FW_DUE_FIRST) != (i < n))
+			continue;
+		at = owner(r, d) == r->index ? own++ : --behind;
+		c->stop[at] = (struct stop){.feed_id = d->feed_id, .item = {.host = d->host_id, .rank = (int64_t)at}};
+	}
+}
+
+int course_create(const struct course_rules *r, const struct fw_due_row *row, size_t n, struct course **out)
+{
+	struct fw_plan_rules rules = {.policy = FW_PLAN_FIFO, .host_max = r->plan.host_max ? r->plan.host_max + r->ahead : 0};
+	struct course *c = calloc(1, sizeof(*c));
+	struct fw_plan_start *start = calloc(FW_MAX(n, 1), sizeof(*start));
+	int rc = FW_ENOMEM;
+
+	*out = NULL;
+	if (!c || !start)
+		goto out;
+	c->stop = calloc(FW_MAX(n, 1), sizeof(*c->stop));
+	c->queue = fw_plan_new(&rules);
+	if (!c->stop || !c->queue)
+		goto out;
+	rc = n ? foretell(r, row, n, start, &c->forecast) : 0;
+	if (rc)
+		goto out;
+	if (c->forecast.total.host_us)
+		c->forecast.total.host_item = row[c->forecast.total.host_item].feed_id;
+	take_places(c, r, row, start, n);
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = fw_plan_put(c->queue, &c->stop[i].item);
+	if (rc)
+		goto out;
+	*out = c;
+	c = NULL;
+out:
+	course_destroy(c);
+	free(start);
+	return rc;
+}
+
+void course_destroy(struct course *c)
+{
+	if (!c)
+		return;
+	fw_plan_free(c->queue);
+	free(c->stop);
+	free(c);
+}
+
+const struct course_forecast *course_forecast(const struct course *c)
+{
+	return &c->forecast;
+}
+
+static int by_feed(const void *a, const void *b)
+{
+	const struct stop *x = *(struct stop *const *)a, *y = *(struct stop *const *)b;
+
+	return x->feed_id < y->feed_id ? -1 : x->feed_id > y->feed_id;
+}
+
+size_t course_ask(struct course *c, int64_t now_us, size_t max, int64_t *id, int64_t *next_us)
+{
+	struct fw_plan_item *item;
+
+	max = FW_MIN(max, (size_t)CHUNK);
+	c->asked_n = 0;
+	*next_us = INT64_MAX;
+	while (c->asked_n < max && (item = fw_plan_take(c->queue, now_us, next_us)) != NULL) {
+		id[c->asked_n] = stop_of(item)->feed_id;
+		c->asked[c->asked_n++] = stop_of(item);
+	}
+	qsort(c->asked, c->asked_n, sizeof(struct stop *), by_feed);
+	return c->asked_n;
+}
+
+/* Its place among those asked for; NULL: it was not. */
+static struct stop **asked_find(struct course *c, int64_t feed_id)
+{
+	struct stop key = {.feed_id = feed_id}, *at = &key;
+
+	return bsearch(&at, c->asked, c->asked_n, sizeof(struct stop *), by_feed);
+}
+
+void course_got(struct course *c, const struct fw_lease *lease, size_t n, bool deferred, int64_t now_us, int64_t hold_us,
+	struct fw_plan_item **stop)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct stop **at = asked_find(c, lease[i].feed.id);
+
+		stop[i] = at ? &(*at)->item : NULL;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (stop[i])
+			stop_of(stop[i])->tries = UINT32_MAX; /* lent */
+	}
+	for (size_t i = 0; i < c->asked_n; i++) {
+		struct stop *s = c->asked[i];
+
+		if (s->tries == UINT32_MAX)
+			continue;
+		fw_plan_done(c->queue, &s->item);
+		/* out of memory for a host that is known to the queue already: it cannot be; and then the ordinary claim has it */
+		if (deferred && s->item.host && ++s->tries < TRIES_MAX && !fw_plan_put(c->queue, &s->item))
+			fw_plan_pause(c->queue, s->item.host, now_us + hold_us);
+	}
+	c->asked_n = 0;
+}
+
+void course_unasked(struct course *c)
+{
+	for (size_t i = 0; i < c->asked_n; i++) {
+		fw_plan_done(c->queue, &c->asked[i]->item);
+		if (fw_plan_put(c->queue, &c->asked[i]->item))
+			break; /* the ordinary claim has it */
+	}
+	c->asked_n = 0;
+}
+
+void course_back(struct course *c, struct fw_plan_item *stop)
+{
+	fw_plan_done(c->queue, stop);
+}
+
+bool course_is_over(const struct course *c)
+{
+	return !fw_plan_waiting(c->queue);
+}

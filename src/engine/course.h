@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The course of a --once: what is due, in the order in which it is best begun, and how long that will take.
+ *
+ * Made at the start from a list of what is due: the order is that in which a simulation of the policy begins them (sched/plan.h). The
+ * store thread then asks the store for them by their numbers, a few ahead of the loop. Of one host no more are asked for than may be
+ * lent, so that none is asked for in vain; what the store puts off all the same is asked for again a little later. Of several
+ * workers each begins with its own part, a host's feeds all with one of them, and then takes the others' from their ends.
+ *
+ * A course may be wrong or out of date: what it leaves over, the ordinary claim by due time finds.
+ */
+#ifndef FW_ENGINE_COURSE_H
+#define FW_ENGINE_COURSE_H
+
+#include "feedwheel/store.h"
+#include "sched/plan.h"
+
+struct course_rules {
+	struct fw_plan_rules plan; /* slots: of all workers */
+	uint32_t ahead;            /* as fw_claim_ask.host_ahead */
+	uint32_t index, workers;
+};
+
+struct course;
+/* row[0..n) is put in order. Errors: FW_ENOMEM. */
+FW_MUST_CHECK int course_create(const struct course_rules *r, const struct fw_due_row *row, size_t n, struct course **out);
+void course_destroy(struct course *c);
+
+struct course_forecast {
+	struct fw_plan_total total; /* if all goes as expected; host_item is a feed's number */
+	size_t known;               /* so many have an expected duration of their own */
+};
+const struct course_forecast *course_forecast(const struct course *c);
+
+/* The numbers of up to max feeds to ask the store for; returns how many. 0: none now; *next_us: when to look again, at the latest. */
+size_t course_ask(struct course *c, int64_t now_us, size_t max, int64_t *id, int64_t *next_us);
+/*
+ * What came of it: of those that were asked for last, these are lent; stop[i] is lease[i]'s. The others were put off, if any was
+ * (deferred), and are asked for again after hold_us; or somebody else has them, and they are left to the ordinary claim.
+ */
+void course_got(struct course *c, const struct fw_lease *lease, size_t n, bool deferred, int64_t now_us, int64_t hold_us,
+	struct fw_plan_item **stop);
+/* They could not be asked for: all are asked for again. */
+void course_unasked(struct course *c);
+/* That loan has ended. */
+void course_back(struct course *c, struct fw_plan_item *stop);
+/* Is everything on it lent, or left to others? */
+bool course_is_over(const struct course *c);
+
+#endif
