@@ -6,7 +6,7 @@ set -eu
 build="build-essential gperf meson ninja-build pkg-config libcurl4-openssl-dev libuv1-dev libc-ares-dev libidn2-dev libsqlite3-dev
   libhiredis-dev libmariadb-dev libpq-dev libutf8proc-dev libmicrohttpd-dev libjansson-dev libgumbo-dev libuchardet-dev libssl-dev libxxhash-dev libdeflate-dev
   libbrotli-dev libzstd-dev zlib1g-dev ca-certificates check libexpat1-dev libnghttp2-dev python3"
-tests="mariadb-server postgresql-15 pgbouncer redis-server clang libclang-rt-14-dev llvm curl sqlite3 mandoc shellcheck openssl procps iproute2 nginx-light"
+tests="mariadb-server postgresql-15 pgbouncer redis-server clang libclang-rt-14-dev llvm curl sqlite3 mandoc shellcheck openssl procps iproute2 nginx-light chromium"
 [ "${1:-}" != build ] || tests=
 [ "${1:-}" != bench ] || { build="python3-feedparser wrk nginx-light sqlite3"; tests=; }
 missing=

@@ -205,18 +205,19 @@ static int plain_argument(struct scan *s, const char *word)
 	return c->command ? 0 : cli_command_unknown(c, word);
 }
 
-static int short_option(struct cli *c, const char *word)
+static int short_option(struct scan *s, const char *word)
 {
 	static const struct { char letter; const char *name; } SHORT[] = {
 		{'h', "help"}, {'V', "version"}, {'q', "quiet"}, {'v', "verbose"},
 	};
-	struct scan none = {.c = c};
 
 	for (size_t i = 0; i < FW_N(SHORT); i++) {
 		if (word[1] == SHORT[i].letter && !word[2])
-			return global_option(&none, find(cli_global_options, fw_str(SHORT[i].name)), FW_STR_NONE);
+			return global_option(s, find(cli_global_options, fw_str(SHORT[i].name)), FW_STR_NONE);
 	}
-	return cli_usage(c, "unknown option '%.60s'", word);
+	if (word[1] == 'o' && !word[2] && s->c->command && find(s->c->command->option, FW_STR("output")))
+		return long_option(s, "output");
+	return cli_usage(s->c, "unknown option '%.60s'", word);
 }
 
 static int count_check(struct cli *c)
@@ -250,7 +251,7 @@ int cli_options(struct cli *c, int argc, char **argv)
 		else if (options && word[0] == '-' && word[1] == '-')
 			rc = long_option(&s, word + 2);
 		else if (options && word[0] == '-' && word[1])
-			rc = short_option(c, word);
+			rc = short_option(&s, word);
 		else
 			rc = plain_argument(&s, word);
 	}

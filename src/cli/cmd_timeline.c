@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: ISC */
+/* timeline: a run as a picture, slot by slot; and which runs there are. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/timeline.h"
+#include "base/banned.h"
+
+#define BARS_MAX 50000       /* of one picture: a browser can still be asked to draw them */
+#define LIST_VISITS 2000000  /* of all runs */
+
+/* ---- --list ------------------------------------------------------------------------------------------------------------------- */
+
+struct run {
+	int64_t id, from_ms, until_ms;
+	size_t n, failed_n;
+};
+
+struct runs {
+	struct run *run;
+	size_t n, cap;
+};
+
+/* Visits come newest first, and those of one run mostly in a row. */
+static int run_count(void *ctx, const struct fw_visit *v)
+{
+	struct runs *r = ctx;
+	struct run *at = NULL;
+	int64_t until_ms = v->at_ms + v->total_us / 1000;
+
+	if (!v->run_id)
+		return 0;
+	for (size_t i = r->n; i > 0 && !at; i--) {
+		if (r->run[i - 1].id == v->run_id)
+			at = &r->run[i - 1];
+	}
+	if (!at && r->n == r->cap) {
+		size_t cap = r->cap ? 2 * r->cap : 64;
+		struct run *grown = realloc(r->run, cap * sizeof(*grown));
+
+		if (!grown)
+			return FW_ENOMEM;
+		r->run = grown;
+		r->cap = cap;
+	}
+	if (!at) {
+		at = &r->run[r->n++];
+		*at = (struct run){.id = v->run_id, .from_ms = v->at_ms, .until_ms = until_ms};
+	}
+	at->from_ms = FW_MIN(at->from_ms, v->at_ms);
+	at->until_ms = FW_MAX(at->until_ms, until_ms);
+	at->n++;
+	at->failed_n += !fw_visit_succeeded(v->kind);
+	return 0;
+}
+
+static void runs_json(struct cli *c, const struct runs *r)
+{
+	struct cli_json w;
+
+	cli_json_begin(&w, true);
+	fw_json_array(&w.j, NULL);
+	for (size_t i = 0; i < r->n; i++) {
+		fw_json_object(&w.j, NULL);
+		fw_json_int(&w.j, "run", r->run[i].id);
+		fw_json_time(&w.j, "began", r->run[i].from_ms);
+		fw_json_int(&w.j, "elapsed_ms", r->run[i].until_ms - r->run[i].from_ms);
+		fw_json_int(&w.j, "fetches", (int64_t)r->run[i].n);
+		fw_json_int(&w.j, "failed", (int64_t)r->run[i].failed_n);
+		fw_json_end(&w.j);
+	}
+	fw_json_end(&w.j);
+	cli_json_end(&w, c);
+}
+
+static void runs_table(struct cli *c, const struct runs *r)
+{
+	static const struct cli_column COLUMN[] = {{"RUN"}, {"BEGAN"}, {"TOOK", .right = true}, {"FETCHES", .right = true}, {"FAILED", .right = true}};
+	char text[FW_RFC3339_MAX], id[FW_RFC3339_MAX];
+	struct cli_table t;
+
+	cli_table_init(&t, c, COLUMN, FW_N(COLUMN));
+	for (size_t i = 0; i < r->n; i++) {
+		(void)fw_snprintf(id, sizeof(id), "%lld", (long long)r->run[i].id);
+		cli_table_cell(&t, CLI_BOLD, fw_str(id));
+		cli_table_cell(&t, NULL, fw_str(cli_stamp(text, r->run[i].from_ms)));
+		cli_table_cell(&t, NULL, fw_str(fw_duration_text(text, r->run[i].until_ms - r->run[i].from_ms)));
+		cli_table_cell(&t, NULL, fw_str(cli_number(text, (int64_t)r->run[i].n)));
+		cli_table_cell(&t, r->run[i].failed_n ? CLI_RED : NULL, fw_str(cli_number(text, (int64_t)r->run[i].failed_n)));
+	}
+	cli_table_end(&t);
+}
+
+static int list(struct cli *c)
+{
+	struct fw_visit_query q = {.limit = LIST_VISITS};
+	struct runs r = {.n = 0};
+	struct fw_err err = {0};
+	int rc = fw_store_visit_list(c->store, &q, run_count, &r, &err);
+
+	if (rc == FW_ENOMEM)
+		rc = cli_fail(c, CLI_SOME, "out of memory");
+	else if (rc)
+		rc = cli_store_failed(c, &err);
+	else if (cli_flag(c, "json"))
+		runs_json(c, &r);
+	else if (!r.n)
+		cli_note(c, "no run was kept: 'feedwheel run --once' makes one");
+	else
+		runs_table(c, &r);
+	free(r.run);
+	return rc;
+}
+
+/* ---- the picture ---------------------------------------------------------------------------------------------------------------- */
+
+static int newest(void *ctx, const struct fw_visit *v)
+{
+	int64_t *id = ctx;
+
+	if (v->run_id)
+		*id = v->run_id;
+	return *id ? 1 : 0;
+}
+
+static int take(void *ctx, const struct fw_visit *v)
+{
+	struct timeline *t = ctx;
+
+	if (v->kind == FW_VISIT_PUSHED || v->kind == FW_VISIT_CRASH) /* none of our fetches */
+		return 0;
+	return t->n == BARS_MAX ? FW_ELIMIT : timeline_add(t, v);
+}
+
+/* Beside the file, then in its place: what is there is whole. "-": stdout. */
+static int put(struct cli *c, const char *path, const struct fw_buf *b)
+{
+	char *beside;
+	FILE *f;
+	bool good;
+
+	if (strcmp(path, "-") == 0) {
+		cli_out_bytes(c, b->p, b->len);
+		return CLI_OK;
+	}
+	beside = fw_arena_printf(&c->arena, "%s.%d", path, (int)getpid());
+	f = beside ? fopen(beside, "we") : NULL;
+	good = f && fwrite(b->p, 1, b->len, f) == b->len;
+	if (f && fclose(f))
+		good = false;
+	if (good && rename(beside, path) == 0)
+		return CLI_OK;
+	(void)cli_fail(c, CLI_SOME, "%s: cannot be written: %s", path, strerror(errno));
+	if (f)
+		(void)unlink(beside);
+	return CLI_SOME;
+}
+
+static int draw(struct cli *c, struct timeline *t, const char *path, bool html)
+{
+	struct fw_buf b = FW_BUF_INIT(0);
+	int rc = timeline_judge(t);
+
+	if (!rc)
+		(html ? timeline_html : timeline_svg)(t, &b);
+	rc = rc ? rc : b.rc;
+	if (rc)
+		rc = cli_fail(c, CLI_SOME, "out of memory for a picture of %zu fetches", t->n);
+	else
+		rc = put(c, path, &b);
+	fw_buf_finish(&b);
+	if (!rc && strcmp(path, "-") != 0)
+		cli_note(c, "%s: %zu fetches. %s", path, t->n, t->verdict);
+	return rc;
+}
+
+static int run_of(struct cli *c, int64_t *id)
+{
+	struct fw_visit_query q = {.limit = 10000};
+	struct fw_err err = {0};
+	int rc;
+
+	if (!cli_value_int(c, "run", 1, id))
+		return CLI_USAGE;
+	if (*id)
+		return 0;
+	rc = fw_store_visit_list(c->store, &q, newest, id, &err);
+	if (rc < 0)
+		return cli_store_failed(c, &err);
+	return *id ? 0 : cli_fail(c, CLI_SOME, "no run was kept: 'feedwheel run --once' makes one");
+}
+
+static int picture(struct cli *c, const char *path, bool html)
+{
+	struct fw_visit_query q = {.run_id = 0};
+	int64_t last_ms = 0;
+	struct timeline t;
+	struct fw_err err = {0};
+	int rc = run_of(c, &q.run_id);
+
+	if (!rc && !cli_value_duration(c, "last", &last_ms))
+		rc = CLI_USAGE;
+	if (rc)
+		return rc;
+	if (last_ms)
+		q.since_ms = c->now_ms - last_ms;
+	timeline_init(&t);
+	t.run_id = q.run_id;
+	t.host_max = (uint32_t)c->config->host_max;
+	rc = fw_store_visit_list(c->store, &q, take, &t, &err);
+	if (rc == FW_ELIMIT && t.n == BARS_MAX)
+		rc = cli_fail(c, CLI_SOME, "run %lld has more than %d fetches, too many for a picture: --last 10m shows its last minutes", (long long)q.run_id,
+			BARS_MAX);
+	else if (rc == FW_ENOMEM)
+		rc = cli_fail(c, CLI_SOME, "out of memory for a picture of %zu fetches", t.n);
+	else if (rc)
+		rc = cli_store_failed(c, &err);
+	else if (!t.n && last_ms)
+		rc = cli_fail(c, CLI_SOME, "run %lld fetched nothing in that time", (long long)q.run_id);
+	else if (!t.n)
+		rc = cli_fail(c, CLI_SOME, "there is no run %lld: 'feedwheel timeline --list' shows those that are kept", (long long)q.run_id);
+	else
+		rc = draw(c, &t, path, html);
+	timeline_finish(&t);
+	return rc;
+}
+
+static int timeline_run(struct cli *c)
+{
+	const char *path = cli_value(c, "output");
+	struct fw_str name = fw_str(path);
+	bool html = fw_str_ends(name, FW_STR(".html")) || fw_str_ends(name, FW_STR(".htm"));
+	int rc;
+
+	if (!path && !cli_flag(c, "list"))
+		return cli_usage(c, "where to? -o run.html, or run.svg");
+	if (path && !html && !fw_str_ends(name, FW_STR(".svg")) && !fw_str_eq(name, FW_STR("-")))
+		return cli_usage(c, "'%.200s': a picture is .html (zoom, words under the pointer) or .svg", path);
+	if (cli_flag(c, "json") && !cli_flag(c, "list"))
+		return cli_usage(c, "--json is for --list");
+	rc = cli_store(c, FW_STORE_READ);
+	if (rc)
+		return rc;
+	return cli_flag(c, "list") ? list(c) : picture(c, path, html);
+}
+
+static const struct cli_option OPTION[] = {
+	{"output", "FILE", "where to (-o): .html or .svg; -: SVG on stdout"},
+	{"run", "ID", "which run (default: the newest)"},
+	{"last", "TIME", "only what began in the last TIME (10m)"},
+	{"list", NULL, "the runs whose visits are kept, newest first"},
+	{"json", NULL, "with --list: an array"},
+	{NULL, NULL, NULL},
+};
+
+const struct cli_command cli_timeline = {
+	.name = "timeline", .args = "", .summary = "draw a run: each fetch in its slot, and what held it up",
+	.about = "One lane for each slot, one bar for each fetch, coloured by what its time went into: name look-up, connection,\n"
+		"TLS, waiting for the first byte, body, parse; a thin line above for the time it waited for its slot, one below\n"
+		"for that till it was stored. The headline says what held the run up.\n",
+	.examples = "  feedwheel timeline -o run.html\n  feedwheel timeline --list\n  feedwheel timeline --run 1795000000000 -o run.svg\n",
+	.option = OPTION, .run = timeline_run,
+};

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Bars from visits, lanes for bars, and the verdict. A visit names the slot it had, but several workers count theirs alike and times
+ * are kept in whole milliseconds: a bar that finds its lane taken goes to the next free one.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "base/url.h"
+#include "cli/timeline.h"
+#include "base/banned.h"
+
+#define BLUR_US 2000 /* what rounding makes of bars that touch */
+
+void timeline_init(struct timeline *t)
+{
+	*t = (struct timeline){.run_id = 0};
+	fw_arena_init(&t->arena, 0);
+}
+
+void timeline_finish(struct timeline *t)
+{
+	free(t->bar);
+	fw_arena_finish(&t->arena);
+}
+
+/* Ends of phases to durations. What follows the last end that was reached belongs to the phase that was not. */
+static void phases(const struct fw_visit *v, int64_t took[PHASE_N])
+{
+	const int64_t end[] = {v->dns_us, v->connect_us, v->tls_us, v->first_byte_us, v->total_us};
+	enum phase open = PHASE_BODY;
+	int64_t at = 0;
+
+	for (int i = 0; i < 5; i++) {
+		int64_t until = FW_MIN(end[i], v->total_us);
+
+		if (until > at) {
+			took[PHASE_DNS + i] = until - at;
+			at = until;
+		}
+	}
+	if (v->first_byte_us)
+		return;
+	open = v->kind == FW_VISIT_DNS ? PHASE_DNS : v->kind == FW_VISIT_TLS ? PHASE_TLS :
+		v->kind == FW_VISIT_CONNECT || !v->connect_us ? PHASE_CONNECT : PHASE_WAIT;
+	took[open] += open == PHASE_BODY ? 0 : took[PHASE_BODY];
+	took[PHASE_BODY] = 0;
+}
+
+int timeline_add(struct timeline *t, const struct fw_visit *v)
+{
+	char host[256];
+	struct bar *b;
+
+	if (t->n == t->cap) {
+		size_t cap = t->cap ? 2 * t->cap : 1024;
+		struct bar *grown = realloc(t->bar, cap * sizeof(*grown));
+
+		if (!grown)
+			return FW_ENOMEM;
+		t->bar = grown;
+		t->cap = cap;
+	}
+	b = &t->bar[t->n++];
+	*b = (struct bar){.visit = *v};
+	b->visit.error = fw_arena_str(&t->arena, v->error);
+	b->visit.feed_url = fw_arena_str(&t->arena, v->feed_url);
+	if (fw_store_host(v->feed_url, host, sizeof(host)))
+		b->host = fw_arena_str(&t->arena, fw_str(host));
+	phases(v, b->took_us);
+	b->took_us[PHASE_QUEUE] = v->queue_us;
+	b->took_us[PHASE_PARSE] = v->parse_us;
+	b->took_us[PHASE_STORE] = v->store_us;
+	return t->arena.failed ? FW_ENOMEM : 0;
+}
+
+/* ---- lanes ------------------------------------------------------------------------------------------------------------------ */
+
+static int by_time(const void *x, const void *y)
+{
+	const struct bar *a = x, *b = y;
+
+	if (a->visit.at_ms != b->visit.at_ms)
+		return a->visit.at_ms < b->visit.at_ms ? -1 : 1;
+	return a->visit.slot < b->visit.slot ? -1 : a->visit.slot > b->visit.slot;
+}
+
+/* Its own lane when that is free, else the first free one; a new one when none is. */
+static uint32_t lane_for(int64_t *end, uint32_t *n, const struct bar *b)
+{
+	uint32_t own = b->visit.slot >= 0 ? (uint32_t)b->visit.slot : 0, at = *n;
+
+	if (own < *n && end[own] <= b->from_us + BLUR_US)
+		return own;
+	for (uint32_t i = 0; i < *n && at == *n; i++) {
+		if (end[i] >= 0 && end[i] <= b->from_us + BLUR_US && i != own)
+			at = i;
+	}
+	if (at == *n)
+		++*n;
+	return at;
+}
+
+static int lanes(struct timeline *t)
+{
+	uint32_t n = t->slots;
+	int64_t *end;
+
+	for (size_t i = 0; i < t->n; i++)
+		n = FW_MAX(n, t->bar[i].visit.slot >= 0 && t->bar[i].visit.slot < 100000 ? (uint32_t)t->bar[i].visit.slot + 1 : 1u);
+	end = calloc(n + t->n, sizeof(*end));
+	if (!end)
+		return FW_ENOMEM;
+	for (size_t i = 0; i < t->n; i++) {
+		struct bar *b = &t->bar[i];
+
+		b->lane = lane_for(end, &n, b);
+		end[b->lane] = FW_MAX(end[b->lane], b->until_us);
+	}
+	t->lane_n = n;
+	free(end);
+	return 0;
+}
+
+/* ---- bounds and the verdict ---------------------------------------------------------------------------------------------------- */
+
+struct chain {
+	int64_t us;
+	size_t n;
+};
+
+static int chains(struct timeline *t)
+{
+	struct chain *all = calloc(t->n, sizeof(*all)), *c;
+	struct fw_map map;
+	size_t used = 0;
+	int rc = all ? 0 : FW_ENOMEM;
+
+	fw_map_init(&map, 0);
+	for (size_t i = 0; !rc && i < t->n; i++) {
+		struct bar *b = &t->bar[i];
+
+		c = fw_map_get(&map, b->host);
+		if (!c) {
+			c = &all[used++];
+			(void)fw_map_put(&map, b->host, c, &rc);
+		}
+		c->us += b->until_us - b->from_us;
+		c->n++;
+		if (t->host_max && c->us / t->host_max > t->chain_us) {
+			t->chain_us = c->us / t->host_max;
+			t->chain_host = b->host;
+		}
+	}
+	c = t->chain_us ? fw_map_get(&map, t->chain_host) : NULL;
+	t->chain_n = c ? c->n : 0;
+	fw_map_finish(&map);
+	free(all);
+	return rc;
+}
+
+static int by_number(const void *x, const void *y)
+{
+	int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
+
+	return a < b ? -1 : a > b;
+}
+
+/* When the lanes were done with their last bars: half_us, and what of the idle time lies behind that. */
+static int ends(struct timeline *t)
+{
+	int64_t *end = calloc(t->lane_n, sizeof(*end));
+
+	if (!end)
+		return FW_ENOMEM;
+	for (size_t i = 0; i < t->n; i++)
+		end[t->bar[i].lane] = FW_MAX(end[t->bar[i].lane], t->bar[i].until_us);
+	qsort(end, t->lane_n, sizeof(*end), by_number);
+	t->half_us = end[t->lane_n / 2];
+	for (uint32_t i = 0; i < t->lane_n; i++)
+		t->tail_idle_us += t->total_us - end[i];
+	free(end);
+	return 0;
+}
+
+static void judge_words(struct timeline *t)
+{
+	char time[FW_RFC3339_MAX], took[FW_RFC3339_MAX];
+	const struct bar *last = &t->bar[t->last];
+	int64_t tail_us = t->total_us - t->half_us, idle_us = t->total_us * t->lane_n - t->sum_us;
+	bool good = t->total_us <= t->bound_us + t->bound_us / 20;
+	char *to = t->verdict;
+	size_t room = sizeof(t->verdict);
+	struct fw_buf url = FW_BUF_INIT(0);
+
+	fw_url_show(&url, last->visit.feed_url);
+	(void)fw_duration_text(took, (last->until_us - last->from_us) / 1000);
+	if (t->n == 1)
+		(void)fw_snprintf(to, room, "One fetch, %s.", took);
+	else if (good && t->bound_us == t->chain_us && t->chain_n > 1)
+		(void)fw_snprintf(to, room, "%.*s held it up: %zu feeds of one host, %u at a time, take %s in any order.", FW_STR_ARG(t->chain_host), t->chain_n,
+			t->host_max, fw_duration_text(time, t->chain_us / 1000));
+	else if (good && t->bound_us == t->longest_us)
+		(void)fw_snprintf(to, room, "One feed held it up: %.200s took %s.", url.p ? url.p : "", took);
+	else if (good)
+		(void)fw_snprintf(to, room, "Nothing held it up but the work itself: all slots were busy to the end. More slots would be faster.");
+	else if (t->batch)
+		(void)fw_snprintf(to, room, "The batches held it up: %.0f %% of the slots' time went by waiting for the slowest of each.", t->idle * 100);
+	else if (t->tail_idle_us > idle_us / 2)
+		(void)fw_snprintf(to, room, "For the last %s less than half of the slots had work: the last, %.200s, took %s (%s).",
+			fw_duration_text(time, tail_us / 1000), url.p ? url.p : "", took, fw_visit_kind_name(last->visit.kind));
+	else
+		(void)fw_snprintf(to, room, "Slots stood idle for %.0f %% of the time: nothing was due, or hosts had to be left in peace.", t->idle * 100);
+	fw_buf_finish(&url);
+}
+
+int timeline_judge(struct timeline *t)
+{
+	int rc;
+
+	qsort(t->bar, t->n, sizeof(*t->bar), by_time);
+	t->started_ms = t->bar[0].visit.at_ms;
+	for (size_t i = 0; i < t->n; i++) {
+		struct bar *b = &t->bar[i];
+
+		b->from_us = (b->visit.at_ms - t->started_ms) * 1000;
+		b->until_us = b->from_us + FW_MAX(b->visit.total_us, 0);
+		t->sum_us += b->until_us - b->from_us;
+		t->longest_us = FW_MAX(t->longest_us, b->until_us - b->from_us);
+		t->failed_n += !fw_visit_succeeded(b->visit.kind);
+		if (b->until_us >= t->total_us) {
+			t->total_us = b->until_us;
+			t->last = i;
+		}
+	}
+	rc = lanes(t);
+	rc = rc ? rc : chains(t);
+	rc = rc ? rc : ends(t);
+	if (rc)
+		return rc;
+	t->slots_us = t->sum_us / t->lane_n;
+	t->bound_us = FW_MAX(FW_MAX(t->slots_us, t->longest_us), t->chain_us);
+	t->idle = t->total_us ? 1 - (double)t->sum_us / ((double)t->total_us * t->lane_n) : 0;
+	judge_words(t);
+	return 0;
+}

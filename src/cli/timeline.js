@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: ISC
+// Zoom, move and hover. The lanes are drawn in ms: what is seen of them is their viewBox.
+"use strict";
+const all = document.getElementById("all"), lanes = document.getElementById("lanes"), busy = document.getElementById("busy");
+const axis = document.getElementById("axis"), tip = document.getElementById("tip"), left = lanes.x.baseVal.value, across = lanes.width.baseVal.value;
+const whole = lanes.viewBox.baseVal.width;
+let from = 0, wide = whole;
+
+function step(span) {
+	const s = 10 ** Math.floor(Math.log10(span / 10));
+	return span / s > 50 ? 5 * s : span / s > 20 ? 2 * s : s;
+}
+
+function make(name, attributes, text) {
+	const e = document.createElementNS("http://www.w3.org/2000/svg", name);
+	for (const k in attributes)
+		e.setAttribute(k, attributes[k]);
+	e.textContent = text;
+	axis.append(e);
+}
+
+function show() {
+	wide = Math.min(Math.max(wide, 1), whole);
+	from = Math.min(Math.max(from, 0), whole - wide);
+	for (const inner of [lanes, busy])
+		inner.setAttribute("viewBox", `${from} 0 ${wide} ${inner.viewBox.baseVal.height}`);
+	for (const note of document.querySelectorAll("[data-ms]")) {
+		const x = left + (note.dataset.ms - from) / wide * across;
+		note.setAttribute("transform", `translate(${x})`);
+		note.style.display = x < left + 300 || x > left + across ? "none" : "";
+	}
+	axis.replaceChildren();
+	const s = step(wide), y = +axis.dataset.y, digits = Math.max(0, Math.ceil(-Math.log10(s / 1000)));
+	for (let i = Math.ceil(from / s); i * s <= from + wide; i++) {
+		const x = left + (i * s - from) / wide * across;
+		make("path", {class: "tick", d: `M${x} ${y}v5`}, "");
+		make("text", {class: "dim", x: x, y: y + 18, "text-anchor": "middle"}, whole < 1000 ? `${+(i * s).toFixed(3)} ms` : `${(i * s / 1000).toFixed(digits)} s`);
+	}
+}
+
+// The time under the pointer.
+function at(event) {
+	const box = all.getBoundingClientRect();
+	return from + ((event.clientX - box.left) / box.width * all.viewBox.baseVal.width - left) / across * wide;
+}
+
+function zoom(factor, middle) {
+	const now = Math.min(Math.max(wide * factor, 1), whole);
+	from = middle - (middle - from) * now / wide;
+	wide = now;
+	show();
+}
+
+lanes.addEventListener("wheel", e => {
+	e.preventDefault();
+	zoom(e.deltaY > 0 ? 1.25 : 0.8, at(e));
+}, {passive: false});
+let held = null;
+lanes.addEventListener("pointerdown", e => {
+	held = at(e);
+	lanes.setPointerCapture(e.pointerId);
+});
+lanes.addEventListener("pointerup", () => { held = null; });
+lanes.addEventListener("dblclick", () => { from = 0; wide = whole; show(); });
+lanes.addEventListener("pointermove", e => {
+	if (held !== null) {
+		from += held - at(e);
+		show();
+	}
+	const bar = document.elementFromPoint(e.clientX, e.clientY)?.closest("#lanes g");
+	tip.style.display = bar ? "block" : "none";
+	if (bar) {
+		tip.textContent = bar.querySelector("title, desc").textContent;
+		tip.style.left = Math.min(e.clientX + 14, innerWidth - tip.offsetWidth - 8) + "px";
+		tip.style.top = Math.min(e.clientY + 18, innerHeight - tip.offsetHeight - 8) + "px";
+	}
+});
+lanes.addEventListener("pointerleave", () => { tip.style.display = "none"; });
+addEventListener("keydown", e => {
+	const key = {"+": () => zoom(0.8, from + wide / 2), "-": () => zoom(1.25, from + wide / 2), "0": () => { from = 0; wide = whole; show(); },
+		ArrowLeft: () => { from -= wide / 10; show(); }, ArrowRight: () => { from += wide / 10; show(); }}[e.key];
+	if (key && !e.ctrlKey && !e.metaKey)
+		key();
+});
+// a title of one's own would come up beside ours
+for (const t of lanes.querySelectorAll("title")) {
+	const d = document.createElementNS("http://www.w3.org/2000/svg", "desc");
+	d.textContent = t.textContent;
+	t.replaceWith(d);
+}
+show();

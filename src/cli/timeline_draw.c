@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The picture: what it says first in words, the slots at work over time, one lane for each slot with its fetches, how long they took.
+ *
+ * Lanes are an inner drawing whose unit across is a millisecond and which is stretched to the width there is: to zoom means to change
+ * its viewBox, which is all that the script of the HTML page does. What must not be stretched (words, ticks) lies over it.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "base/url.h"
+#include "base/utf8.h"
+#include "cli/timeline.h"
+#include "base/banned.h"
+
+#define WIDTH 1600
+#define LEFT 64
+#define ACROSS 1500 /* of the lanes */
+#define BUSY_TOP 128
+#define BUSY_HIGH 56
+#define BUCKETS 750
+#define BINS 40 /* of the histogram: two to the octave, from 1 ms up */
+#define BINS_OCTAVE 2
+#define HISTOGRAM_HIGH 130
+
+/* Colours that differ for everybody, after Okabe and Ito. */
+static const struct { const char *word, *colour; } PHASE[PHASE_N] = {
+	[PHASE_QUEUE] = {"queue", "#9a9a9a"}, [PHASE_DNS] = {"name", "#cc79a7"}, [PHASE_CONNECT] = {"connect", "#e69f00"},
+	[PHASE_TLS] = {"TLS", "#d55e00"}, [PHASE_WAIT] = {"wait", "#0072b2"}, [PHASE_BODY] = {"body", "#009e73"},
+	[PHASE_PARSE] = {"parse", "#f0e442"}, [PHASE_STORE] = {"store", "#56b4e9"},
+};
+
+static const char style[] =
+	"svg{font:13px system-ui,sans-serif}.back{fill:#fff}text{fill:#222}.dim{fill:#666}.head{font-size:20px;font-weight:600}"
+	".lane{fill:#f3f3f3}.busy{fill:#8a8a8a}.tick{stroke:#bbb}.over{stroke:#000}.end{stroke:#fff}"
+	".mark{fill:none;stroke:#000;stroke-width:2}.half{stroke:#000;stroke-dasharray:5 4}.batch{stroke:#000;stroke-opacity:.6}"
+	".ok{fill:#0072b2}.no{fill:#d55e00}.shade{fill:#000;fill-opacity:.5}";
+static const char style_dark[] =
+	"@media(prefers-color-scheme:dark){body{background:#161616;color:#ddd}.back{fill:#161616}text{fill:#ddd}.dim{fill:#999}"
+	".lane{fill:#242424}.tick{stroke:#555}.end{stroke:#161616}.mark,.half,.batch,.over{stroke:#fff}}";
+
+extern const char timeline_script[]; /* timeline.js */
+
+/* ---- words ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Text for an element or an attribute; what XML cannot hold, or a terminal could obey, is left out. */
+static void words(struct fw_buf *out, struct fw_str s)
+{
+	size_t n;
+
+	for (size_t i = 0; i < s.len; i += n) {
+		uint32_t cp = fw_utf8_get(s.p + i, s.len - i, &n);
+
+		switch (cp) {
+		case '&': fw_buf_adds(out, "&amp;"); break;
+		case '<': fw_buf_adds(out, "&lt;"); break;
+		case '>': fw_buf_adds(out, "&gt;"); break;
+		case '"': fw_buf_adds(out, "&quot;"); break;
+		default:
+			if (!fw_utf8_is_unsafe(cp) && cp != 0xfffe && cp != 0xffff && !(cp == 0xfffd && n == 1))
+				fw_buf_add(out, s.p + i, n);
+		}
+	}
+}
+
+static void word(struct fw_buf *out, const char *s)
+{
+	words(out, fw_str(s));
+}
+
+static void url(struct fw_buf *out, struct fw_str s, size_t most)
+{
+	struct fw_buf shown = FW_BUF_INIT(0);
+
+	fw_url_show(&shown, s);
+	if (shown.len > most) {
+		words(out, (struct fw_str){shown.p, fw_utf8_cut(shown.p, shown.len, most)});
+		fw_buf_adds(out, "...");
+	} else {
+		words(out, fw_buf_str(&shown));
+	}
+	fw_buf_finish(&shown);
+}
+
+/* "412 ms", "3.2 s" */
+static void span(struct fw_buf *out, int64_t us)
+{
+	char text[FW_RFC3339_MAX];
+
+	if (us < 10000)
+		fw_buf_addf(out, "%.1f ms", (double)us / 1000);
+	else
+		fw_buf_adds(out, fw_duration_text(text, us / 1000));
+}
+
+/* ---- bars ------------------------------------------------------------------------------------------------------------------------ */
+
+static double across(int64_t us)
+{
+	return (double)us / 1000;
+}
+
+static int lane_high(const struct timeline *t)
+{
+	return t->lane_n <= 20 ? 24 : t->lane_n <= 70 ? 13 : t->lane_n <= 200 ? 7 : 4;
+}
+
+static void rect(struct fw_buf *out, enum phase p, int64_t from_us, int64_t us, double y, double h)
+{
+	if (us > 0)
+		fw_buf_addf(out, "<rect class=\"p%d\" x=\"%.3f\" y=\"%.1f\" width=\"%.3f\" height=\"%.1f\"/>", (int)p, across(from_us), y, across(us), h);
+}
+
+/* What is said when the pointer rests on it. */
+static void bar_words(struct fw_buf *out, const struct bar *b)
+{
+	const struct fw_visit *v = &b->visit;
+
+	fw_buf_adds(out, "<title>");
+	url(out, v->feed_url, 200);
+	fw_buf_addf(out, "\nfeed %lld, slot %d: %s", (long long)v->feed_id, v->slot + 1, fw_visit_kind_name(v->kind));
+	if (v->http_status)
+		fw_buf_addf(out, " (%d)", v->http_status);
+	fw_buf_adds(out, ", ");
+	span(out, b->until_us - b->from_us);
+	fw_buf_adds(out, " from ");
+	span(out, b->from_us);
+	fw_buf_adds(out, "\n");
+	for (int p = 0; p < PHASE_N; p++) {
+		if (b->took_us[p] > 0) {
+			fw_buf_addf(out, "%s ", PHASE[p].word);
+			span(out, b->took_us[p]);
+			fw_buf_adds(out, "  ");
+		}
+	}
+	fw_buf_addf(out, "\n%llu bytes received, %u entries, %u new", (unsigned long long)v->wire_bytes, v->item_n, v->new_n);
+	if (v->error.len) {
+		fw_buf_adds(out, "\n");
+		words(out, fw_str_sub(v->error, 0, 300));
+	}
+	fw_buf_adds(out, "</title>");
+}
+
+static void bar(struct fw_buf *out, const struct bar *b, int high, bool mark)
+{
+	double y = (double)b->lane * high, thin = high >= 10 ? 2 : 0, top = y + (high >= 7 ? 1 : 0) + thin, h = high - (high >= 7 ? 1 : 0) - 2 * thin;
+	int64_t at = b->from_us, behind = b->until_us + b->took_us[PHASE_PARSE];
+
+	fw_buf_adds(out, "<g>");
+	bar_words(out, b);
+	if (thin > 0) { /* outside of the slot's time: thin lines above and below */
+		rect(out, PHASE_QUEUE, at - FW_MIN(b->took_us[PHASE_QUEUE], at), FW_MIN(b->took_us[PHASE_QUEUE], at), y + 1, thin);
+		rect(out, PHASE_STORE, behind, b->took_us[PHASE_STORE], y + high - thin, thin);
+	}
+	for (int p = PHASE_DNS; p <= PHASE_BODY; p++) {
+		rect(out, (enum phase)p, at, b->took_us[p], top, h);
+		at += b->took_us[p];
+	}
+	rect(out, PHASE_PARSE, b->until_us, b->took_us[PHASE_PARSE], top, h);
+	if (!fw_visit_succeeded(b->visit.kind))
+		fw_buf_addf(out, "<rect class=\"shade\" x=\"%.3f\" y=\"%.1f\" width=\"%.3f\" height=\"%.1f\"/>", across(b->from_us), top,
+			across(b->until_us - b->from_us), h);
+	fw_buf_addf(out, "<path class=\"end\" d=\"M%.3f %.1fv%.1f\"/>", across(b->until_us), top, h);
+	if (mark)
+		fw_buf_addf(out, "<rect class=\"mark\" x=\"%.3f\" y=\"%.1f\" width=\"%.3f\" height=\"%.1f\"/>", across(b->from_us), top,
+			across(b->until_us - b->from_us), h);
+	fw_buf_adds(out, "</g>\n");
+}
+
+/* An inner drawing, across in ms. */
+static void inner(const struct timeline *t, struct fw_buf *out, const char *id, int y, int high)
+{
+	fw_buf_addf(out, "<svg id=\"%s\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %.3f %d\" preserveAspectRatio=\"none\">\n", id,
+		LEFT, y, ACROSS, high, FW_MAX(across(t->total_us), 1.0), high);
+}
+
+static void vertical(struct fw_buf *out, const char *class, int64_t at_us, int high)
+{
+	fw_buf_addf(out, "<path class=\"%s\" d=\"M%.3f 0v%d\"/>\n", class, across(at_us), high);
+}
+
+/* The barriers: the first of each batch but the first. */
+static void dividers(const struct timeline *t, struct fw_buf *out, int high)
+{
+	for (size_t i = t->batch; t->batch && i < t->n; i += t->batch)
+		vertical(out, "batch", t->bar[i].from_us, high);
+}
+
+static void lanes(const struct timeline *t, struct fw_buf *out, int y)
+{
+	int high = lane_high(t), all = high * (int)t->lane_n;
+
+	for (uint32_t i = 0; i < t->lane_n && high >= 10; i++)
+		fw_buf_addf(out, "<text class=\"dim\" x=\"%d\" y=\"%d\" text-anchor=\"end\" font-size=\"%d\">%u</text>\n", LEFT - 6,
+			y + (int)i * high + high - high / 3, FW_MIN(high - 1, 12), i + 1);
+	inner(t, out, "lanes", y, all);
+	fw_buf_addf(out, "<rect class=\"lane\" width=\"%.3f\" height=\"%d\"/>\n", FW_MAX(across(t->total_us), 1.0), all);
+	for (size_t i = 0; i < t->n; i++) {
+		if (i != t->last)
+			bar(out, &t->bar[i], high, false);
+	}
+	bar(out, &t->bar[t->last], high, true);
+	dividers(t, out, all);
+	if (t->half_us < t->total_us - t->total_us / 20)
+		vertical(out, "half", t->half_us, all);
+	fw_buf_adds(out, "</svg>\n");
+}
+
+/* ---- the slots at work ---------------------------------------------------------------------------------------------------------------- */
+
+static void busy(const struct timeline *t, struct fw_buf *out)
+{
+	double *share = calloc(BUCKETS, sizeof(*share)), wide = FW_MAX((double)t->total_us, 1.0) / BUCKETS;
+
+	if (!share) {
+		out->rc = FW_ENOMEM;
+		return;
+	}
+	for (size_t i = 0; i < t->n; i++) {
+		double from = (double)t->bar[i].from_us / wide, until = (double)t->bar[i].until_us / wide;
+
+		for (int k = (int)from; k < BUCKETS && k < until; k++)
+			share[k] += fmin(until, k + 1) - fmax(from, k);
+	}
+	inner(t, out, "busy", BUSY_TOP, BUSY_HIGH);
+	fw_buf_addf(out, "<rect class=\"lane\" width=\"%.3f\" height=\"%d\"/>\n<path class=\"busy\" d=\"M0 %d", FW_MAX(across(t->total_us), 1.0), BUSY_HIGH,
+		BUSY_HIGH);
+	for (int k = 0; k < BUCKETS; k++)
+		fw_buf_addf(out, "V%.1fH%.3f", BUSY_HIGH * (1 - fmin(share[k] / t->lane_n, 1)), (k + 1) * wide / 1000);
+	fw_buf_addf(out, "V%dz\"/>\n</svg>\n", BUSY_HIGH);
+	fw_buf_addf(out, "<text class=\"dim\" x=\"%d\" y=\"%d\" text-anchor=\"end\">100 %%</text><text class=\"dim\" x=\"%d\" y=\"%d\" text-anchor=\"end\">0</text>"
+		"<text class=\"dim\" x=\"%d\" y=\"%d\">slots at work</text>\n", LEFT - 6, BUSY_TOP + 11, LEFT - 6, BUSY_TOP + BUSY_HIGH, LEFT, BUSY_TOP - 5);
+	free(share);
+}
+
+/* ---- words over it ----------------------------------------------------------------------------------------------------------------------- */
+
+static double x_of(const struct timeline *t, int64_t us)
+{
+	return LEFT + ACROSS * (double)us / FW_MAX((double)t->total_us, 1.0);
+}
+
+/* A step of 1, 2 or 5 times a power of ten, of which about ten fit. */
+static double step(double whole)
+{
+	double s = pow(10, floor(log10(whole / 10)));
+
+	return whole / s > 50 ? 5 * s : whole / s > 20 ? 2 * s : s;
+}
+
+static void axis(const struct timeline *t, struct fw_buf *out, int y)
+{
+	double whole = FW_MAX(across(t->total_us), 1.0), s = step(whole);
+
+	fw_buf_addf(out, "<g id=\"axis\" data-y=\"%d\">\n", y);
+	for (double ms = 0; ms <= whole; ms += s) {
+		double x = LEFT + ACROSS * ms / whole;
+
+		fw_buf_addf(out, "<path class=\"tick\" d=\"M%.1f %dv5\"/><text class=\"dim\" x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">", x, y, x, y + 18);
+		if (whole < 1000)
+			fw_buf_addf(out, "%.4g ms</text>\n", ms);
+		else
+			fw_buf_addf(out, "%.4g s</text>\n", ms / 1000);
+	}
+	fw_buf_adds(out, "</g>\n");
+}
+
+/* The bar that ended last has its name beside it. */
+static void culprit(const struct timeline *t, struct fw_buf *out, int y)
+{
+	const struct bar *b = &t->bar[t->last];
+	int high = lane_high(t), at = y + (int)b->lane * high;
+
+	fw_buf_addf(out, "<g class=\"note\" data-ms=\"%.3f\" transform=\"translate(%.1f)\"><text x=\"-8\" y=\"%d\" text-anchor=\"end\" style=\"paint-order:stroke\""
+		" stroke=\"#fff\" stroke-width=\"4\" font-weight=\"600\">last: ", across(b->from_us), x_of(t, b->from_us), at + high / 2 + 5);
+	url(out, b->visit.feed_url, 60);
+	fw_buf_adds(out, ", ");
+	span(out, b->until_us - b->from_us);
+	fw_buf_addf(out, ", %s</text></g>\n", fw_visit_kind_name(b->visit.kind));
+}
+
+static void legend(struct fw_buf *out)
+{
+	int x = LEFT;
+
+	for (int p = 0; p < PHASE_N; p++) {
+		fw_buf_addf(out, "<rect class=\"p%d\" x=\"%d\" y=\"82\" width=\"14\" height=\"14\"/><text x=\"%d\" y=\"94\">%s</text>\n", p, x, x + 20, PHASE[p].word);
+		x += 100;
+	}
+	fw_buf_addf(out, "<rect class=\"p%d\" x=\"%d\" y=\"82\" width=\"14\" height=\"14\"/><rect class=\"shade\" x=\"%d\" y=\"82\" width=\"14\" height=\"14\"/>"
+		"<text x=\"%d\" y=\"94\">failed</text>\n", (int)PHASE_WAIT, x, x, x + 20);
+	fw_buf_addf(out, "<path class=\"half\" d=\"M%d 82v14\"/><text x=\"%d\" y=\"94\">half of the slots have nothing to do any more</text>\n", x + 104, x + 114);
+}
+
+static void head(const struct timeline *t, struct fw_buf *out)
+{
+	char at[FW_RFC3339_MAX];
+
+	fw_buf_addf(out, "<text class=\"head\" x=\"%d\" y=\"34\">", LEFT);
+	word(out, t->verdict);
+	fw_buf_addf(out, "</text>\n<text x=\"%d\" y=\"60\">Run of %s: %zu %s in ", LEFT, fw_rfc3339(at, t->started_ms / 1000 * 1000), t->n, t->n == 1 ? "fetch" : "fetches");
+	span(out, t->total_us);
+	fw_buf_addf(out, ", %u %s, %.1f %% idle", t->lane_n, t->lane_n == 1 ? "slot" : "slots", t->idle * 100);
+	if (t->failed_n)
+		fw_buf_addf(out, ", %zu failed", t->failed_n);
+	if (t->order.len) {
+		fw_buf_adds(out, "; order ");
+		words(out, t->order);
+	}
+	if (t->predicted_us) {
+		fw_buf_adds(out, ", foretold ");
+		span(out, t->predicted_us);
+	}
+	fw_buf_adds(out, "; no order is faster than ");
+	span(out, t->bound_us);
+	fw_buf_adds(out, t->bound_us == t->slots_us ? " (the work by the slots)" : t->bound_us == t->longest_us ? " (the longest fetch)" : " (one host's feeds)");
+	fw_buf_adds(out, "</text>\n");
+}
+
+/* ---- how long they took ---------------------------------------------------------------------------------------------------------------------- */
+
+static int by_number(const void *x, const void *y)
+{
+	int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
+
+	return a < b ? -1 : a > b;
+}
+
+static int bin_of(int64_t us)
+{
+	double octaves = us > 1000 ? log2((double)us / 1000) : 0;
+
+	return FW_MIN((int)(octaves * BINS_OCTAVE), BINS - 1);
+}
+
+static void percentile(const struct timeline *t, struct fw_buf *out, const int64_t *took, int percent, int x, int y)
+{
+	fw_buf_addf(out, "<text x=\"%d\" y=\"%d\">%s ", x, y, percent == 50 ? "median" : percent == 100 ? "longest" :
+		percent == 95 ? "95 % took less than" : "99 % took less than");
+	span(out, took[percent == 100 ? t->n - 1 : (t->n - 1) * (size_t)percent / 100]);
+	fw_buf_adds(out, "</text>\n");
+}
+
+static void histogram(const struct timeline *t, struct fw_buf *out, int y)
+{
+	static const int PERCENT[] = {50, 95, 99, 100};
+	size_t n[2][BINS + 1] = {{0}}, most = 1;
+	int64_t *took = calloc(t->n, sizeof(*took));
+	int base = y + HISTOGRAM_HIGH, first = BINS, last = 0;
+
+	if (!took) {
+		out->rc = FW_ENOMEM;
+		return;
+	}
+	for (size_t i = 0; i < t->n; i++) {
+		int b;
+
+		took[i] = t->bar[i].until_us - t->bar[i].from_us;
+		b = bin_of(took[i]);
+		n[!fw_visit_succeeded(t->bar[i].visit.kind)][b]++;
+		most = FW_MAX(most, n[0][b] + n[1][b]);
+		first = FW_MIN(first, b / BINS_OCTAVE * BINS_OCTAVE);
+		last = FW_MAX(last, b);
+	}
+	qsort(took, t->n, sizeof(*took), by_number);
+	fw_buf_addf(out, "<text class=\"dim\" x=\"%d\" y=\"%d\">how long the fetches took</text>\n", LEFT, y - 8);
+	for (int b = first; b <= last + 1; b++) {
+		double ok = (HISTOGRAM_HIGH - 16) * (double)n[0][b] / (double)most, no = (HISTOGRAM_HIGH - 16) * (double)n[1][b] / (double)most;
+		int x = LEFT + (b - first) * 30;
+
+		if (b <= last && n[0][b] + n[1][b])
+			fw_buf_addf(out, "<g><title>%zu, of them %zu failed</title><rect class=\"ok\" x=\"%d\" y=\"%.1f\" width=\"28\" height=\"%.1f\"/>"
+				"<rect class=\"no\" x=\"%d\" y=\"%.1f\" width=\"28\" height=\"%.1f\"/><text class=\"dim\" x=\"%d\" y=\"%.1f\" text-anchor=\"middle\""
+				" font-size=\"11\">%zu</text></g>\n", n[0][b] + n[1][b], n[1][b], x, base - ok, ok, x, base - ok - no, no, x + 14,
+				base - ok - no - 3, n[0][b] + n[1][b]);
+		if (b % BINS_OCTAVE == 0) {
+			fw_buf_addf(out, "<path class=\"tick\" d=\"M%d %dv5\"/><text class=\"dim\" x=\"%d\" y=\"%d\" text-anchor=\"middle\" font-size=\"11\">", x, base, x,
+				base + 17);
+			span(out, INT64_C(1000) << (b / BINS_OCTAVE));
+			fw_buf_adds(out, "</text>\n");
+		}
+	}
+	for (size_t i = 0; i < FW_N(PERCENT); i++)
+		percentile(t, out, took, PERCENT[i], LEFT + (last - first + 2) * 30 + 40, y + 20 + 20 * (int)i);
+	free(took);
+}
+
+/* ---- the whole ---------------------------------------------------------------------------------------------------------------------------------- */
+
+static void picture(const struct timeline *t, struct fw_buf *out, const char *more)
+{
+	int top = BUSY_TOP + BUSY_HIGH + 10, bottom = top + lane_high(t) * (int)t->lane_n, high = bottom + 70 + HISTOGRAM_HIGH + 30;
+
+	fw_buf_addf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" %s>\n<style>%s", WIDTH, high, more, style);
+	for (int p = 0; p < PHASE_N; p++)
+		fw_buf_addf(out, ".p%d{fill:%s}", p, PHASE[p].colour);
+	fw_buf_adds(out, "path,.mark{vector-effect:non-scaling-stroke}</style>\n");
+	fw_buf_addf(out, "<rect class=\"back\" width=\"%d\" height=\"%d\"/>\n", WIDTH, high);
+	head(t, out);
+	legend(out);
+	busy(t, out);
+	lanes(t, out, top);
+	axis(t, out, bottom);
+	culprit(t, out, top);
+	histogram(t, out, bottom + 66);
+	fw_buf_adds(out, "</svg>\n");
+}
+
+void timeline_svg(const struct timeline *t, struct fw_buf *out)
+{
+	char size[80];
+	int high = BUSY_TOP + BUSY_HIGH + 10 + lane_high(t) * (int)t->lane_n + 70 + HISTOGRAM_HIGH + 30;
+
+	(void)fw_snprintf(size, sizeof(size), "width=\"%d\" height=\"%d\"", WIDTH, high);
+	fw_buf_adds(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+	picture(t, out, size);
+}
+
+void timeline_html(const struct timeline *t, struct fw_buf *out)
+{
+	fw_buf_addf(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>feedwheel: %zu fetches</title>\n<style>"
+		"body{margin:0}svg#all{width:100%%;height:auto;display:block}svg#lanes{cursor:grab}#tip{position:fixed;display:none;max-width:46em;"
+		"padding:.5em .8em;background:#111;color:#fff;font:13px/1.5 system-ui,sans-serif;white-space:pre-wrap;overflow-wrap:anywhere;border-radius:4px;"
+		"pointer-events:none}p{font:13px system-ui,sans-serif;margin:.2em 0 1em 4.5em}%s</style>\n</head>\n<body>\n", t->n, style_dark);
+	picture(t, out, "id=\"all\"");
+	fw_buf_adds(out, "<p>Wheel: zoom. Drag: move. Double click or 0: all of it. Keys + - and arrows do the same.</p>\n<div id=\"tip\"></div>\n<script>\n");
+	fw_buf_adds(out, timeline_script);
+	fw_buf_adds(out, "</script>\n</body>\n</html>\n");
+}

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: ISC
+"""feedwheel timeline: every fetch of a run is in the picture, which says what held the run up; hostile words stay words."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import xml.etree.ElementTree as ET
+
+from harness import SOON, Skip, Wheel, case, certificate, equal, holds, origin, run, samples
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def bars(root):
+    """The groups of the lanes, each a fetch: their titles."""
+    lanes = root.find(".//%ssvg[@id='lanes']" % SVG)
+    return [g.find(SVG + "title").text for g in lanes.findall(SVG + "g")]
+
+
+def drawn(w, *arguments):
+    return ET.fromstring(w.run("timeline", "-o", "-", *arguments).stdout)
+
+
+def headline(root):
+    return root.find("%stext[@class='head']" % SVG).text
+
+
+@case("every fetch of the newest run is drawn once, in its slot; --run draws an older one, --list shows them all")
+def whole(base):
+    with origin(base, samples(base, "--copies", "1"), "--feeds", "30", plans=["* latency=20", "7 reset=start"]) as o:
+        w = Wheel(base, SOON + "concurrency = 4\n")
+        w.run("import", o.url_file)
+        first = w.run_once()["run"]
+        root = drawn(w)
+        titles = bars(root)
+        equal(sorted(int(re.search(r"/feed/(\d+)\n", t)[1]) for t in titles), list(range(30)), "each once")
+        equal(sum("protocol" in t for t in titles), 1, "the one that failed")
+        holds(all(re.search(r"slot [1-4]: ", t) for t in titles), "four slots")
+        holds("30 fetches in" in "".join(root.itertext()) and "4 slots" in "".join(root.itertext()), "the numbers")
+        w.run("set", "--due", o.urls[0], o.urls[1])
+        second = w.run_once()["run"]
+        equal(len(bars(drawn(w, "--run", str(first)))), 30)
+        holds(len(bars(drawn(w))) < 30 or w.json("timeline", "--list")[0]["fetches"] >= 30, "the newest is the default")
+        listed = w.json("timeline", "--list")
+        equal([r["run"] for r in listed], [second, first])
+        equal((listed[1]["fetches"], listed[1]["failed"]), (30, 1))
+        holds(str(first) in w.run("timeline", "--list").stdout, "as a table")
+
+
+@case("what held it up is said: one silent server, one host's many feeds, or nothing but the work")
+def verdicts(base):
+    with origin(base, samples(base, "--copies", "1"), "--feeds", "24", plans=["* latency=5", "5 hang=start"]) as o:
+        w = Wheel(base, "concurrency = 24\nfirst_byte_timeout_ms = 1500\n", "one.db")
+        w.run("import", o.url_file)
+        w.run_once()
+        said = headline(drawn(w))
+        holds("One feed held it up" in said and "/feed/5" in said, said)
+        root = drawn(w)
+        holds("/feed/5" in root.find(".//*[@class='note']").find(SVG + "text").text, "and it is marked")
+    with origin(base, samples(base, "--copies", "1"), "--feeds", "12", "--hosts", "1", plans=["* latency=150"]) as o:
+        w = Wheel(base, "concurrency = 12\nhost_max = 1\n", "host.db")
+        w.run("import", o.url_file)
+        w.run_once()
+        said = headline(drawn(w))
+        holds("12 feeds of one host, 1 at a time" in said or "Slots stood idle" in said, said)
+
+
+@case("phases are told apart: over TLS there are name, connection, handshake, waiting and body")
+def phases(base):
+    ca, cert, key = certificate(base, ["127.1.0.1"])
+    with origin(base, samples(base, "--copies", "1"), "--feeds", "1", "--tls", cert, key, plans=["0 latency=30"]) as o:
+        w = Wheel(base, "ca_file = %s\n" % ca)
+        w.run("add", o.urls[0])
+        w.run_once()
+        title = bars(drawn(w))[0]
+        for word in ("connect ", "TLS ", "wait "):
+            holds(word in title, word + "in " + title)
+
+
+@case("a picture survives hostile addresses and errors, and is XML")
+def hostile(base):
+    with origin(base, samples(base, "--copies", "1"), "--feeds", "2") as o:
+        w = Wheel(base)
+        w.run("add", o.url("/feed/0?%22%3E%3Cscript%3Ealert(1)%3C/script%3E&x='<b>"), o.url("/with/reset=start/feed/1?<svg/onload=x>&amp;"))
+        w.run_once()
+        text = w.run("timeline", "-o", "-").stdout
+        holds("<script" not in text and "<b>" not in text and "<svg/" not in text, "no markup of theirs")
+        equal(len(bars(ET.fromstring(text))), 2)
+
+
+@case("what is asked wrongly is said, and nothing is written")
+def wrong(base):
+    w = Wheel(base)
+    w.run("add", "http://127.1.0.1:9/feed")
+    for arguments, code, words in ((("timeline",), 2, "-o run.html"), (("timeline", "-o", "run.png"), 2, ".html"),
+                                   (("timeline", "-o", "-"), 1, "run --once"), (("timeline", "-o", "-", "--run", "7"), 1, "--list"),
+                                   (("timeline", "-o"), 2, "needs a value"), (("timeline", "-o", "-", "--run", "x"), 2, "--run"),
+                                   (("timeline", "-o", "x.svg", "--json"), 2, "--list"), (("status", "-o", "x.svg"), 2, "-o")):
+        r = w.run(*arguments, code=code)
+        holds(words in r.stderr, "%s: %s" % (arguments, r.stderr))
+    with origin(base, samples(base, "--copies", "1"), "--feeds", "1") as o:
+        w.run("add", o.urls[0])
+        w.run_once()
+        there = os.path.join(base, "no", "such", "run.svg")
+        holds(there in w.run("timeline", "-o", there, code=1).stderr, "the file is named")
+        holds("nothing in that time" in w.run("timeline", "-o", "-", "--last", "1ms", code=1).stderr, "an empty stretch of time")
+
+
+@case("in a browser the page zooms, and says under the pointer what a bar is")
+def browser(base):
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if not chromium:
+        raise Skip("no chromium here")
+    with origin(base, samples(base, "--copies", "1"), "--feeds", "20", plans=["* latency=30"]) as o:
+        w = Wheel(base, "concurrency = 4\n")
+        w.run("import", o.url_file)
+        w.run_once()
+    page = os.path.join(base, "run.html")
+    w.run("timeline", "-o", page)
+    with open(page, encoding="utf-8") as f:
+        text = f.read()
+    holds("http://www.w3.org" in text and not re.search(r"(src|href)=", text), "nothing is fetched from elsewhere")
+    probe = """<script>
+        const b = lanes.getBoundingClientRect(), bar = lanes.querySelector("g rect").getBoundingClientRect();
+        const there = {clientX: b.left + b.width / 2, clientY: bar.top + bar.height / 2, bubbles: true, cancelable: true};
+        lanes.dispatchEvent(new PointerEvent("pointermove", {...there, clientX: bar.left + bar.width / 2}));
+        const said = tip.textContent;
+        for (let i = 0; i < 5; i++) lanes.dispatchEvent(new WheelEvent("wheel", {...there, deltaY: -100}));
+        const near = lanes.viewBox.baseVal.width / whole;
+        dispatchEvent(new KeyboardEvent("keydown", {key: "0"}));
+        document.body.dataset.found = JSON.stringify({said, near, far: lanes.viewBox.baseVal.width / whole, ticks: axis.querySelectorAll("text").length});
+        </script>"""
+    with open(page, "w", encoding="utf-8") as f:
+        f.write(text.replace("</body>", probe + "</body>"))
+    r = subprocess.run([chromium, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir=" + os.path.join(base, "profile"),
+                        "--window-size=1600,1000", "--dump-dom", "file://" + page], capture_output=True, text=True, timeout=120, check=False)
+    found = re.search(r'data-found="([^"]*)"', r.stdout)
+    holds(found, "the script ran: " + r.stderr[-1000:])
+    found = json.loads(found[1].replace("&quot;", '"'))
+    holds("/feed/" in found["said"] and "slot" in found["said"], "words under the pointer: %s" % found)
+    holds(found["near"] < 0.5 and abs(found["far"] - 1) < 1e-6, "zoomed in, and all of it again: %s" % found)
+    holds(3 <= found["ticks"] <= 40, "an axis: %s" % found)
+
+
+run()

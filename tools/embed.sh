@@ -1,0 +1,9 @@
+#!/bin/sh
+# SPDX-License-Identifier: ISC
+# embed.sh IN OUT NAME: a text as a C string of that name; white space at the beginning of lines is left out.
+set -eu
+{
+	printf '/* made by embed.sh */\nextern const char %s[];\nconst char %s[] =\n' "$3" "$3"
+	sed -e 's/^[[:space:]]*//' -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^.*$/"&\\n"/' "$1"
+	printf ';\n'
+} >"$2"
