@@ -95,10 +95,14 @@ bool fw_budget_full(const struct fw_budget *b, const struct fw_claim_ask *ask, i
 	return ask->host_max && b->busy_n >= (int64_t)ask->host_max + ahead_of(b, ask, me);
 }
 
+int64_t fw_budget_from(const struct fw_budget *b, const struct fw_claim_ask *ask, int64_t me)
+{
+	return FW_MAX(b->cool_until_ms, b->next_ok_ms - ahead_of(b, ask, me) * fw_budget_gap(b, ask));
+}
+
 bool fw_budget_may(const struct fw_budget *b, const struct fw_claim_ask *ask, int64_t me, int64_t now_ms)
 {
-	return now_ms >= b->cool_until_ms && !fw_budget_full(b, ask, me) &&
-		b->next_ok_ms - now_ms <= ahead_of(b, ask, me) * fw_budget_gap(b, ask);
+	return !fw_budget_full(b, ask, me) && fw_budget_from(b, ask, me) <= now_ms;
 }
 
 void fw_budget_lend(struct fw_budget *b, const struct fw_claim_ask *ask, int64_t me, int64_t now_ms)

@@ -22,6 +22,8 @@ int64_t fw_budget_holder(const char *worker); /* never 0 */
 int64_t fw_budget_gap(const struct fw_budget *b, const struct fw_claim_ask *ask);
 /* Has this worker as many as he may have, all in all? */
 bool fw_budget_full(const struct fw_budget *b, const struct fw_claim_ask *ask, int64_t me);
+/* From when on another may be lent to him, as far as time goes. */
+int64_t fw_budget_from(const struct fw_budget *b, const struct fw_claim_ask *ask, int64_t me);
 /* May another feed be lent to him now? */
 bool fw_budget_may(const struct fw_budget *b, const struct fw_claim_ask *ask, int64_t me, int64_t now_ms);
 void fw_budget_lend(struct fw_budget *b, const struct fw_claim_ask *ask, int64_t me, int64_t now_ms);

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "store/drivers.h"
 #include "store/fields.h"
+#include "store/host.h"
 
 #define MR_SCHEMA 5     /* the newest schema this program knows */
 #define MR_FENCE_BITS 20 /* fences are the number of a row of loans, shifted so, plus 0, 1, ... */
@@ -190,7 +191,8 @@ struct mr_place { /* a row of `queue`, or of `parked` */
 	int64_t feed_id, host_id, wake_ms, due_ms;
 	bool moved;  /* queue.due_at_ms is set: it has the turn of its host, or was put off */
 	bool stored; /* the row is there; else it is about to be */
-	bool gone;   /* of parked ones: has been given the turn */
+	bool gone;   /* of parked ones: has been given the turn, or was lent */
+	bool slow;   /* takes longer than this claim wants */
 };
 
 struct mr_places {
@@ -199,7 +201,8 @@ struct mr_places {
 };
 
 struct mr_host {
-	int64_t id, busy_n, turn_n, parked_n, next_ok_ms;
+	int64_t id, turn_n, parked_n;
+	struct fw_budget budget;
 	bool headed; /* its first parked feeds are known */
 };
 
@@ -210,6 +213,7 @@ struct mr_line {
 	struct mr_places parked; /* those that are known, and those that were parked now */
 	struct mr_places on, off; /* into the queue, out of it */
 	int64_t now_ms;
+	int64_t expect_max_us; /* a turn goes to a slower one only when no other is known; 0: all are fine */
 	bool failed; /* out of memory */
 };
 
@@ -224,8 +228,10 @@ int mr_line_hosts(struct maria *m, struct mr_line *l, const int64_t *id, size_t 
 struct mr_host *mr_line_host(struct mr_line *l, int64_t id); /* or NULL */
 /* The host's turn goes to its earliest parked feed, if there is one and nobody has it: the place is in l->on, or in *now if that is not NULL. */
 void mr_line_turn(struct mr_line *l, struct mr_host *h, struct mr_place *now);
-/* A loan of this host ends (counted: it was in the budget). */
-void mr_line_return(struct mr_line *l, int64_t host_id, bool counted, int64_t cooldown_ms);
+/* A loan in this host's budget ends (host_id 0: it was in none), with this outcome. NULL: unvisited. */
+void mr_line_return(struct mr_line *l, int64_t host_id, const struct fw_outcome *o);
+/* The host wants to be left alone until then. */
+void mr_line_cool(struct mr_line *l, int64_t host_id, int64_t until_ms);
 /* Put an active feed on the wheel, due then, but not before its host may be asked. */
 void mr_line_on(struct mr_line *l, int64_t feed_id, int64_t due_ms, int64_t host_id, int64_t not_before_ms);
 /* Append all that to the script. */
@@ -312,14 +318,20 @@ int mr_crowd_of(struct maria *m, const struct mr_stand *s, int64_t *host_id, str
 /* Off the wheel: out of queue and parking place; a lease is left alone. */
 int mr_stand_off(struct maria *m, const struct mr_stand *s, struct mr_line *l, struct fw_err *err);
 
-/* ---- maria_wheel.c ------------------------------------------------------------------------------------------------------ */
+/* ---- maria_claim.c ------------------------------------------------------------------------------------------------------ */
 
 int mr_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_arena *a, struct fw_lease *out,
 	struct fw_claim_got *got, struct fw_err *err);
+
+/* ---- maria_wheel.c ------------------------------------------------------------------------------------------------------ */
+
+/* Loans that have run out are taken back, when it is time to look for some. */
+int mr_expire(struct maria *m, int64_t now_ms, struct fw_err *err);
 int mr_lend(struct fw_store *st, const struct fw_lend_ask *ask, struct fw_lend_got *got, struct fw_err *err);
 int mr_release(struct fw_store *st, const struct fw_lease *lease, size_t n, struct fw_err *err);
 int mr_bury(struct fw_store *st, const char *worker, int64_t crashed_feed_id, int64_t now_ms, struct fw_err *err);
 int mr_pending(struct fw_store *st, int64_t due_before_ms, int64_t *n, int64_t *wake_ms, struct fw_err *err);
+int mr_due_list(struct fw_store *st, int64_t due_before_ms, size_t limit, fw_due_cb *cb, void *ctx, struct fw_err *err);
 
 /* ---- maria_commit.c, maria_entries.c, maria_search.c ---------------------------------------------------------------------- */
 

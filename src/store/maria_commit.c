@@ -15,7 +15,6 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
-#include "base/url.h"
 #include "store/maria.h"
 
 #define CHUNK 250                   /* visits in one statement */
@@ -178,7 +177,7 @@ static int url_put(struct maria *m, struct fw_outcome *o, struct visitor *v, str
 
 	if (rc)
 		return rc;
-	if (taken || !fw_url_host(o->feed->url, name, sizeof(name))) {
+	if (taken || !fw_store_host(o->feed->url, name, sizeof(name))) {
 		o->rc = taken == o->feed_id ? 0 : FW_EINVAL;
 		return 0;
 	}
@@ -377,15 +376,17 @@ static int line_put(struct maria *m, struct commit *c, struct fw_err *err)
 		host[n++] = c->outcome[i].host_cooldown_ms ? v->host_id : 0;
 	}
 	rc = rc ? rc : mr_line_hosts(m, &l, host, n, 1, false, err);
-	for (size_t i = 0; i < c->n && !rc; i++) {
-		const struct fw_outcome *o = c->order[i];
-		const struct visitor *v = visitor_of(c, o);
+	for (size_t i = 0; i < c->n && !rc; i++) { /* as they came: what is learned of a host depends on the order */
+		const struct fw_outcome *o = &c->outcome[i];
+		const struct visitor *v = &c->visitor[i];
+		struct fw_outcome told = *o;
 
 		if (!v->found)
 			continue;
-		mr_line_return(&l, v->lease_host_id, true, v->adopted ? 0 : o->host_cooldown_ms);
-		if (v->adopted && o->host_cooldown_ms)
-			mr_line_return(&l, v->host_id, false, o->host_cooldown_ms);
+		told.host_cooldown_ms = v->adopted ? 0 : o->host_cooldown_ms; /* else it is the new host that wants to be left alone */
+		mr_line_return(&l, v->lease_host_id, &told);
+		if (v->adopted)
+			mr_line_cool(&l, v->host_id, o->host_cooldown_ms);
 		if (v->status == FW_FEED_ACTIVE)
 			mr_line_on(&l, o->feed_id, v->due_at_ms, v->host_id, o->host_cooldown_ms);
 	}

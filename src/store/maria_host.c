@@ -5,7 +5,6 @@
  */
 #include <stdlib.h>
 
-#include "base/url.h"
 #include "store/maria.h"
 
 #define PLACES "SELECT f.host_id, w.status, w.due_at_ms, w.last_visit_id, q.feed_id IS NOT NULL, q.wake_at_ms, q.host_id, q.due_at_ms," \
@@ -126,7 +125,7 @@ static int names_of(struct maria *m, struct fw_arena *a, const struct mr_join *j
 	for (size_t i = 0; name && i < n; i++) {
 		char host[256];
 
-		name[i].text = fw_arena_str(a, fw_str(fw_url_host(join[i].url, host, sizeof(host)) ? host : ""));
+		name[i].text = fw_arena_str(a, fw_str(fw_store_host(join[i].url, host, sizeof(host)) ? host : ""));
 		name[i].join_n = 1;
 	}
 	if (!name || a->failed)
@@ -268,7 +267,7 @@ int mr_hosts_join(struct maria *m, struct mr_join *join, size_t n, struct fw_err
 	}
 	for (size_t i = 0; i < n && !rc; i++) {
 		char host[256];
-		const struct name *found = name_find(name, name_n, fw_str(fw_url_host(join[i].url, host, sizeof(host)) ? host : ""));
+		const struct name *found = name_find(name, name_n, fw_str(fw_store_host(join[i].url, host, sizeof(host)) ? host : ""));
 
 		join[i].host_id = found->host_id;
 		join[i].crowded = found->feed_n + found->join_n > 1;

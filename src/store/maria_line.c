@@ -19,7 +19,7 @@
 
 #include "store/maria.h"
 
-#define HEADS_MAX 64 /* parked feeds of one host that one claim looks at */
+#define HEADS_MAX 256 /* parked feeds of one host that one claim looks at */
 
 /* ---- gathering ---------------------------------------------------------------------------------------------------------- */
 
@@ -86,6 +86,8 @@ static bool host_add(struct mr_line *l, const struct mr_host *h)
 /* The first parked feeds of the hosts that were locked just now. */
 static int heads_read(struct maria *m, struct mr_line *l, size_t heads, struct fw_err *err)
 {
+	const char *sql = l->expect_max_us ? "(SELECT p.host_id, p.due_at_ms, p.feed_id, w.expect_us FROM parked p STRAIGHT_JOIN wheel w"
+		" FORCE INDEX (PRIMARY) ON w.feed_id = p.feed_id" : "(SELECT host_id, due_at_ms, feed_id, 0 FROM parked p";
 	bool any = false;
 	struct mr_res r;
 	int rc;
@@ -101,8 +103,8 @@ static int heads_read(struct maria *m, struct mr_line *l, size_t heads, struct f
 		else if (m->sql.len)
 			fw_buf_addc(&m->sql, ';');
 		any = true;
-		fw_buf_addf(&m->sql, "(SELECT host_id, due_at_ms, feed_id FROM parked WHERE host_id = %lld ORDER BY due_at_ms, feed_id"
-			" LIMIT %zu)", (long long)h->id, FW_MIN(FW_MAX(heads, 1), (size_t)HEADS_MAX));
+		fw_buf_addf(&m->sql, "%s WHERE p.host_id = %lld ORDER BY p.due_at_ms, p.feed_id LIMIT %zu)", sql, (long long)h->id,
+			FW_MIN(FW_MAX(heads, 1), (size_t)HEADS_MAX));
 	}
 	if (!any)
 		return 0;
@@ -110,9 +112,20 @@ static int heads_read(struct maria *m, struct mr_line *l, size_t heads, struct f
 	while (!rc && mr_row(&r)) {
 		struct mr_place p = {.host_id = mr_int(&r, 0), .due_ms = mr_int(&r, 1), .feed_id = mr_int(&r, 2), .stored = true};
 
+		p.slow = l->expect_max_us && mr_int(&r, 3) > l->expect_max_us && p.due_ms > FW_DUE_FIRST;
 		mr_places_add(l, &l->parked, &p);
 	}
 	return rc;
+}
+
+#define HOSTS "SELECT id, turn_n, parked_n, busy_n, holder, next_ok_ms, cool_until_ms, pace_ms, expect_us FROM hosts FORCE INDEX (PRIMARY)" \
+	" WHERE id IN ("
+
+static struct mr_host host_read(const struct mr_res *r)
+{
+	return (struct mr_host){.id = mr_int(r, 0), .turn_n = mr_int(r, 1), .parked_n = mr_int(r, 2),
+		.budget = {.busy_n = mr_int(r, 3), .holder = mr_int(r, 4), .next_ok_ms = mr_int(r, 5), .cool_until_ms = mr_int(r, 6),
+			.pace_ms = mr_int(r, 7), .expect_us = mr_int(r, 8)}};
 }
 
 int mr_line_hosts(struct maria *m, struct mr_line *l, const int64_t *id, size_t n, size_t heads, bool skip, struct fw_err *err)
@@ -124,11 +137,7 @@ int mr_line_hosts(struct maria *m, struct mr_line *l, const int64_t *id, size_t 
 	for (size_t i = 0; i < n; i++) {
 		if (!id[i] || mr_line_host(l, id[i]))
 			continue;
-		if (!any)
-			fw_buf_adds(&m->sql, m->sql.len ? ";SELECT id, busy_n, turn_n, parked_n, next_ok_ms FROM hosts FORCE INDEX (PRIMARY) WHERE id IN (" :
-				"SELECT id, busy_n, turn_n, parked_n, next_ok_ms FROM hosts FORCE INDEX (PRIMARY) WHERE id IN (");
-		else
-			fw_buf_addc(&m->sql, ',');
+		fw_buf_adds(&m->sql, any ? "," : m->sql.len ? ";" HOSTS : HOSTS);
 		mr_value_int(m, id[i]);
 		any = true;
 	}
@@ -137,8 +146,7 @@ int mr_line_hosts(struct maria *m, struct mr_line *l, const int64_t *id, size_t 
 	fw_buf_adds(&m->sql, skip ? ") ORDER BY id FOR UPDATE SKIP LOCKED" : ") ORDER BY id FOR UPDATE");
 	rc = mr_answer(m, &r, err);
 	while (!rc && mr_row(&r)) {
-		struct mr_host h = {.id = mr_int(&r, 0), .busy_n = mr_int(&r, 1), .turn_n = mr_int(&r, 2), .parked_n = mr_int(&r, 3),
-			.next_ok_ms = mr_int(&r, 4)};
+		struct mr_host h = host_read(&r);
 
 		l->failed |= !host_add(l, &h);
 	}
@@ -151,6 +159,13 @@ int mr_line_hosts(struct maria *m, struct mr_line *l, const int64_t *id, size_t 
 	return !rc && l->failed ? mr_no_memory(m, err) : rc;
 }
 
+static bool goes_before(const struct mr_place *x, const struct mr_place *y)
+{
+	if (x->slow != y->slow)
+		return y->slow;
+	return x->due_ms != y->due_ms ? x->due_ms < y->due_ms : x->feed_id < y->feed_id;
+}
+
 static struct mr_place *head_of(struct mr_line *l, int64_t host_id)
 {
 	struct mr_place *first = NULL;
@@ -158,8 +173,7 @@ static struct mr_place *head_of(struct mr_line *l, int64_t host_id)
 	for (size_t i = 0; i < l->parked.n; i++) {
 		struct mr_place *p = &l->parked.at[i];
 
-		if (p->host_id == host_id && !p->gone &&
-		    (!first || p->due_ms < first->due_ms || (p->due_ms == first->due_ms && p->feed_id < first->feed_id)))
+		if (p->host_id == host_id && !p->gone && (!first || goes_before(p, first)))
 			first = p;
 	}
 	return first;
@@ -176,25 +190,31 @@ void mr_line_turn(struct mr_line *l, struct mr_host *h, struct mr_place *now)
 	head->gone = true;
 	h->parked_n--;
 	h->turn_n++;
-	p = (struct mr_place){.feed_id = head->feed_id, .host_id = h->id, .due_ms = head->due_ms, .moved = true,
+	p = (struct mr_place){.feed_id = head->feed_id, .host_id = h->id, .due_ms = head->due_ms, .moved = true, .slow = head->slow,
 		/* when its host may be asked already, it goes by its due time, before those that came later */
-		.wake_ms = h->next_ok_ms > l->now_ms ? FW_MAX(head->due_ms, h->next_ok_ms) : head->due_ms};
+		.wake_ms = h->budget.next_ok_ms > l->now_ms ? FW_MAX(head->due_ms, h->budget.next_ok_ms) : head->due_ms};
 	if (now)
 		*now = p;
 	else
 		mr_places_add(l, &l->on, &p);
 }
 
-void mr_line_return(struct mr_line *l, int64_t host_id, bool counted, int64_t cooldown_ms)
+void mr_line_return(struct mr_line *l, int64_t host_id, const struct fw_outcome *o)
 {
 	struct mr_host *h = mr_line_host(l, host_id);
 
 	if (!h)
 		return;
-	if (counted && h->busy_n)
-		h->busy_n--;
-	h->next_ok_ms = FW_MAX(h->next_ok_ms, cooldown_ms);
+	fw_budget_return(&h->budget, o);
 	mr_line_turn(l, h, NULL);
+}
+
+void mr_line_cool(struct mr_line *l, int64_t host_id, int64_t until_ms)
+{
+	struct mr_host *h = mr_line_host(l, host_id);
+
+	if (h)
+		fw_budget_cool(&h->budget, until_ms);
 }
 
 void mr_line_on(struct mr_line *l, int64_t feed_id, int64_t due_ms, int64_t host_id, int64_t not_before_ms)
@@ -258,18 +278,29 @@ static void parked_write(struct maria *m, const struct mr_line *l)
 	mr_rows_end(m, &in);
 }
 
+/* Each of them is there, and ours: nothing is inserted. */
+static void hosts_write(struct maria *m, const struct mr_line *l)
+{
+	struct mr_rows hosts = {"INSERT INTO hosts (id, turn_n, parked_n, busy_n, holder, next_ok_ms, cool_until_ms, pace_ms, expect_us) VALUES ",
+		" ON DUPLICATE KEY UPDATE turn_n = VALUES(turn_n), parked_n = VALUES(parked_n), busy_n = VALUES(busy_n), holder = VALUES(holder),"
+		" next_ok_ms = VALUES(next_ok_ms), cool_until_ms = VALUES(cool_until_ms), pace_ms = VALUES(pace_ms), expect_us = VALUES(expect_us)"};
+
+	for (size_t i = 0; i < l->host_n; i++) {
+		const struct mr_host *h = &l->host[i];
+		const struct fw_budget *b = &h->budget;
+
+		mr_rows_add(m, &hosts, "iiiiiiiii", h->id, h->turn_n, h->parked_n, b->busy_n, b->holder, b->next_ok_ms, b->cool_until_ms, b->pace_ms,
+			b->expect_us);
+	}
+	mr_rows_end(m, &hosts);
+}
+
 int mr_line_write(struct maria *m, struct mr_line *l, struct fw_err *err)
 {
-	struct mr_rows hosts = {"INSERT INTO hosts (id, busy_n, turn_n, parked_n, next_ok_ms) VALUES ", " ON DUPLICATE KEY UPDATE"
-		" busy_n = VALUES(busy_n), turn_n = VALUES(turn_n), parked_n = VALUES(parked_n), next_ok_ms = VALUES(next_ok_ms)"};
-
 	if (l->failed)
 		return mr_no_memory(m, err);
 	queue_write(m, l);
 	parked_write(m, l);
-	for (size_t i = 0; i < l->host_n; i++) /* each of them is there, and ours: nothing is inserted */
-		mr_rows_add(m, &hosts, "iiiii", l->host[i].id, l->host[i].busy_n, l->host[i].turn_n, l->host[i].parked_n,
-			l->host[i].next_ok_ms);
-	mr_rows_end(m, &hosts);
+	hosts_write(m, l);
 	return 0;
 }

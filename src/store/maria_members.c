@@ -214,7 +214,7 @@ static int unsubscribe_in(struct maria *m, void *arg, struct fw_err *err)
 		host_id = mr_lent_budget(s.lent);
 		rc = mr_line_hosts(m, &l, &host_id, 1, 1, false, err);
 		if (!rc && host_id)
-			mr_line_return(&l, host_id, true, 0);
+			mr_line_return(&l, host_id, NULL);
 	}
 	rc = rc ? rc : mr_stand_off(m, &s, &l, err);
 	rc = rc ? rc : mr_line_write(m, &l, err);

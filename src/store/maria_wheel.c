@@ -1,23 +1,11 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Lending. A claim is one short transaction: it takes rows off the head of the queue that nobody else holds (SKIP LOCKED), gives
- * each a lease and a fence, and ends. Nothing is held while feeds are fetched.
- *
- * The head is read in rounds. Feeds of crowded hosts need budget (hosts.busy_n below host_max, hosts.next_ok_ms reached); one that
- * gets none is parked, so 500 overdue feeds of one host are met once, not at every claim. A round that waits for locks on hosts is
- * the first one only, so that two claims never wait for each other.
- *
- * What is lent is written down in `loans` (maria_loans.c): one row, however many feeds.
- */
+/* Loans that end unvisited, one feed lent by its number, and who is due. Claims: maria_claim.c. */
 #include <stdlib.h>
 
 #include "store/maria.h"
 
-#define SCAN_FACTOR 4    /* rows looked at per claim, in multiples of ask->max */
-#define SCAN_EXTRA 1000
 #define EXPIRED_LOANS 8  /* rows, taken back per claim */
 #define LOOK_MS 1000
-#define MAX_LENT 10000   /* by one claim */
 
 /* ---- leases back, unvisited -------------------------------------------------------------------------------------------------- */
 
@@ -85,7 +73,7 @@ static int loans_return(struct maria *m, int64_t now_ms, const struct mr_loans *
 	rc = rc || !n ? rc : feeds_requeue(m, of, n, &l, err);
 	rc = rc ? rc : mr_line_hosts(m, &l, host, n, 1, false, err);
 	for (size_t i = 0; i < n && !rc; i++)
-		mr_line_return(&l, host[i], true, 0);
+		mr_line_return(&l, host[i], NULL);
 	mr_loans_write(m, loans);
 	rc = rc ? rc : mr_line_write(m, &l, err);
 	mr_line_finish(&l);
@@ -152,7 +140,7 @@ static int expire_in(struct maria *m, void *arg, struct fw_err *err)
 }
 
 /* Claims whose time is over are taken back by whoever comes next; each looks when the next one ends, and once a second. */
-static int claims_expire(struct maria *m, int64_t now, struct fw_err *err)
+int mr_expire(struct maria *m, int64_t now, struct fw_err *err)
 {
 	int64_t until;
 	int rc;
@@ -232,6 +220,106 @@ int mr_pending(struct fw_store *st, int64_t due_before_ms, int64_t *n, int64_t *
 		if (wake != FW_NO_DATE && (*wake_ms == FW_NO_DATE || wake < *wake_ms))
 			*wake_ms = wake;
 	}
+	return rc;
+}
+
+/* ---- who is due ---------------------------------------------------------------------------------------------------------------- */
+
+struct due {
+	struct fw_due_row *at; /* those that do not stand in the queue by their due time: by due time */
+	size_t n, cap, shown_n, limit;
+	fw_due_cb *cb;
+	void *ctx;
+};
+
+static int by_due(const void *a, const void *b)
+{
+	const struct fw_due_row *x = a, *y = b;
+
+	if (x->due_at_ms != y->due_at_ms)
+		return x->due_at_ms < y->due_at_ms ? -1 : 1;
+	return x->feed_id < y->feed_id ? -1 : x->feed_id > y->feed_id;
+}
+
+static int due_keep(struct maria *m, struct due *d, const struct fw_due_row *row, struct fw_err *err)
+{
+	if (d->n == d->cap) {
+		size_t cap = d->cap ? d->cap * 2 : 256;
+		struct fw_due_row *grown = reallocarray(d->at, cap, sizeof(*grown));
+
+		if (!grown)
+			return mr_no_memory(m, err);
+		d->at = grown;
+		d->cap = cap;
+	}
+	d->at[d->n++] = *row;
+	return 0;
+}
+
+static int due_show(struct due *d, const struct fw_due_row *row)
+{
+	if (d->limit && d->shown_n == d->limit)
+		return 0;
+	d->shown_n++;
+	return d->cb(d->ctx, row);
+}
+
+/* The script: first those that stand elsewhere, then the queue in its order. One statement, so nobody is seen twice or never. */
+static void due_ask(struct maria *m, int64_t before_ms, size_t limit)
+{
+	char end[60] = ")";
+
+	if (limit)
+		(void)fw_snprintf(end, sizeof(end), " LIMIT %zu)", limit);
+	mr_put(m, "(SELECT 0, x.feed_id, x.host_id, x.due_at_ms, w.expect_us, w.expect_dev_us FROM parked x STRAIGHT_JOIN wheel w"
+		" FORCE INDEX (PRIMARY) ON w.feed_id = x.feed_id WHERE x.due_at_ms <= ?", "i", before_ms);
+	fw_buf_addf(&m->sql, "%s%s", limit ? " ORDER BY x.due_at_ms" : "", end);
+	fw_buf_adds(&m->sql, " UNION ALL (SELECT 0, x.feed_id, q.host_id, x.due_at_ms, w.expect_us, w.expect_dev_us FROM moved x"
+		" STRAIGHT_JOIN queue q FORCE INDEX (PRIMARY) ON q.wake_at_ms = x.wake_at_ms AND q.feed_id = x.feed_id"
+		" STRAIGHT_JOIN wheel w FORCE INDEX (PRIMARY) ON w.feed_id = x.feed_id WHERE x.due_at_ms <= ");
+	mr_value_int(m, before_ms);
+	fw_buf_addf(&m->sql, "%s%s", limit ? " ORDER BY x.due_at_ms" : "", end);
+	fw_buf_adds(&m->sql, " UNION ALL (SELECT 1, x.feed_id, x.host_id, x.wake_at_ms, w.expect_us, w.expect_dev_us FROM queue x"
+		" FORCE INDEX (PRIMARY) STRAIGHT_JOIN wheel w FORCE INDEX (PRIMARY) ON w.feed_id = x.feed_id WHERE x.due_at_ms IS NULL"
+		" AND x.wake_at_ms <= ");
+	mr_value_int(m, before_ms);
+	fw_buf_addf(&m->sql, "%s%s", limit ? " ORDER BY x.wake_at_ms, x.feed_id" : "", end);
+}
+
+int mr_due_list(struct fw_store *st, int64_t due_before_ms, size_t limit, fw_due_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct maria *m = mr_of(st);
+	struct due d = {.limit = limit, .cb = cb, .ctx = ctx};
+	bool sorted = false;
+	size_t at = 0;
+	struct mr_res r;
+	int rc;
+
+	due_ask(m, due_before_ms, limit);
+	rc = mr_stream(m, &r, err);
+	while (!rc && mr_row(&r)) {
+		struct fw_due_row row = {.feed_id = mr_int(&r, 1), .host_id = mr_int(&r, 2), .due_at_ms = mr_int(&r, 3),
+			.expect_us = mr_int(&r, 4), .expect_dev_us = mr_int(&r, 5)};
+
+		if (!mr_int(&r, 0)) {
+			rc = due_keep(m, &d, &row, err);
+			continue;
+		}
+		if (!sorted && d.n)
+			qsort(d.at, d.n, sizeof(*d.at), by_due);
+		sorted = true;
+		for (; at < d.n && by_due(&d.at[at], &row) < 0 && !rc; at++)
+			rc = due_show(&d, &d.at[at]);
+		rc = rc ? rc : due_show(&d, &row);
+	}
+	mr_done(&r); /* takes the rest off the line */
+	if (!rc && mysql_errno(m->db))
+		rc = mr_error(m, "listing what is due", err);
+	if (!sorted && d.n)
+		qsort(d.at, d.n, sizeof(*d.at), by_due);
+	for (; at < d.n && !rc; at++)
+		rc = due_show(&d, &d.at[at]);
+	free(d.at);
 	return rc;
 }
 
@@ -323,312 +411,3 @@ int mr_lend(struct fw_store *st, const struct fw_lend_ask *ask, struct fw_lend_g
 	return rc;
 }
 
-/* ---- claim ------------------------------------------------------------------------------------------------------------------- */
-
-struct claim {
-	struct maria *m;
-	const struct fw_claim_ask *ask;
-	struct fw_arena *a;
-	struct fw_lease *out;
-	struct fw_claim_got *got;
-	int64_t now_ms, before_ms;
-	struct mr_line line;
-	struct mr_places work; /* read from the queue, and turns that were given now */
-	struct mr_places lent;
-	size_t at;             /* of work: what comes next */
-	bool skipped;          /* hosts that others hold were left out */
-};
-
-static bool is_full(const struct claim *c)
-{
-	return c->lent.n >= FW_MIN(c->ask->max, MAX_LENT);
-}
-
-static void take_off(struct claim *c, const struct mr_place *p)
-{
-	if (p->stored)
-		mr_places_add(&c->line, &c->line.off, p);
-}
-
-/* The host's turn goes on: to the end of the work when that feed is due now, else into the queue. */
-static void turn_on(struct claim *c, struct mr_host *h)
-{
-	struct mr_place p;
-
-	mr_line_turn(&c->line, h, &p);
-	if (p.feed_id)
-		mr_places_add(&c->line, p.wake_ms <= c->now_ms && p.due_ms <= c->before_ms ? &c->work : &c->line.on, &p);
-}
-
-/* A feed of a crowded host: lend it, or park it. */
-static void lend_crowded(struct claim *c, const struct mr_place *p)
-{
-	const struct fw_claim_ask *ask = c->ask;
-	struct mr_host *h = mr_line_host(&c->line, p->host_id);
-	struct mr_place parked = *p;
-	bool busy;
-
-	if (!h) {
-		c->skipped = true; /* its row stays in the queue */
-		return;
-	}
-	take_off(c, p);
-	busy = ask->host_max && h->busy_n >= (int64_t)ask->host_max;
-	h->turn_n -= p->moved;
-	if (!busy && c->now_ms >= h->next_ok_ms) {
-		mr_places_add(&c->line, &c->lent, p);
-		h->busy_n++;
-		h->next_ok_ms = FW_MAX(h->next_ok_ms, c->now_ms + ask->host_gap_ms);
-		busy = ask->host_max && h->busy_n >= (int64_t)ask->host_max;
-	} else {
-		c->got->deferred_n++;
-		h->parked_n++;
-		parked.stored = parked.gone = false;
-		mr_places_add(&c->line, &c->line.parked, &parked);
-	}
-	if (!busy)
-		turn_on(c, h);
-}
-
-static void work_off(struct claim *c)
-{
-	while (c->at < c->work.n && !is_full(c) && !c->line.failed) {
-		struct mr_place p = c->work.at[c->at++]; /* a copy: the array may grow */
-
-		if (p.host_id) {
-			lend_crowded(c, &p);
-		} else {
-			take_off(c, &p);
-			mr_places_add(&c->line, &c->lent, &p);
-		}
-	}
-}
-
-/* Rows that were found: into the work, and the hosts they need. */
-static int round_read(struct claim *c, struct mr_res *r, size_t *n, struct fw_err *err)
-{
-	struct maria *m = c->m;
-	size_t from = c->work.n;
-	int64_t *host;
-	int rc;
-
-	while (mr_row(r)) {
-		struct mr_place p = {.wake_ms = mr_int(r, 0), .feed_id = mr_int(r, 1), .host_id = mr_int(r, 2), .moved = r->row[3] != NULL,
-			.due_ms = r->row[3] ? mr_int(r, 3) : mr_int(r, 0), .stored = true};
-
-		mr_places_add(&c->line, &c->work, &p);
-	}
-	*n = c->work.n - from;
-	host = calloc(*n + 1, sizeof(*host));
-	if (!host || c->line.failed) {
-		free(host);
-		return mr_no_memory(m, err);
-	}
-	for (size_t i = 0; i < *n; i++)
-		host[i] = c->work.at[from + i].host_id;
-	rc = mr_line_hosts(m, &c->line, host, *n, c->ask->host_max ? c->ask->host_max : c->ask->max, c->line.host_n > 0, err);
-	free(host);
-	return rc;
-}
-
-/* Rounds of the queue's head. */
-static int claim_head(struct claim *c, struct fw_err *err)
-{
-	size_t left = c->ask->max * SCAN_FACTOR + SCAN_EXTRA, n, want;
-	int64_t until = FW_MIN(c->now_ms, c->before_ms), from = INT64_MIN, after_feed = -1;
-	int rc;
-
-	do {
-		struct mr_res r;
-
-		want = FW_MIN(c->ask->max - c->lent.n, left);
-		rc = mr_ask(c->m, &r, err, "SELECT wake_at_ms, feed_id, host_id, due_at_ms FROM queue FORCE INDEX (PRIMARY)"
-			" WHERE wake_at_ms >= ? AND wake_at_ms <= ? AND (wake_at_ms > ? OR feed_id > ?) ORDER BY wake_at_ms, feed_id LIMIT ?"
-			" FOR UPDATE SKIP LOCKED", "iiiii", from, until, from, after_feed, MR_INT(want));
-		rc = rc ? rc : round_read(c, &r, &n, err);
-		if (rc)
-			return rc;
-		if (n) { /* the next round begins behind these, which are ours */
-			from = c->work.at[c->work.n - 1].wake_ms;
-			after_feed = c->work.at[c->work.n - 1].feed_id;
-		}
-		work_off(c);
-		left -= n;
-	} while (n == want && left && !is_full(c));
-	return 0;
-}
-
-/* With a due_before in the past, feeds that were due before it may stand behind it, because they were moved. */
-static int claim_moved(struct claim *c, struct fw_err *err)
-{
-	struct mr_res r;
-	size_t n;
-	int rc = mr_ask(c->m, &r, err, "SELECT q.wake_at_ms, q.feed_id, q.host_id, q.due_at_ms FROM moved v JOIN queue q"
-		" ON q.wake_at_ms = v.wake_at_ms AND q.feed_id = v.feed_id WHERE v.wake_at_ms > ? AND v.wake_at_ms <= ? AND v.due_at_ms <= ?"
-		" ORDER BY v.wake_at_ms LIMIT ? FOR UPDATE SKIP LOCKED", "iiii", c->before_ms, c->now_ms, c->before_ms,
-		MR_INT(c->ask->max - c->lent.n));
-
-	rc = rc ? rc : round_read(c, &r, &n, err);
-	if (!rc)
-		work_off(c);
-	return rc;
-}
-
-static int earlier(const void *a, const void *b)
-{
-	const struct fw_lease *x = a, *y = b;
-
-	if (x->feed.due_at_ms != y->feed.due_at_ms)
-		return x->feed.due_at_ms < y->feed.due_at_ms ? -1 : 1;
-	return x->fence < y->fence ? -1 : x->fence > y->fence;
-}
-
-static int place_by_feed(const void *a, const void *b)
-{
-	const struct mr_place *x = a, *y = b;
-
-	return x->feed_id < y->feed_id ? -1 : x->feed_id > y->feed_id;
-}
-
-/* Rows of feeds, in the order of their fences: each to a lease, and to a place in a row of loans. */
-static int feeds_out(struct claim *c, struct mr_res *r, struct mr_lent *lent, struct fw_err *err)
-{
-	size_t at = 0;
-
-	while (mr_row(r)) {
-		struct fw_lease *l = &c->out[c->got->n];
-
-		(void)mr_feed_read(r, 1, &l->feed);
-		while (at < c->lent.n && c->lent.at[at].feed_id < l->feed.id)
-			at++;
-		if (at == c->lent.n || c->lent.at[at].feed_id != l->feed.id)
-			continue;
-		lent[c->got->n++] = (struct mr_lent){.feed_id = l->feed.id, .host_id = c->lent.at[at].host_id, .visit_id = mr_int(r, 0),
-			.new_ms = l->feed.last_new_ms, .out = true};
-		l->until_ms = l->feed.lease_until_ms = c->now_ms + c->ask->lease_ms;
-		if (!fw_store_feed_dup(c->a, &l->feed)) {
-			mr_done(r);
-			return mr_no_memory(c->m, err);
-		}
-	}
-	return 0;
-}
-
-/* Feeds that somebody deleted by hand: they are not lent, and the others of their host are not held up. */
-static void ghosts_pass(struct claim *c, const struct mr_lent *lent)
-{
-	for (size_t i = 0, k = 0; i < c->lent.n; i++) {
-		if (k < c->got->n && lent[k].feed_id == c->lent.at[i].feed_id)
-			k++;
-		else if (c->lent.at[i].host_id)
-			mr_put(c->m, "UPDATE hosts SET busy_n = busy_n - 1 WHERE id = ?", "i", c->lent.at[i].host_id);
-	}
-}
-
-/* The number of a new row of loans is drawn when all that is lent is locked: so the fences of one feed rise. */
-static int lend(struct claim *c, const struct mr_lent *lent, struct fw_err *err)
-{
-	int64_t first;
-	int rc;
-
-	mr_loans_put(c->m, c->ask->worker, c->now_ms + c->ask->lease_ms, lent, c->got->n);
-	rc = mr_number(c->m, 0, &first, err, "SELECT LAST_INSERT_ID()", "");
-	for (size_t i = 0; i < c->got->n && !rc; i++)
-		c->out[i].fence = c->out[i].feed.fence = mr_loans_fence(c->m, first, i);
-	if (!rc && !c->m->first_fence)
-		c->m->first_fence = c->out[0].fence;
-	return rc;
-}
-
-/* Write it all down, and hand the feeds out. */
-static int claim_write(struct claim *c, struct fw_err *err)
-{
-	struct maria *m = c->m;
-	struct mr_lent *lent = calloc(c->lent.n + 1, sizeof(*lent));
-	struct mr_res r;
-	int rc = lent ? mr_line_write(m, &c->line, err) : mr_no_memory(m, err);
-
-	if (!rc && c->lent.n) {
-		qsort(c->lent.at, c->lent.n, sizeof(*c->lent.at), place_by_feed);
-		mr_put(m, "SELECT w.last_visit_id, ", "");
-		mr_feed_columns(m);
-		fw_buf_adds(&m->sql, " FROM wheel w FORCE INDEX (PRIMARY) STRAIGHT_JOIN feeds f ON f.id = w.feed_id WHERE w.feed_id IN (");
-		for (size_t i = 0; i < c->lent.n; i++)
-			fw_buf_addf(&m->sql, "%s%lld", i ? "," : "", (long long)c->lent.at[i].feed_id);
-		fw_buf_adds(&m->sql, ") ORDER BY w.feed_id");
-		rc = mr_answer(m, &r, err);
-		rc = rc ? rc : feeds_out(c, &r, lent, err);
-		if (!rc && c->got->n < c->lent.n)
-			ghosts_pass(c, lent);
-		rc = rc || !c->got->n ? rc : lend(c, lent, err);
-	}
-	free(lent);
-	return rc;
-}
-
-/* When the first of the queue is due, or a lease runs out. */
-static int next_wake(struct claim *c, struct fw_err *err)
-{
-	struct mr_res r;
-	int rc;
-
-	if ((c->ask->max && is_full(c)) || c->skipped) { /* there is more */
-		c->got->next_ms = c->now_ms;
-		return 0;
-	}
-	rc = mr_ask(c->m, &r, err, "SELECT min(wake_at_ms) FROM queue"
-		" UNION ALL SELECT min(until_ms) FROM loans", "");
-	while (!rc && mr_row(&r)) {
-		int64_t wake = mr_date(&r, 0);
-
-		if (wake != FW_NO_DATE && (c->got->next_ms == FW_NO_DATE || wake < c->got->next_ms))
-			c->got->next_ms = wake;
-	}
-	return rc;
-}
-
-static int claim_in(struct maria *m, void *arg, struct fw_err *err)
-{
-	struct claim *c = arg;
-	int rc;
-
-	(void)m; /* it is c->m */
-	*c->got = (struct fw_claim_got){.next_ms = FW_NO_DATE};
-	mr_line_finish(&c->line);
-	mr_line_init(&c->line, c->now_ms);
-	c->work.n = c->lent.n = c->at = 0;
-	rc = claim_head(c, err);
-	if (!rc && c->before_ms < c->now_ms && !is_full(c))
-		rc = claim_moved(c, err);
-	for (; c->at < c->work.n && !rc; c->at++) { /* turns that were given, and for which there is no room left */
-		if (!c->work.at[c->at].stored)
-			mr_places_add(&c->line, &c->line.on, &c->work.at[c->at]);
-	}
-	rc = rc ? rc : claim_write(c, err);
-	return rc ? rc : next_wake(c, err);
-}
-
-int mr_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_arena *a, struct fw_lease *out,
-	struct fw_claim_got *got, struct fw_err *err)
-{
-	struct claim c = {.m = mr_of(st), .ask = ask, .a = a, .out = out, .got = got};
-	int rc = mr_now(c.m, ask->now_ms, &c.now_ms, err);
-
-	c.before_ms = ask->due_before_ms ? ask->due_before_ms : c.now_ms;
-	*got = (struct fw_claim_got){.next_ms = FW_NO_DATE};
-	rc = rc ? rc : claims_expire(c.m, c.now_ms, err);
-	if (!rc && (!ask->max || c.m->idle)) /* a look costs less than a transaction */
-		rc = next_wake(&c, err);
-	if (!rc && ask->max && (!c.m->idle || (got->next_ms != FW_NO_DATE && got->next_ms <= c.now_ms))) {
-		rc = mr_transact(c.m, claim_in, &c, err);
-		c.m->idle = !rc && !got->n;
-	}
-	mr_line_finish(&c.line);
-	free(c.work.at);
-	free(c.lent.at);
-	if (rc)
-		*got = (struct fw_claim_got){.next_ms = FW_NO_DATE};
-	else
-		qsort(out, got->n, sizeof(*out), earlier);
-	return rc;
-}
