@@ -333,4 +333,5 @@ const struct fw_store_driver fw_store_mysql = {
 	.lend = mr_lend,
 	.event_unbury = mr_event_unbury,
 	.due_list = mr_due_list,
+	.feed_merge = mr_feed_merge,
 };

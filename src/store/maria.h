@@ -341,6 +341,8 @@ void mr_run_put(struct maria *m, int64_t run_id, int64_t visit_id);
 /* In a transaction: the entries of these outcomes; new ones in, changed ones replaced; counts into their visits. */
 int mr_entries_put(struct maria *m, struct fw_outcome *const *outcome, size_t n, int64_t now_ms, struct fw_err *err);
 int mr_entries_drop(struct maria *m, int64_t feed_id, struct fw_err *err);
+/* In a transaction: entries go to another feed, but for those that it has by their key or guid, which go away. */
+int mr_entries_move(struct maria *m, int64_t from_id, int64_t into_id, struct fw_err *err);
 int mr_entry_list(struct fw_store *st, const struct fw_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err);
 int mr_prune(struct fw_store *st, int64_t visits_before_ms, int64_t entries_before_ms, int64_t *n, struct fw_err *err);
 int mr_upkeep(struct fw_store *st, int64_t now_ms, bool *more, struct fw_err *err);
@@ -384,6 +386,7 @@ int mr_key_list(struct fw_store *st, int64_t first_feed_id, int64_t last_feed_id
 int mr_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n, struct fw_err *err);
 int mr_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err);
 int mr_feed_set(struct fw_store *st, const struct fw_feed *feed, unsigned what, struct fw_err *err);
+int mr_feed_merge(struct fw_store *st, int64_t from_id, int64_t into_id, struct fw_err *err);
 
 /* ---- maria_window.c ------------------------------------------------------------------------------------------------------- */
 

@@ -384,6 +384,88 @@ int mr_entries_drop(struct maria *m, int64_t feed_id, struct fw_err *err)
 	return rc;
 }
 
+#define MOVE_STEP 2000 /* entries in a statement */
+
+/* What goes over from one feed to another, and what that has already. */
+struct moving {
+	struct mr_ids has; /* hashes of keys and of guids */
+	struct mr_ids over, gone;
+};
+
+static int64_t mark_of(struct fw_str bytes, uint64_t seed)
+{
+	return (int64_t)fw_hash64_seed(bytes.p, bytes.len, seed);
+}
+
+static bool is_had(const struct moving *w, int64_t mark)
+{
+	return w->has.n && bsearch(&mark, w->has.at, w->has.n, sizeof(mark), mr_by_number);
+}
+
+/* A key and the guid behind it. Those of the feed that stays come first. */
+static int moving_note(struct maria *m, struct moving *w, const struct mr_res *r, bool stays, struct fw_err *err)
+{
+	struct fw_str guid = mr_str(r, 3);
+	int64_t id = mr_int(r, 1), by_key = mark_of(mr_str(r, 2), 1), by_guid = mark_of(guid, 2);
+	bool known;
+	int rc;
+
+	if (stays) {
+		rc = mr_ids_add(m, &w->has, by_key, err);
+		return rc || !guid.len ? rc : mr_ids_add(m, &w->has, by_guid, err);
+	}
+	known = is_had(w, by_key) || (guid.len && is_had(w, by_guid));
+	return id ? mr_ids_add(m, known ? &w->gone : &w->over, id, err) : 0;
+}
+
+static int moving_read(struct maria *m, struct moving *w, int64_t from_id, int64_t into_id, struct fw_err *err)
+{
+	bool sorted = false;
+	struct mr_res r;
+	int rc = mr_ask(m, &r, err, "(SELECT 1, k.entry_id, k.`key`, e.guid FROM entry_keys k LEFT JOIN entries e ON e.id = k.entry_id"
+		" WHERE k.feed_id = ?) UNION ALL (SELECT 0, k.entry_id, k.`key`, e.guid FROM entry_keys k LEFT JOIN entries e ON e.id = k.entry_id"
+		" WHERE k.feed_id = ?)", "ii", into_id, from_id);
+
+	while (!rc && mr_row(&r)) {
+		bool stays = mr_int(&r, 0);
+
+		if (!stays && !sorted)
+			mr_ids_once(&w->has);
+		sorted = !stays;
+		rc = moving_note(m, w, &r, stays, err);
+	}
+	mr_done(&r);
+	return rc;
+}
+
+int mr_entries_move(struct maria *m, int64_t from_id, int64_t into_id, struct fw_err *err)
+{
+	struct mr_rows old = MR_DELETE("entries", "id"), gone = {"INSERT IGNORE INTO gone (entry_id) VALUES "};
+	struct moving w = {0};
+	int rc = moving_read(m, &w, from_id, into_id, err);
+
+	for (size_t i = 0; i < w.gone.n && !rc; i++)
+		mr_rows_add(m, &old, "i", w.gone.at[i]);
+	mr_rows_end(m, &old);
+	for (size_t i = 0; i < w.gone.n && !rc; i++)
+		mr_rows_add(m, &gone, "i", w.gone.at[i]);
+	mr_rows_end(m, &gone);
+	m->entry_d -= (int64_t)w.gone.n;
+	for (size_t i = 0; i < w.over.n && !rc; i += MOVE_STEP) {
+		size_t n = FW_MIN(w.over.n - i, (size_t)MOVE_STEP);
+
+		mr_put(m, "UPDATE entries SET feed_id = ? WHERE ", "i", into_id);
+		mr_in(m, "id", w.over.at + i, n);
+		mr_put(m, "UPDATE entry_keys SET feed_id = ? WHERE feed_id = ? AND ", "ii", into_id, from_id);
+		mr_in(m, "entry_id", w.over.at + i, n);
+	}
+	mr_put(m, "DELETE FROM entry_keys WHERE feed_id = ?", "i", from_id);
+	free(w.has.at);
+	free(w.over.at);
+	free(w.gone.at);
+	return rc;
+}
+
 #define PRUNE_STEP 2000 /* rows per transaction */
 
 struct prune {

@@ -201,6 +201,17 @@ static int visits_drop(struct maria *m, int64_t last_id, struct fw_err *err)
 	return rc;
 }
 
+/* The feed's last traces, when its entries are gone. */
+static int feed_drop(struct maria *m, const struct mr_stand *s, struct fw_err *err)
+{
+	int rc = visits_drop(m, s->last_visit_id, err);
+
+	mr_put(m, "DELETE FROM wheel WHERE feed_id = ?", "i", s->feed_id);
+	mr_put(m, "DELETE FROM feeds WHERE id = ?", "i", s->feed_id);
+	mr_host_leave(m, s->host_id);
+	return rc;
+}
+
 static int unsubscribe_in(struct maria *m, void *arg, struct fw_err *err)
 {
 	int64_t feed_id = *(int64_t *)arg, host_id;
@@ -218,11 +229,8 @@ static int unsubscribe_in(struct maria *m, void *arg, struct fw_err *err)
 	}
 	rc = rc ? rc : mr_stand_off(m, &s, &l, err);
 	rc = rc ? rc : mr_line_write(m, &l, err);
-	rc = rc ? rc : visits_drop(m, s.last_visit_id, err);
 	rc = rc ? rc : mr_entries_drop(m, feed_id, err);
-	mr_put(m, "DELETE FROM wheel WHERE feed_id = ?", "i", feed_id);
-	mr_put(m, "DELETE FROM feeds WHERE id = ?", "i", feed_id);
-	mr_host_leave(m, s.host_id);
+	rc = rc ? rc : feed_drop(m, &s, err);
 	mr_line_finish(&l);
 	mr_stand_finish(&s);
 	return rc;
@@ -231,6 +239,47 @@ static int unsubscribe_in(struct maria *m, void *arg, struct fw_err *err)
 int mr_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err)
 {
 	return mr_transact(mr_of(st), unsubscribe_in, &feed_id, err);
+}
+
+struct merge {
+	int64_t from_id, into_id;
+};
+
+static int merge_refused(struct maria *m, const struct mr_stand *s, struct fw_err *err)
+{
+	if (s->lent)
+		return fw_err_set(err, FW_EAGAIN, "%s: feed %lld is lent: try again when its visit is over", m->name, (long long)s->feed_id);
+	if (s->status == FW_FEED_ACTIVE && !s->queued && !s->parked) /* no end of its moves, or taken out by hand */
+		return fw_err_set(err, FW_EAGAIN, "%s: feed %lld stands nowhere: try again; `feedwheel doctor` finds out more", m->name,
+			(long long)s->feed_id);
+	return 0;
+}
+
+/* Both are locked where they stand, so that nobody visits them meanwhile; two merges of the same two in one order. */
+static int merge_in(struct maria *m, void *arg, struct fw_err *err)
+{
+	const struct merge *w = arg;
+	bool from_first = w->from_id < w->into_id;
+	struct mr_line l = {0};
+	struct mr_stand first, second = {0}, *from = from_first ? &first : &second;
+	int rc = mr_stand_lock(m, FW_MIN(w->from_id, w->into_id), &first, err);
+
+	rc = rc ? rc : mr_stand_lock(m, FW_MAX(w->from_id, w->into_id), &second, err);
+	rc = rc ? rc : merge_refused(m, &first, err);
+	rc = rc ? rc : merge_refused(m, &second, err);
+	rc = rc ? rc : mr_stand_off(m, from, &l, err);
+	rc = rc ? rc : mr_line_write(m, &l, err);
+	rc = rc ? rc : mr_entries_move(m, w->from_id, w->into_id, err);
+	rc = rc ? rc : feed_drop(m, from, err);
+	mr_line_finish(&l);
+	mr_stand_finish(&first);
+	mr_stand_finish(&second);
+	return rc;
+}
+
+int mr_feed_merge(struct fw_store *st, int64_t from_id, int64_t into_id, struct fw_err *err)
+{
+	return mr_transact(mr_of(st), merge_in, &(struct merge){from_id, into_id}, err);
 }
 
 /* ---- what the owner sets ----------------------------------------------------------------------------------------------------- */
@@ -278,6 +327,8 @@ static int feed_set_in(struct maria *m, void *arg, struct fw_err *err)
 		mr_put(m, "UPDATE feeds SET interval_ms = ? WHERE id = ?", "ii", n->interval_ms, n->id);
 	if (what & FW_SET_AUTH)
 		mr_put(m, "UPDATE feeds SET username = ?, password = ? WHERE id = ?", "ssi", n->username, n->password, n->id);
+	if (what & FW_SET_PUSH)
+		mr_put(m, "UPDATE feeds SET push_until_ms = ? WHERE id = ?", "ii", n->push_until_ms, n->id);
 	if (what & FW_SET_CRASH)
 		mr_put(m, "UPDATE wheel SET crash_n = ? WHERE feed_id = ?", "ii", MR_INT(n->crash_n), n->id);
 	if (what & (FW_SET_STATUS | FW_SET_DUE))
