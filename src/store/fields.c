@@ -12,7 +12,8 @@ _Static_assert(sizeof(enum fw_visit_kind) == 4 && sizeof(enum fw_feed_status) ==
 const struct fw_field fw_wheel_fields[] = {
 	FEED(due_at_ms, INT, 0), FEED(status, SMALL, 0), FEED(last_kind, SMALL, 0), FEED(http_status, SMALL, 0),
 	FEED(fail_n, COUNT, 0), FEED(crash_n, COUNT, 0), FEED(last_visit_ms, INT, 0), FEED(last_ok_ms, INT, 0),
-	FEED(last_new_ms, INT, 0), FEED(expect_us, INT, 0), FEED(expect_dev_us, INT, 0), FEED(why, TEXT, 0),
+	FEED(last_new_ms, INT, 0), FEED(expect_us, INT, 0), FEED(expect_dev_us, INT, 0), FEED(expect_parts, INT, 0),
+	FEED(why, TEXT, 0),
 };
 const size_t fw_wheel_field_n = FW_N(fw_wheel_fields);
 
@@ -26,7 +27,7 @@ const struct fw_field fw_feed_fields[] = {
 	FEED(redirect_url, TEXT, FW_GROUP_REDIRECT), FEED(redirect_since_ms, INT, FW_GROUP_REDIRECT),
 	FEED(redirect_n, COUNT, FW_GROUP_REDIRECT), FEED(error, TEXT, FW_GROUP_ERROR), FEED(user_title, TEXT, 0),
 	FEED(folder, TEXT, 0), FEED(username, TEXT, 0), FEED(password, TEXT, 0), FEED(interval_ms, INT, 0),
-	FEED(created_ms, INT, 0),
+	FEED(created_ms, INT, 0), FEED(push_until_ms, INT, 0),
 };
 const size_t fw_feed_field_n = FW_N(fw_feed_fields);
 
@@ -45,7 +46,8 @@ const struct fw_field fw_visit_fields[] = {
 	VISIT(feed_id, INT), VISIT(run_id, INT), VISIT(at_ms, INT), VISIT(kind, SMALL), VISIT(http_status, SMALL),
 	VISIT(hops, COUNT), VISIT(slot, SMALL), VISIT(lateness_ms, COUNT), VISIT(dns_us, INT), VISIT(connect_us, INT),
 	VISIT(tls_us, INT), VISIT(first_byte_us, INT), VISIT(total_us, INT), VISIT(parse_us, INT), VISIT(wire_bytes, INT),
-	VISIT(body_bytes, INT), VISIT(item_n, COUNT), VISIT(new_n, COUNT), VISIT(changed_n, COUNT), VISIT(error, TEXT),
+	VISIT(body_bytes, INT), VISIT(item_n, COUNT), VISIT(new_n, COUNT), VISIT(changed_n, COUNT), VISIT(queue_us, INT),
+	VISIT(store_us, INT), VISIT(error, TEXT),
 };
 const size_t fw_visit_field_n = FW_N(fw_visit_fields);
 

@@ -8,11 +8,11 @@
  */
 #include "store/redis.h"
 
-const struct rd_members rd_feed_own = {fw_feed_fields, 26, 0, {"url", "created_ms", NULL}};
+const struct rd_members rd_feed_own = {fw_feed_fields, 27, 0, {"url", "created_ms", NULL}};
 const struct rd_members rd_feed_group[5] = {
-	{fw_feed_fields, 26, FW_GROUP_ERROR, {NULL}}, {fw_feed_fields, 26, FW_GROUP_VALIDATORS, {NULL}},
-	{fw_feed_fields, 26, FW_GROUP_META, {NULL}}, {fw_feed_fields, 26, FW_GROUP_RHYTHM, {NULL}},
-	{fw_feed_fields, 26, FW_GROUP_REDIRECT, {NULL}},
+	{fw_feed_fields, 27, FW_GROUP_ERROR, {NULL}}, {fw_feed_fields, 27, FW_GROUP_VALIDATORS, {NULL}},
+	{fw_feed_fields, 27, FW_GROUP_META, {NULL}}, {fw_feed_fields, 27, FW_GROUP_RHYTHM, {NULL}},
+	{fw_feed_fields, 27, FW_GROUP_REDIRECT, {NULL}},
 };
 const struct rd_members rd_entry_row = {fw_entry_fields, 14, 0, {"seen_ms", "changed_ms", "revision", NULL}};
 const struct rd_members rd_beat = {fw_beat_fields, 9, 0, {"at_ms", NULL}};
@@ -203,7 +203,7 @@ void rd_state_pack(struct fw_buf *out, int64_t fence, const struct fw_feed *f)
 		pack_one(out, "why", f->why);
 }
 
-static const struct rd_members why = {fw_wheel_fields, 12, 0, {NULL}};
+static const struct rd_members why = {fw_wheel_fields, 13, 0, {NULL}};
 
 bool rd_value_unpack(struct fw_str value, struct rd_loan *loan, struct fw_feed *f)
 {

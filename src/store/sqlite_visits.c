@@ -4,8 +4,9 @@
  *
  * A commit's visits are one row of visit_batches, as JSON: an array of arrays of numbers, in the order of fw_visit_fields, with the
  * id of the feed's visit before it in place of the first, the feed in place of the run, and the time as a difference. The words of
- * an error stand at the end, if there are any. Any SQLite can read that (the view `visits` does); a row for each would cost
- * more than the rest of a visit. Brackets occur in no string, so that arrays can be found without reading them.
+ * an error stand at the end, if there are any. Those from before schema 6 have neither queue_us nor store_us. Any SQLite can read that
+ * (the view `visits` does); a row for each would cost more than the rest of a visit. Brackets occur in no string, so that arrays can
+ * be found without reading them.
  *
  * A visit's id is the row's, times 1,024, and its place. Visits with ids from elsewhere (older schemas, copies) lie one by one in
  * visit_rows. A feed's visits are a chain from its last one; what belongs to no feed any more is passed over until it is pruned.
@@ -15,7 +16,7 @@
 
 #define BATCH_BITS 10
 #define BATCH_MAX (1 << BATCH_BITS)
-#define FIELD_N 20
+#define FIELD_N 22
 #define PRUNE_STEP 2000 /* visits per transaction */
 
 enum { PREVIOUS, FEED, AT }; /* what the first elements are */
@@ -192,7 +193,7 @@ static void batch_visit(const struct batch *b, size_t i, struct fw_visit *v, int
 
 	*v = (struct fw_visit){.id = b->id << BATCH_BITS | (int64_t)i, .run_id = b->run_id};
 	*previous_id = number_read(&t);
-	for (size_t k = FEED; k < FIELD_N - 1 && t.len && *t.p == ','; k++) {
+	for (size_t k = FEED; k < FIELD_N - 1 && t.len > 1 && t.p[0] == ',' && t.p[1] != '"'; k++) { /* older ones have two less */
 		int64_t x;
 
 		t = fw_str_sub(t, 1, t.len);
@@ -207,7 +208,7 @@ static void batch_visit(const struct batch *b, size_t i, struct fw_visit *v, int
 }
 
 #define ROW_COLUMNS "id, previous_id, feed_id, run_id, at_ms, kind, http_status, hops, slot, lateness_ms, dns_us, connect_us, tls_us," \
-	" first_byte_us, total_us, parse_us, wire_bytes, body_bytes, item_n, new_n, changed_n, error"
+	" first_byte_us, total_us, parse_us, wire_bytes, body_bytes, item_n, new_n, changed_n, queue_us, store_us, error"
 
 static void row_read(sqlite3_stmt *q, struct fw_visit *v, int64_t *previous_id)
 {

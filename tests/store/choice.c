@@ -318,10 +318,62 @@ START_TEST(due_are_listed)
 }
 END_TEST
 
+/* ---- what is new in rows --------------------------------------------------------------------------------------------------- */
+
+static int keep_visit(void *ctx, const struct fw_visit *v)
+{
+	*(struct fw_visit *)ctx = *v;
+	return 0;
+}
+
+START_TEST(members_are_kept)
+{
+	struct fw_store *st = fresh5(_i);
+	struct fw_feed f, push = {.push_until_ms = NOW + 5};
+	struct fw_outcome o;
+	struct fw_visit v;
+	struct fw_err err = {0};
+
+	if (!st)
+		return;
+	push.id = subscribe(st, "https://a.example/", NOW);
+	f = find(st, push.id, &A);
+	ck_assert(f.push_until_ms == 0 && f.expect_parts == 0);
+	OK(fw_store_feed_set(st, &push, FW_SET_PUSH, &err));
+	ck_assert_uint_eq(claim(st, (struct fw_claim_ask){0}).n, 1);
+	ck_assert_int_eq(L[0].feed.push_until_ms, NOW + 5);
+	ck_assert_int_eq(L[0].host_id, 0);
+	o = outcome_of(&L[0], &f, NOW);
+	f.expect_parts = (INT64_C(1) << 60) - 3;
+	f.push_until_ms = 7; /* not its business */
+	o.visit.queue_us = 11;
+	o.visit.parse_us = 12;
+	o.visit.store_us = INT64_C(1) << 40;
+	o.visit.error = FW_STR("[\"words\"]");
+	ck_assert_int_eq(commit_one(st, &o, NOW), 0);
+	f = find(st, push.id, &A);
+	ck_assert_int_eq(f.expect_parts, (INT64_C(1) << 60) - 3);
+	ck_assert_int_eq(f.push_until_ms, NOW + 5);
+	for (int i = 0; i < 2; i++) {
+		struct fw_visit_query q = {.feed_id = i ? push.id : 0, .oldest_first = !i};
+
+		OK(fw_store_visit_list(st, &q, keep_visit, &v, &err));
+		ck_assert(v.queue_us == 11 && v.parse_us == 12 && v.store_us == INT64_C(1) << 40);
+	}
+	push.push_until_ms = 0;
+	OK(fw_store_feed_set(st, &push, FW_SET_PUSH, &err));
+	status_set(st, push.id, FW_FEED_PAUSED);
+	f = find(st, push.id, &A);
+	ck_assert(f.push_until_ms == 0 && f.expect_parts == (INT64_C(1) << 60) - 3);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
 void choice_tests(Suite *s)
 {
 	TCase *t = tcase_create("choice");
-	const TTest *const every[] = {numbers_in_their_order, numbers_within_the_budget, numbers_and_turns, due_are_listed};
+	const TTest *const every[] = {numbers_in_their_order, numbers_within_the_budget, numbers_and_turns, due_are_listed, members_are_kept};
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 60);

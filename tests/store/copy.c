@@ -169,6 +169,14 @@ static void copy(struct fw_store *from, struct fw_store *to)
 
 /* ---- what there is to copy --------------------------------------------------------------------------------------------------- */
 
+/* Members of ABI 5, once every driver keeps them. */
+static int64_t since_5(int64_t value)
+{
+	for (size_t i = 0; fw_store_driver_at(i); i++)
+		value = fw_store_driver_at(i)->due_list ? value : 0;
+	return value;
+}
+
 static void visit_with(struct fw_store *st, int64_t at, const struct fw_entry_row *e, size_t n)
 {
 	struct fw_lease l[1];
@@ -182,6 +190,8 @@ static void visit_with(struct fw_store *st, int64_t at, const struct fw_entry_ro
 	o.visit.run_id = at / HOUR;
 	o.visit.error = FW_STR("words");
 	o.visit.total_us = 7;
+	o.visit.queue_us = since_5(8);
+	o.visit.store_us = since_5(INT64_C(1) << 33);
 	o.visit.wire_bytes = UINT64_C(1) << 40;
 	ck_assert_int_eq(commit_one(st, &o, at), 0);
 }
@@ -218,6 +228,7 @@ static void all_groups(struct fw_store *st, int64_t at)
 	f.crash_n = 1;
 	f.expect_us = 5;
 	f.expect_dev_us = 6;
+	f.expect_parts = since_5((INT64_C(1) << 60) - 7);
 	ck_assert_int_eq(commit_one(st, &o, at), 0);
 }
 
@@ -227,12 +238,15 @@ static struct fw_store *full_store(int driver)
 	struct fw_entry_row e[3] = {entry(1, 1, "one", "<p>first</p>"), entry(2, 7, "two", "second"), entry(3, 1, "three", NULL)};
 	struct fw_feed_new n = {.url = FW_STR("https://a.example/"), .user_title = FW_STR("mine"), .folder = FW_STR("f/g"),
 		.username = FW_STR("u"), .password = FW_STR("p"), .interval_ms = 1234, .due_at_ms = NOW};
-	struct fw_feed set = {.status = FW_FEED_PAUSED};
+	struct fw_feed set = {.status = FW_FEED_PAUSED}, push = {.push_until_ms = NOW + 99 * HOUR};
 	struct fw_lease l[1];
 	struct fw_err err = {0};
 	int64_t pruned;
 
 	OK(fw_store_subscribe(st, &n, 1, &err));
+	push.id = n.id;
+	if (since_5(1))
+		OK(fw_store_feed_set(st, &push, FW_SET_PUSH, &err));
 	visit_with(st, NOW, e, 3);
 	subscribe(st, "https://gone.example/", NOW + 2 * HOUR + 1); /* a hole among the numbers */
 	subscribe_many(st, CROWD, 0, 3, NOW + 9 * HOUR);
