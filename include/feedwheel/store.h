@@ -14,6 +14,7 @@
  *     host is strained, and shrinks with each that says it is not (FW_PACE_*): the rate rises in steps and falls by halves.
  *   - of a host nothing of which is lent to others a claim may lend more than host_max at once (host_ahead): the borrower then keeps
  *     host_max and the gap by himself. What is lent counts, begun or not, so that nobody else gets one before fewer than host_max are left.
+ *     Nobody goes ahead of a host_cooldown_ms; and unless feeds are named, what goes ahead gets the room that all others left in the claim.
  *   - an outcome whose fence is not the feed's current one writes nothing and is reported FW_ESTALE.
  *   - entries are unique by (feed, key): storing one again changes nothing unless its hash differs. Of two with one key in one
  *     document the first counts. What prune took away stays away, also while its feed still lists it.

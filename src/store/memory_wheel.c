@@ -59,21 +59,28 @@ static bool is_due(const struct claim *c, const struct node *f)
 	return mem_on_wheel(f) && !f->feed.lease_until_ms && f->feed.due_at_ms <= c->until_ms && wanted(c, f);
 }
 
-/* Lend one feed; false: its host has no budget. *rc is set out of memory. */
-static bool lend(const struct claim *c, struct node *f, struct fw_lease *out, int *rc)
+static bool may(const struct claim *c, const struct node *f, bool ahead)
+{
+	const struct fw_budget *b = &f->host->budget;
+	struct fw_claim_ask ask = *c->ask;
+
+	if (!mem_crowded(f->host))
+		return c->now_ms >= b->next_ok_ms;
+	ask.host_ahead = ahead ? ask.host_ahead : 0;
+	return fw_budget_may(b, &ask, c->me, c->now_ms);
+}
+
+static int lend(const struct claim *c, struct node *f, struct fw_lease *out)
 {
 	struct fw_budget *b = &f->host->budget;
 	bool crowded = mem_crowded(f->host);
 	char *worker;
 
-	if (crowded ? !fw_budget_may(b, c->ask, c->me, c->now_ms) : c->now_ms < b->next_ok_ms)
-		return false;
 	worker = fw_str_dup(fw_str(c->ask->worker));
 	*out = (struct fw_lease){.feed = f->feed, .host_id = crowded ? f->host->id : 0, .host_gap_ms = c->ask->host_gap_ms};
 	if (!worker || !fw_store_feed_dup(c->a, &out->feed)) {
 		free(worker);
-		*rc = FW_ENOMEM;
-		return false;
+		return FW_ENOMEM;
 	}
 	if (crowded) {
 		out->host_gap_ms = fw_budget_gap(b, c->ask);
@@ -88,7 +95,26 @@ static bool lend(const struct claim *c, struct node *f, struct fw_lease *out, in
 	f->feed.lease_until_ms = c->now_ms + c->ask->lease_ms;
 	out->feed.fence = out->fence = f->feed.fence;
 	out->feed.lease_until_ms = out->until_ms = f->feed.lease_until_ms;
-	return true;
+	return 0;
+}
+
+/* By number in one go; else what goes ahead of its host's time may have what is left when all others had theirs. */
+static int lend_all(const struct claim *c, struct node **due, size_t n, bool ahead, struct fw_lease *out, struct fw_claim_got *got)
+{
+	int rc = 0;
+
+	got->deferred_n = 0;
+	for (size_t i = 0; i < n && got->n < c->ask->max && !rc; i++) {
+		if (due[i]->feed.lease_until_ms) /* it is lent by now */
+			continue;
+		if (!may(c, due[i], ahead)) {
+			got->deferred_n++;
+			continue;
+		}
+		rc = lend(c, due[i], &out[got->n]);
+		got->n += !rc;
+	}
+	return rc;
 }
 
 /* Those that are due, in order of time or of the numbers asked for; and take back what ran out. */
@@ -115,6 +141,15 @@ static size_t due_find(const struct claim *c, struct node **due)
 	return n;
 }
 
+static int earlier(const void *a, const void *b)
+{
+	const struct fw_feed *x = &((const struct fw_lease *)a)->feed, *y = &((const struct fw_lease *)b)->feed;
+
+	if (x->due_at_ms != y->due_at_ms)
+		return x->due_at_ms < y->due_at_ms ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
 int mem_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_arena *a, struct fw_lease *out,
 	struct fw_claim_got *got, struct fw_err *err)
 {
@@ -129,14 +164,11 @@ int mem_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_are
 	if (!due)
 		return mem_no_memory(err);
 	due_n = due_find(&c, due);
-	for (size_t i = 0; i < due_n && got->n < ask->max && !rc; i++) {
-		if (due[i]->feed.lease_until_ms) /* asked for twice */
-			continue;
-		if (lend(&c, due[i], &out[got->n], &rc))
-			got->n++;
-		else if (!rc)
-			got->deferred_n++;
-	}
+	rc = lend_all(&c, due, due_n, ask->ids != NULL, out, got);
+	if (!rc && !ask->ids && ask->host_ahead && got->n < ask->max)
+		rc = lend_all(&c, due, due_n, true, out, got);
+	if (!ask->ids)
+		qsort(out, got->n, sizeof(*out), earlier);
 	for (size_t i = 0; i < m->feeds.n; i++) {
 		struct node *f = m->feeds.at[i];
 

@@ -24,7 +24,7 @@ struct place { /* where a feed waits, and whether it was lent */
 
 struct claim {
 	struct sqlite *s;
-	const struct fw_claim_ask *ask;
+	struct fw_claim_ask ask; /* host_ahead 0 as long as others may come first */
 	struct fw_arena *a;
 	struct fw_lease *out;
 	struct fw_claim_got *got;
@@ -36,6 +36,9 @@ struct claim {
 	struct sq_claimed *claimed;
 	size_t lent_n;
 	struct sq_range fences;
+	struct sq_map met;   /* hosts of which one was met in line; and in which order */
+	int64_t *met_host;
+	size_t met_n;
 };
 
 /* Note that a feed was lent under this fence. out: where it was read to, index of its place. */
@@ -90,18 +93,31 @@ static int lend_parked(struct claim *c, size_t i, struct fw_err *err)
 	return rc;
 }
 
+/* Remember the host for claim_along(). */
+static bool meet(struct claim *c, int64_t host_id)
+{
+	int64_t was;
+
+	if (!c->met_host || sq_map_get(&c->met, host_id, &was))
+		return true;
+	c->met_host[c->met_n++] = host_id;
+	return sq_map_put(&c->met, host_id, 1);
+}
+
 /* A feed of a crowded host: lend it; else one that was met in line is parked until it has its turn, and one asked for stays. */
 static int lend_crowded(struct claim *c, size_t i, struct fw_err *err)
 {
 	struct place *p = &c->place[i];
-	bool met = !c->ask->ids && p->id, may;
+	bool met = !c->ask.ids && p->id, may;
 	struct sqlite *s = c->s;
 	struct sq_host h;
 	int rc = sq_host_get(s, p->host_id, &h, err);
 
 	if (rc)
 		return rc;
-	may = !p->gone && fw_budget_may(&h.budget, c->ask, c->me, c->now_ms);
+	if (met && !meet(c, p->host_id))
+		return fw_err_set(err, FW_ENOMEM, "%s: claim: out of memory", s->path);
+	may = !p->gone && fw_budget_may(&h.budget, &c->ask, c->me, c->now_ms);
 	c->got->deferred_n += !may && !p->gone;
 	if (!may && !met)
 		return 0;
@@ -114,11 +130,11 @@ static int lend_crowded(struct claim *c, size_t i, struct fw_err *err)
 	} else {
 		rc = p->id ? lend(c, i, i + 1, INT64_MAX, err) : lend_parked(c, i, err);
 		h.parked_n -= !p->id;
-		p->gap_ms = fw_budget_gap(&h.budget, c->ask);
+		p->gap_ms = fw_budget_gap(&h.budget, &c->ask);
 		p->expect_us = h.budget.expect_us;
-		fw_budget_lend(&h.budget, c->ask, c->me, c->now_ms);
+		fw_budget_lend(&h.budget, &c->ask, c->me, c->now_ms);
 	}
-	if (!rc && met && !fw_budget_full(&h.budget, c->ask, c->me))
+	if (!rc && met && !fw_budget_full(&h.budget, &c->ask, c->me))
 		rc = sq_turn_give(s, &h, err);
 	return rc ? rc : sq_host_set(s, &h, err);
 }
@@ -142,7 +158,7 @@ static void take(sqlite3_context *ctx, int n, sqlite3_value **v)
 	f = &c->out[c->got->n + c->round_n++].feed;
 	*p = (struct place){.id = sqlite3_value_int64(v[0]), .feed_id = sqlite3_value_int64(v[1]), .host_id = sqlite3_value_int64(v[2]),
 		.wake_ms = sqlite3_value_type(v[3]) == SQLITE_NULL ? FW_NO_DATE : sqlite3_value_int64(v[3]),
-		.gone = sqlite3_value_type(v[4]) == SQLITE_NULL, .gap_ms = c->ask->host_gap_ms};
+		.gone = sqlite3_value_type(v[4]) == SQLITE_NULL, .gap_ms = c->ask.host_gap_ms};
 	*f = (struct fw_feed){0};
 	sq_state_read(v + HEAD_STATE, f, &p->last_visit_id);
 	sq_wide_read(v + HEAD_STATE + SQ_STATE_N, f);
@@ -217,21 +233,27 @@ static void round_take(struct claim *c)
 		l->host_id = p->host_id;
 		l->host_gap_ms = p->gap_ms;
 		l->host_expect_us = p->expect_us;
-		l->until_ms = l->feed.lease_until_ms = c->now_ms + c->ask->lease_ms;
+		l->until_ms = l->feed.lease_until_ms = c->now_ms + c->ask.lease_ms;
 		to++;
 	}
 	c->got->n = to;
 }
 
+/* So many rows of the line's head are looked at. */
+static size_t scan_max(const struct claim *c)
+{
+	return c->ask.max * SCAN_FACTOR + SCAN_EXTRA;
+}
+
 /* Rounds of the line's head. */
 static int claim_head(struct claim *c, struct fw_err *err)
 {
-	size_t left = c->ask->max * SCAN_FACTOR + SCAN_EXTRA, n;
+	size_t left = scan_max(c), n;
 	int64_t until = FW_MIN(c->now_ms, c->before_ms);
 	int rc = 0;
 
 	do {
-		size_t max = FW_MIN(c->ask->max - c->got->n, left);
+		size_t max = FW_MIN(c->ask.max - c->got->n, left);
 		sqlite3_stmt *q = sq_ask(c->s, SQ_DUE, HEAD "LEFT JOIN feeds f ON f.id = l.feed_id WHERE l.id <= ?1"
 			" AND coalesce(wake_at_ms, due_at_ms) <= ?2 AND " WANTED(4) " ORDER BY l.id LIMIT ?3", err, "iiii", sq_slot_last(until),
 			until, SQ_INT(max), c->expect_max_us);
@@ -243,14 +265,14 @@ static int claim_head(struct claim *c, struct fw_err *err)
 		if (!rc)
 			round_take(c);
 		left -= n;
-	} while (!rc && n && left && c->got->n < c->ask->max); /* a loan may have brought the next of its host */
+	} while (!rc && n && left && c->got->n < c->ask.max); /* a loan may have brought the next of its host */
 	return rc;
 }
 
 /* With a due_before in the past, feeds that were due before it may stand behind it, because they were moved. */
 static int claim_moved(struct claim *c, struct fw_err *err)
 {
-	size_t max = c->ask->max - c->got->n;
+	size_t max = c->ask.max - c->got->n;
 	sqlite3_stmt *q = sq_ask(c->s, SQ_DUE_MOVED, HEAD "INDEXED BY line_moved LEFT JOIN feeds f ON f.id = l.feed_id"
 		" WHERE wake_at_ms IS NOT NULL AND wake_at_ms > ?1 AND wake_at_ms <= ?2 AND due_at_ms <= ?1 AND " WANTED(4)
 		" ORDER BY wake_at_ms LIMIT ?3", err, "iiii", c->before_ms, c->now_ms, SQ_INT(max), c->expect_max_us);
@@ -274,7 +296,7 @@ static int turns_give(struct claim *c, struct fw_err *err)
 		if (!c->place[i].fence || !c->place[i].host_id)
 			continue;
 		rc = sq_host_get(c->s, c->place[i].host_id, &h, err);
-		if (rc || !h.parked_n || h.turn_n || fw_budget_full(&h.budget, c->ask, c->me))
+		if (rc || !h.parked_n || h.turn_n || fw_budget_full(&h.budget, &c->ask, c->me))
 			continue;
 		rc = sq_turn_give(c->s, &h, err);
 		rc = rc ? rc : sq_host_set(c->s, &h, err);
@@ -282,15 +304,15 @@ static int turns_give(struct claim *c, struct fw_err *err)
 	return rc;
 }
 
-/* With a host of which this claim has lent one go those that are parked, as far as it may have more ahead. */
+/* Of a host whose turn came those that are parked go along, as far as this worker may have more ahead. */
 static int claim_along(struct claim *c, int64_t host_id, struct fw_err *err)
 {
-	size_t n = 0, room = c->ask->max - c->got->n;
+	size_t n = 0, before = c->lent_n, room = c->ask.max - c->got->n;
 	struct sq_host h;
 	int rc = sq_host_get(c->s, host_id, &h, err);
 
-	for (struct fw_budget b = h.budget; n < room && n < (size_t)h.parked_n && fw_budget_may(&b, c->ask, c->me, c->now_ms); n++)
-		fw_budget_lend(&b, c->ask, c->me, c->now_ms);
+	for (struct fw_budget b = h.budget; n < room && n < (size_t)h.parked_n && fw_budget_may(&b, &c->ask, c->me, c->now_ms); n++)
+		fw_budget_lend(&b, &c->ask, c->me, c->now_ms);
 	if (rc || !n)
 		return rc;
 	round_begin(c, n);
@@ -302,6 +324,7 @@ static int claim_along(struct claim *c, int64_t host_id, struct fw_err *err)
 	rc = rc ? rc : turns_give(c, err);
 	if (!rc)
 		round_take(c);
+	c->got->deferred_n -= FW_MIN(c->got->deferred_n, c->lent_n - before);
 	return rc;
 }
 
@@ -323,7 +346,7 @@ static int id_read(struct claim *c, int64_t feed_id, struct fw_err *err)
 /* The next round of numbers, from *at on. */
 static int ids_read(struct claim *c, struct sq_map *seen, size_t *at, struct fw_err *err)
 {
-	const struct fw_claim_ask *ask = c->ask;
+	const struct fw_claim_ask *ask = &c->ask;
 	int rc = sq_places_ready(c->s, err);
 
 	round_begin(c, ask->max - c->got->n);
@@ -344,7 +367,7 @@ static int claim_ids(struct claim *c, struct fw_err *err)
 	size_t at = 0;
 	int rc = 0;
 
-	while (!rc && at < c->ask->id_n && c->got->n < c->ask->max) {
+	while (!rc && at < c->ask.id_n && c->got->n < c->ask.max) {
 		rc = ids_read(c, &seen, &at, err);
 		for (size_t i = 0; i < c->round_n && !rc; i++) {
 			struct place *p = &c->place[i];
@@ -364,19 +387,26 @@ static int claim_ids(struct claim *c, struct fw_err *err)
 	return rc;
 }
 
-/* Those that are due, earliest first. */
+/* Those that are due, earliest first. What goes ahead of its host's time may have what is left when all others had theirs. */
 static int claim_due(struct claim *c, struct fw_err *err)
 {
-	int rc = claim_head(c, err);
-	size_t n;
+	uint32_t ahead = c->ask.host_ahead;
+	int rc;
 
-	if (!rc && c->before_ms < c->now_ms && c->got->n < c->ask->max)
-		rc = claim_moved(c, err);
-	n = c->got->n;
-	for (size_t i = 0; i < n && c->ask->host_ahead && c->got->n < c->ask->max && !rc; i++) {
-		if (c->out[i].host_id)
-			rc = claim_along(c, c->out[i].host_id, err);
+	if (ahead) {
+		c->met_host = calloc(scan_max(c) + c->ask.max, sizeof(*c->met_host));
+		if (!c->met_host)
+			return fw_err_set(err, FW_ENOMEM, "%s: claim: out of memory", c->s->path);
 	}
+	c->ask.host_ahead = 0;
+	rc = claim_head(c, err);
+	if (!rc && c->before_ms < c->now_ms && c->got->n < c->ask.max)
+		rc = claim_moved(c, err);
+	c->ask.host_ahead = ahead;
+	for (size_t i = 0; i < c->met_n && c->got->n < c->ask.max && !rc; i++)
+		rc = claim_along(c, c->met_host[i], err);
+	free(c->met_host);
+	sq_map_finish(&c->met);
 	return rc;
 }
 
@@ -432,7 +462,7 @@ static int claim_note(struct claim *c, struct fw_err *err)
 	sq_loans_keep(c->s, c->claimed, c->fences, c->lent_n);
 	if (!c->lent_n)
 		return 0;
-	return sq_claim_put(c->s, c->fences.first, c->fences.last, c->now_ms + c->ask->lease_ms, c->ask->worker, err);
+	return sq_claim_put(c->s, c->fences.first, c->fences.last, c->now_ms + c->ask.lease_ms, c->ask.worker, err);
 }
 
 static int earlier(const void *a, const void *b)
@@ -456,7 +486,7 @@ int sq_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_aren
 	struct fw_claim_got *got, struct fw_err *err)
 {
 	int64_t now = ask->now_ms ? ask->now_ms : fw_now_ms();
-	struct claim c = {.s = sqlite_of(st), .ask = ask, .a = a, .out = out, .got = got, .now_ms = now,
+	struct claim c = {.s = sqlite_of(st), .ask = *ask, .a = a, .out = out, .got = got, .now_ms = now,
 		.before_ms = ask->due_before_ms ? ask->due_before_ms : now, .me = fw_budget_holder(ask->worker),
 		.expect_max_us = ask->expect_max_us ? ask->expect_max_us : INT64_MAX};
 	int rc;
