@@ -441,12 +441,18 @@ void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, 
 bool visit_weather(struct visit *v, struct fw_weather *w, int64_t mono_ms)
 {
 	const struct fw_fetch *f = &v->fetch;
+	struct fw_weather_visit seen;
 	char host[256];
 	bool was = w->down;
 
 	if (!fw_store_host(f->final_url.len ? f->final_url : f->url, host, sizeof(host)))
 		return false;
-	v->our_network = fw_weather_seen(w, fw_hash64(host, strlen(host)), fw_weather_sign(f->kind), v->lease->feed.fail_n > 0, mono_ms);
+	seen = (struct fw_weather_visit){
+		.host = fw_hash64(host, strlen(host)), .sign = fw_weather_sign(f->kind, f->visit.connect_us > 0),
+		.expected = v->lease->feed.fail_n > 0, .begin_ms = mono_ms - f->visit.total_us / 1000, .now_ms = mono_ms,
+	};
+	v->our_network = fw_weather_seen(w, &seen);
+	v->doubtful = seen.sign == FW_WEATHER_FAILED && fw_weather_doubtful(w);
 	return w->down != was;
 }
 

@@ -26,6 +26,7 @@
 
 #define BEAT_EVERY_MS 500
 #define SIGNAL_N 4
+#define DOUBT_MS (3 * FW_SECOND_MS)
 #define COOLED_N 64
 #define ONCE_TURN_MS FW_MINUTE_MS /* a --once gives back at once what would wait longer for its host */
 
@@ -61,6 +62,9 @@ struct worker {
 	size_t granted, pending;
 	uint64_t rnd;
 	struct fw_weather weather;
+	struct visit *doubt[FW_WEATHER_DOWN_N]; /* ended, and waiting for what the next ones show */
+	uint32_t doubt_n;
+	int64_t doubt_since_ms;      /* monotonic */
 	bool draining, closing;
 	uv_timer_t beat, drain_timer, gap_timer;
 	uv_signal_t signal[SIGNAL_N];
@@ -230,6 +234,34 @@ static bool is_cooled(const struct worker *w, int64_t host)
 	return false;
 }
 
+static void visit_over(struct worker *w, struct visit *v)
+{
+	visit_finish(v, &w->lane.rules, fw_now_ms(), next_random(w), on_reading, v);
+	v->lent->parsed_us = fw_mono_us();
+	atomic_store_explicit(&w->o->shared->last_done_us, v->lent->parsed_us, memory_order_relaxed);
+	v->outcome.visit.queue_us = v->lent->queue_us;
+	hand_over(w, v, VISIT_COMMIT);
+	cool(w, v);
+}
+
+/*
+ * Failures that may yet turn out to be those of our own network wait for what comes next, so that nobody is charged with the first of them.
+ * There are few, and not for long: the row goes on or is broken within moments, or nothing is under way that could tell.
+ */
+static void doubts_settle(struct worker *w)
+{
+	uint32_t n = w->doubt_n;
+
+	if (n && fw_weather_doubtful(&w->weather) && !w->draining && (w->in_flight || waiting(w)) &&
+	    fw_mono_ms() - w->doubt_since_ms < DOUBT_MS)
+		return;
+	w->doubt_n = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		w->doubt[i]->our_network = w->weather.down;
+		visit_over(w, w->doubt[i]);
+	}
+}
+
 static void on_fetched(struct fw_fetch *f)
 {
 	struct visit *v = f->ctx;
@@ -242,14 +274,15 @@ static void on_fetched(struct fw_fetch *f)
 	} else {
 		if (visit_weather(v, &w->weather, fw_mono_ms()))
 			weather_changed(w);
-		visit_finish(v, &w->lane.rules, fw_now_ms(), next_random(w), on_reading, v);
-		v->lent->parsed_us = fw_mono_us();
-		atomic_store_explicit(&w->o->shared->last_done_us, v->lent->parsed_us, memory_order_relaxed);
-		v->outcome.visit.queue_us = v->lent->queue_us;
-		hand_over(w, v, VISIT_COMMIT);
-		cool(w, v);
+		if (v->doubtful && w->doubt_n < FW_WEATHER_DOWN_N) {
+			w->doubt_since_ms = w->doubt_n ? w->doubt_since_ms : fw_mono_ms();
+			w->doubt[w->doubt_n++] = v;
+		} else {
+			visit_over(w, v);
+		}
 	}
 	start_more(w);
+	doubts_settle(w);
 	end_if_drained(w);
 }
 
@@ -438,6 +471,7 @@ static void drain(struct worker *w)
 	atomic_store(&w->lane.stopping, true);
 	fw_fetcher_hold(w->fetcher, false);
 	unqueue(w, FW_PLAN_ALL);
+	doubts_settle(w);
 	if (w->in_flight)
 		uv_timer_start(&w->drain_timer, on_drain_timeout, (uint64_t)w->lane.config->drain_timeout_ms, 0);
 	end_if_drained(w);
@@ -487,6 +521,7 @@ static void on_beat(uv_timer_t *t)
 
 	atomic_store(&w->o->shared->beat_mono_ms, fw_mono_ms());
 	fw_log_own_up();
+	doubts_settle(w);
 	if (!w->closing)
 		read_on(w);
 	grant(w); /* the mark on held bytes may have been passed downwards without an event */
@@ -548,7 +583,7 @@ static int lane_init(struct worker *w)
 	l->cap = l->slots + FW_MIN((size_t)l->slots / 2 + 1, (size_t)256);
 	l->pending_max = (size_t)c->batch_visits + (size_t)c->batch_visits / 2;
 	l->lease_max = 2 * l->cap;
-	l->visit_max = 3 * l->cap + l->pending_max + SPARE_SLOTS;
+	l->visit_max = 3 * l->cap + l->pending_max + SPARE_SLOTS + FW_WEATHER_DOWN_N;
 	l->held_max = 2 * (size_t)c->batch_bytes;
 	fw_settings_visit(c, &l->rules);
 	l->rules.run_id = w->o->run_id;

@@ -2,20 +2,22 @@
 /*
  * Why a row and not a rate: a pool of transfers is full of failures when the slow ones go first, and a minute that began well ends in an
  * outage. What tells the two apart is that nobody answers in between. Hosts count, not visits: a hoster with a thousand blogs that is
- * down is one host. Failures that were expected count for nothing: many feeds are dead, and a row of them says nothing new.
+ * down is one host. Failures that were expected count for nothing: many feeds are dead, and a row of them says nothing new. At the end of
+ * a run only those are under way that take longest to fail: they began when others answered, and that is why such attempts do not count.
  */
 #include <string.h>
 
 #include "sched/weather.h"
 #include "base/banned.h"
 
-enum fw_weather_sign fw_weather_sign(enum fw_visit_kind kind)
+enum fw_weather_sign fw_weather_sign(enum fw_visit_kind kind, bool connected)
 {
 	switch (kind) {
 	case FW_VISIT_DNS:
 	case FW_VISIT_CONNECT:
-	case FW_VISIT_TIMEOUT:
 		return FW_WEATHER_FAILED;
+	case FW_VISIT_TIMEOUT:
+		return connected ? FW_WEATHER_STALLED : FW_WEATHER_FAILED;
 	case FW_VISIT_NONE:
 	case FW_VISIT_BLOCKED:
 	case FW_VISIT_CRASH:
@@ -54,7 +56,7 @@ static void failed(struct fw_weather *w, uint64_t host, int64_t now_ms)
 	w->failed_n = w->answered_n = 0;
 }
 
-static void answered(struct fw_weather *w, uint64_t host)
+static void answered(struct fw_weather *w, uint64_t host, int64_t now_ms)
 {
 	for (uint32_t i = 0; i < w->answered_n; i++) {
 		if (w->answered[i] == host)
@@ -64,14 +66,20 @@ static void answered(struct fw_weather *w, uint64_t host)
 	if (w->answered_n < FW_WEATHER_UP_N)
 		return;
 	w->down = false;
+	w->alive_ms = now_ms;
 	w->failed_n = w->answered_n = 0;
 }
 
-bool fw_weather_seen(struct fw_weather *w, uint64_t host, enum fw_weather_sign sign, bool expected, int64_t now_ms)
+bool fw_weather_seen(struct fw_weather *w, const struct fw_weather_visit *v)
 {
-	if (sign == FW_WEATHER_FAILED && !expected)
-		failed(w, host, now_ms);
-	else if (sign == FW_WEATHER_ANSWERED)
-		answered(w, host);
-	return w->down && sign == FW_WEATHER_FAILED;
+	if (v->sign == FW_WEATHER_FAILED && !v->expected && v->begin_ms >= w->alive_ms)
+		failed(w, v->host, v->now_ms);
+	else if (v->sign == FW_WEATHER_ANSWERED)
+		answered(w, v->host, v->now_ms);
+	return w->down && v->sign >= FW_WEATHER_STALLED;
+}
+
+bool fw_weather_doubtful(const struct fw_weather *w)
+{
+	return !w->down && w->failed_n > 0;
 }

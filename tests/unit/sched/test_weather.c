@@ -17,14 +17,20 @@ static void setup(void)
 	now = 1000;
 }
 
+static bool seen(uint64_t host, enum fw_weather_sign sign, bool expected, int64_t took_ms)
+{
+	now += 10;
+	return fw_weather_seen(&w, &(struct fw_weather_visit){.host = host, .sign = sign, .expected = expected, .begin_ms = now - took_ms, .now_ms = now});
+}
+
 static bool fails(uint64_t host)
 {
-	return fw_weather_seen(&w, host, FW_WEATHER_FAILED, false, now += 10);
+	return seen(host, FW_WEATHER_FAILED, false, 5);
 }
 
 static bool answers(uint64_t host)
 {
-	return fw_weather_seen(&w, host, FW_WEATHER_ANSWERED, false, now += 10);
+	return seen(host, FW_WEATHER_ANSWERED, false, 5);
 }
 
 static void go_down(void)
@@ -41,8 +47,10 @@ START_TEST(many_hosts_at_once)
 	ck_assert(fails(N));
 	ck_assert_int_eq(w.since_ms, 1010);
 	ck_assert(fails(1) && fails(99));
-	ck_assert(fw_weather_seen(&w, 7, FW_WEATHER_FAILED, true, now)); /* those that were failing are not charged either */
-	ck_assert(!fw_weather_seen(&w, 7, FW_WEATHER_NOTHING, false, now));
+	ck_assert(seen(98, FW_WEATHER_STALLED, false, 10000)); /* it had connected before */
+	ck_assert(!fw_weather_doubtful(&w));
+	ck_assert(seen(7, FW_WEATHER_FAILED, true, 5)); /* those that were failing are not charged either */
+	ck_assert(!seen(7, FW_WEATHER_NOTHING, false, 5));
 }
 END_TEST
 
@@ -56,8 +64,22 @@ END_TEST
 START_TEST(dead_feeds_are_no_evidence) /* they go first, all together, when the slow ones go first */
 {
 	for (uint64_t h = 1; h < 1000; h++)
-		ck_assert(!fw_weather_seen(&w, h, FW_WEATHER_FAILED, true, now += 10));
+		ck_assert(!seen(h, FW_WEATHER_FAILED, true, 5));
 	ck_assert(!w.down);
+}
+END_TEST
+
+START_TEST(end_of_a_run) /* only those are left that take longest to fail: they began when others answered, or were connected */
+{
+	answers(1);
+	answers(2);
+	for (uint64_t h = 10; h < 50; h++) {
+		ck_assert(!seen(h, FW_WEATHER_FAILED, false, 10000));
+		ck_assert(!seen(1000 + h, FW_WEATHER_STALLED, false, 5));
+		ck_assert(!fw_weather_doubtful(&w));
+	}
+	fails(1);
+	ck_assert(fw_weather_doubtful(&w));
 }
 END_TEST
 
@@ -115,15 +137,16 @@ END_TEST
 
 START_TEST(signs)
 {
-	ck_assert_int_eq(fw_weather_sign(FW_VISIT_DNS), FW_WEATHER_FAILED);
-	ck_assert_int_eq(fw_weather_sign(FW_VISIT_CONNECT), FW_WEATHER_FAILED);
-	ck_assert_int_eq(fw_weather_sign(FW_VISIT_TIMEOUT), FW_WEATHER_FAILED);
-	ck_assert_int_eq(fw_weather_sign(FW_VISIT_LOCAL), FW_WEATHER_NOTHING);
-	ck_assert_int_eq(fw_weather_sign(FW_VISIT_BLOCKED), FW_WEATHER_NOTHING);
-	ck_assert_int_eq(fw_weather_sign(FW_VISIT_HTTP), FW_WEATHER_ANSWERED);
-	ck_assert_int_eq(fw_weather_sign(FW_VISIT_TLS), FW_WEATHER_ANSWERED);
-	ck_assert_int_eq(fw_weather_sign(FW_VISIT_GONE), FW_WEATHER_ANSWERED);
-	ck_assert_int_eq(fw_weather_sign(FW_VISIT_NOT_MODIFIED), FW_WEATHER_ANSWERED);
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_DNS, false), FW_WEATHER_FAILED);
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_CONNECT, false), FW_WEATHER_FAILED);
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_TIMEOUT, false), FW_WEATHER_FAILED);
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_TIMEOUT, true), FW_WEATHER_STALLED);
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_LOCAL, false), FW_WEATHER_NOTHING);
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_BLOCKED, false), FW_WEATHER_NOTHING);
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_HTTP, false), FW_WEATHER_ANSWERED);
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_TLS, false), FW_WEATHER_ANSWERED);
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_GONE, false), FW_WEATHER_ANSWERED);
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_NOT_MODIFIED, false), FW_WEATHER_ANSWERED);
 }
 END_TEST
 
@@ -136,6 +159,7 @@ int main(void)
 	tcase_add_test(t, many_hosts_at_once);
 	tcase_add_test(t, one_host_is_no_network);
 	tcase_add_test(t, dead_feeds_are_no_evidence);
+	tcase_add_test(t, end_of_a_run);
 	tcase_add_test(t, answers_between);
 	tcase_add_test(t, half_fail);
 	tcase_add_test(t, house_mate);
