@@ -1,21 +1,81 @@
 /* SPDX-License-Identifier: ISC */
 /* why URL: when the feed is asked next, and for which reasons. */
+#include "base/url.h"
 #include "cli/cli.h"
+#include "feedwheel/moves.h"
 #include "base/banned.h"
 
 static const char *not_asked(const struct fw_feed *f)
 {
 	switch (f->status) {
 	case FW_FEED_PAUSED: return "it is paused: 'feedwheel resume' asks it again";
-	case FW_FEED_GONE: return "it has ended (410 or expired) and is not asked: 'feedwheel resume' asks it again";
+	case FW_FEED_GONE: return "it has ended (410 or expired): 'feedwheel resume' asks it now";
 	case FW_FEED_QUARANTINED: return "its visits killed a worker, so it is set aside: 'feedwheel resume' tries again";
 	default: return NULL;
 	}
 }
 
+/* ---- moves --------------------------------------------------------------------------------------------------------------------- */
+
+static int move_print(void *ctx, const struct fw_move *m)
+{
+	struct cli *c = ctx;
+	char stamp[FW_RFC3339_MAX];
+
+	cli_out(c, "  %s ", m->merged ? "one with" : "moved permanently from");
+	cli_out_safe(c, m->from);
+	cli_out(c, m->merged ? ", which moved here, since %s\n" : ", since %s\n", cli_stamp(stamp, m->at_ms));
+	return 0;
+}
+
+static int move_json(void *ctx, const struct fw_move *m)
+{
+	struct fw_json *j = ctx;
+
+	fw_json_object(j, NULL);
+	fw_json_str(j, "from", m->from);
+	fw_json_time(j, "at", m->at_ms);
+	fw_json_bool(j, "merged", m->merged);
+	fw_json_end(j);
+	return 0;
+}
+
+/* The feed that a word names; when none has that address any more, the one that moved away from there. */
+static int find(struct cli *c, struct fw_feed *f)
+{
+	struct fw_str url, user, pass;
+	struct fw_move m;
+	struct fw_err err = {0};
+
+	if (fw_url_clean(&c->arena, fw_str(c->arg[0]), &url, &user, &pass, NULL) ||
+	    fw_store_feed_find(c->store, 0, url, &c->arena, f, &err) != FW_ENOTFOUND || fw_move_find(c->store, url, &c->arena, &m, &err) ||
+	    fw_store_feed_find(c->store, m.feed_id, FW_STR_NONE, &c->arena, f, &err))
+		return cli_feed(c, c->arg[0], false, f);
+	return 0;
+}
+
+static void redirect_print(struct cli *c, const struct fw_feed *f)
+{
+	char stamp[FW_RFC3339_MAX], n[FW_RFC3339_MAX];
+
+	if (!f->redirect_url.len)
+		return;
+	cli_out(c, "  redirected permanently to ");
+	cli_out_safe(c, f->redirect_url);
+	if (f->redirect_n)
+		cli_out(c, " since %s (%s): it will be its address when that stays so for a day\n", cli_stamp(stamp, f->redirect_since_ms),
+			cli_count(n, f->redirect_n, "visit", "visits"));
+	else
+		cli_out(c, ", where no entry of this feed was found: its address is kept ('feedwheel add' takes the other)\n");
+}
+
+/* ---- the whole ----------------------------------------------------------------------------------------------------------------- */
+
 static int why_json(struct cli *c, const struct fw_feed *f)
 {
 	struct cli_json w;
+	struct fw_err err = {0};
+	int rc;
 
 	cli_json_begin(&w, true);
 	fw_json_object(&w.j, NULL);
@@ -25,9 +85,14 @@ static int why_json(struct cli *c, const struct fw_feed *f)
 	fw_json_time(&w.j, "due", f->due_at_ms);
 	fw_json_str(&w.j, "why", f->why);
 	fw_json_int(&w.j, "failures", f->fail_n);
+	if (f->redirect_url.len)
+		fw_json_str(&w.j, "redirect_url", f->redirect_url);
+	fw_json_array(&w.j, "moves");
+	rc = fw_move_list(c->store, f->id, move_json, &w.j, &err);
+	fw_json_end(&w.j);
 	fw_json_end(&w.j);
 	cli_json_end(&w, c);
-	return CLI_OK;
+	return rc ? cli_store_failed(c, &err) : CLI_OK;
 }
 
 static int why_run(struct cli *c)
@@ -35,20 +100,23 @@ static int why_run(struct cli *c)
 	char stamp[FW_RFC3339_MAX], ago[FW_RFC3339_MAX];
 	const char *remedy;
 	struct fw_feed f = {0};
+	struct fw_err err = {0};
 	int rc = cli_store(c, FW_STORE_READ);
 
 	if (!rc)
-		rc = cli_feed(c, c->arg[0], false, &f);
+		rc = find(c, &f);
 	if (rc)
 		return rc;
 	if (cli_flag(c, "json"))
 		return why_json(c, &f);
 	cli_out_safe(c, f.url);
-	if (not_asked(&f)) {
+	if (not_asked(&f))
 		cli_out(c, "\n  %s\n", not_asked(&f));
+	if (f.status == FW_FEED_GONE)
+		cli_out(c, "  asked once again %s (%s)\n", cli_ago(c, ago, f.due_at_ms), cli_stamp(stamp, f.due_at_ms));
+	else if (not_asked(&f))
 		return CLI_OK;
-	}
-	if (f.due_at_ms <= FW_DUE_FIRST)
+	else if (f.due_at_ms <= FW_DUE_FIRST)
 		cli_out(c, "\n  due now, before all others: somebody asked for it\n");
 	else if (f.due_at_ms <= c->now_ms)
 		cli_out(c, "\n  due now (since %s)\n", cli_stamp(stamp, f.due_at_ms));
@@ -57,6 +125,9 @@ static int why_run(struct cli *c)
 	cli_out(c, "  because: ");
 	cli_out_safe(c, f.why.len ? f.why : FW_STR("it is new and was never visited"));
 	cli_out(c, "\n");
+	redirect_print(c, &f);
+	if (fw_move_list(c->store, f.id, move_print, c, &err))
+		return cli_store_failed(c, &err);
 	if (f.fail_n) {
 		cli_out(c, f.fail_n == 1 ? "  failed once: " : "  failed %u times in a row, lastly: ", f.fail_n);
 		cli_out_safe(c, cli_feed_error(&f));

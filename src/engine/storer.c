@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "engine/chores.h"
 #include "engine/course.h"
 #include "engine/lane.h"
 #include "engine/moves.h"
@@ -67,6 +68,7 @@ struct storer {
 	struct fw_err outage_err;
 	bool once_over, upkeep_more;
 	int64_t once_over_ms, upkeep_at_ms, prune_at_ms, prune_entries_at_ms; /* monotonic */
+	struct chores chores;
 	struct fw_lease *back;      /* leases to give back, back_n of them */
 	size_t back_n;
 	bool cool;                  /* one of the batch brings a pause for its host: it is stored before others of that host go back */
@@ -1001,6 +1003,8 @@ static int storer_run(struct storer *s)
 			claim(s, now_ms);
 		if (!s->n && !fw_ring_fill(&l->outcomes)) {
 			prune(s, mono_ms);
+			if (s->st && !s->retry.pause_ms && !atomic_load(&l->stopping))
+				chores_do(&s->chores, s->st, l->o->shared->name, l->o->meter, l->o->index == 0, mono_ms);
 			if (upkeep(s, mono_ms))
 				continue;
 		}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: ISC */
+/* What the store thread does now and then beside retention: nothing of it is urgent, and what fails is done the next time. */
+#ifndef FW_ENGINE_CHORES_H
+#define FW_ENGINE_CHORES_H
+
+#include "engine/meter.h"
+#include "feedwheel/store.h"
+
+struct chores { /* zeroed: all is due */
+	int64_t probe_at_ms, offline_at_ms; /* monotonic */
+	bool offline; /* told */
+};
+
+/*
+ * Feeds that are gone and whose time has come (due_at_ms, 30 to 180 days on) get back on the wheel for one visit, which says whether they
+ * still are. Looks at no more often than needed; *n: how many.
+ */
+FW_MUST_CHECK int chores_probe(struct fw_store *st, int64_t now_ms, size_t *n, bool *more, struct fw_err *err);
+
+/* worker: its name; m: its counters; first: it is the one that does what one is enough for. */
+void chores_do(struct chores *c, struct fw_store *st, const char *worker, const struct fw_meter_slot *m, bool first, int64_t mono_ms);
+
+#endif
