@@ -155,6 +155,63 @@ START_TEST(views_follow_their_database) /* a dump can be restored under another 
 }
 END_TEST
 
+/* As schema 4 had it, a part of the way: killed between two tables. */
+static void schema4(bool half)
+{
+	bare("ALTER TABLE visits DROP COLUMN queue_us, DROP COLUMN store_us");
+	bare("ALTER TABLE hosts DROP COLUMN pace_ms, DROP COLUMN expect_us, DROP COLUMN cool_until_ms, DROP COLUMN holder");
+	if (!half) {
+		bare("ALTER TABLE feeds DROP COLUMN push_until_ms");
+		bare("ALTER TABLE wheel DROP COLUMN expect_parts");
+	}
+	bare("UPDATE numbers SET value = 4 WHERE name = 'schema'");
+}
+
+START_TEST(schema_4_is_brought_up_to_date) /* REL-15: with all that is in it, and hosts as they were; LIM-06 */
+{
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct fw_claim_ask ask = {.worker = "w", .now_ms = NOW, .lease_ms = 60000, .max = 9, .host_max = 1, .host_gap_ms = 5};
+	struct fw_claim_got got;
+	struct fw_lease l[9];
+	struct fw_feed f;
+	struct fw_outcome o;
+	struct fw_err err = {0};
+
+	subscribe(st, "https://one.blogspot.com/a", NOW);
+	put_entries(st, &A, NOW, 0, 10);
+	subscribe(st, "https://one.blogspot.com/b", NOW);
+	subscribe(st, "https://one.blogspot.com/c", NOW);
+	OK(fw_store_claim(st, &ask, &A, l, &got, &err)); /* is lent all the while; the other is parked */
+	ck_assert_uint_eq(got.n, 1);
+	fw_store_close(st);
+	bare("UPDATE hosts SET name = 'one.blogspot.com'");
+	schema4(_i);
+	refused_at(url, FW_STORE_READ, FW_EVERSION, "upgrades it");
+	refused_at(url, FW_STORE_NO_MIGRATE, FW_EVERSION, "upgrades it");
+	st = store_open(url, 0);
+	ck_assert_int_eq(bare_number("SELECT value FROM numbers WHERE name = 'schema'"), 5);
+	ck_assert_int_eq(bare_number("SELECT sum(pace_ms + expect_us + cool_until_ms + holder) FROM hosts"), 0);
+	ck_assert_int_eq(bare_number("SELECT sum(push_until_ms) + (SELECT sum(expect_parts) FROM wheel) FROM feeds"), 0);
+	check_clean(st);
+	ck_assert_int_eq(stats(st, NOW).entry_n, 10);
+	ck_assert_int_eq(stats(st, NOW).visit_n, 1);
+	ck_assert_int_eq(hits(st, "number"), 10);
+	o = outcome_of(&l[0], &f, NOW);
+	o.host_mood = FW_HOST_STRAINED;
+	ck_assert_int_eq(commit_one(st, &o, NOW), 0);
+	ask.now_ms = NOW + 10;
+	OK(fw_store_claim(st, &ask, &A, l, &got, &err));
+	ck_assert_uint_eq(got.n, 1);
+	ck_assert_int_eq(l[0].host_gap_ms, FW_PACE_MIN_MS);
+	/* who comes now joins the service; who was there stays where he was */
+	subscribe(st, "https://two.blogspot.com/", NOW);
+	ck_assert_int_eq(bare_number("SELECT feed_n FROM hosts WHERE name = 'one.blogspot.com'"), 3);
+	ck_assert_int_eq(bare_number("SELECT feed_n FROM hosts WHERE name = 'blogspot.com'"), 1);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
 START_TEST(half_made_schema) /* killed between two tables: the next one goes on */
 {
 	struct fw_store *st = store_open(url, FW_STORE_CREATE);
@@ -314,6 +371,50 @@ START_TEST(locked_by_somebody_else)
 	OK(fw_store_commit(st, &batch, &err)); /* as it was */
 	ck_assert_int_eq(o.rc, 0);
 	ck_assert_uint_eq(claim_at(st, NOW, 1, l, &A), 1);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(others_hold_what_is_asked_for_by_number) /* they are about to lend it: nobody waits, and the rest is lent */
+{
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct fw_claim_ask ask = {.worker = "w", .now_ms = NOW, .lease_ms = 60000, .max = 9, .host_max = 1};
+	struct fw_claim_got got;
+	struct fw_lease l[9];
+	struct fw_err err = {0};
+	int64_t id[6], began;
+	MYSQL *db;
+
+	subscribe_many(st, "https://a.example/%d", 0, 3, NOW);
+	subscribe_many(st, "https://b.example/%d", 0, 2, NOW);
+	id[5] = subscribe(st, "https://c.example/", NOW);
+	for (int i = 0; i < 5; i++)
+		id[i] = id[5] - 5 + i;
+	ask.ids = id;
+	ask.id_n = 6;
+	db = bare_open();
+	run(db, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
+	run(db, "START TRANSACTION");
+	for (size_t i = 0; i < 6; i += 5) {
+		char sql[160];
+
+		ck_assert(fw_snprintf(sql, sizeof(sql), "SELECT * FROM queue WHERE wake_at_ms = %lld AND feed_id = %lld FOR UPDATE", (long long)NOW,
+			(long long)id[i]));
+		run(db, sql);
+	}
+	began = fw_mono_ms();
+	OK(fw_store_claim(st, &ask, &A, l, &got, &err));
+	ck_assert_int_lt(fw_mono_ms() - began, 9000); /* half of busy_timeout_ms, and more would be an error */
+	for (size_t i = 0; i < got.n; i++)
+		ck_assert(l[i].feed.id != id[0] && l[i].feed.id != id[5]);
+	run(db, "ROLLBACK");
+	mysql_close(db);
+	check_clean(st);
+	ck_assert_uint_eq(got.n, 2); /* one of each host, of those nobody held */
+	OK(fw_store_claim(st, &ask, &A, l, &got, &err));
+	ck_assert_uint_eq(got.n, 1);
+	ck_assert_int_eq(l[0].feed.id, id[5]);
 	check_clean(st);
 	fw_store_close(st);
 }
@@ -1154,7 +1255,7 @@ int main(void)
 	Suite *s = suite_create("store, trouble with mariadb");
 	TCase *t = tcase_create("mysql");
 	const TTest *every[] = {versions, views_follow_their_database, half_made_schema, addresses, database_of_another_program, password_is_not_told, reading_only,
-		too_many_connections, locked_by_somebody_else, may_not_be_written_now, what_the_server_says, deadlocks_are_tried_again,
+		too_many_connections, locked_by_somebody_else, others_hold_what_is_asked_for_by_number, may_not_be_written_now, what_the_server_says, deadlocks_are_tried_again,
 		server_shuts_down, connection_is_ended, commit_is_sent_again,
 		server_is_killed_in_commits, disk_full, letters_of_addresses_count, any_bytes_are_taken, many_entries_at_once, numbers_have_no_gaps,
 		packets_stay_small_enough,
@@ -1170,6 +1271,7 @@ int main(void)
 	tcase_set_timeout(t, 120);
 	for (size_t i = 0; i < FW_N(every); i++)
 		tcase_add_test(t, every[i]);
+	tcase_add_loop_test(t, schema_4_is_brought_up_to_date, 0, 2);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }
