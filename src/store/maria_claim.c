@@ -5,7 +5,7 @@
  *
  * The head is read in rounds. Feeds of crowded hosts need budget (host.h); one that gets none is parked, so 500 overdue feeds of one
  * host are met once, not at every claim. While a host has budget left, its parked feeds follow one by one, behind what the round has
- * read. A round that waits for locks on hosts is the first one only, so that two claims never wait for each other.
+ * read; what goes ahead of its time gets the room that is left in the end. A round that waits for locks on hosts is the first one only, so that two claims never wait for each other.
  *
  * A claim that leaves slow feeds out reads the queue beside the wheel without locks, and locks what it wants by its key: the slow
  * ones stay where they are, and in nobody's way. A claim that names its feeds looks where they stand, in the queue or parked, and
@@ -37,6 +37,8 @@ struct claim {
 	struct fw_claim_got *got;
 	int64_t now_ms, before_ms;
 	int64_t me;            /* as holder of hosts */
+	struct fw_claim_ask plain; /* the ask, but for host_ahead */
+	const struct fw_claim_ask *terms; /* of the budget just now: plain, or the whole ask */
 	struct mr_line line;
 	struct mr_places work; /* read from the queue, and turns that were given now */
 	struct mr_places lent;
@@ -55,13 +57,18 @@ static bool is_full(const struct claim *c)
 
 static bool has_budget(const struct claim *c, const struct mr_host *h)
 {
-	return fw_budget_may(&h->budget, c->ask, c->me, c->now_ms);
+	return fw_budget_may(&h->budget, c->terms, c->me, c->now_ms);
 }
 
 static void take_off(struct claim *c, const struct mr_place *p)
 {
 	if (p->stored)
 		mr_places_add(&c->line, &c->line.off, p);
+}
+
+static bool is_due(const struct claim *c, const struct mr_place *p)
+{
+	return p->due_ms <= FW_MIN(c->now_ms, c->before_ms) && !p->slow;
 }
 
 /* The host's turn goes on: to the end of the work when that feed may be lent now, else into the queue. */
@@ -71,7 +78,16 @@ static void turn_on(struct claim *c, struct mr_host *h)
 
 	mr_line_turn(&c->line, h, &p);
 	if (p.feed_id)
-		mr_places_add(&c->line, has_budget(c, h) && p.due_ms <= FW_MIN(c->now_ms, c->before_ms) && !p.slow ? &c->work : &c->line.on, &p);
+		mr_places_add(&c->line, is_due(c, &p) ? &c->work : &c->line.on, &p);
+}
+
+/* In the end: hosts whose turn was lent give it on, when this worker may come back for more. */
+static void turns_give(struct claim *c)
+{
+	for (size_t i = 0; i < c->line.host_n; i++) {
+		if (!fw_budget_full(&c->line.host[i].budget, c->ask, c->me))
+			mr_line_turn(&c->line, &c->line.host[i], NULL);
+	}
 }
 
 /* A feed of a crowded host: lend it, or park it. */
@@ -95,7 +111,7 @@ static void lend_crowded(struct claim *c, const struct mr_place *p)
 		parked.stored = parked.gone = false;
 		mr_places_add(&c->line, &c->line.parked, &parked);
 	}
-	if (!fw_budget_full(&h->budget, c->ask, c->me))
+	if (has_budget(c, h))
 		turn_on(c, h);
 }
 
@@ -227,6 +243,54 @@ static int claim_moved(struct claim *c, struct fw_err *err)
 	rc = round_read(c, &n, &last, err);
 	if (!rc)
 		work_off(c);
+	return rc;
+}
+
+static int parked_order(const void *a, const void *b)
+{
+	const struct mr_place *x = a, *y = b;
+
+	if (x->due_ms != y->due_ms)
+		return x->due_ms < y->due_ms ? -1 : 1;
+	return x->feed_id < y->feed_id ? -1 : x->feed_id > y->feed_id;
+}
+
+/* Parked feeds go along with those of their hosts, as far as this worker may have some ahead. */
+static void claim_along(struct claim *c)
+{
+	struct mr_places *parked = &c->line.parked;
+
+	c->terms = c->ask;
+	if (parked->n)
+		qsort(parked->at, parked->n, sizeof(*parked->at), parked_order);
+	for (size_t i = 0; i < parked->n && !is_full(c); i++) {
+		struct mr_place *p = &parked->at[i];
+		struct mr_host *h = mr_line_host(&c->line, p->host_id);
+
+		if (p->gone || !is_due(c, p) || !has_budget(c, h))
+			continue;
+		p->gone = true;
+		h->parked_n--;
+		c->got->deferred_n -= !p->stored; /* it was parked just now */
+		mr_places_add(&c->line, &c->lent, p);
+		fw_budget_lend(&h->budget, c->ask, c->me, c->now_ms);
+	}
+}
+
+static int claim_line(struct claim *c, struct fw_err *err)
+{
+	int rc;
+
+	c->terms = &c->plain;
+	rc = claim_head(c, err);
+	if (!rc && c->before_ms < c->now_ms && !is_full(c))
+		rc = claim_moved(c, err);
+	for (; c->at < c->work.n && !rc; c->at++) { /* turns that were given, and for which there is no room left */
+		if (!c->work.at[c->at].stored)
+			mr_places_add(&c->line, &c->line.on, &c->work.at[c->at]);
+	}
+	if (!rc && c->ask->host_ahead)
+		claim_along(c);
 	return rc;
 }
 
@@ -428,6 +492,7 @@ static int claim_wishes(struct claim *c, struct fw_err *err)
 {
 	int rc = 0;
 
+	c->terms = c->ask;
 	for (size_t from = 0, n; from < c->wish_n && !is_full(c) && !rc; from += n) {
 		n = FW_MIN(FW_MAX((c->ask->max - c->lent.n) * 2, WISHES_MIN), WISHES_MAX);
 		n = FW_MIN(n, c->wish_n - from);
@@ -437,10 +502,6 @@ static int claim_wishes(struct claim *c, struct fw_err *err)
 		rc = rc ? rc : wishes_parked(c, err);
 		for (size_t i = 0; i < c->found.n && !is_full(c) && !rc; i++)
 			wish_lend(c, &c->found.at[i]);
-	}
-	for (size_t i = 0; i < c->line.host_n && !rc; i++) { /* whose turn was lent away */
-		if (!fw_budget_full(&c->line.host[i].budget, c->ask, c->me))
-			mr_line_turn(&c->line, &c->line.host[i], NULL);
 	}
 	return rc;
 }
@@ -583,13 +644,9 @@ static int claim_in(struct maria *m, void *arg, struct fw_err *err)
 	c->line.expect_max_us = c->ask->expect_max_us;
 	c->work.n = c->lent.n = c->at = 0;
 	c->next_ms = FW_NO_DATE;
-	rc = c->ask->ids ? claim_wishes(c, err) : claim_head(c, err);
-	if (!rc && !c->ask->ids && c->before_ms < c->now_ms && !is_full(c))
-		rc = claim_moved(c, err);
-	for (; c->at < c->work.n && !rc; c->at++) { /* turns that were given, and for which there is no room left */
-		if (!c->work.at[c->at].stored)
-			mr_places_add(&c->line, &c->line.on, &c->work.at[c->at]);
-	}
+	rc = c->ask->ids ? claim_wishes(c, err) : claim_line(c, err);
+	if (!rc)
+		turns_give(c);
 	rc = rc ? rc : claim_write(c, err);
 	return rc ? rc : next_wake(c, err);
 }
@@ -649,9 +706,10 @@ int mr_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_aren
 	struct fw_claim_got *got, struct fw_err *err)
 {
 	struct claim c = {.m = mr_of(st), .ask = ask, .a = a, .out = out, .got = got, .me = fw_budget_holder(ask->worker),
-		.next_ms = FW_NO_DATE};
+		.plain = *ask, .next_ms = FW_NO_DATE};
 	int rc = mr_now(c.m, ask->now_ms, &c.now_ms, err);
 
+	c.plain.host_ahead = 0;
 	c.before_ms = ask->due_before_ms ? ask->due_before_ms : c.now_ms;
 	*got = (struct fw_claim_got){.next_ms = FW_NO_DATE};
 	rc = rc ? rc : mr_expire(c.m, c.now_ms, err);
