@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/url.h"
 #include "store/redis.h"
 
 #define REDIRECTS 5
@@ -341,6 +342,16 @@ int rd_shard_of_host(const struct redis *r, const char *host)
 	return r->shard_n == 1 ? 0 : (int)(fw_hash64(host, strlen(host)) % (uint64_t)r->shard_n);
 }
 
+bool rd_host(const struct redis *r, struct fw_str url, char *out, size_t cap)
+{
+	return r->exact_hosts ? fw_url_host(url, out, cap) : fw_store_host(url, out, cap);
+}
+
+int64_t rd_host_id(struct fw_str host)
+{
+	return host.p ? (int64_t)(fw_hash64(host.p, host.len) >> 1 | 1) : 0;
+}
+
 /* ---- waiting ---------------------------------------------------------------------------------------------------------------------- */
 
 /* Messages do not know of databases, so the channel's name does. */
@@ -529,16 +540,17 @@ static int target_from_url(struct redis *r, const struct fw_store_config *cfg, i
 struct made { /* what a shard's meta says */
 	int64_t schema, shards;
 	bool half;   /* an older schema is being made over */
+	bool exact_hosts;
 };
 
 static void made_take(const struct rd_reply *reply, struct made *out)
 {
-	*out = (struct made){rd_int(reply->elem[0]), rd_int(reply->elem[1]), reply->elem[2]->type == RD_TEXT};
+	*out = (struct made){rd_int(reply->elem[0]), rd_int(reply->elem[1]), reply->elem[2]->type == RD_TEXT, rd_int(reply->elem[3]) != 0};
 }
 
 static int look(struct redis *r, int shard, struct made *out, struct fw_err *err)
 {
-	struct rd_conn *c = rd_ask(r, shard, "HMGET", "meta", 3, err);
+	struct rd_conn *c = rd_ask(r, shard, "HMGET", "meta", 4, err);
 	struct rd_reply *reply;
 	int rc;
 
@@ -547,6 +559,7 @@ static int look(struct redis *r, int shard, struct made *out, struct fw_err *err
 	rd_add(c, FW_STR("schema"));
 	rd_add(c, FW_STR("shards"));
 	rd_add(c, FW_STR("upgrade"));
+	rd_add(c, FW_STR("exact_hosts"));
 	rc = rd_run1(r, shard, &r->arena, &reply, "reading its version", err);
 	if (!rc)
 		made_take(reply, out);
@@ -625,6 +638,8 @@ static int schema_open(struct redis *r, const struct fw_store_config *cfg, int64
 		else if (!rc && m.schema > RD_SCHEMA)
 			rc = too_new(r, m.schema, err);
 	}
+	rc = rc ? rc : look(r, 0, &m, err);
+	r->exact_hosts = m.exact_hosts;
 	return rc;
 }
 
@@ -730,4 +745,6 @@ const struct fw_store_driver fw_store_redis = {
 	.record_prune = rd_record_prune,
 	.lend = rd_lend,
 	.event_unbury = rd_event_unbury,
+	.due_list = rd_due_list,
+	.feed_merge = rd_feed_merge,
 };

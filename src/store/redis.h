@@ -8,7 +8,7 @@
 #include "store/dsn.h"
 #include "store/fields.h"
 
-#define RD_SCHEMA 3
+#define RD_SCHEMA 4
 #define RD_SHARDS_MAX 256
 #define RD_SLOT_MS 10000 /* of due times, see redis/wheel.lua */
 #define RD_PUSHED RD_SHARDS_MAX /* stands for a shard where the list of pushed addresses is meant */
@@ -121,6 +121,7 @@ struct redis {
 	int turn;                  /* the shard whose turn it is to be claimed from first */
 	int64_t stream_max;
 	bool read_only;
+	bool exact_hosts;          /* made by schema 3 with several shards: feeds are where their host's name says */
 	int64_t pushed_at_ms;      /* monotonic: last look at what was pushed */
 	struct rd_loans loans;
 	int64_t epoch[RD_SHARDS_MAX]; /* as of the last that was heard of it */
@@ -167,6 +168,10 @@ int rd_run1(struct redis *r, int shard, struct fw_arena *a, struct rd_reply **re
 void rd_pushed_key(const struct redis *r, const char *suffix, struct fw_buf *out);
 int rd_shard_of_feed(const struct redis *r, int64_t feed_id);
 int rd_shard_of_host(const struct redis *r, const char *host);
+/* The host that a feed of this URL joins. False: the URL names none. */
+bool rd_host(const struct redis *r, struct fw_str url, char *out, size_t cap);
+/* As leases and rows of what is due have it. host: a place's part behind the @; absent: 0. */
+int64_t rd_host_id(struct fw_str host);
 /* Tell those who wait that there is something new; failures are of no account, for everybody looks now and then. */
 void rd_tell(struct redis *r);
 /* Is it the listening connection's business? Opens it at first use. */
@@ -185,7 +190,7 @@ static inline int64_t rd_int(const struct rd_reply *r)
 /* Which of the tables of store/fields.h, and which rows of it. */
 struct rd_members {
 	const struct fw_field *field;
-	size_t n;
+	const size_t *n;
 	unsigned group;      /* struct fw_feed: only this group ... */
 	const char *skip[6]; /* and not these; NULL: no more */
 };
@@ -205,6 +210,8 @@ void rd_state_pack(struct fw_buf *out, int64_t fence, const struct fw_feed *f);
  * do so too; its id, fence, until, epoch, status and host are not touched. False: not ours.
  */
 bool rd_value_unpack(struct fw_str value, struct rd_loan *loan, struct fw_feed *into);
+/* The same without the members: into gets numbers only, and the value is left as it is. */
+bool rd_state_unpack(struct fw_str value, struct rd_loan *loan, struct fw_feed *into);
 /* A visit's line in a batch, from its run on; and behind the feed, its visit before, the fence and what was found. */
 void rd_visit_pack(struct fw_buf *out, const struct fw_visit *v);
 bool rd_visit_unpack(struct fw_str line, struct fw_visit *v);
@@ -248,6 +255,10 @@ int rd_feeds_fill(struct redis *r, int shard, struct fw_feed **feed, size_t n, c
 int rd_feeds_get(struct redis *r, int shard, struct fw_feed **feed, size_t n, unsigned wanted, struct fw_arena *a,
 	struct fw_err *err);
 
+/* ---- redis_due.c ----------------------------------------------------------------------------------------------------------- */
+
+int rd_due_list(struct fw_store *st, int64_t due_before_ms, size_t limit, fw_due_cb *cb, void *ctx, struct fw_err *err);
+
 /* ---- redis_loans.c --------------------------------------------------------------------------------------------------------------- */
 
 /* NULL: none. Pointers live until the next put or drop of that feed. */
@@ -284,6 +295,7 @@ int rd_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n, struct
 /* The same; those that are subscribed already become due now. */
 int rd_subscribe_all(struct redis *r, struct fw_feed_new *feed, size_t n, bool at_once, struct fw_err *err);
 int rd_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err);
+int rd_feed_merge(struct fw_store *st, int64_t from_id, int64_t into_id, struct fw_err *err);
 int rd_feed_find(struct fw_store *st, int64_t id, struct fw_str url, struct fw_arena *a, struct fw_feed *out, struct fw_err *err);
 int rd_feed_list(struct fw_store *st, const struct fw_feed_query *q, fw_feed_cb *cb, void *ctx, struct fw_err *err);
 int rd_feed_set(struct fw_store *st, const struct fw_feed *feed, unsigned what, struct fw_err *err);

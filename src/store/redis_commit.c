@@ -10,7 +10,6 @@
  */
 #include <stdlib.h>
 
-#include "base/url.h"
 #include "store/redis_commit.h"
 
 /* ---- the script's arguments ----------------------------------------------------------------------------------------------------- */
@@ -215,13 +214,15 @@ static void value_add(const struct rd_part *t, struct rd_conn *c, const struct r
 static void extra_add(const struct rd_part *t, struct rd_conn *c, const struct rd_plan *p)
 {
 	const struct fw_outcome *o = p->o;
+	int64_t took_us = o->feed->expect_us > 0 ? FW_MAX(o->visit.total_us, 0) : 0;
 	char host[256];
 
 	fw_buf_addf(rd_word_begin(c), "%zu %lld %.*s %lld", (size_t)(p - t->plan), (long long)o->feed_id, FW_STR_ARG(p->loan->host),
 		(long long)o->feed->due_at_ms);
 	rd_word_end(c);
-	fw_buf_addf(rd_word_begin(c), "%d %d %u %u %lld %u %d", p->loan->status, (int)o->feed->status, p->loan->fail_n, o->feed->fail_n,
-		(long long)o->host_cooldown_ms, o->groups, o->visit.kind == FW_VISIT_PUSHED);
+	fw_buf_addf(rd_word_begin(c), "%d %d %u %u %lld %u %d %d %lld", p->loan->status, (int)o->feed->status, p->loan->fail_n,
+		o->feed->fail_n, (long long)o->host_cooldown_ms, o->groups, o->visit.kind == FW_VISIT_PUSHED, (int)o->host_mood,
+		(long long)took_us);
 	rd_word_end(c);
 	value_add(t, c, p);
 	for (size_t g = 0; g < FW_N(rd_feed_group); g++) {
@@ -231,7 +232,7 @@ static void extra_add(const struct rd_part *t, struct rd_conn *c, const struct r
 		rd_word_end(c);
 	}
 	if (o->groups & FW_GROUP_URL) { /* a host of another shard: refused, for a feed stays where its number says */
-		bool here = fw_url_host(o->feed->url, host, sizeof(host)) && rd_shard_of_host(t->r, host) == t->shard;
+		bool here = rd_host(t->r, o->feed->url, host, sizeof(host)) && rd_shard_of_host(t->r, host) == t->shard;
 
 		rd_add(c, o->feed->url);
 		rd_add(c, here ? fw_str(host) : FW_STR(""));

@@ -7,7 +7,6 @@
  */
 #include <stdlib.h>
 
-#include "base/url.h"
 #include "store/redis.h"
 
 #define KEYS_AT_ONCE 50 /* feeds whose keys are asked for in one pipeline */
@@ -34,12 +33,12 @@ static size_t bit_n(unsigned groups)
 	return n;
 }
 
-static void feed_add(struct rd_conn *c, const struct fw_feed *f, struct fw_buf value[5])
+static void feed_add(const struct redis *r, struct rd_conn *c, const struct fw_feed *f, struct fw_buf value[5])
 {
 	unsigned groups = groups_of(f, value);
 	char host[256];
 
-	(void)fw_url_host(f->url, host, sizeof(host)); /* the front has looked */
+	(void)rd_host(r, f->url, host, sizeof(host)); /* the front has looked */
 	rd_add(c, FW_STR("f"));
 	rd_add_int(c, f->id);
 	rd_add(c, f->url);
@@ -111,7 +110,7 @@ int rd_load(struct fw_store *st, const struct fw_load *l, struct fw_err *err)
 		argc += bit_n(groups_of(&l->feed[i], value));
 	c = rd_op(r, 0, RD_WRITE, "load", argc, err);
 	for (size_t i = 0; c && i < l->feed_n; i++)
-		feed_add(c, &l->feed[i], value);
+		feed_add(r, c, &l->feed[i], value);
 	for (size_t i = 0; c && i < l->entry_n; i++)
 		entry_add(c, &l->entry[i]);
 	for (size_t i = 0; c && i < l->key_n; i++) {

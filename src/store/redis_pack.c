@@ -8,14 +8,15 @@
  */
 #include "store/redis.h"
 
-const struct rd_members rd_feed_own = {fw_feed_fields, 27, 0, {"url", "created_ms", NULL}};
+#define FEED_MEMBERS(group) {fw_feed_fields, &fw_feed_field_n, group, {NULL}}
+
+const struct rd_members rd_feed_own = {fw_feed_fields, &fw_feed_field_n, 0, {"url", "created_ms", NULL}};
 const struct rd_members rd_feed_group[5] = {
-	{fw_feed_fields, 27, FW_GROUP_ERROR, {NULL}}, {fw_feed_fields, 27, FW_GROUP_VALIDATORS, {NULL}},
-	{fw_feed_fields, 27, FW_GROUP_META, {NULL}}, {fw_feed_fields, 27, FW_GROUP_RHYTHM, {NULL}},
-	{fw_feed_fields, 27, FW_GROUP_REDIRECT, {NULL}},
+	FEED_MEMBERS(FW_GROUP_ERROR), FEED_MEMBERS(FW_GROUP_VALIDATORS), FEED_MEMBERS(FW_GROUP_META), FEED_MEMBERS(FW_GROUP_RHYTHM),
+	FEED_MEMBERS(FW_GROUP_REDIRECT),
 };
-const struct rd_members rd_entry_row = {fw_entry_fields, 14, 0, {"seen_ms", "changed_ms", "revision", NULL}};
-const struct rd_members rd_beat = {fw_beat_fields, 9, 0, {"at_ms", NULL}};
+const struct rd_members rd_entry_row = {fw_entry_fields, &fw_entry_field_n, 0, {"seen_ms", "changed_ms", "revision", NULL}};
+const struct rd_members rd_beat = {fw_beat_fields, &fw_beat_field_n, 0, {"at_ms", NULL}};
 
 static bool is_member(const struct rd_members *m, const struct fw_field *f)
 {
@@ -62,7 +63,7 @@ static void pack_one(struct fw_buf *out, const char *name, struct fw_str bytes)
 
 void rd_pack(struct fw_buf *out, const struct rd_members *m, const void *of)
 {
-	for (size_t i = 0; i < m->n; i++) {
+	for (size_t i = 0; i < *m->n; i++) {
 		const struct fw_field *f = &m->field[i];
 		char text[24], *end = text + sizeof(text), *p;
 		int64_t n;
@@ -130,8 +131,8 @@ void rd_unpack(struct fw_str value, const struct rd_members *m, void *of)
 		const struct fw_field *f = NULL;
 		int64_t n;
 
-		for (size_t i = 0; i < m->n && !f; i++) { /* they come in the table's order, mostly */
-			const struct fw_field *one = &m->field[(at + i) % m->n];
+		for (size_t i = 0; i < *m->n && !f; i++) { /* they come in the table's order, mostly */
+			const struct fw_field *one = &m->field[(at + i) % *m->n];
 
 			if (strlen(one->name) == name.len && memcmp(one->name, name.p, name.len) == 0)
 				f = one;
@@ -194,24 +195,33 @@ static struct fw_str word_get(struct fw_str *rest)
 void rd_state_pack(struct fw_buf *out, int64_t fence, const struct fw_feed *f)
 {
 	int64_t n[] = {fence, f->due_at_ms, (int64_t)f->last_kind, f->http_status, f->fail_n, f->crash_n, f->last_visit_ms, f->last_ok_ms,
-		f->expect_us};
+		f->expect_us, f->expect_dev_us};
 
 	numbers_add(out, n, FW_N(n));
-	rd_number_add(out, f->expect_dev_us);
+	rd_number_add(out, f->expect_parts);
 	fw_buf_addc(out, '\n');
 	if (f->why.p)
 		pack_one(out, "why", f->why);
 }
 
-static const struct rd_members why = {fw_wheel_fields, 13, 0, {NULL}};
+static const struct rd_members why = {fw_wheel_fields, &fw_wheel_field_n, 0, {NULL}};
 
-bool rd_value_unpack(struct fw_str value, struct rd_loan *loan, struct fw_feed *f)
+/* The numbers at the end of a feed's line: expect_dev_us and expect_parts; where schema 3 wrote it, the first only. */
+static bool line_end_get(struct fw_str line, int64_t n[2])
+{
+	struct fw_str parts, dev = fw_str_split(line, ' ', &parts);
+
+	n[1] = 0;
+	return fw_str_int(dev, &n[0]) && (!parts.p || fw_str_int(parts, &n[1]));
+}
+
+bool rd_state_unpack(struct fw_str value, struct rd_loan *loan, struct fw_feed *f)
 {
 	struct fw_str members, line = fw_str_split(value, '\n', &members), place = word_get(&line), rest, name, bytes;
-	int64_t n[11], last;
+	int64_t n[11], last[2];
 	bool good;
 
-	good = line.p && members.p && numbers_get(&line, n, FW_N(n)) && fw_str_int(line, &last);
+	good = line.p && members.p && numbers_get(&line, n, FW_N(n)) && line_end_get(line, last);
 	if (!good)
 		return false;
 	rest = members; /* the reasons come first, when there are any */
@@ -232,10 +242,23 @@ bool rd_value_unpack(struct fw_str value, struct rd_loan *loan, struct fw_feed *
 	f->last_visit_ms = n[8];
 	f->last_ok_ms = n[9];
 	f->expect_us = n[10];
-	f->expect_dev_us = last;
-	if (rest.p != members.p)
-		rd_unpack(fw_str_sub(members, 0, (size_t)(rest.p - members.p)), &why, f);
-	rd_unpack(rest, &rd_feed_own, f);
+	f->expect_dev_us = last[0];
+	f->expect_parts = last[1];
+	return true;
+}
+
+bool rd_value_unpack(struct fw_str value, struct rd_loan *loan, struct fw_feed *f)
+{
+	struct fw_str members;
+
+	if (!rd_state_unpack(value, loan, f))
+		return false;
+	if (!f)
+		return true;
+	(void)fw_str_split(value, '\n', &members);
+	if (loan->own.p != members.p)
+		rd_unpack(fw_str_sub(members, 0, (size_t)(loan->own.p - members.p)), &why, f);
+	rd_unpack(loan->own, &rd_feed_own, f);
 	return true;
 }
 
@@ -274,7 +297,8 @@ static struct fw_str words_get(struct fw_str rest)
 void rd_visit_pack(struct fw_buf *out, const struct fw_visit *v)
 {
 	int64_t n[] = {v->run_id, v->at_ms, (int64_t)v->kind, v->http_status, v->hops, v->slot, v->lateness_ms, v->dns_us, v->connect_us,
-		v->tls_us, v->first_byte_us, v->total_us, v->parse_us, (int64_t)v->wire_bytes, (int64_t)v->body_bytes, v->item_n};
+		v->tls_us, v->first_byte_us, v->total_us, v->parse_us, (int64_t)v->wire_bytes, (int64_t)v->body_bytes, v->item_n, v->queue_us,
+		v->store_us};
 
 	numbers_add(out, n, FW_N(n));
 	words_add(out, v->error);
@@ -283,16 +307,18 @@ void rd_visit_pack(struct fw_buf *out, const struct fw_visit *v)
 bool rd_visit_unpack(struct fw_str line, struct fw_visit *v)
 {
 	struct fw_str feed = word_get(&line);
-	int64_t n[19], feed_id;
+	int64_t n[19], more[2] = {0, 0}, feed_id;
 
 	(void)word_get(&line); /* the batch of its visit before */
 	if (!feed.len || !fw_str_int(feed, &feed_id) || !line.p || !numbers_get(&line, n, FW_N(n)))
 		return false;
+	if (line.len && *line.p != '=' && !numbers_get(&line, more, FW_N(more))) /* schema 3 has left lines without these */
+		return false;
 	*v = (struct fw_visit){.feed_id = feed_id, .new_n = (uint32_t)n[1], .changed_n = (uint32_t)n[2], .run_id = n[3], .at_ms = n[4],
 		.kind = (enum fw_visit_kind)n[5], .http_status = (int)n[6], .hops = (uint32_t)n[7], .slot = (int32_t)n[8],
 		.lateness_ms = (uint32_t)n[9], .dns_us = n[10], .connect_us = n[11], .tls_us = n[12], .first_byte_us = n[13],
-		.total_us = n[14], .parse_us = n[15], .wire_bytes = (uint64_t)n[16], .body_bytes = (uint64_t)n[17], .item_n = (uint32_t)n[18],
-		.error = words_get(line)};
+		.total_us = n[14], .queue_us = more[0], .parse_us = n[15], .store_us = more[1], .wire_bytes = (uint64_t)n[16],
+		.body_bytes = (uint64_t)n[17], .item_n = (uint32_t)n[18], .error = words_get(line)};
 	return true;
 }
 

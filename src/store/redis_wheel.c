@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/url.h"
+#include "store/host.h"
 #include "store/redis.h"
 
 #define PUSHED_MS 200     /* between two looks at what was pushed */
@@ -90,6 +91,11 @@ int rd_feeds_get(struct redis *r, int shard, struct fw_feed **feed, size_t n, un
 	return rc || !n ? rc : rd_feeds_fill(r, shard, feed, n, value, wanted, a, err);
 }
 
+static bool is_on(const struct redis *r, int shard, int64_t feed_id)
+{
+	return feed_id > 0 && rd_shard_of_feed(r, feed_id) == shard;
+}
+
 static void next_note(struct fw_claim_got *got, const struct rd_reply *next)
 {
 	if (next->text.len && (got->next_ms == FW_NO_DATE || rd_int(next) < got->next_ms))
@@ -116,26 +122,67 @@ static int loans_note(struct redis *r, struct fw_lease *l, const struct rd_reply
 	return 0;
 }
 
-static int claim_from(struct redis *r, int shard, const struct fw_claim_ask *ask, struct fw_arena *a, struct fw_lease *out,
-	struct fw_claim_got *got, struct fw_err *err)
+/* The script's question. Of the ids those that are on this shard go along. */
+static struct rd_conn *claim_ask(struct redis *r, int shard, const struct fw_claim_ask *ask, size_t max, size_t id_n, struct fw_err *err)
 {
-	struct rd_conn *c = rd_op(r, shard, RD_CLAIM, "claim", 7, err);
-	struct rd_reply *reply, *value, *lent;
-	struct fw_lease *l = out + got->n;
-	struct fw_feed **feed;
-	size_t n;
-	int rc;
+	struct rd_conn *c = rd_op(r, shard, RD_CLAIM, "claim", 10 + id_n, err);
 
 	if (!c)
-		return err->rc;
+		return NULL;
 	rd_add(c, fw_str(ask->worker));
 	rd_add_int(c, ask->now_ms);
 	rd_add_int(c, ask->due_before_ms);
 	rd_add_int(c, ask->lease_ms);
-	rd_add_int(c, (int64_t)(ask->max - got->n));
+	rd_add_int(c, (int64_t)max);
 	rd_add_int(c, ask->host_max);
 	rd_add_int(c, ask->host_gap_ms);
-	rc = rd_run1(r, shard, &r->arena, &reply, "claim", err);
+	rd_add_int(c, ask->host_ahead);
+	rd_add_int(c, ask->expect_max_us);
+	rd_add_int(c, fw_budget_holder(ask->worker));
+	for (size_t i = 0; i < ask->id_n; i++) {
+		if (is_on(r, shard, ask->ids[i]))
+			rd_add_int(c, ask->ids[i]);
+	}
+	return c;
+}
+
+/* What was lent, but for the feeds; about has the gap and the expected duration of each that shares its host. */
+static void leases_fill(const struct fw_claim_ask *ask, const struct rd_reply *reply, struct fw_lease *l, struct fw_feed **feed)
+{
+	const struct rd_reply *lent = reply->elem[5], *about = reply->elem[6];
+
+	for (size_t i = 0, k = 0; i < lent->n; i++) {
+		struct fw_str host;
+
+		l[i] = (struct fw_lease){.fence = rd_int(reply->elem[0]), .until_ms = rd_int(reply->elem[1]), .host_gap_ms = ask->host_gap_ms};
+		if (!fw_str_int(fw_str_split(lent->elem[i]->text, '@', &host), &l[i].feed.id))
+			l[i].feed.id = 0; /* no value has that number */
+		l[i].host_id = rd_host_id(host);
+		if (host.p && k + 1 < about->n) {
+			l[i].host_gap_ms = rd_int(about->elem[k++]);
+			l[i].host_expect_us = rd_int(about->elem[k++]);
+		}
+		feed[i] = &l[i].feed;
+	}
+}
+
+/* At most max more. */
+static int claim_from(struct redis *r, int shard, const struct fw_claim_ask *ask, size_t max, struct fw_arena *a, struct fw_lease *out,
+	struct fw_claim_got *got, struct fw_err *err)
+{
+	struct rd_reply *reply, *value, *lent;
+	struct fw_lease *l = out + got->n;
+	struct fw_feed **feed;
+	struct rd_conn *c;
+	size_t n = 0;
+	int rc;
+
+	for (size_t i = 0; i < ask->id_n; i++)
+		n += is_on(r, shard, ask->ids[i]);
+	if (ask->ids && !n)
+		return 0;
+	c = claim_ask(r, shard, ask, max, n, err);
+	rc = c ? rd_run1(r, shard, &r->arena, &reply, "claim", err) : err->rc;
 	if (rc)
 		return rc;
 	lent = reply->elem[5];
@@ -146,14 +193,7 @@ static int claim_from(struct redis *r, int shard, const struct fw_claim_ask *ask
 	feed = fw_arena_alloc(&r->arena, (n + 1) * sizeof(struct fw_feed *));
 	if (!feed)
 		return rd_no_memory(r, err);
-	for (size_t i = 0; i < n; i++) {
-		struct fw_str rest;
-
-		l[i] = (struct fw_lease){.fence = rd_int(reply->elem[0]), .until_ms = rd_int(reply->elem[1])};
-		if (!fw_str_int(fw_str_split(lent->elem[i]->text, '@', &rest), &l[i].feed.id))
-			l[i].feed.id = 0; /* no value has that number */
-		feed[i] = &l[i].feed;
-	}
+	leases_fill(ask, reply, l, feed);
 	rc = rd_feeds_read(r, shard, feed, n, a, &value, err);
 	if (rc || !n)
 		return rc;
@@ -166,6 +206,48 @@ static int claim_from(struct redis *r, int shard, const struct fw_claim_ask *ask
 		l[i].feed.lease_until_ms = l[i].until_ms;
 	}
 	got->n += rc ? 0 : n;
+	return rc;
+}
+
+/* Put what was lent of this part of the ids in its order. */
+static int ids_sort(struct redis *r, const struct fw_claim_ask *part, struct fw_lease *l, size_t n, struct fw_err *err)
+{
+	struct fw_lease *copy = fw_arena_alloc(&r->arena, (n + 1) * sizeof(*copy));
+	size_t k = 0;
+
+	if (!copy)
+		return rd_no_memory(r, err);
+	for (size_t i = 0; i < part->id_n; i++) {
+		for (size_t j = 0; j < n; j++) {
+			if (l[j].feed.id == part->ids[i] && l[j].fence) {
+				copy[k++] = l[j];
+				l[j].fence = 0; /* an id may come twice */
+			}
+		}
+	}
+	if (k)
+		memcpy(l, copy, k * sizeof(*l));
+	return 0;
+}
+
+/* With several shards, no more ids at a time than may be lent: later ones must not come before earlier ones that are on another shard. */
+static int claim_ids(struct redis *r, const struct fw_claim_ask *ask, struct fw_arena *a, struct fw_lease *out, struct fw_claim_got *got,
+	struct fw_err *err)
+{
+	int rc = 0;
+
+	for (size_t at = 0; at < ask->id_n && got->n < ask->max && !rc;) {
+		struct fw_claim_ask part = *ask;
+		size_t before = got->n;
+
+		part.ids = ask->ids + at;
+		part.id_n = r->shard_n == 1 ? ask->id_n : FW_MIN(ask->id_n - at, FW_MIN(ask->max - got->n, RD_CHUNK));
+		for (int shard = 0; shard < r->shard_n && !rc; shard++)
+			rc = claim_from(r, shard, &part, ask->max - got->n, a, out, got, err);
+		if (!rc && r->shard_n > 1)
+			rc = ids_sort(r, &part, out + before, got->n - before, err);
+		at += part.id_n;
+	}
 	return rc;
 }
 
@@ -184,14 +266,18 @@ int rd_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_aren
 
 	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
 	rc = rc ? rc : rd_take_pushed(r, ask->worker, err);
-	for (int i = 0; i < r->shard_n && !rc; i++)
-		rc = claim_from(r, (r->turn + i) % r->shard_n, ask, a, out, got, err);
-	r->turn = (r->turn + 1) % r->shard_n;
+	if (!rc && ask->ids) {
+		rc = claim_ids(r, ask, a, out, got, err);
+	} else {
+		for (int i = 0; i < r->shard_n && !rc; i++)
+			rc = claim_from(r, (r->turn + i) % r->shard_n, ask, ask->max - got->n, a, out, got, err);
+		r->turn = (r->turn + 1) % r->shard_n;
+	}
 	if (rc) { /* what was lent so far returns by its lease */
 		*got = (struct fw_claim_got){.next_ms = FW_NO_DATE};
 		return rc;
 	}
-	for (size_t i = 1; i < got->n; i++) {
+	for (size_t i = 1; i < got->n && !ask->ids; i++) {
 		if (out[i].feed.due_at_ms < out[i - 1].feed.due_at_ms) {
 			qsort(out, got->n, sizeof(*out), earlier);
 			break;
@@ -391,7 +477,7 @@ static int pushed_sort(struct redis *r, const struct rd_reply *all, struct fw_fe
 		rc = fw_url_clean(&r->arena, all->elem[i]->text, &f->url, &f->username, &f->password, err);
 		if (rc == FW_ENOMEM)
 			return rc;
-		if (rc || !fw_url_host(f->url, host, sizeof(host)))
+		if (rc || !rd_host(r, f->url, host, sizeof(host)))
 			refused[(*refused_n)++] = all->elem[i]->text;
 		else
 			++*n;

@@ -7,7 +7,6 @@
  */
 #include <stdlib.h>
 
-#include "base/url.h"
 #include "store/redis.h"
 
 #define SUBSCRIBE_MAX 500 /* by one script */
@@ -45,7 +44,7 @@ static int subscribe_some(struct redis *r, int shard, struct fw_feed_new *feed, 
 	int rc;
 
 	for (; *at < n && count < SUBSCRIBE_MAX; ++*at) {
-		if (fw_url_host(feed[*at].url, host, sizeof(host)) && rd_shard_of_host(r, host) == shard)
+		if (rd_host(r, feed[*at].url, host, sizeof(host)) && rd_shard_of_host(r, host) == shard)
 			mine[count++] = &feed[*at];
 	}
 	if (!count)
@@ -58,7 +57,7 @@ static int subscribe_some(struct redis *r, int shard, struct fw_feed_new *feed, 
 	rd_add_int(c, 0);
 	rd_add_int(c, at_once);
 	for (size_t i = 0; i < count; i++) {
-		(void)fw_url_host(mine[i]->url, host, sizeof(host));
+		(void)rd_host(r, mine[i]->url, host, sizeof(host));
 		new_add(c, mine[i], host);
 	}
 	rc = rd_run1(r, shard, &r->arena, &reply, "subscribing", err);
@@ -109,6 +108,35 @@ int rd_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err)
 	return rc || rd_int(reply) ? rc : not_found(r, feed_id, err);
 }
 
+int rd_feed_merge(struct fw_store *st, int64_t from_id, int64_t into_id, struct fw_err *err)
+{
+	struct redis *r = redis_of(st);
+	int shard = from_id > 0 ? rd_shard_of_feed(r, from_id) : 0, rc = rd_may_write(r, err);
+	struct rd_reply *reply;
+	struct rd_conn *c;
+
+	if (rc)
+		return rc;
+	if (from_id <= 0 || into_id <= 0)
+		return not_found(r, from_id <= 0 ? from_id : into_id, err);
+	if (rd_shard_of_feed(r, into_id) != shard)
+		return fw_err_set(err, FW_EUNSUP, "%s: feeds %lld and %lld are on different shards: they stay two", r->target.name,
+			(long long)from_id, (long long)into_id);
+	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
+	c = rd_op(r, shard, RD_WRITE, "feed_merge", 2, err);
+	if (!c)
+		return err->rc;
+	rd_add_int(c, from_id);
+	rd_add_int(c, into_id);
+	rc = rd_run1(r, shard, &r->arena, &reply, "merging feeds", err);
+	if (rc)
+		return rc;
+	if (rd_int(reply) < 0)
+		return fw_err_set(err, FW_EAGAIN, "%s: feed %lld or %lld is lent: try again when it is back", r->target.name, (long long)from_id,
+			(long long)into_id);
+	return rd_int(reply) ? not_found(r, rd_int(reply), err) : 0;
+}
+
 /* ---- changes by the owner ----------------------------------------------------------------------------------------------------- */
 
 /* The feed's own members with the changes in: host, created_ms and url stand first and stay. */
@@ -131,6 +159,8 @@ static int members_change(struct redis *r, struct fw_str old, const struct fw_fe
 		f.folder = n->folder;
 	if (what & FW_SET_INTERVAL)
 		f.interval_ms = n->interval_ms;
+	if (what & FW_SET_PUSH)
+		f.push_until_ms = n->push_until_ms;
 	if (what & FW_SET_AUTH) {
 		f.username = n->username;
 		f.password = n->password;
@@ -152,7 +182,7 @@ static void number_or_dash(struct rd_conn *c, bool is, int64_t n)
 static int set_once(struct redis *r, const struct fw_feed *n, unsigned what, int64_t *result, struct fw_err *err)
 {
 	int shard = rd_shard_of_feed(r, n->id), rc;
-	bool members = what & (FW_SET_TITLE | FW_SET_FOLDER | FW_SET_INTERVAL | FW_SET_AUTH);
+	bool members = what & (FW_SET_TITLE | FW_SET_FOLDER | FW_SET_INTERVAL | FW_SET_AUTH | FW_SET_PUSH);
 	struct fw_feed at = {.id = n->id}, *one = &at;
 	struct rd_reply *reply, *value;
 	struct rd_loan was = {.own = FW_STR("")};
@@ -286,7 +316,7 @@ int rd_feed_find(struct fw_store *st, int64_t id, struct fw_str url, struct fw_a
 
 	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
 	*out = (struct fw_feed){.id = id};
-	if (!id && fw_url_host(url, host, sizeof(host))) {
+	if (!id && rd_host(r, url, host, sizeof(host))) {
 		struct rd_conn *c;
 
 		shard = rd_shard_of_host(r, host);
@@ -567,7 +597,7 @@ static int by_name(const void *a, const void *b)
 
 int rd_beat_list(struct fw_store *st, int64_t since_ms, fw_beat_cb *cb, void *ctx, struct fw_err *err)
 {
-	static const struct rd_members all = {fw_beat_fields, 9, 0, {NULL}};
+	static const struct rd_members all = {fw_beat_fields, &fw_beat_field_n, 0, {NULL}};
 	struct redis *r = redis_of(st);
 	struct rd_reply *list;
 	struct rd_conn *c;

@@ -188,7 +188,7 @@ START_TEST(schemas) /* REL-15 */
 	server_up(NULL);
 	fw_store_close(store_open(url, FW_STORE_CREATE));
 	st = store_open(url, FW_STORE_READ);
-	ck_assert_int_eq(stats(st, NOW).schema, 3);
+	ck_assert_int_eq(stats(st, NOW).schema, 4);
 	IS(fw_store_subscribe(st, &n, 1, &err), FW_EINVAL);
 	says(err.rc, FW_EINVAL, &err, "reading only");
 	fw_store_close(st);
@@ -282,7 +282,7 @@ START_TEST(schema_1_is_made_over) /* REL-15: whoever opens it, and however often
 	open_says(url, FW_STORE_READ, FW_EVERSION, "feedwheel run");
 	open_says(url, FW_STORE_NO_MIGRATE, FW_EVERSION, "feedwheel run");
 	st = store_open(url, 0);
-	ck_assert_int_eq(stats(st, NOW).schema, 3);
+	ck_assert_int_eq(stats(st, NOW).schema, 4);
 	ck_assert_int_eq(stats(st, NOW).lent_n, 0);
 	ck_assert_int_eq(stats(st, NOW).due_n, 4);
 	ck_assert_int_eq(stats(st, NOW).visit_n, 3);
@@ -309,9 +309,27 @@ START_TEST(schema_1_is_made_over) /* REL-15: whoever opens it, and however often
 }
 END_TEST
 
-/* Make a store of today one of schema 2: contents apart, one sorted set of dates, the epoch in meta. */
+/* Make a store of today, of which nothing was picked by number, one of schema 3: shorter values under other names. */
+static void schema_3(const char *tag)
+{
+	static const char script[] = "EVAL \"local P, c = '{' .. ARGV[1] .. '}:', redis.call "
+		"for from, to in pairs({line = 'queue', waiting = 'next', budgets = 'hosts', loans = 'claims'}) do "
+		"if c('EXISTS', P .. from) == 1 then c('RENAME', P .. from, P .. to) end end "
+		"local function all(key, fn) local v = c('HGETALL', P .. key) for i = 1, #v, 2 do c('HSET', P .. key, v[i], (fn(v[i + 1]))) end end "
+		"all('feeds', function(v) return v:gsub('^([^\\\\n]*) %%-?%%d+\\\\n', '%%1\\\\n', 1) end) "
+		"all('hosts', function(v) return v:match('^%%d+ %%d+ %%d+ %%d+ %%-?%%d+ %%d+') end) "
+		"all('visits', function(v) return v:gsub('(\\\\n%%d+ %%S+ ' .. ('%%-?%%d+ '):rep(19) .. ')%%-?%%d+ %%-?%%d+ ', '%%1') end) "
+		"c('HDEL', P .. 'meta', 'exact_hosts') return c('HSET', P .. 'meta', 'schema', 3)\" 0 %s";
+	char words[sizeof(script) + 100];
+
+	ck_assert(fw_snprintf(words, sizeof(words), script, tag));
+	told(words);
+}
+
+/* Further back, to schema 2: contents apart, one sorted set of dates, the epoch in meta. */
 static void schema_2(void)
 {
+	schema_3("feedwheel:0");
 	told("EVAL \"local P, c = '{feedwheel:0}:', redis.call local rows = c('HGETALL', P .. 'entries') "
 		"for i = 1, #rows, 2 do local row, at = rows[i + 1], nil local parts = {'', ''} parts[1], at = row:match('^(%d+ %d+ %d+ %d+ )()') "
 		"while at <= #row do local name, len, from = row:match('^([%w_]+)=(%d+):()', at) local k = (name == 'content' or name == 'content_base') "
@@ -381,7 +399,7 @@ START_TEST(schema_2_is_made_over) /* REL-15: ten open it at once, and half of th
 	}
 	old = st;
 	st = store_open(url, 0);
-	ck_assert_int_eq(stats(st, NOW).schema, 3);
+	ck_assert_int_eq(stats(st, NOW).schema, 4);
 	ck_assert_int_eq(stats(st, NOW).entry_n, OLD_N);
 	ck_assert_int_eq(query_count(st, (struct fw_entry_query){.oldest_first = true}), OLD_N);
 	ck_assert_int_eq(query_count(st, (struct fw_entry_query){.limit = 0}), OLD_N); /* by date */
@@ -397,6 +415,100 @@ START_TEST(schema_2_is_made_over) /* REL-15: ten open it at once, and half of th
 	ck_assert_str_eq(say("EXISTS {feedwheel:0}:old:entries {feedwheel:0}:contents {feedwheel:0}:dates {feedwheel:0}:slots"), ":0\r\n");
 	OK(fw_store_ping(old, &err));
 	fw_store_close(old);
+	fw_store_close(st);
+}
+END_TEST
+
+/* A store whose feeds joined the hosts that schema 3 knew, each by its own name; reopened, for that is read when it is opened. */
+static struct fw_store *exact_hosts(struct fw_store *st, int shards)
+{
+	char words[100];
+
+	fw_store_close(st);
+	for (int i = 0; i < shards; i++) {
+		ck_assert(fw_snprintf(words, sizeof(words), "HSET {feedwheel:%d}:meta exact_hosts 1", i));
+		told(words);
+	}
+	return store_open(url, 0);
+}
+
+static size_t claim_one_each(struct fw_store *st, int64_t now, struct fw_lease *l)
+{
+	struct fw_claim_ask ask = {.worker = "w", .now_ms = now, .lease_ms = 60000, .max = 9, .host_max = 1};
+	struct fw_claim_got got;
+	struct fw_err err = {0};
+
+	OK(fw_store_claim(st, &ask, &A, l, &got, &err));
+	return got.n;
+}
+
+START_TEST(schema_3_is_made_over) /* REL-15: data is kept, leases are not, and feeds keep the hosts they joined */
+{
+	struct fw_lease l[9];
+	struct fw_feed f;
+	struct fw_outcome late;
+	struct fw_store *st, *old;
+	struct fw_err err = {0};
+
+	server_up(NULL);
+	old = exact_hosts(store_open(url, FW_STORE_CREATE), 1);
+	subscribe(old, "https://a.blogspot.com/", NOW);
+	subscribe_many(old, "https://crowd.example/%d", 0, 3, NOW);
+	put_entries(old, &A, NOW, 0, 3);
+	ck_assert_uint_eq(claim_one_each(old, NOW + 1, l), 1);
+	schema_3("feedwheel:0");
+	open_says(url, FW_STORE_READ, FW_EVERSION, "schema 3 is older");
+	st = store_open(url, 0);
+	ck_assert_int_eq(stats(st, NOW).schema, 4);
+	ck_assert_int_eq(stats(st, NOW).lent_n, 0);
+	ck_assert_int_eq(stats(st, NOW + 1).due_n, 3);
+	ck_assert_str_eq(visits_told(st, (struct fw_visit_query){0}), "1:1:3:0: ");
+	ck_assert_str_eq(newest(st, 1), "n2:<p>number</p> ");
+	f = find(st, 1, &A);
+	ck_assert(f.due_at_ms == NOW + HOUR && f.expect_parts == 0 && f.push_until_ms == 0 && fw_str_eq(f.why, FW_STR("default 60 min")));
+	check_clean(st);
+	late = outcome_of(&l[0], &f, NOW + 2);
+	ck_assert_int_eq(commit_one(old, &late, NOW + 2), FW_ESTALE);
+	subscribe_many(st, "https://b%d.blogspot.com/", 0, 2, NOW);
+	ck_assert_uint_eq(claim_one_each(st, NOW + HOUR, l), 3); /* one of crowd.example, a.blogspot.com, one of blogspot.com */
+	check_clean(st);
+	OK(fw_store_release(st, l, 3, &err));
+	check_clean(st);
+	fw_store_close(old);
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(shards_of_schema_3_keep_exact_hosts) /* or who is looked for by address would be looked for on another shard */
+{
+	struct fw_feed_new again = {.url = FW_STR("https://b3.blogspot.com/")};
+	struct fw_lease l[9];
+	struct fw_store *st;
+	struct fw_feed f;
+	struct fw_err err = {0};
+
+	server_up(NULL);
+	ck_assert(fw_snprintf(url, sizeof(url), "redis+unix://%s?shards=3", sock));
+	st = exact_hosts(store_open(url, FW_STORE_CREATE), 3);
+	subscribe_many(st, "https://b%d.blogspot.com/", 0, 6, NOW);
+	fw_store_close(st);
+	schema_3("feedwheel:0");
+	schema_3("feedwheel:1");
+	schema_3("feedwheel:2");
+	for (int i = 0; i < 2; i++) { /* as it is brought up to date, and afterwards */
+		st = store_open(url, 0);
+		OK(fw_store_feed_find(st, 0, again.url, &A, &f, &err));
+		OK(fw_store_subscribe(st, &again, 1, &err));
+		ck_assert(again.existed && again.id == f.id);
+		ck_assert_uint_eq(claim_one_each(st, NOW, l), 6);
+		check_clean(st);
+		OK(fw_store_release(st, l, 6, &err));
+		fw_store_close(st);
+	}
+	ck_assert(fw_snprintf(url, sizeof(url), "redis+unix://%s?shards=3&prefix=new", sock));
+	st = store_open(url, FW_STORE_CREATE);
+	subscribe_many(st, "https://b%d.blogspot.com/", 0, 6, NOW);
+	ck_assert_uint_eq(claim_one_each(st, NOW, l), 1); /* of a service that is one host from the beginning */
 	fw_store_close(st);
 }
 END_TEST
@@ -1344,7 +1456,7 @@ int main(void)
 {
 	Suite *s = suite_create("store, Redis");
 	TCase *t = tcase_create("redis");
-	const TTest *every[] = {urls_and_options, schemas, schema_1_is_made_over, schema_2_is_made_over, passwords, too_many_connections, refusals_pass, replica_without_its_master,
+	const TTest *every[] = {urls_and_options, schemas, schema_1_is_made_over, schema_2_is_made_over, schema_3_is_made_over, shards_of_schema_3_keep_exact_hosts, passwords, too_many_connections, refusals_pass, replica_without_its_master,
 		scripts_are_forgotten, busy_with_a_script, server_that_says_nothing, answers_of_others, disk_full, commit_that_comes_again,
 		server_is_killed_in_commit, pushed_addresses_are_fetched_at_once, known_address_pushed_is_due_first, new_entries_are_published, transactions_that_come_to_nothing,
 		followers_wait_for_lower_numbers, keys_of_a_feed_that_seems_fresh, dates_that_change, messages_pushed_by_hand,

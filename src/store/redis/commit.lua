@@ -8,10 +8,12 @@
 -- commit now epoch others n worker beat batch visits runs {run}... loans {fence all n}... slots {slot n}...
 --   {member of each loan, but where all of a claim come back}... {id in each slot}... plain {id feed}... extras {...}...
 -- Most visits bring nothing: for these, words go from here into variadic commands without being touched. The others are extras:
--- "index id host due" "status wanted failed fails cooldown groups pushed" feed, a value for each group; for a new address url and host.
--- pushed: its due time stays as it stands, and its loan was in no budget.
+-- "index id host due" "status wanted failed fails cooldown groups pushed mood took_us" feed, a value for each group; for a new address url
+-- and host. pushed: its due time stays as it stands, and its loan was in no budget. took_us: what its host is known by; 0: nothing.
 -- others: some of the leases are not of the sender's own borrowing; then all are looked at, and the epoch rises for those who did.
 -- Answers: -1 look again; or {epoch, index ...} of those whose new address another feed has.
+
+local PACE_MIN_MS, PACE_MAX_MS, PACE_STEP_MS, PACE_NONE_MS = 1000, 600000, 10000, 50 -- FW_PACE_*
 
 -- Where the arguments are that come next.
 local at
@@ -46,10 +48,26 @@ local function url_take(id, name, feed, url, new_host, out)
 		sub(feed, own + #front), name
 end
 
+-- What a visit says of its host: see fw_store_pace() for the pace.
+local function host_learn(h, mood, took)
+	if mood == '2' then
+		h.pace = math.min(math.max(2 * h.pace, PACE_MIN_MS), PACE_MAX_MS)
+	elseif mood == '1' and h.pace > 0 then
+		h.pace = math.floor(h.pace * PACE_STEP_MS / (PACE_STEP_MS + h.pace))
+		h.pace = h.pace > PACE_NONE_MS and h.pace or 0
+	end
+	if h.expect == 0 then
+		h.expect = took
+	elseif took > 0 then
+		h.expect = h.expect + math.modf((took - h.expect) / 8)
+	end
+end
+
 -- A visit that has an extra: groups, failures, the address.
 local function extra_take(out)
 	local index, id, name, due = match(take(), '^(%d+) (%d+) (%S*) (%-?%d+)$')
-	local status, wanted, failed, fail_n, cooldown, bits, pushed = match(take(), '^(%d+) (%d+) (%d+) (%d+) (%-?%d+) (%d+) (%d)$')
+	local status, wanted, failed, fail_n, cooldown, bits, pushed, mood, took =
+		match(take(), '^(%d+) (%d+) (%d+) (%d+) (%-?%d+) (%d+) (%d) (%d) (%d+)$')
 	local feed = take()
 	name, cooldown, bits = name ~= '' and name or nil, tonumber(cooldown), tonumber(bits)
 	for _, bit in ipairs({1, 2, 4, 8, 16}) do
@@ -71,13 +89,13 @@ local function extra_take(out)
 		feed = front .. due .. rest
 	end
 	if name then
-		host_return(name, cooldown)
+		host_learn(host_return(name, cooldown), mood, tonumber(took))
 	elseif pushed == '1' then
 		name = place_uncounted(id, feed)
 	elseif out.joins and call('HGET', JOINED, id) then -- a visit before this one has moved to its host
 		name = call('HGET', JOINED, id)
 		call('HDEL', JOINED, id)
-		host(name).next = math.max(host(name).next, cooldown)
+		host_cool(host(name), cooldown)
 	end
 	if bits >= 32 then
 		local url, new_host, moved = take(), take(), nil
@@ -85,7 +103,7 @@ local function extra_take(out)
 		if not moved then
 			out.answer[#out.answer + 1] = index
 		elseif name then
-			host(name).next = math.max(host(name).next, cooldown)
+			host_cool(host(name), cooldown)
 		end
 		feed = moved or feed
 	end

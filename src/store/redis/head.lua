@@ -6,8 +6,9 @@
 local call, fmt, sub, find, match = redis.call, string.format, string.sub, string.find, string.match
 local P = sub(KEYS[1], 1, -5)
 local META, FEEDS, URLS, STATUS, FAILING = KEYS[1], P .. 'feeds', P .. 'urls', P .. 'status', P .. 'failing'
-local EPOCH, DUE, SLOTS, SOON, MOVED, JOINED = P .. 'epoch', P .. 'due:', P .. 'queue', P .. 'next', P .. 'moved', P .. 'joined'
-local PARKED, HOSTS, CLAIMS, BORROWERS, LENT = P .. 'parked', P .. 'hosts', P .. 'claims', P .. 'borrowers', P .. 'lent:'
+local EPOCH, DUE, SLOTS, SOON, MOVED, JOINED = P .. 'epoch', P .. 'due:', P .. 'line', P .. 'waiting', P .. 'moved', P .. 'joined'
+local PARKED, SLOW, HOSTS, CLAIMS = P .. 'parked', P .. 'slow', P .. 'budgets', P .. 'loans'
+local BORROWERS, LENT = P .. 'borrowers', P .. 'lent:'
 local ENTRIES, DATES, DAYS, ENTRY_N, STORING = P .. 'entries', P .. 'dates:', P .. 'days', P .. 'entry_n', P .. 'storing'
 local VISITS, ORDER, RUNS, WORKERS = P .. 'visits', P .. 'visit_order', P .. 'runs', P .. 'workers'
 local GROUPS = {[1] = P .. 'error', [2] = P .. 'validators', [4] = P .. 'about', [8] = P .. 'rhythm', [16] = P .. 'redirect'}
@@ -77,10 +78,14 @@ local function part_make(name, bytes)
 end
 
 -- A value in FEEDS: a line with what every visit writes, "place last_new_ms groups fence due_at_ms last_kind http_status fail_n crash_n
--- last_visit_ms last_ok_ms expect_us expect_dev_us", then members: why, host, created_ms, url, and what the owner sets.
--- The place is the batch in VISITS that has its last visit, "-": none.
+-- last_visit_ms last_ok_ms expect_us expect_dev_us expect_parts", then members: why, host, created_ms, url, and what the owner sets.
+-- The place is the batch in VISITS that has its last visit, "-": none. What schema 3 has left has no expect_parts.
 local function due_of(feed)
 	return match(feed, '^%S+ %S+ %S+ %S+ (%S+)')
+end
+
+local function expect_of(feed)
+	return tonumber((match(feed, '^%S+ %S+ %S+ %S+ %S+ %S+ %S+ %S+ %S+ %S+ %S+ (%d+)'))) or 0
 end
 
 local function feed_part(feed, want)

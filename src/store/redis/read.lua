@@ -15,15 +15,28 @@ local function moved_behind(upto)
 	return n, wake
 end
 
+-- How many stand in a slot, and all of them.
+local function slot_n(slot)
+	return call('LLEN', DUE .. slot) + call('SCARD', DUE .. slot .. ':set')
+end
+
+local function slot_list(slot)
+	local all = call('LRANGE', DUE .. slot, 0, -1)
+	for _, m in ipairs(call('SMEMBERS', DUE .. slot .. ':set')) do
+		all[#all + 1] = m
+	end
+	return all
+end
+
 -- Feeds of a slot that are due until then, and the earliest time of any; where there are very many, what their number and the slot tell.
 local function slot_look(slot, upto)
-	local start, n, first = tonumber(slot) * SLOT_MS, call('LLEN', DUE .. slot), nil
+	local start, n, first = tonumber(slot) * SLOT_MS, slot_n(slot), nil
 	if start > upto and n > 5000 then
 		return 0, start
 	elseif start + SLOT_MS - 1 <= upto and n > 5000 then
 		return n, start
 	end
-	local ids = call('LRANGE', DUE .. slot, 0, -1)
+	local ids = slot_list(slot)
 	for i, m in ipairs(ids) do
 		ids[i] = place_split(m)
 	end
@@ -46,7 +59,7 @@ local function slots_look(upto)
 			n = n + due_n
 			first = first or due
 		elseif start <= upto then
-			n = n + call('LLEN', DUE .. slot)
+			n = n + slot_n(slot)
 		else
 			break
 		end
@@ -73,8 +86,10 @@ function ops.stats()
 	end
 	local _, moved = first_of(MOVED)
 	local _, parked = first_of(PARKED)
-	next_ms = least(least(next_ms, soon), least(moved, parked))
-	due = due + call('ZCOUNT', SOON, '-inf', int(now)) + (moved_behind(now)) + call('ZCOUNT', PARKED, '-inf', int(now))
+	local _, slow = first_of(SLOW)
+	next_ms = least(least(least(next_ms, soon), least(moved, parked)), slow)
+	due = due + call('ZCOUNT', SOON, '-inf', int(now)) + (moved_behind(now)) + call('ZCOUNT', PARKED, '-inf', int(now)) +
+		call('ZCOUNT', SLOW, '-inf', int(now))
 	local lent = 0
 	for _, fence in ipairs(call('ZRANGE', CLAIMS, 0, -1)) do
 		lent = lent + call('SCARD', LENT .. fence)
@@ -118,11 +133,12 @@ function ops.pending()
 	local n, first = slots_look(before)
 	local put_off, wake = moved_behind(before)
 	local _, soon = first_of(SOON)
-	first = least(first, soon)
+	local _, slow = first_of(SLOW)
+	first = least(least(first, soon), slow)
 	if first and first <= before then
 		wake = least(wake, first)
 	end
-	n = n + put_off + call('ZCOUNT', SOON, '-inf', ARGV[2]) + call('ZCOUNT', PARKED, '-inf', ARGV[2])
+	n = n + put_off + call('ZCOUNT', SOON, '-inf', ARGV[2]) + call('ZCOUNT', PARKED, '-inf', ARGV[2]) + call('ZCOUNT', SLOW, '-inf', ARGV[2])
 	local claims = call('ZRANGE', CLAIMS, 0, -1, 'WITHSCORES')
 	for i = 1, #claims, 2 do
 		local ids, due_n = call('SMEMBERS', LENT .. claims[i]), 0
@@ -232,7 +248,7 @@ function ops.check_feeds()
 			local name, due, active, places = feed_part(feed, 'host'), due_of(feed), not call('ZSCORE', STATUS, id), {}
 			local parked, joined = call('ZSCORE', PARKED, id), call('HGET', JOINED, id)
 			for _, m in ipairs({id, id .. '@' .. name}) do
-				local wake, moved = call('ZSCORE', SOON, m), call('ZSCORE', MOVED, m)
+				local wake, moved, slow = call('ZSCORE', SOON, m), call('ZSCORE', MOVED, m), call('ZSCORE', SLOW, m)
 				if wake then
 					places[#places + 1] = m
 					if (moved or wake) ~= due then
@@ -241,8 +257,14 @@ function ops.check_feeds()
 				elseif moved then
 					out[#out + 1] = 'feed ' .. id .. ': put off, but not waiting'
 				end
-				if call('LPOS', DUE .. slot_of(due), m) then
+				if call('LPOS', DUE .. slot_of(due), m) or call('SISMEMBER', DUE .. slot_of(due) .. ':set', m) == 1 then
 					places[#places + 1] = m
+				end
+				if slow then
+					places[#places + 1] = m
+				end
+				if slow and (slow ~= due or tonumber(call('ZSCORE', SLOW .. '_us', m) or 0) ~= expect_of(feed)) then
+					out[#out + 1] = 'feed ' .. id .. ': passed over as slow, at another time than it is due or for another time that it takes'
 				end
 			end
 			local waits = #places + (parked and 1 or 0)
@@ -256,7 +278,7 @@ function ops.check_feeds()
 			elseif not active and waits > 0 then
 				out[#out + 1] = 'feed ' .. id .. ': waiting, but not active'
 			end
-			local sole = match(call('HGET', HOSTS, name) or '', '%d+$') == id
+			local sole = match(call('HGET', HOSTS, name) or '', '^%d+ %d+ %d+ %d+ %-?%d+ (%d+)') == id
 			if places[1] and lent[id] ~= id and sole ~= (places[1] == id and not joined) then
 				out[#out + 1] = 'feed ' .. id .. ': counted by its host, or not, against what it should'
 			end
@@ -297,6 +319,9 @@ function ops.check_hosts()
 		same('lent', h[2], busy[name] or 0)
 		same('with the turn', h[3], turns[name] or 0)
 		same('parked', h[4], parked)
+		if match(page[2][i + 1], '^%d+ 0 %d+ %d+ %-?%d+ %d+ %d+ %d+ %-?%d+ %-?[1-9]') then
+			out[#out + 1] = 'host ' .. name .. ': nothing is lent of it, but somebody has all'
+		end
 		if parked > 0 and (busy[name] or 0) + (turns[name] or 0) == 0 then
 			out[#out + 1] = 'host ' .. name .. ': feeds wait, and none has its turn'
 		end
@@ -320,6 +345,7 @@ function ops.check_rest()
 		end
 	end
 	same('claims', call('ZCARD', CLAIMS), call('HLEN', BORROWERS))
+	same('slow feeds', call('ZCARD', SLOW), call('ZCARD', SLOW .. '_us'))
 	same('entries', call('HGET', META, 'entry_n'), call('HLEN', ENTRIES))
 	if call('HLEN', ENTRIES) <= 20000 then -- each is in the list of its day; what else stands there is passed over
 		local n, seen = 0, {}

@@ -5,12 +5,30 @@
 -- old version find nothing to lend and no lease of theirs; what they had is lent again. Numbers stay what they were.
 --
 -- In schema 1 one sorted set was the line, and leases and visits were values of their own. In schema 2 an entry's content was a value of
--- its own, and one sorted set had the dates of all.
+-- its own, and one sorted set had the dates of all. Schema 3 knew of no slow feeds, and a host's value was shorter; values of feeds and lines of
+-- visits are too until they are written again, and are read as they are.
 
 local PORTION = 500
 
 local function old(name)
 	return P .. 'old:' .. name
+end
+
+-- What schemas 1 to 3 called otherwise. The names are new so that workers of the old version, who would not understand what stands there,
+-- find nothing.
+local function names_over()
+	for from, to in pairs({hosts = HOSTS, claims = CLAIMS}) do
+		if call('EXISTS', P .. from) == 1 and call('EXISTS', to) == 0 then
+			call('RENAME', P .. from, to)
+		end
+	end
+end
+
+local function line_over(names)
+	for from, to in pairs(names) do
+		call('ZUNIONSTORE', to, 2, P .. from, to, 'AGGREGATE', 'MIN')
+		call('UNLINK', P .. from)
+	end
 end
 
 local function begin()
@@ -73,8 +91,8 @@ local function feeds_over(from)
 	return from + PORTION < last and 'feeds ' .. int(from + PORTION) or 'visits 0'
 end
 
--- A line: its feed, and what follows that, without line ends.
-local function line_over(text)
+-- A visit's line: its feed, and what follows that, without line ends.
+local function visit_over(text)
 	local feed, found, rest = match(text, '^%S+ (%d+) (%d+ %d+ )(.*)$')
 	if not feed then
 		return nil
@@ -101,7 +119,7 @@ local function visits_over(from)
 		texts, seen, first = {}, {}, upto + 1
 	end
 	for i, text in ipairs(lines) do
-		local feed, rest = line_over(text)
+		local feed, rest = visit_over(text)
 		if feed and seen[feed] then
 			batch_write(i - 1)
 		end
@@ -121,10 +139,7 @@ end
 
 -- From schema 2 on; or from 1, whose line stands where it belongs already.
 local function begin_3()
-	for from, to in pairs({slots = SLOTS, soon = SOON}) do
-		call('ZUNIONSTORE', to, 2, P .. from, to, 'AGGREGATE', 'MIN')
-		call('UNLINK', P .. from)
-	end
+	line_over({slots = SLOTS, soon = SOON})
 	for _, name in ipairs({'entries', 'contents', 'dates'}) do
 		if call('EXISTS', P .. name) == 1 then
 			call('RENAME', P .. name, old(name))
@@ -169,8 +184,25 @@ local function entries_over(cursor)
 	return (page[1] ~= '0' or call('EXISTS', old('entries')) == 1) and 'entries ' .. page[1] or 'done'
 end
 
+-- From schema 3 on. What was lent is lent again. Where hosts say which shard a feed is on, they stay what they were.
+local function begin_4()
+	line_over({queue = SLOTS, next = SOON})
+	for _, fence in ipairs(call('ZRANGE', CLAIMS, 0, -1)) do
+		claim_end(fence)
+	end
+	epoch_rises = true
+	if call('HGET', META, 'shards') ~= '1' then
+		call('HSET', META, 'exact_hosts', 1)
+	end
+	call('HSET', META, 'schema', 4)
+	return 'done'
+end
+
 -- upgrade -> {schema, what is next, or ''}
 function ops.upgrade()
+	if tonumber(call('HGET', META, 'schema')) < 4 then
+		names_over()
+	end
 	local stage, at = match(call('HGET', META, 'upgrade') or '', '^(%a+) ?(%d*)')
 	if stage == 'hosts' then
 		stage = hosts_over(at)
@@ -191,6 +223,9 @@ function ops.upgrade()
 		stage = begin_3()
 	else
 		stage = 'done'
+	end
+	if stage == 'done' and call('HGET', META, 'schema') == '3' then
+		stage = begin_4()
 	end
 	if stage == 'done' then
 		call('UNLINK', old('entries'), old('contents'), old('dates'))

@@ -1,16 +1,20 @@
 -- SPDX-License-Identifier: ISC
 --
 -- Lending. An active feed is in exactly one place: in line (waiting, by the time it wakes), PARKED (due, but its host has no budget), or
--- in the set LENT of a claim. In these it stands as "id" when it is the only feed of its host, else as "id@host". Only what was lent by
--- its number is always "id" in LENT: it is in no budget.
+-- in the set LENT of a claim. In these it stands as "id" when it is the only feed of its host, else as "id@host". Only what was lent to
+-- bring its entries is always "id" in LENT: it is in no budget.
 --
 -- The line is a list for each ten seconds, DUE with the number of the slot, for those that wake when they are due; SLOTS says which lists
 -- there are. What a slot holds is in no order, so the slot that has begun and not ended is sorted into SOON, where each has its exact
 -- time; there stand also those that wake at another time than they are due: put off for a pause their host asked for, or holding the
 -- turn of a crowded host. MOVED has their due times. Lists cost a tenth of what one large sorted set does, and a fleet that is behind
 -- takes from slots that have ended. JOINED has feeds that stand in a list by their number only, though their host has got others since.
+-- Nobody finds a certain feed in a long list, so who asks for feeds by their numbers first makes sets of the lists they are in: DUE with
+-- the slot and ":set". SLOW has, by their due times, feeds that took too long for who met them in line, and SLOW_us how long.
 --
--- A host with several feeds has a budget: feeds lent (busy) and the time of its next loan. A feed that finds none left is parked, and
+-- A host with several feeds has a budget: feeds lent (busy) and the time of its next loan. Who has all that is lent of it (holder) may
+-- have more than others, and ahead of that time, but not before a pause is over that the host asked for (cool). The gap between loans
+-- and what visits take are learned (pace, expect). A feed that finds no budget left is parked, and
 -- from then on at most one feed of the host stands in line for all of them: it has the turn. Whoever returns a loan gives the turn on,
 -- so parked feeds are met again without being looked at.
 --
@@ -50,11 +54,15 @@ local function host(name)
 	local h = hosts[name]
 	if h == nil then
 		local v = call('HGET', HOSTS, name)
-		h = {feed_n = 0, busy = 0, turn = 0, parked = 0, next = 0, sole = '0'}
+		h = {feed_n = 0, busy = 0, turn = 0, parked = 0, next = 0, sole = '0', pace = 0, expect = 0, cool = 0, holder = '0'}
 		if v then
-			local feed_n, busy, turn, parked, next_ok, sole = match(v, '^(%d+) (%d+) (%d+) (%d+) (%-?%d+) (%d+)$')
-			h = {feed_n = tonumber(feed_n), busy = tonumber(busy), turn = tonumber(turn), parked = tonumber(parked),
-				next = tonumber(next_ok), sole = sole}
+			local feed_n, busy, turn, parked, next_ok, sole, rest = match(v, '^(%d+) (%d+) (%d+) (%d+) (%-?%d+) (%d+)(.*)$')
+			h.feed_n, h.busy, h.turn, h.parked = tonumber(feed_n), tonumber(busy), tonumber(turn), tonumber(parked)
+			h.next, h.sole = tonumber(next_ok), sole
+			if rest ~= '' then
+				local pace, expect, cool, holder = match(rest, '^ (%d+) (%d+) (%-?%d+) (%-?%d+)$')
+				h.pace, h.expect, h.cool, h.holder = tonumber(pace), tonumber(expect), tonumber(cool), holder
+			end
 		end
 		hosts[name] = h
 	end
@@ -65,9 +73,12 @@ local function hosts_write()
 	local set, del = {}, {}
 	for name, h in pairs(hosts) do
 		if h.feed_n > 0 then
+			local v = fmt('%d %d %d %d %d %s', h.feed_n, math.max(h.busy, 0), math.max(h.turn, 0), math.max(h.parked, 0), h.next, h.sole)
+			if h.pace > 0 or h.expect > 0 or h.cool > 0 or h.holder ~= '0' then -- what most hosts do not have
+				v = v .. fmt(' %d %d %d %s', h.pace, h.expect, h.cool, h.holder)
+			end
 			set[#set + 1] = name
-			set[#set + 1] = fmt('%d %d %d %d %d %s', h.feed_n, math.max(h.busy, 0), math.max(h.turn, 0),
-				math.max(h.parked, 0), h.next, h.sole)
+			set[#set + 1] = v
 		else
 			del[#del + 1] = name
 		end
@@ -93,11 +104,29 @@ local function turn_give(name, h)
 	h.turn = h.turn + 1
 end
 
+local function host_cool(h, cooldown)
+	h.next = math.max(h.next, cooldown)
+	h.cool = math.max(h.cool, cooldown)
+end
+
 local function host_return(name, cooldown)
 	local h = host(name)
 	h.busy = h.busy - 1
-	h.next = math.max(h.next, cooldown)
+	if h.busy <= 0 then
+		h.holder = '0'
+	end
+	host_cool(h, cooldown)
 	turn_give(name, h)
+	return h
+end
+
+local function slow_put(m, due, us)
+	call('ZADD', SLOW, due, m)
+	call('ZADD', SLOW .. '_us', us, m)
+end
+
+local function slow_off(m)
+	return call('ZREM', SLOW, m) == 1 and call('ZREM', SLOW .. '_us', m) == 1
 end
 
 -- One feed more; returns the host when it is counted there (it has other feeds).
@@ -110,11 +139,15 @@ local function host_join(name, id)
 	end
 	local sole = h.sole
 	if sole ~= '0' then -- the first feed's place and loan are counted from now on
-		local score, due = call('ZSCORE', SOON, sole), call('ZSCORE', MOVED, sole)
-		local fence = not score and lent_by(sole, nil)
+		local score, due, late = call('ZSCORE', SOON, sole), call('ZSCORE', MOVED, sole), call('ZSCORE', SLOW, sole)
+		local fence = not score and not late and lent_by(sole, nil)
 		if score then
 			call('ZREM', SOON, sole)
 			call('ZADD', SOON, score, sole .. '@' .. name)
+		elseif late then
+			local us = call('ZSCORE', SLOW .. '_us', sole)
+			slow_off(sole)
+			slow_put(sole .. '@' .. name, late, us)
 		elseif fence then
 			call('SREM', LENT .. fence, sole)
 			call('SADD', LENT .. fence, sole .. '@' .. name)
@@ -163,7 +196,7 @@ local function wheel_off(id, name, due)
 				turn_give(name, h)
 			end
 			return
-		elseif call('LREM', DUE .. slot_of(due), 1, m) == 1 then
+		elseif slow_off(m) or call('SREM', DUE .. slot_of(due) .. ':set', m) == 1 or call('LREM', DUE .. slot_of(due), 1, m) == 1 then
 			return
 		end
 	end

@@ -2,14 +2,14 @@
 --
 -- What people change, and forgetting.
 
--- create schema shards shard -> {schema, shards, upgrade}: as it is then. Older ones are made over by upgrade.lua.
+-- create schema shards shard -> {schema, shards, upgrade, exact_hosts}: as it is then. Older ones are made over by upgrade.lua.
 function ops.create()
 	if not call('HGET', META, 'schema') then
 		call('HSET', META, 'schema', ARGV[2], 'shards', ARGV[3], 'shard', ARGV[4], 'last_feed', 0, 'last_fence', 0, 'last_entry', 0,
 			'first_entry', 1, 'entry_n', 0, 'visit_n', 0, 'last_visit', 0)
 		call('SET', EPOCH, 1)
 	end
-	return call('HMGET', META, 'schema', 'shards', 'upgrade')
+	return call('HMGET', META, 'schema', 'shards', 'upgrade', 'exact_hosts')
 end
 
 -- A new status or due time: off the wheel where it stood, and on again where it belongs. A lent feed's lease goes on.
@@ -53,7 +53,7 @@ function ops.subscribe()
 				call('HSET', GROUPS[4], id, about)
 			end
 			values[#values + 1] = id
-			values[#values + 1] = '- 0 ' .. (about ~= '' and 4 or 0) .. ' 0 ' .. due .. ' 0 0 0 0 0 0 0 0\n' .. part_make('host', name) ..
+			values[#values + 1] = '- 0 ' .. (about ~= '' and 4 or 0) .. ' 0 ' .. due .. ' 0 0 0 0 0 0 0 0 0\n' .. part_make('host', name) ..
 				part_make('created_ms', int(now)) .. part_make('url', url) .. members
 			due_put(place_of(id, host_join(name, id)), due)
 		elseif at_once then
@@ -98,22 +98,16 @@ function ops.feed_set()
 	return 1
 end
 
--- unsubscribe id: all that was kept of it. 0: no such feed.
-function ops.unsubscribe()
-	local id, feed = ARGV[2], call('HGET', FEEDS, ARGV[2])
-	if not feed then
-		return 0
-	end
+-- Entries go; their mentions by date are swept when entries are forgotten.
+local function entries_drop(rows)
+	many('HDEL', ENTRIES, rows)
+	call('HINCRBY', META, 'entry_n', 0 - #rows)
+	call('HINCRBY', META, 'stale_n', #rows)
+end
+
+-- A feed that is not lent goes, with its visits, but for its entries and keys.
+local function feed_drop(id, feed)
 	local name = feed_part(feed, 'host')
-	local fence, m = lent_by(id, name)
-	if fence then
-		local _, counted = place_split(m)
-		if counted then
-			host_return(counted, 0)
-		end
-		lent_less(fence, {m})
-		epoch_rises = true
-	end
 	wheel_off(id, name, due_of(feed))
 	local batch = match(feed, '^%S+')
 	local line_at, before, lines, first = visit_in(batch, id)
@@ -123,16 +117,6 @@ function ops.unsubscribe()
 		batch = before
 		line_at, before, lines, first = visit_in(batch, id)
 	end
-	local rows = {} -- their mentions by date are swept when entries are forgotten
-	for _, v in ipairs(call('HVALS', P .. 'keys:' .. id)) do
-		local eid = match(v, '^%x+ (%d+)')
-		if eid ~= '0' then
-			rows[#rows + 1] = eid
-		end
-	end
-	many('HDEL', ENTRIES, rows)
-	call('HINCRBY', META, 'entry_n', 0 - #rows)
-	call('HINCRBY', META, 'stale_n', #rows)
 	call('HDEL', ENTRY_N, id)
 	call('UNLINK', P .. 'keys:' .. id)
 	call('HDEL', URLS, feed_part(feed, 'url'))
@@ -143,8 +127,85 @@ function ops.unsubscribe()
 		call('HDEL', key, id)
 	end
 	host_leave(name, id)
+end
+
+-- unsubscribe id: all that was kept of it. 0: no such feed.
+function ops.unsubscribe()
+	local id, feed = ARGV[2], call('HGET', FEEDS, ARGV[2])
+	if not feed then
+		return 0
+	end
+	local fence, m = lent_by(id, feed_part(feed, 'host'))
+	if fence then
+		local _, counted = place_split(m)
+		if counted then
+			host_return(counted, 0)
+		end
+		lent_less(fence, {m})
+		epoch_rises = true
+	end
+	local rows = {}
+	for _, v in ipairs(call('HVALS', P .. 'keys:' .. id)) do
+		local eid = match(v, '^%x+ (%d+)')
+		if eid ~= '0' then
+			rows[#rows + 1] = eid
+		end
+	end
+	entries_drop(rows)
+	feed_drop(id, feed)
 	finish()
 	return 1
+end
+
+-- The rows of a feed's entries, some at a time, for they may be long: each(entry, key, what is known of it, row or false).
+local function entries_each(feed, each)
+	local all = call('HGETALL', P .. 'keys:' .. feed)
+	for from = 1, #all, 200 do
+		local ids = {}
+		for i = from, math.min(from + 198, #all), 2 do
+			ids[#ids + 1] = match(all[i + 1], '^%x+ (%d+)')
+		end
+		for k, row in ipairs(ask('HMGET', ENTRIES, ids)) do -- retention's have 0, which no entry has
+			each(ids[k], all[from + 2 * k - 2], all[from + 2 * k - 1], row)
+		end
+	end
+end
+
+local function guid_of(row)
+	local guid = part(row, 'guid', find(row, 'key=', 1, true))
+	return guid ~= '' and guid or nil
+end
+
+-- feed_merge from into: what from has and into lacks goes over, the rest of from goes away. 0: done; -1: one of them is lent; else the
+-- number of one that is not there.
+function ops.feed_merge()
+	local from, into, guids, gone, moved = ARGV[2], ARGV[3], {}, {}, 0
+	local feed, to = call('HGET', FEEDS, from), call('HGET', FEEDS, into)
+	if not feed or not to then
+		return tonumber(feed and into or from)
+	elseif lent_by(from, feed_part(feed, 'host')) or lent_by(into, feed_part(to, 'host')) then
+		return -1
+	end
+	entries_each(into, function(_, _, _, row)
+		local guid = row and guid_of(row)
+		if guid then
+			guids[guid] = true
+		end
+	end)
+	entries_each(from, function(eid, key, known, row)
+		local guid = row and guid_of(row)
+		if guid and guids[guid] or call('HSETNX', P .. 'keys:' .. into, key, known) == 0 then
+			gone[#gone + 1] = row and eid or nil
+		elseif row then
+			call('HSET', ENTRIES, eid, into .. match(row, '^%d+(.*)$'))
+			moved = moved + 1
+		end
+	end)
+	entries_drop(gone)
+	call('HINCRBY', ENTRY_N, into, moved)
+	feed_drop(from, feed)
+	finish()
+	return 0
 end
 
 -- control kind now
