@@ -35,7 +35,8 @@
 struct plan {
 	const struct fw_due_facts *f;
 	struct fw_due_policy p;
-	struct fw_rhythm rhythm;
+	struct fw_rhythm rhythm; /* its hints */
+	const struct fw_rhythm_model *model;
 	int64_t now_ms, delay_ms;
 	bool given; /* somebody said not to come sooner: jitter goes forward only */
 	struct fw_due *out;
@@ -43,7 +44,7 @@ struct plan {
 };
 
 /* Add a reason; the first stands alone, others behind "; ". What does not fit is cut. */
-FW_PRINTF(2, 3) static void say(struct plan *d, const char *fmt, ...)
+FW_PRINTF(2, 3) static void add_words(struct plan *d, const char *fmt, ...)
 {
 	char *at = d->out->why + d->len;
 	size_t room = sizeof(d->out->why) - d->len;
@@ -61,6 +62,9 @@ FW_PRINTF(2, 3) static void say(struct plan *d, const char *fmt, ...)
 	if (n > 0)
 		d->len = (size_t)(at - d->out->why) + FW_MIN((size_t)n, room - 1);
 }
+
+/* The words are most of the cost: who wants none pays for none. */
+#define say(d, ...) ((d)->f->mute ? (void)0 : add_words(d, __VA_ARGS__))
 
 struct words {
 	char s[FW_RFC3339_MAX];
@@ -92,7 +96,7 @@ static void plan_base(struct plan *d)
 		say(d, d->delay_ms == wish ? "the owner's interval %s" : "the owner's interval, brought to %s", text(d->delay_ms).s);
 		return;
 	}
-	fw_rhythm_guess(&d->rhythm, d->now_ms, &g);
+	fw_rhythm_guess(d->model, d->now_ms, d->p.target, d->p.max_ms, &g);
 	if (!g.interval_ms) {
 		d->delay_ms = d->p.normal_ms;
 		say(d, "no entry rhythm known: %s", text(d->delay_ms).s);
@@ -101,6 +105,8 @@ static void plan_base(struct plan *d)
 	d->delay_ms = clamp(g.interval_ms, d->p.min_ms, d->p.max_ms);
 	if (g.burst)
 		say(d, "publishing right now: %s", text(d->delay_ms).s);
+	else if (g.quiet)
+		say(d, "learned %s (hardly ever anything at this hour)", text(d->delay_ms).s);
 	else if (g.silence_ms > g.gap_ms)
 		say(d, "learned %s (silent for %s)", text(d->delay_ms).s, text(g.silence_ms).s);
 	else
@@ -295,7 +301,7 @@ void fw_due_policy_default(struct fw_due_policy *p)
 {
 	*p = (struct fw_due_policy){
 		.min_ms = 15 * FW_MINUTE_MS, .normal_ms = FW_HOUR_MS, .max_ms = FW_DAY_MS,
-		.error_min_ms = 15 * FW_MINUTE_MS, .error_max_ms = FW_DAY_MS, .retry_after_max_ms = WEEK_MS, .pushed_ms = FW_DAY_MS,
+		.error_min_ms = 15 * FW_MINUTE_MS, .error_max_ms = FW_DAY_MS, .retry_after_max_ms = WEEK_MS, .pushed_ms = FW_DAY_MS, .target = 0.2,
 	};
 }
 
@@ -313,12 +319,20 @@ static void sane_policy(const struct fw_due_policy *from, struct fw_due_policy *
 	p->error_max_ms = clamp(p->error_max_ms > 0 ? p->error_max_ms : standard.error_max_ms, p->error_min_ms, 365 * FW_DAY_MS);
 	p->retry_after_max_ms = p->retry_after_max_ms > 0 ? FW_MIN(p->retry_after_max_ms, 365 * FW_DAY_MS) : standard.retry_after_max_ms;
 	p->pushed_ms = p->pushed_ms > 0 ? FW_MIN(p->pushed_ms, OWNER_MAX_MS) : standard.pushed_ms;
+	p->target = p->target > 0 ? FW_MIN(p->target, 1000.0) : standard.target;
 }
 
 /* What the last document said, where this visit brought none. */
-static void merge_hints(struct plan *d)
+static void merge_hints(struct plan *d, struct fw_rhythm_model *model)
 {
-	fw_rhythm_read(d->f->rhythm, &d->rhythm);
+	d->model = d->f->model;
+	if (d->model) {
+		d->rhythm.ttl_minutes = d->rhythm.update_period_minutes = FW_NO_NUMBER;
+	} else {
+		fw_rhythm_read(d->f->rhythm, &d->rhythm);
+		fw_rhythm_model(&d->rhythm, model);
+		d->model = model;
+	}
 	if (d->f->ttl_minutes != FW_NO_NUMBER)
 		d->rhythm.ttl_minutes = d->f->ttl_minutes;
 	if (d->f->update_period_minutes != FW_NO_NUMBER)
@@ -332,11 +346,13 @@ static void merge_hints(struct plan *d)
 void fw_due(const struct fw_due_facts *f, const struct fw_due_policy *policy, int64_t now_ms, uint64_t rnd, struct fw_due *out)
 {
 	struct plan d = {.f = f, .out = out};
+	struct fw_rhythm_model model;
 
-	*out = (struct fw_due){.stop = false};
+	out->stop = false;
+	out->why[0] = '\0';
 	d.now_ms = clamp(now_ms, 0, INT64_C(253402300799000)); /* 1970 to 9999, whatever the clock says */
 	sane_policy(policy, &d.p);
-	merge_hints(&d);
+	merge_hints(&d, &model);
 	if (f->kind == FW_VISIT_NONE && !f->expired) {
 		out->at_ms = d.now_ms;
 		say(&d, "never visited: now");

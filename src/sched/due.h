@@ -15,6 +15,7 @@ struct fw_due_policy { /* settings; all in ms */
 	int64_t error_min_ms, error_max_ms; /* back-off range [15 min, 24 h] */
 	int64_t retry_after_max_ms; /* [7 d] */
 	int64_t pushed_ms;   /* how often a feed is asked that a hub delivers [24 h] */
+	double target;       /* so many publications to be expected make a visit worth while (fw_rhythm_guess) [0.2] */
 };
 
 struct fw_due_facts {
@@ -27,17 +28,19 @@ struct fw_due_facts {
 	uint32_t skip_hours;
 	uint8_t skip_days;
 	struct fw_str rhythm;        /* what was learned so far (see fw_rhythm_learn), or absent; its hints fill in for ttl ... skip_days */
+	const struct fw_rhythm_model *model; /* what is in rhythm, if somebody has read it already; then rhythm is not looked at. Or NULL */
 	int64_t last_new_ms;         /* 0: never */
 	int64_t interval_ms;         /* the owner's wish; 0: none */
 	bool expired;                /* the document says it has ended */
 	int64_t ended_ms;            /* gone or expired: how long it has been; 0: unknown */
+	bool mute;                   /* no words are wanted */
 	bool pushed;                 /* a hub delivers it for now: a visit only looks whether something was missed */
 };
 
 struct fw_due {
 	int64_t at_ms;
 	bool stop;      /* do not ask again (410, expired): at_ms is then when it is asked once again, 30 to 180 days on */
-	char why[240];  /* "max-age 12 h beats learned 25 min; moved out of skipHours; jitter +3 min" */
+	char why[240];  /* empty if mute: "max-age 12 h beats learned 25 min; moved out of skipHours; jitter +3 min" */
 };
 
 /*

@@ -96,7 +96,7 @@ START_TEST(after_success)
 		{"POL-07 beats the owner", {.kind = FW_VISIT_OK, .interval_ms = 10 * MIN, .retry_after_ms = 2 * H}, LATER(2 * H), "Retry-After 2 h",
 			false},
 		{"POL-07 short", {.kind = FW_VISIT_OK, .retry_after_ms = 1000}, TEN(H), "known: 1 h", false},
-		{"learned", {.kind = FW_VISIT_OK, .rhythm = {"v1 at=29921010 g=240,240,240,240", 32}}, TEN(2 * H), "learned 2 h (new about every 4 h)",
+		{"learned", {.kind = FW_VISIT_OK, .rhythm = {"v1 at=29921010 g=240,240,240,240", 32}}, 15 * MIN, 4 * H, "(new about every 4 h)",
 			false},
 		{"burst", {.kind = FW_VISIT_OK, .rhythm = {"v1 at=29921035 g=12,11,10,13,5000,4000", 38}}, LATER(15 * MIN), "publishing right now: 15 min",
 			false},

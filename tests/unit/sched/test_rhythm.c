@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* The rhythm learned from publication dates: kinds of feeds, what is kept, what is refused (POL-05, FMT-06, FRB 023). */
 #include <check.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -16,14 +17,35 @@
 
 static const struct fw_due_facts NO_HINTS = {.ttl_minutes = FW_NO_NUMBER, .update_period_minutes = FW_NO_NUMBER};
 
-static struct fw_rhythm_guess guess(const char *text, int64_t now_ms)
+static struct fw_rhythm_model model_of(const char *text)
 {
-	struct fw_rhythm_guess g;
+	struct fw_rhythm_model m;
 	struct fw_rhythm r;
 
 	fw_rhythm_read(fw_str(text), &r);
-	fw_rhythm_guess(&r, now_ms, &g);
+	fw_rhythm_model(&r, &m);
+	return m;
+}
+
+static struct fw_rhythm_guess guess_within(const char *text, int64_t now_ms, int64_t max_ms)
+{
+	struct fw_rhythm_model m = model_of(text);
+	struct fw_rhythm_guess g;
+
+	fw_rhythm_guess(&m, now_ms, 0.2, max_ms, &g);
 	return g;
+}
+
+static struct fw_rhythm_guess guess(const char *text, int64_t now_ms)
+{
+	return guess_within(text, now_ms, 400 * D);
+}
+
+static double expected(const char *text, int64_t from_ms, int64_t to_ms)
+{
+	struct fw_rhythm_model m = model_of(text);
+
+	return fw_rhythm_expected(&m, from_ms, to_ms);
 }
 
 /* n dates, the newest `silence` ago, the others `gap` apart. */
@@ -34,48 +56,59 @@ static size_t steady(int64_t *dates, size_t n, int64_t silence, int64_t gap)
 	return n;
 }
 
+/* Whether they publish each half hour or each week: asked sooner than they publish again, and not many times before. */
 START_TEST(steady_feeds)
 {
-	static const struct { int64_t gap, silence, want; } T[] = {
-		{4 * H, H, 2 * H}, {D, 2 * H, 12 * H}, {7 * D, D, 84 * H}, {30 * MIN, 5 * MIN, 15 * MIN}, {H, 0, 30 * MIN},
-	};
+	static const struct { int64_t gap, silence; } T[] = {{30 * MIN, 5 * MIN}, {H, 0}, {4 * H, H}, {11 * H, H}, {D, 2 * H}, {7 * D, D}};
 	char text[FW_RHYTHM_MAX];
 	int64_t dates[60];
 
 	for (size_t i = 0; i < FW_N(T); i++) {
-		size_t n = steady(dates, 20, T[i].silence, T[i].gap);
+		size_t n = steady(dates, 40, T[i].silence, T[i].gap);
 		struct fw_rhythm_guess g;
 
 		ck_assert_uint_gt(fw_rhythm_learn(FW_STR_NONE, dates, n, &NO_HINTS, NOW, text), 0);
 		g = guess(text, NOW);
-		ck_assert_msg(llabs(g.interval_ms - T[i].want) <= MIN, "%zu: %lld min, want %lld: %s", i, (long long)g.interval_ms / MIN,
-			(long long)T[i].want / MIN, text);
+		ck_assert_msg(llabs(g.gap_ms - T[i].gap) <= T[i].gap / 10, "%zu: gap %lld min: %s", i, (long long)g.gap_ms / MIN, text);
+		ck_assert_msg(g.interval_ms >= T[i].gap / 20 && g.interval_ms <= T[i].gap, "%zu: %lld min: %s", i, (long long)g.interval_ms / MIN, text);
+		/* more is to be expected about when it is due than right after it came */
+		ck_assert_msg(expected(text, NOW - T[i].silence, NOW - T[i].silence + T[i].gap / 4) <
+			expected(text, NOW - T[i].silence + T[i].gap, NOW - T[i].silence + T[i].gap * 5 / 4) / 2, "%zu: %s", i, text);
 	}
 }
 END_TEST
 
-/* A feed that carries one entry at a time is learned over many visits as well as one that carries them all. */
-START_TEST(one_entry_at_a_time)
+/* How often we ask does not bias what we learn: every visit's text is the same in the end. */
+START_TEST(visits_do_not_matter)
 {
-	char text[FW_RHYTHM_MAX] = "";
-	struct fw_rhythm_guess g;
+	static const struct { int64_t gap; size_t n; } T[] = {{4 * H, 40}, {8 * MIN, 180}, {25 * MIN, 60}, {3 * MIN, 180}};
 
-	for (int i = 20; i >= 0; i--) {
-		char old[FW_RHYTHM_MAX];
-		int64_t date = NOW - i * 4 * H;
+	for (size_t i = 0; i < FW_N(T); i++) {
+		char once[FW_RHYTHM_MAX];
+		int64_t dates[180];
+		size_t n = steady(dates, T[i].n, 3 * MIN, T[i].gap);
 
-		memcpy(old, text, sizeof(old));
-		(void)fw_rhythm_learn(fw_str(old), &date, 1, &NO_HINTS, date + H, text);
+		(void)fw_rhythm_learn(FW_STR_NONE, dates, n, &NO_HINTS, NOW, once);
+		for (size_t step = 1; step < 20; step += 3) { /* every step-th publication a visit, which shows some more than the new ones */
+			char text[FW_RHYTHM_MAX] = "", old[FW_RHYTHM_MAX];
+
+			for (size_t left = n; left > 0;) {
+				size_t next = left > step ? left - step : 0;
+
+				memcpy(old, text, sizeof(old));
+				(void)fw_rhythm_learn(fw_str(old), dates + next, FW_MIN(step + 2, n - next), &NO_HINTS, dates[next] + MIN, text);
+				left = next;
+			}
+			ck_assert_msg(!strcmp(once, text), "gap %lld min, %zu at a time:\n%s\n%s", (long long)T[i].gap / MIN, step, once, text);
+		}
 	}
-	g = guess(text, NOW);
-	ck_assert_msg(llabs(g.interval_ms - 2 * H) <= MIN, "%s", text);
 }
 END_TEST
 
 START_TEST(bursts_do_not_fool_it)
 {
 	char text[FW_RHYTHM_MAX];
-	struct fw_rhythm_guess g;
+	struct fw_rhythm_guess g, on;
 	int64_t dates[60];
 	size_t n = 0;
 
@@ -85,9 +118,9 @@ START_TEST(bursts_do_not_fool_it)
 	}
 	(void)fw_rhythm_learn(FW_STR_NONE, dates, n, &NO_HINTS, NOW, text);
 	g = guess(text, NOW);
-	ck_assert_msg(g.interval_ms > 12 * H && !g.burst, "%lld min: %s", (long long)g.interval_ms / MIN, text);
-	g = guess(text, NOW - 2 * D + 10 * MIN); /* while it goes on */
-	ck_assert(g.burst && g.interval_ms == 20 * MIN);
+	ck_assert_msg(g.interval_ms > 4 * H && !g.burst, "%lld min: %s", (long long)g.interval_ms / MIN, text);
+	on = guess(text, NOW - 2 * D + 10 * MIN); /* while it goes on */
+	ck_assert_msg(on.burst && on.interval_ms < H, "%lld min: %s", (long long)on.interval_ms / MIN, text);
 	for (size_t i = 0; i < 50; i++) /* fifty entries imported in one minute are one publication */
 		dates[i] = NOW - D - (int64_t)i * 1000;
 	(void)fw_rhythm_learn(FW_STR_NONE, dates, 50, &NO_HINTS, NOW, text);
@@ -97,26 +130,27 @@ END_TEST
 
 START_TEST(holidays_and_silence)
 {
-	char text[FW_RHYTHM_MAX];
-	struct fw_rhythm_guess g;
+	char text[FW_RHYTHM_MAX], whole[FW_RHYTHM_MAX];
+	struct fw_rhythm_guess g, before = {0};
 	int64_t dates[30];
 	size_t n = steady(dates, 10, 2 * H, D);
 
+	(void)fw_rhythm_learn(FW_STR_NONE, dates, n, &NO_HINTS, NOW, whole);
 	for (size_t i = 5; i < 10; i++) /* nothing for a year in between */
 		dates[i] -= 365 * D;
 	(void)fw_rhythm_learn(FW_STR_NONE, dates, n, &NO_HINTS, NOW, text);
 	g = guess(text, NOW);
-	ck_assert_msg(llabs(g.interval_ms - 12 * H) <= MIN, "%lld min: %s", (long long)g.interval_ms / MIN, text);
-	/* falling silent slows it down, steadily */
-	for (int64_t silence = 0, before = 0; silence < 400 * D; silence += D) {
-		g = guess(text, NOW + silence);
-		ck_assert_int_ge(g.interval_ms, before);
-		before = g.interval_ms;
+	ck_assert_msg(g.interval_ms <= 2 * guess(whole, NOW).interval_ms, "%lld min: %s", (long long)g.interval_ms / MIN, text);
+	/* falling silent slows it down, steadily; 20 %, for it walks through the hours of the week */
+	for (int64_t silence = 3 * D; silence < 400 * D; silence += D, before = g) {
+		g = guess(whole, NOW + silence);
+		ck_assert_msg(5 * g.interval_ms >= 4 * before.interval_ms, "%lld d: %lld min after %lld", (long long)(silence / D),
+			(long long)g.interval_ms / MIN, (long long)before.interval_ms / MIN);
 	}
-	ck_assert_int_gt(g.interval_ms, 10 * D);
+	ck_assert_int_gt(g.interval_ms, 5 * D);
 	dates[0] = NOW - 900 * D; /* one old entry only */
 	(void)fw_rhythm_learn(FW_STR_NONE, dates, 1, &NO_HINTS, NOW, text);
-	ck_assert_int_gt(guess(text, NOW).interval_ms, 100 * D);
+	ck_assert_int_gt(guess(text, NOW).interval_ms, 30 * D);
 	dates[0] = NOW - H; /* one young entry says nothing */
 	(void)fw_rhythm_learn(FW_STR_NONE, dates, 1, &NO_HINTS, NOW, text);
 	ck_assert_int_eq(guess(text, NOW).interval_ms, 0);
@@ -135,7 +169,105 @@ START_TEST(the_newer_weigh_more)
 	for (int i = 0; i < 20; i++)
 		dates[n++] = NOW - 41 * H - i * 6 * H;
 	(void)fw_rhythm_learn(FW_STR_NONE, dates, n, &NO_HINTS, NOW, text);
-	ck_assert_int_lt(guess(text, NOW).gap_ms, 3 * H);
+	ck_assert_msg(expected(text, NOW, NOW + 12 * H) > 3, "%g: %s", expected(text, NOW, NOW + 12 * H), text); /* 6, or 2 as it was */
+}
+END_TEST
+
+/* Three posts on each working day for ten weeks, none on Saturdays and Sundays. NOW is a Saturday, 12:00. */
+static size_t office(int64_t *dates)
+{
+	static const int64_t AT[] = {9 * H, 11 * H + 20 * MIN, 15 * H + 40 * MIN};
+	size_t n = 0;
+
+	for (int64_t day = NOW / D - 70; day <= NOW / D; day++) {
+		for (size_t k = 0; k < FW_N(AT) && (day + 3) % 7 < 5; k++) /* 1970 began on a Thursday: day 4 was a Monday */
+			dates[n++] = day * D + AT[k] + (day * 7 % 20) * MIN;
+	}
+	return n;
+}
+
+START_TEST(hours_of_the_week)
+{
+	int64_t dates[240], monday = NOW - 12 * H + 2 * D;
+	char text[FW_RHYTHM_MAX];
+	size_t n = office(dates);
+	struct fw_rhythm_guess g;
+	double weekend, working, night;
+
+	(void)fw_rhythm_learn(FW_STR_NONE, dates, n, &NO_HINTS, NOW, text);
+	ck_assert_ptr_nonnull(strstr(text, " w="));
+	weekend = expected(text, NOW, monday);
+	working = expected(text, monday, monday + D);
+	night = expected(text, monday, monday + 6 * H);
+	ck_assert_msg(weekend < 0.4 && working > 1 && night < 0.2, "%g, %g, %g: %s", weekend, working, night, text);
+	g = guess_within(text, NOW, 3 * D);
+	ck_assert_msg(g.quiet, "%s", text);
+	g = guess_within(text, monday + 9 * H, D);
+	ck_assert_msg(!g.quiet && g.interval_ms < 90 * MIN, "%lld min: %s", (long long)g.interval_ms / MIN, text);
+	/* the parts are about the whole: asked later, the silence is longer */
+	ck_assert(fabs(weekend + working - expected(text, NOW, monday + D)) < 0.3 * working);
+	/* a day without a time says nothing of hours */
+	for (size_t i = 0; i < n; i++)
+		dates[i] -= dates[i] % D;
+	(void)fw_rhythm_learn(FW_STR_NONE, dates, n, &NO_HINTS, NOW, text);
+	ck_assert_ptr_null(strstr(text, " w="));
+	ck_assert(!guess_within(text, NOW, 3 * D).quiet);
+}
+END_TEST
+
+/* With few data the week is nearly even: three entries decide nothing. */
+START_TEST(few_data_decide_little)
+{
+	int64_t dates[] = {NOW - H, NOW - 25 * H, NOW - 50 * H};
+	struct fw_rhythm_model m;
+	char text[FW_RHYTHM_MAX];
+
+	(void)fw_rhythm_learn(FW_STR_NONE, dates, FW_N(dates), &NO_HINTS, NOW, text);
+	m = model_of(text);
+	for (size_t i = 0; i < FW_RHYTHM_HOURS; i++)
+		ck_assert_msg(m.week[i + 1] - m.week[i] > 0.3 && m.week[i + 1] - m.week[i] < 3.5, "hour %zu: %g", i, m.week[i + 1] - m.week[i]);
+	ck_assert(fabs(m.week[FW_RHYTHM_HOURS] - FW_RHYTHM_HOURS) < 1e-6);
+}
+END_TEST
+
+/* What was learned before the hours were counted goes on, and is counted with what comes. */
+START_TEST(the_former_form)
+{
+	static const char V1[] = "v1 ttl=90 at=29921010 g=240,240,240,240,240"; /* 30 min before NOW */
+	int64_t date = 29921010 * MIN + 4 * H;
+	struct fw_rhythm_guess g = guess(V1, NOW);
+	char text[FW_RHYTHM_MAX];
+
+	ck_assert_msg(g.gap_ms == 4 * H && g.interval_ms > 10 * MIN && g.interval_ms <= 4 * H, "%lld", (long long)g.interval_ms);
+	(void)fw_rhythm_learn(fw_str(V1), &date, 1, &NO_HINTS, date + MIN, text);
+	ck_assert_msg(!strncmp(text, "v2 from=29919810 at=29921250 w=", 31) && strstr(text, " g=240,240,240,240,240,240"), "%s", text);
+	(void)fw_rhythm_learn(fw_str(V1), NULL, 0, NULL, NOW, text); /* no dates: as it was */
+	ck_assert_str_eq(text, "v2 ttl=90 at=29921010 g=240,240,240,240,240");
+}
+END_TEST
+
+/* A clock that is ten years off, either way, and then right again: what the document shows is learned as ever. */
+START_TEST(clocks_that_jump)
+{
+	static const int64_t OFF[] = {3650 * D, 4000 * D, -3650 * D, -20000 * D, 2 * H, -2 * H};
+	char right[FW_RHYTHM_MAX], text[FW_RHYTHM_MAX], again[FW_RHYTHM_MAX];
+	int64_t dates[40];
+	size_t n = steady(dates, 40, H, 5 * H);
+
+	(void)fw_rhythm_learn(FW_STR_NONE, dates, n, &NO_HINTS, NOW, right);
+	for (size_t i = 0; i < FW_N(OFF); i++) {
+		struct fw_rhythm_guess g;
+
+		(void)fw_rhythm_learn(fw_str(right), dates, n, &NO_HINTS, NOW + OFF[i], text);
+		g = guess(text, NOW + OFF[i]);
+		ck_assert(g.interval_ms >= 0 && g.silence_ms >= 0 && g.interval_ms <= 400 * D);
+		(void)fw_rhythm_learn(fw_str(text), dates, n, &NO_HINTS, NOW, again);
+		g = guess(again, NOW);
+		ck_assert_msg(g.gap_ms > 4 * H && g.gap_ms < 7 * H, "%lld h off: %lld min\n%s\n%s", (long long)(OFF[i] / H), (long long)g.gap_ms / MIN,
+			text, again);
+	}
+	ck_assert(expected(right, INT64_MIN, NOW) == 0 && expected(right, NOW, NOW - D) == 0);
+	ck_assert(expected(right, 0, 1) >= 0 && guess_within(right, -D, D).interval_ms >= 0);
 }
 END_TEST
 
@@ -181,7 +313,7 @@ END_TEST
 /* Never longer than FW_RHYTHM_MAX, learning again changes nothing, and any bytes may be read. */
 START_TEST(any_text)
 {
-	static const char soup[] = "v1 ttlsyhdatg=,0123456789-  abcdef";
+	static const char soup[] = "v2 ttlsyhdatgwfrom=,0123456789-_.  ABcdef";
 	int64_t dates[300];
 	uint64_t x = 88172645463325252u;
 
@@ -194,7 +326,7 @@ START_TEST(any_text)
 			old[i] = soup[x % (sizeof(soup) - 1)];
 		}
 		if (len > 6)
-			memcpy(old, "v1 at=", 6);
+			memcpy(old, n % 2 ? "v1 at=" : "v2 w=A", 6);
 		for (size_t i = 0; i < date_n; i++) {
 			x ^= x << 13, x ^= x >> 7, x ^= x << 17;
 			dates[i] = NOW - (int64_t)(x % (uint64_t)(3000 * D));
@@ -214,10 +346,14 @@ int main(void)
 	TCase *t = tcase_create("rhythm");
 
 	tcase_add_test(t, steady_feeds);
-	tcase_add_test(t, one_entry_at_a_time);
+	tcase_add_test(t, visits_do_not_matter);
 	tcase_add_test(t, bursts_do_not_fool_it);
 	tcase_add_test(t, holidays_and_silence);
 	tcase_add_test(t, the_newer_weigh_more);
+	tcase_add_test(t, hours_of_the_week);
+	tcase_add_test(t, few_data_decide_little);
+	tcase_add_test(t, the_former_form);
+	tcase_add_test(t, clocks_that_jump);
 	tcase_add_test(t, dates_that_say_nothing);
 	tcase_add_test(t, hints_are_kept);
 	tcase_add_test(t, any_text);

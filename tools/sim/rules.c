@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Three rules that say when next, and what comes of them.
+ *
+ *   fixed            every so many minutes, whatever happens.
+ *   entry frequency  as Miniflux describes its scheduler of that name: the gap between the entries that it has of the last seven
+ *                    days, told as entries a week and rounded up, makes the interval (a week / entries / factor), within 5 min and
+ *                    24 h; fewer than two entries are none, and none is 24 h. max-age lengthens it, up to 24 h. Its own clock,
+ *                    which looks for due feeds once an hour, is left out in its favour.
+ *   ours             fw_due() and what fw_rhythm_see() learned, as they run in the collector.
+ */
+#include <stdlib.h>
+
+#include "sim.h"
+#include "base/banned.h"
+
+#define WEEK_MS (7 * FW_DAY_MS)
+#define FREQUENCY_MAX_MS FW_DAY_MS
+
+bool tally_begin(struct tally *t)
+{
+	t->delay = calloc(DELAY_STEPS, sizeof(*t->delay));
+	return t->delay != NULL;
+}
+
+void tally_free(struct tally *t)
+{
+	free(t->delay);
+	*t = (struct tally){0};
+}
+
+double tally_quantile_ms(const struct tally *t, double q)
+{
+	double below = 0;
+
+	for (size_t i = 0; i < DELAY_STEPS; i++) {
+		if (t->delay[i] > 0 && below + t->delay[i] >= q * t->entries) /* evenly within the step */
+			return ((double)i + (q * t->entries - below) / t->delay[i]) * DELAY_STEP_MS;
+		below += t->delay[i];
+	}
+	return 0;
+}
+
+/* A feed while it is watched. */
+struct watch {
+	const struct life *life;
+	struct tally *t;
+	size_t found;      /* dates known */
+	size_t week;       /* the first of them that is not older than a week */
+	uint64_t rnd;
+	struct fw_rhythm rhythm;
+	struct fw_rhythm_model model;
+	struct fw_due_policy policy;
+};
+
+/* A visit: how many entries it finds. */
+static size_t visit(struct watch *w, int64_t now_ms, bool counted)
+{
+	const struct life *l = w->life;
+	struct tally *t = w->t;
+	size_t n = 0;
+
+	for (; w->found < l->n && l->date[w->found] <= now_ms; w->found++, n++) {
+		int64_t delay = now_ms - l->date[w->found];
+
+		if (l->date[w->found] <= l->start_ms || l->date[w->found] > l->end_ms)
+			continue;
+		t->entries += l->weight;
+		t->delay_sum_ms += l->weight * (double)delay;
+		t->delay[FW_MIN(delay / DELAY_STEP_MS, DELAY_STEPS - 1)] += l->weight;
+	}
+	if (!counted)
+		return n;
+	t->requests += l->weight;
+	t->fruitful += n ? l->weight : 0;
+	t->not_modified += !n && l->validators ? l->weight : 0;
+	return n;
+}
+
+static int64_t frequency_next(struct watch *w, int64_t now_ms, double factor)
+{
+	const struct life *l = w->life;
+	int64_t interval = FREQUENCY_MAX_MS;
+	size_t n;
+
+	while (w->week < w->found && l->date[w->week] < now_ms - WEEK_MS)
+		w->week++;
+	n = w->found - w->week;
+	if (n > 1 && l->date[w->found - 1] > l->date[w->week]) {
+		int64_t gap_s = FW_MAX((l->date[w->found - 1] - l->date[w->week]) / 1000 / (int64_t)(n - 1), 1);
+		int64_t weekly = (WEEK_MS / 1000 + gap_s - 1) / gap_s;
+
+		interval = (int64_t)((double)WEEK_MS / ((double)weekly * factor));
+		interval = FW_MAX(FW_MIN(interval, FREQUENCY_MAX_MS), RULE_FREQUENCY_MIN_MS);
+	}
+	if (l->fresh_ms > interval)
+		interval = FW_MIN(l->fresh_ms, FREQUENCY_MAX_MS);
+	return now_ms + interval;
+}
+
+static int64_t ours_next(struct watch *w, int64_t now_ms, size_t new_n)
+{
+	const struct life *l = w->life;
+	struct fw_due_facts facts = {
+		.kind = new_n ? FW_VISIT_OK : l->validators ? FW_VISIT_NOT_MODIFIED : FW_VISIT_SAME,
+		.retry_after_ms = FW_NO_NUMBER, .fresh_ms = l->fresh_ms, .ttl_minutes = FW_NO_NUMBER, .update_period_minutes = FW_NO_NUMBER,
+		.model = &w->model, .mute = true,
+	};
+	struct fw_due due;
+
+	if (new_n) {
+		size_t shown = FW_MIN(w->found, FW_MAX(l->shown, new_n));
+
+		if (fw_rhythm_see(&w->rhythm, l->date + w->found - shown, shown, now_ms))
+			fw_rhythm_model(&w->rhythm, &w->model);
+	}
+	fw_due(&facts, &w->policy, now_ms, sim_random(&w->rnd), &due);
+	return due.at_ms;
+}
+
+void rule_run(const struct rule *r, const struct life *life, struct tally *t)
+{
+	struct watch w = {.life = life, .t = t, .rnd = life->seed ^ 0x5eed};
+	int64_t at = life->start_ms + (int64_t)(sim_uniform(&w.rnd) * FW_HOUR_MS), fixed_ms = (int64_t)(r->factor * FW_MINUTE_MS);
+
+	t->feeds += life->weight;
+	t->feed_days += life->weight * (double)(life->end_ms - life->start_ms) / FW_DAY_MS;
+	if (r->kind == RULE_OURS) {
+		fw_due_policy_default(&w.policy);
+		w.policy.min_ms = r->min_ms ? r->min_ms : w.policy.min_ms;
+		w.policy.target = r->factor;
+		fw_rhythm_read(FW_STR_NONE, &w.rhythm);
+		fw_rhythm_model(&w.rhythm, &w.model);
+	}
+	if (r->kind == RULE_FREQUENCY) { /* what is older than a week at the first visit never counts */
+		while (w.week < life->n && life->date[w.week] < at - WEEK_MS)
+			w.week++;
+		w.found = w.week;
+	}
+	/* to the end, and then to the visit that finds the last entries of those days */
+	while (at <= life->end_ms || (w.found < life->n && life->date[w.found] <= life->end_ms)) {
+		size_t n = visit(&w, at, at <= life->end_ms);
+
+		if (r->kind == RULE_FIXED)
+			at += fixed_ms;
+		else if (r->kind == RULE_FREQUENCY)
+			at = frequency_next(&w, at, r->factor);
+		else
+			at = ours_next(&w, at, n);
+	}
+}
