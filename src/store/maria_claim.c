@@ -159,7 +159,7 @@ static int places_lock(struct claim *c, const struct mr_place *of, size_t n, str
 {
 	struct mr_rows keys = {"SELECT q.wake_at_ms, q.feed_id, q.host_id, q.due_at_ms FROM JSON_TABLE('[", "]', '$[*]' COLUMNS"
 		" (k BIGINT PATH '$[0]', l BIGINT PATH '$[1]')) j STRAIGHT_JOIN queue q FORCE INDEX (PRIMARY) ON q.wake_at_ms = j.k"
-		" AND q.feed_id = j.l FOR UPDATE SKIP LOCKED", .whole = true, .json = true};
+		" AND q.feed_id = j.l FOR UPDATE", .whole = true, .json = true};
 	bool any = false;
 	struct mr_res r;
 	int rc;
@@ -172,6 +172,8 @@ static int places_lock(struct claim *c, const struct mr_place *of, size_t n, str
 	mr_rows_end(c->m, &keys);
 	if (!any)
 		return 0;
+	/* MySQL would lock the list too, and cannot; MariaDB has no OF */
+	fw_buf_adds(&c->m->sql, c->m->mysql ? " OF q SKIP LOCKED" : " SKIP LOCKED");
 	rc = mr_answer(c->m, &r, err);
 	if (!rc)
 		places_read(c, &r, to);
