@@ -133,6 +133,8 @@ FW_API FW_MUST_CHECK int fw_run(const struct fw_config *c, const struct fw_run_o
 
 /* Keep what a --once was like, for `timeline`: record "run", by its number, for 30 days (feedwheel-store(7)). */
 FW_MUST_CHECK int fw_run_keep(struct fw_store *st, const struct fw_run_stats *s, struct fw_err *err);
+/* What was kept of it: order, slots, batch, feeds, and the first four times. FW_ENOTFOUND: nothing; FW_EFORMAT, FW_ENOMEM. */
+FW_MUST_CHECK int fw_run_recall(struct fw_store *st, int64_t run_id, struct fw_arena *a, struct fw_run_course *out, struct fw_err *err);
 
 /*
  * By its name in a store's signs of life: is that worker dead for certain? Only those of this boot and this pid namespace can be told

@@ -194,6 +194,23 @@ static int run_of(struct cli *c, int64_t *id)
 	return *id ? 0 : cli_fail(c, CLI_SOME, "no run was kept: 'feedwheel run --once' makes one");
 }
 
+/* What was kept of the run beside its visits; a run that keeps going has none, and one that was killed. */
+static void recall(struct cli *c, struct timeline *t)
+{
+	struct fw_run_course kept;
+	struct fw_err err = {0};
+	int rc = fw_run_recall(c->store, t->run_id, &c->arena, &kept, &err);
+
+	if (rc && rc != FW_ENOTFOUND && rc != FW_EUNSUP)
+		cli_note(c, "%s", err.text);
+	if (rc)
+		return;
+	t->order = fw_str(kept.order);
+	t->slots = (uint32_t)FW_MIN(FW_MAX(kept.slots, 0), 100000);
+	t->batch = (uint32_t)FW_MIN(FW_MAX(kept.batch, 0), INT64_C(1000000000));
+	t->predicted_us = kept.predicted_us;
+}
+
 static int picture(struct cli *c, const char *path, bool html)
 {
 	struct fw_visit_query q = {.run_id = 0};
@@ -211,6 +228,8 @@ static int picture(struct cli *c, const char *path, bool html)
 	timeline_init(&t);
 	t.run_id = q.run_id;
 	t.host_max = (uint32_t)c->config->host_max;
+	if (!last_ms)
+		recall(c, &t);
 	rc = fw_store_visit_list(c->store, &q, take, &t, &err);
 	if (rc == FW_ELIMIT && t.n == BARS_MAX)
 		rc = cli_fail(c, CLI_SOME, "run %lld has more than %d fetches, too many for a picture: --last 10m shows its last minutes", (long long)q.run_id,

@@ -40,21 +40,27 @@ static uint32_t owner(const struct course_rules *r, const struct fw_due_row *row
 	return (uint32_t)((key >> 32) % FW_MAX(r->workers, 1u));
 }
 
-/* Simulate what is due; start: in which order it begins. */
+int course_simulate(const struct fw_plan_rules *r, const struct fw_due_row *row, size_t n, struct fw_plan_item *item,
+	struct fw_plan_start *start, struct fw_plan_total *out)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < n; i++)
+		item[i] = (struct fw_plan_item){.host = row[i].host_id, .expect_us = row[i].expect_us};
+	if (r->policy != FW_PLAN_BATCH_SORTED)
+		rc = fw_plan_guess(item, n, UNKNOWN_US);
+	return rc ? rc : fw_plan_simulate(r, item, n, NULL, start, out);
+}
+
+/* What is due; start: in which order it begins. */
 static int foretell(const struct course_rules *r, const struct fw_due_row *row, size_t n, struct fw_plan_start *start,
 	struct course_forecast *out)
 {
 	struct fw_plan_item *item = calloc(n, sizeof(*item));
-	int rc = item ? 0 : FW_ENOMEM;
+	int rc = item ? course_simulate(&r->plan, row, n, item, start, &out->total) : FW_ENOMEM;
 
-	for (size_t i = 0; i < n && !rc; i++) {
-		item[i].host = row[i].host_id;
-		item[i].expect_us = row[i].expect_us;
+	for (size_t i = 0; i < n; i++)
 		out->known += row[i].expect_us > 0;
-	}
-	if (!rc && r->plan.policy != FW_PLAN_BATCH_SORTED)
-		rc = fw_plan_guess(item, n, UNKNOWN_US);
-	rc = rc ? rc : fw_plan_simulate(&r->plan, item, n, NULL, start, &out->total);
 	free(item);
 	return rc;
 }

@@ -21,6 +21,10 @@ struct course_rules {
 	uint32_t index, workers;
 };
 
+/* What would happen. item and start have room for n; start: in order of starting. Errors: FW_ENOMEM. */
+FW_MUST_CHECK int course_simulate(const struct fw_plan_rules *r, const struct fw_due_row *row, size_t n, struct fw_plan_item *item,
+	struct fw_plan_start *start, struct fw_plan_total *out);
+
 struct course;
 /* row[0..n) is put in order. Errors: FW_ENOMEM. */
 FW_MUST_CHECK int course_create(const struct course_rules *r, const struct fw_due_row *row, size_t n, struct course **out);

@@ -375,20 +375,11 @@ static void watch(struct master *m, const sigset_t *signals)
 	}
 }
 
-static int workers_wanted(const struct fw_config *c)
-{
-	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-
-	if (c->workers > 0)
-		return (int)c->workers;
-	return cores > 3 ? (int)(cores / 2) : 1; /* a worker is two busy threads */
-}
-
 int fw_run(const struct fw_config *c, const struct fw_run_options *o, struct fw_run_stats *out, struct fw_err *err)
 {
 	/* blocked in a worker too, until it can answer */
 	static const int NUMBER[] = {SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, WORKER_HURRY};
-	struct master m = {.pid = getpid(), .config = c, .o = o, .n = o->serve_only ? 0 : workers_wanted(c), .pipe_fd = {-1, -1},
+	struct master m = {.pid = getpid(), .config = c, .o = o, .n = o->serve_only ? 0 : fw_settings_workers(c), .pipe_fd = {-1, -1},
 		.started_mono_ms = fw_mono_ms(), .started_ms = fw_now_ms()};
 	size_t bytes;
 	struct rusage before, after;

@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: ISC */
 /* What is kept of a --once beside its visits: how many slots it had, in which order it went, and what was foretold. */
+#include <jansson.h>
+
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "feedwheel/engine.h"
 
 #define KEPT_MS (30 * FW_DAY_MS)
+#define KEY_MAX 24
+
+static void key_of(int64_t run_id, char key[KEY_MAX])
+{
+	(void)fw_snprintf(key, KEY_MAX, "%lld", (long long)run_id);
+}
 
 int fw_run_keep(struct fw_store *st, const struct fw_run_stats *s, struct fw_err *err)
 {
@@ -14,7 +23,7 @@ int fw_run_keep(struct fw_store *st, const struct fw_run_stats *s, struct fw_err
 	int64_t now_ms = fw_now_ms();
 	struct fw_record r = {.kind = FW_STR("run"), .at_ms = now_ms, .until_ms = now_ms + KEPT_MS};
 	struct fw_json j;
-	char key[24];
+	char key[KEY_MAX];
 	int rc;
 
 	fw_json_init(&j, &b, false);
@@ -31,10 +40,44 @@ int fw_run_keep(struct fw_store *st, const struct fw_run_stats *s, struct fw_err
 	if (c->batch)
 		fw_json_int(&j, "batch", c->batch);
 	fw_json_end(&j);
-	(void)fw_snprintf(key, sizeof(key), "%lld", (long long)s->run_id);
+	key_of(s->run_id, key);
 	r.key = fw_str(key);
 	r.value = fw_buf_str(&b);
 	rc = b.rc ? fw_err_set(err, b.rc, "out of memory") : fw_store_record_put(st, &r, false, NULL, err);
 	fw_buf_finish(&b);
 	return rc;
+}
+
+static int64_t number(const json_t *o, const char *name)
+{
+	return json_integer_value(json_object_get(o, name));
+}
+
+int fw_run_recall(struct fw_store *st, int64_t run_id, struct fw_arena *a, struct fw_run_course *out, struct fw_err *err)
+{
+	struct fw_record r;
+	char key[KEY_MAX];
+	json_t *o;
+	int rc;
+
+	*out = (struct fw_run_course){.slots = 0};
+	key_of(run_id, key);
+	rc = fw_store_record_get(st, FW_STR("run"), fw_str(key), a, &r, err);
+	if (rc)
+		return rc;
+	o = json_loadb(r.value.p, r.value.len, 0, NULL);
+	if (!json_is_object(o)) {
+		json_decref(o);
+		return fw_err_set(err, FW_EFORMAT, "record \"run\" %s is none that we wrote", key);
+	}
+	out->order = fw_arena_printf(a, "%s", json_is_string(json_object_get(o, "policy")) ? json_string_value(json_object_get(o, "policy")) : "");
+	out->slots = number(o, "slots");
+	out->batch = number(o, "batch");
+	out->feeds = number(o, "feeds");
+	out->predicted_us = number(o, "predicted_us");
+	out->took_us = number(o, "total_us");
+	out->sum_us = number(o, "sum_us");
+	out->bound_us = number(o, "bound_us");
+	json_decref(o);
+	return out->order ? 0 : fw_err_set(err, FW_ENOMEM, "out of memory");
 }

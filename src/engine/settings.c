@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: ISC */
+#include <unistd.h>
+
 #include "base/str.h"
 #include "engine/settings.h"
 
@@ -7,6 +9,15 @@ int fw_config_store(const struct fw_config *c, unsigned flags, struct fw_store *
 	struct fw_store_config sc = {.url = c->store, .flags = flags, .relaxed = c->relaxed, .cache_bytes = (size_t)c->cache_bytes};
 
 	return fw_store_open(&sc, out, err);
+}
+
+int fw_settings_workers(const struct fw_config *c)
+{
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (c->workers > 0)
+		return (int)c->workers;
+	return cores > 3 ? (int)(cores / 2) : 1; /* a worker is two busy threads */
 }
 
 enum fw_plan_policy fw_settings_order(const struct fw_config *c)

@@ -14,6 +14,7 @@ struct fw_net {
 };
 
 /* The order of a --once. */
+int fw_settings_workers(const struct fw_config *c); /* how many processes */
 enum fw_plan_policy fw_settings_order(const struct fw_config *c);
 void fw_settings_visit(const struct fw_config *c, struct visit_rules *out);
 /* out->fetch refers to out's other members: do not move it. Errors: FW_EINVAL naming the setting. */

@@ -66,6 +66,17 @@ def verdicts(base):
         holds("12 feeds of one host, 1 at a time" in said or "Slots stood idle" in said, said)
 
 
+@case("of a --once its order and what was foretold are told, and the barriers of batches are drawn")
+def recalled(base):
+    with origin(base, samples(base, "--copies", "1"), "--feeds", "24", plans=["* latency=20"]) as o:
+        w = Wheel(base, "concurrency = 4\norder = batch-unordered\norder_batch = 6\n")
+        w.run("import", o.url_file)
+        w.run_once()
+        root = drawn(w)
+        holds("order batch-unordered" in "".join(root.itertext()), "the order")
+        equal(len(root.findall(".//%spath[@class='batch']" % SVG)), 3, "dividers of four batches")
+
+
 @case("phases are told apart: over TLS there are name, connection, handshake, waiting and body")
 def phases(base):
     ca, cert, key = certificate(base, ["127.1.0.1"])

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: ISC
+"""feedwheel plan: what a run --once will take, foretold from stored timings; nothing is fetched for it."""
+from harness import SOON, Wheel, case, equal, holds, origin, run, samples
+
+ORDERS = ["fifo", "shortest", "longest", "host-path", "batch-unordered", "batch-sorted"]
+
+
+def timed(base, o, conf=""):
+    """A wheel that has visited all of the origin's feeds once."""
+    w = Wheel(base, SOON + conf)
+    w.run("import", o.url_file)
+    w.run_once()
+    return w
+
+
+@case("bounds, totals and the order come from the stored timings, and nothing is fetched")
+def foretold(base):
+    with origin(base, samples(base, "--copies", "1"), "--feeds", "12", plans=["* latency=40", "3 latency=400"]) as o:
+        w = timed(base, o)
+        before = len(o.requests())
+        p = w.json("plan", "--all", "--slots", "3")
+        equal(len(o.requests()), before, "requests")
+        equal((p["feeds"], p["known"], p["slots"], p["order"]), (12, 12, 3, "host-path"))
+        holds(p["bound_longest_ms"] >= 400 and p["bound_slots_ms"] >= 280, "bounds: %s" % p)
+        equal(p["bound_ms"], max(p["bound_slots_ms"], p["bound_longest_ms"], p["bound_host_ms"]))
+        holds(p["bound_ms"] <= p["total_ms"] <= p["sum_ms"], "the total is between its bounds")
+        equal(len(p["plan"]), 12)
+        equal(p["plan"][0]["feed"], next(f["id"] for f in w.json("list") if f["url"].endswith("/feed/3")), "the slow one first")
+        holds(all(f["known"] and f["expected_ms"] >= 40 and 1 <= f["slot"] <= 3 for f in p["plan"]), "each is known")
+        text = w.run("plan", "--all", "--slots", "3").stdout
+        holds("12 feeds are due; 3 slots" in text and "/feed/3" in text and "wait" in text, text)
+
+
+@case("--compare: every order, the batches with their barriers behind the others")
+def compared(base):
+    with origin(base, samples(base, "--copies", "1"), "--feeds", "12", plans=["* latency=20", "%3 latency=200"]) as o:
+        w = timed(base, o)
+        p = w.json("plan", "--all", "--compare", "--slots", "3")
+        equal([x["order"] for x in p["orders"]], ORDERS)
+        total = {x["order"]: x["total_ms"] for x in p["orders"]}
+        equal(total["host-path"], p["total_ms"])
+        holds(total["longest"] <= total["batch-unordered"] and total["longest"] <= total["shortest"], "%s" % total)
+        holds(all(x["ratio"] >= 0.999 and 0 <= x["idle"] < 1 for x in p["orders"]), "%s" % p["orders"])
+        text = w.run("plan", "--all", "--compare", "--slots", "3").stdout
+        holds(all(x in text for x in ORDERS), text)
+        equal(w.json("plan", "--all", "--order", "fifo")["order"], "fifo", "any setting may be tried")
+
+
+@case("one host's chain is named when nothing else is longer; unknown durations are taken from the host's others")
+def chains(base):
+    with origin(base, samples(base, "--copies", "1"), "--feeds", "8", "--hosts", "1", plans=["* latency=50"]) as o:
+        w = timed(base, o, "host_max = 1\n")
+        p = w.json("plan", "--all", "--slots", "8")
+        equal((p["bound_host"], p["bound_host_feeds"]), ("127.1.0.1", 8))
+        equal(p["bound_ms"], p["bound_host_ms"])
+        holds("8 feeds, 1 at a time" in w.run("plan", "--all", "--slots", "8").stdout, "in words")
+        w.run("add", o.url("/doc/0"))
+        p = w.json("plan", "--all", "--slots", "8")
+        equal((p["feeds"], p["known"]), (9, 8))
+        guess = next(f for f in p["plan"] if not f["known"])
+        holds(guess["expected_ms"] >= 50, "as its host's: %s" % guess)
+        holds("1 never timed" in w.run("plan", "--all").stdout, "and it is said")
+
+
+@case("an empty wheel, nothing due, and slips of the pen")
+def edges(base):
+    w = Wheel(base)
+    w.run("add", "http://127.1.0.1:9/feed")
+    w.run("pause", "#1")
+    holds("--all" in w.run("plan").stderr, "what to try")
+    equal(w.run("plan", "--all").stdout, "")
+    equal(w.json("plan")["feeds"], 0)
+    for arguments, code, words in ((("--slots", "0"), 2, "--slots"), (("--slots", "9999999"), 2, "--slots"), (("--order", "best"), 4, "fifo"),
+                                   (("x",), 2, "one argument too many")):
+        r = w.run("plan", *arguments, code=code)
+        holds(words in r.stderr, "%s: %s" % (arguments, r.stderr))
+
+
+run()
