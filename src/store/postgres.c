@@ -103,6 +103,7 @@ static void postgres_close(struct fw_store *st)
 	PQfinish(p->c);
 	fw_buf_finish(&p->arg);
 	fw_buf_finish(&p->text);
+	free(p->hint);
 	free(p->sent);
 	free(p->res);
 	free(p);
@@ -439,4 +440,6 @@ const struct fw_store_driver fw_store_postgres = {
 	.record_prune = pg_record_prune,
 	.lend = pg_lend,
 	.event_unbury = pg_event_unbury,
+	.due_list = pg_due_list,
+	.feed_merge = pg_feed_merge,
 };

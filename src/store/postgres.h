@@ -16,14 +16,14 @@
 enum pg_id {
 	PG_ONCE, PG_GUARD,
 	PG_BEGIN, PG_COMMIT, PG_ROLLBACK, PG_SYNC_OFF, PG_CLOCK, PG_NOTIFY, PG_LOCK,
-	PG_HEAD, PG_MOVED, PG_LOAN_FIRST, PG_LOAN_NEXT, PG_LOAN_BUMP, PG_LOAN_PUT, PG_NEXT_WAKE, PG_PARK, PG_PLACES_DROP,
+	PG_HEAD, PG_MOVED, PG_FIRST, PG_PARKED_NEXT, PG_PARKED_TAKE, PG_IDS_AT, PG_IDS_STAND, PG_IDS_PLACES, PG_IDS_PARKED, PG_LOAN_FIRST, PG_LOAN_NEXT, PG_LOAN_BUMP, PG_LOAN_PUT, PG_NEXT_WAKE, PG_PARK, PG_PLACES_DROP,
 	PG_LOANS_EXPIRED, PG_LOANS_BY_ID, PG_LOANS_OF_WORKER, PG_LOANS_OF_FEEDS, PG_LOANS_OPEN, PG_LOANS_DROP, PG_LOAN_HOSTS, PG_REQUEUE,
 	PG_HOSTS_LOCK, PG_HOSTS_SET, PG_HOSTS_RETURN, PG_TURNS, PG_CRASH,
 	PG_PENDING, PG_WHEEL_VISIT, PG_STORED, PG_VISITS_ID, PG_VISITS_PUT, PG_RUN_PUT, PG_GROUPS, PG_BEAT,
 	PG_ENTRY_KNOWN, PG_ENTRY_IDS, PG_ENTRY_NEW, PG_ENTRY_CHANGE, PG_KEY_PUT, PG_KEY_CHANGE, PG_TALLY, PG_STALE_WORDS,
 	PG_URL_TAKEN, PG_FEED_HOST, PG_SET_URL, PG_HOST_NEW, PG_HOST_JOIN, PG_HOSTS_MORE, PG_HOST_COUNT, PG_HOST_LEAVE, PG_HOST_DROP, PG_CROWD, PG_MOVED_OF,
 	PG_URLS_KNOWN, PG_FEEDS_NEW, PG_WHEEL_NEW, PG_PLACES_NEW, PG_STANDING, PG_PLACE_DROP, PG_PLACE_DROP_MOVED, PG_PARKED_DROP,
-	PG_VISITS_LESS, PG_ENTRIES_DROP, PG_FEED_DROP, PG_SET_OWNER, PG_WHEEL_STATUS, PG_PLACE_PUT,
+	PG_VISITS_LESS, PG_ENTRIES_DROP, PG_ENTRIES_MERGE, PG_FEED_DROP, PG_SET_OWNER, PG_WHEEL_STATUS, PG_PLACE_PUT,
 	PG_FEED_BY_ID, PG_FEED_BY_URL, PG_CONTROL_PUT, PG_CONTROL_LAST, PG_CONTROL_NEXT,
 	PG_SAFE_ID, PG_INDEX_LOCK, PG_INDEX_NEXT, PG_INDEX_TODO, PG_INDEX_PUT, PG_INDEX_MARK, PG_INDEX_DONE, PG_INDEX_BEHIND, PG_TALLY_FOLD,
 	PG_PRUNE_VISITS, PG_PRUNE_ROWS, PG_PRUNE_CONTROLS, PG_PRUNE_RUNS, PG_PRUNE_WORKERS, PG_PRUNE_ENTRIES, PG_SINCE_ID, PG_ENTRY_LAST, PG_ENTRY_AT, PG_ENTRY_MAX,
@@ -34,9 +34,16 @@ enum pg_id {
 
 #define PG_ARGS 40
 
+#define PG_NUMERAL_(n) #n
+#define PG_NUMERAL(n) PG_NUMERAL_(n) /* a number that is a macro, in SQL */
+
 struct pg_sent {
 	enum pg_id id;
 	bool preparation;
+};
+
+struct pg_hint { /* where a feed's row of places lay */
+	int64_t feed_id, at;
 };
 
 struct pg {
@@ -82,6 +89,8 @@ struct pg {
 	int slow_hints;        /* in a row */
 	int64_t first_loan;   /* the first claim this connection made; 0: none yet */
 	int64_t run_id;       /* the last run whose first visit was noted */
+	struct pg_hint *hint; /* of the last due_list, in order of feed_id: claims by number follow it */
+	size_t hint_n, hint_cap;
 	struct fw_buf text;   /* scratch */
 };
 
@@ -219,15 +228,18 @@ struct pg_loan *pg_loan_find(struct pg_loans *l, int64_t fence, int64_t feed_id,
 /* Queued: write back what is still open, delete what is empty. */
 void pg_loans_write(struct pg *p, const struct pg_loans *l);
 
-struct pg_back { /* budget that goes back to a host */
+struct pg_back { /* budget that goes back to a host, and what it is to learn */
 	int64_t host_id, n, cooldown_ms;
+	enum fw_host_mood mood;
+	int64_t total_us; /* 0: nothing to learn */
+	size_t order;     /* pg_hosts_return's own */
 };
-/* Queued: budget returned, cooldowns set, turns given on. Sorts; host_id 0 is passed over. */
+/* Queued: budget returned, cooldowns set, paces learned, turns given on. Sorts; host_id 0 is passed over. */
 void pg_hosts_return(struct pg *p, struct pg_back *b, size_t n);
 /* Queued: for these hosts, whose rows are locked, a parked feed into the queue when none has its turn. */
 void pg_turns(struct pg *p, const int64_t *host_id, size_t n);
 void pg_turns_given(struct pg *p, const PGresult *r); /* its answer: a turn that is due must not wait for a look at everything */
-void pg_hosts_lock(struct pg *p, const int64_t *host_id, size_t n); /* queued; in order; answer: id, busy_n, turn_n, parked_n, next_ok_ms */
+void pg_hosts_lock(struct pg *p, const int64_t *host_id, size_t n); /* queued; in order; answer: those of struct pg_host */
 
 /* Where in the queue: see postgres_schema.c. */
 #define PG_SLOT_BITS 10
@@ -253,6 +265,7 @@ struct pg_lent { /* what a loan notes of a feed */
 	int64_t host_id, visit_id, wheel_at, feed_at;
 };
 void pg_loan_put(struct pg *p, const char *worker, int64_t until_ms, const int64_t *feed_id, const struct pg_lent *lent, size_t n);
+int pg_due_list(struct fw_store *st, int64_t due_before_ms, size_t limit, fw_due_cb *cb, void *ctx, struct fw_err *err); /* postgres_ids.c */
 int pg_pending(struct fw_store *st, int64_t due_before_ms, int64_t *n, int64_t *wake_ms, struct fw_err *err);
 
 /* ---- postgres_commit.c, postgres_entries.c, postgres_search.c -------------------------------------------------------------- */
@@ -281,6 +294,16 @@ int pg_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n, struct
 int pg_lend(struct fw_store *st, const struct fw_lend_ask *ask, struct fw_lend_got *got, struct fw_err *err);
 int pg_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err);
 int pg_feed_set(struct fw_store *st, const struct fw_feed *feed, unsigned what, struct fw_err *err);
+int pg_feed_merge(struct fw_store *st, int64_t from_id, int64_t into_id, struct fw_err *err); /* postgres_leave.c, as unsubscribe */
+struct pg_standing { /* what the owner's changes need to know of a feed; the caller begins with its id and frees the loans */
+	int64_t id, host_id, crowd_id, status, due_ms, last_visit_id;
+	struct pg_loans loans;
+	struct pg_loan *loan; /* NULL: not lent */
+	size_t bit;
+};
+/* Take a feed off the wheel, wherever it stands; a loan is left alone (f->loan). Nobody moves it on from here to the commit. */
+int pg_take_off(struct pg *p, struct pg_standing *f, bool *found, struct fw_err *err);
+void pg_place_put(struct pg *p, int64_t feed_id, int64_t due_ms); /* queued: and on again */
 struct pg_join {
 	struct fw_str name;
 	int64_t n, id;

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/url.h"
 #include "store/postgres.h"
 
 #define VISIT_BITS 10
@@ -183,10 +182,18 @@ static int look(struct pg *p, struct commit *c, struct fw_err *err)
 
 /* ---- another address --------------------------------------------------------------------------------------------------------------- */
 
-static void back_add(struct commit *c, int64_t host_id, bool counted, int64_t cooldown_ms)
+/* The host that lent it learns from it. */
+static void back_add(struct commit *c, const struct row *r, int64_t cooldown_ms)
 {
-	if (host_id && (counted || cooldown_ms))
-		c->back[c->back_n++] = (struct pg_back){host_id, counted, cooldown_ms};
+	const struct fw_outcome *o = r->o;
+	struct pg_back b = {.host_id = r->host_id, .n = r->counted, .cooldown_ms = cooldown_ms};
+
+	if (r->counted) {
+		b.mood = o->host_mood;
+		b.total_us = o->feed->expect_us > 0 ? FW_MAX(o->visit.total_us, 0) : 0;
+	}
+	if (b.host_id && (b.n || cooldown_ms))
+		c->back[c->back_n++] = b;
 }
 
 /* The feed moves to the host of its new address. Its loan is given back to the old one; nothing is counted at the new one. */
@@ -195,7 +202,7 @@ static int host_move(struct pg *p, struct commit *c, struct row *r, struct fw_st
 	struct pg_join j = {.name = name, .n = 1};
 	int rc;
 
-	back_add(c, r->host_id, r->counted, 0);
+	back_add(c, r, 0);
 	rc = pg_hosts_join(p, &j, 1, err);
 	if (rc)
 		return rc;
@@ -229,7 +236,7 @@ static int url_put(struct pg *p, struct commit *c, struct row *r, struct fw_err 
 		o->rc = pg_get_int(p->res[0], 0, 0) == o->feed_id ? 0 : FW_EINVAL;
 		return 0;
 	}
-	if (!fw_url_host(o->feed->url, name, sizeof(name)) || !PQntuples(p->res[1])) {
+	if (!fw_store_host(o->feed->url, name, sizeof(name)) || !PQntuples(p->res[1])) {
 		o->rc = FW_EINVAL;
 		return 0;
 	}
@@ -547,7 +554,7 @@ static int all_put(struct pg *p, struct commit *c, struct fw_err *err)
 		}
 		pg_loans_write(p, &c->loans);
 		for (size_t i = 0; i < c->live_n; i++)
-			back_add(c, live(c, i)->host_id, live(c, i)->counted, live(c, i)->o->host_cooldown_ms);
+			back_add(c, live(c, i), live(c, i)->o->host_cooldown_ms);
 		pg_hosts_return(p, c->back, c->back_n);
 	}
 	if (c->c->beat)

@@ -144,8 +144,8 @@ void pg_loans_write(struct pg *p, const struct pg_loans *l)
 
 /* ---- hosts ------------------------------------------------------------------------------------------------------------------ */
 
-static const char lock_sql[] = "SELECT id, busy_n, turn_n, parked_n, next_ok_ms FROM hosts WHERE id = ANY ($1::int8[]) ORDER BY id"
-	" FOR UPDATE";
+static const char lock_sql[] = "SELECT id, turn_n, parked_n, busy_n, next_ok_ms, cool_until_ms, pace_ms, expect_us, holder FROM hosts"
+	" WHERE id = ANY ($1::int8[]) ORDER BY id FOR UPDATE";
 
 static const char turns_sql[] = "WITH c AS MATERIALIZED (SELECT h.id AS host_id, greatest(q.due_at_ms, h.next_ok_ms) AS wake,"
 	" q.due_at_ms, q.feed_id FROM unnest($1::int8[]) u (id) JOIN hosts h ON h.id = u.id CROSS JOIN LATERAL (SELECT due_at_ms,"
@@ -172,53 +172,112 @@ static int by_host(const void *a, const void *b)
 {
 	const struct pg_back *x = a, *y = b;
 
-	return x->host_id < y->host_id ? -1 : x->host_id > y->host_id;
+	if (x->host_id != y->host_id)
+		return x->host_id < y->host_id ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Each host once, in order, and those without a number left out; returns how many are left. */
-static size_t back_merge(struct pg_back *b, size_t n)
+/* By host, each host's as they came, and those without a number left out; returns how many are left. */
+static size_t back_sort(struct pg_back *b, size_t n)
 {
 	size_t m = 0;
 
-	if (n)
-		qsort(b, n, sizeof(*b), by_host);
 	for (size_t i = 0; i < n; i++) {
-		if (m && b[m - 1].host_id == b[i].host_id) {
-			b[m - 1].n += b[i].n;
-			b[m - 1].cooldown_ms = FW_MAX(b[m - 1].cooldown_ms, b[i].cooldown_ms);
-		} else if (b[i].host_id) {
+		b[i].order = i;
+		if (b[i].host_id)
 			b[m++] = b[i];
+	}
+	if (m)
+		qsort(b, m, sizeof(*b), by_host);
+	return m;
+}
+
+/* What comes back to one host: `of` outcomes from `from` on, the counts together. */
+struct returned {
+	int64_t host_id, n, cooldown_ms, from, of, mood, visits;
+};
+
+static size_t returned_sum(struct returned *to, const struct pg_back *b, size_t n)
+{
+	size_t m = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct returned *h = m ? &to[m - 1] : NULL;
+
+		if (!h || h->host_id != b[i].host_id) {
+			h = &to[m++];
+			*h = (struct returned){.host_id = b[i].host_id, .from = (int64_t)i};
 		}
+		h->n += b[i].n;
+		h->cooldown_ms = FW_MAX(h->cooldown_ms, b[i].cooldown_ms);
+		h->of++;
+		h->mood = FW_MAX(h->mood, (int64_t)b[i].mood);
+		h->visits += b[i].total_us > 0;
 	}
 	return m;
 }
 
-static void back_ids(struct pg *p, const struct pg_back *b, size_t n)
+static void returned_column(struct pg *p, const struct returned *h, size_t n, size_t offset)
 {
 	pg_array(p, PG_INT8, n);
-	for (size_t i = 0; i < n; i++)
-		pg_item_int(p, b[i].host_id);
+	for (size_t i = 0; i < n; i++) {
+		int64_t v;
+
+		memcpy(&v, (const char *)&h[i] + offset, sizeof(v));
+		pg_item_int(p, v);
+	}
 }
+
+/* fw_store_pace() once more, and what a visit took into the average; `of`: the outcome's. */
+#define FINER_SQL "v * " PG_NUMERAL(FW_PACE_STEP_MS) " / (" PG_NUMERAL(FW_PACE_STEP_MS) " + v)"
+#define PACE_STEP_SQL(of) "CASE " of " WHEN 2 THEN least(greatest(2 * v, " PG_NUMERAL(FW_PACE_MIN_MS) "), " PG_NUMERAL(FW_PACE_MAX_MS) ")" \
+	" WHEN 1 THEN CASE WHEN " FINER_SQL " > " PG_NUMERAL(FW_PACE_NONE_MS) " THEN " FINER_SQL " ELSE 0 END ELSE v END"
+#define EXPECT_STEP_SQL(of) "CASE WHEN " of " <= 0 THEN v WHEN v = 0 THEN " of " ELSE v + (" of " - v) / 8 END"
+/* A column after one step for each of a host's outcomes, in their order. */
+#define STEPS_SQL(column, step) "(WITH RECURSIVE s (i, v) AS (SELECT 1::int8, h." column " UNION ALL SELECT s.i + 1, " step " FROM s" \
+	" WHERE s.i <= u.k) SELECT v FROM s WHERE i = u.k + 1)"
+_Static_assert(FW_HOST_FINE == 1 && FW_HOST_STRAINED == 2, "the numbers in PACE_STEP_SQL");
+
+/* Most hosts have no pace, and most commits bring one visit of a host. */
+static const char return_sql[] = "UPDATE hosts h SET busy_n = greatest(busy_n - u.n, 0), holder = CASE WHEN busy_n > u.n THEN holder"
+	" ELSE 0 END, next_ok_ms = greatest(next_ok_ms, u.cooldown), cool_until_ms = greatest(cool_until_ms, u.cooldown), pace_ms ="
+	" CASE WHEN u.mood = 0 OR (u.mood = 1 AND pace_ms = 0) THEN pace_ms ELSE " STEPS_SQL("pace_ms",
+		PACE_STEP_SQL("($7::int8[])[u.at + s.i]")) " END, expect_us = CASE WHEN u.visits = 0 THEN expect_us WHEN u.k = 1 THEN"
+	" (SELECT " EXPECT_STEP_SQL("($8::int8[])[u.at + 1]") " FROM (SELECT expect_us AS v) e) ELSE " STEPS_SQL("expect_us",
+		EXPECT_STEP_SQL("($8::int8[])[u.at + s.i]")) " END FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[], $5::int8[],"
+	" $6::int8[], $9::int8[]) u (id, n, cooldown, at, k, mood, visits) WHERE h.id = u.id";
 
 void pg_hosts_return(struct pg *p, struct pg_back *b, size_t n)
 {
-	n = back_merge(b, n);
-	if (!n)
+	static const size_t columns[] = {offsetof(struct returned, host_id), offsetof(struct returned, n),
+		offsetof(struct returned, cooldown_ms), offsetof(struct returned, from), offsetof(struct returned, of),
+		offsetof(struct returned, mood)};
+	struct returned *h = NULL;
+	size_t m;
+
+	n = back_sort(b, n);
+	h = n ? calloc(n, sizeof(*h)) : NULL;
+	if (n && !h && !p->send_rc)
+		p->send_rc = FW_ENOMEM;
+	if (!h)
 		return;
-	back_ids(p, b, n);
+	m = returned_sum(h, b, n);
+	returned_column(p, h, m, offsetof(struct returned, host_id));
 	pg_send(p, PG_HOSTS_LOCK, lock_sql);
-	back_ids(p, b, n);
+	for (size_t i = 0; i < FW_N(columns); i++)
+		returned_column(p, h, m, columns[i]);
 	pg_array(p, PG_INT8, n);
 	for (size_t i = 0; i < n; i++)
-		pg_item_int(p, b[i].n);
+		pg_item_int(p, (int64_t)b[i].mood);
 	pg_array(p, PG_INT8, n);
 	for (size_t i = 0; i < n; i++)
-		pg_item_int(p, b[i].cooldown_ms);
-	pg_send(p, PG_HOSTS_RETURN, "UPDATE hosts h SET busy_n = greatest(busy_n - u.n, 0), next_ok_ms = greatest(next_ok_ms, u.cooldown)"
-		" FROM unnest($1::int8[], $2::int8[], $3::int8[]) u (id, n, cooldown) WHERE h.id = u.id");
-	back_ids(p, b, n);
+		pg_item_int(p, b[i].total_us);
+	returned_column(p, h, m, offsetof(struct returned, visits));
+	pg_send(p, PG_HOSTS_RETURN, return_sql);
+	returned_column(p, h, m, offsetof(struct returned, host_id));
 	pg_int(p, pg_place_number(p));
 	pg_send(p, PG_TURNS, turns_sql);
+	free(h);
 }
 
 /* ---- leases back, unvisited ------------------------------------------------------------------------------------------------ */

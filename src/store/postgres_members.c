@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "base/map.h"
-#include "base/url.h"
 #include "store/postgres.h"
 
 #define LOOKS 100 /* for a feed that moves on while one looks */
@@ -256,7 +255,7 @@ static int joins_make(struct pg *p, struct subscribing *s, struct fw_err *err)
 	for (size_t i = 0; i < s->fresh_n; i++) {
 		char name[256];
 
-		if (!fw_url_host(s->feed[s->fresh[i]].url, name, sizeof(name)))
+		if (!fw_store_host(s->feed[s->fresh[i]].url, name, sizeof(name)))
 			name[0] = '\0';
 		s->join[i] = (struct pg_join){.name = fw_arena_str(&s->a, fw_str(name)), .n = 1};
 	}
@@ -270,7 +269,7 @@ static const struct pg_join *join_of(const struct subscribing *s, size_t fresh)
 {
 	char name[256];
 
-	if (!fw_url_host(s->feed[s->fresh[fresh]].url, name, sizeof(name)))
+	if (!fw_store_host(s->feed[s->fresh[fresh]].url, name, sizeof(name)))
 		name[0] = '\0';
 	return pg_join_find(s->join, s->join_n, fw_str(name));
 }
@@ -419,14 +418,7 @@ int pg_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n, struct
 
 /* ---- one feed ------------------------------------------------------------------------------------------------------------------ */
 
-struct standing { /* what the owner's changes need to know of a feed */
-	int64_t id, host_id, crowd_id, status, due_ms, last_visit_id;
-	struct pg_loans loans;
-	struct pg_loan *loan; /* NULL: not lent */
-	size_t bit;
-};
-
-static int loan_of(struct pg *p, struct standing *f, struct fw_err *err)
+static int loan_of(struct pg *p, struct pg_standing *f, struct fw_err *err)
 {
 	int rc;
 
@@ -447,7 +439,7 @@ static int loan_of(struct pg *p, struct standing *f, struct fw_err *err)
 	return rc;
 }
 
-static int standing_get(struct pg *p, struct standing *f, struct fw_err *err)
+static int standing_get(struct pg *p, struct pg_standing *f, struct fw_err *err)
 {
 	const PGresult *r;
 	int rc = loan_of(p, f, err);
@@ -472,7 +464,7 @@ static int standing_get(struct pg *p, struct standing *f, struct fw_err *err)
 }
 
 /* Out of the queue or the parking place; *found false: it is in neither. */
-static int off_look(struct pg *p, struct standing *f, bool *found, struct fw_err *err)
+static int off_look(struct pg *p, struct pg_standing *f, bool *found, struct fw_err *err)
 {
 	bool turn;
 	int rc;
@@ -509,8 +501,7 @@ static int off_look(struct pg *p, struct standing *f, bool *found, struct fw_err
 	return rc;
 }
 
-/* Take a feed off the wheel, wherever it stands; a loan is left alone (f->loan). Nobody moves it on from here to the commit. */
-static int take_off(struct pg *p, struct standing *f, bool *found, struct fw_err *err)
+int pg_take_off(struct pg *p, struct pg_standing *f, bool *found, struct fw_err *err)
 {
 	int rc = 0;
 
@@ -533,7 +524,7 @@ struct lending {
 };
 
 /* Whose loan stands in the way, until when. */
-static int lent_look(struct pg *p, const struct standing *f, struct fw_lend_got *got, struct fw_err *err)
+static int lent_look(struct pg *p, const struct pg_standing *f, struct fw_lend_got *got, struct fw_err *err)
 {
 	int rc;
 
@@ -551,7 +542,7 @@ static int lent_look(struct pg *p, const struct standing *f, struct fw_lend_got 
 static int lend_in(struct pg *p, void *ctx, struct fw_err *err)
 {
 	const struct lending *l = ctx;
-	struct standing f = {.id = l->ask->feed_id};
+	struct pg_standing f = {.id = l->ask->feed_id};
 	struct pg_lent lent = {0};
 	int64_t until = l->now_ms + l->ask->lease_ms, id;
 	bool found = false;
@@ -559,7 +550,7 @@ static int lend_in(struct pg *p, void *ctx, struct fw_err *err)
 
 	*l->got = (struct fw_lend_got){.status = FW_FEED_ACTIVE};
 	pg_begin_quick(p);
-	rc = take_off(p, &f, &found, err);
+	rc = pg_take_off(p, &f, &found, err);
 	if (rc)
 		goto out;
 	l->got->status = (enum fw_feed_status)f.status;
@@ -606,59 +597,25 @@ int pg_lend(struct fw_store *st, const struct fw_lend_ask *ask, struct fw_lend_g
 	return rc ? rc : pg_txn(p, lend_in, &l, err);
 }
 
-static int unsubscribe_in(struct pg *p, void *ctx, struct fw_err *err)
-{
-	struct standing f = {.id = *(const int64_t *)ctx};
-	struct pg_back back;
-	bool found;
-	int rc;
-
-	pg_begin(p);
-	pg_lock(p, PG_LOCK_MEMBERS);
-	rc = take_off(p, &f, &found, err);
-	if (rc)
-		goto out;
-	if (f.loan) {
-		f.loan->open &= ~(UINT64_C(1) << f.bit);
-		pg_loans_write(p, &f.loans);
-		back = (struct pg_back){.host_id = f.loan->host[f.bit], .n = 1};
-		pg_hosts_return(p, &back, 1);
-	}
-	pg_int(p, f.last_visit_id);
-	pg_send(p, PG_VISITS_LESS, "WITH RECURSIVE chain (id) AS (SELECT $1::int8 UNION ALL SELECT coalesce((SELECT b.previous_id[(c.id &"
-		" 1023) + 1] FROM visit_batches b WHERE b.id = c.id >> 10), (SELECT r.previous_id FROM visit_rows r WHERE r.id = c.id))"
-		" FROM chain c WHERE c.id IS NOT NULL), r AS (DELETE FROM visit_rows r USING chain c WHERE r.id = c.id)"
-		" UPDATE visit_batches b SET n = b.n - s.n FROM (SELECT c.id >> 10 AS id, count(*) AS n FROM chain c JOIN visit_batches x"
-		" ON x.id = c.id >> 10 AND cardinality(x.feed_id) > c.id & 1023 GROUP BY 1) s WHERE b.id = s.id");
-	pg_int(p, f.id);
-	pg_send(p, PG_ENTRIES_DROP, "WITH k AS (DELETE FROM entry_keys WHERE feed_id = $1::int8 RETURNING entry_id), e AS (DELETE FROM"
-		" entries USING k WHERE id = k.entry_id RETURNING id), s AS (DELETE FROM entries_fts s USING k WHERE s.id = k.entry_id)"
-		" INSERT INTO tally SELECT -count(*) FROM e HAVING count(*) > 0");
-	pg_int(p, f.id);
-	pg_send(p, PG_FEED_DROP, "WITH w AS (DELETE FROM wheel WHERE feed_id = $1::int8) DELETE FROM feeds WHERE id = $1::int8");
-	pg_host_leave(p, f.host_id);
-	rc = pg_commit_run(p, err);
-out:
-	pg_loans_finish(&f.loans);
-	return rc;
-}
-
-int pg_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err)
-{
-	return pg_txn(pg_of(st), unsubscribe_in, &feed_id, err);
-}
-
 struct setting {
 	const struct fw_feed *feed;
 	unsigned what;
 };
 
+void pg_place_put(struct pg *p, int64_t feed_id, int64_t due_ms)
+{
+	pg_int(p, pg_place_id(p, due_ms));
+	pg_int(p, due_ms);
+	pg_int(p, feed_id);
+	pg_send(p, PG_PLACE_PUT, "INSERT INTO places (id, wake_at_ms, feed_id) VALUES ($1::int8, $2::int8, $3::int8)");
+}
+
 /* A new status or due time: off the wheel where it stood, and on again where it belongs. A lent feed's lease goes on. */
-static int move(struct pg *p, const struct setting *s, struct standing *f, struct fw_err *err)
+static int move(struct pg *p, const struct setting *s, struct pg_standing *f, struct fw_err *err)
 {
 	int64_t status, due_ms;
 	bool found;
-	int rc = take_off(p, f, &found, err);
+	int rc = pg_take_off(p, f, &found, err);
 
 	if (rc)
 		return rc;
@@ -669,10 +626,7 @@ static int move(struct pg *p, const struct setting *s, struct standing *f, struc
 	pg_int(p, due_ms);
 	pg_send(p, PG_WHEEL_STATUS, "UPDATE wheel SET status = $2::int8, due_at_ms = $3::int8 WHERE feed_id = $1::int8");
 	if (!f->loan && status == FW_FEED_ACTIVE) {
-		pg_int(p, pg_place_id(p, due_ms));
-		pg_int(p, due_ms);
-		pg_int(p, f->id);
-		pg_send(p, PG_PLACE_PUT, "INSERT INTO places (id, wake_at_ms, feed_id) VALUES ($1::int8, $2::int8, $3::int8)");
+		pg_place_put(p, f->id, due_ms);
 		pg_notify(p);
 	}
 	return 0;
@@ -681,7 +635,7 @@ static int move(struct pg *p, const struct setting *s, struct standing *f, struc
 static int feed_set_in(struct pg *p, void *ctx, struct fw_err *err)
 {
 	const struct setting *s = ctx;
-	struct standing f = {.id = s->feed->id};
+	struct pg_standing f = {.id = s->feed->id};
 	int rc;
 
 	pg_begin(p);
@@ -695,12 +649,14 @@ static int feed_set_in(struct pg *p, void *ctx, struct fw_err *err)
 		pg_text(p, s->feed->username);
 		pg_text(p, s->feed->password);
 		pg_int(p, (int64_t)s->feed->crash_n);
+		pg_int(p, s->feed->push_until_ms);
 		pg_send(p, PG_SET_OWNER, "WITH w AS (UPDATE wheel SET crash_n = $8::int8 WHERE feed_id = $1::int8 AND $2::int8 & 64 <> 0)"
 			" UPDATE feeds SET user_title = CASE WHEN $2::int8 & 2 <> 0 THEN $3::text ELSE user_title END,"
 			" folder = CASE WHEN $2::int8 & 4 <> 0 THEN $4::text ELSE folder END,"
 			" interval_ms = CASE WHEN $2::int8 & 8 <> 0 THEN $5::int8 ELSE interval_ms END,"
 			" username = CASE WHEN $2::int8 & 32 <> 0 THEN $6::text ELSE username END,"
-			" password = CASE WHEN $2::int8 & 32 <> 0 THEN $7::text ELSE password END WHERE id = $1::int8");
+			" password = CASE WHEN $2::int8 & 32 <> 0 THEN $7::text ELSE password END,"
+			" push_until_ms = CASE WHEN $2::int8 & 128 <> 0 THEN $9::int8 ELSE push_until_ms END WHERE id = $1::int8");
 		rc = pg_commit_run(p, err);
 	}
 	pg_loans_finish(&f.loans);

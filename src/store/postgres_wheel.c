@@ -6,6 +6,9 @@
  * In the usual case it is three round trips: whether loans have run out, the head with all that is known of its feeds, then the
  * loans and the commit. When feeds of crowded hosts are among them, their hosts are locked in between, and what has no budget is parked. A loan may bring
  * the next of its host into the queue; so the head is read again until enough is lent.
+ * Room that is left then goes to those that are parked, of hosts that were met and of which nobody else has any (host_ahead).
+ *
+ * A claim that leaves slow feeds alone leaves them where they are: it moves no hint past them.
  *
  * Rows that were deleted stay at the head of the index until vacuum may take them, and as long as somebody somewhere has a
  * transaction open it may not; and what other claims have locked at this moment has to be passed over row by row. So a claim begins
@@ -21,7 +24,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "store/postgres.h"
+#include "store/postgres_claim.h"
 
 #define SCAN_FACTOR 4     /* rows looked at per claim, in multiples of ask->max */
 #define SCAN_EXTRA 1000
@@ -30,34 +33,10 @@
 #define LOOK_SHARE 50     /* ... or seldom enough to take a fiftieth of the time */
 #define LOOK_CHEAP_MS 5
 
-struct place { /* a row from the queue's head */
-	struct pg_lent lent;
-	bool moved;
-	struct fw_feed feed;
-};
-
-struct host {
-	int64_t id, busy_n, turn_n, parked_n, next_ok_ms;
-};
-
-struct claim {
-	const struct fw_claim_ask *ask;
-	struct fw_arena *a;
-	struct fw_lease *out;
-	struct fw_claim_got *got;
-	int64_t now_ms, before_ms;
-	struct pg_lent *lent; /* of out[] */
-	struct place *place;
-	struct host *host;
-	int64_t *host_ids;
-	size_t place_n, host_n;
-	size_t park_n;
-	bool taken_back, looked_all;
-};
-
 /* ---- reading the head ------------------------------------------------------------------------------------------------------- */
 
-#define PLACE_COLUMN_N 8
+#define PLACE_COLUMN_N 10
+#define PLACE_AT_COLUMN 7
 
 /* Columns of a table. Zeros, which many are, travel as NULL: that takes the server less time. */
 static void place_columns(struct fw_buf *b, char table, const struct fw_field *f, size_t n)
@@ -66,27 +45,26 @@ static void place_columns(struct fw_buf *b, char table, const struct fw_field *f
 		fw_buf_addf(b, fw_field_is_text(&f[i]) ? ", %c.%s" : ", nullif(%c.%s, 0)", table, f[i].name);
 }
 
-/* Rows of places by `where`, locked, with their feeds. `hint`: an expression whose value is thrown away. A SELECT that does not
-   delete sends its rows as it finds them; with a DELETE in it the server would first keep all of them. */
-static void head_sql(struct fw_buf *b, const char *where, const char *hint)
+/* A SELECT that does not delete sends its rows as it finds them; with a DELETE in it the server would first keep all of them. */
+static void places_sql(struct fw_buf *b, const char *rows, const char *hint)
 {
-	fw_buf_addf(b, "WITH h AS MATERIALIZED (SELECT ctid AS t, id, feed_id, due_at_ms, wheel_at, feed_at FROM places WHERE %s"
-		" FOR UPDATE SKIP LOCKED) SELECT h.id, h.due_at_ms, f.id, f.crowd_id, w.last_visit_id, w.at, f.at, h.t", where);
+	fw_buf_addf(b, "WITH h AS MATERIALIZED (SELECT %s) SELECT h.id, h.due_at_ms, f.id, f.crowd_id, w.last_visit_id, w.at, f.at, h.t,"
+		" h.wake_at_ms, h.number", rows);
 	place_columns(b, 'w', fw_wheel_fields, fw_wheel_field_n);
 	place_columns(b, 'f', fw_feed_fields, fw_feed_field_n);
 	fw_buf_addf(b, ", %s FROM h LEFT JOIN LATERAL (" PG_ROW_SQL("wheel", "feed_id", "h.wheel_at", "h.feed_id") ") w ON true"
 		" LEFT JOIN LATERAL (" PG_ROW_SQL("feeds", "id", "h.feed_at", "h.feed_id") ") f ON true", hint);
 }
 
-static void head_send(struct pg *p, enum pg_id id, const char *where, const char *hint)
+void pg_places_ask(struct pg *p, enum pg_id id, const char *rows, const char *hint)
 {
 	if (pg_text_wanted(p, id))
-		head_sql(&p->text, where, hint);
+		places_sql(&p->text, rows, hint);
 	pg_send_text(p, id);
 }
 
 /* Queued: up to n rows that are due; all: from the very first on, else from where claims have got to. */
-static void head_ask(struct pg *p, const struct claim *c, bool all, size_t n)
+static void head_ask(struct pg *p, const struct pg_claim *c, bool all, size_t n)
 {
 	int64_t until = FW_MIN(c->now_ms, c->before_ms);
 
@@ -95,19 +73,23 @@ static void head_ask(struct pg *p, const struct claim *c, bool all, size_t n)
 	pg_int(p, until);
 	pg_int(p, (int64_t)n);
 	pg_int(p, p->low_id);
-	head_send(p, PG_HEAD, "id >= CASE WHEN $1::int8 <> 0 THEN 0 ELSE greatest($5::int8, (SELECT last_value FROM places_head)) END"
-		" AND id <= $2::int8 AND wake_at_ms <= $3::int8 ORDER BY id LIMIT $4::int8",
-		"(SELECT setval('places_head', max(id)) FROM h HAVING count(*) = $4::int8 AND $1::int8 = 0)");
+	pg_int(p, c->ask->expect_max_us);
+	pg_places_ask(p, PG_HEAD, PG_PLACE_ROW_SQL("0::int8") " FROM places p WHERE p.id >= CASE WHEN $1::int8 <> 0 THEN 0 ELSE"
+		" greatest($5::int8, (SELECT last_value FROM places_head)) END AND p.id <= $2::int8 AND p.wake_at_ms <= $3::int8 AND "
+		PG_QUICK_SQL("$6") " ORDER BY p.id LIMIT $4::int8 FOR UPDATE OF p SKIP LOCKED",
+		"(SELECT setval('places_head', max(id)) FROM h HAVING count(*) = $4::int8 AND $1::int8 = 0 AND $6::int8 = 0)");
 }
 
 /* Queued: with a due_before in the past, feeds that were due before it may stand behind it, because they were moved. */
-static void moved_ask(struct pg *p, const struct claim *c, size_t n)
+static void moved_ask(struct pg *p, const struct pg_claim *c, size_t n)
 {
 	pg_int(p, c->before_ms);
 	pg_int(p, c->now_ms);
 	pg_int(p, (int64_t)n);
-	head_send(p, PG_MOVED, "due_at_ms IS NOT NULL AND wake_at_ms > $1::int8 AND wake_at_ms <= $2::int8 AND due_at_ms <= $1::int8"
-		" ORDER BY wake_at_ms LIMIT $3::int8", "NULL");
+	pg_int(p, c->ask->expect_max_us);
+	pg_places_ask(p, PG_MOVED, PG_PLACE_ROW_SQL("0::int8") " FROM places p WHERE p.due_at_ms IS NOT NULL AND p.wake_at_ms > $1::int8"
+		" AND p.wake_at_ms <= $2::int8 AND p.due_at_ms <= $1::int8 AND " PG_QUICK_SQL("$4") " ORDER BY p.wake_at_ms LIMIT $3::int8"
+		" FOR UPDATE OF p SKIP LOCKED", "NULL");
 }
 
 static int no_memory(struct pg *p, struct fw_err *err)
@@ -124,24 +106,24 @@ static void places_drop(struct pg *p, const PGresult *r)
 		return;
 	pg_array(p, PG_TID, (size_t)n);
 	for (int i = 0; i < n; i++)
-		pg_item_tid(p, pg_get_int(r, i, PLACE_COLUMN_N - 1));
-	pg_send(p, PG_PLACES_DROP, "DELETE FROM places WHERE ctid = ANY ($1::tid[])");
+		pg_item_tid(p, pg_get_int(r, i, PLACE_AT_COLUMN));
+	pg_send(p, PG_PLACES_DROP, PG_PLACES_DROP_SQL);
 }
 
-/* The rows of an answer into c->place. A feed that somebody deleted by hand is passed over; its place is gone. */
-static int places_read(struct pg *p, struct claim *c, const PGresult *r, int64_t *last_id, struct fw_err *err)
+int pg_places_read(struct pg *p, struct pg_claim *c, const PGresult *r, int64_t *last_id, struct fw_err *err)
 {
 	int n = PQntuples(r);
 
-	c->place_n = 0;
-	for (int i = 0; i < n; i++) {
-		struct place *q = &c->place[c->place_n];
+	for (int i = 0; i < n && c->place_n < c->room; i++) {
+		struct pg_place *q = &c->place[c->place_n];
 
-		*last_id = pg_get_int(r, i, 0);
+		if (last_id)
+			*last_id = pg_get_int(r, i, 0);
 		if (pg_is_null(r, i, 2) || pg_is_null(r, i, 5))
 			continue;
-		*q = (struct place){.moved = !pg_is_null(r, i, 1), .lent = {pg_get_int(r, i, 3), pg_get_int(r, i, 4), pg_get_int(r, i, 5),
-			pg_get_int(r, i, 6)}};
+		*q = (struct pg_place){.moved = !pg_is_null(r, i, 1), .lent = {pg_get_int(r, i, 3), pg_get_int(r, i, 4), pg_get_int(r, i, 5),
+			pg_get_int(r, i, 6)}, .place_at = pg_get_int(r, i, PLACE_AT_COLUMN), .wake_ms = pg_get_int(r, i, 8),
+			.number = pg_get_int(r, i, 9)};
 		q->feed.id = pg_get_int(r, i, 2);
 		pg_get_fields(r, i, PLACE_COLUMN_N, fw_wheel_fields, fw_wheel_field_n, &q->feed);
 		pg_get_fields(r, i, PLACE_COLUMN_N + (int)fw_wheel_field_n, fw_feed_fields, fw_feed_field_n, &q->feed);
@@ -154,13 +136,24 @@ static int places_read(struct pg *p, struct claim *c, const PGresult *r, int64_t
 
 /* ---- lending ------------------------------------------------------------------------------------------------------------------ */
 
-static void lend(struct claim *c, const struct place *q)
+bool pg_host_may(const struct pg_claim *c, const struct pg_host *h)
+{
+	return fw_budget_may(&h->budget, c->rule, c->me, c->now_ms);
+}
+
+void pg_place_lend(struct pg_claim *c, const struct pg_place *q, struct pg_host *h)
 {
 	size_t i = c->got->n++;
 
-	c->out[i] = (struct fw_lease){.feed = q->feed, .until_ms = c->now_ms + c->ask->lease_ms};
+	c->out[i] = (struct fw_lease){.feed = q->feed, .until_ms = c->now_ms + c->ask->lease_ms, .host_gap_ms = c->ask->host_gap_ms};
 	c->out[i].feed.lease_until_ms = c->out[i].until_ms;
 	c->lent[i] = q->lent;
+	c->lent[i].host_id = c->out[i].host_id = h ? h->id : 0;
+	if (!h)
+		return;
+	c->out[i].host_gap_ms = fw_budget_gap(&h->budget, c->ask);
+	c->out[i].host_expect_us = h->budget.expect_us;
+	fw_budget_lend(&h->budget, c->ask, c->me, c->now_ms);
 }
 
 static int by_number(const void *a, const void *b)
@@ -170,61 +163,61 @@ static int by_number(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* Lock the crowded hosts among the places and read them into c->host, in order. */
-static int hosts_read(struct pg *p, struct claim *c, struct fw_err *err)
+bool pg_claim_hosts_ask(struct pg *p, struct pg_claim *c)
 {
-	const PGresult *r;
-	int rc;
+	size_t n = 0;
 
 	c->host_n = 0;
 	for (size_t i = 0; i < c->place_n; i++) {
 		if (c->place[i].lent.host_id)
-			c->host_ids[c->host_n++] = c->place[i].lent.host_id;
+			c->host_ids[n++] = c->place[i].lent.host_id;
 	}
-	if (!c->host_n)
-		return 0;
-	qsort(c->host_ids, c->host_n, sizeof(*c->host_ids), by_number);
-	pg_hosts_lock(p, c->host_ids, c->host_n);
-	rc = pg_run(p, err);
-	if (rc)
-		return rc;
-	r = p->res[p->res_n - 1];
+	if (!n)
+		return false;
+	qsort(c->host_ids, n, sizeof(*c->host_ids), by_number);
+	pg_hosts_lock(p, c->host_ids, n);
+	return true;
+}
+
+void pg_claim_hosts_read(struct pg_claim *c, const PGresult *r)
+{
 	c->host_n = (size_t)PQntuples(r);
 	for (int i = 0; i < (int)c->host_n; i++)
-		c->host[i] = (struct host){pg_get_int(r, i, 0), pg_get_int(r, i, 1), pg_get_int(r, i, 2), pg_get_int(r, i, 3),
-			pg_get_int(r, i, 4)};
-	return 0;
+		c->host[i] = (struct pg_host){pg_get_int(r, i, 0), pg_get_int(r, i, 1), pg_get_int(r, i, 2), {.busy_n = pg_get_int(r, i, 3),
+			.next_ok_ms = pg_get_int(r, i, 4), .cool_until_ms = pg_get_int(r, i, 5), .pace_ms = pg_get_int(r, i, 6),
+			.expect_us = pg_get_int(r, i, 7), .holder = pg_get_int(r, i, 8)}};
 }
 
-static struct host *host_find(struct claim *c, int64_t id)
+/* Lock the crowded hosts among the places and read them into c->host, in order. */
+static int hosts_read(struct pg *p, struct pg_claim *c, struct fw_err *err)
 {
-	return c->host_n ? bsearch(&id, c->host, c->host_n, sizeof(*c->host), by_number) : NULL; /* id comes first in it */
+	int rc;
+
+	if (!pg_claim_hosts_ask(p, c))
+		return 0;
+	rc = pg_run(p, err);
+	if (!rc)
+		pg_claim_hosts_read(c, p->res[p->res_n - 1]);
+	return rc;
 }
 
-static bool is_busy(const struct claim *c, const struct host *h)
+struct pg_host *pg_host_find(struct pg_claim *c, int64_t id)
 {
-	return c->ask->host_max && h->busy_n >= (int64_t)c->ask->host_max;
+	return c->host_n ? bsearch(&id, c->host, c->host_n, sizeof(*c->host), by_number) : NULL;
 }
 
 /* Each place: lent, or to be parked (then it stays in c->place, at the front). */
-static void places_lend(struct claim *c)
+static void places_lend(struct pg_claim *c)
 {
 	c->park_n = 0;
 	for (size_t i = 0; i < c->place_n; i++) {
-		struct place *q = &c->place[i];
-		struct host *h = q->lent.host_id ? host_find(c, q->lent.host_id) : NULL;
+		struct pg_place *q = &c->place[i];
+		struct pg_host *h = q->lent.host_id ? pg_host_find(c, q->lent.host_id) : NULL;
 
-		if (!h) {
-			q->lent.host_id = 0;
-			lend(c, q);
-			continue;
-		}
-		h->turn_n = FW_MAX(h->turn_n - q->moved, 0);
-		if (!is_busy(c, h) && c->now_ms >= h->next_ok_ms) {
-			lend(c, q);
-			h->busy_n++;
-			if (c->ask->host_gap_ms)
-				h->next_ok_ms = FW_MAX(h->next_ok_ms, c->now_ms + c->ask->host_gap_ms);
+		if (h)
+			h->turn_n = FW_MAX(h->turn_n - q->moved, 0);
+		if (!h || pg_host_may(c, h)) {
+			pg_place_lend(c, q, h);
 		} else {
 			c->got->deferred_n++;
 			h->parked_n++;
@@ -233,21 +226,36 @@ static void places_lend(struct claim *c)
 	}
 }
 
-static void park_put(struct pg *p, const struct claim *c)
+/* Host, time and number of n places: the columns of parked. */
+static void parked_columns(struct pg *p, const struct pg_place *q, size_t n)
 {
-	pg_array(p, PG_INT8, c->park_n);
-	for (size_t i = 0; i < c->park_n; i++)
-		pg_item_int(p, c->place[i].lent.host_id);
-	pg_array(p, PG_INT8, c->park_n);
-	for (size_t i = 0; i < c->park_n; i++)
-		pg_item_int(p, c->place[i].feed.due_at_ms);
-	pg_array(p, PG_INT8, c->park_n);
-	for (size_t i = 0; i < c->park_n; i++)
-		pg_item_int(p, c->place[i].feed.id);
+	pg_array(p, PG_INT8, n);
+	for (size_t i = 0; i < n; i++)
+		pg_item_int(p, q[i].lent.host_id);
+	pg_array(p, PG_INT8, n);
+	for (size_t i = 0; i < n; i++)
+		pg_item_int(p, q[i].feed.due_at_ms);
+	pg_array(p, PG_INT8, n);
+	for (size_t i = 0; i < n; i++)
+		pg_item_int(p, q[i].feed.id);
+}
+
+static void park_put(struct pg *p, const struct pg_claim *c)
+{
+	if (!c->park_n)
+		return;
+	parked_columns(p, c->place, c->park_n);
 	pg_send(p, PG_PARK, "INSERT INTO parked (host_id, due_at_ms, feed_id) SELECT * FROM unnest($1::int8[], $2::int8[], $3::int8[])");
 }
 
-static void host_column(struct pg *p, const struct claim *c, size_t offset)
+void pg_parked_take(struct pg *p, const struct pg_place *q, size_t n)
+{
+	parked_columns(p, q, n);
+	pg_send(p, PG_PARKED_TAKE, "DELETE FROM parked q USING unnest($1::int8[], $2::int8[], $3::int8[]) u (host_id, due_at_ms, feed_id)"
+		" WHERE q.host_id = u.host_id AND q.due_at_ms = u.due_at_ms AND q.feed_id = u.feed_id");
+}
+
+static void host_column(struct pg *p, const struct pg_claim *c, size_t offset)
 {
 	pg_array(p, PG_INT8, c->host_n);
 	for (size_t i = 0; i < c->host_n; i++) {
@@ -258,32 +266,108 @@ static void host_column(struct pg *p, const struct claim *c, size_t offset)
 	}
 }
 
-/* Queued: the parked, the hosts, and turns for those that have room. *turns: some were given. */
-static void hosts_put(struct pg *p, struct claim *c, bool *turns)
+void pg_claim_hosts_put(struct pg *p, struct pg_claim *c, bool *turns)
 {
 	size_t n = 0;
 
 	*turns = false;
-	if (c->park_n)
-		park_put(p, c);
 	if (!c->host_n)
 		return;
-	host_column(p, c, offsetof(struct host, id));
-	host_column(p, c, offsetof(struct host, busy_n));
-	host_column(p, c, offsetof(struct host, turn_n));
-	host_column(p, c, offsetof(struct host, parked_n));
-	host_column(p, c, offsetof(struct host, next_ok_ms));
+	host_column(p, c, offsetof(struct pg_host, id));
+	host_column(p, c, offsetof(struct pg_host, budget.busy_n));
+	host_column(p, c, offsetof(struct pg_host, turn_n));
+	host_column(p, c, offsetof(struct pg_host, parked_n));
+	host_column(p, c, offsetof(struct pg_host, budget.next_ok_ms));
+	host_column(p, c, offsetof(struct pg_host, budget.holder));
 	pg_send(p, PG_HOSTS_SET, "UPDATE hosts h SET busy_n = u.busy_n, turn_n = u.turn_n, parked_n = u.parked_n,"
-		" next_ok_ms = u.next_ok_ms FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[], $5::int8[])"
-		" u (id, busy_n, turn_n, parked_n, next_ok_ms) WHERE h.id = u.id");
+		" next_ok_ms = u.next_ok_ms, holder = u.holder FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[], $5::int8[],"
+		" $6::int8[]) u (id, busy_n, turn_n, parked_n, next_ok_ms, holder) WHERE h.id = u.id");
 	for (size_t i = 0; i < c->host_n; i++) {
-		if (!is_busy(c, &c->host[i]) && c->host[i].parked_n && !c->host[i].turn_n) {
-			c->host_ids[n++] = c->host[i].id;
-			*turns |= c->host[i].next_ok_ms <= c->now_ms;
+		const struct pg_host *h = &c->host[i];
+
+		if (!fw_budget_full(&h->budget, c->rule, c->me) && h->parked_n && !h->turn_n) {
+			c->host_ids[n++] = h->id;
+			*turns |= h->budget.next_ok_ms <= c->now_ms;
 		}
 	}
 	if (n)
 		pg_turns(p, c->host_ids, n);
+}
+
+/* ---- ahead of a host's time ---------------------------------------------------------------------------------------------------- */
+
+/* Of the hosts that were met in this round: those that have parked feeds, and might go ahead. */
+static void met_add(struct pg_claim *c)
+{
+	for (size_t i = 0; i < c->host_n && c->met_n < c->met_room; i++) {
+		const struct pg_host *h = &c->host[i];
+
+		if (h->parked_n > 0 && fw_budget_may(&h->budget, c->ask, c->me, c->now_ms))
+			c->met[c->met_n++] = h->id;
+	}
+}
+
+/* Each once; and no more than there is room for, for each has a feed at least. */
+static void met_sort(struct pg_claim *c, size_t room)
+{
+	size_t n = 0;
+
+	qsort(c->met, c->met_n, sizeof(*c->met), by_number);
+	for (size_t i = 0; i < c->met_n; i++) {
+		if (!n || c->met[n - 1] != c->met[i])
+			c->met[n++] = c->met[i];
+	}
+	c->met_n = FW_MIN(n, room);
+}
+
+/* Queued: their rows again, and of each its first parked feeds. */
+static void companions_ask(struct pg *p, const struct pg_claim *c, size_t room)
+{
+	pg_hosts_lock(p, c->met, c->met_n);
+	pg_ints(p, c->met, c->met_n);
+	pg_int(p, c->ask->host_max ? (int64_t)c->ask->host_max + c->ask->host_ahead : (int64_t)room);
+	pg_int(p, FW_MIN(c->now_ms, c->before_ms));
+	pg_int(p, c->ask->expect_max_us);
+	pg_int(p, (int64_t)room);
+	pg_places_ask(p, PG_PARKED_NEXT, PG_PARKED_ROW_SQL("0::int8") " FROM unnest($1::int8[]) u (host_id)"
+		" CROSS JOIN LATERAL (SELECT x.feed_id, x.due_at_ms FROM parked x WHERE x.host_id = u.host_id AND x.due_at_ms <= $3::int8"
+		" AND ($4::int8 = 0 OR x.due_at_ms = 1 OR (SELECT w.expect_us FROM wheel w WHERE w.feed_id = x.feed_id) <= $4::int8)"
+		" ORDER BY x.due_at_ms, x.feed_id LIMIT $2::int8) q ORDER BY q.due_at_ms LIMIT $5::int8", "NULL");
+}
+
+/* What room is left is for those that wait for a host of which nobody else has any. */
+static int companions_lend(struct pg *p, struct pg_claim *c, struct fw_err *err)
+{
+	size_t room = c->ask->max - c->got->n, n = 0;
+	bool turns;
+	int rc;
+
+	met_sort(c, room);
+	if (!c->met_n)
+		return 0;
+	companions_ask(p, c, room);
+	rc = pg_run(p, err);
+	if (rc)
+		return rc;
+	c->rule = c->ask;
+	pg_claim_hosts_read(c, p->res[p->res_n - 2]);
+	c->place_n = 0;
+	rc = pg_places_read(p, c, p->res[p->res_n - 1], NULL, err);
+	for (size_t i = 0; !rc && i < c->place_n; i++) {
+		struct pg_place q = c->place[i];
+		struct pg_host *h = pg_host_find(c, q.lent.host_id);
+
+		if (!h || !pg_host_may(c, h))
+			continue;
+		h->parked_n--;
+		pg_place_lend(c, &q, h);
+		c->place[n++] = q;
+	}
+	if (rc || !n)
+		return rc;
+	pg_parked_take(p, c->place, n);
+	pg_claim_hosts_put(p, c, &turns);
+	return 0;
 }
 
 /* ---- the transaction ------------------------------------------------------------------------------------------------------------ */
@@ -326,7 +410,7 @@ void pg_loan_put(struct pg *p, const char *worker, int64_t until_ms, const int64
 }
 
 /* Queued: the loans. Answers: a number for each. */
-static size_t loans_put(struct pg *p, const struct claim *c)
+static size_t loans_put(struct pg *p, const struct pg_claim *c)
 {
 	int64_t feed_id[PG_LOAN_MAX];
 	size_t rows = 0;
@@ -343,17 +427,30 @@ static size_t loans_put(struct pg *p, const struct claim *c)
 
 #define WAKE_ROWS 2000
 
-/* Queued: when the first slot of the queue begins to be due. Once more rows stand in it than one looks at, roughly. */
-static void wake_ask(struct pg *p, int64_t low)
+/* Queued: when the first slot of the queue begins to be due. Once more rows stand in it than one looks at, roughly. Who leaves slow
+   ones where they are is told of those that he would take: what is due now of these he has. */
+static void wake_ask(struct pg *p, const struct pg_claim *c)
 {
-	pg_int(p, low);
+	int64_t max_us = c->ask->expect_max_us;
+
+	pg_int(p, max_us ? pg_place_last(c->now_ms) & ~((INT64_C(1) << PG_NUMBER_BITS) - 1) : p->low_id);
 	pg_int(p, WAKE_ROWS);
-	pg_send(p, PG_NEXT_WAKE, "WITH f AS (SELECT id FROM places WHERE id >= $1::int8 ORDER BY id LIMIT 1)"
-		" SELECT min(s.wake_at_ms), count(*), (SELECT id FROM f) FROM (SELECT p.wake_at_ms FROM f, places p"
-		" WHERE p.id >= f.id AND p.id <= f.id | 16777215 LIMIT $2::int8) s");
+	pg_int(p, max_us ? c->now_ms : INT64_MIN);
+	pg_int(p, max_us);
+	pg_send(p, PG_NEXT_WAKE, "WITH f AS (SELECT p.id FROM places p WHERE p.id >= $1::int8 AND p.wake_at_ms > $3::int8 AND "
+		PG_QUICK_SQL("$4") " ORDER BY p.id LIMIT 1) SELECT min(s.wake_at_ms), count(*), (SELECT id FROM f) FROM (SELECT p.wake_at_ms"
+		" FROM f, places p WHERE p.id >= f.id AND p.id <= f.id | 16777215 AND p.wake_at_ms > $3::int8 AND " PG_QUICK_SQL("$4")
+		" LIMIT $2::int8) s");
 }
 
-static int64_t wake_read(const struct claim *c, const PGresult *r)
+/* Queued: those that were left where they are stand from here on. */
+static void first_ask(struct pg *p)
+{
+	pg_int(p, p->low_id);
+	pg_send(p, PG_FIRST, "SELECT id FROM places WHERE id >= $1::int8 ORDER BY id LIMIT 1");
+}
+
+static int64_t wake_read(const struct pg_claim *c, const PGresult *r)
 {
 	int64_t wake = pg_get_date(r, 0, 0);
 
@@ -378,7 +475,7 @@ static void hint_note(struct pg *p, int64_t start)
 }
 
 /* Who was lent less than asked for is told when to come again. hint: the answers of wake_ask and of PG_LOAN_NEXT. */
-static int64_t next_of(const struct pg *p, const struct claim *c, int64_t ran_out_ms, PGresult *const *hint)
+static int64_t next_of(const struct pg *p, const struct pg_claim *c, int64_t ran_out_ms, PGresult *const *hint)
 {
 	int64_t mono = fw_mono_ms(), next = sooner(wake_read(c, hint[0]), ran_out_ms);
 
@@ -388,16 +485,18 @@ static int64_t next_of(const struct pg *p, const struct claim *c, int64_t ran_ou
 }
 
 /* The end: loans in, numbers out. ran_out_ms: a loan that ran out is left over. */
-static int claim_end(struct pg *p, struct claim *c, int64_t ran_out_ms, struct fw_err *err)
+static int claim_end(struct pg *p, struct pg_claim *c, int64_t ran_out_ms, struct fw_err *err)
 {
-	size_t rows = loans_put(p, c), first;
-	bool hungry = c->got->n < c->ask->max;
+	size_t rows = loans_put(p, c), quick = c->ask->expect_max_us > 0, first;
+	bool hungry = c->got->n < c->ask->max && !c->ask->ids;
 	int64_t start = fw_mono_ms();
 	bool look = hungry && start >= p->look_hint_ms;
 	int rc;
 
+	if (c->ask->expect_max_us)
+		first_ask(p);
 	if (hungry)
-		wake_ask(p, p->low_id);
+		wake_ask(p, c);
 	if (look) {
 		pg_int(p, c->now_ms);
 		pg_send(p, PG_LOAN_NEXT, "SELECT min(until_ms) FROM loans WHERE until_ms > $1::int8");
@@ -407,7 +506,7 @@ static int claim_end(struct pg *p, struct claim *c, int64_t ran_out_ms, struct f
 		return rc;
 	if (look)
 		hint_note(p, start);
-	first = p->res_n - 1 - hungry - look - rows;
+	first = p->res_n - 1 - hungry - look - quick - rows;
 	for (size_t i = 0; i < c->got->n; i++) {
 		int64_t id = pg_get_int(p->res[first + i / PG_LOAN_MAX], 0, 0);
 
@@ -417,13 +516,20 @@ static int claim_end(struct pg *p, struct claim *c, int64_t ran_out_ms, struct f
 	}
 	if (c->got->n)
 		p->none_until_ms = FW_MIN(p->none_until_ms, c->now_ms + c->ask->lease_ms - 1);
-	c->got->next_ms = hungry ? next_of(p, c, ran_out_ms, (PGresult *[]){p->res[first + rows], look ? p->res[first + rows + 1] : NULL}) :
-		c->now_ms;
+	if (quick && PQntuples(p->res[first + rows]))
+		p->low_id = pg_get_int(p->res[first + rows], 0, 0);
+	if (hungry)
+		c->got->next_ms = next_of(p, c, ran_out_ms, (PGresult *[]){p->res[first + rows + quick],
+			look ? p->res[first + rows + quick + 1] : NULL});
+	else if (c->got->n < c->ask->max)
+		c->got->next_ms = sooner(sooner(c->later_ms, ran_out_ms), c->now_ms + LOOK_MS);
+	else
+		c->got->next_ms = c->now_ms;
 	return 0;
 }
 
 /* One round: up to n rows, each to its new place. *all: everything was looked at. *full: as many as asked for. */
-static int round_do(struct pg *p, struct claim *c, bool moved, size_t n, bool all, bool *full, bool *turns, struct fw_err *err)
+static int round_do(struct pg *p, struct pg_claim *c, bool moved, size_t n, bool all, bool *full, bool *turns, struct fw_err *err)
 {
 	int64_t start = fw_mono_ms(), last = 0, took, until = pg_place_last(FW_MIN(c->now_ms, c->before_ms));
 	int rc;
@@ -439,7 +545,8 @@ static int round_do(struct pg *p, struct claim *c, bool moved, size_t n, bool al
 		return rc;
 	took = fw_mono_ms() - start;
 	*full = (size_t)PQntuples(p->res[p->res_n - 1]) == n;
-	rc = places_read(p, c, p->res[p->res_n - 1], &last, err);
+	c->place_n = 0;
+	rc = pg_places_read(p, c, p->res[p->res_n - 1], &last, err);
 	if (rc)
 		return rc;
 	places_drop(p, p->res[p->res_n - 1]);
@@ -450,17 +557,20 @@ static int round_do(struct pg *p, struct claim *c, bool moved, size_t n, bool al
 			p->slow_looks = took > LOOK_CHEAP_MS ? p->slow_looks + 1 : 0;
 			p->look_again_ms = p->slow_looks > 2 ? p->look_all_ms : 0; /* less often it was something else */
 		}
-		p->low_id = *full ? last : until & ~((INT64_C(1) << PG_NUMBER_BITS) - 1);
+		if (!c->ask->expect_max_us) /* else some were passed over: see first_ask */
+			p->low_id = *full ? last : until & ~((INT64_C(1) << PG_NUMBER_BITS) - 1);
 	}
 	rc = hosts_read(p, c, err);
 	if (rc)
 		return rc;
 	places_lend(c);
-	hosts_put(p, c, turns);
+	park_put(p, c);
+	met_add(c);
+	pg_claim_hosts_put(p, c, turns);
 	return 0;
 }
 
-static int rounds(struct pg *p, struct claim *c, struct fw_err *err)
+static int rounds(struct pg *p, struct pg_claim *c, struct fw_err *err)
 {
 	size_t left = c->ask->max * SCAN_FACTOR + SCAN_EXTRA;
 	bool full = true, turns = false, all = fw_mono_ms() >= p->look_all_ms;
@@ -477,11 +587,11 @@ static int rounds(struct pg *p, struct claim *c, struct fw_err *err)
 	}
 	if (!rc && c->before_ms < c->now_ms && c->got->n < c->ask->max)
 		rc = round_do(p, c, true, c->ask->max - c->got->n, false, &full, &turns, err);
-	return rc;
+	return rc ? rc : companions_lend(p, c, err);
 }
 
 /* Queued: the first loan that ran out since the last claim; all: or at any time before. */
-static void loan_ask(struct pg *p, const struct claim *c, bool all)
+static void loan_ask(struct pg *p, const struct pg_claim *c, bool all)
 {
 	pg_int(p, all ? INT64_MIN : p->none_until_ms);
 	pg_int(p, c->now_ms);
@@ -491,13 +601,17 @@ static void loan_ask(struct pg *p, const struct claim *c, bool all)
 
 static int claim_in(struct pg *p, void *ctx, struct fw_err *err)
 {
-	struct claim *c = ctx;
+	struct pg_claim *c = ctx;
+	struct fw_claim_ask plain = *c->ask;
 	int64_t mono = fw_mono_ms(), loan_ms;
 	bool all = mono >= p->look_loans_ms;
 	const PGresult *r;
 	int rc;
 
+	plain.host_ahead = 0;
 	*c->got = (struct fw_claim_got){.next_ms = FW_NO_DATE};
+	c->later_ms = FW_NO_DATE;
+	c->met_n = 0;
 	pg_begin_quick(p);
 	loan_ask(p, c, all);
 	rc = pg_run(p, err);
@@ -516,7 +630,8 @@ static int claim_in(struct pg *p, void *ctx, struct fw_err *err)
 	if (all)
 		p->look_loans_ms = mono + FW_MAX(LOOK_MS, (fw_mono_ms() - mono) * LOOK_SHARE);
 	p->none_until_ms = loan_ms == FW_NO_DATE ? c->now_ms : loan_ms - 1; /* of many some are left for the next claim */
-	rc = rounds(p, c, err);
+	c->rule = c->ask->ids ? c->ask : &plain;
+	rc = c->ask->ids ? pg_claim_ids(p, c, err) : rounds(p, c, err);
 	return rc ? rc : claim_end(p, c, loan_ms, err);
 }
 
@@ -552,23 +667,27 @@ int pg_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_aren
 {
 	struct pg *p = pg_of(st);
 	int64_t now = ask->now_ms ? ask->now_ms : pg_now_ms(p);
-	struct claim c = {.ask = ask, .a = a, .out = out, .got = got, .now_ms = now,
-		.before_ms = ask->due_before_ms ? ask->due_before_ms : now};
-	size_t n = ask->max + 1;
+	struct pg_claim c = {.ask = ask, .a = a, .out = out, .got = got, .now_ms = now,
+		.before_ms = ask->due_before_ms ? ask->due_before_ms : now, .me = fw_budget_holder(ask->worker)};
+	size_t n = ask->max + (ask->ids ? PG_IDS_CHUNK : 0) + 1;
 	int rc = pg_hear(p, err); /* what was put before all others since the last claim */
 
+	c.room = n;
+	c.met_room = ask->host_ahead && !ask->ids ? ask->max * SCAN_FACTOR + SCAN_EXTRA : 0;
+	c.met = calloc(c.met_room + 1, sizeof(*c.met));
 	c.place = calloc(n, sizeof(*c.place));
 	c.host = calloc(n, sizeof(*c.host));
 	c.host_ids = calloc(n, sizeof(*c.host_ids));
 	c.lent = calloc(n, sizeof(*c.lent));
-	if (!rc && (!c.place || !c.host || !c.host_ids || !c.lent))
+	if (!rc && (!c.met || !c.place || !c.host || !c.host_ids || !c.lent))
 		rc = no_memory(p, err);
 	rc = rc ? rc : pg_fences_move(p, err);
 	rc = rc ? rc : pg_txn(p, claim_in, &c, err);
 	if (rc)
 		*got = (struct fw_claim_got){.next_ms = FW_NO_DATE};
-	else if (got->n)
+	else if (got->n && !ask->ids)
 		qsort(out, got->n, sizeof(*out), earlier);
+	free(c.met);
 	free(c.place);
 	free(c.host);
 	free(c.host_ids);
