@@ -7,9 +7,9 @@
  *   2. our own fault (memory, descriptors, network down): soon again, and nobody is charged.
  *   3. a failure: back off by the law of its kind (POL-08, POL-10). A server that said "not now" or "not here" is not asked
  *      sooner than a healthy one would be. Never dead for ever: the longest law ends in a visit each week or month.
- *   4. success: the owner's interval; else what was learned from the feed's own dates; else the normal interval. Clamped to
- *      [min, max]. Unless the owner decided, others can only lengthen it: a hub that delivers, and then hints, each up to max:
- *      ttl, updatePeriod, freshness (POL-05, POL-06).
+ *   4. success: the owner's interval; else what was learned from the feed's own dates (until so many publications are to be
+ *      expected: rhythm.c); else the normal interval. Clamped to [min, max]. Unless the owner decided, others can only lengthen
+ *      it: a hub that delivers, and then hints, each up to max: ttl, updatePeriod, freshness (POL-05, POL-06).
  *   5. Retry-After, on whatever answer it came: not sooner, up to 7 days (POL-07).
  *   6. jitter: 10 % either way, but only later where somebody gave a time (POL-11): equal feeds never come in the same second.
  *   7. skipHours and skipDays move a visit to the next hour allowed, and into that hour's first half at random (FMT-06).

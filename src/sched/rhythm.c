@@ -225,13 +225,16 @@ static size_t write(const struct fw_rhythm *r, char out[FW_RHYTHM_MAX])
 
 /* ---- learning --------------------------------------------------------------------------------------------------------------- */
 
-/* Dates that were made when we asked: three or more that all are the same, and that is now. */
+/*
+ * Dates that were made when we asked: three or more that all are the same within this hour; or all of this very minute, be it one: that
+ * one may be true, and then it is learned when it is shown again.
+ */
 static bool made_up(const int64_t *dates, size_t n, int64_t now_ms)
 {
-	if (n < 3)
-		return false;
+	int64_t around = n < 3 ? FW_MINUTE_MS : FW_HOUR_MS;
+
 	for (size_t i = 0; i < n; i++) {
-		if (dates[i] < now_ms - FW_HOUR_MS || dates[i] > now_ms + FW_HOUR_MS || dates[i] / FW_MINUTE_MS != dates[0] / FW_MINUTE_MS)
+		if (dates[i] <= now_ms - around || dates[i] >= now_ms + around || dates[i] / FW_MINUTE_MS != dates[0] / FW_MINUTE_MS)
 			return false;
 	}
 	return true;

@@ -123,15 +123,13 @@ static const struct {
 static void name_row(struct row *r)
 {
 	double f = r->rule.factor;
-	bool cut;
 
 	if (r->rule.kind == RULE_FIXED)
-		cut = !fw_snprintf(r->name, sizeof(r->name), "every %.0f min", f);
+		(void)fw_snprintf(r->name, sizeof(r->name), "every %.0f min", f);
 	else if (r->rule.kind == RULE_FREQUENCY)
-		cut = !fw_snprintf(r->name, sizeof(r->name), "entry frequency, factor %.3g", f);
+		(void)fw_snprintf(r->name, sizeof(r->name), "entry frequency, factor %.3g", f);
 	else
-		cut = !fw_snprintf(r->name, sizeof(r->name), "ours, target %.3f%s", f, r->rule.min_ms ? ", not below 5 min" : "");
-	(void)cut; /* 64 bytes are enough for any of them; a name cut short is still one */
+		(void)fw_snprintf(r->name, sizeof(r->name), "ours, target %.3f%s", f, r->rule.min_ms ? ", not below 5 min" : "");
 }
 
 static bool study_run(struct study *s)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* When next, and why: each rule, its precedence, its clamp and its words (POL-05 ... POL-11, FMT-06). */
 #include <check.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -242,6 +243,67 @@ START_TEST(equal_feeds_part)
 }
 END_TEST
 
+/* POL-11, FRB 037: ten thousand equal feeds, visited in one second at the top of the hour, come again evenly over their jitter. */
+START_TEST(ten_thousand_in_one_second)
+{
+	static const struct fw_due_facts F[] = {
+		{.kind = FW_VISIT_OK}, {.kind = FW_VISIT_OK, .fresh_ms = 24 * H}, {.kind = FW_VISIT_OK, .interval_ms = 2 * H},
+		{.kind = FW_VISIT_OK, .pushed = true}, {.kind = FW_VISIT_OK, .rhythm = {"v1 at=29921010 g=240,240,240,240", 32}},
+		{.kind = FW_VISIT_HTTP, .http_status = 503, .fail_n = 1, .retry_after_ms = H}, {.kind = FW_VISIT_OK, .skip_hours = 0x003000},
+		{.kind = FW_VISIT_TIMEOUT, .fail_n = 3},
+	};
+	static uint16_t second[48 * 3600];
+	uint64_t x = 88172645463325252u;
+
+	for (size_t i = 0; i < FW_N(F); i++) {
+		int64_t first = INT64_MAX, last = 0;
+		double share, most;
+
+		memset(second, 0, sizeof(second));
+		for (int n = 0; n < 10000; n++) {
+			int64_t s;
+
+			x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+			s = (ask(F[i], NOW, x).at_ms - NOW) / 1000;
+			ck_assert(s >= 0 && s < (int64_t)FW_N(second));
+			second[s]++;
+			first = FW_MIN(first, s);
+			last = FW_MAX(last, s);
+		}
+		share = 10000.0 / (double)(last - first + 1);
+		most = share + 7 * sqrt(share) + 3; /* chance alone makes that once in millions */
+		for (int64_t s = first; s <= last; s++)
+			ck_assert_msg(second[s] <= most, "facts %zu: %d in second %lld, %g are fair", i, second[s], (long long)s, share);
+		for (int64_t m = first / 60 + 1; m < last / 60; m++) { /* whole minutes are even */
+			double sum = 0;
+
+			for (int64_t s = m * 60; s < m * 60 + 60; s++)
+				sum += second[s];
+			ck_assert_msg(fabs(sum - 60 * share) <= 6 * sqrt(60 * share), "facts %zu: %g in minute %lld, %g are fair", i, sum, (long long)m, 60 * share);
+		}
+	}
+}
+END_TEST
+
+/* And once they parted they stay so: after three days the minutes of the hour are alike, the first no more than the others. */
+START_TEST(no_rush_at_the_top_of_the_hour)
+{
+	int minute[60] = {0};
+	uint64_t x = 88172645463325252u;
+
+	for (int n = 0; n < 10000; n++) {
+		for (int64_t at = NOW; at < NOW + 3 * D + 2 * H;) {
+			x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+			at = ask((struct fw_due_facts){.kind = FW_VISIT_NOT_MODIFIED, .mute = true}, at, x).at_ms;
+			if (at >= NOW + 3 * D && at < NOW + 3 * D + 2 * H)
+				minute[at / MIN % 60]++;
+		}
+	}
+	for (int m = 0; m < 60; m++)
+		ck_assert_msg(minute[m] > 250 && minute[m] < 420, "%d of 20,000 in minute %d", minute[m], m);
+}
+END_TEST
+
 START_TEST(clocks_that_jump)
 {
 	static const int64_t AT[] = {0, 1, -1, INT64_MIN, INT64_MAX, NOW - 3650 * D, NOW + 3650 * D};
@@ -317,6 +379,8 @@ int main(void)
 	tcase_add_test(t, failures_back_off_and_never_end);
 	tcase_add_test(t, skip_hours_and_days);
 	tcase_add_test(t, equal_feeds_part);
+	tcase_add_test(t, ten_thousand_in_one_second);
+	tcase_add_test(t, no_rush_at_the_top_of_the_hour);
 	tcase_add_test(t, clocks_that_jump);
 	tcase_add_test(t, policies_that_make_no_sense);
 	tcase_add_test(t, any_facts);

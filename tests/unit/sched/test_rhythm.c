@@ -288,6 +288,24 @@ START_TEST(dates_that_say_nothing)
 }
 END_TEST
 
+/* A server that gives its only entry the time of our visit would be asked ever sooner, if we believed it. */
+START_TEST(dates_made_when_we_ask)
+{
+	char text[FW_RHYTHM_MAX] = "";
+	int64_t now = NOW, date;
+
+	for (int i = 0; i < 50; i++, now += 15 * MIN) {
+		date = now - 700;
+		ck_assert_uint_eq(fw_rhythm_learn(fw_str(text), &date, 1, &NO_HINTS, now, text), 0);
+	}
+	now = NOW; /* a true one is learned when it is shown again */
+	date = now - 700;
+	(void)fw_rhythm_learn(FW_STR_NONE, &date, 1, &NO_HINTS, now, text);
+	ck_assert_str_eq(text, "");
+	ck_assert_uint_gt(fw_rhythm_learn(FW_STR_NONE, &date, 1, &NO_HINTS, now + H, text), 0);
+}
+END_TEST
+
 START_TEST(hints_are_kept) /* FMT-06: a 304 still knows them */
 {
 	struct fw_due_facts hints = {.ttl_minutes = 60, .update_period_minutes = 1440, .skip_hours = 0xff0000ff, .skip_days = 0xc1};
@@ -355,6 +373,7 @@ int main(void)
 	tcase_add_test(t, the_former_form);
 	tcase_add_test(t, clocks_that_jump);
 	tcase_add_test(t, dates_that_say_nothing);
+	tcase_add_test(t, dates_made_when_we_ask);
 	tcase_add_test(t, hints_are_kept);
 	tcase_add_test(t, any_text);
 	suite_add_tcase(s, t);
