@@ -122,11 +122,15 @@ static int loans_note(struct redis *r, struct fw_lease *l, const struct rd_reply
 	return 0;
 }
 
-/* The script's question. Of the ids those that are on this shard go along. */
-static struct rd_conn *claim_ask(struct redis *r, int shard, const struct fw_claim_ask *ask, size_t max, size_t id_n, struct fw_err *err)
+/* The script's question. Of the ids those that are on this shard go along; and 0, which no feed has, so that it goes by ids though none is. */
+static struct rd_conn *claim_ask(struct redis *r, int shard, const struct fw_claim_ask *ask, size_t max, struct fw_err *err)
 {
-	struct rd_conn *c = rd_op(r, shard, RD_CLAIM, "claim", 10 + id_n, err);
+	struct rd_conn *c;
+	size_t n = ask->ids != NULL;
 
+	for (size_t i = 0; i < ask->id_n; i++)
+		n += is_on(r, shard, ask->ids[i]);
+	c = rd_op(r, shard, RD_CLAIM, "claim", 10 + n, err);
 	if (!c)
 		return NULL;
 	rd_add(c, fw_str(ask->worker));
@@ -139,6 +143,8 @@ static struct rd_conn *claim_ask(struct redis *r, int shard, const struct fw_cla
 	rd_add_int(c, ask->host_ahead);
 	rd_add_int(c, ask->expect_max_us);
 	rd_add_int(c, fw_budget_holder(ask->worker));
+	if (ask->ids)
+		rd_add_int(c, 0);
 	for (size_t i = 0; i < ask->id_n; i++) {
 		if (is_on(r, shard, ask->ids[i]))
 			rd_add_int(c, ask->ids[i]);
@@ -173,15 +179,10 @@ static int claim_from(struct redis *r, int shard, const struct fw_claim_ask *ask
 	struct rd_reply *reply, *value, *lent;
 	struct fw_lease *l = out + got->n;
 	struct fw_feed **feed;
-	struct rd_conn *c;
-	size_t n = 0;
+	struct rd_conn *c = claim_ask(r, shard, ask, max, err);
+	size_t n;
 	int rc;
 
-	for (size_t i = 0; i < ask->id_n; i++)
-		n += is_on(r, shard, ask->ids[i]);
-	if (ask->ids && !n)
-		return 0;
-	c = claim_ask(r, shard, ask, max, n, err);
 	rc = c ? rd_run1(r, shard, &r->arena, &reply, "claim", err) : err->rc;
 	if (rc)
 		return rc;

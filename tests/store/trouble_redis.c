@@ -1356,6 +1356,129 @@ START_TEST(shards_on_one_server)
 }
 END_TEST
 
+struct due_seen {
+	size_t n;
+	int64_t last_due;
+	size_t crowded;
+};
+
+static int due_rising(void *ctx, const struct fw_due_row *row)
+{
+	struct due_seen *s = ctx;
+
+	ck_assert_int_ge(row->due_at_ms, s->last_due);
+	s->last_due = row->due_at_ms;
+	s->crowded += row->host_id != 0;
+	s->n++;
+	return 0;
+}
+
+static size_t due_n(struct fw_store *st, int64_t before, size_t limit, size_t crowded)
+{
+	struct due_seen s = {0};
+	struct fw_err err = {0};
+
+	OK(fw_store_due_list(st, before, limit, due_rising, &s, &err));
+	ck_assert_uint_eq(s.crowded, crowded);
+	return s.n;
+}
+
+START_TEST(numbers_over_shards) /* those that come first are lent first, wherever they lie */
+{
+	struct fw_claim_ask ask = {.worker = "w", .now_ms = NOW, .lease_ms = 60000, .max = 7};
+	struct fw_claim_got got;
+	struct fw_lease l[60];
+	int64_t id[60], other;
+	struct fw_store *st;
+	struct fw_err err = {0};
+	size_t n = 0;
+
+	server_up(NULL);
+	ck_assert(fw_snprintf(url, sizeof(url), "redis+unix://%s?shards=5", sock));
+	st = store_open(url, FW_STORE_CREATE);
+	for (int i = 0; i < 60; i++) {
+		char at[60];
+
+		ck_assert(fw_snprintf(at, sizeof(at), "https://n%d.example/", i));
+		id[59 - i] = subscribe(st, at, NOW - i);
+	}
+	ck_assert_uint_eq(due_n(st, NOW, 0, 0), 60);
+	ck_assert_uint_eq(due_n(st, NOW, 13, 0), 13);
+	ck_assert_uint_eq(due_n(st, NOW - 10, 0, 0), 50);
+	ask.ids = id;
+	for (ask.id_n = 60; n < 60; n += got.n) {
+		OK(fw_store_claim(st, &ask, &A, l + n, &got, &err));
+		ck_assert_uint_eq(got.n, FW_MIN(7u, 60 - n));
+	}
+	for (size_t i = 0; i < 60; i++)
+		ck_assert_int_eq(l[i].feed.id, id[i]);
+	OK(fw_store_claim(st, &ask, &A, l, &got, &err));
+	ck_assert_uint_eq(got.n, 0);
+	check_clean(st);
+	other = subscribe(st, "https://late.example/", NOW + 9);
+	ask.ids = &other;
+	ask.id_n = 1;
+	OK(fw_store_claim(st, &ask, &A, l, &got, &err));
+	ck_assert(got.n == 0 && got.next_ms > NOW - 10000 && got.next_ms <= NOW + 9);
+	ask.ids = id; /* the other shards know it too */
+	OK(fw_store_claim(st, &ask, &A, l, &got, &err));
+	ck_assert(got.n == 0 && got.next_ms > NOW - 10000 && got.next_ms <= NOW + 9);
+	for (other = 1; (id[other] - id[0]) % 5 == 0; other++) /* a feed of another shard */
+		;
+	IS(fw_store_feed_merge(st, id[0], id[other], &err), FW_EUNSUP);
+	IS(fw_store_feed_merge(st, id[0], -1, &err), FW_ENOTFOUND);
+	fw_store_close(st);
+	st = store_open(url, FW_STORE_READ);
+	IS(fw_store_feed_merge(st, id[0], id[1], &err), FW_EINVAL);
+	fw_store_close(st);
+}
+END_TEST
+
+#define MANY 12000 /* some portions of what is due */
+
+START_TEST(many_in_one_slot) /* a list, and a set once somebody has picked from it; from which they go as from a list */
+{
+	static struct fw_lease l[MANY];
+	struct fw_claim_ask ask = {.worker = "w", .now_ms = NOW, .lease_ms = 60000, .max = 3, .host_max = 1};
+	int64_t id[] = {5, MANY + 2, 7, MANY + 1, 9, 6}; /* the last one too many */
+	struct fw_feed paused = {.id = 100, .status = FW_FEED_PAUSED}, later = {.id = 101, .due_at_ms = NOW + 1};
+	struct fw_claim_got got;
+	struct fw_store *st;
+	struct fw_err err = {0};
+
+	server_up(NULL);
+	st = store_open(url, FW_STORE_CREATE);
+	subscribe_many(st, "https://h%d.example/", 0, MANY, NOW - 5);
+	subscribe_many(st, "https://crowd.example/%d", 0, 2, NOW - 5);
+	ck_assert_uint_eq(due_n(st, NOW, 0, 2), MANY + 2);
+	ask.ids = id;
+	ask.id_n = FW_N(id);
+	OK(fw_store_claim(st, &ask, &A, l, &got, &err));
+	ck_assert(got.n == 3 && l[0].feed.id == 5 && l[1].feed.id == MANY + 2 && l[2].feed.id == 7 && got.deferred_n == 0);
+	ck_assert_str_eq(say("EXISTS {feedwheel:0}:due:176372999"), ":0\r\n");
+	ck_assert_uint_eq(due_n(st, NOW, 0, 1), MANY - 1);
+	ck_assert_uint_eq(due_n(st, NOW, 6000, 0), 6000); /* of the same time, the lowest numbers */
+	OK(fw_store_feed_set(st, &paused, FW_SET_STATUS, &err));
+	OK(fw_store_feed_set(st, &later, FW_SET_DUE, &err));
+	OK(fw_store_unsubscribe(st, 102, &err));
+	subscribe(st, "https://h200.example/also", NOW - 5); /* its host had one feed, which stands in the set */
+	check_clean(st);
+	ck_assert_int_eq(stats(st, NOW).due_n, MANY - 3);
+	ask.ids = (int64_t[]){100, 101, 102, 201, MANY + 3};
+	ask.id_n = 5;
+	OK(fw_store_claim(st, &ask, &A, l, &got, &err));
+	ck_assert(got.n == 1 && l[0].feed.id == 201 && l[0].host_id && got.deferred_n == 1);
+	check_clean(st);
+	ask = (struct fw_claim_ask){.worker = "w", .now_ms = NOW, .lease_ms = 60000, .max = MANY};
+	OK(fw_store_claim(st, &ask, &A, l, &got, &err));
+	ck_assert_uint_eq(got.n, MANY - 4);
+	check_clean(st);
+	ck_assert_uint_eq(due_n(st, NOW, 0, 0), 0);
+	ck_assert_uint_eq(claim_at(st, NOW + 1, 9, l, &A), 1);
+	fw_store_close(st);
+}
+END_TEST
+
 #define NODES 3
 
 START_TEST(shards_on_a_cluster) /* three servers, a third of the slots each */
@@ -1460,7 +1583,7 @@ int main(void)
 		scripts_are_forgotten, busy_with_a_script, server_that_says_nothing, answers_of_others, disk_full, commit_that_comes_again,
 		server_is_killed_in_commit, pushed_addresses_are_fetched_at_once, known_address_pushed_is_due_first, new_entries_are_published, transactions_that_come_to_nothing,
 		followers_wait_for_lower_numbers, keys_of_a_feed_that_seems_fresh, dates_that_change, messages_pushed_by_hand,
-		doctor_looks_at_durability, shards_on_one_server, shards_on_a_cluster, over_tls};
+		doctor_looks_at_durability, shards_on_one_server, numbers_over_shards, many_in_one_slot, shards_on_a_cluster, over_tls};
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 120);

@@ -214,8 +214,8 @@ local function line_lend(before)
 end
 
 -- Where a feed of a crowded host stands; nil: nowhere.
-local function place_find(id, m, slot)
-	if call('SISMEMBER', slot, m) == 1 then
+local function place_find(id, m, set)
+	if call('SISMEMBER', set, m) == 1 then
 		return 'slot', m
 	elseif call('ZSCORE', PARKED, id) then
 		return 'parked'
@@ -223,22 +223,22 @@ local function place_find(id, m, slot)
 		return 'soon'
 	elseif call('ZSCORE', SLOW, m) then
 		return 'slow'
-	elseif call('HEXISTS', JOINED, id) == 1 and call('SISMEMBER', slot, id) == 1 then
+	elseif call('HEXISTS', JOINED, id) == 1 and call('SISMEMBER', set, id) == 1 then
 		return 'slot', id
 	end
 	return nil
 end
 
-local function pick_crowded(id, name, h, slot)
+local function pick_crowded(id, name, h, set)
 	local m = place_of(id, name)
-	local where, as = place_find(id, m, slot)
+	local where, as = place_find(id, m, set)
 	if not where then
 		return
 	elseif not may_lend(h) then
 		deferred = deferred + 1
 		return
 	elseif where == 'slot' then
-		call('SREM', slot, as)
+		call('SREM', set, as)
 		call('HDEL', JOINED, id)
 	elseif where == 'parked' then
 		parked_off(id, name, h)
@@ -253,8 +253,8 @@ local function pick_crowded(id, name, h, slot)
 end
 
 -- The only feed of its host.
-local function pick_alone(id, slot)
-	if call('SREM', slot, id) == 1 then
+local function pick_alone(id, set)
+	if call('SREM', set, id) == 1 then
 		take(id)
 		return
 	end
@@ -271,33 +271,33 @@ local function pick_alone(id, slot)
 end
 
 -- A slot's list becomes a set.
+local slots = {} -- those that were
 local function slot_open(slot)
-	local list = call('LPOP', slot, 4000)
+	local key = DUE .. slot
+	local list = not slots[slot] and call('LPOP', key, 4000)
+	slots[slot] = true
 	while list do
-		call('SADD', slot .. ':set', unpack(list))
-		list = call('LPOP', slot, 4000)
+		call('SADD', key .. ':set', unpack(list))
+		list = call('LPOP', key, 4000)
 	end
+	return key .. ':set'
 end
 
 -- Only these, in this order.
 local function pick_some(ids)
-	local feeds, status, open = ask('HMGET', FEEDS, ids), ask('ZMSCORE', STATUS, ids), {}
+	local feeds, status = ask('HMGET', FEEDS, ids), ask('ZMSCORE', STATUS, ids)
 	for i, id in ipairs(ids) do
 		local feed = feeds[i]
 		local due = feed and tonumber(due_of(feed))
 		if n >= max then
 			return
 		elseif feed and not status[i] and due <= upto and not too_slow(feed, due) then
-			local slot, name = DUE .. slot_of(due), feed_part(feed, 'host')
+			local set, name = slot_open(slot_of(due)), feed_part(feed, 'host')
 			local h = host(name)
-			if not open[slot] then
-				slot_open(slot)
-				open[slot] = true
-			end
 			if h.sole == id then
-				pick_alone(id, slot .. ':set')
+				pick_alone(id, set)
 			else
-				pick_crowded(id, name, h, slot .. ':set')
+				pick_crowded(id, name, h, set)
 			end
 		end
 	end
@@ -308,6 +308,11 @@ local function pick(from)
 	while from <= #ARGV and n < max do
 		pick_some({unpack(ARGV, from, math.min(from + 999, #ARGV))})
 		from = from + 1000
+	end
+	for slot in pairs(slots) do
+		if call('EXISTS', DUE .. slot .. ':set') == 0 then
+			call('ZREM', SLOTS, slot)
+		end
 	end
 end
 
