@@ -158,6 +158,9 @@ static int outcome_put(struct sqlite *s, struct fw_outcome *o, int64_t now, stru
 		rc = url_put(s, o, &v, err);
 	if (!rc && v.host_id && (v.counted || o->host_cooldown_ms))
 		rc = sq_host_return(s, v.host_id, v.counted, o, err);
+	else if (!rc && o->host_cooldown_ms) /* should another feed come to its host before that */
+		rc = sq_do(s, SQ_HOST_COOL, "UPDATE hosts SET next_ok_ms = max(next_ok_ms, ?1), cool_until_ms = max(cool_until_ms, ?1)"
+			" WHERE id = (SELECT host_id FROM feeds WHERE id = ?2)", err, "ii", o->host_cooldown_ms, o->feed_id);
 	return rc ? rc : wheel_put(s, o, &v, visit_id, err);
 }
 
