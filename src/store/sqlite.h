@@ -39,7 +39,8 @@ enum sq_id {
 	SQ_VISIT_NOTED, SQ_KEY_AT, SQ_KEY_EMPTY, SQ_EVENT_PUT, SQ_EVENTS_PUT, SQ_EVENT_BURY, SQ_EVENTS, SQ_DEAD_EVENTS, SQ_EVENT_PRUNE, SQ_DEAD_PRUNE, SQ_EVENT_OLD, SQ_EVENT_UNBURY,
 	SQ_RECORD_PUT, SQ_RECORD_GET, SQ_RECORDS, SQ_RECORDS_OF, SQ_RECORD_DEL, SQ_RECORD_OLD, SQ_RECORD_PRUNE,
 	SQ_LEND, SQ_LEND_UNTIL,
-	SQ_LEASE_PARKED, SQ_DUE_AT, SQ_PARKED_AT, SQ_PARKED_OF, SQ_DUE_LINE, SQ_DUE_ASIDE, SQ_SET_PUSH, SQ_MERGE_ENTRIES, SQ_MERGE_KEYS, SQ_HOST_COOL,
+	SQ_LEASE_PARKED, SQ_DUE_AT, SQ_PARKED_AT, SQ_PARKED_OF, SQ_DUE_LINE, SQ_DUE_ASIDE, SQ_SET_PUSH, SQ_MERGE_ENTRIES, SQ_MERGE_KEYS, SQ_HOST_COOL, SQ_DUE_SOME, SQ_LEASE_PUT_SOME,
+	SQ_LINE_HEAD_DEL_SOME,
 	SQ_ID_N
 };
 
@@ -182,9 +183,9 @@ int sq_migrate(struct sqlite *s, bool create, bool no_migrate, struct fw_err *er
 
 /* ---- sqlite_places.c ------------------------------------------------------------------------------------------------ */
 
-/* What visits change, in the tables line, leases and aside. */
+/* What visits change, in the tables line, leases and aside: in their order, or SQLite copies each value once more. */
 #define SQ_STATE "due_at_ms, last_kind, http_status, fail_n, crash_n, last_visit_ms, last_ok_ms, last_new_ms, last_visit_id," \
-	" expect_us, expect_dev_us, expect_parts, why"
+	" expect_us, expect_dev_us, why, expect_parts"
 #define SQ_STATE_N 13
 /* Read these columns; why lives as long as they do. */
 void sq_state_read(sqlite3_value **v, struct fw_feed *f, int64_t *last_visit_id);

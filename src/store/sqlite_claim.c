@@ -54,8 +54,31 @@ static void lent(struct claim *c, struct place *p, const struct fw_feed *f, int6
 	c->lent_n++;
 }
 
-/* Parameter ?n is the longest duration that is wanted; what a person asked for is. */
+/* Parameter ?n is the longest duration that is wanted; what a person asked for is. Where each row counts there are two statements, for
+   most claims want all that are due. */
 #define WANTED(n) "(expect_us <= ?" #n " OR due_at_ms = 1)"
+
+static bool choosy(const struct claim *c)
+{
+	return c->expect_max_us != INT64_MAX;
+}
+
+#define LEND "INSERT INTO leases (fence, feed_id, host_id, status, " SQ_STATE ") SELECT fw_number(), feed_id, host_id, 0, " SQ_STATE \
+	" FROM line WHERE " STRETCH
+#define STRETCH "id BETWEEN ?1 AND ?2 AND coalesce(wake_at_ms, due_at_ms) <= ?3"
+
+/* The places between these two, from the line to the leases, n of them. */
+static int stretch_lend(struct claim *c, int64_t first, int64_t last, int64_t until_ms, size_t n, struct fw_err *err)
+{
+	bool some = choosy(c);
+	int rc = sq_do(c->s, some ? SQ_LEASE_PUT_SOME : SQ_LEASE_PUT, some ? LEND " AND " WANTED(4) " ORDER BY id" : LEND " ORDER BY id", err,
+		some ? "iiii" : "iii", first, last, until_ms, c->expect_max_us);
+
+	if (!rc && (size_t)sqlite3_changes(c->s->db) != n)
+		rc = fw_err_set(err, FW_EIO, "%s: the line changed while it was read: `feedwheel doctor` finds out more", c->s->path);
+	return rc ? rc : sq_do(c->s, some ? SQ_LINE_HEAD_DEL_SOME : SQ_LINE_HEAD_DEL, some ? "DELETE FROM line WHERE " STRETCH " AND " WANTED(4) :
+		"DELETE FROM line WHERE " STRETCH, err, some ? "iiii" : "iii", first, last, until_ms, c->expect_max_us);
+}
 
 /* The places from..to - 1, which are all there is between them that is wanted and wakes by then, from the line to the leases. */
 static int lend(struct claim *c, size_t from, size_t to, int64_t until_ms, struct fw_err *err)
@@ -66,13 +89,7 @@ static int lend(struct claim *c, size_t from, size_t to, int64_t until_ms, struc
 	int rc = sq_number_load(s, err);
 
 	fence = s->number;
-	rc = rc ? rc : sq_do(s, SQ_LEASE_PUT, "INSERT INTO leases (fence, feed_id, host_id, status, " SQ_STATE ") SELECT fw_number(),"
-		" feed_id, host_id, 0, " SQ_STATE " FROM line WHERE id BETWEEN ?1 AND ?2 AND coalesce(wake_at_ms, due_at_ms) <= ?3 AND "
-		WANTED(4) " ORDER BY id", err, "iiii", p[from].id, p[to - 1].id, until_ms, c->expect_max_us);
-	if (!rc && (size_t)sqlite3_changes(s->db) != to - from)
-		rc = fw_err_set(err, FW_EIO, "%s: the line changed while it was read: `feedwheel doctor` finds out more", s->path);
-	rc = rc ? rc : sq_do(s, SQ_LINE_HEAD_DEL, "DELETE FROM line WHERE id BETWEEN ?1 AND ?2 AND coalesce(wake_at_ms, due_at_ms) <= ?3"
-		" AND " WANTED(4), err, "iiii", p[from].id, p[to - 1].id, until_ms, c->expect_max_us);
+	rc = rc ? rc : stretch_lend(c, p[from].id, p[to - 1].id, until_ms, to - from, err);
 	for (size_t i = from; i < to && !rc; i++)
 		lent(c, &p[i], &c->out[c->got->n + i].feed, ++fence);
 	return rc;
@@ -245,6 +262,8 @@ static size_t scan_max(const struct claim *c)
 	return c->ask.max * SCAN_FACTOR + SCAN_EXTRA;
 }
 
+#define DUE HEAD "LEFT JOIN feeds f ON f.id = l.feed_id WHERE l.id <= ?1 AND coalesce(wake_at_ms, due_at_ms) <= ?2"
+
 /* Rounds of the line's head. */
 static int claim_head(struct claim *c, struct fw_err *err)
 {
@@ -254,9 +273,9 @@ static int claim_head(struct claim *c, struct fw_err *err)
 
 	do {
 		size_t max = FW_MIN(c->ask.max - c->got->n, left);
-		sqlite3_stmt *q = sq_ask(c->s, SQ_DUE, HEAD "LEFT JOIN feeds f ON f.id = l.feed_id WHERE l.id <= ?1"
-			" AND coalesce(wake_at_ms, due_at_ms) <= ?2 AND " WANTED(4) " ORDER BY l.id LIMIT ?3", err, "iiii", sq_slot_last(until),
-			until, SQ_INT(max), c->expect_max_us);
+		bool some = choosy(c);
+		sqlite3_stmt *q = sq_ask(c->s, some ? SQ_DUE_SOME : SQ_DUE, some ? DUE " AND " WANTED(4) " ORDER BY l.id LIMIT ?3" :
+			DUE " ORDER BY l.id LIMIT ?3", err, some ? "iiii" : "iii", sq_slot_last(until), until, SQ_INT(max), c->expect_max_us);
 
 		round_begin(c, max);
 		rc = round_read(c, q, err);

@@ -146,9 +146,9 @@ static int puts_column(sqlite3_vtab_cursor *cur, sqlite3_context *ctx, int i)
 	const struct sq_put *p = put_at(puts_of(cur), ((struct puts_at *)(void *)cur)->at);
 	const int64_t *number[] = {&p->id, &p->feed_id, &p->host_id, &p->wake_ms, &p->due_ms, &p->last_kind, &p->http_status, &p->fail_n,
 		&p->crash_n, &p->last_visit_ms, &p->last_ok_ms, &p->last_new_ms, &p->last_visit_id, &p->expect_us,
-		&p->expect_dev_us, &p->expect_parts};
+		&p->expect_dev_us, NULL, &p->expect_parts};
 
-	if ((size_t)i >= FW_N(number))
+	if (!number[i])
 		sqlite3_result_text64(ctx, p->why.p, p->why.len, SQLITE_STATIC, SQLITE_UTF8);
 	else if (number[i] != &p->wake_ms || p->wake_ms != FW_NO_DATE)
 		sqlite3_result_int64(ctx, *number[i]);

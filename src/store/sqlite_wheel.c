@@ -100,9 +100,9 @@ int sq_wheel_put(struct sqlite *s, const struct fw_feed *f, int64_t status, int6
 {
 	if (status != FW_FEED_ACTIVE)
 		return sq_do(s, SQ_ASIDE_PUT, "INSERT INTO aside (feed_id, host_id, status, " SQ_STATE ") VALUES (?,0,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-			err, "iiiiiiiiiiiiiis", f->id, status, f->due_at_ms, SQ_INT(f->last_kind), SQ_INT(f->http_status), SQ_INT(f->fail_n),
+			err, "iiiiiiiiiiiiisi", f->id, status, f->due_at_ms, SQ_INT(f->last_kind), SQ_INT(f->http_status), SQ_INT(f->fail_n),
 			SQ_INT(f->crash_n), f->last_visit_ms, f->last_ok_ms, f->last_new_ms, last_visit_id, f->expect_us, f->expect_dev_us,
-			f->expect_parts, f->why);
+			f->why, f->expect_parts);
 	return sq_line_add(s, f, host_id, !host_id && not_before_ms > f->due_at_ms ? not_before_ms : FW_NO_DATE, last_visit_id, err);
 }
 

@@ -55,8 +55,8 @@ void sq_state_read(sqlite3_value **v, struct fw_feed *f, int64_t *last_visit_id)
 	*last_visit_id = sqlite3_value_int64(*v++);
 	f->expect_us = sqlite3_value_int64(*v++);
 	f->expect_dev_us = sqlite3_value_int64(*v++);
-	f->expect_parts = sqlite3_value_int64(*v++);
-	f->why = sq_value_text(*v);
+	f->why = sq_value_text(*v++);
+	f->expect_parts = sqlite3_value_int64(*v);
 }
 
 /* ---- subscriptions ------------------------------------------------------------------------------------------------------- */
