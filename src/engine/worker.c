@@ -214,14 +214,12 @@ static void unqueue(struct worker *w, int64_t host)
 	fw_lane_wake_store(&w->lane);
 }
 
-/* The host of this visit wants to be left alone: what waits here for it goes back to the store, whose pause holds for everybody. */
-static void cool(struct worker *w, const struct visit *v)
+/* This host wants to be left alone: what waits here for it goes back to the store, whose pause holds for everybody. */
+static void cool(struct worker *w, int64_t host, int64_t until_ms)
 {
-	int64_t host = v->lent->item.host;
-
-	if (!host || v->outcome.host_cooldown_ms <= 0)
+	if (!host || until_ms <= 0)
 		return;
-	w->cooled[w->cooled_at++ % COOLED_N] = (struct cooled){host, v->outcome.host_cooldown_ms};
+	w->cooled[w->cooled_at++ % COOLED_N] = (struct cooled){host, until_ms};
 	unqueue(w, host);
 }
 
@@ -236,12 +234,15 @@ static bool is_cooled(const struct worker *w, int64_t host)
 
 static void visit_over(struct worker *w, struct visit *v)
 {
+	int64_t host = v->lent->item.host, cooldown_ms;
+
 	visit_finish(v, &w->lane.rules, fw_now_ms(), next_random(w), on_reading, v);
 	v->lent->parsed_us = fw_mono_us();
 	atomic_store_explicit(&w->o->shared->last_done_us, v->lent->parsed_us, memory_order_relaxed);
 	v->outcome.visit.queue_us = v->lent->queue_us;
-	hand_over(w, v, VISIT_COMMIT);
-	cool(w, v);
+	cooldown_ms = v->outcome.host_cooldown_ms;
+	hand_over(w, v, VISIT_COMMIT); /* from here on it is the store thread's */
+	cool(w, host, cooldown_ms);
 }
 
 /*
