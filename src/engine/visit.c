@@ -17,8 +17,11 @@
 #include "engine/visit.h"
 #include "parse/html.h"
 #include "parse/parse.h"
+#include "sched/rhythm.h"
 
-#define VALIDATORS_MAX_AGE_MS (8 * FW_DAY_MS) /* POL-02: some servers say 304 for ever */
+#define STUCK_MS (8 * FW_DAY_MS)  /* POL-02: some servers say 304 for ever. So long at least, and */
+#define STUCK_GAPS 8              /* so many times what lies between two of its entries, nothing was new */
+#define STUCK_UNKNOWN_MS (90 * FW_DAY_MS) /* when that is not known */
 #define ADOPT_AFTER_MS FW_DAY_MS              /* POL-09 */
 #define ADOPT_SIGHTINGS 3
 #define COOLDOWN_MS (30 * FW_SECOND_MS)       /* a host that is strained and does not say for how long */
@@ -33,6 +36,23 @@ void lease_batch_unref(struct lease_batch *b)
 	}
 }
 
+/*
+ * Has this server said 304 for longer than the feed's habit explains? Then it is asked once without validators; new ones come with the
+ * answer, and the time begins anew. One that is just quiet is never asked so (FRB 011).
+ */
+static bool seems_stuck(const struct fw_feed *feed, int64_t now_ms)
+{
+	int64_t silent_ms = now_ms - feed->validators_ms, enough_ms = STUCK_UNKNOWN_MS;
+	struct fw_rhythm known;
+
+	if (silent_ms < STUCK_MS)
+		return false;
+	fw_rhythm_read(feed->rhythm, &known);
+	if (known.n > 1)
+		enough_ms = FW_MIN((known.event[0] - known.event[known.n - 1]) * FW_MINUTE_MS / (int64_t)(known.n - 1) * STUCK_GAPS, enough_ms);
+	return silent_ms >= enough_ms;
+}
+
 void visit_prepare(struct visit *v, int64_t now_ms)
 {
 	const struct fw_feed *feed = &v->lease->feed;
@@ -41,7 +61,7 @@ void visit_prepare(struct visit *v, int64_t now_ms)
 	f->url = feed->url;
 	f->username = feed->username;
 	f->password = feed->password;
-	if (feed->validators_ms > now_ms - VALIDATORS_MAX_AGE_MS) {
+	if (!seems_stuck(feed, now_ms)) {
 		f->validator_url = feed->validator_url;
 		f->etag = feed->etag;
 		f->last_modified = feed->last_modified;
