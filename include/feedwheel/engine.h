@@ -151,6 +151,7 @@ struct fw_answer {
 	struct fw_document *doc;       /* when the body is a feed */
 	struct fw_link *feeds;         /* when it is HTML: the feeds it names, also from the Link header */
 	struct fw_err err;             /* why there is no doc */
+	struct fw_str words;           /* the server refused: what it says to that, as text, perhaps cut; absent: nothing */
 	void *priv;
 };
 
@@ -158,6 +159,12 @@ struct fw_answer {
 FW_API FW_MUST_CHECK int fw_fetch_url(const struct fw_config *c, struct fw_str url, struct fw_str username,
 	struct fw_str password, struct fw_answer *out, struct fw_err *err);
 FW_API void fw_answer_free(struct fw_answer *a);
+/*
+ * The answer holds a document: store it as the first visit of this feed, which was just subscribed with the address that was asked, so that
+ * the address is not asked a second time. A feed that somebody else visits meanwhile is left alone. Errors: the store's.
+ */
+FW_API FW_MUST_CHECK int fw_answer_keep(struct fw_store *st, const struct fw_config *c, struct fw_answer *a, int64_t feed_id,
+	struct fw_err *err);
 
 /* ---- copies ---------------------------------------------------------------------------------------------------------------- */
 

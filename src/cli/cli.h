@@ -237,6 +237,8 @@ struct fw_str cli_feed_error(const struct fw_feed *f);
 FW_MUST_CHECK int cli_document_print(struct cli *c, const struct fw_document *doc);
 /* How long after its last sign of life a worker is still taken to be there, unless fw_worker_is_dead() knows better. */
 #define CLI_WORKER_MS (30 * FW_SECOND_MS)
+/* What a server says to a refusal, on stderr. */
+void cli_server_words(struct cli *c, struct fw_str words);
 /* What an HTML page offers, on stderr: one line per feed, and how to get one. */
 void cli_offer_feeds(struct cli *c, const struct fw_err *why, const struct fw_link *feeds);
 /* When the last visit found a page that names feeds: the command that mends the subscription, else "". In the arena. */

@@ -24,25 +24,34 @@ static bool take_named(struct cli *c, struct fw_feed_new *f, const struct fw_lin
 }
 
 /* Ask the address. 0 when it is a feed, or, when pages are followed, a page that names one: f is then that one. */
-static int check(struct cli *c, struct fw_feed_new *f, bool follow)
+static int check(struct cli *c, struct fw_feed_new *f, bool follow, struct fw_answer *a)
 {
-	struct fw_answer a = {0};
 	struct fw_err err = {0};
-	int rc = fw_fetch_url(c->config, f->url, f->username, f->password, &a, &err);
 
-	if (rc)
+	if (fw_fetch_url(c->config, f->url, f->username, f->password, a, &err))
 		return cli_fail(c, CLI_SOME, "%.*s: %s", FW_STR_ARG(f->url), err.text);
-	if (a.doc) {
-		f->home_page_url = fw_arena_str(&c->arena, a.doc->home_page_url);
-		rc = CLI_OK;
-	} else if (follow && take_named(c, f, a.feeds)) {
-		rc = check(c, f, false);
-	} else {
-		rc = cli_fail(c, CLI_SOME, "%.*s: not subscribed: %s", FW_STR_ARG(f->url), a.err.text);
-		cli_offer_feeds(c, &a.err, a.feeds);
+	if (a->doc) {
+		f->home_page_url = a->doc->home_page_url;
+		return CLI_OK;
 	}
-	fw_answer_free(&a);
-	return rc;
+	if (follow && take_named(c, f, a->feeds)) {
+		fw_answer_free(a);
+		return check(c, f, false, a);
+	}
+	(void)cli_fail(c, CLI_SOME, "%.*s: not subscribed: %s", FW_STR_ARG(f->url), a->err.text);
+	cli_server_words(c, a->words);
+	cli_offer_feeds(c, &a->err, a->feeds);
+	return CLI_SOME;
+}
+
+/* What was fetched is the first visit: the address is not asked a second time. */
+static int keep(struct cli *c, const struct fw_feed_new *f, struct fw_answer *a)
+{
+	struct fw_err err = {0};
+
+	if (!a->doc || f->existed || !fw_answer_keep(c->store, c->config, a, f->id, &err))
+		return CLI_OK;
+	return cli_fail(c, CLI_SOME, "%.*s: subscribed, but what was fetched could not be stored: %s", FW_STR_ARG(f->url), err.text);
 }
 
 static int words_to_feeds(struct cli *c, struct fw_feed_new *feed)
@@ -68,19 +77,12 @@ static int words_to_feeds(struct cli *c, struct fw_feed_new *feed)
 	return rc;
 }
 
-static int add_run(struct cli *c)
+static int subscribe(struct cli *c, struct fw_feed_new *feed, struct fw_answer *answer, size_t n)
 {
-	size_t n = (size_t)c->arg_n, added = 0;
-	struct fw_feed_new *feed = fw_arena_zalloc(&c->arena, n * sizeof(*feed));
 	struct fw_err err = {0};
-	int rc = feed ? words_to_feeds(c, feed) : cli_fail(c, CLI_SOME, "out of memory");
+	size_t added = 0;
+	int rc = CLI_OK;
 
-	for (size_t i = 0; !rc && cli_flag(c, "check") && i < n; i++)
-		rc = check(c, &feed[i], true);
-	if (!rc)
-		rc = cli_store(c, FW_STORE_CREATE);
-	if (rc)
-		return rc;
 	if (fw_store_subscribe(c->store, feed, n, &err))
 		return cli_store_failed(c, &err);
 	for (size_t i = 0; i < n; i++) {
@@ -88,17 +90,34 @@ static int add_run(struct cli *c)
 		cli_out_safe(c, feed[i].url);
 		cli_out(c, "%s\n", feed[i].existed ? " (subscribed already)" : "");
 		added += !feed[i].existed;
+		rc = FW_MAX(rc, keep(c, &feed[i], &answer[i]));
 	}
 	if (added)
 		cli_note(c, "%zu added; 'feedwheel run --once' fetches what is due, 'feedwheel run' keeps going", added);
-	return CLI_OK;
+	return rc;
+}
+
+static int add_run(struct cli *c)
+{
+	size_t n = (size_t)c->arg_n;
+	struct fw_feed_new *feed = fw_arena_zalloc(&c->arena, n * sizeof(*feed));
+	struct fw_answer *answer = fw_arena_zalloc(&c->arena, n * sizeof(*answer));
+	int rc = feed && answer ? words_to_feeds(c, feed) : cli_fail(c, CLI_SOME, "out of memory");
+
+	for (size_t i = 0; !rc && cli_flag(c, "check") && i < n; i++)
+		rc = check(c, &feed[i], true, &answer[i]);
+	rc = rc ? rc : cli_store(c, FW_STORE_CREATE);
+	rc = rc ? rc : subscribe(c, feed, answer, n);
+	for (size_t i = 0; answer && i < n; i++)
+		fw_answer_free(&answer[i]);
+	return rc;
 }
 
 static const struct cli_option OPTION[] = {
 	{"folder", "NAME", "put it there; a/b is folder b in folder a"},
 	{"title", "TEXT", "show it under this title"},
 	{"interval", "TIME", "ask every TIME (30m, 6h) whatever its rhythm"},
-	{"check", NULL, "fetch it first: only feeds are subscribed, and for a page the feed it names"},
+	{"check", NULL, "fetch it first and keep that: only feeds are subscribed, and for a page the feed it names"},
 	{NULL, NULL, NULL},
 };
 

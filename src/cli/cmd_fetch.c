@@ -19,10 +19,29 @@ static int answer_print(struct cli *c, const struct fw_answer *a, struct fw_str 
 {
 	if (!a->doc) {
 		(void)cli_fail(c, CLI_SOME, "%.*s: %s", FW_STR_ARG(url), a->err.text);
+		cli_server_words(c, a->words);
 		cli_offer_feeds(c, &a->err, a->feeds);
 		return CLI_SOME;
 	}
 	return cli_document_print(c, a->doc);
+}
+
+/*
+ * A feed that is subscribed is asked whole only when that is meant: its own visits ask whether it has changed (FRB 071). A store that cannot
+ * be opened has no say in it.
+ */
+static bool subscribed(struct cli *c, struct fw_str url)
+{
+	struct fw_store *st = NULL;
+	struct fw_feed f;
+	struct fw_err err = {0};
+	bool is;
+
+	if (fw_config_store(c->config, FW_STORE_READ | FW_STORE_NO_MIGRATE, &st, &err))
+		return false;
+	is = !fw_store_feed_find(st, 0, url, &c->arena, &f, &err) && f.etag.len + f.last_modified.len;
+	fw_store_close(st);
+	return is;
 }
 
 static int fetch_run(struct cli *c)
@@ -34,6 +53,9 @@ static int fetch_run(struct cli *c)
 
 	if (fw_url_clean(&c->arena, fw_str(c->arg[0]), &url, &user, &pass, &err))
 		return cli_usage(c, "%s: %s", cli_shown(c, c->arg[0]), err.text);
+	if (!cli_flag(c, "whole") && subscribed(c, url))
+		return cli_fail(c, CLI_SOME, "%.*s: it is subscribed, so 'feedwheel fetch-now' asks whether it has changed; --whole fetches all of it "
+			"all the same", FW_STR_ARG(url));
 	rc = fw_fetch_url(c->config, url, user, pass, &a, &err);
 	if (rc)
 		return cli_fail(c, rc == FW_EINVAL ? CLI_CONFIG : CLI_SOME, "%.*s: %s", FW_STR_ARG(url), err.text);
@@ -46,6 +68,7 @@ static int fetch_run(struct cli *c)
 
 static const struct cli_option OPTION[] = {
 	{"raw", NULL, "leave HTML as it is in the document"},
+	{"whole", NULL, "also a feed that is subscribed, which its server may not like"},
 	{"timings", NULL, "say on stderr what took how long"},
 	{NULL, NULL, NULL},
 };

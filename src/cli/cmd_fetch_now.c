@@ -7,12 +7,13 @@
 
 #define LOOK_MS 100
 #define PATIENCE_MS FW_MINUTE_MS
+#define TOO_SOON_MS FW_MINUTE_MS /* since the last visit: what is new would not be out yet, and the server would not like it (FRB 070) */
 #define FOUND 1 /* stops a list */
 
 struct wanted {
 	struct fw_feed feed;
 	int64_t last_id; /* of its visits, when it was asked for */
-	bool over;
+	bool over;       /* nothing (more) to be waited for */
 };
 
 struct last {
@@ -62,6 +63,28 @@ static int find_all(struct cli *c, struct wanted *w)
 	return rc;
 }
 
+/* Those that were just asked are not asked again; *left counts the others. */
+static int not_too_soon(struct cli *c, struct wanted *w, int *left)
+{
+	char ago[FW_RFC3339_MAX];
+	int worst = CLI_OK;
+
+	*left = 0;
+	for (int i = 0; i < c->arg_n; i++) {
+		int64_t since_ms = c->now_ms - w[i].feed.last_visit_ms;
+
+		w[i].over = since_ms >= 0 && since_ms < TOO_SOON_MS && !cli_flag(c, "again");
+		*left += !w[i].over;
+		if (!w[i].over)
+			continue;
+		if (cli_flag(c, "wait") && !fw_visit_succeeded(w[i].feed.last_kind))
+			worst = CLI_SOME;
+		cli_note(c, "%s: it was asked %s: %s; --again asks all the same", cli_shown(c, c->arg[i]), cli_ago(c, ago, w[i].feed.last_visit_ms),
+			fw_visit_kind_name(w[i].feed.last_kind));
+	}
+	return worst;
+}
+
 /* Due before all others, and all workers told. One that is lent may wait for its turn at its worker, who is told that too. */
 static int ask(struct cli *c, const struct wanted *w)
 {
@@ -70,6 +93,8 @@ static int ask(struct cli *c, const struct wanted *w)
 	bool lent = false;
 
 	for (int i = 0; i < c->arg_n; i++) {
+		if (w[i].over)
+			continue;
 		to.id = w[i].feed.id;
 		if (fw_store_feed_set(c->store, &to, FW_SET_DUE, &err) ||
 		    fw_store_feed_find(c->store, to.id, FW_STR_NONE, &c->arena, &now, &err))
@@ -153,13 +178,19 @@ static int fetch_now_run(struct cli *c)
 	struct fw_control newest;
 	struct fw_err err = {0};
 	size_t workers;
+	int left, worst;
 	int rc = w ? 0 : cli_fail(c, CLI_SOME, "out of memory");
 
 	if (!cli_value_duration(c, "timeout", &patience_ms))
 		return CLI_USAGE;
 	rc = rc ? rc : cli_store(c, 0);
 	rc = rc ? rc : find_all(c, w);
-	rc = rc ? rc : cli_workers(c, c->store, &workers);
+	if (rc)
+		return rc;
+	worst = not_too_soon(c, w, &left);
+	if (!left)
+		return worst;
+	rc = cli_workers(c, c->store, &workers);
 	if (!rc && fw_store_control_take(c->store, -1, &newest, &err))
 		rc = cli_store_failed(c, &err);
 	rc = rc ? rc : ask(c, w);
@@ -171,8 +202,10 @@ static int fetch_now_run(struct cli *c)
 		return wait ? CLI_SOME : CLI_OK;
 	}
 	if (wait)
-		return wait_for_all(c, w, patience_ms);
+		return FW_MAX(worst, wait_for_all(c, w, patience_ms));
 	for (int i = 0; i < c->arg_n; i++) {
+		if (w[i].over)
+			continue;
 		cli_out(c, "first in line ");
 		cli_out_safe(c, w[i].feed.url);
 		cli_out(c, "\n");
@@ -181,6 +214,7 @@ static int fetch_now_run(struct cli *c)
 }
 
 static const struct cli_option OPTION[] = {
+	{"again", NULL, "also when it was asked less than a minute ago"},
 	{"wait", NULL, "until they were visited, and say what came of it"},
 	{"timeout", "TIME", "wait no longer than this (1m)"},
 	{NULL, NULL, NULL},

@@ -42,6 +42,16 @@ void cli_offer_feeds(struct cli *c, const struct fw_err *why, const struct fw_li
 	fw_buf_finish(&title);
 }
 
+void cli_server_words(struct cli *c, struct fw_str words)
+{
+	struct fw_buf b = FW_BUF_INIT(0);
+
+	cli_fit(&b, &c->term, words, 400);
+	if (words.len && b.len)
+		(void)cli_fail(c, CLI_SOME, "the server's words: %s", b.p);
+	fw_buf_finish(&b);
+}
+
 /* For a shell: whatever stands in an address, it is one word and no command. */
 static void shell_word(struct fw_buf *out, struct fw_str s)
 {

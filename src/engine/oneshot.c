@@ -5,8 +5,14 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/str.h"
 #include "engine/settings.h"
+#include "feedwheel/deliver.h"
+#include "parse/html.h"
+
+#define WORDS_MAX 400 /* bytes of what a server says to a refusal */
+#define LEASE_MS FW_MINUTE_MS
 
 struct oneshot {
 	uv_loop_t loop;
@@ -40,6 +46,17 @@ static void read_body(struct oneshot *s, const struct fw_config *c, struct fw_an
 		out->err = got.err;
 }
 
+/* What a page says, without its tags: the beginning of it, whole characters of UTF-8. */
+static struct fw_str words(struct oneshot *s, struct fw_str body)
+{
+	struct fw_str text = fw_str_trim(fw_html_text(&s->arena, body));
+	size_t n = FW_MIN(text.len, (size_t)WORDS_MAX);
+
+	while (n < text.len && n > 0 && ((unsigned char)text.p[n] & 0xc0) == 0x80)
+		n--;
+	return fw_str_sub(text, 0, n);
+}
+
 int fw_fetch_url(const struct fw_config *c, struct fw_str url, struct fw_str username, struct fw_str password,
 	struct fw_answer *out, struct fw_err *err)
 {
@@ -59,7 +76,7 @@ int fw_fetch_url(const struct fw_config *c, struct fw_str url, struct fw_str use
 		rc = fw_fetcher_create(&s->loop, &s->net.fetch, &s->fetcher, err);
 	if (rc)
 		goto out;
-	s->fetch = (struct fw_fetch){.url = url, .username = username, .password = password, .done = on_done, .ctx = s};
+	s->fetch = (struct fw_fetch){.url = url, .username = username, .password = password, .keep_words = true, .done = on_done, .ctx = s};
 	rc = fw_fetch_start(s->fetcher, &s->fetch, err);
 	if (rc) {
 		fw_fetcher_destroy(s->fetcher);
@@ -75,10 +92,47 @@ int fw_fetch_url(const struct fw_config *c, struct fw_str url, struct fw_str use
 	out->body = fw_buf_str(&s->fetch.body);
 	if (out->kind == FW_VISIT_OK)
 		read_body(s, c, out);
+	else if (out->body.len && out->kind != FW_VISIT_NOT_MODIFIED)
+		out->words = words(s, out->body);
 	out->visit.kind = out->kind;
 out:
 	if (rc)
 		fw_answer_free(out);
+	return rc;
+}
+
+static void on_reading(void *ctx, bool on)
+{
+	(void)ctx;
+	(void)on;
+}
+
+int fw_answer_keep(struct fw_store *st, const struct fw_config *c, struct fw_answer *a, int64_t feed_id, struct fw_err *err)
+{
+	struct oneshot *s = a->priv;
+	char worker[FW_WORKER_NAME_MAX];
+	struct fw_lend_ask ask = {.feed_id = feed_id, .worker = worker, .lease_ms = LEASE_MS};
+	struct fw_commit commit = {.n = 1};
+	struct visit_rules rules;
+	struct fw_lease lease;
+	struct fw_lend_got got;
+	struct visit v = {.lease = &lease, .slot = -1};
+	int64_t now_ms = fw_now_ms();
+	int rc;
+
+	if (!a->doc)
+		return fw_err_set(err, FW_EINVAL, "the answer holds no document");
+	fw_worker_name(worker, sizeof(worker), 0);
+	rc = fw_store_lend(st, &ask, &s->arena, &lease, &got, err);
+	if (rc || !got.fence)
+		return rc;
+	visit_prepare(&v, now_ms);
+	v.fetch = s->fetch;
+	fw_settings_visit(c, &rules);
+	visit_finish(&v, &rules, now_ms, fw_hash64_seed(&feed_id, sizeof(feed_id), (uint64_t)fw_mono_us()), on_reading, NULL);
+	commit.outcome = &v.outcome;
+	rc = fw_store_commit(st, &commit, err);
+	fw_arena_finish(&v.arena);
 	return rc;
 }
 

@@ -167,6 +167,7 @@ bool fw_reply_line(struct fw_reply *r, const struct fw_fetch_config *c, struct f
 bool fw_reply_body(struct fw_reply *r, const struct fw_fetch_config *c, const char *p, size_t n)
 {
 	if (r->status / 100 != 2) {
+		fw_buf_add(&r->body, p, FW_MIN(n, r->words_max - FW_MIN(r->body.len, r->words_max)));
 		r->skipped_bytes += n;
 		r->enough = r->skipped_bytes > SKIP_MAX;
 		return !r->enough;

@@ -139,6 +139,16 @@ static void keep_strings(struct fw_fetch_priv *v)
 		*slot[i] = keep(&at, fw_reply_header(&v->reply, (enum fw_header)i));
 }
 
+/* What an answer says that is no document, as far as it can be read: a help, and nothing hangs on it. */
+static void decode_words(struct fw_fetch_priv *v)
+{
+	struct fw_decode_limits limits = {FW_WORDS_MAX, v->fr->c.max_ratio};
+	struct fw_err err = {0};
+
+	if (v->f->keep_words && fw_decode(v->fr->decoder, fw_reply_header(&v->reply, FW_H_CONTENT_ENCODING), &v->reply.body, &v->f->body, &limits, &err))
+		fw_buf_reset(&v->f->body);
+}
+
 static void decode(struct fw_fetch_priv *v)
 {
 	struct fw_fetch *f = v->f;
@@ -146,8 +156,12 @@ static void decode(struct fw_fetch_priv *v)
 	struct fw_err err = {0};
 	int rc;
 
-	if (f->http_status / 100 != 2 || f->kind == FW_VISIT_LIMIT || f->kind == FW_VISIT_LOCAL)
+	if (f->kind == FW_VISIT_LIMIT || f->kind == FW_VISIT_LOCAL)
 		return;
+	if (f->http_status / 100 != 2) {
+		decode_words(v);
+		return;
+	}
 	rc = fw_decode(v->fr->decoder, fw_reply_header(&v->reply, FW_H_CONTENT_ENCODING), &v->reply.body, &f->body, &limits, &err);
 	if (rc == FW_ELIMIT) {
 		f->kind = FW_VISIT_NONE; /* whatever cut it: it was too much before */

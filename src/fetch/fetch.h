@@ -46,6 +46,7 @@ struct fw_fetch {
 	struct fw_str url;
 	struct fw_str validator_url, etag, last_modified; /* sent only to exactly this URL */
 	struct fw_str username, password;                 /* sent only to url's origin */
+	bool keep_words;                                  /* a person waits: what an answer that is no document says is kept in body too */
 	fw_fetch_done_cb *done;
 	void *ctx;
 
@@ -53,7 +54,7 @@ struct fw_fetch {
 	enum fw_visit_kind kind;     /* OK for any 2xx with a body kept; NOT_MODIFIED; else what failed */
 	struct fw_err err;           /* words, never with bytes of the answer (NET-16) */
 	int http_status;
-	struct fw_buf body;          /* decoded */
+	struct fw_buf body;          /* decoded; but for keep_words only of 2xx */
 	struct fw_str final_url;     /* of the answer; owned by the fetch */
 	struct fw_str permanent_url; /* where an unbroken chain of 301/308 from url leads; absent: none */
 	uint32_t hops;

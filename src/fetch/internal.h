@@ -23,6 +23,7 @@
 #define FW_HOPS_MAX 20
 #define FW_SEEN 4096 /* a power of two */
 #define FW_STRIDE ((size_t)64 << 10)
+#define FW_WORDS_MAX ((size_t)16 << 10) /* of an answer that is no document */
 
 /* ---- hop.c ---------------------------------------------------------------------------------------------------------- */
 
@@ -65,6 +66,7 @@ struct fw_reply {
 	uint64_t skipped_bytes;    /* of a body nobody needs */
 	int limit;                 /* 0 or FW_ELIMIT, FW_ENOMEM: why a callback stopped the transfer */
 	const char *limit_words;
+	size_t words_max;          /* bytes of a body that is no document, to be kept */
 	bool enough;               /* stopped: the rest of an error page is not wanted */
 };
 

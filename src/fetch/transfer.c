@@ -539,6 +539,7 @@ static int easy_open(struct fw_fetch_priv *v)
 int fw_transfer_start(struct fw_fetch_priv *v, const char *addrs)
 {
 	fw_reply_reset(&v->reply);
+	v->reply.words_max = v->f->keep_words ? FW_WORDS_MAX : 0;
 	v->refused = NULL;
 	v->socket_errno = 0;
 	v->ready_us = 0;

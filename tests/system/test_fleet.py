@@ -53,7 +53,7 @@ def fetched_now(w, urls):
     took, said = [], []
     for url in urls:
         start = time.monotonic()
-        said.append(w.run("fetch-now", "--wait", url).stdout)
+        said.append(w.run("fetch-now", "--again", "--wait", url).stdout)
         took.append(time.monotonic() - start)
     print("# seconds: " + ", ".join("%.2f" % t for t in took))
     holds(sorted(took)[len(took) // 2] < WITHIN_S and max(took) < 3 * WITHIN_S, "took %s" % took)
@@ -70,8 +70,8 @@ def idle(base, engine):
             time.sleep(1.2) # all asleep
             said = fetched_now(w, o.urls[:5])
             holds(all(s.startswith("ok  " + u) and "1 new entry" in s and s.count("\n") == 1 for u, s in zip(o.urls, said)), said)
-            holds("404" in w.run("fetch-now", "--wait", o.urls[7], code=1).stdout, "a failure is told, exit 1")
-            w.run("fetch-now", *o.urls[10:15])
+            holds("404" in w.run("fetch-now", "--again", "--wait", o.urls[7], code=1).stdout, "a failure is told, exit 1")
+            w.run("fetch-now", "--again", *o.urls[10:15])
             wait_for("five more", lambda: all(asked(o, u) == 2 for u in o.urls[10:15]), 2)
         equal([asked(o, u) for u in o.urls], [2] * 5 + [1, 1, 2, 1, 1] + [2] * 5 + [1] * 5, "each asked for once")
 
@@ -102,11 +102,11 @@ def queued(base):
             waiting = [u for u in lent if not asked(o, u)]
             holds(waiting, "some wait")
             before = time.monotonic()
-            w.run("fetch-now", waiting[-1])
+            w.run("fetch-now", "--again", waiting[-1])
             wait_for("the request", lambda: asked(o, waiting[-1]), 4)
             print("# seconds: %.2f" % (time.monotonic() - before))
             flying = [u for u in lent if asked(o, u)][0]
-            w.run("fetch-now", flying) # under way: that visit counts
+            w.run("fetch-now", "--again", flying) # under way: that visit counts
             time.sleep(1)
             equal(asked(o, flying), 1)
             w.run("stop", "--all")
@@ -119,13 +119,13 @@ def nobody(base, engine):
     with origin(base, samples(base), "--feeds", "2") as o, \
             wheel(base, engine, CONF) as w:
         w.run("import", o.url_file)
-        holds("nobody is working" in w.run("fetch-now", o.urls[0]).stderr, "no worker")
-        w.run("fetch-now", "--wait", o.urls[0], code=1)
+        holds("nobody is working" in w.run("fetch-now", "--again", o.urls[0]).stderr, "no worker")
+        w.run("fetch-now", "--again", "--wait", o.urls[0], code=1)
         holds("before all others" in w.run("why", o.urls[0]).stdout, "why says so")
         w.run("pause", o.urls[1])
-        holds("'feedwheel resume'" in w.run("fetch-now", o.urls[1], code=1).stderr, "paused by its owner")
+        holds("'feedwheel resume'" in w.run("fetch-now", "--again", o.urls[1], code=1).stderr, "paused by its owner")
         w.run("pause", "--all")
-        holds("all work is paused" in w.run("fetch-now", o.urls[0]).stderr, "all paused")
+        holds("all work is paused" in w.run("fetch-now", "--again", o.urls[0]).stderr, "all paused")
         holds("paused" in w.run("run", "--once", code=1).stderr, "run --once says so")
         w.run("resume", "--all")
         stats = w.run_once()
