@@ -54,12 +54,27 @@ static int find(struct cli *c, struct fw_feed *f)
 	return 0;
 }
 
+static int count_hops(void *ctx, const struct fw_visit *v)
+{
+	uint32_t *n = ctx;
+
+	*n = v->hops;
+	return 0;
+}
+
+/* What redirects mean for it: nothing, when they are for now. */
 static void redirect_print(struct cli *c, const struct fw_feed *f)
 {
+	struct fw_visit_query last = {.feed_id = f->id, .limit = 1};
 	char stamp[FW_RFC3339_MAX], n[FW_RFC3339_MAX];
+	struct fw_err err = {0};
+	uint32_t hops = 0;
 
-	if (!f->redirect_url.len)
+	if (!f->redirect_url.len) {
+		if (!fw_store_visit_list(c->store, &last, count_hops, &hops, &err) && hops)
+			cli_out(c, "  its last visit was redirected for now (%s): its address is kept\n", cli_count(n, hops, "redirect", "redirects"));
 		return;
+	}
 	cli_out(c, "  redirected permanently to ");
 	cli_out_safe(c, f->redirect_url);
 	if (f->redirect_n)

@@ -170,11 +170,11 @@ void moves_done(struct fw_store *st, const struct visit *v, struct fw_meter_slot
 {
 	const struct fw_feed *was = &v->lease->feed;
 
-	if (!(v->outcome.groups & FW_GROUP_URL) || fw_str_eq(was->url, v->feed.url))
+	if (!(v->outcome.groups & FW_GROUP_URL) || v->moved || fw_str_eq(was->url, v->feed.url)) /* a page's feed is no move */
 		return;
 	if (v->outcome.rc == FW_EINVAL) {
 		merge(st, v, m);
-	} else if (!v->outcome.rc && !v->moved) {
+	} else if (!v->outcome.rc) {
 		fw_info("feed %lld: '%.*s' moved permanently to '%.*s', which is its address now", (long long)was->id, FW_STR_ARG(was->url),
 			FW_STR_ARG(v->feed.url));
 		note(st, was->url, v->feed.url, was->id, false);

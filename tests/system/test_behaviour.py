@@ -1,0 +1,812 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""The behaviour card, played: each rule of docs/behaviour.md against the origin, by what the origin saw. The card's words are the cases'
+names, and each of its lines names its function here; `card` compares the two.
+
+Most rules share one store and five passes over it (Visits), for a visit shows many of them at once.
+"""
+import atexit
+import calendar
+import collections
+import functools
+import inspect
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from harness import FEEDWHEEL, ROOT, Origin, Wheel, case, certificate, equal, header, holds, origin, run, samples
+
+# id: (rule, function)
+CARD = {}
+with open(os.path.join(ROOT, "docs", "behaviour.md"), encoding="utf-8") as card_file:
+    for card_line in card_file:
+        cells = [c.strip() for c in card_line.strip().strip("|").split("|")]
+        if len(cells) == 4 and re.fullmatch(r"\d{3}", cells[0]):
+            CARD[cells[0]] = (cells[1], cells[3].strip("`"))
+PLAYED = {} # id: function's name
+
+
+def rule(*ids):
+    """A case that shows these rules."""
+    def add(function):
+        for i in ids:
+            holds(i not in PLAYED, "%s is played twice" % i)
+            PLAYED[i] = function.__name__
+        # some read what the passes have left, and need no folder of their own
+        body = function if inspect.signature(function).parameters else lambda base: function()
+        named = functools.wraps(function)(lambda base: body(base))
+        case("%s: %s" % (", ".join(ids), "; ".join(CARD[i][0] for i in ids if i in CARD)))(named)
+        return function
+    return add
+
+
+# ---- names, for hosts that are not addresses -----------------------------------------------------------------------------------
+
+class Names(threading.Thread):
+    """A name server: nothing under .invalid exists, everything else is at 127.1.0.99."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind(("127.0.0.1", 0))
+        self.address = "127.0.0.1:%d" % self.socket.getsockname()[1]
+        self.start()
+
+    def run(self):
+        while True:
+            q, who = self.socket.recvfrom(2000)
+            at, labels = 12, []
+            while q[at]:
+                labels.append(q[at + 1:at + 1 + q[at]])
+                at += 1 + q[at]
+            question, kind = q[12:at + 5], q[at + 1:at + 3]
+            missing = labels[-1].lower() == b"invalid"
+            found = not missing and kind == b"\0\1"
+            head = q[:2] + bytes([0x81, 0x83 if missing else 0x80]) + b"\0\1" + (b"\0\1" if found else b"\0\0") + b"\0\0\0\0"
+            answer = b"\xc0\x0c\0\1\0\1\0\0\0\x3c\0\4" + socket.inet_aton("127.1.0.99") if found else b""
+            self.socket.sendto(head + question + answer, who)
+
+
+@functools.cache
+def names():
+    return Names()
+
+
+# ---- documents -------------------------------------------------------------------------------------------------------------------
+
+def rss(channel, items):
+    return "<?xml version='1.0'?><rss version='2.0' xmlns:sy='http://purl.org/rss/1.0/modules/syndication/'><channel><title>T</title>" + \
+        channel + "".join("<item><guid isPermaLink='false'>%s</guid><title>%s</title>%s</item>" % i for i in items) + "</channel></rss>"
+
+
+def dated(n, gap_s):
+    now = int(time.time())
+    return [("e%d" % k, "entry %d" % k, "<pubDate>%s</pubDate>" % time.strftime("%a, %d %b %Y %H:%M:%S GMT",
+             time.gmtime(now - gap_s // 2 - k * gap_s))) for k in range(n)]
+
+
+def documents(folder, port):
+    """The hour that skip.xml allows is three hours on, in UTC."""
+    hour = (time.gmtime().tm_hour + 3) % 24
+    here = "http://127.1.0.1:%d" % port
+    rich = "<link>%s/home</link><image><url>%s/logo.png</url><title>T</title><link>%s/</link></image>" % (here, here, here)
+    entry = "<link>%s/article</link><comments>%s/comments</comments><enclosure url='%s/sound.mp3' length='9' type='audio/mpeg'/>" \
+        "<description>&lt;img src='%s/picture.png'&gt;</description>" % (here, here, here, here)
+    undated = [("u1", "one", ""), ("u2", "two", "")]
+    for name, text in {
+            "daily.xml": rss("", dated(30, 86400)),
+            "hourly.xml": rss("", dated(30, 1800)),
+            "hints.xml": rss("<ttl>720</ttl>", undated),
+            "sy.xml": rss("<sy:updatePeriod>daily</sy:updatePeriod><sy:updateFrequency>2</sy:updateFrequency>", undated),
+            "skip.xml": rss("<skipHours>%s</skipHours>" % "".join("<hour>%d</hour>" % h for h in range(24) if h != hour), undated),
+            "rich.xml": rss(rich, [("r1", "one", entry)]),
+            "undated.xml": rss("", undated),
+            "other.xml": rss("", [("x1", "not the same", "")]),
+            "target.xml": rss("", [("t1", "target", "")]),
+            "target8.xml": rss("", [("t8", "target", "")]),
+            "target2.xml": rss("", [("t2", "target", "")])}.items():
+        with open(os.path.join(folder, name), "w", encoding="ascii") as f:
+            f.write(text)
+    return hour
+
+
+# ---- the passes --------------------------------------------------------------------------------------------------------------------
+
+# Feeds by name; {same} is the feed's own document under another address.
+PLANS = {
+    "plain": "ok", "etag": "validators=etag", "lm": "validators=lm", "odd": "validators=odd", "weak": "validators=weak",
+    "fresh": "validators=fresh",
+    "busy": "after=1,first=2,429,header=ETag: \"busy\"",
+    "cookie": "cookie", "html": "html", "bare": "bare-html", "turned": "after=1,bare-html,ignore-validators",
+    "401": "401", "403": "403", "404": "404", "410": "410", "500": "500", "retry": "429,retry-after=7200", "tired": "429",
+    "date": "503,retry-after={date}", "later": "500,retry-after=14400", "maxage": "header=Cache-Control: max-age=7200",
+    "nxdomain": "nxdomain", "refuse": "refuse", "reset": "reset=start", "back": "first=1,410",
+    "moved301": "after=1,redirect=301:{same}", "moved308": "redirect=308:/doc/target8.xml", "merged": "redirect=301:/doc/target.xml",
+    "strange": "after=1,redirect=301:/doc/other.xml", "temporary302": "redirect=302:/doc/target2.xml",
+    "temporary307": "redirect=307:/doc/target2.xml", "scheme": "redirect=301:ftp://127.0.0.1/feed",
+    "circle": "redirect=301:loop",
+    "gzip": "coding=gzip", "br": "coding=br", "zstd": "coding=zstd", "deflate": "coding=deflate", "raw": "coding=raw-deflate",
+}
+DOCS = ["daily.xml", "hourly.xml", "hints.xml", "sy.xml", "skip.xml", "rich.xml", "target.xml", "target2.xml"]
+QUERY = "?b=2&a=%7Ea&a=1&x=%2F;utm_source=feed&c"
+CONTACT = "https://wheel.example/about-the-bot"
+PASSES = 5
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def plan_of(i, name, n):
+    """The line of the i-th plan, with the feed's number, for n documents."""
+    date = time.strftime("%a%%2C %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 10800))
+    return "%d %s" % (i, PLANS[name].format(date=date, same="/doc/%d" % (i % n)).replace("{", "").replace("}", ""))
+
+
+class Visits:
+    """Five passes over one feed for each plan and document, all on hosts of their own. Before the fourth two days pass, for redirects."""
+
+    def __init__(self):
+        base = tempfile.mkdtemp(prefix="fw-card-")
+        atexit.register(shutil.rmtree, base, True)
+        docs, port = samples(base), free_port()
+        self.hour = documents(docs, port)
+        names_of = sorted(os.listdir(docs))
+        n = len(names_of)
+        numbers = {p: i for i, p in enumerate(PLANS)}
+        numbers["maxage"] = next(i for i in range(len(PLANS), len(PLANS) + n) if i % n == names_of.index("undated.xml")) # no rhythm to learn
+        self.origin = o = Origin(base, docs, "--port", str(port), "--feeds", str(len(PLANS) + n),
+                                 plans=[plan_of(i, p, n) for p, i in numbers.items()])
+        atexit.register(o.stop)
+        self.urls = {p: o.urls[i] for p, i in numbers.items()}
+        for i, name in enumerate(DOCS):
+            self.urls[name] = o.url("/doc/" + name, "127.1.1.%d" % (i + 1))
+        # two feeds become one: who moves to target.xml finds it subscribed
+        self.urls["target.xml"] = self.urls["merged"].rsplit("/feed", 1)[0] + "/doc/target.xml"
+        self.urls["beside"] = self.urls["retry"].rsplit("/feed", 1)[0] + "/doc/undated.xml"
+        self.urls["query"] = o.url("/doc/rich.xml" + QUERY, "127.1.1.20")
+        self.wheel = w = Wheel(base, "contact_url = %s\ndns_servers = %s\n" % (CONTACT, names().address))
+        w.run("add", *[u for name, u in self.urls.items() if name != "merged"])
+        w.run("add", "--title", "my title", "--folder", "mine", self.urls["merged"])
+        self.seen, self.due, self.why, self.at = [], [], [], []
+        for k in range(PASSES):
+            if k:
+                w.run("set", "--due", *[f["url"] for f in w.json("list", "--status", "active")])
+                w.sql("UPDATE hosts SET next_ok_ms = 0 WHERE feed_n = 1", write=True)
+            if k == 3:
+                w.sql("UPDATE feeds SET redirect_since_ms = redirect_since_ms - 172800000 WHERE redirect_since_ms > 0", write=True)
+                w.sql("UPDATE aside SET due_at_ms = 1000 WHERE status = 2", write=True)
+            before = len(o.requests())
+            self.at.append(time.time())
+            w.run_once()
+            self.seen.append(o.requests()[before:])
+            if k == 1:
+                w.run("pause", self.urls["retry"], self.urls["beside"]) # their host's pause would hold the others up
+            feeds = w.json("list")
+            self.due.append({f["url"]: when(f["due"]) - self.at[-1] for f in feeds})
+            self.why.append({f["url"]: f["why"] for f in feeds})
+
+    def asked(self, name, k):
+        """Requests of pass k (from 0) to this feed's address."""
+        url = self.urls[name]
+        return [r for r in self.seen[k] if address(r) == url]
+
+    def one(self, name, k):
+        [r] = self.asked(name, k)
+        return r
+
+    def feed(self, name):
+        [f] = [f for f in self.wheel.json("list") if f["url"] == self.urls[name]]
+        return f
+
+    def delay(self, name, k=0):
+        return self.due[k][self.urls[name]]
+
+
+def host_of(request):
+    return header(request, "Host")[0].rsplit(":", 1)[0]
+
+
+def address(request):
+    return "http://" + header(request, "Host")[0] + request["target"]
+
+
+def when(stamp):
+    return calendar.timegm(time.strptime(stamp[:19], "%Y-%m-%dT%H:%M:%S"))
+
+
+@functools.cache
+def visits():
+    return Visits()
+
+
+def all_requests():
+    return [r for k in range(PASSES) for r in visits().seen[k]]
+
+
+# ---- conditional requests ------------------------------------------------------------------------------------------------------------
+
+@rule("001", "002")
+def last_modified():
+    v = visits()
+    equal(header(v.one("lm", 0), "If-Modified-Since"), [], "the first request")
+    holds(header(v.one("lm", 1), "If-Modified-Since") and not header(v.one("lm", 1), "If-None-Match"), "the second")
+    equal([v.one("lm", k)["status"] for k in range(PASSES)], [200, 304, 304, 304, 304])
+
+
+@rule("003", "004")
+def etag():
+    v = visits()
+    [sent] = header(v.one("etag", 1), "If-None-Match")
+    holds(sent.startswith('"') and sent.endswith('"'), "quotes are part of it: %s" % sent)
+    equal([v.one("etag", k)["status"] for k in range(PASSES)], [200, 304, 304, 304, 304])
+
+
+@rule("010", "011")
+def memory(base):
+    docs = samples(base)
+    documents(docs, 1)
+    with origin(base, docs) as o:
+        w = Wheel(base)
+        quiet, stuck = urls = [o.url("/doc/undated.xml"), o.url("/doc/daily.xml", "127.1.0.2")]
+        w.run("add", *urls)
+        for days in (0, 7, 40):
+            w.run("set", "--due", *urls)
+            w.sql("UPDATE feeds SET validators_ms = validators_ms - ?", days * 86400000, write=True)
+            w.run_once()
+        got = {u: [r["status"] for r in o.requests() if address(r) == u] for u in urls}
+        equal(got, {quiet: [200, 304, 304], stuck: [200, 304, 200]},
+              "another process each time; and a daily feed that has been the same for 47 days is asked once whether that can be true")
+
+
+@rule("012", "013")
+def byte_for_byte():
+    v = visits()
+    equal([r for r in all_requests() if "violation" in r], [], "validators that the server never gave")
+    for name in ("odd", "weak", "plain"):
+        equal([v.one(name, k)["status"] for k in range(2)], [200, 304], name)
+    holds(header(v.one("weak", 1), "If-None-Match")[0].startswith("W/"), "a weak one stays weak")
+    equal([r for r in v.seen[0] if header(r, "If-None-Match") or header(r, "If-Modified-Since")], [], "none is invented")
+
+
+@rule("014")
+def one_set():
+    v = visits()
+    sent = [(header(v.one("fresh", k), "If-None-Match"), header(v.one("fresh", k), "If-Modified-Since")) for k in range(1, 4)]
+    equal(len(set(map(str, sent))), 3, "new ones each time, though the document is the same: %s" % sent)
+    holds(all(a and b for a, b in sent), "both of them")
+
+
+@rule("015")
+def upgrades(base):
+    with origin(base, samples(base), "--feeds", "1") as o:
+        w = Wheel(base)
+        w.run("add", *o.urls)
+        w.run_once()
+        other = Wheel(base, name="other.db")
+        w.run("copy", w.store, other.store)
+        other.run("set", "--due", *o.urls)
+        other.run_once()
+        equal([r["status"] for r in o.requests()], [200, 304], "a new store, brought over")
+
+
+@rule("016")
+def after_429():
+    v = visits()
+    first, refused, third = (v.one("busy", k) for k in range(3))
+    equal((first["status"], refused["status"], third["status"]), (200, 429, 304))
+    equal(header(third, "If-None-Match"), header(refused, "If-None-Match"), "the error's own validator is not taken")
+
+
+# ---- hints of the server -------------------------------------------------------------------------------------------------------------
+
+@rule("020")
+def retry_after():
+    v = visits()
+    holds(7100 <= v.delay("retry") <= 8000, "429, 2 h: %d s" % v.delay("retry"))
+    holds(10700 <= v.delay("date") <= 12000, "503, a date 3 h on: %d s" % v.delay("date"))
+    holds(14300 <= v.delay("later") <= 16000, "500, 4 h: %d s" % v.delay("later"))
+    for name in ("retry", "beside"): # the whole host, for all of its feeds
+        equal(len(v.asked(name, 1)), 0, "due again, while its host wants a pause: " + name)
+
+
+@rule("021")
+def without_a_hint():
+    v = visits()
+    first, second = v.delay("tired", 0), v.delay("tired", 1)
+    holds(first >= 3000 and second >= 1.5 * first, "429 without a hint: %d s, then %d s" % (first, second))
+    holds(v.delay("500", 1) > 1.4 * v.delay("500", 0) >= 700, "500: %d s, %d s" % (v.delay("500", 0), v.delay("500", 1)))
+
+
+@rule("022")
+def cache_control():
+    v = visits()
+    holds(7200 <= v.delay("maxage", 0) <= 8800, "on 200: %d s" % v.delay("maxage", 0))
+    equal(v.one("maxage", 1)["status"], 304)
+    holds(7200 <= v.delay("maxage", 1) <= 8800 and "max-age" in v.why[1][v.urls["maxage"]], "on 304: %d s" % v.delay("maxage", 1))
+
+
+@rule("023")
+def own_rhythm():
+    v = visits()
+    holds(v.delay("hourly.xml") < 4000 < 2 * 3600 < v.delay("daily.xml"), "%d s, %d s" % (v.delay("hourly.xml"), v.delay("daily.xml")))
+    for name in ("hourly.xml", "daily.xml"):
+        holds("learned" in v.why[0][v.urls[name]] or "new about every" in v.why[0][v.urls[name]], v.why[0][v.urls[name]])
+
+
+@rule("024")
+def hints_inside():
+    v = visits()
+    for k in (0, 1): # a 304 still knows them
+        holds(43000 <= v.delay("hints.xml", k) <= 48000 and "ttl" in v.why[k][v.urls["hints.xml"]], "ttl: %d s" % v.delay("hints.xml", k))
+        holds(43000 <= v.delay("sy.xml", k) <= 48000 and "updatePeriod" in v.why[k][v.urls["sy.xml"]], "sy: %d s" % v.delay("sy.xml", k))
+    hour = time.gmtime(v.at[0] + v.delay("skip.xml")).tm_hour
+    equal(hour, v.hour, "the one hour that skipHours leaves")
+
+
+# ---- own scheduling --------------------------------------------------------------------------------------------------------------------
+
+@rule("030")
+def not_twice():
+    v = visits()
+    for k in range(PASSES):
+        per_feed = collections.Counter(address(r) for r in v.seen[k])
+        equal([u for u, n in per_feed.items() if n > 1 and u in v.urls.values() and u != v.urls["target.xml"]], [], "asked twice in pass %d" % k)
+    for name in ("plain", "etag", "lm", "odd", "weak", "cookie", "gzip"):
+        equal([v.one(name, k)["status"] for k in range(1, PASSES)], [304] * (PASSES - 1), name)
+
+
+@rule("031", "032")
+def nothing_beside():
+    feeds = {"/" + u.split("/", 3)[3] for u in visits().urls.values()}
+    also = {"/doc/other.xml", "/doc/target8.xml", "/doc/target2.xml"} # where redirects lead
+    stray = {r["target"] for r in all_requests()} - feeds - also
+    stray = {t for t in stray if not re.fullmatch(r"/doc/\d+|/feed/\d+\?hop=1", t)} # the page's feed; moved301's other address; a circle
+    equal(stray, set(), "no icon, image, article, comment, sound")
+
+
+@functools.cache
+def crowd():
+    """24 feeds on two hosts, and 4 on names of one hoster: requests, stats."""
+    base = tempfile.mkdtemp(prefix="fw-crowd-")
+    atexit.register(shutil.rmtree, base, True)
+    with origin(base, samples(base), "--feeds", "24", "--hosts", "2", "--latency", "fixed:60") as o:
+        w = Wheel(base, "host_max = 2\nhost_gap_ms = 150ms\ndns_servers = %s\n" % names().address)
+        w.run("import", o.url_file)
+        w.run("add", *["http://blog%d.blogspot.com:%d/doc/%d" % (i, o.port, i) for i in range(6)])
+        w.run_once("--workers", "2")
+        return o.requests(), o.stats(hosts=True)
+
+
+@rule("033")
+def gap():
+    requests, _ = crowd()
+    for host in ("127.1.0.1", "127.1.0.2"):
+        starts = sorted(r["start_us"] for r in requests if r["host"] == host)
+        equal(len(starts), 12)
+        holds(starts[-1] - starts[0] >= 11 * 150000 * 0.9, "12 feeds in %d ms" % ((starts[-1] - starts[0]) // 1000))
+
+
+@rule("034")
+def few_servers():
+    requests, stats = crowd()
+    equal(len([r for r in requests if "blogspot" not in header(r, "Host")[0]]), 24)
+    holds(stats["host_in_flight_max"] <= 2, "in flight at one server: %d" % stats["host_in_flight_max"])
+
+
+@rule("035")
+def few_addresses():
+    requests, _ = crowd()
+    hosted = [r for r in requests if "blogspot" in header(r, "Host")[0]]
+    equal(len({header(r, "Host")[0] for r in hosted}), 6, "six names")
+    starts = sorted(r["start_us"] for r in hosted)
+    holds(starts[-1] - starts[0] >= 5 * 150000 * 0.9, "six names of one hoster in %d ms" % ((starts[-1] - starts[0]) // 1000))
+
+
+@rule("036")
+def adding(base):
+    with origin(base, samples(base), "--feeds", "2") as o:
+        w = Wheel(base)
+        w.run("add", o.urls[0])
+        equal(len(o.requests()), 0, "adding asks nobody")
+        w.run_once()
+        equal(len(o.requests()), 1, "the first visit")
+        w.run("add", "--check", o.urls[1])
+        w.run_once()
+        equal(len(o.requests()), 2, "checked, and that was the first visit")
+        [f] = [f for f in w.json("list") if f["url"] == o.urls[1]]
+        holds(f["entries"] > 0 and f["last_result"] == "ok" and f.get("etag"), f)
+        w.run("add", o.urls[0])
+        w.run_once()
+        equal(len(o.requests()), 2, "adding it again asks nobody")
+
+
+@rule("037")
+def spread():
+    v = visits()
+    plain = [v.due[0][v.urls[n]] + v.at[0] for n in ("gzip", "br", "zstd", "deflate", "raw", "cookie", "plain", "etag", "lm", "odd", "weak", "fresh")]
+    seconds = {int(t) for t in plain}
+    holds(len(seconds) >= len(plain) - 2, "equal feeds come apart: %s" % sorted(seconds))
+    holds(len([t for t in plain if int(t) % 3600 < 5]) <= 2, "and not at the top of the hour")
+
+
+# ---- methods, clean requests, identity ---------------------------------------------------------------------------------------------------
+
+@rule("050", "051")
+def methods():
+    equal({r["method"] for r in all_requests()}, {"GET"})
+
+
+@rule("060")
+def input_checked(base):
+    w = Wheel(base)
+    for bad in ("javascript:alert(1)", "file:///etc/passwd", "ftp://127.0.0.1/feed", "http://", "http://exa mple/feed", "|id", "http://h:99999/"):
+        r = w.run("add", bad, code=2)
+        holds(r.stderr.count("\n") == 1 and r.stderr.startswith("feedwheel: "), r.stderr)
+    holds(not os.path.exists(w.path), "nothing is subscribed")
+
+
+@rule("061", "104", "105")
+def no_guessing(base):
+    with origin(base, samples(base), "--feeds", "1", plans=["0 bare-html"]) as o:
+        w = Wheel(base)
+        w.run("add", "--check", o.urls[0], code=1)
+        w.run("add", o.urls[0])
+        w.run_once()
+        w.run_once()
+        equal({r["target"] for r in o.requests()}, {"/feed/0"}, "no /feed, /rss, /atom.xml ... is tried")
+
+
+@rule("062", "064", "066")
+def as_subscribed():
+    v = visits()
+    equal({r["target"] for r in all_requests() if host_of(r) == "127.1.1.20"}, {"/doc/rich.xml" + QUERY}, "the query, byte for byte")
+    equal([r["target"] for r in all_requests() if "?" in r["target"] and "hop=" not in r["target"] and QUERY not in r["target"]], [])
+    for name in ("Cache-Control", "Pragma"):
+        equal([r for r in all_requests() if header(r, name)], [], name)
+    equal(len(v.asked("query", 1)), 1)
+
+
+@rule("063")
+def no_cookies():
+    equal([r for r in all_requests() if header(r, "Cookie")], [])
+    equal(visits().one("cookie", 1)["status"], 304)
+
+
+@rule("065")
+def no_referrer():
+    equal([r for r in all_requests() if header(r, "Referer") or header(r, "Origin")], [])
+
+
+@rule("070")
+def manual_refresh(base):
+    with origin(base, samples(base), "--feeds", "1") as o:
+        w = Wheel(base)
+        w.run("add", *o.urls)
+        w.run_once()
+        r = w.run("fetch-now", *o.urls)
+        holds("--again" in r.stderr and "it was asked" in r.stderr, r.stderr)
+        w.run_once()
+        equal(len(o.requests()), 1, "a second time within the minute")
+        w.run("fetch-now", "--again", *o.urls)
+        w.run_once()
+        equal([r["status"] for r in o.requests()], [200, 304], "and when it is meant, with validators")
+
+
+@rule("071")
+def unconditional(base):
+    with origin(base, samples(base), "--feeds", "1") as o:
+        w = Wheel(base)
+        w.run("add", *o.urls)
+        w.run_once()
+        r = w.run("fetch", *o.urls, code=1)
+        holds("--whole" in r.stderr and "fetch-now" in r.stderr, r.stderr)
+        equal(len(o.requests()), 1)
+        w.run("fetch", "--whole", *o.urls)
+        equal([r["status"] for r in o.requests()], [200, 200], "when it is meant")
+
+
+@rule("080", "081", "082", "083", "086", "087")
+def user_agent():
+    agents = {tuple(header(r, "User-Agent")) for r in all_requests()}
+    equal(len(agents), 1, "the same to all, at all times, whatever they answered")
+    [[agent]] = agents
+    version = subprocess.run([FEEDWHEEL, "version"], capture_output=True, text=True, check=True).stdout.split()[1]
+    equal(agent, "feedwheel/%s (+%s)" % (version, CONTACT))
+
+
+@rule("084", "085")
+def no_masquerade():
+    [agent] = {header(r, "User-Agent")[0] for r in all_requests()}
+    for other in ("Mozilla", "Chrome", "Safari", "Gecko", "curl", "compatible"):
+        holds(other.lower() not in agent.lower(), agent)
+
+
+@rule("088", "089")
+def same_for_all():
+    vary = {"host", "if-none-match", "if-modified-since"}
+    equal(len({tuple(sorted((k.lower(), v) for k, v in r["headers"] if k.lower() not in vary)) for r in all_requests()}), 1,
+          "no header tells one user or server from another")
+
+
+@rule("090")
+def real_urls(base):
+    with origin(base, samples(base), "--feeds", "1") as o:
+        w = Wheel(base)
+        w.run("add", *o.urls)
+        w.run_once()
+        [agent] = header(o.requests()[0], "User-Agent")
+        holds("http" not in agent, "without a contact_url there is no address in it: %s" % agent)
+        holds("contact_url" in w.run("doctor", code=None).stdout, "doctor asks for one")
+
+
+# ---- addresses ---------------------------------------------------------------------------------------------------------------------------
+
+@rule("100")
+def bad_urls():
+    v = visits()
+    equal(v.feed("scheme")["url"], v.urls["scheme"], "five permanent redirects to ftp:// later")
+    equal(v.feed("scheme")["last_result"], "redirect")
+    equal([u for (u,) in v.wheel.sql("SELECT url FROM feeds") if not u.startswith("http://")], [])
+
+
+@rule("101")
+def servers_words(base):
+    with origin(base, samples(base), "--feeds", "1", plans=["0 403"]) as o:
+        w = Wheel(base)
+        r = w.run("add", "--check", o.urls[0], code=1)
+        holds("403" in r.stderr and "the server's words: Forbidden" in r.stderr, r.stderr)
+        holds(not os.path.exists(w.path), "nothing is subscribed")
+
+
+@rule("102")
+def no_feed():
+    f = visits().feed("bare")
+    equal((f["last_result"], f["entries"]), ("format", 0))
+    holds("HTML" in f["error"], f["error"])
+
+
+@rule("103")
+def alternate():
+    v = visits()
+    holds(v.urls["html"] not in v.due[0], "the page")
+    page = v.one("html", 0)
+    named = [r for r in v.seen[0] if host_of(r) == host_of(page) and r["target"].startswith("/doc/")]
+    equal(len(named), 1, "the feed that it names, in the same run")
+    equal(len([u for u in v.due[0] if u.endswith(named[0]["target"]) and host_of(page) in u]), 1, "is the subscription from then on")
+
+
+@rule("106")
+def privacy(base):
+    with origin(base, samples(base), "--feeds", "2", plans=["0 redirect=302:feed/1"]) as o:
+        w = Wheel(base)
+        w.run("add", o.urls[0].replace("http://", "http://mira:geheim@"))
+        w.run_once()
+        log = o.requests()
+        equal([bool(header(r, "Authorization")) for r in log], [True, False], "the login goes to its own origin")
+        shown = "".join(w.run(*c).stdout for c in (["list"], ["list", "--json"], ["export"], ["show", o.urls[0]], ["why", o.urls[0]]))
+        holds("geheim" not in shown and "geheim" not in str([r["target"] for r in log]), "and is never shown")
+
+
+# ---- backing off -----------------------------------------------------------------------------------------------------------------------
+
+def backs_off(name, least_s, result):
+    v = visits()
+    holds(v.delay(name, 0) >= least_s, "%s: %d s" % (name, v.delay(name, 0)))
+    holds(v.delay(name, 2) > 1.5 * v.delay(name, 0) or v.delay(name, 2) >= 0.85 * 86400, "%s: %s" % (name, [v.delay(name, k) for k in range(3)]))
+    f = v.feed(name)
+    equal((f["last_result"], f["failures"], f["status"]), (result, PASSES, "active"), name)
+    holds(f["error"], name)
+
+
+@rule("110")
+def stopped_being_one():
+    v = visits()
+    equal(v.feed("turned")["last_result"], "format")
+    holds(v.feed("turned")["entries"] > 0, "what it had stays")
+    holds(v.delay("turned", 1) >= 3000 and v.delay("turned", 4) > 1.5 * v.delay("turned", 1), [v.delay("turned", k) for k in range(PASSES)])
+
+
+@rule("111")
+def told_on_410():
+    v = visits()
+    equal(v.feed("410")["state"], "gone")
+    equal([f["url"] for f in v.wheel.json("list", "--status", "gone")], [v.urls["410"]])
+    holds("gone" in v.wheel.run("status").stdout, "status")
+    text = v.wheel.run("why", v.urls["410"]).stdout
+    holds("410" in text and "resume" in text and "once again" in text, text)
+
+
+@rule("112")
+def forbidden():
+    backs_off("403", 3 * 3600, "http")
+    backs_off("401", 3 * 3600, "http")
+
+
+@rule("113")
+def not_found():
+    backs_off("404", 3000, "http")
+
+
+@rule("114")
+def gone_stops():
+    v = visits()
+    asked = [len(v.asked("410", k)) for k in range(PASSES)]
+    equal((asked[:3], sum(asked[3:])), ([1, 0, 0], 1), "asked once, and once more a month later")
+    holds(v.delay("410") > 25 * 86400 and v.delay("410", 4) > 25 * 86400, "put off by a month")
+    asked = [len(v.asked("back", k)) for k in range(PASSES)]
+    holds(asked[:3] == [1, 0, 0] and sum(asked[3:]) >= 1, "one that came back: %s" % asked)
+    equal(v.feed("back")["state"], "ok")
+
+
+@rule("115")
+def server_errors():
+    backs_off("500", 700, "http")
+
+
+@rule("116")
+def resolver_errors():
+    backs_off("nxdomain", 700, "dns")
+
+
+@rule("117")
+def connection_errors():
+    backs_off("refuse", 700, "connect")
+
+
+@rule("118")
+def broken_answers():
+    backs_off("reset", 700, "protocol")
+
+
+@rule("119")
+def never_given_up():
+    v = visits()
+    for name in ("403", "404", "500", "nxdomain", "refuse", "reset", "tired", "circle"):
+        holds(0 < v.delay(name, PASSES - 1) <= 31 * 86400, name)
+    equal(v.feed("circle")["last_result"], "redirect")
+
+
+@rule("120")
+def errors_shown():
+    v = visits()
+    failing = {f["url"]: f["error"] for f in v.wheel.json("list", "--failing")}
+    for name, word in {"403": "403", "nxdomain": "name", "refuse": "connection", "bare": "HTML", "circle": "circle"}.items():
+        holds(word in failing[v.urls[name]], failing[v.urls[name]])
+        holds(word in v.wheel.run("why", v.urls[name]).stdout, "why: " + name)
+
+
+# ---- moves -------------------------------------------------------------------------------------------------------------------------------
+
+@rule("130", "132")
+def moved_for_good():
+    v = visits()
+    to = v.urls["moved301"].rsplit("/feed", 1)[0] + "/doc/"
+    [now] = [u for u in v.due[4] if u.startswith(to)]
+    holds(v.urls["moved301"] in v.due[2] and v.urls["moved301"] not in v.due[4], "adopted after a day, not before")
+    equal(len(v.asked("moved301", 3)), 1, "three sightings")
+    w = v.wheel
+    before = len(v.origin.requests())
+    w.run("set", "--due", now)
+    w.run_once()
+    equal([r["target"] for r in v.origin.requests()[before:]], ["/" + now.split("/", 3)[3]], "asked at its new address")
+    for url in (now, v.urls["moved301"]):
+        text = w.run("why", url).stdout
+        holds("moved permanently from " + v.urls["moved301"] in text and now in text, text)
+    equal(w.one("SELECT count(*) FROM entries JOIN feeds ON feeds.id = feed_id WHERE feeds.url = ?", now),
+          w.one("SELECT count(DISTINCT guid) FROM entries JOIN feeds ON feeds.id = feed_id WHERE feeds.url = ?", now), "nothing twice")
+    text = w.run("why", v.urls["strange"]).stdout
+    holds("no entry of this feed was found" in text and v.feed("strange")["url"] == v.urls["strange"], text)
+
+
+@rule("131")
+def moved_308():
+    v = visits()
+    holds(v.urls["moved308"] not in v.due[4] and [u for u in v.due[4] if u.endswith("/doc/target8.xml")], "adopted")
+
+
+@rule("133", "135")
+def for_now_302():
+    v = visits()
+    equal(len(v.asked("temporary302", 4)), 1, "asked at its own address for ever")
+    equal(v.feed("temporary302")["last_result"], "not_modified")
+    for name in ("temporary302", "temporary307"):
+        text = v.wheel.run("why", v.urls[name]).stdout
+        holds("redirected for now" in text, text)
+
+
+@rule("134")
+def for_now_307():
+    v = visits()
+    equal(len(v.asked("temporary307", 4)), 1)
+    equal(v.wheel.sql("SELECT redirect_n FROM feeds WHERE url = ?", v.urls["temporary307"]), [(0,)])
+
+
+@rule("136")
+def tls_problems(base):
+    _, cert, key = certificate(base, ["127.1.0.1"])
+    with origin(base, samples(base), "--feeds", "1", "--tls", cert, key) as o:
+        w = Wheel(base)
+        w.run("add", *o.urls)
+        w.run_once()
+        [f] = w.json("list")
+        equal(f["last_result"], "tls")
+        holds("certificate" in f["error"] and "certificate" in w.run("why", o.urls[0]).stdout, f["error"])
+
+
+@rule("137")
+def merged():
+    v = visits()
+    equal([u for u in v.due[4] if u == v.urls["merged"]], [], "the one that moved")
+    f = v.feed("target.xml")
+    equal((f["title"], f["folder"]), ("my title", "mine"), "what its owner had set")
+    equal(f["entries"], 1, "nothing twice")
+    holds("one with " + v.urls["merged"] in v.wheel.run("why", v.urls["target.xml"]).stdout, "why tells")
+
+
+# ---- encoding ------------------------------------------------------------------------------------------------------------------------------
+
+@rule("140")
+def compression_wanted():
+    equal({tuple(header(r, "Accept-Encoding")) for r in all_requests()}, {("gzip, deflate, br, zstd",)})
+
+
+@rule("141")
+def decompressed():
+    v = visits()
+    for name in ("gzip", "br", "zstd", "deflate", "raw"):
+        holds(v.feed(name)["entries"] > 0, name)
+
+
+# ---- beyond the list: our own network ------------------------------------------------------------------------------------------------------
+
+@case("our own network down: feeds are not charged, status says so, and all go on when it is back")
+def own_network(base):
+    docs = samples(base)
+    with origin(base, docs, "--feeds", "30") as o:
+        w = Wheel(base, "dns_servers = %s\n" % names().address)
+        w.run("import", o.url_file)
+        w.run_once()
+        port = o.port
+        o.stop() # all hosts stop answering, and
+        w.run("add", *["http://feed-%d.invalid/" % i for i in range(6)]) # names fail
+        w.run("set", "--due", *o.urls)
+        w.run_once()
+        feeds = w.json("list")
+        charged = [f for f in feeds if f["failures"]]
+        equal([f["url"] for f in charged], [], "charged")
+        holds(all("our own network" in w.run("show", f["url"]).stdout for f in feeds[:1]), "told")
+        holds(max(when(f["due"]) for f in feeds if f["last_result"] == "local") < time.time() + 900, "and soon again")
+    with origin(os.path.join(base, "again"), docs, "--feeds", "30", "--port", str(port)) as o:
+        w.run("set", "--due", *o.urls)
+        equal(w.run_once()["failed"], 0)
+        equal({f["last_result"] for f in w.json("list") if f["url"] in o.urls}, {"not_modified"})
+
+
+@case("no storm in our own house: the slow ones at the end of a run are charged")
+def slow_tail(base):
+    with origin(base, samples(base), "--feeds", "160", plans=["120-159 hang=start"]) as o:
+        w = Wheel(base)
+        w.run("import", o.url_file)
+        w.run_once()
+        kinds = collections.Counter(f["last_result"] for f in w.json("list"))
+        equal(kinds, {"ok": 120, "timeout": 40})
+        equal(len(w.json("list", "--failing")), 40)
+
+
+@case("the card and its cases are the same")
+def card(_base):
+    ranges = ((1, 4), (10, 16), (20, 24), (30, 37), (50, 51), (60, 66), (70, 71), (80, 90), (100, 106), (110, 120), (130, 137), (140, 141))
+    equal(sorted(CARD), ["%03d" % i for a, b in ranges for i in range(a, b + 1)], "lines of the card")
+    equal(PLAYED, {i: function for i, (_, function) in CARD.items()}, "its last column names the case")
+
+
+run()
