@@ -3,8 +3,8 @@
  * The MariaDB and MySQL driver: one database, any number of processes on any number of machines.
  *
  * This file opens and closes. Statements and transactions: maria_send.c. The server's codes: maria_error.c. What is stored where:
- * maria_schema.c. Standing in line: maria_line.c, maria_host.c. Lending: maria_claim.c, maria_wheel.c, maria_loans.c. Outcomes: maria_commit.c.
- * Entries: maria_entries.c; many at once: maria_bulk.c. Words: maria_search.c, maria_sweep.c. Who is subscribed: maria_members.c.
+ * maria_schema.c. Standing in line: maria_line.c, maria_host.c. Lending: maria_claim.c, maria_wheel.c, maria_loans.c.
+ * Outcomes: maria_commit.c. Entries: maria_entries.c; many at once: maria_bulk.c. Words: maria_search.c, maria_sweep.c. Who is subscribed: maria_members.c.
  * What people look at: maria_window.c. Copies: maria_load.c.
  * Doctor: maria_check.c.
  *

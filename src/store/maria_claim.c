@@ -5,7 +5,8 @@
  *
  * The head is read in rounds. Feeds of crowded hosts need budget (host.h); one that gets none is parked, so 500 overdue feeds of one
  * host are met once, not at every claim. While a host has budget left, its parked feeds follow one by one, behind what the round has
- * read; what goes ahead of its time gets the room that is left in the end. A round that waits for locks on hosts is the first one only, so that two claims never wait for each other.
+ * read; what goes ahead of its time gets the room that is left in the end. A round that waits for locks on hosts is the first one only,
+ * so that two claims never wait for each other.
  *
  * A claim that leaves slow feeds out reads the queue beside the wheel without locks, and locks what it wants by its key: the slow
  * ones stay where they are, and in nobody's way. A claim that names its feeds looks where they stand, in the queue or parked, and
@@ -241,7 +242,8 @@ static int claim_moved(struct claim *c, struct fw_err *err)
 		COLUMNS "moved v JOIN queue q ON q.wake_at_ms = v.wake_at_ms AND q.feed_id = v.feed_id"
 		" WHERE v.wake_at_ms > ? AND v.wake_at_ms <= ? AND v.due_at_ms <= ?", "iiii", c->before_ms, c->now_ms, c->before_ms,
 		c->ask->expect_max_us);
-	fw_buf_addf(&c->m->sql, " ORDER BY v.wake_at_ms LIMIT %zu%s", c->ask->max - c->lent.n, c->ask->expect_max_us ? "" : " FOR UPDATE SKIP LOCKED");
+	fw_buf_addf(&c->m->sql, " ORDER BY v.wake_at_ms LIMIT %zu%s", c->ask->max - c->lent.n,
+		c->ask->expect_max_us ? "" : " FOR UPDATE SKIP LOCKED");
 	rc = round_read(c, &n, &last, err);
 	if (!rc)
 		work_off(c);
