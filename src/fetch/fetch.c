@@ -521,8 +521,9 @@ static bool redirect(struct fw_fetch_priv *v)
 	v->chain = v->chain && fw_redirect_permanent(v->reply.status);
 	if (v->chain)
 		v->permanent_n = v->n;
-	if (f->username.p && was_https && fw_str_istarts(fw_buf_str(to), FW_STR("http:"))) {
-		verdict(f, FW_VISIT_REDIRECT, "redirected from https to http, and the feed has a password");
+	if ((f->username.p || f->form.p) && was_https && fw_str_istarts(fw_buf_str(to), FW_STR("http:"))) {
+		verdict(f, FW_VISIT_REDIRECT, "redirected from https to http, and %s", f->form.p ? "what it is told may be secret" :
+			"the feed has a password");
 		return false;
 	}
 	return hop_begin(v) == 0;
@@ -540,7 +541,7 @@ void fw_visit_answered(struct fw_fetch_priv *v, CURLcode rc)
 	else if (rc != CURLE_OK && !told)
 		judge_failure(v, rc);
 	fw_transfer_stop(v);
-	if (v->f->kind == FW_VISIT_NONE && fw_redirect_status(r->status) && redirect(v))
+	if (v->f->kind == FW_VISIT_NONE && (v->f->form.p ? fw_redirect_repeats(r->status) : fw_redirect_status(r->status)) && redirect(v))
 		return;
 	if (v->f->kind == FW_VISIT_NONE)
 		judge_status(v);

@@ -47,6 +47,8 @@ struct fw_fetch {
 	struct fw_str validator_url, etag, last_modified; /* sent only to exactly this URL */
 	struct fw_str username, password;                 /* sent only to url's origin */
 	bool keep_words;                                  /* a person waits: what an answer that is no document says is kept in body too */
+	struct fw_str form;          /* present: not asked for but told this, an application/x-www-form-urlencoded POST. Redirects 307 and 308
+	                                repeat it, others are its answer; from https to http it does not go on: it may hold a secret */
 	fw_fetch_done_cb *done;
 	void *ctx;
 

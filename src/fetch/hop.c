@@ -22,6 +22,11 @@ bool fw_redirect_status(int status)
 	return fw_redirect_permanent(status) || status == 302 || status == 303 || status == 307;
 }
 
+bool fw_redirect_repeats(int status)
+{
+	return status == 307 || status == 308;
+}
+
 bool fw_header_value_ok(struct fw_str v)
 {
 	if (!v.len)

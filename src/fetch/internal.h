@@ -40,6 +40,7 @@ FW_MUST_CHECK int fw_hop_prepare(struct fw_hop *h, struct fw_str url, struct fw_
 bool fw_hop_same_origin(const struct fw_hop *a, const struct fw_hop *b);
 bool fw_redirect_status(int status);  /* one that is followed */
 bool fw_redirect_permanent(int status);
+bool fw_redirect_repeats(int status); /* what is told is told again there (RFC 9110, 15.4) */
 /* The URL that location means at base, without fragment, added to out. Errors: FW_EINVAL, FW_ENOMEM. */
 FW_MUST_CHECK int fw_hop_target(struct fw_str base, struct fw_str location, struct fw_buf *out);
 /* May this be a header's value? No controls but tab (NET-18), not empty. */
@@ -93,6 +94,7 @@ struct fw_fetch_priv {
 	uint32_t permanent_n;              /* hops of the unbroken chain so far */
 	bool chain;                        /* it is unbroken */
 	bool sent_validators;
+	bool posted;                       /* the handle's last request was a POST */
 	bool late;                         /* failed inside start: the loop will say so */
 	bool landed;                       /* ended, but not decoded yet: in the fetcher's landed list */
 	uint64_t wire_bytes;               /* of the hops before */

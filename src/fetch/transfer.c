@@ -513,6 +513,14 @@ static CURLcode set_request(struct fw_fetch_priv *v, const char *addrs)
 	CURLcode rc = CURLE_OK;
 
 	SET(URL, v->hop.wire.p);
+	if (v->f->form.p) {
+		SET(POSTFIELDSIZE_LARGE, (curl_off_t)v->f->form.len);
+		SET(POSTFIELDS, v->f->form.p);
+	} else if (v->posted) {
+		SET(POSTFIELDS, NULL);
+		SET(HTTPGET, 1L);
+	}
+	v->posted = v->f->form.p != NULL;
 	SET(HTTPHEADER, headers(v));
 	SET(RESOLVE, names(v, addrs));
 	SET(FORBID_REUSE, 1L); /* until keep_connection() says otherwise */

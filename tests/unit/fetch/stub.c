@@ -160,8 +160,14 @@ static void serve(struct stub_conn *c)
 	char *end, *head, path[2048] = "";
 
 	while (!c->closing && c->in.len && (end = strstr(c->in.p, "\r\n\r\n"))) {
-		size_t n = (size_t)(end - c->in.p) + 4;
+		size_t n = (size_t)(end - c->in.p) + 4, body = 0;
+		const char *told = strstr(c->in.p, "Content-Length: ");
 
+		if (told && told < end)
+			sscanf(told, "Content-Length: %zu", &body);
+		n += body;
+		if (n > c->in.len)
+			return;
 		head = strndup(c->in.p, n);
 		ck_assert_ptr_nonnull(head);
 		sscanf(head, "%*s %2047s", path);

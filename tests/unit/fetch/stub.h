@@ -24,7 +24,7 @@ struct stub {
 	int port;
 	uint32_t conn_n;                      /* connections taken */
 	uint32_t request_n;
-	char *request[STUB_REQUESTS];         /* head of each, as it came */
+	char *request[STUB_REQUESTS];         /* head and body of each, as they came */
 	struct stub_conn *conns;
 };
 

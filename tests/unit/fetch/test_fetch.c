@@ -558,6 +558,70 @@ START_TEST(redirect_beyond_ascii)
 }
 END_TEST
 
+/* ---- telling -------------------------------------------------------------------------------------------------------------------- */
+
+static const struct fw_str FORM = {"hub.mode=subscribe&hub.topic=x", 30};
+
+static struct fw_fetch post(struct fw_str url)
+{
+	struct fw_fetch f = {.url = url, .form = FORM};
+
+	run(&f);
+	return f;
+}
+
+START_TEST(form_is_posted)
+{
+	struct fw_fetch f = post(url_of("/feed"));
+
+	ck_assert_int_eq(f.kind, FW_VISIT_OK);
+	ck_assert_str_eq(f.body.p, FEED);
+	ck_assert(asked(0, "POST /feed HTTP/1.1\r\n"));
+	ck_assert(asked(0, "\r\nContent-Type: application/x-www-form-urlencoded\r\n"));
+	ck_assert(asked(0, "\r\nContent-Length: 30\r\n"));
+	ck_assert(asked(0, "\r\n\r\nhub.mode=subscribe&hub.topic=x"));
+	ck_assert(!asked(0, "Expect:"));
+	fw_fetch_finish(&f);
+	f = get(url_of("/feed")); /* by the same handle: nothing of it is left */
+	ck_assert_int_eq(f.kind, FW_VISIT_OK);
+	ck_assert(asked(1, "GET /feed HTTP/1.1\r\n"));
+	ck_assert(!asked(1, "Content-") && !asked(1, "hub."));
+	fw_fetch_finish(&f);
+	f = post(url_of("/status/410"));
+	ck_assert_int_eq(f.http_status, 410);
+	fw_fetch_finish(&f);
+	f = (struct fw_fetch){.url = url_of("/204"), .form = FW_STR("")};
+	run(&f);
+	ck_assert_int_eq(f.kind, FW_VISIT_OK);
+	ck_assert(asked(3, "POST /204") && asked(3, "Content-Length: 0"));
+	fw_fetch_finish(&f);
+}
+END_TEST
+
+START_TEST(form_redirects) /* WSB-03; websub.rocks 203, 204 */
+{
+	static const struct { int status; bool follows; } T[] = {{307, true}, {308, true}, {301, false}, {302, false}, {303, false}};
+
+	for (size_t i = 0; i < FW_N(T); i++) {
+		uint32_t before = stub.request_n;
+		struct fw_fetch f = post(url_of("/chain/%d/2", T[i].status));
+
+		ck_assert_int_eq(f.kind, T[i].follows ? FW_VISIT_OK : FW_VISIT_HTTP);
+		ck_assert_int_eq(f.http_status, T[i].follows ? 200 : T[i].status);
+		ck_assert_uint_eq(stub.request_n - before, T[i].follows ? 3 : 1);
+		ck_assert(asked(stub.request_n - 1, "POST /"));
+		ck_assert(asked(stub.request_n - 1, "\r\n\r\nhub.mode=subscribe&hub.topic=x"));
+		fw_fetch_finish(&f);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		struct fw_fetch f = post(i ? url_of("/to/307/http://10.0.0.1/x") : url_of("/chain/308/6"));
+
+		ck_assert_int_eq(f.kind, i ? FW_VISIT_BLOCKED : FW_VISIT_REDIRECT); /* NET-02: the guard judges each hop */
+		fw_fetch_finish(&f);
+	}
+}
+END_TEST
+
 /* ---- credentials ------------------------------------------------------------------------------------------------------------------- */
 
 START_TEST(credentials_stay_home) /* NET-11, NET-12, NET-19; CVE-2018-1000007, CVE-2022-27774, CVE-2022-27776 */
@@ -1072,7 +1136,7 @@ int main(void)
 	const TTest *const T[] = {
 		plain_get, says_no_more_than_it_must, decodes, headers_byte_for_byte, keeps_connections, conditional, validators_of_another_url,
 		validators_after_redirect, validators_with_controls, unsolicited_304, statuses, no_content, redirect_chain, redirect_kinds,
-		redirects_astray, redirect_circle, redirect_without_location, redirect_beyond_ascii, credentials_stay_home,
+		redirects_astray, redirect_circle, redirect_without_location, redirect_beyond_ascii, form_is_posted, form_redirects, credentials_stay_home,
 		userinfo_is_not_sent, broken_answers, limits, error_pages_are_not_read, slow_answers, total_timeout, connect_refused,
 		connect_timeout, guarded_literals, guard_judges_reused_connections, bad_urls, cancelled, crowd_at_once,
 		buffers_are_bounded, those_in_the_way_leave, cancelled_while_paused, out_of_files,

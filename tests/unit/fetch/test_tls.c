@@ -222,6 +222,12 @@ START_TEST(downgrade) /* NET-10 */
 	ck_assert_int_eq(f.kind, FW_VISIT_REDIRECT);
 	ck_assert_uint_eq(plain.request_n, 1);
 	fw_fetch_finish(&f);
+	f = (struct fw_fetch){.url = fw_str(url), .form = FW_STR("hub.secret=x")};
+	run(&f); /* what is told stays as secret as it was */
+	ck_assert_int_eq(f.kind, FW_VISIT_REDIRECT);
+	ck_assert_ptr_nonnull(strstr(f.err.text, "may be secret"));
+	ck_assert_uint_eq(plain.request_n, 1);
+	fw_fetch_finish(&f);
 }
 END_TEST
 

@@ -90,7 +90,8 @@ static bool serve(SSL *ssl, bool *rude)
 	if (*rude)
 		snprintf(out, sizeof(out), "HTTP/1.1 200 OK\r\n\r\n%s", BODY);
 	else if (sscanf(path, "/to-http?%d", &port) == 1)
-		snprintf(out, sizeof(out), "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:%d/feed\r\nContent-Length: 0\r\n\r\n", port);
+		snprintf(out, sizeof(out), "HTTP/1.1 %s\r\nLocation: http://127.0.0.1:%d/feed\r\nContent-Length: 0\r\n\r\n",
+			strncmp(in, "POST ", 5) ? "302 Found" : "307 Go On", port);
 	else
 		snprintf(out, sizeof(out), "HTTP/1.1 200 OK\r\n%sContent-Length: %zu\r\n\r\n%s",
 			strcmp(path, "/last") == 0 ? "Connection: close\r\n" : "", sizeof(BODY) - 1, BODY);
