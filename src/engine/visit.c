@@ -85,6 +85,7 @@ void visit_parse(const struct fw_fetch *f, const struct fw_limits *limits, int64
 
 	out->doc = NULL;
 	out->feeds = NULL;
+	out->hub = out->self = FW_STR_NONE;
 	rc = fw_parse_into(a, body, &o, &out->doc, &out->err);
 	out->parse_us = fw_mono_us() - begin;
 	if (rc == FW_ELIMIT && !a->full) { /* not memory, so the document's length: max_bytes is the library's name for it */
@@ -97,6 +98,8 @@ void visit_parse(const struct fw_fetch *f, const struct fw_limits *limits, int64
 		return;
 	if (fw_find_feeds(a, f->h_link, body, f->h_content_type, f->final_url, &out->feeds, NULL))
 		out->feeds = NULL;
+	if (fw_find_hub(a, f->h_link, body, f->h_content_type, f->final_url, &out->hub, &out->self, NULL))
+		out->hub = FW_STR_NONE;
 }
 
 /* "not a feed but an HTML page; it names feeds: URL, URL" */
@@ -136,6 +139,8 @@ static void visit_read(struct visit *v, const struct visit_rules *r, int64_t now
 		return;
 	f->err = got.err;
 	v->named = got.feeds ? got.feeds->href : FW_STR_NONE;
+	v->page_hub = got.hub;
+	v->page_self = got.self;
 	name_the_feeds(got.feeds, &f->err);
 }
 
@@ -191,13 +196,14 @@ static bool set_str(struct fw_str *dst, struct fw_str src)
 static bool state_hub(struct visit *v)
 {
 	const struct fw_fetch *f = &v->fetch;
-	const struct fw_link *hub = fw_link_header(&v->arena, f->h_link, f->final_url, FW_STR("hub"));
+	struct fw_link *hub = fw_link_header(&v->arena, f->h_link, f->final_url, FW_STR("hub"));
 	const struct fw_link *self = fw_link_header(&v->arena, f->h_link, f->final_url, FW_STR("self"));
 	struct fw_str topic = self ? self->href : v->doc->feed_url.len ? v->doc->feed_url : f->final_url;
 	bool changed;
 
-	if (!hub)
-		hub = v->doc->hubs;
+	if (hub)
+		v->doc->hubs = hub; /* all of them: what does not do is passed over */
+	hub = v->doc->hubs;
 	changed = set_str(&v->feed.hub, hub ? hub->href : FW_STR_NONE);
 	return set_str(&v->feed.topic, v->feed.hub.len ? topic : FW_STR_NONE) || changed;
 }
@@ -325,6 +331,19 @@ static void state_expect(struct fw_feed *s, const struct fw_visit *took)
 	fw_expect_parts_update(&s->expect_parts, part_us);
 }
 
+/* A page that is no feed, and names none, may have a hub that brings one. What a feed's hub was stays, should this be a passing fault. */
+static void state_page_hub(struct visit *v)
+{
+	bool changed;
+
+	if (v->fetch.kind != FW_VISIT_FORMAT || v->moved || !v->page_hub.len || v->lease->feed.last_ok_ms)
+		return;
+	changed = set_str(&v->feed.hub, v->page_hub);
+	changed |= set_str(&v->feed.topic, v->page_self.len ? v->page_self : v->fetch.final_url);
+	if (changed)
+		v->outcome.groups |= FW_GROUP_META;
+}
+
 static void state_health(struct visit *v, int64_t now_ms)
 {
 	struct fw_fetch *f = &v->fetch;
@@ -446,6 +465,7 @@ void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, 
 	visit_schedule(v, r, now_ms, rnd);
 	host_mood(v, r, now_ms);
 	state_page(v);
+	state_page_hub(v);
 	if (v->moved) {
 		v->feed.due_at_ms = due_was > 0 ? due_was : now_ms;
 		v->feed.why = FW_STR("the feed that the page names takes its place: at once");

@@ -62,6 +62,7 @@ struct visit {
 	struct fw_document *doc;
 	uint64_t body_hash;        /* of the decoded body; set by reading it */
 	struct fw_str named;       /* no feed but a page: the feed that it names first */
+	struct fw_str page_hub, page_self; /* and its hub, and its address for that */
 	bool moved;                /* ... which took its place */
 	bool our_network;          /* it failed, and that is laid at our own door */
 	bool doubtful;             /* it failed, and what comes next may show that that was our own network */
@@ -83,6 +84,7 @@ struct visit_reading { /* what a body turned out to be */
 	enum fw_visit_kind kind;   /* OK, FORMAT, LIMIT or LOCAL */
 	struct fw_document *doc;   /* NULL unless kind is OK */
 	struct fw_link *feeds;     /* no feed: those that the page or its Link header names */
+	struct fw_str hub, self;   /* no feed: its hub, and its address for that */
 	int64_t parse_us;
 	struct fw_err err;         /* set unless kind is OK */
 };

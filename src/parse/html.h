@@ -27,6 +27,12 @@ struct fw_link *fw_link_feeds(struct fw_arena *a, struct fw_str header, struct f
 /* The feeds that an answer names: its Link header, then the page in whatever encoding. header and content_type may be absent. */
 FW_MUST_CHECK int fw_find_feeds(struct fw_arena *a, struct fw_str header, struct fw_str page, struct fw_str content_type, struct fw_str url,
 	struct fw_link **links, struct fw_err *err);
+/*
+ * The hub that an answer names (WebSub section 4), and the address under which it knows the document: by the Link header, else by the links
+ * in the page's head. Absent: none. Errors: FW_ENOMEM.
+ */
+FW_MUST_CHECK int fw_find_hub(struct fw_arena *a, struct fw_str header, struct fw_str page, struct fw_str content_type, struct fw_str url,
+	struct fw_str *hub, struct fw_str *self, struct fw_err *err);
 /* All links of an HTTP Link header value (RFC 8288): links with the given rel; absent rel: all. */
 struct fw_link *fw_link_header(struct fw_arena *a, struct fw_str value, struct fw_str base, struct fw_str rel);
 

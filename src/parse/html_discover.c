@@ -159,21 +159,77 @@ struct fw_link *fw_link_feeds(struct fw_arena *a, struct fw_str header, struct f
 	return kept;
 }
 
+/* The page as UTF-8. */
+static int page_text(struct fw_arena *a, struct fw_str page, struct fw_str content_type, struct fw_str *out, struct fw_err *err)
+{
+	struct fw_limits none = {.max_bytes = 0};
+	struct fw_charset_result r;
+	bool cut;
+	int rc = fw_gunzip(a, &none, &page, &cut, err);
+
+	rc = rc ? rc : fw_charset_decode(a, page, content_type, &r, err);
+	*out = rc ? FW_STR_NONE : r.text;
+	return rc;
+}
+
 int fw_find_feeds(struct fw_arena *a, struct fw_str header, struct fw_str page, struct fw_str content_type, struct fw_str url,
 	struct fw_link **links, struct fw_err *err)
 {
 	struct fw_link *named = NULL;
-	struct fw_limits none = {.max_bytes = 0};
-	struct fw_charset_result r;
-	bool cut;
+	struct fw_str text;
 	int rc;
 
 	*links = fw_link_feeds(a, header, url);
-	rc = fw_gunzip(a, &none, &page, &cut, err);
+	rc = page_text(a, page, content_type, &text, err);
 	if (!rc)
-		rc = fw_charset_decode(a, page, content_type, &r, err);
-	if (!rc)
-		rc = fw_html_discover(a, r.text, url, &named, err);
+		rc = fw_html_discover(a, text, url, &named, err);
 	resolve(a, links, named, FW_STR_NONE);
 	return rc;
+}
+
+/* ---- hubs ---------------------------------------------------------------------------------------------------------------------------- */
+
+/* In the head: what stands further down may be anybody's. */
+static void head_links(struct fw_arena *a, struct fw_str html, struct fw_str url, struct fw_str *hub, struct fw_str *self)
+{
+	struct fw_html_tokenizer z;
+	struct fw_html_token t;
+	struct fw_str base = url;
+	struct fw_link link;
+
+	fw_html_start(&z, html);
+	for (fw_html_next(&z, &t); t.kind != FW_HTML_END && !(t.kind == FW_HTML_OPEN && t.el == FW_E_BODY); fw_html_next(&z, &t)) {
+		if (t.kind != FW_HTML_OPEN)
+			continue;
+		if (t.el == FW_E_TEMPLATE) {
+			fw_html_skip(&z, &t);
+			continue;
+		}
+		if (t.el == FW_E_BASE) {
+			struct fw_str href = fw_html_url(a, url, fw_html_attr_get(a, t.attrs, "href"), true, false);
+
+			base = href.len ? href : base;
+		}
+		if (t.el != FW_E_LINK)
+			continue;
+		read_link(a, t.attrs, &link);
+		if (!hub->len && fw_html_rel_has(link.rel, FW_STR("hub")))
+			*hub = fw_html_url(a, base, link.href, true, false);
+		if (!self->len && fw_html_rel_has(link.rel, FW_STR("self")))
+			*self = fw_html_url(a, base, link.href, true, false);
+	}
+}
+
+int fw_find_hub(struct fw_arena *a, struct fw_str header, struct fw_str page, struct fw_str content_type, struct fw_str url,
+	struct fw_str *hub, struct fw_str *self, struct fw_err *err)
+{
+	const struct fw_link *by = fw_link_header(a, header, url, FW_STR("hub")), *as = fw_link_header(a, header, url, FW_STR("self"));
+	struct fw_str text = FW_STR_NONE;
+	int rc = by ? 0 : page_text(a, page, content_type, &text, err);
+
+	*hub = by ? by->href : FW_STR_NONE;
+	*self = as ? as->href : FW_STR_NONE;
+	if (!rc && !by)
+		head_links(a, text, url, hub, self);
+	return rc || !a->failed ? rc : fw_err_set(err, FW_ENOMEM, "out of memory while looking for hubs in the page");
 }
