@@ -23,6 +23,8 @@ _feedwheel() {
 		words="settings $("$program" help --complete 2>/dev/null | cut -f1 | grep -v '^-')"
 	elif [[ $command == token ]]; then
 		words='add list remove'
+	elif [[ $command == websub ]]; then
+		words='list on off'
 	elif [[ $command == import || $command == parse || $command == push ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return

@@ -16,5 +16,6 @@ complete -c feedwheel -f
 complete -c feedwheel -n 'test -z (__feedwheel_command)' -a '(__feedwheel_words | string match -v -- "-*")'
 complete -c feedwheel -n 'string match -q -- "-*" (commandline -ct)' -a '(__feedwheel_words | string match -- "-*")'
 complete -c feedwheel -n 'contains -- (__feedwheel_command) import parse push' -F
+complete -c feedwheel -n 'string match -q -- websub (__feedwheel_command)' -a 'list on off'
 complete -c feedwheel -n 'string match -q -- token (__feedwheel_command)' -a 'add list remove'
 complete -c feedwheel -n 'string match -q -- help (__feedwheel_command)' -a 'settings (feedwheel help --complete 2>/dev/null | string match -v -- "-*")'

@@ -22,7 +22,7 @@ BEGIN {
 	only["^uv\\.h$"] = "^src/(fetch|engine)/"
 	only["^microhttpd\\.h$"] = "^src/http/"
 	only["^(gumbo|uchardet|iconv)\\.h$"] = "^src/(parse|http)/"
-	only["^jansson\\.h$"] = "^src/((parse|http)/|engine/(event_row|run_record)[.])"
+	only["^jansson\\.h$"] = "^src/((parse|http)/|engine/(event_row|run_record|websub_rec|websub_wish)[.])"
 	only["^sqlite3\\.h$"] = "^src/store/sqlite"
 	only["^(libpq-fe|postgres)"] = "^src/store/postgres"
 	only["^(mysql|mariadb|errmsg)"] = "^src/store/maria"

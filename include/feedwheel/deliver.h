@@ -22,6 +22,7 @@ struct fw_delivery_in {
 	struct fw_str body;          /* as it was sent, unpacked; must live until the delivery is closed */
 	struct fw_str content_type;  /* as in HTTP; absent: the body tells */
 	bool strict;                 /* refuse a document that broke off, or is broken JSON: its sender can mend it */
+	bool any_type;               /* content_type may be anything: one that is none of ours is not looked at */
 	int64_t at_ms;               /* of the visit that will tell of it: when it came; 0: now */
 };
 

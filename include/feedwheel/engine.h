@@ -51,6 +51,9 @@ struct fw_config {
 	int64_t push_section_min, push_id_min;
 	int64_t serve_threads, serve_readers, serve_beat_ms, wrong_tokens_max, wrong_tokens_ms;
 	char *serve_cors_origin;
+	char *websub_url;
+	int64_t websub_lease_ms, websub_look_ms;
+	bool websub_plain_secret;
 	int64_t ring_bytes, flush_ms, flush_durable_ms, flush_rows, spill_sync_ms, machine_id;
 	char *spill_dir;
 	char *log_level;

@@ -235,6 +235,9 @@ const char *cli_feed_state(const struct fw_feed *f, const char **style); /* "new
 struct fw_str cli_feed_error(const struct fw_feed *f);
 /* The document as JSON Feed 1.1 on stdout; HTML as it came when the command was given --raw. An exit code. */
 FW_MUST_CHECK int cli_document_print(struct cli *c, const struct fw_document *doc);
+/* "active until 2026-12-01 12:00 (in 10 d), sent 12" or why it is not. In the arena. */
+struct fw_websub;
+const char *cli_websub_words(struct cli *c, const struct fw_websub *w);
 /* How long after its last sign of life a worker is still taken to be there, unless fw_worker_is_dead() knows better. */
 #define CLI_WORKER_MS (30 * FW_SECOND_MS)
 /* What a server says to a refusal, on stderr. */

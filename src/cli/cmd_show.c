@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* show URL: one feed, all that is known, and its last visits. */
 #include "cli/cli.h"
+#include "feedwheel/websub.h"
 #include "base/banned.h"
 
 struct visits {
@@ -27,6 +28,18 @@ static void when(struct cli *c, const char *name, int64_t at_ms, struct fw_str m
 	cli_out(c, "  %-10s %s (%s)%s", name, cli_stamp(stamp, at_ms), cli_ago(c, ago, at_ms), more.len ? ": " : "");
 	cli_out_safe(c, more);
 	cli_out(c, "\n");
+}
+
+/* What its hub does, or why it does not. */
+static void hub_print(struct cli *c, const struct fw_feed *f)
+{
+	struct fw_websub w;
+
+	if (fw_websub_get(c->store, f->id, &c->arena, &w, NULL))
+		return;
+	if (!f->hub.len)
+		line(c, "cloud", w.hub);
+	line(c, "push", fw_str(cli_websub_words(c, &w)));
 }
 
 static void feed_print(struct cli *c, const struct fw_feed *f)
@@ -65,6 +78,7 @@ static void feed_print(struct cli *c, const struct fw_feed *f)
 	line(c, "etag", f->etag);
 	line(c, "modified", f->last_modified);
 	line(c, "hub", f->hub);
+	hub_print(c, f);
 	if (f->username.len)
 		line(c, "login", FW_STR("name and password are kept"));
 	when(c, "lent until", f->lease_until_ms, FW_STR_NONE);

@@ -3,6 +3,7 @@
 #include "base/url.h"
 #include "cli/cli.h"
 #include "feedwheel/moves.h"
+#include "feedwheel/websub.h"
 #include "base/banned.h"
 
 static const char *not_asked(const struct fw_feed *f)
@@ -110,6 +111,20 @@ static int why_json(struct cli *c, const struct fw_feed *f)
 	return rc ? cli_store_failed(c, &err) : CLI_OK;
 }
 
+/* What its hub does, or why it does not. */
+static void hub_print(struct cli *c, const struct fw_feed *f)
+{
+	struct fw_websub hub;
+
+	if (fw_websub_get(c->store, f->id, &c->arena, &hub, NULL))
+		return;
+	cli_out(c, "  its hub ");
+	cli_out_safe(c, hub.hub);
+	cli_out(c, ": ");
+	cli_out_safe(c, fw_str(cli_websub_words(c, &hub)));
+	cli_out(c, "\n");
+}
+
 static int why_run(struct cli *c)
 {
 	char stamp[FW_RFC3339_MAX], ago[FW_RFC3339_MAX];
@@ -141,6 +156,7 @@ static int why_run(struct cli *c)
 	cli_out_safe(c, f.why.len ? f.why : FW_STR("it is new and was never visited"));
 	cli_out(c, "\n");
 	redirect_print(c, &f);
+	hub_print(c, &f);
 	if (fw_move_list(c->store, f.id, move_print, c, &err))
 		return cli_store_failed(c, &err);
 	if (f.fail_n) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
+#include "feedwheel/websub.h"
 #include "base/banned.h"
 
 struct fw_str cli_feed_title(const struct fw_feed *f)
@@ -99,4 +100,19 @@ int cli_document_print(struct cli *c, const struct fw_document *doc)
 		cli_out(c, "\n");
 	free(json);
 	return CLI_OK;
+}
+
+const char *cli_websub_words(struct cli *c, const struct fw_websub *w)
+{
+	char stamp[FW_RFC3339_MAX], ago[FW_RFC3339_MAX], n[FW_RFC3339_MAX];
+	const char *more = w->distrust_ms > c->now_ms ? "; it missed something, so the feed is asked as usual for a while" : "";
+	char *words;
+
+	if (w->state == FW_WEBSUB_ACTIVE)
+		words = fw_arena_printf(&c->arena, "active until %s, sent %s%s%s%s", cli_stamp(stamp, w->until_ms), cli_number(n, w->delivered_n), more,
+			w->why.len ? "; " : "", w->why.len ? fw_arena_dup(&c->arena, w->why.p, w->why.len) : "");
+	else
+		words = fw_arena_printf(&c->arena, "%s%s%.*s; next try %s", fw_websub_state_name(w->state), w->why.len ? ": " : "", FW_STR_ARG(w->why),
+			w->held ? "when it is switched on" : w->next_ms <= c->now_ms ? "soon" : cli_ago(c, ago, w->next_ms));
+	return words ? words : "";
 }

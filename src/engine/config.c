@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/near.h"
 #include "base/str.h"
-#include "feedwheel/engine.h"
+#include "engine/websub_wish.h"
 #include "base/banned.h"
 
 #define FILE_MAX_BYTES ((size_t)1 << 20)
@@ -136,6 +136,16 @@ static const struct fw_setting SETTING[] = {
 	{"wrong_tokens_ms", FW_TYPE_DURATION, "1m", 100, FW_DAY_MS, NULL, "The time in which wrong tokens are counted.", AT(wrong_tokens_ms)},
 	{"serve_cors_origin", FW_TYPE_STRING, "", NO_RANGE,
 		"Pages of this origin may ask the HTTP server from a browser: https://example.org, or * for all. Unset: none.", AT(serve_cors_origin)},
+	{"websub_url", FW_TYPE_STRING, "", NO_RANGE,
+		"Where hubs reach this server, such as https://example.org/: feeds that have a hub are subscribed there, and asked rarely. "
+		"Unset: none is.", AT(websub_url)},
+	{"websub_lease_ms", FW_TYPE_DURATION, "10d", FW_SECOND_MS, DAYS(90), NULL, "How long hubs are asked to go on; they are asked again before.",
+		AT(websub_lease_ms)},
+	{"websub_look_ms", FW_TYPE_DURATION, "30s", 10, FW_DAY_MS, NULL,
+		"Pause between two looks over all feeds for hubs that came, moved or went.", AT(websub_look_ms)},
+	{"websub_plain_secret", FW_TYPE_BOOL, "no", NO_RANGE,
+		"Tell a secret to hubs over http too, who then sign what they send. Otherwise what such a hub sends only has the feed asked.",
+		AT(websub_plain_secret)},
 	{"ring_bytes", FW_TYPE_SIZE, "32MiB", 65536, MIB(1 << 20), NULL,
 		"Pushes that wait for the store: memory set aside at the start; when it is full, pushes are answered 503.", AT(ring_bytes)},
 	{"flush_ms", FW_TYPE_DURATION, "5s", 1, FW_HOUR_MS, NULL, "What was accepted is stored at the latest after this time.", AT(flush_ms)},
@@ -503,5 +513,12 @@ int fw_config_check(const struct fw_config *c, struct fw_err *err)
 	/* a feed lent ahead waits its turn before it is visited: a lease has to outlive both */
 	if (2 * c->total_timeout_ms > c->lease_ms)
 		return more_than("twice total_timeout_ms", 2 * c->total_timeout_ms, "lease_ms", c->lease_ms, err);
+	if (c->websub_url) {
+		struct fw_buf base = FW_BUF_INIT(0);
+		int rc = wish_base(c->websub_url, &base, err);
+
+		fw_buf_finish(&base);
+		return rc;
+	}
 	return 0;
 }

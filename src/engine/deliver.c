@@ -117,7 +117,9 @@ static int read_it(struct fw_delivery *d, const struct fw_config *c, const struc
 	int64_t begin = fw_mono_us();
 	int rc;
 
-	if (type == BODY_UNKNOWN)
+	if (type == BODY_UNKNOWN && in->any_type)
+		o.content_type = FW_STR_NONE;
+	else if (type == BODY_UNKNOWN)
 		return fw_err_set(err, FW_EUNSUP, "%.*s: entries come as application/feed+json, application/atom+xml, application/rss+xml or"
 			" application/x-ndjson", FW_STR_ARG(fw_str_sub(in->content_type, 0, 80)));
 	if (!fw_str_trim(in->body).len)

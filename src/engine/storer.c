@@ -23,6 +23,7 @@
 #include "engine/lane.h"
 #include "engine/moves.h"
 #include "engine/retry.h"
+#include "engine/websub.h"
 #include "engine/settings.h"
 #include "feedwheel/ingest.h"
 
@@ -192,6 +193,8 @@ static void count(struct storer *s, const struct visit *v)
 	if (v->feed.fail_n)
 		s->failures++;
 	meter_visit(m, &o->visit, v->lease->feed.due_at_ms <= FW_DUE_FIRST);
+	if (s->l->config->websub_url)
+		fw_websub_visited(s->st, &v->lease->feed, o);
 }
 
 /* ---- commit ------------------------------------------------------------------------------------------------------------------------- */

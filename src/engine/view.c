@@ -66,6 +66,7 @@ void fw_feed_json(struct fw_json *j, const char *key, const struct fw_feed *f)
 	str_member(j, "last_modified", f->last_modified);
 	str_member(j, "redirect_url", f->redirect_url);
 	str_member(j, "hub", f->hub);
+	time_member(j, "push_until", f->push_until_ms);
 	fw_json_bool(j, "auth", f->username.len > 0);
 	if (f->lease_until_ms)
 		fw_json_time(j, "lent_until", f->lease_until_ms);

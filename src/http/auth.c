@@ -478,7 +478,7 @@ enum MHD_Result http_auth_refuse(struct request *r)
 /* A body that is on its way is read to its end first, unless its sender asked for leave: who is sending does not look for an answer. */
 enum MHD_Result http_auth(struct request *r)
 {
-	if (r->route->scope == SCOPE_OPEN)
+	if (r->route->scope == SCOPE_OPEN || r->route->scope == SCOPE_PATH)
 		return MHD_YES;
 	r->verdict = judge(r, 1u << (r->route->scope - SCOPE_PUSH));
 	if (r->verdict == AUTH_MAY)

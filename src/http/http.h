@@ -19,6 +19,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "feedwheel/ingest.h"
+#include "feedwheel/websub.h"
 #include "http/auth.h"
 #include "http/conns.h"
 #include "http/desk.h"
@@ -30,6 +31,7 @@ struct request;
 
 #define HTTP_ALLOW_MAX 40
 #define HTTP_ID_MAX 64
+#define HTTP_TOKEN_MAX 64
 
 enum { CANNED_TWIRP_OK, CANNED_ACCEPTED, CANNED_N }; /* answers that never differ but for their date: made once a second and thread */
 
@@ -77,6 +79,7 @@ struct http {
 	size_t lane_body_max;
 	uint64_t id_base;            /* of request ids: differs from start to start */
 	struct chores *chores;
+	struct fw_hubs *hubs;        /* NULL: websub_url is unset */
 	struct stream *stream;
 	int fd;
 	size_t lane_n;
@@ -96,12 +99,13 @@ enum request_state {
 	REQUEST_ANSWERED,
 };
 
-enum scope { SCOPE_OPEN /* to everybody */, SCOPE_PUSH, SCOPE_READ, SCOPE_ADMIN };
+enum scope { SCOPE_OPEN /* to everybody */, SCOPE_PUSH, SCOPE_READ, SCOPE_ADMIN, SCOPE_PATH /* who knows it may */ };
 
 /* What answers a path. */
 struct route {
 	const char *method;          /* GET answers HEAD too */
-	const char *path;            /* "/v1/feeds/{id}": a number above 0 stands there, it becomes r->id */
+	const char *path;            /* "/v1/feeds/{id}": a number above 0 stands there, it becomes r->id; {token}, at the end: letters and
+	                                digits, r->token */
 	enum MHD_Result (*run)(struct request *r); /* the body is there */
 	const char *params;          /* words: what may stand behind "?", all else is refused; NULL: nobody looks */
 	size_t body_max;             /* 0: it takes none */
@@ -125,6 +129,8 @@ struct request {
 	const struct route *route;
 	bool twirp;                  /* the path is Twirp's: answers and errors have its form */
 	int64_t id;                  /* of the path */
+	char token[HTTP_TOKEN_MAX + 1]; /* of the path: a secret */
+	bool head;                   /* the method is HEAD: nothing is to come of it */
 	enum request_state state;
 	struct fw_buf body;
 	unsigned char address[16];
@@ -153,6 +159,12 @@ struct request {
 	unsigned answer_status;
 	bool again;                  /* the route wants to run once more, a little later */
 	struct entries_push *push;   /* entries_push.c, or NULL */
+	struct websub_push {         /* websub.c: a document whose feed a worker has */
+		struct fw_delivery *delivery;
+		int64_t until_ms;    /* monotonic: the end of patience */
+		int64_t feed_id;
+		size_t held_bytes;   /* while it waits, of http.waiting_bytes */
+	} websub;
 	struct request *next;        /* spare */
 };
 
@@ -248,6 +260,13 @@ enum MHD_Result http_auth_refuse(struct request *r); /* 401, 403 or 503, by r->v
 
 enum MHD_Result http_entries_push(struct request *r);
 void http_entries_push_free(struct request *r);
+
+/* ---- websub.c: hubs, below websub_url ------------------------------------------------------------------------------------------ */
+
+enum MHD_Result http_websub_intent(struct request *r);
+enum MHD_Result http_websub_push(struct request *r);
+void http_websub_free(struct request *r);
+void http_websub_metrics(struct fw_buf *b);
 
 /* ---- openapi.json, embedded --------------------------------------------------------------------------------------------------- */
 

@@ -81,6 +81,8 @@ void http_log_over(struct request *r)
 	if (!l)
 		return;
 	path = fw_str_sub(fw_str(r->log.path), 0, PATH_MAX_BYTES);
+	if (fw_str_starts(path, FW_STR("/websub/"))) /* what follows is a secret (LOG-02) */
+		path = FW_STR("/websub/***");
 	agent = fw_str_sub(fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_USER_AGENT)), 0, AGENT_MAX_BYTES);
 	ip = http_client_address(r);
 	ring = &l->ring[r->lane - r->lane->h->lane];

@@ -8,6 +8,7 @@
 #define FEED_MAX ((size_t)1 << 16)
 #define ENTRIES_MAX ((size_t)8 << 20)
 #define ID "{id}"
+#define TOKEN "{token}"
 
 static const struct route ROUTE[] = {
 	{"POST", "/v1/events", http_push_events, "ack", .body_max = PUSH_MAX, .scope = SCOPE_PUSH},
@@ -20,6 +21,8 @@ static const struct route ROUTE[] = {
 	{"GET", "/v1/entries", http_entry_list, "feed since q order cursor limit content format", .scope = SCOPE_READ, .desk = true},
 	{"GET", "/v1/entries/{id}", http_entry_get, "content", .scope = SCOPE_READ, .desk = true},
 	{"POST", "/v1/feeds/{id}/entries", http_entries_push, "", .body_max = ENTRIES_MAX, .scope = SCOPE_PUSH, .desk = true, .repeat = true},
+	{"GET", "/websub/{token}", http_websub_intent, .scope = SCOPE_PATH, .desk = true},
+	{"POST", "/websub/{token}", http_websub_push, .body_max = ENTRIES_MAX, .scope = SCOPE_PATH, .desk = true, .repeat = true},
 	{"GET", "/v1/stream", http_stream, "since feed", .scope = SCOPE_READ},
 	{"GET", "/v1/timings", http_timings, "status cursor limit", .scope = SCOPE_READ, .desk = true},
 	{"GET", "/v1/ring", http_ring, .scope = SCOPE_READ},
@@ -45,13 +48,27 @@ static size_t number_len(const char *s, int64_t *out)
 	return n && s[0] != '0' && fw_str_int((struct fw_str){s, n}, out) ? n : 0;
 }
 
+static size_t token_len(const char *s)
+{
+	size_t n = 0;
+
+	while (fw_is_alnum((unsigned char)s[n]))
+		n++;
+	return n <= HTTP_TOKEN_MAX ? n : 0;
+}
+
 static bool path_matches(const char *pattern, const char *path, int64_t *id)
 {
 	*id = 0;
 	while (*pattern) {
 		size_t n = 1;
 
-		if (*pattern == ID[0]) {
+		if (fw_str_starts(fw_str(pattern), FW_STR(TOKEN))) {
+			n = token_len(path);
+			if (!n)
+				return false;
+			pattern += sizeof(TOKEN) - 1;
+		} else if (*pattern == ID[0]) {
 			n = number_len(path, id);
 			if (!n)
 				return false;
@@ -130,6 +147,8 @@ enum MHD_Result http_route(struct request *r, const char *path, const char *meth
 	r->twirp = fw_str_starts(fw_str(path), FW_STR("/twirp/"));
 	switch (http_route_find(path, method, &r->route, &r->id, r->allow)) {
 	case HTTP_MATCH:
+		if (fw_str_ends(fw_str(r->route->path), FW_STR(TOKEN)))
+			(void)fw_str_copy(r->token, sizeof(r->token), fw_str(strrchr(path, '/') + 1));
 		if (r->route->params)
 			(void)MHD_get_connection_values(r->conn, MHD_GET_ARGUMENT_KIND, param_check, r);
 		return MHD_YES;

@@ -64,6 +64,9 @@ static struct request *request_begin(struct http *h, struct MHD_Connection *conn
 	r->state = REQUEST_BODY;
 	r->route = NULL;
 	r->id = 0;
+	r->token[0] = 0;
+	r->head = method[0] == 'H';
+	r->websub = (struct websub_push){0};
 	r->allow[0] = 0;
 	r->challenge = NULL;
 	r->retry_after_s = 0;
@@ -102,6 +105,7 @@ static void request_over(void *ctx, struct MHD_Connection *conn, void **at, enum
 	conn_enter(r->c, CONN_IDLE);
 	l = r->lane;
 	http_entries_push_free(r);
+	http_websub_free(r);
 	if (r->answer)
 		MHD_destroy_response(r->answer);
 	r->answer = NULL;
@@ -216,6 +220,7 @@ static void http_free(struct http *h)
 		}
 	}
 	free(h->lane);
+	fw_hubs_close(h->hubs);
 	stream_destroy(h->stream);
 	desk_destroy(h->desk);
 	auth_close(h->auth);
@@ -313,6 +318,8 @@ static int http_start(const struct fw_config *c, const struct fw_meter *meter, i
 		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
 	if (!rc)
 		rc = stream_open(c, h->desk, h->auth, &h->suspended_n, &h->stream, err);
+	if (!rc)
+		rc = fw_hubs_open(c, &h->hubs, err);
 	if (!rc) { /* libmicrohttpd closes what it is given */
 		h->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 		rc = h->fd < 0 ? fw_err_set(err, FW_EIO, "no file descriptor for the server: %s", strerror(errno)) : 0;
@@ -339,6 +346,8 @@ static uint64_t http_stop(struct http *h)
 	stream_close(h->stream);
 	left = fw_ingest_stop(h->ingest, h->config->drain_timeout_ms);
 	desk_close(h->desk);
+	fw_hubs_close(h->hubs); /* behind the desk: what that has counted is stored */
+	h->hubs = NULL;
 	until_ms = fw_mono_ms() + FW_SECOND_MS;
 	while (atomic_load(&h->suspended_n) > 0 && fw_mono_ms() < until_ms)
 		usleep(STOP_TICK_MS * 1000);

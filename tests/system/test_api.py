@@ -359,7 +359,7 @@ def described(base):
         event, seen = '{"property":"news","section":1,"id":1}', set()
 
         def ask(code, method, path, body=None, query="", **headers):
-            status, got, said = d.ask(method, path.replace("{id}", "1") + query, body, {k.replace("_", "-"): v for k, v in headers.items()})
+            status, got, said = d.ask(method, path.replace("{id}", "1").replace("{token}", "a" * 40) + query, body, {k.replace("_", "-"): v for k, v in headers.items()})
             equal(status, code, "%s %s: %s" % (method, path + query, said))
             answer = doc["paths"][path][method.lower()]["responses"][str(code)]
             seen.add((path, method.lower(), str(code)))
@@ -400,6 +400,8 @@ def described(base):
         ask(404, "POST", "/v1/feeds/{id}/entries", '{"id":"x"}', Content_Type="application/x-ndjson")
         said = d.ask("GET", "/v1/entries?format=ndjson&limit=1")[2]
         check(doc["components"]["schemas"]["Entry"], said, doc)
+        ask(404, "GET", "/websub/{token}")
+        ask(410, "POST", "/websub/{token}", "x")
         never = {(p, m) for p, o in doc["paths"].items() for m in o} - {(p, m) for p, m, _ in seen}
         equal(never - {("/v1/stream", "get")}, set(), "never asked")
         equal([t["feed"] for p in pages(d, "/v1/timings?limit=1", "timings") for t in p], [2, 3, 4, 5])

@@ -19,7 +19,7 @@ from datetime import datetime
 
 from harness import BUILD, FEEDWHEEL, ROOT, Wheel, case, certificate, equal, holds, origin, run, samples
 
-COMMANDS = ("add import export remove set pause resume list show why timeline entries events fetch parse push run plan serve token fetch-now copy stop status doctor "
+COMMANDS = ("add import export remove set pause resume list show why timeline entries events fetch parse push run plan serve token websub fetch-now copy stop status doctor "
             "version help").split()
 RSS = """<?xml version="1.0"?><rss version="2.0"><channel><title>T</title><link>https://example.org/</link>
 <description>d</description><item><title>Hello \x7f world</title><link>https://example.org/1</link><guid>g1</guid>
@@ -171,6 +171,7 @@ def completions(_):
     equal(complete("list", "--status", "q"), ["quarantined"])
     equal(complete("help", "sett"), ["settings"])
     equal(complete("token", "r"), ["remove"])
+    equal(complete("websub", "l"), ["list"])
     equal(complete("token", "add", "name", "--scope", "p"), ["push"])
     for shell, name in (("zsh", "_feedwheel"), ("fish", "feedwheel.fish")):
         if subprocess.run(["sh", "-c", "command -v " + shell], capture_output=True, check=False).returncode == 0:

@@ -61,15 +61,17 @@ START_TEST(table)
 
 	for (size_t i = 0; i < n; i++) {
 		const char *at = strstr(r[i].path, "{id}");
-		int front = at ? (int)(at - r[i].path) : (int)strlen(r[i].path);
+		bool token = strstr(r[i].path, "{token}") != NULL;
+		int front = at ? (int)(at - r[i].path) : (int)strlen(r[i].path) - (token ? 7 : 0);
 
-		ck_assert(fw_snprintf(path, sizeof(path), "%.*s%s%s", front, r[i].path, at ? "7" : "", at ? at + 4 : ""));
+		ck_assert(fw_snprintf(path, sizeof(path), "%.*s%s%s", front, r[i].path, at ? "7" : token ? "aZ9" : "", at ? at + 4 : ""));
 		ck_assert_int_eq(http_route_find(path, r[i].method, &found, &id, allow), HTTP_MATCH);
 		ck_assert_ptr_eq(found, &r[i]);
 		ck_assert_int_eq(id, at ? 7 : 0);
 		ck_assert_ptr_nonnull(r[i].run);
 		/* what changes something is never open to all, what has a body says how much */
 		ck_assert(r[i].scope != SCOPE_OPEN || strcmp(r[i].method, "GET") == 0);
+		ck_assert((r[i].scope == SCOPE_PATH) == token); /* a secret opens no other path */
 		ck_assert(r[i].body_max == 0 || strcmp(r[i].method, "GET") != 0);
 	}
 }
@@ -105,7 +107,7 @@ static void params_of(const json_t *op, struct fw_buf *query, bool *id)
 /* The description names the paths and methods that there are, no others, with their parameters, bodies, and who may ask. */
 START_TEST(described)
 {
-	static const char *const SCOPE[] = {"open", "push", "read", "admin"};
+	static const char *const SCOPE[] = {"open", "push", "read", "admin", "path"};
 	json_error_t je;
 	json_t *doc = json_loads(http_openapi_text, JSON_REJECT_DUPLICATES, &je), *paths = json_object_get(doc, "paths"), *path;
 	const struct route *r;

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: ISC */
+/* websub list, on, off: which feeds a hub brings, and how that goes. */
+#include "cli/cli.h"
+#include "feedwheel/websub.h"
+#include "base/banned.h"
+
+static const struct cli_column COLUMN[] = {
+	{"FEED"}, {"STATE"}, {"HUB", .flex = true}, {"UNTIL", .spare = 2}, {"SENT", .right = true, .spare = 1}, {"NEW", .right = true, .spare = 3},
+	{"IGNORED", .right = true, .spare = 4}, {"NOTE", .flex = true},
+};
+
+struct list {
+	struct cli *c;
+	struct cli_table table;
+	struct cli_json json;
+	bool as_json;
+	size_t n;
+};
+
+static const char *note(const struct cli *c, const struct fw_websub *w, char text[80], const char **style)
+{
+	char when[FW_RFC3339_MAX];
+
+	*style = NULL;
+	if (w->distrust_ms > c->now_ms) {
+		*style = CLI_YELLOW;
+		(void)fw_snprintf(text, 80, "missed something: asked as usual, trusted again %s", cli_ago(c, when, w->distrust_ms));
+		return text;
+	}
+	return NULL;
+}
+
+static void row(struct list *l, const struct fw_websub *w)
+{
+	char text[FW_RFC3339_MAX], words[80];
+	const char *style, *more = note(l->c, w, words, &style);
+	bool active = w->state == FW_WEBSUB_ACTIVE;
+
+	(void)fw_snprintf(text, sizeof(text), "#%lld", (long long)w->feed_id);
+	cli_table_cell(&l->table, CLI_BOLD, fw_str(text));
+	cli_table_cell(&l->table, active ? CLI_GREEN : w->state == FW_WEBSUB_OFF ? CLI_RED : CLI_YELLOW, fw_str(fw_websub_state_name(w->state)));
+	cli_table_cell(&l->table, NULL, w->hub);
+	cli_table_cell(&l->table, CLI_DIM, active ? fw_str(cli_stamp(text, w->until_ms)) : FW_STR("-"));
+	cli_table_cell(&l->table, NULL, fw_str(cli_number(text, w->delivered_n)));
+	cli_table_cell(&l->table, NULL, fw_str(cli_number(text, w->new_n)));
+	cli_table_cell(&l->table, w->ignored_n ? CLI_YELLOW : NULL, fw_str(cli_number(text, w->ignored_n)));
+	cli_table_cell(&l->table, style, more ? fw_str(more) : w->why);
+}
+
+static void object(struct list *l, const struct fw_websub *w)
+{
+	const struct { const char *name; int64_t at_ms; } TIME[] = {{"since_ms", w->since_ms}, {"until_ms", w->until_ms}, {"next_ms", w->next_ms},
+		{"distrusted_until_ms", w->distrust_ms}, {"last_ms", w->last_ms}};
+	struct fw_json *j = &l->json.j;
+
+	fw_json_object(j, NULL);
+	fw_json_int(j, "feed", w->feed_id);
+	fw_json_cstr(j, "state", fw_websub_state_name(w->state));
+	fw_json_str(j, "hub", w->hub);
+	fw_json_str(j, "topic", w->topic);
+	fw_json_bool(j, "cloud", w->cloud);
+	fw_json_bool(j, "held", w->held);
+	for (size_t i = 0; i < FW_N(TIME); i++) {
+		if (TIME[i].at_ms)
+			fw_json_int(j, TIME[i].name, TIME[i].at_ms);
+	}
+	fw_json_int(j, "delivered", w->delivered_n);
+	fw_json_int(j, "new", w->new_n);
+	fw_json_int(j, "ignored", w->ignored_n);
+	fw_json_int(j, "missed", w->missed_n);
+	fw_json_str(j, "why", w->why);
+	fw_json_end(j);
+	cli_json_flush(&l->json, l->c);
+}
+
+static int take(void *ctx, const struct fw_websub *w)
+{
+	struct list *l = ctx;
+
+	l->n++;
+	if (l->as_json)
+		object(l, w);
+	else
+		row(l, w);
+	return cli_gone(l->c);
+}
+
+static int list(struct cli *c)
+{
+	struct list l = {.c = c, .as_json = cli_flag(c, "json")};
+	struct fw_err err = {0};
+	int rc;
+
+	if (c->arg_n > 1)
+		return cli_usage(c, "'websub list' takes no arguments");
+	rc = cli_store(c, FW_STORE_READ);
+	if (rc)
+		return rc;
+	if (l.as_json) {
+		cli_json_begin(&l.json, true);
+		fw_json_array(&l.json.j, NULL);
+	} else {
+		cli_table_init(&l.table, c, COLUMN, FW_N(COLUMN));
+	}
+	rc = fw_websub_list(c->store, take, &l, &err);
+	if (l.as_json) {
+		fw_json_end(&l.json.j);
+		cli_json_end(&l.json, c);
+	} else {
+		cli_table_end(&l.table);
+	}
+	if (rc < 0)
+		return cli_store_failed(c, &err);
+	if (!l.n && !l.as_json)
+		cli_note(c, c->config->websub_url ? "no feed has a hub that was asked yet ('feedwheel serve' asks them)" :
+			"no feed is subscribed at a hub: websub_url says where hubs reach you");
+	return CLI_OK;
+}
+
+static int switch_it(struct cli *c, bool on)
+{
+	struct fw_err err = {0};
+	struct fw_feed f;
+	int rc;
+
+	if (c->arg_n != 2)
+		return cli_usage(c, "which feed? 'feedwheel websub %s URL'", on ? "on" : "off");
+	rc = cli_store(c, 0);
+	rc = rc ? rc : cli_feed(c, c->arg[1], false, &f);
+	if (rc)
+		return rc;
+	if (fw_websub_switch(c->store, f.id, on, c->now_ms, &err))
+		return cli_store_failed(c, &err);
+	cli_out(c, on ? "asking the hub of " : "leaving the hub of ");
+	cli_out_safe(c, f.url);
+	cli_out(c, "\n");
+	if (on && !f.hub.len)
+		cli_note(c, "so far the feed names no hub (rssCloud is fine)");
+	cli_note(c, "a running server does so within seconds");
+	return CLI_OK;
+}
+
+static int on(struct cli *c)
+{
+	return switch_it(c, true);
+}
+
+static int off(struct cli *c)
+{
+	return switch_it(c, false);
+}
+
+static int websub_run(struct cli *c)
+{
+	static const struct { const char *word; int (*run)(struct cli *c); } WHAT[] = {{"list", list}, {"on", on}, {"off", off}};
+
+	for (size_t i = 0; i < FW_N(WHAT); i++) {
+		if (strcmp(c->arg_n ? c->arg[0] : "list", WHAT[i].word) == 0)
+			return WHAT[i].run(c);
+	}
+	return cli_usage(c, "websub list, on or off, not '%.60s'", c->arg[0]);
+}
+
+static const struct cli_option OPTION[] = {
+	{"json", NULL, "list: an array of objects"},
+	{NULL, NULL, NULL},
+};
+
+const struct cli_command cli_websub = {
+	.name = "websub", .args = "[list|on|off] [URL]", .summary = "feeds whose hub brings what is new",
+	.about = "A server with websub_url subscribes feeds at the hubs that they name (WebSub, rssCloud). 'off' leaves a feed's hub until 'on'.\n",
+	.examples = "  feedwheel websub\n  feedwheel websub off https://example.org/feed.xml\n",
+	.option = OPTION, .min_args = 0, .max_args = 2, .run = websub_run,
+};

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The laws of a subscription at a hub (W3C WebSub; rssCloud): what is asked when, how long what a hub says holds, and how far it is
+ * trusted. Pure: facts, the time and chance come in as arguments; websub.c and hubs.c bring them.
+ *
+ * A feed has at most one subscription, in one of these states:
+ *
+ *	asked    the hub is to be asked (at next_ms), or was, and has until next_ms to verify
+ *	active   verified; it is asked again at next_ms, somewhere in the last third of the lease, by the same callback: so there are
+ *	         never two
+ *	off      refused, failed, or switched off by hand: the next try is at next_ms
+ *
+ * The feed is polled as if there were no hub unless its subscription is active and the hub is trusted.
+ */
+#ifndef FW_ENGINE_WEBSUB_LAW_H
+#define FW_ENGINE_WEBSUB_LAW_H
+
+#include "base/buf.h"
+#include "feedwheel/websub.h"
+
+#define SUB_HUBS_MAX 5
+#define SUB_SILENCE_MS INT64_C(3600000)      /* a hub that took the request has so long to verify */
+#define SUB_GRACE_MS INT64_C(600000)         /* and so long to bring what a poll has found already */
+#define SUB_LEASE_MIN_MS INT64_C(300000)
+#define SUB_LEASE_MAX_MS INT64_C(7776000000) /* 90 d */
+#define SUB_DENIED_MS INT64_C(604800000)     /* 7 d: WSB-08 */
+#define SUB_CLOUD_LEASE_MS INT64_C(90000000) /* 25 h: rssCloud has no other */
+#define SUB_CLOUD_RENEW_MS INT64_C(86400000)
+
+struct sub {
+	int64_t feed_id;
+	enum fw_websub_state state;
+	bool cloud;                /* rssCloud: hub is where to register */
+	bool held;                 /* off by hand */
+	bool sent;                 /* asked, and the hub took the request: its verification is awaited */
+	struct fw_str hub, topic, token, base; /* base: the callback's address without the token */
+	int64_t next_ms;           /* when to look at it next */
+	int64_t asked_ms;          /* when the hub was asked last; 0: never */
+	int64_t since_ms;          /* active without a break since; 0: it is not */
+	int64_t verified_ms;       /* last; 0: never */
+	int64_t until_ms;          /* the lease */
+	int64_t distrust_ms;       /* trusted again from then on; 0: it is */
+	uint32_t fail_n;           /* rounds over all hubs in a row that failed */
+	uint32_t missed_n;         /* times it brought nothing of what a poll found */
+	uint32_t hub_i;            /* which of the feed's hubs */
+	char why[160];             /* in words, what happened last */
+};
+
+/* What the feed says of its hubs; the first one that works is used. */
+struct sub_wish {
+	int64_t feed_id;
+	struct fw_str hub[SUB_HUBS_MAX];
+	uint32_t hub_n;            /* 0: none is wanted (no hub, or the feed is not fetched) */
+	bool cloud;
+	struct fw_str topic;
+	struct fw_str base;
+};
+
+enum sub_change { SUB_SAME, SUB_NEW /* another subscription from now on: s is a new one; the old one is to be left */, SUB_GONE /* to be left */ };
+
+/* s as it is kept (all zeros: there is none yet) and what the feed wishes. SUB_NEW: s is asked at next_ms = now_ms, and wants a token. */
+enum sub_change sub_wish(struct sub *s, const struct sub_wish *w, int64_t now_ms);
+/* Its time has come (next_ms). True: ask the hub now, with s->token (SUB_NEW: a new one, when *fresh). */
+bool sub_due(struct sub *s, const struct sub_wish *w, int64_t now_ms, uint64_t rnd, bool *fresh);
+/* The hub was asked. why NULL: it took it. retry_ms: Retry-After as a duration, or 0. */
+void sub_answered(struct sub *s, const struct sub_wish *w, const char *why, int64_t retry_ms, int64_t now_ms, uint64_t rnd);
+/* It has verified, for so long. */
+void sub_verified(struct sub *s, int64_t verified_ms, int64_t lease_ms, uint64_t rnd);
+void sub_denied(struct sub *s, const struct sub_wish *w, struct fw_str reason, int64_t now_ms, uint64_t rnd);
+/*
+ * A poll that began at polled_ms has found what is new, and the one before was good at before_ms. pushed_ms: when the hub brought something
+ * last. Judged SUB_GRACE_MS later. True: the hub missed it, and is trusted less.
+ */
+bool sub_missed(struct sub *s, int64_t polled_ms, int64_t before_ms, int64_t pushed_ms, int64_t now_ms);
+/* Till when the feed need hardly be polled: fw_feed.push_until_ms. */
+int64_t sub_push_until(const struct sub *s, int64_t now_ms);
+
+/*
+ * The lease that a hub says, made sane; asked_ms: what it was asked for. Words for people into why, "" when it is taken as it is.
+ */
+int64_t sub_lease_ms(struct fw_str seconds, int64_t asked_ms, char why[80]);
+
+/* ---- the protocol's texts ------------------------------------------------------------------------------------------------------- */
+
+/* name=value, percent-encoded, behind what is there. */
+void form_add(struct fw_buf *b, const char *name, struct fw_str value);
+void form_int(struct fw_buf *b, const char *name, int64_t value);
+/* The value of a name in a form, decoded into out; false: it is not there. */
+FW_MUST_CHECK bool form_get(struct fw_str form, const char *name, struct fw_buf *out);
+/* Does header, X-Hub-Signature's value, sign body by secret? sha1, sha256, sha384, sha512; compared in constant time. */
+FW_MUST_CHECK bool signature_is_good(struct fw_str header, struct fw_str secret, struct fw_str body);
+/* 160 random bits in hex. False: there is no randomness. */
+#define SUB_TOKEN_LEN 40
+FW_MUST_CHECK bool callback_make(char out[SUB_TOKEN_LEN + 1]);
+bool callback_is_one(struct fw_str s);
+
+#endif

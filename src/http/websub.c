@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Hubs at the front door: GET asks whether we meant a subscription, POST brings what is new. Who knows the path may: it is a secret of
+ * the hub's and ours. A document is answered when it is committed, or when it is noted in the store that the feed is to be asked itself.
+ */
+#include "base/clock.h"
+#include "base/log.h"
+#include "feedwheel/deliver.h"
+#include "http/http.h"
+#include "http/prom.h"
+#include "base/banned.h"
+
+#define LENT_PATIENCE_MS (3 * FW_SECOND_MS)
+
+/* No body, or a challenge: as text, whatever it looks like. */
+static enum MHD_Result say(struct request *r, unsigned status, struct fw_str text)
+{
+	struct MHD_Response *m = MHD_create_response_from_buffer(text.len, (char *)(uintptr_t)(text.len ? text.p : ""), MHD_RESPMEM_MUST_COPY);
+
+	if (m && MHD_add_response_header(m, MHD_HTTP_HEADER_CONTENT_TYPE, "text/plain") &&
+	    MHD_add_response_header(m, "X-Content-Type-Options", "nosniff")) {
+		r->log.bytes = (int64_t)text.len;
+		return http_answer(r, status, m);
+	}
+	if (m)
+		MHD_destroy_response(m);
+	return MHD_NO;
+}
+
+static struct fw_str argument(struct request *r, const char *name)
+{
+	const char *value = NULL;
+	size_t len = 0;
+
+	if (MHD_lookup_connection_value_n(r->conn, MHD_GET_ARGUMENT_KIND, name, strlen(name), &value, &len) == MHD_NO || !value)
+		return FW_STR_NONE;
+	return (struct fw_str){value, len};
+}
+
+static enum MHD_Result nothing_here(struct request *r)
+{
+	return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "there is no such subscription");
+}
+
+enum MHD_Result http_websub_intent(struct request *r)
+{
+	struct fw_websub_intent in = {.token = fw_str(r->token), .mode = argument(r, "hub.mode"), .topic = argument(r, "hub.topic"),
+		.challenge = argument(r, "hub.challenge"), .lease = argument(r, "hub.lease_seconds"), .reason = argument(r, "hub.reason"),
+		.url = argument(r, "url"), .cloud_challenge = argument(r, "challenge")};
+	const struct fw_config *c = r->lane->h->config;
+	struct fw_str answer;
+	struct fw_err err = {0};
+	int rc;
+
+	if (!c->websub_url || r->head)
+		return nothing_here(r);
+	rc = fw_websub_intent(r->store, c, &in, fw_now_ms(), &answer, &err);
+	if (rc)
+		return http_store_failed(r, rc, &err);
+	return answer.p ? say(r, MHD_HTTP_OK, answer) : nothing_here(r);
+}
+
+/* ---- documents --------------------------------------------------------------------------------------------------------------------------- */
+
+static void waits(struct request *r, size_t bytes)
+{
+	atomic_fetch_add(&r->lane->h->waiting_bytes, (int64_t)bytes - (int64_t)r->websub.held_bytes);
+	r->websub.held_bytes = bytes;
+}
+
+void http_websub_free(struct request *r)
+{
+	waits(r, 0);
+	fw_delivery_close(r->websub.delivery, NULL);
+	r->websub.delivery = NULL;
+}
+
+static enum MHD_Result gone(struct request *r)
+{
+	return http_problem(r, MHD_HTTP_GONE, "gone", "nobody waits for this: the subscription has ended");
+}
+
+/* It is the hub's, but of no use, or there is no time: then the feed is asked itself. */
+static enum MHD_Result ask_instead(struct request *r)
+{
+	struct fw_err err = {0};
+	int rc = fw_websub_hint(r->store, r->websub.feed_id, fw_now_ms(), &err);
+
+	if (rc == FW_ENOTFOUND)
+		return gone(r);
+	return rc ? http_store_failed(r, rc, &err) : say(r, MHD_HTTP_ACCEPTED, FW_STR(""));
+}
+
+static enum MHD_Result open_it(struct request *r)
+{
+	struct fw_delivery_in in = {.feed_id = r->websub.feed_id, .body = fw_buf_str(&r->body), .any_type = true,
+		.content_type = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_TYPE))};
+	struct fw_err err = {0};
+	int rc = fw_delivery_open(r->store, r->lane->h->config, &in, &r->websub.delivery, &err);
+
+	r->websub.until_ms = fw_mono_ms() + LENT_PATIENCE_MS;
+	switch (rc) {
+	case 0: return MHD_YES;
+	case FW_ENOTFOUND: return gone(r);
+	case FW_EFORMAT:
+	case FW_EINVAL:
+	case FW_EUNSUP:
+	case FW_ELIMIT:
+		fw_websub_count(in.feed_id, false, 0, fw_now_ms());
+		fw_debug("feed %lld: what its hub brought is of no use: %s", (long long)in.feed_id, err.text);
+		return ask_instead(r);
+	default: return http_store_failed(r, rc, &err);
+	}
+}
+
+static enum MHD_Result judge(struct request *r)
+{
+	struct fw_str signature = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, "X-Hub-Signature"));
+	enum fw_websub_verdict verdict;
+	struct fw_err err = {0};
+	int rc = fw_websub_judge(r->store, r->lane->h->config, fw_str(r->token), signature, fw_buf_str(&r->body), fw_now_ms(),
+		&r->websub.feed_id, &verdict, &err);
+
+	if (rc)
+		return http_store_failed(r, rc, &err);
+	switch (verdict) {
+	case FW_WEBSUB_TAKE: return open_it(r);
+	case FW_WEBSUB_UNSIGNED:
+		return http_problem(r, MHD_HTTP_FORBIDDEN, "unsigned", "this subscription has a secret: X-Hub-Signature must sign the body by it");
+	case FW_WEBSUB_HINT: /* what a wrong signature brings is not told from a right one, to who tries */
+	case FW_WEBSUB_IGNORE: return say(r, MHD_HTTP_ACCEPTED, FW_STR(""));
+	case FW_WEBSUB_GONE:
+	case FW_WEBSUB_VERDICT_N: break;
+	}
+	return gone(r);
+}
+
+enum MHD_Result http_websub_push(struct request *r)
+{
+	struct http *h = r->lane->h;
+	enum MHD_Result ok = MHD_YES;
+	struct fw_delivered got;
+	struct fw_err err = {0};
+	int rc;
+
+	if (!h->config->websub_url)
+		return gone(r);
+	if (!r->websub.delivery)
+		ok = judge(r);
+	if (!r->websub.delivery)
+		return ok;
+	rc = fw_delivery_store(r->websub.delivery, r->store, &got, &err);
+	waits(r, rc == FW_EAGAIN ? fw_delivery_bytes(r->websub.delivery) : 0);
+	if (rc == FW_EAGAIN && fw_mono_ms() < r->websub.until_ms && atomic_load(&h->waiting_bytes) <= h->config->serve_memory_bytes) {
+		r->again = true;
+		return MHD_YES;
+	}
+	if (rc == FW_EIO)
+		return http_store_failed(r, rc, &err);
+	fw_delivery_close(r->websub.delivery, r->store);
+	r->websub.delivery = NULL;
+	waits(r, 0);
+	if (rc == FW_EGONE || rc == FW_ENOTFOUND)
+		return gone(r);
+	if (rc)
+		return ask_instead(r);
+	atomic_fetch_add(&h->delivery_n, 1);
+	atomic_fetch_add(&h->delivered_new_n, got.visit.new_n);
+	atomic_fetch_add(&h->delivered_changed_n, got.visit.changed_n);
+	fw_websub_count(r->websub.feed_id, true, got.visit.new_n, fw_now_ms());
+	return say(r, MHD_HTTP_OK, FW_STR(""));
+}
+
+void http_websub_metrics(struct fw_buf *b)
+{
+	static const char *const VERDICT[FW_WEBSUB_VERDICT_N] = {"taken", "hint", "wrong_signature", "unsigned", "gone"};
+	struct fw_websub_stats s;
+
+	fw_websub_stats(&s);
+	metric(b, "websub_leads", "gauge", "1: this process asks hubs.", s.leads);
+	metric(b, "websub_subscriptions", "gauge", "Feeds with a hub that is asked, or was; where this process asks hubs.", (double)s.known_n);
+	metric(b, "websub_active", "gauge", "Of these, verified.", (double)s.active_n);
+	metric(b, "websub_asked_total", "counter", "Requests to hubs.", (double)s.asked_n);
+	metric(b, "websub_refused_total", "counter", "Of these, not answered 2xx.", (double)s.refused_n);
+	metric(b, "websub_verified_total", "counter", "Times that a hub verified what was asked.", (double)s.verified_n);
+	metric(b, "websub_denied_total", "counter", "Times that a hub refused.", (double)s.denied_n);
+	metric(b, "websub_missed_total", "counter", "Polls that found what the hub had not sent.", (double)s.missed_n);
+	metric_head(b, "websub_pushes_total", "counter", "What hubs sent, by what became of it.");
+	for (int i = 0; i < FW_WEBSUB_VERDICT_N; i++)
+		metric_sample(b, "websub_pushes_total", (double)s.verdict[i], "verdict=\"%s\"", VERDICT[i]);
+}

@@ -1,0 +1,382 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""Feeds that a hub brings: a mock hub that subscribes, verifies, sends, denies and lies, over real sockets. Rules of the public
+conformance suite for subscribers (websub.rocks) are named by their numbers."""
+import contextlib
+import datetime
+import os
+import signal
+import time
+
+from door import Door, metric
+from harness import case, equal, holds, run, wait_for
+from hubs import Hub, ask, atom
+
+CONF = "websub_url = http://127.0.0.1:%d/\nwebsub_look_ms = 100ms\nwebsub_lease_ms = %s\nwebsub_plain_secret = %s\n"
+
+
+class Subscriber(Door):
+    """A server whose public address is its own."""
+
+    def __init__(self, base, lease="10d", secret="yes", conf="", **more):
+        self.websub = (lease, secret)
+        super().__init__(base, conf=conf, **more)
+
+    def start(self):
+        with open(self.wheel.conf, "r+", encoding="ascii") as f:
+            if "websub_url" not in f.read():
+                f.write(CONF % (self.port, *self.websub))
+        super().start()
+
+    def add(self, *urls):
+        """Subscribed, and asked once."""
+        self.wheel.run("add", *urls)
+        self.wheel.run_once()
+
+    def known(self, words="state"):
+        return [w[words] for w in self.wheel.json("websub", "list")]
+
+    def feed(self, word="#1"):
+        return self.wheel.json("show", word)["feed"]
+
+    def ahead(self, name, word="#1"):
+        """In how many seconds a time of the feed's is; None: it has none."""
+        text = self.feed(word).get(name)
+        return text and datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() - time.time()
+
+    def entries(self):
+        return len(self.wheel.run("entries", "--jsonl").stdout.splitlines())
+
+    def is_active(self, n=1):
+        wait_for("%d active" % n, lambda: self.known().count("active") == n, 60)
+
+
+@contextlib.contextmanager
+def both(base, **more):
+    hub = Hub()
+    try:
+        d = Subscriber(base, **more)
+        try:
+            yield hub, d
+        finally:
+            if d.process.poll() is None:
+                d.stop()
+    finally:
+        hub.stop()
+
+
+def links(*pairs):
+    return "".join('<link rel="%s" href="%s"/>' % p for p in pairs)
+
+
+RSS = """<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom"><channel><title>r</title><link>http://x.example/</link>
+<description>d</description>%s<item><guid>1</guid><title>one</title></item></channel></rss>"""
+
+
+@case("discovery: by header, in Atom, in RSS, in JSON Feed; the header first; rel=self is the topic") # WSB-01, WSB-02; 100-104, 200
+def discovery(base):
+    with both(base) as (hub, d):
+        u = hub.url
+        hub.page("/header", atom("a", [1]), ("Link", '<%s/hub>; rel="hub", <%s/header?self=1>; rel="self"' % (u, u)))
+        hub.page("/atom", atom("b", [1], links(("hub", u + "/hub"), ("self", u + "/atom?self=other"))), kind="text/xml")
+        hub.page("/rss", RSS % ('<atom:link rel="hub" href="%s/hub"/><atom:link rel="self" href="%s/rss"/>' % (u, u)), kind="text/xml")
+        hub.page("/json", '{"version":"https://jsonfeed.org/version/1.1","title":"j","feed_url":"%s/json?x=1&y=2","hubs":[{"type":"WebSub",'
+                 '"url":"%s/hub"}],"items":[]}' % (u, u), kind="application/feed+json")
+        hub.page("/both", atom("c", [1], links(("hub", u + "/wrong?error=wrongtag"), ("self", u + "/wrong"))),
+                 ("Link", '<%s/hub>; rel=hub' % u), ("Link", '<%s/both>; rel=self' % u))
+        hub.page("/none", atom("n", [1]))
+        d.add(*(u + p for p in ("/header", "/atom", "/rss", "/json", "/both", "/none")))
+        d.is_active(5)
+        topics = sorted(s.topic for s in hub.subscriptions.values())
+        equal(topics, sorted(u + t for t in ("/header?self=1", "/atom?self=other", "/rss", "/json?x=1&y=2", "/both")))
+        equal(hub.posts("/wrong?error=wrongtag"), [])
+        for form in hub.posts():
+            equal(sorted(form), ["hub.callback", "hub.lease_seconds", "hub.mode", "hub.secret", "hub.topic"])
+            equal((form["hub.mode"], form["hub.lease_seconds"]), ("subscribe", "864000"))
+            holds(32 <= len(form["hub.secret"]) < 200, form)
+        callbacks = [f["hub.callback"] for f in hub.posts()]
+        secrets = [f["hub.secret"] for f in hub.posts()]
+        equal((len(set(callbacks)), len(set(secrets))), (5, 5)) # one for each: WSB-04
+        for c in callbacks:
+            holds(c.startswith("http://127.0.0.1:%d/websub/" % d.port) and len(c.rpartition("/")[2]) >= 32, c)
+
+
+@case("discovery: a page of HTML names its hub") # 101
+def discovery_in_html(base):
+    with both(base) as (hub, d):
+        u = hub.url
+        hub.page("/page", '<html><head><link rel="hub" href="/hub"><link rel="self" href="/page"></head><body><link rel="hub" href="/no">x</body></html>',
+                 kind="text/html")
+        d.add(u + "/page")
+        d.is_active()
+        equal(hub.one().topic, u + "/page")
+
+
+@case("a topic that moved: the self of where it is now") # 201, 202
+def moved_topics(base):
+    with both(base) as (hub, d):
+        u = hub.url
+        for status in (301, 302):
+            body = atom(str(status), [1])
+            to = "/%d?redirect=complete" % status
+
+            def page(query, status=status, body=body, to=to):
+                if not query:
+                    return status, [("Location", u + to)], ""
+                return 200, [("Link", '<%s/hub>; rel="hub", <%s%s>; rel="self"' % (u, u, to))], body
+            with hub.lock:
+                hub.pages["/%d" % status] = page
+        d.add(u + "/301", u + "/302")
+        d.is_active(2)
+        equal(sorted(s.topic for s in hub.subscriptions.values()), [u + "/301?redirect=complete", u + "/302?redirect=complete"])
+
+
+@case("a hub that moved is told again there; one that goes in a circle, or is not there, is asked ever more rarely") # WSB-03; 203, 204
+def moved_hubs(base):
+    with both(base) as (hub, d):
+        u = hub.url
+        for h in ("307", "308", "circle", "302"):
+            hub.page("/f" + h, atom(h, [1], links(("hub", u + "/" + h), ("self", u + "/f" + h))))
+        d.add(*(u + "/f" + h for h in ("307", "308", "circle", "302")))
+        d.is_active(2)
+        for h in ("/307", "/308"):
+            equal(len(hub.posts(h)), 1)
+        equal(hub.posts("/307")[0], [f for f in hub.posts() if f["hub.topic"].endswith("307")][0])
+        wait_for("a verdict on the others", lambda: d.known().count("off") == 2, 60)
+        said = {w["topic"].rpartition("/")[2]: w for w in d.wheel.json("websub", "list")}
+        holds("circle" in said["fcircle"]["why"], said)
+        holds("404" in said["f302"]["why"], said)
+        for w in ("fcircle", "f302"):
+            holds(said[w]["next_ms"] > time.time() * 1000 + 3500e3, said)
+        equal(len(hub.posts("/circle")), 1)
+        holds("circle" in d.wheel.run("why", u + "/fcircle").stdout, "why says it")
+
+
+@case("verification: a topic that is not pending is answered 404, and so is all that nobody asked for") # WSB-05, WSB-15; 205
+def verification(base):
+    with both(base) as (hub, d):
+        u = hub.url
+        hub.page("/f", atom("f", [1], links(("hub", u + "/hub"), ("self", u + "/f"))))
+        hub.verifies = False
+        d.add(u + "/f")
+        wait_for("the request", hub.posts, 60)
+        callback = hub.posts()[0]["hub.callback"]
+        equal(d.known(), ["asked"])
+        for mode, topic, challenge in (("subscribe", u + "/f?invalid", "x"), ("subscribe", "", "x"), ("subscribe", u + "/f", ""), ("nonsense", u + "/f", "x"),
+                                       ("unsubscribe", u + "/f", "x"), ("subscribe", u + "/f", "x" * 4097), ("denied", u + "/g", None)):
+            status, body, _ = hub.intent(callback, mode, topic, challenge, "60")
+            equal((status, b"xx" in body), (404, False), (mode, topic))
+        equal(hub.intent(callback[:-1] + ("0" if callback[-1] != "0" else "1"), "subscribe", u + "/f", "x", "60")[0], 404)
+        equal(ask("GET", callback)[0], 404)
+        equal(ask("HEAD", callback + "?hub.mode=subscribe&hub.challenge=x&hub.topic=" + u + "/f")[0], 404)
+        equal(d.known(), ["asked"])
+        for i in range(2): # verified twice is once
+            status, body, headers = hub.intent(callback, "subscribe", u + "/f", "<i>\r\n%d\0 é" % i, "86400")
+            equal((status, body, headers["Content-Type"]), (200, ("<i>\r\n%d\0 é" % i).encode(), "text/plain"))
+        d.is_active()
+        until = d.wheel.json("websub", "list")[0]["until_ms"] / 1000 - time.time()
+        holds(86000 < until <= 86400, until)
+        equal(len(hub.posts()), 1)
+        wait_for("the schedule knows", lambda: (d.ahead("push_until") or 0) > 8e4, 30)
+
+
+@case("documents come by the same way as fetched ones, with every signature; none without, or with a wrong one") # WSB-09-11; 300-302
+def documents(base):
+    with both(base) as (hub, d):
+        u = hub.url
+        hub.page("/f", atom("f", [1], links(("hub", u + "/hub"), ("self", u + "/f"))))
+        d.add(u + "/f")
+        s = hub.wait_one()
+        d.is_active()
+        fetched = len(hub.gets("/f"))
+        before = d.feed()
+        n = 1
+        for method in ("sha1", "sha256", "sha384", "sha512"):
+            n += 1
+            equal(hub.send(s, atom("f", [n]), method=method), 200)
+            equal(d.entries(), n)
+        equal(hub.send(s, atom("f", [1, 2, 3]), kind="text/html"), 200) # 300: any type; what is known is not new
+        equal(d.entries(), n)
+        good = "sha256=" + "0" * 64
+        for signature in (good, good + "0000", "sha256=", "md5=00", "nonsense"):
+            equal(hub.send(s, atom("f", [50]), signature=signature), 202)
+        equal(hub.send(s, atom("f", [51]), sign=False), 403)
+        equal(hub.send(s, "<html>thin ping</html>"), 202) # the hub's, but no feed: it is asked itself
+        wait_for("asked itself", lambda: d.ahead("due") <= 61, 30)
+        equal(d.entries(), n)
+        after = d.feed()
+        for k in ("etag", "last_modified", "last_visit", "last_ok", "status"):
+            equal(after.get(k), before.get(k), k)
+        equal(len(hub.gets("/f")), fetched)
+        wait_for("counts", lambda: d.known("delivered") == [5], 30)
+        equal((d.known("new"), d.known("ignored")), ([4], [7]))
+        said = {l.rpartition(" ")[0]: l.rpartition(" ")[2] for l in d.ask("GET", "/metrics")[2].splitlines() if "websub" in l}
+        equal([said['feedwheel_websub_pushes_total{verdict="%s"}' % v] for v in ("taken", "wrong_signature", "unsigned")], ["6", "5", "1"])
+        equal(metric(d, "websub_active"), 1)
+        secrets = (s.secret, s.callback.rpartition("/")[2])
+        for words in (d.wheel.words(), d.wheel.run("websub", "list", "--json").stdout, d.wheel.run("show", "#1", "--json").stdout):
+            holds(not any(x in words for x in secrets), "secrets are nobody's to read") # LOG-02
+        equal(ask("POST", s.callback, b"x" * (8 << 20) + b"y")[0], 413)
+
+
+@case("without a secret what comes is a hint only: the feed is asked itself") # WSB-12
+def without_a_secret(base):
+    with both(base, secret="no") as (hub, d):
+        u = hub.url
+        hub.page("/f", atom("f", [1], links(("hub", u + "/hub"), ("self", u + "/f"))))
+        d.add(u + "/f")
+        s = hub.wait_one()
+        d.is_active()
+        equal(s.secret, None)
+        holds(d.ahead("due") > 120, "not yet")
+        equal(hub.send(s, atom("f", [2])), 202)
+        equal(d.entries(), 1)
+        wait_for("asked itself", lambda: d.ahead("due") <= 61, 30)
+
+
+@case("renewal: by the same callback, before the lease ends, never a second subscription") # WSB-07
+def renewal(base):
+    with both(base, lease="3s") as (hub, d):
+        u = hub.url
+        hub.page("/f", atom("f", [1], links(("hub", u + "/hub"), ("self", u + "/f"))))
+        d.add(u + "/f")
+        s = hub.wait_one()
+        wait_for("a renewal", lambda: len(hub.posts()) >= 2, 60)
+        equal({f["hub.callback"] for f in hub.posts()}, {s.callback})
+        equal({f["hub.secret"] for f in hub.posts()}, {s.secret})
+        equal(hub.send(hub.one(), atom("f", [2])), 200)
+        hub.status = 500 # from now on it is refused: the lease runs out, and the feed is polled again
+        wait_for("the end of the lease", lambda: d.known() == ["off"], 60)
+        holds(not d.ahead("push_until"), d.feed())
+        equal(hub.send(s, atom("f", [3])), 410)
+
+
+@case("a hub may refuse, at once or later: the feed is polled, and the hub is left alone for a week") # WSB-08
+def denial(base):
+    with both(base) as (hub, d):
+        u = hub.url
+        hub.page("/f", atom("f", [1], links(("hub", u + "/hub"), ("self", u + "/f"))))
+        d.add(u + "/f")
+        s = hub.wait_one()
+        d.is_active()
+        equal(hub.intent(s.callback, "denied", s.topic + "x", None)[0], 404)
+        equal(hub.intent(s.callback, "denied", s.topic, None, reason="too many \x1b[31m")[0], 200)
+        wait_for("off", lambda: d.known() == ["off"], 30)
+        w = d.wheel.json("websub", "list")[0]
+        holds("too many" in w["why"] and w["next_ms"] > (time.time() + 6.9 * 86400) * 1000, w)
+        holds("\x1b" not in d.wheel.run("websub").stdout + d.wheel.run("why", "#1").stdout, "escaped")
+        holds(not d.ahead("push_until") and d.ahead("due") < 400, d.feed())
+        equal(hub.send(s, atom("f", [2])), 410)
+        equal(len(hub.posts()), 1)
+
+
+@case("several hubs: the next one when the first does not do")
+def several(base):
+    with both(base) as (hub, d):
+        u = hub.url
+        hub.page("/f", atom("f", [1], links(("hub", u + "/nothing"), ("hub", u + "/hub"), ("self", u + "/f"))))
+        d.add(u + "/f")
+        d.is_active()
+        equal((len(hub.posts("/nothing")), len(hub.posts())), (1, 1))
+        holds(hub.posts("/nothing")[0]["hub.callback"] != hub.posts()[0]["hub.callback"], "each its own")
+
+
+@case("left: when a feed is paused, removed, switched off, or moves its topic; what still comes is answered 410") # WSB-13, WSB-15
+def leaving(base):
+    with both(base, conf="host_max = 16\n") as (hub, d):
+        u = hub.url
+        subs = {}
+        for name in "abcd":
+            hub.page("/" + name, atom(name, [1], links(("hub", u + "/hub"), ("self", u + "/" + name))))
+        d.add(*(u + "/" + n for n in "abcd"))
+        d.is_active(4)
+        for name in "abcd":
+            subs[name] = hub.one(u + "/" + name)
+        d.wheel.run("pause", u + "/a")
+        d.wheel.run("remove", u + "/b")
+        d.wheel.run("websub", "off", u + "/c")
+        hub.page("/d", atom("d", [1, 2], links(("hub", u + "/hub"), ("self", u + "/d2"))))
+        d.wheel.run("set", "--due", u + "/d")
+        d.wheel.run_once()
+        wait_for("left", lambda: [s.topic for s in hub.subscriptions.values()] == [u + "/d2"], 60)
+        for name in "abcd":
+            equal(hub.send(subs[name], atom(name, [9])), 410, name)
+        equal(sorted(d.known()), ["active", "off"])
+        d.wheel.run("resume", u + "/a")
+        d.wheel.run("websub", "on", u + "/c")
+        d.is_active(3)
+        holds(hub.one(u + "/a").callback != subs["a"].callback and hub.one(u + "/c").callback != subs["c"].callback, "new ones")
+        holds([v for v in hub.verified if v[0] == "unsubscribe"] and all(v[2] for v in hub.verified), hub.verified)
+
+
+@case("leases of liars are made sane") # bad input
+def lies(base):
+    with both(base) as (hub, d):
+        u = hub.url
+        hub.page("/f", atom("f", [1], links(("hub", u + "/hub"), ("self", u + "/f"))))
+        hub.verifies = False
+        d.add(u + "/f")
+        wait_for("the request", hub.posts, 60)
+        callback = hub.posts()[0]["hub.callback"]
+        for lease, want_s, words in (("0", 86400, "no lease"), ("-5", 86400, "no lease"), (None, 86400, "no lease"),
+                                     ("1000000000000", 90 * 86400, "90 d"), ("1", 300, "300 s"), ("99999999999999999999", 90 * 86400, "90 d")):
+            equal(hub.intent(callback, "subscribe", u + "/f", "x", lease)[0], 200)
+
+            def sane(want_s=want_s, words=words):
+                w = d.wheel.json("websub", "list")[0]
+                return words in w["why"] and abs(w.get("until_ms", 0) / 1000 - time.time() - want_s) < 120
+            wait_for("lease %s" % lease, sane, 30)
+
+
+@case("rssCloud: registered, challenged, pinged: the feed is asked at once")
+def clouds(base):
+    with both(base) as (hub, d):
+        u = hub.url
+        port = u.rpartition(":")[2]
+        hub.page("/f", RSS % ('<cloud domain="127.0.0.1" port="%s" path="/cloud" registerProcedure="" protocol="http-post"/>' % port),
+                 kind="application/rss+xml")
+        d.add(u + "/f")
+        wait_for("the registration", lambda: hub.pings, 60)
+        d.is_active()
+        form = hub.posts("/cloud")[0]
+        equal((form["protocol"], form["domain"], form["port"], form["url1"]), ("http-post", "127.0.0.1", str(d.port), u + "/f"))
+        w = d.wheel.json("websub", "list")[0]
+        holds(abs(w["until_ms"] / 1000 - time.time() - 25 * 3600) < 600 and w["cloud"], w)
+        holds(not d.ahead("push_until"), "nobody relies on pings")
+        holds(d.ahead("due") > 120, "not yet")
+        equal(ask("POST", hub.pings[0][0], b"url=http%3A%2F%2Felsewhere.example%2F")[0], 202)
+        holds(d.ahead("due") > 120, "another's ping is none")
+        equal(ask("POST", hub.pings[0][0], ("url=" + u.replace(":", "%3A") + "/f").encode())[0], 202)
+        holds(d.ahead("due") <= 61, d.feed())
+
+
+@case("a hub is asked by one server of several; when that is killed another goes on") # REL-01
+def several_servers(base):
+    with both(base, lease="8s") as (hub, d):
+        u = hub.url
+        hub.page("/f", atom("f", [1], links(("hub", u + "/hub"), ("self", u + "/f"))))
+        d.add(u + "/f")
+        s = hub.wait_one()
+        os.makedirs(base + "/second")
+        other = Subscriber(base + "/second", lease="8s", store=d.wheel.store, conf="")
+        with open(other.wheel.conf, "r+", encoding="ascii") as f:
+            text = f.read().replace("websub_url = http://127.0.0.1:%d/" % other.port, "websub_url = http://127.0.0.1:%d/" % d.port)
+            f.seek(0)
+            f.write(text)
+        other.stop()
+        other.start()
+        try:
+            equal((metric(d, "websub_leads"), metric(other, "websub_leads")), (1, 0))
+            equal(hub.send(s, atom("f", [2])), 200)
+            there = s.callback.replace(":%d/" % d.port, ":%d/" % other.port)
+            equal(ask("POST", there, b"x")[0], 403) # every server takes what comes
+            asked = len(hub.posts())
+            d.kill()
+            wait_for("the other asks", lambda: metric(other, "websub_leads") == 1, 60)
+            wait_for("renewal", lambda: len(hub.posts()) > asked, 60)
+        finally:
+            other.stop()
+
+
+if __name__ == "__main__":
+    run()

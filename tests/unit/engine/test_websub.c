@@ -1,0 +1,766 @@
+/* SPDX-License-Identifier: ISC */
+/* Subscriptions at hubs: the laws by which they are asked for, renewed, doubted and given up; the protocol's texts; what is kept. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "engine/websub.h"
+#include "engine/websub_wish.h"
+#include "../../suite.h"
+
+#define NOW INT64_C(1800000000000)
+#define DAY FW_DAY_MS
+#define HOUR FW_HOUR_MS
+#define BASE FW_STR("https://us.example/websub/")
+#define OK(call) ck_assert_msg((call) == 0, "%s: %s", #call, err.text)
+
+static struct fw_err err;
+
+static struct sub_wish wish(uint32_t hubs)
+{
+	return (struct sub_wish){.feed_id = 7, .hub = {FW_STR("https://hub.example/"), FW_STR("https://other.example/"), FW_STR("https://third.example/")},
+		.hub_n = hubs, .topic = FW_STR("https://pub.example/feed"), .base = BASE};
+}
+
+static bool says(const struct sub *s, const char *words)
+{
+	return strstr(s->why, words) != NULL;
+}
+
+/* One that was asked for, and verified at `at` for lease_ms. */
+static struct sub active(int64_t at, int64_t lease_ms, uint64_t rnd)
+{
+	struct sub_wish w = wish(1);
+	struct sub s = {0};
+	bool fresh;
+
+	ck_assert_int_eq(sub_wish(&s, &w, at), SUB_NEW);
+	ck_assert(sub_due(&s, &w, at, rnd, &fresh));
+	ck_assert(!fresh);
+	sub_answered(&s, &w, NULL, 0, at, rnd);
+	sub_verified(&s, at, lease_ms, rnd);
+	return s;
+}
+
+/* ---- laws ----------------------------------------------------------------------------------------------------------------------------------- */
+
+START_TEST(wishes)
+{
+	struct sub_wish w = wish(1), none = wish(0);
+	struct sub s = {0};
+
+	ck_assert_int_eq(sub_wish(&s, &none, NOW), SUB_SAME);
+	ck_assert_int_eq(s.feed_id, 0);
+	ck_assert_int_eq(sub_wish(&s, &w, NOW), SUB_NEW);
+	ck_assert_int_eq(s.feed_id, 7);
+	ck_assert_int_eq(s.next_ms, NOW);
+	ck_assert_int_eq(s.state, FW_WEBSUB_ASKED);
+	ck_assert_int_eq(sub_wish(&s, &w, NOW), SUB_SAME);
+	w = wish(2); /* one hub more is no reason to leave the one it has */
+	ck_assert_int_eq(sub_wish(&s, &w, NOW), SUB_SAME);
+	w.hub[0] = FW_STR("https://new.example/");
+	ck_assert_int_eq(sub_wish(&s, &w, NOW), SUB_NEW);
+	w.topic = FW_STR("https://pub.example/feed2");
+	ck_assert_int_eq(sub_wish(&s, &w, NOW), SUB_NEW);
+	w.base = FW_STR("https://moved.example/websub/");
+	ck_assert_int_eq(sub_wish(&s, &w, NOW), SUB_NEW);
+	s.held = true; /* by hand: nothing of that counts */
+	w = wish(1);
+	ck_assert_int_eq(sub_wish(&s, &w, NOW), SUB_SAME);
+	ck_assert_int_eq(sub_wish(&s, &none, NOW), SUB_SAME);
+	s.held = false;
+	ck_assert_int_eq(sub_wish(&s, &none, NOW), SUB_GONE);
+}
+END_TEST
+
+START_TEST(renewed_before_the_end) /* WSB-07 */
+{
+	static const int64_t LEASE[] = {10 * 1000, 10 * FW_MINUTE_MS, 2 * FW_HOUR_MS, FW_DAY_MS, 10 * FW_DAY_MS, 90 * FW_DAY_MS};
+	int64_t seen[FW_N(LEASE)] = {0};
+
+	for (uint64_t rnd = 0; rnd < 2000; rnd++) {
+		for (size_t i = 0; i < FW_N(LEASE); i++) {
+			int64_t lease = LEASE[i];
+			struct sub s = active(NOW, lease, rnd * UINT64_C(0x9E3779B97F4A7C15));
+
+			ck_assert_int_eq(s.state, FW_WEBSUB_ACTIVE);
+			ck_assert_int_eq(s.until_ms, NOW + lease);
+			ck_assert_int_ge(s.next_ms, NOW + lease / 3 * 2);
+			ck_assert_int_lt(s.next_ms, s.until_ms);
+			if (lease > 3 * HOUR)
+				ck_assert_int_le(s.next_ms, s.until_ms - HOUR);
+			seen[i] |= INT64_C(1) << (s.next_ms - NOW - lease / 3 * 2) * 16 / (lease / 3 + 1);
+		}
+	}
+	for (size_t i = 0; i < FW_N(LEASE); i++) /* spread over (nearly) all of the last third */
+		ck_assert_int_ge(__builtin_popcountll((uint64_t)seen[i]), 11);
+}
+END_TEST
+
+START_TEST(renewal_keeps_what_is)
+{
+	struct sub s = active(NOW, 10 * DAY, 5);
+	struct sub_wish w = wish(1);
+	int64_t at = s.next_ms;
+	bool fresh;
+
+	ck_assert_int_eq(sub_push_until(&s, NOW), NOW + 10 * DAY);
+	ck_assert(sub_due(&s, &w, at, 5, &fresh));
+	ck_assert(!fresh); /* the same callback: never two subscriptions of one topic */
+	sub_answered(&s, &w, "the server says 500", 0, at, 5);
+	ck_assert_int_eq(s.state, FW_WEBSUB_ACTIVE);
+	ck_assert_int_eq(sub_push_until(&s, at), NOW + 10 * DAY);
+	ck_assert(s.next_ms > at && s.next_ms <= at + HOUR);
+	for (int n = 0; s.next_ms < s.until_ms; n++) { /* again and again while there is time, but not madly */
+		ck_assert_int_lt(n, 1000);
+		at = s.next_ms;
+		ck_assert(sub_due(&s, &w, at, 5, &fresh));
+		ck_assert(!fresh);
+		sub_answered(&s, &w, "the server says 500", 0, at, 5);
+	}
+	at = s.next_ms;
+	ck_assert_int_eq(at, s.until_ms);
+	ck_assert(sub_due(&s, &w, at, 5, &fresh)); /* the lease is over: from the beginning */
+	ck_assert(fresh);
+	ck_assert_int_eq(s.state, FW_WEBSUB_ASKED);
+	ck_assert_int_eq(sub_push_until(&s, at), 0);
+	ck_assert_int_eq(s.since_ms, 0);
+	sub_answered(&s, &w, NULL, 0, at, 5);
+	sub_verified(&s, at + 5, DAY, 5);
+	ck_assert_int_eq(s.since_ms, at + 5);
+	sub_verified(&s, at + 50, DAY, 5); /* twice is once */
+	ck_assert_int_eq(s.since_ms, at + 5);
+	ck_assert_int_eq(s.until_ms, at + 50 + DAY);
+}
+END_TEST
+
+START_TEST(renewal_not_verified)
+{
+	struct sub s = active(NOW, 10 * DAY, 5);
+	struct sub_wish w = wish(1);
+	int64_t at = s.next_ms;
+	bool fresh;
+
+	ck_assert(sub_due(&s, &w, at, 5, &fresh));
+	sub_answered(&s, &w, NULL, 0, at, 5);
+	ck_assert_int_eq(s.next_ms, at + SUB_SILENCE_MS);
+	at = s.next_ms;
+	ck_assert(!sub_due(&s, &w, at, 5, &fresh));
+	ck_assert(says(&s, "has not verified"));
+	ck_assert_int_eq(s.state, FW_WEBSUB_ACTIVE);
+	ck_assert_int_gt(s.next_ms, at);
+	ck_assert(sub_due(&s, &w, s.next_ms, 5, &fresh));
+}
+END_TEST
+
+START_TEST(never_verified)
+{
+	struct sub_wish w = wish(1);
+	struct sub s = {0};
+	bool fresh;
+	int64_t at = NOW, last = 0;
+
+	ck_assert_int_eq(sub_wish(&s, &w, at), SUB_NEW);
+	for (int n = 0; n < 30; n++) {
+		ck_assert(sub_due(&s, &w, at, 3, &fresh));
+		ck_assert_int_eq(fresh, n > 0);
+		sub_answered(&s, &w, NULL, 0, at, 3);
+		ck_assert_int_eq(s.next_ms, at + SUB_SILENCE_MS);
+		at = s.next_ms;
+		ck_assert(!sub_due(&s, &w, at, 3, &fresh));
+		ck_assert(says(&s, "never verified"));
+		ck_assert_int_eq(s.state, FW_WEBSUB_OFF);
+		ck_assert_int_ge(s.next_ms - at, FW_MIN(last, 7 * DAY)); /* ever more rarely */
+		ck_assert_int_le(s.next_ms - at, 7 * DAY + 7 * DAY / 4);
+		last = s.next_ms - at;
+		at = s.next_ms;
+	}
+	ck_assert_int_ge(last, 7 * DAY);
+}
+END_TEST
+
+START_TEST(several_hubs)
+{
+	struct sub_wish w = wish(3);
+	struct sub s = {0};
+	bool fresh;
+
+	ck_assert_int_eq(sub_wish(&s, &w, NOW), SUB_NEW);
+	ck_assert(sub_due(&s, &w, NOW, 1, &fresh));
+	sub_answered(&s, &w, "the server says 404", 0, NOW, 1);
+	ck_assert_int_eq(s.next_ms, NOW); /* the next one at once */
+	ck_assert(sub_due(&s, &w, NOW, 1, &fresh));
+	ck_assert(fresh);
+	ck_assert(fw_str_eq(s.hub, w.hub[1]));
+	ck_assert_int_eq(sub_wish(&s, &w, NOW), SUB_SAME);
+	sub_denied(&s, &w, FW_STR("no more \x1b[31m"), NOW, 1);
+	ck_assert(says(&s, "refused: no more"));
+	ck_assert(sub_due(&s, &w, NOW, 1, &fresh));
+	ck_assert(fw_str_eq(s.hub, w.hub[2]));
+	sub_denied(&s, &w, FW_STR_NONE, NOW, 1); /* all of them: WSB-08 */
+	ck_assert(fw_str_eq(s.hub, w.hub[0]));
+	ck_assert_int_eq(s.state, FW_WEBSUB_OFF);
+	ck_assert_int_ge(s.next_ms, NOW + 7 * DAY);
+	ck_assert_int_eq(sub_push_until(&s, NOW), 0);
+}
+END_TEST
+
+START_TEST(denied_at_any_time)
+{
+	struct sub s = active(NOW, 10 * DAY, 1);
+	struct sub_wish w = wish(1);
+
+	sub_denied(&s, &w, FW_STR("spam"), NOW + DAY, 1);
+	ck_assert_int_eq(sub_push_until(&s, NOW + DAY), 0);
+	ck_assert_int_eq(s.until_ms, 0);
+	ck_assert_int_ge(s.next_ms, NOW + 8 * DAY);
+	ck_assert(says(&s, "spam"));
+}
+END_TEST
+
+START_TEST(retry_after_counts)
+{
+	struct sub_wish w = wish(1);
+	struct sub s = {0};
+	bool fresh;
+
+	ck_assert_int_eq(sub_wish(&s, &w, NOW), SUB_NEW);
+	ck_assert(sub_due(&s, &w, NOW, 1, &fresh));
+	sub_answered(&s, &w, "the server says 429", 2 * DAY, NOW, 1);
+	ck_assert_int_ge(s.next_ms, NOW + 2 * DAY);
+	sub_answered(&s, &w, "the server says 429", 4000 * DAY, NOW, 1); /* no longer than a week */
+	ck_assert_int_le(s.next_ms, NOW + 9 * DAY);
+	sub_answered(&s, &w, "the server says 429", -5, NOW, 1);
+	ck_assert_int_gt(s.next_ms, NOW);
+}
+END_TEST
+
+START_TEST(trust) /* WSB-14 */
+{
+	struct sub s = active(NOW, 10 * DAY, 1);
+	int64_t now = NOW + DAY;
+
+	ck_assert(!sub_missed(&s, now, NOW - 1, 0, now)); /* the poll before was before the hub was asked */
+	ck_assert(!sub_missed(&s, now, NOW + 1, now + 5, now + SUB_GRACE_MS)); /* it came a moment later */
+	ck_assert_int_eq(sub_push_until(&s, now), NOW + 10 * DAY);
+	ck_assert(sub_missed(&s, now, NOW + 1, NOW + 2, now));
+	ck_assert_int_eq(sub_push_until(&s, now), 0);
+	ck_assert_int_eq(s.distrust_ms, now + DAY);
+	ck_assert_int_eq(sub_push_until(&s, now + DAY), NOW + 10 * DAY);
+	ck_assert(sub_missed(&s, now, NOW + 1, NOW + 2, now)); /* the second time for longer */
+	ck_assert_int_eq(s.distrust_ms, now + 2 * DAY);
+	for (int i = 0; i < 40; i++)
+		ck_assert(sub_missed(&s, now, NOW + 1, NOW + 2, now));
+	ck_assert_int_eq(s.distrust_ms, now + 30 * DAY);
+	now += 61 * DAY; /* long ago */
+	ck_assert(sub_missed(&s, now, NOW + 1, NOW + 2, now));
+	ck_assert_int_eq(s.missed_n, 1);
+	s.cloud = true;
+	ck_assert(!sub_missed(&s, now, NOW + 1, NOW + 2, now));
+	ck_assert_int_eq(sub_push_until(&s, NOW + 1), 0); /* pings are hints: nobody relies on them */
+}
+END_TEST
+
+START_TEST(by_hand)
+{
+	struct sub s = active(NOW, 10 * DAY, 1);
+	struct sub_wish w = wish(1);
+	bool fresh;
+
+	s.held = true;
+	ck_assert_int_eq(sub_push_until(&s, NOW), 0);
+	ck_assert(!sub_due(&s, &w, NOW, 1, &fresh));
+	ck_assert_int_gt(s.next_ms, NOW + DAY);
+}
+END_TEST
+
+START_TEST(cloud_renews_daily)
+{
+	struct sub s = {.feed_id = 7, .cloud = true};
+
+	for (uint64_t rnd = 0; rnd < 100; rnd++) {
+		sub_verified(&s, NOW, 5, rnd * UINT64_C(0x9E3779B97F4A7C15));
+		ck_assert_int_eq(s.until_ms, NOW + 25 * HOUR);
+		ck_assert(s.next_ms >= NOW + 22 * HOUR && s.next_ms <= NOW + 24 * HOUR);
+	}
+}
+END_TEST
+
+START_TEST(leases_of_liars)
+{
+	static const struct { const char *said; int64_t asked_ms, want_ms; const char *words; } T[] = {
+		{"864000", 10 * FW_DAY_MS, 10 * FW_DAY_MS, ""},
+		{"86400", 10 * FW_DAY_MS, FW_DAY_MS, ""},
+		{" 3600 ", 10 * FW_DAY_MS, FW_HOUR_MS, ""},
+		{"0", 10 * FW_DAY_MS, FW_DAY_MS, "no lease"},
+		{"-1", 10 * FW_DAY_MS, FW_DAY_MS, "no lease"},
+		{NULL, 10 * FW_DAY_MS, FW_DAY_MS, "no lease"},
+		{"", 10 * FW_DAY_MS, FW_DAY_MS, "no lease"},
+		{"soon", 10 * FW_DAY_MS, FW_DAY_MS, "no lease"},
+		{"1e9", 10 * FW_DAY_MS, FW_DAY_MS, "no lease"},
+		{"1000000000000", 10 * FW_DAY_MS, 90 * FW_DAY_MS, "more than 90 d"},
+		{"9223372036854775807", 10 * FW_DAY_MS, 90 * FW_DAY_MS, "more than 90 d"},
+		{"99999999999999999999999999", 10 * FW_DAY_MS, 90 * FW_DAY_MS, "more than 90 d"},
+		{"7776000", 10 * FW_DAY_MS, 90 * FW_DAY_MS, ""},
+		{"1", 10 * FW_DAY_MS, 5 * FW_MINUTE_MS, "lease of 1 s: taken as 300 s"},
+		{"1", 10000, 10000, "taken as 10 s"},
+		{"0", 10000, 10000, "what was asked for"},
+	};
+
+	for (size_t i = 0; i < FW_N(T); i++) {
+		char why[80];
+		int64_t got = sub_lease_ms(fw_str(T[i].said), T[i].asked_ms, why);
+
+		ck_assert_msg(got == T[i].want_ms, "%s: %lld", T[i].said, (long long)got);
+		ck_assert_msg(T[i].words[0] ? strstr(why, T[i].words) != NULL : !why[0], "%s: %s", T[i].said, why);
+	}
+}
+END_TEST
+
+/* ---- texts ---------------------------------------------------------------------------------------------------------------------------------- */
+
+START_TEST(forms)
+{
+	struct fw_buf b = FW_BUF_INIT(0), v = FW_BUF_INIT(0);
+
+	form_add(&b, "hub.topic", FW_STR("https://e.example/?a=b&c=d e/\xc3\xa9~._-"));
+	form_int(&b, "n", 864000);
+	ck_assert_str_eq(b.p, "hub.topic=https%3A%2F%2Fe.example%2F%3Fa%3Db%26c%3Dd%20e%2F%C3%A9~._-&n=864000");
+	ck_assert(form_get(fw_buf_str(&b), "hub.topic", &v));
+	ck_assert_str_eq(v.p, "https://e.example/?a=b&c=d e/\xc3\xa9~._-");
+	fw_buf_reset(&v);
+	ck_assert(form_get(FW_STR("x=1&url=a+b%2&url=2&"), "url", &v));
+	ck_assert_str_eq(v.p, "a b%2");
+	ck_assert(!form_get(FW_STR("urls=1"), "url", &v));
+	ck_assert(!form_get(FW_STR(""), "url", &v));
+	fw_buf_finish(&b);
+	fw_buf_finish(&v);
+}
+END_TEST
+
+#define SHA1 "de7c9b85b8b78aa6bc8a7a36f70a90701c9db4d9"
+#define SHA256 "f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8"
+
+START_TEST(signatures) /* WSB-10 */
+{
+	/* HMAC of the well-known sentence by "key": published values of RFC-style test vectors, sha384 and sha512 by openssl dgst -hmac */
+	static const struct { const char *header; bool good; } T[] = {
+		{"sha1=" SHA1, true}, {"SHA1=" SHA1, true}, {"sha256=" SHA256, true}, {" sha256 = " SHA256 " ", true},
+		{"sha256=F7BC83F430538424B13298E6AA6FB143EF4D59A14946175997479DBC2D1A3CD8", true},
+		{"sha256=" SHA256 "0000", false}, {"sha256=", false}, {"sha256", false}, {"", false}, {"=", false},
+		{"sha1=" SHA256, false}, {"sha256=" SHA1, false}, {"md5=80070713463e7749b90c2dc24911e275", false}, {"sha224=" SHA1, false},
+		{"sha256=g7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8", false},
+		{"sha256=f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd9", false},
+	};
+	struct fw_str body = FW_STR("The quick brown fox jumps over the lazy dog");
+
+	for (size_t i = 0; i < FW_N(T); i++)
+		ck_assert_msg(signature_is_good(fw_str(T[i].header), FW_STR("key"), body) == T[i].good, "%s", T[i].header);
+	ck_assert(signature_is_good(FW_STR("sha384=d7f4727e2c0b39ae0f1e40cc96f60242d5b7801841cea6fc592c5d3e1ae50700582a96cf35e1e554995fe4e03381c237"),
+		FW_STR("key"), body));
+	ck_assert(signature_is_good(FW_STR("sha512=b42af09057bac1e2d41708e48a902e09b5ff7f12ab428a4fe86653c73dd248fb82f948a549f7b791a5b41915ee4d1ec3935357e4"
+		"e2317250d0372afa2ebeeb3a"), FW_STR("key"), body));
+	ck_assert(!signature_is_good(FW_STR("sha256=" SHA256), FW_STR("kez"), body));
+	ck_assert(!signature_is_good(FW_STR("sha256=" SHA256), FW_STR(""), body));
+	ck_assert(!signature_is_good(FW_STR("sha256=" SHA256), FW_STR("key"), FW_STR("")));
+}
+END_TEST
+
+START_TEST(callbacks_cannot_be_guessed) /* WSB-04 */
+{
+	char a[SUB_TOKEN_LEN + 1], b[SUB_TOKEN_LEN + 1];
+
+	ck_assert(callback_make(a) && callback_make(b));
+	ck_assert_str_ne(a, b);
+	ck_assert_int_ge(SUB_TOKEN_LEN * 4, 128);
+	ck_assert(callback_is_one(fw_str(a)));
+	ck_assert(!callback_is_one(FW_STR("abc")) && !callback_is_one(FW_STR_NONE));
+	a[3] = '/';
+	ck_assert(!callback_is_one(fw_str(a)));
+}
+END_TEST
+
+START_TEST(addresses)
+{
+	static const char *const BAD[] = {"", "example.org", "ftp://example.org/", "https://", "https://u:p@example.org/", "https://e.org/?x", "https://e.org/#x",
+		"https://e.org:0/", "https://e.org:99999/"};
+	struct fw_buf b = FW_BUF_INIT(0);
+
+	OK(wish_base("https://e.org", &b, &err));
+	ck_assert_str_eq(b.p, "https://e.org/websub/");
+	fw_buf_reset(&b);
+	OK(wish_base("http://e.org:8080/feeds/", &b, &err));
+	ck_assert_str_eq(b.p, "http://e.org:8080/feeds/websub/");
+	for (size_t i = 0; i < FW_N(BAD); i++) {
+		ck_assert_msg(wish_base(BAD[i], &b, &err) == FW_EINVAL, "%s", BAD[i]);
+		ck_assert_ptr_nonnull(strstr(err.text, "websub_url"));
+	}
+	fw_buf_finish(&b);
+}
+END_TEST
+
+START_TEST(hubs_of_feeds) /* WSB-01, WSB-02 */
+{
+	struct fw_feed f = {.id = 7, .status = FW_FEED_ACTIVE, .url = FW_STR("http://p.example/f"), .hub = FW_STR("https://one.example/"),
+		.topic = FW_STR("http://p.example/self"), .extra = FW_STR("{\"hubs\":[{\"type\":\"WebSub\",\"url\":\"https://one.example/\"},"
+		"{\"type\":\"rssCloud\",\"url\":\"https://not.example/\"},{\"url\":\"https://two.example/\"},{\"url\":\"gopher://x/\"},{\"url\":7}]}")};
+	struct sub_wish w;
+	struct fw_arena a;
+	uint64_t hash;
+
+	fw_arena_init(&a, 0);
+	wish_of_feed(&f, BASE, &a, &w);
+	ck_assert_uint_eq(w.hub_n, 2);
+	ck_assert(fw_str_eq(w.hub[0], FW_STR("https://one.example/")) && fw_str_eq(w.hub[1], FW_STR("https://two.example/")));
+	ck_assert(fw_str_eq(w.topic, FW_STR("http://p.example/self")));
+	ck_assert(!w.cloud);
+	hash = wish_hash(&w);
+	f.topic = FW_STR_NONE;
+	wish_of_feed(&f, BASE, &a, &w);
+	ck_assert(fw_str_eq(w.topic, f.url));
+	ck_assert_uint_ne(wish_hash(&w), hash);
+	f.status = FW_FEED_PAUSED;
+	wish_of_feed(&f, BASE, &a, &w);
+	ck_assert_uint_eq(w.hub_n, 0);
+	f.status = FW_FEED_ACTIVE;
+	f.extra = FW_STR("{\"hubs\": broken");
+	wish_of_feed(&f, BASE, &a, &w);
+	ck_assert_uint_eq(w.hub_n, 1);
+	f.hub = FW_STR("javascript:alert(1)");
+	wish_of_feed(&f, BASE, &a, &w);
+	ck_assert_uint_eq(w.hub_n, 0);
+	fw_arena_finish(&a);
+}
+END_TEST
+
+START_TEST(clouds)
+{
+	static const struct { const char *members, *want; } T[] = {
+		{"\"domain\":\"rpc.example\",\"port\":5337,\"path\":\"/pleaseNotify\",\"protocol\":\"http-post\"", "http://rpc.example:5337/pleaseNotify"},
+		{"\"domain\":\"rpc.example\",\"port\":443,\"path\":\"pleaseNotify\",\"protocol\":\"HTTP-POST\"", "https://rpc.example:443/pleaseNotify"},
+		{"\"domain\":\"rpc.example\",\"port\":80,\"protocol\":\"https-post\"", "https://rpc.example:80/"},
+		{"\"domain\":\"rpc.example\",\"port\":80,\"path\":\"/RPC2\",\"protocol\":\"xml-rpc\"", NULL},
+		{"\"domain\":\"rpc.example\",\"port\":0,\"path\":\"/\",\"protocol\":\"http-post\"", NULL},
+		{"\"domain\":\"rpc.example\",\"path\":\"/\",\"protocol\":\"http-post\"", NULL},
+		{"\"domain\":\"\",\"port\":80,\"path\":\"/\",\"protocol\":\"http-post\"", NULL},
+	};
+	struct fw_buf b = FW_BUF_INIT(0);
+	struct fw_arena a;
+	struct sub s = {.base = FW_STR("https://us.example/sub/websub/"), .topic = FW_STR("http://p.example/f?a=b")};
+
+	fw_arena_init(&a, 0);
+	for (size_t i = 0; i < FW_N(T); i++) {
+		struct fw_str extra = fw_str(fw_arena_printf(&a, "{\"_feedwheel\":{\"cloud\":{%s}}}", T[i].members));
+		struct fw_feed f = {.id = 7, .status = FW_FEED_ACTIVE, .url = FW_STR("http://p.example/f"), .topic = FW_STR("http://x/"), .extra = extra};
+		struct sub_wish w;
+
+		wish_of_feed(&f, BASE, &a, &w);
+		ck_assert_uint_eq(w.hub_n, T[i].want ? 1 : 0);
+		ck_assert(!T[i].want || (w.cloud && fw_str_eq(w.hub[0], fw_str(T[i].want)) && fw_str_eq(w.topic, f.url)));
+		f.hub = FW_STR("https://hub.example/"); /* a hub goes before */
+		wish_of_feed(&f, BASE, &a, &w);
+		ck_assert(!w.cloud && w.hub_n == 1);
+	}
+	wish_cloud_form(&s, FW_STR("abc"), &b);
+	ck_assert_str_eq(b.p, "notifyProcedure=&protocol=https-post&domain=us.example&port=443&path=%2Fsub%2Fwebsub%2Fabc&url1=http%3A%2F%2Fp.example%2Ff%3Fa%3Db");
+	ck_assert(wish_cloud_refused(FW_STR("<notifyResult success=\"false\" msg=\"no\"/>")));
+	ck_assert(wish_cloud_refused(FW_STR("{\"success\": false}")));
+	ck_assert(!wish_cloud_refused(FW_STR("<notifyResult success=\"true\" msg=\"not false\"/>")));
+	ck_assert(!wish_cloud_refused(FW_STR("")));
+	fw_buf_finish(&b);
+	fw_arena_finish(&a);
+}
+END_TEST
+
+/* ---- what is kept, and what hubs say ------------------------------------------------------------------------------------------------------------ */
+
+static struct fw_store *st;
+static struct fw_config *config;
+static struct fw_arena arena;
+static const char TOKEN[] = "0123456789abcdef0123456789abcdef01234567";
+static struct callback cb;
+
+static void setup(void)
+{
+	struct fw_feed_new n = {.url = FW_STR("https://a.example/feed")};
+
+	fw_arena_init(&arena, 0);
+	OK(fw_config_create(&config, &err));
+	OK(fw_store_open(&(struct fw_store_config){.url = "memory:", .flags = FW_STORE_CREATE}, &st, &err));
+	OK(fw_store_subscribe(st, &n, 1, &err));
+	cb = (struct callback){.token = fw_str(TOKEN), .feed_id = 1, .state = CALLBACK_ASKED, .hub = FW_STR("https://hub.example/"),
+		.topic = FW_STR("https://a.example/feed"), .secret = FW_STR("geheim"), .lease_asked_ms = 10 * DAY};
+	OK(rec_callback_put(st, &cb, NOW, &err));
+}
+
+static void teardown(void)
+{
+	fw_arena_finish(&arena);
+	fw_store_close(st);
+	fw_config_destroy(config);
+}
+
+START_TEST(what_is_kept_comes_back)
+{
+	struct sub s = active(NOW, 10 * DAY, 1), got;
+	struct callback back;
+
+	s.token = fw_str(TOKEN);
+	s.distrust_ms = NOW + 3;
+	s.missed_n = 2;
+	s.sent = s.held = s.cloud = true;
+	(void)fw_snprintf(s.why, sizeof(s.why), "a \"word\" \xc3\xa9");
+	OK(rec_sub_put(st, &s, NOW, &err));
+	OK(rec_sub_get(st, 7, &arena, &got, &err));
+	ck_assert(fw_str_eq(got.hub, s.hub) && fw_str_eq(got.topic, s.topic) && fw_str_eq(got.token, s.token) && fw_str_eq(got.base, s.base));
+	ck_assert(got.sent && got.held && got.cloud);
+	ck_assert_str_eq(got.why, s.why);
+	got.hub = s.hub, got.topic = s.topic, got.token = s.token, got.base = s.base;
+	ck_assert(got.next_ms == s.next_ms && got.until_ms == s.until_ms && got.since_ms == s.since_ms && got.verified_ms == s.verified_ms &&
+		got.missed_n == 2 && got.distrust_ms == s.distrust_ms && got.state == s.state && got.asked_ms == s.asked_ms);
+	ck_assert_int_eq(rec_sub_get(st, 8, &arena, &got, &err), FW_ENOTFOUND);
+	ck_assert_int_eq(got.feed_id, 0);
+	OK(rec_callback_get(st, fw_str(TOKEN), &arena, &back, &err));
+	ck_assert(fw_str_eq(back.secret, cb.secret) && fw_str_eq(back.topic, cb.topic) && back.lease_asked_ms == 10 * DAY && back.feed_id == 1);
+	ck_assert(!rec_sub_read(FW_STR("{}"), &arena, &got) && !rec_sub_read(FW_STR("["), &arena, &got) &&
+		!rec_sub_read(FW_STR("{\"feed\":1,\"state\":\"x\"}"), &arena, &got));
+	ck_assert(!rec_callback_read(FW_STR("{\"feed\":\"1\",\"state\":\"asked\"}"), &arena, &back));
+}
+END_TEST
+
+static struct fw_str intend(const char *mode, const char *topic, const char *challenge, const char *lease)
+{
+	struct fw_websub_intent in = {.token = fw_str(TOKEN), .mode = fw_str(mode), .topic = fw_str(topic), .challenge = fw_str(challenge),
+		.lease = fw_str(lease), .reason = FW_STR("spam")};
+	struct fw_str answer;
+
+	OK(fw_websub_intent(st, config, &in, NOW, &answer, &err));
+	return answer;
+}
+
+static enum callback_state state_now(void)
+{
+	struct callback now;
+
+	OK(rec_callback_get(st, fw_str(TOKEN), &arena, &now, &err));
+	return now.state;
+}
+
+#define TOPIC "https://a.example/feed"
+
+START_TEST(intent_is_exact) /* WSB-05, WSB-06, WSB-15; websub.rocks 205 */
+{
+	static char longest[FW_WEBSUB_CHALLENGE_MAX + 2];
+
+	memset(longest, 'x', sizeof(longest) - 1);
+	ck_assert_ptr_null(intend("subscribe", TOPIC "?invalid", "c", "60").p);
+	ck_assert_ptr_null(intend("subscribe", "https://A.example/feed", "c", "60").p);
+	ck_assert_ptr_null(intend("subscribe", NULL, "c", "60").p);
+	ck_assert_ptr_null(intend("subscribe", TOPIC, NULL, "60").p);
+	ck_assert_ptr_null(intend("subscribe", TOPIC, "", "60").p);
+	ck_assert_ptr_null(intend("subscribe", TOPIC, longest, "60").p);
+	ck_assert_ptr_null(intend("Subscribe", TOPIC, "c", "60").p);
+	ck_assert_ptr_null(intend(NULL, TOPIC, "c", "60").p);
+	ck_assert_ptr_null(intend("unsubscribe", TOPIC, "c", NULL).p); /* nobody wanted that */
+	ck_assert_int_eq(state_now(), CALLBACK_ASKED);
+	longest[FW_WEBSUB_CHALLENGE_MAX] = '\0';
+	ck_assert(fw_str_eq(intend("subscribe", TOPIC, longest, "60"), fw_str(longest)));
+	ck_assert_int_eq(state_now(), CALLBACK_ACTIVE);
+	ck_assert(fw_str_eq(intend("subscribe", TOPIC, "<b>\n", "0"), FW_STR("<b>\n"))); /* again */
+	ck_assert_ptr_null(intend("unsubscribe", TOPIC, "c", NULL).p);
+	ck_assert_ptr_null(intend("denied", TOPIC "x", NULL, NULL).p);
+	ck_assert_int_eq(state_now(), CALLBACK_ACTIVE);
+	ck_assert_uint_eq(intend("denied", TOPIC, NULL, NULL).len, 0);
+	ck_assert_int_eq(state_now(), CALLBACK_DENIED);
+	ck_assert_ptr_null(intend("subscribe", TOPIC, "c", "60").p);
+	cb.state = CALLBACK_LEAVING;
+	OK(rec_callback_put(st, &cb, NOW, &err));
+	ck_assert_ptr_null(intend("subscribe", TOPIC, "c", "60").p);
+	ck_assert(fw_str_eq(intend("unsubscribe", TOPIC, "c", NULL), FW_STR("c")));
+	ck_assert_int_eq(state_now(), CALLBACK_LEFT);
+	ck_assert(fw_str_eq(intend("unsubscribe", TOPIC, "d", NULL), FW_STR("d")));
+}
+END_TEST
+
+static enum fw_websub_verdict push(const char *signature, const char *body)
+{
+	enum fw_websub_verdict v;
+	int64_t feed = 0;
+
+	OK(fw_websub_judge(st, config, fw_str(TOKEN), fw_str(signature), fw_str(body), NOW, &feed, &v, &err));
+	ck_assert(v == FW_WEBSUB_GONE || feed == 1);
+	return v;
+}
+
+static void put_state(enum callback_state state)
+{
+	cb.state = state;
+	OK(rec_callback_put(st, &cb, NOW, &err));
+}
+
+START_TEST(pushes_are_judged) /* WSB-10, WSB-12, WSB-13; websub.rocks 301, 302 */
+{
+	static const char GOOD[] = "sha1=b9c290641edec44139f8a7b28c8ec18cc01c6637"; /* of "body" by "geheim" */
+	static const enum callback_state LATE[] = {CALLBACK_DENIED, CALLBACK_LEAVING, CALLBACK_LEFT};
+	struct counts n, more;
+
+	ck_assert_int_eq(push(GOOD, "body"), FW_WEBSUB_TAKE); /* signed, so it is the hub's */
+	put_state(CALLBACK_ACTIVE);
+	ck_assert_int_eq(push(GOOD, "body"), FW_WEBSUB_TAKE);
+	ck_assert_int_eq(push(GOOD, "bodz"), FW_WEBSUB_IGNORE);
+	ck_assert_int_eq(push(NULL, "body"), FW_WEBSUB_UNSIGNED);
+	ck_assert_int_eq(push("sha1=00", "body"), FW_WEBSUB_IGNORE);
+	ck_assert_int_eq(push("", "body"), FW_WEBSUB_IGNORE);
+	for (size_t i = 0; i < FW_N(LATE); i++) {
+		put_state(LATE[i]);
+		ck_assert_int_eq(push(GOOD, "body"), FW_WEBSUB_GONE);
+	}
+	OK(rec_callback_remove(st, fw_str(TOKEN), &err));
+	ck_assert_int_eq(push("sha1=00", "body"), FW_WEBSUB_GONE);
+	cb.secret = FW_STR_NONE; /* nothing vouches for it: the feed is asked itself */
+	put_state(CALLBACK_ASKED);
+	ck_assert_int_eq(push("sha1=00", "body"), FW_WEBSUB_IGNORE);
+	put_state(CALLBACK_ACTIVE);
+	ck_assert_int_eq(push("sha1=00", "body"), FW_WEBSUB_HINT);
+	ck_assert_int_eq(push(NULL, "body"), FW_WEBSUB_HINT);
+	cb.feed_id = 99; /* removed */
+	put_state(CALLBACK_ACTIVE);
+	ck_assert_int_eq(push(NULL, "body"), FW_WEBSUB_GONE);
+	ck_assert(websub_counts_take(&n));
+	ck_assert_int_eq(n.feed_id, 1);
+	ck_assert_int_eq(n.ignored_n, 5);
+	ck_assert_int_eq(n.delivered_n, 2);
+	ck_assert(!websub_counts_take(&more));
+	OK(rec_counts_add(st, &n, NOW, &err));
+	OK(rec_counts_add(st, &n, NOW, &err));
+	OK(rec_counts_get(st, 1, &arena, &more, &err));
+	ck_assert(more.ignored_n == 10 && more.delivered_n == 4 && more.last_ms == NOW);
+}
+END_TEST
+
+START_TEST(clouds_ping)
+{
+	struct fw_websub_intent in = {.token = fw_str(TOKEN), .url = FW_STR(TOPIC), .cloud_challenge = FW_STR("xyz")};
+	struct fw_str answer;
+	struct counts n;
+
+	cb.cloud = true;
+	cb.secret = FW_STR_NONE;
+	put_state(CALLBACK_ASKED);
+	ck_assert_int_eq(push(NULL, "url=https%3A%2F%2Fa.example%2Ffeed"), FW_WEBSUB_IGNORE); /* not before it has shown that it means us */
+	ck_assert_ptr_null(intend("subscribe", TOPIC, "c", "60").p);
+	in.url = FW_STR(TOPIC "x");
+	OK(fw_websub_intent(st, config, &in, NOW, &answer, &err));
+	ck_assert_ptr_null(answer.p);
+	in.url = FW_STR(TOPIC);
+	OK(fw_websub_intent(st, config, &in, NOW, &answer, &err));
+	ck_assert(fw_str_eq(answer, FW_STR("xyz")));
+	ck_assert_int_eq(state_now(), CALLBACK_ACTIVE);
+	ck_assert_int_eq(push(NULL, "url=https%3A%2F%2Fa.example%2Ffeed"), FW_WEBSUB_HINT);
+	ck_assert_int_eq(push(NULL, "url=https://b.example/"), FW_WEBSUB_IGNORE);
+	ck_assert_int_eq(push(NULL, ""), FW_WEBSUB_IGNORE);
+	while (websub_counts_take(&n))
+		;
+}
+END_TEST
+
+START_TEST(a_hint_has_the_feed_asked)
+{
+	struct fw_feed f = {.id = 1, .due_at_ms = NOW + DAY};
+
+	OK(fw_store_feed_set(st, &f, FW_SET_DUE, &err));
+	OK(fw_websub_hint(st, 1, NOW, &err));
+	OK(fw_store_feed_find(st, 1, FW_STR_NONE, &arena, &f, &err));
+	ck_assert_int_eq(f.due_at_ms, NOW);
+	OK(fw_websub_hint(st, 1, NOW + 5, &err)); /* it is due already */
+	OK(fw_store_feed_find(st, 1, FW_STR_NONE, &arena, &f, &err));
+	ck_assert_int_eq(f.due_at_ms, NOW);
+	f.status = FW_FEED_PAUSED;
+	f.due_at_ms = NOW + DAY;
+	OK(fw_store_feed_set(st, &f, FW_SET_DUE | FW_SET_STATUS, &err));
+	OK(fw_websub_hint(st, 1, NOW, &err)); /* its owner does not want it asked */
+	OK(fw_store_feed_find(st, 1, FW_STR_NONE, &arena, &f, &err));
+	ck_assert_int_ne(f.due_at_ms, NOW);
+	ck_assert_int_eq(fw_websub_hint(st, 99, NOW, &err), FW_ENOTFOUND);
+}
+END_TEST
+
+static int listed;
+
+static int list_one(void *ctx, const struct fw_websub *w)
+{
+	ck_assert_int_eq(w->feed_id, ++listed);
+	ck_assert(fw_str_eq(w->hub, FW_STR("https://hub.example/")));
+	return ctx && listed == *(int *)ctx ? 5 : 0;
+}
+
+START_TEST(lists)
+{
+	int stop = 3;
+
+	for (int i = 1; i <= 250; i++) {
+		struct sub s = active(NOW, DAY, 1);
+
+		s.feed_id = i;
+		OK(rec_sub_put(st, &s, NOW, &err));
+		OK(rec_ask(st, i, "look", NULL, NOW, &err)); /* neighbours that are none */
+		OK(rec_counts_add(st, &(struct counts){.feed_id = i, .new_n = 1}, NOW, &err));
+	}
+	listed = 0;
+	OK(fw_websub_list(st, list_one, NULL, &err));
+	ck_assert_int_eq(listed, 250);
+	listed = 0;
+	ck_assert_int_eq(fw_websub_list(st, list_one, &stop, &err), 5);
+}
+END_TEST
+
+START_TEST(workers_tell)
+{
+	struct fw_feed was = {.id = 1, .push_until_ms = INT64_MAX, .last_ok_ms = 5, .hub = FW_STR("https://hub.example/")}, is = was;
+	struct fw_outcome o = {.feed_id = 1, .feed = &is, .visit = {.kind = FW_VISIT_OK, .at_ms = NOW, .new_n = 2}};
+	struct fw_feed f = {.id = 1, .push_until_ms = NOW};
+	struct fw_record r;
+	struct missed m;
+	char key[REC_KEY_MAX];
+
+	OK(fw_store_feed_set(st, &f, FW_SET_PUSH, &err));
+	fw_websub_visited(st, &was, &o);
+	rec_key(key, "ask", 1, "missed");
+	OK(fw_store_record_get(st, REC_KIND, fw_str(key), &arena, &r, &err));
+	ck_assert(rec_missed_read(r.value, &m) && m.polled_ms == NOW && m.before_ms == 5 && m.new_n == 2);
+	OK(fw_store_feed_find(st, 1, FW_STR_NONE, &arena, &f, &err));
+	ck_assert_int_eq(f.push_until_ms, 0); /* nobody asks hubs: nobody waits for them */
+	OK(rec_remove(st, key, &err));
+	o.visit.new_n = 0;
+	fw_websub_visited(st, &was, &o);
+	ck_assert_int_eq(fw_store_record_get(st, REC_KIND, fw_str(key), &arena, &r, &err), FW_ENOTFOUND);
+	is.hub = FW_STR("https://other.example/");
+	o.groups = FW_GROUP_META;
+	fw_websub_visited(st, &was, &o);
+	rec_key(key, "ask", 1, "look");
+	OK(fw_store_record_get(st, REC_KIND, fw_str(key), &arena, &r, &err));
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *const LAW[] = {wishes, renewed_before_the_end, renewal_keeps_what_is, renewal_not_verified, never_verified, several_hubs,
+		denied_at_any_time, retry_after_counts, trust, by_hand, cloud_renews_daily, leases_of_liars, forms, signatures,
+		callbacks_cannot_be_guessed, addresses, hubs_of_feeds, clouds};
+	const TTest *const KEPT[] = {what_is_kept_comes_back, intent_is_exact, pushes_are_judged, clouds_ping, a_hint_has_the_feed_asked, lists,
+		workers_tell};
+	Suite *s = suite_create("websub");
+	TCase *law = tcase_create("laws"), *kept = tcase_create("kept");
+
+	for (size_t i = 0; i < FW_N(LAW); i++)
+		tcase_add_test(law, LAW[i]);
+	tcase_add_checked_fixture(kept, setup, teardown);
+	for (size_t i = 0; i < FW_N(KEPT); i++)
+		tcase_add_test(kept, KEPT[i]);
+	suite_add_tcase(s, law);
+	suite_add_tcase(s, kept);
+	return run_suite(s);
+}
