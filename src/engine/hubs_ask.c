@@ -391,7 +391,7 @@ static int look_on(struct fw_hubs *h, struct view *v, struct item *it, enum look
 	case SUB_SAME: break;
 	}
 	if (rc || !v->is)
-		return rc;
+		return rc ? rc : push_set(h, v, err);
 	if (!it)
 		it = item_add(h, v->s.feed_id, FW_STR_NONE);
 	if (!it)

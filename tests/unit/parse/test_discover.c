@@ -151,6 +151,33 @@ START_TEST(many) /* two hundred are enough for anybody, whatever the page holds 
 }
 END_TEST
 
+START_TEST(hubs) /* WSB-01, WSB-02: the header first, then the page's head; what stands in its body is anybody's */
+{
+	static const struct { const char *header, *page, *hub, *self; } T[] = {
+		{"</h>; rel=hub, </s>; rel=\"self\"", "<link rel=hub href=/no><link rel=self href=/no>", "https://example.org/h", "https://example.org/s"},
+		{"<https://h.example/1>; rel=hub, <https://h.example/2>; rel=hub", "", "https://h.example/1", ""},
+		{NULL, "<head><link rel=hub href=h><link rel='hub x' href=i><link rel=self href='?y'></head>", "https://example.org/blog/h",
+			"https://example.org/blog/page.html?y"},
+		{NULL, "<base href=/b/><link rel=HUB href=h><template><link rel=self href=/no></template>", "https://example.org/b/h", ""},
+		{"</s>; rel=self", "<link rel=hub href=/h><link rel=self href=/other>", "https://example.org/h", "https://example.org/s"},
+		{NULL, "<html><body><link rel=hub href=/h><link rel=self href=/s>", "", ""},
+		{NULL, "<!-- <link rel=hub href=/h> --><script><link rel=hub href=/h></script><link rel=hub href='javascript:x'>", "", ""},
+		{NULL, "", "", ""},
+	};
+
+	for (size_t i = 0; i < FW_N(T); i++) {
+		struct fw_str hub, self;
+		struct fw_arena a;
+
+		fw_arena_init(&a, 0);
+		ck_assert_int_eq(fw_find_hub(&a, fw_str(T[i].header), fw_str(T[i].page), FW_STR_NONE, URL, &hub, &self, NULL), 0);
+		ck_assert_msg(fw_str_eq(hub, fw_str(T[i].hub)), "%zu: hub %.*s", i, FW_STR_ARG(hub));
+		ck_assert_msg(fw_str_eq(self, fw_str(T[i].self)), "%zu: self %.*s", i, FW_STR_ARG(self));
+		fw_arena_finish(&a);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("discover");
@@ -161,6 +188,7 @@ int main(void)
 	tcase_add_test(t, header_and_page);
 	tcase_add_test(t, encodings);
 	tcase_add_test(t, many);
+	tcase_add_test(t, hubs);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }
