@@ -35,7 +35,7 @@ WORK = os.path.join(BUILD, "bench-plan")
 SIMULATE = os.path.join(BUILD, "tools", "simulate")
 MEDIAN_MS, TIMEOUT_MS = 400 / SCALE, 10000 / SCALE
 POLICIES = ("fifo", "shortest", "longest", "host-path", "batch-unordered", "batch-sorted")
-CONF = SOON + "first_byte_timeout_ms = %dms\ntotal_timeout_ms = %dms\nhost_max = 2\n" % (TIMEOUT_MS, 2 * TIMEOUT_MS)
+CONF = SOON + "first_byte_timeout_ms = %dms\ntotal_timeout_ms = %dms\nhost_max = 2\npatience_ms = %dms\n" % (TIMEOUT_MS, 2 * TIMEOUT_MS, 2000 / SCALE)
 short = []
 
 

@@ -633,6 +633,7 @@ static void claim(struct storer *s, int64_t now_ms)
 	/* fewer than asked: the wheel is empty until next_ms */
 	if (got.n < ask.max)
 		claim_again(s, got.next_ms, now_ms, 0);
+	atomic_store_explicit(&s->l->tail, s->l->o->once && !got.n && !got.deferred_n, memory_order_relaxed);
 	if (!got.n && s->l->o->once && !s->alive)
 		once_check(s, now_ms);
 }

@@ -360,7 +360,7 @@ static void state_health(struct visit *v, int64_t now_ms)
 			v->outcome.groups |= FW_GROUP_ERROR;
 		s->error = FW_STR_NONE;
 	} else {
-		if (f->kind != FW_VISIT_LOCAL)
+		if (f->kind != FW_VISIT_LOCAL && !v->impatient)
 			s->fail_n++;
 		s->error = fw_arena_str(&v->arena, fw_str(f->err.text));
 		v->outcome.groups |= FW_GROUP_ERROR;
@@ -368,7 +368,7 @@ static void state_health(struct visit *v, int64_t now_ms)
 	}
 	if (f->kind == FW_VISIT_GONE)
 		s->status = FW_FEED_GONE;
-	if (f->kind != FW_VISIT_LOCAL && f->kind != FW_VISIT_BLOCKED && f->visit.total_us > 0)
+	if (f->kind != FW_VISIT_LOCAL && f->kind != FW_VISIT_BLOCKED && !v->impatient && f->visit.total_us > 0)
 		state_expect(s, &f->visit);
 }
 
@@ -485,7 +485,7 @@ bool visit_weather(struct visit *v, struct fw_weather *w, int64_t mono_ms)
 	char host[256];
 	bool was = w->down;
 
-	if (!fw_store_host(f->final_url.len ? f->final_url : f->url, host, sizeof(host)))
+	if (v->impatient || !fw_store_host(f->final_url.len ? f->final_url : f->url, host, sizeof(host)))
 		return false;
 	seen = (struct fw_weather_visit){
 		.host = fw_hash64(host, strlen(host)), .sign = fw_weather_sign(f->kind, f->visit.connect_us > 0),

@@ -66,6 +66,7 @@ struct visit {
 	bool moved;                /* ... which took its place */
 	bool our_network;          /* it failed, and that is laid at our own door */
 	bool doubtful;             /* it failed, and what comes next may show that that was our own network */
+	bool impatient;            /* it was given up early, at the end of a --once: its feed is not charged */
 	bool new_target;           /* the first document seen through a permanent redirect, of a feed that had one: see moves_judge() */
 	struct fw_feed feed;       /* the state to write */
 	struct fw_outcome outcome;

@@ -28,6 +28,9 @@
 #define SIGNAL_N 4
 #define DOUBT_MS (3 * FW_SECOND_MS)
 #define COOLED_N 64
+#define PATIENCE_EVERY_MS 25 /* looks at the end of a --once */
+#define PATIENCE_RUN 4       /* a run that has not lasted so many times its patience yet is patient */
+#define PATIENCE_DEV 8       /* so many mean deviations above what is expected are more than ever */
 #define ONCE_TURN_MS FW_MINUTE_MS /* a --once gives back at once what would wait longer for its host */
 
 struct line { /* of leases */
@@ -66,7 +69,8 @@ struct worker {
 	uint32_t doubt_n;
 	int64_t doubt_since_ms;      /* monotonic */
 	bool draining, closing;
-	uv_timer_t beat, drain_timer, gap_timer;
+	uv_timer_t beat, drain_timer, gap_timer, patience_timer;
+	int64_t started_us;
 	uv_signal_t signal[SIGNAL_N];
 	uv_poll_t master;
 };
@@ -464,6 +468,44 @@ static void on_drain_timeout(uv_timer_t *t)
 	}
 }
 
+/* Has it been silent for longer than it ever was, so that waiting for it does not pay? */
+static bool is_overdue(const struct visit *v, int64_t patience_us)
+{
+	const struct fw_feed *was = &v->lease->feed;
+	int64_t begun_us = v->lent->arrived_us + v->lent->queue_us;
+
+	return was->expect_us > 0 && fw_visit_succeeded(was->last_kind) && !v->lent->asked_for && fw_fetch_is_silent(&v->fetch) &&
+		fw_mono_us() - begun_us > FW_MAX(patience_us, was->expect_us + PATIENCE_DEV * was->expect_dev_us);
+}
+
+/*
+ * The last ones of a --once: when all of them are overdue they are given up. One that answers at random not for once would else hold up the
+ * end of a run for as long as its time-outs are, whatever the order. Nothing is given up while anything else would go on.
+ */
+static void on_patience(uv_timer_t *t)
+{
+	struct worker *w = t->data;
+	int64_t patience_us = w->lane.config->patience_ms * 1000;
+	uint32_t slots = w->lane.slots + SPARE_SLOTS;
+
+	if (w->draining || !w->in_flight || waiting(w) || !atomic_load(&w->lane.tail) ||
+	    fw_mono_us() - w->started_us < PATIENCE_RUN * patience_us)
+		return;
+	for (uint32_t i = 0; i < slots; i++) {
+		if (w->in_slot[i] && !is_overdue(w->in_slot[i], patience_us))
+			return;
+	}
+	for (uint32_t i = 0; i < slots; i++) {
+		struct visit *v = w->in_slot[i];
+
+		if (!v)
+			continue;
+		v->impatient = true;
+		if (!fw_fetch_give_up(&v->fetch)) /* it is not ours any more when this is true */
+			v->impatient = false;
+	}
+}
+
 static void drain(struct worker *w)
 {
 	if (w->draining)
@@ -490,6 +532,7 @@ static void close_all(struct worker *w)
 	uv_close((uv_handle_t *)&w->beat, NULL);
 	uv_close((uv_handle_t *)&w->drain_timer, NULL);
 	uv_close((uv_handle_t *)&w->gap_timer, NULL);
+	uv_close((uv_handle_t *)&w->patience_timer, NULL);
 	for (int i = 0; i < SIGNAL_N; i++)
 		uv_close((uv_handle_t *)&w->signal[i], NULL);
 	uv_close((uv_handle_t *)&w->master, NULL);
@@ -637,9 +680,10 @@ static int handles_init(struct worker *w, struct fw_err *err)
 	int rc;
 
 	if (uv_loop_init(&w->loop) || uv_async_init(&w->loop, &w->lane.to_loop, on_async) || uv_timer_init(&w->loop, &w->beat) ||
-	    uv_timer_init(&w->loop, &w->drain_timer) || uv_timer_init(&w->loop, &w->gap_timer))
+	    uv_timer_init(&w->loop, &w->drain_timer) || uv_timer_init(&w->loop, &w->gap_timer) ||
+	    uv_timer_init(&w->loop, &w->patience_timer))
 		return fw_err_set(err, FW_EIO, "the event loop could not be made: %s", strerror(errno));
-	w->lane.to_loop.data = w->beat.data = w->drain_timer.data = w->gap_timer.data = w;
+	w->lane.to_loop.data = w->beat.data = w->drain_timer.data = w->gap_timer.data = w->patience_timer.data = w;
 	for (int i = 0; i < SIGNAL_N; i++) {
 		if (uv_signal_init(&w->loop, &w->signal[i]) || uv_signal_start(&w->signal[i], on_signal, SIGNALS[i]))
 			return fw_err_set(err, FW_EIO, "signal %d cannot be waited for: %s", SIGNALS[i], strerror(errno));
@@ -719,6 +763,9 @@ int fw_worker_main(const struct worker_options *o)
 		return WORKER_SYSTEM;
 	atomic_store(&o->shared->beat_mono_ms, fw_mono_ms());
 	uv_timer_start(&w->beat, on_beat, BEAT_EVERY_MS, BEAT_EVERY_MS);
+	w->started_us = fw_mono_us();
+	if (o->once && o->config->patience_ms)
+		uv_timer_start(&w->patience_timer, on_patience, PATIENCE_EVERY_MS, PATIENCE_EVERY_MS);
 	grant(w);
 	sigfillset(&all);
 	sigemptyset(&none);

@@ -713,6 +713,23 @@ void fw_fetch_cancel(struct fw_fetch *f)
 	visit_end(v);
 }
 
+bool fw_fetch_is_silent(const struct fw_fetch *f)
+{
+	const struct fw_fetch_priv *v = f->priv;
+
+	return v && !v->late && f->kind == FW_VISIT_NONE && !v->reply.header_bytes;
+}
+
+bool fw_fetch_give_up(struct fw_fetch *f)
+{
+	if (!fw_fetch_is_silent(f))
+		return false;
+	verdict(f, FW_VISIT_TIMEOUT, "silent for %lld ms, longer than ever (patience): asked again with full patience",
+		(long long)((fw_mono_us() - f->priv->start_us) / 1000));
+	visit_end(f->priv);
+	return true;
+}
+
 void fw_fetch_reset(struct fw_fetch *f)
 {
 	struct fw_buf body = f->body;

@@ -86,6 +86,12 @@ FW_MUST_CHECK int fw_fetch_start(struct fw_fetcher *fr, struct fw_fetch *f, stru
 /* End it now: done is called with kind LOCAL before this returns. Nothing happens when it has ended. */
 void fw_fetch_cancel(struct fw_fetch *f);
 /*
+ * End it now when its host has not said anything yet: done is called with kind TIMEOUT before this returns. False: its answer has begun, or it
+ * has ended.
+ */
+bool fw_fetch_give_up(struct fw_fetch *f);
+bool fw_fetch_is_silent(const struct fw_fetch *f); /* would that end it? */
+/*
  * While on, a fetch that has ended is not decoded and its done callback not called: it waits, coded as it came and in order, so that a
  * reader who is behind holds little memory. Turned off, those that waited are delivered before this returns, unless a done callback
  * turns it on again. Cancelling works meanwhile.
