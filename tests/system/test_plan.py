@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""The order of work: what a --once begins first, what it foretells and keeps; the slow ones' share; limits of hosts, for what is lent ahead."""
+import collections
+import json
+import time
+
+from harness import Wheel, case, each_engine, equal, holds, origin, run, samples, server
+
+TIGHT = "concurrency = 4\nworkers = 1\n"
+
+
+def learned(wheel, urls, *arguments):
+    """One run, after which all durations are known and everything is due again."""
+    stats = wheel.run_once(*arguments)
+    holds("predicted_ms" not in stats, "nothing is known, so nothing is foretold: %s" % stats)
+    wheel.run("set", "--due", *urls)
+
+
+def in_order(o, since):
+    return [r["feed"] for r in o.requests()][since:]
+
+
+@case("run --once begins with what takes longest; each order is what it says; the summary compares with what was foretold")
+def orders(base):
+    slow = (5, 11, 17)
+    with origin(base, samples(base), "--feeds", "20", "--latency", "fixed:20",
+                plans=["%d latency=%d" % (f, 200 + 50 * f) for f in slow]) as o:
+        w = Wheel(base, TIGHT)
+        w.run("import", o.url_file)
+        learned(w, o.urls)
+        for order, where in (("host-path", lambda at: max(at) <= 3), ("longest", lambda at: max(at) <= 3),
+                             ("shortest", lambda at: min(at) >= 14), ("batch-sorted", lambda at: min(at) >= 14)):
+            since = len(o.requests())
+            stats = w.run_once("--order", order)
+            equal((stats["feeds"], stats["failed"], stats["order"], stats["slots"]), (20, 0, order, 4))
+            got = in_order(o, since)
+            equal(len(got), 20, "requests of %s" % order)
+            holds(where([got.index(f) for f in slow]), "%s: %s" % (order, got))
+            holds(stats["predicted_known"] == 20 and stats["predicted_ms"] >= 800, "foretold: %s" % stats)
+            holds(stats["took_ms"] >= stats["bound_ms"] >= stats["bound_longest_ms"] >= 1000, "measured: %s" % stats)
+            kept = json.loads(w.one("SELECT value FROM records WHERE kind = 'run' AND CAST(key AS TEXT) = ?", str(stats["run"])))
+            equal((kept["slots"], kept["policy"], kept["feeds"], kept["workers"], "batch" in kept, kept["total_us"] // 1000),
+                  (4, order, 20, 1, order.startswith("batch"), stats["took_ms"]))
+            w.run("set", "--due", *o.urls)
+        said = w.run("run", "--once").stdout
+        holds("predicted" in said and "no order is faster than" in said, said)
+        equal(w.one("SELECT count(*) FROM visits WHERE queue_us > 0 AND store_us > 0") > 0, True, "visits say how long they waited")
+
+
+@case("a batch order is a barrier: nothing begins before the batch in front of it has ended")
+def batches(base):
+    with origin(base, samples(base), "--feeds", "12", "--latency", "fixed:30", plans=["%4=1 latency=400"]) as o:
+        w = Wheel(base, TIGHT)
+        w.run("import", o.url_file)
+        w.run_once("--order", "batch-unordered", "--order-batch", "3")
+        log = o.requests()
+        equal(len(log), 12)
+        for i in range(3, 12):
+            before = log[:i // 3 * 3]
+            holds(log[i]["start_us"] >= max(r["end_us"] for r in before) - 1000, "request %d began before its batch" % i)
+
+
+@each_engine("crowded hosts: the busiest first, never above a host's limits though many are lent ahead, none forgotten; two workers",
+             also=["sqlite"])
+def crowded(base, engine):
+    if engine == "sqlite":
+        crowd(base, None)
+    else:
+        with server(engine, base) as s:
+            crowd(base, s.url())
+
+
+def crowd(base, store):
+    with origin(base, samples(base), "--feeds", "60", "--latency", "fixed:40") as o:
+        # half of all feeds at one host
+        urls = [o.url("/feed/%d" % f, "127.1.0.%d" % (1 if f % 2 else 2 + f % 7)) for f in range(60)]
+        w = Wheel(base, "concurrency = 16\nhost_max = 2\n", store=store)
+        w.run("import", "-", stdin="\n".join(urls) + "\n")
+        for workers in ("1", "2"):
+            since = len(o.requests())
+            stats = w.run_once("--workers", workers)
+            equal((stats["feeds"], stats["failed"]), (60, 0))
+            log = o.requests()[since:]
+            equal(max(collections.Counter(r["feed"] for r in log).values()), 1, "each once")
+            holds(o.stats()["host_in_flight_max"] <= 2, "in flight at one host")
+            if store is None and workers == "1":
+                equal([r["host"] for r in log[:2]], ["127.1.0.1"] * 2, "the host with the most goes first")
+                equal((stats["bound_host"], stats["bound_host_feeds"]), ("127.1.0.1", 30))
+            w.run("set", "--due", *urls)
+
+
+@case("a gap is kept between what was lent ahead") # invariant 6
+def gaps(base):
+    with origin(base, samples(base), "--feeds", "8", "--hosts", "1") as o:
+        w = Wheel(base, "host_gap_ms = 150ms\nhost_max = 4\n")
+        w.run("import", o.url_file)
+        for _ in range(2):
+            equal(w.run_once()["failed"], 0)
+            w.run("set", "--due", *o.urls)
+        holds(o.stats(hosts=True)["hosts"]["127.1.0.1"]["gap_min_us"] >= 100000, "gap %s" % o.stats(hosts=True))
+
+
+@case("a host that says 429 gets back what was lent ahead of it, and is not asked again") # POL-07
+def cooled(base):
+    with origin(base, samples(base), "--feeds", "40", "--hosts", "2", "--latency", "fixed:60",
+                plans=["%2=0 after=1,429,retry-after=3600"]) as o:
+        w = Wheel(base, "host_max = 2\nconcurrency = 32\n")
+        w.run("import", o.url_file)
+        w.run_once()
+        w.run("set", "--due", *o.urls)
+        since = len(o.requests())
+        stats = w.run_once(timeout=60)
+        asked = collections.Counter(r["host"] for r in o.requests()[since:])
+        equal(asked["127.1.0.2"], 20, "the healthy host")
+        holds(1 <= asked["127.1.0.1"] <= 2, "requests to the tired host: %d" % asked["127.1.0.1"])
+        holds(stats["deferred"] > 0 or stats["feeds"] < 40, "the others are left: %s" % stats)
+        equal(w.json("status")["lent"], 0, "leases that stayed behind")
+
+
+@case("slow feeds hold their share of the slots and no more; the others pass them")
+def slow_share(base):
+    with origin(base, samples(base), "--feeds", "30", "--latency", "fixed:20", plans=["0-9 latency=1500"]) as o:
+        w = Wheel(base, "concurrency = 4\nworkers = 1\nslow_ms = 500ms\nslow_share = 50\n")
+        w.run("import", o.url_file)
+        learned(w, o.urls, "--concurrency", "20")
+        since = len(o.requests())
+        p = w.start("run", "--quiet")
+        end = time.monotonic() + 60
+        while True:
+            log = o.requests()[since:]
+            slow = [r for r in log if r["feed"] < 10]
+            if len({r["feed"] for r in slow}) == 10 or time.monotonic() > end:
+                break
+            time.sleep(0.3)
+        p.terminate()
+        equal(p.wait(timeout=60), 0)
+        equal(len({r["feed"] for r in slow}), 10, "each slow one had its turn")
+        at_once = max(sum(1 for r in slow if r["start_us"] <= s["start_us"] < r["end_us"]) for s in slow)
+        holds(at_once <= 2, "%d slow ones at once on 4 slots" % at_once)
+        others = collections.Counter(r["feed"] for r in log if r["feed"] >= 10)
+        equal(len(others), 20)
+
+
+@case("silence for once does not hold up the end of a long run: given up, not charged, asked with full patience next time")
+def patience(base):
+    with origin(base, samples(base), "--feeds", "30", "--latency", "fixed:100", plans=["3 after=2,first=3,hang=start"]) as o:
+        w = Wheel(base, "concurrency = 2\nworkers = 1\npatience_ms = 200ms\n")
+        w.run("import", o.url_file)
+        for _ in range(2):
+            equal(w.run_once()["failed"], 0)
+            w.run("set", "--due", *o.urls)
+        stats = w.run_once("--order", "fifo", "--first-byte-timeout-ms", "30s", "--total-timeout-ms", "40s")
+        equal((stats["feeds"], stats["failed"]), (30, 1))
+        said = w.one("SELECT error FROM feeds WHERE url = ?", o.urls[3])
+        holds("patience" in said, said)
+        equal(w.json("list", "--failing"), [], "nobody is charged")
+        equal(w.one("SELECT max(total_us) < 30000000 FROM visits"), 1, "it did not get its whole time")
+
+
+run()
