@@ -489,8 +489,8 @@ static int claim_some(struct storer *s, const struct fw_claim_ask *ask, bool ext
 		stop = ask->ids ? fw_arena_alloc(&b->arena, ask->max * sizeof(*stop)) : NULL;
 		rc = lease && lent && (stop || !ask->ids) ? fw_store_claim(s->st, ask, &b->arena, lease, got, &err) : FW_ENOMEM;
 	}
-	if (ask->ids && !rc)
-		course_got(s->course, lease, got->n, got->deferred_n > 0, fw_mono_us(),
+	if (ask->ids && !rc) /* put off though nothing of ours is lent: that is for the clock or for others, and the ordinary claim waits for these */
+		course_got(s->course, lease, got->n, got->deferred_n > 0 && (got->n || s->alive), fw_mono_us(),
 			FW_MIN(FW_MAX(s->l->config->host_gap_ms, HOLD_MIN_MS), IDLE_MS) * 1000, stop);
 	else if (ask->ids)
 		course_unasked(s->course);

@@ -116,6 +116,9 @@ def cooled(base):
         holds(1 <= asked["127.1.0.1"] <= 2, "requests to the tired host: %d" % asked["127.1.0.1"])
         holds(stats["deferred"] > 0 or stats["feeds"] < 40, "the others are left: %s" % stats)
         equal(w.json("status")["lent"], 0, "leases that stayed behind")
+        start = time.monotonic()
+        equal((w.run_once()["feeds"], len(o.requests()) - since), (0, sum(asked.values())))
+        print("# a run with nothing but that host's feeds left: %.1f s" % (time.monotonic() - start))
 
 
 @case("slow feeds hold their share of the slots and no more; the others pass them")
