@@ -1475,6 +1475,10 @@ START_TEST(many_in_one_slot) /* a list, and a set once somebody has picked from 
 	check_clean(st);
 	ck_assert_uint_eq(due_n(st, NOW, 0, 0), 0);
 	ck_assert_uint_eq(claim_at(st, NOW + 1, 9, l, &A), 1);
+	subscribe_many(st, "https://other.example/%d", 0, 4, NOW);
+	ask = (struct fw_claim_ask){.worker = "w", .now_ms = NOW, .lease_ms = 60000, .max = 9, .host_max = 1, .host_ahead = 2};
+	OK(fw_store_claim(st, &ask, &A, l, &got, &err));
+	ck_assert(got.n == 3 && got.deferred_n == 1); /* who goes along is not put off */
 	fw_store_close(st);
 }
 END_TEST

@@ -208,9 +208,11 @@ local function line_lend(before)
 		end
 	end
 	reach = ahead
+	local n_before = n
 	for i = 1, reach > 0 and #met or 0 do
 		along(met[i])
 	end
+	deferred = math.max(deferred - (n - n_before), 0)
 end
 
 -- Where a feed of a crowded host stands; nil: nowhere.
