@@ -96,14 +96,16 @@ local function extra_take(out)
 		name = call('HGET', JOINED, id)
 		call('HDEL', JOINED, id)
 		host_cool(host(name), cooldown)
+	elseif cooldown > 0 then -- for feeds of its host that may come
+		host_cool(host(feed_part(feed, 'host')), cooldown)
 	end
 	if bits >= 32 then
 		local url, new_host, moved = take(), take(), nil
 		moved, name = url_take(id, name, feed, url, new_host, out)
 		if not moved then
 			out.answer[#out.answer + 1] = index
-		elseif name then
-			host_cool(host(name), cooldown)
+		elseif cooldown > 0 then
+			host_cool(host(new_host), cooldown)
 		end
 		feed = moved or feed
 	end
