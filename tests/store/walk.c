@@ -454,10 +454,15 @@ static int64_t wish(const char *name, int64_t otherwise)
 	return otherwise;
 }
 
+/* Over two connections, where there may be several: what one remembers of the queue the other has changed. */
 static void walk(int driver, uint64_t seed, int64_t step_n)
 {
-	struct fw_store *st = fresh(driver);
+	struct fw_store *st, *other;
+	char name[40];
 
+	ck_assert(fw_snprintf(name, sizeof(name), "walk%llu", (unsigned long long)seed));
+	st = store_open(scratch_url(driver, name), FW_STORE_CREATE);
+	other = under_test[driver].shared ? store_open(scratch_url(driver, name), 0) : st;
 	dice = seed;
 	now = NOW;
 	feed_n = 0;
@@ -471,13 +476,15 @@ static void walk(int driver, uint64_t seed, int64_t step_n)
 		feed_add(st, -1);
 	for (int64_t i = 0; i < step_n; i++) {
 		now += (int64_t)roll(3) ? (int64_t)roll(900) : 0;
-		step(st, seed, i);
+		step(roll(2) ? st : other, seed, i);
 		check_clean(st);
 		if (roll(6) == 0)
 			feed_add(st, (int)roll(CROWDS + 2) - 2 < 0 ? -1 : (int)roll(CROWDS));
 		fw_arena_reset(&A, 1 << 16);
 	}
 	walk_end(st, seed);
+	if (other != st)
+		fw_store_close(other);
 	fw_store_close(st);
 }
 
