@@ -150,10 +150,12 @@ static int standing(struct pg *p, const struct pg_claim *c, struct some *s, stru
 
 	some_pass(p, s);
 	pg_int(p, FW_MIN(c->now_ms, c->before_ms));
-	pg_send(p, PG_IDS_STAND, "SELECT u.id, u.number, q.host_id FROM unnest($1::int8[], $2::int8[]) u (id, number) JOIN wheel w"
+	pg_send(p, PG_IDS_STAND, "WITH lent AS MATERIALIZED (SELECT x.feed_id FROM loans l, unnest(l.feed_id) WITH ORDINALITY x (feed_id, i)"
+		" WHERE l.feed_id && $1::int8[] AND l.open >> (x.i - 1)::int & 1 = 1)"
+		" SELECT u.id, u.number, q.host_id FROM unnest($1::int8[], $2::int8[]) u (id, number) JOIN wheel w"
 		" ON w.feed_id = u.id JOIN feeds f ON f.id = u.id LEFT JOIN parked q ON q.host_id = f.crowd_id AND q.due_at_ms = w.due_at_ms"
-		" AND q.feed_id = u.id WHERE w.status = 0 AND w.due_at_ms <= $3::int8 AND (u.id IN (SELECT x.feed_id FROM loans l,"
-		" unnest(l.feed_id) WITH ORDINALITY x (feed_id, i) WHERE l.open >> (x.i - 1)::int & 1 = 1)) IS FALSE");
+		" AND q.feed_id = u.id WHERE w.status = 0 AND w.due_at_ms <= $3::int8 AND (u.id IN (SELECT feed_id FROM lent))"
+		" IS FALSE");
 	rc = pg_run(p, err);
 	if (rc)
 		return rc;
