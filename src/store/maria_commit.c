@@ -358,6 +358,13 @@ static void groups_put(struct maria *m, const struct fw_outcome *o)
 		fw_buf_addf(&m->sql, " WHERE id=%lld", (long long)o->feed_id);
 }
 
+/* The only feed of its host waits by itself; the host's row tells those that join it meanwhile. Few outcomes bring a cooldown. */
+static void cooldown_put(struct maria *m, const struct fw_outcome *o)
+{
+	mr_put(m, "UPDATE hosts SET next_ok_ms = greatest(next_ok_ms, ?), cool_until_ms = greatest(cool_until_ms, ?)"
+		" WHERE id = (SELECT host_id FROM feeds WHERE id = ?)", "iii", o->host_cooldown_ms, o->host_cooldown_ms, o->feed_id);
+}
+
 /* Back into line, and budgets back to the hosts. */
 static int line_put(struct maria *m, struct commit *c, struct fw_err *err)
 {
@@ -387,6 +394,8 @@ static int line_put(struct maria *m, struct commit *c, struct fw_err *err)
 		mr_line_return(&l, v->lease_host_id, &told);
 		if (v->adopted)
 			mr_line_cool(&l, v->host_id, o->host_cooldown_ms);
+		if (!v->host_id && o->host_cooldown_ms)
+			cooldown_put(m, o);
 		if (v->status == FW_FEED_ACTIVE)
 			mr_line_on(&l, o->feed_id, v->due_at_ms, v->host_id, o->host_cooldown_ms);
 	}
