@@ -12,7 +12,7 @@
 #include "cli/timeline.h"
 #include "base/banned.h"
 
-#define BLUR_US 2000 /* what rounding makes of bars that touch */
+#define BLUR_US 20000 /* what rounding, and a machine that is busy between two looks at the clock, make of bars that touch */
 
 void timeline_init(struct timeline *t)
 {

@@ -255,7 +255,7 @@ def fetch(base):
         complaint(w.run("fetch", o.url("/with/bare-html/feed/0"), code=SOME), "HTML", lines=2)
         complaint(w.run("fetch", o.url("/with/junk/feed/0"), code=SOME), "feed")
         complaint(w.run("fetch", o.url("/with/empty/feed/0"), code=SOME), "empty")
-        complaint(w.run("fetch", o.url("/with/404/feed/0"), code=SOME), "404")
+        complaint(w.run("fetch", o.url("/with/404/feed/0"), code=SOME), "404", "Not Found", lines=2)
         complaint(w.run("fetch", "http://10.9.8.7/feed", code=SOME), "10.9.8.7", lines=2)
         holds('"version"' in w.run("fetch", o.urls[0]).stdout, "a feed is printed as JSON Feed")
         equal(os.path.exists(w.path), False, "nothing was stored")
