@@ -308,6 +308,11 @@ static int64_t wake_of(const struct row *r)
 	return r->host_id ? r->due_ms : FW_MAX(r->due_ms, r->o->host_cooldown_ms);
 }
 
+static bool cools_alone(const struct row *r)
+{
+	return !r->host_id && r->o->host_cooldown_ms > 0;
+}
+
 static struct row *live(const struct commit *c, size_t i)
 {
 	return &c->row[c->live[i]];
@@ -526,6 +531,29 @@ static void beat_put(struct pg *p, const struct fw_beat *b, int64_t now_ms)
 	pg_send_text(p, PG_BEAT);
 }
 
+/* The only feed of its host waits by itself; the host's row tells those that join it meanwhile. */
+static void lone_cooldowns_put(struct pg *p, const struct commit *c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->live_n; i++)
+		n += cools_alone(live(c, i));
+	if (!n)
+		return;
+	pg_array(p, PG_INT8, n);
+	for (size_t i = 0; i < c->live_n; i++) {
+		if (cools_alone(live(c, i)))
+			pg_item_int(p, live(c, i)->o->feed_id);
+	}
+	pg_array(p, PG_INT8, n);
+	for (size_t i = 0; i < c->live_n; i++) {
+		if (cools_alone(live(c, i)))
+			pg_item_int(p, live(c, i)->o->host_cooldown_ms);
+	}
+	pg_send(p, PG_ONCE, "UPDATE hosts h SET next_ok_ms = greatest(h.next_ok_ms, u.ms), cool_until_ms = greatest(h.cool_until_ms, u.ms)"
+		" FROM unnest($1::int8[], $2::int8[]) u (feed_id, ms), feeds f WHERE f.id = u.feed_id AND h.id = f.host_id");
+}
+
 static int all_put(struct pg *p, struct commit *c, struct fw_err *err)
 {
 	size_t from = 0;
@@ -556,6 +584,7 @@ static int all_put(struct pg *p, struct commit *c, struct fw_err *err)
 		for (size_t i = 0; i < c->live_n; i++)
 			back_add(c, live(c, i), live(c, i)->o->host_cooldown_ms);
 		pg_hosts_return(p, c->back, c->back_n);
+		lone_cooldowns_put(p, c);
 	}
 	if (c->c->beat)
 		beat_put(p, c->c->beat, c->now_ms);
