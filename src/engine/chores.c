@@ -3,9 +3,16 @@
  * Never dead for ever (POL-10): a server that says 410 may be wrong, or be somebody else's next year. The schedule puts the due time of a
  * feed that is gone far ahead; here it is asked again when that has come.
  *
+ * Nor may a clock have the last word: one that was ahead for a while leaves feeds behind that are due when it said, which may be years
+ * off. A visit in the future tells that there are such, and those that were visited there are due again within the hour.
+ *
  * That a worker's network is down is a record of kind "weather", its key the worker's name, its value since when. It runs out by itself.
  */
+#include <stdlib.h>
+
+#include "base/arena.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/chores.h"
@@ -18,6 +25,10 @@
 #define WEATHER_EVERY_MS FW_MINUTE_MS
 #define WEATHER_KEPT_MS (3 * FW_MINUTE_MS)
 #define ENOUGH 1 /* stops a walk */
+#define AHEAD_MS FW_HOUR_MS /* clocks of several machines differ by less */
+#define FAR_MS (100 * 366 * FW_DAY_MS)
+
+/* ---- those that are gone ---------------------------------------------------------------------------------------------------------------- */
 
 struct due {
 	int64_t now_ms;
@@ -71,6 +82,96 @@ static void probe(struct chores *c, struct fw_store *st, int64_t mono_ms)
 	c->probe_at_ms = mono_ms + (more ? PROBE_MORE_MS : PROBE_EVERY_MS);
 }
 
+/* ---- a clock that was ahead --------------------------------------------------------------------------------------------------------- */
+
+struct ahead {
+	int64_t now_ms;
+	int64_t *id;
+	size_t n, cap;
+};
+
+static int newest(void *ctx, const struct fw_visit *v)
+{
+	*(int64_t *)ctx = v->at_ms;
+	return ENOUGH;
+}
+
+static int far_due(void *ctx, const struct fw_due_row *row)
+{
+	struct ahead *a = ctx;
+
+	if (row->due_at_ms <= a->now_ms + AHEAD_MS)
+		return 0;
+	if (a->n == a->cap) {
+		size_t cap = a->cap ? 2 * a->cap : 256;
+		int64_t *grown = realloc(a->id, cap * sizeof(*grown));
+
+		if (!grown)
+			return FW_ENOMEM;
+		a->id = grown;
+		a->cap = cap;
+	}
+	a->id[a->n++] = row->feed_id;
+	return 0;
+}
+
+/* Of those that are due in the future those that were visited there. */
+static int back_from_the_future(struct fw_store *st, const struct ahead *all, size_t *n, struct fw_err *err)
+{
+	struct fw_arena a;
+	int rc = 0;
+
+	fw_arena_init(&a, 0);
+	for (size_t i = 0; i < all->n && !rc; i++) {
+		struct fw_feed f, to = {.id = all->id[i]};
+
+		fw_arena_reset(&a, 65536);
+		rc = fw_store_feed_find(st, all->id[i], FW_STR_NONE, &a, &f, err);
+		if (!rc && f.last_visit_ms > all->now_ms + AHEAD_MS) {
+			to.due_at_ms = all->now_ms + (int64_t)(fw_hash64(&f.id, sizeof(f.id)) % (uint64_t)FW_HOUR_MS);
+			rc = fw_store_feed_set(st, &to, FW_SET_DUE, err);
+			*n += !rc;
+		}
+		rc = rc == FW_ENOTFOUND ? 0 : rc; /* its owner removed it meanwhile */
+	}
+	fw_arena_finish(&a);
+	return rc;
+}
+
+int chores_clock(struct fw_store *st, int64_t now_ms, size_t *n, struct fw_err *err)
+{
+	struct fw_visit_query q = {.limit = 1};
+	struct ahead all = {.now_ms = now_ms};
+	int64_t at_ms = 0;
+	int rc = fw_store_visit_list(st, &q, newest, &at_ms, err);
+
+	*n = 0;
+	if (rc < 0 || at_ms <= now_ms + AHEAD_MS)
+		return FW_MIN(rc, 0);
+	rc = fw_store_due_list(st, now_ms + FAR_MS, 0, far_due, &all, err);
+	if (rc == FW_ENOMEM)
+		fw_err_set(err, rc, "out of memory");
+	rc = rc ? rc : back_from_the_future(st, &all, n, err);
+	free(all.id);
+	return rc;
+}
+
+static void clock_was_ahead(struct chores *c, struct fw_store *st, int64_t mono_ms)
+{
+	struct fw_err err;
+	size_t n;
+
+	if (mono_ms < c->clock_at_ms)
+		return;
+	if (chores_clock(st, fw_now_ms(), &n, &err))
+		fw_warn("looking for feeds that a clock ahead of its time has put off: %s; it is tried again later", err.text);
+	if (n)
+		fw_warn("a clock was ahead: %zu feeds that were visited in the future are due within the hour instead", n);
+	c->clock_at_ms = mono_ms + PROBE_EVERY_MS;
+}
+
+/* ---- the network --------------------------------------------------------------------------------------------------------------------- */
+
 static void weather(struct chores *c, struct fw_store *st, const char *worker, const struct fw_meter_slot *m, int64_t mono_ms)
 {
 	bool offline = atomic_load_explicit(&m->offline, memory_order_relaxed) != 0;
@@ -91,6 +192,8 @@ static void weather(struct chores *c, struct fw_store *st, const char *worker, c
 void chores_do(struct chores *c, struct fw_store *st, const char *worker, const struct fw_meter_slot *m, bool first, int64_t mono_ms)
 {
 	weather(c, st, worker, m, mono_ms);
-	if (first)
-		probe(c, st, mono_ms);
+	if (!first)
+		return;
+	probe(c, st, mono_ms);
+	clock_was_ahead(c, st, mono_ms);
 }

@@ -7,7 +7,7 @@
 #include "feedwheel/store.h"
 
 struct chores { /* zeroed: all is due */
-	int64_t probe_at_ms, offline_at_ms; /* monotonic */
+	int64_t probe_at_ms, clock_at_ms, offline_at_ms; /* monotonic */
 	bool offline; /* told */
 };
 
@@ -16,6 +16,12 @@ struct chores { /* zeroed: all is due */
  * still are. Looks at no more often than needed; *n: how many.
  */
 FW_MUST_CHECK int chores_probe(struct fw_store *st, int64_t now_ms, size_t *n, bool *more, struct fw_err *err);
+
+/*
+ * When the newest visit lies more than an hour in the future: feeds that were visited there and are due later still are due again within an
+ * hour; *n: how many. Cost: a look at one visit; then one pass over what is due at all.
+ */
+FW_MUST_CHECK int chores_clock(struct fw_store *st, int64_t now_ms, size_t *n, struct fw_err *err);
 
 /* worker: its name; m: its counters; first: it is the one that does what one is enough for. */
 void chores_do(struct chores *c, struct fw_store *st, const char *worker, const struct fw_meter_slot *m, bool first, int64_t mono_ms);

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: ISC */
+/* What is done now and then, at the store in memory: feeds that were gone come back for a look, clocks that were ahead do no lasting harm. */
+#include <check.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "engine/chores.h"
+#include "../../suite.h"
+
+#define NOW INT64_C(1795000000000)
+#define YEARS(n) ((n) * 366 * FW_DAY_MS)
+#define OK(call) ck_assert_msg((call) == 0, "%s: %s", #call, err.text)
+
+static struct fw_store *st;
+static struct fw_store_driver driver; /* the store's, to be tampered with */
+static const struct fw_store_driver *real;
+static struct fw_err err;
+static struct fw_arena arena;
+static int list_rc, set_rc;
+
+static int due_list(struct fw_store *s, int64_t before_ms, size_t limit, fw_due_cb *cb, void *ctx, struct fw_err *e)
+{
+	return list_rc ? fw_err_set(e, list_rc, "tampered with") : real->due_list(s, before_ms, limit, cb, ctx, e);
+}
+
+static int feed_set(struct fw_store *s, const struct fw_feed *f, unsigned what, struct fw_err *e)
+{
+	return set_rc ? fw_err_set(e, set_rc, "tampered with") : real->feed_set(s, f, what, e);
+}
+
+static void setup(void)
+{
+	OK(fw_store_open(&(struct fw_store_config){.url = "memory:", .flags = FW_STORE_CREATE}, &st, &err));
+	real = st->driver;
+	driver = *real;
+	driver.due_list = due_list;
+	driver.feed_set = feed_set;
+	st->driver = &driver;
+	fw_arena_init(&arena, 0);
+	list_rc = set_rc = 0;
+}
+
+static void teardown(void)
+{
+	st->driver = real;
+	fw_store_close(st);
+	fw_arena_finish(&arena);
+}
+
+static void load(int64_t id, enum fw_feed_status status, int64_t visited_ms, int64_t due_ms)
+{
+	struct fw_feed f = {.id = id, .url = fw_str(fw_arena_printf(&arena, "https://host%lld.example/feed", (long long)id)), .status = status,
+		.last_kind = FW_VISIT_OK, .last_visit_ms = visited_ms, .due_at_ms = due_ms, .created_ms = NOW - FW_DAY_MS};
+	struct fw_visit v = {.id = id, .feed_id = id, .at_ms = visited_ms, .kind = FW_VISIT_OK};
+
+	OK(fw_store_load(st, &(struct fw_load){.feed = &f, .feed_n = 1, .visit = &v, .visit_n = 1}, &err));
+}
+
+static struct fw_feed feed(int64_t id)
+{
+	struct fw_feed f;
+
+	OK(fw_store_feed_find(st, id, FW_STR_NONE, &arena, &f, &err));
+	return f;
+}
+
+START_TEST(gone_ones_come_back_when_their_time_has_come) /* POL-10 */
+{
+	bool more;
+	size_t n;
+
+	load(1, FW_FEED_GONE, NOW - 30 * FW_DAY_MS, NOW - 1);
+	load(2, FW_FEED_GONE, NOW - 20 * FW_DAY_MS, NOW + 10 * FW_DAY_MS);
+	load(3, FW_FEED_PAUSED, NOW - 20 * FW_DAY_MS, NOW - 1);
+	OK(chores_probe(st, NOW, &n, &more, &err));
+	ck_assert_uint_eq(n, 1);
+	ck_assert(!more);
+	ck_assert_int_eq(feed(1).status, FW_FEED_ACTIVE);
+	ck_assert_int_eq(feed(1).due_at_ms, NOW);
+	ck_assert_int_eq(feed(2).status, FW_FEED_GONE);
+	ck_assert_int_eq(feed(3).status, FW_FEED_PAUSED);
+}
+END_TEST
+
+START_TEST(a_clock_that_was_ten_years_ahead_is_made_good)
+{
+	size_t n;
+
+	load(1, FW_FEED_ACTIVE, NOW - FW_HOUR_MS, NOW + FW_DAY_MS); /* as it should be */
+	load(2, FW_FEED_ACTIVE, NOW - FW_HOUR_MS, NOW + YEARS(2)); /* far off, but not by a clock */
+	load(3, FW_FEED_ACTIVE, NOW + YEARS(10), NOW + YEARS(10) + FW_HOUR_MS);
+	load(4, FW_FEED_PAUSED, NOW + YEARS(10), NOW + YEARS(10) + FW_HOUR_MS);
+	load(5, FW_FEED_ACTIVE, NOW + YEARS(10), NOW + YEARS(10) + FW_HOUR_MS);
+	OK(chores_clock(st, NOW, &n, &err));
+	ck_assert_uint_eq(n, 2);
+	ck_assert_int_eq(feed(1).due_at_ms, NOW + FW_DAY_MS);
+	ck_assert_int_eq(feed(2).due_at_ms, NOW + YEARS(2));
+	ck_assert_int_ge(feed(3).due_at_ms, NOW);
+	ck_assert_int_le(feed(3).due_at_ms, NOW + FW_HOUR_MS);
+	ck_assert_int_ne(feed(3).due_at_ms, feed(5).due_at_ms);
+	OK(chores_clock(st, NOW, &n, &err));
+	ck_assert_uint_eq(n, 0);
+}
+END_TEST
+
+START_TEST(clocks_that_differ_a_little_are_nothing)
+{
+	size_t n;
+
+	OK(chores_clock(st, NOW, &n, &err)); /* no visit at all */
+	load(1, FW_FEED_ACTIVE, NOW + 10 * FW_MINUTE_MS, NOW + FW_DAY_MS);
+	list_rc = FW_EIO; /* it is not even looked */
+	OK(chores_clock(st, NOW, &n, &err));
+	ck_assert_uint_eq(n, 0);
+	ck_assert_int_eq(feed(1).due_at_ms, NOW + FW_DAY_MS);
+}
+END_TEST
+
+START_TEST(a_store_that_fails_is_told)
+{
+	size_t n;
+
+	load(1, FW_FEED_ACTIVE, NOW + YEARS(10), NOW + YEARS(10) + FW_HOUR_MS);
+	list_rc = FW_EIO;
+	ck_assert_int_eq(chores_clock(st, NOW, &n, &err), FW_EIO);
+	list_rc = 0;
+	set_rc = FW_EIO;
+	ck_assert_int_eq(chores_clock(st, NOW, &n, &err), FW_EIO);
+	ck_assert_uint_eq(n, 0);
+	set_rc = FW_ENOTFOUND;
+	OK(chores_clock(st, NOW, &n, &err));
+	ck_assert_uint_eq(n, 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("unit/engine/chores");
+	TCase *tc = tcase_create("chores");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, gone_ones_come_back_when_their_time_has_come);
+	tcase_add_test(tc, a_clock_that_was_ten_years_ahead_is_made_good);
+	tcase_add_test(tc, clocks_that_differ_a_little_are_nothing);
+	tcase_add_test(tc, a_store_that_fails_is_told);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}
