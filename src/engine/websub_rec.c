@@ -56,7 +56,7 @@ int rec_remove(struct fw_store *st, const char *key, struct fw_err *err)
 
 static json_t *object(struct fw_str value)
 {
-	json_t *o = json_loadb(value.p ? value.p : "", value.len, 0, NULL);
+	json_t *o = json_loadb(value.p ? value.p : "", value.len, JSON_ALLOW_NUL, NULL); /* a hub's reason may have one */
 
 	if (json_is_object(o))
 		return o;

@@ -534,7 +534,7 @@ END_TEST
 static struct fw_str intend(const char *mode, const char *topic, const char *challenge, const char *lease)
 {
 	struct fw_websub_intent in = {.token = fw_str(TOKEN), .mode = fw_str(mode), .topic = fw_str(topic), .challenge = fw_str(challenge),
-		.lease = fw_str(lease), .reason = FW_STR("spam")};
+		.lease = fw_str(lease), .reason = FW_STR("spam\0\377")};
 	struct fw_str answer;
 
 	OK(fw_websub_intent(st, config, &in, NOW, &answer, &err));
