@@ -2,8 +2,8 @@
 /*
  * The hub thread of a process that serves: it asks hubs, while no other process does, and stores what was counted.
  *
- * A loop with a store connection of its own; the store is asked from the loop, for nothing here is in a hurry. Five times a second it
- * does what it is time for:
+ * A loop with a store connection of its own; the store is asked from the loop, for nothing here is in a hurry. Five times a second, or
+ * more often by a shorter websub_look_ms, it does what it is time for:
  *
  *	open    the store, when it is away
  *	counts  of what hubs brought, into the store
@@ -38,6 +38,12 @@
 #define STEP_MS 100                /* one thing at a time, so that requests come on */
 #define WALK_SHARE 10              /* of the time, at most one in so many for walks */
 #define ANSWER_MAX ((size_t)64 << 10)
+
+/* How often something is looked at; no more rarely than all feeds are. */
+static int64_t pace_ms(const struct fw_hubs *h, int64_t usual_ms)
+{
+	return FW_MIN(usual_ms, h->config->websub_look_ms);
+}
 
 uint64_t hubs_rnd(struct fw_hubs *h)
 {
@@ -488,13 +494,13 @@ static int round_of(struct fw_hubs *h, struct fw_err *err)
 		rc = open_it(h, err);
 	if (rc || !h->st)
 		return rc;
-	if (is_time(&h->counts_ms, COUNTS_MS))
+	if (is_time(&h->counts_ms, pace_ms(h, COUNTS_MS)))
 		rc = counts(h, err);
-	if (!rc && is_time(&h->lead_ms, h->leads ? LEAD_MS : WAIT_MS))
+	if (!rc && is_time(&h->lead_ms, h->leads ? LEAD_MS : pace_ms(h, WAIT_MS)))
 		rc = lead(h, err);
 	if (rc || !h->leads)
 		return rc;
-	if (is_time(&h->mail_ms, MAIL_MS))
+	if (is_time(&h->mail_ms, pace_ms(h, MAIL_MS)))
 		rc = each(h, "ask/", mail_take, err);
 	if (!rc && fw_mono_ms() >= h->walk_ms)
 		rc = walk(h, err);
@@ -569,7 +575,7 @@ static int loop_open(struct fw_hubs *h, struct fw_err *err)
 	}
 	uv_timer_init(&h->loop, &h->tick);
 	h->stop.data = h->tick.data = h;
-	uv_timer_start(&h->tick, on_tick, 0, TICK_MS);
+	uv_timer_start(&h->tick, on_tick, 0, (uint64_t)pace_ms(h, TICK_MS));
 	return 0;
 }
 

@@ -12,7 +12,7 @@ from growing import LONG
 from harness import Skip, case, each_engine, equal, holds, run, server, wait_for
 from hubs import Hub, ask, atom
 
-CONF = "websub_url = http://127.0.0.1:%d/\nwebsub_look_ms = 100ms\nwebsub_lease_ms = %s\nwebsub_plain_secret = %s\n"
+CONF = "websub_url = http://127.0.0.1:%d/\nwebsub_look_ms = 20ms\nwebsub_lease_ms = %s\nwebsub_plain_secret = %s\n"
 
 
 class Subscriber(Door):
@@ -73,8 +73,21 @@ RSS = """<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom"><channel><t
 <description>d</description>%s<item><guid>1</guid><title>one</title></item></channel></rss>"""
 
 
-@case("discovery: by header, in Atom, in RSS, in JSON Feed; the header first; rel=self is the topic") # WSB-01, WSB-02; 100-104, 200
-def discovery(base):
+def moved_topics(hub):
+    for status in (301, 302):
+        body = atom(str(status), [1])
+        to = "/%d?redirect=complete" % status
+
+        def page(query, status=status, body=body, to=to):
+            if not query:
+                return status, [("Location", hub.url + to)], ""
+            return 200, [("Link", '<%s/hub>; rel="hub", <%s%s>; rel="self"' % (hub.url, hub.url, to))], body
+        with hub.lock:
+            hub.pages["/%d" % status] = page
+
+
+@case("discovery: by header, in Atom, in RSS, in JSON Feed, in HTML; the header first; rel=self, where a moved topic is now, is the topic")
+def discovery(base): # WSB-01, WSB-02; 100-104, 200-202
     with both(base) as (hub, d):
         u = hub.url
         hub.page("/header", atom("a", [1]), ("Link", '<%s/hub>; rel="hub", <%s/header?self=1>; rel="self"' % (u, u)))
@@ -85,10 +98,14 @@ def discovery(base):
         hub.page("/both", atom("c", [1], links(("hub", u + "/wrong?error=wrongtag"), ("self", u + "/wrong"))),
                  ("Link", '<%s/hub>; rel=hub' % u), ("Link", '<%s/both>; rel=self' % u))
         hub.page("/none", atom("n", [1]))
-        d.add(*(u + p for p in ("/header", "/atom", "/rss", "/json", "/both", "/none")))
-        d.is_active(5)
+        hub.page("/page", '<html><head><link rel="hub" href="/hub"><link rel="self" href="/page"></head><body><link rel="hub" href="/no">x</body></html>',
+                 kind="text/html")
+        moved_topics(hub)
+        d.add(*(u + p for p in ("/header", "/atom", "/rss", "/json", "/both", "/none", "/page", "/301", "/302")))
+        d.is_active(8)
         topics = sorted(s.topic for s in hub.subscriptions.values())
-        equal(topics, sorted(u + t for t in ("/header?self=1", "/atom?self=other", "/rss", "/json?x=1&y=2", "/both")))
+        equal(topics, sorted(u + t for t in ("/header?self=1", "/atom?self=other", "/rss", "/json?x=1&y=2", "/both", "/page", "/301?redirect=complete",
+                                             "/302?redirect=complete")))
         equal(hub.posts("/wrong?error=wrongtag"), [])
         for form in hub.posts():
             equal(sorted(form), ["hub.callback", "hub.lease_seconds", "hub.mode", "hub.secret", "hub.topic"])
@@ -96,52 +113,26 @@ def discovery(base):
             holds(32 <= len(form["hub.secret"]) < 200, form)
         callbacks = [f["hub.callback"] for f in hub.posts()]
         secrets = [f["hub.secret"] for f in hub.posts()]
-        equal((len(set(callbacks)), len(set(secrets))), (5, 5)) # one for each: WSB-04
+        equal((len(set(callbacks)), len(set(secrets))), (8, 8)) # one for each: WSB-04
         for c in callbacks:
             holds(c.startswith("http://127.0.0.1:%d/websub/" % d.port) and len(c.rpartition("/")[2]) >= 32, c)
 
 
-@case("discovery: a page of HTML names its hub") # 101
-def discovery_in_html(base):
-    with both(base) as (hub, d):
-        u = hub.url
-        hub.page("/page", '<html><head><link rel="hub" href="/hub"><link rel="self" href="/page"></head><body><link rel="hub" href="/no">x</body></html>',
-                 kind="text/html")
-        d.add(u + "/page")
-        d.is_active()
-        equal(hub.one().topic, u + "/page")
-
-
-@case("a topic that moved: the self of where it is now") # 201, 202
-def moved_topics(base):
-    with both(base) as (hub, d):
-        u = hub.url
-        for status in (301, 302):
-            body = atom(str(status), [1])
-            to = "/%d?redirect=complete" % status
-
-            def page(query, status=status, body=body, to=to):
-                if not query:
-                    return status, [("Location", u + to)], ""
-                return 200, [("Link", '<%s/hub>; rel="hub", <%s%s>; rel="self"' % (u, u, to))], body
-            with hub.lock:
-                hub.pages["/%d" % status] = page
-        d.add(u + "/301", u + "/302")
-        d.is_active(2)
-        equal(sorted(s.topic for s in hub.subscriptions.values()), [u + "/301?redirect=complete", u + "/302?redirect=complete"])
-
-
-@case("a hub that moved is told again there; one that goes in a circle, or is not there, is asked ever more rarely") # WSB-03; 203, 204
-def moved_hubs(base):
+@case("a hub that moved is told again there; one that goes in a circle, or is not there, is asked ever more rarely; of several the next is asked")
+def moved_hubs(base): # WSB-03; 203, 204
     with both(base) as (hub, d):
         u = hub.url
         for h in ("307", "308", "circle", "302"):
             hub.page("/f" + h, atom(h, [1], links(("hub", u + "/" + h), ("self", u + "/f" + h))))
-        d.add(*(u + "/f" + h for h in ("307", "308", "circle", "302")))
-        d.is_active(2)
+        hub.page("/several", atom("s", [1], links(("hub", u + "/nothing"), ("hub", u + "/hub"), ("self", u + "/several"))))
+        d.add(u + "/several", *(u + "/f" + h for h in ("307", "308", "circle", "302")))
+        d.is_active(3)
         for h in ("/307", "/308"):
             equal(len(hub.posts(h)), 1)
         equal(hub.posts("/307")[0], [f for f in hub.posts() if f["hub.topic"].endswith("307")][0])
+        second = [f for f in hub.posts() if f["hub.topic"] == u + "/several"]
+        equal((len(hub.posts("/nothing")), len(second)), (1, 1))
+        holds(hub.posts("/nothing")[0]["hub.callback"] != second[0]["hub.callback"], "each hub has its own")
         wait_for("a verdict on the others", lambda: d.known().count("off") == 2, 60)
         said = {w["topic"].rpartition("/")[2]: w for w in d.wheel.json("websub", "list")}
         holds("circle" in said["fcircle"]["why"], said)
@@ -268,17 +259,6 @@ def denial(base):
         holds(not d.ahead("push_until") and d.ahead("due") < 400, d.feed())
         equal(hub.send(s, atom("f", [2])), 410)
         equal(len(hub.posts()), 1)
-
-
-@case("several hubs: the next one when the first does not do")
-def several(base):
-    with both(base) as (hub, d):
-        u = hub.url
-        hub.page("/f", atom("f", [1], links(("hub", u + "/nothing"), ("hub", u + "/hub"), ("self", u + "/f"))))
-        d.add(u + "/f")
-        d.is_active()
-        equal((len(hub.posts("/nothing")), len(hub.posts())), (1, 1))
-        holds(hub.posts("/nothing")[0]["hub.callback"] != hub.posts()[0]["hub.callback"], "each its own")
 
 
 @case("left: when a feed is paused, removed, switched off, or moves its topic; what still comes is answered 410") # WSB-13, WSB-15
