@@ -56,6 +56,7 @@ int fw_settings_net(const struct fw_config *c, uint32_t slots, struct fw_net *ou
 	out->fetch.guard = &out->guard;
 	out->fetch.user_agent = out->user_agent;
 	out->fetch.max_in_flight = slots;
+	out->fetch.address_max = (uint32_t)c->address_max;
 	out->fetch.max_redirects = (uint32_t)c->max_redirects;
 	out->fetch.connect_timeout_ms = c->connect_timeout_ms;
 	out->fetch.first_byte_timeout_ms = c->first_byte_timeout_ms;

@@ -243,7 +243,7 @@ static void visit_over(struct worker *w, struct visit *v)
 	visit_finish(v, &w->lane.rules, fw_now_ms(), next_random(w), on_reading, v);
 	v->lent->parsed_us = fw_mono_us();
 	atomic_store_explicit(&w->o->shared->last_done_us, v->lent->parsed_us, memory_order_relaxed);
-	v->outcome.visit.queue_us = v->lent->queue_us;
+	v->outcome.visit.queue_us = v->lent->queue_us + v->fetch.visit.queue_us;
 	cooldown_ms = v->outcome.host_cooldown_ms;
 	hand_over(w, v, VISIT_COMMIT); /* from here on it is the store thread's */
 	cool(w, host, cooldown_ms);
@@ -472,7 +472,7 @@ static void on_drain_timeout(uv_timer_t *t)
 static bool is_overdue(const struct visit *v, int64_t patience_us)
 {
 	const struct fw_feed *was = &v->lease->feed;
-	int64_t begun_us = v->lent->arrived_us + v->lent->queue_us;
+	int64_t begun_us = v->lent->arrived_us + v->lent->queue_us + v->fetch.visit.queue_us;
 
 	return was->expect_us > 0 && fw_visit_succeeded(was->last_kind) && !v->lent->asked_for && fw_fetch_is_silent(&v->fetch) &&
 		fw_mono_us() - begun_us > FW_MAX(patience_us, was->expect_us + PATIENCE_DEV * was->expect_dev_us);

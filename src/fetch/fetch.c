@@ -5,6 +5,8 @@
  *
  *	late        it failed before it began; the loop tells (done is never called from within start)
  *	waiting     wait.entry is set: for the addresses of its host
+ *	in line     seat waits: for a place at its address (crowd.c). It holds no socket and no handle of libcurl's. Whose turn it is hears of it
+ *	            from the loop, not from within the end of another
  *	in_multi    libcurl has it
  *
  * Everything that ends a visit goes through visit_end(), once.
@@ -21,6 +23,7 @@
 #include <idn2.h>
 #include <libdeflate.h>
 
+#include "base/cidr.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "base/url.h"
@@ -32,6 +35,8 @@
 #define IN_THE_WAY_US 2000000
 #define BUFFERED_BYTES (32 << 20)
 #define KEEP_BYTES (4 * 1024)  /* of a buffer that waits for its next use: there are many, and few are in use at once */
+
+static void on_late(uv_idle_t *h);
 
 static const char ACCEPT[] = "Accept: application/atom+xml, application/rss+xml, application/feed+json, application/rdf+xml;q=0.9, "
 	"application/xml;q=0.8, text/xml;q=0.8, application/json;q=0.7, */*;q=0.1";
@@ -213,6 +218,7 @@ static void fly_out(struct fw_fetch_priv *v)
 	list_out(v);
 	v->landed = false;
 	fr->flying_n--;
+	shrink(&v->addrs);
 	shrink(&v->reply.body);
 	shrink(&v->reply.text);
 	for (size_t i = 0; i < FW_N(v->url); i++)
@@ -225,6 +231,33 @@ static void fly_out(struct fw_fetch_priv *v)
 		uv_timer_stop(&fr->tick);
 }
 
+/* Its turn has come, or it gives up. What it waited is no part of the visit: it says nothing of the server. */
+static void line_over(struct fw_fetch_priv *v)
+{
+	int64_t waited_us = v->seat_us ? fw_mono_us() - v->seat_us : 0;
+
+	v->seat_us = 0;
+	v->start_us += waited_us;
+	v->f->visit.queue_us += waited_us;
+	v->f->visit.at_ms += waited_us / 1000;
+}
+
+/* Tell those whose turn it is, when the loop comes round. */
+static void call_soon(struct fw_fetcher *fr)
+{
+	if (fw_crowd_calls(fr->crowd))
+		uv_idle_start(&fr->late, on_late);
+}
+
+static void leave(struct fw_fetch_priv *v)
+{
+	if (!v->fr->crowd)
+		return;
+	line_over(v);
+	fw_crowd_leave(v->fr->crowd, &v->seat);
+	call_soon(v->fr);
+}
+
 static void visit_end(struct fw_fetch_priv *v)
 {
 	struct fw_fetch *f = v->f;
@@ -233,6 +266,7 @@ static void visit_end(struct fw_fetch_priv *v)
 	if (!v->landed) {
 		fw_resolve_cancel(&v->wait);
 		fw_transfer_stop(v);
+		leave(v);
 		visit->total_us = fw_mono_us() - v->start_us;
 		if (v->fr->held && v->reply.body.len && f->kind != FW_VISIT_LOCAL) {
 			land(v);
@@ -276,11 +310,17 @@ static void judge_tls(struct fw_fetch_priv *v, CURLcode rc)
 		verdict(v->f, FW_VISIT_TLS, "TLS did not come about: %s", curl_easy_strerror(rc));
 }
 
+static void verdict_busy(struct fw_fetch_priv *v)
+{
+	verdict(v->f, FW_VISIT_LOCAL, "its address was busy for %lld ms, which left too little of total_timeout (raise address_max)",
+		(long long)(v->f->visit.queue_us / 1000));
+}
+
 static void judge_timeout(struct fw_fetch_priv *v)
 {
 	const struct fw_fetch_config *c = &v->fr->c;
 	int64_t now_us = fw_mono_us();
-	bool early = now_us - v->start_us < c->total_timeout_ms * 1000; /* by our clock: libcurl's may be a moment ahead */
+	bool early = now_us < v->deadline_us; /* by our clock: libcurl's may be a moment ahead */
 
 	if (v->paused)
 		verdict(v->f, FW_VISIT_LOCAL, "it had to wait too long for others with large bodies (lower concurrency)");
@@ -289,6 +329,8 @@ static void judge_timeout(struct fw_fetch_priv *v)
 	else if (early && c->low_speed_bytes && now_us - v->ready_us >= c->low_speed_ms * 1000)
 		verdict(v->f, FW_VISIT_TIMEOUT, "less than %lld bytes/s over %lld ms (low_speed)", (long long)c->low_speed_bytes,
 			(long long)c->low_speed_ms);
+	else if (v->f->visit.queue_us)
+		verdict_busy(v);
 	else
 		verdict(v->f, FW_VISIT_TIMEOUT, "not finished within %lld ms (total_timeout)", (long long)c->total_timeout_ms);
 }
@@ -376,14 +418,60 @@ static void judge_status(struct fw_fetch_priv *v)
 
 /* ---- hops ----------------------------------------------------------------------------------------------------------------------- */
 
-static int ask(struct fw_fetch_priv *v, const char *addrs)
+static int transfer(struct fw_fetch_priv *v, const char *addrs)
 {
-	v->dns_us = addrs ? fw_mono_us() : 0;
-	v->f->visit.dns_us = addrs ? FW_MAX(v->dns_us - v->start_us, 1) : 0;
 	if (!fw_transfer_start(v, addrs))
 		return 0;
 	out_of_memory(v->f);
 	return FW_ENOMEM;
+}
+
+/* Take a place at the address that will be tried first. One that cannot be read is none, and not connected to either. */
+static int seat_take(struct fw_fetch_priv *v, const char *addrs)
+{
+	struct fw_str rest, first = fw_str_split(fw_str(addrs ? addrs : v->hop.host), ',', &rest);
+	unsigned char address[16];
+	int rc;
+
+	if (first.len && first.p[0] == '[')
+		first = fw_str_sub(first, 1, first.len - 1);
+	if (!fw_ip_parse(first, address))
+		return 0;
+	rc = fw_crowd_enter(v->fr->crowd, address, &v->seat);
+	call_soon(v->fr);
+	if (rc || !fw_crowd_waits(&v->seat))
+		return rc;
+	v->seat_us = fw_mono_us();
+	fw_buf_reset(&v->addrs);
+	if (addrs)
+		fw_buf_adds(&v->addrs, addrs);
+	return v->addrs.rc;
+}
+
+static int ask(struct fw_fetch_priv *v, const char *addrs)
+{
+	v->dns_us = addrs ? fw_mono_us() : 0;
+	v->f->visit.dns_us = addrs ? FW_MAX(v->dns_us - v->start_us, 1) : 0;
+	if (v->fr->crowd && seat_take(v, addrs)) {
+		leave(v);
+		out_of_memory(v->f);
+		return FW_ENOMEM;
+	}
+	return fw_crowd_waits(&v->seat) ? 0 : transfer(v, addrs);
+}
+
+/* Those whose turn it is. */
+static void seats_call(struct fw_fetcher *fr)
+{
+	struct fw_crowd_seat *s;
+
+	while (fr->crowd && (s = fw_crowd_next(fr->crowd)) != NULL) {
+		struct fw_fetch_priv *v = (struct fw_fetch_priv *)(void *)((char *)s - offsetof(struct fw_fetch_priv, seat));
+
+		line_over(v);
+		if (transfer(v, v->addrs.len ? v->addrs.p : NULL))
+			visit_end(v);
+	}
 }
 
 static void judge_name(struct fw_fetch_priv *v, enum fw_resolve_state state)
@@ -563,6 +651,18 @@ static bool in_the_way(const struct fw_fetch_priv *v, int64_t now_us)
 	return v == fr->ahead || v->held >= fr->c.max_buffered_bytes / 32;
 }
 
+/* Who waits is still to have at least half of total_timeout for itself. */
+static bool line_too_long(struct fw_fetch_priv *v, int64_t now_us)
+{
+	int64_t waited_us = v->f->visit.queue_us + now_us - v->seat_us;
+
+	if (waited_us < v->fr->c.total_timeout_ms * 1000 / 2 && now_us < v->deadline_us)
+		return false;
+	line_over(v);
+	verdict_busy(v);
+	return true;
+}
+
 /* Limits that libcurl does not watch. True: the visit has had its time, the verdict is spoken. */
 static bool overdue(struct fw_fetch_priv *v, int64_t now_us)
 {
@@ -570,11 +670,16 @@ static bool overdue(struct fw_fetch_priv *v, int64_t now_us)
 
 	if (v->late)
 		return false;
+	if (fw_crowd_waits(&v->seat))
+		return line_too_long(v, now_us);
 	if (!v->in_multi) {
-		if (now_us - v->hop_us < c->connect_timeout_ms * 1000 && now_us - v->start_us < c->total_timeout_ms * 1000)
+		if (now_us - v->hop_us < c->connect_timeout_ms * 1000 && now_us < v->deadline_us)
 			return false;
-		verdict(v->f, FW_VISIT_DNS, "the host name was not looked up within %lld ms (connect_timeout)",
-			(long long)c->connect_timeout_ms);
+		if (v->f->visit.queue_us && now_us - v->hop_us < c->connect_timeout_ms * 1000)
+			verdict_busy(v);
+		else
+			verdict(v->f, FW_VISIT_DNS, "the host name was not looked up within %lld ms (connect_timeout)",
+				(long long)c->connect_timeout_ms);
 		return true;
 	}
 	if (in_the_way(v, now_us)) {
@@ -622,6 +727,7 @@ static void on_late(uv_idle_t *h)
 		fr->resume = false;
 		fw_transfer_resume(fr);
 	}
+	seats_call(fr);
 	v = fr->flying;
 	while (v) {
 		if (v->late) {
@@ -684,6 +790,7 @@ int fw_fetch_start(struct fw_fetcher *fr, struct fw_fetch *f, struct fw_err *err
 	v->chain = true;
 	v->wire_bytes = 0;
 	v->start_us = fw_mono_us();
+	v->deadline_us = v->start_us + fr->c.total_timeout_ms * 1000;
 	f->priv = v;
 	f->kind = FW_VISIT_NONE;
 	f->visit.at_ms = fw_now_ms();
@@ -717,7 +824,7 @@ bool fw_fetch_is_silent(const struct fw_fetch *f)
 {
 	const struct fw_fetch_priv *v = f->priv;
 
-	return v && !v->late && f->kind == FW_VISIT_NONE && !v->reply.header_bytes;
+	return v && !v->late && !fw_crowd_waits(&v->seat) && f->kind == FW_VISIT_NONE && !v->reply.header_bytes;
 }
 
 bool fw_fetch_give_up(struct fw_fetch *f)
@@ -769,6 +876,7 @@ static void slots_free(struct fw_fetcher *fr)
 		fw_transfer_free(v);
 		for (size_t i = 0; i < FW_N(v->url); i++)
 			fw_buf_finish(&v->url[i]);
+		fw_buf_finish(&v->addrs);
 		fw_buf_finish(&v->hop.wire);
 		free(v);
 	}
@@ -778,6 +886,7 @@ static void fetcher_free(struct fw_fetcher *fr)
 {
 	fw_decoder_destroy(fr->decoder);
 	fw_sessions_destroy(fr->sessions);
+	fw_crowd_destroy(fr->crowd);
 	free((char *)(uintptr_t)fr->c.user_agent);
 	free((char *)(uintptr_t)fr->c.ca_file);
 	free((char *)(uintptr_t)fr->c.proxy);
@@ -878,6 +987,8 @@ int fw_fetcher_create(uv_loop_t *loop, const struct fw_fetch_config *c, struct f
 	if (!rc)
 		rc = proxy_prepare(fr, err);
 	if (!rc && (fw_decoder_create(&fr->decoder) || fw_sessions_create(&fr->sessions)))
+		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
+	if (!rc && c->address_max && !fr->c.proxy && fw_crowd_create(c->address_max, &fr->crowd))
 		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
 	if (!rc)
 		rc = fw_transfer_open(fr, err);

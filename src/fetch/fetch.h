@@ -18,10 +18,11 @@ struct fw_fetch_config {
 	const char *user_agent;      /* "feedwheel/0.1 (+https://...)" */
 	const struct fw_guard *guard; /* borrowed for the fetcher's life; NULL: nothing is allowed beyond the public internet */
 	uint32_t max_in_flight;      /* slots; sizes the connection cache */
+	uint32_t address_max;        /* [0: no limit] transfers at one address at the same time; the others wait, not behind a proxy */
 	uint32_t max_redirects;      /* [5] */
 	int64_t connect_timeout_ms;  /* [10,000] name look-up, and again TCP and TLS together */
 	int64_t first_byte_timeout_ms; /* [15,000] from the connection on */
-	int64_t total_timeout_ms;    /* [60,000] per visit, all hops together */
+	int64_t total_timeout_ms;    /* [60,000] per visit, all hops together; a wait for a place at an address takes at most half of it */
 	int64_t low_speed_bytes, low_speed_ms; /* less than this many bytes/s over this time fails [100, 20,000] */
 	size_t max_body_bytes;       /* decoded and on the wire [16 MiB] */
 	uint32_t max_ratio;          /* decoded/wire beyond the first MiB [200] */
@@ -63,7 +64,8 @@ struct fw_fetch {
 	/* headers of the last answer, byte for byte, absent when not sent; owned by the fetch */
 	struct fw_str h_etag, h_last_modified, h_content_type, h_cache_control, h_expires, h_date, h_age, h_retry_after, h_link,
 		h_content_location;
-	struct fw_visit visit;       /* timings, bytes, hops, status, kind, at_ms filled in */
+	struct fw_visit visit;       /* timings, bytes, hops, status, kind, at_ms filled in; queue_us: it waited so long for a place at its
+	                                address, which counts in no other timing */
 	bool body_partial;           /* the body was cut (transfer broke behind the headers): kind says how */
 
 	struct fw_fetch_priv *priv;  /* the fetcher's, while in flight */
@@ -90,7 +92,7 @@ void fw_fetch_cancel(struct fw_fetch *f);
  * has ended.
  */
 bool fw_fetch_give_up(struct fw_fetch *f);
-bool fw_fetch_is_silent(const struct fw_fetch *f); /* would that end it? */
+bool fw_fetch_is_silent(const struct fw_fetch *f); /* would that end it? Not while it waits for a place at its address */
 /*
  * While on, a fetch that has ended is not decoded and its done callback not called: it waits, coded as it came and in order, so that a
  * reader who is behind holds little memory. Turned off, those that waited are delivered before this returns, unless a done callback

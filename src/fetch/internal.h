@@ -6,6 +6,7 @@
  *	hop.c       URLs and redirects: what may be asked next (pure)
  *	answer.c    header lines and body bytes as they arrive, counted
  *	transfer.c  one request of libcurl, and libcurl on the loop
+ *	crowd.c     who is at which address, and who waits for a place there
  *	resolve.c   names    guard.c  addresses    decode.c  codings    session.c  TLS sessions
  */
 #ifndef FW_FETCH_INTERNAL_H
@@ -14,6 +15,7 @@
 #include <curl/curl.h>
 
 #include "base/buf.h"
+#include "fetch/crowd.h"
 #include "fetch/decode.h"
 #include "fetch/fetch.h"
 #include "fetch/resolve.h"
@@ -87,7 +89,8 @@ struct fw_fetch_priv {
 	struct fw_fetch_priv *prev, *next; /* in flight, or the free list (next only) */
 
 	/* the visit */
-	int64_t start_us;
+	int64_t start_us;                  /* later by what it waited for places: timings count from here */
+	int64_t deadline_us;               /* total_timeout */
 	struct fw_hop first, hop;          /* first.wire stays empty */
 	struct fw_buf url[FW_HOPS_MAX + 2]; /* that were asked, in order; [n] is asked now */
 	uint32_t n;
@@ -99,6 +102,9 @@ struct fw_fetch_priv {
 	bool landed;                       /* ended, but not decoded yet: in the fetcher's landed list */
 	uint64_t wire_bytes;               /* of the hops before */
 	struct fw_resolve_wait wait;
+	struct fw_crowd_seat seat;         /* at the address that is asked now */
+	int64_t seat_us;                   /* it waits for that since then; 0: it does not */
+	struct fw_buf addrs;               /* meanwhile: of the name; empty when the host is an address */
 
 	/* the request */
 	struct fw_reply reply;
@@ -124,6 +130,7 @@ struct fw_fetcher {
 	struct fw_decoder *decoder;
 	struct fw_resolver *resolver;
 	struct fw_sessions *sessions;
+	struct fw_crowd *crowd;            /* NULL: no limit */
 	CURLM *multi;
 	struct curl_slist fixed[2];        /* the header lines of every request */
 	uv_timer_t curl_timer, tick;

@@ -509,7 +509,7 @@ static CURLcode set_fixed(struct fw_fetch_priv *v)
 /* What is this request's own. */
 static CURLcode set_request(struct fw_fetch_priv *v, const char *addrs)
 {
-	int64_t left_ms = v->fr->c.total_timeout_ms - (fw_mono_us() - v->start_us) / 1000;
+	int64_t left_ms = (v->deadline_us - fw_mono_us()) / 1000;
 	CURLcode rc = CURLE_OK;
 
 	SET(URL, v->hop.wire.p);

@@ -403,12 +403,22 @@ def few_servers():
 
 
 @rule("035")
-def few_addresses():
+def few_addresses(base):
     requests, _ = crowd()
     hosted = [r for r in requests if "blogspot" in header(r, "Host")[0]]
     equal(len({header(r, "Host")[0] for r in hosted}), 6, "six names")
     starts = sorted(r["start_us"] for r in hosted)
     holds(starts[-1] - starts[0] >= 5 * 150000 * 0.9, "six names of one hoster in %d ms" % ((starts[-1] - starts[0]) // 1000))
+    for most in (3, 0):
+        folder = os.path.join(base, str(most))
+        with origin(folder, samples(folder), "--feeds", "20", "--latency", "fixed:500") as o:
+            w = Wheel(folder, "address_max = %d\ndns_servers = %s\n" % (most, names().address))
+            w.run("add", *["http://feeds.name%d.example:%d/feed/%d" % (i, o.port, i) for i in range(20)])
+            done = w.run_once("--workers", "1")
+            equal(done["failed"], 0)
+            equal(len({header(r, "Host")[0] for r in o.requests()}), 20, "twenty names")
+            at_once = o.stats()["in_flight_max"]
+            holds(1 < at_once <= 3 if most else at_once > 3, "at one address with address_max = %d: %d" % (most, at_once))
 
 
 @rule("036")

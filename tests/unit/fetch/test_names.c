@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Names: asked once, kept as long as they may be, and never a way around the guard. */
+/* Names: asked once, kept as long as they may be, never a way around the guard; and how many of them go to one address at once. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,15 +28,24 @@ static struct dns_line script[] = {
 	{"inside.example", "10.0.0.1", 300, 0}, {"mapped.example", "::ffff:127.0.0.1", 300, 0}, {"v6.example", "::1", 300, 0},
 	{"broken.example", "!", 0, 0}, {"silent.example", "", 0, 0}, {"empty.example", "?", 0, 0}, {"gone.example", NULL, 0, 0},
 	{"xn--bcher-kva.example", "127.0.0.1", 300, 0},
+	{"one.example", "127.0.0.1", 300, 0}, {"two.example", "127.0.0.1", 300, 0}, {"three.example", "::ffff:127.0.0.1", 300, 0},
 	{"gone.example.corp.example", "127.0.0.1", 300, 0}, {"intranet.corp.example", "127.0.0.1", 300, 0},
 	{NULL, NULL, 0, 0},
 };
+
+static struct stub_conn *held[STUB_REQUESTS]; /* wait for their answer */
+static size_t held_n;
+static char elsewhere[60];
 
 static void answer(struct stub_conn *c, const char *path, const char *request)
 {
 	(void)request;
 	if (strcmp(path, "/to-rebind") == 0)
 		stub_answer(c, 302, "Location: //rebind.example/x\r\n", "", 0);
+	else if (strcmp(path, "/elsewhere") == 0)
+		stub_answer(c, 302, elsewhere, "", 0);
+	else if (strncmp(path, "/hold", 5) == 0)
+		held[held_n++] = c;
 	else
 		stub_answer(c, 200, "", "<rss/>", 6);
 }
@@ -53,6 +62,7 @@ static void setup(void)
 	config.dns_servers = servers;
 	fetcher = NULL;
 	done_n = 0;
+	held_n = 0;
 }
 
 static void teardown(void)
@@ -369,6 +379,234 @@ START_TEST(answers_are_pinned) /* between judging and connecting nobody asks aga
 }
 END_TEST
 
+/* ---- many names at one address ------------------------------------------------------------------------------------------------ */
+
+static struct fw_fetch crowd[12];
+static int order[FW_N(crowd)]; /* in which they ended */
+
+static void crowd_done(struct fw_fetch *f)
+{
+	order[done_n++] = (int)(f - crowd);
+}
+
+static void ask(size_t i, const char *host, const char *path)
+{
+	static char url[FW_N(crowd)][60];
+
+	fw_snprintf(url[i], sizeof(url[i]), "http://%s:%d%s", host, stub.port, path);
+	crowd[i] = (struct fw_fetch){.url = fw_str(url[i]), .done = crowd_done};
+	ck_assert_int_eq(fw_fetch_start(fetcher, &crowd[i], NULL), 0);
+}
+
+static void limit(uint32_t n)
+{
+	struct fw_err err;
+
+	config.address_max = n;
+	ck_assert_msg(fw_fetcher_create(&loop, &config, &fetcher, &err) == 0, "%s", err.text);
+}
+
+static void until_held(size_t n)
+{
+	while (held_n < n)
+		uv_run(&loop, UV_RUN_ONCE);
+}
+
+static void until_done(int n)
+{
+	while (done_n < n)
+		uv_run(&loop, UV_RUN_ONCE);
+}
+
+static void release(size_t i)
+{
+	stub_answer(held[i], 200, "", "<rss/>", 6);
+}
+
+static void crowd_finish(size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		fw_fetch_finish(&crowd[i]);
+}
+
+START_TEST(few_at_an_address)
+{
+	static const char *const HOST[] = {"one.example", "127.0.0.1", "two.example", "three.example"};
+
+	limit(3);
+	for (size_t i = 0; i < FW_N(crowd); i++)
+		ask(i, HOST[i % FW_N(HOST)], "/hold");
+	for (size_t i = 0; i < FW_N(crowd); i++) {
+		until_held(FW_MIN(i + 3, FW_N(crowd)));
+		for (int k = 0; k < 10; k++) /* if there were more to come, they would */
+			uv_run(&loop, UV_RUN_NOWAIT);
+		ck_assert_uint_eq(held_n, FW_MIN(i + 3, FW_N(crowd)));
+		ck_assert_uint_eq(fw_fetcher_in_flight(fetcher), FW_N(crowd) - i);
+		release(i);
+		until_done((int)i + 1);
+	}
+	for (size_t i = 0; i < FW_N(crowd); i++) {
+		ck_assert_msg(crowd[i].kind == FW_VISIT_OK, "%zu: %s", i, crowd[i].err.text);
+		ck_assert_int_ge(crowd[i].visit.queue_us, 0);
+		ck_assert_int_ge(crowd[i].visit.connect_us, crowd[i].visit.dns_us);
+		ck_assert_int_ge(crowd[i].visit.total_us, crowd[i].visit.first_byte_us);
+	}
+	crowd_finish(FW_N(crowd));
+}
+END_TEST
+
+START_TEST(first_come_first_served)
+{
+	limit(1);
+	for (size_t i = 0; i < FW_N(crowd); i++)
+		ask(i, "127.0.0.1", "/x");
+	until_done(FW_N(crowd));
+	for (size_t i = 0; i < FW_N(crowd); i++)
+		ck_assert_int_eq(order[i], (int)i);
+	ck_assert_int_eq(crowd[0].visit.queue_us, 0);
+	for (size_t i = 1; i < FW_N(crowd); i++)
+		ck_assert_int_gt(crowd[i].visit.queue_us, crowd[i - 1].visit.queue_us);
+	crowd_finish(FW_N(crowd));
+}
+END_TEST
+
+START_TEST(redirects_give_places_back)
+{
+	struct stub other;
+
+	limit(1);
+	stub_open(&other, &loop, "127.0.0.2", answer, NULL);
+	fw_snprintf(elsewhere, sizeof(elsewhere), "Location: http://127.0.0.2:%d/hold\r\n", other.port);
+	ask(0, "one.example", "/elsewhere");
+	until_held(1);
+	ask(1, "two.example", "/x"); /* its first address is free again */
+	until_done(1);
+	ck_assert_int_eq(order[0], 1);
+	ask(2, "two.example", "/elsewhere"); /* its second is not */
+	ask(3, "two.example", "/x");
+	until_done(2);
+	ck_assert_int_eq(order[1], 3);
+	ck_assert_uint_eq(held_n, 1);
+	release(0);
+	until_held(2);
+	release(1);
+	until_done(4);
+	for (size_t i = 0; i < 4; i++) {
+		ck_assert_msg(crowd[i].kind == FW_VISIT_OK, "%zu: %s", i, crowd[i].err.text);
+		ck_assert_uint_eq(crowd[i].hops, i == 0 || i == 2);
+	}
+	crowd_finish(4);
+	stub_close(&other);
+	uv_run(&loop, UV_RUN_NOWAIT);
+	stub_free(&other);
+}
+END_TEST
+
+START_TEST(leaving_the_line)
+{
+	limit(1);
+	for (size_t i = 0; i < 5; i++)
+		ask(i, i % 2 ? "one.example" : "127.0.0.1", "/hold");
+	until_held(1);
+	ck_assert(!fw_fetch_is_silent(&crowd[2]) && !fw_fetch_give_up(&crowd[2])); /* its host was not asked yet */
+	ck_assert(fw_fetch_is_silent(&crowd[0]));
+	fw_fetch_cancel(&crowd[2]);
+	ck_assert_int_eq(done_n, 1);
+	ck_assert_int_eq(crowd[2].kind, FW_VISIT_LOCAL);
+	ck_assert_uint_eq(stub.conn_n, 1);
+	fw_fetch_cancel(&crowd[0]); /* its place goes to the next, who leaves before he hears of it */
+	fw_fetch_cancel(&crowd[4]);
+	until_held(2);
+	ck_assert_uint_eq(fw_fetcher_in_flight(fetcher), 2);
+	fw_fetch_cancel(&crowd[1]); /* all of them, as at the end of a drain */
+	fw_fetch_cancel(&crowd[3]);
+	ck_assert_int_eq(done_n, 5);
+	ck_assert_uint_eq(fw_fetcher_in_flight(fetcher), 0);
+	crowd_finish(5);
+}
+END_TEST
+
+static void on_time(uv_timer_t *t)
+{
+	release(0);
+	uv_close((uv_handle_t *)t, NULL);
+}
+
+static void release_after(uv_timer_t *timer, uint64_t ms)
+{
+	uv_timer_init(&loop, timer);
+	uv_timer_start(timer, on_time, ms, 0);
+}
+
+START_TEST(a_line_too_long) /* deferred, not failed; and nothing of the wait counts as the server's time */
+{
+	uv_timer_t timer;
+
+	config.total_timeout_ms = 4000;
+	limit(1);
+	for (size_t i = 0; i < 3; i++)
+		ask(i, "127.0.0.1", "/hold");
+	until_held(1);
+	release_after(&timer, 1000);
+	until_done(3); /* the first is answered; the second has its turn, and not all of its time; the third has no turn in time */
+	ck_assert_msg(crowd[0].kind == FW_VISIT_OK, "%s", crowd[0].err.text);
+	for (size_t i = 1; i < 3; i++) {
+		ck_assert_msg(crowd[i].kind == FW_VISIT_LOCAL && strstr(crowd[i].err.text, "address_max"), "%s", crowd[i].err.text);
+		ck_assert_int_ge(crowd[i].visit.queue_us, 900000);
+	}
+	ck_assert_int_lt(crowd[2].visit.total_us, crowd[2].visit.queue_us);
+	crowd_finish(3);
+}
+END_TEST
+
+START_TEST(clocks_begin_with_the_turn) /* it waits longer than a connection or an answer may take */
+{
+	uv_timer_t timer;
+
+	config.connect_timeout_ms = 3000;
+	limit(1);
+	ask(0, "one.example", "/hold");
+	until_held(1);
+	ask(1, "one.example", "/x");
+	release_after(&timer, 3500);
+	until_done(2);
+	ck_assert_msg(crowd[0].kind == FW_VISIT_OK && crowd[1].kind == FW_VISIT_OK, "%s; %s", crowd[0].err.text, crowd[1].err.text);
+	ck_assert_int_gt(crowd[1].visit.queue_us, 3000000);
+	crowd_finish(2);
+}
+END_TEST
+
+START_TEST(failures_give_places_back)
+{
+	static const char *const T[] = {"inside.example", "gone.example", "10.0.0.1"};
+
+	config.address_max = 1;
+	for (size_t i = 0; i < 3 * FW_N(T); i++) {
+		struct fw_fetch f = get(T[i % FW_N(T)]);
+
+		ck_assert(f.kind == FW_VISIT_BLOCKED || f.kind == FW_VISIT_DNS);
+		ck_assert_int_eq(f.visit.queue_us, 0);
+		fw_fetch_finish(&f);
+	}
+}
+END_TEST
+
+START_TEST(a_proxy_is_no_crowd) /* all go to its address, and nobody knows theirs */
+{
+	char proxy[40];
+
+	fw_snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%d", stub.port);
+	config.proxy = proxy;
+	limit(1);
+	for (size_t i = 0; i < 3; i++)
+		ask(i, "one.example", "/x");
+	until_done(3);
+	for (size_t i = 0; i < 3; i++)
+		ck_assert_int_eq(crowd[i].visit.queue_us, 0);
+	crowd_finish(3);
+}
+END_TEST
+
 /* ---- the resolver alone ------------------------------------------------------------------------------------------------------- */
 
 static void destroying_done(struct fw_fetch *f)
@@ -384,6 +622,7 @@ START_TEST(last_done_destroys) /* from within c-ares, libcurl, the tick, and lat
 	static const char *const T[] = {"http://gone.example/", "http://feeds.example:1/", "http://silent.example/", "ftp://x"};
 
 	config.connect_timeout_ms = 200;
+	config.address_max = 1;
 	for (size_t i = 0; i < FW_N(T); i++) {
 		struct fw_fetch f = {.url = fw_str(T[i]), .done = destroying_done};
 		struct fw_err err;
@@ -445,7 +684,8 @@ int main(void)
 	const TTest *const T[] = {
 		name_is_asked_once, crowd_asks_once, names_that_fail, servers_that_fail, international_names, search_lists_are_for_bare_names,
 		hosts_file_comes_first, servers_change, guarded_names, localhost_is_here, rebinding,
-		answers_are_pinned, last_done_destroys, cache_is_bounded,
+		answers_are_pinned, few_at_an_address, first_come_first_served, redirects_give_places_back, leaving_the_line, a_line_too_long,
+		clocks_begin_with_the_turn, failures_give_places_back, a_proxy_is_no_crowd, last_done_destroys, cache_is_bounded,
 	};
 	Suite *s = suite_create("fetch names");
 	TCase *t = tcase_create("names");

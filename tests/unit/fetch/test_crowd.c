@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: ISC */
+/* Who is at which address, and who waits: counted, in order, and nobody forgotten. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "base/cidr.h"
+#include "base/str.h"
+#include "fetch/crowd.h"
+#include "../../suite.h"
+
+static struct fw_crowd *crowd;
+static struct fw_crowd_seat seat[8];
+
+static void setup(void)
+{
+	ck_assert_int_eq(fw_crowd_create(2, &crowd), 0);
+	memset(seat, 0, sizeof(seat));
+}
+
+static void teardown(void)
+{
+	for (size_t i = 0; i < FW_N(seat); i++)
+		fw_crowd_leave(crowd, &seat[i]);
+	ck_assert_ptr_null(fw_crowd_next(crowd));
+	ck_assert_uint_eq(fw_crowd_places(crowd), 0);
+	fw_crowd_destroy(crowd);
+}
+
+static enum fw_crowd_state enter(size_t i, const char *address)
+{
+	unsigned char a[16];
+
+	ck_assert(fw_ip_parse(fw_str(address), a));
+	ck_assert_int_eq(fw_crowd_enter(crowd, a, &seat[i]), 0);
+	return seat[i].state;
+}
+
+START_TEST(in_order)
+{
+	for (size_t i = 0; i < 6; i++)
+		ck_assert_int_eq(enter(i, "192.0.2.1"), i < 2 ? FW_CROWD_IN : FW_CROWD_WAITS);
+	ck_assert_int_eq(enter(6, "192.0.2.2"), FW_CROWD_IN); /* another address is another matter */
+	ck_assert_uint_eq(fw_crowd_places(crowd), 2);
+	ck_assert(!fw_crowd_calls(crowd));
+	fw_crowd_leave(crowd, &seat[1]);
+	ck_assert(fw_crowd_calls(crowd));
+	ck_assert_int_eq(seat[2].state, FW_CROWD_CALLED);
+	ck_assert_int_eq(enter(7, "192.0.2.1"), FW_CROWD_WAITS); /* the free place is his who was called */
+	fw_crowd_leave(crowd, &seat[0]);
+	ck_assert_ptr_eq(fw_crowd_next(crowd), &seat[2]);
+	ck_assert_ptr_eq(fw_crowd_next(crowd), &seat[3]);
+	ck_assert_ptr_null(fw_crowd_next(crowd));
+	ck_assert_int_eq(seat[3].state, FW_CROWD_IN);
+	ck_assert_int_eq(seat[4].state, FW_CROWD_WAITS);
+}
+END_TEST
+
+START_TEST(leaving_while_waiting)
+{
+	for (size_t i = 0; i < 6; i++)
+		enter(i, "192.0.2.1");
+	fw_crowd_leave(crowd, &seat[3]); /* in the midst of the line */
+	fw_crowd_leave(crowd, &seat[3]);
+	fw_crowd_leave(crowd, &seat[0]);
+	ck_assert(fw_crowd_waits(&seat[2]));
+	fw_crowd_leave(crowd, &seat[2]); /* called, and gone before he heard it: the next is */
+	ck_assert_ptr_eq(fw_crowd_next(crowd), &seat[4]);
+	ck_assert(!fw_crowd_waits(&seat[4]));
+	ck_assert_ptr_null(fw_crowd_next(crowd));
+	fw_crowd_leave(crowd, &seat[5]); /* the last in line */
+	fw_crowd_leave(crowd, &seat[1]);
+	ck_assert_ptr_null(fw_crowd_next(crowd));
+	fw_crowd_leave(crowd, &seat[4]);
+	ck_assert_uint_eq(fw_crowd_places(crowd), 0);
+	ck_assert_int_eq(enter(0, "192.0.2.1"), FW_CROWD_IN);
+}
+END_TEST
+
+START_TEST(moving)
+{
+	for (size_t i = 0; i < 3; i++)
+		enter(i, "192.0.2.1");
+	ck_assert_int_eq(enter(0, "192.0.2.1"), FW_CROWD_IN); /* who is there keeps his place, whoever waits */
+	ck_assert(!fw_crowd_calls(crowd));
+	ck_assert_int_eq(enter(0, "192.0.2.2"), FW_CROWD_IN);
+	ck_assert_ptr_eq(fw_crowd_next(crowd), &seat[2]);
+	ck_assert_int_eq(enter(0, "192.0.2.1"), FW_CROWD_WAITS); /* who comes back is the last */
+	ck_assert_uint_eq(fw_crowd_places(crowd), 1);
+	ck_assert_int_eq(enter(0, "192.0.2.3"), FW_CROWD_IN); /* and who goes elsewhere waits no longer */
+	fw_crowd_leave(crowd, &seat[1]);
+	ck_assert(!fw_crowd_calls(crowd));
+}
+END_TEST
+
+START_TEST(what_one_address_is)
+{
+	static const struct { const char *a, *b; bool same; } T[] = {
+		{"192.0.2.1", "::ffff:192.0.2.1", true}, {"192.0.2.1", "192.0.2.2", false},
+		{"2001:db8:1:2::1", "2001:db8:1:2:ffff::9", true}, {"2001:db8:1:2::1", "2001:db8:1:3::1", false},
+		{"64:ff9b::192.0.2.1", "192.0.2.1", true}, {"64:ff9b::192.0.2.1", "64:ff9b::192.0.2.2", false}, /* NAT64 */
+		{"::1", "127.0.0.1", false},
+	};
+
+	for (size_t i = 0; i < FW_N(T); i++) {
+		enter(0, T[i].a);
+		enter(1, T[i].b);
+		ck_assert_msg(fw_crowd_places(crowd) == (T[i].same ? 1 : 2), "%s and %s", T[i].a, T[i].b);
+	}
+}
+END_TEST
+
+START_TEST(any_course) /* whatever comes and goes: never more than two, and the line moves whenever there is room */
+{
+	static const char *const AT[] = {"192.0.2.1", "192.0.2.2", "2001:db8::1"};
+	size_t where[FW_N(seat)] = {0};
+	uint32_t rnd = 1;
+
+	for (int step = 0; step < 20000; step++) {
+		size_t i = (rnd = rnd * 1664525 + 1013904223) >> 29, k = (rnd >> 20) % 4;
+
+		if (k < FW_N(AT)) {
+			enter(i, AT[k]);
+			where[i] = k;
+		} else if (step % 2) {
+			fw_crowd_leave(crowd, &seat[i]);
+		} else {
+			fw_crowd_next(crowd);
+		}
+		for (k = 0; k < FW_N(AT); k++) {
+			int in = 0, waits = 0;
+
+			for (i = 0; i < FW_N(seat); i++) {
+				bool here = seat[i].state != FW_CROWD_NOWHERE && where[i] == k;
+
+				waits += here && seat[i].state == FW_CROWD_WAITS;
+				in += here && seat[i].state != FW_CROWD_WAITS;
+			}
+			ck_assert_int_le(in, 2);
+			ck_assert(!waits || in == 2);
+		}
+	}
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *const T[] = {in_order, leaving_while_waiting, moving, what_one_address_is, any_course};
+	Suite *s = suite_create("fetch crowd");
+	TCase *t = tcase_create("crowd");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	for (size_t i = 0; i < FW_N(T); i++)
+		tcase_add_test(t, T[i]);
+	suite_add_tcase(s, t);
+	return run_suite(s);
+}
