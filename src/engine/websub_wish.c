@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "base/url.h"
+#include "base/utf8.h"
 #include "engine/websub_wish.h"
 #include "base/banned.h"
 
@@ -24,8 +25,8 @@ int wish_base(const char *url, struct fw_buf *out, struct fw_err *err)
 	struct fw_url u;
 
 	fw_url_split(s, &u);
-	if (!is_web(s) || u.query.p || u.fragment.p || u.userinfo.p)
-		return fw_err_set(err, FW_EINVAL, "websub_url = %.100s: hubs call back at addresses below it: https://example.org/, without ? and #", url);
+	if (!is_web(s) || fw_utf8_valid(s.p, s.len) != s.len || u.query.p || u.fragment.p || u.userinfo.p)
+		return fw_err_set(err, FW_EINVAL, "websub_url = %.100s: hubs call back at addresses below it: https://example.org/, in UTF-8, without ? and #", url);
 	fw_buf_addstr(out, s);
 	if (!fw_str_ends(s, FW_STR("/")))
 		fw_buf_addc(out, '/');
@@ -35,8 +36,32 @@ int wish_base(const char *url, struct fw_buf *out, struct fw_err *err)
 
 /* ---- wishes ----------------------------------------------------------------------------------------------------------------------------- */
 
-static void hub_add(struct sub_wish *w, struct fw_str url)
+/*
+ * An address that is no UTF-8 (Latin-1 in a header), as it is asked for: with its bytes in percent. What is kept is JSON, and would come
+ * back as another address: each look would find a new one to subscribe to.
+ */
+static struct fw_str in_utf8(struct fw_str url, struct fw_arena *a)
 {
+	struct fw_buf b = FW_BUF_INIT(0);
+
+	if (fw_utf8_valid(url.p, url.len) == url.len)
+		return url;
+	for (size_t i = 0; i < url.len; i++) {
+		unsigned char c = (unsigned char)url.p[i];
+
+		if (c < 0x80)
+			fw_buf_addc(&b, (char)c);
+		else
+			fw_buf_addf(&b, "%%%02X", c);
+	}
+	url = b.rc ? FW_STR_NONE : fw_arena_str(a, fw_buf_str(&b));
+	fw_buf_finish(&b);
+	return url;
+}
+
+static void hub_add(struct sub_wish *w, struct fw_str url, struct fw_arena *a)
+{
+	url = in_utf8(url, a);
 	for (uint32_t i = 0; i < w->hub_n; i++) {
 		if (fw_str_eq(w->hub[i], url))
 			return;
@@ -61,7 +86,7 @@ static void hubs_of_document(const json_t *extra, struct fw_arena *a, struct sub
 		struct fw_str type = member(hub, "type");
 
 		if (!type.len || fw_str_ieq(type, FW_STR("WebSub")) || fw_str_ieq(type, FW_STR("PubSubHubbub")))
-			hub_add(w, fw_arena_str(a, member(hub, "url")));
+			hub_add(w, fw_arena_str(a, member(hub, "url")), a);
 	}
 }
 
@@ -77,9 +102,9 @@ static void cloud_of_document(const json_t *extra, const struct fw_feed *f, stru
 	    (!secure && !fw_str_ieq(protocol, FW_STR("http-post"))))
 		return;
 	w->cloud = true;
-	w->topic = f->url;
+	w->topic = in_utf8(f->url, a);
 	hub_add(w, fw_str(fw_arena_printf(a, "%s://%.*s:%lld%s%.*s", secure || number == 443 ? "https" : "http", FW_STR_ARG(domain), (long long)number,
-		fw_str_starts(path, FW_STR("/")) ? "" : "/", FW_STR_ARG(path.p ? path : FW_STR("")))));
+		fw_str_starts(path, FW_STR("/")) ? "" : "/", FW_STR_ARG(path.p ? path : FW_STR("")))), a);
 }
 
 void wish_of_feed(const struct fw_feed *f, struct fw_str base, struct fw_arena *a, struct sub_wish *w)
@@ -89,8 +114,9 @@ void wish_of_feed(const struct fw_feed *f, struct fw_str base, struct fw_arena *
 	*w = (struct sub_wish){.feed_id = f->id, .topic = f->topic.len ? f->topic : f->validator_url.len ? f->validator_url : f->url, .base = base};
 	if (f->status != FW_FEED_ACTIVE)
 		return;
+	w->topic = in_utf8(w->topic, a);
 	if (f->hub.len)
-		hub_add(w, f->hub);
+		hub_add(w, f->hub, a);
 	if (fw_str_find(f->extra, FW_STR("\"hubs\"")) || (!w->hub_n && fw_str_find(f->extra, FW_STR("\"cloud\""))))
 		extra = json_loadb(f->extra.p, f->extra.len, 0, NULL);
 	if (extra)

@@ -386,7 +386,7 @@ END_TEST
 START_TEST(addresses)
 {
 	static const char *const BAD[] = {"", "example.org", "ftp://example.org/", "https://", "https://u:p@example.org/", "https://e.org/?x", "https://e.org/#x",
-		"https://e.org:0/", "https://e.org:99999/"};
+		"https://e.org:0/", "https://e.org:99999/", "https://e.org/\351/"};
 	struct fw_buf b = FW_BUF_INIT(0);
 
 	OK(wish_base("https://e.org", &b, &err));
@@ -432,6 +432,14 @@ START_TEST(hubs_of_feeds) /* WSB-01, WSB-02 */
 	f.hub = FW_STR("javascript:alert(1)");
 	wish_of_feed(&f, BASE, &a, &w);
 	ck_assert_uint_eq(w.hub_n, 0);
+	f.hub = FW_STR("https://one.example/\351\303\251"); /* no UTF-8: in percent, all of it */
+	f.topic = FW_STR("http://p.example/self?\351");
+	wish_of_feed(&f, BASE, &a, &w);
+	ck_assert(w.hub_n == 1 && fw_str_eq(w.hub[0], FW_STR("https://one.example/%E9%C3%A9")));
+	ck_assert(fw_str_eq(w.topic, FW_STR("http://p.example/self?%E9")));
+	f.topic = FW_STR("http://p.example/self?\303\251");
+	wish_of_feed(&f, BASE, &a, &w);
+	ck_assert(fw_str_eq(w.topic, f.topic));
 	fw_arena_finish(&a);
 }
 END_TEST
