@@ -412,10 +412,10 @@ def few_addresses(base):
     for most in (3, 0):
         folder = os.path.join(base, str(most))
         with origin(folder, samples(folder), "--feeds", "20", "--latency", "fixed:500") as o:
-            w = Wheel(folder, "address_max = %d\ndns_servers = %s\n" % (most, names().address))
+            w = Wheel(folder, "address_max = %d\ntotal_timeout_ms = 60s\ndns_servers = %s\n" % (most, names().address))
             w.run("add", *["http://feeds.name%d.example:%d/feed/%d" % (i, o.port, i) for i in range(20)])
             done = w.run_once("--workers", "1")
-            equal(done["failed"], 0)
+            equal(done["failed"], 0, done)
             equal(len({header(r, "Host")[0] for r in o.requests()}), 20, "twenty names")
             at_once = o.stats()["in_flight_max"]
             holds(1 < at_once <= 3 if most else at_once > 3, "at one address with address_max = %d: %d" % (most, at_once))
