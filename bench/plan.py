@@ -33,6 +33,7 @@ FEEDS = int(os.environ.get("FEEDS", "1597"))
 ONLY = os.environ.get("ONLY", "").split()
 WORK = os.path.join(BUILD, "bench-plan")
 SIMULATE = os.path.join(BUILD, "tools", "simulate")
+CORPUS = os.path.join(ROOT, "..", "shared", "corpus", "open")
 MEDIAN_MS, TIMEOUT_MS = 400 / SCALE, 10000 / SCALE
 POLICIES = ("fifo", "shortest", "longest", "host-path", "batch-unordered", "batch-sorted")
 CONF = SOON + "first_byte_timeout_ms = %dms\ntotal_timeout_ms = %dms\nhost_max = 2\npatience_ms = %dms\n" % (TIMEOUT_MS, 2 * TIMEOUT_MS, 2000 / SCALE)
@@ -267,7 +268,8 @@ def simulate():
     if not os.path.exists(SIMULATE):
         row("simulator", "", "", "", "", "build/tools/simulate is not there")
         return
-    r = subprocess.run([SIMULATE, "--bench"], text=True, check=False)
+    sys.stdout.flush()
+    r = subprocess.run([SIMULATE, "--bench"] + (["--trace", CORPUS] if os.path.isdir(CORPUS) else []), text=True, check=False)
     if r.returncode:
         short.append("simulator")
 
