@@ -504,7 +504,7 @@ START_TEST(store_and_model_agree) /* invariants 1, 6 */
 
 	fw_arena_init(&A, 0);
 	for (int64_t i = seed ? seed : 1; follows(_i) && i <= (seed ? seed : long_run ? 200 : 3); i++)
-		walk(_i, (uint64_t)i, wish("FW_WALK_STEPS", 150));
+		walk(_i, (uint64_t)i, wish("FW_WALK_STEPS", long_run ? 150 : 60));
 	fw_arena_finish(&A);
 }
 END_TEST
