@@ -104,6 +104,7 @@ def discovery(base): # WSB-01, WSB-02; 100-104, 200-202
         moved_topics(hub)
         d.add(*(u + p for p in ("/header", "/atom", "/rss", "/json", "/both", "/none", "/page", "/latin", "/301", "/302")))
         d.is_active(9)
+        wait_for("the hub knows, too", lambda: len(hub.subscriptions) == 9, 60)
         topics = sorted(s.topic for s in hub.subscriptions.values())
         equal(topics, sorted(u + t for t in ("/header?self=1", "/atom?self=other", "/rss", "/json?x=1&y=2", "/both", "/page", "/latin?%E9",
                                              "/301?redirect=complete", "/302?redirect=complete")))
@@ -144,7 +145,7 @@ def moved_hubs(base): # WSB-03; 203, 204
         holds("circle" in d.wheel.run("why", u + "/fcircle").stdout, "why says it")
 
 
-@case("verification: a topic that is not pending is answered 404, and so is all that nobody asked for") # WSB-05, WSB-15; 205
+@case("verification: a topic that is not pending is answered 404, and so is all that nobody asked for; leases of liars are made sane") # WSB-05, WSB-15; 205
 def verification(base):
     with both(base) as (hub, d):
         u = hub.url
@@ -170,6 +171,14 @@ def verification(base):
         holds(86000 < until <= 86400, until)
         equal(len(hub.posts()), 1)
         wait_for("the schedule knows", lambda: (d.ahead("push_until") or 0) > 8e4, 30)
+        for lease, want_s, words in (("0", 86400, "no lease"), ("-5", 86400, "no lease"), (None, 86400, "no lease"),
+                                     ("1000000000000", 90 * 86400, "90 d"), ("1", 300, "300 s"), ("99999999999999999999", 90 * 86400, "90 d")):
+            equal(hub.intent(callback, "subscribe", u + "/f", "x", lease)[0], 200)
+
+            def sane(want_s=want_s, words=words):
+                w = d.wheel.json("websub", "list")[0]
+                return words in w["why"] and abs(w.get("until_ms", 0) / 1000 - time.time() - want_s) < 120
+            wait_for("lease %s" % lease, sane, 30)
 
 
 @case("documents come by the same way as fetched ones, with every signature; none without, or with a wrong one") # WSB-09-11; 300-302
@@ -209,21 +218,6 @@ def documents(base):
         for words in (d.wheel.words(), d.wheel.run("websub", "list", "--json").stdout, d.wheel.run("show", "#1", "--json").stdout):
             holds(not any(x in words for x in secrets), "secrets are nobody's to read") # LOG-02
         equal(ask("POST", s.callback, b"x" * (8 << 20) + b"y")[0], 413)
-
-
-@case("without a secret what comes is a hint only: the feed is asked itself") # WSB-12
-def without_a_secret(base):
-    with both(base, secret="no") as (hub, d):
-        u = hub.url
-        hub.page("/f", atom("f", [1], links(("hub", u + "/hub"), ("self", u + "/f"))))
-        d.add(u + "/f")
-        s = hub.wait_one()
-        d.is_active()
-        equal(s.secret, None)
-        holds(d.ahead("due") > 120, "not yet")
-        equal(hub.send(s, atom("f", [2])), 202)
-        equal(d.entries(), 1)
-        wait_for("asked itself", lambda: d.ahead("due") <= 61, 30)
 
 
 @case("renewal: by the same callback, before the lease ends, never a second subscription") # WSB-07
@@ -272,7 +266,7 @@ def leaving(base):
         d.add(*(u + "/" + n for n in "abcd"))
         d.is_active(4)
         for name in "abcd":
-            subs[name] = hub.one(u + "/" + name)
+            subs[name] = hub.wait_one(u + "/" + name)
         d.wheel.run("pause", u + "/a")
         d.wheel.run("remove", u + "/b")
         d.wheel.run("websub", "off", u + "/c")
@@ -286,39 +280,21 @@ def leaving(base):
         d.wheel.run("resume", u + "/a")
         d.wheel.run("websub", "on", u + "/c")
         d.is_active(3)
-        holds(hub.one(u + "/a").callback != subs["a"].callback and hub.one(u + "/c").callback != subs["c"].callback, "new ones")
+        holds(hub.wait_one(u + "/a").callback != subs["a"].callback and hub.wait_one(u + "/c").callback != subs["c"].callback, "new ones")
         holds([v for v in hub.verified if v[0] == "unsubscribe"] and all(v[2] for v in hub.verified), hub.verified)
 
 
-@case("leases of liars are made sane") # bad input
-def lies(base):
-    with both(base) as (hub, d):
-        u = hub.url
-        hub.page("/f", atom("f", [1], links(("hub", u + "/hub"), ("self", u + "/f"))))
-        hub.verifies = False
-        d.add(u + "/f")
-        wait_for("the request", hub.posts, 60)
-        callback = hub.posts()[0]["hub.callback"]
-        for lease, want_s, words in (("0", 86400, "no lease"), ("-5", 86400, "no lease"), (None, 86400, "no lease"),
-                                     ("1000000000000", 90 * 86400, "90 d"), ("1", 300, "300 s"), ("99999999999999999999", 90 * 86400, "90 d")):
-            equal(hub.intent(callback, "subscribe", u + "/f", "x", lease)[0], 200)
-
-            def sane(want_s=want_s, words=words):
-                w = d.wheel.json("websub", "list")[0]
-                return words in w["why"] and abs(w.get("until_ms", 0) / 1000 - time.time() - want_s) < 120
-            wait_for("lease %s" % lease, sane, 30)
-
-
-@case("rssCloud: registered, challenged, pinged: the feed is asked at once")
-def clouds(base):
-    with both(base) as (hub, d):
+@case("hints: what comes without a secret, and rssCloud's pings (registered, challenged): the feed is asked itself, at once") # WSB-12
+def hints(base):
+    with both(base, secret="no", conf="host_max = 16\n") as (hub, d):
         u = hub.url
         port = u.rpartition(":")[2]
         hub.page("/f", RSS % ('<cloud domain="127.0.0.1" port="%s" path="/cloud" registerProcedure="" protocol="http-post"/>' % port),
                  kind="application/rss+xml")
-        d.add(u + "/f")
+        hub.page("/plain", atom("f", [1], links(("hub", u + "/hub"), ("self", u + "/plain"))))
+        d.add(u + "/f", u + "/plain")
         wait_for("the registration", lambda: hub.pings, 60)
-        d.is_active()
+        d.is_active(2)
         form = hub.posts("/cloud")[0]
         equal((form["protocol"], form["domain"], form["port"], form["url1"]), ("http-post", "127.0.0.1", str(d.port), u + "/f"))
         w = d.wheel.json("websub", "list")[0]
@@ -329,6 +305,12 @@ def clouds(base):
         holds(d.ahead("due") > 120, "another's ping is none")
         equal(ask("POST", hub.pings[0][0], ("url=" + u.replace(":", "%3A") + "/f").encode())[0], 202)
         holds(d.ahead("due") <= 61, d.feed())
+        s = hub.wait_one()
+        equal(s.secret, None)
+        holds(d.ahead("due", "#2") > 120, "not yet")
+        equal(hub.send(s, atom("f", [2])), 202)
+        equal(d.entries(), 2)
+        wait_for("asked itself", lambda: d.ahead("due", "#2") <= 61, 30)
 
 
 def records(d, change, key):
@@ -394,13 +376,13 @@ def everywhere(base, engine):
 
 @case("a hub is asked by one server of several; when that is killed another goes on") # REL-01
 def several_servers(base):
-    with both(base, lease="4s") as (hub, d):
+    with both(base, lease="3s") as (hub, d):
         u = hub.url
         hub.page("/f", atom("f", [1], links(("hub", u + "/hub"), ("self", u + "/f"))))
         d.add(u + "/f")
         s = hub.wait_one()
         os.makedirs(base + "/second")
-        other = Subscriber(base + "/second", store=d.wheel.store, conf=CONF % (d.port, "4s", "yes"))
+        other = Subscriber(base + "/second", store=d.wheel.store, conf=CONF % (d.port, "3s", "yes"))
         try:
             equal((metric(d, "websub_leads"), metric(other, "websub_leads")), (1, 0))
             equal(hub.send(s, atom("f", [2])), 200)
