@@ -27,7 +27,10 @@ function show() {
 	for (const note of document.querySelectorAll("[data-ms]")) {
 		const x = left + (note.dataset.ms - from) / wide * across;
 		note.setAttribute("transform", `translate(${x})`);
-		note.style.display = x < left + 300 || x > left + across ? "none" : "";
+		const inside = x < left + 450, text = note.querySelector("text");
+		note.style.display = x < left || x > left + across ? "none" : "";
+		text.setAttribute("x", inside ? 8 : -8);
+		text.setAttribute("text-anchor", inside ? "start" : "end");
 	}
 	axis.replaceChildren();
 	const s = step(wide), y = +axis.dataset.y, digits = Math.max(0, Math.ceil(-Math.log10(s / 1000)));

@@ -18,6 +18,7 @@
 #define WIDTH 1600
 #define LEFT 64
 #define ACROSS 1500 /* of the lanes */
+#define NOTE_WIDE 450
 #define BUSY_TOP 128
 #define BUSY_HIGH 56
 #define BUCKETS 750
@@ -267,14 +268,17 @@ static void axis(const struct timeline *t, struct fw_buf *out, int y)
 	fw_buf_adds(out, "</g>\n");
 }
 
-/* The bar that ended last has its name beside it. */
+/* The bar that ended last has its name in front of it, or in it where there is no room. The script does the same. */
 static void culprit(const struct timeline *t, struct fw_buf *out, int y)
 {
 	const struct bar *b = &t->bar[t->last];
 	int high = lane_high(t), at = y + (int)b->lane * high;
 
-	fw_buf_addf(out, "<g class=\"note\" data-ms=\"%.3f\" transform=\"translate(%.1f)\"><text x=\"-8\" y=\"%d\" text-anchor=\"end\" style=\"paint-order:stroke\""
-		" stroke=\"#fff\" stroke-width=\"4\" font-weight=\"600\">last: ", across(b->from_us), x_of(t, b->from_us), at + high / 2 + 5);
+	bool inside = x_of(t, b->from_us) < LEFT + NOTE_WIDE;
+
+	fw_buf_addf(out, "<g class=\"note\" data-ms=\"%.3f\" transform=\"translate(%.1f)\"><text x=\"%d\" y=\"%d\" text-anchor=\"%s\" style=\"paint-order:stroke\""
+		" stroke=\"#fff\" stroke-width=\"4\" font-weight=\"600\">last: ", across(b->from_us), x_of(t, b->from_us), inside ? 8 : -8, at + high / 2 + 5,
+		inside ? "start" : "end");
 	url(out, b->visit.feed_url, 60);
 	fw_buf_adds(out, ", ");
 	span(out, b->until_us - b->from_us);
