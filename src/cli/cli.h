@@ -165,6 +165,17 @@ void cli_json_begin(struct cli_json *w, bool pretty);
 void cli_json_flush(struct cli_json *w, struct cli *c);
 void cli_json_end(struct cli_json *w, struct cli *c); /* newline, flush, free */
 
+/* A list, as a table or, with --json, as an array: begin, a row or an object each (counted in n), end. */
+struct cli_list {
+	struct cli *c;
+	struct cli_table table;
+	struct cli_json json;
+	bool as_json;
+	size_t n;
+};
+void cli_list_begin(struct cli_list *l, struct cli *c, const struct cli_column *column, size_t n); /* the command has --json */
+void cli_list_end(struct cli_list *l);
+
 /* ---- term.c: what the terminal can do ----------------------------------------------------------------------------------- */
 
 /* colour: "auto", "always", "never". NO_COLOR and TERM=dumb mean never unless asked for. */

@@ -4,12 +4,9 @@
 #include "base/banned.h"
 
 struct list {
-	struct cli *c;
-	struct cli_table table;
-	struct cli_json json;
-	bool as_json, failing;
+	struct cli_list out;
+	bool failing;
 	bool stacked; /* failing, and the terminal is too narrow for reason and address side by side */
-	size_t n;
 };
 
 static const struct cli_column PLAIN[] = {
@@ -23,7 +20,7 @@ static const struct cli_column FAILING[] = {
 
 static void cell(struct list *l, const char *style, const char *text)
 {
-	cli_table_cell(&l->table, style, fw_str(text));
+	cli_table_cell(&l->out.table, style, fw_str(text));
 }
 
 static const char *due(const struct cli *c, const struct fw_feed *f, char text[FW_RFC3339_MAX])
@@ -44,15 +41,15 @@ static void row(struct list *l, const struct fw_feed *f)
 	cell(l, style, state);
 	if (l->failing) {
 		cell(l, NULL, cli_number(text, f->fail_n));
-		cell(l, NULL, due(l->c, f, text));
-		cli_table_cell(&l->table, NULL, cli_feed_error(f));
+		cell(l, NULL, due(l->out.c, f, text));
+		cli_table_cell(&l->out.table, NULL, cli_feed_error(f));
 	} else {
-		cell(l, NULL, cli_ago(l->c, text, f->last_visit_ms));
-		cell(l, NULL, due(l->c, f, text));
+		cell(l, NULL, cli_ago(l->out.c, text, f->last_visit_ms));
+		cell(l, NULL, due(l->out.c, f, text));
 		cell(l, NULL, cli_number(text, f->entry_n));
-		cli_table_cell(&l->table, CLI_BOLD, has_title ? cli_feed_title(f) : FW_STR("-"));
+		cli_table_cell(&l->out.table, CLI_BOLD, has_title ? cli_feed_title(f) : FW_STR("-"));
 	}
-	cli_table_cell(&l->table, CLI_DIM, f->url);
+	cli_table_cell(&l->out.table, CLI_DIM, f->url);
 }
 
 #define STACKED_COLUMNS 120
@@ -60,7 +57,7 @@ static void row(struct list *l, const struct fw_feed *f)
 /* The reason whole, the address under it: both are there to be read, not to be guessed from their first words. */
 static void failing_text(struct list *l, const struct fw_feed *f)
 {
-	struct cli *c = l->c;
+	struct cli *c = l->out.c;
 	const char *style, *state = cli_feed_state(f, &style);
 	char id[FW_RFC3339_MAX], text[FW_RFC3339_MAX];
 
@@ -82,16 +79,16 @@ static int take(void *ctx, const struct fw_feed *f)
 {
 	struct list *l = ctx;
 
-	l->n++;
-	if (l->as_json) {
-		fw_feed_json(&l->json.j, NULL, f);
-		cli_json_flush(&l->json, l->c);
+	l->out.n++;
+	if (l->out.as_json) {
+		fw_feed_json(&l->out.json.j, NULL, f);
+		cli_json_flush(&l->out.json, l->out.c);
 	} else if (l->stacked) {
 		failing_text(l, f);
 	} else {
 		row(l, f);
 	}
-	return cli_gone(l->c);
+	return cli_gone(l->out.c);
 }
 
 static int status_value(struct cli *c, int *status)
@@ -108,7 +105,7 @@ static int status_value(struct cli *c, int *status)
 
 static int list_run(struct cli *c)
 {
-	struct list l = {.c = c, .as_json = cli_flag(c, "json"), .failing = cli_flag(c, "failing")};
+	struct list l = {.failing = cli_flag(c, "failing")};
 	struct fw_feed_query q = {.failing = l.failing, .by_due = cli_flag(c, "by-due")};
 	struct fw_err err = {0};
 	int64_t limit = 0;
@@ -123,22 +120,12 @@ static int list_run(struct cli *c)
 	rc = cli_store(c, FW_STORE_READ);
 	if (rc)
 		return rc;
-	if (l.as_json) {
-		cli_json_begin(&l.json, true);
-		fw_json_array(&l.json.j, NULL);
-	} else {
-		cli_table_init(&l.table, c, l.failing ? FAILING : PLAIN, l.failing ? FW_N(FAILING) : FW_N(PLAIN));
-	}
+	cli_list_begin(&l.out, c, l.failing ? FAILING : PLAIN, l.failing ? FW_N(FAILING) : FW_N(PLAIN));
 	rc = fw_store_feed_list(c->store, &q, take, &l, &err);
-	if (l.as_json) {
-		fw_json_end(&l.json.j);
-		cli_json_end(&l.json, c);
-	} else {
-		cli_table_end(&l.table);
-	}
+	cli_list_end(&l.out);
 	if (rc < 0)
 		return cli_store_failed(c, &err);
-	if (!l.n && !l.as_json)
+	if (!l.out.n && !l.out.as_json)
 		cli_note(c, "%s", l.failing ? "no feed is failing" : "no feeds here: 'feedwheel add URL' subscribes");
 	return CLI_OK;
 }

@@ -83,14 +83,6 @@ static int take_away(struct cli *c)
 
 /* ---- list ---------------------------------------------------------------------------------------------------------------------- */
 
-struct list {
-	struct cli *c;
-	struct cli_table table;
-	struct cli_json json;
-	bool as_json;
-	size_t n;
-};
-
 static const struct cli_column COLUMN[] = {{"NAME"}, {"SCOPES"}, {"MADE", .spare = 2}, {"USED", .spare = 1}, {"UNTIL"}};
 
 static bool is_over(const struct cli *c, const struct fw_token *t)
@@ -98,7 +90,7 @@ static bool is_over(const struct cli *c, const struct fw_token *t)
 	return t->until_ms != FW_NO_DATE && t->until_ms <= c->now_ms;
 }
 
-static void row(struct list *l, const struct fw_token *t)
+static void row(struct cli_list *l, const struct fw_token *t)
 {
 	char scopes[FW_TOKEN_SCOPES_MAX], made[FW_RFC3339_MAX], until[FW_RFC3339_MAX], used[FW_RFC3339_MAX];
 	bool over = is_over(l->c, t);
@@ -112,7 +104,7 @@ static void row(struct list *l, const struct fw_token *t)
 		t->until_ms == FW_NO_DATE ? FW_STR("forever") : fw_str(cli_stamp(until, t->until_ms)));
 }
 
-static void object(struct list *l, const struct fw_token *t)
+static void object(struct cli_list *l, const struct fw_token *t)
 {
 	struct fw_json *j = &l->json.j;
 
@@ -139,7 +131,7 @@ static void object(struct list *l, const struct fw_token *t)
 
 static int take(void *ctx, const struct fw_token *t)
 {
-	struct list *l = ctx;
+	struct cli_list *l = ctx;
 
 	l->n++;
 	if (l->as_json)
@@ -151,7 +143,7 @@ static int take(void *ctx, const struct fw_token *t)
 
 static int list(struct cli *c)
 {
-	struct list l = {.c = c, .as_json = cli_flag(c, "json")};
+	struct cli_list l;
 	struct fw_err err = {0};
 	int rc;
 
@@ -160,19 +152,9 @@ static int list(struct cli *c)
 	rc = cli_store(c, FW_STORE_READ);
 	if (rc)
 		return rc;
-	if (l.as_json) {
-		cli_json_begin(&l.json, true);
-		fw_json_array(&l.json.j, NULL);
-	} else {
-		cli_table_init(&l.table, c, COLUMN, FW_N(COLUMN));
-	}
+	cli_list_begin(&l, c, COLUMN, FW_N(COLUMN));
 	rc = fw_token_list(c->store, true, take, &l, &err);
-	if (l.as_json) {
-		fw_json_end(&l.json.j);
-		cli_json_end(&l.json, c);
-	} else {
-		cli_table_end(&l.table);
-	}
+	cli_list_end(&l);
 	if (rc < 0)
 		return cli_store_failed(c, &err);
 	if (!l.n && !l.as_json)

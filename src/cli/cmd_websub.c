@@ -9,14 +9,6 @@ static const struct cli_column COLUMN[] = {
 	{"IGNORED", .right = true, .spare = 4}, {"NOTE", .flex = true},
 };
 
-struct list {
-	struct cli *c;
-	struct cli_table table;
-	struct cli_json json;
-	bool as_json;
-	size_t n;
-};
-
 static const char *note(const struct cli *c, const struct fw_websub *w, char text[80], const char **style)
 {
 	char when[FW_RFC3339_MAX];
@@ -30,7 +22,7 @@ static const char *note(const struct cli *c, const struct fw_websub *w, char tex
 	return NULL;
 }
 
-static void row(struct list *l, const struct fw_websub *w)
+static void row(struct cli_list *l, const struct fw_websub *w)
 {
 	char text[FW_RFC3339_MAX], words[80];
 	const char *style, *more = note(l->c, w, words, &style);
@@ -47,7 +39,7 @@ static void row(struct list *l, const struct fw_websub *w)
 	cli_table_cell(&l->table, style, more ? fw_str(more) : w->why);
 }
 
-static void object(struct list *l, const struct fw_websub *w)
+static void object(struct cli_list *l, const struct fw_websub *w)
 {
 	const struct { const char *name; int64_t at_ms; } TIME[] = {{"since_ms", w->since_ms}, {"until_ms", w->until_ms}, {"next_ms", w->next_ms},
 		{"distrusted_until_ms", w->distrust_ms}, {"last_ms", w->last_ms}};
@@ -75,7 +67,7 @@ static void object(struct list *l, const struct fw_websub *w)
 
 static int take(void *ctx, const struct fw_websub *w)
 {
-	struct list *l = ctx;
+	struct cli_list *l = ctx;
 
 	l->n++;
 	if (l->as_json)
@@ -87,7 +79,7 @@ static int take(void *ctx, const struct fw_websub *w)
 
 static int list(struct cli *c)
 {
-	struct list l = {.c = c, .as_json = cli_flag(c, "json")};
+	struct cli_list l;
 	struct fw_err err = {0};
 	int rc;
 
@@ -96,19 +88,9 @@ static int list(struct cli *c)
 	rc = cli_store(c, FW_STORE_READ);
 	if (rc)
 		return rc;
-	if (l.as_json) {
-		cli_json_begin(&l.json, true);
-		fw_json_array(&l.json.j, NULL);
-	} else {
-		cli_table_init(&l.table, c, COLUMN, FW_N(COLUMN));
-	}
+	cli_list_begin(&l, c, COLUMN, FW_N(COLUMN));
 	rc = fw_websub_list(c->store, take, &l, &err);
-	if (l.as_json) {
-		fw_json_end(&l.json.j);
-		cli_json_end(&l.json, c);
-	} else {
-		cli_table_end(&l.table);
-	}
+	cli_list_end(&l);
 	if (rc < 0)
 		return cli_store_failed(c, &err);
 	if (!l.n && !l.as_json)

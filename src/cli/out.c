@@ -410,3 +410,28 @@ void cli_json_end(struct cli_json *w, struct cli *c)
 	cli_json_flush(w, c);
 	fw_buf_finish(&w->buf);
 }
+
+/* ---- lists ------------------------------------------------------------------------------------------------------------------- */
+
+void cli_list_begin(struct cli_list *l, struct cli *c, const struct cli_column *column, size_t n)
+{
+	l->c = c;
+	l->n = 0;
+	l->as_json = cli_flag(c, "json");
+	if (l->as_json) {
+		cli_json_begin(&l->json, true);
+		fw_json_array(&l->json.j, NULL);
+	} else {
+		cli_table_init(&l->table, c, column, n);
+	}
+}
+
+void cli_list_end(struct cli_list *l)
+{
+	if (l->as_json) {
+		fw_json_end(&l->json.j);
+		cli_json_end(&l->json, l->c);
+	} else {
+		cli_table_end(&l->table);
+	}
+}
