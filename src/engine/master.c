@@ -276,14 +276,12 @@ static void add_up(const struct master *m, struct fw_run_stats *out)
 static void compare(const struct master *m, struct fw_run_stats *out)
 {
 	struct fw_run_course *c = &out->course;
-	enum fw_plan_policy order = fw_settings_order(m->config);
 	struct fw_meter_sum s;
 
 	fw_meter_read(m->meter, &s);
-	*c = (struct fw_run_course){.order = fw_plan_policy_name(order), .slots = (int64_t)s.slots};
+	*c = (struct fw_run_course){.order = fw_plan_policy_name(fw_settings_order(m->config)), .slots = (int64_t)s.slots};
 	out->workers = (uint32_t)m->n;
-	if (order == FW_PLAN_BATCH_UNORDERED || order == FW_PLAN_BATCH_SORTED)
-		c->batch = m->config->order_batch ? m->config->order_batch : c->slots / FW_MAX(m->n, 1);
+	c->batch = fw_settings_batch(m->config, c->slots / FW_MAX(m->n, 1));
 	for (int i = 0; i < m->n; i++) {
 		const struct worker_shared *sh = &m->shared[i];
 

@@ -27,6 +27,13 @@ enum fw_plan_policy fw_settings_order(const struct fw_config *c)
 	return c->order && fw_plan_policy_find(fw_str(c->order), &p) ? p : FW_PLAN_HOST_PATH;
 }
 
+int64_t fw_settings_batch(const struct fw_config *c, int64_t slots)
+{
+	if (!fw_plan_is_batch(fw_settings_order(c)))
+		return 0;
+	return c->order_batch ? c->order_batch : slots;
+}
+
 void fw_settings_visit(const struct fw_config *c, struct visit_rules *out)
 {
 	*out = (struct visit_rules){.limits = {.max_bytes = (size_t)c->max_body_bytes, .max_entries = (uint32_t)c->max_entries}};

@@ -15,6 +15,7 @@ struct fw_net {
 
 /* The order of a --once. */
 int fw_settings_workers(const struct fw_config *c); /* how many processes */
+int64_t fw_settings_batch(const struct fw_config *c, int64_t slots); /* of a batch order, with so many slots in a worker; else 0 */
 enum fw_plan_policy fw_settings_order(const struct fw_config *c);
 void fw_settings_visit(const struct fw_config *c, struct visit_rules *out);
 /* out->fetch refers to out's other members: do not move it. Errors: FW_EINVAL naming the setting. */

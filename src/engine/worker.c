@@ -643,10 +643,9 @@ static int queue_init(struct worker *w)
 {
 	const struct fw_config *c = w->o->config;
 	struct fw_plan_rules rules = {.policy = FW_PLAN_FIFO, .slots = w->lane.slots, .host_max = (uint32_t)c->host_max};
-	enum fw_plan_policy order = fw_settings_order(c);
 
-	if (w->o->once && (order == FW_PLAN_BATCH_UNORDERED || order == FW_PLAN_BATCH_SORTED))
-		w->batch = c->order_batch ? (size_t)c->order_batch : w->lane.slots;
+	if (w->o->once)
+		w->batch = (size_t)fw_settings_batch(c, w->lane.slots);
 	if (!w->o->once && c->slow_share < 100)
 		w->slow_max = FW_MAX((size_t)w->lane.slots * (size_t)c->slow_share / 100, 1);
 	w->slow_us = c->slow_ms * 1000;

@@ -228,9 +228,9 @@ static struct fw_plan_host *host_get(struct fw_plan *p, int64_t id)
 
 /* ---- the queue ----------------------------------------------------------------------------------------------------------------- */
 
-static bool is_batch(const struct fw_plan_rules *r)
+bool fw_plan_is_batch(enum fw_plan_policy p)
 {
-	return r->policy == FW_PLAN_BATCH_UNORDERED || r->policy == FW_PLAN_BATCH_SORTED;
+	return p == FW_PLAN_BATCH_UNORDERED || p == FW_PLAN_BATCH_SORTED;
 }
 
 struct fw_plan *fw_plan_new(const struct fw_plan_rules *rules)
@@ -284,7 +284,7 @@ int fw_plan_put(struct fw_plan *p, struct fw_plan_item *item)
 	if (!item->of)
 		return FW_ENOMEM;
 	item->of->known++;
-	if (is_batch(&p->rules)) {
+	if (fw_plan_is_batch(p->rules.policy)) {
 		item->number = p->number++;
 		fw_heap_put(&p->backlog, &item->node);
 		p->backlog_n++;

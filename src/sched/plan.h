@@ -24,6 +24,7 @@ enum fw_plan_policy {
 	FW_PLAN_POLICY_N
 };
 const char *fw_plan_policy_name(enum fw_plan_policy p); /* "fifo", "shortest", "longest", "host-path", "batch-unordered", ... */
+bool fw_plan_is_batch(enum fw_plan_policy p); /* one of the two */
 bool fw_plan_policy_find(struct fw_str name, enum fw_plan_policy *out);
 
 struct fw_plan_rules {
