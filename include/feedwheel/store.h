@@ -217,6 +217,22 @@ struct fw_visit {
 	struct fw_str feed_url;      /* reading only */
 };
 
+/* What each phase took: name look-up, connection, TLS, waiting for the first byte, body. 0: not reached; what was spent in vain on the phase
+   that was not reached is the body's then, whose end is the visit's. */
+#define FW_VISIT_PHASES 5
+static inline void fw_visit_phases(const struct fw_visit *v, int64_t part_us[FW_VISIT_PHASES])
+{
+	const int64_t end_us[FW_VISIT_PHASES] = {v->dns_us, v->connect_us, v->tls_us, v->first_byte_us, v->total_us};
+	int64_t from_us = 0;
+
+	for (int i = 0; i < FW_VISIT_PHASES; i++) {
+		int64_t until_us = end_us[i] < v->total_us ? end_us[i] : v->total_us;
+
+		part_us[i] = until_us > from_us ? until_us - from_us : 0;
+		from_us += part_us[i];
+	}
+}
+
 /* A usage event (somebody has seen an entry, say), as the front door takes them: nothing to do with the wheel. */
 struct fw_event {
 	int64_t id;                  /* whoever pushes gives it: unique, rising with time (base/ids.h) */

@@ -26,26 +26,18 @@ void timeline_finish(struct timeline *t)
 	fw_arena_finish(&t->arena);
 }
 
-/* Ends of phases to durations. What follows the last end that was reached belongs to the phase that was not. */
+/* What follows the last phase that was reached belongs to the one that was not. */
 static void phases(const struct fw_visit *v, int64_t took[PHASE_N])
 {
-	const int64_t end[] = {v->dns_us, v->connect_us, v->tls_us, v->first_byte_us, v->total_us};
-	enum phase open = PHASE_BODY;
-	int64_t at = 0;
+	enum phase open;
 
-	for (int i = 0; i < 5; i++) {
-		int64_t until = FW_MIN(end[i], v->total_us);
-
-		if (until > at) {
-			took[PHASE_DNS + i] = until - at;
-			at = until;
-		}
-	}
+	_Static_assert(PHASE_BODY - PHASE_DNS + 1 == FW_VISIT_PHASES, "the phases of a visit are among ours, in its order");
+	fw_visit_phases(v, took + PHASE_DNS);
 	if (v->first_byte_us)
 		return;
 	open = v->kind == FW_VISIT_DNS ? PHASE_DNS : v->kind == FW_VISIT_TLS ? PHASE_TLS :
 		v->kind == FW_VISIT_CONNECT || !v->connect_us ? PHASE_CONNECT : PHASE_WAIT;
-	took[open] += open == PHASE_BODY ? 0 : took[PHASE_BODY];
+	took[open] += took[PHASE_BODY];
 	took[PHASE_BODY] = 0;
 }
 
@@ -161,7 +153,7 @@ static int chains(struct timeline *t)
 	return rc;
 }
 
-static int by_number(const void *x, const void *y)
+int timeline_by_us(const void *x, const void *y)
 {
 	int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
 
@@ -177,7 +169,7 @@ static int ends(struct timeline *t)
 		return FW_ENOMEM;
 	for (size_t i = 0; i < t->n; i++)
 		end[t->bar[i].lane] = FW_MAX(end[t->bar[i].lane], t->bar[i].until_us);
-	qsort(end, t->lane_n, sizeof(*end), by_number);
+	qsort(end, t->lane_n, sizeof(*end), timeline_by_us);
 	t->half_us = end[t->lane_n / 2];
 	for (uint32_t i = 0; i < t->lane_n; i++)
 		t->tail_idle_us += t->total_us - end[i];

@@ -49,6 +49,7 @@ void timeline_finish(struct timeline *t);
 FW_MUST_CHECK int timeline_add(struct timeline *t, const struct fw_visit *v); /* FW_ENOMEM */
 /* n must be above 0. FW_ENOMEM */
 FW_MUST_CHECK int timeline_judge(struct timeline *t);
+int timeline_by_us(const void *x, const void *y); /* for qsort: int64_t, rising */
 /* out->rc tells whether there was room. */
 void timeline_svg(const struct timeline *t, struct fw_buf *out);
 void timeline_html(const struct timeline *t, struct fw_buf *out);

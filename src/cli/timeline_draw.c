@@ -21,6 +21,7 @@
 #define NOTE_WIDE 450
 #define BUSY_TOP 128
 #define BUSY_HIGH 56
+#define LANES_TOP (BUSY_TOP + BUSY_HIGH + 10)
 #define BUCKETS 750
 #define BINS 40 /* of the histogram: two to the octave, from 1 ms up */
 #define BINS_OCTAVE 2
@@ -325,13 +326,6 @@ static void head(const struct timeline *t, struct fw_buf *out)
 
 /* ---- how long they took ---------------------------------------------------------------------------------------------------------------------- */
 
-static int by_number(const void *x, const void *y)
-{
-	int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
-
-	return a < b ? -1 : a > b;
-}
-
 static int bin_of(int64_t us)
 {
 	double octaves = us > 1000 ? log2((double)us / 1000) : 0;
@@ -368,7 +362,7 @@ static void histogram(const struct timeline *t, struct fw_buf *out, int y)
 		first = FW_MIN(first, b / BINS_OCTAVE * BINS_OCTAVE);
 		last = FW_MAX(last, b);
 	}
-	qsort(took, t->n, sizeof(*took), by_number);
+	qsort(took, t->n, sizeof(*took), timeline_by_us);
 	fw_buf_addf(out, "<text class=\"dim\" x=\"%d\" y=\"%d\">how long the fetches took</text>\n", LEFT, y - 8);
 	for (int b = first; b <= last + 1; b++) {
 		double ok = (HISTOGRAM_HIGH - 16) * (double)n[0][b] / (double)most, no = (HISTOGRAM_HIGH - 16) * (double)n[1][b] / (double)most;
@@ -393,9 +387,19 @@ static void histogram(const struct timeline *t, struct fw_buf *out, int y)
 
 /* ---- the whole ---------------------------------------------------------------------------------------------------------------------------------- */
 
+static int lanes_bottom(const struct timeline *t)
+{
+	return LANES_TOP + lane_high(t) * (int)t->lane_n;
+}
+
+static int picture_high(const struct timeline *t)
+{
+	return lanes_bottom(t) + 70 + HISTOGRAM_HIGH + 30;
+}
+
 static void picture(const struct timeline *t, struct fw_buf *out, const char *more)
 {
-	int top = BUSY_TOP + BUSY_HIGH + 10, bottom = top + lane_high(t) * (int)t->lane_n, high = bottom + 70 + HISTOGRAM_HIGH + 30;
+	int bottom = lanes_bottom(t), high = picture_high(t);
 
 	fw_buf_addf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" %s>\n<style>%s", WIDTH, high, more, style);
 	for (int p = 0; p < PHASE_N; p++)
@@ -405,9 +409,9 @@ static void picture(const struct timeline *t, struct fw_buf *out, const char *mo
 	head(t, out);
 	legend(out);
 	busy(t, out);
-	lanes(t, out, top);
+	lanes(t, out, LANES_TOP);
 	axis(t, out, bottom);
-	culprit(t, out, top);
+	culprit(t, out, LANES_TOP);
 	histogram(t, out, bottom + 66);
 	fw_buf_adds(out, "</svg>\n");
 }
@@ -415,9 +419,8 @@ static void picture(const struct timeline *t, struct fw_buf *out, const char *mo
 void timeline_svg(const struct timeline *t, struct fw_buf *out)
 {
 	char size[80];
-	int high = BUSY_TOP + BUSY_HIGH + 10 + lane_high(t) * (int)t->lane_n + 70 + HISTOGRAM_HIGH + 30;
 
-	(void)fw_snprintf(size, sizeof(size), "width=\"%d\" height=\"%d\"", WIDTH, high);
+	(void)fw_snprintf(size, sizeof(size), "width=\"%d\" height=\"%d\"", WIDTH, picture_high(t));
 	fw_buf_adds(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
 	picture(t, out, size);
 }

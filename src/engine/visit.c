@@ -315,18 +315,13 @@ static void state_page(struct visit *v)
 	v->outcome.visit.error = fw_arena_str(&v->arena, fw_str(v->fetch.err.text));
 }
 
-/* What it took, and which phase how much of it. A phase that was not reached ends at 0. */
+/* What it took, and which phase how much of it. */
 static void state_expect(struct fw_feed *s, const struct fw_visit *took)
 {
-	const int64_t end_us[FW_PHASE_N] = {took->dns_us, took->connect_us, took->tls_us, took->first_byte_us, took->total_us};
-	int64_t part_us[FW_PHASE_N] = {0}, from_us = 0;
+	int64_t part_us[FW_PHASE_N];
 
-	for (int i = 0; i < FW_PHASE_N; i++) {
-		if (end_us[i] <= from_us)
-			continue;
-		part_us[i] = end_us[i] - from_us;
-		from_us = end_us[i];
-	}
+	_Static_assert((int)FW_VISIT_PHASES == (int)FW_PHASE_N, "the schedule's phases are the visit's");
+	fw_visit_phases(took, part_us);
 	fw_expect_update(&s->expect_us, &s->expect_dev_us, took->total_us);
 	fw_expect_parts_update(&s->expect_parts, part_us);
 }
