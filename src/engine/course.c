@@ -40,6 +40,25 @@ static uint32_t owner(const struct course_rules *r, const struct fw_due_row *row
 	return (uint32_t)((key >> 32) % FW_MAX(r->workers, 1u));
 }
 
+int due_rows_add(void *ctx, const struct fw_due_row *row)
+{
+	struct due_rows *d = ctx;
+
+	if (d->n == d->cap) {
+		size_t cap = d->cap ? 2 * d->cap : 1024;
+		struct fw_due_row *grown = reallocarray(d->row, cap, sizeof(*grown));
+
+		if (!grown)
+			return FW_ENOMEM;
+		d->row = grown;
+		d->cap = cap;
+	}
+	d->row[d->n++] = *row;
+	d->known += row->expect_us > 0;
+	d->ordered = d->ordered || row->expect_us > 0 || row->host_id;
+	return 0;
+}
+
 int course_simulate(const struct fw_plan_rules *r, const struct fw_due_row *row, size_t n, struct fw_plan_item *item,
 	struct fw_plan_start *start, struct fw_plan_total *out)
 {

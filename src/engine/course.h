@@ -21,6 +21,15 @@ struct course_rules {
 	uint32_t index, workers;
 };
 
+/* What is due, as fw_store_due_list() tells it. */
+struct due_rows {
+	struct fw_due_row *row; /* free() it */
+	size_t n, cap;
+	size_t known;           /* so many have an expected duration of their own */
+	bool ordered;           /* something is known by which they can be ordered */
+};
+int due_rows_add(void *ctx, const struct fw_due_row *row); /* a fw_due_cb, ctx the rows. FW_ENOMEM */
+
 /* What would happen. item and start have room for n; start: in order of starting. Errors: FW_ENOMEM. */
 FW_MUST_CHECK int course_simulate(const struct fw_plan_rules *r, const struct fw_due_row *row, size_t n, struct fw_plan_item *item,
 	struct fw_plan_start *start, struct fw_plan_total *out);

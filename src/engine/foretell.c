@@ -8,10 +8,9 @@
 #include "feedwheel/foretell.h"
 
 struct fw_foretell {
-	struct fw_due_row *row;
+	struct due_rows due;
 	struct fw_plan_item *item;
 	struct fw_plan_start *start;
-	size_t n, cap, known;
 };
 
 void fw_foretell_rules(const struct fw_config *c, struct fw_foretell_rules *out)
@@ -27,32 +26,14 @@ const char *fw_foretell_order(size_t i)
 	return i < FW_PLAN_POLICY_N ? fw_plan_policy_name((enum fw_plan_policy)i) : NULL;
 }
 
-static int take(void *ctx, const struct fw_due_row *row)
-{
-	struct fw_foretell *f = ctx;
-
-	if (f->n == f->cap) {
-		size_t cap = f->cap ? 2 * f->cap : 1024;
-		struct fw_due_row *grown = realloc(f->row, cap * sizeof(*grown));
-
-		if (!grown)
-			return FW_ENOMEM;
-		f->row = grown;
-		f->cap = cap;
-	}
-	f->known += row->expect_us > 0;
-	f->row[f->n++] = *row;
-	return 0;
-}
-
 int fw_foretell_read(struct fw_store *st, int64_t due_before_ms, struct fw_foretell **out, struct fw_err *err)
 {
 	struct fw_foretell *f = calloc(1, sizeof(*f));
-	int rc = f ? fw_store_due_list(st, due_before_ms, 0, take, f, err) : FW_ENOMEM;
+	int rc = f ? fw_store_due_list(st, due_before_ms, 0, due_rows_add, &f->due, err) : FW_ENOMEM;
 
 	if (!rc) {
-		f->item = calloc(FW_MAX(f->n, 1), sizeof(*f->item));
-		f->start = calloc(FW_MAX(f->n, 1), sizeof(*f->start));
+		f->item = calloc(FW_MAX(f->due.n, 1), sizeof(*f->item));
+		f->start = calloc(FW_MAX(f->due.n, 1), sizeof(*f->start));
 		rc = f->item && f->start ? 0 : FW_ENOMEM;
 	}
 	if (rc == FW_ENOMEM)
@@ -67,7 +48,7 @@ void fw_foretell_free(struct fw_foretell *f)
 {
 	if (!f)
 		return;
-	free(f->row);
+	free(f->due.row);
 	free(f->item);
 	free(f->start);
 	free(f);
@@ -75,8 +56,8 @@ void fw_foretell_free(struct fw_foretell *f)
 
 size_t fw_foretell_count(const struct fw_foretell *f, size_t *known)
 {
-	*known = f->known;
-	return f->n;
+	*known = f->due.known;
+	return f->due.n;
 }
 
 int fw_foretell_make(struct fw_foretell *f, const struct fw_foretell_rules *r, struct fw_foretold *out, struct fw_err *err)
@@ -90,16 +71,16 @@ int fw_foretell_make(struct fw_foretell *f, const struct fw_foretell_rules *r, s
 		return fw_err_set(err, FW_EINVAL, "no order is called '%s'", r->order);
 	if (!r->slots)
 		return fw_err_set(err, FW_EINVAL, "without a slot nothing is fetched");
-	rc = course_simulate(&rules, f->row, f->n, f->item, f->start, &total);
+	rc = course_simulate(&rules, f->due.row, f->due.n, f->item, f->start, &total);
 	if (rc)
-		return fw_err_set(err, rc, "out of memory for the plan of %zu feeds", f->n);
+		return fw_err_set(err, rc, "out of memory for the plan of %zu feeds", f->due.n);
 	*out = (struct fw_foretold){.total_us = total.total_us, .sum_us = total.sum_us, .bound_us = fw_plan_bound(&total), .slots_us = total.slots_us,
 		.longest_us = total.longest_us, .host_us = total.host_us, .host_n = total.host_n};
-	if (f->n && total.host_us)
-		out->host_feed_id = f->row[total.host_item].feed_id;
-	for (size_t i = 0; i < f->n; i++) {
+	if (f->due.n && total.host_us)
+		out->host_feed_id = f->due.row[total.host_item].feed_id;
+	for (size_t i = 0; i < f->due.n; i++) {
 		if (f->item[i].expect_us == total.longest_us)
-			out->longest_feed_id = f->row[i].feed_id;
+			out->longest_feed_id = f->due.row[i].feed_id;
 	}
 	return 0;
 }
@@ -107,7 +88,7 @@ int fw_foretell_make(struct fw_foretell *f, const struct fw_foretell_rules *r, s
 void fw_foretell_feed(const struct fw_foretell *f, size_t i, struct fw_foretold_feed *out)
 {
 	const struct fw_plan_start *s = &f->start[i];
-	const struct fw_due_row *row = &f->row[s->item];
+	const struct fw_due_row *row = &f->due.row[s->item];
 
 	*out = (struct fw_foretold_feed){.feed_id = row->feed_id, .at_us = s->at_us, .expect_us = s->until_us - s->at_us, .dev_us = row->expect_dev_us,
 		.slot = s->slot, .known = row->expect_us > 0};

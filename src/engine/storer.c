@@ -452,13 +452,19 @@ static void once_check(struct storer *s, int64_t now_ms)
 	}
 }
 
+/* How many of a host are lent ahead on a course. */
+static uint32_t course_ahead(const struct fw_config *c)
+{
+	return 4 * (uint32_t)c->host_max + 2;
+}
+
 /* How many of a host are lent ahead, so that it need not wait for a commit between two feeds. */
 static uint32_t ahead(const struct storer *s)
 {
 	const struct fw_config *c = s->l->config;
 
 	if (s->l->o->once)
-		return s->course && !s->course_over ? 4 * (uint32_t)c->host_max + 2 : 0;
+		return s->course && !s->course_over ? course_ahead(c) : 0;
 	return c->host_gap_ms < WORTH_AHEAD_MS ? (uint32_t)c->host_max : 0;
 }
 
@@ -516,30 +522,6 @@ static int claim_some(struct storer *s, const struct fw_claim_ask *ask, bool ext
 
 /* ---- the course ------------------------------------------------------------------------------------------------------------------------ */
 
-struct list {
-	struct fw_due_row *row;
-	size_t n, cap;
-	bool ordered; /* something is known by which they can be ordered */
-};
-
-static int list_add(void *ctx, const struct fw_due_row *row)
-{
-	struct list *l = ctx;
-
-	if (l->n == l->cap) {
-		size_t cap = l->cap ? 2 * l->cap : 1024;
-		struct fw_due_row *grown = reallocarray(l->row, cap, sizeof(*grown));
-
-		if (!grown)
-			return FW_ENOMEM;
-		l->row = grown;
-		l->cap = cap;
-	}
-	l->row[l->n++] = *row;
-	l->ordered = l->ordered || row->expect_us > 0 || row->host_id;
-	return 0;
-}
-
 /* What is foretold, for the end of the run to be compared with; by the first of the workers, all of whom see the same. */
 static void foretell(struct storer *s, size_t n)
 {
@@ -560,19 +542,19 @@ static void course_begin(struct storer *s)
 {
 	const struct fw_config *c = s->l->config;
 	const struct worker_options *o = s->l->o;
-	struct course_rules r = {.ahead = 4 * (uint32_t)c->host_max + 2, .index = (uint32_t)o->index, .workers = (uint32_t)o->workers,
+	struct course_rules r = {.ahead = course_ahead(c), .index = (uint32_t)o->index, .workers = (uint32_t)o->workers,
 		.plan = {.policy = fw_settings_order(c), .slots = s->l->slots * (uint32_t)o->workers, .host_max = (uint32_t)c->host_max,
 			.host_gap_us = c->host_gap_ms * 1000, .batch = (uint32_t)c->order_batch}};
-	struct list list = {.row = NULL};
+	struct due_rows due = {.row = NULL};
 	struct fw_err err;
 	int rc;
 
 	course_destroy(s->course);
 	s->course = NULL;
 	s->course_more = false;
-	rc = fw_store_due_list(s->st, o->due_before_ms, WINDOW, list_add, &list, &err);
-	if (!rc && list.ordered) {
-		rc = course_create(&r, list.row, list.n, &s->course);
+	rc = fw_store_due_list(s->st, o->due_before_ms, WINDOW, due_rows_add, &due, &err);
+	if (!rc && due.ordered) {
+		rc = course_create(&r, due.row, due.n, &s->course);
 		if (rc)
 			fw_err_set(&err, rc, "out of memory");
 	}
@@ -580,11 +562,11 @@ static void course_begin(struct storer *s)
 		fw_warn("putting what is due in order: %s; it is fetched by due time", err.text);
 	if (s->course) {
 		s->course_over = false;
-		s->course_more = list.n >= WINDOW;
-		s->rank = (int64_t)list.n;
-		foretell(s, list.n);
+		s->course_more = due.n >= WINDOW;
+		s->rank = (int64_t)due.n;
+		foretell(s, due.n);
 	}
-	free(list.row);
+	free(due.row);
 }
 
 /* Ask for those that come next on the course. What somebody else has is passed over, so it may take a few claims. */
