@@ -16,9 +16,11 @@ struct fw_foretell {
 void fw_foretell_rules(const struct fw_config *c, struct fw_foretell_rules *out)
 {
 	int64_t slots = c->concurrency * fw_settings_workers(c);
+	struct fw_plan_rules r;
 
-	*out = (struct fw_foretell_rules){.order = fw_plan_policy_name(fw_settings_order(c)), .slots = (uint32_t)FW_MIN(slots, (int64_t)UINT32_MAX),
-		.host_max = (uint32_t)c->host_max, .host_gap_us = c->host_gap_ms * 1000, .batch = (uint32_t)c->order_batch};
+	fw_settings_plan(c, (uint32_t)FW_MIN(slots, (int64_t)UINT32_MAX), &r);
+	*out = (struct fw_foretell_rules){.order = fw_plan_policy_name(r.policy), .slots = r.slots, .host_max = r.host_max, .host_gap_us = r.host_gap_us,
+		.batch = r.batch};
 }
 
 const char *fw_foretell_order(size_t i)

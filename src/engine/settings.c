@@ -27,6 +27,12 @@ enum fw_plan_policy fw_settings_order(const struct fw_config *c)
 	return c->order && fw_plan_policy_find(fw_str(c->order), &p) ? p : FW_PLAN_HOST_PATH;
 }
 
+void fw_settings_plan(const struct fw_config *c, uint32_t slots, struct fw_plan_rules *out)
+{
+	*out = (struct fw_plan_rules){.policy = fw_settings_order(c), .slots = slots, .host_max = (uint32_t)c->host_max,
+		.host_gap_us = c->host_gap_ms * 1000, .batch = (uint32_t)c->order_batch};
+}
+
 int64_t fw_settings_batch(const struct fw_config *c, int64_t slots)
 {
 	if (!fw_plan_is_batch(fw_settings_order(c)))

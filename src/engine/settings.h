@@ -15,6 +15,8 @@ struct fw_net {
 
 /* The order of a --once. */
 int fw_settings_workers(const struct fw_config *c); /* how many processes */
+/* The order of a --once and a host's limits, with so many slots. */
+void fw_settings_plan(const struct fw_config *c, uint32_t slots, struct fw_plan_rules *out);
 int64_t fw_settings_batch(const struct fw_config *c, int64_t slots); /* of a batch order, with so many slots in a worker; else 0 */
 enum fw_plan_policy fw_settings_order(const struct fw_config *c);
 void fw_settings_visit(const struct fw_config *c, struct visit_rules *out);

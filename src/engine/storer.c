@@ -540,15 +540,13 @@ static void foretell(struct storer *s, size_t n)
 /* Without a course (the driver has no list, or it fails, or there is nothing to order by) claims go by due time. */
 static void course_begin(struct storer *s)
 {
-	const struct fw_config *c = s->l->config;
 	const struct worker_options *o = s->l->o;
-	struct course_rules r = {.ahead = course_ahead(c), .index = (uint32_t)o->index, .workers = (uint32_t)o->workers,
-		.plan = {.policy = fw_settings_order(c), .slots = s->l->slots * (uint32_t)o->workers, .host_max = (uint32_t)c->host_max,
-			.host_gap_us = c->host_gap_ms * 1000, .batch = (uint32_t)c->order_batch}};
+	struct course_rules r = {.ahead = course_ahead(s->l->config), .index = (uint32_t)o->index, .workers = (uint32_t)o->workers};
 	struct due_rows due = {.row = NULL};
 	struct fw_err err;
 	int rc;
 
+	fw_settings_plan(s->l->config, s->l->slots * (uint32_t)o->workers, &r.plan);
 	course_destroy(s->course);
 	s->course = NULL;
 	s->course_more = false;
@@ -931,9 +929,9 @@ static int storer_init(struct storer *s)
 	s->upkeep_more = true;
 	s->prune_at_ms = s->l->o->once ? 0 : fw_mono_ms() + PRUNE_MS;
 	if (s->l->o->once) {
-		const struct fw_plan_rules rules = {.slots = s->l->slots, .host_max = (uint32_t)s->l->config->host_max,
-			.host_gap_us = s->l->config->host_gap_ms * 1000};
+		struct fw_plan_rules rules;
 
+		fw_settings_plan(s->l->config, s->l->slots, &rules);
 		s->bounds = fw_plan_bounds_new(&rules);
 	}
 	return s->batch && s->outcome && s->back ? 0 : FW_ENOMEM;
