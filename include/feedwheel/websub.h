@@ -73,6 +73,7 @@ void fw_websub_count(int64_t feed_id, bool good, int64_t new_n, int64_t now_ms);
 struct fw_websub_stats { /* of this process */
 	uint64_t verdict[FW_WEBSUB_VERDICT_N];
 	uint64_t asked_n, refused_n, verified_n, denied_n, missed_n; /* requests to hubs; that failed; what hubs said; polls that found what they had not sent */
+	uint64_t unknown_n, looked_n; /* requests at callbacks that nobody made; at others, which the store was asked for */
 	int64_t known_n, active_n;  /* subscriptions; 0 where another process asks hubs */
 	bool leads;
 };
@@ -84,6 +85,11 @@ struct fw_hubs;
 
 /* Setting websub_url unset: *out is NULL. Errors: FW_EINVAL names the setting; FW_EIO no thread; FW_ENOMEM. */
 FW_MUST_CHECK int fw_hubs_open(const struct fw_config *c, struct fw_hubs **out, struct fw_err *err);
+/* Could this be a callback of the store's? Its signature says so, and the store is not asked; any thread. While the key is not known, for
+   the store did not answer yet, all could. */
+bool fw_hubs_may_know(struct fw_hubs *h, struct fw_str token);
+/* It asks no more; the one above goes on. NULL is fine. */
+void fw_hubs_stop(struct fw_hubs *h);
 void fw_hubs_close(struct fw_hubs *h); /* NULL is fine */
 
 #ifdef __cplusplus

@@ -165,12 +165,22 @@ static void store_drop(struct fw_hubs *h, const struct fw_err *err)
 	h->open_ms = fw_mono_ms() + OPEN_MS;
 }
 
+/* The key is kept when the store goes away: whoever comes meanwhile is judged by it. */
 static int open_it(struct fw_hubs *h, struct fw_err *err)
 {
+	unsigned char key[SUB_KEY_LEN];
 	int rc = fw_config_store(h->config, FW_STORE_CREATE, &h->st, err);
 
-	if (rc)
+	rc = rc ? rc : rec_mac_key(h->st, key, err);
+	if (rc) {
+		fw_store_close(h->st);
+		h->st = NULL;
 		return rc;
+	}
+	pthread_mutex_lock(&h->key_lock);
+	memcpy(h->key, key, sizeof(h->key));
+	h->has_key = true;
+	pthread_mutex_unlock(&h->key_lock);
 	h->lead_ms = h->mail_ms = h->walk_ms = h->counts_ms = 0;
 	return 0;
 }
@@ -233,7 +243,7 @@ static int load_sub(struct fw_hubs *h, struct fw_str key, struct fw_str value, s
 	if (rec_sub_read(value, &a, &s)) {
 		it = item_add(h, s.feed_id, FW_STR_NONE);
 		if (it)
-			item_at(h, it, s.state == FW_WEBSUB_ACTIVE ? s.next_ms : 0);
+			item_at(h, it, s.state == FW_WEBSUB_ACTIVE && callback_is_ours(h->key, s.token) ? s.next_ms : 0);
 		if (it)
 			item_active(h, it, s.state == FW_WEBSUB_ACTIVE);
 		rc = it ? 0 : fw_err_set(err, FW_ENOMEM, "out of memory");
@@ -255,7 +265,7 @@ static int load_callback(struct fw_hubs *h, struct fw_str key, struct fw_str val
 	int rc = 0;
 
 	fw_arena_init(&a, 0);
-	if (!callback_is_one(token) || !rec_callback_read(value, &a, &cb)) {
+	if (!callback_is_ours(h->key, token) || !rec_callback_read(value, &a, &cb)) {
 		rc = fw_store_record_remove(h->st, REC_KIND, key, value, err);
 	} else {
 		rc = rec_sub_get(h->st, cb.feed_id, &a, &s, err);
@@ -550,6 +560,8 @@ static void *run(void *ctx)
 
 static void hubs_free(struct fw_hubs *h)
 {
+	pthread_mutex_destroy(&h->key_lock);
+	explicit_bzero(h->key, sizeof(h->key));
 	fw_map_finish(&h->items);
 	fw_map_finish(&h->hubs);
 	fw_buf_finish(&h->base);
@@ -592,6 +604,7 @@ int fw_hubs_open(const struct fw_config *c, struct fw_hubs **out, struct fw_err 
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	h->config = c;
 	h->walk = 1;
+	pthread_mutex_init(&h->key_lock, NULL);
 	if (getrandom(&h->rnd, sizeof(h->rnd), 0) != (ssize_t)sizeof(h->rnd) || !h->rnd)
 		h->rnd = (uint64_t)fw_mono_us() << 20 | 1;
 	fw_heap_init(&h->queue, before);
@@ -618,12 +631,35 @@ int fw_hubs_open(const struct fw_config *c, struct fw_hubs **out, struct fw_err 
 	return 0;
 }
 
-void fw_hubs_close(struct fw_hubs *h)
+void fw_hubs_stop(struct fw_hubs *h)
 {
-	if (!h)
+	if (!h || h->joined)
 		return;
 	uv_async_send(&h->stop);
 	pthread_join(h->thread, NULL);
 	uv_loop_close(&h->loop);
+	h->joined = true;
+}
+
+void fw_hubs_close(struct fw_hubs *h)
+{
+	if (!h)
+		return;
+	fw_hubs_stop(h);
 	hubs_free(h);
+}
+
+bool fw_hubs_may_know(struct fw_hubs *h, struct fw_str token)
+{
+	unsigned char key[SUB_KEY_LEN];
+	bool known;
+
+	pthread_mutex_lock(&h->key_lock);
+	known = h->has_key;
+	memcpy(key, h->key, sizeof(key));
+	pthread_mutex_unlock(&h->key_lock);
+	known = !known || callback_is_ours(key, token);
+	if (!known)
+		atomic_fetch_add_explicit(&websub_meter.unknown_n, 1, memory_order_relaxed);
+	return known;
 }

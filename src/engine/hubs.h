@@ -46,6 +46,9 @@ struct fw_hubs {
 	const struct fw_config *config;
 	struct fw_buf base;
 	pthread_t thread;
+	pthread_mutex_t key_lock;   /* of has_key and, for other threads, key */
+	bool has_key, joined;
+	unsigned char key[SUB_KEY_LEN];
 	uv_loop_t loop;
 	uv_async_t stop;
 	uv_timer_t tick;

@@ -89,17 +89,19 @@ static int callback_new(struct fw_hubs *h, struct view *v, struct fw_err *err)
 {
 	struct callback cb = {.feed_id = v->s.feed_id, .state = CALLBACK_ASKED, .cloud = v->s.cloud, .hub = v->s.hub, .topic = v->s.topic,
 		.lease_asked_ms = h->config->websub_lease_ms};
-	char *token = fw_arena_alloc(&v->a, SUB_TOKEN_LEN + 1), secret[SUB_TOKEN_LEN + 1];
+	char *token = fw_arena_alloc(&v->a, SUB_TOKEN_LEN + 1), secret[SUB_SECRET_LEN + 1];
 	int rc = v->s.token.len ? rec_callback_remove(h->st, v->s.token, err) : 0;
 
 	if (rc)
 		return rc;
-	if (!token || !callback_make(token) || !callback_make(secret))
+	if (!token || !callback_make(h->key, token) || !secret_make(secret))
 		return fw_err_set(err, FW_ENOMEM, "no randomness or no memory for a callback");
 	cb.token = v->s.token = (struct fw_str){token, SUB_TOKEN_LEN};
 	if (may_have_secret(h, &v->s))
-		cb.secret = (struct fw_str){secret, SUB_TOKEN_LEN};
-	return rec_callback_put(h->st, &cb, v->now_ms, err);
+		cb.secret = (struct fw_str){secret, SUB_SECRET_LEN};
+	rc = rec_callback_put(h->st, &cb, v->now_ms, err);
+	explicit_bzero(secret, sizeof(secret));
+	return rc;
 }
 
 int hubs_leave_begin(struct fw_hubs *h, struct fw_str token, struct fw_err *err)
@@ -377,6 +379,10 @@ static int look_on(struct fw_hubs *h, struct view *v, struct item *it, enum look
 	int64_t at_ms;
 	int rc = switch_it(h, v, how, err);
 
+	if (v->s.token.len && !callback_is_ours(h->key, v->s.token)) {
+		sub_lost(&v->s, v->now_ms);
+		token = v->s.token = FW_STR_NONE;
+	}
 	rc = rc ? rc : callback_read(h, v, err);
 	if (rc)
 		return rc;

@@ -64,9 +64,15 @@ void fw_websub_stats(struct fw_websub_stats *out)
 
 	*out = (struct fw_websub_stats){.asked_n = atomic_load(&m->asked_n), .refused_n = atomic_load(&m->refused_n),
 		.verified_n = atomic_load(&m->verified_n), .denied_n = atomic_load(&m->denied_n), .missed_n = atomic_load(&m->missed_n),
-		.known_n = atomic_load(&m->known_n), .active_n = atomic_load(&m->active_n), .leads = atomic_load(&m->leads)};
+		.unknown_n = atomic_load(&m->unknown_n), .looked_n = atomic_load(&m->looked_n), .known_n = atomic_load(&m->known_n), .active_n = atomic_load(&m->active_n), .leads = atomic_load(&m->leads)};
 	for (int i = 0; i < FW_WEBSUB_VERDICT_N; i++)
 		out->verdict[i] = atomic_load(&m->verdict[i]);
+}
+
+static int look_up(struct fw_store *st, struct fw_str token, struct fw_arena *a, struct callback *out, struct fw_err *err)
+{
+	atomic_fetch_add_explicit(&websub_meter.looked_n, 1, memory_order_relaxed);
+	return rec_callback_get(st, token, a, out, err);
 }
 
 /* ---- intent ----------------------------------------------------------------------------------------------------------------------------- */
@@ -124,7 +130,7 @@ int fw_websub_intent(struct fw_store *st, const struct fw_config *c, const struc
 	(void)c;
 	*answer = FW_STR_NONE;
 	fw_arena_init(&a, 0);
-	rc = rec_callback_get(st, in->token, &a, &cb, err);
+	rc = look_up(st, in->token, &a, &cb, err);
 	if (!rc && intent_judge(&cb, in, now_ms, words, answer)) {
 		rc = rec_callback_put(st, &cb, now_ms, err);
 		rc = rc ? rc : rec_ask(st, cb.feed_id, "look", NULL, now_ms, err);
@@ -167,7 +173,7 @@ int fw_websub_judge(struct fw_store *st, const struct fw_config *c, struct fw_st
 	*feed_id = 0;
 	*out = FW_WEBSUB_GONE;
 	fw_arena_init(&a, 0);
-	rc = rec_callback_get(st, token, &a, &cb, err);
+	rc = look_up(st, token, &a, &cb, err);
 	if (!rc) {
 		*feed_id = cb.feed_id;
 		*out = judge(&cb, signature, body);

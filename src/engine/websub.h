@@ -21,7 +21,7 @@ void websub_counts_back(const struct counts *c); /* the store did not take them 
 FW_MUST_CHECK int websub_led(struct fw_store *st, int64_t now_ms, bool *led, struct fw_err *err);
 
 struct websub_meter {
-	_Atomic uint64_t verdict[FW_WEBSUB_VERDICT_N], asked_n, refused_n, verified_n, denied_n, missed_n;
+	_Atomic uint64_t verdict[FW_WEBSUB_VERDICT_N], asked_n, refused_n, verified_n, denied_n, missed_n, unknown_n, looked_n;
 	_Atomic int64_t known_n, active_n;
 	_Atomic bool leads;
 };

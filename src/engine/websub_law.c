@@ -74,6 +74,17 @@ enum sub_change sub_wish(struct sub *s, const struct sub_wish *w, int64_t now_ms
 	return SUB_NEW;
 }
 
+void sub_lost(struct sub *s, int64_t now_ms)
+{
+	if (s->held)
+		return;
+	s->state = FW_WEBSUB_OFF;
+	s->sent = false;
+	s->since_ms = s->until_ms = 0;
+	s->next_ms = now_ms;
+	say(s, FW_STR("its callback was signed by another key: asked anew"));
+}
+
 /* ---- asking --------------------------------------------------------------------------------------------------------------------------- */
 
 /* Nothing came of it: the next hub, or all of them again later. */
@@ -314,22 +325,49 @@ bool signature_is_good(struct fw_str header, struct fw_str secret, struct fw_str
 	return CRYPTO_memcmp(want, got, n) == 0;
 }
 
-bool callback_make(char out[SUB_TOKEN_LEN + 1])
-{
-	unsigned char dice[SUB_TOKEN_LEN / 2];
+/* ---- callbacks -------------------------------------------------------------------------------------------------------------------------- */
 
-	if (getentropy(dice, sizeof(dice)))
+#define RANDOM_LEN (SUB_TOKEN_LEN / 2) /* digits; as many of the MAC behind them */
+
+static void hex_out(char *out, const unsigned char *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		(void)fw_snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+}
+
+static bool dice(char *out, size_t digits)
+{
+	unsigned char bytes[32];
+
+	if (getentropy(bytes, digits / 2))
 		return false;
-	for (size_t i = 0; i < sizeof(dice); i++)
-		(void)fw_snprintf(out + 2 * i, 3, "%02x", dice[i]);
+	hex_out(out, bytes, digits / 2);
 	return true;
 }
 
-bool callback_is_one(struct fw_str s)
+static bool sign(const unsigned char key[SUB_KEY_LEN], const char *id, char out[SUB_TOKEN_LEN - RANDOM_LEN + 1])
 {
-	for (size_t i = 0; i < s.len; i++) {
-		if (fw_hexval((unsigned char)s.p[i]) < 0)
-			return false;
-	}
-	return s.len == SUB_TOKEN_LEN;
+	unsigned char mac[EVP_MAX_MD_SIZE];
+
+	if (!HMAC(EVP_sha256(), key, SUB_KEY_LEN, (const unsigned char *)id, RANDOM_LEN, mac, NULL))
+		return false;
+	hex_out(out, mac, (SUB_TOKEN_LEN - RANDOM_LEN) / 2);
+	return true;
+}
+
+bool callback_make(const unsigned char key[SUB_KEY_LEN], char out[SUB_TOKEN_LEN + 1])
+{
+	return dice(out, RANDOM_LEN) && sign(key, out, out + RANDOM_LEN);
+}
+
+bool callback_is_ours(const unsigned char key[SUB_KEY_LEN], struct fw_str token)
+{
+	char want[SUB_TOKEN_LEN - RANDOM_LEN + 1];
+
+	return token.len == SUB_TOKEN_LEN && sign(key, token.p, want) && CRYPTO_memcmp(want, token.p + RANDOM_LEN, SUB_TOKEN_LEN - RANDOM_LEN) == 0;
+}
+
+bool secret_make(char out[SUB_SECRET_LEN + 1])
+{
+	return dice(out, SUB_SECRET_LEN);
 }

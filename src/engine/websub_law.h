@@ -60,6 +60,8 @@ enum sub_change { SUB_SAME, SUB_NEW /* another subscription from now on: s is a 
 
 /* s as it is kept (all zeros: there is none yet) and what the feed wishes. SUB_NEW: s is asked at next_ms = now_ms, and wants a token. */
 enum sub_change sub_wish(struct sub *s, const struct sub_wish *w, int64_t now_ms);
+/* Its callback is no more, whatever the hub thinks: to be asked anew. */
+void sub_lost(struct sub *s, int64_t now_ms);
 /* Its time has come (next_ms). True: ask the hub now, with s->token (SUB_NEW: a new one, when *fresh). */
 bool sub_due(struct sub *s, const struct sub_wish *w, int64_t now_ms, uint64_t rnd, bool *fresh);
 /* The hub was asked. why NULL: it took it. retry_ms: Retry-After as a duration, or 0. */
@@ -89,9 +91,16 @@ void form_int(struct fw_buf *b, const char *name, int64_t value);
 FW_MUST_CHECK bool form_get(struct fw_str form, const char *name, struct fw_buf *out);
 /* Does header, X-Hub-Signature's value, sign body by secret? sha1, sha256, sha384, sha512; compared in constant time. */
 FW_MUST_CHECK bool signature_is_good(struct fw_str header, struct fw_str secret, struct fw_str body);
-/* 160 random bits in hex. False: there is no randomness. */
-#define SUB_TOKEN_LEN 40
-FW_MUST_CHECK bool callback_make(char out[SUB_TOKEN_LEN + 1]);
-bool callback_is_one(struct fw_str s);
+/*
+ * A callback's token: 128 random bits and 128 of their MAC by the store's key, in hex. So one that nobody made is told without the store.
+ * False: there is no randomness.
+ */
+#define SUB_KEY_LEN 32
+#define SUB_TOKEN_LEN 64
+FW_MUST_CHECK bool callback_make(const unsigned char key[SUB_KEY_LEN], char out[SUB_TOKEN_LEN + 1]);
+FW_MUST_CHECK bool callback_is_ours(const unsigned char key[SUB_KEY_LEN], struct fw_str token); /* in constant time */
+/* 160 random bits in hex. */
+#define SUB_SECRET_LEN 40
+FW_MUST_CHECK bool secret_make(char out[SUB_SECRET_LEN + 1]);
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include <jansson.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -216,7 +218,7 @@ int rec_callback_get(struct fw_store *st, struct fw_str token, struct fw_arena *
 	int rc;
 
 	*out = (struct callback){0};
-	if (!callback_is_one(token))
+	if (token.len != SUB_TOKEN_LEN)
 		return fw_err_set(err, FW_ENOTFOUND, "no such callback");
 	callback_key(key, token);
 	rc = get(st, key, a, &r, err);
@@ -232,6 +234,35 @@ int rec_callback_remove(struct fw_store *st, struct fw_str token, struct fw_err 
 
 	callback_key(key, token);
 	return rec_remove(st, key, err);
+}
+
+/* ---- key ------------------------------------------------------------------------------------------------------------------------------- */
+
+int rec_mac_key(struct fw_store *st, unsigned char out[SUB_KEY_LEN], struct fw_err *err)
+{
+	struct fw_record mine = {.kind = REC_KIND, .key = FW_STR("key"), .at_ms = fw_now_ms(), .until_ms = FW_NO_DATE}, r;
+	unsigned char fresh[SUB_KEY_LEN];
+	struct fw_arena a;
+	int rc;
+
+	fw_arena_init(&a, 0);
+	rc = get(st, "key", &a, &r, err);
+	if (!rc && r.value.len != SUB_KEY_LEN) { /* somebody else's hand */
+		rc = fw_store_record_remove(st, REC_KIND, mine.key, r.value, err);
+		rc = rc ? rc : FW_ENOTFOUND;
+	}
+	if (rc == FW_ENOTFOUND) {
+		mine.value = (struct fw_str){(const char *)fresh, sizeof(fresh)};
+		rc = getentropy(fresh, sizeof(fresh)) ? fw_err_set(err, FW_EIO, "no randomness for the key of callbacks") :
+			fw_store_record_put(st, &mine, true, NULL, err);
+		rc = rc ? rc : get(st, "key", &a, &r, err); /* another may have been faster */
+	}
+	if (!rc && r.value.len != SUB_KEY_LEN)
+		rc = fw_err_set(err, FW_EIO, "the key of callbacks has %zu bytes", r.value.len);
+	if (!rc)
+		memcpy(out, r.value.p, SUB_KEY_LEN);
+	fw_arena_finish(&a);
+	return rc;
 }
 
 /* ---- n/N ------------------------------------------------------------------------------------------------------------------------------- */

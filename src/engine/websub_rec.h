@@ -6,6 +6,7 @@
  *	cb/TOKEN    a callback. Made and ended by the process that leads; in between, who is told by a hub notes it there
  *	n/N         what came for feed N: counts. Every process, now and then
  *	ask/N/WORD  something to look at, for the process that leads: "look" (a hub has verified or refused), "missed", "on", "off", "hint"
+ *	key         signs callbacks. Made by who needs it first, never changed
  *	leader      who leads, till when
  *
  * N has 19 digits, so that keys stand in order of numbers.
@@ -59,6 +60,8 @@ FW_MUST_CHECK int rec_counts_add(struct fw_store *st, const struct counts *more,
 FW_MUST_CHECK int rec_ask(struct fw_store *st, int64_t feed_id, const char *word, const struct missed *m /* or NULL */, int64_t now_ms,
 	struct fw_err *err);
 bool rec_missed_read(struct fw_str value, struct missed *out);
+/* The key of callbacks; made when there is none. */
+FW_MUST_CHECK int rec_mac_key(struct fw_store *st, unsigned char out[SUB_KEY_LEN], struct fw_err *err);
 FW_MUST_CHECK int rec_remove(struct fw_store *st, const char *key, struct fw_err *err); /* one that is not there is fine */
 
 #endif

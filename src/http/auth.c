@@ -458,6 +458,8 @@ enum MHD_Result http_auth_refuse(struct request *r)
 	};
 	char scope[FW_TOKEN_SCOPES_MAX];
 
+	if (r->route->scope == SCOPE_PATH)
+		return http_websub_unknown(r);
 	fw_token_scopes_show(1u << (r->route->scope - SCOPE_PUSH), scope);
 	r->challenge = (size_t)r->verdict < FW_N(CHALLENGE) ? CHALLENGE[r->verdict] : NULL;
 	switch (r->verdict) {
@@ -478,9 +480,12 @@ enum MHD_Result http_auth_refuse(struct request *r)
 /* A body that is on its way is read to its end first, unless its sender asked for leave: who is sending does not look for an answer. */
 enum MHD_Result http_auth(struct request *r)
 {
-	if (r->route->scope == SCOPE_OPEN || r->route->scope == SCOPE_PATH)
+	if (r->route->scope == SCOPE_OPEN)
 		return MHD_YES;
-	r->verdict = judge(r, 1u << (r->route->scope - SCOPE_PUSH));
+	if (r->route->scope == SCOPE_PATH)
+		r->verdict = http_websub_may_know(r) ? AUTH_MAY : AUTH_WRONG;
+	else
+		r->verdict = judge(r, 1u << (r->route->scope - SCOPE_PUSH));
 	if (r->verdict == AUTH_MAY)
 		return MHD_YES;
 	if (MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_EXPECT))

@@ -265,6 +265,9 @@ void http_entries_push_free(struct request *r);
 
 enum MHD_Result http_websub_intent(struct request *r);
 enum MHD_Result http_websub_push(struct request *r);
+/* Before its body is there: could it be for a callback? The store is not asked. The answer when it could not. */
+bool http_websub_may_know(struct request *r);
+enum MHD_Result http_websub_unknown(struct request *r);
 void http_websub_free(struct request *r);
 void http_websub_metrics(struct fw_buf *b);
 

@@ -346,8 +346,7 @@ static uint64_t http_stop(struct http *h)
 	stream_close(h->stream);
 	left = fw_ingest_stop(h->ingest, h->config->drain_timeout_ms);
 	desk_close(h->desk);
-	fw_hubs_close(h->hubs); /* behind the desk: what that has counted is stored */
-	h->hubs = NULL;
+	fw_hubs_stop(h->hubs); /* behind the desk: what that has counted is stored */
 	until_ms = fw_mono_ms() + FW_SECOND_MS;
 	while (atomic_load(&h->suspended_n) > 0 && fw_mono_ms() < until_ms)
 		usleep(STOP_TICK_MS * 1000);

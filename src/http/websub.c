@@ -52,12 +52,31 @@ enum MHD_Result http_websub_intent(struct request *r)
 	struct fw_err err = {0};
 	int rc;
 
-	if (!c->websub_url || r->head)
+	if (r->head)
 		return nothing_here(r);
 	rc = fw_websub_intent(r->store, c, &in, fw_now_ms(), &answer, &err);
 	if (rc)
 		return http_store_failed(r, rc, &err);
 	return answer.p ? say(r, MHD_HTTP_OK, answer) : nothing_here(r);
+}
+
+/* ---- who nobody knows -------------------------------------------------------------------------------------------------------------------- */
+
+static enum MHD_Result gone(struct request *r)
+{
+	return http_problem(r, MHD_HTTP_GONE, "gone", "nobody waits for this: the subscription has ended");
+}
+
+bool http_websub_may_know(struct request *r)
+{
+	struct fw_hubs *hubs = r->lane->h->hubs;
+
+	return hubs && fw_hubs_may_know(hubs, fw_str(r->token));
+}
+
+enum MHD_Result http_websub_unknown(struct request *r)
+{
+	return r->route->run == http_websub_push ? gone(r) : nothing_here(r);
 }
 
 /* ---- documents --------------------------------------------------------------------------------------------------------------------------- */
@@ -73,11 +92,6 @@ void http_websub_free(struct request *r)
 	waits(r, 0);
 	fw_delivery_close(r->websub.delivery, NULL);
 	r->websub.delivery = NULL;
-}
-
-static enum MHD_Result gone(struct request *r)
-{
-	return http_problem(r, MHD_HTTP_GONE, "gone", "nobody waits for this: the subscription has ended");
 }
 
 /* It is the hub's, but of no use, or there is no time: then the feed is asked itself. */
@@ -143,8 +157,6 @@ enum MHD_Result http_websub_push(struct request *r)
 	struct fw_err err = {0};
 	int rc;
 
-	if (!h->config->websub_url)
-		return gone(r);
 	if (!r->websub.delivery)
 		ok = judge(r);
 	if (!r->websub.delivery)
@@ -185,6 +197,9 @@ void http_websub_metrics(struct fw_buf *b)
 	metric(b, "websub_verified_total", "counter", "Times that a hub verified what was asked.", (double)s.verified_n);
 	metric(b, "websub_denied_total", "counter", "Times that a hub refused.", (double)s.denied_n);
 	metric(b, "websub_missed_total", "counter", "Polls that found what the hub had not sent.", (double)s.missed_n);
+	metric(b, "websub_unknown_total", "counter", "Requests at callbacks that nobody made: refused without asking the store.",
+		(double)s.unknown_n);
+	metric(b, "websub_lookups_total", "counter", "Requests at other callbacks: the store was asked for them.", (double)s.looked_n);
 	metric_head(b, "websub_pushes_total", "counter", "What hubs sent, by what became of it.");
 	for (int i = 0; i < FW_WEBSUB_VERDICT_N; i++)
 		metric_sample(b, "websub_pushes_total", (double)s.verdict[i], "verdict=\"%s\"", VERDICT[i]);

@@ -16,7 +16,7 @@
 #include "fuzz.h"
 
 #define NOW INT64_C(1800000000000)
-#define TOKEN FW_STR("0123456789abcdef0123456789abcdef01234567")
+#define TOKEN FW_STR("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
 #define TOPIC FW_STR("https://a.example/feed?a=1")
 #define SECRET FW_STR("geheim")
 

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: ISC
 """Feeds that a hub brings: a mock hub that subscribes, verifies, sends, denies and lies, over real sockets. Rules of the public
 conformance suite for subscribers (websub.rocks) are named by their numbers."""
+import concurrent.futures
 import contextlib
 import datetime
+import http.client
 import os
 import time
 
@@ -218,6 +220,50 @@ def documents(base):
         for words in (d.wheel.words(), d.wheel.run("websub", "list", "--json").stdout, d.wheel.run("show", "#1", "--json").stdout):
             holds(not any(x in words for x in secrets), "secrets are nobody's to read") # LOG-02
         equal(ask("POST", s.callback, b"x" * (8 << 20) + b"y")[0], 413)
+
+
+def guess(port, n, odd):
+    """So many requests at callbacks that nobody made; statuses, by number."""
+    c, seen = http.client.HTTPConnection("127.0.0.1", port, timeout=30), {}
+    for i in range(n):
+        path = "/websub/" + os.urandom(20 if i % 5 == 4 else 32).hex()
+        if odd:
+            c.request("GET", path + "?hub.mode=subscribe&hub.topic=x&hub.challenge=y")
+        else:
+            c.request("POST", path, b"<feed/>", {"X-Hub-Signature": "sha256=" + "0" * 64})
+        r = c.getresponse()
+        r.read()
+        seen[r.status] = seen.get(r.status, 0) + 1
+    c.close()
+    return seen
+
+
+@case("a flood of callbacks that nobody made: the store is not asked for one of them, and what a hub sends comes through")
+def flood(base): # WSB-13
+    with both(base) as (hub, d), concurrent.futures.ThreadPoolExecutor(4) as pool:
+        u = hub.url
+        hub.page("/f", atom("f", [1], links(("hub", u + "/hub"), ("self", u + "/f"))))
+        d.add(u + "/f")
+        s = hub.wait_one()
+        d.is_active()
+        before = metric(d, "websub_lookups_total")
+        guesses = [pool.submit(guess, d.port, 2500, i % 2) for i in range(4)]
+        sent = 0
+        while sent < 5 or not all(g.done() for g in guesses):
+            sent += 1
+            equal(hub.send(s, atom("f", range(sent, sent + 2))), 200)
+        seen = [g.result() for g in guesses]
+        equal(seen, [{410: 2500}, {404: 2500}] * 2)
+        equal(metric(d, "websub_unknown_total"), 10000)
+        equal(metric(d, "websub_lookups_total") - before, sent)
+        equal(d.entries(), sent + 1)
+        a = s.callback.rpartition("/")[2]
+        for wrong in (a[:-1] + ("0" if a[-1] != "0" else "1"), ("0" if a[0] != "0" else "1") + a[1:], a[:-1], a.upper()):
+            equal(ask("POST", s.callback[:-len(a)] + wrong, b"x")[0], 410, wrong)
+        equal(metric(d, "websub_lookups_total") - before, sent)
+        key = d.wheel.one("SELECT value FROM records WHERE kind = 'websub' AND key = CAST('key' AS BLOB)")
+        holds(len(key) == 32 and len(set(key)) > 8, "a key")
+        holds(key.hex() not in d.wheel.words(), "not logged")
 
 
 @case("renewal: by the same callback, before the lease ends, never a second subscription") # WSB-07

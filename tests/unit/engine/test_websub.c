@@ -371,15 +371,63 @@ END_TEST
 
 START_TEST(callbacks_cannot_be_guessed) /* WSB-04 */
 {
-	char a[SUB_TOKEN_LEN + 1], b[SUB_TOKEN_LEN + 1];
+	static const unsigned char KEY[SUB_KEY_LEN] = {1}, OTHER[SUB_KEY_LEN] = {2};
+	char a[SUB_TOKEN_LEN + 1], b[SUB_TOKEN_LEN + 1], mixed[SUB_TOKEN_LEN + 1], s[SUB_SECRET_LEN + 1];
 
-	ck_assert(callback_make(a) && callback_make(b));
+	ck_assert(callback_make(KEY, a) && callback_make(KEY, b) && secret_make(s));
+	ck_assert_uint_eq(strlen(a), SUB_TOKEN_LEN);
+	ck_assert_uint_eq(strlen(s), SUB_SECRET_LEN);
 	ck_assert_str_ne(a, b);
-	ck_assert_int_ge(SUB_TOKEN_LEN * 4, 128);
-	ck_assert(callback_is_one(fw_str(a)));
-	ck_assert(!callback_is_one(FW_STR("abc")) && !callback_is_one(FW_STR_NONE));
-	a[3] = '/';
-	ck_assert(!callback_is_one(fw_str(a)));
+	ck_assert(callback_is_ours(KEY, fw_str(a)) && callback_is_ours(KEY, fw_str(b)));
+	ck_assert(!callback_is_ours(OTHER, fw_str(a)));
+	ck_assert(!callback_is_ours(KEY, FW_STR("abc")) && !callback_is_ours(KEY, FW_STR_NONE));
+	ck_assert(!callback_is_ours(KEY, fw_str_sub(fw_str(a), 0, SUB_TOKEN_LEN - 1)));
+	memcpy(mixed, a, sizeof(mixed)); /* the signature of another one */
+	memcpy(mixed + SUB_TOKEN_LEN / 2, b + SUB_TOKEN_LEN / 2, SUB_TOKEN_LEN / 2);
+	ck_assert(!callback_is_ours(KEY, fw_str(mixed)));
+	for (size_t i = 0; i < SUB_TOKEN_LEN; i++) { /* each digit counts */
+		char was = a[i];
+
+		a[i] = was == '0' ? '1' : '0';
+		ck_assert(!callback_is_ours(KEY, fw_str(a)));
+		a[i] = was;
+	}
+	ck_assert(callback_is_ours(KEY, fw_str(a)));
+}
+END_TEST
+
+START_TEST(one_key_for_all)
+{
+	unsigned char a[SUB_KEY_LEN], b[SUB_KEY_LEN];
+	struct fw_store *st;
+	struct fw_record r = {.kind = REC_KIND, .key = FW_STR("key"), .value = FW_STR("short"), .at_ms = NOW, .until_ms = FW_NO_DATE};
+
+	OK(fw_store_open(&(struct fw_store_config){.url = "memory:", .flags = FW_STORE_CREATE}, &st, &err));
+	OK(rec_mac_key(st, a, &err));
+	OK(rec_mac_key(st, b, &err));
+	ck_assert_mem_eq(a, b, sizeof(a));
+	OK(fw_store_record_put(st, &r, false, NULL, &err));
+	OK(rec_mac_key(st, b, &err)); /* one that is none is made anew */
+	ck_assert_mem_ne(a, b, sizeof(a));
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(lost_callbacks)
+{
+	struct sub s = active(NOW, 10 * DAY, 1);
+	struct sub_wish w = wish(1);
+	bool fresh;
+
+	sub_lost(&s, NOW + 5);
+	ck_assert_int_eq(sub_push_until(&s, NOW + 5), 0);
+	ck_assert(says(&s, "another key"));
+	ck_assert(sub_due(&s, &w, NOW + 5, 1, &fresh));
+	ck_assert(fresh);
+	s = active(NOW, 10 * DAY, 1);
+	s.held = true;
+	sub_lost(&s, NOW + 5);
+	ck_assert(!says(&s, "another key")); /* off by hand it stays */
 }
 END_TEST
 
@@ -488,7 +536,7 @@ END_TEST
 static struct fw_store *st;
 static struct fw_config *config;
 static struct fw_arena arena;
-static const char TOKEN[] = "0123456789abcdef0123456789abcdef01234567";
+static const char TOKEN[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 static struct callback cb;
 
 static void setup(void)
@@ -757,7 +805,7 @@ int main(void)
 {
 	const TTest *const LAW[] = {wishes, renewed_before_the_end, renewal_keeps_what_is, renewal_not_verified, never_verified, several_hubs,
 		denied_at_any_time, retry_after_counts, trust, by_hand, cloud_renews_daily, leases_of_liars, forms, signatures,
-		callbacks_cannot_be_guessed, addresses, hubs_of_feeds, clouds};
+		callbacks_cannot_be_guessed, one_key_for_all, lost_callbacks, addresses, hubs_of_feeds, clouds};
 	const TTest *const KEPT[] = {what_is_kept_comes_back, intent_is_exact, pushes_are_judged, clouds_ping, a_hint_has_the_feed_asked, lists,
 		workers_tell};
 	Suite *s = suite_create("websub");
