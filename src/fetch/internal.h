@@ -2,11 +2,14 @@
 /*
  * What the files of the fetch room share.
  *
- *	fetch.c     a visit: start, hops, end; the fetcher
+ *	fetch.c     a visit: start, hops
+ *	landing.c   its end    judge.c  what it is said to have come to    limits.c  when it has had its time
+ *	fetcher.c   the fetcher, and what it owes when the loop comes round
  *	hop.c       URLs and redirects: what may be asked next (pure)
  *	answer.c    header lines and body bytes as they arrive, counted
  *	transfer.c  one request of libcurl, and libcurl on the loop
- *	crowd.c     who is at which address, and who waits for a place there
+ *	seats.c     a visit's place at an address, and its wait for one
+ *	crowd.c     who is at which address, and who waits for a place there (pure)
  *	resolve.c   names    guard.c  addresses    decode.c  codings    session.c  TLS sessions
  */
 #ifndef FW_FETCH_INTERNAL_H
@@ -163,10 +166,46 @@ void fw_transfer_free(struct fw_fetch_priv *p);
 void fw_transfer_resume(struct fw_fetcher *fr);
 void fw_handle_closed(struct fw_fetcher *fr);
 
-/* ---- fetch.c, called by transfer.c -------------------------------------------------------------------------------------- */
+/* ---- fetch.c ------------------------------------------------------------------------------------------------------------ */
 
+/* A request has ended: libcurl says rc. */
 void fw_visit_answered(struct fw_fetch_priv *p, CURLcode rc);
-/* The loop shall call fw_transfer_resume soon. */
+
+/* ---- landing.c ---------------------------------------------------------------------------------------------------------- */
+
+/* Decode, hand over, free the slot; or land. done() may start and end others. */
+void fw_visit_end(struct fw_fetch_priv *p);
+
+/* ---- judge.c ------------------------------------------------------------------------------------------------------------ */
+
+/* The first verdict stands. */
+FW_PRINTF(3, 4) void fw_visit_verdict(struct fw_fetch *f, enum fw_visit_kind kind, const char *fmt, ...);
+void fw_visit_no_memory(struct fw_fetch *f);
+void fw_judge_url(struct fw_fetch_priv *p, const struct fw_err *err);
+void fw_judge_name(struct fw_fetch_priv *p, enum fw_resolve_state state);
+void fw_judge_busy(struct fw_fetch_priv *p);                /* its address was */
+void fw_judge_failure(struct fw_fetch_priv *p, CURLcode rc); /* why did the transfer break? */
+void fw_judge_status(struct fw_fetch_priv *p);
+
+/* ---- seats.c ------------------------------------------------------------------------------------------------------------ */
+
+/* Take a place at the address that will be tried first; p->seat tells whether it waits for it. Errors: FW_ENOMEM. */
+FW_MUST_CHECK int fw_seat_take(struct fw_fetch_priv *p, const char *addrs);
+/* Its turn has come, or it gives up. What it waited is no part of the visit: it says nothing of the server. */
+void fw_seat_waited(struct fw_fetch_priv *p);
+void fw_seat_leave(struct fw_fetch_priv *p);
+/* Those whose turn it is ask. */
+void fw_seats_call(struct fw_fetcher *fr);
+
+/* ---- limits.c ----------------------------------------------------------------------------------------------------------- */
+
+void fw_limits_tick(uv_timer_t *t);
+
+/* ---- fetcher.c ---------------------------------------------------------------------------------------------------------- */
+
+/* The loop shall come by soon: for what has failed at its start, for those who were called. */
+void fw_late_soon(struct fw_fetcher *fr);
+/* The same, and call fw_transfer_resume. */
 void fw_resume_soon(struct fw_fetcher *fr);
 
 #endif

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: ISC */
+/* The fetcher: made, closed, and what it does when the loop comes round; what doctor asks of the libraries beneath. */
+#include <openssl/x509_vfy.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <zlib.h>
+#include <zstd.h>
+#include <ares.h>
+#include <brotli/decode.h>
+#include <idn2.h>
+#include <libdeflate.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "fetch/internal.h"
+
+#include "base/banned.h" /* last */
+
+#define BUFFERED_BYTES (32 << 20)
+
+static const char ACCEPT[] = "Accept: application/atom+xml, application/rss+xml, application/feed+json, application/rdf+xml;q=0.9, "
+	"application/xml;q=0.8, text/xml;q=0.8, application/json;q=0.7, */*;q=0.1";
+static const char ACCEPT_ENCODING[] = "Accept-Encoding: gzip, deflate, br, zstd";
+
+void fw_fetch_config_default(struct fw_fetch_config *c)
+{
+	*c = (struct fw_fetch_config){
+		.user_agent = "feedwheel/" FW_VERSION,
+		.max_in_flight = 100,
+		.max_redirects = 5,
+		.connect_timeout_ms = 10 * FW_SECOND_MS,
+		.first_byte_timeout_ms = 15 * FW_SECOND_MS,
+		.total_timeout_ms = 60 * FW_SECOND_MS,
+		.low_speed_bytes = 100,
+		.low_speed_ms = 20 * FW_SECOND_MS,
+		.max_body_bytes = 16 << 20,
+		.max_ratio = 200,
+		.max_buffered_bytes = BUFFERED_BYTES,
+		.max_header_bytes = 100 * 1024,
+		.max_header_n = 200,
+		.http2 = true,
+	};
+}
+
+void fw_fetcher_buffered(const struct fw_fetcher *fr, size_t *now, size_t *peak)
+{
+	*now = fr->buffered;
+	*peak = fr->buffered_peak;
+}
+
+uint32_t fw_fetcher_in_flight(const struct fw_fetcher *fr)
+{
+	return fr->flying_n;
+}
+
+static void slots_free(struct fw_fetcher *fr)
+{
+	while (fr->idle) {
+		struct fw_fetch_priv *v = fr->idle;
+
+		fr->idle = v->next;
+		fw_transfer_free(v);
+		for (size_t i = 0; i < FW_N(v->url); i++)
+			fw_buf_finish(&v->url[i]);
+		fw_buf_finish(&v->addrs);
+		fw_buf_finish(&v->hop.wire);
+		free(v);
+	}
+}
+
+static void fetcher_free(struct fw_fetcher *fr)
+{
+	fw_decoder_destroy(fr->decoder);
+	fw_sessions_destroy(fr->sessions);
+	fw_crowd_destroy(fr->crowd);
+	free((char *)(uintptr_t)fr->c.user_agent);
+	free((char *)(uintptr_t)fr->c.ca_file);
+	free((char *)(uintptr_t)fr->c.proxy);
+	free(fr->fixed[0].data);
+	free(fr->fixed[1].data);
+	fw_buf_finish(&fr->proxy.wire);
+	free(fr);
+}
+
+void fw_handle_closed(struct fw_fetcher *fr)
+{
+	if (--fr->handle_n == 0 && fr->closing)
+		fetcher_free(fr);
+}
+
+static void handle_closed(uv_handle_t *h)
+{
+	fw_handle_closed(h->data);
+}
+
+static void resolver_closed(void *ctx)
+{
+	fw_handle_closed(ctx);
+}
+
+static void fetcher_close(struct fw_fetcher *fr)
+{
+	slots_free(fr);
+	fw_transfer_close(fr);
+	uv_close((uv_handle_t *)&fr->curl_timer, handle_closed);
+	uv_close((uv_handle_t *)&fr->tick, handle_closed);
+	uv_close((uv_handle_t *)&fr->late, handle_closed);
+	fw_resolver_destroy(fr->resolver, resolver_closed, fr);
+}
+
+/* What must not happen where it was asked for. */
+static void on_late(uv_idle_t *h)
+{
+	struct fw_fetcher *fr = h->data;
+	struct fw_fetch_priv *v;
+
+	uv_idle_stop(h);
+	if (fr->closing) {
+		fetcher_close(fr);
+		return;
+	}
+	if (fr->resume) {
+		fr->resume = false;
+		fw_transfer_resume(fr);
+	}
+	fw_seats_call(fr);
+	v = fr->flying;
+	while (v) {
+		if (v->late) {
+			v->late = false;
+			fw_visit_end(v);
+			v = fr->flying;
+		} else {
+			v = v->next;
+		}
+	}
+}
+
+void fw_late_soon(struct fw_fetcher *fr)
+{
+	uv_idle_start(&fr->late, on_late);
+}
+
+void fw_resume_soon(struct fw_fetcher *fr)
+{
+	fr->resume = true;
+	fw_late_soon(fr);
+}
+
+/* The last done() may have called us, from deep within libcurl's or c-ares' work: close when the loop is back. */
+void fw_fetcher_destroy(struct fw_fetcher *fr)
+{
+	if (!fr || fr->closing)
+		return;
+	fr->closing = true;
+	fw_late_soon(fr);
+}
+
+static char *copy(const char *s, bool *failed)
+{
+	char *d = s ? fw_str_dup(fw_str(s)) : NULL;
+
+	*failed = *failed || (s && !d);
+	return d;
+}
+
+/* libcurl answers a broken TLS connection with SIGPIPE unless it is told to guard each call: ignoring it once is cheaper. */
+static void ignore_sigpipe(void)
+{
+	struct sigaction now;
+
+	if (sigaction(SIGPIPE, NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+		signal(SIGPIPE, SIG_IGN);
+}
+
+static int proxy_prepare(struct fw_fetcher *fr, struct fw_err *err)
+{
+	struct fw_err why = {0};
+	int rc;
+
+	if (!fr->c.proxy)
+		return 0;
+	rc = fw_hop_prepare(&fr->proxy, fw_str(fr->c.proxy), &why);
+	if (rc)
+		return fw_err_set(err, FW_EINVAL, "proxy: %s: write http://host:port", why.text);
+	return 0;
+}
+
+int fw_fetcher_create(uv_loop_t *loop, const struct fw_fetch_config *c, struct fw_fetcher **out, struct fw_err *err)
+{
+	struct fw_fetcher *fr = calloc(1, sizeof(*fr));
+	bool failed = false;
+	int rc;
+
+	*out = NULL;
+	if (!fr)
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	fr->loop = loop;
+	fr->c = *c;
+	fr->c.user_agent = copy(c->user_agent ? c->user_agent : "feedwheel/" FW_VERSION, &failed);
+	fr->c.ca_file = copy(c->ca_file && *c->ca_file ? c->ca_file : curl_version_info(CURLVERSION_NOW)->cainfo, &failed);
+	fr->c.proxy = copy(c->proxy && *c->proxy ? c->proxy : NULL, &failed);
+	fr->c.guard = c->guard ? c->guard : &fr->no_guard;
+	fr->c.max_buffered_bytes = c->max_buffered_bytes ? c->max_buffered_bytes : BUFFERED_BYTES;
+	fr->c.max_redirects = FW_MIN(c->max_redirects, (uint32_t)FW_HOPS_MAX);
+	fr->fixed[0] = (struct curl_slist){copy(ACCEPT, &failed), &fr->fixed[1]};
+	fr->fixed[1] = (struct curl_slist){copy(ACCEPT_ENCODING, &failed), NULL};
+	ignore_sigpipe();
+	rc = failed ? fw_err_set(err, FW_ENOMEM, "out of memory") : 0;
+	if (!rc && !fw_header_value_ok(fw_str(fr->c.user_agent)))
+		rc = fw_err_set(err, FW_EINVAL, "user_agent: it is empty or holds control characters");
+	if (!rc)
+		rc = proxy_prepare(fr, err);
+	if (!rc && (fw_decoder_create(&fr->decoder) || fw_sessions_create(&fr->sessions)))
+		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
+	if (!rc && c->address_max && !fr->c.proxy && fw_crowd_create(c->address_max, &fr->crowd))
+		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
+	if (!rc)
+		rc = fw_transfer_open(fr, err);
+	if (!rc)
+		rc = fw_resolver_create(loop, c->dns_servers, NULL, &fr->resolver, err);
+	if (rc) {
+		fw_transfer_close(fr);
+		fetcher_free(fr);
+		return rc;
+	}
+	/* nothing can fail from here on: the loop has handles only of fetchers that exist */
+	uv_timer_init(loop, &fr->curl_timer);
+	uv_timer_init(loop, &fr->tick);
+	uv_idle_init(loop, &fr->late);
+	fr->curl_timer.data = fr->tick.data = fr->late.data = fr;
+	fr->handle_n = 4; /* these and the resolver's */
+	*out = fr;
+	return 0;
+}
+
+/* ---- for doctor -------------------------------------------------------------------------------------------------------------------------- */
+
+void fw_fetch_versions(struct fw_buf *out)
+{
+	uint32_t br = BrotliDecoderVersion();
+
+	fw_buf_addf(out, "%s, c-ares %s, libuv %s, libdeflate %s, zlib %s, brotli %u.%u.%u, zstd %s, libidn2 %s\n", curl_version(),
+		ares_version(NULL), uv_version_string(), LIBDEFLATE_VERSION_STRING, zlibVersion(), br >> 24, br >> 12 & 0xfff, br & 0xfff,
+		ZSTD_versionString(), idn2_check_version(NULL));
+}
+
+int fw_fetch_check_tls(const struct fw_fetch_config *c, size_t *n, const char **path, struct fw_err *err)
+{
+	X509_STORE *store = X509_STORE_new();
+	int rc = 0;
+
+	*n = 0;
+	*path = c->ca_file && *c->ca_file ? c->ca_file : curl_version_info(CURLVERSION_NOW)->cainfo;
+	if (!store)
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	if (!*path)
+		rc = fw_err_set(err, FW_EIO, "libcurl names no bundle of certificates: set ca_file");
+	else if (!X509_STORE_load_file(store, *path))
+		rc = fw_err_set(err, FW_EIO, "'%s' holds no certificates that can be read: install ca-certificates, or set ca_file", *path);
+	else
+		*n = (size_t)sk_X509_OBJECT_num(X509_STORE_get0_objects(store));
+	X509_STORE_free(store);
+	return rc;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: ISC */
+/* What became of a request, in a kind and in words. The words are ours: none that could hold bytes of the answer (NET-16). */
+#include <errno.h>
+#include <openssl/x509.h>
+#include <openssl/x509_vfy.h>
+
+#include "base/clock.h"
+#include "fetch/internal.h"
+
+#include "base/banned.h" /* last */
+
+static int code_of(enum fw_visit_kind kind)
+{
+	switch (kind) {
+	case FW_VISIT_OK:
+	case FW_VISIT_NOT_MODIFIED:
+		return 0;
+	case FW_VISIT_GONE:
+		return FW_EGONE;
+	case FW_VISIT_LIMIT:
+		return FW_ELIMIT;
+	case FW_VISIT_BLOCKED:
+		return FW_EBLOCKED;
+	case FW_VISIT_LOCAL:
+		return FW_EIO;
+	default:
+		return FW_ENET;
+	}
+}
+
+void fw_visit_verdict(struct fw_fetch *f, enum fw_visit_kind kind, const char *fmt, ...)
+{
+	va_list ap;
+	struct fw_buf b = FW_BUF_INIT(0);
+
+	if (f->kind != FW_VISIT_NONE)
+		return;
+	f->kind = kind;
+	va_start(ap, fmt);
+	fw_buf_vaddf(&b, fmt, ap);
+	va_end(ap);
+	fw_err_set(&f->err, code_of(kind), "%s", b.p ? b.p : "out of memory");
+	fw_buf_finish(&b);
+}
+
+void fw_visit_no_memory(struct fw_fetch *f)
+{
+	fw_visit_verdict(f, FW_VISIT_LOCAL, "out of memory");
+	f->err.rc = FW_ENOMEM;
+}
+
+static bool our_errno(long e)
+{
+	return e == EMFILE || e == ENFILE || e == ENOMEM || e == ENOBUFS || e == EADDRNOTAVAIL;
+}
+
+static void judge_tls(struct fw_fetch_priv *v, CURLcode rc)
+{
+	long verify = 0;
+
+	curl_easy_getinfo(v->easy, CURLINFO_SSL_VERIFYRESULT, &verify);
+	if (verify != X509_V_OK && verify != X509_V_ERR_UNSPECIFIED)
+		fw_visit_verdict(v->f, FW_VISIT_TLS, "the server's certificate is not good: %s", X509_verify_cert_error_string(verify));
+	else if (rc == CURLE_PEER_FAILED_VERIFICATION) /* libcurl's own check of the name */
+		fw_visit_verdict(v->f, FW_VISIT_TLS, "the server's certificate is for another host name");
+	else
+		fw_visit_verdict(v->f, FW_VISIT_TLS, "TLS did not come about: %s", curl_easy_strerror(rc));
+}
+
+void fw_judge_busy(struct fw_fetch_priv *v)
+{
+	fw_visit_verdict(v->f, FW_VISIT_LOCAL, "its address was busy for %lld ms, which left too little of total_timeout (raise address_max)",
+		(long long)(v->f->visit.queue_us / 1000));
+}
+
+static void judge_timeout(struct fw_fetch_priv *v)
+{
+	const struct fw_fetch_config *c = &v->fr->c;
+	int64_t now_us = fw_mono_us();
+	bool early = now_us < v->deadline_us; /* by our clock: libcurl's may be a moment ahead */
+
+	if (v->paused)
+		fw_visit_verdict(v->f, FW_VISIT_LOCAL, "it had to wait too long for others with large bodies (lower concurrency)");
+	else if (early && !v->ready_us)
+		fw_visit_verdict(v->f, FW_VISIT_TIMEOUT, "no connection within %lld ms (connect_timeout)", (long long)c->connect_timeout_ms);
+	else if (early && c->low_speed_bytes && now_us - v->ready_us >= c->low_speed_ms * 1000)
+		fw_visit_verdict(v->f, FW_VISIT_TIMEOUT, "less than %lld bytes/s over %lld ms (low_speed)", (long long)c->low_speed_bytes,
+			(long long)c->low_speed_ms);
+	else if (v->f->visit.queue_us)
+		fw_judge_busy(v);
+	else
+		fw_visit_verdict(v->f, FW_VISIT_TIMEOUT, "not finished within %lld ms (total_timeout)", (long long)c->total_timeout_ms);
+}
+
+static void judge_connect(struct fw_fetch_priv *v)
+{
+	long e = 0;
+
+	curl_easy_getinfo(v->easy, CURLINFO_OS_ERRNO, &e);
+	if (v->socket_errno)
+		e = v->socket_errno;
+	if (v->refused)
+		fw_visit_verdict(v->f, FW_VISIT_BLOCKED, "its address is not to be connected to: %s (allow_networks can allow it)", v->refused);
+	else if (our_errno(e))
+		fw_visit_verdict(v->f, FW_VISIT_LOCAL, "no socket: %s (raise the limit of open files, or lower concurrency)", strerror((int)e));
+	else
+		fw_visit_verdict(v->f, FW_VISIT_CONNECT, "no connection to the server: %s", e ? strerror((int)e) : "refused");
+}
+
+void fw_judge_failure(struct fw_fetch_priv *v, CURLcode rc)
+{
+	switch (rc) {
+	case CURLE_COULDNT_CONNECT:
+	case CURLE_ABORTED_BY_CALLBACK:
+		judge_connect(v);
+		break;
+	case CURLE_COULDNT_RESOLVE_HOST:
+	case CURLE_COULDNT_RESOLVE_PROXY:
+		fw_visit_verdict(v->f, FW_VISIT_DNS, "the host name has no address");
+		break;
+	case CURLE_OPERATION_TIMEDOUT:
+		judge_timeout(v);
+		break;
+	case CURLE_SSL_CONNECT_ERROR:
+	case CURLE_PEER_FAILED_VERIFICATION:
+	case CURLE_SSL_CIPHER:
+	case CURLE_SSL_ISSUER_ERROR:
+	case CURLE_SSL_INVALIDCERTSTATUS:
+	case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+		judge_tls(v, rc);
+		break;
+	case CURLE_SSL_CACERT_BADFILE:
+	case CURLE_SSL_CERTPROBLEM:
+	case CURLE_SSL_ENGINE_NOTFOUND:
+	case CURLE_SSL_ENGINE_INITFAILED:
+		fw_visit_verdict(v->f, FW_VISIT_LOCAL, "the trust store cannot be read: see ca_file, or install ca-certificates");
+		break;
+	case CURLE_OUT_OF_MEMORY:
+	case CURLE_FAILED_INIT:
+		/* libcurl says the same of a header line past its own 100 kB; once an answer has begun, that is it */
+		if (v->reply.header_bytes)
+			fw_visit_verdict(v->f, FW_VISIT_LIMIT, "a header line is longer than 100 kB");
+		else
+			fw_visit_no_memory(v->f);
+		break;
+	case CURLE_PARTIAL_FILE:
+		fw_visit_verdict(v->f, FW_VISIT_PROTOCOL, "the answer was cut short");
+		break;
+	case CURLE_GOT_NOTHING:
+		fw_visit_verdict(v->f, FW_VISIT_PROTOCOL, "the server closed the connection without an answer");
+		break;
+	default:
+		fw_visit_verdict(v->f, FW_VISIT_PROTOCOL, "the answer broke off or is not HTTP: %s", curl_easy_strerror(rc));
+	}
+}
+
+void fw_judge_status(struct fw_fetch_priv *v)
+{
+	int status = v->reply.status;
+
+	if (status / 100 == 2)
+		return;
+	if (status == 304 && v->sent_validators)
+		v->f->kind = FW_VISIT_NOT_MODIFIED;
+	else if (status == 304)
+		fw_visit_verdict(v->f, FW_VISIT_PROTOCOL, "the server says 304 (not modified) although nothing was known of the document");
+	else if (status == 410)
+		fw_visit_verdict(v->f, FW_VISIT_GONE, "the server says 410: gone for good");
+	else if (status < 300 || status > 999)
+		fw_visit_verdict(v->f, FW_VISIT_PROTOCOL, "the answer has no status that HTTP knows");
+	else
+		fw_visit_verdict(v->f, FW_VISIT_HTTP, "the server says %d", status);
+}
+
+void fw_judge_name(struct fw_fetch_priv *v, enum fw_resolve_state state)
+{
+	switch (state) {
+	case FW_RESOLVE_NONE:
+		fw_visit_verdict(v->f, FW_VISIT_DNS, "the host name does not exist or has no address");
+		break;
+	case FW_RESOLVE_TIMEOUT:
+		fw_visit_verdict(v->f, FW_VISIT_DNS, "the name servers do not answer");
+		break;
+	case FW_RESOLVE_LOCAL:
+		fw_visit_verdict(v->f, FW_VISIT_LOCAL, "the host name could not be looked up: out of memory or files");
+		break;
+	default:
+		fw_visit_verdict(v->f, FW_VISIT_DNS, "the name servers fail to answer for the host name");
+	}
+}
+
+void fw_judge_url(struct fw_fetch_priv *v, const struct fw_err *err)
+{
+	enum fw_visit_kind kind = FW_VISIT_PROTOCOL;
+
+	if (err->rc == FW_ENOMEM)
+		kind = FW_VISIT_LOCAL;
+	else if (v->n > 0)
+		kind = FW_VISIT_REDIRECT;
+	else if (err->rc == FW_EBLOCKED)
+		kind = FW_VISIT_BLOCKED;
+	else if (err->rc == FW_ELIMIT)
+		kind = FW_VISIT_LIMIT;
+	fw_visit_verdict(v->f, kind, v->n > 0 ? "redirected astray: %s" : "%s", err->text);
+	if (err->rc == FW_EINVAL && v->n == 0)
+		v->f->err.rc = FW_EINVAL;
+}

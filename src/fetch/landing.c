@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The end of a visit: everything that ends one goes through fw_visit_end(), once. While the fetcher is held, what has ended lands: it
+ * waits, coded as it came, until its reader has room.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "fetch/internal.h"
+
+#include "base/banned.h" /* last */
+
+#define KEEP_BYTES (4 * 1024)  /* of a buffer that waits for its next use: there are many, and few are in use at once */
+
+static struct fw_str keep(char **at, struct fw_str s)
+{
+	char *d = *at;
+
+	if (!s.p)
+		return s;
+	if (s.len)
+		memcpy(d, s.p, s.len);
+	d[s.len] = '\0';
+	*at += s.len + 1;
+	return (struct fw_str){d, s.len};
+}
+
+/* Copy what the answer's strings point to into memory that lives as long as the fetch. */
+static void keep_strings(struct fw_fetch_priv *v)
+{
+	struct fw_fetch *f = v->f;
+	bool good = f->kind == FW_VISIT_OK || f->kind == FW_VISIT_NOT_MODIFIED;
+	struct fw_str final = fw_buf_str(&v->url[v->n]);
+	struct fw_str permanent = good && v->permanent_n ? fw_buf_str(&v->url[v->permanent_n]) : FW_STR_NONE;
+	struct fw_str *slot[FW_H_LOCATION] = {&f->h_etag, &f->h_last_modified, &f->h_content_type, &f->h_cache_control, &f->h_expires,
+		&f->h_date, &f->h_age, &f->h_retry_after, &f->h_link, &f->h_content_location};
+	size_t n = final.len + permanent.len + 2;
+	char *at;
+
+	for (int i = 0; i < FW_H_LOCATION; i++)
+		n += fw_reply_header(&v->reply, (enum fw_header)i).len + 1;
+	f->text = at = malloc(n);
+	if (!at) {
+		f->kind = FW_VISIT_NONE;
+		fw_visit_no_memory(f);
+		return;
+	}
+	f->final_url = keep(&at, final);
+	f->permanent_url = keep(&at, permanent);
+	for (int i = 0; i < FW_H_LOCATION; i++)
+		*slot[i] = keep(&at, fw_reply_header(&v->reply, (enum fw_header)i));
+}
+
+/* What an answer says that is no document, as far as it can be read: a help, and nothing hangs on it. */
+static void decode_words(struct fw_fetch_priv *v)
+{
+	struct fw_decode_limits limits = {FW_WORDS_MAX, v->fr->c.max_ratio};
+	struct fw_err err = {0};
+
+	if (v->f->keep_words && fw_decode(v->fr->decoder, fw_reply_header(&v->reply, FW_H_CONTENT_ENCODING), &v->reply.body, &v->f->body, &limits, &err))
+		fw_buf_reset(&v->f->body);
+}
+
+static void decode(struct fw_fetch_priv *v)
+{
+	struct fw_fetch *f = v->f;
+	struct fw_decode_limits limits = {v->fr->c.max_body_bytes, v->fr->c.max_ratio};
+	struct fw_err err = {0};
+	int rc;
+
+	if (f->kind == FW_VISIT_LIMIT || f->kind == FW_VISIT_LOCAL)
+		return;
+	if (f->http_status / 100 != 2) {
+		decode_words(v);
+		return;
+	}
+	rc = fw_decode(v->fr->decoder, fw_reply_header(&v->reply, FW_H_CONTENT_ENCODING), &v->reply.body, &f->body, &limits, &err);
+	if (rc == FW_ELIMIT) {
+		f->kind = FW_VISIT_NONE; /* whatever cut it: it was too much before */
+		fw_visit_verdict(f, FW_VISIT_LIMIT, "%s", err.text);
+	} else if (rc == FW_ENOMEM) {
+		fw_visit_no_memory(f);
+	} else if (rc) {
+		fw_visit_verdict(f, FW_VISIT_PROTOCOL, "%s", err.text);
+	}
+	f->body_partial = f->kind != FW_VISIT_NONE && f->body.len > 0;
+}
+
+/* Out of the list it is in: flying or landed. */
+static void list_out(struct fw_fetch_priv *v)
+{
+	struct fw_fetcher *fr = v->fr;
+
+	*(v->prev ? &v->prev->next : v->landed ? &fr->landed : &fr->flying) = v->next;
+	if (v->next)
+		v->next->prev = v->prev;
+	else if (v->landed)
+		fr->landed_last = v->prev;
+	v->prev = v->next = NULL;
+}
+
+/* What has ended waits, coded as it came, until its reader has room. */
+static void land(struct fw_fetch_priv *v)
+{
+	struct fw_fetcher *fr = v->fr;
+
+	list_out(v);
+	v->landed = true;
+	v->prev = fr->landed_last;
+	*(v->prev ? &v->prev->next : &fr->landed) = v;
+	fr->landed_last = v;
+}
+
+/* What a buffer that waits for its next use may keep. */
+static void shrink(struct fw_buf *b)
+{
+	if (b->cap > KEEP_BYTES)
+		fw_buf_finish(b);
+}
+
+static void fly_out(struct fw_fetch_priv *v)
+{
+	struct fw_fetcher *fr = v->fr;
+
+	list_out(v);
+	v->landed = false;
+	fr->flying_n--;
+	shrink(&v->addrs);
+	shrink(&v->reply.body);
+	shrink(&v->reply.text);
+	for (size_t i = 0; i < FW_N(v->url); i++)
+		shrink(&v->url[i]);
+	v->f = NULL;
+	v->next = fr->idle;
+	fr->idle = v;
+	fr->idle_n++;
+	if (fr->flying_n == 0)
+		uv_timer_stop(&fr->tick);
+}
+
+void fw_visit_end(struct fw_fetch_priv *v)
+{
+	struct fw_fetch *f = v->f;
+	struct fw_visit *visit = &f->visit;
+
+	if (!v->landed) {
+		fw_resolve_cancel(&v->wait);
+		fw_transfer_stop(v);
+		fw_seat_leave(v);
+		visit->total_us = fw_mono_us() - v->start_us;
+		if (v->fr->held && v->reply.body.len && f->kind != FW_VISIT_LOCAL) {
+			land(v);
+			return;
+		}
+	}
+	f->http_status = v->reply.headers_done ? v->reply.status : 0;
+	decode(v);
+	if (f->kind == FW_VISIT_NONE)
+		f->kind = FW_VISIT_OK;
+	keep_strings(v);
+	f->hops = v->n;
+	visit->hops = v->n;
+	visit->kind = f->kind;
+	visit->http_status = f->http_status;
+	visit->wire_bytes = v->wire_bytes;
+	visit->body_bytes = f->body.len;
+	visit->error = f->err.rc ? fw_str(f->err.text) : FW_STR_NONE;
+	f->priv = NULL;
+	fly_out(v);
+	f->done(f);
+}
+
+void fw_fetch_reset(struct fw_fetch *f)
+{
+	struct fw_buf body = f->body;
+
+	free(f->text);
+	shrink(&body);
+	fw_buf_reset(&body);
+	*f = (struct fw_fetch){.body = body};
+}
+
+void fw_fetch_finish(struct fw_fetch *f)
+{
+	fw_fetch_reset(f);
+	fw_buf_finish(&f->body);
+}
+
+void fw_fetcher_hold(struct fw_fetcher *fr, bool on)
+{
+	fr->held = on;
+	while (!fr->held && fr->landed) /* done() may hold again */
+		fw_visit_end(fr->landed);
+}
