@@ -12,6 +12,9 @@
  *     by fw_store_host(): the name in the URL, or for services where each customer has a name of his own, the service.
  *   - a host's gap is the caller's or what was learned (its pace), whichever is longer. The pace is doubled when an outcome says that the
  *     host is strained, and shrinks with each that says it is not (FW_PACE_*): the rate rises in steps and falls by halves.
+ *   - a gap begins with a loan, and anew when a request is sent: the borrower keeps that by himself as long as he has the loan, and
+ *     what is left of it holds for everybody from the commit on (host_wait_ms). So at host_max 1 no two requests of a host are ever
+ *     closer than its gap, whoever sends them; above that two workers' may be, by what lies between a loan and its sending.
  *   - of a host nothing of which is lent to others a claim may lend more than host_max at once (host_ahead): the borrower then keeps
  *     host_max and the gap by himself. What is lent counts, begun or not, so that nobody else gets one before fewer than host_max are left.
  *     Nobody goes ahead of a host_cooldown_ms; and unless feeds are named, what goes ahead gets the room that all others left in the claim.
@@ -41,7 +44,7 @@
 extern "C" {
 #endif
 
-#define FW_STORE_ABI 5
+#define FW_STORE_ABI 6
 
 struct fw_store;
 
@@ -287,7 +290,7 @@ struct fw_claim_ask {
 	int64_t lease_ms;         /* > 0 */
 	size_t max;               /* at most this many */
 	uint32_t host_max;        /* in flight per host over all workers; 0: no limit */
-	int64_t host_gap_ms;      /* between two loans of one host */
+	int64_t host_gap_ms;      /* between two loans of one host, and two requests to it */
 	/* Since ABI 5; 0 and NULL: as before. */
 	uint32_t host_ahead;      /* of a host of which nobody else has any: up to host_max + host_ahead, lent to this worker in all. Each moves
 	                             the time from which the host may be asked on by its gap; a claim lends ahead of that time, but no
@@ -341,6 +344,8 @@ struct fw_outcome {
 	unsigned groups;             /* FW_GROUP_* that differ from what was lent */
 	int64_t host_cooldown_ms;    /* nobody asks this host before this time (Retry-After); 0: none */
 	enum fw_host_mood host_mood; /* what the answer says of its host's pace */
+	int64_t host_wait_ms;        /* Since ABI 6. From the commit's time on nobody asks this host for so long: what is left of its gap, which
+	                                counts from the request's sending; 0: nothing is */
 	struct fw_visit visit;       /* in; the store fills visit.new_n and visit.changed_n */
 	const struct fw_entry_row *entries;
 	size_t entry_n;

@@ -61,6 +61,14 @@ static void count(struct storer *s, const struct visit *v)
 		fw_websub_visited(s->st, &v->lease->feed, o);
 }
 
+/* What is left of the gap since its host was asked. */
+static int64_t host_wait_ms(const struct visit *v, int64_t now_us)
+{
+	int64_t left_us = v->sent_us + v->lease->host_gap_ms * 1000 - now_us;
+
+	return v->lease->host_id && v->sent_us && left_us > 0 ? left_us / 1000 + 1 : 0;
+}
+
 /* ---- commit ------------------------------------------------------------------------------------------------------------------------- */
 
 static int commit_some(struct storer *s, size_t from, size_t n, struct fw_err *err)
@@ -74,6 +82,7 @@ static int commit_some(struct storer *s, size_t from, size_t n, struct fw_err *e
 	for (size_t i = 0; i < n; i++) {
 		s->outcome[i] = s->batch[from + i]->outcome;
 		s->outcome[i].rc = 0;
+		s->outcome[i].host_wait_ms = host_wait_ms(s->batch[from + i], start_us);
 		s->outcome[i].visit.store_us = FW_MAX(start_us - s->batch[from + i]->lent->parsed_us, INT64_C(0));
 	}
 	rc = fw_store_commit(s->st, &c, err);

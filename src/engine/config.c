@@ -35,7 +35,7 @@ static const struct fw_setting SETTING[] = {
 		"How long a graceful stop waits for transfers in flight.", AT(drain_timeout_ms)},
 	{"host_max", FW_TYPE_INT, "2", 1, 1000, NULL, "Feeds of one host fetched at the same time, over all workers.",
 		AT(host_max)},
-	{"host_gap_ms", FW_TYPE_DURATION, "1s", 0, FW_HOUR_MS, NULL, "Pause between two feeds of one host.", AT(host_gap_ms)},
+	{"host_gap_ms", FW_TYPE_DURATION, "1s", 0, FW_HOUR_MS, NULL, "Pause between two requests to one host.", AT(host_gap_ms)},
 	{"address_max", FW_TYPE_INT, "0", 0, 20000, NULL,
 		"Transfers of one worker at the same time to one address (IPv4, or an IPv6 /64), whatever hosts are there; 0: no limit.", AT(address_max)},
 	{"order", FW_TYPE_STRING, "host-path", 0, 0, "fifo shortest longest host-path batch-unordered batch-sorted",

@@ -70,6 +70,7 @@ struct visit {
 	bool new_target;           /* the first document seen through a permanent redirect, of a feed that had one: see moves_judge() */
 	struct fw_feed feed;       /* the state to write */
 	struct fw_outcome outcome;
+	int64_t sent_us;           /* monotonic: its last request to its host; 0: there was none */
 	size_t held_bytes;         /* body and arena, counted against the worker's limit until spent */
 	void *worker;
 	struct visit *next;

@@ -291,6 +291,26 @@ static void on_fetched(struct fw_fetch *f)
 	end_if_drained(w);
 }
 
+/* Sleep until a host's gap is over. */
+static void gap_wait(struct worker *w, int64_t now_us, int64_t next_us)
+{
+	if (next_us != INT64_MAX)
+		uv_timer_start(&w->gap_timer, on_gap_over, (uint64_t)((next_us - now_us) / 1000 + 1), 0);
+}
+
+/* From deep within libcurl: nothing is started here. */
+static void on_sent(struct fw_fetch *f)
+{
+	struct visit *v = f->ctx;
+	struct worker *w = v->worker;
+	int64_t next_us;
+
+	v->sent_us = fw_mono_us();
+	fw_plan_sent(w->queue, &v->lent->item, v->sent_us);
+	if (!fw_plan_first(w->queue, v->sent_us, &next_us))
+		gap_wait(w, v->sent_us, next_us);
+}
+
 static void visit_start(struct worker *w, struct lent *lent)
 {
 	struct visit *v = visit_take(w, lent);
@@ -299,6 +319,7 @@ static void visit_start(struct worker *w, struct lent *lent)
 	visit_prepare(v, fw_now_ms());
 	lent->queue_us = fw_mono_us() - lent->arrived_us;
 	v->fetch.done = on_fetched;
+	v->fetch.sent = on_sent;
 	v->fetch.ctx = v;
 	v->slot = w->free_slot[--w->free_slot_n];
 	w->in_slot[v->slot] = v;
@@ -348,8 +369,8 @@ static struct lent *queue_take(struct worker *w)
 	if (w->draining || !w->free_slot_n || !fw_plan_waiting(w->queue))
 		return NULL;
 	first = fw_plan_first(w->queue, now_us, &next_us);
-	if (!first && next_us != INT64_MAX)
-		uv_timer_start(&w->gap_timer, on_gap_over, (uint64_t)((next_us - now_us) / 1000 + 1), 0);
+	if (!first)
+		gap_wait(w, now_us, next_us);
 	if (!first || (!lent_of(first)->asked_for && (w->in_flight >= w->lane.slots || is_barred(w, lent_of(first)))))
 		return NULL;
 	return lent_of(fw_plan_take(w->queue, now_us, &next_us));
@@ -642,7 +663,8 @@ static int lane_init(struct worker *w)
 static int queue_init(struct worker *w)
 {
 	const struct fw_config *c = w->o->config;
-	struct fw_plan_rules rules = {.policy = FW_PLAN_FIFO, .slots = w->lane.slots, .host_max = (uint32_t)c->host_max};
+	struct fw_plan_rules rules = {.policy = FW_PLAN_FIFO, .slots = w->lane.slots, .host_max = (uint32_t)c->host_max,
+		.from_sent = true};
 
 	if (w->o->once)
 		w->batch = (size_t)fw_settings_batch(c, w->lane.slots);

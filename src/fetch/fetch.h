@@ -42,6 +42,9 @@ struct fw_fetch;
 /* The fetch has ended, well or not; called from the loop, never from within fw_fetch_start. It may start and cancel others. */
 typedef void fw_fetch_done_cb(struct fw_fetch *f);
 
+/* A request to url's host is connected and about to be sent: the first, or one that a redirect there wants. It must start and end nothing. */
+typedef void fw_fetch_sent_cb(struct fw_fetch *f);
+
 struct fw_fetch {
 	/* request: the caller's, borrowed until done */
 	struct fw_str url;
@@ -51,6 +54,7 @@ struct fw_fetch {
 	struct fw_str form;          /* present: not asked for but told this, an application/x-www-form-urlencoded POST. Redirects 307 and 308
 	                                repeat it, others are its answer; from https to http it does not go on: it may hold a secret */
 	fw_fetch_done_cb *done;
+	fw_fetch_sent_cb *sent;      /* NULL: nobody asks */
 	void *ctx;
 
 	/* answer */

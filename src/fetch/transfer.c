@@ -352,6 +352,8 @@ static int on_ready(void *ctx, char *peer, char *self, int peer_port, int self_p
 		return CURL_PREREQFUNC_ABORT;
 	if (keep_connection(v))
 		curl_easy_setopt(v->easy, CURLOPT_FORBID_REUSE, 0L);
+	if (v->f->sent && strcmp(v->hop.host, v->first.host) == 0)
+		v->f->sent(v->f);
 	return CURL_PREREQFUNC_OK;
 }
 

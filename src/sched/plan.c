@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Two floors of heaps: of hosts that may begin something, by the policy's measure of what they have; and in each host its items. A
- * host that has as many under way as it may is in no heap; one whose gap is not over stands among the gaps, by its end. So whatever
+ * host that has as many under way as it may, or one whose request is not sent yet, is in no heap; one whose gap is not over stands among the gaps, by its end. So whatever
  * the policy, the next one is found in O(log n), and a host with a hundred thousand feeds is in nobody's way.
  *
  * Items without a host share one that has no limits.
@@ -29,6 +29,7 @@ struct fw_plan_host {
 	size_t waiting;   /* in items */
 	size_t known;     /* put and not done: the backlog's, too */
 	uint32_t busy;
+	uint32_t unsent;  /* of these; with rules.from_sent only */
 };
 
 struct fw_plan {
@@ -182,7 +183,7 @@ static void place(struct fw_plan *p, struct fw_plan_host *h)
 	if (limited && h->free_us > p->now_us) {
 		h->where = IN_GAP;
 		fw_heap_put(&p->gaps, &h->node);
-	} else if (h->waiting && !(limited && p->rules.host_max && h->busy >= p->rules.host_max)) {
+	} else if (h->waiting && !h->unsent && !(limited && p->rules.host_max && h->busy >= p->rules.host_max)) {
 		h->where = READY;
 		h->key = measure(p, h);
 		h->ready = could_begin(p, h);
@@ -284,6 +285,7 @@ int fw_plan_put(struct fw_plan *p, struct fw_plan_item *item)
 	if (!item->of)
 		return FW_ENOMEM;
 	item->of->known++;
+	item->unsent = false;
 	if (fw_plan_is_batch(p->rules.policy)) {
 		item->number = p->number++;
 		fw_heap_put(&p->backlog, &item->node);
@@ -316,6 +318,11 @@ const struct fw_plan_item *fw_plan_first(struct fw_plan *p, int64_t now_us, int6
 	return NULL;
 }
 
+static int64_t gap_of(const struct fw_plan *p, const struct fw_plan_item *item)
+{
+	return FW_MAX(p->rules.host_gap_us, item->gap_us);
+}
+
 /* The first of a host's that waits leaves the queue. */
 static struct fw_plan_item *dequeue(struct fw_plan *p, struct fw_plan_host *h)
 {
@@ -339,12 +346,28 @@ struct fw_plan_item *fw_plan_take(struct fw_plan *p, int64_t now_us, int64_t *ne
 	unplace(p, h);
 	item = dequeue(p, h);
 	h->busy++;
-	gap_us = FW_MAX(p->rules.host_gap_us, item->gap_us);
+	gap_us = gap_of(p, item);
 	if (gap_us > 0)
 		h->free_us = p->now_us + gap_us;
+	item->unsent = gap_us > 0 && p->rules.from_sent && h != &p->alone;
+	h->unsent += item->unsent;
 	p->busy++;
 	place(p, h);
 	return item;
+}
+
+void fw_plan_sent(struct fw_plan *p, struct fw_plan_item *item, int64_t now_us)
+{
+	struct fw_plan_host *h = item->of;
+
+	if (h == &p->alone || gap_of(p, item) <= 0)
+		return;
+	p->now_us = FW_MAX(p->now_us, now_us);
+	unplace(p, h);
+	h->unsent -= item->unsent;
+	item->unsent = false;
+	h->free_us = FW_MAX(h->free_us, p->now_us + gap_of(p, item));
+	place(p, h);
 }
 
 void fw_plan_pause(struct fw_plan *p, int64_t host, int64_t until_us)
@@ -362,7 +385,7 @@ int64_t fw_plan_turn_us(const struct fw_plan *p, const struct fw_plan_item *item
 {
 	const struct fw_plan_host *h = item->host ? fw_map_get(&p->hosts, key_of(&item->host)) : NULL;
 
-	return h ? (int64_t)h->waiting * FW_MAX(p->rules.host_gap_us, item->gap_us) + FW_MAX(h->free_us, p->now_us) - p->now_us : 0;
+	return h ? (int64_t)h->waiting * gap_of(p, item) + FW_MAX(h->free_us, p->now_us) - p->now_us : 0;
 }
 
 static void withdraw(struct fw_plan *p, struct fw_plan_host *h, fw_plan_cb *cb, void *ctx)
@@ -394,6 +417,8 @@ void fw_plan_done(struct fw_plan *p, struct fw_plan_item *item)
 	struct fw_plan_host *h = item->of;
 
 	item->of = NULL;
+	h->unsent -= item->unsent;
+	item->unsent = false;
 	h->busy--;
 	h->known--;
 	p->busy--;

@@ -32,6 +32,7 @@ struct fw_plan_rules {
 	uint32_t slots;       /* how many at once; the queue itself does not count them, but for the batches' size */
 	uint32_t host_max;    /* at once of one host; 0: no limit */
 	int64_t host_gap_us;  /* between two starts at one host */
+	bool from_sent;       /* a gap counts from fw_plan_sent(), and until then none of the host's begins */
 	uint32_t batch;       /* of the batch policies; 0: slots */
 };
 
@@ -46,6 +47,7 @@ struct fw_plan_item {
 	struct fw_heap_node node;
 	struct fw_plan_host *of;
 	uint64_t number;
+	bool unsent;
 };
 
 /*
@@ -68,6 +70,8 @@ FW_MUST_CHECK int fw_plan_put(struct fw_plan *p, struct fw_plan_item *item);
 struct fw_plan_item *fw_plan_take(struct fw_plan *p, int64_t now_us, int64_t *next_us);
 /* The same, but it stays where it is. */
 const struct fw_plan_item *fw_plan_first(struct fw_plan *p, int64_t now_us, int64_t *next_us);
+/* The request of one that was taken is sent, perhaps not its first: its host's gap counts from now. */
+void fw_plan_sent(struct fw_plan *p, struct fw_plan_item *item, int64_t now_us);
 void fw_plan_done(struct fw_plan *p, struct fw_plan_item *item); /* one that was taken */
 /* None of this host's begins before until_us, if any is known of now. */
 void fw_plan_pause(struct fw_plan *p, int64_t host, int64_t until_us);

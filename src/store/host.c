@@ -118,7 +118,7 @@ void fw_budget_cool(struct fw_budget *b, int64_t until_ms)
 	b->next_ok_ms = FW_MAX(b->next_ok_ms, until_ms);
 }
 
-void fw_budget_return(struct fw_budget *b, const struct fw_outcome *o)
+void fw_budget_return(struct fw_budget *b, const struct fw_outcome *o, int64_t now_ms)
 {
 	if (b->busy_n)
 		b->busy_n--;
@@ -129,5 +129,7 @@ void fw_budget_return(struct fw_budget *b, const struct fw_outcome *o)
 	b->pace_ms = fw_store_pace(b->pace_ms, o->host_mood);
 	if (o->feed->expect_us > 0 && o->visit.total_us > 0)
 		b->expect_us += b->expect_us ? (o->visit.total_us - b->expect_us) / EXPECT_SHARE : o->visit.total_us;
+	if (o->host_wait_ms > 0)
+		b->next_ok_ms = FW_MAX(b->next_ok_ms, now_ms + o->host_wait_ms);
 	fw_budget_cool(b, o->host_cooldown_ms);
 }

@@ -205,7 +205,7 @@ void mr_line_return(struct mr_line *l, int64_t host_id, const struct fw_outcome 
 
 	if (!h)
 		return;
-	fw_budget_return(&h->budget, o);
+	fw_budget_return(&h->budget, o, l->now_ms);
 	mr_line_turn(l, h, NULL);
 }
 

@@ -81,7 +81,7 @@ void mem_beats_forget(struct memory *m, int64_t before_ms);
 bool mem_on_wheel(const struct node *f);
 bool mem_crowded(const struct host *h); /* has it several feeds? */
 int mem_by_due(const void *a, const void *b); /* for qsort of pointers to nodes */
-void mem_lease_end(struct node *f, const struct fw_outcome *o); /* o NULL: unvisited */
+void mem_lease_end(struct node *f, const struct fw_outcome *o, int64_t now_ms); /* o NULL: unvisited */
 int mem_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_arena *a, struct fw_lease *out,
 	struct fw_claim_got *got, struct fw_err *err);
 int mem_lend(struct fw_store *st, const struct fw_lend_ask *ask, struct fw_lend_got *got, struct fw_err *err);

@@ -258,7 +258,7 @@ int mem_commit(struct fw_store *st, struct fw_commit *batch, struct fw_err *err)
 		if (!rc && c.node)
 			rc = items_apply(m, &c, now, &o->visit);
 		if (!rc && c.node) {
-			mem_lease_end(c.node, o);
+			mem_lease_end(c.node, o, now);
 			feed_apply(m, &c, o, groups, now);
 			c.visit->new_n = o->visit.new_n;
 			c.visit->changed_n = o->visit.changed_n;

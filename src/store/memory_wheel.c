@@ -21,10 +21,10 @@ static int64_t wake_ms(const struct node *f)
 	return f->feed.lease_until_ms ? f->feed.lease_until_ms : FW_MAX(f->feed.due_at_ms, f->host->budget.next_ok_ms);
 }
 
-void mem_lease_end(struct node *f, const struct fw_outcome *o)
+void mem_lease_end(struct node *f, const struct fw_outcome *o, int64_t now_ms)
 {
 	if (f->feed.lease_until_ms && !f->uncounted)
-		fw_budget_return(&f->host->budget, mem_crowded(f->host) ? o : NULL);
+		fw_budget_return(&f->host->budget, mem_crowded(f->host) ? o : NULL, now_ms);
 	f->uncounted = false;
 	f->feed.lease_until_ms = 0;
 	free(f->worker);
@@ -127,7 +127,7 @@ static size_t due_find(const struct claim *c, struct node **due)
 		struct node *f = m->feeds.at[i];
 
 		if (f->feed.lease_until_ms && f->feed.lease_until_ms <= c->now_ms)
-			mem_lease_end(f, NULL);
+			mem_lease_end(f, NULL, 0);
 		if (!c->ask->ids && is_due(c, f))
 			due[n++] = f;
 	}
@@ -191,7 +191,7 @@ int mem_lend(struct fw_store *st, const struct fw_lend_ask *ask, struct fw_lend_
 	if (!f)
 		return mem_not_found(ask->feed_id, err);
 	if (f->feed.lease_until_ms && f->feed.lease_until_ms <= now)
-		mem_lease_end(f, NULL);
+		mem_lease_end(f, NULL, 0);
 	got->status = f->feed.status;
 	got->until_ms = f->feed.lease_until_ms;
 	(void)fw_str_copy(got->worker, sizeof(got->worker), fw_str(f->worker));
@@ -216,7 +216,7 @@ int mem_release(struct fw_store *st, const struct fw_lease *lease, size_t n, str
 		struct node *f = mem_node_find(m, lease[i].feed.id);
 
 		if (f && f->feed.lease_until_ms && f->feed.fence == lease[i].fence)
-			mem_lease_end(f, NULL);
+			mem_lease_end(f, NULL, 0);
 	}
 	return 0;
 }
@@ -232,7 +232,7 @@ int mem_bury(struct fw_store *st, const char *worker, int64_t crashed_feed_id, i
 
 		if (!f->feed.lease_until_ms || strcmp(f->worker, worker) != 0)
 			continue;
-		mem_lease_end(f, NULL);
+		mem_lease_end(f, NULL, 0);
 		if (f->feed.id != crashed_feed_id)
 			continue;
 		f->feed.last_kind = FW_VISIT_CRASH;

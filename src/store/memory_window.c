@@ -56,7 +56,7 @@ int mem_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err)
 
 	if (!f)
 		return mem_not_found(feed_id, err);
-	mem_lease_end(f, NULL);
+	mem_lease_end(f, NULL, 0);
 	for (size_t i = 0; i < m->items.n; i++) {
 		struct item *e = m->items.at[i];
 

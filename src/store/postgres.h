@@ -230,6 +230,7 @@ void pg_loans_write(struct pg *p, const struct pg_loans *l);
 
 struct pg_back { /* budget that goes back to a host, and what it is to learn */
 	int64_t host_id, n, cooldown_ms;
+	int64_t next_ms;  /* nobody asks it before */
 	enum fw_host_mood mood;
 	int64_t total_us; /* 0: nothing to learn */
 	size_t order;     /* pg_hosts_return's own */

@@ -190,6 +190,7 @@ static void back_add(struct commit *c, const struct row *r, int64_t cooldown_ms)
 
 	if (r->counted) {
 		b.mood = o->host_mood;
+		b.next_ms = o->host_wait_ms > 0 ? c->now_ms + o->host_wait_ms : 0;
 		b.total_us = o->feed->expect_us > 0 ? FW_MAX(o->visit.total_us, 0) : 0;
 	}
 	if (b.host_id && (b.n || cooldown_ms))

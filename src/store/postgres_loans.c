@@ -194,7 +194,7 @@ static size_t back_sort(struct pg_back *b, size_t n)
 
 /* What comes back to one host: `of` outcomes from `from` on, the counts together. */
 struct returned {
-	int64_t host_id, n, cooldown_ms, from, of, mood, visits;
+	int64_t host_id, n, cooldown_ms, next_ms, from, of, mood, visits;
 };
 
 static size_t returned_sum(struct returned *to, const struct pg_back *b, size_t n)
@@ -210,6 +210,7 @@ static size_t returned_sum(struct returned *to, const struct pg_back *b, size_t 
 		}
 		h->n += b[i].n;
 		h->cooldown_ms = FW_MAX(h->cooldown_ms, b[i].cooldown_ms);
+		h->next_ms = FW_MAX(h->next_ms, FW_MAX(b[i].cooldown_ms, b[i].next_ms));
 		h->of++;
 		h->mood = FW_MAX(h->mood, (int64_t)b[i].mood);
 		h->visits += b[i].total_us > 0;
@@ -240,12 +241,12 @@ _Static_assert(FW_HOST_FINE == 1 && FW_HOST_STRAINED == 2, "the numbers in PACE_
 
 /* Most hosts have no pace, and most commits bring one visit of a host. */
 static const char return_sql[] = "UPDATE hosts h SET busy_n = greatest(busy_n - u.n, 0), holder = CASE WHEN busy_n > u.n THEN holder"
-	" ELSE 0 END, next_ok_ms = greatest(next_ok_ms, u.cooldown), cool_until_ms = greatest(cool_until_ms, u.cooldown), pace_ms ="
+	" ELSE 0 END, next_ok_ms = greatest(next_ok_ms, u.next), cool_until_ms = greatest(cool_until_ms, u.cooldown), pace_ms ="
 	" CASE WHEN u.mood = 0 OR (u.mood = 1 AND pace_ms = 0) THEN pace_ms ELSE " STEPS_SQL("pace_ms",
 		PACE_STEP_SQL("($7::int8[])[u.at + s.i]")) " END, expect_us = CASE WHEN u.visits = 0 THEN expect_us WHEN u.k = 1 THEN"
 	" (SELECT " EXPECT_STEP_SQL("($8::int8[])[u.at + 1]") " FROM (SELECT expect_us AS v) e) ELSE " STEPS_SQL("expect_us",
 		EXPECT_STEP_SQL("($8::int8[])[u.at + s.i]")) " END FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[], $5::int8[],"
-	" $6::int8[], $9::int8[]) u (id, n, cooldown, at, k, mood, visits) WHERE h.id = u.id";
+	" $6::int8[], $9::int8[], $10::int8[]) u (id, n, cooldown, at, k, mood, visits, next) WHERE h.id = u.id";
 
 void pg_hosts_return(struct pg *p, struct pg_back *b, size_t n)
 {
@@ -273,6 +274,7 @@ void pg_hosts_return(struct pg *p, struct pg_back *b, size_t n)
 	for (size_t i = 0; i < n; i++)
 		pg_item_int(p, b[i].total_us);
 	returned_column(p, h, m, offsetof(struct returned, visits));
+	returned_column(p, h, m, offsetof(struct returned, next_ms));
 	pg_send(p, PG_HOSTS_RETURN, return_sql);
 	returned_column(p, h, m, offsetof(struct returned, host_id));
 	pg_int(p, pg_place_number(p));

@@ -220,9 +220,9 @@ static void extra_add(const struct rd_part *t, struct rd_conn *c, const struct r
 	fw_buf_addf(rd_word_begin(c), "%zu %lld %.*s %lld", (size_t)(p - t->plan), (long long)o->feed_id, FW_STR_ARG(p->loan->host),
 		(long long)o->feed->due_at_ms);
 	rd_word_end(c);
-	fw_buf_addf(rd_word_begin(c), "%d %d %u %u %lld %u %d %d %lld", p->loan->status, (int)o->feed->status, p->loan->fail_n,
+	fw_buf_addf(rd_word_begin(c), "%d %d %u %u %lld %u %d %d %lld %lld", p->loan->status, (int)o->feed->status, p->loan->fail_n,
 		o->feed->fail_n, (long long)o->host_cooldown_ms, o->groups, o->visit.kind == FW_VISIT_PUSHED, (int)o->host_mood,
-		(long long)took_us);
+		(long long)took_us, (long long)FW_MAX(o->host_wait_ms, 0));
 	rd_word_end(c);
 	value_add(t, c, p);
 	for (size_t g = 0; g < FW_N(rd_feed_group); g++) {

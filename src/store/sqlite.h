@@ -251,7 +251,7 @@ int sq_host_set(struct sqlite *s, const struct sq_host *h, struct fw_err *err);
 /* Give the host's turn to its earliest parked feed, if there is one and nobody has it. h is changed, not written. */
 int sq_turn_give(struct sqlite *s, struct sq_host *h, struct fw_err *err);
 /* A loan comes back (o NULL: unvisited): budget to the host, if it was counted. Gives the host's turn on. */
-int sq_host_return(struct sqlite *s, int64_t host_id, bool counted, const struct fw_outcome *o, struct fw_err *err);
+int sq_host_return(struct sqlite *s, int64_t host_id, bool counted, const struct fw_outcome *o, int64_t now_ms, struct fw_err *err);
 int sq_line_del(struct sqlite *s, int64_t id, struct fw_err *err);
 /* From the line to aside: parked when host_id is set. */
 int sq_put_aside(struct sqlite *s, int64_t id, int64_t feed_id, int64_t host_id, struct fw_err *err);

@@ -14,6 +14,7 @@ struct visitor { /* what is known of the feed that comes back */
 	bool counted;          /* the loan is in the host's budget */
 	int64_t status, last_visit_id, last_new_ms;
 	int64_t due_at_ms;     /* as it stands; known when the lease was looked at */
+	int64_t now_ms;
 };
 
 /* Take the lease back; *found false: stale. */
@@ -53,7 +54,7 @@ static int host_move(struct sqlite *s, const struct fw_outcome *o, struct visito
 {
 	int64_t new_host = 0;
 	bool crowded = false;
-	int rc = v->host_id ? sq_host_return(s, v->host_id, true, o, err) : 0;
+	int rc = v->host_id ? sq_host_return(s, v->host_id, true, o, v->now_ms, err) : 0;
 
 	rc = rc ? rc : sq_host_join(s, o->feed->url, &new_host, &crowded, err);
 	rc = rc ? rc : sq_do(s, SQ_SET_HOST, "UPDATE feeds SET host_id = ? WHERE id = ?", err, "ii", new_host, o->feed_id);
@@ -145,6 +146,7 @@ static int outcome_put(struct sqlite *s, struct fw_outcome *o, int64_t now, stru
 		o->rc = FW_ESTALE;
 		return 0;
 	}
+	v.now_ms = now;
 	if (v.status == FW_FEED_ACTIVE)
 		v.status = o->feed->status; /* what the owner set meanwhile stays */
 	if (o->entry_n)
@@ -157,7 +159,7 @@ static int outcome_put(struct sqlite *s, struct fw_outcome *o, int64_t now, stru
 	if (!rc && (o->groups & FW_GROUP_URL))
 		rc = url_put(s, o, &v, err);
 	if (!rc && v.host_id && (v.counted || o->host_cooldown_ms))
-		rc = sq_host_return(s, v.host_id, v.counted, o, err);
+		rc = sq_host_return(s, v.host_id, v.counted, o, now, err);
 	else if (!rc && o->host_cooldown_ms) /* should another feed come to its host before that */
 		rc = sq_do(s, SQ_HOST_COOL, "UPDATE hosts SET next_ok_ms = max(next_ok_ms, ?1), cool_until_ms = max(cool_until_ms, ?1)"
 			" WHERE id = (SELECT host_id FROM feeds WHERE id = ?2)", err, "ii", o->host_cooldown_ms, o->feed_id);

@@ -78,7 +78,7 @@ int sq_turn_give(struct sqlite *s, struct sq_host *h, struct fw_err *err)
 	return rc;
 }
 
-int sq_host_return(struct sqlite *s, int64_t host_id, bool counted, const struct fw_outcome *o, struct fw_err *err)
+int sq_host_return(struct sqlite *s, int64_t host_id, bool counted, const struct fw_outcome *o, int64_t now_ms, struct fw_err *err)
 {
 	struct sq_host h;
 	int rc = sq_host_get(s, host_id, &h, err);
@@ -86,7 +86,7 @@ int sq_host_return(struct sqlite *s, int64_t host_id, bool counted, const struct
 	if (rc)
 		return rc;
 	if (counted)
-		fw_budget_return(&h.budget, o);
+		fw_budget_return(&h.budget, o, now_ms);
 	else if (o)
 		fw_budget_cool(&h.budget, o->host_cooldown_ms);
 	rc = sq_turn_give(s, &h, err);
@@ -161,7 +161,7 @@ int sq_lease_return(struct sqlite *s, int64_t fence, struct fw_err *err)
 	status = sqlite3_column_int64(q, 2);
 	due = sqlite3_column_int64(q, 3);
 	sqlite3_reset(q);
-	rc = counted ? sq_host_return(s, host_id, true, NULL, err) : 0;
+	rc = counted ? sq_host_return(s, host_id, true, NULL, 0, err) : 0;
 	if (!rc && status == FW_FEED_ACTIVE)
 		rc = sq_line_from(s, SQ_LEASES, fence, feed_id, host_id, due, FW_NO_DATE, err);
 	else if (!rc)

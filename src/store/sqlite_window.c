@@ -167,7 +167,7 @@ static int unsubscribe_in(struct sqlite *s, int64_t feed_id, struct fw_err *err)
 		rc = rc ? rc : sq_lease_end(s, w.key, err);
 		rc = rc ? rc : sq_claim_tidy(s, w.key, &r, err);
 		if (!rc && w.host_id > 0)
-			rc = sq_host_return(s, w.host_id, true, NULL, err);
+			rc = sq_host_return(s, w.host_id, true, NULL, 0, err);
 	}
 	rc = rc ? rc : sq_wheel_off(s, feed_id, &w, err);
 	rc = rc ? rc : sq_do(s, SQ_ASIDE_DEL, "DELETE FROM aside WHERE feed_id = ?", err, "i", feed_id);

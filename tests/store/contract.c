@@ -296,6 +296,63 @@ START_TEST(host_gap_between_loans) /* invariant 6 */
 }
 END_TEST
 
+/* One that was asked late is left alone for the gap from then on, by whoever comes. */
+START_TEST(host_gap_from_sending) /* invariant 6 */
+{
+	struct fw_store *st = fresh(_i);
+	struct fw_claim_ask ask = {.worker = "w", .now_ms = NOW, .lease_ms = 60000, .max = 100, .host_max = 1, .host_gap_ms = 1000};
+	struct fw_claim_ask two = {.worker = "w", .now_ms = NOW + 5000, .lease_ms = 60000, .max = 100, .host_max = 2};
+	struct fw_claim_ask other = {.worker = "v", .lease_ms = 60000, .max = 100, .host_max = 1, .host_gap_ms = 1000};
+	struct fw_claim_got got;
+	struct fw_lease l[100];
+	struct fw_feed f[2];
+	struct fw_outcome o[2];
+	struct fw_commit c = {.now_ms = NOW + 5100, .outcome = o, .n = 2};
+	struct fw_err err = {0};
+
+	subscribe_many(st, "https://one.example/%d", 0, 6, NOW - 1000);
+	OK(fw_store_claim(st, &ask, &A, l, &got, &err));
+	ck_assert_uint_eq(got.n, 1);
+	o[0] = outcome_of(&l[0], &f[0], NOW);
+	o[0].host_wait_ms = 900; /* it was sent at NOW + 700 */
+	ck_assert_int_eq(commit_one(st, &o[0], NOW + 800), 0);
+	other.now_ms = NOW + 1699;
+	OK(fw_store_claim(st, &other, &A, l, &got, &err));
+	ck_assert_uint_eq(got.n, 0);
+	ck_assert_int_eq(got.next_ms, NOW + 1700);
+	other.now_ms = NOW + 1700;
+	OK(fw_store_claim(st, &other, &A, l, &got, &err));
+	ck_assert_uint_eq(got.n, 1);
+	/* the loan's gap is the longer one */
+	o[0] = outcome_of(&l[0], &f[0], NOW);
+	o[0].host_wait_ms = 10;
+	ck_assert_int_eq(commit_one(st, &o[0], NOW + 1800), 0);
+	ask.now_ms = NOW + 2699;
+	OK(fw_store_claim(st, &ask, &A, l, &got, &err));
+	ck_assert_uint_eq(got.n, 0);
+	ask.now_ms = NOW + 2700;
+	OK(fw_store_claim(st, &ask, &A, l, &got, &err));
+	ck_assert_uint_eq(got.n, 1);
+	OK(fw_store_release(st, l, 1, &err));
+	/* of several the latest */
+	OK(fw_store_claim(st, &two, &A, l, &got, &err));
+	ck_assert_uint_eq(got.n, 2);
+	for (int i = 0; i < 2; i++) {
+		o[i] = outcome_of(&l[i], &f[i], NOW);
+		o[i].host_wait_ms = i ? 300 : 700;
+	}
+	OK(fw_store_commit(st, &c, &err));
+	other.now_ms = NOW + 5799;
+	OK(fw_store_claim(st, &other, &A, l, &got, &err));
+	ck_assert_uint_eq(got.n, 0);
+	other.now_ms = NOW + 5800;
+	OK(fw_store_claim(st, &other, &A, l, &got, &err));
+	ck_assert_uint_eq(got.n, 1);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
 START_TEST(crowded_host_does_not_starve_others)
 {
 	struct fw_store *st = fresh(_i);
@@ -1286,7 +1343,7 @@ int main(void)
 		claim_lends_once_earliest_first, claim_tells_when_to_come_again, claim_refuses_nonsense,
 		due_before_holds_back_later_feeds, lease_that_ran_out_is_lent_again, commit_mixes_stale_and_good,
 		release_gives_back_untouched, bury_frees_leases_and_charges_the_killer, host_budget_in_flight,
-		host_gap_between_loans, crowded_host_does_not_starve_others, host_cooldown_is_kept,
+		host_gap_between_loans, host_gap_from_sending, crowded_host_does_not_starve_others, host_cooldown_is_kept,
 		second_feed_of_a_host_joins_while_the_first_is_lent, groups_are_written_and_only_these, url_adoption,
 		url_adoption_keeps_the_budget_right,
 		status_of_owner_and_of_server, entries_once_each, entry_members_round_trip, entry_queries, pages_newest_first, since_among_many,

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: ISC
 """Politeness, asserted from what the server saw."""
 import collections
+import contextlib
 import time
 
-from harness import SOON, SOON_S, Wheel, case, equal, header, holds, origin, run, samples
+from harness import SOON, SOON_S, Wheel, case, each_engine, equal, header, holds, origin, run, samples, server
+from names import Names
 
 
 @case("plain GETs: own User-Agent, no cookies, no referrer, no cache busting, one request a feed") # NET-12, POL-02, POL-13
@@ -53,6 +55,43 @@ def host_gap(base):
         for r in o.requests():
             spans.setdefault(r["host"], []).append(r["start_us"])
         holds(max(s[0] for s in spans.values()) < min(s[-1] for s in spans.values()), "hosts wait for nobody else: %s" % spans)
+
+
+def late_names(o):
+    """Names of one hoster; every other one takes long to look up."""
+    return ["http://late%d-%d.blogspot.com:%d/feed/%d" % (300 * (i % 2 == 0), i, o.port, i) for i in range(8)]
+
+
+@case("per host: the gap counts from when a request is sent, however late that is")
+def gap_of_late(base):
+    names = Names()
+    with origin(base, samples(base), "--feeds", "8") as o:
+        w = Wheel(base, "host_gap_ms = 200ms\nhost_max = 4\ndns_servers = %s\n" % names.address)
+        w.run("add", *late_names(o))
+        equal(w.run_once("--workers", "1")["failed"], 0)
+        starts = [r["start_us"] // 1000 for r in o.requests()]
+        gaps = [b - a for a, b in zip(starts, starts[1:])]
+        holds(len(gaps) == 7 and min(gaps) >= 150, "gaps %s" % gaps)
+        holds(max(gaps) >= 450, "some were late: %s" % gaps)
+
+
+@each_engine("per host: so also between workers and machines, when one request at a time is all that it is asked", also=["sqlite"])
+def gap_of_others(base, engine):
+    names = Names()
+    with origin(base, samples(base), "--feeds", "8") as o, contextlib.ExitStack() as stack:
+        store = None if engine == "sqlite" else stack.enter_context(server(engine, base)).url()
+        w = Wheel(base, "host_gap_ms = 200ms\nhost_max = 1\ndns_servers = %s\n" % names.address, store=store)
+        w.run("add", *late_names(o))
+        machines = [w.start("run", "--quiet", "--workers", "2") for _ in range(2)]
+        end = time.monotonic() + 60
+        while len(o.requests()) < 8 and time.monotonic() < end:
+            time.sleep(0.1)
+        for m in machines:
+            m.terminate()
+            m.wait(30)
+        starts = [r["start_us"] // 1000 for r in o.requests()]
+        gaps = [b - a for a, b in zip(starts, starts[1:])]
+        holds(len(gaps) == 7 and min(gaps) >= 150, "gaps %s" % gaps)
 
 
 @case("a host that says 429 or 503 with Retry-After is left alone, all of its feeds") # POL-07

@@ -8,8 +8,9 @@
 -- commit now epoch others n worker beat batch visits runs {run}... loans {fence all n}... slots {slot n}...
 --   {member of each loan, but where all of a claim come back}... {id in each slot}... plain {id feed}... extras {...}...
 -- Most visits bring nothing: for these, words go from here into variadic commands without being touched. The others are extras:
--- "index id host due" "status wanted failed fails cooldown groups pushed mood took_us" feed, a value for each group; for a new address url
+-- "index id host due" "status wanted failed fails cooldown groups pushed mood took_us wait" feed, a value for each group; for a new address url
 -- and host. pushed: its due time stays as it stands, and its loan was in no budget. took_us: what its host is known by; 0: nothing.
+-- wait: so long from now on nobody asks its host.
 -- others: some of the leases are not of the sender's own borrowing; then all are looked at, and the epoch rises for those who did.
 -- Answers: -1 look again; or {epoch, index ...} of those whose new address another feed has.
 
@@ -66,8 +67,8 @@ end
 -- A visit that has an extra: groups, failures, the address.
 local function extra_take(out)
 	local index, id, name, due = match(take(), '^(%d+) (%d+) (%S*) (%-?%d+)$')
-	local status, wanted, failed, fail_n, cooldown, bits, pushed, mood, took =
-		match(take(), '^(%d+) (%d+) (%d+) (%d+) (%-?%d+) (%d+) (%d) (%d) (%d+)$')
+	local status, wanted, failed, fail_n, cooldown, bits, pushed, mood, took, wait =
+		match(take(), '^(%d+) (%d+) (%d+) (%d+) (%-?%d+) (%d+) (%d) (%d) (%d+) (%d+)$')
 	local feed = take()
 	name, cooldown, bits = name ~= '' and name or nil, tonumber(cooldown), tonumber(bits)
 	for _, bit in ipairs({1, 2, 4, 8, 16}) do
@@ -89,7 +90,7 @@ local function extra_take(out)
 		feed = front .. due .. rest
 	end
 	if name then
-		host_learn(host_return(name, cooldown), mood, tonumber(took))
+		host_learn(host_return(name, cooldown, wait ~= '0' and now_of(ARGV[2]) + tonumber(wait) or 0), mood, tonumber(took))
 	elseif pushed == '1' then
 		name = place_uncounted(id, feed)
 	elseif out.joins and call('HGET', JOINED, id) then -- a visit before this one has moved to its host

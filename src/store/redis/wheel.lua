@@ -109,12 +109,13 @@ local function host_cool(h, cooldown)
 	h.cool = math.max(h.cool, cooldown)
 end
 
-local function host_return(name, cooldown)
+local function host_return(name, cooldown, next_ms)
 	local h = host(name)
 	h.busy = h.busy - 1
 	if h.busy <= 0 then
 		h.holder = '0'
 	end
+	h.next = math.max(h.next, next_ms)
 	host_cool(h, cooldown)
 	turn_give(name, h)
 	return h
@@ -217,7 +218,7 @@ end
 local function lease_return(m, feed)
 	local id, name = place_split(m)
 	if name then
-		host_return(name, 0)
+		host_return(name, 0, 0)
 	end
 	if feed and not call('ZSCORE', STATUS, id) then
 		due_put(name and m or place_of(id, place_uncounted(id, feed)), due_of(feed))

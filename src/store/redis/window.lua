@@ -139,7 +139,7 @@ function ops.unsubscribe()
 	if fence then
 		local _, counted = place_split(m)
 		if counted then
-			host_return(counted, 0)
+			host_return(counted, 0, 0)
 		end
 		lent_less(fence, {m})
 		epoch_rises = true

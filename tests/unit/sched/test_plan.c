@@ -315,6 +315,44 @@ START_TEST(by_rank_and_withdrawn)
 }
 END_TEST
 
+/* A gap that counts from the sending: until then none of the host's begins, and one that was never sent is in nobody's way. */
+START_TEST(gap_from_sending)
+{
+	struct fw_plan_rules r = {.policy = FW_PLAN_FIFO, .host_max = 4, .host_gap_us = 10, .from_sent = true};
+	struct fw_plan_item a[6] = {{.host = 1}, {.host = 1}, {.host = 1}, {.host = 1}, {.host = 0}, {.host = 0}};
+	struct fw_plan *p = fw_plan_new(&r);
+	int64_t at;
+
+	ck_assert_ptr_nonnull(p);
+	for (int i = 0; i < 6; i++)
+		ck_assert_int_eq(fw_plan_put(p, &a[i]), 0);
+	ck_assert_ptr_eq(fw_plan_take(p, 100, &at), &a[0]);
+	ck_assert_ptr_eq(fw_plan_take(p, 100, &at), &a[4]); /* no host, no gap */
+	ck_assert_ptr_eq(fw_plan_take(p, 100, &at), &a[5]);
+	fw_plan_sent(p, &a[4], 101);
+	ck_assert_ptr_null(fw_plan_take(p, 500, &at)); /* not sent yet */
+	ck_assert_int_eq(at, INT64_MAX);
+	fw_plan_sent(p, &a[0], 600);
+	ck_assert_ptr_null(fw_plan_take(p, 609, &at));
+	ck_assert_int_eq(at, 610);
+	fw_plan_sent(p, &a[0], 605); /* once more: it was redirected */
+	ck_assert_ptr_null(fw_plan_take(p, 610, &at));
+	ck_assert_int_eq(at, 619); /* a clock that goes back: 609 */
+	ck_assert_ptr_eq(fw_plan_take(p, 619, &at), &a[1]);
+	ck_assert_ptr_null(fw_plan_take(p, 640, &at));
+	fw_plan_done(p, &a[1]); /* it had no address, say */
+	ck_assert_ptr_eq(fw_plan_take(p, 640, &at), &a[2]);
+	fw_plan_sent(p, &a[2], 640);
+	fw_plan_done(p, &a[2]);
+	fw_plan_done(p, &a[0]);
+	ck_assert_ptr_null(fw_plan_take(p, 649, &at));
+	ck_assert_int_eq(at, 650);
+	ck_assert_ptr_eq(fw_plan_take(p, 650, &at), &a[3]);
+	fw_plan_done(p, &a[3]);
+	fw_plan_free(p);
+}
+END_TEST
+
 START_TEST(nothing_and_no_slots)
 {
 	struct fw_plan_rules r = {.slots = 0};
@@ -340,6 +378,7 @@ int main(void)
 	tcase_add_test(t, longest_first_is_good);
 	tcase_add_test(t, as_they_come_and_go);
 	tcase_add_test(t, by_rank_and_withdrawn);
+	tcase_add_test(t, gap_from_sending);
 	tcase_add_test(t, nothing_and_no_slots);
 	suite_add_tcase(s, t);
 	return run_suite(s);
