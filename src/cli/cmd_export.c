@@ -2,8 +2,8 @@
 /* export: all subscriptions as OPML 2.0, folders as nested outlines. What comes out goes in again with `import`. */
 #include <stdlib.h>
 
-#include "base/utf8.h"
 #include "cli/cli.h"
+#include "cli/xml.h"
 #include "base/banned.h"
 
 struct item {
@@ -48,28 +48,10 @@ static int by_folder(const void *x, const void *y)
 	return d ? d : a->at < b->at ? -1 : 1;
 }
 
-/* name="value"; characters that XML cannot hold are left out. */
 static void attribute(struct cli *c, const char *name, struct fw_str value)
 {
-	size_t n;
-
 	cli_out(c, " %s=\"", name);
-	for (size_t i = 0; i < value.len; i += n) {
-		uint32_t cp = fw_utf8_get(value.p + i, value.len - i, &n);
-
-		switch (cp) {
-		case '&': cli_out(c, "&amp;"); break;
-		case '<': cli_out(c, "&lt;"); break;
-		case '>': cli_out(c, "&gt;"); break;
-		case '"': cli_out(c, "&quot;"); break;
-		case '\n': case '\r': case '\t': cli_out(c, "&#%u;", (unsigned)cp); break;
-		default:
-			if (fw_utf8_is_unsafe(cp) && cp > 0x7e) /* a terminal could obey it */
-				cli_out(c, "&#x%x;", (unsigned)cp);
-			else if (cp >= 0x20 && cp != 0xfffe && cp != 0xffff && !(cp == 0xfffd && n == 1))
-				cli_out_bytes(c, value.p + i, n);
-		}
-	}
+	cli_xml(&c->out, value, true);
 	cli_out(c, "\"");
 }
 

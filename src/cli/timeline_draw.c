@@ -13,6 +13,7 @@
 #include "base/url.h"
 #include "base/utf8.h"
 #include "cli/timeline.h"
+#include "cli/xml.h"
 #include "base/banned.h"
 
 #define WIDTH 1600
@@ -47,24 +48,10 @@ extern const char timeline_script[]; /* timeline.js */
 
 /* ---- words ---------------------------------------------------------------------------------------------------------------------- */
 
-/* Text for an element or an attribute; what XML cannot hold, or a terminal could obey, is left out. */
+/* Text for an element or an attribute; a picture is for the eye, which no control may deceive. */
 static void words(struct fw_buf *out, struct fw_str s)
 {
-	size_t n;
-
-	for (size_t i = 0; i < s.len; i += n) {
-		uint32_t cp = fw_utf8_get(s.p + i, s.len - i, &n);
-
-		switch (cp) {
-		case '&': fw_buf_adds(out, "&amp;"); break;
-		case '<': fw_buf_adds(out, "&lt;"); break;
-		case '>': fw_buf_adds(out, "&gt;"); break;
-		case '"': fw_buf_adds(out, "&quot;"); break;
-		default:
-			if (!fw_utf8_is_unsafe(cp) && cp != 0xfffe && cp != 0xffff && !(cp == 0xfffd && n == 1))
-				fw_buf_add(out, s.p + i, n);
-		}
-	}
+	cli_xml(out, s, false);
 }
 
 static void word(struct fw_buf *out, const char *s)

@@ -381,6 +381,11 @@ def opml(base):
     holds('htmlUrl="https://a.example/home"' in out, "home page")
     equal(out.count("<outline type"), 3)
     holds("top.example" not in w.run("export", "--folder", "News").stdout, "only the folder")
+    odd = "t\ta\x7f\x9b\u202e\u2028z"
+    v.run("set", "--title", odd, "https://a.example/")
+    odd_out = v.run("export").stdout
+    equal([c for c in "\x7f\x9b\u202e\u2028" if c in odd_out], [], "what a terminal could obey")
+    holds(odd in [e.get("text") for e in ET.fromstring(odd_out).iter("outline")], "and it is in the document nevertheless: %a" % odd_out)
     v.run("import", "--folder", "From/here", "-", stdin=out)
     w2 = Wheel(base, name="third.db")
     w2.run("import", "--folder", "From", "-", stdin=out)
