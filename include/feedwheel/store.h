@@ -220,13 +220,14 @@ struct fw_visit {
 	struct fw_str feed_url;      /* reading only */
 };
 
-/* What each phase took: name look-up, connection, TLS, waiting for the first byte, body. 0: not reached; what was spent in vain on the phase
-   that was not reached is the body's then, whose end is the visit's. */
+/* What each phase took: name look-up, connection, TLS, waiting for the first byte, body. 0: not reached. What was spent in vain belongs to
+   the phase that was under way. */
 #define FW_VISIT_PHASES 5
 static inline void fw_visit_phases(const struct fw_visit *v, int64_t part_us[FW_VISIT_PHASES])
 {
+	enum { NAME, CONNECT, TLS, WAIT, BODY };
 	const int64_t end_us[FW_VISIT_PHASES] = {v->dns_us, v->connect_us, v->tls_us, v->first_byte_us, v->total_us};
-	int64_t from_us = 0;
+	int64_t from_us = 0, vain_us;
 
 	for (int i = 0; i < FW_VISIT_PHASES; i++) {
 		int64_t until_us = end_us[i] < v->total_us ? end_us[i] : v->total_us;
@@ -234,6 +235,11 @@ static inline void fw_visit_phases(const struct fw_visit *v, int64_t part_us[FW_
 		part_us[i] = until_us > from_us ? until_us - from_us : 0;
 		from_us += part_us[i];
 	}
+	if (v->first_byte_us)
+		return;
+	vain_us = part_us[BODY];
+	part_us[BODY] = 0;
+	part_us[v->kind == FW_VISIT_DNS ? NAME : v->kind == FW_VISIT_TLS ? TLS : v->kind == FW_VISIT_CONNECT || !v->connect_us ? CONNECT : WAIT] += vain_us;
 }
 
 /* A usage event (somebody has seen an entry, say), as the front door takes them: nothing to do with the wheel. */

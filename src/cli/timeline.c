@@ -26,26 +26,12 @@ void timeline_finish(struct timeline *t)
 	fw_arena_finish(&t->arena);
 }
 
-/* What follows the last phase that was reached belongs to the one that was not. */
-static void phases(const struct fw_visit *v, int64_t took[PHASE_N])
-{
-	enum phase open;
-
-	_Static_assert(PHASE_BODY - PHASE_DNS + 1 == FW_VISIT_PHASES, "the phases of a visit are among ours, in its order");
-	fw_visit_phases(v, took + PHASE_DNS);
-	if (v->first_byte_us)
-		return;
-	open = v->kind == FW_VISIT_DNS ? PHASE_DNS : v->kind == FW_VISIT_TLS ? PHASE_TLS :
-		v->kind == FW_VISIT_CONNECT || !v->connect_us ? PHASE_CONNECT : PHASE_WAIT;
-	took[open] += took[PHASE_BODY];
-	took[PHASE_BODY] = 0;
-}
-
 int timeline_add(struct timeline *t, const struct fw_visit *v)
 {
 	char host[256];
 	struct bar *b;
 
+	_Static_assert(PHASE_BODY - PHASE_DNS + 1 == FW_VISIT_PHASES, "the phases of a visit are among ours, in its order");
 	if (t->n == t->cap) {
 		size_t cap = t->cap ? 2 * t->cap : 1024;
 		struct bar *grown = realloc(t->bar, cap * sizeof(*grown));
@@ -61,7 +47,7 @@ int timeline_add(struct timeline *t, const struct fw_visit *v)
 	b->visit.feed_url = fw_arena_str(&t->arena, v->feed_url);
 	if (fw_store_host(v->feed_url, host, sizeof(host)))
 		b->host = fw_arena_str(&t->arena, fw_str(host));
-	phases(v, b->took_us);
+	fw_visit_phases(v, b->took_us + PHASE_DNS);
 	b->took_us[PHASE_QUEUE] = v->queue_us;
 	b->took_us[PHASE_PARSE] = v->parse_us;
 	b->took_us[PHASE_STORE] = v->store_us;

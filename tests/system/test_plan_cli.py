@@ -46,6 +46,15 @@ def compared(base):
         equal(w.json("plan", "--all", "--order", "fifo")["order"], "fifo", "any setting may be tried")
 
 
+@case("a server that says nothing took its time waiting, not sending")
+def silent(base):
+    with origin(base, samples(base, "--copies", "1"), "--feeds", "3", plans=["* latency=5", "1 hang=start", "2 latency=60,hang=body"]) as o:
+        w = timed(base, o, "connect_timeout_ms = 500ms\nfirst_byte_timeout_ms = 500ms\ntotal_timeout_ms = 1500ms\n")
+        rows = {r.split()[-1].rsplit("/", 1)[1]: r for r in w.run("plan", "--all").stdout.splitlines() if "/feed/" in r and "%" in r}
+        holds("wait" in rows["1"] and "body" not in rows["1"], rows["1"])
+        holds("body 9" in rows["2"], rows["2"])
+
+
 @case("one host's chain is named when nothing else is longer; unknown durations are taken from the host's others")
 def chains(base):
     with origin(base, samples(base, "--copies", "1"), "--feeds", "8", "--hosts", "1", plans=["* latency=50"]) as o:
