@@ -68,7 +68,10 @@ static void head(struct plan *p)
 {
 	char n[FW_RFC3339_MAX];
 
-	cli_out(p->c, "%s due", cli_count(n, (int64_t)p->n, "feed is", "feeds are"));
+	if (cli_flag(p->c, "all"))
+		cli_out(p->c, "%s", cli_count(n, (int64_t)p->n, "active feed", "active feeds"));
+	else
+		cli_out(p->c, "%s due", cli_count(n, (int64_t)p->n, "feed is", "feeds are"));
 	if (p->known < p->n)
 		cli_out(p->c, ", %s never timed (taken as their host's average, or all feeds')", cli_number(n, (int64_t)(p->n - p->known)));
 	cli_out(p->c, "; %u slots, at most %u of a host", p->rules.slots, p->rules.host_max);
@@ -153,9 +156,10 @@ static void order(struct plan *p)
 
 /* ---- --compare ---------------------------------------------------------------------------------------------------------------------------- */
 
+/* Of the slots that can have work: with fewer feeds than slots the others say nothing. */
 static double idle(const struct plan *p, const struct fw_foretold *m)
 {
-	return m->total_us ? 1 - (double)m->sum_us / ((double)m->total_us * p->rules.slots) : 0;
+	return m->total_us ? 1 - (double)m->sum_us / ((double)m->total_us * (double)FW_MIN((size_t)p->rules.slots, p->n)) : 0;
 }
 
 static int compare_rows(struct plan *p, struct cli_table *t, struct fw_json *j)
