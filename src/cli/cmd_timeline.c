@@ -278,9 +278,9 @@ static const struct cli_option OPTION[] = {
 
 const struct cli_command cli_timeline = {
 	.name = "timeline", .args = "", .summary = "draw a run: each fetch in its slot, and what held it up",
-	.about = "One lane for each slot, one bar for each fetch, coloured by what its time went into: name look-up, connection,\n"
-		"TLS, waiting for the first byte, body, parse; a thin line above for the time it waited for its slot, one below\n"
-		"for that till it was stored. The headline says what held the run up.\n",
+	.about = "One lane for each slot that had work, one bar for each fetch, coloured by what its time went into: name look-up,\n"
+		"connection, TLS, waiting for the first byte, body, parse; a thin line above for the time it waited for its slot,\n"
+		"one below for that till it was stored. Failed ones are shaded. The headline says what held the run up.\n",
 	.examples = "  feedwheel timeline -o run.html\n  feedwheel timeline --list\n  feedwheel timeline --run 1795000000000 -o run.svg\n",
 	.option = OPTION, .run = timeline_run,
 };

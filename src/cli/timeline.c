@@ -83,7 +83,7 @@ static uint32_t lane_for(int64_t *end, uint32_t *n, const struct bar *b)
 
 static int lanes(struct timeline *t)
 {
-	uint32_t n = t->slots;
+	uint32_t n = t->slots, used = 0;
 	int64_t *end;
 
 	for (size_t i = 0; i < t->n; i++)
@@ -96,8 +96,9 @@ static int lanes(struct timeline *t)
 
 		b->lane = lane_for(end, &n, b);
 		end[b->lane] = FW_MAX(end[b->lane], b->until_us);
+		used = FW_MAX(used, b->lane + 1);
 	}
-	t->lane_n = n;
+	t->lane_n = used;
 	free(end);
 	return 0;
 }
@@ -169,11 +170,13 @@ static void judge_words(struct timeline *t)
 	const struct bar *last = &t->bar[t->last];
 	int64_t tail_us = t->total_us - t->half_us, idle_us = t->total_us * t->lane_n - t->sum_us;
 	bool good = t->total_us <= t->bound_us + t->bound_us / 20;
-	char *to = t->verdict;
+	char *to = t->verdict, why[40] = "";
 	size_t room = sizeof(t->verdict);
 	struct fw_buf url = FW_BUF_INIT(0);
 
 	fw_url_show(&url, last->visit.feed_url);
+	if (!fw_visit_succeeded(last->visit.kind))
+		(void)fw_snprintf(why, sizeof(why), " (%s)", fw_visit_kind_name(last->visit.kind));
 	(void)fw_duration_text(took, (last->until_us - last->from_us) / 1000);
 	if (t->n == 1)
 		(void)fw_snprintf(to, room, "One fetch, %s.", took);
@@ -181,14 +184,14 @@ static void judge_words(struct timeline *t)
 		(void)fw_snprintf(to, room, "%.*s held it up: %zu feeds of one host, %u at a time, take %s in any order.", FW_STR_ARG(t->chain_host), t->chain_n,
 			t->host_max, fw_duration_text(time, t->chain_us / 1000));
 	else if (good && t->bound_us == t->longest_us)
-		(void)fw_snprintf(to, room, "One feed held it up: %.200s took %s.", url.p ? url.p : "", took);
+		(void)fw_snprintf(to, room, "One feed held it up: %.200s took %s%s.", url.p ? url.p : "", took, why);
 	else if (good)
 		(void)fw_snprintf(to, room, "Nothing held it up but the work itself: all slots were busy to the end. More slots would be faster.");
 	else if (t->batch)
 		(void)fw_snprintf(to, room, "The batches held it up: %.0f %% of the slots' time went by waiting for the slowest of each.", t->idle * 100);
 	else if (t->tail_idle_us > idle_us / 2)
-		(void)fw_snprintf(to, room, "For the last %s less than half of the slots had work: the last, %.200s, took %s (%s).",
-			fw_duration_text(time, tail_us / 1000), url.p ? url.p : "", took, fw_visit_kind_name(last->visit.kind));
+		(void)fw_snprintf(to, room, "For the last %s less than half of the slots had work: the last, %.200s, took %s%s.",
+			fw_duration_text(time, tail_us / 1000), url.p ? url.p : "", took, why);
 	else
 		(void)fw_snprintf(to, room, "Slots stood idle for %.0f %% of the time: nothing was due, or hosts had to be left in peace.", t->idle * 100);
 	fw_buf_finish(&url);
@@ -218,7 +221,7 @@ int timeline_judge(struct timeline *t)
 	rc = rc ? rc : ends(t);
 	if (rc)
 		return rc;
-	t->slots_us = t->sum_us / t->lane_n;
+	t->slots_us = t->sum_us / FW_MAX(t->lane_n, t->slots);
 	t->bound_us = FW_MAX(FW_MAX(t->slots_us, t->longest_us), t->chain_us);
 	t->idle = t->total_us ? 1 - (double)t->sum_us / ((double)t->total_us * t->lane_n) : 0;
 	judge_words(t);

@@ -30,7 +30,7 @@ struct timeline {
 	struct fw_str order;
 	int64_t predicted_us;
 	/* found by judging */
-	uint32_t lane_n;
+	uint32_t lane_n;            /* up to the last that had a fetch; slots that never had one are not drawn */
 	int64_t total_us, sum_us;
 	int64_t bound_us;           /* no order is faster: the largest of these three */
 	int64_t slots_us, longest_us, chain_us;
@@ -40,7 +40,7 @@ struct timeline {
 	int64_t tail_idle_us;       /* what all slots together stood idle after their last */
 	size_t last;                /* the bar that ends last */
 	size_t failed_n;
-	double idle;                /* share of the slots' time in which nothing was fetched */
+	double idle;                /* share of the lanes' time in which nothing was fetched */
 	char verdict[400];          /* what held it up, in words */
 };
 

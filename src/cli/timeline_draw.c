@@ -23,6 +23,10 @@
 #define BUSY_TOP 128
 #define BUSY_HIGH 56
 #define LANES_TOP (BUSY_TOP + BUSY_HIGH + 10)
+#define LANES_HIGH 640 /* what all lanes together may take, as long as each has LANE_LEAST */
+#define LANE_MOST 24
+#define LANE_LEAST 3
+#define LANE_ROOMY 10 /* from here on there is room for thin lines above and below a bar */
 #define BUCKETS 750
 #define BINS 40 /* of the histogram: two to the octave, from 1 ms up */
 #define BINS_OCTAVE 2
@@ -37,12 +41,12 @@ static const struct { const char *word, *colour; } PHASE[PHASE_N] = {
 
 static const char style[] =
 	"svg{font:13px system-ui,sans-serif}.back{fill:#fff}text{fill:#222}.dim{fill:#666}.head{font-size:20px;font-weight:600}"
-	".lane{fill:#f3f3f3}.busy{fill:#8a8a8a}.tick{stroke:#bbb}.over{stroke:#000}.end{stroke:#fff}"
-	".mark{fill:none;stroke:#000;stroke-width:2}.half{stroke:#000;stroke-dasharray:5 4}.batch{stroke:#000;stroke-opacity:.6}"
-	".ok{fill:#0072b2}.no{fill:#d55e00}.shade{fill:#000;fill-opacity:.5}";
-static const char style_dark[] =
-	"@media(prefers-color-scheme:dark){body{background:#161616;color:#ddd}.back{fill:#161616}text{fill:#ddd}.dim{fill:#999}"
-	".lane{fill:#242424}.tick{stroke:#555}.end{stroke:#161616}.mark,.half,.batch,.over{stroke:#fff}}";
+	".lane{fill:#f3f3f3}.busy{fill:#8a8a8a}.tick{stroke:#bbb}.end{stroke:#fff}"
+	".mark{fill:none;stroke:#e0002d;stroke-width:3}.half{stroke:#000;stroke-dasharray:5 4}.batch{stroke:#000;stroke-opacity:.6}"
+	".ok{fill:#0072b2}.no{fill:#d55e00}.shade{fill:#000;fill-opacity:.5}"
+	".tag{font-weight:600;paint-order:stroke;stroke:#fff;stroke-width:6;stroke-linejoin:round}"
+	"@media(prefers-color-scheme:dark){.back{fill:#161616}text{fill:#ddd}.dim{fill:#999}.lane{fill:#242424}.tick{stroke:#555}"
+	".end{stroke:#161616}.half,.batch{stroke:#fff}.shade{fill:#fff;fill-opacity:.6}.tag{stroke:#161616}}";
 
 extern const char timeline_script[]; /* timeline.js */
 
@@ -93,7 +97,7 @@ static double across(int64_t us)
 
 static int lane_high(const struct timeline *t)
 {
-	return t->lane_n <= 20 ? 24 : t->lane_n <= 70 ? 13 : t->lane_n <= 200 ? 7 : 4;
+	return FW_MAX(FW_MIN(LANES_HIGH / (int)t->lane_n, LANE_MOST), LANE_LEAST);
 }
 
 static void rect(struct fw_buf *out, enum phase p, int64_t from_us, int64_t us, double y, double h)
@@ -134,7 +138,7 @@ static void bar_words(struct fw_buf *out, const struct bar *b)
 
 static void bar(struct fw_buf *out, const struct bar *b, int high, bool mark)
 {
-	double y = (double)b->lane * high, thin = high >= 10 ? 2 : 0, top = y + (high >= 7 ? 1 : 0) + thin, h = high - (high >= 7 ? 1 : 0) - 2 * thin;
+	double y = (double)b->lane * high, thin = high >= 16 ? 2 : high >= LANE_ROOMY ? 1 : 0, top = y + (high >= 7 ? 1 : 0) + thin, h = high - (high >= 7 ? 1 : 0) - 2 * thin;
 	int64_t at = b->from_us, behind = b->until_us + b->took_us[PHASE_PARSE];
 
 	fw_buf_adds(out, "<g>");
@@ -177,13 +181,19 @@ static void dividers(const struct timeline *t, struct fw_buf *out, int high)
 		vertical(out, "batch", t->bar[i].from_us, high);
 }
 
+static bool half_worth(const struct timeline *t)
+{
+	return t->half_us < t->total_us - t->total_us / 20;
+}
+
 static void lanes(const struct timeline *t, struct fw_buf *out, int y)
 {
 	int high = lane_high(t), all = high * (int)t->lane_n;
+	uint32_t each = high >= LANE_ROOMY ? 1 : 10; /* has its number in front */
 
-	for (uint32_t i = 0; i < t->lane_n && high >= 10; i++)
+	for (uint32_t i = each - 1; i < t->lane_n; i += each)
 		fw_buf_addf(out, "<text class=\"dim\" x=\"%d\" y=\"%d\" text-anchor=\"end\" font-size=\"%d\">%u</text>\n", LEFT - 6,
-			y + (int)i * high + high - high / 3, FW_MIN(high - 1, 12), i + 1);
+			y + (int)i * high + high - high / 3, FW_MIN(FW_MAX(high - 1, 9), 12), i + 1);
 	inner(t, out, "lanes", y, all);
 	fw_buf_addf(out, "<rect class=\"lane\" width=\"%.3f\" height=\"%d\"/>\n", FW_MAX(across(t->total_us), 1.0), all);
 	for (size_t i = 0; i < t->n; i++) {
@@ -192,7 +202,7 @@ static void lanes(const struct timeline *t, struct fw_buf *out, int y)
 	}
 	bar(out, &t->bar[t->last], high, true);
 	dividers(t, out, all);
-	if (t->half_us < t->total_us - t->total_us / 20)
+	if (half_worth(t))
 		vertical(out, "half", t->half_us, all);
 	fw_buf_adds(out, "</svg>\n");
 }
@@ -264,26 +274,43 @@ static void culprit(const struct timeline *t, struct fw_buf *out, int y)
 
 	bool inside = x_of(t, b->from_us) < LEFT + NOTE_WIDE;
 
-	fw_buf_addf(out, "<g class=\"note\" data-ms=\"%.3f\" transform=\"translate(%.1f)\"><text x=\"%d\" y=\"%d\" text-anchor=\"%s\" style=\"paint-order:stroke\""
-		" stroke=\"#fff\" stroke-width=\"4\" font-weight=\"600\">last: ", across(b->from_us), x_of(t, b->from_us), inside ? 8 : -8, at + high / 2 + 5,
+	fw_buf_addf(out, "<g class=\"note\" data-ms=\"%.3f\" transform=\"translate(%.1f)\"><text class=\"tag\" x=\"%d\" y=\"%d\""
+		" text-anchor=\"%s\">last: ", across(b->from_us), x_of(t, b->from_us), inside ? 8 : -8, at + high / 2 + 5,
 		inside ? "start" : "end");
 	url(out, b->visit.feed_url, 60);
 	fw_buf_adds(out, ", ");
 	span(out, b->until_us - b->from_us);
-	fw_buf_addf(out, ", %s</text></g>\n", fw_visit_kind_name(b->visit.kind));
+	if (!fw_visit_succeeded(b->visit.kind))
+		fw_buf_addf(out, ", %s", fw_visit_kind_name(b->visit.kind));
+	fw_buf_adds(out, "</text></g>\n");
 }
 
-static void legend(struct fw_buf *out)
+/* How the picture shows it: what is not in it is not explained. */
+static void legend(const struct timeline *t, struct fw_buf *out)
 {
+	bool roomy = lane_high(t) >= LANE_ROOMY;
 	int x = LEFT;
 
 	for (int p = 0; p < PHASE_N; p++) {
-		fw_buf_addf(out, "<rect class=\"p%d\" x=\"%d\" y=\"82\" width=\"14\" height=\"14\"/><text x=\"%d\" y=\"94\">%s</text>\n", p, x, x + 20, PHASE[p].word);
+		bool thin = p == PHASE_QUEUE || p == PHASE_STORE;
+
+		if (thin && !roomy)
+			continue;
+		fw_buf_addf(out, "<rect class=\"p%d\" x=\"%d\" y=\"%d\" width=\"14\" height=\"%d\"/><text x=\"%d\" y=\"94\">%s</text>\n", p, x,
+			p == PHASE_STORE ? 93 : 82, thin ? 3 : 14, x + 20, PHASE[p].word);
 		x += 100;
 	}
-	fw_buf_addf(out, "<rect class=\"p%d\" x=\"%d\" y=\"82\" width=\"14\" height=\"14\"/><rect class=\"shade\" x=\"%d\" y=\"82\" width=\"14\" height=\"14\"/>"
-		"<text x=\"%d\" y=\"94\">failed</text>\n", (int)PHASE_WAIT, x, x, x + 20);
-	fw_buf_addf(out, "<path class=\"half\" d=\"M%d 82v14\"/><text x=\"%d\" y=\"94\">half of the slots have nothing to do any more</text>\n", x + 104, x + 114);
+	if (t->failed_n) {
+		fw_buf_addf(out, "<rect class=\"p%d\" x=\"%d\" y=\"82\" width=\"14\" height=\"14\"/><rect class=\"shade\" x=\"%d\" y=\"82\" width=\"14\" height=\"14\"/>"
+			"<text x=\"%d\" y=\"94\">failed</text>\n", (int)PHASE_WAIT, x, x, x + 20);
+		x += 100;
+	}
+	if (t->batch && t->batch < t->n) {
+		fw_buf_addf(out, "<path class=\"batch\" d=\"M%d 82v14\"/><text x=\"%d\" y=\"94\">the next batch</text>\n", x + 4, x + 14);
+		x += 130;
+	}
+	if (half_worth(t))
+		fw_buf_addf(out, "<path class=\"half\" d=\"M%d 82v14\"/><text x=\"%d\" y=\"94\">half of the slots have nothing to do any more</text>\n", x + 4, x + 14);
 }
 
 static void head(const struct timeline *t, struct fw_buf *out)
@@ -294,7 +321,10 @@ static void head(const struct timeline *t, struct fw_buf *out)
 	word(out, t->verdict);
 	fw_buf_addf(out, "</text>\n<text x=\"%d\" y=\"60\">Run of %s: %zu %s in ", LEFT, fw_rfc3339(at, t->started_ms / 1000 * 1000), t->n, t->n == 1 ? "fetch" : "fetches");
 	span(out, t->total_us);
-	fw_buf_addf(out, ", %u %s, %.1f %% idle", t->lane_n, t->lane_n == 1 ? "slot" : "slots", t->idle * 100);
+	fw_buf_addf(out, " on %u ", t->lane_n);
+	if (t->slots > t->lane_n)
+		fw_buf_addf(out, "of %u ", t->slots);
+	fw_buf_addf(out, "%s, %.1f %% idle", FW_MAX(t->lane_n, t->slots) == 1 ? "slot" : "slots", t->idle * 100);
 	if (t->failed_n)
 		fw_buf_addf(out, ", %zu failed", t->failed_n);
 	if (t->order.len) {
@@ -323,8 +353,8 @@ static int bin_of(int64_t us)
 static void percentile(const struct timeline *t, struct fw_buf *out, const int64_t *took, int percent, int x, int y)
 {
 	fw_buf_addf(out, "<text x=\"%d\" y=\"%d\">%s ", x, y, percent == 50 ? "median" : percent == 100 ? "longest" :
-		percent == 95 ? "95 % took less than" : "99 % took less than");
-	span(out, took[percent == 100 ? t->n - 1 : (t->n - 1) * (size_t)percent / 100]);
+		percent == 95 ? "95 % took at most" : "99 % took at most");
+	span(out, took[(t->n * (size_t)percent + 99) / 100 - 1]);
 	fw_buf_adds(out, "</text>\n");
 }
 
@@ -350,7 +380,7 @@ static void histogram(const struct timeline *t, struct fw_buf *out, int y)
 		last = FW_MAX(last, b);
 	}
 	qsort(took, t->n, sizeof(*took), timeline_by_us);
-	fw_buf_addf(out, "<text class=\"dim\" x=\"%d\" y=\"%d\">how long the fetches took</text>\n", LEFT, y - 8);
+	fw_buf_addf(out, "<text class=\"dim\" x=\"%d\" y=\"%d\">how long the fetches took%s</text>\n", LEFT, y - 8, t->failed_n ? " (orange: failed)" : "");
 	for (int b = first; b <= last + 1; b++) {
 		double ok = (HISTOGRAM_HIGH - 16) * (double)n[0][b] / (double)most, no = (HISTOGRAM_HIGH - 16) * (double)n[1][b] / (double)most;
 		int x = LEFT + (b - first) * 30;
@@ -384,7 +414,7 @@ static int picture_high(const struct timeline *t)
 	return lanes_bottom(t) + 70 + HISTOGRAM_HIGH + 30;
 }
 
-static void picture(const struct timeline *t, struct fw_buf *out, const char *more)
+static void picture(const struct timeline *t, struct fw_buf *out, const char *more, const char *hint)
 {
 	int bottom = lanes_bottom(t), high = picture_high(t);
 
@@ -394,8 +424,9 @@ static void picture(const struct timeline *t, struct fw_buf *out, const char *mo
 	fw_buf_adds(out, "path,.mark{vector-effect:non-scaling-stroke}</style>\n");
 	fw_buf_addf(out, "<rect class=\"back\" width=\"%d\" height=\"%d\"/>\n", WIDTH, high);
 	head(t, out);
-	legend(out);
+	legend(t, out);
 	busy(t, out);
+	fw_buf_addf(out, "<text class=\"dim\" x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n", LEFT + ACROSS, BUSY_TOP - 5, hint);
 	lanes(t, out, LANES_TOP);
 	axis(t, out, bottom);
 	culprit(t, out, LANES_TOP);
@@ -409,7 +440,7 @@ void timeline_svg(const struct timeline *t, struct fw_buf *out)
 
 	(void)fw_snprintf(size, sizeof(size), "width=\"%d\" height=\"%d\"", WIDTH, picture_high(t));
 	fw_buf_adds(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-	picture(t, out, size);
+	picture(t, out, size, "");
 }
 
 void timeline_html(const struct timeline *t, struct fw_buf *out)
@@ -417,9 +448,9 @@ void timeline_html(const struct timeline *t, struct fw_buf *out)
 	fw_buf_addf(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>feedwheel: %zu fetches</title>\n<style>"
 		"body{margin:0}svg#all{width:100%%;height:auto;display:block}svg#lanes{cursor:grab}#tip{position:fixed;display:none;max-width:46em;"
 		"padding:.5em .8em;background:#111;color:#fff;font:13px/1.5 system-ui,sans-serif;white-space:pre-wrap;overflow-wrap:anywhere;border-radius:4px;"
-		"pointer-events:none}p{font:13px system-ui,sans-serif;margin:.2em 0 1em 4.5em}%s</style>\n</head>\n<body>\n", t->n, style_dark);
-	picture(t, out, "id=\"all\"");
-	fw_buf_adds(out, "<p>Wheel: zoom. Drag: move. Double click or 0: all of it. Keys + - and arrows do the same.</p>\n<div id=\"tip\"></div>\n<script>\n");
+		"border:1px solid #777;pointer-events:none}@media(prefers-color-scheme:dark){body{background:#161616}}</style>\n</head>\n<body>\n", t->n);
+	picture(t, out, "id=\"all\"", "wheel or + -: zoom; drag or arrows: move; double click or 0: all of it");
+	fw_buf_adds(out, "<div id=\"tip\"></div>\n<script>\n");
 	fw_buf_adds(out, timeline_script);
 	fw_buf_adds(out, "</script>\n</body>\n</html>\n");
 }

@@ -37,7 +37,7 @@ def whole(base):
         equal(sorted(int(re.search(r"/feed/(\d+)\n", t)[1]) for t in titles), list(range(30)), "each once")
         equal(sum("protocol" in t for t in titles), 1, "the one that failed")
         holds(all(re.search(r"slot [1-4]: ", t) for t in titles), "four slots")
-        said = re.search(r"30 fetches in .*, (\d+) slots", "".join(root.itertext()))
+        said = re.search(r"30 fetches in .* on (\d+) slots", "".join(root.itertext()))
         holds(said and int(said[1]) >= 4, "the numbers") # a lane more where a loaded machine looked at its clocks late
         w.run("set", "--due", o.urls[0], o.urls[1])
         second = w.run_once()["run"]
@@ -49,6 +49,22 @@ def whole(base):
         holds(str(first) in w.run("timeline", "--list").stdout, "as a table")
 
 
+@case("slots that never had work are counted and not drawn; a picture has colours for the dark")
+def few_of_many(base):
+    with origin(base, samples(base, "--copies", "1"), "--feeds", "5", plans=["* latency=20"]) as o:
+        w = Wheel(base, "concurrency = 200\n")
+        w.run("import", o.url_file)
+        w.run_once()
+        root = drawn(w)
+        text = "".join(root.itertext())
+        slots = int(re.search(r" on (\d+) of 200 slots", text)[1])
+        holds(slots <= 5, text)
+        lanes = root.find(".//%ssvg[@id='lanes']" % SVG)
+        holds(int(lanes.get("height")) <= slots * 24, "lanes of %s" % lanes.get("height"))
+        style = root.find(SVG + "style").text
+        holds(style.index(".back{fill:#fff}") < style.index("prefers-color-scheme:dark){.back{fill:#1"), "the later rule wins: " + style)
+
+
 @case("what held it up is said: one silent server, one host's many feeds, or nothing but the work")
 def verdicts(base):
     with origin(base, samples(base, "--copies", "1"), "--feeds", "24", plans=["* latency=5", "5 hang=start"]) as o:
@@ -56,7 +72,7 @@ def verdicts(base):
         w.run("import", o.url_file)
         w.run_once()
         said = headline(drawn(w))
-        holds("One feed held it up" in said and "/feed/5" in said, said)
+        holds("One feed held it up" in said and "/feed/5" in said and "(timeout)" in said, said)
         root = drawn(w)
         holds("/feed/5" in root.find(".//*[@class='note']").find(SVG + "text").text, "and it is marked")
     with origin(base, samples(base, "--copies", "1"), "--feeds", "12", "--hosts", "1", plans=["* latency=150"]) as o:
@@ -75,7 +91,9 @@ def recalled(base):
         w.run_once()
         root = drawn(w)
         holds("order batch-unordered" in "".join(root.itertext()), "the order")
-        equal(len(root.findall(".//%spath[@class='batch']" % SVG)), 3, "dividers of four batches")
+        lanes = root.find(".//%ssvg[@id='lanes']" % SVG)
+        equal(len(lanes.findall("%spath[@class='batch']" % SVG)), 3, "dividers of four batches")
+        holds("next batch" in "".join(root.itertext()), "which are explained")
 
 
 @case("phases are told apart: over TLS there are name, connection, handshake, waiting and body")
@@ -92,13 +110,24 @@ def phases(base):
 
 @case("a picture survives hostile addresses and errors, and is XML")
 def hostile(base):
-    with origin(base, samples(base, "--copies", "1"), "--feeds", "2") as o:
+    docs = samples(base, "--copies", "1")
+    with open(os.path.join(docs, "zz.html"), "w", encoding="ascii") as f:
+        f.write("<!DOCTYPE html><title>&lt;/title>&lt;/svg>&lt;script>x&lt;/script>&#27;]0;x&#7;&#x9b;&#x202e;&#xffff;</title><p>A page")
+    with origin(base, docs, "--feeds", "2") as o:
         w = Wheel(base)
+        w.run("add", o.url("/doc/zz.html", "127.1.0.2"))
         w.run("add", o.url("/feed/0?%22%3E%3Cscript%3Ealert(1)%3C/script%3E&x='<b>"), o.url("/with/reset=start/feed/1?<svg/onload=x>&amp;"))
         w.run_once()
+        holds("<script>" in str([f.get("error") for f in w.json("list")]), "an error in a page's words")
         text = w.run("timeline", "-o", "-").stdout
         holds("<script" not in text and "<b>" not in text and "<svg/" not in text, "no markup of theirs")
-        equal(len(bars(ET.fromstring(text))), 2)
+        equal([c for c in "\x1b\x07\x9b\u202e\ufffe" if c in text], [], "nothing that a terminal or a reader obeys")
+        equal(len(bars(ET.fromstring(text))), 3)
+        page = os.path.join(base, "run.html")
+        w.run("timeline", "-o", page)
+        with open(page, encoding="utf-8") as f:
+            text = f.read()
+        equal((text.count("<script"), text.count("</script"), text.count("</svg>")), (1, 1, 3), "in the page neither")
 
 
 @case("what is asked wrongly is said, and nothing is written")
