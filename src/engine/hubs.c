@@ -269,7 +269,7 @@ static int load_callback(struct fw_hubs *h, struct fw_str key, struct fw_str val
 		rc = fw_store_record_remove(h->st, REC_KIND, key, value, err);
 	} else {
 		rc = rec_sub_get(h->st, cb.feed_id, &a, &s, err);
-		if (rc == FW_ENOTFOUND || (!rc && !fw_str_eq(s.token, token)))
+		if (rc == FW_ENOTFOUND || (!rc && !fw_str_eq(s.token, token) && !fw_str_eq(s.renewal, token)))
 			rc = hubs_leave_begin(h, token, err);
 	}
 	fw_arena_finish(&a);

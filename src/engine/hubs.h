@@ -96,7 +96,7 @@ FW_MUST_CHECK int hubs_look(struct fw_hubs *h, int64_t feed_id, enum look how, s
 FW_MUST_CHECK int hubs_missed(struct fw_hubs *h, int64_t feed_id, const struct missed *m, struct fw_err *err);
 /* It is time for a callback that is to be left. */
 FW_MUST_CHECK int hubs_leave(struct fw_hubs *h, struct item *it, struct fw_err *err);
-/* A callback that nobody needs any more: its hub is told. */
+/* A callback that nobody needs any more: nothing is taken there from now on, and its hub is told. */
 FW_MUST_CHECK int hubs_leave_begin(struct fw_hubs *h, struct fw_str token, struct fw_err *err);
 void hubs_cancel(struct fw_hubs *h); /* all requests */
 /* Have a feed asked within spread_ms: no hub stands for it, or stood for a while. */

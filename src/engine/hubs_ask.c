@@ -84,19 +84,19 @@ static bool may_have_secret(const struct fw_hubs *h, const struct sub *s)
 	return !s->cloud && (h->config->websub_plain_secret || fw_str_istarts(s->hub, FW_STR("https://")));
 }
 
-/* A new callback in place of the one it has, which no hub is to use any more. */
-static int callback_new(struct fw_hubs *h, struct view *v, struct fw_err *err)
+/* A new callback in place of the one at `at` (v's token or renewal), which no hub is to use any more. */
+static int callback_new(struct fw_hubs *h, struct view *v, struct fw_str *at, struct fw_err *err)
 {
 	struct callback cb = {.feed_id = v->s.feed_id, .state = CALLBACK_ASKED, .cloud = v->s.cloud, .hub = v->s.hub, .topic = v->s.topic,
 		.lease_asked_ms = h->config->websub_lease_ms};
 	char *token = fw_arena_alloc(&v->a, SUB_TOKEN_LEN + 1), secret[SUB_SECRET_LEN + 1];
-	int rc = v->s.token.len ? rec_callback_remove(h->st, v->s.token, err) : 0;
+	int rc = at->len ? rec_callback_remove(h->st, *at, err) : 0;
 
 	if (rc)
 		return rc;
 	if (!token || !callback_make(h->key, token) || !secret_make(secret))
 		return fw_err_set(err, FW_ENOMEM, "no randomness or no memory for a callback");
-	cb.token = v->s.token = (struct fw_str){token, SUB_TOKEN_LEN};
+	cb.token = *at = (struct fw_str){token, SUB_TOKEN_LEN};
 	if (may_have_secret(h, &v->s))
 		cb.secret = (struct fw_str){secret, SUB_SECRET_LEN};
 	rc = rec_callback_put(h->st, &cb, v->now_ms, err);
@@ -115,8 +115,8 @@ int hubs_leave_begin(struct fw_hubs *h, struct fw_str token, struct fw_err *err)
 		return 0;
 	fw_arena_init(&a, 0);
 	rc = rec_callback_get(h->st, token, &a, &cb, err);
-	if (!rc && (cb.cloud || cb.state == CALLBACK_DENIED || cb.state == CALLBACK_LEFT)) {
-		rc = rec_callback_remove(h->st, token, err);
+	if (!rc && (cb.cloud || cb.state == CALLBACK_DENIED || cb.state == CALLBACK_LEFT || (cb.state == CALLBACK_ASKED && !cb.said_ms))) {
+		rc = rec_callback_remove(h->st, token, err); /* no hub has it, or will: what verifies it now is answered 404 */
 	} else if (!rc) {
 		cb.state = CALLBACK_LEAVING;
 		rc = rec_callback_put(h->st, &cb, fw_now_ms(), err);
@@ -130,30 +130,63 @@ int hubs_leave_begin(struct fw_hubs *h, struct fw_str token, struct fw_err *err)
 	return rc == FW_ENOTFOUND ? 0 : rc;
 }
 
-/* What the hub said at the callback since it was looked at. */
-static int callback_read(struct fw_hubs *h, struct view *v, struct fw_err *err)
+/* It is left, and so is the one that its renewal was asked by. */
+static int callbacks_leave(struct fw_hubs *h, struct view *v, struct fw_err *err)
+{
+	int rc = hubs_leave_begin(h, v->s.token, err);
+
+	rc = rc ? rc : hubs_leave_begin(h, v->s.renewal, err);
+	v->s.token = v->s.renewal = FW_STR_NONE;
+	return rc;
+}
+
+/* A hub says yes twice, at the old one and at the new one: what it has sent to the old one by then, and what is on its way, is taken. */
+static int leave_later(struct fw_hubs *h, int64_t feed_id, struct fw_str token, int64_t after_ms, struct fw_err *err)
+{
+	struct item *it = item_add(h, feed_id, token);
+
+	if (!it)
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	item_at(h, it, fw_now_ms() + after_ms);
+	return 0;
+}
+
+static int verified(struct fw_hubs *h, struct view *v, const struct callback *cb, struct fw_err *err)
+{
+	struct fw_str old = v->s.token;
+	int rc;
+
+	if (v->s.state != FW_WEBSUB_ACTIVE)
+		fw_info("feed %lld: its hub has verified, and brings what is new", (long long)v->s.feed_id);
+	sub_verified(&v->s, cb->said_ms, cb->lease_ms, hubs_rnd(h));
+	if (cb->why.len)
+		(void)fw_str_copy(v->s.why, sizeof(v->s.why), cb->why);
+	if (!fw_str_eq(cb->token, v->s.renewal))
+		return 0;
+	v->s.token = v->s.renewal;
+	v->s.renewal = FW_STR_NONE;
+	rc = rec_sub_put(h->st, &v->s, v->now_ms, err); /* before the old one goes: a crash in between costs nothing */
+	return rc ? rc : leave_later(h, v->s.feed_id, old, sub_overlap_ms(cb->lease_ms), err);
+}
+
+/* What the hub said at a callback since it was looked at. */
+static int callback_read(struct fw_hubs *h, struct view *v, struct fw_str token, struct fw_err *err)
 {
 	struct callback cb;
 	int rc;
 
-	if (!v->is || !v->s.token.len)
+	if (!v->is || !token.len)
 		return 0;
-	rc = rec_callback_get(h->st, v->s.token, &v->a, &cb, err);
+	rc = rec_callback_get(h->st, token, &v->a, &cb, err);
 	if (rc)
 		return rc == FW_ENOTFOUND ? 0 : rc;
-	if (cb.state == CALLBACK_ACTIVE && cb.said_ms > v->s.verified_ms) {
-		if (v->s.state != FW_WEBSUB_ACTIVE)
-			fw_info("feed %lld: its hub has verified, and brings what is new", (long long)v->s.feed_id);
-		sub_verified(&v->s, cb.said_ms, cb.lease_ms, hubs_rnd(h));
-		if (cb.why.len)
-			(void)fw_str_copy(v->s.why, sizeof(v->s.why), cb.why);
-	} else if (cb.state == CALLBACK_DENIED) {
-		sub_denied(&v->s, &v->wish, cb.why, v->now_ms, hubs_rnd(h));
-		fw_info("feed %lld: %s", (long long)v->s.feed_id, v->s.why);
-		rc = rec_callback_remove(h->st, v->s.token, err);
-		v->s.token = FW_STR_NONE;
-	}
-	return rc;
+	if (cb.state == CALLBACK_ACTIVE && (cb.said_ms > v->s.verified_ms || fw_str_eq(token, v->s.renewal)))
+		return verified(h, v, &cb, err);
+	if (cb.state != CALLBACK_DENIED)
+		return 0;
+	sub_denied(&v->s, &v->wish, cb.why, v->now_ms, hubs_rnd(h));
+	fw_info("feed %lld: %s", (long long)v->s.feed_id, v->s.why);
+	return callbacks_leave(h, v, err);
 }
 
 /* ---- requests ---------------------------------------------------------------------------------------------------------------------------- */
@@ -287,7 +320,7 @@ void hubs_cancel(struct fw_hubs *h)
 static int forget(struct fw_hubs *h, struct view *v, struct item *it, struct fw_err *err)
 {
 	char key[REC_KEY_MAX];
-	int rc = hubs_leave_begin(h, v->s.token, err);
+	int rc = callbacks_leave(h, v, err);
 
 	rec_key(key, "feed", v->wish.feed_id, NULL);
 	rc = rc ? rc : rec_remove(h->st, key, err);
@@ -315,31 +348,37 @@ static int switch_it(struct fw_hubs *h, struct view *v, enum look how, struct fw
 	v->s.state = FW_WEBSUB_OFF;
 	v->s.since_ms = v->s.until_ms = 0;
 	(void)fw_str_copy(v->s.why, sizeof(v->s.why), v->s.held ? FW_STR("switched off by hand") : FW_STR(""));
-	if (v->s.held) {
-		int rc = hubs_leave_begin(h, v->s.token, err);
-
-		v->s.token = FW_STR_NONE;
-		return rc;
-	}
-	return 0;
+	return v->s.held ? callbacks_leave(h, v, err) : 0;
 }
 
-static int ask_form(struct fw_hubs *h, struct view *v, struct fw_buf *form, struct fw_err *err)
+/* The callback that the hub is asked by; a fresh one at first, and for each renewal. */
+static int ask_callback(struct fw_hubs *h, struct view *v, bool fresh, struct callback *out, struct fw_err *err)
 {
-	struct callback cb;
-	int rc = rec_callback_get(h->st, v->s.token, &v->a, &cb, err);
+	bool renewal = v->s.state == FW_WEBSUB_ACTIVE && !v->s.cloud;
+	struct fw_str *at = renewal ? &v->s.renewal : &v->s.token;
+	int rc = 0;
 
-	if (rc == FW_ENOTFOUND) { /* it was kept for too short a time: a new one */
-		rc = callback_new(h, v, err);
-		rc = rc ? rc : rec_callback_get(h->st, v->s.token, &v->a, &cb, err);
+	if (!renewal && v->s.renewal.len) { /* the lease has run out meanwhile */
+		rc = hubs_leave_begin(h, v->s.renewal, err);
+		v->s.renewal = FW_STR_NONE;
 	}
-	if (rc)
-		return rc;
-	if (v->s.cloud)
-		wish_cloud_form(&v->s, v->s.token, form);
+	if (!rc && !fresh && at->len)
+		rc = rec_callback_get(h->st, *at, &v->a, out, err);
 	else
-		wish_subscribe_form(&v->s, true, v->s.token, cb.secret, cb.lease_asked_ms, form);
-	return 0;
+		rc = rc ? rc : FW_ENOTFOUND;
+	if (rc == FW_ENOTFOUND) { /* there is none, or it was kept for too short a time */
+		rc = callback_new(h, v, at, err);
+		rc = rc ? rc : rec_callback_get(h->st, *at, &v->a, out, err);
+	}
+	return rc;
+}
+
+static void ask_form(const struct view *v, const struct callback *cb, struct fw_buf *form)
+{
+	if (v->s.cloud)
+		wish_cloud_form(&v->s, cb->token, form);
+	else
+		wish_subscribe_form(&v->s, true, cb->token, cb->secret, cb->lease_asked_ms, form);
 }
 
 /* It is due: *at_ms: when to look again. */
@@ -347,6 +386,7 @@ static int due(struct fw_hubs *h, struct view *v, struct item *it, int64_t *at_m
 {
 	struct hub *hub = hub_of(h, v->s.hub);
 	struct fw_buf form = FW_BUF_INIT(0);
+	struct callback cb = {0};
 	bool fresh, ask;
 	int rc = 0;
 
@@ -355,10 +395,10 @@ static int due(struct fw_hubs *h, struct view *v, struct item *it, int64_t *at_m
 	if (!v->s.held && v->wish.hub_n && !turn(h, it, hub, v->now_ms, at_ms))
 		return rec_sub_put(h->st, &v->s, v->now_ms, err);
 	ask = sub_due(&v->s, &v->wish, v->now_ms, hubs_rnd(h), &fresh);
-	if (ask && (fresh || !v->s.token.len))
-		rc = callback_new(h, v, err);
+	if (ask)
+		rc = ask_callback(h, v, fresh, &cb, err);
 	if (ask && !rc)
-		rc = ask_form(h, v, &form, err);
+		ask_form(v, &cb, &form);
 	if (ask) {
 		v->s.asked_ms = v->now_ms;
 		v->s.next_ms = v->now_ms + SUB_SILENCE_MS;
@@ -368,31 +408,34 @@ static int due(struct fw_hubs *h, struct view *v, struct item *it, int64_t *at_m
 	*at_ms = v->s.next_ms;
 	rc = rc ? rc : rec_sub_put(h->st, &v->s, v->now_ms, err);
 	if (ask && !rc)
-		rc = ask_begin(h, it, hub_of(h, v->s.hub), v->s.hub, v->s.token, &form, err);
+		rc = ask_begin(h, it, hub_of(h, v->s.hub), v->s.hub, cb.token, &form, err);
 	fw_buf_finish(&form);
 	return rc;
 }
 
 static int look_on(struct fw_hubs *h, struct view *v, struct item *it, enum look how, struct fw_err *err)
 {
-	struct fw_str token = v->s.token;
+	struct fw_str token, renewal;
 	int64_t at_ms;
 	int rc = switch_it(h, v, how, err);
 
 	if (v->s.token.len && !callback_is_ours(h->key, v->s.token)) {
 		sub_lost(&v->s, v->now_ms);
-		token = v->s.token = FW_STR_NONE;
+		v->s.token = v->s.renewal = FW_STR_NONE;
 	}
-	rc = rc ? rc : callback_read(h, v, err);
+	rc = rc ? rc : callback_read(h, v, v->s.token, err);
+	rc = rc ? rc : callback_read(h, v, v->s.renewal, err);
 	if (rc)
 		return rc;
+	token = v->s.token;
+	renewal = v->s.renewal;
 	switch (sub_wish(&v->s, &v->wish, v->now_ms)) {
 	case SUB_GONE: return forget(h, v, it, err);
 	case SUB_NEW:
 		rc = hubs_leave_begin(h, token, err);
-		v->s.token = FW_STR_NONE;
+		rc = rc ? rc : hubs_leave_begin(h, renewal, err);
+		v->s.token = v->s.renewal = FW_STR_NONE;
 		v->is = true;
-		rc = rc ? rc : callback_new(h, v, err);
 		break;
 	case SUB_SAME: break;
 	}
@@ -458,7 +501,7 @@ static int subscribe_ended(struct ask *k, const char *why, struct fw_err *err)
 	struct view v;
 	int rc = view_open(h, k->item->feed_id, &v, err);
 
-	if (!rc && v.is && fw_str_eq(v.s.token, fw_str(k->token))) {
+	if (!rc && v.is && (fw_str_eq(v.s.token, fw_str(k->token)) || fw_str_eq(v.s.renewal, fw_str(k->token)))) {
 		if (!why && v.s.cloud && wish_cloud_refused(fw_buf_str(&k->fetch.body)))
 			why = "the cloud says that it was no success";
 		if (v.s.state != FW_WEBSUB_ACTIVE || why)
@@ -510,7 +553,7 @@ int hubs_leave(struct fw_hubs *h, struct item *it, struct fw_err *err)
 
 	fw_arena_init(&a, 0);
 	rc = rec_callback_get(h->st, fw_str(it->token), &a, &cb, err);
-	if (rc || cb.state == CALLBACK_LEFT || cb.try_n >= LEAVE_TRIES || cb.lease_ms + cb.said_ms < now_ms - FW_DAY_MS) {
+	if (rc || cb.state == CALLBACK_LEFT || cb.state == CALLBACK_DENIED || cb.try_n >= LEAVE_TRIES || cb.lease_ms + cb.said_ms < now_ms - FW_DAY_MS) {
 		rc = rc == FW_ENOTFOUND ? 0 : rc ? rc : rec_callback_remove(h->st, fw_str(it->token), err);
 		if (!rc)
 			item_drop(h, it);
@@ -521,6 +564,7 @@ int hubs_leave(struct fw_hubs *h, struct item *it, struct fw_err *err)
 		item_at(h, it, at_ms);
 		goto out;
 	}
+	cb.state = CALLBACK_LEAVING;
 	cb.try_n++;
 	cb.next_ms = now_ms + (SUB_SILENCE_MS << 2 * (cb.try_n - 1));
 	s = (struct sub){.feed_id = cb.feed_id, .hub = cb.hub, .topic = cb.topic, .base = fw_buf_str(&h->base)};

@@ -148,6 +148,8 @@ bool sub_due(struct sub *s, const struct sub_wish *w, int64_t now_ms, uint64_t r
 void sub_answered(struct sub *s, const struct sub_wish *w, const char *why, int64_t retry_ms, int64_t now_ms, uint64_t rnd)
 {
 	retry_ms = FW_MAX(FW_MIN(retry_ms, BACKOFF_MAX_MS), (int64_t)0);
+	if (s->state == FW_WEBSUB_ACTIVE && s->asked_ms && s->verified_ms >= s->asked_ms)
+		return; /* it has verified before it answered: that counts */
 	if (why) {
 		say(s, fw_str(why));
 		if (s->state == FW_WEBSUB_ACTIVE && now_ms < s->until_ms)
@@ -181,6 +183,11 @@ void sub_verified(struct sub *s, int64_t verified_ms, int64_t lease_ms, uint64_t
 	s->until_ms = verified_ms + lease_ms;
 	s->next_ms = verified_ms + spread(from, to - from, rnd);
 	say(s, FW_STR(""));
+}
+
+int64_t sub_overlap_ms(int64_t lease_ms)
+{
+	return FW_MIN(SUB_GRACE_MS, lease_ms / 8); /* it is left long before the next renewal */
 }
 
 void sub_denied(struct sub *s, const struct sub_wish *w, struct fw_str reason, int64_t now_ms, uint64_t rnd)

@@ -6,8 +6,9 @@
  * A feed has at most one subscription, in one of these states:
  *
  *	asked    the hub is to be asked (at next_ms), or was, and has until next_ms to verify
- *	active   verified; it is asked again at next_ms, somewhere in the last third of the lease, by the same callback: so there are
- *	         never two
+ *	active   verified; it is asked again at next_ms, somewhere in the last third of the lease, by a new callback with a new secret
+ *	         (rssCloud, which has no way to leave: by the same). The old one holds until the hub has verified the new one, and is left
+ *	         a little later
  *	off      refused, failed, or switched off by hand: the next try is at next_ms
  *
  * The feed is polled as if there were no hub unless its subscription is active and the hub is trusted.
@@ -20,7 +21,7 @@
 
 #define SUB_HUBS_MAX 5
 #define SUB_SILENCE_MS INT64_C(3600000)      /* a hub that took the request has so long to verify */
-#define SUB_GRACE_MS INT64_C(600000)         /* and so long to bring what a poll has found already */
+#define SUB_GRACE_MS INT64_C(600000)         /* and so long to bring what a poll has found already, or has for the callback before */
 #define SUB_LEASE_MIN_MS INT64_C(300000)
 #define SUB_LEASE_MAX_MS INT64_C(7776000000) /* 90 d */
 #define SUB_DENIED_MS INT64_C(604800000)     /* 7 d: WSB-08 */
@@ -34,6 +35,7 @@ struct sub {
 	bool held;                 /* off by hand */
 	bool sent;                 /* asked, and the hub took the request: its verification is awaited */
 	struct fw_str hub, topic, token, base; /* base: the callback's address without the token */
+	struct fw_str renewal;     /* the callback that it is asked again by, until that is verified and becomes token; absent: none */
 	int64_t next_ms;           /* when to look at it next */
 	int64_t asked_ms;          /* when the hub was asked last; 0: never */
 	int64_t since_ms;          /* active without a break since; 0: it is not */
@@ -60,6 +62,8 @@ enum sub_change { SUB_SAME, SUB_NEW /* another subscription from now on: s is a 
 
 /* s as it is kept (all zeros: there is none yet) and what the feed wishes. SUB_NEW: s is asked at next_ms = now_ms, and wants a token. */
 enum sub_change sub_wish(struct sub *s, const struct sub_wish *w, int64_t now_ms);
+/* For how long what comes to the callback before a renewal is still taken. */
+int64_t sub_overlap_ms(int64_t lease_ms);
 /* Its callback is no more, whatever the hub thinks: to be asked anew. */
 void sub_lost(struct sub *s, int64_t now_ms);
 /* Its time has come (next_ms). True: ask the hub now, with s->token (SUB_NEW: a new one, when *fresh). */

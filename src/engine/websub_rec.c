@@ -106,6 +106,8 @@ int rec_sub_put(struct fw_store *st, const struct sub *s, int64_t now_ms, struct
 	fw_json_str(&j, "topic", s->topic);
 	fw_json_str(&j, "token", s->token);
 	fw_json_str(&j, "base", s->base);
+	if (s->renewal.len)
+		fw_json_str(&j, "renewal", s->renewal);
 	fw_json_int(&j, "next_ms", s->next_ms);
 	time_out(&j, "asked_ms", s->asked_ms);
 	time_out(&j, "since_ms", s->since_ms);
@@ -133,7 +135,7 @@ bool rec_sub_read(struct fw_str value, struct fw_arena *a, struct sub *out)
 
 	*out = (struct sub){.feed_id = number(o, "feed"), .state = FW_WEBSUB_STATE_N, .cloud = flag(o, "cloud"), .held = flag(o, "held"),
 		.sent = flag(o, "sent"), .hub = text(o, "hub", a), .topic = text(o, "topic", a), .token = text(o, "token", a),
-		.base = text(o, "base", a), .next_ms = number(o, "next_ms"), .asked_ms = number(o, "asked_ms"),
+		.base = text(o, "base", a), .renewal = text(o, "renewal", a), .next_ms = number(o, "next_ms"), .asked_ms = number(o, "asked_ms"),
 		.since_ms = number(o, "since_ms"), .verified_ms = number(o, "verified_ms"), .until_ms = number(o, "until_ms"),
 		.distrust_ms = number(o, "distrust_ms"), .fail_n = (uint32_t)number(o, "failed"),
 		.missed_n = (uint32_t)number(o, "missed"), .hub_i = (uint32_t)number(o, "nth_hub")};

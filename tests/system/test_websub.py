@@ -266,21 +266,53 @@ def flood(base): # WSB-13
         holds(key.hex() not in d.wheel.words(), "not logged")
 
 
-@case("renewal: by the same callback, before the lease ends, never a second subscription") # WSB-07
-def renewal(base):
-    with both(base, lease="2s") as (hub, d):
+@case("renewal: before the lease ends, by a new callback with a new secret; the old one holds until that is verified, then it is left")
+def renewal(base): # WSB-04, WSB-07
+    with both(base, lease="8s") as (hub, d):
         u = hub.url
         hub.page("/f", atom("f", [1], links(("hub", u + "/hub"), ("self", u + "/f"))))
         d.add(u + "/f")
-        s = hub.wait_one()
-        wait_for("a renewal", lambda: len(hub.posts()) >= 2, 60)
-        equal({f["hub.callback"] for f in hub.posts()}, {s.callback})
-        equal({f["hub.secret"] for f in hub.posts()}, {s.secret})
-        equal(hub.send(hub.one(), atom("f", [2])), 200)
+        old = hub.wait_one()
+        d.is_active()
+        hub.verifies = False # the renewal is taken, and not verified yet
+        wait_for("a renewal", lambda: len(hub.posts()) == 2, 60)
+        asked = hub.posts()[1]
+        holds(asked["hub.callback"] != old.callback and asked["hub.secret"] != old.secret, asked)
+        equal((d.known(), hub.send(old, atom("f", [2]))), (["active"], 200))
+        hub.verifies = True
+        hub.verify(asked)
+        wait_for("the old one is left", lambda: [s.callback for s in hub.subscriptions.values()] == [asked["hub.callback"]], 60)
+        equal((hub.send(old, atom("f", [3])), hub.intent(old.callback, "subscribe", old.topic, "x", "60")[0]), (410, 404))
+        equal((hub.send(hub.one(), atom("f", [4])), d.known(), d.entries()), (200, ["active"], 3))
+        wait_for("and so on", lambda: len({f["hub.callback"] for f in hub.posts() if f["hub.mode"] == "subscribe"}) == 3, 60)
         hub.status = 500 # from now on it is refused: the lease runs out, and the feed is polled again
         wait_for("the end of the lease", lambda: d.known() == ["off"], 60)
         holds(not d.ahead("push_until"), d.feed())
-        equal(hub.send(s, atom("f", [3])), 410)
+        for s in [old, *hub.subscriptions.values()]:
+            equal(hub.send(s, atom("f", [5])), 410)
+        holds(all(v[2] for v in hub.verified), hub.verified)
+
+
+@case("renewal: a crash in the middle of one leaves no subscription behind, and loses none")
+def renewal_crash(base): # REL-01
+    with both(base, lease="8s") as (hub, d):
+        u = hub.url
+        hub.page("/f", atom("f", [1], links(("hub", u + "/hub"), ("self", u + "/f"))))
+        d.add(u + "/f")
+        old = hub.wait_one()
+        d.is_active()
+        hub.verifies = False
+        wait_for("a renewal", lambda: len(hub.posts()) == 2, 60)
+        asked = hub.posts()[1]
+        d.kill()
+        d.start()
+        equal(hub.send(old, atom("f", [2])), 200)
+        hub.verifies = True
+        hub.verify(asked) # both are good now
+        equal(hub.verified[-1], ("subscribe", 200, True))
+        wait_for("the old one is left", lambda: old.callback not in [s.callback for s in hub.subscriptions.values()], 60)
+        equal(hub.send(hub.one(), atom("f", [3])), 200)
+        equal(d.entries(), 3)
 
 
 @case("a hub may refuse, at once or later: the feed is polled, and the hub is left alone for a week") # WSB-08

@@ -109,7 +109,7 @@ START_TEST(renewal_keeps_what_is)
 
 	ck_assert_int_eq(sub_push_until(&s, NOW), NOW + 10 * DAY);
 	ck_assert(sub_due(&s, &w, at, 5, &fresh));
-	ck_assert(!fresh); /* the same callback: never two subscriptions of one topic */
+	ck_assert(!fresh); /* what is active stays so until a renewal is verified */
 	sub_answered(&s, &w, "the server says 500", 0, at, 5);
 	ck_assert_int_eq(s.state, FW_WEBSUB_ACTIVE);
 	ck_assert_int_eq(sub_push_until(&s, at), NOW + 10 * DAY);
@@ -153,6 +153,26 @@ START_TEST(renewal_not_verified)
 	ck_assert_int_eq(s.state, FW_WEBSUB_ACTIVE);
 	ck_assert_int_gt(s.next_ms, at);
 	ck_assert(sub_due(&s, &w, s.next_ms, 5, &fresh));
+}
+END_TEST
+
+START_TEST(verified_before_the_answer)
+{
+	struct sub s = active(NOW, 10 * DAY, 5);
+	struct sub_wish w = wish(1);
+	int64_t at = s.next_ms, next;
+	bool fresh;
+
+	ck_assert(sub_due(&s, &w, at, 5, &fresh));
+	s.asked_ms = at;
+	sub_verified(&s, at + 1, 10 * DAY, 5);
+	next = s.next_ms;
+	sub_answered(&s, &w, NULL, 0, at + 2, 5); /* nothing is awaited any more */
+	ck_assert(!s.sent);
+	ck_assert_int_eq(s.next_ms, next);
+	sub_answered(&s, &w, "the server says 500", DAY, at + 2, 5); /* who has verified is taken by that word */
+	ck_assert_int_eq(s.state, FW_WEBSUB_ACTIVE);
+	ck_assert_int_eq(s.next_ms, next);
 }
 END_TEST
 
@@ -565,6 +585,7 @@ START_TEST(what_is_kept_comes_back)
 	struct callback back;
 
 	s.token = fw_str(TOKEN);
+	s.renewal = FW_STR("abc");
 	s.distrust_ms = NOW + 3;
 	s.missed_n = 2;
 	s.sent = s.held = s.cloud = true;
@@ -572,6 +593,7 @@ START_TEST(what_is_kept_comes_back)
 	OK(rec_sub_put(st, &s, NOW, &err));
 	OK(rec_sub_get(st, 7, &arena, &got, &err));
 	ck_assert(fw_str_eq(got.hub, s.hub) && fw_str_eq(got.topic, s.topic) && fw_str_eq(got.token, s.token) && fw_str_eq(got.base, s.base));
+	ck_assert(fw_str_eq(got.renewal, s.renewal));
 	ck_assert(got.sent && got.held && got.cloud);
 	ck_assert_str_eq(got.why, s.why);
 	got.hub = s.hub, got.topic = s.topic, got.token = s.token, got.base = s.base;
@@ -803,7 +825,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const LAW[] = {wishes, renewed_before_the_end, renewal_keeps_what_is, renewal_not_verified, never_verified, several_hubs,
+	const TTest *const LAW[] = {wishes, renewed_before_the_end, renewal_keeps_what_is, renewal_not_verified, verified_before_the_answer, never_verified, several_hubs,
 		denied_at_any_time, retry_after_counts, trust, by_hand, cloud_renews_daily, leases_of_liars, forms, signatures,
 		callbacks_cannot_be_guessed, one_key_for_all, lost_callbacks, addresses, hubs_of_feeds, clouds};
 	const TTest *const KEPT[] = {what_is_kept_comes_back, intent_is_exact, pushes_are_judged, clouds_ping, a_hint_has_the_feed_asked, lists,
