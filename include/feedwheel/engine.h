@@ -34,7 +34,7 @@ struct fw_config {
 	int64_t lease_ms, drain_timeout_ms;
 	int64_t host_max, host_gap_ms, address_max;
 	char *order;                       /* of a --once */
-	int64_t order_batch, patience_ms, slow_ms, slow_share;
+	int64_t order_batch, patience_ms, slow_ms, slow_share, backlog_ms;
 	int64_t batch_visits, batch_bytes, batch_ms; /* a commit is due when one of them is reached */
 	int64_t interval_min_ms, interval_ms, interval_max_ms, websub_poll_ms;
 	int64_t connect_timeout_ms, first_byte_timeout_ms, total_timeout_ms, low_speed_bytes, low_speed_ms;

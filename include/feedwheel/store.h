@@ -424,6 +424,7 @@ struct fw_due_row {
 	int64_t feed_id;
 	int64_t host_id;             /* as in a lease */
 	int64_t due_at_ms, expect_us, expect_dev_us;
+	int64_t last_visit_ms;       /* since ABI 6; 0: never */
 };
 
 struct fw_record_query {

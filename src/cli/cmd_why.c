@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* why URL: when the feed is asked next, and for which reasons. */
+#include "base/clock.h"
+#include "base/str.h"
 #include "base/url.h"
 #include "cli/cli.h"
 #include "feedwheel/moves.h"
@@ -85,12 +87,37 @@ static void redirect_print(struct cli *c, const struct fw_feed *f)
 		cli_out(c, ", where no entry of this feed was found: its address is kept ('feedwheel add' takes the other)\n");
 }
 
+/* ---- a backlog ----------------------------------------------------------------------------------------------------------------- */
+
+/* Late enough for a run to take it by its value; how many of its own intervals, or -1: it was never visited. */
+static bool is_behind(const struct cli *c, const struct fw_feed *f, double *intervals)
+{
+	int64_t late_ms = c->now_ms - f->due_at_ms, backlog_ms = c->config->backlog_ms;
+
+	*intervals = f->last_visit_ms ? (double)late_ms / (double)FW_MAX(f->due_at_ms - f->last_visit_ms, FW_SECOND_MS) : -1;
+	return !not_asked(f) && f->due_at_ms > FW_DUE_FIRST && backlog_ms && late_ms > backlog_ms;
+}
+
+static void behind_print(struct cli *c, const struct fw_feed *f)
+{
+	double intervals;
+
+	if (!is_behind(c, f, &intervals))
+		return;
+	if (intervals < 0)
+		cli_out(c, "  its turn: never visited, it is among those that have every second place while a run is behind\n");
+	else
+		cli_out(c, "  its turn: late by %.*f of its intervals; a run that is behind begins with those that are late by most\n",
+			intervals < 10, intervals);
+}
+
 /* ---- the whole ----------------------------------------------------------------------------------------------------------------- */
 
 static int why_json(struct cli *c, const struct fw_feed *f)
 {
 	struct cli_json w;
 	struct fw_err err = {0};
+	double intervals;
 	int rc;
 
 	cli_json_begin(&w, true);
@@ -100,6 +127,8 @@ static int why_json(struct cli *c, const struct fw_feed *f)
 	fw_json_cstr(&w.j, "status", fw_feed_status_name(f->status));
 	fw_json_time(&w.j, "due", f->due_at_ms);
 	fw_json_str(&w.j, "why", f->why);
+	if (is_behind(c, f, &intervals) && intervals >= 0)
+		fw_json_double(&w.j, "late_intervals", intervals);
 	fw_json_int(&w.j, "failures", f->fail_n);
 	if (f->redirect_url.len)
 		fw_json_str(&w.j, "redirect_url", f->redirect_url);
@@ -152,6 +181,7 @@ static int why_run(struct cli *c)
 		cli_out(c, "\n  due now (since %s)\n", cli_stamp(stamp, f.due_at_ms));
 	else
 		cli_out(c, "\n  due %s (%s)\n", cli_ago(c, ago, f.due_at_ms), cli_stamp(stamp, f.due_at_ms));
+	behind_print(c, &f);
 	cli_out(c, "  because: ");
 	cli_out_safe(c, f.why.len ? f.why : FW_STR("it is new and was never visited"));
 	cli_out(c, "\n");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The store thread's way out: work is claimed ahead of the loop, in portions, by due time; on a --once along its course (course.h);
- * and, beside both, what a person asked for.
+ * The store thread's way out: work is claimed ahead of the loop, in portions, by due time; on a --once along its course (course.h), and
+ * so in a run that is behind: what is most worth a visit first; and, beside all these, what a person asked for.
  */
 #include <stdlib.h>
 
@@ -17,6 +17,9 @@
 #define WORTH_AHEAD_MS 500       /* a longer gap between two feeds of a host is longer than it takes to be lent the next */
 #define HOLD_MIN_MS INT64_C(100) /* one that was put off is asked for again after its host's gap, at the least this */
 #define ASKS_MAX 20              /* claims in a row that bring nothing */
+#define LOOK_MS (10 * FW_SECOND_MS) /* between two lists of a backlog, at the least */
+#define LOOK_SHARE 20            /* of the store's time all workers' lists of it take no more than one part in so many */
+#define CREW_MS (15 * FW_SECOND_MS) /* who gave no sign of life for so long works on no backlog */
 #define ONCE_PATIENCE_MS (60 * FW_SECOND_MS) /* a --once does not wait longer than this for hosts that want a pause */
 
 bool claims_due(const struct storer *s, int64_t mono_ms)
@@ -29,17 +32,18 @@ bool claims_due(const struct storer *s, int64_t mono_ms)
 	return want && mono_ms >= s->next_claim_ms && (want >= s->l->slots / 4 || mono_ms - s->claimed_at_ms >= STORER_PORTION_MS);
 }
 
-/* In which order the loop begins them: on a course by their place there, else as they were lent, or by due time. */
-static int64_t rank_of(struct storer *s, const struct fw_lease *lease, const struct fw_plan_item *stop)
+/* In which order the loop begins them: on a course by their place there, else as they were lent, or by due time; of a backlog as lent,
+   behind what was due before it was claimed. */
+static int64_t rank_of(struct storer *s, const struct fw_lease *lease, const struct fw_plan_item *stop, int64_t now_ms)
 {
 	if (!s->l->o->once)
-		return lease->feed.due_at_ms;
+		return stop ? now_ms : lease->feed.due_at_ms;
 	return stop ? stop->rank : s->rank++;
 }
 
 /* stop: of each, NULL: they were not on the course. */
 static void lend(struct storer *s, struct lease_batch *b, struct fw_lease *lease, struct fw_plan_item **stop, struct lent *lent, size_t n,
-	int64_t until_ms, bool extra)
+	int64_t now_ms, int64_t lease_ms, bool extra)
 {
 	b->left = n;
 	s->alive += n;
@@ -48,8 +52,8 @@ static void lend(struct storer *s, struct lease_batch *b, struct fw_lease *lease
 	else
 		atomic_fetch_sub(&s->l->want, n);
 	for (size_t i = 0; i < n; i++) {
-		lent[i] = (struct lent){.lease = &lease[i], .batch = b, .until_ms = until_ms, .extra = extra, .stop = stop ? stop[i] : NULL,
-			.asked_for = lease[i].feed.due_at_ms <= FW_DUE_FIRST, .item.rank = rank_of(s, &lease[i], stop ? stop[i] : NULL)};
+		lent[i] = (struct lent){.lease = &lease[i], .batch = b, .until_ms = now_ms + lease_ms, .extra = extra, .stop = stop ? stop[i] : NULL,
+			.asked_for = lease[i].feed.due_at_ms <= FW_DUE_FIRST, .item.rank = rank_of(s, &lease[i], stop ? stop[i] : NULL, now_ms)};
 		if (!fw_ring_put(&s->l->leases, &lent[i]))
 			abort(); /* the ring holds as many as can be asked for */
 	}
@@ -134,7 +138,8 @@ static struct fw_claim_ask ask_for(const struct storer *s, size_t max, int64_t d
 	const struct fw_config *c = s->l->config;
 
 	return (struct fw_claim_ask){.worker = s->l->o->shared->name, .lease_ms = c->lease_ms, .max = max, .due_before_ms = due_before_ms,
-		.host_max = (uint32_t)c->host_max, .host_gap_ms = c->host_gap_ms, .host_ahead = ahead(s)};
+		.host_max = (uint32_t)c->host_max, .host_gap_ms = c->host_gap_ms, .host_ahead = ahead(s),
+		.expect_max_us = !s->l->o->once && atomic_load(&s->l->slow_full) ? c->slow_ms * 1000 : 0};
 }
 
 /* Claim and lend to the loop what was lent. With ids: of the course. */
@@ -162,7 +167,8 @@ static int claim_some(struct storer *s, const struct fw_claim_ask *ask, bool ext
 	else if (ask->ids)
 		course_unasked(s->course);
 	if (!rc && got->n) {
-		lend(s, b, lease, stop, lent, got->n, now_ms + ask->lease_ms, extra);
+		s->last_due_ms = lease[got->n - 1].feed.due_at_ms;
+		lend(s, b, lease, stop, lent, got->n, now_ms, ask->lease_ms, extra);
 		b = NULL;
 	}
 	if (b)
@@ -228,11 +234,15 @@ void claims_begin(struct storer *s)
 	free(due.row);
 }
 
-/* Ask for those that come next on the course. What somebody else has is passed over, so it may take a few claims. */
-static void claim_course(struct storer *s, int64_t now_ms)
+/*
+ * Ask for those that come next on the course. What somebody else has is passed over, so it may take a few claims. True: it has nothing
+ * more for now.
+ */
+static bool claim_course(struct storer *s, int64_t now_ms)
 {
 	int64_t id[CLAIM_MAX], next_us = 0, now_us = fw_mono_us();
 	struct fw_claim_got got = {.n = 0};
+	bool dry = false;
 
 	s->claimed_at_ms = fw_mono_ms();
 	for (int i = 0; i < ASKS_MAX && !got.n; i++) {
@@ -240,6 +250,7 @@ static void claim_course(struct storer *s, int64_t now_ms)
 
 		ask.ids = id;
 		ask.id_n = course_ask(s->course, now_us, ask.max, id, &next_us);
+		dry = ask.id_n < ask.max;
 		if (!ask.id_n || claim_some(s, &ask, false, now_ms, &got))
 			break;
 	}
@@ -248,35 +259,142 @@ static void claim_course(struct storer *s, int64_t now_ms)
 	s->course_over = course_is_over(s->course);
 	if (s->course_over)
 		s->next_claim_ms = 0;
+	return dry || !got.n;
+}
+
+/* ---- a backlog ------------------------------------------------------------------------------------------------------------------------- */
+
+/* Those who work on this store, run by run; of ours we know how many there are. */
+struct crew {
+	int64_t run_id;
+	uint32_t n, before;
+};
+
+static int crew_count(void *ctx, const struct fw_beat *b)
+{
+	struct crew *c = ctx;
+
+	if (b->run_id == c->run_id || !b->slots || fw_worker_is_dead(b->worker))
+		return 0;
+	c->n++;
+	c->before += b->run_id < c->run_id;
+	return 0;
+}
+
+/*
+ * What is due, the most worth first, if more of it than all workers could begin at once is late. Each worker makes his own course, and
+ * begins with another part; by the signs of life they agree on whose is whose, but for a few seconds, and one that was lent already is
+ * passed over.
+ */
+static int backlog_list(struct storer *s, struct course **out, struct crew *crew, struct fw_err *err)
+{
+	const struct worker_options *o = s->l->o;
+	struct course_rules r = {.by_value = true, .ahead = ahead(s), .plan.host_max = (uint32_t)s->l->config->host_max};
+	struct due_rows due = {.row = NULL};
+	size_t late = 0, at_once;
+	int rc = fw_store_clock(s->st, &r.now_ms, err);
+
+	rc = rc ? rc : fw_store_beat_list(s->st, r.now_ms - CREW_MS, crew_count, crew, err);
+	rc = rc ? rc : fw_store_due_list(s->st, r.now_ms, WINDOW, due_rows_add, &due, err);
+	r.index = crew->before + (uint32_t)o->index;
+	r.workers = crew->n + (uint32_t)o->workers;
+	at_once = (size_t)s->l->slots * r.workers;
+	for (size_t i = 0; i < due.n && !rc; i++)
+		late += due.row[i].due_at_ms < r.now_ms - s->l->config->backlog_ms;
+	if (!rc && late > at_once) {
+		rc = course_create(&r, due.row, due.n, out);
+		if (rc)
+			fw_err_set(err, rc, "out of memory");
+	}
+	if (!rc && *out && course_ready(*out) <= at_once) { /* many, but of few hosts: any order does */
+		course_destroy(*out);
+		*out = NULL;
+	}
+	if (!rc && *out && !s->backlog)
+		fw_info("%zu feeds are due, %zu of them late: what is most worth a visit comes first", due.n, late);
+	free(due.row);
+	return rc;
+}
+
+/* Put it in order, or in order again. */
+static void backlog_look(struct storer *s)
+{
+	struct crew crew = {.run_id = s->l->o->run_id};
+	int64_t began_ms = fw_mono_ms(), took_ms;
+	struct course *c = NULL;
+	struct fw_err err;
+	int rc;
+
+	s->behind = false;
+	rc = backlog_list(s, &c, &crew, &err);
+	if (rc && rc != FW_EUNSUP)
+		fw_warn("putting what is late in order: %s; it is fetched by due time", err.text);
+	took_ms = fw_mono_ms() - began_ms;
+	s->look_at_ms = fw_mono_ms() + (rc ? FW_MINUTE_MS : FW_MAX(LOOK_MS, LOOK_SHARE * took_ms * (int64_t)(crew.n + (uint32_t)s->l->o->workers)));
+	if (!rc && s->backlog && !c)
+		fw_info("the backlog is worked off");
+	s->backlog = c != NULL;
+	s->course_over = !c;
+	if (c) {
+		course_follow(c, s->course);
+		s->course = c;
+	}
+}
+
+/* ---- claims ---------------------------------------------------------------------------------------------------------------------------- */
+
+static bool look_due(const struct storer *s, int64_t mono_ms)
+{
+	return !s->l->o->once && s->l->config->backlog_ms && (s->behind || s->backlog) && mono_ms >= s->look_at_ms;
+}
+
+/* By due time: what is on no course, or has come since that was made. */
+static void claim_line(struct storer *s, int64_t now_ms)
+{
+	bool once = s->l->o->once;
+	struct fw_claim_ask ask = ask_for(s, FW_MIN(atomic_load(&s->l->want), (size_t)CLAIM_MAX), once ? s->l->o->due_before_ms : 0);
+	struct fw_claim_got got;
+
+	s->claimed_at_ms = fw_mono_ms();
+	if (claim_some(s, &ask, false, now_ms, &got))
+		return;
+	/* fewer than asked: the wheel is empty until next_ms; full, and all of them late: there is a backlog */
+	if (got.n < ask.max)
+		claim_again(s, got.next_ms, now_ms, 0);
+	else if (s->last_due_ms > FW_DUE_FIRST && now_ms - s->last_due_ms > s->l->config->backlog_ms)
+		s->behind = true;
+	atomic_store_explicit(&s->l->tail, once && !got.n && !got.deferred_n, memory_order_relaxed);
+	if (!got.n && once && !s->alive)
+		once_check(s, now_ms);
 }
 
 void claims_make(struct storer *s, int64_t now_ms)
 {
-	size_t want = atomic_load(&s->l->want);
-	struct fw_claim_ask ask = ask_for(s, FW_MIN(want, (size_t)CLAIM_MAX), s->l->o->once ? s->l->o->due_before_ms : 0);
-	struct fw_claim_got got;
+	int64_t course_ms;
 
 	if (s->course_over && s->course_more && !s->alive)
 		claims_begin(s);
+	if (look_due(s, fw_mono_ms()))
+		backlog_look(s);
+	if (s->course && s->course_over && !s->l->o->once && course_is_idle(s->course)) {
+		course_destroy(s->course);
+		s->course = NULL;
+	}
 	if (s->course && !s->course_over) {
-		claim_course(s, now_ms);
+		bool dry = claim_course(s, now_ms);
+
+		if (s->l->o->once || !dry || s->retry.at_ms)
+			return;
+		course_ms = s->next_claim_ms;
+		claim_line(s, now_ms);
+		s->next_claim_ms = FW_MIN(s->next_claim_ms, course_ms);
 		return;
 	}
 	if (s->course_over && s->course_more) { /* the next one is made when nobody is on this one any more; a commit comes before */
 		s->next_claim_ms = fw_mono_ms() + STORER_IDLE_MS;
 		return;
 	}
-	s->claimed_at_ms = fw_mono_ms();
-	if (!s->l->o->once && atomic_load(&s->l->slow_full))
-		ask.expect_max_us = s->l->config->slow_ms * 1000;
-	if (claim_some(s, &ask, false, now_ms, &got))
-		return;
-	/* fewer than asked: the wheel is empty until next_ms */
-	if (got.n < ask.max)
-		claim_again(s, got.next_ms, now_ms, 0);
-	atomic_store_explicit(&s->l->tail, s->l->o->once && !got.n && !got.deferred_n, memory_order_relaxed);
-	if (!got.n && s->l->o->once && !s->alive)
-		once_check(s, now_ms);
+	claim_line(s, now_ms);
 }
 
 /* ---- feeds that a person asked for ------------------------------------------------------------------------------------------------- */

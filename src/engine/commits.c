@@ -21,7 +21,7 @@
 static void visit_spent(struct storer *s, struct visit *v)
 {
 	if (v->lent->stop)
-		course_back(s->course, v->lent->stop);
+		course_back(v->lent->stop);
 	s->extra -= v->lent->extra;
 	lease_batch_unref(v->batch);
 	v->batch = NULL;

@@ -49,6 +49,9 @@ static const struct fw_setting SETTING[] = {
 	{"slow_ms", FW_TYPE_DURATION, "3s", 1, FW_HOUR_MS, NULL, "A feed that is expected to take longer is slow.", AT(slow_ms)},
 	{"slow_share", FW_TYPE_INT, "50", 1, 100, NULL, "Slow feeds hold at most this percentage of a worker's transfers; not in a 'run --once'.",
 		AT(slow_share)},
+	{"backlog_ms", FW_TYPE_DURATION, "5m", 0, DAYS(30), NULL,
+		"When more feeds than can be fetched at once are late by this, a 'run' begins with those that are late by most of their own intervals; "
+		"0: by due time.", AT(backlog_ms)},
 	{"batch_visits", FW_TYPE_INT, "500", 1, 100000, NULL, "Visits are committed together, at the latest after this many.",
 		AT(batch_visits)},
 	{"batch_bytes", FW_TYPE_SIZE, "1MiB", 4096, MIB(1024), NULL, "Visits are committed together, at the latest after this many bytes of entries.", AT(batch_bytes)},

@@ -15,6 +15,7 @@
 
 struct stop {
 	struct fw_plan_item item;
+	struct course *of;
 	int64_t feed_id;
 	uint32_t tries;
 };
@@ -24,6 +25,8 @@ struct course {
 	struct fw_plan *queue;
 	struct stop *asked[CHUNK]; /* by feed_id */
 	size_t asked_n;
+	size_t lent_n;
+	struct course *before, *after; /* those that it took the place of, while loans of theirs are out */
 	struct course_forecast forecast;
 };
 
@@ -84,20 +87,86 @@ static int foretell(const struct course_rules *r, const struct fw_due_row *row, 
 	return rc;
 }
 
-/* Our own part first, in order, what a person asked for in front; behind it what is the others', from its end. */
-static void take_places(struct course *c, const struct course_rules *r, const struct fw_due_row *row, const struct fw_plan_start *start,
-	size_t n)
+/* ---- the order ------------------------------------------------------------------------------------------------------------------------- */
+
+/* As the simulation begins them, what a person asked for in front. */
+static int order_by_plan(struct course *c, const struct course_rules *r, const struct fw_due_row *row, size_t n, size_t *order)
+{
+	struct fw_plan_start *start = calloc(n, sizeof(*start));
+	int rc = start ? foretell(r, row, n, start, &c->forecast) : FW_ENOMEM;
+	size_t at = 0;
+
+	for (size_t i = 0; i < 2 * n && !rc; i++) {
+		if ((row[start[i % n].item].due_at_ms <= FW_DUE_FIRST) == (i < n))
+			order[at++] = start[i % n].item;
+	}
+	if (!rc && c->forecast.total.host_us)
+		c->forecast.total.host_item = row[c->forecast.total.host_item].feed_id;
+	free(start);
+	return rc;
+}
+
+enum sort { ASKED_FOR, KNOWN, NEW };
+
+struct worth {
+	double value;
+	int64_t due_at_ms;
+	size_t row;
+	enum sort sort;
+};
+
+static int worth_more(const void *a, const void *b)
+{
+	const struct worth *x = a, *y = b;
+
+	if (x->sort != y->sort)
+		return x->sort < y->sort ? -1 : 1;
+	if (x->value < y->value || x->value > y->value)
+		return x->value > y->value ? -1 : 1;
+	if (x->due_at_ms != y->due_at_ms)
+		return x->due_at_ms < y->due_at_ms ? -1 : 1;
+	return x->row < y->row ? -1 : x->row > y->row;
+}
+
+static int order_by_value(int64_t now_ms, const struct fw_due_row *row, size_t n, size_t *order)
+{
+	struct worth *w = calloc(n, sizeof(*w));
+	size_t asked_n = 0, new_n = 0, known, fresh;
+
+	if (!w)
+		return FW_ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		const struct fw_due_row *d = &row[i];
+
+		w[i] = (struct worth){.row = i, .due_at_ms = d->due_at_ms, .sort = d->due_at_ms <= FW_DUE_FIRST ? ASKED_FOR :
+			d->last_visit_ms > 0 ? KNOWN : NEW};
+		asked_n += w[i].sort == ASKED_FOR;
+		new_n += w[i].sort == NEW;
+		if (w[i].sort == KNOWN)
+			w[i].value = fw_plan_value(now_ms, d->due_at_ms, d->last_visit_ms);
+	}
+	qsort(w, n, sizeof(*w), worth_more);
+	known = asked_n;
+	fresh = n - new_n;
+	for (size_t i = 0; i < n; i++) {
+		bool from_new = i >= asked_n && fresh < n && (known >= n - new_n || (i - asked_n) % 2 == 0);
+
+		order[i] = w[i < asked_n ? i : from_new ? fresh++ : known++].row;
+	}
+	free(w);
+	return 0;
+}
+
+/* Our own part first, in order; behind it what is the others', from its end. */
+static void take_places(struct course *c, const struct course_rules *r, const struct fw_due_row *row, const size_t *order, size_t n)
 {
 	size_t own = 0, behind = n;
 
-	for (size_t i = 0; i < 2 * n; i++) {
-		const struct fw_due_row *d = &row[start[i % n].item];
-		size_t at;
+	for (size_t i = 0; i < n; i++) {
+		const struct fw_due_row *d = &row[order[i]];
+		size_t at = owner(r, d) == r->index ? own++ : --behind;
 
-		if ((d->due_at_ms <= FW_DUE_FIRST) != (i < n))
-			continue;
-		at = owner(r, d) == r->index ? own++ : --behind;
-		c->stop[at] = (struct stop){.feed_id = d->feed_id, .item = {.host = d->host_id, .rank = (int64_t)at}};
+		c->stop[at] = (struct stop){.feed_id = d->feed_id, .of = c, .item = {.host = d->host_id, .rank = (int64_t)at}};
 	}
 }
 
@@ -105,22 +174,25 @@ int course_create(const struct course_rules *r, const struct fw_due_row *row, si
 {
 	struct fw_plan_rules rules = {.policy = FW_PLAN_FIFO, .host_max = r->plan.host_max ? r->plan.host_max + r->ahead : 0};
 	struct course *c = calloc(1, sizeof(*c));
-	struct fw_plan_start *start = calloc(FW_MAX(n, 1), sizeof(*start));
+	size_t *order = calloc(FW_MAX(n, 1), sizeof(*order));
 	int rc = FW_ENOMEM;
 
 	*out = NULL;
-	if (!c || !start)
+	if (!c || !order)
 		goto out;
 	c->stop = calloc(FW_MAX(n, 1), sizeof(*c->stop));
 	c->queue = fw_plan_new(&rules);
 	if (!c->stop || !c->queue)
 		goto out;
-	rc = n ? foretell(r, row, n, start, &c->forecast) : 0;
+	if (!n)
+		rc = 0;
+	else if (r->by_value)
+		rc = order_by_value(r->now_ms, row, n, order);
+	else
+		rc = order_by_plan(c, r, row, n, order);
 	if (rc)
 		goto out;
-	if (c->forecast.total.host_us)
-		c->forecast.total.host_item = row[c->forecast.total.host_item].feed_id;
-	take_places(c, r, row, start, n);
+	take_places(c, r, row, order, n);
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = fw_plan_put(c->queue, &c->stop[i].item);
 	if (rc)
@@ -129,17 +201,45 @@ int course_create(const struct course_rules *r, const struct fw_due_row *row, si
 	c = NULL;
 out:
 	course_destroy(c);
-	free(start);
+	free(order);
 	return rc;
+}
+
+static void course_free(struct course *c)
+{
+	fw_plan_free(c->queue);
+	free(c->stop);
+	free(c);
 }
 
 void course_destroy(struct course *c)
 {
-	if (!c)
+	while (c) {
+		struct course *before = c->before;
+
+		course_free(c);
+		c = before;
+	}
+}
+
+/* Nobody asks for anything on it any more: with its last loan it goes. */
+static void leave(struct course *c)
+{
+	if (!c->after || c->lent_n)
 		return;
-	fw_plan_free(c->queue);
-	free(c->stop);
-	free(c);
+	c->after->before = c->before;
+	if (c->before)
+		c->before->after = c->after;
+	course_free(c);
+}
+
+void course_follow(struct course *c, struct course *before)
+{
+	if (!before)
+		return;
+	c->before = before;
+	before->after = c;
+	leave(before);
 }
 
 const struct course_forecast *course_forecast(const struct course *c)
@@ -184,6 +284,7 @@ void course_got(struct course *c, const struct fw_lease *lease, size_t n, bool d
 		struct stop **at = asked_find(c, lease[i].feed.id);
 
 		stop[i] = at ? &(*at)->item : NULL;
+		c->lent_n += at != NULL;
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (stop[i])
@@ -212,12 +313,26 @@ void course_unasked(struct course *c)
 	c->asked_n = 0;
 }
 
-void course_back(struct course *c, struct fw_plan_item *stop)
+void course_back(struct fw_plan_item *item)
 {
-	fw_plan_done(c->queue, stop);
+	struct course *c = stop_of(item)->of;
+
+	fw_plan_done(c->queue, item);
+	c->lent_n--;
+	leave(c);
 }
 
 bool course_is_over(const struct course *c)
 {
 	return !fw_plan_waiting(c->queue);
+}
+
+bool course_is_idle(const struct course *c)
+{
+	return !c->lent_n && !c->before;
+}
+
+size_t course_ready(const struct course *c)
+{
+	return fw_plan_ready(c->queue);
 }

@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The course of a --once: what is due, in the order in which it is best begun, and how long that will take.
+ * A course: what is due, in the order in which it is best begun.
  *
- * Made at the start from a list of what is due: the order is that in which a simulation of the policy begins them (sched/plan.h). The
- * store thread then asks the store for them by their numbers, a few ahead of the loop. Of one host no more are asked for than may be
+ * That of a --once is made at its start, so that it ends soonest: the order is that in which a simulation of the policy begins them
+ * (sched/plan.h), which also tells how long it will take. Feeds of one duration keep the order of their due times; value has no say, for
+ * all of them are fetched, and two durations are hardly ever equal.
+ *
+ * A run that goes on makes one when it is behind (by_value): what a visit is worth most comes first (fw_plan_value). In front of all
+ * stands what a person asked for; then every second place is a first visit's, as long as there are any, those that wait longest first:
+ * a new feed does not wait for a day's backlog, and a thousand new ones do not hold up the others by more than a thousand. It is
+ * made anew again and again, for meanwhile others come due.
+ *
+ * The store thread then asks the store for them by their numbers, a few ahead of the loop. Of one host no more are asked for than may be
  * lent, so that none is asked for in vain; what the store puts off all the same is asked for again a little later. Of several
  * workers each begins with its own part, a host's feeds all with one of them, and then takes the others' from their ends.
  *
@@ -19,6 +27,8 @@ struct course_rules {
 	struct fw_plan_rules plan; /* slots: of all workers */
 	uint32_t ahead;            /* as fw_claim_ask.host_ahead */
 	uint32_t index, workers;
+	bool by_value;             /* the backlog's order, at now_ms; of the plan's rules only host_max is looked at, and nothing is foretold */
+	int64_t now_ms;
 };
 
 /* What is due, as fw_store_due_list() tells it. */
@@ -37,7 +47,9 @@ FW_MUST_CHECK int course_simulate(const struct fw_plan_rules *r, const struct fw
 struct course;
 /* row[0..n) is put in order. Errors: FW_ENOMEM. */
 FW_MUST_CHECK int course_create(const struct course_rules *r, const struct fw_due_row *row, size_t n, struct course **out);
-void course_destroy(struct course *c);
+void course_destroy(struct course *c); /* and all before it */
+/* It takes the place of an older one, or of none: of that nothing more is asked for; it goes with the last of its loans. */
+void course_follow(struct course *c, struct course *before);
 
 struct course_forecast {
 	struct fw_plan_total total; /* if all goes as expected; host_item is a feed's number */
@@ -56,8 +68,12 @@ void course_got(struct course *c, const struct fw_lease *lease, size_t n, bool d
 /* They could not be asked for: all are asked for again. */
 void course_unasked(struct course *c);
 /* That loan has ended. */
-void course_back(struct course *c, struct fw_plan_item *stop);
+void course_back(struct fw_plan_item *stop);
 /* Is everything on it lent, or left to others? */
 bool course_is_over(const struct course *c);
+/* Is no loan of it, or of those before it, out? */
+bool course_is_idle(const struct course *c);
+/* So many could be lent at once, within their hosts' limits. */
+size_t course_ready(const struct course *c);
 
 #endif

@@ -9,7 +9,7 @@
  * that wait for a commit: above the mark the loop starts nothing new.
  *
  * Leases that were claimed ahead wait in the loop's queue (sched/plan.h), which keeps a host's limits; in order of rank: a run that
- * goes on ranks by due time, a --once by its course (course.h). In a run that goes on, slow ones hold slow_share of the slots at
+ * goes on ranks by due time, a --once, and one that is behind, by its course (course.h). In a run that goes on, slow ones hold slow_share of the slots at
  * most; of those above that as many wait as may run, and then claims leave slow ones out (`slow_full`).
  *
  * A feed that a person asked for passes all that by: the store thread lends it unasked, the loop puts it before all others and has

@@ -384,7 +384,7 @@ static int storer_init(struct storer *s)
 	s->outcome = calloc(max, sizeof(*s->outcome));
 	s->back = calloc(max, sizeof(*s->back));
 	s->started_ms = fw_now_ms();
-	s->upkeep_more = true;
+	s->upkeep_more = s->behind = true; /* it may have been away for long */
 	s->prune_at_ms = s->l->o->once ? 0 : fw_mono_ms() + PRUNE_MS;
 	if (s->l->o->once) {
 		struct fw_plan_rules rules;

@@ -38,8 +38,11 @@ struct storer {
 	struct fw_lease *back;      /* leases to give back, back_n of them */
 	size_t back_n;
 	bool cool;                  /* one of the batch brings a pause for its host: it is stored before others of that host go back */
-	struct course *course;      /* once; NULL: none, the ordinary claim does it all */
-	bool course_over, course_more; /* all of it is lent; the list did not end with it */
+	struct course *course;      /* of a --once, or of a backlog; NULL: none, the ordinary claim does it all */
+	bool course_over, course_more; /* all of it is lent; the list did not end with it (once) */
+	bool behind, backlog;       /* a run: claims bring what is late; the course is that of a backlog */
+	int64_t look_at_ms;         /* monotonic: before that it is not put in order again */
+	int64_t last_due_ms;        /* of what was lent last */
 	int64_t rank;               /* of the next loan behind the course */
 	struct fw_plan_bounds *bounds; /* once: of what was measured */
 	int64_t claimed_at_ms;      /* monotonic: last claim */
@@ -55,7 +58,7 @@ void storer_outage_over(struct storer *s);
 void storer_beat_fill(struct storer *s, struct fw_beat *b);
 
 /* ---- claims.c */
-/* Once: put what is due in order (course.h). */
+/* A --once: put what is due in order (course.h). */
 void claims_begin(struct storer *s);
 /* Does the loop want work, and may it be looked for now? */
 bool claims_due(const struct storer *s, int64_t mono_ms);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/map.h"
 #include "base/str.h"
 #include "sched/plan.h"
@@ -433,6 +434,15 @@ size_t fw_plan_waiting(const struct fw_plan *p)
 size_t fw_plan_ready(const struct fw_plan *p)
 {
 	return p->ready_n;
+}
+
+/* ---- a backlog ------------------------------------------------------------------------------------------------------------------- */
+
+double fw_plan_value(int64_t now_ms, int64_t due_at_ms, int64_t last_visit_ms)
+{
+	double late = (double)now_ms - (double)due_at_ms, interval = (double)due_at_ms - (double)last_visit_ms;
+
+	return FW_MAX(late, 0) / FW_MAX(interval, FW_SECOND_MS);
 }
 
 /* ---- guesses -------------------------------------------------------------------------------------------------------------------- */

@@ -264,6 +264,8 @@ static int due_show(struct due *d, const struct fw_due_row *row)
 	return d->cb(d->ctx, row);
 }
 
+#define DUE_WHEEL "w.expect_us, w.expect_dev_us, w.last_visit_ms"
+
 /* The script: first those that stand elsewhere, then the queue in its order. One statement, so nobody is seen twice or never. */
 static void due_ask(struct maria *m, int64_t before_ms, size_t limit)
 {
@@ -271,15 +273,15 @@ static void due_ask(struct maria *m, int64_t before_ms, size_t limit)
 
 	if (limit)
 		(void)fw_snprintf(end, sizeof(end), " LIMIT %zu)", limit);
-	mr_put(m, "(SELECT 0, x.feed_id, x.host_id, x.due_at_ms, w.expect_us, w.expect_dev_us FROM parked x STRAIGHT_JOIN wheel w"
+	mr_put(m, "(SELECT 0, x.feed_id, x.host_id, x.due_at_ms, " DUE_WHEEL " FROM parked x STRAIGHT_JOIN wheel w"
 		" FORCE INDEX (PRIMARY) ON w.feed_id = x.feed_id WHERE x.due_at_ms <= ?", "i", before_ms);
 	fw_buf_addf(&m->sql, "%s%s", limit ? " ORDER BY x.due_at_ms" : "", end);
-	fw_buf_adds(&m->sql, " UNION ALL (SELECT 0, x.feed_id, q.host_id, x.due_at_ms, w.expect_us, w.expect_dev_us FROM moved x"
+	fw_buf_adds(&m->sql, " UNION ALL (SELECT 0, x.feed_id, q.host_id, x.due_at_ms, " DUE_WHEEL " FROM moved x"
 		" STRAIGHT_JOIN queue q FORCE INDEX (PRIMARY) ON q.wake_at_ms = x.wake_at_ms AND q.feed_id = x.feed_id"
 		" STRAIGHT_JOIN wheel w FORCE INDEX (PRIMARY) ON w.feed_id = x.feed_id WHERE x.due_at_ms <= ");
 	mr_value_int(m, before_ms);
 	fw_buf_addf(&m->sql, "%s%s", limit ? " ORDER BY x.due_at_ms" : "", end);
-	fw_buf_adds(&m->sql, " UNION ALL (SELECT 1, x.feed_id, x.host_id, x.wake_at_ms, w.expect_us, w.expect_dev_us FROM queue x"
+	fw_buf_adds(&m->sql, " UNION ALL (SELECT 1, x.feed_id, x.host_id, x.wake_at_ms, " DUE_WHEEL " FROM queue x"
 		" FORCE INDEX (PRIMARY) STRAIGHT_JOIN wheel w FORCE INDEX (PRIMARY) ON w.feed_id = x.feed_id WHERE x.due_at_ms IS NULL"
 		" AND x.wake_at_ms <= ");
 	mr_value_int(m, before_ms);
@@ -299,7 +301,7 @@ int mr_due_list(struct fw_store *st, int64_t due_before_ms, size_t limit, fw_due
 	rc = mr_stream(m, &r, err);
 	while (!rc && mr_row(&r)) {
 		struct fw_due_row row = {.feed_id = mr_int(&r, 1), .host_id = mr_int(&r, 2), .due_at_ms = mr_int(&r, 3),
-			.expect_us = mr_int(&r, 4), .expect_dev_us = mr_int(&r, 5)};
+			.expect_us = mr_int(&r, 4), .expect_dev_us = mr_int(&r, 5), .last_visit_ms = mr_int(&r, 6)};
 
 		if (!mr_int(&r, 0)) {
 			rc = due_keep(m, &d, &row, err);

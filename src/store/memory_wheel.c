@@ -279,7 +279,8 @@ int mem_due_list(struct fw_store *st, int64_t due_before_ms, size_t limit, fw_du
 		const struct node *f = due[i];
 
 		rc = cb(ctx, &(struct fw_due_row){.feed_id = f->feed.id, .host_id = mem_crowded(f->host) ? f->host->id : 0,
-			.due_at_ms = f->feed.due_at_ms, .expect_us = f->feed.expect_us, .expect_dev_us = f->feed.expect_dev_us});
+			.due_at_ms = f->feed.due_at_ms, .expect_us = f->feed.expect_us, .expect_dev_us = f->feed.expect_dev_us,
+			.last_visit_ms = f->feed.last_visit_ms});
 	}
 	free(due);
 	return rc;

@@ -45,9 +45,9 @@ static int due_show(void *ctx, struct pg *p, const PGresult *r, int row)
 {
 	struct due *q = ctx;
 	struct fw_due_row due = {pg_get_int(r, row, 0), pg_get_int(r, row, 1), pg_get_int(r, row, 2), pg_get_int(r, row, 3),
-		pg_get_int(r, row, 4)};
+		pg_get_int(r, row, 4), pg_get_int(r, row, 5)};
 
-	hint_add(p, due.feed_id, pg_get_int(r, row, 5));
+	hint_add(p, due.feed_id, pg_get_int(r, row, 6));
 	return q->cb(q->ctx, &due);
 }
 
@@ -58,7 +58,7 @@ static int by_feed(const void *a, const void *b)
 	return x->feed_id < y->feed_id ? -1 : x->feed_id > y->feed_id;
 }
 
-#define DUE_SQL(at) "SELECT s.feed_id, f.crowd_id AS host_id, s.due_at_ms, w.expect_us, w.expect_dev_us, " at " AS at"
+#define DUE_SQL(at) "SELECT s.feed_id, f.crowd_id AS host_id, s.due_at_ms, w.expect_us, w.expect_dev_us, w.last_visit_ms, " at " AS at"
 #define DUE_FEED_SQL "JOIN wheel w ON w.feed_id = s.feed_id JOIN feeds f ON f.id = s.feed_id"
 
 int pg_due_list(struct fw_store *st, int64_t due_before_ms, size_t limit, fw_due_cb *cb, void *ctx, struct fw_err *err)

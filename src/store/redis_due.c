@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * What is due, as a list: who stands in line or is parked, from the slots that have begun and the sets by time, and then the feeds'
- * values, portion by portion; a script would take three times as long. The list is made before it is shown, 40 bytes a feed, so that it
+ * values, portion by portion; a script would take three times as long. The list is made before it is shown, 48 bytes a feed, so that it
  * is in order and has nobody twice who has moved meanwhile. Who is lent meanwhile may still be in it.
  */
 #include <stdlib.h>
@@ -49,6 +49,7 @@ static void row_add(struct dues *d, struct fw_str place, const struct rd_reply *
 	row.due_at_ms = f.due_at_ms;
 	row.expect_us = f.expect_us;
 	row.expect_dev_us = f.expect_dev_us;
+	row.last_visit_ms = f.last_visit_ms;
 	fw_buf_add(&d->row, &row, sizeof(row));
 }
 

@@ -214,6 +214,8 @@ static int due_next(struct sqlite *s, struct due_stream *d, struct fw_err *err)
 	return FW_MIN(rc, 0);
 }
 
+#define DUE_ROW "feed_id, host_id, due_at_ms, expect_us, expect_dev_us, last_visit_ms"
+
 int sq_due_list(struct fw_store *st, int64_t due_before_ms, size_t limit, fw_due_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct sqlite *s = sqlite_of(st);
@@ -222,14 +224,12 @@ int sq_due_list(struct fw_store *st, int64_t due_before_ms, size_t limit, fw_due
 	int rc;
 
 	/* the line up to that time; what stands behind it, though it is due, and what is parked */
-	d[0].q = sq_ask(s, SQ_DUE_LINE, "SELECT feed_id, host_id, due_at_ms, expect_us, expect_dev_us FROM line WHERE id <= ? AND due_at_ms <= ?"
-		" ORDER BY id", err, "ii", last, due_before_ms);
+	d[0].q = sq_ask(s, SQ_DUE_LINE, "SELECT " DUE_ROW " FROM line WHERE id <= ? AND due_at_ms <= ? ORDER BY id", err, "ii", last, due_before_ms);
 	rc = due_next(s, &d[0], err);
 	if (rc)
 		return rc;
-	d[1].q = sq_ask(s, SQ_DUE_ASIDE, "SELECT feed_id, host_id, due_at_ms, expect_us, expect_dev_us FROM (SELECT * FROM (SELECT feed_id,"
-		" host_id, due_at_ms, expect_us, expect_dev_us FROM line INDEXED BY line_moved WHERE wake_at_ms IS NOT NULL AND wake_at_ms > ?2"
-		" AND due_at_ms <= ?2 AND id > ?1) UNION ALL SELECT feed_id, host_id, due_at_ms, expect_us, expect_dev_us FROM aside"
+	d[1].q = sq_ask(s, SQ_DUE_ASIDE, "SELECT " DUE_ROW " FROM (SELECT * FROM (SELECT " DUE_ROW " FROM line INDEXED BY line_moved"
+		" WHERE wake_at_ms IS NOT NULL AND wake_at_ms > ?2 AND due_at_ms <= ?2 AND id > ?1) UNION ALL SELECT " DUE_ROW " FROM aside"
 		" INDEXED BY aside_parked WHERE host_id > 0 AND due_at_ms <= ?2) ORDER BY due_at_ms", err, "ii", last, due_before_ms);
 	rc = due_next(s, &d[1], err);
 	for (size_t n = 0; !rc && (d[0].there || d[1].there) && (!limit || n < limit); n++) {
@@ -237,7 +237,7 @@ int sq_due_list(struct fw_store *st, int64_t due_before_ms, size_t limit, fw_due
 
 		rc = cb(ctx, &(struct fw_due_row){.feed_id = sqlite3_column_int64(of->q, 0), .host_id = sqlite3_column_int64(of->q, 1),
 			.due_at_ms = sqlite3_column_int64(of->q, 2), .expect_us = sqlite3_column_int64(of->q, 3),
-			.expect_dev_us = sqlite3_column_int64(of->q, 4)});
+			.expect_dev_us = sqlite3_column_int64(of->q, 4), .last_visit_ms = sqlite3_column_int64(of->q, 5)});
 		rc = rc ? rc : due_next(s, of, err);
 	}
 	for (size_t i = 0; i < FW_N(d); i++) {

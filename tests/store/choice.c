@@ -725,6 +725,7 @@ START_TEST(due_are_listed)
 	f.due_at_ms = NOW - 1;
 	f.expect_us = 5000;
 	f.expect_dev_us = 70;
+	f.last_visit_ms = NOW - 2000;
 	o.host_cooldown_ms = NOW + 100000;
 	ck_assert_int_eq(commit_one(st, &o, NOW), 0);
 	d = due_at(st, NOW, 0);
@@ -732,6 +733,8 @@ START_TEST(due_are_listed)
 	ck_assert_int_eq(due_of(&d, cooled)->due_at_ms, NOW - 1);
 	ck_assert_int_eq(due_of(&d, cooled)->expect_us, 5000);
 	ck_assert_int_eq(due_of(&d, cooled)->expect_dev_us, 70);
+	ck_assert_int_eq(due_of(&d, cooled)->last_visit_ms, NOW - 2000);
+	ck_assert_int_eq(due_of(&d, first + 1)->last_visit_ms, 0);
 	ck_assert_uint_eq(claim_ids(st, &cooled, 1, (struct fw_claim_ask){0}).n, 0);
 	ck_assert_uint_eq(claim_ids(st, &cooled, 1, (struct fw_claim_ask){.now_ms = NOW + 99999}).deferred_n, 1);
 	ck_assert_uint_eq(claim_ids(st, &cooled, 1, (struct fw_claim_ask){.now_ms = NOW + 100000}).n, 1);

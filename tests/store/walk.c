@@ -17,7 +17,7 @@
 #define LEASE_MS (100 * FW_HOUR_MS)
 
 struct mfeed {
-	int64_t id, due, expect_us, fence;
+	int64_t id, due, visit_ms, expect_us, fence;
 	int host;      /* of the crowds; -1: it is alone */
 	int status;
 	bool is, lent, counted;
@@ -262,6 +262,7 @@ static void commit_some(struct fw_store *st)
 			state[n].due_at_ms = f->due;
 		}
 		f->due = state[n].due_at_ms;
+		f->visit_ms = now;
 		bring_back(f);
 		n++;
 	}
@@ -367,7 +368,8 @@ static int due_row(void *ctx, const struct fw_due_row *row)
 
 	WALK(f && !f->lent && f->status == FW_FEED_ACTIVE, "feed %lld is in the list", WORDS, (long long)row->feed_id);
 	WALK(!s->row[f - feed], "feed %lld is twice in the list", WORDS, (long long)f->id);
-	WALK(row->due_at_ms == f->due && row->expect_us == f->expect_us, "feed %lld: due or expected otherwise", WORDS, (long long)f->id);
+	WALK(row->due_at_ms == f->due && row->expect_us == f->expect_us && row->last_visit_ms == f->visit_ms,
+		"feed %lld: due, visited or expected otherwise", WORDS, (long long)f->id);
 	if (f->host >= 0) {
 		host[f->host].id = host[f->host].id ? host[f->host].id : row->host_id;
 		WALK(row->host_id && row->host_id == host[f->host].id, "feed %lld: its host's number", WORDS, (long long)f->id);

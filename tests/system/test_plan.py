@@ -3,10 +3,13 @@
 """The order of work: what a --once begins first, what it foretells and keeps; the slow ones' share; limits of hosts, for what is lent ahead."""
 import collections
 import json
+import os
+import sqlite3
 import time
 
-from harness import Wheel, case, each_engine, equal, holds, origin, run, samples, server
+from harness import Wheel, case, each_engine, equal, holds, origin, run, samples, server, wait_for
 
+HOUR = 3600000
 TIGHT = "concurrency = 4\nworkers = 1\n"
 
 
@@ -144,6 +147,71 @@ def slow_share(base):
         holds(at_once <= 2, "%d slow ones at once on 4 slots" % at_once)
         others = collections.Counter(r["feed"] for r in log if r["feed"] >= 10)
         equal(len(others), 20)
+
+
+def long_away(base, o, urls, quick):
+    """A store in which all of these are late: the quick ones, asked each quarter, by hours, the others, asked once a day, by days."""
+    w = Wheel(os.path.join(base, "source"), TIGHT)
+    w.run("import", "-", stdin="\n".join(urls) + "\n")
+    equal(w.run_once("--concurrency", "20", "--host-max", "1")["failed"], 0)
+    now = int(time.time() * 1000)
+    db = sqlite3.connect(w.path)
+    for url in urls:
+        (feed,) = db.execute("SELECT id FROM feeds WHERE url = ?", (url,)).fetchone()
+        last, interval = (now - 3 * HOUR, HOUR // 4) if url in quick else (now - 72 * HOUR, 24 * HOUR)
+        equal(db.execute("UPDATE line SET last_visit_ms = ?, due_at_ms = ? WHERE feed_id = ?", (last, last + interval, feed)).rowcount, 1)
+    db.commit()
+    db.close()
+    return w
+
+
+@each_engine("after downtime: what is late by most of its intervals first, new feeds between, all in the end, no host above its limit", also=["sqlite"])
+def backlog(base, engine):
+    if engine == "sqlite":
+        worked_off(base, None, 1)
+    else:
+        with server(engine, base) as s:
+            worked_off(base, s.url(), 1)
+
+
+@case("two workers share a backlog: each feed once, all in the end, no host above its limit")
+def backlog_shared(base):
+    worked_off(base, None, 2)
+
+
+def worked_off(base, store, workers):
+    with origin(base, samples(base), "--feeds", "90", "--latency", "fixed:20") as o:
+        # every third at one host; the last ten are new
+        urls = [o.url("/feed/%d" % f, "127.1.%d.1" % (0 if f % 3 == 0 else f)) for f in range(90)]
+        old, new, quick = urls[:80], urls[80:], {urls[f] for f in range(0, 80, 4)}
+        os.mkdir(os.path.join(base, "source"))
+        source = long_away(base, o, old, quick)
+        w = Wheel(base, "concurrency = 3\nworkers = %d\nhost_max = 1\nbacklog_ms = 10m\n" % workers, store=store)
+        w.run("copy", "sqlite:" + source.path, w.store)
+        holds("late by 11 of its intervals" in w.run("why", urls[4]).stdout, "why tells its turn")
+        equal(int(w.json("why", urls[1])["late_intervals"]), 2)
+        w.run("import", "-", stdin="\n".join(new) + "\n")
+        since = len(o.requests())
+        p = w.start("run")
+        try:
+            wait_for("all were asked for", lambda: len(o.requests()) - since >= 90, 60)
+            time.sleep(0.3)
+        finally:
+            p.terminate()
+            equal(p.wait(timeout=60), 0)
+        got = [r["feed"] for r in o.requests()[since:]]
+        equal(sorted(got), list(range(90)), "each once")
+        crowd = [r for r in o.requests()[since:] if r["host"] == "127.1.0.1"]
+        holds(all(a["end_us"] <= b["start_us"] for a, b in zip(crowd, crowd[1:])), "one at a time at one host")
+        place = {f: at for at, f in enumerate(got)}
+        if workers > 1: # each begins with his own part, and when he does: the order is that of each, not of both
+            return
+        # at the crowded host one goes after the other, whatever it is worth
+        firsts = sorted(place[f] for f in range(80, 90) if f % 3)
+        quick = sorted(place[f] for f in range(0, 80, 4) if f % 3)
+        slow = sorted(place[f] for f in range(80) if f % 4 and f % 3)
+        holds(firsts[-1] < 30 and firsts[2] < 14, "new ones have every second place: %s" % firsts)
+        holds(quick[-1] < slow[4], "the quick ones at %s, the others at %s" % (quick, slow))
 
 
 @case("silence for once does not hold up the end of a long run: given up, not charged, asked with full patience next time")

@@ -44,6 +44,16 @@ def what_has_to_hold_holds():
     assert ours["new_share"] > 2 * frequency["new_share"] and ours["median_ms"] < frequency["median_ms"], (ours, frequency)
 
 
+def a_backlog_by_value_finds_more_at_first():
+    said = run("--backlog", 24, "--feeds", 3000, "--days", 20)
+    rows = {line[:28].strip(): [float(x.rstrip("%")) for x in line[28:].split()] for line in said.splitlines()[2:]}
+    due, value, best = rows["by due time"], rows["by value"], rows["the best there is"]
+    assert all(v <= b + 0.1 for v, b in zip(value, best)) and all(a <= b for a, b in zip(value, value[1:])), said
+    assert value[0] > 1.5 * due[0] and value[1] > 1.15 * due[1], said
+    assert run("--backlog", 24, "--feeds", 3000, "--days", 20) == said
+    assert "--backlog" in run("--backlog", 0, status=2)
+
+
 def feed(dates):
     items = "".join(f"<item><title>{at}</title><guid>{at}</guid><pubDate>{stamp(at)}</pubDate></item>" for at in dates)
     return f"<rss version='2.0'><channel><title>t</title>{items}</channel></rss>"
@@ -80,7 +90,7 @@ def what_is_wrong_is_refused():
         assert "cannot be used\nusage:" in run(*args, status=2), args
 
 
-CASES = [the_same_seed_gives_the_same, what_has_to_hold_holds, a_trace_is_read, what_is_wrong_is_refused]
+CASES = [the_same_seed_gives_the_same, what_has_to_hold_holds, a_backlog_by_value_finds_more_at_first, a_trace_is_read, what_is_wrong_is_refused]
 print(f"1..{len(CASES)}")
 failed = 0
 for n, case in enumerate(CASES, 1):

@@ -6,6 +6,8 @@
  * First each as it comes. Then, since who asks more often finds sooner, with equal numbers of requests: as many as a fixed hour
  * takes (ours in its own bounds, and in the entry-frequency rule's), as many as the entry-frequency rule takes, and the fixed
  * interval that takes as many as ours.
+ *
+ * With --backlog: what is found first, in which order, after nothing was fetched for so long.
  */
 #include <math.h>
 #include <stdio.h>
@@ -23,14 +25,15 @@
 #define TRACE_ROUNDS 8
 
 static const char USAGE[] =
-	"usage: simulate [--trace FOLDER] [--feeds N] [--days N] [--seed N] [--json | --bench]\n"
+	"usage: simulate [--trace FOLDER] [--feeds N] [--days N] [--seed N] [--json | --bench | --backlog HOURS]\n"
 	"\n"
 	"Without a FOLDER of feed documents only feeds made from a seed are followed: 20,000 of them, for 30 days.\n"
-	"--bench: one line for each figure: name, ours, reference, ratio, goal, ok or short; the made ones are a million then.\n";
+	"--bench: one line for each figure: name, ours, reference, ratio, goal, ok or short; the made ones are a million then.\n"
+	"--backlog: nothing was fetched for the last HOURS of those days; how much of what was missed the first requests find, in which order.\n";
 
 struct options {
 	const char *trace;
-	int64_t feeds, days, seed;
+	int64_t feeds, days, seed, backlog_h;
 	bool json, bench;
 };
 
@@ -290,6 +293,8 @@ static int read_options(int argc, char **argv, struct options *o)
 			ok = number(value, 1, 366, &o->days);
 		else if (!strcmp(arg, "--seed"))
 			ok = number(value, 0, INT64_MAX, &o->seed);
+		else if (!strcmp(arg, "--backlog"))
+			ok = number(value, 1, 24 * 30, &o->backlog_h);
 		else
 			ok = false;
 		if (!ok) {
@@ -301,6 +306,48 @@ static int read_options(int argc, char **argv, struct options *o)
 	if (!o->feeds)
 		o->feeds = o->bench ? 1000000 : 20000;
 	return 0;
+}
+
+static bool backlog_show(const struct world *w, int64_t hours)
+{
+	static const char *const NAME[BACKLOG_ORDERS] = {"by due time", "by value", "by what is to be expected", "the best there is"};
+	struct backlog b;
+
+	if (!backlog_run(w, hours * FW_HOUR_MS, &b))
+		return false;
+	printf("%s: after %lld h without a request %.0f feeds are due, with %.0f new entries; found by the first requests:\n", w->name,
+		(long long)hours, b.feeds, b.missed);
+	printf("%-28s", "");
+	for (size_t i = 0; i < BACKLOG_PARTS; i++)
+		printf(" %7.0f%%", 100 * BACKLOG_PART[i]);
+	for (size_t order = 0; order < BACKLOG_ORDERS; order++) {
+		printf("\n%-28s", NAME[order]);
+		for (size_t i = 0; i < BACKLOG_PARTS; i++)
+			printf(" %7.1f%%", 100 * b.found[order][i]);
+	}
+	printf("\n");
+	return true;
+}
+
+static int run_backlog(const struct options *o)
+{
+	struct world w;
+	struct fw_err err;
+	bool ok = true;
+
+	if (o->trace) {
+		if (world_trace(&w, o->trace, o->days, (uint64_t)o->seed, &err)) {
+			fprintf(stderr, "simulate: %s\n", err.text);
+			return 1;
+		}
+		ok = backlog_show(&w, o->backlog_h);
+		world_free(&w);
+	}
+	world_zipf(&w, (size_t)o->feeds, o->days, (uint64_t)o->seed);
+	ok = ok && backlog_show(&w, o->backlog_h);
+	if (!ok)
+		fprintf(stderr, "simulate: out of memory\n");
+	return ok && !fflush(stdout) ? 0 : 1;
 }
 
 static int run_studies(const struct options *o, struct study *trace, struct study *made)
@@ -343,6 +390,8 @@ int main(int argc, char **argv)
 
 	if (status)
 		return status;
+	if (o.backlog_h)
+		return run_backlog(&o);
 	status = run_studies(&o, &trace, &made);
 	if (!status && o.json) {
 		write_json(&o, &trace, &made);

@@ -53,7 +53,17 @@ struct watch {
 	struct fw_due_policy policy;
 };
 
-/* A visit: how many entries it finds. */
+/* How many entries a visit finds. */
+static size_t find(struct watch *w, int64_t now_ms)
+{
+	size_t from = w->found;
+
+	while (w->found < w->life->n && w->life->date[w->found] <= now_ms)
+		w->found++;
+	return w->found - from;
+}
+
+/* The same, counted. */
 static size_t visit(struct watch *w, int64_t now_ms, bool counted)
 {
 	const struct life *l = w->life;
@@ -118,20 +128,45 @@ static int64_t ours_next(struct watch *w, int64_t now_ms, size_t new_n)
 	return due.at_ms;
 }
 
+static void watch_ours(struct watch *w, int64_t min_ms, double target)
+{
+	fw_due_policy_default(&w->policy);
+	w->policy.min_ms = min_ms ? min_ms : w->policy.min_ms;
+	w->policy.target = target > 0 ? target : w->policy.target;
+	fw_rhythm_read(FW_STR_NONE, &w->rhythm);
+	fw_rhythm_model(&w->rhythm, &w->model);
+}
+
+/* Not all feeds begin in one moment. */
+static int64_t first_visit(struct watch *w)
+{
+	return w->life->start_ms + (int64_t)(sim_uniform(&w->rnd) * FW_HOUR_MS);
+}
+
+void rule_stand(const struct life *life, int64_t until_ms, struct standing *out)
+{
+	struct watch w = {.life = life, .rnd = life->seed ^ 0x5eed};
+	int64_t at = first_visit(&w);
+
+	watch_ours(&w, 0, 0);
+	do {
+		out->last_ms = at;
+		at = ours_next(&w, at, find(&w, at));
+	} while (at <= until_ms);
+	out->due_ms = at;
+	out->found = w.found;
+	out->model = w.model;
+}
+
 void rule_run(const struct rule *r, const struct life *life, struct tally *t)
 {
 	struct watch w = {.life = life, .t = t, .rnd = life->seed ^ 0x5eed};
-	int64_t at = life->start_ms + (int64_t)(sim_uniform(&w.rnd) * FW_HOUR_MS), fixed_ms = (int64_t)(r->factor * FW_MINUTE_MS);
+	int64_t at = first_visit(&w), fixed_ms = (int64_t)(r->factor * FW_MINUTE_MS);
 
 	t->feeds += life->weight;
 	t->feed_days += life->weight * (double)(life->end_ms - life->start_ms) / FW_DAY_MS;
-	if (r->kind == RULE_OURS) {
-		fw_due_policy_default(&w.policy);
-		w.policy.min_ms = r->min_ms ? r->min_ms : w.policy.min_ms;
-		w.policy.target = r->factor;
-		fw_rhythm_read(FW_STR_NONE, &w.rhythm);
-		fw_rhythm_model(&w.rhythm, &w.model);
-	}
+	if (r->kind == RULE_OURS)
+		watch_ours(&w, r->min_ms, r->factor);
 	if (r->kind == RULE_FREQUENCY) { /* what is older than a week at the first visit never counts */
 		while (w.week < life->n && life->date[w.week] < at - WEEK_MS)
 			w.week++;

@@ -75,4 +75,31 @@ void tally_free(struct tally *t);
 double tally_quantile_ms(const struct tally *t, double q);
 void rule_run(const struct rule *r, const struct life *life, struct tally *t);
 
+/* Where a feed stands that ours visits until then: its last visit, when it is due next, so many dates known. */
+struct standing {
+	int64_t last_ms, due_ms;
+	size_t found;
+	struct fw_rhythm_model model;
+};
+void rule_stand(const struct life *life, int64_t until_ms, struct standing *out);
+
+/* ---- a backlog --------------------------------------------------------------------------------------------------------------- */
+
+enum backlog_order {
+	BACKLOG_DUE,          /* by due time */
+	BACKLOG_VALUE,        /* by fw_plan_value(): the collector's */
+	BACKLOG_EXPECTED,     /* by what the learned rhythm lets expect */
+	BACKLOG_BEST,         /* knowing what a visit will find */
+	BACKLOG_ORDERS
+};
+#define BACKLOG_PARTS 4
+extern const double BACKLOG_PART[BACKLOG_PARTS]; /* of all requests */
+
+struct backlog {
+	double feeds, missed; /* due, and entries that are to be found there */
+	double found[BACKLOG_ORDERS][BACKLOG_PARTS]; /* which part of these is found by the first requests */
+};
+/* Nothing was fetched over the last down_ms. False: out of memory. */
+FW_MUST_CHECK bool backlog_run(const struct world *w, int64_t down_ms, struct backlog *out);
+
 #endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * After a downtime: how much of what was missed do the first requests find, in which order?
+ *
+ * Each feed is visited by our rule until the downtime begins. At its end those that came due stand in line, and each has what was published
+ * since its last visit. Nothing is published while the backlog is worked off, and every request takes as long as another.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "sched/plan.h"
+#include "sim.h"
+#include "base/banned.h"
+
+const double BACKLOG_PART[BACKLOG_PARTS] = {0.02, 0.1, 0.25, 0.5};
+
+struct waiting {
+	double weight, missed;   /* entries that a visit would find */
+	double key;              /* the largest first */
+	double value, expected;
+	int64_t due_ms;
+};
+
+static int by_key(const void *a, const void *b)
+{
+	const struct waiting *x = a, *y = b;
+
+	if (x->key < y->key || x->key > y->key)
+		return x->key > y->key ? -1 : 1;
+	return x->due_ms < y->due_ms ? -1 : x->due_ms > y->due_ms;
+}
+
+static double key_of(const struct waiting *w, enum backlog_order order)
+{
+	switch (order) {
+	case BACKLOG_VALUE: return w->value;
+	case BACKLOG_EXPECTED: return w->expected;
+	case BACKLOG_BEST: return w->missed;
+	default: return -(double)w->due_ms;
+	}
+}
+
+/* Which part of all that was missed the first requests find. */
+static void walk(struct waiting *w, size_t n, enum backlog_order order, struct backlog *b)
+{
+	double requests = 0, found = 0;
+	size_t at = 0;
+
+	for (size_t i = 0; i < n; i++)
+		w[i].key = key_of(&w[i], order);
+	qsort(w, n, sizeof(*w), by_key);
+	for (size_t i = 0; i < n && at < BACKLOG_PARTS; i++) {
+		requests += w[i].weight;
+		found += w[i].weight * w[i].missed;
+		while (at < BACKLOG_PARTS && requests >= BACKLOG_PART[at] * b->feeds)
+			b->found[order][at++] = b->missed > 0 ? found / b->missed : 0;
+	}
+	for (; at < BACKLOG_PARTS; at++)
+		b->found[order][at] = 1;
+}
+
+/* False: it is not due yet. */
+static bool wait_of(const struct life *life, int64_t down_ms, struct waiting *out)
+{
+	int64_t now = life->end_ms;
+	struct standing s;
+
+	rule_stand(life, now - down_ms, &s);
+	if (s.due_ms > now)
+		return false;
+	*out = (struct waiting){.weight = life->weight, .due_ms = s.due_ms, .value = fw_plan_value(now, s.due_ms, s.last_ms),
+		.expected = fw_rhythm_expected(&s.model, s.last_ms, now)};
+	for (size_t i = s.found; i < life->n && life->date[i] <= now; i++)
+		out->missed++;
+	return true;
+}
+
+bool backlog_run(const struct world *w, int64_t down_ms, struct backlog *out)
+{
+	struct waiting *waiting = calloc(w->feeds, sizeof(*waiting));
+	struct life life = {0};
+	bool ok = waiting != NULL;
+	size_t n = 0;
+
+	*out = (struct backlog){0};
+	for (size_t i = 0; ok && i < w->feeds; i++) {
+		ok = world_feed(w, i, &life);
+		if (!ok || !wait_of(&life, down_ms, &waiting[n]))
+			continue;
+		out->feeds += waiting[n].weight;
+		out->missed += waiting[n].weight * waiting[n].missed;
+		n++;
+	}
+	for (int order = 0; ok && order < BACKLOG_ORDERS; order++)
+		walk(waiting, n, (enum backlog_order)order, out);
+	life_free(&life);
+	free(waiting);
+	return ok;
+}
