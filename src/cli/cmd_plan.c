@@ -72,7 +72,9 @@ static void head(struct plan *p)
 		cli_out(p->c, "%s", cli_count(n, (int64_t)p->n, "active feed", "active feeds"));
 	else
 		cli_out(p->c, "%s due", cli_count(n, (int64_t)p->n, "feed is", "feeds are"));
-	if (p->known < p->n)
+	if (!p->known)
+		cli_out(p->c, ", never timed yet, so all of this is a guess");
+	else if (p->known < p->n)
 		cli_out(p->c, ", %s never timed (taken as their host's average, or all feeds')", cli_number(n, (int64_t)(p->n - p->known)));
 	cli_out(p->c, "; %u slots, at most %u of a host", p->rules.slots, p->rules.host_max);
 	if (p->rules.host_gap_us)

@@ -69,6 +69,11 @@ def chains(base):
         guess = next(f for f in p["plan"] if not f["known"])
         holds(guess["expected_ms"] >= 50, "as its host's: %s" % guess)
         holds("1 never timed" in w.run("plan", "--all").stdout, "and it is said")
+        v = Wheel(base, name="new.db")
+        v.run("add", *[o.url("/doc/%d" % i, "127.1.1.%d" % (i + 1)) for i in range(6)])
+        orders = v.json("plan", "--compare", "--slots", "3")["orders"]
+        holds(all(x["total_ms"] > 0 and x["ratio"] >= 0.999 for x in orders), "guesses count in every order: %s" % orders)
+        holds("all of this is a guess" in v.run("plan").stdout, "and that they are guesses is said")
 
 
 @case("an empty wheel, nothing due, and slips of the pen")
