@@ -242,6 +242,8 @@ FW_MUST_CHECK int cli_tell_all(struct cli *c, enum fw_control_kind kind, const c
 
 struct fw_str cli_feed_title(const struct fw_feed *f); /* the owner's, the document's, else the URL */
 const char *cli_feed_state(const struct fw_feed *f, const char **style); /* "new", "ok", "failing", "paused" ... */
+/* Has it a due time? One that is gone (410) has: it is asked once again after a month. */
+bool cli_feed_is_asked(const struct fw_feed *f);
 /* "why the last visit failed" in one phrase: its words, else the kind. */
 struct fw_str cli_feed_error(const struct fw_feed *f);
 /* The document as JSON Feed 1.1 on stdout; HTML as it came when the command was given --raw. An exit code. */

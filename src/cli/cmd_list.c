@@ -25,7 +25,7 @@ static void cell(struct list *l, const char *style, const char *text)
 
 static const char *due(const struct cli *c, const struct fw_feed *f, char text[FW_RFC3339_MAX])
 {
-	if (f->status != FW_FEED_ACTIVE)
+	if (!cli_feed_is_asked(f))
 		return "-";
 	return f->due_at_ms <= c->now_ms ? "now" : cli_ago(c, text, f->due_at_ms);
 }
@@ -70,7 +70,7 @@ static void failing_text(struct list *l, const struct fw_feed *f)
 	cli_out_safe(c, f->url);
 	if (f->fail_n > 1)
 		cli_out(c, "  %s", cli_count(text, f->fail_n, "time", "times"));
-	if (f->status == FW_FEED_ACTIVE)
+	if (cli_feed_is_asked(f))
 		cli_out(c, "  next %s", due(c, f, text));
 	cli_out(c, "\n");
 }

@@ -65,7 +65,7 @@ static void feed_print(struct cli *c, const struct fw_feed *f)
 	when(c, "visited", f->last_visit_ms, f->last_visit_ms ? fw_str(fw_visit_kind_name(f->last_kind)) : FW_STR_NONE);
 	when(c, "last good", f->last_ok_ms, FW_STR_NONE);
 	when(c, "last new", f->last_new_ms, FW_STR_NONE);
-	if (f->status == FW_FEED_ACTIVE)
+	if (cli_feed_is_asked(f))
 		when(c, "due", f->due_at_ms <= FW_DUE_FIRST ? c->now_ms : f->due_at_ms, f->why);
 	if (f->interval_ms)
 		line(c, "interval", fw_str(fw_duration_text(n, f->interval_ms)));

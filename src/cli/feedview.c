@@ -11,6 +11,11 @@ struct fw_str cli_feed_title(const struct fw_feed *f)
 	return f->user_title.len ? f->user_title : f->title.len ? f->title : f->url;
 }
 
+bool cli_feed_is_asked(const struct fw_feed *f)
+{
+	return f->status == FW_FEED_ACTIVE || (f->status == FW_FEED_GONE && f->due_at_ms > 0);
+}
+
 const char *cli_feed_state(const struct fw_feed *f, const char **style)
 {
 	*style = f->status == FW_FEED_PAUSED ? CLI_YELLOW : f->status != FW_FEED_ACTIVE ? CLI_RED : f->fail_n ? CLI_RED :
