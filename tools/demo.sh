@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
 # The demo: a fresh SQLite store, a few hundred sample feeds served over HTTP on loopback by the project's own test
-# origin (some slow, some failing on purpose), one round of collecting, and what came of it. Touches build/demo only.
+# origin (some slow, some failing on purpose), one round of collecting, what came of it and what held it up. Touches build/demo only.
 set -eu
 cd "$(dirname "$0")/.."
 fw=build/feedwheel
@@ -89,6 +89,13 @@ say "The newest entries"
 run entries --limit 12
 say "What failed, and why"
 run list --failing
+say "What held the run up: a picture to zoom in, for your browser"
+run timeline -o "$dir/run.html"
+say "When a feed is asked next, and why"
+run why "$(sed -n 1p "$dir/feeds.txt")"
+run why "$(sed -n 400p "$dir/feeds.txt")"
+say "How long all feeds would take again with 16 transfers at once, by the order they go in"
+run plan --all --compare --slots 16
 say "The store: $dir/demo.db ($(du -h "$dir/demo.db" | cut -f1); open it with sqlite3). The origin's log: $dir/requests.log"
 cat <<END
 

@@ -183,7 +183,7 @@ static void judge_words(struct timeline *t)
 	else if (good && t->bound_us == t->chain_us && t->chain_n > 1)
 		(void)fw_snprintf(to, room, "%.*s held it up: %zu feeds of one host, %u at a time, take %s in any order.", FW_STR_ARG(t->chain_host), t->chain_n,
 			t->host_max, fw_duration_text(time, t->chain_us / 1000));
-	else if (good && t->bound_us == t->longest_us)
+	else if ((good && t->bound_us == t->longest_us) || (last->until_us - last->from_us) * 4 >= t->total_us * 3)
 		(void)fw_snprintf(to, room, "One feed held it up: %.200s took %s%s.", url.p ? url.p : "", took, why);
 	else if (good)
 		(void)fw_snprintf(to, room, "Nothing held it up but the work itself: all slots were busy to the end. More slots would be faster.");
