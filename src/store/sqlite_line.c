@@ -51,6 +51,11 @@ static int no_place(struct sqlite *s, int64_t feed_id, struct fw_err *err)
 /* ---- fw_puts ---------------------------------------------------------------------------------------------------------- */
 
 #define LINE_COLUMNS "id, feed_id, host_id, wake_at_ms, " SQ_STATE
+#define AT(member) offsetof(struct sq_put, member)
+static const size_t number_at[] = {AT(id), AT(feed_id), AT(host_id), AT(wake_ms), AT(due_ms), AT(last_kind), AT(http_status), AT(fail_n),
+	AT(crash_n), AT(last_visit_ms), AT(last_ok_ms), AT(last_new_ms), AT(last_visit_id), AT(expect_us), AT(expect_dev_us), AT(why),
+	AT(expect_parts)}; /* of these columns; all but `why` are numbers */
+enum { WAKE_COLUMN = 3, WHY_COLUMN = 15 };
 
 struct puts { /* the table */
 	sqlite3_vtab base;
@@ -144,14 +149,15 @@ static struct sq_put *put_at(const struct sq_puts *w, size_t i)
 static int puts_column(sqlite3_vtab_cursor *cur, sqlite3_context *ctx, int i)
 {
 	const struct sq_put *p = put_at(puts_of(cur), ((struct puts_at *)(void *)cur)->at);
-	const int64_t *number[] = {&p->id, &p->feed_id, &p->host_id, &p->wake_ms, &p->due_ms, &p->last_kind, &p->http_status, &p->fail_n,
-		&p->crash_n, &p->last_visit_ms, &p->last_ok_ms, &p->last_new_ms, &p->last_visit_id, &p->expect_us,
-		&p->expect_dev_us, NULL, &p->expect_parts};
+	int64_t v;
 
-	if (!number[i])
+	if (i == WHY_COLUMN) {
 		sqlite3_result_text64(ctx, p->why.p, p->why.len, SQLITE_STATIC, SQLITE_UTF8);
-	else if (number[i] != &p->wake_ms || p->wake_ms != FW_NO_DATE)
-		sqlite3_result_int64(ctx, *number[i]);
+		return SQLITE_OK;
+	}
+	memcpy(&v, (const char *)p + number_at[i], sizeof(v));
+	if (i != WAKE_COLUMN || v != FW_NO_DATE)
+		sqlite3_result_int64(ctx, v);
 	return SQLITE_OK; /* what is not set is NULL */
 }
 

@@ -30,6 +30,10 @@ static char *number_put(char *to, int64_t v)
 	uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
 	char text[NUMBER_CHARS], *p = text + sizeof(text);
 
+	if (u == 0) { /* as many are */
+		*to++ = '0';
+		return to;
+	}
 	if (v < 0)
 		*to++ = '-';
 	do {
