@@ -9,7 +9,7 @@
 struct pg_place { /* a feed that may be lent */
 	struct pg_lent lent; /* host_id: the crowded host's */
 	int64_t place_at;    /* its row in places; 0: it is parked */
-	int64_t wake_ms;     /* of that row */
+	int64_t wake_ms;     /* of that row; 0: it was found by its time */
 	int64_t number;      /* in the ask's ids, from 1 on; 0: it was found by its time */
 	bool moved;          /* waits for another time than it is due; of a crowded host it is the turn */
 	struct fw_feed feed;
@@ -40,10 +40,12 @@ struct pg_claim {
 };
 
 /*
- * Queued: rows of places or parked with all that is known of their feeds. `rows` is a SELECT of PG_PLACE_ROW_SQL (or PG_PARKED_ROW_SQL)
- * and what it is FROM; `hint` an expression whose value is thrown away.
+ * Queued: rows of places or parked with all that is known of their feeds. `rows` is a SELECT of PG_PLACE_ROW_SQL (PG_DUE_ROW_SQL,
+ * PG_PARKED_ROW_SQL) and what it is FROM; `hint` an expression whose value is thrown away.
  */
-#define PG_PLACE_ROW_SQL(number) "p.ctid AS t, p.id, p.feed_id, p.due_at_ms, p.wake_at_ms, p.wheel_at, p.feed_at, " number " AS number"
+#define PG_PLACE_ROW_SQL(wake, number) "p.ctid AS t, p.id, p.feed_id, p.due_at_ms, " wake " AS wake_at_ms, p.wheel_at, p.feed_at, " \
+	number " AS number"
+#define PG_DUE_ROW_SQL PG_PLACE_ROW_SQL("NULL::int8", "NULL::int8") /* found by its time, it needs neither */
 #define PG_PARKED_ROW_SQL(number) "NULL::tid AS t, 0::int8 AS id, q.feed_id, NULL::int8 AS due_at_ms, q.due_at_ms AS wake_at_ms," \
 	" NULL::tid AS wheel_at, NULL::tid AS feed_at, " number " AS number"
 void pg_places_ask(struct pg *p, enum pg_id id, const char *rows, const char *hint);

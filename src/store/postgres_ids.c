@@ -122,7 +122,7 @@ static int hinted(struct pg *p, struct pg_claim *c, struct some *s, struct fw_er
 	pg_array(p, PG_TID, s->n);
 	for (size_t i = 0; i < s->n; i++)
 		pg_item_tid(p, hint_of(p, s->id[i]));
-	pg_places_ask(p, PG_IDS_AT, PG_PLACE_ROW_SQL("u.number") " FROM unnest($1::int8[], $2::int8[], $3::tid[]) u (id, number, at)"
+	pg_places_ask(p, PG_IDS_AT, PG_PLACE_ROW_SQL("p.wake_at_ms", "u.number") " FROM unnest($1::int8[], $2::int8[], $3::tid[]) u (id, number, at)"
 		" JOIN places p ON p.ctid = u.at AND p.feed_id = u.id FOR UPDATE OF p SKIP LOCKED", "NULL");
 	rc = pg_run(p, err);
 	rc = rc ? rc : pg_places_read(p, c, p->res[p->res_n - 1], NULL, err);
@@ -177,7 +177,7 @@ static int searched(struct pg *p, struct pg_claim *c, const struct some *s, stru
 		PG_PLACE_SQL("due_at_ms", "0") " AS first FROM m), a AS MATERIALIZED (SELECT p.ctid AS at FROM s JOIN places p"
 		" ON p.id >= s.first AND p.id <= s.first | 16777215 WHERE p.due_at_ms IS NULL AND (p.feed_id IN (SELECT id FROM m)) IS TRUE"
 		" UNION ALL SELECT p.ctid FROM places p WHERE p.due_at_ms IS NOT NULL AND (p.feed_id IN (SELECT id FROM m)) IS TRUE)"
-		" SELECT " PG_PLACE_ROW_SQL("m.number") " FROM a JOIN places p ON p.ctid = a.at JOIN m ON m.id = p.feed_id"
+		" SELECT " PG_PLACE_ROW_SQL("p.wake_at_ms", "m.number") " FROM a JOIN places p ON p.ctid = a.at JOIN m ON m.id = p.feed_id"
 		" FOR UPDATE OF p SKIP LOCKED) x", "NULL");
 	rc = pg_run(p, err);
 	return rc ? rc : pg_places_read(p, c, p->res[p->res_n - 1], NULL, err);

@@ -63,7 +63,12 @@ void pg_places_ask(struct pg *p, enum pg_id id, const char *rows, const char *hi
 	pg_send_text(p, id);
 }
 
-/* Queued: up to n rows that are due; all: from the very first on, else from where claims have got to. */
+#define HEAD_SQL(and) PG_DUE_ROW_SQL " FROM places p WHERE p.id >= CASE WHEN $1::int8 <> 0 THEN 0 ELSE" \
+	" greatest($5::int8, (SELECT last_value FROM places_head)) END AND p.id <= $2::int8 AND p.wake_at_ms <= $3::int8" and \
+	" ORDER BY p.id LIMIT $4::int8 FOR UPDATE OF p SKIP LOCKED"
+
+/* Queued: up to n rows that are due; all: from the very first on, else from where claims have got to. Most claims take slow ones too: they
+   have a statement that does not know of it. */
 static void head_ask(struct pg *p, const struct pg_claim *c, bool all, size_t n)
 {
 	int64_t until = FW_MIN(c->now_ms, c->before_ms);
@@ -73,11 +78,13 @@ static void head_ask(struct pg *p, const struct pg_claim *c, bool all, size_t n)
 	pg_int(p, until);
 	pg_int(p, (int64_t)n);
 	pg_int(p, p->low_id);
-	pg_int(p, c->ask->expect_max_us);
-	pg_places_ask(p, PG_HEAD, PG_PLACE_ROW_SQL("0::int8") " FROM places p WHERE p.id >= CASE WHEN $1::int8 <> 0 THEN 0 ELSE"
-		" greatest($5::int8, (SELECT last_value FROM places_head)) END AND p.id <= $2::int8 AND p.wake_at_ms <= $3::int8 AND "
-		PG_QUICK_SQL("$6") " ORDER BY p.id LIMIT $4::int8 FOR UPDATE OF p SKIP LOCKED",
-		"(SELECT setval('places_head', max(id)) FROM h HAVING count(*) = $4::int8 AND $1::int8 = 0 AND $6::int8 = 0)");
+	if (c->ask->expect_max_us) {
+		pg_int(p, c->ask->expect_max_us);
+		pg_places_ask(p, PG_HEAD_QUICK, HEAD_SQL(" AND " PG_QUICK_SQL("$6")), "NULL");
+	} else {
+		pg_places_ask(p, PG_HEAD, HEAD_SQL(""),
+			"(SELECT setval('places_head', max(id)) FROM h HAVING count(*) = $4::int8 AND $1::int8 = 0)");
+	}
 }
 
 /* Queued: with a due_before in the past, feeds that were due before it may stand behind it, because they were moved. */
@@ -87,7 +94,7 @@ static void moved_ask(struct pg *p, const struct pg_claim *c, size_t n)
 	pg_int(p, c->now_ms);
 	pg_int(p, (int64_t)n);
 	pg_int(p, c->ask->expect_max_us);
-	pg_places_ask(p, PG_MOVED, PG_PLACE_ROW_SQL("0::int8") " FROM places p WHERE p.due_at_ms IS NOT NULL AND p.wake_at_ms > $1::int8"
+	pg_places_ask(p, PG_MOVED, PG_DUE_ROW_SQL " FROM places p WHERE p.due_at_ms IS NOT NULL AND p.wake_at_ms > $1::int8"
 		" AND p.wake_at_ms <= $2::int8 AND p.due_at_ms <= $1::int8 AND " PG_QUICK_SQL("$4") " ORDER BY p.wake_at_ms LIMIT $3::int8"
 		" FOR UPDATE OF p SKIP LOCKED", "NULL");
 }
@@ -329,7 +336,7 @@ static void companions_ask(struct pg *p, const struct pg_claim *c, size_t room)
 	pg_int(p, FW_MIN(c->now_ms, c->before_ms));
 	pg_int(p, c->ask->expect_max_us);
 	pg_int(p, (int64_t)room);
-	pg_places_ask(p, PG_PARKED_NEXT, PG_PARKED_ROW_SQL("0::int8") " FROM unnest($1::int8[]) u (host_id)"
+	pg_places_ask(p, PG_PARKED_NEXT, PG_PARKED_ROW_SQL("NULL::int8") " FROM unnest($1::int8[]) u (host_id)"
 		" CROSS JOIN LATERAL (SELECT x.feed_id, x.due_at_ms FROM parked x WHERE x.host_id = u.host_id AND x.due_at_ms <= $3::int8"
 		" AND ($4::int8 = 0 OR x.due_at_ms = 1 OR (SELECT w.expect_us FROM wheel w WHERE w.feed_id = x.feed_id) <= $4::int8)"
 		" ORDER BY x.due_at_ms, x.feed_id LIMIT $2::int8) q ORDER BY q.due_at_ms LIMIT $5::int8", "NULL");
