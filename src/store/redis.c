@@ -93,8 +93,8 @@ static const struct rd_reply *first_error(const struct rd_reply *all)
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------------------- */
 
-static const char *const scripts[RD_SCRIPT_N] = {rd_script_claim, rd_script_commit, rd_script_write, rd_script_read,
-	rd_script_upgrade};
+static const char *const scripts[RD_SCRIPT_N] = {rd_script_claim, rd_script_lend, rd_script_commit, rd_script_write,
+	rd_script_read, rd_script_upgrade};
 
 static void scripts_ask(struct rd_conn *c)
 {

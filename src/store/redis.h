@@ -99,7 +99,7 @@ struct rd_loans {
 	size_t claim_n;
 };
 
-enum rd_script { RD_CLAIM, RD_COMMIT, RD_WRITE, RD_READ, RD_UPGRADE, RD_SCRIPT_N };
+enum rd_script { RD_CLAIM, RD_LEND, RD_COMMIT, RD_WRITE, RD_READ, RD_UPGRADE, RD_SCRIPT_N };
 
 struct rd_node { /* a server; one, unless it is a cluster */
 	struct rd_conn *conn;
@@ -135,7 +135,7 @@ static inline struct redis *redis_of(struct fw_store *st)
 	return (struct redis *)st; /* base comes first */
 }
 
-extern const char rd_script_claim[], rd_script_commit[], rd_script_write[], rd_script_read[], rd_script_upgrade[]; /* made of redis/ *.lua */
+extern const char rd_script_claim[], rd_script_lend[], rd_script_commit[], rd_script_write[], rd_script_read[], rd_script_upgrade[]; /* made of redis/ *.lua */
 
 int rd_no_memory(struct redis *r, struct fw_err *err);
 /* FW_EINVAL when it was opened for reading only. */

@@ -122,15 +122,15 @@ static int loans_note(struct redis *r, struct fw_lease *l, const struct rd_reply
 	return 0;
 }
 
-/* The script's question. Of the ids those that are on this shard go along; and 0, which no feed has, so that it goes by ids though none is. */
+/* The script's question. Of the ids those that are on this shard go along. */
 static struct rd_conn *claim_ask(struct redis *r, int shard, const struct fw_claim_ask *ask, size_t max, struct fw_err *err)
 {
 	struct rd_conn *c;
-	size_t n = ask->ids != NULL;
+	size_t n = 0;
 
 	for (size_t i = 0; i < ask->id_n; i++)
 		n += is_on(r, shard, ask->ids[i]);
-	c = rd_op(r, shard, RD_CLAIM, "claim", 10 + n, err);
+	c = rd_op(r, shard, ask->ids ? RD_LEND : RD_CLAIM, ask->ids ? "pick" : "claim", 10 + n, err);
 	if (!c)
 		return NULL;
 	rd_add(c, fw_str(ask->worker));
@@ -143,8 +143,6 @@ static struct rd_conn *claim_ask(struct redis *r, int shard, const struct fw_cla
 	rd_add_int(c, ask->host_ahead);
 	rd_add_int(c, ask->expect_max_us);
 	rd_add_int(c, fw_budget_holder(ask->worker));
-	if (ask->ids)
-		rd_add_int(c, 0);
 	for (size_t i = 0; i < ask->id_n; i++) {
 		if (is_on(r, shard, ask->ids[i]))
 			rd_add_int(c, ask->ids[i]);
@@ -312,7 +310,7 @@ int rd_lend(struct fw_store *st, const struct fw_lend_ask *ask, struct fw_lend_g
 	struct rd_conn *c;
 
 	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
-	c = rc ? NULL : rd_op(r, shard, RD_CLAIM, "lend", 4, err);
+	c = rc ? NULL : rd_op(r, shard, RD_LEND, "lend", 4, err);
 	if (!c)
 		return err->rc;
 	rd_add_int(c, ask->feed_id);
@@ -349,7 +347,7 @@ int rd_release(struct fw_store *st, const struct fw_lease *lease, size_t n, stru
 			mine += rd_shard_of_feed(r, lease[i].feed.id) == shard;
 		if (!mine)
 			continue;
-		c = rd_op(r, shard, RD_CLAIM, "release", 2 * mine, err);
+		c = rd_op(r, shard, RD_LEND, "release", 2 * mine, err);
 		for (size_t i = 0; i < n && c; i++) {
 			const struct rd_loan *loan;
 
@@ -374,7 +372,7 @@ int rd_bury(struct fw_store *st, const char *worker, int64_t crashed_feed_id, in
 	(void)now_ms;
 	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
 	for (int shard = 0; shard < r->shard_n && !rc; shard++) {
-		struct rd_conn *c = rd_op(r, shard, RD_CLAIM, "bury", 5, err);
+		struct rd_conn *c = rd_op(r, shard, RD_LEND, "bury", 5, err);
 		struct rd_reply *reply;
 
 		if (!c)

@@ -25,6 +25,7 @@ literal() { # NAME SHEBANG FILE...: each file within a function in the one befor
 {
 	printf '/* made by redis/embed.sh */\n#include "store/redis.h"\n\n'
 	literal rd_script_claim '#!lua' head.lua wheel.lua claim.lua
+	literal rd_script_lend '#!lua' head.lua wheel.lua claim.lua lend.lua
 	literal rd_script_commit '#!lua' head.lua wheel.lua commit.lua
 	literal rd_script_write '#!lua' head.lua wheel.lua window.lua load.lua records.lua
 	literal rd_script_upgrade '#!lua' head.lua wheel.lua upgrade.lua
