@@ -192,9 +192,9 @@ static size_t back_sort(struct pg_back *b, size_t n)
 	return m;
 }
 
-/* What comes back to one host: `of` outcomes from `from` on, the counts together. */
+/* What comes back to one host: `of` outcomes from `from` on, the counts together. mood: the worst; total_us: of the first. */
 struct returned {
-	int64_t host_id, n, cooldown_ms, next_ms, from, of, mood, visits;
+	int64_t host_id, n, cooldown_ms, next_ms, from, of, mood, visits, total_us;
 };
 
 static size_t returned_sum(struct returned *to, const struct pg_back *b, size_t n)
@@ -206,7 +206,7 @@ static size_t returned_sum(struct returned *to, const struct pg_back *b, size_t 
 
 		if (!h || h->host_id != b[i].host_id) {
 			h = &to[m++];
-			*h = (struct returned){.host_id = b[i].host_id, .from = (int64_t)i};
+			*h = (struct returned){.host_id = b[i].host_id, .from = (int64_t)i, .total_us = b[i].total_us};
 		}
 		h->n += b[i].n;
 		h->cooldown_ms = FW_MAX(h->cooldown_ms, b[i].cooldown_ms);
@@ -229,30 +229,80 @@ static void returned_column(struct pg *p, const struct returned *h, size_t n, si
 	}
 }
 
-/* fw_store_pace() once more, and what a visit took into the average; `of`: the outcome's. */
-#define FINER_SQL "v * " PG_NUMERAL(FW_PACE_STEP_MS) " / (" PG_NUMERAL(FW_PACE_STEP_MS) " + v)"
-#define PACE_STEP_SQL(of) "CASE " of " WHEN 2 THEN least(greatest(2 * v, " PG_NUMERAL(FW_PACE_MIN_MS) "), " PG_NUMERAL(FW_PACE_MAX_MS) ")" \
-	" WHEN 1 THEN CASE WHEN " FINER_SQL " > " PG_NUMERAL(FW_PACE_NONE_MS) " THEN " FINER_SQL " ELSE 0 END ELSE v END"
-#define EXPECT_STEP_SQL(of) "CASE WHEN " of " <= 0 THEN v WHEN v = 0 THEN " of " ELSE v + (" of " - v) / 8 END"
+/* Those of which one outcome comes back to the front; how many they are. */
+static size_t returned_split(struct returned *h, size_t n)
+{
+	size_t m = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (h[i].of == 1) {
+			struct returned one = h[i];
+
+			h[i] = h[m];
+			h[m++] = one;
+		}
+	}
+	return m;
+}
+
+/* fw_store_pace() once more, and what a visit took into the average: the next value after v; `of`: the outcome's. */
+#define FINER_SQL(v) v " * " PG_NUMERAL(FW_PACE_STEP_MS) " / (" PG_NUMERAL(FW_PACE_STEP_MS) " + " v ")"
+#define PACE_STEP_SQL(v, of) "CASE " of " WHEN 2 THEN least(greatest(2 * " v ", " PG_NUMERAL(FW_PACE_MIN_MS) "), " \
+	PG_NUMERAL(FW_PACE_MAX_MS) ") WHEN 1 THEN CASE WHEN " FINER_SQL(v) " > " PG_NUMERAL(FW_PACE_NONE_MS) " THEN " FINER_SQL(v) \
+	" ELSE 0 END ELSE " v " END"
+#define EXPECT_STEP_SQL(v, of) "CASE WHEN " of " <= 0 THEN " v " WHEN " v " = 0 THEN " of " ELSE " v " + (" of " - " v ") / 8 END"
 /* A column after one step for each of a host's outcomes, in their order. */
 #define STEPS_SQL(column, step) "(WITH RECURSIVE s (i, v) AS (SELECT 1::int8, h." column " UNION ALL SELECT s.i + 1, " step " FROM s" \
 	" WHERE s.i <= u.k) SELECT v FROM s WHERE i = u.k + 1)"
 _Static_assert(FW_HOST_FINE == 1 && FW_HOST_STRAINED == 2, "the numbers in PACE_STEP_SQL");
 
-/* Most hosts have no pace, and most commits bring one visit of a host. */
-static const char return_sql[] = "UPDATE hosts h SET busy_n = greatest(busy_n - u.n, 0), holder = CASE WHEN busy_n > u.n THEN holder"
-	" ELSE 0 END, next_ok_ms = greatest(next_ok_ms, u.next), cool_until_ms = greatest(cool_until_ms, u.cooldown), pace_ms ="
-	" CASE WHEN u.mood = 0 OR (u.mood = 1 AND pace_ms = 0) THEN pace_ms ELSE " STEPS_SQL("pace_ms",
-		PACE_STEP_SQL("($7::int8[])[u.at + s.i]")) " END, expect_us = CASE WHEN u.visits = 0 THEN expect_us WHEN u.k = 1 THEN"
-	" (SELECT " EXPECT_STEP_SQL("($8::int8[])[u.at + 1]") " FROM (SELECT expect_us AS v) e) ELSE " STEPS_SQL("expect_us",
-		EXPECT_STEP_SQL("($8::int8[])[u.at + s.i]")) " END FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[], $5::int8[],"
-	" $6::int8[], $9::int8[], $10::int8[]) u (id, n, cooldown, at, k, mood, visits, next) WHERE h.id = u.id";
+#define RETURN_SQL "UPDATE hosts h SET busy_n = greatest(busy_n - u.n, 0), holder = CASE WHEN busy_n > u.n THEN holder ELSE 0 END," \
+	" next_ok_ms = greatest(next_ok_ms, u.next), cool_until_ms = greatest(cool_until_ms, u.cooldown), pace_ms = CASE WHEN u.mood = 0" \
+	" OR (u.mood = 1 AND pace_ms = 0) THEN pace_ms ELSE "
+
+/* Most hosts get one visit back in a commit: for these, without what the steps of several take to set up. */
+static const char return_one_sql[] = RETURN_SQL PACE_STEP_SQL("pace_ms", "u.mood") " END, expect_us = "
+	EXPECT_STEP_SQL("expect_us", "u.took") " FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[], $5::int8[], $6::int8[])"
+	" u (id, n, cooldown, next, mood, took) WHERE h.id = u.id";
+static const char return_sql[] = RETURN_SQL STEPS_SQL("pace_ms", PACE_STEP_SQL("v", "($9::int8[])[u.at + s.i]")) " END, expect_us ="
+	" CASE WHEN u.visits = 0 THEN expect_us ELSE " STEPS_SQL("expect_us", EXPECT_STEP_SQL("v", "($10::int8[])[u.at + s.i]")) " END"
+	" FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[], $5::int8[], $6::int8[], $7::int8[], $8::int8[])"
+	" u (id, n, cooldown, next, mood, visits, at, k) WHERE h.id = u.id";
+
+static void returned_columns(struct pg *p, const struct returned *h, size_t n, const size_t *column, size_t column_n)
+{
+	for (size_t i = 0; i < column_n; i++)
+		returned_column(p, h, n, column[i]);
+}
+
+#define COLUMN(member) offsetof(struct returned, member)
+
+/* Queued. h: of n outcomes b; the rows of its hosts are locked. */
+static void returned_put(struct pg *p, struct returned *h, size_t m, const struct pg_back *b, size_t n)
+{
+	static const size_t one[] = {COLUMN(host_id), COLUMN(n), COLUMN(cooldown_ms), COLUMN(next_ms), COLUMN(mood), COLUMN(total_us)};
+	static const size_t several[] = {COLUMN(host_id), COLUMN(n), COLUMN(cooldown_ms), COLUMN(next_ms), COLUMN(mood), COLUMN(visits),
+		COLUMN(from), COLUMN(of)};
+	size_t one_n = returned_split(h, m);
+
+	if (one_n) {
+		returned_columns(p, h, one_n, one, FW_N(one));
+		pg_send(p, PG_HOST_RETURN, return_one_sql);
+	}
+	if (one_n == m)
+		return;
+	returned_columns(p, h + one_n, m - one_n, several, FW_N(several));
+	pg_array(p, PG_INT8, n);
+	for (size_t i = 0; i < n; i++)
+		pg_item_int(p, (int64_t)b[i].mood);
+	pg_array(p, PG_INT8, n);
+	for (size_t i = 0; i < n; i++)
+		pg_item_int(p, b[i].total_us);
+	pg_send(p, PG_HOSTS_RETURN, return_sql);
+}
 
 void pg_hosts_return(struct pg *p, struct pg_back *b, size_t n)
 {
-	static const size_t columns[] = {offsetof(struct returned, host_id), offsetof(struct returned, n),
-		offsetof(struct returned, cooldown_ms), offsetof(struct returned, from), offsetof(struct returned, of),
-		offsetof(struct returned, mood)};
 	struct returned *h = NULL;
 	size_t m;
 
@@ -263,20 +313,10 @@ void pg_hosts_return(struct pg *p, struct pg_back *b, size_t n)
 	if (!h)
 		return;
 	m = returned_sum(h, b, n);
-	returned_column(p, h, m, offsetof(struct returned, host_id));
+	returned_column(p, h, m, COLUMN(host_id));
 	pg_send(p, PG_HOSTS_LOCK, lock_sql);
-	for (size_t i = 0; i < FW_N(columns); i++)
-		returned_column(p, h, m, columns[i]);
-	pg_array(p, PG_INT8, n);
-	for (size_t i = 0; i < n; i++)
-		pg_item_int(p, (int64_t)b[i].mood);
-	pg_array(p, PG_INT8, n);
-	for (size_t i = 0; i < n; i++)
-		pg_item_int(p, b[i].total_us);
-	returned_column(p, h, m, offsetof(struct returned, visits));
-	returned_column(p, h, m, offsetof(struct returned, next_ms));
-	pg_send(p, PG_HOSTS_RETURN, return_sql);
-	returned_column(p, h, m, offsetof(struct returned, host_id));
+	returned_put(p, h, m, b, n);
+	returned_column(p, h, m, COLUMN(host_id));
 	pg_int(p, pg_place_number(p));
 	pg_send(p, PG_TURNS, turns_sql);
 	free(h);
