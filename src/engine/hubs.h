@@ -29,6 +29,8 @@ struct item { /* a subscription, or a callback that is to be left */
 struct hub { /* a server that is asked */
 	char host[256];
 	int64_t free_ms;            /* nobody has a turn there from then on */
+	int64_t pause_ms;           /* nobody is to be asked there before: it fails for all */
+	uint32_t fail_n;            /* requests in a row that it refused, or never verified */
 	uint32_t flying;
 };
 

@@ -77,6 +77,67 @@ static int push_set(struct fw_hubs *h, struct view *v, struct fw_err *err)
 	return rc == FW_ENOTFOUND ? 0 : rc;
 }
 
+/* ---- hubs -------------------------------------------------------------------------------------------------------------------------------- */
+
+static struct hub *hub_of(struct fw_hubs *h, struct fw_str url)
+{
+	char host[256];
+	struct hub *hub;
+	int rc = 0;
+
+	if (!fw_url_host(url, host, sizeof(host)))
+		return NULL;
+	hub = fw_map_get(&h->hubs, fw_str(host));
+	if (hub)
+		return hub;
+	hub = calloc(1, sizeof(*hub));
+	if (!hub)
+		return NULL;
+	(void)fw_snprintf(hub->host, sizeof(hub->host), "%s", host);
+	(void)fw_map_put(&h->hubs, fw_str(hub->host), hub, &rc);
+	if (!rc)
+		return hub;
+	free(hub);
+	return NULL;
+}
+
+/* It has refused a request, or taken it and never verified it. */
+static void hub_failed(struct hub *hub, int64_t now_ms)
+{
+	hub->fail_n++;
+	if (hub->fail_n == SUB_HUB_FAILS)
+		fw_info("hub %s: %u requests in a row came to nothing: all its feeds wait", hub->host, hub->fail_n);
+	hub->pause_ms = now_ms + sub_hub_pause_ms(hub->fail_n);
+}
+
+static void hub_works(struct hub *hub)
+{
+	hub->fail_n = 0;
+	hub->pause_ms = 0;
+}
+
+/* May the hub be asked now? Else *at_ms: when to come again. Requests to a hub keep a gap, and each has its turn. */
+static bool turn(struct fw_hubs *h, struct item *it, struct hub *hub, int64_t now_ms, int64_t *at_ms)
+{
+	if (now_ms < hub->pause_ms) { /* and then not all at once */
+		it->slot_ms = 0;
+		*at_ms = hub->pause_ms + (int64_t)(hubs_rnd(h) % (uint64_t)(hub->pause_ms - now_ms + 1));
+		return false;
+	}
+	if (!it->slot_ms) {
+		it->slot_ms = FW_MAX(now_ms, hub->free_ms);
+		hub->free_ms = it->slot_ms + h->config->host_gap_ms;
+	}
+	*at_ms = it->slot_ms;
+	if (it->slot_ms > now_ms)
+		return false;
+	*at_ms = now_ms + FULL_MS;
+	if (hub->flying >= (hub->fail_n < SUB_HUB_FAILS ? (uint32_t)h->config->host_max : 1u) || h->flying >= HUB_FLYING_MAX)
+		return false;
+	it->slot_ms = 0;
+	return true;
+}
+
 /* ---- callbacks --------------------------------------------------------------------------------------------------------------------------- */
 
 static bool may_have_secret(const struct fw_hubs *h, const struct sub *s)
@@ -156,6 +217,10 @@ static int verified(struct fw_hubs *h, struct view *v, const struct callback *cb
 	struct fw_str old = v->s.token;
 	int rc;
 
+	struct hub *hub = hub_of(h, cb->hub);
+
+	if (hub)
+		hub_works(hub);
 	if (v->s.state != FW_WEBSUB_ACTIVE)
 		fw_info("feed %lld: its hub has verified, and brings what is new", (long long)v->s.feed_id);
 	sub_verified(&v->s, cb->said_ms, cb->lease_ms, hubs_rnd(h));
@@ -190,45 +255,6 @@ static int callback_read(struct fw_hubs *h, struct view *v, struct fw_str token,
 }
 
 /* ---- requests ---------------------------------------------------------------------------------------------------------------------------- */
-
-static struct hub *hub_of(struct fw_hubs *h, struct fw_str url)
-{
-	char host[256];
-	struct hub *hub;
-	int rc = 0;
-
-	if (!fw_url_host(url, host, sizeof(host)))
-		return NULL;
-	hub = fw_map_get(&h->hubs, fw_str(host));
-	if (hub)
-		return hub;
-	hub = calloc(1, sizeof(*hub));
-	if (!hub)
-		return NULL;
-	(void)fw_snprintf(hub->host, sizeof(hub->host), "%s", host);
-	(void)fw_map_put(&h->hubs, fw_str(hub->host), hub, &rc);
-	if (!rc)
-		return hub;
-	free(hub);
-	return NULL;
-}
-
-/* May the hub be asked now? Else *at_ms: when to come again. Requests to a hub keep a gap, and each has its turn. */
-static bool turn(struct fw_hubs *h, struct item *it, struct hub *hub, int64_t now_ms, int64_t *at_ms)
-{
-	if (!it->slot_ms) {
-		it->slot_ms = FW_MAX(now_ms, hub->free_ms);
-		hub->free_ms = it->slot_ms + h->config->host_gap_ms;
-	}
-	*at_ms = it->slot_ms;
-	if (it->slot_ms > now_ms)
-		return false;
-	*at_ms = now_ms + FULL_MS;
-	if (hub->flying >= (uint32_t)h->config->host_max || h->flying >= HUB_FLYING_MAX)
-		return false;
-	it->slot_ms = 0;
-	return true;
-}
 
 static void ask_free(struct ask *k)
 {
@@ -267,6 +293,8 @@ static void on_answer(struct fw_fetch *f)
 	}
 	atomic_fetch_add(&websub_meter.asked_n, 1);
 	atomic_fetch_add(&websub_meter.refused_n, *why != 0);
+	if (*why && !it->token[0])
+		hub_failed(k->hub, fw_now_ms());
 	rc = ask_ended(k, *why ? why : NULL, &err);
 	if (rc) {
 		fw_warn("feed %lld: what its hub answered was not noted: %s", (long long)it->feed_id, err.text);
@@ -336,6 +364,18 @@ static int forget(struct fw_hubs *h, struct view *v, struct item *it, struct fw_
 /* What was asked by hand. */
 static int switch_it(struct fw_hubs *h, struct view *v, enum look how, struct fw_err *err)
 {
+	if (how == LOOK_ON) {
+		struct hub *hub = v->is ? hub_of(h, v->s.hub) : NULL;
+		char key[REC_KEY_MAX];
+		int rc;
+
+		rec_key(key, "brake", v->wish.feed_id, NULL); /* a person knows better */
+		rc = rec_remove(h->st, key, err);
+		if (rc)
+			return rc;
+		if (hub)
+			hub->pause_ms = 0;
+	}
 	if (!v->is || how == LOOK || v->s.held == (how == LOOK_OFF)) {
 		if (v->is && how == LOOK_ON && v->s.state == FW_WEBSUB_OFF)
 			v->s.next_ms = v->now_ms;
@@ -381,6 +421,28 @@ static void ask_form(const struct view *v, const struct callback *cb, struct fw_
 		wish_subscribe_form(&v->s, true, cb->token, cb->secret, cb->lease_asked_ms, form);
 }
 
+/* The hub is left alone by all for a while. */
+static void pause_note(struct view *v, const struct hub *hub, int64_t *at_ms)
+{
+	(void)fw_snprintf(v->s.why, sizeof(v->s.why), "the hub failed %u times in a row, whatever the feed: all wait", hub->fail_n);
+	if (v->s.state == FW_WEBSUB_ACTIVE)
+		*at_ms = FW_MIN(*at_ms, v->s.until_ms);
+	v->s.next_ms = *at_ms;
+}
+
+/* Was it asked too often? */
+static int brake(struct fw_hubs *h, struct view *v, bool *ask, struct fw_err *err)
+{
+	int64_t brake_ms, was_ms;
+	int rc = rec_brake_get(h->st, v->s.feed_id, &brake_ms, err);
+
+	if (rc)
+		return rc;
+	was_ms = brake_ms;
+	*ask = sub_may_ask(&v->s, &brake_ms, sub_ask_gap_ms(h->config->websub_lease_ms), v->now_ms);
+	return brake_ms != was_ms ? rec_brake_put(h->st, v->s.feed_id, brake_ms, v->now_ms, err) : 0;
+}
+
 /* It is due: *at_ms: when to look again. */
 static int due(struct fw_hubs *h, struct view *v, struct item *it, int64_t *at_ms, struct fw_err *err)
 {
@@ -390,12 +452,23 @@ static int due(struct fw_hubs *h, struct view *v, struct item *it, int64_t *at_m
 	bool fresh, ask;
 	int rc = 0;
 
+	if (hub && !v->s.held && v->wish.hub_n && sub_silent(&v->s, &v->wish, v->now_ms, hubs_rnd(h)))
+		hub_failed(hub, v->now_ms);
+	*at_ms = v->s.next_ms;
+	if (v->s.next_ms > v->now_ms)
+		return rec_sub_put(h->st, &v->s, v->now_ms, err);
+	hub = hub_of(h, v->s.hub); /* it may be the next one now */
 	if (!hub)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
-	if (!v->s.held && v->wish.hub_n && !turn(h, it, hub, v->now_ms, at_ms))
+	if (!v->s.held && v->wish.hub_n && !turn(h, it, hub, v->now_ms, at_ms)) {
+		if (v->now_ms < hub->pause_ms)
+			pause_note(v, hub, at_ms);
 		return rec_sub_put(h->st, &v->s, v->now_ms, err);
+	}
 	ask = sub_due(&v->s, &v->wish, v->now_ms, hubs_rnd(h), &fresh);
 	if (ask)
+		rc = brake(h, v, &ask, err);
+	if (ask && !rc)
 		rc = ask_callback(h, v, fresh, &cb, err);
 	if (ask && !rc)
 		ask_form(v, &cb, &form);
@@ -408,7 +481,7 @@ static int due(struct fw_hubs *h, struct view *v, struct item *it, int64_t *at_m
 	*at_ms = v->s.next_ms;
 	rc = rc ? rc : rec_sub_put(h->st, &v->s, v->now_ms, err);
 	if (ask && !rc)
-		rc = ask_begin(h, it, hub_of(h, v->s.hub), v->s.hub, cb.token, &form, err);
+		rc = ask_begin(h, it, hub, v->s.hub, cb.token, &form, err);
 	fw_buf_finish(&form);
 	return rc;
 }

@@ -16,6 +16,8 @@
 #define DISTRUST_MAX_MS (30 * FW_DAY_MS)
 #define FORGIVEN_MS (30 * FW_DAY_MS)
 #define LEASE_UNSAID_MS FW_DAY_MS   /* a hub that says 0, nothing, or no number: about a day is what hubs keep at least */
+#define HUB_PAUSE_MS (10 * FW_MINUTE_MS)
+#define HUB_PAUSE_MAX_MS (6 * FW_HOUR_MS)
 #define NEVER_MS (30 * FW_DAY_MS)   /* one that is off by hand is looked at so seldom */
 
 const char *fw_websub_state_name(enum fw_websub_state s)
@@ -95,6 +97,8 @@ static void failed(struct sub *s, const struct sub_wish *w, int64_t least_ms, in
 	s->sent = false;
 	s->state = FW_WEBSUB_OFF;
 	s->since_ms = s->until_ms = 0;
+	if (least_ms > 0)
+		s->left_ms = FW_MAX(FW_MIN(s->left_ms, now_ms + BACKOFF_MAX_MS), now_ms + least_ms);
 	if (s->hub_i + 1 < w->hub_n) {
 		s->hub_i++;
 		s->next_ms = now_ms;
@@ -102,7 +106,7 @@ static void failed(struct sub *s, const struct sub_wish *w, int64_t least_ms, in
 		s->hub_i = 0;
 		s->fail_n++;
 		pause_ms = FW_MIN(BACKOFF_MS << FW_MIN(s->fail_n - 1, 10u), BACKOFF_MAX_MS);
-		pause_ms = FW_MAX(pause_ms, least_ms);
+		pause_ms = FW_MAX(pause_ms, FW_MIN(s->left_ms - now_ms, BACKOFF_MAX_MS)); /* of any hub of the round */
 		s->next_ms = now_ms + spread(pause_ms, pause_ms / 4, rnd);
 	}
 	s->hub = w->hub_n ? w->hub[s->hub_i] : s->hub;
@@ -117,6 +121,25 @@ static void renewal_failed(struct sub *s, int64_t least_ms, int64_t now_ms)
 	s->next_ms = FW_MIN(now_ms + FW_MAX(FW_MAX(pause_ms, FW_SECOND_MS), least_ms), s->until_ms);
 }
 
+bool sub_silent(struct sub *s, const struct sub_wish *w, int64_t now_ms, uint64_t rnd)
+{
+	bool silent = s->sent, over = s->state == FW_WEBSUB_ACTIVE && now_ms >= s->until_ms;
+
+	s->sent = false;
+	if (over) {
+		say(s, FW_STR("the lease ran out"));
+		s->state = FW_WEBSUB_OFF;
+		s->since_ms = s->until_ms = 0;
+	} else if (silent && s->state == FW_WEBSUB_ASKED) {
+		say(s, FW_STR("the hub took the request, and never verified it"));
+		failed(s, w, 0, now_ms, rnd);
+	} else if (silent && s->state == FW_WEBSUB_ACTIVE) {
+		say(s, FW_STR("the hub took the renewal, and has not verified it"));
+		renewal_failed(s, 0, now_ms);
+	}
+	return silent;
+}
+
 bool sub_due(struct sub *s, const struct sub_wish *w, int64_t now_ms, uint64_t rnd, bool *fresh)
 {
 	*fresh = false;
@@ -124,25 +147,42 @@ bool sub_due(struct sub *s, const struct sub_wish *w, int64_t now_ms, uint64_t r
 		s->next_ms = now_ms + NEVER_MS;
 		return false;
 	}
-	if (s->state == FW_WEBSUB_ASKED && s->sent) {
-		say(s, FW_STR("the hub took the request, and never verified it"));
-		failed(s, w, 0, now_ms, rnd);
-		if (s->next_ms > now_ms)
-			return false;
-	} else if (s->state == FW_WEBSUB_ACTIVE && now_ms < s->until_ms) {
-		if (!s->sent)
-			return true;
-		say(s, FW_STR("the hub took the renewal, and has not verified it"));
-		renewal_failed(s, 0, now_ms);
+	if (sub_silent(s, w, now_ms, rnd) && s->next_ms > now_ms)
 		return false;
-	} else if (s->state == FW_WEBSUB_ACTIVE) {
-		say(s, FW_STR("the lease ran out"));
-		s->state = FW_WEBSUB_OFF;
-		s->since_ms = s->until_ms = 0;
-	}
+	if (s->state == FW_WEBSUB_ACTIVE)
+		return true;
 	*fresh = s->state == FW_WEBSUB_OFF;
 	ask_at(s, w, s->next_ms);
 	return true;
+}
+
+int64_t sub_ask_gap_ms(int64_t lease_ms)
+{
+	return FW_MIN(SUB_ASK_GAP_MS, lease_ms / 4);
+}
+
+int64_t sub_hub_pause_ms(uint32_t fail_n)
+{
+	return fail_n < SUB_HUB_FAILS ? 0 : FW_MIN(HUB_PAUSE_MS << FW_MIN(fail_n - SUB_HUB_FAILS, 10u), HUB_PAUSE_MAX_MS);
+}
+
+bool sub_may_ask(struct sub *s, int64_t *brake_ms, int64_t gap_ms, int64_t now_ms)
+{
+	int64_t all_ms = SUB_ASK_BURST * gap_ms, wait_ms;
+
+	*brake_ms = FW_MAX(FW_MIN(*brake_ms, now_ms + all_ms), now_ms); /* no further, should the clock have been set back */
+	wait_ms = *brake_ms + gap_ms - all_ms - now_ms;
+	if (wait_ms <= 0) {
+		*brake_ms += gap_ms;
+		return true;
+	}
+	s->next_ms = now_ms + wait_ms;
+	if (s->state == FW_WEBSUB_ACTIVE)
+		s->next_ms = FW_MIN(s->next_ms, s->until_ms);
+	else
+		s->state = FW_WEBSUB_OFF;
+	(void)fw_snprintf(s->why, sizeof(s->why), "asked too often of late, since the feed or its hub makes it necessary: it has to wait");
+	return false;
 }
 
 void sub_answered(struct sub *s, const struct sub_wish *w, const char *why, int64_t retry_ms, int64_t now_ms, uint64_t rnd)

@@ -22,6 +22,8 @@
 #define SUB_HUBS_MAX 5
 #define SUB_SILENCE_MS INT64_C(3600000)      /* a hub that took the request has so long to verify */
 #define SUB_GRACE_MS INT64_C(600000)         /* and so long to bring what a poll has found already, or has for the callback before */
+#define SUB_ASK_BURST 8                      /* the general brake: so many requests for a topic at once, */
+#define SUB_ASK_GAP_MS INT64_C(7200000)      /* and one in so long on average: 20 in any 24 h */
 #define SUB_LEASE_MIN_MS INT64_C(300000)
 #define SUB_LEASE_MAX_MS INT64_C(7776000000) /* 90 d */
 #define SUB_DENIED_MS INT64_C(604800000)     /* 7 d: WSB-08 */
@@ -41,6 +43,7 @@ struct sub {
 	int64_t since_ms;          /* active without a break since; 0: it is not */
 	int64_t verified_ms;       /* last; 0: never */
 	int64_t until_ms;          /* the lease */
+	int64_t left_ms;           /* a hub has refused, or said when to come again: no round begins before; 0: none has */
 	int64_t distrust_ms;       /* trusted again from then on; 0: it is */
 	uint32_t fail_n;           /* rounds over all hubs in a row that failed */
 	uint32_t missed_n;         /* times it brought nothing of what a poll found */
@@ -66,8 +69,20 @@ enum sub_change sub_wish(struct sub *s, const struct sub_wish *w, int64_t now_ms
 int64_t sub_overlap_ms(int64_t lease_ms);
 /* Its callback is no more, whatever the hub thinks: to be asked anew. */
 void sub_lost(struct sub *s, int64_t now_ms);
+/* The hub took a request, and has not verified it by its time (next_ms): true; a failure like others. And the lease may be over. */
+bool sub_silent(struct sub *s, const struct sub_wish *w, int64_t now_ms, uint64_t rnd);
 /* Its time has come (next_ms). True: ask the hub now, with s->token (SUB_NEW: a new one, when *fresh). */
 bool sub_due(struct sub *s, const struct sub_wish *w, int64_t now_ms, uint64_t rnd, bool *fresh);
+/*
+ * The general brake, whatever feeds and hubs say: SUB_ASK_BURST requests, then one in gap_ms. *brake_ms is kept for each feed, apart from its
+ * subscription, which may come and go; 0: never asked. Behind sub_due(): false: not now; s is to be looked at again when it may be.
+ */
+bool sub_may_ask(struct sub *s, int64_t *brake_ms, int64_t gap_ms, int64_t now_ms);
+/* The gap when hubs are asked for leases of so long: SUB_ASK_GAP_MS, less for those who want it short. */
+int64_t sub_ask_gap_ms(int64_t lease_ms);
+/* Requests that fail in a row for all topics of a hub, so many: how long it is left alone by all; 0: not at all. */
+#define SUB_HUB_FAILS 10
+int64_t sub_hub_pause_ms(uint32_t fail_n);
 /* The hub was asked. why NULL: it took it. retry_ms: Retry-After as a duration, or 0. */
 void sub_answered(struct sub *s, const struct sub_wish *w, const char *why, int64_t retry_ms, int64_t now_ms, uint64_t rnd);
 /* It has verified, for so long. */

@@ -113,6 +113,7 @@ int rec_sub_put(struct fw_store *st, const struct sub *s, int64_t now_ms, struct
 	time_out(&j, "since_ms", s->since_ms);
 	time_out(&j, "verified_ms", s->verified_ms);
 	time_out(&j, "until_ms", s->until_ms);
+	time_out(&j, "left_ms", s->left_ms);
 	time_out(&j, "distrust_ms", s->distrust_ms);
 	time_out(&j, "failed", s->fail_n);
 	time_out(&j, "missed", s->missed_n);
@@ -137,7 +138,7 @@ bool rec_sub_read(struct fw_str value, struct fw_arena *a, struct sub *out)
 		.sent = flag(o, "sent"), .hub = text(o, "hub", a), .topic = text(o, "topic", a), .token = text(o, "token", a),
 		.base = text(o, "base", a), .renewal = text(o, "renewal", a), .next_ms = number(o, "next_ms"), .asked_ms = number(o, "asked_ms"),
 		.since_ms = number(o, "since_ms"), .verified_ms = number(o, "verified_ms"), .until_ms = number(o, "until_ms"),
-		.distrust_ms = number(o, "distrust_ms"), .fail_n = (uint32_t)number(o, "failed"),
+		.left_ms = number(o, "left_ms"), .distrust_ms = number(o, "distrust_ms"), .fail_n = (uint32_t)number(o, "failed"),
 		.missed_n = (uint32_t)number(o, "missed"), .hub_i = (uint32_t)number(o, "nth_hub")};
 	for (int i = 0; i < FW_WEBSUB_STATE_N; i++) {
 		if (fw_str_eq(state, fw_str(fw_websub_state_name((enum fw_websub_state)i))))
@@ -313,6 +314,35 @@ int rec_counts_add(struct fw_store *st, const struct counts *more, int64_t now_m
 	fw_json_int(&j, "last_ms", FW_MAX(now.last_ms, more->last_ms));
 	fw_json_end(&j);
 	return put(st, key, &b, now_ms, now_ms + KEEP_MS, err);
+}
+
+/* ---- brake/N ---------------------------------------------------------------------------------------------------------------------------- */
+
+int rec_brake_get(struct fw_store *st, int64_t feed_id, int64_t *brake_ms, struct fw_err *err)
+{
+	char key[REC_KEY_MAX];
+	struct fw_record r;
+	struct fw_arena a;
+	int rc;
+
+	*brake_ms = 0;
+	rec_key(key, "brake", feed_id, NULL);
+	fw_arena_init(&a, 0);
+	rc = get(st, key, &a, &r, err);
+	if (!rc && !fw_str_int(r.value, brake_ms))
+		*brake_ms = 0;
+	fw_arena_finish(&a);
+	return rc == FW_ENOTFOUND ? 0 : rc;
+}
+
+int rec_brake_put(struct fw_store *st, int64_t feed_id, int64_t brake_ms, int64_t now_ms, struct fw_err *err)
+{
+	struct fw_buf b = FW_BUF_INIT(0);
+	char key[REC_KEY_MAX];
+
+	rec_key(key, "brake", feed_id, NULL);
+	fw_buf_addf(&b, "%lld", (long long)brake_ms);
+	return put(st, key, &b, now_ms, FW_MAX(brake_ms, now_ms + 1), err);
 }
 
 /* ---- ask/N/WORD ------------------------------------------------------------------------------------------------------------------------- */

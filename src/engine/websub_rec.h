@@ -5,6 +5,7 @@
  *	feed/N      struct sub. The process that leads
  *	cb/TOKEN    a callback. Made and ended by the process that leads; in between, who is told by a hub notes it there
  *	n/N         what came for feed N: counts. Every process, now and then
+ *	brake/N     how often the hubs of feed N were asked (sub_may_ask). The process that leads; it outlives feed/N
  *	ask/N/WORD  something to look at, for the process that leads: "look" (a hub has verified or refused), "missed", "on", "off", "hint"
  *	key         signs callbacks. Made by who needs it first, never changed
  *	leader      who leads, till when
@@ -57,6 +58,8 @@ bool rec_callback_read(struct fw_str value, struct fw_arena *a, struct callback 
 FW_MUST_CHECK int rec_callback_remove(struct fw_store *st, struct fw_str token, struct fw_err *err); /* one that is not there is fine */
 FW_MUST_CHECK int rec_counts_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct counts *out, struct fw_err *err); /* none: zeros */
 FW_MUST_CHECK int rec_counts_add(struct fw_store *st, const struct counts *more, int64_t now_ms, struct fw_err *err);
+FW_MUST_CHECK int rec_brake_get(struct fw_store *st, int64_t feed_id, int64_t *brake_ms, struct fw_err *err); /* none: 0 */
+FW_MUST_CHECK int rec_brake_put(struct fw_store *st, int64_t feed_id, int64_t brake_ms, int64_t now_ms, struct fw_err *err);
 FW_MUST_CHECK int rec_ask(struct fw_store *st, int64_t feed_id, const char *word, const struct missed *m /* or NULL */, int64_t now_ms,
 	struct fw_err *err);
 bool rec_missed_read(struct fw_str value, struct missed *out);

@@ -334,6 +334,52 @@ def denial(base):
         equal(len(hub.posts()), 1)
 
 
+@case("a feed that names another topic at each fetch: its hub is asked 8 times, then once in two hours, and a person is told why") # liars
+def flipping(base):
+    with both(base) as (hub, d):
+        u, n = hub.url, [0]
+
+        def page(_):
+            n[0] += 1
+            return 200, [("Content-Type", "application/atom+xml")], atom("f", [1], links(("hub", u + "/hub"), ("self", u + "/f?%d" % n[0])))
+        with hub.lock:
+            hub.pages["/f"] = page
+        d.add(u + "/f")
+        for i in range(1, 12):
+            wait_for("a look at it", lambda i=i: len([f for f in hub.posts() if f["hub.mode"] == "subscribe"]) == min(i, 8), 60)
+            if i >= 8:
+                wait_for("it waits", lambda i=i: [(w["state"], w["topic"]) for w in d.wheel.json("websub", "list")] == [("active" if i == 8 else "off",
+                    u + "/f?%d" % i)], 60)
+            d.wheel.run("set", "--due", u + "/f")
+            d.wheel.run_once()
+        holds("asked too often" in d.wheel.run("why", "#1").stdout and "asked too often" in d.wheel.run("websub").stdout, "why says it")
+        next_s = d.wheel.json("websub", "list")[0]["next_ms"] / 1000 - time.time()
+        holds(6000 < next_s <= 7200, next_s)
+        wait_for("what was asked for is left", lambda: not hub.subscriptions, 60)
+        equal(len([f for f in hub.posts() if f["hub.mode"] == "subscribe"]), 8)
+        d.wheel.run("websub", "off", u + "/f")
+        d.wheel.run("websub", "on", u + "/f") # a person knows better
+        d.is_active()
+
+
+@case("a hub that fails whatever the feed is left alone by all of them, and a person is told why") # liars
+def broken_hub(base):
+    with both(base, conf="host_max = 2\n") as (hub, d):
+        u = hub.url
+        for i in range(16):
+            hub.page("/f%d" % i, atom("f%d" % i, [1], links(("hub", u + "/broken"), ("self", u + "/f%d" % i))))
+        d.wheel.run("add", *(u + "/f%d" % i for i in range(16)))
+        for _ in range(3):
+            d.wheel.run_once()
+        wait_for("a verdict", lambda: all("404" in w or "whatever the feed" in w for w in d.known("why")) and len(d.known()) == 16, 60)
+        asked, waits = len(hub.posts("/broken")), [w for w in d.wheel.json("websub", "list") if "whatever the feed" in w["why"]]
+        equal(asked + len(waits), 16)
+        holds(waits and 10 <= asked, asked)
+        for w in waits:
+            holds(300 < w["next_ms"] / 1000 - time.time() < 9000, w)
+        holds("whatever the feed" in d.wheel.run("why", "#%d" % waits[0]["feed"]).stdout, "why says it")
+
+
 @case("left: when a feed is paused, removed, switched off, or moves its topic; what still comes is answered 410") # WSB-13, WSB-15
 def leaving(base):
     with both(base, conf="host_max = 16\n") as (hub, d):

@@ -340,6 +340,187 @@ START_TEST(leases_of_liars)
 }
 END_TEST
 
+/* ---- hubs that lie ---------------------------------------------------------------------------------------------------------------------------- */
+
+enum lie { HONEST, DENIES_AFTERWARDS, LEASE_OF_A_SECOND, NEVER_VERIFIES, SAYS_500, VERIFIES_AND_SAYS_500, RETRY_AT_ONCE, VERIFIES_EVERY_OTHER,
+	TOPIC_FLIPS, HUB_COMES_AND_GOES, LIE_N };
+
+struct world {
+	struct sub s;
+	struct sub_wish w;
+	int64_t brake_ms, asked[4096];
+	size_t asked_n;
+	int64_t looked_ms;
+	bool braked;               /* and why says so */
+};
+
+/* What the hub does with a request. */
+static void lie(struct world *k, enum lie how, int64_t at, uint64_t rnd)
+{
+	char why[80];
+
+	switch (how) {
+	case DENIES_AFTERWARDS:
+		sub_verified(&k->s, at, 10 * DAY, rnd);
+		sub_denied(&k->s, &k->w, FW_STR("no"), at, rnd);
+		break;
+	case LEASE_OF_A_SECOND:
+	case TOPIC_FLIPS:
+	case HUB_COMES_AND_GOES:
+		sub_verified(&k->s, at, how == LEASE_OF_A_SECOND ? sub_lease_ms(FW_STR("1"), 10 * DAY, why) : DAY, rnd);
+		sub_answered(&k->s, &k->w, NULL, 0, at, rnd);
+		break;
+	case SAYS_500: sub_answered(&k->s, &k->w, "the server says 500", 0, at, rnd); break;
+	case RETRY_AT_ONCE: sub_answered(&k->s, &k->w, "the server says 503", 1, at, rnd); break;
+	case VERIFIES_AND_SAYS_500:
+		sub_verified(&k->s, at, 300 * 1000, rnd);
+		sub_answered(&k->s, &k->w, "the server says 500", 0, at, rnd);
+		break;
+	case VERIFIES_EVERY_OTHER:
+		if (k->asked_n % 2)
+			sub_verified(&k->s, at, 300 * 1000, rnd);
+		else
+			sub_answered(&k->s, &k->w, NULL, 0, at, rnd);
+		break;
+	case NEVER_VERIFIES: sub_answered(&k->s, &k->w, NULL, 0, at, rnd); break;
+	default: sub_verified(&k->s, at, 10 * DAY, rnd); break;
+	}
+}
+
+/* What a fetch finds, every ten minutes. */
+static void fetched(struct world *k, enum lie how, int64_t at)
+{
+	if (how == TOPIC_FLIPS) {
+		k->w.topic = at / (10 * FW_MINUTE_MS) % 2 ? FW_STR("https://pub.example/odd") : FW_STR("https://pub.example/even");
+	} else if (how == HUB_COMES_AND_GOES) {
+		k->w.hub_n = k->w.hub_n ? 0 : 1;
+	}
+	if (sub_wish(&k->s, &k->w, at) == SUB_GONE)
+		k->s = (struct sub){0};
+}
+
+static void live(struct world *k, enum lie how, uint32_t hubs)
+{
+	uint64_t rnd = 88172645463325252u;
+
+	*k = (struct world){.w = wish(hubs)};
+	for (int64_t at = NOW; at < NOW + 30 * DAY; at += 10 * 1000) {
+		bool fresh;
+
+		rnd ^= rnd << 13, rnd ^= rnd >> 7, rnd ^= rnd << 17;
+		if (at >= k->looked_ms) {
+			fetched(k, how, at);
+			k->looked_ms = at + 10 * FW_MINUTE_MS;
+		}
+		if (!k->s.feed_id || k->s.next_ms > at || !sub_due(&k->s, &k->w, at, rnd, &fresh))
+			continue;
+		if (!sub_may_ask(&k->s, &k->brake_ms, sub_ask_gap_ms(10 * DAY), at)) {
+			ck_assert(says(&k->s, "asked too often"));
+			k->braked = true;
+			continue;
+		}
+		ck_assert_uint_lt(k->asked_n, FW_N(k->asked));
+		k->asked[k->asked_n++] = at;
+		k->s.asked_ms = at;
+		lie(k, how, at, rnd);
+	}
+}
+
+/* How often it was asked in the worst 24 hours. */
+static size_t worst_day(const struct world *k)
+{
+	size_t most = 0;
+
+	for (size_t i = 0, from = 0; i < k->asked_n; i++) {
+		while (k->asked[i] - k->asked[from] >= DAY)
+			from++;
+		most = FW_MAX(most, i - from + 1);
+	}
+	return most;
+}
+
+START_TEST(liars_are_asked_rarely) /* the clamp of each: whatever it says, it is asked 20 times in 24 hours at most */
+{
+	static const struct { enum lie how; size_t day, month; bool braked; const char *words; } T[] = {
+		{HONEST, 1, 5, false, ""},
+		{DENIES_AFTERWARDS, 1, 5, false, "the hub refused: no"},
+		{LEASE_OF_A_SECOND, 20, 370, true, NULL},
+		{NEVER_VERIFIES, 6, 12, false, "never verified"},
+		{SAYS_500, 6, 12, false, "says 500"},
+		{RETRY_AT_ONCE, 6, 12, false, "says 503"},
+		{VERIFIES_AND_SAYS_500, 20, 370, true, NULL},
+		{VERIFIES_EVERY_OTHER, 20, 370, true, NULL},
+		{TOPIC_FLIPS, 20, 370, true, NULL},
+		{HUB_COMES_AND_GOES, 20, 370, true, NULL},
+	};
+	static struct world k;
+
+	ck_assert_uint_eq(FW_N(T), LIE_N);
+	for (size_t i = 0; i < FW_N(T); i++) {
+		live(&k, T[i].how, 1);
+		ck_assert_msg(k.asked_n > 0 && worst_day(&k) <= T[i].day && k.asked_n <= T[i].month, "lie %d: %zu a day, %zu a month", (int)T[i].how,
+			worst_day(&k), k.asked_n);
+		ck_assert_msg(!T[i].words || (*T[i].words ? says(&k.s, T[i].words) : !k.s.why[0]), "lie %d: %s", (int)T[i].how, k.s.why);
+		ck_assert_msg(k.braked == T[i].braked, "lie %d", (int)T[i].how);
+		live(&k, T[i].how, 3); /* nor does it help to name several */
+		ck_assert_uint_le(worst_day(&k), 20);
+	}
+}
+END_TEST
+
+START_TEST(the_brake)
+{
+	struct sub s = active(NOW, 10 * DAY, 1);
+	int64_t brake_ms = 0, gap = SUB_ASK_GAP_MS;
+
+	for (int i = 0; i < SUB_ASK_BURST; i++)
+		ck_assert(sub_may_ask(&s, &brake_ms, gap, NOW));
+	ck_assert(!sub_may_ask(&s, &brake_ms, gap, NOW));
+	ck_assert(says(&s, "too often"));
+	ck_assert_int_eq(s.state, FW_WEBSUB_ACTIVE); /* what it has it keeps */
+	ck_assert_int_eq(s.next_ms, NOW + gap);
+	ck_assert(!sub_may_ask(&s, &brake_ms, gap, NOW + gap - 1));
+	ck_assert(sub_may_ask(&s, &brake_ms, gap, NOW + gap));
+	ck_assert(!sub_may_ask(&s, &brake_ms, gap, NOW - 3650 * DAY)); /* the clock was set back by ten years: */
+	ck_assert(sub_may_ask(&s, &brake_ms, gap, NOW - 3650 * DAY + gap)); /* no longer than usual */
+	ck_assert(sub_may_ask(&s, &brake_ms, gap, NOW + 3650 * DAY));
+	s.state = FW_WEBSUB_ASKED;
+	brake_ms = NOW + 100 * DAY;
+	ck_assert(!sub_may_ask(&s, &brake_ms, gap, NOW));
+	ck_assert_int_eq(s.state, FW_WEBSUB_OFF);
+	ck_assert_int_eq(sub_ask_gap_ms(10 * DAY), SUB_ASK_GAP_MS);
+	ck_assert_int_eq(sub_ask_gap_ms(4000), 1000);
+}
+END_TEST
+
+START_TEST(a_refusal_holds_for_a_week)
+{
+	struct sub_wish w = wish(2);
+	struct sub s = {0};
+	int64_t at = NOW;
+	bool fresh;
+
+	ck_assert_int_eq(sub_wish(&s, &w, at), SUB_NEW);
+	ck_assert(sub_due(&s, &w, at, 1, &fresh));
+	sub_denied(&s, &w, FW_STR("no"), at, 1);
+	ck_assert(sub_due(&s, &w, at, 1, &fresh));
+	sub_answered(&s, &w, "the server says 404", 0, at, 1); /* the other one's failure brings the first no earlier request */
+	ck_assert(fw_str_eq(s.hub, w.hub[0]));
+	ck_assert_int_ge(s.next_ms, at + 7 * DAY);
+	ck_assert_int_le(s.next_ms, at + 9 * DAY);
+}
+END_TEST
+
+START_TEST(hubs_that_fail_for_all)
+{
+	ck_assert_int_eq(sub_hub_pause_ms(0), 0);
+	ck_assert_int_eq(sub_hub_pause_ms(SUB_HUB_FAILS - 1), 0);
+	ck_assert_int_eq(sub_hub_pause_ms(SUB_HUB_FAILS), 10 * FW_MINUTE_MS);
+	ck_assert_int_eq(sub_hub_pause_ms(SUB_HUB_FAILS + 1), 20 * FW_MINUTE_MS);
+	ck_assert_int_eq(sub_hub_pause_ms(UINT32_MAX), 6 * HOUR);
+}
+END_TEST
+
 /* ---- texts ---------------------------------------------------------------------------------------------------------------------------------- */
 
 START_TEST(forms)
@@ -826,7 +1007,8 @@ END_TEST
 int main(void)
 {
 	const TTest *const LAW[] = {wishes, renewed_before_the_end, renewal_keeps_what_is, renewal_not_verified, verified_before_the_answer, never_verified, several_hubs,
-		denied_at_any_time, retry_after_counts, trust, by_hand, cloud_renews_daily, leases_of_liars, forms, signatures,
+		denied_at_any_time, retry_after_counts, trust, by_hand, cloud_renews_daily, leases_of_liars, liars_are_asked_rarely, the_brake, a_refusal_holds_for_a_week,
+		hubs_that_fail_for_all, forms, signatures,
 		callbacks_cannot_be_guessed, one_key_for_all, lost_callbacks, addresses, hubs_of_feeds, clouds};
 	const TTest *const KEPT[] = {what_is_kept_comes_back, intent_is_exact, pushes_are_judged, clouds_ping, a_hint_has_the_feed_asked, lists,
 		workers_tell};
