@@ -535,6 +535,18 @@ static void disk_inspect(const struct sqlite *s, fw_inspect_cb *cb, void *ctx)
 		mib < DISK_LOW_MIB ? "free some: what is fetched and pushed waits when it is full" : "");
 }
 
+/* Passwords of feeds and secrets of hubs lie in it. What cannot be asked is passed over. */
+static void mode_inspect(const struct sqlite *s, fw_inspect_cb *cb, void *ctx)
+{
+	struct stat sb;
+	char text[100];
+
+	if (stat(s->path, &sb) || !(sb.st_mode & 077))
+		return;
+	(void)fw_snprintf(text, sizeof(text), "others may open the file (mode %04o), and passwords and secrets lie in it", (unsigned)sb.st_mode & 07777);
+	cb(ctx, "permissions", 1, text, "chmod 600 it, and the files with -wal and -shm beside it");
+}
+
 /* "wal" or what else keeps its commits; and a version that people can compare. */
 static int sqlite_inspect(struct fw_store *st, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
@@ -555,6 +567,7 @@ static int sqlite_inspect(struct fw_store *st, fw_inspect_cb *cb, void *ctx, str
 	else
 		cb(ctx, "durability", 0, "a visit that is stored is on the disk", "");
 	disk_inspect(s, cb, ctx);
+	mode_inspect(s, cb, ctx);
 	return 0;
 }
 
