@@ -171,6 +171,14 @@ enum MHD_Result http_body_add(struct request *r, const char *data, size_t *len)
 	return r->body.rc ? MHD_NO : MHD_YES;
 }
 
+int http_body_unpack(struct request *r, struct fw_buf *out)
+{
+	if (r->coding == CODING_NONE)
+		return 0;
+	out->max_bytes = FW_MAX(r->body_max, 1);
+	return http_inflate(fw_buf_str(&r->body), r->coding == CODING_GZIP, (size_t)r->lane->h->config->max_ratio, out);
+}
+
 enum MHD_Result http_body_ready(struct request *r)
 {
 	struct http *h = r->lane->h;
@@ -178,7 +186,7 @@ enum MHD_Result http_body_ready(struct request *r)
 	struct fw_buf plain = FW_BUF_INIT(FW_MAX(FW_MIN(left, r->body_max), 1));
 	int rc;
 
-	if (r->coding == CODING_NONE)
+	if (r->coding == CODING_NONE || r->route->raw)
 		return MHD_YES;
 	rc = http_inflate(fw_buf_str(&r->body), r->coding == CODING_GZIP, (size_t)h->config->max_ratio, &plain);
 	if (!rc && hold(r, plain.len)) {

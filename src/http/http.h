@@ -111,6 +111,7 @@ struct route {
 	size_t body_max;             /* 0: it takes none */
 	enum scope scope;            /* who may ask */
 	bool desk;                   /* it needs the store: run is called by a desk's thread, with r->store */
+	bool raw;                    /* its body stays as it came, for that is what was signed: it is unpacked by http_body_unpack() */
 	bool repeat;                 /* with desk: run again when the store broke; GET always is */
 };
 
@@ -164,6 +165,7 @@ struct request {
 		int64_t until_ms;    /* monotonic: the end of patience */
 		int64_t feed_id;
 		size_t held_bytes;   /* while it waits, of http.waiting_bytes */
+		struct fw_buf plain; /* what its body held, if that was packed */
 	} websub;
 	struct request *next;        /* spare */
 };
@@ -293,6 +295,8 @@ enum MHD_Result http_body_begin(struct request *r);
 enum MHD_Result http_body_add(struct request *r, const char *data, size_t *len);
 enum MHD_Result http_body_ready(struct request *r);   /* all of it came, and is unpacked now */
 enum MHD_Result http_body_refused(struct request *r); /* all of it came, and was dropped */
+/* Any thread: what a raw body holds, into out, which stays empty when it was not packed. FW_EFORMAT, FW_ELIMIT, FW_ENOMEM. */
+FW_MUST_CHECK int http_body_unpack(struct request *r, struct fw_buf *out);
 void http_body_over(struct request *r);               /* whatever became of it */
 
 /* ---- log.c --------------------------------------------------------------------------------------------------------------------- */

@@ -92,6 +92,7 @@ void http_websub_free(struct request *r)
 	waits(r, 0);
 	fw_delivery_close(r->websub.delivery, NULL);
 	r->websub.delivery = NULL;
+	fw_buf_finish(&r->websub.plain);
 }
 
 /* It is the hub's, but of no use, or there is no time: then the feed is asked itself. */
@@ -110,8 +111,15 @@ static enum MHD_Result open_it(struct request *r)
 	struct fw_delivery_in in = {.feed_id = r->websub.feed_id, .body = fw_buf_str(&r->body), .any_type = true,
 		.content_type = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_TYPE))};
 	struct fw_err err = {0};
-	int rc = fw_delivery_open(r->store, r->lane->h->config, &in, &r->websub.delivery, &err);
+	int rc;
 
+	fw_buf_reset(&r->websub.plain); /* there may have been one try */
+	rc = http_body_unpack(r, &r->websub.plain);
+	if (rc)
+		fw_err_set(&err, rc, "its Content-Encoding is not what it says, or hides too much");
+	if (r->websub.plain.len)
+		in.body = fw_buf_str(&r->websub.plain);
+	rc = rc ? rc : fw_delivery_open(r->store, r->lane->h->config, &in, &r->websub.delivery, &err);
 	r->websub.until_ms = fw_mono_ms() + LENT_PATIENCE_MS;
 	switch (rc) {
 	case 0: return MHD_YES;
@@ -162,7 +170,7 @@ enum MHD_Result http_websub_push(struct request *r)
 	if (!r->websub.delivery)
 		return ok;
 	rc = fw_delivery_store(r->websub.delivery, r->store, &got, &err);
-	waits(r, rc == FW_EAGAIN ? fw_delivery_bytes(r->websub.delivery) : 0);
+	waits(r, rc == FW_EAGAIN ? fw_delivery_bytes(r->websub.delivery) + r->websub.plain.len : 0);
 	if (rc == FW_EAGAIN && fw_mono_ms() < r->websub.until_ms && atomic_load(&h->waiting_bytes) <= h->config->serve_memory_bytes) {
 		r->again = true;
 		return MHD_YES;

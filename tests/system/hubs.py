@@ -178,9 +178,11 @@ class Hub:
         wait_for("a subscription", there, 60)
         return self.one(topic)
 
-    def send(self, sub, body, method="sha256", kind="application/atom+xml", signature=None, sign=True):
+    def send(self, sub, body, method="sha256", kind="application/atom+xml", signature=None, sign=True, **more):
+        """more: further headers; what is signed is the body as it is sent."""
         headers = {"Content-Type": kind, "Link": '<%s>; rel="self", <%s/hub>; rel="hub"' % (sub.topic, self.url)}
-        body = body.encode()
+        headers.update({k.replace("_", "-"): v for k, v in more.items()})
+        body = body.encode() if isinstance(body, str) else body
         if sub.secret and sign:
             headers["X-Hub-Signature"] = signature or "%s=%s" % (method, hmac.new(sub.secret.encode(), body, getattr(hashlib, method)).hexdigest())
         status, _, _ = ask("POST", sub.callback, body, headers)
