@@ -38,6 +38,14 @@ typedef int fw_websub_cb(void *ctx, const struct fw_websub *s);
 FW_MUST_CHECK int fw_websub_list(struct fw_store *st, fw_websub_cb *cb, void *ctx, struct fw_err *err);
 /* FW_ENOTFOUND: it has none. Strings in the arena. */
 FW_MUST_CHECK int fw_websub_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct fw_websub *out, struct fw_err *err);
+/* Where hubs call back, as the process that asks them has it. */
+struct fw_websub_home {
+	struct fw_str base;          /* absent: none was asked yet */
+	bool led;                    /* there is such a process */
+	bool differs;                /* websub_url here says another address */
+};
+FW_MUST_CHECK int fw_websub_home(struct fw_store *st, const struct fw_config *c, struct fw_arena *a, struct fw_websub_home *out,
+	struct fw_err *err);
 /* By hand: have it subscribed now, or never again until it is asked for. A hub thread does so within seconds. */
 FW_MUST_CHECK int fw_websub_switch(struct fw_store *st, int64_t feed_id, bool on, int64_t now_ms, struct fw_err *err);
 

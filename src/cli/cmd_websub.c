@@ -77,6 +77,18 @@ static int take(void *ctx, const struct fw_websub *w)
 	return cli_gone(l->c);
 }
 
+/* What the list cannot show. */
+static int home_note(struct cli *c, struct fw_err *err)
+{
+	struct fw_websub_home home;
+	int rc = fw_websub_home(c->store, c->config, &c->arena, &home, err);
+
+	if (!rc && home.differs)
+		cli_note(c, "websub_url = %s here, but the server that asks hubs is called back below %.*s: give all servers the same",
+			c->config->websub_url, FW_STR_ARG(home.base));
+	return rc;
+}
+
 static int list(struct cli *c)
 {
 	struct cli_list l;
@@ -91,6 +103,7 @@ static int list(struct cli *c)
 	cli_list_begin(&l, c, COLUMN, FW_N(COLUMN));
 	rc = fw_websub_list(c->store, take, &l, &err);
 	cli_list_end(&l);
+	rc = rc < 0 ? rc : home_note(c, &err);
 	if (rc < 0)
 		return cli_store_failed(c, &err);
 	if (!l.n && !l.as_json)

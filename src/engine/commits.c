@@ -57,8 +57,7 @@ static void count(struct storer *s, const struct visit *v)
 	if (v->feed.fail_n)
 		s->failures++;
 	meter_visit(m, &o->visit, v->lease->feed.due_at_ms <= FW_DUE_FIRST);
-	if (s->l->config->websub_url)
-		fw_websub_visited(s->st, &v->lease->feed, o);
+	fw_websub_visited(s->st, s->l->config, &v->lease->feed, o);
 }
 
 /* What is left of the gap since its host was asked. */

@@ -20,6 +20,7 @@
 #include "base/str.h"
 #include "engine/settings.h"
 #include "feedwheel/token.h"
+#include "feedwheel/websub.h"
 #include "base/banned.h"
 
 /* As slots_allowed() in worker.c counts: two a transfer, and some for the store's files, the loop, name look-ups. */
@@ -203,6 +204,30 @@ static int door(struct doctor *d, struct fw_store *st, struct fw_err *err)
 	return 0;
 }
 
+/* Hubs reach one address, and somebody asks them. */
+static int hubs(struct doctor *d, struct fw_store *st, struct fw_err *err)
+{
+	struct fw_websub_home home;
+	struct fw_arena a;
+	int rc;
+
+	if (!d->c->websub_url)
+		return 0;
+	fw_arena_init(&a, 0);
+	rc = fw_websub_home(st, d->c, &a, &home, err);
+	if (rc)
+		;
+	else if (home.differs)
+		say(d, "hubs", FW_DOCTOR_NOTE, "give all servers on this store the same websub_url: when another one asks, all feeds are subscribed anew",
+			"websub_url = %s, but the server that asks them is called back below %.*s", d->c->websub_url, FW_STR_ARG(home.base));
+	else if (!home.led)
+		say(d, "hubs", FW_DOCTOR_NOTE, "'feedwheel serve', or 'run --listen', with websub_url set", "no server asks them now: feeds are polled");
+	else
+		say(d, "hubs", FW_DOCTOR_FINE, "", "called back below %.*s", FW_STR_ARG(home.base));
+	fw_arena_finish(&a);
+	return rc;
+}
+
 static void store(struct doctor *d)
 {
 	struct fw_store_stats s;
@@ -223,6 +248,7 @@ static void store(struct doctor *d)
 			(long long)s.feed_n, (long long)s.entry_n);
 		rc = store_setting(d, st, &err);
 		rc = rc ? rc : door(d, st, &err);
+		rc = rc ? rc : hubs(d, st, &err);
 		rc = rc ? rc : fw_store_check(st, store_finding, d, &err);
 		if (rc == FW_EUNSUP)
 			rc = 0;

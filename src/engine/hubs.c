@@ -304,6 +304,7 @@ static int lead_begin(struct fw_hubs *h, int64_t until_ms, struct fw_err *err)
 	int rc = each(h, "feed/", load_sub, err);
 
 	rc = rc ? rc : each(h, "cb/", load_callback, err);
+	rc = rc ? rc : rec_base_put(h->st, fw_buf_str(&h->base), fw_now_ms(), err);
 	if (!rc && until_ms < fw_now_ms() - GAP_MS)
 		rc = catch_up(h, err);
 	if (rc) {
@@ -316,6 +317,25 @@ static int lead_begin(struct fw_hubs *h, int64_t until_ms, struct fw_err *err)
 	h->walk_ms = 0;
 	fw_info("hubs: this process asks them; callbacks begin with %s", fw_buf_str(&h->base).p);
 	return 0;
+}
+
+/* Another asks hubs: by the same address? Should it go, all feeds are subscribed anew by ours. */
+static int base_compare(struct fw_hubs *h, struct fw_err *err)
+{
+	struct fw_str base;
+	struct fw_arena a;
+	int rc;
+
+	fw_arena_init(&a, 0);
+	rc = rec_base_get(h->st, &a, &base, err);
+	if (!rc && base.len && !fw_str_eq(base, fw_buf_str(&h->base))) {
+		if (!h->base_said)
+			fw_warn("hubs: websub_url is not that of the server that asks them (%.*s there, %s here): give all servers on this store the"
+				" same", FW_STR_ARG(base), fw_buf_str(&h->base).p);
+		h->base_said = true;
+	}
+	fw_arena_finish(&a);
+	return rc;
 }
 
 /* The record is ours, or it becomes ours, or another has it. */
@@ -346,7 +366,7 @@ static int lead(struct fw_hubs *h, struct fw_err *err)
 		if (h->leads)
 			fw_warn("hubs: another process asks them now: this one was too slow, or its clock is wrong");
 		memory_drop(h);
-		return 0;
+		return base_compare(h, err);
 	}
 	return h->leads ? 0 : lead_begin(h, was_ms, err);
 }

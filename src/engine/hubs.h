@@ -61,7 +61,7 @@ struct fw_hubs {
 
 	struct fw_store *st;        /* NULL: away */
 	int64_t open_ms, counts_ms, lead_ms, mail_ms, walk_ms; /* when it is time again; monotonic */
-	bool away_said;
+	bool away_said, base_said;
 	char name[FW_WORKER_NAME_MAX];
 
 	/* while this process leads */

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/websub.h"
+#include "engine/websub_wish.h"
 #include "base/banned.h"
 
 #define HINT_GAP_MS FW_MINUTE_MS /* a feed is asked for a hint no sooner after its last visit */
@@ -243,7 +244,7 @@ static int push_over(struct fw_store *st, int64_t feed_id, int64_t now_ms, struc
 	return rc || led ? rc : fw_store_feed_set(st, &f, FW_SET_PUSH, err);
 }
 
-void fw_websub_visited(struct fw_store *st, const struct fw_feed *was, const struct fw_outcome *o)
+void fw_websub_visited(struct fw_store *st, const struct fw_config *c, const struct fw_feed *was, const struct fw_outcome *o)
 {
 	struct missed m = {.polled_ms = o->visit.at_ms, .before_ms = was->last_ok_ms, .new_n = o->visit.new_n};
 	int64_t now_ms = fw_now_ms();
@@ -254,7 +255,7 @@ void fw_websub_visited(struct fw_store *st, const struct fw_feed *was, const str
 		rc = rec_ask(st, o->feed_id, "missed", &m, now_ms, &err);
 		rc = rc ? rc : push_over(st, o->feed_id, now_ms, &err);
 	}
-	if (!rc && (o->groups & FW_GROUP_META) && (!fw_str_eq(was->hub, o->feed->hub) || !fw_str_eq(was->topic, o->feed->topic)))
+	if (!rc && c->websub_url && (o->groups & FW_GROUP_META) && (!fw_str_eq(was->hub, o->feed->hub) || !fw_str_eq(was->topic, o->feed->topic)))
 		rc = rec_ask(st, o->feed_id, "look", NULL, now_ms, &err);
 	if (rc)
 		fw_warn("feed %lld: who asks hubs was not told of its hub: %s", (long long)o->feed_id, err.text);
@@ -271,6 +272,17 @@ static int show(struct fw_store *st, const struct sub *s, struct fw_arena *a, st
 		.why = fw_arena_str(a, fw_str(s->why)), .next_ms = s->next_ms, .since_ms = s->since_ms, .until_ms = s->until_ms,
 		.distrust_ms = s->distrust_ms, .missed_n = s->missed_n, .delivered_n = n.delivered_n, .new_n = n.new_n,
 		.ignored_n = n.ignored_n, .last_ms = n.last_ms};
+	return rc;
+}
+
+int fw_websub_home(struct fw_store *st, const struct fw_config *c, struct fw_arena *a, struct fw_websub_home *out, struct fw_err *err)
+{
+	struct fw_buf base = FW_BUF_INIT(0);
+	int rc = rec_base_get(st, a, &out->base, err);
+
+	rc = rc ? rc : websub_led(st, fw_now_ms(), &out->led, err);
+	out->differs = !rc && out->base.len && c->websub_url && !wish_base(c->websub_url, &base, err) && !fw_str_eq(fw_buf_str(&base), out->base);
+	fw_buf_finish(&base);
 	return rc;
 }
 

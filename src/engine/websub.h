@@ -8,10 +8,10 @@
 #include "engine/websub_rec.h"
 
 /*
- * A visit was stored; was: the feed as it was lent. If it has found a hub, or what a hub should have brought, who asks hubs is told. What
- * goes wrong is logged.
+ * A visit was stored; was: the feed as it was lent. If it has found what a hub should have brought, who asks hubs is told, whether or not
+ * websub_url is set here; if it has found a hub, only when it is: else that is seen by who walks over all feeds. What goes wrong is logged.
  */
-void fw_websub_visited(struct fw_store *st, const struct fw_feed *was, const struct fw_outcome *o);
+void fw_websub_visited(struct fw_store *st, const struct fw_config *c, const struct fw_feed *was, const struct fw_outcome *o);
 
 /* Counts that are not in the store yet: the first one's out; false: there are none. */
 bool websub_counts_take(struct counts *out);

@@ -239,6 +239,25 @@ int rec_callback_remove(struct fw_store *st, struct fw_str token, struct fw_err 
 	return rec_remove(st, key, err);
 }
 
+/* ---- base ------------------------------------------------------------------------------------------------------------------------------ */
+
+int rec_base_get(struct fw_store *st, struct fw_arena *a, struct fw_str *out, struct fw_err *err)
+{
+	struct fw_record r;
+	int rc = get(st, "base", a, &r, err);
+
+	*out = rc ? FW_STR_NONE : r.value;
+	return rc == FW_ENOTFOUND ? 0 : rc;
+}
+
+int rec_base_put(struct fw_store *st, struct fw_str base, int64_t now_ms, struct fw_err *err)
+{
+	struct fw_buf b = FW_BUF_INIT(0);
+
+	fw_buf_addstr(&b, base);
+	return put(st, "base", &b, now_ms, FW_NO_DATE, err);
+}
+
 /* ---- key ------------------------------------------------------------------------------------------------------------------------------- */
 
 int rec_mac_key(struct fw_store *st, unsigned char out[SUB_KEY_LEN], struct fw_err *err)

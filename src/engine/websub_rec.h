@@ -8,6 +8,7 @@
  *	brake/N     how often the hubs of feed N were asked (sub_may_ask). The process that leads; it outlives feed/N
  *	ask/N/WORD  something to look at, for the process that leads: "look" (a hub has verified or refused), "missed", "on", "off", "hint"
  *	key         signs callbacks. Made by who needs it first, never changed
+ *	base        what callbacks begin with. The process that leads
  *	leader      who leads, till when
  *
  * N has 19 digits, so that keys stand in order of numbers.
@@ -63,6 +64,8 @@ FW_MUST_CHECK int rec_brake_put(struct fw_store *st, int64_t feed_id, int64_t br
 FW_MUST_CHECK int rec_ask(struct fw_store *st, int64_t feed_id, const char *word, const struct missed *m /* or NULL */, int64_t now_ms,
 	struct fw_err *err);
 bool rec_missed_read(struct fw_str value, struct missed *out);
+FW_MUST_CHECK int rec_base_get(struct fw_store *st, struct fw_arena *a, struct fw_str *out, struct fw_err *err); /* none: absent */
+FW_MUST_CHECK int rec_base_put(struct fw_store *st, struct fw_str base, int64_t now_ms, struct fw_err *err);
 /* The key of callbacks; made when there is none. */
 FW_MUST_CHECK int rec_mac_key(struct fw_store *st, unsigned char out[SUB_KEY_LEN], struct fw_err *err);
 FW_MUST_CHECK int rec_remove(struct fw_store *st, const char *key, struct fw_err *err); /* one that is not there is fine */

@@ -5,13 +5,17 @@ conformance suite for subscribers (websub.rocks) are named by their numbers."""
 import concurrent.futures
 import contextlib
 import datetime
+import gzip
+import hmac
 import http.client
+import json
 import os
+import threading
 import time
 
 from door import Door, metric
 from growing import LONG
-from harness import Skip, case, each_engine, equal, holds, run, server, wait_for
+from harness import Skip, Wheel, case, each_engine, equal, holds, run, server, wait_for
 from hubs import Hub, ask, atom
 
 CONF = "websub_url = http://127.0.0.1:%d/\nwebsub_look_ms = 20ms\nwebsub_lease_ms = %s\nwebsub_plain_secret = %s\n"
@@ -200,6 +204,11 @@ def documents(base):
             equal(d.entries(), n)
         equal(hub.send(s, atom("f", [1, 2, 3]), kind="text/html"), 200) # 300: any type; what is known is not new
         equal(d.entries(), n)
+        packed = gzip.compress(atom("f", [1, 2]).encode())
+        equal(hub.send(s, packed, Content_Encoding="gzip"), 200) # WSB-10: signed are the bytes that come, whatever they hold
+        good = hmac.new(s.secret.encode(), gzip.decompress(packed), "sha256").hexdigest()
+        equal(hub.send(s, packed, Content_Encoding="gzip", signature="sha256=" + good), 202)
+        equal(hub.send(s, packed[:-9], Content_Encoding="gzip"), 202)
         good = "sha256=" + "0" * 64
         for signature in (good, good + "0000", "sha256=", "md5=00", "nonsense"):
             equal(hub.send(s, atom("f", [50]), signature=signature), 202)
@@ -211,10 +220,10 @@ def documents(base):
         for k in ("etag", "last_modified", "last_visit", "last_ok", "status"):
             equal(after.get(k), before.get(k), k)
         equal(len(hub.gets("/f")), fetched)
-        wait_for("counts", lambda: d.known("delivered") == [5], 30)
-        equal((d.known("new"), d.known("ignored")), ([4], [7]))
+        wait_for("counts", lambda: d.known("delivered") == [6], 30)
+        equal((d.known("new"), d.known("ignored")), ([4], [9]))
         said = {l.rpartition(" ")[0]: l.rpartition(" ")[2] for l in d.ask("GET", "/metrics")[2].splitlines() if "websub" in l}
-        equal([said['feedwheel_websub_pushes_total{verdict="%s"}' % v] for v in ("taken", "wrong_signature", "unsigned")], ["6", "5", "1"])
+        equal([said['feedwheel_websub_pushes_total{verdict="%s"}' % v] for v in ("taken", "wrong_signature", "unsigned")], ["8", "6", "1"])
         equal(metric(d, "websub_active"), 1)
         secrets = (s.secret, s.callback.rpartition("/")[2])
         for words in (d.wheel.words(), d.wheel.run("websub", "list", "--json").stdout, d.wheel.run("show", "#1", "--json").stdout):
@@ -518,6 +527,75 @@ def several_servers(base):
             wait_for("renewal", lambda: len(hub.posts()) > asked, 60)
         finally:
             other.stop()
+
+
+@case("servers that disagree on websub_url, workers without it: the log, doctor and websub tell; what a hub missed is noted all the same")
+def disagreement(base):
+    with both(base, conf="websub_poll_ms = 1d\n") as (hub, d):
+        u, ours = hub.url, "http://127.0.0.1:%d/" % d.port
+        hub.page("/f", atom("f", [1], links(("hub", u + "/hub"), ("self", u + "/f"))))
+        d.add(u + "/f")
+        s = hub.wait_one()
+        wait_for("the schedule knows", lambda: (d.ahead("push_until") or 0) > 8e5, 30)
+        holds("called back below %swebsub/" % ours in d.wheel.run("doctor").stdout, "doctor says where")
+        equal(d.wheel.run("websub").stderr, "")
+        other = ("--websub-url", "https://else.example/")
+        found = d.wheel.run("doctor", *other).stdout
+        holds("websub_url = https://else.example/, but the server that asks them is called back below %s" % ours in found, found)
+        holds("give all servers the same" in d.wheel.run("websub", *other).stderr, "websub says it")
+        os.makedirs(base + "/second")
+        second = Subscriber(base + "/second", store=d.wheel.store, conf=CONF.replace("http://127.0.0.1:%d/", "https://else.example:%d/") % (443, "10d", "yes"))
+        try:
+            wait_for("a warning", lambda: "give all servers on this store the same" in second.wheel.words(), 60)
+            there = s.callback.replace(":%d/" % d.port, ":%d/" % second.port)
+            equal(ask("POST", there, b"x")[0], 403) # what comes there is taken: the store's key signs for all
+        finally:
+            second.stop()
+        records(d, {"since_ms": -86400000}, "feed/%019d" % 1)
+        hub.page("/f", atom("f", [1, 2], links(("hub", u + "/hub"), ("self", u + "/f"))))
+        worker = Wheel(base + "/second", "", store=d.wheel.store) # a worker that knows of no websub_url
+        worker.run("set", "--due", u + "/f")
+        worker.run_once()
+        equal(d.entries(), 2)
+        wait_for("a note of it", lambda: d.wheel.one("SELECT count(*) FROM records WHERE key = CAST(? AS BLOB)", "ask/%019d/missed" % 1) == 1, 30)
+        d.stop()
+        holds("no server asks them now" in d.wheel.run("doctor").stdout, "doctor sees it")
+        d.start()
+
+
+@case("kill -9 of the server as soon as it has said 2xx: what was answered 200 is stored, what was answered 202 is asked for") # REL-01
+def killed(base):
+    with both(base, conf="interval_ms = 1h\n") as (hub, d), concurrent.futures.ThreadPoolExecutor(4) as pool:
+        u, said, lock = hub.url, set(), threading.Lock()
+        hub.page("/f", atom("f", [0], links(("hub", u + "/hub"), ("self", u + "/f"))))
+        d.add(u + "/f")
+        s = hub.wait_one()
+        d.is_active()
+
+        def sender(first):
+            for n in range(first, 100000, 4):
+                try:
+                    if hub.send(s, atom("f", [n])) == 200:
+                        with lock:
+                            said.add(n)
+                except (OSError, http.client.HTTPException):
+                    return
+        for round_ in range(3):
+            before = len(said)
+            senders = [pool.submit(sender, 1000 * round_ + 1 + i) for i in range(4)]
+            wait_for("pushes", lambda before=before: len(said) >= before + 10, 60)
+            d.kill()
+            for x in senders:
+                x.result()
+            there = {json.loads(l)["id"] for l in d.wheel.run("entries", "--jsonl").stdout.splitlines()}
+            equal([n for n in sorted(said) if "urn:e:f:%d" % n not in there], [], "answered 200, and lost")
+            d.start()
+        before = d.ahead("due")
+        holds(before > 1000, before)
+        equal(hub.send(s, "<html>thin ping</html>"), 202)
+        d.kill()
+        holds(d.ahead("due") <= 61, d.feed())
+        d.start()
 
 
 if __name__ == "__main__":
