@@ -404,6 +404,8 @@ int fw_run(const struct fw_config *c, const struct fw_run_options *o, struct fw_
 		stop(&m);
 	watch(&m, &signals);
 	progress(&m);
+	while (sigtimedwait(&signals, NULL, &(struct timespec){0}) > 0)
+		; /* all have left, which is what was wanted: it kills nobody now */
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	add_up(&m, out);
 	if (o->once)

@@ -244,12 +244,12 @@ def interrupt(base):
 @case("a --once whose workers are told to leave by others than the master goes on to its end")
 def once_goes_on(base):
     with origin(base, samples(base), "--feeds", str(FEEDS), "--latency", "fixed:300") as o:
-        w = Wheel(base, CONF + "concurrency = 4\n")
+        w = Wheel(base, CONF + "concurrency = 3\n")
         w.run("import", o.url_file)
         p = w.start("run", "--once")
-        wait_for("requests", lambda: o.stats()["requests"] > 4)
+        wait_for("requests", lambda: o.stats()["requests"] > 2)
         p.send_signal(signal.SIGHUP)
-        wait_for("more requests", lambda: o.stats()["requests"] > 20)
+        wait_for("more requests", lambda: o.stats()["requests"] > 8)
         os.kill(workers_of(p)[0], signal.SIGTERM)
         equal(p.wait(timeout=30), 0, w.last_words())
         equal(w.one("SELECT count(*) FROM wheel WHERE last_kind = 0"), 0, "feeds never visited")
@@ -270,10 +270,10 @@ def drain(base):
 
 @case("a second signal leaves at once; the next run need not wait for the leases, nothing is lost")
 def hurry(base):
-    with growing(base, "fixed:1500", "lease_ms = 5m\n") as (o, w):
+    with growing(base, "fixed:3000", "lease_ms = 5m\nfirst_byte_timeout_ms = 20s\ntotal_timeout_ms = 20s\n") as (o, w):
         p = w.start("run")
         wait_for("requests", lambda: o.stats()["requests"] > 5)
-        p.send_signal(signal.SIGTERM)
+        p.send_signal(signal.SIGTERM) # it would wait for the answers, 3 s
         time.sleep(0.7) # sooner would be one burst
         p.send_signal(signal.SIGTERM)
         equal(p.wait(timeout=10), 0, w.last_words())
