@@ -613,9 +613,10 @@ def run_and_stop(base):
 
         def workers():
             r = w.run("status", "--json", code=None) # not 0: the store is being made
-            return len(json.loads(r.stdout)["workers"]) if r.returncode == 0 else 0
+            return {x["worker"] for x in json.loads(r.stdout)["workers"]} if r.returncode == 0 else set()
         try:
-            holds(until(lambda: workers() == 2), "two workers")
+            holds(until(lambda: len(workers()) == 2), "two workers")
+            before = workers()
             w.run("add", o.urls[0])
             holds(until(lambda: w.one("select count(*) from entries") > 0), "a new feed is fetched")
             with open(w.conf, encoding="ascii") as f:
@@ -625,7 +626,7 @@ def run_and_stop(base):
                     f.write(text)
                 p.send_signal(signal.SIGHUP)
                 holds(until(lambda said=said: said in w.last_words()), said + ": " + w.last_words())
-            holds(until(lambda: workers() == 2), "workers are back after SIGHUP")
+            holds(until(lambda: len(workers() - before) == len(workers()) == 2), "others in their place after SIGHUP")
             equal(w.run("stop").stdout, "told 2 workers to finish and leave\n")
             equal(p.wait(timeout=20), 0)
             equal(w.json("status")["workers"], [])
