@@ -1,0 +1,25 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""suite-targets.py TREE SUITE: what has to be built before that suite can run, as ninja names it; the rest of the tree can be spared."""
+import json
+import os
+import subprocess
+import sys
+
+
+def introspect(tree, what):
+    return json.loads(subprocess.run(["meson", "introspect", what, tree], check=True, stdout=subprocess.PIPE).stdout)
+
+
+def main(tree, suite):
+    files = {t["id"]: t["filename"] for t in introspect(tree, "--targets")}
+    needed = {d for t in introspect(tree, "--tests") if any(s.rpartition(":")[2] == suite for s in t["suite"]) for d in t["depends"]}
+    if not needed:
+        sys.exit("%s: no suite %s, or it needs nothing" % (tree, suite))
+    for d in sorted(needed):
+        for f in files[d]:
+            print(os.path.relpath(f, os.path.realpath(tree)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
