@@ -7,6 +7,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 werror=$([ "${CI:-}" = true ] && echo true || echo false)
 processes=$(($(nproc) * 4)) # tests wait, for servers, leases and time-outs, far more than they work
+quick="-Doptimization=1 -Ddebug=false -Dc_args=-g1" # reports need lines, not variables; the rest is half of what compiling takes
 failed=
 ahead=
 trap '[ -z "$ahead" ] || kill "$ahead" 2>/dev/null' EXIT
@@ -16,9 +17,10 @@ trap 'exit 143' TERM
 setup() { # tree: configure it once
 	[ ! -f "$1/build.ninja" ] || return 0
 	tree=$1 compiler=${CC:-cc}
+	# shellcheck disable=SC2086 # a list
 	case $tree in
-	build-asan) set -- -Db_sanitize=address,undefined -Db_lundef=false ;;
-	build-tsan) set -- -Db_sanitize=thread -Db_lundef=false ;;
+	build-asan) set -- -Db_sanitize=address,undefined -Db_lundef=false $quick ;;
+	build-tsan) set -- -Db_sanitize=thread -Db_lundef=false $quick ;;
 	build-fuzz) compiler=clang && set -- -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false ;;
 	*) set -- ;;
 	esac
