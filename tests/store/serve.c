@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * A private database server for tests that are no C programs: serve ENGINE FOLDER [durable]. Without arguments: the engines that
- * have one. durable: as servers.h says.
+ * have one. durable: as servers.h says. Without FOLDER it only looks whether the engine's server is installed.
  *
  * Starts it and prints "ready". Then, by lines on standard input: "url NAME" prints the URL of the store of that name, "kill9" ends
  * all its processes at once, "again" starts it anew with the same data; each is answered with a line. The end of input ends it.
@@ -35,7 +35,7 @@ static bool obey(const struct server *server, const char *line)
 
 int main(int argc, char **argv)
 {
-	const struct server *server = argc == 3 || argc == 4 ? server_of(argv[1]) : NULL;
+	const struct server *server = argc >= 2 && argc <= 4 ? server_of(argv[1]) : NULL;
 	char line[200];
 	int rc = EXIT_SUCCESS;
 
@@ -48,13 +48,15 @@ int main(int argc, char **argv)
 	}
 	server_durable = argc == 4 && strcmp(argv[3], "durable") == 0;
 	if (!server || (argc == 4 && !server_durable)) {
-		fprintf(stderr, "usage: serve ENGINE FOLDER [durable], of an engine that has a server\n");
+		fprintf(stderr, "usage: serve ENGINE [FOLDER [durable]], of an engine that has a server\n");
 		return EXIT_FAILURE;
 	}
 	if (!server->installed()) {
 		puts(server->package);
 		return 77;
 	}
+	if (argc == 2)
+		return EXIT_SUCCESS;
 	signal(SIGINT, SIG_IGN); /* a ^C is the test program's business, who then closes our input */
 	server->start(argv[2]);
 	puts("ready");

@@ -244,9 +244,7 @@ def engines():
     for e in subprocess.run([SERVE], capture_output=True, text=True, check=True).stdout.split():
         if picked != [""] and e not in picked:
             continue
-        with tempfile.TemporaryDirectory(prefix="fw-") as base:
-            os.chmod(base, 0o711)
-            r = subprocess.run([SERVE, e, base], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        r = subprocess.run([SERVE, e], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
         if r.returncode == 77 and "CI" not in os.environ:
             print("# %s is left out: install the package %s" % (e, r.stdout.strip()), flush=True)
         else:
