@@ -163,6 +163,7 @@ static int put(struct cli *c, const char *path, const struct fw_buf *b)
 static int draw(struct cli *c, struct timeline *t, const char *path, bool html)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
+	char n[FW_RFC3339_MAX];
 	int rc = timeline_judge(t);
 
 	if (!rc)
@@ -174,7 +175,7 @@ static int draw(struct cli *c, struct timeline *t, const char *path, bool html)
 		rc = put(c, path, &b);
 	fw_buf_finish(&b);
 	if (!rc && strcmp(path, "-") != 0)
-		cli_note(c, "%s: %zu fetches. %s", path, t->n, t->verdict);
+		cli_note(c, "%s: %s. %s", path, cli_count(n, (int64_t)t->n, "fetch", "fetches"), t->verdict);
 	return rc;
 }
 

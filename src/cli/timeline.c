@@ -189,11 +189,13 @@ static void judge_words(struct timeline *t)
 		(void)fw_snprintf(to, room, "Nothing held it up but the work itself: all slots were busy to the end. More slots would be faster.");
 	else if (t->batch)
 		(void)fw_snprintf(to, room, "The batches held it up: %.0f %% of the slots' time went by waiting for the slowest of each.", t->idle * 100);
-	else if (t->tail_idle_us > idle_us / 2)
+	else if (t->tail_idle_us > idle_us / 2 && last->from_us <= t->half_us + tail_us / 4)
 		(void)fw_snprintf(to, room, "For the last %s less than half of the slots had work: the last, %.200s, took %s%s.",
 			fw_duration_text(time, tail_us / 1000), url.p ? url.p : "", took, why);
-	else
+	else {
 		(void)fw_snprintf(to, room, "Slots stood idle for %.0f %% of the time: nothing was due, or hosts had to be left in peace.", t->idle * 100);
+		t->half_us = t->total_us;
+	}
 	fw_buf_finish(&url);
 }
 

@@ -36,7 +36,7 @@ struct timeline {
 	int64_t slots_us, longest_us, chain_us;
 	struct fw_str chain_host;
 	size_t chain_n;             /* visits of that host */
-	int64_t half_us;            /* half of the slots had nothing to do any more */
+	int64_t half_us;            /* half of the slots had nothing to do any more; total_us when others could have begun since */
 	int64_t tail_idle_us;       /* what all slots together stood idle after their last */
 	size_t last;                /* the bar that ends last */
 	size_t failed_n;

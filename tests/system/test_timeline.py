@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import xml.etree.ElementTree as ET
 
-from harness import SOON, Skip, Wheel, case, certificate, equal, holds, origin, run, samples
+from harness import SOON, Skip, Wheel, case, certificate, equal, holds, origin, run, samples, wait_for
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -81,6 +81,20 @@ def verdicts(base):
         w.run_once()
         said = headline(drawn(w))
         holds("12 feeds of one host, 1 at a time" in said or "Slots stood idle" in said, said)
+
+
+@case("a run that keeps going has no end that held it up")
+def going(base):
+    with origin(base, samples(base, "--copies", "1"), "--feeds", "12", plans=["* latency=100", "5 latency=300"]) as o:
+        w = Wheel(base, SOON)
+        w.run("import", o.url_file)
+        p = w.start("run", "--workers", "1")
+        wait_for("three rounds", lambda: len(o.requests()) >= 36)
+        p.terminate()
+        equal(p.wait(timeout=30), 0)
+        root = drawn(w)
+        holds("Slots stood idle" in headline(root), headline(root))
+        equal(root.findall(".//%spath[@class='half']" % SVG), [], "no dashed line")
 
 
 @case("of a --once its order and what was foretold are told, and the barriers of batches are drawn")
