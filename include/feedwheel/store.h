@@ -301,7 +301,10 @@ struct fw_claim_ask {
 	uint32_t host_ahead;      /* of a host of which nobody else has any: up to host_max + host_ahead, lent to this worker in all. Each moves
 	                             the time from which the host may be asked on by its gap; a claim lends ahead of that time, but no
 	                             further than host_ahead gaps */
-	int64_t expect_max_us;    /* only those that are expected to take at most so long, or unknown; but all that are due at FW_DUE_FIRST */
+	int64_t expect_max_us;    /* only those that are expected to take at most so long, or unknown; but all that are due at FW_DUE_FIRST. Of a
+	                             host at its limit one feed stands in line for all that are parked: a slow one that has this turn keeps it,
+	                             and the host's quick ones wait with it for a claim that takes slow ones too. To pass it by would be a
+	                             look at all that the host has, for each host in each such claim, and the slow one would never get in */
 	const int64_t *ids;       /* only these, at most max of them, those that come first here first: as far as they are due and on the wheel. Others
 	                             are passed over; deferred_n counts those that their host's budget kept back */
 	size_t id_n;

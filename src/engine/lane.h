@@ -10,7 +10,8 @@
  *
  * Leases that were claimed ahead wait in the loop's queue (sched/plan.h), which keeps a host's limits; in order of rank: a run that
  * goes on ranks by due time, a --once, and one that is behind, by its course (course.h). In a run that goes on, slow ones hold slow_share of the slots at
- * most; of those above that as many wait as may run, and then claims leave slow ones out (`slow_full`).
+ * most; of those above that as many wait as may run, and then claims leave slow ones out (`slow_full`). One that is slow by its host only is
+ * never given back for it: with no room left in that line it is as any other.
  *
  * A feed that a person asked for passes all that by: the store thread lends it unasked, the loop puts it before all others and has
  * SPARE_SLOTS for such. One that was lent already may be waiting here for its slot, behind others: then the loop gives back what it

@@ -424,15 +424,18 @@ static void read_on(struct worker *w)
 		fw_fetcher_hold(w->fetcher, false);
 }
 
-/* Is it slow as far as is known? One of which nothing is known is taken as it is: some that are like it are slow, not it. */
+/* Is it slow, as far as is known? One of which nothing is known is as slow as its host's others, or else it is not. */
 static bool is_slow(const struct worker *w, const struct lent *lent)
 {
-	return w->slow_max && !lent->asked_for && lent->lease->feed.expect_us > w->slow_us;
+	int64_t expect_us = lent->lease->feed.expect_us;
+
+	return w->slow_max && !lent->asked_for && (expect_us > 0 ? expect_us : lent->lease->host_expect_us) > w->slow_us;
 }
 
 static void take_lease(struct worker *w, struct lent *lent)
 {
 	const struct fw_lease *lease = lent->lease;
+	bool is_known = lease->feed.expect_us > 0;
 
 	lent->arrived_us = fw_mono_us();
 	lent->slow = is_slow(w, lent);
@@ -445,11 +448,14 @@ static void take_lease(struct worker *w, struct lent *lent)
 		give_back(w, lent);
 	} else if (!lent->slow || w->slow_n < w->slow_max) {
 		enqueue(w, lent);
-	} else if (w->slow_line_n < w->slow_max) {
+	} else if (w->slow_line_n < (is_known ? w->slow_max : w->lane.cap / 2)) {
 		w->slow_line_n++;
 		line_put(&w->slow, lent);
-	} else {
+	} else if (is_known) {
 		give_back(w, lent); /* one claim brought many; the next leaves them out */
+	} else {
+		lent->slow = false; /* the next claim would bring it again, for it leaves out none for their hosts' sake */
+		enqueue(w, lent);
 	}
 }
 

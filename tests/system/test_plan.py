@@ -149,6 +149,26 @@ def slow_share(base):
         equal(len(others), 20)
 
 
+@case("a feed of which nothing is known is slow when its host is")
+def slow_hosts(base):
+    with origin(base, samples(base), "--feeds", "18", "--latency", "fixed:900") as o:
+        urls = [o.url("/feed/%d" % f, "127.1.0.%d" % (1 + f % 6)) for f in range(18)]
+        w = Wheel(base, "concurrency = 8\nworkers = 1\nslow_ms = 500ms\nslow_share = 25\n")
+        w.run("import", "-", stdin="\n".join(urls[:12]) + "\n")
+        equal(w.run_once("--concurrency", "20")["failed"], 0)
+        w.run("import", "-", stdin="\n".join(urls[12:]) + "\n")
+        p = w.start("run")
+        try:
+            wait_for("all are visited", lambda: len(o.requests()) >= 18)
+        finally:
+            p.terminate()
+            equal(p.wait(timeout=60), 0)
+        fresh = o.requests()[12:]
+        equal(sorted(r["feed"] for r in fresh), list(range(12, 18)))
+        at_once = max(sum(1 for r in fresh if r["start_us"] <= s["start_us"] < r["end_us"]) for s in fresh)
+        holds(at_once <= 2, "%d at once at slow hosts on 8 slots" % at_once)
+
+
 def long_away(base, o, urls, quick):
     """A store in which all of these are late: the quick ones, asked each quarter, by hours, the others, asked once a day, by days."""
     w = Wheel(os.path.join(base, "source"), TIGHT)
