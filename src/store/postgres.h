@@ -190,6 +190,8 @@ void pg_field_arrays(struct pg *p, const struct fw_field *f, size_t field_n, con
 /* Rows of a SELECT one by one, in portions, in a transaction of its own; parameters as set before. What cb returns is returned. */
 typedef int pg_row_fn(void *ctx, struct pg *p, const PGresult *r, int row);
 int pg_list(struct pg *p, const char *sql, int portion, pg_row_fn *fn, void *ctx, struct fw_err *err);
+/* The same for a list that is read to its end, of many rows: planned for the last of them, not for the first. */
+int pg_list_whole(struct pg *p, const char *sql, int portion, pg_row_fn *fn, void *ctx, struct fw_err *err);
 
 /* ---- postgres_schema.c ----------------------------------------------------------------------------------------------- */
 

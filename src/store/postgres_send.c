@@ -686,7 +686,7 @@ static int rows_show(struct pg *p, int portion, pg_row_fn *fn, void *ctx, bool *
 	return rc;
 }
 
-int pg_list(struct pg *p, const char *sql, int portion, pg_row_fn *fn, void *ctx, struct fw_err *err)
+static int list(struct pg *p, const char *sql, bool whole, int portion, pg_row_fn *fn, void *ctx, struct fw_err *err)
 {
 	char fetch[40];
 	bool more = true, own = false;
@@ -704,6 +704,9 @@ int pg_list(struct pg *p, const char *sql, int portion, pg_row_fn *fn, void *ctx
 	send_bare(p, PG_ONCE, "SELECT set_config(name, 'on', true) FROM unnest(ARRAY['enable_seqscan', 'enable_bitmapscan',"
 		" 'enable_hashjoin', 'enable_mergejoin']) name UNION ALL SELECT set_config(name, '0', true) FROM"
 		" unnest(ARRAY['statement_timeout', 'idle_in_transaction_session_timeout']) name");
+	/* of a cursor it expects that a tenth will be read, and then looks each row up in its index */
+	if (whole)
+		send_bare(p, PG_ONCE, "SELECT set_config('cursor_tuple_fraction', '1', true), set_config('work_mem', '64MB', true)");
 	pg_send(p, PG_ONCE, b.p);
 	fw_buf_finish(&b);
 	send_bare(p, PG_ONCE, fetch);
@@ -722,4 +725,14 @@ int pg_list(struct pg *p, const char *sql, int portion, pg_row_fn *fn, void *ctx
 			rc = err->rc;
 	}
 	return rc;
+}
+
+int pg_list(struct pg *p, const char *sql, int portion, pg_row_fn *fn, void *ctx, struct fw_err *err)
+{
+	return list(p, sql, false, portion, fn, ctx, err);
+}
+
+int pg_list_whole(struct pg *p, const char *sql, int portion, pg_row_fn *fn, void *ctx, struct fw_err *err)
+{
+	return list(p, sql, true, portion, fn, ctx, err);
 }
