@@ -403,13 +403,66 @@ int rd_last_feed(struct redis *r, int64_t *last, struct fw_err *err)
 	return 0;
 }
 
+static int rising(const void *a, const void *b)
+{
+	const int64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* The numbers of all feeds with a status other than active, above after_id, in order. */
+static int ids_of_status(struct redis *r, int status, int64_t after_id, struct fw_buf *ids, struct fw_err *err)
+{
+	for (int shard = 0; shard < r->shard_n; shard++) {
+		struct rd_conn *c = rd_ask(r, shard, "ZRANGEBYSCORE", "status", 2, err);
+		struct rd_reply *reply;
+		int rc;
+
+		if (!c)
+			return err->rc;
+		rd_add_int(c, status);
+		rd_add_int(c, status);
+		rc = rd_run1(r, shard, &r->arena, &reply, "listing feeds", err);
+		if (rc)
+			return rc;
+		for (size_t i = 0; i < reply->n; i++) {
+			int64_t id = rd_int(reply->elem[i]);
+
+			if (id > after_id)
+				fw_buf_add(ids, &id, sizeof(id));
+		}
+	}
+	if (ids->rc)
+		return rd_no_memory(r, err);
+	if (ids->len)
+		qsort(ids->p, ids->len / sizeof(int64_t), sizeof(int64_t), rising);
+	return 0;
+}
+
+static int by_status(struct redis *r, const struct fw_buf *lent, const struct fw_feed_query *q, fw_feed_cb *cb, void *ctx,
+	struct fw_err *err)
+{
+	struct fw_buf ids = FW_BUF_INIT(0);
+	int rc = ids_of_status(r, q->status, q->after_id, &ids, err);
+	const int64_t *id = (const int64_t *)(const void *)ids.p;
+	size_t shown = 0, n = ids.len / sizeof(*id);
+
+	for (size_t at = 0; at < n && !rc && (!q->limit || shown < q->limit); at += RD_CHUNK)
+		rc = feeds_show(r, id + at, FW_MIN(n - at, RD_CHUNK), lent, q, &shown, cb, ctx, err);
+	fw_buf_finish(&ids);
+	return rc;
+}
+
 static int by_number(struct redis *r, const struct fw_buf *lent, const struct fw_feed_query *q, fw_feed_cb *cb, void *ctx,
 	struct fw_err *err)
 {
 	size_t shown = 0;
 	int64_t last;
-	int rc = rd_last_feed(r, &last, err);
+	int rc;
 
+	if (q->status > FW_FEED_ACTIVE) /* few */
+		return by_status(r, lent, q, cb, ctx, err);
+	rc = rd_last_feed(r, &last, err);
 	for (int64_t at = FW_MAX(q->after_id, 0) + 1; at <= last && !rc && (!q->limit || shown < q->limit);) {
 		int64_t id[RD_CHUNK];
 		size_t n = 0;

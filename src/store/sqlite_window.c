@@ -386,6 +386,23 @@ static int feed_show(struct listing *l, sqlite3_stmt *q, struct fw_err *err)
 	return rc;
 }
 
+/* Who is not active is in two small tables: of a million feeds nobody reads all to find the few that are gone. */
+#define OF_STATUS "(SELECT feed_id, due_at_ms FROM aside WHERE status = ?4 UNION ALL SELECT feed_id, due_at_ms FROM leases WHERE status = ?4)"
+
+static sqlite3_stmt *list_ask(struct sqlite *s, const struct fw_feed_query *q, struct fw_str match, struct fw_err *err)
+{
+	if (q->status > FW_FEED_ACTIVE)
+		return sq_ask(s, q->by_due ? SQ_FEEDS_OF_BY_DUE : SQ_FEEDS_OF, q->by_due ?
+			"SELECT " SQ_WIDE " FROM (SELECT * FROM " OF_STATUS " ORDER BY due_at_ms, feed_id LIMIT -1) w CROSS JOIN feeds f ON f.id = w.feed_id"
+			FEED_WHERE :
+			"SELECT " SQ_WIDE " FROM (SELECT * FROM " OF_STATUS " ORDER BY feed_id LIMIT -1) w CROSS JOIN feeds f ON f.id = w.feed_id"
+			FEED_WHERE, err, "issi", q->after_id, q->folder, match, SQ_INT(q->status));
+	return q->by_due ?
+		sq_ask(s, SQ_FEEDS_BY_DUE, "SELECT " SQ_WIDE " FROM (SELECT feed_id, due_at_ms FROM wheel ORDER BY due_at_ms, feed_id LIMIT -1) w"
+			" CROSS JOIN feeds f ON f.id = w.feed_id" FEED_WHERE, err, "iss", q->after_id, q->folder, match) :
+		sq_ask(s, SQ_FEEDS, "SELECT " SQ_WIDE " FROM feeds f" FEED_WHERE " ORDER BY f.id", err, "iss", q->after_id, q->folder, match);
+}
+
 int sq_feed_list(struct fw_store *st, const struct fw_feed_query *q, fw_feed_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct listing l = {.s = sqlite_of(st), .ask = q, .cb = cb, .ctx = ctx};
@@ -400,10 +417,7 @@ int sq_feed_list(struct fw_store *st, const struct fw_feed_query *q, fw_feed_cb 
 		return fw_err_set(err, FW_ENOMEM, "%s: feed list: out of memory", l.s->path);
 	if (match.p)
 		match = fw_buf_str(&low);
-	r = q->by_due ?
-		sq_ask(l.s, SQ_FEEDS_BY_DUE, "SELECT " SQ_WIDE " FROM (SELECT feed_id, due_at_ms FROM wheel ORDER BY due_at_ms, feed_id LIMIT -1) w"
-			" CROSS JOIN feeds f ON f.id = w.feed_id" FEED_WHERE, err, "iss", q->after_id, q->folder, match) :
-		sq_ask(l.s, SQ_FEEDS, "SELECT " SQ_WIDE " FROM feeds f" FEED_WHERE " ORDER BY f.id", err, "iss", q->after_id, q->folder, match);
+	r = list_ask(l.s, q, match, err);
 	rc = r ? sq_row(l.s, r, err) : err->rc;
 	if (rc > 0) { /* what is lent is that of the view that is open now */
 		int rc2 = sq_lent_map(l.s, &l.lent, err);

@@ -1128,6 +1128,27 @@ static int stop_at_once(void *ctx, const struct fw_feed *f)
 	return 77;
 }
 
+/* Feeds that are not active, beside b: one by one and by their time, one of them lent. */
+static void paused_lists(struct fw_store *st, int64_t b)
+{
+	struct fw_feed set = {.status = FW_FEED_PAUSED};
+	struct fw_lease l[1];
+	struct fw_err err = {0};
+
+	ck_assert_uint_eq(claim_at(st, NOW + 20, 1, l, &A), 1);
+	set.id = l[0].feed.id;
+	OK(fw_store_feed_set(st, &set, FW_SET_STATUS, &err));
+	ck_assert_str_eq(urls(st, (struct fw_feed_query){.status = FW_FEED_PAUSED}), "b c ");
+	ck_assert_str_eq(urls(st, (struct fw_feed_query){.status = FW_FEED_PAUSED, .by_due = true}), "c b ");
+	ck_assert_str_eq(urls(st, (struct fw_feed_query){.status = FW_FEED_PAUSED, .limit = 1}), "b ");
+	ck_assert_str_eq(urls(st, (struct fw_feed_query){.status = FW_FEED_PAUSED, .after_id = b}), "c ");
+	ck_assert_str_eq(urls(st, (struct fw_feed_query){.status = FW_FEED_PAUSED, .folder = FW_STR("News")}), "b ");
+	ck_assert_str_eq(urls(st, (struct fw_feed_query){.status = FW_FEED_GONE, .by_due = true}), "");
+	set.status = FW_FEED_ACTIVE;
+	OK(fw_store_feed_set(st, &set, FW_SET_STATUS, &err));
+	OK(fw_store_release(st, l, 1, &err));
+}
+
 START_TEST(feed_lists)
 {
 	struct fw_store *st = fresh(_i);
@@ -1152,6 +1173,7 @@ START_TEST(feed_lists)
 	set.id = b;
 	OK(fw_store_feed_set(st, &set, FW_SET_STATUS | FW_SET_FOLDER | FW_SET_TITLE, &err));
 	ck_assert_str_eq(urls(st, (struct fw_feed_query){.status = FW_FEED_PAUSED}), "b ");
+	paused_lists(st, b);
 	ck_assert_str_eq(urls(st, (struct fw_feed_query){.status = FW_FEED_ACTIVE}), "a c ");
 	ck_assert_str_eq(urls(st, (struct fw_feed_query){.status = -1, .folder = FW_STR("News")}), "b ");
 	ck_assert_str_eq(urls(st, (struct fw_feed_query){.status = -1, .match = FW_STR("pretty t")}), "b ");
