@@ -121,10 +121,25 @@ def holds(condition, what):
 
 # ---- the origin ---------------------------------------------------------------------------------------
 
+@functools.cache
+def sample_files(arguments):
+    """Names and contents. Made once: there is hardly a case without them, and each time would be a quarter of a second."""
+    with tempfile.TemporaryDirectory(prefix="fw-") as docs:
+        subprocess.run([sys.executable, os.path.join(ROOT, "tools", "make-samples.py"), docs, *arguments], check=True)
+        files = {}
+        for name in os.listdir(docs):
+            with open(os.path.join(docs, name), "rb") as f:
+                files[name] = f.read()
+    return files
+
+
 def samples(base, *arguments):
     """Write the sample feeds into base/docs."""
     docs = os.path.join(base, "docs")
-    subprocess.run([sys.executable, os.path.join(ROOT, "tools", "make-samples.py"), docs, *arguments], check=True)
+    os.makedirs(docs, exist_ok=True)
+    for name, content in sample_files(arguments).items():
+        with open(os.path.join(docs, name), "wb") as f:
+            f.write(content)
     return docs
 
 
