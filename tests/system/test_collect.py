@@ -135,8 +135,8 @@ def corpus(base):
     with open(os.path.join(docs, "..", "open-votes.tsv"), encoding="utf-8") as f:
         votes = {r["file"]: int(r["majority"]) for r in csv.DictReader(f, delimiter="\t") if r["majority"].isdigit()}
     names = sorted(n for n in os.listdir(docs) if not n.startswith("."))
-    with origin(base, docs) as o:
-        w = Wheel(base)
+    with origin(base, docs) as o: # all at once, which takes as long as the machine needs
+        w = Wheel(base, "connect_timeout_ms = 1m\nfirst_byte_timeout_ms = 1m\ntotal_timeout_ms = 1m\n")
         w.run("import", o.url_file)
         stats = w.run_once()
         have = entries_by_feed(w)
