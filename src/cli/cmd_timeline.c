@@ -229,6 +229,7 @@ static int picture(struct cli *c, const char *path, bool html)
 	timeline_init(&t);
 	t.run_id = q.run_id;
 	t.host_max = (uint32_t)c->config->host_max;
+	t.host_gap_us = c->config->host_gap_ms * 1000;
 	if (!last_ms)
 		recall(c, &t);
 	rc = fw_store_visit_list(c->store, &q, take, &t, &err);

@@ -28,7 +28,7 @@ struct timeline {
 	/* what is known of the run; 0: not known */
 	uint32_t slots, host_max, batch;
 	struct fw_str order;
-	int64_t predicted_us;
+	int64_t predicted_us, host_gap_us;
 	/* found by judging */
 	uint32_t lane_n;            /* up to the last that had a fetch; slots that never had one are not drawn */
 	int64_t total_us, sum_us;
@@ -36,6 +36,7 @@ struct timeline {
 	int64_t slots_us, longest_us, chain_us;
 	struct fw_str chain_host;
 	size_t chain_n;             /* visits of that host */
+	bool chain_pauses;          /* it is the pauses between them that take so long */
 	int64_t half_us;            /* half of the slots had nothing to do any more; total_us when others could have begun since */
 	int64_t tail_idle_us;       /* what all slots together stood idle after their last */
 	size_t last;                /* the bar that ends last */

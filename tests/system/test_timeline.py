@@ -75,12 +75,17 @@ def verdicts(base):
         holds("One feed held it up" in said and "/feed/5" in said and "(timeout)" in said, said)
         root = drawn(w)
         holds("/feed/5" in root.find(".//*[@class='note']").find(SVG + "text").text, "and it is marked")
-    with origin(base, samples(base, "--copies", "1"), "--feeds", "12", "--hosts", "1", plans=["* latency=150"]) as o:
+    with origin(base, samples(base, "--copies", "1"), "--feeds", "8", "--hosts", "1", plans=["* latency=300"]) as o:
         w = Wheel(base, "concurrency = 12\nhost_max = 1\n", "host.db")
         w.run("import", o.url_file)
         w.run_once()
         said = headline(drawn(w))
-        holds("12 feeds of one host, 1 at a time" in said or "Slots stood idle" in said, said)
+        holds("8 fetches from one host, 1 at a time" in said, said)
+        w = Wheel(base, "concurrency = 12\nhost_gap_ms = 400ms\nhost_max = 8\n", "gap.db")
+        w.run("import", o.url_file)
+        w.run_once()
+        said = headline(drawn(w))
+        holds("8 fetches from one host, 400 ms between two of them, take 3." in said, said)
 
 
 @case("a run that keeps going has no end that held it up")
