@@ -3,22 +3,27 @@
 #include "cli/cli.h"
 #include "base/banned.h"
 
-static int count_record(void *ctx, const struct fw_record *r)
-{
-	int64_t *n = ctx;
+struct offline {
+	int64_t n, since_ms; /* of the first */
+};
 
-	*n += r->until_ms > fw_now_ms();
+static int count_offline(void *ctx, const struct fw_record *r)
+{
+	struct offline *o = ctx;
+
+	if (r->until_ms <= fw_now_ms())
+		return 0;
+	o->since_ms = o->n++ ? FW_MIN(o->since_ms, r->at_ms) : r->at_ms;
 	return 0;
 }
 
 /* Workers that say that no host answers them (kind "weather", feedwheel-store(7)). */
-static int offline(struct cli *c, int64_t *n)
+static int offline(struct cli *c, struct offline *out)
 {
 	struct fw_record_query q = {.kind = FW_STR("weather")};
 	struct fw_err err = {0};
 
-	*n = 0;
-	return fw_store_record_list(c->store, &q, count_record, n, &err) ? cli_store_failed(c, &err) : 0;
+	return fw_store_record_list(c->store, &q, count_offline, out, &err) ? cli_store_failed(c, &err) : 0;
 }
 
 struct workers {
@@ -72,7 +77,7 @@ static int worker_row(void *ctx, const struct fw_beat *b)
 	return 0;
 }
 
-static int status_json(struct cli *c, const struct fw_store_stats *s, bool paused, int64_t offline_n, struct fw_buf *store)
+static int status_json(struct cli *c, const struct fw_store_stats *s, bool paused, const struct offline *off, struct fw_buf *store)
 {
 	const struct { const char *name; int64_t v; } MEMBER[] = {
 		{"feeds", s->feed_n}, {"active", s->active_n}, {"due", s->due_n}, {"lent", s->lent_n}, {"failing", s->failing_n},
@@ -93,7 +98,7 @@ static int status_json(struct cli *c, const struct fw_store_stats *s, bool pause
 		fw_json_int(&out.j, "size_bytes", s->size_bytes);
 	fw_json_time(&out.j, "next_due", s->next_due_ms);
 	fw_json_bool(&out.j, "all_paused", paused);
-	fw_json_int(&out.j, "workers_offline", offline_n);
+	fw_json_int(&out.j, "workers_offline", off->n);
 	fw_json_array(&out.j, "workers");
 	rc = fw_store_beat_list(c->store, c->now_ms - CLI_WORKER_MS, worker_json, &w, &err);
 	fw_json_end(&out.j);
@@ -102,7 +107,7 @@ static int status_json(struct cli *c, const struct fw_store_stats *s, bool pause
 	return rc ? cli_store_failed(c, &err) : CLI_OK;
 }
 
-static int status_text(struct cli *c, const struct fw_store_stats *s, bool paused, int64_t offline_n, struct fw_buf *store)
+static int status_text(struct cli *c, const struct fw_store_stats *s, bool paused, const struct offline *off, struct fw_buf *store)
 {
 	char a[FW_RFC3339_MAX], b[FW_RFC3339_MAX];
 	const struct { const char *name; int64_t n; } STATE[] = {
@@ -131,8 +136,9 @@ static int status_text(struct cli *c, const struct fw_store_stats *s, bool pause
 		cli_out(c, "%s (%s)\n", cli_ago(c, a, s->next_due_ms), cli_stamp(b, s->next_due_ms));
 	if (paused)
 		cli_out(c, "paused   all work, on every machine: 'feedwheel resume --all' lets it go on\n");
-	if (offline_n)
-		cli_out(c, "network  seems to be down for %s: no host answers; no feed is charged with it\n", cli_count(a, offline_n, "worker", "workers"));
+	if (off->n)
+		cli_out(c, "network  seems to be down for %s since %s: no host answers; no feed is charged with it\n",
+			cli_count(a, off->n, "worker", "workers"), cli_stamp(b, off->since_ms));
 	cli_table_init(&table, c, COLUMN, FW_N(COLUMN));
 	rc = fw_store_beat_list(c->store, c->now_ms - CLI_WORKER_MS, worker_row, &w, &err);
 	if (!rc && w.n)
@@ -149,16 +155,16 @@ static int status_run(struct cli *c)
 	struct fw_control newest;
 	struct fw_buf store = FW_BUF_INIT(0);
 	struct fw_err err = {0};
-	int64_t offline_n = 0;
+	struct offline off = {0};
 	int rc = cli_store(c, FW_STORE_READ);
 
-	rc = rc ? rc : offline(c, &offline_n);
+	rc = rc ? rc : offline(c, &off);
 	if (rc)
 		return rc;
 	if (fw_store_stats(c->store, 0, &s, &err) || fw_store_control_take(c->store, -1, &newest, &err))
 		return cli_store_failed(c, &err);
 	cli_store_show(c, &store);
-	rc = cli_flag(c, "json") ? status_json(c, &s, newest.paused, offline_n, &store) : status_text(c, &s, newest.paused, offline_n, &store);
+	rc = cli_flag(c, "json") ? status_json(c, &s, newest.paused, &off, &store) : status_text(c, &s, newest.paused, &off, &store);
 	fw_buf_finish(&store);
 	return rc;
 }

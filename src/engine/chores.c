@@ -6,7 +6,7 @@
  * Nor may a clock have the last word: one that was ahead for a while leaves feeds behind that are due when it said, which may be years
  * off. A visit in the future tells that there are such, and those that were visited there are due again within the hour.
  *
- * That a worker's network is down is a record of kind "weather", its key the worker's name, its value since when. It runs out by itself.
+ * That a worker's network is down is a record of kind "weather", its key the worker's name, put when it went down. It runs out by itself.
  */
 #include <stdlib.h>
 
@@ -175,16 +175,19 @@ static void clock_was_ahead(struct chores *c, struct fw_store *st, int64_t mono_
 static void weather(struct chores *c, struct fw_store *st, const char *worker, const struct fw_meter_slot *m, int64_t mono_ms)
 {
 	bool offline = atomic_load_explicit(&m->offline, memory_order_relaxed) != 0;
-	struct fw_record r = {.kind = WEATHER, .key = fw_str(worker), .value = FW_STR("offline"), .at_ms = fw_now_ms()};
+	struct fw_record r = {.kind = WEATHER, .key = fw_str(worker), .value = FW_STR("offline")};
+	int64_t now_ms = fw_now_ms();
 	struct fw_err err;
 	int rc;
 
 	if (offline == c->offline && (!offline || mono_ms < c->offline_at_ms))
 		return;
-	r.until_ms = r.at_ms + WEATHER_KEPT_MS;
+	c->offline_since_ms = c->offline ? c->offline_since_ms : now_ms;
+	r.at_ms = c->offline_since_ms;
+	r.until_ms = now_ms + WEATHER_KEPT_MS;
 	rc = offline ? fw_store_record_put(st, &r, false, NULL, &err) : fw_store_record_remove(st, r.kind, r.key, FW_STR_NONE, &err);
 	if (rc && rc != FW_ENOTFOUND)
-		fw_debug("the state of the network could not be noted: %s", err.text);
+		fw_debug("the state of the network could not be noted: %s", err.text); /* a store that is away is told of elsewhere */
 	c->offline = offline;
 	c->offline_at_ms = mono_ms + WEATHER_EVERY_MS;
 }

@@ -8,6 +8,7 @@
 
 struct chores { /* zeroed: all is due */
 	int64_t probe_at_ms, clock_at_ms, offline_at_ms; /* monotonic */
+	int64_t offline_since_ms; /* Unix */
 	bool offline; /* told */
 };
 

@@ -392,6 +392,7 @@ static void due_facts(struct visit *v, int64_t now_ms, struct fw_due_facts *out)
 		.skip_hours = d ? d->skip_hours : 0, .skip_days = d ? d->skip_days : 0,
 		.rhythm = v->feed.rhythm, .last_new_ms = v->feed.last_new_ms, .interval_ms = v->feed.interval_ms,
 		.expired = v->feed.status == FW_FEED_GONE, .ended_ms = ended_ms(v, now_ms), .pushed = v->feed.push_until_ms > now_ms,
+		.offline_ms = v->our_network ? v->offline_ms : 0,
 	};
 }
 
@@ -473,21 +474,33 @@ void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, 
 	v->end = VISIT_COMMIT;
 }
 
+void visit_weather_again(struct visit *v, const struct fw_weather *w, int64_t mono_ms)
+{
+	v->our_network = w->down;
+	v->offline_ms = w->down ? FW_MAX(mono_ms - w->since_ms, 1) : 0;
+	v->doubtful = fw_weather_doubtful(w, v->began_ms);
+}
+
 bool visit_weather(struct visit *v, struct fw_weather *w, int64_t mono_ms)
 {
 	const struct fw_fetch *f = &v->fetch;
+	int64_t asked_ago_ms = f->visit.at_ms - v->lease->feed.last_visit_ms;
 	struct fw_weather_visit seen;
 	char host[256];
 	bool was = w->down;
 
+	v->began_ms = mono_ms - f->visit.total_us / 1000;
+	v->ended_ms = mono_ms;
 	if (v->impatient || !fw_store_host(f->final_url.len ? f->final_url : f->url, host, sizeof(host)))
 		return false;
 	seen = (struct fw_weather_visit){
-		.host = fw_hash64(host, strlen(host)), .sign = fw_weather_sign(f->kind, f->visit.connect_us > 0),
-		.expected = v->lease->feed.fail_n > 0, .begin_ms = mono_ms - f->visit.total_us / 1000, .now_ms = mono_ms,
+		.host = fw_hash64(host, strlen(host)), .sign = fw_weather_sign(f->kind, f->visit.connect_us > 0, f->refused),
+		.failing = v->lease->feed.fail_n > 0, .asked_ms = asked_ago_ms > 0 ? v->began_ms - asked_ago_ms : INT64_MIN,
+		.begin_ms = v->began_ms, .now_ms = mono_ms,
 	};
 	v->our_network = fw_weather_seen(w, &seen);
-	v->doubtful = seen.sign == FW_WEATHER_FAILED && fw_weather_doubtful(w);
+	v->offline_ms = !v->our_network ? 0 : w->down ? FW_MAX(mono_ms - w->since_ms, 1) : 1;
+	v->doubtful = !v->our_network && seen.sign >= FW_WEATHER_REFUSED && fw_weather_doubtful(w, v->began_ms);
 	return w->down != was;
 }
 

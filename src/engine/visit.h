@@ -65,7 +65,9 @@ struct visit {
 	struct fw_str page_hub, page_self; /* and its hub, and its address for that */
 	bool moved;                /* ... which took its place */
 	bool our_network;          /* it failed, and that is laid at our own door */
+	int64_t offline_ms;        /* ... which has been so for so long */
 	bool doubtful;             /* it failed, and what comes next may show that that was our own network */
+	int64_t began_ms, ended_ms; /* monotonic; set by visit_weather() */
 	bool impatient;            /* it was given up early, at the end of a --once: its feed is not charged */
 	bool new_target;           /* the first document seen through a permanent redirect, of a feed that had one: see moves_judge() */
 	struct fw_feed feed;       /* the state to write */
@@ -109,6 +111,8 @@ void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, 
  * door. True: the weather has changed.
  */
 bool visit_weather(struct visit *v, struct fw_weather *w, int64_t mono_ms);
+/* One that was doubtful: it is by what is known now. */
+void visit_weather_again(struct visit *v, const struct fw_weather *w, int64_t mono_ms);
 /* Empty it for reuse; memory kept is small. */
 void visit_reset(struct visit *v);
 

@@ -26,7 +26,8 @@
 
 #define BEAT_EVERY_MS 500
 #define SIGNAL_N 4
-#define DOUBT_MS (3 * FW_SECOND_MS)
+#define DOUBT_MIN 64         /* visits that may wait for the verdict on our network, or as many as there are slots */
+#define DOUBT_LEASE_MS (2 * FW_SECOND_MS) /* ... but not when their lease is about to run out */
 #define COOLED_N 64
 #define PATIENCE_EVERY_MS 25 /* looks at the end of a --once */
 #define PATIENCE_RUN 4       /* a run that has not lasted so many times its patience yet is patient */
@@ -65,9 +66,8 @@ struct worker {
 	size_t granted, pending;
 	uint64_t rnd;
 	struct fw_weather weather;
-	struct visit *doubt[FW_WEATHER_DOWN_N]; /* ended, and waiting for what the next ones show */
-	uint32_t doubt_n;
-	int64_t doubt_since_ms;      /* monotonic */
+	struct visit **doubt;        /* ended, oldest first, and waiting for what the next ones show */
+	uint32_t doubt_n, doubt_max;
 	bool draining, closing;
 	uv_timer_t beat, drain_timer, gap_timer, patience_timer;
 	int64_t started_us;
@@ -166,7 +166,8 @@ static void weather_changed(struct worker *w)
 {
 	atomic_store_explicit(&w->o->meter->offline, w->weather.down, memory_order_relaxed);
 	if (w->weather.down)
-		fw_warn("our own network seems to be down: %d hosts in a row did not answer; no feed is charged with it", FW_WEATHER_DOWN_N);
+		fw_warn("our own network seems to be down: %d hosts in a row did not answer%s; no feed is charged with it",
+			w->weather.few ? (int)w->weather.failed_n : FW_WEATHER_DOWN_N, w->weather.few ? ", and nobody else did" : "");
 	else
 		fw_info("our own network is up again");
 }
@@ -249,22 +250,51 @@ static void visit_over(struct worker *w, struct visit *v)
 	cool(w, host, cooldown_ms);
 }
 
+/* A --once of which nothing is left but what waits here. */
+static bool none_can_tell(const struct worker *w)
+{
+	return w->o->once && !w->in_flight && !waiting(w) && atomic_load(&w->lane.tail);
+}
+
+static bool waited_enough(const struct worker *w, const struct visit *v, int64_t mono_ms)
+{
+	return mono_ms - v->ended_ms >= w->lane.config->offline_wait_ms || v->lent->until_ms - fw_now_ms() < DOUBT_LEASE_MS;
+}
+
 /*
- * Failures that may yet turn out to be those of our own network wait for what comes next, so that nobody is charged with the first of them.
- * There are few, and not for long: the row goes on or is broken within moments, or nothing is under way that could tell.
+ * Failures that may yet turn out to be those of our own network wait for what comes next, so that nobody is charged with the first of them:
+ * until others answer or enough fail too, for offline_wait_ms, or until nothing is under way that could tell. A crash meanwhile, and a drain,
+ * cost nothing: it is as if they had not been asked.
  */
 static void doubts_settle(struct worker *w)
 {
-	uint32_t n = w->doubt_n;
+	int64_t mono_ms = fw_mono_ms();
+	bool was = w->weather.down, over = none_can_tell(w), conclude = over;
+	uint32_t n = w->doubt_n, kept = 0;
 
-	if (n && fw_weather_doubtful(&w->weather) && !w->draining && (w->in_flight || waiting(w)) &&
-	    fw_mono_ms() - w->doubt_since_ms < DOUBT_MS)
-		return;
-	w->doubt_n = 0;
+	for (uint32_t i = 0; i < n && !conclude; i++)
+		conclude = waited_enough(w, w->doubt[i], mono_ms);
+	if (n && conclude && fw_weather_conclude(&w->weather) != was)
+		weather_changed(w);
 	for (uint32_t i = 0; i < n; i++) {
-		w->doubt[i]->our_network = w->weather.down;
-		visit_over(w, w->doubt[i]);
+		struct visit *v = w->doubt[i];
+
+		visit_weather_again(v, &w->weather, mono_ms);
+		if (w->draining) {
+			v->held_bytes = 0;
+			hand_over(w, v, VISIT_RELEASE);
+		} else if (v->doubtful && !over && !waited_enough(w, v, mono_ms)) {
+			w->doubt[kept++] = v;
+		} else {
+			visit_over(w, v);
+		}
 	}
+	w->doubt_n = kept;
+}
+
+static bool may_wait(const struct worker *w, const struct visit *v)
+{
+	return v->doubtful && !v->lent->asked_for && w->lane.config->offline_wait_ms;
 }
 
 static void on_fetched(struct fw_fetch *f)
@@ -273,18 +303,15 @@ static void on_fetched(struct fw_fetch *f)
 	struct worker *w = v->worker;
 
 	slot_free(w, v);
-	if (w->draining && f->kind == FW_VISIT_LOCAL) { /* cancelled */
+	if (visit_weather(v, &w->weather, fw_mono_ms()))
+		weather_changed(w);
+	if (w->draining && (f->kind == FW_VISIT_LOCAL || may_wait(w, v))) { /* cancelled; or a machine that is shut down, its network first */
 		v->held_bytes = 0;
 		hand_over(w, v, VISIT_RELEASE);
+	} else if (w->doubt_n < w->doubt_max && may_wait(w, v)) { /* too many are of few hosts: it is theirs */
+		w->doubt[w->doubt_n++] = v;
 	} else {
-		if (visit_weather(v, &w->weather, fw_mono_ms()))
-			weather_changed(w);
-		if (v->doubtful && w->doubt_n < FW_WEATHER_DOWN_N) {
-			w->doubt_since_ms = w->doubt_n ? w->doubt_since_ms : fw_mono_ms();
-			w->doubt[w->doubt_n++] = v;
-		} else {
-			visit_over(w, v);
-		}
+		visit_over(w, v);
 	}
 	start_more(w);
 	doubts_settle(w);
@@ -515,6 +542,7 @@ static void on_patience(uv_timer_t *t)
 	int64_t patience_us = w->lane.config->patience_ms * 1000;
 	uint32_t slots = w->lane.slots + SPARE_SLOTS;
 
+	doubts_settle(w);
 	if (w->draining || !w->in_flight || waiting(w) || !atomic_load(&w->lane.tail) ||
 	    fw_mono_us() - w->started_us < PATIENCE_RUN * patience_us)
 		return;
@@ -654,7 +682,8 @@ static int lane_init(struct worker *w)
 	l->cap = l->slots + FW_MIN((size_t)l->slots / 2 + 1, (size_t)256);
 	l->pending_max = (size_t)c->batch_visits + (size_t)c->batch_visits / 2;
 	l->lease_max = 2 * l->cap;
-	l->visit_max = 3 * l->cap + l->pending_max + SPARE_SLOTS + FW_WEATHER_DOWN_N;
+	w->doubt_max = FW_MAX(l->slots, DOUBT_MIN);
+	l->visit_max = 3 * l->cap + l->pending_max + SPARE_SLOTS + w->doubt_max;
 	l->held_max = 2 * (size_t)c->batch_bytes;
 	fw_settings_visit(c, &l->rules);
 	l->rules.run_id = w->o->run_id;
@@ -689,7 +718,8 @@ static int visits_init(struct worker *w)
 	w->visit = calloc(n, sizeof(*w->visit));
 	w->in_slot = calloc(slots, sizeof(*w->in_slot));
 	w->free_slot = calloc(slots, sizeof(*w->free_slot));
-	if (!w->visit || !w->in_slot || !w->free_slot)
+	w->doubt = calloc(w->doubt_max, sizeof(struct visit *));
+	if (!w->visit || !w->in_slot || !w->free_slot || !w->doubt)
 		return FW_ENOMEM;
 	for (size_t i = 0; i < n; i++) {
 		w->visit[i].slot = -1;
@@ -742,6 +772,7 @@ static void worker_finish(struct worker *w)
 	free(w->visit);
 	free(w->in_slot);
 	free(w->free_slot);
+	free(w->doubt);
 	fw_plan_free(w->queue);
 	fw_ring_finish(&w->lane.leases);
 	fw_ring_finish(&w->lane.outcomes);

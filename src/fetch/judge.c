@@ -105,6 +105,7 @@ static void judge_connect(struct fw_fetch_priv *v)
 		fw_visit_verdict(v->f, FW_VISIT_LOCAL, "no socket: %s (raise the limit of open files, or lower concurrency)", strerror((int)e));
 	else
 		fw_visit_verdict(v->f, FW_VISIT_CONNECT, "no connection to the server: %s", e ? strerror((int)e) : "refused");
+	v->f->refused = e == ECONNREFUSED || e == ECONNRESET;
 }
 
 void fw_judge_failure(struct fw_fetch_priv *v, CURLcode rc)
@@ -177,6 +178,7 @@ void fw_judge_name(struct fw_fetch_priv *v, enum fw_resolve_state state)
 	switch (state) {
 	case FW_RESOLVE_NONE:
 		fw_visit_verdict(v->f, FW_VISIT_DNS, "the host name does not exist or has no address");
+		v->f->refused = true;
 		break;
 	case FW_RESOLVE_TIMEOUT:
 		fw_visit_verdict(v->f, FW_VISIT_DNS, "the name servers do not answer");

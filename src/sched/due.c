@@ -4,7 +4,8 @@
  *
  *   1. 410, or a feed that says it has ended: stop. at_ms is then when a probe makes sense, because servers lie too (POL-10): after
  *      30 days, or twice as long as it has been gone, at most 180 days.
- *   2. our own fault (memory, descriptors, network down): soon again, and nobody is charged.
+ *   2. our own fault (memory, descriptors, network down): soon again, and nobody is charged. When the network has been down for an
+ *      hour, no sooner than after a first failure: it may be the feeds after all.
  *   3. a failure: back off by the law of its kind (POL-08, POL-10). A server that said "not now" or "not here" is not asked
  *      sooner than a healthy one would be. Never dead for ever: the longest law ends in a visit each week or month.
  *   4. success: the owner's interval; else what was learned from the feed's own dates (until so many publications are to be
@@ -24,6 +25,7 @@
 #include "base/banned.h"
 
 #define OWN_FAULT_MS (5 * FW_MINUTE_MS)
+#define OFFLINE_MS FW_HOUR_MS /* so long it may take that a network comes back, or else it is asked less often */
 #define PROBE_MS (30 * FW_DAY_MS)
 #define PROBE_MAX_MS (180 * FW_DAY_MS)
 #define WEEK_MS (7 * FW_DAY_MS)
@@ -364,8 +366,8 @@ void fw_due(const struct fw_due_facts *f, const struct fw_due_policy *policy, in
 		say(&d, "%s: asked once again after %s", f->kind == FW_VISIT_GONE ? "gone for good (410)" : "the feed says it has ended",
 			text(d.delay_ms).s);
 	} else if (f->kind == FW_VISIT_LOCAL) {
-		d.delay_ms = OWN_FAULT_MS;
-		say(&d, "our own fault, the feed is not charged: %s", text(d.delay_ms).s);
+		d.delay_ms = f->offline_ms > OFFLINE_MS ? d.p.error_min_ms : FW_MIN(OWN_FAULT_MS, d.p.normal_ms);
+		say(&d, "our own %s, the feed is not charged: %s", f->offline_ms > 0 ? "network seems to be down" : "fault", text(d.delay_ms).s);
 	} else if (fw_visit_succeeded(f->kind)) {
 		plan_success(&d);
 	} else {

@@ -34,6 +34,7 @@ struct fw_due_facts {
 	bool expired;                /* the document says it has ended */
 	int64_t ended_ms;            /* gone or expired: how long it has been; 0: unknown */
 	bool mute;                   /* no words are wanted */
+	int64_t offline_ms;          /* kind LOCAL: our own network has been down for so long; 0: it is not that */
 	bool pushed;                 /* a hub delivers it for now: a visit only looks whether something was missed */
 };
 

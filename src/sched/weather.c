@@ -2,20 +2,24 @@
 /*
  * Why a row and not a rate: a pool of transfers is full of failures when the slow ones go first, and a minute that began well ends in an
  * outage. What tells the two apart is that nobody answers in between. Hosts count, not visits: a hoster with a thousand blogs that is
- * down is one host. Failures that were expected count for nothing: many feeds are dead, and a row of them says nothing new. At the end of
- * a run only those are under way that take longest to fail: they began when others answered, and that is why such attempts do not count.
+ * down is one host. Failures that were expected count for nothing: many feeds are dead, and a row of them says nothing new; but one that
+ * failed before since anybody last answered may have been the outage's first. At the end of a run only those are under way that take
+ * longest to fail: they began when others answered, and that is why such attempts do not count.
+ *
+ * Why few are enough at times: who has five feeds never sees eight hosts fail. So three will do when nobody else has been heard for a
+ * while; that they are wrong at times does little harm, since the next host that answers ends it, and their next failures are charged.
  */
 #include <string.h>
 
 #include "sched/weather.h"
 #include "base/banned.h"
 
-enum fw_weather_sign fw_weather_sign(enum fw_visit_kind kind, bool connected)
+enum fw_weather_sign fw_weather_sign(enum fw_visit_kind kind, bool connected, bool refused)
 {
 	switch (kind) {
 	case FW_VISIT_DNS:
 	case FW_VISIT_CONNECT:
-		return FW_WEATHER_FAILED;
+		return refused ? FW_WEATHER_REFUSED : FW_WEATHER_FAILED;
 	case FW_VISIT_TIMEOUT:
 		return connected ? FW_WEATHER_STALLED : FW_WEATHER_FAILED;
 	case FW_VISIT_NONE:
@@ -30,7 +34,7 @@ enum fw_weather_sign fw_weather_sign(enum fw_visit_kind kind, bool connected)
 	}
 }
 
-static void failed(struct fw_weather *w, uint64_t host, int64_t now_ms)
+static void failed(struct fw_weather *w, uint64_t host, bool refused, int64_t now_ms)
 {
 	uint32_t old_n = 0;
 
@@ -43,43 +47,63 @@ static void failed(struct fw_weather *w, uint64_t host, int64_t now_ms)
 		if (w->failed[i].host == host)
 			return;
 	}
-	if (w->down)
+	if (w->down && !w->few)
 		return;
 	if (!w->failed_n) /* a row begins */
 		w->answered_n = 0;
 	w->failed[w->failed_n].host = host;
+	w->failed[w->failed_n].refused = refused;
 	w->failed[w->failed_n++].at_ms = now_ms;
 	if (w->failed_n < FW_WEATHER_DOWN_N)
 		return;
+	w->since_ms = w->down ? w->since_ms : w->failed[0].at_ms;
 	w->down = true;
-	w->since_ms = w->failed[0].at_ms;
+	w->few = false;
 	w->failed_n = w->answered_n = 0;
 }
 
 static void answered(struct fw_weather *w, uint64_t host, int64_t now_ms)
 {
+	w->heard_ms = now_ms;
 	for (uint32_t i = 0; i < w->answered_n; i++) {
 		if (w->answered[i] == host)
 			return;
 	}
 	w->answered[w->answered_n++] = host;
-	if (w->answered_n < FW_WEATHER_UP_N)
+	if (w->answered_n < FW_WEATHER_UP_N && !w->few)
 		return;
-	w->down = false;
+	w->up_ms = w->down ? now_ms : w->up_ms;
+	w->down = w->few = false;
 	w->alive_ms = now_ms;
 	w->failed_n = w->answered_n = 0;
 }
 
 bool fw_weather_seen(struct fw_weather *w, const struct fw_weather_visit *v)
 {
-	if (v->sign == FW_WEATHER_FAILED && !v->expected && v->begin_ms >= w->alive_ms)
-		failed(w, v->host, v->now_ms);
+	bool expected = v->failing && (!w->heard_ms || v->asked_ms <= w->heard_ms);
+
+	if (v->sign >= FW_WEATHER_REFUSED && !expected && v->begin_ms >= w->alive_ms)
+		failed(w, v->host, v->sign == FW_WEATHER_REFUSED, v->now_ms);
 	else if (v->sign == FW_WEATHER_ANSWERED)
 		answered(w, v->host, v->now_ms);
-	return w->down && v->sign >= FW_WEATHER_STALLED;
+	return v->sign >= FW_WEATHER_STALLED && (w->down || (w->up_ms && v->begin_ms < w->up_ms + FW_WEATHER_AFTER_MS));
 }
 
-bool fw_weather_doubtful(const struct fw_weather *w)
+bool fw_weather_doubtful(const struct fw_weather *w, int64_t begin_ms)
 {
-	return !w->down && w->failed_n > 0;
+	return !w->down && begin_ms >= w->alive_ms;
+}
+
+bool fw_weather_conclude(struct fw_weather *w)
+{
+	uint32_t silent_n = 0;
+
+	for (uint32_t i = 0; i < w->failed_n; i++)
+		silent_n += !w->failed[i].refused;
+	if (w->down || silent_n < FW_WEATHER_FEW_N || silent_n < w->failed_n || w->answered_n ||
+	    (w->heard_ms && w->failed[0].at_ms - w->heard_ms < FW_WEATHER_QUIET_MS))
+		return w->down;
+	w->down = w->few = true;
+	w->since_ms = w->failed[0].at_ms;
+	return true;
 }

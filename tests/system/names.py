@@ -2,14 +2,17 @@
 """A name server, for hosts that are not addresses."""
 import re
 import socket
+import struct
 import threading
 
 
 class Names(threading.Thread):
-    """Nothing under .invalid exists, everything else is at 127.1.0.99. A name with "late300" in it is answered 300 ms later."""
+    """Nothing under .invalid exists, the servers of .broken fail, everything else is at 127.1.0.99. A name with "late300" in it is
+    answered 300 ms later. While mute it says nothing at all."""
 
-    def __init__(self):
+    def __init__(self, mute=False):
         super().__init__(daemon=True)
+        self.mute, self.asked = mute, 0
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind(("127.0.0.1", 0))
         self.address = "127.0.0.1:%d" % self.socket.getsockname()[1]
@@ -18,14 +21,17 @@ class Names(threading.Thread):
     def run(self):
         while True:
             q, who = self.socket.recvfrom(2000)
+            self.asked += 1
+            if self.mute:
+                continue
             at, labels = 12, []
             while q[at]:
-                labels.append(q[at + 1:at + 1 + q[at]])
+                labels.append(q[at + 1:at + 1 + q[at]].lower())
                 at += 1 + q[at]
             question, kind = q[12:at + 5], q[at + 1:at + 3]
-            missing = labels[-1].lower() == b"invalid"
-            found = not missing and kind == b"\0\1"
-            head = q[:2] + bytes([0x81, 0x83 if missing else 0x80]) + b"\0\1" + (b"\0\1" if found else b"\0\0") + b"\0\0\0\0"
+            code = {b"invalid": 3, b"broken": 2}.get(labels[-1], 0)
+            found = not code and kind == b"\0\1"
+            head = q[:2] + struct.pack(">BBHHHH", 0x81, 0x80 | code, 1, found, 0, 0)
             answer = b"\xc0\x0c\0\1\0\1\0\0\0\x3c\0\4" + socket.inet_aton("127.1.0.99") if found else b""
             late = re.search(rb"late(\d+)", b".".join(labels))
             threading.Timer(int(late[1]) / 1000 if late else 0, self.socket.sendto, (head + question + answer, who)).start()

@@ -506,6 +506,10 @@ START_TEST(own_network) /* a failure that is laid at our own door charges nobody
 		changed = visit_weather(&V, &w, 1000 + i);
 	}
 	ck_assert(changed && V.our_network && w.down);
+	visit_weather_again(&V, &w, 2 * FW_HOUR_MS);
+	ck_assert(V.our_network && !V.doubtful);
+	ck_assert_int_eq(V.offline_ms, 2 * FW_HOUR_MS - 1000);
+	visit_weather_again(&V, &w, 2000);
 	L.feed.fail_n = 2;
 	fw_err_set(&V.fetch.err, FW_ENET, "the name servers do not answer");
 	finish(FW_VISIT_DNS, 0, NULL);
@@ -513,6 +517,7 @@ START_TEST(own_network) /* a failure that is laid at our own door charges nobody
 	ck_assert_uint_eq(V.feed.fail_n, 2);
 	ck_assert_int_le(V.feed.due_at_ms, NOW + 10 * FW_MINUTE_MS);
 	ck_assert_ptr_nonnull(fw_str_find(V.feed.error, FW_STR("our own network")));
+	ck_assert_ptr_nonnull(fw_str_find(V.feed.why, FW_STR("our own network seems to be down, the feed is not charged: 5 min")));
 	ck_assert_ptr_nonnull(fw_str_find(V.feed.error, FW_STR("name servers")));
 }
 END_TEST

@@ -159,6 +159,9 @@ START_TEST(after_failure)
 		{"redirect", {.kind = FW_VISIT_REDIRECT, .fail_n = 1}, TEN(H), "redirects lead nowhere", false},
 		{"crash", {.kind = FW_VISIT_CRASH, .fail_n = 1}, TEN(H), "reading it failed badly", false},
 		{"our own fault", {.kind = FW_VISIT_LOCAL, .fail_n = 30}, TEN(5 * MIN), "our own fault, the feed is not charged", false},
+		{"our own network", {.kind = FW_VISIT_LOCAL, .fail_n = 30, .offline_ms = 1}, TEN(5 * MIN),
+			"our own network seems to be down, the feed is not charged: 5 min", false},
+		{"our own network, and for long", {.kind = FW_VISIT_LOCAL, .offline_ms = 2 * H}, TEN(15 * MIN), "our own network seems to be down", false},
 		{"a failure that was not counted", {.kind = FW_VISIT_TIMEOUT, .fail_n = 0}, TEN(15 * MIN), "failure 1", false},
 		{"a kind nobody knows", {.kind = (enum fw_visit_kind)99, .fail_n = 1}, TEN(15 * MIN), "broken answer", false},
 	};

@@ -9,23 +9,30 @@
 #define N FW_WEATHER_DOWN_N
 
 static struct fw_weather w;
-static int64_t now;
+static int64_t now, asked_ms;
 
 static void setup(void)
 {
 	w = (struct fw_weather){0};
 	now = 1000;
+	asked_ms = 0;
 }
 
 static bool seen(uint64_t host, enum fw_weather_sign sign, bool expected, int64_t took_ms)
 {
 	now += 10;
-	return fw_weather_seen(&w, &(struct fw_weather_visit){.host = host, .sign = sign, .expected = expected, .begin_ms = now - took_ms, .now_ms = now});
+	return fw_weather_seen(&w, &(struct fw_weather_visit){.host = host, .sign = sign, .failing = expected, .asked_ms = asked_ms,
+		.begin_ms = now - took_ms, .now_ms = now});
 }
 
 static bool fails(uint64_t host)
 {
 	return seen(host, FW_WEATHER_FAILED, false, 5);
+}
+
+static bool doubtful(void) /* is a failure of just now? */
+{
+	return fw_weather_doubtful(&w, now);
 }
 
 static bool answers(uint64_t host)
@@ -48,7 +55,7 @@ START_TEST(many_hosts_at_once)
 	ck_assert_int_eq(w.since_ms, 1010);
 	ck_assert(fails(1) && fails(99));
 	ck_assert(seen(98, FW_WEATHER_STALLED, false, 10000)); /* it had connected before */
-	ck_assert(!fw_weather_doubtful(&w));
+	ck_assert(!doubtful());
 	ck_assert(seen(7, FW_WEATHER_FAILED, true, 5)); /* those that were failing are not charged either */
 	ck_assert(!seen(7, FW_WEATHER_NOTHING, false, 5));
 }
@@ -76,10 +83,10 @@ START_TEST(end_of_a_run) /* only those are left that take longest to fail: they 
 	for (uint64_t h = 10; h < 50; h++) {
 		ck_assert(!seen(h, FW_WEATHER_FAILED, false, 10000));
 		ck_assert(!seen(1000 + h, FW_WEATHER_STALLED, false, 5));
-		ck_assert(!fw_weather_doubtful(&w));
+		ck_assert(!fw_weather_doubtful(&w, now - 10000));
 	}
 	fails(1);
-	ck_assert(fw_weather_doubtful(&w));
+	ck_assert(doubtful());
 }
 END_TEST
 
@@ -120,6 +127,12 @@ START_TEST(up_again) /* and a new row has to begin anew */
 	ck_assert(w.down);
 	answers(2);
 	ck_assert(!w.down);
+	ck_assert(seen(5, FW_WEATHER_FAILED, false, 3000)); /* it began when it was down */
+	ck_assert(seen(5, FW_WEATHER_STALLED, true, 3000));
+	ck_assert(fails(5)); /* what could not be looked up just now is remembered */
+	answers(1);
+	answers(2);
+	now += FW_WEATHER_AFTER_MS;
 	for (uint64_t h = 1; h < N; h++)
 		ck_assert(!fails(h));
 	ck_assert(fails(N));
@@ -135,18 +148,115 @@ START_TEST(slow_rows) /* what lies further back than the window is another story
 }
 END_TEST
 
+START_TEST(doubt_until_two_answer) /* whether the failure counts as evidence or not */
+{
+	static const bool EXPECTED[] = {false, true};
+	int64_t begin_ms;
+
+	answers(1);
+	seen(7, FW_WEATHER_FAILED, EXPECTED[_i], 5);
+	begin_ms = now - 5;
+	ck_assert(fw_weather_doubtful(&w, begin_ms));
+	answers(1); /* again: it may be a house mate */
+	ck_assert(fw_weather_doubtful(&w, begin_ms));
+	answers(2);
+	ck_assert(!fw_weather_doubtful(&w, begin_ms));
+	ck_assert(!fw_weather_conclude(&w));
+}
+END_TEST
+
+START_TEST(few_are_enough) /* when nothing more is to come, and nobody was heard for a while; one host that answers ends it */
+{
+	static const struct { int n; bool heard_before; int64_t quiet_ms; bool heard_between, down; } T[] = {
+		{FW_WEATHER_FEW_N, false, 0, false, true},
+		{FW_WEATHER_FEW_N - 1, false, 0, false, false},
+		{FW_WEATHER_FEW_N, true, FW_WEATHER_QUIET_MS, false, true},
+		{FW_WEATHER_FEW_N, true, FW_WEATHER_QUIET_MS / 2, false, false},
+		{FW_WEATHER_FEW_N, true, FW_WEATHER_QUIET_MS, true, false},
+		{N - 1, false, 0, true, false},
+	};
+
+	if (T[_i].heard_before)
+		answers(100);
+	now += T[_i].quiet_ms;
+	for (int h = 0; h < T[_i].n; h++) {
+		ck_assert(!fails(1 + (uint64_t)h));
+		if (!h && T[_i].heard_between)
+			answers(100);
+	}
+	ck_assert_int_eq(fw_weather_conclude(&w), T[_i].down);
+	ck_assert_int_eq(w.down, T[_i].down);
+	if (!T[_i].down)
+		return;
+	ck_assert_int_eq(w.since_ms, now - 10 * (T[_i].n - 1));
+	ck_assert(fails(50) && fw_weather_conclude(&w));
+	answers(100);
+	ck_assert(!w.down && !w.few);
+	now += FW_WEATHER_AFTER_MS;
+	ck_assert(!fails(1) && !fails(2) && !fails(3));
+	ck_assert(!fw_weather_conclude(&w)); /* somebody was just heard */
+}
+END_TEST
+
+START_TEST(who_says_no) /* it may be a firewall of our own, but not when they are few */
+{
+	for (uint64_t h = 1; h < N; h++)
+		ck_assert(!seen(h, FW_WEATHER_REFUSED, false, 5) && doubtful());
+	ck_assert(!fw_weather_conclude(&w));
+	ck_assert(seen(N, FW_WEATHER_REFUSED, false, 5));
+	setup();
+	for (uint64_t h = 1; h <= FW_WEATHER_FEW_N; h++)
+		fails(h);
+	seen(50, FW_WEATHER_REFUSED, false, 5);
+	ck_assert(!fw_weather_conclude(&w));
+}
+END_TEST
+
+START_TEST(few_become_many) /* and then a house mate is not enough any more */
+{
+	int64_t since_ms;
+
+	for (uint64_t h = 1; h <= FW_WEATHER_FEW_N; h++)
+		fails(h);
+	ck_assert(fw_weather_conclude(&w));
+	since_ms = w.since_ms;
+	for (uint64_t h = 1; h <= N; h++)
+		ck_assert(fails(h));
+	answers(100);
+	ck_assert(w.down && !w.few);
+	ck_assert_int_eq(w.since_ms, since_ms);
+	answers(101);
+	ck_assert(!w.down);
+}
+END_TEST
+
+START_TEST(failed_since_anybody_answered) /* the first of an outage may have been charged: their next failures are evidence all the same */
+{
+	answers(1);
+	for (int k = 0; k < 2; k++) {
+		asked_ms = k ? now : now - 20; /* before somebody was heard, and after */
+		now += FW_WEATHER_QUIET_MS;
+		for (uint64_t h = 10; h < 10 + FW_WEATHER_FEW_N; h++)
+			ck_assert(!seen(h, FW_WEATHER_FAILED, true, 5));
+		ck_assert_int_eq(fw_weather_conclude(&w), k);
+	}
+}
+END_TEST
+
 START_TEST(signs)
 {
-	ck_assert_int_eq(fw_weather_sign(FW_VISIT_DNS, false), FW_WEATHER_FAILED);
-	ck_assert_int_eq(fw_weather_sign(FW_VISIT_CONNECT, false), FW_WEATHER_FAILED);
-	ck_assert_int_eq(fw_weather_sign(FW_VISIT_TIMEOUT, false), FW_WEATHER_FAILED);
-	ck_assert_int_eq(fw_weather_sign(FW_VISIT_TIMEOUT, true), FW_WEATHER_STALLED);
-	ck_assert_int_eq(fw_weather_sign(FW_VISIT_LOCAL, false), FW_WEATHER_NOTHING);
-	ck_assert_int_eq(fw_weather_sign(FW_VISIT_BLOCKED, false), FW_WEATHER_NOTHING);
-	ck_assert_int_eq(fw_weather_sign(FW_VISIT_HTTP, false), FW_WEATHER_ANSWERED);
-	ck_assert_int_eq(fw_weather_sign(FW_VISIT_TLS, false), FW_WEATHER_ANSWERED);
-	ck_assert_int_eq(fw_weather_sign(FW_VISIT_GONE, false), FW_WEATHER_ANSWERED);
-	ck_assert_int_eq(fw_weather_sign(FW_VISIT_NOT_MODIFIED, false), FW_WEATHER_ANSWERED);
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_DNS, false, false), FW_WEATHER_FAILED);
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_CONNECT, false, false), FW_WEATHER_FAILED);
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_DNS, false, true), FW_WEATHER_REFUSED); /* there is no such name */
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_CONNECT, false, true), FW_WEATHER_REFUSED); /* nobody listens there */
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_TIMEOUT, false, false), FW_WEATHER_FAILED);
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_TIMEOUT, true, false), FW_WEATHER_STALLED);
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_LOCAL, false, false), FW_WEATHER_NOTHING);
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_BLOCKED, false, false), FW_WEATHER_NOTHING);
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_HTTP, false, false), FW_WEATHER_ANSWERED);
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_TLS, false, false), FW_WEATHER_ANSWERED);
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_GONE, false, false), FW_WEATHER_ANSWERED);
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_NOT_MODIFIED, false, false), FW_WEATHER_ANSWERED);
 }
 END_TEST
 
@@ -165,6 +275,11 @@ int main(void)
 	tcase_add_test(t, house_mate);
 	tcase_add_test(t, up_again);
 	tcase_add_test(t, slow_rows);
+	tcase_add_loop_test(t, doubt_until_two_answer, 0, 2);
+	tcase_add_loop_test(t, few_are_enough, 0, 6);
+	tcase_add_test(t, who_says_no);
+	tcase_add_test(t, few_become_many);
+	tcase_add_test(t, failed_since_anybody_answered);
 	tcase_add_test(t, signs);
 	suite_add_tcase(s, t);
 	return run_suite(s);
