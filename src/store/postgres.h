@@ -300,13 +300,14 @@ int pg_feed_set(struct fw_store *st, const struct fw_feed *feed, unsigned what, 
 int pg_feed_merge(struct fw_store *st, int64_t from_id, int64_t into_id, struct fw_err *err); /* postgres_leave.c, as unsubscribe */
 struct pg_standing { /* what the owner's changes need to know of a feed; the caller begins with its id and frees the loans */
 	int64_t id, host_id, crowd_id, status, due_ms, last_visit_id;
+	int64_t cool_until_ms; /* its host's */
 	struct pg_loans loans;
 	struct pg_loan *loan; /* NULL: not lent */
 	size_t bit;
 };
 /* Take a feed off the wheel, wherever it stands; a loan is left alone (f->loan). Nobody moves it on from here to the commit. */
 int pg_take_off(struct pg *p, struct pg_standing *f, bool *found, struct fw_err *err);
-void pg_place_put(struct pg *p, int64_t feed_id, int64_t due_ms); /* queued: and on again */
+void pg_place_put(struct pg *p, const struct pg_standing *f, int64_t due_ms); /* queued: and on again */
 struct pg_join {
 	struct fw_str name;
 	int64_t n, id;

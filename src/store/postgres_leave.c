@@ -97,7 +97,7 @@ static int merge_in(struct pg *p, void *ctx, struct fw_err *err)
 		entries_merge(p, m);
 		feed_drop(p, &from);
 		if (into.status == FW_FEED_ACTIVE)
-			pg_place_put(p, into.id, into.due_ms);
+			pg_place_put(p, &into, into.due_ms);
 		pg_notify(p);
 		rc = pg_commit_run(p, err);
 	}

@@ -447,8 +447,8 @@ static int standing_get(struct pg *p, struct pg_standing *f, struct fw_err *err)
 	if (rc)
 		return rc;
 	pg_int(p, f->id);
-	pg_send(p, PG_STANDING, "SELECT f.host_id, f.crowd_id, w.status, w.due_at_ms, w.last_visit_id FROM feeds f JOIN wheel w"
-		" ON w.feed_id = f.id WHERE f.id = $1::int8");
+	pg_send(p, PG_STANDING, "SELECT f.host_id, f.crowd_id, w.status, w.due_at_ms, w.last_visit_id,"
+		" h.cool_until_ms FROM feeds f JOIN wheel w ON w.feed_id = f.id JOIN hosts h ON h.id = f.host_id WHERE f.id = $1::int8");
 	rc = pg_run(p, err);
 	if (rc)
 		return rc;
@@ -460,6 +460,7 @@ static int standing_get(struct pg *p, struct pg_standing *f, struct fw_err *err)
 	f->status = pg_get_int(r, 0, 2);
 	f->due_ms = pg_get_int(r, 0, 3);
 	f->last_visit_id = pg_get_int(r, 0, 4);
+	f->cool_until_ms = pg_get_int(r, 0, 5);
 	return 0;
 }
 
@@ -602,12 +603,17 @@ struct setting {
 	unsigned what;
 };
 
-void pg_place_put(struct pg *p, int64_t feed_id, int64_t due_ms)
+/* The only feed of its host is put off here, as by a commit. */
+void pg_place_put(struct pg *p, const struct pg_standing *f, int64_t due_ms)
 {
-	pg_int(p, pg_place_id(p, due_ms));
+	int64_t wake_ms = f->crowd_id ? due_ms : FW_MAX(due_ms, f->cool_until_ms);
+
+	pg_int(p, pg_place_id(p, wake_ms));
+	pg_int(p, wake_ms);
+	pg_int(p, f->id);
 	pg_int(p, due_ms);
-	pg_int(p, feed_id);
-	pg_send(p, PG_PLACE_PUT, "INSERT INTO places (id, wake_at_ms, feed_id) VALUES ($1::int8, $2::int8, $3::int8)");
+	pg_send(p, PG_PLACE_PUT, "INSERT INTO places (id, wake_at_ms, feed_id, due_at_ms) VALUES ($1::int8, $2::int8, $3::int8,"
+		" nullif($4::int8, $2::int8))");
 }
 
 /* A new status or due time: off the wheel where it stood, and on again where it belongs. A lent feed's lease goes on. */
@@ -626,7 +632,7 @@ static int move(struct pg *p, const struct setting *s, struct pg_standing *f, st
 	pg_int(p, due_ms);
 	pg_send(p, PG_WHEEL_STATUS, "UPDATE wheel SET status = $2::int8, due_at_ms = $3::int8 WHERE feed_id = $1::int8");
 	if (!f->loan && status == FW_FEED_ACTIVE) {
-		pg_place_put(p, f->id, due_ms);
+		pg_place_put(p, f, due_ms);
 		pg_notify(p);
 	}
 	return 0;

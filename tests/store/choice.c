@@ -442,6 +442,36 @@ START_TEST(a_cooldown_holds_for_who_comes_later)
 }
 END_TEST
 
+/* ... or another feed becomes one with it. */
+START_TEST(a_cooldown_outlives_a_merge)
+{
+	struct fw_store *st = fresh5(_i);
+	struct fw_err err = {0};
+	struct fw_outcome o;
+	struct fw_feed f;
+	int64_t id, other;
+
+	if (!st)
+		return;
+	id = subscribe(st, "https://one.example/1", NOW);
+	other = subscribe(st, "https://old.example/1", NOW + 3600000);
+	ck_assert_uint_eq(claim(st, (struct fw_claim_ask){0}).n, 1);
+	o = outcome_of(&L[0], &f, NOW);
+	f.due_at_ms = NOW + 10;
+	o.host_cooldown_ms = NOW + 60000;
+	ck_assert_int_eq(commit_one(st, &o, NOW), 0);
+	OK(fw_store_feed_merge(st, other, id, &err));
+	check_clean(st);
+	ck_assert_uint_eq(claim(st, (struct fw_claim_ask){.now_ms = NOW + 59999}).n, 0);
+	ck_assert_uint_eq(claim_ids(st, &id, 1, (struct fw_claim_ask){.now_ms = NOW + 59999}).n, 0);
+	check_clean(st);
+	ck_assert_uint_eq(claim(st, (struct fw_claim_ask){.now_ms = NOW + 60000}).n, 1);
+	ck_assert_int_eq(L[0].feed.due_at_ms, NOW + 10);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
 /* ---- those that do not take long ------------------------------------------------------------------------------------------- */
 
 static void expect_set(struct fw_store *st, int64_t id, int64_t expect_us, int64_t due_ms)
@@ -1084,6 +1114,7 @@ void choice_tests(Suite *s)
 	const TTest *const every[] = {
 		numbers_in_their_order, numbers_within_the_budget, numbers_and_turns, more_of_a_host_ahead, two_share_a_host,
 		ahead_after_loans_that_came_to_nothing, gaps_ahead, parked_ones_go_along, no_one_is_ahead_of_a_cooldown, a_cooldown_holds_for_who_comes_later,
+		a_cooldown_outlives_a_merge,
 		slow_ones_wait_in_line,
 		a_pace_is_learned, a_lone_feed_keeps_the_gap_that_is_asked, a_service_is_one_host, others_wait_for_one_batch_at_most, due_are_listed,
 		members_are_kept, feeds_are_merged, merged_wherever_they_stand, any_walk_goes_as_in_memory,
