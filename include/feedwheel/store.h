@@ -596,7 +596,8 @@ struct fw_store_driver {
 	   order of due time, at most limit (0: all). One pass over narrow rows: 200,000 in a second. */
 	int (*due_list)(struct fw_store *st, int64_t due_before_ms, size_t limit, fw_due_cb *cb, void *ctx, struct fw_err *err);
 	/* Two feeds are one: entries of `from` that `into` lacks, by key and by guid (keys hold the feed's number, so those of two feeds differ),
-	   go over with their ids and keys; the rest of `from`, its visits, and the feed itself go away. FW_EAGAIN: one of them is lent. FW_ENOTFOUND: one of them is not there. */
+	   go over with their ids and keys; the rest of `from`, its visits, and the feed itself go away. FW_EAGAIN: one of them is lent. FW_ENOTFOUND: one of them is not there.
+	   FW_EUNSUP: no transaction reaches both (Redis, two shards): they stay two. */
 	int (*feed_merge)(struct fw_store *st, int64_t from_id, int64_t into_id, struct fw_err *err);
 };
 #define FW_RECORD_STEP 1000

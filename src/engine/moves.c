@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Feeds that move. A move's record is of kind "moved", its key the address that was left, its value "adopted ID URL" or "merged ID URL".
+ * Feeds that move. A move's record is of kind "moved", its key the address that was left, its value "adopted ID URL" or "merged ID URL"; and
+ * "apart ID URL" of one that stayed, since the store cannot move it. That one tells that it need not be tried again yet.
  */
 #include <string.h>
 
@@ -13,6 +14,7 @@
 
 #define KIND FW_STR("moved")
 #define KEPT_MS (365 * FW_DAY_MS)
+#define APART_KEPT_MS (30 * FW_DAY_MS)
 #define FOUND 1           /* stops a walk */
 #define COMPARED ((size_t)100) /* entries of the document: enough to know a feed by */
 
@@ -58,19 +60,19 @@ void moves_judge(struct fw_store *st, struct visit *v)
 
 /* ---- records -------------------------------------------------------------------------------------------------------------------- */
 
-static void note(struct fw_store *st, struct fw_str from, struct fw_str to, int64_t feed_id, bool merged)
+static void note(struct fw_store *st, struct fw_str from, struct fw_str to, int64_t feed_id, const char *how, int64_t kept_ms)
 {
 	struct fw_record r = {.kind = KIND, .key = from, .at_ms = fw_now_ms()};
 	struct fw_buf b = FW_BUF_INIT(FW_RECORD_VALUE_MAX);
 	struct fw_err err = {.text = "out of memory"};
 
-	fw_buf_addf(&b, "%s %lld ", merged ? "merged" : "adopted", (long long)feed_id);
+	fw_buf_addf(&b, "%s %lld ", how, (long long)feed_id);
 	fw_buf_addstr(&b, to);
 	r.value = fw_buf_str(&b);
-	r.until_ms = r.at_ms + KEPT_MS;
+	r.until_ms = r.at_ms + kept_ms;
 	/* an address too long for a key is told in the log only */
 	if (b.rc || (from.len <= FW_RECORD_KEY_MAX && fw_store_record_put(st, &r, false, NULL, &err)))
-		fw_warn("feed %lld: that it moved could not be noted: %s", (long long)feed_id, err.text);
+		fw_warn("'%.*s': that it moved could not be noted: %s", FW_STR_ARG(from), err.text);
 	fw_buf_finish(&b);
 }
 
@@ -78,7 +80,8 @@ static bool move_read(const struct fw_record *r, struct fw_move *m)
 {
 	struct fw_str rest, how = fw_str_split(r->value, ' ', &rest), id = fw_str_split(rest, ' ', &rest);
 
-	*m = (struct fw_move){.from = r->key, .to = rest, .at_ms = r->at_ms, .merged = fw_str_eq(how, FW_STR("merged"))};
+	*m = (struct fw_move){.from = r->key, .to = rest, .at_ms = r->at_ms, .merged = fw_str_eq(how, FW_STR("merged")),
+		.apart = fw_str_eq(how, FW_STR("apart"))};
 	return fw_str_int(id, &m->feed_id) && rest.len;
 }
 
@@ -134,6 +137,34 @@ static int give_settings(struct fw_store *st, const struct fw_feed *from, const 
 	return what ? fw_store_feed_set(st, &to, what, err) : 0;
 }
 
+/* Has it been said, not long ago, that the store cannot do this? */
+static bool is_apart(struct fw_store *st, const struct visit *v)
+{
+	struct fw_arena a;
+	struct fw_move m;
+	bool is;
+
+	fw_arena_init(&a, 0);
+	is = !fw_move_find(st, v->lease->feed.url, &a, &m, NULL) && m.apart && fw_str_eq(m.to, v->feed.url) &&
+		m.at_ms > fw_now_ms() - APART_KEPT_MS && m.at_ms <= fw_now_ms();
+	fw_arena_finish(&a);
+	return is;
+}
+
+/* into_id 0: nobody has the address, but the store cannot give it to this feed. */
+static void stay_apart(struct fw_store *st, const struct visit *v, int64_t into_id, const struct fw_err *err)
+{
+	const struct fw_feed *was = &v->lease->feed;
+
+	if (into_id)
+		fw_warn("feed %lld: moved to '%.*s', which is feed %lld: they stay two (%s); remove the one that is not wanted", (long long)was->id,
+			FW_STR_ARG(v->feed.url), (long long)into_id, err->text);
+	else
+		fw_warn("feed %lld: moved to '%.*s', whose host is on another shard of the store: it keeps its address; add that one and remove this",
+			(long long)was->id, FW_STR_ARG(v->feed.url));
+	note(st, was->url, v->feed.url, into_id, "apart", APART_KEPT_MS);
+}
+
 static void merge(struct fw_store *st, const struct visit *v, struct fw_meter_slot *m)
 {
 	const struct fw_feed *from = &v->lease->feed;
@@ -149,10 +180,18 @@ static void merge(struct fw_store *st, const struct visit *v, struct fw_meter_sl
 			FW_STR_ARG(into.url), (long long)into.id, fw_feed_status_name(into.status));
 		goto out;
 	}
+	if (rc == FW_ENOTFOUND) {
+		stay_apart(st, v, 0, &err);
+		goto out;
+	}
 	if (!rc)
 		rc = give_settings(st, from, &into, &err);
 	if (!rc)
 		rc = fw_store_feed_merge(st, from->id, into.id, &err);
+	if (rc == FW_EUNSUP) {
+		stay_apart(st, v, into.id, &err);
+		goto out;
+	}
 	if (rc) {
 		fw_warn("feed %lld: moved to '%.*s', which is subscribed already; they are not one yet: %s", (long long)from->id,
 			FW_STR_ARG(v->feed.url), err.text);
@@ -160,7 +199,7 @@ static void merge(struct fw_store *st, const struct visit *v, struct fw_meter_sl
 	}
 	fw_info("feed %lld: '%.*s' moved to '%.*s', which is feed %lld: the two are one now", (long long)from->id, FW_STR_ARG(from->url),
 		FW_STR_ARG(into.url), (long long)into.id);
-	note(st, from->url, into.url, into.id, true);
+	note(st, from->url, into.url, into.id, "merged", KEPT_MS);
 	meter_count(m, FW_COUNT_MERGED, 1);
 out:
 	fw_arena_finish(&a);
@@ -173,11 +212,12 @@ void moves_done(struct fw_store *st, const struct visit *v, struct fw_meter_slot
 	if (!(v->outcome.groups & FW_GROUP_URL) || v->moved || fw_str_eq(was->url, v->feed.url)) /* a page's feed is no move */
 		return;
 	if (v->outcome.rc == FW_EINVAL) {
-		merge(st, v, m);
+		if (!is_apart(st, v))
+			merge(st, v, m);
 	} else if (!v->outcome.rc) {
 		fw_info("feed %lld: '%.*s' moved permanently to '%.*s', which is its address now", (long long)was->id, FW_STR_ARG(was->url),
 			FW_STR_ARG(v->feed.url));
-		note(st, was->url, v->feed.url, was->id, false);
+		note(st, was->url, v->feed.url, was->id, "adopted", KEPT_MS);
 		meter_count(m, FW_COUNT_ADOPTED, 1);
 	}
 }

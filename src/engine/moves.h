@@ -13,7 +13,8 @@
 void moves_judge(struct fw_store *st, struct visit *v);
 /*
  * After the commit, of an outcome that changed its feed's address: says so, keeps a record, and where another feed had the address
- * already, makes the two one. That one stays; the owner's title, folder and interval go with it where it has none of its own.
+ * already, makes the two one. That one stays; the owner's title, folder and interval go with it where it has none of its own. Where the
+ * store can do neither (Redis, another shard) that is said, noted, and not tried again for a month.
  */
 void moves_done(struct fw_store *st, const struct visit *v, struct fw_meter_slot *m);
 

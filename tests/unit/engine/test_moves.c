@@ -210,6 +210,54 @@ START_TEST(taken) /* by a feed in each state; what its owner had set there stays
 }
 END_TEST
 
+static int commit_refused(struct fw_store *s, struct fw_commit *c, struct fw_err *e) /* the address is on another shard */
+{
+	int rc;
+
+	c->outcome[0].groups &= ~(unsigned)FW_GROUP_URL;
+	rc = real->commit(s, c, e);
+	c->outcome[0].groups |= FW_GROUP_URL;
+	c->outcome[0].rc = FW_EINVAL;
+	return rc;
+}
+
+START_TEST(on_another_shard) /* said and noted, and not tried again until a month has gone by, or it moves elsewhere */
+{
+	struct fw_feed_new n = {.url = NEW, .due_at_ms = fw_now_ms() + FW_DAY_MS};
+	struct fw_record r = {.kind = FW_STR("moved"), .key = OLD, .value = FW_STR("apart 2 https://new.example/feed")};
+	bool there = _i == 0;
+	struct fw_move m;
+
+	if (there)
+		OK(fw_store_subscribe(st, &n, 1, &err));
+	else
+		driver.commit = commit_refused;
+	merge_rc = FW_EUNSUP;
+	visit_moved(RSS(ITEM("1")), 2);
+	commit();
+	ck_assert_int_eq(V.outcome.rc, FW_EINVAL);
+	ck_assert_int_eq(merges, there);
+	ck_assert_uint_eq(counted(FW_COUNT_MERGED) + counted(FW_COUNT_ADOPTED), 0);
+	OK(fw_move_find(st, OLD, &arena, &m, &err));
+	ck_assert(m.apart && !m.merged && fw_str_eq(m.to, NEW));
+	ck_assert_int_eq(m.feed_id, there ? 2 : 0);
+	moves_done(st, &V, &meter);
+	ck_assert_int_eq(merges, there); /* not again */
+	if (!there)
+		return;
+	r.at_ms = fw_now_ms() - 31 * FW_DAY_MS;
+	r.until_ms = FW_NO_DATE;
+	OK(fw_store_record_put(st, &r, false, NULL, &err));
+	moves_done(st, &V, &meter);
+	ck_assert_int_eq(merges, 2);
+	r.value = FW_STR("apart 2 https://other.example/feed");
+	r.at_ms = fw_now_ms();
+	OK(fw_store_record_put(st, &r, false, NULL, &err));
+	moves_done(st, &V, &meter);
+	ck_assert_int_eq(merges, 3);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("moves");
@@ -219,6 +267,7 @@ int main(void)
 	tcase_add_loop_test(t, same_or_not, 0, 5);
 	tcase_add_test(t, adopted);
 	tcase_add_loop_test(t, taken, 0, 5);
+	tcase_add_loop_test(t, on_another_shard, 0, 2);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }
