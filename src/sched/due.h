@@ -62,6 +62,7 @@ size_t fw_rhythm_learn(struct fw_str old, const int64_t *dates, size_t n, const 
 
 /* HTTP cache headers to facts. Absent strings: header not there. FW_NO_NUMBER: no hint; 0: stale already. */
 int64_t fw_fresh_ms(struct fw_str cache_control, struct fw_str age, struct fw_str expires, struct fw_str date, int64_t now_ms);
+/* Negative: a date that makes no sense, more than a day ago. */
 int64_t fw_retry_after_ms(struct fw_str retry_after, int64_t now_ms);
 
 /* Exponentially weighted average of a duration and its mean deviation (TCP's: RFC 6298 section 2). */

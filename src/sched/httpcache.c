@@ -80,5 +80,7 @@ int64_t fw_retry_after_ms(struct fw_str retry_after, int64_t now_ms)
 		return v * 1000;
 	if (!fw_http_date_parse(retry_after, now_ms, &v))
 		return FW_NO_NUMBER;
+	if (v < now_ms - FW_DAY_MS) /* no clock is off by so much */
+		return v - now_ms;
 	return FW_MIN(FW_MAX(v - now_ms, 0), MAX_SECONDS * 1000); /* a date gone by: now would do */
 }
