@@ -4,7 +4,8 @@
  * feed that is gone far ahead; here it is asked again when that has come.
  *
  * Nor may a clock have the last word: one that was ahead for a while leaves feeds behind that are due when it said, which may be years
- * off. A visit in the future tells that there are such, and those that were visited there are due again within the hour.
+ * off. A visit in the future tells that there are such, or the clock itself when it goes back under way; and those that were visited
+ * there are due again within the hour.
  *
  * That a worker's network is down is a record of kind "weather", its key the worker's name, put when it went down. It runs out by itself.
  */
@@ -138,7 +139,7 @@ static int back_from_the_future(struct fw_store *st, const struct ahead *all, si
 	return rc;
 }
 
-int chores_clock(struct fw_store *st, int64_t now_ms, size_t *n, struct fw_err *err)
+int chores_clock(struct fw_store *st, int64_t now_ms, bool went_back, size_t *n, struct fw_err *err)
 {
 	struct fw_visit_query q = {.limit = 1};
 	struct ahead all = {.now_ms = now_ms};
@@ -146,7 +147,7 @@ int chores_clock(struct fw_store *st, int64_t now_ms, size_t *n, struct fw_err *
 	int rc = fw_store_visit_list(st, &q, newest, &at_ms, err);
 
 	*n = 0;
-	if (rc < 0 || at_ms <= now_ms + AHEAD_MS)
+	if (rc < 0 || (!went_back && at_ms <= now_ms + AHEAD_MS))
 		return FW_MIN(rc, 0);
 	rc = fw_store_due_list(st, now_ms + FAR_MS, 0, far_due, &all, err);
 	if (rc == FW_ENOMEM)
@@ -158,12 +159,15 @@ int chores_clock(struct fw_store *st, int64_t now_ms, size_t *n, struct fw_err *
 
 static void clock_was_ahead(struct chores *c, struct fw_store *st, int64_t mono_ms)
 {
+	int64_t now_ms = fw_now_ms(), ahead_ms = now_ms - mono_ms;
+	bool went_back = c->unix_mono_ms && ahead_ms < c->unix_mono_ms - AHEAD_MS;
 	struct fw_err err;
 	size_t n;
 
-	if (mono_ms < c->clock_at_ms)
+	if (mono_ms < c->clock_at_ms && !went_back)
 		return;
-	if (chores_clock(st, fw_now_ms(), &n, &err))
+	c->unix_mono_ms = ahead_ms;
+	if (chores_clock(st, now_ms, went_back, &n, &err))
 		fw_warn("looking for feeds that a clock ahead of its time has put off: %s; it is tried again later", err.text);
 	if (n)
 		fw_warn("a clock was ahead: %zu feeds that were visited in the future are due within the hour instead", n);

@@ -9,6 +9,7 @@
 struct chores { /* zeroed: all is due */
 	int64_t probe_at_ms, clock_at_ms, offline_at_ms; /* monotonic */
 	int64_t offline_since_ms; /* Unix */
+	int64_t unix_mono_ms; /* by how much the one clock was ahead of the other; 0: not known yet */
 	bool offline; /* told */
 };
 
@@ -19,10 +20,10 @@ struct chores { /* zeroed: all is due */
 FW_MUST_CHECK int chores_probe(struct fw_store *st, int64_t now_ms, size_t *n, bool *more, struct fw_err *err);
 
 /*
- * When the newest visit lies more than an hour in the future: feeds that were visited there and are due later still are due again within an
- * hour; *n: how many. Cost: a look at one visit; then one pass over what is due at all.
+ * When the newest visit lies more than an hour in the future, or the clock was seen to go back: feeds that were visited there and are due
+ * later still are due again within an hour; *n: how many. Cost: a look at one visit; then one pass over what is due at all.
  */
-FW_MUST_CHECK int chores_clock(struct fw_store *st, int64_t now_ms, size_t *n, struct fw_err *err);
+FW_MUST_CHECK int chores_clock(struct fw_store *st, int64_t now_ms, bool went_back, size_t *n, struct fw_err *err);
 
 /* worker: its name; m: its counters; first: it is the one that does what one is enough for. */
 void chores_do(struct chores *c, struct fw_store *st, const char *worker, const struct fw_meter_slot *m, bool first, int64_t mono_ms);

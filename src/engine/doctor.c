@@ -28,6 +28,8 @@
 /* A transfer's share of a worker while bodies are small: buffers, TLS state, parsed documents. */
 #define TRANSFER_BYTES ((int64_t)256 << 10)
 #define CLOCK_TRIES 5
+#define YEAR_MS (366 * FW_DAY_MS)
+#define FAR_MS (100 * YEAR_MS)
 #define SKEW_MS (2 * FW_SECOND_MS)
 #define RELEASED_MS (INT64_C(1767225600) * 1000) /* 2026-01-01: no clock that is right shows an earlier time */
 
@@ -228,6 +230,31 @@ static int hubs(struct doctor *d, struct fw_store *st, struct fw_err *err)
 	return rc;
 }
 
+struct far {
+	int64_t after_ms, n, first_id;
+};
+
+static int far_due(void *ctx, const struct fw_due_row *row)
+{
+	struct far *f = ctx;
+
+	if (row->due_at_ms > f->after_ms && !f->n++)
+		f->first_id = row->feed_id;
+	return 0;
+}
+
+/* No law, setting or server puts a visit off by more than a year. */
+static int due_times(struct doctor *d, struct fw_store *st, struct fw_err *err)
+{
+	struct far f = {.after_ms = fw_now_ms() + YEAR_MS};
+	int rc = fw_store_due_list(st, f.after_ms + FAR_MS, 0, far_due, &f, err);
+
+	if (!rc && f.n)
+		say(d, "due times", FW_DOCTOR_NOTE, "'feedwheel list --by-due' shows them last; 'feedwheel set --due' has them asked now",
+			"%lld feeds are due in more than a year, number %lld among them: a clock was years ahead", (long long)f.n, (long long)f.first_id);
+	return rc == FW_EUNSUP ? 0 : rc;
+}
+
 static void store(struct doctor *d)
 {
 	struct fw_store_stats s;
@@ -249,6 +276,7 @@ static void store(struct doctor *d)
 		rc = store_setting(d, st, &err);
 		rc = rc ? rc : door(d, st, &err);
 		rc = rc ? rc : hubs(d, st, &err);
+		rc = rc ? rc : due_times(d, st, &err);
 		rc = rc ? rc : fw_store_check(st, store_finding, d, &err);
 		if (rc == FW_EUNSUP)
 			rc = 0;

@@ -93,15 +93,28 @@ START_TEST(a_clock_that_was_ten_years_ahead_is_made_good)
 	load(3, FW_FEED_ACTIVE, NOW + YEARS(10), NOW + YEARS(10) + FW_HOUR_MS);
 	load(4, FW_FEED_PAUSED, NOW + YEARS(10), NOW + YEARS(10) + FW_HOUR_MS);
 	load(5, FW_FEED_ACTIVE, NOW + YEARS(10), NOW + YEARS(10) + FW_HOUR_MS);
-	OK(chores_clock(st, NOW, &n, &err));
+	OK(chores_clock(st, NOW, false, &n, &err));
 	ck_assert_uint_eq(n, 2);
 	ck_assert_int_eq(feed(1).due_at_ms, NOW + FW_DAY_MS);
 	ck_assert_int_eq(feed(2).due_at_ms, NOW + YEARS(2));
 	ck_assert_int_ge(feed(3).due_at_ms, NOW);
 	ck_assert_int_le(feed(3).due_at_ms, NOW + FW_HOUR_MS);
 	ck_assert_int_ne(feed(3).due_at_ms, feed(5).due_at_ms);
-	OK(chores_clock(st, NOW, &n, &err));
+	OK(chores_clock(st, NOW, false, &n, &err));
 	ck_assert_uint_eq(n, 0);
+}
+END_TEST
+
+START_TEST(a_clock_that_went_back_under_way) /* what was visited since is newer than what was visited in the future */
+{
+	size_t n;
+
+	load(1, FW_FEED_ACTIVE, NOW + YEARS(10), NOW + YEARS(10) + FW_HOUR_MS);
+	load(2, FW_FEED_ACTIVE, NOW - 1, NOW + FW_DAY_MS);
+	OK(chores_clock(st, NOW, true, &n, &err));
+	ck_assert_uint_eq(n, 1);
+	ck_assert_int_le(feed(1).due_at_ms, NOW + FW_HOUR_MS);
+	ck_assert_int_eq(feed(2).due_at_ms, NOW + FW_DAY_MS);
 }
 END_TEST
 
@@ -109,10 +122,10 @@ START_TEST(clocks_that_differ_a_little_are_nothing)
 {
 	size_t n;
 
-	OK(chores_clock(st, NOW, &n, &err)); /* no visit at all */
+	OK(chores_clock(st, NOW, false, &n, &err)); /* no visit at all */
 	load(1, FW_FEED_ACTIVE, NOW + 10 * FW_MINUTE_MS, NOW + FW_DAY_MS);
 	list_rc = FW_EIO; /* it is not even looked */
-	OK(chores_clock(st, NOW, &n, &err));
+	OK(chores_clock(st, NOW, false, &n, &err));
 	ck_assert_uint_eq(n, 0);
 	ck_assert_int_eq(feed(1).due_at_ms, NOW + FW_DAY_MS);
 }
@@ -124,13 +137,13 @@ START_TEST(a_store_that_fails_is_told)
 
 	load(1, FW_FEED_ACTIVE, NOW + YEARS(10), NOW + YEARS(10) + FW_HOUR_MS);
 	list_rc = FW_EIO;
-	ck_assert_int_eq(chores_clock(st, NOW, &n, &err), FW_EIO);
+	ck_assert_int_eq(chores_clock(st, NOW, false, &n, &err), FW_EIO);
 	list_rc = 0;
 	set_rc = FW_EIO;
-	ck_assert_int_eq(chores_clock(st, NOW, &n, &err), FW_EIO);
+	ck_assert_int_eq(chores_clock(st, NOW, false, &n, &err), FW_EIO);
 	ck_assert_uint_eq(n, 0);
 	set_rc = FW_ENOTFOUND;
-	OK(chores_clock(st, NOW, &n, &err));
+	OK(chores_clock(st, NOW, false, &n, &err));
 	ck_assert_uint_eq(n, 0);
 }
 END_TEST
@@ -143,6 +156,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, gone_ones_come_back_when_their_time_has_come);
 	tcase_add_test(tc, a_clock_that_was_ten_years_ahead_is_made_good);
+	tcase_add_test(tc, a_clock_that_went_back_under_way);
 	tcase_add_test(tc, clocks_that_differ_a_little_are_nothing);
 	tcase_add_test(tc, a_store_that_fails_is_told);
 	suite_add_tcase(s, tc);

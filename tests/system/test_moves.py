@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""Feeds that move to one address become one, on every store; the copy of a store goes on where the store was. And what a clock that was
+years ahead has left behind is told."""
+import time
+
+from harness import Wheel, case, each_engine, equal, holds, origin, run, samples, server
+
+
+@each_engine("two feeds that come to have one address become one: entries once, title and folder kept, nobody is charged")
+def converge(base, engine):
+    with server(engine, base) as s, origin(base, samples(base), "--feeds", "2", plans=["0 after=1,redirect=301:/doc/0"]) as o:
+        same = o.urls[0].rsplit("/feed", 1)[0] + "/doc/0"
+        early = Wheel(base, name="early.db")
+        early.run("add", "--title", "mine", "--folder", "news", o.urls[0])
+        early.run("add", same, o.urls[1])
+        for _ in range(3): # its own address, then two sightings
+            early.run("set", "--due", *(f["url"] for f in early.json("list")))
+            equal(early.run_once()["failed"], 0)
+        early.sql("UPDATE feeds SET redirect_since_ms = redirect_since_ms - 172800000 WHERE redirect_since_ms > 0", write=True)
+        w = Wheel(base, store=s.url())
+        early.run("copy", early.store, w.store)
+        entries = {f["url"]: f["entries"] for f in w.json("list")}
+        equal(len(entries), 3)
+        w.run("set", "--due", o.urls[0])
+        stats = w.run_once()
+        equal((stats["feeds"], stats["failed"]), (1, 0))
+        after = {f["url"]: f for f in w.json("list")}
+        equal(sorted(after), sorted([same, o.urls[1]]), "feeds")
+        f = after[same]
+        equal((f["title"], f["folder"], f["failures"], f["entries"]), ("mine", "news", 0, entries[same]))
+        ids = [line for line in w.run("entries", "--jsonl", "--feed", same).stdout.splitlines()]
+        equal(len(ids), entries[same], "entries")
+        holds("one with %s, which moved here" % o.urls[0] in w.run("why", o.urls[0]).stdout, "why tells")
+        w.run("set", "--due", same, o.urls[1])
+        stats = w.run_once()
+        equal((stats["feeds"], stats["failed"], stats["new_entries"]), (2, 0, 0))
+        said = w.run("doctor", code=None).stdout
+        holds("broken  store" not in said, said)
+
+
+@case("feeds that a clock put off by years are told by doctor, and its remedy helps")
+def years_ahead(base):
+    with origin(base, samples(base), "--feeds", "2") as o:
+        w = Wheel(base)
+        w.run("import", o.url_file)
+        holds("due times" not in w.run("doctor").stdout, "nothing to tell")
+        w.run_once()
+        w.sql("UPDATE line SET due_at_ms = ?, wake_at_ms = NULL WHERE feed_id = 2", int((time.time() + 2 * 366 * 86400) * 1000), write=True)
+        said = w.run("doctor", code=None).stdout
+        holds("1 feeds are due in more than a year, number 2 among them" in said and "set --due" in said, said)
+        w.run("set", "--due", "#2")
+        holds("due times" not in w.run("doctor", code=None).stdout, "all is well")
+
+
+run()
