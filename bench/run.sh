@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 command_of() { # part
 	case $1 in
-	collect | ingest | plan) echo "bench/$1.py" ;;
+	collect | ingest | plan | websub) echo "bench/$1.py" ;;
 	*) echo "build/bench/bench_$1" ;;
 	esac
 }
@@ -31,7 +31,7 @@ bench)
 	;;
 bench-*) part "${1#bench-}" ;;
 *)
-	echo "usage: bench/run.sh [bench|bench-collect|bench-parse|bench-store|bench-ingest|bench-plan]" >&2
+	echo "usage: bench/run.sh [bench|bench-collect|bench-parse|bench-store|bench-ingest|bench-plan|bench-websub]" >&2
 	exit 2
 	;;
 esac
