@@ -275,6 +275,26 @@ def flood(base): # WSB-13
         holds(key.hex() not in d.wheel.words(), "not logged")
 
 
+@case("callbacks that another key has signed are no more: their feeds are polled, and subscribed anew at once")
+def another_key(base):
+    with both(base) as (hub, d):
+        u = hub.url
+        hub.page("/f", atom("f", [1], links(("hub", u + "/hub"), ("self", u + "/f"))))
+        d.add(u + "/f")
+        old = hub.wait_one()
+        d.is_active()
+        d.stop()
+        d.wheel.sql("UPDATE records SET value = CAST('0123456789abcdef0123456789abcdef' AS BLOB) WHERE kind = 'websub' AND key = CAST('key' AS BLOB)",
+                    write=True)
+        d.start()
+        wait_for("a new one", lambda: len(hub.subscriptions) == 2, 60)
+        new = next(s for s in hub.subscriptions.values() if s.callback != old.callback)
+        equal((hub.send(old, atom("f", [2])), hub.send(new, atom("f", [3]))), (410, 200))
+        d.is_active()
+        left = d.wheel.one("SELECT count(*) FROM records WHERE kind = 'websub' AND CAST(key AS TEXT) LIKE 'cb/%'")
+        equal((left, d.entries()), (1, 2))
+
+
 @case("renewal: before the lease ends, by a new callback with a new secret; the old one holds until that is verified, then it is left")
 def renewal(base): # WSB-04, WSB-07
     with both(base, lease="8s") as (hub, d):
