@@ -270,10 +270,11 @@ def drain(base):
 
 @case("a second signal leaves at once; the next run need not wait for the leases, nothing is lost")
 def hurry(base):
-    with growing(base, "fixed:3000", "lease_ms = 5m\nfirst_byte_timeout_ms = 20s\ntotal_timeout_ms = 20s\n") as (o, w):
+    with growing(base, "fixed:3000", "lease_ms = 5m\nfirst_byte_timeout_ms = 20s\ntotal_timeout_ms = 20s\nlog_level = debug\n") as (o, w):
         p = w.start("run")
         wait_for("requests", lambda: o.stats()["requests"] > 5)
         p.send_signal(signal.SIGTERM) # it would wait for the answers, 3 s
+        wait_for("it to be heard", lambda: "workers drain" in w.words())
         time.sleep(0.7) # sooner would be one burst
         p.send_signal(signal.SIGTERM)
         equal(p.wait(timeout=10), 0, w.last_words())
