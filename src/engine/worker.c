@@ -305,7 +305,10 @@ static void on_fetched(struct fw_fetch *f)
 	slot_free(w, v);
 	if (visit_weather(v, &w->weather, fw_mono_ms()))
 		weather_changed(w);
-	if (w->draining && (f->kind == FW_VISIT_LOCAL || may_wait(w, v))) { /* cancelled; or a machine that is shut down, its network first */
+	if (f->put_off)
+		meter_count(w->o->meter, FW_COUNT_DEFERRED, 1);
+	/* as if it had not begun; or cancelled; or a machine that is shut down, its network first */
+	if (f->put_off || (w->draining && (f->kind == FW_VISIT_LOCAL || may_wait(w, v)))) {
 		v->held_bytes = 0;
 		hand_over(w, v, VISIT_RELEASE);
 	} else if (w->doubt_n < w->doubt_max && may_wait(w, v)) { /* too many are of few hosts: it is theirs */

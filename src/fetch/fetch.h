@@ -71,6 +71,7 @@ struct fw_fetch {
 	struct fw_visit visit;       /* timings, bytes, hops, status, kind, at_ms filled in; queue_us: it waited so long for a place at its
 	                                address, which counts in no other timing */
 	bool refused;                /* kinds DNS and CONNECT: somebody out there said no: there is no such name, nobody listens at that port */
+	bool put_off;                /* LOCAL, for its address was too busy for too long: nobody was asked anything */
 	bool body_partial;           /* the body was cut (transfer broke behind the headers): kind says how */
 
 	struct fw_fetch_priv *priv;  /* the fetcher's, while in flight */

@@ -29,6 +29,7 @@ static bool line_too_long(struct fw_fetch_priv *v, int64_t now_us)
 		return false;
 	fw_seat_waited(v);
 	fw_judge_busy(v);
+	v->f->put_off = v->n == 0;
 	return true;
 }
 

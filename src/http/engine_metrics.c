@@ -20,7 +20,7 @@ static const struct {
 	[FW_COUNT_MERGED] = {"feeds_merged_total", "Feeds that became one with another, to whose address they had moved."},
 	[FW_COUNT_LEASES] = {"leases_total", "Feeds lent to workers."},
 	[FW_COUNT_RELEASED] = {"leases_released_total", "Feeds given back without a visit."},
-	[FW_COUNT_DEFERRED] = {"leases_deferred_total", "Times that a due feed was put off for its host's sake."},
+	[FW_COUNT_DEFERRED] = {"leases_deferred_total", "Times that a due feed was put off for its host's or its address's sake."},
 	[FW_COUNT_OUTAGES] = {"store_outages_total", "Times that the store went away from a worker."},
 	[FW_COUNT_RETRIES] = {"store_retries_total", "Times that the store refused a worker, and was asked again."},
 };

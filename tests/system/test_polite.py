@@ -94,6 +94,18 @@ def gap_of_others(base, engine):
         holds(len(gaps) == 7 and min(gaps) >= 150, "gaps %s" % gaps)
 
 
+@case("who waits too long for a place at its address is put off, not failed")
+def busy_address(base):
+    names = Names()
+    with origin(base, samples(base), "--feeds", "6", "--latency", "fixed:700") as o:
+        w = Wheel(base, "address_max = 1\ntotal_timeout_ms = 2s\nworkers = 1\ndns_servers = %s\n" % names.address)
+        w.run("add", *["http://feeds.name%d.example:%d/feed/%d" % (i, o.port, i) for i in range(6)])
+        done = w.run_once()
+        equal((done["feeds"], done["failed"], len(o.requests())), (6, 0, 6), "all of them, each once: %s" % done)
+        holds(done["deferred"] > 0, "some waited for more than a second: %s" % done)
+        equal(o.stats()["in_flight_max"], 1)
+
+
 @case("a host that says 429 or 503 with Retry-After is left alone, all of its feeds") # POL-07
 def cooldown(base):
     with origin(base, samples(base), "--feeds", "8", "--hosts", "2", "--latency", "fixed:50",

@@ -552,6 +552,7 @@ START_TEST(a_line_too_long) /* deferred, not failed; and nothing of the wait cou
 	ck_assert_msg(crowd[0].kind == FW_VISIT_OK, "%s", crowd[0].err.text);
 	for (size_t i = 1; i < 3; i++) {
 		ck_assert_msg(crowd[i].kind == FW_VISIT_LOCAL && strstr(crowd[i].err.text, "address_max"), "%s", crowd[i].err.text);
+		ck_assert(crowd[i].put_off == (i == 2)); /* the second had been asked */
 		ck_assert_int_ge(crowd[i].visit.queue_us, 900000);
 	}
 	ck_assert_int_lt(crowd[2].visit.total_us, crowd[2].visit.queue_us);
