@@ -33,6 +33,7 @@ struct fw_config {
 	int64_t workers, concurrency;      /* processes, 0: by processors; transfers in flight in each */
 	int64_t lease_ms, drain_timeout_ms;
 	int64_t host_max, host_gap_ms, address_max;
+	char *host_key, *hosters;
 	char *order;                       /* of a --once */
 	int64_t order_batch, patience_ms, slow_ms, slow_share, backlog_ms;
 	int64_t batch_visits, batch_bytes, batch_ms; /* a commit is due when one of them is reached */

@@ -9,7 +9,8 @@
  *     run out, an outcome may be refused (FW_ESTALE) even before somebody else has the feed.
  *   - claims go by due time to within about ten seconds; what one claim lends is in exact order.
  *   - the host budget counts feeds of hosts that have several; a host_cooldown_ms holds for every host. Which feeds share a host is said
- *     by fw_store_host(): the name in the URL, or for services where each customer has a name of his own, the service.
+ *     by fw_store_host(): the name in the URL, or for services where each customer has a name of his own, the service; or by the feed's
+ *     host_key, where an outcome has set one.
  *   - a host's gap is the caller's or what was learned (its pace), whichever is longer. The pace is doubled when an outcome says that the
  *     host is strained, and shrinks with each that says it is not (FW_PACE_*): the rate rises in steps and falls by halves.
  *   - a gap begins with a loan, and anew when a request is sent: the borrower keeps that by himself as long as he has the loan, and
@@ -145,6 +146,10 @@ struct fw_feed {
 	int64_t redirect_since_ms;
 	uint32_t redirect_n;
 
+	/* FW_GROUP_HOST, since ABI 6: whose budget it uses, where that is not what fw_store_host() says; absent: that. An outcome that changes
+	   it moves the feed to that host: its loan goes back to the old one, what is left of its gap holds at the new one. */
+	struct fw_str host_key;
+
 	/* FW_GROUP_URL: an outcome may change url itself (adoption); when another feed has it outcome.rc is FW_EINVAL and the
 	   rest of the outcome is written */
 
@@ -163,7 +168,7 @@ struct fw_feed {
 
 enum {
 	FW_GROUP_ERROR = 1, FW_GROUP_VALIDATORS = 2, FW_GROUP_META = 4, FW_GROUP_RHYTHM = 8, FW_GROUP_REDIRECT = 16,
-	FW_GROUP_URL = 32,
+	FW_GROUP_URL = 32, FW_GROUP_HOST = 64, /* never both in one outcome */
 };
 
 /* An entry as stored. content is the original: sanitise on the way out. */
@@ -685,6 +690,8 @@ FW_API FW_MUST_CHECK int fw_store_due_list(struct fw_store *st, int64_t due_befo
 FW_API FW_MUST_CHECK int fw_store_feed_merge(struct fw_store *st, int64_t from_id, int64_t into_id, struct fw_err *err);
 /* Whose budget a feed of this URL uses: "example.org", "blogspot.com" for "someone.blogspot.com". False: the URL names no host. */
 FW_API bool fw_store_host(struct fw_str url, char *out, size_t cap);
+/* Whose budget this feed uses: its host_key, else that of its url. */
+FW_API bool fw_store_feed_host(const struct fw_feed *feed, char *out, size_t cap);
 /* The pace after an outcome of this mood. */
 FW_API int64_t fw_store_pace(int64_t pace_ms, enum fw_host_mood mood);
 /* A store without that slot has nothing to tell. */

@@ -117,6 +117,18 @@ static void behind_print(struct cli *c, const struct fw_feed *f)
 			intervals < 10, intervals);
 }
 
+/* Whose limits hold for it, when that is not plain from its address. */
+static void host_print(struct cli *c, const struct fw_feed *f)
+{
+	char host[256], name[256];
+
+	if (!fw_url_host(f->url, name, sizeof(name)) || !fw_store_feed_host(f, host, sizeof(host)) || strcmp(host, name) == 0)
+		return;
+	cli_out(c, "  host_max and host_gap_ms hold for all at ");
+	cli_out_safe(c, fw_str(host));
+	cli_out(c, " together\n");
+}
+
 /* ---- the whole ----------------------------------------------------------------------------------------------------------------- */
 
 static int why_json(struct cli *c, const struct fw_feed *f)
@@ -124,6 +136,7 @@ static int why_json(struct cli *c, const struct fw_feed *f)
 	struct cli_json w;
 	struct fw_err err = {0};
 	double intervals;
+	char host[256];
 	int rc;
 
 	cli_json_begin(&w, true);
@@ -136,6 +149,8 @@ static int why_json(struct cli *c, const struct fw_feed *f)
 	if (is_behind(c, f, &intervals) && intervals >= 0)
 		fw_json_double(&w.j, "late_intervals", intervals);
 	fw_json_int(&w.j, "failures", f->fail_n);
+	if (fw_store_feed_host(f, host, sizeof(host)))
+		fw_json_cstr(&w.j, "host", host);
 	if (f->redirect_url.len)
 		fw_json_str(&w.j, "redirect_url", f->redirect_url);
 	fw_json_array(&w.j, "moves");
@@ -191,6 +206,7 @@ static int why_run(struct cli *c)
 	cli_out(c, "  because: ");
 	cli_out_safe(c, f.why.len ? f.why : FW_STR("it is new and was never visited"));
 	cli_out(c, "\n");
+	host_print(c, &f);
 	redirect_print(c, &f);
 	hub_print(c, &f);
 	if (fw_move_list(c->store, f.id, move_print, c, &err))

@@ -65,7 +65,7 @@ static int64_t host_wait_ms(const struct visit *v, int64_t now_us)
 {
 	int64_t left_us = v->sent_us + v->lease->host_gap_ms * 1000 - now_us;
 
-	return v->lease->host_id && v->sent_us && left_us > 0 ? left_us / 1000 + 1 : 0;
+	return (v->lease->host_id || v->outcome.groups & FW_GROUP_HOST) && v->sent_us && left_us > 0 ? left_us / 1000 + 1 : 0;
 }
 
 /* ---- commit ------------------------------------------------------------------------------------------------------------------------- */

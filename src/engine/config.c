@@ -38,6 +38,11 @@ static const struct fw_setting SETTING[] = {
 	{"host_gap_ms", FW_TYPE_DURATION, "1s", 0, FW_HOUR_MS, NULL, "Pause between two requests to one host.", AT(host_gap_ms)},
 	{"address_max", FW_TYPE_INT, "0", 0, 20000, NULL,
 		"Transfers of one worker at the same time to one address (IPv4, or an IPv6 /64), whatever hosts are there; 0: no limit.", AT(address_max)},
+	{"host_key", FW_TYPE_STRING, "domain", 0, 0, "domain host address",
+		"What counts as one host: domain, a name, or a hoster whose customers have names of their own; host, every name; address, what the name "
+		"leads to. The same on all machines.", AT(host_key)},
+	{"hosters", FW_TYPE_STRING, "", NO_RANGE, "Domains whose names are one host each, besides those that are known: \"example.com blogs.example.org\".",
+		AT(hosters)},
 	{"order", FW_TYPE_STRING, "host-path", 0, 0, "fifo shortest longest host-path batch-unordered batch-sorted",
 		"The order of a 'run --once': host-path, the host with the most work left first; longest, the longest feed first; shortest; "
 		"fifo, by due time; batch-unordered and batch-sorted wait after each batch until all of it has ended.", AT(order)},

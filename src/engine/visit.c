@@ -315,6 +315,20 @@ static void state_page(struct visit *v)
 	v->outcome.visit.error = fw_arena_str(&v->arena, fw_str(v->fetch.err.text));
 }
 
+/* Whose budget it uses from now on. One whose address changes is looked at next time. */
+static void state_host(struct visit *v, const struct visit_rules *r)
+{
+	const struct fw_fetch *f = &v->fetch;
+	char key[HOST_KEY_MAX];
+
+	if ((v->outcome.groups & FW_GROUP_URL) || !host_key(&r->host, v->feed.url, f->resolved ? f->address : NULL, key) ||
+	    fw_str_eq(v->feed.host_key, fw_str(key)))
+		return;
+	v->feed.host_key = key[0] ? fw_arena_str(&v->arena, fw_str(key)) : FW_STR_NONE;
+	if (!v->arena.failed)
+		v->outcome.groups |= FW_GROUP_HOST;
+}
+
 /* What it took, and which phase how much of it. */
 static void state_expect(struct fw_feed *s, const struct fw_visit *took)
 {
@@ -462,6 +476,7 @@ void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, 
 	host_mood(v, r, now_ms);
 	state_page(v);
 	state_page_hub(v);
+	state_host(v, r);
 	if (v->moved) {
 		v->feed.due_at_ms = due_was > 0 ? due_was : now_ms;
 		v->feed.why = FW_STR("the feed that the page names takes its place: at once");

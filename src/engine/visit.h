@@ -18,6 +18,7 @@
 #define FW_ENGINE_VISIT_H
 
 #include "base/arena.h"
+#include "engine/host_key.h"
 #include "feedwheel/engine.h"
 #include "fetch/fetch.h"
 #include "sched/due.h"
@@ -80,6 +81,7 @@ struct visit {
 
 struct visit_rules { /* settings a visit needs */
 	struct fw_due_policy due;
+	struct host_rules host;
 	struct fw_limits limits;
 	int64_t run_id;
 };

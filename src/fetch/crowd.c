@@ -65,13 +65,12 @@ void fw_crowd_destroy(struct fw_crowd *c)
 	free(c);
 }
 
-/* What counts as one address. An IPv4 address behind NAT64 is itself: else all of them would be one. */
-static void key_of(const unsigned char address[16], unsigned char key[16])
+void fw_crowd_key(const unsigned char address[16], unsigned char key[16])
 {
 	static const unsigned char NAT64[12] = {0x00, 0x64, 0xff, 0x9b}, MAPPED[12] = {[10] = 0xff, [11] = 0xff};
 
 	memcpy(key, address, 16);
-	if (memcmp(key, NAT64, 12) == 0)
+	if (memcmp(key, NAT64, 12) == 0) /* else all of them would be one */
 		memcpy(key, MAPPED, 12);
 	else if (!fw_ip_is4(key))
 		memset(key + 8, 0, 8);
@@ -103,7 +102,7 @@ int fw_crowd_enter(struct fw_crowd *c, const unsigned char address[16], struct f
 	unsigned char key[16];
 	struct fw_crowd_place *p;
 
-	key_of(address, key);
+	fw_crowd_key(address, key);
 	if (s->state == FW_CROWD_IN && memcmp(s->place->key, key, 16) == 0)
 		return 0;
 	fw_crowd_leave(c, s);

@@ -11,6 +11,9 @@
 struct fw_crowd;
 struct fw_crowd_place;
 
+/* What counts as one address (16 bytes, IPv4 mapped). One behind NAT64 is itself. */
+void fw_crowd_key(const unsigned char address[16], unsigned char key[16]);
+
 struct fw_crowd_seat { /* the caller's; zeroed: it is nowhere */
 	struct fw_crowd_place *place;
 	enum fw_crowd_state { FW_CROWD_NOWHERE, FW_CROWD_IN, FW_CROWD_WAITS, FW_CROWD_CALLED } state;

@@ -9,7 +9,9 @@
  *	landed      it has ended and waits for its reader (landing.c)
  */
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/cidr.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "fetch/internal.h"
@@ -20,8 +22,32 @@
 
 /* ---- hops ----------------------------------------------------------------------------------------------------------------------- */
 
+/* The lowest of its addresses: which one is tried first changes from look-up to look-up. */
+static void address_note(struct fw_fetch_priv *v, const char *addrs)
+{
+	struct fw_str rest = fw_str(addrs ? addrs : v->hop.host), one;
+	struct fw_fetch *f = v->f;
+	unsigned char address[16], key[16];
+
+	if (v->fr->c.proxy)
+		return;
+	while (rest.len) {
+		one = fw_str_split(rest, ',', &rest);
+		if (one.len && one.p[0] == '[')
+			one = fw_str_sub(one, 1, one.len - 1);
+		if (!fw_ip_parse(one, address))
+			continue;
+		fw_crowd_key(address, key);
+		if (!f->resolved || memcmp(key, f->address, sizeof(key)) < 0)
+			memcpy(f->address, key, sizeof(key));
+		f->resolved = true;
+	}
+}
+
 static int ask(struct fw_fetch_priv *v, const char *addrs)
 {
+	if (v->n == 0)
+		address_note(v, addrs);
 	v->dns_us = addrs ? fw_mono_us() : 0;
 	v->f->visit.dns_us = addrs ? FW_MAX(v->dns_us - v->start_us, 1) : 0;
 	if (v->fr->crowd && fw_seat_take(v, addrs)) {

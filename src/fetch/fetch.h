@@ -71,6 +71,8 @@ struct fw_fetch {
 	struct fw_visit visit;       /* timings, bytes, hops, status, kind, at_ms filled in; queue_us: it waited so long for a place at its
 	                                address, which counts in no other timing */
 	bool refused;                /* kinds DNS and CONNECT: somebody out there said no: there is no such name, nobody listens at that port */
+	bool resolved;               /* url's host has an address, not a proxy's: */
+	unsigned char address[16];   /* the lowest of them, as fw_crowd_key() says */
 	bool put_off;                /* LOCAL, for its address was too busy for too long: nobody was asked anything */
 	bool body_partial;           /* the body was cut (transfer broke behind the headers): kind says how */
 

@@ -25,7 +25,7 @@ const struct fw_field fw_feed_fields[] = {
 	FEED(etag, BYTES, FW_GROUP_VALIDATORS), FEED(last_modified, BYTES, FW_GROUP_VALIDATORS),
 	FEED(validators_ms, INT, FW_GROUP_VALIDATORS), FEED(body_hash, INT, FW_GROUP_VALIDATORS),
 	FEED(redirect_url, TEXT, FW_GROUP_REDIRECT), FEED(redirect_since_ms, INT, FW_GROUP_REDIRECT),
-	FEED(redirect_n, COUNT, FW_GROUP_REDIRECT), FEED(error, TEXT, FW_GROUP_ERROR), FEED(user_title, TEXT, 0),
+	FEED(redirect_n, COUNT, FW_GROUP_REDIRECT), FEED(host_key, TEXT, FW_GROUP_HOST), FEED(error, TEXT, FW_GROUP_ERROR), FEED(user_title, TEXT, 0),
 	FEED(folder, TEXT, 0), FEED(username, TEXT, 0), FEED(password, TEXT, 0), FEED(interval_ms, INT, 0),
 	FEED(created_ms, INT, 0), FEED(push_until_ms, INT, 0),
 };

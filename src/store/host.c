@@ -61,6 +61,13 @@ bool fw_store_host(struct fw_str url, char *out, size_t cap)
 	return !service || fw_snprintf(out, cap, "%s", service);
 }
 
+bool fw_store_feed_host(const struct fw_feed *feed, char *out, size_t cap)
+{
+	if (feed->host_key.len)
+		return fw_snprintf(out, cap, "%.*s", FW_STR_ARG(feed->host_key));
+	return fw_store_host(feed->url, out, cap);
+}
+
 int64_t fw_store_pace(int64_t pace_ms, enum fw_host_mood mood)
 {
 	pace_ms = FW_MAX(FW_MIN(pace_ms, FW_PACE_MAX_MS), 0);
@@ -118,6 +125,13 @@ void fw_budget_cool(struct fw_budget *b, int64_t until_ms)
 	b->next_ok_ms = FW_MAX(b->next_ok_ms, until_ms);
 }
 
+void fw_budget_tell(struct fw_budget *b, const struct fw_outcome *o, int64_t now_ms)
+{
+	if (o->host_wait_ms > 0)
+		b->next_ok_ms = FW_MAX(b->next_ok_ms, now_ms + o->host_wait_ms);
+	fw_budget_cool(b, o->host_cooldown_ms);
+}
+
 void fw_budget_return(struct fw_budget *b, const struct fw_outcome *o, int64_t now_ms)
 {
 	if (b->busy_n)
@@ -129,7 +143,5 @@ void fw_budget_return(struct fw_budget *b, const struct fw_outcome *o, int64_t n
 	b->pace_ms = fw_store_pace(b->pace_ms, o->host_mood);
 	if (o->feed->expect_us > 0 && o->visit.total_us > 0)
 		b->expect_us += b->expect_us ? (o->visit.total_us - b->expect_us) / EXPECT_SHARE : o->visit.total_us;
-	if (o->host_wait_ms > 0)
-		b->next_ok_ms = FW_MAX(b->next_ok_ms, now_ms + o->host_wait_ms);
-	fw_budget_cool(b, o->host_cooldown_ms);
+	fw_budget_tell(b, o, now_ms);
 }

@@ -29,6 +29,8 @@ bool fw_budget_may(const struct fw_budget *b, const struct fw_claim_ask *ask, in
 void fw_budget_lend(struct fw_budget *b, const struct fw_claim_ask *ask, int64_t me, int64_t now_ms);
 /* One that was lent comes back; o NULL: unvisited. */
 void fw_budget_return(struct fw_budget *b, const struct fw_outcome *o, int64_t now_ms);
+/* What an outcome says of when a host may be asked again, though its loan was another's. */
+void fw_budget_tell(struct fw_budget *b, const struct fw_outcome *o, int64_t now_ms);
 void fw_budget_cool(struct fw_budget *b, int64_t until_ms); /* 0: no word of the host */
 
 #endif

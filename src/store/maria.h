@@ -10,7 +10,7 @@
 #include "store/fields.h"
 #include "store/host.h"
 
-#define MR_SCHEMA 5     /* the newest schema this program knows */
+#define MR_SCHEMA 6     /* the newest schema this program knows */
 #define MR_FENCE_BITS 20 /* fences are the number of a row of loans, shifted so, plus 0, 1, ... */
 
 struct mr_ids {
@@ -231,7 +231,7 @@ void mr_line_turn(struct mr_line *l, struct mr_host *h, struct mr_place *now);
 /* A loan in this host's budget ends (host_id 0: it was in none), with this outcome. NULL: unvisited. */
 void mr_line_return(struct mr_line *l, int64_t host_id, const struct fw_outcome *o);
 /* The host wants to be left alone until then. */
-void mr_line_cool(struct mr_line *l, int64_t host_id, int64_t until_ms);
+void mr_line_tell(struct mr_line *l, int64_t host_id, const struct fw_outcome *o); /* fw_budget_tell() */
 /* Put an active feed on the wheel, due then, but not before its host may be asked. */
 void mr_line_on(struct mr_line *l, int64_t feed_id, int64_t due_ms, int64_t host_id, int64_t not_before_ms);
 /* Append all that to the script. */
@@ -294,11 +294,11 @@ int64_t mr_loans_fence(const struct maria *m, int64_t first_id, size_t i);
 /* ---- maria_host.c: hosts come and go, feeds are moved ---------------------------------------------------------------------- */
 
 struct mr_join { /* a feed that comes to a host */
-	struct fw_str url;
+	struct fw_str url, key; /* as a feed has them: key is its host_key */
 	int64_t host_id; /* out */
 	bool crowded;    /* out: the host has others */
 };
-/* In a transaction: n feeds join the hosts of their URLs. */
+/* In a transaction: n feeds join the hosts of their keys or URLs. */
 int mr_hosts_join(struct maria *m, struct mr_join *join, size_t n, struct fw_err *err);
 void mr_host_leave(struct maria *m, int64_t host_id); /* appended to the script */
 

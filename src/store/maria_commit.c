@@ -149,10 +149,10 @@ static int stored_read(struct maria *m, struct commit *c, struct fw_err *err)
 
 /* ---- a new address ------------------------------------------------------------------------------------------------------------ */
 
-/* The feed moves to the host of its new address: its loan is given back to the old one, nothing is counted at the new one. */
+/* The feed moves to another host: its loan is given back to the old one, nothing is counted at the new one. */
 static int host_move(struct maria *m, const struct fw_outcome *o, struct visitor *v, int64_t old_host, struct fw_err *err)
 {
-	struct mr_join join = {.url = o->feed->url};
+	struct mr_join join = {.url = o->feed->url, .key = o->feed->host_key};
 	int rc = mr_hosts_join(m, &join, 1, err);
 
 	if (rc)
@@ -164,14 +164,31 @@ static int host_move(struct maria *m, const struct fw_outcome *o, struct visitor
 	return 0;
 }
 
+/* The host that its address or its key says now. */
+static int host_put(struct maria *m, const struct fw_outcome *o, struct visitor *v, struct fw_err *err)
+{
+	int64_t old_host = 0;
+	bool same = true;
+	struct mr_res r;
+	char name[256];
+	int rc = mr_ask(m, &r, err, "SELECT h.id, h.name FROM feeds f JOIN hosts h ON h.id = f.host_id WHERE f.id = ?", "i", o->feed_id);
+
+	if (rc)
+		return rc;
+	if (mr_row(&r)) {
+		old_host = mr_int(&r, 0);
+		same = !fw_store_feed_host(o->feed, name, sizeof(name)) || fw_str_eq(mr_str(&r, 1), fw_str(name));
+	}
+	mr_done(&r);
+	return same ? 0 : host_move(m, o, v, old_host, err);
+}
+
 /* Refused with FW_EINVAL in o->rc when another feed has it. */
 static int url_put(struct maria *m, struct fw_outcome *o, struct visitor *v, struct fw_err *err)
 {
 	struct fw_hash128 hash = fw_hash128(o->feed->url.p, o->feed->url.len);
 	struct fw_str key = {(const char *)hash.b, sizeof(hash.b)};
-	int64_t taken, old_host = 0;
-	bool same = false;
-	struct mr_res r;
+	int64_t taken;
 	char name[256];
 	int rc = mr_number(m, 0, &taken, err, "SELECT id FROM feeds WHERE url_hash = ?", "b", key);
 
@@ -181,16 +198,8 @@ static int url_put(struct maria *m, struct fw_outcome *o, struct visitor *v, str
 		o->rc = taken == o->feed_id ? 0 : FW_EINVAL;
 		return 0;
 	}
-	rc = mr_ask(m, &r, err, "SELECT h.id, h.name FROM feeds f JOIN hosts h ON h.id = f.host_id WHERE f.id = ?", "i", o->feed_id);
-	if (rc)
-		return rc;
-	if (mr_row(&r)) {
-		old_host = mr_int(&r, 0);
-		same = fw_str_eq(mr_str(&r, 1), fw_str(name));
-	}
-	mr_done(&r);
 	mr_put(m, "UPDATE feeds SET url = ?, url_hash = ? WHERE id = ?", "sbi", o->feed->url, key, o->feed_id);
-	return same ? 0 : host_move(m, o, v, old_host, err);
+	return host_put(m, o, v, err);
 }
 
 /* It may tell a feed of this very batch that its host has become crowded: then all are looked at again. */
@@ -200,10 +209,18 @@ static int urls_put(struct maria *m, struct commit *c, struct fw_err *err)
 	int rc = 0;
 
 	for (size_t i = 0; i < c->n && !rc; i++) {
-		if (!c->visitor[i].found || !(c->outcome[i].groups & FW_GROUP_URL))
+		if (!c->visitor[i].found || !(c->outcome[i].groups & (FW_GROUP_URL | FW_GROUP_HOST)))
 			continue;
-		rc = url_put(m, &c->outcome[i], &c->visitor[i], err);
+		if (c->outcome[i].groups & FW_GROUP_URL)
+			rc = url_put(m, &c->outcome[i], &c->visitor[i], err);
+		else
+			rc = host_put(m, &c->outcome[i], &c->visitor[i], err);
 		any = true;
+	}
+	for (size_t i = 0; i < c->n && !rc; i++) { /* and one that came first to its new host may have got company there */
+		if (c->visitor[i].adopted && !c->visitor[i].host_id)
+			rc = mr_number(m, 0, &c->visitor[i].host_id, err, "SELECT h.id FROM feeds f JOIN hosts h ON h.id = f.host_id"
+				" WHERE f.id = ? AND h.feed_n > 1", "i", c->outcome[i].feed_id);
 	}
 	return rc || !any ? rc : visitors_read(m, c, err);
 }
@@ -380,7 +397,7 @@ static int line_put(struct maria *m, struct commit *c, struct fw_err *err)
 		if (!v->found)
 			continue;
 		host[n++] = v->lease_host_id;
-		host[n++] = c->outcome[i].host_cooldown_ms ? v->host_id : 0;
+		host[n++] = c->outcome[i].host_cooldown_ms || v->adopted ? v->host_id : 0;
 	}
 	rc = rc ? rc : mr_line_hosts(m, &l, host, n, 1, false, err);
 	for (size_t i = 0; i < c->n && !rc; i++) { /* as they came: what is learned of a host depends on the order */
@@ -393,7 +410,7 @@ static int line_put(struct maria *m, struct commit *c, struct fw_err *err)
 		told.host_cooldown_ms = v->adopted ? 0 : o->host_cooldown_ms; /* else it is the new host that wants to be left alone */
 		mr_line_return(&l, v->lease_host_id, &told);
 		if (v->adopted)
-			mr_line_cool(&l, v->host_id, o->host_cooldown_ms);
+			mr_line_tell(&l, v->host_id, o);
 		if (!v->host_id && o->host_cooldown_ms)
 			cooldown_put(m, o);
 		if (v->status == FW_FEED_ACTIVE)

@@ -115,6 +115,13 @@ static int by_text(const void *a, const void *b)
 	return d ? d : x->text.len < y->text.len ? -1 : x->text.len > y->text.len;
 }
 
+static struct fw_str name_of(const struct mr_join *join, char host[256])
+{
+	struct fw_feed feed = {.url = join->url, .host_key = join->key};
+
+	return fw_str(fw_store_feed_host(&feed, host, 256) ? host : "");
+}
+
 /* The names of the feeds' hosts, sorted, each once. */
 static int names_of(struct maria *m, struct fw_arena *a, const struct mr_join *join, size_t n, struct name **out, size_t *out_n,
 	struct fw_err *err)
@@ -125,7 +132,7 @@ static int names_of(struct maria *m, struct fw_arena *a, const struct mr_join *j
 	for (size_t i = 0; name && i < n; i++) {
 		char host[256];
 
-		name[i].text = fw_arena_str(a, fw_str(fw_store_host(join[i].url, host, sizeof(host)) ? host : ""));
+		name[i].text = fw_arena_str(a, name_of(&join[i], host));
 		name[i].join_n = 1;
 	}
 	if (!name || a->failed)
@@ -267,7 +274,7 @@ int mr_hosts_join(struct maria *m, struct mr_join *join, size_t n, struct fw_err
 	}
 	for (size_t i = 0; i < n && !rc; i++) {
 		char host[256];
-		const struct name *found = name_find(name, name_n, fw_str(fw_store_host(join[i].url, host, sizeof(host)) ? host : ""));
+		const struct name *found = name_find(name, name_n, name_of(&join[i], host));
 
 		join[i].host_id = found->host_id;
 		join[i].crowded = found->feed_n + found->join_n > 1;

@@ -209,12 +209,12 @@ void mr_line_return(struct mr_line *l, int64_t host_id, const struct fw_outcome 
 	mr_line_turn(l, h, NULL);
 }
 
-void mr_line_cool(struct mr_line *l, int64_t host_id, int64_t until_ms)
+void mr_line_tell(struct mr_line *l, int64_t host_id, const struct fw_outcome *o)
 {
 	struct mr_host *h = mr_line_host(l, host_id);
 
 	if (h)
-		fw_budget_cool(&h->budget, until_ms);
+		fw_budget_tell(&h->budget, o, l->now_ms);
 }
 
 void mr_line_on(struct mr_line *l, int64_t feed_id, int64_t due_ms, int64_t host_id, int64_t not_before_ms)

@@ -99,6 +99,7 @@ static int feeds_load(struct maria *m, const struct fw_load *l, struct fw_err *e
 		if (rc || came_before(l, i))
 			continue;
 		join[n].url = l->feed[i].url;
+		join[n].key = l->feed[i].host_key;
 		news[n++] = i;
 	}
 	rc = rc > 0 ? 0 : rc;

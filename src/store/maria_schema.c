@@ -139,7 +139,13 @@ static const char *const step5[] = {
 	NULL,
 };
 
-static const char *const *const steps[MR_SCHEMA] = {step1, step2, step3, step4, step5};
+/* 5 -> 6: whose budget a feed uses, where its address does not say it */
+static const char *const step6[] = {
+	ADD("feeds", "host_key", "MEDIUMTEXT"),
+	NULL,
+};
+
+static const char *const *const steps[MR_SCHEMA] = {step1, step2, step3, step4, step5, step6};
 
 /* Where the database stands: *version, 0 for an empty one; or the reason why it is none of ours. */
 static int look(struct maria *m, int64_t *version, struct fw_err *err)

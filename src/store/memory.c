@@ -99,13 +99,13 @@ int mem_not_found(int64_t feed_id, struct fw_err *err)
 	return fw_err_set(err, FW_ENOTFOUND, "memory store: no feed number %lld", (long long)feed_id);
 }
 
-struct host *mem_host_take(struct memory *m, struct fw_str url)
+struct host *mem_host_take(struct memory *m, const struct fw_feed *feed)
 {
 	char name[256];
 	struct host *h;
 	int rc;
 
-	if (!fw_store_host(url, name, sizeof(name)))
+	if (!fw_store_feed_host(feed, name, sizeof(name)))
 		name[0] = '\0';
 	h = fw_map_get(&m->hosts, fw_str(name));
 	if (!h) {
@@ -179,7 +179,7 @@ void mem_node_free(struct memory *m, struct node *f)
 		&f->feed.url, &f->feed.why, &f->feed.error, &f->feed.validator_url, &f->feed.etag, &f->feed.last_modified,
 		&f->feed.title, &f->feed.home_page_url, &f->feed.description, &f->feed.language, &f->feed.icon, &f->feed.hub,
 		&f->feed.topic, &f->feed.extra, &f->feed.rhythm, &f->feed.redirect_url, &f->feed.user_title, &f->feed.folder,
-		&f->feed.username, &f->feed.password,
+		&f->feed.username, &f->feed.password, &f->feed.host_key,
 	};
 
 	for (size_t i = 0; i < FW_N(s); i++)

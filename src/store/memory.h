@@ -65,8 +65,8 @@ struct fw_str mem_key_of(const struct fw_entry_row *row);
 size_t mem_node_index(const struct memory *m, int64_t id);
 struct node *mem_node_find(const struct memory *m, int64_t id);
 int mem_not_found(int64_t feed_id, struct fw_err *err);
-/* The host of a URL, one feed more (NULL: out of memory); and one feed less, freed with the last. */
-struct host *mem_host_take(struct memory *m, struct fw_str url);
+/* The host of a feed (its url and host_key), one feed more (NULL: out of memory); and one feed less, freed with the last. */
+struct host *mem_host_take(struct memory *m, const struct fw_feed *feed);
 void mem_host_give(struct memory *m, struct host *h);
 /* All but key and hash goes. */
 void mem_item_empty(struct item *e);

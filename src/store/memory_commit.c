@@ -10,7 +10,7 @@
 struct change {
 	struct node *node;
 	struct fw_feed feed;   /* copies of the strings of the groups in use */
-	struct host *host;     /* taken for a new URL */
+	struct host *host;     /* taken for a new URL, or a new host */
 	struct fw_visit *visit;
 	struct item **item;    /* new or changed; NULL: as it was */
 	size_t item_n;
@@ -43,6 +43,8 @@ static void group_strings(struct fw_feed *f, unsigned groups, struct fw_str *out
 		out[(*n)++] = &f->redirect_url;
 	if (groups & FW_GROUP_URL)
 		out[(*n)++] = &f->url;
+	if (groups & FW_GROUP_HOST)
+		out[(*n)++] = &f->host_key;
 }
 
 static void change_free(struct memory *m, struct change *c, unsigned groups)
@@ -90,8 +92,8 @@ static int change_prepare(struct memory *m, struct fw_outcome *o, struct change 
 		o->rc = FW_EINVAL;
 		*groups &= ~(unsigned)FW_GROUP_URL;
 	}
-	if (*groups & FW_GROUP_URL) {
-		c->host = mem_host_take(m, source.url);
+	if (*groups & (FW_GROUP_URL | FW_GROUP_HOST)) {
+		c->host = mem_host_take(m, &source);
 		if (!c->host)
 			return FW_ENOMEM;
 	}
@@ -171,8 +173,9 @@ static void feed_apply(struct memory *m, struct change *c, const struct fw_outco
 	size_t n;
 	int rc;
 
-	if (groups & FW_GROUP_URL) {
+	if (groups & FW_GROUP_URL)
 		fw_map_del(&m->by_url, f->url);
+	if (groups & (FW_GROUP_URL | FW_GROUP_HOST)) {
 		mem_host_give(m, c->node->host);
 		c->node->host = c->host;
 		c->host = NULL;
@@ -211,7 +214,7 @@ static void feed_apply(struct memory *m, struct change *c, const struct fw_outco
 	}
 	if (o->visit.new_n)
 		f->last_new_ms = now;
-	fw_budget_cool(&c->node->host->budget, o->host_cooldown_ms);
+	fw_budget_tell(&c->node->host->budget, o, now);
 }
 
 static int beat_put(struct memory *m, const struct fw_beat *beat, int64_t now)

@@ -52,7 +52,7 @@ static int feed_load(struct memory *m, const struct fw_feed *src, struct fw_err 
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return mem_no_memory(err);
-	f->host = mem_host_take(m, src->url);
+	f->host = mem_host_take(m, src);
 	if (!f->host || mem_list_room(&m->feeds, 1) || !fields_copy(fw_wheel_fields, fw_wheel_field_n, &f->feed, src) ||
 	    !fields_copy(fw_feed_fields, fw_feed_field_n, &f->feed, src))
 		rc = FW_ENOMEM;

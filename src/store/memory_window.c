@@ -21,7 +21,7 @@ static int subscribe_one(struct memory *m, struct fw_feed_new *s, int64_t now)
 	f->feed.due_at_ms = s->due_at_ms ? s->due_at_ms : now;
 	f->feed.created_ms = now;
 	f->feed.interval_ms = s->interval_ms;
-	f->host = mem_host_take(m, s->url);
+	f->host = mem_host_take(m, &(struct fw_feed){.url = s->url});
 	if (!f->host || mem_list_room(&m->feeds, 1) || !mem_keep(&f->feed.url, s->url) || !mem_keep(&f->feed.user_title, s->user_title) ||
 	    !mem_keep(&f->feed.folder, s->folder) || !mem_keep(&f->feed.home_page_url, s->home_page_url) ||
 	    !mem_keep(&f->feed.username, s->username) || !mem_keep(&f->feed.password, s->password))

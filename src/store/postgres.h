@@ -9,7 +9,7 @@
 #include "store/drivers.h"
 #include "store/fields.h"
 
-#define PG_SCHEMA 4            /* the newest schema this program knows */
+#define PG_SCHEMA 5            /* the newest schema this program knows */
 #define PG_SERVER_MIN 140000   /* lz4 for values, ordered catalogue of settings */
 
 /* Statements are prepared under these names at their first use. PG_ONCE is not kept. */

@@ -186,18 +186,18 @@ static int look(struct pg *p, struct commit *c, struct fw_err *err)
 static void back_add(struct commit *c, const struct row *r, int64_t cooldown_ms)
 {
 	const struct fw_outcome *o = r->o;
-	struct pg_back b = {.host_id = r->host_id, .n = r->counted, .cooldown_ms = cooldown_ms};
+	struct pg_back b = {.host_id = r->host_id, .n = r->counted, .cooldown_ms = cooldown_ms,
+		.next_ms = o->host_wait_ms > 0 ? c->now_ms + o->host_wait_ms : 0};
 
 	if (r->counted) {
 		b.mood = o->host_mood;
-		b.next_ms = o->host_wait_ms > 0 ? c->now_ms + o->host_wait_ms : 0;
 		b.total_us = o->feed->expect_us > 0 ? FW_MAX(o->visit.total_us, 0) : 0;
 	}
-	if (b.host_id && (b.n || cooldown_ms))
+	if (b.host_id && (b.n || cooldown_ms || b.next_ms))
 		c->back[c->back_n++] = b;
 }
 
-/* The feed moves to the host of its new address. Its loan is given back to the old one; nothing is counted at the new one. */
+/* The feed moves to another host. Its loan is given back to the old one; nothing is counted at the new one. */
 static int host_move(struct pg *p, struct commit *c, struct row *r, struct fw_str name, int64_t old_host, struct fw_err *err)
 {
 	struct pg_join j = {.name = name, .n = 1};
@@ -217,48 +217,86 @@ static int host_move(struct pg *p, struct commit *c, struct row *r, struct fw_st
 	return pg_run(p, err);
 }
 
-/* A new address: refused with FW_EINVAL in o->rc when another feed has it. */
-static int url_put(struct pg *p, struct commit *c, struct row *r, struct fw_err *err)
+/* The host that its address or its key says now. */
+static int host_put(struct pg *p, struct commit *c, struct row *r, struct fw_err *err)
 {
-	struct fw_outcome *o = r->o;
 	char name[256];
 	int64_t old_host;
-	bool same;
+	const PGresult *was;
 	int rc;
 
-	pg_text(p, o->feed->url);
-	pg_send(p, PG_URL_TAKEN, "SELECT id FROM feeds WHERE md5(url) = md5($1::text) AND url = $1::text");
-	pg_int(p, o->feed_id);
+	pg_int(p, r->o->feed_id);
 	pg_send(p, PG_FEED_HOST, "SELECT f.host_id, h.name FROM feeds f LEFT JOIN hosts h ON h.id = f.host_id WHERE f.id = $1::int8");
 	rc = pg_run(p, err);
 	if (rc)
 		return rc;
-	if (PQntuples(p->res[0])) {
-		o->rc = pg_get_int(p->res[0], 0, 0) == o->feed_id ? 0 : FW_EINVAL;
+	was = p->res[p->res_n - 1];
+	if (!PQntuples(was) || !fw_store_feed_host(r->o->feed, name, sizeof(name)) || fw_str_eq(pg_get_str(was, 0, 1), fw_str(name)))
+		return 0;
+	old_host = pg_get_int(was, 0, 0);
+	return host_move(p, c, r, fw_str(name), old_host, err);
+}
+
+/* A new address: refused with FW_EINVAL in o->rc when another feed has it. */
+static int url_put(struct pg *p, struct commit *c, struct row *r, struct fw_err *err)
+{
+	struct fw_outcome *o = r->o;
+	const PGresult *taken;
+	char name[256];
+	int rc;
+
+	pg_text(p, o->feed->url);
+	pg_send(p, PG_URL_TAKEN, "SELECT id FROM feeds WHERE md5(url) = md5($1::text) AND url = $1::text");
+	rc = pg_run(p, err);
+	if (rc)
+		return rc;
+	taken = p->res[p->res_n - 1];
+	if (PQntuples(taken)) {
+		o->rc = pg_get_int(taken, 0, 0) == o->feed_id ? 0 : FW_EINVAL;
 		return 0;
 	}
-	if (!fw_store_host(o->feed->url, name, sizeof(name)) || !PQntuples(p->res[1])) {
+	if (!fw_store_host(o->feed->url, name, sizeof(name))) {
 		o->rc = FW_EINVAL;
 		return 0;
 	}
-	old_host = pg_get_int(p->res[1], 0, 0);
-	same = fw_str_eq(pg_get_str(p->res[1], 0, 1), fw_str(name));
 	pg_int(p, o->feed_id);
 	pg_text(p, o->feed->url);
 	pg_send(p, PG_SET_URL, "UPDATE feeds SET url = $2::text WHERE id = $1::int8");
+	return host_put(p, c, r, err);
+}
+
+/* A move may have brought company to feeds of this very batch: those count with their host from now on, though their loans do not. */
+static int hosts_reread(struct pg *p, struct commit *c, struct fw_err *err)
+{
+	int rc;
+
+	pg_array(p, PG_INT8, c->c->n);
+	for (size_t i = 0; i < c->c->n; i++)
+		pg_item_int(p, c->row[i].o->feed_id);
+	pg_send(p, PG_ONCE, "SELECT u.i, f.crowd_id FROM unnest($1::int8[]) WITH ORDINALITY u (id, i) JOIN feeds f ON f.id = u.id"
+		" WHERE f.crowd_id <> 0");
 	rc = pg_run(p, err);
-	return rc || same ? rc : host_move(p, c, r, fw_str(name), old_host, err);
+	for (int k = 0; !rc && k < PQntuples(p->res[p->res_n - 1]); k++) {
+		struct row *r = &c->row[pg_get_int(p->res[p->res_n - 1], k, 0) - 1];
+
+		if (is_live(r) && !r->counted)
+			r->host_id = pg_get_int(p->res[p->res_n - 1], k, 1);
+	}
+	return rc;
 }
 
 static int urls_put(struct pg *p, struct commit *c, struct fw_err *err)
 {
 	int rc = 0;
 
+	pg_loans_write(p, &c->loans); /* first, so that who joins a host does not count what comes back as lent there */
 	for (size_t i = 0; i < c->c->n && !rc; i++) {
 		if (is_live(&c->row[i]) && (c->row[i].o->groups & FW_GROUP_URL))
 			rc = url_put(p, c, &c->row[i], err);
+		else if (is_live(&c->row[i]) && (c->row[i].o->groups & FW_GROUP_HOST))
+			rc = host_put(p, c, &c->row[i], err);
 	}
-	return rc;
+	return rc ? rc : hosts_reread(p, c, err);
 }
 
 /* ---- the last round trip: everything is written --------------------------------------------------------------------------------------- */
@@ -581,7 +619,8 @@ static int all_put(struct pg *p, struct commit *c, struct fw_err *err)
 				from = i;
 			}
 		}
-		pg_loans_write(p, &c->loans);
+		if (!c->urls)
+			pg_loans_write(p, &c->loans);
 		for (size_t i = 0; i < c->live_n; i++)
 			back_add(c, live(c, i), live(c, i)->o->host_cooldown_ms);
 		pg_hosts_return(p, c->back, c->back_n);
@@ -625,7 +664,7 @@ static int commit_init(struct pg *p, struct commit *c, struct fw_err *err)
 		c->row[i].due_ms = c->c->outcome[i].feed->due_at_ms;
 		c->pushed_n += is_pushed(&c->row[i]);
 		c->fence[i] = c->c->outcome[i].fence;
-		c->urls |= c->c->outcome[i].groups & FW_GROUP_URL;
+		c->urls |= c->c->outcome[i].groups & (FW_GROUP_URL | FW_GROUP_HOST);
 	}
 	return 0;
 }

@@ -144,7 +144,7 @@ static int feeds_load(struct pg *p, struct loading *q, struct fw_err *err)
 	for (size_t i = 0; i < q->feed_n; i++) {
 		char name[256];
 
-		if (!fw_store_host(q->feed[i]->url, name, sizeof(name)))
+		if (!fw_store_feed_host(q->feed[i], name, sizeof(name)))
 			name[0] = '\0';
 		q->join_of[i] = (struct pg_join){.name = fw_arena_str(&q->a, fw_str(name)), .n = 1};
 		q->join[i] = q->join_of[i];

@@ -155,6 +155,8 @@ static const char *const steps[PG_SCHEMA] = {
 	" WHERE f.id = u.feed_id) UNION ALL SELECT id, feed_id, previous_id, run_id, at_ms, kind, http_status, hops, slot,"
 	" lateness_ms, dns_us, connect_us, tls_us, first_byte_us, total_us, parse_us, wire_bytes, body_bytes, item_n, new_n,"
 	" changed_n, error, queue_us, store_us FROM visit_rows;",
+	/* 4 -> 5: whose budget a feed uses, where its address does not say it */
+	"ALTER TABLE feeds ADD COLUMN host_key text;",
 };
 
 /* Where the schema stands: is it there at all, and *version (0: without our tables), or the reason why it is none of ours. */

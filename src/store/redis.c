@@ -347,6 +347,11 @@ bool rd_host(const struct redis *r, struct fw_str url, char *out, size_t cap)
 	return r->exact_hosts ? fw_url_host(url, out, cap) : fw_store_host(url, out, cap);
 }
 
+bool rd_feed_host(const struct redis *r, const struct fw_feed *feed, char *out, size_t cap)
+{
+	return feed->host_key.len ? fw_store_feed_host(feed, out, cap) : rd_host(r, feed->url, out, cap);
+}
+
 int64_t rd_host_id(struct fw_str host)
 {
 	return host.p ? (int64_t)(fw_hash64(host.p, host.len) >> 1 | 1) : 0;

@@ -170,6 +170,8 @@ int rd_shard_of_feed(const struct redis *r, int64_t feed_id);
 int rd_shard_of_host(const struct redis *r, const char *host);
 /* The host that a feed of this URL joins. False: the URL names none. */
 bool rd_host(const struct redis *r, struct fw_str url, char *out, size_t cap);
+/* The same, where it may have a key of its own. */
+bool rd_feed_host(const struct redis *r, const struct fw_feed *feed, char *out, size_t cap);
 /* As leases and rows of what is due have it. host: a place's part behind the @; absent: 0. */
 int64_t rd_host_id(struct fw_str host);
 /* Tell those who wait that there is something new; failures are of no account, for everybody looks now and then. */

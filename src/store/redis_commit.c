@@ -24,7 +24,7 @@ static size_t extra_argc(const struct rd_plan *p)
 
 	for (unsigned bit = 1; bit <= FW_GROUP_REDIRECT; bit *= 2)
 		n += (p->o->groups & bit) != 0;
-	return n + (p->o->groups & FW_GROUP_URL ? 2 : 0);
+	return n + (p->o->groups & (FW_GROUP_URL | FW_GROUP_HOST) ? 2 : 0);
 }
 
 static bool has_extra(const struct rd_plan *p)
@@ -231,8 +231,10 @@ static void extra_add(const struct rd_part *t, struct rd_conn *c, const struct r
 		rd_pack(rd_word_begin(c), &rd_feed_group[g], o->feed);
 		rd_word_end(c);
 	}
-	if (o->groups & FW_GROUP_URL) { /* a host of another shard: refused, for a feed stays where its number says */
-		bool here = rd_host(t->r, o->feed->url, host, sizeof(host)) && rd_shard_of_host(t->r, host) == t->shard;
+	if (o->groups & (FW_GROUP_URL | FW_GROUP_HOST)) {
+		/* a new address on another shard is refused, for a feed stays where its number says; a key is one of its own on each shard */
+		bool here = rd_host(t->r, o->feed->url, host, sizeof(host)) && (rd_shard_of_host(t->r, host) == t->shard ||
+			!(o->groups & FW_GROUP_URL)) && rd_feed_host(t->r, o->feed, host, sizeof(host));
 
 		rd_add(c, o->feed->url);
 		rd_add(c, here ? fw_str(host) : FW_STR(""));

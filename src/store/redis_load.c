@@ -38,7 +38,7 @@ static void feed_add(const struct redis *r, struct rd_conn *c, const struct fw_f
 	unsigned groups = groups_of(f, value);
 	char host[256];
 
-	(void)rd_host(r, f->url, host, sizeof(host)); /* the front has looked */
+	(void)rd_feed_host(r, f, host, sizeof(host)); /* the front has looked */
 	rd_add(c, FW_STR("f"));
 	rd_add_int(c, f->id);
 	rd_add(c, f->url);

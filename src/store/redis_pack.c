@@ -247,6 +247,15 @@ bool rd_state_unpack(struct fw_str value, struct rd_loan *loan, struct fw_feed *
 	return true;
 }
 
+/* What its host is, where that is not what its address says. */
+static struct fw_str host_key_of(struct fw_str own, struct fw_str url)
+{
+	struct fw_str name = rd_part(own, "host");
+	char host[256];
+
+	return fw_store_host(url, host, sizeof(host)) && fw_str_eq(name, fw_str(host)) ? FW_STR_NONE : name;
+}
+
 bool rd_value_unpack(struct fw_str value, struct rd_loan *loan, struct fw_feed *f)
 {
 	struct fw_str members;
@@ -259,6 +268,7 @@ bool rd_value_unpack(struct fw_str value, struct rd_loan *loan, struct fw_feed *
 	if (loan->own.p != members.p)
 		rd_unpack(fw_str_sub(members, 0, (size_t)(loan->own.p - members.p)), &why, f);
 	rd_unpack(loan->own, &rd_feed_own, f);
+	f->host_key = host_key_of(loan->own, rd_part(loan->own, "url"));
 	return true;
 }
 

@@ -9,13 +9,13 @@
 #include "store/drivers.h"
 #include "store/host.h"
 
-#define SQ_SCHEMA 6                  /* the newest schema this program knows */
+#define SQ_SCHEMA 7                  /* the newest schema this program knows */
 #define SQ_APPLICATION_ID 0x66777731 /* "fww1" in the file's header */
 
 /* Prepared statements are kept under these names, from first use until close. */
 enum sq_id {
 	SQ_BEGIN, SQ_NUMBER, SQ_NUMBER_SET, SQ_ENTRY_N, SQ_VISIT_N, SQ_COMMIT, SQ_ROLLBACK, SQ_PAGE_SIZE, SQ_DATA_VERSION,
-	SQ_META_GET, SQ_VISITOR, SQ_SET_HOST, SQ_URL_TAKEN, SQ_FEED_HOST, SQ_SET_URL, SQ_SET_ERROR, SQ_SET_VALIDATORS,
+	SQ_META_GET, SQ_VISITOR, SQ_SET_HOST, SQ_SET_HOST_KEY, SQ_URL_TAKEN, SQ_FEED_HOST, SQ_SET_URL, SQ_SET_ERROR, SQ_SET_VALIDATORS,
 	SQ_SET_META, SQ_SET_RHYTHM, SQ_SET_REDIRECT, SQ_BEAT_PUT, SQ_KEYS_ANY, SQ_ENTRY_KNOWN, SQ_ENTRY_PUT, SQ_KEY_PUT,
 	SQ_KEY_CHANGE, SQ_ENTRY_CHANGE, SQ_ENTRY_DROP, SQ_KEY_ENTRIES, SQ_KEYS_DROP, SQ_PRUNE_OLD, SQ_KEYS_EMPTY,
 	SQ_ENTRY_LAST, SQ_ENTRY_SEEN, SQ_KEY_OF, SQ_ENTRY_WHOLE, SQ_ENTRY_ROW, SQ_CLAIM_GOOD, SQ_LEASES_DEL, SQ_CLAIM_DROP,
@@ -267,7 +267,7 @@ int sq_claim_put(struct sqlite *s, int64_t first, int64_t last, int64_t until_ms
 /* Back in line from there. */
 int sq_wheel_on(struct sqlite *s, int64_t feed_id, int64_t due_ms, int64_t host_id, struct fw_err *err);
 /* hosts: one feed more (name of url), one less */
-int sq_host_join(struct sqlite *s, struct fw_str url, int64_t *host_id, bool *crowded, struct fw_err *err);
+int sq_host_join(struct sqlite *s, const struct fw_feed *feed, int64_t *host_id, bool *crowded, struct fw_err *err);
 int sq_host_leave(struct sqlite *s, int64_t host_id, struct fw_err *err);
 /* has it more than one feed? */
 int sq_host_crowded(struct sqlite *s, int64_t host_id, bool *crowded, struct fw_err *err);
@@ -367,8 +367,8 @@ int sq_record_prune(struct fw_store *st, int64_t now_ms, int64_t *n, struct fw_e
 #define SQ_WIDE \
 	"f.id, f.url, f.error, f.validator_url, f.etag, f.last_modified, f.validators_ms, f.body_hash, f.title, f.home_page_url," \
 	" f.description, f.language, f.icon, f.format, f.hub, f.topic, f.extra, f.rhythm, f.redirect_url, f.redirect_since_ms," \
-	" f.redirect_n, f.user_title, f.folder, f.username, f.password, f.interval_ms, f.created_ms, f.push_until_ms"
-#define SQ_WIDE_N 28
+	" f.redirect_n, f.user_title, f.folder, f.username, f.password, f.interval_ms, f.created_ms, f.push_until_ms, f.host_key"
+#define SQ_WIDE_N 29
 /* Read these columns; strings live as long as they do. Members of SQ_STATE are left alone. */
 void sq_wide_read(sqlite3_value **v, struct fw_feed *out);
 

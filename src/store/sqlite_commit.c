@@ -49,14 +49,14 @@ static int visitor_take(struct sqlite *s, const struct fw_outcome *o, struct vis
 	return rc ? rc : sq_lease_end(s, o->fence, err);
 }
 
-/* The feed moves to the host of its new address. Its loan is given back to the old one; nothing is counted at the new one. */
+/* The feed moves to another host. Its loan is given back to the old one; nothing is counted at the new one. */
 static int host_move(struct sqlite *s, const struct fw_outcome *o, struct visitor *v, int64_t old_host, struct fw_err *err)
 {
 	int64_t new_host = 0;
 	bool crowded = false;
 	int rc = v->host_id ? sq_host_return(s, v->host_id, true, o, v->now_ms, err) : 0;
 
-	rc = rc ? rc : sq_host_join(s, o->feed->url, &new_host, &crowded, err);
+	rc = rc ? rc : sq_host_join(s, o->feed, &new_host, &crowded, err);
 	rc = rc ? rc : sq_do(s, SQ_SET_HOST, "UPDATE feeds SET host_id = ? WHERE id = ?", err, "ii", new_host, o->feed_id);
 	rc = rc ? rc : sq_host_leave(s, old_host, err);
 	v->host_id = crowded ? new_host : 0;
@@ -64,12 +64,28 @@ static int host_move(struct sqlite *s, const struct fw_outcome *o, struct visito
 	return rc;
 }
 
-/* A new address: refused with FW_EINVAL in o->rc when another feed has it. */
-static int url_put(struct sqlite *s, struct fw_outcome *o, struct visitor *v, struct fw_err *err)
+/* The host that its address or its key says now. */
+static int host_put(struct sqlite *s, const struct fw_outcome *o, struct visitor *v, struct fw_err *err)
 {
 	int64_t old_host;
 	char name[256];
 	bool same;
+	sqlite3_stmt *q = sq_ask(s, SQ_FEED_HOST, "SELECT h.id, h.name FROM feeds f JOIN hosts h ON h.id = f.host_id WHERE f.id = ?", err, "i",
+		o->feed_id);
+	int rc = q ? sq_row(s, q, err) : err->rc;
+
+	if (rc <= 0)
+		return rc;
+	old_host = sqlite3_column_int64(q, 0);
+	same = fw_store_feed_host(o->feed, name, sizeof(name)) && fw_str_eq(sq_text(q, 1), fw_str(name));
+	sqlite3_reset(q);
+	return same ? 0 : host_move(s, o, v, old_host, err);
+}
+
+/* A new address: refused with FW_EINVAL in o->rc when another feed has it. */
+static int url_put(struct sqlite *s, struct fw_outcome *o, struct visitor *v, struct fw_err *err)
+{
+	char name[256];
 	sqlite3_stmt *q = sq_ask(s, SQ_URL_TAKEN, "SELECT id FROM feeds WHERE url = ?", err, "s", o->feed->url);
 	int rc = q ? sq_row(s, q, err) : err->rc;
 
@@ -84,16 +100,8 @@ static int url_put(struct sqlite *s, struct fw_outcome *o, struct visitor *v, st
 		o->rc = FW_EINVAL;
 		return 0;
 	}
-	q = sq_ask(s, SQ_FEED_HOST, "SELECT h.id, h.name FROM feeds f JOIN hosts h ON h.id = f.host_id WHERE f.id = ?", err, "i",
-		o->feed_id);
-	rc = q ? sq_row(s, q, err) : err->rc;
-	if (rc <= 0)
-		return rc;
-	old_host = sqlite3_column_int64(q, 0);
-	same = fw_str_eq(sq_text(q, 1), fw_str(name));
-	sqlite3_reset(q);
 	rc = sq_do(s, SQ_SET_URL, "UPDATE feeds SET url = ? WHERE id = ?", err, "si", o->feed->url, o->feed_id);
-	return rc || same ? rc : host_move(s, o, v, old_host, err);
+	return rc ? rc : host_put(s, o, v, err);
 }
 
 static int groups_put(struct sqlite *s, const struct fw_outcome *o, struct fw_err *err)
@@ -116,6 +124,8 @@ static int groups_put(struct sqlite *s, const struct fw_outcome *o, struct fw_er
 	if (!rc && (o->groups & FW_GROUP_REDIRECT))
 		rc = sq_do(s, SQ_SET_REDIRECT, "UPDATE feeds SET redirect_url = ?, redirect_since_ms = ?, redirect_n = ? WHERE id = ?",
 			err, "siii", f->redirect_url, f->redirect_since_ms, SQ_INT(f->redirect_n), o->feed_id);
+	if (!rc && (o->groups & FW_GROUP_HOST))
+		rc = sq_do(s, SQ_SET_HOST_KEY, "UPDATE feeds SET host_key = ? WHERE id = ?", err, "si", f->host_key, o->feed_id);
 	return rc;
 }
 
@@ -158,7 +168,9 @@ static int outcome_put(struct sqlite *s, struct fw_outcome *o, int64_t now, stru
 		rc = groups_put(s, o, err);
 	if (!rc && (o->groups & FW_GROUP_URL))
 		rc = url_put(s, o, &v, err);
-	if (!rc && v.host_id && (v.counted || o->host_cooldown_ms))
+	else if (!rc && (o->groups & FW_GROUP_HOST))
+		rc = host_put(s, o, &v, err);
+	if (!rc && v.host_id && (v.counted || o->host_cooldown_ms || o->host_wait_ms))
 		rc = sq_host_return(s, v.host_id, v.counted, o, now, err);
 	else if (!rc && o->host_cooldown_ms) /* should another feed come to its host before that */
 		rc = sq_do(s, SQ_HOST_COOL, "UPDATE hosts SET next_ok_ms = max(next_ok_ms, ?1), cool_until_ms = max(cool_until_ms, ?1)"

@@ -116,7 +116,7 @@ static int feeds_load(struct sqlite *s, const struct fw_feed *feed, size_t n, st
 	for (size_t i = 0; i < n && rc >= 0; i++) {
 		rc = feed_there(s, &feed[i], err);
 		if (rc == 0)
-			rc = sq_host_join(s, feed[i].url, &host_id[i], &crowded, err);
+			rc = sq_host_join(s, &feed[i], &host_id[i], &crowded, err);
 	}
 	for (size_t i = 0; i < n && rc >= 0; i++) {
 		if (!host_id[i])

@@ -197,6 +197,8 @@ static const char *const steps[SQ_SCHEMA] = {
 	" iif(typeof(" VISIT(19) ") = 'integer'," VISIT(19) ", 0), coalesce(" VISIT(20) ", 0),"
 	" iif(typeof(" VISIT(19) ") = 'text'," VISIT(19) "," VISIT(21) ")"
 	" FROM visit_batches b, json_each(b.visits) j WHERE EXISTS (SELECT 1 FROM feeds WHERE id = " VISIT(1) ");",
+	/* 6 -> 7: whose budget a feed uses, where its address does not say it */
+	"ALTER TABLE feeds ADD COLUMN host_key TEXT;",
 };
 
 static int pragma(struct sqlite *s, const char *sql, int64_t *out, struct fw_err *err)

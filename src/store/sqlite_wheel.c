@@ -88,7 +88,7 @@ int sq_host_return(struct sqlite *s, int64_t host_id, bool counted, const struct
 	if (counted)
 		fw_budget_return(&h.budget, o, now_ms);
 	else if (o)
-		fw_budget_cool(&h.budget, o->host_cooldown_ms);
+		fw_budget_tell(&h.budget, o, now_ms);
 	rc = sq_turn_give(s, &h, err);
 	return rc ? rc : sq_host_set(s, &h, err);
 }
@@ -272,14 +272,14 @@ static int host_crowd(struct sqlite *s, int64_t host_id, int64_t first_feed, str
 	return rc ? rc : sq_host_set(s, &h, err);
 }
 
-int sq_host_join(struct sqlite *s, struct fw_str url, int64_t *host_id, bool *crowded, struct fw_err *err)
+int sq_host_join(struct sqlite *s, const struct fw_feed *feed, int64_t *host_id, bool *crowded, struct fw_err *err)
 {
 	int64_t feed_n = 0, first = 0;
 	sqlite3_stmt *q;
 	char name[256];
 	int rc;
 
-	if (!fw_store_host(url, name, sizeof(name)))
+	if (!fw_store_feed_host(feed, name, sizeof(name)))
 		name[0] = '\0';
 	*crowded = false;
 	q = sq_ask(s, SQ_HOST_FIND, "SELECT id, feed_n FROM hosts WHERE name = ?", err, "s", fw_str(name));

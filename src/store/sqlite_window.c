@@ -39,7 +39,8 @@ void sq_wide_read(sqlite3_value **v, struct fw_feed *f)
 	f->password = sq_value_text(*v++);
 	f->interval_ms = sqlite3_value_int64(*v++);
 	f->created_ms = sqlite3_value_int64(*v++);
-	f->push_until_ms = sqlite3_value_int64(*v);
+	f->push_until_ms = sqlite3_value_int64(*v++);
+	f->host_key = sq_value_text(*v);
 }
 
 void sq_state_read(sqlite3_value **v, struct fw_feed *f, int64_t *last_visit_id)
@@ -120,7 +121,7 @@ static int subscribe_all(struct sqlite *s, struct fw_feed_new *feed, size_t n, i
 	for (size_t i = 0; i < n && rc >= 0; i++) {
 		rc = url_taken(s, &feed[i], err);
 		if (rc == 0)
-			rc = sq_host_join(s, feed[i].url, &host_id[i], &crowded, err);
+			rc = sq_host_join(s, &(struct fw_feed){.url = feed[i].url}, &host_id[i], &crowded, err);
 	}
 	for (size_t i = 0; i < n && rc >= 0; i++)
 		rc = subscribe_one(s, &feed[i], host_id[i], now, err);

@@ -106,7 +106,7 @@ bool fw_store_feed_dup(struct fw_arena *a, struct fw_feed *f)
 	struct fw_str *const s[] = {
 		&f->url, &f->why, &f->error, &f->validator_url, &f->etag, &f->last_modified, &f->title, &f->home_page_url,
 		&f->description, &f->language, &f->icon, &f->hub, &f->topic, &f->extra, &f->rhythm, &f->redirect_url,
-		&f->user_title, &f->folder, &f->username, &f->password,
+		&f->user_title, &f->folder, &f->username, &f->password, &f->host_key,
 	};
 
 	for (size_t i = 0; i < FW_N(s); i++)

@@ -353,6 +353,75 @@ START_TEST(host_gap_from_sending) /* invariant 6 */
 }
 END_TEST
 
+/* An outcome names the host: feeds of several addresses share a budget, from then on; and go back to that of their own. */
+START_TEST(host_key_moves_a_feed)
+{
+	struct fw_store *st = fresh(_i);
+	struct fw_claim_ask ask = {.worker = "w", .now_ms = NOW, .lease_ms = 60000, .max = 9, .host_max = 1, .host_gap_ms = 0};
+	static const char KEY[] = "[203.0.113.7]";
+	struct fw_claim_got got;
+	struct fw_lease l[9];
+	struct fw_feed f, all_f[3];
+	struct fw_outcome o, all[3];
+	struct fw_commit c = {.now_ms = NOW, .outcome = all, .n = 3};
+	struct fw_err err = {0};
+	int64_t moved, id[3];
+
+	id[0] = subscribe(st, "https://a.example/", NOW - 3);
+	id[1] = subscribe(st, "https://b.example/", NOW - 2);
+	id[2] = subscribe(st, "https://c.example/", NOW - 1);
+	OK(fw_store_claim(st, &ask, &A, l, &got, &err));
+	ck_assert_uint_eq(got.n, 3);
+	for (int i = 0; i < 3; i++) {
+		all[i] = outcome_of(&l[i], &all_f[i], NOW);
+		all_f[i].due_at_ms = NOW + 10 + i;
+		all_f[i].host_key = i < 2 ? fw_str(KEY) : FW_STR_NONE;
+		all[i].groups = i < 2 ? FW_GROUP_HOST : 0;
+		all[i].host_wait_ms = i == 1 ? 500 : 0; /* the key's, from now on */
+	}
+	OK(fw_store_commit(st, &c, &err));
+	ck_assert(!all[0].rc && !all[1].rc && !all[2].rc);
+	check_clean(st);
+	ask.now_ms = NOW + 499;
+	OK(fw_store_claim(st, &ask, &A, l, &got, &err));
+	ck_assert_uint_eq(got.n, 1);
+	ck_assert_int_eq(l[0].feed.id, id[2]);
+	ck_assert_int_eq(l[0].host_id, 0);
+	ck_assert(!l[0].feed.host_key.len);
+	ask.now_ms = NOW + 500;
+	OK(fw_store_claim(st, &ask, &A, l, &got, &err));
+	ck_assert_uint_eq(got.n, 1);
+	ck_assert_int_ne(l[0].host_id, 0);
+	ck_assert(fw_str_eq(l[0].feed.host_key, fw_str(KEY)));
+	moved = l[0].feed.id;
+	/* it is elsewhere now: the other one has the key for itself */
+	o = outcome_of(&l[0], &f, NOW);
+	f.due_at_ms = NOW + 600;
+	f.host_key = FW_STR_NONE;
+	o.groups = FW_GROUP_HOST;
+	ck_assert_int_eq(commit_one(st, &o, NOW + 501), 0);
+	check_clean(st);
+	ask.now_ms = NOW + 600;
+	OK(fw_store_claim(st, &ask, &A, l, &got, &err));
+	ck_assert_uint_eq(got.n, 2);
+	for (int i = 0; i < 2; i++)
+		ck_assert(fw_str_eq(l[i].feed.host_key, l[i].feed.id == moved ? FW_STR_NONE : fw_str(KEY)));
+	/* with a new address it keeps its key */
+	for (int i = 0; i < 2; i++) {
+		o = outcome_of(&l[i], &f, NOW);
+		if (l[i].feed.id != moved) {
+			f.url = FW_STR("https://c.example/moved");
+			o.groups = FW_GROUP_URL;
+		}
+		ck_assert_int_eq(commit_one(st, &o, NOW + 601), 0);
+	}
+	OK(fw_store_feed_find(st, moved == id[0] ? id[1] : id[0], FW_STR_NONE, &A, &f, &err));
+	ck_assert(fw_str_eq(f.url, FW_STR("https://c.example/moved")) && fw_str_eq(f.host_key, fw_str(KEY)));
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
 START_TEST(crowded_host_does_not_starve_others)
 {
 	struct fw_store *st = fresh(_i);
@@ -1365,7 +1434,7 @@ int main(void)
 		claim_lends_once_earliest_first, claim_tells_when_to_come_again, claim_refuses_nonsense,
 		due_before_holds_back_later_feeds, lease_that_ran_out_is_lent_again, commit_mixes_stale_and_good,
 		release_gives_back_untouched, bury_frees_leases_and_charges_the_killer, host_budget_in_flight,
-		host_gap_between_loans, host_gap_from_sending, crowded_host_does_not_starve_others, host_cooldown_is_kept,
+		host_gap_between_loans, host_gap_from_sending, host_key_moves_a_feed, crowded_host_does_not_starve_others, host_cooldown_is_kept,
 		second_feed_of_a_host_joins_while_the_first_is_lent, groups_are_written_and_only_these, url_adoption,
 		url_adoption_keeps_the_budget_right,
 		status_of_owner_and_of_server, entries_once_each, entry_members_round_trip, entry_queries, pages_newest_first, since_among_many,

@@ -91,7 +91,7 @@ static void upkeep_all(struct fw_store *st)
 
 /* Schema 5 of a store of today: it had less, and its packed visits two numbers less. */
 static const char back_to_5[] =
-	"DROP VIEW wheel; DROP VIEW visits; ALTER TABLE feeds DROP COLUMN push_until_ms; ALTER TABLE line DROP COLUMN expect_parts;"
+	"DROP VIEW wheel; DROP VIEW visits; ALTER TABLE feeds DROP COLUMN host_key; ALTER TABLE feeds DROP COLUMN push_until_ms; ALTER TABLE line DROP COLUMN expect_parts;"
 	"ALTER TABLE leases DROP COLUMN expect_parts; ALTER TABLE aside DROP COLUMN expect_parts; ALTER TABLE hosts DROP COLUMN holder;"
 	"ALTER TABLE hosts DROP COLUMN cool_until_ms; ALTER TABLE hosts DROP COLUMN pace_ms; ALTER TABLE hosts DROP COLUMN expect_us;"
 	"ALTER TABLE visit_rows DROP COLUMN queue_us; ALTER TABLE visit_rows DROP COLUMN store_us;"

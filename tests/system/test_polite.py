@@ -94,6 +94,33 @@ def gap_of_others(base, engine):
         holds(len(gaps) == 7 and min(gaps) >= 150, "gaps %s" % gaps)
 
 
+@each_engine("host_key = address: names at one address share a host's limits, after their first visit, with workers of several machines",
+             also=["sqlite"])
+def one_address(base, engine):
+    names = Names()
+    with origin(base, samples(base), "--feeds", "6", "--latency", "fixed:100") as o, contextlib.ExitStack() as stack:
+        store = None if engine == "sqlite" else stack.enter_context(server(engine, base)).url()
+        w = Wheel(base, "host_gap_ms = 0\nhost_max = 1\ndns_servers = %s\n" % names.address, store=store)
+        urls = ["http://feeds.name%d.example:%d/feed/%d" % (i, o.port, i) for i in range(6)]
+        w.run("add", *urls)
+        equal(w.run_once("--host-key", "address")["failed"], 0)
+        holds(o.stats()["in_flight_max"] > 1, "the first visit goes by the name")
+        equal(w.json("why", urls[0])["host"], "[127.1.0.99]")
+        holds("all at [127.1.0.99]" in w.run("why", urls[1]).stdout, w.run("why", urls[1]).stdout)
+        w.run("set", "--due", *urls)
+        since = len(o.requests())
+        equal(w.run_once("--host-key", "address", "--workers", "2")["failed"], 0)
+        spans = sorted((r["start_us"], r["end_us"]) for r in o.requests()[since:])
+        equal(len(spans), 6)
+        holds(all(a[1] <= b[0] for a, b in zip(spans, spans[1:])), "one after another: %s" % spans)
+        w.run("set", "--due", *urls)
+        equal(w.run_once("--hosters", "name0.example example")["failed"], 0)
+        equal([w.json("why", u)["host"] for u in urls[:2]], ["name0.example", "example"])
+        w.run("set", "--due", *urls)
+        equal(w.run_once()["failed"], 0)
+        equal(w.json("why", urls[0])["host"], "feeds.name0.example")
+
+
 @case("who waits too long for a place at its address is put off, not failed")
 def busy_address(base):
     names = Names()

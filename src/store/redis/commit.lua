@@ -8,8 +8,8 @@
 -- commit now epoch others n worker beat batch visits runs {run}... loans {fence all n}... slots {slot n}...
 --   {member of each loan, but where all of a claim come back}... {id in each slot}... plain {id feed}... extras {...}...
 -- Most visits bring nothing: for these, words go from here into variadic commands without being touched. The others are extras:
--- "index id host due" "status wanted failed fails cooldown groups pushed mood took_us wait" feed, a value for each group; for a new address url
--- and host. pushed: its due time stays as it stands, and its loan was in no budget. took_us: what its host is known by; 0: nothing.
+-- "index id host due" "status wanted failed fails cooldown groups pushed mood took_us wait" feed, a value for each group; for a new address or
+-- host url and host. pushed: its due time stays as it stands, and its loan was in no budget. took_us: what its host is known by; 0: nothing.
 -- wait: so long from now on nobody asks its host.
 -- others: some of the leases are not of the sender's own borrowing; then all are looked at, and the epoch rises for those who did.
 -- Answers: -1 look again; or {epoch, index ...} of those whose new address another feed has.
@@ -28,12 +28,12 @@ local function take_n()
 	return tonumber(take())
 end
 
--- A new address: false when another feed has it; else the feed's value with it, and the host that counts it from now on.
+-- A new address, or a new host: false when another feed has it; else the feed's value with it, and the host that counts it from now on.
 local function url_take(id, name, feed, url, new_host, out)
 	local old_host, created, old = feed_part(feed, 'host'), feed_part(feed, 'created_ms'), feed_part(feed, 'url')
-	if url == old then
+	if url == old and (new_host == old_host or new_host == '') then
 		return feed, name
-	elseif new_host == '' or call('HEXISTS', URLS, url) == 1 then
+	elseif new_host == '' or (url ~= old and call('HEXISTS', URLS, url) == 1) then
 		return false, name
 	end
 	local front = part_make('host', old_host) .. part_make('created_ms', created) .. part_make('url', old)
@@ -70,6 +70,7 @@ local function extra_take(out)
 	local status, wanted, failed, fail_n, cooldown, bits, pushed, mood, took, wait =
 		match(take(), '^(%d+) (%d+) (%d+) (%d+) (%-?%d+) (%d+) (%d) (%d) (%d+) (%d+)$')
 	local feed = take()
+	local next_ms = wait ~= '0' and now_of(ARGV[2]) + tonumber(wait) or 0
 	name, cooldown, bits = name ~= '' and name or nil, tonumber(cooldown), tonumber(bits)
 	for _, bit in ipairs({1, 2, 4, 8, 16}) do
 		if math.floor(bits / bit) % 2 == 1 then
@@ -90,7 +91,7 @@ local function extra_take(out)
 		feed = front .. due .. rest
 	end
 	if name then
-		host_learn(host_return(name, cooldown, wait ~= '0' and now_of(ARGV[2]) + tonumber(wait) or 0), mood, tonumber(took))
+		host_learn(host_return(name, cooldown, next_ms), mood, tonumber(took))
 	elseif pushed == '1' then
 		name = place_uncounted(id, feed)
 	elseif out.joins and call('HGET', JOINED, id) then -- a visit before this one has moved to its host
@@ -105,8 +106,10 @@ local function extra_take(out)
 		moved, name = url_take(id, name, feed, url, new_host, out)
 		if not moved then
 			out.answer[#out.answer + 1] = index
-		elseif cooldown > 0 then
-			host_cool(host(new_host), cooldown)
+		elseif cooldown > 0 or wait ~= '0' then
+			local h = host(new_host)
+			h.next = math.max(h.next, next_ms)
+			host_cool(h, cooldown)
 		end
 		feed = moved or feed
 	end
