@@ -293,7 +293,7 @@ struct set {
 static int move(struct maria *m, struct mr_stand *s, int64_t status, int64_t due_ms, struct fw_err *err)
 {
 	struct mr_line l = {0};
-	int64_t crowd_id = 0;
+	int64_t crowd_id = 0, cool_ms = 0;
 	int rc = s->lent ? 0 : mr_stand_off(m, s, &l, err);
 
 	mr_put(m, "UPDATE wheel SET status = ?, due_at_ms = ? WHERE feed_id = ?", "iii", status, due_ms, s->feed_id);
@@ -302,7 +302,8 @@ static int move(struct maria *m, struct mr_stand *s, int64_t status, int64_t due
 		mr_loans_write(m, &s->loans);
 	} else if (!rc && status == FW_FEED_ACTIVE) {
 		rc = mr_crowd_of(m, s, &crowd_id, err);
-		mr_line_on(&l, s->feed_id, due_ms, crowd_id, 0);
+		rc = rc ? rc : mr_number(m, 0, &cool_ms, err, "SELECT cool_until_ms FROM hosts WHERE id = ?", "i", s->host_id);
+		mr_line_on(&l, s->feed_id, due_ms, crowd_id, cool_ms);
 	}
 	rc = rc ? rc : mr_line_write(m, &l, err);
 	mr_line_finish(&l);

@@ -265,7 +265,7 @@ int sq_aside_del(struct sqlite *s, int64_t feed_id, struct fw_err *err);
 /* The row of a claim. */
 int sq_claim_put(struct sqlite *s, int64_t first, int64_t last, int64_t until_ms, const char *worker, struct fw_err *err);
 /* Back in line from there. */
-int sq_wheel_on(struct sqlite *s, int64_t feed_id, int64_t due_ms, int64_t host_id, struct fw_err *err);
+int sq_wheel_on(struct sqlite *s, int64_t feed_id, int64_t due_ms, int64_t host_id, int64_t not_before_ms, struct fw_err *err);
 /* hosts: one feed more (name of url), one less */
 int sq_host_join(struct sqlite *s, const struct fw_feed *feed, int64_t *host_id, bool *crowded, struct fw_err *err);
 int sq_host_leave(struct sqlite *s, int64_t host_id, struct fw_err *err);

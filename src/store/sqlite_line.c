@@ -20,10 +20,10 @@ struct sq_put { /* a row of the line */
 
 /* ---- places ----------------------------------------------------------------------------------------------------------- */
 
-/* The first id of the slot that holds this time. Times are clamped to what fits, years 1970 to 5000. */
+/* The first id of the slot that holds this time. Times are clamped to what fits: 31 bits of slots, years 1970 to 2527. */
 static int64_t slot_first(int64_t wake_ms)
 {
-	int64_t slot = FW_MIN(FW_MAX(wake_ms, 0), INT64_C(100000000000000)) >> SLOT_BITS;
+	int64_t slot = FW_MIN(FW_MAX(wake_ms, 0) >> SLOT_BITS, INT32_MAX);
 
 	return slot << 32;
 }

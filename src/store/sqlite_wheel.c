@@ -140,9 +140,10 @@ int sq_wheel_off(struct sqlite *s, int64_t feed_id, const struct sq_where *w, st
 	return rc ? rc : sq_host_set(s, &h, err);
 }
 
-int sq_wheel_on(struct sqlite *s, int64_t feed_id, int64_t due_ms, int64_t host_id, struct fw_err *err)
+int sq_wheel_on(struct sqlite *s, int64_t feed_id, int64_t due_ms, int64_t host_id, int64_t not_before_ms, struct fw_err *err)
 {
-	int rc = sq_line_from(s, SQ_ASIDE, feed_id, feed_id, host_id, due_ms, FW_NO_DATE, err);
+	int rc = sq_line_from(s, SQ_ASIDE, feed_id, feed_id, host_id, due_ms,
+		!host_id && not_before_ms > due_ms ? not_before_ms : FW_NO_DATE, err);
 
 	return rc ? rc : sq_aside_del(s, feed_id, err);
 }

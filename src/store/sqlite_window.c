@@ -219,6 +219,7 @@ int sq_feed_merge(struct fw_store *st, int64_t from_id, int64_t into_id, struct 
 static int move(struct sqlite *s, int64_t feed_id, int64_t host_id, const struct sq_where *w, int64_t status, int64_t due_ms,
 	struct fw_err *err)
 {
+	struct sq_host h = {0};
 	bool crowded = false;
 	int rc;
 
@@ -233,7 +234,8 @@ static int move(struct sqlite *s, int64_t feed_id, int64_t host_id, const struct
 	if (rc || status != FW_FEED_ACTIVE)
 		return rc;
 	rc = sq_host_crowded(s, host_id, &crowded, err);
-	return rc ? rc : sq_wheel_on(s, feed_id, due_ms, crowded ? host_id : 0, err);
+	rc = rc || crowded ? rc : sq_host_get(s, host_id, &h, err);
+	return rc ? rc : sq_wheel_on(s, feed_id, due_ms, crowded ? host_id : 0, h.budget.cool_until_ms, err);
 }
 
 static int crash_set(struct sqlite *s, int64_t feed_id, const struct sq_where *w, int64_t crash_n, struct fw_err *err)

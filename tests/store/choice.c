@@ -472,6 +472,38 @@ START_TEST(a_cooldown_outlives_a_merge)
 }
 END_TEST
 
+/* ... or its owner wants it at once, or has paused it meanwhile. */
+START_TEST(a_cooldown_outlives_what_the_owner_changes)
+{
+	struct fw_store *st = fresh5(_i);
+	struct fw_err err = {0};
+	struct fw_outcome o;
+	struct fw_feed f;
+	int64_t id;
+
+	if (!st)
+		return;
+	id = subscribe(st, "https://one.example/1", NOW);
+	ck_assert_uint_eq(claim(st, (struct fw_claim_ask){0}).n, 1);
+	o = outcome_of(&L[0], &f, NOW);
+	f.due_at_ms = NOW + 3600000;
+	o.host_cooldown_ms = NOW + 60000;
+	ck_assert_int_eq(commit_one(st, &o, NOW), 0);
+	status_set(st, id, FW_FEED_PAUSED);
+	status_set(st, id, FW_FEED_ACTIVE);
+	f = (struct fw_feed){.id = id, .due_at_ms = FW_DUE_FIRST};
+	OK(fw_store_feed_set(st, &f, FW_SET_DUE, &err));
+	check_clean(st);
+	ck_assert_uint_eq(claim(st, (struct fw_claim_ask){.now_ms = NOW + 59999}).n, 0);
+	ck_assert_uint_eq(claim_ids(st, &id, 1, (struct fw_claim_ask){.now_ms = NOW + 59999}).n, 0);
+	check_clean(st);
+	ck_assert_uint_eq(claim(st, (struct fw_claim_ask){.now_ms = NOW + 60000}).n, 1);
+	ck_assert_int_eq(L[0].feed.due_at_ms, FW_DUE_FIRST);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
 /* ---- those that do not take long ------------------------------------------------------------------------------------------- */
 
 static void expect_set(struct fw_store *st, int64_t id, int64_t expect_us, int64_t due_ms)
@@ -729,6 +761,7 @@ START_TEST(due_are_listed)
 	ck_assert_uint_eq(d.n, 12);
 	ck_assert_int_eq(d.row[0].feed_id, first);
 	ck_assert_uint_eq(due_at(st, NOW + 1, 0).n, 13);
+	ck_assert_uint_eq(due_at(st, NOW + INT64_C(250000000000000), 0).n, 13); /* some 8,000 years */
 	ck_assert_uint_eq(due_at(st, NOW, 5).n, 5);
 	ck_assert_uint_eq(due_at(st, NOW - 5001, 0).n, 6);
 	for (int i = 0; i < 6; i++) {
@@ -1114,7 +1147,7 @@ void choice_tests(Suite *s)
 	const TTest *const every[] = {
 		numbers_in_their_order, numbers_within_the_budget, numbers_and_turns, more_of_a_host_ahead, two_share_a_host,
 		ahead_after_loans_that_came_to_nothing, gaps_ahead, parked_ones_go_along, no_one_is_ahead_of_a_cooldown, a_cooldown_holds_for_who_comes_later,
-		a_cooldown_outlives_a_merge,
+		a_cooldown_outlives_a_merge, a_cooldown_outlives_what_the_owner_changes,
 		slow_ones_wait_in_line,
 		a_pace_is_learned, a_lone_feed_keeps_the_gap_that_is_asked, a_service_is_one_host, others_wait_for_one_batch_at_most, due_are_listed,
 		members_are_kept, feeds_are_merged, merged_wherever_they_stand, any_walk_goes_as_in_memory,

@@ -119,11 +119,10 @@ local function extra_take(out)
 		return -- what the owner set meanwhile stays
 	elseif wanted ~= '0' then
 		call('ZADD', STATUS, wanted, id)
-	elseif not name and cooldown > tonumber(due) then -- the only feed of its host is put off here
-		call('ZADD', SOON, int(cooldown), id)
-		call('ZADD', MOVED, due, id)
-	else
+	elseif name then
 		due_put(place_of(id, name), due)
+	else
+		lone_put(id, due, cooldown)
 	end
 end
 

@@ -35,6 +35,16 @@ local function due_put(m, ms)
 	line_n = line_n + 1
 end
 
+-- The only feed of its host: it is put off while the pause that the host asked for lasts.
+local function lone_put(id, due, cool)
+	if cool > tonumber(due) then
+		call('ZADD', SOON, int(cool), id)
+		call('ZADD', MOVED, due, id)
+	else
+		due_put(id, due)
+	end
+end
+
 local function line_write()
 	local slots = {}
 	for slot, list in pairs(line) do

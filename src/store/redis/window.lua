@@ -28,8 +28,11 @@ local function due_set(id, feed, status, due)
 	call('HSET', FEEDS, id, front .. due .. rest)
 	if status == '0' then
 		call('ZREM', STATUS, id)
-		if not lent then
-			due_put(place_of(id, host(name).sole ~= id and name or nil), due)
+		local h = host(name)
+		if not lent and h.sole == id then
+			lone_put(id, due, h.cool)
+		elseif not lent then
+			due_put(place_of(id, name), due)
 		end
 	else
 		call('ZADD', STATUS, status, id)
