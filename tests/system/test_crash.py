@@ -250,8 +250,9 @@ def once_goes_on(base):
         wait_for("requests", lambda: o.stats()["requests"] > 2)
         p.send_signal(signal.SIGHUP)
         wait_for("more requests", lambda: o.stats()["requests"] > 8)
+        wait_for("a worker", lambda: workers_of(p)) # between the old one and its successor there is none
         os.kill(workers_of(p)[0], signal.SIGTERM)
-        equal(p.wait(timeout=30), 0, w.last_words())
+        equal(p.wait(timeout=60), 0, w.last_words())
         equal(w.one("SELECT count(*) FROM wheel WHERE last_kind = 0"), 0, "feeds never visited")
 
 
@@ -270,14 +271,14 @@ def drain(base):
 
 @case("a second signal leaves at once; the next run need not wait for the leases, nothing is lost")
 def hurry(base):
-    with growing(base, "fixed:3000", "lease_ms = 5m\nfirst_byte_timeout_ms = 20s\ntotal_timeout_ms = 20s\nlog_level = debug\n") as (o, w):
+    with growing(base, "fixed:8000", "lease_ms = 5m\nfirst_byte_timeout_ms = 30s\ntotal_timeout_ms = 30s\nlog_level = debug\n") as (o, w):
         p = w.start("run")
         wait_for("requests", lambda: o.stats()["requests"] > 5)
-        p.send_signal(signal.SIGTERM) # it would wait for the answers, 3 s
+        p.send_signal(signal.SIGTERM) # it would wait for the answers, 8 s
         wait_for("it to be heard", lambda: "workers drain" in w.words())
         time.sleep(0.7) # sooner would be one burst
         p.send_signal(signal.SIGTERM)
-        equal(p.wait(timeout=10), 0, w.last_words())
+        equal(p.wait(timeout=40), 0, w.last_words())
         holds(w.one("SELECT count(*) FROM leases"), "leases were left behind")
 
 
