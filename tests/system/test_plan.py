@@ -88,7 +88,8 @@ def crowd(base, store):
             equal(max(collections.Counter(r["feed"] for r in log).values()), 1, "each once")
             holds(o.stats()["host_in_flight_max"] <= 2, "in flight at one host")
             if store is None and workers == "1":
-                equal([r["host"] for r in log[:2]], ["127.1.0.1"] * 2, "the host with the most goes first")
+                begun = w.sql("SELECT f.url, min(v.id) FROM visits v JOIN feeds f ON f.id = v.feed_id WHERE slot < 2 GROUP BY slot")
+                equal(["//127.1.0.1:" in url for url, _ in begun], [True, True], "the host with the most goes first")
                 equal((stats["bound_host"], stats["bound_host_feeds"]), ("127.1.0.1", 30))
             w.run("set", "--due", *urls)
 
@@ -102,7 +103,11 @@ def gaps(base):
             equal(w.run_once()["failed"], 0)
             w.run("set", "--due", *o.urls)
         equal(len(o.requests()), 16)
-        holds(o.stats(hosts=True)["hosts"]["127.1.0.1"]["gap_min_us"] >= 100000, "gap %s" % o.stats(hosts=True))
+        begun = [r[0] for r in w.sql("SELECT at_ms FROM visits ORDER BY at_ms")] # what is sent later than it is begun moves the next one too
+        gaps = [b - a for a, b in zip(begun, begun[1:])]
+        holds(min(gaps) >= 149, "gaps %s" % gaps)
+        at = [r["start_us"] // 1000 for r in o.requests()] # a busy machine hands them over now late, now on time
+        holds(all(run[-1] - run[0] >= 7 * 150 - 100 for run in (at[:8], at[8:])), "at the server %s" % at)
 
 
 @case("a host that says 429 gets back what was lent ahead of it, and is not asked again") # POL-07
