@@ -411,6 +411,33 @@ START_TEST(no_one_is_ahead_of_a_cooldown)
 }
 END_TEST
 
+/* The only feed of its host, fetched: due then, and its host wants a pause of a minute. */
+static int64_t cooled(struct fw_store *st, int64_t due_ms)
+{
+	int64_t id = subscribe(st, "https://one.example/1", NOW);
+	struct fw_outcome o;
+	struct fw_feed f;
+
+	ck_assert_uint_eq(claim_ids(st, &id, 1, (struct fw_claim_ask){0}).n, 1);
+	o = outcome_of(&L[0], &f, NOW);
+	f.due_at_ms = due_ms;
+	o.host_cooldown_ms = NOW + 60000;
+	ck_assert_int_eq(commit_one(st, &o, NOW), 0);
+	return id;
+}
+
+/* Nobody gets anything before the pause is over, and then this one. */
+static void rests(struct fw_store *st, int64_t id)
+{
+	check_clean(st);
+	ck_assert_uint_eq(claim(st, (struct fw_claim_ask){.now_ms = NOW + 59999}).n, 0);
+	ck_assert_uint_eq(claim_ids(st, &id, 1, (struct fw_claim_ask){.now_ms = NOW + 59999, .host_ahead = 9, .host_gap_ms = 60000}).n, 0);
+	check_clean(st);
+	ck_assert_uint_eq(claim_ids(st, &id, 1, (struct fw_claim_ask){.now_ms = NOW + 60000}).n, 1);
+	check_clean(st);
+	fw_store_close(st);
+}
+
 /* A host with one feed has said when; another feed of it comes before that. */
 START_TEST(a_cooldown_holds_for_who_comes_later)
 {
@@ -418,26 +445,11 @@ START_TEST(a_cooldown_holds_for_who_comes_later)
 
 	for (size_t i = 0; i < FW_N(due_ms); i++) {
 		struct fw_store *st = fresh5(_i);
-		struct fw_outcome o;
-		struct fw_feed f;
-		int64_t id;
 
 		if (!st)
 			return;
-		subscribe(st, "https://one.example/1", NOW);
-		ck_assert_uint_eq(claim(st, (struct fw_claim_ask){0}).n, 1);
-		o = outcome_of(&L[0], &f, NOW);
-		f.due_at_ms = due_ms[i];
-		o.host_cooldown_ms = NOW + 60000;
-		ck_assert_int_eq(commit_one(st, &o, NOW), 0);
-		id = subscribe(st, "https://one.example/2", NOW);
-		check_clean(st);
-		ck_assert_uint_eq(claim(st, (struct fw_claim_ask){.now_ms = NOW + 59999}).n, 0);
-		ck_assert_uint_eq(claim_ids(st, &id, 1, (struct fw_claim_ask){.now_ms = NOW + 59999, .host_ahead = 9, .host_gap_ms = 60000}).n, 0);
-		check_clean(st);
-		ck_assert_uint_eq(claim_ids(st, &id, 1, (struct fw_claim_ask){.now_ms = NOW + 60000}).n, 1);
-		check_clean(st);
-		fw_store_close(st);
+		cooled(st, due_ms[i]);
+		rests(st, subscribe(st, "https://one.example/2", NOW));
 	}
 }
 END_TEST
@@ -447,28 +459,15 @@ START_TEST(a_cooldown_outlives_a_merge)
 {
 	struct fw_store *st = fresh5(_i);
 	struct fw_err err = {0};
-	struct fw_outcome o;
-	struct fw_feed f;
 	int64_t id, other;
 
 	if (!st)
 		return;
-	id = subscribe(st, "https://one.example/1", NOW);
 	other = subscribe(st, "https://old.example/1", NOW + 3600000);
-	ck_assert_uint_eq(claim(st, (struct fw_claim_ask){0}).n, 1);
-	o = outcome_of(&L[0], &f, NOW);
-	f.due_at_ms = NOW + 10;
-	o.host_cooldown_ms = NOW + 60000;
-	ck_assert_int_eq(commit_one(st, &o, NOW), 0);
+	id = cooled(st, NOW + 10);
 	OK(fw_store_feed_merge(st, other, id, &err));
-	check_clean(st);
-	ck_assert_uint_eq(claim(st, (struct fw_claim_ask){.now_ms = NOW + 59999}).n, 0);
-	ck_assert_uint_eq(claim_ids(st, &id, 1, (struct fw_claim_ask){.now_ms = NOW + 59999}).n, 0);
-	check_clean(st);
-	ck_assert_uint_eq(claim(st, (struct fw_claim_ask){.now_ms = NOW + 60000}).n, 1);
+	rests(st, id);
 	ck_assert_int_eq(L[0].feed.due_at_ms, NOW + 10);
-	check_clean(st);
-	fw_store_close(st);
 }
 END_TEST
 
@@ -476,31 +475,17 @@ END_TEST
 START_TEST(a_cooldown_outlives_what_the_owner_changes)
 {
 	struct fw_store *st = fresh5(_i);
+	struct fw_feed f = {.due_at_ms = FW_DUE_FIRST};
 	struct fw_err err = {0};
-	struct fw_outcome o;
-	struct fw_feed f;
-	int64_t id;
 
 	if (!st)
 		return;
-	id = subscribe(st, "https://one.example/1", NOW);
-	ck_assert_uint_eq(claim(st, (struct fw_claim_ask){0}).n, 1);
-	o = outcome_of(&L[0], &f, NOW);
-	f.due_at_ms = NOW + 3600000;
-	o.host_cooldown_ms = NOW + 60000;
-	ck_assert_int_eq(commit_one(st, &o, NOW), 0);
-	status_set(st, id, FW_FEED_PAUSED);
-	status_set(st, id, FW_FEED_ACTIVE);
-	f = (struct fw_feed){.id = id, .due_at_ms = FW_DUE_FIRST};
+	f.id = cooled(st, NOW + 3600000);
+	status_set(st, f.id, FW_FEED_PAUSED);
+	status_set(st, f.id, FW_FEED_ACTIVE);
 	OK(fw_store_feed_set(st, &f, FW_SET_DUE, &err));
-	check_clean(st);
-	ck_assert_uint_eq(claim(st, (struct fw_claim_ask){.now_ms = NOW + 59999}).n, 0);
-	ck_assert_uint_eq(claim_ids(st, &id, 1, (struct fw_claim_ask){.now_ms = NOW + 59999}).n, 0);
-	check_clean(st);
-	ck_assert_uint_eq(claim(st, (struct fw_claim_ask){.now_ms = NOW + 60000}).n, 1);
+	rests(st, f.id);
 	ck_assert_int_eq(L[0].feed.due_at_ms, FW_DUE_FIRST);
-	check_clean(st);
-	fw_store_close(st);
 }
 END_TEST
 
