@@ -305,7 +305,8 @@ struct fw_claim_ask {
 	/* Since ABI 5; 0 and NULL: as before. */
 	uint32_t host_ahead;      /* of a host of which nobody else has any: up to host_max + host_ahead, lent to this worker in all. Each moves
 	                             the time from which the host may be asked on by its gap; a claim lends ahead of that time, but no
-	                             further than host_ahead gaps */
+	                             further than host_ahead gaps, and none to who has none of that host yet: he does not know when
+	                             the last request was sent */
 	int64_t expect_max_us;    /* only those that are expected to take at most so long, or unknown; but all that are due at FW_DUE_FIRST. Of a
 	                             host at its limit one feed stands in line for all that are parked: a slow one that has this turn keeps it,
 	                             and the host's quick ones wait with it for a claim that takes slow ones too. To pass it by would be a

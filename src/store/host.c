@@ -91,7 +91,7 @@ int64_t fw_budget_gap(const struct fw_budget *b, const struct fw_claim_ask *ask)
 	return FW_MAX(b->pace_ms, ask->host_gap_ms);
 }
 
-/* How many more than host_max he may have, and so many gaps ahead. */
+/* How many more than host_max he may have. */
 static int64_t ahead_of(const struct fw_budget *b, const struct fw_claim_ask *ask, int64_t me)
 {
 	return b->busy_n == 0 || b->holder == me ? ask->host_ahead : 0;
@@ -104,7 +104,10 @@ bool fw_budget_full(const struct fw_budget *b, const struct fw_claim_ask *ask, i
 
 int64_t fw_budget_from(const struct fw_budget *b, const struct fw_claim_ask *ask, int64_t me)
 {
-	return FW_MAX(b->cool_until_ms, b->next_ok_ms - ahead_of(b, ask, me) * fw_budget_gap(b, ask));
+	/* only he who has some knows when the last request was sent, and waits for as long as it takes */
+	int64_t gaps = b->busy_n && b->holder == me ? ask->host_ahead : 0;
+
+	return FW_MAX(b->cool_until_ms, b->next_ok_ms - gaps * fw_budget_gap(b, ask));
 }
 
 bool fw_budget_may(const struct fw_budget *b, const struct fw_claim_ask *ask, int64_t me, int64_t now_ms)

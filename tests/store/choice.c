@@ -344,8 +344,11 @@ START_TEST(gaps_ahead)
 	ck_assert_uint_eq(take(st, &a, "a", ask), 1);
 	give(st, &a, 5, NOW + 5000);
 	give(st, &b, 1, NOW + 5000);
-	ask.now_ms = NOW + 6000;
 	ask.host_max = 1;
+	ask.now_ms = NOW + 5999;
+	ck_assert_uint_eq(take(st, &a, "a", ask), 0); /* nobody has any, and nobody is ahead of the last one's gap */
+	ck_assert_uint_eq(take(st, &b, "b", ask), 0);
+	ask.now_ms = NOW + 6000;
 	ck_assert_uint_eq(take(st, &b, "b", ask), 4);
 	fw_store_close(st);
 }

@@ -74,9 +74,9 @@ static bool is_ready(const struct mfeed *f, const struct fw_claim_ask *ask)
 
 static bool may_lend(const struct mhost *h, const struct fw_claim_ask *ask, int worker)
 {
-	int ahead = h->busy == 0 || h->holder == worker ? (int)ask->host_ahead : 0;
+	int ahead = h->busy == 0 || h->holder == worker ? (int)ask->host_ahead : 0, gaps = h->busy ? ahead : 0;
 
-	return h->busy < host_max + ahead && now >= h->cool && h->next <= now + ahead * FW_MAX(ask->host_gap_ms, h->pace);
+	return h->busy < host_max + ahead && now >= h->cool && h->next <= now + gaps * FW_MAX(ask->host_gap_ms, h->pace);
 }
 
 static void lend(struct mfeed *f, const struct fw_claim_ask *ask, int worker)

@@ -21,7 +21,8 @@ end
 -- May this claim have one of the host's feeds?
 local function may_lend(h)
 	local mine = reach > 0 and (h.busy <= 0 or h.holder == me) and reach or 0
-	return now >= h.cool and (host_max == 0 or h.busy < host_max + mine) and h.next <= now + mine * math.max(gap, h.pace)
+	local gaps = h.busy > 0 and mine or 0 -- who has none does not know when the last request was sent
+	return now >= h.cool and (host_max == 0 or h.busy < host_max + mine) and h.next <= now + gaps * math.max(gap, h.pace)
 end
 
 -- A feed that is out of line, or parked, is lent.
