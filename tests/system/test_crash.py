@@ -243,7 +243,7 @@ def interrupt(base):
 
 @case("a --once whose workers are told to leave by others than the master goes on to its end")
 def once_goes_on(base):
-    with origin(base, samples(base), "--feeds", str(FEEDS), "--latency", "fixed:300") as o:
+    with origin(base, samples(base), "--feeds", str(FEEDS), "--latency", "fixed:1000") as o:
         w = Wheel(base, CONF + "concurrency = 3\n")
         w.run("import", o.url_file)
         p = w.start("run", "--once")

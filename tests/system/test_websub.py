@@ -324,13 +324,14 @@ def renewal(base): # WSB-04, WSB-07
 
 @case("renewal: a crash in the middle of one leaves no subscription behind, and loses none")
 def renewal_crash(base): # REL-01
-    with both(base, lease="8s") as (hub, d):
+    with both(base, lease="60s") as (hub, d):
         u = hub.url
         hub.page("/f", atom("f", [1], links(("hub", u + "/hub"), ("self", u + "/f"))))
         d.add(u + "/f")
         old = hub.wait_one()
         d.is_active()
         hub.verifies = False
+        d.wheel.run("websub", "on", u + "/f")
         wait_for("a renewal", lambda: len(hub.posts()) == 2, 60)
         d.kill()
         d.start()
