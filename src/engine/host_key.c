@@ -29,7 +29,7 @@ static bool is_under(struct fw_str name, struct fw_str domain)
 		(front == 0 || name.p[front - 1] == '.');
 }
 
-/* The owner's hoster that has this name; the longest, where one is under another. */
+/* The owner's hoster that has this name, as it stands there; the longest, where one is under another. */
 static struct fw_str hoster_of(const char *hosters, struct fw_str name)
 {
 	struct fw_str found = FW_STR_NONE;
@@ -38,7 +38,7 @@ static struct fw_str hoster_of(const char *hosters, struct fw_str name)
 		struct fw_str one = {hosters, strcspn(hosters, ", \t")};
 
 		if (one.len > found.len && is_under(name, one))
-			found = one;
+			found = fw_str_sub(name, name.len - one.len, name.len);
 		hosters += one.len;
 		hosters += strspn(hosters, ", \t");
 	}
@@ -60,11 +60,8 @@ bool host_key(const struct host_rules *r, struct fw_str url, const unsigned char
 	}
 	(void)fw_snprintf(out, HOST_KEY_MAX, "%s", r->policy == HOST_NAME ? name : known);
 	hoster = r->policy == HOST_DOMAIN ? hoster_of(r->hosters, fw_str(name)) : FW_STR_NONE;
-	if (hoster.len) {
+	if (hoster.len)
 		(void)fw_snprintf(out, HOST_KEY_MAX, "%.*s", FW_STR_ARG(hoster));
-		for (char *p = out; *p; p++)
-			*p = *p >= 'A' && *p <= 'Z' ? (char)(*p + 'a' - 'A') : *p;
-	}
 	if (strcmp(out, known) == 0)
 		out[0] = '\0';
 	return true;
