@@ -436,6 +436,20 @@ struct fw_due_row {
 	int64_t last_visit_ms;       /* since ABI 6; 0: never */
 };
 
+/*
+ * In a backlog: what a visit now is worth against others'. It is how many of its own intervals a feed is late, (now - due) / (due - last
+ * visit): the schedule makes intervals such that about as much is to be expected in each. It grows with time for every feed, so each
+ * has its turn; where work is always more than can be done, all come late by the same part of their intervals. Dates in any order;
+ * an interval of less than a second counts as one: such a feed was made due by hand. Not for a feed that was never visited, which
+ * has none.
+ */
+static inline double fw_late_intervals(int64_t now_ms, int64_t due_at_ms, int64_t last_visit_ms)
+{
+	double late = (double)now_ms - (double)due_at_ms, interval = (double)due_at_ms - (double)last_visit_ms;
+
+	return (late > 0 ? late : 0) / (interval > 1000 ? interval : 1000);
+}
+
 struct fw_record_query {
 	struct fw_str kind;          /* absent: all, in order of kind */
 	struct fw_str after_key;     /* cursor; absent: from the first on */

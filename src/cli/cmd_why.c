@@ -100,7 +100,7 @@ static bool is_behind(const struct cli *c, const struct fw_feed *f, double *inte
 {
 	int64_t late_ms = c->now_ms - f->due_at_ms, backlog_ms = c->config->backlog_ms;
 
-	*intervals = f->last_visit_ms ? (double)late_ms / (double)FW_MAX(f->due_at_ms - f->last_visit_ms, FW_SECOND_MS) : -1;
+	*intervals = f->last_visit_ms ? fw_late_intervals(c->now_ms, f->due_at_ms, f->last_visit_ms) : -1;
 	return !not_asked(f) && f->due_at_ms > FW_DUE_FIRST && backlog_ms && late_ms > backlog_ms;
 }
 

@@ -153,7 +153,7 @@ static int order_by_value(int64_t now_ms, const struct fw_due_row *row, size_t n
 		asked_n += w[i].sort == ASKED_FOR;
 		new_n += w[i].sort == NEW;
 		if (w[i].sort == KNOWN)
-			w[i].value = fw_plan_value(now_ms, d->due_at_ms, d->last_visit_ms);
+			w[i].value = fw_late_intervals(now_ms, d->due_at_ms, d->last_visit_ms);
 	}
 	qsort(w, n, sizeof(*w), worth_more);
 	known = asked_n;

@@ -6,7 +6,7 @@
  * (sched/plan.h), which also tells how long it will take. Feeds of one duration keep the order of their due times; value has no say, for
  * all of them are fetched, and two durations are hardly ever equal.
  *
- * A run that goes on makes one when it is behind (by_value): what a visit is worth most comes first (fw_plan_value). In front of all
+ * A run that goes on makes one when it is behind (by_value): what a visit is worth most comes first (fw_late_intervals). In front of all
  * stands what a person asked for; then every second place is a first visit's, as long as there are any, those that wait longest first:
  * a new feed does not wait for a day's backlog, and a thousand new ones do not hold up the others by more than a thousand. It is
  * made anew again and again, for meanwhile others come due.

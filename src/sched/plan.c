@@ -436,15 +436,6 @@ size_t fw_plan_ready(const struct fw_plan *p)
 	return p->ready_n;
 }
 
-/* ---- a backlog ------------------------------------------------------------------------------------------------------------------- */
-
-double fw_plan_value(int64_t now_ms, int64_t due_at_ms, int64_t last_visit_ms)
-{
-	double late = (double)now_ms - (double)due_at_ms, interval = (double)due_at_ms - (double)last_visit_ms;
-
-	return FW_MAX(late, 0) / FW_MAX(interval, FW_SECOND_MS);
-}
-
 /* ---- guesses -------------------------------------------------------------------------------------------------------------------- */
 
 struct average {

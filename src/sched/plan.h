@@ -56,15 +56,6 @@ struct fw_plan_item {
  */
 FW_MUST_CHECK int fw_plan_guess(struct fw_plan_item *item, size_t n, int64_t fallback_us);
 
-/*
- * In a backlog: what a visit now is worth against others'. It is how many of its own intervals a feed is late, (now - due) / (due - last
- * visit): the schedule makes intervals such that about as much is to be expected in each (rhythm.h). It grows with time for every
- * feed, so each has its turn; where work is always more than can be done, all come late by the same part of their intervals.
- * Dates in any order; an interval of less than a second counts as one: such a
- * feed was made due by hand. Not for a feed that was never visited, which has none.
- */
-double fw_plan_value(int64_t now_ms, int64_t due_at_ms, int64_t last_visit_ms);
-
 /* ---- the queue ------------------------------------------------------------------------------------------------------------- */
 
 struct fw_plan;

@@ -87,7 +87,7 @@ void rule_stand(const struct life *life, int64_t until_ms, struct standing *out)
 
 enum backlog_order {
 	BACKLOG_DUE,          /* by due time */
-	BACKLOG_VALUE,        /* by fw_plan_value(): the collector's */
+	BACKLOG_VALUE,        /* by fw_late_intervals(): the collector's */
 	BACKLOG_EXPECTED,     /* by what the learned rhythm lets expect */
 	BACKLOG_BEST,         /* knowing what a visit will find */
 	BACKLOG_ORDERS

@@ -176,9 +176,9 @@ START_TEST(most_worth_first)
 		course_back(stop[i]);
 	ck_assert(course_is_idle(c));
 	course_destroy(c);
-	ck_assert(fw_plan_value(NOW, NOW - FW_SECOND_MS, NOW - 1) <= 1.0); /* due before its visit */
-	ck_assert(fw_plan_value(INT64_MAX, INT64_MIN, INT64_MAX) > 0);
-	ck_assert(fw_plan_value(INT64_MIN, INT64_MAX, 0) <= 0);
+	ck_assert(fw_late_intervals(NOW, NOW - FW_SECOND_MS, NOW - 1) <= 1.0); /* due before its visit */
+	ck_assert(fw_late_intervals(INT64_MAX, INT64_MIN, INT64_MAX) > 0);
+	ck_assert(fw_late_intervals(INT64_MIN, INT64_MAX, 0) <= 0);
 }
 END_TEST
 
