@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * What tests assert politeness from: one JSON line per request (when --log is given), and totals per host.
- * A line is written when the answer has ended; "t" is when the request had arrived whole, in ms since 1970.
+ * A line is written when the answer has ended; "t" is when the request had arrived whole, in ms since 1970. Questions to the origin
+ * itself ("/_stats" and the like) are in neither: who waits for a number must not drive it up by asking.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -56,10 +57,17 @@ void stats_conn(uint32_t host, int delta)
 	st.conns_max = FW_MAX(st.conns_max, st.conns_now);
 }
 
+static bool is_counted(const struct request *r)
+{
+	return !fw_str_starts(r->target, FW_STR("/_"));
+}
+
 void stats_start(const struct request *r)
 {
 	struct host *h = &st.host[r->host];
 
+	if (!is_counted(r))
+		return;
 	if (h->requests++) {
 		int64_t gap = r->start_us - h->last_start_us;
 
@@ -139,6 +147,8 @@ static void log_request(const struct request *r)
 
 void stats_end(const struct request *r)
 {
+	if (!is_counted(r))
+		return;
 	st.host[r->host].in_flight--;
 	st.in_flight--;
 	st.bytes += r->bytes;

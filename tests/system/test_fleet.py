@@ -44,10 +44,6 @@ def all_asked(o):
     return sum(h["requests"] for h in o.stats(hosts=True)["hosts"].values())
 
 
-def in_flight(o):
-    return o.stats()["in_flight"] - 1 # but for this one
-
-
 def fetched_now(w, urls):
     """Ask for each and wait for it: soon, but for what else this machine does just then. What was said."""
     took, said = [], []
@@ -84,7 +80,7 @@ def busy(base, engine):
         w.run_once() # not due for an hour
         w.run("import", o.url_file)
         with machines(w, 2):
-            wait_for("every slot to be taken", lambda: in_flight(o) == 32)
+            wait_for("every slot to be taken", lambda: o.stats()["in_flight"] == 32)
             fetched_now(w, o.urls[:5])
             holds(w.json("status")["due"] > 50, "the wheel was loaded all the while")
             w.run("stop", "--all")
@@ -97,7 +93,7 @@ def queued(base):
         w = Wheel(base, CONF + "concurrency = 4\nfirst_byte_timeout_ms = 20s\ntotal_timeout_ms = 20s\nlog_level = debug\n")
         w.run("import", o.url_file)
         with machines(w, 1):
-            wait_for("every slot to be taken", lambda: in_flight(o) == 8)
+            wait_for("every slot to be taken", lambda: o.stats()["in_flight"] == 8)
             lent = [u for (u,) in w.sql("SELECT url FROM leases JOIN feeds ON feeds.id = feed_id ORDER BY fence")]
             waiting = [u for u in lent if not asked(o, u)]
             holds(waiting, "some wait")
