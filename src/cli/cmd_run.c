@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* run: turn the wheel. The engine does it; here are its progress line and the summary. */
 #include <errno.h>
+#include <signal.h>
 
 #include "cli/progress.h"
 #include "base/banned.h"
@@ -205,6 +206,16 @@ static int look_back(struct cli *c, struct session *r, const struct fw_run_stats
 	return rc;
 }
 
+/* "Read the configuration again", said while the store is still being opened or brought up to date, is for later: it kills nobody. */
+static void keep_hangups(void)
+{
+	sigset_t hangup;
+
+	sigemptyset(&hangup);
+	sigaddset(&hangup, SIGHUP);
+	sigprocmask(SIG_BLOCK, &hangup, NULL); /* the master takes it */
+}
+
 static int run_run(struct cli *c)
 {
 	struct session r = {0};
@@ -212,8 +223,10 @@ static int run_run(struct cli *c)
 	struct fw_run_options o = {.once = cli_flag(c, "once"), .progress = progress, .reload = reload, .ctx = &r};
 	struct fw_err err = {0};
 	bool idle = false;
-	int rc = look_first(c, &idle);
+	int rc;
 
+	keep_hangups();
+	rc = look_first(c, &idle);
 	if (rc)
 		return rc;
 	if (c->config->listen && !o.once) {

@@ -11,6 +11,7 @@ import contextlib
 import os
 import random
 import signal
+import sqlite3
 import time
 
 from harness import BUILD, SOON, SOON_S, Wheel, case, equal, holds, origin, run, samples, wait_for
@@ -50,6 +51,15 @@ def workers_of(p):
             return [int(x) for x in f.read().split()]
     except OSError:
         return []
+
+
+def open_files(p):
+    fds = "/proc/%d/fd" % p.pid
+    files = []
+    for fd in os.listdir(fds):
+        with contextlib.suppress(OSError): # closed since
+            files.append(os.readlink(os.path.join(fds, fd)))
+    return files
 
 
 def drained(w, p):
@@ -305,6 +315,22 @@ def reload_message(base):
         w.sql("INSERT INTO controls (kind, created_ms) VALUES (4, 0)", write=True)
         wait_for("other workers", lambda: len(workers_of(p)) == 2 and not set(before) & set(workers_of(p)))
         holds("read again" in w.words(), "said so")
+        drained(w, p)
+
+
+@case("SIGHUP while the store is not yet open kills nobody: it is heard when the workers are there")
+def reload_early(base):
+    with growing(base, "fixed:100") as (o, w):
+        lock = sqlite3.connect(w.path, isolation_level=None)
+        lock.execute("PRAGMA locking_mode = EXCLUSIVE")
+        lock.execute("BEGIN EXCLUSIVE")
+        p = w.start("run")
+        wait_for("it to wait for the store", lambda: w.path in open_files(p))
+        p.send_signal(signal.SIGHUP)
+        lock.execute("ROLLBACK")
+        lock.close()
+        wait_for("it to be heard", lambda: "SIGHUP: configuration read again" in w.words())
+        wait_for("requests", lambda: o.stats()["requests"])
         drained(w, p)
 
 
