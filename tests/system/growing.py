@@ -79,4 +79,4 @@ def accounted(o, w):
 
 def drained(w, p):
     p.send_signal(signal.SIGTERM)
-    equal(p.wait(timeout=40), 0, w.last_words())
+    equal(p.wait(timeout=60), 0, w.last_words())

@@ -101,11 +101,22 @@ def left_running():
     return left
 
 
+def workers_of(p):
+    """Process ids of a master's children. To wait for those of a master that has ended is to wait in vain."""
+    equal(p.poll(), None, "the master has left with")
+    try:
+        with open("/proc/%d/task/%d/children" % (p.pid, p.pid), encoding="ascii") as f:
+            return [int(x) for x in f.read().split()]
+    except OSError:
+        return []
+
+
 def wait_for(what, condition, seconds=20):
-    end = time.monotonic() + seconds
+    """seconds: in which a machine with nothing else to do surely has it. One that is busy gets three times as long."""
+    end = time.monotonic() + 3 * seconds
     while not condition():
         if time.monotonic() > end:
-            raise AssertionError("not within %d s: %s" % (seconds, what))
+            raise AssertionError("not within %d s: %s" % (3 * seconds, what))
         time.sleep(0.02)
 
 
@@ -355,14 +366,6 @@ class Wheel:
 
     def last_words(self):
         return self.words()[-1000:]
-
-    def workers(self, p):
-        """Process ids of the children of a `run`."""
-        try:
-            with open("/proc/%d/task/%d/children" % (p.pid, p.pid), encoding="ascii") as f:
-                return [int(x) for x in f.read().split()]
-        except OSError:
-            return []
 
     def json(self, *arguments):
         return json.loads(self.run(*arguments, "--json").stdout)

@@ -15,7 +15,7 @@ import urllib.parse
 
 from door import door, metric
 from growing import CONF, Address, growing
-from harness import case, each_engine, equal, holds, origin, run, samples, server, wait_for
+from harness import case, each_engine, equal, holds, origin, run, samples, server, wait_for, workers_of
 
 MISSING = "/v1/feeds/4711"
 AGAIN_S = 60
@@ -298,7 +298,7 @@ def while_storing(base, engine):
         for i in range(3):
             wait_for("entries", lambda i=i: len(first.ids) > 250 + 150 * i, 60)
             n = first.connections
-            os.kill(d.wheel.workers(d.process)[-1], signal.SIGKILL) # the one that was started last: the server
+            os.kill(workers_of(d.process)[-1], signal.SIGKILL) # the one that was started last: the server
             wait_for("the reader to come again", lambda n=n: first.connections > n)
         for _ in range(2):
             wait_for("the server", d.answers)

@@ -628,7 +628,7 @@ def run_and_stop(base):
                 holds(until(lambda said=said: said in w.last_words()), said + ": " + w.last_words())
             holds(until(lambda: len(workers() - before) == len(workers()) == 2), "others in their place after SIGHUP")
             equal(w.run("stop").stdout, "told 2 workers to finish and leave\n")
-            equal(p.wait(timeout=20), 0)
+            equal(p.wait(timeout=60), 0)
             equal(w.json("status")["workers"], [])
             equal(w.run("stop").stdout, "nobody is working on this store\n")
         finally:
@@ -770,7 +770,7 @@ def output_ends(base):
         p = subprocess.Popen(w.command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=w.environment)
         p.stdout.read(100)
         p.stdout.close()
-        equal((p.wait(timeout=20), p.stderr.read()), (0, b""), " ".join(arguments))
+        equal((p.wait(timeout=60), p.stderr.read()), (0, b""), " ".join(arguments))
         p.stderr.close()
     with open("/dev/full", "wb") as full:
         r = subprocess.run(w.command("list"), stdout=full, stderr=subprocess.PIPE, env=w.environment, text=True, check=False)

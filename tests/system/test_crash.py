@@ -14,7 +14,7 @@ import signal
 import sqlite3
 import time
 
-from harness import BUILD, SOON, SOON_S, Wheel, case, equal, holds, origin, run, samples, wait_for
+from harness import BUILD, SOON, SOON_S, Wheel, case, equal, holds, origin, run, samples, wait_for, workers_of
 
 ROUNDS = int(os.environ.get("FW_CRASH_ROUNDS", "6"))
 FEEDS = 60
@@ -43,16 +43,6 @@ def run_with_two(w):
     return p
 
 
-def workers_of(p):
-    """Process ids of the master's children. To wait for those of a master that has ended is to wait in vain."""
-    equal(p.poll(), None, "the master has left with")
-    try:
-        with open("/proc/%d/task/%d/children" % (p.pid, p.pid), encoding="ascii") as f:
-            return [int(x) for x in f.read().split()]
-    except OSError:
-        return []
-
-
 def open_files(p):
     fds = "/proc/%d/fd" % p.pid
     files = []
@@ -65,7 +55,7 @@ def open_files(p):
 def drained(w, p):
     """SIGTERM ends it, and it leaves with 0."""
     p.send_signal(signal.SIGTERM)
-    equal(p.wait(timeout=20), 0, w.last_words())
+    equal(p.wait(timeout=60), 0, w.last_words())
 
 
 def settle(w):
@@ -149,7 +139,7 @@ def kill_master(base):
             orphans = workers_of(p)
             time.sleep(rng.uniform(0.1, 1.2))
             p.kill()
-            p.wait(timeout=20)
+            p.wait(timeout=60)
             wait_for("orphans to end", lambda: not any(os.path.exists("/proc/%d" % x) for x in orphans))
 
 
@@ -166,7 +156,7 @@ def kill_all(base):
             p.send_signal(signal.SIGSTOP)
             for pid in reversed(all_of):
                 os.kill(pid, signal.SIGKILL)
-            p.wait(timeout=20)
+            p.wait(timeout=60)
             left += w.one("SELECT count(*) FROM leases")
             w.run_once(timeout=30)
             equal(w.one("SELECT count(*) FROM leases"), 0, "leases of the dead")
@@ -249,7 +239,7 @@ def interrupt(base):
         p = run_with_two(w)
         wait_for("requests in flight", lambda: o.stats()["in_flight"] >= 10)
         os.killpg(p.pid, signal.SIGINT)
-        equal(p.wait(timeout=20), 0, w.last_words())
+        equal(p.wait(timeout=60), 0, w.last_words())
         equal([r["end"] for r in o.requests() if r["end"] != "ok"], [], "transfers cut")
         equal(w.one("SELECT count(*) FROM leases"), 0, "leases")
 
@@ -291,7 +281,7 @@ def hurry(base):
         wait_for("it to be heard", lambda: "workers drain" in w.words())
         time.sleep(0.7) # sooner would be one burst
         p.send_signal(signal.SIGTERM)
-        equal(p.wait(timeout=40), 0, w.last_words())
+        equal(p.wait(timeout=60), 0, w.last_words())
         holds(w.one("SELECT count(*) FROM leases"), "leases were left behind")
 
 
@@ -301,7 +291,7 @@ def stop_command(base):
         p = w.start("run")
         wait_for("requests", lambda: o.stats()["requests"] > FEEDS)
         w.run("stop")
-        p.wait(timeout=20)
+        p.wait(timeout=60)
         equal(p.returncode, 0)
 
 
@@ -366,7 +356,7 @@ def stop_all(base):
         os.kill(victim, signal.SIGKILL)
         wait_for("it to be gone", lambda: len(workers_of(p)) == 1)
         w.run("stop")
-        equal(p.wait(timeout=20), 0, w.last_words())
+        equal(p.wait(timeout=60), 0, w.last_words())
 
 
 @case("a document that kills its reader twice is set aside and shown; all others are collected")

@@ -17,7 +17,7 @@ import time
 import zlib
 
 from door import door, free_port, metric
-from harness import Wheel, case, certificate, equal, holds, run, sanitized, wait_for
+from harness import Wheel, case, certificate, equal, holds, run, sanitized, wait_for, workers_of
 
 EVENT = {"property": "news", "section": 1, "id": 1}
 TWIRP = "/twirp/stats.StatsService/Push"
@@ -260,7 +260,7 @@ def idle_crowd(base):
     most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 200, 10000 if "FW_LONG" in os.environ else 2000)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most + 200, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     with door(base, conf="serve_connections = %d\n" % (most * 2)) as d:
-        pid = d.wheel.workers(d.process)[0]
+        pid = workers_of(d.process)[0]
         before = rss(pid)
         idle = [socket.create_connection(("127.0.0.1", d.port)) for _ in range(most)]
         for s in idle[::2]:

@@ -151,7 +151,7 @@ def everywhere(base, engine):
                 wait_for("work again", lambda: all_asked(o) > before + 300)
                 holds("told 6 workers" in w.run("stop", "--all").stdout, "stop")
                 for p in first:
-                    equal(p.wait(timeout=20), 0, w.last_words())
+                    equal(p.wait(timeout=60), 0, w.last_words())
         equal(w.json("status")["lent"], 0, "leases")
         holds(w.words().count("told to stop") >= 3, "one worker of each machine heard it, and its master told the others")
         equal(w.words().count(": paused"), 4, "workers that paused")
@@ -191,7 +191,7 @@ def machines_more(w, first):
     p = w.start("run")
     wait_for("the other workers", lambda: len(w.json("status")["workers"]) == 2 * len(first) + 2)
     yield
-    equal(p.wait(timeout=20), 0, w.last_words())
+    equal(p.wait(timeout=60), 0, w.last_words())
 
 
 @each_engine("messages are heard before entries and feeds: by busy workers too, within a second", also=["sqlite"])

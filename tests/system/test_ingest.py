@@ -14,7 +14,7 @@ import time
 
 from door import Door, door
 from growing import LONG
-from harness import ROOT, Skip, case, each_engine, equal, holds, run, server, wait_for
+from harness import ROOT, Skip, case, each_engine, equal, holds, run, server, wait_for, workers_of
 from pushing import DURABLE, EVENT, TWIRP, Load, Tables, items
 
 KILLS = int(os.environ.get("FW_INGEST_KILLS", "4"))
@@ -72,7 +72,7 @@ def kill_something(d):
         d.kill()
         d.start()
     else: # the server alone: its master starts another
-        for pid in d.wheel.workers(d.process):
+        for pid in workers_of(d.process):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
@@ -157,7 +157,7 @@ def beside_workers(base):
     with door(base, command="run") as d:
         load = Load(d, path=DURABLE, clients=2)
         more(load, 50)
-        pids = d.wheel.workers(d.process)
+        pids = workers_of(d.process)
         holds(len(pids) >= 2, "a worker and a server")
         os.kill(pids[-1], signal.SIGKILL)
         more(load, 50)
@@ -208,7 +208,7 @@ def never_back(base):
 
 def server_limit(d, bytes_max):
     """The largest file that the server may write: a disk that is full."""
-    for pid in d.wheel.workers(d.process):
+    for pid in workers_of(d.process):
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (bytes_max, resource.RLIM_INFINITY))
 
 

@@ -9,7 +9,7 @@ import signal
 import subprocess
 
 from door import door
-from harness import SOON, Wheel, case, equal, holds, origin, run, samples, wait_for
+from harness import SOON, Wheel, case, equal, holds, origin, run, samples, wait_for, workers_of
 
 NAME = re.compile(r"feedwheel_[a-z][a-z0-9_]*$")
 SAMPLE = re.compile(r"([a-z0-9_]+)(?:\{((?:[a-z]+=\"[^\"\\\n]*\",?)+)\})? (\S+)$")
@@ -123,7 +123,7 @@ def survives(base):
             return lambda: sum(scrape(d).all("visits_total").values()) >= n
         wait_for("some visits", visited(20))
         before = scrape(d)
-        *workers, door_pid = d.wheel.workers(d.process) # in the order of their birth
+        *workers, door_pid = workers_of(d.process) # in the order of their birth
         equal(len(workers), 2)
         os.kill(workers[0], signal.SIGKILL)
         wait_for("another worker", lambda: scrape(d).get("worker_restarts_total") == 1)

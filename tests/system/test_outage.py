@@ -14,7 +14,7 @@ import threading
 import time
 
 from growing import CONF, FEEDS, LEASE_S, LONG, Address, asked, drained, growing
-from harness import Skip, Wheel, each_engine, equal, holds, run, wait_for
+from harness import Skip, Wheel, each_engine, equal, holds, run, wait_for, workers_of
 from servers import HELLO, Private
 
 AWAY_S = 30 if LONG else 3
@@ -28,7 +28,7 @@ def killed_server(base, engine):
             n = asked(o)
             wait_for("work", lambda n=n: asked(o) > n + FEEDS)
             s.kill9()
-            workers = w.workers(p)
+            workers = workers_of(p)
             time.sleep(AWAY_S if k else 0.5)
             still = asked(o)
             time.sleep(1)
@@ -38,7 +38,7 @@ def killed_server(base, engine):
             start = time.monotonic()
             wait_for("work again", lambda still=still: asked(o) > still + 5, 30)
             print("# work again %.1f s after the server" % (time.monotonic() - start))
-            equal(w.workers(p), workers, "the same workers")
+            equal(workers_of(p), workers, "the same workers")
         holds("the store answers again" in w.words(), "said so")
         drained(w, p)
 
@@ -94,7 +94,7 @@ def two_machines(base, engine):
         p = [w.start("run"), w.start("run")]
         for _ in range(60 if LONG else 8):
             time.sleep(rng.uniform(0.05, 0.6))
-            workers = w.workers(rng.choice(p))
+            workers = workers_of(rng.choice(p))
             if workers:
                 os.kill(rng.choice(workers), signal.SIGKILL)
         for x in p:
@@ -184,7 +184,7 @@ def cut_off(base, engine):
                 n = asked(o)
                 wait_for("work", lambda n=n: asked(o) > n + FEEDS)
                 wire.whole = False
-                victim = w.workers(p)[0]
+                victim = workers_of(p)[0]
                 os.kill(victim, signal.SIGSTOP)
                 time.sleep(LEASE_S + 2)
                 n = asked(o)

@@ -96,7 +96,7 @@ def going(base):
         p = w.start("run", "--workers", "1")
         wait_for("three rounds", lambda: len(o.requests()) >= 36)
         p.terminate()
-        equal(p.wait(timeout=30), 0)
+        equal(p.wait(timeout=60), 0)
         root = drawn(w)
         holds("Slots stood idle" in headline(root), headline(root))
         equal(root.findall(".//%spath[@class='half']" % SVG), [], "no dashed line")

@@ -7,7 +7,7 @@ import signal
 import time
 
 from door import Door
-from harness import SOON, SOON_S, Wheel, case, equal, holds, origin, run, samples, wait_for
+from harness import SOON, SOON_S, Wheel, case, equal, holds, origin, run, samples, wait_for, workers_of
 from machines import Machine, Mirror, needed
 from names import Names
 
@@ -137,7 +137,7 @@ def lonely(base):
             time.sleep(1)
             equal(w.json("status")["lent"], 1, "it waits")
             if leave == signal.SIGKILL:
-                os.kill(w.workers(p)[0], signal.SIGKILL)
+                os.kill(workers_of(p)[0], signal.SIGKILL)
                 time.sleep(1)
             p.send_signal(signal.SIGTERM)
             equal(p.wait(30), 0)
