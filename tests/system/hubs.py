@@ -19,6 +19,10 @@ def atom(name, numbers, links=""):
     return ATOM % (name, name, links, "".join(ENTRY % (name, n, n, n % 60) for n in numbers))
 
 
+def links(*pairs):
+    return "".join('<link rel="%s" href="%s"/>' % p for p in pairs)
+
+
 def ask(method, url, body=None, headers=None):
     """Status, body of a request to an address."""
     u = urllib.parse.urlsplit(url)
@@ -97,6 +101,10 @@ class Hub:
     def page(self, path, body, *headers, kind="application/atom+xml", status=200):
         with self.lock:
             self.pages[path] = lambda _: (status, [("Content-Type", kind), *headers], body)
+
+    def feed(self, name, numbers):
+        """A page that names this hub, with entries of these numbers."""
+        self.page("/" + name, atom(name, numbers, links(("hub", self.url + "/hub"), ("self", "%s/%s" % (self.url, name)))))
 
     def posts(self, path="/hub"):
         with self.lock:

@@ -16,7 +16,7 @@ import time
 from door import Door, metric
 from growing import LONG
 from harness import Skip, Wheel, case, each_engine, equal, holds, run, server, wait_for
-from hubs import Hub, ask, atom
+from hubs import Hub, ask, atom, links
 
 CONF = "websub_url = http://127.0.0.1:%d/\nwebsub_look_ms = 20ms\nwebsub_lease_ms = %s\nwebsub_plain_secret = %s\n"
 
@@ -71,8 +71,13 @@ def both(base, **more):
         hub.stop()
 
 
-def links(*pairs):
-    return "".join('<link rel="%s" href="%s"/>' % p for p in pairs)
+def subscribed(hub, d):
+    """A feed with one entry, and its subscription."""
+    hub.feed("f", [1])
+    d.add(hub.url + "/f")
+    s = hub.wait_one()
+    d.is_active()
+    return s
 
 
 RSS = """<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom"><channel><title>r</title><link>http://x.example/</link>
@@ -155,7 +160,7 @@ def moved_hubs(base): # WSB-03; 203, 204
 def verification(base):
     with both(base) as (hub, d):
         u = hub.url
-        hub.page("/f", atom("f", [1], links(("hub", u + "/hub"), ("self", u + "/f"))))
+        hub.feed("f", [1])
         hub.verifies = False
         d.add(u + "/f")
         wait_for("the request", hub.posts, 60)
@@ -190,11 +195,7 @@ def verification(base):
 @case("documents come by the same way as fetched ones, with every signature; none without, or with a wrong one") # WSB-09-11; 300-302
 def documents(base):
     with both(base) as (hub, d):
-        u = hub.url
-        hub.page("/f", atom("f", [1], links(("hub", u + "/hub"), ("self", u + "/f"))))
-        d.add(u + "/f")
-        s = hub.wait_one()
-        d.is_active()
+        s = subscribed(hub, d)
         fetched = len(hub.gets("/f"))
         before = d.feed()
         n = 1
@@ -250,11 +251,7 @@ def guess(port, n, odd):
 @case("a flood of callbacks that nobody made: the store is not asked for one of them, and what a hub sends comes through")
 def flood(base): # WSB-13
     with both(base) as (hub, d), concurrent.futures.ThreadPoolExecutor(4) as pool:
-        u = hub.url
-        hub.page("/f", atom("f", [1], links(("hub", u + "/hub"), ("self", u + "/f"))))
-        d.add(u + "/f")
-        s = hub.wait_one()
-        d.is_active()
+        s = subscribed(hub, d)
         before = metric(d, "websub_lookups_total")
         guesses = [pool.submit(guess, d.port, 2500, i % 2) for i in range(4)]
         sent = 0
@@ -278,11 +275,7 @@ def flood(base): # WSB-13
 @case("callbacks that another key has signed are no more: their feeds are polled, and subscribed anew at once")
 def another_key(base):
     with both(base) as (hub, d):
-        u = hub.url
-        hub.page("/f", atom("f", [1], links(("hub", u + "/hub"), ("self", u + "/f"))))
-        d.add(u + "/f")
-        old = hub.wait_one()
-        d.is_active()
+        old = subscribed(hub, d)
         d.stop()
         d.wheel.sql("UPDATE records SET value = CAST('0123456789abcdef0123456789abcdef' AS BLOB) WHERE kind = 'websub' AND key = CAST('key' AS BLOB)",
                     write=True)
@@ -298,11 +291,7 @@ def another_key(base):
 @case("renewal: before the lease ends, by a new callback with a new secret; the old one holds until that is verified, then it is left")
 def renewal(base): # WSB-04, WSB-07
     with both(base, lease="8s") as (hub, d):
-        u = hub.url
-        hub.page("/f", atom("f", [1], links(("hub", u + "/hub"), ("self", u + "/f"))))
-        d.add(u + "/f")
-        old = hub.wait_one()
-        d.is_active()
+        old = subscribed(hub, d)
         hub.verifies = False # the renewal is taken, and not verified yet
         wait_for("a renewal", lambda: len(hub.posts()) == 2, 60)
         asked = hub.posts()[1]
@@ -326,10 +315,7 @@ def renewal(base): # WSB-04, WSB-07
 def renewal_crash(base): # REL-01
     with both(base, lease="60s") as (hub, d):
         u = hub.url
-        hub.page("/f", atom("f", [1], links(("hub", u + "/hub"), ("self", u + "/f"))))
-        d.add(u + "/f")
-        old = hub.wait_one()
-        d.is_active()
+        old = subscribed(hub, d)
         hub.verifies = False
         d.wheel.run("websub", "on", u + "/f")
         wait_for("a renewal", lambda: len(hub.posts()) == 2, 60)
@@ -350,11 +336,7 @@ def renewal_crash(base): # REL-01
 @case("a hub may refuse, at once or later: the feed is polled, and the hub is left alone for a week") # WSB-08
 def denial(base):
     with both(base) as (hub, d):
-        u = hub.url
-        hub.page("/f", atom("f", [1], links(("hub", u + "/hub"), ("self", u + "/f"))))
-        d.add(u + "/f")
-        s = hub.wait_one()
-        d.is_active()
+        s = subscribed(hub, d)
         equal(hub.intent(s.callback, "denied", s.topic + "x", None)[0], 404)
         equal(hub.intent(s.callback, "denied", s.topic, None, reason="too many \x1b[31m\0")[0], 200)
         wait_for("off", lambda: d.known() == ["off"], 30)
@@ -418,7 +400,7 @@ def leaving(base):
         u = hub.url
         subs = {}
         for name in "abcd":
-            hub.page("/" + name, atom(name, [1], links(("hub", u + "/hub"), ("self", u + "/" + name))))
+            hub.feed(name, [1])
         d.add(*(u + "/" + n for n in "abcd"))
         d.is_active(4)
         for name in "abcd":
@@ -480,14 +462,12 @@ def records(d, change, key):
 def missed(base):
     with both(base, conf="websub_poll_ms = 1d\n") as (hub, d):
         u = hub.url
-        hub.page("/f", atom("f", [1], links(("hub", u + "/hub"), ("self", u + "/f"))))
-        d.add(u + "/f")
-        s = hub.wait_one()
+        s = subscribed(hub, d)
         wait_for("the schedule knows", lambda: (d.ahead("push_until") or 0) > 8e5, 30)
         key, feed = "ask/%019d/missed" % 1, "feed/%019d" % 1
         for n, sent in ((2, True), (3, False)):
             records(d, {"since_ms": -86400000}, feed) # the poll before this one was of the subscription's time
-            hub.page("/f", atom("f", range(1, n + 1), links(("hub", u + "/hub"), ("self", u + "/f"))))
+            hub.feed("f", range(1, n + 1))
             d.wheel.run("set", "--due", u + "/f")
             d.wheel.run_once()
             holds(d.ahead("due") > 40000, "asked rarely")
@@ -514,9 +494,7 @@ def everywhere(base, engine):
         raise Skip("FW_LONG=1 runs it")
     with server(engine, base) as db, both(base, store=db.url()) as (hub, d):
         u = hub.url
-        hub.page("/f", atom("f", [1], links(("hub", u + "/hub"), ("self", u + "/f"))))
-        d.add(u + "/f")
-        s = hub.wait_one()
+        s = subscribed(hub, d)
         wait_for("the schedule knows", lambda: (d.ahead("push_until") or 0) > 8e5, 60)
         equal(hub.send(s, atom("f", [2])), 200)
         equal(d.entries(), 2)
@@ -533,10 +511,7 @@ def everywhere(base, engine):
 @case("a hub is asked by one server of several; when that is killed another goes on") # REL-01
 def several_servers(base):
     with both(base, lease="3s") as (hub, d):
-        u = hub.url
-        hub.page("/f", atom("f", [1], links(("hub", u + "/hub"), ("self", u + "/f"))))
-        d.add(u + "/f")
-        s = hub.wait_one()
+        s = subscribed(hub, d)
         os.makedirs(base + "/second")
         other = Subscriber(base + "/second", store=d.wheel.store, conf=CONF % (d.port, "3s", "yes"))
         try:
@@ -556,9 +531,7 @@ def several_servers(base):
 def disagreement(base):
     with both(base, conf="websub_poll_ms = 1d\n") as (hub, d):
         u, ours = hub.url, "http://127.0.0.1:%d/" % d.port
-        hub.page("/f", atom("f", [1], links(("hub", u + "/hub"), ("self", u + "/f"))))
-        d.add(u + "/f")
-        s = hub.wait_one()
+        s = subscribed(hub, d)
         wait_for("the schedule knows", lambda: (d.ahead("push_until") or 0) > 8e5, 30)
         holds("called back below %swebsub/" % ours in d.wheel.run("doctor").stdout, "doctor says where")
         equal(d.wheel.run("websub").stderr, "")
@@ -575,7 +548,7 @@ def disagreement(base):
         finally:
             second.stop()
         records(d, {"since_ms": -86400000}, "feed/%019d" % 1)
-        hub.page("/f", atom("f", [1, 2], links(("hub", u + "/hub"), ("self", u + "/f"))))
+        hub.feed("f", [1, 2])
         worker = Wheel(base + "/second", "", store=d.wheel.store) # a worker that knows of no websub_url
         worker.run("set", "--due", u + "/f")
         worker.run_once()
@@ -590,7 +563,7 @@ def disagreement(base):
 def killed(base):
     with both(base, conf="interval_ms = 1h\n") as (hub, d), concurrent.futures.ThreadPoolExecutor(4) as pool:
         u, said, lock = hub.url, set(), threading.Lock()
-        hub.page("/f", atom("f", [0], links(("hub", u + "/hub"), ("self", u + "/f"))))
+        hub.feed("f", [0])
         d.add(u + "/f")
         s = hub.wait_one()
         d.is_active()
