@@ -17,7 +17,7 @@ import termios
 import xml.etree.ElementTree as ET
 from datetime import datetime
 
-from harness import BUILD, FEEDWHEEL, ROOT, Wheel, case, certificate, equal, holds, origin, run, samples
+from harness import BUILD, FEEDWHEEL, ROOT, Wheel, case, certificate, equal, holds, origin, run, samples, wait_for
 
 COMMANDS = ("add import export remove set pause resume list show why timeline entries events fetch parse push run plan serve token websub fetch-now copy stop status doctor "
             "version help").split()
@@ -44,16 +44,6 @@ def words(r, *parts):
     for p in parts:
         holds(p in r.stderr, "%r is not in %r" % (p, r.stderr))
     equal(r.stdout, "", "stdout")
-
-
-def until(function, seconds=15):
-    """Has it become true within this time?"""
-    end = time.monotonic() + seconds
-    while not function():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.1)
-    return True
 
 
 def on_terminal(command, env, columns=80, interrupt_at=None):
@@ -593,7 +583,7 @@ def entries(w, base):
     holds(any("content_html" in i for i in full) and any("content_html" in i for i in raw), "contents")
     title = next(i["title"] for i in whole["items"] if re.match(r"[A-Za-z]{4,}", i.get("title", "")))
     word = re.match(r"[A-Za-z]{4,}", title).group(0)
-    holds(until(lambda: w.json("status")["unindexed_entries"] == 0), "entries are indexed")
+    wait_for("the entries' index", lambda: w.json("status")["unindexed_entries"] == 0)
     found = w.json("entries", "--search", word)["items"]
     holds(title in [i["title"] for i in found], "search finds the title")
     equal(w.json("entries", "--search", "xyzzyplugh")["items"], [])
@@ -615,18 +605,18 @@ def run_and_stop(base):
             r = w.run("status", "--json", code=None) # not 0: the store is being made
             return {x["worker"] for x in json.loads(r.stdout)["workers"]} if r.returncode == 0 else set()
         try:
-            holds(until(lambda: len(workers()) == 2), "two workers")
+            wait_for("two workers", lambda: len(workers()) == 2)
             before = workers()
             w.run("add", o.urls[0])
-            holds(until(lambda: w.one("select count(*) from entries") > 0), "a new feed is fetched")
+            wait_for("a new feed's entries", lambda: w.one("select count(*) from entries") > 0)
             with open(w.conf, encoding="ascii") as f:
                 good = f.read()
             for text, said in ((good + "wrokers = 1\n", "the old configuration stays"), (good, "configuration read again")):
                 with open(w.conf, "w", encoding="ascii") as f:
                     f.write(text)
                 p.send_signal(signal.SIGHUP)
-                holds(until(lambda said=said: said in w.last_words()), said + ": " + w.last_words())
-            holds(until(lambda: len(workers() - before) == len(workers()) == 2), "others in their place after SIGHUP")
+                wait_for(said, lambda said=said: said in w.last_words())
+            wait_for("others in their place after SIGHUP", lambda: len(workers() - before) == len(workers()) == 2)
             equal(w.run("stop").stdout, "told 2 workers to finish and leave\n")
             equal(p.wait(timeout=60), 0)
             equal(w.json("status")["workers"], [])
