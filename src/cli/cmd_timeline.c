@@ -204,6 +204,7 @@ static void recall(struct cli *c, struct timeline *t)
 
 	if (rc && rc != FW_ENOTFOUND && rc != FW_EUNSUP)
 		cli_note(c, "%s", err.text);
+	t->endless = rc == FW_ENOTFOUND;
 	if (rc)
 		return;
 	t->order = fw_str(kept.order);
@@ -230,7 +231,9 @@ static int picture(struct cli *c, const char *path, bool html)
 	t.run_id = q.run_id;
 	t.host_max = (uint32_t)c->config->host_max;
 	t.host_gap_us = c->config->host_gap_ms * 1000;
-	if (!last_ms)
+	if (last_ms)
+		t.endless = true;
+	else
 		recall(c, &t);
 	rc = fw_store_visit_list(c->store, &q, take, &t, &err);
 	if (rc == FW_ELIMIT && t.n == BARS_MAX)

@@ -207,7 +207,7 @@ static void judge_words(struct timeline *t)
 		(void)fw_snprintf(to, room, "Nothing held it up but the work itself: all slots were busy to the end. More slots would be faster.");
 	else if (t->batch)
 		(void)fw_snprintf(to, room, "The batches held it up: %.0f %% of the slots' time went by waiting for the slowest of each.", t->idle * 100);
-	else if (t->tail_idle_us > idle_us / 2 && last->from_us <= t->half_us + tail_us / 4)
+	else if (!t->endless && t->tail_idle_us > idle_us / 2 && last->from_us <= t->half_us + tail_us / 4)
 		(void)fw_snprintf(to, room, "For the last %s less than half of the slots had work: the last, %.200s, took %s%s.",
 			fw_duration_text(time, tail_us / 1000), url.p ? url.p : "", took, why);
 	else {

@@ -29,6 +29,7 @@ struct timeline {
 	uint32_t slots, host_max, batch;
 	struct fw_str order;
 	int64_t predicted_us, host_gap_us;
+	bool endless;               /* it keeps going, or was killed: what is fetched last holds up nothing */
 	/* found by judging */
 	uint32_t lane_n;            /* up to the last that had a fetch; slots that never had one are not drawn */
 	int64_t total_us, sum_us;

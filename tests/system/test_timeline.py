@@ -88,18 +88,23 @@ def verdicts(base):
         holds("8 fetches from one host, 400 ms between two of them, take 3." in said, said)
 
 
-@case("a run that keeps going has no end that held it up")
+@case("a --once waits for its last; a run that keeps going has no end that held it up")
 def going(base):
-    with origin(base, samples(base, "--copies", "1"), "--feeds", "12", plans=["* latency=100", "5 latency=300"]) as o:
-        w = Wheel(base, SOON)
-        w.run("import", o.url_file)
-        p = w.start("run", "--workers", "1")
-        wait_for("three rounds", lambda: len(o.requests()) >= 36)
-        p.terminate()
-        equal(p.wait(timeout=60), 0)
-        root = drawn(w)
-        holds("Slots stood idle" in headline(root), headline(root))
-        equal(root.findall(".//%spath[@class='half']" % SVG), [], "no dashed line")
+    with origin(base, samples(base, "--copies", "1"), "--feeds", "24", plans=["* latency=200", "23 latency=1500"]) as o:
+        for name in "once", "going":
+            w = Wheel(base, "concurrency = 4\nworkers = 1\n", name + ".db")
+            w.run("import", o.url_file)
+            if name == "once":
+                w.run_once()
+            else:
+                p = w.start("run")
+                wait_for("all", lambda: w.one("SELECT count(*) FROM visits") == 24)
+                p.terminate()
+                equal(p.wait(timeout=60), 0)
+            root = drawn(w)
+            said, lines = headline(root), root.findall(".//%spath[@class='half']" % SVG)
+            holds(said.startswith("For the last " if name == "once" else "Slots stood idle "), said)
+            equal(bool(lines), name == "once", "a dashed line")
 
 
 @case("of a --once its order and what was foretold are told, and the barriers of batches are drawn")
