@@ -14,7 +14,7 @@ from harness import SOON, Wheel, equal, holds, origin, samples, server
 FEEDS = 60
 LONG = "FW_LONG" in os.environ
 LEASE_S = 10
-CONF = SOON + "lease_ms = %ds\ntotal_timeout_ms = 2s\nfirst_byte_timeout_ms = 2s\nworkers = 2\nbatch_ms = 50ms\n" % LEASE_S
+CONF = SOON + "lease_ms = %ds\ntotal_timeout_ms = 2s\nconnect_timeout_ms = 2s\nfirst_byte_timeout_ms = 2s\nworkers = 2\nbatch_ms = 50ms\n" % LEASE_S
 
 
 class Address(contextlib.nullcontext):

@@ -306,12 +306,12 @@ def server(engine, base):
 
 # ---- feedwheel -------------------------------------------------------------------------------------------
 
-CONF = """allow_networks = 127.0.0.0/8
-host_gap_ms = 0
-connect_timeout_ms = 2000
-first_byte_timeout_ms = 3000
-total_timeout_ms = 6000
-"""
+CONF = "allow_networks = 127.0.0.0/8\nhost_gap_ms = 0\npatience_ms = 0\n"
+
+
+# For cases about silence, which is noted soon then. The others have the usual time-outs, so that nobody is charged for a machine that stands
+# still for some seconds; nor are the healthy feeds of these cases.
+SILENT = "connect_timeout_ms = 8s\nfirst_byte_timeout_ms = 8s\ntotal_timeout_ms = 12s\nlow_speed_ms = 8s\n"
 
 
 # Feeds come due again after this many seconds. (At interval_min_ms itself the jitter would be up to a minute.)

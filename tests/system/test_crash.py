@@ -20,6 +20,7 @@ ROUNDS = int(os.environ.get("FW_CRASH_ROUNDS", "6"))
 FEEDS = 60
 CONF = SOON + """lease_ms = 10s
 total_timeout_ms = 5s
+connect_timeout_ms = 5s
 workers = 2
 batch_ms = 50ms
 """
@@ -181,7 +182,7 @@ def stopped_worker(base):
 def late_start(base):
     slots = 4
     with origin(base, samples(base), "--feeds", str(FEEDS), "--latency", "fixed:300") as o:
-        w = Wheel(base, "lease_ms = 10s\ntotal_timeout_ms = 5s\nworkers = 2\nconcurrency = %d\n" % slots)
+        w = Wheel(base, "lease_ms = 10s\ntotal_timeout_ms = 5s\nconnect_timeout_ms = 5s\nworkers = 2\nconcurrency = %d\n" % slots)
         w.run("import", o.url_file)
         p = run_with_two(w)
         wait_for("requests", lambda: o.stats()["requests"] > 2 * slots)

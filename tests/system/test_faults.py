@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: ISC
 """Every way a server can fail has its own name and words, costs bounded time and memory, and harms no other feed."""
 
-from harness import SOON, Wheel, case, equal, holds, origin, run, samples, sanitized
+from harness import SILENT, SOON, Wheel, case, equal, holds, origin, run, samples, sanitized
 
 # plan, kind(s), a part of the words
 FAULTS = [
@@ -61,7 +61,7 @@ def collected(base, plans, conf=""):
 
 @case("every fault has its kind and words; healthy feeds do not notice") # NET-04..06, NET-09, NET-10, LIM-*, POL-03, POL-10
 def faults(base):
-    bad, good, stats, log, w = collected(base, [f[0] for f in FAULTS], "max_body_bytes = 4MiB\nlow_speed_ms = 3s\n")
+    bad, good, stats, log, w = collected(base, [f[0] for f in FAULTS], SILENT + "max_body_bytes = 4MiB\n")
     wrong = []
     for (plan, kinds, words), feed in zip(FAULTS, bad):
         kinds = (kinds,) if isinstance(kinds, str) else kinds

@@ -29,7 +29,7 @@ def headline(root):
 @case("every fetch of the newest run is drawn once, in its slot; --run draws an older one, --list shows them all")
 def whole(base):
     with origin(base, samples(base, "--copies", "1"), "--feeds", "30", plans=["* latency=20", "7 reset=start"]) as o:
-        w = Wheel(base, SOON + "concurrency = 4\n")
+        w = Wheel(base, "concurrency = 4\n")
         w.run("import", o.url_file)
         first = w.run_once()["run"]
         root = drawn(w)
@@ -42,7 +42,7 @@ def whole(base):
         w.run("set", "--due", o.urls[0], o.urls[1])
         second = w.run_once()["run"]
         equal(len(bars(drawn(w, "--run", str(first)))), 30)
-        holds(len(bars(drawn(w))) < 30 or w.json("timeline", "--list")[0]["fetches"] >= 30, "the newest is the default")
+        equal(len(bars(drawn(w))), 2, "the newest is the default")
         listed = w.json("timeline", "--list")
         equal([r["run"] for r in listed], [second, first])
         equal((listed[1]["fetches"], listed[1]["failed"]), (30, 1))
@@ -68,7 +68,7 @@ def few_of_many(base):
 @case("what held it up is said: one silent server, one host's many feeds, or nothing but the work")
 def verdicts(base):
     with origin(base, samples(base, "--copies", "1"), "--feeds", "24", plans=["* latency=5", "5 hang=start"]) as o:
-        w = Wheel(base, "concurrency = 24\nfirst_byte_timeout_ms = 1500\n", "one.db")
+        w = Wheel(base, "concurrency = 24\nfirst_byte_timeout_ms = 8s\n", "one.db")
         w.run("import", o.url_file)
         w.run_once()
         said = headline(drawn(w))
@@ -85,7 +85,8 @@ def verdicts(base):
         w.run("import", o.url_file)
         w.run_once()
         said = headline(drawn(w))
-        holds("8 fetches from one host, 400 ms between two of them, take 3." in said, said)
+        takes = re.search(r"8 fetches from one host, 400 ms between two of them, take ([0-9.]+) s in any order", said)
+        holds(takes and float(takes[1]) >= 2.8, said)
 
 
 @case("a --once waits for its last; a run that keeps going has no end that held it up")
