@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
 """The manners of the front door: who asks, limits of time and size, what bodies may look like, TLS, the access log."""
+import concurrent.futures
 import contextlib
 import gzip
 import json
@@ -91,7 +92,6 @@ def bad_proxies(base):
 
 # ---- time ---------------------------------------------------------------------------------------------------------------------------------------
 
-SHORT = "serve_header_ms = 300ms\nserve_body_ms = 400ms\nserve_idle_ms = 500ms\nserve_send_ms = 400ms\nserve_body_rate = 0\n"
 HEAD = b"POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: 44\r\n\r\n"
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -134,16 +134,19 @@ def statuses(answer):
 
 @case("headers and bodies that never come to an end, idle connections: cut when their time is up, with 408 in the middle of a request")
 def slow(base):
-    with door(base, conf=SHORT) as d:
-        equal(raw(d, b"", end=False), b"HTTP/1.1 408 Request Timeout\r\n" + raw(d, b"GE", end=False).partition(b"\r\n")[2], "silent, or nearly")
-        equal(statuses(drip(d, b"GET /healthz HTTP/1.1\r\nX: " + b"y" * 10000)), [408], "headers")
-        equal(statuses(drip(d, b" " * 44, first=HEAD)), [408], "a body")
-        equal(statuses(raw(d, HEAD + b'{"prop', end=False)), [408], "half a body, then silence")
-        chunk = b"4\r\n    \r\n"
-        answer = drip(d, chunk * 5000, 0.01, b"POST /v1/events HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
-        equal(statuses(answer), [408], "a body without end")
-        equal(statuses(raw(d, GET, end=False)), [200], "idle: closed without a word")
-        equal(statuses(raw(d, GET + GET[:9], end=False)), [200], "idle, half a request line")
+    every = (("silent", 408, lambda: raw(d, b"", end=False)), ("nearly", 408, lambda: raw(d, b"GE", end=False)),
+             ("headers", 408, lambda: drip(d, b"GET /healthz HTTP/1.1\r\nX: " + b"y" * 10000)),
+             ("a body", 408, lambda: drip(d, b" " * 44, 0.5, HEAD)),
+             ("half a body, then silence", 408, lambda: raw(d, HEAD + b'{"prop', end=False)),
+             ("a body without end", 408, lambda: drip(d, b"4\r\n    \r\n" * 5000, 0.01, HEAD.replace(b"Content-Length: 44", b"Transfer-Encoding: chunked"))),
+             ("idle: closed without a word", 200, lambda: raw(d, GET, end=False)),
+             ("idle, half a request line", 200, lambda: raw(d, GET + GET[:9], end=False)))
+    with door(base, conf="serve_header_ms = 6s\nserve_body_ms = 6s\nserve_idle_ms = 6s\nserve_body_rate = 0\n") as d, \
+            concurrent.futures.ThreadPoolExecutor(len(every)) as pool:
+        answers = list(pool.map(lambda e: e[2](), every)) # side by side: each takes as long as it may
+        for (what, status, _), answer in zip(every, answers):
+            equal(statuses(answer), [status], what)
+        equal(answers[0], answers[1], "who says nothing is told as much")
         equal(d.push(EVENT)[0], 200)
         holds(metric(d, 'http_cut_total{in="head"}') >= 3 and metric(d, 'http_cut_total{in="body"}') >= 3 and
               metric(d, 'http_cut_total{in="idle"}') >= 2, d.ask("GET", "/metrics")[2])
@@ -159,7 +162,7 @@ def body_rate(base):
 
 @case("who does not take the answer is cut; what waits for a commit is not")
 def slow_reader(base):
-    with door(base, conf=SHORT + "flush_durable_ms = 3s\nflush_ms = 3s\n") as d:
+    with door(base, conf="serve_idle_ms = 1s\nserve_send_ms = 1s\nflush_durable_ms = 3s\nflush_ms = 3s\n") as d:
         equal(d.push(EVENT)[0], 200)
         with socket.create_connection(("127.0.0.1", d.port)) as s:
             s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -259,7 +262,7 @@ def full_desk(base):
 def idle_crowd(base):
     most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 200, 10000 if "FW_LONG" in os.environ else 2000)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most + 200, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-    with door(base, conf="serve_connections = %d\n" % (most * 2)) as d:
+    with door(base, conf="serve_connections = %d\nserve_header_ms = 10m\n" % (most * 2)) as d:
         pid = workers_of(d.process)[0]
         before = rss(pid)
         idle = [socket.create_connection(("127.0.0.1", d.port)) for _ in range(most)]
@@ -345,11 +348,12 @@ def many_bodies(base):
             status, headers, said = d.push(json.dumps([EVENT] * events))
             return status == 503 and "serve_memory_bytes" in said["detail"] and headers["Retry-After"]
         wait_for("no room", full)
-        os.kill(d.process.pid, signal.SIGSTOP) # so that the end comes together with what is before it: libmicrohttpd does not see it then
+        [server] = workers_of(d.process)
+        os.kill(server, signal.SIGSTOP) # so that the end comes together with what is before it: libmicrohttpd does not see it then
         for s in held:
             s.sendall(b" ")
             s.close()
-        os.kill(d.process.pid, signal.SIGCONT)
+        os.kill(server, signal.SIGCONT)
         wait_for("room", lambda: d.push(json.dumps([EVENT] * 10000))[0] == 200)
 
 
@@ -447,7 +451,7 @@ def access_log(base):
 
     def lines(p=path):
         with open(p, encoding="utf-8") as f:
-            found = [LINE.fullmatch(l.rstrip("\n")) for l in f]
+            found = [LINE.fullmatch(l.rstrip("\n")) for l in f if l.endswith("\n")] # the last one may be half written
         holds(all(found), open(p, encoding="utf-8").read())
         return [m.groups() for m in found]
     with door(base, conf="access_log = %s\ntrusted_proxies = 127.0.0.1\n" % path) as d:
@@ -463,7 +467,9 @@ def access_log(base):
         equal(got[3][2:4], ("/v1/feeds/77777", "404"))
         holds(int(got[3][4]) > 50, got[3])
         os.rename(path, path + ".1")
+        before = workers_of(d.process)
         d.process.send_signal(signal.SIGHUP)
+        wait_for("another server", lambda: workers_of(d.process) and not set(before) & set(workers_of(d.process)))
         wait_for("a new file", lambda: os.path.exists(path) and d.answers() and len(lines()) > 0)
         said = d.wheel.words()
         holds("configuration read again" in said and "stopped from outside" not in said, said)
