@@ -142,6 +142,7 @@ struct request { /* one request, for the log */
 	uint64_t conn;
 	uint32_t serial;         /* on its connection, from 1 */
 	int64_t start_us, wall_ms;
+	int64_t came_us;         /* when the kernel had it, some milliseconds exact; start_us: when we looked */
 	uint32_t host;           /* index; host_n = an address that is none of ours */
 	int64_t feed;            /* or -1 */
 	struct fw_str method, target, version, headers; /* headers: raw lines */

@@ -273,6 +273,17 @@ static bool send_on(struct conn *c)
 
 /* ---- the life of a connection ------------------------------------------------------------------------------ */
 
+/* An origin that stood still for a while finds many requests at once; that is not how they were sent. */
+static int64_t came_us(const struct conn *c)
+{
+	struct tcp_info info = {0};
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		die("TCP_INFO: %s", strerror(errno));
+	return fw_mono_us() - (int64_t)info.tcpi_last_data_recv * 1000;
+}
+
 /* True when a whole request is there; c->over when it can never be. */
 static bool request_ready(struct conn *c)
 {
@@ -289,6 +300,7 @@ static bool request_ready(struct conn *c)
 	if (!c->r.version.p || !c->r.target.len)
 		c->r.target = c->r.version = FW_STR("?");
 	c->r.serial++;
+	c->r.came_us = came_us(c);
 	c->r.start_us = fw_mono_us();
 	c->r.wall_ms = fw_now_ms();
 	return true;

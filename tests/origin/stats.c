@@ -16,7 +16,7 @@
 struct host {
 	uint32_t in_flight, in_flight_max, conns, conns_max;
 	uint64_t requests, conns_total;
-	int64_t last_start_us, gap_min_us; /* start to start; -1: fewer than two requests */
+	int64_t last_came_us, gap_min_us; /* from one that comes to the next; -1: fewer than two requests */
 };
 
 static struct {
@@ -69,12 +69,12 @@ void stats_start(const struct request *r)
 	if (!is_counted(r))
 		return;
 	if (h->requests++) {
-		int64_t gap = r->start_us - h->last_start_us;
+		int64_t gap = llabs(r->came_us - h->last_came_us);
 
 		if (h->gap_min_us < 0 || gap < h->gap_min_us)
 			h->gap_min_us = gap;
 	}
-	h->last_start_us = r->start_us;
+	h->last_came_us = r->came_us;
 	h->in_flight++;
 	h->in_flight_max = FW_MAX(h->in_flight_max, h->in_flight);
 	st.in_flight++;
@@ -125,6 +125,7 @@ static void log_request(const struct request *r)
 	fw_json_init(&j, &st.log, false);
 	fw_json_object(&j, NULL);
 	fw_json_int(&j, "t", r->wall_ms);
+	fw_json_int(&j, "came_us", r->came_us);
 	fw_json_int(&j, "start_us", r->start_us);
 	fw_json_int(&j, "end_us", fw_mono_us());
 	fw_json_int(&j, "conn", (int64_t)r->conn);

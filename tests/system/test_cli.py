@@ -615,7 +615,7 @@ def run_and_stop(base):
                 with open(w.conf, "w", encoding="ascii") as f:
                     f.write(text)
                 p.send_signal(signal.SIGHUP)
-                wait_for(said, lambda said=said: said in w.last_words())
+                wait_for(said, lambda said=said: said in w.words())
             wait_for("others in their place after SIGHUP", lambda: len(workers() - before) == len(workers()) == 2)
             equal(w.run("stop").stdout, "told 2 workers to finish and leave\n")
             equal(p.wait(timeout=60), 0)
@@ -739,17 +739,17 @@ def terminal(base):
 
 @case("^C at a terminal: what is in flight is finished and stored, though the terminal signals the workers as well")
 def interrupt(base):
-    with origin(base, samples(base), "--latency", "fixed:1200") as o:
+    with origin(base, samples(base), "--feeds", "60", "--latency", "fixed:1200") as o:
         w = Wheel(base)
-        w.run("import", "-", stdin="\n".join(o.urls[:12]) + "\n")
+        w.run("import", o.url_file)
         env = dict(w.environment, TERM="xterm", LC_ALL="C.UTF-8")
         shown, code = on_terminal(w.command("run", "--once", "--concurrency", "4", "--host-max", "9"), env, interrupt_at=r"4 in flight")
         equal(code, 0, shown)
         holds("leaving at once" not in shown, shown)
         done = w.one("SELECT count(*) FROM visits WHERE kind = 1")
-        holds(4 <= done < 12, "%d of 12 visits" % done)
+        holds(4 <= done < 60, "%d of 60 visits" % done)
         equal(w.json("status")["lent"], 0, "leases")
-        holds("left     %d feed" % (12 - done) in shown, shown)
+        holds("left     %d feed" % (60 - done) in shown, shown)
 
 
 @case("a reader that leaves is no error; a full disk is")

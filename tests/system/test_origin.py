@@ -13,7 +13,7 @@ from harness import case, certificate, equal, header, holds, origin, run, sample
 
 
 def get(o, path, headers=None, host="127.1.0.1", method="GET"):
-    c = http.client.HTTPConnection(host, o.port, timeout=5)
+    c = http.client.HTTPConnection(host, o.port, timeout=60)
     c.request(method, path, headers=headers or {})
     r = c.getresponse()
     body = r.read()
@@ -21,13 +21,15 @@ def get(o, path, headers=None, host="127.1.0.1", method="GET"):
     return r, body
 
 
-def raw(o, path, read_for=2.0):
-    """Everything the origin sends to one request, and how it ended: "eof", "reset" or "silent"."""
-    s = socket.create_connection(("127.1.0.1", o.port), timeout=read_for)
+def raw(o, path, silent=60.0, behind=b""):
+    """Everything the origin sends to one request, and how it ended: "eof", "reset" or "silent", for so many seconds behind this."""
+    s = socket.create_connection(("127.1.0.1", o.port), timeout=60)
     s.sendall(("GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % path).encode())
     data, end = b"", "eof"
     try:
         while True:
+            if behind in data:
+                s.settimeout(silent)
             piece = s.recv(65536)
             if not piece:
                 break
@@ -103,7 +105,7 @@ def faults(base):
         promised = int(data.split(b"Content-Length: ")[1].split(b"\r")[0])
         equal(promised - len(data.split(b"\r\n\r\n", 1)[1]), 100, "missing bytes")
         equal(raw(o, "/with/hang=start/feed/0", 0.5), (b"", "silent"))
-        data, end = raw(o, "/with/hang=body/feed/0", 0.5)
+        data, end = raw(o, "/with/hang=body/feed/0", 0.5, b"\r\n\r\n")
         holds(end == "silent" and b"\r\n\r\n" in data, "hang in the body")
         for words in ("endless", "endless-headers", "bomb=endless"):
             equal(raw(o, "/with/%s/feed/0" % words)[1], "endless", words)
@@ -171,7 +173,7 @@ def over_tls(base):
     ca, cert, key = certificate(base, ["127.0.0.1", "127.1.0.1"])
     with origin(base, samples(base, "--bytes", "600000"), "--tls", cert, key) as o:
         holds(o.urls[0].startswith("https://"), o.urls[0])
-        c = http.client.HTTPSConnection("127.1.0.1", o.port, timeout=10, context=ssl.create_default_context(cafile=ca))
+        c = http.client.HTTPSConnection("127.1.0.1", o.port, timeout=60, context=ssl.create_default_context(cafile=ca))
         for _ in range(2): # the second on the same connection
             c.request("GET", "/with/coding=identity/feed/0")
             holds(len(c.getresponse().read()) > 400000, "a large body")

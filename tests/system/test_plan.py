@@ -20,6 +20,11 @@ def learned(wheel, urls, *arguments):
     wheel.run("set", "--due", *urls)
 
 
+def expected(w):
+    """Milliseconds of each feed, as they are learned."""
+    return {f["feed"] - 1: f["expected_ms"] for f in w.json("plan", "--all")["plan"]}
+
+
 def in_order(o, since):
     return [r["feed"] for r in o.requests()][since:]
 
@@ -34,12 +39,15 @@ def orders(base):
         learned(w, o.urls)
         for order, where in (("host-path", lambda at: max(at) <= 3), ("longest", lambda at: max(at) <= 3),
                              ("shortest", lambda at: min(at) >= 14), ("batch-sorted", lambda at: min(at) >= 14)):
+            takes = expected(w)
+            holds(all(takes[f] >= 200 + 50 * f for f in slow), "learned: %s" % takes)
+            longest = sorted(takes, key=takes.get)[-3:] # the slow ones, but on a machine that stood still for a while
             since = len(o.requests())
             stats = w.run_once("--order", order)
             equal((stats["feeds"], stats["failed"], stats["order"], stats["slots"]), (20, 0, order, 4))
             got = in_order(o, since)
             equal(len(got), 20, "requests of %s" % order)
-            holds(where([got.index(f) for f in slow]), "%s: %s" % (order, got))
+            holds(where([got.index(f) for f in longest]), "%s: %s of %s" % (order, got, takes))
             holds(stats["predicted_known"] == 20 and stats["predicted_ms"] >= 800, "foretold: %s" % stats)
             holds(stats["took_ms"] >= stats["bound_ms"] >= stats["bound_longest_ms"] >= 1000, "measured: %s" % stats)
             kept = json.loads(w.one("SELECT value FROM records WHERE kind = 'run' AND CAST(key AS TEXT) = ?", str(stats["run"])))
@@ -106,7 +114,7 @@ def gaps(base):
         begun = [r[0] for r in w.sql("SELECT at_ms FROM visits ORDER BY at_ms")] # what is sent later than it is begun moves the next one too
         gaps = [b - a for a, b in zip(begun, begun[1:])]
         holds(min(gaps) >= 149, "gaps %s" % gaps)
-        at = [r["start_us"] // 1000 for r in o.requests()] # a busy machine hands them over now late, now on time
+        at = sorted(r["came_us"] // 1000 for r in o.requests()) # a busy machine hands them over now late, now on time
         holds(all(run[-1] - run[0] >= 7 * 150 - 100 for run in (at[:8], at[8:])), "at the server %s" % at)
 
 
@@ -138,20 +146,12 @@ def slow_share(base):
         learned(w, o.urls, "--concurrency", "20")
         since = len(o.requests())
         p = w.start("run", "--quiet")
-        end = time.monotonic() + 60
-        while True:
-            log = o.requests()[since:]
-            slow = [r for r in log if r["feed"] < 10]
-            if len({r["feed"] for r in slow}) == 10 or time.monotonic() > end:
-                break
-            time.sleep(0.3)
+        wait_for("each has its turn", lambda: len({r["feed"] for r in o.requests()[since:]}) == 30, 60)
         p.terminate()
         equal(p.wait(timeout=60), 0)
-        equal(len({r["feed"] for r in slow}), 10, "each slow one had its turn")
+        slow = [r for r in o.requests()[since:] if r["feed"] < 10]
         at_once = max(sum(1 for r in slow if r["start_us"] <= s["start_us"] < r["end_us"]) for s in slow)
         holds(at_once <= 2, "%d slow ones at once on 4 slots" % at_once)
-        others = collections.Counter(r["feed"] for r in log if r["feed"] >= 10)
-        equal(len(others), 20)
 
 
 @case("a feed of which nothing is known is slow when its host is")
@@ -248,9 +248,9 @@ def patience(base):
             equal(w.run_once()["failed"], 0)
             w.run("set", "--due", *o.urls)
         stats = w.run_once("--order", "fifo", "--first-byte-timeout-ms", "30s", "--total-timeout-ms", "40s")
-        equal((stats["feeds"], stats["failed"]), (30, 1))
-        said = w.one("SELECT error FROM feeds WHERE url = ?", o.urls[3])
-        holds("patience" in said, said)
+        equal(stats["feeds"], 30)
+        said = dict(w.sql("SELECT url, error FROM feeds WHERE error <> ''")) # more than one, if the origin stands still just then
+        holds(o.urls[3] in said and len(said) == stats["failed"] and all("patience" in e for e in said.values()), "%s: %s" % (stats, said))
         equal(w.json("list", "--failing"), [], "nobody is charged")
         equal(w.one("SELECT max(total_us) < 30000000 FROM visits"), 1, "it did not get its whole time")
 
