@@ -5,9 +5,8 @@ is restored, for what was stored since the backup is fetched again."""
 import os
 import shutil
 import subprocess
-import time
 
-from growing import CONF, FEEDS, LEASE_S, Address, accounted, asked, drained, growing, settle
+from growing import CONF, FEEDS, Address, accounted, asked, drained, growing, settle
 from harness import Wheel, each_engine, holds, run, wait_for
 from servers import Private
 
@@ -79,7 +78,6 @@ def backup(base, engine): # docs/scaling.md, Backups
         holds(0 < n < all_n, "a backup is of its moment: %d entries of %d" % (n, all_n))
         said = again.run("doctor", code=None).stdout
         holds("broken  store" not in said, said)
-        time.sleep(LEASE_S) # what was lent then is lent no more
         settle(o, again)
         accounted(o, again)
 

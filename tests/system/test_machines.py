@@ -8,12 +8,12 @@ import contextlib
 import os
 import time
 
-from growing import CONF, FEEDS, LEASE_S, LONG, drained, growing
+from growing import CONF, FEEDS, LEASE_S, LONG, asked_each, at_rest, drained, growing
 from harness import Wheel, each_engine, engines, equal, holds, run, wait_for
 from machines import Cable, Machine, Mirror, needed
 from servers import Private
 
-AWAY_S = 60 if LONG else LEASE_S + 3
+AWAY_S = 60 if LONG else LEASE_S + 1
 ALL = LONG or "FW_STORES" in os.environ or "postgres" not in engines()
 OPTIONS = { # so that it answers over the cables
     "postgres": ["-h", "*"],
@@ -83,6 +83,7 @@ def cut_off(base, engine): # REL-05, REL-18
             cut()
             held = w.json("status")["lent"]
             time.sleep(AWAY_S)
+            wait_for("the last answers", lambda: at_rest(one.spoken))
             n, before = one.spoken(), asked_each(o)
             try:
                 wait_for("the other to have all feeds", lambda before=before: not left(o, before), 60)
@@ -95,11 +96,6 @@ def cut_off(base, engine): # REL-05, REL-18
             print("# %s: %s, %d leases out when it began; back at work %.1f s after its end" % (engine, form, held,
                                                                                          time.monotonic() - start))
             holds(held > 0, "it held work")
-
-
-def asked_each(o):
-    hosts = o.stats(hosts=True)["hosts"]
-    return [hosts[u.split("/")[2].split(":")[0]]["requests"] for u in o.urls]
 
 
 def left(o, before):
