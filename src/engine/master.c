@@ -29,7 +29,7 @@
 
 #define TICK_MS 200
 #ifdef FW_TEST_HOOKS
-#define HUNG_MS (3 * FW_SECOND_MS)
+#define HUNG_MS (8 * FW_SECOND_MS)
 #else
 #define HUNG_MS (60 * FW_SECOND_MS)
 #endif

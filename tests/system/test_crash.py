@@ -14,16 +14,13 @@ import signal
 import sqlite3
 import time
 
-from harness import BUILD, SOON, SOON_S, Wheel, case, equal, holds, origin, run, samples, wait_for, workers_of
+from growing import PATIENT
+from harness import BUILD, SOON, Wheel, case, equal, holds, origin, run, samples, wait_for, workers_of
 
 ROUNDS = int(os.environ.get("FW_CRASH_ROUNDS", "6"))
 FEEDS = 60
-CONF = SOON + """lease_ms = 10s
-total_timeout_ms = 5s
-connect_timeout_ms = 5s
-workers = 2
-batch_ms = 50ms
-"""
+CONF = SOON + "workers = 2\nbatch_ms = 50ms\n"
+SHORT_LEASE = "lease_ms = 10s\ntotal_timeout_ms = 5s\nconnect_timeout_ms = 5s\n"
 
 
 @contextlib.contextmanager
@@ -44,6 +41,42 @@ def run_with_two(w):
     return p
 
 
+def another_in_place_of(p, victim):
+    wait_for("another worker", lambda: victim not in workers_of(p) and len(workers_of(p)) == 2)
+
+
+def work(o):
+    """Wait until feeds are asked, from now on."""
+    n = o.stats()["requests"]
+    wait_for("requests", lambda: o.stats()["requests"] > n)
+
+
+def held(w, pid):
+    """How many feeds are lent to this worker."""
+    return w.one("SELECT count(*) FROM leases JOIN claims ON fence BETWEEN first_fence AND last_fence"
+                 " JOIN workers USING (worker) WHERE pid = ?", pid)
+
+
+def is_locked(w):
+    with contextlib.closing(sqlite3.connect(w.path, isolation_level=None, timeout=2)) as db:
+        try:
+            db.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return True
+    return False
+
+
+def stopped_with_work(w, pid, least=1):
+    """SIGSTOP a worker while so many feeds are lent to it, and not in the middle of a transaction; how many they are."""
+    while True:
+        wait_for("it to have work", lambda: held(w, pid) >= least)
+        os.kill(pid, signal.SIGSTOP)
+        n = held(w, pid)
+        if n >= least and not is_locked(w):
+            return n
+        os.kill(pid, signal.SIGCONT)
+
+
 def open_files(p):
     fds = "/proc/%d/fd" % p.pid
     files = []
@@ -51,6 +84,10 @@ def open_files(p):
         with contextlib.suppress(OSError): # closed since
             files.append(os.readlink(os.path.join(fds, fd)))
     return files
+
+
+def gone(pids):
+    wait_for("their end", lambda: not any(os.path.exists("/proc/%d" % x) for x in pids))
 
 
 def drained(w, p):
@@ -62,14 +99,13 @@ def drained(w, p):
 def settle(w):
     """Runs until everything has been fetched after the last crash."""
     for _ in range(30):
-        stats = w.run_once(timeout=60)
-        equal(stats["failed"], 0, "failures in a quiet run")
+        equal(w.run_once(*PATIENT, "--concurrency", str(FEEDS))["failed"], 0, "failures in a quiet run")
         if not w.one("SELECT count(*) FROM leases"):
             if w.one("SELECT count(*) FROM wheel WHERE last_kind = 0") == 0:
                 break
         time.sleep(1.2)
-    time.sleep(SOON_S)
-    stats = w.run_once(timeout=60)
+    w.run("set", "--due", *(u for (u,) in w.sql("SELECT url FROM feeds"))) # one that failed during the load would wait longer
+    stats = w.run_once(*PATIENT, "--concurrency", str(FEEDS))
     equal((stats["feeds"], stats["failed"]), (FEEDS, 0), "the last run visits all")
 
 
@@ -102,9 +138,11 @@ def kill_worker(base):
         for k in range(ROUNDS):
             if k % 4 == 0: # a new master, for it pauses longer after each death
                 p = run_with_two(w)
-            time.sleep(rng.uniform(0.02, 0.9))
-            os.kill(rng.choice(workers_of(p)), signal.SIGKILL)
-            wait_for("two workers again", lambda: len(workers_of(p)) == 2)
+            work(o)
+            time.sleep(rng.uniform(0, 0.9))
+            victim = rng.choice(workers_of(p))
+            os.kill(victim, signal.SIGKILL)
+            another_in_place_of(p, victim)
             if k % 4 == 3 or k == ROUNDS - 1:
                 drained(w, p)
         equal(w.one("SELECT count(*) FROM wheel WHERE status <> 0"), 0, "healthy feeds are not blamed")
@@ -113,21 +151,20 @@ def kill_worker(base):
 @case("a worker killed before it could give back what its predecessor held: the next one does")
 def kill_newborn(base):
     left = 0
-    with growing(base, "fixed:1500", "lease_ms = 5m\n") as (o, w):
+    with growing(base, "fixed:1500") as (_, w):
         for _ in range(3):
             p = run_with_two(w)
-            wait_for("requests in flight", lambda: o.stats()["in_flight"] > 40)
-            old, victim = set(workers_of(p)), workers_of(p)[0]
-            os.kill(victim, signal.SIGKILL)
+            old = workers_of(p)
+            stopped_with_work(w, old[0])
+            os.kill(old[0], signal.SIGKILL)
             newborn = set()
             while not newborn: # no pause: it is to be caught before it has opened the store
-                newborn = set(workers_of(p)) - old
+                newborn = set(workers_of(p)) - set(old)
             os.kill(min(newborn), signal.SIGKILL)
-            wait_for("the third", lambda: len(workers_of(p)) == 2 and not newborn & set(workers_of(p))) # pylint: disable=cell-var-from-loop
+            another_in_place_of(p, min(newborn))
             wait_for("it to begin", lambda: w.one("SELECT count(*) FROM workers WHERE pid = ?", workers_of(p)[1]))
             drained(w, p)
             left += w.one("SELECT count(*) FROM leases")
-            time.sleep(1)
         equal(left, 0, "leases nobody gave back")
 
 
@@ -138,28 +175,31 @@ def kill_master(base):
         for _ in range(max(1, ROUNDS // 2)):
             p = run_with_two(w)
             orphans = workers_of(p)
-            time.sleep(rng.uniform(0.1, 1.2))
+            work(o)
+            time.sleep(rng.uniform(0, 1.2))
             p.kill()
             p.wait(timeout=60)
-            wait_for("orphans to end", lambda: not any(os.path.exists("/proc/%d" % x) for x in orphans))
+            gone(orphans)
 
 
 @case("kill -9 of master and workers at once: the next run does not wait for their leases, and blames no feed")
 def kill_all(base):
     rng = random.Random(3)
     left = 0
-    with growing(base, conf="lease_ms = 5m\n") as (o, w):
+    with growing(base) as (o, w):
         for _ in range(max(2, ROUNDS // 2)):
             p = run_with_two(w)
-            wait_for("requests in flight", lambda: o.stats()["in_flight"])
+            work(o)
             time.sleep(rng.uniform(0, 1.2))
+            wait_for("requests in flight", lambda: o.stats()["in_flight"])
             all_of = [p.pid] + workers_of(p)
             p.send_signal(signal.SIGSTOP)
             for pid in reversed(all_of):
                 os.kill(pid, signal.SIGKILL)
             p.wait(timeout=60)
+            gone(all_of)
             left += w.one("SELECT count(*) FROM leases")
-            w.run_once(timeout=30)
+            w.run_once() # has less patience than their leases
             equal(w.one("SELECT count(*) FROM leases"), 0, "leases of the dead")
         holds(left, "there were leases to give back")
         equal(w.one("SELECT count(*) FROM wheel WHERE status <> 0 OR crash_n <> 0"), 0, "feeds blamed")
@@ -167,40 +207,38 @@ def kill_all(base):
 
 @case("a worker stopped for longer than its leases wakes up and writes nothing stale")
 def stopped_worker(base):
-    with growing(base) as (o, w):
+    with growing(base, conf=SHORT_LEASE) as (_, w):
         p = run_with_two(w)
-        time.sleep(0.4)
         sleeper = workers_of(p)[0]
-        os.kill(sleeper, signal.SIGSTOP)
-        time.sleep(12)
+        stopped_with_work(w, sleeper)
+        wait_for("the other to have it", lambda: not held(w, sleeper))
         os.kill(sleeper, signal.SIGCONT)
-        time.sleep(1.5)
+        wait_for("work of its own", lambda: held(w, sleeper))
         drained(w, p)
 
 
 @case("what it had not begun to fetch is left to those who have it now") # POL-05: not asked twice
 def late_start(base):
     slots = 4
-    with origin(base, samples(base), "--feeds", str(FEEDS), "--latency", "fixed:300") as o:
-        w = Wheel(base, "lease_ms = 10s\ntotal_timeout_ms = 5s\nconnect_timeout_ms = 5s\nworkers = 2\nconcurrency = %d\n" % slots)
+    with origin(base, samples(base), "--feeds", str(FEEDS), "--latency", "fixed:1000") as o:
+        w = Wheel(base, SHORT_LEASE + "workers = 2\nconcurrency = %d\n" % slots)
         w.run("import", o.url_file)
         p = run_with_two(w)
         wait_for("requests", lambda: o.stats()["requests"] > 2 * slots)
         sleeper = workers_of(p)[0]
-        os.kill(sleeper, signal.SIGSTOP)
-        held = w.one("SELECT count(*) FROM leases JOIN claims ON fence BETWEEN first_fence AND last_fence"
-                     " JOIN workers USING (worker) WHERE pid = ?", sleeper)
+        had = stopped_with_work(w, sleeper, slots + 1)
         wait_for("the others", lambda: w.one("SELECT count(*) FROM wheel WHERE last_kind = 0") == 0, 30)
         os.kill(sleeper, signal.SIGCONT)
-        time.sleep(2)
+        wait_for("it to see that", lambda: "its lease ran out" in w.words())
+        time.sleep(1) # in which it would begin the others
         drained(w, p)
         begun = w.words().count("its lease ran out")
-        holds(0 < begun < held, "%d of the %d it held were begun" % (begun, held))
+        holds(0 < begun < had, "%d of the %d it held were begun" % (begun, had))
         equal(len(o.requests()), FEEDS + begun, "requests: one to each feed, and those whose answers came too late")
 
 
 def test_binary(w):
-    """The binary whose master loses patience with a silent worker after 3 s."""
+    """The binary whose master loses patience with a silent worker after 8 s."""
     w.binary = os.path.join(BUILD, "tests", "system", "feedwheel_test")
 
 
@@ -209,34 +247,33 @@ def hung_worker(base):
     with growing(base) as (o, w):
         test_binary(w)
         p = run_with_two(w)
-        time.sleep(0.5)
         sleeper = workers_of(p)[0]
-        os.kill(sleeper, signal.SIGSTOP)
-        wait_for("another in its place", lambda: sleeper not in workers_of(p) and len(workers_of(p)) == 2)
+        stopped_with_work(w, sleeper)
+        another_in_place_of(p, sleeper)
         drained(w, p)
         holds("no sign of life" in w.words(), "said so")
 
 
 @case("all stopped together, as by ^Z: nobody is taken for dead afterwards")
 def all_stopped(base):
-    with growing(base, conf="total_timeout_ms = 20s\nfirst_byte_timeout_ms = 20s\nconnect_timeout_ms = 20s\nlease_ms = 1m\n") as (o, w):
+    with growing(base) as (o, w):
         test_binary(w)
         p = run_with_two(w)
-        time.sleep(0.5)
+        work(o)
         before = workers_of(p)
         os.killpg(p.pid, signal.SIGSTOP)
-        time.sleep(4)
+        time.sleep(9)
         os.kill(p.pid, signal.SIGCONT)
-        time.sleep(0.5)
+        time.sleep(0.5) # it has looked at them
         os.killpg(p.pid, signal.SIGCONT)
-        time.sleep(0.5)
+        work(o)
         equal(workers_of(p), before, "workers")
         drained(w, p)
 
 
 @case("^C, which reaches master and workers alike, drains as well")
 def interrupt(base):
-    with growing(base, "fixed:700", "concurrency = 10\n") as (o, w):
+    with growing(base, "fixed:2000", "concurrency = 10\n") as (o, w):
         p = run_with_two(w)
         wait_for("requests in flight", lambda: o.stats()["in_flight"] >= 10)
         os.killpg(p.pid, signal.SIGINT)
@@ -252,9 +289,10 @@ def once_goes_on(base):
         w.run("import", o.url_file)
         p = w.start("run", "--once")
         wait_for("requests", lambda: o.stats()["requests"] > 2)
+        before = workers_of(p)
         p.send_signal(signal.SIGHUP)
-        wait_for("more requests", lambda: o.stats()["requests"] > 8)
-        wait_for("a worker", lambda: workers_of(p)) # between the old one and its successor there is none
+        wait_for("other workers", lambda: len(workers_of(p)) == 2 and not set(before) & set(workers_of(p)))
+        work(o)
         os.kill(workers_of(p)[0], signal.SIGTERM)
         equal(p.wait(timeout=60), 0, w.last_words())
         equal(w.one("SELECT count(*) FROM wheel WHERE last_kind = 0"), 0, "feeds never visited")
@@ -262,7 +300,7 @@ def once_goes_on(base):
 
 @case("SIGTERM drains: what is in flight is finished and stored, leases go back, exit 0") # invariant 7
 def drain(base):
-    with growing(base, "fixed:700", "concurrency = 10\n") as (o, w):
+    with growing(base, "fixed:3000", "concurrency = 10\n") as (o, w): # 9 s for all of them
         p = w.start("run")
         wait_for("requests in flight", lambda: o.stats()["in_flight"] >= 10)
         drained(w, p)
@@ -275,7 +313,7 @@ def drain(base):
 
 @case("a second signal leaves at once; the next run need not wait for the leases, nothing is lost")
 def hurry(base):
-    with growing(base, "fixed:8000", "lease_ms = 5m\nfirst_byte_timeout_ms = 30s\ntotal_timeout_ms = 30s\nlog_level = debug\n") as (o, w):
+    with growing(base, "fixed:8000", "log_level = debug\n") as (o, w):
         p = w.start("run")
         wait_for("requests", lambda: o.stats()["requests"] > 5)
         p.send_signal(signal.SIGTERM) # it would wait for the answers, 8 s
@@ -302,7 +340,6 @@ def reload_message(base):
         p = run_with_two(w)
         before = workers_of(p)
         wait_for("requests", lambda: o.stats()["requests"] > 10)
-        time.sleep(0.5) # messages older than a worker are not for it
         w.sql("INSERT INTO controls (kind, created_ms) VALUES (4, 0)", write=True)
         wait_for("other workers", lambda: len(workers_of(p)) == 2 and not set(before) & set(workers_of(p)))
         holds("read again" in w.words(), "said so")
@@ -334,9 +371,10 @@ def paused(base):
         wait_for("the pause", lambda: w.words().count("paused") == 2)
         victim = workers_of(p)[0]
         os.kill(victim, signal.SIGKILL)
-        wait_for("another", lambda: victim not in workers_of(p) and len(workers_of(p)) == 2)
+        another_in_place_of(p, victim)
         wait_for("its sign of life", lambda: w.one("SELECT count(*) FROM workers WHERE pid = ?", workers_of(p)[1]))
         wait_for("feeds to be due", lambda: w.json("status")["due"] > FEEDS // 2)
+        wait_for("all to be given back", lambda: w.json("status")["lent"] == 0)
         asked = len(o.requests())
         time.sleep(1.5)
         equal(len(o.requests()), asked, "requests during a pause")
@@ -349,13 +387,13 @@ def paused(base):
 def stop_all(base):
     with growing(base) as (o, w):
         p = run_with_two(w)
-        victim = workers_of(p)[1]
-        for _ in range(5): # each time it is left for dead twice as long
-            os.kill(victim, signal.SIGKILL)
-            wait_for("another", lambda: victim not in workers_of(p) and len(workers_of(p)) == 2) # pylint: disable=cell-var-from-loop
+        for _ in range(6): # each time it is left for dead twice as long: for 3.2 s in the end
             victim = workers_of(p)[1]
+            os.kill(victim, signal.SIGKILL)
+            another_in_place_of(p, victim)
+        victim = workers_of(p)[1]
         os.kill(victim, signal.SIGKILL)
-        wait_for("it to be gone", lambda: len(workers_of(p)) == 1)
+        wait_for("it to be gone", lambda: victim not in workers_of(p))
         w.run("stop")
         equal(p.wait(timeout=60), 0, w.last_words())
 
@@ -367,7 +405,7 @@ def poison(base):
         test_binary(w)
         w.environment["FEEDWHEEL_TEST_CRASH"] = "/feed/13"
         w.run("import", o.url_file)
-        stats = w.run_once(timeout=60)
+        stats = w.run_once()
         states = {f["url"]: f for f in w.json("list")}
         bad = states.pop(o.urls[13])
         equal((bad["status"], bad.get("crashes"), bad["entries"]), ("quarantined", 2, 0))
