@@ -12,7 +12,7 @@ from machines import Machine, Mirror, needed
 from names import Names
 
 FEEDS = 20
-SHORT = "connect_timeout_ms = 1s\ntotal_timeout_ms = 4s\noffline_wait_ms = 3s\nbatch_ms = 50ms\nworkers = 1\n"
+CONF = "connect_timeout_ms = 6s\nfirst_byte_timeout_ms = 20s\ntotal_timeout_ms = 20s\noffline_wait_ms = 3s\nbatch_ms = 50ms\nworkers = 1\n"
 DOWN = "our own network seems to be down"
 
 
@@ -38,7 +38,7 @@ def fetched(w, since=""):
 def no_names(base):
     names = Names(mute=True)
     with origin(base, samples(base), "--feeds", str(FEEDS)) as o:
-        d = Door(base, conf=SOON + SHORT + "dns_servers = %s\n" % names.address, command="run")
+        d = Door(base, conf=SOON + CONF + "dns_servers = %s\n" % names.address, command="run")
         urls = named(o, FEEDS)
         d.wheel.run("add", *urls)
         wait_for("the verdict", lambda: DOWN in d.wheel.words())
@@ -65,21 +65,22 @@ def no_road(base):
     try:
         with origin(base, samples(base), "--feeds", str(FEEDS)) as o:
             mirror = Mirror(there, o.port)
-            w = Wheel(base, SOON + SHORT, inside=there.inside)
+            w = Wheel(base, SOON + CONF, inside=there.inside)
             w.run("import", o.url_file)
             p = w.start("run")
             wait_for("work", lambda: fetched(w) == FEEDS)
-            for _ in range(2):
+            for i in range(1, 3):
                 there.ip("link set lo down")
-                wait_for("the verdict", lambda: DOWN in w.words())
+                wait_for("the verdict", lambda i=i: w.words().count(DOWN) == i)
                 time.sleep(2)
                 equal(charged(w), [], "charged")
                 there.ip("link set lo up")
                 since = time.strftime("%Y-%m-%dT%H:%M:%S.999Z", time.gmtime())
                 wait_for("all to be fetched", lambda since=since: fetched(w, since) == FEEDS)
+                wait_for("words", lambda i=i: w.words().count("network is up again") == i)
                 equal(charged(w), [], "charged")
             p.send_signal(signal.SIGTERM)
-            equal(p.wait(30), 0)
+            equal(p.wait(60), 0)
             mirror.close()
     finally:
         there.stop()
@@ -90,12 +91,12 @@ def once(base):
     names = Names(mute=True)
     with origin(base, samples(base), "--feeds", str(FEEDS)) as o:
         for n in 3, FEEDS:
-            w = Wheel(base, SOON + SHORT + "offline_wait_ms = 1h\ndns_servers = %s\n" % names.address, "%d.db" % n)
+            w = Wheel(base, SOON + CONF + "offline_wait_ms = 1h\ndns_servers = %s\n" % names.address, "%d.db" % n)
             w.run("add", *named(o, n))
             names.mute = True
             start = time.monotonic()
             stats = w.run_once()
-            holds(time.monotonic() - start < 15, "it took %.1f s" % (time.monotonic() - start))
+            holds(time.monotonic() - start < 90, "it took %.1f s" % (time.monotonic() - start))
             equal((stats["feeds"], stats["failed"]), (n, n))
             equal(charged(w), [], "charged")
             holds("network" in w.run("status").stdout, "status tells")
@@ -110,7 +111,7 @@ def dead_ones(base):
     names = Names()
     with origin(base, samples(base), "--feeds", str(FEEDS)) as o:
         for once_only in True, False:
-            w = Wheel(base, SHORT + "dns_servers = %s\n" % names.address, "%d.db" % once_only)
+            w = Wheel(base, CONF + "dns_servers = %s\n" % names.address, "%d.db" % once_only)
             w.run("add", *named(o, 3, "broken"), *named(o, FEEDS))
             if once_only:
                 equal(w.run_once()["failed"], 3)
@@ -118,7 +119,7 @@ def dead_ones(base):
                 p = w.start("run")
                 wait_for("all to be asked", lambda w=w: asked(w) == FEEDS + 3)
                 p.send_signal(signal.SIGTERM)
-                equal(p.wait(30), 0)
+                equal(p.wait(60), 0)
             equal((len(charged(w)), fetched(w)), (3, FEEDS))
             holds("seems to be down" not in w.run("status").stdout, "no verdict")
             holds("failure 1" in w.run("why", "host0.broken").stdout, "why")
@@ -128,7 +129,7 @@ def dead_ones(base):
 def lonely(base):
     names = Names()
     with origin(base, samples(base)) as o:
-        w = Wheel(base, SHORT + "offline_wait_ms = 1h\ndns_servers = %s\n" % names.address)
+        w = Wheel(base, CONF + "offline_wait_ms = 1h\ndns_servers = %s\n" % names.address)
         w.run("add", *named(o, 1, "broken"))
         for leave in signal.SIGTERM, signal.SIGKILL:
             n = names.asked
@@ -140,7 +141,7 @@ def lonely(base):
                 os.kill(workers_of(p)[0], signal.SIGKILL)
                 time.sleep(1)
             p.send_signal(signal.SIGTERM)
-            equal(p.wait(30), 0)
+            equal(p.wait(60), 0)
             equal((charged(w), asked(w)), ([], 0), str(leave))
         equal(w.run_once()["failed"], 1) # nothing else is under way
         equal(len(charged(w)), 1)
@@ -151,7 +152,7 @@ def lonely(base):
         wait_for("its charge", lambda: w.json("list")[0]["failures"] == 2)
         holds(DOWN not in w.words(), "no verdict")
         p.send_signal(signal.SIGTERM)
-        equal(p.wait(30), 0)
+        equal(p.wait(60), 0)
 
 
 run()
