@@ -109,7 +109,7 @@ class Private:
 
     def connect(self):
         s = socket.socket(socket.AF_UNIX)
-        s.settimeout(5)
+        s.settimeout(60)
         s.connect(os.path.join(self.socket, ".s.PGSQL.5432") if self.engine == "postgres" else self.socket)
         return s
 

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: ISC
 """Commands at the wrong door of a server: another password, no such database or user, one who may only read, no TLS, nobody there. Each
 says at once in one line which store, what is wrong and what helps, and shows no password."""
+import os
 import subprocess
 import time
 
-from harness import Wheel, case, each_engine, equal, holds, origin, run, samples
+from harness import Wheel, each_engine, equal, holds, run, wait_for
 from servers import Private
 
-HOST = "127.9.8.7" # of the loopback, and nobody else's
+HOST = "127.9.%d.%d" % (os.getpid() >> 8 & 255, os.getpid() & 255) # of the loopback, and nobody else's
 OPTIONS = {
     "postgres": ["-h", HOST, "-c", "password_encryption=scram-sha-256"],
     "mysql": ["--skip-networking=0", "--bind-address=" + HOST, "--port=3306"],
@@ -33,7 +34,8 @@ def people(s):
         with open(s.data + "/pg_hba.conf", "w", encoding="ascii") as f:
             f.write("local all all trust\nhost all all 127.0.0.0/8 scram-sha-256\n")
         tell(s, "SELECT pg_reload_conf()")
-        time.sleep(0.3)
+        wait_for("the new rules", lambda: subprocess.run(["psql", "-w", "-h", HOST, "-U", "owner", "-c", "", "postgres"], check=False,
+                                                         stderr=subprocess.DEVNULL).returncode)
     elif s.engine == "mysql":
         tell(s, "CREATE DATABASE t; CREATE USER owner@'%' IDENTIFIED BY 'r1ght'; CREATE USER reader@'%' IDENTIFIED BY 'r1ght';"
                 " GRANT ALL ON t.* TO owner@'%'; GRANT SELECT ON t.* TO reader@'%'")
