@@ -12,7 +12,8 @@ import signal
 import sqlite3
 import time
 
-from harness import SOON, SOON_S, Wheel, case, each_engine, equal, holds, origin, run, samples, server, wait_for
+from door import free_port
+from harness import SOON, Wheel, case, each_engine, equal, holds, origin, run, samples, server, wait_for
 
 ROUNDS = int(os.environ.get("FW_COPY_ROUNDS", "12"))
 FEEDS = 40
@@ -51,11 +52,13 @@ def filled(base):
         with open(w.path, "wb") as f:
             f.write(MADE[0])
         return w, MADE[1]
-    with origin(base, samples(base), "--feeds", str(FEEDS), plans=["* grow=1,start=10,window=12"]) as o:
+    with origin(base, samples(base), "--feeds", str(FEEDS), "--port", str(free_port()), plans=["* grow=1,start=10,window=12"]) as o:
         w.run("import", o.url_file, "--folder", "news")
-        for age in ("0", "0", "%dms" % (SOON_S * 1500)): # the last one forgets what the first one brought
+        w.run_once()
+        w.sql("UPDATE entries SET changed_ms = changed_ms - 7200000", write=True)
+        for age in "0", "1h": # the last one forgets what the first one brought
+            w.run("set", "--due", *o.urls)
             w.run_once("--keep-entries-ms", age)
-            time.sleep(SOON_S)
         w.run("set", "--title", "mine", "--interval", "90m", "#3")
         w.run("pause", "#4")
         urls = list(o.urls)
