@@ -8,7 +8,7 @@ import socketserver
 import threading
 import urllib.parse
 
-from harness import equal, holds, wait_for
+from harness import equal, wait_for
 
 ATOM = """<?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom"><title>%s</title><id>urn:f:%s</id>%s
 <updated>2026-11-01T00:00:00Z</updated>%s</feed>"""
@@ -193,6 +193,4 @@ class Hub:
         body = body.encode() if isinstance(body, str) else body
         if sub.secret and sign:
             headers["X-Hub-Signature"] = signature or "%s=%s" % (method, hmac.new(sub.secret.encode(), body, getattr(hashlib, method)).hexdigest())
-        status, _, _ = ask("POST", sub.callback, body, headers)
-        holds(sub.callback not in str(status), "")
-        return status
+        return ask("POST", sub.callback, body, headers)[0]
