@@ -580,7 +580,7 @@ START_TEST(change_is_seen_by_others)
 	OK(fw_store_wait(mine, -1, 0, &changed, &err));
 	ck_assert(!changed);
 	subscribe(other, "https://a.example/", NOW);
-	OK(fw_store_wait(mine, -1, 5000, &changed, &err));
+	OK(fw_store_wait(mine, -1, 60000, &changed, &err));
 	ck_assert(changed);
 	OK(fw_store_wait(mine, -1, 0, &changed, &err));
 	ck_assert(!changed);

@@ -191,7 +191,7 @@ START_TEST(all_land_once)
 		pthread_join(thread[i], NULL);
 		full += p[i].full;
 	}
-	ck_assert_uint_eq(fw_ingest_stop(in, 10000), 0);
+	ck_assert_uint_eq(fw_ingest_stop(in, 60000), 0);
 	fw_ingest_stats(in, &stats);
 	ck_assert_uint_eq(stats.put_n, (uint64_t)n);
 	ck_assert_uint_eq(stats.stored_n, (uint64_t)n);
@@ -253,7 +253,7 @@ START_TEST(lanes_are_read_in_the_order_of_ids) /* a batch that is full takes the
 		OK(fw_ingest_publish(l, &err));
 	}
 	ck_assert_int_eq(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
-	ck_assert_uint_eq(fw_ingest_stop(in, 10000), 0);
+	ck_assert_uint_eq(fw_ingest_stop(in, 60000), 0);
 	fw_ingest_destroy(in);
 	OK(fw_store_open(&sc, &st, &err));
 	OK(fw_store_event_list(st, 0, 0, note, &k, &err));
@@ -372,7 +372,7 @@ START_TEST(store_that_is_away)
 	ck_assert_int_eq(mkdir(away, 0700), 0);
 	await(&w);
 	ck_assert_int_eq(w.rc, 0);
-	ck_assert_uint_eq(fw_ingest_stop(in, 10000), 0);
+	ck_assert_uint_eq(fw_ingest_stop(in, 60000), 0);
 	fw_ingest_stats(in, &stats);
 	ck_assert(!stats.away);
 	fw_ingest_destroy(in);
@@ -421,7 +421,7 @@ START_TEST(draft_is_all_or_nothing)
 	fw_ingest_forget(fw_ingest_lane(in, 0));
 	longer[FW_PROPERTY_MAX] = 0;
 	OK(push(fw_ingest_lane(in, 0), longer, 1, 1, NULL));
-	ck_assert_uint_eq(fw_ingest_stop(in, 10000), 0);
+	ck_assert_uint_eq(fw_ingest_stop(in, 60000), 0);
 	fw_ingest_destroy(in);
 	ck_assert_int_eq(stored(&dead).n, 2);
 }
@@ -514,7 +514,7 @@ static int64_t start_and_stop(void)
 		usleep(1000);
 		fw_ingest_stats(in, &stats);
 	} while (!stats.replayed);
-	ck_assert_uint_eq(fw_ingest_stop(in, 10000), 0);
+	ck_assert_uint_eq(fw_ingest_stop(in, 60000), 0);
 	fw_ingest_destroy(in);
 	return stored(&dead).n;
 }
@@ -546,7 +546,7 @@ START_TEST(what_was_stored_is_not_stored_twice)
 	ck_assert(fw_snprintf(copy, sizeof(copy), "%s.copy", one)); /* as if it had been killed here */
 	ck_assert(fw_snprintf(command, sizeof(command), "cp %s %s", one, copy));
 	ck_assert_int_eq(system(command), 0);
-	ck_assert_uint_eq(fw_ingest_stop(in, 10000), 0);
+	ck_assert_uint_eq(fw_ingest_stop(in, 60000), 0);
 	fw_ingest_destroy(in);
 	ck_assert_int_eq(spill_files(".spill", false, NULL, 0), 0); /* all stored: nothing to keep */
 	ck_assert_int_eq(rename(copy, one), 0);
@@ -610,7 +610,7 @@ START_TEST(spill_is_full)
 	ck_assert_int_gt(n, 10);
 	setrlimit(RLIMIT_FSIZE, &was);
 	OK(push(fw_ingest_lane(in, 0), "news", 1, 1, NULL)); /* there is room again */
-	ck_assert_uint_eq(fw_ingest_stop(in, 10000), 0);
+	ck_assert_uint_eq(fw_ingest_stop(in, 60000), 0);
 	fw_ingest_stats(in, &stats);
 	ck_assert_uint_eq(stats.full_n, 1);
 	fw_ingest_destroy(in);
@@ -644,7 +644,7 @@ START_TEST(spill_fills_its_disk)
 		OK(rc);
 		n++;
 	}
-	ck_assert_uint_eq(fw_ingest_stop(in, 10000), 0);
+	ck_assert_uint_eq(fw_ingest_stop(in, 60000), 0);
 	fw_ingest_destroy(in);
 	umount(spill);
 	ck_assert_int_eq(stored(&dead).n, n);

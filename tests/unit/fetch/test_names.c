@@ -172,7 +172,7 @@ START_TEST(servers_that_fail)
 	f = get("silent.example");
 	ck_assert_int_eq(f.kind, FW_VISIT_DNS);
 	ck_assert_ptr_nonnull(strstr(f.err.text, "connect_timeout"));
-	ck_assert_int_lt(f.visit.total_us, 1500000);
+	ck_assert_int_lt(f.visit.total_us, 30000000); /* half of total_timeout_ms */
 	fw_fetch_finish(&f);
 }
 END_TEST
@@ -366,7 +366,7 @@ START_TEST(answers_are_pinned) /* between judging and connecting nobody asks aga
 	struct fw_fetch f;
 
 	ck_assert_int_eq(fw_guard_init(&guard, NULL, NULL), 0);
-	config.connect_timeout_ms = 200;
+	config.connect_timeout_ms = 2000;
 	script[1].times = 1;
 	for (int i = 0; i < 3; i++) {
 		f = get("rebind.example");
@@ -542,7 +542,7 @@ START_TEST(a_line_too_long) /* deferred, not failed; and nothing of the wait cou
 {
 	uv_timer_t timer;
 
-	config.total_timeout_ms = 4000;
+	config.total_timeout_ms = 12000;
 	limit(1);
 	for (size_t i = 0; i < 3; i++)
 		ask(i, "127.0.0.1", "/hold");
@@ -564,15 +564,15 @@ START_TEST(clocks_begin_with_the_turn) /* it waits longer than a connection or a
 {
 	uv_timer_t timer;
 
-	config.connect_timeout_ms = 3000;
+	config.connect_timeout_ms = 6000;
 	limit(1);
 	ask(0, "one.example", "/hold");
 	until_held(1);
 	ask(1, "one.example", "/x");
-	release_after(&timer, 3500);
+	release_after(&timer, 6500);
 	until_done(2);
 	ck_assert_msg(crowd[0].kind == FW_VISIT_OK && crowd[1].kind == FW_VISIT_OK, "%s; %s", crowd[0].err.text, crowd[1].err.text);
-	ck_assert_int_gt(crowd[1].visit.queue_us, 3000000);
+	ck_assert_int_gt(crowd[1].visit.queue_us, 6000000);
 	crowd_finish(2);
 }
 END_TEST
