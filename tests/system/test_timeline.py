@@ -65,47 +65,46 @@ def few_of_many(base):
         holds(style.index(".back{fill:#fff}") < style.index("prefers-color-scheme:dark){.back{fill:#1"), "the later rule wins: " + style)
 
 
+def told(base, o, conf, words, continues=False):
+    """The picture of a run over all feeds, whose headline begins with these (a pattern). There is another run when it does not: if a process
+    stood still, that is what held the run up."""
+    for k in range(3):
+        w = Wheel(base, conf, "%d.db" % k)
+        w.run("import", o.url_file)
+        if continues:
+            p = w.start("run")
+            wait_for("all", lambda w=w: w.one("SELECT count(*) FROM visits") == len(o.urls))
+            p.terminate()
+            equal(p.wait(timeout=60), 0)
+        else:
+            w.run_once()
+        root = drawn(w)
+        if re.match(words, headline(root)):
+            return root
+        print("# " + headline(root))
+    raise AssertionError(headline(root))
+
+
 @case("what held it up is said: one silent server, one host's many feeds, or nothing but the work")
 def verdicts(base):
+    for folder in "silent", "crowded", "gap":
+        os.mkdir(os.path.join(base, folder))
     with origin(base, samples(base, "--copies", "1"), "--feeds", "24", plans=["* latency=5", "5 hang=start"]) as o:
-        w = Wheel(base, "concurrency = 24\nfirst_byte_timeout_ms = 8s\n", "one.db")
-        w.run("import", o.url_file)
-        w.run_once()
-        said = headline(drawn(w))
-        holds("One feed held it up" in said and "/feed/5" in said and "(timeout)" in said, said)
-        root = drawn(w)
+        root = told(base + "/silent", o, "concurrency = 24\nfirst_byte_timeout_ms = 8s\n", r"One feed held it up: .*/feed/5 .*\(timeout\)")
         holds("/feed/5" in root.find(".//*[@class='note']").find(SVG + "text").text, "and it is marked")
     with origin(base, samples(base, "--copies", "1"), "--feeds", "8", "--hosts", "1", plans=["* latency=300"]) as o:
-        w = Wheel(base, "concurrency = 12\nhost_max = 1\n", "host.db")
-        w.run("import", o.url_file)
-        w.run_once()
-        said = headline(drawn(w))
-        holds("8 fetches from one host, 1 at a time" in said, said)
-        w = Wheel(base, "concurrency = 12\nhost_gap_ms = 400ms\nhost_max = 8\n", "gap.db")
-        w.run("import", o.url_file)
-        w.run_once()
-        said = headline(drawn(w))
-        takes = re.search(r"8 fetches from one host, 400 ms between two of them, take ([0-9.]+) s in any order", said)
-        holds(takes and float(takes[1]) >= 2.8, said)
+        told(base + "/crowded", o, "concurrency = 12\nhost_max = 1\n", ".* 8 fetches from one host, 1 at a time")
+        told(base + "/gap", o, "concurrency = 12\nhost_gap_ms = 400ms\nhost_max = 8\n",
+             r".* 8 fetches from one host, 400 ms between two of them, take 3\.")
 
 
 @case("a --once waits for its last; a run that keeps going has no end that held it up")
 def going(base):
     with origin(base, samples(base, "--copies", "1"), "--feeds", "24", plans=["* latency=200", "23 latency=1500"]) as o:
-        for name in "once", "going":
-            w = Wheel(base, "concurrency = 4\nworkers = 1\n", name + ".db")
-            w.run("import", o.url_file)
-            if name == "once":
-                w.run_once()
-            else:
-                p = w.start("run")
-                wait_for("all", lambda: w.one("SELECT count(*) FROM visits") == 24)
-                p.terminate()
-                equal(p.wait(timeout=60), 0)
-            root = drawn(w)
-            said, lines = headline(root), root.findall(".//%spath[@class='half']" % SVG)
-            holds(said.startswith("For the last " if name == "once" else "Slots stood idle "), said)
-            equal(bool(lines), name == "once", "a dashed line")
+        for name, words in ("once", "For the last "), ("going", "Slots stood idle "):
+            os.mkdir(os.path.join(base, name))
+            root = told(os.path.join(base, name), o, "concurrency = 4\nworkers = 1\n", words, name == "going")
+            equal(bool(root.findall(".//%spath[@class='half']" % SVG)), name == "once", "a dashed line")
 
 
 @case("of a --once its order and what was foretold are told, and the barriers of batches are drawn")
