@@ -14,13 +14,12 @@ import signal
 import sqlite3
 import time
 
-from growing import PATIENT
+from growing import PATIENT, SHORT_LEASE
 from harness import BUILD, SOON, Wheel, case, equal, holds, origin, run, samples, wait_for, workers_of
 
 ROUNDS = int(os.environ.get("FW_CRASH_ROUNDS", "6"))
 FEEDS = 60
 CONF = SOON + "workers = 2\nbatch_ms = 50ms\n"
-SHORT_LEASE = "lease_ms = 10s\ntotal_timeout_ms = 5s\nconnect_timeout_ms = 5s\n"
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ import contextlib
 import os
 import time
 
-from growing import CONF, FEEDS, LEASE_S, LONG, asked_each, at_rest, drained, growing
+from growing import CONF, FEEDS, LEASE_S, LONG, SHORT_LEASE, asked_each, at_rest, drained, growing
 from harness import Wheel, each_engine, engines, equal, holds, run, wait_for
 from machines import Cable, Machine, Mirror, needed
 from servers import Private
@@ -26,7 +26,7 @@ class Far(Wheel):
     """What runs on another machine, and how often it spoke with the origin."""
 
     def __init__(self, base, server, machine, cable, port):
-        super().__init__(base, CONF + "concurrency = 20\n", cable.name + ".db", server.url(host=cable.near), machine.inside)
+        super().__init__(base, CONF + SHORT_LEASE + "concurrency = 20\n", cable.name + ".db", server.url(host=cable.near), machine.inside)
         self.said = os.path.join(base, cable.name + "-said")
         self.cable, self.mirror = cable, Mirror(machine, port)
 

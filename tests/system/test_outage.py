@@ -14,7 +14,7 @@ import threading
 import time
 
 from door import free_port
-from growing import CONF, FEEDS, LEASE_S, LONG, Address, asked, asked_each, at_rest, drained, growing
+from growing import CONF, FEEDS, LEASE_S, LONG, SHORT_LEASE, Address, asked, asked_each, at_rest, drained, growing
 from harness import Skip, Wheel, each_engine, equal, holds, run, wait_for, workers_of
 from servers import HELLO, Private
 
@@ -181,9 +181,9 @@ def wired(engine, url):
 @each_engine("one of two machines cut off from the store, a worker of the other stopped beyond its lease: the third takes their feeds;"
              " what they still hold when they are back is not stored twice")
 def cut_off(base, engine):
-    with growing(base, engine, "fixed:300", "concurrency = 20\n") as (o, w, s):
+    with growing(base, engine, "fixed:300", SHORT_LEASE + "concurrency = 20\n") as (o, w, s):
         wire, url = wired(engine, w.store)
-        far = Wheel(base, CONF + "concurrency = 20\n", "far.db", store=url)
+        far = Wheel(base, CONF + SHORT_LEASE + "concurrency = 20\n", "far.db", store=url)
         far.said = os.path.join(base, "far-said")
         p, q = w.start("run"), far.start("run")
         try:
