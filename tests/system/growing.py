@@ -94,5 +94,6 @@ def accounted(o, w):
 
 
 def drained(w, p):
+    """SIGTERM ends it, and it leaves with 0."""
     p.send_signal(signal.SIGTERM)
     equal(p.wait(timeout=60), 0, w.last_words())

@@ -367,6 +367,15 @@ class Wheel:
     def last_words(self):
         return self.words()[-1000:]
 
+    def is_locked(self):
+        """Is somebody in the middle of a transaction, for longer than one takes?"""
+        with contextlib.closing(sqlite3.connect(self.path, isolation_level=None, timeout=2)) as db:
+            try:
+                db.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                return True
+        return False
+
     def json(self, *arguments):
         return json.loads(self.run(*arguments, "--json").stdout)
 

@@ -14,12 +14,10 @@ import signal
 import sqlite3
 import time
 
-from growing import PATIENT, SHORT_LEASE
-from harness import BUILD, SOON, Wheel, case, equal, holds, origin, run, samples, wait_for, workers_of
+from growing import CONF, FEEDS, PATIENT, SHORT_LEASE, drained
+from harness import BUILD, Wheel, case, equal, holds, origin, run, samples, wait_for, workers_of
 
 ROUNDS = int(os.environ.get("FW_CRASH_ROUNDS", "6"))
-FEEDS = 60
-CONF = SOON + "workers = 2\nbatch_ms = 50ms\n"
 
 
 @contextlib.contextmanager
@@ -56,22 +54,13 @@ def held(w, pid):
                  " JOIN workers USING (worker) WHERE pid = ?", pid)
 
 
-def is_locked(w):
-    with contextlib.closing(sqlite3.connect(w.path, isolation_level=None, timeout=2)) as db:
-        try:
-            db.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError:
-            return True
-    return False
-
-
 def stopped_with_work(w, pid, least=1):
     """SIGSTOP a worker while so many feeds are lent to it, and not in the middle of a transaction; how many they are."""
     while True:
         wait_for("it to have work", lambda: held(w, pid) >= least)
         os.kill(pid, signal.SIGSTOP)
         n = held(w, pid)
-        if n >= least and not is_locked(w):
+        if n >= least and not w.is_locked():
             return n
         os.kill(pid, signal.SIGCONT)
 
@@ -87,12 +76,6 @@ def open_files(p):
 
 def gone(pids):
     wait_for("their end", lambda: not any(os.path.exists("/proc/%d" % x) for x in pids))
-
-
-def drained(w, p):
-    """SIGTERM ends it, and it leaves with 0."""
-    p.send_signal(signal.SIGTERM)
-    equal(p.wait(timeout=60), 0, w.last_words())
 
 
 def settle(w):

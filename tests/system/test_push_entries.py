@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
 """Entries that a publisher or an importer brings: over HTTP and from the command line, as if they had been fetched."""
-import contextlib
 import functools
 import glob
 import gzip
@@ -11,7 +10,6 @@ import os
 import random
 import shutil
 import signal
-import sqlite3
 import subprocess
 import threading
 import time
@@ -255,15 +253,6 @@ def health_stays(base):
             equal(w.run("why", "#%d" % number).stdout.split("visits")[0], why.split("visits")[0])
 
 
-def may_write(wheel):
-    with contextlib.closing(sqlite3.connect(wheel.path, timeout=0, isolation_level=None)) as db:
-        try:
-            db.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError:
-            return False
-    return True
-
-
 @case("a feed that a worker has is waited for; for too long: 503, and Retry-After")
 def lent(base):
     with origin(base, samples(base), plans=("* latency=2000",)) as o, door(base, conf=SOON) as d:
@@ -281,7 +270,7 @@ def lent(base):
 
         def held():
             os.killpg(run_.pid, signal.SIGSTOP)
-            if is_lent() and may_write(w):
+            if is_lent() and not w.is_locked():
                 return True
             os.killpg(run_.pid, signal.SIGCONT)
             return False
