@@ -128,6 +128,20 @@ void *fw_arena_zalloc(struct fw_arena *a, size_t n)
 	return p;
 }
 
+void *fw_arena_mul(struct fw_arena *a, size_t n, size_t size, size_t more)
+{
+	return fw_arena_alloc(a, fw_size(n, size, more));
+}
+
+void *fw_arena_calloc(struct fw_arena *a, size_t n, size_t size)
+{
+	void *p = fw_arena_mul(a, n, size, 0);
+
+	if (p)
+		memset(p, 0, n * size);
+	return p;
+}
+
 char *fw_arena_dup(struct fw_arena *a, const void *p, size_t n)
 {
 	char *d = n < SIZE_MAX ? fw_arena_alloc(a, n + 1) : NULL;

@@ -49,6 +49,18 @@ static inline void *fw_arena_alloc(struct fw_arena *a, size_t n)
 }
 
 void *fw_arena_zalloc(struct fw_arena *a, size_t n);
+/* n * size + more; SIZE_MAX, of which there is never enough memory, where that does not fit: for numbers from outside. */
+static inline size_t fw_size(size_t n, size_t size, size_t more)
+{
+	size_t bytes;
+
+	return __builtin_mul_overflow(n, size, &bytes) || __builtin_add_overflow(bytes, more, &bytes) ? SIZE_MAX : bytes;
+}
+
+/* fw_size() bytes, not zeroed; NULL past the ceiling. */
+void *fw_arena_mul(struct fw_arena *a, size_t n, size_t size, size_t more);
+/* n zeroed elements, counted as by fw_arena_mul(). */
+void *fw_arena_calloc(struct fw_arena *a, size_t n, size_t size);
 /* n bytes copied, plus a NUL behind them. */
 char *fw_arena_dup(struct fw_arena *a, const void *p, size_t n);
 struct fw_str fw_arena_str(struct fw_arena *a, struct fw_str s); /* absent out of memory */

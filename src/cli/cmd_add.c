@@ -100,8 +100,8 @@ static int subscribe(struct cli *c, struct fw_feed_new *feed, struct fw_answer *
 static int add_run(struct cli *c)
 {
 	size_t n = (size_t)c->arg_n;
-	struct fw_feed_new *feed = fw_arena_zalloc(&c->arena, n * sizeof(*feed));
-	struct fw_answer *answer = fw_arena_zalloc(&c->arena, n * sizeof(*answer));
+	struct fw_feed_new *feed = fw_arena_calloc(&c->arena, n, sizeof(*feed));
+	struct fw_answer *answer = fw_arena_calloc(&c->arena, n, sizeof(*answer));
 	int rc = feed && answer ? words_to_feeds(c, feed) : cli_fail(c, CLI_SOME, "out of memory");
 
 	for (size_t i = 0; !rc && cli_flag(c, "check") && i < n; i++)

@@ -24,7 +24,7 @@ static int take(void *ctx, const struct fw_feed *f)
 
 	if (e->n == e->cap) {
 		size_t cap = e->cap ? e->cap * 2 : 1024;
-		struct item *grown = realloc(e->item, cap * sizeof(*grown));
+		struct item *grown = reallocarray(e->item, cap, sizeof(*grown));
 
 		if (!grown)
 			return FW_ENOMEM;

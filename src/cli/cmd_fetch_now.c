@@ -172,7 +172,7 @@ static int wait_for_all(struct cli *c, struct wanted *w, int64_t patience_ms)
 
 static int fetch_now_run(struct cli *c)
 {
-	struct wanted *w = fw_arena_zalloc(&c->arena, sizeof(*w) * (size_t)c->arg_n);
+	struct wanted *w = fw_arena_calloc(&c->arena, (size_t)c->arg_n, sizeof(*w));
 	int64_t patience_ms = PATIENCE_MS;
 	bool wait = cli_flag(c, "wait");
 	struct fw_control newest;

@@ -34,7 +34,7 @@ static int room(struct import *im)
 
 	if (im->n < im->cap)
 		return 0;
-	grown = realloc(im->feed, cap * sizeof(*grown));
+	grown = reallocarray(im->feed, cap, sizeof(*grown));
 	if (!grown)
 		return FW_ENOMEM;
 	im->feed = grown;

@@ -5,7 +5,7 @@
 
 static int remove_run(struct cli *c)
 {
-	struct fw_feed *feed = fw_arena_zalloc(&c->arena, sizeof(*feed) * (size_t)c->arg_n);
+	struct fw_feed *feed = fw_arena_calloc(&c->arena, (size_t)c->arg_n, sizeof(*feed));
 	struct fw_err err = {0};
 	char n[FW_RFC3339_MAX];
 	int rc = feed ? cli_store(c, 0) : cli_fail(c, CLI_SOME, "out of memory");

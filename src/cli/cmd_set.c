@@ -6,7 +6,7 @@
 /* Apply one change to every feed named; all are looked up before the first is changed. */
 static int change(struct cli *c, const struct fw_feed *to, unsigned what, const char *done)
 {
-	struct fw_feed *feed = fw_arena_zalloc(&c->arena, sizeof(*feed) * (size_t)c->arg_n);
+	struct fw_feed *feed = fw_arena_calloc(&c->arena, (size_t)c->arg_n, sizeof(*feed));
 	struct fw_err err = {0};
 	int rc = feed ? cli_store(c, 0) : cli_fail(c, CLI_SOME, "out of memory");
 

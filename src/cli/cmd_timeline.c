@@ -40,7 +40,7 @@ static int run_count(void *ctx, const struct fw_visit *v)
 	}
 	if (!at && r->n == r->cap) {
 		size_t cap = r->cap ? 2 * r->cap : 64;
-		struct run *grown = realloc(r->run, cap * sizeof(*grown));
+		struct run *grown = reallocarray(r->run, cap, sizeof(*grown));
 
 		if (!grown)
 			return FW_ENOMEM;

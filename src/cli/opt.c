@@ -239,8 +239,8 @@ int cli_options(struct cli *c, int argc, char **argv)
 	bool options = true;
 	int rc = 0;
 
-	c->arg = fw_arena_zalloc(&c->arena, sizeof(*c->arg) * (size_t)(argc + 1));
-	c->set = fw_arena_zalloc(&c->arena, sizeof(*c->set) * (size_t)(argc + 1));
+	c->arg = fw_arena_calloc(&c->arena, (size_t)(argc + 1), sizeof(*c->arg));
+	c->set = fw_arena_calloc(&c->arena, (size_t)(argc + 1), sizeof(*c->set));
 	if (!c->arg || !c->set)
 		return cli_fail(c, CLI_SOME, "out of memory");
 	while (!rc && s.at < argc) {

@@ -34,7 +34,7 @@ int timeline_add(struct timeline *t, const struct fw_visit *v)
 	_Static_assert(PHASE_BODY - PHASE_DNS + 1 == FW_VISIT_PHASES, "the phases of a visit are among ours, in its order");
 	if (t->n == t->cap) {
 		size_t cap = t->cap ? 2 * t->cap : 1024;
-		struct bar *grown = realloc(t->bar, cap * sizeof(*grown));
+		struct bar *grown = reallocarray(t->bar, cap, sizeof(*grown));
 
 		if (!grown)
 			return FW_ENOMEM;

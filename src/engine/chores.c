@@ -105,7 +105,7 @@ static int far_due(void *ctx, const struct fw_due_row *row)
 		return 0;
 	if (a->n == a->cap) {
 		size_t cap = a->cap ? 2 * a->cap : 256;
-		int64_t *grown = realloc(a->id, cap * sizeof(*grown));
+		int64_t *grown = reallocarray(a->id, cap, sizeof(*grown));
 
 		if (!grown)
 			return FW_ENOMEM;

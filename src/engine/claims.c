@@ -156,9 +156,9 @@ static int claim_some(struct storer *s, const struct fw_claim_ask *ask, bool ext
 	*got = (struct fw_claim_got){.n = 0};
 	if (b) {
 		fw_arena_init(&b->arena, 0);
-		lease = fw_arena_zalloc(&b->arena, ask->max * sizeof(*lease));
-		lent = fw_arena_alloc(&b->arena, ask->max * sizeof(*lent));
-		stop = ask->ids ? fw_arena_alloc(&b->arena, ask->max * sizeof(*stop)) : NULL;
+		lease = fw_arena_calloc(&b->arena, ask->max, sizeof(*lease));
+		lent = fw_arena_mul(&b->arena, ask->max, sizeof(*lent), 0);
+		stop = ask->ids ? fw_arena_mul(&b->arena, ask->max, sizeof(*stop), 0) : NULL;
 		rc = lease && lent && (stop || !ask->ids) ? fw_store_claim(s->st, ask, &b->arena, lease, got, &err) : FW_ENOMEM;
 	}
 	if (ask->ids && !rc) /* put off though nothing of ours is lent: that is for the clock or for others, and the ordinary claim waits for these */

@@ -124,7 +124,7 @@ static bool visit_room(struct copy *c)
 
 	if (c->batch.visit_n < c->visit_cap)
 		return true;
-	more = realloc(c->visit, cap * sizeof(*more));
+	more = reallocarray(c->visit, cap, sizeof(*more));
 	if (!more)
 		return false;
 	c->batch.visit = c->visit = more;

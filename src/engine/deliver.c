@@ -151,7 +151,7 @@ int fw_delivery_open(struct fw_store *st, const struct fw_config *c, const struc
 	*out = NULL;
 	if (!d)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
-	fw_arena_init(&d->arena, MEMORY_FACTOR * in->body.len + MEMORY_MIN);
+	fw_arena_init(&d->arena, fw_size(in->body.len, MEMORY_FACTOR, MEMORY_MIN));
 	fw_arena_init(&d->lent, 0);
 	d->visit = (struct fw_visit){.feed_id = in->feed_id, .kind = FW_VISIT_PUSHED, .slot = -1, .at_ms = in->at_ms ? in->at_ms : fw_now_ms()};
 	d->lease.feed.id = in->feed_id;

@@ -411,7 +411,7 @@ int fw_run(const struct fw_config *c, const struct fw_run_options *o, struct fw_
 	if (o->once)
 		compare(&m, out);
 	getrusage(RUSAGE_CHILDREN, &after);
-	out->cpu_ms = (after.ru_utime.tv_sec - before.ru_utime.tv_sec + after.ru_stime.tv_sec - before.ru_stime.tv_sec) * 1000 +
+	out->cpu_ms = ((int64_t)after.ru_utime.tv_sec - before.ru_utime.tv_sec + after.ru_stime.tv_sec - before.ru_stime.tv_sec) * 1000 +
 		(after.ru_utime.tv_usec - before.ru_utime.tv_usec + after.ru_stime.tv_usec - before.ru_stime.tv_usec) / 1000;
 	out->max_rss_bytes = (int64_t)after.ru_maxrss * 1024;
 out:

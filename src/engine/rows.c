@@ -69,7 +69,7 @@ static void row_fill(struct fw_arena *a, int64_t feed_id, const struct fw_docume
 
 struct fw_entry_row *rows_of_document(struct fw_arena *a, int64_t feed_id, const struct fw_document *d, size_t *n)
 {
-	struct fw_entry_row *row = d->entry_n ? fw_arena_zalloc(a, d->entry_n * sizeof(*row)) : NULL;
+	struct fw_entry_row *row = d->entry_n ? fw_arena_calloc(a, d->entry_n, sizeof(*row)) : NULL;
 
 	*n = 0;
 	for (const struct fw_entry *e = d->entries; e && row; e = e->next) {

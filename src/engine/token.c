@@ -231,7 +231,7 @@ static int use_take(void *ctx, const struct fw_record *r)
 
 	if (l->n == l->cap) {
 		size_t cap = l->cap ? l->cap * 2 : 16;
-		struct use *more = realloc(l->use, cap * sizeof(*more));
+		struct use *more = reallocarray(l->use, cap, sizeof(*more));
 
 		if (!more)
 			return FW_ENOMEM;

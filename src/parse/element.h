@@ -84,7 +84,7 @@ struct fw_element {
 	uint16_t in;         /* IN_* */
 	uint8_t kind, field;
 	uint8_t rank;        /* the higher one fills the field; among equals see build.h */
-	char group[13], member[20];
+	char group[13], member[21];
 };
 
 /* gperf's; key is the namespace's letter and the local name. NULL: it means nothing to us. */

@@ -294,7 +294,7 @@ static struct fw_str valid_utf8(struct fw_arena *a, struct fw_str s)
 
 	if (n == s.len)
 		return s;
-	d = fw_arena_alloc(a, s.len * 3);
+	d = fw_arena_mul(a, s.len, 3, 0);
 	if (!d)
 		return FW_STR_NONE;
 	for (size_t i = 0; i < s.len; i += took)
@@ -386,7 +386,7 @@ static bool by_tree(struct fw_html_writer *w, struct fw_str html)
 	GumboOutput *tree;
 
 	filter(html, &seen);
-	fw_arena_init(&pool.arena, FW_MIN(html.len * 64 + (4u << 20), (size_t)256 << 20));
+	fw_arena_init(&pool.arena, FW_MIN(fw_size(html.len, 64, (size_t)4 << 20), (size_t)256 << 20));
 	if (!seen.rc && !setjmp(pool.full)) {
 		options.allocator = pool_alloc;
 		options.deallocator = pool_free;

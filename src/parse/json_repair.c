@@ -149,7 +149,7 @@ struct fw_str fw_json_repair(struct fw_arena *a, struct fw_str s)
 	struct repair r = {.s = s};
 
 	/* the worst that happens: one byte becomes two (a raw newline), three become four (NaN) */
-	r.out = fw_arena_alloc(a, 2 * s.len + 8);
+	r.out = fw_arena_mul(a, s.len, 2, 8);
 	if (!r.out)
 		return FW_STR_NONE;
 	while (r.i < s.len) {

@@ -28,7 +28,7 @@
 static json_t *load(struct fw_builder *b, struct fw_str text, size_t flags, json_error_t *why)
 {
 	json_t *root = json_loadb(text.p, text.len, flags, why);
-	void *probe = root ? NULL : malloc(PROBE_BYTES);
+	void *volatile probe = root ? NULL : malloc(PROBE_BYTES); /* volatile: clang takes an unused malloc() for one that succeeds */
 
 	b->arena->failed |= !root && !probe;
 	free(probe);
@@ -535,7 +535,7 @@ static size_t item_load(struct fw_builder *b, struct fw_str whole)
 /* The feed with its first item alone, then all items. False: it has to be read as a whole. */
 static bool read_by_item(struct fw_builder *b)
 {
-	struct fw_str s = b->text, items, text;
+	struct fw_str s = b->text, items = FW_STR_NONE, text;
 	size_t head_n, tail_n, dropped, of_item;
 	const char *p, *end, *first;
 	json_error_t why;

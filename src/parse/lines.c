@@ -38,7 +38,7 @@ int fw_parse_lines(struct fw_arena *a, struct fw_str bytes, const struct fw_pars
 	*doc = NULL;
 	if (o->limits.max_bytes && bytes.len > o->limits.max_bytes)
 		return fw_err_set(err, FW_ELIMIT, "the document has %zu bytes, max_bytes is %zu", bytes.len, o->limits.max_bytes);
-	text = fw_arena_alloc(a, 2 * bytes.len + sizeof(HEAD) + sizeof(TAIL)); /* a line gets a comma at most */
+	text = fw_arena_mul(a, bytes.len, 2, sizeof(HEAD) + sizeof(TAIL)); /* a line gets a comma at most */
 	if (!text)
 		return fw_err_set(err, FW_ENOMEM, "out of memory for %zu bytes of entries", bytes.len);
 	memcpy(text, HEAD, sizeof(HEAD) - 1);

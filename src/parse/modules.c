@@ -63,7 +63,7 @@ static const char *snake(struct fw_builder *b, struct fw_str name)
 
 	if (k->member && fw_str_eq(k->local, name))
 		return k->member;
-	out = fw_arena_alloc(b->arena, 2 * name.len + 1);
+	out = fw_arena_mul(b->arena, name.len, 2, 1);
 	if (!out)
 		return "";
 	for (i = 0; i < name.len; i++) {

@@ -219,7 +219,7 @@ static bool id_set_init(struct id_set *set, struct fw_arena *a, size_t n)
 	set->mask = 15;
 	while (set->mask < 2 * n)
 		set->mask = set->mask * 2 + 1;
-	set->slot = fw_arena_zalloc(a, (set->mask + 1) * sizeof(*set->slot));
+	set->slot = fw_arena_calloc(a, set->mask + 1, sizeof(*set->slot));
 	return set->slot != NULL;
 }
 

@@ -155,14 +155,14 @@ static void copy(const struct move *m, size_t words)
 bool fw_document_own(struct fw_arena *a, struct fw_document *doc, struct fw_str bytes)
 {
 	size_t words = bytes.len / (BLOCK * PER_WORD) + 1;
-	struct move m = {.bytes = bytes, .used = fw_arena_zalloc(a, words * sizeof(*m.used)),
-		.before = fw_arena_alloc(a, words * sizeof(*m.before))};
+	struct move m = {.bytes = bytes, .used = fw_arena_calloc(a, words, sizeof(*m.used)),
+		.before = fw_arena_mul(a, words, sizeof(*m.before), 0)};
 	char *to;
 
 	if (!m.used || !m.before)
 		return false;
 	move_document(&m, doc);
-	to = fw_arena_alloc(a, count(&m, words) * BLOCK);
+	to = fw_arena_mul(a, count(&m, words), BLOCK, 0);
 	if (!to)
 		return false;
 	m.to = to;

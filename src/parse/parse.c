@@ -57,7 +57,7 @@ static bool next_member(z_stream *z)
 /* Unpack all there is, in steps. *cut: it ended before its end, or its checksum is wrong; what came before is kept. */
 static int inflate_all(struct fw_arena *a, const struct fw_limits *l, z_stream *z, struct fw_str *text, bool *cut, struct fw_err *err)
 {
-	size_t max_bytes = l->max_bytes ? l->max_bytes : DEFAULT_MAX_BYTES, cap = FW_MIN((size_t)z->avail_in * 6 + 1024, max_bytes + 1), had = 0, len = 0;
+	size_t max_bytes = l->max_bytes ? l->max_bytes : DEFAULT_MAX_BYTES, cap = FW_MIN(fw_size(z->avail_in, 6, 1024), fw_size(max_bytes, 1, 1)), had = 0, len = 0;
 	char *out = NULL;
 	int rc;
 
@@ -293,9 +293,9 @@ int fw_parse(const void *bytes, size_t len, const struct fw_parse_options *o, st
 	if (is_gzip((struct fw_str){bytes, len}))
 		doc_len = limits_of(o).max_bytes; /* how long the document is, unpacking tells */
 	if (o && o->limits.max_memory)
-		a.max_bytes = o->limits.max_memory + doc_len;
+		a.max_bytes = fw_size(doc_len, 1, o->limits.max_memory);
 	else
-		a.max_bytes = 3 * doc_len + ((size_t)1 << 20);
+		a.max_bytes = fw_size(doc_len, 3, (size_t)1 << 20);
 	rc = parse(&a, (struct fw_str){bytes ? bytes : "", len}, &own, o, doc, err);
 	if (rc) {
 		fw_arena_finish(&a);

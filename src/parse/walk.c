@@ -62,7 +62,7 @@ static struct fw_frame *frame_push(struct fw_builder *b)
 
 	if (b->frame_n == b->frame_cap) {
 		cap = b->frame_cap * 2;
-		f = fw_arena_alloc(b->arena, cap * sizeof(*f));
+		f = fw_arena_mul(b->arena, cap, sizeof(*f), 0);
 		if (!f)
 			return NULL;
 		memcpy(f, old, b->frame_n * sizeof(*f));

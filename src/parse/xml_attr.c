@@ -72,7 +72,7 @@ static int attr_slots_new(struct xml_state *s, size_t n)
 
 		while (slots < 4 * n)
 			slots *= 2;
-		s->attr_slot = fw_arena_zalloc(s->x->arena, slots * sizeof(*s->attr_slot));
+		s->attr_slot = fw_arena_calloc(s->x->arena, slots, sizeof(*s->attr_slot));
 		s->attr_slot_n = s->attr_slot ? slots : 0;
 		s->attr_tag = 1;
 		if (!s->attr_slot)

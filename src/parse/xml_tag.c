@@ -102,7 +102,7 @@ static int sign_room(struct xml_state *s, size_t depth)
 		return 0;
 	while (chains < depth)
 		chains *= 2;
-	s->innermost = fw_arena_zalloc(s->x->arena, chains * sizeof(*s->innermost));
+	s->innermost = fw_arena_calloc(s->x->arena, chains, sizeof(*s->innermost));
 	if (!s->innermost)
 		return fw_xml_memory(s);
 	s->sign_mask = chains - 1;

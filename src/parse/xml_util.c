@@ -87,7 +87,7 @@ int fw_xml_table_add(struct xml_state *s, struct xml_table *t, struct xml_node *
 		struct xml_table old = *t;
 		size_t n = t->slot ? (t->mask + 1) * 4 : 16;
 
-		t->slot = fw_arena_zalloc(s->x->arena, n * sizeof(struct xml_node *));
+		t->slot = fw_arena_calloc(s->x->arena, n, sizeof(struct xml_node *));
 		if (!t->slot) {
 			*t = old;
 			return fw_xml_memory(s);

@@ -474,6 +474,9 @@ void fw_rhythm_model(const struct fw_rhythm *r, struct fw_rhythm_model *out)
 
 /* ---- asking ------------------------------------------------------------------------------------------------------------------ */
 
+/* What is left of a walk when it ends: to add up to it exactly may take for ever where sums are kept in 80 bits, as on i386. */
+#define HOURS_LEAST 1e-9
+
 /*
  * Walks through the time to come in pieces in which nothing changes, neither the hour of the week nor the class of silence.
  */
@@ -554,7 +557,7 @@ double fw_rhythm_expected(const struct fw_rhythm_model *m, int64_t from_ms, int6
 
 	if (!m->last || from_ms < 0 || to_ms <= from_ms)
 		return 0;
-	for (walk_begin(&w, m, from_ms); left > 1e-9; left -= by)
+	for (walk_begin(&w, m, from_ms); left > HOURS_LEAST; left -= by)
 		sum += walk_on(&w, left, &by);
 	return sum;
 }
@@ -578,7 +581,7 @@ void fw_rhythm_guess(const struct fw_rhythm_model *m, int64_t now_ms, double tar
 	most = FW_MIN(most, gap);
 	out->quiet = w.weight < 0.25;
 	out->burst = m->n >= 2 && out->silence_ms < out->gap_ms / 4 && walk_rate(&w) * w.weight > 3 / gap;
-	while (hours < most) {
+	while (most - hours > HOURS_LEAST) {
 		double by, more = walk_on(&w, most - hours, &by);
 
 		if (sum + more >= target) {

@@ -12,6 +12,7 @@
  * its visit, when it comes over another connection than the one that lent the feed; over the same one it is simply a
  * second time, and stale.
  */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -294,6 +295,7 @@ static void visits_write(struct maria *m, struct fw_outcome *const *outcome, siz
 	struct fw_visit visit[CHUNK];
 	struct columns columns;
 
+	assert(n > 0 && n <= CHUNK);
 	for (size_t i = 0; i < n; i++) {
 		visit[i] = outcome[i]->visit;
 		visit[i].feed_id = outcome[i]->feed_id;
@@ -317,6 +319,7 @@ static void wheels_write(struct maria *m, struct fw_outcome *const *outcome, siz
 	struct fw_feed feed[CHUNK];
 	struct columns columns;
 
+	assert(n > 0 && n <= CHUNK);
 	for (size_t i = 0; i < n; i++)
 		feed[i] = feed_next(outcome[i], visitor_of(c, outcome[i]), c->now_ms);
 	columns_find(&columns, fw_wheel_fields, fw_wheel_field_n, feed, sizeof(*feed), n);

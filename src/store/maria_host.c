@@ -126,7 +126,7 @@ static struct fw_str name_of(const struct mr_join *join, char host[256])
 static int names_of(struct maria *m, struct fw_arena *a, const struct mr_join *join, size_t n, struct name **out, size_t *out_n,
 	struct fw_err *err)
 {
-	struct name *name = fw_arena_zalloc(a, (n + 1) * sizeof(*name));
+	struct name *name = fw_arena_calloc(a, n + 1, sizeof(*name));
 	size_t kept = 0;
 
 	for (size_t i = 0; name && i < n; i++) {

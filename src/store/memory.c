@@ -32,7 +32,7 @@ int mem_list_room(struct list *l, size_t more)
 		cap *= 2;
 	if (cap == l->cap)
 		return 0;
-	at = realloc(l->at, cap * sizeof(*at));
+	at = reallocarray(l->at, cap, sizeof(*at));
 	if (!at)
 		return FW_ENOMEM;
 	l->at = at;

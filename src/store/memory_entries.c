@@ -54,7 +54,7 @@ int mem_entry_list(struct fw_store *st, const struct fw_entry_query *q, fw_entry
 	struct fw_err *err)
 {
 	struct memory *m = mem_of(st);
-	struct item **order = malloc((m->items.n + 1) * sizeof(struct item *));
+	struct item **order = reallocarray(NULL, m->items.n + 1, sizeof(struct item *));
 	size_t n = 0;
 	int rc = 0;
 

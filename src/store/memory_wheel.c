@@ -157,7 +157,7 @@ int mem_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_are
 	int64_t now = ask->now_ms ? ask->now_ms : fw_now_ms();
 	struct claim c = {.m = m, .ask = ask, .a = a, .now_ms = now, .me = fw_budget_holder(ask->worker),
 		.until_ms = ask->due_before_ms ? FW_MIN(now, ask->due_before_ms) : now};
-	struct node **due = malloc((m->feeds.n + ask->id_n + 1) * sizeof(struct node *));
+	struct node **due = reallocarray(NULL, m->feeds.n + ask->id_n + 1, sizeof(struct node *));
 	size_t due_n;
 	int rc = 0;
 
@@ -262,7 +262,7 @@ int mem_pending(struct fw_store *st, int64_t due_before_ms, int64_t *n, int64_t 
 int mem_due_list(struct fw_store *st, int64_t due_before_ms, size_t limit, fw_due_cb *cb, void *ctx, struct fw_err *err)
 {
 	const struct memory *m = mem_of(st);
-	struct node **due = malloc((m->feeds.n + 1) * sizeof(struct node *));
+	struct node **due = reallocarray(NULL, m->feeds.n + 1, sizeof(struct node *));
 	size_t n = 0;
 	int rc = 0;
 

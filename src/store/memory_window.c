@@ -180,7 +180,7 @@ static bool feed_matches(const struct fw_feed *f, const struct fw_feed_query *q)
 int mem_feed_list(struct fw_store *st, const struct fw_feed_query *q, fw_feed_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct memory *m = mem_of(st);
-	struct node **order = malloc((m->feeds.n + 1) * sizeof(struct node *));
+	struct node **order = reallocarray(NULL, m->feeds.n + 1, sizeof(struct node *));
 	size_t n = 0;
 	int rc = 0;
 

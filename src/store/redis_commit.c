@@ -73,8 +73,8 @@ static int part_sort(struct rd_part *t, struct fw_err *err)
 {
 	t->good_n = t->line_n = t->run_n = 0;
 	t->others = t->news = false;
-	t->good = fw_arena_alloc(&t->r->arena, (t->n + 1) * sizeof(struct rd_plan *));
-	t->line = fw_arena_alloc(&t->r->arena, (t->n + 1) * sizeof(struct rd_plan *));
+	t->good = fw_arena_mul(&t->r->arena, t->n + 1, sizeof(struct rd_plan *), 0);
+	t->line = fw_arena_mul(&t->r->arena, t->n + 1, sizeof(struct rd_plan *), 0);
 	if (!t->good || !t->line)
 		return rd_no_memory(t->r, err);
 	for (size_t i = 0; i < t->n; i++) {
@@ -359,7 +359,7 @@ int rd_commit(struct fw_store *st, struct fw_commit *batch, struct fw_err *err)
 	int rc = rd_may_write(r, err);
 
 	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
-	t.plan = fw_arena_alloc(&r->arena, (batch->n + 1) * sizeof(*t.plan));
+	t.plan = fw_arena_mul(&r->arena, batch->n + 1, sizeof(*t.plan), 0);
 	if (!rc && !t.plan)
 		rc = rd_no_memory(r, err);
 	for (size_t i = 0; i < batch->n; i++) {

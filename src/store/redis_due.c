@@ -82,7 +82,7 @@ static int rows_read(struct dues *d, const struct fw_str *place, size_t n, bool 
 /* All that is in a reply, or every second of it. */
 static int places_read(struct dues *d, const struct rd_reply *all, size_t n, size_t step, bool parked, struct fw_err *err)
 {
-	struct fw_str *place = fw_arena_alloc(&d->arena, (n + 1) * sizeof(*place));
+	struct fw_str *place = fw_arena_mul(&d->arena, n + 1, sizeof(*place), 0);
 
 	if (!place)
 		return rd_no_memory(d->r, err);

@@ -244,11 +244,11 @@ struct list {
 /* Titles and addresses of the feeds that rows belong to. */
 static int feeds_name(struct list *l, int shard, struct fw_entry_row *row, size_t n, struct fw_err *err)
 {
-	struct fw_feed *feed = fw_arena_zalloc(&l->arena, (n + 1) * sizeof(*feed)), **at;
+	struct fw_feed *feed = fw_arena_calloc(&l->arena, n + 1, sizeof(*feed)), **at;
 	size_t feed_n = 0;
 	int rc;
 
-	at = fw_arena_zalloc(&l->arena, (n + 1) * sizeof(struct fw_feed *));
+	at = fw_arena_calloc(&l->arena, n + 1, sizeof(struct fw_feed *));
 	if (!feed || !at)
 		return rd_no_memory(l->r, err);
 	for (size_t i = 0; i < n; i++) { /* entries of one feed mostly stand together */
@@ -304,7 +304,7 @@ static int portion_show(struct list *l, const struct pick *p, size_t n, struct f
 	int rc = 0;
 
 	fw_arena_reset(&l->arena, RD_ARENA_KEEP);
-	row = fw_arena_zalloc(&l->arena, n * sizeof(*row));
+	row = fw_arena_calloc(&l->arena, n, sizeof(*row));
 	if (!row)
 		return rd_no_memory(l->r, err);
 	for (int shard = 0; shard < l->r->shard_n && !rc; shard++)

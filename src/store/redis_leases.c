@@ -77,8 +77,8 @@ static int look(struct rd_part *t, struct fw_err *err)
 {
 	struct redis *r = t->r;
 	struct rd_loans *own = &r->loans;
-	struct rd_plan **open = fw_arena_alloc(&r->arena, (t->n + 1) * sizeof(struct rd_plan *));
-	struct rd_loan **doubt = fw_arena_alloc(&r->arena, (own->n + 1) * sizeof(struct rd_loan *));
+	struct rd_plan **open = fw_arena_mul(&r->arena, t->n + 1, sizeof(struct rd_plan *), 0);
+	struct rd_loan **doubt = fw_arena_mul(&r->arena, own->n + 1, sizeof(struct rd_loan *), 0);
 	size_t open_n = 0, doubt_n = 0;
 	struct rd_reply *reply;
 	struct rd_conn *c;

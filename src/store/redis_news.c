@@ -70,7 +70,7 @@ static int plans_begin(struct rd_part *t, struct fw_err *err)
 		p->new_n = p->changed_n = p->gone_n = 0;
 		if (!p->o->entry_n)
 			continue;
-		p->news = fw_arena_zalloc(&t->r->arena, p->o->entry_n * sizeof(*p->news));
+		p->news = fw_arena_calloc(&t->r->arena, p->o->entry_n, sizeof(*p->news));
 		if (!p->news)
 			return rd_no_memory(t->r, err);
 	}
@@ -477,7 +477,7 @@ int rd_news_send(struct rd_part *t, struct fw_err *err)
 		new_n += t->good[i]->new_n;
 		n += t->good[i]->new_n + t->good[i]->changed_n;
 	}
-	m = fw_arena_alloc(&t->r->arena, (n + 1) * sizeof(*m));
+	m = fw_arena_mul(&t->r->arena, n + 1, sizeof(*m), 0);
 	if (!m)
 		return rd_no_memory(t->r, err);
 	n = 0;

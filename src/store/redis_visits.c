@@ -25,10 +25,10 @@ struct visits {
 /* Show visits in this order; their ids are set. */
 static int visits_show(struct visits *v, int shard, const struct fw_visit *visit, size_t n, struct fw_err *err)
 {
-	struct fw_feed *feed = fw_arena_zalloc(&v->arena, (n + 1) * sizeof(*feed)), **at;
+	struct fw_feed *feed = fw_arena_calloc(&v->arena, n + 1, sizeof(*feed)), **at;
 	int rc;
 
-	at = fw_arena_alloc(&v->arena, (n + 1) * sizeof(struct fw_feed *));
+	at = fw_arena_mul(&v->arena, n + 1, sizeof(struct fw_feed *), 0);
 	if (!feed || !at)
 		return rd_no_memory(v->r, err);
 	for (size_t i = 0; i < n; i++) {
@@ -108,7 +108,7 @@ static int batch_show(struct visits *v, int shard, struct fw_str lines, int64_t 
 
 	for (size_t i = 0; i < lines.len; i++)
 		max += lines.p[i] == '\n';
-	visit = fw_arena_alloc(&v->arena, (max + 1) * sizeof(*visit));
+	visit = fw_arena_mul(&v->arena, max + 1, sizeof(*visit), 0);
 	if (!visit)
 		return rd_no_memory(v->r, err);
 	(void)fw_str_split(lines, '\n', &lines); /* each line has its end in front */

@@ -42,7 +42,7 @@ int rd_feeds_fill(struct redis *r, int shard, struct fw_feed **feed, size_t n, c
 	struct fw_arena *a, struct fw_err *err)
 {
 	static const char *const key[] = {"error", "validators", "about", "rhythm", "redirect"};
-	unsigned *groups = fw_arena_zalloc(a, (n + 1) * sizeof(*groups));
+	unsigned *groups = fw_arena_calloc(a, n + 1, sizeof(*groups));
 	size_t count[FW_N(key)] = {0}, asked = 0, at = 0;
 	struct rd_reply **reply;
 	struct rd_conn *c;
@@ -189,7 +189,7 @@ static int claim_from(struct redis *r, int shard, const struct fw_claim_ask *ask
 	got->deferred_n += (size_t)rd_int(reply->elem[2]);
 	next_note(got, reply->elem[3]);
 	r->epoch[shard] = rd_int(reply->elem[4]);
-	feed = fw_arena_alloc(&r->arena, (n + 1) * sizeof(struct fw_feed *));
+	feed = fw_arena_mul(&r->arena, n + 1, sizeof(struct fw_feed *), 0);
 	if (!feed)
 		return rd_no_memory(r, err);
 	leases_fill(ask, reply, l, feed);
@@ -211,7 +211,7 @@ static int claim_from(struct redis *r, int shard, const struct fw_claim_ask *ask
 /* Put what was lent of this part of the ids in its order. */
 static int ids_sort(struct redis *r, const struct fw_claim_ask *part, struct fw_lease *l, size_t n, struct fw_err *err)
 {
-	struct fw_lease *copy = fw_arena_alloc(&r->arena, (n + 1) * sizeof(*copy));
+	struct fw_lease *copy = fw_arena_mul(&r->arena, n + 1, sizeof(*copy), 0);
 	size_t k = 0;
 
 	if (!copy)
@@ -508,8 +508,8 @@ int rd_take_pushed(struct redis *r, const char *worker, struct fw_err *err)
 	rc = rd_run1(r, RD_PUSHED, &r->arena, &all, "taking addresses to fetch", err);
 	if (rc || !all->n)
 		return rc;
-	feed = fw_arena_alloc(&r->arena, all->n * sizeof(*feed));
-	refused = fw_arena_alloc(&r->arena, all->n * sizeof(*refused));
+	feed = fw_arena_mul(&r->arena, all->n, sizeof(*feed), 0);
+	refused = fw_arena_mul(&r->arena, all->n, sizeof(*refused), 0);
 	if (!feed || !refused)
 		return rd_no_memory(r, err);
 	rc = pushed_sort(r, all, feed, &n, refused, &refused_n, err);

@@ -360,8 +360,8 @@ static int feeds_show(struct redis *r, const int64_t *id, size_t n, const struct
 	int rc = 0;
 
 	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
-	feed = fw_arena_zalloc(&r->arena, (n + 1) * sizeof(*feed));
-	mine = fw_arena_alloc(&r->arena, (n + 1) * sizeof(struct fw_feed *));
+	feed = fw_arena_calloc(&r->arena, n + 1, sizeof(*feed));
+	mine = fw_arena_mul(&r->arena, n + 1, sizeof(struct fw_feed *), 0);
 	if (!feed || !mine)
 		return rd_no_memory(r, err);
 	for (int shard = 0; shard < r->shard_n && !rc; shard++) {

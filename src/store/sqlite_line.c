@@ -181,11 +181,11 @@ int sq_line_setup(struct sqlite *s, struct fw_err *err)
 static bool grow(struct sq_puts *w)
 {
 	size_t cap = w->cap ? w->cap * 2 : 64;
-	struct sq_put *put = realloc(w->put, cap * sizeof(*put));
+	struct sq_put *put = reallocarray(w->put, cap, sizeof(*put));
 	int64_t (*order)[2];
 
 	w->put = put ? put : w->put;
-	order = put ? realloc(w->order, cap * sizeof(*order)) : NULL;
+	order = put ? reallocarray(w->order, cap, sizeof(*order)) : NULL;
 	w->order = order ? order : w->order;
 	w->cap = order ? cap : w->cap;
 	return order != NULL;
@@ -249,7 +249,7 @@ static int put_again(struct sqlite *s, size_t i, struct fw_err *err)
 
 int sq_line_write(struct sqlite *s, struct fw_err *err)
 {
-	size_t n = s->puts.n, done;
+	size_t n = s->puts.n, done = 0;
 	int rc;
 
 	if (!n)

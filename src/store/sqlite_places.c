@@ -84,7 +84,7 @@ bool sq_sort(int64_t (*v)[2], size_t n)
 {
 	int64_t (*from)[2] = v, (*spare)[2], (*to)[2], both = -1, any = 0;
 
-	spare = to = n ? malloc(n * sizeof(*to)) : NULL;
+	spare = to = n ? reallocarray(NULL, n, sizeof(*to)) : NULL;
 	for (size_t i = 0; i < n; i++) {
 		both &= v[i][0];
 		any |= v[i][0];

@@ -196,6 +196,32 @@ START_TEST(arena_trims)
 }
 END_TEST
 
+/* A size that does not fit into size_t is refused, not wrapped round to a small one. */
+START_TEST(arena_counts)
+{
+	static const struct { size_t n, size, more; } T[] = {
+		{SIZE_MAX, 2, 0}, {SIZE_MAX / 2 + 1, 2, 0}, {SIZE_MAX / 3 + 1, 3, 0}, {SIZE_MAX / 2, 2, 8}, {SIZE_MAX, 1, 1},
+	};
+	struct fw_arena a;
+	char *p;
+
+	fw_arena_init(&a, 0);
+	for (size_t i = 0; i < FW_N(T); i++) {
+		a.failed = false;
+		ck_assert_ptr_null(fw_arena_mul(&a, T[i].n, T[i].size, T[i].more));
+		ck_assert(a.failed);
+		a.failed = false;
+		ck_assert(T[i].more || !fw_arena_calloc(&a, T[i].n, T[i].size));
+		ck_assert(T[i].more || a.failed);
+	}
+	ck_assert_ptr_nonnull(fw_arena_mul(&a, 0, 8, 0));
+	p = fw_arena_calloc(&a, 1000, 100);
+	for (size_t i = 0; i < 100000; i++)
+		ck_assert_int_eq(p[i], 0);
+	fw_arena_finish(&a);
+}
+END_TEST
+
 START_TEST(arena_ceiling)
 {
 	struct fw_arena a;
@@ -226,6 +252,7 @@ int main(void)
 	tcase_add_test(t, map_grows_and_forgets);
 	tcase_add_test(t, str_int_limits);
 	tcase_add_test(t, arena_trims);
+	tcase_add_test(t, arena_counts);
 	tcase_add_test(t, arena_ceiling);
 	suite_add_tcase(s, t);
 	return run_suite(s);

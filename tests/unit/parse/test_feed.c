@@ -203,8 +203,8 @@ START_TEST(memory_limit)
 	ck_assert_uint_gt(doc->entry_n, 100);
 	ck_assert_uint_lt(doc->entry_n, 5000);
 	fw_document_free(doc);
-	o.limits.max_memory = 1000;
-	ck_assert_int_eq(fw_parse(b.p, b.len, &o, &doc, &err), FW_ELIMIT);
+	o.limits.max_memory = 1; /* what a document with nothing in it takes is more */
+	ck_assert_int_eq(fw_parse("<rss/>", 6, &o, &doc, &err), FW_ELIMIT);
 	ck_assert_ptr_nonnull(strstr(err.text, "max_memory"));
 	fw_buf_finish(&b);
 }
