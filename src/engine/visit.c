@@ -277,7 +277,7 @@ static void state_redirect(struct visit *v, int64_t now_ms)
 static void state_rhythm(struct visit *v, const struct fw_due_facts *facts, int64_t now_ms)
 {
 	char text[FW_RHYTHM_MAX];
-	int64_t *dates = fw_arena_alloc(&v->arena, (v->doc->entry_n + 1) * sizeof(*dates));
+	int64_t *dates = fw_arena_mul(&v->arena, v->doc->entry_n + 1, sizeof(*dates), 0);
 	size_t n = 0, len;
 
 	for (const struct fw_entry *e = v->doc->entries; e && dates; e = e->next) {
@@ -499,18 +499,19 @@ void visit_weather_again(struct visit *v, const struct fw_weather *w, int64_t mo
 bool visit_weather(struct visit *v, struct fw_weather *w, int64_t mono_ms)
 {
 	const struct fw_fetch *f = &v->fetch;
-	int64_t asked_ago_ms = f->visit.at_ms - v->lease->feed.last_visit_ms;
+	int64_t asked_ago_ms = f->visit.at_ms - v->lease->feed.last_visit_ms, began_ms;
 	struct fw_weather_visit seen;
 	char host[256];
 	bool was = w->down;
 
-	v->began_ms = mono_ms - f->visit.total_us / 1000;
+	began_ms = mono_ms - f->visit.total_us / 1000;
+	v->began_ms = began_ms - f->name_age_ms; /* a lookup that began before the visit tells how the network was then */
 	v->ended_ms = mono_ms;
 	if (v->impatient || !fw_store_host(f->final_url.len ? f->final_url : f->url, host, sizeof(host)))
 		return false;
 	seen = (struct fw_weather_visit){
 		.host = fw_hash64(host, strlen(host)), .sign = fw_weather_sign(f->kind, f->visit.connect_us > 0, f->refused),
-		.failing = v->lease->feed.fail_n > 0, .asked_ms = asked_ago_ms > 0 ? v->began_ms - asked_ago_ms : INT64_MIN,
+		.failing = v->lease->feed.fail_n > 0, .asked_ms = asked_ago_ms > 0 ? began_ms - asked_ago_ms : INT64_MIN,
 		.begin_ms = v->began_ms, .now_ms = mono_ms,
 	};
 	v->our_network = fw_weather_seen(w, &seen);

@@ -48,6 +48,7 @@ static int ask(struct fw_fetch_priv *v, const char *addrs)
 {
 	if (v->n == 0)
 		address_note(v, addrs);
+	v->f->name_age_ms = 0; /* it has an answer */
 	v->dns_us = addrs ? fw_mono_us() : 0;
 	v->f->visit.dns_us = addrs ? FW_MAX(v->dns_us - v->start_us, 1) : 0;
 	if (v->fr->crowd && fw_seat_take(v, addrs)) {
@@ -120,6 +121,7 @@ static int hop_begin(struct fw_fetch_priv *v)
 	if (to->literal)
 		return ask(v, NULL);
 	state = fw_resolve(v->fr->resolver, to->host, &v->wait, &addrs);
+	f->name_age_ms = (int64_t)v->wait.age_ms;
 	if (state == FW_RESOLVE_WAIT)
 		return 0;
 	if (state == FW_RESOLVE_OK)

@@ -73,6 +73,7 @@ struct fw_fetch {
 	bool refused;                /* kinds DNS and CONNECT: somebody out there said no: there is no such name, nobody listens at that port */
 	bool resolved;               /* url's host has an address, not a proxy's: */
 	unsigned char address[16];   /* the lowest of them, as fw_crowd_key() says */
+	int64_t name_age_ms;         /* it ended without addresses: how long before it the lookup began that it waited for or was told of */
 	bool put_off;                /* LOCAL, for its address was too busy for too long: nobody was asked anything */
 	bool body_partial;           /* the body was cut (transfer broke behind the headers): kind says how */
 

@@ -136,9 +136,12 @@ void fw_judge_failure(struct fw_fetch_priv *v, CURLcode rc)
 	case CURLE_SSL_ENGINE_INITFAILED:
 		fw_visit_verdict(v->f, FW_VISIT_LOCAL, "the trust store cannot be read: see ca_file, or install ca-certificates");
 		break;
+#if FW_HAVE_CURLE_TOO_LARGE
+	case CURLE_TOO_LARGE:
+#endif
 	case CURLE_OUT_OF_MEMORY:
 	case CURLE_FAILED_INIT:
-		/* libcurl says the same of a header line past its own 100 kB; once an answer has begun, that is it */
+		/* libcurl before 8.6 says the same of a header line past its own 100 kB; once an answer has begun, that is it */
 		if (v->reply.header_bytes)
 			fw_visit_verdict(v->f, FW_VISIT_LIMIT, "a header line is longer than 100 kB");
 		else

@@ -37,7 +37,7 @@
 struct fw_resolve_entry {
 	struct fw_resolver *r;
 	enum fw_resolve_state state; /* FW_RESOLVE_WAIT: asked */
-	uint64_t until_ms;           /* of the loop's clock */
+	uint64_t asked_ms, until_ms; /* of the loop's clock */
 	char *addrs;
 	bool telling;                /* those who waited are being told: it stays */
 	struct fw_resolve_wait *wait;
@@ -342,6 +342,7 @@ static struct fw_resolve_entry *entry_new(struct fw_resolver *r, struct fw_str h
 			entry_free(old);
 	}
 	e->r = r;
+	e->asked_ms = uv_now(r->loop);
 	e->host_len = host.len;
 	memcpy(e->host, host.p, host.len + 1);
 	fw_map_put(&r->by_host, (struct fw_str){e->host, e->host_len}, e, &rc);
@@ -509,13 +510,30 @@ static void ask(struct fw_resolve_entry *e)
 	timer_set(e->r);
 }
 
+static int servers_copy(ares_channel to, ares_channel from)
+{
+#if FW_HAVE_ARES_SERVERS_CSV
+	char *servers = ares_get_servers_csv(from);
+	int rc = servers ? ares_set_servers_ports_csv(to, servers) : ARES_ENOMEM;
+
+	ares_free_string(servers);
+#else
+	struct ares_addr_port_node *servers = NULL;
+	int rc = ares_get_servers_ports(from, &servers);
+
+	if (rc == ARES_SUCCESS)
+		rc = ares_set_servers_ports(to, servers);
+	ares_free_data(servers);
+#endif
+	return rc;
+}
+
 /*
  * The machine has moved to another network, or DHCP said something new: from now on those servers are asked that resolv.conf
  * names now, also for what is being asked. c-ares 1.18 never looks again, and would ask the old ones until the next restart.
  */
 static void servers_renew(struct fw_resolver *r)
 {
-	struct ares_addr_port_node *servers = NULL;
 	ares_channel fresh;
 
 	if (r->named || uv_now(r->loop) - r->looked_ms < LOOK_MS)
@@ -523,19 +541,16 @@ static void servers_renew(struct fw_resolver *r)
 	r->looked_ms = uv_now(r->loop);
 	if (!conf_changed(r) || channel_open(r, &fresh) != ARES_SUCCESS)
 		return;
-	if (ares_get_servers_ports(fresh, &servers) == ARES_SUCCESS && servers) {
-		r->asking = r->renewing = true;
-		ares_cancel(r->ares);
-		r->asking = r->renewing = false;
-		r->v6_first = has_v6();
-		if (ares_set_servers_ports(r->ares, servers) != ARES_SUCCESS)
-			r->conf_was = (struct stat){0}; /* out of memory: try again next time */
-		for (struct fw_resolve_entry *e = r->oldest; e; e = e->next) {
-			if (e->state == FW_RESOLVE_WAIT)
-				ask(e);
-		}
+	r->asking = r->renewing = true;
+	ares_cancel(r->ares);
+	r->asking = r->renewing = false;
+	r->v6_first = has_v6();
+	if (servers_copy(r->ares, fresh) != ARES_SUCCESS)
+		r->conf_was = (struct stat){0}; /* out of memory: try again next time */
+	for (struct fw_resolve_entry *e = r->oldest; e; e = e->next) {
+		if (e->state == FW_RESOLVE_WAIT)
+			ask(e);
 	}
-	ares_free_data(servers);
 	ares_destroy(fresh);
 }
 
@@ -551,6 +566,7 @@ enum fw_resolve_state fw_resolve(struct fw_resolver *r, const char *host, struct
 
 	*addrs = NULL;
 	w->entry = NULL;
+	w->age_ms = 0;
 	if (is_localhost(fw_str(host))) {
 		*addrs = r->v6_first ? "[::1],127.0.0.1" : "127.0.0.1,[::1]";
 		return FW_RESOLVE_OK;
@@ -559,7 +575,9 @@ enum fw_resolve_state fw_resolve(struct fw_resolver *r, const char *host, struct
 		entry_free(e);
 		e = NULL;
 	}
-	if (!e) {
+	if (e) {
+		w->age_ms = uv_now(r->loop) - e->asked_ms;
+	} else {
 		servers_renew(r);
 		e = entry_new(r, fw_str(host));
 		if (!e)

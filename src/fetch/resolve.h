@@ -29,6 +29,7 @@ typedef void fw_resolve_cb(struct fw_resolve_wait *w, enum fw_resolve_state stat
 struct fw_resolve_wait { /* the caller's; belongs to the resolver while it waits */
 	fw_resolve_cb *cb;
 	struct fw_resolve_entry *entry; /* NULL: not waiting */
+	uint64_t age_ms; /* by fw_resolve(): how long ago the lookup began; 0: with this call. Others share one, and failures are cached */
 	struct fw_resolve_wait *prev, *next;
 };
 

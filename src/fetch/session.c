@@ -76,7 +76,7 @@ static int on_new(SSL *ssl, SSL_SESSION *session)
 	}
 	i2d_SSL_SESSION(session, &at);
 	fresh.n = (size_t)n;
-	fresh.until_s = (int64_t)SSL_SESSION_get_time(session) + SSL_SESSION_get_timeout(session);
+	fresh.until_s = (int64_t)time(NULL) + SSL_SESSION_get_timeout(session); /* its time began now */
 	place_clear(p);
 	*p = fresh;
 	return 0;
@@ -133,6 +133,10 @@ int fw_sessions_hook(struct fw_sessions *s, void *ssl_ctx, const char *host, int
 		free(h);
 		return FW_ENOMEM;
 	}
+#ifdef SSL_OP_IGNORE_UNEXPECTED_EOF
+	/* A server that closes without close_notify has ended its body, as for browsers; one with a length that is cut short is told by it. */
+	SSL_CTX_set_options(ssl_ctx, SSL_OP_IGNORE_UNEXPECTED_EOF);
+#endif
 	SSL_CTX_set_session_cache_mode(ssl_ctx, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
 	SSL_CTX_sess_set_new_cb(ssl_ctx, on_new);
 	SSL_CTX_set_info_callback(ssl_ctx, on_info);

@@ -271,7 +271,7 @@ static bool within(unsigned c, unsigned from, unsigned to)
 	return c >= from && c <= to;
 }
 
-struct exception { uint16_t pair, point; };
+struct exception { uint16_t pair; uint32_t point; };
 
 static uint32_t exception(const struct exception *list, size_t n, const unsigned char *p)
 {
@@ -300,7 +300,7 @@ static size_t no_pair(struct batch *b, const unsigned char *p, size_t left, size
 	return add_fault(b, at, left > 1 && p[1] >= 0x80 ? 2 : 1);
 }
 
-/* Four bytes that glibc has no character for since two bytes stand for it as well. */
+/* Four bytes of characters that two bytes stand for as well: glibc has none of these, or since 2.41 what was in private use. */
 static uint32_t gb18030_four(const unsigned char *p)
 {
 	uint32_t n = (((p[0] - 0x81u) * 10 + p[1] - '0') * 126 + p[2] - 0x81u) * 10 + p[3] - '0';
@@ -312,6 +312,11 @@ static uint32_t gb18030_four(const unsigned char *p)
 
 static size_t step_gb18030(struct batch *b, const unsigned char *p, size_t left, size_t at)
 {
+	/* in private use by the standard, and by glibc since 2.41 */
+	static const struct exception LIST[] = {
+		{0xa3a0, 0x3000}, {0xfe51, 0x20087}, {0xfe52, 0x20089}, {0xfe53, 0x200cc}, {0xfe6c, 0x215d7}, {0xfe76, 0x2298f},
+		{0xfe91, 0x241fe},
+	};
 	uint32_t cp;
 
 	if (*p == 0x80) {
@@ -334,8 +339,9 @@ static size_t step_gb18030(struct batch *b, const unsigned char *p, size_t left,
 	}
 	if (left < 2 || !(within(p[1], 0x40, 0x7e) || within(p[1], 0x80, 0xfe)))
 		return no_pair(b, p, left, at);
-	if (p[0] == 0xa3 && p[1] == 0xa0)
-		add_point(b, 0x3000, at);
+	cp = exception(LIST, FW_N(LIST), p);
+	if (cp)
+		add_point(b, cp, at);
 	else
 		add(b, p, 2, at);
 	return 2;

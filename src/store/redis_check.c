@@ -171,16 +171,17 @@ static void inspect_memory(struct redis *r, fw_inspect_cb *cb, void *ctx)
 int rd_inspect(struct fw_store *st, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct redis *r = redis_of(st);
-	struct fw_str version;
+	struct fw_str valkey, version;
 	int64_t now_ms;
 	char text[160];
 	int rc = rd_clock(st, &now_ms, err); /* it answers; what INFO does not tell is passed over */
 
 	if (rc)
 		return rc;
-	version = rd_info(r, "server", "redis_version");
-	(void)fw_snprintf(text, sizeof(text), "Redis %.*s, %d shard%s", FW_STR_ARG(fw_str_sub(version.p ? version : FW_STR("?"), 0, 40)),
-		r->shard_n, r->shard_n == 1 ? "" : "s: takes no copies, and feeds keep to their host's shard");
+	valkey = rd_info(r, "server", "valkey_version"); /* its redis_version is the one that it is compatible with */
+	version = valkey.p ? valkey : rd_info(r, "server", "redis_version");
+	(void)fw_snprintf(text, sizeof(text), "%s %.*s, %d shard%s", valkey.p ? "Valkey" : "Redis",
+		FW_STR_ARG(fw_str_sub(version.p ? version : FW_STR("?"), 0, 40)), r->shard_n, r->shard_n == 1 ? "" : "s: takes no copies, and feeds keep to their host's shard");
 	cb(ctx, "server", 0, text, "");
 	inspect_durability(r, cb, ctx);
 	inspect_memory(r, cb, ctx);

@@ -475,7 +475,7 @@ static int sqlite_changed(struct fw_store *st, bool *changed, struct fw_err *err
 
 /* Each of these lists what should not be; column 0 is a sentence. */
 static const char *const checks[] = {
-	"SELECT 'file: ' || integrity_check FROM pragma_integrity_check(20) WHERE integrity_check <> 'ok'",
+	"SELECT 'file: ' || integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok' LIMIT 20",
 	"SELECT 'feed ' || feed_id || ': active, but neither waiting nor lent' FROM aside WHERE status = 0 AND host_id = 0",
 	"SELECT 'feed ' || feed_id || ': on the wheel ' || count(*) || ' times' FROM wheel GROUP BY feed_id HAVING count(*) > 1",
 	"SELECT 'feed ' || feed_id || ': waiting, but not active' FROM aside WHERE status <> 0 AND host_id > 0",

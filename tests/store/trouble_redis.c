@@ -1238,7 +1238,7 @@ START_TEST(doctor_looks_at_durability)
 	server_up(NULL);
 	st = store_open(url, FW_STORE_CREATE);
 	OK(fw_store_inspect(st, finding, &f, &err));
-	ck_assert_msg(f.worst == 0 && strstr(f.words, "everysec") && strstr(f.words, "Redis 7"), "%s", f.words);
+	ck_assert_msg(f.worst == 0 && strstr(f.words, "everysec") && (strstr(f.words, "Redis ") || strstr(f.words, "Valkey ")), "%s", f.words);
 	told("CONFIG SET maxmemory 1000mb");
 	for (size_t i = 0; i < FW_N(T); i++) {
 		f = (struct found){0};

@@ -34,7 +34,8 @@ def fetched(w, since=""):
     return sum(f.get("last_result") in ("ok", "same", "not_modified") and f["last_visit"] > since for f in w.json("list"))
 
 
-@case("a run whose name servers say nothing: nobody is charged, status, why and the metric tell; when they are back all is fetched soon")
+@case("a run whose name servers say nothing: nobody is charged, status, why and the metric tell; when they are back all is fetched soon",
+      needs="server")
 def no_names(base):
     names = Names(mute=True)
     with origin(base, samples(base), "--feeds", str(FEEDS)) as o:

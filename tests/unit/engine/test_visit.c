@@ -522,6 +522,30 @@ START_TEST(own_network) /* a failure that is laid at our own door charges nobody
 }
 END_TEST
 
+START_TEST(old_lookup) /* one that began when the network was down fails when it is up again: the feed is not charged with it */
+{
+	struct fw_weather w = {.up_ms = FW_HOUR_MS, .alive_ms = FW_HOUR_MS};
+
+	V.fetch.kind = FW_VISIT_DNS;
+	V.fetch.url = FW_STR("http://h.example/");
+	ck_assert(!visit_weather(&V, &w, FW_HOUR_MS + FW_WEATHER_AFTER_MS));
+	ck_assert(!V.our_network);
+	V.fetch.name_age_ms = 1;
+	ck_assert(!visit_weather(&V, &w, FW_HOUR_MS + FW_WEATHER_AFTER_MS));
+	ck_assert(V.our_network);
+	/* nor is it news that the network were down */
+	for (int i = 0; i < 2 * FW_WEATHER_DOWN_N; i++) {
+		char url[50];
+
+		(void)fw_snprintf(url, sizeof(url), "http://h%d.example/", i);
+		V.fetch.url = fw_str(url);
+		V.fetch.name_age_ms = FW_WEATHER_AFTER_MS + 1;
+		ck_assert(!visit_weather(&V, &w, FW_HOUR_MS + FW_WEATHER_AFTER_MS));
+	}
+	ck_assert(!w.down);
+}
+END_TEST
+
 START_TEST(clock_jumps) /* the wall clock goes forth and back by years: nothing is due before the next minute, or later than it should */
 {
 	static const int64_t JUMP[] = {0, FW_HOUR_MS, -FW_HOUR_MS, 3650 * FW_DAY_MS, -3650 * FW_DAY_MS, -NOW, INT64_C(253402300799000) - NOW};
@@ -609,6 +633,7 @@ int main(void)
 	tcase_add_loop_test(t, adoption, 0, 9);
 	tcase_add_loop_test(t, sightings, 0, 7);
 	tcase_add_test(t, own_network);
+	tcase_add_test(t, old_lookup);
 	tcase_add_loop_test(t, clock_jumps, 0, 35);
 	tcase_add_loop_test(t, absurd_headers, 0, 8);
 	suite_add_tcase(s, t);

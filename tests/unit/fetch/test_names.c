@@ -218,11 +218,19 @@ START_TEST(search_lists_are_for_bare_names)
 }
 END_TEST
 
-static void resolver_gone(void *ctx)
+static void resolver_gone(void *gone)
 {
-	struct fw_resolve_wait *w = ctx;
+	*(bool *)gone = true;
+}
 
-	w->cb = NULL;
+/* Destroy it, and turn the loop until it has let go of everything: how often is c-ares's matter. */
+static void resolver_end(struct fw_resolver *r)
+{
+	bool gone = false;
+
+	fw_resolver_destroy(r, resolver_gone, &gone);
+	while (!gone)
+		uv_run(&loop, UV_RUN_ONCE);
 }
 
 /* A line of this machine's hosts file, but not one for localhost. */
@@ -254,7 +262,7 @@ START_TEST(hosts_file_comes_first)
 	ck_assert_msg(strstr(addrs, want) != NULL, "%s is not in %s", want, addrs);
 	ck_assert_int_eq(fw_resolve(r, name, &w, &addrs), FW_RESOLVE_OK);
 	ck_assert_uint_eq(dns.query_n, 0);
-	fw_resolver_destroy(r, resolver_gone, &w);
+	resolver_end(r);
 }
 END_TEST
 
@@ -311,7 +319,7 @@ START_TEST(servers_change) /* a long run outlives its network: what waits is ask
 	while (done_n < 2)
 		uv_run(&loop, UV_RUN_ONCE);
 	ck_assert_uint_eq(other.query_n, 2);
-	fw_resolver_destroy(r, resolver_gone, &a);
+	resolver_end(r);
 	dns_close(&deaf);
 	dns_close(&other);
 	unlink(path);
@@ -650,6 +658,37 @@ static void tell(struct fw_resolve_wait *w, enum fw_resolve_state state, const c
 	uv_stop(&loop);
 }
 
+/* Whoever joins a lookup, or is told what it said, is told how old it is. */
+START_TEST(lookups_have_an_age)
+{
+	struct fw_resolve_wait first = {.cb = tell}, second = {.cb = tell};
+	struct fw_resolver *r;
+	const char *addrs;
+	uint64_t begun;
+
+	ck_assert_int_eq(fw_resolver_create(&loop, servers, NULL, &r, NULL), 0);
+	begun = uv_now(&loop);
+	ck_assert_int_eq(fw_resolve(r, "silent.example", &first, &addrs), FW_RESOLVE_WAIT);
+	ck_assert_uint_eq(first.age_ms, 0);
+	while (uv_now(&loop) < begun + 20)
+		uv_run(&loop, UV_RUN_NOWAIT);
+	ck_assert_int_eq(fw_resolve(r, "silent.example", &second, &addrs), FW_RESOLVE_WAIT);
+	ck_assert_uint_ge(second.age_ms, 20);
+	fw_resolve_cancel(&first);
+	fw_resolve_cancel(&second);
+	ck_assert_int_eq(fw_resolve(r, "gone.example", &first, &addrs), FW_RESOLVE_WAIT);
+	for (told_state = FW_RESOLVE_WAIT; told_state == FW_RESOLVE_WAIT;)
+		uv_run(&loop, UV_RUN_DEFAULT);
+	ck_assert_int_eq(told_state, FW_RESOLVE_NONE);
+	begun = uv_now(&loop);
+	while (uv_now(&loop) < begun + 20)
+		uv_run(&loop, UV_RUN_NOWAIT);
+	ck_assert_int_eq(fw_resolve(r, "gone.example", &first, &addrs), FW_RESOLVE_NONE);
+	ck_assert_uint_ge(first.age_ms, 20);
+	resolver_end(r);
+}
+END_TEST
+
 START_TEST(cache_is_bounded)
 {
 	struct fw_resolve_wait w = {.cb = tell};
@@ -674,9 +713,7 @@ START_TEST(cache_is_bounded)
 	ck_assert_str_eq(told, "127.0.0.1");
 	ck_assert_int_eq(fw_resolve(r, "feeds.example", &w, &addrs), FW_RESOLVE_OK);
 	ck_assert_str_eq(addrs, "127.0.0.1");
-	fw_resolver_destroy(r, resolver_gone, &w);
-	uv_run(&loop, UV_RUN_NOWAIT);
-	ck_assert_ptr_null(w.cb);
+	resolver_end(r);
 }
 END_TEST
 
@@ -686,7 +723,7 @@ int main(void)
 		name_is_asked_once, crowd_asks_once, names_that_fail, servers_that_fail, international_names, search_lists_are_for_bare_names,
 		hosts_file_comes_first, servers_change, guarded_names, localhost_is_here, rebinding,
 		answers_are_pinned, few_at_an_address, first_come_first_served, redirects_give_places_back, leaving_the_line, a_line_too_long,
-		clocks_begin_with_the_turn, failures_give_places_back, a_proxy_is_no_crowd, last_done_destroys, cache_is_bounded,
+		clocks_begin_with_the_turn, failures_give_places_back, a_proxy_is_no_crowd, last_done_destroys, lookups_have_an_age, cache_is_bounded,
 	};
 	Suite *s = suite_create("fetch names");
 	TCase *t = tcase_create("names");
