@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: ISC */
-/* The front door: the HTTP server in front of a store. */
+/* The front door: the HTTP server in front of a store. In a build without it what can fail is FW_EUNSUP. */
 #ifndef FEEDWHEEL_SERVE_H
 #define FEEDWHEEL_SERVE_H
 
 #include "feedwheel/ingest.h"
 #include "feedwheel/meter.h"
 
+/* The library behind it, with its version; NULL: this build has no server. */
+const char *fw_serve_library(void);
 /* A socket that listens where the setting says; *fd is the caller's. Errors: FW_EINVAL, with the reason. */
 FW_MUST_CHECK int fw_serve_listen(const struct fw_config *c, int *fd, struct fw_err *err);
 /* Closes it, and takes a socket's name out of the file system. */

@@ -282,7 +282,7 @@ enum MHD_Result http_feed_add(struct request *r)
 	if (!doc)
 		return ok;
 	page_begin(&p, r);
-	f = fw_arena_zalloc(&p.arena, (n + 1) * sizeof(*f));
+	f = fw_arena_calloc(&p.arena, n + 1, sizeof(*f));
 	if (!n || n > ADD_MAX) {
 		good = false;
 		ok = unprocessable(r, "the body", "a feed, or an array of 1 to 1000 feeds");

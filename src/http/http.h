@@ -20,6 +20,7 @@
 #include "base/str.h"
 #include "feedwheel/ingest.h"
 #include "feedwheel/websub.h"
+#include "http/accept.h"
 #include "http/auth.h"
 #include "http/conns.h"
 #include "http/desk.h"
@@ -74,6 +75,7 @@ struct http {
 	struct desk *desk;
 	struct auth *auth;
 	struct conns *conns;
+	struct http_accept *accept;
 	struct http_log *log;        /* of accesses; NULL: none */
 	struct http_tls tls;
 	size_t lane_body_max;
@@ -81,7 +83,6 @@ struct http {
 	struct chores *chores;
 	struct fw_hubs *hubs;        /* NULL: websub_url is unset */
 	struct stream *stream;
-	int fd;
 	size_t lane_n;
 	_Atomic size_t lane_used;    /* threads that have got theirs */
 	_Atomic int64_t suspended_n;

@@ -128,6 +128,7 @@ static void on_connection(void *ctx, struct MHD_Connection *conn, void **at, enu
 		*at = NULL;
 		return;
 	}
+	http_accept_began(h->accept);
 	i = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
 	*at = i ? conn_add(h->conns, (size_t)(lane_of_thread(h) - h->lane), i->connect_fd) : NULL;
 	if (i && !*at)
@@ -220,6 +221,7 @@ static void http_free(struct http *h)
 		}
 	}
 	free(h->lane);
+	http_accept_destroy(h->accept);
 	fw_hubs_close(h->hubs);
 	stream_destroy(h->stream);
 	desk_destroy(h->desk);
@@ -257,11 +259,12 @@ static int daemon_start(struct http *h, struct fw_err *err)
 		{MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES},
 		{MHD_OPTION_END, 0, NULL},
 	};
-	unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC;
+	unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC |
+		MHD_USE_NO_LISTEN_SOCKET; /* accept.h */
 
 	h->daemon = MHD_start_daemon(flags | (h->tls.key ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request, h,
-		MHD_OPTION_EXTERNAL_LOGGER, on_library_words, h, MHD_OPTION_LISTEN_SOCKET, h->fd, MHD_OPTION_ARRAY, h->lane_n > 1 ? pool : &pool[FW_N(pool) - 1], MHD_OPTION_NOTIFY_COMPLETED, request_over, NULL,
-		MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_CONNECTION_LIMIT, (unsigned)conns_max(h->conns),
+		MHD_OPTION_EXTERNAL_LOGGER, on_library_words, h, MHD_OPTION_ARRAY, h->lane_n > 1 ? pool : &pool[FW_N(pool) - 1], MHD_OPTION_NOTIFY_COMPLETED, request_over, NULL,
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_CONNECTION_LIMIT, (unsigned)(conns_max(h->conns) * h->lane_n), /* each thread might have all */
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_MAX_BYTES, MHD_OPTION_ARRAY, h->tls.key ? tls : &tls[FW_N(tls) - 1],
 		MHD_OPTION_END);
 	atomic_store(&h->started, true);
@@ -320,13 +323,13 @@ static int http_start(const struct fw_config *c, const struct fw_meter *meter, i
 		rc = stream_open(c, h->desk, h->auth, &h->suspended_n, &h->stream, err);
 	if (!rc)
 		rc = fw_hubs_open(c, &h->hubs, err);
-	if (!rc) { /* libmicrohttpd closes what it is given */
-		h->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-		rc = h->fd < 0 ? fw_err_set(err, FW_EIO, "no file descriptor for the server: %s", strerror(errno)) : 0;
-	}
 	if (!rc)
 		rc = daemon_start(h, err);
+	if (!rc)
+		rc = http_accept_open(h->daemon, fd, h->conns, &h->accept, err);
 	if (rc) {
+		if (h->daemon)
+			MHD_stop_daemon(h->daemon);
 		if (h->ingest)
 			(void)fw_ingest_stop(h->ingest, 0);
 		http_free(h);
@@ -339,10 +342,10 @@ static int http_start(const struct fw_config *c, const struct fw_meter *meter, i
 /* Nothing new is taken, what waits for its commit is answered, all rows are stored. */
 static uint64_t http_stop(struct http *h)
 {
-	int fd = MHD_quiesce_daemon(h->daemon); /* its threads may look at it once more */
 	uint64_t left;
 	int64_t until_ms;
 
+	http_accept_stop(h->accept);
 	stream_close(h->stream);
 	left = fw_ingest_stop(h->ingest, h->config->drain_timeout_ms);
 	desk_close(h->desk);
@@ -352,8 +355,6 @@ static uint64_t http_stop(struct http *h)
 		usleep(STOP_TICK_MS * 1000);
 	conns_stop(h->conns);
 	MHD_stop_daemon(h->daemon);
-	if (fd >= 0)
-		close(fd);
 	http_free(h);
 	return left;
 }
@@ -373,6 +374,14 @@ static void serve_wait(struct http *h, const sigset_t *signals, int parent_fd)
 		fw_debug("signal: %s", strerror(errno));
 	if (p[0].fd >= 0)
 		close(p[0].fd);
+}
+
+const char *fw_serve_library(void)
+{
+	static char text[60];
+
+	(void)fw_snprintf(text, sizeof(text), "libmicrohttpd %s", MHD_get_version());
+	return text;
 }
 
 int fw_serve(const struct fw_config *c, const struct fw_meter *meter, int fd, int parent_fd, struct fw_err *err)

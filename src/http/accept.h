@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The thread that accepts connections and hands each to one of libmicrohttpd's threads.
+ *
+ * libmicrohttpd is not given the listening socket. It would have to be told to leave that alone when the server stops, for the one that
+ * follows goes on with it: MHD_quiesce_daemon() with epoll and threads may end the process, since two of its threads take the socket out
+ * of one epoll set and the second calls that fatal ("Failed to remove listen FD from epoll set", 1.0.1).
+ *
+ * When as many connections are open as may be, the next ones wait in the kernel's queue.
+ */
+#ifndef FW_HTTP_ACCEPT_H
+#define FW_HTTP_ACCEPT_H
+
+#include <microhttpd.h>
+
+#include "http/conns.h"
+
+struct http_accept;
+
+/*
+ * fd: listens, and stays the caller's. *out is set before the first connection is handed over.
+ * Errors: FW_ENOMEM; FW_EIO no thread or file descriptor.
+ */
+FW_MUST_CHECK int http_accept_open(struct MHD_Daemon *daemon, int fd, const struct conns *conns, struct http_accept **out,
+	struct fw_err *err);
+void http_accept_began(struct http_accept *a); /* one that was handed over is among the open ones. Any thread */
+void http_accept_stop(struct http_accept *a);  /* nothing more is accepted when it returns */
+void http_accept_destroy(struct http_accept *a); /* stopped, and none is handed over any more. NULL is fine */
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: ISC */
+/* The HTTP server of a build without libmicrohttpd: serve.h without a server. What can fail says so. */
+#include "base/str.h"
+#include "feedwheel/serve.h"
+#include "base/banned.h"
+
+#define REMEDY "install libmicrohttpd and build with -Dserver=enabled"
+
+static int refuse(const struct fw_config *c, struct fw_err *err)
+{
+	const char *where = c->listen ? c->listen : "";
+
+	return fw_err_set(err, FW_EUNSUP, "%s%.150s: this build has no HTTP server (to have it, " REMEDY ")",
+		c->listen ? "listen = " : "serve", where);
+}
+
+const char *fw_serve_library(void)
+{
+	return NULL;
+}
+
+int fw_serve_listen(const struct fw_config *c, int *fd, struct fw_err *err)
+{
+	(void)fd;
+	return refuse(c, err);
+}
+
+void fw_serve_unlisten(const struct fw_config *c, int fd)
+{
+	(void)c;
+	(void)fd;
+}
+
+int fw_serve(const struct fw_config *c, const struct fw_meter *meter, int fd, int parent_fd, struct fw_err *err)
+{
+	(void)meter;
+	(void)fd;
+	(void)parent_fd;
+	return refuse(c, err);
+}
+
+int fw_serve_check(const struct fw_config *c, fw_doctor_cb *cb, void *ctx)
+{
+	char found[300];
+
+	if (!c->listen)
+		return FW_DOCTOR_FINE;
+	(void)fw_snprintf(found, sizeof(found), "listen = %.150s: this build has no HTTP server", c->listen);
+	cb(ctx, "listen", FW_DOCTOR_BROKEN, found, "take it out of the configuration, or " REMEDY);
+	return FW_DOCTOR_BROKEN;
+}
