@@ -27,7 +27,18 @@
 #include "../../tests/store/servers.h"
 #include "bench.h"
 
-static const struct engine *const engines[] = {&engine_sqlite, &engine_redis, &engine_mysql, &engine_postgres};
+static const struct engine *const engines[] = { /* of this build */
+	&engine_sqlite,
+#if FW_HAVE_REDIS
+	&engine_redis,
+#endif
+#if FW_HAVE_MYSQL
+	&engine_mysql,
+#endif
+#if FW_HAVE_POSTGRES
+	&engine_postgres,
+#endif
+};
 static bool picked[FW_N(engines)], any_picked;
 
 void store_url(const struct engine *e, char *out, size_t cap, const char *name)

@@ -639,6 +639,8 @@ FW_API bool fw_store_is_remote(const char *url);
 FW_API void fw_store_url_show(const char *url, char *out, size_t cap);
 /* The i-th driver built in, or NULL. */
 FW_API const struct fw_store_driver *fw_store_driver_at(size_t i);
+/* The name of the i-th driver that this build goes without, or NULL. To open a store of it is FW_EUNSUP. */
+FW_API const char *fw_store_absent_at(size_t i);
 FW_API FW_MUST_CHECK int fw_store_ping(struct fw_store *st, struct fw_err *err);
 FW_API FW_MUST_CHECK int fw_store_check(struct fw_store *st, void (*cb)(void *ctx, const char *finding), void *ctx,
 	struct fw_err *err);

@@ -4,10 +4,12 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
+#include "feedwheel/serve.h"
 #include "base/banned.h"
 
 static int version_run(struct cli *c)
 {
+	const char *server = fw_serve_library();
 	char *text = NULL;
 	size_t len = 0;
 	FILE *f = open_memstream(&text, &len);
@@ -16,7 +18,7 @@ static int version_run(struct cli *c)
 		return cli_fail(c, CLI_SOME, "%s", strerror(errno));
 	fw_library_versions(f);
 	if (fclose(f) == 0)
-		cli_out(c, "feedwheel %s\n%s", fw_version(), text);
+		cli_out(c, "feedwheel %s\n%sserver: %s\n", fw_version(), text, server ? server : "not built in");
 	free(text);
 	return CLI_OK;
 }

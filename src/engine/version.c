@@ -12,12 +12,15 @@ void fw_library_versions(FILE *out)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
 	const struct fw_store_driver *d;
+	const char *name;
 
 	fw_fetch_versions(&b);
 	fprintf(out, "%s%s", b.p ? b.p : "", b.len && b.p[b.len - 1] != '\n' ? "\n" : "");
 	fputs("stores:", out);
 	for (size_t i = 0; (d = fw_store_driver_at(i)); i++)
 		fprintf(out, " %s", d->name);
+	for (size_t i = 0; (name = fw_store_absent_at(i)); i++)
+		fprintf(out, "%s %s", i ? "" : "\nstores not built in:", name);
 	fputc('\n', out);
 	fw_buf_finish(&b);
 }

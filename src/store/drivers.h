@@ -11,10 +11,16 @@
 #define FW_STORE_BUSY_MS 10000  /* default of fw_store_config.busy_timeout_ms */
 
 extern const struct fw_store_driver fw_store_memory;
+extern const struct fw_store_driver fw_store_sqlite;
+/* Where FW_HAVE_POSTGRES, FW_HAVE_MYSQL, FW_HAVE_REDIS are 1. */
 extern const struct fw_store_driver fw_store_postgres;
 extern const struct fw_store_driver fw_store_mysql;
-extern const struct fw_store_driver fw_store_sqlite;
 extern const struct fw_store_driver fw_store_redis;
+
+/* Their schemes, which a build without the driver has to know too: it refuses their URLs with the remedy. */
+#define FW_STORE_POSTGRES_SCHEMES "postgres", "postgresql", NULL
+#define FW_STORE_MYSQL_SCHEMES "mysql", "mariadb", NULL
+#define FW_STORE_REDIS_SCHEMES "redis", "rediss", "redis+unix", NULL
 
 /* What follows "scheme:" in a store URL ("//" of an empty authority taken off). */
 struct fw_str fw_store_url_rest(const char *url);

@@ -101,8 +101,9 @@ static int options_set(struct maria *m, const struct fw_dsn *d, struct fw_err *e
 	if (m->tls) {
 		mysql_ssl_set(m->db, key.p, cert.p, ca.p, NULL, NULL);
 		mysql_optionsv(m->db, MYSQL_OPT_SSL_ENFORCE, &yes);
-		mysql_optionsv(m->db, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &check);
 	}
+	/* said in any case: Connector/C 3.4 would use TLS, and check the server's certificate, where nothing is said */
+	mysql_optionsv(m->db, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &check);
 	return 0;
 }
 
@@ -286,7 +287,7 @@ static int maria_clock(struct fw_store *st, int64_t *now_ms, struct fw_err *err)
 	return mr_now(m, 0, now_ms, err);
 }
 
-static const char *const schemes[] = {"mysql", "mariadb", NULL};
+static const char *const schemes[] = {FW_STORE_MYSQL_SCHEMES};
 
 const struct fw_store_driver fw_store_mysql = {
 	.abi = FW_STORE_ABI,

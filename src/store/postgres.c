@@ -394,7 +394,7 @@ static int postgres_wait(struct fw_store *st, int wake_fd, int64_t timeout_ms, b
 	return rc;
 }
 
-static const char *const schemes[] = {"postgres", "postgresql", NULL};
+static const char *const schemes[] = {FW_STORE_POSTGRES_SCHEMES};
 
 const struct fw_store_driver fw_store_postgres = {
 	.abi = FW_STORE_ABI,

@@ -705,7 +705,7 @@ static int redis_ping(struct fw_store *st, struct fw_err *err)
 	return look(r, 0, &m, err);
 }
 
-static const char *const schemes[] = {"redis", "rediss", "redis+unix", NULL};
+static const char *const schemes[] = {FW_STORE_REDIS_SCHEMES};
 
 const struct fw_store_driver fw_store_redis = {
 	.abi = FW_STORE_ABI,

@@ -2,7 +2,7 @@
 /*
  * One connection to a Redis server: a socket (TCP, TLS or unix), commands collected in a buffer, replies read by hiredis's parser.
  *
- * hiredis itself would do the sending too, but its version in Debian 12 knows no TLS, copies every command twice and cannot put
+ * hiredis itself would do the sending too, but its 0.14, which is still in use, knows no TLS, copies every command twice and cannot put
  * replies into an arena; its parser is what is worth having. What is long begins to be sent while it is collected, so that the server
  * takes it apart meanwhile; the rest is sent at once and answers are read while it is sent, so a long pipeline cannot block both sides.
  * A server that says nothing for timeout_ms is taken for dead; TCP's keepalive finds those that vanish
@@ -69,14 +69,14 @@ static void *on_string(const redisReadTask *task, char *p, size_t len)
 	return r->text.p ? r : NULL;
 }
 
-static void *on_array(const redisReadTask *task, int n)
+static void *on_array(const redisReadTask *task, FW_HIREDIS_COUNT n)
 {
 	struct rd_reply *r = reply_new(task, RD_ARRAY);
 
-	if (!r)
+	if (!r || (size_t)n == SIZE_MAX)
 		return NULL;
-	r->n = n > 0 ? (size_t)n : 0;
-	r->elem = fw_arena_zalloc(task->privdata, (r->n + 1) * sizeof(struct rd_reply *));
+	r->n = (size_t)n;
+	r->elem = fw_arena_calloc(task->privdata, r->n + 1, sizeof(struct rd_reply *));
 	return r->elem ? r : NULL;
 }
 
@@ -265,7 +265,8 @@ void rd_disconnect(struct rd_conn *c)
 
 int rd_connect(const struct rd_target *t, const char *host, int port, struct rd_conn **out, struct fw_err *err)
 {
-	static redisReplyObjectFunctions make = {on_string, on_array, on_integer, on_nil, on_free};
+	static redisReplyObjectFunctions make = {.createString = on_string, .createArray = on_array, .createInteger = on_integer,
+		.createNil = on_nil, .freeObject = on_free};
 	struct rd_conn *c = calloc(1, sizeof(*c));
 	int64_t deadline_ms = fw_mono_ms() + t->connect_timeout_ms;
 	int rc = 0;
@@ -520,7 +521,7 @@ int rd_exchange(struct rd_conn *c, struct fw_arena *a, struct rd_reply **out, st
 	if (c->broken)
 		return broke(c, err, "the connection is gone");
 	if (all)
-		all->elem = fw_arena_zalloc(a, (want + 1) * sizeof(struct rd_reply *));
+		all->elem = fw_arena_calloc(a, want + 1, sizeof(struct rd_reply *));
 	if (!all || !all->elem || c->out.rc)
 		return fw_err_set(err, FW_ENOMEM, "%s: out of memory", c->where);
 	all->type = RD_ARRAY;

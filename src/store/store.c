@@ -13,12 +13,25 @@
 
 #define PRUNE_MS 100
 
-static const struct fw_store_driver *const drivers[] = {
-	&fw_store_sqlite,
-	&fw_store_memory,
-	&fw_store_redis,
-	&fw_store_postgres,
-	&fw_store_mysql,
+/* The driver where FW_HAVE_NAME is 1, NULL where it is 0. A name that the build does not define does not compile. */
+#define BUILT_IN_0(driver) NULL
+#define BUILT_IN_1(driver) &(driver)
+#define BUILT_IN_(have, driver) BUILT_IN_##have(driver)
+#define BUILT_IN(have, driver) BUILT_IN_(have, driver)
+
+/*
+ * Every driver there is. Of a driver that a build may go without also its name, which is the meson option's, its library and
+ * its schemes.
+ */
+static const struct known {
+	const struct fw_store_driver *driver; /* NULL: not in this build */
+	const char *name, *library, *schemes[4];
+} known[] = {
+	{&fw_store_sqlite},
+	{&fw_store_memory},
+	{BUILT_IN(FW_HAVE_REDIS, fw_store_redis), "redis", "hiredis", {FW_STORE_REDIS_SCHEMES}},
+	{BUILT_IN(FW_HAVE_POSTGRES, fw_store_postgres), "postgres", "libpq", {FW_STORE_POSTGRES_SCHEMES}},
+	{BUILT_IN(FW_HAVE_MYSQL, fw_store_mysql), "mysql", "libmariadb", {FW_STORE_MYSQL_SCHEMES}},
 };
 
 /* ---- names -------------------------------------------------------------------------------------------------------- */
@@ -131,15 +144,33 @@ int fw_store_record_missing(const char *name, struct fw_str kind, struct fw_err 
 
 const struct fw_store_driver *fw_store_driver_at(size_t i)
 {
-	return i < FW_N(drivers) ? drivers[i] : NULL;
+	for (size_t k = 0; k < FW_N(known); k++) {
+		if (known[k].driver && i-- == 0)
+			return known[k].driver;
+	}
+	return NULL;
 }
 
-static const struct fw_store_driver *driver_for(struct fw_str scheme)
+const char *fw_store_absent_at(size_t i)
 {
-	for (size_t i = 0; i < FW_N(drivers); i++) {
-		for (const char *const *s = drivers[i]->schemes; *s; s++) {
+	for (size_t k = 0; k < FW_N(known); k++) {
+		if (!known[k].driver && i-- == 0)
+			return known[k].name;
+	}
+	return NULL;
+}
+
+static const char *const *schemes_of(const struct known *k)
+{
+	return k->driver ? k->driver->schemes : k->schemes;
+}
+
+static const struct known *known_for(struct fw_str scheme)
+{
+	for (size_t i = 0; i < FW_N(known); i++) {
+		for (const char *const *s = schemes_of(&known[i]); *s; s++) {
 			if (fw_str_eq(scheme, fw_str(*s)))
-				return drivers[i];
+				return &known[i];
 		}
 	}
 	return NULL;
@@ -147,27 +178,36 @@ static const struct fw_store_driver *driver_for(struct fw_str scheme)
 
 static int url_error(struct fw_str url, struct fw_err *err)
 {
-	char known[100] = "";
+	char schemes[100] = "";
 	struct fw_str rest;
 	size_t at = 0;
 
-	for (size_t i = 0; i < FW_N(drivers); i++) {
-		for (const char *const *s = drivers[i]->schemes; *s; s++) {
-			if (fw_snprintf(known + at, sizeof(known) - at, "%s%s:", at ? ", " : "", *s))
-				at += strlen(known + at);
+	for (size_t i = 0; i < FW_N(known); i++) {
+		for (const char *const *s = schemes_of(&known[i]); known[i].driver && *s; s++) {
+			if (fw_snprintf(schemes + at, sizeof(schemes) - at, "%s%s:", at ? ", " : "", *s))
+				at += strlen(schemes + at);
 		}
 	}
 	if (!fw_str_find(url, FW_STR(":")))
 		return fw_err_set(err, FW_EINVAL, "store \"%.*s\": no scheme: write sqlite:%.*s", FW_STR_ARG(url), FW_STR_ARG(url));
 	/* the scheme only: a password may follow */
 	return fw_err_set(err, FW_EINVAL, "store \"%.*s:...\": unknown scheme: this build knows %s",
-		FW_STR_ARG(fw_str_split(url, ':', &rest)), known);
+		FW_STR_ARG(fw_str_split(url, ':', &rest)), schemes);
+}
+
+static int absent_error(const struct known *k, const char *url, struct fw_err *err)
+{
+	char shown[120];
+
+	fw_store_url_show(url, shown, sizeof(shown));
+	return fw_err_set(err, FW_EUNSUP, "store \"%s\": this build has no %s driver (to have it, install %s and build with -D%s=enabled)",
+		shown, k->name, k->library, k->name);
 }
 
 int fw_store_open(const struct fw_store_config *cfg, struct fw_store **out, struct fw_err *err)
 {
 	struct fw_store_config c = *cfg;
-	const struct fw_store_driver *d;
+	const struct known *k;
 	struct fw_str rest, scheme;
 	struct fw_err spare;
 	int rc;
@@ -177,14 +217,16 @@ int fw_store_open(const struct fw_store_config *cfg, struct fw_store **out, stru
 	if (!c.url || !*c.url)
 		return fw_err_set(err, FW_EINVAL, "no store given: write for example sqlite:/path/feeds.db");
 	scheme = fw_str_split(fw_str(c.url), ':', &rest);
-	d = rest.p ? driver_for(scheme) : NULL;
-	if (!d)
+	k = rest.p ? known_for(scheme) : NULL;
+	if (!k)
 		return url_error(fw_str(c.url), err);
+	if (!k->driver)
+		return absent_error(k, c.url, err);
 	if (c.busy_timeout_ms <= 0)
 		c.busy_timeout_ms = FW_STORE_BUSY_MS;
-	rc = d->open(&c, out, err);
+	rc = k->driver->open(&c, out, err);
 	if (!rc)
-		(*out)->driver = d;
+		(*out)->driver = k->driver;
 	return rc;
 }
 

@@ -44,6 +44,17 @@ def symbols(library, root):
          "declared only: " + ", ".join(sorted(declared - kept)), "in the library only: " + ", ".join(sorted(kept - declared)))
 
 
+def debian(root):
+    """debian/libfeedwheel0.symbols says since which version a symbol is there."""
+    path = os.path.join(root, "debian", "libfeedwheel0.symbols")
+    with open(os.path.join(root, "tests", "abi", "libfeedwheel.symbols"), encoding="ascii") as f:
+        kept = set(f.read().split())
+    with open(path, encoding="ascii") as f:
+        packaged = set(re.findall(r"^ (\w+)@Base \d", f.read(), re.M))
+    tell(packaged == kept, "the Debian package names the same symbols", "missing in %s: %s" % (path, ", ".join(sorted(kept - packaged))),
+         "there only: " + ", ".join(sorted(packaged - kept)))
+
+
 def version(library, root):
     soname = re.search(r"SONAME\s+(\S+)", output("objdump", "-p", library))[1]
     with open(os.path.join(root, "meson.build"), encoding="utf-8") as f:
@@ -72,6 +83,7 @@ def headers(root):
 def main():
     library, root = sys.argv[1:3]
     symbols(library, root)
+    debian(root)
     version(library, root)
     headers(root)
     print("1..%d" % tell.n)

@@ -17,8 +17,8 @@
 
 /*
  * The stores under test. A new driver gets a row in common.c and passes the same suite. stores_begin(), first thing in main(), starts
- * the servers that they need; FW_STORES ("sqlite,postgres") picks some. An engine whose server is not installed is left out, with
- * words; where CI is set, that is a failure.
+ * the servers that they need; FW_STORES ("sqlite,postgres") picks some. An engine that the build has no driver for is left out, with
+ * words; so is one whose server is not installed, but where CI is set, that is a failure.
  */
 struct under_test {
 	const char *name;
@@ -28,6 +28,7 @@ struct under_test {
 extern struct under_test under_test[];
 extern int under_test_n;
 void stores_begin(void);
+bool built_in(const char *driver);
 
 /* A folder that goes away at the end of the process; and the URL of a store named so in it. */
 const char *scratch(void);

@@ -1399,6 +1399,38 @@ START_TEST(wait_ends_by_time_and_by_fd)
 }
 END_TEST
 
+/* A driver is in the build or absent; the store of an absent one is refused with the remedy, and without its password. */
+START_TEST(absent_drivers_are_named)
+{
+	static const char *const every[] = {"sqlite", "memory", "redis", "postgres", "mysql"};
+	struct fw_err err;
+	size_t n = 0;
+
+	for (size_t i = 0; fw_store_driver_at(i); i++)
+		n++;
+	for (size_t i = 0; fw_store_absent_at(i); i++, n++) {
+		const char *name = fw_store_absent_at(i);
+		char url[60], remedy[60];
+		struct fw_store_config c = {.url = url};
+		struct fw_store *st;
+
+		ck_assert(fw_snprintf(url, sizeof(url), "%s://u:hush@127.0.0.1:1/x", name));
+		ck_assert(fw_snprintf(remedy, sizeof(remedy), " and build with -D%s=enabled)", name));
+		IS(fw_store_open(&c, &st, &err), FW_EUNSUP);
+		ck_assert_ptr_null(st);
+		ck_assert_msg(strstr(err.text, "://u:***@127.0.0.1:1/x\": this build has no ") && strstr(err.text, remedy), "%s", err.text);
+		ck_assert_ptr_null(strstr(err.text, "hush"));
+		ck_assert(!built_in(name));
+	}
+	ck_assert_uint_eq(n, FW_N(every));
+	for (size_t i = 0; i < FW_N(every); i++)
+		n -= built_in(every[i]);
+	for (size_t i = 0; fw_store_absent_at(i); i++)
+		n--;
+	ck_assert_uint_eq(n, 0);
+}
+END_TEST
+
 START_TEST(open_refuses) /* each names the thing and the remedy */
 {
 	static const struct { const char *url, *words; int rc; } T[] = {
@@ -1449,6 +1481,7 @@ int main(void)
 	for (size_t i = 0; i < FW_N(every); i++)
 		tcase_add_loop_test(t, every[i], 0, under_test_n);
 	tcase_add_test(once, open_refuses);
+	tcase_add_test(once, absent_drivers_are_named);
 	suite_add_tcase(s, t);
 	suite_add_tcase(s, once);
 	choice_tests(s);

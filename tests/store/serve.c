@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A private database server for tests that are no C programs: serve ENGINE FOLDER [durable]. Without arguments: the engines that
- * have one. durable: as servers.h says. Without FOLDER it only looks whether the engine's server is installed.
+ * A private database server for tests that are no C programs: serve ENGINE FOLDER [durable]. Without arguments: the engines of this
+ * build that have one. durable: as servers.h says. Without FOLDER it only looks whether the engine's server is installed.
  *
  * Starts it and prints "ready". Then, by lines on standard input: "url NAME" prints the URL of the store of that name, "kill9" ends
  * all its processes at once, "again" starts it anew with the same data; each is answered with a line. The end of input ends it.
@@ -41,7 +41,7 @@ int main(int argc, char **argv)
 
 	if (argc == 1) {
 		for (int i = 0; i < under_test_n; i++) {
-			if (under_test[i].server)
+			if (under_test[i].server && built_in(under_test[i].name))
 				puts(under_test[i].name);
 		}
 		return EXIT_SUCCESS;

@@ -165,4 +165,4 @@ static void stop(void)
 	server = 0;
 }
 
-const struct server server_postgres = {"postgres", "postgresql-15", installed, start, url, kill9, again, stop};
+const struct server server_postgres = {"postgres", "postgresql", installed, start, url, kill9, again, stop};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A private redis-server: on a socket in its folder, durable as a store wants it. Each store of the tests is a prefix of its keys. The
+ * A private redis-server, or valkey-server where there is none or FW_REDIS=valkey: on a socket in its folder, durable as a store wants it. Each store of the tests is a prefix of its keys. The
  * server's number stands in a file, for the test that starts it again is another process than the one that ends it; and a process
  * of its own, the watch, knows it too and ends the server when all of the test's processes are gone, however they went.
  */
@@ -29,9 +29,28 @@ static void give_up(const char *what)
 	exit(EXIT_FAILURE);
 }
 
+static bool installed_as(const char *name)
+{
+	static const char *const folder_of[] = {"/usr/bin", "/usr/local/bin"};
+	char path[100];
+
+	for (size_t i = 0; i < FW_N(folder_of); i++) {
+		if (fw_snprintf(path, sizeof(path), "%s/%s-server", folder_of[i], name) && access(path, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+static const char *brand(void)
+{
+	const char *wanted = getenv("FW_REDIS");
+
+	return wanted && *wanted ? wanted : installed_as("redis") ? "redis" : "valkey";
+}
+
 static bool installed(void)
 {
-	return access("/usr/bin/redis-server", X_OK) == 0 || access("/usr/local/bin/redis-server", X_OK) == 0;
+	return installed_as(brand());
 }
 
 bool redis_answers(const char *path)
@@ -109,7 +128,7 @@ static void watch_begin(void)
  */
 static void append_only_mend(const char *dir)
 {
-	char manifest[300];
+	char manifest[300], program[40];
 	int status, in[2];
 	pid_t pid = -1;
 
@@ -125,7 +144,8 @@ static void append_only_mend(const char *dir)
 		dup2(in[0], 0);
 		dup2(null, 1);
 		dup2(null, 2);
-		execlp("redis-check-aof", "redis-check-aof", "--fix", manifest, (char *)NULL);
+		if (fw_snprintf(program, sizeof(program), "%s-check-aof", brand()))
+			execlp(program, program, "--fix", manifest, (char *)NULL);
 		_exit(127);
 	}
 	close(in[0]);
@@ -136,11 +156,14 @@ static void append_only_mend(const char *dir)
 
 pid_t redis_run(const char *dir, bool tied, const char *const *more)
 {
-	const char *argv[64] = {"redis-server", "--dir", dir, "--logfile", "log", "--save", "", "--appendonly", "yes", "--daemonize", "no",
+	char program[40];
+	const char *argv[64] = {program, "--dir", dir, "--logfile", "log", "--save", "", "--appendonly", "yes", "--daemonize", "no",
 		"--maxmemory-policy", "noeviction", "--appendfsync", "everysec", "--aof-load-truncated", "no"};
 	size_t n = 17;
 	pid_t pid;
 
+	if (!fw_snprintf(program, sizeof(program), "%s-server", brand()))
+		give_up(brand());
 	append_only_mend(dir);
 	while (*more && n < FW_N(argv) - 1)
 		argv[n++] = *more++;

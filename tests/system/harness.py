@@ -9,6 +9,7 @@ import contextlib
 import functools
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -36,15 +37,30 @@ def sanitized():
     return b"libasan" in binary or b"libtsan" in binary
 
 
-def case(words):
+def case(words, needs=None):
+    """needs: the store or the server without which the case makes no sense: it is skipped in a build that goes without."""
     def add(function):
-        CASES.append((words, function))
+        if needs in absent():
+            @functools.wraps(function)
+            def skip(base):
+                raise Skip("this build has no %s (-D%s=enabled)" % (needs + " driver" * (needs != "server"), needs))
+            CASES.append((words, skip))
+        else:
+            CASES.append((words, function))
         return function
     return add
 
 
 class Skip(Exception):
     """A case that cannot run here; its words say why."""
+
+
+@functools.cache
+def absent():
+    """What this build goes without, as `feedwheel version` says: names of stores, "server"."""
+    said = subprocess.run([FEEDWHEEL, "version"], capture_output=True, text=True, check=True).stdout
+    stores = re.search(r"^stores not built in: (.*)$", said, re.M)
+    return {*(stores[1].split() if stores else []), *re.findall(r"^(server): not built in$", said, re.M)}
 
 
 def run():
@@ -201,7 +217,7 @@ def certificate(base, hosts):
     with open(os.path.join(base, "san"), "w", encoding="ascii") as f:
         f.write("subjectAltName=" + ",".join("IP:" + h for h in hosts) + "\n")
     openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=test CA",
-            "-days", "2")
+            "-addext", "keyUsage=critical,keyCertSign,cRLSign", "-days", "2")
     openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "key.pem",
             "-out", "req.pem", "-subj", "/CN=test")
     openssl("x509", "-req", "-in", "req.pem", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
@@ -264,7 +280,7 @@ class Server:
 
 @functools.cache
 def engines():
-    """Engines with a server, of those that FW_STORES picks; one that is not installed is left out, with words. Under sanitizers one
+    """Engines of this build with a server, of those that FW_STORES picks; one that is not installed is left out, with words. Under sanitizers one
     is enough when none is picked: there the store's own suites take each driver to its limits."""
     picked = os.environ.get("FW_STORES", "").split(",")
     found = []
@@ -282,15 +298,17 @@ def engines():
 
 
 def each_engine(words, also=(), leave_out=()):
-    """A case for each engine; the function is given its base and the engine's name."""
+    """A case for each engine; the function is given its base and the engine's name. Those that the build goes without are skipped."""
+    picked = os.environ.get("FW_STORES", "").split(",")
+    skipped = [e for e in sorted(absent() - {"server"}) if picked == [""] or e in picked]
     def add(function):
-        for e in [*also, *engines()]:
+        for e in [*also, *engines(), *skipped]:
             if e in leave_out:
                 continue
             def one(base, e=e):
                 function(base, e)
             one.__name__ = "%s_%s" % (function.__name__, e)
-            case("%s: %s" % (e, words))(one)
+            case("%s: %s" % (e, words), needs=e)(one)
         return function
     return add
 

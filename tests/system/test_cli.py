@@ -574,7 +574,7 @@ def entries(w, base):
         "entries", "--jsonl", "--after", "2", "--limit", "4").stdout.splitlines())]
     equal(ids, [3, 4, 5, 6])
     equal(len(w.json("entries", "--since", "1h")["items"]), n)
-    equal(len(w.json("entries", "--since", "2099-01-01")["items"]), 0)
+    equal(len(w.json("entries", "--since", "2037-12-31")["items"]), 0)
     equal(len(w.json("entries", "--since", "2020-01-01T00:00:00+01:00")["items"]), n)
     one = w.json("entries", "--feed", "1")["items"]
     equal(len(one), w.one("select count(*) from entries where feed_id = 1"))
@@ -654,7 +654,7 @@ def doctor(base):
     holds(re.search(r"^note +paused .*\n +-> 'feedwheel resume --all'", w.run("doctor").stdout, re.M), "paused")
 
 
-@case("doctor: the front door's certificate, access log and spill folder, where they are set")
+@case("doctor: the front door's certificate, access log and spill folder, where they are set", needs="server")
 def doctor_door(base):
     w, (_, cert, key) = Wheel(base), certificate(base, ["127.0.0.1"])
     tls = ["--tls-cert", cert, "--tls-key"]

@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 
-from harness import BUILD, ROOT, case, equal, holds, run, sanitized
+from harness import BUILD, FEEDWHEEL, ROOT, case, equal, holds, run, sanitized
 
 PROGRAM = r"""
 #include <feedwheel.h>
@@ -45,7 +45,7 @@ def install(base):
                 "include/feedwheel/store.h", "include/feedwheel/types.h", "libfeedwheel.a", "libfeedwheel.so",
                 "pkgconfig/feedwheel.pc", "man1/feedwheel.1", "man3/libfeedwheel.3", "man5/feedwheel.conf.5", "completions/feedwheel",
                 "site-functions/_feedwheel", "vendor_completions.d/feedwheel.fish", "systemd/system/feedwheel.service",
-                "sysusers.d/feedwheel.conf"):
+                "sysusers.d/feedwheel.conf", "examples/feedwheel.conf"):
         equal(len([f for f in files if f.endswith(end)]), 1, end)
     binary = next(f for f in files if f.endswith("bin/feedwheel"))
     with open(next(p for f, p in files.items() if f.endswith(".service")), encoding="ascii") as f:
@@ -76,6 +76,25 @@ def install(base):
     # the manual that was installed speaks of the library that was installed
     manual = next(p for f, p in files.items() if f.endswith("man3/libfeedwheel.3"))
     command("python3", os.path.join(ROOT, "tests", "unit", "parse", "manual_check.py"), manual, os.path.join(prefix, "include"), shared, "cc")
+
+
+@case("install: the sample configuration names real settings with their defaults, and is read with all of them in force")
+def sample(base):
+    path = os.path.join(base, "feedwheel.conf")
+    with open(os.path.join(ROOT, "contrib", "feedwheel.conf"), encoding="ascii") as f:
+        text = f.read()
+    defaults = dict(re.findall(r"^(\w+) = (.*)$", command(FEEDWHEEL, "help", "settings"), re.M))
+    lines = re.findall(r"^#(\w+) = (.*)$", text, re.M)
+    holds(len(lines) > 10, lines)
+    equal([l for l in text.splitlines() if l and not re.match(r"#( |$|\w+ = )", l)], [], "lines that are no comment and no setting")
+    for name, value in lines:
+        holds(name in defaults, name + " is no setting")
+        if defaults[name]:
+            equal(value, defaults[name], "the default of " + name)
+    for what, settings in (("as it is", text), ("uncommented", re.sub(r"^#(?=\w+ = )", "", text, flags=re.M))):
+        with open(path, "w", encoding="ascii") as f:
+            f.write(settings)
+        command(FEEDWHEEL, "--config", path, "--store", "sqlite:%s/%s.db" % (base, what), "add", "https://example.org/feed.xml", env={"HOME": base})
 
 
 run()

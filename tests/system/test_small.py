@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""What a build may go without: three stores and the HTTP server. The cases hold in every build, whatever it has."""
+import os
+import re
+import subprocess
+
+from harness import BUILD, FEEDWHEEL, Skip, Wheel, absent, case, equal, holds, run
+
+LIBRARY = {"postgres": "libpq", "mysql": "libmariadb", "redis": "hiredis", "server": "libmicrohttpd"}
+SCHEMES = {"postgres": ["postgres", "postgresql"], "mysql": ["mysql", "mariadb"], "redis": ["redis", "rediss", "redis+unix"]}
+
+
+def linked(path):
+    """The libraries that a binary names itself, without "lib"."""
+    said = subprocess.run(["readelf", "-d", path], capture_output=True, text=True, check=True).stdout
+    return re.findall(r"\(NEEDED\).*\[lib([^\]]*)\.so", said)
+
+
+@case("version names every store and the server, built in or not; of their libraries those alone are linked that are built in")
+def versions(base):
+    said = Wheel(base).run("version").stdout
+    stores = re.search(r"^stores: (.*)$", said, re.M)[1].split()
+    equal(stores[:2], ["sqlite", "memory"], said)
+    equal(sorted(stores[2:] + [e for e in absent() if e != "server"]), sorted(SCHEMES), said)
+    holds(re.search(r"^server: (libmicrohttpd [0-9.]+|not built in)$", said, re.M), said)
+    for path in (FEEDWHEEL, os.path.join(BUILD, "src", "libfeedwheel.so")):
+        there = linked(path)
+        holds("sqlite3" in there, there)
+        for name, library in LIBRARY.items():
+            # the library for other programs has no server in any build
+            wanted = name not in absent() and not (name == "server" and path != FEEDWHEEL)
+            equal(library.removeprefix("lib") in there, wanted, "%s in %s" % (library, path))
+
+
+@case("a store that is not built in is refused with the remedy, before anything is asked of it; the others are not")
+def stores(base):
+    w = Wheel(base)
+    for name, schemes in SCHEMES.items():
+        remedy = "this build has no %s driver (to have it, install %s and build with -D%s=enabled)" % (name, LIBRARY[name], name)
+        for scheme in schemes:
+            url = scheme + "://u:hush@127.0.0.1:1/x"
+            r = w.run("status", "--store", url, code=4 if name in absent() else None)
+            equal(remedy in r.stderr, name in absent(), r.stderr)
+            if name in absent():
+                equal(r.stderr, 'feedwheel: store "%s://u:***@127.0.0.1:1/x": %s\n' % (scheme, remedy))
+                found = w.run("doctor", "--store", url, code=1).stdout
+                holds(re.search(r"^broken +store .*: this build has no %s driver" % name, found, re.M), found)
+
+
+@case("without the server: serve, and run with listen, are exit 4 with the remedy; run --once goes on; help has both")
+def no_server(base):
+    if "server" not in absent():
+        raise Skip("this build has the server")
+    w, remedy = Wheel(base), "this build has no HTTP server (to have it, install libmicrohttpd and build with -Dserver=enabled)\n"
+    equal(w.run("serve", code=4).stderr, "feedwheel: serve: " + remedy)
+    listen = ["--listen", "127.0.0.1:0"]
+    for command in (["serve", *listen], ["run", *listen]):
+        r = w.run(*command, code=4)
+        holds(r.stderr.endswith("feedwheel: listen = 127.0.0.1:0: " + remedy), r.stderr)
+    w.run("run", "--once", *listen)
+    found = w.run("doctor", *listen, code=1).stdout
+    holds(re.search(r"^broken +listen +listen = 127.0.0.1:0: this build has no HTTP server\n +-> .*-Dserver=enabled$", found, re.M), found)
+    holds(re.search(r"^  serve +\S", w.run("help").stdout, re.M), "serve in help")
+    with open(w.conf, "a", encoding="ascii") as f:
+        f.write("listen = 127.0.0.1:0\n")
+    holds(w.run("run", code=4).stderr.endswith(remedy), "the setting")
+
+
+run()
