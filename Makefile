@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: ISC
 # A front door: meson does the work (meson.build). Everything lands in build/.
-.PHONY: all deps check demo bench install clean asan tsan fuzz nightly
+.PHONY: all deps check demo bench install deb clean small clang asan tsan fuzz nightly
 all: ; @tools/build.sh
 deps: ; @tools/deps.sh
 check: deps ; @tools/check.sh
 demo: ; @tools/deps.sh build && tools/demo.sh
 bench bench-collect bench-parse bench-store bench-ingest bench-plan bench-websub: all ; @bench/run.sh $@
 install: all ; @meson install -C build
-asan tsan fuzz nightly: deps ; @tools/check.sh $@
+deb: ; @tools/deps.sh deb && tools/make-deb.sh
+small clang asan tsan fuzz nightly: deps ; @tools/check.sh $@
 clean: ; rm -rf build build-*

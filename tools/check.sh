@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
 # Every test. Without an argument: the plain build, the whole suite again under ASan and UBSan, the threads under TSan, the fuzz
-# targets for FUZZ_SECONDS each (20), the lint. An argument names one part: plain, asan, tsan, fuzz, lint; or nightly: every part, and
-# ten minutes for each fuzz target.
+# targets for FUZZ_SECONDS each (20), the lint, and a build by clang without all that it can go without. An argument names one part: plain,
+# small, asan, tsan, fuzz, lint, clang (the whole suite as clang builds it); or nightly: every part, and ten minutes for each fuzz target.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 werror=$([ "${CI:-}" = true ] && echo true || echo false)
@@ -19,6 +19,11 @@ setup() { # tree: configure it once
 	tree=$1 compiler=${CC:-cc}
 	# shellcheck disable=SC2086 # a list
 	case $tree in
+	build-clang) compiler=clang && set -- ;;
+	build-small)
+		! env clang --version >/dev/null 2>&1 || compiler=clang # both compilers see all that every build has
+		set -- -Dpostgres=disabled -Dmysql=disabled -Dredis=disabled -Dserver=disabled $quick
+		;;
 	build-asan) set -- -Db_sanitize=address,undefined -Db_lundef=false $quick ;;
 	build-tsan) set -- -Db_sanitize=thread -Db_lundef=false $quick ;;
 	build-fuzz) compiler=clang && set -- -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false ;;
@@ -63,8 +68,13 @@ run() { # title, tree, meson test arguments
 
 plain() {
 	build build || return 1
-	next build-asan
+	next build-small
 	run "tests" build
+}
+small() {
+	build build-small || return 1
+	next build-asan
+	run "tests of a build without servers" build-small --suite unit --suite store --suite small
 }
 asan() {
 	build build-asan || return 1
@@ -75,6 +85,10 @@ tsan() {
 	build build-tsan || return 1
 	next build-fuzz
 	run "threads under TSan" build-tsan --suite threads --timeout-multiplier 4
+}
+clang() {
+	build build-clang || return 1
+	run "tests of clang's build" build-clang
 }
 fuzz() {
 	build build-fuzz || return 1
@@ -87,13 +101,13 @@ lint() {
 }
 
 case ${1:-all} in
-all) parts="plain lint asan tsan fuzz" ;;
-nightly) parts="plain lint asan tsan fuzz" FUZZ_SECONDS=${FUZZ_SECONDS:-600} ;;
-plain | asan | tsan | fuzz | lint) parts=$1 ;;
-*) echo "usage: tools/check.sh [plain|asan|tsan|fuzz|lint|nightly]" >&2; exit 2 ;;
+all) parts="plain lint small asan tsan fuzz" ;;
+nightly) parts="plain lint small clang asan tsan fuzz" FUZZ_SECONDS=${FUZZ_SECONDS:-600} ;;
+plain | small | clang | asan | tsan | fuzz | lint) parts=$1 ;;
+*) echo "usage: tools/check.sh [plain|small|clang|asan|tsan|fuzz|lint|nightly]" >&2; exit 2 ;;
 esac
 for part in $parts; do
 	$part || failed="$failed $part"
 done
-python3 tools/count-tests.py build build-asan build-tsan build-fuzz
+python3 tools/count-tests.py build build-small build-clang build-asan build-tsan build-fuzz
 [ -z "$failed" ] || { echo "failed:$failed"; exit 1; }

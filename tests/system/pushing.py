@@ -7,6 +7,7 @@ import threading
 import time
 
 from harness import equal, holds
+from servers import REDIS
 
 EVENT = {"property": "news", "section": 1, "id": 1}
 TWIRP = "/twirp/stats.StatsService/Push"
@@ -105,5 +106,5 @@ class Tables:
         if self.engine != "redis":
             return [int(x) for x in self.sql("SELECT property_id FROM incoming")]
         path = self.url.split("redis+unix://")[1].split("?")[0]
-        key = [k for k in self.said("redis-cli", "-s", path, "KEYS", "*incoming") if k]
-        return [int(m.split()[2]) for k in key for m in self.said("redis-cli", "-s", path, "ZRANGE", k, "0", "-1")]
+        key = [k for k in self.said(REDIS + "-cli", "-s", path, "KEYS", "*incoming") if k]
+        return [int(m.split()[2]) for k in key for m in self.said(REDIS + "-cli", "-s", path, "ZRANGE", k, "0", "-1")]

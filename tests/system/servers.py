@@ -11,6 +11,7 @@ import subprocess
 from harness import equal, wait_for
 
 HELLO = b"\0\0\0\x2a\0\3\0\0user\0feedwheel\0database\0postgres\0\0" # to PostgreSQL
+REDIS = os.environ.get("FW_REDIS") or ("redis" if shutil.which("redis-server") else "valkey")
 USERS = {"postgres": "postgres", "mysql": "mysql", "redis": None} # who runs it when root starts it
 
 
@@ -80,7 +81,7 @@ class Private:
     # -- Redis
 
     def argv_redis(self):
-        return ["redis-server", "--dir", self.data, "--port", "0", "--unixsocket", self.socket, "--save", "", "--appendonly", "yes",
+        return [REDIS + "-server", "--dir", self.data, "--port", "0", "--unixsocket", self.socket, "--save", "", "--appendonly", "yes",
                 "--maxmemory-policy", "noeviction", *self.options]
 
     def url_redis(self, name, host):
@@ -88,7 +89,7 @@ class Private:
 
     def redis(self, *words):
         """What redis-cli is told, and what it answers."""
-        return subprocess.run(["redis-cli", "-s", self.socket, *words], check=True, capture_output=True, text=True).stdout.strip()
+        return subprocess.run([REDIS + "-cli", "-s", self.socket, *words], check=True, capture_output=True, text=True).stdout.strip()
 
     # -- all
 
