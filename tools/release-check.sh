@@ -76,6 +76,7 @@ if [ -n "${KEEP:-}" ]; then
 	root=$(cd "$KEEP" && pwd)
 else
 	root=$(mktemp -d "${SCRATCH:-/var/tmp}/feedwheel-release.XXXXXX")
+	chmod 755 "$root" # it is / to all who are in there
 	# Mounts are in the namespace only, so nothing of this machine is in the folder.
 	trap 'rm -rf --one-file-system "$root"' EXIT
 	trap 'exit 130' INT
