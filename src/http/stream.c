@@ -25,6 +25,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "feedwheel/view.h"
 #include "http/http.h"
 #include "base/banned.h"
@@ -35,6 +36,8 @@
 #define WINDOW_BYTES ((size_t)4 << 20)
 #define HELPED_MAX 32              /* readers at the desk at once */
 #define ROWS 500                   /* in one question to the store */
+#define FRESH_BYTES ((size_t)1 << 20) /* of events in one batch, and the one that goes beyond */
+#define TEXT_BYTES 16384           /* of a summary, and of the members that are not ours: the parser limits the rest */
 #define OUT_BYTES ((size_t)32 << 10) /* for one reader, and the event that goes beyond */
 #define TICK_MS FW_SECOND_MS
 #define RETRY_MS 2000              /* after which a reader shall come again */
@@ -99,7 +102,7 @@ struct stream {
 	struct fw_store *st;
 	struct auth_view tokens;
 	struct event *fresh[ROWS];
-	size_t fresh_n;
+	size_t fresh_n, fresh_bytes;
 	bool complained;
 };
 
@@ -182,14 +185,19 @@ static ssize_t reader_sleep(struct reader *d, enum reader_state state)
 	return 0;
 }
 
-static void event_write(struct fw_buf *b, const struct fw_entry_row *e)
+/* An event is in memory for each reader it is on its way to, so of what can be long it shows the beginning; GET /v1/entries/ID has all. */
+static void event_write(struct fw_buf *b, const struct fw_entry_row *row)
 {
+	struct fw_entry_row e = *row;
 	struct fw_json j;
 	struct fw_err err;
 
-	fw_buf_addf(b, "id: %lld\nevent: entry\ndata: ", (long long)e->id);
+	e.summary.len = fw_utf8_cut(e.summary.p, e.summary.len, TEXT_BYTES);
+	if (e.extra.len > TEXT_BYTES)
+		e.extra = FW_STR_NONE;
+	fw_buf_addf(b, "id: %lld\nevent: entry\ndata: ", (long long)e.id);
 	fw_json_init(&j, b, false);
-	if (fw_entry_json(&j, e, 0, &err))
+	if (fw_entry_json(&j, &e, 0, &err))
 		fw_warn("%s", err.text);
 	fw_buf_adds(b, "\n\n");
 }
@@ -449,35 +457,41 @@ static int fresh_take(void *ctx, const struct fw_entry_row *e)
 		*one = (struct event){.id = e->id, .feed_id = e->feed_id, .len = b.len};
 		memcpy(one->text, b.p, b.len);
 		s->fresh[s->fresh_n++] = one;
+		s->fresh_bytes += one->len;
 	}
 	fw_buf_finish(&b);
-	return one ? 0 : FW_ENOMEM;
+	return one ? s->fresh_bytes >= FRESH_BYTES : FW_ENOMEM;
 }
 
-/* What came is put into the window, and those woken whom it is for. */
+/* With the lock: is there something for it, in what came or before it? */
+static bool has_news(const struct stream *s, const struct reader *d)
+{
+	if (!d->begun || d->at < s->head)
+		return true;
+	for (size_t i = 0; i < s->fresh_n; i++) {
+		if (is_for(d, s->fresh[i]->feed_id))
+			return true;
+	}
+	return false;
+}
+
+/* What came is put into the window, and those are woken whom it is for. Whom comes first: the window drops, and frees, what it has no room for. */
 static void spread(struct stream *s)
 {
 	struct reader *list = NULL;
-	int64_t had;
 
 	pthread_mutex_lock(&s->lock);
-	had = s->head;
-	for (size_t i = 0; i < s->fresh_n; i++)
-		window_add(s, s->fresh[i]);
 	for (struct reader *d = s->readers; d && s->fresh_n; d = d->next) {
-		bool has;
-
 		if (d->state != READER_IDLE || d->queued)
 			continue;
-		has = !d->begun || d->at < had;
-		for (size_t i = 0; i < s->fresh_n && !has; i++)
-			has = is_for(d, s->fresh[i]->feed_id);
-		if (has)
+		if (has_news(s, d))
 			reader_wake(d, &list);
 		else
-			d->at = FW_MAX(d->at, s->head);
+			d->at = FW_MAX(d->at, s->fresh[s->fresh_n - 1]->id);
 	}
-	s->fresh_n = 0;
+	for (size_t i = 0; i < s->fresh_n; i++)
+		window_add(s, s->fresh[i]);
+	s->fresh_n = s->fresh_bytes = 0;
 	pthread_mutex_unlock(&s->lock);
 	resume(s, list);
 }
@@ -488,15 +502,15 @@ static int look(struct stream *s, struct fw_err *err)
 	bool full = true;
 	int rc = 0;
 
-	while (full && !rc) {
+	while (full && rc >= 0) {
 		q.after_id = s->head; /* nobody else writes it */
 		rc = fw_store_entry_list(s->st, &q, fresh_take, s, err);
 		if (rc == FW_ENOMEM)
 			fw_err_set(err, rc, "out of memory");
-		full = s->fresh_n == ROWS;
+		full = rc > 0 || s->fresh_n == ROWS;
 		spread(s); /* those that came before an error too: they are in order */
 	}
-	return rc;
+	return FW_MIN(rc, 0);
 }
 
 static int last_take(void *ctx, const struct fw_entry_row *e)

@@ -271,6 +271,34 @@ def stream(base):
         equal(len(of_one.ids), 61)
 
 
+@case("the stream: a batch larger than its window; long texts are cut there, and there only") # LIM-01
+def large_batch(base):
+    sizes = [200_000, 400_000, 900_000, 1_800_000, 2_000_000]
+    with door(base) as d:
+        d.ask("POST", "/v1/feeds", '[{"url":"https://a.example/"},{"url":"https://b.example/"}]')
+        readers = [Stream(d), Stream(d, "/v1/stream?feed=1"), Stream(d, "/v1/stream?feed=2")]
+        for r in readers:
+            holds(r.begun.wait(60), "it begins")
+        body = os.path.join(base, "large.json")
+        with open(body, "w", encoding="ascii") as f:
+            json.dump({"version": "https://jsonfeed.org/version/1.1", "title": "t", "items": [
+                {"id": str(i), "title": "t", "summary": "A" * (n - 1) + "\u00e9", "tags": ["%d%s" % (k, "c" * 300) for k in range(90)]}
+                for i, n in enumerate(sizes)]}, f)
+        d.wheel.run("push", "#1", body) # another process: all come at once
+        for r in readers[:2]:
+            wait_for("all", lambda r=r: len(r.ids) >= len(sizes), AGAIN_S)
+        d.wheel.run("push", "#2", os.path.join(samples(base), sorted(os.listdir(samples(base)))[0]))
+        wait_for("the other feed's", lambda: readers[2].ids, AGAIN_S)
+        for r in readers:
+            r.stop()
+        equal([r.connections for r in readers], [1, 1, 1])
+        equal(readers[0].ids[:5], readers[1].ids)
+        shown = readers[1].items[-1]
+        equal((shown["summary"], "tags" in shown), ("A" * 16384, False))
+        whole = d.ask("GET", "/v1/entries/%d" % readers[1].ids[-1])[2]
+        holds(whole["summary"].endswith("\u00e9") and len(whole["tags"]) == 90, "the entry has all")
+
+
 @case("a reader of the stream who takes nothing is cut, and holds nobody: another one gets all")
 def stalls(base):
     with door(base, conf="serve_send_ms = 2s\n") as d:
