@@ -5,7 +5,7 @@
  *
  * A worker that dies is replaced at once, and with growing pauses when its successors die too. What the dead one was reading is
  * handed to the successor, who gives its leases back and charges that feed; a feed whose visit killed a worker twice is set aside.
- * A worker whose loop shows no sign of life for HUNG_MS is killed. Should the master itself be killed, the workers see the end of
+ * A worker whose loop shows no sign of life for HUNG_MS is killed; when drain_timeout_ms are over, one that does not answer is. Should the master itself be killed, the workers see the end of
  * a pipe and drain; should all be killed, the next run finds what they held by their signs of life (storer.c).
  *
  * Told to stop, the master tells the workers to drain; told again, it tells them to leave at once, with a signal of its own: a
@@ -33,6 +33,7 @@
 #else
 #define HUNG_MS (60 * FW_SECOND_MS)
 #endif
+#define DEAF_MS (5 * FW_SECOND_MS) /* without a sign of life, once it should have drained */
 #define BURST_MS 500
 #define STOPPED_MS (2 * FW_SECOND_MS) /* between two ticks: the master itself did not run */
 #define STEADY_MS (30 * FW_SECOND_MS) /* one that lived this long was not born broken */
@@ -46,6 +47,7 @@ struct slot {
 	int64_t respawn_at_ms;   /* monotonic; 0: not to be started */
 	int64_t pause_ms;        /* before the next respawn */
 	bool renewed;            /* told to leave, for another with the new configuration */
+	bool stopped;            /* by SIGSTOP: it hears nothing */
 };
 
 struct master {
@@ -62,6 +64,7 @@ struct master {
 	int64_t started_mono_ms, started_ms;
 	int64_t told_ms;           /* monotonic: when it was first told to stop */
 	int64_t tick_ms, awake_ms; /* monotonic: the last tick; since when ticks have come regularly */
+	int64_t leave_by_ms;       /* monotonic, while it stops: until then they may drain */
 	bool stopping;
 	int rc;
 	struct fw_err err;
@@ -113,7 +116,7 @@ static int spawn(struct master *m, int index)
 	atomic_store(&fw_meter_slot(m->meter, (size_t)index)->pid, pid);
 	s->born_ms = fw_mono_ms();
 	s->respawn_at_ms = 0;
-	s->renewed = false;
+	s->renewed = s->stopped = false;
 	return 0;
 }
 
@@ -132,6 +135,7 @@ static void stop(struct master *m)
 		return;
 	fw_debug("stopping: workers drain");
 	m->stopping = true;
+	m->leave_by_ms = fw_mono_ms() + m->config->drain_timeout_ms;
 	signal_all(m, SIGTERM);
 }
 
@@ -219,15 +223,31 @@ static void reap(struct master *m)
 	pid_t pid;
 	int status;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
 		for (int i = 0; i < m->slot_n; i++) {
-			if (m->slot[i].pid == pid)
+			if (m->slot[i].pid != pid)
+				continue;
+			m->slot[i].stopped = WIFSTOPPED(status);
+			if (WIFEXITED(status) || WIFSIGNALED(status))
 				on_death(m, i, status);
 		}
 	}
 }
 
 /* ---- every tick ------------------------------------------------------------------------------------------------------------------------ */
+
+/* It is to leave, and will not; *silent_ms: for how long it has shown no sign of life. */
+static bool is_deaf(const struct master *m, const struct slot *s, int64_t silent_ms, int64_t now_ms)
+{
+	return m->stopping && now_ms >= m->leave_by_ms && (s->stopped || silent_ms > DEAF_MS);
+}
+
+static void put_down(struct master *m, int i)
+{
+	kill(m->slot[i].pid, SIGKILL);
+	m->slot[i].stopped = false; /* once is enough */
+	atomic_store(&m->shared[i].beat_mono_ms, 0);
+}
 
 static void look_after(struct master *m)
 {
@@ -238,17 +258,20 @@ static void look_after(struct master *m)
 	m->tick_ms = now_ms;
 	for (int i = 0; i < m->slot_n; i++) {
 		struct slot *s = &m->slot[i];
-		int64_t beat_ms = atomic_load(&m->shared[i].beat_mono_ms);
+		int64_t beat_ms = atomic_load(&m->shared[i].beat_mono_ms), silent_ms = beat_ms ? now_ms - FW_MAX(beat_ms, m->awake_ms) : 0;
 
 		if (!s->pid && s->respawn_at_ms && now_ms >= s->respawn_at_ms && !m->stopping) {
 			if (spawn(m, i)) {
 				fw_error("%s", m->err.text);
 				plan_respawn(s, now_ms);
 			}
-		} else if (s->pid && beat_ms && now_ms - FW_MAX(beat_ms, m->awake_ms) > HUNG_MS) {
-			fw_error("worker %d shows no sign of life for %d s: killed", i, (int)((now_ms - beat_ms) / 1000));
-			kill(s->pid, SIGKILL);
-			atomic_store(&m->shared[i].beat_mono_ms, 0);
+		} else if (s->pid && is_deaf(m, s, silent_ms, now_ms)) {
+			fw_error("%s %d does not answer, and its time to drain is over (drain_timeout_ms): killed",
+				i < m->n ? "worker" : "server", (int)s->pid);
+			put_down(m, i);
+		} else if (s->pid && silent_ms > HUNG_MS) {
+			fw_error("worker %d shows no sign of life for %d s: killed", i, (int)(silent_ms / 1000));
+			put_down(m, i);
 		}
 	}
 }
@@ -346,12 +369,18 @@ static bool all_over(const struct master *m)
 	return true;
 }
 
+static void hurry(struct master *m)
+{
+	signal_all(m, WORKER_HURRY);
+	m->leave_by_ms = fw_mono_ms();
+}
+
 static void told_to_stop(struct master *m)
 {
 	if (!m->told_ms)
 		m->told_ms = fw_mono_ms();
 	else if (fw_mono_ms() - m->told_ms > BURST_MS) /* timeout(1), for one, tells twice and means once */
-		signal_all(m, WORKER_HURRY);
+		hurry(m);
 	stop(m);
 }
 

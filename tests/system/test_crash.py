@@ -308,6 +308,36 @@ def hurry(base):
         holds(w.one("SELECT count(*) FROM leases"), "leases were left behind")
 
 
+@case("SIGTERM while a worker stands still: it is killed when drain_timeout_ms are over, at once when told twice; the other drains")
+def drain_stopped(base):
+    with growing(base, "fixed:500", "drain_timeout_ms = 1s\n") as (_, w):
+        for twice in (False, True):
+            p = run_with_two(w)
+            sleeper = workers_of(p)[0]
+            stopped_with_work(w, sleeper)
+            begun = time.monotonic()
+            p.send_signal(signal.SIGTERM)
+            if twice:
+                time.sleep(0.7) # sooner would be one burst
+                p.send_signal(signal.SIGTERM)
+            equal(p.wait(timeout=60), 0, w.last_words())
+            print("# it took %.1f s" % (time.monotonic() - begun))
+            holds("worker %d does not answer" % sleeper in w.words(), w.words())
+            holds("no sign of life" not in w.words(), w.words())
+
+
+@case("SIGTERM while the server stands still: it is killed when drain_timeout_ms are over, and what it may have lost is said")
+def drain_stopped_server(base):
+    w = Wheel(base, CONF + "drain_timeout_ms = 1s\nlisten = 127.0.0.1:0\n")
+    p = w.start("run")
+    wait_for("a server", lambda: len(workers_of(p)) == 3 and "listening" in w.words())
+    server = workers_of(p)[-1]
+    os.kill(server, signal.SIGSTOP)
+    p.send_signal(signal.SIGTERM)
+    equal(p.wait(timeout=60), 3, w.last_words())
+    holds("server %d does not answer" % server in w.words() and "accepted in memory is lost" in w.words(), w.words())
+
+
 @case("feedwheel stop drains from outside")
 def stop_command(base):
     with growing(base) as (o, w):
