@@ -36,6 +36,13 @@ struct fw_store_word {
 bool fw_store_word_next(struct fw_str *rest, struct fw_store_word *out);
 
 /*
+ * What a server says of its version: FW_EINVAL when it is one that speaks the protocol of the driver's server and takes statements for
+ * claims without taking the locks (SELECT ... FOR UPDATE SKIP LOCKED), or has others: feeds would be fetched twice, and entries stored twice.
+ * store: for the error.
+ */
+int fw_store_server_known(const char *store, const char *version, struct fw_err *err);
+
+/*
  * A server's clock showed server_ms in answer to what was asked at asked_ms (monotonic): *ahead_ms, it less our monotonic one. False,
  * and nothing is noted, when that took more than FW_CLOCK_SLACK_MS (packets were lost, or we were stopped): by a clock that is ahead one
  * would take back what others still hold. One asks again, FW_CLOCK_TRIES times in all; then fw_store_clock_late() has the words.

@@ -160,6 +160,8 @@ static int server_check(struct maria *m, struct fw_err *err)
 	m->mysql = !mariadb_connection(m->db);
 	if (!m->mysql && !mariadb_get_infov(m->db, MARIADB_CONNECTION_EXTENDED_SERVER_CAPABILITIES, &extended))
 		m->arrays = extended & (MARIADB_CLIENT_STMT_BULK_OPERATIONS >> 32);
+	if (fw_store_server_known(m->name, mysql_get_server_info(m->db), err))
+		return err->rc;
 	if (version < (m->mysql ? MYSQL_MIN : MARIADB_MIN))
 		return fw_err_set(err, FW_EVERSION, "%s: the server is %s: MariaDB 10.6 or MySQL 8.0.13 is the least that will do", m->name,
 			mysql_get_server_info(m->db));

@@ -209,15 +209,17 @@ static int settings(struct pg *p, struct fw_err *err)
 	return pg_exec(p, sql, err);
 }
 
-/* Poolers do not tell the server's process number, but one of their own. */
-static int pooler_find(struct pg *p, struct fw_err *err)
+/* What is really behind the connection. Poolers do not tell the server's process number, but one of their own. */
+static int server_find(struct pg *p, struct fw_err *err)
 {
 	int64_t mark[] = {fw_mono_us(), getpid(), (int64_t)(intptr_t)p};
 	char session[sizeof(p->session)];
 	int rc;
 
-	pg_send(p, PG_ONCE, "SELECT pg_backend_pid()");
+	pg_send(p, PG_ONCE, "SELECT pg_backend_pid(), version() || coalesce((SELECT ', Citus ' || extversion FROM pg_extension"
+		" WHERE extname = 'citus'), '')");
 	rc = pg_run(p, err);
+	rc = rc ? rc : fw_store_server_known(p->name, PQgetvalue(p->res[0], 0, 1), err);
 	if (rc || pg_get_int(p->res[0], 0, 0) == PQbackendPID(p->c))
 		return rc;
 	(void)fw_snprintf(session, sizeof(session), "%llx", (unsigned long long)fw_hash64(mark, sizeof(mark)));
@@ -273,7 +275,7 @@ static int opened(struct pg *p, const struct fw_dsn *d, const struct fw_store_co
 	rc = rc ? rc : server_check(p, err);
 	if (!rc && !PQenterPipelineMode(p->c))
 		rc = pg_gone(p, PQerrorMessage(p->c), err);
-	rc = rc ? rc : pooler_find(p, err);
+	rc = rc ? rc : server_find(p, err);
 	rc = rc ? rc : settings(p, err);
 	rc = rc ? rc : schema_find(p, fw_dsn_option(d, "schema"), err);
 	rc = rc ? rc : pg_migrate(p, cfg->flags & FW_STORE_CREATE, cfg->flags & FW_STORE_NO_MIGRATE, err);

@@ -165,6 +165,24 @@ static const char *const *schemes_of(const struct known *k)
 	return k->driver ? k->driver->schemes : k->schemes;
 }
 
+int fw_store_server_known(const char *store, const char *version, struct fw_err *err)
+{
+	static const struct { const char *sign, *name, *why; } LIKE[] = {
+		{"TiDB", "TiDB", "it reads SKIP LOCKED and locks nothing"},
+		{"Vitess", "Vitess", "over several shards a claim is not one transaction"},
+		{"CockroachDB", "CockroachDB", "its locks and notifications are not PostgreSQL's"},
+		{"-YB-", "YugabyteDB", "its locks and notifications are not PostgreSQL's"},
+		{"Citus", "PostgreSQL with Citus", "over several shards a claim is not one transaction"},
+	};
+
+	for (size_t i = 0; i < FW_N(LIKE); i++) {
+		if (strstr(version, LIKE[i].sign))
+			return fw_err_set(err, FW_EINVAL, "%s: the server is %s (%.80s): %s, so feeds could be claimed twice; use PostgreSQL, MariaDB"
+				" or MySQL itself", store, LIKE[i].name, version, LIKE[i].why);
+	}
+	return 0;
+}
+
 static const struct known *known_for(struct fw_str scheme)
 {
 	for (size_t i = 0; i < FW_N(known); i++) {

@@ -25,6 +25,7 @@
 
 static char home[160], sock[200];
 static pid_t server, owner;
+const char *server_maria_argument;
 
 static const char *mysql(void)
 {
@@ -88,7 +89,7 @@ static void again(void)
 		"--skip-name-resolve", server_durable ? "--innodb-buffer-pool-size=1G" : "--innodb-buffer-pool-size=128M",
 		server_durable ? "--loose-innodb-log-file-size=1G" : "--loose-innodb-log-file-size=64M",
 		server_durable ? "--innodb-flush-log-at-trx-commit=1" : "--innodb-flush-log-at-trx-commit=2",
-		server_durable ? "--loose-debug-no-sync=0" : "--loose-debug-no-sync", NULL};
+		server_durable ? "--loose-debug-no-sync=0" : "--loose-debug-no-sync", server_maria_argument, NULL};
 	pid_t parent = getpid();
 
 	if (!fw_snprintf(data, sizeof(data), "--datadir=%s/data", home) || !fw_snprintf(socket_arg, sizeof(socket_arg), "--socket=%s", sock) ||

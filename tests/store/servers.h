@@ -28,6 +28,9 @@ struct server {
  */
 extern bool server_durable;
 
+/* An argument more for the MariaDB server ("--version=..."), from the next start on; NULL: none. */
+extern const char *server_maria_argument;
+
 extern const struct server server_postgres;
 extern const struct server server_mysql;
 

@@ -267,6 +267,32 @@ START_TEST(addresses) /* each names the thing and the remedy */
 }
 END_TEST
 
+START_TEST(servers_that_only_look_like_it) /* they say so in their version */
+{
+	static const struct { const char *argument, *words; } T[] = {
+		{"--version=8.0.11-TiDB-v7.5.0", "the server is TiDB"},
+		{"--version=8.0.30-Vitess", "the server is Vitess"},
+	};
+	const struct server *server = server_of("mysql");
+
+	server->start(scratch()); /* one of our own */
+	server->url(url, sizeof(url), name);
+	fw_store_close(store_open(url, FW_STORE_CREATE));
+	for (size_t i = 0; i < FW_N(T) && !getenv("FW_MYSQLD"); i++) { /* MySQL's says what it is */
+		server->kill9();
+		server_maria_argument = T[i].argument;
+		server->again();
+		refused_at(url, 0, FW_EINVAL, T[i].words);
+		refused_at(url, FW_STORE_READ, FW_EINVAL, "use PostgreSQL, MariaDB or MySQL");
+	}
+	server->kill9();
+	server_maria_argument = NULL;
+	server->again();
+	fw_store_close(store_open(url, 0));
+	server->stop();
+}
+END_TEST
+
 START_TEST(database_of_another_program)
 {
 	MYSQL *db;
@@ -1279,7 +1305,8 @@ int main(void)
 {
 	Suite *s = suite_create("store, trouble with mariadb");
 	TCase *t = tcase_create("mysql");
-	const TTest *every[] = {versions, views_follow_their_database, half_made_schema, tls_as_the_server_has_it, addresses, database_of_another_program, password_is_not_told, reading_only,
+	const TTest *every[] = {versions, views_follow_their_database, half_made_schema, tls_as_the_server_has_it, addresses,
+		servers_that_only_look_like_it, database_of_another_program, password_is_not_told, reading_only,
 		too_many_connections, locked_by_somebody_else, others_hold_what_is_asked_for_by_number, may_not_be_written_now, what_the_server_says, deadlocks_are_tried_again,
 		server_shuts_down, connection_is_ended, commit_is_sent_again,
 		server_is_killed_in_commits, disk_full, letters_of_addresses_count, any_bytes_are_taken, many_entries_at_once, numbers_have_no_gaps,

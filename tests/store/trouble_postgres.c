@@ -206,6 +206,32 @@ START_TEST(addresses_that_lead_nowhere)
 }
 END_TEST
 
+/* Each is a server's sentence about itself; here a function of that name says it, found before the server's own. */
+START_TEST(servers_that_only_look_like_it)
+{
+	static const struct { const char *version, *words; } T[] = {
+		{"CockroachDB CCL v23.1.11 (x86_64-pc-linux-gnu)", "the server is CockroachDB"},
+		{"PostgreSQL 15.2-YB-2.25.0.0-b0 on x86_64-pc-linux-gnu", "the server is YugabyteDB"},
+	};
+	char where[600], sql[300];
+
+	bare("CREATE SCHEMA other");
+	ck_assert(fw_snprintf(where, sizeof(where), "postgres://feedwheel@/postgres?host=%s/pg&options=-csearch_path%%3Dother,pg_catalog", scratch()));
+	fw_store_close(store_open(where, FW_STORE_CREATE));
+	for (size_t i = 0; i < FW_N(T); i++) {
+		ck_assert(fw_snprintf(sql, sizeof(sql), "CREATE OR REPLACE FUNCTION other.version() RETURNS text LANGUAGE sql AS $$ SELECT '%s' $$", T[i].version));
+		bare(sql);
+		refused(where, 0, FW_EINVAL, T[i].words);
+		refused(where, FW_STORE_READ, FW_EINVAL, "use PostgreSQL");
+	}
+	bare("DROP FUNCTION other.version");
+	bare("CREATE TABLE other.pg_extension AS SELECT 'citus' AS extname, '12.1-1' AS extversion");
+	refused(where, 0, FW_EINVAL, "Citus");
+	bare("DROP TABLE other.pg_extension");
+	fw_store_close(store_open(where, 0));
+}
+END_TEST
+
 START_TEST(reading_only)
 {
 	struct fw_feed_new n = {.url = FW_STR("https://b.example/")};
@@ -1033,7 +1059,8 @@ int main(void)
 {
 	Suite *s = suite_create("store, trouble with PostgreSQL");
 	TCase *t = tcase_create("postgres");
-	const TTest *every[] = {schemas_that_are_not_ours, schema_3_is_brought_up_to_date, addresses_that_lead_nowhere, reading_only, too_many_connections,
+	const TTest *every[] = {schemas_that_are_not_ours, schema_3_is_brought_up_to_date, addresses_that_lead_nowhere,
+		servers_that_only_look_like_it, reading_only, too_many_connections,
 		locked_by_somebody_else, serialisation_failures, every_answer,
 		sessions_ended_by_an_administrator, standby_takes_over, commit_that_was_stored_is_not_stale, server_killed_in_commit,
 		cursor_waits_for_writers, waiting_workers_are_told, hints_that_lie, row_that_moves_meanwhile,
