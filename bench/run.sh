@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 command_of() { # part
 	case $1 in
-	collect | ingest | plan | websub) echo "bench/$1.py" ;;
+	collect | ingest | plan | websub | before) echo "bench/$1.py" ;;
 	*) echo "build/bench/bench_$1" ;;
 	esac
 }
@@ -16,7 +16,7 @@ part() { # name
 		return 3
 	fi
 	printf '\n# bench-%s\n' "$1"
-	case $1 in parse | ingest) tools/deps.sh bench || : ;; esac
+	case $1 in parse | ingest | before) tools/deps.sh bench || : ;; esac
 	"$(command_of "$1")" || rc=$?
 	[ "$1" != store ] || bench/whole.py || rc=$?
 	return "$rc"
@@ -31,7 +31,7 @@ bench)
 	;;
 bench-*) part "${1#bench-}" ;;
 *)
-	echo "usage: bench/run.sh [bench|bench-collect|bench-parse|bench-store|bench-ingest|bench-plan|bench-websub]" >&2
+	echo "usage: bench/run.sh [bench|bench-collect|bench-parse|bench-store|bench-ingest|bench-plan|bench-websub|bench-before]" >&2
 	exit 2
 	;;
 esac

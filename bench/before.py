@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""make bench-before BEFORE=TREE: this build beside the one in another tree (TREE/build), in one table: what a change costs.
+
+Both take turns, a figure is the median of RUNS rounds and of the ratios within them; CPU is user and system time of all processes. The
+last word of a row is ok or short; the exit code is 1 when a row is short.
+
+  RUNS=7 FEEDS=3000 DURATION=4 GOAL=1.03 ONLY=words  (ONLY: collect parse ingest)
+"""
+import glob
+import os
+import shutil
+import subprocess
+import sys
+
+os.environ.setdefault("RUNS", "7")
+os.environ.setdefault("FEEDS", "3000")
+os.environ.setdefault("DURATION", "4")
+import collect # pylint: disable=wrong-import-position
+from collect import BUILD, FEEDS, RUNS, Origin, Wheel, measure, median, row, short # pylint: disable=wrong-import-position
+
+GOAL = float(os.environ.get("GOAL", "1.03"))
+ONLY = os.environ.get("ONLY", "collect parse ingest").split()
+WORK = os.path.join(BUILD, "bench-before")
+collect.WORK = WORK
+
+
+# fw_parse() of the files of a command line, five times each; how many were read.
+PARSE = """import ctypes, sys
+lib, doc, n = ctypes.CDLL(sys.argv[1]), ctypes.c_void_p(), 0
+for name in sys.argv[2:]:
+    with open(name, "rb") as f:
+        text = f.read()
+    for _ in range(5):
+        if lib.fw_parse(text, ctypes.c_size_t(len(text)), None, ctypes.byref(doc), None) == 0:
+            lib.fw_document_free(doc)
+            n += 1
+print(n)
+"""
+
+
+def turns(measured):
+    """Rounds of both, each before the other every second time: [(before, ours)]."""
+    measured(BUILD) # nothing is in the page cache yet
+    rounds = []
+    for i in range(RUNS):
+        order = (BEFORE, BUILD) if i % 2 else (BUILD, BEFORE)
+        values = {tree: measured(tree) for tree in order}
+        rounds.append((values[BEFORE], values[BUILD]))
+    return rounds
+
+
+def ratios(name, rounds, text, i=None):
+    pairs = [(b, o) if i is None else (b[i], o[i]) for b, o in rounds]
+    ratio = median(o / b for b, o in pairs)
+    row(name, text(median(o for _, o in pairs)), text(median(b for b, _ in pairs)), "%.3f" % ratio, "<=%.2f" % GOAL, ratio <= GOAL)
+
+
+def wheel_of(tree, name):
+    base = os.path.join(WORK, name)
+    shutil.rmtree(base, ignore_errors=True)
+    os.makedirs(base)
+    w = Wheel(base)
+    w.binary = os.path.join(tree, "feedwheel")
+    return w
+
+
+def collecting(docs):
+    o = Origin(os.path.join(WORK, "origin"), docs, "--feeds", str(FEEDS), log=False)
+
+    def one(tree):
+        w = wheel_of(tree, "collect")
+        w.run("import", o.url_file)
+        wall, cpu, summary = collect.collect(w)
+        if summary["feeds"] != FEEDS:
+            sys.exit("bench-before: %s" % summary)
+        return cpu, wall
+    rounds = turns(one)
+    o.stop()
+    ratios("collect: CPU of %d visits" % FEEDS, rounds, lambda v: "%.2f s" % v, 0)
+    ratios("collect: time of them", rounds, lambda v: "%.2f s" % v, 1)
+
+
+def parsing(docs):
+    files = sorted(glob.glob(os.path.join(docs, "*")))[:1500]
+
+    def one(tree):
+        _, cpu, _, out, code = measure([sys.executable, "-c", PARSE, os.path.join(tree, "src", "libfeedwheel.so"), *files])
+        if code or not int(out):
+            sys.exit("bench-before: %s: parsing failed" % tree)
+        return cpu
+    ratios("parse: CPU of %d documents" % len(files), turns(one), lambda v: "%.2f s" % v)
+
+
+def ingesting():
+    import ingest # pylint: disable=import-outside-toplevel # it wants wrk
+
+    class Door(ingest.Door):
+        def __init__(self, base, tree):
+            self.port, self.base, self.database = ingest.free_port(), base, None
+            self.wheel = wheel_of(tree, "ingest")
+            self.process = self.wheel.start("serve", "--listen", "127.0.0.1:%d" % self.port)
+            ingest.wait_for("the server", self.answers)
+
+    def one(tree):
+        door = Door(WORK, tree)
+        ingest.loaded(door, ingest.PUSH, watch=False, seconds=1)
+        said = ingest.loaded(door, ingest.PUSH, watch=False)
+        door.stop()
+        return said["cpu_us"], 1e6 / said["rate"]
+    rounds = turns(one)
+    ratios("ingest: CPU of a request", rounds, lambda v: "%.1f us" % v, 0)
+    ratios("ingest: time of a request, 100 connections", rounds, lambda v: "%.1f us" % v, 1)
+
+
+def main():
+    shutil.rmtree(WORK, ignore_errors=True)
+    os.makedirs(WORK)
+    docs, kind = collect.documents()
+    print("# %d rounds, %s\n%-50s %13s %13s %8s %8s" % (RUNS, kind, "", "ours", "before", "ratio", "goal"))
+    if "collect" in ONLY:
+        collecting(docs)
+    if "parse" in ONLY:
+        parsing(docs)
+    if "ingest" in ONLY:
+        ingesting()
+    return 1 if short else 0
+
+
+BEFORE = os.path.join(os.environ.get("BEFORE", ""), "build")
+if __name__ == "__main__":
+    if "BEFORE" not in os.environ or not os.access(os.path.join(BEFORE, "feedwheel"), os.X_OK):
+        sys.exit("bench-before: BEFORE names no tree with a build/feedwheel: check the other version out beside this one, make, and say BEFORE=FOLDER")
+    sys.exit(main())
