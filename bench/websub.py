@@ -26,7 +26,7 @@ ROUNDS, DURATION, CLIENTS = (int(os.environ.get(n, d)) for n, d in (("ROUNDS", "
 ENTRIES = 20
 
 
-def client(port, number, feed, sub, first, until):
+def client(port, token, number, feed, sub, first, until):
     """The times of the answers in ms. sub None: the other road."""
     c, took = http.client.HTTPConnection("127.0.0.1", port, timeout=60), []
     path = urllib.parse.urlsplit(sub.callback).path if sub else "/v1/feeds/%d/entries" % feed
@@ -36,6 +36,8 @@ def client(port, number, feed, sub, first, until):
         headers = {"Content-Type": "application/atom+xml"}
         if sub:
             headers["X-Hub-Signature"] = "sha256=" + hmac.new(sub.secret.encode(), body, hashlib.sha256).hexdigest()
+        else:
+            headers["Authorization"] = "Bearer " + token
         start = time.monotonic()
         c.request("POST", path, body, headers)
         r = c.getresponse()
@@ -61,7 +63,7 @@ def main():
         for i in range(2 * ROUNDS):
             road = "entries" if i % 2 else "hub"
             until = time.monotonic() + DURATION
-            jobs = [pool.submit(client, d.port, n, feeds[subs[n].topic], None if i % 2 else subs[n], first[n], until) for n in range(CLIENTS)]
+            jobs = [pool.submit(client, d.port, d.token, n, feeds[subs[n].topic], None if i % 2 else subs[n], first[n], until) for n in range(CLIENTS)]
             for n, j in enumerate(jobs):
                 took, first[n] = j.result()
                 figures[road] += took

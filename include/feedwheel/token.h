@@ -48,6 +48,28 @@ FW_MUST_CHECK int fw_token_used(struct fw_store *st, struct fw_str name, int64_t
 /* SHA-256 of a token's text. False: out of memory. */
 FW_MUST_CHECK bool fw_token_hash(struct fw_str text, unsigned char out[FW_TOKEN_HASH_BYTES]);
 
+/*
+ * Does this server take requests without a token? With FW_TOKENLESS_OPEN it does, from programs on its own machine; each of
+ * the others closes all scopes to everybody who has no token. Settings that say that clients from elsewhere are expected close
+ * too: behind a proxy or a published port every client seems to be on this machine.
+ */
+struct fw_config;
+enum fw_tokenless {
+	FW_TOKENLESS_OPEN,
+	FW_TOKENLESS_TOKENS,         /* there is a token, of whatever scope, good or not */
+	FW_TOKENLESS_LISTEN,         /* listen is neither a loopback address nor a unix socket */
+	FW_TOKENLESS_PROXIES,        /* trusted_proxies is set */
+	FW_TOKENLESS_WEBSUB,         /* websub_url is set */
+};
+enum fw_tokenless fw_tokenless(const struct fw_config *c, bool tokens);
+/* Why it is closed, to stand behind "for"; "" for FW_TOKENLESS_OPEN. */
+const char *fw_tokenless_why(enum fw_tokenless t);
+/* Who may do what without a token, in a sentence: for the server's log and for doctor. */
+#define FW_TOKENLESS_WORDS_MAX 300
+void fw_tokenless_words(enum fw_tokenless t, char out[FW_TOKENLESS_WORDS_MAX]);
+/* listen: is it a loopback address, or a unix socket? NULL: nothing listens, true. */
+bool fw_listens_locally(const char *listen);
+
 #ifdef __cplusplus
 }
 #endif

@@ -53,6 +53,13 @@ bool fw_ip_is4(const unsigned char a[16])
 	return memcmp(a, MAPPED, 12) == 0;
 }
 
+bool fw_ip_is_loopback(const unsigned char a[16])
+{
+	static const unsigned char ONE[16] = {[15] = 1};
+
+	return fw_ip_is4(a) ? a[12] == 127 : memcmp(a, ONE, sizeof(ONE)) == 0;
+}
+
 bool fw_ip_prefix_eq(const unsigned char a[16], const unsigned char b[16], int bits)
 {
 	int whole = bits / 8, rest = bits % 8;

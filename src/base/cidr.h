@@ -16,6 +16,7 @@ FW_MUST_CHECK bool fw_ip_parse(struct fw_str s, unsigned char out[16]); /* "10.1
 /* false: not an internet address. port may be NULL. */
 FW_MUST_CHECK bool fw_ip_of(const struct sockaddr *sa, unsigned char out[16], int *port);
 bool fw_ip_is4(const unsigned char a[16]);
+bool fw_ip_is_loopback(const unsigned char a[16]); /* 127.0.0.0/8, mapped or not, and ::1 */
 bool fw_ip_prefix_eq(const unsigned char a[16], const unsigned char b[16], int bits);
 /* address or address/bits, IPv6 in brackets or not: "10.0.0.0/8", "fd00::/8", "[fd00::]/8", "::1". Not everything (/0). */
 FW_MUST_CHECK bool fw_cidr_parse(struct fw_str s, struct fw_cidr *out);

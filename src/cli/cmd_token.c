@@ -158,7 +158,7 @@ static int list(struct cli *c)
 	if (rc < 0)
 		return cli_store_failed(c, &err);
 	if (!l.n && !l.as_json)
-		cli_note(c, "no tokens: only this machine may push and read ('feedwheel token add NAME --scope push')");
+		cli_note(c, "no tokens: programs on the server's own machine need none ('feedwheel token add NAME --scope push')");
 	return CLI_OK;
 }
 
@@ -183,8 +183,9 @@ static const struct cli_option OPTION[] = {
 
 const struct cli_command cli_token = {
 	.name = "token", .args = "add|list|remove [NAME]", .summary = "tokens for programs that push or read over HTTP",
-	.about = "'add' prints a new token, once: the store keeps only its hash. As long as no token has a scope, this machine has it, and\n"
-		"nobody else; with the first one, everybody needs one, this machine too. A running server knows within seconds.\n",
+	.about = "'add' prints a new token, once: the store keeps only its hash. As long as there is none, programs on the server's own machine\n"
+		"need none, and nobody else may do anything; with the first one, of whatever scope, everybody needs one for everything, this\n"
+		"machine too. A running server knows within seconds.\n",
 	.examples = "  feedwheel token add website --scope push\n  feedwheel token add backup --scope read --days 90\n"
 		"  feedwheel token list\n  feedwheel token remove website\n",
 	.option = OPTION, .min_args = 1, .max_args = 2, .run = token_run,

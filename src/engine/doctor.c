@@ -168,37 +168,28 @@ static int token_count(void *ctx, const struct fw_token *t)
 	return 0;
 }
 
-static bool listens_to_all(const char *listen)
-{
-	static const char *const NEAR[] = {"unix:", "127.", "localhost:", "[::1]:", "::1:"};
-
-	for (size_t i = 0; i < FW_N(NEAR); i++) {
-		if (fw_str_starts(fw_str(listen), fw_str(NEAR[i])))
-			return false;
-	}
-	return *listen;
-}
-
 /* Who gets in, and whether others see what they show. */
 static int door(struct doctor *d, struct fw_store *st, struct fw_err *err)
 {
 	struct tokens k = {.now_ms = fw_now_ms()};
-	bool far = d->c->listen && listens_to_all(d->c->listen);
-	char scopes[FW_TOKEN_SCOPES_MAX];
+	bool far = !fw_listens_locally(d->c->listen);
+	char scopes[FW_TOKEN_SCOPES_MAX], words[FW_TOKENLESS_WORDS_MAX];
 	int rc = fw_token_list(st, false, token_count, &k, err);
+	enum fw_tokenless t = fw_tokenless(d->c, k.n > 0);
+	bool nobody = d->c->listen && !k.n && t != FW_TOKENLESS_OPEN;
 
-	if (rc || (!k.n && !far))
+	if (rc)
 		return rc;
+	fw_tokenless_words(t, words);
+	say(d, "tokenless", nobody ? FW_DOCTOR_NOTE : FW_DOCTOR_FINE,
+		nobody ? "'feedwheel token add NAME --scope push,read,admin' makes one" : "", "%s", words);
 	fw_token_scopes_show(k.wanted & ~k.good, scopes);
 	if (k.broken_n)
 		say(d, "tokens", FW_DOCTOR_NOTE, "'feedwheel token list' names them: remove them", "%lld cannot be read, and close all scopes to who has no"
 			" other one", (long long)k.broken_n);
 	else if (*scopes)
 		say(d, "tokens", FW_DOCTOR_NOTE, "'feedwheel token list' names them: add others, or remove them", "all for %s have run out: nobody may", scopes);
-	else if (!k.n)
-		say(d, "tokens", FW_DOCTOR_NOTE, "'feedwheel token add NAME --scope push'", "the server listens at %s, and there is no token: only this machine"
-			" may push and read", d->c->listen);
-	else
+	else if (k.n)
 		say(d, "tokens", FW_DOCTOR_FINE, "", "%lld, %lld of which have run out", (long long)k.n, (long long)k.over_n);
 	if (far && k.n && !d->c->tls_cert)
 		say(d, "tls", FW_DOCTOR_NOTE, "set tls_cert and tls_key, or listen at 127.0.0.1 behind a proxy that speaks HTTPS",

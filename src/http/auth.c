@@ -24,6 +24,7 @@
 
 struct auth {
 	const struct fw_config *config;
+	enum fw_tokenless closed;    /* by a setting; else FW_TOKENLESS_OPEN */
 	struct fw_store *st;         /* the thread's; NULL: not open */
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -35,6 +36,7 @@ struct auth {
 	_Atomic uint64_t wrong_n, wait_n;
 	_Atomic bool reached;
 	_Atomic int64_t said_ms;     /* monotonic: when the log was told of a network last */
+	int told;                    /* enum fw_tokenless that the log was told last, -1: none yet; the thread's */
 };
 
 /* ---- tokens in memory ------------------------------------------------------------------------------------------------------------ */
@@ -68,7 +70,6 @@ static int token_take(void *ctx, const struct fw_token *token)
 	t->at[t->n].broken = token->broken;
 	(void)fw_str_copy(t->at[t->n].name, sizeof(t->at[0].name), token->name);
 	memcpy(t->at[t->n].hash, token->hash, sizeof(token->hash));
-	t->scopes |= token->scopes;
 	t->n++;
 	return 0;
 }
@@ -180,6 +181,19 @@ static void tokens_put(struct auth *a, struct auth_tokens *t)
 	tokens_give(was);
 }
 
+/* At the start, with the first token, and when the last one has gone. */
+static void tokenless_tell(struct auth *a)
+{
+	enum fw_tokenless t = fw_tokenless(a->config, a->now->n > 0);
+	char words[FW_TOKENLESS_WORDS_MAX];
+
+	if (a->told == (int)t)
+		return;
+	a->told = (int)t;
+	fw_tokenless_words(t, words);
+	fw_info("%s", words);
+}
+
 static void look(struct auth *a)
 {
 	struct auth_tokens *t;
@@ -191,8 +205,10 @@ static void look(struct auth *a)
 		fw_store_close(a->st);
 		a->st = NULL;
 	}
-	if (!rc)
+	if (!rc) {
 		tokens_put(a, t);
+		tokenless_tell(a);
+	}
 	if (rc && !a->away)
 		fw_warn("access tokens cannot be read: %s; %s", err.text, a->now ? "those that are known hold" : "without them this machine may push, nobody else");
 	else if (!rc && a->away)
@@ -252,7 +268,9 @@ int auth_open(const struct fw_config *c, struct auth **out, struct fw_err *err)
 	if (!a)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	a->config = c;
+	a->closed = fw_tokenless(c, false);
 	atomic_init(&a->said_ms, INT64_MIN);
+	a->told = -1;
 	a->guesses = guesses_create(c->wrong_tokens_max, c->wrong_tokens_ms);
 	if (!a->guesses) {
 		free(a);
@@ -386,7 +404,7 @@ enum auth_verdict auth_judge(struct auth_tokens *t, const struct auth_question *
 bool auth_holds(const struct auth_tokens *t, struct auth_pass *pass, int64_t now_ms)
 {
 	if (!pass->token)
-		return !(t->scopes & pass->scope);
+		return !t->n;
 	for (size_t i = 0; i < t->n; i++) {
 		const struct auth_token *k = &t->at[i];
 
@@ -416,21 +434,29 @@ static void wrong(struct request *r, uint64_t network, int64_t now_ms)
 	fw_warn("%lld wrong tokens from %s and its neighbours: their requests are answered 429 for a while", (long long)a->config->wrong_tokens_max, text);
 }
 
+static bool tokenless(struct request *r)
+{
+	return r->lane->h->auth->closed == FW_TOKENLESS_OPEN && http_is_local(r);
+}
+
 static enum auth_verdict judge(struct request *r, unsigned scope)
 {
 	struct auth *a = r->lane->h->auth;
 	struct auth_tokens *t = auth_look(a, &r->lane->auth);
-	const char *header = MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
 	struct auth_question q = {.scope = scope};
 	char buffer[AUTH_PRESENTED_MAX];
+	const char *header;
 	int64_t now_ms, wait_ms;
 	enum auth_verdict v;
 
 	r->pass = (struct auth_pass){.scope = scope, .turn = r->lane->auth.turn, .until_ms = FW_NO_DATE};
-	if (!t) /* who pushes from this machine has to do without a store: it is there for that */
-		return scope == FW_SCOPE_PUSH && http_is_local(r) ? AUTH_MAY : AUTH_UNKNOWN;
-	if (!(t->scopes & scope))
-		return http_is_local(r) ? AUTH_MAY : AUTH_FAR;
+	if (!t || !t->n) {
+		if (t)
+			return tokenless(r) ? AUTH_MAY : AUTH_TOKENLESS;
+		/* programs that push from this machine go on without a store: the queue is there for that */
+		return scope == FW_SCOPE_PUSH && tokenless(r) ? AUTH_MAY : AUTH_UNKNOWN;
+	}
+	header = MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
 	q.presented = header ? auth_presented(fw_str(header), buffer) : FW_STR_NONE;
 	if (!q.presented.p)
 		return AUTH_MISSING;
@@ -449,6 +475,18 @@ static enum auth_verdict judge(struct request *r, unsigned scope)
 	return v;
 }
 
+/* What is wrong with it, and how it can be mended: by a token always. */
+static enum MHD_Result tokenless_refuse(struct request *r, const char *scope)
+{
+	enum fw_tokenless closed = r->lane->h->auth->closed;
+
+	if (closed != FW_TOKENLESS_OPEN)
+		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "nobody may do this without a token, for %s:"
+			" 'feedwheel token add NAME --scope %s' makes one", fw_tokenless_why(closed), scope);
+	return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "without a token only programs on the server's own machine may do"
+		" this: 'feedwheel token add NAME --scope %s' makes one", scope);
+}
+
 enum MHD_Result http_auth_refuse(struct request *r)
 {
 	static const char *const CHALLENGE[] = { /* RFC 6750, 3; RFC 7617 */
@@ -465,8 +503,7 @@ enum MHD_Result http_auth_refuse(struct request *r)
 	switch (r->verdict) {
 	case AUTH_MAY: break;
 	case AUTH_UNKNOWN: return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "the store does not answer, so nobody knows who may do this");
-	case AUTH_FAR: return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "without a token only the server's own machine may do this:"
-		" 'feedwheel token add NAME --scope %s' there makes one", scope);
+	case AUTH_TOKENLESS: return tokenless_refuse(r, scope);
 	case AUTH_MISSING: return http_problem(r, MHD_HTTP_UNAUTHORIZED, "unauthenticated", "this needs a token with the scope %s, in the header"
 		" 'Authorization: Bearer fwt_...'", scope);
 	case AUTH_WRONG: return http_problem(r, MHD_HTTP_UNAUTHORIZED, "unauthenticated", "the token is not known, or has run out");

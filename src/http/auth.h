@@ -2,8 +2,9 @@
 /*
  * Who may do what: access tokens in memory, and the rule.
  *
- * A scope for which there is no token belongs to this machine: who comes over loopback or a unix socket may, others are refused. With the
- * first token for it everybody needs one, this machine too; also when it has run out, for what was closed does not open by itself.
+ * As long as there is no token, programs on this machine need none, unless a setting says that clients from elsewhere are
+ * expected: fw_tokenless(). With the first token, whatever its scope, everybody needs one, this machine too; also when it has
+ * run out, for what was closed does not open by itself.
  *
  * From a network that sent too many wrong tokens (guesses.h), a token is let in only if it is at home there: it was right there before.
  * All others are told to wait, right or wrong, so that nobody learns which of the two theirs was.
@@ -35,7 +36,6 @@ struct auth_token {
 /* All tokens as they were at one time; but for their last use never changed, and freed with the last who holds it. */
 struct auth_tokens {
 	_Atomic size_t holder_n;
-	unsigned scopes;             /* that at least one token has */
 	size_t n;
 	struct auth_token at[];
 };
@@ -49,7 +49,7 @@ struct auth_view {
 enum auth_verdict {
 	AUTH_MAY,
 	AUTH_UNKNOWN,                /* nobody knows which tokens there are */
-	AUTH_FAR,                    /* none has the scope, and this is not our machine */
+	AUTH_TOKENLESS,              /* there are no tokens, and this may not go without one */
 	AUTH_MISSING,                /* a token is needed, and none was given */
 	AUTH_WRONG,                  /* it is no token, or not any more */
 	AUTH_OTHER,                  /* it is one, for other scopes */
@@ -88,7 +88,7 @@ struct auth_question {
 	bool wait;                   /* too many wrong ones came from there */
 };
 /*
- * Is this token good for this scope, when there are tokens for it? Looks at all of them, in the same time whether and wherever it is found:
+ * Is this token good for this scope, when there are tokens? Looks at all of them, in the same time whether and wherever it is found:
  * AUTH_MAY (and *pass but for its turn), AUTH_MISSING, AUTH_WRONG, AUTH_OTHER or AUTH_WAIT.
  */
 enum auth_verdict auth_judge(struct auth_tokens *t, const struct auth_question *q, int64_t now_ms, struct auth_pass *pass);

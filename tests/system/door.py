@@ -38,6 +38,8 @@ class Door:
     """A `serve` in front of a store."""
 
     def __init__(self, base, *arguments, store=None, conf="", command="serve"):
+        os.makedirs(base, exist_ok=True)
+        self.token = None # what ask() presents, if anything
         self.port = free_port()
         self.wheel = Wheel(base, conf + "listen = 127.0.0.1:%d\n" % self.port, store=store)
         self.arguments = (command, *arguments)
@@ -61,7 +63,7 @@ class Door:
         """Status, headers, the body's JSON (or its text)."""
         c = self.connect()
         try:
-            c.request(method, path, body, headers or {})
+            c.request(method, path, body, {**({"Authorization": "Bearer " + self.token} if self.token else {}), **(headers or {})})
             r = c.getresponse()
             text = r.read().decode()
             try:

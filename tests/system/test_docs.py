@@ -84,22 +84,24 @@ def nginx(base):
             f.write("%s_temp_path %s/%s;\n" % (what, base, what))
         f.write(conf + "}\n")
     w = Wheel(base, "listen = unix:%s\ntrusted_proxies = unix\n" % path)
+    token = w.run("token", "add", "test", "--scope", "push,read,admin").stdout.strip()
     serve = w.start("serve")
     with open(os.path.join(base, "nginx.log"), "ab") as log:
         STARTED.append(subprocess.Popen(["setpriv", "--pdeathsig", "SIGKILL", "--", program, "-p", base, "-e", "stderr", "-c", f.name],
                                         stdout=log, stderr=log, start_new_session=True))
     proxy = STARTED[-1]
 
-    def curl(path, *options):
-        return ["curl", "-sS", "--cacert", ca, "https://127.0.0.1:%d%s" % (port, path), *options]
+    def curl(path, *options, header="Authorization: Bearer " + token):
+        return ["curl", "-sS", "--cacert", ca, "-H", header, "https://127.0.0.1:%d%s" % (port, path), *options]
 
-    def ask(*arguments):
-        return subprocess.run(curl(*arguments), capture_output=True, text=True, timeout=60, check=False).stdout
+    def ask(*arguments, **more):
+        return subprocess.run(curl(*arguments, **more), capture_output=True, text=True, timeout=60, check=False).stdout
     def up():
         with open(os.path.join(base, "nginx.log"), encoding="utf-8", errors="replace") as f:
             holds(serve.poll() is None and proxy.poll() is None, "both run: " + w.last_words() + f.read()[-2000:])
         return ask("/readyz") == '{"status":"ready"}'
     wait_for("both", up, 60)
+    holds('"code":"unauthenticated"' in ask("/v1/feeds", header="X-Forwarded-For: 127.0.0.1"), "without a token")
     equal(ask("/v1/events?ack=durable", "-H", "X-Forwarded-For: 192.0.2.7", "-d", '{"property":"news","section":1,"id":1}'), '{"stored":1}')
     equal(w.one("SELECT remote_ip FROM incoming"), "127.0.0.1") # what the client claims is not passed on
     holds('"id":1' in ask("/v1/feeds", "-d", '{"url":"https://example.org/feed.xml"}'), "a feed")

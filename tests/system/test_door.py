@@ -92,8 +92,8 @@ def bad_proxies(base):
 
 # ---- time ---------------------------------------------------------------------------------------------------------------------------------------
 
-HEAD = b"POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: 44\r\n\r\n"
-GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+HEAD = b"POST /v1/events HTTP/1.1\r\nHost: localhost\r\nContent-Length: 44\r\n\r\n"
+GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 def raw(d, *pieces, end=True):
@@ -169,7 +169,7 @@ def slow_reader(base):
             s.setblocking(False)
             with contextlib.suppress(OSError):
                 while True:
-                    s.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n") # and never a look at the answers
+                    s.send(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n") # and never a look at the answers
             wait_for("it is cut", lambda: metric(d, 'http_cut_total{in="send"}') >= 1)
 
 
@@ -237,7 +237,7 @@ def waiting(base):
 @case("the desk is full: 503 at once, with Retry-After; whoever vanished meanwhile, its seats come back")
 def full_desk(base):
     body = b'{"url":"https://a.example/"}'
-    add = b"POST /v1/feeds HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    add = b"POST /v1/feeds HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body
     with door(base) as d:
         equal(d.ask("POST", "/v1/feeds", body)[0], 201)
         db = busy_store(d)
@@ -339,7 +339,7 @@ def many_bodies(base):
         held = []
         for _ in range(20):
             s = socket.create_connection(("127.0.0.1", d.port))
-            s.sendall(b"POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n" + b" " * 900000)
+            s.sendall(b"POST /v1/events HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n" + b" " * 900000)
             held.append(s)
         events = 0
         def full(): # more each time: what a push takes while the others fill up is room when it is over
@@ -379,7 +379,7 @@ def rules(base):
 @case("HEAD, OPTIONS, HTTP/1.0, Connection: close, pipelining, Expect: 100-continue")
 def protocol(base):
     event = json.dumps(EVENT).encode()
-    post = b"POST /v1/events?ack=durable HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n" % len(event)
+    post = b"POST /v1/events?ack=durable HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n" % len(event)
     with door(base) as d:
         answer = raw(d, GET.replace(b"GET", b"HEAD"))
         equal(statuses(answer), [200])
@@ -401,7 +401,7 @@ def protocol(base):
             holds(s.recv(100).startswith(b"HTTP/1.1 100 Continue\r\n\r\n"), "leave")
             s.sendall(event)
             equal(statuses(s.recv(1000)), [200])
-        large = b"POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: 2000000\r\nExpect: 100-continue\r\n\r\n"
+        large = b"POST /v1/events HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2000000\r\nExpect: 100-continue\r\n\r\n"
         equal(statuses(raw(d, large, end=False)), [413], "no leave for what is too large")
         c = d.connect()
         for path, status in (("/nowhere", 404), ("/v1/feeds?x=1", 400), ("/v1/feeds/1", 404), ("/healthz", 200), ("/v1/events", 405)):
@@ -454,14 +454,16 @@ def access_log(base):
             found = [LINE.fullmatch(l.rstrip("\n")) for l in f if l.endswith("\n")] # the last one may be half written
         holds(all(found), open(p, encoding="utf-8").read())
         return [m.groups() for m in found]
+    may = Wheel(base).run("token", "add", "log", "--scope", "push,read").stdout.strip()
     with door(base, conf="access_log = %s\ntrusted_proxies = 127.0.0.1\n" % path) as d:
         d.push(EVENT, headers={"User-Agent": 'a "quoted"\tone', "X-Request-Id": "mine", "X-Forwarded-For": "2001:db8::9"})
+        d.token = may
         d.push(EVENT, path=TWIRP)
         d.ask("GET", "/no%0Awhere%22x", headers={"User-Agent": ""})
         d.ask("GET", "/v1/feeds/77777")
         wait_for("the lines", lambda: len([l for l in lines() if l[2] != "/healthz"]) >= 4)
         got = sorted((l for l in lines() if l[2] != "/healthz"), key=lambda l: (l[2] != "/v1/events", l[2] != TWIRP, l[2])) # each thread has its own order
-        equal(got[0][:4] + got[0][5:], ("2001:db8::9", "POST", "/v1/events", "403", "a \\x22quoted\\x22\\x09one", "mine"))
+        equal(got[0][:4] + got[0][5:], ("2001:db8::9", "POST", "/v1/events", "401", "a \\x22quoted\\x22\\x09one", "mine"))
         equal(got[1][:5], ("127.0.0.1", "POST", TWIRP, "200", "2"))
         equal(got[2][2:6], ("/no\\nwhere\\x22x", "404", got[2][4], "-"))
         equal(got[3][2:4], ("/v1/feeds/77777", "404"))
@@ -501,7 +503,7 @@ def log_stalls(base):
     with door(base, conf="access_log = %s\nserve_threads = 1\n" % path) as d:
         holds("arning" not in d.wheel.words(), "one thread: " + d.wheel.words())
         def overflows():
-            equal(statuses(raw(d, b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % long.encode() * 100)), [404] * 100)
+            equal(statuses(raw(d, b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % long.encode() * 100)), [404] * 100)
             return metric(d, "access_log_lost_total") > 0
         wait_for("it overflows", overflows, 60)
         os.set_blocking(reader, False)

@@ -52,7 +52,7 @@ def dates(base):
         """The answer's date, in seconds."""
         with socket.create_connection(("127.0.0.1", d.port)) as c:
             body = json.dumps(EVENT)
-            c.sendall(("POST %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s" % (path, len(body), body)).encode())
+            c.sendall(("POST %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s" % (path, len(body), body)).encode())
             lines = c.makefile("rb").read().decode().split("\r\n")
         dated = [l.partition(": ")[2] for l in lines if l.lower().startswith("date:")]
         equal(len(dated), 1, lines)
@@ -148,7 +148,7 @@ def unix_socket(base):
     path = os.path.join(base, "door.sock")
 
     def push():
-        r = subprocess.run(["curl", "-sS", "--unix-socket", path, "-d", json.dumps(EVENT), "http://x/v1/events?ack=durable"],
+        r = subprocess.run(["curl", "-sS", "--unix-socket", path, "-d", json.dumps(EVENT), "http://localhost/v1/events?ack=durable"],
                            capture_output=True, text=True, check=False)
         return r.stdout
     w = Wheel(base, "listen = unix:%s\n" % path)
@@ -189,7 +189,7 @@ def slow_clients(base):
     with door(base) as d:
         idle = [socket.create_connection(("127.0.0.1", d.port)) for _ in range(200)]
         for i, s in enumerate(idle):
-            s.sendall(b"POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: 38\r\n\r\n{\"prop"[:10 + i % 60])
+            s.sendall(b"POST /v1/events HTTP/1.1\r\nHost: localhost\r\nContent-Length: 38\r\n\r\n{\"prop"[:10 + i % 60])
         load = Load(d, clients=4)
         wait_for("load", lambda: len(load.promised) > 200)
         for s in idle[:100]:

@@ -46,15 +46,22 @@ def becomes(what, status, ask):
     wait_for("%s is answered %d" % (what, status), lambda: ask() == status, AGAIN_S)
 
 
-@case("a scope without tokens is this machine's; with one, everybody needs it; added and removed while the server runs")
+def says(d, words):
+    """The server has looked for tokens, and says what that means: only then all scopes are judged."""
+    wait_for("the log says '%s'" % words, lambda: words in d.wheel.words())
+
+
+@case("without tokens this machine needs none; with one, everybody does; added and removed while the server runs")
 def comes_and_goes(base):
-    with door(base, conf=PROXY + PATIENT) as d:
+    with door(base, conf=PATIENT) as d:
+        says(d, "without a token programs on this machine may push, read and administrate")
         equal(pushed(d), 202)
         status, headers, said = d.push(EVENT, path="/v1/events", headers=FAR)
         equal((status, said["code"], headers["WWW-Authenticate"]), (403, "permission_denied", None))
         holds("feedwheel token add NAME --scope push" in said["detail"], said)
         one = add(d, "one", "--scope", "push")
         becomes("a push without a token", 401, lambda: pushed(d))
+        says(d, "without a token nobody may push, read or administrate, for there is a token")
         status, headers, said = d.push(EVENT, path="/v1/events")
         equal((status, said["code"], headers["Content-Type"]), (401, "unauthenticated", "application/problem+json"))
         holds(headers["WWW-Authenticate"].startswith("Bearer realm="), headers)
@@ -81,6 +88,56 @@ def comes_and_goes(base):
             for path in glob.glob(d.wheel.path + "*"):
                 with open(path, "rb") as f:
                     holds(secret.encode() not in f.read(), "in " + path)
+
+
+@case("the first token closes the scopes that it does not have, too")
+def closes_all(base):
+    for scope in ("push", "read", "admin"):
+        with door(os.path.join(base, scope), conf=PATIENT) as d:
+            says(d, "without a token programs")
+            asked = {"push": lambda d=d: pushed(d), "read": lambda d=d: d.ask("GET", "/metrics")[0],
+                     "admin": lambda d=d: d.push({"url": "http://a.example/"}, path="/v1/feeds")[0]}
+            equal([ask() for ask in asked.values()], [202, 200, 201], "before")
+            token = add(d, "one", "--scope", scope)
+            for other, ask in asked.items():
+                becomes(other + " without a token, when there is one for " + scope, 401, ask)
+            equal(d.ask("DELETE", "/v1/feeds/1")[0], 401, "no feed is removed")
+            equal(d.ask("DELETE", "/v1/feeds/1", headers=bearer(token))[0], 204 if scope == "admin" else 403, "by a token for " + scope)
+
+
+CLOSED = {"trusted_proxies = 127.0.0.1\n": "trusted_proxies is set", "trusted_proxies = unix\n": "trusted_proxies is set",
+          "websub_url = http://127.0.0.1:1/\n": "websub_url is set"}
+SHAPES = ("X-Forwarded-For: 203.0.113.5", "X-Forwarded-For: 203.0.113.5, unknown", "X-Forwarded-For: 203.0.113.5, unix:", "X-Forwarded-For: fe80::1%eth0",
+          "X-Forwarded-For: 127.0.0.1", "X-Forwarded-For;", "X-Real-IP: unix:", "Forwarded: for=203.0.113.5", "Via: 1.1 p", "X-A: none of these")
+
+
+def status_of(d, header, host="127.0.0.1"):
+    """The status of a subscription, by curl with this header."""
+    return subprocess.run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-H", header, "-d", '{"url":"http://a.example/"}',
+                           "http://%s:%d/v1/feeds" % (host, d.port)], capture_output=True, text=True, check=False).stdout
+
+
+@case("behind a proxy nobody is this machine: no shape of its headers lets anybody in, and what makes it likely that there is one closes all")
+def behind_proxies(base):
+    for i, (conf, why) in enumerate(CLOSED.items()):
+        with door(os.path.join(base, str(i)), conf=conf + PATIENT) as d:
+            says(d, "without a token nobody may push, read or administrate, for " + why)
+            equal({status_of(d, shape) for shape in SHAPES}, {"403"}, conf)
+            equal((pushed(d), d.ask("GET", "/metrics")[0], d.ask("GET", "/healthz")[0]), (403, 403, 200), conf)
+            status, _, said = d.push({"url": "http://a.example/"}, path="/v1/feeds")
+            equal((status, said["code"]), (403, "permission_denied"))
+            holds(why in said["detail"] and "'feedwheel token add NAME --scope admin' makes one" in said["detail"], said)
+            token = add(d, "one", "--scope", "admin,read")
+            becomes("a feed, with a token", 201, lambda d=d, token=token: d.push({"url": "http://a.example/"}, path="/v1/feeds", headers=bearer(token))[0])
+    with door(os.path.join(base, "unnamed"), conf=PATIENT) as d: # a proxy that nobody named
+        says(d, "without a token programs")
+        equal([status_of(d, shape) for shape in SHAPES], ["403"] * (len(SHAPES) - 1) + ["201"])
+        equal(d.wheel.one("SELECT count(*) FROM feeds"), 1)
+        d.stop()
+        d.arguments = ("serve", "--listen", "127.1:%d" % d.port) # as all that is not surely loopback
+        d.start()
+        says(d, "for listen is neither a loopback address nor a unix socket")
+        equal({status_of(d, shape) for shape in SHAPES}, {"403"}, "listens elsewhere")
 
 
 @case("each scope by itself; what is open; forms of the header")
@@ -211,6 +268,7 @@ def streams_end(base):
         holds(r.readline().startswith(b"retry:"), "it begins")
         return r
     with door(base, conf=PATIENT) as d:
+        says(d, "without a token programs")
         open_to_all = stream(d)
         short = add(d, "short", "--scope", "read", "--days", "1")
         other = add(d, "other", "--scope", "read")
@@ -222,8 +280,8 @@ def streams_end(base):
         equal(d.ask("GET", "/v1/stream", headers=bearer(short))[0], 401)
         add(d, "third", "--scope", "read")
         equal(d.ask("GET", "/v1/ring", headers=bearer(other))[0], 200)
-        feed = d.ask("POST", "/v1/feeds", '{"url":"https://a.example/"}')[2]["id"]
-        equal(d.ask("POST", "/v1/feeds/%d/entries" % feed, '{"id":"x","title":"t"}', {"Content-Type": "application/x-ndjson"})[0], 200)
+        d.wheel.run("add", "https://a.example/")
+        d.wheel.run("push", "--content-type", "application/x-ndjson", "#1", "-", stdin='{"id":"x","title":"t"}')
         wait_for("the one that stays reads on", lambda: staying.readline().startswith(b"event: entry"))
         d.wheel.run("token", "remove", "other")
         staying.read()
@@ -237,7 +295,7 @@ def unix(base):
 
     def push(*more):
         r = subprocess.run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--unix-socket", path, "-d", json.dumps(EVENT), *more,
-                            "http://x/v1/events"], capture_output=True, text=True, check=False)
+                            "http://localhost/v1/events"], capture_output=True, text=True, check=False)
         return r.stdout
     p = d.wheel.start("serve", "--listen", "unix:" + path)
     wait_for("the server", lambda: push() == "202")
@@ -252,7 +310,7 @@ def unix(base):
              leave_out=() if "FW_LONG" in os.environ else ("redis", "mysql"))
 def store_away(base, engine):
     with server(engine, base) as s:
-        with door(base, store=s.url(), conf=PROXY + PATIENT) as d:
+        with door(base, store=s.url(), conf=PATIENT) as d:
             token = add(d, "one", "--scope", "push")
             becomes("a push without a token", 401, lambda: pushed(d))
             s.kill9()
@@ -317,9 +375,14 @@ def doctor(base):
         return said
     everywhere = ("--listen", "0.0.0.0:8080")
     w.run("add", "https://a.example/")
-    holds("tokens" not in says("ok +store", "--listen", "127.0.0.1:8080"), "nothing to tell")
-    says(r"note +tokens +the server listens at 0.0.0.0:8080, and there is no token.*\n +-> 'feedwheel token add", *everywhere)
+    for listen in ((), ("--listen", "127.0.0.1:8080"), ("--listen", "unix:/run/x.sock")):
+        says(r"ok +tokenless +without a token programs on this machine may push, read and administrate, .*; the first token ends that\n(?! +->)", *listen)
+    for more, why in ((everywhere, "listen is neither"), (("--listen", "127.0.0.1:8080", "--trusted-proxies", "127.0.0.1"), "trusted_proxies is set"),
+                      (("--listen", "127.0.0.1:8080", "--websub-url", "https://a.example/"), "websub_url is set")):
+        says(r"note +tokenless +without a token nobody may push, read or administrate, for %s.*\n +-> 'feedwheel token add" % why, *more)
+    says(r"ok +tokenless +without a token nobody .*, for websub_url is set", "--websub-url", "https://a.example/") # workers need no token
     w.run("token", "add", "one", "--scope", "push")
+    says(r"ok +tokenless +without a token nobody may push, read or administrate, for there is a token", "--listen", "127.0.0.1:8080")
     w.run("token", "add", "two", "--scope", "read", "--days", "1")
     says(r"ok +tokens +2, 0 of which have run out")
     says(r"note +tls +the server listens at 0.0.0.0:8080 without TLS.*\n +-> set tls_cert", *everywhere)

@@ -22,7 +22,7 @@ CONF = "websub_url = http://127.0.0.1:%d/\nwebsub_look_ms = 20ms\nwebsub_lease_m
 
 
 class Subscriber(Door):
-    """A server whose public address is its own."""
+    """A server whose public address is its own. Nobody reads what it has without a token."""
 
     def __init__(self, base, lease="10d", secret="yes", conf="", **more):
         self.websub = (lease, secret)
@@ -32,6 +32,7 @@ class Subscriber(Door):
         with open(self.wheel.conf, "r+", encoding="ascii") as f:
             if "websub_url" not in f.read():
                 f.write(CONF % (self.port, *self.websub))
+        self.token = self.token or self.wheel.run("token", "add", "test-%d" % self.port, "--scope", "push,read").stdout.strip()
         super().start()
 
     def add(self, *urls):
