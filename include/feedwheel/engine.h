@@ -52,7 +52,7 @@ struct fw_config {
 	char *push_properties;
 	int64_t push_section_min, push_id_min;
 	int64_t serve_threads, serve_readers, serve_beat_ms, wrong_tokens_max, wrong_tokens_ms;
-	char *serve_cors_origin;
+	char *serve_cors_origin, *serve_names;
 	char *websub_url;
 	int64_t websub_lease_ms, websub_look_ms;
 	bool websub_plain_secret;

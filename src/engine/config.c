@@ -152,6 +152,9 @@ static const struct fw_setting SETTING[] = {
 	{"wrong_tokens_ms", FW_TYPE_DURATION, "1m", 100, FW_DAY_MS, NULL, "The time in which wrong tokens are counted.", AT(wrong_tokens_ms)},
 	{"serve_cors_origin", FW_TYPE_STRING, "", NO_RANGE,
 		"Pages of this origin may ask the HTTP server from a browser: https://example.org, or * for all. Unset: none.", AT(serve_cors_origin)},
+	{"serve_names", FW_TYPE_STRING, "", NO_RANGE,
+		"Names, besides localhost and loopback addresses, that a request without a token may have in Host, such as feeds.lan. Unset: none.",
+		AT(serve_names)},
 	{"websub_url", FW_TYPE_STRING, "", NO_RANGE,
 		"Where hubs reach this server, such as https://example.org/: feeds that have a hub are subscribed there, and asked rarely. "
 		"Unset: none is.", AT(websub_url)},
@@ -516,6 +519,23 @@ static int more_than(const char *a, int64_t a_ms, const char *b, int64_t b_ms, s
 		fw_duration_text(x, a_ms), b, fw_duration_text(y, b_ms));
 }
 
+/* Names alone: what a browser sends in Host is compared with them, without its port. */
+static int names_check(const char *names, struct fw_err *err)
+{
+	struct fw_str rest = fw_str(names);
+
+	while (rest.p) {
+		struct fw_str name = fw_str_trim(fw_str_split(rest, ',', &rest));
+
+		for (size_t i = 0; i < name.len; i++) {
+			if (!fw_is_alnum((unsigned char)name.p[i]) && !strchr("-._", name.p[i]))
+				return fw_err_set(err, FW_EINVAL, "serve_names: '%.*s' is no name: write feeds.lan, without http:// and"
+					" without a port, several with commas between", FW_STR_ARG(fw_str_sub(name, 0, 80)));
+		}
+	}
+	return 0;
+}
+
 int fw_config_check(const struct fw_config *c, struct fw_err *err)
 {
 	if (!c->store)
@@ -529,6 +549,8 @@ int fw_config_check(const struct fw_config *c, struct fw_err *err)
 	/* a feed lent ahead waits its turn before it is visited: a lease has to outlive both */
 	if (2 * c->total_timeout_ms > c->lease_ms)
 		return more_than("twice total_timeout_ms", 2 * c->total_timeout_ms, "lease_ms", c->lease_ms, err);
+	if (names_check(c->serve_names, err))
+		return FW_EINVAL;
 	if (c->websub_url) {
 		struct fw_buf base = FW_BUF_INIT(0);
 		int rc = wish_base(c->websub_url, &base, err);

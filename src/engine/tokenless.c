@@ -56,7 +56,7 @@ const char *fw_tokenless_why(enum fw_tokenless t)
 void fw_tokenless_words(enum fw_tokenless t, char out[FW_TOKENLESS_WORDS_MAX])
 {
 	static const char OPEN[] = "without a token programs on this machine may push, read and administrate, over loopback or a"
-		" unix socket; the first token ends that";
+		" unix socket; pages of other web sites may not; the first token ends that";
 	static const char CLOSED[] = "without a token nobody may push, read or administrate, for ";
 
 	(void)fw_snprintf(out, FW_TOKENLESS_WORDS_MAX, "%s%s", t == FW_TOKENLESS_OPEN ? OPEN : CLOSED,

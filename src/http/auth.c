@@ -434,9 +434,13 @@ static void wrong(struct request *r, uint64_t network, int64_t now_ms)
 	fw_warn("%lld wrong tokens from %s and its neighbours: their requests are answered 429 for a while", (long long)a->config->wrong_tokens_max, text);
 }
 
-static bool tokenless(struct request *r)
+static enum tokenless tokenless(struct request *r)
 {
-	return r->lane->h->auth->closed == FW_TOKENLESS_OPEN && http_is_local(r);
+	const struct auth *a = r->lane->h->auth;
+	struct tokenless_head h;
+
+	http_head_read(r, &h);
+	return tokenless_judge(a->closed, a->config->serve_names, &h);
 }
 
 static enum auth_verdict judge(struct request *r, unsigned scope)
@@ -451,10 +455,11 @@ static enum auth_verdict judge(struct request *r, unsigned scope)
 
 	r->pass = (struct auth_pass){.scope = scope, .turn = r->lane->auth.turn, .until_ms = FW_NO_DATE};
 	if (!t || !t->n) {
+		r->tokenless = tokenless(r);
 		if (t)
-			return tokenless(r) ? AUTH_MAY : AUTH_TOKENLESS;
+			return r->tokenless == TOKENLESS_MAY ? AUTH_MAY : AUTH_TOKENLESS;
 		/* programs that push from this machine go on without a store: the queue is there for that */
-		return scope == FW_SCOPE_PUSH && tokenless(r) ? AUTH_MAY : AUTH_UNKNOWN;
+		return scope == FW_SCOPE_PUSH && r->tokenless == TOKENLESS_MAY ? AUTH_MAY : AUTH_UNKNOWN;
 	}
 	header = MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
 	q.presented = header ? auth_presented(fw_str(header), buffer) : FW_STR_NONE;
@@ -478,13 +483,38 @@ static enum auth_verdict judge(struct request *r, unsigned scope)
 /* What is wrong with it, and how it can be mended: by a token always. */
 static enum MHD_Result tokenless_refuse(struct request *r, const char *scope)
 {
-	enum fw_tokenless closed = r->lane->h->auth->closed;
+	struct tokenless_head h;
+	struct fw_str host;
+	const char *why = "";
 
-	if (closed != FW_TOKENLESS_OPEN)
+	http_head_read(r, &h);
+	host = fw_str_sub(h.host, 0, 80);
+	switch (r->tokenless) {
+	case TOKENLESS_HOST:
+		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "without a token Host has to be a loopback address,"
+			" localhost or one of serve_names, not '%.*s': 'feedwheel token add NAME --scope %s' makes one", FW_STR_ARG(host), scope);
+	case TOKENLESS_CLOSED:
 		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "nobody may do this without a token, for %s:"
-			" 'feedwheel token add NAME --scope %s' makes one", fw_tokenless_why(closed), scope);
+			" 'feedwheel token add NAME --scope %s' makes one", fw_tokenless_why(r->lane->h->auth->closed), scope);
+	case TOKENLESS_MAY: break; /* it was refused by what held then */
+	case TOKENLESS_REMOTE: why = ": this comes from elsewhere"; break;
+	case TOKENLESS_FORWARDED: why = ": this comes by a proxy (X-Forwarded-For, Forwarded, Via or the like)"; break;
+	case TOKENLESS_ORIGIN: why = ", and no page of another site (Origin, Sec-Fetch-Site)"; break;
+	}
 	return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "without a token only programs on the server's own machine may do"
-		" this: 'feedwheel token add NAME --scope %s' makes one", scope);
+		" this%s: 'feedwheel token add NAME --scope %s' makes one", why, scope);
+}
+
+static enum MHD_Result body_refuse(struct request *r)
+{
+	static const char *const TAKES[] = {
+		[BODY_ANY] = "", [BODY_FEED] = "application/feed+json, application/atom+xml, application/rss+xml or application/x-ndjson",
+		[BODY_JSON] = "application/json", [BODY_LINES] = "application/json or application/x-ndjson",
+	};
+	const char *type = MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_TYPE);
+
+	return http_problem(r, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, r->twirp ? "invalid_argument" : "unsupported_type",
+		"Content-Type is '%.80s': this takes %s", type ? type : "", TAKES[r->route->body]);
 }
 
 enum MHD_Result http_auth_refuse(struct request *r)
@@ -504,6 +534,7 @@ enum MHD_Result http_auth_refuse(struct request *r)
 	case AUTH_MAY: break;
 	case AUTH_UNKNOWN: return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "the store does not answer, so nobody knows who may do this");
 	case AUTH_TOKENLESS: return tokenless_refuse(r, scope);
+	case AUTH_BODY: return body_refuse(r);
 	case AUTH_MISSING: return http_problem(r, MHD_HTTP_UNAUTHORIZED, "unauthenticated", "this needs a token with the scope %s, in the header"
 		" 'Authorization: Bearer fwt_...'", scope);
 	case AUTH_WRONG: return http_problem(r, MHD_HTTP_UNAUTHORIZED, "unauthenticated", "the token is not known, or has run out");
@@ -512,6 +543,17 @@ enum MHD_Result http_auth_refuse(struct request *r)
 		"too many wrong tokens came from your network: come again in %lld s", (long long)r->retry_after_s);
 	}
 	return http_problem(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "internal", "refused for no reason: report this");
+}
+
+static bool body_fits(struct request *r)
+{
+	struct fw_str type = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_TYPE));
+	struct tokenless_head h;
+
+	if (r->route->body == BODY_ANY || fw_str_eq(type, FW_STR("application/json"))) /* nearly always */
+		return true;
+	http_head_read(r, &h);
+	return tokenless_body_fits(r->route->body, &h);
 }
 
 /* A body that is on its way is read to its end first, unless its sender asked for leave: who is sending does not look for an answer. */
@@ -523,6 +565,8 @@ enum MHD_Result http_auth(struct request *r)
 		r->verdict = http_websub_may_know(r) ? AUTH_MAY : AUTH_WRONG;
 	else
 		r->verdict = judge(r, 1u << (r->route->scope - SCOPE_PUSH));
+	if (r->verdict == AUTH_MAY && !body_fits(r))
+		r->verdict = AUTH_BODY;
 	if (r->verdict == AUTH_MAY)
 		return MHD_YES;
 	if (MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_EXPECT))

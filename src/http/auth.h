@@ -2,9 +2,9 @@
 /*
  * Who may do what: access tokens in memory, and the rule.
  *
- * As long as there is no token, programs on this machine need none, unless a setting says that clients from elsewhere are
- * expected: fw_tokenless(). With the first token, whatever its scope, everybody needs one, this machine too; also when it has
- * run out, for what was closed does not open by itself.
+ * As long as there is no token, programs on this machine need none: tokenless.h says which requests are theirs,
+ * fw_tokenless() in which settings. With the first token, whatever its scope, everybody needs one, this machine too; also
+ * when it has run out, for what was closed does not open by itself.
  *
  * From a network that sent too many wrong tokens (guesses.h), a token is let in only if it is at home there: it was right there before.
  * All others are told to wait, right or wrong, so that nobody learns which of the two theirs was.
@@ -49,11 +49,12 @@ struct auth_view {
 enum auth_verdict {
 	AUTH_MAY,
 	AUTH_UNKNOWN,                /* nobody knows which tokens there are */
-	AUTH_TOKENLESS,              /* there are no tokens, and this may not go without one */
+	AUTH_TOKENLESS,              /* there are no tokens, and this may not go without one: enum tokenless */
 	AUTH_MISSING,                /* a token is needed, and none was given */
 	AUTH_WRONG,                  /* it is no token, or not any more */
 	AUTH_OTHER,                  /* it is one, for other scopes */
 	AUTH_WAIT,                   /* whatever it is, too many wrong ones came from there */
+	AUTH_BODY,                   /* it may, but a page of another site could have sent a body of this type */
 };
 
 /* By what a request was let in. */

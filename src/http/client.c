@@ -125,28 +125,20 @@ struct fw_str http_client_address(struct request *r)
 	return known ? binary(r->address) : (struct fw_str){"", 0};
 }
 
-/* A proxy that nobody named here speaks for others: that it is near does not make them so. */
-static bool speaks_for_others(const struct request *r)
+static enum MHD_Result head_add(void *ctx, enum MHD_ValueKind kind, const char *name, size_t name_len, const char *value,
+	size_t value_len)
 {
-	const struct http_proxies *p = &r->lane->h->proxies;
+	(void)kind;
+	tokenless_header(ctx, (struct fw_str){name, name_len}, (struct fw_str){value, value_len});
+	return MHD_YES;
+}
+
+void http_head_read(struct request *r, struct tokenless_head *out)
+{
 	const struct sockaddr *sa = peer(r);
 	unsigned char a[16];
 
-	if (sa && fw_ip_of(sa, a, NULL) ? trusted(p, a) : p->local)
-		return false;
-	return header(r, "X-Forwarded-For") || header(r, "X-Real-IP") || header(r, "Forwarded") || header(r, "Via");
-}
-
-bool http_is_local(struct request *r)
-{
-	struct fw_str a = http_client_address(r);
-	const struct sockaddr *sa = peer(r);
-
-	if (speaks_for_others(r))
-		return false;
-	switch (a.len) {
-	case 4: return a.p[0] == 127;
-	case 16: return memcmp(a.p, (const unsigned char[16]){[15] = 1}, 16) == 0;
-	default: return sa && sa->sa_family == AF_UNIX;
-	}
+	*out = (struct tokenless_head){.tls = r->lane->h->tls.key};
+	out->local = sa && (sa->sa_family == AF_UNIX || (fw_ip_of(sa, a, NULL) && fw_ip_is_loopback(a)));
+	MHD_get_connection_values_n(r->conn, MHD_HEADER_KIND, head_add, out);
 }

@@ -26,6 +26,7 @@
 #include "http/desk.h"
 #include "http/events.h"
 #include "http/stream.h"
+#include "http/tokenless.h"
 
 struct http;
 struct request;
@@ -110,6 +111,7 @@ struct route {
 	enum MHD_Result (*run)(struct request *r); /* the body is there */
 	const char *params;          /* words: what may stand behind "?", all else is refused; NULL: nobody looks */
 	size_t body_max;             /* 0: it takes none */
+	enum body_type body;         /* what its Content-Type has to be */
 	enum scope scope;            /* who may ask */
 	bool desk;                   /* it needs the store: run is called by a desk's thread, with r->store */
 	bool raw;                    /* its body stays as it came, for that is what was signed: it is unpacked by http_body_unpack() */
@@ -144,6 +146,7 @@ struct request {
 	size_t dropped;              /* bytes that were refused */
 	/* who may not: auth.c */
 	enum auth_verdict verdict;
+	enum tokenless tokenless;    /* with AUTH_TOKENLESS: why it needs a token */
 	const char *challenge;       /* for WWW-Authenticate, or NULL */
 	struct auth_pass pass;       /* by which it may, if it may */
 	int64_t retry_after_s;       /* for Retry-After; 0: none, or the usual */
@@ -323,8 +326,8 @@ FW_MUST_CHECK int http_proxies_init(struct http_proxies *p, const char *list, st
 void http_forwarded(const struct http_proxies *p, struct fw_str list, struct http_hops *h);
 /* The client's address in binary, 4 or 16 bytes; 0: it came over a unix socket. Good as long as r is. */
 struct fw_str http_client_address(struct request *r);
-/* From this machine: over loopback or a unix socket, by that address; and not by way of a proxy that is not trusted. */
-bool http_is_local(struct request *r);
+/* What tells whether it may go without a token, and what its body may be. Good as long as r is. */
+void http_head_read(struct request *r, struct tokenless_head *out);
 
 /* ---- push.c -------------------------------------------------------------------------------------------------------------------- */
 

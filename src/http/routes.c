@@ -11,16 +11,17 @@
 #define TOKEN "{token}"
 
 static const struct route ROUTE[] = {
-	{"POST", "/v1/events", http_push_events, "ack", .body_max = PUSH_MAX, .scope = SCOPE_PUSH},
-	{"POST", "/twirp/stats.StatsService/Push", http_push_events, .body_max = PUSH_MAX, .scope = SCOPE_PUSH},
+	{"POST", "/v1/events", http_push_events, "ack", .body_max = PUSH_MAX, .body = BODY_LINES, .scope = SCOPE_PUSH},
+	{"POST", "/twirp/stats.StatsService/Push", http_push_events, .body_max = PUSH_MAX, .body = BODY_LINES, .scope = SCOPE_PUSH},
 	{"GET", "/v1/feeds", http_feed_list, "status folder q cursor limit", .scope = SCOPE_READ, .desk = true},
-	{"POST", "/v1/feeds", http_feed_add, "", .body_max = FEEDS_MAX, .scope = SCOPE_ADMIN, .desk = true},
+	{"POST", "/v1/feeds", http_feed_add, "", .body_max = FEEDS_MAX, .body = BODY_JSON, .scope = SCOPE_ADMIN, .desk = true},
 	{"GET", "/v1/feeds/{id}", http_feed_get, "visits", .scope = SCOPE_READ, .desk = true},
-	{"PATCH", "/v1/feeds/{id}", http_feed_change, "", .body_max = FEED_MAX, .scope = SCOPE_ADMIN, .desk = true},
+	{"PATCH", "/v1/feeds/{id}", http_feed_change, "", .body_max = FEED_MAX, .body = BODY_JSON, .scope = SCOPE_ADMIN, .desk = true},
 	{"DELETE", "/v1/feeds/{id}", http_feed_remove, "", .scope = SCOPE_ADMIN, .desk = true},
 	{"GET", "/v1/entries", http_entry_list, "feed since q order cursor limit content format", .scope = SCOPE_READ, .desk = true},
 	{"GET", "/v1/entries/{id}", http_entry_get, "content", .scope = SCOPE_READ, .desk = true},
-	{"POST", "/v1/feeds/{id}/entries", http_entries_push, "", .body_max = ENTRIES_MAX, .scope = SCOPE_PUSH, .desk = true, .repeat = true},
+	{"POST", "/v1/feeds/{id}/entries", http_entries_push, "", .body_max = ENTRIES_MAX, .body = BODY_FEED, .scope = SCOPE_PUSH, .desk = true,
+		.repeat = true},
 	{"GET", "/websub/{token}", http_websub_intent, .scope = SCOPE_PATH, .desk = true},
 	{"POST", "/websub/{token}", http_websub_push, .body_max = ENTRIES_MAX, .scope = SCOPE_PATH, .desk = true, .raw = true,
 		.repeat = true},

@@ -222,7 +222,7 @@ def stalled(d):
     s = socket.socket()
     s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     s.connect(("127.0.0.1", d.port))
-    s.sendall(b"GET /v1/stream?since=0 HTTP/1.1\r\nHost: x\r\n\r\n")
+    s.sendall(b"GET /v1/stream?since=0 HTTP/1.1\r\nHost: localhost\r\n\r\n")
     return s
 
 
@@ -403,8 +403,13 @@ def described(base):
         ask(200, "POST", "/v1/events", event, "?ack=durable")
         ask(400, "POST", "/v1/events", "{")
         ask(413, "POST", "/v1/events", " " * (2 << 20))
+        ask(415, "POST", "/v1/events", event, Content_Type="text/plain")
+        ask(403, "POST", "/v1/events", event, Content_Type="application/json", Origin="http://evil.example")
+        ask(403, "GET", "/v1/feeds", Sec_Fetch_Site="cross-site")
         ask(200, "POST", "/twirp/stats.StatsService/Push", event)
         ask(400, "POST", "/twirp/stats.StatsService/Push", "{}")
+        ask(403, "POST", "/twirp/stats.StatsService/Push", event, Host="evil.example")
+        ask(415, "POST", "/twirp/stats.StatsService/Push", event, Content_Type="text/plain")
         for path in ("/v1/feeds", "/v1/feeds/{id}", "/v1/entries", "/v1/entries/{id}", "/v1/timings", "/openapi.json"):
             ask(200, "GET", path)
             ask(304, "GET", path, If_None_Match="*")
@@ -417,9 +422,11 @@ def described(base):
         ask(200, "POST", "/v1/feeds", '{"url":"https://b.example/"}')
         ask(400, "POST", "/v1/feeds", "{")
         ask(422, "POST", "/v1/feeds", "{}")
+        ask(415, "POST", "/v1/feeds", "{}", Content_Type="text/plain")
         ask(200, "PATCH", "/v1/feeds/{id}", '{"title":"x"}')
         ask(400, "PATCH", "/v1/feeds/{id}", "{")
         ask(422, "PATCH", "/v1/feeds/{id}", "{}")
+        ask(415, "PATCH", "/v1/feeds/{id}", "{}", Content_Type="multipart/form-data; boundary=x")
         ask(200, "POST", "/v1/feeds/{id}/entries", '{"id":"x","title":"t"}', Content_Type="application/x-ndjson", Idempotency_Key="k")
         ask(422, "POST", "/v1/feeds/{id}/entries", '{"id":"y","title":"t"}', Content_Type="application/x-ndjson", Idempotency_Key="k")
         ask(415, "POST", "/v1/feeds/{id}/entries", "x", Content_Type="image/png")

@@ -140,6 +140,60 @@ def behind_proxies(base):
         equal({status_of(d, shape) for shape in SHAPES}, {"403"}, "listens elsewhere")
 
 
+@case("without a token: names in Host, pages of other origins, types of bodies; each refusal says what helps")
+def without(base):
+    with door(base, conf="serve_names = feeds.lan, wheel\n") as d:
+        says(d, "without a token programs")
+        body = json.dumps({"url": "https://a.example/"})
+
+        def add_feed(headers, status, code=None, words=""):
+            got, _, said = d.ask("POST", "/v1/feeds", body, headers)
+            equal((got, said.get("code")), (status, code), headers)
+            holds(words in said.get("detail", ""), "%s: %s" % (headers, said))
+        mine, json_type = "http://127.0.0.1:%d" % d.port, {"Content-Type": "application/json"}
+        add_feed({}, 201)
+        for more in (json_type, {"Content-Type": "application/json; charset=utf-8"}, {"Content-Type": "application/x-www-form-urlencoded"},
+                     {"Host": "localhost"}, {"Host": "Feeds.LAN:1234"}, {**json_type, "Origin": mine, "Sec-Fetch-Site": "same-origin"}):
+            add_feed(more, 200)
+        add_feed({"Host": "evil.example"}, 403, "permission_denied", "not 'evil.example'")
+        add_feed({"Host": "evil.example"}, 403, "permission_denied", "one of serve_names")
+        add_feed({"Host": ""}, 403, "permission_denied", "'feedwheel token add NAME --scope admin'")
+        add_feed({**json_type, "Origin": "http://evil.example"}, 403, "permission_denied", "no page of another site")
+        add_feed({**json_type, "Origin": "null"}, 403, "permission_denied", "'feedwheel token add NAME --scope admin'")
+        add_feed({**json_type, "Sec-Fetch-Site": "cross-site"}, 403, "permission_denied", "Sec-Fetch-Site")
+        for kind in ("text/plain", "text/plain;charset=UTF-8", "multipart/form-data; boundary=x", "application/xml", "application/x-ndjson"):
+            add_feed({"Content-Type": kind}, 415, "unsupported_type", "'%s': this takes application/json" % kind)
+        add_feed({"Origin": mine}, 415, "unsupported_type", "application/json")
+        add_feed({"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Mode": "cors"}, 415, "unsupported_type", "application/json")
+        equal(d.push(EVENT, path="/v1/events", headers={"Content-Type": "application/x-ndjson"})[0], 202)
+        equal(d.push(EVENT, path="/v1/events", headers={"Content-Type": "text/plain"})[2]["detail"],
+              "Content-Type is 'text/plain': this takes application/json or application/x-ndjson")
+        status, headers, said = d.push(EVENT, path=TWIRP, headers={"Content-Type": "text/plain"})
+        equal((status, headers["Content-Type"], said["code"]), (415, "application/json", "invalid_argument"))
+        equal(d.ask("PATCH", "/v1/feeds/1", '{"title":"x"}', {"Content-Type": "text/plain"})[0], 415)
+        entry = '{"version":"https://jsonfeed.org/version/1.1","items":[{"id":"a","content_text":"a"}]}'
+        equal([d.ask("POST", "/v1/feeds/1/entries", entry, h)[0] for h in ({}, {"Origin": mine}, {"Content-Type": "text/plain"})], [200, 415, 415])
+        equal((d.wheel.one("SELECT count(*) FROM feeds"), d.ask("GET", "/v1/ring")[2]["accepted"]), (1, 1))
+        # with a token any name and page may, but a body's type counts: a browser may know the token (Basic)
+        token = add(d, "one", "--scope", "admin,push,read")
+        becomes("a look without a token", 401, lambda: d.ask("GET", "/v1/ring")[0])
+        far = bearer(token, Host="feeds.example.org", Origin="https://www.example.org", **FAR)
+        add_feed({**far, **json_type, "Sec-Fetch-Site": "cross-site"}, 200)
+        add_feed({**far, "Content-Type": "text/plain"}, 415, "unsupported_type")
+        add_feed({**far, "Content-Type": "application/x-www-form-urlencoded"}, 415, "unsupported_type")
+        equal(d.ask("GET", "/v1/feeds", headers={**far, "Sec-Fetch-Site": "cross-site"})[0], 200)
+
+
+@case("names that are none: the setting, the item, the remedy")
+def bad_names(base):
+    for names, item in (("http://a.example", "http://a.example"), ("a.example, b:8080", "b:8080"), ("[::1]", "[::1]"), ("*", "*")):
+        w = Wheel(base, "serve_names = %s\n" % names)
+        for command in (("serve", "--listen", "127.0.0.1:0"), ("doctor",)):
+            r = w.run(*command, code=None)
+            said = r.stdout + r.stderr
+            holds(r.returncode != 0 and "serve_names: '%s' is no name: write feeds.lan" % item in said, said)
+
+
 @case("each scope by itself; what is open; forms of the header")
 def scopes(base):
     with door(base, conf=PROXY + PATIENT) as d:

@@ -73,6 +73,7 @@ START_TEST(table)
 		ck_assert(r[i].scope != SCOPE_OPEN || strcmp(r[i].method, "GET") == 0);
 		ck_assert((r[i].scope == SCOPE_PATH) == token); /* a secret opens no other path */
 		ck_assert(r[i].body_max == 0 || strcmp(r[i].method, "GET") != 0);
+		ck_assert((r[i].body == BODY_ANY) == (r[i].body_max == 0 || token)); /* and what a page of another site cannot send */
 	}
 }
 END_TEST

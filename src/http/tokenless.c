@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: ISC */
+/* May this request go without a token? Which body a page of another site could have sent. Pure. */
+#include "base/cidr.h"
+#include "base/str.h"
+#include "http/tokenless.h"
+#include "base/banned.h"
+
+static void take(struct fw_str *to, struct fw_str value)
+{
+	*to = to->p || !value.p ? FW_STR("") : value;
+}
+
+static bool is_of_proxy(struct fw_str name)
+{
+	static const char *const NAME[] = {"Forwarded", "Via", "X-Real-IP", "X-Client-IP", "True-Client-IP",
+		"CF-Connecting-IP"};
+
+	for (size_t i = 0; i < FW_N(NAME); i++) {
+		if (fw_str_ieq(name, fw_str(NAME[i])))
+			return true;
+	}
+	return fw_str_istarts(name, FW_STR("X-Forwarded"));
+}
+
+void tokenless_header(struct tokenless_head *h, struct fw_str name, struct fw_str value)
+{
+	switch (name.len ? fw_lower((unsigned char)name.p[0]) : 0) {
+	case 'h':
+		if (fw_str_ieq(name, FW_STR("Host")))
+			take(&h->host, value);
+		break;
+	case 'o':
+		if (fw_str_ieq(name, FW_STR("Origin")))
+			take(&h->origin, value);
+		break;
+	case 's':
+		if (fw_str_ieq(name, FW_STR("Sec-Fetch-Site")))
+			take(&h->site, value);
+		h->fetched |= fw_str_istarts(name, FW_STR("Sec-Fetch-"));
+		break;
+	case 'c':
+		if (fw_str_ieq(name, FW_STR("Content-Type")))
+			take(&h->type, value);
+		else
+			h->forwarded |= is_of_proxy(name);
+		break;
+	case 'f':
+	case 't':
+	case 'v':
+	case 'x':
+		h->forwarded |= is_of_proxy(name);
+		break;
+	default: break; /* for each request: most headers are none of these */
+	}
+}
+
+/* The name in "name", "name:80", "[::1]", "[::1]:80"; absent: it is none of these. */
+static struct fw_str host_name(struct fw_str host)
+{
+	bool six = host.len && host.p[0] == '[';
+	const char *end = host.len ? memchr(host.p, six ? ']' : ':', host.len) : NULL;
+	size_t n = end ? (size_t)(end - host.p) + six : host.len;
+
+	if (!n || (six && !end) || (n < host.len && host.p[n] != ':'))
+		return FW_STR_NONE;
+	for (size_t i = n + 1; i < host.len; i++) {
+		if (!fw_is_digit((unsigned char)host.p[i]))
+			return FW_STR_NONE;
+	}
+	return fw_str_sub(host, 0, n);
+}
+
+static bool is_loopback(struct fw_str name)
+{
+	bool six = name.p[0] == '[';
+	unsigned char a[16];
+
+	name = six ? fw_str_sub(name, 1, name.len - 1) : name;
+	return fw_ip_parse(name, a) && fw_ip_is4(a) == !six && fw_ip_is_loopback(a);
+}
+
+static bool is_ours(struct fw_str host, const char *names)
+{
+	struct fw_str rest = fw_str(names), name = host_name(host);
+
+	if (!name.len)
+		return false;
+	if (is_loopback(name) || fw_str_ieq(name, FW_STR("localhost")))
+		return true;
+	while (rest.p) {
+		if (fw_str_ieq(fw_str_trim(fw_str_split(rest, ',', &rest)), name))
+			return true;
+	}
+	return false;
+}
+
+/* The port that a scheme has by itself may be said or not. */
+static struct fw_str without_port(struct fw_str authority, bool tls)
+{
+	struct fw_str port = tls ? FW_STR(":443") : FW_STR(":80");
+
+	return fw_str_ends(authority, port) ? fw_str_sub(authority, 0, authority.len - port.len) : authority;
+}
+
+static bool is_same_origin(const struct tokenless_head *h)
+{
+	struct fw_str scheme = h->tls ? FW_STR("https://") : FW_STR("http://");
+	struct fw_str authority = fw_str_sub(h->origin, scheme.len, h->origin.len);
+
+	return fw_str_istarts(h->origin, scheme) &&
+		fw_str_ieq(without_port(authority, h->tls), without_port(h->host, h->tls));
+}
+
+enum tokenless tokenless_judge(enum fw_tokenless server, const char *names, const struct tokenless_head *h)
+{
+	if (server != FW_TOKENLESS_OPEN)
+		return TOKENLESS_CLOSED;
+	if (!h->local)
+		return TOKENLESS_REMOTE;
+	if (h->forwarded)
+		return TOKENLESS_FORWARDED;
+	if (!is_ours(h->host, names))
+		return TOKENLESS_HOST;
+	if (h->origin.p && !is_same_origin(h))
+		return TOKENLESS_ORIGIN;
+	if (h->site.p && !fw_str_ieq(h->site, FW_STR("same-origin")) && !fw_str_ieq(h->site, FW_STR("none")))
+		return TOKENLESS_ORIGIN;
+	return TOKENLESS_MAY;
+}
+
+bool tokenless_body_fits(enum body_type want, const struct tokenless_head *h)
+{
+	/* as deliver.c */
+	static const char *const LINES[] = {"application/x-ndjson", "application/ndjson", "application/jsonl"};
+	struct fw_str rest, type = fw_str_trim(fw_str_split(h->type, ';', &rest));
+	bool browser = h->origin.p || h->fetched;
+
+	if (want == BODY_ANY || fw_str_ieq(type, FW_STR("application/json")))
+		return true;
+	if (want == BODY_FEED)
+		return type.len || !browser;
+	for (size_t i = 0; i < FW_N(LINES) && want == BODY_LINES; i++) {
+		if (fw_str_ieq(type, fw_str(LINES[i])))
+			return true;
+	}
+	return !browser && (!type.len || fw_str_ieq(type, FW_STR("application/x-www-form-urlencoded")));
+}
