@@ -36,6 +36,13 @@ static int end_of(struct cli *c, int64_t *until_ms)
 	return 0;
 }
 
+static int count(void *ctx, const struct fw_token *t)
+{
+	(void)t;
+	++*(int *)ctx;
+	return 0;
+}
+
 static int add(struct cli *c)
 {
 	const char *words = cli_value(c, "scope");
@@ -43,7 +50,7 @@ static int add(struct cli *c)
 	struct fw_err err = {0};
 	int64_t until_ms;
 	unsigned scopes;
-	int rc;
+	int rc, n = 0;
 
 	if (c->arg_n != 2)
 		return cli_usage(c, "whose token? 'feedwheel token add NAME --scope push'");
@@ -61,6 +68,9 @@ static int add(struct cli *c)
 		return failed(c, &err);
 	cli_out(c, "%s\n", text);
 	cli_note(c, "this is shown once; " NOTE);
+	if (!fw_token_list(c->store, false, count, &n, &err) && n == 1)
+		cli_note(c, "it is the first one: nobody may push, read or administrate without a token any more, also on the"
+			" server's own machine");
 	return CLI_OK;
 }
 

@@ -409,9 +409,10 @@ def words(base):
         equal(r.stdout, "")
     holds("no tokens" in w.run("token", "list").stderr, "nothing there")
     equal(w.json("token", "list"), [])
-    add(d, "one", "--scope", "push", "--until", "2099-12-31T18:00:00Z")
+    said = w.run("token", "add", "one", "--scope", "push", "--until", "2099-12-31T18:00:00Z").stderr
+    holds("it is the first one: nobody may push, read or administrate without a token any more" in said, said)
     holds("token 'one': there is one already" in w.run("token", "add", "one", "--scope", "read", code=2).stderr, "taken")
-    add(d, "reader@host", "--scope", "admin, read")
+    holds("it is the first one" not in w.run("token", "add", "reader@host", "--scope", "admin, read").stderr, "the second one")
     listed = w.json("token", "list")
     equal([(t["name"], t["scopes"], t.get("until_ms"), t["good"]) for t in listed],
           [("one", ["push"], 4102423200000, True), ("reader@host", ["read", "admin"], None, True)])
