@@ -168,6 +168,17 @@ void commits_store(struct storer *s)
 	}
 }
 
+/* One that its name does not want yet. When it fails the feed is due as before, and is put off anew. */
+static void put_off(struct storer *s, const struct visit *v)
+{
+	struct fw_feed to = {.id = v->lease->feed.id, .due_at_ms = v->feed.due_at_ms};
+	struct fw_err err;
+	int rc = s->st ? fw_store_feed_set(s->st, &to, FW_SET_DUE, &err) : 0;
+
+	if (rc && rc != FW_ENOTFOUND)
+		fw_warn("feed %lld: putting it off: %s", (long long)to.id, err.text);
+}
+
 void commits_give_back(struct storer *s)
 {
 	struct fw_err err;
@@ -189,7 +200,9 @@ void commits_take(struct storer *s)
 	bool released = false;
 
 	while (s->n < s->l->visit_max && s->back_n < s->l->visit_max && (v = fw_ring_take(&s->l->outcomes)) != NULL) {
-		if (v->end == VISIT_RELEASE) {
+		if (v->end == VISIT_DEFER)
+			put_off(s, v);
+		if (v->end != VISIT_COMMIT) {
 			s->back[s->back_n] = *v->lease; /* only ids and fences are looked at: the strings go with the arena */
 			s->back[s->back_n++].feed = (struct fw_feed){.id = v->lease->feed.id};
 			visit_spent(s, v);

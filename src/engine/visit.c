@@ -425,15 +425,32 @@ static void visit_schedule(struct visit *v, const struct visit_rules *r, int64_t
 	v->feed.why = fw_arena_str(&v->arena, fw_str(due.why));
 }
 
-/* What the answer says of its host: all feeds there are asked less often, and none before the time that it names. */
+/* Is the name that answered the whole of the feed's host, not one of several names there, nor another host that a redirect led to? */
+static bool is_whole_host(const struct visit *v)
+{
+	char name[HOST_KEY_MAX], own[HOST_KEY_MAX], key[HOST_KEY_MAX];
+
+	return fw_url_host(v->fetch.final_url, name, sizeof(name)) && fw_url_host(v->feed.url, own, sizeof(own)) &&
+		fw_store_feed_host(&v->feed, key, sizeof(key)) && strcmp(name, own) == 0 && strcmp(name, key) == 0;
+}
+
+/*
+ * What the answer says of its host: all feeds there are asked less often, and none before the time that it names. Of a host that several
+ * names share one of them cannot say so (host_pause.h).
+ */
 static void host_mood(struct visit *v, const struct visit_rules *r, int64_t now_ms)
 {
 	int64_t pause_ms = fw_retry_after_ms(v->fetch.h_retry_after, now_ms);
 	int status = v->fetch.http_status;
 
 	if (status == 429 || status == 503) {
+		pause_ms = pause_ms > 0 ? FW_MIN(pause_ms, r->due.retry_after_max_ms) : COOLDOWN_MS;
+		if (!is_whole_host(v)) {
+			v->name_pause_ms = pause_ms;
+			return;
+		}
 		v->outcome.host_mood = FW_HOST_STRAINED;
-		v->outcome.host_cooldown_ms = now_ms + (pause_ms > 0 ? FW_MIN(pause_ms, r->due.retry_after_max_ms) : COOLDOWN_MS);
+		v->outcome.host_cooldown_ms = now_ms + pause_ms;
 	} else if (status / 100 == 2 || status == 304) {
 		v->outcome.host_mood = FW_HOST_FINE;
 	}
@@ -473,10 +490,10 @@ void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, 
 		state_redirect(v, now_ms);
 	state_health(v, now_ms);
 	visit_schedule(v, r, now_ms, rnd);
-	host_mood(v, r, now_ms);
 	state_page(v);
 	state_page_hub(v);
 	state_host(v, r);
+	host_mood(v, r, now_ms); /* of the host that it has now */
 	if (v->moved) {
 		v->feed.due_at_ms = due_was > 0 ? due_was : now_ms;
 		v->feed.why = FW_STR("the feed that the page names takes its place: at once");

@@ -50,6 +50,7 @@ void lease_batch_unref(struct lease_batch *b);
 enum visit_end {
 	VISIT_COMMIT,  /* the outcome is to be written */
 	VISIT_RELEASE, /* never begun, or cancelled: the lease goes back as it came */
+	VISIT_DEFER,   /* not begun either: the same, but due at feed.due_at_ms */
 };
 
 struct visit {
@@ -71,6 +72,7 @@ struct visit {
 	int64_t began_ms, ended_ms; /* monotonic; set by visit_weather() */
 	bool impatient;            /* it was given up early, at the end of a --once: its feed is not charged */
 	bool new_target;           /* the first document seen through a permanent redirect, of a feed that had one: see moves_judge() */
+	int64_t name_pause_ms;     /* the name that answered wants no request for so long, but may not speak for a whole host; 0: none */
 	struct fw_feed feed;       /* the state to write */
 	struct fw_outcome outcome;
 	int64_t sent_us;           /* monotonic: its last request to its host; 0: there was none */

@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "engine/host_pause.h"
 #include "engine/lane.h"
 #include "engine/settings.h"
 
@@ -63,6 +64,7 @@ struct worker {
 	int64_t barrier;             /* the rank at which the next one stands */
 	struct cooled cooled[COOLED_N];
 	size_t cooled_at;
+	struct host_pauses *pauses;  /* of names that share their host */
 	size_t granted, pending;
 	uint64_t rnd;
 	struct fw_weather weather;
@@ -191,6 +193,17 @@ static void give_back(struct worker *w, struct lent *lent)
 	hand_over(w, visit_take(w, lent), VISIT_RELEASE);
 }
 
+/* It waits until then in the store, where it is in nobody's way. */
+static void put_off(struct worker *w, struct lent *lent, int64_t until_ms)
+{
+	struct visit *v = visit_take(w, lent);
+	int64_t spread_ms = FW_MIN((until_ms - fw_now_ms()) / 10, FW_HOUR_MS);
+
+	v->feed.due_at_ms = until_ms + (int64_t)(next_random(w) % (uint64_t)(FW_MAX(spread_ms, 0) + 1)); /* not all of them at once */
+	meter_count(w->o->meter, FW_COUNT_DEFERRED, 1);
+	hand_over(w, v, VISIT_DEFER);
+}
+
 static void withdrawn(void *ctx, struct fw_plan_item *item)
 {
 	struct worker *w = ctx;
@@ -242,6 +255,7 @@ static void visit_over(struct worker *w, struct visit *v)
 	int64_t host = v->lent->item.host, cooldown_ms;
 
 	visit_finish(v, &w->lane.rules, fw_now_ms(), next_random(w), on_reading, v);
+	host_pause_learn(w->pauses, v, fw_now_ms());
 	v->lent->parsed_us = fw_mono_us();
 	atomic_store_explicit(&w->o->shared->last_done_us, v->lent->parsed_us, memory_order_relaxed);
 	v->outcome.visit.queue_us = v->lent->queue_us + v->fetch.visit.queue_us;
@@ -429,11 +443,17 @@ static void start_more(struct worker *w)
 
 	slow_follow(w);
 	while ((lent = queue_take(w)) != NULL) {
+		int64_t now_ms = fw_now_ms(), pause_ms = host_pause_until(w->pauses, lent->lease->feed.url, now_ms);
 		/* after a long wait (the store was away, the machine asleep) somebody else may be at it, or come to it meanwhile */
-		if (lent->until_ms - fw_now_ms() < w->lane.config->total_timeout_ms) {
+		bool late = lent->until_ms - now_ms < w->lane.config->total_timeout_ms;
+
+		if (late || pause_ms) {
 			fw_plan_done(w->queue, &lent->item);
 			w->slow_n -= lent->slow;
-			give_back(w, lent);
+			if (late)
+				give_back(w, lent);
+			else
+				put_off(w, lent, pause_ms);
 			slow_follow(w);
 		} else {
 			visit_start(w, lent);
@@ -710,7 +730,8 @@ static int queue_init(struct worker *w)
 		w->slow_max = FW_MAX((size_t)w->lane.slots * (size_t)c->slow_share / 100, 1);
 	w->slow_us = c->slow_ms * 1000;
 	w->queue = fw_plan_new(&rules);
-	return w->queue ? 0 : FW_ENOMEM;
+	w->pauses = host_pauses_new(next_random(w));
+	return w->queue && w->pauses ? 0 : FW_ENOMEM;
 }
 
 static int visits_init(struct worker *w)
@@ -777,6 +798,7 @@ static void worker_finish(struct worker *w)
 	free(w->free_slot);
 	free(w->doubt);
 	fw_plan_free(w->queue);
+	host_pauses_free(w->pauses);
 	fw_ring_finish(&w->lane.leases);
 	fw_ring_finish(&w->lane.outcomes);
 	fw_ring_finish(&w->lane.spent);

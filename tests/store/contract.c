@@ -706,6 +706,28 @@ START_TEST(status_of_owner_and_of_server)
 }
 END_TEST
 
+START_TEST(due_set_while_lent) /* and then given back unvisited: that is how a feed is put off */
+{
+	struct fw_store *st = fresh(_i);
+	struct fw_lease l[3];
+	struct fw_feed set = {.due_at_ms = NOW + 5000};
+	struct fw_err err = {0};
+
+	for (int i = 0; i < 3; i++) /* of one host, and of another */
+		subscribe(st, i < 2 ? i ? "https://b.netlify.app/" : "https://a.netlify.app/" : "https://c.example/", NOW);
+	ck_assert_uint_eq(claim_at(st, NOW, 3, l, &A), 3);
+	for (int i = 0; i < 3; i++) {
+		set.id = l[i].feed.id;
+		OK(fw_store_feed_set(st, &set, FW_SET_DUE, &err));
+	}
+	OK(fw_store_release(st, l, 3, &err));
+	ck_assert_uint_eq(claim_at(st, NOW + 4999, 3, l, &A), 0);
+	ck_assert_uint_eq(claim_at(st, NOW + 5000, 3, l, &A), 3);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
 struct seen {
 	int n;
 	struct fw_entry_row row[20];
@@ -1466,7 +1488,7 @@ int main(void)
 		claim_lends_once_earliest_first, claim_tells_when_to_come_again, claim_refuses_nonsense,
 		due_before_holds_back_later_feeds, lease_that_ran_out_is_lent_again, commit_mixes_stale_and_good,
 		release_gives_back_untouched, bury_frees_leases_and_charges_the_killer, host_budget_in_flight,
-		host_gap_between_loans, host_gap_from_sending, host_key_moves_a_feed, crowded_host_does_not_starve_others, host_cooldown_is_kept,
+		host_gap_between_loans, host_gap_from_sending, host_key_moves_a_feed, crowded_host_does_not_starve_others, host_cooldown_is_kept, due_set_while_lent,
 		second_feed_of_a_host_joins_while_the_first_is_lent, groups_are_written_and_only_these, url_adoption,
 		url_adoption_keeps_the_budget_right,
 		status_of_owner_and_of_server, entries_once_each, entry_members_round_trip, entry_queries, pages_newest_first, since_among_many,

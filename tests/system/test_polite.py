@@ -3,6 +3,7 @@
 """Politeness, asserted from what the server saw."""
 import collections
 import contextlib
+import time
 
 from harness import Wheel, case, each_engine, equal, header, holds, origin, run, samples, server, wait_for
 from names import Names
@@ -163,6 +164,64 @@ def cooldown(base):
         asked = collections.Counter(r["host"] for r in o.requests())
         equal(asked["127.1.0.2"], 4, "the healthy host")
         holds(asked["127.1.0.1"] <= 2, "requests to the tired host: %d" % asked["127.1.0.1"])
+
+
+def customers(what, conf, key):
+    """A worker that runs on, and feeds of several names of one host."""
+    @case("one name of a host that several share says 429: its own feeds wait, the others go on; three say so: the host, for an hour (%s)"
+          % what)
+    def cooldown_of_names(base):
+        names = Names()
+        with origin(base, samples(base), "--feeds", "20") as o:
+            w = Wheel(base, conf + "workers = 1\nhost_max = 2\nhost_gap_ms = 0\ndns_servers = %s\n" % names.address)
+            week = "/with/429,retry-after=604800/feed/%d"
+
+            def url(name, i, plan="/feed/%d"):
+                return "http://%s.hoster.example:%d%s" % (name, o.port, plan % i)
+
+            def asked(i):
+                return sum(r["feed"] == i for r in o.requests())
+
+            def number(u):
+                return w.json("why", u)["id"]
+
+            def visited(u):
+                return w.one("SELECT last_visit_ms FROM wheel WHERE feed_id = ?", number(u)) > 0
+
+            def due_in_hours(u):
+                return (w.one("SELECT due_at_ms FROM wheel WHERE feed_id = ?", number(u)) / 1000 - time.time()) / 3600
+
+            def cool_hours():
+                rows = w.sql("SELECT cool_until_ms FROM hosts WHERE name = ?", key)
+                return (rows[0][0] / 1000 - time.time()) / 3600 if rows and rows[0][0] else 0
+            evil = [url("evil", 0, week), url("evil", 1), url("evil", 2)]
+            good = [url("good%d" % i, i) for i in range(3, 6)]
+            w.run("add", evil[0])
+            worker = w.start("run", "--quiet")
+            wait_for("the first says no", lambda: visited(evil[0]))
+            w.run("add", *evil[1:], *good)
+            for u in good:
+                wait_for("others are fetched", lambda u=u: visited(u))
+            for u in evil[1:]:
+                wait_for("its own wait", lambda u=u: due_in_hours(u) > 24 * 6.9)
+            equal([asked(i) for i in range(6)], [1, 0, 0, 1, 1, 1])
+            equal((visited(evil[1]), cool_hours()), (False, 0))
+            w.run("set", "--due", evil[1]) # for the owner neither, as with any host
+            wait_for("it is put off again", lambda: due_in_hours(evil[1]) > 24 * 6.9)
+            w.run("add", url("second", 6, week))
+            wait_for("a second says so", lambda: visited(url("second", 6, week)))
+            equal(cool_hours(), 0)
+            w.run("add", url("third", 7, week))
+            wait_for("a third says so: it is the host", lambda: cool_hours() > 0)
+            holds(cool_hours() <= 1, "for %f hours" % cool_hours())
+            worker.terminate()
+            equal(worker.wait(60), 0)
+            equal((asked(1), asked(2)), (0, 0))
+            equal([w.one("SELECT count(*) FROM hosts WHERE name = ?", key)], [1])
+
+
+customers("hosters", "host_key = domain\nhosters = hoster.example\n", "hoster.example")
+customers("host_key = address", "host_key = address\n", "[127.1.0.99]")
 
 
 @case("credentials stay with their origin") # NET-11, NET-19

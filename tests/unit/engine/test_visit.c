@@ -20,6 +20,7 @@ static struct visit V;
 static struct fw_lease L;
 static struct lease_batch B;
 static int64_t reading_n;
+static struct visit_rules RULES;
 
 static void on_reading(void *ctx, bool on)
 {
@@ -48,7 +49,7 @@ static void teardown(void)
 
 static void visit_go(enum fw_visit_kind kind, int status, const char *body)
 {
-	struct visit_rules r = {.run_id = 11};
+	struct visit_rules r = {.run_id = 11, .host = RULES.host};
 
 	fw_due_policy_default(&r.due);
 	visit_prepare(&V, NOW);
@@ -360,6 +361,36 @@ START_TEST(strained) /* FRB 020, 021: 429 and 503 slow the whole host down, told
 }
 END_TEST
 
+START_TEST(strained_name) /* one name of several at a host, or a host behind a redirect, speaks for itself */
+{
+	static const struct { const char *url, *final_url, *host_key; bool whole; } T[] = {
+		{"http://a.example/feed", NULL, NULL, true},
+		{"http://A.example:8080/feed", NULL, NULL, true},
+		{"http://a.example/feed", NULL, "[192.0.2.1]", false},
+		{"http://a.example/feed", NULL, "example", false},
+		{"http://evil.netlify.app/feed", NULL, NULL, false},
+		{"http://evil.netlify.app/feed", NULL, "evil.netlify.app", false}, /* as the rules are now, its host is the hoster */
+		{"http://a.example/feed", "http://evil.example/feed", NULL, false},
+	};
+
+	L.feed.url = fw_str(T[_i].url);
+	L.feed.host_key = fw_str(T[_i].host_key);
+	V.fetch.final_url = fw_str(T[_i].final_url ? T[_i].final_url : T[_i].url);
+	V.fetch.h_retry_after = FW_STR("604800");
+	V.fetch.resolved = T[_i].host_key && T[_i].host_key[0] == '[';
+	V.fetch.address[10] = V.fetch.address[11] = 0xff;
+	fw_err_set(&V.fetch.err, FW_ENET, "HTTP 429");
+	RULES.host = (struct host_rules){T[_i].host_key && T[_i].host_key[0] == '[' ? HOST_ADDRESS : HOST_DOMAIN, "example"};
+	if (!T[_i].host_key || strcmp(T[_i].host_key, "example") != 0)
+		RULES.host.hosters = NULL;
+	finish(FW_VISIT_HTTP, 429, NULL);
+	ck_assert_int_eq(V.outcome.host_cooldown_ms, T[_i].whole ? NOW + 7 * FW_DAY_MS : 0);
+	ck_assert_int_eq(V.outcome.host_mood, T[_i].whole ? FW_HOST_STRAINED : FW_HOST_UNKNOWN);
+	ck_assert_int_eq(V.name_pause_ms, T[_i].whole ? 0 : 7 * FW_DAY_MS);
+	ck_assert_int_ge(V.feed.due_at_ms, NOW + 7 * FW_DAY_MS);
+}
+END_TEST
+
 START_TEST(hub) /* WSB: Link header first, then the document */
 {
 #define HUB_DOC "<feed xmlns='http://www.w3.org/2005/Atom'><title>T</title><link rel='hub' href='http://in.example/hub'/>" \
@@ -626,6 +657,7 @@ int main(void)
 	tcase_add_test(t, memory_runs_out);
 	tcase_add_test(t, gone);
 	tcase_add_loop_test(t, strained, 0, 12);
+	tcase_add_loop_test(t, strained_name, 0, 7);
 	tcase_add_loop_test(t, hub, 0, 6);
 	tcase_add_test(t, phases);
 	tcase_add_test(t, pushed);
