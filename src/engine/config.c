@@ -96,6 +96,8 @@ static const struct fw_setting SETTING[] = {
 	{"allow_networks", FW_TYPE_STRING, "", NO_RANGE,
 		"Private networks that may be fetched from all the same, such as 127.0.0.0/8, [fd00::]/8, 10.1.2.3:8080.",
 		AT(allow_networks)},
+	{"deny_networks", FW_TYPE_STRING, "", NO_RANGE,
+		"Networks that nothing is fetched from, such as public ones of your own; written like allow_networks, and stronger.", AT(deny_networks)},
 	{"dns_servers", FW_TYPE_STRING, "", NO_RANGE, "Name servers, separated by commas. Unset: the system's.", AT(dns_servers)},
 	{"ca_file", FW_TYPE_STRING, "", NO_RANGE, "Certificate bundle. Unset: the system's.", AT(ca_file)},
 	{"proxy", FW_TYPE_STRING, "", NO_RANGE,

@@ -77,6 +77,8 @@ static void configuration(struct doctor *d)
 		say(d, "guard", FW_DOCTOR_NOTE, "keep allow_networks as narrow as it can be", "feeds may reach into %s", c->allow_networks);
 	else
 		say(d, "guard", FW_DOCTOR_FINE, "", "private networks are out of reach for feeds");
+	if (c->deny_networks)
+		say(d, "guard", FW_DOCTOR_FINE, "", "so is %s (deny_networks), allowed or not", c->deny_networks);
 }
 
 /* ---- store --------------------------------------------------------------------------------------------------------------- */

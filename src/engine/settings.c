@@ -59,6 +59,7 @@ int fw_settings_net(const struct fw_config *c, uint32_t slots, struct fw_net *ou
 	bool fits;
 	int rc = fw_guard_init(&out->guard, c->allow_networks, err);
 
+	rc = rc ? rc : fw_guard_deny(&out->guard, c->deny_networks, err);
 	if (rc)
 		return rc;
 	if (c->user_agent)

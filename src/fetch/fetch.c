@@ -73,7 +73,7 @@ static void on_name(struct fw_resolve_wait *w, enum fw_resolve_state state, cons
 }
 
 /* Behind a proxy no socket of ours tells where the request goes: judge what the URL itself says. */
-static bool proxy_refuses(struct fw_fetch_priv *v)
+static const char *proxy_refuses(struct fw_fetch_priv *v)
 {
 	const struct fw_hop *h = &v->hop;
 	char port[8];
@@ -81,13 +81,13 @@ static bool proxy_refuses(struct fw_fetch_priv *v)
 	const char *why = NULL;
 
 	if (!h->literal)
-		return !fw_guard_port_ok(h->port);
+		return fw_guard_port_ok(h->port) ? NULL : "port";
 	fw_snprintf(port, sizeof(port), "%d", h->port);
 	if (getaddrinfo(h->host, port, &hint, &ai) == 0)
 		why = fw_guard_refuses(v->fr->c.guard, ai->ai_addr);
 	if (ai)
 		freeaddrinfo(ai);
-	return why != NULL;
+	return why;
 }
 
 /* Ask url[n]. FW_E*: it failed, the verdict is spoken, and the visit is to be ended. */
@@ -112,8 +112,10 @@ static int hop_begin(struct fw_fetch_priv *v)
 		v->first.wire = FW_BUF_INIT(0);
 	}
 	if (v->fr->c.proxy) {
-		if (proxy_refuses(v)) {
-			fw_visit_verdict(f, FW_VISIT_BLOCKED, "its address or port is not to be connected to (allow_networks can allow it)");
+		const char *why = proxy_refuses(v);
+
+		if (why) {
+			fw_judge_refused(v, why);
 			return FW_EBLOCKED;
 		}
 		to = &v->fr->proxy;

@@ -69,10 +69,14 @@ static const unsigned char NAT64[16] = {0x00, 0x64, 0xff, 0x9b};
 /* Where clouds hand out secrets: only an entry for just this address opens it. */
 static const unsigned char METADATA[][16] = {
 	{[10] = 0xff, [11] = 0xff, 169, 254, 169, 254},
+	{[10] = 0xff, [11] = 0xff, 169, 254, 170, 2},   /* Amazon's: a container's credentials (ECS) */
+	{[10] = 0xff, [11] = 0xff, 169, 254, 170, 23},  /* ... a pod's (EKS) */
 	{[10] = 0xff, [11] = 0xff, 100, 100, 100, 200}, /* Alibaba */
 	{[10] = 0xff, [11] = 0xff, 192, 0, 0, 192},     /* Oracle */
 	{[10] = 0xff, [11] = 0xff, 168, 63, 129, 16},   /* Azure */
 	{0xfd, 0x00, 0x0e, 0xc2, [14] = 0x02, [15] = 0x54},
+	{0xfd, 0x00, 0x0e, 0xc2, [15] = 0x23},
+	{0xfd, 0x20, 0x00, 0xce, [14] = 0x02, [15] = 0x54}, /* Google */
 };
 
 /* Ports past 1023 that speak something a forged HTTP request could talk into. */
@@ -91,7 +95,7 @@ bool fw_guard_port_ok(int port)
 	return port <= 65535;
 }
 
-/* ---- the allow list ---------------------------------------------------------------------------------------------------- */
+/* ---- the lists --------------------------------------------------------------------------------------------------------- */
 
 /* item: address[/bits][:port], IPv6 in brackets when a port follows. */
 static bool item_parse(struct fw_str item, struct fw_guard_net *n)
@@ -118,25 +122,36 @@ static bool item_parse(struct fw_str item, struct fw_guard_net *n)
 	return fw_cidr_parse(fw_str_sub(item, 0, colon), &n->net);
 }
 
-int fw_guard_init(struct fw_guard *g, const char *allow_networks, struct fw_err *err)
+static int list_read(struct fw_guard_list *l, const char *name, const char *text, struct fw_err *err)
 {
-	struct fw_str rest = fw_str(allow_networks);
+	struct fw_str rest = fw_str(text);
 
-	*g = (struct fw_guard){.allow_n = 0};
+	l->n = 0;
 	while (rest.p) {
 		struct fw_str item = fw_str_trim(fw_str_split(rest, ',', &rest));
 
 		if (!item.len)
 			continue;
-		if (g->allow_n == FW_GUARD_ALLOW_MAX)
-			return fw_err_set(err, FW_EINVAL, "allow_networks holds more than %d networks: join some", FW_GUARD_ALLOW_MAX);
-		if (!item_parse(item, &g->allow[g->allow_n]))
+		if (l->n == FW_GUARD_LIST_MAX)
+			return fw_err_set(err, FW_EINVAL, "%s holds more than %d networks: join some", name, FW_GUARD_LIST_MAX);
+		if (!item_parse(item, &l->net[l->n]))
 			return fw_err_set(err, FW_EINVAL,
-				"allow_networks: '%.*s' is no network: write 10.0.0.0/8, fd00::/8, 10.1.2.3:8080 or [fd00::1]:8080 "
-				"(not everything, and no names)", FW_STR_ARG(item));
-		g->allow_n++;
+				"%s: '%.*s' is no network: write 10.0.0.0/8, fd00::/8, 10.1.2.3:8080 or [fd00::1]:8080 "
+				"(not everything, and no names)", name, FW_STR_ARG(item));
+		l->n++;
 	}
 	return 0;
+}
+
+int fw_guard_init(struct fw_guard *g, const char *allow_networks, struct fw_err *err)
+{
+	g->deny.n = 0;
+	return list_read(&g->allow, "allow_networks", allow_networks, err);
+}
+
+int fw_guard_deny(struct fw_guard *g, const char *deny_networks, struct fw_err *err)
+{
+	return list_read(&g->deny, "deny_networks", deny_networks, err);
 }
 
 /* ---- judging ----------------------------------------------------------------------------------------------------------- */
@@ -168,8 +183,8 @@ static bool allowed(const struct fw_guard *g, const unsigned char a[16], int por
 
 	for (size_t i = 0; i < FW_N(METADATA); i++)
 		metadata = metadata || memcmp(a, METADATA[i], 16) == 0;
-	for (size_t i = 0; i < g->allow_n; i++) {
-		const struct fw_guard_net *n = &g->allow[i];
+	for (size_t i = 0; i < g->allow.n; i++) {
+		const struct fw_guard_net *n = &g->allow.net[i];
 
 		if ((!metadata || n->net.bits == 128) && fw_cidr_has(&n->net, a) &&
 		    (n->port ? n->port == port : fw_guard_port_ok(port)))
@@ -178,18 +193,30 @@ static bool allowed(const struct fw_guard *g, const unsigned char a[16], int por
 	return false;
 }
 
+static bool denied(const struct fw_guard *g, const unsigned char a[16], int port)
+{
+	for (size_t i = 0; i < g->deny.n; i++) {
+		const struct fw_guard_net *n = &g->deny.net[i];
+
+		if (fw_cidr_has(&n->net, a) && (!n->port || n->port == port))
+			return true;
+	}
+	return false;
+}
+
 static const char *judge(const struct fw_guard *g, const unsigned char a[16], int port)
 {
+	unsigned char inner[16] = {[10] = 0xff, [11] = 0xff};
+	bool nat64 = fw_ip_prefix_eq(a, NAT64, 96);
 	const char *why;
 
+	memcpy(inner + 12, a + 12, 4);
+	if (denied(g, a, port) || (nat64 && denied(g, inner, port)))
+		return FW_GUARD_DENIED;
 	if (allowed(g, a, port))
 		return NULL;
-	if (fw_ip_prefix_eq(a, NAT64, 96)) {
-		unsigned char inner[16] = {[10] = 0xff, [11] = 0xff};
-
-		memcpy(inner + 12, a + 12, 4);
+	if (nat64)
 		return judge(g, inner, port);
-	}
 	why = fw_ip_is4(a) ? judge4(a + 12) : judge6(a);
 	if (why)
 		return why;

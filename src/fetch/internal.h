@@ -183,6 +183,7 @@ FW_PRINTF(3, 4) void fw_visit_verdict(struct fw_fetch *f, enum fw_visit_kind kin
 void fw_visit_no_memory(struct fw_fetch *f);
 void fw_judge_url(struct fw_fetch_priv *p, const struct fw_err *err);
 void fw_judge_name(struct fw_fetch_priv *p, enum fw_resolve_state state);
+void fw_judge_refused(struct fw_fetch_priv *p, const char *why); /* by the guard */
 void fw_judge_busy(struct fw_fetch_priv *p);                /* its address was */
 void fw_judge_failure(struct fw_fetch_priv *p, CURLcode rc); /* why did the transfer break? */
 void fw_judge_status(struct fw_fetch_priv *p);

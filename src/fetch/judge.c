@@ -92,6 +92,12 @@ static void judge_timeout(struct fw_fetch_priv *v)
 		fw_visit_verdict(v->f, FW_VISIT_TIMEOUT, "not finished within %lld ms (total_timeout)", (long long)c->total_timeout_ms);
 }
 
+void fw_judge_refused(struct fw_fetch_priv *v, const char *why)
+{
+	fw_visit_verdict(v->f, FW_VISIT_BLOCKED, "its address is not to be connected to: %s%s", why,
+		strcmp(why, FW_GUARD_DENIED) == 0 ? "" : " (allow_networks can allow it)");
+}
+
 static void judge_connect(struct fw_fetch_priv *v)
 {
 	long e = 0;
@@ -100,7 +106,7 @@ static void judge_connect(struct fw_fetch_priv *v)
 	if (v->socket_errno)
 		e = v->socket_errno;
 	if (v->refused)
-		fw_visit_verdict(v->f, FW_VISIT_BLOCKED, "its address is not to be connected to: %s (allow_networks can allow it)", v->refused);
+		fw_judge_refused(v, v->refused);
 	else if (our_errno(e))
 		fw_visit_verdict(v->f, FW_VISIT_LOCAL, "no socket: %s (raise the limit of open files, or lower concurrency)", strerror((int)e));
 	else

@@ -224,6 +224,17 @@ customers("hosters", "host_key = domain\nhosters = hoster.example\n", "hoster.ex
 customers("host_key = address", "host_key = address\n", "[127.1.0.99]")
 
 
+@case("what deny_networks names is not asked, allowed or not, also behind a redirect") # NET-08
+def denied(base):
+    with origin(base, samples(base), "--feeds", "3", plans=["1 redirect=302:/doc/2"]) as o:
+        w = Wheel(base, "deny_networks = 127.1.0.1\n")
+        w.run("add", o.urls[0], o.urls[1], o.url("/with/redirect=302:http%%3A%%2F%%2F127.1.0.1:%d%%2Fdoc%%2F2/feed/2" % o.port, "127.1.0.3"))
+        equal(w.run_once()["failed"], 2)
+        holds(all(r["host"] != "127.1.0.1" for r in o.requests()), "nothing went there")
+        for n in 1, 3:
+            equal(w.one("SELECT error FROM feeds WHERE id = ?", n), "its address is not to be connected to: deny_networks names it")
+
+
 @case("credentials stay with their origin") # NET-11, NET-19
 def credentials(base):
     with origin(base, samples(base), "--feeds", "3", plans=["0 redirect=302:feed/1", "2 redirect=302:/doc/2"]) as o:

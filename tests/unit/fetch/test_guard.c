@@ -98,7 +98,7 @@ START_TEST(allow_list) /* NET-08 */
 	struct fw_guard g;
 
 	ck_assert_int_eq(fw_guard_init(&g, " 127.0.0.0/8 ,[fd00::]/8, 10.1.2.3:8080,192.168.7.0/24:81,fd01::5, [fc00::9]:99,,", NULL), 0);
-	ck_assert_uint_eq(g.allow_n, 6);
+	ck_assert_uint_eq(g.allow.n, 6);
 	ck_assert_ptr_null(judge_on(&g, "127.9.8.7", 80));
 	ck_assert_ptr_null(judge_on(&g, "127.9.8.7", 8080));
 	ck_assert_str_eq(judge_on(&g, "127.9.8.7", 25), "loopback"); /* the usual ports only */
@@ -139,6 +139,32 @@ START_TEST(allow_list_wrong)
 }
 END_TEST
 
+START_TEST(deny_list)
+{
+	struct fw_guard g;
+	struct fw_err err;
+
+	ck_assert_int_eq(fw_guard_init(&g, "127.0.0.0/8,10.0.0.0/8,64:ff9b::/96,169.254.169.254", NULL), 0);
+	ck_assert_int_eq(fw_guard_deny(&g, "8.8.8.0/24, [2606:4700::]/32,127.0.0.5, 10.0.0.0/8:8080,169.254.169.254", NULL), 0);
+	ck_assert_str_eq(judge_on(&g, "8.8.8.8", 80), FW_GUARD_DENIED);
+	ck_assert_str_eq(judge_on(&g, "::ffff:8.8.8.8", 443), FW_GUARD_DENIED);
+	ck_assert_str_eq(judge_on(&g, "64:ff9b::808:808", 443), FW_GUARD_DENIED); /* however it is allowed */
+	ck_assert_ptr_null(judge_on(&g, "8.8.4.4", 80));
+	ck_assert_ptr_null(judge_on(&g, "64:ff9b::808:404", 80));
+	ck_assert_str_eq(judge_on(&g, "2606:4700:4700::1111", 443), FW_GUARD_DENIED);
+	ck_assert_ptr_null(judge_on(&g, "2607::1", 443));
+	ck_assert_ptr_null(judge_on(&g, "127.0.0.4", 80));
+	ck_assert_str_eq(judge_on(&g, "127.0.0.5", 80), FW_GUARD_DENIED);
+	ck_assert_ptr_null(judge_on(&g, "10.1.1.1", 80));
+	ck_assert_str_eq(judge_on(&g, "10.1.1.1", 8080), FW_GUARD_DENIED);
+	ck_assert_str_eq(judge_on(&g, "169.254.169.254", 80), FW_GUARD_DENIED);
+	ck_assert_int_eq(fw_guard_deny(&g, "10.0.0.0/8, intern.example", &err), FW_EINVAL);
+	ck_assert_msg(strstr(err.text, "deny_networks: 'intern.example'") != NULL, "%s", err.text);
+	ck_assert_int_eq(fw_guard_init(&g, NULL, NULL), 0); /* shuts nothing more */
+	ck_assert_ptr_null(judge_on(&g, "8.8.8.8", 80));
+}
+END_TEST
+
 START_TEST(metadata_stays_shut) /* NET-07 */
 {
 	struct fw_guard g;
@@ -150,6 +176,13 @@ START_TEST(metadata_stays_shut) /* NET-07 */
 	ck_assert_ptr_nonnull(judge_on(&g, "64:ff9b::a9fe:a9fe", 80));
 	ck_assert_ptr_null(judge_on(&g, "fd00:ec2::253", 80));
 	ck_assert_ptr_nonnull(judge_on(&g, "fd00:ec2::254", 80));
+	ck_assert_ptr_null(judge_on(&g, "169.254.170.1", 80));
+	ck_assert_ptr_nonnull(judge_on(&g, "169.254.170.2", 80));
+	ck_assert_ptr_nonnull(judge_on(&g, "169.254.170.23", 80));
+	ck_assert_ptr_nonnull(judge_on(&g, "64:ff9b::a9fe:aa02", 80));
+	ck_assert_ptr_nonnull(judge_on(&g, "fd00:ec2::23", 80));
+	ck_assert_ptr_null(judge_on(&g, "fd20:ce::253", 80));
+	ck_assert_ptr_nonnull(judge_on(&g, "fd20:ce::254", 80));
 	ck_assert_int_eq(fw_guard_init(&g, "100.64.0.0/10,192.0.0.0/24,168.63.0.0/16", NULL), 0);
 	ck_assert_ptr_null(judge_on(&g, "100.100.100.201", 80));
 	ck_assert_ptr_nonnull(judge_on(&g, "100.100.100.200", 80));
@@ -202,6 +235,7 @@ int main(void)
 	tcase_add_test(t, ipv4_inside_ipv6);
 	tcase_add_test(t, allow_list);
 	tcase_add_test(t, allow_list_wrong);
+	tcase_add_test(t, deny_list);
 	tcase_add_test(t, metadata_stays_shut);
 	tcase_add_test(t, ports);
 	tcase_add_test(t, other_families);
