@@ -29,6 +29,7 @@ struct fw_setting {
 
 /* A text that is empty or was never set is NULL. */
 struct fw_config {
+	char *store_file;                  /* where store was read from, or NULL */
 	char *store;                       /* NULL only when it was not set and there is no HOME to derive it from */
 	int64_t workers, concurrency;      /* processes, 0: by processors; transfers in flight in each */
 	int64_t lease_ms, drain_timeout_ms;

@@ -233,18 +233,57 @@ static int count_check(struct cli *c)
 	return 0;
 }
 
+/*
+ * All users of a machine can read a process's arguments, so a password does not stay in there: what looks like a login, up to the last @,
+ * becomes "***", and so does the rest of an address with a pass... in it. Rather too much than too little: these are read by people only.
+ */
+static void hide_login(char *word)
+{
+	char *end = word + strlen(word), *from = strstr(word, "://"), *to = strrchr(word, '@');
+
+	if (from)
+		from += 3;
+	else if (word[0] == '-' && strchr(word, '='))
+		from = strchr(word, '=') + 1;
+	else
+		from = word;
+	if (fw_str_ifind(fw_str(from), FW_STR("pass")) && strstr(word, "://"))
+		to = end;
+	if (!to || to <= from || (to < end && !strstr(word, "://") && !memchr(from, ':', (size_t)(to - from))))
+		return;
+	for (int i = 0; i < 3 && from < to; i++)
+		*from++ = '*';
+	memmove(from, to, (size_t)(end - to));
+	explicit_bzero(from + (end - to), (size_t)(to - from));
+}
+
+/* The arguments in memory of our own, and those that the system shows without passwords. NULL: out of memory. */
+static char **take_arguments(struct cli *c, int argc, char **argv)
+{
+	char **own = fw_arena_calloc(&c->arena, (size_t)(argc + 1), sizeof(*own));
+
+	for (int i = 0; own && i < argc; i++) {
+		own[i] = fw_arena_dup(&c->arena, argv[i], strlen(argv[i]));
+		if (!own[i])
+			return NULL;
+		if (i > 0)
+			hide_login(argv[i]);
+	}
+	return own;
+}
+
 int cli_options(struct cli *c, int argc, char **argv)
 {
-	struct scan s = {.c = c, .argv = argv, .at = 1, .argc = argc};
+	struct scan s = {.c = c, .argv = take_arguments(c, argc, argv), .at = 1, .argc = argc};
 	bool options = true;
 	int rc = 0;
 
 	c->arg = fw_arena_calloc(&c->arena, (size_t)(argc + 1), sizeof(*c->arg));
 	c->set = fw_arena_calloc(&c->arena, (size_t)(argc + 1), sizeof(*c->set));
-	if (!c->arg || !c->set)
+	if (!s.argv || !c->arg || !c->set)
 		return cli_fail(c, CLI_SOME, "out of memory");
 	while (!rc && s.at < argc) {
-		const char *word = argv[s.at++];
+		const char *word = s.argv[s.at++];
 
 		if (options && strcmp(word, "--") == 0)
 			options = false;

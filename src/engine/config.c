@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/near.h"
 #include "base/str.h"
+#include "engine/store_file.h"
 #include "engine/websub_wish.h"
 #include "base/banned.h"
 
@@ -27,6 +28,9 @@ static const struct fw_setting SETTING[] = {
 	{"store", FW_TYPE_STRING, "", NO_RANGE,
 		"Where feeds, entries and events are kept: sqlite:PATH, postgres://, mysql://, redis:// (feedwheel-store(7)). "
 		"Unset: sqlite:$XDG_DATA_HOME/feedwheel/feedwheel.db.", AT(store)},
+	{"store_file", FW_TYPE_STRING, "", NO_RANGE,
+		"A file whose first line is the store's URL, for one with a password; nobody else may read it. Of store and store_file the last counts.",
+		AT(store_file)},
 	{"workers", FW_TYPE_INT, "0", 0, 1024, NULL, "Worker processes; 0: one for every two processors.", AT(workers)},
 	{"concurrency", FW_TYPE_INT, "250", 1, 20000, NULL, "Transfers in flight in each worker.", AT(concurrency)},
 	{"lease_ms", FW_TYPE_DURATION, "5m", 10 * FW_SECOND_MS, DAYS(1), NULL,
@@ -304,6 +308,27 @@ static int unknown(const char *name, const char *where, struct fw_err *err)
 	return fw_err_set(err, FW_EINVAL, "%s: unknown setting '%.60s': see 'feedwheel help settings'", where, name);
 }
 
+/* Of store and store_file the one that was set last names the store. */
+static int store_said(struct fw_config *c, const struct fw_setting *s, struct fw_err *err)
+{
+	char *url;
+	int rc;
+
+	if (s->offset == offsetof(struct fw_config, store)) {
+		free(c->store_file);
+		c->store_file = NULL;
+		return 0;
+	}
+	if (s->offset != offsetof(struct fw_config, store_file) || !c->store_file)
+		return 0;
+	rc = store_file_read(c->store_file, &url, err);
+	if (rc)
+		return rc;
+	free(c->store);
+	c->store = url;
+	return 0;
+}
+
 static int set(struct fw_config *c, const struct fw_setting *s, struct fw_str value, const char *where, struct fw_err *err)
 {
 	void *at = (char *)c + s->offset;
@@ -326,7 +351,7 @@ static int set(struct fw_config *c, const struct fw_setting *s, struct fw_str va
 		}
 		free(*(char **)at);
 		*(char **)at = text;
-		return 0;
+		return store_said(c, s, err);
 	}
 	case FW_TYPE_DURATION: ok = fw_duration_parse(value, 1, &v); break;
 	case FW_TYPE_SIZE: ok = size_parse(value, &v); break;

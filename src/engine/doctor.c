@@ -68,7 +68,7 @@ static void configuration(struct doctor *d)
 	}
 	say(d, "configuration", FW_DOCTOR_FINE, "", "%s", c->file ? c->file : "no file (~/.config/feedwheel.conf, /etc/feedwheel.conf): all defaults");
 	fw_store_url_show(c->store, shown, sizeof(shown));
-	if (c->file && strstr(shown, "***") && stat(c->file, &st) == 0 && (st.st_mode & 077))
+	if (c->file && !c->store_file && strstr(shown, "***") && stat(c->file, &st) == 0 && (st.st_mode & 077))
 		say(d, "configuration", FW_DOCTOR_NOTE, "chmod 600 it", "%s holds the store's password and others can read it", c->file);
 	if (!c->contact_url && !c->user_agent)
 		say(d, "contact", FW_DOCTOR_NOTE, "set contact_url to a page about your crawler",

@@ -627,6 +627,25 @@ def run_and_stop(base):
                 p.wait()
 
 
+@case("a login in an argument is shown to nobody who lists processes, however it is written, and nothing else is touched")
+def login_in_argument(base):
+    w = Wheel(base)
+    shapes = [("postgres://u:geheim@h/d", "postgres://***@h/d"), ("http://u:geheim@h:1@h/", "http://***@h/"), ("http://:geheim@h/", "http://***@h/"),
+              ("http://geheim@h/feed", "http://***@h/feed"), ("mira:geheim@h/feed", "***@h/feed"), ("http://g@h", "http://*@h"),
+              ("postgres:///d?password=geheim", "postgres://***"), ("mysql://u@h/d?ssl_PASS=geheim&a=b", "mysql://***"),
+              ("mira@example.org", "mira@example.org"), ("http://h:80/a:b", "http://h:80/a:b"), ("a:@", "**@")]
+    for given, shown in shapes:
+        for form, want in [["--user-agent", given], ["--user-agent", shown]], [["--user-agent=" + given], ["--user-agent=" + shown]]:
+            # it waits for its document
+            with subprocess.Popen(w.command("parse", *form, "-"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=w.environment, text=True) as p:
+                def line(p=p):
+                    with open("/proc/%d/cmdline" % p.pid, encoding="utf-8") as f:
+                        return [word for word in f.read().split("\0") if word]
+                wait_for("%r as %r" % (form, want), lambda want=want: line()[6:-1] == want)
+                p.communicate("<rss><channel><title>t</title></channel></rss>")
+                equal(p.returncode, 0)
+
+
 @case("doctor: every check has its line; what is broken has its remedy and the exit code")
 def doctor(base):
     w = Wheel(base)

@@ -6,7 +6,7 @@ import os
 import subprocess
 import time
 
-from harness import Wheel, each_engine, equal, holds, run, wait_for
+from harness import Wheel, each_engine, equal, holds, run, wait_for, workers_of
 from servers import Private
 
 HOST = "127.9.%d.%d" % (os.getpid() >> 8 & 255, os.getpid() & 255) # of the loopback, and nobody else's
@@ -76,6 +76,47 @@ def doors(base, engine):
             holds("r1ght" not in said and "wr0ng" not in said, "a password: " + said)
             equal(said.count("\n"), 1, said)
             holds(time.monotonic() - start < 30, "it took %.1f s" % (time.monotonic() - start))
+
+
+def line_of(pid):
+    with open("/proc/%d/cmdline" % pid, encoding="utf-8") as f:
+        return f.read()
+
+
+@each_engine("a store's password is in no command line, of the workers neither, and may come from a file of its own")
+def passwords(base, engine):
+    with Private(engine, base, options=OPTIONS[engine]) as s:
+        people(s)
+        url = URL[engine] % ("owner:r1ght", HOST, "")
+        w = Wheel(base, store=url)
+        w.run("add", "https://a.example/")
+        p = w.start("run", "--quiet", "--workers", "2", "--proxy", "http://mira:r1ght@127.0.0.1:1")
+        wait_for("its workers", lambda: len(workers_of(p)) == 2)
+        for pid in [p.pid, *workers_of(p)]:
+            holds("r1ght" not in line_of(pid), "of everybody to see: %r" % line_of(pid))
+            holds("***@" + HOST in line_of(pid), "what it works on: %r" % line_of(pid))
+        p.terminate()
+        equal(p.wait(60), 0)
+        secret = os.path.join(base, "store-url")
+        with open(os.open(secret, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="ascii") as f:
+            f.write(url + "\n")
+        from_file = Wheel(base, "store_file = %s\n" % secret, name="from-file")
+        from_file.command = lambda *a: [from_file.binary, "--config", from_file.conf, *a]
+        equal(from_file.json("status")["feeds"], 1)
+        os.chmod(from_file.conf, 0o644)
+        holds("can read it" not in from_file.run("doctor", code=None).stdout, "others may read the configuration, which holds no password")
+        os.chmod(secret, 0o644)
+        said = from_file.run("status", code=4).stderr
+        holds("store_file: %s: others may open it" % secret in said and "chmod 600" in said and "r1ght" not in said, said)
+        if engine != "postgres":
+            return
+        w = Wheel(base, store=URL[engine] % ("owner", HOST, "")) # libpq's own way
+        w.environment["PGPASSFILE"] = secret
+        w.run("status", code=4)
+        with open(secret, "w", encoding="ascii") as f:
+            f.write("%s:*:*:owner:r1ght\n" % HOST)
+        os.chmod(secret, 0o600)
+        equal(w.json("status")["feeds"], 1)
 
 
 @each_engine("who may only read: may look where the engine lets him, and is told what a change needs", leave_out=("redis",))

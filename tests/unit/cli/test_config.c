@@ -3,6 +3,7 @@
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -164,6 +165,49 @@ START_TEST(file_errors_name_the_line)
 }
 END_TEST
 
+static int store_file(const char *text, size_t len, mode_t mode)
+{
+	ck_assert_int_eq(ftruncate(fd, 0), 0);
+	ck_assert_int_eq(pwrite(fd, text, len, 0), (ssize_t)len);
+	ck_assert_int_eq(fchmod(fd, mode), 0);
+	return fw_config_set(c, "store_file", path, "test", &err);
+}
+
+START_TEST(store_of_a_file)
+{
+	char was[200], many[5000];
+
+	(void)fw_snprintf(was, sizeof(was), "%s", c->store);
+	memset(many, 'x', sizeof(many));
+	ck_assert_int_eq(store_file("postgres://u:p@h/d\n", 19, 0644), FW_EINVAL);
+	words("others may open it (mode 0644)");
+	words("chmod 600");
+	ck_assert_int_eq(store_file("\npostgres://u:p@h/d\n", 20, 0600), FW_EINVAL);
+	words("its first line is empty");
+	ck_assert_int_eq(store_file("a\0b", 3, 0600), FW_EINVAL);
+	words("its first line is no URL");
+	ck_assert_int_eq(store_file(many, sizeof(many), 0600), FW_EINVAL);
+	words("4095 bytes at most");
+	ck_assert_int_eq(fw_config_set(c, "store_file", "/nonexistent/store", "test", &err), FW_EINVAL);
+	words("store_file: /nonexistent/store: No such file");
+	ck_assert_int_eq(fw_config_set(c, "store_file", "/dev/null", "test", &err), FW_EINVAL);
+	words("/dev/null is no plain file");
+	ck_assert_str_eq(c->store, was);
+	ck_assert_int_eq(store_file(" postgres://u:p@h/d \r\nmore\n", 27, 0600), 0);
+	ck_assert_str_eq(c->store, "postgres://u:p@h/d");
+	ck_assert_str_eq(c->store_file, path);
+	/* the later one counts */
+	ck_assert_int_eq(fw_config_set(c, "store", "memory:", "test", &err), 0);
+	ck_assert_str_eq(c->store, "memory:");
+	ck_assert_ptr_null(c->store_file);
+	ck_assert_int_eq(store_file("sqlite:x", 8, 0400), 0);
+	ck_assert_str_eq(c->store, "sqlite:x");
+	ck_assert_int_eq(store_file("sqlite:y", 8, 0440), geteuid() == 0 ? 0 : FW_EINVAL); /* root may share it with a service's group */
+	ck_assert_int_eq(fw_config_set(c, "store_file", "", "test", &err), 0);
+	ck_assert_ptr_null(c->store_file);
+}
+END_TEST
+
 START_TEST(usual_places)
 {
 	char dir[] = "/tmp/fw-test-xdg-XXXXXX", file[64];
@@ -234,6 +278,7 @@ int main(void)
 	tcase_add_loop_test(t, bad_values, 0, FW_N(BAD));
 	tcase_add_test(t, file_is_read);
 	tcase_add_test(t, file_errors_name_the_line);
+	tcase_add_test(t, store_of_a_file);
 	tcase_add_test(t, usual_places);
 	tcase_add_loop_test(t, settings_that_contradict, 0, FW_N(CROSS));
 	tcase_add_test(t, distances);
