@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -425,6 +426,10 @@ int fw_run(const struct fw_config *c, const struct fw_run_options *o, struct fw_
 		m.rc = fw_err_set(&m.err, FW_EIO, "the master could not start: %s", strerror(errno));
 		goto out;
 	}
+	if (getrandom(&m.shared[0].seed, sizeof(m.shared[0].seed), 0) != (ssize_t)sizeof(m.shared[0].seed))
+		m.shared[0].seed = (uint64_t)fw_mono_us();
+	for (int i = 1; i < m.slot_n; i++)
+		m.shared[i].seed = m.shared[0].seed;
 	getrusage(RUSAGE_CHILDREN, &before);
 	sigprocmask(SIG_BLOCK, &signals, &old);
 	for (int i = 0; i < m.slot_n && !m.rc; i++)

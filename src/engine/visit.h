@@ -37,6 +37,9 @@ struct lent { /* lives in its batch's arena */
 	int64_t until_ms; /* by our own clock, which is no later than the store's */
 	bool asked_for;   /* by a person: before all others, in a spare slot if need be */
 	bool extra;       /* none of those that the loop wanted */
+	uint32_t name;    /* of a host that several share: the number of its own (host_share.h); 0: it has no limit */
+	bool named;       /* ... and it is counted there */
+	int64_t held_us;  /* monotonic: since when it waits for its name; 0: it does not */
 	bool slow;        /* one of those that may hold a part of the slots only */
 	struct fw_plan_item item; /* its place in the loop's queue; the store thread sets the rank */
 	struct fw_plan_item *stop; /* its place in the course; NULL: it was not asked for by its number */

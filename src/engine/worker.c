@@ -33,6 +33,7 @@
 #define PATIENCE_EVERY_MS 25 /* looks at the end of a --once */
 #define PATIENCE_RUN 4       /* a run that has not lasted so many times its patience yet is patient */
 #define PATIENCE_DEV 8       /* so many mean deviations above what is expected are more than ever */
+#define NAME_WAIT_US 1000000 /* for another visit of its name to end, before it gives back its place at their host */
 #define ONCE_TURN_MS FW_MINUTE_MS /* a --once gives back at once what would wait longer for its host */
 
 struct line { /* of leases */
@@ -65,6 +66,9 @@ struct worker {
 	struct cooled cooled[COOLED_N];
 	size_t cooled_at;
 	struct host_pauses *pauses;  /* of names that share their host */
+	struct host_share **share;   /* of all workers */
+	struct line named;           /* leases whose name has all the places of its host that it may have */
+	size_t named_n;
 	size_t granted, pending;
 	uint64_t rnd;
 	struct fw_weather weather;
@@ -106,7 +110,7 @@ static struct lent *lent_of(const struct fw_plan_item *item)
 
 static size_t waiting(const struct worker *w)
 {
-	return fw_plan_waiting(w->queue) + w->slow_line_n;
+	return fw_plan_waiting(w->queue) + w->slow_line_n + w->named_n;
 }
 
 static uint64_t next_random(struct worker *w)
@@ -115,6 +119,14 @@ static uint64_t next_random(struct worker *w)
 	w->rnd ^= w->rnd >> 7;
 	w->rnd ^= w->rnd << 17;
 	return w->rnd;
+}
+
+/* It holds no place any more that counts for its name. */
+static void name_leave(struct worker *w, struct lent *lent)
+{
+	if (lent->named)
+		host_share_leave(w->share[w->o->index], lent->name);
+	lent->named = false;
 }
 
 /* ---- visits ---------------------------------------------------------------------------------------------------------------------- */
@@ -151,6 +163,7 @@ static void slot_free(struct worker *w, struct visit *v)
 	w->in_slot[v->slot] = NULL;
 	w->free_slot[w->free_slot_n++] = v->slot;
 	w->in_flight--;
+	name_leave(w, v->lent);
 	fw_plan_done(w->queue, &v->lent->item);
 	w->slow_n -= v->lent->slow;
 	atomic_store_explicit(&w->o->meter->in_flight, w->in_flight, memory_order_relaxed);
@@ -190,6 +203,7 @@ static struct visit *visit_take(struct worker *w, struct lent *lent)
 
 static void give_back(struct worker *w, struct lent *lent)
 {
+	name_leave(w, lent);
 	hand_over(w, visit_take(w, lent), VISIT_RELEASE);
 }
 
@@ -199,6 +213,7 @@ static void put_off(struct worker *w, struct lent *lent, int64_t until_ms)
 	struct visit *v = visit_take(w, lent);
 	int64_t spread_ms = FW_MIN((until_ms - fw_now_ms()) / 10, FW_HOUR_MS);
 
+	name_leave(w, lent);
 	v->feed.due_at_ms = until_ms + (int64_t)(next_random(w) % (uint64_t)(FW_MAX(spread_ms, 0) + 1)); /* not all of them at once */
 	meter_count(w->o->meter, FW_COUNT_DEFERRED, 1);
 	hand_over(w, v, VISIT_DEFER);
@@ -213,22 +228,28 @@ static void withdrawn(void *ctx, struct fw_plan_item *item)
 	give_back(w, lent);
 }
 
-/* All that wait for this host go back, or simply all. */
-static void unqueue(struct worker *w, int64_t host)
+static void line_unqueue(struct worker *w, struct line *l, size_t *n, int64_t host)
 {
 	struct line kept = {NULL, NULL};
 	struct lent *lent;
 
-	fw_plan_withdraw(w->queue, host, withdrawn, w);
-	while ((lent = line_take(&w->slow)) != NULL) {
+	while ((lent = line_take(l)) != NULL) {
 		if (host != FW_PLAN_ALL && lent->item.host != host) {
 			line_put(&kept, lent);
 			continue;
 		}
-		w->slow_line_n--;
+		--*n;
 		give_back(w, lent);
 	}
-	w->slow = kept;
+	*l = kept;
+}
+
+/* All that wait for this host go back, or simply all. */
+static void unqueue(struct worker *w, int64_t host)
+{
+	fw_plan_withdraw(w->queue, host, withdrawn, w);
+	line_unqueue(w, &w->slow, &w->slow_line_n, host);
+	line_unqueue(w, &w->named, &w->named_n, host);
 	fw_lane_wake_store(&w->lane);
 }
 
@@ -437,28 +458,86 @@ static void slow_follow(struct worker *w)
 	atomic_store_explicit(&w->lane.slow_full, w->slow_max && w->slow_line_n >= w->slow_max, memory_order_relaxed);
 }
 
+/* Of a host that several names share this one's may hold all places but one. */
+static bool name_enter(struct worker *w, struct lent *lent)
+{
+	int64_t max = w->lane.config->host_max - 1;
+
+	if (!lent->named && lent->name && max > 0)
+		lent->named = host_share_enter(w->share, w->o->workers, w->o->index, lent->name, (uint32_t)max);
+	return lent->named || !lent->name || max < 1;
+}
+
+/*
+ * It has waited for its name long enough: others of their host may have its place. In a run that goes on it is due again when what holds
+ * the name must have ended; in a --once, after all others of the run, and then it has its turn.
+ */
+static void name_gives_up(struct worker *w, struct lent *lent)
+{
+	if (!w->o->once) {
+		put_off(w, lent, fw_now_ms() + w->lane.config->total_timeout_ms);
+	} else if (lent->lease->feed.due_at_ms < w->o->due_before_ms) {
+		put_off(w, lent, w->o->due_before_ms);
+	} else {
+		lent->name = 0;
+		enqueue(w, lent);
+	}
+}
+
+static void names_follow(struct worker *w)
+{
+	struct line waiting = w->named;
+	struct lent *lent;
+
+	if (!w->named_n)
+		return;
+	w->named = (struct line){NULL, NULL};
+	w->named_n = 0;
+	while ((lent = line_take(&waiting)) != NULL) {
+		if (name_enter(w, lent)) {
+			enqueue(w, lent);
+		} else if (fw_mono_us() - lent->held_us >= NAME_WAIT_US) {
+			name_gives_up(w, lent);
+		} else {
+			w->named_n++;
+			line_put(&w->named, lent);
+		}
+	}
+}
+
+/* Its turn has come: does it begin, or is there something in the way? */
+static void lent_start(struct worker *w, struct lent *lent)
+{
+	int64_t now_ms = fw_now_ms(), pause_ms = host_pause_until(w->pauses, lent->lease->feed.url, now_ms);
+	/* after a long wait (the store was away, the machine asleep) somebody else may be at it, or come to it meanwhile */
+	bool late = lent->until_ms - now_ms < w->lane.config->total_timeout_ms;
+
+	if (!late && !pause_ms && name_enter(w, lent)) {
+		visit_start(w, lent);
+		return;
+	}
+	fw_plan_done(w->queue, &lent->item);
+	w->slow_n -= lent->slow;
+	if (late) {
+		give_back(w, lent);
+	} else if (pause_ms) {
+		put_off(w, lent, pause_ms);
+	} else {
+		lent->held_us = fw_mono_us();
+		w->named_n++;
+		line_put(&w->named, lent);
+	}
+	slow_follow(w);
+}
+
 static void start_more(struct worker *w)
 {
 	struct lent *lent;
 
 	slow_follow(w);
-	while ((lent = queue_take(w)) != NULL) {
-		int64_t now_ms = fw_now_ms(), pause_ms = host_pause_until(w->pauses, lent->lease->feed.url, now_ms);
-		/* after a long wait (the store was away, the machine asleep) somebody else may be at it, or come to it meanwhile */
-		bool late = lent->until_ms - now_ms < w->lane.config->total_timeout_ms;
-
-		if (late || pause_ms) {
-			fw_plan_done(w->queue, &lent->item);
-			w->slow_n -= lent->slow;
-			if (late)
-				give_back(w, lent);
-			else
-				put_off(w, lent, pause_ms);
-			slow_follow(w);
-		} else {
-			visit_start(w, lent);
-		}
-	}
+	names_follow(w);
+	while ((lent = queue_take(w)) != NULL)
+		lent_start(w, lent);
 	grant(w);
 }
 
@@ -492,6 +571,7 @@ static void take_lease(struct worker *w, struct lent *lent)
 	lent->item.host = lease->host_id;
 	lent->item.gap_us = lease->host_gap_ms * 1000;
 	lent->item.expect_us = lease->feed.expect_us;
+	lent->name = lease->host_id && !lent->asked_for ? host_share_of(&lease->feed, w->o->shared->seed) : 0;
 	if (lent->asked_for)
 		lent->item.rank = -INT64_MAX;
 	if (w->draining || is_cooled(w, lease->host_id) || (w->o->once && fw_plan_turn_us(w->queue, &lent->item) > ONCE_TURN_MS * 1000)) {
@@ -646,6 +726,8 @@ static void on_beat(uv_timer_t *t)
 	doubts_settle(w);
 	if (!w->closing)
 		read_on(w);
+	if (w->named_n)
+		start_more(w);
 	grant(w); /* the mark on held bytes may have been passed downwards without an event */
 }
 
@@ -731,7 +813,12 @@ static int queue_init(struct worker *w)
 	w->slow_us = c->slow_ms * 1000;
 	w->queue = fw_plan_new(&rules);
 	w->pauses = host_pauses_new(next_random(w));
-	return w->queue && w->pauses ? 0 : FW_ENOMEM;
+	w->share = calloc((size_t)w->o->workers, sizeof(*w->share));
+	for (int i = 0; w->share && i < w->o->workers; i++)
+		w->share[i] = &(w->o->shared - w->o->index)[i].share;
+	if (w->share) /* what a predecessor had */
+		memset(w->share[w->o->index], 0, sizeof(**w->share));
+	return w->queue && w->pauses && w->share ? 0 : FW_ENOMEM;
 }
 
 static int visits_init(struct worker *w)
@@ -799,6 +886,7 @@ static void worker_finish(struct worker *w)
 	free(w->doubt);
 	fw_plan_free(w->queue);
 	host_pauses_free(w->pauses);
+	free(w->share);
 	fw_ring_finish(&w->lane.leases);
 	fw_ring_finish(&w->lane.outcomes);
 	fw_ring_finish(&w->lane.spent);

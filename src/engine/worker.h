@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The worker process and what it shares with its master: one page per worker, written by one side, read by the other.
+ * The worker process and what it shares with its master, and with the others: an array, one part of it per worker, each member written by
+ * one side and read by the others.
  */
 #ifndef FW_ENGINE_WORKER_H
 #define FW_ENGINE_WORKER_H
@@ -9,6 +10,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "engine/host_share.h"
 #include "engine/meter.h"
 #include "feedwheel/deliver.h"
 #include "sched/plan.h"
@@ -32,19 +34,21 @@ struct worker_shared {
 	} foretold;                        /* once: when it began, by worker 0; known: feeds of known duration; feeds 0: nothing */
 	struct fw_plan_total measured;     /* once: when it was over; sum_us 0: nothing */
 	char measured_host[256];           /* the host of measured.host_us */
+	struct host_share share;           /* of hosts that several names share: what it has in flight */
 	char name[FW_WORKER_NAME_MAX];     /* as the store knows it; written once at start */
 	struct fw_err err;                 /* behind WORKER_STORE and WORKER_SYSTEM */
 	/* the worker writes, for its successor: the last control message it has seen, and what that left behind */
 	bool listening, paused;
 	int64_t control_id;
 	/* the master writes, before the worker starts */
+	uint64_t seed;                        /* the same for all */
 	char dead_name[FW_WORKER_NAME_MAX];   /* a predecessor whose leases are to be given back; emptied by the worker that has */
 	int64_t dead_feed_id;              /* what it was reading, or 0 */
 };
 
 struct worker_options {
 	const struct fw_config *config;
-	struct worker_shared *shared;
+	struct worker_shared *shared;      /* its own, among those of all workers */
 	struct fw_meter_slot *meter;       /* what it counts */
 	int index, workers;                /* 0 ... workers - 1 */
 	bool once;

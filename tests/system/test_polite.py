@@ -224,6 +224,29 @@ customers("hosters", "host_key = domain\nhosters = hoster.example\n", "hoster.ex
 customers("host_key = address", "host_key = address\n", "[127.1.0.99]")
 
 
+def dripping(what, workers, *arguments):
+    @case("two feeds of one name hold a hoster's places for ten minutes: not all of them, the others' feeds are fetched meanwhile (%s)" % what)
+    def places_of_names(base):
+        names = Names()
+        with origin(base, samples(base), "--feeds", "20") as o:
+            w = Wheel(base, "host_max = 2\ntotal_timeout_ms = 10m\nfirst_byte_timeout_ms = 10m\nlease_ms = 30m\ndrain_timeout_ms = 0\n"
+                            "dns_servers = %s\n" % names.address)
+            evil = ["http://evil.blogspot.com:%d/with/latency=600000/feed/%d" % (o.port, i) for i in range(3)]
+            good = ["http://good%d.blogspot.com:%d/feed/%d" % (i % 3, o.port, i) for i in range(3, 20)]
+            w.run("add", *evil, *good)
+            p = w.start("run", "--quiet", "--workers", str(workers), *arguments)
+            wait_for("the others' turn", lambda: w.one("SELECT count(*) FROM wheel WHERE last_visit_ms > 0") == len(good), 60)
+            equal(w.sql("SELECT feed_id, last_visit_ms FROM wheel WHERE feed_id <= 3 AND last_visit_ms > 0"), [])
+            holds(o.stats()["in_flight_max"] <= 2, "and never more than two")
+            p.terminate()
+            p.wait(60)
+
+
+dripping("a run", 1)
+dripping("workers of one machine", 2)
+dripping("run --once", 1, "--once")
+
+
 @case("what deny_networks names is not asked, allowed or not, also behind a redirect") # NET-08
 def denied(base):
     with origin(base, samples(base), "--feeds", "3", plans=["1 redirect=302:/doc/2"]) as o:
