@@ -37,7 +37,8 @@ struct fw_delivered {
 /*
  * Read it. JSON Feed, Atom and RSS are told by the body; application/x-ndjson is one item of JSON Feed a line.
  * Errors: FW_ENOTFOUND no such feed; FW_EUNSUP a content type that is none of these; FW_EINVAL it is broken, with the place (strict, or a
- * line); FW_EFORMAT not a feed; FW_ELIMIT larger than max_body_bytes or max_entries; FW_ENOMEM; those of the store.
+ * line); FW_EFORMAT not a feed; FW_ELIMIT larger than max_body_bytes or max_entries; FW_EAGAIN less room on the disk than
+ * disk_free_min_bytes; FW_ENOMEM; those of the store.
  */
 FW_API FW_MUST_CHECK int fw_delivery_open(struct fw_store *st, const struct fw_config *c, const struct fw_delivery_in *in,
 	struct fw_delivery **out, struct fw_err *err);

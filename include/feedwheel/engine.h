@@ -45,7 +45,7 @@ struct fw_config {
 	char *allow_networks, *deny_networks, *dns_servers, *ca_file, *proxy, *user_agent, *contact_url;
 	bool http2;
 	bool relaxed;                      /* store: see fw_store_config */
-	int64_t cache_bytes;
+	int64_t cache_bytes, disk_free_min_bytes;
 	int64_t keep_visits_ms, keep_entries_ms, keep_events_ms; /* 0: for ever */
 	char *listen, *trusted_proxies, *access_log, *tls_cert, *tls_key;
 	int64_t serve_connections, serve_header_ms, serve_body_ms, serve_body_rate, serve_send_ms, serve_idle_ms;
@@ -84,6 +84,9 @@ FW_API char *fw_config_get(const struct fw_config *c, const char *name);
 FW_API FW_MUST_CHECK int fw_config_check(const struct fw_config *c, struct fw_err *err);
 /* The store that is set, for the parts of this program; flags: FW_STORE_*. Errors: those of fw_store_open. */
 FW_MUST_CHECK int fw_config_store(const struct fw_config *c, unsigned flags, struct fw_store **out, struct fw_err *err);
+/* Is there room for entries (disk_free_min_bytes)? Asks the disk of a store that is a file here; others know by themselves.
+   FW_EAGAIN: too little; err names the file, what is free, and the setting. */
+FW_MUST_CHECK int fw_config_room(const struct fw_config *c, struct fw_err *err);
 
 /* ---- running ------------------------------------------------------------------------------------------------------------- */
 

@@ -61,6 +61,7 @@ struct fw_meter_sum {
 	uint64_t in_flight, slots;      /* transfers now; at most */
 	uint64_t offline;               /* workers that none of the hosts they asked answers: our own network seems to be down */
 	uint64_t away;                  /* workers that the store does not answer */
+	uint64_t disk_low;              /* workers that wait for room on the store's disk (disk_free_min_bytes) */
 	uint64_t worker_restarts, server_restarts;
 	uint32_t workers, alive;        /* wanted; running now */
 	int64_t started_ms;             /* the master */

@@ -99,6 +99,7 @@ static int status_json(struct cli *c, const struct fw_store_stats *s, bool pause
 	fw_json_time(&out.j, "next_due", s->next_due_ms);
 	fw_json_bool(&out.j, "all_paused", paused);
 	fw_json_int(&out.j, "workers_offline", off->n);
+	fw_json_bool(&out.j, "disk_low", fw_config_room(c->config, &err) != 0);
 	fw_json_array(&out.j, "workers");
 	rc = fw_store_beat_list(c->store, c->now_ms - CLI_WORKER_MS, worker_json, &w, &err);
 	fw_json_end(&out.j);
@@ -136,6 +137,8 @@ static int status_text(struct cli *c, const struct fw_store_stats *s, bool pause
 		cli_out(c, "%s (%s)\n", cli_ago(c, a, s->next_due_ms), cli_stamp(b, s->next_due_ms));
 	if (paused)
 		cli_out(c, "paused   all work, on every machine: 'feedwheel resume --all' lets it go on\n");
+	if (fw_config_room(c->config, &err))
+		cli_out(c, "disk     %s; entries wait\n", err.text);
 	if (off->n)
 		cli_out(c, "network  seems to be down for %s since %s: no host answers; no feed is charged with it\n",
 			cli_count(a, off->n, "worker", "workers"), cli_stamp(b, off->since_ms));

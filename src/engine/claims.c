@@ -26,7 +26,8 @@ bool claims_due(const struct storer *s, int64_t mono_ms)
 {
 	size_t want = atomic_load(&s->l->want);
 
-	if (!s->st || !s->beat_at_ms || s->l->o->shared->paused || s->once_over || atomic_load(&s->l->stopping) || s->retry.at_ms > mono_ms)
+	if (!s->st || !s->beat_at_ms || s->full_since_ms || s->l->o->shared->paused || s->once_over ||
+	    atomic_load(&s->l->stopping) || s->retry.at_ms > mono_ms)
 		return false;
 	/* in portions, but a few free slots do not wait for many */
 	return want && mono_ms >= s->next_claim_ms && (want >= s->l->slots / 4 || mono_ms - s->claimed_at_ms >= STORER_PORTION_MS);
@@ -401,8 +402,8 @@ void claims_make(struct storer *s, int64_t now_ms)
 
 bool claims_first_due(const struct storer *s, int64_t mono_ms)
 {
-	return s->first_until_ms && mono_ms >= s->first_at_ms && s->st && s->beat_at_ms && !s->l->o->shared->paused && !s->once_over &&
-		!atomic_load(&s->l->stopping) && s->retry.at_ms <= mono_ms;
+	return s->first_until_ms && mono_ms >= s->first_at_ms && s->st && s->beat_at_ms && !s->full_since_ms &&
+		!s->l->o->shared->paused && !s->once_over && !atomic_load(&s->l->stopping) && s->retry.at_ms <= mono_ms;
 }
 
 /*

@@ -155,7 +155,8 @@ int fw_delivery_open(struct fw_store *st, const struct fw_config *c, const struc
 	fw_arena_init(&d->lent, 0);
 	d->visit = (struct fw_visit){.feed_id = in->feed_id, .kind = FW_VISIT_PUSHED, .slot = -1, .at_ms = in->at_ms ? in->at_ms : fw_now_ms()};
 	d->lease.feed.id = in->feed_id;
-	rc = in->feed_id > 0 ? fw_store_feed_find(st, in->feed_id, FW_STR_NONE, &d->lent, &feed, err) :
+	rc = fw_config_room(c, err);
+	rc = rc ? rc : in->feed_id > 0 ? fw_store_feed_find(st, in->feed_id, FW_STR_NONE, &d->lent, &feed, err) :
 		fw_err_set(err, FW_ENOTFOUND, "no feed number %lld", (long long)in->feed_id);
 	/* as when it is fetched: relative addresses are those of where it came from last */
 	rc = rc ? rc : read_it(d, c, in, fw_arena_str(&d->arena, feed.validator_url.len ? feed.validator_url : feed.url), err);

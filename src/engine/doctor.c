@@ -276,6 +276,8 @@ static void store(struct doctor *d)
 	}
 	if (rc)
 		say(d, "store", FW_DOCTOR_BROKEN, store_remedy(d, rc), "%s", err.text);
+	if (!rc && fw_config_room(d->c, &err))
+		say(d, "room", FW_DOCTOR_BROKEN, "free some, or lower disk_free_min_bytes: till then nothing is fetched", "%s", err.text);
 	if (!rc && s.quarantined_n)
 		say(d, "quarantine", FW_DOCTOR_NOTE, "'feedwheel list --status quarantined', then 'feedwheel resume'",
 			"%lld feeds are set aside because their visits killed a worker", (long long)s.quarantined_n);

@@ -115,6 +115,7 @@ static void slot_read(const struct fw_meter_slot *s, struct fw_meter_sum *out)
 	sum(out->answers, s->answers, FW_METER_CLASSES, memory_order_relaxed);
 	sum(out->count, s->count, FW_COUNT_N, memory_order_relaxed);
 	sum(&out->away, &s->away, 1, memory_order_relaxed);
+	sum(&out->disk_low, &s->disk_low, 1, memory_order_relaxed);
 	sum(&out->in_flight, &s->in_flight, 1, memory_order_relaxed);
 	sum(&out->slots, &s->slots, 1, memory_order_relaxed);
 	sum(&out->offline, &s->offline, 1, memory_order_relaxed);

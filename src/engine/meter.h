@@ -24,7 +24,7 @@ struct fw_meter_slot {
 	_Atomic uint64_t slots, offline;
 	/* the store thread's */
 	_Alignas(FW_CACHE_LINE) _Atomic uint64_t visits[FW_VISIT_KIND_N];
-	_Atomic uint64_t answers[FW_METER_CLASSES], count[FW_COUNT_N], away;
+	_Atomic uint64_t answers[FW_METER_CLASSES], count[FW_COUNT_N], away, disk_low;
 	struct fw_meter_timing timing[FW_TIMING_N];
 };
 

@@ -5,6 +5,9 @@
  *
  * Outages: what fails for a passing reason is kept and tried again with back-off (nothing is claimed meanwhile, so what is held stays
  * bounded); on a broken connection the store is opened anew.
+ *
+ * A disk with less room than disk_free_min_bytes stops claims and commits too, until there is room. Heartbeats, messages and retention
+ * go on: they take next to nothing, or make room.
  */
 #include <errno.h>
 #include <poll.h>
@@ -27,6 +30,7 @@
 #define COLLECT_N 32 /* outcomes that are worth waking up for, when a batch is open */
 #define UPKEEP_BUSY_MS 200
 #define ONCE_UPKEEP_MS FW_SECOND_MS
+#define ROOM_MS FW_SECOND_MS
 #define PRUNE_MS FW_MINUTE_MS              /* often, so that it is little each time */
 #define PRUNE_MORE_MS FW_SECOND_MS        /* when a call did not get to the end */
 #define PRUNE_ENTRIES_MS (6 * FW_HOUR_MS) /* seldom, for it looks at all of them */
@@ -100,6 +104,30 @@ void storer_outage_over(struct storer *s)
 	atomic_store_explicit(&s->l->o->meter->away, 0, memory_order_relaxed);
 	s->retry = (struct retry){0};
 	s->outage_since_ms = 0;
+}
+
+/* ---- room on the disk -------------------------------------------------------------------------------- */
+
+/* Below disk_free_min_bytes nothing is claimed and nothing is committed; see the top of this file. */
+static void look_for_room(struct storer *s, int64_t mono_ms)
+{
+	bool was = s->full_since_ms != 0, full;
+
+	if (mono_ms < s->room_at_ms)
+		return;
+	full = fw_config_room(s->l->config, &s->full_err) != 0;
+	s->room_at_ms = mono_ms + ROOM_MS;
+	atomic_store_explicit(&s->l->o->meter->disk_low, full, memory_order_relaxed);
+	if (full == was)
+		return;
+	s->full_since_ms = full ? mono_ms : 0;
+	if (!full) {
+		fw_info("there is room on the store's disk again");
+		return;
+	}
+	fw_warn("%s; nothing is fetched meanwhile, and what was is kept", s->full_err.text);
+	atomic_store(&s->l->unqueue, true); /* what has not begun */
+	uv_async_send(&s->l->to_loop);
 }
 
 /* ---- control, upkeep, waiting --------------------------------------------------------------------------------------------------------- */
@@ -228,6 +256,8 @@ static int64_t wait_ms(const struct storer *s, int64_t mono_ms)
 {
 	int64_t ms = STORER_IDLE_MS;
 
+	if (s->full_since_ms)
+		return FW_MAX(FW_MIN(ms, s->room_at_ms - mono_ms), 1);
 	if (s->retry.at_ms)
 		ms = FW_MIN(ms, s->retry.at_ms - mono_ms);
 	else if (s->n)
@@ -396,18 +426,19 @@ static int storer_init(struct storer *s)
 }
 
 /*
- * The store is away. A run that goes on waits for it; one that drains waits for drain_timeout_ms, and a --once, behind which
+ * The store is away, or full. A run that goes on waits for it; one that drains waits for drain_timeout_ms, and a --once, behind which
  * somebody sits, for ONCE_OUTAGE_MS. What is held then is not lost: the next run takes the leases back and makes the visits again.
  */
 static bool gave_up(const struct storer *s, int64_t mono_ms)
 {
 	int64_t limit = s->l->o->once ? ONCE_OUTAGE_MS : s->l->config->drain_timeout_ms;
+	int64_t since_ms = s->outage_since_ms ? s->outage_since_ms : s->full_since_ms;
 
-	if (!s->outage_since_ms || (!s->l->o->once && !s->last_since_ms))
+	if (!since_ms || (!s->l->o->once && !s->last_since_ms))
 		return false;
-	if (mono_ms - FW_MAX(s->outage_since_ms, s->last_since_ms) < limit)
+	if (mono_ms - FW_MAX(since_ms, s->last_since_ms) < limit)
 		return false;
-	s->l->o->shared->err = s->outage_err;
+	s->l->o->shared->err = s->outage_since_ms ? s->outage_err : s->full_err;
 	fw_error("giving up: %zu visits could not be stored; the next run makes them again", s->n);
 	return true;
 }
@@ -430,8 +461,9 @@ static int storer_run(struct storer *s)
 				reopen(s);
 		}
 		control(s, mono_ms);
+		look_for_room(s, mono_ms);
 		commits_take(s);
-		if (s->st && commits_due(s, mono_ms))
+		if (s->st && !s->full_since_ms && commits_due(s, mono_ms))
 			commits_store(s);
 		commits_give_back(s);
 		if (last && !s->alive)

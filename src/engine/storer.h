@@ -32,6 +32,8 @@ struct storer {
 	int64_t outage_since_ms;       /* monotonic; 0: none */
 	int64_t last_since_ms;         /* monotonic: when the loop had handed over its last visit; 0: not yet */
 	struct fw_err outage_err;
+	int64_t full_since_ms, room_at_ms; /* monotonic: no room on the store's disk; 0: there is; when to look again */
+	struct fw_err full_err;
 	bool once_over, upkeep_more;
 	int64_t once_over_ms, upkeep_at_ms, prune_at_ms, prune_entries_at_ms; /* monotonic */
 	struct chores chores;

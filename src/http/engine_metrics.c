@@ -78,6 +78,7 @@ void http_engine_metrics(struct fw_buf *b, const struct fw_meter *m)
 	metric(b, "workers_alive", "gauge", "Workers that are running.", s.alive);
 	metric(b, "worker_restarts_total", "counter", "Times that a worker took a dead one's place.", (double)s.worker_restarts);
 	metric(b, "workers_store_away", "gauge", "Workers that the store did not answer last time.", (double)s.away);
+	metric(b, "workers_disk_low", "gauge", "Workers that wait for room on the store's disk (disk_free_min_bytes).", (double)s.disk_low);
 	metric(b, "workers_offline", "gauge", "Workers whose own network seems to be down: no host answers.", (double)s.offline);
 	metric(b, "fetch_in_flight", "gauge", "Transfers under way.", (double)s.in_flight);
 	metric(b, "fetch_slots", "gauge", "Transfers that may be under way at once.", (double)s.slots);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: ISC */
+/* Free space of the disk that holds an SQLite store. */
+#include <errno.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "base/str.h"
+#include "engine/settings.h"
+#include "store/drivers.h"
+
+#define MIB (INT64_C(1) << 20)
+
+/* The file's disk, or its folder's while there is no file yet. */
+static int disk_of(struct fw_str file, struct statvfs *out)
+{
+	char path[4096];
+	char *slash;
+
+	if (!fw_str_copy(path, sizeof(path), file))
+		return -1;
+	if (!statvfs(path, out))
+		return 0;
+	if (errno != ENOENT)
+		return -1;
+	slash = strrchr(path, '/');
+	if (slash)
+		slash[1] = 0;
+	return statvfs(slash ? path : ".", out);
+}
+
+int fw_config_room(const struct fw_config *c, struct fw_err *err)
+{
+	struct fw_str file, scheme = c->store ? fw_str_split(fw_str(c->store), ':', &file) : FW_STR_NONE;
+	struct statvfs v;
+	int64_t left;
+
+	if (!c->disk_free_min_bytes || !fw_str_eq(scheme, FW_STR("sqlite")))
+		return 0;
+	file = fw_store_url_rest(c->store);
+	if (disk_of(file, &v)) /* the store itself tells what is wrong with its path */
+		return 0;
+	if (__builtin_mul_overflow((int64_t)v.f_bavail, (int64_t)v.f_frsize, &left) || left >= c->disk_free_min_bytes)
+		return 0;
+	return fw_err_set(err, FW_EAGAIN,
+		"%.*s: %lld MiB are free on its disk, disk_free_min_bytes keeps %lld MiB: free some, or set it lower",
+		FW_STR_ARG(file), (long long)(left / MIB), (long long)(c->disk_free_min_bytes / MIB));
+}
