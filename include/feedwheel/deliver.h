@@ -24,6 +24,7 @@ struct fw_delivery_in {
 	bool strict;                 /* refuse a document that broke off, or is broken JSON: its sender can mend it */
 	bool any_type;               /* content_type may be anything: one that is none of ours is not looked at */
 	int64_t at_ms;               /* of the visit that will tell of it: when it came; 0: now */
+	bool is_hub;                 /* the feed's publisher sends it, not its owner: feed_entries_max and feed_bytes_max hold */
 };
 
 struct fw_delivered {
@@ -31,6 +32,7 @@ struct fw_delivered {
 	size_t repeat_n;             /* of these, the very same as one before it */
 	size_t known_n;              /* stored already, as they are */
 	struct fw_visit visit;       /* of kind FW_VISIT_PUSHED; with new_n and changed_n */
+	size_t left_n;               /* left out: the feed has brought what it may a day */
 	int64_t lent_until_ms;       /* FW_EAGAIN: a worker has the feed, until then at the latest; 0: it was not that */
 };
 

@@ -23,6 +23,7 @@ enum fw_count {
 	FW_COUNT_ITEMS,           /* in the documents that were read */
 	FW_COUNT_NEW_ENTRIES,
 	FW_COUNT_CHANGED_ENTRIES,
+	FW_COUNT_LEFT_ENTRIES,    /* for a later day, by feed_entries_max and feed_bytes_max; again with each visit */
 	FW_COUNT_WIRE_BYTES,      /* bodies as they came */
 	FW_COUNT_BODY_BYTES,      /* and decoded */
 	FW_COUNT_REDIRECTS,       /* followed */

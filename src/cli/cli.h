@@ -251,6 +251,9 @@ FW_MUST_CHECK int cli_document_print(struct cli *c, const struct fw_document *do
 /* "active until 2026-12-01 12:00 (in 10 d), sent 12" or why it is not. In the arena. */
 struct fw_websub;
 const char *cli_websub_words(struct cli *c, const struct fw_websub *w);
+/* What of its day a feed has used up, and what waits; false: it never brings much. */
+bool cli_quota_words(struct cli *c, int64_t feed_id, struct fw_buf *out);
+void cli_quota_json(struct cli *c, struct fw_json *j, int64_t feed_id); /* member "quota", or nothing */
 /* How long after its last sign of life a worker is still taken to be there, unless fw_worker_is_dead() knows better. */
 #define CLI_WORKER_MS (30 * FW_SECOND_MS)
 /* What a server says to a refusal, on stderr. */

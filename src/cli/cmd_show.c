@@ -42,6 +42,16 @@ static void hub_print(struct cli *c, const struct fw_feed *f)
 	line(c, "push", fw_str(cli_websub_words(c, &w)));
 }
 
+/* What it has brought of what it may a day, if that is much. */
+static void quota_print(struct cli *c, const struct fw_feed *f)
+{
+	struct fw_buf words = FW_BUF_INIT(0);
+
+	if (cli_quota_words(c, f->id, &words))
+		line(c, "its day", fw_buf_str(&words));
+	fw_buf_finish(&words);
+}
+
 static void feed_print(struct cli *c, const struct fw_feed *f)
 {
 	const char *style, *state = cli_feed_state(f, &style);
@@ -79,6 +89,7 @@ static void feed_print(struct cli *c, const struct fw_feed *f)
 	line(c, "modified", f->last_modified);
 	line(c, "hub", f->hub);
 	hub_print(c, f);
+	quota_print(c, f);
 	if (f->username.len)
 		line(c, "login", FW_STR("name and password are kept"));
 	when(c, "lent until", f->lease_until_ms, FW_STR_NONE);
@@ -137,6 +148,7 @@ static int show_json(struct cli *c, const struct fw_feed *f, const struct fw_vis
 	cli_json_begin(&w, true);
 	fw_json_object(&w.j, NULL);
 	fw_feed_json(&w.j, "feed", f);
+	cli_quota_json(c, &w.j, f->id);
 	fw_json_array(&w.j, "visits");
 	rc = fw_store_visit_list(c->store, q, visit_take, &s, &err);
 	fw_json_end(&w.j);
@@ -166,7 +178,7 @@ static int show_run(struct cli *c)
 
 static const struct cli_option OPTION[] = {
 	{"visits", "N", "the last N visits instead of 10"},
-	{"json", NULL, "an object with feed and visits"},
+	{"json", NULL, "an object with feed, visits and, if it brings much, quota"},
 	{NULL, NULL, NULL},
 };
 

@@ -129,6 +129,19 @@ static void host_print(struct cli *c, const struct fw_feed *f)
 	cli_out(c, " together\n");
 }
 
+/* Entries that wait for a later day. */
+static void quota_print(struct cli *c, const struct fw_feed *f)
+{
+	struct fw_buf words = FW_BUF_INIT(0);
+
+	if (cli_quota_words(c, f->id, &words)) {
+		cli_out(c, "  its day: ");
+		cli_out_safe(c, fw_buf_str(&words));
+		cli_out(c, "\n");
+	}
+	fw_buf_finish(&words);
+}
+
 /* ---- the whole ----------------------------------------------------------------------------------------------------------------- */
 
 static int why_json(struct cli *c, const struct fw_feed *f)
@@ -148,6 +161,7 @@ static int why_json(struct cli *c, const struct fw_feed *f)
 	fw_json_str(&w.j, "why", f->why);
 	if (is_behind(c, f, &intervals) && intervals >= 0)
 		fw_json_double(&w.j, "late_intervals", intervals);
+	cli_quota_json(c, &w.j, f->id);
 	fw_json_int(&w.j, "failures", f->fail_n);
 	if (fw_store_feed_host(f, host, sizeof(host)))
 		fw_json_cstr(&w.j, "host", host);
@@ -209,6 +223,7 @@ static int why_run(struct cli *c)
 	host_print(c, &f);
 	redirect_print(c, &f);
 	hub_print(c, &f);
+	quota_print(c, &f);
 	if (fw_move_list(c->store, f.id, move_print, c, &err))
 		return cli_store_failed(c, &err);
 	if (f.fail_n) {

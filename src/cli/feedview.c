@@ -3,12 +3,44 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
+#include "feedwheel/quota.h"
 #include "feedwheel/websub.h"
 #include "base/banned.h"
 
 struct fw_str cli_feed_title(const struct fw_feed *f)
 {
 	return f->user_title.len ? f->user_title : f->title.len ? f->title : f->url;
+}
+
+/* The part of its day that it has used up; what it may not is in words when something waits. */
+bool cli_quota_words(struct cli *c, int64_t feed_id, struct fw_buf *out)
+{
+	char n[FW_RFC3339_MAX], bytes[FW_RFC3339_MAX], waiting[FW_RFC3339_MAX], stamp[FW_RFC3339_MAX];
+	struct fw_quota q;
+
+	if (fw_quota_get(c->store, feed_id, c->now_ms, &q, NULL))
+		return false;
+	fw_buf_addf(out, "%s new entries, %s since %s", cli_number(n, q.new_n), cli_bytes(bytes, (uint64_t)q.bytes), cli_stamp(stamp, q.since_ms));
+	if (q.waiting_n || fw_quota_is_used_up(c->config, &q))
+		fw_buf_addf(out, ": all that it may till %s (feed_entries_max, feed_bytes_max)", cli_stamp(stamp, q.until_ms));
+	if (q.waiting_n)
+		fw_buf_addf(out, "; waiting: %s", cli_count(waiting, q.waiting_n, "entry", "entries"));
+	return true;
+}
+
+void cli_quota_json(struct cli *c, struct fw_json *j, int64_t feed_id)
+{
+	struct fw_quota q;
+
+	if (fw_quota_get(c->store, feed_id, c->now_ms, &q, NULL))
+		return;
+	fw_json_object(j, "quota");
+	fw_json_time(j, "since", q.since_ms);
+	fw_json_time(j, "until", q.until_ms);
+	fw_json_int(j, "new", q.new_n);
+	fw_json_int(j, "bytes", q.bytes);
+	fw_json_int(j, "waiting", q.waiting_n);
+	fw_json_end(j);
 }
 
 bool cli_feed_is_asked(const struct fw_feed *f)

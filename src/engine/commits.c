@@ -57,6 +57,7 @@ static void count(struct storer *s, const struct visit *v)
 	if (v->feed.fail_n)
 		s->failures++;
 	meter_visit(m, &o->visit, v->lease->feed.due_at_ms <= FW_DUE_FIRST);
+	meter_count(m, FW_COUNT_LEFT_ENTRIES, (uint64_t)v->quota.left_n);
 	fw_websub_visited(s->st, s->l->config, &v->lease->feed, o);
 }
 
@@ -66,6 +67,30 @@ static int64_t host_wait_ms(const struct visit *v, int64_t now_us)
 	int64_t left_us = v->sent_us + v->lease->host_gap_ms * 1000 - now_us;
 
 	return (v->lease->host_id || v->outcome.groups & FW_GROUP_HOST) && v->sent_us && left_us > 0 ? left_us / 1000 + 1 : 0;
+}
+
+/* ---- quotas ------------------------------------------------------------------------------------------- */
+
+static int quota_keep(struct storer *s, struct visit *v, struct fw_err *err)
+{
+	int64_t had_n = v->quota.left_n;
+	int rc = quota_take(&v->quota, s->st, s->l->config, &v->lease->feed, true, v->row, &v->outcome, fw_now_ms(), err);
+
+	if (rc || v->quota.left_n == had_n)
+		return rc;
+	visit_comes_again(v);
+	if (!v->quota.before.waiting_n) /* once a day, not with each visit */
+		fw_info("feed %lld: it has brought all that it may a day (feed_entries_max, feed_bytes_max); waiting: %lld entries",
+			(long long)v->feed.id, (long long)v->quota.left_n);
+	return 0;
+}
+
+static void quota_note(struct storer *s, const struct visit *v)
+{
+	struct fw_err err;
+
+	if (quota_put(&v->quota, s->st, &v->outcome, fw_now_ms(), &err))
+		fw_warn("feed %lld: its entries are stored, but could not be counted: %s", (long long)v->feed.id, err.text);
 }
 
 /* ---- commit ------------------------------------------------------------------------------------------------------------------------- */
@@ -92,6 +117,7 @@ static int commit_some(struct storer *s, size_t from, size_t n, struct fw_err *e
 		struct visit *v = s->batch[from + i];
 
 		v->outcome = s->outcome[i];
+		quota_note(s, v);
 		count(s, v);
 		moves_done(s->st, v, s->l->o->meter);
 	}
@@ -141,13 +167,15 @@ void commits_store(struct storer *s)
 {
 	struct fw_err err;
 	size_t done = 0;
-	int rc;
+	int rc = 0;
 
 	if (!s->n)
 		return;
-	for (size_t i = 0; i < s->n; i++)
+	for (size_t i = 0; i < s->n && !rc; i++) {
 		moves_judge(s->st, s->batch[i]);
-	rc = commit_range(s, 0, s->n, &done, &err);
+		rc = quota_keep(s, s->batch[i], &err);
+	}
+	rc = rc ? rc : commit_range(s, 0, s->n, &done, &err);
 	for (size_t i = 0; i < done; i++) {
 		s->bytes -= s->batch[i]->held_bytes;
 		visit_spent(s, s->batch[i]);

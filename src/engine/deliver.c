@@ -7,13 +7,19 @@
  * A feed that is paused takes entries too: what its owner paused is the asking. Only what no document has told yet (title and the like of
  * a feed that was never read) is taken from the document.
  *
+ * A hub's document is limited by its feed's quota (quota.c). Of such, one at a time is stored in a process, so that each sees the count of
+ * those before it. What the owner's own programs push is not limited.
+ *
  * A commit whose end nobody heard is sent again as it is, over whatever connection: the fence tells the store whether it was stored.
  */
+#include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/str.h"
+#include "engine/quota.h"
 #include "engine/retry.h"
 #include "engine/rows.h"
 #include "engine/settings.h"
@@ -36,7 +42,11 @@ struct fw_delivery {
 	struct fw_feed feed;         /* the state to write */
 	struct fw_visit visit;
 	unsigned groups;
+	const struct fw_config *limits; /* a hub's: the quota's settings; else NULL */
+	struct quota quota;
 };
+
+static pthread_mutex_t quota_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- reading --------------------------------------------------------------------------------------------------------------------- */
 
@@ -151,6 +161,7 @@ int fw_delivery_open(struct fw_store *st, const struct fw_config *c, const struc
 	*out = NULL;
 	if (!d)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	d->limits = in->is_hub ? c : NULL;
 	fw_arena_init(&d->arena, fw_size(in->body.len, MEMORY_FACTOR, MEMORY_MIN));
 	fw_arena_init(&d->lent, 0);
 	d->visit = (struct fw_visit){.feed_id = in->feed_id, .kind = FW_VISIT_PUSHED, .slot = -1, .at_ms = in->at_ms ? in->at_ms : fw_now_ms()};
@@ -235,7 +246,10 @@ static int commit(struct fw_delivery *d, struct fw_store *st, struct fw_outcome 
 	int rc;
 
 	*o = (struct fw_outcome){.feed_id = d->visit.feed_id, .fence = d->lease.fence, .feed = &d->feed, .groups = d->groups,
-		.visit = d->visit, .entries = d->row, .entry_n = d->row_n};
+		.visit = d->visit, .entries = d->row, .entry_n = d->row_n - (size_t)d->quota.left_n};
+	rc = d->limits ? quota_take(&d->quota, st, d->limits, &d->lease.feed, false, d->row, o, fw_now_ms(), err) : 0;
+	if (rc)
+		return rc;
 	rc = fw_store_commit(st, &c, err);
 	if (rc == FW_EAGAIN || rc == FW_EIO) /* it may have been stored: again, as it is */
 		return rc;
@@ -245,19 +259,41 @@ static int commit(struct fw_delivery *d, struct fw_store *st, struct fw_outcome 
 	return fw_err_set(err, FW_EAGAIN, "feed %lld: the store was so slow that the loan ran out; nothing was stored", (long long)o->feed_id);
 }
 
+static int lend_and_commit(struct fw_delivery *d, struct fw_store *st, struct fw_outcome *o, struct fw_delivered *out,
+	struct fw_err *err)
+{
+	int rc = d->lease.fence ? 0 : lend(d, st, out, err);
+
+	return rc ? rc : commit(d, st, o, err);
+}
+
+static int within_quota(struct fw_delivery *d, struct fw_store *st, struct fw_outcome *o, struct fw_delivered *out,
+	struct fw_err *err)
+{
+	struct fw_err why;
+	int rc;
+
+	pthread_mutex_lock(&quota_lock);
+	rc = lend_and_commit(d, st, o, out, err);
+	if (!rc && quota_put(&d->quota, st, o, fw_now_ms(), &why))
+		fw_warn("feed %lld: its entries are stored, but could not be counted: %s", (long long)o->feed_id, why.text);
+	pthread_mutex_unlock(&quota_lock);
+	return rc;
+}
+
 int fw_delivery_store(struct fw_delivery *d, struct fw_store *st, struct fw_delivered *out, struct fw_err *err)
 {
 	struct fw_outcome o = {.rc = 0};
 	int rc;
 
 	*out = (struct fw_delivered){.entry_n = d->doc->entry_n, .repeat_n = d->doc->entry_n - d->row_n};
-	rc = d->lease.fence ? 0 : lend(d, st, out, err);
-	rc = rc ? rc : commit(d, st, &o, err);
+	rc = d->limits ? within_quota(d, st, &o, out, err) : lend_and_commit(d, st, &o, out, err);
 	out->visit = d->visit;
 	if (rc)
 		return rc;
 	out->visit = o.visit;
-	out->known_n = d->row_n - o.visit.new_n - o.visit.changed_n;
+	out->left_n = (size_t)d->quota.left_n;
+	out->known_n = d->row_n - out->left_n - o.visit.new_n - o.visit.changed_n;
 	return 0;
 }
 

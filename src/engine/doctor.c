@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "engine/settings.h"
+#include "feedwheel/quota.h"
 #include "feedwheel/token.h"
 #include "feedwheel/websub.h"
 #include "base/banned.h"
@@ -223,6 +224,34 @@ static int hubs(struct doctor *d, struct fw_store *st, struct fw_err *err)
 	return rc;
 }
 
+struct waiting {
+	const struct fw_config *c;
+	int64_t feeds, entries, first_id;
+};
+
+static int waiting_count(void *ctx, const struct fw_quota *q)
+{
+	struct waiting *w = ctx;
+
+	if ((q->waiting_n || fw_quota_is_used_up(w->c, q)) && !w->feeds++)
+		w->first_id = q->feed_id;
+	w->entries += q->waiting_n;
+	return 0;
+}
+
+/* Feeds that bring more than they may a day. */
+static int quotas(struct doctor *d, struct fw_store *st, struct fw_err *err)
+{
+	struct waiting w = {.c = d->c};
+	int rc = fw_quota_list(st, fw_now_ms(), waiting_count, &w, err);
+
+	if (!rc && w.feeds)
+		say(d, "quotas", FW_DOCTOR_NOTE, "'feedwheel show' tells more: remove what floods you, or raise feed_entries_max and feed_bytes_max",
+			"%lld feeds have brought all that they may a day, number %lld among them; entries that wait: %lld", (long long)w.feeds,
+			(long long)w.first_id, (long long)w.entries);
+	return rc;
+}
+
 struct far {
 	int64_t after_ms, n, first_id;
 };
@@ -270,6 +299,7 @@ static void store(struct doctor *d)
 		rc = rc ? rc : door(d, st, &err);
 		rc = rc ? rc : hubs(d, st, &err);
 		rc = rc ? rc : due_times(d, st, &err);
+		rc = rc ? rc : quotas(d, st, &err);
 		rc = rc ? rc : fw_store_check(st, store_finding, d, &err);
 		if (rc == FW_EUNSUP)
 			rc = 0;

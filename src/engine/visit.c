@@ -163,7 +163,8 @@ static void visit_rows(struct visit *v)
 	const struct fw_entry *last = v->doc->entries;
 
 	v->outcome.visit.item_n = (uint32_t)v->doc->entry_n;
-	v->outcome.entries = rows_of_document(&v->arena, v->feed.id, v->doc, &v->outcome.entry_n);
+	v->row = rows_of_document(&v->arena, v->feed.id, v->doc, &v->outcome.entry_n);
+	v->outcome.entries = v->row;
 	while (last && last->next)
 		last = last->next;
 	/* the last entry of a broken-off transfer may be half of one: it comes whole next time */
@@ -535,6 +536,16 @@ bool visit_weather(struct visit *v, struct fw_weather *w, int64_t mono_ms)
 	v->offline_ms = !v->our_network ? 0 : w->down ? FW_MAX(mono_ms - w->since_ms, 1) : 1;
 	v->doubtful = !v->our_network && seen.sign >= FW_WEATHER_REFUSED && fw_weather_doubtful(w, v->began_ms);
 	return w->down != was;
+}
+
+void visit_comes_again(struct visit *v)
+{
+	struct fw_feed *s = &v->feed;
+
+	s->etag = s->last_modified = FW_STR_NONE;
+	s->validators_ms = 0;
+	s->body_hash = 0;
+	v->outcome.groups |= FW_GROUP_VALIDATORS;
 }
 
 void visit_reset(struct visit *v)

@@ -19,6 +19,7 @@
 
 #include "base/arena.h"
 #include "engine/host_key.h"
+#include "engine/quota.h"
 #include "feedwheel/engine.h"
 #include "fetch/fetch.h"
 #include "sched/due.h"
@@ -78,6 +79,8 @@ struct visit {
 	int64_t name_pause_ms;     /* the name that answered wants no request for so long, but may not speak for a whole host; 0: none */
 	struct fw_feed feed;       /* the state to write */
 	struct fw_outcome outcome;
+	struct fw_entry_row *row;  /* its entries */
+	struct quota quota;
 	int64_t sent_us;           /* monotonic: its last request to its host; 0: there was none */
 	size_t held_bytes;         /* body and arena, counted against the worker's limit until spent */
 	void *worker;
@@ -120,6 +123,8 @@ void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, 
 bool visit_weather(struct visit *v, struct fw_weather *w, int64_t mono_ms);
 /* One that was doubtful: it is by what is known now. */
 void visit_weather_again(struct visit *v, const struct fw_weather *w, int64_t mono_ms);
+/* Not all of its document was stored: it has to come in full next time, whether it has changed or not. When that is stays. */
+void visit_comes_again(struct visit *v);
 /* Empty it for reuse; memory kept is small. */
 void visit_reset(struct visit *v);
 

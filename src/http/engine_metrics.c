@@ -11,6 +11,7 @@ static const struct {
 	[FW_COUNT_ITEMS] = {"items_total", "Items in the documents that were read."},
 	[FW_COUNT_NEW_ENTRIES] = {"entries_new_total", "Entries stored for the first time."},
 	[FW_COUNT_CHANGED_ENTRIES] = {"entries_changed_total", "Entries stored again because they had changed."},
+	[FW_COUNT_LEFT_ENTRIES] = {"entries_left_total", "Entries left for a later day, by feed_entries_max and feed_bytes_max; again with each visit."},
 	[FW_COUNT_WIRE_BYTES] = {"fetch_received_bytes_total", "Bodies of answers, as they came."},
 	[FW_COUNT_BODY_BYTES] = {"fetch_decoded_bytes_total", "Bodies of answers, decompressed."},
 	[FW_COUNT_REDIRECTS] = {"fetch_redirects_total", "Redirects followed."},

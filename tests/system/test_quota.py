@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""A disk that is nearly full: a limit that loses nothing."""
+"""What one feed may bring a day, and a disk that is nearly full: limits that lose nothing. Of hubs: test_websub.py."""
 import contextlib
 import http.server
+import json
 import os
 import re
 import signal
@@ -12,7 +13,7 @@ import threading
 import time
 
 from door import Door, metric
-from harness import Skip, Wheel, case, equal, holds, origin, run, samples, wait_for
+from harness import Skip, Wheel, case, each_engine, equal, holds, origin, run, samples, server, wait_for
 
 RSS = '<rss version="2.0"><channel><title>flood</title><link>http://x.example/</link>%s</channel></rss>'
 ITEM = "<item><guid>%d</guid><title>%s</title><pubDate>%s</pubDate></item>"
@@ -60,11 +61,17 @@ class Page:
         self.url = "http://127.0.0.1:%d/feed" % self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
-    def shows(self, numbers):
-        """Entries of these numbers; the higher the newer, in any order."""
-        items = (ITEM % (n, "about %d" % n, stamp(1.7e9 + 60 * n)) for n in numbers)
+    def shows(self, numbers, change=(), words="about %d"):
+        """Entries of these numbers; the higher the newer, in any order. change: those with another title than at first."""
+        items = (ITEM % (n, words % n + (" anew" if n in change else ""), stamp(1.7e9 + 60 * n)) for n in numbers)
         with self.lock:
             self.body = (RSS % "".join(items)).encode()
+
+    def taken(self):
+        """What it was asked since the last look."""
+        with self.lock:
+            asked, self.asked = self.asked, []
+        return asked
 
     def stop(self):
         self.server.shutdown()
@@ -79,6 +86,132 @@ def page():
     finally:
         p.stop()
 
+
+def entries(w):
+    """What is stored: title by number."""
+    found = {}
+    for line in w.run("entries", "--jsonl").stdout.splitlines():
+        e = json.loads(line)
+        found[int(re.search("[0-9]+", e["title"])[0])] = e["title"]
+    return found
+
+
+def visit(w, p):
+    """Asked once more: was it with a validator, and the answer's status."""
+    w.run("set", "--due", p.url)
+    w.run_once()
+    asked = p.taken()
+    equal(len(asked), 1, "requests")
+    return asked[0][1:]
+
+
+def next_day(w):
+    equal(w.one("SELECT count(*) FROM records WHERE kind = 'quota'"), 1, "records")
+    w.sql("UPDATE records SET until_ms = 1 WHERE kind = 'quota'", write=True)
+
+
+def quota(w, command="why"):
+    return w.json(command, "#1").get("quota")
+
+
+@case("a document of more entries than a feed may bring a day: the newest are taken, the rest is counted and taken later")
+def entries_of_a_day(base):
+    with page() as p:
+        w = Wheel(base, "feed_entries_max = 25\n")
+        p.shows([*range(0, 20), *range(39, 19, -1)]) # the newest stands in the middle
+        w.run("add", p.url)
+        equal(visit(w, p), (False, 200))
+        equal(sorted(entries(w)), list(range(15, 40)), "the newest")
+        q = quota(w)
+        equal((q["new"], q["waiting"]), (25, 15))
+        holds(q["bytes"] > 25 * 20, q)
+        equal(quota(w, "show"), q)
+        for command in ("why", "show"):
+            said = w.run(command, "#1").stdout
+            holds(re.search("25 new entries, .*: all that it may till .*; waiting: 15 entries", said), said)
+        said = w.run("doctor", code=None).stdout
+        holds(re.search("^note +quotas +1 feeds have .* number 1 among them; entries that wait: 15$", said, re.M), said)
+        due = w.one("SELECT due_at_ms - last_visit_ms FROM wheel")
+        # what waits keeps the feed from being told "unchanged", whatever else happens; what is known may change
+        p.shows(range(40), change=[39, 3])
+        equal(visit(w, p), (False, 200))
+        equal(visit(w, p), (False, 200))
+        got = entries(w)
+        equal((sorted(got), got[39]), (list(range(15, 40)), "about 39 anew"))
+        equal(quota(w)["waiting"], 15)
+        holds(w.one("SELECT due_at_ms - last_visit_ms FROM wheel") > due / 2 > 60000, "asked no more often than before")
+        next_day(w)
+        equal(visit(w, p), (False, 200))
+        got = entries(w)
+        equal((sorted(got), got[3]), (list(range(40)), "about 3 anew"))
+        equal(visit(w, p), (True, 304))
+        equal(w.sql("SELECT revision, count(*) FROM entries GROUP BY 1 ORDER BY 1"), [(1, 39), (2, 1)])
+        equal((quota(w)["new"], quota(w)["waiting"]), (15, 0))
+        holds("waiting" not in w.run("why", "#1").stdout, "nothing waits")
+        holds("quotas" not in w.run("doctor", code=None).stdout, "doctor")
+
+
+@case("many small documents are counted together; one that stays within what is its own at that pace is not looked at")
+def entries_of_many(base):
+    with page() as p:
+        w = Wheel(base, "feed_entries_max = 25\n")
+        p.shows(range(10))
+        w.run("add", p.url)
+        visit(w, p)
+        equal((len(entries(w)), quota(w)), (10, None), "its first document has a day's share")
+        for n in range(4):
+            p.shows(range(10 * n, 10 * n + 20))
+            visit(w, p)
+        got = sorted(entries(w))
+        equal(got, [*range(10), *range(10, 30), *range(35, 40)]) # after the first 25; of the last the newest
+        equal(quota(w)["waiting"], 15) # what the last one shows
+
+
+@case("the same with bytes: what would pass them waits, changes too; no entry is too large to be taken ever")
+def bytes_of_a_day(base):
+    with page() as p:
+        w = Wheel(base, "feed_bytes_max = 10000\nfeed_entries_max = 0\n")
+        long = "%d " + "x" * 3000
+        p.shows(range(8), words=long)
+        w.run("add", p.url)
+        visit(w, p)
+        equal(sorted(entries(w)), [4, 5, 6, 7]) # the last begins before the limit
+        holds(10000 < quota(w)["bytes"] < 10000 + 3500, quota(w))
+        p.shows(range(8), words=long, change=[7])
+        visit(w, p)
+        equal(quota(w)["waiting"], 5)
+        holds("anew" not in entries(w)[7], "a change of today")
+        for day in ([3, 4, 5, 6, 7], [0, 1, 2, 3, 4, 5, 6, 7]):
+            next_day(w)
+            visit(w, p)
+            equal(sorted(entries(w)), [1, 2, 3, 4, 5, 6, 7] if len(day) == 5 else day)
+        holds("anew" in entries(w)[7], "the change")
+        p.shows([9], words="%d " + "x" * 30000) # larger than the limit
+        next_day(w)
+        visit(w, p)
+        holds(9 in entries(w), "taken")
+        equal(visit(w, p), (True, 304))
+
+
+@each_engine("a feed that brings too much, and comes again the next day", leave_out=["sqlite"])
+def everywhere(base, engine):
+    with server(engine, base) as s, page() as p:
+        w = Wheel(base, "feed_entries_max = 25\n", store=s.url())
+        p.shows(range(40))
+        w.run("add", p.url)
+        visit(w, p)
+        equal((len(entries(w)), quota(w)["waiting"]), (25, 15))
+        p.shows(range(50))
+        equal(visit(w, p), (False, 200))
+        equal((len(entries(w)), quota(w)["waiting"]), (25, 25))
+        with open(w.conf, "a", encoding="ascii") as f:
+            f.write("feed_entries_max = 0\n")
+        visit(w, p)
+        equal(len(entries(w)), 50)
+        equal(visit(w, p), (True, 304))
+
+
+# ---- a disk that is nearly full ---------------------------------------------------------------------------
 
 HUGE = "disk_free_min_bytes = 1048576GiB\n"
 STORE = 3
