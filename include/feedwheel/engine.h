@@ -56,7 +56,7 @@ struct fw_config {
 	int64_t serve_threads, serve_readers, serve_beat_ms, wrong_tokens_max, wrong_tokens_ms;
 	char *serve_cors_origin, *serve_names;
 	char *websub_url;
-	int64_t websub_lease_ms, websub_look_ms;
+	int64_t websub_lease_ms, websub_look_ms, websub_pushes_max, websub_pushes_ms;
 	bool websub_plain_secret;
 	int64_t ring_bytes, flush_ms, flush_durable_ms, flush_rows, spill_sync_ms, machine_id;
 	char *spill_dir;

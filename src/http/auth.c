@@ -527,7 +527,7 @@ enum MHD_Result http_auth_refuse(struct request *r)
 	char scope[FW_TOKEN_SCOPES_MAX];
 
 	if (r->route->scope == SCOPE_PATH)
-		return http_websub_unknown(r);
+		return http_websub_refuse(r);
 	fw_token_scopes_show(1u << (r->route->scope - SCOPE_PUSH), scope);
 	r->challenge = (size_t)r->verdict < FW_N(CHALLENGE) ? CHALLENGE[r->verdict] : NULL;
 	switch (r->verdict) {
@@ -562,7 +562,7 @@ enum MHD_Result http_auth(struct request *r)
 	if (r->route->scope == SCOPE_OPEN)
 		return MHD_YES;
 	if (r->route->scope == SCOPE_PATH)
-		r->verdict = http_websub_may_know(r) ? AUTH_MAY : AUTH_WRONG;
+		r->verdict = http_websub_may(r);
 	else
 		r->verdict = judge(r, 1u << (r->route->scope - SCOPE_PUSH));
 	if (r->verdict == AUTH_MAY && !body_fits(r))

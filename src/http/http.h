@@ -83,6 +83,8 @@ struct http {
 	uint64_t id_base;            /* of request ids: differs from start to start */
 	struct chores *chores;
 	struct fw_hubs *hubs;        /* NULL: websub_url is unset */
+	struct buckets *pushes;      /* what hubs send, by callback */
+	_Atomic uint64_t push_wait_n; /* of that answered 429 */
 	struct stream *stream;
 	size_t lane_n;
 	_Atomic size_t lane_used;    /* threads that have got theirs */
@@ -271,11 +273,12 @@ void http_entries_push_free(struct request *r);
 
 enum MHD_Result http_websub_intent(struct request *r);
 enum MHD_Result http_websub_push(struct request *r);
-/* Before its body is there: could it be for a callback? The store is not asked. The answer when it could not. */
-bool http_websub_may_know(struct request *r);
-enum MHD_Result http_websub_unknown(struct request *r);
+/* Before its body is there: could it be for a callback (else AUTH_WRONG), and does that one's hub not send too much (AUTH_WAIT)? The store
+   is not asked. The answer when it is not AUTH_MAY. */
+enum auth_verdict http_websub_may(struct request *r);
+enum MHD_Result http_websub_refuse(struct request *r);
 void http_websub_free(struct request *r);
-void http_websub_metrics(struct fw_buf *b);
+void http_websub_metrics(struct fw_buf *b, struct http *h);
 
 /* ---- openapi.json, embedded --------------------------------------------------------------------------------------------------- */
 

@@ -110,7 +110,7 @@ enum MHD_Result http_metrics(struct request *r)
 	metric(&b, "delivered_new_entries_total", "counter", "Entries in them that were new.", (double)atomic_load(&h->delivered_new_n));
 	metric(&b, "delivered_changed_entries_total", "counter", "Entries in them that had changed.",
 		(double)atomic_load(&h->delivered_changed_n));
-	http_websub_metrics(&b);
+	http_websub_metrics(&b, h);
 	http_engine_metrics(&b, h->meter);
 	http_store_metrics(&b, h);
 	return http_send(r, MHD_HTTP_OK, "text/plain; version=0.0.4", &b);

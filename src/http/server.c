@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "feedwheel/serve.h"
+#include "http/bucket.h"
 #include "http/http.h"
 #include "base/banned.h"
 
@@ -223,6 +224,7 @@ static void http_free(struct http *h)
 	free(h->lane);
 	http_accept_destroy(h->accept);
 	fw_hubs_close(h->hubs);
+	buckets_destroy(h->pushes);
 	stream_destroy(h->stream);
 	desk_destroy(h->desk);
 	auth_close(h->auth);
@@ -317,7 +319,7 @@ static int http_start(const struct fw_config *c, const struct fw_meter *meter, i
 		rc = desk_open(c, &h->desk, err);
 	if (!rc)
 		rc = auth_open(c, &h->auth, err);
-	if (!rc && http_chores_make(h))
+	if (!rc && (http_chores_make(h) || !(h->pushes = buckets_create(c->websub_pushes_max, c->websub_pushes_ms))))
 		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
 	if (!rc)
 		rc = stream_open(c, h->desk, h->auth, &h->suspended_n, &h->stream, err);

@@ -2,10 +2,15 @@
 /*
  * Hubs at the front door: GET asks whether we meant a subscription, POST brings what is new. Who knows the path may: it is a secret of
  * the hub's and ours. A document is answered when it is committed, or when it is noted in the store that the feed is to be asked itself.
+ * A hub may be its publisher's own, so it is not trusted to stop: too many documents (websub_pushes_max), or all that its feed may bring
+ * a day (feed_entries_max, feed_bytes_max), and it is answered 429, before anything is read.
  */
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "feedwheel/deliver.h"
+#include "feedwheel/quota.h"
+#include "http/bucket.h"
 #include "http/http.h"
 #include "http/prom.h"
 #include "base/banned.h"
@@ -67,15 +72,33 @@ static enum MHD_Result gone(struct request *r)
 	return http_problem(r, MHD_HTTP_GONE, "gone", "nobody waits for this: the subscription has ended");
 }
 
-bool http_websub_may_know(struct request *r)
+static void come_again(struct request *r, int64_t wait_ms)
 {
-	struct fw_hubs *hubs = r->lane->h->hubs;
-
-	return hubs && fw_hubs_may_know(hubs, fw_str(r->token));
+	atomic_fetch_add_explicit(&r->lane->h->push_wait_n, 1, memory_order_relaxed);
+	r->retry_after_s = (wait_ms + FW_SECOND_MS - 1) / FW_SECOND_MS;
 }
 
-enum MHD_Result http_websub_unknown(struct request *r)
+enum auth_verdict http_websub_may(struct request *r)
 {
+	struct http *h = r->lane->h;
+	int64_t wait_ms;
+
+	if (!h->hubs || !fw_hubs_may_know(h->hubs, fw_str(r->token)))
+		return AUTH_WRONG;
+	if (r->route->run != http_websub_push)
+		return AUTH_MAY;
+	wait_ms = buckets_take(h->pushes, fw_hash64(r->token, strlen(r->token)), fw_mono_ms());
+	if (!wait_ms)
+		return AUTH_MAY;
+	come_again(r, wait_ms);
+	return AUTH_WAIT;
+}
+
+enum MHD_Result http_websub_refuse(struct request *r)
+{
+	if (r->verdict == AUTH_WAIT)
+		return http_problem(r, MHD_HTTP_TOO_MANY_REQUESTS, "too_many_pushes", "this hub has sent too many documents: come again in %lld s",
+			(long long)r->retry_after_s);
 	return r->route->run == http_websub_push ? gone(r) : nothing_here(r);
 }
 
@@ -108,7 +131,7 @@ static enum MHD_Result ask_instead(struct request *r)
 
 static enum MHD_Result open_it(struct request *r)
 {
-	struct fw_delivery_in in = {.feed_id = r->websub.feed_id, .body = fw_buf_str(&r->body), .any_type = true,
+	struct fw_delivery_in in = {.feed_id = r->websub.feed_id, .body = fw_buf_str(&r->body), .any_type = true, .is_hub = true,
 		.content_type = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_TYPE))};
 	struct fw_err err = {0};
 	int rc;
@@ -135,6 +158,23 @@ static enum MHD_Result open_it(struct request *r)
 	}
 }
 
+/* The hub may send it, unless the feed has brought what it may a day. */
+static enum MHD_Result take_it(struct request *r)
+{
+	int64_t now_ms = fw_now_ms();
+	struct fw_err err = {0};
+	struct fw_quota q;
+	int rc = fw_quota_get(r->store, r->websub.feed_id, now_ms, &q, &err);
+
+	if (rc && rc != FW_ENOTFOUND)
+		return http_store_failed(r, rc, &err);
+	if (rc || !fw_quota_is_used_up(r->lane->h->config, &q))
+		return open_it(r);
+	come_again(r, q.until_ms - now_ms);
+	return http_problem(r, MHD_HTTP_TOO_MANY_REQUESTS, "day_is_full", "this feed has brought what it may a day: come again in %lld s",
+		(long long)r->retry_after_s);
+}
+
 static enum MHD_Result judge(struct request *r)
 {
 	struct fw_str signature = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, "X-Hub-Signature"));
@@ -146,7 +186,7 @@ static enum MHD_Result judge(struct request *r)
 	if (rc)
 		return http_store_failed(r, rc, &err);
 	switch (verdict) {
-	case FW_WEBSUB_TAKE: return open_it(r);
+	case FW_WEBSUB_TAKE: return take_it(r);
 	case FW_WEBSUB_UNSIGNED:
 		return http_problem(r, MHD_HTTP_FORBIDDEN, "unsigned", "this subscription has a secret: X-Hub-Signature must sign the body by it");
 	case FW_WEBSUB_HINT: /* what a wrong signature brings is not told from a right one, to who tries */
@@ -191,7 +231,7 @@ enum MHD_Result http_websub_push(struct request *r)
 	return say(r, MHD_HTTP_OK, FW_STR(""));
 }
 
-void http_websub_metrics(struct fw_buf *b)
+void http_websub_metrics(struct fw_buf *b, struct http *h)
 {
 	static const char *const VERDICT[FW_WEBSUB_VERDICT_N] = {"taken", "hint", "wrong_signature", "unsigned", "gone"};
 	struct fw_websub_stats s;
@@ -208,6 +248,8 @@ void http_websub_metrics(struct fw_buf *b)
 	metric(b, "websub_unknown_total", "counter", "Requests at callbacks that nobody made: refused without asking the store.",
 		(double)s.unknown_n);
 	metric(b, "websub_lookups_total", "counter", "Requests at other callbacks: the store was asked for them.", (double)s.looked_n);
+	metric(b, "websub_refused_pushes_total", "counter", "What hubs sent and was answered 429: too many documents, or more than a feed may bring a day.",
+		(double)atomic_load(&h->push_wait_n));
 	metric_head(b, "websub_pushes_total", "counter", "What hubs sent, by what became of it.");
 	for (int i = 0; i < FW_WEBSUB_VERDICT_N; i++)
 		metric_sample(b, "websub_pushes_total", (double)s.verdict[i], "verdict=\"%s\"", VERDICT[i]);

@@ -250,7 +250,7 @@ def guess(port, n, odd):
 
 @case("a flood of callbacks that nobody made: the store is not asked for one of them, and what a hub sends comes through")
 def flood(base): # WSB-13
-    with both(base) as (hub, d), concurrent.futures.ThreadPoolExecutor(4) as pool:
+    with both(base, conf="websub_pushes_max = 0\n") as (hub, d), concurrent.futures.ThreadPoolExecutor(4) as pool:
         s = subscribed(hub, d)
         before = metric(d, "websub_lookups_total")
         guesses = [pool.submit(guess, d.port, 2500, i % 2) for i in range(4)]
@@ -270,6 +270,65 @@ def flood(base): # WSB-13
         key = d.wheel.one("SELECT value FROM records WHERE kind = 'websub' AND key = CAST('key' AS BLOB)")
         holds(len(key) == 32 and len(set(key)) > 8, "a key")
         holds(key.hex() not in d.wheel.words(), "not logged")
+
+
+def refused(s, body):
+    """Sent as its hub does, and answered 429: in how many seconds it may come."""
+    signature = hmac.new(s.secret.encode(), body.encode(), "sha256").hexdigest()
+    status, answer, headers = ask("POST", s.callback, body, {"X-Hub-Signature": "sha256=" + signature})
+    equal(status, 429, answer)
+    return int(headers["Retry-After"])
+
+
+@case("a hub that sends new entries without end: a day's worth is stored, then 429 till the day is over; its owner's pushes are taken")
+def endless(base):
+    with both(base, conf="feed_entries_max = 1000\n") as (hub, d):
+        s = subscribed(hub, d)
+        equal([hub.send(s, atom("f", range(1000 * n, 1000 * n + 700))) for n in (1, 2)], [200, 200])
+        equal(d.entries(), 1 + 1000)
+        q = d.wheel.json("show", "#1")["quota"]
+        equal((q["new"], q["waiting"]), (1000, 400))
+        holds("all that it may till" in d.wheel.run("why", "#1").stdout, "why")
+        for n in range(3, 12):
+            holds(23 * 3600 < refused(s, atom("f", range(1000 * n, 1000 * n + 700))) <= 24 * 3600, "till then")
+        equal(d.entries(), 1 + 1000)
+        equal(metric(d, "websub_refused_pushes_total"), 9)
+        status, _, answer = d.push('{"version":"https://jsonfeed.org/version/1.1","items":[{"id":"own","content_text":"x"}]}', "/v1/feeds/1/entries")
+        equal((status, answer["new"]), (200, 1), "its owner's")
+        d.wheel.sql("UPDATE records SET until_ms = 1 WHERE kind = 'quota'", write=True)
+        equal(hub.send(s, atom("f", [5])), 200)
+        equal(d.entries(), 1 + 1000 + 1 + 1)
+
+
+@case("a hub that sends over many connections at once brings no more than over one")
+def crowd(base):
+    with both(base, conf="feed_entries_max = 300\nserve_readers = 4\n") as (hub, d), concurrent.futures.ThreadPoolExecutor(6) as pool:
+        s = subscribed(hub, d)
+
+        def some(n):
+            return {hub.send(s, atom("f", range(10000 * n + 1000 * i, 10000 * n + 1000 * i + 100))) for i in range(8)}
+        jobs = [pool.submit(some, n) for n in range(1, 7)]
+        seen = set().union(*(j.result() for j in jobs))
+        holds(429 in seen and seen <= {200, 202, 429}, seen)
+        equal(d.entries(), 1 + 300)
+
+
+@case("a hub that sends too often is answered 429, with Retry-After, before it is read; another feed's is not")
+def too_often(base):
+    with both(base, conf="websub_pushes_max = 3\nwebsub_pushes_ms = 1d\n") as (hub, d):
+        s = subscribed(hub, d)
+        hub.feed("g", [1])
+        d.add(hub.url + "/g")
+        d.is_active(2)
+        other = hub.wait_one(hub.url + "/g")
+        equal([hub.send(s, atom("f", [n])) for n in (2, 3, 4)], [200, 200, 200])
+        looked = metric(d, "websub_lookups_total")
+        for _ in range(2):
+            holds(7 * 3600 < refused(s, atom("f", [5])) <= 8 * 3600, "a third of the day")
+        equal(metric(d, "websub_lookups_total"), looked)
+        equal(metric(d, "websub_refused_pushes_total"), 2)
+        equal(hub.send(other, atom("g", [2])), 200)
+        equal(d.entries(), 4 + 2)
 
 
 @case("callbacks that another key has signed are no more: their feeds are polled, and subscribed anew at once")
