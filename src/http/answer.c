@@ -152,7 +152,8 @@ enum MHD_Result http_queue(struct request *r, unsigned status, struct MHD_Respon
 	r->log.status = status;
 	if (!r->endless)
 		conn_enter(r->c, CONN_SEND);
-	ok = MHD_queue_response(r->conn, status, m);
+	ok = r->last ? MHD_add_response_header(m, MHD_HTTP_HEADER_CONNECTION, "close") : MHD_YES;
+	ok = ok ? MHD_queue_response(r->conn, status, m) : MHD_NO;
 	MHD_destroy_response(m);
 	return ok;
 }
@@ -162,12 +163,13 @@ static const struct { unsigned status; const char *body; } CANNED[CANNED_N] = {
 	[CANNED_ACCEPTED] = {MHD_HTTP_ACCEPTED, "{}"},
 };
 
+/* date: NULL: libmicrohttpd adds it. */
 static struct MHD_Response *canned_make(const struct http_lane *l, int which, const char *date)
 {
 	struct MHD_Response *m = response(CANNED[which].status, "application/json", (char *)(uintptr_t)CANNED[which].body,
 		strlen(CANNED[which].body), MHD_RESPMEM_PERSISTENT);
 
-	if (m && cors_add(m, l->h->config) && MHD_add_response_header(m, MHD_HTTP_HEADER_DATE, date))
+	if (m && cors_add(m, l->h->config) && (!date || MHD_add_response_header(m, MHD_HTTP_HEADER_DATE, date)))
 		return m;
 	if (m)
 		MHD_destroy_response(m);
@@ -205,6 +207,11 @@ void http_canned_free(struct http_lane *l)
 
 enum MHD_Result http_canned(struct request *r, int which)
 {
+	if (r->last) { /* that is for this request alone */
+		struct MHD_Response *m = canned_make(r->lane, which, NULL);
+
+		return m ? http_queue(r, CANNED[which].status, m) : MHD_NO;
+	}
 	r->state = REQUEST_ANSWERED;
 	r->log.status = CANNED[which].status;
 	r->log.bytes = (int64_t)strlen(CANNED[which].body);

@@ -569,7 +569,7 @@ enum MHD_Result http_auth(struct request *r)
 		r->verdict = AUTH_BODY;
 	if (r->verdict == AUTH_MAY)
 		return MHD_YES;
-	if (MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_EXPECT))
+	if (r->expects)
 		return http_auth_refuse(r);
 	r->state = REQUEST_REFUSED;
 	return MHD_YES;

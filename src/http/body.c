@@ -104,11 +104,10 @@ static size_t drop_max(const struct request *r)
 
 /* ---- on its way ---------------------------------------------------------------------------------------------------------------------------- */
 
-static int coding_of(struct request *r)
+static int coding_of(const struct request *r)
 {
-	struct fw_str s = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_ENCODING));
+	struct fw_str s = r->coding_name.p ? fw_str_trim(r->coding_name) : r->coding_name;
 
-	s = s.p ? fw_str_trim(s) : s;
 	if (!s.len || fw_str_ieq(s, FW_STR("identity")))
 		return CODING_NONE;
 	if (fw_str_ieq(s, FW_STR("gzip")) || fw_str_ieq(s, FW_STR("x-gzip")))
@@ -118,19 +117,15 @@ static int coding_of(struct request *r)
 
 enum MHD_Result http_body_begin(struct request *r)
 {
-	struct fw_str told = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH));
-	bool waits = MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_EXPECT) != NULL;
-	int64_t len = 0;
+	int64_t len = FW_MAX(r->told, 0);
 
-	if (told.p && !fw_str_int(told, &len))
-		len = 0; /* libmicrohttpd has read it: it is more than 64 bits hold, or none */
 	r->body_max = r->route->run == http_push_events ? (size_t)r->lane->h->config->body_max_bytes : r->route->body_max;
 	r->coding = coding_of(r);
 	if (r->coding == CODING_OTHER)
 		refuse(r, REFUSED_CODING);
 	else if (len > (int64_t)r->body_max)
 		refuse(r, REFUSED_LARGE);
-	return r->state == REQUEST_REFUSED && (waits || len > (int64_t)drop_max(r)) ? http_body_refused(r) : MHD_YES;
+	return r->state == REQUEST_REFUSED && (r->expects || len > (int64_t)drop_max(r)) ? http_body_refused(r) : MHD_YES;
 }
 
 /* So much more is held; false: that is more than all may. */

@@ -137,6 +137,11 @@ struct request {
 	int64_t id;                  /* of the path */
 	char token[HTTP_TOKEN_MAX + 1]; /* of the path: a secret */
 	bool head;                   /* the method is HEAD: nothing is to come of it */
+	bool last;                   /* the connection ends with its answer */
+	bool chunked;                /* its body's length is not told before */
+	bool expects;                /* its sender waits for leave to send the body */
+	int64_t told;                /* Content-Length; -1: none */
+	struct fw_str coding_name;   /* Content-Encoding */
 	enum request_state state;
 	struct fw_buf body;
 	unsigned char address[16];
@@ -202,6 +207,22 @@ const char *http_request_id(struct request *r);
 void http_id_init(struct http *h);
 void http_id_begin(struct request *r);
 void http_canned_free(struct http_lane *l);
+
+/* ---- head.c -------------------------------------------------------------------------------------------------------------------- */
+
+/*
+ * A request line is there, and nothing of it was taken apart yet: for MHD_OPTION_URI_LOG_CALLBACK. What libmicrohttpd
+ * could not hold is cut, and refused when all of the head is there.
+ */
+void http_target_note(struct conn *c, const char *target);
+/* A request's head is there: r->told, chunked, expects, coding_name, last. NULL, or why nobody should read on; *large: that is its size. */
+const char *http_head_wrong(struct request *r, const char *path, const char *method, const char *version, bool *large);
+/* 400 or 414, and the connection ends. */
+enum MHD_Result http_head_refuse(struct request *r, const char *path, const char *why, bool large);
+/* Does libmicrohttpd refuse by itself what it has read in pieces, when it is told to? */
+bool http_library_is_strict(void);
+#define HTTP_TARGET_MAX 12000
+#define HTTP_PARAMS_MAX 50
 
 /* ---- routes.c ------------------------------------------------------------------------------------------------------------------ */
 

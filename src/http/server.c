@@ -76,6 +76,7 @@ static struct request *request_begin(struct http *h, struct MHD_Connection *conn
 	r->held = 0;
 	r->refused = 0;
 	r->endless = false;
+	r->last = false;
 	r->c = conn_of(conn);
 	fw_buf_reset(&r->body);
 	r->number = atomic_fetch_add_explicit(&l->request_n, 1, memory_order_relaxed);
@@ -156,11 +157,10 @@ static enum MHD_Result request_run(struct request *r)
 }
 
 /* Nothing comes behind its head. libmicrohttpd takes an answer before it has asked a second time for one that wants no body, and ends the connection. */
-static bool head_only(struct request *r, const char *method)
+static bool head_only(const struct request *r, const char *method)
 {
 	return (method[0] == 'G' || method[0] == 'H' || method[0] == 'D' || method[0] == 'O') &&
-		!MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH) &&
-		!MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_TRANSFER_ENCODING);
+		r->told < 0 && !r->chunked;
 }
 
 /* Its head is there. */
@@ -173,17 +173,29 @@ static enum MHD_Result request_head(struct request *r, const char *path, const c
 	return ok && r->state == REQUEST_BODY ? http_body_begin(r) : ok;
 }
 
+static void *on_target(void *ctx, const char *target, struct MHD_Connection *conn)
+{
+	(void)ctx;
+	http_target_note(conn_of(conn), target);
+	return NULL; /* no request yet */
+}
+
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *conn, const char *path, const char *method, const char *version,
 	const char *data, size_t *len, void **at)
 {
 	struct http *h = ctx;
 	struct request *r = *at;
 
-	(void)version;
 	if (!r) {
+		const char *why;
+		bool large;
+
 		r = *at = request_begin(h, conn, path, method);
-		if (!r || !conn_enter(r->c, CONN_BODY))
+		if (!r || !r->c || !conn_enter(r->c, CONN_BODY))
 			return MHD_NO;
+		why = http_head_wrong(r, path, method, version, &large);
+		if (why)
+			return http_head_refuse(r, path, why, large);
 		return head_only(r, method) ? MHD_YES : request_head(r, path, method);
 	}
 	if (*len)
@@ -267,6 +279,7 @@ static int daemon_start(struct http *h, struct fw_err *err)
 	h->daemon = MHD_start_daemon(flags | (h->tls.key ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request, h,
 		MHD_OPTION_EXTERNAL_LOGGER, on_library_words, h, MHD_OPTION_ARRAY, h->lane_n > 1 ? pool : &pool[FW_N(pool) - 1], MHD_OPTION_NOTIFY_COMPLETED, request_over, NULL,
 		MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_CONNECTION_LIMIT, (unsigned)(conns_max(h->conns) * h->lane_n), /* each thread might have all */
+		MHD_OPTION_URI_LOG_CALLBACK, on_target, h, MHD_OPTION_STRICT_FOR_CLIENT, (int)http_library_is_strict(),
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_MAX_BYTES, MHD_OPTION_ARRAY, h->tls.key ? tls : &tls[FW_N(tls) - 1],
 		MHD_OPTION_END);
 	atomic_store(&h->started, true);
