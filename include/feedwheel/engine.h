@@ -49,7 +49,7 @@ struct fw_config {
 	int64_t cache_bytes, disk_free_min_bytes;
 	int64_t keep_visits_ms, keep_entries_ms, keep_events_ms; /* 0: for ever */
 	char *listen, *trusted_proxies, *access_log, *tls_cert, *tls_key;
-	int64_t serve_connections, serve_header_ms, serve_body_ms, serve_body_rate, serve_send_ms, serve_idle_ms;
+	int64_t serve_connections, serve_connections_per_address, serve_header_ms, serve_body_ms, serve_body_rate, serve_send_ms, serve_idle_ms;
 	int64_t serve_memory_bytes, body_max_bytes;
 	char *push_properties;
 	int64_t push_section_min, push_id_min;

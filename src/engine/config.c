@@ -142,6 +142,8 @@ static const struct fw_setting SETTING[] = {
 	{"access_log", FW_TYPE_STRING, "", NO_RANGE, "A line for each request: a file, or - for the standard output. Unset: none.", AT(access_log)},
 	{"serve_connections", FW_TYPE_INT, "10000", 1, 1000000, NULL, "Open connections; when nearly so many are, idle ones are closed early.",
 		AT(serve_connections)},
+	{"serve_connections_per_address", FW_TYPE_INT, "0", 0, 1000000, NULL,
+		"Of these, from one IPv4 address or IPv6 /64; proxies and this machine may have all. 0: a quarter.", AT(serve_connections_per_address)},
 	{"serve_header_ms", FW_TYPE_DURATION, "10s", 10, FW_HOUR_MS, NULL, "Time for a new connection's first request line and headers.",
 		AT(serve_header_ms)},
 	{"serve_body_ms", FW_TYPE_DURATION, "60s", 10, FW_HOUR_MS, NULL, "Time for a request's body.", AT(serve_body_ms)},

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -7,12 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/cidr.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "http/accept.h"
+#include "http/http.h"
 #include "base/banned.h"
 
 #define FULL_MS 10          /* how often it looks for room when there is none */
@@ -20,15 +25,103 @@
 #define BATCH 64            /* accepted before it looks whether to stop */
 #define LOST_MS FW_SECOND_MS /* who was handed over and did not begin within this was closed at once */
 
+#define SHARES 16384        /* found by a hash that nobody outside can foresee; that two addresses have one is rare, and harmless */
+#define SHARE_PARTS 4       /* of all connections, unless serve_connections_per_address says otherwise */
+#define SHARE_LOST_MS FW_MINUTE_MS /* as LOST_MS, but nobody waits for it */
+#define SAY_MS FW_MINUTE_MS
+
+struct share { /* of an IPv4 address or an IPv6 /64; the first one is everybody's, and has no limit */
+	int64_t handed_ms;          /* like those of http_accept, of its connections */
+	uint32_t handed_n;
+	_Atomic uint32_t began_n, ended_n;
+};
+
 struct http_accept {
 	struct MHD_Daemon *daemon;
 	const struct conns *conns;
+	struct http_accept_rules rules;
+	size_t share_max;
+	uint64_t seed;
+	_Atomic uint64_t refused_n;
+	int64_t said_ms;            /* when the log was told; INT64_MIN: never */
 	int fd, stop_fd;
 	pthread_t thread;
 	uint64_t handed_n;          /* to libmicrohttpd */
 	_Atomic uint64_t began_n;   /* of these */
 	int64_t handed_ms;          /* the last one */
+	struct share share[SHARES];
 };
+
+/* ---- whose it is ----------------------------------------------------------------------------------------------- */
+
+/* This machine's own address is a proxy's, or a friend's. */
+static bool has_no_share(const struct http_accept *a, const unsigned char ip[16])
+{
+	static const unsigned char LOCAL[2][16] = {{[15] = 1}, {[10] = 0xff, 0xff, 127, 0, 0, 1}};
+
+	return memcmp(ip, LOCAL[0], sizeof(LOCAL[0])) == 0 || memcmp(ip, LOCAL[1], sizeof(LOCAL[1])) == 0 ||
+		http_proxies_have(a->rules.proxies, ip);
+}
+
+static size_t share_of(const struct http_accept *a, const struct sockaddr *from)
+{
+	unsigned char ip[16];
+
+	if (!from || !fw_ip_of(from, ip, NULL) || has_no_share(a, ip))
+		return 0;
+	return 1 + (size_t)(fw_hash64_seed(ip, fw_ip_is4(ip) ? 16 : 8, a->seed) % (SHARES - 1));
+}
+
+/* It has it all. What was handed over and is not open yet counts. */
+static bool share_is_full(struct http_accept *a, size_t share)
+{
+	struct share *s = &a->share[share];
+	uint32_t ended = atomic_load(&s->ended_n), began = atomic_load(&s->began_n); /* in this order: never less than the other */
+
+	if ((int32_t)(s->handed_n - began) < 0 || fw_mono_ms() - s->handed_ms > SHARE_LOST_MS)
+		s->handed_n = began;
+	return share && s->handed_n - ended >= a->share_max;
+}
+
+size_t http_accept_began(struct http_accept *a, const struct sockaddr *from)
+{
+	size_t share = share_of(a, from);
+
+	atomic_fetch_add_explicit(&a->began_n, 1, memory_order_relaxed);
+	atomic_fetch_add(&a->share[share].began_n, 1);
+	return share;
+}
+
+void http_accept_ended(struct http_accept *a, size_t share)
+{
+	atomic_fetch_add(&a->share[share].ended_n, 1);
+}
+
+/* Nobody has read what it sent: it may miss the words. */
+static void refuse(struct http_accept *a, int fd, const struct sockaddr *from)
+{
+	static const char WORDS[] = "HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nContent-Type: application/problem+json\r\n"
+		"Retry-After: 1\r\nContent-Length: 155\r\n\r\n"
+		"{\"title\":\"Too Many Requests\",\"status\":429,\"code\":\"too_many_connections\",\"detail\":\"your address has too many"
+		" connections (serve_connections_per_address)\"}\r\n";
+	int64_t now_ms = fw_mono_ms();
+	char text[INET6_ADDRSTRLEN] = "";
+	unsigned char ip[16];
+
+	atomic_fetch_add_explicit(&a->refused_n, 1, memory_order_relaxed);
+	if (a->rules.plain && send(fd, WORDS, sizeof(WORDS) - 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		fw_debug("a connection too many: %s", strerror(errno));
+	close(fd);
+	if (a->said_ms != INT64_MIN && now_ms - a->said_ms < SAY_MS)
+		return;
+	a->said_ms = now_ms;
+	if (fw_ip_of(from, ip, NULL))
+		(void)inet_ntop(fw_ip_is4(ip) ? AF_INET : AF_INET6, fw_ip_is4(ip) ? ip + 12 : ip, text, sizeof(text));
+	fw_warn("%s has %zu connections, as many as one address may (serve_connections_per_address): more are cut off; a proxy has to be in"
+		" trusted_proxies", text, a->share_max);
+}
+
+/* ---- the thread ------------------------------------------------------------------------------------------------ */
 
 /* Handed over, and not yet among those that are open. */
 static size_t under_way(struct http_accept *a)
@@ -45,6 +138,7 @@ static bool accept_one(struct http_accept *a, int *wait_ms)
 {
 	struct sockaddr_storage from;
 	socklen_t len = sizeof(from);
+	size_t share;
 	int fd;
 
 	*wait_ms = 0;
@@ -60,10 +154,18 @@ static bool accept_one(struct http_accept *a, int *wait_ms)
 		}
 		return errno == ECONNABORTED || errno == EINTR; /* that one is gone */
 	}
+	share = share_of(a, (struct sockaddr *)&from);
+	if (share_is_full(a, share)) {
+		refuse(a, fd, (struct sockaddr *)&from);
+		return true;
+	}
 	a->handed_n++;
-	a->handed_ms = fw_mono_ms();
-	if (MHD_add_connection(a->daemon, fd, (struct sockaddr *)&from, len) != MHD_YES) /* it has closed it */
+	a->share[share].handed_n++;
+	a->handed_ms = a->share[share].handed_ms = fw_mono_ms();
+	if (MHD_add_connection(a->daemon, fd, (struct sockaddr *)&from, len) != MHD_YES) { /* it has closed it */
 		a->handed_n--;
+		a->share[share].handed_n--;
+	}
 	return true;
 }
 
@@ -84,16 +186,25 @@ static void *run(void *ctx)
 	}
 }
 
-int http_accept_open(struct MHD_Daemon *daemon, int fd, const struct conns *conns, struct http_accept **out,
-	struct fw_err *err)
+int http_accept_open(struct MHD_Daemon *daemon, int fd, const struct conns *conns, const struct http_accept_rules *rules,
+	struct http_accept **out, struct fw_err *err)
 {
 	struct http_accept *a = calloc(1, sizeof(*a));
+	int64_t share_max = rules->config->serve_connections_per_address;
 	int rc, flags = fcntl(fd, F_GETFL);
 
 	*out = NULL;
 	if (!a)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
-	*a = (struct http_accept){.daemon = daemon, .conns = conns, .fd = fd, .stop_fd = eventfd(0, EFD_CLOEXEC)};
+	a->daemon = daemon;
+	a->conns = conns;
+	a->rules = *rules;
+	a->fd = fd;
+	a->stop_fd = eventfd(0, EFD_CLOEXEC);
+	a->said_ms = INT64_MIN;
+	a->share_max = share_max > 0 ? (size_t)share_max : FW_MAX(conns_max(conns) / SHARE_PARTS, (size_t)1);
+	if (getrandom(&a->seed, sizeof(a->seed), 0) != sizeof(a->seed))
+		a->seed = (uintptr_t)a;
 	*out = a;
 	rc = a->stop_fd < 0 || flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) ? errno :
 		pthread_create(&a->thread, NULL, run, a);
@@ -104,9 +215,9 @@ int http_accept_open(struct MHD_Daemon *daemon, int fd, const struct conns *conn
 	return fw_err_set(err, FW_EIO, "no thread to accept connections: %s", strerror(rc));
 }
 
-void http_accept_began(struct http_accept *a)
+uint64_t http_accept_refused_n(const struct http_accept *a)
 {
-	atomic_fetch_add_explicit(&a->began_n, 1, memory_order_relaxed);
+	return atomic_load_explicit(&a->refused_n, memory_order_relaxed);
 }
 
 void http_accept_stop(struct http_accept *a)

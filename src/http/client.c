@@ -43,6 +43,11 @@ static bool trusted(const struct http_proxies *p, const unsigned char a[16])
 	return false;
 }
 
+bool http_proxies_have(const struct http_proxies *p, const unsigned char a[16])
+{
+	return trusted(p, a);
+}
+
 /* "10.1.2.3", "10.1.2.3:80", "fd00::1", "[fd00::1]", "[fd00::1]:80", all of these in quotes or not. */
 static bool hop_parse(struct fw_str s, unsigned char out[16])
 {

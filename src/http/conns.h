@@ -34,6 +34,7 @@ struct conn {
 	_Atomic uint64_t at;     /* since when << 3 | phase */
 	_Atomic uint64_t body_n; /* bytes of the body so far */
 	uint64_t looked_at, looked_n; /* the walk's: at and body_n when it looked last */
+	size_t share;            /* accept.h */
 	struct http_target {     /* the request line's that came last: head.c */
 		size_t len;      /* as a string */
 		const char *wrong; /* NULL: nothing */

@@ -348,6 +348,7 @@ void http_tls_free(struct http_tls *t);
 FW_MUST_CHECK int http_proxies_init(struct http_proxies *p, const char *list, struct fw_err *err);
 /* One header X-Forwarded-For more; *h begins as zeros. */
 void http_forwarded(const struct http_proxies *p, struct fw_str list, struct http_hops *h);
+bool http_proxies_have(const struct http_proxies *p, const unsigned char a[16]);
 /* The client's address in binary, 4 or 16 bytes; 0: it came over a unix socket. Good as long as r is. */
 struct fw_str http_client_address(struct request *r);
 /* What tells whether it may go without a token, and what its body may be. Good as long as r is. */

@@ -73,6 +73,8 @@ static void connections(struct fw_buf *b, const struct http *h)
 	metric_head(b, "http_cut_total", "counter", "Connections whose time was up, by what they did.");
 	for (size_t i = 0; i < FW_N(CUT); i++)
 		metric_sample(b, "http_cut_total", (double)conns_cut_n(h->conns, CUT[i].phase), "in=\"%s\"", CUT[i].name);
+	metric(b, "http_connections_refused_total", "counter", "Connections cut off at once, since their address had as many as one may.",
+		(double)http_accept_refused_n(h->accept));
 	metric(b, "access_log_lost_total", "counter", "Lines of the access log that were not written.", (double)http_log_lost(h->log));
 }
 

@@ -124,16 +124,26 @@ static void on_connection(void *ctx, struct MHD_Connection *conn, void **at, enu
 {
 	struct http *h = ctx;
 	const union MHD_ConnectionInfo *i;
+	struct conn *c = *at;
+	size_t share;
 
 	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
-		conn_remove(*at);
+		if (c)
+			http_accept_ended(h->accept, c->share);
+		conn_remove(c);
 		*at = NULL;
 		return;
 	}
-	http_accept_began(h->accept);
+	i = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	share = http_accept_began(h->accept, i ? i->client_addr : NULL);
 	i = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
-	*at = i ? conn_add(h->conns, (size_t)(lane_of_thread(h) - h->lane), i->connect_fd) : NULL;
-	if (i && !*at)
+	*at = c = i ? conn_add(h->conns, (size_t)(lane_of_thread(h) - h->lane), i->connect_fd) : NULL;
+	if (c) {
+		c->share = share;
+		return;
+	}
+	http_accept_ended(h->accept, share);
+	if (i)
 		shutdown(i->connect_fd, SHUT_RDWR); /* no memory: none without limits */
 }
 
@@ -341,7 +351,7 @@ static int http_start(const struct fw_config *c, const struct fw_meter *meter, i
 	if (!rc)
 		rc = daemon_start(h, err);
 	if (!rc)
-		rc = http_accept_open(h->daemon, fd, h->conns, &h->accept, err);
+		rc = http_accept_open(h->daemon, fd, h->conns, &(struct http_accept_rules){c, &h->proxies, !h->tls.key}, &h->accept, err);
 	if (rc) {
 		if (h->daemon)
 			MHD_stop_daemon(h->daemon);

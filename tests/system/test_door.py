@@ -290,6 +290,50 @@ def rss(pid):
         return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+@case("an address has a quarter of all connections: more are told so and cut off, and others are served meanwhile; proxies may have all")
+def per_address(base):
+    def crowd(address, n):
+        all_of_them = [socket.create_connection(("127.0.0.1", d.port), timeout=60, source_address=(address, 0)) for _ in range(n)]
+        for s in all_of_them:
+            with contextlib.suppress(OSError): # it may be cut off already
+                s.sendall(GET[:-2])
+        return all_of_them
+
+    def cut_off(all_of_them):
+        said = [everything(s) for s in select.select(all_of_them, [], [], 0)[0]]
+        for answer in said:
+            holds(statuses(answer) == [429] and b"serve_connections_per_address" in answer, answer)
+            head, _, body = answer.partition(b"\r\n\r\n")
+            holds(b"Content-Length: %d\r\n" % len(body) in head + b"\r\n" and json.loads(body)["code"] == "too_many_connections", answer)
+        return len(said)
+
+    def ask_from(address):
+        with socket.create_connection(("127.0.0.1", d.port), timeout=60, source_address=(address, 0)) as s:
+            s.sendall(GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+            return statuses(everything(s))
+    with door(base, conf="serve_connections = 200\nserve_threads = 1\nserve_header_ms = 10m\nserve_idle_ms = 10m\n") as d:
+        slow = crowd("127.0.0.2", 400)
+        wait_for("all but a quarter are cut off", lambda: metric(d, "http_connections_refused_total") == 350)
+        equal(cut_off(slow), 350)
+        equal([ask_from(a) for a in ("127.0.0.1", "127.0.0.3", "127.0.0.2")], [[200], [200], [429]])
+        local = crowd("127.0.0.1", 60)
+        wait_for("they are there", lambda: metric(d, "http_connections") >= 110)
+        equal(cut_off(local), 0, "of this machine")
+        for s in [*slow, *local]:
+            s.close()
+        wait_for("they are gone", lambda: metric(d, "http_connections") < 3)
+        equal(ask_from("127.0.0.2"), [200])
+        said = d.wheel.words()
+        equal(said.count("127.0.0.2 has 50 connections"), 1, said)
+    for conf, cut in (("serve_connections_per_address = 3\n", 57), ("serve_connections_per_address = 3\ntrusted_proxies = 127.0.0.2\n", 0)):
+        with door(base, conf=conf) as d:
+            slow = crowd("127.0.0.2", 60)
+            wait_for("they are there", lambda n=cut: metric(d, "http_connections") >= 60 - n)
+            wait_for("the others are cut off", lambda n=cut: metric(d, "http_connections_refused_total") == n)
+            for s in slow:
+                s.close()
+
+
 @case("open files are not enough for all connections: it is said, with the remedy, and it serves")
 def few_files(base):
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
