@@ -30,6 +30,15 @@ static void notice_the_vanished(int fd)
 		(void)setsockopt(fd, SET[i].level, SET[i].name, &SET[i].value, sizeof(SET[i].value));
 }
 
+/* Only a socket: a path in a setting may be a slip, and what stands there somebody's data. */
+static void socket_remove(const char *path)
+{
+	struct stat st;
+
+	if (!lstat(path, &st) && S_ISSOCK(st.st_mode))
+		unlink(path);
+}
+
 static int refused(struct fw_str where, int e, struct fw_err *err)
 {
 	const char *remedy = "";
@@ -52,6 +61,7 @@ static int listen_unix(struct fw_str where, struct fw_err *err)
 {
 	struct fw_str path = fw_str_sub(where, 5, where.len);
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	struct stat st;
 	int fd;
 
 	if (path.len >= sizeof(a.sun_path))
@@ -59,9 +69,12 @@ static int listen_unix(struct fw_str where, struct fw_err *err)
 	memcpy(a.sun_path, path.p, path.len);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof(a)) && errno == ECONNREFUSED)
-		unlink(a.sun_path); /* of a server that is gone */
+		socket_remove(a.sun_path); /* of a server that is gone */
 	if (fd >= 0)
 		close(fd);
+	if (!lstat(a.sun_path, &st) && !S_ISSOCK(st.st_mode))
+		return fw_err_set(err, FW_EINVAL, "listen = unix:%.*s: what is there is no socket, and stays: choose another path,"
+			" or move it away", FW_STR_ARG(path));
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) || chmod(a.sun_path, SOCKET_MODE) || listen(fd, SOMAXCONN)) {
 		refused(where, errno, err);
@@ -121,6 +134,6 @@ void fw_serve_unlisten(const struct fw_config *c, int fd)
 	struct fw_str s = fw_str(c->listen);
 
 	if (fw_str_starts(s, FW_STR("unix:")))
-		unlink(c->listen + 5);
+		socket_remove(c->listen + 5);
 	close(fd);
 }

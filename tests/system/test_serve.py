@@ -165,6 +165,32 @@ def unix_socket(base):
     holds(not os.path.exists(path), "the socket is gone")
 
 
+@case("unix: removes sockets only: a file, a folder, a link stay what they are, at the start and at the end")
+def unix_only_sockets(base):
+    path, other = os.path.join(base, "door.sock"), os.path.join(base, "data")
+    with open(other, "w", encoding="ascii") as f:
+        f.write("precious")
+    for make in (lambda: os.link(other, path), lambda: os.symlink(other, path), lambda: os.symlink("nowhere", path), lambda: os.mkdir(path)):
+        make()
+        was = os.lstat(path)[:7] # all but when it was read
+        said = Wheel(base, "listen = unix:%s\n" % path, name="other").run("serve", code=4).stderr
+        holds("listen = unix:%s: what is there is no socket, and stays: choose another path" % path in said, said)
+        equal(os.lstat(path)[:7], was, "what was there")
+        (os.rmdir if os.path.isdir(path) else os.unlink)(path)
+    w = Wheel(base, "listen = unix:%s\n" % path)
+    p = w.start("serve")
+
+    def answers():
+        return subprocess.run(["curl", "-sS", "--unix-socket", path, "http://x/healthz"], capture_output=True, check=False).returncode == 0
+    wait_for("the server", answers)
+    os.unlink(path)
+    os.link(other, path)
+    p.send_signal(signal.SIGTERM)
+    equal(p.wait(30), 0)
+    with open(path, encoding="ascii") as f:
+        equal(f.read(), "precious")
+
+
 @case("a server may be the first that the default store sees: it makes its folder")
 def first_of_all(base):
     with door(base, store="sqlite:%s/feedwheel/feedwheel.db" % base) as d: # XDG_DATA_HOME is base
