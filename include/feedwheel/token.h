@@ -8,6 +8,8 @@
 
 #include "feedwheel/store.h"
 
+struct fw_buf;
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -27,6 +29,7 @@ struct fw_token {
 	int64_t until_ms;            /* from then on it is refused; FW_NO_DATE: never */
 	int64_t used_ms;             /* when it last opened something, to some minutes; 0: never. With fw_token_list(..., true) only */
 	unsigned char hash[FW_TOKEN_HASH_BYTES];
+	struct fw_str bound;         /* what it may push, and nothing else: fw_token_bound_next(); absent: all */
 	bool broken;                 /* what the store holds cannot be read: it opens nothing, and counts for all scopes */
 };
 
@@ -34,11 +37,28 @@ struct fw_token {
 FW_MUST_CHECK int fw_token_scopes(struct fw_str words, unsigned *out, struct fw_err *err);
 void fw_token_scopes_show(unsigned scopes, char out[FW_TOKEN_SCOPES_MAX]);
 /*
- * Make a token, and put it into text. It stays when it has run out, until it is removed, so that what needed a token goes on needing one.
- * Errors: FW_EINVAL name, scopes or time are wrong, or the name is taken; FW_ELIMIT there are FW_TOKENS_MAX; those of the store.
+ * One by one what a token is bound to: a feed, into which it may push entries, or a property, which its events may have. *rest: at first
+ * fw_token.bound. False: that was all, or *wrong (which may be NULL): it cannot be read.
  */
-FW_MUST_CHECK int fw_token_add(struct fw_store *st, struct fw_str name, unsigned scopes, int64_t now_ms, int64_t until_ms,
-	char text[FW_TOKEN_TEXT_MAX], struct fw_err *err);
+struct fw_token_bound {
+	int64_t feed_id;             /* 0: none */
+	struct fw_str property;      /* absent: none */
+};
+#define FW_TOKEN_BOUND_MAX 4000 /* bytes */
+FW_MUST_CHECK bool fw_token_bound_next(struct fw_str *rest, struct fw_token_bound *out, bool *wrong);
+/* Bind it to one more. Errors: FW_EINVAL a property that no token can be bound to; FW_ELIMIT; FW_ENOMEM. */
+FW_MUST_CHECK int fw_token_bind(struct fw_buf *bound, const struct fw_token_bound *to, struct fw_err *err);
+/* May it, being bound to that? Absent: it may. */
+bool fw_token_may_feed(struct fw_str bound, int64_t feed_id);
+bool fw_token_may_property(struct fw_str bound, struct fw_str property);
+bool fw_token_may_events(struct fw_str bound); /* some property's */
+/*
+ * Make a token, and put it into text. It stays when it has run out, until it is removed, so that what needed a token goes on needing one.
+ * bound: to be read by fw_token_bound_next(), with the scope push only; absent: to nothing.
+ * Errors: FW_EINVAL name, scopes, binding or time are wrong, or the name is taken; FW_ELIMIT there are FW_TOKENS_MAX; those of the store.
+ */
+FW_MUST_CHECK int fw_token_add(struct fw_store *st, struct fw_str name, unsigned scopes, struct fw_str bound, int64_t now_ms,
+	int64_t until_ms, char text[FW_TOKEN_TEXT_MAX], struct fw_err *err);
 FW_MUST_CHECK int fw_token_remove(struct fw_store *st, struct fw_str name, struct fw_err *err); /* FW_ENOTFOUND: none has that name */
 typedef int fw_token_cb(void *ctx, const struct fw_token *t);
 /* By name; used: fill used_ms too. As fw_store_record_list: anything but 0 stops it and is returned. */

@@ -77,6 +77,8 @@ struct cli {
 	const char **arg;      /* arguments that are no options */
 	int arg_n;
 	const char *value[CLI_OPTION_MAX]; /* of command->option, in its order; "" for a flag */
+	struct cli_given { const struct cli_option *option; const char *value; } *given; /* the same, each time that one was given */
+	size_t given_n;
 	const char *config_path, *colour; /* global options, or NULL */
 	bool help, version, quiet, verbose;
 	struct cli_set *set;
@@ -97,6 +99,8 @@ int cli_command_unknown(struct cli *c, const char *word); /* complains, with the
 FW_MUST_CHECK int cli_options(struct cli *c, int argc, char **argv);
 /* The option's value; NULL when it was not given. The command must have the option. */
 const char *cli_value(const struct cli *c, const char *name);
+/* One value after another, of an option that may be given several times: *i begins with 0. NULL: no more. */
+const char *cli_value_next(const struct cli *c, const char *name, size_t *i);
 bool cli_flag(const struct cli *c, const char *name);
 /* Its value as a whole number from min up, or as a duration: false when it has complained. Untouched when not given. */
 FW_MUST_CHECK bool cli_value_int(struct cli *c, const char *name, int64_t min, int64_t *out);

@@ -43,9 +43,33 @@ static int count(void *ctx, const struct fw_token *t)
 	return 0;
 }
 
+/* --feed and --property, each as often as they are given: 0, or an exit code when it has complained. */
+static int bound_of(struct cli *c, struct fw_buf *bound)
+{
+	struct fw_err err = {0};
+	const char *word;
+	int rc;
+
+	for (size_t i = 0; (word = cli_value_next(c, "feed", &i)) != NULL;) {
+		struct fw_feed feed;
+
+		rc = cli_feed(c, word, true, &feed);
+		if (rc)
+			return rc;
+		if (fw_token_bind(bound, &(struct fw_token_bound){.feed_id = feed.id}, &err))
+			return failed(c, &err);
+	}
+	for (size_t i = 0; (word = cli_value_next(c, "property", &i)) != NULL;) {
+		if (fw_token_bind(bound, &(struct fw_token_bound){.property = fw_str(word)}, &err))
+			return failed(c, &err);
+	}
+	return 0;
+}
+
 static int add(struct cli *c)
 {
 	const char *words = cli_value(c, "scope");
+	struct fw_buf bound = FW_BUF_INIT(0);
 	char text[FW_TOKEN_TEXT_MAX];
 	struct fw_err err = {0};
 	int64_t until_ms;
@@ -64,8 +88,13 @@ static int add(struct cli *c)
 	rc = cli_store(c, FW_STORE_CREATE);
 	if (rc)
 		return rc;
-	if (fw_token_add(c->store, fw_str(c->arg[1]), scopes, c->now_ms, until_ms, text, &err))
-		return failed(c, &err);
+	rc = bound_of(c, &bound);
+	if (!rc && fw_token_add(c->store, fw_str(c->arg[1]), scopes, bound.len ? fw_buf_str(&bound) : FW_STR_NONE, c->now_ms, until_ms, text,
+	    &err))
+		rc = failed(c, &err);
+	fw_buf_finish(&bound);
+	if (rc)
+		return rc;
 	cli_out(c, "%s\n", text);
 	cli_note(c, "this is shown once; " NOTE);
 	if (!fw_token_list(c->store, false, count, &n, &err) && n == 1)
@@ -93,7 +122,7 @@ static int take_away(struct cli *c)
 
 /* ---- list ---------------------------------------------------------------------------------------------------------------------- */
 
-static const struct cli_column COLUMN[] = {{"NAME"}, {"SCOPES"}, {"MADE", .spare = 2}, {"USED", .spare = 1}, {"UNTIL"}};
+static const struct cli_column COLUMN[] = {{"NAME"}, {"SCOPES"}, {"ONLY", .spare = 3}, {"MADE", .spare = 2}, {"USED", .spare = 1}, {"UNTIL"}};
 
 static bool is_over(const struct cli *c, const struct fw_token *t)
 {
@@ -108,10 +137,33 @@ static void row(struct cli_list *l, const struct fw_token *t)
 	fw_token_scopes_show(t->scopes, scopes);
 	cli_table_cell(&l->table, CLI_BOLD, t->name);
 	cli_table_cell(&l->table, NULL, fw_str(t->broken ? "none" : scopes));
+	cli_table_cell(&l->table, NULL, t->broken || !t->bound.p ? FW_STR("-") : t->bound);
 	cli_table_cell(&l->table, CLI_DIM, fw_str(cli_stamp(made, t->at_ms)));
 	cli_table_cell(&l->table, NULL, fw_str(cli_ago(l->c, used, t->used_ms)));
 	cli_table_cell(&l->table, t->broken || over ? CLI_RED : NULL, t->broken ? FW_STR("unreadable: remove it") : over ? FW_STR("has run out") :
 		t->until_ms == FW_NO_DATE ? FW_STR("forever") : fw_str(cli_stamp(until, t->until_ms)));
+}
+
+/* To which feeds and properties it is bound; nothing when it is not. */
+static void bound_show(struct fw_json *j, const struct fw_token *t)
+{
+	struct fw_str rest = t->bound;
+	struct fw_token_bound to;
+
+	if (t->broken || !t->bound.p)
+		return;
+	fw_json_array(j, "feeds");
+	while (fw_token_bound_next(&rest, &to, NULL)) {
+		if (to.feed_id)
+			fw_json_int(j, NULL, to.feed_id);
+	}
+	fw_json_end(j);
+	fw_json_array(j, "properties");
+	for (rest = t->bound; fw_token_bound_next(&rest, &to, NULL);) {
+		if (to.property.p)
+			fw_json_str(j, NULL, to.property);
+	}
+	fw_json_end(j);
 }
 
 static void object(struct cli_list *l, const struct fw_token *t)
@@ -129,6 +181,7 @@ static void object(struct cli_list *l, const struct fw_token *t)
 			fw_json_cstr(j, NULL, scope);
 	}
 	fw_json_end(j);
+	bound_show(j, t);
 	fw_json_int(j, "made_ms", t->at_ms);
 	if (t->used_ms)
 		fw_json_int(j, "used_ms", t->used_ms);
@@ -185,6 +238,8 @@ static int token_run(struct cli *c)
 
 static const struct cli_option OPTION[] = {
 	{"scope", "SCOPES", "add: what it may do: push, read, admin, or several with commas between"},
+	{"feed", "FEED", "add: it may push entries into this feed (number or URL), and no others; several: once for each"},
+	{"property", "NAME", "add: it may push events of this property, and no others; several: once for each"},
 	{"days", "N", "add: it is refused after N days"},
 	{"until", "TIME", "add: it is refused from TIME on (2030-12-31)"},
 	{"json", NULL, "list: an array of objects"},
@@ -196,7 +251,8 @@ const struct cli_command cli_token = {
 	.about = "'add' prints a new token, once: the store keeps only its hash. As long as there is none, programs on the server's own machine\n"
 		"need none, and nobody else may do anything; with the first one, of whatever scope, everybody needs one for everything, this\n"
 		"machine too. A running server knows within seconds.\n",
-	.examples = "  feedwheel token add website --scope push\n  feedwheel token add backup --scope read --days 90\n"
+	.examples = "  feedwheel token add website --scope push\n  feedwheel token add blog --scope push --feed 12\n"
+		"  feedwheel token add backup --scope read --days 90\n"
 		"  feedwheel token list\n  feedwheel token remove website\n",
 	.option = OPTION, .min_args = 1, .max_args = 2, .run = token_run,
 };

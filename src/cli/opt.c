@@ -173,6 +173,7 @@ static int long_option(struct scan *s, const char *text)
 		if (!rc) {
 			*slot = o->arg ? value_of(s, name, behind) : "";
 			rc = *slot ? 0 : CLI_USAGE;
+			c->given[c->given_n++] = (struct cli_given){o, *slot};
 		}
 		return rc;
 	}
@@ -280,7 +281,8 @@ int cli_options(struct cli *c, int argc, char **argv)
 
 	c->arg = fw_arena_calloc(&c->arena, (size_t)(argc + 1), sizeof(*c->arg));
 	c->set = fw_arena_calloc(&c->arena, (size_t)(argc + 1), sizeof(*c->set));
-	if (!s.argv || !c->arg || !c->set)
+	c->given = fw_arena_calloc(&c->arena, (size_t)(argc + 1), sizeof(*c->given));
+	if (!s.argv || !c->arg || !c->set || !c->given)
 		return cli_fail(c, CLI_SOME, "out of memory");
 	while (!rc && s.at < argc) {
 		const char *word = s.argv[s.at++];
@@ -303,6 +305,19 @@ const char *cli_value(const struct cli *c, const char *name)
 
 	assert(o && o - c->command->option < CLI_OPTION_MAX);
 	return c->value[o - c->command->option];
+}
+
+const char *cli_value_next(const struct cli *c, const char *name, size_t *i)
+{
+	const struct cli_option *o = find(c->command->option, fw_str(name));
+
+	while (*i < c->given_n) {
+		const struct cli_given *g = &c->given[(*i)++];
+
+		if (g->option == o)
+			return g->value;
+	}
+	return NULL;
 }
 
 bool cli_flag(const struct cli *c, const char *name)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Access tokens in a store. The record's key is the name; its value is text, "push,read 1790000000000 HEX": scopes, the time it runs
- * out (- never), and the SHA-256 of the token. When it was used last is a record of its own, of kind "token_used": who notes it is not
+ * out (- never), and the SHA-256 of the token; behind that, when it is bound, " feed=12 property=news". When it was used last is a record of its own, of kind "token_used": who notes it is not
  * in the way of who removes the token.
  *
  * A token is 32 random bytes, so nobody finds it by trying what people like to choose, and a hash that is made to be slow would only
@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "feedwheel/ingest.h"
 #include "feedwheel/token.h"
 #include "base/banned.h"
 
@@ -66,6 +67,98 @@ void fw_token_scopes_show(unsigned scopes, char out[FW_TOKEN_SCOPES_MAX])
 	}
 }
 
+/* ---- what it is bound to -------------------------------------------------------------------------------------- */
+
+bool fw_token_bound_next(struct fw_str *rest, struct fw_token_bound *out, bool *wrong)
+{
+	struct fw_str value, kind, word;
+	bool good;
+
+	*out = (struct fw_token_bound){0};
+	if (wrong)
+		*wrong = false;
+	if (!rest->p)
+		return false;
+	word = fw_str_split(*rest, ' ', rest);
+	kind = fw_str_split(word, '=', &value);
+	if (fw_str_eq(kind, FW_STR("feed"))) {
+		good = value.p && fw_str_int(value, &out->feed_id) && out->feed_id > 0;
+	} else {
+		out->property = value;
+		good = fw_str_eq(kind, FW_STR("property")) && value.len;
+	}
+	if (!good && wrong)
+		*wrong = true;
+	return good;
+}
+
+static bool property_is_good(struct fw_str s)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		if ((unsigned char)s.p[i] <= ' ' || s.p[i] == 0x7f)
+			return false;
+	}
+	return s.len && s.len <= FW_PROPERTY_MAX;
+}
+
+int fw_token_bind(struct fw_buf *bound, const struct fw_token_bound *to, struct fw_err *err)
+{
+	if (!to->feed_id && !property_is_good(to->property))
+		return fw_err_set(err, FW_EINVAL, "a token cannot be bound to the property '%.*s': that is 1 to %d bytes without spaces",
+			FW_STR_ARG(fw_str_sub(to->property, 0, 60)), FW_PROPERTY_MAX);
+	if (bound->len)
+		fw_buf_addc(bound, ' ');
+	if (to->feed_id)
+		fw_buf_addf(bound, "feed=%lld", (long long)to->feed_id);
+	else
+		fw_buf_addf(bound, "property=%.*s", FW_STR_ARG(to->property));
+	if (bound->rc)
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	return bound->len <= FW_TOKEN_BOUND_MAX ? 0 : fw_err_set(err, FW_ELIMIT, "one token cannot be bound to so many feeds and properties (%d"
+		" bytes): make several", FW_TOKEN_BOUND_MAX);
+}
+
+bool fw_token_may_feed(struct fw_str bound, int64_t feed_id)
+{
+	struct fw_token_bound to;
+	bool may = !bound.p;
+
+	while (!may && fw_token_bound_next(&bound, &to, NULL))
+		may = to.feed_id && to.feed_id == feed_id;
+	return may;
+}
+
+bool fw_token_may_property(struct fw_str bound, struct fw_str property)
+{
+	struct fw_token_bound to;
+	bool may = !bound.p;
+
+	while (!may && fw_token_bound_next(&bound, &to, NULL))
+		may = to.property.p && fw_str_eq(to.property, property);
+	return may;
+}
+
+bool fw_token_may_events(struct fw_str bound)
+{
+	struct fw_token_bound to;
+	bool may = !bound.p;
+
+	while (!may && fw_token_bound_next(&bound, &to, NULL))
+		may = to.property.p;
+	return may;
+}
+
+/* It can be read to its end. */
+static bool bound_is_good(struct fw_str bound)
+{
+	struct fw_token_bound to;
+	bool wrong = false;
+
+	while (fw_token_bound_next(&bound, &to, &wrong))
+		;
+	return !wrong;
+}
+
 /* ---- hashes ------------------------------------------------------------------------------------------------------------------ */
 
 static EVP_MD *sha256; /* looking for it takes as long as using it: once */
@@ -109,6 +202,8 @@ static void value_write(struct fw_buf *b, const struct fw_token *t)
 		fw_buf_addf(b, "%lld ", (long long)t->until_ms);
 	for (size_t i = 0; i < sizeof(t->hash); i++)
 		fw_buf_addf(b, "%02x", t->hash[i]);
+	if (t->bound.p)
+		fw_buf_addf(b, " %.*s", FW_STR_ARG(t->bound));
 }
 
 static bool hash_read(struct fw_str hex, unsigned char out[FW_TOKEN_HASH_BYTES])
@@ -127,11 +222,12 @@ static bool hash_read(struct fw_str hex, unsigned char out[FW_TOKEN_HASH_BYTES])
 
 static void value_read(struct fw_str value, struct fw_token *t)
 {
-	struct fw_str rest, scopes = fw_str_split(value, ' ', &rest), until = fw_str_split(rest, ' ', &rest);
+	struct fw_str rest, scopes = fw_str_split(value, ' ', &rest), until = fw_str_split(rest, ' ', &rest), hash = fw_str_split(rest, ' ', &rest);
 
 	t->until_ms = FW_NO_DATE;
-	t->broken = fw_token_scopes(scopes, &t->scopes, NULL) || !hash_read(rest, t->hash) ||
-		(!fw_str_eq(until, FW_STR("-")) && !fw_str_int(until, &t->until_ms));
+	t->bound = rest;
+	t->broken = fw_token_scopes(scopes, &t->scopes, NULL) || !hash_read(hash, t->hash) || !bound_is_good(t->bound) ||
+		(!fw_str_eq(until, FW_STR("-")) && !fw_str_int(until, &t->until_ms)) || (t->bound.p && t->scopes != FW_SCOPE_PUSH);
 	if (t->broken)
 		t->scopes = FW_SCOPE_ALL;
 }
@@ -166,10 +262,10 @@ static int count(void *ctx, const struct fw_record *r)
 	return 0;
 }
 
-int fw_token_add(struct fw_store *st, struct fw_str name, unsigned scopes, int64_t now_ms, int64_t until_ms,
+int fw_token_add(struct fw_store *st, struct fw_str name, unsigned scopes, struct fw_str bound, int64_t now_ms, int64_t until_ms,
 	char text[FW_TOKEN_TEXT_MAX], struct fw_err *err)
 {
-	struct fw_token t = {.name = name, .scopes = scopes, .until_ms = until_ms};
+	struct fw_token t = {.name = name, .scopes = scopes, .until_ms = until_ms, .bound = bound};
 	struct fw_buf value = FW_BUF_INIT(0);
 	size_t n = 0;
 	bool was;
@@ -177,6 +273,8 @@ int fw_token_add(struct fw_store *st, struct fw_str name, unsigned scopes, int64
 
 	if (!name_is_good(name))
 		return name_wrong(name, err);
+	if (bound.p && (scopes != FW_SCOPE_PUSH || !bound_is_good(bound)))
+		return fw_err_set(err, FW_EINVAL, "token '%.*s': to be bound to feeds or properties its scope has to be push alone", FW_STR_ARG(name));
 	if (until_ms != FW_NO_DATE && until_ms <= now_ms)
 		return fw_err_set(err, FW_EINVAL, "token '%.*s': it would have run out already: give a time to come", FW_STR_ARG(name));
 	rc = fw_store_record_list(st, &(struct fw_record_query){.kind = KIND}, count, &n, err);

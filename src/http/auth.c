@@ -41,10 +41,17 @@ struct auth {
 
 /* ---- tokens in memory ------------------------------------------------------------------------------------------------------------ */
 
+static void tokens_free(struct auth_tokens *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		free(t->at[i].bound);
+	free(t);
+}
+
 static void tokens_give(struct auth_tokens *t)
 {
 	if (t && atomic_fetch_sub(&t->holder_n, 1) == 1)
-		free(t);
+		tokens_free(t);
 }
 
 struct reading {
@@ -70,8 +77,18 @@ static int token_take(void *ctx, const struct fw_token *token)
 	t->at[t->n].broken = token->broken;
 	(void)fw_str_copy(t->at[t->n].name, sizeof(t->at[0].name), token->name);
 	memcpy(t->at[t->n].hash, token->hash, sizeof(token->hash));
+	if (token->bound.p) {
+		t->at[t->n].bound = strndup(token->bound.p, token->bound.len);
+		if (!t->at[t->n].bound)
+			return FW_ENOMEM;
+	}
 	t->n++;
 	return 0;
+}
+
+static bool same_bound(const struct auth_token *a, const struct auth_token *b)
+{
+	return !a->bound == !b->bound && (!a->bound || strcmp(a->bound, b->bound) == 0);
 }
 
 static bool same(const struct auth_tokens *a, const struct auth_tokens *b)
@@ -80,7 +97,7 @@ static bool same(const struct auth_tokens *a, const struct auth_tokens *b)
 		return false;
 	for (size_t i = 0; i < a->n; i++) {
 		if (memcmp(a->at[i].hash, b->at[i].hash, sizeof(a->at[i].hash)) || a->at[i].scopes != b->at[i].scopes ||
-		    a->at[i].until_ms != b->at[i].until_ms || a->at[i].broken != b->at[i].broken)
+		    a->at[i].until_ms != b->at[i].until_ms || a->at[i].broken != b->at[i].broken || !same_bound(&a->at[i], &b->at[i]))
 			return false;
 	}
 	return true;
@@ -123,7 +140,7 @@ static int tokens_read(struct auth *a, struct auth_tokens **out, struct fw_err *
 	if (rc == FW_ENOMEM)
 		rc = fw_err_set(err, rc, "out of memory");
 	if (rc) {
-		free(r.t);
+		tokens_free(r.t);
 		return rc;
 	}
 	atomic_init(&r.t->holder_n, 1);
@@ -398,6 +415,7 @@ enum auth_verdict auth_judge(struct auth_tokens *t, const struct auth_question *
 		return AUTH_OTHER;
 	note(found, q->network, now_ms);
 	pass->until_ms = found->until_ms;
+	pass->bound = found->bound;
 	return AUTH_MAY;
 }
 
@@ -517,12 +535,30 @@ static enum MHD_Result body_refuse(struct request *r)
 		"Content-Type is '%.80s': this takes %s", type ? type : "", TAKES[r->route->body]);
 }
 
+/* A route that is not named here is closed to tokens that are bound. */
+static bool bound_lets(const struct request *r)
+{
+	if (r->route->run == http_entries_push)
+		return fw_token_may_feed(fw_str(r->bound), r->id);
+	return r->route->run == http_push_events && fw_token_may_events(fw_str(r->bound));
+}
+
+static enum MHD_Result bound_refuse(struct request *r)
+{
+	if (r->route->run == http_entries_push)
+		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "this token may not push into feed %lld: it is bound to others"
+			" ('feedwheel token list' tells which)", (long long)r->id);
+	return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "this token may push no events: it is bound to feeds"
+		" ('feedwheel token list' tells which)");
+}
+
 enum MHD_Result http_auth_refuse(struct request *r)
 {
 	static const char *const CHALLENGE[] = { /* RFC 6750, 3; RFC 7617 */
 		[AUTH_MISSING] = "Bearer realm=\"feedwheel\", Basic realm=\"feedwheel\"",
 		[AUTH_WRONG] = "Bearer realm=\"feedwheel\", error=\"invalid_token\", Basic realm=\"feedwheel\"",
 		[AUTH_OTHER] = "Bearer realm=\"feedwheel\", error=\"insufficient_scope\"",
+		[AUTH_BOUND] = "Bearer realm=\"feedwheel\", error=\"insufficient_scope\"",
 	};
 	char scope[FW_TOKEN_SCOPES_MAX];
 
@@ -539,6 +575,7 @@ enum MHD_Result http_auth_refuse(struct request *r)
 		" 'Authorization: Bearer fwt_...'", scope);
 	case AUTH_WRONG: return http_problem(r, MHD_HTTP_UNAUTHORIZED, "unauthenticated", "the token is not known, or has run out");
 	case AUTH_OTHER: return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "the token has not the scope %s", scope);
+	case AUTH_BOUND: return bound_refuse(r);
 	case AUTH_WAIT: return http_problem(r, MHD_HTTP_TOO_MANY_REQUESTS, r->twirp ? "resource_exhausted" : "wrong_tokens",
 		"too many wrong tokens came from your network: come again in %lld s", (long long)r->retry_after_s);
 	}
@@ -565,6 +602,13 @@ enum MHD_Result http_auth(struct request *r)
 		r->verdict = http_websub_may(r);
 	else
 		r->verdict = judge(r, 1u << (r->route->scope - SCOPE_PUSH));
+	if (r->verdict == AUTH_MAY && r->pass.bound) { /* the tokens may go before its body is there */
+		r->bound = strdup(r->pass.bound);
+		r->pass.bound = NULL;
+		if (!r->bound)
+			return MHD_NO;
+		r->verdict = bound_lets(r) ? AUTH_MAY : AUTH_BOUND;
+	}
 	if (r->verdict == AUTH_MAY && !body_fits(r))
 		r->verdict = AUTH_BODY;
 	if (r->verdict == AUTH_MAY)

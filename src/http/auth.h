@@ -26,6 +26,7 @@ struct auth_token {
 	int64_t until_ms;
 	bool broken;
 	char name[FW_TOKEN_NAME_MAX + 1];
+	char *bound;                 /* fw_token.bound, or NULL */
 	_Atomic int64_t used_ms;     /* when it last opened something, to a minute; 0: not since this server was started */
 	_Atomic uint64_t home[AUTH_HOMES]; /* networks where it did so last; 0: none */
 	_Atomic unsigned home_n;
@@ -55,6 +56,7 @@ enum auth_verdict {
 	AUTH_OTHER,                  /* it is one, for other scopes */
 	AUTH_WAIT,                   /* whatever it is, too many wrong ones came from there */
 	AUTH_BODY,                   /* it may, but a page of another site could have sent a body of this type */
+	AUTH_BOUND,                  /* it is bound to other feeds or properties */
 };
 
 /* By what a request was let in. */
@@ -64,6 +66,7 @@ struct auth_pass {
 	unsigned char hash[FW_TOKEN_HASH_BYTES];
 	uint64_t turn;               /* of the tokens that were looked at */
 	int64_t until_ms;            /* it holds until then, if these tokens do; FW_NO_DATE: for ever */
+	const char *bound;           /* of the token: good as long as these tokens are held */
 };
 
 /* With the tokens of the store of c, when that answers soon. Errors: FW_ENOMEM; FW_EIO no thread. */

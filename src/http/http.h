@@ -156,6 +156,7 @@ struct request {
 	enum tokenless tokenless;    /* with AUTH_TOKENLESS: why it needs a token */
 	const char *challenge;       /* for WWW-Authenticate, or NULL */
 	struct auth_pass pass;       /* by which it may, if it may */
+	char *bound;                 /* what its token may push, and nothing else; NULL: all */
 	int64_t retry_after_s;       /* for Retry-After; 0: none, or the usual */
 	/* a push that waits for its commit */
 	bool durable;

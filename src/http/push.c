@@ -48,6 +48,8 @@ static int put(void *ctx, const struct fw_event *e)
 {
 	struct request *r = ctx;
 
+	if (r->bound && !fw_token_may_property(fw_str(r->bound), e->property))
+		return FW_EBLOCKED;
 	return fw_ingest_put(r->lane->in, e);
 }
 
@@ -75,6 +77,9 @@ static enum MHD_Result put_all(struct request *r)
 	if (!rc && r->rows)
 		return MHD_YES;
 	fw_ingest_forget(r->lane->in);
+	if (rc == FW_EBLOCKED)
+		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "event %zu: this token may not push its property: it is bound to"
+			" others ('feedwheel token list' tells which)", r->rows + 1);
 	if (rc == FW_EFORMAT)
 		return http_malformed(r, &wrong.json);
 	if (rc && r->twirp)

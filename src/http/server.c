@@ -76,6 +76,8 @@ static struct request *request_begin(struct http *h, struct MHD_Connection *conn
 	r->held = 0;
 	r->refused = 0;
 	r->endless = false;
+	r->bound = NULL;
+	r->pass.bound = NULL;
 	r->last = false;
 	r->c = conn_of(conn);
 	fw_buf_reset(&r->body);
@@ -111,6 +113,8 @@ static void request_over(void *ctx, struct MHD_Connection *conn, void **at, enum
 	if (r->answer)
 		MHD_destroy_response(r->answer);
 	r->answer = NULL;
+	free(r->bound);
+	r->bound = NULL;
 	if (l->spare_n >= SPARE_MAX || r->body.cap > SPARE_BODY_BYTES) {
 		request_free(r);
 		return;

@@ -389,6 +389,73 @@ def store_away(base, engine):
             becomes("ready", 200, lambda: d.ask("GET", "/readyz")[0])
 
 
+@case("a token that is bound to feeds or properties pushes into these and nowhere else, on each road")
+def bound(base):
+    def entries(d, token, feed, *more):
+        return d.ask("POST", "/v1/feeds/%d/entries" % feed, '{"id":"x","title":"t"}',
+                     {"Content-Type": "application/x-ndjson", **bearer(token), **dict(more)})
+
+    def events(d, token, what, path="/v1/events"):
+        return d.push(what, path=path, headers=bearer(token))
+    w = Wheel(base)
+    for name in ("a", "b", "c"):
+        w.run("add", "https://%s.example/" % name)
+    all_of_it, first, two, news, both = [make(w, "t%d" % i, "--scope", "push", *more) for i, more in enumerate((
+        (), ("--feed", "1"), ("--feed=1", "--feed", "https://b.example/"), ("--property", "news", "--property", "a=b"),
+        ("--property", "news", "--feed", "3")))]
+    reader = make(w, "reader", "--scope", "read")
+    with door(base, conf=PATIENT) as d:
+        def taken():
+            return d.ask("GET", "/v1/ring", headers=bearer(reader))[2]["accepted"]
+        for feed, open_to in ((1, (all_of_it, first, two)), (2, (all_of_it, two)), (3, (all_of_it, both)), (99, ())):
+            for token in (all_of_it, first, two, news, both):
+                status, headers, said = entries(d, token, feed)
+                if token == all_of_it and feed == 99:
+                    equal(status, 404)
+                elif token in open_to:
+                    equal((status, said.get("feed")), (200, feed))
+                else: # whether there is such a feed or not
+                    equal((status, said["code"]), (403, "permission_denied"))
+                    holds("may not push into feed %d" % feed in said["detail"] and "insufficient_scope" in headers["WWW-Authenticate"], said)
+        other, mixed = {**EVENT, "property": "other"}, [EVENT, {**EVENT, "property": "other"}]
+        for path, ok in (("/v1/events", 202), ("/v1/events?ack=durable", 200), (TWIRP, 200)):
+            for what, open_to in ((EVENT, (all_of_it, news, both)), ({**EVENT, "property": "a=b"}, (all_of_it, news)), (other, (all_of_it,)),
+                                  ('{"property":"n\\u0065ws","section":1,"id":1}', (all_of_it, news, both)),
+                                  ('{"property":"n\\u0065w","section":1,"id":1}', (all_of_it,)), (mixed, (all_of_it,)),
+                                  ({**EVENT, "property": "new"}, (all_of_it,)), ({**EVENT, "property": "news feed=1"}, (all_of_it,)),
+                                  ({**EVENT, "property": "property=news"}, (all_of_it,))):
+                for token in (all_of_it, first, two, news, both):
+                    before = taken()
+                    status, _, said = events(d, token, what, path)
+                    equal(status, ok if token in open_to else 403, "%s by %d: %s" % (what, (all_of_it, first, two, news, both).index(token), said))
+                    if status == 403:
+                        equal((said["code"], taken()), ("permission_denied", before), "none of it is taken")
+        holds("event 2: this token may not push its property" in events(d, news, mixed)[2]["detail"], "which event it is")
+        holds("may push no events" in events(d, first, EVENT)[2]["detail"], "bound to feeds alone")
+        for path in ("/v1/feeds/1", "/v1/stream", "/metrics"):
+            equal(d.ask("GET", path, headers=bearer(first))[0], 403, path)
+        listed = {t["name"]: (t.get("feeds"), t.get("properties")) for t in d.wheel.json("token", "list") if t["name"] != "reader"}
+        equal(listed, {"t0": (None, None), "t1": ([1], []), "t2": ([1, 2], []), "t3": ([], ["news", "a=b"]), "t4": ([3], ["news"])})
+        table = d.wheel.run("token", "list").stdout
+        holds("feed=1 feed=2" in table and "feed=3 property=news" in table, table)
+        body = os.path.join(base, "body")
+        with open(body, "w", encoding="ascii") as f:
+            f.write('{"id":"y","title":"t"}')
+        curl = subprocess.run(["curl", "-sS", "-v", "-H", "Expect: 100-continue", "-H", "Content-Type: application/x-ndjson", "--data-binary",
+                               "@" + body, "-H", "Authorization: Bearer " + first, "http://127.0.0.1:%d/v1/feeds/2/entries" % d.port],
+                              capture_output=True, text=True, check=False)
+        holds("403 Forbidden" in curl.stderr and "100 Continue" not in curl.stderr, curl.stderr)
+    for arguments, code, said in (
+            (("--scope", "push", "--feed", "99"), 1, "99: no such feed"), (("--scope", "push", "--feed", "x"), 1, "x: no such feed"),
+            (("--scope", "read", "--feed", "1"), 2, "its scope has to be push alone"),
+            (("--scope", "push,read", "--property", "news"), 2, "its scope has to be push alone"),
+            (("--scope", "push", "--property", "a b"), 2, "the property 'a b': that is 1 to 255 bytes without spaces"),
+            (("--scope", "push", "--property", ""), 2, "the property ''"), (("--scope", "push", "--property", "x" * 256), 2, "1 to 255 bytes"),
+            (("--scope", "push", *["--property=" + "x" * 200] * 20), 1, "so many feeds and properties (4000 bytes): make several")):
+        r = w.run("token", "add", "wrong", *arguments, code=code)
+        holds(said in r.stderr and r.stdout == "", "%s: %s" % (arguments, r.stderr))
+
+
 @case("the words of the command")
 def words(base):
     d = Door(base)

@@ -239,7 +239,7 @@ static int last_seen(void *ctx, const struct fw_token *t)
 
 static int add(struct fw_store *st, const char *name, char text[FW_TOKEN_TEXT_MAX])
 {
-	return fw_token_add(st, fw_str(name), FW_SCOPE_READ, NOW, NOW + 5, text, NULL);
+	return fw_token_add(st, fw_str(name), FW_SCOPE_READ, FW_STR_NONE, NOW, NOW + 5, text, NULL);
 }
 
 START_TEST(kept_as_a_hash)
@@ -283,7 +283,10 @@ END_TEST
 
 START_TEST(unreadable_ones_close) /* whatever stands there, it opens nothing and counts for all scopes */
 {
-	static const char *const VALUE[] = {"", "push", "push -", "push - 00", "- - -", "pull - 0000000000000000000000000000000000000000000000000000000000000000",
+#define HASH "0000000000000000000000000000000000000000000000000000000000000000"
+	static const char *const VALUE[] = {"push - " HASH " ", "push - " HASH " feed=0", "push - " HASH " feed=-1", "push - " HASH " feed=x",
+		"push - " HASH " feed", "push - " HASH " property=", "push - " HASH " other=1", "push - " HASH " feed=1 ", "push - " HASH "  feed=1",
+		"push - " HASH " feed=1 feed=99999999999999999999", "read - " HASH " feed=1", "push,read - " HASH " feed=1", "push - " HASH "feed=1", "", "push", "push -", "push - 00", "- - -", "pull - 0000000000000000000000000000000000000000000000000000000000000000",
 		"push x 0000000000000000000000000000000000000000000000000000000000000000",
 		"push - 000000000000000000000000000000000000000000000000000000000000000g", "push - 00000000000000000000000000000000000000000000000000000000000000000"};
 	struct fw_store *st = store_make();
@@ -318,11 +321,41 @@ START_TEST(as_many_as_may_be)
 }
 END_TEST
 
+START_TEST(bound)
+{
+	static const struct { const char *bound; int64_t feed_id; const char *property; bool may_feed, may_property, may_events; } CASE[] = {
+		{NULL, 1, "news", true, true, true}, {"feed=1", 1, "news", true, false, false}, {"feed=1", 2, "news", false, false, false},
+		{"feed=11", 1, "feed=11", false, false, false}, {"feed=2 feed=1", 1, "", true, false, false},
+		{"property=news", 1, "news", false, true, true}, {"property=news", 1, "new", false, false, true},
+		{"property=news", 1, "", false, false, true}, {"property=a=b feed=3", 3, "a=b", true, true, true},
+		{"feed=3 property=a", 0, "a", false, true, true}, {"feed=3 x property=a feed=4", 4, "a", false, false, false},
+	};
+	struct fw_store *st = store_make();
+	char text[FW_TOKEN_TEXT_MAX];
+	struct fw_token t = {0};
+	struct fw_err err;
+
+	for (size_t i = 0; i < FW_N(CASE); i++) {
+		struct fw_str b = fw_str(CASE[i].bound);
+
+		ck_assert_msg(fw_token_may_feed(b, CASE[i].feed_id) == CASE[i].may_feed, "%zu", i);
+		ck_assert_msg(fw_token_may_property(b, fw_str(CASE[i].property)) == CASE[i].may_property, "%zu", i);
+		ck_assert_msg(fw_token_may_events(b) == CASE[i].may_events, "%zu", i);
+	}
+	ck_assert_int_eq(fw_token_add(st, FW_STR("x"), FW_SCOPE_PUSH, FW_STR("feed=1 nonsense"), NOW, NOW + 5, text, &err), FW_EINVAL);
+	ck_assert_int_eq(fw_token_add(st, FW_STR("x"), FW_SCOPE_ADMIN, FW_STR("feed=1"), NOW, NOW + 5, text, &err), FW_EINVAL);
+	ck_assert_int_eq(fw_token_add(st, FW_STR("x"), FW_SCOPE_PUSH, FW_STR("feed=1 property=a"), NOW, NOW + 5, text, &err), 0);
+	ck_assert_int_eq(fw_token_list(st, true, last_seen, &t, &err), 0);
+	ck_assert(!t.broken && t.bound.p);
+	fw_store_close(st);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("http auth");
 	TCase *t = tcase_create("tokens");
-	const TTest *const every[] = {presented, judged, run_out_and_unreadable, at_home, passes, hashed, scopes_in_words, kept_as_a_hash, unreadable_ones_close, as_many_as_may_be};
+	const TTest *const every[] = {presented, judged, run_out_and_unreadable, at_home, passes, hashed, scopes_in_words, kept_as_a_hash, unreadable_ones_close, bound, as_many_as_may_be};
 
 	tcase_set_timeout(t, 60);
 	for (size_t i = 0; i < FW_N(every); i++)
