@@ -14,4 +14,10 @@ const char *fw_json_string_end(const char *p, const char *end);
  */
 struct fw_str fw_json_thin(struct fw_arena *a, struct fw_str s, size_t max, size_t *dropped);
 
+/*
+ * Does the memory of a tree of s fit into what the arena has left? The tree is not the arena's, but counts as if it were: an upper bound
+ * of it, from one walk over the bytes. When it does not fit, the arena is full.
+ */
+bool fw_json_affordable(struct fw_arena *a, struct fw_str s);
+
 #endif

@@ -22,13 +22,18 @@
 #define PROBE_BYTES ((size_t)4096)
 
 /*
- * jansson's memory is malloc's, and when there is none it mostly says that the text is wrong: so memory is looked for, since the
- * document is not to blame.
+ * NULL: the text is wrong, or arena->failed. jansson's memory is malloc's: whether the ceiling allows the tree is judged before. And when
+ * there is none it mostly says that the text is wrong: so memory is looked for, since the document is not to blame.
  */
 static json_t *load(struct fw_builder *b, struct fw_str text, size_t flags, json_error_t *why)
 {
-	json_t *root = json_loadb(text.p, text.len, flags, why);
-	void *volatile probe = root ? NULL : malloc(PROBE_BYTES); /* volatile: clang takes an unused malloc() for one that succeeds */
+	void *volatile probe; /* volatile: clang takes an unused malloc() for one that succeeds */
+	json_t *root;
+
+	if (!fw_json_affordable(b->arena, text))
+		return NULL;
+	root = json_loadb(text.p, text.len, flags, why);
+	probe = root ? NULL : malloc(PROBE_BYTES);
 
 	b->arena->failed |= !root && !probe;
 	free(probe);
@@ -413,7 +418,7 @@ static json_t *load_broken(struct fw_builder *b, const char **repair)
 		return NULL;
 	*repair = "put right";
 	root = load(b, text, JSON_DISABLE_EOF_CHECK, &why);
-	if (root)
+	if (root || b->arena->failed)
 		return root;
 	*repair = "read up to the last complete item";
 	cut = close_cut(b, fw_str_sub(text, 0, (size_t)FW_MAX(why.position, 0)));
@@ -486,19 +491,6 @@ static void broken(struct fw_builder *b, size_t at, const char *repair)
 	fw_build_problem(b, at, "broken JSON", repair);
 }
 
-/* May a tree of s be built? An upper bound of what jansson takes for it counts as if the arena had to give it. */
-static bool affordable(struct fw_builder *b, struct fw_str s)
-{
-	size_t cost = s.len, max = b->arena->max_bytes;
-
-	for (size_t i = 0; max && i < s.len; i++)
-		cost += s.p[i] == '{' || s.p[i] == '[' ? 400 : s.p[i] == ',' || s.p[i] == ':' ? 100 : 0;
-	if (!max || (cost <= max && b->arena->used_bytes <= max - cost))
-		return true;
-	b->arena->failed = b->arena->full = true;
-	return false;
-}
-
 /* n members are left out, of what stands at this place. */
 static void too_many(struct fw_builder *b, size_t place, size_t n)
 {
@@ -515,11 +507,11 @@ static size_t item_load(struct fw_builder *b, struct fw_str whole)
 	json_error_t why;
 	json_t *o;
 
-	if (!s.p || !affordable(b, s))
+	if (!s.p)
 		return dropped;
 	too_many(b, place, dropped);
 	o = load(b, s, JSON_DECODE_ANY, &why);
-	if (!o) {
+	if (!o && !b->arena->failed) {
 		struct fw_str text = fw_json_repair(b->arena, s);
 		size_t at = place + (dropped ? 0 : (size_t)FW_MAX(why.position, 0));
 
@@ -547,8 +539,10 @@ static bool read_by_item(struct fw_builder *b)
 	end = items.p + items.len;
 	head_n = (size_t)(skip_value(skip_space(items.p, end), end) - s.p);
 	tail_n = (size_t)(s.p + s.len - end);
+	if (!fw_json_affordable(b->arena, (struct fw_str){s.p, head_n})) /* before it is copied */
+		return false;
 	shell = fw_arena_alloc(b->arena, head_n + tail_n);
-	if (!shell || !affordable(b, (struct fw_str){s.p, head_n}) || !affordable(b, (struct fw_str){end, tail_n}))
+	if (!shell)
 		return false;
 	memcpy(shell, s.p, head_n);
 	memcpy(shell + head_n, end, tail_n);
@@ -592,10 +586,10 @@ int fw_read_json(struct fw_builder *b, struct fw_err *err)
 
 	if (read_by_item(b))
 		return 0;
-	if (b->arena->failed || !affordable(b, b->text))
+	if (b->arena->failed)
 		return FW_ELIMIT;
 	root = load(b, b->text, JSON_DISABLE_EOF_CHECK, &why);
-	if (!root)
+	if (!root && !b->arena->failed)
 		root = load_broken(b, &repair);
 	if (b->arena->failed) {
 		json_decref(root);

@@ -8,18 +8,24 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "parse/json_repair.h"
 #include "parse/parse.h"
 #include "base/banned.h"
 
 #define HEAD "{\"version\":\"https://jsonfeed.org/version/1.1\",\"items\":["
 #define TAIL "]}"
 
-static int line_check(struct fw_str line, size_t number, struct fw_err *err)
+static int line_check(struct fw_arena *a, struct fw_str line, size_t number, struct fw_err *err)
 {
 	json_error_t why;
-	json_t *o = json_loadb(line.p, line.len, JSON_DECODE_ANY, &why);
-	bool is_object = json_is_object(o);
+	bool is_object;
+	json_t *o;
 
+	if (!fw_json_affordable(a, line))
+		return fw_err_set(err, FW_ELIMIT, "line %zu: its %zu bytes take more memory to read than is left of the %zu bytes allowed"
+			" (parse_memory_bytes)", number, line.len, a->max_bytes);
+	o = json_loadb(line.p, line.len, JSON_DECODE_ANY, &why);
+	is_object = json_is_object(o);
 	json_decref(o);
 	if (!o)
 		return fw_err_set(err, FW_EINVAL, "line %zu, column %d: broken JSON: %s", number, why.column, why.text);
@@ -46,7 +52,7 @@ int fw_parse_lines(struct fw_arena *a, struct fw_str bytes, const struct fw_pars
 		struct fw_str line = fw_str_trim(fw_str_split(rest, '\n', &rest));
 
 		if (line.len) {
-			rc = line_check(line, number, err);
+			rc = line_check(a, line, number, err);
 			if (any)
 				text[len++] = ',';
 			memcpy(text + len, line.p, line.len);

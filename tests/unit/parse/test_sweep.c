@@ -341,6 +341,62 @@ START_TEST(memory)
 }
 END_TEST
 
+/* 400 lists of 900 units each, in one list: 1 MB or more. */
+static void nested(struct fw_buf *b, const char *before, const char *unit, const char *behind)
+{
+	fw_buf_adds(b, before);
+	for (int i = 0; i < 400; i++) {
+		fw_buf_adds(b, i ? ",[" : "[[");
+		for (int k = 0; k < 900; k++) {
+			fw_buf_adds(b, k ? "," : "");
+			fw_buf_adds(b, unit);
+		}
+		fw_buf_addc(b, ']');
+	}
+	fw_buf_addc(b, ']');
+	fw_buf_adds(b, behind);
+}
+
+#define FEED "{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"t\","
+
+/* A ceiling holds for jansson's trees too, which the arena does not see, and for what repairing brings to light. */
+START_TEST(memory_of_trees)
+{
+	static const struct { const char *before, *unit, *behind; } DOC[] = {
+		{FEED "\"items\":[{\"id\":\"1\",\"_x\":", "{}", "}]}"},
+		{FEED "\"items\":[{\"id\":\"1\",\"_x\":", "[]", "}]}"},
+		{FEED "\"items\":[{\"id\":\"1\",\"_x\":", "{\"\":[]}", "}]}"},
+		{FEED "\"items\":[{\"id\":\"1\",\"_x\":", "\"\"", "}]}"},
+		{FEED "\"_x\":", "{}", ",\"items\":[{\"id\":\"1\"}]}"},
+		{FEED "\"items\":[{\"id\":\"1\",\"_x\":", "{}", ",}]"},
+		{FEED "\"items\":[", "{}", ",,"},
+		{FEED "/*\"*/\"items\":[{\"id\":\"1\",\"_x\":", "{}", "}]}"},
+	};
+
+	json_set_alloc_funcs(malloc, free); /* those of heap.h */
+	for (size_t i = 0; i < FW_N(DOC); i++) {
+		for (size_t factor = 2; factor <= 8; factor += 2) {
+			struct fw_buf b = FW_BUF_INIT(0);
+			struct fw_parse_options o = {.url = FW_STR("https://example.org/feed")};
+			struct fw_document *doc;
+			struct fw_err err;
+			size_t peak;
+
+			nested(&b, DOC[i].before, DOC[i].unit, DOC[i].behind);
+			o.limits.max_memory = factor * b.len;
+			heap_begin();
+			if (fw_parse(b.p, b.len, &o, &doc, &err))
+				doc = NULL;
+			peak = heap_end();
+			ck_assert_msg(peak <= (factor + 1) * b.len + (1 << 20), "%zu: %zu bytes of memory for %zu, allowed %zu", i, peak, b.len, factor * b.len);
+			ck_assert_msg(doc || err.rc == FW_ELIMIT, "%zu: %s", i, err.text);
+			fw_document_free(doc);
+			fw_buf_finish(&b);
+		}
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("sweep");
@@ -353,6 +409,7 @@ int main(void)
 	tcase_add_test(t, other_encodings);
 	tcase_add_test(t, bytes_go_away);
 	tcase_add_test(t, memory);
+	tcase_add_test(t, memory_of_trees);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }
