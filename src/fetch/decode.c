@@ -370,3 +370,18 @@ int fw_decode(struct fw_decoder *d, struct fw_str codings, struct fw_buf *wire, 
 		return refuse(out, limits, limits->max_bytes, err);
 	return rc;
 }
+
+bool fw_decode_small(struct fw_decoder *d, struct fw_str codings, struct fw_buf *wire, struct fw_buf *out, size_t max_bytes,
+	const struct fw_decode_limits *limits, int *rc, struct fw_err *err)
+{
+	struct fw_decode_limits small = *limits;
+	enum coding coding[CODINGS_MAX];
+	size_t n;
+
+	/* of two codings on top of each other the first would be undone in vain */
+	if (wire->len > max_bytes || (codings_parse(codings, coding, &n) == 0 && n > 1))
+		return false;
+	small.max_bytes = FW_MIN(max_bytes, limits->max_bytes);
+	*rc = fw_decode(d, codings, wire, out, &small, err);
+	return *rc != FW_ELIMIT || limits->max_bytes <= max_bytes;
+}

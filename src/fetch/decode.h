@@ -33,4 +33,11 @@ void fw_decoder_destroy(struct fw_decoder *d);
 FW_MUST_CHECK int fw_decode(struct fw_decoder *d, struct fw_str codings, struct fw_buf *wire, struct fw_buf *out,
 	const struct fw_decode_limits *limits, struct fw_err *err);
 
+/*
+ * A body that decodes to at most max_bytes is decoded into out: true; *rc and *err as of fw_decode() with these limits. False: it decodes to
+ * more, or what it decodes to would take longer to find out; wire is untouched. Costs no more than max_bytes do.
+ */
+bool fw_decode_small(struct fw_decoder *d, struct fw_str codings, struct fw_buf *wire, struct fw_buf *out, size_t max_bytes,
+	const struct fw_decode_limits *limits, int *rc, struct fw_err *err);
+
 #endif

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "feedwheel/store.h"
+#include "fetch/decode.h"
 #include "fetch/guard.h"
 
 struct fw_fetch_config {
@@ -25,6 +26,7 @@ struct fw_fetch_config {
 	int64_t total_timeout_ms;    /* [60,000] per visit, all hops together; a wait for a place at an address takes at most half of it */
 	int64_t low_speed_bytes, low_speed_ms; /* less than this many bytes/s over this time fails [100, 20,000] */
 	size_t max_body_bytes;       /* decoded and on the wire [16 MiB] */
+	size_t eager_bytes;          /* a body that decodes to more, or may, is handed over coded [0: none is] */
 	uint32_t max_ratio;          /* decoded/wire beyond the first MiB [200] */
 	size_t max_buffered_bytes;   /* of all transfers together, coded [32 MiB]; past it they wait, but for one. 0: the default */
 	size_t max_header_bytes;     /* [100 KiB] */
@@ -62,12 +64,13 @@ struct fw_fetch {
 	struct fw_err err;           /* words, never with bytes of the answer (NET-16) */
 	int http_status;
 	struct fw_buf body;          /* decoded; but for keep_words only of 2xx */
+	bool coded;                  /* ... as it came over the wire: fw_fetch_decode() is still to be called */
 	struct fw_str final_url;     /* of the answer; owned by the fetch */
 	struct fw_str permanent_url; /* where an unbroken chain of 301/308 from url leads; absent: none */
 	uint32_t hops;
 	/* headers of the last answer, byte for byte, absent when not sent; owned by the fetch */
 	struct fw_str h_etag, h_last_modified, h_content_type, h_cache_control, h_expires, h_date, h_age, h_retry_after, h_link,
-		h_content_location;
+		h_content_location, h_content_encoding;
 	struct fw_visit visit;       /* timings, bytes, hops, status, kind, at_ms filled in; queue_us: it waited so long for a place at its
 	                                address, which counts in no other timing */
 	bool refused;                /* kinds DNS and CONNECT: somebody out there said no: there is no such name, nobody listens at that port */
@@ -76,6 +79,7 @@ struct fw_fetch {
 	int64_t name_age_ms;         /* it ended without addresses: how long before it the lookup began that it waited for or was told of */
 	bool put_off;                /* LOCAL, for its address was too busy for too long: nobody was asked anything */
 	bool body_partial;           /* the body was cut (transfer broke behind the headers): kind says how */
+	struct fw_decode_limits limits; /* of the body */
 
 	struct fw_fetch_priv *priv;  /* the fetcher's, while in flight */
 	char *text;                  /* what the strings above point into */
@@ -108,6 +112,13 @@ bool fw_fetch_is_silent(const struct fw_fetch *f); /* would that end it? Not whi
  * turns it on again. Cancelling works meanwhile.
  */
 void fw_fetcher_hold(struct fw_fetcher *fr, bool on);
+/* Of one that has ended with coded set, on any thread: body, kind, err and visit become what they would have been. */
+void fw_fetch_decode(struct fw_fetch *f);
+/*
+ * Coded bodies that have been handed over take so many bytes in all, until they are decoded: they count as if they were on their way in,
+ * so that transfers wait while they take max_buffered_bytes.
+ */
+void fw_fetcher_waiting(struct fw_fetcher *fr, size_t bytes);
 /* Free what the answer holds; memory of the body buffer is kept for reuse when it is small. The request part is zeroed too. */
 void fw_fetch_reset(struct fw_fetch *f);
 /* The same, and the body's memory is freed. */

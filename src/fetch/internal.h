@@ -146,6 +146,7 @@ struct fw_fetcher {
 	struct fw_hop proxy;               /* host and port of the proxy */
 	struct { uint64_t origin; int64_t at_us; } seen[FW_SEEN]; /* origins asked lately */
 	size_t buffered, buffered_peak;
+	size_t waiting;                    /* of these: handed over, and not decoded yet */
 	struct fw_fetch_priv *ahead;       /* the one that need not wait: so that there is always one that gets done */
 	uint32_t paused_n;
 	bool resume;                       /* the idle handle has that to do */

@@ -34,9 +34,10 @@ static void keep_strings(struct fw_fetch_priv *v)
 	bool good = f->kind == FW_VISIT_OK || f->kind == FW_VISIT_NOT_MODIFIED;
 	struct fw_str final = fw_buf_str(&v->url[v->n]);
 	struct fw_str permanent = good && v->permanent_n ? fw_buf_str(&v->url[v->permanent_n]) : FW_STR_NONE;
+	struct fw_str coding = f->coded ? fw_reply_header(&v->reply, FW_H_CONTENT_ENCODING) : FW_STR_NONE;
 	struct fw_str *slot[FW_H_LOCATION] = {&f->h_etag, &f->h_last_modified, &f->h_content_type, &f->h_cache_control, &f->h_expires,
 		&f->h_date, &f->h_age, &f->h_retry_after, &f->h_link, &f->h_content_location};
-	size_t n = final.len + permanent.len + 2;
+	size_t n = final.len + permanent.len + coding.len + 3;
 	char *at;
 
 	for (int i = 0; i < FW_H_LOCATION; i++)
@@ -49,6 +50,7 @@ static void keep_strings(struct fw_fetch_priv *v)
 	}
 	f->final_url = keep(&at, final);
 	f->permanent_url = keep(&at, permanent);
+	f->h_content_encoding = keep(&at, coding);
 	for (int i = 0; i < FW_H_LOCATION; i++)
 		*slot[i] = keep(&at, fw_reply_header(&v->reply, (enum fw_header)i));
 }
@@ -63,10 +65,26 @@ static void decode_words(struct fw_fetch_priv *v)
 		fw_buf_reset(&v->f->body);
 }
 
+/* rc, err: what decoding the body came to. */
+static void decoded(struct fw_fetch *f, int rc, const struct fw_err *err)
+{
+	if (rc == FW_ELIMIT) {
+		f->kind = FW_VISIT_NONE; /* whatever cut it: it was too much before */
+		fw_visit_verdict(f, FW_VISIT_LIMIT, "%s", err->text);
+	} else if (rc == FW_ENOMEM) {
+		fw_visit_no_memory(f);
+	} else if (rc) {
+		fw_visit_verdict(f, FW_VISIT_PROTOCOL, "%s", err->text);
+	}
+	f->body_partial = f->kind != FW_VISIT_NONE && f->body.len > 0;
+}
+
 static void decode(struct fw_fetch_priv *v)
 {
+	struct fw_str codings = fw_reply_header(&v->reply, FW_H_CONTENT_ENCODING);
+	size_t eager = v->fr->c.eager_bytes;
+	struct fw_buf *wire = &v->reply.body;
 	struct fw_fetch *f = v->f;
-	struct fw_decode_limits limits = {v->fr->c.max_body_bytes, v->fr->c.max_ratio};
 	struct fw_err err = {0};
 	int rc;
 
@@ -76,16 +94,52 @@ static void decode(struct fw_fetch_priv *v)
 		decode_words(v);
 		return;
 	}
-	rc = fw_decode(v->fr->decoder, fw_reply_header(&v->reply, FW_H_CONTENT_ENCODING), &v->reply.body, &f->body, &limits, &err);
-	if (rc == FW_ELIMIT) {
-		f->kind = FW_VISIT_NONE; /* whatever cut it: it was too much before */
-		fw_visit_verdict(f, FW_VISIT_LIMIT, "%s", err.text);
-	} else if (rc == FW_ENOMEM) {
-		fw_visit_no_memory(f);
-	} else if (rc) {
-		fw_visit_verdict(f, FW_VISIT_PROTOCOL, "%s", err.text);
+	f->limits = (struct fw_decode_limits){v->fr->c.max_body_bytes, v->fr->c.max_ratio};
+	if (!eager) {
+		decoded(f, fw_decode(v->fr->decoder, codings, wire, &f->body, &f->limits, &err), &err);
+	} else if (fw_decode_small(v->fr->decoder, codings, wire, &f->body, eager, &f->limits, &rc, &err)) {
+		decoded(f, rc, &err);
+	} else {
+		fw_buf_finish(&f->body);
+		f->body = *wire;
+		*wire = FW_BUF_INIT(0);
+		f->coded = true;
 	}
-	f->body_partial = f->kind != FW_VISIT_NONE && f->body.len > 0;
+}
+
+static void note_end(struct fw_fetch *f)
+{
+	f->visit.kind = f->kind;
+	f->visit.body_bytes = f->body.len;
+	f->visit.error = f->err.rc ? fw_str(f->err.text) : FW_STR_NONE;
+}
+
+void fw_fetch_decode(struct fw_fetch *f)
+{
+	struct fw_buf wire = f->body;
+	struct fw_decoder *d;
+	struct fw_err err = {0};
+	int rc = fw_decoder_create(&d);
+
+	f->coded = false;
+	f->body = FW_BUF_INIT(0);
+	if (f->kind == FW_VISIT_OK)
+		f->kind = FW_VISIT_NONE; /* it had no verdict yet */
+	rc = rc ? rc : fw_decode(d, f->h_content_encoding, &wire, &f->body, &f->limits, &err);
+	decoded(f, rc, &err);
+	if (f->kind == FW_VISIT_NONE)
+		f->kind = FW_VISIT_OK;
+	note_end(f);
+	fw_decoder_destroy(d);
+	fw_buf_finish(&wire);
+}
+
+void fw_fetcher_waiting(struct fw_fetcher *fr, size_t bytes)
+{
+	fr->buffered = fr->buffered - fr->waiting + bytes;
+	fr->waiting = bytes;
+	if (fr->paused_n && (!fr->ahead || fr->buffered < fr->c.max_buffered_bytes / 2))
+		fw_resume_soon(fr);
 }
 
 /* Out of the list it is in: flying or landed. */
@@ -162,11 +216,9 @@ void fw_visit_end(struct fw_fetch_priv *v)
 	keep_strings(v);
 	f->hops = v->n;
 	visit->hops = v->n;
-	visit->kind = f->kind;
 	visit->http_status = f->http_status;
 	visit->wire_bytes = v->wire_bytes;
-	visit->body_bytes = f->body.len;
-	visit->error = f->err.rc ? fw_str(f->err.text) : FW_STR_NONE;
+	note_end(f);
 	f->priv = NULL;
 	fly_out(v);
 	f->done(f);
