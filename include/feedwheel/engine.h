@@ -41,7 +41,7 @@ struct fw_config {
 	int64_t interval_min_ms, interval_ms, interval_max_ms, websub_poll_ms;
 	int64_t connect_timeout_ms, first_byte_timeout_ms, total_timeout_ms, low_speed_bytes, low_speed_ms;
 	int64_t offline_wait_ms;
-	int64_t max_body_bytes, max_buffered_bytes, max_ratio, max_header_bytes, max_redirects, max_entries;
+	int64_t max_body_bytes, max_buffered_bytes, parse_memory_bytes, max_ratio, max_header_bytes, max_redirects, max_entries;
 	int64_t feed_entries_max, feed_bytes_max; /* of one feed, a day; 0: no limit */
 	char *allow_networks, *deny_networks, *dns_servers, *ca_file, *proxy, *user_agent, *contact_url;
 	bool http2;

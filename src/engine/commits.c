@@ -27,7 +27,8 @@ static void visit_spent(struct storer *s, struct visit *v)
 	v->batch = NULL;
 	v->lease = NULL;
 	v->lent = NULL;
-	atomic_fetch_sub(&s->l->held_bytes, v->held_bytes);
+	if (!v->large)
+		atomic_fetch_sub(&s->l->held_bytes, v->held_bytes);
 	s->alive--;
 	if (!fw_ring_put(&s->l->spent, v))
 		abort(); /* the ring holds as many as there are visits */

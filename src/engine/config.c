@@ -92,6 +92,9 @@ static const struct fw_setting SETTING[] = {
 	{"max_buffered_bytes", FW_TYPE_SIZE, "8MiB", 65536, MIB(65536), NULL,
 		"Documents on their way in, as they come over the wire, in each worker; past it all transfers but one wait.",
 		AT(max_buffered_bytes)},
+	{"parse_memory_bytes", FW_TYPE_SIZE, "64MiB", MIB(1), MIB(65536), NULL,
+		"Memory that documents over 256 KiB take in each worker while they are read and stored, besides their own bytes. One "
+		"gets 8 times its size and 8 MiB, and this at most.", AT(parse_memory_bytes)},
 	{"max_ratio", FW_TYPE_INT, "200", 2, 100000, NULL,
 		"Highest compression ratio beyond the first MiB; more is taken for a decompression bomb.", AT(max_ratio)},
 	{"max_header_bytes", FW_TYPE_SIZE, "100k", 1024, MIB(1), NULL, "Largest set of response headers.", AT(max_header_bytes)},

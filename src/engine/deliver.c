@@ -29,8 +29,6 @@
 
 #define LEASE_MS FW_MINUTE_MS /* of a commit, that is */
 #define AGAIN_MS 100
-#define MEMORY_FACTOR 8       /* of a document, times its bytes; and this much for a small one: */
-#define MEMORY_MIN ((size_t)1 << 20)
 
 struct fw_delivery {
 	struct fw_arena arena;       /* document, rows */
@@ -139,6 +137,8 @@ static int read_it(struct fw_delivery *d, const struct fw_config *c, const struc
 	rc = (type == BODY_LINES ? fw_parse_lines : fw_parse_into)(&d->arena, in->body, &o, &d->doc, err);
 	d->visit.parse_us = fw_mono_us() - begin;
 	d->visit.wire_bytes = d->visit.body_bytes = in->body.len;
+	if (rc == FW_ELIMIT && d->arena.full && type != BODY_LINES) /* those name the line */
+		return rows_memory_short(in->body.len, (size_t)c->parse_memory_bytes, err);
 	rc = rc || !in->strict ? rc : judge(d->doc, in->body, err);
 	if (rc)
 		return rc;
@@ -146,9 +146,9 @@ static int read_it(struct fw_delivery *d, const struct fw_config *c, const struc
 	if (in->strict && d->doc->dropped_n && d->doc->entry_n >= (size_t)c->max_entries)
 		return fw_err_set(err, FW_ELIMIT, "more than %lld entries: send them in parts (max_entries)", (long long)c->max_entries);
 	d->row = rows_of_document(&d->arena, in->feed_id, d->doc, &d->row_n);
-	if (d->arena.failed)
-		return fw_err_set(err, d->arena.full ? FW_ELIMIT : FW_ENOMEM, "no memory for the entries of a document of %zu bytes", in->body.len);
-	return 0;
+	if (d->arena.full)
+		return rows_memory_short(in->body.len, (size_t)c->parse_memory_bytes, err);
+	return d->arena.failed ? fw_err_set(err, FW_ENOMEM, "no memory for the entries of a document of %zu bytes", in->body.len) : 0;
 }
 
 int fw_delivery_open(struct fw_store *st, const struct fw_config *c, const struct fw_delivery_in *in, struct fw_delivery **out,
@@ -162,7 +162,7 @@ int fw_delivery_open(struct fw_store *st, const struct fw_config *c, const struc
 	if (!d)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	d->limits = in->is_hub ? c : NULL;
-	fw_arena_init(&d->arena, fw_size(in->body.len, MEMORY_FACTOR, MEMORY_MIN));
+	fw_arena_init(&d->arena, rows_memory(in->body.len, (size_t)c->parse_memory_bytes));
 	fw_arena_init(&d->lent, 0);
 	d->visit = (struct fw_visit){.feed_id = in->feed_id, .kind = FW_VISIT_PUSHED, .slot = -1, .at_ms = in->at_ms ? in->at_ms : fw_now_ms()};
 	d->lease.feed.id = in->feed_id;

@@ -380,11 +380,13 @@ static void memory(struct doctor *d)
 {
 	int64_t pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
 	int64_t have = pages > 0 && size > 0 ? pages * size >> 20 : 0;
-	int64_t each = (d->c->concurrency * TRANSFER_BYTES + d->c->cache_bytes) >> 20;
+	/* what is on its way in, one large document decoded, what large documents are read into, and all else */
+	int64_t large = d->c->max_buffered_bytes + d->c->max_body_bytes + d->c->parse_memory_bytes;
+	int64_t each = (d->c->concurrency * TRANSFER_BYTES + d->c->cache_bytes + large) >> 20;
 	int64_t all = each * FW_MAX(d->c->workers, INT64_C(1));
 
 	if (have && all > have / 2)
-		say(d, "memory", FW_DOCTOR_NOTE, "lower workers, concurrency or cache_bytes",
+		say(d, "memory", FW_DOCTOR_NOTE, "lower workers, concurrency, parse_memory_bytes or cache_bytes",
 			"workers may take %lld MiB of this machine's %lld", (long long)all, (long long)have);
 	else
 		say(d, "memory", FW_DOCTOR_FINE, "", "workers may take %lld MiB of this machine's %lld", (long long)all, (long long)have);

@@ -43,7 +43,7 @@ struct lane {
 	struct fw_ring leases;      /* of struct lent * */
 	struct fw_ring outcomes, spent; /* of struct visit * */
 	_Atomic size_t want;        /* leases the loop has asked for and not been lent */
-	_Atomic size_t held_bytes;  /* bodies and arenas on their way to a commit */
+	_Atomic size_t held_bytes;  /* bodies and arenas on their way to a commit; large ones are the reader's (reader.h) */
 	_Atomic bool tail;          /* once: nothing is left that could be lent just now */
 	_Atomic bool slow_full;     /* enough slow ones wait: it wants others */
 	_Atomic bool unqueue;       /* to the loop: give back what has not begun */

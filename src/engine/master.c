@@ -150,11 +150,25 @@ static void plan_respawn(struct slot *s, int64_t now_ms)
 	s->pause_ms = s->pause_ms ? FW_MIN(s->pause_ms * 2, RESPAWN_MAX_MS) : RESPAWN_MIN_MS;
 }
 
+/*
+ * The feed whose document it died of, or 0. Two may be read at the same time: the thread that failed tells which it was. Who is killed from
+ * outside, out of memory or because it hangs, cannot tell: then it is rather the large one.
+ */
+static int64_t cause_of_death(struct worker_shared *sh)
+{
+	int64_t small = atomic_exchange(&sh->reading_feed_id, 0), large = atomic_exchange(&sh->reading_large_id, 0);
+	int64_t told = atomic_exchange(&sh->died_reading_id, 0);
+
+	if (told)
+		return told == READING_NOTHING ? 0 : told;
+	return large ? large : small;
+}
+
 /* Its successor is to give back what it held. Returns the feed it was reading, or 0. */
 static int64_t inherit(struct master *m, int index)
 {
 	struct worker_shared *sh = &m->shared[index];
-	int64_t reading = atomic_exchange(&sh->reading_feed_id, 0);
+	int64_t reading = cause_of_death(sh);
 
 	if (sh->dead_name[0])
 		return 0; /* it died before it had buried its predecessor, thus before it borrowed anything */

@@ -37,7 +37,8 @@ static void read_body(struct oneshot *s, const struct fw_config *c, struct fw_an
 	struct visit_reading got;
 
 	fw_settings_visit(c, &rules);
-	visit_parse(&s->fetch, &rules.limits, fw_now_ms(), &s->arena, &got);
+	visit_parse(&s->fetch, &rules, fw_now_ms(), &s->arena, &got);
+	s->arena.max_bytes = 0;
 	out->visit.parse_us = got.parse_us;
 	out->kind = got.kind;
 	out->doc = got.doc;
@@ -101,12 +102,6 @@ out:
 	return rc;
 }
 
-static void on_reading(void *ctx, bool on)
-{
-	(void)ctx;
-	(void)on;
-}
-
 int fw_answer_keep(struct fw_store *st, const struct fw_config *c, struct fw_answer *a, int64_t feed_id, struct fw_err *err)
 {
 	struct oneshot *s = a->priv;
@@ -129,7 +124,7 @@ int fw_answer_keep(struct fw_store *st, const struct fw_config *c, struct fw_ans
 	visit_prepare(&v, now_ms);
 	v.fetch = s->fetch;
 	fw_settings_visit(c, &rules);
-	visit_finish(&v, &rules, now_ms, fw_hash64_seed(&feed_id, sizeof(feed_id), (uint64_t)fw_mono_us()), on_reading, NULL);
+	visit_finish(&v, &rules, now_ms, fw_hash64_seed(&feed_id, sizeof(feed_id), (uint64_t)fw_mono_us()));
 	commit.outcome = &v.outcome;
 	rc = fw_store_commit(st, &commit, err);
 	fw_arena_finish(&v.arena);

@@ -5,6 +5,27 @@
 #include "engine/rows.h"
 #include "parse/parse.h"
 
+#define MEMORY_FACTOR 8
+#define MEMORY_MIN ((size_t)8 << 20)
+
+size_t rows_memory(size_t len, size_t max_bytes)
+{
+	size_t bytes = fw_size(len, MEMORY_FACTOR, MEMORY_MIN);
+
+	return max_bytes ? FW_MIN(bytes, max_bytes) : bytes;
+}
+
+int rows_memory_short(size_t len, size_t max_bytes, struct fw_err *err)
+{
+	size_t bytes = rows_memory(len, max_bytes);
+
+	if (bytes == max_bytes)
+		return fw_err_set(err, FW_ELIMIT, "a document of %zu bytes that takes more than %zu bytes of memory to read: parse_memory_bytes raises that",
+			len, bytes);
+	return fw_err_set(err, FW_ELIMIT, "a document of %zu bytes that takes more than %zu bytes of memory to read: no feed gets more for its"
+		" size, whatever parse_memory_bytes is", len, bytes);
+}
+
 static struct fw_str authors_text(struct fw_arena *a, const struct fw_person *p)
 {
 	struct fw_str one = p ? (p->name.len ? p->name : p->email) : FW_STR_NONE, all;

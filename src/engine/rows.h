@@ -6,6 +6,14 @@
 #include "base/arena.h"
 #include "feedwheel/store.h"
 
+/*
+ * The ceiling for the memory that reading a document of so many bytes may take, besides them: 8 times as much and 8 MiB, and max_bytes at
+ * most (parse_memory_bytes; 0: any). Feeds as they are take 1.5 times their bytes, rows included, and 10,000 entries with nothing in them
+ * 7 MiB.
+ */
+size_t rows_memory(size_t len, size_t max_bytes);
+/* The ceiling was too low: says so. Returns FW_ELIMIT. */
+int rows_memory_short(size_t len, size_t max_bytes, struct fw_err *err);
 /* Rows of the entries, without those that repeat one before them. Out of memory: a->failed. Strings are the document's, or in the arena. */
 struct fw_entry_row *rows_of_document(struct fw_arena *a, int64_t feed_id, const struct fw_document *d, size_t *n);
 /* A JSON object of what the store has no column for, of the feed; absent: nothing, or too much. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The pull flow of one feed, from the answer to the outcome: visit_finish() reads top to bottom.
+ * The pull flow of one feed, from the answer to the outcome: visit_read() and visit_conclude() read top to bottom.
  *
  * In: a lease (what is known of the feed) and an ended fetch. Out: an outcome for the store's commit. Nothing here blocks or touches
  * the store, and a clock is looked at only to say how long the parse took; every string of the outcome lives in the visit's arena,
@@ -72,13 +72,23 @@ void visit_prepare(struct visit *v, int64_t now_ms)
 
 /* ---- reading the document ---------------------------------------------------------------------------------------------- */
 
-void visit_parse(const struct fw_fetch *f, const struct fw_limits *limits, int64_t now_ms, struct fw_arena *a,
-	struct visit_reading *out)
+/* Why it was too much, with the setting's name: the library does not know it. */
+static void name_the_limit(struct fw_err *err, const struct fw_arena *a, size_t len, const struct visit_rules *r)
+{
+	struct fw_err library = *err;
+
+	if (a->full)
+		(void)rows_memory_short(len, r->parse_memory, err);
+	else
+		fw_err_set(err, FW_ELIMIT, "%s: max_body_bytes raises it", library.text);
+}
+
+void visit_parse(const struct fw_fetch *f, const struct visit_rules *r, int64_t now_ms, struct fw_arena *a, struct visit_reading *out)
 {
 	struct fw_str body = fw_buf_str(&f->body);
 	struct fw_parse_options o = {
 		.url = f->final_url, .content_type = f->h_content_type, .content_location = f->h_content_location,
-		.limits = *limits, .now_ms = now_ms,
+		.limits = r->limits, .now_ms = now_ms,
 	};
 	int64_t begin = fw_mono_us();
 	int rc;
@@ -86,20 +96,22 @@ void visit_parse(const struct fw_fetch *f, const struct fw_limits *limits, int64
 	out->doc = NULL;
 	out->feeds = NULL;
 	out->hub = out->self = FW_STR_NONE;
+	a->max_bytes = fw_size(a->used_bytes, 1, rows_memory(body.len, r->parse_memory));
 	rc = fw_parse_into(a, body, &o, &out->doc, &out->err);
 	out->parse_us = fw_mono_us() - begin;
-	if (rc == FW_ELIMIT && !a->full) { /* not memory, so the document's length: max_bytes is the library's name for it */
-		struct fw_err library = out->err;
-
-		fw_err_set(&out->err, rc, "%s: max_body_bytes raises it", library.text);
-	}
+	if (rc == FW_ELIMIT)
+		name_the_limit(&out->err, a, body.len, r);
 	out->kind = !rc ? FW_VISIT_OK : rc == FW_EFORMAT ? FW_VISIT_FORMAT : rc == FW_ELIMIT ? FW_VISIT_LIMIT : FW_VISIT_LOCAL;
+	if (out->kind == FW_VISIT_LIMIT || out->kind == FW_VISIT_LOCAL)
+		fw_arena_reset(a, ARENA_KEEP);
 	if (out->kind != FW_VISIT_FORMAT)
 		return;
 	if (fw_find_feeds(a, f->h_link, body, f->h_content_type, f->final_url, &out->feeds, NULL))
 		out->feeds = NULL;
 	if (fw_find_hub(a, f->h_link, body, f->h_content_type, f->final_url, &out->hub, &out->self, NULL))
 		out->hub = FW_STR_NONE;
+	if (a->full) /* a page need not name any */
+		a->failed = a->full = false;
 }
 
 /* "not a feed but an HTML page; it names feeds: URL, URL" */
@@ -121,7 +133,7 @@ static void name_the_feeds(const struct fw_link *found, struct fw_err *why)
 }
 
 /* Kind OK: is it new, and can it be read? */
-static void visit_read(struct visit *v, const struct visit_rules *r, int64_t now_ms)
+static void read_document(struct visit *v, const struct visit_rules *r, int64_t now_ms)
 {
 	struct fw_fetch *f = &v->fetch;
 	struct visit_reading got;
@@ -131,7 +143,7 @@ static void visit_read(struct visit *v, const struct visit_rules *r, int64_t now
 		f->kind = FW_VISIT_SAME;
 		return;
 	}
-	visit_parse(f, &r->limits, now_ms, &v->arena, &got);
+	visit_parse(f, r, now_ms, &v->arena, &got);
 	v->doc = got.doc;
 	f->visit.parse_us = got.parse_us;
 	f->kind = got.kind;
@@ -145,13 +157,13 @@ static void visit_read(struct visit *v, const struct visit_rules *r, int64_t now
 }
 
 /* A document that broke off behind its headers: what was read is kept, but the transfer's failure is the news. */
-static void visit_salvage(struct visit *v, const struct visit_rules *r, int64_t now_ms)
+static void salvage(struct visit *v, const struct visit_rules *r, int64_t now_ms)
 {
 	struct visit_reading got;
 
 	if (!v->fetch.body_partial || !v->fetch.body.len)
 		return;
-	visit_parse(&v->fetch, &r->limits, now_ms, &v->arena, &got);
+	visit_parse(&v->fetch, r, now_ms, &v->arena, &got);
 	v->doc = got.doc;
 	v->fetch.visit.parse_us = got.parse_us;
 }
@@ -163,6 +175,7 @@ static void visit_rows(struct visit *v)
 	const struct fw_entry *last = v->doc->entries;
 
 	v->outcome.visit.item_n = (uint32_t)v->doc->entry_n;
+	v->arena.max_bytes += v->arena.max_bytes / 4; /* of a document that was read up to the ceiling there are rows too */
 	v->row = rows_of_document(&v->arena, v->feed.id, v->doc, &v->outcome.entry_n);
 	v->outcome.entries = v->row;
 	while (last && last->next)
@@ -173,14 +186,47 @@ static void visit_rows(struct visit *v)
 }
 
 /* Memory ran out on the way: half of a document must not pass for it. Its validators are not kept, so it comes again. */
-static void visit_drop(struct visit *v)
+static void visit_drop(struct visit *v, const struct visit_rules *r)
 {
+	struct fw_fetch *f = &v->fetch;
+	bool full = v->arena.full;
+
 	v->doc = NULL;
+	v->named = v->page_hub = v->page_self = FW_STR_NONE;
 	v->outcome.entries = NULL;
 	v->outcome.entry_n = 0;
 	v->outcome.visit.item_n = 0;
-	v->fetch.kind = FW_VISIT_LOCAL;
-	fw_err_set(&v->fetch.err, FW_ENOMEM, "out of memory for the entries of a document of %zu bytes", v->fetch.body.len);
+	fw_arena_reset(&v->arena, ARENA_KEEP);
+	f->kind = full ? FW_VISIT_LIMIT : FW_VISIT_LOCAL;
+	if (full)
+		(void)rows_memory_short(f->body.len, r->parse_memory, &f->err);
+	else
+		fw_err_set(&f->err, FW_ENOMEM, "out of memory for the entries of a document of %zu bytes", f->body.len);
+}
+
+void visit_read(struct visit *v, const struct visit_rules *r, int64_t now_ms)
+{
+	struct fw_fetch *f = &v->fetch;
+
+	if (v->our_network) {
+		struct fw_err what = f->err;
+
+		f->kind = FW_VISIT_LOCAL;
+		fw_err_set(&f->err, FW_EIO, "our own network seems to be down: %s", what.text);
+	}
+	if (f->coded)
+		fw_fetch_decode(f);
+	if (f->kind == FW_VISIT_OK)
+		read_document(v, r, now_ms);
+	else
+		salvage(v, r, now_ms);
+	if (v->doc)
+		visit_rows(v);
+	if (v->arena.failed)
+		visit_drop(v, r);
+	v->arena.max_bytes = 0;
+	if (!v->doc && f->kind != FW_VISIT_FORMAT && f->body.cap > BODY_KEEP) /* nothing borrows from it */
+		fw_buf_finish(&f->body);
 }
 
 /* ---- the feed's new state --------------------------------------------------------------------------------------------------- */
@@ -457,32 +503,17 @@ static void host_mood(struct visit *v, const struct visit_rules *r, int64_t now_
 	}
 }
 
-void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, uint64_t rnd,
-	void (*reading)(void *ctx, bool on), void *ctx)
+void visit_conclude(struct visit *v, const struct visit_rules *r, int64_t now_ms, uint64_t rnd)
 {
 	struct fw_fetch *f = &v->fetch;
 	int64_t due_was = v->lease->feed.due_at_ms;
+	uint32_t item_n = v->outcome.visit.item_n;
 
-	if (v->our_network) {
-		struct fw_err what = f->err;
-
-		f->kind = FW_VISIT_LOCAL;
-		fw_err_set(&f->err, FW_EIO, "our own network seems to be down: %s", what.text);
-	}
-	reading(ctx, true);
-	if (f->kind == FW_VISIT_OK)
-		visit_read(v, r, now_ms);
-	else
-		visit_salvage(v, r, now_ms);
 	v->outcome.visit = f->visit;
+	v->outcome.visit.item_n = item_n;
 	v->outcome.visit.feed_id = v->feed.id;
 	v->outcome.visit.run_id = r->run_id;
 	v->outcome.visit.slot = v->slot;
-	if (v->doc)
-		visit_rows(v);
-	if (v->arena.failed)
-		visit_drop(v);
-	reading(ctx, false);
 	if (v->doc && f->kind == FW_VISIT_OK)
 		state_meta(v);
 	if (f->kind == FW_VISIT_OK || f->kind == FW_VISIT_SAME)
@@ -505,6 +536,12 @@ void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, 
 		v->outcome.visit.lateness_ms = (uint32_t)FW_MIN(f->visit.at_ms - due_was, (int64_t)UINT32_MAX);
 	v->held_bytes = f->body.cap + v->arena.used_bytes;
 	v->end = VISIT_COMMIT;
+}
+
+void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, uint64_t rnd)
+{
+	visit_read(v, r, now_ms);
+	visit_conclude(v, r, now_ms, rnd);
 }
 
 void visit_weather_again(struct visit *v, const struct fw_weather *w, int64_t mono_ms)

@@ -2,7 +2,8 @@
 /*
  * One visit: a lent feed on its way through fetch, parse, schedule and store.
  *
- * The loop thread owns a visit from visit_start() until it puts it on the outcome ring; the store thread owns it until it puts
+ * The loop thread owns a visit from visit_start() until it puts it on the outcome ring, but for the time in which a thread of its own reads
+ * a large document (reader.h); the store thread owns it until it puts
  * it on the spent ring; then the loop thread again. The document borrows from the fetched body, the outcome borrows from both
  * and from the lease: none of them is touched before the visit is spent.
  *
@@ -83,6 +84,7 @@ struct visit {
 	struct quota quota;
 	int64_t sent_us;           /* monotonic: its last request to its host; 0: there was none */
 	size_t held_bytes;         /* body and arena, counted against the worker's limit until spent */
+	bool large;                /* read by the reading thread: counted against that one's limit */
 	void *worker;
 	struct visit *next;
 };
@@ -91,6 +93,7 @@ struct visit_rules { /* settings a visit needs */
 	struct fw_due_policy due;
 	struct host_rules host;
 	struct fw_limits limits;
+	size_t parse_memory;       /* setting parse_memory_bytes; 0: none */
 	int64_t run_id;
 };
 
@@ -103,21 +106,25 @@ struct visit_reading { /* what a body turned out to be */
 	struct fw_err err;         /* set unless kind is OK */
 };
 
-/* Read the body of an ended fetch; document and links live in the arena and borrow from the fetch. */
-void visit_parse(const struct fw_fetch *f, const struct fw_limits *limits, int64_t now_ms, struct fw_arena *a,
-	struct visit_reading *out);
+/*
+ * Read the body of an ended fetch; document and links live in the arena and borrow from the fetch. Takes no more memory than
+ * rows_memory(), which stays the arena's ceiling; what failed leaves the arena empty.
+ */
+void visit_parse(const struct fw_fetch *f, const struct visit_rules *r, int64_t now_ms, struct fw_arena *a, struct visit_reading *out);
 
 /* Fill in the request from the lease. */
 void visit_prepare(struct visit *v, int64_t now_ms);
 /*
- * The fetch has ended: read the document, decide when to come again, and write down the outcome. Pure but for the arena and the
- * time the parse took.
- * reading is called with true before bytes from outside are parsed, and with false after (poison documents are found by it).
+ * The fetch has ended. First half: read the document, and make rows of it. Pure but for the visit and the time the parse took, so it may
+ * run on another thread than the rest.
  */
-void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, uint64_t rnd,
-	void (*reading)(void *ctx, bool on), void *ctx);
+void visit_read(struct visit *v, const struct visit_rules *r, int64_t now_ms);
+/* Second half: decide when to come again, and write down the outcome. Pure but for the visit. */
+void visit_conclude(struct visit *v, const struct visit_rules *r, int64_t now_ms, uint64_t rnd);
+/* Both. */
+void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, uint64_t rnd);
 /*
- * Before visit_finish(): what the fetch says of our own network (sched/weather.h), and whether its failure is to be laid at our own
+ * Before both: what the fetch says of our own network (sched/weather.h), and whether its failure is to be laid at our own
  * door. True: the weather has changed.
  */
 bool visit_weather(struct visit *v, struct fw_weather *w, int64_t mono_ms);

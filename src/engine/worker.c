@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The loop thread of a worker: takes leases, keeps the transfer slots full, reads what comes back, hands outcomes to the store
- * thread. Never blocks: no SQL, no disk, no name look-up happens here.
+ * The loop thread of a worker: takes leases, keeps the transfer slots full, reads what comes back (large documents are read beside it:
+ * reader.h), hands outcomes to the store thread. Never blocks: no SQL, no disk, no name look-up happens here.
  *
  * Draining (signal, control message, end of a --once, loss of the master): nothing new is started, leases not begun go back,
  * transfers in flight get drain_timeout_ms, then they are cancelled and go back too. Told to hurry, it leaves at once.
@@ -23,10 +23,12 @@
 #include "base/str.h"
 #include "engine/host_pause.h"
 #include "engine/lane.h"
+#include "engine/reader.h"
 #include "engine/settings.h"
 
 #define BEAT_EVERY_MS 500
 #define SIGNAL_N 4
+#define READING_MAX_MS (30 * FW_SECOND_MS) /* of a large document: no linear parse takes as long */
 #define DOUBT_MIN 64         /* visits that may wait for the verdict on our network, or as many as there are slots */
 #define DOUBT_LEASE_MS (2 * FW_SECOND_MS) /* ... but not when their lease is about to run out */
 #define COOLED_N 64
@@ -51,6 +53,7 @@ struct worker {
 	uv_loop_t loop;
 	struct fw_net net;
 	struct fw_fetcher *fetcher;
+	struct reader reader;
 	struct visit *visit;         /* all of them */
 	struct visit *free;
 	struct visit **in_slot;      /* by slot: in flight */
@@ -82,6 +85,7 @@ struct worker {
 };
 
 static void start_more(struct worker *w);
+static void doubts_settle(struct worker *w);
 static void on_gap_over(uv_timer_t *t);
 
 static void line_put(struct line *l, struct lent *lent)
@@ -131,31 +135,17 @@ static void name_leave(struct worker *w, struct lent *lent)
 
 /* ---- visits ---------------------------------------------------------------------------------------------------------------------- */
 
-static void on_reading(void *ctx, bool on)
-{
-	struct visit *v = ctx;
-	struct worker *w = v->worker;
-
-	atomic_store(&w->o->shared->reading_feed_id, on ? v->feed.id : 0);
-#ifdef FW_TEST_HOOKS
-	{
-		const char *part = getenv("FEEDWHEEL_TEST_CRASH");
-
-		if (on && part && fw_str_find(v->feed.url, fw_str(part)))
-			abort();
-	}
-#endif
-}
-
 static void hand_over(struct worker *w, struct visit *v, enum visit_end end)
 {
 	v->end = end;
 	w->pending++;
-	if (atomic_fetch_add(&w->lane.held_bytes, v->held_bytes) + v->held_bytes >= w->lane.held_max && !w->draining)
+	if (v->large)
+		reader_hold(&w->reader, v);
+	else if (atomic_fetch_add(&w->lane.held_bytes, v->held_bytes) + v->held_bytes >= w->lane.held_max && !w->draining)
 		fw_fetcher_hold(w->fetcher, true); /* what ends now waits undecoded for its turn */
 	if (!fw_ring_put(&w->lane.outcomes, v))
 		abort(); /* the ring holds as many as there are visits */
-	fw_lane_outcome_put(&w->lane, w->draining || (!w->in_flight && !waiting(w)) || v->lease->feed.due_at_ms <= FW_DUE_FIRST);
+	fw_lane_outcome_put(&w->lane, w->draining || (!w->in_flight && !waiting(w) && !w->reader.n) || v->lease->feed.due_at_ms <= FW_DUE_FIRST);
 }
 
 static void slot_free(struct worker *w, struct visit *v)
@@ -171,7 +161,7 @@ static void slot_free(struct worker *w, struct visit *v)
 
 static void end_if_drained(struct worker *w)
 {
-	if (w->draining && !w->in_flight && !waiting(w) && !atomic_load(&w->lane.loop_done)) {
+	if (w->draining && !w->in_flight && !waiting(w) && !w->reader.n && !atomic_load(&w->lane.loop_done)) {
 		atomic_store(&w->lane.loop_done, true);
 		fw_lane_wake_store(&w->lane);
 	}
@@ -271,11 +261,12 @@ static bool is_cooled(const struct worker *w, int64_t host)
 	return false;
 }
 
-static void visit_over(struct worker *w, struct visit *v)
+/* It is read: what becomes of it. */
+static void visit_settle(struct worker *w, struct visit *v)
 {
 	int64_t host = v->lent->item.host, cooldown_ms;
 
-	visit_finish(v, &w->lane.rules, fw_now_ms(), next_random(w), on_reading, v);
+	visit_conclude(v, &w->lane.rules, fw_now_ms(), next_random(w));
 	host_pause_learn(w->pauses, v, fw_now_ms());
 	v->lent->parsed_us = fw_mono_us();
 	atomic_store_explicit(&w->o->shared->last_done_us, v->lent->parsed_us, memory_order_relaxed);
@@ -285,10 +276,32 @@ static void visit_over(struct worker *w, struct visit *v)
 	cool(w, host, cooldown_ms);
 }
 
+static void visit_over(struct worker *w, struct visit *v)
+{
+	if (v->fetch.coded) {
+		reader_put(&w->reader, v);
+		return;
+	}
+	reading_begin(w->o->shared, v);
+	visit_read(v, &w->lane.rules, fw_now_ms());
+	reading_end(w->o->shared, v);
+	visit_settle(w, v);
+}
+
+static void on_read(struct visit *v)
+{
+	struct worker *w = v->worker;
+
+	visit_settle(w, v);
+	start_more(w);
+	doubts_settle(w);
+	end_if_drained(w);
+}
+
 /* A --once of which nothing is left but what waits here. */
 static bool none_can_tell(const struct worker *w)
 {
-	return w->o->once && !w->in_flight && !waiting(w) && atomic_load(&w->lane.tail);
+	return w->o->once && !w->in_flight && !w->reader.n && !waiting(w) && atomic_load(&w->lane.tail);
 }
 
 static bool waited_enough(const struct worker *w, const struct visit *v, int64_t mono_ms)
@@ -404,9 +417,10 @@ static void visit_start(struct worker *w, struct lent *lent)
 static void grant(struct worker *w)
 {
 	struct lane *l = &w->lane;
-	size_t at_hand = w->in_flight + fw_plan_ready(w->queue) + w->granted, all = w->in_flight + waiting(w) + w->granted, more;
+	size_t at_hand = w->in_flight + fw_plan_ready(w->queue) + w->granted, all = w->in_flight + waiting(w) + w->granted + w->reader.n, more;
 
-	if (w->draining || at_hand >= l->cap || all >= l->lease_max || w->pending >= l->pending_max || atomic_load(&l->held_bytes) >= l->held_max)
+	if (w->draining || at_hand >= l->cap || all >= l->lease_max || w->pending >= l->pending_max ||
+	    atomic_load(&l->held_bytes) >= l->held_max || w->reader.coded_bytes >= (size_t)l->config->max_buffered_bytes)
 		return;
 	more = FW_MIN(l->cap - at_hand, l->lease_max - all);
 	w->granted += more;
@@ -605,6 +619,8 @@ static void take_spent(struct worker *w)
 	struct visit *v;
 
 	while ((v = fw_ring_take(&w->lane.spent)) != NULL) {
+		if (v->large)
+			reader_spent(&w->reader, v);
 		visit_reset(v);
 		v->next = w->free;
 		w->free = v;
@@ -617,12 +633,18 @@ static void take_spent(struct worker *w)
 static void on_drain_timeout(uv_timer_t *t)
 {
 	struct worker *w = t->data;
+	struct visit *v;
 
-	fw_info("%u transfers did not end in time; their feeds go back", w->in_flight);
+	fw_info("%zu transfers did not end in time; their feeds go back", w->in_flight + w->reader.n);
+	while ((v = reader_take_back(&w->reader)) != NULL) {
+		v->held_bytes = 0;
+		hand_over(w, v, VISIT_RELEASE);
+	}
 	for (uint32_t i = 0; i < w->lane.slots + SPARE_SLOTS; i++) {
 		if (w->in_slot[i])
 			fw_fetch_cancel(&w->in_slot[i]->fetch);
 	}
+	end_if_drained(w);
 }
 
 /* Has it been silent for longer than it ever was, so that waiting for it does not pay? */
@@ -646,7 +668,7 @@ static void on_patience(uv_timer_t *t)
 	uint32_t slots = w->lane.slots + SPARE_SLOTS;
 
 	doubts_settle(w);
-	if (w->draining || !w->in_flight || waiting(w) || !atomic_load(&w->lane.tail) ||
+	if (w->draining || !w->in_flight || waiting(w) || w->reader.n || !atomic_load(&w->lane.tail) ||
 	    fw_mono_us() - w->started_us < PATIENCE_RUN * patience_us)
 		return;
 	for (uint32_t i = 0; i < slots; i++) {
@@ -673,7 +695,7 @@ static void drain(struct worker *w)
 	fw_fetcher_hold(w->fetcher, false);
 	unqueue(w, FW_PLAN_ALL);
 	doubts_settle(w);
-	if (w->in_flight)
+	if (w->in_flight || w->reader.n)
 		uv_timer_start(&w->drain_timer, on_drain_timeout, (uint64_t)w->lane.config->drain_timeout_ms, 0);
 	end_if_drained(w);
 }
@@ -684,8 +706,9 @@ static void close_all(struct worker *w)
 		return;
 	w->closing = true;
 	drain(w);
-	if (w->in_flight) /* the store thread gave up: no use in waiting */
+	if (w->in_flight || w->reader.n) /* the store thread gave up: no use in waiting */
 		on_drain_timeout(&w->drain_timer);
+	reader_close(&w->reader);
 	uv_close((uv_handle_t *)&w->lane.to_loop, NULL);
 	uv_close((uv_handle_t *)&w->beat, NULL);
 	uv_close((uv_handle_t *)&w->drain_timer, NULL);
@@ -721,7 +744,8 @@ static void on_beat(uv_timer_t *t)
 {
 	struct worker *w = t->data;
 
-	atomic_store(&w->o->shared->beat_mono_ms, fw_mono_ms());
+	if (!w->reader.since_ms || fw_mono_ms() - w->reader.since_ms < READING_MAX_MS) /* a document in which it never ends is found so too */
+		atomic_store(&w->o->shared->beat_mono_ms, fw_mono_ms());
 	fw_log_own_up();
 	doubts_settle(w);
 	if (!w->closing)
@@ -864,7 +888,13 @@ static int handles_init(struct worker *w, struct fw_err *err)
 	rc = fw_settings_net(w->o->config, w->lane.slots + SPARE_SLOTS, &w->net, err);
 	if (rc)
 		return rc;
-	return fw_fetcher_create(&w->loop, &w->net.fetch, &w->fetcher, err);
+	w->net.fetch.eager_bytes = READER_LARGE_BYTES;
+	rc = fw_fetcher_create(&w->loop, &w->net.fetch, &w->fetcher, err);
+	if (rc)
+		return rc;
+	w->reader = (struct reader){.loop = &w->loop, .fetcher = w->fetcher, .rules = &w->lane.rules, .shared = w->o->shared, .done = on_read};
+	reader_init(&w->reader);
+	return reading_watch(w->o->shared, err);
 }
 
 static void worker_finish(struct worker *w)

@@ -23,10 +23,14 @@ enum worker_exit { /* exit codes of a worker; a signal means it crashed */
 	WORKER_LEFT = 13,     /* by a signal, or because the master is gone */
 };
 
+#define READING_NOTHING (-1)
+
 struct worker_shared {
 	/* the worker writes */
 	_Atomic int64_t beat_mono_ms;      /* the loop's sign of life */
 	_Atomic int64_t reading_feed_id;   /* bytes of this feed are being parsed right now; 0: none */
+	_Atomic int64_t reading_large_id;  /* the same beside the loop */
+	_Atomic int64_t died_reading_id;   /* what the thread was reading that a signal killed, or READING_NOTHING; 0: no signal we saw */
 	_Atomic int64_t total;             /* once: feeds due at the start (worker 0 counts) */
 	_Atomic int64_t last_done_us;      /* monotonic: when its last visit so far was over */
 	struct {

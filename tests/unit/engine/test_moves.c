@@ -76,12 +76,6 @@ static void knows(const char *body)
 	OK(fw_deliver(st, config, &in, 0, &d, &err));
 }
 
-static void on_reading(void *ctx, bool on)
-{
-	(void)ctx;
-	(void)on;
-}
-
 /* A visit of feed 1 that was redirected for good, this often before; up to what is handed to the commit. */
 static void visit_moved(const char *body, uint32_t seen_n)
 {
@@ -105,7 +99,7 @@ static void visit_moved(const char *body, uint32_t seen_n)
 	V.fetch.http_status = 200;
 	V.fetch.final_url = V.fetch.permanent_url = NEW;
 	fw_buf_adds(&V.fetch.body, body);
-	visit_finish(&V, &r, fw_now_ms(), 42, on_reading, NULL);
+	visit_finish(&V, &r, fw_now_ms(), 42);
 }
 
 static void commit(void)

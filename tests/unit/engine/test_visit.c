@@ -19,14 +19,8 @@
 static struct visit V;
 static struct fw_lease L;
 static struct lease_batch B;
-static int64_t reading_n;
 static struct visit_rules RULES;
 
-static void on_reading(void *ctx, bool on)
-{
-	(void)ctx;
-	reading_n += on ? 1 : -1;
-}
 
 static void setup(void)
 {
@@ -38,7 +32,6 @@ static void setup(void)
 	V.lease = &L;
 	V.batch = &B;
 	V.slot = 3;
-	reading_n = 0;
 }
 
 static void teardown(void)
@@ -60,8 +53,7 @@ static void visit_go(enum fw_visit_kind kind, int status, const char *body)
 		V.fetch.final_url = L.feed.url;
 	if (body)
 		fw_buf_adds(&V.fetch.body, body);
-	visit_finish(&V, &r, NOW, 42, on_reading, NULL);
-	ck_assert_int_eq(reading_n, 0);
+	visit_finish(&V, &r, NOW, 42);
 	ck_assert_int_eq(V.end, VISIT_COMMIT);
 	ck_assert_int_eq(V.outcome.feed_id, 5);
 	ck_assert_int_eq(V.outcome.fence, 7);
@@ -328,6 +320,40 @@ START_TEST(memory_runs_out) /* invariant 2: all entries, or the document comes a
 }
 END_TEST
 
+START_TEST(ceiling) /* a document that takes too much memory is its feed's failure, with the setting's name; nothing of it is kept */
+{
+	struct fw_buf doc = FW_BUF_INIT(0);
+	struct visit_rules r = {.parse_memory = (size_t)1 << 20};
+
+	fw_buf_adds(&doc, "{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"t\",\"items\":[{\"id\":\"1\",\"_x\":[");
+	for (int i = 0; i < 900; i++)
+		fw_buf_addf(&doc, "%s[{},{},{},{}]", i ? "," : "");
+	fw_buf_adds(&doc, "]}]}");
+	fw_due_policy_default(&r.due);
+	for (int given = 0; given < 2; given++) {
+		teardown();
+		setup();
+		visit_prepare(&V, NOW);
+		V.fetch.kind = FW_VISIT_OK;
+		V.fetch.final_url = L.feed.url;
+		fw_buf_addstr(&V.fetch.body, fw_buf_str(&doc));
+		visit_finish(&V, &r, NOW, 42);
+		if (given) {
+			ck_assert_int_eq(V.fetch.kind, FW_VISIT_OK);
+			ck_assert_uint_eq(V.outcome.entry_n, 1);
+			continue;
+		}
+		ck_assert_int_eq(V.fetch.kind, FW_VISIT_LIMIT);
+		ck_assert_ptr_nonnull(strstr(V.fetch.err.text, "parse_memory_bytes"));
+		ck_assert_uint_eq(V.feed.fail_n, 1);
+		ck_assert(V.outcome.entry_n == 0 && !(V.outcome.groups & FW_GROUP_VALIDATORS));
+		ck_assert_uint_lt(V.held_bytes, 65536);
+		r.parse_memory = (size_t)64 << 20;
+	}
+	fw_buf_finish(&doc);
+}
+END_TEST
+
 START_TEST(gone) /* FRB 114 */
 {
 	fw_err_set(&V.fetch.err, FW_EGONE, "HTTP 410");
@@ -421,7 +447,7 @@ START_TEST(phases) /* what a visit takes, by its phases */
 	V.fetch.http_status = 304;
 	V.fetch.final_url = L.feed.url;
 	V.fetch.visit = (struct fw_visit){.dns_us = 10000, .connect_us = 30000, .tls_us = 0, .first_byte_us = 90000, .total_us = 100000};
-	visit_finish(&V, &(struct visit_rules){.run_id = 1}, NOW, 42, on_reading, NULL);
+	visit_finish(&V, &(struct visit_rules){.run_id = 1}, NOW, 42);
 	fw_expect_parts(V.feed.expect_parts, V.feed.expect_us, part_us);
 	ck_assert_int_eq(V.feed.expect_us, 100000);
 	ck_assert_int_eq(part_us[FW_PHASE_TLS], 0);
@@ -605,7 +631,7 @@ START_TEST(clock_jumps) /* the wall clock goes forth and back by years: nothing 
 		fw_buf_adds(&V.fetch.body, DOC);
 	else if (kind != FW_VISIT_NOT_MODIFIED)
 		fw_err_set(&V.fetch.err, FW_ENET, "x");
-	visit_finish(&V, &r, now_ms, 42, on_reading, NULL);
+	visit_finish(&V, &r, now_ms, 42);
 	ck_assert_int_gt(V.feed.due_at_ms, now_ms + FW_MINUTE_MS);
 	ck_assert_int_le(V.feed.due_at_ms, now_ms + (kind == FW_VISIT_GONE ? 200 : kind == FW_VISIT_HTTP ? 8 : 3) * FW_DAY_MS);
 	ck_assert_int_le(V.outcome.host_cooldown_ms, now_ms + 7 * FW_DAY_MS);
@@ -655,6 +681,7 @@ int main(void)
 	tcase_add_test(t, broken_off);
 	tcase_add_test(t, own_fault);
 	tcase_add_test(t, memory_runs_out);
+	tcase_add_test(t, ceiling);
 	tcase_add_test(t, gone);
 	tcase_add_loop_test(t, strained, 0, 12);
 	tcase_add_loop_test(t, strained_name, 0, 7);
