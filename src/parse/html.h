@@ -12,9 +12,12 @@ bool fw_html_has_markup(struct fw_str s);
 /* Markup stripped, references decoded, white space collapsed, block elements and <br> as spaces; script and style dropped.
  * Fast path without a tree. Borrowed when nothing changes. */
 struct fw_str fw_html_text(struct fw_arena *a, struct fw_str html);
-enum { FW_HTML_DATA_IMAGES = 1 << 16 }; /* beside FW_PRINT_*: keep small data: images of safe types */
+enum { /* beside FW_PRINT_* */
+	FW_HTML_DATA_IMAGES = 1 << 16, /* keep small data: images of safe types */
+	FW_HTML_NO_TREE = 1 << 17,     /* as if it were too large for one */
+};
 /*
- * Sanitised HTML appended to out; flags are FW_PRINT_NO_PIXELS and FW_HTML_DATA_IMAGES. Idempotent; linear. What is kept: text
+ * Sanitised HTML appended to out; flags are FW_PRINT_NO_PIXELS and FW_HTML_*. Idempotent; linear. What is kept: text
  * elements, lists, tables, images, audio and video; no scripts, frames, forms, SVG, MathML, ids, classes. Errors: FW_ENOMEM,
  * FW_ELIMIT (out's ceiling).
  */

@@ -2,10 +2,11 @@
 /*
  * HTML made safe (WEB-01 ... WEB-03).
  *
- * Three roads, one writer. Orderly HTML (most of what feeds hold) is written straight from its tokens, elements whose end tag may
+ * Two roads, one writer. Orderly HTML (most of what feeds hold) is written straight from its tokens, elements whose end tag may
  * be left out closed where the standard closes them. What is not orderly (crossed tags, text between table rows ...) is given to
- * gumbo, which builds the tree a browser would build, and the writer walks that tree. What is so hostile that the tree would not
- * fit into memory is shown as plain text.
+ * gumbo, which builds the tree a browser would build, and the writer walks that tree. What is too large for that, or so hostile that the
+ * tree does not fit into memory, takes the straight road all the same, and is bent: what stands in the way of a tag is closed, text
+ * between cells gets one. That looks a little different from what a browser makes of it, and costs a fifth.
  *
  * Gumbo takes quadratic time for deep nesting and unbounded memory for formatting elements that are opened again and again, and
  * frees its tree recursively. So it gets only elements that we keep, nested at most FW_HTML_DEPTH deep, with at most MAX_FORMAT
@@ -22,6 +23,7 @@
 
 #define MAX_FORMAT 24
 #define MAX_ATTRS 60
+#define TREE_BYTES ((size_t)320 << 10) /* of HTML that gets a tree: it takes 0.2 us for a byte */
 
 static bool next_in_tag(struct fw_html_attrs *it, struct fw_arena *a, struct fw_str *name, struct fw_str *value)
 {
@@ -107,7 +109,33 @@ static bool make_room(struct fw_html_writer *w, enum fw_el el)
 	return fw_html_fits(w, el);
 }
 
-static bool straight_open(struct fw_html_writer *w, struct fw_html_tokenizer *z, const struct fw_html_token *t)
+/* Between cells: in one. */
+static bool open_cell(struct fw_html_writer *w)
+{
+	if (!(fw_el_flags(fw_html_top(w)) & FW_EL_NO_TEXT))
+		return true;
+	return make_table_room(w, FW_E_TD) && fw_html_open(w, FW_E_TD, NULL);
+}
+
+/* Close whatever keeps el from where it wants to be. False: it is left out. */
+static bool bend(struct fw_html_writer *w, enum fw_el el)
+{
+	unsigned flags = fw_el_flags(el);
+
+	if (!(flags & FW_EL_TABLE) && !open_cell(w))
+		return false;
+	if (el == FW_E_LI || el == FW_E_A)
+		close_n(w, fw_html_depth_of(w, el));
+	if (el == FW_E_DD || el == FW_E_DT) {
+		close_n(w, fw_html_depth_of(w, FW_E_DD));
+		close_n(w, fw_html_depth_of(w, FW_E_DT));
+	}
+	if (flags & FW_EL_CLOSES_P)
+		close_n(w, fw_html_depth_of(w, FW_E_P));
+	return fw_html_fits(w, el);
+}
+
+static bool straight_open(struct fw_html_writer *w, struct fw_html_tokenizer *z, const struct fw_html_token *t, bool bent)
 {
 	struct fw_html_attrs attrs = {.next = next_in_tag, .text = t->attrs};
 	enum fw_el el = t->el == FW_E_IMAGE ? FW_E_IMG : t->el;
@@ -118,21 +146,21 @@ static bool straight_open(struct fw_html_writer *w, struct fw_html_tokenizer *z,
 			fw_html_skip(z, t);
 		return true;
 	}
-	if (flags & FW_EL_TABLE && !fw_html_depth_of(w, FW_E_TABLE)) /* parts of no table are nothing */
+	if (flags & FW_EL_TABLE && !w->open_n[FW_E_TABLE]) /* parts of no table are nothing */
 		return true;
-	if (!make_room(w, el))
-		return false;
+	if (!make_room(w, el) && !(bent && bend(w, el)))
+		return bent;
 	(void)fw_html_open(w, el, &attrs);
 	return true;
 }
 
-static bool straight_close(struct fw_html_writer *w, enum fw_el el)
+static bool straight_close(struct fw_html_writer *w, enum fw_el el, bool bent)
 {
 	unsigned flags = fw_el_flags(el);
 	size_t depth;
 
 	if (el == FW_E_BR)
-		return fw_html_fits(w, el) && fw_html_open(w, el, NULL);
+		return fw_html_fits(w, el) ? fw_html_open(w, el, NULL) : bent;
 	if (!(flags & FW_EL_KEEP) || flags & FW_EL_VOID)
 		return true;
 	depth = fw_html_depth_of(w, el);
@@ -142,14 +170,14 @@ static bool straight_close(struct fw_html_writer *w, enum fw_el el)
 		close_n(w, depth);
 		return true;
 	}
-	if (!only_above(w, depth, flags & FW_EL_SPECIAL ? FW_EL_FORMAT : FW_EL_FORMAT | FW_EL_SPECIAL))
+	if (!bent && !only_above(w, depth, flags & FW_EL_SPECIAL ? FW_EL_FORMAT : FW_EL_FORMAT | FW_EL_SPECIAL))
 		return false;
 	close_n(w, depth);
 	return true;
 }
 
 /* Text as written in the document; raw: without character references. */
-static bool straight_text(struct fw_html_writer *w, struct fw_str s, bool raw)
+static bool straight_text(struct fw_html_writer *w, struct fw_str s, bool raw, bool bent)
 {
 	if (!raw && memchr(s.p, '&', s.len))
 		s = fw_entity_decode(w->scratch, s);
@@ -157,11 +185,11 @@ static bool straight_text(struct fw_html_writer *w, struct fw_str s, bool raw)
 		s = fw_str_sub(s, 1, s.len);
 	else if (w->pre && s.len > 1 && s.p[0] == '\r' && s.p[1] == '\n')
 		s = fw_str_sub(s, 2, s.len);
-	return fw_html_write_text(w, s);
+	return fw_html_write_text(w, s) || (bent && (!open_cell(w) || fw_html_write_text(w, s)));
 }
 
-/* False: not orderly; what was written is to be forgotten. */
-static bool straight(struct fw_html_writer *w, struct fw_str html)
+/* False: not orderly; what was written is to be forgotten. bent: it is made to be. */
+static bool straight(struct fw_html_writer *w, struct fw_str html, bool bent)
 {
 	struct fw_html_tokenizer z;
 	struct fw_html_token t;
@@ -170,13 +198,13 @@ static bool straight(struct fw_html_writer *w, struct fw_str html)
 	fw_html_start(&z, html);
 	for (fw_html_next(&z, &t); ok && t.kind != FW_HTML_END && !w->out->rc; fw_html_next(&z, &t)) {
 		if (t.kind == FW_HTML_TEXT)
-			ok = straight_text(w, t.text, false);
+			ok = straight_text(w, t.text, false, bent);
 		else if (t.kind == FW_HTML_RAW && !(fw_el_flags(t.el) & FW_EL_DROP))
-			ok = straight_text(w, t.text, t.el == FW_E_XMP);
+			ok = straight_text(w, t.text, t.el == FW_E_XMP, bent);
 		else if (t.kind == FW_HTML_OPEN)
-			ok = straight_open(w, &z, &t);
+			ok = straight_open(w, &z, &t, bent);
 		else if (t.kind == FW_HTML_CLOSE)
-			ok = straight_close(w, t.el);
+			ok = straight_close(w, t.el, bent);
 	}
 	if (ok)
 		close_n(w, w->n);
@@ -184,6 +212,12 @@ static bool straight(struct fw_html_writer *w, struct fw_str html)
 }
 
 /* ---- the road through the tree --------------------------------------------------------------------------------------------- */
+
+static void pop_n(struct fw_html_writer *s, size_t n)
+{
+	while (n--)
+		(void)fw_html_pop(s);
+}
 
 /*
  * What the tree builder will hold open, or a little more; kept in a writer's stack that is never written.
@@ -196,7 +230,7 @@ static bool nest_open(struct fw_html_writer *s, size_t *format_n, enum fw_el el)
 
 	if (flags & FW_EL_TABLE) {
 		while (s->n && fw_html_top(s) != FW_E_TABLE && !fw_html_fits(s, el))
-			s->n--;
+			(void)fw_html_pop(s);
 	} else if (el == FW_E_LI || el == FW_E_DD || el == FW_E_DT) {
 		depth = fw_html_depth_of(s, el);
 		if (!depth && el != FW_E_LI)
@@ -205,12 +239,12 @@ static bool nest_open(struct fw_html_writer *s, size_t *format_n, enum fw_el el)
 	if (flags & FW_EL_CLOSES_P && !depth && fw_html_top(s) == FW_E_P)
 		depth = 1;
 	if (depth && only_implied_above(s, depth))
-		s->n -= depth;
+		pop_n(s, depth);
 	if (flags & FW_EL_VOID)
 		return true;
 	if (s->n == FW_HTML_DEPTH || (flags & FW_EL_FORMAT && *format_n == MAX_FORMAT))
 		return false;
-	s->open[s->n++] = el;
+	fw_html_push(s, el);
 	*format_n += (flags & FW_EL_FORMAT) != 0;
 	return true;
 }
@@ -224,10 +258,11 @@ static void nest_close(struct fw_html_writer *s, size_t *format_n, enum fw_el el
 	if (!depth || (!(flags & (FW_EL_SPECIAL | FW_EL_FORMAT)) && !only_above(s, depth, FW_EL_SPECIAL)))
 		return;
 	if (flags & FW_EL_FORMAT && !only_above(s, depth, FW_EL_SPECIAL)) { /* blocks inside a formatting element stay open */
+		s->open_n[el]--;
 		memmove(&s->open[at], &s->open[at + 1], (depth - 1) * sizeof(s->open[0]));
 		s->n--;
 	} else {
-		s->n = at;
+		pop_n(s, depth);
 	}
 }
 
@@ -406,21 +441,10 @@ static bool by_tree(struct fw_html_writer *w, struct fw_str html)
 
 /* ---- the doors -------------------------------------------------------------------------------------------------------------- */
 
-static void as_text(struct fw_html_writer *w, struct fw_str html)
-{
-	struct fw_str text = fw_html_text(w->scratch, html);
-
-	if (!text.len)
-		return;
-	(void)fw_html_open(w, FW_E_P, NULL);
-	(void)fw_html_write_text(w, text);
-	fw_html_close(w);
-}
-
 /* Take back what was written behind start. */
 static void forget(struct fw_html_writer *w, size_t start)
 {
-	w->n = 0;
+	pop_n(w, w->n);
 	w->pre = false;
 	w->out->len = start;
 	if (w->out->p)
@@ -439,11 +463,11 @@ int fw_html_sanitize(struct fw_str html, struct fw_str base, unsigned flags, str
 	fw_arena_init(&scratch, 0);
 	w.scratch = &scratch;
 	html = html.len ? valid_utf8(&scratch, html) : FW_STR("");
-	if (html.p && !straight(&w, html)) {
+	if (html.p && !straight(&w, html, false)) {
 		forget(&w, start);
-		if (!by_tree(&w, html)) {
+		if (flags & FW_HTML_NO_TREE || html.len > TREE_BYTES || !by_tree(&w, html)) {
 			forget(&w, start);
-			as_text(&w, html);
+			(void)straight(&w, html, true);
 		}
 	}
 	if (scratch.failed && !out->rc)

@@ -11,7 +11,7 @@ static bool ends_scope(enum fw_el el)
 
 size_t fw_html_depth_of(const struct fw_html_writer *w, enum fw_el el)
 {
-	for (size_t i = w->n; i > 0; i--) {
+	for (size_t i = w->open_n[el] ? w->n : 0; i > 0; i--) {
 		enum fw_el at = w->open[i - 1];
 
 		if (at == el)
@@ -28,7 +28,7 @@ size_t fw_html_depth_of(const struct fw_html_writer *w, enum fw_el el)
 /* Would an open li (dd, dt) be closed by another one that starts here? */
 static bool item_open(const struct fw_html_writer *w, enum fw_el a, enum fw_el b)
 {
-	for (size_t i = w->n; i > 0; i--) {
+	for (size_t i = w->open_n[a] || w->open_n[b] ? w->n : 0; i > 0; i--) {
 		enum fw_el at = w->open[i - 1];
 
 		if (at == a || at == b)
@@ -382,7 +382,7 @@ bool fw_html_open(struct fw_html_writer *w, enum fw_el el, const struct fw_html_
 		fw_buf_adds(w->out, " controls");
 	fw_buf_addc(w->out, '>');
 	if (!(fw_el_flags(el) & FW_EL_VOID))
-		w->open[w->n++] = el;
+		fw_html_push(w, el);
 	w->pre = el == FW_E_PRE;
 	return true;
 }
@@ -390,7 +390,7 @@ bool fw_html_open(struct fw_html_writer *w, enum fw_el el, const struct fw_html_
 void fw_html_close(struct fw_html_writer *w)
 {
 	fw_buf_adds(w->out, "</");
-	fw_buf_adds(w->out, fw_el_name(w->open[--w->n]));
+	fw_buf_adds(w->out, fw_el_name(fw_html_pop(w)));
 	fw_buf_addc(w->out, '>');
 	w->pre = false;
 }

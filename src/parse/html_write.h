@@ -19,6 +19,7 @@ struct fw_html_writer {
 	bool drop_pixels, data_images;
 	enum fw_el open[FW_HTML_DEPTH];
 	size_t n;
+	uint16_t open_n[FW_EL_COUNT]; /* how many of each are among them: most that is looked for is not */
 	bool pre; /* <pre> was just written: a newline right behind it would vanish */
 };
 
@@ -33,6 +34,20 @@ struct fw_html_attrs {
 static inline enum fw_el fw_html_top(const struct fw_html_writer *w)
 {
 	return w->n ? w->open[w->n - 1] : FW_EL_NONE;
+}
+
+static inline void fw_html_push(struct fw_html_writer *w, enum fw_el el)
+{
+	w->open[w->n++] = el;
+	w->open_n[el]++;
+}
+
+static inline enum fw_el fw_html_pop(struct fw_html_writer *w)
+{
+	enum fw_el el = w->open[--w->n];
+
+	w->open_n[el]--;
+	return el;
 }
 
 /* May el stand here? Void elements too. */
