@@ -35,6 +35,20 @@ enum {
  */
 FW_MUST_CHECK int fw_entry_json(struct fw_json *j, const struct fw_entry_row *r, unsigned flags, struct fw_err *err);
 
+/* Contents that were made safe, so that it is not done at every read. Any thread. */
+struct fw_view_cache;
+struct fw_view_cache *fw_view_cache_new(size_t max_bytes); /* NULL: out of memory */
+void fw_view_cache_free(struct fw_view_cache *c); /* NULL is fine */
+
+struct fw_view_work {
+	struct fw_view_cache *cache; /* NULL: none */
+	size_t bytes;                /* of contents that had to be made safe, and the processor's time that it took: added to */
+	int64_t cpu_us;
+};
+/* The same, with a cache, and an account of the work. */
+FW_MUST_CHECK int fw_entry_json_work(struct fw_json *j, const struct fw_entry_row *r, unsigned flags, struct fw_view_work *work,
+	struct fw_err *err);
+
 /*
  * Change `what` (FW_SET_*) of the feed that is now so, to members of *to. A new interval counts from the last visit, so the feed may come
  * due earlier. Errors: those of fw_store_feed_set().

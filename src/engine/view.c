@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: ISC */
 /* A feed, a visit and an entry, as scripts see them. */
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "feedwheel/view.h"
+#include "engine/view_cache.h"
 #include "base/banned.h"
+
+#define CACHE_FROM_BYTES ((size_t)16 << 10) /* what is shorter is made safe as fast as it is found */
 
 const char *fw_feed_state(const struct fw_feed *f)
 {
@@ -138,11 +142,28 @@ static void members_splice(struct fw_json *j, struct fw_str object)
 	j->need_comma = true;
 }
 
-static int content_member(struct fw_json *j, const struct fw_entry_row *r, unsigned flags, struct fw_err *err)
+static int64_t cpu_us(void)
 {
+	struct timespec t;
+
+	return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) ? 0 : (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+/* Of all that the safe form depends on, but for the sanitiser itself, which stays the same as long as this process does. */
+static uint64_t content_hash(const struct fw_entry_row *r, struct fw_str base)
+{
+	return fw_hash64_seed(r->content.p, r->content.len, fw_hash64_seed(base.p ? base.p : "", base.len, r->revision));
+}
+
+static int content_member(struct fw_json *j, const struct fw_entry_row *r, unsigned flags, struct fw_view_work *work, struct fw_err *err)
+{
+	struct fw_str base = r->content_base.len ? r->content_base : r->url;
+	bool keep = work->cache && r->content.len >= CACHE_FROM_BYTES;
 	struct fw_err why;
+	uint64_t hash = 0;
 	char *safe = NULL;
 	size_t len = 0;
+	int64_t begin;
 	int rc;
 
 	if (!r->content.p || r->content_type == FW_TEXT_NONE)
@@ -151,15 +172,33 @@ static int content_member(struct fw_json *j, const struct fw_entry_row *r, unsig
 		fw_json_str(j, r->content_type == FW_TEXT_PLAIN ? "content_text" : "content_html", r->content);
 		return 0;
 	}
-	rc = fw_sanitize(r->content, r->content_base.len ? r->content_base : r->url, 0, &safe, &len, &why);
+	if (keep) {
+		hash = content_hash(r, base);
+		if (view_cache_write(work->cache, r->id, hash, j, "content_html"))
+			return 0;
+	}
+	begin = cpu_us();
+	rc = fw_sanitize(r->content, base, 0, &safe, &len, &why);
+	work->bytes += r->content.len;
+	work->cpu_us += cpu_us() - begin;
 	if (rc)
 		return fw_err_set(err, rc, "entry %lld: %s", (long long)r->id, why.text);
 	fw_json_str(j, "content_html", (struct fw_str){safe, len});
-	free(safe);
+	if (keep)
+		view_cache_keep(work->cache, r->id, hash, safe, len);
+	else
+		free(safe);
 	return 0;
 }
 
 int fw_entry_json(struct fw_json *j, const struct fw_entry_row *r, unsigned flags, struct fw_err *err)
+{
+	struct fw_view_work work = {.cache = NULL};
+
+	return fw_entry_json_work(j, r, flags, &work, err);
+}
+
+int fw_entry_json_work(struct fw_json *j, const struct fw_entry_row *r, unsigned flags, struct fw_view_work *work, struct fw_err *err)
 {
 	char id[FW_RFC3339_MAX];
 	int rc = 0;
@@ -171,7 +210,7 @@ int fw_entry_json(struct fw_json *j, const struct fw_entry_row *r, unsigned flag
 	str_member(j, "title", r->title);
 	str_member(j, "summary", r->summary);
 	if (flags & FW_VIEW_CONTENT)
-		rc = content_member(j, r, flags, err);
+		rc = content_member(j, r, flags, work, err);
 	if (fw_date_known(r->published_ms))
 		fw_json_time(j, "date_published", r->published_ms);
 	if (fw_date_known(r->updated_ms))

@@ -13,6 +13,9 @@
 
 #define LIMIT 50
 #define LIMIT_MAX 1000
+/* A page ends early when so much had to be made safe for it: two of them hold up those behind them no longer than that. */
+#define WORK_BYTES ((size_t)8 << 20)
+#define WORK_US 50000
 
 static const char CONTENT[] = "yes no raw";
 static const unsigned CONTENT_FLAGS[] = {FW_VIEW_CONTENT, 0, FW_VIEW_CONTENT | FW_VIEW_RAW};
@@ -23,13 +26,15 @@ struct list {
 	struct fw_feed feed;  /* whose they are; id 0: of all */
 	unsigned flags;
 	bool lines;
+	struct fw_view_work work;
 };
 
-static void entry_write(struct page *p, const struct fw_entry_row *e, unsigned flags)
+static void entry_write(struct list *l, const struct fw_entry_row *e)
 {
+	struct page *p = &l->p;
 	struct fw_err err;
 
-	if (fw_entry_json(&p->j, e, flags, &err)) /* the item is there, without its content */
+	if (fw_entry_json_work(&p->j, e, l->flags, &l->work, &err)) /* the item is there, without its content */
 		fw_warn("%s", err.text);
 	p->last_ms = FW_MAX(p->last_ms, e->changed_ms);
 }
@@ -38,13 +43,14 @@ static int entry_take(void *ctx, const struct fw_entry_row *e)
 {
 	struct list *l = ctx;
 
+	l->p.limit = l->work.bytes >= WORK_BYTES || l->work.cpu_us >= WORK_US ? l->p.n : l->p.limit;
 	if (!page_room(&l->p))
 		return 1;
 	if (l->q.oldest_first)
 		page_cursor(&l->p, "s%lld", (long long)e->id);
 	else
 		page_cursor(&l->p, "n%lld.%lld", (long long)fw_store_entry_date(e, e->seen_ms), (long long)e->id);
-	entry_write(&l->p, e, l->flags);
+	entry_write(l, e);
 	if (l->lines) {
 		fw_buf_addc(&l->p.out, '\n');
 		l->p.j.need_comma = false;
@@ -149,7 +155,7 @@ enum MHD_Result http_entry_list(struct request *r)
 {
 	struct fw_err err = {0};
 	enum MHD_Result ok;
-	struct list l = {.feed = {.id = 0}};
+	struct list l = {.feed = {.id = 0}, .work = {.cache = r->lane->h->views}};
 	int rc;
 
 	page_begin(&l.p, r);
@@ -174,7 +180,7 @@ static int one_take(void *ctx, const struct fw_entry_row *e)
 {
 	struct list *l = ctx;
 
-	entry_write(&l->p, e, l->flags);
+	entry_write(l, e);
 	return 0;
 }
 
@@ -182,7 +188,8 @@ enum MHD_Result http_entry_get(struct request *r)
 {
 	struct fw_err err = {0};
 	enum MHD_Result ok;
-	struct list l = {.q = {.after_id = r->id - 1, .before_id = r->id < INT64_MAX ? r->id + 1 : 0, .oldest_first = true, .limit = 1}};
+	struct list l = {.q = {.after_id = r->id - 1, .before_id = r->id < INT64_MAX ? r->id + 1 : 0, .oldest_first = true, .limit = 1},
+		.work = {.cache = r->lane->h->views}};
 	int content = 0, rc;
 
 	if (!http_param_word(r, "content", CONTENT, &content, &ok))

@@ -28,6 +28,7 @@
 #include "http/stream.h"
 #include "http/tokenless.h"
 
+struct fw_view_cache;
 struct http;
 struct request;
 
@@ -74,6 +75,7 @@ struct http {
 	_Atomic bool started;        /* what libmicrohttpd says from then on is of somebody's connection */
 	struct fw_ingest *ingest;
 	struct desk *desk;
+	struct fw_view_cache *views; /* contents made safe */
 	struct auth *auth;
 	struct conns *conns;
 	struct http_accept *accept;

@@ -15,10 +15,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "feedwheel/serve.h"
+#include "feedwheel/view.h"
 #include "http/bucket.h"
 #include "http/http.h"
 #include "base/banned.h"
 
+#define VIEWS_BYTES ((size_t)16 << 20) /* of contents that were made safe */
 #define SPARE_MAX 256           /* requests kept for use again, for each thread */
 #define SPARE_BODY_BYTES 16384
 #define HEADER_MAX_BYTES 16384  /* a connection's memory: request line and headers */
@@ -253,6 +255,7 @@ static void http_free(struct http *h)
 	buckets_destroy(h->pushes);
 	stream_destroy(h->stream);
 	desk_destroy(h->desk);
+	fw_view_cache_free(h->views);
 	auth_close(h->auth);
 	conns_destroy(h->conns);
 	http_log_destroy(h->log);
@@ -344,6 +347,8 @@ static int http_start(const struct fw_config *c, const struct fw_meter *meter, i
 		rc = conns_open(c, h->lane_n, !h->tls.key, &h->conns, err);
 	if (!rc)
 		rc = desk_open(c, &h->desk, err);
+	if (!rc && !(h->views = fw_view_cache_new(VIEWS_BYTES)))
+		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
 	if (!rc)
 		rc = auth_open(c, &h->auth, err);
 	if (!rc && (http_chores_make(h) || !(h->pushes = buckets_create(c->websub_pushes_max, c->websub_pushes_ms))))

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""Contents that take work to be made safe: a page ends early, none is left out, and what was made safe once is at hand."""
+import json
+import threading
+
+from door import door
+from harness import case, equal, holds, run
+
+COMMENT = "<!--" + "x" * 1900000 + "-->" # nothing is left of it
+MISNESTED = ["<dl><dd><dt>", "<a><b><i><u><s><p><div></a></b></i></u></s>", "<table><b>x</b><tr>y<td><i>z</table>", "<b>x<i>y</b>z</i>"]
+
+
+def stored(d, contents):
+    """A feed with an entry for each of these; the ids in order of storing."""
+    equal(d.ask("POST", "/v1/feeds", '{"url":"http://a.example/"}', {"Content-Type": "application/json"})[0], 201)
+    for i, content in enumerate(contents):
+        body = json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": "t", "items": [{"id": "e%02d" % i, "content_html": content}]})
+        status, _, said = d.ask("POST", "/v1/feeds/1/entries", body, {"Content-Type": "application/feed+json"})
+        equal(status // 100, 2, said)
+    return ["e%02d" % i for i in range(len(contents))]
+
+
+def walk(d, path):
+    """The items of each page."""
+    while path:
+        status, _, said = d.ask("GET", path)
+        equal(status, 200)
+        if not said["items"]:
+            break
+        yield said["items"]
+        path = said.get("next_url")
+
+
+@case("a page ends early when too much had to be made safe for it: nothing is left out, and the next time it is not done again") # F7
+def input_bytes(base):
+    with door(base) as d:
+        ids = stored(d, [COMMENT] * 12)
+        for path in "/v1/entries?limit=100&order=stored", "/v1/entries?limit=100":
+            pages = list(walk(d, path))
+            want = ids if "stored" in path else ids[::-1]
+            equal([i["id"] for p in pages for i in p], want, path)
+            equal({i["content_html"] for p in pages for i in p}, {""})
+            if "stored" in path: # 8 MiB end it, or the time
+                holds(len(pages) >= 3 and max(len(p) for p in pages) <= 5, [len(p) for p in pages])
+            else: # all are at hand
+                equal([len(p) for p in pages], [12])
+        equal([len(p) for p in walk(d, "/v1/entries?limit=100&content=raw&order=stored")], [5, 5, 2]) # that is told as it is: 8 MiB of it
+        equal([len(p) for p in walk(d, "/v1/entries?limit=100&content=no")], [12])
+
+
+@case("what was kept of a content goes when the content changes")
+def changed(base):
+    with door(base) as d:
+        stored(d, [COMMENT + "<p>one</p>"])
+        for word in "one", "one", "two", "two":
+            if word == "two":
+                body = json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": "t",
+                                   "items": [{"id": "e00", "content_html": COMMENT + "<p>two</p>"}]})
+                equal(d.ask("POST", "/v1/feeds/1/entries", body, {"Content-Type": "application/feed+json"})[0] // 100, 2)
+            [[item]] = walk(d, "/v1/entries")
+            equal(item["content_html"], "<p>%s</p>" % word)
+            equal(d.ask("GET", "/v1/entries/%d" % item["_store"]["entry"])[2]["content_html"], "<p>%s</p>" % word)
+
+
+@case("entries that are slow to make safe: who walks them gets all, several at a time and with others in between")
+def slow(base):
+    with door(base, conf="serve_readers = 2\n") as d:
+        contents = [MISNESTED[i % 4] * (n // len(MISNESTED[i % 4])) for i, n in enumerate([300000, 1900000, 20000] * 7)]
+        ids = stored(d, contents)
+        got = [None] * 3
+        def one(n):
+            got[n] = [i["id"] for p in walk(d, "/v1/entries?limit=21&order=stored") for i in p]
+        walkers = [threading.Thread(target=one, args=(n,)) for n in range(len(got))]
+        for t in walkers:
+            t.start()
+        while any(t.is_alive() for t in walkers):
+            equal(d.ask("GET", "/v1/feeds")[0], 200)
+        for t in walkers:
+            t.join()
+        equal(got, [ids] * len(got))
+
+
+run()
