@@ -15,7 +15,7 @@
 #define LIMIT_MAX 1000
 /* A page ends early when so much had to be made safe for it: two of them hold up those behind them no longer than that. */
 #define WORK_BYTES ((size_t)8 << 20)
-#define WORK_US 50000
+#define WORK_US 25000
 
 static const char CONTENT[] = "yes no raw";
 static const unsigned CONTENT_FLAGS[] = {FW_VIEW_CONTENT, 0, FW_VIEW_CONTENT | FW_VIEW_RAW};

@@ -21,7 +21,6 @@ static struct fw_lease L;
 static struct lease_batch B;
 static struct visit_rules RULES;
 
-
 static void setup(void)
 {
 	memset(&V, 0, sizeof(V));
