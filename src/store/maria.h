@@ -6,6 +6,7 @@
 #include <mysql.h>
 
 #include "base/buf.h"
+#include "base/err.h"
 #include "store/drivers.h"
 #include "store/fields.h"
 #include "store/host.h"
@@ -62,6 +63,11 @@ static inline struct maria *mr_of(struct fw_store *st)
 	return (struct maria *)st; /* base comes first */
 }
 
+static inline int mr_no_memory(struct maria *m, struct fw_err *err)
+{
+	return FW_ERR(err, FW_ENOMEM, "%s: out of memory", m->name);
+}
+
 /*
  * A struct mr_rows that deletes rows by their key of one or two columns. Joined so, the server looks each of them up; given a list, it
  * may read all of a small table, and wait for rows that are others'.
@@ -80,7 +86,6 @@ static inline struct maria *mr_of(struct fw_store *st)
 /* Words and code for what went wrong last on this connection. Names the store and the remedy. */
 int mr_error(struct maria *m, const char *doing, struct fw_err *err);
 int mr_error_of(struct maria *m, MYSQL_STMT *stmt, const char *doing, struct fw_err *err); /* the same of a prepared statement */
-int mr_no_memory(struct maria *m, struct fw_err *err);
 int mr_too_large(struct maria *m, struct fw_err *err);
 bool mr_error_again(unsigned code); /* the same transaction, made again at once, may well succeed */
 

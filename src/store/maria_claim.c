@@ -467,7 +467,7 @@ static void wish_defer(struct claim *c, const struct mr_host *h)
 static void wish_lend(struct claim *c, const struct mr_place *p)
 {
 	struct mr_host *h = mr_line_host(&c->line, p->host_id);
-	struct mr_place *parked = p->stored ? NULL : parked_find(c, p->feed_id);
+	struct mr_place *parked = p->stored || !h ? NULL : parked_find(c, p->feed_id);
 
 	if (p->gone || (p->host_id && h && !p->stored && !parked))
 		return;

@@ -16,11 +16,6 @@
 #define ER_READ_ONLY_MODE_MYSQL 1836
 #define ER_DISK_FULL_NOWAIT_MYSQL 3019
 
-int mr_no_memory(struct maria *m, struct fw_err *err)
-{
-	return fw_err_set(err, FW_ENOMEM, "%s: out of memory", m->name);
-}
-
 static int connection_error(struct maria *m, unsigned code, const char *msg, struct fw_err *err)
 {
 	switch (code) {

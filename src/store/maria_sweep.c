@@ -177,8 +177,10 @@ static int step(struct maria *m, struct fw_err *err)
 	bool end;
 	int rc;
 
+	if (!w.row)
+		return mr_no_memory(m, err);
 	fw_arena_init(&w.arena, 0);
-	rc = w.row ? mr_transact(m, step_in, &w, err) : mr_no_memory(m, err);
+	rc = mr_transact(m, step_in, &w, err);
 	end = !rc && w.read_n < ROWS;
 	if (!rc) {
 		w.next.gone = m->sweep.gone;

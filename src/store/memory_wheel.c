@@ -132,7 +132,7 @@ static size_t due_find(const struct claim *c, struct node **due)
 			due[n++] = f;
 	}
 	qsort(due, n, sizeof(struct node *), mem_by_due);
-	for (size_t i = 0; i < c->ask->id_n; i++) {
+	for (size_t i = 0; c->ask->ids && i < c->ask->id_n; i++) {
 		struct node *f = mem_node_find(m, c->ask->ids[i]);
 
 		if (f && is_due(c, f))

@@ -88,11 +88,6 @@ int pg_error(struct pg *p, const PGresult *r, struct fw_err *err)
 	return fw_err_set(err, FW_EINVAL, "%s: %s (%s)", p->name, said(p, r), state);
 }
 
-int pg_no_memory(struct pg *p, struct fw_err *err)
-{
-	return fw_err_set(err, FW_ENOMEM, "%s: out of memory", p->name);
-}
-
 /* ---- life -------------------------------------------------------------------------------------------------------------- */
 
 static void postgres_close(struct fw_store *st)

@@ -6,6 +6,7 @@
 #include <libpq-fe.h>
 
 #include "base/buf.h"
+#include "base/err.h"
 #include "store/drivers.h"
 #include "store/fields.h"
 
@@ -99,11 +100,15 @@ static inline struct pg *pg_of(struct fw_store *st)
 	return (struct pg *)st; /* base comes first */
 }
 
+static inline int pg_no_memory(struct pg *p, struct fw_err *err)
+{
+	return FW_ERR(err, FW_ENOMEM, "%s: out of memory", p->name);
+}
+
 /* ---- postgres.c: errors, waiting ------------------------------------------------------------------------------------ */
 
 int pg_error(struct pg *p, const PGresult *r, struct fw_err *err); /* what the server said, as ours */
 int pg_gone(struct pg *p, const char *why, struct fw_err *err);    /* FW_EIO: the connection is of no use any more */
-int pg_no_memory(struct pg *p, struct fw_err *err);
 int pg_hear(struct pg *p, struct fw_err *err); /* take what the server has told: p->heard, and a look at the whole queue */
 
 /* ---- postgres_send.c: statements, transactions, answers ------------------------------------------------------------- */

@@ -10,11 +10,6 @@
 #include "base/map.h"
 #include "store/postgres.h"
 
-static int no_memory(struct pg *p, struct fw_err *err)
-{
-	return fw_err_set(err, FW_ENOMEM, "%s: load: out of memory", p->name);
-}
-
 struct loading {
 	const struct fw_load *l;
 	const struct fw_feed **feed; /* those that are not there yet, each once */
@@ -47,7 +42,7 @@ static int feeds_pick(struct pg *p, struct loading *q, const PGresult *there, st
 	const struct fw_load *l = q->l;
 	bool *skip = calloc(l->feed_n + 1, sizeof(*skip));
 	struct fw_map ids, urls;
-	int rc = skip ? 0 : no_memory(p, err);
+	int rc = skip ? 0 : pg_no_memory(p, err);
 
 	fw_map_init(&ids, 0);
 	fw_map_init(&urls, 0);
@@ -74,7 +69,7 @@ static int feeds_pick(struct pg *p, struct loading *q, const PGresult *there, st
 		fw_map_put(&ids, id, (void *)(uintptr_t)f, &full);
 		if (!full)
 			fw_map_put(&urls, f->url, (void *)(uintptr_t)f, &full);
-		rc = full ? no_memory(p, err) : 0;
+		rc = full ? pg_no_memory(p, err) : 0;
 		q->feed[q->feed_n++] = f;
 	}
 	fw_map_finish(&ids);
@@ -150,7 +145,7 @@ static int feeds_load(struct pg *p, struct loading *q, struct fw_err *err)
 		q->join[i] = q->join_of[i];
 	}
 	if (q->a.failed)
-		return no_memory(p, err);
+		return pg_no_memory(p, err);
 	q->join_n = pg_joins_merge(q->join, q->feed_n);
 	rc = pg_hosts_join(p, q->join, q->join_n, err);
 	for (size_t i = 0; i < q->feed_n && !rc; i++)
@@ -252,7 +247,7 @@ static int load_in(struct pg *p, void *ctx, struct fw_err *err)
 	struct loading *q = ctx;
 	const struct fw_load *l = q->l;
 	const void **of = calloc(FW_MAX(l->entry_n, l->visit_n) + 1, sizeof(void *));
-	int rc = of ? 0 : no_memory(p, err);
+	int rc = of ? 0 : pg_no_memory(p, err);
 
 	pg_begin(p);
 	pg_send(p, PG_ONCE, "SET LOCAL enable_hashjoin = on");
@@ -281,7 +276,7 @@ int pg_load(struct fw_store *st, const struct fw_load *rows, struct fw_err *err)
 	q.feed = calloc(rows->feed_n + 1, sizeof(*q.feed));
 	q.join = calloc(rows->feed_n + 1, sizeof(*q.join));
 	q.join_of = calloc(rows->feed_n + 1, sizeof(*q.join_of));
-	rc = q.feed && q.join && q.join_of ? pg_txn(pg_of(st), load_in, &q, err) : no_memory(pg_of(st), err);
+	rc = q.feed && q.join && q.join_of ? pg_txn(pg_of(st), load_in, &q, err) : pg_no_memory(pg_of(st), err);
 	free(q.feed);
 	free(q.join);
 	free(q.join_of);

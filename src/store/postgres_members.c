@@ -17,11 +17,6 @@
 
 #define LOOKS 100 /* for a feed that moves on while one looks */
 
-static int no_memory(struct pg *p, struct fw_err *err)
-{
-	return fw_err_set(err, FW_ENOMEM, "%s: out of memory", p->name);
-}
-
 /* ---- hosts come and go --------------------------------------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b)
@@ -112,7 +107,7 @@ static int hosts_crowd(struct pg *p, struct crowding *c, size_t n, struct fw_err
 	first_n = (size_t)PQntuples(p->res[p->res_n - 1]);
 	first = calloc(first_n + 1, sizeof(*first));
 	if (!first)
-		return no_memory(p, err);
+		return pg_no_memory(p, err);
 	for (size_t i = 0; i < first_n; i++)
 		first[i] = (struct first){pg_get_int(p->res[p->res_n - 1], (int)i, 0), pg_get_int(p->res[p->res_n - 1], (int)i, 1)};
 	qsort(first, first_n, sizeof(*first), by_id);
@@ -162,7 +157,7 @@ int pg_hosts_join(struct pg *p, struct pg_join *j, size_t n, struct fw_err *err)
 	int rc;
 
 	if (!c)
-		return no_memory(p, err);
+		return pg_no_memory(p, err);
 	names_pass(p, j, n);
 	pg_send(p, PG_HOST_NEW, "INSERT INTO hosts (name, feed_n) SELECT name, 0 FROM unnest($1::text[]) name ON CONFLICT (name) DO NOTHING");
 	names_pass(p, j, n);
@@ -246,7 +241,7 @@ static int fresh_pick(struct pg *p, struct subscribing *s, const PGresult *known
 		}
 	}
 	fw_map_finish(&seen);
-	return rc ? no_memory(p, err) : 0;
+	return rc ? pg_no_memory(p, err) : 0;
 }
 
 /* The hosts of the fresh ones. */
@@ -260,7 +255,7 @@ static int joins_make(struct pg *p, struct subscribing *s, struct fw_err *err)
 		s->join[i] = (struct pg_join){.name = fw_arena_str(&s->a, fw_str(name)), .n = 1};
 	}
 	if (s->a.failed)
-		return no_memory(p, err);
+		return pg_no_memory(p, err);
 	s->join_n = pg_joins_merge(s->join, s->fresh_n);
 	return 0;
 }
@@ -406,7 +401,7 @@ int pg_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n, struct
 	s.join = calloc(n + 1, sizeof(*s.join));
 	s.wheel_at = calloc(n + 1, sizeof(*s.wheel_at));
 	s.feed_at = calloc(n + 1, sizeof(*s.feed_at));
-	rc = s.fresh && s.same_as && s.join && s.wheel_at && s.feed_at ? pg_txn(pg_of(st), subscribe_in, &s, err) : no_memory(pg_of(st), err);
+	rc = s.fresh && s.same_as && s.join && s.wheel_at && s.feed_at ? pg_txn(pg_of(st), subscribe_in, &s, err) : pg_no_memory(pg_of(st), err);
 	free(s.fresh);
 	free(s.same_as);
 	free(s.join);

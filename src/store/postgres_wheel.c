@@ -99,11 +99,6 @@ static void moved_ask(struct pg *p, const struct pg_claim *c, size_t n)
 		" FOR UPDATE OF p SKIP LOCKED", "NULL");
 }
 
-static int no_memory(struct pg *p, struct fw_err *err)
-{
-	return fw_err_set(err, FW_ENOMEM, "%s: no memory for the feeds", p->name);
-}
-
 /* Queued: the rows of this answer are taken out of the queue. */
 static void places_drop(struct pg *p, const PGresult *r)
 {
@@ -135,7 +130,7 @@ int pg_places_read(struct pg *p, struct pg_claim *c, const PGresult *r, int64_t 
 		pg_get_fields(r, i, PLACE_COLUMN_N, fw_wheel_fields, fw_wheel_field_n, &q->feed);
 		pg_get_fields(r, i, PLACE_COLUMN_N + (int)fw_wheel_field_n, fw_feed_fields, fw_feed_field_n, &q->feed);
 		if (!fw_store_feed_dup(c->a, &q->feed))
-			return no_memory(p, err);
+			return pg_no_memory(p, err);
 		c->place_n++;
 	}
 	return 0;
@@ -687,7 +682,7 @@ int pg_claim(struct fw_store *st, const struct fw_claim_ask *ask, struct fw_aren
 	c.host_ids = calloc(n, sizeof(*c.host_ids));
 	c.lent = calloc(n, sizeof(*c.lent));
 	if (!rc && (!c.met || !c.place || !c.host || !c.host_ids || !c.lent))
-		rc = no_memory(p, err);
+		rc = pg_no_memory(p, err);
 	rc = rc ? rc : pg_fences_move(p, err);
 	rc = rc ? rc : pg_txn(p, claim_in, &c, err);
 	if (rc)

@@ -31,11 +31,6 @@
 #define LOOK_MS 500      /* while waiting, for addresses that other programs push */
 #define STREAM_MAX 100000 /* default length of the stream of new entries */
 
-int rd_no_memory(struct redis *r, struct fw_err *err)
-{
-	return fw_err_set(err, FW_ENOMEM, "%s: out of memory", r->target.name);
-}
-
 int rd_may_write(struct redis *r, struct fw_err *err)
 {
 	return r->read_only ? fw_err_set(err, FW_EINVAL, "%s: opened for reading only", r->target.name) : 0;
@@ -272,7 +267,7 @@ int rd_run(struct redis *r, int shard, struct fw_arena *a, struct rd_reply ***re
 		struct fw_buf sent;
 		size_t n;
 
-		rc = c ? rd_exchange(c, a, &all, err) : err->rc;
+		rc = c ? rd_exchange(c, a, &all, err) : FW_ERR_CODE(err);
 		if (rc)
 			return rc;
 		bad = first_error(all);
@@ -287,7 +282,7 @@ int rd_run(struct redis *r, int shard, struct fw_arena *a, struct rd_reply ***re
 		c = rc ? NULL : rd_shard(r, shard, err);
 		if (!c) {
 			fw_buf_finish(&sent);
-			return err->rc;
+			return FW_ERR_CODE(err);
 		}
 		rd_sent_put(c, &sent, n);
 		rc = err->rc;
@@ -314,7 +309,7 @@ int rd_transact(struct redis *r, int shard, struct fw_arena *a, struct rd_reply 
 
 	*reply = NULL;
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	rd_command(c, "EXEC");
 	rc = rd_exchange(c, a, &all, err);
 	if (rc)
@@ -451,7 +446,7 @@ static int pushed_look(struct redis *r, bool *any, struct fw_err *err)
 	int rc;
 
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	rd_begin(c, 2);
 	rd_add(c, FW_STR("LLEN"));
 	rd_pushed_key(r, "", rd_word_begin(c));
@@ -527,7 +522,7 @@ static int target_from_url(struct redis *r, const struct fw_store_config *cfg, i
 		return refuse(r, "prefix: 1 to 64 letters, digits and _.-: are wanted", FW_EINVAL, err);
 	if (verify.p && !fw_str_eq(verify, FW_STR("yes")) && !fw_str_eq(verify, FW_STR("no")))
 		return refuse(r, "verify: yes or no is wanted", FW_EINVAL, err);
-	t->verify = !fw_str_eq(verify, FW_STR("no"));
+	t->verify = !verify.p || fw_str_eq(verify, FW_STR("yes"));
 	if (fw_str_eq(d.scheme, FW_STR("redis+unix"))) {
 		t->path = d.path.p ? (struct fw_str){fw_arena_printf(&r->own, "/%s", d.path.p), d.path.len + 1} : FW_STR_NONE;
 		if (d.host.p || !d.path.len)
@@ -560,7 +555,7 @@ static int look(struct redis *r, int shard, struct made *out, struct fw_err *err
 	int rc;
 
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	rd_add(c, FW_STR("schema"));
 	rd_add(c, FW_STR("shards"));
 	rd_add(c, FW_STR("upgrade"));
@@ -578,7 +573,7 @@ static int create(struct redis *r, int shard, int64_t shards, struct made *out, 
 	int rc;
 
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	rd_add_int(c, RD_SCHEMA);
 	rd_add_int(c, shards ? shards : 1);
 	rd_add_int(c, shard);
@@ -599,7 +594,7 @@ static int upgrade(struct redis *r, int shard, struct fw_err *err)
 		struct rd_reply *reply;
 
 		if (!c)
-			return err->rc;
+			return FW_ERR_CODE(err);
 		rc = rd_run1(r, shard, &r->arena, &reply, "bringing the store up to date", err);
 		more = !rc && reply->elem[1]->text.len;
 		fw_arena_reset(&r->arena, RD_ARENA_KEEP);

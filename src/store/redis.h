@@ -4,6 +4,7 @@
 #define FW_STORE_REDIS_H
 
 #include "base/buf.h"
+#include "base/err.h"
 #include "store/drivers.h"
 #include "store/dsn.h"
 #include "store/fields.h"
@@ -137,7 +138,11 @@ static inline struct redis *redis_of(struct fw_store *st)
 
 extern const char rd_script_claim[], rd_script_lend[], rd_script_commit[], rd_script_write[], rd_script_read[], rd_script_upgrade[]; /* made of redis/ *.lua */
 
-int rd_no_memory(struct redis *r, struct fw_err *err);
+static inline int rd_no_memory(struct redis *r, struct fw_err *err)
+{
+	return FW_ERR(err, FW_ENOMEM, "%s: out of memory", r->target.name);
+}
+
 /* FW_EINVAL when it was opened for reading only. */
 int rd_may_write(struct redis *r, struct fw_err *err);
 /* The connection that a shard's commands go to; NULL: err is set. */

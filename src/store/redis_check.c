@@ -52,7 +52,7 @@ static int check_shard(struct redis *r, int shard, const struct findings *f, str
 		fw_arena_reset(&r->arena, RD_ARENA_KEEP);
 		c = rd_op(r, shard, RD_READ, "check_feeds", RD_CHUNK, err);
 		if (!c)
-			return err->rc;
+			return FW_ERR_CODE(err);
 		for (int i = 0; i < RD_CHUNK; i++)
 			rd_add_int(c, at + (int64_t)i * r->shard_n);
 		rc = rd_run1(r, shard, &r->arena, &reply, "checking feeds", err);
@@ -62,7 +62,7 @@ static int check_shard(struct redis *r, int shard, const struct findings *f, str
 	do {
 		c = rc ? NULL : rd_op(r, shard, RD_READ, "check_hosts", 1, err);
 		if (!c)
-			return rc ? rc : err->rc;
+			return rc ? rc : FW_ERR_CODE(err);
 		rd_add(c, fw_str(cursor));
 		rc = rd_run1(r, shard, &r->arena, &reply, "checking hosts", err);
 		if (rc)
@@ -71,7 +71,7 @@ static int check_shard(struct redis *r, int shard, const struct findings *f, str
 		(void)fw_str_copy(cursor, sizeof(cursor), reply->elem[0]->text);
 	} while (strcmp(cursor, "0") != 0);
 	c = rd_op(r, shard, RD_READ, "check_rest", 0, err);
-	rc = c ? rd_run1(r, shard, &r->arena, &reply, "checking counts", err) : err->rc;
+	rc = c ? rd_run1(r, shard, &r->arena, &reply, "checking counts", err) : FW_ERR_CODE(err);
 	if (!rc)
 		say_all(f, reply);
 	return rc;
@@ -99,7 +99,7 @@ int rd_clock(struct fw_store *st, int64_t *now_ms, struct fw_err *err)
 	int rc;
 
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
 	rd_command(c, "TIME");
 	rc = rd_run1(r, 0, &r->arena, &reply, "asking its clock", err);

@@ -249,7 +249,7 @@ static int part_send(struct rd_part *t, const struct fw_beat *beat, struct rd_re
 	int rc;
 
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	rd_add_int(c, t->now_ms);
 	rd_add_int(c, r->epoch[t->shard]);
 	rd_add_int(c, t->others);
@@ -343,7 +343,7 @@ static int part_commit(struct rd_part *t, int64_t now_ms, const struct fw_beat *
 	if (!done)
 		part_settle(t, answer);
 	if (!done && t->news && t->shard)
-		rc = rd_numbers_used(t, err) ? err->rc : rd_run1(t->r, 0, &t->r->arena, &answer, "taking numbers for entries", err);
+		rc = rd_numbers_used(t, err) ? FW_ERR_CODE(err) : rd_run1(t->r, 0, &t->r->arena, &answer, "taking numbers for entries", err);
 	for (size_t i = 0; i < t->n; i++) {
 		if (t->plan[i].o->rc == RD_STORED_BEFORE)
 			t->plan[i].o->rc = 0;

@@ -60,7 +60,7 @@ static int ids_ask(struct dues *d, const char *key, const struct fw_str *place, 
 
 	for (size_t i = 0; i < n && c; i++)
 		rd_add(c, fw_str_split(place[i], '@', &host));
-	return c ? 0 : err->rc;
+	return c ? 0 : FW_ERR_CODE(err);
 }
 
 static int rows_read(struct dues *d, const struct fw_str *place, size_t n, bool parked, struct fw_err *err)
@@ -105,7 +105,7 @@ static int list_read(struct dues *d, const char *key, struct fw_err *err)
 		fw_arena_reset(&d->arena, RD_ARENA_KEEP);
 		c = rd_ask(d->r, d->shard, "LRANGE", key, 2, err);
 		if (!c)
-			return err->rc;
+			return FW_ERR_CODE(err);
 		rd_add_int(c, last - PORTION + 1);
 		rd_add_int(c, last);
 		rc = rd_run1(d->r, d->shard, &d->arena, &all, "listing what is due", err);
@@ -126,7 +126,7 @@ static int set_read(struct dues *d, const char *key, struct fw_err *err)
 		fw_arena_reset(&d->arena, RD_ARENA_KEEP);
 		c = rd_ask(d->r, d->shard, "SSCAN", key, 3, err);
 		if (!c)
-			return err->rc;
+			return FW_ERR_CODE(err);
 		rd_add(c, fw_str(cursor));
 		rd_add(c, FW_STR("COUNT"));
 		rd_add_int(c, PORTION);
@@ -152,7 +152,7 @@ static int sorted_read(struct dues *d, const char *key, bool parked, struct fw_e
 		fw_arena_reset(&d->arena, RD_ARENA_KEEP);
 		c = rd_ask(d->r, d->shard, "ZRANGE", key, 3, err);
 		if (!c)
-			return err->rc;
+			return FW_ERR_CODE(err);
 		rd_add_int(c, (int64_t)seen);
 		rd_add_int(c, (int64_t)seen + PORTION - 1);
 		rd_add(c, FW_STR("WITHSCORES"));
@@ -173,7 +173,7 @@ static int slots_read(struct dues *d, struct fw_err *err)
 	int rc;
 
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	rd_add_int(c, 0);
 	rd_add_int(c, -1);
 	rc = rd_run1(d->r, d->shard, &d->r->arena, &slots, "listing what is due", err);
@@ -195,7 +195,7 @@ static int joined_look(struct dues *d, struct fw_err *err)
 {
 	struct rd_conn *c = rd_ask(d->r, d->shard, "HLEN", "joined", 0, err);
 	struct rd_reply *n;
-	int rc = c ? rd_run1(d->r, d->shard, &d->r->arena, &n, "listing what is due", err) : err->rc;
+	int rc = c ? rd_run1(d->r, d->shard, &d->r->arena, &n, "listing what is due", err) : FW_ERR_CODE(err);
 
 	d->joined = !rc && rd_int(n) > 0;
 	return rc;

@@ -67,7 +67,7 @@ static int entries_read(struct redis *r, int shard, const int64_t *id, size_t n,
 	struct rd_conn *c = rd_ask(r, shard, "HMGET", "entries", n, err);
 
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	for (size_t i = 0; i < n; i++)
 		rd_add_int(c, id[i]);
 	return rd_run1(r, shard, a, rows, "reading entries", err);
@@ -117,7 +117,7 @@ static int limits(struct redis *r, int64_t *lo, int64_t *hi, struct fw_err *err)
 		struct rd_reply *reply;
 
 		if (!c)
-			return err->rc;
+			return FW_ERR_CODE(err);
 		rd_add(c, FW_STR("first_entry"));
 		rd_add(c, FW_STR("last_entry"));
 		rc = rd_run1(r, shard, &r->arena, &reply, "listing entries", err);
@@ -140,7 +140,7 @@ static int feed_pick(struct redis *r, int64_t feed_id, struct picks *out, struct
 
 	(void)fw_snprintf(key, sizeof(key), "keys:%lld", (long long)feed_id);
 	c = rd_ask(r, shard, "HVALS", key, 0, err);
-	rc = c ? rd_run1(r, shard, &r->arena, &known, "listing a feed's entries", err) : err->rc;
+	rc = c ? rd_run1(r, shard, &r->arena, &known, "listing a feed's entries", err) : FW_ERR_CODE(err);
 	for (size_t i = 0; !rc && i < known->n; i++) {
 		struct rd_known k;
 
@@ -158,7 +158,7 @@ static int days_of(struct redis *r, int shard, struct fw_buf *out, struct fw_err
 	int rc;
 
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	rd_add_int(c, 0);
 	rd_add_int(c, -1);
 	rc = rd_run1(r, shard, &r->arena, &days, "listing entries", err);
@@ -181,7 +181,7 @@ static int day_pick(struct redis *r, int shard, int64_t day, struct picks *out, 
 
 	(void)fw_snprintf(key, sizeof(key), "dates:%lld", (long long)day);
 	c = rd_ask(r, shard, "GET", key, 0, err);
-	rc = c ? rd_run1(r, shard, &r->arena, &list, "listing entries", err) : err->rc;
+	rc = c ? rd_run1(r, shard, &r->arena, &list, "listing entries", err) : FW_ERR_CODE(err);
 	if (rc)
 		return rc;
 	*bytes = list->text.len;
@@ -443,7 +443,7 @@ static int safe_number(struct redis *r, int64_t *hi, struct fw_err *err)
 {
 	struct rd_conn *c = rd_op(r, 0, RD_READ, "safe", 0, err);
 	struct rd_reply *reply;
-	int rc = c ? rd_run1(r, 0, &r->arena, &reply, "listing entries", err) : err->rc;
+	int rc = c ? rd_run1(r, 0, &r->arena, &reply, "listing entries", err) : FW_ERR_CODE(err);
 
 	for (size_t i = 0; !rc && i < reply->elem[1]->n; i++) {
 		struct fw_str until, base = fw_str_split(reply->elem[1]->elem[i]->text, ' ', &until);
@@ -497,7 +497,7 @@ static int prune_visits(struct redis *r, int shard, int64_t before_ms, int64_t *
 		fw_arena_reset(&r->arena, RD_ARENA_KEEP);
 		c = rd_op(r, shard, RD_WRITE, "prune_visits", 2, err);
 		if (!c)
-			return err->rc;
+			return FW_ERR_CODE(err);
 		rd_add_int(c, before_ms);
 		rd_add_int(c, PRUNE_VISITS);
 		rc = rd_run1(r, shard, &r->arena, &reply, "forgetting visits", err);
@@ -507,7 +507,7 @@ static int prune_visits(struct redis *r, int shard, int64_t before_ms, int64_t *
 		return rc;
 	c = rd_op(r, shard, RD_WRITE, "prune_signs", 1, err);
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	rd_add_int(c, before_ms);
 	return rd_run1(r, shard, &r->arena, &spare, "forgetting workers and messages", err);
 }
@@ -518,7 +518,7 @@ static int first_set(struct redis *r, int shard, int64_t id, struct fw_err *err)
 	struct rd_reply *reply;
 
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	rd_add(c, FW_STR("first_entry"));
 	rd_add_int(c, id);
 	return rd_run1(r, shard, &r->arena, &reply, "forgetting entries", err);
@@ -539,7 +539,7 @@ static int prune_entries(struct redis *r, int shard, int64_t before_ms, int64_t 
 		fw_arena_reset(&r->arena, RD_ARENA_KEEP);
 		c = rd_op(r, shard, RD_WRITE, "prune_entries", 1 + PRUNE_ENTRIES, err);
 		if (!c)
-			return err->rc;
+			return FW_ERR_CODE(err);
 		rd_add_int(c, before_ms);
 		for (int i = 0; i < PRUNE_ENTRIES; i++)
 			rd_add_int(c, lo + (int64_t)i * r->shard_n);
@@ -585,7 +585,7 @@ static int day_sweep(struct redis *r, int shard, int64_t day, struct fw_err *err
 			rd_add_int(c, (int64_t)bytes);
 			rd_add(c, fw_buf_str(&kept));
 		}
-		rc = c ? rd_run1(r, shard, &r->arena, &reply, "sweeping the lists by date", err) : err->rc;
+		rc = c ? rd_run1(r, shard, &r->arena, &reply, "sweeping the lists by date", err) : FW_ERR_CODE(err);
 	}
 	fw_buf_finish(&stood.at);
 	fw_buf_finish(&are.at);
@@ -604,7 +604,7 @@ static int days_sweep(struct redis *r, int shard, struct fw_err *err)
 	int rc;
 
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	rd_add(c, FW_STR("stale_n"));
 	rd_add(c, FW_STR("entry_n"));
 	rc = rd_run1(r, shard, &r->arena, &reply, "sweeping the lists by date", err);
@@ -619,7 +619,7 @@ static int days_sweep(struct redis *r, int shard, struct fw_err *err)
 	fw_buf_finish(&days);
 	c = rc ? NULL : rd_ask(r, shard, "HINCRBY", "meta", 2, err);
 	if (!c)
-		return rc ? rc : err->rc;
+		return rc ? rc : FW_ERR_CODE(err);
 	rd_add(c, FW_STR("stale_n"));
 	rd_add_int(c, -stale);
 	return rd_run1(r, shard, &r->arena, &reply, "sweeping the lists by date", err);

@@ -43,7 +43,7 @@ int rd_event_put(struct fw_store *st, const struct fw_event *event, size_t n, st
 	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
 	c = rd_ask(r, 0, "ZADD", "incoming", 2 * n, err);
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	for (size_t i = 0; i < n; i++)
 		event_add(c, &event[i]);
 	return rd_run1(r, 0, &r->arena, &reply, "storing events", err);
@@ -74,7 +74,7 @@ int rd_event_bury(struct fw_store *st, const struct fw_dead_event *event, struct
 	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
 	c = rd_op(r, 0, RD_WRITE, "event_bury", 3, err);
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	rd_add_int(c, fw_ids_ms(event->id));
 	member_begin(rd_word_begin(c), event->id);
 	rd_word_end(c);
@@ -94,7 +94,7 @@ int rd_event_unbury(struct fw_store *st, const struct fw_dead_event *event, size
 	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
 	c = rd_ask(r, 0, "ZREM", "incoming_dead", n, err);
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	for (size_t i = 0; i < n; i++)
 		dead_add(c, &event[i]);
 	return rd_run1(r, 0, &r->arena, &reply, "taking events back", err);
@@ -167,7 +167,7 @@ static int list(struct redis *r, const char *key, int64_t after_id, size_t limit
 		fw_arena_reset(&r->arena, RD_ARENA_KEEP);
 		c = rd_ask(r, 0, "ZRANGEBYSCORE", key, 5, err);
 		if (!c)
-			return err->rc;
+			return FW_ERR_CODE(err);
 		rd_add_int(c, score);
 		rd_add(c, FW_STR("+inf"));
 		rd_add(c, FW_STR("LIMIT"));
@@ -214,7 +214,7 @@ static int step_end(struct redis *r, const char *key, int64_t before_ms, int64_t
 	*end_ms = before_ms - 1;
 	c = rd_ask(r, 0, "ZRANGEBYSCORE", key, 5, err);
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	rd_add(c, FW_STR("-inf"));
 	rd_add_int(c, before_ms - 1);
 	rd_add(c, FW_STR("LIMIT"));
@@ -247,7 +247,7 @@ int rd_event_prune(struct fw_store *st, int64_t before_ms, int64_t *n, struct fw
 			return rc;
 		c = rd_ask(r, 0, "ZREMRANGEBYSCORE", KEY[i], 2, err);
 		if (!c)
-			return err->rc;
+			return FW_ERR_CODE(err);
 		rd_add(c, FW_STR("-inf"));
 		rd_add_int(c, end_ms);
 		rc = rd_run1(r, 0, &r->arena, &gone, "pruning events", err);

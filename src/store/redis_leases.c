@@ -100,7 +100,7 @@ static int look(struct rd_part *t, struct fw_err *err)
 	}
 	c = rd_op(r, t->shard, RD_READ, "look", 1 + 2 * (open_n + doubt_n), err);
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	rd_add_int(c, r->unsure);
 	for (size_t i = 0; i < open_n; i++) {
 		rd_add_int(c, open[i]->o->feed_id);

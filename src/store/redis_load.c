@@ -120,7 +120,7 @@ int rd_load(struct fw_store *st, const struct fw_load *l, struct fw_err *err)
 	}
 	for (size_t i = 0; c && i < l->visit_n; i++)
 		visit_add(c, &l->visit[i]);
-	rc = c ? rd_run1(r, 0, &r->arena, &answer, "loading", err) : err->rc;
+	rc = c ? rd_run1(r, 0, &r->arena, &answer, "loading", err) : FW_ERR_CODE(err);
 	for (size_t g = 0; g < FW_N(value); g++)
 		fw_buf_finish(&value[g]);
 	if (!rc && answer->type == RD_ARRAY)
@@ -171,7 +171,7 @@ int rd_key_list(struct fw_store *st, int64_t first, int64_t last, fw_key_cb *cb,
 			char key[40];
 
 			(void)fw_snprintf(key, sizeof(key), "keys:%lld", (long long)id);
-			rc = rd_ask(r, rd_shard_of_feed(r, id), "HGETALL", key, 0, err) ? 0 : err->rc;
+			rc = rd_ask(r, rd_shard_of_feed(r, id), "HGETALL", key, 0, err) ? 0 : FW_ERR_CODE(err);
 		}
 		rc = rc ? rc : rd_run(r, rd_shard_of_feed(r, from), &r->arena, &all, "listing keys", err);
 		for (int64_t id = from; id < at && !rc; id++)

@@ -123,7 +123,7 @@ static int keys_ask(struct rd_part *t, const struct rd_plan *p, size_t n, struct
 	keys_name(name, p->o->feed_id);
 	c = rd_ask(t->r, t->shard, "HMGET", name, n, err);
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	for (size_t i = 0; i < p->o->entry_n; i++) {
 		if (p->news[i].item == RD_ITEM_NEW)
 			rd_add(c, key_of(&p->o->entries[i]));
@@ -145,7 +145,7 @@ static int fresh_ask(struct rd_part *t, size_t n, struct fw_err *err)
 	char name[40];
 
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	rd_begin(c, 1 + n);
 	rd_add(c, FW_STR("EXISTS"));
 	for (size_t i = 0; i < t->n; i++) {
@@ -159,7 +159,7 @@ static int fresh_ask(struct rd_part *t, size_t n, struct fw_err *err)
 
 static int known_ask(struct rd_part *t, bool trust, size_t *fresh_n, struct fw_err *err)
 {
-	int rc = watch(t, err) ? 0 : err->rc;
+	int rc = watch(t, err) ? 0 : FW_ERR_CODE(err);
 
 	*fresh_n = 0;
 	for (size_t i = 0; i < t->n && !rc; i++) {
@@ -233,7 +233,7 @@ static int numbers_take(struct rd_part *t, struct fw_err *err)
 	int rc;
 
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	for (size_t i = 0; i < t->good_n; i++)
 		n += (int64_t)t->good[i]->new_n;
 	rd_add_int(c, n);
@@ -276,7 +276,7 @@ static int rows_read(struct rd_part *t, struct fw_err *err)
 		return 0;
 	c = rd_ask(t->r, t->shard, "HMGET", "entries", changed_in(t), err);
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	for (size_t i = 0; i < t->good_n; i++) {
 		for (size_t k = 0; k < t->good[i]->o->entry_n; k++) {
 			if (t->good[i]->news[k].item == RD_ITEM_CHANGED)
@@ -335,7 +335,7 @@ static int entries_send(struct rd_part *t, const struct rd_plan *p, struct menti
 	char name[40];
 
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	for (size_t i = 0; i < p->o->entry_n; i++) {
 		const struct fw_entry_row *e = &p->o->entries[i];
 		struct rd_news *at = &p->news[i];
@@ -362,7 +362,7 @@ static int entries_send(struct rd_part *t, const struct rd_plan *p, struct menti
 		rd_known_pack(rd_word_begin(c), &(struct rd_known){p->o->entries[i].hash, at->id * (at->item != RD_ITEM_GONE), at->date_ms});
 		rd_word_end(c);
 	}
-	return c ? 0 : err->rc;
+	return c ? 0 : FW_ERR_CODE(err);
 }
 
 /* Its new entries are counted and published. */
@@ -372,14 +372,14 @@ static int new_send(struct rd_part *t, const struct rd_plan *p, struct fw_err *e
 	struct fw_buf *b;
 
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	rd_add_int(c, p->o->feed_id);
 	rd_add_int(c, (int64_t)p->new_n);
 	if (!t->r->stream_max)
 		return 0;
 	c = rd_ask(t->r, t->shard, "XADD", "new", 5, err);
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	rd_add(c, FW_STR("*"));
 	rd_add(c, FW_STR("feed"));
 	rd_add_int(c, p->o->feed_id);
@@ -409,7 +409,7 @@ static int days_send(struct rd_part *t, struct mention *m, size_t n, struct fw_e
 		(void)fw_snprintf(name, sizeof(name), "dates:%lld", (long long)day);
 		c = rd_ask(t->r, t->shard, "APPEND", name, 1, err);
 		if (!c)
-			return err->rc;
+			return FW_ERR_CODE(err);
 		for (b = rd_word_begin(c); i < n && m[i].day == day; i++) {
 			rd_number(b, m[i].id);
 			rd_number_add(b, m[i].date_ms);
@@ -423,7 +423,7 @@ static int days_send(struct rd_part *t, struct mention *m, size_t n, struct fw_e
 		for (int k = 0; k < 2 && (!i || m[i].day != m[i - 1].day); k++)
 			rd_add_int(c, m[i].day);
 	}
-	return day_n && !c ? err->rc : 0;
+	return day_n && !c ? FW_ERR_CODE(err) : 0;
 }
 
 static int count_send(struct rd_part *t, const char *what, size_t n, struct fw_err *err)
@@ -431,7 +431,7 @@ static int count_send(struct rd_part *t, const char *what, size_t n, struct fw_e
 	struct rd_conn *c = n ? rd_ask(t->r, t->shard, "HINCRBY", "meta", 2, err) : NULL;
 
 	if (!c)
-		return n ? err->rc : 0;
+		return n ? FW_ERR_CODE(err) : 0;
 	rd_add(c, fw_str(what));
 	rd_add_int(c, (int64_t)n);
 	return 0;
@@ -449,7 +449,7 @@ static int counts_send(struct rd_part *t, size_t new_n, size_t moved_n, struct f
 	if (t->r->stream_max) {
 		c = rd_ask(t->r, t->shard, "XTRIM", "new", 3, err);
 		if (!c)
-			return err->rc;
+			return FW_ERR_CODE(err);
 		rd_add(c, FW_STR("MAXLEN"));
 		rd_add(c, FW_STR("~"));
 		rd_add_int(c, t->r->stream_max);
@@ -462,7 +462,7 @@ int rd_numbers_used(struct rd_part *t, struct fw_err *err)
 	struct rd_conn *c = rd_ask(t->r, 0, "HDEL", "storing", 1, err);
 
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	rd_add(c, fw_str(t->r->me));
 	return 0;
 }

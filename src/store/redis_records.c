@@ -39,7 +39,7 @@ int rd_record_put(struct fw_store *st, const struct fw_record *r, bool if_absent
 	int rc;
 
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	name_add(c, "", r->kind, " ", r->key);
 	rd_add(c, r->value);
 	rd_add_int(c, r->at_ms);
@@ -76,7 +76,7 @@ int rd_record_get(struct fw_store *st, struct fw_str kind, struct fw_str key, st
 	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
 	c = rd_ask(r, 0, "HGET", "records", 1, err);
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	name_add(c, "", kind, " ", key);
 	rc = rd_run1(r, 0, &r->arena, &reply, "reading a record", err);
 	if (rc)
@@ -96,7 +96,7 @@ static int names_read(struct redis *r, const struct fw_record_query *q, struct f
 	struct rd_conn *c = rd_ask(r, 0, "ZRANGEBYLEX", "record_names", 5, err);
 
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	if (after.len)
 		name_add(c, "(", FW_STR(""), "", after);
 	else
@@ -119,7 +119,7 @@ static int names_show(struct redis *r, const struct rd_reply *names, fw_record_c
 	int rc;
 
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	for (size_t i = 0; i < names->n; i++)
 		rd_add(c, names->elem[i]->text);
 	rc = rd_run1(r, 0, &r->arena, &texts, "reading records", err);
@@ -168,7 +168,7 @@ int rd_record_remove(struct fw_store *st, struct fw_str kind, struct fw_str key,
 	int rc;
 
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	name_add(c, "", kind, " ", key);
 	if (value.p)
 		rd_add(c, value);
@@ -184,7 +184,7 @@ int rd_record_prune(struct fw_store *st, int64_t now_ms, int64_t *n, struct fw_e
 	int rc;
 
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	rd_add_int(c, now_ms);
 	rd_add_int(c, FW_RECORD_STEP);
 	rc = rd_run1(r, 0, &r->arena, &reply, "pruning records", err);

@@ -83,7 +83,7 @@ static int feed_visits(struct visits *v, struct fw_err *err)
 		fw_arena_reset(&v->arena, RD_ARENA_KEEP);
 		c = rd_op(r, shard, RD_READ, "history", 3, err);
 		if (!c)
-			return err->rc;
+			return FW_ERR_CODE(err);
 		rd_add(c, fw_str(batch));
 		rd_add_int(c, v->q->feed_id);
 		rd_add_int(c, HISTORY_MAX);
@@ -130,7 +130,7 @@ static int runs_first(struct visits *v, int shard, int64_t *first, struct fw_err
 	int rc;
 
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	rd_add_int(c, v->q->run_id);
 	rc = rd_run1(v->r, shard, &v->arena, &reply, "listing visits", err);
 	*first = rc || reply->type == RD_NIL ? -1 : FW_MAX(*first, rd_int(reply));
@@ -143,7 +143,7 @@ static int batches(struct visits *v, int shard, bool behind, int64_t number, int
 	struct rd_conn *c = rd_ask(v->r, shard, behind ? "ZRANGEBYSCORE" : "ZREVRANGEBYSCORE", "visit_order", 6, err);
 
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	rd_add_int(c, number);
 	rd_add(c, behind ? FW_STR("+inf") : FW_STR("-inf"));
 	rd_add(c, FW_STR("WITHSCORES"));
@@ -186,7 +186,7 @@ static int shard_visits(struct visits *v, int shard, struct fw_err *err)
 			return rc;
 		c = rd_ask(v->r, shard, "HMGET", "visits", names->n / 2, err);
 		if (!c)
-			return err->rc;
+			return FW_ERR_CODE(err);
 		for (size_t i = 0; i < names->n; i += 2)
 			rd_add(c, names->elem[i]->text);
 		rc = rd_run1(v->r, shard, &v->arena, &lines, "listing visits", err);

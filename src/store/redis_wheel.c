@@ -32,7 +32,7 @@ int rd_feeds_read(struct redis *r, int shard, struct fw_feed **feed, size_t n, s
 		return 0;
 	c = rd_ask(r, shard, "HMGET", "feeds", n, err);
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	for (size_t i = 0; i < n; i++)
 		rd_add_int(c, feed[i]->id);
 	return rd_run1(r, shard, a, value, "reading feeds", err);
@@ -63,7 +63,7 @@ int rd_feeds_fill(struct redis *r, int shard, struct fw_feed **feed, size_t n, c
 			continue;
 		c = rd_ask(r, shard, "HMGET", key[g], count[g], err);
 		if (!c)
-			return err->rc;
+			return FW_ERR_CODE(err);
 		asked++;
 		for (size_t i = 0; i < n; i++) {
 			if (groups[i] >> g & 1)
@@ -126,9 +126,9 @@ static int loans_note(struct redis *r, struct fw_lease *l, const struct rd_reply
 static struct rd_conn *claim_ask(struct redis *r, int shard, const struct fw_claim_ask *ask, size_t max, struct fw_err *err)
 {
 	struct rd_conn *c;
-	size_t n = 0;
+	size_t id_n = ask->ids ? ask->id_n : 0, n = 0;
 
-	for (size_t i = 0; i < ask->id_n; i++)
+	for (size_t i = 0; i < id_n; i++)
 		n += is_on(r, shard, ask->ids[i]);
 	c = rd_op(r, shard, ask->ids ? RD_LEND : RD_CLAIM, ask->ids ? "pick" : "claim", 10 + n, err);
 	if (!c)
@@ -143,7 +143,7 @@ static struct rd_conn *claim_ask(struct redis *r, int shard, const struct fw_cla
 	rd_add_int(c, ask->host_ahead);
 	rd_add_int(c, ask->expect_max_us);
 	rd_add_int(c, fw_budget_holder(ask->worker));
-	for (size_t i = 0; i < ask->id_n; i++) {
+	for (size_t i = 0; i < id_n; i++) {
 		if (is_on(r, shard, ask->ids[i]))
 			rd_add_int(c, ask->ids[i]);
 	}
@@ -181,7 +181,7 @@ static int claim_from(struct redis *r, int shard, const struct fw_claim_ask *ask
 	size_t n;
 	int rc;
 
-	rc = c ? rd_run1(r, shard, &r->arena, &reply, "claim", err) : err->rc;
+	rc = c ? rd_run1(r, shard, &r->arena, &reply, "claim", err) : FW_ERR_CODE(err);
 	if (rc)
 		return rc;
 	lent = reply->elem[5];
@@ -312,7 +312,7 @@ int rd_lend(struct fw_store *st, const struct fw_lend_ask *ask, struct fw_lend_g
 	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
 	c = rc ? NULL : rd_op(r, shard, RD_LEND, "lend", 4, err);
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	rd_add_int(c, ask->feed_id);
 	rd_add(c, fw_str(ask->worker));
 	rd_add_int(c, ask->now_ms);
@@ -359,7 +359,7 @@ int rd_release(struct fw_store *st, const struct fw_lease *lease, size_t n, stru
 			if (loan && loan->fence == lease[i].fence)
 				rd_loan_drop(&r->loans, lease[i].feed.id);
 		}
-		rc = c ? rd_run1(r, shard, &r->arena, &reply, "giving leases back", err) : err->rc;
+		rc = c ? rd_run1(r, shard, &r->arena, &reply, "giving leases back", err) : FW_ERR_CODE(err);
 	}
 	return rc;
 }
@@ -376,7 +376,7 @@ int rd_bury(struct fw_store *st, const char *worker, int64_t crashed_feed_id, in
 		struct rd_reply *reply;
 
 		if (!c)
-			return err->rc;
+			return FW_ERR_CODE(err);
 		rd_add(c, fw_str(worker));
 		rd_add_int(c, crashed_feed_id);
 		rd_add_int(c, FW_VISIT_CRASH);
@@ -398,7 +398,7 @@ int rd_pending(struct fw_store *st, int64_t due_before_ms, int64_t *n, int64_t *
 		struct rd_reply *reply;
 
 		if (!c)
-			return err->rc;
+			return FW_ERR_CODE(err);
 		rd_add_int(c, due_before_ms);
 		rc = rd_run1(r, shard, &r->arena, &reply, "counting what is due", err);
 		if (rc)
@@ -450,7 +450,7 @@ static int pushed_any(struct redis *r, bool *any, struct fw_err *err)
 	int rc;
 
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	for (int i = 0; i < 2; i++) {
 		rd_begin(c, 2);
 		rd_add(c, FW_STR("LLEN"));
@@ -502,7 +502,7 @@ int rd_take_pushed(struct redis *r, const char *worker, struct fw_err *err)
 		return rc;
 	c = pushed_op(r, take_script, worker, 2, err);
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	rd_add_int(c, PUSHED_LOCK_MS);
 	rd_add_int(c, PUSHED_MAX);
 	rc = rd_run1(r, RD_PUSHED, &r->arena, &all, "taking addresses to fetch", err);
@@ -519,7 +519,7 @@ int rd_take_pushed(struct redis *r, const char *worker, struct fw_err *err)
 	r->pushed_at_ms = 0; /* there may be more */
 	c = pushed_op(r, done_script, worker, 2 + refused_n, err);
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	rd_add_int(c, PUSHED_LOCK_MS);
 	rd_add_int(c, REFUSED_MAX);
 	for (size_t i = 0; i < refused_n; i++)

@@ -51,7 +51,7 @@ static int subscribe_some(struct redis *r, int shard, struct fw_feed_new *feed, 
 		return 0;
 	c = rd_op(r, shard, RD_WRITE, "subscribe", 4 + 5 * count, err);
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	rd_add_int(c, r->shard_n);
 	rd_add_int(c, shard);
 	rd_add_int(c, 0);
@@ -102,7 +102,7 @@ int rd_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err)
 	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
 	c = rd_op(r, shard, RD_WRITE, "unsubscribe", 1, err);
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	rd_add_int(c, feed_id);
 	rc = rd_run1(r, shard, &r->arena, &reply, "unsubscribing", err);
 	return rc || rd_int(reply) ? rc : not_found(r, feed_id, err);
@@ -125,7 +125,7 @@ int rd_feed_merge(struct fw_store *st, int64_t from_id, int64_t into_id, struct 
 	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
 	c = rd_op(r, shard, RD_WRITE, "feed_merge", 2, err);
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	rd_add_int(c, from_id);
 	rd_add_int(c, into_id);
 	rc = rd_run1(r, shard, &r->arena, &reply, "merging feeds", err);
@@ -198,7 +198,7 @@ static int set_once(struct redis *r, const struct fw_feed *n, unsigned what, int
 	}
 	c = rd_op(r, shard, RD_WRITE, "feed_set", 6, err);
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	rd_add_int(c, n->id);
 	number_or_dash(c, what & FW_SET_STATUS, (int64_t)n->status);
 	number_or_dash(c, what & FW_SET_DUE, n->due_at_ms);
@@ -260,7 +260,7 @@ static int lent_read(struct redis *r, int shard, int64_t feed_id, struct fw_buf 
 	int rc;
 
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	if (feed_id)
 		rd_add_int(c, feed_id);
 	rc = rd_run1(r, shard, &r->arena, &claims, "looking for what is lent", err);
@@ -289,7 +289,7 @@ static int feeds_read(struct redis *r, int shard, struct fw_feed **feed, size_t 
 		struct rd_conn *c = rd_ask(r, shard, part[p].cmd, part[p].key, n, err);
 
 		if (!c)
-			return err->rc;
+			return FW_ERR_CODE(err);
 		for (size_t i = 0; i < n; i++)
 			rd_add_int(c, feed[i]->id);
 	}
@@ -322,7 +322,7 @@ int rd_feed_find(struct fw_store *st, int64_t id, struct fw_str url, struct fw_a
 		shard = rd_shard_of_host(r, host);
 		c = rd_ask(r, shard, "HGET", "urls", 1, err);
 		if (!c)
-			return err->rc;
+			return FW_ERR_CODE(err);
 		rd_add(c, url);
 		rc = rd_run1(r, shard, &r->arena, &reply, "finding a feed", err);
 		out->id = rc ? 0 : rd_int(reply);
@@ -393,7 +393,7 @@ int rd_last_feed(struct redis *r, int64_t *last, struct fw_err *err)
 		int rc;
 
 		if (!c)
-			return err->rc;
+			return FW_ERR_CODE(err);
 		rd_add(c, FW_STR("last_feed"));
 		rc = rd_run1(r, shard, &r->arena, &reply, "listing feeds", err);
 		if (rc)
@@ -419,7 +419,7 @@ static int ids_of_status(struct redis *r, int status, int64_t after_id, struct f
 		int rc;
 
 		if (!c)
-			return err->rc;
+			return FW_ERR_CODE(err);
 		rd_add_int(c, status);
 		rd_add_int(c, status);
 		rc = rd_run1(r, shard, &r->arena, &reply, "listing feeds", err);
@@ -556,7 +556,7 @@ int rd_stats(struct fw_store *st, int64_t now_ms, struct fw_store_stats *out, st
 		struct rd_reply *reply;
 
 		if (!c)
-			return err->rc;
+			return FW_ERR_CODE(err);
 		rd_add_int(c, now_ms);
 		rd_add_int(c, r->shard_n);
 		rd_add_int(c, shard);
@@ -591,7 +591,7 @@ int rd_control_put(struct fw_store *st, enum fw_control_kind kind, int64_t now_m
 	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
 	c = rd_op(r, 0, RD_WRITE, "control", 2, err);
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	rd_add_int(c, (int64_t)kind);
 	rd_add_int(c, now_ms);
 	rc = rd_run1(r, 0, &r->arena, &reply, "leaving a message", err);
@@ -611,7 +611,7 @@ static int message_read(struct redis *r, int64_t after_id, struct fw_control *ou
 
 	*junk = false;
 	if (!c)
-		return err->rc;
+		return FW_ERR_CODE(err);
 	rd_add_int(c, after_id);
 	rc = rd_run1(r, 0, &r->arena, &reply, "looking for messages", err);
 	if (rc || !reply->n)
@@ -658,7 +658,7 @@ int rd_beat_list(struct fw_store *st, int64_t since_ms, fw_beat_cb *cb, void *ct
 
 	fw_arena_reset(&r->arena, RD_ARENA_KEEP);
 	c = rd_ask(r, 0, "HGETALL", "workers", 0, err);
-	rc = c ? rd_run1(r, 0, &r->arena, &list, "listing workers", err) : err->rc;
+	rc = c ? rd_run1(r, 0, &r->arena, &list, "listing workers", err) : FW_ERR_CODE(err);
 	if (!rc && list->n) /* pairs of a name and its values move together */
 		qsort(list->elem, list->n / 2, 2 * sizeof(struct rd_reply *), by_name);
 	for (size_t i = 0; !rc && i + 1 < list->n; i += 2) {

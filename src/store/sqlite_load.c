@@ -195,8 +195,8 @@ static int visit_load(struct sqlite *s, const struct fw_visit *v, struct fw_err 
 		fw_visit_field_n, err);
 	struct sq_where w;
 	int64_t number = v->id >> 10;
-	bool there;
-	int n, rc = q ? sq_visit_there(s, v->id, &there, err) : err->rc;
+	bool there = false;
+	int n = 0, rc = q ? sq_visit_there(s, v->id, &there, err) : err->rc;
 
 	if (rc || there)
 		return rc;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "store/sqlite.h"
 
 void sq_wide_read(sqlite3_value **v, struct fw_feed *f)
@@ -132,7 +133,7 @@ int sq_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n, struct
 {
 	struct sqlite *s = sqlite_of(st);
 	int64_t *host_id = calloc(n ? n : 1, sizeof(*host_id));
-	int rc = host_id ? sq_begin(s, err) : fw_err_set(err, FW_ENOMEM, "out of memory");
+	int rc = host_id ? sq_begin(s, err) : fw_no_memory(err);
 
 	if (!rc)
 		rc = sq_end(s, subscribe_all(s, feed, n, host_id, err), err);
@@ -145,6 +146,8 @@ int sq_standing(struct sqlite *s, int64_t id, int64_t *host_id, struct sq_where 
 	sqlite3_stmt *q = sq_ask(s, SQ_HOST_OF_FEED, "SELECT host_id FROM feeds WHERE id = ?", err, "i", id);
 	int rc = q ? sq_row(s, q, err) : err->rc;
 
+	*host_id = 0;
+	*w = (struct sq_where){0};
 	if (rc < 0)
 		return rc;
 	if (rc == 0)

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: ISC */
+/* Errors whose code is never 0, written where whoever reads can see it: compilers and analyzers do not look into fw_err_set(). */
+#ifndef FW_BASE_ERR_H
+#define FW_BASE_ERR_H
+
+#include <assert.h>
+
+#include "feedwheel/types.h"
+
+/* fw_err_set() with a code that is a constant; and the code of what has just failed and said so in err. */
+#define FW_ERR(err, code, ...) ((void)fw_err_set(err, code, __VA_ARGS__), (code))
+#define FW_ERR_CODE(err) (assert((err)->rc), (err)->rc)
+
+static inline int fw_no_memory(struct fw_err *err)
+{
+	return FW_ERR(err, FW_ENOMEM, "out of memory");
+}
+
+#endif
