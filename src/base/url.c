@@ -407,7 +407,7 @@ int fw_url_clean(struct fw_arena *a, struct fw_str in, struct fw_str *url, struc
 	}
 	if (u.query.p)
 		fw_buf_addc(&out, '?');
-	for (size_t i = 0; i < u.query.len; i++) {
+	for (size_t i = 0; u.query.p && i < u.query.len; i++) {
 		if (u.query.p[i] == ' ')
 			fw_buf_adds(&out, "%20");
 		else

@@ -287,8 +287,10 @@ void fw_resolver_destroy(struct fw_resolver *r, void (*closed)(void *ctx), void 
 	r->ctx = ctx;
 	r->handle_n++; /* until this function is done with it */
 	ares_destroy(r->ares); /* answers what is asked with ARES_EDESTRUCTION, closes its sockets */
-	while (r->oldest)
-		entry_free(r->oldest);
+	for (struct fw_resolve_entry *e = r->oldest, *next; e; e = next) {
+		next = e->next;
+		entry_free(e);
+	}
 	fw_map_finish(&r->by_host);
 	uv_close((uv_handle_t *)&r->timer, timer_closed);
 	r->handle_n--;
@@ -562,12 +564,13 @@ static bool is_localhost(struct fw_str host)
 
 enum fw_resolve_state fw_resolve(struct fw_resolver *r, const char *host, struct fw_resolve_wait *w, const char **addrs)
 {
-	struct fw_resolve_entry *e = fw_map_get(&r->by_host, fw_str(host));
+	const struct fw_str name = {host, strlen(host)};
+	struct fw_resolve_entry *e = fw_map_get(&r->by_host, name);
 
 	*addrs = NULL;
 	w->entry = NULL;
 	w->age_ms = 0;
-	if (is_localhost(fw_str(host))) {
+	if (is_localhost(name)) {
 		*addrs = r->v6_first ? "[::1],127.0.0.1" : "127.0.0.1,[::1]";
 		return FW_RESOLVE_OK;
 	}
@@ -579,7 +582,7 @@ enum fw_resolve_state fw_resolve(struct fw_resolver *r, const char *host, struct
 		w->age_ms = uv_now(r->loop) - e->asked_ms;
 	} else {
 		servers_renew(r);
-		e = entry_new(r, fw_str(host));
+		e = entry_new(r, name);
 		if (!e)
 			return FW_RESOLVE_LOCAL;
 		if (!hosts_file(e))

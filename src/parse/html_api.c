@@ -26,10 +26,11 @@ int fw_sanitize(struct fw_str html, struct fw_str base, unsigned flags, char **o
 
 static struct fw_str copy(char **at, struct fw_str s)
 {
-	struct fw_str out = {s.p ? *at : NULL, s.len};
+	struct fw_str out = {*at, s.len};
 
-	if (s.len)
-		memcpy(*at, s.p, s.len);
+	if (!s.p)
+		return FW_STR_NONE;
+	memcpy(*at, s.p, s.len);
 	*at += s.len;
 	return out;
 }

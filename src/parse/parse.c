@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <zlib.h>
 
+#include "base/err.h"
 #include "base/url.h"
 #include "base/utf8.h"
 #include "parse/build.h"
@@ -37,10 +38,10 @@ static struct fw_limits limits_of(const struct fw_parse_options *o)
 static int memory_error(const struct fw_arena *a, size_t max_memory, struct fw_err *err)
 {
 	if (!a->full)
-		return fw_err_set(err, FW_ENOMEM, "out of memory");
+		return fw_no_memory(err);
 	if (max_memory)
-		return fw_err_set(err, FW_ELIMIT, "the document needs more memory than max_memory allows (%zu bytes besides the document)", max_memory);
-	return fw_err_set(err, FW_ELIMIT, "the document needs more memory than max_memory allows (%zu bytes in all)", a->max_bytes);
+		return FW_ERR(err, FW_ELIMIT, "the document needs more memory than max_memory allows (%zu bytes besides the document)", max_memory);
+	return FW_ERR(err, FW_ELIMIT, "the document needs more memory than max_memory allows (%zu bytes in all)", a->max_bytes);
 }
 
 static bool is_gzip(struct fw_str s)
@@ -72,10 +73,10 @@ static int inflate_all(struct fw_arena *a, const struct fw_limits *l, z_stream *
 			rc = inflate(z, Z_NO_FLUSH);
 		while (rc == Z_STREAM_END && next_member(z));
 		if (rc == Z_MEM_ERROR)
-			return fw_err_set(err, FW_ENOMEM, "out of memory unpacking a gzip document");
+			return FW_ERR(err, FW_ENOMEM, "out of memory unpacking a gzip document");
 		len = cap - z->avail_out;
 		if (len > max_bytes)
-			return fw_err_set(err, FW_ELIMIT, "the gzip document unpacks to more than max_bytes (%zu)", max_bytes);
+			return FW_ERR(err, FW_ELIMIT, "the gzip document unpacks to more than max_bytes (%zu)", max_bytes);
 		if (rc != Z_OK || z->avail_out)
 			break;
 		cap = FW_MIN(cap * 2, max_bytes + 1);
@@ -115,9 +116,9 @@ int fw_gunzip(struct fw_arena *a, const struct fw_limits *l, struct fw_str *byte
 	if (!is_gzip(*bytes))
 		return 0;
 	if (bytes->len > UINT32_MAX)
-		return fw_err_set(err, FW_ELIMIT, "a gzip document of %zu bytes is too large", bytes->len);
+		return FW_ERR(err, FW_ELIMIT, "a gzip document of %zu bytes is too large", bytes->len);
 	if (inflateInit2(&z, 15 + 16) != Z_OK)
-		return fw_err_set(err, FW_ENOMEM, "out of memory unpacking a gzip document");
+		return FW_ERR(err, FW_ENOMEM, "out of memory unpacking a gzip document");
 	rc = inflate_all(a, l, &z, &text, cut, err);
 	inflateEnd(&z);
 	if (!rc && text.len)
@@ -150,16 +151,18 @@ static void base_scope(struct fw_builder *b, struct fw_scope *s)
 	b->base_scope = s;
 }
 
-/* given: as it came; bytes: unpacked. */
-static int no_feed(const struct fw_builder *b, struct fw_str given, struct fw_str bytes, bool cut, struct fw_str type, struct fw_err *err)
+/* FW_EFORMAT, with what it is instead. given: as it came; bytes: unpacked. */
+static void no_feed(const struct fw_builder *b, struct fw_str given, struct fw_str bytes, bool cut, struct fw_str type, struct fw_err *err)
 {
 	const char *what = fw_sniff_name(bytes, type), *in = "";
 	struct fw_str some;
 
 	if (!strcmp(what, "binary data")) /* or text of two or four bytes a character */
 		what = fw_sniff_name(b->text, type);
-	if (cut && (!strcmp(what, "binary data") || !strcmp(what, "plain text"))) /* what a damaged stream happens to begin with */
-		return fw_err_set(err, FW_EFORMAT, "not a feed: %s", fw_sniff_name(given, type));
+	if (cut && (!strcmp(what, "binary data") || !strcmp(what, "plain text"))) { /* what a damaged stream happens to begin with */
+		(void)fw_err_set(err, FW_EFORMAT, "not a feed: %s", fw_sniff_name(given, type));
+		return;
+	}
 	some = fw_sniff_excerpt(b->arena, b->text, what);
 	if (b->root_name.len && !strcmp(what, "an XML document")) {
 		some = b->root_name;
@@ -170,7 +173,7 @@ static int no_feed(const struct fw_builder *b, struct fw_str given, struct fw_st
 		in = ":";
 	}
 	some.len = fw_utf8_cut(some.p, some.len, EXCERPT_BYTES);
-	return fw_err_set(err, FW_EFORMAT, some.len ? "not a feed: %s%s \"%.*s\"" : "not a feed: %s", what, in, FW_STR_ARG(some));
+	(void)fw_err_set(err, FW_EFORMAT, some.len ? "not a feed: %s%s \"%.*s\"" : "not a feed: %s", what, in, FW_STR_ARG(some));
 }
 
 /*
@@ -218,7 +221,7 @@ static int parse(struct fw_arena *a, struct fw_str bytes, struct fw_arena **keep
 
 	*doc = NULL;
 	if (bytes.len > b.limits.max_bytes)
-		return fw_err_set(err, FW_ELIMIT, "the document has %zu bytes, max_bytes is %zu", bytes.len, b.limits.max_bytes);
+		return FW_ERR(err, FW_ELIMIT, "the document has %zu bytes, max_bytes is %zu", bytes.len, b.limits.max_bytes);
 	rc = fw_gunzip(a, &b.limits, &bytes, &cut, err);
 	if (rc)
 		return rc;
@@ -255,8 +258,10 @@ static int parse(struct fw_arena *a, struct fw_str bytes, struct fw_arena **keep
 		rc = ended_early(&b, rc, err);
 	if (rc)
 		return rc;
-	if (b.doc->format == FW_FORMAT_NONE)
-		return no_feed(&b, given, bytes, cut, type, err);
+	if (b.doc->format == FW_FORMAT_NONE) {
+		no_feed(&b, given, bytes, cut, type, err);
+		return FW_EFORMAT;
+	}
 	fw_document_finish(&b);
 	if (a->max_bytes)
 		a->max_bytes += borrowed;

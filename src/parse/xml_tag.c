@@ -167,18 +167,17 @@ int fw_xml_cut_tag(struct xml_state *s, const char **pp)
 	return 0;
 }
 
-/* Room for one more element; t->open is its place. */
-static inline int open_room(struct xml_state *s, struct xml_tag *t)
+/* The place of one more element; NULL: no memory for it. */
+static inline struct xml_open *open_room(struct xml_state *s)
 {
 	if (s->x->depth == s->open_cap) {
 		void *p = fw_xml_room(s, s->open, &s->open_cap, s->x->depth + 1, sizeof(*s->open));
 
 		if (!p)
-			return fw_xml_memory(s);
+			return NULL;
 		s->open = p;
 	}
-	t->open = &s->open[s->x->depth];
-	return 0;
+	return &s->open[s->x->depth];
 }
 
 /* scan_same() reads 16 bytes of a name: one near the window's end is copied. */
@@ -259,7 +258,9 @@ int fw_xml_start_tag(struct xml_state *s, const char **pp)
 	if (*n.end != '>' && !scan_is(*n.end, SCAN_SPACE) &&
 	    (n.end[-1] == ':' || *n.end != '/' || (end - n.end >= 2 && n.end[1] == '/')))
 		return fw_xml_stray_lt(s, pp);
-	XML_TRY(open_room(s, &t));
+	t.open = open_room(s);
+	if (!t.open)
+		return fw_xml_memory(s);
 	t.open->raw = (struct fw_str){p, (size_t)(n.end - p)};
 	if (n.colon || n.high) {
 		fw_xml_split_name(s, p, &n, &t.open->name);

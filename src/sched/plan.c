@@ -209,9 +209,12 @@ static void gaps_end(struct fw_plan *p)
 
 static struct fw_plan_host *host_get(struct fw_plan *p, int64_t id)
 {
-	struct fw_plan_host *h = id ? fw_map_get(&p->hosts, key_of(&id)) : &p->alone;
+	struct fw_plan_host *h;
 	int rc;
 
+	if (!id)
+		return &p->alone;
+	h = fw_map_get(&p->hosts, key_of(&id));
 	if (h)
 		return h;
 	h = calloc(1, sizeof(*h));

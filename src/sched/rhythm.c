@@ -28,6 +28,7 @@
  * as entries are (the least median delay), with 0.5 by the square root (the least mean delay); 0.3 has nearly the one and nearly
  * the other (tools/simulate).
  */
+#include <assert.h>
 #include <math.h>
 
 #include "base/clock.h"
@@ -491,6 +492,7 @@ struct walk {
 
 static double class_begin(size_t i)
 {
+	assert(i <= FW_RHYTHM_GAPS); /* behind the last, too: where the tail begins */
 	return i ? GAP_END[i - 1] : 0;
 }
 
