@@ -102,13 +102,16 @@ static int add_run(struct cli *c)
 	size_t n = (size_t)c->arg_n;
 	struct fw_feed_new *feed = fw_arena_calloc(&c->arena, n, sizeof(*feed));
 	struct fw_answer *answer = fw_arena_calloc(&c->arena, n, sizeof(*answer));
-	int rc = feed && answer ? words_to_feeds(c, feed) : cli_fail(c, CLI_SOME, "out of memory");
+	int rc;
 
+	if (!feed || !answer)
+		return cli_fail(c, CLI_SOME, "out of memory");
+	rc = words_to_feeds(c, feed);
 	for (size_t i = 0; !rc && cli_flag(c, "check") && i < n; i++)
 		rc = check(c, &feed[i], true, &answer[i]);
 	rc = rc ? rc : cli_store(c, FW_STORE_CREATE);
 	rc = rc ? rc : subscribe(c, feed, answer, n);
-	for (size_t i = 0; answer && i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		fw_answer_free(&answer[i]);
 	return rc;
 }

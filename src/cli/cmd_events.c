@@ -92,38 +92,43 @@ static void dead_cells(struct events *e, const struct fw_dead_event *v)
 	cli_table_cell(&e->table, CLI_DIM, v->row);
 }
 
-/* One or the other. */
-static int row(struct events *e, const struct fw_event *v, const struct fw_dead_event *dead)
+/* Is the next one shown? It is counted. */
+static bool is_shown(struct events *e)
 {
 	if (!e->counting && e->skip) {
 		e->skip--;
-		return 0;
+		return false;
 	}
 	e->n++;
-	if (e->counting)
-		return 0;
-	if (!e->as_lines) {
-		if (v)
-			event_cells(e, v);
-		else
-			dead_cells(e, dead);
-		return cli_gone(e->c);
-	}
-	if (v)
-		fw_event_row(v, &e->line);
-	else
-		dead_line(e, dead);
-	return line_out(e);
+	return !e->counting;
 }
 
 static int event_row(void *ctx, const struct fw_event *v)
 {
-	return row(ctx, v, NULL);
+	struct events *e = ctx;
+
+	if (!is_shown(e))
+		return 0;
+	if (e->as_lines) {
+		fw_event_row(v, &e->line);
+		return line_out(e);
+	}
+	event_cells(e, v);
+	return cli_gone(e->c);
 }
 
 static int dead_row(void *ctx, const struct fw_dead_event *v)
 {
-	return row(ctx, NULL, v);
+	struct events *e = ctx;
+
+	if (!is_shown(e))
+		return 0;
+	if (e->as_lines) {
+		dead_line(e, v);
+		return line_out(e);
+	}
+	dead_cells(e, v);
+	return cli_gone(e->c);
 }
 
 static int walk(struct events *e, size_t limit, struct fw_err *err)

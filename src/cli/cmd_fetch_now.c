@@ -40,10 +40,8 @@ static int last_visit(struct cli *c, int64_t feed_id, struct fw_visit *out)
 	struct fw_err err = {0};
 	int rc = fw_store_visit_list(c->store, &q, visit_keep, &l, &err);
 
-	if (rc && rc != FOUND)
-		return cli_store_failed(c, &err);
 	*out = l.visit;
-	return 0;
+	return rc && rc != FOUND ? cli_store_failed(c, &err) : 0;
 }
 
 static int find_all(struct cli *c, struct wanted *w)
@@ -179,11 +177,13 @@ static int fetch_now_run(struct cli *c)
 	struct fw_err err = {0};
 	size_t workers;
 	int left, worst;
-	int rc = w ? 0 : cli_fail(c, CLI_SOME, "out of memory");
+	int rc;
 
+	if (!w)
+		return cli_fail(c, CLI_SOME, "out of memory");
 	if (!cli_value_duration(c, "timeout", &patience_ms))
 		return CLI_USAGE;
-	rc = rc ? rc : cli_store(c, 0);
+	rc = cli_store(c, 0);
 	rc = rc ? rc : find_all(c, w);
 	if (rc)
 		return rc;

@@ -8,8 +8,11 @@ static int remove_run(struct cli *c)
 	struct fw_feed *feed = fw_arena_calloc(&c->arena, (size_t)c->arg_n, sizeof(*feed));
 	struct fw_err err = {0};
 	char n[FW_RFC3339_MAX];
-	int rc = feed ? cli_store(c, 0) : cli_fail(c, CLI_SOME, "out of memory");
+	int rc;
 
+	if (!feed)
+		return cli_fail(c, CLI_SOME, "out of memory");
+	rc = cli_store(c, 0);
 	/* all are looked up before the first is removed */
 	for (int i = 0; !rc && i < c->arg_n; i++)
 		rc = cli_feed(c, c->arg[i], true, &feed[i]);

@@ -8,8 +8,11 @@ static int change(struct cli *c, const struct fw_feed *to, unsigned what, const 
 {
 	struct fw_feed *feed = fw_arena_calloc(&c->arena, (size_t)c->arg_n, sizeof(*feed));
 	struct fw_err err = {0};
-	int rc = feed ? cli_store(c, 0) : cli_fail(c, CLI_SOME, "out of memory");
+	int rc;
 
+	if (!feed)
+		return cli_fail(c, CLI_SOME, "out of memory");
+	rc = cli_store(c, 0);
 	for (int i = 0; !rc && i < c->arg_n; i++)
 		rc = cli_feed(c, c->arg[i], false, &feed[i]);
 	for (int i = 0; !rc && i < c->arg_n; i++) {

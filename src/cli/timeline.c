@@ -241,7 +241,7 @@ int timeline_judge(struct timeline *t)
 	rc = rc ? rc : ends(t);
 	if (rc)
 		return rc;
-	t->slots_us = t->sum_us / FW_MAX(t->lane_n, t->slots);
+	t->slots_us = t->sum_us / FW_MAX(FW_MAX(t->lane_n, t->slots), 1u);
 	t->bound_us = FW_MAX(FW_MAX(t->slots_us, t->longest_us), t->chain_us);
 	t->idle = t->total_us ? 1 - (double)t->sum_us / ((double)t->total_us * t->lane_n) : 0;
 	judge_words(t);

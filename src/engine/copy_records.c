@@ -5,6 +5,7 @@
  *
  * Those that run out come and go while one looks, so only the others are compared at the end.
  */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/str.h"
@@ -119,6 +120,7 @@ static int tell(struct copy *c, const struct fw_record *a, const struct fw_recor
 
 	if ((a && a->until_ms != FW_NO_DATE) || (b && b->until_ms != FW_NO_DATE) || (a && b && same(a, b)))
 		return 0;
+	assert(r); /* walk() met it on one side at least */
 	copy_differs(c, "record %.*s '%.*s': %s", FW_STR_ARG(r->kind), FW_STR_ARG(fw_str_sub(r->key, 0, 60)),
 		!b ? "missing at the target" : !a ? "not at the source" : "another one at the target");
 	return 0;

@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/quota.h"
@@ -155,12 +156,12 @@ int fw_delivery_open(struct fw_store *st, const struct fw_config *c, const struc
 	struct fw_err *err)
 {
 	struct fw_delivery *d = calloc(1, sizeof(*d));
-	struct fw_feed feed;
+	struct fw_feed feed = {0};
 	int rc;
 
 	*out = NULL;
 	if (!d)
-		return fw_err_set(err, FW_ENOMEM, "out of memory");
+		return fw_no_memory(err);
 	d->limits = in->is_hub ? c : NULL;
 	fw_arena_init(&d->arena, rows_memory(in->body.len, (size_t)c->parse_memory_bytes));
 	fw_arena_init(&d->lent, 0);

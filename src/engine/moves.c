@@ -90,6 +90,7 @@ int fw_move_find(struct fw_store *st, struct fw_str from, struct fw_arena *a, st
 	struct fw_record r;
 	int rc = from.len && from.len <= FW_RECORD_KEY_MAX ? fw_store_record_get(st, KIND, from, a, &r, err) : FW_ENOTFOUND;
 
+	*out = (struct fw_move){0};
 	if (!rc && !move_read(&r, out))
 		rc = FW_ENOTFOUND;
 	return rc == FW_ENOTFOUND ? fw_err_set(err, rc, "no feed has moved away from there") : rc;

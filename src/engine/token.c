@@ -268,7 +268,7 @@ int fw_token_add(struct fw_store *st, struct fw_str name, unsigned scopes, struc
 	struct fw_token t = {.name = name, .scopes = scopes, .until_ms = until_ms, .bound = bound};
 	struct fw_buf value = FW_BUF_INIT(0);
 	size_t n = 0;
-	bool was;
+	bool was = false;
 	int rc;
 
 	if (!name_is_good(name))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/buf.h"
+#include "base/str.h"
 #include "fetch/fetch.h"
 #include "feedwheel/engine.h"
 
@@ -15,7 +16,9 @@ void fw_library_versions(FILE *out)
 	const char *name;
 
 	fw_fetch_versions(&b);
-	fprintf(out, "%s%s", b.p ? b.p : "", b.len && b.p[b.len - 1] != '\n' ? "\n" : "");
+	if (!fw_str_ends(fw_buf_str(&b), FW_STR("\n")))
+		fw_buf_addc(&b, '\n');
+	fputs(b.p ? b.p : "", out);
 	fputs("stores:", out);
 	for (size_t i = 0; (d = fw_store_driver_at(i)); i++)
 		fprintf(out, " %s", d->name);

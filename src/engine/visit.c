@@ -181,7 +181,7 @@ static void visit_rows(struct visit *v)
 	while (last && last->next)
 		last = last->next;
 	/* the last entry of a broken-off transfer may be half of one: it comes whole next time */
-	if (v->fetch.body_partial && v->outcome.entry_n && !last->repeat)
+	if (v->fetch.body_partial && v->outcome.entry_n && last && !last->repeat)
 		v->outcome.entry_n--;
 }
 

@@ -213,7 +213,7 @@ static void tokenless_tell(struct auth *a)
 
 static void look(struct auth *a)
 {
-	struct auth_tokens *t;
+	struct auth_tokens *t = NULL;
 	struct fw_err err = {0};
 	int rc = a->st ? 0 : fw_config_store(a->config, FW_STORE_CREATE, &a->st, &err);
 
@@ -222,7 +222,7 @@ static void look(struct auth *a)
 		fw_store_close(a->st);
 		a->st = NULL;
 	}
-	if (!rc) {
+	if (t) {
 		tokens_put(a, t);
 		tokenless_tell(a);
 	}

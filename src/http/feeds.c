@@ -3,6 +3,7 @@
 #include <jansson.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/url.h"
 #include "feedwheel/view.h"
 #include "http/http.h"
@@ -290,7 +291,7 @@ enum MHD_Result http_feed_add(struct request *r)
 	for (size_t i = 0; i < n && good && f; i++)
 		good = feed_read(&p, alone ? doc : json_array_get(doc, i), i, alone, &f[i], &ok);
 	if (good) {
-		rc = f ? fw_store_subscribe(r->store, f, n, &err) : fw_err_set(&err, FW_ENOMEM, "out of memory");
+		rc = f ? fw_store_subscribe(r->store, f, n, &err) : fw_no_memory(&err);
 		ok = rc ? http_store_failed(r, rc, &err) : added(&p, f, n, alone);
 	}
 	json_decref(doc);

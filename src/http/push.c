@@ -66,7 +66,7 @@ static enum MHD_Result put_all(struct request *r)
 {
 	struct event_sink to = {put, again, r};
 	struct fw_event e = {.remote_ip = http_client_address(r), .stamp_ms = fw_now_ms()};
-	struct event_wrong wrong;
+	struct event_wrong wrong = {0};
 	int rc = again(r);
 
 	r->rows = 0;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "feedwheel/serve.h"
 #include "feedwheel/view.h"
@@ -324,7 +325,7 @@ static int http_start(const struct fw_config *c, const struct fw_meter *meter, i
 
 	*out = NULL;
 	if (!h)
-		return fw_err_set(err, FW_ENOMEM, "out of memory");
+		return fw_no_memory(err);
 	h->config = c;
 	h->meter = meter;
 	h->lane_n = c->serve_threads > 0 ? (size_t)c->serve_threads : (size_t)FW_MAX(cores, 1);
