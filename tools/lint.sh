@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
-# What a compiler does not see: SPDX lines, shell scripts, manual pages, one place for curl_easy_init (NET-01), the floors.
+# What a compiler does not see: SPDX lines, shell scripts, manual pages, one place for curl_easy_init (NET-01), the floors; and what
+# clang's analyzer sees.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 bad=0
@@ -21,4 +22,5 @@ fi
 if [ -x tools/floors.sh ]; then
 	tools/floors.sh || bad=1
 fi
+tools/analyze.sh || bad=1
 exit $bad
