@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: ISC */
+#include <arpa/inet.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "store/drivers.h"
+#include "store/dsn.h"
+#include "store/reach.h"
+#include "base/banned.h"
+
+/* Which libraries read what, whether the URL says so or not. */
+static const struct kind {
+	const char *schemes[4];
+	unsigned port;
+	const char *host_env, *port_env;
+	const char *file_env[8];  /* names of files */
+	const char *home[3];      /* below $HOME */
+	const char *else_env[3];  /* where one is set, a file says where the server is */
+	bool cluster;             /* its members tell each other's ports */
+} KIND[] = {
+	{{FW_STORE_POSTGRES_SCHEMES}, 5432, "PGHOST", "PGPORT", {"PGPASSFILE", "PGSSLCERT", "PGSSLKEY", "PGSSLROOTCERT", "PGSSLCRL", "PGSSLCRLDIR"},
+		{".pgpass", ".postgresql"}, {"PGSERVICE", "PGSERVICEFILE"}, false},
+	{{FW_STORE_MYSQL_SCHEMES}, 3306, NULL, "MYSQL_TCP_PORT", {NULL}, {NULL}, {NULL}, false},
+	{{FW_STORE_REDIS_SCHEMES}, 6379, NULL, NULL, {NULL}, {NULL}, {NULL}, true},
+};
+
+static const struct kind *kind_of(struct fw_str scheme)
+{
+	for (size_t i = 0; i < FW_N(KIND); i++) {
+		for (const char *const *s = KIND[i].schemes; *s; s++) {
+			if (fw_str_eq(scheme, fw_str(*s)))
+				return &KIND[i];
+		}
+	}
+	return NULL;
+}
+
+static void file_add(struct fw_store_reach *r, const char *path)
+{
+	if (path && *path && r->file_n < FW_N(r->file))
+		r->file[r->file_n++] = path;
+}
+
+static void port_add(struct fw_store_reach *r, int64_t port)
+{
+	if (r->port_n < FW_N(r->port))
+		r->port[r->port_n++] = (unsigned)port;
+	else
+		r->any_port = true;
+}
+
+/* One, or several with commas between them, empty ones being usual. What is none is left to the driver to refuse. */
+static void ports_add(struct fw_store_reach *r, const struct kind *k, struct fw_str list)
+{
+	int64_t v;
+
+	while (list.p) {
+		struct fw_str one = fw_str_trim(fw_str_split(list, ',', &list));
+
+		if (!one.len || (fw_str_int(one, &v) && v > 0 && v < 65536))
+			port_add(r, one.len ? v : k->port);
+	}
+}
+
+/* Hosts are names, numbers, or folders of sockets, perhaps several. */
+static void hosts_note(struct fw_store_reach *r, struct fw_arena *a, struct fw_str list)
+{
+	unsigned char address[16];
+
+	while (list.p) {
+		struct fw_str one = fw_arena_str(a, fw_str_trim(fw_str_split(list, ',', &list)));
+
+		r->no_file |= fw_str_starts(one, FW_STR("@"));
+		if (one.len && one.p[0] != '/' && one.p[0] != '@' && inet_pton(AF_INET, one.p, address) != 1 && inet_pton(AF_INET6, one.p, address) != 1)
+			r->by_name = true;
+	}
+}
+
+/* Its journals are made beside the file itself, wherever a link to it stands. */
+static void file_store(struct fw_arena *a, const char *path, struct fw_store_reach *r)
+{
+	char real[PATH_MAX];
+	const char *at = realpath(path, real) ? real : path, *slash = strrchr(at, '/');
+
+	r->folder = !slash ? "." : fw_arena_dup(a, at, slash == at ? 1 : (size_t)(slash - at));
+}
+
+static void server_store(struct fw_arena *a, const struct kind *k, const struct fw_dsn *d, struct fw_store_reach *r)
+{
+	const char *home = getenv("HOME");
+	struct stat st;
+
+	r->any_port = k->cluster || fw_dsn_option(d, "service").p || fw_dsn_option(d, "servicefile").p;
+	hosts_note(r, a, d->host);
+	hosts_note(r, a, fw_dsn_option(d, "host"));
+	if (k->host_env && getenv(k->host_env))
+		hosts_note(r, a, fw_str(getenv(k->host_env)));
+	if (d->port)
+		port_add(r, d->port);
+	ports_add(r, k, fw_dsn_option(d, "port"));
+	if (!r->port_n && k->port_env && getenv(k->port_env))
+		ports_add(r, k, fw_str(getenv(k->port_env)));
+	if (!r->port_n)
+		port_add(r, k->port);
+	/* whatever an option is called: a file that it names is there to be read */
+	for (size_t i = 0; i < d->option_n; i++) {
+		if (stat(d->option[i].value.p, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+			file_add(r, d->option[i].value.p);
+	}
+	for (size_t i = 0; k->file_env[i]; i++)
+		file_add(r, getenv(k->file_env[i]));
+	for (size_t i = 0; k->home[i] && home; i++) {
+		struct fw_buf b = FW_BUF_INIT(0);
+
+		fw_buf_addf(&b, "%s/%s", home, k->home[i]);
+		file_add(r, b.rc ? NULL : fw_arena_dup(a, b.p, b.len));
+		fw_buf_finish(&b);
+	}
+	for (size_t i = 0; k->else_env[i]; i++)
+		r->any_port |= getenv(k->else_env[i]) != NULL;
+	if (!d->user.len)
+		file_add(r, "/etc/passwd"); /* who asks is who runs this */
+}
+
+void fw_store_reach(struct fw_arena *a, const char *url, struct fw_store_reach *out)
+{
+	struct fw_str rest, scheme = fw_str_split(fw_str(url), ':', &rest);
+	const struct kind *k = kind_of(scheme);
+	struct fw_dsn d;
+
+	*out = (struct fw_store_reach){0};
+	if (fw_str_eq(scheme, FW_STR("sqlite")))
+		file_store(a, fw_store_url_rest(url).p, out);
+	else if (k && !fw_dsn_split(a, url, &d, NULL))
+		server_store(a, k, &d, out);
+}
