@@ -412,6 +412,7 @@ static void watch(struct master *m, const sigset_t *signals)
 			told_to_stop(m);
 		reap(m);
 		look_after(m);
+		fw_meter_own_master(m->meter);
 		progress(m);
 		fw_log_own_up();
 	}
@@ -445,6 +446,7 @@ int fw_run(const struct fw_config *c, const struct fw_run_options *o, struct fw_
 	for (int i = 1; i < m.slot_n; i++)
 		m.shared[i].seed = m.shared[0].seed;
 	getrusage(RUSAGE_CHILDREN, &before);
+	fw_meter_own_master(m.meter);
 	sigprocmask(SIG_BLOCK, &signals, &old);
 	for (int i = 0; i < m.slot_n && !m.rc; i++)
 		m.rc = spawn(&m, i);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -13,6 +14,7 @@ struct fw_meter {
 	size_t bytes;             /* of this mapping */
 	int64_t started_ms;
 	pid_t master;
+	struct fw_meter_own master_own;
 	struct fw_meter_slot slot[];
 };
 
@@ -138,46 +140,37 @@ void fw_meter_read(const struct fw_meter *m, struct fw_meter_sum *out)
 
 /* ---- processes ----------------------------------------------------------------------------------------------------------------------- */
 
-/* A file of /proc, in one read. False: there is none. */
-static bool proc_read(pid_t pid, const char *name, char *out, size_t cap)
+void meter_own(struct fw_meter_own *out)
 {
-	char path[64];
-	size_t n = 0;
-	FILE *f;
+	long long pages = -1, size = sysconf(_SC_PAGESIZE);
+	struct rusage used;
+	FILE *f = fopen("/proc/self/statm", "re");
 
-	(void)fw_snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	f = fopen(path, "re");
-	if (f) {
-		n = fread(out, 1, cap - 1, f);
+	if (f && fscanf(f, "%*s %lld", &pages) != 1)
+		pages = -1;
+	if (f)
 		fclose(f);
-	}
-	out[n] = 0;
-	return n > 0;
+	getrusage(RUSAGE_SELF, &used);
+	atomic_store_explicit(&out->rss_bytes, pages < 0 ? -1 : pages * size, memory_order_relaxed);
+	atomic_store_explicit(&out->cpu_ms, ((int64_t)used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000 +
+		(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000, memory_order_relaxed);
 }
 
-/* The i-th word, from 0. */
-static int64_t word(struct fw_str s, size_t i)
+void fw_meter_own_master(struct fw_meter *m)
 {
-	int64_t v;
-
-	while (i-- > 0)
-		(void)fw_str_split(s, ' ', &s);
-	return fw_str_int(fw_str_split(s, ' ', &s), &v) ? v : -1;
+	meter_own(&m->master_own);
 }
 
-static void process_read(struct fw_meter_process *p)
+static void process_read(const struct fw_meter_own *own, struct fw_meter_process *p)
 {
-	char text[1024];
-	const char *after;
+	struct fw_meter_own self;
 
-	p->rss_bytes = p->cpu_ms = -1;
-	if (proc_read(p->pid, "statm", text, sizeof(text)))
-		p->rss_bytes = word(fw_str(text), 1) * (int64_t)sysconf(_SC_PAGESIZE);
-	if (proc_read(p->pid, "stat", text, sizeof(text)) && (after = strrchr(text, ')')) != NULL && after[1]) { /* the name may hold anything */
-		struct fw_str rest = fw_str(after + 2);
-
-		p->cpu_ms = (word(rest, 11) + word(rest, 12)) * 1000 / sysconf(_SC_CLK_TCK);
+	if (p->pid == getpid()) { /* who shows it need not wait for himself */
+		meter_own(&self);
+		own = &self;
 	}
+	p->rss_bytes = atomic_load_explicit(&own->rss_bytes, memory_order_relaxed);
+	p->cpu_ms = atomic_load_explicit(&own->cpu_ms, memory_order_relaxed);
 }
 
 size_t fw_meter_process_n(const struct fw_meter *m)
@@ -187,6 +180,8 @@ size_t fw_meter_process_n(const struct fw_meter *m)
 
 bool fw_meter_process(const struct fw_meter *m, size_t i, struct fw_meter_process *out)
 {
+	const struct fw_meter_own *own = i == 0 || i > m->slot_n ? &m->master_own : &m->slot[i - 1].own;
+
 	if (i == 0)
 		*out = (struct fw_meter_process){.what = "master", .pid = m->master};
 	else if (i <= m->workers)
@@ -194,6 +189,6 @@ bool fw_meter_process(const struct fw_meter *m, size_t i, struct fw_meter_proces
 	else
 		*out = (struct fw_meter_process){.what = "server", .pid = i <= m->slot_n ? atomic_load(&m->slot[i - 1].pid) : 0};
 	if (out->pid)
-		process_read(out);
+		process_read(own, out);
 	return out->pid != 0;
 }

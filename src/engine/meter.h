@@ -15,6 +15,11 @@ struct fw_meter_timing {
 	_Atomic uint64_t bucket[FW_METER_BUCKETS], sum_us;
 };
 
+/* What a process takes, as it says itself: /proc may hide it from others. */
+struct fw_meter_own {
+	_Atomic int64_t rss_bytes, cpu_ms; /* -1: this system does not say */
+};
+
 struct fw_meter_slot {
 	/* the master's */
 	_Alignas(FW_CACHE_LINE) _Atomic pid_t pid; /* 0: not running */
@@ -22,6 +27,7 @@ struct fw_meter_slot {
 	/* the loop thread's */
 	_Alignas(FW_CACHE_LINE) _Atomic uint64_t in_flight;
 	_Atomic uint64_t slots, offline;
+	struct fw_meter_own own;
 	/* the store thread's */
 	_Alignas(FW_CACHE_LINE) _Atomic uint64_t visits[FW_VISIT_KIND_N];
 	_Atomic uint64_t answers[FW_METER_CLASSES], count[FW_COUNT_N], away, disk_low;
@@ -33,6 +39,10 @@ struct fw_meter *fw_meter_create(size_t workers, bool server);
 void fw_meter_destroy(struct fw_meter *m);
 /* The server's slot is the one after the last worker's. */
 struct fw_meter_slot *fw_meter_slot(struct fw_meter *m, size_t i);
+
+/* Of the calling process: now and then. */
+void meter_own(struct fw_meter_own *out);
+void fw_meter_own_master(struct fw_meter *m);
 
 static inline void meter_add(_Atomic uint64_t *at, uint64_t n)
 {

@@ -87,6 +87,7 @@ START_TEST(processes)
 			if (pid == 0) {
 				for (int n = 0; n < 1000; n++)
 					meter_count(fw_meter_slot(m, i), FW_COUNT_LEASES, i + 1);
+				meter_own(&fw_meter_slot(m, i)->own);
 				_exit(0);
 			}
 			ck_assert_int_eq(waitpid(pid, &status, 0), pid);
@@ -106,6 +107,8 @@ START_TEST(processes)
 	ck_assert(fw_meter_process(m, 2, &p) && p.index == 1 && p.rss_bytes > 0);
 	ck_assert(!fw_meter_process(m, 3, &p) && strcmp(p.what, "server") == 0);
 	ck_assert(!fw_meter_process(m, 4, &p));
+	atomic_store(&fw_meter_slot(m, 0)->pid, 1); /* of others what they said themselves, whatever /proc says */
+	ck_assert(fw_meter_process(m, 1, &p) && p.rss_bytes == atomic_load(&fw_meter_slot(m, 0)->own.rss_bytes) && p.rss_bytes > 100000);
 	fw_meter_destroy(m);
 }
 END_TEST
