@@ -52,7 +52,6 @@ struct slot {
 };
 
 struct master {
-	pid_t pid;
 	const struct fw_config *config;
 	struct fw_config *reloaded; /* owned; NULL until the first SIGHUP */
 	const struct fw_run_options *o;
@@ -88,7 +87,7 @@ static int worker_body(struct master *m, int index)
 {
 	struct worker_options wo = {.config = m->config, .shared = &m->shared[index],
 		.meter = fw_meter_slot(m->meter, (size_t)index), .index = index, .workers = m->n, .once = m->o->once,
-		.due_before_ms = m->o->once ? m->started_ms : 0, .run_id = m->started_ms, .master = m->pid,
+		.due_before_ms = m->o->once ? m->started_ms : 0, .run_id = m->started_ms,
 		.master_fd = m->pipe_fd[0]};
 	char who[32];
 
@@ -375,6 +374,16 @@ static void reload(struct master *m)
 	}
 }
 
+/* By a message in the store, which each worker sees. */
+static bool reload_asked(struct master *m)
+{
+	bool asked = false;
+
+	for (int i = 0; i < m->n; i++)
+		asked |= atomic_exchange(&m->shared[i].reload, false);
+	return asked;
+}
+
 static bool all_over(const struct master *m)
 {
 	for (int i = 0; i < m->slot_n; i++) {
@@ -406,7 +415,7 @@ static void watch(struct master *m, const sigset_t *signals)
 	while (!all_over(m)) {
 		int number = sigtimedwait(signals, NULL, &tick);
 
-		if (number == SIGHUP)
+		if (reload_asked(m) || number == SIGHUP)
 			reload(m);
 		else if (number == SIGTERM || number == SIGINT || number == SIGQUIT)
 			told_to_stop(m);
@@ -422,7 +431,7 @@ int fw_run(const struct fw_config *c, const struct fw_run_options *o, struct fw_
 {
 	/* blocked in a worker too, until it can answer */
 	static const int NUMBER[] = {SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, WORKER_HURRY};
-	struct master m = {.pid = getpid(), .config = c, .o = o, .n = o->serve_only ? 0 : fw_settings_workers(c), .pipe_fd = {-1, -1},
+	struct master m = {.config = c, .o = o, .n = o->serve_only ? 0 : fw_settings_workers(c), .pipe_fd = {-1, -1},
 		.started_mono_ms = fw_mono_ms(), .started_ms = fw_now_ms()};
 	size_t bytes;
 	struct rusage before, after;

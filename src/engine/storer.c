@@ -161,8 +161,7 @@ static void control(struct storer *s, int64_t mono_ms)
 				uv_async_send(&s->l->to_loop);
 			}
 		} else if (msg.kind == FW_CONTROL_RELOAD && msg.id > s->newest_id) { /* else this worker was born after it */
-			if (getppid() == s->l->o->master) /* an orphan's parent is somebody else, such as init */
-				kill(s->l->o->master, SIGHUP);
+			atomic_store(&s->l->o->shared->reload, true); /* it may send no signals */
 		}
 	}
 }

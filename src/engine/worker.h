@@ -31,6 +31,7 @@ struct worker_shared {
 	_Atomic int64_t reading_feed_id;   /* bytes of this feed are being parsed right now; 0: none */
 	_Atomic int64_t reading_large_id;  /* the same beside the loop */
 	_Atomic int64_t died_reading_id;   /* what the thread was reading that a signal killed, or READING_NOTHING; 0: no signal we saw */
+	_Atomic bool reload;               /* a message in the store said so: the master is to read its configuration again */
 	_Atomic int64_t total;             /* once: feeds due at the start (worker 0 counts) */
 	_Atomic int64_t last_done_us;      /* monotonic: when its last visit so far was over */
 	struct {
@@ -58,7 +59,6 @@ struct worker_options {
 	bool once;
 	int64_t due_before_ms;             /* once: what is due by then */
 	int64_t run_id;
-	pid_t master;
 	int master_fd;                     /* end of file here means the master is gone: drain */
 };
 
