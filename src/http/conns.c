@@ -186,7 +186,7 @@ static void *run(void *ctx)
 	pthread_mutex_lock(&a->lock);
 	while (!a->stop) {
 		int64_t real_ms = fw_mono_ms(), then_ms = real_ms + tick;
-		struct timespec until = {.tv_sec = then_ms / 1000, .tv_nsec = then_ms % 1000 * 1000000};
+		struct timespec until = {.tv_sec = (time_t)(then_ms / 1000), .tv_nsec = then_ms % 1000 * 1000000};
 
 		now_ms += FW_MIN(real_ms - last_ms, 2 * tick); /* a machine too busy to wake us in time is nobody's fault: no time of theirs */
 		last_ms = real_ms;

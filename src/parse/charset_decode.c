@@ -117,7 +117,7 @@ static void from_utf8(struct out *o, struct fw_str s)
 static void from_utf16(struct out *o, struct fw_str s, bool big)
 {
 	const unsigned char *p = (const unsigned char *)s.p;
-	int hi = big ? 0 : 1, lo = big ? 1 : 0;
+	size_t hi = big ? 0 : 1, lo = big ? 1 : 0;
 
 	for (size_t i = 0; i + 1 < s.len && !o->failed; i += 2) {
 		uint32_t u = (uint32_t)p[i + hi] << 8 | p[i + lo];

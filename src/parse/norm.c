@@ -232,7 +232,7 @@ static struct id_slot *id_set_slot(struct id_set *set, uint64_t hash, struct fw_
 	while (set->slot[i].e && set->slot[i].hash != hash)
 		i = (i + 1) & set->mask;
 	if (!set->slot[i].e) {
-		set->slot[i].hash = hash;
+		set->slot[i].hash = hash & (UINT64_MAX >> 1);
 		set->slot[i].e = e;
 	}
 	return &set->slot[i];
