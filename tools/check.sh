@@ -22,7 +22,7 @@ setup() { # tree: configure it once
 	build-clang) compiler=clang && set -- ;;
 	build-small)
 		! env clang --version >/dev/null 2>&1 || compiler=clang # both compilers see all that every build has
-		set -- -Dpostgres=disabled -Dmysql=disabled -Dredis=disabled -Dserver=disabled $quick
+		set -- -Dpostgres=disabled -Dmysql=disabled -Dredis=disabled -Dserver=disabled -Dseccomp=disabled $quick
 		;;
 	build-asan) set -- -Db_sanitize=address,undefined -Db_lundef=false $quick ;;
 	build-tsan) set -- -Db_sanitize=thread -Db_lundef=false $quick ;;

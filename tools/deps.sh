@@ -7,7 +7,7 @@
 set -eu
 build="build-essential gperf meson ninja-build pkg-config|pkgconf libcurl4-openssl-dev libuv1-dev libc-ares-dev libidn2-dev libsqlite3-dev
   libhiredis-dev libmariadb-dev libpq-dev libutf8proc-dev libmicrohttpd-dev libjansson-dev libgumbo-dev libuchardet-dev libssl-dev
-  libxxhash-dev libdeflate-dev libbrotli-dev libzstd-dev zlib1g-dev ca-certificates check libexpat1-dev libnghttp2-dev python3"
+  libseccomp-dev libxxhash-dev libdeflate-dev libbrotli-dev libzstd-dev zlib1g-dev ca-certificates check libexpat1-dev libnghttp2-dev python3"
 tests="mariadb-server postgresql pgbouncer redis-server|valkey-server clang libclang-rt-dev llvm curl sqlite3 mandoc shellcheck openssl
   procps iproute2 nginx chromium"
 case ${1:-} in
@@ -71,7 +71,7 @@ fi
 [ "${1:-}" != bench ] || { echo "feedwheel installs $build on Debian only; rows that need it are left out" >&2; exit 1; }
 # Not Debian: pkg-config tells what is there.
 missing=
-for m in libcurl libuv libcares libidn2 sqlite3 libmariadb hiredis jansson gumbo uchardet libssl libxxhash libpq libutf8proc libmicrohttpd libdeflate libbrotlidec libzstd zlib check; do
+for m in libcurl libuv libcares libidn2 sqlite3 libmariadb hiredis jansson gumbo uchardet libssl libxxhash libpq libseccomp libutf8proc libmicrohttpd libdeflate libbrotlidec libzstd zlib check; do
 	pkg-config --exists "$m" 2>/dev/null || missing="$missing $m"
 done
 command -v meson >/dev/null 2>&1 || missing="$missing meson"

@@ -60,6 +60,7 @@ struct fw_config {
 	bool websub_plain_secret;
 	int64_t ring_bytes, flush_ms, flush_durable_ms, flush_rows, spill_sync_ms, machine_id;
 	char *spill_dir;
+	char *sandbox;
 	char *log_level;
 	bool log_json;
 	char *file;                        /* the file it was read from, or NULL */
@@ -135,7 +136,8 @@ struct fw_run_options {
 
 /*
  * Run the wheel until told to stop (SIGTERM, SIGINT, SIGQUIT, a control message), or once over what is due.
- * Forks workers; the calling process must be single-threaded. The signals above, SIGHUP and SIGCHLD belong to it meanwhile.
+ * Forks workers, which give up what fw_config.sandbox says, as the process of o->serve does: a body that needs other files than feedwheel's
+ * server wants "off". The calling process must be single-threaded; it gives up nothing. The signals above, SIGHUP and SIGCHLD belong to it meanwhile.
  * Errors: FW_EIO the store cannot be reached, FW_EINVAL configuration.
  */
 FW_API FW_MUST_CHECK int fw_run(const struct fw_config *c, const struct fw_run_options *o, struct fw_run_stats *out,

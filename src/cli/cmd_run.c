@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "cli/progress.h"
+#include "feedwheel/sandbox.h"
 #include "base/banned.h"
 
 #define COURSE_SHOWN_US 1000000
@@ -237,7 +238,8 @@ static int run_run(struct cli *c)
 	}
 	cli_progress_init(&r.progress, c, cli_flag(c, "progress"));
 	cli_flush(c); /* what is buffered here must not be written by children too */
-	rc = fw_run(c->config, &o, &stats, &err);
+	rc = fw_sandbox_enter(c->config, FW_SANDBOX_MASTER, &err);
+	rc = rc ? rc : fw_run(c->config, &o, &stats, &err);
 	cli_serve_close(c);
 	cli_progress_end(&r.progress);
 	if (rc)

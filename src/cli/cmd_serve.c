@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* serve: the HTTP server alone; and what run needs to start it beside the workers. */
 #include "cli/cli.h"
+#include "feedwheel/sandbox.h"
 #include "feedwheel/serve.h"
 #include "base/banned.h"
 
@@ -44,7 +45,8 @@ static int serve_run(struct cli *c)
 	if (rc)
 		return rc;
 	cli_flush(c);
-	rc = fw_run(c->config, &o, &stats, &err);
+	rc = fw_sandbox_enter(c->config, FW_SANDBOX_MASTER, &err);
+	rc = rc ? rc : fw_run(c->config, &o, &stats, &err);
 	cli_serve_close(c);
 	return rc ? cli_store_failed(c, &err) : CLI_OK;
 }

@@ -200,6 +200,9 @@ static const struct fw_setting SETTING[] = {
 		"How much of what was accepted a power failure may take; 0: each push is on the disk before it is answered.", AT(spill_sync_ms)},
 	{"machine_id", FW_TYPE_INT, "0", 0, 1023, NULL,
 		"Part of the numbers of pushed rows: must differ between processes that push into one store.", AT(machine_id)},
+	{"sandbox", FW_TYPE_STRING, "auto", 0, 0, "auto require off",
+		"What each process gives up before it reads a byte from outside: auto, all that this system can take from it; require, all, or it does not "
+		"start; off, nothing.", AT(sandbox)},
 	{"log_level", FW_TYPE_STRING, "info", 0, 0, "error warn info debug", "What is logged: error, warn, info or debug.",
 		AT(log_level)},
 	{"log_json", FW_TYPE_BOOL, "no", NO_RANGE, "Log JSON, one object a line.", AT(log_json)},

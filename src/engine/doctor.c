@@ -20,6 +20,7 @@
 #include "base/str.h"
 #include "engine/settings.h"
 #include "feedwheel/quota.h"
+#include "feedwheel/sandbox.h"
 #include "feedwheel/token.h"
 #include "feedwheel/websub.h"
 #include "base/banned.h"
@@ -392,6 +393,39 @@ static void memory(struct doctor *d)
 		say(d, "memory", FW_DOCTOR_FINE, "", "workers may take %lld MiB of this machine's %lld", (long long)all, (long long)have);
 }
 
+static void layers_show(struct fw_buf *b, unsigned layers)
+{
+	for (unsigned i = 0; i < FW_SANDBOX_LAYER_N; i++) {
+		if (layers & 1u << i)
+			fw_buf_addf(b, "%s%s", layers & ((1u << i) - 1) ? ", " : "", fw_sandbox_layer_name((enum fw_sandbox_layer)(1u << i)));
+	}
+}
+
+/* What the processes of a run give up here. */
+static void sandbox(struct doctor *d)
+{
+	static const char *const WHO[] = {[FW_SANDBOX_MASTER] = "the master", [FW_SANDBOX_WORKER] = "workers", [FW_SANDBOX_SERVER] = "the server"};
+	bool required = d->c->sandbox && strcmp(d->c->sandbox, "require") == 0;
+
+	if (d->c->sandbox && strcmp(d->c->sandbox, "off") == 0) {
+		say(d, "sandbox", FW_DOCTOR_NOTE, "sandbox = auto", "off: a hole in any process reaches all that its user may");
+		return;
+	}
+	for (unsigned i = 0; i < FW_SANDBOX_WHO_N; i++) {
+		struct fw_buf had = FW_BUF_INIT(300), lacking = FW_BUF_INIT(300);
+		unsigned have, lack;
+
+		fw_sandbox_layers(d->c, (enum fw_sandbox_who)i, &have, &lack);
+		layers_show(&had, have);
+		layers_show(&lacking, lack);
+		say(d, "sandbox", !lack ? FW_DOCTOR_FINE : required ? FW_DOCTOR_BROKEN : FW_DOCTOR_NOTE,
+			lack ? fw_sandbox_why((enum fw_sandbox_layer)(lack & ~(lack - 1))) : "", "%s: %s%s%s", WHO[i], had.p ? had.p : "nothing",
+			lack ? "; missing: " : "", lacking.p ? lacking.p : "");
+		fw_buf_finish(&had);
+		fw_buf_finish(&lacking);
+	}
+}
+
 static void time_of_day(struct doctor *d)
 {
 	char text[FW_RFC3339_MAX];
@@ -424,6 +458,7 @@ int fw_doctor(const struct fw_config *c, fw_doctor_cb *cb, void *ctx)
 	name_servers(&d);
 	files(&d);
 	memory(&d);
+	sandbox(&d);
 	time_of_day(&d);
 	return d.worst;
 }

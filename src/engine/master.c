@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "engine/sandbox.h"
 #include "engine/settings.h"
 #include "engine/worker.h"
 
@@ -37,6 +38,7 @@
 #define DEAF_MS (5 * FW_SECOND_MS) /* without a sign of life, once it should have drained */
 #define BURST_MS 500
 #define STOPPED_MS (2 * FW_SECOND_MS) /* between two ticks: the master itself did not run */
+#define LOOK_MS (2 * FW_SECOND_MS) /* at the files that children may read */
 #define STEADY_MS (30 * FW_SECOND_MS) /* one that lived this long was not born broken */
 #define EARLY_MS (5 * FW_SECOND_MS)
 #define RESPAWN_MIN_MS 100
@@ -47,8 +49,9 @@ struct slot {
 	int64_t born_ms;         /* monotonic */
 	int64_t respawn_at_ms;   /* monotonic; 0: not to be started */
 	int64_t pause_ms;        /* before the next respawn */
-	bool renewed;            /* told to leave, for another with the new configuration */
+	bool renewed;            /* told to leave, for another with the new configuration, or that may read what was replaced */
 	bool stopped;            /* by SIGSTOP: it hears nothing */
+	struct fw_sandbox_mark mark; /* the files it was allowed when it began */
 };
 
 struct master {
@@ -63,6 +66,7 @@ struct master {
 	int pipe_fd[2];
 	int64_t started_mono_ms, started_ms;
 	int64_t told_ms;           /* monotonic: when it was first told to stop */
+	int64_t looked_ms;         /* monotonic: at the files that children may read */
 	int64_t tick_ms, awake_ms; /* monotonic: the last tick; since when ticks have come regularly */
 	int64_t leave_by_ms;       /* monotonic, while it stops: until then they may drain */
 	bool stopping;
@@ -70,12 +74,25 @@ struct master {
 	struct fw_err err;
 };
 
+/* Before anything from outside is read. */
+static int cage(struct master *m, enum fw_sandbox_who who, struct worker_shared *sh)
+{
+	if (fw_sandbox_enter(m->config, who, &sh->err))
+		return WORKER_SYSTEM;
+#ifdef FW_TEST_HOOKS
+	fw_sandbox_trial();
+#endif
+	return 0;
+}
+
 /* A process of its own: what becomes of the wheel does not depend on what comes in at the front door. */
 static int serve_body(struct master *m, struct worker_shared *sh)
 {
 	close(m->pipe_fd[1]);
 	signal(SIGHUP, SIG_IGN);
 	fw_log_setup(fw_log_level_of(m->config->log_level), m->config->log_json, "serve");
+	if (cage(m, FW_SANDBOX_SERVER, sh))
+		return WORKER_SYSTEM;
 	switch (m->o->serve(m->o->ctx, m->config, m->meter, m->pipe_fd[0], &sh->err)) {
 	case 0: return WORKER_LEFT;
 	case FW_EIO: return WORKER_STORE;
@@ -97,7 +114,19 @@ static int worker_body(struct master *m, int index)
 	signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is a disk that is full */
 	(void)fw_snprintf(who, sizeof(who), "worker %d", index);
 	fw_log_setup(fw_log_level_of(m->config->log_level), m->config->log_json, who);
+	if (cage(m, FW_SANDBOX_WORKER, wo.shared))
+		return WORKER_SYSTEM;
 	return fw_worker_main(&wo);
+}
+
+static enum fw_sandbox_who who_of(const struct master *m, int index)
+{
+	return index < m->n ? FW_SANDBOX_WORKER : FW_SANDBOX_SERVER;
+}
+
+static unsigned whos(const struct master *m)
+{
+	return 1u << FW_SANDBOX_MASTER | (m->n ? 1u << FW_SANDBOX_WORKER : 0) | (m->slot_n > m->n ? 1u << FW_SANDBOX_SERVER : 0);
 }
 
 static int spawn(struct master *m, int index)
@@ -106,6 +135,7 @@ static int spawn(struct master *m, int index)
 	pid_t pid;
 
 	atomic_store(&m->shared[index].beat_mono_ms, index < m->n ? fw_mono_ms() : 0); /* the server gives no signs of life */
+	fw_sandbox_mark(m->config, who_of(m, index), &s->mark);
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0)
@@ -290,6 +320,32 @@ static void look_after(struct master *m)
 	}
 }
 
+/*
+ * A file that a child may read has been replaced by another, which it may not: the child that follows may. Name servers and certificates
+ * change so. What is in flight is finished and stored before.
+ */
+static void renew_moved(struct master *m)
+{
+	struct fw_sandbox_mark now;
+
+	if (m->stopping || m->tick_ms - m->looked_ms < LOOK_MS)
+		return;
+	m->looked_ms = m->tick_ms;
+	for (int i = 0; i < m->slot_n; i++) {
+		struct slot *s = &m->slot[i];
+
+		if (!s->pid || s->renewed)
+			continue;
+		fw_sandbox_mark(m->config, who_of(m, i), &now);
+		if (!fw_sandbox_moved(&s->mark, &now))
+			continue;
+		fw_info("a file that %s %d may read was replaced (resolv.conf, certificates, ...): it finishes what it holds and starts anew",
+			i < m->n ? "worker" : "server", i < m->n ? i : 0);
+		s->renewed = true;
+		kill(s->pid, SIGTERM);
+	}
+}
+
 static void add_up(const struct master *m, struct fw_run_stats *out)
 {
 	struct fw_meter_sum s;
@@ -359,8 +415,9 @@ static void reload(struct master *m)
 		fw_warn("SIGHUP: this run has no configuration to read again");
 		return;
 	}
-	if (m->o->reload(m->o->ctx, &fresh, &err)) {
+	if (m->o->reload(m->o->ctx, &fresh, &err) || fw_sandbox_check(fresh, whos(m), &err)) {
 		fw_error("SIGHUP: %s; the old configuration stays", err.text);
+		fw_config_destroy(fresh);
 		return;
 	}
 	fw_config_destroy(m->reloaded);
@@ -421,6 +478,7 @@ static void watch(struct master *m, const sigset_t *signals)
 			told_to_stop(m);
 		reap(m);
 		look_after(m);
+		renew_moved(m);
 		fw_meter_own_master(m->meter);
 		progress(m);
 		fw_log_own_up();
@@ -457,6 +515,7 @@ int fw_run(const struct fw_config *c, const struct fw_run_options *o, struct fw_
 	getrusage(RUSAGE_CHILDREN, &before);
 	fw_meter_own_master(m.meter);
 	sigprocmask(SIG_BLOCK, &signals, &old);
+	m.rc = fw_sandbox_check(c, whos(&m), &m.err);
 	for (int i = 0; i < m.slot_n && !m.rc; i++)
 		m.rc = spawn(&m, i);
 	if (m.rc)

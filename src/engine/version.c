@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/buf.h"
 #include "base/str.h"
+#include "engine/sandbox.h"
 #include "fetch/fetch.h"
 #include "feedwheel/engine.h"
 
@@ -24,6 +25,7 @@ void fw_library_versions(FILE *out)
 		fprintf(out, " %s", d->name);
 	for (size_t i = 0; (name = fw_store_absent_at(i)); i++)
 		fprintf(out, "%s %s", i ? "" : "\nstores not built in:", name);
-	fputc('\n', out);
+	name = fw_calls_library();
+	fprintf(out, "\nseccomp: %s\n", name ? name : "not built in");
 	fw_buf_finish(&b);
 }

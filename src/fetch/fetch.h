@@ -129,6 +129,8 @@ void fw_fetcher_buffered(const struct fw_fetcher *fr, size_t *now, size_t *peak)
 
 /* Versions of the libraries in use, for doctor and --version. */
 void fw_fetch_versions(struct fw_buf *out);
+/* The bundle of certificates when none is set; NULL: libcurl knows none. */
+const char *fw_fetch_ca_file(void);
 /* Load the trust store as a fetcher would; *n is how many certificates. */
 FW_MUST_CHECK int fw_fetch_check_tls(const struct fw_fetch_config *c, size_t *n, const char **path, struct fw_err *err);
 

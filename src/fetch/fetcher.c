@@ -245,6 +245,11 @@ void fw_fetch_versions(struct fw_buf *out)
 		ZSTD_versionString(), idn2_check_version(NULL));
 }
 
+const char *fw_fetch_ca_file(void)
+{
+	return curl_version_info(CURLVERSION_NOW)->cainfo;
+}
+
 int fw_fetch_check_tls(const struct fw_fetch_config *c, size_t *n, const char **path, struct fw_err *err)
 {
 	X509_STORE *store = X509_STORE_new();

@@ -37,11 +37,11 @@ def kill_group(p):
 class Door:
     """A `serve` in front of a store."""
 
-    def __init__(self, base, *arguments, store=None, conf="", command="serve"):
+    def __init__(self, base, *arguments, store=None, conf="", command="serve", inside=()):
         os.makedirs(base, exist_ok=True)
         self.token = None # what ask() presents, if anything
         self.port = free_port()
-        self.wheel = Wheel(base, conf + "listen = 127.0.0.1:%d\n" % self.port, store=store)
+        self.wheel = Wheel(base, conf + "listen = 127.0.0.1:%d\n" % self.port, store=store, inside=inside)
         self.arguments = (command, *arguments)
         self.start()
 

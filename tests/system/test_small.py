@@ -7,7 +7,7 @@ import subprocess
 
 from harness import BUILD, FEEDWHEEL, Skip, Wheel, absent, case, equal, holds, run
 
-LIBRARY = {"postgres": "libpq", "mysql": "libmariadb", "redis": "hiredis", "server": "libmicrohttpd"}
+LIBRARY = {"postgres": "libpq", "mysql": "libmariadb", "redis": "hiredis", "server": "libmicrohttpd", "seccomp": "libseccomp"}
 SCHEMES = {"postgres": ["postgres", "postgresql"], "mysql": ["mysql", "mariadb"], "redis": ["redis", "rediss", "redis+unix"]}
 
 
@@ -22,8 +22,9 @@ def versions(base):
     said = Wheel(base).run("version").stdout
     stores = re.search(r"^stores: (.*)$", said, re.M)[1].split()
     equal(stores[:2], ["sqlite", "memory"], said)
-    equal(sorted(stores[2:] + [e for e in absent() if e != "server"]), sorted(SCHEMES), said)
+    equal(sorted(stores[2:] + [e for e in absent() if e not in ("server", "seccomp")]), sorted(SCHEMES), said)
     holds(re.search(r"^server: (libmicrohttpd [0-9.]+|not built in)$", said, re.M), said)
+    holds(re.search(r"^seccomp: (libseccomp [0-9.]+|not built in)$", said, re.M), said)
     for path in (FEEDWHEEL, os.path.join(BUILD, "src", "libfeedwheel.so")):
         there = linked(path)
         holds("sqlite3" in there, there)
