@@ -365,7 +365,7 @@ static bool is_decl(const char *p, const char *end)
 static int instruction(struct xml_state *s, const char **pp)
 {
 	const char *lt = *pp, *p = lt + 2, *end = s->end, *stop;
-	struct scan_name n = scan_name(p, end);
+	SCAN_SET_WHOLE struct scan_name n = scan_name(p, end);
 	struct fw_str target = {p, (size_t)(n.end - p)}, data;
 
 	stop = fw_xml_find_once(s, p, "?>", 2, &s->no_pi_end);

@@ -163,7 +163,7 @@ int fw_xml_attrs_declared(struct xml_state *s, struct fw_str raw)
 			XML_TRY(fw_xml_collapse(s, &s->attr[i].value));
 	}
 	for (struct xml_attdef *d = list ? list->first_default : NULL; d; d = d->next_default) {
-		struct scan_name n = scan_name(d->name.p, d->name.p + d->name.len);
+		SCAN_SET_WHOLE struct scan_name n = scan_name(d->name.p, d->name.p + d->name.len);
 
 		for (i = 0; i < written && !fw_str_eq(raw_name(&s->attr[i]), d->name);)
 			i++;
@@ -227,7 +227,7 @@ static int unquoted(struct xml_state *s, const char **pp, struct fw_str *out, bo
 static int attribute(struct xml_state *s, struct xml_tag *t, const char **pp)
 {
 	const char *p = *pp, *end = s->end, *at = p;
-	struct scan_name n = scan_name(p, end);
+	SCAN_SET_WHOLE struct scan_name n = scan_name(p, end);
 	struct fw_xml_attr *a;
 	bool cut = false;
 

@@ -130,7 +130,7 @@ static void declared(struct xml_state *s, const char *p, struct xml_entity *e, s
 int fw_xml_ref(struct xml_state *s, const char *p, struct xml_ref *r, bool in_value)
 {
 	const char *end = s->end, *q = p + 1;
-	struct scan_name n;
+	SCAN_SET_WHOLE struct scan_name n;
 	struct fw_str name;
 	struct xml_entity *e;
 	size_t len = 0;

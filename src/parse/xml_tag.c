@@ -250,8 +250,8 @@ static inline int start_event(struct xml_state *s, struct xml_tag *t)
 int fw_xml_start_tag(struct xml_state *s, const char **pp)
 {
 	const char *p = *pp + 1, *end = s->end;
-	struct scan_name n = scan_name(p, end);
-	struct xml_tag t = {*pp, NULL, NULL, 0};
+	SCAN_SET_WHOLE struct scan_name n = scan_name(p, end);
+	SCAN_SET_WHOLE struct xml_tag t = {*pp, NULL, NULL, 0};
 
 	if (n.end == end)
 		return fw_xml_cut_tag(s, pp);
@@ -286,7 +286,7 @@ int fw_xml_start_tag(struct xml_state *s, const char **pp)
 static int odd_end_tag(struct xml_state *s, const char **pp)
 {
 	const char *lt = *pp, *p = lt + 2, *end = s->end, *from = scan_space(p, end);
-	struct scan_name n = scan_name(from, end);
+	SCAN_SET_WHOLE struct scan_name n = scan_name(from, end);
 	struct fw_str raw = {from, (size_t)(n.end - from)};
 
 	p = scan_space(n.end, end);

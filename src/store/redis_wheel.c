@@ -491,7 +491,7 @@ int rd_take_pushed(struct redis *r, const char *worker, struct fw_err *err)
 	size_t n = 0, refused_n = 0;
 	struct rd_reply *all, *reply;
 	struct rd_conn *c;
-	bool any;
+	bool any = false;
 	int rc;
 
 	if (fw_mono_ms() - r->pushed_at_ms < PUSHED_MS)
