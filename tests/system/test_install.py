@@ -91,6 +91,10 @@ def sample(base):
         holds(name in defaults, name + " is no setting")
         if defaults[name]:
             equal(value, defaults[name], "the default of " + name)
+    url = os.path.join(base, "store") # that file has to be there
+    with open(os.open(url, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="ascii") as f:
+        f.write("sqlite:%s/of_file.db\n" % base)
+    text = text.replace("/etc/feedwheel.store", url)
     for what, settings in (("as it is", text), ("uncommented", re.sub(r"^#(?=\w+ = )", "", text, flags=re.M))):
         with open(path, "w", encoding="ascii") as f:
             f.write(settings)
