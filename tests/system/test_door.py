@@ -245,7 +245,10 @@ def full_desk(base):
 
         def turned_away():
             said = [s.recv(4096, socket.MSG_PEEK | socket.MSG_DONTWAIT) for s in select.select(crowd, [], [], 0)[0]]
-            return len([t for t in said if b'"code":"busy"' in t and b"Retry-After: 1\r\n" in t and b"512 requests" in t]) >= 8
+            n = len([t for t in said if b'"code":"busy"' in t and b"Retry-After: 1\r\n" in t and b"512 requests" in t])
+            if n < 8: # one that waited for the store as long as it may has left its seat to another
+                crowd.extend(sent(d, add, 1))
+            return n >= 8
         wait_for("eight find no seat", turned_away, 60)
         equal(d.push(EVENT, path=TWIRP)[0], 200)
         for s in crowd[1::2]:
@@ -325,13 +328,18 @@ def per_address(base):
         equal(ask_from("127.0.0.2"), [200])
         said = d.wheel.words()
         equal(said.count("127.0.0.2 has 50 connections"), 1, said)
-    for conf, cut in (("serve_connections_per_address = 3\n", 57), ("serve_connections_per_address = 3\ntrusted_proxies = 127.0.0.2\n", 0)):
-        with door(base, conf=conf) as d:
-            slow = crowd("127.0.0.2", 60)
-            wait_for("they are there", lambda n=cut: metric(d, "http_connections") >= 60 - n)
-            wait_for("the others are cut off", lambda n=cut: metric(d, "http_connections_refused_total") == n)
-            for s in slow:
-                s.close()
+    with door(base, conf="serve_connections_per_address = 3\n") as d:
+        slow = crowd("127.0.0.2", 60)
+        wait_for("the others are cut off", lambda: metric(d, "http_connections_refused_total") == 57)
+        for s in slow:
+            s.close()
+    with door(base, conf="serve_connections_per_address = 3\ntrusted_proxies = 127.0.0.2\n") as d:
+        slow = crowd("127.0.0.2", 60)
+        for s in slow:
+            s.sendall(b"\r\n")
+        equal([statuses(s.recv(1000)) for s in slow], [[200]] * 60)
+        for s in slow:
+            s.close()
 
 
 @case("open files are not enough for all connections: it is said, with the remedy, and it serves")
