@@ -218,7 +218,8 @@ def late_start(base):
         late = len(o.requests()) - sent
         holds(late <= slots, "%d requests after it woke: more than had begun, and were on their way" % late)
         begun = w.words().count("its lease ran out")
-        equal(len(o.requests()), FEEDS + begun, "requests: one to each feed, and those whose answers came too late")
+        n = len(o.requests()) # one to each feed, and those that came too late; what had begun and was not yet sent may have timed out
+        holds(FEEDS < n <= FEEDS + begun, "%d requests, %d visits too late" % (n, begun))
 
 
 def test_binary(w):
