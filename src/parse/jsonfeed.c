@@ -30,6 +30,7 @@ static json_t *load(struct fw_builder *b, struct fw_str text, size_t flags, json
 	void *volatile probe; /* volatile: clang takes an unused malloc() for one that succeeds */
 	json_t *root;
 
+	*why = (json_error_t){.line = 0};
 	if (!fw_json_affordable(b->arena, text))
 		return NULL;
 	root = json_loadb(text.p, text.len, flags, why);
