@@ -17,6 +17,8 @@ int fw_hexval(int c)
 
 static bool ieq(const char *a, const char *b, size_t n)
 {
+	if (n && memcmp(a, b, n) == 0) /* names come as everybody writes them */
+		return true;
 	for (size_t i = 0; i < n; i++) {
 		if (fw_lower((unsigned char)a[i]) != fw_lower((unsigned char)b[i]))
 			return false;

@@ -12,16 +12,17 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#if FW_HAVE_SECCOMP
+#include <linux/netlink.h>
+#include <netinet/in.h>
+#include <seccomp.h>
+#endif
 
 #include "base/str.h"
 #include "engine/sandbox.h"
 #include "base/banned.h"
 
 #if FW_HAVE_SECCOMP
-
-#include <linux/netlink.h>
-#include <netinet/in.h>
-#include <seccomp.h>
 
 #define MASTER (1u << FW_SANDBOX_MASTER)
 #define CHILD (1u << FW_SANDBOX_WORKER | 1u << FW_SANDBOX_SERVER)

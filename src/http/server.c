@@ -271,12 +271,15 @@ FW_PRINTF(2, 0) static void on_library_words(void *ctx, const char *fmt, va_list
 {
 	const struct http *h = ctx;
 	enum fw_log_level level = atomic_load_explicit(&h->started, memory_order_relaxed) ? FW_LOG_DEBUG : FW_LOG_ERROR;
-	char words[300];
 
-	if (!fw_log_on(level) || vsnprintf(words, sizeof(words), fmt, ap) < 0)
-		return;
-	words[strcspn(words, "\n")] = '\0';
-	fw_log(level, "libmicrohttpd: %s", words);
+	if (fw_log_on(level)) {
+		char words[300];
+
+		if (vsnprintf(words, sizeof(words), fmt, ap) < 0)
+			return;
+		words[strcspn(words, "\n")] = '\0';
+		fw_log(level, "libmicrohttpd: %s", words);
+	}
 }
 
 static int daemon_start(struct http *h, struct fw_err *err)

@@ -12,11 +12,11 @@ static void take(struct fw_str *to, struct fw_str value)
 
 static bool is_of_proxy(struct fw_str name)
 {
-	static const char *const NAME[] = {"Forwarded", "Via", "X-Real-IP", "X-Client-IP", "True-Client-IP",
-		"CF-Connecting-IP"};
+	static const struct fw_str NAME[] = {{"Forwarded", 9}, {"Via", 3}, {"X-Real-IP", 9}, {"X-Client-IP", 11}, {"True-Client-IP", 14},
+		{"CF-Connecting-IP", 16}};
 
 	for (size_t i = 0; i < FW_N(NAME); i++) {
-		if (fw_str_ieq(name, fw_str(NAME[i])))
+		if (fw_str_ieq(name, NAME[i]))
 			return true;
 	}
 	return fw_str_istarts(name, FW_STR("X-Forwarded"));
