@@ -144,7 +144,7 @@ static void inspect_durability(struct redis *r, fw_inspect_cb *cb, void *ctx)
 			"feedwheel-store(7), REDIS, tells what to do");
 	} else {
 		(void)fw_snprintf(text, sizeof(text), "append-only file, appendfsync %.*s%s", FW_STR_ARG(fsync.p ? fsync : FW_STR("unknown")),
-			fw_str_eq(fsync, FW_STR("everysec")) ? ": a power cut takes a second at most" : "");
+			fw_str_eq(fsync, FW_STR("everysec")) ? ": a crash takes two seconds at most" : "");
 		cb(ctx, "durability", 0, text, "");
 	}
 }
