@@ -226,7 +226,7 @@ static bool id_set_init(struct id_set *set, struct fw_arena *a, size_t n)
 /* The slot of a hash, taken by e when it was free. */
 static struct id_slot *id_set_slot(struct id_set *set, uint64_t hash, struct fw_entry *e)
 {
-	size_t i = hash & set->mask;
+	size_t i = (size_t)(hash & set->mask);
 
 	hash >>= 1;
 	while (set->slot[i].e && set->slot[i].hash != hash)

@@ -17,7 +17,7 @@ from harness import Origin, Server, Wheel, case, run, samples, wait_for
 @case("a fleet at work")
 def fleet(base):
     server = Server(%r, base) if %r else None
-    w = Wheel(base, "workers = 2\\n", store=server and server.url())
+    w = Wheel(base, "workers = 2\\ndrain_timeout_ms = 1s\\n", store=server and server.url()) # they drain, perhaps without a store
     o = Origin(base, samples(base), "--feeds", "5")
     w.run("import", o.url_file)
     p = w.start("run")

@@ -94,7 +94,7 @@ def passwords(base, engine):
         wait_for("its workers", lambda: len(workers_of(p)) == 2)
         for pid in [p.pid, *workers_of(p)]:
             holds("r1ght" not in line_of(pid), "of everybody to see: %r" % line_of(pid))
-            holds("***@" + HOST in line_of(pid), "what it works on: %r" % line_of(pid))
+        holds("***@" + HOST in line_of(p.pid), "what it works on: %r" % line_of(p.pid))
         p.terminate()
         equal(p.wait(60), 0)
         secret = os.path.join(base, "store-url")

@@ -113,7 +113,7 @@ BAD = {
     "as many, without values": get(path=b"/healthz?" + b"&" * 2000),
 }
 ANSWER = { # which is not [400]
-    "a length of 2^64": ([413],), "a length of 2^64 - 1": ([400], [413]), "a path without an end": ([414],),
+    "a length of 2^64": ([400], [413]), "a length of 2^64 - 1": ([400], [413]), "a path without an end": ([414],),
     "more parameters than anybody needs": ([414],), "as many, without values": ([414],),
     # libmicrohttpd 1.0 and later find these before anybody is asked, and do not answer
     "a zero byte in the path": ([400], []), "a zero byte in a parameter": ([400], []), "two spaces": ([400], []),
