@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: ISC */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/utf8.h"
+
+#define READ_BYTES ((size_t)4096)
 
 void fw_buf_init(struct fw_buf *b, size_t max_bytes)
 {
@@ -127,4 +131,35 @@ char *fw_buf_take(struct fw_buf *b, size_t *len)
 		*len = b->len;
 	*b = FW_BUF_INIT(b->max_bytes);
 	return p;
+}
+
+int fw_buf_read(struct fw_buf *b, FILE *f)
+{
+	size_t n = READ_BYTES;
+
+	while (n == READ_BYTES) {
+		char *to = fw_buf_room(b, READ_BYTES);
+
+		if (!to)
+			return b->rc;
+		n = fread(to, 1, READ_BYTES, f);
+		b->len += n;
+		b->p[b->len] = '\0';
+	}
+	return ferror(f) ? FW_EIO : 0;
+}
+
+int fw_write_all(int fd, const char *p, size_t n)
+{
+	while (n) {
+		ssize_t done = write(fd, p, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return errno;
+		p += done;
+		n -= (size_t)done;
+	}
+	return 0;
 }

@@ -7,6 +7,7 @@
 #define FW_BASE_BUF_H
 
 #include <stdarg.h>
+#include <stdio.h>
 
 #include "feedwheel/types.h"
 
@@ -24,6 +25,10 @@ void fw_buf_finish(struct fw_buf *b);
 void fw_buf_reset(struct fw_buf *b); /* empty, error cleared, memory kept */
 /* Room for n more bytes behind len; returns where they go, or NULL (rc set). */
 char *fw_buf_room(struct fw_buf *b, size_t n);
+/* All that is left of a file. FW_EIO: it could not be read, errno tells why; else b->rc. */
+FW_MUST_CHECK int fw_buf_read(struct fw_buf *b, FILE *f);
+/* Write n bytes, however often that takes. 0 or an errno. */
+int fw_write_all(int fd, const char *p, size_t n);
 void fw_buf_add(struct fw_buf *b, const void *p, size_t n);
 void fw_buf_adds(struct fw_buf *b, const char *s);
 void fw_buf_addstr(struct fw_buf *b, struct fw_str s);

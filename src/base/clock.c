@@ -28,6 +28,11 @@ int64_t fw_mono_ms(void)
 	return clock_us(CLOCK_MONOTONIC) / 1000;
 }
 
+struct timespec fw_timespec(int64_t at_ms)
+{
+	return (struct timespec){.tv_sec = (time_t)(at_ms / 1000), .tv_nsec = (long)(at_ms % 1000 * 1000000)};
+}
+
 int64_t fw_mono_us(void)
 {
 	return clock_us(CLOCK_MONOTONIC);

@@ -6,6 +6,8 @@
 #ifndef FW_BASE_CLOCK_H
 #define FW_BASE_CLOCK_H
 
+#include <time.h>
+
 #include "feedwheel/types.h"
 
 #define FW_SECOND_MS INT64_C(1000)
@@ -24,6 +26,7 @@ struct fw_civil {
 int64_t fw_now_ms(void);   /* wall clock */
 int64_t fw_mono_ms(void);  /* CLOCK_MONOTONIC */
 int64_t fw_mono_us(void);
+struct timespec fw_timespec(int64_t at_ms); /* of either clock */
 int64_t fw_thread_cpu_us(void); /* this thread's processor time */
 
 int64_t fw_days_from_civil(int year, int month, int day); /* days since 1970-01-01 */

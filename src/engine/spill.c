@@ -405,10 +405,11 @@ static bool file_take(struct fw_spill_reader *r, const char *name)
 /* Its maker died before it was named: nothing is in it. */
 static void stillborn_drop(const struct fw_spill_reader *r, const char *name)
 {
+	int at = dirfd(r->dir);
 	struct stat st;
 
-	if (!fstatat(dirfd(r->dir), name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode) && !st.st_size && st.st_mtime < time(NULL) - 60)
-		unlinkat(dirfd(r->dir), name, 0);
+	if (at >= 0 && !fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode) && !st.st_size && st.st_mtime < time(NULL) - 60)
+		unlinkat(at, name, 0);
 }
 
 bool fw_spill_reader_next(struct fw_spill_reader *r)

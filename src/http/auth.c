@@ -582,17 +582,6 @@ enum MHD_Result http_auth_refuse(struct request *r)
 	return http_problem(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "internal", "refused for no reason: report this");
 }
 
-static bool body_fits(struct request *r)
-{
-	struct fw_str type = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_TYPE));
-	struct tokenless_head h;
-
-	if (r->route->body == BODY_ANY || fw_str_eq(type, FW_STR("application/json"))) /* nearly always */
-		return true;
-	http_head_read(r, &h);
-	return tokenless_body_fits(r->route->body, &h);
-}
-
 /* A body that is on its way is read to its end first, unless its sender asked for leave: who is sending does not look for an answer. */
 enum MHD_Result http_auth(struct request *r)
 {
@@ -609,7 +598,7 @@ enum MHD_Result http_auth(struct request *r)
 			return MHD_NO;
 		r->verdict = bound_lets(r) ? AUTH_MAY : AUTH_BOUND;
 	}
-	if (r->verdict == AUTH_MAY && !body_fits(r))
+	if (r->verdict == AUTH_MAY && !tokenless_body_fits(r->route->body, &r->seen))
 		r->verdict = AUTH_BODY;
 	if (r->verdict == AUTH_MAY)
 		return MHD_YES;

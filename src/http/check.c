@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* For `feedwheel doctor`: what the server needs on this machine before it is started. Nothing is changed, no socket is opened. */
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <openssl/pem.h>
@@ -39,6 +40,7 @@ static int check_tls(const struct fw_config *c, fw_doctor_cb *cb, void *ctx)
 		return FW_DOCTOR_FINE;
 	rc = http_tls_read(c, &t, &err);
 	http_tls_free(&t);
+	assert(rc || c->tls_cert); /* http_tls_read() wants both */
 	if (!rc && !days_left(c->tls_cert, &days))
 		rc = fw_err_set(&err, FW_EINVAL, "tls_cert = %s: it does not say how long it is valid", c->tls_cert);
 	if (rc) {

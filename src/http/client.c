@@ -130,20 +130,12 @@ struct fw_str http_client_address(struct request *r)
 	return known ? binary(r->address) : (struct fw_str){"", 0};
 }
 
-static enum MHD_Result head_add(void *ctx, enum MHD_ValueKind kind, const char *name, size_t name_len, const char *value,
-	size_t value_len)
-{
-	(void)kind;
-	tokenless_header(ctx, (struct fw_str){name, name_len}, (struct fw_str){value, value_len});
-	return MHD_YES;
-}
-
 void http_head_read(struct request *r, struct tokenless_head *out)
 {
 	const struct sockaddr *sa = peer(r);
 	unsigned char a[16];
 
-	*out = (struct tokenless_head){.tls = r->lane->h->tls.key};
+	*out = r->seen;
+	out->tls = r->lane->h->tls.key;
 	out->local = sa && (sa->sa_family == AF_UNIX || (fw_ip_of(sa, a, NULL) && fw_ip_is_loopback(a)));
-	MHD_get_connection_values_n(r->conn, MHD_HEADER_KIND, head_add, out);
 }

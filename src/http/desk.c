@@ -81,7 +81,7 @@ static void rest(struct desk *d)
 		pthread_cond_wait(&d->more, &d->lock);
 		return;
 	}
-	until = (struct timespec){(time_t)(d->later->at_ms / 1000), d->later->at_ms % 1000 * 1000000};
+	until = fw_timespec(d->later->at_ms);
 	(void)pthread_cond_timedwait(&d->more, &d->lock, &until);
 }
 

@@ -207,6 +207,7 @@ static const char *line_wrong(struct head *h, struct fw_str name, struct fw_str 
 static enum MHD_Result each_line(void *ctx, enum MHD_ValueKind kind, const char *name, size_t name_len,
 	const char *value, size_t value_len)
 {
+	struct fw_str n = {name, name_len}, v = {value, value_len};
 	struct head *h = ctx;
 
 	(void)kind;
@@ -219,7 +220,8 @@ static enum MHD_Result each_line(void *ctx, enum MHD_ValueKind kind, const char 
 	else if (!value_is_good(value, value_len))
 		h->why = "a header's value holds a control character";
 	else
-		h->why = line_wrong(h, (struct fw_str){name, name_len}, (struct fw_str){value, value_len});
+		h->why = line_wrong(h, n, v);
+	tokenless_header(&h->r->seen, n, v);
 	return h->why ? MHD_NO : MHD_YES;
 }
 
@@ -231,6 +233,7 @@ const char *http_head_wrong(struct request *r, const char *path, const char *met
 	r->told = -1;
 	r->chunked = r->expects = false;
 	r->coding_name = FW_STR_NONE;
+	r->seen = (struct tokenless_head){0};
 	*large = r->c->target.large;
 	if (r->c->target.wrong)
 		return r->c->target.wrong;

@@ -144,6 +144,7 @@ struct request {
 	bool expects;                /* its sender waits for leave to send the body */
 	int64_t told;                /* Content-Length; -1: none */
 	struct fw_str coding_name;   /* Content-Encoding */
+	struct tokenless_head seen;  /* all but local and tls: http_head_read() */
 	enum request_state state;
 	struct fw_buf body;
 	unsigned char address[16];
@@ -218,7 +219,10 @@ void http_canned_free(struct http_lane *l);
  * could not hold is cut, and refused when all of the head is there.
  */
 void http_target_note(struct conn *c, const char *target);
-/* A request's head is there: r->told, chunked, expects, coding_name, last. NULL, or why nobody should read on; *large: that is its size. */
+/*
+ * A request's head is there, which is walked once: r->told, chunked, expects, coding_name, seen, last. NULL, or why
+ * nobody should read on; *large: that is its size.
+ */
 const char *http_head_wrong(struct request *r, const char *path, const char *method, const char *version, bool *large);
 /* 400 or 414, and the connection ends. */
 enum MHD_Result http_head_refuse(struct request *r, const char *path, const char *why, bool large);

@@ -230,7 +230,7 @@ static void *run(void *ctx)
 
 	do {
 		int64_t then_ms = fw_mono_ms() + PAUSE_MS;
-		struct timespec until = {.tv_sec = (time_t)(then_ms / 1000), .tv_nsec = then_ms % 1000 * 1000000};
+		struct timespec until = fw_timespec(then_ms);
 
 		pthread_mutex_lock(&l->lock);
 		if (!l->stop)

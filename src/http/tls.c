@@ -17,21 +17,15 @@ static int read_pem(const char *setting, const char *path, char **out, struct fw
 {
 	struct fw_buf b = FW_BUF_INIT(PEM_MAX);
 	FILE *f = fopen(path, "re");
-	size_t n = 1;
-	int rc = 0;
+	int rc;
 
 	if (!f)
 		return fw_err_set(err, FW_EINVAL, "%s = %s: %s", setting, path, strerror(errno));
-	while (n && !rc) {
-		char *to = fw_buf_room(&b, 4096);
-
-		n = to ? fread(to, 1, 4096, f) : 0;
-		b.len += n;
-		if (!to)
-			rc = fw_err_set(err, FW_EINVAL, "%s = %s: larger than 1 MiB: this is no PEM file", setting, path);
-		else if (!n && ferror(f))
-			rc = fw_err_set(err, FW_EINVAL, "%s = %s: %s", setting, path, strerror(errno));
-	}
+	rc = fw_buf_read(&b, f);
+	if (rc == FW_EIO)
+		rc = fw_err_set(err, FW_EINVAL, "%s = %s: %s", setting, path, strerror(errno));
+	else if (rc)
+		rc = fw_err_set(err, FW_EINVAL, "%s = %s: larger than 1 MiB: this is no PEM file", setting, path);
 	fclose(f);
 	if (!rc && !b.len)
 		rc = fw_err_set(err, FW_EINVAL, "%s = %s: the file is empty", setting, path);
