@@ -119,18 +119,26 @@ struct fw_run_stats {
 
 struct fw_meter; /* feedwheel/meter.h */
 
+/*
+ * The body of a server's process. It ends by SIGTERM, or when parent_fd is at its end of file: 0; FW_EIO: not all it had
+ * accepted is stored; others: it could not be done. meter: what all processes count.
+ */
+typedef int fw_serve_body(void *ctx, const struct fw_config *c, const struct fw_meter *meter, int parent_fd,
+	struct fw_err *err);
+
 struct fw_run_options {
 	bool once;
 	/* Called in the master a few times a second, and once at the end; NULL: never. */
 	void (*progress)(void *ctx, const struct fw_run_stats *s);
 	/* SIGHUP: read the configuration again; *out is the engine's then. NULL: SIGHUP is ignored with a warning. */
 	int (*reload)(void *ctx, struct fw_config **out, struct fw_err *err);
-	/*
-	 * The body of one process more, beside the workers: a server. It ends by SIGTERM, or when parent_fd is at its end of file: 0; FW_EIO:
-	 * not all it had accepted is stored; others: it could not be done. meter: what all processes count. Watched and started again as workers are. NULL: none.
-	 */
-	int (*serve)(void *ctx, const struct fw_config *c, const struct fw_meter *meter, int parent_fd, struct fw_err *err);
+	fw_serve_body *serve;          /* of one process more, beside the workers, watched and started again as they are; NULL: none */
 	bool serve_only;               /* no workers */
+	/*
+	 * How this program is started for a child, with a memory layout of its own: its arguments, at most 8, NULL behind them. Two are added,
+	 * who it is ("worker-0", "server") and what fw_run_child() takes. Descriptors without FD_CLOEXEC stay open. NULL: a child is a fork.
+	 */
+	const char *const *anew;
 	void *ctx;
 };
 
@@ -142,6 +150,12 @@ struct fw_run_options {
  */
 FW_API FW_MUST_CHECK int fw_run(const struct fw_config *c, const struct fw_run_options *o, struct fw_run_stats *out,
 	struct fw_err *err);
+
+/*
+ * The whole life of a child, in this program when fw_run() started it anew: for main() to return. handed: the last argument; serve and ctx:
+ * as fw_run_options.serve, of this process. What is wrong is logged.
+ */
+FW_API int fw_run_child(const char *handed, fw_serve_body *serve, void *ctx);
 
 /* Keep what a --once was like, for `timeline`: record "run", by its number, for 30 days (feedwheel-store(7)). */
 FW_MUST_CHECK int fw_run_keep(struct fw_store *st, const struct fw_run_stats *s, struct fw_err *err);

@@ -16,8 +16,9 @@ enum fw_sandbox_layer {
 	FW_SANDBOX_FILES = 1 << 2,      /* only those that it needs (Landlock) */
 	FW_SANDBOX_PORTS = 1 << 3,      /* TCP: none to listen at; the server's also none to connect to, but the store's (Landlock) */
 	FW_SANDBOX_CALLS = 1 << 4,      /* no system calls that it never needs (seccomp) */
+	FW_SANDBOX_LAYOUT = 1 << 5,     /* a memory layout of its own: its program is started anew (fw_run_options.anew) */
 };
-#define FW_SANDBOX_LAYER_N 5
+#define FW_SANDBOX_LAYER_N 6
 
 /* "no new privileges" ... */
 const char *fw_sandbox_layer_name(enum fw_sandbox_layer layer);
@@ -32,6 +33,9 @@ FW_MUST_CHECK int fw_sandbox_check(const struct fw_config *c, unsigned who, stru
  * Errors: FW_EINVAL with sandbox = require; FW_ENOMEM.
  */
 FW_MUST_CHECK int fw_sandbox_enter(const struct fw_config *c, enum fw_sandbox_who who, struct fw_err *err);
+
+/* Makes what that process is going to write, where it still may make it in any folder. Before the mark, which notes what is there. */
+void fw_sandbox_make(const struct fw_config *c, enum fw_sandbox_who who);
 
 /*
  * Which files stand at the places that are allowed: a file that was replaced since (resolv.conf, a bundle of certificates) is another one,

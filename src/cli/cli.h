@@ -270,6 +270,10 @@ const char *cli_feed_remedy(struct cli *c, const struct fw_feed *f);
 /* cmd_serve.c: open the socket that the setting `listen` names, and the body of the server's process (fw_run_options). */
 int cli_serve_open(struct cli *c);
 void cli_serve_close(struct cli *c);
-int cli_serve_body(void *ctx, const struct fw_config *config, const struct fw_meter *meter, int parent_fd, struct fw_err *err);
+fw_serve_body cli_serve_body;
+/* This program's arguments for a child of theirs (fw_run_options.anew), and that child: main() returns what it does. */
+#define CLI_CHILD "child"
+const char *const *cli_anew(void);
+int cli_child(char **argv /* "feedwheel", CLI_CHILD, the listening socket or -1, and what the engine added */);
 
 #endif

@@ -221,7 +221,7 @@ static int run_run(struct cli *c)
 {
 	struct session r = {0};
 	struct fw_run_stats stats = {0};
-	struct fw_run_options o = {.once = cli_flag(c, "once"), .progress = progress, .reload = reload, .ctx = &r};
+	struct fw_run_options o = {.once = cli_flag(c, "once"), .progress = progress, .reload = reload, .anew = cli_anew(), .ctx = &r};
 	struct fw_err err = {0};
 	bool idle = false;
 	int rc;

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: ISC */
 /* serve: the HTTP server alone; and what run needs to start it beside the workers. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <unistd.h>
+
 #include "cli/cli.h"
 #include "feedwheel/sandbox.h"
 #include "feedwheel/serve.h"
 #include "base/banned.h"
 
-static int listen_fd = -1; /* of this process and all it forks: a server that is started anew goes on with it */
+static int listen_fd = -1; /* of this process and its children: a server that is started anew goes on with it */
+static char listen_text[16] = "-1";
+static const char *const ANEW[] = {"feedwheel", CLI_CHILD, listen_text, NULL};
 
 int cli_serve_body(void *ctx, const struct fw_config *config, const struct fw_meter *meter, int parent_fd, struct fw_err *err)
 {
@@ -17,7 +24,29 @@ int cli_serve_open(struct cli *c)
 {
 	struct fw_err err = {0};
 
-	return fw_serve_listen(c->config, &listen_fd, &err) ? cli_store_failed(c, &err) : 0;
+	if (fw_serve_listen(c->config, &listen_fd, &err))
+		return cli_store_failed(c, &err);
+	(void)fw_snprintf(listen_text, sizeof(listen_text), "%d", listen_fd);
+	return fcntl(listen_fd, F_SETFD, 0) ? cli_fail(c, CLI_STORE, "the listening socket: %s", strerror(errno)) : 0;
+}
+
+const char *const *cli_anew(void)
+{
+	return ANEW;
+}
+
+int cli_child(char **argv)
+{
+	int64_t fd = -1;
+
+	if (!fw_str_int(fw_str(argv[2]), &fd) || fd < -1 || fd > INT_MAX)
+		return CLI_USAGE;
+	listen_fd = (int)fd;
+	if (listen_fd >= 0 && strcmp(argv[3], "server") != 0) {
+		close(listen_fd); /* a worker that lives on when the others have ended keeps no port */
+		listen_fd = -1;
+	}
+	return fw_run_child(argv[4], cli_serve_body, NULL);
 }
 
 void cli_serve_close(struct cli *c)
@@ -34,7 +63,7 @@ static int reload(void *ctx, struct fw_config **out, struct fw_err *err)
 
 static int serve_run(struct cli *c)
 {
-	struct fw_run_options o = {.reload = reload, .serve = cli_serve_body, .serve_only = true, .ctx = c};
+	struct fw_run_options o = {.reload = reload, .serve = cli_serve_body, .serve_only = true, .anew = cli_anew(), .ctx = c};
 	struct fw_run_stats stats;
 	struct fw_err err = {0};
 	int rc;

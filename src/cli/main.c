@@ -49,6 +49,9 @@ int main(int argc, char **argv)
 	int rc;
 
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is a disk that is full */
+	if (argc == 5 && strcmp(argv[1], CLI_CHILD) == 0)
+		return cli_child(argv);
 	fw_arena_init(&c.arena, 0);
 	c.now_ms = fw_now_ms();
 	cli_term_init(&c.term, NULL);

@@ -17,26 +17,10 @@
 #define OUT_BYTES ((size_t)64 << 10)
 #define TABLE_ROWS 256
 
-/* Write all of it; 0 or errno. */
-static int write_all(int fd, const char *p, size_t n)
-{
-	while (n) {
-		ssize_t done = write(fd, p, n);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return errno;
-		p += done;
-		n -= (size_t)done;
-	}
-	return 0;
-}
-
 void cli_flush(struct cli *c)
 {
 	if (!c->out_errno)
-		c->out_errno = c->out.rc ? ENOMEM : write_all(STDOUT_FILENO, c->out.p, c->out.len);
+		c->out_errno = c->out.rc ? ENOMEM : fw_write_all(STDOUT_FILENO, c->out.p, c->out.len);
 	fw_buf_reset(&c->out);
 }
 
@@ -101,7 +85,7 @@ static FW_PRINTF(3, 0) void say(struct cli *c, const char *style, const char *fm
 	cli_escape(&line, c->term.err_tty && !c->term.utf8, fw_buf_str(&text));
 	fw_buf_addc(&line, '\n');
 	/* nobody is left to be told when stderr fails */
-	(void)write_all(STDERR_FILENO, line.p, line.len);
+	(void)fw_write_all(STDERR_FILENO, line.p, line.len);
 	fw_buf_finish(&text);
 	fw_buf_finish(&line);
 }

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/near.h"
 #include "base/str.h"
+#include "engine/config_text.h"
 #include "engine/store_file.h"
 #include "engine/websub_wish.h"
 #include "base/banned.h"
@@ -453,6 +454,54 @@ void fw_config_destroy(struct fw_config *c)
 	free(c);
 }
 
+/* ---- to another process --------------------------------------------------------------------------------------------------- */
+
+/* store_file would be read again, and may be out of reach by then: what stood in it is the store. */
+static bool is_handed(const struct fw_setting *s)
+{
+	return s->offset != offsetof(struct fw_config, store_file);
+}
+
+void config_write(const struct fw_config *c, struct fw_buf *b)
+{
+	for (size_t i = 0; i < FW_N(SETTING); i++) {
+		char *value = is_handed(&SETTING[i]) ? fw_config_get(c, SETTING[i].name) : fw_str_dup(FW_STR(""));
+
+		if (value)
+			fw_buf_add(b, value, strlen(value) + 1);
+		else
+			b->rc = FW_ENOMEM;
+		free(value);
+	}
+}
+
+int config_read(struct fw_str text, struct fw_config **out, struct fw_err *err)
+{
+	struct fw_config *c;
+	int rc = fw_config_create(&c, err);
+
+	*out = NULL;
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < FW_N(SETTING) && !rc; i++) {
+		const char *end = text.len ? memchr(text.p, 0, text.len) : NULL;
+
+		if (!end)
+			rc = fw_err_set(err, FW_EINVAL, "a configuration that ends before %s", SETTING[i].name);
+		else if (is_handed(&SETTING[i]))
+			rc = set(c, &SETTING[i], fw_str(text.p), "handed", err);
+		if (end)
+			text = fw_str_sub(text, (size_t)(end - text.p) + 1, text.len);
+	}
+	if (rc)
+		fw_config_destroy(c);
+	else
+		*out = c;
+	return rc;
+}
+
+/* ---- a file ---------------------------------------------------------------------------------------------------------------- */
+
 /* "name = value", "# comment", "name = value # comment" (white space before the #), blank. */
 static int line_read(struct fw_config *c, struct fw_str line, const char *where, struct fw_err *err)
 {
@@ -480,16 +529,10 @@ static int line_read(struct fw_config *c, struct fw_str line, const char *where,
 
 static int file_read(FILE *f, const char *path, struct fw_buf *text, struct fw_err *err)
 {
-	for (;;) {
-		char *to = fw_buf_room(text, 4096);
-		size_t n;
-
-		if (!to)
-			return fw_err_set(err, text->rc, "%s: too large for a configuration file (1 MiB)", path);
-		n = fread(to, 1, 4096, f);
-		text->len += n;
-		if (n == 0)
-			return ferror(f) ? fw_err_set(err, FW_EINVAL, "%s: %s", path, strerror(errno)) : 0;
+	switch (fw_buf_read(text, f)) {
+	case 0: return 0;
+	case FW_EIO: return fw_err_set(err, FW_EINVAL, "%s: %s", path, strerror(errno));
+	default: return fw_err_set(err, text->rc, "%s: too large for a configuration file (1 MiB)", path);
 	}
 }
 

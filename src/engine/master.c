@@ -25,9 +25,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "engine/child.h"
 #include "engine/sandbox.h"
 #include "engine/settings.h"
-#include "engine/worker.h"
 
 #define TICK_MS 200
 #ifdef FW_TEST_HOOKS
@@ -59,6 +59,7 @@ struct master {
 	struct fw_config *reloaded; /* owned; NULL until the first SIGHUP */
 	const struct fw_run_options *o;
 	struct worker_shared *shared;
+	int shared_fd;             /* of that memory; -1: none */
 	struct fw_meter *meter;
 	struct slot *slot;
 	int n;                     /* workers: the first slots; behind them the server, if there is one */
@@ -74,51 +75,6 @@ struct master {
 	struct fw_err err;
 };
 
-/* Before anything from outside is read. */
-static int cage(struct master *m, enum fw_sandbox_who who, struct worker_shared *sh)
-{
-	if (fw_sandbox_enter(m->config, who, &sh->err))
-		return WORKER_SYSTEM;
-#ifdef FW_TEST_HOOKS
-	fw_sandbox_trial();
-#endif
-	return 0;
-}
-
-/* A process of its own: what becomes of the wheel does not depend on what comes in at the front door. */
-static int serve_body(struct master *m, struct worker_shared *sh)
-{
-	close(m->pipe_fd[1]);
-	signal(SIGHUP, SIG_IGN);
-	fw_log_setup(fw_log_level_of(m->config->log_level), m->config->log_json, "serve");
-	if (cage(m, FW_SANDBOX_SERVER, sh))
-		return WORKER_SYSTEM;
-	switch (m->o->serve(m->o->ctx, m->config, m->meter, m->pipe_fd[0], &sh->err)) {
-	case 0: return WORKER_LEFT;
-	case FW_EIO: return WORKER_STORE;
-	default: return WORKER_SYSTEM;
-	}
-}
-
-static int worker_body(struct master *m, int index)
-{
-	struct worker_options wo = {.config = m->config, .shared = &m->shared[index],
-		.meter = fw_meter_slot(m->meter, (size_t)index), .index = index, .workers = m->n, .once = m->o->once,
-		.due_before_ms = m->o->once ? m->started_ms : 0, .run_id = m->started_ms,
-		.master_fd = m->pipe_fd[0]};
-	char who[32];
-
-	close(m->pipe_fd[1]);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is a disk that is full */
-	(void)fw_snprintf(who, sizeof(who), "worker %d", index);
-	fw_log_setup(fw_log_level_of(m->config->log_level), m->config->log_json, who);
-	if (cage(m, FW_SANDBOX_WORKER, wo.shared))
-		return WORKER_SYSTEM;
-	return fw_worker_main(&wo);
-}
-
 static enum fw_sandbox_who who_of(const struct master *m, int index)
 {
 	return index < m->n ? FW_SANDBOX_WORKER : FW_SANDBOX_SERVER;
@@ -129,17 +85,36 @@ static unsigned whos(const struct master *m)
 	return 1u << FW_SANDBOX_MASTER | (m->n ? 1u << FW_SANDBOX_WORKER : 0) | (m->slot_n > m->n ? 1u << FW_SANDBOX_SERVER : 0);
 }
 
+/* The child's: anew, with a memory layout of its own, where there is a cage; else as it was forked. */
+static int begin(const struct master *m, int index)
+{
+	struct child c = {.config = m->config, .shared = m->shared, .meter = m->meter, .shared_fd = m->shared_fd, .index = index, .n = m->n,
+		.slot_n = m->slot_n, .master_fd = m->pipe_fd[0], .once = m->o->once, .started_ms = m->started_ms, .serve = m->o->serve, .ctx = m->o->ctx};
+	unsigned have, lack;
+	int rc;
+
+	close(m->pipe_fd[1]);
+	fw_sandbox_layers(m->config, who_of(m, index), &have, &lack);
+	if (!(have & FW_SANDBOX_LAYOUT) || !m->o->anew)
+		return child_main(&c);
+	rc = child_anew(&c, m->o->anew);
+	if (fw_sandbox_failed(m->config, FW_SANDBOX_LAYOUT, -rc, &m->shared[index].err))
+		return WORKER_SYSTEM;
+	return child_main(&c);
+}
+
 static int spawn(struct master *m, int index)
 {
 	struct slot *s = &m->slot[index];
 	pid_t pid;
 
 	atomic_store(&m->shared[index].beat_mono_ms, index < m->n ? fw_mono_ms() : 0); /* the server gives no signs of life */
+	fw_sandbox_make(m->config, who_of(m, index));
 	fw_sandbox_mark(m->config, who_of(m, index), &s->mark);
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0)
-		exit(index < m->n ? worker_body(m, index) : serve_body(m, &m->shared[index]));
+		exit(begin(m, index));
 	if (pid < 0)
 		return fw_err_set(&m->err, FW_EIO, "no process could be made: %s; see ulimit -u", strerror(errno));
 	s->pid = pid;
@@ -489,7 +464,7 @@ int fw_run(const struct fw_config *c, const struct fw_run_options *o, struct fw_
 {
 	/* blocked in a worker too, until it can answer */
 	static const int NUMBER[] = {SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, WORKER_HURRY};
-	struct master m = {.config = c, .o = o, .n = o->serve_only ? 0 : fw_settings_workers(c), .pipe_fd = {-1, -1},
+	struct master m = {.config = c, .o = o, .n = o->serve_only ? 0 : fw_settings_workers(c), .pipe_fd = {-1, -1}, .shared_fd = -1,
 		.started_mono_ms = fw_mono_ms(), .started_ms = fw_now_ms()};
 	size_t bytes;
 	struct rusage before, after;
@@ -501,10 +476,10 @@ int fw_run(const struct fw_config *c, const struct fw_run_options *o, struct fw_
 	sigemptyset(&signals);
 	for (size_t i = 0; i < FW_N(NUMBER); i++)
 		sigaddset(&signals, NUMBER[i]);
-	m.shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	m.shared = child_memory(bytes, &m.shared_fd);
 	m.meter = fw_meter_create((size_t)m.n, o->serve != NULL);
 	m.slot = calloc((size_t)m.slot_n, sizeof(*m.slot));
-	if (m.shared == MAP_FAILED || !m.meter || !m.slot || pipe2(m.pipe_fd, O_CLOEXEC)) {
+	if (!m.shared || !m.meter || !m.slot || pipe2(m.pipe_fd, O_CLOEXEC)) {
 		m.rc = fw_err_set(&m.err, FW_EIO, "the master could not start: %s", strerror(errno));
 		goto out;
 	}
@@ -537,8 +512,10 @@ out:
 		close(m.pipe_fd[0]);
 		close(m.pipe_fd[1]);
 	}
-	if (m.shared != MAP_FAILED && m.shared)
+	if (m.shared)
 		munmap(m.shared, bytes);
+	if (m.shared_fd >= 0)
+		close(m.shared_fd);
 	fw_meter_destroy(m.meter);
 	free(m.slot);
 	fw_config_destroy(m.reloaded);

@@ -2,16 +2,19 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/str.h"
+#include "engine/child.h"
 #include "engine/meter.h"
 #include "base/banned.h"
 
 struct fw_meter {
 	size_t workers, slot_n;
 	size_t bytes;             /* of this mapping */
+	int fd;                   /* the master's; -1: none */
 	int64_t started_ms;
 	pid_t master;
 	struct fw_meter_own master_own;
@@ -44,10 +47,12 @@ const int64_t *fw_meter_bounds(enum fw_timing t, size_t *n)
 struct fw_meter *fw_meter_create(size_t workers, bool server)
 {
 	size_t slot_n = workers + server, bytes = sizeof(struct fw_meter) + slot_n * sizeof(struct fw_meter_slot);
-	struct fw_meter *m = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int fd;
+	struct fw_meter *m = child_memory(bytes, &fd);
 
-	if (m == MAP_FAILED)
+	if (!m)
 		return NULL;
+	m->fd = fd;
 	m->workers = workers;
 	m->slot_n = slot_n;
 	m->bytes = bytes;
@@ -58,8 +63,25 @@ struct fw_meter *fw_meter_create(size_t workers, bool server)
 
 void fw_meter_destroy(struct fw_meter *m)
 {
-	if (m)
-		munmap(m, m->bytes);
+	if (!m)
+		return;
+	if (m->fd >= 0)
+		close(m->fd);
+	munmap(m, m->bytes);
+}
+
+int fw_meter_fd(const struct fw_meter *m)
+{
+	return m->fd;
+}
+
+struct fw_meter *fw_meter_open(int fd)
+{
+	struct stat st;
+	struct fw_meter *m = fstat(fd, &st) ? MAP_FAILED : mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	close(fd);
+	return m == MAP_FAILED ? NULL : m;
 }
 
 struct fw_meter_slot *fw_meter_slot(struct fw_meter *m, size_t i)

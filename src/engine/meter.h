@@ -37,6 +37,9 @@ struct fw_meter_slot {
 /* Memory that children share, for so many workers and a server behind them. NULL: there is none. */
 struct fw_meter *fw_meter_create(size_t workers, bool server);
 void fw_meter_destroy(struct fw_meter *m);
+/* By what a process that begins anew finds it; -1: it cannot. There: NULL with errno set; fd is closed. */
+int fw_meter_fd(const struct fw_meter *m);
+struct fw_meter *fw_meter_open(int fd);
 /* The server's slot is the one after the last worker's. */
 struct fw_meter_slot *fw_meter_slot(struct fw_meter *m, size_t i);
 

@@ -56,6 +56,7 @@ const char *fw_sandbox_layer_name(enum fw_sandbox_layer layer)
 	case FW_SANDBOX_FILES: return "files";
 	case FW_SANDBOX_PORTS: return "TCP ports";
 	case FW_SANDBOX_CALLS: return "system calls";
+	case FW_SANDBOX_LAYOUT: return "memory layout";
 	}
 	return "unknown";
 }
@@ -85,6 +86,7 @@ static bool can(enum fw_sandbox_layer layer)
 	case FW_SANDBOX_FILES: return fw_land_abi() > 0;
 	case FW_SANDBOX_PORTS: return fw_land_abi() >= FW_LAND_ABI_PORTS;
 	case FW_SANDBOX_CALLS: return fw_calls_here();
+	case FW_SANDBOX_LAYOUT: return access("/proc/self/exe", X_OK) == 0;
 	}
 #endif
 	(void)layer;
@@ -99,6 +101,7 @@ const char *fw_sandbox_why(enum fw_sandbox_layer layer)
 	case FW_SANDBOX_FILES: return "this kernel has no Landlock: Linux 5.13 or newer, with landlock among its lsm=";
 	case FW_SANDBOX_PORTS: return "this kernel's Landlock knows no ports: Linux 6.7 or newer";
 	case FW_SANDBOX_CALLS: return fw_calls_why();
+	case FW_SANDBOX_LAYOUT: return "there is no /proc, by which a program finds its own file";
 	default: return "this system has no such thing";
 	}
 }
@@ -109,8 +112,8 @@ void fw_sandbox_layers(const struct fw_config *c, enum fw_sandbox_who who, unsig
 	for (unsigned i = 0; i < FW_SANDBOX_LAYER_N && !is_off(c); i++) {
 		enum fw_sandbox_layer layer = (enum fw_sandbox_layer)(1u << i);
 
-		/* the master makes sockets and folders, and reads what is configured anew */
-		if (who == FW_SANDBOX_MASTER && (layer == FW_SANDBOX_FILES || layer == FW_SANDBOX_PORTS))
+		/* the master makes sockets and folders, and reads what is configured anew; its layout is the one that others are to differ from */
+		if (who == FW_SANDBOX_MASTER && layer & (FW_SANDBOX_FILES | FW_SANDBOX_PORTS | FW_SANDBOX_LAYOUT))
 			continue;
 		*(can(layer) ? have : lack) |= layer;
 	}
@@ -156,7 +159,7 @@ static void give_linked(const char *path, unsigned how, path_cb *cb, void *ctx)
 	cb(ctx, path, how);
 }
 
-/* Of the server: what it makes is made here, where it still may make it in any folder. What cannot be made is told by who opens it. */
+/* Of the server. */
 static void give_served(const struct fw_config *c, path_cb *cb, void *ctx)
 {
 	if (c->spill_dir)
@@ -191,6 +194,22 @@ static void give_all(const struct fw_config *c, enum fw_sandbox_who who, const s
 		cb(ctx, r->file[i], READ | WATCHED);
 	if (who == FW_SANDBOX_SERVER)
 		give_served(c, cb, ctx);
+}
+
+/* Where this fails, so does who opens it, with words. */
+void fw_sandbox_make(const struct fw_config *c, enum fw_sandbox_who who)
+{
+	int fd;
+
+	if (who != FW_SANDBOX_SERVER)
+		return;
+	if (c->spill_dir)
+		(void)mkdir(c->spill_dir, 0700);
+	if (!c->access_log || strcmp(c->access_log, "-") == 0)
+		return;
+	fd = open(c->access_log, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
+	if (fd >= 0)
+		close(fd);
 }
 
 static uint64_t identity(const char *path)
@@ -248,20 +267,6 @@ static void allow_one(void *ctx, const char *path, unsigned how)
 	r->rc = r->rc ? r->rc : rc;
 }
 
-/* What the server is going to make when it is inside. Where this fails, so does that, with words. */
-static void make_served(const struct fw_config *c)
-{
-	int fd;
-
-	if (c->spill_dir)
-		(void)mkdir(c->spill_dir, 0700);
-	if (!c->access_log || strcmp(c->access_log, "-") == 0)
-		return;
-	fd = open(c->access_log, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
-	if (fd >= 0)
-		close(fd);
-}
-
 /* Only a server that fetches nothing, of a store that stands where it is said to. */
 static bool may_limit(const struct fw_config *c, enum fw_sandbox_who who, const struct fw_store_reach *r)
 {
@@ -274,8 +279,6 @@ static int enter_land(const struct fw_config *c, enum fw_sandbox_who who, const 
 
 	if (!r.land)
 		return -errno;
-	if (who == FW_SANDBOX_SERVER)
-		make_served(c);
 	give_all(c, who, reach, allow_one, &r);
 	for (size_t i = 0; i < reach->port_n && no_connect && !r.rc; i++)
 		r.rc = fw_land_port(r.land, reach->port[i]);
@@ -301,8 +304,18 @@ static int enter_one(const struct fw_config *c, enum fw_sandbox_who who, enum fw
 #endif
 	case FW_SANDBOX_FILES: return enter_land(c, who, reach, no_connect);
 	case FW_SANDBOX_CALLS: return fw_calls_refuse(who, no_connect);
-	default: return 0; /* ports: with the files */
+	default: return 0; /* ports: with the files; layout: before this begins, child.c */
 	}
+}
+
+int fw_sandbox_failed(const struct fw_config *c, enum fw_sandbox_layer layer, int e, struct fw_err *err)
+{
+	if (e && is_required(c))
+		return fw_err_set(err, FW_EINVAL, "sandbox = require: '%s' could not be had: %s; or set sandbox = auto",
+			fw_sandbox_layer_name(layer), strerror(e));
+	if (e)
+		fw_warn("sandbox: '%s' could not be had: %s", fw_sandbox_layer_name(layer), strerror(e));
+	return 0;
 }
 
 int fw_sandbox_enter(const struct fw_config *c, enum fw_sandbox_who who, struct fw_err *err)
@@ -321,11 +334,7 @@ int fw_sandbox_enter(const struct fw_config *c, enum fw_sandbox_who who, struct 
 		enum fw_sandbox_layer layer = (enum fw_sandbox_layer)(1u << i);
 		int e = have & layer ? enter_one(c, who, layer, &reach) : 0;
 
-		if (e && is_required(c))
-			rc = fw_err_set(err, FW_EINVAL, "sandbox = require: '%s' could not be had: %s; or set sandbox = auto",
-				fw_sandbox_layer_name(layer), strerror(-e));
-		else if (e)
-			fw_warn("sandbox: '%s' could not be had: %s", fw_sandbox_layer_name(layer), strerror(-e));
+		rc = fw_sandbox_failed(c, layer, -e, err);
 	}
 	fw_arena_finish(&a);
 	return rc;

@@ -10,6 +10,9 @@
 void fw_sandbox_trial(void); /* sandbox_trial.c */
 #endif
 
+/* A layer could not be had, e tells why, 0: it could. Logged, and 0; with sandbox = require FW_EINVAL. */
+FW_MUST_CHECK int fw_sandbox_failed(const struct fw_config *c, enum fw_sandbox_layer layer, int e, struct fw_err *err);
+
 /* ---- sandbox_calls.c: seccomp ---------------------------------------------------------------------------------------------- */
 
 const char *fw_calls_library(void);  /* with its version; NULL: not in this build */

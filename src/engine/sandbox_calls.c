@@ -33,8 +33,9 @@ static const struct {
 	unsigned who;
 	const char *names[32]; /* NULL behind them */
 } REFUSED[] = {
-	/* other programs */
-	{ALL, {"execve", "execveat", "uselib"}},
+	/* other programs: the master alone starts one, itself anew for each child */
+	{CHILD, {"execve", "execveat"}},
+	{ALL, {"uselib"}},
 	/* other processes' memory, descriptors and doings */
 	{ALL, {"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_getfd", "kcmp", "pidfd_send_signal", "rt_sigqueueinfo",
 		"rt_tgsigqueueinfo", "migrate_pages", "move_pages"}},
@@ -148,13 +149,13 @@ static void refuse_all(struct list *l, enum fw_sandbox_who who, bool no_connect)
 			refuse(l, EPERM, *name, 0, NULL);
 	}
 	refuse_clones(l, who);
-	refuse_code(l);
 	refuse_sockets(l);
 	for (size_t i = 0; i < FW_N(TYPES); i++) /* into the terminal, as if the person had typed it */
 		refuse_when(l, EPERM, "ioctl", SCMP_A1(SCMP_CMP_MASKED_EQ, UINT32_MAX, TYPES[i]));
 	refuse_when(l, EPERM, "prlimit64", SCMP_A0(SCMP_CMP_NE, 0)); /* another's */
 	if (who == FW_SANDBOX_MASTER)
-		return;
+		return; /* the dynamic loader of its children lives with what holds up to here */
+	refuse_code(l);
 	refuse_when(l, EPERM, "kill", SCMP_A1(SCMP_CMP_NE, 0)); /* 0: does it live? */
 	refuse_when(l, EPERM, "tgkill", SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)getpid()));
 	if (no_connect)

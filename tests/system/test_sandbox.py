@@ -10,10 +10,10 @@ import socket
 import subprocess
 import tempfile
 
-from door import Door, free_port, kill_group
+from door import Door, door, free_port, kill_group
 from harness import BUILD, Skip, Wheel, absent, case, certificate, equal, holds, origin, run, samples, sanitized, wait_for, workers_of
 
-LAYERS = ["no new privileges", "no memory dumps", "files", "TCP ports", "system calls"]
+LAYERS = ["no new privileges", "no memory dumps", "files", "TCP ports", "system calls", "memory layout"]
 EPERM, EACCES, FAMILY = "Operation not permitted", "Permission denied", "Address family not supported by protocol"
 
 
@@ -144,6 +144,43 @@ def outside(base):
     stop(p)
 
 
+@case("each process has a memory layout of its own, also one that takes another's place; what it was handed is what the master holds", needs="server")
+def layout(base):
+    caged("memory layout")
+    if os.getuid() != 0:
+        raise Skip("only root may look")
+    w = Wheel(base)
+    w.run("add", "https://a.example/")
+    w.environment["FEEDWHEEL_STORE"] = w.store
+    p = w.start("run", "--workers", "2", "--listen", "127.0.0.1:%d" % free_port())
+    def begins(pid):
+        with open("/proc/%d/maps" % pid, encoding="utf-8") as f:
+            lines = f.read().splitlines()
+        return tuple(next((l.split("-")[0] for l in lines if l.endswith(name)), None) for name in ("/" + os.path.basename(w.binary), "[stack]", "libc.so.6"))
+    def name_of(pid):
+        with open("/proc/%d/comm" % pid, encoding="utf-8") as f:
+            return f.read().strip()
+    def all_differ():
+        pids = [p.pid, *workers_of(p)]
+        return len(pids) == 4 and len({begins(pid) for pid in pids}) == 4
+    wait_for("three children, each anew", all_differ)
+    first, seen = workers_of(p), {begins(pid) for pid in [p.pid, *workers_of(p)]}
+    os.kill(first[0], signal.SIGKILL)
+    wait_for("another", lambda: len(workers_of(p)) == 3 and first[0] not in workers_of(p))
+    new = next(pid for pid in workers_of(p) if pid not in first)
+    wait_for("a layout that was not there before", lambda: begins(new) not in seen)
+    for pid in workers_of(p):
+        said = {}
+        for name in "cmdline", "environ":
+            with open("/proc/%d/%s" % (pid, name), encoding="utf-8") as f:
+                said[name] = f.read()
+        wait_for("its name among processes", lambda pid=pid: name_of(pid) == "feedwheel") # for a moment it is "exe"
+        words = said["cmdline"].split("\0")
+        holds(words[1] == "child" and words[3] in ("worker-0", "worker-1", "server"), words)
+        holds(w.store not in said["cmdline"] + said["environ"], "the store's URL, which may hold a password, cannot be seen")
+    stop(p)
+
+
 @case("doctor: the layers of each process; off and what is missing are told, with the remedy")
 def layers(base):
     w = trial_wheel(base, [])
@@ -162,7 +199,7 @@ def layers(base):
     caged(*LAYERS)
     master, child = ", ".join(LAYERS[i] for i in (0, 1, 4)), ", ".join(LAYERS)
     equal(found("--sandbox", "require"), [("ok", "the master: " + master, ""), ("ok", "workers: " + child, ""), ("ok", "the server: " + child, "")])
-    for name, words in (("files", "lsm="), ("TCP ports", "Linux 6.7")):
+    for name, words in (("files", "lsm="), ("TCP ports", "Linux 6.7"), ("memory layout", "there is no /proc")):
         lack = ", ".join(l for l in LAYERS if l != name) + "; missing: " + name
         for sandbox, level in (("auto", "note"), ("require", "broken")):
             said = found("--sandbox", sandbox, code=1 if level == "broken" else 0, FEEDWHEEL_TEST_NO_LAYER=name)
@@ -226,6 +263,22 @@ def replaced(base):
         holds("a file that worker 0 may read was replaced" in w.words(), w.last_words())
         wait_for("an entry", lambda: w.one("SELECT count(*) FROM entries") > 0)
         stop(p)
+
+
+@case("a folder that the server made itself is not one that was replaced: it starts anew for the bundle only", needs="server")
+def made_by_itself(base):
+    caged("files")
+    bundle = os.path.join(base, "bundle.pem")
+    with open(bundle, "w", encoding="ascii") as f:
+        f.write("# none yet\n")
+    with door(base, "--spill-dir", os.path.join(base, "spill"), conf="ca_file = %s\n" % bundle) as d:
+        first = workers_of(d.process)
+        with open(bundle + ".new", "w", encoding="ascii") as f:
+            f.write("# nor now\n")
+        os.rename(bundle + ".new", bundle)
+        wait_for("another server", lambda: workers_of(d.process) not in ([], first))
+        equal(d.wheel.words().count("a file that server 0 may read was replaced"), 1, d.wheel.last_words())
+        d.stop()
 
 
 @case("character sets, whose tables the C library reads late, are there for a caged worker")

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/near.h"
 #include "base/str.h"
+#include "engine/config_text.h"
 #include "feedwheel/engine.h"
 #include "../../suite.h"
 
@@ -119,6 +120,38 @@ static const struct { const char *name, *value, *words; } BAD[] = {
 	{"log_level", "error warn", "one of"}, {"wrokers", "2", "did you mean 'workers'?"},
 	{"user-agnet", "x", "did you mean 'user_agent'?"}, {"quux", "1", "feedwheel help settings"},
 };
+/* To a process that begins anew: every value arrives, and what is cut short is refused. */
+START_TEST(handed)
+{
+	struct fw_buf b = FW_BUF_INIT(0);
+	struct fw_config *other;
+	size_t n;
+	const struct fw_setting *all = fw_config_settings(&n);
+
+	ck_assert_int_eq(fw_config_set(c, "store", "postgres://u:p%40ss@h/db?a=b # c", "test", &err), 0);
+	ck_assert_int_eq(fw_config_set(c, "interval_ms", "61001ms", "test", &err), 0);
+	ck_assert_int_eq(fw_config_set(c, "max_body_bytes", "1234567", "test", &err), 0);
+	ck_assert_int_eq(fw_config_set(c, "http2", "no", "test", &err), 0);
+	ck_assert_int_eq(fw_config_set(c, "user_agent", "a = \"b\" # c", "test", &err), 0);
+	config_write(c, &b);
+	ck_assert_int_eq(b.rc, 0);
+	ck_assert_int_eq(config_read(fw_buf_str(&b), &other, &err), 0);
+	for (size_t i = 0; i < n; i++) {
+		char *was = fw_config_get(c, all[i].name), *is = fw_config_get(other, all[i].name);
+
+		ck_assert_msg(was && is && strcmp(was, is) == 0, "%s: %s, not %s", all[i].name, is, was);
+		free(was);
+		free(is);
+	}
+	ck_assert_str_eq(other->store, c->store);
+	ck_assert_int_eq(other->interval_ms, 61001);
+	fw_config_destroy(other);
+	ck_assert_int_eq(config_read(fw_str_sub(fw_buf_str(&b), 0, b.len - 1), &other, &err), FW_EINVAL);
+	ck_assert_ptr_null(other);
+	fw_buf_finish(&b);
+}
+END_TEST
+
 START_TEST(bad_values)
 {
 	ck_assert_int_eq(fw_config_set(c, BAD[_i].name, BAD[_i].value, "command line", &err), FW_EINVAL);
@@ -275,6 +308,7 @@ int main(void)
 	tcase_add_test(t, table_is_sound);
 	tcase_add_test(t, defaults);
 	tcase_add_loop_test(t, good_values, 0, FW_N(GOOD));
+	tcase_add_test(t, handed);
 	tcase_add_loop_test(t, bad_values, 0, FW_N(BAD));
 	tcase_add_test(t, file_is_read);
 	tcase_add_test(t, file_errors_name_the_line);
