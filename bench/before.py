@@ -99,7 +99,7 @@ def ingesting():
         def __init__(self, base, tree):
             self.port, self.base, self.database = ingest.free_port(), base, None
             self.wheel = wheel_of(tree, "ingest")
-            self.process = self.wheel.start("serve", "--listen", "127.0.0.1:%d" % self.port)
+            self.process = self.wheel.start("serve", "--listen", "127.0.0.1:%d" % self.port, "--serve-threads", "1") # with two, the core it shares with wrk decides
             ingest.wait_for("the server", self.answers)
 
     def one(tree):

@@ -37,7 +37,8 @@ struct share { /* of an IPv4 address or an IPv6 /64; the first one is everybody'
 };
 
 struct http_accept {
-	struct MHD_Daemon *daemon;
+	const struct http_lane *lane;
+	size_t lane_n, next;        /* whose turn it is */
 	const struct conns *conns;
 	struct http_accept_rules rules;
 	size_t share_max;
@@ -46,7 +47,7 @@ struct http_accept {
 	int64_t said_ms;            /* when the log was told; INT64_MIN: never */
 	int fd, stop_fd;
 	pthread_t thread;
-	uint64_t handed_n;          /* to libmicrohttpd */
+	uint64_t handed_n;          /* to the lanes */
 	_Atomic uint64_t began_n;   /* of these */
 	int64_t handed_ms;          /* the last one */
 	struct share share[SHARES];
@@ -133,16 +134,28 @@ static size_t under_way(struct http_accept *a)
 	return a->handed_n > began ? (size_t)(a->handed_n - began) : 0;
 }
 
+/* In turn, but for those that have not taken their last ones yet; NULL: none has. */
+static struct lane *next_lane(struct http_accept *a)
+{
+	for (size_t i = 0; i < a->lane_n; i++) {
+		a->next = (a->next + 1) % a->lane_n;
+		if (lane_has_room(a->lane[a->next].thread))
+			return a->lane[a->next].thread;
+	}
+	return NULL;
+}
+
 /* One more. False: none is there, or it cannot be taken now. *wait_ms: until when nothing can be; 0: at any time. */
 static bool accept_one(struct http_accept *a, int *wait_ms)
 {
 	struct sockaddr_storage from;
 	socklen_t len = sizeof(from);
+	struct lane *lane = next_lane(a);
 	size_t share;
 	int fd;
 
 	*wait_ms = 0;
-	if (conns_open_n(a->conns) + under_way(a) >= conns_max(a->conns)) {
+	if (!lane || conns_open_n(a->conns) + under_way(a) >= conns_max(a->conns)) {
 		*wait_ms = FULL_MS;
 		return false;
 	}
@@ -162,10 +175,7 @@ static bool accept_one(struct http_accept *a, int *wait_ms)
 	a->handed_n++;
 	a->share[share].handed_n++;
 	a->handed_ms = a->share[share].handed_ms = fw_mono_ms();
-	if (MHD_add_connection(a->daemon, fd, (struct sockaddr *)&from, len) != MHD_YES) { /* it has closed it */
-		a->handed_n--;
-		a->share[share].handed_n--;
-	}
+	lane_hand(lane, fd, &from, len);
 	return true;
 }
 
@@ -186,8 +196,8 @@ static void *run(void *ctx)
 	}
 }
 
-int http_accept_open(struct MHD_Daemon *daemon, int fd, const struct conns *conns, const struct http_accept_rules *rules,
-	struct http_accept **out, struct fw_err *err)
+int http_accept_open(const struct http_lane *lane, size_t lane_n, int fd, const struct conns *conns,
+	const struct http_accept_rules *rules, struct http_accept **out, struct fw_err *err)
 {
 	struct http_accept *a = calloc(1, sizeof(*a));
 	int64_t share_max = rules->config->serve_connections_per_address;
@@ -196,7 +206,8 @@ int http_accept_open(struct MHD_Daemon *daemon, int fd, const struct conns *conn
 	*out = NULL;
 	if (!a)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
-	a->daemon = daemon;
+	a->lane = lane;
+	a->lane_n = lane_n;
 	a->conns = conns;
 	a->rules = *rules;
 	a->fd = fd;

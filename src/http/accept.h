@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The thread that accepts connections and hands each to one of libmicrohttpd's threads.
+ * The thread that accepts connections and hands them to the lanes in turn.
  *
  * libmicrohttpd is not given the listening socket. It would have to be told to leave that alone when the server stops, for the one that
  * follows goes on with it: MHD_quiesce_daemon() with epoll and threads may end the process, since two of its threads take the socket out
@@ -12,11 +12,12 @@
 #ifndef FW_HTTP_ACCEPT_H
 #define FW_HTTP_ACCEPT_H
 
-#include <microhttpd.h>
+#include <sys/socket.h>
 
 #include "http/conns.h"
 
 struct http_accept;
+struct http_lane;
 struct http_proxies;
 
 struct http_accept_rules {
@@ -29,8 +30,8 @@ struct http_accept_rules {
  * fd: listens, and stays the caller's. *out is set before the first connection is handed over.
  * Errors: FW_ENOMEM; FW_EIO no thread or file descriptor.
  */
-FW_MUST_CHECK int http_accept_open(struct MHD_Daemon *daemon, int fd, const struct conns *conns, const struct http_accept_rules *rules,
-	struct http_accept **out, struct fw_err *err);
+FW_MUST_CHECK int http_accept_open(const struct http_lane *lane, size_t lane_n, int fd, const struct conns *conns,
+	const struct http_accept_rules *rules, struct http_accept **out, struct fw_err *err);
 /* One that was handed over is among the open ones; and is closed. Any thread. Returns, and takes, whose share it is of. */
 size_t http_accept_began(struct http_accept *a, const struct sockaddr *from);
 void http_accept_ended(struct http_accept *a, size_t share);

@@ -253,10 +253,9 @@ static int request_run(struct desk_job *j, struct fw_store *st, const struct fw_
 static void request_done(struct desk_job *j)
 {
 	struct request *r = request_of(j);
-	struct MHD_Connection *conn = r->conn;
 
 	r->state = REQUEST_DESK_DONE;
-	MHD_resume_connection(conn);
+	lane_resume(r->lane->thread, r->conn);
 }
 
 enum MHD_Result http_desk_ask(struct request *r)

@@ -2,7 +2,7 @@
 /*
  * Inside the front door: what its files share. Nobody else includes this, and no other room knows libmicrohttpd.
  *
- * Each of libmicrohttpd's threads runs requests one after another and never blocks: it reads the body, answers from memory, or puts
+ * Each serving thread, a lane, runs requests one after another and never blocks: it reads the body, answers from memory, or puts
  * rows into its own lane's ring. A push that wants to know that it is stored is suspended, and resumed by the flusher; what needs the
  * store is suspended, answered by one of the desk's threads, and resumed.
  */
@@ -25,6 +25,7 @@
 #include "http/conns.h"
 #include "http/desk.h"
 #include "http/events.h"
+#include "http/lane.h"
 #include "http/stream.h"
 #include "http/tokenless.h"
 
@@ -40,6 +41,7 @@ enum { CANNED_TWIRP_OK, CANNED_ACCEPTED, CANNED_N }; /* answers that never diffe
 
 struct http_lane { /* one server thread */
 	struct http *h;
+	struct lane *thread;
 	struct fw_lane_in *in;
 	struct MHD_Response *canned[CANNED_N];
 	int64_t canned_s;            /* Unix time, seconds: their date */
@@ -71,7 +73,6 @@ struct http {
 	const struct fw_meter *meter;
 	struct http_proxies proxies;
 	struct event_rules rules;
-	struct MHD_Daemon *daemon;
 	_Atomic bool started;        /* what libmicrohttpd says from then on is of somebody's connection */
 	struct fw_ingest *ingest;
 	struct desk *desk;
@@ -89,7 +90,6 @@ struct http {
 	_Atomic uint64_t push_wait_n; /* of that answered 429 */
 	struct stream *stream;
 	size_t lane_n;
-	_Atomic size_t lane_used;    /* threads that have got theirs */
 	_Atomic int64_t suspended_n;
 	_Atomic int64_t waiting_bytes; /* of entries that were read, and wait for their feed: as much as of bodies, at most */
 	_Atomic uint64_t delivery_n, delivered_new_n, delivered_changed_n; /* entries that were brought, and stored */

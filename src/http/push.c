@@ -19,11 +19,10 @@ static enum MHD_Result no_room(struct request *r, int rc)
 static void push_done(struct fw_push_wait *w, int rc, const char *why)
 {
 	struct request *r = (struct request *)((char *)w - offsetof(struct request, wait));
-	struct MHD_Connection *conn = r->conn;
 
 	(void)why; /* it is in w */
 	r->wait_rc = rc;
-	MHD_resume_connection(conn);
+	lane_resume(r->lane->thread, r->conn);
 }
 
 enum MHD_Result http_push_resumed(struct request *r)

@@ -2,6 +2,7 @@
 /* The server: sockets, threads, and the way of a request from its first byte to the route that answers it. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -28,21 +29,6 @@
 #define STOP_TICK_MS 5
 #define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
-static _Thread_local struct http_lane *own_lane;
-
-/* libmicrohttpd makes its threads itself: each takes a lane when it first runs a request. */
-static struct http_lane *lane_of_thread(struct http *h)
-{
-	if (!own_lane || own_lane->h != h) {
-		size_t i = atomic_fetch_add(&h->lane_used, 1);
-
-		if (i >= h->lane_n)
-			abort(); /* there are as many as threads */
-		own_lane = &h->lane[i];
-	}
-	return own_lane;
-}
-
 static struct conn *conn_of(struct MHD_Connection *conn)
 {
 	const union MHD_ConnectionInfo *i = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -50,9 +36,8 @@ static struct conn *conn_of(struct MHD_Connection *conn)
 	return i ? i->socket_context : NULL;
 }
 
-static struct request *request_begin(struct http *h, struct MHD_Connection *conn, const char *path, const char *method)
+static struct request *request_begin(struct http_lane *l, struct MHD_Connection *conn, const char *path, const char *method)
 {
-	struct http_lane *l = lane_of_thread(h);
 	struct request *r = l->spare;
 
 	if (r) {
@@ -129,7 +114,8 @@ static void request_over(void *ctx, struct MHD_Connection *conn, void **at, enum
 
 static void on_connection(void *ctx, struct MHD_Connection *conn, void **at, enum MHD_ConnectionNotificationCode what)
 {
-	struct http *h = ctx;
+	const struct http_lane *l = ctx;
+	struct http *h = l->h;
 	const union MHD_ConnectionInfo *i;
 	struct conn *c = *at;
 	size_t share;
@@ -144,7 +130,7 @@ static void on_connection(void *ctx, struct MHD_Connection *conn, void **at, enu
 	i = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	share = http_accept_began(h->accept, i ? i->client_addr : NULL);
 	i = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
-	*at = c = i ? conn_add(h->conns, (size_t)(lane_of_thread(h) - h->lane), i->connect_fd) : NULL;
+	*at = c = i ? conn_add(h->conns, (size_t)(l - h->lane), i->connect_fd) : NULL;
 	if (c) {
 		c->share = share;
 		return;
@@ -200,14 +186,13 @@ static void *on_target(void *ctx, const char *target, struct MHD_Connection *con
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *conn, const char *path, const char *method, const char *version,
 	const char *data, size_t *len, void **at)
 {
-	struct http *h = ctx;
 	struct request *r = *at;
 
 	if (!r) {
 		const char *why;
 		bool large;
 
-		r = *at = request_begin(h, conn, path, method);
+		r = *at = request_begin(ctx, conn, path, method);
 		if (!r || !r->c || !conn_enter(r->c, CONN_BODY))
 			return MHD_NO;
 		why = http_head_wrong(r, path, method, version, &large);
@@ -282,32 +267,43 @@ FW_PRINTF(2, 0) static void on_library_words(void *ctx, const char *fmt, va_list
 	}
 }
 
-static int daemon_start(struct http *h, struct fw_err *err)
+static int lane_start(struct http_lane *l, struct fw_err *err)
 {
-	struct MHD_OptionItem pool[] = { /* one thread is no pool */
-		{MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)h->lane_n, NULL},
-		{MHD_OPTION_END, 0, NULL},
-	};
+	const struct http *h = l->h;
 	struct MHD_OptionItem tls[] = {
 		{MHD_OPTION_HTTPS_MEM_KEY, 0, h->tls.key},
 		{MHD_OPTION_HTTPS_MEM_CERT, 0, h->tls.cert},
 		{MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES},
 		{MHD_OPTION_END, 0, NULL},
 	};
-	unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC |
-		MHD_USE_NO_LISTEN_SOCKET; /* accept.h */
-
-	h->daemon = MHD_start_daemon(flags | (h->tls.key ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request, h,
-		MHD_OPTION_EXTERNAL_LOGGER, on_library_words, h, MHD_OPTION_ARRAY, h->lane_n > 1 ? pool : &pool[FW_N(pool) - 1], MHD_OPTION_NOTIFY_COMPLETED, request_over, NULL,
-		MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_CONNECTION_LIMIT, (unsigned)(conns_max(h->conns) * h->lane_n), /* each thread might have all */
+	unsigned flags = MHD_USE_EPOLL | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET; /* accept.h */
+	struct MHD_Daemon *daemon = MHD_start_daemon(flags | (h->tls.key ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request, l,
+		MHD_OPTION_EXTERNAL_LOGGER, on_library_words, h, MHD_OPTION_NOTIFY_COMPLETED, request_over, NULL,
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, l, MHD_OPTION_CONNECTION_LIMIT, UINT_MAX, /* conns.h has it */
 		MHD_OPTION_URI_LOG_CALLBACK, on_target, h, MHD_OPTION_STRICT_FOR_CLIENT, (int)http_library_is_strict(),
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_MAX_BYTES, MHD_OPTION_ARRAY, h->tls.key ? tls : &tls[FW_N(tls) - 1],
 		MHD_OPTION_END);
+
+	if (!daemon)
+		return h->tls.key ? fw_err_set(err, FW_EINVAL, "the server could not start with tls_cert and tls_key: see above") :
+			fw_err_set(err, FW_EIO, "the server could not start: %s", strerror(errno));
+	return lane_open(daemon, &l->thread, err);
+}
+
+static int lanes_start(struct http *h, struct fw_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < h->lane_n && !rc; i++)
+		rc = lane_start(&h->lane[i], err);
 	atomic_store(&h->started, true);
-	if (h->daemon)
-		return 0;
-	return h->tls.key ? fw_err_set(err, FW_EINVAL, "the server could not start with tls_cert and tls_key: see above") :
-		fw_err_set(err, FW_EIO, "the server could not start: %s", strerror(errno));
+	return rc;
+}
+
+static void lanes_stop(struct http *h)
+{
+	for (size_t i = 0; i < h->lane_n && h->lane; i++)
+		lane_close(h->lane[i].thread);
 }
 
 static size_t lane_body_max(const struct http *h)
@@ -362,12 +358,11 @@ static int http_start(const struct fw_config *c, const struct fw_meter *meter, i
 	if (!rc)
 		rc = fw_hubs_open(c, &h->hubs, err);
 	if (!rc)
-		rc = daemon_start(h, err);
+		rc = lanes_start(h, err);
 	if (!rc)
-		rc = http_accept_open(h->daemon, fd, h->conns, &(struct http_accept_rules){c, &h->proxies, !h->tls.key}, &h->accept, err);
+		rc = http_accept_open(h->lane, h->lane_n, fd, h->conns, &(struct http_accept_rules){c, &h->proxies, !h->tls.key}, &h->accept, err);
 	if (rc) {
-		if (h->daemon)
-			MHD_stop_daemon(h->daemon);
+		lanes_stop(h);
 		if (h->ingest)
 			(void)fw_ingest_stop(h->ingest, 0);
 		http_free(h);
@@ -392,7 +387,7 @@ static uint64_t http_stop(struct http *h)
 	while (atomic_load(&h->suspended_n) > 0 && fw_mono_ms() < until_ms)
 		usleep(STOP_TICK_MS * 1000);
 	conns_stop(h->conns);
-	MHD_stop_daemon(h->daemon);
+	lanes_stop(h);
 	http_free(h);
 	return left;
 }

@@ -58,6 +58,7 @@ enum reader_state {
 
 struct reader {
 	struct stream *s;
+	struct lane *lane;
 	struct MHD_Connection *conn;
 	struct conn *time;           /* how long it may take */
 	/* guarded by the lock but for READER_DESK: then out and at are the desk's */
@@ -172,7 +173,7 @@ static void resume(struct stream *s, struct reader *list)
 
 		list = d->wake;
 		atomic_fetch_sub(s->suspended_n, 1);
-		MHD_resume_connection(d->conn);
+		lane_resume(d->lane, d->conn);
 	}
 }
 
@@ -385,7 +386,7 @@ static struct reader *reader_new(struct stream *s, struct request *r, int64_t at
 
 	if (!d)
 		return NULL;
-	*d = (struct reader){.s = s, .conn = r->conn, .time = r->c, .at = at, .feed_id = feed_id, .pass = r->pass};
+	*d = (struct reader){.s = s, .lane = r->lane->thread, .conn = r->conn, .time = r->c, .at = at, .feed_id = feed_id, .pass = r->pass};
 	pthread_mutex_lock(&s->lock);
 	d->next = s->readers;
 	if (d->next)

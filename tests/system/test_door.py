@@ -210,6 +210,22 @@ def vanished(base):
         equal(d.push(EVENT)[0], 200)
 
 
+@case("as many requests at the same moment as libmicrohttpd looks at in one go: none waits until somebody else comes")
+def at_once(base):
+    with door(base, conf="serve_threads = 1\n") as d:
+        server = workers_of(d.process)[0]
+        crowd = [socket.create_connection(("127.0.0.1", d.port), timeout=60) for _ in range(128)]
+        wait_for("all are there", lambda: metric(d, "http_connections") == 129) # with the one that asks
+        for _ in range(3):
+            os.kill(server, signal.SIGSTOP)
+            for s in crowd:
+                s.sendall(GET)
+            os.kill(server, signal.SIGCONT)
+            equal([statuses(s.recv(1000)) for s in crowd], [[200]] * 128)
+        for s in crowd:
+            s.close()
+
+
 @case("those who wait for the store, or for news, leave places for others")
 def waiting(base):
     with door(base, conf="serve_connections = 80\nserve_threads = 1\n") as d: # 70 may wait, 60 may read the stream
