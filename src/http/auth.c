@@ -455,10 +455,8 @@ static void wrong(struct request *r, uint64_t network, int64_t now_ms)
 static enum tokenless tokenless(struct request *r)
 {
 	const struct auth *a = r->lane->h->auth;
-	struct tokenless_head h;
 
-	http_head_read(r, &h);
-	return tokenless_judge(a->closed, a->config->serve_names, &h);
+	return tokenless_judge(a->closed, a->config->serve_names, http_head_seen(r));
 }
 
 static enum auth_verdict judge(struct request *r, unsigned scope)
@@ -501,12 +499,9 @@ static enum auth_verdict judge(struct request *r, unsigned scope)
 /* What is wrong with it, and how it can be mended: by a token always. */
 static enum MHD_Result tokenless_refuse(struct request *r, const char *scope)
 {
-	struct tokenless_head h;
-	struct fw_str host;
+	struct fw_str host = fw_str_sub(r->seen.host, 0, 80);
 	const char *why = "";
 
-	http_head_read(r, &h);
-	host = fw_str_sub(h.host, 0, 80);
 	switch (r->tokenless) {
 	case TOKENLESS_HOST:
 		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "without a token Host has to be a loopback address,"

@@ -130,12 +130,12 @@ struct fw_str http_client_address(struct request *r)
 	return known ? binary(r->address) : (struct fw_str){"", 0};
 }
 
-void http_head_read(struct request *r, struct tokenless_head *out)
+const struct tokenless_head *http_head_seen(struct request *r)
 {
 	const struct sockaddr *sa = peer(r);
 	unsigned char a[16];
 
-	*out = r->seen;
-	out->tls = r->lane->h->tls.key;
-	out->local = sa && (sa->sa_family == AF_UNIX || (fw_ip_of(sa, a, NULL) && fw_ip_is_loopback(a)));
+	r->seen.tls = r->lane->h->tls.key;
+	r->seen.local = sa && (sa->sa_family == AF_UNIX || (fw_ip_of(sa, a, NULL) && fw_ip_is_loopback(a)));
+	return &r->seen;
 }

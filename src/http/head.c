@@ -183,8 +183,10 @@ static const char *line_wrong(struct head *h, struct fw_str name, struct fw_str 
 	switch (name.len) {
 	case sizeof("Host") - 1:
 		return is(name, "Host") && h->host_n++ ? "Host comes twice" : NULL;
-	case sizeof("Expect") - 1:
+	case sizeof("Expect") - 1: /* Prefer too */
 		r->expects |= is(name, "Expect");
+		if (!r->prefer.p && is(name, "Prefer"))
+			r->prefer = value;
 		return NULL;
 	case sizeof("Content-Length") - 1:
 		if (!is(name, "Content-Length"))
@@ -232,7 +234,7 @@ const char *http_head_wrong(struct request *r, const char *path, const char *met
 
 	r->told = -1;
 	r->chunked = r->expects = false;
-	r->coding_name = FW_STR_NONE;
+	r->coding_name = r->prefer = FW_STR_NONE;
 	r->seen = (struct tokenless_head){0};
 	*large = r->c->target.large;
 	if (r->c->target.wrong)

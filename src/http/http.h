@@ -144,7 +144,8 @@ struct request {
 	bool expects;                /* its sender waits for leave to send the body */
 	int64_t told;                /* Content-Length; -1: none */
 	struct fw_str coding_name;   /* Content-Encoding */
-	struct tokenless_head seen;  /* all but local and tls: http_head_read() */
+	struct tokenless_head seen;  /* all but local and tls: http_head_seen() */
+	struct fw_str prefer;        /* Prefer */
 	enum request_state state;
 	struct fw_buf body;
 	unsigned char address[16];
@@ -220,7 +221,7 @@ void http_canned_free(struct http_lane *l);
  */
 void http_target_note(struct conn *c, const char *target);
 /*
- * A request's head is there, which is walked once: r->told, chunked, expects, coding_name, seen, last. NULL, or why
+ * A request's head is there, which is walked once: r->told, chunked, expects, coding_name, prefer, seen, last. NULL, or why
  * nobody should read on; *large: that is its size.
  */
 const char *http_head_wrong(struct request *r, const char *path, const char *method, const char *version, bool *large);
@@ -359,7 +360,7 @@ bool http_proxies_have(const struct http_proxies *p, const unsigned char a[16]);
 /* The client's address in binary, 4 or 16 bytes; 0: it came over a unix socket. Good as long as r is. */
 struct fw_str http_client_address(struct request *r);
 /* What tells whether it may go without a token, and what its body may be. Good as long as r is. */
-void http_head_read(struct request *r, struct tokenless_head *out);
+const struct tokenless_head *http_head_seen(struct request *r);
 
 /* ---- push.c -------------------------------------------------------------------------------------------------------------------- */
 

@@ -91,12 +91,10 @@ static enum MHD_Result put_all(struct request *r)
 static bool wants_durable(struct request *r)
 {
 	const char *ack = MHD_lookup_connection_value(r->conn, MHD_GET_ARGUMENT_KIND, "ack");
-	const char *prefer;
 
 	if (ack)
 		return fw_str_eq(fw_str(ack), FW_STR("durable"));
-	prefer = MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, "Prefer");
-	return prefer && fw_str_ieq(fw_str_trim(fw_str(prefer)), FW_STR("respond-sync"));
+	return r->prefer.p && fw_str_ieq(fw_str_trim(r->prefer), FW_STR("respond-sync"));
 }
 
 enum MHD_Result http_push_events(struct request *r)

@@ -63,21 +63,22 @@ static bool path_matches(const char *pattern, const char *path, int64_t *id)
 {
 	*id = 0;
 	while (*pattern) {
-		size_t n = 1;
+		size_t n;
 
+		if (*pattern != ID[0]) { /* nearly always: each request comes by here */
+			if (*pattern++ != *path++)
+				return false;
+			continue;
+		}
 		if (fw_str_starts(fw_str(pattern), FW_STR(TOKEN))) {
 			n = token_len(path);
-			if (!n)
-				return false;
 			pattern += sizeof(TOKEN) - 1;
-		} else if (*pattern == ID[0]) {
+		} else {
 			n = number_len(path, id);
-			if (!n)
-				return false;
 			pattern += sizeof(ID) - 1;
-		} else if (*pattern++ != *path) {
-			return false;
 		}
+		if (!n)
+			return false;
 		path += n;
 	}
 	return !*path;

@@ -85,7 +85,7 @@ static bool is_ours(struct fw_str host, const char *names)
 
 	if (!name.len)
 		return false;
-	if (is_loopback(name) || fw_str_ieq(name, FW_STR("localhost")))
+	if (fw_str_eq(name, FW_STR("127.0.0.1")) || fw_str_ieq(name, FW_STR("localhost")) || is_loopback(name)) /* the most frequent first */
 		return true;
 	while (rest.p) {
 		if (fw_str_ieq(fw_str_trim(fw_str_split(rest, ',', &rest)), name))
