@@ -115,6 +115,9 @@ BAD = {
 ANSWER = { # which is not [400]
     "a length of 2^64": ([400], [413]), "a length of 2^64 - 1": ([400], [413]), "a path without an end": ([414],),
     "more parameters than anybody needs": ([414],), "as many, without values": ([414],),
+    # libmicrohttpd 1.0.10 finds these itself (RFC 9112, 6.1: 501 is for codings that nobody knows)
+    **{what: ([400], [501]) for what in ("unknown chunks", "identity, which is no coding any more", "gzip and chunks", "chunks and identity",
+        "chunks, twice", "chunks and identity, in two lines", "a vertical tab before chunks")},
     # libmicrohttpd 1.0 and later find these before anybody is asked, and do not answer
     "a zero byte in the path": ([400], []), "a zero byte in a parameter": ([400], []), "two spaces": ([400], []),
 }
@@ -122,13 +125,16 @@ ANSWER = { # which is not [400]
 
 @case("heads that are wrong or may be read in two ways: 400, the end, and no word of what stands behind")
 def heads(base):
+    otherwise = []
     with door(base, conf="serve_names = x\n") as d:
         for what, request in BAD.items():
             answer = exchange(d, request + BEHIND, enough=ALIVE)
             holds(ALIVE not in answer, "%s: what stands behind it is answered: %r" % (what, answer))
             # 0.9.75 says twice what it finds by itself; both before the end
             said = statuses(answer)[:1] if len(set(statuses(answer))) == 1 else statuses(answer)
-            holds(said in ANSWER.get(what, ([400],)), "%s: %r" % (what, answer))
+            if said not in ANSWER.get(what, ([400],)):
+                otherwise.append((what, answer[:60]))
+        equal(otherwise, [], "answered otherwise")
         for path, key, value in (("/v1/events", "code", "malformed_request"), ("/twirp/stats.StatsService/Push", "code", "malformed")):
             body = exchange(d, post(b"Content-Length: 5", LENGTH, path=path.encode())).partition(b"\r\n\r\n")[2]
             equal(json.loads(body)[key], value)
