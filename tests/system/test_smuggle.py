@@ -136,7 +136,7 @@ def heads(base):
                 otherwise.append((what, answer[:60]))
         equal(otherwise, [], "answered otherwise")
         for path, key, value in (("/v1/events", "code", "malformed_request"), ("/twirp/stats.StatsService/Push", "code", "malformed")):
-            body = exchange(d, post(b"Content-Length: 5", LENGTH, path=path.encode())).partition(b"\r\n\r\n")[2]
+            body = exchange(d, post(LENGTH, b"X: \x1b[2J", path=path.encode())).partition(b"\r\n\r\n")[2]
             equal(json.loads(body)[key], value)
         answer = exchange(d, get(path=b"/healthz?" + b"&" * 2000))
         holds(b"Connection: close\r\n" in answer and b'"code":"too_long"' in answer and b"more than 50 parameters" in answer, answer)
