@@ -35,20 +35,29 @@ bool http_library_is_strict(void)
 
 /* ---- the request line -------------------------------------------------------------------------------------------- */
 
-/* No byte is below least, nor DEL. Eight at a time, for each request comes by here: (x - n) & ~x has the high bit of a byte below n. */
-static bool plain(const char *s, size_t len, unsigned char least)
+/* Is one of the eight bytes there below least, or DEL? (x - n) & ~x has the high bit of a byte below n. */
+static bool odd(const char *s, unsigned char least)
 {
 	const uint64_t one = UINT64_C(0x0101010101010101);
-	uint64_t found = 0, x;
+	uint64_t x, found;
 
-	for (; len >= sizeof(x); s += sizeof(x), len -= sizeof(x)) {
-		memcpy(&x, s, sizeof(x));
-		found |= (x - one * least) & ~x;
-		x ^= one * 0x7f;
-		found |= (x - one) & ~x;
+	memcpy(&x, s, sizeof(x));
+	found = (x - one * least) & ~x;
+	x ^= one * 0x7f;
+	found |= (x - one) & ~x;
+	return found & one << 7;
+}
+
+/* No byte is. Eight at a time, the last ones perhaps twice, for each request comes by here. */
+static bool plain(const char *s, size_t len, unsigned char least)
+{
+	if (len >= 8) {
+		for (const char *p = s; p + 8 < s + len; p += 8) {
+			if (odd(p, least))
+				return false;
+		}
+		return !odd(s + len - 8, least);
 	}
-	if (found & one << 7)
-		return false;
 	for (size_t i = 0; i < len; i++) {
 		if ((unsigned char)s[i] < least || s[i] == 0x7f)
 			return false;
