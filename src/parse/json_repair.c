@@ -191,9 +191,15 @@ struct fw_str fw_json_repair(struct fw_arena *a, struct fw_str s)
 
 const char *fw_json_string_end(const char *p, const char *end)
 {
-	for (p++; p < end && *p != '"'; p++)
-		p += *p == '\\';
-	return p < end ? p + 1 : NULL;
+	for (const char *begin = p++; (p = memchr(p, '"', (size_t)(end - p))) != NULL; p++) {
+		const char *q = p;
+
+		while (q - 1 > begin && q[-1] == '\\')
+			q--;
+		if ((p - q) % 2 == 0)
+			return p + 1;
+	}
+	return NULL;
 }
 
 /* More than what jansson takes on 64 bits: an empty object 280 bytes, a list 200, a member's place 50 to 100, a string 80 besides its bytes. */
@@ -206,7 +212,7 @@ bool fw_json_affordable(struct fw_arena *a, struct fw_str s)
 	const char *end = s.p + s.len, *p;
 	size_t left = a->used_bytes < a->max_bytes ? a->max_bytes - a->used_bytes : 0, cost = s.len;
 
-	if (!a->max_bytes)
+	if (!a->max_bytes || s.len <= left / (OBJECT_BYTES + 1)) /* a bracket for each byte, and it would still fit */
 		return true;
 	for (p = s.p; p < end && cost <= left; p++) {
 		if (*p == '"') {
