@@ -7,7 +7,7 @@ ratios within them. Database servers are private ones, as durable as in producti
 with its reason; the exit code is 1 when a row is short. A row "lands" when it is committed: after each part the store has as many rows as
 were answered as accepted, or the bench ends there.
 
-  RUNS=3 DURATION=5 STORES=sqlite,postgres,mysql,redis ONLY=words  (ONLY: accepted durable batches)
+  RUNS=3 DURATION=5 STORES=sqlite,postgres,mysql,redis ONLY=words  (ONLY: accepted durable batches pages)
   PLOTS=FOLDER  ring fill and memory over time as SVG (build/bench-ingest without)
 """
 import contextlib
@@ -30,7 +30,7 @@ from ingest_plot import plot
 
 RUNS = int(os.environ.get("RUNS", "3"))
 DURATION = int(os.environ.get("DURATION", "5"))
-ONLY = os.environ.get("ONLY", "accepted durable batches").split()
+ONLY = os.environ.get("ONLY", "accepted durable batches pages").split()
 HERE = os.path.dirname(os.path.abspath(__file__))
 PUSH = "/twirp/stats.StatsService/Push"
 DURABLE = "/v1/events?ack=durable"
@@ -143,10 +143,10 @@ class Door:
             return self.ask("/readyz")[0] == 200
         return False
 
-    def ask(self, path):
+    def ask(self, path, body=None, content_type="application/json"):
         c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
         try:
-            c.request("GET", path)
+            c.request("POST" if body else "GET", path, body, {"Content-Type": content_type} if body else {})
             r = c.getresponse()
             return r.status, r.read().decode()
         finally:
@@ -387,6 +387,48 @@ def ceiling_mysql(base, store, i):
     return BULK_ROWS / told(argv, "LOAD DATA LOCAL INFILE '%s' INTO TABLE bulk%d;\n" % (bulk_file(base), i))
 
 
+# ---- a page of what takes long to be made safe -----------------------------------------------------------------
+
+SLOW_BYTES = int(os.environ.get("SLOW_BYTES", "1900000")) # of each
+SLOW = ["<dl><dd><dt>", "<a><b><i><u><s><p><div></a></b></i></u></s>", "<table><b>x</b><tr>y<td><i>z</table>", "<b>x<i>y</b>z</i>"]
+SLOW_PAGE = "/v1/entries?limit=21&order=stored"
+
+
+def beside(door):
+    """The slowest of small requests while two others walk all the pages, seconds."""
+    def walk():
+        path = SLOW_PAGE
+        while path:
+            said = json.loads(door.ask(path)[1])
+            path = said.get("next_url") if said["items"] else None
+    walkers = [threading.Thread(target=walk) for _ in range(2)]
+    for t in walkers:
+        t.start()
+    slowest = 0
+    while any(t.is_alive() for t in walkers):
+        start = time.monotonic()
+        door.ask("/v1/feeds")
+        slowest = max(slowest, time.monotonic() - start)
+    return slowest
+
+
+def pages(engine, _, base, store, server):
+    door = Door(os.path.join(base, "pages-" + engine), store, server=server)
+    door.ask("/v1/feeds", '{"url":"http://a.example/"}')
+    slowest = []
+    for i in range(RUNS): # other contents each time: what was made safe once is kept
+        items = [SLOW[n % len(SLOW)] * (SLOW_BYTES // len(SLOW[n % len(SLOW)])) + str(i) for n in range(21)]
+        for n, text in enumerate(items):
+            feed = {"version": "https://jsonfeed.org/version/1.1", "title": "t", "items": [{"id": str(n), "content_html": text}]}
+            if door.ask("/v1/feeds/1/entries", json.dumps(feed), "application/feed+json")[0] not in (200, 201):
+                die("%s: an entry was not taken", engine)
+        slowest.append(beside(door))
+    slowest = median(slowest) * 1000
+    row("%s: slowest request beside two for 21 slow entries" % engine, "%.1f ms" % slowest, "100 ms", "%.2f" % (slowest / 100), "<=1",
+        slowest <= 100)
+    door.stop()
+
+
 CEILING = {"sqlite": ceiling_sqlite, "postgres": ceiling_postgres, "mysql": ceiling_mysql}
 
 
@@ -415,21 +457,22 @@ def plots():
 
 
 def main():
+    compared = ONLY != ["pages"]
     for program in ("wrk", "nginx"):
-        if not shutil.which(program):
+        if compared and not shutil.which(program):
             die("%s is not here: tools/deps.sh bench", program)
     base = collect.WORK = tempfile.mkdtemp(prefix="feedwheel-ingest-")
     os.chmod(base, 0o711)
     picked = os.environ.get("STORES", "sqlite,postgres,mysql,redis").split(",")
     names = [n for n in ["sqlite", *engines()] if n in picked]
-    nginx = Nginx(base)
+    nginx = Nginx(base) if compared else None
     try:
         print("# wrk -t4 -c100, %d s, median of %d, load at the start %.1f" % (DURATION, RUNS, os.getloadavg()[0]))
         print("%-50s %13s %13s %8s %8s" % ("# name", "ours", "reference", "ratio", "goal"), flush=True)
         for name in names:
             server = Server(name, base, "durable") if name != "sqlite" else None
             try:
-                for part in (accepted, durable, batches):
+                for part in (accepted, durable, batches, pages):
                     if part.__name__ in ONLY:
                         store = server.url(part.__name__) if server else "sqlite:" + os.path.join(base, part.__name__ + ".db")
                         part(name, nginx, base, store, server)
@@ -437,7 +480,8 @@ def main():
                 if server:
                     server.stop()
     finally:
-        nginx.stop()
+        if nginx:
+            nginx.stop()
         shutil.rmtree(base, ignore_errors=True)
     plots()
     return 1 if collect.short else 0

@@ -31,4 +31,11 @@ def bench_before(base):
     holds(r.returncode == 1 and "check the other version out" in r.stderr, r.stderr)
 
 
+@case("bench-ingest: the row of pages with contents that are slow to make safe", needs="server") # F7
+def bench_pages(_):
+    environment = {**os.environ, "STORES": "sqlite", "ONLY": "pages", "RUNS": "1", "SLOW_BYTES": "5000"}
+    r = subprocess.run([sys.executable, os.path.join(ROOT, "bench", "ingest.py")], env=environment, capture_output=True, text=True, check=False)
+    holds("beside two for 21 slow entries" in r.stdout and r.stdout.split()[-1] in ("ok", "short"), r.stdout + r.stderr) # speed is no test
+
+
 run()
