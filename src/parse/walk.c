@@ -401,17 +401,24 @@ static bool is_sibling(struct fw_builder *b, const struct fw_frame *owner, const
 	return owner->el->kind != EL_BODY && (fw_str_ieq(n->local, FW_STR("title")) || fw_str_ieq(n->local, FW_STR("link")));
 }
 
-/* An entry, or another text of the entry's, begins inside a text that nobody closed. */
-static bool breaks_text(struct fw_builder *b, const struct fw_xml_name *n)
+/* By its name, an entry of this feed. */
+static bool is_entry(const struct fw_builder *b, const struct fw_xml_name *n)
 {
-	const struct fw_frame *owner = &b->frame[b->cap.owner];
 	bool item = n->local.len == 4 && fw_str_ieq(n->local, FW_STR("item"));
 
 	if (!item && !(n->local.len == 5 && fw_str_ieq(n->local, FW_STR("entry"))))
-		return is_sibling(b, owner, n);
-	if (b->atom == item || owner->rule == TEXT_XML)
 		return false;
-	return n->ns == b->core_ns || n->ns == FW_NS_NONE || core_name(b, n);
+	return b->atom != item && (n->ns == b->core_ns || n->ns == FW_NS_NONE || core_name(b, n));
+}
+
+/* An entry, or another text of the entry's, begins inside a text that nobody closed. Markup as it is may hold entries: those of a content. */
+static bool breaks_text(struct fw_builder *b, const struct fw_xml_name *n)
+{
+	const struct fw_frame *owner = &b->frame[b->cap.owner];
+
+	if (is_entry(b, n))
+		return owner->rule != TEXT_XML || (owner->el && owner->el->kind == EL_TEXT);
+	return is_sibling(b, owner, n);
 }
 
 /* End a text before its end tag: what follows stands where the text stood. */
@@ -427,6 +434,32 @@ static void text_close(struct fw_builder *b, struct fw_frame *owner)
 		f->el = NULL;
 		f->ctx = ctx;
 		f->obj = obj;
+	}
+}
+
+/*
+ * An entry begins inside a person, an image, a list ... that nobody closed: in none of those can there be one. Inside what we do not
+ * know there may be something that has the name of an entry and is none.
+ */
+static void containers_close(struct fw_builder *b)
+{
+	size_t n = b->frame_n;
+	struct fw_frame *in;
+
+	while (n && !(IN_ANY & 1u << b->frame[n - 1].ctx))
+		n--;
+	if (!n || n == b->frame_n || !b->frame[n].el)
+		return;
+	in = &b->frame[n - 1];
+	for (size_t i = b->frame_n; i-- > n;) {
+		struct fw_frame *f = &b->frame[i];
+		bool markup = b->cap.owner == i && b->cap.markup;
+
+		if (f->el)
+			fw_frame_end(b, f, cap_take(b, f), markup);
+		f->el = NULL;
+		f->ctx = in->ctx;
+		f->obj = in->obj;
 	}
 }
 
@@ -448,6 +481,8 @@ static int on_start(void *ctx, const struct fw_xml_name *name, const struct fw_x
 			text_close(b, up);
 		}
 	}
+	if (is_entry(b, name))
+		containers_close(b);
 	where = b->frame_n ? (enum fw_context)b->frame[b->frame_n - 1].ctx : CTX_TOP;
 	if (!b->root_name.p) {
 		b->root_name = name->local;
