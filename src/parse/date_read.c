@@ -193,8 +193,8 @@ static size_t read_offset(struct scan *sc, size_t i, int *zone_min)
 	if (t->digits >= 3) {
 		m = digits(t->text.p + (t->digits == 3 ? 1 : 2), 2);
 		h = digits(t->text.p, t->digits == 3 ? 1 : 2);
-	} else if ((is_sign(sc, end, ':') || is_sign(sc, end, '.')) && is_number(sc, end + 1, 2, 2) && !at(sc, end)->gap) {
-		m = at(sc, end + 1)->value;
+	} else if ((is_sign(sc, end, ':') || is_sign(sc, end, '.')) && is_number(sc, end + 1, 1, 2) && !at(sc, end)->gap) {
+		m = at(sc, end + 1)->value * (at(sc, end + 1)->digits == 1 ? 10 : 1); /* cut short: "+05:3" */
 		end += 2;
 	}
 	*zone_min = h > 23 || m > 59 ? 0 : sign * (h * 60 + m);
@@ -228,6 +228,35 @@ static bool read_place(struct scan *sc, size_t i, struct parts *p)
 	return true;
 }
 
+/* "Central European Time", "W. Europe Standard Time", "EST time": in words, up to "time". UTC when nobody knows it, not what one of the words may mean. */
+static bool read_phrase(struct scan *sc, size_t i, struct parts *p)
+{
+	char name[32];
+	size_t from = i, n = 0;
+
+	for (; at(sc, i)->kind == WORD || is_sign(sc, i, '.'); i++) {
+		struct fw_str word = at(sc, i)->text;
+
+		if (n && is_word(sc, i, "time"))
+			break;
+		if (at(sc, i)->kind == SIGN || is_word(sc, i, "standard") || is_word(sc, i, "daylight") || is_word(sc, i, "summer"))
+			continue;
+		if (n + word.len + 1 > sizeof(name))
+			return false;
+		if (n)
+			name[n++] = '_';
+		memcpy(name + n, word.p, word.len);
+		n += word.len;
+	}
+	if (!n || !is_word(sc, i, "time"))
+		return false;
+	if (!fw_date_place((struct fw_str){name, n}, &p->zone_min, &p->rule) &&
+	    (n == 1 || !fw_date_zone((struct fw_str){name, n}, &p->zone_min)))
+		p->zone_min = 0;
+	use(sc, from, i + 1);
+	return true;
+}
+
 /* What may follow a time: "GMT", "GMT+2", "+0200", "+02:00 CEST", "EST5EDT", "Etc/GMT", "Europe/Berlin". */
 static void read_zone(struct scan *sc, size_t i, struct parts *p)
 {
@@ -235,7 +264,7 @@ static void read_zone(struct scan *sc, size_t i, struct parts *p)
 
 	while (at(sc, i)->kind == SIGN && (at(sc, i)->value == ',' || at(sc, i)->value == '/' || at(sc, i)->value == '['))
 		i++;
-	if (at(sc, i)->kind == WORD && read_place(sc, i, p))
+	if (at(sc, i)->kind == WORD && (read_phrase(sc, i, p) || read_place(sc, i, p)))
 		return;
 	if (at(sc, i)->kind == WORD && fw_date_zone(sc->tok[i].text, &named)) {
 		bool greenwich = named == 0;

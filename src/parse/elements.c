@@ -209,6 +209,8 @@ static void entry_start(struct fw_walk *w)
 	s = fw_attr(w, "about");
 	if (s.len && fw_take(b, CTX_ENTRY, F_ID, 7))
 		b->entry->id = fw_str_trim(s);
+	if (fw_is_http(s) && fw_take(b, CTX_ENTRY, F_URL, 1)) /* unless there is a link */
+		b->entry->url = fw_build_url(b, w->frame->scope, s);
 	s = fw_attr(w, "href");
 	if (s.len && fw_take(b, CTX_ENTRY, F_URL, 5))
 		b->entry->url = fw_build_url(b, w->frame->scope, s);

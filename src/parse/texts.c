@@ -37,7 +37,7 @@ void fw_text_start(struct fw_walk *w)
 	else if (fw_str_istarts(type, FW_STR("text/")))
 		rule = TEXT_PLAIN;
 	else if (memchr(type.p, '/', type.len))
-		rule = TEXT_BASE64;
+		rule = w->el->kind == EL_BODY ? TEXT_BASE64 : TEXT_PLAIN; /* only a content has a media type */
 	w->frame->untyped = !type.len && w->el->kind == EL_BODY;
 	fw_walk_capture(w, rule);
 	if (w->el->field == F_CONTENT) {
