@@ -147,7 +147,7 @@ static enum MHD_Result no_route(struct request *r)
 
 enum MHD_Result http_route(struct request *r, const char *path, const char *method)
 {
-	r->twirp = fw_str_starts(fw_str(path), FW_STR("/twirp/"));
+	r->twirp = strncmp(path, "/twirp/", sizeof("/twirp/") - 1) == 0;
 	switch (http_route_find(path, method, &r->route, &r->id, r->allow)) {
 	case HTTP_MATCH:
 		if (fw_str_ends(fw_str(r->route->path), FW_STR(TOKEN)))
