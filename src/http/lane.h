@@ -3,7 +3,7 @@
  * A serving thread: it runs a daemon of libmicrohttpd, and is the only one that touches it.
  *
  * libmicrohttpd could have threads of its own. But they take 128 events at a time and, when there were just as many, wait for the next
- * one before they serve these (0.9.75, 1.0.1): so many requests would hang until somebody else comes.
+ * one before they serve these (0.9.75, 1.0.10): so many requests would hang until somebody else comes.
  */
 #ifndef FW_HTTP_LANE_H
 #define FW_HTTP_LANE_H
