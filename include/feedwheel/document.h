@@ -86,7 +86,7 @@ struct fw_entry {
 	struct fw_str title;       /* plain text */
 	struct fw_str summary;     /* plain text */
 	struct fw_str content;     /* as in the document (entities of the carrier decoded), not sanitised */
-	struct fw_str content_base; /* what relative URLs inside content resolve against */
+	struct fw_str content_base; /* what relative URLs inside content resolve against: xml:base, else url, else the document's address */
 	struct fw_str image, banner_image, language;
 	struct fw_str comments, comment_feed_url, copyright, license;
 	int64_t comment_count;     /* or FW_NO_NUMBER */
@@ -104,6 +104,7 @@ struct fw_entry {
 	bool id_made;              /* the document held neither id nor url */
 	bool id_from_url;          /* the document held no id */
 	bool repeat;               /* an entry before it in the document has the same id and says the same */
+	bool all_removed;          /* its content holds something, but nothing that may be shown: sanitised, it is empty */
 	struct fw_entry *next;
 };
 
@@ -131,6 +132,7 @@ struct fw_document {
 	struct fw_problem *problems;    /* the first 100 */
 	size_t problem_n;               /* all that were met */
 	size_t dropped_n;               /* entries past max_entries, and members of lists past what one entry may have (100 links ...) */
+	bool ended_early;               /* max_memory was reached: the entries behind that are missing */
 	struct fw_arena *arena;         /* holds all of the above; NULL when the caller brought it */
 };
 

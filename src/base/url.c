@@ -281,7 +281,7 @@ static struct fw_str lower(struct fw_arena *a, struct fw_str s)
 	return (struct fw_str){d, s.len};
 }
 
-static bool decode(struct fw_arena *a, struct fw_str s, struct fw_str *out)
+bool fw_url_decode(struct fw_arena *a, struct fw_str s, struct fw_str *out)
 {
 	char *d = fw_arena_alloc(a, s.len + 1);
 	size_t n = 0;
@@ -383,7 +383,7 @@ int fw_url_clean(struct fw_arena *a, struct fw_str in, struct fw_str *url, struc
 	if (u.userinfo.p) {
 		struct fw_str name = fw_str_split(u.userinfo, ':', &rest);
 
-		if (!decode(a, name, user) || (rest.p && !decode(a, rest, pass)))
+		if (!fw_url_decode(a, name, user) || (rest.p && !fw_url_decode(a, rest, pass)))
 			return fw_err_set(err, FW_ENOMEM, "out of memory");
 	}
 	scheme = lower(a, u.scheme);

@@ -6,8 +6,11 @@
 #ifndef FW_BASE_URL_H
 #define FW_BASE_URL_H
 
+#include <string.h>
+
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/str.h"
 
 struct fw_url {
 	struct fw_str scheme, userinfo, host, port, path, query, fragment; /* absent: p NULL; host without brackets */
@@ -44,6 +47,24 @@ bool fw_url_same_origin(struct fw_str a, struct fw_str b);
 bool fw_url_host(struct fw_str url, char *dst, size_t cap);
 /* 80 and 443 by scheme when the URL names none; -1 when it makes no sense. */
 int fw_url_port(struct fw_str url);
+/* Percent signs and their digits as the bytes that they stand for; one without two digits stays. False: no memory. */
+FW_MUST_CHECK bool fw_url_decode(struct fw_arena *a, struct fw_str s, struct fw_str *out);
+/* A byte that no address may have: a control, or DEL. */
+static inline bool fw_url_has_control(struct fw_str s)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		if ((unsigned char)s.p[i] < ' ' || s.p[i] == 0x7f)
+			return true;
+	}
+	return false;
+}
+/* Does it begin as an address of the web? */
+static inline bool fw_is_http(struct fw_str s)
+{
+	if (s.len < 8 || (memcmp(s.p, "http", 4) != 0 && !fw_str_istarts(s, FW_STR("http"))))
+		return false;
+	return memcmp(s.p + 4 + ((s.p[4] | 32) == 's'), "://", 3) == 0;
+}
 /* For people and logs: userinfo replaced by "***", controls escaped, cut at 300 bytes. */
 void fw_url_show(struct fw_buf *out, struct fw_str url);
 

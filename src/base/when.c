@@ -43,6 +43,15 @@ static bool from_local(int y, int mo, int d, int h, int mi, int s, int64_t *out_
 	return t != (time_t)-1;
 }
 
+/* Of local time, so many days before now. */
+static bool midnight(int64_t now_ms, int days, int64_t *out_ms)
+{
+	time_t t = (time_t)(now_ms / 1000);
+	struct tm tm;
+
+	return localtime_r(&t, &tm) && from_local(tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday - days, 0, 0, 0, out_ms);
+}
+
 bool fw_when_parse(struct fw_str s, int64_t now_ms, int64_t *out_ms)
 {
 	int y, mo, d, h = 0, mi = 0, sec = 0, east;
@@ -53,6 +62,8 @@ bool fw_when_parse(struct fw_str s, int64_t now_ms, int64_t *out_ms)
 		*out_ms = now_ms - ago;
 		return true;
 	}
+	if (fw_str_eq(s, FW_STR("today")) || fw_str_eq(s, FW_STR("yesterday")))
+		return midnight(now_ms, s.p[0] == 'y', out_ms);
 	if (!digits(s, 0, 4, &y) || !digits(s, 5, 2, &mo) || !digits(s, 8, 2, &d) || s.p[4] != '-' || s.p[7] != '-' ||
 	    mo < 1 || mo > 12 || d < 1 || d > fw_month_days(y, mo))
 		return false;

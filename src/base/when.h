@@ -5,7 +5,7 @@
 
 #include "feedwheel/types.h"
 
-/* "2h" (ago), "2026-11-01" and "2026-11-01 12:00" (local time), "2026-11-01T12:00:00Z": to Unix ms. False when it is none of them. */
+/* "2h" (ago), "today" and "yesterday" (since midnight), "2026-11-01" and "2026-11-01 12:00" (local time), "2026-11-01T12:00:00Z": to Unix ms. False when it is none of them. */
 FW_MUST_CHECK bool fw_when_parse(struct fw_str s, int64_t now_ms, int64_t *out_ms);
 
 #endif

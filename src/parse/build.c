@@ -90,6 +90,11 @@ void fw_build_problem(struct fw_builder *b, size_t offset, const char *what, con
 	b->problem_last = p;
 }
 
+void fw_build_nothing(struct fw_builder *b, size_t offset)
+{
+	fw_build_problem(b, offset, "an entry with nothing in it", "left out");
+}
+
 size_t fw_build_at(const struct fw_builder *b)
 {
 	return b->xml ? b->xml->offset : 0;
@@ -257,14 +262,17 @@ struct fw_str fw_build_language(struct fw_builder *b, struct fw_str s)
 int64_t fw_build_date(struct fw_builder *b, struct fw_str s)
 {
 	int64_t at, now_ms = b->options ? b->options->now_ms : 0;
+	bool zone_unknown;
 
 	s = fw_str_trim(s);
 	if (!s.len)
 		return FW_NO_DATE;
-	if (!fw_date_parse(s, &at)) {
+	if (!fw_date_parse(s, &at, &zone_unknown)) {
 		fw_build_problem(b, fw_build_at(b), "a date that cannot be read", "left out");
 		return FW_NO_DATE;
 	}
+	if (zone_unknown)
+		fw_build_problem(b, fw_build_at(b), "a date with a zone that nobody knows", "read as UTC");
 	/* FMT-07: before feeds could be, or more than a year ahead */
 	if (now_ms > 0 && (at < 0 || at > now_ms + 366 * FW_DAY_MS)) {
 		fw_build_problem(b, fw_build_at(b), "a date that cannot be true", "left out");
@@ -503,6 +511,35 @@ static struct fw_str name_trim(struct fw_str s)
 	}
 }
 
+/* "a@example.org?subject=x" is what mailto: makes of it. */
+static struct fw_str behind_mail(struct fw_str s)
+{
+	size_t i = 0;
+
+	while (s.len && s.p[0] == '?' && i < s.len && !fw_is_space(s.p[i]) && !memchr(">)]", s.p[i], 3))
+		i++;
+	return fw_str_sub(s, i, s.len);
+}
+
+/* "(Name)", "(Name" and "(Name) (Editor)" without the first brackets. */
+static struct fw_str name_bare(struct fw_builder *b, struct fw_str s)
+{
+	const char *end, *text;
+	struct fw_str name, rest;
+	int depth = 1;
+
+	if (s.len < 2 || s.p[0] != '(')
+		return s;
+	for (end = s.p + 1; end < s.p + s.len && depth > 0; end++)
+		depth += *end == '(' ? 1 : *end == ')' ? -1 : 0;
+	name = fw_str_trim((struct fw_str){s.p + 1, (size_t)(end - s.p) - 1 - (depth == 0)});
+	rest = fw_str_trim(fw_str_sub(s, (size_t)(end - s.p), s.len));
+	if (!rest.len || !name.len)
+		return name.len ? name : rest;
+	text = fw_arena_printf(b->arena, "%.*s %.*s", FW_STR_ARG(name), FW_STR_ARG(rest));
+	return fw_str(text);
+}
+
 void fw_person_split(struct fw_builder *b, struct fw_str s, struct fw_person *p)
 {
 	struct fw_str before, after, name;
@@ -518,19 +555,12 @@ void fw_person_split(struct fw_builder *b, struct fw_str s, struct fw_person *p)
 	}
 	if (!p->email.len)
 		p->email = fw_str_sub(s, at, at + len);
-	if (at >= 7 && fw_str_istarts(fw_str_sub(s, at - 7, at), FW_STR("mailto:")))
-		at -= 7;
-	before = name_trim(fw_str_sub(s, 0, at));
-	after = fw_str_sub(s, (size_t)(p->email.p - s.p) + p->email.len, s.len);
-	if (!(p->email.p >= s.p && p->email.p < s.p + s.len))
-		after = FW_STR_NONE;
-	after = name_trim(after);
-	name = before.len ? before : after;
-	/* "mail (Name)" */
-	if (name.len > 1 && name.p[0] == '(' && name.p[name.len - 1] == ')')
-		name = fw_str_trim(fw_str_sub(name, 1, name.len - 1));
-	else if (name.len > 1 && name.p[0] == '(')
-		name = fw_str_trim(fw_str_sub(name, 1, name.len));
+	before = fw_str_sub(s, 0, at);
+	if (before.len >= 7 && fw_str_ieq(fw_str_sub(before, before.len - 7, before.len), FW_STR("mailto:")))
+		before.len -= 7;
+	before = name_trim(before);
+	after = name_trim(behind_mail(fw_str_sub(s, at + len, s.len)));
+	name = name_bare(b, before.len ? before : after);
 	if (name.len > 1 && name.p[0] == '"' && name.p[name.len - 1] == '"')
 		name = fw_str_trim(fw_str_sub(name, 1, name.len - 1));
 	if (name.len && !p->name.len && !fw_str_ieq(name, p->email))

@@ -9,12 +9,14 @@
 #define FW_PARSE_BUILD_H
 
 #include "base/str.h"
+#include "base/url.h"
 #include "parse/element.h"
 #include "parse/parse.h"
 
 /* xml:base and xml:lang in force. A new one is made only where a document says so. */
 struct fw_scope {
 	struct fw_str base, lang;
+	bool said; /* the document names the base */
 };
 
 /* How the text of an open element is to be read. */
@@ -27,11 +29,15 @@ enum fw_text_rule {
 	TEXT_BASE64, /* Atom 0.3 mode="base64", Atom 1.0 content of other types */
 };
 
+enum fw_end_tag { END_UNKNOWN, END_FOUND, END_LOST };
+
 struct fw_frame {
 	const struct fw_element *el; /* NULL: unknown, or markup inside a text */
 	const struct fw_scope *scope;
 	void *obj;                   /* what it builds: fw_person, fw_value, fw_link, fw_document (source) ... */
+	size_t at;                   /* where its start tag begins */
 	uint8_t ctx, rule;
+	uint8_t end;                 /* enum fw_end_tag, as far as it was looked for */
 	bool atom;                   /* in Atom's namespace */
 	bool untyped;                /* TEXT_PLAIN: by default only, no type said so */
 	bool is_html;                /* TEXT_BASE64: what is inside */
@@ -99,10 +105,12 @@ struct fw_builder {
 	struct fw_entry *entry;      /* the open one, or NULL */
 	struct fw_entry **entry_at;  /* where the next one is hung */
 	struct fw_document *source;  /* atom:source of the open entry */
+	struct fw_person *source_authors; /* of the open entry: its own where it names none */
 	struct fw_ranks feed_rank, entry_rank, source_rank;
 	struct fw_counts count, feed_count;
 	struct fw_str feed_lang;     /* xml:lang of the feed */
 	struct fw_body description, summary, content; /* of the open entry */
+	struct fw_body caption;      /* of a medium of the open entry: its summary where it says nothing else */
 
 	const struct fw_scope *base_scope; /* the document's address; NULL: none */
 	struct fw_frame *frame;
@@ -122,6 +130,8 @@ struct fw_builder {
 
 	enum fw_ns core_ns;          /* namespace of the root */
 	struct fw_str core_uri;      /* the same when it is one we do not know */
+	struct fw_str core_prefix;   /* not declared, and yet the feed's own: its channel or first entry has it */
+	size_t searched;             /* bytes in which end tags were looked for */
 	bool root_seen, atom, entries_full;
 	bool own_entities;           /* the document declares entities */
 	bool unresolved;             /* an address stayed relative: its base may come later */
@@ -138,6 +148,7 @@ struct fw_builder {
 
 /* n zeroed bytes; when there is no memory, NULL (arena->failed is set). */
 #define FW_NEW(b, type) ((type *)fw_arena_zalloc((b)->arena, sizeof(type)))
+
 /* Append item to a singly linked list. Lists are short, or the caller keeps the tail. */
 #define FW_APPEND(list, item) \
 	do { \
@@ -148,6 +159,7 @@ void fw_list_append(void *list, void *item, size_t next_offset);
 
 #define FW_PROBLEMS_KEPT 100 /* the first; all are counted */
 void fw_build_problem(struct fw_builder *b, size_t offset, const char *what, const char *repair);
+void fw_build_nothing(struct fw_builder *b, size_t offset); /* an entry without anything, which is none */
 uint32_t fw_build_line(struct fw_builder *b, size_t offset);
 size_t fw_build_at(const struct fw_builder *b); /* where the reader is */
 /* Count a member of a list in; false when there are max already: it is dropped, counted and, the first time, reported (LIM-08). */

@@ -147,10 +147,14 @@ static bool bare_number(struct fw_str s, int64_t *out)
 	return epoch(s.p, n, out);
 }
 
-bool fw_date_parse(struct fw_str s, int64_t *out)
+bool fw_date_parse(struct fw_str s, int64_t *out, bool *zone_unknown)
 {
 	struct parts p = {.zone_min = NONE};
+	bool unknown;
 
+	if (!zone_unknown)
+		zone_unknown = &unknown;
+	*zone_unknown = false;
 	s = fw_str_trim(s);
 	if (s.len < 4)
 		return false;
@@ -165,5 +169,5 @@ bool fw_date_parse(struct fw_str s, int64_t *out)
 			n++;
 		return n > 15 && epoch(s.p + 6, n - 6, out);
 	}
-	return (fw_is_digit(s.p[0]) && bare_number(s, out)) || fw_date_patient(s, out);
+	return (fw_is_digit(s.p[0]) && bare_number(s, out)) || fw_date_patient(s, out, zone_unknown);
 }

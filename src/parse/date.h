@@ -12,7 +12,8 @@
  * True and *out (Unix ms, UTC) when s holds a date. A date without a zone is UTC. Two-digit years: 00-68 are 20xx, 69-99 19xx
  * (RFC 2822 says 00-49; feeds say otherwise). 24:00 is the next day's midnight, second 60 the next minute. Impossible dates
  * (31 June, month 13, hour 25) give false. Linear; at most the first 200 bytes are looked at.
+ * *zone_unknown: it names a zone that nobody knows, and was read as UTC; may be NULL.
  */
-FW_MUST_CHECK bool fw_date_parse(struct fw_str s, int64_t *out);
+FW_MUST_CHECK bool fw_date_parse(struct fw_str s, int64_t *out, bool *zone_unknown);
 
 #endif

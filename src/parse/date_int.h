@@ -20,6 +20,7 @@ struct parts {
 	int year, month, day, hour, minute, second, ms;
 	int zone_min; /* east of Greenwich, or NONE */
 	enum zone_rule rule; /* when it is an hour more */
+	bool zone_unknown; /* one is named, but nobody knows it */
 };
 
 /* n digits at p as a number, or a negative number. */
@@ -109,6 +110,6 @@ bool fw_date_summer(enum zone_rule rule, int zone_min, int year, int64_t local_m
 
 int fw_date_full_year(int value, size_t digits); /* NONE: no year */
 bool fw_date_to_ms(const struct parts *p, int64_t *out);
-bool fw_date_patient(struct fw_str s, int64_t *out);
+bool fw_date_patient(struct fw_str s, int64_t *out, bool *zone_unknown);
 
 #endif

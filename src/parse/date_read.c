@@ -181,7 +181,7 @@ static size_t read_half_day(struct scan *sc, size_t i, struct parts *p)
 }
 
 /* "+02:00", "-5", "+0530" at token i, glued together; "+3000" is no offset anybody has: UTC. Returns the token behind it, or i. */
-static size_t read_offset(struct scan *sc, size_t i, int *zone_min)
+static size_t read_offset(struct scan *sc, size_t i, struct parts *p)
 {
 	const struct token *t = at(sc, i + 1);
 	int h, m = 0, sign = is_sign(sc, i, '-') ? -1 : 1;
@@ -197,7 +197,8 @@ static size_t read_offset(struct scan *sc, size_t i, int *zone_min)
 		m = at(sc, end + 1)->value * (at(sc, end + 1)->digits == 1 ? 10 : 1); /* cut short: "+05:3" */
 		end += 2;
 	}
-	*zone_min = h > 23 || m > 59 ? 0 : sign * (h * 60 + m);
+	p->zone_unknown = h > 23 || m > 59;
+	p->zone_min = p->zone_unknown ? 0 : sign * (h * 60 + m);
 	use(sc, i, end);
 	return end;
 }
@@ -228,7 +229,10 @@ static bool read_place(struct scan *sc, size_t i, struct parts *p)
 	return true;
 }
 
-/* "Central European Time", "W. Europe Standard Time", "EST time": in words, up to "time". UTC when nobody knows it, not what one of the words may mean. */
+/*
+ * "Central European Time", "W. Europe Standard Time", "EST time": in words, up to "time". UTC when
+ * nobody knows it, not what one of the words may mean.
+ */
 static bool read_phrase(struct scan *sc, size_t i, struct parts *p)
 {
 	char name[32];
@@ -239,7 +243,8 @@ static bool read_phrase(struct scan *sc, size_t i, struct parts *p)
 
 		if (n && is_word(sc, i, "time"))
 			break;
-		if (at(sc, i)->kind == SIGN || is_word(sc, i, "standard") || is_word(sc, i, "daylight") || is_word(sc, i, "summer"))
+		if (at(sc, i)->kind == SIGN || is_word(sc, i, "standard") || is_word(sc, i, "daylight") ||
+		    is_word(sc, i, "summer"))
 			continue;
 		if (n + word.len + 1 > sizeof(name))
 			return false;
@@ -251,16 +256,42 @@ static bool read_phrase(struct scan *sc, size_t i, struct parts *p)
 	if (!n || !is_word(sc, i, "time"))
 		return false;
 	if (!fw_date_place((struct fw_str){name, n}, &p->zone_min, &p->rule) &&
-	    (n == 1 || !fw_date_zone((struct fw_str){name, n}, &p->zone_min)))
+	    (n == 1 || !fw_date_zone((struct fw_str){name, n}, &p->zone_min))) {
 		p->zone_min = 0;
+		p->zone_unknown = true;
+	}
 	use(sc, from, i + 1);
+	return true;
+}
+
+/* Is the word at token i one that stands where a zone would, with nothing but a year behind it? */
+static bool is_some_zone(const struct scan *sc, size_t i)
+{
+	static const char *const OTHERS[] = {"mon", "tue", "wed", "thu", "fri", "sat", "sun", "uhr", "hrs", "hour"};
+	const struct token *t = at(sc, i);
+	int years = 0;
+
+	if (t->kind != WORD || t->text.len < 2 || fw_date_month(t->text))
+		return false;
+	for (size_t k = 0; k < t->text.len; k++) {
+		if (!fw_is_alpha((unsigned char)t->text.p[k]))
+			return false;
+	}
+	for (size_t k = 0; k < FW_N(OTHERS); k++) {
+		if (fw_str_starts(t->text, fw_str(OTHERS[k])))
+			return false;
+	}
+	for (i++; i < sc->n; i++) {
+		if (sc->tok[i].kind == NUMBER && (sc->tok[i].digits != 4 || years++))
+			return false;
+	}
 	return true;
 }
 
 /* What may follow a time: "GMT", "GMT+2", "+0200", "+02:00 CEST", "EST5EDT", "Etc/GMT", "Europe/Berlin". */
 static void read_zone(struct scan *sc, size_t i, struct parts *p)
 {
-	int named, offset;
+	int named;
 
 	while (at(sc, i)->kind == SIGN && (at(sc, i)->value == ',' || at(sc, i)->value == '/' || at(sc, i)->value == '['))
 		i++;
@@ -283,8 +314,8 @@ static void read_zone(struct scan *sc, size_t i, struct parts *p)
 		if (!greenwich)
 			return;
 	}
-	if (read_offset(sc, i, &offset) > i)
-		p->zone_min = offset;
+	if (read_offset(sc, i, p) == i && p->zone_min == NONE)
+		p->zone_unknown = is_some_zone(sc, i);
 }
 
 /* Ordinal day: 2003-335. */
@@ -486,9 +517,9 @@ static bool read_date(struct scan *sc, struct parts *p, bool have_time)
 	}
 }
 
-bool fw_date_patient(struct fw_str s, int64_t *out)
+bool fw_date_patient(struct fw_str s, int64_t *out, bool *zone_unknown)
 {
-	struct parts p = {NONE, NONE, NONE, NONE, NONE, NONE, 0, NONE, ZONE_FIXED};
+	struct parts p = {NONE, NONE, NONE, NONE, NONE, NONE, 0, NONE, ZONE_FIXED, false};
 	bool have_time;
 	struct scan sc;
 	size_t i;
@@ -515,5 +546,6 @@ bool fw_date_patient(struct fw_str s, int64_t *out)
 	p.second = p.second == NONE ? 0 : p.second;
 	if (sc.korean && p.zone_min == NONE) /* Korean dates without a zone are local (feedparser's finding) */
 		p.zone_min = 9 * 60;
+	*zone_unknown = p.zone_unknown;
 	return fw_date_to_ms(&p, out);
 }

@@ -133,6 +133,7 @@ static void cdf_base(struct fw_walk *w)
 	if (w->frame->scope)
 		*s = *w->frame->scope;
 	s->base = base;
+	s->said = true;
 	w->frame->scope = s;
 }
 
@@ -141,9 +142,14 @@ static void channel_start(struct fw_walk *w)
 	struct fw_builder *b = w->b;
 	struct fw_str href;
 
-	if (w->where == CTX_TOP) {
-		if (w->up)
-			return; /* a "channel" somewhere in a document that is no feed */
+	if (w->where == CTX_TOP && w->up) {
+		/* other documents have a "channel", too (XMLTV): one with items is a feed's, whatever is around it */
+		if (!fw_ahead(b, "item"))
+			return;
+		root_set(w, w->name->ns == FW_NS_RSS10 ? FW_RSS10 : FW_RSS20);
+		w->up->ctx = CTX_ROOT; /* items of RSS 1.0 stand behind the channel */
+		fw_build_problem(b, fw_build_at(b), "a channel in an element that is no feed", "read as RSS");
+	} else if (w->where == CTX_TOP) {
 		root_set(w, w->name->ns == FW_NS_RSS11 ? FW_RSS11 : FW_CDF);
 	} else if (b->doc->format == FW_RSS10 && w->where == CTX_ROOT) {
 		core_set(w);
@@ -196,6 +202,10 @@ static void entry_start(struct fw_walk *w)
 		return;
 	if (b->core_ns == FW_NS_RDF)
 		core_set(w); /* no channel yet */
+	if (!w->attr_n && fw_is_hollow(b, w->frame)) { /* an entry around it goes on behind it */
+		fw_build_nothing(b, fw_build_at(b));
+		return;
+	}
 	if (b->entry)
 		fw_entry_finish(b); /* an entry that nobody closed */
 	if (!fw_entry_begin(b, b->xml->offset))

@@ -18,8 +18,9 @@ enum { /* beside FW_PRINT_* */
 };
 /*
  * Sanitised HTML appended to out; flags are FW_PRINT_NO_PIXELS and FW_HTML_*. Idempotent; linear. What is kept: text
- * elements, lists, tables, images, audio and video; no scripts, frames, forms, SVG, MathML, ids, classes. Errors: FW_ENOMEM,
- * FW_ELIMIT (out's ceiling).
+ * elements, lists, tables, images, audio and video; of what is embedded, a link (html_embed.h); ids that a link in html leads to, with a
+ * prefix (html_anchor.h). No scripts, frames, forms, SVG, MathML, classes. docs/html.md has the list. Errors: FW_ENOMEM, FW_ELIMIT
+ * (out's ceiling).
  */
 FW_MUST_CHECK int fw_html_sanitize(struct fw_str html, struct fw_str base, unsigned flags, struct fw_buf *out, struct fw_err *err);
 /* Feeds that a page of UTF-8 names, into the arena, in document order, absolute, each once. */

@@ -17,6 +17,7 @@
 
 #include "base/utf8.h"
 #include "parse/html.h"
+#include "parse/html_embed.h"
 #include "parse/html_write.h"
 #include "parse/xml.h"
 #include "base/banned.h"
@@ -31,6 +32,47 @@ static bool next_in_tag(struct fw_html_attrs *it, struct fw_arena *a, struct fw_
 		return false;
 	*value = fw_html_attr_decode(a, *value);
 	return true;
+}
+
+/* ---- what stands in the place of what goes --------------------------------------------------------------------------------- */
+
+/* An attribute as in a tag. Absent: out of memory. */
+static struct fw_str attr_text(struct fw_arena *a, const char *name, struct fw_str value)
+{
+	struct fw_buf b = FW_BUF_INIT(0);
+	struct fw_str text;
+
+	fw_buf_addf(&b, "%s=\"", name);
+	fw_html_escape(&b, value, true);
+	fw_buf_addc(&b, '"');
+	text = b.rc ? FW_STR_NONE : fw_arena_str(a, fw_buf_str(&b));
+	a->failed |= b.rc != 0;
+	fw_buf_finish(&b);
+	return text;
+}
+
+/* The picture of a video that cannot be played, as an <img> has it; absent: there is none. */
+static struct fw_str poster(struct fw_arena *a, struct fw_str base, struct fw_str attrs)
+{
+	struct fw_str url = fw_html_url(a, base, fw_html_attr_get(a, attrs, "poster"), true, false);
+
+	return url.len ? attr_text(a, "src", url) : FW_STR_NONE;
+}
+
+/* An embed other than the one before it: <object>, <embed> and <noscript> often tell of one player several times. */
+static bool embed_read(struct fw_arena *a, struct fw_str base, const struct fw_html_tokenizer *z, const struct fw_html_token *t,
+	struct fw_str *last, struct fw_html_embed *e)
+{
+	if (!fw_html_embed_read(a, base, z, t, e) || fw_str_eq(e->url, *last))
+		return false;
+	*last = e->url;
+	return true;
+}
+
+/* Would a link that is added to it run into a word? */
+static bool needs_space(const struct fw_buf *out)
+{
+	return out->len && out->p[out->len - 1] != '>' && !fw_is_space((unsigned char)out->p[out->len - 1]);
 }
 
 /* ---- the straight road ----------------------------------------------------------------------------------------------------- */
@@ -135,16 +177,61 @@ static bool bend(struct fw_html_writer *w, enum fw_el el)
 	return fw_html_fits(w, el);
 }
 
+/* Text as written in the document; raw: without character references. */
+static bool straight_text(struct fw_html_writer *w, struct fw_str s, bool raw, bool bent)
+{
+	if (!raw && memchr(s.p, '&', s.len))
+		s = fw_entity_decode(w->scratch, s);
+	if (w->pre && s.len && s.p[0] == '\n')
+		s = fw_str_sub(s, 1, s.len);
+	else if (w->pre && s.len > 1 && s.p[0] == '\r' && s.p[1] == '\n')
+		s = fw_str_sub(s, 2, s.len);
+	return fw_html_write_text(w, s) || (bent && (!open_cell(w) || fw_html_write_text(w, s)));
+}
+
+/* A link in the place of what was embedded. */
+static bool straight_embed(struct fw_html_writer *w, const struct fw_html_embed *e, bool bent)
+{
+	struct fw_html_attrs attrs = {.next = next_in_tag, .text = attr_text(w->scratch, "href", e->url)};
+
+	if (!make_room(w, FW_E_A) && !(bent && bend(w, FW_E_A)))
+		return bent;
+	if (needs_space(w->out))
+		(void)fw_html_write_text(w, FW_STR(" "));
+	(void)fw_html_open(w, FW_E_A, &attrs);
+	(void)fw_html_write_text(w, fw_html_embed_label(e));
+	fw_html_close(w);
+	return fw_html_write_text(w, FW_STR(" "));
+}
+
+/* What is left of an element that goes. */
+static bool straight_gone(struct fw_html_writer *w, struct fw_html_tokenizer *z, const struct fw_html_token *t, bool bent)
+{
+	struct fw_html_embed e;
+	bool ok = true;
+
+	if (embed_read(w->scratch, w->base, z, t, &w->embed, &e))
+		ok = straight_embed(w, &e, bent);
+	if (t->el == FW_E_SVG)
+		ok = straight_text(w, fw_html_svg_name(w->scratch, z, t), true, bent);
+	if (fw_el_flags(t->el) & FW_EL_DROP)
+		fw_html_skip(z, t);
+	return ok;
+}
+
 static bool straight_open(struct fw_html_writer *w, struct fw_html_tokenizer *z, const struct fw_html_token *t, bool bent)
 {
 	struct fw_html_attrs attrs = {.next = next_in_tag, .text = t->attrs};
 	enum fw_el el = t->el == FW_E_IMAGE ? FW_E_IMG : t->el;
 	unsigned flags = fw_el_flags(el);
 
-	if (!(flags & FW_EL_KEEP)) {
-		if (flags & FW_EL_DROP)
-			fw_html_skip(z, t);
-		return true;
+	if (!(flags & FW_EL_KEEP))
+		return straight_gone(w, z, t, bent);
+	if ((el == FW_E_VIDEO || el == FW_E_AUDIO) && !fw_html_plays(w->scratch, z, t, w->data_images)) {
+		attrs.text = poster(w->scratch, w->base, t->attrs);
+		el = FW_E_IMG;
+		if (!attrs.text.len)
+			return true;
 	}
 	if (flags & FW_EL_TABLE && !w->open_n[FW_E_TABLE]) /* parts of no table are nothing */
 		return true;
@@ -174,18 +261,6 @@ static bool straight_close(struct fw_html_writer *w, enum fw_el el, bool bent)
 		return false;
 	close_n(w, depth);
 	return true;
-}
-
-/* Text as written in the document; raw: without character references. */
-static bool straight_text(struct fw_html_writer *w, struct fw_str s, bool raw, bool bent)
-{
-	if (!raw && memchr(s.p, '&', s.len))
-		s = fw_entity_decode(w->scratch, s);
-	if (w->pre && s.len && s.p[0] == '\n')
-		s = fw_str_sub(s, 1, s.len);
-	else if (w->pre && s.len > 1 && s.p[0] == '\r' && s.p[1] == '\n')
-		s = fw_str_sub(s, 2, s.len);
-	return fw_html_write_text(w, s) || (bent && (!open_cell(w) || fw_html_write_text(w, s)));
 }
 
 /* False: not orderly; what was written is to be forgotten. bent: it is made to be. */
@@ -291,12 +366,25 @@ static void add_text(struct fw_buf *out, struct fw_str s, bool raw)
 	}
 }
 
+static void add_embed(struct fw_arena *a, struct fw_buf *out, const struct fw_html_embed *e)
+{
+	if (needs_space(out))
+		fw_buf_addc(out, ' ');
+	fw_buf_adds(out, "<a ");
+	fw_buf_addstr(out, attr_text(a, "href", e->url));
+	fw_buf_addc(out, '>');
+	fw_html_escape(out, fw_html_embed_label(e), false);
+	fw_buf_adds(out, "</a> ");
+}
+
 /* What the tree builder gets to see: elements we keep, and text. */
-static void filter(struct fw_str html, struct fw_buf *out)
+static void filter(const struct fw_html_writer *w, struct fw_str html, struct fw_buf *out)
 {
 	struct fw_html_tokenizer z;
 	struct fw_html_token t;
 	struct fw_html_writer nest = {.n = 0};
+	struct fw_html_embed e;
+	struct fw_str last = FW_STR_NONE, image;
 	size_t format_n = 0; /* formatting elements that were opened and not closed: they are opened again in each new block */
 
 	fw_html_start(&z, html);
@@ -305,6 +393,11 @@ static void filter(struct fw_str html, struct fw_buf *out)
 
 		if (t.kind == FW_HTML_TEXT || (t.kind == FW_HTML_RAW && !(flags & FW_EL_DROP))) {
 			add_text(out, t.text, t.kind == FW_HTML_RAW && t.el == FW_E_XMP);
+		} else if (t.kind == FW_HTML_OPEN && (t.el == FW_E_VIDEO || t.el == FW_E_AUDIO) &&
+			   !fw_html_plays(w->scratch, &z, &t, w->data_images)) {
+			image = poster(w->scratch, w->base, t.attrs);
+			if (image.len)
+				fw_buf_addf(out, "<img %.*s>", FW_STR_ARG(image));
 		} else if (t.kind == FW_HTML_OPEN && (flags & FW_EL_KEEP || t.el == FW_E_IMAGE)) {
 			if (!nest_open(&nest, &format_n, t.el == FW_E_IMAGE ? FW_E_IMG : t.el))
 				continue;
@@ -312,8 +405,15 @@ static void filter(struct fw_str html, struct fw_buf *out)
 				fw_buf_addf(out, "<%s>", fw_el_name(t.el));
 			else
 				fw_buf_addstr(out, t.text);
-		} else if (t.kind == FW_HTML_OPEN && flags & FW_EL_DROP) {
-			fw_html_skip(&z, &t);
+		} else if (t.kind == FW_HTML_OPEN) {
+			if (embed_read(w->scratch, w->base, &z, &t, &last, &e) && nest_open(&nest, &format_n, FW_E_A)) {
+				add_embed(w->scratch, out, &e);
+				nest_close(&nest, &format_n, FW_E_A);
+			}
+			if (t.el == FW_E_SVG)
+				add_text(out, fw_html_svg_name(w->scratch, &z, &t), true);
+			if (flags & FW_EL_DROP)
+				fw_html_skip(&z, &t);
 		} else if (t.kind == FW_HTML_CLOSE && flags & FW_EL_KEEP) {
 			nest_close(&nest, &format_n, t.el);
 			fw_buf_addf(out, "</%s>", fw_el_name(t.el));
@@ -420,7 +520,7 @@ static bool by_tree(struct fw_html_writer *w, struct fw_str html)
 	volatile bool ok = false;
 	GumboOutput *tree;
 
-	filter(html, &seen);
+	filter(w, html, &seen);
 	fw_arena_init(&pool.arena, FW_MIN(fw_size(html.len, 64, (size_t)4 << 20), (size_t)256 << 20));
 	if (!seen.rc && !setjmp(pool.full)) {
 		options.allocator = pool_alloc;
@@ -446,6 +546,7 @@ static void forget(struct fw_html_writer *w, size_t start)
 {
 	pop_n(w, w->n);
 	w->pre = false;
+	w->embed = FW_STR_NONE;
 	w->out->len = start;
 	if (w->out->p)
 		w->out->p[start] = '\0';
@@ -463,6 +564,8 @@ int fw_html_sanitize(struct fw_str html, struct fw_str base, unsigned flags, str
 	fw_arena_init(&scratch, 0);
 	w.scratch = &scratch;
 	html = html.len ? valid_utf8(&scratch, html) : FW_STR("");
+	if (html.len)
+		fw_html_anchors_find(&scratch, html, base, &w.anchors);
 	if (html.p && !straight(&w, html, false)) {
 		forget(&w, start);
 		if (flags & FW_HTML_NO_TREE || html.len > TREE_BYTES || !by_tree(&w, html)) {

@@ -1,12 +1,25 @@
 /* SPDX-License-Identifier: ISC */
 /* What may stand in an attribute that survives: URLs (WEB-03), srcset, style. Each gives what it was given when asked twice. */
 #include "base/url.h"
+#include "base/utf8.h"
 #include "parse/html_token.h"
 #include "base/banned.h"
 
 /* ---- URLs ----------------------------------------------------------------------------------------------------------------- */
 
-enum scheme { SCHEME_NONE, SCHEME_WEB, SCHEME_MAIL, SCHEME_DATA, SCHEME_BAD };
+enum scheme { SCHEME_NONE, SCHEME_WEB, SCHEME_MAIL, SCHEME_TEL, SCHEME_MAGNET, SCHEME_DATA, SCHEME_BAD };
+
+static enum scheme scheme_named(struct fw_str s)
+{
+	static const struct { struct fw_str name; enum scheme scheme; } KNOWN[] = {{{"http", 4}, SCHEME_WEB}, {{"https", 5}, SCHEME_WEB},
+		{{"mailto", 6}, SCHEME_MAIL}, {{"tel", 3}, SCHEME_TEL}, {{"magnet", 6}, SCHEME_MAGNET}, {{"data", 4}, SCHEME_DATA}};
+
+	for (size_t i = 0; i < FW_N(KNOWN); i++) {
+		if (fw_str_eq(s, KNOWN[i].name))
+			return KNOWN[i].scheme;
+	}
+	return SCHEME_BAD;
+}
 
 /*
  * What browsers and careless filters may take for a scheme: whatever stands before a ':' that no '/', '?' or '#' precedes.
@@ -23,11 +36,7 @@ static enum scheme scheme_of(struct fw_str url)
 		if (c == '/' || c == '?' || c == '#')
 			return SCHEME_NONE;
 		if (c == ':') {
-			struct fw_str s = {name, n};
-
-			if (fw_str_eq(s, FW_STR("http")) || fw_str_eq(s, FW_STR("https")))
-				return SCHEME_WEB;
-			return fw_str_eq(s, FW_STR("mailto")) ? SCHEME_MAIL : fw_str_eq(s, FW_STR("data")) ? SCHEME_DATA : SCHEME_BAD;
+			return scheme_named((struct fw_str){name, n});
 		}
 		if (c == '\t' || c == '\n' || c == '\r')
 			continue;
@@ -60,6 +69,25 @@ static bool safe_data_image(struct fw_str url)
 	return false;
 }
 
+/* A number to call. With '*' and '#' it could be a code that a telephone obeys: that is refused, also where it is escaped. */
+static bool safe_tel(struct fw_str url)
+{
+	for (size_t i = 0; i < url.len; i++) {
+		int c = (unsigned char)url.p[i];
+
+		if (c == '%' && fw_str_starts(fw_str_sub(url, i, url.len), FW_STR("%20")))
+			i += 2;
+		else if (!fw_is_alnum(c) && !memchr(":+-.();=", c, 8))
+			return false;
+	}
+	return fw_str_istarts(url, FW_STR("tel:")) && url.len > 4 && url.len <= 100;
+}
+
+static bool safe_magnet(struct fw_str url)
+{
+	return fw_str_istarts(url, FW_STR("magnet:?")) && url.len <= FW_URL_MAX && !fw_url_has_control(url);
+}
+
 static struct fw_str trim(struct fw_str s) /* as URL parsers do: controls too */
 {
 	while (s.len && (unsigned char)s.p[0] <= ' ')
@@ -69,13 +97,22 @@ static struct fw_str trim(struct fw_str s) /* as URL parsers do: controls too */
 	return s;
 }
 
+bool fw_html_is_media(struct fw_str url, bool data_images)
+{
+	enum scheme scheme;
+
+	url = trim(url);
+	scheme = scheme_of(url);
+	return url.len && (scheme == SCHEME_WEB || scheme == SCHEME_NONE || (scheme == SCHEME_DATA && data_images && safe_data_image(url)));
+}
+
 struct fw_str fw_html_url(struct fw_arena *a, struct fw_str base, struct fw_str url, bool media, bool data_images)
 {
 	enum scheme scheme;
 
 	url = trim(url);
 	scheme = scheme_of(url);
-	if (!url.p || (media && !url.len) || scheme == SCHEME_BAD || (scheme == SCHEME_MAIL && media))
+	if (!url.p || (media && !url.len) || scheme == SCHEME_BAD)
 		return FW_STR_NONE;
 	if (scheme == SCHEME_DATA)
 		return media && data_images && safe_data_image(url) ? url : FW_STR_NONE;
@@ -83,7 +120,20 @@ struct fw_str fw_html_url(struct fw_arena *a, struct fw_str base, struct fw_str 
 		base = FW_STR_NONE;
 	url = fw_url_resolve(a, base, url);
 	scheme = scheme_of(url);
-	return scheme == SCHEME_WEB || scheme == SCHEME_NONE || (scheme == SCHEME_MAIL && !media) ? url : FW_STR_NONE;
+	if (scheme == SCHEME_WEB || scheme == SCHEME_NONE)
+		return url;
+	if (media)
+		return FW_STR_NONE;
+	return scheme == SCHEME_MAIL || (scheme == SCHEME_TEL && safe_tel(url)) || (scheme == SCHEME_MAGNET && safe_magnet(url)) ? url : FW_STR_NONE;
+}
+
+struct fw_str fw_html_percent_decode(struct fw_arena *a, struct fw_str s)
+{
+	struct fw_str out;
+
+	if (!s.len || !memchr(s.p, '%', s.len))
+		return s;
+	return fw_url_decode(a, s, &out) && fw_utf8_valid(out.p, out.len) == out.len ? out : FW_STR_NONE;
 }
 
 /* ---- srcset --------------------------------------------------------------------------------------------------------------- */
@@ -98,16 +148,6 @@ static bool is_descriptor(struct fw_str s)
 			return false;
 	}
 	return s.len > 1 && s.len < 12 && memchr("wxh", s.p[s.len - 1], 3);
-}
-
-/* Controls are left out when the value is written, and what they hid would then stand at its end. */
-static bool has_control(struct fw_str s)
-{
-	for (size_t i = 0; i < s.len; i++) {
-		if ((unsigned char)s.p[i] < ' ' || s.p[i] == 0x7f)
-			return true;
-	}
-	return false;
 }
 
 struct fw_str fw_html_srcset(struct fw_arena *a, struct fw_str base, struct fw_str s)
@@ -133,7 +173,7 @@ struct fw_str fw_html_srcset(struct fw_arena *a, struct fw_str base, struct fw_s
 			descriptor = fw_str_trim(fw_str_sub(s, from, i));
 		}
 		url = fw_html_url(a, base, url, true, false);
-		if (!url.len || !is_descriptor(descriptor) || has_control(url) || url.p[0] == ',' || url.p[url.len - 1] == ',')
+		if (!url.len || !is_descriptor(descriptor) || fw_url_has_control(url) || url.p[0] == ',' || url.p[url.len - 1] == ',')
 			continue;
 		if (out.len)
 			fw_buf_adds(&out, ", ");

@@ -95,7 +95,7 @@ static const unsigned char CLASS[256] = {
 	['>'] = GT, [0x7f] = GONE,
 };
 
-static void escape(struct fw_buf *out, struct fw_str s, bool attribute)
+void fw_html_escape(struct fw_buf *out, struct fw_str s, bool attribute)
 {
 	static const char *const REFERENCE[] = {[AMP] = "&amp;", [LT] = "&lt;", [GT] = "&gt;", [QUOTE] = "&quot;", [CR] = "\n",
 		[GONE] = ""};
@@ -125,6 +125,8 @@ static bool is_blank(struct fw_str s)
 
 bool fw_html_write_text(struct fw_html_writer *w, struct fw_str text)
 {
+	while (w->pre && text.len && CLASS[(unsigned char)text.p[0]] == GONE) /* what follows is first in <pre> */
+		text = fw_str_sub(text, 1, text.len);
 	if (!text.len)
 		return true;
 	if (fw_el_flags(fw_html_top(w)) & FW_EL_NO_TEXT && !is_blank(text))
@@ -132,20 +134,22 @@ bool fw_html_write_text(struct fw_html_writer *w, struct fw_str text)
 	if (w->pre && (text.p[0] == '\n' || text.p[0] == '\r'))
 		fw_buf_addc(w->out, '\n');
 	w->pre = false;
-	escape(w->out, text, false);
+	fw_html_escape(w->out, text, false);
 	return true;
 }
 
 /* ---- attributes ------------------------------------------------------------------------------------------------------------ */
 
-enum value { TEXT, LINK, MEDIA, SRCSET, NUMBER, WORD, STYLE, LANGUAGE_CLASS, FLAG, LAZY };
+enum value { TEXT, HREF, LINK, ANCHOR, MEDIA, SRCSET, NUMBER, WORD, STYLE, LANGUAGE_CLASS, FLAG, LAZY };
 
 static const struct rule {
 	const char *name;
 	enum value value;
 	enum fw_el el[12]; /* on these; none: on any */
 } RULES[] = {
-	{"href", LINK, {FW_E_A}},
+	{"href", HREF, {FW_E_A}},
+	{"id", ANCHOR, {0}},
+	{"name", ANCHOR, {FW_E_A}},
 	{"src", MEDIA, {FW_E_IMG, FW_E_SOURCE, FW_E_AUDIO, FW_E_VIDEO}},
 	{"style", STYLE, {0}},
 	{"alt", TEXT, {FW_E_IMG}},
@@ -183,9 +187,9 @@ static const struct rule {
 	{"clear", WORD, {FW_E_BR}},
 	{"hspace", NUMBER, {FW_E_IMG}},
 	{"vspace", NUMBER, {FW_E_IMG}},
-	{"data-src", LAZY, {FW_E_IMG}},
-	{"data-lazy-src", LAZY, {FW_E_IMG}},
-	{"data-original", LAZY, {FW_E_IMG}},
+	{"data-src", LAZY, {FW_E_IMG, FW_E_SOURCE, FW_E_AUDIO, FW_E_VIDEO}},
+	{"data-lazy-src", LAZY, {FW_E_IMG, FW_E_SOURCE, FW_E_AUDIO, FW_E_VIDEO}},
+	{"data-original", LAZY, {FW_E_IMG, FW_E_SOURCE, FW_E_AUDIO, FW_E_VIDEO}},
 };
 _Static_assert(FW_N(RULES) <= 64, "one bit for each in seen");
 
@@ -249,7 +253,14 @@ static struct fw_str language(struct fw_str s)
 /* What of the value may be shown; absent: nothing. */
 static struct fw_str clean_value(struct fw_html_writer *w, enum value kind, struct fw_str v)
 {
+	struct fw_str ref;
+
 	switch (kind) {
+	case HREF:
+		ref = fw_html_anchor_ref(w->scratch, &w->anchors, w->base, v);
+		return ref.len ? ref : fw_html_url(w->scratch, w->base, v, false, false);
+	case ANCHOR:
+		return fw_html_anchor_id(w->scratch, &w->anchors, v);
 	case LINK:
 		return fw_html_url(w->scratch, w->base, v, false, false);
 	case MEDIA:
@@ -281,7 +292,7 @@ static void put(struct fw_buf *out, const char *name, struct fw_str value)
 	fw_buf_adds(out, name);
 	fw_buf_addc(out, '=');
 	fw_buf_addc(out, '"');
-	escape(out, value, true);
+	fw_html_escape(out, value, true);
 	fw_buf_addc(out, '"');
 }
 
@@ -289,7 +300,7 @@ static void write_attrs(struct fw_html_writer *w, enum fw_el el, const struct fw
 {
 	struct fw_str name, value, lazy = FW_STR_NONE;
 	struct fw_html_attrs it = *attrs;
-	bool source = false;
+	bool source = false, anchored = false;
 	uint64_t seen = 0;
 
 	while (it.next(&it, w->scratch, &name, &value)) {
@@ -305,9 +316,15 @@ static void write_attrs(struct fw_html_writer *w, enum fw_el el, const struct fw
 			lazy = lazy.p ? lazy : value;
 			continue;
 		}
+		if (r->value == ANCHOR) { /* a name is an id of older days */
+			if (!anchored)
+				put(w->out, "id", value);
+			anchored = true;
+			continue;
+		}
 		source = source || (r->value == MEDIA && r->name[0] == 's');
 		put(w->out, r->name, value);
-		if (r->value == LINK && el == FW_E_A)
+		if (r->value == HREF)
 			fw_buf_adds(w->out, " rel=\"noopener noreferrer\""); /* WEB-09 */
 	}
 	if (lazy.p && !source)
@@ -333,7 +350,7 @@ bool fw_html_tiny(struct fw_str width, struct fw_str height, int min)
 	return (has_w && w < min) || (has_h && h < min);
 }
 
-/* What a style says of the size; true when it hides the image. */
+/* What a style says of the size; true when it hides what has it. */
 static bool style_hides(struct fw_str style, struct fw_str *width, struct fw_str *height)
 {
 	while (style.p) {
@@ -351,6 +368,11 @@ static bool style_hides(struct fw_str style, struct fw_str *width, struct fw_str
 	return false;
 }
 
+bool fw_html_unseen(struct fw_str width, struct fw_str height, struct fw_str style, int min)
+{
+	return style_hides(style, &width, &height) || fw_html_tiny(width, height, min);
+}
+
 /* An image that nobody is meant to see. */
 static bool is_pixel(struct fw_html_writer *w, const struct fw_html_attrs *attrs)
 {
@@ -365,7 +387,7 @@ static bool is_pixel(struct fw_html_writer *w, const struct fw_html_attrs *attrs
 		else if (!style.p && fw_str_ieq(name, FW_STR("style")))
 			style = value;
 	}
-	return style_hides(style, &width, &height) || fw_html_tiny(width, height, 0);
+	return fw_html_unseen(width, height, style, 0);
 }
 
 /* ---- tags ------------------------------------------------------------------------------------------------------------------ */

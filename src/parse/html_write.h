@@ -8,6 +8,7 @@
 #define FW_PARSE_HTML_WRITE_H
 
 #include "base/buf.h"
+#include "parse/html_anchor.h"
 #include "parse/html_token.h"
 
 #define FW_HTML_DEPTH 256
@@ -20,6 +21,8 @@ struct fw_html_writer {
 	enum fw_el open[FW_HTML_DEPTH];
 	size_t n;
 	uint16_t open_n[FW_EL_COUNT]; /* how many of each are among them: most that is looked for is not */
+	struct fw_html_anchors anchors;
+	struct fw_str embed; /* the address of the last one that became a link */
 	bool pre; /* <pre> was just written: a newline right behind it would vanish */
 };
 
@@ -62,5 +65,9 @@ bool fw_html_write_text(struct fw_html_writer *w, struct fw_str text);
 
 /* Is the image of 1 x 1 or less, or of a size (below min) that is not worth showing? */
 bool fw_html_tiny(struct fw_str width, struct fw_str height, int min);
+/* The same, or hidden by its style. */
+bool fw_html_unseen(struct fw_str width, struct fw_str height, struct fw_str style, int min);
+/* Text as HTML, in an attribute's double quotes too. Controls are left out, a line ends in LF. */
+void fw_html_escape(struct fw_buf *out, struct fw_str s, bool attribute);
 
 #endif

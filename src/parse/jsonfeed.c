@@ -261,6 +261,10 @@ static void item_read(struct fw_builder *b, const json_t *o)
 
 	if (!json_is_object(o))
 		return;
+	if (!json_object_size(o)) {
+		fw_build_nothing(b, 0);
+		return;
+	}
 	e = fw_entry_begin(b, 0);
 	if (!e)
 		return;
@@ -334,13 +338,47 @@ static void feed_read(struct fw_builder *b, const json_t *o)
 	extensions_copy(b, &d->extra, o);
 }
 
+/*
+ * A list that is none: one item without brackets, or an object whose members are the items, which is what PHP makes of a list that has
+ * lost a member.
+ */
+static bool holds_items(const json_t *items)
+{
+	const char *key;
+	json_t *v;
+
+	if (!json_object_size(items))
+		return false;
+	json_object_foreach((json_t *)(uintptr_t)items, key, v) {
+		if (!json_is_object(v) || key[0] == '_')
+			return false;
+	}
+	return true;
+}
+
 static void items_read(struct fw_builder *b, const json_t *o)
 {
-	const json_t *items = json_object_get(o, "items");
+	json_t *items = json_object_get(o, "items"), *v;
+	const char *key;
 	size_t i;
 
-	for (i = 0; i < json_array_size(items); i++)
-		item_read(b, json_array_get(items, i));
+	if (!json_is_array(items) && json_object_size(items))
+		fw_build_problem(b, 0, "items that are no list", "read as one");
+	if (holds_items(items)) {
+		json_object_foreach(items, key, v)
+			item_read(b, v);
+		return;
+	}
+	for (i = 0; i < (json_is_array(items) ? json_array_size(items) : json_object_size(items) > 0); i++)
+		item_read(b, member_of(items, i));
+}
+
+/* The item by which a feed without a version is known. */
+static const json_t *first_item(const json_t *items)
+{
+	if (holds_items(items))
+		return json_object_iter_value(json_object_iter((json_t *)(uintptr_t)items));
+	return member_of(items, 0);
 }
 
 /* A feed says so in its version; without one, title or items of the right shape will do. */
@@ -351,9 +389,11 @@ static enum fw_format format_of(const json_t *o)
 
 	if (v.len && fw_str_ifind(v, FW_STR("jsonfeed.org/version/")))
 		return fw_str_ends(fw_str_trim(v), FW_STR("/1")) ? FW_JSON1 : FW_JSON11;
-	if (json_is_array(items) && json_is_string(json_object_get(o, "title")) &&
-	    (!json_array_size(items) || json_object_get(json_array_get(items, 0), "id") ||
-	     json_object_get(json_array_get(items, 0), "url")))
+	if (!json_is_array(items) && !json_is_object(items))
+		return FW_FORMAT_NONE;
+	if (json_is_string(json_object_get(o, "title")) &&
+	    ((json_is_array(items) && !json_array_size(items)) || json_object_get(first_item(items), "id") ||
+	     json_object_get(first_item(items), "url")))
 		return FW_JSON11;
 	return FW_FORMAT_NONE;
 }

@@ -19,6 +19,7 @@ static int line_check(struct fw_arena *a, struct fw_str line, size_t number, str
 {
 	json_error_t why;
 	bool is_object;
+	size_t members;
 	json_t *o;
 
 	if (!fw_json_affordable(a, line))
@@ -26,10 +27,13 @@ static int line_check(struct fw_arena *a, struct fw_str line, size_t number, str
 			" (parse_memory_bytes)", number, line.len, a->max_bytes);
 	o = json_loadb(line.p, line.len, JSON_DECODE_ANY, &why);
 	is_object = json_is_object(o);
+	members = json_object_size(o);
 	json_decref(o);
 	if (!o)
 		return fw_err_set(err, FW_EINVAL, "line %zu, column %d: broken JSON: %s", number, why.column, why.text);
-	return is_object ? 0 : fw_err_set(err, FW_EINVAL, "line %zu: no JSON object: each line is an item of JSON Feed", number);
+	if (!is_object)
+		return fw_err_set(err, FW_EINVAL, "line %zu: no JSON object: each line is an item of JSON Feed", number);
+	return members ? 0 : fw_err_set(err, FW_EINVAL, "line %zu: an item with nothing in it", number);
 }
 
 int fw_parse_lines(struct fw_arena *a, struct fw_str bytes, const struct fw_parse_options *o, struct fw_document **doc, struct fw_err *err)

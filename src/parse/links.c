@@ -35,6 +35,31 @@ static struct fw_str rel_lower(struct fw_builder *b, struct fw_str rel)
 	return (struct fw_str){out, rel.len};
 }
 
+/* "http://www.iana.org/assignments/relation/self" means "self" (RFC 4287 section 4.2.7.2). */
+static bool rel_is(struct fw_str rel, const char *name)
+{
+	static const struct fw_str iana = {"http://www.iana.org/assignments/relation/", 41};
+
+	if (fw_str_istarts(rel, iana))
+		rel = fw_str_sub(rel, iana.len, rel.len);
+	return fw_str_ieq(rel, fw_str(name));
+}
+
+/* thr:count of a link to the replies (RFC 4685 section 4). */
+static void replies_count(struct fw_walk *w, const struct fw_link *l)
+{
+	int64_t n;
+
+	for (size_t i = 0; i < w->attr_n; i++) {
+		if (w->attr[i].name.ns != FW_NS_THR || !fw_str_ieq(w->attr[i].name.local, FW_STR("count")))
+			continue;
+		n = fw_build_number(w->attr[i].value);
+		if (n != FW_NO_NUMBER && fw_in_entry(w->b, w->where) && rel_is(l->rel, "replies") &&
+		    fw_take(w->b, w->where, F_COMMENT_COUNT, 6))
+			w->b->entry->comment_count = n;
+	}
+}
+
 void fw_link_start(struct fw_walk *w)
 {
 	struct fw_link *l;
@@ -52,16 +77,7 @@ void fw_link_start(struct fw_walk *w)
 	l->title = fw_build_line_text(w->b, fw_attr(w, "title"));
 	l->hreflang = fw_str_trim(fw_attr(w, "hreflang"));
 	l->length = fw_build_size(fw_attr(w, "length"));
-}
-
-/* "http://www.iana.org/assignments/relation/self" means "self" (RFC 4287 section 4.2.7.2). */
-static bool rel_is(struct fw_str rel, const char *name)
-{
-	static const struct fw_str iana = {"http://www.iana.org/assignments/relation/", 41};
-
-	if (fw_str_istarts(rel, iana))
-		rel = fw_str_sub(rel, iana.len, rel.len);
-	return fw_str_ieq(rel, fw_str(name));
+	replies_count(w, l);
 }
 
 static bool html_type(struct fw_str type)
@@ -159,8 +175,12 @@ void fw_link_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 	struct fw_document *d = fw_feed_of(b, where);
 	struct fw_link *l = f->obj;
 	uint8_t rank = f->el->rank;
+	bool empty = l && l->href.p && !l->href.len && f->scope && f->scope->said;
 
-	s = fw_build_url(b, f->scope, l && l->href.len ? l->href : anchor_href(b, s));
+	if (empty)
+		s = f->scope->base; /* an empty reference is the base (RFC 3986 section 4.4) */
+	else
+		s = fw_build_url(b, f->scope, l && l->href.len ? l->href : anchor_href(b, s));
 	if (!s.len)
 		return;
 	if (where == CTX_IMAGE) {
@@ -178,6 +198,8 @@ void fw_link_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 			l->rel = FW_STR("alternate");
 		/* Atom's links in RSS stand back behind RSS's own; other types of the page behind HTML */
 		rank = (uint8_t)(rank - (b->atom ? 0 : 2) - (html_type(l->type) ? 0 : 1));
+		if (empty && e)
+			rank = 1; /* an id that is an address says more: the base may be the feed's */
 		if (!fw_build_room(b, &fw_counts_of(b, e != NULL)->links, FW_LIST_MAX, "more than 100 links"))
 			return;
 		FW_APPEND(*(e ? &e->links : &d->links), l);
@@ -332,6 +354,8 @@ void fw_source_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 	b->source = NULL;
 	if (!d || !b->entry)
 		return;
+	if (!b->source_authors)
+		b->source_authors = d->authors;
 	if (!d->title.p)
 		d->title = fw_build_title(b, s);
 	if (!d->title.p && !d->home_page_url.p && !d->id.p && !d->feed_url.p && !d->authors && !d->description.p &&

@@ -202,6 +202,7 @@ void fw_live_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool
 {
 	struct fw_value *live = f[-1].obj;
 	const struct fw_link *l = f->obj;
+	const struct fw_frame *around = f - 1;
 	enum fw_text_type type;
 
 	switch ((enum fw_element_kind)f->el->kind) {
@@ -213,7 +214,9 @@ void fw_live_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool
 		fw_value_str(b, live, "description", fw_build_plain(b, s, type));
 		break;
 	case EL_LINK:
-		fw_value_str(b, live, f[-1].el->kind == EL_TEXT_INPUT ? "link" : "url",
+		while (!around->el) /* it was closed before its end */
+			around--;
+		fw_value_str(b, live, around->el->kind == EL_TEXT_INPUT ? "link" : "url",
 			fw_build_url(b, f->scope, l && l->href.len ? l->href : s));
 		break;
 	case EL_PERSON_PART: /* the name of a textInput */
@@ -293,13 +296,17 @@ static void keywords_end(struct fw_builder *b, struct fw_frame *f, struct fw_str
 	}
 }
 
-static void owner_end(struct fw_builder *b, struct fw_frame *f)
+static void owner_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 {
 	enum fw_context where = fw_where_of(b, f);
 	struct fw_person *p = f->obj;
 	struct fw_value *v, *in;
 
-	if (!p || (!p->name.len && !p->email.len))
+	if (!p)
+		return;
+	if (!p->name.len && !p->email.len)
+		fw_person_split(b, fw_build_title(b, s), p);
+	if (!p->name.len && !p->email.len)
 		return;
 	in = group_of(b, f);
 	v = fw_value_new(b, in, f->el->member, FW_VALUE_OBJECT);
@@ -453,8 +460,10 @@ static void media_text_end(struct fw_builder *b, struct fw_frame *f, struct fw_s
 {
 	enum fw_context where = fw_where_of(b, f);
 	enum fw_field field = (enum fw_field)f->el->field;
+	bool of_medium = f > b->frame && f[-1].el && f[-1].el->kind == EL_MEDIA_CONTENT; /* a caption */
 	struct fw_str line = fw_text_line(b, f, s, markup), text;
 	enum fw_text_type type;
+	struct fw_body *body;
 
 	s = fw_str_trim(fw_text_value(b, f, s, markup, &type));
 	if (!s.len)
@@ -462,14 +471,14 @@ static void media_text_end(struct fw_builder *b, struct fw_frame *f, struct fw_s
 	text = field == F_TITLE ? line : fw_build_plain(b, s, type);
 	fw_value_str(b, group_of(b, f), f->el->member, text);
 	if (field == F_TITLE) {
-		if (fw_take(b, where, F_TITLE, f->el->rank))
+		if (fw_take(b, where, F_TITLE, (uint8_t)(f->el->rank - of_medium)))
 			*(fw_in_entry(b, where) ? &b->entry->title : &b->doc->title) = text;
-	} else if (field == F_DESCRIPTION && !fw_in_entry(b, where)) {
-		if (fw_take(b, where, F_DESCRIPTION, f->el->rank))
-			b->doc->description = text;
-	} else if (field == F_DESCRIPTION) {
-		if (b->summary.rank < f->el->rank)
-			b->summary = (struct fw_body){.s = s, .type = type, .scope = f->scope, .rank = f->el->rank};
+	} else if (field == F_DESCRIPTION && fw_in_entry(b, where)) {
+		body = of_medium ? &b->caption : &b->summary;
+		if (body->rank < f->el->rank)
+			*body = (struct fw_body){.s = s, .type = type, .scope = f->scope, .rank = f->el->rank};
+	} else if (field == F_DESCRIPTION && !of_medium && fw_take(b, where, F_DESCRIPTION, f->el->rank)) {
+		b->doc->description = text;
 	}
 }
 
@@ -623,6 +632,7 @@ void fw_module_start(struct fw_walk *w)
 	case EL_ITUNES_IMAGE: fw_url_start(w); break;
 	case EL_ITUNES_CATEGORY: itunes_category_start(w); break;
 	case EL_OWNER:
+		fw_walk_capture(w, TEXT_TRIM);
 		w->frame->obj = FW_NEW(w->b, struct fw_person);
 		w->frame->ctx = CTX_PERSON;
 		break;
@@ -674,7 +684,7 @@ void fw_module_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bo
 		keywords_end(b, f, s);
 		break;
 	case EL_OWNER:
-		owner_end(b, f);
+		owner_end(b, f, s);
 		break;
 	case EL_MEDIA_GROUP:
 		media_group_end(b, f);

@@ -13,6 +13,7 @@
 #include "base/utf8.h"
 #include "parse/build.h"
 #include "parse/html.h"
+#include "parse/html_embed.h"
 #include "parse/html_token.h"
 #include "parse/scan.h"
 #include "parse/xml.h"
@@ -325,7 +326,8 @@ struct fw_entry *fw_entry_begin(struct fw_builder *b, size_t offset)
 	e->comment_count = FW_NO_NUMBER;
 	e->line = fw_build_line(b, offset);
 	memset(&b->entry_rank, 0, sizeof(b->entry_rank));
-	b->description = b->summary = b->content = (struct fw_body){.rank = 0};
+	b->description = b->summary = b->content = b->caption = (struct fw_body){.rank = 0};
+	b->source_authors = NULL;
 	b->count = (struct fw_counts){0};
 	b->geo = NULL;
 	b->duration_ms = FW_NO_NUMBER;
@@ -349,11 +351,21 @@ void fw_entry_language(struct fw_builder *b, const struct fw_scope *scope)
 		b->entry->language = scope->lang;
 }
 
+/* A reader shows an entry apart from its feed: unless the document names a base, "#note" and "picture.png" are the entry's own. */
+static struct fw_str base_of_content(const struct fw_builder *b, const struct fw_scope *scope)
+{
+	struct fw_str url = b->entry->url;
+
+	if (!(scope && scope->said) && url.len <= FW_BASE_MAX && fw_is_http(url))
+		return url;
+	return fw_build_base(b, scope);
+}
+
 static void content_set(struct fw_builder *b, const struct fw_body *body)
 {
 	b->entry->content = body->s;
 	b->entry->content_type = body->type;
-	b->entry->content_base = fw_build_base(b, body->scope);
+	b->entry->content_base = base_of_content(b, body->scope);
 	b->unresolved |= !b->entry->content_base.len;
 	fw_entry_language(b, body->scope);
 }
@@ -380,6 +392,8 @@ static void texts_set(struct fw_builder *b)
 	} else if (summary && summary->type == FW_TEXT_HTML) {
 		content_set(b, summary);
 	}
+	if (!summary && !e->content.len && b->caption.rank)
+		summary = &b->caption;
 	if (summary && !fw_str_eq(summary->s, e->content))
 		e->summary = fw_build_plain(b, summary->s, summary->type);
 }
@@ -399,15 +413,33 @@ static void orig_link_set(struct fw_builder *b)
 	e->url = b->orig_link;
 }
 
+/* The same for the enclosure. */
+static void orig_enclosure_set(struct fw_builder *b)
+{
+	struct fw_attachment *a = b->entry->attachments;
+	const struct fw_value *v = a ? fw_value_find(fw_value_find(b->entry->extra, "feedburner"), "original_enclosure") : NULL;
+
+	if (!v || v->type != FW_VALUE_STRING || fw_str_eq(a->url, v->string))
+		return;
+	fw_link_add(b, &b->entry->links, FW_STR("feedburner"), a->url);
+	a->url = v->string;
+}
+
 void fw_entry_finish(struct fw_builder *b)
 {
 	struct fw_entry *e = b->entry;
 
 	orig_link_set(b);
+	orig_enclosure_set(b);
 	texts_set(b);
+	if (!e->authors) /* RFC 4287 section 4.2.1 */
+		e->authors = b->source_authors;
 	e->title = cut(b, e->title, TITLE_MAX, "a title longer than 4 KiB");
 	e->summary = cut(b, e->summary, TEXT_MAX, "a summary longer than 2 MiB");
 	e->content = cut(b, e->content, TEXT_MAX, "content longer than 2 MiB");
+	e->all_removed = e->content_type == FW_TEXT_HTML && fw_html_all_removed(e->content, e->content_base);
+	if (e->all_removed)
+		fw_build_problem(b, fw_build_at(b), FW_ALL_REMOVED, FW_ALL_REMOVED_REPAIR);
 	if (e->attachments && e->attachments->duration_ms == FW_NO_NUMBER)
 		e->attachments->duration_ms = b->duration_ms;
 	identity_set(b, e);
@@ -489,7 +521,7 @@ static void resolve_entry(struct fw_builder *b, struct fw_entry *e)
 		resolve_late(b, &p->url);
 	resolve_links(b, e->links);
 	if (!e->content_base.len)
-		e->content_base = fw_build_base(b, NULL);
+		e->content_base = fw_is_http(e->url) ? e->url : fw_build_base(b, NULL);
 	if (e->id_from_url)
 		e->id = e->url;
 }

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "parse/html.h"
+#include "parse/html_embed.h"
 #include "parse/parse.h"
 
 #include "base/banned.h"
@@ -181,19 +182,54 @@ static void extra_out(struct fw_json *j, const struct fw_value *extra)
 
 /* ---- items ---------------------------------------------------------------------------------------------------------------- */
 
+static struct fw_html_embed *embeds_of(struct fw_arena *a, const struct fw_entry *e)
+{
+	return e->content_type == FW_TEXT_HTML ? fw_html_embeds(a, e->content, e->content_base) : NULL;
+}
+
+static void embeds_out(struct fw_json *j, const struct fw_html_embed *m)
+{
+	if (!m)
+		return;
+	fw_json_array(j, "embeds");
+	for (; m; m = m->next) {
+		fw_json_object(j, NULL);
+		str_len(j, "url", m->url);
+		if (!fw_str_eq(m->url, m->player))
+			fw_json_str(j, "player", m->player);
+		str_len(j, "service", m->service);
+		str_len(j, "title", m->title);
+		str_len(j, "image", m->image);
+		fw_json_end(j);
+	}
+	fw_json_end(j);
+}
+
+static void item_problems_out(struct fw_json *j, const struct fw_entry *e)
+{
+	if (!e->all_removed)
+		return;
+	fw_json_array(j, "problems");
+	fw_json_object(j, NULL);
+	fw_json_cstr(j, "what", FW_ALL_REMOVED);
+	fw_json_cstr(j, "repair", FW_ALL_REMOVED_REPAIR);
+	fw_json_end(j);
+	fw_json_end(j);
+}
+
 static bool item_has_own(const struct fw_entry *e)
 {
-	return e->id_made || e->comments.len || e->comment_count != FW_NO_NUMBER || e->comment_feed_url.len || e->copyright.len ||
+	return e->id_made || e->all_removed || e->comments.len || e->comment_count != FW_NO_NUMBER || e->comment_feed_url.len || e->copyright.len ||
 		e->license.len || e->created_ms != FW_NO_DATE || (e->publisher && (e->publisher->name.len || e->publisher->email.len)) ||
 		e->contributors || e->links || e->in_reply_to || (e->extra && e->extra->members.first) ||
 		!categories_plain(e->categories);
 }
 
-static void item_own(struct fw_json *j, const struct fw_entry *e)
+static void item_own(struct fw_json *j, const struct fw_entry *e, const struct fw_html_embed *embeds)
 {
 	const struct fw_link *l;
 
-	if (!item_has_own(e))
+	if (!embeds && !item_has_own(e))
 		return;
 	fw_json_object(j, "_feedwheel");
 	if (e->id_made)
@@ -221,12 +257,14 @@ static void item_own(struct fw_json *j, const struct fw_entry *e)
 		}
 		fw_json_end(j);
 	}
+	embeds_out(j, embeds);
+	item_problems_out(j, e);
 	extra_out(j, e->extra);
 	fw_json_end(j);
 }
 
 /* Members that neither the store's columns nor the first half of an item have. */
-static void item_rest(struct fw_json *j, const struct fw_entry *e)
+static void item_rest(struct fw_json *j, const struct fw_entry *e, const struct fw_html_embed *embeds)
 {
 	str_len(j, "external_url", e->external_url);
 	str_len(j, "image", e->image);
@@ -234,7 +272,7 @@ static void item_rest(struct fw_json *j, const struct fw_entry *e)
 	people_out(j, "authors", e->authors);
 	tags_out(j, e->categories);
 	attachments_out(j, e->attachments);
-	item_own(j, e);
+	item_own(j, e, embeds);
 }
 
 static void content_out(struct fw_json *j, const struct fw_entry *e, unsigned flags)
@@ -257,8 +295,18 @@ static void content_out(struct fw_json *j, const struct fw_entry *e, unsigned fl
 	fw_buf_finish(&clean);
 }
 
+static void arena_end(struct fw_json *j, struct fw_arena *a)
+{
+	if (a->failed && !j->out->rc)
+		j->out->rc = FW_ENOMEM;
+	fw_arena_finish(a);
+}
+
 void fw_out_item(struct fw_json *j, const char *key, const struct fw_entry *e, unsigned flags)
 {
+	struct fw_arena a;
+
+	fw_arena_init(&a, 0);
 	fw_json_object(j, key);
 	fw_json_str(j, "id", e->id);
 	str_len(j, "url", e->url);
@@ -268,18 +316,25 @@ void fw_out_item(struct fw_json *j, const char *key, const struct fw_entry *e, u
 	fw_json_time(j, "date_published", e->published_ms);
 	fw_json_time(j, "date_modified", e->updated_ms);
 	str_len(j, "language", e->language);
-	item_rest(j, e);
+	item_rest(j, e, embeds_of(&a, e));
 	fw_json_end(j);
+	arena_end(j, &a);
 }
 
 void fw_out_item_extra(struct fw_json *j, const struct fw_entry *e)
 {
-	if (!e->external_url.len && !e->image.len && !e->banner_image.len && !e->authors && !e->categories && !e->attachments &&
-	    !item_has_own(e))
-		return;
-	fw_json_object(j, NULL);
-	item_rest(j, e);
-	fw_json_end(j);
+	struct fw_html_embed *embeds;
+	struct fw_arena a;
+
+	fw_arena_init(&a, 0);
+	embeds = embeds_of(&a, e);
+	if (e->external_url.len || e->image.len || e->banner_image.len || e->authors || e->categories || e->attachments || embeds ||
+	    item_has_own(e)) {
+		fw_json_object(j, NULL);
+		item_rest(j, e, embeds);
+		fw_json_end(j);
+	}
+	arena_end(j, &a);
 }
 
 /* ---- the feed --------------------------------------------------------------------------------------------------------------- */

@@ -192,6 +192,7 @@ static int ended_early(struct fw_builder *b, int rc, struct fw_err *err)
 	b->arena->failed = b->arena->full = false;
 	b->arena->max_bytes += b->arena->max_bytes / 8 + FINISH_BYTES;
 	fw_build_problem(b, b->text.len, b->memory_words, "the rest is left out");
+	b->doc->ended_early = true;
 	return 0;
 }
 

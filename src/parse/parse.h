@@ -38,6 +38,13 @@ bool fw_sniff_is_html(struct fw_str bytes, struct fw_str content_type);
 struct fw_hash128 fw_entry_key(int64_t feed_id, const struct fw_entry *e);
 uint64_t fw_entry_hash(const struct fw_entry *e);
 
+/* itunes:new-feed-url, or absent. */
+struct fw_str fw_new_feed_url(const struct fw_document *doc);
+
+/* Of an entry whose content is removed as a whole: a problem of the document, and of the item. */
+#define FW_ALL_REMOVED "nothing in the content is safe to show"
+#define FW_ALL_REMOVED_REPAIR "sanitised, the content is empty"
+
 /* JSON Feed 1.1 (out.c): a whole document; one item as an object; an item's members that the store has no column for. */
 void fw_out_document(struct fw_json *j, const struct fw_document *doc, unsigned flags);
 void fw_out_item(struct fw_json *j, const char *key, const struct fw_entry *e, unsigned flags);

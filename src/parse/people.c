@@ -145,7 +145,13 @@ void fw_person_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 
 static struct fw_str mail_of(struct fw_str s)
 {
-	return fw_str_istarts(s, FW_STR("mailto:")) ? fw_str_sub(s, 7, s.len) : s;
+	const char *sign, *query;
+
+	if (fw_str_istarts(s, FW_STR("mailto:")))
+		s = fw_str_sub(s, 7, s.len);
+	sign = s.len ? memchr(s.p, '@', s.len) : NULL;
+	query = sign ? memchr(sign, '?', s.len - (size_t)(sign - s.p)) : NULL;
+	return query ? fw_str_sub(s, 0, (size_t)(query - s.p)) : s;
 }
 
 void fw_person_url(struct fw_person *p, enum fw_field field, struct fw_str url)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: ISC */
-/* podcast:guid of a feed that has none: a UUID version 5 of its address (Podcasting 2.0, FMT-10). */
+/*
+ * podcast:guid of a feed that has none: a UUID version 5 of its address (Podcasting 2.0, FMT-10). And where a podcast says that it has moved to.
+ */
 #include <openssl/sha.h>
 #include <string.h>
 
 #include "base/str.h"
-#include "feedwheel/document.h"
+#include "parse/build.h"
 
 #include "base/banned.h"
 
@@ -41,4 +43,12 @@ bool fw_podcast_guid(struct fw_str url, char guid[FW_PODCAST_GUID_MAX])
 	}
 	guid[n] = 0;
 	return true;
+}
+
+struct fw_str fw_new_feed_url(const struct fw_document *d)
+{
+	const struct fw_value *v = d->extra ? fw_value_find(d->extra, "itunes") : NULL;
+
+	v = v ? fw_value_find(v, "new_feed_url") : NULL;
+	return v && v->type == FW_VALUE_STRING ? v->string : FW_STR_NONE;
 }

@@ -10,7 +10,8 @@
  * last for dates, as readers have always done.
  *
  * Nothing here depends on order or nesting being right: a second root, a channel in an HTML page, items outside the
- * channel, an item inside an item that nobody closed are all read.
+ * channel, an item inside an item that nobody closed are all read. What has no end tag ends where something begins that can only
+ * stand outside it; ahead.c finds out whether there is one.
  */
 #include "base/url.h"
 #include "parse/html.h"
@@ -18,6 +19,8 @@
 #include "parse/walk.h"
 
 #include "base/banned.h"
+
+#define LOST_MAX ((size_t)16) /* elements without an end tag, one in the other */
 
 /* NULL when it means nothing to us. core: names without a known namespace are the feed's own. */
 static const struct fw_element *element_find(const struct fw_xml_name *name, bool core)
@@ -70,7 +73,7 @@ static struct fw_frame *frame_push(struct fw_builder *b)
 		b->frame_cap = cap;
 	}
 	f = &b->frame[b->frame_n++];
-	*f = (struct fw_frame){.ctx = CTX_SKIP, .scope = f == b->frame ? b->base_scope : f[-1].scope};
+	*f = (struct fw_frame){.ctx = CTX_SKIP, .scope = f == b->frame ? b->base_scope : f[-1].scope, .at = b->xml->offset};
 	return f;
 }
 
@@ -120,7 +123,7 @@ static void scope_open(struct fw_builder *b, struct fw_frame *f, const struct fw
 			if (u.len > FW_BASE_MAX) /* every address below it would be as long */
 				fw_build_problem(b, b->xml->offset, "an xml:base longer than any address", "left out");
 			else if (u.len)
-				s->base = u;
+				*s = (struct fw_scope){.base = u, .lang = s->lang, .said = true};
 		} else {
 			s->lang = fw_build_language(b, fw_build_dup(b, at->value));
 		}
@@ -366,13 +369,35 @@ static void markup_end(struct fw_builder *b, const struct fw_frame *f, struct fw
 
 /* ---- events ---------------------------------------------------------------------------------------------------------- */
 
-static bool core_name(const struct fw_builder *b, const struct fw_xml_name *n)
+/*
+ * A prefix that nobody declared and that means nothing by itself ("rss:") is the feed's own where the
+ * channel has it, or the first entry. On other elements it says nothing.
+ */
+static bool prefix_is_core(struct fw_builder *b, const struct fw_xml_name *n)
 {
-	if (n->ns == FW_NS_UNKNOWN && b->core_uri.p)
+	if (b->core_prefix.p)
+		return fw_str_eq(n->prefix, b->core_prefix);
+	if (b->doc->entry_n || b->entry || !(fw_str_ieq(n->local, FW_STR("channel")) ||
+	    fw_str_ieq(n->local, FW_STR("item")) || fw_str_ieq(n->local, FW_STR("entry"))))
+		return false;
+	b->core_prefix = n->prefix;
+	return true;
+}
+
+static bool unknown_is_core(struct fw_builder *b, const struct fw_xml_name *n)
+{
+	if (!n->uri.p)
+		return !b->root_seen || prefix_is_core(b, n);
+	if (b->core_uri.p)
 		return fw_str_eq(n->uri, b->core_uri);
-	if (n->ns == FW_NS_UNKNOWN && b->core_ns == FW_NS_RDF)
-		return b->frame_n == 2 && !n->prefix.len && (fw_str_ieq(n->local, FW_STR("channel")) || fw_str_ieq(n->local, FW_STR("item")));
-	return n->ns == FW_NS_UNKNOWN && !b->root_seen;
+	if (b->core_ns == FW_NS_RDF)
+		return b->frame_n == 1 && !n->prefix.len && (fw_str_ieq(n->local, FW_STR("channel")) || fw_str_ieq(n->local, FW_STR("item")));
+	return !b->root_seen;
+}
+
+static inline bool core_name(struct fw_builder *b, const struct fw_xml_name *n)
+{
+	return n->ns == FW_NS_UNKNOWN && unknown_is_core(b, n);
 }
 
 static bool atom_name(const struct fw_builder *b, const struct fw_xml_name *n)
@@ -382,27 +407,34 @@ static bool atom_name(const struct fw_builder *b, const struct fw_xml_name *n)
 }
 
 /*
- * <guid>1<title>one<pubDate>... : an element of the feed's own, known where the text stands, begins inside the text. In a description,
- * which may hold markup as it is, HTML's names are that markup.
+ * <guid>1<title>one<pubDate>... : an element that means something where the text stands begins inside the text. One of the feed's own ends
+ * the text. Modules' elements do when the text has no end tag, and so does all but HTML's names where markup as it is may stand.
  */
-static bool is_sibling(struct fw_builder *b, const struct fw_frame *owner, const struct fw_xml_name *n)
+static bool is_sibling(struct fw_builder *b, size_t owner, const struct fw_xml_name *n)
 {
-	enum fw_context where = owner > b->frame ? (enum fw_context)owner[-1].ctx : CTX_TOP;
+	const struct fw_frame *f = &b->frame[owner];
+	bool own = n->ns == b->core_ns || n->ns == FW_NS_NONE || core_name(b, n), markup = f->rule == TEXT_XML;
 	const struct fw_element *el;
+	enum fw_context where;
 
-	if (owner->rule == TEXT_XML || !owner->el || owner->el->kind == EL_CATEGORY || (where != CTX_ENTRY && where != CTX_FEED) ||
-	    (n->ns != b->core_ns && n->ns != FW_NS_NONE && !core_name(b, n)))
+	if (n->ns == FW_NS_XHTML || !f->el || f->el->kind == EL_CATEGORY)
 		return false;
-	el = element_of(b, n, true);
-	if (!el || !(el->in & 1u << where))
+	where = fw_where_of(b, f);
+	if (where != CTX_ENTRY && where != CTX_FEED)
 		return false;
-	if (fw_el_find(n->local) == FW_EL_NONE)
-		return true;
-	return owner->el->kind != EL_BODY && (fw_str_ieq(n->local, FW_STR("title")) || fw_str_ieq(n->local, FW_STR("link")));
+	el = element_of(b, n, own);
+	if (!el || el->kind == EL_ENTRY /* of another format */ || !(el->in & 1u << where))
+		return false;
+	if (own && fw_el_find(n->local) != FW_EL_NONE) {
+		if (!fw_str_ieq(n->local, FW_STR("title")) && !fw_str_ieq(n->local, FW_STR("link")))
+			return false;
+		markup |= f->el->kind == EL_BODY;
+	}
+	return (own && !markup) || fw_end_lost(b, owner, owner - 1);
 }
 
 /* By its name, an entry of this feed. */
-static bool is_entry(const struct fw_builder *b, const struct fw_xml_name *n)
+static bool is_entry(struct fw_builder *b, const struct fw_xml_name *n)
 {
 	bool item = n->local.len == 4 && fw_str_ieq(n->local, FW_STR("item"));
 
@@ -411,46 +443,31 @@ static bool is_entry(const struct fw_builder *b, const struct fw_xml_name *n)
 	return b->atom != item && (n->ns == b->core_ns || n->ns == FW_NS_NONE || core_name(b, n));
 }
 
-/* An entry, or another text of the entry's, begins inside a text that nobody closed. Markup as it is may hold entries: those of a content. */
+/*
+ * An entry, or another text of the entry's, begins inside a text that nobody closed. Of texts that are
+ * markup as it is, a content may hold an entry.
+ */
 static bool breaks_text(struct fw_builder *b, const struct fw_xml_name *n)
 {
 	const struct fw_frame *owner = &b->frame[b->cap.owner];
 
 	if (is_entry(b, n))
-		return owner->rule != TEXT_XML || (owner->el && owner->el->kind == EL_TEXT);
-	return is_sibling(b, owner, n);
+		return owner->rule != TEXT_XML || (owner->el && owner->el->kind == EL_TEXT) ||
+			(b->cap.owner && fw_end_lost(b, b->cap.owner, b->cap.owner - 1));
+	if (is_sibling(b, b->cap.owner, n))
+		return true;
+	/* nothing stands in a plain value, and nothing with a prefix in a text of a feed's that is not markup of its own */
+	return (owner->rule < TEXT_AUTO || (n->prefix.len && n->ns != FW_NS_XHTML && owner->rule != TEXT_XML)) && b->cap.owner &&
+		fw_end_lost(b, b->cap.owner, b->cap.owner - 1);
 }
 
-/* End a text before its end tag: what follows stands where the text stood. */
-static void text_close(struct fw_builder *b, struct fw_frame *owner)
+/* End the open elements from the nth on before their end tags: what follows stands where the nth stood. */
+static void frames_close(struct fw_builder *b, size_t n)
 {
-	bool markup = b->cap.markup;
-	uint8_t ctx = owner > b->frame ? owner[-1].ctx : CTX_TOP;
-	void *obj = owner > b->frame ? owner[-1].obj : NULL;
-	struct fw_frame *f;
+	uint8_t ctx = n ? b->frame[n - 1].ctx : CTX_TOP;
+	void *obj = n ? b->frame[n - 1].obj : NULL;
+	size_t at = n ? b->frame[n - 1].at : 0;
 
-	fw_frame_end(b, owner, cap_take(b, owner), markup);
-	for (f = owner; f < b->frame + b->frame_n; f++) {
-		f->el = NULL;
-		f->ctx = ctx;
-		f->obj = obj;
-	}
-}
-
-/*
- * An entry begins inside a person, an image, a list ... that nobody closed: in none of those can there be one. Inside what we do not
- * know there may be something that has the name of an entry and is none.
- */
-static void containers_close(struct fw_builder *b)
-{
-	size_t n = b->frame_n;
-	struct fw_frame *in;
-
-	while (n && !(IN_ANY & 1u << b->frame[n - 1].ctx))
-		n--;
-	if (!n || n == b->frame_n || !b->frame[n].el)
-		return;
-	in = &b->frame[n - 1];
 	for (size_t i = b->frame_n; i-- > n;) {
 		struct fw_frame *f = &b->frame[i];
 		bool markup = b->cap.owner == i && b->cap.markup;
@@ -458,9 +475,73 @@ static void containers_close(struct fw_builder *b)
 		if (f->el)
 			fw_frame_end(b, f, cap_take(b, f), markup);
 		f->el = NULL;
-		f->ctx = in->ctx;
-		f->obj = in->obj;
+		f->ctx = ctx;
+		f->obj = obj;
+		f->at = at;
 	}
+}
+
+/*
+ * An entry begins inside a person, an image, a list ... that nobody closed: in none of those can there
+ * be one. Inside what we do not know there may be something that has the name of an entry and is none:
+ * there the end tag is looked for.
+ */
+static void containers_close(struct fw_builder *b)
+{
+	size_t n = b->frame_n;
+
+	while (n && !(IN_ANY & 1u << b->frame[n - 1].ctx))
+		n--;
+	if (n && n < b->frame_n && (b->frame[n].el || fw_end_lost(b, n, n - 1)))
+		frames_close(b, n);
+}
+
+/*
+ * An element begins where it means nothing, and would mean something in the entry or feed around. It does
+ * stand there, if all that is open in between has lost its end tag.
+ */
+static bool lost_ends_close(struct fw_builder *b, const struct fw_element *el)
+{
+	size_t i, n = b->frame_n, least = n - FW_MIN(n, LOST_MAX);
+
+	while (n > least && !(el->in & IN_META & 1u << b->frame[n - 1].ctx))
+		n--;
+	if (n == least || n == b->frame_n || b->entries_full)
+		return false;
+	for (i = n; i < b->frame_n; i++) {
+		if (!fw_end_lost(b, i, n - 1))
+			return false;
+	}
+	frames_close(b, n);
+	return true;
+}
+
+/* Does this element mean something where the innermost open one stands? */
+static bool counts_in(const struct fw_builder *b, const struct fw_element *el, enum fw_context where)
+{
+	if (!el || where == CTX_SKIP || !(el->in & 1u << where))
+		return false;
+	/* an entry inside an entry ended both: what is left of the outer one belongs to nothing */
+	return where != CTX_ENTRY || b->entry || el->kind == EL_ENTRY;
+}
+
+/* <site xmlns="x">1<item>: a default namespace that would have ended with its element is the feed's own from here on. */
+static const struct fw_element *lost_namespace(struct fw_builder *b, const struct fw_xml_name *n)
+{
+	const struct fw_element *el = n->prefix.len || b->core_uri.p || !b->root_seen ? NULL : element_of(b, n, true);
+
+	if (!el || !lost_ends_close(b, el))
+		return NULL;
+	b->core_uri = fw_build_dup(b, n->uri);
+	return el;
+}
+
+/* <author><p>Ann</p><p>Bob</p>: words of two lines. */
+static bool begins_line(const struct fw_xml_name *n)
+{
+	enum fw_el el = fw_el_find(n->local);
+
+	return el == FW_E_BR || fw_el_flags(el) & FW_EL_BLOCK;
 }
 
 static int on_start(void *ctx, const struct fw_xml_name *name, const struct fw_xml_attr *attr, size_t attr_n)
@@ -470,20 +551,31 @@ static int on_start(void *ctx, const struct fw_xml_name *name, const struct fw_x
 	const struct fw_element *el;
 	struct fw_frame *f, *up;
 	enum fw_context where;
+	bool counts;
 
 	if (b->cap.owner < b->frame_n) {
 		up = &b->frame[b->cap.owner];
 		if (up->rule >= TEXT_AUTO) {
 			if (!breaks_text(b, name))
 				return markup_start(b, &w, up);
-			text_close(b, up);
+			frames_close(b, b->cap.owner);
 		} else if (up->ctx == CTX_SKIP && breaks_text(b, name)) { /* a plain value, not one with parts of its own */
-			text_close(b, up);
+			frames_close(b, b->cap.owner);
+		} else if (begins_line(name)) {
+			cap_lit(b, " ");
 		}
 	}
 	if (is_entry(b, name))
 		containers_close(b);
+	el = element_of(b, name, core_name(b, name));
+	if (!el && name->ns == FW_NS_UNKNOWN)
+		el = lost_namespace(b, name);
 	where = b->frame_n ? (enum fw_context)b->frame[b->frame_n - 1].ctx : CTX_TOP;
+	counts = counts_in(b, el, where);
+	if (el && !counts && lost_ends_close(b, el)) {
+		where = (enum fw_context)b->frame[b->frame_n - 1].ctx;
+		counts = counts_in(b, el, where);
+	}
 	if (!b->root_name.p) {
 		b->root_name = name->local;
 		b->own_entities = fw_str_find(fw_str_sub(b->text, 0, b->xml->offset), FW_STR("<!ENTITY")) != NULL;
@@ -497,9 +589,12 @@ static int on_start(void *ctx, const struct fw_xml_name *name, const struct fw_x
 		scope_open(b, f, &w);
 	if (where == CTX_SKIP)
 		return 0;
-	el = element_of(b, name, core_name(b, name));
-	/* an entry inside an entry ended both: what is left of the outer one belongs to nothing */
-	if (!el || !(el->in & 1u << where) || (where == CTX_ENTRY && !b->entry && el->kind != EL_ENTRY)) {
+	if (!el && !w.up && (name->ns == FW_NS_ATOM10 || name->ns == FW_NS_ATOM03) && fw_ahead(b, "entry")) {
+		el = fw_element_lookup("cfeed", 5);
+		counts = true; /* "fead": Atom has no other element that holds entries */
+		fw_build_problem(b, fw_build_at(b), "an element of Atom's that is not known holds entries", "read as a feed");
+	}
+	if (!counts) {
 		f->ctx = where <= CTX_FEED || where == CTX_OTHER ? (b->root_seen ? CTX_OTHER : CTX_TOP) : CTX_SKIP;
 		return 0;
 	}
@@ -519,10 +614,10 @@ static int on_text(void *ctx, struct fw_str text, bool cdata)
 		return 0;
 	owner = &b->frame[b->cap.owner];
 	/*
-	 * Children of a person, a source ... have values of their own; those of a plain value (<pubDate><time>) are part of it, but
-	 * not those of a category that has words of its own.
+	 * Children of a person, a source ... that mean something have values of their own; all others are part of the text
+	 * (<author>by <a>Ann</a></author>, <pubDate><time>), but not those of a category that has words of its own.
 	 */
-	if (b->cap.owner + 1 != b->frame_n && (owner->ctx != CTX_SKIP || b->cap.words))
+	if (b->cap.owner + 1 != b->frame_n && (b->frame[b->cap.owner + 1].el || b->cap.words))
 		return 0;
 	if (b->cap.owner + 1 == b->frame_n && owner->el->kind == EL_CATEGORY && fw_str_trim(text).len)
 		b->cap.words = true;
@@ -609,10 +704,31 @@ static bool is_whole_html(struct fw_str s)
 	return fw_el_find(fw_str_sub(s, 1, n)) != FW_EL_NONE && fw_str_find(s, FW_STR("</"));
 }
 
+/*
+ * <content type="html"><div>x &lt;b&gt;y: text in one element, and escaped as if that were not there. Where more elements
+ * stand, the text among them is text.
+ */
+static struct fw_str lone_div(struct fw_builder *b, struct fw_str s)
+{
+	struct fw_str t = fw_str_trim(s), inside;
+	const char *gt = t.len ? memchr(t.p, '>', t.len) : NULL;
+	size_t from = gt ? (size_t)(gt + 1 - t.p) : t.len, end = FW_STR("</div>").len;
+
+	if (!fw_str_istarts(t, FW_STR("<div")) || t.len < from + end || !fw_str_ieq(fw_str_sub(t, t.len - end, t.len), FW_STR("</div>")))
+		return s;
+	inside = fw_str_sub(t, from, t.len - end);
+	if (!inside.len || memchr(inside.p, '<', inside.len) || !memchr(inside.p, '&', inside.len))
+		return s;
+	inside = fw_entity_decode(b->arena, inside);
+	return fw_html_has_markup(inside) ? inside : s;
+}
+
 struct fw_str fw_text_value(struct fw_builder *b, const struct fw_frame *f, struct fw_str s, bool markup,
 	enum fw_text_type *type)
 {
 	*type = FW_TEXT_PLAIN;
+	if (markup && (f->rule == TEXT_AUTO || f->rule == TEXT_HTML))
+		s = lone_div(b, s);
 	switch ((enum fw_text_rule)f->rule) {
 	case TEXT_AUTO:
 		*type = markup || fw_html_has_markup(s) ? FW_TEXT_HTML : FW_TEXT_PLAIN;

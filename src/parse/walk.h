@@ -29,6 +29,14 @@ void fw_walk_capture(struct fw_walk *w, enum fw_text_rule rule);
 struct fw_str fw_text_value(struct fw_builder *b, const struct fw_frame *f, struct fw_str s, bool markup,
 	enum fw_text_type *type);
 
+/* ---- ahead.c ---- */
+/* Does the end tag of the nth open element not come before that of the one around it? Remembered in the frame. */
+bool fw_end_lost(struct fw_builder *b, size_t n, size_t around);
+/* Does an element of that local name begin anywhere behind the start tag being read? */
+bool fw_ahead(struct fw_builder *b, const char *local);
+/* Is there nothing in f, whose start tag is being read? */
+bool fw_is_hollow(const struct fw_builder *b, const struct fw_frame *f);
+
 /* ---- elements.c ---- */
 FW_MUST_CHECK int fw_walk_start(struct fw_walk *w);
 void fw_frame_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool markup);
@@ -46,11 +54,6 @@ void fw_url_start(struct fw_walk *w);
 struct fw_str fw_url_text(const struct fw_frame *f, struct fw_str s);
 /* The first of an address counts. */
 void fw_attachment_add(struct fw_builder *b, struct fw_str url, struct fw_str type, struct fw_str title, int64_t size);
-
-static inline bool fw_is_http(struct fw_str s)
-{
-	return fw_str_istarts(s, FW_STR("http://")) || fw_str_istarts(s, FW_STR("https://"));
-}
 
 /* ---- texts.c, people.c, links.c: the start or the end of one kind ---- */
 void fw_text_start(struct fw_walk *w);

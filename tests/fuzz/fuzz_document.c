@@ -181,6 +181,8 @@ static void check_twice(const struct fw_document *doc, const uint8_t *data, size
 	memcpy(bytes, data, size);
 	rc = fw_parse(bytes, size, o, &again, &err);
 	free(bytes);
+	if (rc == FW_ELIMIT)
+		return; /* what JSON's trees may take is judged before they are made */
 	FUZZ_CHECK(!doc == (rc != 0));
 	if (rc)
 		return;

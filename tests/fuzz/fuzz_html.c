@@ -8,9 +8,11 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "base/url.h"
 #include "base/utf8.h"
 #include "fuzz.h"
 #include "parse/html.h"
+#include "parse/html_embed.h"
 #include "parse/html_token.h"
 
 /* ---- what is safe -------------------------------------------------------------------------------------------------------------- */
@@ -21,6 +23,7 @@ static const char ELEMENTS[] =
 	"div dl dt em figcaption figure font footer h1 h2 h3 h4 h5 h6 header hgroup hr i img ins kbd li main mark menu nav ol p picture pre q "
 	"rp rt ruby s samp section small source span strike strong sub summary sup table tbody td tfoot th thead time tr tt u ul var video "
 	"wbr ";
+#define PREFIX "user-content-" /* of an id: no page has one of its own that begins so */
 static const char LINKS[] = " href cite ";
 static const char MEDIA[] = " src poster ";
 static const char OTHERS[] = /* no URL, no code, nothing that scripts find elements by */
@@ -80,6 +83,17 @@ static void check_data(struct fw_str url, bool allowed)
 	}
 }
 
+/* A number to call holds no code that a telephone obeys. */
+static void check_tel(struct fw_str url)
+{
+	char name[16];
+
+	if (fw_str_eq(scheme_of(url, name), FW_STR("tel"))) {
+		FUZZ_CHECK(!memchr(url.p, '*', url.len) && !memchr(url.p, '#', url.len));
+		FUZZ_CHECK(!fw_str_ifind(url, FW_STR("%23")) && !fw_str_ifind(url, FW_STR("%2a")));
+	}
+}
+
 /* Candidates as the standard cuts them (section 4.8.4.2.1): white space ends an URL, a comma behind it or its descriptor ends both. */
 static void check_srcset(struct fw_str s, bool based)
 {
@@ -123,9 +137,14 @@ static void check_attribute(const struct oracle *o, struct fw_str el, const Gumb
 	struct fw_str name = fw_str(a->name), value = fw_str(a->value);
 
 	FUZZ_CHECK(a->attr_namespace == GUMBO_ATTR_NAMESPACE_NONE);
-	if (listed(LINKS, name)) {
+	if (fw_str_eq(name, FW_STR("id"))) {
+		FUZZ_CHECK(fw_str_starts(value, FW_STR(PREFIX)) && !memchr(value.p, ' ', value.len));
+	} else if (fw_str_eq(name, FW_STR("href")) && fw_str_starts(value, FW_STR("#" PREFIX))) {
+		FUZZ_CHECK(fw_str_eq(el, FW_STR("a")));
+	} else if (listed(LINKS, name)) {
 		FUZZ_CHECK(!fw_str_eq(name, FW_STR("href")) || fw_str_eq(el, FW_STR("a")));
-		check_url(value, " http https mailto ", o->based);
+		check_url(value, " http https mailto tel magnet ", o->based);
+		check_tel(value);
 	} else if (listed(MEDIA, name)) {
 		FUZZ_CHECK(!fw_str_eq(el, FW_STR("a")));
 		check_url(value, o->data_images ? " http https data " : " http https ", o->based);
@@ -196,6 +215,37 @@ static void check_sanitised(struct fw_str in, struct fw_str base, unsigned flags
 	fw_buf_finish(&twice);
 }
 
+/* What is listed is on the web, on a host, and few. What is said to be all removed has no picture and no player. */
+static void check_embeds(struct fw_arena *a, struct fw_str in, struct fw_str base)
+{
+	struct fw_buf out = FW_BUF_INIT(0);
+	struct fw_html_tokenizer z;
+	struct fw_html_token t;
+	struct fw_str text;
+	size_t n = 0;
+
+	if (fw_utf8_valid(in.p, in.len) != in.len)
+		return;
+	for (const struct fw_html_embed *e = fw_html_embeds(a, in, base); e; e = e->next, n++) {
+		check_url(e->url, " http https ", true);
+		check_url(e->player, " http https ", true);
+		FUZZ_CHECK(!fw_url_has_control(e->url) && !fw_url_has_control(e->player));
+		FUZZ_CHECK(!e->image.len || fw_str_starts(e->image, FW_STR("https://i.ytimg.com/vi/")));
+		FUZZ_CHECK(fw_html_embed_label(e).len > 0);
+	}
+	FUZZ_CHECK(n <= FW_HTML_EMBEDS_MAX);
+	if (fw_html_all_removed(in, base)) {
+		FUZZ_CHECK(fw_html_sanitize(in, base, 0, &out, NULL) == 0);
+		fw_html_start(&z, fw_buf_str(&out));
+		for (fw_html_next(&z, &t); t.kind != FW_HTML_END; fw_html_next(&z, &t))
+			FUZZ_CHECK(t.kind != FW_HTML_OPEN || t.el == FW_E_SOURCE || !fw_html_attr_get(a, t.attrs, "src").p);
+		text = fw_html_text(a, fw_buf_str(&out));
+		for (size_t i = 0; i < text.len; i++) /* white space, no-break spaces too */
+			FUZZ_CHECK(fw_is_space((unsigned char)text.p[i]) || text.p[i] == '\xc2' || text.p[i] == '\xa0');
+	}
+	fw_buf_finish(&out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const unsigned FLAGS[] = {0, FW_PRINT_NO_PIXELS, FW_HTML_DATA_IMAGES, FW_HTML_DATA_IMAGES | FW_PRINT_NO_PIXELS};
@@ -204,6 +254,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	check_sanitised(in, size % 3 ? FW_STR("http://example.org/dir/page") : FW_STR_NONE, FLAGS[size % FW_N(FLAGS)] | (size % 5 ? 0 : FW_HTML_NO_TREE));
 	fw_arena_init(&a, 0);
+	check_embeds(&a, in, size % 3 ? FW_STR("http://example.org/dir/page") : FW_STR_NONE);
 	text = fw_html_text(&a, in);
 	FUZZ_CHECK(text.len <= in.len * 2 + 2);
 	FUZZ_CHECK(fw_utf8_valid(in.p, in.len) != in.len || fw_utf8_valid(text.p, text.len) == text.len);

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: ISC
-"""Real feeds, where a collection of them stands beside the project: each yields all its entries, with what the document has.
+"""Feeds as sites publish them: each yields all its entries, with what the document has.
 
-usage: corpus_check.py PARSE_DUMP CORPUS
+usage: corpus_check.py PARSE_DUMP CORPUS...
 
-CORPUS holds documents in open/ and open-votes.tsv, the number of entries that several parsers found in each. What an entry has is
-looked for in the document's bytes with regular expressions: crude, and independent of any parser. Prints TAP; without the
-collection everything is skipped.
+CORPUS holds documents in open/ and open-votes.tsv, the number of entries that several parsers found in each. The most that a tolerant
+one found is taken for the truth: strict ones find none in a document that is not well-formed. What an entry has is
+looked for in the document's bytes with regular expressions: crude, and independent of any parser. Prints TAP; a
+collection that is not there is skipped.
 """
 import json
 import os
@@ -17,6 +18,12 @@ ENTRY = re.compile(rb"<(?:\w+:)?(item|entry)[\s>](.*?)</(?:\w+:)?\1\s*>", re.S |
 TITLE = re.compile(rb"<title[^>]*>\s*(?:<!\[CDATA\[\s*)?[^<\s\]]", re.I)
 TEXT = re.compile(rb"<(?:description|summary|content(?::encoded)?)[^>]*>\s*(?:<!\[CDATA\[\s*)?(?:&lt;p&gt;)?[^<\s\]&]", re.I)
 LINK = re.compile(rb"<link[^>]*>\s*(?:<!\[CDATA\[\s*)?https?://[^<\s]|<link[^>]*href=[\"']https?://", re.I)
+TOLERANT = ("sfeed", "libxml2-rec", "feedsmith", "feedparser", "fast-xml")
+# Fewer than one of them finds, and why.
+FEWER = {
+    "rome__ep1_v4a.xml": 17,  # the 18th stands in sx:conflict: a version of an entry that lost against another
+    "rome__v5.xml": 17,       # the same
+}
 DATE = re.compile(rb"<(?:pubDate|dc:date|published|updated|issued|modified)[^>]*>\s*(?:<!\[CDATA\[\s*)?\w[^<]{5,}", re.I)
 
 
@@ -38,18 +45,24 @@ def lacks(entry, raw):
         yield "date"
 
 
+def most(row):
+    """The most entries that a tolerant parser found; None when none of them was asked."""
+    found = [int(row[parser]) for parser in TOLERANT if row.get(parser)]
+    return FEWER.get(row["file"], max(found, default=None))
+
+
 def votes(path):
     with open(path, encoding="utf-8") as f:
         head = f.readline().rstrip("\n").split("\t")
         rows = (dict(zip(head, line.rstrip("\n").split("\t"))) for line in f)
-        return {row["file"]: row["majority"] for row in rows}
+        return {row["file"]: most(row) for row in rows}
 
 
-def check(dump, folder, name, majority):
+def check(dump, folder, name, want):
     """Why the document is not read as it should be; nothing when it is."""
     run = subprocess.run([dump, os.path.join(folder, name)], capture_output=True, check=False)
     if run.returncode:
-        if majority in ("", "0"):
+        if not want:
             return
         yield f"refused: {run.stderr.decode(errors='replace').strip()}"
         return
@@ -57,9 +70,9 @@ def check(dump, folder, name, majority):
     with open(os.path.join(folder, name), "rb") as f:
         document = f.read()
     if name.endswith(".json"):
-        majority = len(json.loads(document)["items"])
-    if majority != "" and len(items) != int(majority):
-        yield f"{len(items)} entries, not {majority}"
+        want = len(json.loads(document)["items"])
+    if want is not None and len(items) != want:
+        yield f"{len(items)} entries, not {want}"
     raw = [m[2] for m in ENTRY.finditer(document)]
     if len(raw) != len(items):
         raw = [b""] * len(items)
@@ -69,17 +82,19 @@ def check(dump, folder, name, majority):
 
 
 def main():
-    dump, corpus = sys.argv[1:]
-    folder = os.path.join(corpus, "open")
-    if not os.path.isdir(folder):
-        print("1..0 # SKIP no collection of real feeds here")
-        return 0
-    majority = votes(os.path.join(corpus, "open-votes.tsv"))
-    names = sorted(os.listdir(folder))
+    dump, *corpora = sys.argv[1:]
+    documents = []
+    for corpus in corpora:
+        folder = os.path.join(corpus, "open")
+        if not os.path.isdir(folder):
+            print(f"# no collection of feeds in {corpus}")
+            continue
+        want = votes(os.path.join(corpus, "open-votes.tsv"))
+        documents += [(folder, name, want.get(name)) for name in sorted(os.listdir(folder))]
     failed = 0
-    print(f"1..{len(names)}")
-    for n, name in enumerate(names, 1):
-        wrong = list(check(dump, folder, name, majority.get(name, "")))
+    print(f"1..{len(documents)}" if documents else "1..0 # SKIP no collection of feeds here")
+    for n, (folder, name, want) in enumerate(documents, 1):
+        wrong = list(check(dump, folder, name, want))
         for line in wrong:
             print("# " + line)
         failed += bool(wrong)

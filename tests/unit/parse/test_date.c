@@ -263,7 +263,7 @@ START_TEST(spellings_read)
 	int64_t t = 0;
 
 	for (size_t i = 0; i < FW_N(GOOD); i++) {
-		bool ok = fw_date_parse(fw_str(GOOD[i].in), &t);
+		bool ok = fw_date_parse(fw_str(GOOD[i].in), &t, NULL);
 
 		if (!GOOD[i].want) {
 			ck_assert_msg(!ok, "%s: read as %s", GOOD[i].in, fw_rfc3339(text, t));
@@ -275,14 +275,30 @@ START_TEST(spellings_read)
 }
 END_TEST
 
+START_TEST(unknown_zones_told)
+{
+	static const char *const UNKNOWN[] = {"Thu, 30 Apr 2015 08:57:00 XYZT", "Thu Apr 30 08:57:00 XYZT 2015", "Thu, 30 Apr 2015 08:57:00 local time",
+		"Thu, 30 Apr 2015 08:57:00 W. Nowhere Standard Time", "Thu, 30 Apr 2015 08:57:00 Europe/Atlantis", "Thu, 30 Apr 2015 08:57:00 +9900"};
+	static const char *const KNOWN[] = {"Thu, 30 Apr 2015 08:57:00", "Thu, 30 Apr 2015 08:57:00 GMT", "30 Apr 2015 08:57 Uhr", "Apr 30 08:57:00 2015",
+		"2015-04-30", "30 Apr 2015 08:57 Etc/GMT", "30 Apr 2015 08:57:00 -0000", "8:57:00 Thu 30 Apr 2015", "08:57, 30 april 2015"};
+	int64_t t = 0;
+	bool unknown;
+
+	for (size_t i = 0; i < FW_N(UNKNOWN); i++)
+		ck_assert_msg(fw_date_parse(fw_str(UNKNOWN[i]), &t, &unknown) && unknown && t == 1430384220000, "%s", UNKNOWN[i]);
+	for (size_t i = 0; i < FW_N(KNOWN); i++)
+		ck_assert_msg(fw_date_parse(fw_str(KNOWN[i]), &t, &unknown) && !unknown, "%s", KNOWN[i]);
+}
+END_TEST
+
 START_TEST(impossible_refused)
 {
 	char text[FW_RFC3339_MAX];
 	int64_t t = 0;
 
 	for (size_t i = 0; i < FW_N(BAD); i++)
-		ck_assert_msg(!fw_date_parse(fw_str(BAD[i]), &t), "%s: read as %s", BAD[i], fw_rfc3339(text, t));
-	ck_assert(!fw_date_parse(FW_STR_NONE, &t));
+		ck_assert_msg(!fw_date_parse(fw_str(BAD[i]), &t, NULL), "%s: read as %s", BAD[i], fw_rfc3339(text, t));
+	ck_assert(!fw_date_parse(FW_STR_NONE, &t, NULL));
 }
 END_TEST
 
@@ -292,15 +308,15 @@ START_TEST(long_input_bounded)
 	int64_t t;
 
 	memset(big, '(', sizeof(big));
-	ck_assert(!fw_date_parse((struct fw_str){big, sizeof(big)}, &t));
+	ck_assert(!fw_date_parse((struct fw_str){big, sizeof(big)}, &t, NULL));
 	for (size_t i = 0; i < sizeof(big); i++)
 		big[i] = i & 1 ? '1' : 'a';
-	ck_assert(!fw_date_parse((struct fw_str){big, sizeof(big)}, &t));
+	ck_assert(!fw_date_parse((struct fw_str){big, sizeof(big)}, &t, NULL));
 	memset(big, 0xfb, sizeof(big)); /* each becomes three bytes when folded */
-	ck_assert(!fw_date_parse((struct fw_str){big, sizeof(big)}, &t));
+	ck_assert(!fw_date_parse((struct fw_str){big, sizeof(big)}, &t, NULL));
 	memset(big, ' ', sizeof(big));
 	memcpy(big + sizeof(big) - 40, "Thu, 01 Jan 2004 19:48:21 GMT", 29); /* white space around it does not count */
-	ck_assert(fw_date_parse((struct fw_str){big, sizeof(big)}, &t) && t == 1072986501000);
+	ck_assert(fw_date_parse((struct fw_str){big, sizeof(big)}, &t, NULL) && t == 1072986501000);
 }
 END_TEST
 
@@ -394,7 +410,7 @@ START_TEST(every_instant_comes_back)
 		x ^= x << 13, x ^= x >> 7, x ^= x << 17;
 		t = 200000000000 + (int64_t)(x % UINT64_C(3800000000000)); /* 1976 to 2096 */
 		want = format(n % 17, t, (int)(x >> 40 & 0x7ff) % 1680 - 840, text, sizeof(text));
-		ck_assert_msg(fw_date_parse(fw_str(text), &got), "%s: not read", text);
+		ck_assert_msg(fw_date_parse(fw_str(text), &got, NULL), "%s: not read", text);
 		ck_assert_msg(got == want, "%s: %s, want %s", text, fw_rfc3339(got_text, got), fw_rfc3339(want_text, want));
 	}
 }
@@ -415,7 +431,7 @@ START_TEST(any_bytes)
 			x ^= x << 13, x ^= x >> 7, x ^= x << 17;
 			s[i] = soup[x % (sizeof(soup) - 1)];
 		}
-		if (fw_date_parse((struct fw_str){s, len}, &t))
+		if (fw_date_parse((struct fw_str){s, len}, &t, NULL))
 			ck_assert(t >= fw_time_ms(999, 12, 30, 0, 0, 0, 0) && t <= fw_time_ms(10000, 1, 3, 0, 0, 0, 0));
 		free(s);
 	}
@@ -428,6 +444,7 @@ int main(void)
 	TCase *t = tcase_create("date");
 
 	tcase_add_test(t, spellings_read);
+	tcase_add_test(t, unknown_zones_told);
 	tcase_add_test(t, impossible_refused);
 	tcase_add_test(t, long_input_bounded);
 	tcase_add_test(t, every_instant_comes_back);

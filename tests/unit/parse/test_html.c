@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "parse/html.h"
+#include "parse/html_embed.h"
 #include "parse/html_token.h"
 #include "parse/xml.h"
 #include "../../suite.h"
@@ -128,7 +129,7 @@ START_TEST(what_survives) /* WEB-01 */
 		{"<image src=x>", "<img src=\"http://example.org/dir/x\">"}, {"<textarea><b>x</textarea>", "&lt;b&gt;x"},
 		{"<p title=a title=b>x", "<p title=\"a\">x</p>"}, {"<p>a<table><tr><td>b</table>c", "<p>a</p><table><tbody><tr><td>b</td></tr></tbody></table>c"},
 		{"<noscript><img src=x></noscript>", "<img src=\"http://example.org/dir/x\">"}, {"<caption>x</caption>", "x"},
-		{"x<![endif]-->y", "xy"}, {"&lt;script&gt;", "&lt;script&gt;"}, {"a\x01\x02 b\x7f", "a b"},
+		{"x<![endif]-->y", "xy"}, {"&lt;script&gt;", "&lt;script&gt;"}, {"a\x01\x02 b\x7f", "a b"}, {"<pre>\x16\r=</pre>", "<pre>\n\n=</pre>"},
 	};
 
 	for (size_t i = 0; i < FW_N(T); i++)
@@ -140,8 +141,8 @@ START_TEST(what_goes) /* WEB-02, WEB-03 */
 {
 	static const struct { const char *in, *want; } T[] = {
 		{"a<script>alert(1)</script>b", "ab"}, {"a<SCRIPT SRC=x></SCRIPT >b", "ab"}, {"a<script", "a"}, {"a<script>x", "a"},
-		{"a<style>*{x:y}</style>b", "ab"}, {"a<iframe src=x><b>f</b></iframe>b", "ab"}, {"a<object data=x>f</object>b", "afb"},
-		{"a<embed src=x>b", "ab"}, {"a<applet code=x></applet>b", "ab"}, {"a<form action=x><input name=y><button formaction=z>c</button></form>b",
+		{"a<style>*{x:y}</style>b", "ab"}, {"a<iframe><b>f</b></iframe>b", "ab"}, {"a<object>f</object>b", "afb"},
+		{"a<embed>b", "ab"}, {"a<applet code=x></applet>b", "ab"}, {"a<form action=x><input name=y><button formaction=z>c</button></form>b",
 		"acb"}, {"a<meta http-equiv=refresh content=x>b", "ab"}, {"a<base href=x>b", "ab"}, {"a<link rel=stylesheet href=x>b", "ab"},
 		{"a<svg onload=x><script>y</script><a xlink:href=z>t</a></svg>b", "ab"}, {"a<math><mtext>x</mtext></math>b", "axb"},
 		{"a<frameset><frame src=x></frameset>b", "ab"}, {"a<template><b>x</b></template>b", "ab"}, {"a<select><option>x</select>b", "ab"},
@@ -156,7 +157,8 @@ START_TEST(what_goes) /* WEB-02, WEB-03 */
 		{"<a href='&#106avascript:alert(1)'>x</a>", "<a>x</a>"}, {"<a href='java\xe2\x80\x8bscript:x'>x</a>", "<a>x</a>"},
 		{"<a href=vbscript:x>x</a>", "<a>x</a>"}, {"<a href='data:text/html,x'>x</a>", "<a>x</a>"}, {"<a href=file:///etc/passwd>x</a>", "<a>x</a>"},
 		{"<img src='data:image/svg+xml;base64,AA'>", "<img>"}, {"<img src='data:image/png;base64,AA'>", "<img>"}, {"<img src=mailto:x>", "<img>"},
-		{"<video poster=javascript:x></video>", "<video controls></video>"},
+		{"<video poster=javascript:x></video>", ""},
+		{"<video src=v poster=javascript:x></video>", "<video src=\"http://example.org/dir/v\" controls></video>"},
 		{"<p style='width: expression(alert(1))'>x", "<p>x</p>"}, {"<p style='color: url(javascript:x)'>x", "<p>x</p>"},
 		{"<p style='background-color: \\75rl(x)'>x", "<p>x</p>"}, {"<p style='color: rgb(1,2,3)) ; color: rgba(1, 2, 3, .5)'>x",
 		"<p style=\"color: rgba(1, 2, 3, .5)\">x</p>"}, {"<p style='-moz-binding:url(x);behavior:x'>x", "<p>x</p>"},
@@ -177,6 +179,261 @@ START_TEST(what_goes) /* WEB-02, WEB-03 */
 	check_sanitized("<img src='data:image/png;base64,<x>'>", "<img>", FW_HTML_DATA_IMAGES);
 	check_sanitized("a<img src=x width=1 height=1>b<img src=y width=0 height=0><img src=z width=1 height=90>",
 		"ab<img src=\"http://example.org/dir/z\" width=\"1\" height=\"90\">", FW_PRINT_NO_PIXELS);
+}
+END_TEST
+
+/* What a link in the place of an embed looks like. */
+#define LINKED(url, label) "<a href=\"" url "\" rel=\"noopener noreferrer\">" label "</a> "
+#define VIDEO(id) "https://www.youtube.com/watch?v=" id
+
+START_TEST(embeds_leave_a_link)
+{
+	static const struct { const char *in, *want; } T[] = {
+		{"<iframe src=https://www.youtube.com/embed/abc></iframe>", LINKED(VIDEO("abc"), "YouTube")},
+		{"<p>see<iframe src='//www.youtube-nocookie.com/embed/a_B-9?rel=0&amp;start=5' title='A &amp; <b>'>x</iframe>too</p>",
+			"<p>see " LINKED(VIDEO("a_B-9"), "A &amp; &lt;b&gt;") "too</p>"},
+		{"<iframe src=http://youtube.com/embed/videoseries?list=PL1></iframe>", LINKED("https://www.youtube.com/playlist?list=PL1", "YouTube")},
+		{"<iframe src='http://m.youtube.com/embed/?listType=playlist&list=PL2'></iframe>",
+			LINKED("https://www.youtube.com/playlist?list=PL2", "YouTube")},
+		{"<iframe src=https://www.youtube.com/embed/live_stream?channel=UC1></iframe>",
+			LINKED("https://www.youtube.com/channel/UC1/live", "YouTube")},
+		{"<iframe src=https://youtu.be/abc?t=3></iframe>", LINKED(VIDEO("abc"), "YouTube")},
+		{"<iframe src=https://www.youtube.com/shorts/abc></iframe><iframe src=https://www.youtube.com/watch?x=1&v=def></iframe>",
+			LINKED(VIDEO("abc"), "YouTube") LINKED(VIDEO("def"), "YouTube")},
+		{"<iframe src=https://www.youtube.com/embed/></iframe>", LINKED("https://www.youtube.com/embed/", "YouTube")},
+		{"<iframe src='https://player.vimeo.com/video/272053388?color=ff9933&byline=0'></iframe>", LINKED("https://vimeo.com/272053388", "Vimeo")},
+		{"<iframe src='https://player.vimeo.com/video/27?h=8a2&x'></iframe>", LINKED("https://vimeo.com/27/8a2", "Vimeo")},
+		{"<embed src='http://vimeo.com/moogaloop.swf?clip_id=27&server=vimeo.com'>", LINKED("https://vimeo.com/27", "Vimeo")},
+		{"<iframe src=https://tube.example:8443/videos/embed/9c9de5e8-0a1e-484a-b099-e80766180a6d?start=1></iframe>",
+			LINKED("https://tube.example:8443/videos/watch/9c9de5e8-0a1e-484a-b099-e80766180a6d", "PeerTube")},
+		{"<iframe src=https://tube.example/videos/embed/short></iframe>", LINKED("https://tube.example/videos/embed/short",
+			"tube.example/videos/embed/short")},
+		{"<iframe src='https://w.soundcloud.com/player/?url=https%3A//soundcloud.com/who/what&color=%23ff5500'></iframe>",
+			LINKED("https://soundcloud.com/who/what", "SoundCloud")},
+		{"<iframe src='https://w.soundcloud.com/player/?url=https%3A//api.soundcloud.com/tracks/1'></iframe>",
+			LINKED("https://w.soundcloud.com/player/?url=https%3A//api.soundcloud.com/tracks/1", "SoundCloud")},
+		{"<iframe src=https://open.spotify.com/embed/user/u/playlist/1C?theme=0></iframe>",
+			LINKED("https://open.spotify.com/user/u/playlist/1C", "Spotify")},
+		{"<iframe src=https://open.spotify.com/embed-podcast/episode/7m/></iframe>", LINKED("https://open.spotify.com/episode/7m", "Spotify")},
+		{"<iframe src=https://embed.spotify.com/?uri=spotify%3Atrack%3A4u></iframe>", LINKED("https://open.spotify.com/track/4u", "Spotify")},
+		{"<iframe src='https://bandcamp.com/EmbeddedPlayer/album=1/size=large/' seamless><a href='https://who.bandcamp.com/album/x'>X <i>by</i> Who</a>"
+			"</iframe>", LINKED("https://who.bandcamp.com/album/x", "X by Who")},
+		{"<iframe src=https://bandcamp.com/EmbeddedPlayer/track=1/></iframe>", LINKED("https://bandcamp.com/EmbeddedPlayer/track=1/", "Bandcamp")},
+		{"<iframe src=https://bandcamp.com/EmbeddedPlayer/track=1/><a href=https://evil.example/>X</a></iframe>",
+			LINKED("https://bandcamp.com/EmbeddedPlayer/track=1/", "X")},
+		{"<iframe src=//www.dailymotion.com/embed/video/x8?autoplay=1></iframe>", LINKED("https://www.dailymotion.com/video/x8", "Dailymotion")},
+		{"<iframe src='https://player.twitch.tv/?channel=who&parent=x'></iframe>", LINKED("https://www.twitch.tv/who", "Twitch")},
+		{"<iframe src=https://archive.org/embed/some.item_1></iframe>", LINKED("https://archive.org/details/some.item_1", "Internet Archive")},
+		{"<iframe src='https://www.facebook.com/plugins/video.php?href=https%3A%2F%2Fwww.facebook.com%2Fw%2Fvideos%2F1%2F'></iframe>",
+			LINKED("https://www.facebook.com/w/videos/1/", "Facebook")},
+		/* what we do not know: its own address */
+		{"<iframe src='https://maps.example/embed?pb=1#z'></iframe>", LINKED("https://maps.example/embed?pb=1#z", "maps.example/embed")},
+		{"<iframe src=map.html aria-label=Map></iframe>", LINKED("http://example.org/dir/map.html", "Map")},
+		{"<object data=/doc.pdf type=application/pdf><p>No PDF here</p></object>", LINKED("http://example.org/doc.pdf", "example.org/doc.pdf")
+			"<p>No PDF here</p>"},
+		/* waiting for a script */
+		{"<iframe src=about:blank data-src=https://www.youtube.com/embed/abc></iframe>", LINKED(VIDEO("abc"), "YouTube")},
+		{"<iframe data-lazy-src=https://www.youtube.com/embed/abc></iframe><noscript><iframe src=https://www.youtube.com/embed/abc></iframe></noscript>",
+			LINKED(VIDEO("abc"), "YouTube")},
+		{"<amp-youtube data-videoid=abc layout=fixed width=4 height=3></amp-youtube>", LINKED(VIDEO("abc"), "YouTube")},
+		{"<lite-youtube videoid='abc' title='T'><a href='x'>Play</a></lite-youtube>", LINKED(VIDEO("abc"), "T")
+			"<a href=\"http://example.org/dir/x\" rel=\"noopener noreferrer\">Play</a>"},
+		{"<amp-iframe src=https://maps.example/e></amp-iframe>", LINKED("https://maps.example/e", "maps.example/e")},
+		/* one player, told several times */
+		{"<object width=425><param name=movie value='http://www.youtube.com/v/abc&hl=en&fs=1'></param><param name=wmode value=x></param>"
+			"<embed src='http://www.youtube.com/v/abc&hl=en&fs=1' type=application/x-shockwave-flash></embed></object>",
+			LINKED(VIDEO("abc"), "YouTube")},
+		/* not orderly: through the tree; in a table; in a link */
+		{"<b><i>x</b><iframe src=https://www.youtube.com/embed/abc></iframe></i>", "<b><i>x</i></b><i>" LINKED(VIDEO("abc"), "YouTube") "</i>"},
+		{"<table><tr><td><iframe src=https://www.youtube.com/embed/abc></iframe></table>",
+			"<table><tbody><tr><td>" LINKED(VIDEO("abc"), "YouTube") "</td></tr></tbody></table>"},
+		{"<a href=y><iframe src=https://www.youtube.com/embed/abc></iframe></a>", "<a href=\"http://example.org/dir/y\" rel=\"noopener noreferrer\"></a>"
+			LINKED(VIDEO("abc"), "YouTube")},
+		/* nothing to see: counters, advertisements, buttons */
+		{"a<iframe src=https://t.example/ width=1 height=1></iframe>b", "ab"}, {"a<iframe src=https://t.example/ height=0></iframe>b", "ab"},
+		{"a<iframe src=https://t.example/ style='display:none'></iframe>b", "ab"}, {"a<iframe hidden src=https://t.example/></iframe>b", "ab"},
+		{"a<iframe src=https://t.example/ style='width: 1px; height: 1px'></iframe>b", "ab"},
+		{"a<iframe src=http://feedads.g.doubleclick.net/~ah/f/x width=300 height=250></iframe>b", "ab"},
+		{"a<iframe src=https://www.facebook.com/plugins/like.php?href=x></iframe>b", "ab"},
+		{"a<object data=https://t.example/ width=1 height=1></object>b", "ab"}, {"a<embed src=https://t.example/ width=0>b", "ab"},
+		/* no address of the web */
+		{"a<iframe src='javascript:alert(1)'></iframe>b", "ab"}, {"a<iframe src='data:text/html,x'></iframe>b", "ab"},
+		{"a<iframe src='jav&#9;ascript:x' data-src='vbscript:x'></iframe>b", "ab"}, {"a<embed src='blob:https://x.example/1'>b", "ab"},
+		{"a<object data='file:///etc/passwd'></object>b", "ab"}, {"a<iframe srcdoc='<script>x</script>'></iframe>b", "ab"},
+		{"a<iframe src='https://x.example/&#1;y'></iframe>b", "ab"}, {"a<iframe src='https:///x'></iframe>b", "ab"},
+		{"a<object><param name=movie value='javascript:x'></object>b", "ab"}, {"a<amp-youtube data-videoid='\"><script>'></amp-youtube>b", "ab"},
+	};
+	static const struct { const char *in, *want; } HOSTILE[] = { /* a known service only by its host, and no more of an id than an id is */
+		{"<iframe src='https://www.youtube.com@evil.example/embed/abc'></iframe>", LINKED("https://www.youtube.com@evil.example/embed/abc",
+			"www.youtube.com@evil.example/embed/abc")},
+		{"<iframe src='https://evil.example\\.youtube.com/embed/abc'></iframe>", LINKED("https://evil.example\\.youtube.com/embed/abc",
+			"evil.example\\.youtube.com/embed/abc")},
+		{"<iframe src='https://w.soundcloud.com/player/?url=https://evil.example%5c.soundcloud.com/'></iframe>",
+			LINKED("https://w.soundcloud.com/player/?url=https://evil.example%5c.soundcloud.com/", "SoundCloud")},
+		{"<iframe src='https://notyoutube.com/embed/abc'></iframe>", LINKED("https://notyoutube.com/embed/abc", "notyoutube.com/embed/abc")},
+		{"<iframe src='https://www.youtube.com/embed/a\"onclick=x&quot;>b'></iframe>", LINKED(VIDEO("a"), "YouTube")},
+		{"<iframe src='https://evil.example/?x=youtube.com/embed/abc'></iframe>", LINKED("https://evil.example/?x=youtube.com/embed/abc",
+			"evil.example/")},
+		{"<iframe src='https://w.soundcloud.com/player/?url=javascript:alert(1)'></iframe>",
+			LINKED("https://w.soundcloud.com/player/?url=javascript:alert(1)", "SoundCloud")},
+		{"<iframe src='https://w.soundcloud.com/player/?url=https://soundcloud.com@evil.example/'></iframe>",
+			LINKED("https://w.soundcloud.com/player/?url=https://soundcloud.com@evil.example/", "SoundCloud")},
+		{"<iframe src='https://w.soundcloud.com/player/?url=%ff%fe'></iframe>", LINKED("https://w.soundcloud.com/player/?url=%ff%fe", "SoundCloud")},
+		{"<iframe src='https://open.spotify.com/embed?uri=spotify:..%2f..:%22%3E'></iframe>", LINKED("https://open.spotify.com/../..", "Spotify")},
+		{"<iframe src=https://x.example/ title='\"><img src=x onerror=y>'></iframe>",
+			LINKED("https://x.example/", "\"&gt;&lt;img src=x onerror=y&gt;")},
+		{"<iframe src=https://x.example/><a href=javascript:x>\"><script>y</script></a></iframe>", LINKED("https://x.example/", "\"&gt;")},
+		{"<iframe src='https://x.example/\"onmouseover=\"y'></iframe>", LINKED("https://x.example/&quot;onmouseover=&quot;y",
+			"x.example/\"onmouseover=\"y")},
+	};
+
+	for (size_t i = 0; i < FW_N(T); i++)
+		check_sanitized(T[i].in, T[i].want, 0);
+	for (size_t i = 0; i < FW_N(HOSTILE); i++)
+		check_sanitized(HOSTILE[i].in, HOSTILE[i].want, 0);
+	check_sanitized("<table><iframe src=https://www.youtube.com/embed/abc></iframe>",
+		"<table><tbody><tr><td>" LINKED(VIDEO("abc"), "YouTube") "</td></tr></tbody></table>", FW_HTML_NO_TREE);
+}
+END_TEST
+
+START_TEST(players_without_an_address)
+{
+	static const struct { const char *in, *want; } T[] = {
+		{"<video src=blob:x><a href=v>See it</a></video>", "<a href=\"http://example.org/dir/v\" rel=\"noopener noreferrer\">See it</a>"},
+		{"<video poster=p.jpg><source src=javascript:x>no</video>", "<img src=\"http://example.org/dir/p.jpg\"><source>no"},
+		{"<audio>no sound</audio>", "no sound"},
+		{"<video data-src=v.mp4></video>", "<video src=\"http://example.org/dir/v.mp4\" controls></video>"},
+		{"<video src=blob:x data-src=v.mp4></video>", "<video src=\"http://example.org/dir/v.mp4\" controls></video>"},
+		{"<video>\n<!-- x --><track src=t><source data-src=v.mp4></video>",
+			"<video controls>\n<source src=\"http://example.org/dir/v.mp4\"></video>"},
+		{"<b><i></b><video poster=p.jpg>x</video><audio>y</audio></i>", "<b><i></i></b><i><img src=\"http://example.org/dir/p.jpg\">xy</i>"},
+		{"a<svg aria-label='A chart'><path></svg>b", "aA chartb"}, {"a<svg><title>A &lt;i&gt;</title><text>t</text></svg>b", "aA &lt;i&gt;b"},
+		{"a<svg aria-hidden=true><title>t</title></svg>b", "ab"}, {"a<svg/><title>t</title>b", "ab"}, {"a<svg><g><title>t</title></g></svg>b", "ab"},
+		{"<b><i></b><svg aria-label='<script>'></svg></i>", "<b><i></i></b><i>&lt;script&gt;</i>"},
+	};
+
+	for (size_t i = 0; i < FW_N(T); i++)
+		check_sanitized(T[i].in, T[i].want, 0);
+}
+END_TEST
+
+START_TEST(links_to_call_and_to_share)
+{
+	static const struct { const char *href, *want; } T[] = { /* want NULL: refused */
+		{"tel:+1-555-0100", "tel:+1-555-0100"}, {"TEL:(555) 0100;ext=7", "TEL:(555)%200100;ext=7"}, {"tel:", NULL}, {"tel:*21*5550100#", NULL},
+		{"tel:%2A%2306%23", NULL}, {"te\nl:5", "tel:5"}, {"tel:5&#1;6", NULL}, {"tel://5", NULL}, {"tel:5?x", NULL}, {"sms:5", NULL},
+		{"magnet:?xt=urn:btih:c12fe1c06bba254a9dc9f519b335aa7c1367a88a&amp;dn=x", "magnet:?xt=urn:btih:c12fe1c06bba254a9dc9f519b335aa7c1367a88a&amp;dn=x"},
+		{"magnet:x", NULL}, {"magnet:?x=&#2;y", NULL}, {"magnet:?x=\"onclick=y", "magnet:?x=&quot;onclick=y"},
+	};
+	char in[256], want[256];
+
+	for (size_t i = 0; i < FW_N(T); i++) {
+		ck_assert(fw_snprintf(in, sizeof(in), "<a href='%s'>x</a>", T[i].href));
+		if (T[i].want)
+			ck_assert(fw_snprintf(want, sizeof(want), "<a href=\"%s\" rel=\"noopener noreferrer\">x</a>", T[i].want));
+		check_sanitized(in, T[i].want ? want : "<a>x</a>", 0);
+	}
+	check_sanitized("<img src=tel:5><img src='magnet:?xt=x'><iframe src=tel:5></iframe><video poster=tel:5></video>", "<img><img>", 0);
+}
+END_TEST
+
+#define WITHIN(name, text) "<a href=\"#user-content-" name "\" rel=\"noopener noreferrer\">" text "</a>"
+
+START_TEST(links_within) /* footnotes work, and no id is one that the page has */
+{
+	static const struct { const char *in, *want; } T[] = {
+		{"<sup id=r1><a href='#fn:1'>1</a></sup><ol><li id=\"fn:1\">Note<a href='#r1'>back</a></ol>", "<sup id=\"user-content-r1\">"
+			WITHIN("fn:1", "1") "</sup><ol><li id=\"user-content-fn:1\">Note" WITHIN("r1", "back") "</li></ol>"},
+		{"<a href=#n>x</a><a name=n>y</a>", WITHIN("n", "x") "<a id=\"user-content-n\">y</a>"},
+		{"<a name=n id=m href=#m>x</a>", "<a id=\"user-content-m\" href=\"#user-content-m\" rel=\"noopener noreferrer\">x</a>"},
+		{"<a href='http://example.org/dir/page#n'>x</a><p id=n>", WITHIN("n", "x") "<p id=\"user-content-n\"></p>"},
+		{"<a href='#user-content-\nn'>x</a><a href='./pa&#9;ge#user-content&#1;-m'>y</a>", WITHIN("n", "x") WITHIN("m", "y")},
+		{"<a href='#caf%C3%A9'>x</a><p id='caf\xc3\xa9'>", WITHIN("caf\xc3\xa9", "x") "<p id=\"user-content-caf\xc3\xa9\"></p>"},
+		{"<b><i></b><a href=#n>x</a><u id=n></u></i>", "<b><i></i></b><i>" WITHIN("n", "x") "<u id=\"user-content-n\"></u></i>"},
+		/* no id in the content: to the page, as ever; an id that nothing leads to goes */
+		{"<a href=#n>x</a>", "<a href=\"http://example.org/dir/page#n\" rel=\"noopener noreferrer\">x</a>"},
+		{"<a href=other#n>x</a><p id=n>", "<a href=\"http://example.org/dir/other#n\" rel=\"noopener noreferrer\">x</a><p></p>"},
+		{"<a href=#n>x</a><form id=n></form><svg><p id=n></p></svg><p id=m>", "<a href=\"http://example.org/dir/page#n\" rel=\"noopener noreferrer\">x</a><p></p>"},
+		/* nothing that scripts find elements by */
+		{"<a href=#body>x</a><p id=body><img name=body><p id='a b' name=body><p id=''>", WITHIN("body", "x")
+			"<p id=\"user-content-body\"><img></p><p></p><p></p>"},
+		{"<a href='#a%20b'>x</a><p id='a b'>y", "<a href=\"http://example.org/dir/page#a%20b\" rel=\"noopener noreferrer\">x</a><p>y</p>"},
+		{"<a href='#a\"onclick=b'>x</a><p id='a\"onclick=b'>", WITHIN("a&quot;onclick=b", "x") "<p id=\"user-content-a&quot;onclick=b\"></p>"},
+		{"<a href='#user%2Dcontent-x'>x</a><p id=x>", "<a href=\"#user-content-x\" rel=\"noopener noreferrer\">x</a><p></p>"},
+		{"<a href='#%2525'>x</a><p id='%25'><p id='%'>",
+			"<a href=\"http://example.org/dir/page#%2525\" rel=\"noopener noreferrer\">x</a><p></p><p></p>"},
+	};
+	struct fw_buf in = FW_BUF_INIT(0);
+	char *once, *twice;
+
+	for (size_t i = 0; i < FW_N(T); i++)
+		check_sanitized(T[i].in, T[i].want, 0);
+	/* more than are looked for: stable all the same */
+	for (int i = 0; i < 6000; i++)
+		fw_buf_addf(&in, "<a href=#n%d>x</a><p id=n%d>", i, 5999 - i);
+	once = sanitize(fw_buf_str(&in), 0);
+	twice = sanitize(fw_str(once), 0);
+	ck_assert(strcmp(once, twice) == 0 && strstr(once, "\"#user-content-n3000\"") && strstr(once, "id=\"user-content-n3000\""));
+	free(once);
+	free(twice);
+	fw_buf_finish(&in);
+}
+END_TEST
+
+START_TEST(embeds_listed)
+{
+	static const char html[] = "<iframe src=https://www.youtube.com/embed/abc title=One></iframe><p>x<iframe src=/map?x></iframe>"
+		"<iframe src=https://www.youtube.com/v/abc></iframe><iframe src=https://t.example/ width=1 height=1></iframe>"
+		"<svg><iframe src=https://no.example/></iframe></svg><!-- <iframe src=https://no.example/></iframe> -->"
+		"<textarea><iframe src=https://no.example/></iframe></textarea>";
+	struct fw_buf in = FW_BUF_INIT(0);
+	struct fw_html_embed *e;
+	struct fw_arena a;
+	size_t n = 0;
+
+	fw_arena_init(&a, 0);
+	e = fw_html_embeds(&a, FW_STR(html), BASE);
+	ck_assert(e && fw_str_eq(e->url, FW_STR(VIDEO("abc"))) && fw_str_eq(e->player, FW_STR("https://www.youtube.com/embed/abc")));
+	ck_assert(fw_str_eq(e->service, FW_STR("YouTube")) && fw_str_eq(e->title, FW_STR("One")));
+	ck_assert(fw_str_eq(e->image, FW_STR("https://i.ytimg.com/vi/abc/hqdefault.jpg")));
+	e = e->next;
+	ck_assert(e && fw_str_eq(e->url, FW_STR("http://example.org/map?x")) && fw_str_eq(e->player, e->url));
+	ck_assert(!e->service.len && !e->title.len && !e->image.len && !e->next);
+	ck_assert_ptr_null(fw_html_embeds(&a, FW_STR("<p>an iframe, an <em>object</em> to embed<li>"), BASE));
+	ck_assert_ptr_null(fw_html_embeds(&a, FW_STR_NONE, BASE));
+	/* bounded in number, in addresses and in titles */
+	fw_buf_adds(&in, "<iframe src='https://long.example/");
+	for (int i = 0; i < 3000; i++)
+		fw_buf_addc(&in, 'x');
+	fw_buf_adds(&in, "'></iframe>");
+	for (int i = 0; i < 1000; i++)
+		fw_buf_addf(&in, "<iframe src='https://x.example/%d' title='%0600d'></iframe>", i, i);
+	for (e = fw_html_embeds(&a, fw_buf_str(&in), BASE); e; e = e->next, n++)
+		ck_assert(fw_str_starts(e->url, FW_STR("https://x.example/")) && e->title.len == 512);
+	ck_assert_uint_eq(n, FW_HTML_EMBEDS_MAX);
+	fw_buf_finish(&in);
+	fw_arena_finish(&a);
+	fw_arena_init(&a, 1);
+	ck_assert(!fw_html_embeds(&a, FW_STR(html), BASE) && a.failed);
+	fw_arena_finish(&a);
+}
+END_TEST
+
+START_TEST(all_removed)
+{
+	static const char *const GONE[] = {"<script>x</script>", "<p><style>*{}</style>&nbsp;<br></p>", "<iframe src=https://t.example/ width=1 height=1></iframe>",
+		"<form><input><select><option>x</select></form>", "<img src=javascript:x>", "<img src='data:image/png;base64,AA'>", "<video src=blob:x></video>",
+		"<svg><path></svg>\xc2\xa0", "<canvas></canvas>", "<a href=x><object data=blob:x></object></a>", "<div class='a'><div><script></script></div></div>",
+		"<b></b><i></i><u></u><b></b><i></i><u></u><script></script>"};
+	static const char *const LEFT[] = {"", "text", "<p>text</p>", "<p></p>", "<!-- x -->", "<html><head></head><body> </body></html>", "<img src=x>",
+		"<img src=javascript:x alt=words>", "<img srcset='x 2x'>", "<p><img data-src=x>", "<script>x</script>text", "<iframe src=https://x.example/></iframe>",
+		"<video><source src=x></video>", "<video poster=x></video>", "<svg aria-label=x></svg>", "&lt;", "<textarea>x</textarea>", "<script></script>&#8203;.",
+		"<a title='>'>x</a>", "<p class=\"a\">x", "<object>fallback</object>", "<x-y>text</x-y>", "<script></script>&nBsp;"};
+
+	for (size_t i = 0; i < FW_N(GONE); i++)
+		ck_assert_msg(fw_html_all_removed(fw_str(GONE[i]), BASE), "%s", GONE[i]);
+	for (size_t i = 0; i < FW_N(LEFT); i++)
+		ck_assert_msg(!fw_html_all_removed(fw_str(LEFT[i]), BASE), "%s", LEFT[i]);
 }
 END_TEST
 
@@ -256,6 +513,8 @@ static void check_attrs(struct fw_html_token *t, const char *all)
 
 	while (fw_html_attr(&t->attrs, &name, &value)) {
 		ck_assert_msg(!fw_str_istarts(name, FW_STR("on")), "%s", all);
+		ck_assert_msg(!fw_str_ieq(name, FW_STR("id")) || fw_str_starts(value, FW_STR("user-content-")), "%s", all);
+		ck_assert_msg(!fw_str_ieq(name, FW_STR("name")), "%s", all);
 		ck_assert_msg(!fw_str_istarts(value, FW_STR("javascript:")) && !fw_str_istarts(value, FW_STR("data:")), "%s", all);
 	}
 }
@@ -432,7 +691,8 @@ START_TEST(any_soup)
 		"</textarea>", "<ruby>", "<rt>", "<rp>", "</ruby>", "<blockquote>", "</blockquote>", "<address>", "<center>", "<hr>", "<colgroup>",
 		"<th>", "<thead>", "<object>", "</object>", "<button>", "<nobr>", "<title>", "<xmp>", "<", ">", "\"", "'", "=", "/", "\xff", "\xc3",
 		"<p title=\"", "<template>", "</template>", "<image>", "<iframe>", "</iframe>", "<code>", "</code>", "&", "&#13;", "\r", "\f", "<wbr>",
-		"<video>", "<source src=x>", "<summary>", "<details>", "<!DOCTYPE html>", "<html><body>", "</body>", "<plaintext>"};
+		"<video>", "<video src=x>", "<audio poster=x>", "<iframe src=x>", "<embed src=//x.example/>", "<object data=y>", "<param name=movie value=z>",
+		"<amp-youtube data-videoid=x>", "<svg aria-label=x>", "<a href=#n>", "<p id=n>", "<a name=user-content-n>", "<source src=x>", "<summary>", "<details>", "<!DOCTYPE html>", "<html><body>", "</body>", "<plaintext>"};
 	uint64_t x = 88172645463325252u;
 
 	for (int n = 0; n < 6000; n++) {
@@ -491,7 +751,10 @@ START_TEST(hostile_shapes_are_linear)
 		{"", "&", "", ""}, {"", "<!--", "", ""}, {"", "<a b=\"", "", ""}, {"", "<script>", "", ""}, {"", "</p>", "", ""}, {"", "<svg>", "", "</svg>"},
 		{"", "<select>", "", ""}, {"<b><font color=1><font color=2><i>", "<p>x</p></b><b>", "", ""}, {"", "<ul><li>", "", ""}, {"", "<dl><dd>", "", "</dd>"},
 		{"<b>", "<div></b><b>", "", ""}, {"<style>", "</", "", ""}, {"", "]]>", "", ""}, {"", "<img srcset='a 1x,b 2x,c", "", ""},
-		{"<p style='", "color:red;", "'>", ""}, {"", "<p><b><i>x</p>", "", ""}, {"", "<table><tr>x", "", ""},
+		{"<p style='", "color:red;", "'>", ""}, {"", "<p><b><i>x</p>", "", ""}, {"", "<iframe src=//x.example/>", "", "</iframe>"},
+		{"", "<video><!---->", "", "<source>"}, {"<video>", "<source>", "", "<track>"}, {"", "<object><param>", "", ""}, {"<object>", "<param>", "", ""},
+		{"", "<svg><!---->", "", ""}, {"", "<svg/> ", "", ""}, {"", "<a href=#a id=b>", "", ""}, {"<a href=#", "a#", ">", "#  "}, {"", "<embed src=//x.example/>", "", ""},
+		{"<iframe src=//x.example/>", "<a href=x>", "</iframe>", "<a>"}, {"", "<x-y>", "", ""}, {"", "<table><tr>x", "", ""},
 	};
 
 	for (size_t i = 0; i < FW_N(SHAPE); i++) {
@@ -548,6 +811,12 @@ int main(void)
 	tcase_add_test(t, as_plain_text);
 	tcase_add_test(t, what_survives);
 	tcase_add_test(t, what_goes);
+	tcase_add_test(t, embeds_leave_a_link);
+	tcase_add_test(t, players_without_an_address);
+	tcase_add_test(t, links_to_call_and_to_share);
+	tcase_add_test(t, links_within);
+	tcase_add_test(t, embeds_listed);
+	tcase_add_test(t, all_removed);
 	tcase_add_test(t, discovers_in_order);
 	tcase_add_test(t, link_header);
 	tcase_add_test(t, mutations);
