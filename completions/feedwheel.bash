@@ -1,36 +1,33 @@
 # SPDX-License-Identifier: ISC
-# bash completion: words come from the program itself, so they are always those of the version installed.
+# bash completion: what may follow comes from the program itself, so it is always that of the version installed.
 _feedwheel() {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} program=${COMP_WORDS[0]} command='' i words
-	COMPREPLY=()
-	case $prev in
-	--color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$cur"); return ;;
-	--status) mapfile -t COMPREPLY < <(compgen -W 'active paused gone quarantined' -- "$cur"); return ;;
-	--scope) mapfile -t COMPREPLY < <(compgen -W 'push read admin' -- "$cur"); return ;;
-	--log-level) mapfile -t COMPREPLY < <(compgen -W 'error warn info debug' -- "$cur"); return ;;
-	--config | --ca-file) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
-	esac
-	for ((i = 1; i < COMP_CWORD; i++)); do
-		if "$program" help --complete 2>/dev/null | cut -f1 | grep -qxF -e "${COMP_WORDS[i]}" && [[ ${COMP_WORDS[i]} != -* ]]; then
-			command=${COMP_WORDS[i]}
-			break
+	local line=() word raw=${COMP_WORDS[COMP_CWORD]} quote='' i found
+	# readline ends words at : and =, but an address and --name=value are one
+	for ((i = 1; i <= COMP_CWORD; i++)); do
+		word=${COMP_WORDS[i]}
+		((i < COMP_CWORD)) || [[ $word != [\"\']* ]] || quote=${word:0:1}
+		if ((${#line[@]})) && [[ $word =~ ^[:=]+$ || ${COMP_WORDS[i - 1]} =~ ^[:=]+$ ]]; then
+			line[-1]+=$word
+		else
+			line+=("$word")
 		fi
 	done
-	if [[ $cur == -* || -z $command ]]; then
-		words=$("$program" help --complete ${command:+"$command"} 2>/dev/null | cut -f1)
-		[[ $cur == -* ]] || words=$(printf '%s\n' "$words" | grep -v '^-')
-	elif [[ $command == help ]]; then
-		words="settings $("$program" help --complete 2>/dev/null | cut -f1 | grep -v '^-')"
-	elif [[ $command == token ]]; then
-		words='add list remove'
-	elif [[ $command == websub ]]; then
-		words='list on off'
-	elif [[ $command == import || $command == parse || $command == push ]]; then
-		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+	((${#line[@]})) || line=('')
+	line=("${line[@]//[\"\'\\]/}")
+	mapfile -t found < <("${COMP_WORDS[0]}" help --complete-line -- "${line[@]}" 2>/dev/null | cut -f1)
+	if [[ ${found[0]-} == :files ]]; then
+		[[ $raw =~ ^[:=]+$ ]] && raw=''
+		mapfile -t COMPREPLY < <(compgen -f -- "${raw#"$quote"}")
+		compopt -o filenames 2>/dev/null
 		return
-	else
-		words=''
 	fi
-	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+	# of the whole word only what readline takes for it is to be replaced
+	word=${line[-1]}
+	[[ $raw =~ ^[:=]+$ ]] && raw=''
+	raw=${raw//[\"\'\\]/}
+	COMPREPLY=("${found[@]#"${word%"$raw"}"}")
+	[[ $quote ]] || for i in "${!COMPREPLY[@]}"; do
+		printf -v "COMPREPLY[i]" %q "${COMPREPLY[i]}"
+	done
 }
 complete -o bashdefault -F _feedwheel feedwheel

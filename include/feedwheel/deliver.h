@@ -39,7 +39,7 @@ struct fw_delivered {
 /*
  * Read it. JSON Feed, Atom and RSS are told by the body; application/x-ndjson is one item of JSON Feed a line.
  * Errors: FW_ENOTFOUND no such feed; FW_EUNSUP a content type that is none of these; FW_EINVAL it is broken, with the place (strict, or a
- * line); FW_EFORMAT not a feed; FW_ELIMIT larger than max_body_bytes or max_entries; FW_EAGAIN less room on the disk than
+ * line); FW_EFORMAT not a feed; FW_ELIMIT more than max_body_bytes, max_entries or parse_memory_bytes, which it names; FW_EAGAIN less room on the disk than
  * disk_free_min_bytes; FW_ENOMEM; those of the store.
  */
 FW_API FW_MUST_CHECK int fw_delivery_open(struct fw_store *st, const struct fw_config *c, const struct fw_delivery_in *in,
@@ -51,6 +51,8 @@ FW_API FW_MUST_CHECK int fw_delivery_open(struct fw_store *st, const struct fw_c
 FW_API FW_MUST_CHECK int fw_delivery_store(struct fw_delivery *d, struct fw_store *st, struct fw_delivered *out, struct fw_err *err);
 /* What was read: its repairs are of interest. */
 FW_API const struct fw_document *fw_delivery_document(const struct fw_delivery *d);
+/* What reading a body of so many bytes takes besides it, nearly always: for who counts before. At most parse_memory_bytes. */
+FW_API size_t fw_delivery_estimate(const struct fw_config *c, size_t body_bytes);
 /* What it holds besides the body. */
 FW_API size_t fw_delivery_bytes(const struct fw_delivery *d);
 /* The feed goes back, if it is still lent (st NULL: by time). NULL is fine. */

@@ -25,6 +25,7 @@ struct fw_setting {
 	const char *choices; /* STRING only: the words allowed, "error warn info debug"; NULL: any text */
 	const char *text;    /* one sentence for the manual */
 	size_t offset;       /* in struct fw_config */
+	const char *commands; /* that use it, and so take it as an option: "run add+check": add with --check. NULL: each that reads settings */
 };
 
 /* A text that is empty or was never set is NULL. */
@@ -104,6 +105,7 @@ struct fw_run_course {
 	int64_t slots_us, longest_us, host_us; /* sum / slots; the longest visit; the longest chain at a host */
 	int64_t host_n;                /* of that host: its visits, */
 	char host[256];                /* and its name; "": not known */
+	int64_t elapsed_us;            /* the whole run, from its start to its end: what the summary says; fw_run_recall() only */
 };
 
 struct fw_run_stats {
@@ -111,6 +113,7 @@ struct fw_run_stats {
 	uint64_t done, ok, not_modified, failed, stale, new_entries, changed_entries, wire_bytes, body_bytes;
 	uint64_t commits, restarts, deferred;
 	uint32_t in_flight, workers;
+	int64_t next_due_ms;           /* not once, nothing in flight: when the next feed is due; FW_NO_DATE: none is; 0: not known */
 	int64_t elapsed_ms;
 	int64_t cpu_ms, max_rss_bytes; /* of the workers */
 	int64_t run_id;
@@ -123,7 +126,7 @@ struct fw_meter; /* feedwheel/meter.h */
  * The body of a server's process. It ends by SIGTERM, or when parent_fd is at its end of file: 0; FW_EIO: not all it had
  * accepted is stored; others: it could not be done. meter: what all processes count.
  */
-typedef int fw_serve_body(void *ctx, const struct fw_config *c, const struct fw_meter *meter, int parent_fd,
+typedef int fw_serve_body(void *ctx, const struct fw_config *c, struct fw_meter *meter, int parent_fd,
 	struct fw_err *err);
 
 struct fw_run_options {
@@ -134,6 +137,7 @@ struct fw_run_options {
 	int (*reload)(void *ctx, struct fw_config **out, struct fw_err *err);
 	fw_serve_body *serve;          /* of one process more, beside the workers, watched and started again as they are; NULL: none */
 	bool serve_only;               /* no workers */
+	bool notify;                   /* tell a service manager how it goes, if there is one: sd_notify(3) */
 	/*
 	 * How this program is started for a child, with a memory layout of its own: its arguments, at most 8, NULL behind them. Two are added,
 	 * who it is ("worker-0", "server") and what fw_run_child() takes. Descriptors without FD_CLOEXEC stay open. NULL: a child is a fork.
@@ -152,6 +156,12 @@ FW_API FW_MUST_CHECK int fw_run(const struct fw_config *c, const struct fw_run_o
 	struct fw_err *err);
 
 /*
+ * Tells the service manager of fw_run_options.notify that the store is opened first: to bring it to a new schema may take longer than a start
+ * usually does, up to an hour.
+ */
+void fw_run_opening(void);
+
+/*
  * The whole life of a child, in this program when fw_run() started it anew: for main() to return. handed: the last argument; serve and ctx:
  * as fw_run_options.serve, of this process. What is wrong is logged.
  */
@@ -159,8 +169,11 @@ FW_API int fw_run_child(const char *handed, fw_serve_body *serve, void *ctx);
 
 /* Keep what a --once was like, for `timeline`: record "run", by its number, for 30 days (feedwheel-store(7)). */
 FW_MUST_CHECK int fw_run_keep(struct fw_store *st, const struct fw_run_stats *s, struct fw_err *err);
-/* What was kept of it: order, slots, batch, feeds, and the first four times. FW_ENOTFOUND: nothing; FW_EFORMAT, FW_ENOMEM. */
+/* What was kept of it: order, slots, batch, feeds, the first four times, and elapsed_us. FW_ENOTFOUND: nothing; FW_EFORMAT, FW_ENOMEM. */
 FW_MUST_CHECK int fw_run_recall(struct fw_store *st, int64_t run_id, struct fw_arena *a, struct fw_run_course *out, struct fw_err *err);
+/* The same of all that are kept, oldest first; those that nobody can read are left out. Anything but 0 stops the walk and is returned. */
+typedef int fw_run_cb(void *ctx, int64_t run_id, const struct fw_run_course *kept);
+FW_MUST_CHECK int fw_run_list(struct fw_store *st, fw_run_cb *cb, void *ctx, struct fw_err *err);
 
 /*
  * By its name in a store's signs of life: is that worker dead for certain? Only those of this boot and this pid namespace can be told

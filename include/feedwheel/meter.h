@@ -69,11 +69,14 @@ struct fw_meter_sum {
 };
 void fw_meter_read(const struct fw_meter *m, struct fw_meter_sum *out);
 
+/* The server's sign of life, to its master: it is up, and goes on. Now and then. */
+void fw_meter_beat(struct fw_meter *m);
+
 struct fw_meter_process {
 	const char *what;               /* "master", "worker", "server" */
 	int index;                      /* among those */
 	pid_t pid;
-	int64_t rss_bytes, cpu_ms;      /* -1: this system does not say */
+	int64_t rss_bytes, cpu_ms;      /* -1: this system does not say, or the process has only just begun */
 };
 /* The i-th process, in that order; false: there is none with that number, or it is not running just now (pid is 0 then). */
 bool fw_meter_process(const struct fw_meter *m, size_t i, struct fw_meter_process *out);

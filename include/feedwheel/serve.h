@@ -17,7 +17,7 @@ void fw_serve_unlisten(const struct fw_config *c, int fd);
  * nothing new is taken, what was accepted is stored. The socket stays open: who connects meanwhile waits for the next server.
  * Errors: FW_EINVAL configuration; FW_EIO threads, or rows that the store did not take in time.
  */
-FW_MUST_CHECK int fw_serve(const struct fw_config *c, const struct fw_meter *meter, int fd, int parent_fd, struct fw_err *err);
+FW_MUST_CHECK int fw_serve(const struct fw_config *c, struct fw_meter *meter, int fd, int parent_fd, struct fw_err *err);
 
 /* For `doctor`: certificate, access log and spill folder, where they are set; nothing is changed. Returns the worst, as fw_doctor(). */
 int fw_serve_check(const struct fw_config *c, fw_doctor_cb *cb, void *ctx);

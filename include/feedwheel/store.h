@@ -45,7 +45,7 @@
 extern "C" {
 #endif
 
-#define FW_STORE_ABI 6
+#define FW_STORE_ABI 7
 
 struct fw_store;
 
@@ -144,7 +144,7 @@ struct fw_feed {
 	/* FW_GROUP_REDIRECT */
 	struct fw_str redirect_url;  /* a permanent redirect in sight, not yet adopted */
 	int64_t redirect_since_ms;
-	uint32_t redirect_n;
+	uint32_t redirect_n;         /* visits that showed it; 0: what is there is another feed; fw_feed_is_named(): see there */
 
 	/* FW_GROUP_HOST, since ABI 6: whose budget it uses, where that is not what fw_store_host() says; absent: that. An outcome that changes
 	   it moves the feed to that host: its loan goes back to the old one, what is left of its gap holds at the new one. */
@@ -170,6 +170,16 @@ enum {
 	FW_GROUP_ERROR = 1, FW_GROUP_VALIDATORS = 2, FW_GROUP_META = 4, FW_GROUP_RHYTHM = 8, FW_GROUP_REDIRECT = 16,
 	FW_GROUP_URL = 32, FW_GROUP_HOST = 64, /* never both in one outcome */
 };
+
+/*
+ * Does the feed's document name redirect_url as its address, and no request was redirected there yet? Then redirect_n counts the documents,
+ * from FW_REDIRECT_NAMED on. That alone moves no feed.
+ */
+#define FW_REDIRECT_NAMED 1000000
+static inline bool fw_feed_is_named(const struct fw_feed *feed)
+{
+	return feed->redirect_n > FW_REDIRECT_NAMED;
+}
 
 /* An entry as stored. content is the original: sanitise on the way out. */
 struct fw_entry_row {
@@ -420,6 +430,8 @@ struct fw_entry_query {
 	bool oldest_first;           /* by id; default: newest first, by date (published, else updated; at the latest when seen) */
 	bool content;                /* fill content (and content_base) too */
 	bool key;                    /* fill key and hash too: in a long list of one feed that is not cheap */
+	int64_t *unindexed_n;        /* Since ABI 7. Out, with search, before the first entry is shown: how many entries the search index did
+	                                not hold when it was searched; 0: the answer is complete. NULL: not wanted */
 };
 
 /* Is it one entry that is asked for, by its number? */
@@ -635,6 +647,8 @@ FW_API void fw_store_close(struct fw_store *st);
 FW_API const char *fw_store_name(const struct fw_store *st);
 /* Is it on a server, that others may use too and that may be away for a while? */
 FW_API bool fw_store_is_remote(const char *url);
+/* No URL, but the name of an SQLite file: without a ':', and with .db, .sqlite or .sqlite3 at its end. */
+bool fw_store_is_file(const char *word);
 /* A store's URL for people and logs: "***" for every password, controls escaped, cut where it is long. */
 FW_API void fw_store_url_show(const char *url, char *out, size_t cap);
 /* The i-th driver built in, or NULL. */

@@ -35,6 +35,9 @@ enum {
  */
 FW_MUST_CHECK int fw_entry_json(struct fw_json *j, const struct fw_entry_row *r, unsigned flags, struct fw_err *err);
 
+/* Members of a search's answer that does not see all entries; none when unindexed_n is 0. */
+void fw_incomplete_json(struct fw_json *j, int64_t unindexed_n);
+
 /* Contents that were made safe, so that it is not done at every read. Any thread. */
 struct fw_view_cache;
 struct fw_view_cache *fw_view_cache_new(size_t max_bytes); /* NULL: out of memory */

@@ -13,6 +13,8 @@
 #ifndef FW_CLI_CLI_H
 #define FW_CLI_CLI_H
 
+#include <sys/types.h>
+
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -37,13 +39,18 @@ struct cli_option {
 	const char *name; /* "folder"; NULL ends a list */
 	const char *arg;  /* "NAME"; NULL: a flag */
 	const char *text; /* one line for help */
+	const char *values; /* the words that it may be, "auto always never"; NULL: others */
 };
 
-enum { CLI_NO_CONFIG = 1 /* runs without a configuration, even a broken one */ };
+enum {
+	CLI_NO_CONFIG = 1,    /* runs without a configuration, even a broken one */
+	CLI_ALL_SETTINGS = 2, /* takes every setting as an option, to look at it */
+	CLI_EXACT_FEED = 4,   /* a part of an address names no feed */
+};
 
 struct cli_command {
 	const char *name;
-	const char *args;     /* "URL..." */
+	const char *args;     /* "URL...", "[list|on|off] [FEED]"; completions know FEED, FILE, COMMAND and words in lower case */
 	const char *summary;  /* one line, no full stop */
 	const char *about;    /* more, wrapped by hand, ends in a newline; or NULL */
 	const char *examples; /* lines ending in a newline */
@@ -57,6 +64,10 @@ struct cli_command {
 extern const struct cli_command *const cli_commands[];
 extern const struct cli_option cli_global_options[];
 const struct cli_command *cli_command_find(const char *name); /* or NULL */
+
+/* What FEED among a command's arguments is. */
+#define CLI_FEED_WORDS "FEED is a feed's number (12), its URL, or a part of URL or title that no other feed has. A part that is digits has a\n" \
+	"/ or a dot before or behind it (/404).\n"
 
 #define CLI_OPTION_MAX 16
 
@@ -94,7 +105,17 @@ struct cli {
 
 /* ---- opt.c: arguments ---------------------------------------------------------------------------------------------- */
 
+/* What other programs call it, and what it is here. */
+struct cli_synonym {
+	const char *word, *meant;
+};
+extern const struct cli_synonym cli_synonyms[]; /* word NULL ends them */
 int cli_command_unknown(struct cli *c, const char *word); /* complains, with the nearest name; CLI_USAGE */
+/* Does the command use the setting, and so take it as an option? *option: what has to be given besides; absent: nothing. */
+bool cli_uses(const struct cli_command *k, const struct fw_setting *s, struct fw_str *option);
+/* Who uses it: "run, serve and add --check". */
+void cli_users(struct fw_buf *out, const struct fw_setting *s);
+void cli_dashed(struct fw_buf *out, const char *name); /* "--host-max" of host_max */
 /* Sort argv into c. Returns 0, or an exit code when it has complained. */
 FW_MUST_CHECK int cli_options(struct cli *c, int argc, char **argv);
 /* The option's value; NULL when it was not given. The command must have the option. */
@@ -102,15 +123,33 @@ const char *cli_value(const struct cli *c, const char *name);
 /* One value after another, of an option that may be given several times: *i begins with 0. NULL: no more. */
 const char *cli_value_next(const struct cli *c, const char *name, size_t *i);
 bool cli_flag(const struct cli *c, const char *name);
+/* Is JSON wanted, by --json, or --jsonl where the command has that? */
+bool cli_as_json(const struct cli *c);
+bool cli_as_lines(const struct cli *c);
 /* Its value as a whole number from min up, or as a duration: false when it has complained. Untouched when not given. */
 FW_MUST_CHECK bool cli_value_int(struct cli *c, const char *name, int64_t min, int64_t *out);
 FW_MUST_CHECK bool cli_value_duration(struct cli *c, const char *name, int64_t *out_ms);
+
+const struct cli_option *cli_option_find(const struct cli_option *list, struct fw_str name); /* or NULL; list may be */
+
+/* ---- complete.c: shell completions ----------------------------------------------------------------------------------------- */
+
+/* Words and meanings of a command, or with NULL those before one, each on a line: word TAB meaning. */
+void cli_complete_words(struct cli *c, const char *command);
+/*
+ * What may stand in the place of the last of the arguments, which are a command line's words: candidates that begin with it, written as by
+ * cli_complete_words(); ":files" where the shell knows more.
+ */
+void cli_complete_line(struct cli *c);
 
 /* ---- out.c: words and data -------------------------------------------------------------------------------------------- */
 
 FW_PRINTF(2, 3) void cli_out(struct cli *c, const char *fmt, ...); /* stdout, as it is */
 void cli_out_safe(struct cli *c, struct fw_str s);                 /* stdout, controls escaped, white space as spaces */
 void cli_out_bytes(struct cli *c, const void *p, size_t n);
+/* Lines for people, escaped already, each with its end; on a terminal they are wrapped at its width. */
+void cli_out_lines(struct cli *c, struct fw_str lines, size_t hang);
+void cli_out_wrap(struct cli *c, size_t hang); /* the same with all that was printed since cli_flush(); flushes */
 /* JSON, whole characters: what a terminal could obey (C1, bidi controls) becomes \uXXXX, which means the same. */
 void cli_out_json(struct cli *c, const char *p, size_t n);
 void cli_flush(struct cli *c);
@@ -132,7 +171,12 @@ char *cli_number(char dst[FW_RFC3339_MAX], int64_t n);       /* "10,000" */
 char *cli_count(char dst[FW_RFC3339_MAX], int64_t n, const char *one, const char *many);
 char *cli_bytes(char dst[FW_RFC3339_MAX], uint64_t n);       /* "61.4 MiB" */
 char *cli_stamp(char dst[FW_RFC3339_MAX], int64_t at_ms);    /* local time, "2026-11-21 12:30" */
-char *cli_ago(const struct cli *c, char dst[FW_RFC3339_MAX], int64_t at_ms); /* "3 min ago", "in 2 h", "never" for 0 */
+char *cli_ago(const struct cli *c, char dst[FW_RFC3339_MAX], int64_t at_ms); /* "3 min ago", "in 2 h", "never" for 0; a stamp when it is far */
+char *cli_when(const struct cli *c, char dst[2 * FW_RFC3339_MAX], int64_t at_ms); /* "2026-11-21 12:30 (3 min ago)"; far: the stamp alone */
+
+void cli_label(struct cli *c, const char *name); /* of what is known of one thing, in front of it: CLI_LABEL_COLUMNS */
+void cli_line(struct cli *c, const char *name, struct fw_str value); /* label and value; nothing when there is none */
+#define CLI_LABEL_COLUMNS 13
 
 /* Aligned columns. Rows are kept a few hundred at a time to find widths; on a terminal they are cut to its width. */
 enum { CLI_COLUMN_MAX = 8 };
@@ -168,17 +212,28 @@ struct cli_json {
 void cli_json_begin(struct cli_json *w, bool pretty);
 void cli_json_flush(struct cli_json *w, struct cli *c);
 void cli_json_end(struct cli_json *w, struct cli *c); /* newline, flush, free */
+/* One object, between these two: with --jsonl on one line. */
+struct fw_json *cli_object_begin(struct cli_json *w, const struct cli *c);
+void cli_object_end(struct cli_json *w, struct cli *c);
 
-/* A list, as a table or, with --json, as an array: begin, a row or an object each (counted in n), end. */
+/*
+ * A list: a table, an array (--json) or an object a line (--jsonl). Begin, a row or an object each, end. The command has both options;
+ * one that writes its own text instead of a table has no columns.
+ */
 struct cli_list {
 	struct cli *c;
 	struct cli_table table;
 	struct cli_json json;
-	bool as_json;
-	size_t n;
+	bool as_json;  /* either of the two */
+	bool as_lines;
+	size_t n;      /* the caller's, of rows */
 };
-void cli_list_begin(struct cli_list *l, struct cli *c, const struct cli_column *column, size_t n); /* the command has --json */
+void cli_list_begin(struct cli_list *l, struct cli *c, const struct cli_column *column, size_t n);
+/* Around each object of as_json. */
+struct fw_json *cli_list_item(struct cli_list *l);
+void cli_list_item_end(struct cli_list *l);
 void cli_list_end(struct cli_list *l);
+#define CLI_LIST_OPTIONS {"json", NULL, "an array of objects"}, {"jsonl", NULL, "one JSON object a line"}
 
 /* ---- term.c: what the terminal can do ----------------------------------------------------------------------------------- */
 
@@ -194,21 +249,29 @@ void cli_term_init(struct cli_term *t, const char *colour);
 /* Append text between the escape sequences of style (one of the above, or NULL). */
 void cli_paint(struct fw_buf *b, bool colour, const char *style, struct fw_str text);
 /*
- * Append s with controls escaped. Where bytes 0x80 to 0x9f are controls of their own (a terminal that is not UTF-8), characters
- * that are written with such bytes become question marks.
+ * Append s with controls escaped. ascii: a terminal that is not UTF-8 shows garbage for other characters, and obeys some (bytes 0x80 to
+ * 0x9f are controls there): each becomes a question mark.
  */
-void cli_escape(struct fw_buf *b, bool eight_bit, struct fw_str s);
-static inline bool cli_eight_bit(const struct cli_term *t)
+void cli_escape(struct fw_buf *b, bool ascii, struct fw_str s);
+static inline bool cli_ascii(const struct cli_term *t)
 {
 	return t->out_tty && !t->utf8;
 }
 /* Append s with controls escaped and white space as single spaces, cut to columns (0: whole) with an ellipsis; returns its width. */
 size_t cli_fit(struct fw_buf *b, const struct cli_term *t, struct fw_str s, size_t columns);
 
+/*
+ * Append the line, wrapped at columns (0: whole): what does not fit stands on further lines behind hang spaces. No word is broken; what is
+ * wider than a line stands on one of its own. Sequences of cli_paint() take no room.
+ */
+void cli_wrap(struct fw_buf *out, struct fw_str line, size_t columns, size_t hang);
+
 /* ---- page.c: contents to read ------------------------------------------------------------------------------------------- */
 
 /* Add what fw_sanitize() wrote, or plain text, as wrapped lines; controls are escaped. Nothing, or lines that end. */
 void cli_page_html(struct fw_buf *out, const struct cli_term *t, struct fw_str html, size_t columns, size_t indent);
+/* Its words only, on one line without pictures or addresses; pictures: where there is nothing else, what they show. */
+void cli_page_words(struct fw_buf *out, const struct cli_term *t, struct fw_str html, bool pictures);
 void cli_page_text(struct fw_buf *out, const struct cli_term *t, struct fw_str s, size_t columns, size_t indent);
 
 /* ---- session.c: configuration, store, feeds ------------------------------------------------------------------------------- */
@@ -227,6 +290,8 @@ FW_MUST_CHECK int cli_store_try(struct cli *c, unsigned flags, struct fw_err *er
 void cli_store_show(const struct cli *c, struct fw_buf *out);
 /* How many workers are alive on a store. 0 or an exit code. */
 FW_MUST_CHECK int cli_workers(struct cli *c, struct fw_store *st, size_t *n);
+/* Is it a number of a feed or an entry, 12 or #12? One that is too large for any is INT64_MAX. */
+bool cli_is_number(const char *word, int64_t *id);
 /*
  * The feed a person means: its number, its URL, or, unless exact, a part of URL or title that only one feed has.
  * Strings live in c->arena. 0 or an exit code.
@@ -237,6 +302,10 @@ const char *cli_shown(struct cli *c, const char *url);
 /* A whole file, "-" for standard input; limit are the words for max_bytes. *out is the caller's, also on error. 0 or an exit code. */
 FW_MUST_CHECK int cli_read(struct cli *c, const char *path, size_t max_bytes, const char *limit, struct fw_buf *out);
 
+/* ---- sample.c ---------------------------------------------------------------------------------------------------------------- */
+
+void cli_sample(struct cli *c); /* a configuration file, every setting in a comment */
+
 /* ---- cmd_stop.c -------------------------------------------------------------------------------------------------------------- */
 
 /* A message to every worker; says how many were told `to_do`, and `later` about those to come ("" or "; ..."). An exit code. */
@@ -244,6 +313,7 @@ FW_MUST_CHECK int cli_tell_all(struct cli *c, enum fw_control_kind kind, const c
 
 /* ---- feedview.c: a feed for people and scripts -------------------------------------------------------------------------------- */
 
+void cli_added_json(struct fw_json *j, const struct fw_feed_new *f); /* a subscription that was asked for, as POST /v1/feeds answers */
 struct fw_str cli_feed_title(const struct fw_feed *f); /* the owner's, the document's, else the URL */
 const char *cli_feed_state(const struct fw_feed *f, const char **style); /* "new", "ok", "failing", "paused" ... */
 /* Has it a due time? One that is gone (410) has: it is asked once again after a month. */
@@ -266,6 +336,32 @@ void cli_server_words(struct cli *c, struct fw_str words);
 void cli_offer_feeds(struct cli *c, const struct fw_err *why, const struct fw_link *feeds);
 /* When the last visit found a page that names feeds: the command that mends the subscription, else "". In the arena. */
 const char *cli_feed_remedy(struct cli *c, const struct fw_feed *f);
+
+/* ---- entryview.c: an entry for people ------------------------------------------------------------------------------------------ */
+
+/* Its title; else how its text begins; else words that say that there is neither. Lives in c->arena or in r. */
+struct fw_str cli_entry_title(struct cli *c, const struct fw_entry_row *r);
+/* Where it is read: its link, an id that is one, or its first attachment. Absent: nowhere. */
+struct fw_str cli_entry_link(struct cli *c, const struct fw_entry_row *r);
+/* Its date as the document has it, but never later than we saw it. */
+int64_t cli_entry_date(const struct fw_entry_row *r);
+/* Its content, else its summary, laid out to be read; as it came with raw. 0 or an exit code. */
+int cli_entry_content(struct cli *c, const struct fw_entry_row *r, bool raw, size_t indent);
+/* All its members, read from its JSON: authors, attachments ... fw_document_free() it; NULL: it has complained. */
+struct fw_document *cli_entry_whole(struct cli *c, const struct fw_entry_row *r);
+/* The query of one entry by its number, and the complaint when there is none. */
+struct fw_entry_query cli_entry_query(int64_t id);
+int cli_entry_missing(struct cli *c, int64_t id);
+
+/* ---- pager.c: what is longer than a screen ------------------------------------------------------------------------------------- */
+
+/* On a terminal, what goes to stdout from now on goes through $PAGER (less, else more) until cli_pager_close(). */
+struct cli_pager {
+	pid_t pid; /* 0: none */
+	int out;   /* the stdout of before */
+};
+void cli_pager_open(struct cli_pager *p, struct cli *c);
+FW_MUST_CHECK int cli_pager_close(struct cli_pager *p, struct cli *c); /* flushes, waits; 0 or an exit code */
 
 /* cmd_serve.c: open the socket that the setting `listen` names, and the body of the server's process (fw_run_options). */
 int cli_serve_open(struct cli *c);

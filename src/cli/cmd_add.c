@@ -81,17 +81,25 @@ static int subscribe(struct cli *c, struct fw_feed_new *feed, struct fw_answer *
 {
 	struct fw_err err = {0};
 	size_t added = 0;
+	struct cli_list l;
 	int rc = CLI_OK;
 
 	if (fw_store_subscribe(c->store, feed, n, &err))
 		return cli_store_failed(c, &err);
+	cli_list_begin(&l, c, NULL, 0);
 	for (size_t i = 0; i < n; i++) {
-		cli_out(c, "#%lld ", (long long)feed[i].id);
-		cli_out_safe(c, feed[i].url);
-		cli_out(c, "%s\n", feed[i].existed ? " (subscribed already)" : "");
+		if (l.as_json) {
+			cli_added_json(cli_list_item(&l), &feed[i]);
+			cli_list_item_end(&l);
+		} else {
+			cli_out(c, "%lld ", (long long)feed[i].id);
+			cli_out_safe(c, feed[i].url);
+			cli_out(c, "%s\n", feed[i].existed ? " (subscribed already)" : "");
+		}
 		added += !feed[i].existed;
 		rc = FW_MAX(rc, keep(c, &feed[i], &answer[i]));
 	}
+	cli_list_end(&l);
 	if (added)
 		cli_note(c, "%zu added; 'feedwheel run --once' fetches what is due, 'feedwheel run' keeps going", added);
 	return rc;
@@ -117,10 +125,11 @@ static int add_run(struct cli *c)
 }
 
 static const struct cli_option OPTION[] = {
-	{"folder", "NAME", "put it there; a/b is folder b in folder a"},
+	{"folder", "FOLDER", "put it there; a/b is folder b in folder a"},
 	{"title", "TEXT", "show it under this title"},
 	{"interval", "TIME", "ask every TIME (30m, 6h) whatever its rhythm"},
 	{"check", NULL, "fetch it first and keep that: only feeds are subscribed, and for a page the feed it names"},
+	CLI_LIST_OPTIONS,
 	{NULL, NULL, NULL},
 };
 

@@ -36,7 +36,7 @@ static void finding(void *ctx, const char *name, int level, const char *found, c
 		cli_out_safe(c, fw_str(remedy));
 		cli_out(c, "\n");
 	}
-	cli_flush(c);
+	cli_out_wrap(c, 22);
 }
 
 static int doctor_run(struct cli *c)
@@ -76,5 +76,5 @@ static const struct cli_option OPTION[] = {
 const struct cli_command cli_doctor = {
 	.name = "doctor", .args = "", .summary = "check configuration, store, certificates and limits, with remedies",
 	.about = "Exit 0 when a run can work (also with notes), 1 when something is broken, 4 when the configuration is.\n",
-	.examples = "  feedwheel doctor\n", .option = OPTION, .flags = CLI_NO_CONFIG, .run = doctor_run,
+	.examples = "  feedwheel doctor\n", .option = OPTION, .flags = CLI_NO_CONFIG | CLI_ALL_SETTINGS, .run = doctor_run,
 };

@@ -3,8 +3,6 @@
  * entries: what was collected, newest first: lines for people, JSON Feed 1.1 or one item a line for scripts. Contents are
  * stored as they came and made safe on the way out, unless --raw.
  */
-#include <stdlib.h>
-
 #include "cli/cli.h"
 #include "base/banned.h"
 
@@ -13,6 +11,7 @@ struct entries {
 	struct cli_json json;
 	bool as_json, as_lines, content, raw;
 	size_t n;
+	int64_t unindexed_n; /* which a search did not see */
 	int rc; /* our own failure, said already */
 };
 
@@ -33,58 +32,40 @@ static void labelled(struct cli *c, const char *style, struct fw_str text, size_
 		fw_buf_addc(&c->out, ' ');
 }
 
-#define NARROW 60     /* columns under which the title gets a line of its own */
-#define READ_COLUMNS 100 /* longer lines are hard to read */
+#define NARROW 60 /* columns under which the title gets a line of its own */
+#define TITLE_MAX 200 /* where there is no terminal: the beginning of a text would be 4 KiB */
+#define NUMBER 7  /* "12345  " */
 
-/* The content, laid out to be read; as it came with --raw. */
-static void content_text(struct entries *e, const struct fw_entry_row *r)
-{
-	struct cli *c = e->c;
-	size_t columns = FW_MIN((size_t)c->term.width, (size_t)READ_COLUMNS);
-	struct fw_str text = r->content.len ? r->content : r->summary;
-	struct fw_err err = {0};
-	char *safe = NULL;
-	size_t len = 0;
-
-	cli_out(c, "\n");
-	if (e->raw) {
-		cli_out_safe(c, text);
-		cli_out(c, "\n");
-	} else if (!r->content.len || r->content_type != FW_TEXT_HTML) {
-		cli_page_text(&c->out, &c->term, text, columns, 4);
-	} else if (!fw_sanitize(text, r->content_base.len ? r->content_base : r->url, 0, &safe, &len, &err)) {
-		cli_page_html(&c->out, &c->term, (struct fw_str){safe, len}, columns, 4);
-	} else if (!e->rc) {
-		e->rc = cli_fail(c, CLI_SOME, "entry %lld: %s", (long long)r->id, err.text);
-	}
-	cli_out(c, "\n");
-	free(safe);
-}
-
-/* Two lines: when, whose and title; the address under the title. On a narrow terminal the title stands there too. */
+/* Two lines: number, when, whose and title; the address under the title. On a narrow terminal the title stands there too. */
 static void item_text(struct entries *e, const struct fw_entry_row *r)
 {
 	struct cli *c = e->c;
-	size_t wide = c->term.out_tty ? (size_t)c->term.width : 0, feed = wide ? FW_MIN(FW_MAX(wide / 5, (size_t)12), (size_t)24) : 24;
+	size_t wide = c->term.out_tty ? (size_t)c->term.width : 0, feed = wide ? FW_MIN(FW_MAX(wide / 6, (size_t)12), (size_t)24) : 24;
 	bool narrow = wide && wide < NARROW;
-	size_t under = narrow ? 2 : feed + 20; /* where title or address begin */
-	struct fw_str title = r->title.len ? r->title : r->summary.len ? r->summary : FW_STR("(no title)");
-	char when[FW_RFC3339_MAX];
-	int64_t at_ms;
+	size_t under = narrow ? NUMBER : NUMBER + feed + 20; /* where title or address begin */
+	struct fw_str link = cli_entry_link(c, r);
+	char text[FW_RFC3339_MAX];
 
-	/* as the document dates it, but never later than we saw it */
-	at_ms = fw_date_known(r->published_ms) ? r->published_ms : fw_date_known(r->updated_ms) ? r->updated_ms : r->seen_ms;
-	cli_stamp(when, FW_MIN(at_ms, r->seen_ms));
-	labelled(c, CLI_DIM, fw_str(when), 16);
+	(void)fw_snprintf(text, sizeof(text), "%5lld  ", (long long)r->id);
+	cli_paint(&c->out, c->term.out_colour, CLI_DIM, fw_str(text));
+	labelled(c, CLI_DIM, fw_str(cli_stamp(text, cli_entry_date(r))), 16);
 	cli_out(c, "  ");
-	labelled(c, CLI_CYAN, r->feed_title.len ? r->feed_title : r->feed_url, narrow ? wide - 18 : feed);
-	cli_out(c, narrow ? "\n  " : "  ");
-	fitted(c, CLI_BOLD, title, wide ? wide - under : 0);
+	labelled(c, CLI_CYAN, r->feed_title.len ? r->feed_title : r->feed_url, narrow ? wide - NUMBER - 18 : feed);
+	cli_out(c, narrow ? "\n%*s" : "  ", narrow ? NUMBER : 0, "");
+	fitted(c, CLI_BOLD, cli_entry_title(c, r), wide ? wide - under : r->title.len ? 0 : TITLE_MAX);
 	cli_out(c, "\n%*s", (int)under, "");
-	fitted(c, CLI_DIM, r->url.len ? r->url : r->guid, 0);
+	if (link.len) {
+		fitted(c, CLI_DIM, link, 0);
+	} else {
+		cli_out(c, "no link; id ");
+		fitted(c, CLI_DIM, r->guid, TITLE_MAX);
+	}
 	cli_out(c, "\n");
-	if (e->content && (r->content.len || r->summary.len))
-		content_text(e, r);
+	if (e->content && (r->content.len || r->summary.len)) {
+		cli_out(c, "\n");
+		e->rc = FW_MAX(e->rc, cli_entry_content(c, r, e->raw, 4));
+		cli_out(c, "\n");
+	}
 }
 
 static void item_json(struct entries *e, const struct fw_entry_row *r)
@@ -117,6 +98,21 @@ static int take(void *ctx, const struct fw_entry_row *r)
 	return cli_gone(e->c) || e->rc;
 }
 
+/* One entry by its number: with it nothing else is asked for. */
+static int query_one(struct cli *c, int64_t *id, struct fw_entry_query *q)
+{
+	static const char *const OTHER[] = {"feed", "since", "search", "after"};
+
+	if (!cli_is_number(cli_value(c, "id"), id))
+		return cli_usage(c, "--id is an entry's number, not '%.60s'", cli_value(c, "id"));
+	for (size_t i = 0; i < FW_N(OTHER); i++) {
+		if (cli_value(c, OTHER[i]))
+			return cli_usage(c, "--id is one entry already: not with --%s", OTHER[i]);
+	}
+	*q = cli_entry_query(*id);
+	return cli_store(c, FW_STORE_READ);
+}
+
 static int query(struct cli *c, struct fw_entry_query *q)
 {
 	const char *since = cli_value(c, "since"), *feed = cli_value(c, "feed");
@@ -125,7 +121,7 @@ static int query(struct cli *c, struct fw_entry_query *q)
 	int rc;
 
 	if (since && !fw_when_parse(fw_str(since), c->now_ms, &q->since_ms))
-		return cli_usage(c, "--since is a time such as 2h, 3d, 2026-11-01 or 2026-11-01T12:00:00Z, not '%.60s'", since);
+		return cli_usage(c, "--since is a time such as 2h, 3d, yesterday, 2026-11-01 or 2026-11-01T12:00:00Z, not '%.60s'", since);
 	if (!cli_value_int(c, "limit", 1, &limit) || !cli_value_int(c, "after", 0, &q->after_id))
 		return CLI_USAGE;
 	if (cli_value(c, "after"))
@@ -142,18 +138,13 @@ static int query(struct cli *c, struct fw_entry_query *q)
 }
 
 /* A search that does not see everything says so. */
-static int unindexed_tell(struct cli *c)
+static void incomplete_note(const struct entries *e)
 {
-	struct fw_store_stats s;
 	char n[FW_RFC3339_MAX];
-	struct fw_err err = {0};
 
-	if (fw_store_stats(c->store, 0, &s, &err))
-		return cli_store_failed(c, &err);
-	if (s.unindexed_n)
-		cli_note(c, "%s not in the search index yet: a worker ('feedwheel run') goes on with it",
-			cli_count(n, s.unindexed_n, "entry is", "entries are"));
-	return 0;
+	if (e->unindexed_n)
+		cli_note(e->c, "the answer is incomplete: %s not in the search index yet; 'feedwheel run' and 'feedwheel serve' index them",
+			cli_count(n, e->unindexed_n, "entry is", "entries are"));
 }
 
 static int entries_run(struct cli *c)
@@ -161,11 +152,14 @@ static int entries_run(struct cli *c)
 	struct entries e = {.c = c, .as_json = cli_flag(c, "json"), .as_lines = cli_flag(c, "jsonl"), .raw = cli_flag(c, "raw")};
 	struct fw_entry_query q = {.oldest_first = cli_flag(c, "oldest-first")};
 	struct fw_err err = {0};
-	int rc = e.as_json && e.as_lines ? cli_usage(c, "--json or --jsonl, not both") : query(c, &q);
+	int64_t id = 0;
+	int rc = cli_flag(c, "id") ? query_one(c, &id, &q) : query(c, &q);
 
 	if (rc)
 		return rc;
-	e.content = q.content = cli_flag(c, "content") || e.raw;
+	q.unindexed_n = &e.unindexed_n;
+	e.content = cli_flag(c, "content") || e.raw;
+	q.content = e.content || !(e.as_json || e.as_lines); /* people see how it begins where there is no title */
 	if (!q.limit && !e.as_json && !e.as_lines)
 		q.limit = 20;
 	if (e.as_json) {
@@ -176,8 +170,13 @@ static int entries_run(struct cli *c)
 		fw_json_array(&e.json.j, "items");
 	}
 	rc = fw_store_entry_list(c->store, &q, take, &e, &err);
+	if (rc >= 0 && cli_flag(c, "id") && !e.n) {
+		fw_buf_finish(&e.json.buf);
+		return cli_entry_missing(c, id);
+	}
 	if (e.as_json) {
 		fw_json_end(&e.json.j);
+		fw_incomplete_json(&e.json.j, e.unindexed_n);
 		fw_json_end(&e.json.j);
 		cli_json_end(&e.json, c);
 	}
@@ -186,14 +185,14 @@ static int entries_run(struct cli *c)
 	if (!e.n && !e.as_json && !e.as_lines)
 		cli_note(c, "no entries%s", q.search.len || q.feed_id || q.since_ms ? " like that" :
 			" yet: 'feedwheel run --once' fetches what is due");
-	if (q.search.len && !e.rc)
-		e.rc = unindexed_tell(c);
+	incomplete_note(&e);
 	return e.rc;
 }
 
 static const struct cli_option OPTION[] = {
-	{"feed", "URL", "only this feed's (URL, #number, or part of URL or title)"},
-	{"since", "TIME", "only those stored since then: 2h, 3d, 2026-11-01, RFC 3339"},
+	{"feed", "FEED", "only this feed's: its number, its URL, or a part of URL or title"},
+	{"id", "ENTRY", "only the one with this number"},
+	{"since", "TIME", "only those stored since then: 2h, 3d, today, yesterday, 2026-11-01, RFC 3339"},
 	{"search", "WORDS", "only those with all these words; pre* and \"a phrase\" work"},
 	{"limit", "N", "at most N (20; without limit for --json and --jsonl)"},
 	{"after", "ID", "only those stored after entry ID, oldest first: a cursor"},

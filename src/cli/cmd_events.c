@@ -15,10 +15,9 @@
 
 struct events {
 	struct cli *c;
-	struct cli_table table;
-	struct fw_buf line;
+	struct cli_list list;
 	struct fw_arena arena; /* of one row */
-	bool dead, as_lines, counting;
+	bool dead, counting;
 	int64_t after_id;
 	size_t limit;         /* 0: all */
 	size_t n, skip;
@@ -39,46 +38,52 @@ static void number(struct events *e, int64_t v)
 	char text[FW_RFC3339_MAX];
 
 	(void)fw_snprintf(text, sizeof(text), "%lld", (long long)v);
-	cli_table_cell(&e->table, NULL, fw_str(text));
+	cli_table_cell(&e->list.table, NULL, fw_str(text));
 }
 
-static int line_out(struct events *e)
+/* Property, section and id are what POST /v1/events was given. */
+static void event_json(struct fw_json *j, const char *key, const struct fw_event *v)
 {
-	cli_out_json(e->c, e->line.p ? e->line.p : "", e->line.len);
-	cli_out(e->c, "\n");
-	fw_buf_reset(&e->line);
-	return cli_gone(e->c);
+	fw_json_object(j, key);
+	fw_json_int(j, "event", v->id);
+	fw_json_time(j, "at", v->stamp_ms);
+	fw_json_str(j, "property", v->property);
+	fw_json_int(j, "section", v->section);
+	fw_json_int(j, "id", v->item);
+	if (v->remote_ip.len)
+		fw_json_str(j, "remote_ip", v->remote_ip);
+	fw_json_end(j);
 }
 
 static void event_cells(struct events *e, const struct fw_event *v)
 {
 	char when[FW_RFC3339_MAX];
 
-	cli_table_cell(&e->table, NULL, fw_str(cli_stamp(when, v->stamp_ms)));
-	cli_table_cell(&e->table, CLI_BOLD, v->property);
+	cli_table_cell(&e->list.table, NULL, fw_str(cli_stamp(when, v->stamp_ms)));
+	cli_table_cell(&e->list.table, CLI_BOLD, v->property);
 	number(e, v->section);
 	number(e, v->item);
-	cli_table_cell(&e->table, NULL, v->remote_ip.len ? v->remote_ip : FW_STR("-"));
+	cli_table_cell(&e->list.table, NULL, v->remote_ip.len ? v->remote_ip : FW_STR("-"));
 	number(e, v->id);
 }
 
 /* A row that we did not write is a text. */
-static void dead_line(struct events *e, const struct fw_dead_event *v)
+static void dead_json(struct events *e, const struct fw_dead_event *v)
 {
+	struct fw_json *j = cli_list_item(&e->list);
 	struct fw_event row;
 	struct fw_err err;
-	struct fw_json j;
 
-	fw_json_init(&j, &e->line, false);
-	fw_json_object(&j, NULL);
-	fw_json_int(&j, "id", v->id);
-	fw_json_time(&j, "set_aside", v->at_ms);
-	fw_json_str(&j, "reason", v->reason);
+	fw_json_object(j, NULL);
+	fw_json_int(j, "event", v->id);
+	fw_json_time(j, "set_aside", v->at_ms);
+	fw_json_str(j, "reason", v->reason);
 	if (fw_event_of_row(v->row, &e->arena, &row, &err))
-		fw_json_str(&j, "row", v->row);
+		fw_json_str(j, "row", v->row);
 	else
-		fw_json_raw(&j, "row", v->row);
-	fw_json_end(&j);
+		event_json(j, "row", &row);
+	fw_json_end(j);
+	cli_list_item_end(&e->list);
 	fw_arena_reset(&e->arena, v->row.len);
 }
 
@@ -86,10 +91,10 @@ static void dead_cells(struct events *e, const struct fw_dead_event *v)
 {
 	char when[FW_RFC3339_MAX];
 
-	cli_table_cell(&e->table, NULL, fw_str(cli_stamp(when, v->at_ms)));
+	cli_table_cell(&e->list.table, NULL, fw_str(cli_stamp(when, v->at_ms)));
 	number(e, v->id);
-	cli_table_cell(&e->table, CLI_RED, v->reason);
-	cli_table_cell(&e->table, CLI_DIM, v->row);
+	cli_table_cell(&e->list.table, CLI_RED, v->reason);
+	cli_table_cell(&e->list.table, CLI_DIM, v->row);
 }
 
 /* Is the next one shown? It is counted. */
@@ -109,11 +114,12 @@ static int event_row(void *ctx, const struct fw_event *v)
 
 	if (!is_shown(e))
 		return 0;
-	if (e->as_lines) {
-		fw_event_row(v, &e->line);
-		return line_out(e);
+	if (e->list.as_json) {
+		event_json(cli_list_item(&e->list), NULL, v);
+		cli_list_item_end(&e->list);
+	} else {
+		event_cells(e, v);
 	}
-	event_cells(e, v);
 	return cli_gone(e->c);
 }
 
@@ -123,11 +129,10 @@ static int dead_row(void *ctx, const struct fw_dead_event *v)
 
 	if (!is_shown(e))
 		return 0;
-	if (e->as_lines) {
-		dead_line(e, v);
-		return line_out(e);
-	}
-	dead_cells(e, v);
+	if (e->list.as_json)
+		dead_json(e, v);
+	else
+		dead_cells(e, v);
 	return cli_gone(e->c);
 }
 
@@ -167,18 +172,15 @@ static int show(struct events *e)
 	fw_arena_init(&e->arena, 0);
 	if (e->limit && !cli_value(c, "since") && !cli_value(c, "after"))
 		rc = look_back(e, &err);
-	if (!rc && !e->as_lines)
-		cli_table_init(&e->table, c, e->dead ? DEAD : EVENT, e->dead ? FW_N(DEAD) : FW_N(EVENT));
 	if (!rc) {
+		cli_list_begin(&e->list, c, e->dead ? DEAD : EVENT, e->dead ? FW_N(DEAD) : FW_N(EVENT));
 		rc = walk(e, e->limit ? e->limit + e->skip : 0, &err);
-		if (!e->as_lines)
-			cli_table_end(&e->table);
+		cli_list_end(&e->list);
 	}
-	fw_buf_finish(&e->line);
 	fw_arena_finish(&e->arena);
 	if (rc < 0)
 		return cli_store_failed(c, &err);
-	if (!e->n && !e->as_lines)
+	if (!e->n && !e->list.as_json)
 		cli_note(c, e->dead ? "nothing was refused" : "no events%s", e->after_id > 0 ? " like that" :
 			" yet: 'feedwheel serve' takes what is pushed");
 	return CLI_OK;
@@ -247,6 +249,7 @@ static int retry(struct cli *c)
 	struct retry *r = fw_arena_zalloc(&c->arena, sizeof(*r));
 	char a[FW_RFC3339_MAX], b[FW_RFC3339_MAX];
 	struct fw_err err = {.text = "out of memory"};
+	struct cli_json w;
 	int64_t from_id;
 	int rc;
 
@@ -261,8 +264,14 @@ static int retry(struct cli *c)
 		fw_arena_reset(&r->arena, 0);
 	} while (!rc && r->last_id > from_id);
 	fw_arena_finish(&r->arena);
-	if (r->stored_n || rc || !r->refused_n)
+	if (cli_as_json(c)) {
+		cli_object_begin(&w, c);
+		fw_json_int(&w.j, "stored", r->stored_n);
+		fw_json_int(&w.j, "refused", r->refused_n);
+		cli_object_end(&w, c);
+	} else if (r->stored_n || rc || !r->refused_n) {
 		cli_out(c, "%s stored\n", cli_count(a, r->stored_n, "event is", "events are"));
+	}
 	if (rc)
 		return cli_store_failed(c, &err);
 	return r->refused_n ? cli_fail(c, CLI_SOME, "%s refused again: 'feedwheel events --dead' shows them",
@@ -273,22 +282,22 @@ static int retry(struct cli *c)
 
 static int events_run(struct cli *c)
 {
-	struct events e = {.c = c, .dead = cli_flag(c, "dead"), .as_lines = cli_flag(c, "jsonl")};
+	struct events e = {.c = c, .dead = cli_flag(c, "dead")};
 	const char *since = cli_value(c, "since");
 	int64_t limit = 0, since_ms = 0;
 	int rc;
 
-	if (cli_flag(c, "retry") && (e.as_lines || since || cli_value(c, "after") || cli_value(c, "limit")))
-		return cli_usage(c, "--retry takes all that were refused: no other option goes with it");
+	if (cli_flag(c, "retry") && (e.dead || since || cli_value(c, "after") || cli_value(c, "limit")))
+		return cli_usage(c, "--retry takes all that were refused: it goes with --json only");
 	if (since && cli_value(c, "after"))
 		return cli_usage(c, "--since or --after, not both");
 	if (since && !fw_when_parse(fw_str(since), c->now_ms, &since_ms))
-		return cli_usage(c, "--since is a time such as 2h, 3d, 2026-11-01 or 2026-11-01T12:00:00Z, not '%.60s'", since);
+		return cli_usage(c, "--since is a time such as 2h, 3d, yesterday, 2026-11-01 or 2026-11-01T12:00:00Z, not '%.60s'", since);
 	if (!cli_value_int(c, "limit", 1, &limit) || !cli_value_int(c, "after", 0, &e.after_id))
 		return CLI_USAGE;
 	if (since)
 		e.after_id = FW_MAX(fw_ids_first(since_ms) - 1, 0);
-	e.limit = limit ? (size_t)limit : e.as_lines || since || cli_value(c, "after") ? 0 : LAST;
+	e.limit = limit ? (size_t)limit : cli_as_json(c) || since || cli_value(c, "after") ? 0 : LAST;
 	rc = cli_store(c, cli_flag(c, "retry") ? 0 : FW_STORE_READ);
 	if (rc)
 		return rc;
@@ -297,17 +306,17 @@ static int events_run(struct cli *c)
 
 static const struct cli_option OPTION[] = {
 	{"dead", NULL, "those that the store refused, with the reason"},
-	{"since", "TIME", "only those pushed since then: 2h, 3d, 2026-11-01, RFC 3339"},
+	{"since", "TIME", "only those pushed since then: 2h, 3d, today, yesterday, 2026-11-01, RFC 3339"},
 	{"after", "ID", "only those with a higher number: a cursor"},
 	{"limit", "N", "at most N: the last ones, or with --since and --after the first"},
-	{"jsonl", NULL, "one JSON object a line: the columns of table incoming"},
+	CLI_LIST_OPTIONS,
 	{"retry", NULL, "store what was refused, now that it may be taken"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_events = {
 	.name = "events", .args = "", .summary = "show what was pushed, and what of it was refused",
-	.about = "Oldest first; the last 20, or all with --jsonl, --since or --after.\n"
+	.about = "Oldest first; the last 20, or all with --json, --jsonl, --since or --after.\n"
 		"--retry takes what goes through away from those refused, and exits 1 when some are refused again.\n",
 	.examples = "  feedwheel events --since 10m\n  feedwheel events --dead\n  feedwheel events --retry\n"
 		"  feedwheel events --jsonl --since 1d | jq -s 'group_by(.property) | map({(.[0].property): length}) | add'\n",

@@ -120,6 +120,37 @@ static void print(struct cli *c, const struct item *item, size_t n)
 	cli_out(c, "  </body>\n</opml>\n");
 }
 
+/* What the owner chose, as POST /v1/feeds takes it. */
+static int take_json(void *ctx, const struct fw_feed *f)
+{
+	struct cli_list *l = ctx;
+	struct fw_json *j = cli_list_item(l);
+
+	fw_json_object(j, NULL);
+	fw_json_str(j, "url", f->url);
+	if (f->user_title.len)
+		fw_json_str(j, "title", f->user_title);
+	if (f->folder.len)
+		fw_json_str(j, "folder", f->folder);
+	if (f->interval_ms)
+		fw_json_int(j, "interval_ms", f->interval_ms);
+	fw_json_end(j);
+	cli_list_item_end(l);
+	return cli_gone(l->c);
+}
+
+static int export_json(struct cli *c, const struct fw_feed_query *q)
+{
+	struct fw_err err = {0};
+	struct cli_list l;
+	int rc;
+
+	cli_list_begin(&l, c, NULL, 0);
+	rc = fw_store_feed_list(c->store, q, take_json, &l, &err);
+	cli_list_end(&l);
+	return rc < 0 ? cli_store_failed(c, &err) : CLI_OK;
+}
+
 static int export_run(struct cli *c)
 {
 	struct fw_feed_query q = {.status = -1};
@@ -131,6 +162,8 @@ static int export_run(struct cli *c)
 	if (rc)
 		return rc;
 	q.folder = fw_str(folder);
+	if (cli_as_json(c))
+		return export_json(c, &q);
 	rc = fw_store_feed_list(c->store, &q, take, &e, &err);
 	if (rc) {
 		rc = rc == FW_ENOMEM ? cli_fail(c, CLI_SOME, "out of memory") : cli_store_failed(c, &err);
@@ -144,7 +177,9 @@ static int export_run(struct cli *c)
 }
 
 static const struct cli_option OPTION[] = {
-	{"folder", "NAME", "only this folder"},
+	{"folder", "FOLDER", "only this folder"},
+	{"json", NULL, "no OPML, but an array of what POST /v1/feeds takes"},
+	{"jsonl", NULL, "the same, one JSON object a line"},
 	{NULL, NULL, NULL},
 };
 

@@ -70,6 +70,7 @@ static const struct cli_option OPTION[] = {
 	{"raw", NULL, "leave HTML as it is in the document"},
 	{"whole", NULL, "also a feed that is subscribed, which its server may not like"},
 	{"timings", NULL, "say on stderr what took how long"},
+	{"json", NULL, "the same: it is JSON anyway"},
 	{NULL, NULL, NULL},
 };
 

@@ -61,9 +61,28 @@ static int find_all(struct cli *c, struct wanted *w)
 	return rc;
 }
 
-/* Those that were just asked are not asked again; *left counts the others. */
-static int not_too_soon(struct cli *c, struct wanted *w, int *left)
+/* --json: what became of one; v: the visit that was waited for, or NULL. */
+static void item(struct cli_list *l, const struct wanted *w, bool asked, const struct fw_visit *v)
 {
+	struct fw_json *j;
+
+	if (!l->as_json)
+		return;
+	j = cli_list_item(l);
+	fw_json_object(j, NULL);
+	fw_json_int(j, "id", w->feed.id);
+	fw_json_str(j, "url", w->feed.url);
+	fw_json_bool(j, "asked", asked);
+	if (v)
+		fw_visit_json(j, "visit", v);
+	fw_json_end(j);
+	cli_list_item_end(l);
+}
+
+/* Those that were just asked are not asked again; *left counts the others. */
+static int not_too_soon(struct cli_list *l, struct wanted *w, int *left)
+{
+	struct cli *c = l->c;
 	char ago[FW_RFC3339_MAX];
 	int worst = CLI_OK;
 
@@ -79,6 +98,7 @@ static int not_too_soon(struct cli *c, struct wanted *w, int *left)
 			worst = CLI_SOME;
 		cli_note(c, "%s: it was asked %s: %s; --again asks all the same", cli_shown(c, c->arg[i]), cli_ago(c, ago, w[i].feed.last_visit_ms),
 			fw_visit_kind_name(w[i].feed.last_kind));
+		item(l, &w[i], false, NULL);
 	}
 	return worst;
 }
@@ -105,11 +125,17 @@ static int ask(struct cli *c, const struct wanted *w)
 }
 
 /* What came of it, on one line. CLI_SOME: it failed. */
-static int tell(struct cli *c, const struct wanted *w, const struct fw_visit *v)
+static int tell(struct cli_list *l, const struct wanted *w, const struct fw_visit *v)
 {
 	bool ok = fw_visit_succeeded(v->kind);
 	char n[FW_RFC3339_MAX], changed[FW_RFC3339_MAX];
+	struct cli *c = l->c;
 
+	item(l, w, true, v);
+	if (l->as_json) {
+		cli_flush(c);
+		return ok ? CLI_OK : CLI_SOME;
+	}
 	cli_paint(&c->out, c->term.out_colour, ok ? CLI_GREEN : CLI_RED, fw_str(fw_visit_kind_name(v->kind)));
 	cli_out(c, "  ");
 	cli_out_safe(c, w->feed.url);
@@ -126,8 +152,9 @@ static int tell(struct cli *c, const struct wanted *w, const struct fw_visit *v)
 }
 
 /* Look at those that are not over yet; *left counts them. */
-static int look(struct cli *c, struct wanted *w, int *left, int *worst)
+static int look(struct cli_list *l, struct wanted *w, int *left, int *worst)
 {
+	struct cli *c = l->c;
 	struct fw_visit v;
 	int rc;
 
@@ -139,21 +166,22 @@ static int look(struct cli *c, struct wanted *w, int *left, int *worst)
 		if (rc)
 			return rc;
 		w[i].over = v.id > w[i].last_id;
-		rc = w[i].over ? tell(c, &w[i], &v) : CLI_OK;
+		rc = w[i].over ? tell(l, &w[i], &v) : CLI_OK;
 		*worst = FW_MAX(*worst, rc);
 		*left += !w[i].over;
 	}
 	return 0;
 }
 
-static int wait_for_all(struct cli *c, struct wanted *w, int64_t patience_ms)
+static int wait_for_all(struct cli_list *l, struct wanted *w, int64_t patience_ms)
 {
+	struct cli *c = l->c;
 	const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
 	int64_t start_ms = fw_mono_ms();
 	int left = 0, worst = CLI_OK, rc;
 
 	for (;;) {
-		rc = look(c, w, &left, &worst);
+		rc = look(l, w, &left, &worst);
 		if (rc || !left)
 			return rc ? rc : worst;
 		if (fw_mono_ms() - start_ms >= patience_ms)
@@ -161,33 +189,42 @@ static int wait_for_all(struct cli *c, struct wanted *w, int64_t patience_ms)
 		nanosleep(&pause, NULL);
 	}
 	for (int i = 0; i < c->arg_n; i++) {
-		if (!w[i].over)
-			(void)cli_fail(c, CLI_SOME, "%s: no visit yet; it stays first in line ('feedwheel status' shows who is working)",
-				cli_shown(c, c->arg[i]));
+		if (w[i].over)
+			continue;
+		(void)cli_fail(c, CLI_SOME, "%s: no visit yet; it stays first in line ('feedwheel status' shows who is working)",
+			cli_shown(c, c->arg[i]));
+		item(l, &w[i], true, NULL);
 	}
 	return CLI_SOME;
 }
 
-static int fetch_now_run(struct cli *c)
+/* Not waited for. */
+static void asked(struct cli_list *l, const struct wanted *w, bool words)
 {
-	struct wanted *w = fw_arena_calloc(&c->arena, (size_t)c->arg_n, sizeof(*w));
-	int64_t patience_ms = PATIENCE_MS;
+	struct cli *c = l->c;
+
+	for (int i = 0; i < c->arg_n; i++) {
+		if (w[i].over)
+			continue;
+		item(l, &w[i], true, NULL);
+		if (l->as_json || !words)
+			continue;
+		cli_out(c, "first in line ");
+		cli_out_safe(c, w[i].feed.url);
+		cli_out(c, "\n");
+	}
+}
+
+static int fetch_all(struct cli_list *l, struct wanted *w, int64_t patience_ms)
+{
+	struct cli *c = l->c;
 	bool wait = cli_flag(c, "wait");
 	struct fw_control newest;
 	struct fw_err err = {0};
 	size_t workers;
-	int left, worst;
-	int rc;
+	int left, worst, rc;
 
-	if (!w)
-		return cli_fail(c, CLI_SOME, "out of memory");
-	if (!cli_value_duration(c, "timeout", &patience_ms))
-		return CLI_USAGE;
-	rc = cli_store(c, 0);
-	rc = rc ? rc : find_all(c, w);
-	if (rc)
-		return rc;
-	worst = not_too_soon(c, w, &left);
+	worst = not_too_soon(l, w, &left);
 	if (!left)
 		return worst;
 	rc = cli_workers(c, c->store, &workers);
@@ -199,31 +236,48 @@ static int fetch_now_run(struct cli *c)
 	if (!workers || newest.paused) {
 		cli_note(c, "%s; what was asked for comes first then", newest.paused ? "all work is paused until 'feedwheel resume --all'" :
 			"nobody is working on this store: 'feedwheel run' does");
+		asked(l, w, false);
 		return wait ? CLI_SOME : CLI_OK;
 	}
 	if (wait)
-		return FW_MAX(worst, wait_for_all(c, w, patience_ms));
-	for (int i = 0; i < c->arg_n; i++) {
-		if (w[i].over)
-			continue;
-		cli_out(c, "first in line ");
-		cli_out_safe(c, w[i].feed.url);
-		cli_out(c, "\n");
-	}
+		return FW_MAX(worst, wait_for_all(l, w, patience_ms));
+	asked(l, w, true);
 	return CLI_OK;
+}
+
+static int fetch_now_run(struct cli *c)
+{
+	struct wanted *w = fw_arena_calloc(&c->arena, (size_t)c->arg_n, sizeof(*w));
+	int64_t patience_ms = PATIENCE_MS;
+	struct cli_list l;
+	int rc;
+
+	if (!w)
+		return cli_fail(c, CLI_SOME, "out of memory");
+	if (!cli_value_duration(c, "timeout", &patience_ms))
+		return CLI_USAGE;
+	rc = cli_store(c, 0);
+	rc = rc ? rc : find_all(c, w);
+	if (rc)
+		return rc;
+	cli_list_begin(&l, c, NULL, 0);
+	rc = fetch_all(&l, w, patience_ms);
+	cli_list_end(&l);
+	return rc;
 }
 
 static const struct cli_option OPTION[] = {
 	{"again", NULL, "also when it was asked less than a minute ago"},
 	{"wait", NULL, "until they were visited, and say what came of it"},
 	{"timeout", "TIME", "wait no longer than this (1m)"},
+	CLI_LIST_OPTIONS,
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_fetch_now = {
-	.name = "fetch-now", .args = "URL...", .summary = "have feeds fetched before everything else that is due",
-	.about = "A worker on any machine takes them within a second, also when all are busy; one that is being fetched at the moment is\n"
+	.name = "fetch-now", .args = "FEED...", .summary = "have feeds fetched before everything else that is due",
+	.about = CLI_FEED_WORDS "A worker on any machine takes them within a second, also when all are busy; one that is being fetched at the moment is\n"
 		"not fetched twice. Limits per host hold. With --wait: exit 1 when one failed or was not visited in time.\n",
-	.examples = "  feedwheel fetch-now example.org\n  feedwheel fetch-now --wait '#12'\n",
+	.examples = "  feedwheel fetch-now example.org\n  feedwheel fetch-now --wait 12\n",
 	.option = OPTION, .min_args = 1, .max_args = -1, .run = fetch_now_run,
 };

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* help, version; and `help --complete [COMMAND]`, from which the shells' completions and the manual's test are fed. */
+/* help; and what the shells' completions ask. */
+#include <stdarg.h>
+
 #include "cli/cli.h"
 #include "base/banned.h"
 
@@ -9,12 +11,26 @@ static void heading(struct cli *c, const char *text)
 	cli_out(c, "\n");
 }
 
-static void dashed(struct fw_buf *b, const char *name)
+/* Help is wrapped wherever it goes: a pager is no terminal, and shows it on one. */
+static void wrapped(struct cli *c, struct fw_str line, size_t hang)
 {
-	fw_buf_adds(b, "--");
-	for (; *name; name++)
-		fw_buf_addc(b, *name == '_' ? '-' : *name);
+	cli_wrap(&c->out, line, (size_t)c->term.width, hang);
+	cli_out(c, "\n");
 }
+
+static FW_PRINTF(3, 4) void words(struct cli *c, size_t hang, const char *fmt, ...)
+{
+	struct fw_buf line = FW_BUF_INIT(0);
+	va_list ap;
+
+	va_start(ap, fmt);
+	fw_buf_vaddf(&line, fmt, ap);
+	va_end(ap);
+	wrapped(c, fw_buf_str(&line), hang);
+	fw_buf_finish(&line);
+}
+
+#define OPTION_COLUMN 25 /* where the meanings of options begin */
 
 static void options_print(struct cli *c, const struct cli_option *o)
 {
@@ -22,120 +38,262 @@ static void options_print(struct cli *c, const struct cli_option *o)
 
 	for (; o && o->name; o++) {
 		fw_buf_reset(&left);
-		dashed(&left, o->name);
+		cli_dashed(&left, o->name);
 		if (o->arg)
 			fw_buf_addf(&left, " %s", o->arg);
-		cli_out(c, "  %-22s %s\n", left.p ? left.p : "", o->text);
+		words(c, OPTION_COLUMN, "  %-22s %s", left.p ? left.p : "", o->text);
 	}
 	fw_buf_finish(&left);
 }
 
+/* Names of settings that the command takes as options, those that count with an option of its own only or the others; *left: not taken. */
+static void settings_names(const struct cli_command *k, bool with, struct fw_buf *line, size_t *left)
+{
+	struct fw_str option;
+	size_t n;
+	const struct fw_setting *s = fw_config_settings(&n);
+
+	*left = 0;
+	for (size_t i = 0; i < n; i++) {
+		bool used = cli_uses(k, &s[i], &option);
+
+		*left += !used;
+		if (!used || cli_option_find(cli_global_options, fw_str(s[i].name)) || with != (option.len > 0))
+			continue;
+		if (line->len)
+			fw_buf_adds(line, ", ");
+		else if (with)
+			fw_buf_addf(line, "With --%.*s: ", FW_STR_ARG(option));
+		cli_dashed(line, s[i].name);
+	}
+}
+
+static void settings_print(struct cli *c, const struct cli_command *k)
+{
+	struct fw_buf line = FW_BUF_INIT(0);
+	size_t left;
+
+	for (int with = 0; with < 2; with++) {
+		fw_buf_reset(&line);
+		settings_names(k, with, &line, &left);
+		if (!line.len)
+			continue;
+		if (!with) {
+			cli_out(c, "\n");
+			heading(c, "Settings as options");
+		}
+		if (left)
+			words(c, 2, "  %.*s", FW_STR_ARG(fw_buf_str(&line)));
+		else if (!with)
+			words(c, 2, "  All: --NAME VALUE");
+	}
+	fw_buf_finish(&line);
+}
+
+/* A paragraph: its ends of lines are white space, but for those before an indented line. */
+static void about_print(struct cli *c, const char *about)
+{
+	struct fw_buf text = FW_BUF_INIT(0);
+	struct fw_str rest;
+
+	for (const char *p = about; *p; p++)
+		fw_buf_addc(&text, *p == '\n' && p[1] && p[1] != ' ' && p[1] != '\n' ? ' ' : *p);
+	rest = fw_buf_str(&text);
+	while (rest.len)
+		wrapped(c, fw_str_split(rest, '\n', &rest), 0);
+	fw_buf_finish(&text);
+}
+
+/* Commands to be copied: a backslash joins what had to be broken. Words behind one stand three spaces or more apart. */
+static void examples_print(struct cli *c, const char *examples)
+{
+	struct fw_str rest = fw_str(examples);
+	struct fw_buf broken = FW_BUF_INIT(0);
+
+	while (rest.len) {
+		struct fw_str line = fw_str_split(rest, '\n', &rest);
+		bool command = !fw_str_find(fw_str_sub(line, 2, line.len), FW_STR("   "));
+		size_t columns = (size_t)c->term.width;
+
+		fw_buf_reset(&broken);
+		cli_wrap(&broken, line, command && line.len > columns ? columns - 2 : columns, 6);
+		for (size_t i = 0; i < broken.len; i++)
+			cli_out(c, command && broken.p[i] == '\n' ? " \\\n" : "%c", broken.p[i]);
+		cli_out(c, "\n");
+	}
+	fw_buf_finish(&broken);
+}
+
 static void command_help(struct cli *c, const struct cli_command *k)
 {
-	cli_out(c, "%c%s.\n\n", k->summary[0] - ('a' - 'A'), k->summary + 1);
+	words(c, 0, "%c%s.", k->summary[0] - ('a' - 'A'), k->summary + 1);
+	cli_out(c, "\n");
 	heading(c, "Usage");
-	cli_out(c, "  feedwheel %s%s%s%s\n", k->name, k->option ? " [options]" : "", k->args[0] ? " " : "", k->args);
-	if (k->about)
-		cli_out(c, "\n%s", k->about);
+	words(c, 6, "  feedwheel %s%s%s%s", k->name, k->option ? " [options]" : "", k->args[0] ? " " : "", k->args);
+	if (k->about) {
+		cli_out(c, "\n");
+		about_print(c, k->about);
+	}
 	if (k->option) {
 		cli_out(c, "\n");
 		heading(c, "Options");
 		options_print(c, k->option);
 	}
+	settings_print(c, k);
 	if (k->examples) {
 		cli_out(c, "\n");
 		heading(c, "Examples");
-		cli_out(c, "%s", k->examples);
+		examples_print(c, k->examples);
 	}
-	cli_out(c, "\nOptions of every command: 'feedwheel help'. Settings such as --host-max: 'feedwheel help settings'.\n");
+	cli_out(c, "\n");
+	words(c, 0, "Options of every command: 'feedwheel help'. What settings mean: 'feedwheel help settings'.");
 }
-
-static const char *const TOP =
-	"feedwheel collects feeds: it keeps your subscriptions, fetches what is due and stores every new entry once.\n\n";
 
 static void general_help(struct cli *c)
 {
-	cli_out(c, "%s", TOP);
+	words(c, 0, "feedwheel collects feeds: it keeps your subscriptions, fetches what is due and stores every new entry once.");
+	cli_out(c, "\n");
 	heading(c, "Usage");
 	cli_out(c, "  feedwheel [options] COMMAND [arguments]\n\n");
 	heading(c, "Commands");
 	for (const struct cli_command *const *k = cli_commands; *k; k++)
-		cli_out(c, "  %-9s %s\n", (*k)->name, (*k)->summary);
+		words(c, 12, "  %-9s %s", (*k)->name, (*k)->summary);
 	cli_out(c, "\n");
 	heading(c, "Options of every command");
 	options_print(c, cli_global_options);
-	cli_out(c, "  %-22s any setting: 'feedwheel help settings'\n\n", "--NAME VALUE");
+	words(c, OPTION_COLUMN, "  %-22s a setting that the command uses: 'feedwheel help settings'", "--NAME VALUE");
+	cli_out(c, "\n");
 	heading(c, "First steps");
-	cli_out(c, "  feedwheel add https://example.org/feed.xml\n  feedwheel run --once\n  feedwheel entries\n\n"
-		"More on a command: 'feedwheel help COMMAND'. The manual: man feedwheel.\n");
+	cli_out(c, "  feedwheel add https://example.org/feed.xml\n  feedwheel run --once\n  feedwheel entries\n\n");
+	words(c, 0, "More on a command: 'feedwheel help COMMAND'. The manual: man feedwheel.");
 }
 
 static void settings_help(struct cli *c)
 {
 	size_t n;
 	const struct fw_setting *s = fw_config_settings(&n);
+	struct fw_buf users = FW_BUF_INIT(0);
 
-	cli_out(c, "In the configuration file as \"name = value\", on the command line as --name value (feedwheel.conf(5)).\n\n");
+	words(c, 0, "In the configuration file as \"name = value\" (feedwheel.conf(5)); as --name value on the command line of a command that uses it, and"
+		" of 'doctor'.");
+	cli_out(c, "\n");
 	for (size_t i = 0; i < n; i++) {
 		cli_paint(&c->out, c->term.out_colour, CLI_BOLD, fw_str(s[i].name));
-		cli_out(c, " = %s\n    %s\n", s[i].initial, s[i].text);
+		cli_out(c, " = %s\n", s[i].initial);
+		words(c, 4, "    %s", s[i].text);
+		fw_buf_reset(&users);
+		cli_users(&users, &s[i]);
+		words(c, 4, "    Used by %.*s.", FW_STR_ARG(fw_buf_str(&users)));
 	}
+	fw_buf_finish(&users);
 }
 
-/* word TAB text, one a line */
-static void complete(struct cli *c, const char *name)
+/* ---- --json ----------------------------------------------------------------------------------------------------------------- */
+
+static void options_json(struct fw_json *j, const struct cli_option *o)
 {
-	const struct cli_command *k = name ? cli_command_find(name) : NULL;
-	const struct cli_option *const LIST[] = {k ? k->option : NULL, cli_global_options};
-	struct fw_buf word = FW_BUF_INIT(200);
+	fw_json_array(j, "options");
+	for (; o && o->name; o++) {
+		fw_json_object(j, NULL);
+		fw_json_cstr(j, "name", o->name);
+		fw_json_cstr(j, "arg", o->arg);
+		fw_json_cstr(j, "text", o->text);
+		fw_json_end(j);
+	}
+	fw_json_end(j);
+}
+
+static void command_json(struct fw_json *j, const struct cli_command *k)
+{
+	fw_json_cstr(j, "name", k->name);
+	fw_json_cstr(j, "args", k->args);
+	fw_json_cstr(j, "summary", k->summary);
+	fw_json_cstr(j, "about", k->about);
+	fw_json_cstr(j, "examples", k->examples);
+	options_json(j, k->option);
+}
+
+static void settings_json(struct fw_json *j)
+{
+	static const char *const TYPE[] = {[FW_TYPE_INT] = "number", [FW_TYPE_BOOL] = "yes or no", [FW_TYPE_DURATION] = "time",
+		[FW_TYPE_SIZE] = "size", [FW_TYPE_STRING] = "text"};
 	size_t n;
 	const struct fw_setting *s = fw_config_settings(&n);
 
-	for (const struct cli_command *const *at = cli_commands; !k && *at; at++)
-		cli_out(c, "%s\t%s\n", (*at)->name, (*at)->summary);
-	for (size_t i = 0; i < FW_N(LIST); i++) {
-		for (const struct cli_option *o = LIST[i]; o && o->name; o++) {
-			cli_out(c, "--%s\t%s%s%s\n", o->name, o->arg ? o->arg : "", o->arg ? ": " : "", o->text);
-		}
-	}
+	fw_json_array(j, "settings");
 	for (size_t i = 0; i < n; i++) {
-		fw_buf_reset(&word);
-		dashed(&word, s[i].name);
-		cli_out(c, "%s\t%s\n", word.p ? word.p : "", s[i].text);
+		fw_json_object(j, NULL);
+		fw_json_cstr(j, "name", s[i].name);
+		fw_json_cstr(j, "type", TYPE[s[i].type]);
+		fw_json_cstr(j, "default", s[i].initial);
+		fw_json_cstr(j, "choices", s[i].choices);
+		fw_json_cstr(j, "text", s[i].text);
+		fw_json_end(j);
 	}
-	fw_buf_finish(&word);
+	fw_json_end(j);
+}
+
+/* Of one command, of the settings, or of all of it. */
+static void help_json(struct cli *c, const struct cli_command *k, bool settings)
+{
+	struct cli_json w;
+
+	cli_object_begin(&w, c);
+	if (k) {
+		command_json(&w.j, k);
+	} else if (settings) {
+		settings_json(&w.j);
+	} else {
+		fw_json_array(&w.j, "commands");
+		for (const struct cli_command *const *at = cli_commands; *at; at++) {
+			fw_json_object(&w.j, NULL);
+			command_json(&w.j, *at);
+			fw_json_end(&w.j);
+		}
+		fw_json_end(&w.j);
+		options_json(&w.j, cli_global_options);
+		settings_json(&w.j);
+	}
+	cli_object_end(&w, c);
 }
 
 static int help_run(struct cli *c)
 {
-	const struct cli_command *k;
+	const char *topic = c->arg_n ? c->arg[0] : NULL;
+	bool settings = topic && strcmp(topic, "settings") == 0;
+	const struct cli_command *k = topic ? cli_command_find(topic) : NULL;
 
-	if (cli_flag(c, "complete")) {
-		complete(c, c->arg_n ? c->arg[0] : NULL);
-		return CLI_OK;
-	}
-	if (!c->arg_n) {
-		general_help(c);
-		return CLI_OK;
-	}
-	if (strcmp(c->arg[0], "settings") == 0) {
+	if (cli_flag(c, "complete-line"))
+		cli_complete_line(c);
+	else if (c->arg_n > 1)
+		return cli_usage(c, "'%.60s' is one argument too many", c->arg[1]);
+	else if (cli_flag(c, "complete"))
+		cli_complete_words(c, topic);
+	else if (topic && !settings && !k)
+		return cli_command_unknown(c, topic);
+	else if (cli_flag(c, "sample-config"))
+		cli_sample(c);
+	else if (cli_flag(c, "json"))
+		help_json(c, k, settings);
+	else if (settings)
 		settings_help(c);
-		return CLI_OK;
-	}
-	k = cli_command_find(c->arg[0]);
-	if (!k)
-		return cli_command_unknown(c, c->arg[0]);
-	command_help(c, k);
+	else if (k)
+		command_help(c, k);
+	else
+		general_help(c);
 	return CLI_OK;
 }
 
 static const struct cli_option HELP_OPTION[] = {
 	{"complete", NULL, "words and their meanings, for shell completions"},
+	{"complete-line", NULL, "what may follow in a command line, its words behind --; the last one is being written"},
+	{"sample-config", NULL, "a configuration file with every setting in a comment"},
+	{"json", NULL, "an object: commands, options, settings"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_help = {
-	.name = "help", .args = "[COMMAND | settings]", .summary = "help, also for one command or on the settings",
-	.examples = "  feedwheel help import\n  feedwheel help settings\n",
-	.option = HELP_OPTION, .max_args = 1, .flags = CLI_NO_CONFIG, .run = help_run,
+	.name = "help", .args = "[COMMAND|settings]", .summary = "help, also for one command or on the settings",
+	.examples = "  feedwheel help import\n  feedwheel help settings\n  feedwheel help --sample-config > feedwheel.conf.new\n",
+	.option = HELP_OPTION, .max_args = -1, .flags = CLI_NO_CONFIG, .run = help_run,
 };

@@ -157,6 +157,24 @@ static int read_all(struct import *im, struct fw_str text)
 	return 0;
 }
 
+static void print_json(struct import *im, size_t existed)
+{
+	struct cli_json w;
+
+	cli_object_begin(&w, im->c);
+	fw_json_int(&w.j, "added", (int64_t)(im->n - existed));
+	fw_json_int(&w.j, "existed", (int64_t)existed);
+	fw_json_int(&w.j, "refused", (int64_t)im->refused);
+	fw_json_int(&w.j, "repaired", (int64_t)im->repaired);
+	fw_json_array(&w.j, "feeds");
+	for (size_t i = 0; i < im->n && !cli_gone(im->c); i++) {
+		cli_added_json(&w.j, &im->feed[i]);
+		cli_json_flush(&w, im->c);
+	}
+	fw_json_end(&w.j);
+	cli_object_end(&w, im->c);
+}
+
 static int store_all(struct import *im)
 {
 	struct cli *c = im->c;
@@ -173,8 +191,11 @@ static int store_all(struct import *im)
 		existed += im->feed[i].existed;
 	if (im->shown > SHOWN_MAX)
 		(void)cli_fail(c, CLI_SOME, "%s: and %zu more like these", im->name, im->shown - SHOWN_MAX);
-	cli_out(c, "%s: %s added, %s subscribed already, %s refused\n", im->name, cli_number(x, (int64_t)(im->n - existed)),
-		cli_number(y, (int64_t)existed), cli_number(z, (int64_t)im->refused));
+	if (cli_flag(c, "json"))
+		print_json(im, existed);
+	else
+		cli_out(c, "%s: %s added, %s subscribed already, %s refused\n", im->name, cli_number(x, (int64_t)(im->n - existed)),
+			cli_number(y, (int64_t)existed), cli_number(z, (int64_t)im->refused));
 	return im->refused ? CLI_SOME : CLI_OK;
 }
 
@@ -195,7 +216,8 @@ static int import_run(struct cli *c)
 }
 
 static const struct cli_option OPTION[] = {
-	{"folder", "NAME", "put everything into this folder"},
+	{"folder", "FOLDER", "put everything into this folder"},
+	{"json", NULL, "an object: how many, and the feeds"},
 	{NULL, NULL, NULL},
 };
 

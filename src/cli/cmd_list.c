@@ -36,7 +36,7 @@ static void row(struct list *l, const struct fw_feed *f)
 	const char *style, *state = cli_feed_state(f, &style);
 	bool has_title = f->user_title.len || f->title.len;
 
-	(void)fw_snprintf(id, sizeof(id), "#%lld", (long long)f->id);
+	(void)fw_snprintf(id, sizeof(id), "%lld", (long long)f->id);
 	cell(l, CLI_DIM, id);
 	cell(l, style, state);
 	if (l->failing) {
@@ -54,25 +54,29 @@ static void row(struct list *l, const struct fw_feed *f)
 
 #define STACKED_COLUMNS 120
 
+#define REASON_COLUMN 16
+
 /* The reason whole, the address under it: both are there to be read, not to be guessed from their first words. */
 static void failing_text(struct list *l, const struct fw_feed *f)
 {
 	struct cli *c = l->out.c;
 	const char *style, *state = cli_feed_state(f, &style);
 	char id[FW_RFC3339_MAX], text[FW_RFC3339_MAX];
+	struct fw_buf b = FW_BUF_INIT(0);
 
-	(void)fw_snprintf(id, sizeof(id), "#%lld", (long long)f->id);
-	cli_out(c, "%5s  ", id);
-	cli_paint(&c->out, c->term.out_colour, style, fw_str(state));
-	cli_out(c, "%*s", (int)FW_MAX(9 - (int)strlen(state), 2), "");
-	cli_out_safe(c, cli_feed_error(f));
-	cli_out(c, "\n%16s", "");
-	cli_out_safe(c, f->url);
+	(void)fw_snprintf(id, sizeof(id), "%lld", (long long)f->id);
+	fw_buf_addf(&b, "%5s  ", id);
+	cli_paint(&b, c->term.out_colour, style, fw_str(state));
+	fw_buf_addf(&b, "%*s", (int)FW_MAX(9 - (int)strlen(state), 2), "");
+	cli_fit(&b, &c->term, cli_feed_error(f), 0);
+	fw_buf_addf(&b, "\n%*s", REASON_COLUMN, "");
+	cli_fit(&b, &c->term, f->url, 0);
 	if (f->fail_n > 1)
-		cli_out(c, "  %s", cli_count(text, f->fail_n, "time", "times"));
+		fw_buf_addf(&b, "  %s", cli_count(text, f->fail_n, "time", "times"));
 	if (cli_feed_is_asked(f))
-		cli_out(c, "  next %s", due(c, f, text));
-	cli_out(c, "\n");
+		fw_buf_addf(&b, "  next %s", due(c, f, text));
+	cli_out_lines(c, fw_buf_str(&b), REASON_COLUMN);
+	fw_buf_finish(&b);
 }
 
 static int take(void *ctx, const struct fw_feed *f)
@@ -81,8 +85,8 @@ static int take(void *ctx, const struct fw_feed *f)
 
 	l->out.n++;
 	if (l->out.as_json) {
-		fw_feed_json(&l->out.json.j, NULL, f);
-		cli_json_flush(&l->out.json, l->out.c);
+		fw_feed_json(cli_list_item(&l->out), NULL, f);
+		cli_list_item_end(&l->out);
 	} else if (l->stacked) {
 		failing_text(l, f);
 	} else {
@@ -131,13 +135,13 @@ static int list_run(struct cli *c)
 }
 
 static const struct cli_option OPTION[] = {
-	{"folder", "NAME", "only this folder"},
+	{"folder", "FOLDER", "only this folder"},
 	{"match", "TEXT", "only feeds with TEXT in their URL or title"},
-	{"status", "STATUS", "only active, paused, gone or quarantined ones"},
+	{"status", "STATUS", "only active, paused, gone or quarantined ones", "active paused gone quarantined"},
 	{"failing", NULL, "only feeds whose last visit failed, with the reason"},
 	{"by-due", NULL, "by due time instead of age"},
 	{"limit", "N", "at most N"},
-	{"json", NULL, "an array of objects"},
+	CLI_LIST_OPTIONS,
 	{NULL, NULL, NULL},
 };
 

@@ -42,6 +42,7 @@ static const struct cli_option OPTION[] = {
 	{"content-type", "VALUE", "the HTTP header it came with"},
 	{"url", "URL", "where it came from: the base of relative addresses"},
 	{"raw", NULL, "leave HTML as it is in the document"},
+	{"json", NULL, "the same: it is JSON anyway"},
 	{NULL, NULL, NULL},
 };
 

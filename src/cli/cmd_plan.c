@@ -30,7 +30,7 @@ static const char *name(struct cli *c, int64_t feed_id, struct fw_feed *feed)
 	char *text;
 
 	if (fw_store_feed_find(c->store, feed_id, FW_STR_NONE, &c->arena, feed, &err))
-		return fw_arena_printf(&c->arena, "#%lld", (long long)feed_id);
+		return fw_arena_printf(&c->arena, "feed %lld", (long long)feed_id);
 	text = fw_arena_printf(&c->arena, "%.*s", FW_STR_ARG(feed->url));
 	return text ? cli_shown(c, text) : "";
 }

@@ -24,13 +24,32 @@ static int push_failed(struct cli *c, const char *path, const struct fw_err *err
 		err->rc == FW_ELIMIT && strstr(err->text, "max_bytes") ? ": --max-body-bytes SIZE raises it" : "");
 }
 
-static void tell(struct cli *c, const struct fw_delivered *d)
+/* As POST /v1/feeds/{id}/entries answers, without the repairs. */
+static void tell_json(struct cli *c, int64_t feed_id, const struct fw_delivered *d)
+{
+	struct cli_json w;
+
+	cli_object_begin(&w, c);
+	fw_json_int(&w.j, "feed", feed_id);
+	fw_json_int(&w.j, "entries", (int64_t)d->entry_n);
+	fw_json_int(&w.j, "new", d->visit.new_n);
+	fw_json_int(&w.j, "changed", d->visit.changed_n);
+	fw_json_int(&w.j, "known", (int64_t)d->known_n);
+	fw_json_int(&w.j, "repeated", (int64_t)d->repeat_n);
+	fw_visit_json(&w.j, "visit", &d->visit);
+	cli_object_end(&w, c);
+}
+
+static void tell(struct cli *c, int64_t feed_id, const struct fw_delivered *d)
 {
 	char all[FW_RFC3339_MAX], new[FW_RFC3339_MAX], changed[FW_RFC3339_MAX], known[FW_RFC3339_MAX];
 
-	cli_out(c, "%s: %s, %s changed, %s known\n", cli_count(all, (int64_t)d->entry_n, "entry", "entries"),
-		cli_count(new, d->visit.new_n, "new", "new"), cli_number(changed, d->visit.changed_n),
-		cli_number(known, (int64_t)(d->known_n + d->repeat_n)));
+	if (cli_flag(c, "json"))
+		tell_json(c, feed_id, d);
+	else
+		cli_out(c, "%s: %s, %s changed, %s known\n", cli_count(all, (int64_t)d->entry_n, "entry", "entries"),
+			cli_count(new, d->visit.new_n, "new", "new"), cli_number(changed, d->visit.changed_n),
+			cli_number(known, (int64_t)(d->known_n + d->repeat_n)));
 	if (!d->entry_n)
 		cli_note(c, "the document holds no entries");
 }
@@ -55,7 +74,7 @@ static int push_run(struct cli *c)
 	if (fw_deliver(c->store, c->config, &in, PATIENCE_MS, &got, &err))
 		rc = push_failed(c, path, &err);
 	else
-		tell(c, &got);
+		tell(c, feed.id, &got);
 out:
 	fw_buf_finish(&text);
 	return rc;
@@ -63,13 +82,14 @@ out:
 
 static const struct cli_option OPTION[] = {
 	{"content-type", "TYPE", "what it is, where the name does not tell: application/x-ndjson"},
+	{"json", NULL, "an object: how many are new, changed and known"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_push = {
 	.name = "push", .args = "FEED FILE", .summary = "put entries from a file into a feed, as if they had been fetched",
-	.about = "FILE is JSON Feed, Atom or RSS, or one JSON Feed item a line (.ndjson, .jsonl); - is standard input. An entry that the feed\n"
+	.about = CLI_FEED_WORDS "FILE is JSON Feed, Atom or RSS, or one JSON Feed item a line (.ndjson, .jsonl); - is standard input. An entry that the feed\n"
 		"has already is not stored again. When and how the feed is fetched stays as it is. A server takes the same: feedwheel(1), HTTP.\n",
-	.examples = "  feedwheel push '#12' archive.xml\n  generate | feedwheel push --content-type application/x-ndjson example.org -\n",
+	.examples = "  feedwheel push 12 archive.xml\n  generate | feedwheel push --content-type application/x-ndjson example.org -\n",
 	.option = OPTION, .min_args = 2, .max_args = 2, .run = push_run,
 };

@@ -1,13 +1,33 @@
 /* SPDX-License-Identifier: ISC */
-/* remove URL...: unsubscribe; the feed's entries go too. */
+/* remove FEED...: unsubscribe; the feed's entries go too. */
 #include "cli/cli.h"
 #include "base/banned.h"
+
+static void removed(struct cli_list *l, const struct fw_feed *f)
+{
+	char n[FW_RFC3339_MAX];
+
+	if (l->as_json) {
+		struct fw_json *j = cli_list_item(l);
+
+		fw_json_object(j, NULL);
+		fw_json_int(j, "id", f->id);
+		fw_json_str(j, "url", f->url);
+		fw_json_int(j, "entries", f->entry_n);
+		fw_json_end(j);
+		cli_list_item_end(l);
+		return;
+	}
+	cli_out(l->c, "removed ");
+	cli_out_safe(l->c, f->url);
+	cli_out(l->c, " and its %s\n", cli_count(n, f->entry_n, "entry", "entries"));
+}
 
 static int remove_run(struct cli *c)
 {
 	struct fw_feed *feed = fw_arena_calloc(&c->arena, (size_t)c->arg_n, sizeof(*feed));
 	struct fw_err err = {0};
-	char n[FW_RFC3339_MAX];
+	struct cli_list l;
 	int rc;
 
 	if (!feed)
@@ -18,22 +38,27 @@ static int remove_run(struct cli *c)
 		rc = cli_feed(c, c->arg[i], true, &feed[i]);
 	if (rc)
 		return rc;
+	cli_list_begin(&l, c, NULL, 0);
 	for (int i = 0; i < c->arg_n; i++) {
 		rc = fw_store_unsubscribe(c->store, feed[i].id, &err);
 		if (rc == FW_ENOTFOUND) /* named twice, or somebody else was faster: it is gone all the same */
 			continue;
 		if (rc)
-			return cli_store_failed(c, &err);
-		cli_out(c, "removed ");
-		cli_out_safe(c, feed[i].url);
-		cli_out(c, " and its %s\n", cli_count(n, feed[i].entry_n, "entry", "entries"));
+			break;
+		removed(&l, &feed[i]);
 	}
-	return CLI_OK;
+	cli_list_end(&l);
+	return rc && rc != FW_ENOTFOUND ? cli_store_failed(c, &err) : CLI_OK;
 }
 
+static const struct cli_option OPTION[] = {
+	CLI_LIST_OPTIONS,
+	{NULL, NULL, NULL},
+};
+
 const struct cli_command cli_remove = {
-	.name = "remove", .args = "URL...", .summary = "unsubscribe from feeds and forget their entries",
-	.about = "A feed is named by its whole URL or its number (#12). To stop asking without forgetting: 'feedwheel pause'.\n",
-	.examples = "  feedwheel remove https://example.org/feed.xml\n  feedwheel remove '#12'\n",
-	.min_args = 1, .max_args = -1, .run = remove_run,
+	.name = "remove", .args = "FEED...", .summary = "unsubscribe from feeds and forget their entries",
+	.about = "FEED is a feed's number (12) or its whole URL. To stop asking without forgetting: 'feedwheel pause'.\n",
+	.examples = "  feedwheel remove https://example.org/feed.xml\n  feedwheel remove 12\n",
+	.option = OPTION, .min_args = 1, .max_args = -1, .flags = CLI_EXACT_FEED, .run = remove_run,
 };

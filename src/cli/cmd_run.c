@@ -72,7 +72,7 @@ static void course_text(struct cli *c, const struct fw_run_course *p)
 		return;
 	cli_out(c, "time     ");
 	if (p->predicted_us)
-		cli_out(c, "predicted %s, took %s (%+lld %%); ", fw_duration_text(a, p->predicted_us / 1000), fw_duration_text(b, p->took_us / 1000),
+		cli_out(c, "predicted %s, took %s (%+lld %%) until the last was read; ", fw_duration_text(a, p->predicted_us / 1000), fw_duration_text(b, p->took_us / 1000),
 			(long long)percent_off(p));
 	bound_text(c, p);
 }
@@ -108,6 +108,7 @@ static void summary_text(struct cli *c, const struct session *r, const struct fw
 	if (s->total > 0 && (uint64_t)s->total > s->done)
 		cli_out(c, "left     %s due and not visited by this run\n",
 			cli_count(a, s->total - (int64_t)s->done, "feed was", "feeds were"));
+	cli_out_wrap(c, sizeof("done    "));
 }
 
 static void course_json(struct fw_json *j, const struct fw_run_course *p)
@@ -134,7 +135,7 @@ static void course_json(struct fw_json *j, const struct fw_run_course *p)
 static void summary_json(struct cli *c, const struct session *r, const struct fw_run_stats *s)
 {
 	const struct { const char *name; int64_t v; } MEMBER[] = {
-		{"run", s->run_id}, {"elapsed_ms", s->elapsed_ms}, {"feeds", (int64_t)s->done}, {"read", (int64_t)s->ok},
+		{"elapsed_ms", s->elapsed_ms}, {"feeds", (int64_t)s->done}, {"read", (int64_t)s->ok},
 		{"unchanged", (int64_t)s->not_modified}, {"failed", (int64_t)s->failed}, {"stale", (int64_t)s->stale},
 		{"new_entries", (int64_t)s->new_entries}, {"changed_entries", (int64_t)s->changed_entries},
 		{"wire_bytes", (int64_t)s->wire_bytes}, {"body_bytes", (int64_t)s->body_bytes},
@@ -143,8 +144,9 @@ static void summary_json(struct cli *c, const struct session *r, const struct fw
 	};
 	struct cli_json w;
 
-	cli_json_begin(&w, true);
-	fw_json_object(&w.j, NULL);
+	cli_object_begin(&w, c);
+	fw_json_int(&w.j, "run", s->run_id);
+	fw_json_time(&w.j, "began", s->run_id);
 	for (size_t i = 0; i < FW_N(MEMBER); i++)
 		fw_json_int(&w.j, MEMBER[i].name, MEMBER[i].v);
 	fw_json_object(&w.j, "failures");
@@ -155,12 +157,22 @@ static void summary_json(struct cli *c, const struct session *r, const struct fw
 	fw_json_end(&w.j);
 	if (s->course.bound_us)
 		course_json(&w.j, &s->course);
-	fw_json_end(&w.j);
-	cli_json_end(&w, c);
+	cli_object_end(&w, c);
+}
+
+/* Nothing is due: when is the next one? */
+static void idle_note(struct cli *c, const struct fw_store_stats *s, const char *remedy)
+{
+	char ago[FW_RFC3339_MAX], stamp[FW_RFC3339_MAX];
+
+	if (s->next_due_ms == FW_NO_DATE || s->next_due_ms <= c->now_ms)
+		cli_note(c, "nothing is due%s", remedy);
+	else
+		cli_note(c, "nothing is due; the next feed is due %s (%s)%s", cli_ago(c, ago, s->next_due_ms), cli_stamp(stamp, s->next_due_ms), remedy);
 }
 
 /* Before anything is forked: the store is there, and there is something to do. Afterwards it is closed again. */
-static int look_first(struct cli *c, bool *idle)
+static int look_first(struct cli *c, struct fw_store_stats *out)
 {
 	struct fw_store_stats stats;
 	struct fw_control newest;
@@ -181,7 +193,9 @@ static int look_first(struct cli *c, bool *idle)
 		return cli_fail(c, CLI_SOME, "this store's workers are paused, so nothing was fetched: 'feedwheel resume --all' lets them go on");
 	if (newest.paused)
 		cli_note(c, "this store's workers are paused: 'feedwheel resume --all' lets them go on");
-	*idle = stats.due_n == 0;
+	*out = stats;
+	if (stats.feed_n && !stats.due_n && !once && !newest.paused)
+		idle_note(c, &stats, "");
 	if (!stats.feed_n)
 		cli_note(c, "no feeds yet: 'feedwheel add URL' or 'feedwheel import FILE' subscribes");
 	fw_store_close(c->store);
@@ -221,13 +235,15 @@ static int run_run(struct cli *c)
 {
 	struct session r = {0};
 	struct fw_run_stats stats = {0};
-	struct fw_run_options o = {.once = cli_flag(c, "once"), .progress = progress, .reload = reload, .anew = cli_anew(), .ctx = &r};
+	struct fw_run_options o = {.once = cli_flag(c, "once"), .progress = progress, .reload = reload, .notify = true,
+		.anew = cli_anew(), .ctx = &r};
 	struct fw_err err = {0};
-	bool idle = false;
+	struct fw_store_stats before = {.due_n = 1}; /* of a store that is away nothing is known */
 	int rc;
 
 	keep_hangups();
-	rc = look_first(c, &idle);
+	fw_run_opening();
+	rc = look_first(c, &before);
 	if (rc)
 		return rc;
 	if (c->config->listen && !o.once) {
@@ -251,8 +267,8 @@ static int run_run(struct cli *c)
 		return rc;
 	if (cli_flag(c, "json"))
 		summary_json(c, &r, &stats);
-	else if (idle && !stats.done)
-		cli_note(c, "nothing is due: 'feedwheel list --by-due' shows what comes next");
+	else if (!before.due_n && !stats.done)
+		idle_note(c, &before, ": 'feedwheel list --by-due' shows what comes next");
 	else
 		summary_text(c, &r, &stats);
 	return o.once && stats.failed ? CLI_SOME : CLI_OK;

@@ -14,7 +14,7 @@ static int listen_fd = -1; /* of this process and its children: a server that is
 static char listen_text[16] = "-1";
 static const char *const ANEW[] = {"feedwheel", CLI_CHILD, listen_text, NULL};
 
-int cli_serve_body(void *ctx, const struct fw_config *config, const struct fw_meter *meter, int parent_fd, struct fw_err *err)
+int cli_serve_body(void *ctx, const struct fw_config *config, struct fw_meter *meter, int parent_fd, struct fw_err *err)
 {
 	(void)ctx;
 	return fw_serve(config, meter, listen_fd, parent_fd, err);
@@ -61,9 +61,22 @@ static int reload(void *ctx, struct fw_config **out, struct fw_err *err)
 	return cli_config_read(ctx, out, err);
 }
 
+static void summary_json(struct cli *c, const struct fw_run_stats *s)
+{
+	struct cli_json w;
+
+	cli_object_begin(&w, c);
+	fw_json_time(&w.j, "began", s->run_id);
+	fw_json_int(&w.j, "elapsed_ms", s->elapsed_ms);
+	fw_json_int(&w.j, "restarts", (int64_t)s->restarts);
+	fw_json_int(&w.j, "cpu_ms", s->cpu_ms);
+	fw_json_int(&w.j, "max_rss_bytes", s->max_rss_bytes);
+	cli_object_end(&w, c);
+}
+
 static int serve_run(struct cli *c)
 {
-	struct fw_run_options o = {.reload = reload, .serve = cli_serve_body, .serve_only = true, .anew = cli_anew(), .ctx = c};
+	struct fw_run_options o = {.reload = reload, .serve = cli_serve_body, .serve_only = true, .notify = true, .anew = cli_anew(), .ctx = c};
 	struct fw_run_stats stats;
 	struct fw_err err = {0};
 	int rc;
@@ -77,13 +90,22 @@ static int serve_run(struct cli *c)
 	rc = fw_sandbox_enter(c->config, FW_SANDBOX_MASTER, &err);
 	rc = rc ? rc : fw_run(c->config, &o, &stats, &err);
 	cli_serve_close(c);
-	return rc ? cli_store_failed(c, &err) : CLI_OK;
+	if (rc)
+		return cli_store_failed(c, &err);
+	if (cli_flag(c, "json"))
+		summary_json(c, &stats);
+	return CLI_OK;
 }
+
+static const struct cli_option OPTION[] = {
+	{"json", NULL, "a summary at the end, as an object"},
+	{NULL, NULL, NULL},
+};
 
 const struct cli_command cli_serve = {
 	.name = "serve", .args = "", .summary = "answer HTTP: take pushes, show what is stored",
 	.about = "Listens where the setting 'listen' says, until SIGTERM or ^C; then what was accepted is stored.\n"
 		"'feedwheel run --listen ADDRESS:PORT' does the same beside the workers.\n",
 	.examples = "  feedwheel serve --listen 127.0.0.1:8080\n  feedwheel serve --listen unix:/run/feedwheel.sock --spill-dir /var/spool/feedwheel\n",
-	.run = serve_run,
+	.option = OPTION, .run = serve_run,
 };

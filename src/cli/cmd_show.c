@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* show URL: one feed, all that is known, and its last visits. */
+/* show FEED: one feed, all that is known, and its last visits. */
 #include "cli/cli.h"
 #include "feedwheel/websub.h"
 #include "base/banned.h"
@@ -10,22 +10,14 @@ struct visits {
 	struct fw_json *j;
 };
 
-static void line(struct cli *c, const char *name, struct fw_str value)
-{
-	if (!value.len)
-		return;
-	cli_out(c, "  %-10s ", name);
-	cli_out_safe(c, value);
-	cli_out(c, "\n");
-}
-
 static void when(struct cli *c, const char *name, int64_t at_ms, struct fw_str more)
 {
-	char stamp[FW_RFC3339_MAX], ago[FW_RFC3339_MAX];
+	char text[2 * FW_RFC3339_MAX];
 
 	if (at_ms == 0)
 		return;
-	cli_out(c, "  %-10s %s (%s)%s", name, cli_stamp(stamp, at_ms), cli_ago(c, ago, at_ms), more.len ? ": " : "");
+	cli_label(c, name);
+	cli_out(c, "%s%s", cli_when(c, text, at_ms), more.len ? ": " : "");
 	cli_out_safe(c, more);
 	cli_out(c, "\n");
 }
@@ -38,8 +30,8 @@ static void hub_print(struct cli *c, const struct fw_feed *f)
 	if (fw_websub_get(c->store, f->id, &c->arena, &w, NULL))
 		return;
 	if (!f->hub.len)
-		line(c, "cloud", w.hub);
-	line(c, "push", fw_str(cli_websub_words(c, &w)));
+		cli_line(c, "cloud", w.hub);
+	cli_line(c, "push", fw_str(cli_websub_words(c, &w)));
 }
 
 /* What it has brought of what it may a day, if that is much. */
@@ -48,7 +40,7 @@ static void quota_print(struct cli *c, const struct fw_feed *f)
 	struct fw_buf words = FW_BUF_INIT(0);
 
 	if (cli_quota_words(c, f->id, &words))
-		line(c, "its day", fw_buf_str(&words));
+		cli_line(c, "its day", fw_buf_str(&words));
 	fw_buf_finish(&words);
 }
 
@@ -60,17 +52,18 @@ static void feed_print(struct cli *c, const struct fw_feed *f)
 
 	cli_fit(&title, &c->term, cli_feed_title(f), 0);
 	cli_paint(&c->out, c->term.out_colour, CLI_BOLD, fw_buf_str(&title));
-	cli_out(c, "\n  %-10s ", "state");
+	cli_out(c, "\n");
+	cli_label(c, "state");
 	cli_paint(&c->out, c->term.out_colour, style, fw_str(state));
 	cli_out(c, "\n");
-	line(c, "url", f->url);
-	line(c, "home page", f->home_page_url);
-	line(c, "about", f->description);
-	line(c, "folder", f->folder);
+	cli_line(c, "url", f->url);
+	cli_line(c, "home page", f->home_page_url);
+	cli_line(c, "about", f->description);
+	cli_line(c, "folder", f->folder);
 	if (f->format != FW_FORMAT_NONE)
-		line(c, "format", fw_str(fw_format_name(f->format)));
-	line(c, "language", f->language);
-	line(c, "entries", fw_str(cli_number(n, f->entry_n)));
+		cli_line(c, "format", fw_str(fw_format_name(f->format)));
+	cli_line(c, "language", f->language);
+	cli_line(c, "entries", fw_str(cli_number(n, f->entry_n)));
 	when(c, "subscribed", f->created_ms, FW_STR_NONE);
 	when(c, "visited", f->last_visit_ms, f->last_visit_ms ? fw_str(fw_visit_kind_name(f->last_kind)) : FW_STR_NONE);
 	when(c, "last good", f->last_ok_ms, FW_STR_NONE);
@@ -78,20 +71,22 @@ static void feed_print(struct cli *c, const struct fw_feed *f)
 	if (cli_feed_is_asked(f))
 		when(c, "due", f->due_at_ms <= FW_DUE_FIRST ? c->now_ms : f->due_at_ms, f->why);
 	if (f->interval_ms)
-		line(c, "interval", fw_str(fw_duration_text(n, f->interval_ms)));
+		cli_line(c, "interval", fw_str(fw_duration_text(n, f->interval_ms)));
 	if (f->fail_n || f->status == FW_FEED_GONE || f->status == FW_FEED_QUARANTINED) {
-		line(c, "failures", fw_str(cli_number(n, f->fail_n)));
-		line(c, "error", cli_feed_error(f));
-		line(c, "remedy", fw_str(cli_feed_remedy(c, f)));
+		cli_line(c, "failures", fw_str(cli_number(n, f->fail_n)));
+		cli_line(c, "error", cli_feed_error(f));
+		cli_out_wrap(c, CLI_LABEL_COLUMNS);
+		cli_line(c, "remedy", fw_str(cli_feed_remedy(c, f)));
+		cli_flush(c); /* not wrapped: it is there to be copied */
 	}
-	line(c, "moving to", f->redirect_url);
-	line(c, "etag", f->etag);
-	line(c, "modified", f->last_modified);
-	line(c, "hub", f->hub);
+	cli_line(c, fw_feed_is_named(f) ? "names" : "moving to", f->redirect_url);
+	cli_line(c, "etag", f->etag);
+	cli_line(c, "modified", f->last_modified);
+	cli_line(c, "hub", f->hub);
 	hub_print(c, f);
 	quota_print(c, f);
 	if (f->username.len)
-		line(c, "login", FW_STR("name and password are kept"));
+		cli_line(c, "login", FW_STR("name and password are kept"));
 	when(c, "lent until", f->lease_until_ms, FW_STR_NONE);
 	fw_buf_finish(&title);
 }
@@ -131,6 +126,7 @@ static int show_text(struct cli *c, const struct fw_feed *f, const struct fw_vis
 	int rc;
 
 	feed_print(c, f);
+	cli_out_wrap(c, CLI_LABEL_COLUMNS);
 	cli_out(c, "\n");
 	cli_table_init(&table, c, COLUMN, FW_N(COLUMN));
 	rc = fw_store_visit_list(c->store, q, visit_take, &s, &err);
@@ -183,8 +179,8 @@ static const struct cli_option OPTION[] = {
 };
 
 const struct cli_command cli_show = {
-	.name = "show", .args = "URL", .summary = "show one feed and its last visits",
-	.about = "The feed is named by its URL, its number (#12), or a part of URL or title that no other has.\n",
-	.examples = "  feedwheel show example.org\n  feedwheel show '#12' --json\n",
+	.name = "show", .args = "FEED", .summary = "show one feed and its last visits",
+	.about = CLI_FEED_WORDS,
+	.examples = "  feedwheel show example.org\n  feedwheel show 12 --json\n",
 	.option = OPTION, .min_args = 1, .max_args = 1, .run = show_run,
 };

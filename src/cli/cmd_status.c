@@ -128,7 +128,10 @@ static int status_text(struct cli *c, const struct fw_store_stats *s, bool pause
 		if (STATE[i].n)
 			cli_out(c, ", %s %s", cli_number(a, STATE[i].n), STATE[i].name);
 	}
-	cli_out(c, "\nentries  %s from %s\nnext     ", cli_number(a, s->entry_n), cli_count(b, s->visit_n, "visit", "visits"));
+	cli_out(c, "\nentries  %s from %s", cli_number(a, s->entry_n), cli_count(b, s->visit_n, "visit", "visits"));
+	if (s->unindexed_n)
+		cli_out(c, "; a search does not see %s yet", cli_number(a, s->unindexed_n));
+	cli_out(c, "\nnext     ");
 	if (s->next_due_ms == FW_NO_DATE)
 		cli_out(c, "nothing is on the wheel\n");
 	else if (s->due_n || s->next_due_ms <= c->now_ms)
@@ -142,6 +145,7 @@ static int status_text(struct cli *c, const struct fw_store_stats *s, bool pause
 	if (off->n)
 		cli_out(c, "network  seems to be down for %s since %s: no host answers; no feed is charged with it\n",
 			cli_count(a, off->n, "worker", "workers"), cli_stamp(b, off->since_ms));
+	cli_out_wrap(c, sizeof("store   "));
 	cli_table_init(&table, c, COLUMN, FW_N(COLUMN));
 	rc = fw_store_beat_list(c->store, c->now_ms - CLI_WORKER_MS, worker_row, &w, &err);
 	if (!rc && w.n)

@@ -5,6 +5,7 @@
 
 int cli_tell_all(struct cli *c, enum fw_control_kind kind, const char *to_do, const char *later)
 {
+	struct cli_json w;
 	struct fw_err err = {0};
 	size_t workers;
 	int rc = cli_workers(c, c->store, &workers);
@@ -13,10 +14,15 @@ int cli_tell_all(struct cli *c, enum fw_control_kind kind, const char *to_do, co
 		return rc;
 	if (fw_store_control_put(c->store, kind, c->now_ms, &err))
 		return cli_store_failed(c, &err);
-	if (workers)
+	if (cli_as_json(c)) {
+		cli_object_begin(&w, c);
+		fw_json_int(&w.j, "workers_told", (int64_t)workers);
+		cli_object_end(&w, c);
+	} else if (workers) {
 		cli_out(c, "told %zu worker%s to %s%s\n", workers, workers == 1 ? "" : "s", to_do, later);
-	else
+	} else {
 		cli_out(c, "nobody is working on this store%s\n", later);
+	}
 	return CLI_OK;
 }
 
@@ -33,6 +39,7 @@ static int stop_run(struct cli *c)
 
 static const struct cli_option OPTION[] = {
 	{"all", NULL, "on every machine that works on this store"},
+	{"json", NULL, "an object"},
 	{NULL, NULL, NULL},
 };
 

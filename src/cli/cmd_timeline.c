@@ -60,21 +60,22 @@ static int run_count(void *ctx, const struct fw_visit *v)
 
 static void runs_json(struct cli *c, const struct runs *r)
 {
-	struct cli_json w;
+	struct cli_list l;
 
-	cli_json_begin(&w, true);
-	fw_json_array(&w.j, NULL);
+	cli_list_begin(&l, c, NULL, 0);
 	for (size_t i = 0; i < r->n; i++) {
-		fw_json_object(&w.j, NULL);
-		fw_json_int(&w.j, "run", r->run[i].id);
-		fw_json_time(&w.j, "began", r->run[i].from_ms);
-		fw_json_int(&w.j, "elapsed_ms", r->run[i].until_ms - r->run[i].from_ms);
-		fw_json_int(&w.j, "fetches", (int64_t)r->run[i].n);
-		fw_json_int(&w.j, "failed", (int64_t)r->run[i].failed_n);
-		fw_json_end(&w.j);
+		struct fw_json *j = cli_list_item(&l);
+
+		fw_json_object(j, NULL);
+		fw_json_int(j, "run", r->run[i].id);
+		fw_json_time(j, "began", r->run[i].from_ms);
+		fw_json_int(j, "elapsed_ms", r->run[i].until_ms - r->run[i].from_ms);
+		fw_json_int(j, "fetches", (int64_t)r->run[i].n);
+		fw_json_int(j, "failed", (int64_t)r->run[i].failed_n);
+		fw_json_end(j);
+		cli_list_item_end(&l);
 	}
-	fw_json_end(&w.j);
-	cli_json_end(&w, c);
+	cli_list_end(&l);
 }
 
 static void runs_table(struct cli *c, const struct runs *r)
@@ -95,6 +96,20 @@ static void runs_table(struct cli *c, const struct runs *r)
 	cli_table_end(&t);
 }
 
+/* A run that has ended knows when it began and how long it took, what lies before its first request and behind its last included. */
+static int run_whole(void *ctx, int64_t run_id, const struct fw_run_course *kept)
+{
+	struct runs *r = ctx;
+
+	for (size_t i = 0; i < r->n && kept->elapsed_us > 0; i++) {
+		if (r->run[i].id == run_id) {
+			r->run[i].from_ms = run_id;
+			r->run[i].until_ms = run_id + kept->elapsed_us / 1000;
+		}
+	}
+	return 0;
+}
+
 static int list(struct cli *c)
 {
 	struct fw_visit_query q = {.limit = LIST_VISITS};
@@ -102,11 +117,15 @@ static int list(struct cli *c)
 	struct fw_err err = {0};
 	int rc = fw_store_visit_list(c->store, &q, run_count, &r, &err);
 
+	if (!rc && r.n)
+		rc = fw_run_list(c->store, run_whole, &r, &err);
+	if (rc == FW_EUNSUP) /* a store without records */
+		rc = 0;
 	if (rc == FW_ENOMEM)
 		rc = cli_fail(c, CLI_SOME, "out of memory");
 	else if (rc)
 		rc = cli_store_failed(c, &err);
-	else if (cli_flag(c, "json"))
+	else if (cli_as_json(c))
 		runs_json(c, &r);
 	else if (!r.n)
 		cli_note(c, "no run was kept: 'feedwheel run --once' makes one");
@@ -160,21 +179,57 @@ static int put(struct cli *c, const char *path, const struct fw_buf *b)
 	return CLI_SOME;
 }
 
+/* What the picture's headline and legend tell; path: where it is, or NULL. */
+static void tell_json(struct cli *c, const struct timeline *t, const char *path)
+{
+	const struct { const char *name; int64_t us; } BOUND[] = {
+		{"bound_ms", t->bound_us}, {"bound_slots_ms", t->slots_us}, {"bound_longest_ms", t->longest_us}, {"bound_host_ms", t->chain_us},
+	};
+	struct cli_json w;
+
+	cli_object_begin(&w, c);
+	fw_json_int(&w.j, "run", t->run_id);
+	fw_json_time(&w.j, "began", t->started_ms);
+	fw_json_int(&w.j, "elapsed_ms", t->total_us / 1000);
+	fw_json_int(&w.j, "fetches", (int64_t)t->n);
+	fw_json_int(&w.j, "failed", (int64_t)t->failed_n);
+	if (t->order.len)
+		fw_json_str(&w.j, "order", t->order);
+	if (t->slots)
+		fw_json_int(&w.j, "slots", t->slots);
+	fw_json_int(&w.j, "slots_used", t->lane_n);
+	if (t->predicted_us)
+		fw_json_int(&w.j, "predicted_ms", t->predicted_us / 1000);
+	fw_json_int(&w.j, "sum_ms", t->sum_us / 1000);
+	for (size_t i = 0; i < FW_N(BOUND); i++)
+		fw_json_int(&w.j, BOUND[i].name, BOUND[i].us / 1000);
+	if (t->chain_host.len) {
+		fw_json_str(&w.j, "bound_host", t->chain_host);
+		fw_json_int(&w.j, "bound_host_feeds", (int64_t)t->chain_n);
+	}
+	fw_json_double(&w.j, "idle", t->idle);
+	fw_json_cstr(&w.j, "verdict", t->verdict);
+	fw_json_cstr(&w.j, "file", path);
+	cli_object_end(&w, c);
+}
+
 static int draw(struct cli *c, struct timeline *t, const char *path, bool html)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
 	char n[FW_RFC3339_MAX];
 	int rc = timeline_judge(t);
 
-	if (!rc)
+	if (!rc && path)
 		(html ? timeline_html : timeline_svg)(t, &b);
 	rc = rc ? rc : b.rc;
 	if (rc)
 		rc = cli_fail(c, CLI_SOME, "out of memory for a picture of %zu fetches", t->n);
-	else
+	else if (path)
 		rc = put(c, path, &b);
 	fw_buf_finish(&b);
-	if (!rc && strcmp(path, "-") != 0)
+	if (!rc && cli_as_json(c))
+		tell_json(c, t, path);
+	else if (!rc && path && strcmp(path, "-") != 0)
 		cli_note(c, "%s: %s. %s", path, cli_count(n, (int64_t)t->n, "fetch", "fetches"), t->verdict);
 	return rc;
 }
@@ -207,6 +262,8 @@ static void recall(struct cli *c, struct timeline *t)
 	t->endless = rc == FW_ENOTFOUND;
 	if (rc)
 		return;
+	t->elapsed_us = FW_MAX(kept.elapsed_us, 0);
+	t->read_us = kept.took_us;
 	t->order = fw_str(kept.order);
 	t->slots = (uint32_t)FW_MIN(FW_MAX(kept.slots, 0), 100000);
 	t->batch = (uint32_t)FW_MIN(FW_MAX(kept.batch, 0), INT64_C(1000000000));
@@ -260,12 +317,12 @@ static int timeline_run(struct cli *c)
 	bool html = fw_str_ends(name, FW_STR(".html")) || fw_str_ends(name, FW_STR(".htm"));
 	int rc;
 
-	if (!path && !cli_flag(c, "list"))
+	if (!path && !cli_flag(c, "list") && !cli_as_json(c))
 		return cli_usage(c, "where to? -o run.html, or run.svg");
 	if (path && !html && !fw_str_ends(name, FW_STR(".svg")) && !fw_str_eq(name, FW_STR("-")))
 		return cli_usage(c, "'%.200s': a picture is .html (zoom, words under the pointer) or .svg", path);
-	if (cli_flag(c, "json") && !cli_flag(c, "list"))
-		return cli_usage(c, "--json is for --list");
+	if (cli_as_json(c) && fw_str_eq(name, FW_STR("-")))
+		return cli_usage(c, "the picture and the JSON cannot both go to standard output: -o FILE, or no -o");
 	rc = cli_store(c, FW_STORE_READ);
 	if (rc)
 		return rc;
@@ -277,7 +334,8 @@ static const struct cli_option OPTION[] = {
 	{"run", "ID", "which run (default: the newest)"},
 	{"last", "TIME", "only what began in the last TIME (10m)"},
 	{"list", NULL, "the runs whose visits are kept, newest first"},
-	{"json", NULL, "with --list: an array"},
+	{"json", NULL, "an object: what held the run up; with --list an array of objects"},
+	{"jsonl", NULL, "one JSON object a line"},
 	{NULL, NULL, NULL},
 };
 

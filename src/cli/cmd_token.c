@@ -36,6 +36,61 @@ static int end_of(struct cli *c, int64_t *until_ms)
 	return 0;
 }
 
+/* To which feeds and properties it is bound; nothing when it is not. */
+static void bound_show(struct fw_json *j, const struct fw_token *t)
+{
+	struct fw_str rest = t->bound;
+	struct fw_token_bound to;
+
+	if (t->broken || !t->bound.p)
+		return;
+	fw_json_array(j, "feeds");
+	while (fw_token_bound_next(&rest, &to, NULL)) {
+		if (to.feed_id)
+			fw_json_int(j, NULL, to.feed_id);
+	}
+	fw_json_end(j);
+	fw_json_array(j, "properties");
+	for (rest = t->bound; fw_token_bound_next(&rest, &to, NULL);) {
+		if (to.property.p)
+			fw_json_str(j, NULL, to.property);
+	}
+	fw_json_end(j);
+}
+
+/* What is true of a token as long as it is there. */
+static void members(struct fw_json *j, const struct fw_token *t)
+{
+	fw_json_str(j, "name", t->name);
+	fw_json_array(j, "scopes");
+	for (unsigned bit = FW_SCOPE_PUSH; bit <= FW_SCOPE_ADMIN && !t->broken; bit <<= 1) {
+		char scope[FW_TOKEN_SCOPES_MAX];
+
+		fw_token_scopes_show(t->scopes & bit, scope);
+		if (t->scopes & bit)
+			fw_json_cstr(j, NULL, scope);
+	}
+	fw_json_end(j);
+	bound_show(j, t);
+	fw_json_time(j, "made", t->at_ms);
+	if (t->until_ms != FW_NO_DATE)
+		fw_json_time(j, "until", t->until_ms);
+}
+
+/* `add` and `remove` tell of one token: what members it has, and, new, its text. */
+static void one_json(struct cli *c, const struct fw_token *t, const char *text)
+{
+	struct cli_json w;
+
+	cli_object_begin(&w, c);
+	if (text)
+		members(&w.j, t);
+	else
+		fw_json_str(&w.j, "name", t->name);
+	fw_json_cstr(&w.j, "token", text);
+	cli_object_end(&w, c);
+}
+
 static int count(void *ctx, const struct fw_token *t)
 {
 	(void)t;
@@ -92,10 +147,14 @@ static int add(struct cli *c)
 	if (!rc && fw_token_add(c->store, fw_str(c->arg[1]), scopes, bound.len ? fw_buf_str(&bound) : FW_STR_NONE, c->now_ms, until_ms, text,
 	    &err))
 		rc = failed(c, &err);
+	if (!rc && cli_as_json(c))
+		one_json(c, &(struct fw_token){.name = fw_str(c->arg[1]), .scopes = scopes, .bound = bound.len ? fw_buf_str(&bound) : FW_STR_NONE,
+			.at_ms = c->now_ms, .until_ms = until_ms}, text);
+	else if (!rc)
+		cli_out(c, "%s\n", text);
 	fw_buf_finish(&bound);
 	if (rc)
 		return rc;
-	cli_out(c, "%s\n", text);
 	cli_note(c, "this is shown once; " NOTE);
 	if (!fw_token_list(c->store, false, count, &n, &err) && n == 1)
 		cli_note(c, "it is the first one: nobody may push, read or administrate without a token any more, also on the"
@@ -115,7 +174,10 @@ static int take_away(struct cli *c)
 		return rc;
 	if (fw_token_remove(c->store, fw_str(c->arg[1]), &err))
 		return failed(c, &err);
-	cli_out(c, "removed token %s\n", c->arg[1]);
+	if (cli_as_json(c))
+		one_json(c, &(struct fw_token){.name = fw_str(c->arg[1])}, NULL);
+	else
+		cli_out(c, "removed token %s\n", c->arg[1]);
 	cli_note(c, NOTE);
 	return CLI_OK;
 }
@@ -144,52 +206,17 @@ static void row(struct cli_list *l, const struct fw_token *t)
 		t->until_ms == FW_NO_DATE ? FW_STR("forever") : fw_str(cli_stamp(until, t->until_ms)));
 }
 
-/* To which feeds and properties it is bound; nothing when it is not. */
-static void bound_show(struct fw_json *j, const struct fw_token *t)
-{
-	struct fw_str rest = t->bound;
-	struct fw_token_bound to;
-
-	if (t->broken || !t->bound.p)
-		return;
-	fw_json_array(j, "feeds");
-	while (fw_token_bound_next(&rest, &to, NULL)) {
-		if (to.feed_id)
-			fw_json_int(j, NULL, to.feed_id);
-	}
-	fw_json_end(j);
-	fw_json_array(j, "properties");
-	for (rest = t->bound; fw_token_bound_next(&rest, &to, NULL);) {
-		if (to.property.p)
-			fw_json_str(j, NULL, to.property);
-	}
-	fw_json_end(j);
-}
-
 static void object(struct cli_list *l, const struct fw_token *t)
 {
-	struct fw_json *j = &l->json.j;
+	struct fw_json *j = cli_list_item(l);
 
 	fw_json_object(j, NULL);
-	fw_json_str(j, "name", t->name);
-	fw_json_array(j, "scopes");
-	for (unsigned bit = FW_SCOPE_PUSH; bit <= FW_SCOPE_ADMIN && !t->broken; bit <<= 1) {
-		char scope[FW_TOKEN_SCOPES_MAX];
-
-		fw_token_scopes_show(t->scopes & bit, scope);
-		if (t->scopes & bit)
-			fw_json_cstr(j, NULL, scope);
-	}
-	fw_json_end(j);
-	bound_show(j, t);
-	fw_json_int(j, "made_ms", t->at_ms);
+	members(j, t);
 	if (t->used_ms)
-		fw_json_int(j, "used_ms", t->used_ms);
-	if (t->until_ms != FW_NO_DATE)
-		fw_json_int(j, "until_ms", t->until_ms);
+		fw_json_time(j, "used", t->used_ms);
 	fw_json_bool(j, "good", !t->broken && !is_over(l->c, t));
 	fw_json_end(j);
-	cli_json_flush(&l->json, l->c);
+	cli_list_item_end(l);
 }
 
 static int take(void *ctx, const struct fw_token *t)
@@ -237,12 +264,13 @@ static int token_run(struct cli *c)
 }
 
 static const struct cli_option OPTION[] = {
-	{"scope", "SCOPES", "add: what it may do: push, read, admin, or several with commas between"},
+	{"scope", "SCOPES", "add: what it may do: push, read, admin, or several with commas between", "push read admin"},
 	{"feed", "FEED", "add: it may push entries into this feed (number or URL), and no others; several: once for each"},
 	{"property", "NAME", "add: it may push events of this property, and no others; several: once for each"},
 	{"days", "N", "add: it is refused after N days"},
 	{"until", "TIME", "add: it is refused from TIME on (2030-12-31)"},
-	{"json", NULL, "list: an array of objects"},
+	{"json", NULL, "an object; list: an array of objects"},
+	{"jsonl", NULL, "one JSON object a line"},
 	{NULL, NULL, NULL},
 };
 
@@ -254,5 +282,5 @@ const struct cli_command cli_token = {
 	.examples = "  feedwheel token add website --scope push\n  feedwheel token add blog --scope push --feed 12\n"
 		"  feedwheel token add backup --scope read --days 90\n"
 		"  feedwheel token list\n  feedwheel token remove website\n",
-	.option = OPTION, .min_args = 1, .max_args = 2, .run = token_run,
+	.option = OPTION, .min_args = 1, .max_args = 2, .flags = CLI_EXACT_FEED, .run = token_run,
 };

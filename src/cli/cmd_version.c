@@ -7,6 +7,49 @@
 #include "feedwheel/serve.h"
 #include "base/banned.h"
 
+/* What the libraries say of themselves, such as "libcurl/7.88.1 OpenSSL/3.0.19 ..., c-ares 1.18.1, ...". */
+static void libraries_json(struct fw_json *j, struct fw_str line)
+{
+	while (line.len) {
+		const char *end = fw_str_find(line, FW_STR(", "));
+		struct fw_str one = fw_str_sub(line, 0, end ? (size_t)(end - line.p) : line.len);
+
+		fw_json_str(j, NULL, one);
+		line = fw_str_sub(line, one.len + (end ? 2 : 0), line.len);
+	}
+}
+
+/* text: the libraries on a line; those of stores and sandbox have one of their own, with a word before it. */
+static void version_json(struct cli *c, struct fw_str text, const char *server)
+{
+	const struct fw_store_driver *d;
+	const char *name;
+	struct cli_json w;
+
+	cli_object_begin(&w, c);
+	fw_json_cstr(&w.j, "version", fw_version());
+	fw_json_array(&w.j, "libraries");
+	libraries_json(&w.j, fw_str_split(text, '\n', &text));
+	while (text.p) {
+		struct fw_str line = fw_str_split(text, '\n', &text), library;
+
+		if (fw_str_eq(fw_str_split(line, ' ', &library), FW_STR("seccomp:")) && !fw_str_eq(library, FW_STR("not built in")))
+			fw_json_str(&w.j, NULL, library);
+	}
+	fw_json_cstr(&w.j, NULL, server);
+	fw_json_end(&w.j);
+	fw_json_array(&w.j, "stores");
+	for (size_t i = 0; (d = fw_store_driver_at(i)); i++)
+		fw_json_cstr(&w.j, NULL, d->name);
+	fw_json_end(&w.j);
+	fw_json_array(&w.j, "stores_absent");
+	for (size_t i = 0; (name = fw_store_absent_at(i)); i++)
+		fw_json_cstr(&w.j, NULL, name);
+	fw_json_end(&w.j);
+	fw_json_bool(&w.j, "server", server != NULL);
+	cli_object_end(&w, c);
+}
+
 static int version_run(struct cli *c)
 {
 	const char *server = fw_serve_library();
@@ -17,13 +60,20 @@ static int version_run(struct cli *c)
 	if (!f)
 		return cli_fail(c, CLI_SOME, "%s", strerror(errno));
 	fw_library_versions(f);
-	if (fclose(f) == 0)
+	if (fclose(f) == 0 && cli_flag(c, "json"))
+		version_json(c, fw_str(text), server);
+	else if (text)
 		cli_out(c, "feedwheel %s\n%sserver: %s\n", fw_version(), text, server ? server : "not built in");
 	free(text);
 	return CLI_OK;
 }
 
+static const struct cli_option OPTION[] = {
+	{"json", NULL, "an object"},
+	{NULL, NULL, NULL},
+};
+
 const struct cli_command cli_version = {
 	.name = "version", .args = "", .summary = "versions of feedwheel and the libraries in use",
-	.examples = "  feedwheel version\n", .flags = CLI_NO_CONFIG, .run = version_run,
+	.examples = "  feedwheel version\n", .option = OPTION, .flags = CLI_NO_CONFIG, .run = version_run,
 };

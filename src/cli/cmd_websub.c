@@ -5,7 +5,7 @@
 #include "base/banned.h"
 
 static const struct cli_column COLUMN[] = {
-	{"FEED"}, {"STATE"}, {"HUB", .flex = true}, {"UNTIL", .spare = 2}, {"SENT", .right = true, .spare = 1}, {"NEW", .right = true, .spare = 3},
+	{"FEED", .right = true}, {"STATE"}, {"HUB", .flex = true}, {"UNTIL", .spare = 2}, {"SENT", .right = true, .spare = 1}, {"NEW", .right = true, .spare = 3},
 	{"IGNORED", .right = true, .spare = 4}, {"NOTE", .flex = true},
 };
 
@@ -28,7 +28,7 @@ static void row(struct cli_list *l, const struct fw_websub *w)
 	const char *style, *more = note(l->c, w, words, &style);
 	bool active = w->state == FW_WEBSUB_ACTIVE;
 
-	(void)fw_snprintf(text, sizeof(text), "#%lld", (long long)w->feed_id);
+	(void)fw_snprintf(text, sizeof(text), "%lld", (long long)w->feed_id);
 	cli_table_cell(&l->table, CLI_BOLD, fw_str(text));
 	cli_table_cell(&l->table, active ? CLI_GREEN : w->state == FW_WEBSUB_OFF ? CLI_RED : CLI_YELLOW, fw_str(fw_websub_state_name(w->state)));
 	cli_table_cell(&l->table, NULL, w->hub);
@@ -41,9 +41,9 @@ static void row(struct cli_list *l, const struct fw_websub *w)
 
 static void object(struct cli_list *l, const struct fw_websub *w)
 {
-	const struct { const char *name; int64_t at_ms; } TIME[] = {{"since_ms", w->since_ms}, {"until_ms", w->until_ms}, {"next_ms", w->next_ms},
-		{"distrusted_until_ms", w->distrust_ms}, {"last_ms", w->last_ms}};
-	struct fw_json *j = &l->json.j;
+	const struct { const char *name; int64_t at_ms; } TIME[] = {{"since", w->since_ms}, {"until", w->until_ms}, {"next", w->next_ms},
+		{"distrusted_until", w->distrust_ms}, {"last", w->last_ms}};
+	struct fw_json *j = cli_list_item(l);
 
 	fw_json_object(j, NULL);
 	fw_json_int(j, "feed", w->feed_id);
@@ -54,7 +54,7 @@ static void object(struct cli_list *l, const struct fw_websub *w)
 	fw_json_bool(j, "held", w->held);
 	for (size_t i = 0; i < FW_N(TIME); i++) {
 		if (TIME[i].at_ms)
-			fw_json_int(j, TIME[i].name, TIME[i].at_ms);
+			fw_json_time(j, TIME[i].name, TIME[i].at_ms);
 	}
 	fw_json_int(j, "delivered", w->delivered_n);
 	fw_json_int(j, "new", w->new_n);
@@ -62,7 +62,7 @@ static void object(struct cli_list *l, const struct fw_websub *w)
 	fw_json_int(j, "missed", w->missed_n);
 	fw_json_str(j, "why", w->why);
 	fw_json_end(j);
-	cli_json_flush(&l->json, l->c);
+	cli_list_item_end(l);
 }
 
 static int take(void *ctx, const struct fw_websub *w)
@@ -114,6 +114,7 @@ static int list(struct cli *c)
 
 static int switch_it(struct cli *c, bool on)
 {
+	struct cli_json w;
 	struct fw_err err = {0};
 	struct fw_feed f;
 	int rc;
@@ -126,9 +127,17 @@ static int switch_it(struct cli *c, bool on)
 		return rc;
 	if (fw_websub_switch(c->store, f.id, on, c->now_ms, &err))
 		return cli_store_failed(c, &err);
-	cli_out(c, on ? "asking the hub of " : "leaving the hub of ");
-	cli_out_safe(c, f.url);
-	cli_out(c, "\n");
+	if (cli_as_json(c)) {
+		cli_object_begin(&w, c);
+		fw_json_int(&w.j, "feed", f.id);
+		fw_json_str(&w.j, "url", f.url);
+		fw_json_bool(&w.j, "on", on);
+		cli_object_end(&w, c);
+	} else {
+		cli_out(c, on ? "asking the hub of " : "leaving the hub of ");
+		cli_out_safe(c, f.url);
+		cli_out(c, "\n");
+	}
 	if (on && !f.hub.len)
 		cli_note(c, "so far the feed names no hub (rssCloud is fine)");
 	cli_note(c, "a running server does so within seconds");
@@ -157,12 +166,13 @@ static int websub_run(struct cli *c)
 }
 
 static const struct cli_option OPTION[] = {
-	{"json", NULL, "list: an array of objects"},
+	{"json", NULL, "list: an array of objects; on, off: an object"},
+	{"jsonl", NULL, "one JSON object a line"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_websub = {
-	.name = "websub", .args = "[list|on|off] [URL]", .summary = "feeds whose hub brings what is new",
+	.name = "websub", .args = "[list|on|off] [FEED]", .summary = "feeds whose hub brings what is new",
 	.about = "A server with websub_url subscribes feeds at the hubs that they name (WebSub, rssCloud). 'off' leaves a feed's hub until 'on'.\n",
 	.examples = "  feedwheel websub\n  feedwheel websub off https://example.org/feed.xml\n",
 	.option = OPTION, .min_args = 0, .max_args = 2, .run = websub_run,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
-/* why URL: when the feed is asked next, and for which reasons. */
+/* why FEED: when the feed is asked next, and for which reasons. */
 #include "base/clock.h"
 #include "base/str.h"
 #include "base/url.h"
 #include "cli/cli.h"
 #include "feedwheel/moves.h"
+#include "feedwheel/trust.h"
 #include "feedwheel/websub.h"
 #include "base/banned.h"
 
@@ -81,6 +82,12 @@ static void redirect_print(struct cli *c, const struct fw_feed *f)
 			cli_out(c, "  its last visit was redirected for now (%s): its address is kept\n", cli_count(n, hops, "redirect", "redirects"));
 		return;
 	}
+	if (fw_feed_is_named(f)) {
+		cli_out(c, "  its document names another address as its own since %s: ", cli_stamp(stamp, f->redirect_since_ms));
+		cli_out_safe(c, f->redirect_url);
+		cli_out(c, "\n    that alone does not move it: a permanent redirect there would ('feedwheel add' takes the other)\n");
+		return;
+	}
 	cli_out(c, "  redirected permanently to ");
 	cli_out_safe(c, f->redirect_url);
 	if (!fw_move_find(c->store, f->url, &c->arena, &m, NULL) && m.apart && fw_str_eq(m.to, f->redirect_url))
@@ -91,6 +98,40 @@ static void redirect_print(struct cli *c, const struct fw_feed *f)
 			cli_count(n, f->redirect_n, "visit", "visits"));
 	else
 		cli_out(c, ", where no entry of this feed was found: its address is kept ('feedwheel add' takes the other)\n");
+}
+
+/* ---- 304 ------------------------------------------------------------------------------------------------------------------------ */
+
+static void trust_print(struct cli *c, const struct fw_feed *f)
+{
+	char stamp[FW_RFC3339_MAX], until[FW_RFC3339_MAX], n[FW_RFC3339_MAX];
+	struct fw_trust t;
+
+	if (!fw_trust_of(f, c->now_ms, &t))
+		return;
+	if (t.level < 0)
+		cli_out(c, "  304 (not modified) is not trusted: its server said so on %s while there were new entries", cli_stamp(stamp, t.denied_ms));
+	else if (t.level > 0)
+		cli_out(c, "  304 (not modified) is trusted: the last %s found the document unchanged", cli_count(n, t.level, "check", "checks"));
+	else
+		cli_out(c, "  304 (not modified) was never checked");
+	cli_out(c, "; the next unconditional request, which checks it, is sent from %s on\n", cli_stamp(until, t.until_ms));
+}
+
+static void trust_json(struct fw_json *j, const struct cli *c, const struct fw_feed *f)
+{
+	struct fw_trust t;
+
+	if (!fw_trust_of(f, c->now_ms, &t))
+		return;
+	fw_json_object(j, "not_modified");
+	fw_json_int(j, "trust", t.level);
+	fw_json_time(j, "check_after", t.until_ms);
+	if (t.checked_ms)
+		fw_json_time(j, "checked", t.checked_ms);
+	if (t.denied_ms)
+		fw_json_time(j, "found_wrong", t.denied_ms);
+	fw_json_end(j);
 }
 
 /* ---- a backlog ----------------------------------------------------------------------------------------------------------------- */
@@ -165,8 +206,9 @@ static int why_json(struct cli *c, const struct fw_feed *f)
 	fw_json_int(&w.j, "failures", f->fail_n);
 	if (fw_store_feed_host(f, host, sizeof(host)))
 		fw_json_cstr(&w.j, "host", host);
+	trust_json(&w.j, c, f);
 	if (f->redirect_url.len)
-		fw_json_str(&w.j, "redirect_url", f->redirect_url);
+		fw_json_str(&w.j, fw_feed_is_named(f) ? "named_url" : "redirect_url", f->redirect_url);
 	fw_json_array(&w.j, "moves");
 	rc = fw_move_list(c->store, f->id, move_json, &w.j, &err);
 	fw_json_end(&w.j);
@@ -189,12 +231,57 @@ static void hub_print(struct cli *c, const struct fw_feed *f)
 	cli_out(c, "\n");
 }
 
-static int why_run(struct cli *c)
+#define HANG 4
+
+static int why_text(struct cli *c, const struct fw_feed *f)
 {
 	char stamp[FW_RFC3339_MAX], ago[FW_RFC3339_MAX];
-	const char *remedy;
-	struct fw_feed f = {0};
 	struct fw_err err = {0};
+	const char *remedy;
+
+	cli_out_safe(c, f->url);
+	if (not_asked(f))
+		cli_out(c, "\n  %s\n", not_asked(f));
+	if (f->status == FW_FEED_GONE)
+		cli_out(c, "  asked once again %s (%s)\n", cli_ago(c, ago, f->due_at_ms), cli_stamp(stamp, f->due_at_ms));
+	else if (not_asked(f))
+		return CLI_OK;
+	else if (f->due_at_ms <= FW_DUE_FIRST)
+		cli_out(c, "\n  due now, before all others: somebody asked for it\n");
+	else if (f->due_at_ms <= c->now_ms)
+		cli_out(c, "\n  due now (since %s)\n", cli_stamp(stamp, f->due_at_ms));
+	else
+		cli_out(c, "\n  due %s (%s)\n", cli_ago(c, ago, f->due_at_ms), cli_stamp(stamp, f->due_at_ms));
+	behind_print(c, f);
+	cli_out(c, "  because: ");
+	cli_out_safe(c, f->why.len ? f->why : FW_STR("it is new and was never visited"));
+	cli_out(c, "\n");
+	host_print(c, f);
+	trust_print(c, f);
+	redirect_print(c, f);
+	hub_print(c, f);
+	quota_print(c, f);
+	if (fw_move_list(c->store, f->id, move_print, c, &err))
+		return cli_store_failed(c, &err);
+	if (f->fail_n) {
+		cli_out(c, f->fail_n == 1 ? "  failed once: " : "  failed %u times in a row, lastly: ", f->fail_n);
+		cli_out_safe(c, cli_feed_error(f));
+		cli_out(c, "\n");
+		cli_out_wrap(c, HANG);
+		remedy = cli_feed_remedy(c, f);
+		if (*remedy) {
+			cli_out(c, "  remedy: ");
+			cli_out_safe(c, fw_str(remedy));
+			cli_out(c, "\n");
+			cli_flush(c); /* not wrapped: it is there to be copied */
+		}
+	}
+	return CLI_OK;
+}
+
+static int why_run(struct cli *c)
+{
+	struct fw_feed f = {0};
 	int rc = cli_store(c, FW_STORE_READ);
 
 	if (!rc)
@@ -203,41 +290,9 @@ static int why_run(struct cli *c)
 		return rc;
 	if (cli_flag(c, "json"))
 		return why_json(c, &f);
-	cli_out_safe(c, f.url);
-	if (not_asked(&f))
-		cli_out(c, "\n  %s\n", not_asked(&f));
-	if (f.status == FW_FEED_GONE)
-		cli_out(c, "  asked once again %s (%s)\n", cli_ago(c, ago, f.due_at_ms), cli_stamp(stamp, f.due_at_ms));
-	else if (not_asked(&f))
-		return CLI_OK;
-	else if (f.due_at_ms <= FW_DUE_FIRST)
-		cli_out(c, "\n  due now, before all others: somebody asked for it\n");
-	else if (f.due_at_ms <= c->now_ms)
-		cli_out(c, "\n  due now (since %s)\n", cli_stamp(stamp, f.due_at_ms));
-	else
-		cli_out(c, "\n  due %s (%s)\n", cli_ago(c, ago, f.due_at_ms), cli_stamp(stamp, f.due_at_ms));
-	behind_print(c, &f);
-	cli_out(c, "  because: ");
-	cli_out_safe(c, f.why.len ? f.why : FW_STR("it is new and was never visited"));
-	cli_out(c, "\n");
-	host_print(c, &f);
-	redirect_print(c, &f);
-	hub_print(c, &f);
-	quota_print(c, &f);
-	if (fw_move_list(c->store, f.id, move_print, c, &err))
-		return cli_store_failed(c, &err);
-	if (f.fail_n) {
-		cli_out(c, f.fail_n == 1 ? "  failed once: " : "  failed %u times in a row, lastly: ", f.fail_n);
-		cli_out_safe(c, cli_feed_error(&f));
-		cli_out(c, "\n");
-		remedy = cli_feed_remedy(c, &f);
-		if (*remedy) {
-			cli_out(c, "  remedy: ");
-			cli_out_safe(c, fw_str(remedy));
-			cli_out(c, "\n");
-		}
-	}
-	return CLI_OK;
+	rc = why_text(c, &f);
+	cli_out_wrap(c, HANG);
+	return rc;
 }
 
 static const struct cli_option OPTION[] = {
@@ -246,7 +301,7 @@ static const struct cli_option OPTION[] = {
 };
 
 const struct cli_command cli_why = {
-	.name = "why", .args = "URL", .summary = "say when a feed is asked next, and why then",
+	.name = "why", .args = "FEED", .summary = "say when a feed is asked next, and why then", .about = CLI_FEED_WORDS,
 	.examples = "  feedwheel why https://example.org/feed.xml\n",
 	.option = OPTION, .min_args = 1, .max_args = 1, .run = why_run,
 };

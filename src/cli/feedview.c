@@ -12,6 +12,15 @@ struct fw_str cli_feed_title(const struct fw_feed *f)
 	return f->user_title.len ? f->user_title : f->title.len ? f->title : f->url;
 }
 
+void cli_added_json(struct fw_json *j, const struct fw_feed_new *f)
+{
+	fw_json_object(j, NULL);
+	fw_json_int(j, "id", f->id);
+	fw_json_str(j, "url", f->url);
+	fw_json_bool(j, "existed", f->existed);
+	fw_json_end(j);
+}
+
 /* The part of its day that it has used up; what it may not is in words when something waits. */
 bool cli_quota_words(struct cli *c, int64_t feed_id, struct fw_buf *out)
 {
@@ -117,7 +126,7 @@ const char *cli_feed_remedy(struct cli *c, const struct fw_feed *f)
 	url.len = end ? (size_t)(end - url.p) : url.len;
 	fw_buf_adds(&b, "feedwheel add ");
 	shell_word(&b, url);
-	fw_buf_addf(&b, " && feedwheel remove '#%lld'", (long long)f->id);
+	fw_buf_addf(&b, " && feedwheel remove %lld", (long long)f->id);
 	text = fw_arena_dup(&c->arena, b.p ? b.p : "", b.len);
 	fw_buf_finish(&b);
 	return text ? text : "";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Arguments: feedwheel [options] COMMAND [options] [arguments]. An option is the command's own, a global one, or a setting
- * of the configuration (--host-max 4); "--name value" and "--name=value" are the same, "--" ends the options. A setting that
+ * of the configuration that the command uses (--host-max 4); "--name value" and "--name=value" are the same, "--" ends the options. A setting that
  * is yes or no may stand alone (--relaxed) or be denied (--no-http2).
  */
 #include <assert.h>
@@ -14,7 +14,7 @@
 const struct cli_option cli_global_options[] = {
 	{"store", "URL", "where all is kept: sqlite:PATH, postgres://, mysql://, redis://"},
 	{"config", "FILE", "configuration file instead of the usual ones"},
-	{"color", "WHEN", "auto, always or never"},
+	{"color", "WHEN", "auto, always or never", "auto always never"},
 	{"quiet", NULL, "no remarks on stderr, only errors"},
 	{"verbose", NULL, "log everything"},
 	{"help", NULL, "help, also for one command"},
@@ -28,7 +28,7 @@ struct scan { /* where we are in argv */
 	int at, argc;
 };
 
-static const struct cli_option *find(const struct cli_option *list, struct fw_str name)
+const struct cli_option *cli_option_find(const struct cli_option *list, struct fw_str name)
 {
 	for (; list && list->name; list++) {
 		if (fw_str_eq(fw_str(list->name), name))
@@ -46,25 +46,109 @@ const struct cli_command *cli_command_find(const char *name)
 	return NULL;
 }
 
+/* ---- settings as options ------------------------------------------------------------------------------------------------ */
+
+void cli_dashed(struct fw_buf *out, const char *name)
+{
+	fw_buf_adds(out, "--");
+	for (; *name; name++)
+		fw_buf_addc(out, *name == '_' ? '-' : *name);
+}
+
+bool cli_uses(const struct cli_command *k, const struct fw_setting *s, struct fw_str *option)
+{
+	struct fw_str rest = fw_str(s->commands);
+
+	*option = FW_STR_NONE;
+	if (k->flags & CLI_ALL_SETTINGS)
+		return true;
+	if (!s->commands)
+		return !(k->flags & CLI_NO_CONFIG);
+	while (rest.p) {
+		struct fw_str word = fw_str_split(rest, ' ', &rest);
+
+		if (fw_str_eq(fw_str_split(word, '+', option), fw_str(k->name)))
+			return true;
+	}
+	*option = FW_STR_NONE;
+	return false;
+}
+
+void cli_users(struct fw_buf *out, const struct fw_setting *s)
+{
+	struct fw_str rest = fw_str(s->commands), option;
+	const char *between = "";
+
+	if (!s->commands)
+		fw_buf_adds(out, "every command");
+	while (rest.p) {
+		struct fw_str word = fw_str_split(rest, ' ', &rest), name = fw_str_split(word, '+', &option);
+
+		fw_buf_addf(out, "%s%.*s%s%.*s", between, FW_STR_ARG(name), option.p ? " --" : "", FW_STR_ARG(option));
+		between = rest.p && !memchr(rest.p, ' ', rest.len) ? " and " : ", ";
+	}
+}
+
+static bool is_given(const struct cli *c, struct fw_str name)
+{
+	for (size_t i = 0; i < c->given_n; i++) {
+		if (fw_str_eq(fw_str(c->given[i].option->name), name))
+			return true;
+	}
+	return false;
+}
+
+/* A setting that would mean nothing is refused: whoever gives it believes that it does something. */
+static int setting_check(struct cli *c, const struct fw_setting *s)
+{
+	struct fw_buf name = FW_BUF_INIT(200), users = FW_BUF_INIT(1000);
+	struct fw_str option;
+	int rc = 0;
+
+	cli_dashed(&name, s->name);
+	cli_users(&users, s);
+	if (!cli_uses(c->command, s, &option) || (option.len && !is_given(c, option)))
+		rc = cli_usage(c, "%.*s does nothing here%s%.*s: it is a setting of %.*s; put '%s = ...' into the configuration file, or give it to"
+			" one of these", FW_STR_ARG(fw_buf_str(&name)), option.len ? " without --" : "", FW_STR_ARG(option),
+			FW_STR_ARG(fw_buf_str(&users)), s->name);
+	fw_buf_finish(&name);
+	fw_buf_finish(&users);
+	return rc;
+}
+
+static int settings_check(struct cli *c)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && c->command && !c->help && !c->version && i < c->set_n; i++) {
+		if (!cli_option_find(cli_global_options, fw_str(c->set[i].setting->name)))
+			rc = setting_check(c, c->set[i].setting);
+	}
+	return rc;
+}
+
+/* ---- one after another -------------------------------------------------------------------------------------------------- */
+
 static int option_unknown(struct cli *c, struct fw_str name)
 {
 	struct fw_near near = {.word = name};
 	size_t n;
 	const struct fw_setting *s = fw_config_settings(&n);
 	struct fw_buf dashed = FW_BUF_INIT(200);
+	struct fw_str option;
 	int rc;
 
 	for (const struct cli_option *o = c->command ? c->command->option : NULL; o && o->name; o++)
 		fw_near_offer(&near, o->name);
 	for (const struct cli_option *o = cli_global_options; o->name; o++)
 		fw_near_offer(&near, o->name);
-	for (size_t i = 0; i < n; i++)
-		fw_near_offer(&near, s[i].name);
-	for (const char *p = near.best; p && *p; p++)
-		fw_buf_addc(&dashed, *p == '_' ? '-' : *p);
+	for (size_t i = 0; i < n; i++) {
+		if (!c->command || cli_uses(c->command, &s[i], &option))
+			fw_near_offer(&near, s[i].name);
+	}
+	cli_dashed(&dashed, near.best ? near.best : "");
 	if (near.best)
-		rc = cli_usage(c, "unknown option '--%.*s': did you mean '--%s'?", FW_STR_ARG(fw_str_sub(name, 0, 60)),
-			dashed.p ? dashed.p : near.best);
+		rc = cli_usage(c, "unknown option '--%.*s': did you mean '%.*s'?", FW_STR_ARG(fw_str_sub(name, 0, 60)), FW_STR_ARG(fw_buf_str(&dashed)));
 	else
 		rc = cli_usage(c, "unknown option '--%.*s'", FW_STR_ARG(fw_str_sub(name, 0, 60)));
 	fw_buf_finish(&dashed);
@@ -119,9 +203,10 @@ static int global_option(struct scan *s, const struct cli_option *o, struct fw_s
 	return 0;
 }
 
+/* Of a word behind a setting: is it its value? 1 is not, it may be a feed's number (--relaxed=1 is plain). */
 static bool is_yes_no(const char *word)
 {
-	static const char *const WORD[] = {"yes", "no", "true", "false", "on", "off", "1", "0"};
+	static const char *const WORD[] = {"yes", "no", "true", "false", "on", "off"};
 
 	for (size_t i = 0; i < FW_N(WORD); i++) {
 		if (strcmp(word, WORD[i]) == 0)
@@ -163,7 +248,7 @@ static int long_option(struct scan *s, const char *text)
 {
 	struct fw_str behind, name = fw_str_split(fw_str(text), '=', &behind);
 	struct cli *c = s->c;
-	const struct cli_option *list = c->command ? c->command->option : NULL, *o = find(list, name);
+	const struct cli_option *list = c->command ? c->command->option : NULL, *o = cli_option_find(list, name);
 	int rc;
 
 	if (o) {
@@ -177,20 +262,46 @@ static int long_option(struct scan *s, const char *text)
 		}
 		return rc;
 	}
-	o = find(cli_global_options, name);
+	o = cli_option_find(cli_global_options, name);
 	if (o)
 		return global_option(s, o, behind);
 	return setting_option(s, name, behind, &rc) ? rc : option_unknown(c, name);
 }
 
+const struct cli_synonym cli_synonyms[] = {
+	{"ls", "list"}, {"feeds", "list"}, {"subscriptions", "list"}, {"failing", "list --failing"}, {"errors", "list --failing"},
+	{"folders", "list --folder"}, {"subscribe", "add"}, {"sub", "add"}, {"follow", "add"}, {"new", "add"}, {"discover", "add --check"},
+	{"rm", "remove"}, {"del", "remove"}, {"delete", "remove"}, {"unsubscribe", "remove"}, {"unsub", "remove"}, {"unfollow", "remove"},
+	{"search", "entries --search"}, {"find", "entries --search"}, {"grep", "entries --search"}, {"query", "entries --search"},
+	{"items", "entries"}, {"posts", "entries"}, {"articles", "entries"}, {"news", "entries"}, {"latest", "entries"}, {"unread", "entries"},
+	{"open", "read"}, {"view", "read"}, {"cat", "read"}, {"less", "read"}, {"print", "read"}, {"entry", "read"},
+	{"update", "run --once' or 'fetch-now"}, {"refresh", "run --once' or 'fetch-now"}, {"reload", "run --once' or 'fetch-now"},
+	{"sync", "run --once"}, {"pull", "run --once"}, {"crawl", "run"}, {"poll", "fetch-now"}, {"get", "fetch"}, {"download", "fetch"},
+	{"start", "run"}, {"daemon", "run"}, {"worker", "run"}, {"quit", "stop"}, {"kill", "stop"}, {"shutdown", "stop"},
+	{"server", "serve"}, {"http", "serve"}, {"web", "serve"}, {"disable", "pause"}, {"enable", "resume"}, {"unpause", "resume"},
+	{"info", "show"}, {"feed", "show"}, {"history", "show"}, {"due", "list --by-due' or 'why"}, {"schedule", "list --by-due' or 'why"},
+	{"edit", "set"}, {"rename", "set --title"}, {"move", "set --folder"}, {"stats", "status"}, {"ps", "status"}, {"workers", "status"},
+	{"check", "doctor"}, {"verify", "doctor"}, {"validate", "parse"}, {"opml", "import' or 'export"}, {"backup", "copy"}, {"migrate", "copy"},
+	{"config", "help settings"}, {"settings", "help settings"}, {"man", "help"}, {"usage", "help"}, {"commands", "help"}, {"tokens", "token"},
+	{"hubs", "websub"}, {"forecast", "plan"}, {NULL, NULL},
+};
+
 int cli_command_unknown(struct cli *c, const char *word)
 {
 	struct fw_near near = {.word = fw_str(word)};
+	const char *meant;
 
 	for (const struct cli_command *const *k = cli_commands; *k; k++)
 		fw_near_offer(&near, (*k)->name);
-	if (near.best)
-		return cli_usage(c, "unknown command '%.60s': did you mean '%s'?", word, near.best);
+	for (const struct cli_synonym *s = cli_synonyms; s->word; s++)
+		fw_near_offer(&near, s->word);
+	meant = near.best;
+	for (const struct cli_synonym *s = cli_synonyms; s->word; s++) {
+		if (near.best == s->word)
+			meant = s->meant;
+	}
+	if (meant)
+		return cli_usage(c, "unknown command '%.60s': did you mean '%s'?", word, meant);
 	return cli_usage(c, "unknown command '%.60s'", word);
 }
 
@@ -214,9 +325,9 @@ static int short_option(struct scan *s, const char *word)
 
 	for (size_t i = 0; i < FW_N(SHORT); i++) {
 		if (word[1] == SHORT[i].letter && !word[2])
-			return global_option(s, find(cli_global_options, fw_str(SHORT[i].name)), FW_STR_NONE);
+			return global_option(s, cli_option_find(cli_global_options, fw_str(SHORT[i].name)), FW_STR_NONE);
 	}
-	if (word[1] == 'o' && !word[2] && s->c->command && find(s->c->command->option, FW_STR("output")))
+	if (word[1] == 'o' && !word[2] && s->c->command && cli_option_find(s->c->command->option, FW_STR("output")))
 		return long_option(s, "output");
 	return cli_usage(s->c, "unknown option '%.60s'", word);
 }
@@ -228,9 +339,13 @@ static int count_check(struct cli *c)
 	if (!k || c->help)
 		return 0;
 	if (c->arg_n < k->min_args)
-		return cli_usage(c, "what is missing is %s", k->args);
+		return cli_usage(c, "missing argument: %s%s", k->args,
+			strncmp(k->args, "FEED", 4) == 0 || strcmp(k->args, "ENTRY") == 0 ?
+			"; a number is written 12: an unquoted # begins a comment in the shell" : "");
 	if (k->max_args >= 0 && c->arg_n > k->max_args)
 		return cli_usage(c, "'%.60s' is one argument too many", c->arg[k->max_args]);
+	if (is_given(c, FW_STR("json")) && cli_as_lines(c))
+		return cli_usage(c, "--json or --jsonl, not both");
 	return 0;
 }
 
@@ -296,12 +411,13 @@ int cli_options(struct cli *c, int argc, char **argv)
 		else
 			rc = plain_argument(&s, word);
 	}
+	rc = rc ? rc : settings_check(c);
 	return rc ? rc : count_check(c);
 }
 
 const char *cli_value(const struct cli *c, const char *name)
 {
-	const struct cli_option *o = find(c->command->option, fw_str(name));
+	const struct cli_option *o = cli_option_find(c->command->option, fw_str(name));
 
 	assert(o && o - c->command->option < CLI_OPTION_MAX);
 	return c->value[o - c->command->option];
@@ -309,7 +425,7 @@ const char *cli_value(const struct cli *c, const char *name)
 
 const char *cli_value_next(const struct cli *c, const char *name, size_t *i)
 {
-	const struct cli_option *o = find(c->command->option, fw_str(name));
+	const struct cli_option *o = cli_option_find(c->command->option, fw_str(name));
 
 	while (*i < c->given_n) {
 		const struct cli_given *g = &c->given[(*i)++];
@@ -323,6 +439,16 @@ const char *cli_value_next(const struct cli *c, const char *name, size_t *i)
 bool cli_flag(const struct cli *c, const char *name)
 {
 	return cli_value(c, name) != NULL;
+}
+
+bool cli_as_lines(const struct cli *c)
+{
+	return is_given(c, FW_STR("jsonl"));
+}
+
+bool cli_as_json(const struct cli *c)
+{
+	return is_given(c, FW_STR("json")) || cli_as_lines(c);
 }
 
 bool cli_value_int(struct cli *c, const char *name, int64_t min, int64_t *out)

@@ -49,6 +49,25 @@ void cli_out_safe(struct cli *c, struct fw_str s)
 	cli_out_bytes(c, "", 0);
 }
 
+void cli_out_lines(struct cli *c, struct fw_str lines, size_t hang)
+{
+	while (lines.len) {
+		cli_wrap(&c->out, fw_str_split(lines, '\n', &lines), c->term.out_tty ? (size_t)c->term.width : 0, hang);
+		cli_out_bytes(c, "\n", 1);
+	}
+}
+
+void cli_out_wrap(struct cli *c, size_t hang)
+{
+	struct fw_buf text = c->out;
+
+	c->out = FW_BUF_INIT(0);
+	c->out.rc = text.rc;
+	cli_out_lines(c, fw_buf_str(&text), hang);
+	cli_flush(c);
+	fw_buf_finish(&text);
+}
+
 void cli_out_json(struct cli *c, const char *p, size_t n)
 {
 	size_t from = 0, len;
@@ -60,7 +79,7 @@ void cli_out_json(struct cli *c, const char *p, size_t n)
 		if (cp < 0x7f)
 			continue;
 		cp = fw_utf8_get(p + i, n - i, &len);
-		if (!fw_utf8_is_unsafe(cp) && !cli_eight_bit(&c->term))
+		if (!fw_utf8_is_unsafe(cp) && !cli_ascii(&c->term))
 			continue;
 		cli_out_bytes(c, p + from, i - from);
 		from = i + len;
@@ -76,17 +95,19 @@ void cli_out_json(struct cli *c, const char *p, size_t n)
 
 static FW_PRINTF(3, 0) void say(struct cli *c, const char *style, const char *fmt, va_list ap)
 {
-	struct fw_buf text = FW_BUF_INIT(16 << 10), line = FW_BUF_INIT(64 << 10);
+	struct fw_buf text = FW_BUF_INIT(16 << 10), whole = FW_BUF_INIT(64 << 10), line = FW_BUF_INIT(0);
 
 	cli_flush(c);
 	fw_buf_vaddf(&text, fmt, ap);
-	cli_paint(&line, c->term.err_colour, style, FW_STR("feedwheel:"));
-	fw_buf_addc(&line, ' ');
-	cli_escape(&line, c->term.err_tty && !c->term.utf8, fw_buf_str(&text));
+	cli_paint(&whole, c->term.err_colour, style, FW_STR("feedwheel:"));
+	fw_buf_addc(&whole, ' ');
+	cli_escape(&whole, c->term.err_tty && !c->term.utf8, fw_buf_str(&text));
+	cli_wrap(&line, fw_buf_str(&whole), c->term.err_tty ? (size_t)c->term.width : 0, 2);
 	fw_buf_addc(&line, '\n');
 	/* nobody is left to be told when stderr fails */
 	(void)fw_write_all(STDERR_FILENO, line.p, line.len);
 	fw_buf_finish(&text);
+	fw_buf_finish(&whole);
 	fw_buf_finish(&line);
 }
 
@@ -206,6 +227,33 @@ char *cli_ago(const struct cli *c, char dst[FW_RFC3339_MAX], int64_t at_ms)
 	else
 		(void)fw_snprintf(dst, FW_RFC3339_MAX, "%s ago", fw_duration_text(d, -ms));
 	return dst;
+}
+
+char *cli_when(const struct cli *c, char dst[2 * FW_RFC3339_MAX], int64_t at_ms)
+{
+	char stamp[FW_RFC3339_MAX], ago[FW_RFC3339_MAX];
+
+	cli_stamp(stamp, at_ms);
+	cli_ago(c, ago, at_ms);
+	if (strcmp(stamp, ago) == 0)
+		(void)fw_str_copy(dst, 2 * FW_RFC3339_MAX, fw_str(stamp));
+	else
+		(void)fw_snprintf(dst, 2 * FW_RFC3339_MAX, "%s (%s)", stamp, ago);
+	return dst;
+}
+
+void cli_label(struct cli *c, const char *name)
+{
+	cli_out(c, "  %-*s ", CLI_LABEL_COLUMNS - 3, name);
+}
+
+void cli_line(struct cli *c, const char *name, struct fw_str value)
+{
+	if (!value.len)
+		return;
+	cli_label(c, name);
+	cli_out_safe(c, value);
+	cli_out(c, "\n");
 }
 
 /* ---- tables ----------------------------------------------------------------------------------------------------------------- */
@@ -395,27 +443,53 @@ void cli_json_end(struct cli_json *w, struct cli *c)
 	fw_buf_finish(&w->buf);
 }
 
+struct fw_json *cli_object_begin(struct cli_json *w, const struct cli *c)
+{
+	cli_json_begin(w, !cli_as_lines(c));
+	fw_json_object(&w->j, NULL);
+	return &w->j;
+}
+
+void cli_object_end(struct cli_json *w, struct cli *c)
+{
+	fw_json_end(&w->j);
+	cli_json_end(w, c);
+}
+
 /* ---- lists ------------------------------------------------------------------------------------------------------------------- */
 
 void cli_list_begin(struct cli_list *l, struct cli *c, const struct cli_column *column, size_t n)
 {
-	l->c = c;
-	l->n = 0;
-	l->as_json = cli_flag(c, "json");
-	if (l->as_json) {
+	*l = (struct cli_list){.c = c, .as_json = cli_as_json(c), .as_lines = cli_as_lines(c)};
+	if (!l->as_json && column) {
+		cli_table_init(&l->table, c, column, n);
+	} else if (l->as_json && !l->as_lines) {
 		cli_json_begin(&l->json, true);
 		fw_json_array(&l->json.j, NULL);
-	} else {
-		cli_table_init(&l->table, c, column, n);
 	}
+}
+
+struct fw_json *cli_list_item(struct cli_list *l)
+{
+	if (l->as_lines)
+		cli_json_begin(&l->json, false);
+	return &l->json.j;
+}
+
+void cli_list_item_end(struct cli_list *l)
+{
+	if (l->as_lines)
+		cli_json_end(&l->json, l->c);
+	else
+		cli_json_flush(&l->json, l->c);
 }
 
 void cli_list_end(struct cli_list *l)
 {
-	if (l->as_json) {
+	if (!l->as_json && l->table.c) {
+		cli_table_end(&l->table);
+	} else if (l->as_json && !l->as_lines) {
 		fw_json_end(&l->json.j);
 		cli_json_end(&l->json, l->c);
-	} else {
-		cli_table_end(&l->table);
 	}
 }

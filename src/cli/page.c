@@ -31,6 +31,7 @@ struct page {
 	size_t nest_n, deeper; /* deeper: those there was no room for */
 	struct fw_buf href;   /* of the link that is open */
 	size_t href_out, href_word; /* out->len and word.len where its words began */
+	bool no_address, no_picture; /* words only */
 };
 
 /* ---- lines ------------------------------------------------------------------------------------------------------------- */
@@ -85,7 +86,7 @@ static void word_end(struct page *p)
 
 	if (!p->word.len)
 		return;
-	cli_escape(&safe, cli_eight_bit(p->term), fw_buf_str(&p->word));
+	cli_escape(&safe, cli_ascii(p->term), fw_buf_str(&p->word));
 	width = fw_utf8_width(safe.p ? safe.p : "", safe.len);
 	if (p->column && !p->pre && p->column + 1 + width > p->columns)
 		line_end(p);
@@ -240,7 +241,7 @@ static void link_end(struct page *p)
 {
 	struct fw_str href = fw_buf_str(&p->href), words = FW_STR_NONE, bare;
 
-	if (!href.len)
+	if (!href.len || p->no_address)
 		return;
 	if (p->out->len == p->href_out) /* no more than one word */
 		words = fw_str_sub(fw_buf_str(&p->word), p->href_word, p->word.len);
@@ -259,7 +260,7 @@ static void media(struct page *p, const char *what, struct fw_str tag)
 {
 	struct fw_str alt = attribute(tag, "alt"), src = attribute(tag, "src"), width = attribute(tag, "width");
 
-	if (fw_str_eq(width, FW_STR("1")) || fw_str_eq(width, FW_STR("0"))) /* a counter, not a picture */
+	if (p->no_picture || fw_str_eq(width, FW_STR("1")) || fw_str_eq(width, FW_STR("0"))) /* a counter, not a picture */
 		return;
 	if (!p->pre)
 		word_end(p);
@@ -271,7 +272,7 @@ static void media(struct page *p, const char *what, struct fw_str tag)
 		text(p, alt);
 	}
 	fw_buf_addc(&p->word, ']');
-	if (!src.len)
+	if (!src.len || p->no_address)
 		return;
 	word_end(p);
 	fw_buf_addc(&p->word, '<');
@@ -377,26 +378,49 @@ static void page_end(struct page *p)
 	fw_buf_finish(&p->href);
 }
 
-void cli_page_html(struct fw_buf *out, const struct cli_term *t, struct fw_str html, size_t columns, size_t indent)
+static void html_add(struct page *p, struct fw_str html)
 {
-	struct page p;
-
-	page_begin(&p, out, t, columns, indent);
 	for (size_t at = 0; at < html.len;) {
 		const char *from = html.p + at, *open = memchr(from, '<', html.len - at), *close;
 		size_t n = open ? (size_t)(open - from) : html.len - at;
 
-		text(&p, (struct fw_str){from, n});
+		text(p, (struct fw_str){from, n});
 		at += n;
 		if (!open)
 			break;
 		close = memchr(open, '>', html.len - at);
 		if (!close)
 			break;
-		element(&p, (struct fw_str){open + 1, (size_t)(close - open - 1)});
+		element(p, (struct fw_str){open + 1, (size_t)(close - open - 1)});
 		at = (size_t)(close - html.p) + 1;
 	}
-	page_end(&p);
+	page_end(p);
+}
+
+void cli_page_html(struct fw_buf *out, const struct cli_term *t, struct fw_str html, size_t columns, size_t indent)
+{
+	struct page p;
+
+	page_begin(&p, out, t, columns, indent);
+	html_add(&p, html);
+}
+
+void cli_page_words(struct fw_buf *out, const struct cli_term *t, struct fw_str html, bool pictures)
+{
+	struct fw_buf lines = FW_BUF_INIT(0);
+	struct page p;
+
+	page_begin(&p, &lines, t, SIZE_MAX / 2, 0);
+	p.no_address = true;
+	p.no_picture = !pictures;
+	html_add(&p, html);
+	for (size_t i = 0; i < lines.len; i++) { /* no more than one space in place of what ended lines */
+		if (lines.p[i] != '\n')
+			fw_buf_addc(out, lines.p[i]);
+		else if (i + 1 < lines.len && lines.p[i + 1] != '\n')
+			fw_buf_addc(out, ' ');
+	}
+	fw_buf_finish(&lines);
 }
 
 void cli_page_text(struct fw_buf *out, const struct cli_term *t, struct fw_str s, size_t columns, size_t indent)

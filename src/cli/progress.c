@@ -82,6 +82,7 @@ void cli_progress_line(struct cli_progress *p, const struct fw_run_stats *s, siz
 	double per_s = rate(p, s);
 	size_t left = columns;
 	bool to_go = s->total > 0 && (uint64_t)s->total > s->done;
+	int64_t next_ms = s->next_due_ms > 0 ? s->next_due_ms - fw_now_ms() : 0;
 
 	if (s->total > 0)
 		(void)fw_snprintf(text, sizeof(text), "%s/%s feeds", cli_number(a, (int64_t)s->done), cli_number(b, s->total));
@@ -98,7 +99,12 @@ void cli_progress_line(struct cli_progress *p, const struct fw_run_stats *s, siz
 		eta_text(text, sizeof(text), (double)((uint64_t)s->total - s->done) / per_s);
 		part(line, NULL, false, &left, text);
 	}
-	(void)fw_snprintf(text, sizeof(text), "%s in flight", cli_number(a, s->in_flight));
+	if (!s->in_flight && s->next_due_ms == FW_NO_DATE)
+		(void)fw_snprintf(text, sizeof(text), "nothing to fetch");
+	else if (!s->in_flight && next_ms > 0) /* whole seconds, rounded up: never 0 s before it is due */
+		(void)fw_snprintf(text, sizeof(text), "next in %s", fw_duration_text(a, (next_ms + FW_SECOND_MS - 1) / FW_SECOND_MS * FW_SECOND_MS));
+	else
+		(void)fw_snprintf(text, sizeof(text), "%s in flight", cli_number(a, s->in_flight));
 	part(line, CLI_DIM, t->err_colour, &left, text);
 	if (p->tty && s->total > 0 && left > 10) {
 		struct fw_buf both = FW_BUF_INIT(0);

@@ -139,15 +139,27 @@ static int several(struct cli *c, const char *word, const struct candidates *k)
 	(void)cli_fail(c, CLI_SOME, "%s: more than one feed has that in its URL or title; which one?",
 		cli_shown(c, word));
 	for (size_t i = 0; i < k->n && i < 5; i++)
-		(void)cli_fail(c, CLI_SOME, "  #%lld %.*s", (long long)k->id[i], FW_STR_ARG(k->url[i]));
+		(void)cli_fail(c, CLI_SOME, "  %lld %.*s", (long long)k->id[i], FW_STR_ARG(k->url[i]));
 	return CLI_SOME;
 }
 
-static bool as_number(const char *word, int64_t *id)
+bool cli_is_number(const char *word, int64_t *id)
 {
-	if (word[0] == '#')
-		word++;
-	return fw_is_digit((unsigned char)word[0]) && fw_str_int(fw_str(word), id);
+	const char *digits = word[0] == '#' ? word + 1 : word;
+
+	if (!digits[0] || digits[strspn(digits, "0123456789")])
+		return false;
+	if (!fw_str_int(fw_str(digits), id))
+		*id = INT64_MAX;
+	return true;
+}
+
+static int no_number(struct cli *c, const char *digits, bool exact)
+{
+	digits += digits[0] == '#';
+	if (exact)
+		return cli_fail(c, CLI_SOME, "no feed has the number %.40s ('feedwheel list' shows all)", digits);
+	return cli_fail(c, CLI_SOME, "no feed has the number %.40s ('feedwheel list' shows all; '/%.40s' is a part of an address)", digits, digits);
 }
 
 int cli_feed(struct cli *c, const char *word, bool exact, struct fw_feed *feed)
@@ -157,11 +169,14 @@ int cli_feed(struct cli *c, const char *word, bool exact, struct fw_feed *feed)
 	struct fw_feed_query q = {.status = -1, .match = fw_str(word), .limit = FW_N(k.id)};
 	struct fw_err err = {0};
 	int64_t id = 0;
+	bool number = cli_is_number(word, &id);
 	int rc = FW_ENOTFOUND;
 
-	if (as_number(word, &id) || fw_url_clean(&c->arena, fw_str(word), &url, &user, &pass, NULL) == 0)
+	if (number ? id > 0 : fw_url_clean(&c->arena, fw_str(word), &url, &user, &pass, NULL) == 0)
 		rc = fw_store_feed_find(c->store, id, url, &c->arena, feed, &err);
-	if (rc == FW_ENOTFOUND && !exact && !id) {
+	if (rc == FW_ENOTFOUND && number)
+		return no_number(c, word, exact);
+	if (rc == FW_ENOTFOUND && !exact) {
 		rc = fw_store_feed_list(c->store, &q, candidate, &k, &err);
 		if (rc >= 0 && k.n > 1)
 			return several(c, word, &k);

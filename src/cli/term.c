@@ -58,39 +58,71 @@ void cli_paint(struct fw_buf *b, bool colour, const char *style, struct fw_str t
 		fw_buf_adds(b, "\033[0m");
 }
 
-/* Is one of its bytes a control where each byte is a character? */
-static bool has_c1_byte(const char *p, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (((unsigned char)p[i] & 0xe0) == 0x80)
-			return true;
-	}
-	return false;
-}
-
-void cli_escape(struct fw_buf *b, bool eight_bit, struct fw_str s)
+void cli_escape(struct fw_buf *b, bool ascii, struct fw_str s)
 {
 	size_t from = b->len, to = from, n;
 
 	fw_log_escape(b, s);
-	if (!eight_bit || b->rc)
+	if (!ascii || b->rc)
 		return;
 	for (size_t i = from; i < b->len; i += n) {
 		(void)fw_utf8_get(b->p + i, b->len - i, &n);
-		if (has_c1_byte(b->p + i, n)) {
+		if (n == 1)
+			b->p[to++] = b->p[i];
+		else if (fw_utf8_width(b->p + i, n)) /* else it is a part of the one before */
 			b->p[to++] = '?';
-		} else {
-			memmove(b->p + to, b->p + i, n);
-			to += n;
-		}
 	}
 	if (b->p)
 		b->p[to] = '\0';
 	b->len = to;
 }
 
+static size_t shown_width(struct fw_str s)
+{
+	size_t width = 0, from = 0;
+
+	for (size_t i = 0; i < s.len; i++) {
+		if (s.p[i] != '\033')
+			continue;
+		width += fw_utf8_width(s.p + from, i - from);
+		while (i < s.len && s.p[i] != 'm')
+			i++;
+		from = i + 1;
+	}
+	return width + (from < s.len ? fw_utf8_width(s.p + from, s.len - from) : 0);
+}
+
+void cli_wrap(struct fw_buf *out, struct fw_str line, size_t columns, size_t hang)
+{
+	size_t column = 0, i = 0;
+
+	hang = FW_MIN(hang, columns / 2);
+	while (i < line.len) {
+		size_t from = i, gap, width;
+
+		while (i < line.len && line.p[i] == ' ')
+			i++;
+		gap = i - from;
+		from = i;
+		if (from == line.len)
+			break;
+		while (i < line.len && line.p[i] != ' ')
+			i++;
+		width = shown_width(fw_str_sub(line, from, i));
+		if (columns && column > hang && column + gap + width > columns) {
+			fw_buf_addc(out, '\n');
+			gap = hang;
+			column = 0;
+		}
+		column += gap + width;
+		while (gap--)
+			fw_buf_addc(out, ' ');
+		fw_buf_addstr(out, fw_str_sub(line, from, i));
+	}
+}
+
 /* White space of every kind as one space, then controls escaped. */
-static void flatten(struct fw_buf *b, bool eight_bit, struct fw_str s)
+static void flatten(struct fw_buf *b, bool ascii, struct fw_str s)
 {
 	size_t from = 0;
 
@@ -98,7 +130,7 @@ static void flatten(struct fw_buf *b, bool eight_bit, struct fw_str s)
 	for (size_t i = 0; i <= s.len; i++) {
 		if (i < s.len && !fw_is_space((unsigned char)s.p[i]))
 			continue;
-		cli_escape(b, eight_bit, fw_str_sub(s, from, i));
+		cli_escape(b, ascii, fw_str_sub(s, from, i));
 		while (i < s.len && fw_is_space((unsigned char)s.p[i]))
 			i++;
 		from = i;
@@ -115,7 +147,7 @@ size_t cli_fit(struct fw_buf *b, const struct cli_term *t, struct fw_str s, size
 
 	if (!s.p)
 		s = FW_STR("");
-	flatten(&flat, cli_eight_bit(t), s);
+	flatten(&flat, cli_ascii(t), s);
 	all = fw_buf_str(&flat);
 	width = fw_utf8_width(all.p, all.len);
 	if (columns == 0 || width <= columns) {

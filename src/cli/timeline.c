@@ -2,6 +2,10 @@
 /*
  * Bars from visits, lanes for bars, and the verdict. A visit names the slot it had, but several workers count theirs alike and times
  * are kept in whole milliseconds: a bar that finds its lane taken goes to the next free one.
+ *
+ * Why slots are idle is found by what each visit was doing before its request: it was due later, waited for its host's limits, was not
+ * claimed yet, or was at hand. At any moment the idle slots are put down to those that could have begun soonest: at hand, then due,
+ * then held back by their host. A run whose whole time is known has a beginning without requests, and an end.
  */
 #include <stdlib.h>
 
@@ -12,6 +16,8 @@
 #include "cli/timeline.h"
 #include "base/banned.h"
 
+#define IDLE_TOLD 3     /* reasons at most, */
+#define IDLE_LEAST 0.05 /* and of the slots' time at least */
 #define BLUR_US 20000 /* what rounding, and a machine that is busy between two looks at the clock, make of bars that touch */
 
 void timeline_init(struct timeline *t)
@@ -172,17 +178,182 @@ static int ends(struct timeline *t)
 	qsort(end, t->lane_n, sizeof(*end), timeline_by_us);
 	t->half_us = end[t->lane_n / 2];
 	for (uint32_t i = 0; i < t->lane_n; i++)
-		t->tail_idle_us += t->total_us - end[i];
+		t->tail_idle_us += t->end_us - end[i];
 	free(end);
 	return 0;
 }
+
+/* ---- idle slots ---------------------------------------------------------------------------------------------------------------- */
+
+struct event {
+	int64_t at_us;
+	int kind;   /* enum idle of those that wait; IDLE_N: in a slot */
+	int by;     /* 1, or -1 */
+};
+
+static int by_event(const void *x, const void *y)
+{
+	const struct event *a = x, *b = y;
+
+	return a->at_us < b->at_us ? -1 : a->at_us > b->at_us;
+}
+
+static size_t stay(struct event *e, size_t n, int kind, int64_t from_us, int64_t until_us)
+{
+	if (from_us >= until_us)
+		return n;
+	e[n] = (struct event){from_us, kind, 1};
+	e[n + 1] = (struct event){until_us, kind, -1};
+	return n + 2;
+}
+
+static int by_host(const void *x, const void *y)
+{
+	const struct bar *a = *(struct bar *const *)x, *b = *(struct bar *const *)y;
+	int d = memcmp(a->host.p ? a->host.p : "", b->host.p ? b->host.p : "", FW_MIN(a->host.len, b->host.len));
+
+	if (d || a->host.len != b->host.len)
+		return d ? d : a->host.len < b->host.len ? -1 : 1;
+	return a->from_us < b->from_us ? -1 : a->from_us > b->from_us;
+}
+
+/* The latest ends at a host so far, as many as it may have in flight, falling. */
+static void latest_put(int64_t *latest, size_t *n, size_t max, int64_t end_us)
+{
+	size_t i = FW_MIN(*n, max - 1);
+
+	if (*n == max && latest[max - 1] >= end_us)
+		return;
+	for (; i > 0 && latest[i - 1] < end_us; i--)
+		latest[i] = latest[i - 1];
+	latest[i] = end_us;
+	*n = FW_MIN(*n + 1, max);
+}
+
+/* When each bar's host would have let it begin: order[i] is a bar, at_us[i] the time. */
+static void host_times(const struct timeline *t, struct bar **order, int64_t *at_us, int64_t *latest)
+{
+	size_t max = FW_MIN(t->host_max ? t->host_max : SIZE_MAX, t->n), held = 0;
+
+	qsort(order, t->n, sizeof(struct bar *), by_host);
+	for (size_t i = 0; i < t->n; i++) {
+		bool same = i && fw_str_eq(order[i]->host, order[i - 1]->host);
+
+		if (!same)
+			held = 0;
+		at_us[i] = same && t->host_gap_us ? order[i - 1]->from_us + t->host_gap_us : 0;
+		if (held == max)
+			at_us[i] = FW_MAX(at_us[i], latest[max - 1]);
+		latest_put(latest, &held, max, order[i]->until_us);
+	}
+}
+
+static size_t events(struct timeline *t, struct bar **order, const int64_t *host_us, struct event *e)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		const struct bar *b = order[i];
+		int64_t due_us = FW_MAX(b->from_us - b->visit.lateness_ms * INT64_C(1000), 0);
+		int64_t may_us = FW_MIN(FW_MAX(host_us[i], due_us), b->from_us);
+		int64_t there_us = FW_MIN(FW_MAX(b->from_us - b->visit.queue_us, may_us), b->from_us);
+
+		n = stay(e, n, IDLE_DUE, 0, due_us);
+		n = stay(e, n, IDLE_HOST, due_us, may_us);
+		n = stay(e, n, IDLE_CLAIM, may_us, there_us);
+		n = stay(e, n, IDLE_WORKER, there_us, b->from_us);
+		n = stay(e, n, IDLE_N, b->from_us, b->until_us);
+	}
+	qsort(e, n, sizeof(*e), by_event);
+	return n;
+}
+
+/* So many slots were idle for that time, while these numbers of feeds were in each state. */
+static void put_down(struct timeline *t, int64_t from_us, int64_t us, int64_t idle_n, const int64_t *state)
+{
+	static const enum idle SOONEST[] = {IDLE_WORKER, IDLE_CLAIM, IDLE_HOST};
+
+	if (from_us < t->begin_us) {
+		t->idle_us[IDLE_START] += idle_n * us;
+		return;
+	}
+	for (size_t i = 0; i < FW_N(SOONEST); i++) {
+		int64_t n = FW_MIN(idle_n, state[SOONEST[i]]);
+
+		t->idle_us[SOONEST[i]] += n * us;
+		idle_n -= n;
+	}
+	t->idle_us[state[IDLE_DUE] || t->endless ? IDLE_DUE : IDLE_LEFT] += idle_n * us;
+}
+
+static int idle(struct timeline *t)
+{
+	struct bar **order = calloc(t->n, sizeof(struct bar *));
+	int64_t *host_us = calloc(t->n, sizeof(*host_us)), *latest = calloc(t->n, sizeof(*latest)), state[IDLE_N + 1] = {0};
+	struct event *e = calloc(t->n, 10 * sizeof(*e));
+	int rc = order && host_us && latest && e ? 0 : FW_ENOMEM;
+
+	if (!rc) {
+		size_t n;
+
+		for (size_t i = 0; i < t->n; i++)
+			order[i] = &t->bar[i];
+		host_times(t, order, host_us, latest);
+		n = events(t, order, host_us, e);
+		for (size_t i = 0; i < n; i++) {
+			state[e[i].kind] += e[i].by;
+			if (i + 1 < n && e[i + 1].at_us > e[i].at_us)
+				put_down(t, e[i].at_us, e[i + 1].at_us - e[i].at_us, FW_MAX(t->lane_n - state[IDLE_N], 0), state);
+		}
+		if (n && e[0].at_us > 0)
+			t->idle_us[IDLE_START] += e[0].at_us * t->lane_n;
+		t->idle_us[IDLE_READ] = (FW_MIN(FW_MAX(t->read_us, t->end_us), t->total_us) - t->end_us) * t->lane_n;
+		t->idle_us[IDLE_STORE] = (t->total_us - t->end_us) * t->lane_n - t->idle_us[IDLE_READ];
+	}
+	free(order);
+	free(host_us);
+	free(latest);
+	free(e);
+	return rc;
+}
+
+/* "Slots stood idle for 70 % of the time: due feeds waited to be claimed (40 %), start-up (20 %)." */
+static void idle_words(const struct timeline *t, char *to, size_t room)
+{
+	static const char *const WORDS[IDLE_N] = {
+		[IDLE_START] = "start-up before the first request", [IDLE_WORKER] = "feeds at hand waited for a busy worker",
+		[IDLE_CLAIM] = "due feeds waited to be claimed", [IDLE_HOST] = "limits per host", [IDLE_DUE] = "nothing was due",
+		[IDLE_LEFT] = "no feed was left", [IDLE_READ] = "reading after the last response", [IDLE_STORE] = "storing after the last response",
+	};
+	double all = FW_MAX((double)t->total_us * t->lane_n, 1.0);
+	struct fw_buf b = FW_BUF_INIT(0);
+	bool told[IDLE_N] = {false};
+
+	fw_buf_addf(&b, "Slots stood idle for %.0f %% of the time: ", t->idle * 100);
+	for (int n = 0; n < IDLE_TOLD; n++) {
+		int most = -1;
+
+		for (int i = 0; i < IDLE_N; i++) {
+			if (!told[i] && (most < 0 || t->idle_us[i] > t->idle_us[most]))
+				most = i;
+		}
+		told[most] = true;
+		if (n && (double)t->idle_us[most] < IDLE_LEAST * all)
+			break;
+		fw_buf_addf(&b, "%s%s (%.0f %%)", n ? ", " : "", WORDS[most], (double)t->idle_us[most] * 100 / all);
+	}
+	(void)fw_snprintf(to, room, "%s.", b.p ? b.p : "");
+	fw_buf_finish(&b);
+}
+
+/* ---- the verdict ---------------------------------------------------------------------------------------------------------------- */
 
 static void judge_words(struct timeline *t)
 {
 	char time[FW_RFC3339_MAX], took[FW_RFC3339_MAX];
 	const struct bar *last = &t->bar[t->last];
-	int64_t tail_us = t->total_us - t->half_us, idle_us = t->total_us * t->lane_n - t->sum_us;
-	bool good = t->total_us <= t->bound_us + t->bound_us / 20;
+	int64_t fetching_us = t->end_us - t->begin_us, tail_us = t->end_us - t->half_us, idle_us = fetching_us * t->lane_n - t->sum_us;
+	bool good = fetching_us <= t->bound_us + t->bound_us / 20;
 	char *to = t->verdict, why[40] = "", host[256], limit[60];
 	size_t room = sizeof(t->verdict);
 	struct fw_buf url = FW_BUF_INIT(0);
@@ -198,20 +369,23 @@ static void judge_words(struct timeline *t)
 	(void)fw_duration_text(took, (last->until_us - last->from_us) / 1000);
 	if (t->n == 1)
 		(void)fw_snprintf(to, room, "One fetch, %s.", took);
-	else if (t->bound_us == t->chain_us && t->chain_n > 1 && t->total_us <= t->bound_us + t->bound_us / 5)
+	else if (t->total_us > 2 * fetching_us) /* no order of fetches could change much */
+		idle_words(t, to, room);
+	else if (t->bound_us == t->chain_us && t->chain_n > 1 && fetching_us <= t->bound_us + t->bound_us / 5)
 		(void)fw_snprintf(to, room, "%.200s held it up: %zu fetches from one host, %s, take %s in any order.", host, t->chain_n, limit,
 			fw_duration_text(time, t->chain_us / 1000));
-	else if ((good && t->bound_us == t->longest_us) || (last->until_us - last->from_us) * 4 >= t->total_us * 3)
+	else if ((good && t->bound_us == t->longest_us) || (last->until_us - last->from_us) * 4 >= fetching_us * 3)
 		(void)fw_snprintf(to, room, "One feed held it up: %.200s took %s%s.", url.p ? url.p : "", took, why);
 	else if (good)
 		(void)fw_snprintf(to, room, "Nothing held it up but the work itself: all slots were busy to the end. More slots would be faster.");
 	else if (t->batch)
-		(void)fw_snprintf(to, room, "The batches held it up: %.0f %% of the slots' time went by waiting for the slowest of each.", t->idle * 100);
+		(void)fw_snprintf(to, room, "The batches held it up: %.0f %% of the slots' time went by waiting for the slowest of each.",
+			fetching_us ? (double)idle_us * 100 / ((double)fetching_us * t->lane_n) : 0);
 	else if (!t->endless && t->tail_idle_us > idle_us / 2 && last->from_us <= t->half_us + tail_us / 4)
 		(void)fw_snprintf(to, room, "For the last %s less than half of the slots had work: the last, %.200s, took %s%s.",
 			fw_duration_text(time, tail_us / 1000), url.p ? url.p : "", took, why);
 	else {
-		(void)fw_snprintf(to, room, "Slots stood idle for %.0f %% of the time: nothing was due, or hosts had to be left in peace.", t->idle * 100);
+		idle_words(t, to, room);
 		t->half_us = t->total_us;
 	}
 	fw_buf_finish(&url);
@@ -222,7 +396,7 @@ int timeline_judge(struct timeline *t)
 	int rc;
 
 	qsort(t->bar, t->n, sizeof(*t->bar), by_time);
-	t->started_ms = t->bar[0].visit.at_ms;
+	t->started_ms = t->elapsed_us ? FW_MIN(t->run_id, t->bar[0].visit.at_ms) : t->bar[0].visit.at_ms; /* a run's number is when it began */
 	for (size_t i = 0; i < t->n; i++) {
 		struct bar *b = &t->bar[i];
 
@@ -231,14 +405,17 @@ int timeline_judge(struct timeline *t)
 		t->sum_us += b->until_us - b->from_us;
 		t->longest_us = FW_MAX(t->longest_us, b->until_us - b->from_us);
 		t->failed_n += !fw_visit_succeeded(b->visit.kind);
-		if (b->until_us >= t->total_us) {
-			t->total_us = b->until_us;
+		if (b->until_us >= t->end_us) {
+			t->end_us = b->until_us;
 			t->last = i;
 		}
 	}
+	t->begin_us = t->bar[0].from_us;
+	t->total_us = FW_MAX(t->end_us, t->elapsed_us);
 	rc = lanes(t);
 	rc = rc ? rc : chains(t);
 	rc = rc ? rc : ends(t);
+	rc = rc ? rc : idle(t);
 	if (rc)
 		return rc;
 	t->slots_us = t->sum_us / FW_MAX(FW_MAX(t->lane_n, t->slots), 1u);

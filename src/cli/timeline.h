@@ -12,7 +12,20 @@
 
 enum phase { PHASE_QUEUE, PHASE_DNS, PHASE_CONNECT, PHASE_TLS, PHASE_WAIT, PHASE_BODY, PHASE_PARSE, PHASE_STORE, PHASE_N };
 
-struct bar { /* times in us since the first request of what is drawn */
+/* Why a slot had no fetch. */
+enum idle {
+	IDLE_START,   /* nothing was requested yet */
+	IDLE_WORKER,  /* a feed was at hand, but its worker had no time to begin it */
+	IDLE_CLAIM,   /* ... was due and not claimed yet */
+	IDLE_HOST,    /* ... waited for its host's limits */
+	IDLE_DUE,     /* ... was due later */
+	IDLE_LEFT,    /* there was none left */
+	IDLE_READ,    /* the last response had come, and documents were still to be read, */
+	IDLE_STORE,   /* or to be stored */
+	IDLE_N
+};
+
+struct bar { /* times in us since the picture begins */
 	int64_t from_us, until_us;  /* the request and the answer: as long as it had its slot */
 	int64_t took_us[PHASE_N];
 	struct fw_visit visit;      /* strings in the arena */
@@ -29,9 +42,12 @@ struct timeline {
 	uint32_t slots, host_max, batch;
 	struct fw_str order;
 	int64_t predicted_us, host_gap_us;
+	int64_t read_us;            /* until the last document was read, from the run's beginning */
+	int64_t elapsed_us;         /* of the whole run, as its summary has it: then the picture begins with the run, not with its first request */
 	bool endless;               /* it keeps going, or was killed: what is fetched last holds up nothing */
 	/* found by judging */
 	uint32_t lane_n;            /* up to the last that had a fetch; slots that never had one are not drawn */
+	int64_t begin_us, end_us;   /* first request, last response: what the order of fetches can change lies between */
 	int64_t total_us, sum_us;
 	int64_t bound_us;           /* no order is faster: the largest of these three */
 	int64_t slots_us, longest_us, chain_us;
@@ -42,7 +58,8 @@ struct timeline {
 	int64_t tail_idle_us;       /* what all slots together stood idle after their last */
 	size_t last;                /* the bar that ends last */
 	size_t failed_n;
-	double idle;                /* share of the lanes' time in which nothing was fetched */
+	double idle;                /* share of the lanes' time in which nothing was fetched, */
+	int64_t idle_us[IDLE_N];    /* and why: all lanes together */
 	char verdict[400];          /* what held it up, in words */
 };
 

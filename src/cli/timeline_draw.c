@@ -183,7 +183,7 @@ static void dividers(const struct timeline *t, struct fw_buf *out, int high)
 
 static bool half_worth(const struct timeline *t)
 {
-	return t->half_us < t->total_us - t->total_us / 20;
+	return t->half_us < t->end_us - (t->end_us - t->begin_us) / 20;
 }
 
 static void lanes(const struct timeline *t, struct fw_buf *out, int y)

@@ -19,6 +19,9 @@
 #define ASKS_MAX 20              /* claims in a row that bring nothing */
 #define LOOK_MS (10 * FW_SECOND_MS) /* between two lists of a backlog, at the least */
 #define LOOK_SHARE 20            /* of the store's time all workers' lists of it take no more than one part in so many */
+#define IDLE_LOOK_MS FW_SECOND_MS /* between two looks for what is due next, at the least */
+#define IDLE_LOOK_SHARE 50       /* of the store's time they take no more than one part in so many */
+#define FAR_MS (100 * 366 * FW_DAY_MS)
 #define CREW_MS (15 * FW_SECOND_MS) /* who gave no sign of life for so long works on no backlog */
 #define ONCE_PATIENCE_MS (60 * FW_SECOND_MS) /* a --once does not wait longer than this for hosts that want a pause */
 
@@ -48,6 +51,8 @@ static void lend(struct storer *s, struct lease_batch *b, struct fw_lease *lease
 {
 	b->left = n;
 	s->alive += n;
+	s->idle_look_ms = 0;
+	atomic_store(&s->l->o->shared->next_due_ms, 0);
 	if (extra)
 		s->extra += n;
 	else
@@ -349,6 +354,20 @@ static bool look_due(const struct storer *s, int64_t mono_ms)
 	return !s->l->o->once && s->l->config->backlog_ms && (s->behind || s->backlog) && mono_ms >= s->look_at_ms;
 }
 
+/* Nothing was claimed, and all that was is stored: when is the next feed due? For people who watch: a claim's hint may be too early. */
+static void idle_look(struct storer *s, int64_t now_ms)
+{
+	int64_t began_ms = fw_mono_ms(), n, wake_ms;
+	struct fw_err err;
+
+	if (s->l->o->once || s->l->o->index || s->alive || began_ms < s->idle_look_ms)
+		return;
+	if (fw_store_pending(s->st, now_ms + FAR_MS, &n, &wake_ms, &err))
+		return; /* the next claim fails too, and tells */
+	atomic_store(&s->l->o->shared->next_due_ms, n && wake_ms == FW_NO_DATE ? 0 : wake_ms);
+	s->idle_look_ms = fw_mono_ms() + FW_MAX(IDLE_LOOK_MS, IDLE_LOOK_SHARE * (fw_mono_ms() - began_ms));
+}
+
 /* By due time: what is on no course, or has come since that was made. */
 static void claim_line(struct storer *s, int64_t now_ms)
 {
@@ -367,6 +386,8 @@ static void claim_line(struct storer *s, int64_t now_ms)
 	atomic_store_explicit(&s->l->tail, once && !got.n && !got.deferred_n, memory_order_relaxed);
 	if (!got.n && once && !s->alive)
 		once_check(s, now_ms);
+	else if (!got.n)
+		idle_look(s, now_ms);
 }
 
 void claims_make(struct storer *s, int64_t now_ms)

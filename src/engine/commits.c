@@ -15,6 +15,7 @@
 #include "engine/moves.h"
 #include "engine/settings.h"
 #include "engine/storer.h"
+#include "engine/trust.h"
 #include "engine/websub.h"
 
 /* Back to the loop thread, which empties it. */
@@ -174,6 +175,7 @@ void commits_store(struct storer *s)
 		return;
 	for (size_t i = 0; i < s->n && !rc; i++) {
 		moves_judge(s->st, s->batch[i]);
+		trust_judge(s->st, s->batch[i], fw_now_ms());
 		rc = quota_keep(s, s->batch[i], &err);
 	}
 	rc = rc ? rc : commit_range(s, 0, s->n, &done, &err);

@@ -25,188 +25,197 @@
 #define NO_RANGE 0, 0, NULL
 #define AT(member) offsetof(struct fw_config, member)
 
+/* Which commands use a setting: "run", and "add+check" where it counts with --check only. */
+#define ANY NULL /* each that reads the configuration */
+#define RUN "run"
+#define SERVE "run serve"
+#define FETCH "run serve fetch add+check"
+#define WRITE "add import remove set pause resume events push run serve token websub fetch-now stop"
+#define STORE WRITE " export list show why timeline entries read fetch plan status copy"
+
 static const struct fw_setting SETTING[] = {
 	{"store", FW_TYPE_STRING, "", NO_RANGE,
 		"Where feeds, entries and events are kept: sqlite:PATH, postgres://, mysql://, redis:// (feedwheel-store(7)). "
-		"Unset: sqlite:$XDG_DATA_HOME/feedwheel/feedwheel.db.", AT(store)},
+		"Unset: sqlite:$XDG_DATA_HOME/feedwheel/feedwheel.db.", AT(store), ANY},
 	{"store_file", FW_TYPE_STRING, "", NO_RANGE,
 		"A file whose first line is the store's URL, for one with a password; nobody else may read it. Of store and store_file the last counts.",
-		AT(store_file)},
-	{"workers", FW_TYPE_INT, "0", 0, 1024, NULL, "Worker processes; 0: one for every two processors.", AT(workers)},
-	{"concurrency", FW_TYPE_INT, "250", 1, 20000, NULL, "Transfers in flight in each worker.", AT(concurrency)},
+		AT(store_file), STORE},
+	{"workers", FW_TYPE_INT, "0", 0, 1024, NULL, "Worker processes; 0: one for every two processors.", AT(workers), "run plan"},
+	{"concurrency", FW_TYPE_INT, "250", 1, 20000, NULL, "Transfers in flight in each worker.", AT(concurrency), "run plan"},
 	{"lease_ms", FW_TYPE_DURATION, "5m", 10 * FW_SECOND_MS, DAYS(1), NULL,
-		"How long a feed is lent to a worker; a feed whose worker died is lent again after this time.", AT(lease_ms)},
+		"How long a feed is lent to a worker; a feed whose worker died is lent again after this time.", AT(lease_ms), RUN},
 	{"drain_timeout_ms", FW_TYPE_DURATION, "30s", 0, FW_HOUR_MS, NULL,
-		"How long a graceful stop waits for transfers in flight.", AT(drain_timeout_ms)},
+		"How long a graceful stop waits for transfers in flight.", AT(drain_timeout_ms), SERVE},
 	{"host_max", FW_TYPE_INT, "2", 1, 1000, NULL, "Feeds of one host fetched at the same time, over all workers.",
-		AT(host_max)},
-	{"host_gap_ms", FW_TYPE_DURATION, "1s", 0, FW_HOUR_MS, NULL, "Pause between two requests to one host.", AT(host_gap_ms)},
+		AT(host_max), "run serve plan timeline"},
+	{"host_gap_ms", FW_TYPE_DURATION, "1s", 0, FW_HOUR_MS, NULL, "Pause between two requests to one host.", AT(host_gap_ms), "run serve plan timeline"},
 	{"address_max", FW_TYPE_INT, "0", 0, 20000, NULL,
-		"Transfers of one worker at the same time to one address (IPv4, or an IPv6 /64), whatever hosts are there; 0: no limit.", AT(address_max)},
+		"Transfers of one worker at the same time to one address (IPv4, or an IPv6 /64), whatever hosts are there; 0: no limit.", AT(address_max), SERVE},
 	{"host_key", FW_TYPE_STRING, "domain", 0, 0, "domain host address",
 		"What counts as one host: domain, a name, or a hoster whose customers have names of their own; host, every name; address, what the name "
-		"leads to. The same on all machines.", AT(host_key)},
+		"leads to. The same on all machines.", AT(host_key), "run add+check"},
 	{"hosters", FW_TYPE_STRING, "", NO_RANGE, "Domains whose names are one host each, besides those that are known: \"example.com blogs.example.org\".",
-		AT(hosters)},
+		AT(hosters), "run add+check"},
 	{"order", FW_TYPE_STRING, "host-path", 0, 0, "fifo shortest longest host-path batch-unordered batch-sorted",
 		"The order of a 'run --once': host-path, the host with the most work left first; longest, the longest feed first; shortest; "
-		"fifo, by due time; batch-unordered and batch-sorted wait after each batch until all of it has ended.", AT(order)},
+		"fifo, by due time; batch-unordered and batch-sorted wait after each batch until all of it has ended.", AT(order), "run+once plan"},
 	{"order_batch", FW_TYPE_INT, "0", 0, 1000000, NULL, "Feeds in a batch of the batch orders; 0: as many as there are transfers in flight.",
-		AT(order_batch)},
+		AT(order_batch), "run+once plan"},
 	{"patience_ms", FW_TYPE_DURATION, "2s", 0, FW_HOUR_MS, NULL,
 		"At the end of a long 'run --once', a feed that is silent for this long and much longer than ever before is left for later; 0: never.",
-		AT(patience_ms)},
-	{"slow_ms", FW_TYPE_DURATION, "3s", 1, FW_HOUR_MS, NULL, "A feed that is expected to take longer is slow.", AT(slow_ms)},
+		AT(patience_ms), "run+once"},
+	{"slow_ms", FW_TYPE_DURATION, "3s", 1, FW_HOUR_MS, NULL, "A feed that is expected to take longer is slow.", AT(slow_ms), RUN},
 	{"slow_share", FW_TYPE_INT, "50", 1, 100, NULL, "Slow feeds hold at most this percentage of a worker's transfers; not in a 'run --once'.",
-		AT(slow_share)},
+		AT(slow_share), RUN},
 	{"backlog_ms", FW_TYPE_DURATION, "5m", 0, DAYS(30), NULL,
 		"When more feeds than can be fetched at once are late by this, a 'run' begins with those that are late by most of their own intervals; "
-		"0: by due time.", AT(backlog_ms)},
+		"0: by due time.", AT(backlog_ms), "run why"},
 	{"batch_visits", FW_TYPE_INT, "500", 1, 100000, NULL, "Visits are committed together, at the latest after this many.",
-		AT(batch_visits)},
-	{"batch_bytes", FW_TYPE_SIZE, "1MiB", 4096, MIB(1024), NULL, "Visits are committed together, at the latest after this many bytes of entries.", AT(batch_bytes)},
-	{"batch_ms", FW_TYPE_DURATION, "500ms", 1, FW_MINUTE_MS, NULL, "Visits are committed together, at the latest after this time.", AT(batch_ms)},
+		AT(batch_visits), RUN},
+	{"batch_bytes", FW_TYPE_SIZE, "1MiB", 4096, MIB(1024), NULL, "Visits are committed together, at the latest after this many bytes of entries.", AT(batch_bytes), "run copy"},
+	{"batch_ms", FW_TYPE_DURATION, "500ms", 1, FW_MINUTE_MS, NULL, "Visits are committed together, at the latest after this time.", AT(batch_ms), RUN},
 	{"interval_min_ms", FW_TYPE_DURATION, "15m", FW_SECOND_MS, DAYS(30), NULL, "A feed is never asked more often than this.",
-		AT(interval_min_ms)},
+		AT(interval_min_ms), "run add+check"},
 	{"interval_ms", FW_TYPE_DURATION, "1h", FW_SECOND_MS, DAYS(30), NULL,
-		"How often a feed is asked while nothing is known of its rhythm.", AT(interval_ms)},
+		"How often a feed is asked while nothing is known of its rhythm.", AT(interval_ms), "run add+check"},
 	{"interval_max_ms", FW_TYPE_DURATION, "1d", FW_SECOND_MS, DAYS(365), NULL,
 		"A feed is asked at least this often, whatever its rhythm (Retry-After and errors may put it off longer).",
-		AT(interval_max_ms)},
+		AT(interval_max_ms), "run add+check"},
 	{"websub_poll_ms", FW_TYPE_DURATION, "1d", FW_MINUTE_MS, DAYS(30), NULL,
-		"How often a feed is asked that a WebSub hub delivers, to see whether the hub missed something.", AT(websub_poll_ms)},
+		"How often a feed is asked that a WebSub hub delivers, to see whether the hub missed something.", AT(websub_poll_ms), RUN},
 	{"connect_timeout_ms", FW_TYPE_DURATION, "10s", 100, 10 * FW_MINUTE_MS, NULL,
-		"Longest wait for a connection, name look-up and TLS included.", AT(connect_timeout_ms)},
+		"Longest wait for a connection, name look-up and TLS included.", AT(connect_timeout_ms), FETCH},
 	{"first_byte_timeout_ms", FW_TYPE_DURATION, "15s", 100, 10 * FW_MINUTE_MS, NULL,
-		"Longest wait for the first byte of the answer once connected.", AT(first_byte_timeout_ms)},
+		"Longest wait for the first byte of the answer once connected.", AT(first_byte_timeout_ms), FETCH},
 	{"total_timeout_ms", FW_TYPE_DURATION, "60s", 100, FW_HOUR_MS, NULL, "Longest visit, all redirects together.",
-		AT(total_timeout_ms)},
+		AT(total_timeout_ms), FETCH},
 	{"low_speed_bytes", FW_TYPE_SIZE, "100", 1, MIB(1), NULL, "A transfer slower than this (bytes a second) over low_speed_ms is given up.",
-		AT(low_speed_bytes)},
+		AT(low_speed_bytes), FETCH},
 	{"low_speed_ms", FW_TYPE_DURATION, "20s", FW_SECOND_MS, FW_HOUR_MS, NULL, "A transfer slower than low_speed_bytes over this time is given up.",
-		AT(low_speed_ms)},
+		AT(low_speed_ms), FETCH},
 	{"offline_wait_ms", FW_TYPE_DURATION, "30s", 0, FW_HOUR_MS, NULL,
 		"How long a host that cannot be reached waits for others, before it is its feed's failure and not our own network's; 0: never.",
-		AT(offline_wait_ms)},
+		AT(offline_wait_ms), RUN},
 	{"max_body_bytes", FW_TYPE_SIZE, "16MiB", 1024, MIB(1024), NULL, "Largest document, decoded and on the wire.",
-		AT(max_body_bytes)},
+		AT(max_body_bytes), FETCH " push parse"},
 	{"max_buffered_bytes", FW_TYPE_SIZE, "8MiB", 65536, MIB(65536), NULL,
 		"Documents on their way in, as they come over the wire, in each worker; past it all transfers but one wait.",
-		AT(max_buffered_bytes)},
+		AT(max_buffered_bytes), RUN},
 	{"parse_memory_bytes", FW_TYPE_SIZE, "64MiB", MIB(1), MIB(65536), NULL,
 		"Memory that documents over 256 KiB take in each worker while they are read and stored, besides their own bytes. One "
-		"gets 8 times its size and 8 MiB, and this at most.", AT(parse_memory_bytes)},
+		"gets 8 times its size and 8 MiB, and this at most; what is pushed gets all of this.", AT(parse_memory_bytes), FETCH " push"},
 	{"max_ratio", FW_TYPE_INT, "200", 2, 100000, NULL,
-		"Highest compression ratio beyond the first MiB; more is taken for a decompression bomb.", AT(max_ratio)},
-	{"max_header_bytes", FW_TYPE_SIZE, "100k", 1024, MIB(1), NULL, "Largest set of response headers.", AT(max_header_bytes)},
-	{"max_redirects", FW_TYPE_INT, "5", 0, 20, NULL, "Redirects followed in one visit.", AT(max_redirects)},
-	{"max_entries", FW_TYPE_INT, "10000", 1, 1000000, NULL, "Entries read from one document.", AT(max_entries)},
+		"Highest compression ratio beyond the first MiB; more is taken for a decompression bomb.", AT(max_ratio), FETCH},
+	{"max_header_bytes", FW_TYPE_SIZE, "100k", 1024, MIB(1), NULL, "Largest set of response headers.", AT(max_header_bytes), FETCH},
+	{"max_redirects", FW_TYPE_INT, "5", 0, 20, NULL, "Redirects followed in one visit.", AT(max_redirects), FETCH},
+	{"max_entries", FW_TYPE_INT, "10000", 1, 1000000, NULL, "Entries read from one document.", AT(max_entries), FETCH " push parse"},
 	{"feed_entries_max", FW_TYPE_INT, "10000", 0, 1000000000, NULL,
-		"New entries of a feed in a day; past it the newest are taken, and the rest later. 0: no limit.", AT(feed_entries_max)},
+		"New entries of a feed in a day; past it the newest are taken, and the rest later. 0: no limit.", AT(feed_entries_max), "run serve show why"},
 	{"feed_bytes_max", FW_TYPE_SIZE, "100MiB", 0, MIB(1 << 20), NULL,
-		"Bytes of new and changed entries of a feed in a day; what comes on top is taken later. 0: no limit.", AT(feed_bytes_max)},
+		"Bytes of new and changed entries of a feed in a day; what comes on top is taken later. 0: no limit.", AT(feed_bytes_max), "run serve show why"},
 	{"allow_networks", FW_TYPE_STRING, "", NO_RANGE,
 		"Private networks that may be fetched from all the same, such as 127.0.0.0/8, [fd00::]/8, 10.1.2.3:8080.",
-		AT(allow_networks)},
+		AT(allow_networks), FETCH},
 	{"deny_networks", FW_TYPE_STRING, "", NO_RANGE,
-		"Networks that nothing is fetched from, such as public ones of your own; written like allow_networks, and stronger.", AT(deny_networks)},
-	{"dns_servers", FW_TYPE_STRING, "", NO_RANGE, "Name servers, separated by commas. Unset: the system's.", AT(dns_servers)},
-	{"ca_file", FW_TYPE_STRING, "", NO_RANGE, "Certificate bundle. Unset: the system's.", AT(ca_file)},
+		"Networks that nothing is fetched from, such as public ones of your own; written like allow_networks, and stronger.", AT(deny_networks), FETCH},
+	{"dns_servers", FW_TYPE_STRING, "", NO_RANGE, "Name servers, separated by commas. Unset: the system's.", AT(dns_servers), FETCH},
+	{"ca_file", FW_TYPE_STRING, "", NO_RANGE, "Certificate bundle. Unset: the system's.", AT(ca_file), FETCH},
 	{"proxy", FW_TYPE_STRING, "", NO_RANGE,
 		"HTTP proxy, such as http://10.0.0.1:3128; it is trusted to filter addresses. The environment is never read.",
-		AT(proxy)},
-	{"user_agent", FW_TYPE_STRING, "", NO_RANGE, "User-Agent. Unset: feedwheel/VERSION (+contact_url).", AT(user_agent)},
+		AT(proxy), FETCH},
+	{"user_agent", FW_TYPE_STRING, "", NO_RANGE, "User-Agent. Unset: feedwheel/VERSION (+contact_url).", AT(user_agent), FETCH},
 	{"contact_url", FW_TYPE_STRING, "", NO_RANGE,
-		"A page about your crawler, named in the User-Agent, so that site owners know whom to ask.", AT(contact_url)},
-	{"http2", FW_TYPE_BOOL, "yes", NO_RANGE, "Use HTTP/2 where the server offers it.", AT(http2)},
+		"A page about your crawler, named in the User-Agent, so that site owners know whom to ask.", AT(contact_url), FETCH},
+	{"http2", FW_TYPE_BOOL, "yes", NO_RANGE, "Use HTTP/2 where the server offers it.", AT(http2), FETCH},
 	{"relaxed", FW_TYPE_BOOL, "no", NO_RANGE,
-		"Commit without waiting for the disk: faster, but a power failure may lose the last commits.", AT(relaxed)},
+		"Commit without waiting for the disk: faster, but a power failure may lose the last commits.", AT(relaxed), WRITE},
 	{"cache_bytes", FW_TYPE_SIZE, "6MiB", 0, MIB(65536), NULL, "Store's page cache in each process; 0: the driver's default.",
-		AT(cache_bytes)},
+		AT(cache_bytes), STORE},
 	{"disk_free_min_bytes", FW_TYPE_SIZE, "64MiB", 0, MIB(1 << 30), NULL,
 		"With less room than this on the disk of an SQLite store, entries wait and nothing is fetched; 0: whatever there is.",
-		AT(disk_free_min_bytes)},
+		AT(disk_free_min_bytes), "run serve push status"},
 	{"keep_visits_ms", FW_TYPE_DURATION, "30d", 0, DAYS(36500), NULL, "Visits older than this are forgotten; 0: never.",
-		AT(keep_visits_ms)},
+		AT(keep_visits_ms), RUN},
 	{"keep_entries_ms", FW_TYPE_DURATION, "0", 0, DAYS(36500), NULL,
-		"Entries that were neither new nor changed for this long are forgotten; 0: never.", AT(keep_entries_ms)},
+		"Entries that were neither new nor changed for this long are forgotten; 0: never.", AT(keep_entries_ms), RUN},
 	{"keep_events_ms", FW_TYPE_DURATION, "0", 0, DAYS(36500), NULL, "Pushed events older than this are forgotten, and those set aside; 0: never.",
-		AT(keep_events_ms)},
+		AT(keep_events_ms), SERVE},
 	{"listen", FW_TYPE_STRING, "", NO_RANGE, "Where the HTTP server listens: ADDRESS:PORT, such as 127.0.0.1:8080, or unix:PATH. Unset: nowhere.",
-		AT(listen)},
-	{"serve_threads", FW_TYPE_INT, "0", 0, 1024, NULL, "Threads of the HTTP server; 0: one for every processor.", AT(serve_threads)},
+		AT(listen), SERVE},
+	{"serve_threads", FW_TYPE_INT, "0", 0, 1024, NULL, "Threads of the HTTP server; 0: one for every processor.", AT(serve_threads), SERVE},
 	{"serve_readers", FW_TYPE_INT, "2", 1, 64, NULL,
-		"Threads of the HTTP server that ask the store, each with a connection of its own.", AT(serve_readers)},
+		"Threads of the HTTP server that ask the store, each with a connection of its own.", AT(serve_readers), SERVE},
 	{"trusted_proxies", FW_TYPE_STRING, "", NO_RANGE,
 		"Proxies in front of the HTTP server, such as 127.0.0.1, 10.0.0.0/8, unix: their X-Forwarded-For says who asks.",
-		AT(trusted_proxies)},
+		AT(trusted_proxies), SERVE},
 	{"tls_cert", FW_TYPE_STRING, "", NO_RANGE, "File of the HTTP server's certificate and those above it (PEM); with tls_key it speaks HTTPS.",
-		AT(tls_cert)},
-	{"tls_key", FW_TYPE_STRING, "", NO_RANGE, "File of the certificate's private key (PEM, without a pass phrase).", AT(tls_key)},
-	{"access_log", FW_TYPE_STRING, "", NO_RANGE, "A line for each request: a file, or - for the standard output. Unset: none.", AT(access_log)},
+		AT(tls_cert), SERVE},
+	{"tls_key", FW_TYPE_STRING, "", NO_RANGE, "File of the certificate's private key (PEM, without a pass phrase).", AT(tls_key), SERVE},
+	{"access_log", FW_TYPE_STRING, "", NO_RANGE, "A line for each request: a file, or - for the standard output. Unset: none.", AT(access_log), SERVE},
 	{"serve_connections", FW_TYPE_INT, "10000", 1, 1000000, NULL, "Open connections; when nearly so many are, idle ones are closed early.",
-		AT(serve_connections)},
+		AT(serve_connections), SERVE},
 	{"serve_connections_per_address", FW_TYPE_INT, "0", 0, 1000000, NULL,
-		"Of these, from one IPv4 address or IPv6 /64; proxies and this machine may have all. 0: a quarter.", AT(serve_connections_per_address)},
+		"Of these, from one IPv4 address or IPv6 /64; proxies and this machine may have all. 0: a quarter.", AT(serve_connections_per_address), SERVE},
 	{"serve_header_ms", FW_TYPE_DURATION, "10s", 10, FW_HOUR_MS, NULL, "Time for a new connection's first request line and headers.",
-		AT(serve_header_ms)},
-	{"serve_body_ms", FW_TYPE_DURATION, "60s", 10, FW_HOUR_MS, NULL, "Time for a request's body.", AT(serve_body_ms)},
+		AT(serve_header_ms), SERVE},
+	{"serve_body_ms", FW_TYPE_DURATION, "60s", 10, FW_HOUR_MS, NULL, "Time for a request's body.", AT(serve_body_ms), SERVE},
 	{"serve_body_rate", FW_TYPE_INT, "500", 0, MIB(1024), NULL, "Least bytes a second of a body, after its first 5 s; 0: any.",
-		AT(serve_body_rate)},
+		AT(serve_body_rate), SERVE},
 	{"serve_send_ms", FW_TYPE_DURATION, "60s", 10, FW_HOUR_MS, NULL, "Time for who asked to take the answer; of a stream, each piece of it.",
-		AT(serve_send_ms)},
+		AT(serve_send_ms), SERVE},
 	{"serve_idle_ms", FW_TYPE_DURATION, "60s", 10, FW_DAY_MS, NULL, "A connection that is kept alive waits so long for its next request.",
-		AT(serve_idle_ms)},
+		AT(serve_idle_ms), SERVE},
 	{"serve_memory_bytes", FW_TYPE_SIZE, "256MiB", 65536, MIB(1 << 20), NULL,
-		"Bodies of requests in hand, all together; what comes on top is answered 503.", AT(serve_memory_bytes)},
-	{"body_max_bytes", FW_TYPE_SIZE, "1MiB", 1024, MIB(1024), NULL, "Largest body of pushed events, unpacked.", AT(body_max_bytes)},
+		"Bodies of requests in hand, all together, and as much again for the entries read from them; what comes on top is answered 503.",
+		AT(serve_memory_bytes), SERVE},
+	{"body_max_bytes", FW_TYPE_SIZE, "1MiB", 1024, MIB(1024), NULL, "Largest body of pushed events, unpacked.", AT(body_max_bytes), SERVE},
 	{"push_properties", FW_TYPE_STRING, "", NO_RANGE, "Names that a pushed event's property may have, separated by commas. Unset: any.",
-		AT(push_properties)},
-	{"push_section_min", FW_TYPE_INT, "1", INT64_MIN, INT64_MAX, NULL, "Least section of a pushed event.", AT(push_section_min)},
-	{"push_id_min", FW_TYPE_INT, "1", INT64_MIN, INT64_MAX, NULL, "Least id of a pushed event.", AT(push_id_min)},
+		AT(push_properties), SERVE},
+	{"push_section_min", FW_TYPE_INT, "1", INT64_MIN, INT64_MAX, NULL, "Least section of a pushed event.", AT(push_section_min), SERVE},
+	{"push_id_min", FW_TYPE_INT, "1", INT64_MIN, INT64_MAX, NULL, "Least id of a pushed event.", AT(push_id_min), SERVE},
 	{"serve_beat_ms", FW_TYPE_DURATION, "15s", 100, FW_HOUR_MS, NULL,
-		"Readers of the stream get a sign of life when there was nothing new for this long.", AT(serve_beat_ms)},
+		"Readers of the stream get a sign of life when there was nothing new for this long.", AT(serve_beat_ms), SERVE},
 	{"wrong_tokens_max", FW_TYPE_INT, "30", 0, 1000000, NULL,
-		"So many wrong tokens from a network (/24, /64) are judged within wrong_tokens_ms, more are answered 429. 0: all.", AT(wrong_tokens_max)},
-	{"wrong_tokens_ms", FW_TYPE_DURATION, "1m", 100, FW_DAY_MS, NULL, "The time in which wrong tokens are counted.", AT(wrong_tokens_ms)},
+		"So many wrong tokens from a network (/24, /64) are judged within wrong_tokens_ms, more are answered 429. 0: all.", AT(wrong_tokens_max), SERVE},
+	{"wrong_tokens_ms", FW_TYPE_DURATION, "1m", 100, FW_DAY_MS, NULL, "The time in which wrong tokens are counted.", AT(wrong_tokens_ms), SERVE},
 	{"serve_cors_origin", FW_TYPE_STRING, "", NO_RANGE,
-		"Pages of this origin may ask the HTTP server from a browser: https://example.org, or * for all. Unset: none.", AT(serve_cors_origin)},
+		"Pages of this origin may ask the HTTP server from a browser: https://example.org, or * for all. Unset: none.", AT(serve_cors_origin), SERVE},
 	{"serve_names", FW_TYPE_STRING, "", NO_RANGE,
 		"Names, besides localhost and loopback addresses, that a request without a token may have in Host, such as feeds.lan. Unset: none.",
-		AT(serve_names)},
+		AT(serve_names), SERVE},
 	{"websub_url", FW_TYPE_STRING, "", NO_RANGE,
 		"Where hubs reach this server, such as https://example.org/: feeds that have a hub are subscribed there, and asked rarely. "
-		"Unset: none is.", AT(websub_url)},
+		"Unset: none is.", AT(websub_url), "run serve websub"},
 	{"websub_lease_ms", FW_TYPE_DURATION, "10d", FW_SECOND_MS, DAYS(90), NULL, "How long hubs are asked to go on; they are asked again before.",
-		AT(websub_lease_ms)},
+		AT(websub_lease_ms), SERVE},
 	{"websub_look_ms", FW_TYPE_DURATION, "30s", 10, FW_DAY_MS, NULL,
-		"Pause between two looks over all feeds for hubs that came, moved or went.", AT(websub_look_ms)},
+		"Pause between two looks over all feeds for hubs that came, moved or went.", AT(websub_look_ms), SERVE},
 	{"websub_pushes_max", FW_TYPE_INT, "300", 0, 1000000, NULL,
 		"So many documents of a feed a hub may send at once, and within websub_pushes_ms; more are answered 429. 0: all are taken.",
-		AT(websub_pushes_max)},
+		AT(websub_pushes_max), SERVE},
 	{"websub_pushes_ms", FW_TYPE_DURATION, "1h", 100, FW_DAY_MS, NULL, "The time in which a hub may send websub_pushes_max documents of a feed.",
-		AT(websub_pushes_ms)},
+		AT(websub_pushes_ms), SERVE},
 	{"websub_plain_secret", FW_TYPE_BOOL, "no", NO_RANGE,
 		"Tell a secret to hubs over http too, who then sign what they send. Otherwise what such a hub sends only has the feed asked.",
-		AT(websub_plain_secret)},
+		AT(websub_plain_secret), SERVE},
 	{"ring_bytes", FW_TYPE_SIZE, "32MiB", 65536, MIB(1 << 20), NULL,
-		"Pushes that wait for the store: memory set aside at the start; when it is full, pushes are answered 503.", AT(ring_bytes)},
-	{"flush_ms", FW_TYPE_DURATION, "5s", 1, FW_HOUR_MS, NULL, "What was accepted is stored at the latest after this time.", AT(flush_ms)},
+		"Pushes that wait for the store: memory set aside at the start; when it is full, pushes are answered 503.", AT(ring_bytes), SERVE},
+	{"flush_ms", FW_TYPE_DURATION, "5s", 1, FW_HOUR_MS, NULL, "What was accepted is stored at the latest after this time.", AT(flush_ms), SERVE},
 	{"flush_durable_ms", FW_TYPE_DURATION, "5ms", 0, FW_MINUTE_MS, NULL,
-		"A push that wants to know that it is stored waits for others at most this long.", AT(flush_durable_ms)},
-	{"flush_rows", FW_TYPE_INT, "5000", 1, 100000, NULL, "Pushed rows are stored together, at the latest after this many, twice as many when they come fast. 1: no queue, each by itself before the answer.", AT(flush_rows)},
+		"A push that wants to know that it is stored waits for others at most this long.", AT(flush_durable_ms), SERVE},
+	{"flush_rows", FW_TYPE_INT, "5000", 1, 100000, NULL, "Pushed rows are stored together, at the latest after this many, twice as many when they come fast. 1: no queue, each by itself before the answer.", AT(flush_rows), SERVE},
 	{"spill_dir", FW_TYPE_STRING, "", NO_RANGE,
-		"A folder for what was accepted and is not stored yet, so that it outlives kill -9. Unset: it is in memory only.", AT(spill_dir)},
+		"A folder for what was accepted and is not stored yet, so that it outlives kill -9. Unset: it is in memory only.", AT(spill_dir), SERVE},
 	{"spill_sync_ms", FW_TYPE_DURATION, "100ms", 0, FW_MINUTE_MS, NULL,
-		"How much of what was accepted a power failure may take; 0: each push is on the disk before it is answered.", AT(spill_sync_ms)},
+		"How much of what was accepted a power failure may take; 0: each push is on the disk before it is answered.", AT(spill_sync_ms), SERVE},
 	{"machine_id", FW_TYPE_INT, "0", 0, 1023, NULL,
-		"Part of the numbers of pushed rows: must differ between processes that push into one store.", AT(machine_id)},
+		"Part of the numbers of pushed rows: must differ between processes that push into one store.", AT(machine_id), SERVE},
 	{"sandbox", FW_TYPE_STRING, "auto", 0, 0, "auto require off",
 		"What each process gives up before it reads a byte from outside: auto, all that this system can take from it; require, all, or it does not "
-		"start; off, nothing.", AT(sandbox)},
+		"start; off, nothing.", AT(sandbox), SERVE},
 	{"log_level", FW_TYPE_STRING, "info", 0, 0, "error warn info debug", "What is logged: error, warn, info or debug.",
-		AT(log_level)},
-	{"log_json", FW_TYPE_BOOL, "no", NO_RANGE, "Log JSON, one object a line.", AT(log_json)},
+		AT(log_level), ANY},
+	{"log_json", FW_TYPE_BOOL, "no", NO_RANGE, "Log JSON, one object a line.", AT(log_json), ANY},
 };
 
 static const struct { const char *name; int shift; } UNIT[] = {
@@ -329,6 +338,19 @@ static int unknown(const char *name, const char *where, struct fw_err *err)
 	return fw_err_set(err, FW_EINVAL, "%s: unknown setting '%.60s': see 'feedwheel help settings'", where, name);
 }
 
+/* "feeds.db" means sqlite:feeds.db. */
+static int store_whole(struct fw_config *c, struct fw_err *err)
+{
+	struct fw_buf b = FW_BUF_INIT(0);
+
+	if (!c->store || !fw_store_is_file(c->store))
+		return 0;
+	fw_buf_addf(&b, "sqlite:%s", c->store);
+	free(c->store);
+	c->store = fw_buf_take(&b, NULL);
+	return c->store ? 0 : fw_err_set(err, FW_ENOMEM, "out of memory");
+}
+
 /* Of store and store_file the one that was set last names the store. */
 static int store_said(struct fw_config *c, const struct fw_setting *s, struct fw_err *err)
 {
@@ -338,7 +360,7 @@ static int store_said(struct fw_config *c, const struct fw_setting *s, struct fw
 	if (s->offset == offsetof(struct fw_config, store)) {
 		free(c->store_file);
 		c->store_file = NULL;
-		return 0;
+		return store_whole(c, err);
 	}
 	if (s->offset != offsetof(struct fw_config, store_file) || !c->store_file)
 		return 0;
@@ -347,7 +369,7 @@ static int store_said(struct fw_config *c, const struct fw_setting *s, struct fw
 		return rc;
 	free(c->store);
 	c->store = url;
-	return 0;
+	return store_whole(c, err);
 }
 
 static int set(struct fw_config *c, const struct fw_setting *s, struct fw_str value, const char *where, struct fw_err *err)
@@ -356,7 +378,6 @@ static int set(struct fw_config *c, const struct fw_setting *s, struct fw_str va
 	int64_t v = 0;
 	bool ok;
 
-	value = fw_str_trim(value);
 	switch (s->type) {
 	case FW_TYPE_BOOL:
 		return bool_parse(value, at) ? 0 : refuse(s, value, where, err);
@@ -388,7 +409,7 @@ int fw_config_set(struct fw_config *c, const char *name, const char *value, cons
 {
 	const struct fw_setting *s = fw_config_find(name);
 
-	return s ? set(c, s, fw_str(value), where, err) : unknown(name, where, err);
+	return s ? set(c, s, fw_str_trim(fw_str(value)), where, err) : unknown(name, where, err);
 }
 
 char *fw_config_get(const struct fw_config *c, const char *name)
@@ -502,29 +523,71 @@ int config_read(struct fw_str text, struct fw_config **out, struct fw_err *err)
 
 /* ---- a file ---------------------------------------------------------------------------------------------------------------- */
 
-/* "name = value", "# comment", "name = value # comment" (white space before the #), blank. */
+/* A comment begins with a # behind white space, or at the line's start. */
+static struct fw_str without_comment(struct fw_str s, bool at_start)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		if (s.p[i] == '#' && (i ? fw_is_space((unsigned char)s.p[i - 1]) : at_start))
+			s.len = i;
+	}
+	return fw_str_trim(s);
+}
+
+/* s begins with a quote. What is within goes to out: in double quotes \" and \\ are " and \; in single ones all is as it is. */
+static int unquote(struct fw_str s, const char *name, const char *where, struct fw_buf *out, struct fw_err *err)
+{
+	char quote = s.p[0];
+	size_t i = 1;
+	struct fw_str behind;
+
+	for (; i < s.len && s.p[i] != quote; i++) {
+		if (s.p[i] == '\\' && quote == '"' && i + 1 < s.len && (s.p[i + 1] == '"' || s.p[i + 1] == '\\'))
+			i++;
+		fw_buf_addc(out, s.p[i]);
+	}
+	if (i >= s.len)
+		return fw_err_set(err, FW_EINVAL, "%s: %s: the %c that its value begins with is not closed", where, name, quote);
+	behind = without_comment(fw_str_sub(s, i + 1, s.len), false);
+	if (behind.len)
+		return fw_err_set(err, FW_EINVAL, "%s: %s: '%.*s' stands behind the closing %c%s", where, name, FW_STR_ARG(fw_str_sub(behind, 0, 60)),
+			quote, quote == '"' ? " (within the quotes it is written \\\")" : "");
+	return out->rc ? fw_err_set(err, FW_ENOMEM, "out of memory") : 0;
+}
+
+/* "name = value", "# comment", "name = value # comment" (white space before the #), blank. Quotes around a value are not part of it. */
 static int line_read(struct fw_config *c, struct fw_str line, const char *where, struct fw_err *err)
 {
 	const struct fw_setting *s;
-	struct fw_str name, value;
+	struct fw_buf plain = FW_BUF_INIT(0);
+	struct fw_str all, name, value;
 	char word[80];
+	int rc = 0;
 
 	if (line.len && memchr(line.p, 0, line.len))
 		return fw_err_set(err, FW_EINVAL, "%s: a NUL byte: this is no text file", where);
-	for (size_t i = 0; i < line.len; i++) {
-		if (line.p[i] == '#' && (i == 0 || fw_is_space((unsigned char)line.p[i - 1])))
-			line.len = i;
-	}
-	line = fw_str_trim(line);
-	if (!line.len)
+	all = fw_str_split(line, '=', &value);
+	name = without_comment(all, true);
+	if (name.len < fw_str_trim(all).len) /* the = is in a comment */
+		value = FW_STR_NONE;
+	if (!name.len && !value.p)
 		return 0;
-	name = fw_str_trim(fw_str_split(line, '=', &value));
 	if (!value.p)
 		return fw_err_set(err, FW_EINVAL, "%s: '%.*s' is not of the form: name = value", where,
-			FW_STR_ARG(fw_str_sub(line, 0, 60)));
+			FW_STR_ARG(fw_str_sub(name, 0, 60)));
 	fw_str_copy(word, sizeof(word), name);
 	s = fw_config_find(word);
-	return s ? set(c, s, value, where, err) : unknown(word, where, err);
+	if (!s)
+		return unknown(word, where, err);
+	all = fw_str_trim(value);
+	if (all.len && (all.p[0] == '"' || all.p[0] == '\'')) {
+		rc = unquote(all, s->name, where, &plain, err);
+		value = plain.len ? fw_buf_str(&plain) : FW_STR("");
+	} else {
+		value = without_comment(value, false);
+	}
+	rc = rc ? rc : set(c, s, value, where, err);
+	fw_buf_finish(&plain);
+	return rc;
 }
 
 static int file_read(FILE *f, const char *path, struct fw_buf *text, struct fw_err *err)

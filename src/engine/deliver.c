@@ -14,6 +14,7 @@
  */
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -118,6 +119,27 @@ static int judge(const struct fw_document *d, struct fw_str body, struct fw_err 
 		last ? last->column : 0);
 }
 
+/* What owners push may take all of parse_memory_bytes, however small it is; a hub's document is limited as one that is fetched. */
+static size_t memory_max(const struct fw_config *c, const struct fw_delivery_in *in)
+{
+	return in->is_hub ? rows_memory(in->body.len, (size_t)c->parse_memory_bytes) : (size_t)c->parse_memory_bytes;
+}
+
+/* Which limit it was, with the setting's name: the parser does not know it. */
+static int limit_name(const struct fw_delivery *d, const struct fw_config *c, const struct fw_delivery_in *in, struct fw_err *err)
+{
+	struct fw_err library = *err;
+
+	if (in->is_hub && (d->arena.full || d->doc))
+		return rows_memory_short(in->body.len, (size_t)c->parse_memory_bytes, err);
+	if (d->arena.full || d->doc)
+		return fw_err_set(err, FW_ELIMIT, "%zu bytes whose entries take more than %lld bytes of memory: send them in parts, or raise"
+			" parse_memory_bytes", in->body.len, (long long)c->parse_memory_bytes);
+	if (strstr(library.text, "max_bytes"))
+		return fw_err_set(err, FW_ELIMIT, "%s: max_body_bytes raises it", library.text);
+	return FW_ELIMIT;
+}
+
 static int read_it(struct fw_delivery *d, const struct fw_config *c, const struct fw_delivery_in *in, struct fw_str base, struct fw_err *err)
 {
 	struct visit_rules rules;
@@ -138,8 +160,10 @@ static int read_it(struct fw_delivery *d, const struct fw_config *c, const struc
 	rc = (type == BODY_LINES ? fw_parse_lines : fw_parse_into)(&d->arena, in->body, &o, &d->doc, err);
 	d->visit.parse_us = fw_mono_us() - begin;
 	d->visit.wire_bytes = d->visit.body_bytes = in->body.len;
-	if (rc == FW_ELIMIT && d->arena.full && type != BODY_LINES) /* those name the line */
-		return rows_memory_short(in->body.len, (size_t)c->parse_memory_bytes, err);
+	if (rc == FW_ELIMIT && !strstr(err->text, "parse_memory_bytes")) /* a line names it itself */
+		return limit_name(d, c, in, err);
+	if (!rc && in->strict && d->doc->ended_early) /* all or nothing */
+		return limit_name(d, c, in, err);
 	rc = rc || !in->strict ? rc : judge(d->doc, in->body, err);
 	if (rc)
 		return rc;
@@ -148,7 +172,7 @@ static int read_it(struct fw_delivery *d, const struct fw_config *c, const struc
 		return fw_err_set(err, FW_ELIMIT, "more than %lld entries: send them in parts (max_entries)", (long long)c->max_entries);
 	d->row = rows_of_document(&d->arena, in->feed_id, d->doc, &d->row_n);
 	if (d->arena.full)
-		return rows_memory_short(in->body.len, (size_t)c->parse_memory_bytes, err);
+		return limit_name(d, c, in, err);
 	return d->arena.failed ? fw_err_set(err, FW_ENOMEM, "no memory for the entries of a document of %zu bytes", in->body.len) : 0;
 }
 
@@ -163,13 +187,13 @@ int fw_delivery_open(struct fw_store *st, const struct fw_config *c, const struc
 	if (!d)
 		return fw_no_memory(err);
 	d->limits = in->is_hub ? c : NULL;
-	fw_arena_init(&d->arena, rows_memory(in->body.len, (size_t)c->parse_memory_bytes));
+	fw_arena_init(&d->arena, memory_max(c, in));
 	fw_arena_init(&d->lent, 0);
 	d->visit = (struct fw_visit){.feed_id = in->feed_id, .kind = FW_VISIT_PUSHED, .slot = -1, .at_ms = in->at_ms ? in->at_ms : fw_now_ms()};
 	d->lease.feed.id = in->feed_id;
 	rc = fw_config_room(c, err);
 	rc = rc ? rc : in->feed_id > 0 ? fw_store_feed_find(st, in->feed_id, FW_STR_NONE, &d->lent, &feed, err) :
-		fw_err_set(err, FW_ENOTFOUND, "no feed number %lld", (long long)in->feed_id);
+		fw_err_set(err, FW_ENOTFOUND, "no feed has the number %lld", (long long)in->feed_id);
 	/* as when it is fetched: relative addresses are those of where it came from last */
 	rc = rc ? rc : read_it(d, c, in, fw_arena_str(&d->arena, feed.validator_url.len ? feed.validator_url : feed.url), err);
 	if (rc)
@@ -182,6 +206,11 @@ int fw_delivery_open(struct fw_store *st, const struct fw_config *c, const struc
 const struct fw_document *fw_delivery_document(const struct fw_delivery *d)
 {
 	return d->doc;
+}
+
+size_t fw_delivery_estimate(const struct fw_config *c, size_t body_bytes)
+{
+	return rows_memory(body_bytes, (size_t)c->parse_memory_bytes);
 }
 
 size_t fw_delivery_bytes(const struct fw_delivery *d)

@@ -26,6 +26,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/child.h"
+#include "engine/notify.h"
 #include "engine/sandbox.h"
 #include "engine/settings.h"
 
@@ -36,10 +37,12 @@
 #define HUNG_MS (60 * FW_SECOND_MS)
 #endif
 #define DEAF_MS (5 * FW_SECOND_MS) /* without a sign of life, once it should have drained */
+#define STOP_EXTRA_MS (30 * FW_SECOND_MS) /* after drain_timeout_ms */
 #define BURST_MS 500
 #define STOPPED_MS (2 * FW_SECOND_MS) /* between two ticks: the master itself did not run */
 #define LOOK_MS (2 * FW_SECOND_MS) /* at the files that children may read */
 #define STEADY_MS (30 * FW_SECOND_MS) /* one that lived this long was not born broken */
+#define STATUS_MS (5 * FW_SECOND_MS) /* between two lines for the service manager */
 #define EARLY_MS (5 * FW_SECOND_MS)
 #define RESPAWN_MIN_MS 100
 #define RESPAWN_MAX_MS (30 * FW_SECOND_MS)
@@ -51,6 +54,7 @@ struct slot {
 	int64_t pause_ms;        /* before the next respawn */
 	bool renewed;            /* told to leave, for another with the new configuration, or that may read what was replaced */
 	bool stopped;            /* by SIGSTOP: it hears nothing */
+	bool killed;             /* by us; it is not gone yet */
 	struct fw_sandbox_mark mark; /* the files it was allowed when it began */
 };
 
@@ -73,6 +77,11 @@ struct master {
 	bool stopping;
 	int rc;
 	struct fw_err err;
+	struct fw_notify notify;
+	bool ready;                /* what the service manager was told last */
+	int still;                 /* the child that it was told to stand still; -1: none */
+	int64_t ping_ms, status_ms; /* monotonic: when it is told again */
+	char trouble[200];         /* the configuration that could not be taken; "": none */
 };
 
 static enum fw_sandbox_who who_of(const struct master *m, int index)
@@ -108,7 +117,7 @@ static int spawn(struct master *m, int index)
 	struct slot *s = &m->slot[index];
 	pid_t pid;
 
-	atomic_store(&m->shared[index].beat_mono_ms, index < m->n ? fw_mono_ms() : 0); /* the server gives no signs of life */
+	meter_begin(fw_meter_slot(m->meter, (size_t)index));
 	fw_sandbox_make(m->config, who_of(m, index));
 	fw_sandbox_mark(m->config, who_of(m, index), &s->mark);
 	fflush(NULL);
@@ -121,7 +130,7 @@ static int spawn(struct master *m, int index)
 	atomic_store(&fw_meter_slot(m->meter, (size_t)index)->pid, pid);
 	s->born_ms = fw_mono_ms();
 	s->respawn_at_ms = 0;
-	s->renewed = s->stopped = false;
+	s->renewed = s->stopped = s->killed = false;
 	return 0;
 }
 
@@ -140,6 +149,9 @@ static void stop(struct master *m)
 		return;
 	fw_debug("stopping: workers drain");
 	m->stopping = true;
+	/* it may take longer than the manager would wait by itself */
+	(void)fw_notify(&m->notify, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%lld\nSTATUS=stopping: what is in flight is finished and stored",
+		(long long)(m->config->drain_timeout_ms + STOP_EXTRA_MS) * 1000);
 	m->leave_by_ms = fw_mono_ms() + m->config->drain_timeout_ms;
 	signal_all(m, SIGTERM);
 }
@@ -255,7 +267,7 @@ static void reap(struct master *m)
 
 /* ---- every tick ------------------------------------------------------------------------------------------------------------------------ */
 
-/* It is to leave, and will not; *silent_ms: for how long it has shown no sign of life. */
+/* It is to leave, and will not; silent_ms: of a server 0, which shows no signs of life while it stores what it has taken. */
 static bool is_deaf(const struct master *m, const struct slot *s, int64_t silent_ms, int64_t now_ms)
 {
 	return m->stopping && now_ms >= m->leave_by_ms && (s->stopped || silent_ms > DEAF_MS);
@@ -264,8 +276,15 @@ static bool is_deaf(const struct master *m, const struct slot *s, int64_t silent
 static void put_down(struct master *m, int i)
 {
 	kill(m->slot[i].pid, SIGKILL);
-	m->slot[i].stopped = false; /* once is enough */
-	atomic_store(&m->shared[i].beat_mono_ms, 0);
+	m->slot[i].killed = true;
+}
+
+/* For how long a child has shown no sign of life; one that is not up yet, since it was born. */
+static int64_t silent(const struct master *m, int i, int64_t now_ms)
+{
+	int64_t beat_ms = atomic_load(&fw_meter_slot(m->meter, (size_t)i)->beat_mono_ms);
+
+	return now_ms - FW_MAX(beat_ms ? beat_ms : m->slot[i].born_ms, m->awake_ms);
 }
 
 static void look_after(struct master *m)
@@ -277,18 +296,20 @@ static void look_after(struct master *m)
 	m->tick_ms = now_ms;
 	for (int i = 0; i < m->slot_n; i++) {
 		struct slot *s = &m->slot[i];
-		int64_t beat_ms = atomic_load(&m->shared[i].beat_mono_ms), silent_ms = beat_ms ? now_ms - FW_MAX(beat_ms, m->awake_ms) : 0;
+		int64_t silent_ms = silent(m, i, now_ms);
 
 		if (!s->pid && s->respawn_at_ms && now_ms >= s->respawn_at_ms && !m->stopping) {
 			if (spawn(m, i)) {
 				fw_error("%s", m->err.text);
 				plan_respawn(s, now_ms);
 			}
-		} else if (s->pid && is_deaf(m, s, silent_ms, now_ms)) {
+		} else if (!s->pid || s->killed) {
+			continue;
+		} else if (is_deaf(m, s, i < m->n ? silent_ms : 0, now_ms)) {
 			fw_error("%s %d does not answer, and its time to drain is over (drain_timeout_ms): killed",
 				i < m->n ? "worker" : "server", (int)s->pid);
 			put_down(m, i);
-		} else if (s->pid && silent_ms > HUNG_MS) {
+		} else if (i < m->n && silent_ms > HUNG_MS) { /* a server that is killed may forget what it has taken: that is for the watchdog to decide */
 			fw_error("worker %d shows no sign of life for %d s: killed", i, (int)(silent_ms / 1000));
 			put_down(m, i);
 		}
@@ -328,6 +349,7 @@ static void add_up(const struct master *m, struct fw_run_stats *out)
 	fw_meter_read(m->meter, &s);
 	*out = (struct fw_run_stats){.run_id = m->started_ms, .elapsed_ms = fw_mono_ms() - m->started_mono_ms,
 		.restarts = s.worker_restarts + s.server_restarts, .total = m->n ? atomic_load(&m->shared[0].total) : 0,
+		.next_due_ms = m->n ? atomic_load(&m->shared[0].next_due_ms) : 0,
 		.ok = s.visits[FW_VISIT_OK], .not_modified = s.visits[FW_VISIT_NOT_MODIFIED] + s.visits[FW_VISIT_SAME],
 		.stale = s.count[FW_COUNT_STALE], .new_entries = s.count[FW_COUNT_NEW_ENTRIES],
 		.changed_entries = s.count[FW_COUNT_CHANGED_ENTRIES], .wire_bytes = s.count[FW_COUNT_WIRE_BYTES],
@@ -381,6 +403,75 @@ static void progress(struct master *m)
 	m->o->progress(m->o->ctx, &stats);
 }
 
+/* ---- the service manager ------------------------------------------------------------------------------------------------------------ */
+
+/* Every child has begun with what is configured now, and works. */
+static bool all_up(const struct master *m)
+{
+	for (int i = 0; i < m->slot_n; i++) {
+		if (!m->slot[i].pid || m->slot[i].renewed || !atomic_load(&fw_meter_slot(m->meter, (size_t)i)->beat_mono_ms))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * A child that stands still, or -1. One that died does no harm: another takes its place. A worker that hangs is killed after HUNG_MS, so
+ * only what the master cannot mend comes up to the manager's own patience (WatchdogSec), which is longer.
+ */
+static int stands_still(const struct master *m)
+{
+	for (int i = 0; i < m->slot_n; i++) {
+		const struct slot *s = &m->slot[i];
+		int64_t drain_ms = m->stopping || s->renewed ? m->config->drain_timeout_ms : 0;
+		/* a server that begins reads all of its spill first */
+		bool begins = i == m->n && !atomic_load(&fw_meter_slot(m->meter, (size_t)i)->beat_mono_ms);
+
+		if (s->pid && (s->stopped || s->killed || (!begins && silent(m, i, m->tick_ms) > HUNG_MS + drain_ms)))
+			return i;
+	}
+	return -1;
+}
+
+static void tell_status(struct master *m)
+{
+	const char *server = m->slot_n == m->n ? "no server" : m->slot[m->n].pid ? "a server" : "a server that is down";
+	char still[40] = "", next[FW_RFC3339_MAX + 40] = "", ms[FW_RFC3339_MAX];
+	int64_t now_ms = fw_now_ms();
+	struct fw_run_stats s;
+
+	add_up(m, &s);
+	if (m->still >= 0)
+		(void)fw_snprintf(still, sizeof(still), "%s %d stands still; ", m->still < m->n ? "worker" : "server", (int)m->slot[m->still].pid);
+	if (!s.in_flight && s.next_due_ms > now_ms)
+		(void)fw_snprintf(next, sizeof(next), "; the next feed is due in %s", fw_duration_text(ms, s.next_due_ms - now_ms));
+	(void)fw_notify(&m->notify, "STATUS=%s%s%u of %d workers, %s; %llu visits, %llu new entries, %llu failed; %u in flight%s", m->trouble, still, s.workers,
+		m->n, server, (unsigned long long)s.done, (unsigned long long)s.new_entries, (unsigned long long)s.failed, s.in_flight, next);
+}
+
+static void tell_manager(struct master *m)
+{
+	int was = m->still;
+
+	if (m->notify.fd < 0)
+		return;
+	m->still = stands_still(m);
+	if (m->notify.watchdog_ms && m->tick_ms >= m->ping_ms && m->still < 0 && fw_notify(&m->notify, "WATCHDOG=1"))
+		m->ping_ms = m->tick_ms + m->notify.watchdog_ms / 3;
+	if (m->stopping)
+		return;
+	if (!m->ready && all_up(m) && fw_notify(&m->notify, "READY=1")) {
+		m->ready = true;
+		m->status_ms = 0;
+	}
+	if (m->still != was)
+		m->status_ms = 0;
+	if (m->tick_ms >= m->status_ms) {
+		tell_status(m);
+		m->status_ms = m->tick_ms + STATUS_MS;
+	}
+}
+
 static void reload(struct master *m)
 {
 	struct fw_config *fresh = NULL;
@@ -390,8 +481,14 @@ static void reload(struct master *m)
 		fw_warn("SIGHUP: this run has no configuration to read again");
 		return;
 	}
+	m->ready = false;
+	m->trouble[0] = 0;
+	(void)fw_notify(&m->notify, "RELOADING=1\nMONOTONIC_USEC=%lld", (long long)fw_mono_us());
 	if (m->o->reload(m->o->ctx, &fresh, &err) || fw_sandbox_check(fresh, whos(m), &err)) {
 		fw_error("SIGHUP: %s; the old configuration stays", err.text);
+		(void)fw_snprintf(m->trouble, sizeof(m->trouble), "%.150s; the old configuration stays: ", err.text);
+		for (char *at = m->trouble; *at; at++)
+			*at = (unsigned char)*at < ' ' ? ' ' : *at; /* a line is one line */
 		fw_config_destroy(fresh);
 		return;
 	}
@@ -456,6 +553,7 @@ static void watch(struct master *m, const sigset_t *signals)
 		renew_moved(m);
 		fw_meter_own_master(m->meter);
 		progress(m);
+		tell_manager(m);
 		fw_log_own_up();
 	}
 }
@@ -470,6 +568,11 @@ int fw_run(const struct fw_config *c, const struct fw_run_options *o, struct fw_
 	struct rusage before, after;
 	sigset_t signals, old;
 
+	m.notify.fd = m.still = -1;
+	if (o->notify) {
+		fw_notify_open(&m.notify);
+		fw_notify_hide();
+	}
 	*out = (struct fw_run_stats){0};
 	m.slot_n = m.n + (o->serve != NULL);
 	bytes = (size_t)m.slot_n * sizeof(*m.shared);
@@ -517,6 +620,7 @@ out:
 	if (m.shared_fd >= 0)
 		close(m.shared_fd);
 	fw_meter_destroy(m.meter);
+	fw_notify_close(&m.notify);
 	free(m.slot);
 	fw_config_destroy(m.reloaded);
 	if (m.rc && err)

@@ -162,6 +162,13 @@ void fw_meter_read(const struct fw_meter *m, struct fw_meter_sum *out)
 
 /* ---- processes ----------------------------------------------------------------------------------------------------------------------- */
 
+void meter_begin(struct fw_meter_slot *s)
+{
+	atomic_store(&s->beat_mono_ms, 0);
+	atomic_store(&s->own.rss_bytes, -1);
+	atomic_store(&s->own.cpu_ms, -1);
+}
+
 void meter_own(struct fw_meter_own *out)
 {
 	long long pages = -1, size = sysconf(_SC_PAGESIZE);
@@ -181,6 +188,12 @@ void meter_own(struct fw_meter_own *out)
 void fw_meter_own_master(struct fw_meter *m)
 {
 	meter_own(&m->master_own);
+}
+
+void fw_meter_beat(struct fw_meter *m)
+{
+	if (m->slot_n > m->workers)
+		atomic_store(&m->slot[m->workers].beat_mono_ms, fw_mono_ms());
 }
 
 static void process_read(const struct fw_meter_own *own, struct fw_meter_process *p)

@@ -17,7 +17,7 @@ struct fw_meter_timing {
 
 /* What a process takes, as it says itself: /proc may hide it from others. */
 struct fw_meter_own {
-	_Atomic int64_t rss_bytes, cpu_ms; /* -1: this system does not say */
+	_Atomic int64_t rss_bytes, cpu_ms; /* -1: it has not said so yet, or this system does not say */
 };
 
 struct fw_meter_slot {
@@ -27,6 +27,7 @@ struct fw_meter_slot {
 	/* the loop thread's */
 	_Alignas(FW_CACHE_LINE) _Atomic uint64_t in_flight;
 	_Atomic uint64_t slots, offline;
+	_Atomic int64_t beat_mono_ms; /* its sign of life, also the server's; 0: it is not up yet */
 	struct fw_meter_own own;
 	/* the store thread's */
 	_Alignas(FW_CACHE_LINE) _Atomic uint64_t visits[FW_VISIT_KIND_N];
@@ -43,6 +44,8 @@ struct fw_meter *fw_meter_open(int fd);
 /* The server's slot is the one after the last worker's. */
 struct fw_meter_slot *fw_meter_slot(struct fw_meter *m, size_t i);
 
+/* Another process takes the slot: what the last one said of itself is not true of it. Before it is started. */
+void meter_begin(struct fw_meter_slot *s);
 /* Of the calling process: now and then. */
 void meter_own(struct fw_meter_own *out);
 void fw_meter_own_master(struct fw_meter *m);

@@ -37,6 +37,7 @@ int fw_run_keep(struct fw_store *st, const struct fw_run_stats *s, struct fw_err
 	fw_json_int(&j, "total_us", c->took_us);
 	fw_json_int(&j, "sum_us", c->sum_us);
 	fw_json_int(&j, "bound_us", c->bound_us);
+	fw_json_int(&j, "elapsed_us", s->elapsed_ms * 1000);
 	if (c->batch)
 		fw_json_int(&j, "batch", c->batch);
 	fw_json_end(&j);
@@ -53,22 +54,14 @@ static int64_t number(const json_t *o, const char *name)
 	return json_integer_value(json_object_get(o, name));
 }
 
-int fw_run_recall(struct fw_store *st, int64_t run_id, struct fw_arena *a, struct fw_run_course *out, struct fw_err *err)
+static int run_read(const struct fw_record *r, struct fw_arena *a, struct fw_run_course *out, struct fw_err *err)
 {
-	struct fw_record r;
-	char key[KEY_MAX];
-	json_t *o;
-	int rc;
+	json_t *o = json_loadb(r->value.p, r->value.len, 0, NULL);
 
 	*out = (struct fw_run_course){.slots = 0};
-	key_of(run_id, key);
-	rc = fw_store_record_get(st, FW_STR("run"), fw_str(key), a, &r, err);
-	if (rc)
-		return rc;
-	o = json_loadb(r.value.p, r.value.len, 0, NULL);
 	if (!json_is_object(o)) {
 		json_decref(o);
-		return fw_err_set(err, FW_EFORMAT, "record \"run\" %s is none that we wrote", key);
+		return fw_err_set(err, FW_EFORMAT, "record \"run\" %.*s is none that we wrote", FW_STR_ARG(r->key));
 	}
 	out->order = fw_arena_printf(a, "%s", json_is_string(json_object_get(o, "policy")) ? json_string_value(json_object_get(o, "policy")) : "");
 	out->slots = number(o, "slots");
@@ -78,6 +71,51 @@ int fw_run_recall(struct fw_store *st, int64_t run_id, struct fw_arena *a, struc
 	out->took_us = number(o, "total_us");
 	out->sum_us = number(o, "sum_us");
 	out->bound_us = number(o, "bound_us");
+	out->elapsed_us = number(o, "elapsed_us");
 	json_decref(o);
 	return out->order ? 0 : fw_err_set(err, FW_ENOMEM, "out of memory");
+}
+
+int fw_run_recall(struct fw_store *st, int64_t run_id, struct fw_arena *a, struct fw_run_course *out, struct fw_err *err)
+{
+	struct fw_record r;
+	char key[KEY_MAX];
+	int rc;
+
+	*out = (struct fw_run_course){.slots = 0};
+	key_of(run_id, key);
+	rc = fw_store_record_get(st, FW_STR("run"), fw_str(key), a, &r, err);
+	return rc ? rc : run_read(&r, a, out, err);
+}
+
+struct walk {
+	struct fw_arena arena;
+	fw_run_cb *cb;
+	void *ctx;
+	struct fw_err *err;
+};
+
+static int walk_one(void *ctx, const struct fw_record *r)
+{
+	struct walk *w = ctx;
+	struct fw_run_course kept;
+	int64_t id;
+	int rc = fw_str_int(r->key, &id) ? run_read(r, &w->arena, &kept, w->err) : FW_EFORMAT;
+
+	if (!rc)
+		rc = w->cb(w->ctx, id, &kept);
+	fw_arena_reset(&w->arena, 0);
+	return rc == FW_EFORMAT ? 0 : rc;
+}
+
+int fw_run_list(struct fw_store *st, fw_run_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct fw_record_query q = {.kind = FW_STR("run")};
+	struct walk w = {.cb = cb, .ctx = ctx, .err = err};
+	int rc;
+
+	fw_arena_init(&w.arena, 0);
+	rc = fw_store_record_list(st, &q, walk_one, &w, err);
+	fw_arena_finish(&w.arena);
+	return rc;
 }

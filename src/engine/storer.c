@@ -21,6 +21,7 @@
 #include "base/str.h"
 #include "engine/settings.h"
 #include "engine/storer.h"
+#include "engine/unblock.h"
 #include "feedwheel/ingest.h"
 
 #define BEAT_MS (5 * FW_SECOND_MS)
@@ -191,6 +192,7 @@ static void beat(struct storer *s, int64_t mono_ms)
 		storer_outage(s, "the sign of life", rc, &err);
 	} else {
 		s->beat_at_ms = mono_ms;
+		s->upkeep_more = true; /* others may have stored something that the index lacks */
 		storer_outage_over(s);
 	}
 }
@@ -335,6 +337,18 @@ static void bury_the_dead(struct storer *s)
 		fw_warn("giving back what dead workers held: %s; their leases will run out", err.text);
 }
 
+/* A network was permitted since the last run: what it had blocked is due, for a --once too. */
+static int unblock(struct storer *s, struct fw_err *err)
+{
+	int64_t now_ms = s->l->o->due_before_ms ? s->l->o->due_before_ms : fw_now_ms();
+	size_t n;
+	int rc = unblock_feeds(s->st, s->l->config, now_ms, &n, err);
+
+	if (!rc && n)
+		fw_info("allow_networks or deny_networks has changed: %zu feeds that were blocked are due", n);
+	return rc;
+}
+
 /* Open the store and see to what was left there. Passing errors may be tried again. */
 static int begin(struct storer *s, struct fw_err *err)
 {
@@ -348,8 +362,12 @@ static int begin(struct storer *s, struct fw_err *err)
 	if (sh->dead_name[0] && fw_store_bury(s->st, sh->dead_name, sh->dead_feed_id, 0, &sh->err))
 		fw_warn("giving the leases of %s back: %s; they will run out", sh->dead_name, sh->err.text);
 	sh->dead_name[0] = '\0';
-	if (s->l->o->index == 0)
+	if (s->l->o->index == 0) {
 		bury_the_dead(s);
+		rc = unblock(s, err);
+	}
+	if (rc)
+		return rc;
 	rc = fw_store_control_take(s->st, -1, &newest, err);
 	if (rc)
 		return rc;

@@ -48,6 +48,7 @@ struct storer {
 	int64_t rank;               /* of the next loan behind the course */
 	struct fw_plan_bounds *bounds; /* once: of what was measured */
 	int64_t claimed_at_ms;      /* monotonic: last claim */
+	int64_t idle_look_ms;       /* monotonic: when to look again for what is due next */
 	uint64_t visits, news, failures;
 };
 

@@ -68,7 +68,8 @@ void fw_feed_json(struct fw_json *j, const char *key, const struct fw_feed *f)
 		fw_json_int(j, "crashes", f->crash_n);
 	str_member(j, "etag", f->etag);
 	str_member(j, "last_modified", f->last_modified);
-	str_member(j, "redirect_url", f->redirect_url);
+	if (!fw_feed_is_named(f))
+		str_member(j, "redirect_url", f->redirect_url);
 	str_member(j, "hub", f->hub);
 	time_member(j, "push_until", f->push_until_ms);
 	fw_json_bool(j, "auth", f->username.len > 0);
@@ -140,6 +141,14 @@ static void members_splice(struct fw_json *j, struct fw_str object)
 		fw_buf_addc(j->out, ',');
 	fw_buf_addstr(j->out, inner);
 	j->need_comma = true;
+}
+
+void fw_incomplete_json(struct fw_json *j, int64_t unindexed_n)
+{
+	if (!unindexed_n)
+		return;
+	fw_json_bool(j, "incomplete", true);
+	fw_json_int(j, "unindexed_entries", unindexed_n);
 }
 
 static int64_t cpu_us(void)

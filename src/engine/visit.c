@@ -18,12 +18,11 @@
 #include "parse/html.h"
 #include "parse/parse.h"
 #include "sched/rhythm.h"
+#include "sched/trust.h"
 
-#define STUCK_MS (8 * FW_DAY_MS)  /* POL-02: some servers say 304 for ever. So long at least, and */
-#define STUCK_GAPS 8              /* so many times what lies between two of its entries, nothing was new */
-#define STUCK_UNKNOWN_MS (90 * FW_DAY_MS) /* when that is not known */
 #define ADOPT_AFTER_MS FW_DAY_MS              /* POL-09 */
 #define ADOPT_SIGHTINGS 3
+#define NAMED_SIGHTINGS 2
 #define COOLDOWN_MS (30 * FW_SECOND_MS)       /* a host that is strained and does not say for how long */
 #define ARENA_KEEP ((size_t)4096) /* there may be thousands of visits: little each */
 #define BODY_KEEP ((size_t)4096)
@@ -36,21 +35,15 @@ void lease_batch_unref(struct lease_batch *b)
 	}
 }
 
-/*
- * Has this server said 304 for longer than the feed's habit explains? Then it is asked once without validators; new ones come with the
- * answer, and the time begins anew. One that is just quiet is never asked so (FRB 011).
- */
-static bool seems_stuck(const struct fw_feed *feed, int64_t now_ms)
+/* Is it time to see whether this server's 304s are true? */
+static bool wants_check(const struct fw_feed *feed, int64_t now_ms)
 {
-	int64_t silent_ms = now_ms - feed->validators_ms, enough_ms = STUCK_UNKNOWN_MS;
 	struct fw_rhythm known;
 
-	if (silent_ms < STUCK_MS)
+	if (!feed->validators_ms || (feed->validators_ms <= now_ms && now_ms - feed->validators_ms < FW_DAY_MS)) /* most of them: nothing to read */
 		return false;
 	fw_rhythm_read(feed->rhythm, &known);
-	if (known.n > 1)
-		enough_ms = FW_MIN((known.event[0] - known.event[known.n - 1]) * FW_MINUTE_MS / (int64_t)(known.n - 1) * STUCK_GAPS, enough_ms);
-	return silent_ms >= enough_ms;
+	return now_ms >= fw_trust_until(&known, feed->validators_ms, feed->last_new_ms, now_ms);
 }
 
 void visit_prepare(struct visit *v, int64_t now_ms)
@@ -61,7 +54,8 @@ void visit_prepare(struct visit *v, int64_t now_ms)
 	f->url = feed->url;
 	f->username = feed->username;
 	f->password = feed->password;
-	if (!seems_stuck(feed, now_ms)) {
+	v->checks = wants_check(feed, now_ms);
+	if (!v->checks) {
 		f->validator_url = feed->validator_url;
 		f->etag = feed->etag;
 		f->last_modified = feed->last_modified;
@@ -132,6 +126,21 @@ static void name_the_feeds(const struct fw_link *found, struct fw_err *why)
 	fw_buf_finish(&text);
 }
 
+/* A feed that had entries is not empty because what came was damaged before the first of them. */
+static bool lost_all(const struct visit *v, const struct fw_document *d, struct fw_err *why)
+{
+	const struct fw_problem *first = d->problems;
+
+	if (!d->malformed || d->entry_n || !v->lease->feed.last_new_ms)
+		return false;
+	if (first && first->line)
+		fw_err_set(why, FW_EFORMAT, "no entry could be read of a malformed document, although the feed had entries: %s (line %u, column %u)",
+			first->what, (unsigned)first->line, (unsigned)first->column);
+	else
+		fw_err_set(why, FW_EFORMAT, "no entry could be read of a malformed document, although the feed had entries");
+	return true;
+}
+
 /* Kind OK: is it new, and can it be read? */
 static void read_document(struct visit *v, const struct visit_rules *r, int64_t now_ms)
 {
@@ -144,8 +153,12 @@ static void read_document(struct visit *v, const struct visit_rules *r, int64_t 
 		return;
 	}
 	visit_parse(f, r, now_ms, &v->arena, &got);
-	v->doc = got.doc;
 	f->visit.parse_us = got.parse_us;
+	if (got.kind == FW_VISIT_OK && lost_all(v, got.doc, &got.err)) {
+		got.kind = FW_VISIT_FORMAT;
+		got.doc = NULL;
+	}
+	v->doc = got.doc;
 	f->kind = got.kind;
 	if (got.kind == FW_VISIT_OK)
 		return;
@@ -289,28 +302,89 @@ static void state_validators(struct visit *v, int64_t now_ms)
 	v->outcome.groups |= FW_GROUP_VALIDATORS;
 }
 
+/*
+ * The document was sent whole, and could not be read. To send the former one's validators again would be to take a 304 from a server that
+ * gives both the same ones, and to think all is well.
+ */
+static void state_unread(struct visit *v)
+{
+	const struct fw_feed *s = &v->feed;
+
+	if (s->etag.p || s->last_modified.p || s->body_hash)
+		visit_comes_again(v);
+}
+
+static bool same_host(struct fw_str a, struct fw_str b)
+{
+	char one[HOST_KEY_MAX], other[HOST_KEY_MAX];
+
+	return fw_url_host(a, one, sizeof(one)) && fw_url_host(b, other, sizeof(other)) && strcmp(one, other) == 0;
+}
+
+/*
+ * The address that the document gives as its own, if that is another than the feed's and than the one it came from. rel=self counts
+ * on another host only: on the same one it is mostly another spelling, or one page of several.
+ */
+static struct fw_str named_address(struct visit *v)
+{
+	const struct fw_document *d = v->doc;
+	struct fw_str named = fw_new_feed_url(d), url, user, pass;
+
+	if (!named.len)
+		named = d->feed_url;
+	if (!named.len || fw_url_clean(&v->arena, named, &url, &user, &pass, NULL) || user.len || fw_str_eq(url, v->feed.url) ||
+	    fw_str_eq(url, v->fetch.final_url))
+		return FW_STR_NONE;
+	if (d->format != FW_JSON1 && d->format != FW_JSON11 && !fw_new_feed_url(d).len && same_host(url, v->feed.url))
+		return FW_STR_NONE;
+	return url;
+}
+
+/* Nobody was redirected: does the document name another address? One that is as it was says what it said. */
+static void state_named(struct visit *v, int64_t now_ms)
+{
+	struct fw_feed *s = &v->feed;
+	struct fw_str to;
+
+	if (v->fetch.kind != FW_VISIT_OK && fw_feed_is_named(s))
+		return;
+	to = v->fetch.kind == FW_VISIT_OK ? named_address(v) : FW_STR_NONE;
+	if (fw_str_eq(to, s->redirect_url) && (!s->redirect_n || s->redirect_n >= FW_REDIRECT_NAMED + NAMED_SIGHTINGS))
+		return; /* nothing, something else than the feed, or it was seen often enough */
+	v->outcome.groups |= FW_GROUP_REDIRECT;
+	if (fw_feed_is_named(s) && fw_str_eq(to, s->redirect_url)) {
+		s->redirect_n++;
+		return;
+	}
+	s->redirect_url = to;
+	s->redirect_n = to.len ? FW_REDIRECT_NAMED + 1 : 0;
+	s->redirect_since_ms = to.len ? now_ms : 0;
+}
+
 /* A permanent redirect in sight, or none any more. When it becomes the feed's address stands in visit.h. */
 static void state_redirect(struct visit *v, int64_t now_ms)
 {
 	struct fw_str to = v->fetch.permanent_url;
 	struct fw_feed *s = &v->feed;
+	bool named = fw_feed_is_named(s);
 
-	if (fw_str_eq(to, s->redirect_url) && !s->redirect_n) /* nothing in sight, or something else than the feed */
-		return;
-	v->outcome.groups |= FW_GROUP_REDIRECT;
 	if (!to.len) {
-		s->redirect_url = FW_STR_NONE;
-		s->redirect_n = 0;
-		s->redirect_since_ms = 0;
+		state_named(v, now_ms);
 		return;
 	}
+	if (fw_str_eq(to, s->redirect_url) && !s->redirect_n) /* something else than the feed */
+		return;
+	v->outcome.groups |= FW_GROUP_REDIRECT;
 	if (set_str(&s->redirect_url, to)) {
-		s->redirect_n = 1;
+		s->redirect_n = 0;
 		s->redirect_since_ms = now_ms;
+	} else if (named) {
+		s->redirect_n -= FW_REDIRECT_NAMED;
+	}
+	if (!s->redirect_n++ || named) { /* the first that was redirected there */
 		v->new_target = v->fetch.kind == FW_VISIT_OK && s->last_ok_ms;
 		return;
 	}
-	s->redirect_n++;
 	if (s->username.len && !fw_url_same_origin(s->url, to)) /* the login is for this origin only */
 		return;
 	if (s->redirect_n >= ADOPT_SIGHTINGS && now_ms - s->redirect_since_ms >= ADOPT_AFTER_MS) {
@@ -319,6 +393,34 @@ static void state_redirect(struct visit *v, int64_t now_ms)
 		s->redirect_n = 0;
 		v->outcome.groups |= FW_GROUP_URL;
 	}
+}
+
+static void rhythm_put(struct visit *v, struct fw_str text)
+{
+	if (!text.len || fw_str_eq(v->feed.rhythm, text))
+		return;
+	v->feed.rhythm = fw_arena_str(&v->arena, text);
+	v->outcome.groups |= FW_GROUP_RHYTHM;
+}
+
+void visit_checked(struct visit *v, enum fw_trust_found found, int64_t now_ms)
+{
+	char text[FW_RHYTHM_MAX];
+	size_t len = fw_trust_note(v->feed.rhythm, found, now_ms, text);
+
+	rhythm_put(v, (struct fw_str){text, len});
+}
+
+/* What came of a check. A server that says 304 to a request without validators says so to anything. */
+static void state_trust(struct visit *v, int64_t now_ms)
+{
+	const struct fw_fetch *f = &v->fetch;
+	bool denied = f->kind == FW_VISIT_PROTOCOL && f->http_status == 304;
+
+	if (!v->checks || f->kind == FW_VISIT_LOCAL)
+		return;
+	visit_checked(v, f->kind == FW_VISIT_SAME ? FW_TRUST_UNCHANGED : denied ? FW_TRUST_DENIED : FW_TRUST_UNCLEAR, now_ms);
+	v->to_compare = f->kind == FW_VISIT_OK;
 }
 
 static void state_rhythm(struct visit *v, const struct fw_due_facts *facts, int64_t now_ms)
@@ -334,10 +436,7 @@ static void state_rhythm(struct visit *v, const struct fw_due_facts *facts, int6
 			dates[n++] = at;
 	}
 	len = fw_rhythm_learn(v->feed.rhythm, dates, n, facts, now_ms, text);
-	if (len && !fw_str_eq(v->feed.rhythm, (struct fw_str){text, len})) {
-		v->feed.rhythm = fw_arena_str(&v->arena, (struct fw_str){text, len});
-		v->outcome.groups |= FW_GROUP_RHYTHM;
-	}
+	rhythm_put(v, (struct fw_str){text, len});
 }
 
 /*
@@ -451,7 +550,7 @@ static void due_facts(struct visit *v, int64_t now_ms, struct fw_due_facts *out)
 		.ttl_minutes = d ? d->ttl_minutes : FW_NO_NUMBER,
 		.update_period_minutes = d ? d->update_period_minutes : FW_NO_NUMBER,
 		.skip_hours = d ? d->skip_hours : 0, .skip_days = d ? d->skip_days : 0,
-		.rhythm = v->feed.rhythm, .last_new_ms = v->feed.last_new_ms, .interval_ms = v->feed.interval_ms,
+		.rhythm = v->feed.rhythm, .last_new_ms = v->feed.last_new_ms, .whole_ms = v->feed.validators_ms, .interval_ms = v->feed.interval_ms,
 		.expired = v->feed.status == FW_FEED_GONE, .ended_ms = ended_ms(v, now_ms), .pushed = v->feed.push_until_ms > now_ms,
 		.offline_ms = v->our_network ? v->offline_ms : 0,
 	};
@@ -518,9 +617,12 @@ void visit_conclude(struct visit *v, const struct visit_rules *r, int64_t now_ms
 		state_meta(v);
 	if (f->kind == FW_VISIT_OK || f->kind == FW_VISIT_SAME)
 		state_validators(v, now_ms);
+	else if ((f->kind == FW_VISIT_FORMAT || f->kind == FW_VISIT_LIMIT) && f->http_status == 200)
+		state_unread(v);
 	if (fw_visit_succeeded(f->kind))
 		state_redirect(v, now_ms);
 	state_health(v, now_ms);
+	state_trust(v, now_ms);
 	visit_schedule(v, r, now_ms, rnd);
 	state_page(v);
 	state_page_hub(v);

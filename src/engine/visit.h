@@ -13,6 +13,9 @@
  *     yet has nothing to compare. Until the redirect changes or ends, one that showed something else stays in sight (redirect_url)
  *     and is not counted (redirect_n 0),
  *   - and no login of the feed would go to another origin.
+ * A document that names another address as its own (itunes:new-feed-url, JSON Feed's feed_url, rel=self on another host) makes that a visit that
+ * counts, two of them at most, and the day begins with the first. It is in sight then, but named only (fw_feed_is_named()); the first visit that is
+ * redirected there compares the entries, and only a later one adopts it.
  * When another feed has that address already, the two are merged (moves.h).
  */
 #ifndef FW_ENGINE_VISIT_H
@@ -25,6 +28,7 @@
 #include "fetch/fetch.h"
 #include "sched/due.h"
 #include "sched/plan.h"
+#include "sched/trust.h"
 #include "sched/weather.h"
 
 /* Leases that were claimed together share one arena; the store thread frees it with the last of them. */
@@ -76,6 +80,8 @@ struct visit {
 	bool doubtful;             /* it failed, and what comes next may show that that was our own network */
 	int64_t began_ms, ended_ms; /* monotonic; set by visit_weather() */
 	bool impatient;            /* it was given up early, at the end of a --once: its feed is not charged */
+	bool checks;               /* sent without the validators that it has, to see whether its 304s are true (sched/trust.h) */
+	bool to_compare;           /* ... and a document came: see trust_judge() */
 	bool new_target;           /* the first document seen through a permanent redirect, of a feed that had one: see moves_judge() */
 	int64_t name_pause_ms;     /* the name that answered wants no request for so long, but may not speak for a whole host; 0: none */
 	struct fw_feed feed;       /* the state to write */
@@ -130,6 +136,8 @@ void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, 
 bool visit_weather(struct visit *v, struct fw_weather *w, int64_t mono_ms);
 /* One that was doubtful: it is by what is known now. */
 void visit_weather_again(struct visit *v, const struct fw_weather *w, int64_t mono_ms);
+/* What a check of its 304s has found. */
+void visit_checked(struct visit *v, enum fw_trust_found found, int64_t now_ms);
 /* Not all of its document was stored: it has to come in full next time, whether it has changed or not. When that is stays. */
 void visit_comes_again(struct visit *v);
 /* Empty it for reuse; memory kept is small. */

@@ -15,8 +15,7 @@ static bool is_web(struct fw_str url)
 {
 	char host[256];
 
-	return url.len <= TOPIC_MAX && (fw_str_istarts(url, FW_STR("http://")) || fw_str_istarts(url, FW_STR("https://"))) &&
-		fw_url_host(url, host, sizeof(host)) && fw_url_port(url) > 0;
+	return url.len <= TOPIC_MAX && fw_is_http(url) && fw_url_host(url, host, sizeof(host)) && fw_url_port(url) > 0;
 }
 
 int wish_base(const char *url, struct fw_buf *out, struct fw_err *err)

@@ -745,7 +745,7 @@ static void on_beat(uv_timer_t *t)
 	struct worker *w = t->data;
 
 	if (!w->reader.since_ms || fw_mono_ms() - w->reader.since_ms < READING_MAX_MS) /* a document in which it never ends is found so too */
-		atomic_store(&w->o->shared->beat_mono_ms, fw_mono_ms());
+		atomic_store(&w->o->meter->beat_mono_ms, fw_mono_ms());
 	meter_own(&w->o->meter->own);
 	fw_log_own_up();
 	doubts_settle(w);
@@ -963,7 +963,7 @@ int fw_worker_main(const struct worker_options *o)
 		rc = handles_init(w, &o->shared->err);
 	if (rc)
 		return WORKER_SYSTEM;
-	atomic_store(&o->shared->beat_mono_ms, fw_mono_ms());
+	atomic_store(&o->meter->beat_mono_ms, fw_mono_ms());
 	meter_own(&o->meter->own);
 	uv_timer_start(&w->beat, on_beat, BEAT_EVERY_MS, BEAT_EVERY_MS);
 	w->started_us = fw_mono_us();

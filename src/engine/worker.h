@@ -27,13 +27,13 @@ enum worker_exit { /* exit codes of a worker; a signal means it crashed */
 
 struct worker_shared {
 	/* the worker writes */
-	_Atomic int64_t beat_mono_ms;      /* the loop's sign of life */
 	_Atomic int64_t reading_feed_id;   /* bytes of this feed are being parsed right now; 0: none */
 	_Atomic int64_t reading_large_id;  /* the same beside the loop */
 	_Atomic int64_t died_reading_id;   /* what the thread was reading that a signal killed, or READING_NOTHING; 0: no signal we saw */
 	_Atomic bool reload;               /* a message in the store said so: the master is to read its configuration again */
 	_Atomic int64_t total;             /* once: feeds due at the start (worker 0 counts) */
 	_Atomic int64_t last_done_us;      /* monotonic: when its last visit so far was over */
+	_Atomic int64_t next_due_ms;       /* not once, worker 0, while it has nothing: when the next feed is due; FW_NO_DATE: none is; 0: not known */
 	struct {
 		int64_t feeds, known, total_us;
 	} foretold;                        /* once: when it began, by worker 0; known: feeds of known duration; feeds 0: nothing */

@@ -81,7 +81,7 @@ static const char *proxy_refuses(struct fw_fetch_priv *v)
 	const char *why = NULL;
 
 	if (!h->literal)
-		return fw_guard_port_ok(h->port) ? NULL : "port";
+		return fw_guard_port_ok(h->port) ? NULL : FW_GUARD_PORT;
 	fw_snprintf(port, sizeof(port), "%d", h->port);
 	if (getaddrinfo(h->host, port, &hint, &ai) == 0)
 		why = fw_guard_refuses(v->fr->c.guard, ai->ai_addr);
@@ -115,7 +115,7 @@ static int hop_begin(struct fw_fetch_priv *v)
 		const char *why = proxy_refuses(v);
 
 		if (why) {
-			fw_judge_refused(v, why);
+			fw_judge_refused(v, why, v->hop.port);
 			return FW_EBLOCKED;
 		}
 		to = &v->fr->proxy;

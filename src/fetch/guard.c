@@ -176,19 +176,22 @@ static const char *judge6(const unsigned char a[16])
 	return (a[0] & 0xe0) == 0x20 ? NULL : "reserved";
 }
 
-/* Does the allow list open this address on this port? */
-static bool allowed(const struct fw_guard *g, const unsigned char a[16], int port)
+/* Does the allow list open this address on this port? *but_for_port: it would on another. */
+static bool allowed(const struct fw_guard *g, const unsigned char a[16], int port, bool *but_for_port)
 {
 	bool metadata = false;
 
+	*but_for_port = false;
 	for (size_t i = 0; i < FW_N(METADATA); i++)
 		metadata = metadata || memcmp(a, METADATA[i], 16) == 0;
 	for (size_t i = 0; i < g->allow.n; i++) {
 		const struct fw_guard_net *n = &g->allow.net[i];
 
-		if ((!metadata || n->net.bits == 128) && fw_cidr_has(&n->net, a) &&
-		    (n->port ? n->port == port : fw_guard_port_ok(port)))
+		if ((metadata && n->net.bits != 128) || !fw_cidr_has(&n->net, a))
+			continue;
+		if (n->port ? n->port == port : fw_guard_port_ok(port))
 			return true;
+		*but_for_port |= !n->port;
 	}
 	return false;
 }
@@ -207,20 +210,22 @@ static bool denied(const struct fw_guard *g, const unsigned char a[16], int port
 static const char *judge(const struct fw_guard *g, const unsigned char a[16], int port)
 {
 	unsigned char inner[16] = {[10] = 0xff, [11] = 0xff};
-	bool nat64 = fw_ip_prefix_eq(a, NAT64, 96);
+	bool nat64 = fw_ip_prefix_eq(a, NAT64, 96), but_for_port;
 	const char *why;
 
 	memcpy(inner + 12, a + 12, 4);
 	if (denied(g, a, port) || (nat64 && denied(g, inner, port)))
 		return FW_GUARD_DENIED;
-	if (allowed(g, a, port))
+	if (allowed(g, a, port, &but_for_port))
 		return NULL;
+	if (but_for_port)
+		return FW_GUARD_PORT;
 	if (nat64)
 		return judge(g, inner, port);
 	why = fw_ip_is4(a) ? judge4(a + 12) : judge6(a);
 	if (why)
 		return why;
-	return fw_guard_port_ok(port) ? NULL : "port";
+	return fw_guard_port_ok(port) ? NULL : FW_GUARD_PORT;
 }
 
 const char *fw_guard_refuses(const struct fw_guard *g, const struct sockaddr *sa)
@@ -228,5 +233,5 @@ const char *fw_guard_refuses(const struct fw_guard *g, const struct sockaddr *sa
 	unsigned char a[16];
 	int port;
 
-	return fw_ip_of(sa, a, &port) ? judge(g, a, port) : "not an internet address";
+	return fw_ip_of(sa, a, &port) ? judge(g, a, port) : "unknown";
 }

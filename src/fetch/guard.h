@@ -9,7 +9,8 @@
 #include "base/cidr.h"
 
 #define FW_GUARD_LIST_MAX 64
-#define FW_GUARD_DENIED "deny_networks names it" /* what no allow list opens */
+#define FW_GUARD_DENIED "deny_networks" /* it names the address: what no allow list opens */
+#define FW_GUARD_PORT "port"            /* the address would do */
 
 struct fw_guard_net {
 	struct fw_cidr net;
@@ -30,7 +31,7 @@ FW_MUST_CHECK int fw_guard_init(struct fw_guard *g, const char *allow_networks, 
 /* The same for networks that are shut, public ones too; an item with a port shuts just that one. It beats the allow list. */
 FW_MUST_CHECK int fw_guard_deny(struct fw_guard *g, const char *deny_networks, struct fw_err *err);
 /*
- * NULL when this address and port may be connected to, else why not: "loopback", "private network", "port" ...
+ * NULL when this address and port may be connected to, else why not: "loopback", "private network" ..., FW_GUARD_PORT, FW_GUARD_DENIED.
  * An item of the allow list opens its addresses on the usual ports, or with a port of its own on that one, whichever it is.
  * Metadata services (169.254.169.254, fd00:ec2::254 and such) are open only when named alone (/32, /128).
  */

@@ -150,10 +150,8 @@ int fw_hop_prepare(struct fw_hop *h, struct fw_str url, struct fw_err *err)
 	fw_buf_reset(&h->wire);
 	if (url.len > FW_URL_MAX)
 		return fw_err_set(err, FW_ELIMIT, "the URL is longer than %d bytes", FW_URL_MAX);
-	for (size_t i = 0; i < url.len; i++) {
-		if ((unsigned char)url.p[i] < 0x20 || url.p[i] == 0x7f)
-			return fw_err_set(err, FW_EINVAL, "the URL has a control character");
-	}
+	if (fw_url_has_control(url))
+		return fw_err_set(err, FW_EINVAL, "the URL has a control character");
 	fw_url_split(url, &u);
 	h->https = fw_str_ieq(u.scheme, FW_STR("https"));
 	if (!h->https && !fw_str_ieq(u.scheme, FW_STR("http")))

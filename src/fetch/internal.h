@@ -113,6 +113,7 @@ struct fw_fetch_priv {
 	struct fw_reply reply;
 	int64_t hop_us, dns_us, ask_us, ready_us; /* begun; name known; given to libcurl; connected (0: not yet) */
 	const char *refused;               /* by the guard: why */
+	int refused_port;
 	int socket_errno;                  /* of a socket that could not be opened */
 	bool in_multi;
 	bool paused;                       /* until less is buffered */
@@ -184,7 +185,7 @@ FW_PRINTF(3, 4) void fw_visit_verdict(struct fw_fetch *f, enum fw_visit_kind kin
 void fw_visit_no_memory(struct fw_fetch *f);
 void fw_judge_url(struct fw_fetch_priv *p, const struct fw_err *err);
 void fw_judge_name(struct fw_fetch_priv *p, enum fw_resolve_state state);
-void fw_judge_refused(struct fw_fetch_priv *p, const char *why); /* by the guard */
+void fw_judge_refused(struct fw_fetch_priv *p, const char *why, int port); /* by the guard */
 void fw_judge_busy(struct fw_fetch_priv *p);                /* its address was */
 void fw_judge_failure(struct fw_fetch_priv *p, CURLcode rc); /* why did the transfer break? */
 void fw_judge_status(struct fw_fetch_priv *p);

@@ -92,10 +92,21 @@ static void judge_timeout(struct fw_fetch_priv *v)
 		fw_visit_verdict(v->f, FW_VISIT_TIMEOUT, "not finished within %lld ms (total_timeout)", (long long)c->total_timeout_ms);
 }
 
-void fw_judge_refused(struct fw_fetch_priv *v, const char *why)
+/* No address is in the words: a redirect may have named it, or a name of a network that its reader does not see into. */
+void fw_judge_refused(struct fw_fetch_priv *v, const char *why, int port)
 {
-	fw_visit_verdict(v->f, FW_VISIT_BLOCKED, "its address is not to be connected to: %s%s", why,
-		strcmp(why, FW_GUARD_DENIED) == 0 ? "" : " (allow_networks can allow it)");
+	if (strcmp(why, FW_GUARD_DENIED) == 0)
+		fw_visit_verdict(v->f, FW_VISIT_BLOCKED, "fetch refused: deny_networks names the address");
+	else if (strcmp(why, FW_GUARD_PORT) == 0 && v->fr->c.proxy && !v->hop.literal)
+		fw_visit_verdict(v->f, FW_VISIT_BLOCKED, "fetch refused: port %d of a host name, behind a proxy", port);
+	else if (strcmp(why, FW_GUARD_PORT) == 0)
+		fw_visit_verdict(v->f, FW_VISIT_BLOCKED, "fetch refused: port %d (to permit it, add the address with this port to allow_networks: ADDRESS:%d)",
+			port, port);
+	else if (!fw_guard_port_ok(port))
+		fw_visit_verdict(v->f, FW_VISIT_BLOCKED, "fetch refused: %s address, port %d (to permit it, add the address with this port to allow_networks:"
+			" ADDRESS:%d)", why, port, port);
+	else
+		fw_visit_verdict(v->f, FW_VISIT_BLOCKED, "fetch refused: %s address (to permit it, set allow_networks)", why);
 }
 
 static void judge_connect(struct fw_fetch_priv *v)
@@ -106,7 +117,7 @@ static void judge_connect(struct fw_fetch_priv *v)
 	if (v->socket_errno)
 		e = v->socket_errno;
 	if (v->refused)
-		fw_judge_refused(v, v->refused);
+		fw_judge_refused(v, v->refused, v->refused_port);
 	else if (our_errno(e))
 		fw_visit_verdict(v->f, FW_VISIT_LOCAL, "no socket: %s (raise the limit of open files, or lower concurrency)", strerror((int)e));
 	else

@@ -273,8 +273,10 @@ static bool refused(struct fw_fetch_priv *v, const struct sockaddr *sa)
 	if (v->fr->c.proxy) /* a trusted hop, and the only one we connect to (NET-13) */
 		return false;
 	why = fw_guard_refuses(v->fr->c.guard, sa);
-	if (why)
+	if (why) {
 		v->refused = why;
+		v->refused_port = v->hop.port;
+	}
 	return why != NULL;
 }
 
@@ -347,7 +349,7 @@ static int on_ready(void *ctx, char *peer, char *self, int peer_port, int self_p
 	else if (inet_pton(AF_INET6, peer, &in6.sin6_addr) == 1)
 		sa = (const struct sockaddr *)&in6;
 	if (!sa)
-		v->refused = "not an internet address";
+		v->refused = "unknown"; /* no internet address */
 	if (!sa || refused(v, sa))
 		return CURL_PREREQFUNC_ABORT;
 	if (keep_connection(v))

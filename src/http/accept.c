@@ -135,12 +135,13 @@ static size_t under_way(struct http_accept *a)
 }
 
 /* In turn, but for those that have not taken their last ones yet; NULL: none has. */
-static struct lane *next_lane(struct http_accept *a)
+static struct lane *next_lane(const struct http_accept *a)
 {
 	for (size_t i = 0; i < a->lane_n; i++) {
-		a->next = (a->next + 1) % a->lane_n;
-		if (lane_has_room(a->lane[a->next].thread))
-			return a->lane[a->next].thread;
+		struct lane *l = a->lane[(a->next + i) % a->lane_n].thread;
+
+		if (lane_has_room(l))
+			return l;
 	}
 	return NULL;
 }
@@ -175,6 +176,7 @@ static bool accept_one(struct http_accept *a, int *wait_ms)
 	a->handed_n++;
 	a->share[share].handed_n++;
 	a->handed_ms = a->share[share].handed_ms = fw_mono_ms();
+	a->next = (a->next + 1) % a->lane_n;
 	lane_hand(lane, fd, &from, len);
 	return true;
 }

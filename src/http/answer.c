@@ -96,7 +96,7 @@ static enum MHD_Result cors_add(struct MHD_Response *m, const struct fw_config *
 	if (!c->serve_cors_origin)
 		return MHD_YES;
 	return MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_ORIGIN, c->serve_cors_origin) &&
-		MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_EXPOSE_HEADERS, "ETag, Feedwheel-Cursor, Idempotent-Replayed, Link, Location, Retry-After, X-Request-Id") ?
+		MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_EXPOSE_HEADERS, "ETag, Feedwheel-Cursor, Feedwheel-Unindexed, Idempotent-Replayed, Link, Location, Retry-After, X-Request-Id") ?
 		MHD_YES : MHD_NO;
 }
 

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * What the server does at the desk without being asked by a request: it looks how many feeds there are, for /metrics, which answers at
- * once with what was found last; and it forgets what is old, where no worker does.
+ * once with what was found last; it forgets what is old, where no worker does; and it fills the search index.
+ *
+ * The index is filled here beside workers too: these do it when they have nothing better to do. The store sees to it that one process
+ * at a time does. A step takes tens of milliseconds, and DESK_LATER_MS lie between two, in which pushes are stored: on SQLite a step
+ * holds the write lock.
  */
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "feedwheel/meter.h"
 #include "http/http.h"
 #include "base/banned.h"
@@ -14,14 +19,15 @@
 #define SAMPLE_MS (10 * FW_SECOND_MS)
 #define KEEP_MS FW_MINUTE_MS
 #define KEEP_MORE_MS FW_SECOND_MS
+#define INDEX_MS (2 * FW_SECOND_MS) /* between two looks whether there is something to index */
 
 struct chores {
 	const struct fw_config *config;
 	struct desk *desk;
 	bool keeps;
-	struct desk_job sample, keep;
-	_Atomic bool sampling, keeping; /* the job is at the desk */
-	_Atomic int64_t keep_at_ms;     /* monotonic */
+	struct desk_job sample, keep, index;
+	_Atomic bool sampling, keeping, indexing; /* the job is at the desk */
+	_Atomic int64_t keep_at_ms, index_at_ms;  /* monotonic */
 	pthread_mutex_t lock;           /* of what follows */
 	struct fw_store_stats stats;
 	int64_t stats_ms;               /* monotonic; 0: none yet */
@@ -89,16 +95,36 @@ static void keep_done(struct desk_job *j)
 	atomic_store(&CHORES_OF(j, keep)->keeping, false);
 }
 
-int64_t http_chores(struct http *h)
+/* One step; as long as there are more the desk calls it again. */
+static int index_run(struct desk_job *j, struct fw_store *st, const struct fw_err *no_store)
+{
+	struct chores *c = CHORES_OF(j, index);
+	struct fw_err err;
+	bool more = false;
+	int rc = st ? fw_store_upkeep(st, fw_now_ms(), &more, &err) : no_store->rc;
+
+	if (!rc && more)
+		return FW_EAGAIN;
+	if (st && rc && rc != FW_EAGAIN && rc != FW_EIO) /* somebody else writes; that it is away others tell */
+		fw_warn("filling the search index: %s; it is tried again", err.text);
+	atomic_store(&c->index_at_ms, fw_mono_ms() + INDEX_MS);
+	return rc == FW_EIO ? rc : 0;
+}
+
+static void index_done(struct desk_job *j)
+{
+	atomic_store(&CHORES_OF(j, index)->indexing, false);
+}
+
+void http_chores(struct http *h)
 {
 	struct chores *c = h->chores;
-	int64_t wait_ms = atomic_load(&c->keep_at_ms) - fw_mono_ms();
+	int64_t now_ms = fw_mono_ms();
 
-	if (!c->keeps)
-		return -1;
-	if (wait_ms <= 0)
+	if (now_ms >= atomic_load(&c->index_at_ms))
+		begin(c, &c->index, &c->indexing);
+	if (c->keeps && now_ms >= atomic_load(&c->keep_at_ms))
 		begin(c, &c->keep, &c->keeping);
-	return FW_MAX(wait_ms, KEEP_MORE_MS);
 }
 
 int http_chores_make(struct http *h)
@@ -114,6 +140,7 @@ int http_chores_make(struct http *h)
 	c->keeps = !s.workers;
 	c->sample = (struct desk_job){.run = sample_run, .done = sample_done};
 	c->keep = (struct desk_job){.run = keep_run, .done = keep_done};
+	c->index = (struct desk_job){.run = index_run, .done = index_done};
 	pthread_mutex_init(&c->lock, NULL);
 	h->chores = c;
 	return 0;

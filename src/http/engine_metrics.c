@@ -51,7 +51,7 @@ static void processes(struct fw_buf *b, const struct fw_meter *m)
 {
 	struct fw_meter_process p;
 
-	metric_head(b, "process_resident_memory_bytes", "gauge", "Resident memory of a process.");
+	metric_head(b, "process_resident_memory_bytes", "gauge", "Resident memory of a process; missing for the second in which it begins.");
 	for (size_t i = 0; i < fw_meter_process_n(m); i++) {
 		if (fw_meter_process(m, i, &p) && p.rss_bytes >= 0)
 			metric_sample(b, "process_resident_memory_bytes", (double)p.rss_bytes, "process=\"%s\",index=\"%d\"", p.what, p.index);
@@ -110,6 +110,7 @@ void http_store_metrics(struct fw_buf *b, struct http *h)
 	metric(b, "feeds_lent", "gauge", "Feeds that workers hold, on all machines.", (double)s.lent_n);
 	metric(b, "feeds_failing", "gauge", "Feeds whose last visit failed.", (double)s.failing_n);
 	metric(b, "entries", "gauge", "Entries in the store.", (double)s.entry_n);
+	metric(b, "entries_unindexed", "gauge", "Of these, those that the search index does not hold yet.", (double)s.unindexed_n);
 	if (s.size_bytes >= 0)
 		metric(b, "store_size_bytes", "gauge", "Size of the store.", (double)s.size_bytes);
 	metric(b, "store_sample_age_seconds", "gauge", "How old the numbers of feeds and entries are.", (double)age_ms / 1000);

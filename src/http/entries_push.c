@@ -35,7 +35,7 @@
 struct entries_push { /* a request's, over several runs */
 	struct fw_delivery *delivery;
 	int64_t until_ms;            /* monotonic: the end of patience */
-	size_t held_bytes;           /* while it waits, of http.waiting_bytes */
+	size_t held_bytes;           /* of http.entries_bytes */
 	bool keyed;                  /* there is a key, and the record is ours */
 	bool taken_over;             /* from one that did not come to its answer */
 	int64_t began_ms;            /* Unix time, of the first try */
@@ -94,11 +94,17 @@ static bool is_at_it(const char *by, int64_t nonce, int64_t since_ms)
 	return found;
 }
 
-/* So much of what it has read waits with it. */
-static void waits(struct request *r, size_t bytes)
+bool http_entries_hold(struct http *h, size_t *held, size_t bytes)
 {
-	atomic_fetch_add(&r->lane->h->waiting_bytes, (int64_t)bytes - (int64_t)r->push->held_bytes);
-	r->push->held_bytes = bytes;
+	int64_t others = atomic_fetch_add(&h->entries_bytes, (int64_t)bytes - (int64_t)*held) - (int64_t)*held;
+
+	*held = bytes;
+	return !others || others + (int64_t)bytes <= h->config->serve_memory_bytes;
+}
+
+static bool hold(struct request *r, size_t bytes)
+{
+	return http_entries_hold(r->lane->h, &r->push->held_bytes, bytes);
 }
 
 void http_entries_push_free(struct request *r)
@@ -113,8 +119,8 @@ void http_entries_push_free(struct request *r)
 		}
 	}
 	pthread_mutex_unlock(&all_lock);
-	waits(r, 0);
 	fw_delivery_close(r->push->delivery, NULL);
+	(void)hold(r, 0);
 	free(r->push);
 	r->push = NULL;
 }
@@ -382,6 +388,7 @@ static enum MHD_Result failed(struct request *r, int rc, bool lent, const struct
 		key_forget(r);
 		fw_delivery_close(r->push->delivery, r->store);
 		r->push->delivery = NULL;
+		(void)hold(r, 0);
 	}
 	if (rc == FW_EAGAIN && lent)
 		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", "%s: try again", err->text);
@@ -391,12 +398,23 @@ static enum MHD_Result failed(struct request *r, int rc, bool lent, const struct
 	case FW_EFORMAT: return http_problem(r, MHD_HTTP_UNPROCESSABLE_CONTENT, "not_a_feed", "%s", err->text);
 	case FW_ELIMIT: return http_problem(r, MHD_HTTP_CONTENT_TOO_LARGE, "too_large", "%s", err->text);
 	case FW_EGONE: return http_problem(r, MHD_HTTP_CONFLICT, "not_active", "%s", err->text);
-	case FW_ENOTFOUND: return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "there is no feed %lld", (long long)r->id);
+	case FW_ENOTFOUND: return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "no feed has the number %lld", (long long)r->id);
 	default: return http_store_failed(r, rc, err);
 	}
 }
 
 /* ---- the way of a request ------------------------------------------------------------------------------------------------------- */
+
+/* Others hold too much to read it now: a little later, as long as that is worth it. */
+static enum MHD_Result no_room(struct request *r)
+{
+	(void)hold(r, 0);
+	r->again = fw_mono_ms() < r->push->until_ms;
+	if (!r->again)
+		key_forget(r);
+	return r->again ? MHD_YES : http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable",
+		"the entries of other requests take all the memory that may be: serve_memory_bytes");
+}
 
 static enum MHD_Result begin(struct request *r)
 {
@@ -409,6 +427,8 @@ static enum MHD_Result begin(struct request *r)
 
 	if (key.p && !key_is_good(key))
 		return http_problem(r, MHD_HTTP_BAD_REQUEST, "bad_key", "Idempotency-Key: 1 to %d printable characters", KEY_MAX);
+	if (!hold(r, fw_delivery_estimate(r->lane->h->config, r->body.len)))
+		return no_room(r);
 	if (key.p && !r->push->keyed) {
 		key_make(r, key, in.content_type);
 		ok = key_take(r);
@@ -417,7 +437,10 @@ static enum MHD_Result begin(struct request *r)
 		return ok;
 	in.at_ms = r->push->began_ms;
 	rc = fw_delivery_open(r->store, r->lane->h->config, &in, &r->push->delivery, &err);
-	return rc ? failed(r, rc, false, &err) : MHD_YES;
+	if (rc)
+		return failed(r, rc, false, &err);
+	(void)hold(r, fw_delivery_bytes(r->push->delivery)); /* it is there now */
+	return MHD_YES;
 }
 
 enum MHD_Result http_entries_push(struct request *r)
@@ -425,6 +448,7 @@ enum MHD_Result http_entries_push(struct request *r)
 	struct fw_delivered got;
 	struct fw_err err = {0};
 	enum MHD_Result ok = MHD_YES;
+	bool room;
 	int rc;
 
 	if (!r->push) {
@@ -437,9 +461,8 @@ enum MHD_Result http_entries_push(struct request *r)
 	if (!r->push->delivery)
 		return ok;
 	rc = fw_delivery_store(r->push->delivery, r->store, &got, &err);
-	waits(r, rc == FW_EAGAIN ? fw_delivery_bytes(r->push->delivery) : 0);
-	if (rc == FW_EAGAIN && fw_mono_ms() < r->push->until_ms &&
-	    atomic_load(&r->lane->h->waiting_bytes) <= r->lane->h->config->serve_memory_bytes) {
+	room = hold(r, fw_delivery_bytes(r->push->delivery));
+	if (rc == FW_EAGAIN && fw_mono_ms() < r->push->until_ms && room) {
 		r->again = true;
 		return MHD_YES;
 	}

@@ -132,6 +132,7 @@ static bool question_read(struct list *l, enum MHD_Result *ok)
 		return false;
 	l->flags = CONTENT_FLAGS[content];
 	l->q.content = l->flags != 0;
+	l->q.unindexed_n = &l->p.unindexed_n;
 	l->q.oldest_first = order == 1;
 	l->p.limit = (size_t)limit;
 	l->q.limit = l->p.limit + 1;
@@ -170,6 +171,7 @@ enum MHD_Result http_entry_list(struct request *r)
 		l.p.cursor[0] = 0; /* newest first has an end */
 	if (!l.lines) {
 		fw_json_end(&l.p.j);
+		fw_incomplete_json(&l.p.j, l.p.unindexed_n);
 		fw_json_cstr(&l.p.j, "next_url", page_next(&l.p));
 		fw_json_end(&l.p.j);
 	}
@@ -199,6 +201,6 @@ enum MHD_Result http_entry_get(struct request *r)
 	page_begin(&l.p, r);
 	rc = fw_store_entry_list(r->store, &l.q, one_take, &l, &err);
 	if (!rc && !l.p.out.len)
-		rc = fw_err_set(&err, FW_ENOTFOUND, "there is no entry %lld", (long long)r->id);
+		rc = fw_err_set(&err, FW_ENOTFOUND, "no entry has the number %lld", (long long)r->id);
 	return page_send(&l.p, "application/json", rc, &err);
 }

@@ -70,7 +70,7 @@ struct http_tls {
 
 struct http {
 	const struct fw_config *config;
-	const struct fw_meter *meter;
+	struct fw_meter *meter;
 	struct http_proxies proxies;
 	struct event_rules rules;
 	_Atomic bool started;        /* what libmicrohttpd says from then on is of somebody's connection */
@@ -91,7 +91,7 @@ struct http {
 	struct stream *stream;
 	size_t lane_n;
 	_Atomic int64_t suspended_n;
-	_Atomic int64_t waiting_bytes; /* of entries that were read, and wait for their feed: as much as of bodies, at most */
+	_Atomic int64_t entries_bytes; /* of entries that are being read, or wait to be stored: as much as of bodies, at most */
 	_Atomic uint64_t delivery_n, delivered_new_n, delivered_changed_n; /* entries that were brought, and stored */
 	struct http_lane *lane;
 };
@@ -180,7 +180,7 @@ struct request {
 		struct fw_delivery *delivery;
 		int64_t until_ms;    /* monotonic: the end of patience */
 		int64_t feed_id;
-		size_t held_bytes;   /* while it waits, of http.waiting_bytes */
+		size_t held_bytes;   /* of http.entries_bytes */
 		struct fw_buf plain; /* what its body held, if that was packed */
 	} websub;
 	struct request *next;        /* spare */
@@ -264,6 +264,7 @@ struct page {
 	bool more;                   /* there is at least one behind it: ask the store for one more than limit */
 	char cursor[64];             /* behind its last one; "": none */
 	int64_t last_ms;             /* when the newest of it changed; 0: not known */
+	int64_t unindexed_n;         /* entries that a search did not see */
 	struct fw_arena arena;
 };
 #define PAGE_BYTES ((size_t)8 << 20) /* a page ends early when it has got so large */
@@ -296,6 +297,11 @@ enum MHD_Result http_auth_refuse(struct request *r); /* 401, 403 or 503, by r->v
 /* ---- entries_push.c ----------------------------------------------------------------------------------------------------------- */
 
 enum MHD_Result http_entries_push(struct request *r);
+/*
+ * A request's entries take so many bytes now; *held is what it said last, 0 at first. False: with those of others that is more than
+ * serve_memory_bytes. One alone always has room.
+ */
+bool http_entries_hold(struct http *h, size_t *held, size_t bytes);
 void http_entries_push_free(struct request *r);
 
 /* ---- websub.c: hubs, below websub_url ------------------------------------------------------------------------------------------ */
@@ -384,8 +390,7 @@ void http_store_metrics(struct fw_buf *b, struct http *h);
 
 int http_chores_make(struct http *h); /* behind the desk and the meter. FW_ENOMEM */
 void http_chores_free(struct http *h); /* behind the desk's end */
-/* Begin what is due; returns in how many ms to call again, -1: never. */
-int64_t http_chores(struct http *h);
+void http_chores(struct http *h); /* begins what is due: each second */
 /* Counts of the store and their age; asks the desk for new ones when they are old. False: there are none yet. */
 bool http_sample(struct http *h, struct fw_store_stats *out, int64_t *age_ms);
 

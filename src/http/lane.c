@@ -42,18 +42,24 @@ static void wake(struct lane *l)
 
 /* ---- the thread ------------------------------------------------------------------------------------------------ */
 
-static void handed_take(struct lane *l)
+static bool handed_take(struct lane *l, struct handed *out)
 {
-	struct handed handed[HANDED_MAX];
-	size_t n;
+	bool some;
 
 	pthread_mutex_lock(&l->lock);
-	n = l->handed_n;
-	memcpy(handed, l->handed, n * sizeof(handed[0]));
-	l->handed_n = 0;
+	some = l->handed_n > 0;
+	if (some)
+		*out = l->handed[--l->handed_n];
 	pthread_mutex_unlock(&l->lock);
-	for (size_t i = 0; i < n; i++) {
-		if (MHD_add_connection(l->daemon, handed[i].fd, (struct sockaddr *)&handed[i].from, handed[i].len) != MHD_YES)
+	return some;
+}
+
+static void handed_add(struct lane *l)
+{
+	struct handed h;
+
+	while (handed_take(l, &h)) {
+		if (MHD_add_connection(l->daemon, h.fd, (struct sockaddr *)&h.from, h.len) != MHD_YES)
 			fw_debug("a connection is closed at once: %s", strerror(errno));
 	}
 }
@@ -77,7 +83,7 @@ static void *run(void *ctx)
 
 			(void)eventfd_read(l->wake_fd, &drop);
 			atomic_exchange(&l->woken, false); /* what comes from here on wakes it again */
-			handed_take(l);
+			handed_add(l);
 		}
 		(void)MHD_run(l->daemon);
 	}

@@ -108,6 +108,8 @@ enum MHD_Result http_metrics(struct request *r)
 	metric(&b, "store_away", "gauge", "1: the store did not answer last time.", s.away);
 	metric(&b, "flush_cpu_seconds_total", "counter", "Processor time of this process in statements that stored pushed rows.", (double)s.flush_cpu_us / 1e6);
 	flush_histogram(&b, &s);
+	metric(&b, "push_entries_bytes", "gauge", "Memory of pushed entries that are being read, or wait to be stored (serve_memory_bytes).",
+		(double)atomic_load(&h->entries_bytes));
 	metric(&b, "deliveries_total", "counter", "Documents that publishers pushed, stored.", (double)atomic_load(&h->delivery_n));
 	metric(&b, "delivered_new_entries_total", "counter", "Entries in them that were new.", (double)atomic_load(&h->delivered_new_n));
 	metric(&b, "delivered_changed_entries_total", "counter", "Entries in them that had changed.",

@@ -31,7 +31,7 @@ void fw_serve_unlisten(const struct fw_config *c, int fd)
 	(void)fd;
 }
 
-int fw_serve(const struct fw_config *c, const struct fw_meter *meter, int fd, int parent_fd, struct fw_err *err)
+int fw_serve(const struct fw_config *c, struct fw_meter *meter, int fd, int parent_fd, struct fw_err *err)
 {
 	(void)meter;
 	(void)fd;

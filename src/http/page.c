@@ -172,22 +172,26 @@ static bool is_known(struct request *r, struct fw_str etag)
 	return false;
 }
 
-static bool headers_add(struct MHD_Response *m, const char *etag, const char *next, int64_t last_ms, const char *cursor)
+static bool headers_add(struct MHD_Response *m, const struct page *p, const char *etag, const char *next)
 {
 	struct fw_buf link = FW_BUF_INIT(0);
-	char date[FW_RFC3339_MAX];
+	char date[FW_RFC3339_MAX], n[24];
 	bool ok = MHD_add_response_header(m, MHD_HTTP_HEADER_ETAG, etag) &&
 		MHD_add_response_header(m, MHD_HTTP_HEADER_CACHE_CONTROL, "private, no-cache") &&
 		MHD_add_response_header(m, MHD_HTTP_HEADER_VARY, "Accept");
 
-	if (last_ms)
-		ok = ok && MHD_add_response_header(m, MHD_HTTP_HEADER_LAST_MODIFIED, fw_http_date(date, last_ms));
+	if (p->last_ms)
+		ok = ok && MHD_add_response_header(m, MHD_HTTP_HEADER_LAST_MODIFIED, fw_http_date(date, p->last_ms));
 	if (next) {
 		fw_buf_addf(&link, "<%s>; rel=\"next\"", next);
 		ok = ok && !link.rc && MHD_add_response_header(m, MHD_HTTP_HEADER_LINK, link.p);
 	}
-	if (cursor[0])
-		ok = ok && MHD_add_response_header(m, "Feedwheel-Cursor", cursor);
+	if (p->cursor[0])
+		ok = ok && MHD_add_response_header(m, "Feedwheel-Cursor", p->cursor);
+	if (p->unindexed_n) {
+		(void)fw_snprintf(n, sizeof(n), "%lld", (long long)p->unindexed_n);
+		ok = ok && MHD_add_response_header(m, "Feedwheel-Unindexed", n);
+	}
 	fw_buf_finish(&link);
 	return ok;
 }
@@ -210,7 +214,7 @@ enum MHD_Result page_send(struct page *p, const char *type, int rc, const struct
 		fw_buf_reset(&p->out);
 	}
 	m = http_response(p->r, status, type, &p->out);
-	if (m && headers_add(m, etag, next, p->last_ms, p->cursor))
+	if (m && headers_add(m, p, etag, next))
 		ok = http_answer(p->r, status, m);
 	else if (m)
 		MHD_destroy_response(m);

@@ -27,6 +27,7 @@
 #define SPARE_BODY_BYTES 16384
 #define HEADER_MAX_BYTES 16384  /* a connection's memory: request line and headers */
 #define STOP_TICK_MS 5
+#define BEAT_MS FW_SECOND_MS
 #define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
 static struct conn *conn_of(struct MHD_Connection *conn)
@@ -316,7 +317,7 @@ static size_t lane_body_max(const struct http *h)
 	return FW_MAX(share, 2 * most); /* packed and unpacked: one at least has room */
 }
 
-static int http_start(const struct fw_config *c, const struct fw_meter *meter, int fd, struct http **out, struct fw_err *err)
+static int http_start(const struct fw_config *c, struct fw_meter *meter, int fd, struct http **out, struct fw_err *err)
 {
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	struct http *h = calloc(1, sizeof(*h));
@@ -400,9 +401,11 @@ static void serve_wait(struct http *h, const sigset_t *signals, int parent_fd)
 	int n;
 
 	p[0].fd = signalfd(-1, signals, SFD_CLOEXEC);
-	do
-		n = poll(p, 2, (int)http_chores(h));
-	while (!n || (n < 0 && errno == EINTR));
+	do {
+		http_chores(h);
+		fw_meter_beat(h->meter);
+		n = poll(p, 2, (int)BEAT_MS);
+	} while (!n || (n < 0 && errno == EINTR));
 	if (p[0].revents && read(p[0].fd, &drop, sizeof(drop)) < 0)
 		fw_debug("signal: %s", strerror(errno));
 	if (p[0].fd >= 0)
@@ -417,7 +420,7 @@ const char *fw_serve_library(void)
 	return text;
 }
 
-int fw_serve(const struct fw_config *c, const struct fw_meter *meter, int fd, int parent_fd, struct fw_err *err)
+int fw_serve(const struct fw_config *c, struct fw_meter *meter, int fd, int parent_fd, struct fw_err *err)
 {
 	struct http *h;
 	sigset_t signals;

@@ -104,17 +104,16 @@ enum MHD_Result http_websub_refuse(struct request *r)
 
 /* ---- documents --------------------------------------------------------------------------------------------------------------------------- */
 
-static void waits(struct request *r, size_t bytes)
+static bool hold(struct request *r, size_t bytes)
 {
-	atomic_fetch_add(&r->lane->h->waiting_bytes, (int64_t)bytes - (int64_t)r->websub.held_bytes);
-	r->websub.held_bytes = bytes;
+	return http_entries_hold(r->lane->h, &r->websub.held_bytes, bytes);
 }
 
 void http_websub_free(struct request *r)
 {
-	waits(r, 0);
 	fw_delivery_close(r->websub.delivery, NULL);
 	r->websub.delivery = NULL;
+	(void)hold(r, 0);
 	fw_buf_finish(&r->websub.plain);
 }
 
@@ -142,6 +141,8 @@ static enum MHD_Result open_it(struct request *r)
 		fw_err_set(&err, rc, "its Content-Encoding is not what it says, or hides too much");
 	if (r->websub.plain.len)
 		in.body = fw_buf_str(&r->websub.plain);
+	if (!rc && !hold(r, r->websub.plain.len + fw_delivery_estimate(r->lane->h->config, in.body.len)))
+		return ask_instead(r); /* others hold too much to read it now */
 	rc = rc ? rc : fw_delivery_open(r->store, r->lane->h->config, &in, &r->websub.delivery, &err);
 	r->websub.until_ms = fw_mono_ms() + LENT_PATIENCE_MS;
 	switch (rc) {
@@ -203,6 +204,7 @@ enum MHD_Result http_websub_push(struct request *r)
 	enum MHD_Result ok = MHD_YES;
 	struct fw_delivered got;
 	struct fw_err err = {0};
+	bool room;
 	int rc;
 
 	if (!r->websub.delivery)
@@ -210,8 +212,8 @@ enum MHD_Result http_websub_push(struct request *r)
 	if (!r->websub.delivery)
 		return ok;
 	rc = fw_delivery_store(r->websub.delivery, r->store, &got, &err);
-	waits(r, rc == FW_EAGAIN ? fw_delivery_bytes(r->websub.delivery) + r->websub.plain.len : 0);
-	if (rc == FW_EAGAIN && fw_mono_ms() < r->websub.until_ms && atomic_load(&h->waiting_bytes) <= h->config->serve_memory_bytes) {
+	room = hold(r, fw_delivery_bytes(r->websub.delivery) + r->websub.plain.len);
+	if (rc == FW_EAGAIN && fw_mono_ms() < r->websub.until_ms && room) {
 		r->again = true;
 		return MHD_YES;
 	}
@@ -219,7 +221,7 @@ enum MHD_Result http_websub_push(struct request *r)
 		return http_store_failed(r, rc, &err);
 	fw_delivery_close(r->websub.delivery, r->store);
 	r->websub.delivery = NULL;
-	waits(r, 0);
+	(void)hold(r, r->websub.plain.len);
 	if (rc == FW_EGONE || rc == FW_ENOTFOUND)
 		return gone(r);
 	if (rc)

@@ -10,7 +10,8 @@
  *      sooner than a healthy one would be. Never dead for ever: the longest law ends in a visit each week or month.
  *   4. success: the owner's interval; else what was learned from the feed's own dates (until so many publications are to be
  *      expected: rhythm.c); else the normal interval. Clamped to [min, max]. Unless the owner decided, others can only lengthen
- *      it: a hub that delivers, and then hints, each up to max: ttl, updatePeriod, freshness (POL-05, POL-06).
+ *      it: a hub that delivers, and then hints, each up to max: ttl, updatePeriod, freshness (POL-05, POL-06). The visit that
+ *      checks a 304 (trust.h) comes when that is wanted, not an interval later.
  *   5. Retry-After, on whatever answer it came: not sooner, up to 7 days (POL-07).
  *   6. jitter: 10 % either way, but only later where somebody gave a time (POL-11): equal feeds never come in the same second.
  *   7. skipHours and skipDays move a visit to the next hour allowed, and into that hour's first half at random (FMT-06).
@@ -22,6 +23,7 @@
 #include "base/str.h"
 #include "sched/due.h"
 #include "sched/rhythm.h"
+#include "sched/trust.h"
 #include "base/banned.h"
 
 #define OWN_FAULT_MS (5 * FW_MINUTE_MS)
@@ -148,11 +150,24 @@ static void plan_hints(struct plan *d)
 		plan_hint(d, "max-age", d->f->fresh_ms);
 }
 
+/* A 304 is believed only for some time: the visit that checks it comes no later. */
+static void plan_check(struct plan *d)
+{
+	int64_t left_ms = fw_trust_until(&d->rhythm, d->f->whole_ms, d->f->last_new_ms, d->now_ms) - d->now_ms;
+
+	if (!d->f->whole_ms || d->delay_ms + d->delay_ms / 10 < left_ms)
+		return;
+	d->delay_ms = FW_MAX(left_ms, d->p.min_ms);
+	d->given = true;
+	say(d, "304 (not modified) is believed for %s more", text(d->delay_ms).s);
+}
+
 static void plan_success(struct plan *d)
 {
 	plan_base(d);
 	if (d->f->interval_ms > 0)
 		return;
+	plan_check(d);
 	if (d->f->pushed && d->delay_ms < d->p.pushed_ms) {
 		d->delay_ms = d->p.pushed_ms;
 		d->len = 0; /* the rhythm has no say in it */

@@ -7,6 +7,7 @@
 #define FW_SCHED_DUE_H
 
 #include "feedwheel/store.h"
+#include "sched/rhythm.h"
 
 struct fw_due_policy { /* settings; all in ms */
 	int64_t min_ms;      /* never sooner than this after a visit [15 min] */
@@ -30,6 +31,7 @@ struct fw_due_facts {
 	struct fw_str rhythm;        /* what was learned so far (see fw_rhythm_learn), or absent; its hints fill in for ttl ... skip_days */
 	const struct fw_rhythm_model *model; /* what is in rhythm, if somebody has read it already; then rhythm is not looked at. Or NULL */
 	int64_t last_new_ms;         /* 0: never */
+	int64_t whole_ms;            /* when the validators came that the next request would send; 0: it has none */
 	int64_t interval_ms;         /* the owner's wish; 0: none */
 	bool expired;                /* the document says it has ended */
 	int64_t ended_ms;            /* gone or expired: how long it has been; 0: unknown */
@@ -51,7 +53,6 @@ struct fw_due {
 void fw_due(const struct fw_due_facts *f, const struct fw_due_policy *p, int64_t now_ms, uint64_t rnd, struct fw_due *out);
 void fw_due_policy_default(struct fw_due_policy *p);
 
-#define FW_RHYTHM_MAX 600
 /*
  * Learn from the publication dates a document shows: dates[0..n), any order, Unix ms. old is what was stored before (may be
  * absent or of an older form). Writes text of at most FW_RHYTHM_MAX bytes, NUL-terminated; returns its length, and 0 when

@@ -35,6 +35,7 @@
 #include "base/str.h"
 #include "sched/due.h"
 #include "sched/rhythm.h"
+#include "sched/trust.h"
 #include "base/banned.h"
 
 #define EVENT_MINUTES 10
@@ -144,6 +145,19 @@ static void write_hours(const uint16_t hour[FW_RHYTHM_HOURS], char out[2 * FW_RH
 	out[len] = '\0';
 }
 
+/* Level, when checked, when denied: all of them, or none. */
+static void read_trust(struct fw_str s, struct fw_rhythm *r)
+{
+	struct fw_str rest, level = fw_str_split(s, ',', &rest), checked = fw_str_split(rest, ',', &rest);
+	int64_t n[3];
+
+	if (!number(level, FW_TRUST_LIED, FW_TRUST_MAX, &n[0]) || !number(checked, 0, MAX_MINUTE, &n[1]) || !number(rest, 0, MAX_MINUTE, &n[2]))
+		return;
+	r->trust = (int)n[0];
+	r->checked = n[1];
+	r->denied = n[2];
+}
+
 void fw_rhythm_read(struct fw_str text, struct fw_rhythm *out)
 {
 	struct fw_str rest = text, value, word = fw_str_split(rest, ' ', &rest);
@@ -165,6 +179,8 @@ void fw_rhythm_read(struct fw_str text, struct fw_rhythm *out)
 			out->skip_hours = 0;
 		else if (fw_str_eq(word, FW_STR("sd")) && hex(value, 0x7f, &days))
 			out->skip_days = (uint8_t)days;
+		else if (fw_str_eq(word, FW_STR("tr")))
+			read_trust(value, out);
 		else if (fw_str_eq(word, FW_STR("at")))
 			out->n = number(value, 0, MAX_MINUTE, &out->event[0]);
 		else if (fw_str_eq(word, FW_STR("from")))
@@ -192,9 +208,9 @@ static bool append(char out[FW_RHYTHM_MAX], size_t *len, const char *text)
 	return true;
 }
 
-static size_t write(const struct fw_rhythm *r, char out[FW_RHYTHM_MAX])
+size_t fw_rhythm_write(const struct fw_rhythm *r, char out[FW_RHYTHM_MAX])
 {
-	char word[40], hours[2 * FW_RHYTHM_HOURS + 1];
+	char word[60], hours[2 * FW_RHYTHM_HOURS + 1];
 	size_t len = 0;
 
 	(void)append(out, &len, "v2");
@@ -206,12 +222,14 @@ static size_t write(const struct fw_rhythm *r, char out[FW_RHYTHM_MAX])
 		(void)append(out, &len, word);
 	if (r->skip_days && fw_snprintf(word, sizeof(word), " sd=%x", (unsigned)r->skip_days))
 		(void)append(out, &len, word);
+	if (r->checked && fw_snprintf(word, sizeof(word), " tr=%d,%lld,%lld", r->trust, (long long)r->checked, (long long)r->denied))
+		(void)append(out, &len, word);
 	if (r->n && r->from && fw_snprintf(word, sizeof(word), " from=%lld", (long long)r->from))
 		(void)append(out, &len, word);
 	if (r->n && fw_snprintf(word, sizeof(word), " at=%lld", (long long)r->event[0]))
 		(void)append(out, &len, word);
 	write_hours(r->hour, hours);
-	if (r->n && r->from && hours[0]) /* at most 440 bytes so far: the oldest gaps are what may not fit */
+	if (r->n && r->from && hours[0]) /* at most 475 bytes so far: the oldest gaps are what may not fit */
 		(void)(append(out, &len, " w=") && append(out, &len, hours));
 	for (size_t i = 1; i < r->n; i++) {
 		if (!fw_snprintf(word, sizeof(word), "%s%lld", i == 1 ? " g=" : ",", (long long)(r->event[i - 1] - r->event[i])) ||
@@ -347,7 +365,7 @@ size_t fw_rhythm_learn(struct fw_str old, const int64_t *dates, size_t n, const 
 		r.skip_days = hints->skip_days & 0x7f;
 	}
 	(void)fw_rhythm_see(&r, dates, n, now_ms);
-	return write(&r, out);
+	return fw_rhythm_write(&r, out);
 }
 
 /* ---- the week --------------------------------------------------------------------------------------------------------------- */

@@ -370,7 +370,10 @@ struct mr_search {
 	size_t term_n;
 	struct mr_ids may;  /* rising */
 };
-int mr_search_open(struct maria *m, struct fw_str words, struct mr_search *out, struct fw_err *err);
+/* How many entries the index does not hold: an expression. */
+#define MR_UNINDEXED_N "((SELECT count(*) FROM entries WHERE id > (SELECT value FROM numbers WHERE name = 'indexed_entry_id'))" \
+	" + (SELECT count(*) FROM reindex x JOIN entries e ON e.id = x.entry_id))"
+int mr_search_open(struct maria *m, struct fw_str words, int64_t *unindexed_n, struct mr_search *out, struct fw_err *err);
 /* Keep those of ids, in their order, that match, up to limit (0: all). */
 int mr_search_match(struct maria *m, const struct mr_search *s, size_t limit, struct mr_ids *ids, struct fw_err *err);
 void mr_search_finish(struct mr_search *s);

@@ -672,7 +672,7 @@ int mr_entry_list(struct fw_store *st, const struct fw_entry_query *q, fw_entry_
 	struct maria *m = mr_of(st);
 	struct mr_search s = {0};
 	struct mr_ids ids = {0};
-	int rc = q->search.p ? mr_search_open(m, q->search, &s, err) : 0;
+	int rc = q->search.p ? mr_search_open(m, q->search, q->unindexed_n, &s, err) : 0;
 
 	if (!rc && (!s.any || s.may.n))
 		rc = entry_ids(m, q, &s, &ids, err);

@@ -25,7 +25,7 @@ static int stand_look(struct maria *m, int64_t feed_id, struct mr_stand *s, bool
 	if (rc)
 		return rc;
 	if (!mr_row(&r))
-		return fw_err_set(err, FW_ENOTFOUND, "%s: no feed number %lld", m->name, (long long)feed_id);
+		return fw_err_set(err, FW_ENOTFOUND, "%s: no feed has the number %lld", m->name, (long long)feed_id);
 	s->host_id = mr_int(&r, 0);
 	s->status = mr_int(&r, 1);
 	s->due_ms = mr_int(&r, 2);

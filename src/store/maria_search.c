@@ -399,20 +399,23 @@ static int may_read(struct maria *m, struct mr_search *s, struct fw_err *err)
 }
 
 /* Before a search: index the rest, when it is small. A store that may not be written now is searched as it is. */
-static int catch_up(struct maria *m, struct fw_err *err)
+static int catch_up(struct maria *m, int64_t *unindexed_n, struct fw_err *err)
 {
-	bool more = false;
-	int rc = m->read_only ? 0 : behind(m, &more, err);
+	bool is_behind, more;
+	int rc = behind(m, &is_behind, err);
 
+	more = is_behind && !m->read_only;
 	for (int i = 0; i < CATCH_UP_STEPS && more && !rc; i++) {
 		rc = step(m, &more, err);
 		if (rc == FW_EAGAIN)
-			return 0;
+			rc = more = 0;
 	}
-	return rc;
+	if (rc || !is_behind || !unindexed_n)
+		return rc;
+	return mr_number(m, 0, unindexed_n, err, "SELECT " MR_UNINDEXED_N, "");
 }
 
-int mr_search_open(struct maria *m, struct fw_str words, struct mr_search *s, struct fw_err *err)
+int mr_search_open(struct maria *m, struct fw_str words, int64_t *unindexed_n, struct mr_search *s, struct fw_err *err)
 {
 	struct fw_store_word w;
 	int rc = 0;
@@ -423,7 +426,7 @@ int mr_search_open(struct maria *m, struct fw_str words, struct mr_search *s, st
 	}
 	if (rc || !s->any)
 		return rc;
-	rc = catch_up(m, err);
+	rc = catch_up(m, unindexed_n, err);
 	return rc ? rc : may_read(m, s, err);
 }
 

@@ -176,7 +176,7 @@ int mr_feed_find(struct fw_store *st, int64_t id, struct fw_str url, struct fw_a
 	if (rc)
 		return rc;
 	if (!mr_row(&r))
-		return id ? fw_err_set(err, FW_ENOTFOUND, "%s: no feed number %lld", m->name, (long long)id) :
+		return id ? fw_err_set(err, FW_ENOTFOUND, "%s: no feed has the number %lld", m->name, (long long)id) :
 			fw_err_set(err, FW_ENOTFOUND, "%s: no feed %.*s", m->name, FW_STR_ARG(url));
 	rc = outs_read(m, mr_int(&r, 0), &outs, err);
 	if (!rc) {
@@ -356,8 +356,7 @@ int mr_stats(struct fw_store *st, int64_t now_ms, struct fw_store_stats *out, st
 		mr_done(&r);
 	}
 	rc = rc ? rc : mr_ask(m, &r, err, "SELECT coalesce(sum(entry_n), 0), coalesce(sum(visit_n), 0),"
-		" (SELECT count(*) FROM entries WHERE id > (SELECT value FROM numbers WHERE name = 'indexed_entry_id'))"
-		" + (SELECT count(*) FROM reindex x JOIN entries e ON e.id = x.entry_id),"
+		" " MR_UNINDEXED_N ","
 		" (SELECT max(id) FROM feeds), (SELECT max(id) FROM entries), (SELECT max(id) FROM visits), (SELECT sum(data_length + index_length) FROM information_schema.tables"
 		" WHERE table_schema = database()) FROM counters", "");
 	if (!rc && mr_row(&r)) {

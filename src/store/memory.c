@@ -96,7 +96,7 @@ struct node *mem_node_find(const struct memory *m, int64_t id)
 
 int mem_not_found(int64_t feed_id, struct fw_err *err)
 {
-	return fw_err_set(err, FW_ENOTFOUND, "memory store: no feed number %lld", (long long)feed_id);
+	return fw_err_set(err, FW_ENOTFOUND, "memory store: no feed has the number %lld", (long long)feed_id);
 }
 
 struct host *mem_host_take(struct memory *m, const struct fw_feed *feed)

@@ -26,7 +26,7 @@ enum pg_id {
 	PG_URLS_KNOWN, PG_FEEDS_NEW, PG_WHEEL_NEW, PG_PLACES_NEW, PG_STANDING, PG_PLACE_DROP, PG_PLACE_DROP_MOVED, PG_PARKED_DROP,
 	PG_VISITS_LESS, PG_ENTRIES_DROP, PG_ENTRIES_MERGE, PG_FEED_DROP, PG_SET_OWNER, PG_WHEEL_STATUS, PG_PLACE_PUT,
 	PG_FEED_BY_ID, PG_FEED_BY_URL, PG_CONTROL_PUT, PG_CONTROL_LAST, PG_CONTROL_NEXT,
-	PG_SAFE_ID, PG_INDEX_LOCK, PG_INDEX_NEXT, PG_INDEX_TODO, PG_INDEX_PUT, PG_INDEX_MARK, PG_INDEX_DONE, PG_INDEX_BEHIND, PG_TALLY_FOLD,
+	PG_SAFE_ID, PG_INDEX_LOCK, PG_INDEX_NEXT, PG_INDEX_TODO, PG_INDEX_PUT, PG_INDEX_MARK, PG_INDEX_DONE, PG_INDEX_BEHIND, PG_UNINDEXED, PG_TALLY_FOLD,
 	PG_PRUNE_VISITS, PG_PRUNE_ROWS, PG_PRUNE_CONTROLS, PG_PRUNE_RUNS, PG_PRUNE_WORKERS, PG_PRUNE_ENTRIES, PG_SINCE_ID, PG_ENTRY_LAST, PG_ENTRY_AT, PG_ENTRY_MAX,
 	PG_EVENTS_PUT, PG_RECORD_PUT, PG_RECORD_GET, PG_RECORD_PRUNE,
 	PG_LEND_UNTIL, PG_PUSHED_DUE,
@@ -291,7 +291,11 @@ int pg_entry_list(struct fw_store *st, const struct fw_entry_query *q, fw_entry_
 int pg_prune(struct fw_store *st, int64_t visits_before_ms, int64_t entries_before_ms, int64_t *n, struct fw_err *err);
 
 int pg_upkeep(struct fw_store *st, int64_t now_ms, bool *more, struct fw_err *err);
-int pg_search_catch_up(struct pg *p, struct fw_err *err);
+/* Before a search. unindexed_n: what it does not see, 0 so far; or NULL. */
+int pg_search_catch_up(struct pg *p, int64_t *unindexed_n, struct fw_err *err);
+/* How many entries the index does not hold: an expression. */
+#define PG_UNINDEXED_N "((SELECT count(*) FROM entries WHERE id > (SELECT value FROM meta WHERE name = 'indexed_entry_id'))" \
+	" + (SELECT count(*) FROM entries_changed))"
 bool pg_search_query(struct fw_str words, struct fw_buf *out); /* as a tsquery; false: no word in it */
 /* All entries up to this id are to be seen: those above may yet be overtaken by smaller ones that are being written. */
 int pg_safe_id(struct pg *p, int64_t *id, struct fw_err *err);

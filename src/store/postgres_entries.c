@@ -527,7 +527,7 @@ int pg_entry_list(struct fw_store *st, const struct fw_entry_query *q, fw_entry_
 	int rc = 0;
 
 	if (search)
-		rc = pg_search_catch_up(p, err);
+		rc = pg_search_catch_up(p, q->unindexed_n, err);
 	if (!rc && q->since_ms)
 		rc = since_id(p, q->since_ms, &since, err);
 	if (!rc && (q->oldest_first || q->after_id) && !fw_store_entry_is_one(q)) /* somebody's cursor */

@@ -449,7 +449,7 @@ static int standing_get(struct pg *p, struct pg_standing *f, struct fw_err *err)
 		return rc;
 	r = p->res[0];
 	if (!PQntuples(r))
-		return fw_err_set(err, FW_ENOTFOUND, "%s: no feed number %lld", p->name, (long long)f->id);
+		return fw_err_set(err, FW_ENOTFOUND, "%s: no feed has the number %lld", p->name, (long long)f->id);
 	f->host_id = pg_get_int(r, 0, 0);
 	f->crowd_id = pg_get_int(r, 0, 1);
 	f->status = pg_get_int(r, 0, 2);

@@ -234,14 +234,21 @@ int pg_upkeep(struct fw_store *st, int64_t now_ms, bool *more, struct fw_err *er
 	return rc || !n ? rc : steps(p, STEP_MS, INT64_MAX, more, err);
 }
 
-int pg_search_catch_up(struct pg *p, struct fw_err *err)
+int pg_search_catch_up(struct pg *p, int64_t *unindexed_n, struct fw_err *err)
 {
 	int64_t n, tally;
 	bool more;
-	int rc = p->read_only ? 0 : behind(p, &n, &tally, err);
+	int rc = behind(p, &n, &tally, err);
 
-	if (rc || p->read_only || !n || n > CATCH_UP_ROWS)
+	if (rc || !n)
 		return rc;
-	rc = steps(p, 10000, CATCH_UP_ROWS, &more, err);
-	return rc == FW_EAGAIN ? 0 : rc; /* a busy store, a full disk: search what is indexed */
+	rc = p->read_only || n > CATCH_UP_ROWS ? 0 : steps(p, 10000, CATCH_UP_ROWS, &more, err);
+	if (rc && rc != FW_EAGAIN) /* a busy store, a full disk: search what is indexed */
+		return rc;
+	if (!unindexed_n)
+		return 0;
+	pg_send(p, PG_UNINDEXED, "SELECT " PG_UNINDEXED_N);
+	rc = pg_run(p, err);
+	*unindexed_n = rc ? 0 : pg_get_int(p->res[p->res_n - 1], 0, 0);
+	return rc;
 }

@@ -47,7 +47,7 @@ int pg_feed_find(struct fw_store *st, int64_t id, struct fw_str url, struct fw_a
 	if (rc)
 		return rc;
 	if (!PQntuples(p->res[0]) && id)
-		return fw_err_set(err, FW_ENOTFOUND, "%s: no feed number %lld", p->name, (long long)id);
+		return fw_err_set(err, FW_ENOTFOUND, "%s: no feed has the number %lld", p->name, (long long)id);
 	if (!PQntuples(p->res[0]))
 		return fw_err_set(err, FW_ENOTFOUND, "%s: no feed %.*s", p->name, FW_STR_ARG(url));
 	feed_read(p->res[0], 0, out);
@@ -210,8 +210,7 @@ int pg_stats(struct fw_store *st, int64_t now_ms, struct fw_store_stats *out, st
 		" (SELECT min(t) FROM (SELECT min(coalesce(due_at_ms, wake_at_ms)) AS t FROM (SELECT * FROM places ORDER BY id LIMIT 1000) a"
 		" UNION ALL SELECT min(due_at_ms) FROM places WHERE due_at_ms IS NOT NULL UNION ALL SELECT min(due_at_ms) FROM parked) b),"
 		" (SELECT coalesce(sum(entry_n), 0)::int8 FROM tally), (SELECT coalesce(sum(n), 0)::int8 FROM visit_batches)"
-		" + (SELECT count(*) FROM visit_rows), (SELECT count(*) FROM entries WHERE id > (SELECT value FROM meta WHERE name = 'indexed_entry_id'))"
-		" + (SELECT count(*) FROM entries_changed),"
+		" + (SELECT count(*) FROM visit_rows), " PG_UNINDEXED_N ","
 		" (SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::int8 FROM pg_class WHERE relkind IN ('r', 'p')"
 		" AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $3)), (SELECT max(id) FROM feeds),"
 		" (SELECT max(id) FROM entries), greatest((SELECT max(id) FROM visit_rows), (SELECT id << 10 | cardinality(feed_id) - 1"

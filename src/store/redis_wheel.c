@@ -321,7 +321,7 @@ int rd_lend(struct fw_store *st, const struct fw_lend_ask *ask, struct fw_lend_g
 	if (rc)
 		return rc;
 	if (reply->type != RD_ARRAY)
-		return fw_err_set(err, FW_ENOTFOUND, "%s: no feed number %lld", r->target.name, (long long)ask->feed_id);
+		return fw_err_set(err, FW_ENOTFOUND, "%s: no feed has the number %lld", r->target.name, (long long)ask->feed_id);
 	got->fence = rd_int(reply->elem[0]);
 	got->until_ms = rd_int(reply->elem[1]);
 	got->status = (enum fw_feed_status)rd_int(reply->elem[2]);

@@ -15,7 +15,7 @@
 
 static int not_found(struct redis *r, int64_t feed_id, struct fw_err *err)
 {
-	return fw_err_set(err, FW_ENOTFOUND, "%s: no feed number %lld", r->target.name, (long long)feed_id);
+	return fw_err_set(err, FW_ENOTFOUND, "%s: no feed has the number %lld", r->target.name, (long long)feed_id);
 }
 
 /* The members that the owner gives, and home_page_url, which belongs to what documents say. */

@@ -24,7 +24,7 @@ enum sq_id {
 	SQ_LOAD_LAST_LINE, SQ_LOAD_LAST_LEASE, SQ_LOAD_LAST_ASIDE, SQ_LOAD_VISIT, SQ_KEYS_OF, SQ_MOVES_TOTAL, SQ_MOVES_PUT,
 	SQ_MOVES_NEXT, SQ_BLOCK_GET, SQ_BLOCK_PUT, SQ_MOVES_DEL, SQ_MOVES_MERGED, SQ_FEED_LAST, SQ_MOVES_MARK,
 	SQ_LINE_AT, SQ_LEASE_AT, SQ_LEASE_OF, SQ_ASIDE_AT, SQ_LINE_OF, SQ_LENT_ALL, SQ_LINE_ALL, SQ_FTS_PUT, SQ_FTS_DEL,
-	SQ_FTS_ROW, SQ_FTS_NEXT, SQ_META_SET, SQ_FTS_STRUCTURE, SQ_FTS_MERGE, SQ_BEHIND, SQ_VISITS_PUT, SQ_RUN_PUT,
+	SQ_FTS_ROW, SQ_FTS_NEXT, SQ_META_SET, SQ_FTS_STRUCTURE, SQ_FTS_MERGE, SQ_BEHIND, SQ_UNINDEXED, SQ_VISITS_PUT, SQ_RUN_PUT,
 	SQ_FEED_URL, SQ_ROWS_UP, SQ_ROWS_DOWN, SQ_BATCHES_UP, SQ_BATCHES_DOWN, SQ_BATCH_AT, SQ_ROW_AT, SQ_RUN_FIRST,
 	SQ_ROW_DEL, SQ_BATCH_OLD, SQ_BATCH_DEL, SQ_PRUNE_VISITS, SQ_PRUNE_RUNS, SQ_PRUNE_WORKERS, SQ_PRUNE_CONTROLS,
 	SQ_VISIT_THERE, SQ_HOST_GET, SQ_HOST_SET, SQ_LINE_PUTS, SQ_LINE_FEED, SQ_LINE_FROM_ASIDE, SQ_LINE_FROM_LEASE, SQ_ASIDE_DEL,
@@ -333,7 +333,8 @@ int sq_index_upkeep(struct sqlite *s, bool *more, struct fw_err *err); /* *more 
 int sq_search_forget(struct sqlite *s, int64_t entry_id, struct fw_err *err);
 int sq_search_add(struct sqlite *s, int64_t entry_id, struct fw_err *err);
 /* Before a search: index the rest, when it is small. */
-int sq_search_catch_up(struct sqlite *s, struct fw_err *err);
+int sq_search_catch_up(struct sqlite *s, int64_t *unindexed_n, struct fw_err *err);
+int sq_search_unindexed(struct sqlite *s, int64_t *n, struct fw_err *err); /* how many entries the index does not hold */
 int sq_search_watermark(struct sqlite *s, int64_t *id, struct fw_err *err);
 /* The user's words as an FTS5 query; false when there is no word in it. */
 bool sq_search_query(struct fw_str words, struct fw_buf *out);

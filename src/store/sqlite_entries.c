@@ -396,7 +396,7 @@ int sq_entry_list(struct fw_store *st, const struct fw_entry_query *q, fw_entry_
 	if (sql.rc || words.rc)
 		rc = fw_err_set(err, FW_ENOMEM, "%s: entry list: out of memory", s->path);
 	if (!rc && search)
-		rc = sq_search_catch_up(s, err);
+		rc = sq_search_catch_up(s, q->unindexed_n, err);
 	if (!rc && q->since_ms)
 		rc = since_id(s, q->since_ms, &since, err);
 	if (!rc && sqlite3_prepare_v2(s->db, sql.p, -1, &r, NULL) != SQLITE_OK)

@@ -188,14 +188,24 @@ int sq_index_upkeep(struct sqlite *s, bool *more, struct fw_err *err)
 	return rc;
 }
 
-int sq_search_catch_up(struct sqlite *s, struct fw_err *err)
+/* A few are counted in the table itself, whose rows are long; many in an index, all of which has to be read. */
+int sq_search_unindexed(struct sqlite *s, int64_t *n, struct fw_err *err)
+{
+	return sq_int(s, SQ_UNINDEXED, "SELECT CASE WHEN last <= done THEN 0 WHEN (last - done) * 16 < last THEN"
+		" (SELECT count(*) FROM entries NOT INDEXED WHERE id > done) ELSE (SELECT count(*) FROM entries INDEXED BY entries_date"
+		" WHERE date_ms > -9e18 AND id > done) END FROM (SELECT (SELECT max(id) FROM entries) AS last, value AS done FROM meta"
+		" WHERE name = 'indexed_entry_id')", 0, n, err);
+}
+
+/* Before a search. unindexed_n: what it does not see, 0 so far; or NULL. */
+int sq_search_catch_up(struct sqlite *s, int64_t *unindexed_n, struct fw_err *err)
 {
 	int64_t behind;
 	bool more;
 	int rc = sq_search_watermark(s, &s->indexed_id, err);
 	sqlite3_stmt *q;
 
-	if (rc || s->read_only)
+	if (rc)
 		return rc;
 	q = sq_ask(s, SQ_BEHIND, "SELECT count(*) FROM (SELECT 1 FROM entries WHERE id > ? LIMIT ?)", err, "ii", s->indexed_id,
 		SQ_INT(CATCH_UP_ROWS + 1));
@@ -204,10 +214,12 @@ int sq_search_catch_up(struct sqlite *s, struct fw_err *err)
 		return rc;
 	behind = sqlite3_column_int64(q, 0);
 	sqlite3_reset(q);
-	if (!behind || behind > CATCH_UP_ROWS)
+	if (!behind)
 		return 0;
-	rc = step(s, CATCH_UP_ROWS, 10000, &more, err);
-	return rc == FW_EAGAIN || rc == FW_EIO ? 0 : rc; /* a busy store, a full disk: search what is indexed */
+	rc = s->read_only || behind > CATCH_UP_ROWS ? 0 : step(s, CATCH_UP_ROWS, 10000, &more, err);
+	if (rc && rc != FW_EAGAIN && rc != FW_EIO) /* a busy store, a full disk: search what is indexed */
+		return rc;
+	return unindexed_n ? sq_search_unindexed(s, unindexed_n, err) : 0;
 }
 
 bool sq_search_query(struct fw_str words, struct fw_buf *out)

@@ -151,7 +151,7 @@ int sq_standing(struct sqlite *s, int64_t id, int64_t *host_id, struct sq_where 
 	if (rc < 0)
 		return rc;
 	if (rc == 0)
-		return fw_err_set(err, FW_ENOTFOUND, "%s: no feed number %lld", s->path, (long long)id);
+		return fw_err_set(err, FW_ENOTFOUND, "%s: no feed has the number %lld", s->path, (long long)id);
 	*host_id = sqlite3_column_int64(q, 0);
 	sqlite3_reset(q);
 	rc = sq_find(s, id, NULL, w, err);
@@ -346,7 +346,7 @@ int sq_feed_find(struct fw_store *st, int64_t id, struct fw_str url, struct fw_a
 	if (rc < 0)
 		return rc;
 	if (rc == 0 && id)
-		return fw_err_set(err, FW_ENOTFOUND, "%s: no feed number %lld", s->path, (long long)id);
+		return fw_err_set(err, FW_ENOTFOUND, "%s: no feed has the number %lld", s->path, (long long)id);
 	if (rc == 0)
 		return fw_err_set(err, FW_ENOTFOUND, "%s: no feed %.*s", s->path, FW_STR_ARG(url));
 	*out = (struct fw_feed){0};
@@ -476,25 +476,23 @@ int sq_stats(struct fw_store *st, int64_t now_ms, struct fw_store_stats *out, st
 	out->lent_n = sqlite3_column_int64(q, 1);
 	out->next_due_ms = sq_date(q, 2);
 	sqlite3_reset(q);
-	rc = sq_search_watermark(s, &s->indexed_id, err);
+	rc = sq_search_unindexed(s, &out->unindexed_n, err);
 	if (rc)
 		return rc;
 	q = sq_ask(s, SQ_STATS_ENTRIES, "SELECT (SELECT value FROM meta WHERE name = 'entry_n'),"
 		" (SELECT value FROM meta WHERE name = 'visit_n'), (SELECT page_count FROM pragma_page_count),"
-		" CASE WHEN (SELECT max(id) FROM entries) > ?1 THEN (SELECT count(*) FROM entries INDEXED BY entries_date"
-		" WHERE date_ms > -9e18 AND id > ?1) END, (SELECT max(id) FROM feeds), (SELECT max(id) FROM entries),"
+		" (SELECT max(id) FROM feeds), (SELECT max(id) FROM entries),"
 		" (SELECT max(id) FROM (SELECT max(id) AS id FROM visit_rows UNION ALL SELECT (id << 10) + n - 1 FROM (SELECT id, n FROM"
-		" visit_batches ORDER BY id DESC LIMIT 1)))", err, "i", s->indexed_id);
+		" visit_batches ORDER BY id DESC LIMIT 1)))", err, "");
 	rc = q ? sq_row(s, q, err) : err->rc;
 	if (rc < 0)
 		return rc;
 	out->entry_n = sqlite3_column_int64(q, 0);
 	out->visit_n = sqlite3_column_int64(q, 1);
 	pages = sqlite3_column_int64(q, 2);
-	out->unindexed_n = sqlite3_column_int64(q, 3);
-	out->last_feed_id = sqlite3_column_int64(q, 4);
-	out->last_entry_id = sqlite3_column_int64(q, 5);
-	out->last_visit_id = sqlite3_column_int64(q, 6);
+	out->last_feed_id = sqlite3_column_int64(q, 3);
+	out->last_entry_id = sqlite3_column_int64(q, 4);
+	out->last_visit_id = sqlite3_column_int64(q, 5);
 	sqlite3_reset(q);
 	out->size_bytes = pages * s->page_bytes;
 	out->schema = SQ_SCHEMA;

@@ -222,9 +222,22 @@ static int absent_error(const struct known *k, const char *url, struct fw_err *e
 		shown, k->name, k->library, k->name);
 }
 
+bool fw_store_is_file(const char *word)
+{
+	static const char *const END[] = {".db", ".sqlite", ".sqlite3"};
+	struct fw_str s = fw_str(word);
+
+	for (size_t i = 0; i < FW_N(END) && !fw_str_find(s, FW_STR(":")); i++) {
+		if (fw_str_ends(s, fw_str(END[i])))
+			return true;
+	}
+	return false;
+}
+
 int fw_store_open(const struct fw_store_config *cfg, struct fw_store **out, struct fw_err *err)
 {
 	struct fw_store_config c = *cfg;
+	struct fw_buf whole = FW_BUF_INIT(0);
 	const struct known *k;
 	struct fw_str rest, scheme;
 	struct fw_err spare;
@@ -234,17 +247,26 @@ int fw_store_open(const struct fw_store_config *cfg, struct fw_store **out, stru
 	err = err ? err : &spare;
 	if (!c.url || !*c.url)
 		return fw_err_set(err, FW_EINVAL, "no store given: write for example sqlite:/path/feeds.db");
+	if (fw_store_is_file(c.url)) {
+		fw_buf_addf(&whole, "sqlite:%s", c.url);
+		c.url = whole.p;
+		if (!c.url)
+			return fw_err_set(err, FW_ENOMEM, "out of memory");
+	}
 	scheme = fw_str_split(fw_str(c.url), ':', &rest);
 	k = rest.p ? known_for(scheme) : NULL;
-	if (!k)
-		return url_error(fw_str(c.url), err);
-	if (!k->driver)
-		return absent_error(k, c.url, err);
-	if (c.busy_timeout_ms <= 0)
-		c.busy_timeout_ms = FW_STORE_BUSY_MS;
-	rc = k->driver->open(&c, out, err);
-	if (!rc)
-		(*out)->driver = k->driver;
+	if (!k) {
+		rc = url_error(fw_str(c.url), err);
+	} else if (!k->driver) {
+		rc = absent_error(k, c.url, err);
+	} else {
+		if (c.busy_timeout_ms <= 0)
+			c.busy_timeout_ms = FW_STORE_BUSY_MS;
+		rc = k->driver->open(&c, out, err);
+		if (!rc)
+			(*out)->driver = k->driver;
+	}
+	fw_buf_finish(&whole);
 	return rc;
 }
 
@@ -359,7 +381,7 @@ int fw_store_lend(struct fw_store *st, const struct fw_lend_ask *ask, struct fw_
 	if (ask->lease_ms <= 0 || !ask->worker || !*ask->worker)
 		return wrong(st, "lend: lease_ms must be above 0, and the worker needs a name", err);
 	if (ask->feed_id <= 0)
-		return counted(st, fw_err_set(err, FW_ENOTFOUND, "%s: no feed number %lld", st->driver->name, (long long)ask->feed_id));
+		return counted(st, fw_err_set(err, FW_ENOTFOUND, "%s: no feed has the number %lld", st->driver->name, (long long)ask->feed_id));
 	rc = counted(st, st->driver->lend(st, ask, got, err));
 	if (rc || !got->fence)
 		return rc;
@@ -486,6 +508,8 @@ int fw_store_entry_list(struct fw_store *st, const struct fw_entry_query *q, fw_
 
 	if (q->oldest_first && q->behind_id)
 		return wrong(st, "entry_list: 'behind' is for newest first; oldest first has after_id", err);
+	if (q->unindexed_n)
+		*q->unindexed_n = 0;
 	return counted(st, st->driver->entry_list(st, q, cb, ctx, err ? err : &spare));
 }
 

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: ISC */
+#include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common.h"
@@ -68,6 +72,51 @@ const struct server *server_of(const char *engine)
 			return under_test[i].server;
 	}
 	return NULL;
+}
+
+static bool copied(const char *from, const char *to)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		execlp("cp", "cp", "-aT", from, to, (char *)NULL);
+		_exit(127);
+	}
+	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+static void data_failed(const char *what, const char *path)
+{
+	fprintf(stderr, "# FW_SERVER_DATA: %s: %s\n", path, what); /* not ck_assert: stores_begin() is outside of the tests */
+	exit(EXIT_FAILURE);
+}
+
+void server_data(const char *name, const char *data, void (*make)(void))
+{
+	const char *kept = getenv("FW_SERVER_DATA");
+	char done[300], half[300];
+	int lock;
+
+	if (!kept || !*kept) {
+		make();
+		return;
+	}
+	if (!fw_snprintf(done, sizeof(done), "%s/%s", kept, name) || !fw_snprintf(half, sizeof(half), "%s/%s.half", kept, name))
+		data_failed("too long", kept);
+	lock = open(kept, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (lock < 0 || flock(lock, LOCK_EX))
+		data_failed(strerror(errno), kept);
+	if (access(done, F_OK) != 0) {
+		make();
+		if (!copied(data, half) || rename(half, done))
+			data_failed("the data cannot be kept", done);
+		close(lock);
+		return;
+	}
+	close(lock);
+	if (!copied(done, data))
+		data_failed("it cannot be copied", done);
 }
 
 void server_log_show(const char *home)
@@ -315,7 +364,7 @@ void put_entries(struct fw_store *st, struct fw_arena *a, int64_t now, int from,
 static void finding(void *ctx, const char *text)
 {
 	(void)ctx;
-	ck_abort_msg("check: %s", text);
+	data_failed("check: %s", text);
 }
 
 void check_clean(struct fw_store *st)

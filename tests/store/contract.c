@@ -1026,6 +1026,50 @@ START_TEST(search_words) /* also: the user's words are never query syntax */
 }
 END_TEST
 
+static int one_more(void *ctx, const struct fw_entry_row *row)
+{
+	(void)row;
+	++*(int64_t *)ctx;
+	return 0;
+}
+
+/* Of entries of which each holds "number": how many are found, and how many the search did not see. */
+static int64_t found(struct fw_store *st, int64_t *unindexed_n)
+{
+	struct fw_entry_query q = {.search = FW_STR("number"), .unindexed_n = unindexed_n};
+	struct fw_err err = {0};
+	int64_t n = 0;
+
+	*unindexed_n = -1;
+	OK(fw_store_entry_list(st, &q, one_more, &n, &err));
+	return n;
+}
+
+START_TEST(search_says_what_it_did_not_see) /* more than a search indexes by itself */
+{
+	const char *name = under_test[_i].name;
+	bool by_itself = strcmp(name, "sqlite") != 0 && strcmp(name, "postgres") != 0;
+	struct fw_store *st = fresh(_i);
+	struct fw_entry_query all = {.limit = 1};
+	int64_t unindexed_n;
+	struct fw_err err = {0};
+	bool more = true;
+
+	subscribe(st, "https://a.example/", NOW);
+	put_entries(st, &A, NOW, 0, 2500);
+	ck_assert_int_eq(found(st, &unindexed_n) + unindexed_n, 2500);
+	ck_assert(by_itself ? unindexed_n <= 500 : unindexed_n == 2500);
+	all.unindexed_n = &unindexed_n;
+	OK(fw_store_entry_list(st, &all, one_more, &(int64_t){0}, &err));
+	ck_assert_int_eq(unindexed_n, 0); /* nothing was searched */
+	while (more)
+		OK(fw_store_upkeep(st, NOW, &more, &err));
+	ck_assert_int_eq(found(st, &unindexed_n), 2500);
+	ck_assert_int_eq(unindexed_n, 0);
+	fw_store_close(st);
+}
+END_TEST
+
 START_TEST(search_in_any_script)
 {
 	static const struct { const char *words; int hits; } ask[] = {
@@ -1456,7 +1500,7 @@ END_TEST
 START_TEST(open_refuses) /* each names the thing and the remedy */
 {
 	static const struct { const char *url, *words; int rc; } T[] = {
-		{"", "sqlite:/path", FW_EINVAL}, {"feeds.db", "write sqlite:feeds.db", FW_EINVAL},
+		{"", "sqlite:/path", FW_EINVAL}, {"feeds", "write sqlite:feeds", FW_EINVAL},
 		{"oracle:x", "knows sqlite:, memory:", FW_EINVAL}, {"memory:x", "nothing may follow", FW_EINVAL},
 		{"sqlite:", "no file", FW_EINVAL}, {"sqlite::memory:", "no file", FW_EINVAL},
 		{"sqlite:/nowhere/at/all.db", "feedwheel add", FW_ENOTFOUND}, {"sqlite:/", "not a regular file", FW_EINVAL},
@@ -1492,7 +1536,7 @@ int main(void)
 		second_feed_of_a_host_joins_while_the_first_is_lent, groups_are_written_and_only_these, url_adoption,
 		url_adoption_keeps_the_budget_right,
 		status_of_owner_and_of_server, entries_once_each, entry_members_round_trip, entry_queries, pages_newest_first, since_among_many,
-		search_words, search_in_any_script, search_folds_letters, search_takes_linear_time,
+		search_words, search_says_what_it_did_not_see, search_in_any_script, search_folds_letters, search_takes_linear_time,
 		prune_forgets_for_good, subscribe_twice_changes_nothing, feed_lists, visits_newest_first,
 		control_messages_in_order, beats, wait_ends_by_time_and_by_fd,
 	};

@@ -138,6 +138,29 @@ START_TEST(kinds_and_states_are_numbered_as_told)
 }
 END_TEST
 
+static int64_t pragma(const char *sql)
+{
+	sqlite3_stmt *q = NULL;
+	int64_t v;
+
+	ck_assert_int_eq(sqlite3_prepare_v2(db, sql, -1, &q, NULL), SQLITE_OK);
+	ck_assert_int_eq(sqlite3_step(q), SQLITE_ROW);
+	v = sqlite3_column_int64(q, 0);
+	sqlite3_finalize(q);
+	return v;
+}
+
+START_TEST(the_files_numbers_are_told)
+{
+	char text[80];
+
+	ck_assert(fw_snprintf(text, sizeof(text), "is the schema's number, %d, and", (int)pragma("PRAGMA user_version")));
+	ck_assert_msg(fw_str_find(fw_buf_str(&page), fw_str(text)) != NULL, "feedwheel-store(7) does not say \"%s\"", text);
+	ck_assert(fw_snprintf(text, sizeof(text), "\nis 0x%08x.\n", (unsigned)pragma("PRAGMA application_id")));
+	ck_assert_msg(fw_str_find(fw_buf_str(&page), fw_str(text)) != NULL, "feedwheel-store(7) does not say \"%s\"", text);
+}
+END_TEST
+
 START_TEST(file_is_its_owners)
 {
 	struct stat sb;
@@ -151,7 +174,8 @@ int main(void)
 {
 	Suite *s = suite_create("store, manual");
 	TCase *t = tcase_create("feedwheel-store(7)");
-	const TTest *every[] = {examples_run, every_column_is_named, shared_names_are_there, kinds_and_states_are_numbered_as_told, file_is_its_owners};
+	const TTest *every[] = {examples_run, every_column_is_named, shared_names_are_there, kinds_and_states_are_numbered_as_told,
+		the_files_numbers_are_told, file_is_its_owners};
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	for (size_t i = 0; i < FW_N(every); i++)

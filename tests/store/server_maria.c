@@ -109,25 +109,34 @@ static void again(void)
 	fail("does not start");
 }
 
-static void start(const char *folder)
+static void make(void)
 {
-	const struct passwd *u = user();
 	char data[200];
 	const char *const of_mariadb[] = {INSTALL, "--no-defaults", data, "--auth-root-authentication-method=normal", "--skip-test-db", NULL};
 	const char *const of_mysql[] = {mysql(), "--no-defaults", data, "--initialize-insecure", NULL};
 	pid_t parent = getpid(), pid;
 	int status = 1;
 
-	if (!fw_snprintf(home, sizeof(home), "%s/mysql", folder) || !fw_snprintf(sock, sizeof(sock), "%s/sock", home) || strlen(sock) > 100 ||
-	    !fw_snprintf(data, sizeof(data), "--datadir=%s/data", home))
+	if (!fw_snprintf(data, sizeof(data), "--datadir=%s/data", home))
 		fail("path too long");
-	if (mkdir(home, 0755) || (u && (chown(home, u->pw_uid, u->pw_gid) || chmod(folder, 0755))))
-		fail("no folder");
 	pid = fork();
 	if (pid == 0)
 		run(mysql() ? of_mysql : of_mariadb, parent);
 	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
 		fail("its tables cannot be made");
+}
+
+static void start(const char *folder)
+{
+	const struct passwd *u = user();
+	char data[200];
+
+	if (!fw_snprintf(home, sizeof(home), "%s/mysql", folder) || !fw_snprintf(sock, sizeof(sock), "%s/sock", home) || strlen(sock) > 100 ||
+	    !fw_snprintf(data, sizeof(data), "%s/data", home))
+		fail("path too long");
+	if (mkdir(home, 0755) || (u && (chown(home, u->pw_uid, u->pw_gid) || chmod(folder, 0755))))
+		fail("no folder");
+	server_data(mysql() ? "mysql" : "mariadb", data, make);
 	again();
 }
 

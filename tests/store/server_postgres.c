@@ -97,18 +97,24 @@ static void server_run(void)
 	fail("it does not start; see the log in its folder");
 }
 
+static void make(void)
+{
+	const char *argv[] = {"initdb", "-D", data, "-E", "UTF8", "--locale=C", "-A", "trust", "-U", "feedwheel", "-N", NULL};
+	int status;
+
+	if (waitpid(run(argv), &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status))
+		fail("initdb failed");
+}
+
 static void start(const char *folder)
 {
 	const struct passwd *who = geteuid() == 0 ? getpwnam("postgres") : NULL;
-	const char *argv[] = {"initdb", "-D", data, "-E", "UTF8", "--locale=C", "-A", "trust", "-U", "feedwheel", "-N", NULL};
-	int status;
 
 	if (!fw_snprintf(home, sizeof(home), "%s/pg", folder) || !fw_snprintf(data, sizeof(data), "%s/data", home))
 		fail("the scratch folder's name is too long");
 	if (mkdir(home, 0711) || chmod(folder, 0711) || (who && chown(home, who->pw_uid, who->pw_gid)))
 		fail("its folder cannot be made");
-	if (waitpid(run(argv), &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status))
-		fail("initdb failed");
+	server_data("postgres", data, make);
 	server_run();
 }
 

@@ -34,6 +34,11 @@ extern const char *server_maria_argument;
 extern const struct server server_postgres;
 extern const struct server server_mysql;
 
+/*
+ * New data of a server: make() makes it in this folder, and ends the program when it cannot. With FW_SERVER_DATA, a folder of the
+ * test run's own, that happens once for each name; the others get a copy, for a third of the time.
+ */
+void server_data(const char *name, const char *data, void (*make)(void));
 /* The last that a server wrote into the file "log" in its folder, on stderr: the folder is about to go. */
 void server_log_show(const char *home);
 /* The server of an engine, NULL: it needs none. */

@@ -198,6 +198,39 @@ START_TEST(file_errors_name_the_line)
 }
 END_TEST
 
+/* A line, and what it sets user_agent to. */
+static const struct { const char *line, *value; } QUOTED[] = {
+	{"user_agent = \"a b\"", "a b"}, {"user_agent=\"a # b\"  # not this", "a # b"}, {"user_agent = ' a \"b\" \\\\ '", " a \"b\" \\\\ "},
+	{"user_agent = \" a \"\r", " a "}, {"user_agent = \"say \\\"hi\\\" \\\\ \\n\"", "say \"hi\" \\ \\n"},
+	{"user_agent = \"it's\"", "it's"}, {"user_agent = a \"b\" c", "a \"b\" c"}, {"user_agent = it's", "it's"}, {"user_agent = \"=\"", "="},
+	{"user_agent =#a", "#a"}, {"user_agent = \"\\\\\"", "\\"},
+};
+START_TEST(quotes)
+{
+	ck_assert_int_eq(load(QUOTED[_i].line), 0);
+	ck_assert_str_eq(c->user_agent, QUOTED[_i].value);
+	ck_assert_int_eq(load("user_agent = \"\""), 0);
+	ck_assert_ptr_null(c->user_agent);
+}
+END_TEST
+
+static const struct { const char *line, *words; } MISQUOTED[] = {
+	{"user_agent = \"a", ":1: user_agent: the \" that its value begins with is not closed"},
+	{"user_agent = \"a\\\"", ":1: user_agent: the \" that its value begins with is not closed"},
+	{"user_agent = \"a # b", "is not closed"}, {"user_agent = 'it", "the ' that its value begins with is not closed"},
+	{"user_agent = \"", "is not closed"},
+	{"user_agent = \"a\" b", ":1: user_agent: 'b' stands behind the closing \" (within the quotes it is written \\\")"},
+	{"user_agent = 'it's'", "'s'' stands behind the closing '"}, {"user_agent = \"a\"#b", "'#b' stands behind"},
+	{"workers = \"two\"", "workers = 'two' is not allowed"}, {"wrokers = \"", "did you mean 'workers'?"},
+	{"# a = \"b\nworkers # = 2", ":2: 'workers' is not of the form"},
+};
+START_TEST(misquoted)
+{
+	ck_assert_int_eq(load(MISQUOTED[_i].line), FW_EINVAL);
+	words(MISQUOTED[_i].words);
+}
+END_TEST
+
 static int store_file(const char *text, size_t len, mode_t mode)
 {
 	ck_assert_int_eq(ftruncate(fd, 0), 0);
@@ -238,6 +271,20 @@ START_TEST(store_of_a_file)
 	ck_assert_int_eq(store_file("sqlite:y", 8, 0440), geteuid() == 0 ? 0 : FW_EINVAL); /* root may share it with a service's group */
 	ck_assert_int_eq(fw_config_set(c, "store_file", "", "test", &err), 0);
 	ck_assert_ptr_null(c->store_file);
+}
+END_TEST
+
+/* What is no URL, but looks like an SQLite file. */
+static const struct { const char *word, *store; } FILES[] = {
+	{"d.db", "sqlite:d.db"}, {"/a b/feeds.sqlite", "sqlite:/a b/feeds.sqlite"}, {"./x.sqlite3", "sqlite:./x.sqlite3"}, {"d.txt", "d.txt"},
+	{"feeds", "feeds"}, {"mongo:x.db", "mongo:x.db"}, {"sqlite:d.db", "sqlite:d.db"},
+};
+START_TEST(files)
+{
+	ck_assert_int_eq(fw_config_set(c, "store", FILES[_i].word, "test", &err), 0);
+	ck_assert_str_eq(c->store, FILES[_i].store);
+	ck_assert_int_eq(store_file(FILES[_i].word, strlen(FILES[_i].word), 0600), 0);
+	ck_assert_str_eq(c->store, FILES[_i].store);
 }
 END_TEST
 
@@ -312,7 +359,10 @@ int main(void)
 	tcase_add_loop_test(t, bad_values, 0, FW_N(BAD));
 	tcase_add_test(t, file_is_read);
 	tcase_add_test(t, file_errors_name_the_line);
+	tcase_add_loop_test(t, quotes, 0, FW_N(QUOTED));
+	tcase_add_loop_test(t, misquoted, 0, FW_N(MISQUOTED));
 	tcase_add_test(t, store_of_a_file);
+	tcase_add_loop_test(t, files, 0, FW_N(FILES));
 	tcase_add_test(t, usual_places);
 	tcase_add_loop_test(t, settings_that_contradict, 0, FW_N(CROSS));
 	tcase_add_test(t, distances);

@@ -50,6 +50,25 @@ START_TEST(page)
 }
 END_TEST
 
+static const struct { const char *html, *words, *pictures; } WORDS[] = {
+	{"", "", ""}, {"<p>one</p><p>two <a href=\"https://x.example/\">three</a></p>", "one two three", "one two three"},
+	{"<img src=\"https://x.example/1.png\" alt=\"a &lt;cat&gt;\"><br><br>b", "b", "[picture: a <cat>] b"},
+	{"<img src=\"https://x.example/1.png\">", "", "[picture]"}, {"a<pre>b\n\n c</pre>d", "a b  c d", "a b  c d"},
+	{"a\x1b[31mb", "a\\x1b[31mb", "a\\x1b[31mb"},
+};
+START_TEST(words_of_a_page)
+{
+	struct fw_buf b = FW_BUF_INIT(0);
+
+	cli_page_words(&b, &term, fw_str(WORDS[_i].html), false);
+	ck_assert_str_eq(b.p ? b.p : "", WORDS[_i].words);
+	fw_buf_finish(&b);
+	cli_page_words(&b, &term, fw_str(WORDS[_i].html), true);
+	ck_assert_str_eq(b.p ? b.p : "", WORDS[_i].pictures);
+	fw_buf_finish(&b);
+}
+END_TEST
+
 START_TEST(indented_behind_what_stands_there)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
@@ -99,6 +118,7 @@ int main(void)
 	TCase *t = tcase_create("page");
 
 	tcase_add_loop_test(t, page, 0, (int)FW_N(PAGE));
+	tcase_add_loop_test(t, words_of_a_page, 0, (int)FW_N(WORDS));
 	tcase_add_test(t, indented_behind_what_stands_there);
 	tcase_add_test(t, plain_text_keeps_its_lines);
 	tcase_add_test(t, deep_nesting);

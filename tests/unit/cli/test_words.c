@@ -34,6 +34,55 @@ START_TEST(fit)
 }
 END_TEST
 
+static const struct { const char *in; size_t columns, hang; const char *out; } WRAP[] = {
+	{"", 10, 2, ""}, {"one two", 0, 2, "one two"}, {"one two", 7, 2, "one two"}, {"one two", 6, 2, "one\n  two"},
+	{"a  b", 80, 2, "a  b"}, {"  a b c", 5, 4, "  a b\n  c"}, {"  aaa bbb ccc", 10, 4, "  aaa bbb\n    ccc"}, {"one two   ", 7, 2, "one two"},
+	/* what is wider than a line stays whole, on one of its own; but a label keeps what follows it */
+	{"see http://long.example/ now", 12, 2, "see\n  http://long.example/\n  now"},
+	{"url  http://long.example/ x", 12, 5, "url  http://long.example/\n     x"},
+	/* wide characters, and colours, which take no room */
+	{"\xe4\xb8\xad\xe6\x96\x87 \xe5\xad\x97", 6, 0, "\xe4\xb8\xad\xe6\x96\x87\n\xe5\xad\x97"},
+	{"\033[31mone\033[0m two x", 7, 1, "\033[31mone\033[0m two\n x"},
+	/* a hang that leaves no room is less */
+	{"aa bb cc", 5, 40, "aa bb\n  cc"},
+};
+START_TEST(wrap)
+{
+	struct fw_buf b = FW_BUF_INIT(0);
+
+	cli_wrap(&b, fw_str(WRAP[_i].in), WRAP[_i].columns, WRAP[_i].hang);
+	ck_assert_str_eq(b.p ? b.p : "", WRAP[_i].out);
+	fw_buf_finish(&b);
+}
+END_TEST
+
+/* Whatever the width: lines fit, and joined again they are the text. */
+START_TEST(wrap_every_width)
+{
+	static const char TEXT[] = "feedwheel: its visits killed a worker, so it is quarantined: 'feedwheel resume' tries again";
+	struct fw_buf b = FW_BUF_INIT(0);
+
+	for (size_t columns = 16; columns < 120; columns++) {
+		struct fw_str rest;
+		struct fw_buf joined = FW_BUF_INIT(0);
+
+		fw_buf_reset(&b);
+		cli_wrap(&b, fw_str(TEXT), columns, 2);
+		for (rest = fw_buf_str(&b); rest.p;) {
+			struct fw_str line = fw_str_split(rest, '\n', &rest);
+
+			ck_assert_uint_le(line.len, columns);
+			if (joined.len)
+				fw_buf_addc(&joined, ' ');
+			fw_buf_addstr(&joined, fw_str_trim(line));
+		}
+		ck_assert_str_eq(joined.p, TEXT);
+		fw_buf_finish(&joined);
+	}
+	fw_buf_finish(&b);
+}
+END_TEST
+
 START_TEST(fit_ascii)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
@@ -45,15 +94,16 @@ START_TEST(fit_ascii)
 }
 END_TEST
 
-START_TEST(eight_bits)
+START_TEST(ascii_only)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
 
 	c.term.utf8 = false;
 	c.term.out_tty = true;
-	/* U+00FC has no byte that such a terminal obeys; U+201B is written e2 80 9b, and 9b begins a sequence */
-	ck_assert_uint_eq(cli_fit(&b, &c.term, FW_STR("\xc3\xbc \xe2\x80\x9b[2J"), 0), 6);
-	ck_assert_str_eq(b.p, "\xc3\xbc ?[2J");
+	/* all of it, not only what is written with bytes that such a terminal obeys: U+00FC is not, U+201B is (e2 80 9b, and 9b begins a
+	   sequence). An accent of its own goes with its letter */
+	ck_assert_uint_eq(cli_fit(&b, &c.term, FW_STR("\xc3\xbc \xe2\x80\x9b[2J \xd8\xb1\xd9\x85 e\xcc\x81 \xe4\xb8\xad"), 0), 13);
+	ck_assert_str_eq(b.p, "? ?[2J ?? e ?");
 	fw_buf_finish(&b);
 	fw_buf_finish(&c.out);
 	cli_out_json(&c, "\"\xc3\xbc\xf0\x9f\x98\x80\"", 8);
@@ -79,10 +129,26 @@ START_TEST(remedy_is_one_word)
 		.error = FW_STR("not a feed: an HTML page; it names feeds: subscribe to http://x/?a='$(id)';b, http://x/2")};
 
 	fw_arena_init(&c.arena, 0);
-	ck_assert_str_eq(cli_feed_remedy(&c, &f), "feedwheel add 'http://x/?a='\\''$(id)'\\'';b' && feedwheel remove '#7'");
+	ck_assert_str_eq(cli_feed_remedy(&c, &f), "feedwheel add 'http://x/?a='\\''$(id)'\\'';b' && feedwheel remove 7");
 	f.error = FW_STR("not a feed: an HTML page");
 	ck_assert_str_eq(cli_feed_remedy(&c, &f), "");
 	fw_arena_finish(&c.arena);
+}
+END_TEST
+
+START_TEST(numbers_of_feeds)
+{
+	static const struct { const char *word; int64_t id; } N[] = {
+		{"12", 12}, {"#12", 12}, {"0", 0}, {"007", 7}, {"99999999999999999999", INT64_MAX},
+		{"", -1}, {"#", -1}, {"-1", -1}, {"##1", -1}, {"1 ", -1}, {"/404", -1}, {"404.", -1}, {"1e3", -1}, {"1#", -1},
+	};
+
+	for (size_t i = 0; i < FW_N(N); i++) {
+		int64_t id = -1;
+
+		ck_assert_msg(cli_is_number(N[i].word, &id) == (N[i].id >= 0), "'%s'", N[i].word);
+		ck_assert_int_eq(id, N[i].id);
+	}
 }
 END_TEST
 
@@ -123,6 +189,7 @@ static const struct { const char *text; int64_t ms; } SINCE[] = { /* ms before o
 	{"2h", -2 * FW_HOUR_MS}, {"90 s", -90 * FW_SECOND_MS}, {"3d", -3 * FW_DAY_MS}, {"2026-11-01", 1793491200000},
 	{"2026-11-01T12:30:00Z", 1793536200000}, {"2026-11-01 12:30", 1793536200000}, {"2026-11-01T12:30:15+01:00", 1793532615000},
 	{"2026-11-01T12:30:15.250-0500", 1793554215000}, {"2024-02-29", 1709164800000},
+	{"today", 1795219200000}, {"yesterday", 1795132800000},
 };
 START_TEST(since)
 {
@@ -133,10 +200,27 @@ START_TEST(since)
 }
 END_TEST
 
+/* From midnight to midnight, also where a day has 23 hours. */
+START_TEST(since_midnight)
+{
+	const int64_t monday_ms = 1774821600000; /* 2026-03-30 00:00 in Berlin, whose Sunday was short; 22:00 of it in UTC */
+	int64_t got = 0;
+
+	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+	tzset();
+	ck_assert(fw_when_parse(FW_STR("today"), monday_ms + FW_HOUR_MS, &got));
+	ck_assert_int_eq(got, monday_ms);
+	ck_assert(fw_when_parse(FW_STR("yesterday"), monday_ms + FW_HOUR_MS, &got));
+	ck_assert_int_eq(got, monday_ms - 23 * FW_HOUR_MS);
+	ck_assert(fw_when_parse(FW_STR("yesterday"), 1772323200000 /* 2026-03-01 */, &got));
+	ck_assert_int_eq(got, 1772233200000); /* of a month that has no 29th */
+}
+END_TEST
+
 START_TEST(since_refuses)
 {
 	static const char *const BAD[] = {"", "x", "2026", "90", "2026-13-01", "2026-02-30", "2026-11-01T", "2026-11-01T25:00",
-		"2026-11-01T12:60", "2026-11-01T12:30:00+25:00", "2026-11-01T12:30 pm", "2026/11/01", "-2h", "2026-11-0", "2026-11-01T12:30:"};
+		"2026-11-01T12:60", "2026-11-01T12:30:00+25:00", "2026-11-01T12:30 pm", "2026/11/01", "-2h", "2026-11-0", "2026-11-01T12:30:", "tomorrow", "today 12:00", "yesterda"};
 	int64_t got;
 
 	for (size_t i = 0; i < FW_N(BAD); i++)
@@ -185,6 +269,37 @@ START_TEST(progress_rate_is_that_of_the_last_seconds)
 }
 END_TEST
 
+START_TEST(progress_when_idle)
+{
+	static const struct { int64_t ahead_ms; uint32_t in_flight; const char *want; } IDLE[] = {
+		{12 * FW_MINUTE_MS + 1, 0, "next in 12 min"}, {FW_DAY_MS, 0, "next in "}, {-FW_SECOND_MS, 0, "0 in flight"},
+		{12 * FW_MINUTE_MS, 3, "3 in flight"},
+	};
+	struct cli_progress p;
+	struct fw_run_stats s = {.done = 2};
+	struct fw_buf line = FW_BUF_INIT(0);
+
+	cli_progress_init(&p, &c, false);
+	for (size_t i = 0; i < FW_N(IDLE); i++) {
+		fw_buf_reset(&line);
+		s.in_flight = IDLE[i].in_flight;
+		s.next_due_ms = fw_now_ms() + IDLE[i].ahead_ms;
+		cli_progress_line(&p, &s, 80, &line);
+		ck_assert_msg(strstr(line.p, IDLE[i].want) != NULL, "%s", line.p);
+	}
+	s.in_flight = 0;
+	s.next_due_ms = FW_NO_DATE;
+	fw_buf_reset(&line);
+	cli_progress_line(&p, &s, 80, &line);
+	ck_assert_ptr_nonnull(strstr(line.p, "nothing to fetch"));
+	s.next_due_ms = 0;
+	fw_buf_reset(&line);
+	cli_progress_line(&p, &s, 80, &line);
+	ck_assert_ptr_nonnull(strstr(line.p, "0 in flight"));
+	fw_buf_finish(&line);
+}
+END_TEST
+
 START_TEST(progress_without_anything)
 {
 	struct cli_progress p;
@@ -207,14 +322,19 @@ int main(void)
 	tcase_add_loop_test(t, fit, 0, FW_N(FIT));
 	tcase_add_test(t, fit_ascii);
 	tcase_add_test(t, remedy_is_one_word);
-	tcase_add_test(t, eight_bits);
+	tcase_add_test(t, ascii_only);
+	tcase_add_loop_test(t, wrap, 0, FW_N(WRAP));
+	tcase_add_test(t, wrap_every_width);
 	tcase_add_test(t, json_for_terminals);
+	tcase_add_test(t, numbers_of_feeds);
 	tcase_add_test(t, numbers);
 	tcase_add_test(t, times);
 	tcase_add_loop_test(t, since, 0, FW_N(SINCE));
+	tcase_add_test(t, since_midnight);
 	tcase_add_test(t, since_refuses);
 	tcase_add_test(t, progress_fits_every_width);
 	tcase_add_test(t, progress_rate_is_that_of_the_last_seconds);
+	tcase_add_test(t, progress_when_idle);
 	tcase_add_test(t, progress_without_anything);
 	suite_add_tcase(s, t);
 	return run_suite(s);

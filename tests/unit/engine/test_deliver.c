@@ -106,6 +106,7 @@ START_TEST(refused)
 		{" \n\t", LINES, FW_EINVAL, "empty"},
 		{ONE "\n" ONE "}\n", LINES, FW_EINVAL, "line 2, column 32"},
 		{ONE "\n\n 7", LINES, FW_EINVAL, "line 3: no JSON object"},
+		{ONE "\n{}", LINES, FW_EINVAL, "line 2: an item with nothing in it"},
 		{JSON(ONE ",{\"id\":}"), NULL, FW_EINVAL, "broken JSON"},
 		{"{\"version\":\"https://jsonfeed.org/version/1.1\",\n\"items\":[" ONE ",", NULL, FW_EINVAL, "line 2, column"},
 		{"<feed xmlns='http://www.w3.org/2005/Atom'><entry><id>1</id></entry>\n<entry><id>2", NULL, FW_EINVAL, "line 2, column 13: the document ends"},

@@ -109,6 +109,8 @@ START_TEST(processes)
 	ck_assert(!fw_meter_process(m, 4, &p));
 	atomic_store(&fw_meter_slot(m, 0)->pid, 1); /* of others what they said themselves, whatever /proc says */
 	ck_assert(fw_meter_process(m, 1, &p) && p.rss_bytes == atomic_load(&fw_meter_slot(m, 0)->own.rss_bytes) && p.rss_bytes > 100000);
+	meter_begin(fw_meter_slot(m, 0)); /* and of one that has only just begun nothing, least of all the last one's */
+	ck_assert(fw_meter_process(m, 1, &p) && p.rss_bytes == -1 && p.cpu_ms == -1);
 	fw_meter_destroy(m);
 }
 END_TEST

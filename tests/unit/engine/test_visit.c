@@ -146,7 +146,7 @@ END_TEST
 START_TEST(not_modified)
 {
 	L.feed.etag = FW_STR("\"a\"");
-	L.feed.validators_ms = NOW - FW_DAY_MS;
+	L.feed.validators_ms = NOW - FW_DAY_MS / 2;
 	finish(FW_VISIT_NOT_MODIFIED, 304, NULL);
 	ck_assert(fw_str_eq(V.fetch.etag, FW_STR("\"a\"")));
 	ck_assert_uint_eq(V.outcome.groups, 0); /* one narrow row */
@@ -155,23 +155,59 @@ START_TEST(not_modified)
 }
 END_TEST
 
-START_TEST(validators_age) /* POL-02, FRB 011: dropped when 304 has come for longer than the feed's habit explains */
+START_TEST(validators_age) /* POL-02, FRB 011: left out once a day at most, ever more rarely while that shows that 304 was true (sched/trust.h) */
 {
-	static const struct { int64_t gap_days, age_days; bool sent; } T[] = {
-		{1, 7, true}, {1, 9, false}, {7, 50, true}, {7, 60, false}, {0, 89, true}, {0, 91, false}, {40, 89, true}, {40, 91, false}, {1, -400, true},
+	static const struct { int64_t gap_days, age_hours; int trust; bool sent; } T[] = {
+		{1, 23, 0, true}, {1, 25, 0, false}, {7, 25, 0, false}, {7, 167, 1, true}, {7, 169, 1, false}, {7, 300, 2, true}, {7, 340, 2, false},
+		{7, 25, -1, false}, {7, 23, -7, true}, {0, 23, 0, true}, {0, 25, 0, false}, {90, 719, 4, true}, {90, 721, 4, false},
+		{1, -9600, 0, false}, /* they came by a clock that was ahead */
 	};
 	struct fw_due_facts hints = {.ttl_minutes = FW_NO_NUMBER, .update_period_minutes = FW_NO_NUMBER};
 	char text[FW_RHYTHM_MAX];
 	int64_t date[20];
+	struct fw_rhythm r;
 
 	for (int i = 0; i < 20; i++)
-		date[i] = NOW - (i * T[_i].gap_days + T[_i].age_days) * FW_DAY_MS;
+		date[i] = NOW - T[_i].age_hours * FW_HOUR_MS - i * T[_i].gap_days * FW_DAY_MS;
+	(void)fw_rhythm_learn(FW_STR_NONE, date, T[_i].gap_days ? 20 : 0, &hints, NOW, text);
 	if (T[_i].gap_days)
-		L.feed.rhythm = (struct fw_str){text, fw_rhythm_learn(FW_STR_NONE, date, 20, &hints, NOW, text)};
+		fw_rhythm_read(fw_str(text), &r);
+	else
+		r = (struct fw_rhythm){.ttl_minutes = FW_NO_NUMBER, .update_period_minutes = FW_NO_NUMBER};
+	r.trust = T[_i].trust;
+	r.checked = 1;
+	(void)fw_rhythm_write(&r, text);
+	L.feed.rhythm = fw_str(text);
 	L.feed.etag = FW_STR("\"a\"");
-	L.feed.validators_ms = NOW - T[_i].age_days * FW_DAY_MS;
+	L.feed.validators_ms = NOW - T[_i].age_hours * FW_HOUR_MS;
+	L.feed.last_ok_ms = NOW - FW_HOUR_MS;
 	finish(FW_VISIT_OK, 200, DOC);
 	ck_assert_int_eq(V.fetch.etag.p != NULL, T[_i].sent);
+	ck_assert_int_eq(V.checks, !T[_i].sent);
+	ck_assert_int_eq(V.to_compare, !T[_i].sent); /* trust_judge() has the last word */
+}
+END_TEST
+
+START_TEST(checked) /* what each end of a check says of the server's 304s */
+{
+	static const struct { enum fw_visit_kind kind; int status; int trust; bool noted, compared; } T[] = {
+		{FW_VISIT_OK, 200, 2, true, true}, {FW_VISIT_SAME, 200, 3, true, false}, {FW_VISIT_PROTOCOL, 304, FW_TRUST_LIED, true, false},
+		{FW_VISIT_TIMEOUT, 0, 2, true, false}, {FW_VISIT_HTTP, 500, 2, true, false}, {FW_VISIT_LOCAL, 0, 2, false, false},
+	};
+	struct fw_rhythm r;
+
+	L.feed.rhythm = FW_STR("v2 tr=2,100,0");
+	L.feed.etag = FW_STR("\"a\"");
+	L.feed.validators_ms = NOW - 40 * FW_DAY_MS;
+	L.feed.body_hash = T[_i].kind == FW_VISIT_SAME ? fw_hash64(DOC, sizeof(DOC) - 1) : 0;
+	fw_err_set(&V.fetch.err, FW_ENET, "x");
+	finish(T[_i].kind == FW_VISIT_SAME ? FW_VISIT_OK : T[_i].kind, T[_i].status, T[_i].status == 200 ? DOC : NULL);
+	ck_assert_ptr_null(V.fetch.etag.p);
+	fw_rhythm_read(V.feed.rhythm, &r);
+	ck_assert_int_eq(r.trust, T[_i].trust);
+	ck_assert_int_eq(r.checked, T[_i].noted ? NOW / FW_MINUTE_MS : 100);
+	ck_assert_int_eq((V.outcome.groups & FW_GROUP_RHYTHM) != 0, T[_i].noted);
+	ck_assert_int_eq(V.to_compare, T[_i].compared);
 }
 END_TEST
 
@@ -250,6 +286,46 @@ START_TEST(empty_body)
 	finish(FW_VISIT_OK, 200, "");
 	ck_assert_int_eq(V.outcome.visit.kind, FW_VISIT_FORMAT);
 	ck_assert_msg(strstr(V.fetch.err.text, "empty") != NULL, "%s", V.fetch.err.text);
+}
+END_TEST
+
+/* A feed that had entries and whose damaged document has none has failed; and what could not be read leaves no validators behind. */
+START_TEST(unreadable)
+{
+	static const struct { const char *body; bool had; enum fw_visit_kind kind; const char *words; } T[] = {
+		{"<rss version='2.0'><channel><title>T</title>", true, FW_VISIT_FORMAT, "without an end tag (line 1,"},
+		{"<rss version='2.0'><channel><title>T</title><it", true, FW_VISIT_FORMAT, "ends inside a tag"},
+		{"<rss version='2.0'><channel><title>T</title>", false, FW_VISIT_OK, NULL}, /* it never had any */
+		{"<rss version='2.0'><channel><title>T</title></channel></rss>", true, FW_VISIT_OK, NULL}, /* truly empty */
+		{"{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"T\",\"items\":[]}", true, FW_VISIT_OK, NULL},
+		{"<rss version='2.0'><channel><title>T</title><item><guid>1</guid><title>one</title>", true, FW_VISIT_OK, NULL}, /* damaged, but there is one */
+		{PAGE("/atom"), true, FW_VISIT_FORMAT, "an HTML page"},
+		{"", true, FW_VISIT_FORMAT, "empty"},
+	};
+	bool failed = T[_i].kind == FW_VISIT_FORMAT;
+
+	L.feed.last_ok_ms = NOW - FW_HOUR_MS;
+	L.feed.last_new_ms = T[_i].had ? NOW - FW_DAY_MS : 0;
+	L.feed.etag = FW_STR("\"a\"");
+	L.feed.last_modified = FW_STR("Fri, 20 Nov 2026 10:00:00 GMT");
+	L.feed.validators_ms = NOW - FW_HOUR_MS;
+	L.feed.body_hash = 77;
+	L.feed.title = FW_STR("as it was");
+	V.fetch.h_etag = FW_STR("\"a\""); /* the same for another document */
+	finish(FW_VISIT_OK, 200, T[_i].body);
+	ck_assert_int_eq(V.outcome.visit.kind, T[_i].kind);
+	ck_assert(V.outcome.groups & FW_GROUP_VALIDATORS);
+	ck_assert(fw_str_eq(V.feed.etag, failed ? FW_STR_NONE : FW_STR("\"a\"")));
+	ck_assert_ptr_null(V.feed.last_modified.p);
+	ck_assert_int_eq(V.feed.body_hash == 0, failed);
+	ck_assert_int_eq(V.feed.validators_ms == 0, failed);
+	ck_assert_uint_eq(V.feed.fail_n, failed);
+	if (!failed)
+		return;
+	ck_assert_msg(strstr(V.fetch.err.text, T[_i].words) != NULL, "%s", V.fetch.err.text);
+	ck_assert_uint_gt(V.feed.error.len, 0);
+	ck_assert(!(V.outcome.groups & FW_GROUP_META));
+	ck_assert(fw_str_eq(V.feed.title, FW_STR("as it was")));
 }
 END_TEST
 
@@ -547,6 +623,101 @@ START_TEST(sightings) /* whether what it shows is compared, and what ends it */
 }
 END_TEST
 
+#define RSS_NAMING(xml) \
+	"<rss version='2.0' xmlns:itunes='http://www.itunes.com/dtds/podcast-1.0.dtd' xmlns:atom='http://www.w3.org/2005/Atom'><channel>" \
+	"<title>T</title>" xml "<item><guid>1</guid><title>one</title></item></channel></rss>"
+#define SELF(url) RSS_NAMING("<atom:link rel='self' href='" url "'/>")
+#define NEW_FEED_URL(url) "<itunes:new-feed-url>" url "</itunes:new-feed-url>"
+#define JSON_NAMING(url) "{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"T\",\"feed_url\":\"" url "\",\"items\":[{\"id\":\"1\"}]}"
+
+START_TEST(named) /* what a document says of its own address: in sight, and no more than that, however often it says so */
+{
+	static const struct { const char *body, *to; } T[] = {
+		{RSS_NAMING(NEW_FEED_URL("http://b.example/feed")), "http://b.example/feed"},
+		{RSS_NAMING(NEW_FEED_URL("http://a.example/new")), "http://a.example/new"},
+		{SELF("http://b.example/feed"), "http://b.example/feed"},
+		{SELF("http://A.example/other"), NULL}, /* on the same host a spelling */
+		{RSS_NAMING("<atom:link rel='self' href='http://c.example/'/>" NEW_FEED_URL("http://b.example/feed")), "http://b.example/feed"},
+		{JSON_NAMING("http://a.example/new"), "http://a.example/new"},
+		{JSON_NAMING("http://a.example/feed"), NULL}, /* its own */
+		{JSON_NAMING("http://a.example/final"), NULL}, /* where it was found */
+		{SELF("http://me:secret@b.example/feed"), NULL}, {SELF("ftp://b.example/feed"), NULL}, {DOC, NULL},
+	};
+	struct fw_str to = fw_str(T[_i].to);
+
+	L.feed.last_ok_ms = NOW - FW_DAY_MS;
+	V.fetch.final_url = FW_STR("http://a.example/final");
+	finish(FW_VISIT_OK, 200, T[_i].body);
+	ck_assert_msg(fw_str_eq(V.feed.redirect_url, to), "%.*s", FW_STR_ARG(V.feed.redirect_url));
+	ck_assert_int_eq(fw_feed_is_named(&V.feed), T[_i].to != NULL);
+	ck_assert_int_eq((V.outcome.groups & FW_GROUP_REDIRECT) != 0, T[_i].to != NULL);
+	ck_assert(!V.new_target && !(V.outcome.groups & FW_GROUP_URL));
+}
+END_TEST
+
+START_TEST(named_and_redirected) /* from one visit to the next: n redirected ones are wanted, and entries compared at the first of them */
+{
+	enum step { NAMES, NAMES_ANOTHER, SAYS_NOTHING, SAME, UNCHANGED, REDIRECTS, FAILS };
+	static const char TO[] = "http://b.example/feed", ANOTHER[] = "http://c.example/feed";
+	static const struct { enum step step; int hours; const char *in_sight; uint32_t n; bool compared, adopted, written; } T[] = {
+		{NAMES, 0, TO, FW_REDIRECT_NAMED + 1, false, false, true},
+		{UNCHANGED, 1, TO, FW_REDIRECT_NAMED + 1, false, false, false}, /* a 304 costs no more than ever */
+		{SAME, 2, TO, FW_REDIRECT_NAMED + 1, false, false, false},
+		{SAYS_NOTHING, 3, NULL, 0, false, false, true},
+		{NAMES, 4, TO, FW_REDIRECT_NAMED + 1, false, false, true},
+		{NAMES_ANOTHER, 5, ANOTHER, FW_REDIRECT_NAMED + 1, false, false, true},
+		{NAMES, 6, TO, FW_REDIRECT_NAMED + 1, false, false, true},
+		{NAMES, 50, TO, FW_REDIRECT_NAMED + 2, false, false, true},
+		{NAMES, 100, TO, FW_REDIRECT_NAMED + 2, false, false, false}, /* never alone enough */
+		{FAILS, 101, TO, FW_REDIRECT_NAMED + 2, false, false, false},
+		{REDIRECTS, 102, TO, 3, true, false, true},
+		{NAMES, 103, TO, FW_REDIRECT_NAMED + 1, false, false, true}, /* it was taken back: all begins anew */
+		{NAMES, 104, TO, FW_REDIRECT_NAMED + 2, false, false, true},
+		{REDIRECTS, 105, TO, 3, true, false, true},
+		{REDIRECTS, 106, TO, 4, false, false, true}, /* not for a day yet */
+		{REDIRECTS, 128, NULL, 0, false, true, true},
+	};
+	struct fw_arena kept;
+
+	fw_arena_init(&kept, 0);
+	for (size_t i = 0; i < FW_N(T); i++) {
+		static const struct { enum fw_visit_kind kind; int status; const char *body; } DO[] = {
+			[NAMES] = {FW_VISIT_OK, 200, SELF("http://b.example/feed")}, [NAMES_ANOTHER] = {FW_VISIT_OK, 200, SELF("http://c.example/feed")},
+			[SAYS_NOTHING] = {FW_VISIT_OK, 200, DOC}, [SAME] = {FW_VISIT_OK, 200, DOC}, [UNCHANGED] = {FW_VISIT_NOT_MODIFIED, 304, NULL},
+			[REDIRECTS] = {FW_VISIT_OK, 200, DOC}, [FAILS] = {FW_VISIT_HTTP, 500, NULL},
+		};
+		struct visit_rules r = {.run_id = 11};
+		struct fw_feed was = L.feed;
+
+		fw_due_policy_default(&r.due);
+		L.feed.body_hash = T[i].step == SAME ? fw_hash64(DOC, sizeof(DOC) - 1) : 0;
+		L.feed.last_ok_ms = NOW;
+		visit_prepare(&V, NOW + T[i].hours * FW_HOUR_MS);
+		V.fetch.kind = DO[T[i].step].kind;
+		V.fetch.http_status = DO[T[i].step].status;
+		V.fetch.final_url = L.feed.url;
+		if (T[i].step == REDIRECTS)
+			V.fetch.final_url = V.fetch.permanent_url = fw_str(TO);
+		fw_buf_adds(&V.fetch.body, DO[T[i].step].body ? DO[T[i].step].body : "");
+		visit_finish(&V, &r, NOW + T[i].hours * FW_HOUR_MS, 42);
+		ck_assert_msg(fw_str_eq(V.feed.redirect_url, fw_str(T[i].in_sight)), "%zu: %.*s", i, FW_STR_ARG(V.feed.redirect_url));
+		ck_assert_msg(V.feed.redirect_n == T[i].n, "%zu: %u", i, (unsigned)V.feed.redirect_n);
+		ck_assert_msg(V.new_target == T[i].compared, "%zu", i);
+		ck_assert_msg(((V.outcome.groups & FW_GROUP_URL) != 0) == T[i].adopted, "%zu", i);
+		ck_assert_msg(((V.outcome.groups & FW_GROUP_REDIRECT) != 0) == T[i].written, "%zu", i);
+		L.feed = was;
+		L.feed.redirect_url = fw_arena_str(&kept, V.feed.redirect_url);
+		L.feed.redirect_n = V.feed.redirect_n;
+		L.feed.redirect_since_ms = V.feed.redirect_since_ms;
+		teardown();
+		memset(&V, 0, sizeof(V));
+		V.lease = &L;
+		V.batch = &B;
+	}
+	fw_arena_finish(&kept);
+}
+END_TEST
+
 START_TEST(own_network) /* a failure that is laid at our own door charges nobody, and comes again soon */
 {
 	struct fw_weather w = {0};
@@ -672,11 +843,13 @@ int main(void)
 	tcase_add_test(t, other_members);
 	tcase_add_test(t, same_bytes);
 	tcase_add_test(t, not_modified);
-	tcase_add_loop_test(t, validators_age, 0, 9);
+	tcase_add_loop_test(t, validators_age, 0, 14);
+	tcase_add_loop_test(t, checked, 0, 6);
 	tcase_add_test(t, slow_down);
 	tcase_add_test(t, html_page);
 	tcase_add_loop_test(t, page_becomes_its_feed, 0, 9);
 	tcase_add_test(t, empty_body);
+	tcase_add_loop_test(t, unreadable, 0, 8);
 	tcase_add_test(t, broken_off);
 	tcase_add_test(t, own_fault);
 	tcase_add_test(t, memory_runs_out);
@@ -690,6 +863,8 @@ int main(void)
 	tcase_add_loop_test(t, asked_once_again, 0, 10);
 	tcase_add_loop_test(t, adoption, 0, 9);
 	tcase_add_loop_test(t, sightings, 0, 7);
+	tcase_add_loop_test(t, named, 0, 11);
+	tcase_add_test(t, named_and_redirected);
 	tcase_add_test(t, own_network);
 	tcase_add_test(t, old_lookup);
 	tcase_add_loop_test(t, clock_jumps, 0, 35);

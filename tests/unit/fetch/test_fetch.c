@@ -830,6 +830,32 @@ START_TEST(guarded_literals) /* NET-02: the spellings libcurl itself would reach
 }
 END_TEST
 
+START_TEST(refused_in_words) /* the port is named where it is what is in the way; and the setting that helps, in a form that can be typed */
+{
+	static const struct { const char *allow, *deny, *url, *words; } T[] = {
+		{"", "", "http://127.0.0.1:8080/", "fetch refused: loopback address (to permit it, set allow_networks)"},
+		{"", "", "http://10.0.0.1:25/", "fetch refused: private network address, port 25 (to permit it, add the address with this port to allow_networks: "
+			"ADDRESS:25)"},
+		{"127.0.0.0/8", "", "http://127.2.0.50:9/", "fetch refused: port 9 (to permit it, add the address with this port to allow_networks: ADDRESS:9)"},
+		{"127.0.0.0/8", "", "https://127.2.0.50:6667/", "fetch refused: port 6667 (to permit it, add the address with this port to allow_networks: "
+			"ADDRESS:6667)"},
+		{"", "", "http://192.88.98.1:79/", "fetch refused: port 79 (to permit it, add the address with this port to allow_networks: ADDRESS:79)"},
+		{"127.0.0.0/8,127.2.0.50:9", "127.0.0.0/8", "http://127.2.0.50:9/", "fetch refused: deny_networks names the address"},
+		{"127.0.0.0/8, 127.2.0.50:9", "", "http://127.2.0.50:9/", "no connection to the server: Connection refused"},
+	};
+
+	for (size_t i = 0; i < FW_N(T); i++) {
+		struct fw_fetch f;
+
+		ck_assert_int_eq(fw_guard_init(&guard, T[i].allow, NULL), 0);
+		ck_assert_int_eq(fw_guard_deny(&guard, T[i].deny, NULL), 0);
+		f = get(fw_str(T[i].url));
+		ck_assert_str_eq(f.err.text, T[i].words);
+		fw_fetch_finish(&f);
+	}
+}
+END_TEST
+
 START_TEST(guard_judges_reused_connections) /* NET-03 */
 {
 	struct fw_fetch f = get(url_of("/feed"));
@@ -1113,6 +1139,7 @@ START_TEST(through_a_proxy) /* NET-13 */
 	fw_fetch_finish(&f);
 	f = get(FW_STR("http://feeds.example:25/feed"));
 	ck_assert_int_eq(f.kind, FW_VISIT_BLOCKED);
+	ck_assert_str_eq(f.err.text, "fetch refused: port 25 of a host name, behind a proxy");
 	fw_fetch_finish(&f);
 	ck_assert_uint_eq(stub.request_n, 1);
 }
@@ -1141,7 +1168,7 @@ int main(void)
 		validators_after_redirect, validators_with_controls, unsolicited_304, statuses, no_content, redirect_chain, redirect_kinds,
 		redirects_astray, redirect_circle, redirect_without_location, redirect_beyond_ascii, form_is_posted, form_redirects, credentials_stay_home,
 		userinfo_is_not_sent, broken_answers, limits, error_pages_are_not_read, slow_answers, total_timeout, connect_refused,
-		connect_timeout, guarded_literals, guard_judges_reused_connections, bad_urls, cancelled, crowd_at_once,
+		connect_timeout, guarded_literals, refused_in_words, guard_judges_reused_connections, bad_urls, cancelled, crowd_at_once,
 		buffers_are_bounded, those_in_the_way_leave, cancelled_while_paused, out_of_files,
 		repeated_headers, bad_configuration, through_a_proxy, doctor,
 	};

@@ -101,13 +101,17 @@ START_TEST(allow_list) /* NET-08 */
 	ck_assert_uint_eq(g.allow.n, 6);
 	ck_assert_ptr_null(judge_on(&g, "127.9.8.7", 80));
 	ck_assert_ptr_null(judge_on(&g, "127.9.8.7", 8080));
-	ck_assert_str_eq(judge_on(&g, "127.9.8.7", 25), "loopback"); /* the usual ports only */
+	ck_assert_str_eq(judge_on(&g, "127.9.8.7", 25), FW_GUARD_PORT); /* the usual ports only, and that is what is in the way */
+	ck_assert_str_eq(judge_on(&g, "::ffff:127.0.0.1", 6667), FW_GUARD_PORT);
+	ck_assert_str_eq(judge_on(&g, "64:ff9b::7f00:1", 25), FW_GUARD_PORT);
+	ck_assert_str_eq(judge_on(&g, "fd00::1", 1), FW_GUARD_PORT);
 	ck_assert_ptr_null(judge_on(&g, "::ffff:127.0.0.1", 80));
 	ck_assert_ptr_null(judge_on(&g, "64:ff9b::7f00:1", 80));
 	ck_assert_ptr_null(judge_on(&g, "fdab::1", 443));
 	ck_assert_ptr_nonnull(judge_on(&g, "fc00::1", 443));
 	ck_assert_ptr_null(judge_on(&g, "10.1.2.3", 8080));
-	ck_assert_ptr_nonnull(judge_on(&g, "10.1.2.3", 8081));
+	ck_assert_str_eq(judge_on(&g, "10.1.2.3", 8081), "private network"); /* another port was meant */
+	ck_assert_str_eq(judge_on(&g, "10.1.2.3", 25), "private network");
 	ck_assert_ptr_nonnull(judge_on(&g, "10.1.2.4", 8080));
 	ck_assert_ptr_null(judge_on(&g, "192.168.7.200", 81)); /* a port named is a port meant */
 	ck_assert_ptr_nonnull(judge_on(&g, "192.168.7.200", 80));

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "sched/due.h"
 #include "sched/rhythm.h"
+#include "sched/trust.h"
 #include "../../suite.h"
 
 #define NOW INT64_C(1795262400000)
@@ -328,10 +329,85 @@ START_TEST(hints_are_kept) /* FMT-06: a 304 still knows them */
 }
 END_TEST
 
+/* What is known of the server's 304s goes along with what is learned of dates, and forms without it are read as ever. */
+START_TEST(trust_goes_along)
+{
+	static const char OLD[] = "v2 ttl=90 from=29919810 at=29921010 w=.3AI g=240,240";
+	static const struct { const char *word; int trust; int64_t checked, denied; } T[] = {
+		{"", 0, 0, 0}, {" tr=3,29920000,0", 3, 29920000, 0}, {" tr=-7,29920000,29910000", -7, 29920000, 29910000},
+		{" tr=5,29920000,0", 0, 0, 0}, {" tr=1", 0, 0, 0}, {" tr=1,2", 0, 0, 0}, {" tr=1,-2,0", 0, 0, 0}, {" tr=", 0, 0, 0}, {" tr=1,2,3,4", 0, 0, 0},
+	};
+	int64_t date = 29921010 * MIN + 4 * H;
+	struct fw_rhythm r, plain;
+
+	fw_rhythm_read(fw_str(OLD), &plain);
+	for (size_t i = 0; i < FW_N(T); i++) {
+		char text[FW_RHYTHM_MAX], again[FW_RHYTHM_MAX];
+
+		(void)fw_snprintf(text, sizeof(text), "v2%s%s", T[i].word, OLD + 2);
+		fw_rhythm_read(fw_str(text), &r);
+		ck_assert_msg(r.trust == T[i].trust && r.checked == T[i].checked && r.denied == T[i].denied, "%s", text);
+		ck_assert(r.n == 3 && r.ttl_minutes == 90 && r.from == plain.from && !memcmp(r.hour, plain.hour, sizeof(r.hour)));
+		(void)fw_rhythm_learn(fw_str(text), &date, 1, &NO_HINTS, date + MIN, again);
+		fw_rhythm_read(fw_str(again), &r);
+		ck_assert_msg(r.n == 4 && r.trust == T[i].trust && r.checked == T[i].checked && r.denied == T[i].denied, "%s", again);
+		ck_assert_ptr_eq(strstr(again, "tr=") == NULL ? NULL : again, T[i].checked ? again : NULL);
+	}
+}
+END_TEST
+
+/* How long a 304 is believed, by what checks have found (level) and by the feed's own gaps. */
+START_TEST(how_long_304_is_believed)
+{
+	static const struct { int trust; int64_t gap, silent, checked_ago, want; } T[] = {
+		{0, 7 * D, 0, 0, D},             /* nobody knows: a day, whatever its habit */
+		{1, 7 * D, 0, 0, 7 * D}, {2, 7 * D, 0, 0, 14 * D}, {3, 7 * D, 0, 0, 28 * D}, {4, 7 * D, 0, 0, 30 * D},
+		{1, H, 0, 0, D}, {4, H, 0, 0, D}, /* an hourly one: a day in any case */
+		{1, H, 10 * D, 0, 5 * D},         /* ... which had been silent for long when its document came */
+		{-1, 7 * D, 0, 0, D}, {-7, 90 * D, 0, 0, D},
+		{0, 7 * D, 0, 6 * H, 42 * H},     /* a check that failed: no sooner than a day after that one */
+		{2, 7 * D, 0, -D, 14 * D},        /* checked by a clock that was ahead */
+		{1, 0, 20 * D, 0, 10 * D}, {1, 0, 0, 0, D}, /* without dates: when something new was found */
+	};
+
+	for (size_t i = 0; i < FW_N(T); i++) {
+		int64_t whole = NOW - 2 * D, newest = whole - T[i].silent, got;
+		struct fw_rhythm r = {.trust = T[i].trust};
+
+		for (r.n = 0; T[i].gap && r.n < 3; r.n++)
+			r.event[r.n] = (newest - (int64_t)r.n * T[i].gap) / MIN;
+		if (T[i].checked_ago)
+			r.checked = (T[i].checked_ago < 0 ? NOW - T[i].checked_ago : whole + 18 * H) / MIN;
+		got = fw_trust_until(&r, whole, newest, NOW) - whole;
+		ck_assert_msg(got >= T[i].want - MIN && got <= T[i].want + MIN, "%zu: %lld h", i, (long long)(got / H));
+	}
+	ck_assert_int_lt(fw_trust_until(&(struct fw_rhythm){.trust = 4}, NOW + 365 * D, 0, NOW), NOW); /* it came by a clock that was ahead */
+}
+END_TEST
+
+START_TEST(trust_grows_and_falls)
+{
+	char text[FW_RHYTHM_MAX] = "", was[FW_RHYTHM_MAX];
+	struct fw_rhythm r;
+
+	for (int i = 1; i <= 12; i++) {
+		enum fw_trust_found found = i == 7 ? FW_TRUST_DENIED : i == 9 ? FW_TRUST_UNCLEAR : FW_TRUST_UNCHANGED;
+		static const int WANT[] = {1, 2, 3, 4, 4, 4, -7, -6, -6, -5, -4, -3};
+
+		memcpy(was, text, sizeof(was));
+		ck_assert_uint_eq(fw_trust_note(fw_str(was), found, NOW + i * D, text), strlen(text));
+		fw_rhythm_read(fw_str(text), &r);
+		ck_assert_int_eq(r.trust, WANT[i - 1]);
+		ck_assert_int_eq(r.checked, (NOW + i * D) / MIN);
+		ck_assert_int_eq(r.denied, i < 7 ? 0 : (NOW + 7 * D) / MIN);
+	}
+}
+END_TEST
+
 /* Never longer than FW_RHYTHM_MAX, learning again changes nothing, and any bytes may be read. */
 START_TEST(any_text)
 {
-	static const char soup[] = "v2 ttlsyhdatgwfrom=,0123456789-_.  ABcdef";
+	static const char soup[] = "v2 ttlsyhdatrgwfrom=,0123456789-_.  ABcdef";
 	int64_t dates[300];
 	uint64_t x = 88172645463325252u;
 
@@ -375,6 +451,9 @@ int main(void)
 	tcase_add_test(t, dates_that_say_nothing);
 	tcase_add_test(t, dates_made_when_we_ask);
 	tcase_add_test(t, hints_are_kept);
+	tcase_add_test(t, trust_goes_along);
+	tcase_add_test(t, how_long_304_is_believed);
+	tcase_add_test(t, trust_grows_and_falls);
 	tcase_add_test(t, any_text);
 	suite_add_tcase(s, t);
 	return run_suite(s);

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: ISC */
+/* read ENTRY: one entry, whole: what is known of it, then its text; through a pager on a terminal. */
+#include "cli/cli.h"
+#include "base/banned.h"
+
+struct reading {
+	struct cli *c;
+	struct cli_pager pager;
+	bool raw, found;
+	int rc;
+};
+
+static void when(struct cli *c, const char *name, int64_t at_ms)
+{
+	char text[2 * FW_RFC3339_MAX];
+
+	if (!fw_date_known(at_ms))
+		return;
+	cli_label(c, name);
+	cli_out(c, "%s\n", cli_when(c, text, at_ms));
+}
+
+static void authors_print(struct cli *c, const struct fw_person *p)
+{
+	const char *between = "";
+
+	if (!p)
+		return;
+	cli_label(c, p->next ? "authors" : "author");
+	for (; p; p = p->next) {
+		cli_out(c, "%s", between);
+		cli_out_safe(c, p->name.len ? p->name : p->email.len ? p->email : p->url);
+		between = ", ";
+	}
+	cli_out(c, "\n");
+}
+
+static void tags_print(struct cli *c, const struct fw_category *t)
+{
+	const char *between = "";
+
+	if (!t)
+		return;
+	cli_label(c, "tags");
+	for (; t; t = t->next) {
+		cli_out(c, "%s", between);
+		cli_out_safe(c, t->label.len ? t->label : t->term);
+		between = ", ";
+	}
+	cli_out(c, "\n");
+}
+
+static void attachment_print(struct cli *c, const struct fw_attachment *a)
+{
+	char text[FW_RFC3339_MAX];
+	bool more = a->mime_type.len || a->size_bytes != FW_NO_NUMBER || a->duration_ms != FW_NO_NUMBER;
+
+	cli_label(c, "attachment");
+	cli_out_safe(c, a->url);
+	cli_out(c, more ? " (" : "");
+	cli_out_safe(c, a->mime_type);
+	if (a->size_bytes != FW_NO_NUMBER)
+		cli_out(c, "%s%s", a->mime_type.len ? ", " : "", cli_bytes(text, (uint64_t)FW_MAX(a->size_bytes, INT64_C(0))));
+	if (a->duration_ms != FW_NO_NUMBER)
+		cli_out(c, "%s%s", a->mime_type.len || a->size_bytes != FW_NO_NUMBER ? ", " : "", fw_duration_text(text, a->duration_ms));
+	cli_out(c, more ? ")\n" : "\n");
+}
+
+/* 0; CLI_SOME: not all of it could be read. */
+static int head_print(struct cli *c, const struct fw_entry_row *r)
+{
+	struct fw_document *doc = cli_entry_whole(c, r);
+	const struct fw_entry *e = doc ? doc->entries : NULL;
+	struct fw_buf title = FW_BUF_INIT(0);
+
+	cli_fit(&title, &c->term, cli_entry_title(c, r), r->title.len ? 0 : (size_t)c->term.width);
+	cli_paint(&c->out, c->term.out_colour, CLI_BOLD, fw_buf_str(&title));
+	fw_buf_finish(&title);
+	cli_out(c, "\n\n");
+	cli_label(c, "feed");
+	cli_out_safe(c, r->feed_title.len ? r->feed_title : r->feed_url);
+	cli_out(c, " (feed %lld)\n", (long long)r->feed_id);
+	if (e && e->authors)
+		authors_print(c, e->authors);
+	else
+		cli_line(c, "author", r->author);
+	when(c, "published", r->published_ms);
+	if (r->updated_ms != r->published_ms)
+		when(c, "updated", r->updated_ms);
+	when(c, "stored", r->seen_ms);
+	if (r->changed_ms != r->seen_ms)
+		when(c, "changed", r->changed_ms);
+	if (e)
+		tags_print(c, e->categories);
+	cli_line(c, "link", r->url);
+	if (!r->url.len)
+		cli_line(c, "id", r->guid);
+	if (e && !fw_str_eq(e->external_url, r->url))
+		cli_line(c, "about", e->external_url);
+	for (const struct fw_attachment *a = e ? e->attachments : NULL; a; a = a->next)
+		attachment_print(c, a);
+	fw_document_free(doc);
+	cli_out_wrap(c, CLI_LABEL_COLUMNS);
+	return e ? 0 : CLI_SOME;
+}
+
+static int text_take(void *ctx, const struct fw_entry_row *r)
+{
+	struct reading *k = ctx;
+
+	k->found = true;
+	if (!cli_flag(k->c, "no-pager"))
+		cli_pager_open(&k->pager, k->c);
+	k->rc = head_print(k->c, r);
+	if (r->content.len || r->summary.len) {
+		cli_out(k->c, "\n");
+		k->rc = FW_MAX(k->rc, cli_entry_content(k->c, r, k->raw, 0));
+	}
+	return 0;
+}
+
+static int json_take(void *ctx, const struct fw_entry_row *r)
+{
+	struct reading *k = ctx;
+	struct cli_json w;
+	struct fw_err err = {0};
+
+	k->found = true;
+	cli_json_begin(&w, true);
+	if (fw_entry_json(&w.j, r, FW_VIEW_CONTENT | (k->raw ? FW_VIEW_RAW : 0), &err))
+		k->rc = cli_fail(k->c, CLI_SOME, "%s", err.text);
+	cli_json_end(&w, k->c);
+	return 0;
+}
+
+static int read_run(struct cli *c)
+{
+	struct reading k = {.c = c, .raw = cli_flag(c, "raw")};
+	struct fw_entry_query q;
+	struct fw_err err = {0};
+	int64_t id;
+	int rc;
+
+	if (!cli_is_number(c->arg[0], &id))
+		return cli_usage(c, "an entry's number, as 'feedwheel entries' prints it, not '%.60s'", c->arg[0]);
+	rc = cli_store(c, FW_STORE_READ);
+	if (rc)
+		return rc;
+	q = cli_entry_query(id);
+	rc = fw_store_entry_list(c->store, &q, cli_flag(c, "json") ? json_take : text_take, &k, &err);
+	k.rc = FW_MAX(k.rc, cli_pager_close(&k.pager, c));
+	if (rc < 0)
+		return cli_store_failed(c, &err);
+	return k.found ? k.rc : cli_entry_missing(c, id);
+}
+
+static const struct cli_option OPTION[] = {
+	{"raw", NULL, "its content as it came"},
+	{"json", NULL, "an object: an item of JSON Feed 1.1, with its content"},
+	{"no-pager", NULL, "print it, on a terminal too"},
+	{NULL, NULL, NULL},
+};
+
+const struct cli_command cli_read_command = {
+	.name = "read", .args = "ENTRY", .summary = "show one entry, with its text",
+	.about = "ENTRY is the number that 'entries' prints. On a terminal it is shown by the program that PAGER names, or by less.\n",
+	.examples = "  feedwheel read 4711\n  feedwheel read 4711 --json | jq -r .content_html\n",
+	.option = OPTION, .min_args = 1, .max_args = 1, .run = read_run,
+};

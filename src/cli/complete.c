@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Shell completions. The shells' scripts only hand over the words of a line: what may follow is known here, from the tables of commands,
+ * options and settings, and from the store (feeds, folders). Nothing is complained about, and nothing takes longer than a person waits.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/map.h"
+#include "cli/cli.h"
+#include "base/banned.h"
+
+#define PATIENCE_S 2      /* then the process ends: a store that is away does not hold up a line */
+#define FEEDS_MAX 500
+#define FOLDERS_MAX 500
+
+struct line {
+	struct cli *c;
+	const struct cli_command *command; /* or NULL */
+	struct fw_str cur;     /* what is being written */
+	struct fw_str before;  /* of it, what candidates begin with and values do not: "--order=" */
+	size_t arg_n;          /* arguments of the command before cur */
+	struct fw_map seen;    /* folders */
+};
+
+static void candidate(struct line *l, struct fw_str word, struct fw_str meaning)
+{
+	if (!word.len || !fw_str_starts(word, l->cur))
+		return;
+	cli_out_bytes(l->c, l->before.len ? l->before.p : "", l->before.len);
+	cli_out_safe(l->c, word);
+	cli_out(l->c, "\t");
+	cli_out_safe(l->c, meaning);
+	cli_out(l->c, "\n");
+}
+
+static void option_print(struct cli *c, const struct cli_option *o)
+{
+	cli_out(c, "--%s\t%s%s%s\n", o->name, o->arg ? o->arg : "", o->arg ? ": " : "", o->text);
+}
+
+/* Options that the command knows (NULL: those before one), through out. */
+static void options_walk(struct line *l, const struct cli_command *k)
+{
+	const struct cli_option *const LIST[] = {k ? k->option : NULL, cli_global_options};
+	struct fw_buf word = FW_BUF_INIT(200);
+	struct fw_str needed;
+	size_t n;
+	const struct fw_setting *s = fw_config_settings(&n);
+
+	for (size_t i = 0; i < FW_N(LIST); i++) {
+		for (const struct cli_option *o = LIST[i]; o && o->name; o++) {
+			fw_buf_reset(&word);
+			fw_buf_addf(&word, "--%s", o->name);
+			if (fw_str_starts(fw_buf_str(&word), l->cur))
+				option_print(l->c, o);
+		}
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (cli_option_find(cli_global_options, fw_str(s[i].name)) || (k && !cli_uses(k, &s[i], &needed)))
+			continue;
+		fw_buf_reset(&word);
+		cli_dashed(&word, s[i].name);
+		candidate(l, fw_buf_str(&word), fw_str(s[i].text));
+	}
+	fw_buf_finish(&word);
+}
+
+static void commands(struct line *l)
+{
+	for (const struct cli_command *const *at = cli_commands; *at; at++)
+		candidate(l, fw_str((*at)->name), fw_str((*at)->summary));
+}
+
+void cli_complete_words(struct cli *c, const char *command)
+{
+	struct line l = {.c = c, .cur = FW_STR(""), .before = FW_STR("")};
+	const struct cli_command *k = command ? cli_command_find(command) : NULL;
+
+	if (!k)
+		commands(&l);
+	options_walk(&l, k);
+}
+
+/* ---- from the store ------------------------------------------------------------------------------------------------------- */
+
+/* The store that the line, the environment or the configuration names, if it is there. */
+static bool store_open(struct cli *c)
+{
+	struct fw_err err;
+
+	alarm(PATIENCE_S);
+	return !cli_config_read(c, &c->config, &err) && !cli_store_try(c, FW_STORE_READ | FW_STORE_NO_MIGRATE, &err);
+}
+
+/* By its number where one is being written; by its address, which https:// may be left out of where a part is enough. */
+static int feed_take(void *ctx, const struct fw_feed *f)
+{
+	struct line *l = ctx;
+	char number[FW_RFC3339_MAX];
+	struct fw_str https = FW_STR("https://"), title = cli_feed_title(f);
+
+	(void)fw_snprintf(number, sizeof(number), "%lld", (long long)f->id);
+	if (l->cur.len)
+		candidate(l, fw_str(number), title);
+	if (!(l->command->flags & CLI_EXACT_FEED) && fw_str_starts(f->url, https) && !fw_str_starts(l->cur, FW_STR("http")))
+		candidate(l, fw_str_sub(f->url, https.len, f->url.len), title);
+	else
+		candidate(l, f->url, title);
+	return cli_gone(l->c);
+}
+
+static void feeds(struct line *l)
+{
+	struct fw_feed_query q = {.status = -1, .limit = FEEDS_MAX};
+	int64_t id;
+	struct fw_err err;
+
+	if (!store_open(l->c))
+		return;
+	/* of very many feeds those that can be meant, but a number is no part of an address */
+	if (!cli_is_number(l->cur.p, &id))
+		q.match = l->cur;
+	else
+		q.limit = 0;
+	if (fw_store_feed_list(l->c->store, &q, feed_take, l, &err))
+		return; /* with fewer than there are */
+}
+
+static int folder_take(void *ctx, const struct fw_feed *f)
+{
+	struct line *l = ctx;
+	struct fw_str folder;
+	int rc = 0;
+
+	if (!f->folder.len || l->seen.n >= FOLDERS_MAX || fw_map_get(&l->seen, f->folder))
+		return 0;
+	folder = fw_arena_str(&l->c->arena, f->folder);
+	(void)fw_map_put(&l->seen, folder, l, &rc);
+	if (!rc)
+		candidate(l, folder, FW_STR(""));
+	return rc;
+}
+
+static void folders(struct line *l)
+{
+	struct fw_feed_query q = {.status = -1};
+	struct fw_err err;
+	int rc;
+
+	if (!store_open(l->c))
+		return;
+	fw_map_init(&l->seen, 0);
+	rc = fw_store_feed_list(l->c->store, &q, folder_take, l, &err);
+	fw_map_finish(&l->seen);
+	if (rc)
+		return; /* with fewer than there are */
+}
+
+/* ---- values and arguments --------------------------------------------------------------------------------------------------- */
+
+static void words(struct line *l, const char *list, char sep)
+{
+	struct fw_str rest = fw_str(list);
+
+	while (rest.p)
+		candidate(l, fw_str_split(rest, sep, &rest), FW_STR(""));
+}
+
+static void files(struct line *l)
+{
+	cli_out(l->c, ":files\n");
+}
+
+/* What an argument's or a value's name in the help stands for: "FEED...", "[list|on|off]". */
+static void named(struct line *l, struct fw_str kind)
+{
+	while (kind.p) {
+		struct fw_str one = fw_str_split(kind, '|', &kind);
+
+		if (fw_str_eq(one, FW_STR("FEED")))
+			feeds(l);
+		else if (fw_str_eq(one, FW_STR("FOLDER")))
+			folders(l);
+		else if (fw_str_eq(one, FW_STR("FILE")))
+			files(l);
+		else if (fw_str_eq(one, FW_STR("COMMAND")))
+			commands(l);
+		else if (one.len && one.p[0] >= 'a' && one.p[0] <= 'z')
+			candidate(l, one, FW_STR(""));
+	}
+}
+
+static void argument(struct line *l)
+{
+	struct fw_str rest = fw_str(l->command->args);
+
+	for (size_t i = 0; rest.len; i++) {
+		struct fw_str kind = fw_str_split(rest, ' ', &rest);
+		bool many = fw_str_ends(kind, FW_STR("..."));
+
+		if (i < l->arg_n && !many)
+			continue;
+		if (many)
+			kind.len -= 3;
+		else if (kind.p[0] == '[')
+			kind = fw_str_sub(kind, 1, kind.len - 1);
+		named(l, kind);
+		break;
+	}
+}
+
+static bool is_path(const char *name)
+{
+	static const char *const PATH[] = {"store_file", "ca_file", "tls_cert", "tls_key", "access_log", "spill_dir"};
+
+	for (size_t i = 0; i < FW_N(PATH); i++) {
+		if (strcmp(name, PATH[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static const struct cli_option *option_of(const struct line *l, struct fw_str name)
+{
+	const struct cli_option *o = cli_option_find(l->command ? l->command->option : NULL, name);
+
+	return o ? o : cli_option_find(cli_global_options, name);
+}
+
+static const struct fw_setting *setting_of(struct fw_str name)
+{
+	char word[80];
+
+	fw_str_copy(word, sizeof(word), name);
+	return fw_config_find(word);
+}
+
+static bool takes_value(const struct line *l, struct fw_str name)
+{
+	const struct cli_option *o = option_of(l, name);
+	const struct fw_setting *s = o ? NULL : setting_of(name);
+
+	return o ? o->arg != NULL : s && s->type != FW_TYPE_BOOL;
+}
+
+static void value(struct line *l, struct fw_str name)
+{
+	const struct cli_option *o = option_of(l, name);
+	const struct fw_setting *s = o ? NULL : setting_of(name);
+
+	if (o && o->values)
+		words(l, o->values, ' ');
+	else if (o)
+		named(l, fw_str(o->arg));
+	else if (s && s->choices)
+		words(l, s->choices, ' ');
+	else if (s && s->type == FW_TYPE_BOOL)
+		words(l, "yes no", ' ');
+	else if (s && is_path(s->name))
+		files(l);
+}
+
+/* ---- the line ----------------------------------------------------------------------------------------------------------------- */
+
+/* What a complete line's options would set: where the store is. */
+static void given(struct cli *c, struct fw_str name, const char *text)
+{
+	if (fw_str_eq(name, FW_STR("config")))
+		c->config_path = text;
+	else if (fw_str_eq(name, FW_STR("store")) || fw_str_eq(name, FW_STR("store-file")))
+		c->set[c->set_n++] = (struct cli_set){setting_of(name), text};
+}
+
+static void plain(struct line *l, const char *word)
+{
+	if (l->command)
+		l->arg_n++;
+	else
+		l->command = cli_command_find(word);
+}
+
+void cli_complete_line(struct cli *c)
+{
+	struct line l = {.c = c, .cur = fw_str(c->arg_n ? c->arg[c->arg_n - 1] : ""), .before = FW_STR("")};
+	bool options = true;
+	struct fw_str pending = FW_STR_NONE, behind;
+
+	for (int i = 0; i + 1 < c->arg_n; i++) {
+		struct fw_str word = fw_str(c->arg[i]);
+
+		if (pending.len) {
+			given(c, pending, word.p);
+			pending = FW_STR_NONE;
+		} else if (options && fw_str_eq(word, FW_STR("--"))) {
+			options = false;
+		} else if (options && fw_str_starts(word, FW_STR("--"))) {
+			struct fw_str name = fw_str_split(fw_str_sub(word, 2, word.len), '=', &behind);
+
+			if (behind.p)
+				given(c, name, behind.p);
+			else if (takes_value(&l, name))
+				pending = name;
+		} else if (options && word.len > 1 && word.p[0] == '-') {
+			pending = fw_str_eq(word, FW_STR("-o")) ? FW_STR("output") : FW_STR_NONE;
+		} else {
+			plain(&l, word.p);
+		}
+	}
+	if (pending.len) {
+		value(&l, pending);
+	} else if (options && fw_str_starts(l.cur, FW_STR("--")) && memchr(l.cur.p, '=', l.cur.len)) {
+		struct fw_str name = fw_str_split(fw_str_sub(l.cur, 2, l.cur.len), '=', &behind);
+
+		l.before = fw_str_sub(l.cur, 0, l.cur.len - behind.len);
+		l.cur = behind;
+		value(&l, name);
+	} else if (options && l.cur.len && l.cur.p[0] == '-') {
+		options_walk(&l, l.command);
+	} else if (!l.command) {
+		commands(&l);
+	} else {
+		argument(&l);
+	}
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A pager on a terminal, as git has one: $PAGER by the shell, else less, else more. Without LESS set, less leaves at once what fits the
+ * screen, keeps colours and leaves what it showed on the screen (FRX). PAGER empty or "cat" is none.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "base/banned.h"
+
+#define NOT_STARTED 127 /* the shell's own word for it */
+
+static _Noreturn void be_pager(const char *command, int in)
+{
+	static const int RESET[] = {SIGPIPE, SIGXFSZ, SIGINT, SIGQUIT};
+
+	for (size_t i = 0; i < FW_N(RESET); i++)
+		signal(RESET[i], SIG_DFL);
+	if (dup2(in, STDIN_FILENO) < 0 || setenv("LESS", "FRX", 0))
+		_exit(NOT_STARTED);
+	if (command) {
+		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+	} else {
+		execlp("less", "less", (char *)NULL);
+		execlp("more", "more", (char *)NULL);
+	}
+	_exit(NOT_STARTED);
+}
+
+static void waiting(void (*handler)(int))
+{
+	/* ^C is the pager's: it would lose the terminal to the shell if we left before it */
+	signal(SIGINT, handler);
+	signal(SIGQUIT, handler);
+}
+
+void cli_pager_open(struct cli_pager *p, struct cli *c)
+{
+	const char *command = getenv("PAGER");
+	int ends[2];
+
+	*p = (struct cli_pager){.out = -1};
+	if (!c->term.out_tty || (command && (!command[0] || strcmp(command, "cat") == 0)))
+		return;
+	cli_flush(c);
+	if (pipe2(ends, O_CLOEXEC))
+		return; /* without one it is only longer */
+	p->out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	p->pid = p->out < 0 ? -1 : fork();
+	if (p->pid == 0)
+		be_pager(command, ends[0]);
+	close(ends[0]);
+	if (p->pid > 0 && dup2(ends[1], STDOUT_FILENO) >= 0) {
+		waiting(SIG_IGN);
+	} else {
+		p->pid = 0;
+		if (p->out >= 0)
+			close(p->out);
+	}
+	close(ends[1]);
+}
+
+int cli_pager_close(struct cli_pager *p, struct cli *c)
+{
+	int status = 0;
+	pid_t pid = p->pid;
+
+	cli_flush(c);
+	if (!pid)
+		return 0;
+	p->pid = 0;
+	if (dup2(p->out, STDOUT_FILENO) < 0) /* which ends the pager's input */
+		close(STDOUT_FILENO);
+	close(p->out);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	waiting(SIG_DFL);
+	if (WIFEXITED(status) && (WEXITSTATUS(status) == NOT_STARTED || WEXITSTATUS(status) == 126))
+		return cli_fail(c, CLI_SOME, "no pager could be started: set PAGER, or give --no-pager");
+	return 0;
+}

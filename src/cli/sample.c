@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: ISC */
+/* help --sample-config: a configuration file that says what every setting does, made of the settings' own table; nothing in it is in force. */
+#include "cli/cli.h"
+#include "base/banned.h"
+
+#define COLUMNS 94 /* of words, behind "# " */
+
+/* What the table has no room for: headings, and what an empty setting could be. */
+static const struct { const char *name, *heading, *example; } MORE[] = {
+	{"store", "Store and processes", "postgres:///feedwheel?host=/run/postgresql"},
+	{"store_file", NULL, "/etc/feedwheel.store"},
+	{"host_max", "Load on hosts, and the order of fetches", NULL},
+	{"hosters", NULL, "example.com blogs.example.org"},
+	{"batch_visits", "Commits", NULL},
+	{"interval_min_ms", "When feeds are polled", NULL},
+	{"connect_timeout_ms", "Limits of one visit", NULL},
+	{"allow_networks", "Network", "10.0.0.0/8, [fd00::]/8"},
+	{"deny_networks", NULL, "198.51.100.0/24, [2001:db8::]/32"},
+	{"dns_servers", NULL, "192.0.2.53, 192.0.2.54"},
+	{"ca_file", NULL, "/etc/ssl/certs/ca-certificates.crt"},
+	{"proxy", NULL, "http://10.0.0.1:3128"},
+	{"user_agent", NULL, "\"example-reader/1.0 (+https://example.org/about-our-crawler)\""},
+	{"contact_url", NULL, "https://example.org/about-our-crawler"},
+	{"relaxed", "Disk, and how long things are kept", NULL},
+	{"listen", "HTTP server. Without tokens it serves programs on this machine only (feedwheel help token).", "unix:/run/feedwheel/http.sock"},
+	{"trusted_proxies", NULL, "unix, 127.0.0.1, 10.0.0.0/8"},
+	{"tls_cert", NULL, "/etc/ssl/feeds.example.org.pem"},
+	{"tls_key", NULL, "/etc/ssl/private/feeds.example.org.key"},
+	{"access_log", NULL, "/var/log/feedwheel/access.log"},
+	{"push_properties", NULL, "news, blog"},
+	{"serve_cors_origin", NULL, "https://example.org"},
+	{"serve_names", NULL, "feeds.lan"},
+	{"websub_url", "WebSub: hubs that bring what is new", "https://feeds.example.org/"},
+	{"ring_bytes", "Pushes on their way to the store", NULL},
+	{"spill_dir", NULL, "/var/lib/feedwheel/spill"},
+	{"sandbox", "Sandbox", NULL},
+	{"log_level", "Log", NULL},
+};
+
+static const char *const HEAD =
+	"# SPDX-License-Identifier: ISC\n"
+	"# /etc/feedwheel.conf: settings of feedwheel. feedwheel.conf(5) says more of each.\n"
+	"#\n"
+	"# A line is \"name = value\". Each line below shows a default, or an example (\"e.g.\") where the default\n"
+	"# is empty. Remove the \"#\" in front of a name to change the setting, then run:\n"
+	"# systemctl reload feedwheel\n"
+	"#\n"
+	"# All users of this machine read this file. ~/.config/feedwheel.conf replaces it for its user.\n"
+	"# Make the file private before you write a password into it: chgrp feedwheel, chmod 640.\n"
+	"#\n"
+	"# Without store each user has an own one. That of the service is\n"
+	"# /var/lib/feedwheel/.local/share/feedwheel/feedwheel.db\n";
+
+static void comment(struct cli *c, const char *text)
+{
+	struct fw_buf lines = FW_BUF_INIT(0);
+	struct fw_str rest;
+
+	cli_wrap(&lines, fw_str(text), COLUMNS, 0);
+	rest = fw_buf_str(&lines);
+	while (rest.p) {
+		struct fw_str line = fw_str_split(rest, '\n', &rest);
+
+		cli_out(c, "# %.*s\n", FW_STR_ARG(line));
+	}
+	fw_buf_finish(&lines);
+}
+
+void cli_sample(struct cli *c)
+{
+	size_t n;
+	const struct fw_setting *s = fw_config_settings(&n);
+
+	cli_out(c, "%s", HEAD);
+	for (size_t i = 0; i < n; i++) {
+		const char *heading = NULL, *example = NULL;
+
+		for (size_t k = 0; k < FW_N(MORE); k++) {
+			if (strcmp(MORE[k].name, s[i].name) == 0) {
+				heading = MORE[k].heading;
+				example = MORE[k].example;
+			}
+		}
+		if (heading)
+			cli_out(c, "\n# ---- %s\n", heading);
+		cli_out(c, "\n");
+		comment(c, s[i].text);
+		if (!s[i].initial[0] && example)
+			cli_out(c, "# e.g.\n");
+		cli_out(c, "#%s = %s\n", s[i].name, s[i].initial[0] || !example ? s[i].initial : example);
+	}
+}
