@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: ISC
 """make bench-before BEFORE=TREE: this build beside the one in another tree (TREE/build), in one table: what a change costs.
 
-Both take turns, a figure is the median of RUNS rounds and of the ratios within them; CPU is user and system time of all processes. The
-last word of a row is ok or short; the exit code is 1 when a row is short.
+Both take turns, a figure is the median of RUNS rounds and of the ratios within them; CPU is user and system time of all processes. Exit 1
+when a row is short (table.py).
 
   RUNS=7 FEEDS=3000 DURATION=4 GOAL=1.03 ONLY=words  (ONLY: collect parse ingest)
 """
@@ -13,15 +13,16 @@ import shutil
 import subprocess
 import sys
 
-os.environ.setdefault("RUNS", "7")
-os.environ.setdefault("FEEDS", "3000")
-os.environ.setdefault("DURATION", "4")
+if "TINY" not in os.environ:
+    os.environ.setdefault("RUNS", "7")
+    os.environ.setdefault("FEEDS", "3000")
+    os.environ.setdefault("DURATION", "4")
 import collect # pylint: disable=wrong-import-position
-from collect import BUILD, FEEDS, RUNS, Origin, Wheel, measure, median, row, short # pylint: disable=wrong-import-position
+from collect import BUILD, FEEDS, RUNS, Origin, Wheel, measure # pylint: disable=wrong-import-position
+from table import asked, benchmark, die, head, median, ratio_row, scratch, size # pylint: disable=wrong-import-position
 
-GOAL = float(os.environ.get("GOAL", "1.03"))
-ONLY = os.environ.get("ONLY", "collect parse ingest").split()
-WORK = os.path.join(BUILD, "bench-before")
+GOAL = size("GOAL", 1.03, 1000.0)
+WORK = scratch(BUILD, "bench-before")
 collect.WORK = WORK
 
 
@@ -53,7 +54,7 @@ def turns(measured):
 def ratios(name, rounds, text, i=None):
     pairs = [(b, o) if i is None else (b[i], o[i]) for b, o in rounds]
     ratio = median(o / b for b, o in pairs)
-    row(name, text(median(o for _, o in pairs)), text(median(b for b, _ in pairs)), "%.3f" % ratio, "<=%.2f" % GOAL, ratio <= GOAL)
+    ratio_row(name, text(median(o for _, o in pairs)), text(median(b for b, _ in pairs)), ratio, GOAL)
 
 
 def wheel_of(tree, name):
@@ -73,7 +74,7 @@ def collecting(docs):
         w.run("import", o.url_file)
         wall, cpu, summary = collect.collect(w)
         if summary["feeds"] != FEEDS:
-            sys.exit("bench-before: %s" % summary)
+            die("bench-before: %s", summary)
         return cpu, wall
     rounds = turns(one)
     o.stop()
@@ -87,7 +88,7 @@ def parsing(docs):
     def one(tree):
         _, cpu, _, out, code = measure([sys.executable, "-c", PARSE, os.path.join(tree, "src", "libfeedwheel.so"), *files])
         if code or not int(out):
-            sys.exit("bench-before: %s: parsing failed" % tree)
+            die("bench-before: %s: parsing failed", tree)
         return cpu
     ratios("parse: CPU of %d documents" % len(files), turns(one), lambda v: "%.2f s" % v)
 
@@ -114,21 +115,21 @@ def ingesting():
 
 
 def main():
+    only = asked("ONLY", ("collect", "parse", "ingest"))
     shutil.rmtree(WORK, ignore_errors=True)
     os.makedirs(WORK)
     docs, kind = collect.documents()
-    print("# %d rounds, %s\n%-50s %13s %13s %8s %8s" % (RUNS, kind, "", "ours", "before", "ratio", "goal"))
-    if "collect" in ONLY:
+    head("%d rounds, %s; the reference is the build of before" % (RUNS, kind))
+    if "collect" in only:
         collecting(docs)
-    if "parse" in ONLY:
+    if "parse" in only:
         parsing(docs)
-    if "ingest" in ONLY:
+    if "ingest" in only:
         ingesting()
-    return 1 if short else 0
 
 
 BEFORE = os.path.join(os.environ.get("BEFORE", ""), "build")
 if __name__ == "__main__":
     if "BEFORE" not in os.environ or not os.access(os.path.join(BEFORE, "feedwheel"), os.X_OK):
-        sys.exit("bench-before: BEFORE names no tree with a build/feedwheel: check the other version out beside this one, make, and say BEFORE=FOLDER")
-    sys.exit(main())
+        die("bench-before: BEFORE names no tree with a build/feedwheel: check the other version out beside this one, make, and say BEFORE=FOLDER")
+    benchmark(main)

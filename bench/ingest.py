@@ -3,11 +3,10 @@
 """make bench-ingest: the front door against nginx's empty answer to the same POST, in one table.
 
 wrk, both servers and the database share the machine's cores. Ours and nginx take turns, a figure is the median of RUNS rounds and of the
-ratios within them. Database servers are private ones, as durable as in production. The last word of a row is ok, short, or skipped
-with its reason; the exit code is 1 when a row is short. A row "lands" when it is committed: after each part the store has as many rows as
-were answered as accepted, or the bench ends there.
+ratios within them. Database servers are private ones, as durable as in production. Exit 1 when a row is short (table.py). A row "lands"
+when it is committed: after each part the store has as many rows as were answered as accepted, or the bench ends there.
 
-  RUNS=3 DURATION=5 STORES=sqlite,postgres,mysql,redis ONLY=words  (ONLY: accepted durable batches pages)
+  RUNS=3 DURATION=5 STORES="sqlite postgres mysql redis" ONLY=words  (ONLY: accepted durable batches pages)
   PLOTS=FOLDER  ring fill and memory over time as SVG (build/bench-ingest without)
 """
 import contextlib
@@ -24,20 +23,20 @@ import threading
 import time
 
 import collect
-from collect import BUILD, Wheel, median, row
+import table
+from collect import BUILD, RUNS, Wheel
 from harness import Server, engines, wait_for
 from ingest_plot import plot
+from table import asked, benchmark, head, median, ratio_row, row, size
 
-RUNS = int(os.environ.get("RUNS", "3"))
-DURATION = int(os.environ.get("DURATION", "5"))
-ONLY = os.environ.get("ONLY", "accepted durable batches pages").split()
+DURATION = size("DURATION", 5, 1)
 HERE = os.path.dirname(os.path.abspath(__file__))
 PUSH = "/twirp/stats.StatsService/Push"
 DURABLE = "/v1/events?ack=durable"
 EVENTS = 100 # of a batch
 TICK = os.sysconf("SC_CLK_TCK")
 WORK = os.path.join(BUILD, "bench-ingest")
-BULK_ROWS = 1000000
+BULK_ROWS = size("BULK_ROWS", 1000000, 1000)
 
 NGINX = """daemon off;
 pid {home}/pid;
@@ -61,7 +60,7 @@ http {{
 
 
 def die(words, *arguments):
-    sys.exit("bench-ingest: " + words % arguments)
+    table.die("bench-ingest: " + words, *arguments)
 
 
 # ---- processes -------------------------------------------------------------------------------------------------
@@ -246,10 +245,9 @@ def against_nginx(nginx, door, path, **more):
 # ---- the parts -------------------------------------------------------------------------------------------------
 
 
-def rates(name, rounds, goal):
+def rates(name, rounds, goal=None):
     ratio = median(a["rate"] / b["rate"] for b, a in rounds)
-    row(name, "%.0f/s" % median(a["rate"] for _, a in rounds), "%.0f/s" % median(b["rate"] for b, _ in rounds), "%.2f" % ratio,
-        ">=%.1f" % goal if goal else "-", ratio >= goal if goal else None)
+    ratio_row(name, "%.0f/s" % median(a["rate"] for _, a in rounds), "%.0f/s" % median(b["rate"] for b, _ in rounds), ratio, least=goal)
 
 
 def steadiness(seen):
@@ -270,21 +268,20 @@ def accepted(engine, nginx, base, store, server):
     inside = engine == "sqlite"
     ours = [a["cpu_us"] - (a["flush_us"] if inside else 0) for _, a in rounds]
     ratio = median(o / b["cpu_us"] for o, (b, _) in zip(ours, rounds))
-    row("%s: server CPU of a request, nginx" % engine, "%.1f us" % median(ours), "%.1f us" % median(b["cpu_us"] for b, _ in rounds),
-        "%.2f" % ratio, "<=2.0", ratio <= 2)
+    ratio_row("%s: server CPU of a request, nginx" % engine, "%.1f us" % median(ours), "%.1f us" % median(b["cpu_us"] for b, _ in rounds), ratio, most=2)
     row("  of it in calls to the store" + (" (not counted)" if inside else ""), "%.1f us" % median(a["flush_us"] for _, a in rounds), "-", "-", "-", None)
     if server:
         row("%s: the database's CPU of a row" % engine, "%.1f us" % median(a["database_us"] for _, a in rounds), "-", "-", "-", None)
     ratio = median(a["p99"] / b["p99"] for b, a in rounds)
-    row("%s: p99 latency, nginx" % engine, "%.1f ms" % (median(a["p99"] for _, a in rounds) / 1000),
-        "%.1f ms" % (median(b["p99"] for b, _ in rounds) / 1000), "%.2f" % ratio, "<=1.5", ratio <= 1.5)
+    ratio_row("%s: p99 latency, nginx" % engine, "%.1f ms" % (median(a["p99"] for _, a in rounds) / 1000),
+              "%.1f ms" % (median(b["p99"] for b, _ in rounds) / 1000), ratio, most=1.5)
     fill = max(s["fill"] for _, a in rounds for s in a["seen"])
-    row("%s: fullest ring at full load" % engine, "%.0f %%" % fill, "50 %", "%.2f" % (fill / 50), "<1", fill < 50)
+    ratio_row("%s: fullest ring at full load" % engine, "%.0f %%" % fill, "50 %", fill / 50, most=1)
     slow = median(steadiness(a["seen"]) for _, a in rounds)
-    row("%s: slowest half second, average" % engine, "-", "-", "%.2f" % slow, ">=0.7", slow >= 0.7)
+    ratio_row("%s: slowest half second, average" % engine, "-", "-", slow, least=0.7)
     peak = max(s["rss"] for _, a in rounds for s in a["seen"])
-    row("%s: memory at full load, after its first second" % engine, "%.1f MiB" % (peak / 1048576), "%.1f MiB" % (rest / 1048576),
-        "%.2f" % (peak / rest), "<=1.1", peak / rest <= 1.1)
+    ratio_row("%s: memory at full load, after its first second" % engine, "%.1f MiB" % (peak / 1048576), "%.1f MiB" % (rest / 1048576), peak / rest,
+              most=1.1)
     row("  of it rings", "%.0f MiB" % (door.ring()["ring_bytes"] / 1048576), "-", "-", "-", None)
     remember(engine, rounds[-1][1]["seen"])
     door.stop()
@@ -296,8 +293,7 @@ def unqueued(engine, base, store, queued):
     door = Door(base, store, "--flush-rows", "1")
     loaded(door, PUSH, watch=False, seconds=1)
     rate = loaded(door, PUSH, watch=False, seconds=min(DURATION, 3))["rate"]
-    row("%s: requests accepted, with --flush-rows 1" % engine, "%.0f/s" % queued, "%.0f/s" % rate, "%.1f" % (queued / rate), ">=3",
-        queued / rate >= 3)
+    ratio_row("%s: requests accepted, with --flush-rows 1" % engine, "%.0f/s" % queued, "%.0f/s" % rate, queued / rate, least=3)
     door.stop()
 
 
@@ -308,9 +304,8 @@ def durable(engine, nginx, base, store, server):
         loaded(door, DURABLE, watch=False, seconds=1, connections=connections)
         rounds = [loaded(door, DURABLE, watch=False, connections=connections) for _ in range(RUNS)]
         rate = median(r["rate"] for r in rounds)
-        held = engine in ("sqlite", "postgres")
-        row("%s: durable, %d connections" % (engine, connections), "%.0f/s" % rate, "%d/s" % goal, "%.2f" % (rate / goal), ">=1" if held else "-",
-            rate >= goal if held else None)
+        ratio_row("%s: durable, %d connections" % (engine, connections), "%.0f/s" % rate, "%d/s" % goal, rate / goal,
+                  least=1 if engine in ("sqlite", "postgres") else None)
         row("  p99", "%.1f ms" % (median(r["p99"] for r in rounds) / 1000), "-", "-", "-", None)
     door.stop()
 
@@ -320,9 +315,9 @@ def batches(engine, nginx, base, store, server):
     door = Door(os.path.join(base, "rings-" + engine), store, "--ring-bytes", "1GiB")
     rounds = []
     for _ in range(RUNS):
-        rounds.append(loaded(door, "/v1/events", watch=False, events=EVENTS, seconds=2))
+        rounds.append(loaded(door, "/v1/events", watch=False, events=EVENTS, seconds=min(DURATION, 2)))
     rate = EVENTS * median(r["rate"] for r in rounds)
-    row("%s: rows/s into rings, %d a request" % (engine, EVENTS), "%.0f/s" % rate, "500000/s", "%.2f" % (rate / 500000), ">=1", rate >= 500000)
+    ratio_row("%s: rows/s into rings, %d a request" % (engine, EVENTS), "%.0f/s" % rate, "500000/s", rate / 500000, least=1)
     door.stop()
     door = Door(os.path.join(base, "sustained-" + engine), store, "--flush-ms", "100ms")
     ours, theirs = [], []
@@ -332,7 +327,7 @@ def batches(engine, nginx, base, store, server):
         ours.append(r["rows"] / r["landed_s"])
     if engine in CEILING:
         ratio = median(a / b for a, b in zip(ours, theirs))
-        row("%s: rows/s stored, its bulk load alone" % engine, "%.0f/s" % median(ours), "%.0f/s" % median(theirs), "%.2f" % ratio, ">=0.8", ratio >= 0.8)
+        ratio_row("%s: rows/s stored, its bulk load alone" % engine, "%.0f/s" % median(ours), "%.0f/s" % median(theirs), ratio, least=0.8)
     else:
         row("%s: rows/s stored" % engine, "%.0f/s" % median(ours), "-", "-", "-", None)
     door.stop()
@@ -389,7 +384,7 @@ def ceiling_mysql(base, store, i):
 
 # ---- a page of what takes long to be made safe -----------------------------------------------------------------
 
-SLOW_BYTES = int(os.environ.get("SLOW_BYTES", "1900000")) # of each
+SLOW_BYTES = size("SLOW_BYTES", 1900000, 5000) # of each
 SLOW = ["<dl><dd><dt>", "<a><b><i><u><s><p><div></a></b></i></u></s>", "<table><b>x</b><tr>y<td><i>z</table>", "<b>x<i>y</b>z</i>"]
 SLOW_PAGE = "/v1/entries?limit=21&order=stored"
 
@@ -424,8 +419,7 @@ def pages(engine, _, base, store, server):
                 die("%s: an entry was not taken", engine)
         slowest.append(beside(door))
     slowest = median(slowest) * 1000
-    row("%s: slowest request beside two for 21 slow entries" % engine, "%.1f ms" % slowest, "100 ms", "%.2f" % (slowest / 100), "<=1",
-        slowest <= 100)
+    ratio_row("%s: slowest request beside two for 21 slow entries" % engine, "%.1f ms" % slowest, "100 ms", slowest / 100, most=1)
     door.stop()
 
 
@@ -457,25 +451,24 @@ def plots():
 
 
 def main():
-    compared = ONLY != ["pages"]
+    parts = [globals()[name] for name in asked("ONLY", ("accepted", "durable", "batches", "pages"))]
+    picked = asked("STORES", ("sqlite", "postgres", "mysql", "redis"))
+    compared = parts != [pages]
     for program in ("wrk", "nginx"):
         if compared and not shutil.which(program):
             die("%s is not here: tools/deps.sh bench", program)
     base = collect.WORK = tempfile.mkdtemp(prefix="feedwheel-ingest-")
     os.chmod(base, 0o711)
-    picked = os.environ.get("STORES", "sqlite,postgres,mysql,redis").split(",")
     names = [n for n in ["sqlite", *engines()] if n in picked]
     nginx = Nginx(base) if compared else None
     try:
-        print("# wrk -t4 -c100, %d s, median of %d, load at the start %.1f" % (DURATION, RUNS, os.getloadavg()[0]))
-        print("%-50s %13s %13s %8s %8s" % ("# name", "ours", "reference", "ratio", "goal"), flush=True)
+        head("wrk -t4 -c100, %d s, median of %d, load at the start %.1f" % (DURATION, RUNS, os.getloadavg()[0]))
         for name in names:
             server = Server(name, base, "durable") if name != "sqlite" else None
             try:
-                for part in (accepted, durable, batches, pages):
-                    if part.__name__ in ONLY:
-                        store = server.url(part.__name__) if server else "sqlite:" + os.path.join(base, part.__name__ + ".db")
-                        part(name, nginx, base, store, server)
+                for part in parts:
+                    store = server.url(part.__name__) if server else "sqlite:" + os.path.join(base, part.__name__ + ".db")
+                    part(name, nginx, base, store, server)
             finally:
                 if server:
                     server.stop()
@@ -484,8 +477,7 @@ def main():
             nginx.stop()
         shutil.rmtree(base, ignore_errors=True)
     plots()
-    return 1 if collect.short else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    benchmark(main)

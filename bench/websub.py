@@ -3,9 +3,9 @@
 """make bench-websub: how long a hub waits for the answer to a push, beside the same documents brought to /v1/feeds/N/entries.
 
 Both are answered when they are committed. CLIENTS, each with a feed of its own, send documents of 20 entries, all of them new; the two roads
-take turns. SQLite, as durable as in production; clients and server share the machine's cores.
+take turns. SQLite, as durable as in production; clients and server share the machine's cores. Exit 1 when a row is short (table.py).
 
-  ROUNDS=3 DURATION=5 CLIENTS=16
+  RUNS=3 DURATION=5 CLIENTS=16
 """
 import concurrent.futures
 import hashlib
@@ -20,9 +20,10 @@ import urllib.parse
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
 from hubs import atom  # noqa: E402  pylint: disable=wrong-import-position
+from table import asked, benchmark, head, median, ratio_row, size # noqa: E402  pylint: disable=wrong-import-position
 from test_websub import both, links  # noqa: E402  pylint: disable=wrong-import-position
 
-ROUNDS, DURATION, CLIENTS = (int(os.environ.get(n, d)) for n, d in (("ROUNDS", "3"), ("DURATION", "5"), ("CLIENTS", "16")))
+RUNS, DURATION, CLIENTS = size("RUNS", 3, 1), size("DURATION", 5, 1), size("CLIENTS", 16, 2)
 ENTRIES = 20
 
 
@@ -50,7 +51,8 @@ def client(port, token, number, feed, sub, first, until):
 
 
 def main():
-    figures = {"hub": [], "entries": []}
+    asked("ONLY", ())
+    rounds = []
     with tempfile.TemporaryDirectory() as base, both(base, conf="host_max = 16\nhost_gap_ms = 0\n") as (hub, d), \
             concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
         for i in range(CLIENTS):
@@ -60,22 +62,26 @@ def main():
         subs = [hub.wait_one("%s/%d" % (hub.url, i)) for i in range(CLIENTS)]
         feeds = {f["url"]: f["id"] for f in d.wheel.json("list")}
         first = [1] * CLIENTS
-        for i in range(2 * ROUNDS):
-            road = "entries" if i % 2 else "hub"
+        for i in range(2 * RUNS):
             until = time.monotonic() + DURATION
             jobs = [pool.submit(client, d.port, d.token, n, feeds[subs[n].topic], None if i % 2 else subs[n], first[n], until) for n in range(CLIENTS)]
+            round_took = []
             for n, j in enumerate(jobs):
                 took, first[n] = j.result()
-                figures[road] += took
+                round_took += took
+            rounds.append(sorted(round_took))
         stored = d.entries()
         if stored != sum(first): # with the first one of each feed, number 0
             raise AssertionError("%d entries are stored, %d were sent" % (stored, sum(first)))
-    for road, took in figures.items():
-        took.sort()
-        print("%-8s %6.0f pushes/s  p50 %6.1f ms  p99 %6.1f ms" % (road, len(took) / DURATION / ROUNDS, took[len(took) // 2], took[len(took) * 99 // 100]))
-    ratio = figures["hub"][len(figures["hub"]) * 99 // 100] / figures["entries"][len(figures["entries"]) * 99 // 100]
-    print("p99: hub / entries %.2f" % ratio)
+    head("%d clients, %d s, median of %d; the reference is /v1/feeds/N/entries" % (CLIENTS, DURATION, RUNS))
+    pairs = list(zip(rounds[::2], rounds[1::2]))
+    ratio_row("pushes of hubs a second", "%.0f/s" % median(len(h) / DURATION for h, _ in pairs), "%.0f/s" % median(len(e) / DURATION for _, e in pairs),
+              median(len(h) / len(e) for h, e in pairs))
+    for percent, most in ((50, None), (99, 1.25)):
+        of = [(h[len(h) * percent // 100], e[len(e) * percent // 100]) for h, e in pairs]
+        ratio_row("  time until the answer, p%d" % percent, "%.1f ms" % median(h for h, _ in of), "%.1f ms" % median(e for _, e in of),
+                  median(h / e for h, e in of), most=most)
 
 
 if __name__ == "__main__":
-    main()
+    benchmark(main)

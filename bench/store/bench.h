@@ -30,7 +30,8 @@
 /* ---- common.c ----------------------------------------------------------------------------------------------------------------- */
 
 struct settings { /* of the command line */
-	int64_t feeds, feeds_large, entries, entries_large, minutes, runs, seconds;
+	int64_t feeds, feeds_large, entries, entries_large, minutes, runs;
+	double seconds;
 	const char *only;  /* this part alone; NULL: all */
 	const char *turns; /* see main.c; NULL: none */
 	char folder[200];

@@ -25,7 +25,7 @@ void die(const char *format, ...)
 	vfprintf(stderr, format, ap);
 	fputc('\n', stderr);
 	va_end(ap);
-	exit(1);
+	exit(2);
 }
 
 void die_of(const char *what, const struct fw_err *err)

@@ -8,7 +8,7 @@
  *
  * --only: wheel, entries, or (SQLite) job. --runs rounds of --seconds each are measured of all that takes turns. --feeds-large: feeds of
  * a second, larger wheel (0: none); --entries-large: entries that a store holds when more are stored (0: none); --minutes: of a
- * steady load on PostgreSQL (0: none). Everything lies under TMPDIR (/tmp) and is removed. Exit 1: a goal was missed.
+ * steady load on PostgreSQL (0: none). Everything lies under TMPDIR (/tmp) and is removed. Exit 1: a row is short; 2: it did not work.
  *
  * --turns: other work on the machine takes turns with us by flock(2) on two files there. Who wants quiet.lock, exclusively to measure or
  * shared to load the machine, holds turn.lock while waiting for it.
@@ -84,29 +84,36 @@ static bool pick(const char *name)
 	return false;
 }
 
+static bool is_part(const char *name)
+{
+	return strcmp(name, "wheel") == 0 || strcmp(name, "entries") == 0 || strcmp(name, "job") == 0;
+}
+
 static bool options(int argc, char **argv)
 {
 	static const struct option known[] = {{"store", 1, NULL, 's'}, {"only", 1, NULL, 'o'}, {"turns", 1, NULL, 't'}, {"feeds", 1, NULL, 'f'},
 		{"feeds-large", 1, NULL, 'F'}, {"entries", 1, NULL, 'e'}, {"entries-large", 1, NULL, 'E'}, {"runs", 1, NULL, 'r'},
 		{"seconds", 1, NULL, 'n'}, {"minutes", 1, NULL, 'm'}, {NULL, 0, NULL, 0}};
 	static const struct { int option; int64_t *value; } numbers[] = {{'f', &set.feeds}, {'F', &set.feeds_large}, {'e', &set.entries},
-		{'E', &set.entries_large}, {'r', &set.runs}, {'n', &set.seconds}, {'m', &set.minutes}};
+		{'E', &set.entries_large}, {'r', &set.runs}, {'m', &set.minutes}};
 	bool fine = true;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) {
 		for (size_t i = 0; i < FW_N(numbers); i++)
 			fine = fine && (numbers[i].option != c || fw_str_int(fw_str(optarg), numbers[i].value));
-		if (c == 's')
+		if (c == 'n')
+			set.seconds = strtod(optarg, NULL);
+		else if (c == 's')
 			fine = pick(optarg) && fine;
 		else if (c == 'o')
-			set.only = optarg;
+			fine = fine && is_part(set.only = optarg);
 		else if (c == 't')
 			set.turns = optarg;
 		fine = fine && c != '?';
 	}
 	return fine && optind == argc && set.feeds >= 10000 && set.feeds_large >= 0 && set.entries >= 2500 && set.entries_large >= 0 &&
-		set.runs >= 1 && set.seconds >= 1 && set.minutes >= 0;
+		set.runs >= 1 && set.seconds >= 0.1 && set.minutes >= 0;
 }
 
 /* ---- the parent ------------------------------------------------------------------------------------------------------------------ */

@@ -217,8 +217,8 @@ static void many(const struct engine *e, struct wheel *w)
 
 	w->batch = 100;
 	for (int64_t r = 0; r < set.runs; r++) {
-		sample(&four, turn_wheel(w, e->workers, 4.0 * (double)set.seconds, 4).last);
-		sample(&all, turn_wheel(w, 32, 4.0 * (double)set.seconds, 4).last);
+		sample(&four, turn_wheel(w, e->workers, 4.0 * set.seconds, 4).last);
+		sample(&all, turn_wheel(w, 32, 4.0 * set.seconds, 4).last);
 	}
 	row_ratio("32 processes against 4, 100 a batch", &all, &four, 0.7, "feeds/s");
 }

@@ -265,11 +265,11 @@ static void least(const struct engine *e, struct wheel *w)
 
 	w->batch = 500;
 	for (int64_t r = 0; r < set.runs; r++) {
-		struct work k = crew_run(e->workers, (double)set.seconds, 0, script_work, w->url);
+		struct work k = crew_run(e->workers, set.seconds, 0, script_work, w->url);
 
 		sample(&rate, k.rate);
 		sample(&server, k.server_cpu * 1e6 / (double)FW_MAX(k.done, 1));
-		sample(&ours, turn_wheel(w, e->workers, (double)set.seconds, 0).rate);
+		sample(&ours, turn_wheel(w, e->workers, set.seconds, 0).rate);
 	}
 	row_ratio("claim + commit against a bare script of two sorted sets", &ours, &rate, 0, "feeds/s");
 	row("  CPU of the server in the bare script, a feed", median(&server), "us");
@@ -282,7 +282,7 @@ static void wheel_more(const struct engine *e, struct wheel *w)
 	least(e, w);
 	configure(w->url, "appendfsync", "always");
 	for (int64_t r = 0; r < set.runs; r++)
-		sample(&rate, turn_wheel(w, e->workers, (double)set.seconds, 0).rate);
+		sample(&rate, turn_wheel(w, e->workers, set.seconds, 0).rate);
 	row("AOF always: claim + commit, 500 a batch, 4 processes", median(&rate), "feeds/s");
 	configure(w->url, "appendfsync", "everysec");
 	configure(w->url, "auto-aof-rewrite-percentage", "100");

@@ -170,8 +170,8 @@ static void ordered(struct wheel *w)
 	static struct samples rate, bare; /* large */
 
 	for (int64_t r = 0; r < set.runs; r++) {
-		sample(&rate, turn_wheel(w, 1, (double)set.seconds, 0).rate);
-		sample(&bare, crew_run(1, (double)set.seconds, 0, bare_work, "bare_ordered").rate);
+		sample(&rate, turn_wheel(w, 1, set.seconds, 0).rate);
+		sample(&bare, crew_run(1, set.seconds, 0, bare_work, "bare_ordered").rate);
 	}
 	row_least("claim + commit, 500 a batch, ids in order", median(&rate), median(&bare), engine_sqlite.wheel_least, "feeds/s");
 	forget("bare_ordered");

@@ -58,14 +58,14 @@ static void measure(const struct engine *e, struct wheel *w)
 
 		for (size_t i = 0; i < FW_N(batches); i++) {
 			w->batch = batches[i];
-			k = turn_wheel(w, e->workers, (double)set.seconds, 0);
+			k = turn_wheel(w, e->workers, set.seconds, 0);
 			part_add(&ours[i], &k);
 		}
-		k = e->ref_wheel(w->url, e->workers, (double)set.seconds, 0);
+		k = e->ref_wheel(w->url, e->workers, set.seconds, 0);
 		part_add(&ref, &k);
 	}
 	if (e->holds)
-		held = e->ref_wheel(w->url, 32, (double)set.seconds, 50).rate;
+		held = e->ref_wheel(w->url, 32, set.seconds, 50).rate;
 	for (size_t i = 0; i < FW_N(batches); i++)
 		rows(e, batches[i], &ours[i], &ref);
 	row("the reference alone", median(&ref.rate), "feeds/s");
@@ -87,7 +87,7 @@ static void weigh(const struct engine *e, struct wheel *w, double filled_bytes, 
 		return;
 	before = e->log_bytes(w->url);
 	w->batch = 500;
-	turn_wheel(w, e->workers, (double)set.seconds, 0);
+	turn_wheel(w, e->workers, set.seconds, 0);
 	row("bytes of log per visit, 500 a batch", (e->log_bytes(w->url) - before) / (double)FW_MAX(w->turn - visits, 1), "bytes");
 }
 
@@ -103,8 +103,8 @@ static void large(const struct engine *e, struct wheel *w)
 	turn_measure();
 	w->batch = l.batch;
 	for (int64_t r = 0; r < set.runs; r++) {
-		sample(&few, turn_wheel(w, e->workers, (double)set.seconds, 0).rate);
-		sample(&many, turn_wheel(&l, e->workers, (double)set.seconds, 0).rate);
+		sample(&few, turn_wheel(w, e->workers, set.seconds, 0).rate);
+		sample(&many, turn_wheel(&l, e->workers, set.seconds, 0).rate);
 	}
 	if (!fw_snprintf(name, sizeof(name), "%lld feeds against %lld, 500 a batch", (long long)l.feeds, (long long)w->feeds))
 		die("too long a name");

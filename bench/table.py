@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: ISC
+"""What the benchmarks have in common: rows with a goal, sizes, and which parts and stores are asked for.
+
+A row: name, ours, reference, ratio, goal, and as its last word ok, short, - where there is no goal, or skipped with its reason.
+TINY=1: sizes of seconds, by which the tests try that the benchmarks work; their figures say nothing.
+"""
+import atexit
+import os
+import shutil
+import statistics
+import sys
+import time
+import traceback
+
+short = []
+median = statistics.median
+
+
+def die(words, *arguments):
+    print(words % arguments, file=sys.stderr)
+    sys.exit(2)
+
+
+def size(name, usual, tiny):
+    """A number: of the environment's variable, or the usual one, or with TINY=1 the tiny one."""
+    said = os.environ.get(name)
+    default = tiny if os.environ.get("TINY") else usual
+    try:
+        number = type(usual)(said) if said else default
+    except ValueError:
+        number = 0
+    if number <= 0:
+        die("%s=%s: no number above 0", name, said)
+    return number
+
+
+def asked(name, known):
+    """Names that the environment's variable gives, by spaces or commas; all that are known without it. Others are an error."""
+    said = os.environ.get(name, "").replace(",", " ").split()
+    wrong = [word for word in said if word not in known]
+    if wrong:
+        die("%s=%s: %s is not known here: %s", name, os.environ[name], wrong[0], " ".join(known) or "it knows none")
+    return said or list(known)
+
+
+def scratch(build, name):
+    """A folder for files. A tiny one is removed at the end, and may run beside others of its kind."""
+    if not os.environ.get("TINY"):
+        return os.path.join(build, name)
+    folder = os.path.join(build, "%s-%d" % (name, os.getpid()))
+    atexit.register(shutil.rmtree, folder, True)
+    return folder
+
+
+def all_due(wheel, n):
+    """Wait until so many feeds are due: on a busy machine a run may have begun with the next round."""
+    while wheel.json("status")["due"] < n:
+        time.sleep(0.1)
+
+
+def head(words):
+    print("# %s\n%-58s %13s %13s %8s %8s" % (words, "# name", "ours", "reference", "ratio", "goal"), flush=True)
+
+
+def row(name, ours, reference, ratio, goal, fine):
+    """fine: True, False, None where there is no goal, or the reason why it was skipped."""
+    word = "skipped: " + fine if isinstance(fine, str) else "-" if fine is None else "ok" if fine else "short"
+    print("%-58s %13s %13s %8s %8s  %s" % (name, ours, reference, ratio, goal, word), flush=True)
+    if fine is False:
+        short.append(name)
+
+
+def ratio_row(name, ours, reference, ratio, most=None, least=None):
+    """A ratio that is to be at most, or at least, so much; neither: it is only shown."""
+    goal = "<=%g" % most if most is not None else ">=%g" % least if least is not None else "-"
+    fine = ratio <= most if most is not None else ratio >= least if least is not None else None
+    row(name, ours, reference, "%.3f" % ratio, goal, fine)
+
+
+def benchmark(main):
+    """Exit 1: a row is short; 2: the benchmark did not work."""
+    try:
+        main()
+    except Exception: # pylint: disable=broad-except
+        traceback.print_exc()
+        sys.exit(2)
+    sys.exit(1 if short else 0)
