@@ -1,32 +1,55 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
 # Every test. Without an argument: the plain build, the whole suite again under ASan and UBSan, the threads under TSan, the fuzz
-# targets for FUZZ_SECONDS each (20), the lint, and a build by clang without all that it can go without. An argument names one part: plain,
+# targets for FUZZ_SECONDS each (10), the lint, and a build by clang without all that it can go without. An argument names one part: plain,
 # small, asan, tsan, fuzz, lint, clang (the whole suite as clang builds it); or nightly: every part, and ten minutes for each fuzz target.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 werror=$([ "${CI:-}" = true ] && echo true || echo false)
-processes=$(($(nproc) * 4)) # tests wait, for servers, leases and time-outs, far more than they work
+processes=$(($(nproc) * 5)) # tests wait, for servers, leases and time-outs, far more than they work
+linker=$(command -v ld.lld >/dev/null 2>&1 && echo lld) # it takes a third of the usual one's time
 quick="-Doptimization=1 -Ddebug=false -Dc_args=-g1" # reports need lines, not variables; the rest is half of what compiling takes
 failed=
 ahead=
-trap '[ -z "$ahead" ] || kill "$ahead" 2>/dev/null' EXIT
+memory=
+data=
+trap '[ -z "$ahead" ] || kill "$ahead" 2>/dev/null; rm -rf ${memory:+"$memory"} ${data:+"$data"}' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
+
+# Tests make and remove many small files and databases. In memory, where there is enough, that takes a fifth of their CPU less, and no disk
+# is waited for; what survives kill -9 is the same there.
+in_memory() {
+	[ -z "${TMPDIR:-}" ] && awk '/^MemAvailable:/ { exit $2 < 8388608 }' /proc/meminfo || return 0
+	[ "$(df --output=avail /dev/shm 2>/dev/null | tail -n 1)" -ge 6291456 ] 2>/dev/null && memory=$(mktemp -d /dev/shm/fw.XXX) || return 0
+	echo '#!/bin/sh' >"$memory/probe"
+	chmod 755 "$memory/probe" && chmod 1777 "$memory"
+	if "$memory/probe" 2>/dev/null; then # some mount it so that nothing there may be executed
+		export TMPDIR="$memory"
+	fi
+}
+
+# What a new PostgreSQL or MariaDB begins with is made once, and copied from here (tests/store/servers.h).
+server_data() {
+	data=$(mktemp -d) && chmod 755 "$data" && export FW_SERVER_DATA="$data"
+}
 
 setup() { # tree: configure it once
 	[ ! -f "$1/build.ninja" ] || return 0
 	tree=$1 compiler=${CC:-cc}
 	# shellcheck disable=SC2086 # a list
+	[ -z "$linker" ] || [ "$tree" = build ] || export CC_LD="$linker"
 	case $tree in
 	build-clang) compiler=clang && set -- ;;
 	build-small)
 		! env clang --version >/dev/null 2>&1 || compiler=clang # both compilers see all that every build has
 		set -- -Dpostgres=disabled -Dmysql=disabled -Dredis=disabled -Dserver=disabled -Dseccomp=disabled $quick
 		;;
-	build-asan) set -- -Db_sanitize=address,undefined -Db_lundef=false $quick ;;
+	build-asan) # UBSan's words would be a third of each process's start; a trap still tells the line
+		set -- -Db_sanitize=address,undefined -Db_lundef=false $quick "-Dc_args=-g1 -fsanitize-undefined-trap-on-error"
+		;;
 	build-tsan) set -- -Db_sanitize=thread -Db_lundef=false $quick ;;
-	build-fuzz) compiler=clang && set -- -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false ;;
+	build-fuzz) compiler=clang && set -- -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false $quick ;;
 	*) set -- ;;
 	esac
 	CC=$compiler meson setup "$tree" -Dwerror="$werror" "$@" >"$tree.log" 2>&1 || { cat "$tree.log"; rm -f "$tree.log"; return 1; }
@@ -92,8 +115,8 @@ clang() {
 }
 fuzz() {
 	build build-fuzz || return 1
-	echo "== fuzz targets, ${FUZZ_SECONDS:-20} s each"
-	tests/fuzz/run.sh build-fuzz "${FUZZ_SECONDS:-20}" || failed="$failed fuzz"
+	echo "== fuzz targets, ${FUZZ_SECONDS:-10} s each"
+	tests/fuzz/run.sh build-fuzz "${FUZZ_SECONDS:-10}" || failed="$failed fuzz"
 }
 lint() {
 	echo "== lint"
@@ -106,6 +129,8 @@ nightly) parts="plain lint small clang asan tsan fuzz" FUZZ_SECONDS=${FUZZ_SECON
 plain | small | clang | asan | tsan | fuzz | lint) parts=$1 ;;
 *) echo "usage: tools/check.sh [plain|small|clang|asan|tsan|fuzz|lint|nightly]" >&2; exit 2 ;;
 esac
+in_memory
+server_data
 for part in $parts; do
 	$part || failed="$failed $part"
 done

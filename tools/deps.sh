@@ -9,7 +9,7 @@ build="build-essential gperf meson ninja-build pkg-config|pkgconf libcurl4-opens
   libhiredis-dev libmariadb-dev libpq-dev libutf8proc-dev libmicrohttpd-dev libjansson-dev libgumbo-dev libuchardet-dev libssl-dev
   libseccomp-dev libxxhash-dev libdeflate-dev libbrotli-dev libzstd-dev zlib1g-dev ca-certificates check libexpat1-dev libnghttp2-dev python3"
 tests="mariadb-server postgresql pgbouncer redis-server|valkey-server clang libclang-rt-dev llvm curl sqlite3 mandoc shellcheck openssl
-  procps iproute2 nginx chromium"
+  lld procps iproute2 nginx wrk python3-feedparser python3-jsonschema chromium"
 case ${1:-} in
 build) tests= ;;
 bench) build="python3-feedparser wrk nginx sqlite3" tests= ;;

@@ -202,7 +202,7 @@ check "purge: no configuration is left" purged
 check "purge: the data is kept" data
 check "install again" install_version
 check "install again: the data is found" has_feed
-check "install again: the configuration is the sample" cmp contrib/feedwheel.conf /etc/feedwheel.conf
+check "install again: the configuration is the sample" sh -c 'feedwheel help --sample-config | cmp - /etc/feedwheel.conf'
 check "install again: enabled" enabled enabled
 apt purge feedwheel libfeedwheel0 libfeedwheel-dev >/dev/null 2>&1
 finish

@@ -108,6 +108,11 @@ static bool not_modified(const struct visit *v)
 	return inm.p ? by_etag == v->version : ims.p && by_lm == v->version;
 }
 
+static bool is_conditional(const struct visit *v)
+{
+	return header_get(v->r->headers, FW_STR("If-None-Match")).p || header_get(v->r->headers, FW_STR("If-Modified-Since")).p;
+}
+
 /* ---- bodies ------------------------------------------------------------------------------------------ */
 
 static struct doc *bomb_doc(int64_t mb) /* made once for each size */
@@ -559,6 +564,9 @@ void answer(struct request *r, struct answer *a)
 			short_page(&v, v.plan->status, "");
 		} else if (v.plan->endless_headers) {
 			endless_headers(&v);
+		} else if (v.plan->stale_304 && is_conditional(&v)) { /* it knows of no other version */
+			head_start(&v, 304);
+			head_end(&v);
 		} else if (v.plan->always_304 || (same && !v.plan->ignore_validators)) {
 			head_start(&v, 304);
 			if (v.etag[0])

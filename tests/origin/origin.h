@@ -74,7 +74,7 @@ struct plan {
 	char *type, *charset;    /* NULL: guessed; type "" none */
 	char *coding;            /* forced; NULL: gzip when accepted */
 	char *claim;             /* Content-Encoding said, whatever is sent */
-	bool chunked, until_close, close, cookie, ignore_validators, always_304, http10;
+	bool chunked, until_close, close, cookie, ignore_validators, always_304, stale_304, http10;
 	enum validators validators;
 	enum source source;
 	enum where reset, hang, shut;

@@ -14,6 +14,7 @@ const char plan_help[] =
 	"  retry-after=TEXT           Retry-After: TEXT (seconds or a date)\n"
 	"  redirect=CODE:TARGET       TARGET: feed/J, next, loop (two addresses), endless (ever new ones), or any text\n"
 	"  always-304                 304 to everybody, validators or not\n"
+	"  stale-304                  304 to every conditional request, whatever has changed\n"
 	"  validators=WHICH           both (default), etag, lm, none, weak, odd (strange bytes), fresh (new each time)\n"
 	"  ignore-validators          gives them, but always answers 200\n"
 	"  coding=C[+C]               identity gzip deflate raw-deflate br zstd; forced, stacked left to right\n"
@@ -83,6 +84,7 @@ static bool bare_word(struct plan *p, struct fw_str w)
 		bool *flag;
 	} flags[] = {{"chunked", &p->chunked}, {"until-close", &p->until_close}, {"close", &p->close},
 		{"cookie", &p->cookie}, {"ignore-validators", &p->ignore_validators}, {"always-304", &p->always_304},
+		{"stale-304", &p->stale_304},
 		{"endless", &p->endless}, {"endless-headers", &p->endless_headers}, {"http10", &p->http10}};
 	const struct {
 		const char *name;

@@ -334,7 +334,7 @@ static void conn_run(struct conn *c)
 			c->state = SENDING;
 			if (c->a.latency_ms > 0) {
 				c->state = WAITING;
-				timer_add(c, sv.now_ms + c->a.latency_ms);
+				timer_add(c, fw_mono_ms() + c->a.latency_ms + 1); /* whole milliseconds: never too early */
 				watch(c, EPOLLIN);
 			}
 		}

@@ -11,15 +11,23 @@ import socket
 from harness import Wheel, equal, holds, wait_for
 
 
+RESERVED = [] # a socket for each port, which says to other tests that it is taken
+
+
 def free_port():
-    """One below those that the system gives to clients: it stays free between servers, however many connect meanwhile."""
+    """One below those that the system gives to clients, and this test's own until it ends: it stays free between servers, however many
+    connect meanwhile, and no other test's server is taken for one that did not come up again."""
     with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as f:
         lowest = int(f.read().split()[0])
     while True:
         with socket.socket() as s, contextlib.suppress(OSError):
+            port = random.randrange(10000, max(lowest, 20000))
+            sign = socket.socket(socket.AF_UNIX)
+            sign.bind("\0feedwheel-test-port-%d" % port)
             s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            s.bind(("", random.randrange(10000, max(lowest, 20000))))
-            return s.getsockname()[1]
+            s.bind(("", port))
+            RESERVED.append(sign)
+            return port
 
 
 def kill_group(p):
@@ -82,6 +90,7 @@ class Door:
 
     def kill(self):
         """All of it, at once, as a machine that goes down would."""
+        equal(self.process.poll(), None, "it had ended: " + self.wheel.last_words())
         kill_group(self.process)
 
     def stored(self):

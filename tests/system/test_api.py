@@ -2,20 +2,28 @@
 # SPDX-License-Identifier: ISC
 """What is stored, read over HTTP: feeds, entries, the stream of new ones; on every engine."""
 import contextlib
+import functools
+import glob
 import http.client
 import json
 import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import threading
 import time
 import urllib.parse
 
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
 from door import door, metric
 from growing import CONF, Address, growing
-from harness import case, each_engine, equal, holds, origin, run, samples, server, wait_for, workers_of
+from harness import ROOT, Wheel, case, each_engine, equal, holds, origin, run, samples, server, wait_for, workers_of
 
 MISSING = "/v1/feeds/4711"
 AGAIN_S = 60
@@ -34,7 +42,7 @@ def one_feed(base):
         equal((status, said), (200, ""))
         holds(int(headers["Content-Length"]) > 100, headers)
         status, headers, said = d.ask("GET", MISSING)
-        equal((status, headers["Content-Type"], said["code"], said["detail"]), (404, "application/problem+json", "not_found", "no feed number 4711"))
+        equal((status, headers["Content-Type"], said["code"], said["detail"]), (404, "application/problem+json", "not_found", "no feed has the number 4711"))
         for path, words in (("?visits=0", "visits is a number from 1 to 1000, not '0'"), ("?visits=x", "not 'x'"), ("?visits=", "not ''"),
                             ("?visit=1", "visit: GET /v1/feeds/{id} takes visits"), ("?visits=1&x=2", "x: ")):
             status, _, said = d.ask("GET", "/v1/feeds/1" + path)
@@ -350,13 +358,78 @@ def while_storing(base, engine):
         d.stop()
 
 
+@each_engine("a search that does not see all entries says so everywhere; a server without workers fills the index, and takes pushes", also=["sqlite"])
+def unindexed(base, engine):
+    lines = "".join('{"id":"%d","title":"needle"}\n' % i for i in range(3000))
+    with store_of(engine, base) as s:
+        w = Wheel(base, store=s.url())
+        for i in range(2):
+            w.run("add", "https://%d.example/" % i)
+        w.run("push", "1", "-", "--content-type", "application/x-ndjson", stdin=lines)
+        r = w.run("entries", "--search", "needle", "--json")
+        said = json.loads(r.stdout)
+        found = len(said["items"])
+        equal((said.get("incomplete"), said.get("unindexed_entries")), (None, None) if engine == "redis" else (True, 3000))
+        equal((found, "incomplete" in r.stderr), (3000, False) if engine == "redis" else (0, True), r.stderr)
+        said = w.run("entries", "--search", "needle").stderr
+        holds(engine == "redis" or "3,000 entries are not in the search index yet" in said, said)
+        held = None
+        if engine == "sqlite": # so nobody can index for a while
+            held = sqlite3.connect(w.path, isolation_level=None)
+            held.execute("BEGIN IMMEDIATE")
+        with door(base, store=s.url()) as d:
+            def ask(query=""):
+                status, got, said = d.ask("GET", "/v1/entries?q=needle&content=no" + query)
+                equal(status, 200, said)
+                return got, said
+            if held:
+                got, said = ask()
+                equal((said["items"], said["incomplete"], said["unindexed_entries"], got["Feedwheel-Unindexed"]), ([], True, 3000, "3000"))
+                got, said = ask("&format=ndjson")
+                equal((said, got["Feedwheel-Unindexed"]), ("", "3000"))
+                wait_for("the gauge", lambda: "\nfeedwheel_entries_unindexed 3000\n" in d.ask("GET", "/metrics")[2], AGAIN_S)
+                held.rollback()
+                held.close()
+
+            def complete():
+                """Either an answer says what it did not see, or all are there."""
+                items, path = 0, "&limit=1000"
+                while path:
+                    got, said = ask(path)
+                    equal((got["Feedwheel-Unindexed"], said.get("incomplete", False)), (str(said["unindexed_entries"]), True)
+                          if "unindexed_entries" in said else (None, False))
+                    if "incomplete" in said:
+                        return False
+                    items += len(said["items"])
+                    path = "&cursor=" + got["Feedwheel-Cursor"] + "&limit=1000" if "next_url" in said else None
+                equal(items, total)
+                return True
+            total = 3000
+            wait_for("the index", complete, AGAIN_S)
+            with door(os.path.join(base, "another"), store=s.url()): # which fills it too
+                status, _, said = d.ask("POST", "/v1/feeds/2/entries", lines, {"Content-Type": "application/x-ndjson"})
+                equal((status, said["new"]), (200, 3000), said)
+                total = 6000
+                wait_for("the index, again", complete, AGAIN_S)
+            wait_for("the gauge", lambda: "\nfeedwheel_entries_unindexed 0\n" in d.ask("GET", "/metrics")[2], AGAIN_S)
+            equal(len(w.json("entries", "--search", "needle")["items"]), total)
+            said = w.run("doctor", "--deep", code=None).stdout
+            equal([l for l in said.splitlines() if l.startswith("broken") and "fsync off" not in l], [], said)
+
+
+def at(doc, o):
+    """What it refers to, else itself."""
+    path = o["$ref"].split("/")[1:] if "$ref" in o else []
+    return functools.reduce(lambda v, name: v[name], path, doc) if path else o
+
+
 def check(schema, value, doc, where="$"):
     """Is the value what the schema says? As much of JSON Schema as openapi.json uses; what it does not know fails."""
     known = {"$ref", "type", "properties", "required", "items", "enum", "oneOf", "additionalProperties", "format", "minimum", "maximum", "minLength",
-             "maxLength", "minProperties", "const", "default", "description"}
+             "maxLength", "minProperties", "const", "default", "description", "examples"}
     equal(set(schema) - known, set(), where)
     if "$ref" in schema:
-        check(doc["components"]["schemas"][schema["$ref"].rpartition("/")[2]], value, doc, where)
+        check(at(doc, schema), value, doc, where)
     if "oneOf" in schema:
         fit = 0
         for s in schema["oneOf"]:
@@ -364,9 +437,12 @@ def check(schema, value, doc, where="$"):
                 check(s, value, doc, where)
                 fit += 1
         equal(fit, 1, where + ": one of")
-    kind = {"object": dict, "array": list, "string": str, "integer": int, "boolean": bool}.get(schema.get("type"), object)
+    kind = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "boolean": bool}.get(schema.get("type"), object)
     holds(isinstance(value, kind) and not (kind is int and isinstance(value, bool)), "%s: %r is no %s" % (where, value, schema.get("type")))
     holds("enum" not in schema or value in schema["enum"], "%s: %r" % (where, value))
+    holds(schema.get("const", value) == value, "%s: %r" % (where, value))
+    if isinstance(value, int):
+        holds(schema.get("minimum", value) <= value <= schema.get("maximum", value), "%s: %r" % (where, value))
     holds(schema.get("format") != "date-time" or re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", value), "%s: %r is no time" % (where, value))
     if isinstance(value, dict):
         members = schema.get("properties", {})
@@ -378,6 +454,45 @@ def check(schema, value, doc, where="$"):
     if isinstance(value, list):
         for i, v in enumerate(value):
             check(schema.get("items", {}), v, doc, "%s[%d]" % (where, i))
+
+
+def refs(o):
+    """All that an object refers to."""
+    for name, v in o.items() if isinstance(o, dict) else enumerate(o):
+        if name == "$ref":
+            yield v
+        elif isinstance(v, (dict, list)):
+            yield from refs(v)
+
+
+TWIRP_CODES = {"bad_route", "failed_precondition", "invalid_argument", "resource_exhausted"}
+
+
+@case("openapi.json: what generators need is there: names, tags, examples that fit, all error codes, nothing unused")
+def complete(base):
+    del base
+    with open(os.path.join(ROOT, "src", "http", "openapi.json"), encoding="utf-8") as f:
+        doc = json.load(f)
+    operations = [o for p in doc["paths"].values() for o in p.values()]
+    names = [o["operationId"] for o in operations]
+    equal((len(set(names)), [n for n in names if not re.fullmatch("[a-z][A-Za-z]+", n)]), (len(operations), []))
+    equal({t for o in operations for t in o["tags"]}, {t["name"] for t in doc["tags"]})
+    equal([o["operationId"] for o in operations if len(o["tags"]) != 1 or not o["summary"]], [])
+    holds(doc["servers"][0]["variables"]["origin"]["default"].startswith("http://"), doc["servers"])
+    used = set(refs(doc))
+    equal({"#/components/%s/%s" % (kind, n) for kind in ("schemas", "responses", "headers") for n in doc["components"][kind]}, used)
+    for name, schema in doc["components"]["schemas"].items():
+        for e in schema.get("examples", []):
+            check(schema, e, doc, name)
+    for name in ("Event", "Subscription", "Subscribed", "FeedChange", "Feed", "Entry", "JSONFeed", "Problem", "TwirpError"):
+        holds(doc["components"]["schemas"][name]["examples"], name)
+    said, source = set(), ""
+    for path in glob.glob(os.path.join(ROOT, "src", "http", "*.c")):
+        with open(path, encoding="utf-8") as f:
+            source += f.read()
+    for call in re.findall(r"http_problem\(r,\s*[^,;]+,\s*([^,;]+),", source):
+        said |= set(re.findall(r'"(\w+)"', call))
+    equal(said - TWIRP_CODES, set(doc["components"]["schemas"]["ErrorCode"]["enum"]))
 
 
 @case("openapi.json: every operation answers as it says")
@@ -392,12 +507,14 @@ def described(base):
         def ask(code, method, path, body=None, query="", **headers):
             status, got, said = d.ask(method, path.replace("{id}", "1").replace("{token}", "a" * 40) + query, body, {k.replace("_", "-"): v for k, v in headers.items()})
             equal(status, code, "%s %s: %s" % (method, path + query, said))
-            answer = doc["paths"][path][method.lower()]["responses"][str(code)]
+            answer = at(doc, doc["paths"][path][method.lower()]["responses"][str(code)])
             seen.add((path, method.lower(), str(code)))
             holds(("content" in answer) == (said != ""), "%s %s: a body" % (method, path))
             if said != "":
                 schema = answer["content"][got["Content-Type"]]["schema"]
                 check(schema, said, doc, "%s %s %d" % (method, path, code))
+                if jsonschema: # which reads a schema as others do
+                    jsonschema.Draft202012Validator({**schema, "components": doc["components"]}).validate(said)
 
         ask(202, "POST", "/v1/events", event)
         ask(200, "POST", "/v1/events", event, "?ack=durable")

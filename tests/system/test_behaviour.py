@@ -78,6 +78,7 @@ def documents(folder, port):
     undated = [("u1", "one", ""), ("u2", "two", "")]
     for name, text in {
             "daily.xml": rss("", dated(30, 86400)),
+            "weekly.xml": rss("", dated(20, 7 * 86400)),
             "hourly.xml": rss("", dated(30, 1800)),
             "hints.xml": rss("<ttl>720</ttl>", undated),
             "sy.xml": rss("<sy:updatePeriod>daily</sy:updatePeriod><sy:updateFrequency>2</sy:updateFrequency>", undated),
@@ -225,21 +226,67 @@ def etag():
     equal([v.one("etag", k)["status"] for k in range(PASSES)], [200, 304, 304, 304, 304])
 
 
+def age(wheel, hours):
+    """As if what was learned of validators were so much older."""
+    for feed_id, rhythm in wheel.sql("SELECT id, rhythm FROM feeds"):
+        checked = re.sub(r"(?<= tr=)(-?\d+),(\d+)", lambda m: "%s,%d" % (m[1], int(m[2]) - 60 * hours), rhythm or "")
+        wheel.sql("UPDATE feeds SET rhythm = ?, validators_ms = validators_ms - ? WHERE id = ?", checked or None, hours * 3600000, feed_id,
+                  write=True)
+
+
+def statuses(o, url):
+    return [(r["status"], bool(header(r, "If-None-Match"))) for r in o.requests() if address(r) == url]
+
+
 @rule("010", "011")
 def memory(base):
+    """Another process each time. A check finds the weekly feed unchanged, so the next one is a week away; the undated one has no gap."""
     docs = samples(base)
     documents(docs, 1)
     with origin(base, docs) as o:
         w = Wheel(base)
-        quiet, stuck = urls = [o.url("/doc/undated.xml"), o.url("/doc/daily.xml", "127.1.0.2")]
+        undated, weekly = urls = [o.url("/doc/undated.xml"), o.url("/doc/weekly.xml", "127.1.0.2")]
         w.run("add", *urls)
-        for days in (0, 7, 40):
+        for hours in (0, 20, 5, 140, 30):
+            age(w, hours)
             w.run("set", "--due", *urls)
-            w.sql("UPDATE feeds SET validators_ms = validators_ms - ?", days * 86400000, write=True)
+            equal(w.run_once()["failed"], 0)
+        same, whole = (304, True), (200, False)
+        equal({u: statuses(o, u) for u in urls},
+              {undated: [whole, same, whole, whole, whole], weekly: [whole, same, whole, same, whole]}, "status and validators")
+        said = w.run("why", weekly).stdout
+        holds("304 (not modified) is trusted: the last 2 checks found the document unchanged" in said, said)
+        told = w.json("why", weekly)["not_modified"]
+        equal((told["trust"], "found_wrong" in told, "checked" in told), (2, False, True))
+
+
+@case("a 304 is believed for a day: then one unconditional request checks it")
+def believed_for_a_day(base):
+    """A server that answers each conditional request with 304 while its document grows, one that answers every request so, and an honest one."""
+    docs = samples(base)
+    documents(docs, 1)
+    with origin(base, docs, "--feeds", "2", plans=["0 grow=1,stale-304", "1 after=1,always-304"]) as o:
+        w = Wheel(base)
+        urls = o.urls + [o.url("/doc/undated.xml", "127.1.0.9")]
+        w.run("add", *urls)
+        w.run_once()
+        first = {f["url"]: f["entries"] for f in w.json("list")}
+        holds("was never checked" in w.run("why", urls[0]).stdout, w.run("why", urls[0]).stdout)
+        for hours in (0, 23, 2, 25):
+            age(w, hours)
+            w.run("set", "--due", *urls)
             w.run_once()
-        got = {u: [r["status"] for r in o.requests() if address(r) == u] for u in urls}
-        equal(got, {quiet: [200, 304, 304], stuck: [200, 304, 200]},
-              "another process each time; and a daily feed that has been the same for 47 days is asked once whether that can be true")
+        same = (304, True)
+        equal([statuses(o, u) for u in urls], [
+            [(200, False), same, same, (200, False), (200, False)],
+            [(200, False), same, same, (304, False), (304, False)],
+            [(200, False), same, same, (200, False), (200, False)]], "one unconditional request a day")
+        told = [w.json("why", u)["not_modified"] for u in urls]
+        equal([t["trust"] for t in told], [-7, -7, 2], "what the checks have found")
+        equal(["found_wrong" in t for t in told], [True, True, False])
+        holds("304 (not modified) is not trusted: its server said so on " in w.run("why", urls[0]).stdout, w.run("why", urls[0]).stdout)
+        grown = {f["url"]: f["entries"] - first[f["url"]] for f in w.json("list")}
+        equal([grown[u] for u in urls], [4, 0, 0], "new entries")
 
 
 @rule("012", "013")

@@ -20,7 +20,7 @@ from datetime import datetime
 
 from harness import BUILD, FEEDWHEEL, ROOT, Skip, Wheel, case, certificate, equal, holds, origin, run, samples, wait_for
 
-COMMANDS = ("add import export remove set pause resume list show why timeline entries events fetch parse push run plan serve token websub fetch-now copy stop status doctor "
+COMMANDS = ("add import export remove set pause resume list show why timeline entries read events fetch parse push run plan serve token websub fetch-now copy stop status doctor "
             "version help").split()
 RSS = """<?xml version="1.0"?><rss version="2.0"><channel><title>T</title><link>https://example.org/</link>
 <description>d</description><item><title>Hello \x7f world</title><link>https://example.org/1</link><guid>g1</guid>
@@ -135,10 +135,29 @@ def manual(_):
             holds(m, "command %s is not in feedwheel.1" % word)
             for option in plain("help", "--complete", word).stdout.splitlines():
                 option = option.split("\t")[0]
+                if option in ("--json", "--jsonl"):
+                    continue # see manual_json()
                 if option[2:].replace("-", "_") not in settings:
                     holds("Fl -" + option[2:] in one or ", -%s\n" % option[2:] in one, "%s %s is not in feedwheel.1" % (word, option))
                     if option[2:] not in ("store", "config", "color", "quiet", "verbose", "help", "version"):
                         holds("Fl -" + option[2:] in m.group(1), "%s is not under %s" % (option, word))
+
+
+@case("manual: what each command prints as JSON stands in the table of it, with names that the source knows")
+def manual_json(_):
+    with open(os.path.join(ROOT, "man", "feedwheel.1"), encoding="ascii") as f:
+        table = f.read().split("\n.Sh JSON\n")[1].split("\n.Sh ")[0]
+    rows = dict(re.findall(r"^\.It Cm ([a-z-]+)\n((?:(?!\.It |\.El).*\n)*)", table, re.M))
+    equal(list(rows), [c["name"] for c in json.loads(plain("help", "--json").stdout)["commands"] if c["name"] in rows])
+    equal(sorted(rows), sorted(COMMANDS))
+    source = ""
+    for folder in ("cli", "engine", "http"):
+        for name in os.listdir(os.path.join(ROOT, "src", folder)):
+            with open(os.path.join(ROOT, "src", folder, name), encoding="utf-8") as f:
+                source += f.read() if name.endswith(".c") else ""
+    for name, row in rows.items():
+        for word in re.findall(r"[a-z_]+", " ".join(re.findall(r"^\.Cm (.*)", row, re.M))):
+            holds('"%s"' % word in source or word in COMMANDS, "%s: %s is in no document" % (name, word))
 
 
 @case("manual: mandoc finds nothing")
@@ -151,28 +170,127 @@ def manual_lint(_):
     equal(found, [], "mandoc")
 
 
-@case("completions: bash completes commands, options, settings and values; the scripts have no syntax errors")
-def completions(_):
-    script = os.path.join(ROOT, "completions", "feedwheel.bash")
+BASH = os.path.join(ROOT, "completions", "feedwheel.bash")
 
-    def complete(*line):
+
+@case("completions: bash completes commands, options, settings, values, feeds and folders; the scripts have no syntax errors")
+def completions(base):
+    w = Wheel(base)
+    w.run("add", "-q", "--folder", "World News", "https://a.example/feed?x=1", "http://b.example/x")
+    w.run("add", "-q", "--folder", "Tech", "https://c.example/12")
+    w.run("add", "-q", "--folder", "Tech", "--title", "x\ty \x1b[2J", "https://d.example/feed")
+    env = dict(w.environment, FEEDWHEEL_STORE=w.store)
+
+    def complete(*line, env=env):
+        """COMPREPLY for these words, split as readline splits them at : and = (but not in quotes)."""
+        split = [p for x in line for p in (re.split("([:=]+)", x) if x[:1] not in "\"'" else [x]) if p or not x]
         r = subprocess.run(["bash", "-c", "source \"$0\"; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _feedwheel; "
-                            "printf '%s\\n' \"${COMPREPLY[@]}\"", script, FEEDWHEEL, *line], capture_output=True,
-                           text=True, check=True)
-        return r.stdout.split()
+                            "printf '%s\\n' \"${COMPREPLY[@]}\"", BASH, FEEDWHEEL, *split], capture_output=True,
+                           text=True, check=True, env=env)
+        equal(r.stderr, "", line)
+        return [x for x in r.stdout.split("\n") if x]
     equal(sorted(complete("")), sorted(COMMANDS))
     equal(complete("en"), ["entries"])
     equal(complete("list", "--fa"), ["--failing"])
     equal(complete("run", "--work"), ["--workers"])
+    equal(complete("list", "--work"), [], "not of list")
     equal(complete("--color", "n"), ["never"])
-    equal(complete("list", "--status", "q"), ["quarantined"])
     equal(complete("help", "sett"), ["settings"])
+    equal(complete("help", "en"), ["entries"])
     equal(complete("token", "r"), ["remove"])
     equal(complete("websub", "l"), ["list"])
+    for command in ([], ["list"], ["run"], ["show"]):
+        equal(complete(*command, "--store"), ["--store", "--store-file"])
+    # values
+    equal(complete("list", "--status", "q"), ["quarantined"])
+    for status in complete("list", "--status", ""):
+        w.run("list", "--status", status)
     equal(complete("token", "add", "name", "--scope", "p"), ["push"])
+    for scope in complete("token", "add", "--scope", ""):
+        w.run("token", "add", scope, "--scope", scope)
+    for option, command in (("order", ("plan",)), ("host-key", ("run",)), ("log-level", ("list",)), ("sandbox", ("serve",))):
+        values = complete(*command, "--" + option, "")
+        holds(len(values) > 2, option)
+        for v in values:
+            holds(w.run("doctor", "--%s=%s" % (option, v), code=None).returncode != 4, "%s = %s is no setting" % (option, v))
+        equal(complete(*command, "--%s=%s" % (option, values[0][0]))[0], values[0], "behind =")
+    equal(complete("run", "--http2="), ["yes", "no"])
+    equal(complete("run", "--no-progress", "--order", "f"), ["fifo"])
+    # feeds
+    equal(complete("show", ""), ["a.example/feed\\?x=1", "http://b.example/x", "c.example/12", "d.example/feed"])
+    equal(complete("show", "c"), ["c.example/12"])
+    equal(complete("show", "3"), ["3"], "its number")
+    equal(complete("show", "http://b"), ["//b.example/x"], "what readline replaces begins behind the colon")
+    equal(complete("show", "https://a.example/feed?x="), ["1"])
+    equal(complete("show", "https:"), ["//a.example/feed\\?x=1", "//c.example/12", "//d.example/feed"])
+    equal(complete("remove", "c"), [], "remove takes no part")
+    equal(complete("remove", "https://c"), ["//c.example/12"])
+    equal(complete("pause", "1", "d"), ["d.example/feed"], "several")
+    equal(complete("show", "1", "d"), [], "one only")
+    equal(complete("entries", "--feed", "d"), ["d.example/feed"])
+    equal(complete("websub", "off", "d"), ["d.example/feed"])
+    # folders
+    equal(complete("list", "--folder", ""), ["World\\ News", "Tech"])
+    equal(complete("export", "--folder", "World\\ N"), ["World\\ News"])
+    equal(complete("set", "1", "--folder", '"World N'), ["World News"], "in quotes")
+    equal(complete("list", "--folder=T"), ["Tech"])
+    # another store, none, one that is away, a broken configuration
+    equal(complete("--store", w.store, "show", "c", env=w.environment), ["c.example/12"])
+    equal(complete("--config=" + w.conf, "--store=" + w.store, "show", "c", env=w.environment), ["c.example/12"])
+    for store in ("sqlite:/nonexistent/x.db", "nonsense", "redis://127.0.0.1:1"):
+        equal(complete("show", "c", env=dict(env, FEEDWHEEL_STORE=store)), [])
+    broken = os.path.join(base, "broken.conf")
+    with open(broken, "w", encoding="ascii") as f:
+        f.write("nonsense\n")
+    equal(complete("--config", broken, "show", "c"), [])
+    equal(complete("--config", broken, "sho"), ["show"])
+    # files
+    with open(os.path.join(base, "subs.opml"), "w", encoding="ascii"):
+        pass
+    for line in (("import", ), ("push", "1"), ("timeline", "-o"), ("--config",), ("run", "--tls-cert")):
+        holds(os.path.join(base, "subs.opml") in complete(*line, os.path.join(base, "subs")), line)
     for shell, name in (("zsh", "_feedwheel"), ("fish", "feedwheel.fish")):
         if subprocess.run(["sh", "-c", "command -v " + shell], capture_output=True, check=False).returncode == 0:
             subprocess.run([shell, "-n", os.path.join(ROOT, "completions", name)], check=True)
+
+
+@case("completions: at a prompt the tab key writes the address of a feed out, colons and spaces included")
+def tab_key(base):
+    w = Wheel(base)
+    w.run("add", "-q", "--folder", "World News", "http://b.example/x?y=1&z", "http://c.example/")
+    bin = os.path.join(base, "bin")
+    os.mkdir(bin)
+    with open(os.path.join(bin, "feedwheel"), "w", encoding="ascii") as f:
+        f.write("#!/bin/sh\n[ \"$1\" = help ] && exec %s \"$@\"\nprintf '<%%s>' \"$@\"\n" % FEEDWHEEL)
+    os.chmod(os.path.join(bin, "feedwheel"), 0o755)
+    rc = os.path.join(base, "rc")
+    with open(rc, "w", encoding="ascii") as f:
+        f.write("PATH=%s:$PATH\nPS1='ready> '\nbind 'set enable-bracketed-paste off'\nsource %s\n" % (bin, BASH))
+    master, slave = pty.openpty()
+    env = dict(w.environment, FEEDWHEEL_STORE=w.store, TERM="dumb", LC_ALL="C.UTF-8")
+    with subprocess.Popen(["bash", "--rcfile", rc, "-i"], stdin=slave, stdout=slave, stderr=slave, env=env, close_fds=True, start_new_session=True) as p:
+        os.close(slave)
+        shown = b""
+
+        def until(what):
+            nonlocal shown
+            while what.encode() not in shown:
+                holds(select.select([master], [], [], 60)[0], "silent for a minute: %r" % shown)
+                shown += os.read(master, 4096)
+            shown = shown[shown.index(what.encode()) + len(what):]
+        try:
+            for typed, want in (("show http://b\t\n", "<show><http://b.example/x?y=1&z>"), ("list --folder Wo\t\n", "<list><--folder><World News>"),
+                                ("run --once --order=sh\t\n", "<run><--once><--order=shortest>"), ("sho\t 'http://c\t\n", "<show><http://c.example/>")):
+                until("ready> ")
+                os.write(master, ("feedwheel " + typed).encode())
+                until(want)
+            until("ready> ")
+            os.write(master, b"exit\n")
+            p.wait(timeout=60)
+        finally:
+            if p.poll() is None:
+                p.kill()
+            os.close(master)
 
 
 # ---- usage --------------------------------------------------------------------------------------------------
@@ -182,6 +300,15 @@ def usage(base):
     for arguments, parts in (
             (("lst",), ("unknown command 'lst'", "did you mean 'list'?")),
             (("frobnicate",), ("unknown command 'frobnicate'", "feedwheel help")),
+            (("ls",), ("unknown command 'ls': did you mean 'list'?",)),
+            (("rm", "12"), ("did you mean 'remove'?",)),
+            (("search", "x"), ("did you mean 'entries --search'?",)),
+            (("serach", "x"), ("did you mean 'entries --search'?",)),
+            (("update",), ("did you mean 'run --once' or 'fetch-now'?",)),
+            (("refresh", "x"), ("did you mean 'run --once' or 'fetch-now'?",)),
+            (("subscribe", "x"), ("did you mean 'add'?",)),
+            (("open", "4711"), ("did you mean 'read'?",)),
+            (("help", "ls"), ("did you mean 'list'?",)),
             (("--stroe", "x", "list"), ("did you mean '--store'?",)),
             (("list", "--fialing"), ("did you mean '--failing'?", "feedwheel help list")),
             (("run", "--wrokers", "2"), ("did you mean '--workers'?",)),
@@ -194,8 +321,8 @@ def usage(base):
             (("list", "--status", "odd"), ("active, paused, gone or quarantined",)),
             (("list", "extra"), ("'extra' is one argument too many",)),
             (("--color", "sometimes", "list"), ("auto, always or never",)),
-            (("add",), ("missing is URL...",)),
-            (("show",), ("missing is URL",)),
+            (("add",), ("missing argument: URL...",)),
+            (("show",), ("missing argument: FEED", "; a number is written 12: an unquoted # begins a comment in the shell",)),
             (("add", "ftp://example.org/"), ("'ftp' is not http or https",)),
             (("add", "http://exa mple.org/"), ("exa mple",)),
             (("add", "x"), ("write https://",)),
@@ -213,14 +340,55 @@ def usage(base):
     holds(not os.path.exists(base + "/s.db"), "a wrong call made a store")
 
 
+@case("usage: a setting that a command does not use is refused, with the commands that use it; help and completions show only the others")
+def unused_settings(base):
+    db = {"FEEDWHEEL_STORE": "sqlite:" + base + "/s.db"}
+    r = plain("add", "--user-agent", "Foo", "https://a.example/", code=2, env=db)
+    words(r, "add: --user-agent does nothing here without --check: it is a setting of run, serve, fetch and add --check; put 'user_agent = ...' "
+          "into the configuration file, or give it to one of these")
+    words(plain("--proxy", "http://me:s3cret@p.example/", "add", "https://a.example/", code=2, env=db), "add: --proxy does nothing here")
+    words(plain("list", "--no-http2", code=2, env=db), "list: --http2 does nothing here: it is a setting of run, serve, fetch and add --check;")
+    words(plain("run", "--order", "fifo", code=2, env=db), "--order does nothing here without --once: it is a setting of run --once and plan;")
+    words(plain("version", "--log-json", code=2), "--log-json does nothing here: it is a setting of every command")
+    words(plain("list", "--oder", "x", code=2, env=db), "unknown option '--oder'") # order is no option of list
+    holds(not os.path.exists(base + "/s.db"), "nothing was stored")
+    conf = os.path.join(base, "x.conf")
+    with open(conf, "w", encoding="ascii") as f:
+        f.write("user_agent = Foo\nproxy = http://127.0.0.1:1\norder = fifo\n")
+    plain("add", "--config", conf, "https://a.example/", env=db)
+    plain("run", "--user-agent", "Foo", "--help")
+    settings = re.findall(r"^(\w+) = ", plain("help", "settings").stdout, re.M)
+    used = {}
+    for name in COMMANDS:
+        words_of = [l.split("\t")[0] for l in plain("help", "--complete", name).stdout.splitlines()]
+        equal(len(words_of), len(set(words_of)), name + ": a word appears twice")
+        used[name] = {s for s in settings if "--" + s.replace("_", "-") in words_of}
+        text = re.sub(r"\s+", " ", plain("help", name).stdout)
+        if name not in ("run", "doctor"):
+            equal({s for s in settings if re.search(r" --%s[ ,]" % s.replace("_", "-"), text.split("Settings as options")[-1].split("Examples ")[0])} - {"store"},
+                  used[name] - {"store"} if "Settings as options" in text else set(), name)
+    equal(used["doctor"], set(settings))
+    equal(used["run"], set(settings))
+    equal(used["parse"], {"store", "max_body_bytes", "max_entries", "log_level", "log_json"})
+    # what a command's own code reads of the configuration it takes as an option
+    for name in COMMANDS:
+        path = os.path.join(ROOT, "src", "cli", "cmd_%s.c" % name.replace("-", "_"))
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as f:
+                equal({m for m in re.findall(r"config->(\w+)", f.read()) if m in settings} - used[name], set(), name)
+
+
 @case("usage: options before or behind the command, = or a word, -- ends them, settings alone and denied")
 def option_forms(base):
     w = Wheel(base)
     w.run("add", "--folder=a b", "https://a.example/")
     equal(w.json("list", "--folder", "a b")[0]["folder"], "a b")
-    equal(len(json.loads(w.run("list", "--json", "--no-http2", "--relaxed", "--host-max=3", "--log-json", "yes").stdout)), 1)
+    equal(len(json.loads(w.run("list", "--json", "--cache-bytes=8MiB", "--log-json", "yes").stdout)), 1)
     words(w.run("show", "--", "--json", code=1), "--json: no such feed")
-    words(w.run("list", "--host-max", "0", code=4), "command line: host_max = '0' is not allowed: 1 to 1000")
+    w.run("remove", "--relaxed", "1")
+    w.run("add", "--no-relaxed", "https://a.example/")
+    equal(w.json("plan", "--host-max=3", "--no-log-json")["order"], "host-path")
+    words(w.run("plan", "--host-max", "0", code=4), "command line: host_max = '0' is not allowed: 1 to 1000")
     words(w.run("list", "--no-workers", code=2), "unknown option '--no-workers'")
 
 
@@ -291,15 +459,33 @@ def bad_stores(base):
     words(with_store("", 4), "no store")
 
 
+@case("store: an SQLite file may be named without a scheme; quotes in the configuration keep spaces and #")
+def file_names(base):
+    conf, path = os.path.join(base, "x.conf"), os.path.join(base, "a path # of mine.db")
+    with open(conf, "w", encoding="ascii") as f:
+        f.write('store = "sqlite:%s" # where it is\n' % path)
+    plain("add", "https://a.example/", "--config", conf)
+    equal(plain("status", "--json", "--config", conf).stdout, plain("status", "--json", "--store", path).stdout)
+    for name in ("one.db", "two.sqlite", "three.sqlite3"):
+        plain("add", "https://a.example/", "--store", os.path.join(base, name))
+        equal(len(json.loads(plain("list", "--json", "--store", "sqlite:" + os.path.join(base, name)).stdout)), 1)
+    plain("copy", os.path.join(base, "one.db"), os.path.join(base, "copy.db"))
+    equal(len(json.loads(plain("list", "--json", env={"FEEDWHEEL_STORE": base + "/copy.db"}).stdout)), 1)
+    words(plain("list", "--store", "feeds", code=4), 'store "feeds": no scheme: write sqlite:feeds')
+    with open(conf, "w", encoding="ascii") as f:
+        f.write('workers = 1\nstore = "sqlite:%s\n' % path)
+    words(plain("list", "--config", conf, code=4), conf + ':2: store: the " that its value begins with is not closed')
+
+
 # ---- subscriptions ------------------------------------------------------------------------------------------------
 
 @case("add: many at once or none, once each; secrets in the address are kept and shown nowhere (NET-19)")
 def add(base):
     w = Wheel(base)
     r = w.run("add", "https://example.org/feed.xml", "Example.NET/x", "feed://old.example/rss")
-    equal(r.stdout, "#1 https://example.org/feed.xml\n#2 https://example.net/x\n#3 http://old.example/rss\n")
+    equal(r.stdout, "1 https://example.org/feed.xml\n2 https://example.net/x\n3 http://old.example/rss\n")
     holds("run --once" in r.stderr, r.stderr)
-    equal(w.run("add", "https://example.org/feed.xml").stdout, "#1 https://example.org/feed.xml (subscribed already)\n")
+    equal(w.run("add", "https://example.org/feed.xml").stdout, "1 https://example.org/feed.xml (subscribed already)\n")
     w.run("add", "https://good.example/", "bad", code=2)
     equal(len(w.json("list")), 3)
     w.run("add", "--folder", "n/w", "--title", "Mine", "--interval", "2h", "https://me:s3cret@private.example/feed")
@@ -411,7 +597,7 @@ def changes(base):
     w = Wheel(base)
     w.run("add", "https://one.example/a", "https://two.example/a", "https://three.example/b")
     r = w.run("show", "example", code=1)
-    holds("more than one feed" in r.stderr and "#3 https://three.example/b" in r.stderr, r.stderr)
+    holds("more than one feed" in r.stderr and "  3 https://three.example/b" in r.stderr, r.stderr)
     words(w.run("show", "four", code=1), "four: no such feed", "feedwheel list")
     w.run("set", "two", "--title", "Second", "--folder", "x/y", "--interval", "45m")
     f = w.json("show", "#2")["feed"]
@@ -430,6 +616,33 @@ def changes(base):
     equal(w.run("remove", "https://two.example/a", "#3", "3").stdout.count("removed"), 2)
     equal([f["id"] for f in w.json("list")], [1])
     w.run("set", "1", "--due")
+
+
+@case("numbers of feeds are plain: printed as 12, taken as 12 and #12; a part that is digits has a slash or a dot")
+def feed_numbers(base):
+    w = Wheel(base)
+    w.run("add", "http://a.example/404", "http://b.example/x", "http://c.example/9/y")
+    equal([l.split()[0] for l in w.run("list").stdout.splitlines()], ["FEED", "1", "2", "3"])
+    for form in ("2", "#2"):
+        equal(w.json("show", form)["feed"]["url"], "http://b.example/x")
+    for form, id in (("/404", 1), ("9/y", 3), ("b.", 2)):
+        equal(w.json("why", form)["id"], id, form)
+    for form in ("404", "#404", "0", "99999999999999999999", "9"): # 9 is a part of the third's address
+        digits = form.lstrip("#")
+        words(w.run("why", form, code=1), "no feed has the number %s ('feedwheel list' shows all; '/%s' is a part of an address)" % (digits, digits))
+        words(w.run("remove", form, code=1), "no feed has the number %s ('feedwheel list' shows all)" % digits)
+    words(w.run("entries", "--feed", "404", code=1), "no feed has the number 404")
+    for command in ("show", "why", "set", "remove", "fetch-now"):
+        words(w.run(command, code=2), "missing argument: FEED", "written 12: an unquoted # begins a comment in the shell")
+    words(w.run("read", code=2), "missing argument: ENTRY", "written 12:")
+    equal(subprocess.run(["sh", "-c", '"$@" #2', "sh", *w.command("show")], capture_output=True, env=w.environment, check=False).returncode, 2)
+    for page in ["README.md", *("man/" + p for p in os.listdir(os.path.join(ROOT, "man")) if p[-1].isdigit()),
+                 *("docs/" + p for p in os.listdir(os.path.join(ROOT, "docs")) if p.endswith(".md"))]:
+        with open(os.path.join(ROOT, page), encoding="utf-8") as f:
+            found = [l for l in f if re.search(r"(?<![\w/&(#-])#[0-9]", l) and not l.startswith("is the number too")]
+        equal([l for l in found if not l.startswith(".Cm #12")], [], page)
+    for name in COMMANDS:
+        holds("#1" not in plain("help", name).stdout, name)
 
 
 @case("list: table, filters, JSON; empty stores say what to do")
@@ -524,7 +737,7 @@ def fetch(base):
         w.run("run", "--once", code=1)
         for command in ("show", "why"):
             remedy = re.search(r"remedy:? +(.*)", w.run(command, "#4").stdout).group(1)
-            equal(remedy, "feedwheel add '%s' && feedwheel remove '#4'" % o.url("/doc/0"), command)
+            equal(remedy, "feedwheel add '%s' && feedwheel remove 4" % o.url("/doc/0"), command)
         holds("remedy" not in w.run("why", "1").stdout, "no remedy where none is due")
 
 
@@ -545,7 +758,7 @@ def run_once(base):
         holds(all(f["error"] for f in failing), "each has its words")
         holds("404" in w.run("list", "--failing").stdout, "as a table")
         shown, _ = on_terminal(w.command("list", "--failing"), dict(w.environment, TERM="xterm"), columns=60)
-        holds(re.search(r"^ +#2  failing  the server says 404\r\n +%s  next in " % re.escape(o.urls[1]), shown, re.M), shown)
+        holds(re.search(r"^ +2  failing  the server says 404\r\n +%s  next in " % re.escape(o.urls[1]), shown, re.M), shown)
         holds("failed once: " in w.run("why", o.urls[1]).stdout, "why")
         shown = w.json("show", o.urls[0])
         equal((shown["visits"][0]["result"], shown["visits"][0]["http_status"]), ("ok", 200))
@@ -557,7 +770,9 @@ def run_once(base):
         equal((s["feeds"], s["failing"], s["entries"]), (6, 2, w.one("select count(*) from entries")))
         holds(w.run("status").stdout.startswith("store    sqlite:"), "status")
         r = w.run("run", "--once")
-        words(r, "nothing is due")
+        words(r, "nothing is due; the next feed is due in ", ": 'feedwheel list --by-due' shows what comes next")
+        shown, code = on_terminal(w.command("run"), dict(w.environment, TERM="xterm", LC_ALL="C.UTF-8"), interrupt_at=r"next in \d+ (min|h)")
+        equal(code, 0, shown)
         for u in o.urls[:6:5]:
             w.run("set", u, "--due")
         done = w.json("run", "--once")
@@ -601,6 +816,130 @@ def entries(w, base):
     equal(len(json.loads(plain("parse", planet).stdout)["items"]), n, "our own output is a feed")
 
 
+def with_entries(base, *items):
+    """A store with one feed and these entries, which have the numbers from 1 on."""
+    w = Wheel(base)
+    w.run("add", "-q", "http://a.example/feed")
+    w.run("push", "1", "-", stdin=json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": "Things", "items": items}))
+    return w
+
+
+ITEMS = (
+    {"id": "https://e.example/1", "url": "https://e.example/1", "title": "First", "content_html": "<p>Hello <a href='x'>world</a></p>",
+     "authors": [{"name": "Ann"}, {"name": "Bob \x1b[2J"}], "tags": ["a", "b"], "date_published": "2026-11-20T10:00:00Z",
+     "attachments": [{"url": "https://e.example/a.mp3", "mime_type": "audio/mpeg", "size_in_bytes": 12345678, "duration_in_seconds": 1870}]},
+    {"id": "5", "content_html": "<p><img src='https://e.example/p.png' alt='a cat'></p><p>A <b>toot</b> &amp; a\n<a href='https://l.example/'>link</a>"
+     "</p><p>" + "more of it " * 1000 + "</p>"},
+    {"id": "6", "content_html": "<img src='https://e.example/p.png' alt='a cat'>"},
+    {"id": "7"},
+    {"id": "8", "content_text": "plain\n  text", "attachments": [{"url": "https://e.example/b.mp3"}]},
+    {"id": "https://e.example/9", "summary": "A summary"},
+)
+
+
+@case("entries: each with its number; where there is no title the text begins there; an id is shown as one, not as a link")
+def titles(base):
+    w = with_entries(base, *ITEMS)
+    lines = w.run("entries", "--oldest-first").stdout.splitlines()
+    rows = [(int(a[:5]), a[7:23], a[25:49].strip(), a[51:], b[51:]) for a, b in zip(lines[::2], lines[1::2])]
+    equal([r[0] for r in rows], [1, 2, 3, 4, 5, 6])
+    equal({r[2] for r in rows}, {"Things"})
+    equal([r[3] for r in rows if r[0] != 2], ["First", "[picture: a cat]", "(no title, no text)", "plain text", "A summary"])
+    holds(rows[1][3].startswith("A toot & a link more of it more") and len(rows[1][3]) <= 201, rows[1][3])
+    equal([r[4] for r in rows], ["https://e.example/1", "no link; id 5", "no link; id 6", "no link; id 7", "https://e.example/b.mp3", "https://e.example/9"])
+    holds("<" not in "".join(lines), "no tags")
+    holds(all("title" not in json.loads(l) for l in w.run("entries", "--jsonl", "--after", "1").stdout.splitlines()), "scripts get what there is")
+    for columns in (40, 60, 80):
+        shown, _ = on_terminal(w.command("entries"), dict(w.environment, TERM="xterm", LC_ALL="C.UTF-8"), columns=columns)
+        holds(all(len(re.sub(r"\x1b\[[0-9;]*m", "", l)) <= columns or "://" in l for l in shown.splitlines()), shown)
+        holds(re.search(r"^ +2  2\d\d\d-", shown, re.M) and "A toot &" in shown, shown)
+
+
+@case("entries --id: one entry, for programs; no other filter beside it; none has that number")
+def one_entry(base):
+    w = with_entries(base, *ITEMS)
+    for id in ("1", "#1"):
+        equal([i["id"] for i in w.json("entries", "--id", id)["items"]], ["https://e.example/1"])
+    equal(json.loads(w.run("entries", "--id", "2", "--jsonl").stdout)["_store"]["entry"], 2)
+    holds("content_html" in json.loads(w.run("entries", "--id", "3", "--jsonl", "--raw").stdout), "--raw")
+    equal(w.run("entries", "--id", "5").stdout.count("\n"), 2)
+    for form in ([], ["--json"], ["--jsonl"]):
+        for id in ("77", "0", "99999999999999999999"):
+            words(w.run("entries", "--id", id, *form, code=1), "no entry has the number ")
+    words(w.run("entries", "--id", "77", code=1), "no entry has the number 77 ('feedwheel entries'")
+    words(w.run("entries", "--id", "x", code=2), "--id is an entry's number, not 'x'")
+    for other in (("--feed", "1"), ("--since", "1h"), ("--search", "x"), ("--after", "1")):
+        words(w.run("entries", "--id", "1", *other, code=2), "--id is one entry already: not with " + other[0])
+
+
+@case("read: one entry, its members and its text laid out; --json one object, --raw as it came; none has that number")
+def read(base):
+    w = with_entries(base, *ITEMS)
+    said = w.run("read", "1").stdout
+    equal(re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d( \((.* ago|now)\))?", "T", said).splitlines(), [
+        "First", "", "  feed       Things (feed 1)", "  authors    Ann, Bob \\x1b[2J", "  published  T", "  stored     T", "  tags       a, b",
+        "  link       https://e.example/1", "  attachment https://e.example/a.mp3 (audio/mpeg, 12 MiB, 31 min)", "",
+        "Hello world <https://e.example/x>"])
+    equal(w.run("read", "#1").stdout[:5], "First")
+    w.sql("UPDATE entries SET published_ms = 1600000000000 WHERE id = 1", write=True) # long ago: said once
+    holds(re.search(r"^  published  2020-09-1\d \d\d:\d\d$", w.run("read", "1").stdout, re.M), w.run("read", "1").stdout)
+    said = w.run("read", "2").stdout
+    holds(said.startswith("A toot & a link more of it") and "\n  id         5\n" in said, said)
+    holds("[picture: a cat] <https://e.example/p.png>\n\nA toot & a link <https://l.example/>\n\nmore of it more" in said, said)
+    equal(max(map(len, said.splitlines())), 80)
+    holds(w.run("read", "4").stdout.endswith("  id         7\n"), "nothing to read")
+    holds(w.run("read", "5").stdout.endswith("\nplain\ntext\n"), "plain text keeps its lines")
+    holds("<img src='https://e.example/p.png'" in w.run("read", "3", "--raw").stdout, "--raw")
+    one = w.json("read", "1")
+    equal((one["id"], one["_store"]["entry"], [a["name"] for a in one["authors"]]), ("https://e.example/1", 1, ["Ann", "Bob \x1b[2J"]))
+    equal(one, w.json("entries", "--id", "1", "--content")["items"][0])
+    holds("href='x'" in json.loads(w.run("read", "1", "--json", "--raw").stdout)["content_html"], "--raw")
+    for form in ([], ["--json"]):
+        words(w.run("read", "77", *form, code=1), "no entry has the number 77")
+    w.sql("UPDATE entries SET extra = '{\"attachments\":[}' WHERE id = 1", write=True)
+    r = w.run("read", "1", code=1)
+    holds("entry 1: what is stored of its authors, tags and attachments cannot be read: " in r.stderr and "Hello world" in r.stdout, r)
+    words(w.run("read", "First", code=2), "an entry's number, as 'feedwheel entries' prints it, not 'First'")
+
+
+@case("read: on a terminal through PAGER, less or more; not into a pipe; a pager that leaves early is no error")
+def pager(base):
+    w = with_entries(base, *ITEMS)
+    bin = os.path.join(base, "bin")
+    os.mkdir(bin)
+    env = dict(w.environment, TERM="xterm", LC_ALL="C.UTF-8")
+    for name in ("PAGER", "LESS", "COLUMNS"):
+        env.pop(name, None)
+
+    def shown(*arguments, **more):
+        text, code = on_terminal(w.command("read", *arguments), dict(env, **more))
+        return text.replace("\r\n", "\n"), code
+
+    def fake(name):
+        with open(os.path.join(bin, name), "w", encoding="ascii") as f:
+            f.write("#!/bin/sh\necho \"<%s $LESS>\"\n/bin/cat\n" % name)
+        os.chmod(os.path.join(bin, name), 0o755)
+    text = w.run("read", "1").stdout
+    times = re.compile(r"\(.*ago\)|\(now\)")
+    equal(times.sub("", shown("1", PAGER="sed 's/^/P/'")[0]), times.sub("", re.sub("^", "P", text.rstrip("\n"), flags=re.M) + "\n"))
+    for plain_one in ({"PAGER": ""}, {"PAGER": "cat"}):
+        equal(times.sub("", shown("1", PATH=bin, **plain_one)[0]), times.sub("", text))
+    equal(times.sub("", shown("1", "--no-pager", PATH=bin)[0]), times.sub("", text))
+    said, code = shown("1", PATH=bin)
+    holds(code == 1 and "no pager could be started: set PAGER, or give --no-pager" in said, said)
+    fake("more")
+    holds(shown("1", PATH=bin)[0].startswith("<more "), "more")
+    fake("less")
+    holds(shown("1", PATH=bin)[0].startswith("<less FRX>\nFirst\n"), "less")
+    holds(shown("1", PATH=bin, LESS="-i")[0].startswith("<less -i>\n"), "LESS is the owner's")
+    equal(shown("2", PAGER="head -c 6"), ("A toot", 0), "it leaves early")
+    holds("no pager could be started" in shown("1", PAGER="/nonexistent/pager")[0], "not there")
+    equal(shown("1", "--json", PAGER="false")[0][0], "{", "JSON is for programs")
+    holds("no entry has the number 77" in shown("77", PAGER="false")[0], "nothing to page")
+    equal(subprocess.run(w.command("read", "1"), env=dict(env, PAGER="false"), capture_output=True, text=True, check=True).stdout[:5], "First")
+    equal(on_terminal(w.command("read", "1"), dict(env, PAGER="cat; kill -INT 0"), columns=80)[1], 0, "^C is the pager's")
+
+
 @case("run keeps going until stop; status shows its workers; a store without feeds is fine")
 def run_and_stop(base):
     docs = samples(base)
@@ -642,7 +981,7 @@ def login_in_argument(base):
               ("postgres:///d?password=geheim", "postgres://***"), ("mysql://u@h/d?ssl_PASS=geheim&a=b", "mysql://***"),
               ("mira@example.org", "mira@example.org"), ("http://h:80/a:b", "http://h:80/a:b"), ("a:@", "**@")]
     for given, shown in shapes:
-        for form, want in [["--user-agent", given], ["--user-agent", shown]], [["--user-agent=" + given], ["--user-agent=" + shown]]:
+        for form, want in [["--url", given], ["--url", shown]], [["--url=" + given], ["--url=" + shown]]:
             # it waits for its document
             with subprocess.Popen(w.command("parse", *form, "-"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=w.environment, text=True) as p:
                 def line(p=p):
@@ -765,6 +1104,54 @@ def terminal(base):
             w.run("set", u, "--due")
         r = w.run("run", "--once", "--progress")
         holds(re.search(r"feedwheel: \d+/8 feeds", r.stderr), r.stderr)
+
+
+@case("words are wrapped at the terminal's width, and none is broken: help, status, list --failing, why, show, doctor, refusals")
+def wrapped(base):
+    docs = samples(base)
+    with origin(base, docs, plans=("1 404", "2 reset=start")) as o:
+        w = Wheel(base)
+        w.run("add", *o.urls[:3], "http://10.1.2.3/feed", "http://10.1.2.4/")
+        w.run("run", "--once", code=1)
+        w.run("pause", "5")
+        w.run("pause", "--all")
+        env = dict(w.environment, TERM="xterm", LC_ALL="C.UTF-8", TZ="UTC")
+        env.pop("COLUMNS", None)
+        times = re.compile(r"\d[\d.]*\s+(?:s|ms|min|h|[KMG]iB)\b|now|[\d-]+T[\d:]+Z")
+        for arguments in (("status",), ("list", "--failing"), ("why", "4"), ("why", "5"), ("show", "4", "--visits", "1"), ("doctor",), ("show", "http://x.example/nosuch"),
+                          ("add", "--user-agent", "Foo", "x"), ("lits",), ("show",), ("remove", "404"), ("list", "--store", "sqlite:%s/no.db" % base),
+                          ("run", "--once"), ("help",), ("help", "settings"), *(("help", k) for k in COMMANDS)):
+            whole = w.run(*arguments, code=None)
+            words_of = times.sub("", whole.stdout + whole.stderr).split()
+            for columns in (60, 80):
+                shown, _ = on_terminal(w.command(*arguments), env, columns=columns)
+                bare = re.sub(r"\x1b\[[0-9;]*m", "", shown)
+                if arguments[0] != "show" and arguments != ("list", "--failing"): # tables leave columns out; wide ones are other tables
+                    got = times.sub("", bare).split()
+                    equal([x for x in got if x != "\\"], [x for x in words_of if x != "\\"], "%s at %d: words" % (arguments, columns))
+                for line in bare.splitlines():
+                    long = max(map(len, line.split()), default=0)
+                    holds(len(line) <= columns or (long > columns / 2 and re.search("://|/fw-", line)), "%s at %d: %r" % (arguments, columns, line))
+        shown, _ = on_terminal(w.command("list", "--failing"), env, columns=60)
+        reason = next(f["error"] for f in w.json("list", "--failing") if f["id"] == 4)
+        holds("allow_networks" in reason and len(reason) > 44, "it has to be wrapped: " + reason)
+        holds(reason in re.sub(r"\s+", " ", re.sub(r"\x1b\[[0-9;]*m", "", shown)), shown)
+        equal(w.run("status").stdout.count("\n"), 6, "into a pipe a fact is a line")
+
+
+@case("a terminal without UTF-8 gets ASCII: a text is question marks or it is plain, never half of it; a pipe gets all")
+def ascii_terminal(base):
+    w = Wheel(base)
+    title = "\u0645\u0631\u062d\u0628\u0627 \u0628\u0627\u0644\u0639\u0627\u0644\u0645 \u00fc\u00df \u4e2d\u6587 ok"
+    w.run("add", "--title", title, "https://a.example/")
+    env = dict(w.environment, TERM="xterm", LC_ALL="C")
+    for arguments in (("list",), ("show", "1"), ("show", "\u0645\u0631\u062d\u0628\u0627x"), ("list", "--json")):
+        shown, _ = on_terminal(w.command(*arguments), env)
+        holds(shown.isascii(), "%s: %r" % (arguments, shown))
+        holds("????? ??????? ?? ?? ok" in shown or arguments[-1] not in ("list", "1"), shown)
+    equal(json.loads(on_terminal(w.command("list", "--json"), env)[0])[0]["title"], title)
+    holds(title in w.run("list").stdout, "into a pipe")
+    holds(title in on_terminal(w.command("show", "1"), dict(env, LC_ALL="C.UTF-8"))[0], "UTF-8")
 
 
 @case("^C at a terminal: what is in flight is finished and stored, though the terminal signals the workers as well")

@@ -127,6 +127,33 @@ def growing(base):
         equal(sorted(w.sql("SELECT guid, revision FROM entries")), sorted(want))
 
 
+@case("a damaged document without entries is a failure of a feed that had some; the next request goes without validators")
+def damaged(base):
+    docs = os.path.join(base, "docs")
+    os.mkdir(docs)
+    with open(os.path.join(docs, "a.xml"), "w", encoding="ascii") as f: # half of it holds no entry
+        f.write("<rss version='2.0'><channel><title>T</title><description>%s</description><item><guid>1</guid></item></channel></rss>"
+                % ("about this feed " * 50))
+    cut = "cut=50,coding=identity,ignore-validators"
+    with origin(base, docs, "--feeds", "3", plans=["0 after=1,first=2,%s" % cut, "1 %s" % cut, "2 after=1,first=2,bare-html,ignore-validators"]) as o:
+        w = Wheel(base)
+        w.run("import", o.url_file)
+        seen = []
+        for _ in range(4):
+            w.run("set", "--due", *o.urls)
+            w.run_once()
+            seen.append([f["failures"] for f in w.json("list")])
+            if len(seen) == 2:
+                for url, words in (o.urls[0], "no entry could be read of a malformed document"), (o.urls[2], "an HTML page"):
+                    holds(words in w.run("why", url).stdout, w.run("why", url).stdout)
+                holds("malformed" in w.run("list", "--failing").stdout, w.run("list", "--failing").stdout)
+                equal(entries_by_feed(w), dict(zip(o.urls, (1, 0, 1))), "what it had stays")
+        equal(seen, [[0, 0, 0], [1, 0, 1], [0, 0, 0], [0, 0, 0]], "failures; the second feed never had an entry")
+        for url in o.urls[0], o.urls[2]:
+            sent = [bool(header(r, "If-None-Match")) for r in o.requests() if "http://" + header(r, "Host")[0] + r["target"] == url]
+            equal(sent, [False, True, False, True], "validators sent")
+
+
 @case("real documents: what holds entries yields entries")
 def corpus(base):
     docs = os.path.join(ROOT, "..", "shared", "corpus", "open")

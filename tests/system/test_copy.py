@@ -220,7 +220,7 @@ def refused(base):
     to = target(base)
     holds("itself" in copy(w, w, code=2).stderr, "into itself")
     holds("no such file" in w.run("copy", "sqlite:" + base + "/none.db", "sqlite:" + to.path, code=3).stderr.lower(), "no source")
-    holds("scheme" in w.run("copy", "feeds.db", "sqlite:" + to.path, code=4).stderr, "no scheme")
+    holds("scheme" in w.run("copy", "feeds", "sqlite:" + to.path, code=4).stderr, "no scheme")
     holds("not empty" in w.run("copy", "sqlite:" + w.path, "sqlite:" + target_in_use(base).path, code=2).stderr, "in use")
     said = w.run("copy", "--continue", "sqlite:" + w.path, "sqlite:" + base + "/used.db", code=2).stderr
     holds("at work on the target" in said, said)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
 """What docs/api.md shows works as it is printed: its commands, the configuration of nginx, of Prometheus."""
+import json
 import os
 import re
 import shutil
@@ -9,7 +10,7 @@ import subprocess
 import tempfile
 
 from door import door, free_port
-from harness import ROOT, STARTED, Skip, Wheel, case, certificate, equal, holds, run, wait_for
+from harness import ROOT, STARTED, Skip, Wheel, case, certificate, equal, holds, origin, run, samples, wait_for
 
 with open(os.path.join(ROOT, "docs", "api.md"), encoding="utf-8") as page:
     PAGE = page.read()
@@ -68,6 +69,19 @@ def commands(base):
             comes(base, ["sh", "-c", command], lambda got, want=want: matches(want, got), "%s\nwant: %s" % (command, "\n".join(want)))
 
 
+@case("the manual names the ports that are refused")
+def ports(base):
+    with open(os.path.join(ROOT, "src", "fetch", "guard.c"), encoding="utf-8") as f:
+        table = re.search(r"BAD_PORT\[\] = {([^}]*)}", f.read())[1]
+    with open(os.path.join(ROOT, "man", "feedwheel.conf.5"), encoding="utf-8") as f:
+        said = re.search(r"those from 1024 on but for ([^,]*(?:,[^w]*)*), where", f.read())[1]
+    named = set()
+    for word in re.findall(r"\d+(?:\s+to\s+\d+)?", said):
+        first, _, last = word.partition(" to ")
+        named.update(range(int(first), int(last or first) + 1))
+    equal(sorted(named), sorted(int(n) for n in re.findall(r"\d+", table)))
+
+
 @case("nginx as docs/api.md sets it up: addresses come through, large bodies too, the stream is not held back")
 def nginx(base):
     program = shutil.which("nginx") or "/usr/sbin/nginx"
@@ -117,13 +131,77 @@ def nginx(base):
         p.wait(60)
 
 
-@case("Prometheus takes the configuration and the numbers; the alarms' names are among these")
+PAGES = [os.path.join(f, p) for f in ("", "docs", "man") for p in os.listdir(os.path.join(ROOT, f)) if re.search(r"\.(md|[1-7])$", p)]
+
+
+def read(*path):
+    with open(os.path.join(ROOT, *path), encoding="utf-8") as f:
+        return f.read()
+
+
+def operations():
+    """{"PATCH /v1/feeds/{id}": the operation}"""
+    doc = json.loads(read("src", "http", "openapi.json"))
+    return doc, {"%s %s" % (m.upper(), p): o for p, path in doc["paths"].items() for m, o in path.items()}
+
+
+def members(doc, schema):
+    """Names of what a JSON body may hold."""
+    if "$ref" in schema:
+        return members(doc, doc["components"]["schemas"][schema["$ref"].rpartition("/")[2]])
+    if "oneOf" in schema:
+        return set().union(*(members(doc, s) for s in schema["oneOf"]))
+    return members(doc, schema["items"]) if "items" in schema else set(schema.get("properties", {}))
+
+
+@case("docs/api.md and feedwheel(1) name the requests of openapi.json, with their parameters and members")
+def requests(base):
+    del base
+    doc, want = operations()
+    rows = dict(re.findall(r"^\| `([A-Z]+ /\S+)` \| (.*?) ?\|", PAGE, re.M))
+    rows = {re.sub(r"\b(12|4711)\b", "{id}", r).replace("TOKEN", "{token}"): set(re.findall(r"`([^`]+)`", words)) for r, words in rows.items()}
+    names = {}
+    for request, o in want.items():
+        body = o.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+        names[request] = members(doc, body) | {p["name"] for p in o.get("parameters", []) if p["in"] != "path" and p["name"] != "If-None-Match"}
+    equal(rows, names)
+    told = set()
+    for line in re.findall(r"^\.It Ic ((?:GET|POST|PATCH|DELETE) .*)$", read("man", "feedwheel.1"), re.M):
+        method = ""
+        for one in line.replace(" Ns Ar id", "{id}").replace(" Ns Ic ", "").replace(" , Ic ", " , ").split(" , "):
+            method, path = one.split(" ") if " " in one else (method, one)
+            told.add("%s %s" % (method, path))
+    equal(told, {r for r in want if "/websub/" not in r})
+
+
+@case("docs/metrics.md lists what /metrics shows, in its words")
+def metrics(base):
+    with origin(base, samples(base), "--feeds", "2") as o:
+        w = Wheel(base)
+        w.run("import", o.url_file)
+        with door(base, command="run", store=w.store) as d:
+            wait_for("a look into the store", lambda: "feedwheel_store_size_bytes " in d.ask("GET", "/metrics")[2])
+            text = d.ask("GET", "/metrics")[2]
+    kinds = dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.M))
+    shown = {n: (kinds[n], words) for n, words in re.findall(r"^# HELP (\S+) (.*)$", text, re.M)}
+    table = {n: (kind, words) for n, kind, words in re.findall(r"^\| `(\S+?)(?:\{[a-z, ]+\})?` \| (\w+) \| (.*) \|$", read("docs", "metrics.md"), re.M)}
+    holds(len(shown) > 50, shown)
+    equal({n: (shown.get(n), table.get(n)) for n in shown.keys() | table.keys() if shown.get(n) != table.get(n)}, {}, "shown, listed")
+    named = set(re.findall(r"\bfeedwheel_[a-z_]+\b", "".join(map(read, PAGES))))
+    equal(named - set(shown), set(), "named somewhere, not shown")
+
+
+@case("what pages set in configurations are settings")
+def settings(base):
+    known = set(re.findall(r"^(\w+) = ", Wheel(base).run("help", "settings").stdout, re.M))
+    found = {n for page in PAGES for n in re.findall(r"`([a-z][a-z_]+) = ", read(page)) + re.findall(r"^    ([a-z][a-z_]+) = ", read(page), re.M)}
+    holds(len(found) > 8, found)
+    equal(found - known, {"location", "synchronous_commit"}) # nginx' and PostgreSQL's
+
+
+@case("Prometheus takes the configuration and the numbers")
 def prometheus(base):
     with door(base) as d:
-        names = set(re.findall(r"`(feedwheel_\w+)", PAGE))
-        holds(len(names) >= 3, names)
-        for name in names: # what is asked of the store comes with the next look
-            wait_for("/metrics has " + name, lambda name=name: re.search("^%s[ {]" % name, d.ask("GET", "/metrics")[2], re.M), 60)
         numbers = d.ask("GET", "/metrics")[2]
         program = shutil.which("promtool")
         if not program:

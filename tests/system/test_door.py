@@ -226,6 +226,26 @@ def at_once(base):
             s.close()
 
 
+@case("clients that come one after another are spread over the serving threads")
+def spread(base):
+    def switches(server):
+        count = {}
+        for thread in os.listdir("/proc/%d/task" % server):
+            with open("/proc/%d/task/%s/status" % (server, thread), encoding="ascii") as f:
+                count[thread] = int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", f.read(), re.M).group(1))
+        return count
+    with door(base, conf="serve_threads = 2\n") as d:
+        server = workers_of(d.process)[0]
+        before = switches(server)
+        for _ in range(300):
+            with socket.create_connection(("127.0.0.1", d.port), timeout=60) as s:
+                s.sendall(GET)
+                equal(statuses(s.recv(1000)), [200])
+        after = switches(server)
+        busy = sorted(n - before.get(thread, 0) for thread, n in after.items())[::-1]
+        holds(busy[2] >= 100, "the accepting thread and two that serve: %s" % busy) # each connection wakes its thread at least once
+
+
 @case("those who wait for the store, or for news, leave places for others")
 def waiting(base):
     with door(base, conf="serve_connections = 80\nserve_threads = 1\n") as d: # 70 may wait, 60 may read the stream

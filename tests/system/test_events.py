@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: ISC
 """Pushed events for people: shown, refused ones tried again, old ones forgotten."""
 import contextlib
+import datetime
 import json
 import time
 
@@ -11,6 +12,11 @@ from harness import case, each_engine, equal, holds, run, server, wait_for
 
 def event(i, name="news"):
     return {"property": name, "section": 1, "id": i}
+
+
+def ms(text):
+    """A time in JSON as a table has it."""
+    return round(datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000)
 
 
 def lines(w, *arguments):
@@ -33,21 +39,22 @@ def shown(base):
         for i in range(1, 31):
             equal(d.push([event(3 * i + k, "p\u001b[31m" if i == 30 else "news") for k in range(3)])[0], 200)
         every = lines(w)
-        equal([e["property_id"] for e in every], list(range(3, 93)))
-        equal(every, [dict(zip(("id", "property", "property_section", "property_id", "remote_ip", "stamp"), r)) for r in
-                      w.sql("SELECT id, property, property_section, property_id, remote_ip, stamp FROM incoming ORDER BY id")])
+        equal([e["id"] for e in every], list(range(3, 93)))
+        equal([{**e, "at": ms(e["at"])} for e in every], [dict(zip(("event", "property", "section", "id", "remote_ip", "at"), r)) for r in
+              w.sql("SELECT id, property, property_section, property_id, remote_ip, stamp FROM incoming ORDER BY id")])
+        equal(w.json("events"), every)
         text = w.run("events").stdout
         equal(len(text.splitlines()), 21, "a head and the last 20")
         holds("\x1b" not in text and "127.0.0.1" in text, text)
-        equal([e["property_id"] for e in lines(w, "--limit", "5")], list(range(88, 93)))
-        equal([e["property_id"] for e in lines(w, "--limit", "2", "--after", str(every[4]["id"]))], [8, 9])
+        equal([e["id"] for e in lines(w, "--limit", "5")], list(range(88, 93)))
+        equal([e["id"] for e in lines(w, "--limit", "2", "--after", str(every[4]["event"]))], [8, 9])
         equal(len(lines(w, "--since", "1h")), 90)
         equal(lines(w, "--since", "2999-01-01"), [])
         holds("no events like that" in w.run("events", "--since", "2999-01-01").stderr, "words")
         w.sql("UPDATE incoming SET id = id - (86400000 << 22) WHERE property_id < 10", write=True) # of yesterday
         equal(len(lines(w, "--since", "2h")), 83)
         equal(len(lines(w, "--limit", "85")), 85, "looked for further back")
-        for wrong in (["--since", "soon"], ["--limit", "0"], ["--retry", "--jsonl"], ["--since", "1h", "--after", "1"]):
+        for wrong in (["--since", "soon"], ["--limit", "0"], ["--retry", "--dead"], ["--retry", "--limit", "3"], ["--since", "1h", "--after", "1"]):
             w.run("events", *wrong, code=2)
 
 
@@ -59,7 +66,7 @@ def refused(base):
               write=True)
         equal(d.push([event(1), event(2, "bad"), event(3), event(4, "worse")])[0], 422)
         dead = lines(w, "--dead")
-        equal([(e["row"]["property"], e["row"]["property_id"]) for e in dead], [("bad", 2), ("worse", 4)])
+        equal([(e["row"]["property"], e["row"]["id"]) for e in dead], [("bad", 2), ("worse", 4)])
         holds(all("it is bad" in e["reason"] and e["set_aside"] for e in dead), dead)
         text = w.run("events", "--dead").stdout
         holds("it is bad" in text and '"property":"worse"' in text, text)
@@ -72,7 +79,7 @@ def refused(base):
         holds("1 event is stored" in r.stdout and "3 events were refused" in r.stderr, r.stdout + r.stderr)
         equal(w.sql("SELECT property_id FROM incoming ORDER BY 1"), [(1,), (2,), (3,)])
         left = lines(w, "--dead")
-        equal([(e["id"], e["row"]) for e in left], [(7, "no row"), (8, '{"id":8}'), (dead[1]["id"], dead[1]["row"])])
+        equal([(e["event"], e["row"]) for e in left], [(7, "no row"), (8, '{"id":8}'), (dead[1]["event"], dead[1]["row"])])
         equal([e["reason"] for e in left[:2]], ["r", "r"])
         holds("still" in left[2]["reason"] and "it is bad" not in left[2]["reason"], left[2]) # what it says now
         equal(left[2]["set_aside"], dead[1]["set_aside"])
@@ -83,7 +90,7 @@ def refused(base):
         before = w.sql("SELECT * FROM incoming")
         equal(w.run("events", "--retry").stdout, "0 events are stored\n")
         equal(w.sql("SELECT * FROM incoming"), before)
-        equal([(e["id"], e["stamp"]) for e in lines(w) if e["property"] != "news"], [(e["row"]["id"], e["row"]["stamp"]) for e in dead])
+        equal([e for e in lines(w) if e["property"] != "news"], [e["row"] for e in dead])
 
 
 @contextlib.contextmanager

@@ -3,8 +3,10 @@
 """Several machines on one store: what is told to them all reaches each of them, before all other work."""
 import contextlib
 import os
+import re
 import signal
 import time
+from datetime import datetime
 
 from harness import SOON, Wheel, case, each_engine, equal, holds, origin, run, samples, server, wait_for
 
@@ -75,6 +77,40 @@ def idle(base, engine):
             w.run("fetch-now", "--again", *o.urls[10:15])
             wait_for("five more", lambda: all(asked(o, u) == 2 for u in o.urls[10:15]))
         equal([asked(o, u) for u in o.urls], [2] * 5 + [1, 1, 2, 1, 1] + [2] * 5 + [1] * 5, "each asked for once")
+
+
+@each_engine("an idle run says when the next feed is due, and again after a visit; an empty store has nothing to fetch", also=["sqlite"])
+def idle_line(base, engine):
+    with origin(base, samples(base), "--feeds", "2", plans=["* grow=1,start=10,window=40"]) as o, wheel(base, engine, CONF + "interval_max_ms = 1h\n") as w:
+        p = w.start("run", "--progress")
+
+        def last():
+            lines = re.findall(r"^feedwheel: [0-9,]+ feeds .*", w.words(), re.M)
+            return lines[-1] if lines else ""
+
+        def minutes():
+            """Until the next feed, by the line and by the store."""
+            said = re.search(r"  next in (?:(\d+) h)? ?(?:(\d+) min)?", last())
+            due = min(datetime.fromisoformat(f["due"]).timestamp() for f in w.json("list"))
+            return int(said[1] or 0) * 60 + int(said[2] or 0) if said else None, (due - time.time()) / 60
+
+        def agree():
+            said, due = minutes()
+            return said is not None and abs(said - due) < 2
+        wait_for("nothing to fetch", lambda: last().endswith("  nothing to fetch"), 60)
+        w.run("add", *o.urls[:2])
+        wait_for("both visited", lambda: last().startswith("feedwheel: 2 feeds"), 60)
+        wait_for("the time of the next", agree, 60)
+        holds(minutes()[1] > 30, "an hour or so")
+        w.run("set", "2", "--interval", "20m")
+        wait_for("it follows a change", lambda: agree() and minutes()[1] < 25, 60)
+        holds("in flight" not in last(), last())
+        p.terminate()
+        equal(p.wait(timeout=60), 0)
+        again = w.start("run")
+        wait_for("the start says it too", lambda: re.search(r"nothing is due; the next feed is due in (1\d|20) min", w.words()), 60)
+        again.terminate()
+        again.wait(timeout=60)
 
 
 @each_engine("fetch-now: busy workers fetch it at once, before a loaded wheel, one of them", also=["sqlite"])

@@ -78,18 +78,21 @@ def install(base):
     command("python3", os.path.join(ROOT, "tests", "unit", "parse", "manual_check.py"), manual, os.path.join(prefix, "include"), shared, "cc")
 
 
-@case("install: the sample configuration names real settings with their defaults, and is read with all of them in force")
+@case("install: the sample configuration has every setting with its default, and is read with all of them in force")
 def sample(base):
     path = os.path.join(base, "feedwheel.conf")
-    with open(os.path.join(ROOT, "contrib", "feedwheel.conf"), encoding="ascii") as f:
+    with open(os.path.join(BUILD, "contrib", "feedwheel.conf"), encoding="ascii") as f:
         text = f.read()
+    equal(text, command(FEEDWHEEL, "help", "--sample-config"))
     defaults = dict(re.findall(r"^(\w+) = (.*)$", command(FEEDWHEEL, "help", "settings"), re.M))
-    lines = re.findall(r"^#(\w+) = (.*)$", text, re.M)
-    holds(len(lines) > 10, lines)
+    lines = re.findall(r"^(# e\.g\.\n)?#(\w+) = (.*)$", text, re.M)
     equal([l for l in text.splitlines() if l and not re.match(r"#( |$|\w+ = )", l)], [], "lines that are no comment and no setting")
-    for name, value in lines:
-        holds(name in defaults, name + " is no setting")
-        if defaults[name]:
+    equal([l for l in text.splitlines() if len(l) > 101], [], "long lines")
+    equal([name for _, name, _ in lines], list(defaults), "each of them once, in their order")
+    for example, name, value in lines:
+        holds(value, name + " has neither a default nor an example")
+        equal(bool(example), not defaults[name], "an example: " + name)
+        if not example:
             equal(value, defaults[name], "the default of " + name)
     url = os.path.join(base, "store") # that file has to be there
     with open(os.open(url, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="ascii") as f:
@@ -99,6 +102,7 @@ def sample(base):
         with open(path, "w", encoding="ascii") as f:
             f.write(settings)
         command(FEEDWHEEL, "--config", path, "--store", "sqlite:%s/%s.db" % (base, what), "add", "https://example.org/feed.xml", env={"HOME": base})
+    command(FEEDWHEEL, "--config", path, "list", env={"HOME": base, "FEEDWHEEL_STORE": "sqlite:%s/uncommented.db" % base})
 
 
 run()

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: ISC
 """Feeds that move to one address become one, on every store; the copy of a store goes on where the store was. And what a clock that was
 years ahead has left behind is told."""
+import os
 import time
 
+from door import free_port
 from harness import Wheel, case, each_engine, equal, holds, origin, run, samples, server
 
 
@@ -37,6 +39,36 @@ def converge(base, engine):
         equal((stats["feeds"], stats["failed"], stats["new_entries"]), (2, 0, 0))
         said = w.run("doctor", code=None).stdout
         holds("broken  store" not in said, said)
+
+
+@each_engine("a document that names another address moves no feed; with a permanent redirect there it does, a visit sooner")
+def named(base, engine):
+    docs, port = os.path.join(base, "docs"), free_port()
+    os.mkdir(docs)
+    new = "http://127.1.0.9:%d/doc/pod.xml" % port
+    with open(os.path.join(docs, "pod.xml"), "w", encoding="ascii") as f:
+        f.write("<rss version='2.0' xmlns:itunes='http://www.itunes.com/dtds/podcast-1.0.dtd'><channel><title>T</title>"
+                "<itunes:new-feed-url>%s</itunes:new-feed-url><item><guid>1</guid><title>one</title></item></channel></rss>" % new)
+    with server(engine, base) as s, origin(base, docs, "--port", str(port), "--feeds", "2", plans=["0 after=3,redirect=301:" + new]) as o:
+        early = Wheel(base, name="early.db")
+        early.run("add", *o.urls)
+        for k in range(4): # three that name it, the last two of them 304; then one that is redirected
+            early.run("set", "--due", *o.urls)
+            equal(early.run_once()["failed"], 0)
+            holds(sorted(f["url"] for f in early.json("list")) == sorted(o.urls), "visit %d" % k)
+            if k == 2:
+                said = early.run("why", o.urls[0]).stdout
+                holds("names another address as its own since" in said and new in said and "that alone does not move it" in said, said)
+                equal((early.json("why", o.urls[0])["named_url"], "redirect_url" in early.json("why", o.urls[0])), (new, False))
+                early.sql("UPDATE feeds SET redirect_since_ms = redirect_since_ms - 172800000 WHERE redirect_since_ms > 0", write=True)
+        equal(early.json("why", o.urls[0])["redirect_url"], new, "the first redirected visit: the entries were compared")
+        w = Wheel(base, store=s.url())
+        early.run("copy", early.store, w.store)
+        for _ in range(2):
+            w.run("set", "--due", *(f["url"] for f in w.json("list")))
+            equal(w.run_once()["failed"], 0)
+        equal(sorted(f["url"] for f in w.json("list")), sorted([new, o.urls[1]]), "only the one that was redirected has moved")
+        holds("names another address" in w.run("why", o.urls[1]).stdout, w.run("why", o.urls[1]).stdout)
 
 
 @case("feeds that a clock put off by years are told by doctor, and its remedy helps")

@@ -3,6 +3,7 @@
 """Politeness, asserted from what the server saw."""
 import collections
 import contextlib
+import signal
 import time
 
 from harness import Wheel, case, each_engine, equal, header, holds, origin, run, samples, server, wait_for
@@ -255,7 +256,57 @@ def denied(base):
         equal(w.run_once()["failed"], 2)
         holds(all(r["host"] != "127.1.0.1" for r in o.requests()), "nothing went there")
         for n in 1, 3:
-            equal(w.one("SELECT error FROM feeds WHERE id = ?", n), "its address is not to be connected to: deny_networks names it")
+            equal(w.one("SELECT error FROM feeds WHERE id = ?", n), "fetch refused: deny_networks names the address")
+
+
+@each_engine("feeds that allow_networks had blocked are due when it has got a network, or deny_networks lost one, and no others", also=("sqlite",))
+def unblocked(base, engine):
+    with contextlib.nullcontext() if engine == "sqlite" else server(engine, base) as s, \
+            origin(base, samples(base), "--feeds", "5", plans=["2 404"]) as o:
+        w = Wheel(base, **({} if engine == "sqlite" else {"store": s.url()}))
+        port_9 = "http://127.2.0.50:9/"
+        urls = [*o.urls, port_9] # blocked; denied; 404; paused; visited with success; blocked by its port
+        w.run("add", *urls)
+        shut, denied = urls[0].split("/")[2].split(":")[0], urls[1].split("/")[2].split(":")[0]
+        allow = ["127.1.0.%d" % k for k in range(1, 6) if "127.1.0.%d" % k != shut] + ["127.2.0.50"]
+
+        def once(deny=(denied,), extra=(), fails=None):
+            stats = w.run_once("--allow-networks", ",".join([*allow, *extra]), "--deny-networks", ",".join(deny))
+            equal((stats["feeds"], stats["failed"]), fails, "feeds that were due, and such as failed")
+            return {f["url"]: (f.get("last_result"), f["failures"]) for f in w.json("list")}
+        w.run("pause", urls[3])
+        seen = once(fails=(5, 4))
+        equal([seen[urls[k]] for k in (0, 1, 2, 4, 5)], [("blocked", 1), ("blocked", 1), ("http", 1), ("ok", 0), ("blocked", 1)])
+        holds("fetch refused: port 9 (to permit it, add the address with this port to allow_networks: ADDRESS:9)" in w.run("why", port_9).stdout,
+              w.run("why", port_9).stdout)
+        once(fails=(0, 0)) # nothing has changed
+        allow.reverse()
+        once(fails=(0, 0)) # nor has it by being written in another order
+        allow.remove("127.2.0.50")
+        once(fails=(0, 0)) # less is permitted
+        once(deny=(denied, "127.9.9.9"), fails=(0, 0))
+        seen = once(extra=(shut, "127.2.0.50"), deny=(denied, "127.9.9.9"), fails=(2, 1)) # the port is not named
+        equal([seen[urls[k]] for k in (0, 1, 2, 5)], [("ok", 0), ("blocked", 1), ("http", 1), ("blocked", 2)])
+        seen = once(extra=(shut, "127.2.0.50:9"), deny=(denied, "127.9.9.9"), fails=(1, 1))
+        equal(seen[port_9], ("connect", 3))
+        seen = once(extra=(shut, "127.2.0.50:9"), deny=(), fails=(1, 0))
+        equal([seen[urls[k]] for k in (1, 2)], [("ok", 0), ("http", 1)])
+        once(extra=(shut, "127.2.0.50:9"), deny=(), fails=(0, 0))
+
+
+@case("a run that reads its settings again makes due what it had blocked")
+def unblocked_by_reload(base):
+    with origin(base, samples(base), "--feeds", "1") as o:
+        w = Wheel(base, "deny_networks = 127.1.0.1\n")
+        w.run("add", o.urls[0])
+        p = w.start("run")
+        wait_for("it is blocked", lambda: w.json("list")[0].get("last_result") == "blocked")
+        with open(w.conf, "a", encoding="ascii") as f:
+            f.write("deny_networks = 127.1.0.2\n")
+        p.send_signal(signal.SIGHUP)
+        wait_for("it was fetched", lambda: w.json("list")[0]["last_result"] == "ok", 60)
+        p.terminate()
+        equal(p.wait(timeout=60), 0)
 
 
 @case("credentials stay with their origin") # NET-11, NET-19

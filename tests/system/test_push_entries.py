@@ -15,7 +15,7 @@ import threading
 import time
 import urllib.request
 
-from door import door
+from door import door, metric
 from growing import LONG
 from harness import ROOT, SOON, case, each_engine, equal, holds, origin, run, samples, server, wait_for
 
@@ -121,6 +121,30 @@ def same_as_fetched(base):
         w.run("doctor")
 
 
+@case("what an entry embeds, and that nothing of its content may be shown, is said wherever it is read")
+def embeds(base):
+    player = "https://www.youtube.com/embed/abc"
+    items = [dict(item(0), content_html='<iframe src="%s" title="A talk"></iframe>' % player),
+             dict(item(1), content_html="<script>x</script>"), item(2)]
+    want = {"urn:x:0": {"embeds": [{"url": "https://www.youtube.com/watch?v=abc", "player": player, "service": "YouTube", "title": "A talk",
+                                    "image": "https://i.ytimg.com/vi/abc/hqdefault.jpg"}]},
+            "urn:x:1": {"problems": [{"what": "nothing in the content is safe to show", "repair": "sanitised, the content is empty"}]},
+            "urn:x:2": None}
+    with door(base) as d:
+        d.wheel.run("add", "https://a.example/")
+        status, _, said = push(d, 1, feed(items))
+        equal((status, said["new"]), (200, 3), said)
+        equal([p["what"] for p in said["problems"]], ["nothing in the content is safe to show"])
+        for got in (d.wheel.json("entries")["items"], d.wheel.json("entries", "--content")["items"],
+                    d.ask("GET", "/v1/entries?content=no")[2]["items"], d.ask("GET", "/v1/entries")[2]["items"]):
+            equal({i["id"]: i.get("_feedwheel") for i in got}, want)
+        shown = {i["id"]: i["content_html"] for i in d.ask("GET", "/v1/entries")[2]["items"]}
+        equal((shown["urn:x:0"], shown["urn:x:1"]),
+              ('<a href="https://www.youtube.com/watch?v=abc" rel="noopener noreferrer">A talk</a> ', ""))
+        page = d.wheel.run("entries", "--content", "--limit", "10").stdout
+        holds("A talk <https://www.youtube.com/watch?v=abc>" in page, page)
+
+
 @each_engine("pushed, pushed again, changed, in four formats; with a key; then fetched", also=["sqlite"])
 def main_case(base, engine):
     s = server_of(engine, base)
@@ -172,6 +196,87 @@ class server_of: # pylint: disable=invalid-name
 
     def __exit__(self, *why):
         return self.context and self.context.__exit__(*why)
+
+
+def least(n):
+    """n entries with nothing but an id, in each form."""
+    ids = range(n)
+    return {
+        NDJSON: "".join('{"id":"%d"}\n' % i for i in ids),
+        FEED_JSON: feed([{"id": str(i)} for i in ids]),
+        "application/rss+xml": "<rss><channel><title>t</title>%s</channel></rss>" % "".join("<item><guid>%d</guid></item>" % i for i in ids),
+        ATOM: "<feed xmlns='http://www.w3.org/2005/Atom'><title>t</title>%s</feed>" % "".join("<entry><id>%d</id></entry>" % i for i in ids),
+    }
+
+
+@case("10,000 entries are taken however small they are, over HTTP and from the command line; one more is refused by name")
+def smallest(base):
+    with door(base) as d:
+        for i, (kind, body) in enumerate(least(10000).items()):
+            d.wheel.run("add", "https://%d.a.example/" % i, "https://%d.b.example/" % i)
+            equal(pushed(d, 2 * i + 1, body, kind), (10000, 0, 0), kind)
+            said = d.wheel.run("push", "#%d" % (2 * i + 2), "-", "--content-type", kind, stdin=body).stdout
+            equal(said.split(":")[1].strip(), "10,000 new, 0 changed, 0 known", said)
+        for kind, body in least(10001).items():
+            problem(d, 1, body, kind, 413, "too_large", "max_entries")
+            holds("max_entries" in d.wheel.run("push", "#1", "-", "--content-type", kind, stdin=body, code=1).stderr, kind)
+
+
+@case("entries so rich that reading them takes too much are refused by the setting's name, and none is stored")
+def richest(base):
+    tags = json.dumps(["t%d" % k for k in range(100)])
+    body = "".join('{"id":"%d","title":"t","tags":%s}\n' % (i, tags) for i in range(9000)) # of 7 MB
+    categories = "".join("<category>%d</category>" % k for k in range(30))
+    wide = "<rss><channel>%s</channel></rss>" % "".join("<item><guid>%d</guid>%s</item>" % (i, categories) for i in range(9000))
+    with door(base, conf="parse_memory_bytes = 16MiB\n") as d:
+        d.wheel.run("add", "https://a.example/", "https://b.example/")
+        for kind, document in ((NDJSON, body), (FEED_JSON, feed([json.loads(l) for l in body.splitlines()])), ("application/rss+xml", wide)):
+            problem(d, 1, document, kind, 413, "too_large", "parse_memory_bytes")
+            said = d.wheel.run("push", "#1", "-", "--content-type", kind, stdin=document, code=1).stderr
+            holds("parse_memory_bytes" in said, said)
+        problem(d, 1, '{"id":"1","_x":%s}\n' % ("[" + "{}," * 500000 + "{}]"), NDJSON, 413, "too_large", "parse_memory_bytes")
+        equal(entries(d.wheel), 0)
+    with door(base, conf="parse_memory_bytes = 512MiB\n") as d:
+        equal(pushed(d, 1, body, NDJSON), (9000, 0, 0))
+        equal(pushed(d, 2, wide, "application/rss+xml"), (9000, 0, 0))
+    d.wheel.run("add", "https://c.example/")
+    said = d.wheel.run("push", "#3", "-", "--max-body-bytes", "1M", "--content-type", NDJSON, stdin=body, code=1).stderr
+    holds("max_body_bytes" in said, said)
+
+
+@case("what is pushed from the command line is found, also when the run beside it has nothing to fetch")
+def found(base):
+    with door(base) as d: # makes the store, and goes
+        d.wheel.run("add", "https://a.example/")
+        d.wheel.run("pause", "https://a.example/")
+        w = d.wheel
+    p = w.start("run", "--workers", "1", "--listen", "")
+    wait_for("the worker", lambda: len(w.json("status")["workers"]) == 1)
+    w.run("push", "1", "-", "--content-type", NDJSON, stdin=lines(map(item, range(3000))))
+    wait_for("the index", lambda: w.json("status")["unindexed_entries"] == 0, 60)
+    equal(len(w.json("entries", "--search", "entry")["items"]), 3000)
+    p.send_signal(signal.SIGTERM)
+    equal(p.wait(60), 0)
+
+
+@case("what pushed entries take while they are read is counted: pushes wait for room, or are told which setting it is")
+def room(base):
+    body = least(3000)[NDJSON]
+    with door(base, conf="serve_readers = 8\nserve_memory_bytes = 64k\n") as d:
+        d.wheel.run("add", *["https://%d.example/" % i for i in range(16)])
+        answers = {}
+
+        def bring(number):
+            answers[number] = push(d, number, body, NDJSON)
+        together([functools.partial(bring, i + 1) for i in range(16)])
+        for number, (status, headers, said) in answers.items():
+            if status == 503:
+                holds("serve_memory_bytes" in said["detail"] and headers["Retry-After"], said)
+                equal(pushed(d, number, body, NDJSON), (3000, 0, 0))
+            else:
+                equal((status, said["new"]), (200, 3000), said)
+        equal(entries(d.wheel), 16 * 3000)
+        wait_for("all to be given back", lambda: metric(d, "push_entries_bytes") == 0)
 
 
 ATOM_DOC = """<?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom"><title>t</title><id>urn:f</id>

@@ -31,7 +31,8 @@ def whole(base):
     with origin(base, samples(base, "--copies", "1"), "--feeds", "30", plans=["* latency=20", "7 reset=start"]) as o:
         w = Wheel(base, "concurrency = 4\n")
         w.run("import", o.url_file)
-        first = w.run_once()["run"]
+        stats = w.run_once()
+        first = stats["run"]
         root = drawn(w)
         titles = bars(root)
         equal(sorted(int(re.search(r"/feed/(\d+)\n", t)[1]) for t in titles), list(range(30)), "each once")
@@ -46,6 +47,9 @@ def whole(base):
         listed = w.json("timeline", "--list")
         equal([r["run"] for r in listed], [second, first])
         equal((listed[1]["fetches"], listed[1]["failed"]), (30, 1))
+        equal(listed[1]["elapsed_ms"], stats["elapsed_ms"], "one clock: that of the run's summary")
+        whole_ms = float(root.find(".//%ssvg[@id='lanes']" % SVG).get("viewBox").split()[2])
+        holds(abs(whole_ms - stats["elapsed_ms"]) < 1, "in the picture too: %s, %s" % (whole_ms, stats["elapsed_ms"]))
         holds(str(first) in w.run("timeline", "--list").stdout, "as a table")
 
 
@@ -96,6 +100,16 @@ def verdicts(base):
         told(base + "/crowded", o, "concurrency = 12\nhost_max = 1\n", ".* 8 fetches from one host, 1 at a time")
         told(base + "/gap", o, "concurrency = 12\nhost_gap_ms = 400ms\nhost_max = 8\n",
              r".* 8 fetches from one host, 400 ms between two of them, take 3\.")
+
+
+@case("feeds that are all due, a host each: idle slots are not put down to what was due, nor to hosts")
+def all_due(base):
+    with origin(base, samples(base), "--feeds", "300", plans=["* latency=1"]) as o:
+        w = Wheel(base, "concurrency = 150\n")
+        w.run("import", o.url_file)
+        w.run_once()
+        said = headline(drawn(w))
+        holds("nothing was due" not in said and "limits per host" not in said, said)
 
 
 @case("a --once waits for its last; a run that keeps going has no end that held it up")
@@ -161,7 +175,7 @@ def wrong(base):
     for arguments, code, words in ((("timeline",), 2, "-o run.html"), (("timeline", "-o", "run.png"), 2, ".html"),
                                    (("timeline", "-o", "-"), 1, "run --once"), (("timeline", "-o", "-", "--run", "7"), 1, "--list"),
                                    (("timeline", "-o"), 2, "needs a value"), (("timeline", "-o", "-", "--run", "x"), 2, "--run"),
-                                   (("timeline", "-o", "x.svg", "--json"), 2, "--list"), (("status", "-o", "x.svg"), 2, "-o")):
+                                   (("timeline", "-o", "-", "--json"), 2, "standard output"), (("status", "-o", "x.svg"), 2, "-o")):
         r = w.run(*arguments, code=code)
         holds(words in r.stderr, "%s: %s" % (arguments, r.stderr))
     with origin(base, samples(base, "--copies", "1"), "--feeds", "1") as o:

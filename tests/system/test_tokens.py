@@ -68,7 +68,7 @@ def comes_and_goes(base):
         equal(pushed(d, one), 202)
         equal(d.push(EVENT, headers=bearer(one))[::2], (200, {"stored": 1}))
         equal(pushed(d, one, headers=FAR), 202)
-        wait_for("its use is noted", lambda: "used_ms" in d.wheel.json("token", "list")[0], AGAIN_S) # API-01
+        wait_for("its use is noted", lambda: "used" in d.wheel.json("token", "list")[0], AGAIN_S) # API-01
         status, headers, _ = d.push(EVENT, path="/v1/events", headers=bearer(one[:-1] + ("A" if one[-1] != "A" else "B")))
         equal(status, 401)
         holds("invalid_token" in headers["WWW-Authenticate"], headers)
@@ -446,7 +446,7 @@ def bound(base):
                               capture_output=True, text=True, check=False)
         holds("403 Forbidden" in curl.stderr and "100 Continue" not in curl.stderr, curl.stderr)
     for arguments, code, said in (
-            (("--scope", "push", "--feed", "99"), 1, "99: no such feed"), (("--scope", "push", "--feed", "x"), 1, "x: no such feed"),
+            (("--scope", "push", "--feed", "99"), 1, "no feed has the number 99 ('feedwheel list' shows all)"), (("--scope", "push", "--feed", "x"), 1, "x: no such feed"),
             (("--scope", "read", "--feed", "1"), 2, "its scope has to be push alone"),
             (("--scope", "push,read", "--property", "news"), 2, "its scope has to be push alone"),
             (("--scope", "push", "--property", "a b"), 2, "the property 'a b': that is 1 to 255 bytes without spaces"),
@@ -481,8 +481,8 @@ def words(base):
     holds("token 'one': there is one already" in w.run("token", "add", "one", "--scope", "read", code=2).stderr, "taken")
     holds("it is the first one" not in w.run("token", "add", "reader@host", "--scope", "admin, read").stderr, "the second one")
     listed = w.json("token", "list")
-    equal([(t["name"], t["scopes"], t.get("until_ms"), t["good"]) for t in listed],
-          [("one", ["push"], 4102423200000, True), ("reader@host", ["read", "admin"], None, True)])
+    equal([(t["name"], t["scopes"], t.get("until"), t["good"]) for t in listed],
+          [("one", ["push"], "2099-12-31T18:00:00Z", True), ("reader@host", ["read", "admin"], None, True)])
     table = w.run("token", "list").stdout
     holds("read,admin" in table and "2099-12-31" in table, table)
 

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""openapi.json for programs: a TypeScript client is generated from it, agrees with every answer of a server, and works."""
+import glob
+import json
+import os
+import shutil
+import subprocess
+
+from door import door
+from harness import BUILD, ROOT, Skip, case, equal, holds, origin, run, samples
+
+TOOLS = ["openapi-typescript@7.13.0", "openapi-fetch@0.17.0", "typescript@5.9.3"]
+NPM = os.path.join(BUILD, "tests", "system", "npm") # kept from run to run
+WAIT_S = 300
+
+CLIENT = """
+import createClient from "openapi-fetch";
+import type { components, paths } from "./api";
+
+declare const process: { argv: string[] };
+const client = createClient<paths>({ baseUrl: process.argv[2] });
+const said: Record<string, unknown> = {};
+
+const added = await client.POST("/v1/feeds", { body: { url: "https://typed.example/", folder: "typed" } });
+if (!added.data || Array.isArray(added.data)) throw new Error("one feed was added");
+const id: number = added.data.id;
+// @ts-expect-error there is no such member
+said.nothing = added.data.nothing;
+const changed = await client.PATCH("/v1/feeds/{id}", { params: { path: { id } }, body: { title: "Typed", interval_ms: 3600000 } });
+said.title = changed.data?.title;
+// @ts-expect-error it is interval_ms
+export const wrong: components["schemas"]["FeedChange"] = { interval: 3600000 };
+const pushed = await client.POST("/v1/feeds/{id}/entries", {
+	params: { path: { id }, header: { "Idempotency-Key": "typed" } },
+	body: '{"id":"a","title":"typed words","tags":["t"],"authors":[{"name":"Ann"}]}\\n',
+	bodySerializer: body => body,
+	headers: { "Content-Type": "application/x-ndjson" },
+});
+said.stored = pushed.data?.new;
+const found = await client.GET("/v1/entries", { params: { query: { feed: String(id), q: "typed", order: "stored", limit: 10 } } });
+if (!found.data || !("items" in found.data)) throw new Error("a JSON Feed");
+const entry: components["schemas"]["Entry"] | undefined = found.data.items[0];
+said.found = found.data.items.map(e => e.title);
+said.author = entry?.authors?.[0]?.name;
+said.tags = entry?.tags;
+said.incomplete = found.data.incomplete ?? false;
+const one = await client.GET("/v1/entries/{id}", { params: { path: { id: entry!._store.entry } } });
+said.one = one.data?._store.feed === id;
+const missing = await client.GET("/v1/feeds/{id}", { params: { path: { id: 4711 } } });
+said.code = missing.error?.code;
+const removed = await client.DELETE("/v1/feeds/{id}", { params: { path: { id } } });
+said.removed = removed.response.status;
+console.log(JSON.stringify(said));
+"""
+
+READS = [ # operation, status, path
+    ("listFeeds", 200, "/v1/feeds?limit=1000"), ("getFeed", 200, "/v1/feeds/1?visits=10"), ("listTimings", 200, "/v1/timings?limit=1000"),
+    ("listEntries", 200, "/v1/entries?limit=1000"), ("listEntries", 200, "/v1/entries?limit=1000&content=raw"), ("getEntry", 200, "/v1/entries/1"),
+    ("getRing", 200, "/v1/ring"), ("getHealth", 200, "/healthz"), ("getReadiness", 200, "/readyz"), ("getFeed", 404, "/v1/feeds/471100"),
+    ("listEntries", 400, "/v1/entries?limit=0"), ("listFeeds", 400, "/v1/feeds?status=odd")]
+
+
+def tool(*command, cwd=NPM):
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=WAIT_S, check=False)
+
+
+def tools():
+    """The generator and the compiler, from the registry if they are not there yet."""
+    if not shutil.which("node") or not shutil.which("npm"):
+        raise Skip("no node, or no npm")
+    os.makedirs(NPM, exist_ok=True)
+    done = os.path.join(NPM, "installed")
+    if os.path.exists(done):
+        with open(done, encoding="ascii") as f:
+            if f.read() == " ".join(TOOLS):
+                return
+    with open(os.path.join(NPM, "package.json"), "w", encoding="ascii") as f:
+        f.write('{"type":"module","private":true}\n')
+    r = tool("npm", "install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1", "--fetch-timeout=60000", *TOOLS)
+    if r.returncode:
+        said = [l for l in r.stderr.splitlines() if " code E" in l] or [r.stderr.strip() or "no word why"]
+        raise Skip("npm cannot install %s: %s" % (" ".join(TOOLS), said[0]))
+    with open(done, "w", encoding="ascii") as f:
+        f.write(" ".join(TOOLS))
+
+
+def all_kinds(base):
+    """Documents with whatever an entry may have."""
+    docs = samples(base)
+    for kind in "atom", "rss", "json", "rdf", "podcast", "media", "itunes", "module":
+        for f in glob.glob(os.path.join(ROOT, "tests", "cases", kind + "*")):
+            if f.endswith((".xml", ".json")) and not f.endswith(".expect.json"):
+                shutil.copy(f, docs)
+    return docs
+
+
+def answers(d):
+    """Each real answer as a constant of the type that the description gives it: a member that is not described does not compile."""
+    text = ['import type { components, operations } from "./api";\n']
+    seen = {"members": set(), "extras": set()}
+    for i, (operation, status, path) in enumerate(READS):
+        while path:
+            got, headers, said = d.ask("GET", path)
+            equal(got, status, said)
+            text.append('const a%d_%d: operations["%s"]["responses"][%d]["content"]["%s"] = %s;\n' % (
+                i, len(text), operation, status, headers["Content-Type"], json.dumps(said)))
+            for e in said.get("items", []):
+                seen["members"] |= set(e)
+                seen["extras"] |= set(e.get("_feedwheel", {}))
+            path = said.get("next_url")
+    status, _, lines = d.ask("GET", "/v1/entries?limit=50&format=ndjson")
+    equal(status, 200)
+    text += ['const l%d: components["schemas"]["Entry"] = %s;\n' % (i, l) for i, l in enumerate(lines.splitlines())]
+    text += ['// @ts-expect-error a member that is not described\nconst wrong: components["schemas"]["Entry"] = %s;\n' %
+             json.dumps({**json.loads(lines.splitlines()[0]), "undescribed": 1})]
+    return "".join(text) + "export {};\n", seen
+
+
+@case("a TypeScript client made from openapi.json: every answer of a server has its type, and it adds, pushes, finds and removes")
+def typescript(base):
+    tools()
+    work = os.path.join(base, "ts")
+    os.mkdir(work)
+    os.symlink(os.path.join(NPM, "node_modules"), os.path.join(work, "node_modules"))
+    bin_path = os.path.join(NPM, "node_modules", ".bin")
+    with origin(base, all_kinds(base)) as o, door(base, conf="host_max = 64\n") as d:
+        d.wheel.run("import", o.url_file)
+        d.wheel.run_once()
+        with open(os.path.join(work, "openapi.json"), "w", encoding="utf-8") as f:
+            json.dump(d.ask("GET", "/openapi.json")[2], f)
+        text, seen = answers(d)
+        holds(seen["members"] >= {"authors", "tags", "attachments", "image", "_feedwheel", "_store", "summary", "content_html", "content_text"}, seen)
+        holds(seen["extras"] >= {"itunes", "media", "links", "comments", "publisher"}, seen)
+        for name, source in ("answers.ts", text), ("client.ts", CLIENT), ("package.json", '{"type":"module"}'):
+            with open(os.path.join(work, name), "w", encoding="utf-8") as f:
+                f.write(source)
+        r = tool(os.path.join(bin_path, "openapi-typescript"), "openapi.json", "--output", "api.d.ts", cwd=work)
+        equal(r.returncode, 0, r.stdout + r.stderr)
+        r = tool(os.path.join(bin_path, "tsc"), "--strict", "--noUncheckedIndexedAccess", "--target", "es2022", "--lib", "es2022,dom,dom.iterable",
+                 "--module", "esnext", "--moduleResolution", "bundler", "--outDir", "out", "client.ts", "answers.ts", cwd=work)
+        equal(r.returncode, 0, r.stdout[:3000] + r.stderr)
+        with open(os.path.join(work, "out", "package.json"), "w", encoding="ascii") as f:
+            f.write('{"type":"module"}')
+        r = tool("node", "out/client.js", "http://127.0.0.1:%d" % d.port, cwd=work)
+        equal(r.returncode, 0, r.stdout + r.stderr)
+        equal(json.loads(r.stdout), {"title": "Typed", "stored": 1, "found": ["typed words"], "author": "Ann", "tags": ["t"], "incomplete": False,
+                                     "one": True, "code": "not_found", "removed": 204})
+
+
+run()

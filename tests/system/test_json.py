@@ -1,0 +1,290 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""JSON on every command: one document with --json, one object a line with --jsonl, names and times of one kind in all of them."""
+import json
+import os
+import re
+import signal
+import subprocess
+
+from door import door, free_port
+from harness import FEEDWHEEL, Wheel, case, equal, holds, origin, run, samples, wait_for
+
+NAME = re.compile(r"_?[a-z][a-z0-9]*(_[a-z0-9]+)*")
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+ALMOST = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d\S*)?") # what would be a time of another form
+NUMBERS = ("run", "event") # they rise with time, and may look like one
+HTTP_DATES = ("last_modified",) # a validator, as the server sent it
+COUNTS = (("status", "due"),) # of feeds, among such counts
+DURATION = re.compile(r".*_(ms|us|s)")
+EPOCH = 10 ** 11 # three years in ms: no duration is as long
+LIST = ("add", "export", "remove", "set", "pause", "resume", "list", "entries", "events", "fetch-now", "token", "websub", "timeline")
+
+
+def objects(doc, path=""):
+    """Each object of a document, with where it stands."""
+    if isinstance(doc, dict):
+        yield path, doc
+    for name, v in doc.items() if isinstance(doc, dict) else enumerate(doc) if isinstance(doc, list) else ():
+        yield from objects(v, "%s/%s" % (path, name))
+
+
+def judge(doc, what, times):
+    """times: the names that a time had anywhere so far; such a name has no other type."""
+    for path, o in objects(doc):
+        for name, v in o.items():
+            where = "%s: %s/%s = %r" % (what, path, name, v)
+            holds(NAME.fullmatch(name), "a name of another form: " + where)
+            if isinstance(v, str) and name not in HTTP_DATES and ALMOST.fullmatch(v):
+                holds(TIME.fullmatch(v), "a time of another form: " + where)
+                times.add(name)
+            if isinstance(v, (int, float)) and not isinstance(v, bool) and name not in NUMBERS:
+                holds(not DURATION.fullmatch(name) or abs(v) < EPOCH, "a moment as a number: " + where)
+                holds(not 10 ** 12 < v < 10 ** 13 and not 10 ** 15 < v < 10 ** 16, "a moment as a number: " + where)
+                holds(name not in times or (what, name) in COUNTS, "a time elsewhere, a number here: " + where)
+
+
+class Walk:
+    """Commands with --json, each judged as it comes."""
+
+    def __init__(self, w):
+        self.w, self.seen, self.times = w, set(), set()
+
+    def __call__(self, *arguments, code=0, stdin=None):
+        r = self.w.run(*arguments, "--json", code=code, stdin=stdin)
+        self.seen.add(arguments[0])
+        return self.judged(r.stdout, " ".join(arguments))
+
+    def judged(self, text, what):
+        doc = json.loads(text)
+        holds(isinstance(doc, (dict, list)), what)
+        judge(doc, what, self.times)
+        return doc
+
+    def lines(self, *arguments, stdin=None):
+        """The same with --jsonl, where it is a list."""
+        r = self.w.run(*arguments, "--jsonl", stdin=stdin)
+        self.seen.add(arguments[0] + " --jsonl")
+        holds("\n\n" not in r.stdout and r.stdout[-1:] in ("", "\n"), repr(r.stdout[-100:]))
+        found = [json.loads(line) for line in r.stdout.splitlines()]
+        holds(all(isinstance(f, dict) for f in found), " ".join(arguments))
+        judge(found, " ".join(arguments), self.times)
+        return found
+
+    def both(self, *arguments):
+        """Of what changes nothing: the list, which is the same in both forms."""
+        found = self(*arguments)
+        equal(self.lines(*arguments), found, " ".join(arguments))
+        return found
+
+
+def commands():
+    told = json.loads(subprocess.run([FEEDWHEEL, "help", "--json"], capture_output=True, check=True).stdout)
+    return told["commands"]
+
+
+def subscriptions(j, o):
+    a, b, c, gone = o.urls[:4]
+    added = j("add", a, b)
+    equal([sorted(f) for f in added], [["existed", "id", "url"]] * 2)
+    equal([(f["id"], f["url"], f["existed"]) for f in added], [(1, a, False), (2, b, False)])
+    equal(j.lines("add", b, "--folder", "x"), [{"id": 2, "url": b, "existed": True}])
+    got = j("import", "-", stdin="%s\n%s The third\nno address at all\n" % (a, c), code=1)
+    equal({k: got[k] for k in ("added", "existed", "refused", "repaired")}, {"added": 1, "existed": 1, "refused": 1, "repaired": 0})
+    equal([(f["id"], f["existed"]) for f in got["feeds"]], [(1, True), (3, False)])
+    got = j("set", "--folder", "news", "--interval", "2h", a, c)
+    equal([(f["id"], f["folder"], f["interval_ms"]) for f in got], [(1, "news", 7200000), (3, "news", 7200000)])
+    equal([f["title"] for f in j.lines("set", "--title", "T", b)], ["T"])
+    equal([(f["id"], f["status"]) for f in j("pause", c)], [(3, "paused")])
+    equal([f["status"] for f in j.lines("resume", c)], ["active"])
+    equal(j.lines("pause", c)[0]["status"], "paused")
+    equal(j("resume", c)[0]["status"], "active")
+    # what POST /v1/feeds takes: see same_as_http()
+    equal(j.both("export"), [{"url": a, "folder": "news", "interval_ms": 7200000}, {"url": b, "title": "T"},
+                             {"url": c, "title": "The third", "folder": "news", "interval_ms": 7200000}])
+    j("add", gone)
+    equal(j("remove", gone), [{"id": 4, "url": gone, "entries": 0}])
+    j("add", gone)
+    equal([f["url"] for f in j.lines("remove", gone)], [gone])
+
+
+def collected(j, base, o):
+    equal(j("plan", "--compare")["feeds"], 3)
+    said = j("run", "--once")
+    equal((said["feeds"], said["read"], said["failed"], said["failures"]), (3, 3, 0, {}))
+    feeds = j.both("list")
+    equal([f["state"] for f in feeds], ["ok"] * 3)
+    holds({"created", "due", "last_visit", "last_ok"} < j.times, j.times)
+    shown = j("show", feeds[0]["url"])
+    equal((shown["feed"], shown["visits"][0]["result"]), (feeds[0], "ok"))
+    equal(j("why", feeds[0]["url"])["due"], feeds[0]["due"])
+    entries = j("entries", "--content")
+    equal(j.lines("entries", "--content"), entries["items"])
+    holds(len(entries["items"]) > 3, entries)
+    equal(j("read", str(entries["items"][0]["_store"]["entry"])), entries["items"][0])
+    runs = j.both("timeline", "--list")
+    equal([(r["run"], r["fetches"]) for r in runs], [(said["run"], 3)])
+    picture = os.path.join(base, "run.svg")
+    for more in ([], ["-o", picture]):
+        told = j("timeline", *more)
+        equal((told["run"], told["fetches"], told["failed"], told.get("file")), (said["run"], 3, 0, picture if more else None))
+        holds(told["verdict"], told)
+    holds(os.path.exists(picture), "the picture")
+    equal(j.w.run("timeline", "--json", "-o", "-", code=2).stdout, "")
+    path = os.path.join(base, "one.jsonl")
+    with open(path, "w", encoding="ascii") as f:
+        f.write('{"id":"mine","content_text":"hi"}\n' * 2)
+    pushed = j("push", feeds[0]["url"], path)
+    equal((pushed.pop("visit")["result"], pushed), ("pushed", {"feed": 1, "entries": 2, "new": 1, "changed": 0, "known": 0, "repeated": 1}))
+    with open(os.path.join(base, "docs", sorted(os.listdir(base + "/docs"))[0]), encoding="utf-8") as f:
+        document = f.read()
+    equal(j("parse", "-", stdin=document), json.loads(j.w.run("parse", "-", stdin=document).stdout))
+    holds(j("fetch", "--whole", o.urls[0])["items"], "a document")
+    copy = os.path.join(base, "copy.db")
+    equal(j("copy", j.w.store, "sqlite:" + copy)["feeds"], 3)
+
+
+def events(j):
+    row = {"id": 5 << 22, "property": "news", "property_section": 1, "property_id": 7, "remote_ip": "127.0.0.1", "stamp": 1795000000123}
+    j.w.sql("INSERT INTO incoming (id, property, property_section, property_id, remote_ip, stamp) VALUES (?,?,?,?,?,?)", 4 << 22, "news", 1, 2,
+            "127.0.0.1", 1795000000123, write=True)
+    for i, text in enumerate((json.dumps(row), "what is that?")):
+        j.w.sql("INSERT INTO incoming_dead (id, at_ms, reason, row) VALUES (?,?,?,?)", (5 + i) << 22, 1795000000456, "it was full", text, write=True)
+    want = {"event": 4 << 22, "at": "2026-11-18T11:06:40.123Z", "property": "news", "section": 1, "id": 2, "remote_ip": "127.0.0.1"}
+    equal(j.both("events"), [want])
+    dead = j.both("events", "--dead")
+    equal([d["event"] >> 22 for d in dead], [5, 6])
+    equal(dead[0]["row"], {**want, "event": 5 << 22, "id": 7})
+    equal((dead[1]["row"], dead[1]["set_aside"], dead[1]["reason"]), ("what is that?", "2026-11-18T11:06:40.456Z", "it was full"))
+    equal(j("events", "--retry", code=1), {"stored": 1, "refused": 1})
+
+
+def workers(j):
+    equal(j("stop"), {"workers_told": 0})
+    p = j.w.start("run")
+    wait_for("its worker", lambda: j("status")["workers"])
+    equal(j("pause", "--all"), {"workers_told": 1})
+    equal([(f["id"], f["asked"]) for f in j("fetch-now", "--again", "1", "2")], [(1, True), (2, True)])
+    equal(j.lines("resume", "--all"), [{"workers_told": 1}])
+    got = j.lines("fetch-now", "--again", "--wait", "1")
+    equal([(f["id"], f["asked"], f["visit"]["error"] if "error" in f["visit"] else None) for f in got], [(1, True, None)])
+    equal([(f["id"], f["asked"]) for f in j("fetch-now", "1")], [(1, False)])
+    equal(j("stop"), {"workers_told": 1})
+    equal(p.wait(60), 0)
+
+
+def server(j):
+    """It prints at its end, as `run` does."""
+    p = subprocess.Popen(j.w.command("serve", "--json", "--listen", "127.0.0.1:%d" % free_port()), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         text=True, env=j.w.environment)
+    try:
+        while "listening on" not in p.stderr.readline():
+            equal(p.poll(), None)
+        p.send_signal(signal.SIGTERM)
+        said = p.communicate(timeout=60)[0]
+    finally:
+        p.kill()
+    j.seen.add("serve")
+    equal(sorted(j.judged(said, "serve")), ["began", "cpu_ms", "elapsed_ms", "max_rss_bytes", "restarts"])
+
+
+@case("every command takes --json, every list --jsonl; names are of one form, times are ISO 8601 in UTC, and never numbers", needs="server")
+def walk(base):
+    table = commands()
+    with origin(base, samples(base)) as o:
+        j = Walk(Wheel(base))
+        subscriptions(j, o)
+        collected(j, base, o)
+        events(j)
+        workers(j)
+        server(j)
+    made = j("token", "add", "t", "--scope", "push", "--feed", "1", "--days", "2")
+    equal((made["name"], made["scopes"], made["feeds"], made["properties"]), ("t", ["push"], [1], []))
+    holds(made["token"].startswith("fwt_") and {"made", "until"} < j.times, made)
+    listed = j.both("token", "list")
+    equal(listed, [{**{k: v for k, v in made.items() if k != "token"}, "good": True}])
+    equal(j.lines("token", "remove", "t"), [{"name": "t"}])
+    equal(j("token", "list"), [])
+    equal(j("websub", "off", "2"), {"feed": 2, "url": j("list")[1]["url"], "on": False})
+    equal(j.both("websub"), []) # test_websub.py has some
+    equal(j("doctor")["checks"][0]["check"], "configuration")
+    equal(j("version")["version"] in j.w.run("version").stdout, True)
+    equal([s["name"] for s in j("help", "settings")["settings"]][:2], ["store", "store_file"])
+    equal(j("help", "list")["name"], "list")
+    j("help")
+    equal(sorted(c["name"] for c in table if c["name"] not in j.seen), [], "commands without --json")
+    for c in table:
+        options = {x["name"] for x in c["options"]}
+        holds("json" in options, c["name"])
+        equal("jsonl" in options, c["name"] in LIST, c["name"])
+        equal(c["name"] + " --jsonl" in j.seen, c["name"] in LIST, c["name"])
+
+
+@case("mistakes and failures with --json: the exit codes are the same, words stay on stderr, stdout is empty")
+def failures(base):
+    w = Wheel(base)
+    broken = os.path.join(base, "broken.conf")
+    with open(broken, "w", encoding="ascii") as f:
+        f.write("wrokers = 2\n")
+    def failed(code, *arguments):
+        plain = w.run(*[a for a in arguments if a not in ("--json", "--jsonl")], code=code)
+        r = w.run(*arguments, code=code)
+        equal((r.stdout, r.stderr), ("", plain.stderr), " ".join(arguments))
+        holds(r.stderr, arguments)
+    failed(3, "list", "--json")
+    failed(3, "status", "--json")
+    w.run("add", "https://a.example/")
+    failed(1, "show", "--json", "nothing")
+    failed(1, "remove", "--jsonl", "nothing")
+    failed(1, "set", "--json", "--due", "https://a.example/", "nothing")
+    failed(1, "fetch-now", "--json", "nothing")
+    failed(2, "list", "--json", "--limit", "no")
+    failed(2, "entries", "--jsonl", "--since", "whenever")
+    failed(1, "token", "remove", "--json", "nobody")
+    failed(1, "timeline", "--json", "--run", "7", "-o", base + "/x.svg")
+    failed(1, "parse", "--json", broken)
+    failed(4, "list", "--json", "--config", broken)
+    failed(4, "list", "--json", "--store", "what:ever")
+    for name in LIST:
+        r = w.run(name, "--json", "--jsonl", "x", code=2)
+        equal(r.stdout, "")
+        holds("--json or --jsonl, not both" in r.stderr or "too many" in r.stderr, r.stderr)
+    # a list that is empty is one
+    equal(w.json("entries")["items"], [])
+    equal(w.json("events"), [])
+    equal(w.run("events", "--jsonl").stdout, "")
+
+
+@case("the command line and HTTP call the same thing by the same name", needs="server")
+def same_as_http(base):
+    with door(base) as d:
+        w = d.wheel
+        _, _, one = d.ask("POST", "/v1/feeds", '{"url":"https://example.org/feed.xml","folder":"a","interval_ms":7200000}')
+        told = w.json("add", "https://example.org/feed.xml")[0]
+        equal({k: one[k] for k in told if k != "existed"}, {k: v for k, v in told.items() if k != "existed"})
+        equal(set(one) - set(told), {"location"})
+        equal(d.ask("GET", "/v1/feeds")[2]["feeds"], w.json("list"))
+        equal(d.ask("GET", "/v1/feeds/1")[2], w.json("show", "1"))
+        path = os.path.join(base, "x.jsonl")
+        item = '{"id":"%s","content_text":"hi"}'
+        with open(path, "w", encoding="ascii") as f:
+            f.write(item % "b")
+        _, _, pushed = d.ask("POST", "/v1/feeds/1/entries", item % "a", {"Content-Type": "application/x-ndjson"})
+        equal(set(pushed) - set(w.json("push", "1", path)), {"format"})
+        equal(d.ask("GET", "/v1/entries?content=yes")[2]["items"], w.json("entries", "--content")["items"])
+        # an export goes in again over HTTP
+        kept = w.json("export")
+        w.run("remove", "1")
+        equal(d.ask("POST", "/v1/feeds", json.dumps(kept))[0], 201)
+        equal(w.json("export"), kept)
+        equal(d.push({"property": "news", "section": 3, "id": 9})[0], 200)
+        equal({k: v for k, v in w.json("events")[0].items() if k in ("property", "section", "id")}, {"property": "news", "section": 3, "id": 9})
+        times = set()
+        for path in ("/v1/feeds", "/v1/feeds/2", "/v1/entries", "/v1/timings", "/v1/ring", "/healthz", "/readyz"):
+            status, _, said = d.ask("GET", path)
+            equal(status, 200, path)
+            judge(said, path, times)
+        holds({"created", "due"} <= times, times)
+
+
+run()

@@ -1,0 +1,25 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""What each test costs. As meson's wrapper it writes a line for each into the file COST: processor seconds, seconds, and the test.
+
+  COST=/tmp/cost meson test -C build --no-rebuild --wrapper "$PWD/tools/test-cost.py" && sort -rn /tmp/cost | head
+"""
+import os
+import resource
+import subprocess
+import sys
+import time
+
+
+def main():
+    began = time.monotonic()
+    code = subprocess.run(sys.argv[1:], check=False).returncode
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    name = " ".join(os.path.basename(word) for word in sys.argv[1:3])
+    with open(os.environ["COST"], "a", encoding="utf-8") as f:
+        f.write("%7.1f %7.1f  %s %s\n" % (used.ru_utime + used.ru_stime, time.monotonic() - began, name, os.environ.get("FW_PART", "")))
+    return code if code >= 0 else 128 - code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
