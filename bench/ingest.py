@@ -30,10 +30,11 @@ from ingest_plot import plot
 from table import asked, benchmark, head, median, ratio_row, row, size
 
 DURATION = size("DURATION", 5, 1)
+SUSTAINED = 1 if "TINY" in os.environ else 2 * DURATION
 HERE = os.path.dirname(os.path.abspath(__file__))
 PUSH = "/twirp/stats.StatsService/Push"
 DURABLE = "/v1/events?ack=durable"
-EVENTS = 100 # of a batch
+EVENTS = size("EVENTS", 100, 5) # of a batch
 TICK = os.sysconf("SC_CLK_TCK")
 WORK = os.path.join(BUILD, "bench-ingest")
 BULK_ROWS = size("BULK_ROWS", 1000000, 1000)
@@ -231,6 +232,12 @@ def loaded(door, path, watch=True, **more):
     return said
 
 
+def warm(door, path, **more):
+    """Not measured. A tiny run goes without."""
+    if "TINY" not in os.environ:
+        loaded(door, path, watch=False, seconds=1, **more)
+
+
 def against_nginx(nginx, door, path, **more):
     """Rounds of both, in turns: [(nginx's, ours)]."""
     rounds = []
@@ -260,7 +267,7 @@ def steadiness(seen):
 def accepted(engine, nginx, base, store, server):
     door = Door(os.path.join(base, "accepted-" + engine), store, server=server)
     wrk(nginx.port, PUSH, seconds=1)
-    loaded(door, PUSH, watch=False, seconds=1)
+    warm(door, PUSH)
     rest = rss_bytes(door.process.pid)
     rounds = against_nginx(nginx, door, PUSH)
     rates("%s: requests accepted, nginx" % engine, rounds, 0.7)
@@ -291,7 +298,7 @@ def accepted(engine, nginx, base, store, server):
 def unqueued(engine, base, store, queued):
     """The same with the queue off: an insert for each request."""
     door = Door(base, store, "--flush-rows", "1")
-    loaded(door, PUSH, watch=False, seconds=1)
+    warm(door, PUSH)
     rate = loaded(door, PUSH, watch=False, seconds=min(DURATION, 3))["rate"]
     ratio_row("%s: requests accepted, with --flush-rows 1" % engine, "%.0f/s" % queued, "%.0f/s" % rate, queued / rate, least=3)
     door.stop()
@@ -301,7 +308,7 @@ def durable(engine, nginx, base, store, server):
     del nginx, server
     door = Door(os.path.join(base, "durable-" + engine), store)
     for connections, goal in ((100, 10000), (1000, 25000)):
-        loaded(door, DURABLE, watch=False, seconds=1, connections=connections)
+        warm(door, DURABLE, connections=connections)
         rounds = [loaded(door, DURABLE, watch=False, connections=connections) for _ in range(RUNS)]
         rate = median(r["rate"] for r in rounds)
         ratio_row("%s: durable, %d connections" % (engine, connections), "%.0f/s" % rate, "%d/s" % goal, rate / goal,
@@ -323,7 +330,7 @@ def batches(engine, nginx, base, store, server):
     ours, theirs = [], []
     for i in range(RUNS):
         theirs.append(CEILING[engine](base, store, i) if engine in CEILING else None)
-        r = loaded(door, "/v1/events", watch=False, events=EVENTS, patient=True, seconds=2 * DURATION)
+        r = loaded(door, "/v1/events", watch=False, events=EVENTS, patient=True, seconds=SUSTAINED)
         ours.append(r["rows"] / r["landed_s"])
     if engine in CEILING:
         ratio = median(a / b for a, b in zip(ours, theirs))

@@ -53,7 +53,7 @@ def client(port, token, number, feed, sub, first, until):
 def main():
     asked("ONLY", ())
     rounds = []
-    with tempfile.TemporaryDirectory() as base, both(base, conf="host_max = 16\nhost_gap_ms = 0\n") as (hub, d), \
+    with tempfile.TemporaryDirectory() as base, both(base, conf="host_max = 16\nhost_gap_ms = 0\nwebsub_pushes_max = 0\n") as (hub, d), \
             concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
         for i in range(CLIENTS):
             hub.page("/%d" % i, atom("f%d" % i, [0], links(("hub", hub.url + "/hub"), ("self", hub.url + "/%d" % i))))
