@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
 # Every test. Without an argument: the plain build, the whole suite again under ASan and UBSan, the threads under TSan, the fuzz
-# targets for FUZZ_SECONDS each (10), the lint, and a build by clang without all that it can go without. An argument names one part: plain,
+# targets for FUZZ_SECONDS each (6), the lint, and a build by clang without all that it can go without. An argument names one part: plain,
 # small, asan, tsan, fuzz, lint, clang (the whole suite as clang builds it); or nightly: every part, and ten minutes for each fuzz target.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -63,23 +63,40 @@ targets() { # tree: what is needed of it; all of it when nothing is said
 	esac
 }
 
-build() { # tree
-	if [ -n "$ahead" ]; then
-		wait "$ahead"
-		ahead=
-	fi
+make_tree() {
 	setup "$1" && wanted=$(targets "$1") || return 1
-	echo "== building $1"
 	# shellcheck disable=SC2086 # a list
 	ninja -C "$1" --quiet $wanted
 }
 
-next() { # tree: begin to build it in the time that tests only wait; what goes wrong goes wrong once more in build(), with words
+build() { # tree
+	ready "$1"
+	echo "== building $1"
+	make_tree "$1"
+}
+
+# Tests mostly wait. In that time the trees of the parts to come are built one after the other, then the analyzer runs, all with what tests
+# leave of the processors. What goes wrong in building goes wrong once more in build(), with words.
+begin_ahead() {
 	case $parts in *\ *) ;; *) return ;; esac
-	setup "$1" && wanted=$(targets "$1") || return
-	# shellcheck disable=SC2086
-	nice -n 19 ninja -C "$1" --quiet $wanted >/dev/null 2>&1 &
+	(
+		for part in $parts; do
+			case $part in
+			plain) continue ;;
+			lint) sh tools/lint.sh >"$data/lint.log" 2>&1 && : >"$data/lint.good" ;;
+			*) make_tree "build-$part" >/dev/null 2>&1 ;;
+			esac
+			: >"$data/build-$part.tried"
+		done
+	) &
 	ahead=$!
+	renice -n 19 "$ahead" >/dev/null
+}
+
+ready() { # tree, or build-lint: wait until that has been done or tried
+	while [ -n "$ahead" ] && [ "$1" != build ] && [ ! -e "$data/$1.tried" ] && kill -0 "$ahead" 2>/dev/null; do
+		sleep 0.2
+	done
 }
 
 run() { # title, tree, meson test arguments
@@ -91,22 +108,19 @@ run() { # title, tree, meson test arguments
 
 plain() {
 	build build || return 1
-	next build-small
+	begin_ahead
 	run "tests" build
 }
 small() {
 	build build-small || return 1
-	next build-asan
 	run "tests of a build without servers" build-small --suite unit --suite store --suite small
 }
 asan() {
 	build build-asan || return 1
-	next build-tsan
 	run "tests under ASan and UBSan" build-asan --timeout-multiplier 4
 }
 tsan() {
 	build build-tsan || return 1
-	next build-fuzz
 	run "threads under TSan" build-tsan --suite threads --timeout-multiplier 4
 }
 clang() {
@@ -115,17 +129,23 @@ clang() {
 }
 fuzz() {
 	build build-fuzz || return 1
-	echo "== fuzz targets, ${FUZZ_SECONDS:-10} s each"
-	tests/fuzz/run.sh build-fuzz "${FUZZ_SECONDS:-10}" || failed="$failed fuzz"
+	echo "== fuzz targets, ${FUZZ_SECONDS:-6} s each"
+	tests/fuzz/run.sh build-fuzz "${FUZZ_SECONDS:-6}" || failed="$failed fuzz"
 }
 lint() {
 	echo "== lint"
-	sh tools/lint.sh || failed="$failed lint"
+	if [ -n "$ahead" ]; then
+		ready build-lint
+		cat "$data/lint.log"
+		[ -e "$data/lint.good" ]
+	else
+		sh tools/lint.sh
+	fi || failed="$failed lint"
 }
 
 case ${1:-all} in
-all) parts="plain lint small asan tsan fuzz" ;;
-nightly) parts="plain lint small clang asan tsan fuzz" FUZZ_SECONDS=${FUZZ_SECONDS:-600} ;;
+all) parts="plain small asan tsan fuzz lint" ;;
+nightly) parts="plain small clang asan tsan fuzz lint" FUZZ_SECONDS=${FUZZ_SECONDS:-600} ;;
 plain | small | clang | asan | tsan | fuzz | lint) parts=$1 ;;
 *) echo "usage: tools/check.sh [plain|small|clang|asan|tsan|fuzz|lint|nightly]" >&2; exit 2 ;;
 esac
