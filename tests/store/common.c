@@ -142,17 +142,35 @@ static void servers_stop(void)
 	}
 }
 
-static bool picked(const char *engine)
+static bool named(struct fw_str names, struct fw_str engine)
 {
-	struct fw_str rest = fw_str(getenv("FW_STORES"));
-
-	if (!rest.len)
-		return true;
-	while (rest.p) {
-		if (fw_str_eq(fw_str_split(rest, ',', &rest), fw_str(engine)))
+	while (names.p) {
+		if (fw_str_eq(fw_str_split(names, ',', &names), engine))
 			return true;
 	}
 	return false;
+}
+
+static bool picked(const char *engine)
+{
+	struct fw_str names = fw_str(getenv("FW_STORES"));
+
+	return !names.len || named(names, fw_str(engine));
+}
+
+/* A test of nothing would pass. */
+static void names_known(void)
+{
+	struct fw_str all = fw_str("memory,sqlite,redis,postgres,mysql"), rest = fw_str(getenv("FW_STORES"));
+
+	while (rest.len) {
+		struct fw_str one = fw_str_split(rest, ',', &rest);
+
+		if (!named(all, one)) {
+			fprintf(stderr, "FW_STORES: %.*s is not known here: %s\n", (int)one.len, one.p, all.p);
+			exit(EXIT_FAILURE);
+		}
+	}
 }
 
 bool built_in(const char *driver)
@@ -184,6 +202,7 @@ void stores_begin(void)
 {
 	int n = 0;
 
+	names_known();
 	for (int i = 0; i < under_test_n; i++) {
 		if (picked(under_test[i].name) && available(&under_test[i]))
 			under_test[n++] = under_test[i];

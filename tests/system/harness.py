@@ -278,29 +278,38 @@ class Server:
         self.process.stdout.close()
 
 
+def picked_engines():
+    """Those that FW_STORES names; None: it names none, so all are meant. A name that nobody knows would test nothing."""
+    names = [n for n in os.environ.get("FW_STORES", "").split(",") if n]
+    for n in names:
+        if n not in ("memory", "sqlite", "redis", "postgres", "mysql"):
+            sys.exit("FW_STORES: %s is not known here: memory, sqlite, redis, postgres, mysql" % n)
+    return names or None
+
+
 @functools.cache
 def engines():
     """Engines of this build with a server, of those that FW_STORES picks; one that is not installed is left out, with words. Under sanitizers one
     is enough when none is picked: there the store's own suites take each driver to its limits."""
-    picked = os.environ.get("FW_STORES", "").split(",")
+    picked = picked_engines()
     found = []
     for e in subprocess.run([SERVE], capture_output=True, text=True, check=True).stdout.split():
-        if picked != [""] and e not in picked:
+        if picked and e not in picked:
             continue
         r = subprocess.run([SERVE, e], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
         if r.returncode == 77 and "CI" not in os.environ:
             print("# %s is left out: install the package %s" % (e, r.stdout.strip()), flush=True)
         else:
             found.append(e)
-        if found and picked == [""] and sanitized():
+        if found and not picked and sanitized():
             break
     return found
 
 
 def each_engine(words, also=(), leave_out=()):
     """A case for each engine; the function is given its base and the engine's name. Those that the build goes without are skipped."""
-    picked = os.environ.get("FW_STORES", "").split(",")
-    skipped = [e for e in sorted(absent() - {"server", "seccomp"}) if picked == [""] or e in picked]
+    picked = picked_engines()
+    skipped = [e for e in sorted(absent() - {"server", "seccomp"}) if not picked or e in picked]
     def add(function):
         for e in [*also, *engines(), *skipped]:
             if e in leave_out:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 
-from harness import case, each_engine, engines, equal, holds, run, wait_for
+from harness import BUILD, ROOT, case, each_engine, engines, equal, holds, run, wait_for
 
 BEGIN = """
 import sys, time
@@ -101,6 +101,13 @@ def killed(base, engine):
     at_work(base, p)
     p.kill()
     over(base, p)
+
+
+@case("a store in FW_STORES that nobody knows is an error: a test of nothing would pass")
+def unknown_store(base):
+    for argv in [os.path.join(BUILD, "tests", "store", "store_records")], [sys.executable, os.path.join(ROOT, "tests", "system", "test_backup.py")]:
+        r = subprocess.run(argv, env={**os.environ, "FW_STORES": "sqlite,pg", "TMPDIR": base}, capture_output=True, text=True, check=False)
+        holds(r.returncode and "pg is not known here" in r.stderr and "ok 1" not in r.stdout, r.stdout + r.stderr)
 
 
 run()
