@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""What each test costs. As meson's wrapper it writes a line for each into the file COST: processor seconds, seconds, and the test.
+"""What each test costs. As meson's wrapper it writes a line for each into the file COST: processor seconds, those of the kernel,
+seconds, thousands of page faults, and the test. What outlives its parent is not counted.
 
   COST=/tmp/cost meson test -C build --no-rebuild --wrapper "$PWD/tools/test-cost.py" && sort -rn /tmp/cost | head
 """
@@ -17,7 +18,8 @@ def main():
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     name = " ".join(os.path.basename(word) for word in sys.argv[1:3])
     with open(os.environ["COST"], "a", encoding="utf-8") as f:
-        f.write("%7.1f %7.1f  %s %s\n" % (used.ru_utime + used.ru_stime, time.monotonic() - began, name, os.environ.get("FW_PART", "")))
+        f.write("%7.1f %7.1f %7.1f %7d  %s %s\n" % (used.ru_utime + used.ru_stime, used.ru_stime, time.monotonic() - began,
+                                                  used.ru_minflt // 1000, name, os.environ.get("FW_PART", "")))
     return code if code >= 0 else 128 - code
 
 

@@ -128,12 +128,14 @@ def workers_of(p):
 
 
 def wait_for(what, condition, seconds=20):
-    """seconds: in which a machine with nothing else to do surely has it. One that is busy gets three times as long."""
-    end = time.monotonic() + 3 * seconds
+    """seconds: in which a machine with nothing else to do surely has it. One that is busy gets three times as long. What lasts is looked at
+    less often: most conditions start a program."""
+    start = time.monotonic()
     while not condition():
-        if time.monotonic() > end:
+        waited = time.monotonic() - start
+        if waited > 3 * seconds:
             raise AssertionError("not within %d s: %s" % (3 * seconds, what))
-        time.sleep(0.02)
+        time.sleep(min(0.25, 0.02 + waited / 20))
 
 
 def equal(got, want, what=""):

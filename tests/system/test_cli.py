@@ -1057,13 +1057,14 @@ def doctor_door(base):
 def secrets(base):
     w = Wheel(base)
     w.run("add", "https://a.example/")
-    for scheme in ("redis", "rediss", "postgres", "postgresql", "mysql", "mariadb", "oracle"):
-        for rest in ("u:hush@127.0.0.1:1/x", "u:hush@127.0.0.1:x/x", ":hush@127.0.0.1:1", "u:hu%2Fsh@127.0.0.1:1/x?nonsense=1",
+    for i, scheme in enumerate(("redis", "rediss", "postgres", "postgresql", "mysql", "mariadb", "oracle")):
+        for j, rest in enumerate(("u:hush@127.0.0.1:1/x", "u:hush@127.0.0.1:x/x", ":hush@127.0.0.1:1", "u:hu%2Fsh@127.0.0.1:1/x?nonsense=1",
                      "u:a/hush@127.0.0.1:1/x", "u:a?hush@127.0.0.1:1/x", "u:a#hush@127.0.0.1:1/x", "u:a@hush@127.0.0.1:1/x",
                      "u:hush%@127.0.0.1:1/x", "127.0.0.1:1/x?password=hush", "127.0.0.1:1/x?password=hush&password=hush",
-                     "u:hush@/x?host=/nowhere", "u:hush@nowhere.invalid/x?connect_timeout_ms=nonsense"):
+                     "u:hush@/x?host=/nowhere", "u:hush@nowhere.invalid/x?connect_timeout_ms=nonsense")):
             url = "%s://%s" % (scheme, rest)
-            for arguments in (["status", "--store", url], ["copy", w.store, url], ["copy", url, w.store], ["doctor", "--store", url]):
+            others = ["copy", w.store, url], ["copy", url, w.store], ["doctor", "--store", url] # who open it the same way: in turns
+            for arguments in ["status", "--store", url], others[(i + j) % 3]:
                 r = subprocess.run([w.binary, "--config", w.conf, "--log-level", "debug", *arguments], capture_output=True, text=True,
                                    timeout=60, env=w.environment, check=False)
                 holds(r.returncode not in (0, -6, -11), "%s: exit %d" % (arguments, r.returncode))

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 from door import door
-from harness import BUILD, ROOT, Skip, case, equal, holds, origin, run, samples
+from harness import BUILD, ROOT, Skip, case, equal, holds, origin, run, samples, sanitized
 
 TOOLS = ["openapi-typescript@7.13.0", "openapi-fetch@0.17.0", "typescript@5.9.3"]
 NPM = os.path.join(BUILD, "tests", "system", "npm") # kept from run to run
@@ -119,6 +119,8 @@ def answers(d):
 
 @case("a TypeScript client made from openapi.json: every answer of a server has its type, and it adds, pushes, finds and removes")
 def typescript(base):
+    if sanitized():
+        raise Skip("it is the compiler of TypeScript that works here")
     tools()
     work = os.path.join(base, "ts")
     os.mkdir(work)

@@ -3,10 +3,10 @@
  * Print documents as JSON Feed, without the rest of the program: the runner of tests/cases and of other cases uses it.
  *
  *	parse_dump [--content-type VALUE] [--url URL] [--content-location URL] [--raw] FILE
- *	parse_dump --count FILE...    "FILE <tab> format <tab> entries" a line, or the error
+ *	parse_dump --lines FILE...    each one's JSON in a line, or "! " and the error
  *	parse_dump --bench N FILE...  MB/s of CPU time, the best of N rounds over all files
  *
- * Exit 0 when a document was read, 1 when it is no feed, 2 usage or unreadable.
+ * Exit 0 when a document was read, 1 when it is no feed ("! " and the error), 2 usage or unreadable.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,22 +34,39 @@ static bool slurp(const char *path, struct fw_buf *out)
 	return !out->rc;
 }
 
-static int count(char **path, int n)
+static int dump(const char *path, const struct fw_parse_options *o, unsigned flags)
 {
-	struct fw_document *doc;
+	struct fw_document *doc = NULL;
+	char *json = NULL;
 	struct fw_err err;
 	struct fw_buf b;
-	int i;
+	size_t len = 0;
+	int rc;
 
-	for (i = 0; i < n; i++) {
-		if (!slurp(path[i], &b))
-			return 2;
-		if (fw_parse(b.p ? b.p : "", b.len, NULL, &doc, &err))
-			printf("%s\tnone\t0\t%s\n", path[i], err.text);
-		else
-			printf("%s\t%s\t%zu\t%s\t%zu\n", path[i], fw_format_name(doc->format), doc->entry_n, doc->encoding, doc->problem_n);
-		fw_document_free(doc);
-		fw_buf_finish(&b);
+	if (!slurp(path, &b))
+		return 2;
+	rc = fw_parse(b.p ? b.p : "", b.len, o, &doc, &err);
+	if (!rc)
+		rc = fw_document_json(doc, flags, &json, &len, &err);
+	if (rc)
+		printf("! %s\n", err.text);
+	else
+		fwrite(json, 1, len, stdout);
+	free(json);
+	fw_document_free(doc);
+	fw_buf_finish(&b);
+	return rc ? 1 : 0;
+}
+
+static int lines(char **path, int n)
+{
+	for (int i = 0; i < n; i++) {
+		int rc = dump(path[i], NULL, 0);
+
+		if (rc == 2)
+			return rc;
+		if (!rc)
+			putchar('\n');
 	}
 	return 0;
 }
@@ -105,16 +122,11 @@ static int bench(int rounds, char **path, int n)
 int main(int argc, char **argv)
 {
 	struct fw_parse_options o = {0};
-	struct fw_document *doc;
 	unsigned flags = FW_PRINT_PRETTY;
-	struct fw_err err;
-	struct fw_buf b;
-	char *json;
-	size_t len;
-	int i, rc;
+	int i;
 
-	if (argc > 2 && !strcmp(argv[1], "--count"))
-		return count(argv + 2, argc - 2);
+	if (argc > 2 && !strcmp(argv[1], "--lines"))
+		return lines(argv + 2, argc - 2);
 	if (argc > 3 && !strcmp(argv[1], "--bench"))
 		return bench((int)strtol(argv[2], NULL, 10), argv + 3, argc - 3);
 	const char *file = NULL;
@@ -132,21 +144,5 @@ int main(int argc, char **argv)
 		else
 			return 2;
 	}
-	if (!file || !slurp(file, &b))
-		return 2;
-	rc = fw_parse(b.p ? b.p : "", b.len, &o, &doc, &err);
-	if (rc) {
-		fprintf(stderr, "%s: %s\n", file, err.text);
-		fw_buf_finish(&b);
-		return 1;
-	}
-	rc = fw_document_json(doc, flags, &json, &len, &err);
-	if (!rc)
-		fwrite(json, 1, len, stdout);
-	else
-		fprintf(stderr, "%s: %s\n", file, err.text);
-	free(json);
-	fw_document_free(doc);
-	fw_buf_finish(&b);
-	return rc ? 1 : 0;
+	return file ? dump(file, &o, flags) : 2;
 }
