@@ -676,7 +676,7 @@ def stopped_being_one():
     v = visits()
     equal(v.feed("turned")["last_result"], "format")
     holds(v.feed("turned")["entries"] > 0, "what it had stays")
-    holds(v.delay("turned", 1) >= 3000 and v.delay("turned", 4) > 1.5 * v.delay("turned", 1), [v.delay("turned", k) for k in range(PASSES)])
+    holds(v.delay("turned", 1) >= 3000 and v.delay("turned", 4) > 1.3 * v.delay("turned", 1), [v.delay("turned", k) for k in range(PASSES)])
 
 
 @rule("111")

@@ -63,10 +63,8 @@ static int lines(char **path, int n)
 	for (int i = 0; i < n; i++) {
 		int rc = dump(path[i], NULL, 0);
 
-		if (rc == 2)
+		if (rc == 2) /* the JSON brings the end of its line */
 			return rc;
-		if (!rc)
-			putchar('\n');
 	}
 	return 0;
 }
