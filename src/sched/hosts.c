@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Heaps on two floors, as in plan.c: in each host the feeds that wait; and of hosts three: those
+ * that may start something, by their first feed; those that have something and must wait for a
+ * time; those that have nothing and are remembered until a time. A host whose budget is used up, or
+ * whose request is not sent yet, stands in none: what happens to its requests brings it back. So a
+ * host costs nothing while it cannot start anything, however much it has.
+ */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "base/str.h"
+#include "sched/hosts.h"
+#include "base/banned.h"
+
+#define LONG_AGO (INT64_MIN / 2)
+
+enum where { NOWHERE, READY, BLOCKED, FADING };
+
+struct fw_hosts_host {
+	struct fw_heap_node node;
+	struct fw_heap items;
+	enum where where;
+	uint32_t shard;
+	bool urgent;              /* in READY: of its first item; */
+	int64_t order, feed_id;   /* ... as these are */
+	int64_t free_ms;          /* in BLOCKED and FADING */
+	int64_t id;
+	int64_t last_ms;          /* the last permission, sending, or what a former owner may have sent */
+	int64_t row_ok_ms;        /* next_ok_ms of a row */
+	int64_t cool_ms;
+	int64_t pace_ms;
+	size_t waiting;
+	uint32_t flying, unsent;
+	uint32_t committing;      /* rows on their way */
+	bool is_dirty;
+	struct fw_hosts_host *next, *prev;            /* of its shard */
+	struct fw_hosts_host *dirty_next, *dirty_prev;
+};
+
+enum state { FOREIGN, OWNED, LEAVING };
+
+struct shard {
+	enum state state;
+	int64_t sent_ms;          /* until when a former owner may have sent */
+	size_t flying;
+	struct fw_hosts_host *first;
+};
+
+struct fw_hosts {
+	struct fw_hosts_rules rules;
+	int64_t now_ms, stop_ms;
+	struct fw_heap ready, blocked, fading;
+	struct fw_map hosts;
+	struct fw_hosts_host *dirty, *dirty_last; /* oldest first */
+	size_t waiting, flying;
+	struct shard shard[FW_HOSTS_SHARDS];
+};
+
+/* ---- orders ---------------------------------------------------------------------------------- */
+
+static const struct fw_hosts_item *item_of(const struct fw_heap_node *n)
+{
+	return (const struct fw_hosts_item *)(const void *)((const char *)n - offsetof(struct fw_hosts_item, node));
+}
+
+static const struct fw_hosts_host *host_of(const struct fw_heap_node *n)
+{
+	return (const struct fw_hosts_host *)(const void *)((const char *)n - offsetof(struct fw_hosts_host, node));
+}
+
+static bool item_first(const struct fw_heap_node *a, const struct fw_heap_node *b)
+{
+	const struct fw_hosts_item *x = item_of(a), *y = item_of(b);
+
+	if (x->urgent != y->urgent)
+		return x->urgent;
+	return x->order != y->order ? x->order < y->order : x->feed_id < y->feed_id;
+}
+
+/*
+ * By copies of what the first items say: a look at those would be a cache miss for each comparison.
+ */
+static bool host_first(const struct fw_heap_node *a, const struct fw_heap_node *b)
+{
+	const struct fw_hosts_host *x = host_of(a), *y = host_of(b);
+
+	if (x->urgent != y->urgent)
+		return x->urgent;
+	return x->order != y->order ? x->order < y->order : x->feed_id < y->feed_id;
+}
+
+static bool free_first(const struct fw_heap_node *a, const struct fw_heap_node *b)
+{
+	return host_of(a)->free_ms < host_of(b)->free_ms;
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+static void clock_on(struct fw_hosts *t, int64_t mono_ms)
+{
+	t->now_ms = FW_MAX(t->now_ms, mono_ms);
+}
+
+/*
+ * A wall time as a monotonic one, no later than max_ms from now. Times that are over may be
+ * anything.
+ */
+static int64_t mono_of(int64_t wall_ms, struct fw_hosts_now now, int64_t max_ms)
+{
+	if (wall_ms <= now.wall_ms)
+		return wall_ms <= 0 ? LONG_AGO : FW_MAX(now.mono_ms - (now.wall_ms - wall_ms), LONG_AGO);
+	return now.mono_ms + FW_MIN(wall_ms - now.wall_ms, max_ms);
+}
+
+static int64_t wall_of(int64_t mono_ms, struct fw_hosts_now now)
+{
+	return mono_ms > now.mono_ms ? now.wall_ms + (mono_ms - now.mono_ms) : 0;
+}
+
+static int64_t gap_of(const struct fw_hosts *t, const struct fw_hosts_host *h)
+{
+	return FW_MAX(t->rules.gap_ms, h->pace_ms);
+}
+
+/* No gap runs from then on. */
+static int64_t gap_end(const struct fw_hosts *t, const struct fw_hosts_host *h)
+{
+	return FW_MAX(h->last_ms + gap_of(t, h), h->row_ok_ms);
+}
+
+static int64_t free_of(const struct fw_hosts *t, const struct fw_hosts_host *h)
+{
+	return FW_MAX(gap_end(t, h), h->cool_ms);
+}
+
+/* As fw_store_pace(). */
+static int64_t pace_after(int64_t pace_ms, enum fw_host_mood mood)
+{
+	if (mood == FW_HOST_STRAINED)
+		return FW_MIN(FW_MAX(2 * pace_ms, FW_PACE_MIN_MS), FW_PACE_MAX_MS);
+	if (mood == FW_HOST_UNKNOWN)
+		return pace_ms;
+	pace_ms = pace_ms * FW_PACE_STEP_MS / (FW_PACE_STEP_MS + pace_ms);
+	return pace_ms > FW_PACE_NONE_MS ? pace_ms : 0;
+}
+
+/* ---- hosts ----------------------------------------------------------------------------------- */
+
+static struct fw_str key_of(const int64_t *id)
+{
+	return (struct fw_str){(const char *)id, sizeof(*id)};
+}
+
+static struct fw_hosts_host *host_find(const struct fw_hosts *t, int64_t id)
+{
+	return fw_map_get(&t->hosts, key_of(&id));
+}
+
+static struct fw_hosts_host *host_get(struct fw_hosts *t, uint32_t shard, int64_t id)
+{
+	struct fw_hosts_host *h = host_find(t, id);
+	struct shard *s = &t->shard[shard];
+	int rc;
+
+	assert(!h || h->shard == shard);
+	if (h)
+		return h;
+	h = calloc(1, sizeof(*h));
+	if (!h)
+		return NULL;
+	h->id = id;
+	h->shard = shard;
+	h->last_ms = s->sent_ms;
+	h->row_ok_ms = h->cool_ms = LONG_AGO;
+	fw_heap_init(&h->items, item_first);
+	fw_map_put(&t->hosts, key_of(&h->id), h, &rc);
+	if (rc) {
+		free(h);
+		return NULL;
+	}
+	h->next = s->first;
+	if (h->next)
+		h->next->prev = h;
+	s->first = h;
+	return h;
+}
+
+static void unplace(struct fw_hosts *t, struct fw_hosts_host *h)
+{
+	struct fw_heap *const heap[] = {NULL, &t->ready, &t->blocked, &t->fading};
+
+	if (h->where != NOWHERE)
+		fw_heap_remove(heap[h->where], &h->node);
+	h->where = NOWHERE;
+}
+
+static void clean(struct fw_hosts *t, struct fw_hosts_host *h)
+{
+	if (!h->is_dirty)
+		return;
+	*(h->dirty_prev ? &h->dirty_prev->dirty_next : &t->dirty) = h->dirty_next;
+	*(h->dirty_next ? &h->dirty_next->dirty_prev : &t->dirty_last) = h->dirty_prev;
+	h->dirty_next = h->dirty_prev = NULL;
+	h->is_dirty = false;
+}
+
+static void dirty(struct fw_hosts *t, struct fw_hosts_host *h)
+{
+	if (h->is_dirty)
+		return;
+	h->is_dirty = true;
+	h->dirty_prev = t->dirty_last;
+	*(t->dirty_last ? &t->dirty_last->dirty_next : &t->dirty) = h;
+	t->dirty_last = h;
+}
+
+/* A request of a shard that is given up moves the gap: the successor is to know. */
+static void dirty_gap(struct fw_hosts *t, struct fw_hosts_host *h)
+{
+	if (t->shard[h->shard].state == LEAVING && gap_end(t, h) > t->now_ms)
+		dirty(t, h);
+}
+
+static void host_free(struct fw_hosts *t, struct fw_hosts_host *h)
+{
+	unplace(t, h);
+	clean(t, h);
+	*(h->prev ? &h->prev->next : &t->shard[h->shard].first) = h->next;
+	if (h->next)
+		h->next->prev = h->prev;
+	fw_map_del(&t->hosts, key_of(&h->id));
+	free(h);
+}
+
+static bool is_held(const struct fw_hosts *t, const struct fw_hosts_host *h)
+{
+	return (t->rules.host_max && h->flying >= t->rules.host_max) || (h->unsent && gap_of(t, h) > 0);
+}
+
+/* Where it belongs now; one of which nothing has to be remembered is freed. */
+static void place(struct fw_hosts *t, struct fw_hosts_host *h)
+{
+	const struct fw_hosts_item *first;
+
+	unplace(t, h);
+	if (h->waiting ? is_held(t, h) : h->flying || h->is_dirty || h->committing)
+		return;
+	h->free_ms = free_of(t, h);
+	if (h->free_ms > t->now_ms) {
+		h->where = h->waiting ? BLOCKED : FADING;
+		fw_heap_put(h->waiting ? &t->blocked : &t->fading, &h->node);
+	} else if (h->waiting) {
+		first = item_of(h->items.first);
+		h->urgent = first->urgent;
+		h->order = first->order;
+		h->feed_id = first->feed_id;
+		h->where = READY;
+		fw_heap_put(&t->ready, &h->node);
+	} else if (!h->pace_ms) {
+		host_free(t, h);
+	}
+}
+
+/* Hosts whose time has come. */
+static void times_end(struct fw_hosts *t, struct fw_heap *heap)
+{
+	while (heap->first && host_of(heap->first)->free_ms <= t->now_ms)
+		place(t, FW_HEAP_OF(heap->first, struct fw_hosts_host, node));
+}
+
+struct fw_hosts *fw_hosts_new(const struct fw_hosts_rules *rules)
+{
+	struct fw_hosts *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->rules = *rules;
+	t->now_ms = LONG_AGO;
+	t->stop_ms = INT64_MIN;
+	fw_heap_init(&t->ready, host_first);
+	fw_heap_init(&t->blocked, free_first);
+	fw_heap_init(&t->fading, free_first);
+	fw_map_init(&t->hosts, 0x686f737473);
+	return t;
+}
+
+void fw_hosts_free(struct fw_hosts *t)
+{
+	struct fw_hosts_host *h;
+	size_t at = 0;
+
+	if (!t)
+		return;
+	while ((h = fw_map_next(&t->hosts, &at, NULL)) != NULL)
+		free(h);
+	fw_map_finish(&t->hosts);
+	free(t);
+}
+
+void fw_hosts_lease(struct fw_hosts *t, int64_t stop_ms)
+{
+	t->stop_ms = stop_ms;
+}
+
+/* ---- shards ---------------------------------------------------------------------------------- */
+
+void fw_hosts_take(struct fw_hosts *t, uint32_t shard, int64_t sent_until_ms, struct fw_hosts_now now)
+{
+	struct shard *s = &t->shard[shard];
+
+	assert(s->state != OWNED);
+	clock_on(t, now.mono_ms);
+	if (s->state == FOREIGN)
+		s->sent_ms = LONG_AGO;
+	s->sent_ms = FW_MAX(s->sent_ms, mono_of(sent_until_ms, now, FW_PACE_MAX_MS));
+	s->state = OWNED;
+	for (struct fw_hosts_host *h = s->first, *next; h; h = next) { /* it was being left */
+		next = h->next;
+		h->last_ms = FW_MAX(h->last_ms, s->sent_ms);
+		place(t, h);
+	}
+}
+
+int fw_hosts_row_put(struct fw_hosts *t, uint32_t shard, const struct fw_hosts_row *row, struct fw_hosts_now now)
+{
+	struct fw_hosts_host *h;
+
+	if (t->shard[shard].state != OWNED)
+		return FW_ESTALE;
+	h = host_get(t, shard, row->host_id);
+	if (!h)
+		return FW_ENOMEM;
+	clock_on(t, now.mono_ms);
+	h->pace_ms = FW_MAX(h->pace_ms, FW_MIN(row->pace_ms, FW_PACE_MAX_MS));
+	h->row_ok_ms = FW_MAX(h->row_ok_ms, mono_of(row->next_ok_ms, now, FW_MAX(t->rules.gap_ms, FW_PACE_MAX_MS)));
+	h->cool_ms = FW_MAX(h->cool_ms, mono_of(row->cool_until_ms, now, FW_HOSTS_COOL_MAX_MS));
+	place(t, h);
+	return 0;
+}
+
+/* The first of a host's that waits leaves. */
+static struct fw_hosts_item *dequeue(struct fw_hosts *t, struct fw_hosts_host *h)
+{
+	h->waiting--;
+	t->waiting--;
+	return FW_HEAP_OF(fw_heap_take(&h->items), struct fw_hosts_item, node);
+}
+
+void fw_hosts_leave(struct fw_hosts *t, uint32_t shard, fw_hosts_cb *cb, void *ctx)
+{
+	struct shard *s = &t->shard[shard];
+
+	assert(s->state == OWNED);
+	s->state = LEAVING;
+	for (struct fw_hosts_host *h = s->first, *next; h; h = next) {
+		next = h->next;
+		unplace(t, h);
+		while (h->waiting) {
+			struct fw_hosts_item *item = dequeue(t, h);
+
+			item->of = NULL;
+			cb(ctx, item);
+		}
+		dirty_gap(t, h);
+		place(t, h);
+	}
+}
+
+bool fw_hosts_is_idle(const struct fw_hosts *t, uint32_t shard)
+{
+	return !t->shard[shard].flying;
+}
+
+void fw_hosts_forget(struct fw_hosts *t, uint32_t shard)
+{
+	struct shard *s = &t->shard[shard];
+
+	assert(s->state == LEAVING && !s->flying);
+	for (struct fw_hosts_host *h = s->first, *next; h; h = next) {
+		next = h->next;
+		host_free(t, h);
+	}
+	s->state = FOREIGN;
+}
+
+/* ---- feeds ----------------------------------------------------------------------------------- */
+
+/* The dynamic threshold of Choudhury and Hahne (1998), for buffers that ports of a switch share. */
+static bool has_room(const struct fw_hosts *t, const struct fw_hosts_host *h, bool urgent)
+{
+	size_t max = t->rules.waiting_max;
+
+	if (!max)
+		return true;
+	if (urgent)
+		return t->waiting < max + FW_HOSTS_URGENT_MAX;
+	return t->waiting < max && h->waiting < max - t->waiting;
+}
+
+static void enqueue(struct fw_hosts *t, struct fw_hosts_host *h, struct fw_hosts_item *item)
+{
+	fw_heap_put(&h->items, &item->node);
+	h->waiting++;
+	t->waiting++;
+	if (h->waiting == 1 || (h->where == READY && h->items.first == &item->node))
+		place(t, h);
+}
+
+int fw_hosts_put(struct fw_hosts *t, uint32_t shard, int64_t host_id, struct fw_hosts_item *item)
+{
+	struct fw_hosts_host *h;
+
+	if (t->shard[shard].state != OWNED)
+		return FW_ESTALE;
+	h = host_get(t, shard, host_id);
+	if (!h)
+		return FW_ENOMEM;
+	if (!has_room(t, h, item->urgent)) {
+		place(t, h); /* it may be new, and of no use */
+		return FW_EAGAIN;
+	}
+	item->of = h;
+	item->flying = item->sent = false;
+	enqueue(t, h, item);
+	return 0;
+}
+
+/* One that waits leaves; its host stays where it is if its first does. */
+static void unqueue(struct fw_hosts *t, struct fw_hosts_item *item)
+{
+	struct fw_hosts_host *h = item->of;
+	bool was_first = h->items.first == &item->node;
+
+	assert(!item->flying);
+	fw_heap_remove(&h->items, &item->node);
+	h->waiting--;
+	t->waiting--;
+	if (was_first)
+		unplace(t, h);
+}
+
+void fw_hosts_withdraw(struct fw_hosts *t, struct fw_hosts_item *item)
+{
+	struct fw_hosts_host *h = item->of;
+
+	unqueue(t, item);
+	item->of = NULL;
+	if (h->where == NOWHERE)
+		place(t, h);
+}
+
+void fw_hosts_hurry(struct fw_hosts *t, struct fw_hosts_item *item)
+{
+	struct fw_hosts_host *h = item->of;
+
+	if (item->urgent)
+		return;
+	unqueue(t, item);
+	item->urgent = true;
+	enqueue(t, h, item);
+	if (h->where == NOWHERE)
+		place(t, h);
+}
+
+struct fw_hosts_item *fw_hosts_first(struct fw_hosts *t, int64_t mono_ms, int64_t *next_ms)
+{
+	clock_on(t, mono_ms);
+	times_end(t, &t->fading);
+	times_end(t, &t->blocked);
+	*next_ms = INT64_MAX;
+	if (t->now_ms >= t->stop_ms)
+		return NULL;
+	if (t->ready.first)
+		return FW_HEAP_OF(host_of(t->ready.first)->items.first, struct fw_hosts_item, node);
+	if (t->blocked.first)
+		*next_ms = host_of(t->blocked.first)->free_ms;
+	return NULL;
+}
+
+struct fw_hosts_item *fw_hosts_start(struct fw_hosts *t, int64_t mono_ms, int64_t *next_ms)
+{
+	struct fw_hosts_item *item = fw_hosts_first(t, mono_ms, next_ms);
+	struct fw_hosts_host *h = item ? item->of : NULL;
+
+	if (!h)
+		return NULL;
+	unplace(t, h);
+	dequeue(t, h);
+	item->flying = true;
+	h->flying++;
+	h->unsent++;
+	t->flying++;
+	t->shard[h->shard].flying++;
+	h->last_ms = FW_MAX(h->last_ms, t->now_ms);
+	place(t, h);
+	return item;
+}
+
+bool fw_hosts_send(struct fw_hosts *t, struct fw_hosts_item *item, int64_t mono_ms)
+{
+	struct fw_hosts_host *h = item->of;
+
+	assert(item->flying);
+	clock_on(t, mono_ms);
+	if (t->now_ms >= t->stop_ms || (!item->sent && h->cool_ms > t->now_ms))
+		return false;
+	h->unsent -= !item->sent;
+	item->sent = true;
+	h->last_ms = FW_MAX(h->last_ms, t->now_ms);
+	dirty_gap(t, h);
+	place(t, h);
+	return true;
+}
+
+void fw_hosts_done(struct fw_hosts *t, struct fw_hosts_item *item, enum fw_host_mood mood, int64_t cool_until_ms,
+	struct fw_hosts_now now)
+{
+	struct fw_hosts_host *h = item->of;
+	int64_t pace_ms = pace_after(h->pace_ms, mood), cool_ms = mono_of(cool_until_ms, now, FW_HOSTS_COOL_MAX_MS);
+
+	assert(item->flying);
+	clock_on(t, now.mono_ms);
+	h->flying--;
+	h->unsent -= !item->sent;
+	t->flying--;
+	t->shard[h->shard].flying--;
+	item->flying = false;
+	item->of = NULL;
+	if (pace_ms != h->pace_ms || (cool_ms > h->cool_ms && cool_ms > t->now_ms))
+		dirty(t, h);
+	h->pace_ms = pace_ms;
+	h->cool_ms = FW_MAX(h->cool_ms, cool_ms);
+	dirty_gap(t, h);
+	place(t, h);
+}
+
+size_t fw_hosts_waiting(const struct fw_hosts *t)
+{
+	return t->waiting;
+}
+
+size_t fw_hosts_in_flight(const struct fw_hosts *t)
+{
+	return t->flying;
+}
+
+size_t fw_hosts_known(const struct fw_hosts *t)
+{
+	return t->hosts.n;
+}
+
+int64_t fw_hosts_free_ms(const struct fw_hosts *t, int64_t host_id)
+{
+	const struct fw_hosts_host *h = host_find(t, host_id);
+	int64_t free_ms = h ? free_of(t, h) : INT64_MIN;
+
+	return free_ms > t->now_ms ? free_ms : INT64_MIN;
+}
+
+int64_t fw_hosts_pace_ms(const struct fw_hosts *t, int64_t host_id)
+{
+	const struct fw_hosts_host *h = host_find(t, host_id);
+
+	return h ? h->pace_ms : 0;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+size_t fw_hosts_rows_take(struct fw_hosts *t, struct fw_hosts_row *out, size_t max, struct fw_hosts_now now)
+{
+	size_t n = 0;
+
+	clock_on(t, now.mono_ms);
+	while (n < max && t->dirty) {
+		struct fw_hosts_host *h = t->dirty;
+
+		clean(t, h);
+		h->committing++;
+		out[n++] = (struct fw_hosts_row){.host_id = h->id, .next_ok_ms = wall_of(gap_end(t, h), now),
+			.cool_until_ms = wall_of(h->cool_ms, now), .pace_ms = h->pace_ms};
+	}
+	return n;
+}
+
+void fw_hosts_rows_done(struct fw_hosts *t, const struct fw_hosts_row *row, size_t n, bool stored)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct fw_hosts_host *h = host_find(t, row[i].host_id);
+
+		if (!h || !h->committing) /* its shard was forgotten meanwhile */
+			continue;
+		h->committing--;
+		if (!stored)
+			dirty(t, h);
+		place(t, h);
+	}
+}

@@ -1,0 +1,1014 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The owner's memory of its hosts: each rule by itself; then ten owners that join, leave, freeze
+ * and die, and rules that hold over all of them.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "sched/hosts.h"
+#include "../../suite.h"
+
+#define WALL INT64_C(1800000000000) /* wall time - monotonic time */
+#define NEVER INT64_MAX
+#define N 8
+
+static struct fw_hosts *t;
+static struct fw_hosts_item item[N];
+static int64_t next_ms;
+
+static struct fw_hosts_now at(int64_t mono_ms)
+{
+	return (struct fw_hosts_now){mono_ms, mono_ms + WALL};
+}
+
+static struct fw_hosts *table(uint32_t host_max, int64_t gap_ms, size_t waiting_max)
+{
+	struct fw_hosts *new = fw_hosts_new(&(struct fw_hosts_rules){host_max, gap_ms, waiting_max});
+
+	ck_assert_ptr_nonnull(new);
+	fw_hosts_lease(new, NEVER);
+	return new;
+}
+
+/* Shard 1 is ours since time 0; item[i] stands for feed i, in this order. */
+static void begin(uint32_t host_max, int64_t gap_ms)
+{
+	t = table(host_max, gap_ms, 0);
+	fw_hosts_take(t, 1, 0, at(0));
+	for (int i = 0; i < N; i++)
+		item[i] = (struct fw_hosts_item){.order = 10 * i, .feed_id = i};
+}
+
+static void put(int i, int64_t host)
+{
+	ck_assert_int_eq(fw_hosts_put(t, 1, host, &item[i]), 0);
+}
+
+static void starts(int i, int64_t now_ms)
+{
+	struct fw_hosts_item *got = fw_hosts_start(t, now_ms, &next_ms);
+
+	ck_assert_msg(got == &item[i], "at %lld: %lld, want %d", (long long)now_ms, got ? (long long)got->feed_id : -1LL,
+		i);
+}
+
+/* Nothing may start, and that is so until then. */
+static void waits(int64_t now_ms, int64_t until_ms)
+{
+	ck_assert_ptr_null(fw_hosts_start(t, now_ms, &next_ms));
+	ck_assert_int_eq(next_ms, until_ms);
+}
+
+static void sends(int i, int64_t now_ms)
+{
+	ck_assert(fw_hosts_send(t, &item[i], now_ms));
+}
+
+static void done(int i, int64_t now_ms, enum fw_host_mood mood, int64_t cool_ms)
+{
+	fw_hosts_done(t, &item[i], mood, cool_ms ? now_ms + cool_ms + WALL : 0, at(now_ms));
+}
+
+static void row(int64_t host, int64_t next_ok_ms, int64_t cool_ms, int64_t pace_ms, int64_t now_ms)
+{
+	struct fw_hosts_row r = {host, next_ok_ms, cool_ms, pace_ms};
+
+	ck_assert_int_eq(fw_hosts_row_put(t, 1, &r, at(now_ms)), 0);
+}
+
+static void dirty_is(int64_t now_ms, int64_t host, int64_t next_ok_ms, int64_t cool_ms, int64_t pace_ms, bool stored)
+{
+	struct fw_hosts_row r[2];
+
+	ck_assert_int_eq(fw_hosts_rows_take(t, r, 2, at(now_ms)), 1);
+	ck_assert_int_eq(r[0].host_id, host);
+	ck_assert_int_eq(r[0].next_ok_ms, next_ok_ms);
+	ck_assert_int_eq(r[0].cool_until_ms, cool_ms);
+	ck_assert_int_eq(r[0].pace_ms, pace_ms);
+	fw_hosts_rows_done(t, r, 1, stored);
+}
+
+static void is_clean(int64_t now_ms)
+{
+	struct fw_hosts_row r;
+
+	ck_assert_int_eq(fw_hosts_rows_take(t, &r, 1, at(now_ms)), 0);
+}
+
+static void came_back(void *ctx, struct fw_hosts_item *it)
+{
+	ck_assert_ptr_null(it->of);
+	++*(int *)ctx;
+}
+
+START_TEST(budget)
+{
+	begin(2, 0);
+	for (int i = 0; i < 4; i++)
+		put(i, 7);
+	starts(0, 0);
+	starts(1, 0);
+	waits(0, NEVER);
+	sends(1, 5);
+	waits(5, NEVER);
+	done(1, 9, FW_HOST_FINE, 0);
+	starts(2, 9);
+	waits(9, NEVER);
+	done(0, 9, FW_HOST_FINE, 0);
+	starts(3, 9);
+	ck_assert_int_eq(fw_hosts_in_flight(t), 2);
+	fw_hosts_free(t);
+
+	begin(0, 0); /* no limit */
+	for (int i = 0; i < N; i++)
+		put(i, 7);
+	for (int i = 0; i < N; i++)
+		starts(i, 0);
+	fw_hosts_free(t);
+}
+END_TEST
+
+/* The gap counts from the sending, and nothing starts while one is unsent. */
+START_TEST(gap)
+{
+	begin(3, 1000);
+	for (int i = 0; i < 5; i++)
+		put(i, 7);
+	starts(0, 0);
+	waits(0, NEVER);
+	waits(5000, NEVER);
+	sends(0, 5700);
+	waits(5700, 6700);
+	waits(6699, 6700);
+	starts(1, 6700);
+	sends(1, 6700);
+	ck_assert(fw_hosts_send(t, &item[0], 7500)); /* a redirect */
+	waits(7700, 8500);
+	starts(2, 8500);
+	done(2, 8600, FW_HOST_UNKNOWN, 0); /* never sent: from the permission */
+	waits(8600, 9500);
+	starts(3, 9500);
+	fw_hosts_free(t);
+}
+END_TEST
+
+START_TEST(cool_down)
+{
+	begin(2, 0);
+	for (int i = 0; i < 4; i++)
+		put(i, 7);
+	starts(0, 0);
+	starts(1, 0);
+	sends(0, 1);
+	done(0, 10, FW_HOST_UNKNOWN, 5000);
+	waits(10, 5010);
+	ck_assert(!fw_hosts_send(t, &item[1], 11)); /* permitted before, sent too late */
+	done(1, 11, FW_HOST_UNKNOWN, 0);
+	waits(11, 5010);
+	fw_hosts_hurry(t, &item[3]);
+	waits(5009, 5010); /* a person cannot change it */
+	starts(3, 5010);
+	sends(3, 5010);
+	done(3, 5020, FW_HOST_UNKNOWN, 2000);
+	put(0, 7);
+	put(1, 7);
+	waits(5020, 7020);
+	starts(0, 7020);
+	sends(0, 7020);
+	starts(1, 7020);
+	sends(1, 7020);
+	done(0, 7020, FW_HOST_UNKNOWN, 3000);
+	done(1, 7020, FW_HOST_UNKNOWN, 1000); /* the longer one holds */
+	waits(7020, 10020);
+	starts(2, 10020);
+	sends(2, 10020);
+	done(2, 10020, FW_HOST_UNKNOWN, 90 * FW_DAY_MS);
+	put(0, 7);
+	waits(10020, 10020 + FW_HOSTS_COOL_MAX_MS);
+	fw_hosts_free(t);
+}
+END_TEST
+
+START_TEST(pace)
+{
+	static const int64_t up[] = {
+		1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000, 256000, 512000, 600000, 600000,
+	};
+	int64_t now = 0, p = 4000;
+
+	begin(1, 100);
+	for (size_t i = 0; i < FW_N(up); i++) {
+		put(0, 7);
+		starts(0, now);
+		sends(0, now + 50);
+		done(0, now + 60, FW_HOST_STRAINED, 0);
+		ck_assert_int_eq(fw_hosts_pace_ms(t, 7), up[i]);
+		put(0, 7);
+		waits(now + 60, now + 50 + up[i]); /* at once, from the last sending */
+		fw_hosts_withdraw(t, &item[0]);
+		now += 50 + up[i];
+	}
+	row(8, 0, 0, p, now);
+	while (p) {
+		put(1, 8);
+		starts(1, now);
+		sends(1, now);
+		done(1, now, FW_HOST_UNKNOWN, 0);
+		ck_assert_int_eq(fw_hosts_pace_ms(t, 8), p);
+		put(1, 8);
+		now += FW_MAX(p, 100);
+		starts(1, now);
+		sends(1, now);
+		done(1, now, FW_HOST_FINE, 0);
+		p = p * 10000 / (10000 + p);
+		p = p > 50 ? p : 0;
+		ck_assert_int_eq(fw_hosts_pace_ms(t, 8), p);
+		put(1, 8);
+		waits(now, now + FW_MAX(p, 100));
+		fw_hosts_withdraw(t, &item[1]);
+		now += FW_MAX(p, 100);
+	}
+	fw_hosts_free(t);
+}
+END_TEST
+
+START_TEST(order)
+{
+	begin(1, 1000);
+	put(3, 7);
+	put(1, 7);
+	put(2, 8);
+	put(0, 9);
+	put(5, 9);
+	put(6, 6);
+	item[4].order = item[6].order;
+	put(4, 5); /* as early as 6, and a lower number */
+	ck_assert_ptr_eq(fw_hosts_first(t, 0, &next_ms), &item[0]);
+	ck_assert_int_eq(fw_hosts_waiting(t), 7);
+	starts(0, 0);
+	starts(1, 0);
+	fw_hosts_hurry(t, &item[6]);
+	starts(6, 0);
+	starts(2, 0);
+	starts(4, 0);
+	waits(0, NEVER);
+	sends(0, 10);
+	sends(1, 20);
+	done(0, 30, FW_HOST_FINE, 0);
+	done(1, 40, FW_HOST_FINE, 0);
+	item[7].urgent = true;
+	put(7, 7); /* before 3, though later */
+	waits(40, 1010);
+	starts(5, 1015);
+	starts(7, 1020);
+	sends(7, 1030);
+	waits(1500, NEVER); /* budget */
+	done(7, 1600, FW_HOST_FINE, 0);
+	waits(1600, 2030);
+	fw_hosts_withdraw(t, &item[3]);
+	waits(1600, NEVER);
+	fw_hosts_free(t);
+}
+END_TEST
+
+START_TEST(withdrawn)
+{
+	begin(1, 0);
+	put(0, 7);
+	put(1, 7);
+	put(2, 8);
+	fw_hosts_withdraw(t, &item[0]);
+	starts(1, 0);
+	fw_hosts_withdraw(t, &item[2]);
+	waits(0, NEVER);
+	done(1, 0, FW_HOST_FINE, 0);
+	waits(1, NEVER);
+	ck_assert_int_eq(fw_hosts_known(t), 0);
+	fw_hosts_free(t);
+}
+END_TEST
+
+/* A crowded host gets no more of the table than leaves room for others, and is in nobody's way. */
+START_TEST(crowd)
+{
+	static struct fw_hosts_item many[2000];
+	size_t in = 0;
+	int rc = 0;
+
+	t = table(2, 0, 1000);
+	fw_hosts_take(t, 1, 0, at(0));
+	for (int i = 0; i < 2000; i++)
+		many[i] = (struct fw_hosts_item){.order = i};
+	for (; !rc; in += !rc)
+		rc = fw_hosts_put(t, 1, 7, &many[in]);
+	ck_assert_int_eq(rc, FW_EAGAIN);
+	ck_assert_int_eq(in, 500);
+	for (rc = 0; !rc; in += !rc)
+		rc = fw_hosts_put(t, 1, 8, &many[in]);
+	ck_assert_int_eq(in, 750);
+	for (int i = 0; i < 250; i++)
+		ck_assert_int_eq(fw_hosts_put(t, 1, 100 + i, &many[in++]), 0);
+	ck_assert_int_eq(fw_hosts_put(t, 1, 99, &many[in]), FW_EAGAIN);
+	ck_assert_int_eq(fw_hosts_known(t), 252);
+	for (size_t i = in; i < in + 2; i++) { /* for a person there is room */
+		many[i].urgent = true;
+		ck_assert_int_eq(fw_hosts_put(t, 1, 99, &many[i]), 0);
+	}
+	ck_assert_ptr_eq(fw_hosts_start(t, 0, &next_ms), &many[in]);
+	ck_assert_ptr_eq(fw_hosts_start(t, 0, &next_ms), &many[in + 1]);
+	for (int i = 0; i < 4; i++)
+		ck_assert_ptr_eq(fw_hosts_start(t, 0, &next_ms), &many[(i / 2) * 500 + i % 2]);
+	for (size_t i = 750; i < 1000; i++)
+		ck_assert_ptr_eq(fw_hosts_start(t, 0, &next_ms), &many[i]);
+	ck_assert_ptr_null(fw_hosts_start(t, 0, &next_ms));
+	fw_hosts_free(t);
+}
+END_TEST
+
+START_TEST(lease)
+{
+	begin(1, 0);
+	put(0, 7);
+	put(1, 8);
+	fw_hosts_lease(t, 100);
+	starts(0, 99);
+	waits(100, NEVER);
+	ck_assert(!fw_hosts_send(t, &item[0], 100));
+	fw_hosts_lease(t, 200);
+	starts(1, 100);
+	sends(0, 199);
+	ck_assert(!fw_hosts_send(t, &item[0], 200)); /* not even a redirect */
+	fw_hosts_free(t);
+
+	t = fw_hosts_new(&(struct fw_hosts_rules){.host_max = 1});
+	fw_hosts_take(t, 1, 0, at(0));
+	put(2, 7);
+	waits(0, NEVER); /* no lease yet */
+	fw_hosts_free(t);
+}
+END_TEST
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+START_TEST(rows)
+{
+	begin(1, 1000);
+	put(0, 7);
+	put(1, 7);
+	starts(0, 0);
+	sends(0, 100);
+	done(0, 200, FW_HOST_FINE, 0);
+	is_clean(200); /* a gap alone writes nothing: the lease bounds it */
+	starts(1, 1100);
+	sends(1, 1100);
+	done(1, 1200, FW_HOST_STRAINED, 60000);
+	dirty_is(1200, 7, 2100 + WALL, 61200 + WALL, 1000, false);
+	dirty_is(1300, 7, 2100 + WALL, 61200 + WALL, 1000, true);
+	is_clean(1300);
+	put(0, 7);
+	starts(0, 61200);
+	sends(0, 61200);
+	done(0, 61300, FW_HOST_STRAINED, 0);
+	dirty_is(70000, 7, 0, 0, 2000, true); /* what is over is not told */
+	is_clean(70000);
+	fw_hosts_free(t);
+}
+END_TEST
+
+START_TEST(rows_back)
+{
+	begin(1, 1000);
+	row(7, 3000 + WALL, 0, 0, 0);
+	row(8, 3000 + WALL, 9000 + WALL, 0, 0);
+	row(9, 0, 0, 4000, 0);
+	for (int i = 0; i < 3; i++)
+		put(i, 7 + i);
+	starts(2, 0);
+	waits(0, 3000);
+	starts(0, 3000);
+	waits(3000, 9000);
+	starts(1, 9000);
+	is_clean(9000);
+	sends(2, 9000);
+	done(2, 9000, FW_HOST_UNKNOWN, 0);
+	put(2, 9);
+	waits(9000, 13000);
+	row(6, WALL + 90 * FW_DAY_MS, 0, 0, 13000); /* a clock was wrong */
+	row(5, 0, WALL + 90 * FW_DAY_MS, 0, 13000);
+	ck_assert_int_eq(fw_hosts_free_ms(t, 6), 13000 + FW_PACE_MAX_MS);
+	ck_assert_int_eq(fw_hosts_free_ms(t, 5), 13000 + FW_HOSTS_COOL_MAX_MS);
+	ck_assert_int_eq(fw_hosts_row_put(t, 2, &(struct fw_hosts_row){.host_id = 4}, at(0)), FW_ESTALE);
+	fw_hosts_free(t);
+}
+END_TEST
+
+/*
+ * After a death: as if each host had been asked when the lease ended, also those of which there is
+ * no row.
+ */
+START_TEST(after_death)
+{
+	begin(1, 1000);
+	fw_hosts_take(t, 2, WALL - 300, at(0));
+	ck_assert_int_eq(fw_hosts_row_put(t, 2, &(struct fw_hosts_row){.host_id = 8, .pace_ms = 5000}, at(0)), 0);
+	put(0, 6);
+	ck_assert_int_eq(fw_hosts_put(t, 2, 7, &item[1]), 0);
+	ck_assert_int_eq(fw_hosts_put(t, 2, 8, &item[2]), 0);
+	starts(0, 0);
+	waits(0, 700);
+	starts(1, 700);
+	waits(700, 4700);
+	starts(2, 4700);
+	fw_hosts_free(t);
+}
+END_TEST
+
+START_TEST(leaving)
+{
+	int back = 0;
+
+	begin(2, 1000);
+	for (int i = 0; i < 3; i++)
+		put(i, 7);
+	put(3, 8);
+	starts(0, 0);
+	starts(3, 0);
+	sends(3, 0);
+	done(3, 10, FW_HOST_FINE, 0);
+	fw_hosts_leave(t, 1, came_back, &back);
+	ck_assert_int_eq(back, 2);
+	ck_assert_int_eq(fw_hosts_waiting(t), 0);
+	ck_assert_int_eq(fw_hosts_put(t, 1, 7, &item[1]), FW_ESTALE);
+	ck_assert(!fw_hosts_is_idle(t, 1));
+	sends(0, 400);
+	done(0, 500, FW_HOST_FINE, 0);
+	ck_assert(fw_hosts_is_idle(t, 1));
+	{
+		struct fw_hosts_row r[3];
+
+		ck_assert_int_eq(fw_hosts_rows_take(t, r, 3, at(500)), 2);
+		ck_assert_int_eq(r[0].host_id + r[1].host_id, 15);
+		for (int i = 0; i < 2; i++)
+			ck_assert_int_eq(r[i].next_ok_ms, (r[i].host_id == 7 ? 1400 : 1000) + WALL);
+		fw_hosts_rows_done(t, r, 2, true);
+	}
+	fw_hosts_take(t, 1, 0, at(500)); /* taken back, it remembers */
+	put(1, 7);
+	waits(500, 1400);
+	fw_hosts_leave(t, 1, came_back, &back);
+	fw_hosts_forget(t, 1);
+	ck_assert_int_eq(fw_hosts_known(t), 0);
+	is_clean(500);
+	fw_hosts_take(t, 1, 0, at(600));
+	put(1, 7);
+	starts(1, 600); /* forgotten: rows would have told */
+	fw_hosts_free(t);
+}
+END_TEST
+
+START_TEST(forgotten)
+{
+	begin(1, 1000);
+	for (int i = 0; i < 4; i++)
+		put(i, i);
+	for (int i = 0; i < 4; i++) {
+		starts(i, 0);
+		sends(i, 0);
+	}
+	done(0, 10, FW_HOST_FINE, 0);
+	done(1, 10, FW_HOST_FINE, 5000);
+	done(2, 10, FW_HOST_STRAINED, 0);
+	waits(999, NEVER);
+	ck_assert_int_eq(fw_hosts_known(t), 4);
+	waits(1000, NEVER); /* 0: its gap is over; 3 is in flight */
+	ck_assert_int_eq(fw_hosts_known(t), 3);
+	waits(9000, NEVER);
+	ck_assert_int_eq(fw_hosts_known(t), 3); /* their rows are not stored */
+	{
+		struct fw_hosts_row r[3];
+
+		ck_assert_int_eq(fw_hosts_rows_take(t, r, 3, at(9000)), 2);
+		ck_assert_int_eq(fw_hosts_known(t), 3);
+		fw_hosts_rows_done(t, r, 2, true);
+	}
+	ck_assert_int_eq(fw_hosts_known(t), 2);
+	ck_assert_int_eq(fw_hosts_pace_ms(t, 2), 1000);
+	done(3, 9000, FW_HOST_FINE, 0);
+	ck_assert_int_eq(fw_hosts_known(t), 1);
+	fw_hosts_free(t);
+}
+END_TEST
+
+START_TEST(wall_jumps)
+{
+	struct fw_hosts_now jumped = {2000, 2000 + WALL + FW_DAY_MS};
+	struct fw_hosts_row r;
+
+	begin(1, 1000);
+	put(0, 7);
+	put(1, 7);
+	starts(0, 0);
+	sends(0, 1500);
+	fw_hosts_done(t, &item[0], FW_HOST_UNKNOWN, jumped.wall_ms + 5000, jumped);
+	waits(2000, 7000);
+	/* it has jumped back: each time by the offset of its moment */
+	ck_assert_int_eq(fw_hosts_rows_take(t, &r, 1, at(2000)), 1);
+	ck_assert_int_eq(r.next_ok_ms, 2500 + WALL);
+	ck_assert_int_eq(r.cool_until_ms, 7000 + WALL);
+	fw_hosts_rows_done(t, &r, 1, true);
+	waits(1000, 7000); /* a monotonic clock that goes back is not believed */
+	starts(1, 7000);
+	fw_hosts_free(t);
+}
+END_TEST
+
+/* ---- ten owners ------------------------------------------------------------------------------ */
+
+#define OWNERS 10
+#define SHARDS 8
+#define HOSTS 40
+#define FEEDS 300
+#define LEASE_MS 10000
+#define MARGIN_MS 1000
+#define SLOTS 24
+
+/* One feed's life with one owner. */
+enum life { REST, WAITS, PERMITTED, SENT, DONE /* and not committed */ };
+
+struct sim_feed {
+	int host;
+	int64_t due_ms, served_ms;
+	int claimed;          /* by this owner; -1: nobody */
+};
+
+struct sim_job { /* an owner's own of a feed */
+	struct fw_hosts_item item;
+	enum life life;
+	int64_t permitted_ms, send_ms, end_ms, gap_ms;
+};
+
+struct sim_owner {
+	struct fw_hosts *t;   /* NULL: it does not live */
+	int64_t offset_ms;    /* of its monotonic clock */
+	int64_t until_ms;     /* its lease, in the store */
+	int64_t stop_ms, beat_ms, commit_ms, frozen_ms;
+	bool leaving[SHARDS];
+	struct sim_job job[FEEDS];
+	int64_t pace_ms[HOSTS], cool_ms[HOSTS]; /* what it knows: the model */
+};
+
+static struct sim {
+	uint64_t seed, x;
+	int64_t now_ms;
+	struct fw_hosts_rules rules;
+	bool is_calm;
+	int owner[SHARDS];    /* -1: free */
+	int64_t sent_until_ms[SHARDS];
+	struct fw_hosts_row row[HOSTS];
+	struct sim_feed feed[FEEDS];
+	struct sim_owner o[OWNERS];
+	int64_t first_sent_ms[HOSTS], hop_ms[HOSTS];
+	uint32_t sent_n, refused_n, joined_n, died_n, froze_n, left_n, lost_n;
+} m;
+
+static uint32_t chance(uint32_t n)
+{
+	m.x = m.x * UINT64_C(6364136223846793005) + 1442695040888963407u;
+	return (uint32_t)(m.x >> 33) % n;
+}
+
+static int64_t mono(const struct sim_owner *o)
+{
+	return m.now_ms + o->offset_ms;
+}
+
+static struct fw_hosts_now both(const struct sim_owner *o)
+{
+	return (struct fw_hosts_now){mono(o), m.now_ms + WALL};
+}
+
+#define HOLDS(expr, host) \
+	ck_assert_msg(expr, "seed %llu, at %lld ms, host %d", (unsigned long long)m.seed, (long long)m.now_ms, host)
+
+static int me(const struct sim_owner *o)
+{
+	return (int)(o - m.o);
+}
+
+static bool has_lease(const struct sim_owner *o)
+{
+	return o->t && o->until_ms > m.now_ms;
+}
+
+static uint32_t in_flight_of(int host)
+{
+	uint32_t n = 0;
+
+	for (const struct sim_owner *o = m.o; o < m.o + OWNERS; o++) {
+		for (int i = host; has_lease(o) && i < FEEDS; i++)
+			n += m.feed[i].host == host && (o->job[i].life == PERMITTED || o->job[i].life == SENT);
+	}
+	return n;
+}
+
+static void sim_back(void *ctx, struct fw_hosts_item *it)
+{
+	struct sim_owner *o = ctx;
+
+	o->job[it->feed_id].life = REST;
+	m.feed[it->feed_id].claimed = m.feed[it->feed_id].claimed == me(o) ? -1 : m.feed[it->feed_id].claimed;
+}
+
+static void sim_cancel(struct sim_owner *o, int i)
+{
+	fw_hosts_done(o->t, &o->job[i].item, FW_HOST_UNKNOWN, 0, both(o));
+	sim_back(o, &o->job[i].item);
+}
+
+static bool is_flying(const struct sim_job *j)
+{
+	return j->life == PERMITTED || j->life == SENT;
+}
+
+/*
+ * From stop_ms on an owner cancels what is in flight; what it has not committed is done again by
+ * somebody.
+ */
+static void sim_stop(struct sim_owner *o)
+{
+	for (int i = 0; i < FEEDS; i++) {
+		if (is_flying(&o->job[i]))
+			sim_cancel(o, i);
+	}
+}
+
+static void sim_forget(struct sim_owner *o, int shard)
+{
+	for (int i = 0; i < FEEDS; i++) {
+		if (m.feed[i].host % SHARDS == shard && o->job[i].life == DONE)
+			sim_back(o, &o->job[i].item);
+	}
+	fw_hosts_forget(o->t, (uint32_t)shard);
+	o->leaving[shard] = false;
+}
+
+/* Its lease has run out and the store says so: it begins anew. */
+static void sim_lost(struct sim_owner *o)
+{
+	m.lost_n++;
+	sim_stop(o);
+	for (int i = 0; i < FEEDS; i++) {
+		if (o->job[i].life == WAITS) {
+			fw_hosts_withdraw(o->t, &o->job[i].item);
+			sim_back(o, &o->job[i].item);
+		} else if (o->job[i].life == DONE) {
+			sim_back(o, &o->job[i].item);
+		}
+	}
+	fw_hosts_free(o->t);
+	o->t = NULL;
+}
+
+/* ---- ... its store */
+
+static void sim_expire(void)
+{
+	for (int s = 0; s < SHARDS; s++) {
+		struct sim_owner *o = m.owner[s] >= 0 ? &m.o[m.owner[s]] : NULL;
+
+		if (!o || o->until_ms > m.now_ms)
+			continue;
+		m.owner[s] = -1;
+		m.sent_until_ms[s] = o->until_ms + WALL;
+		for (int i = 0; i < FEEDS; i++) {
+			if (m.feed[i].host % SHARDS == s)
+				m.feed[i].claimed = -1;
+		}
+	}
+}
+
+static void sim_take(struct sim_owner *o, int shard)
+{
+	m.owner[shard] = me(o);
+	fw_hosts_take(o->t, (uint32_t)shard, m.sent_until_ms[shard], both(o));
+	m.sent_until_ms[shard] = 0;
+	for (int h = shard; h < HOSTS; h += SHARDS) {
+		o->pace_ms[h] = m.row[h].pace_ms;
+		o->cool_ms[h] = m.row[h].cool_until_ms - WALL;
+		if (m.row[h].host_id)
+			ck_assert_int_eq(fw_hosts_row_put(o->t, (uint32_t)shard, &m.row[h], both(o)), 0);
+	}
+}
+
+static int held_by(const struct sim_owner *o)
+{
+	int n = 0;
+
+	for (int s = 0; s < SHARDS; s++)
+		n += m.owner[s] == me(o);
+	return n;
+}
+
+static void sim_beat(struct sim_owner *o)
+{
+	int living = 0, fair, mine;
+
+	if (!has_lease(o)) {
+		sim_lost(o);
+		return;
+	}
+	o->beat_ms = m.now_ms + 2000;
+	o->until_ms = m.now_ms + LEASE_MS;
+	o->stop_ms = mono(o) + LEASE_MS - MARGIN_MS;
+	fw_hosts_lease(o->t, o->stop_ms);
+	sim_expire();
+	for (const struct sim_owner *p = m.o; p < m.o + OWNERS; p++)
+		living += has_lease(p);
+	fair = (SHARDS + living - 1) / living;
+	mine = held_by(o);
+	for (int s = 0; s < SHARDS && mine < fair; s++) {
+		if (m.owner[s] < 0) {
+			sim_take(o, s);
+			mine++;
+		}
+	}
+	for (int s = 0; s < SHARDS; s++) {
+		if (m.owner[s] != me(o) || o->leaving[s] || (mine <= fair && chance(60)))
+			continue;
+		fw_hosts_leave(o->t, (uint32_t)s, sim_back, o);
+		o->leaving[s] = true;
+		m.left_n++;
+		mine--;
+	}
+}
+
+static void sim_commit(struct sim_owner *o)
+{
+	bool is_lost = !has_lease(o), stored = !is_lost && chance(10);
+	struct fw_hosts_row r[3];
+	size_t n;
+
+	o->commit_ms = m.now_ms + 300 + chance(1000);
+	do {
+		n = fw_hosts_rows_take(o->t, r, FW_N(r), both(o));
+		for (size_t i = 0; stored && i < n; i++)
+			m.row[r[i].host_id - 1] = r[i];
+		fw_hosts_rows_done(o->t, r, n, stored);
+	} while (stored && n == FW_N(r));
+	for (int i = 0; stored && i < FEEDS; i++) {
+		if (o->job[i].life != DONE)
+			continue;
+		m.feed[i].served_ms = m.now_ms;
+		m.feed[i].due_ms = m.now_ms + 20000;
+		sim_back(o, &o->job[i].item);
+	}
+	for (int s = 0; stored && s < SHARDS; s++) {
+		if (!o->leaving[s] || !fw_hosts_is_idle(o->t, (uint32_t)s))
+			continue;
+		sim_forget(o, s);
+		m.owner[s] = -1;
+		m.sent_until_ms[s] = 0;
+	}
+	if (is_lost)
+		sim_lost(o);
+}
+
+/* ---- ... its requests */
+
+static void sim_claim(struct sim_owner *o)
+{
+	for (int k = 0, i = (int)chance(FEEDS); k < 40; k++, i = (i + 1) % FEEDS) {
+		struct sim_feed *f = &m.feed[i];
+		struct sim_job *j = &o->job[i];
+		int rc;
+
+		if (f->due_ms > m.now_ms || f->claimed >= 0 || m.owner[f->host % SHARDS] != me(o) ||
+		    o->leaving[f->host % SHARDS])
+			continue;
+		HOLDS(j->life == REST, f->host);
+		j->item = (struct fw_hosts_item){.order = f->due_ms, .feed_id = i, .urgent = !chance(50)};
+		rc = fw_hosts_put(o->t, (uint32_t)(f->host % SHARDS), f->host + 1, &j->item);
+		HOLDS(rc == 0 || rc == FW_EAGAIN, f->host);
+		if (rc)
+			continue;
+		j->life = WAITS;
+		f->claimed = me(o);
+	}
+}
+
+static void sim_start(struct sim_owner *o)
+{
+	struct fw_hosts_item *it;
+	int64_t wait_ms;
+
+	while (fw_hosts_in_flight(o->t) < SLOTS && (it = fw_hosts_start(o->t, mono(o), &wait_ms)) != NULL) {
+		struct sim_job *j = &o->job[it->feed_id];
+		int host = m.feed[it->feed_id].host;
+
+		HOLDS(j->life == WAITS, host);
+		HOLDS(mono(o) < o->stop_ms, host);
+		HOLDS(m.owner[host % SHARDS] == me(o), host);
+		j->life = PERMITTED;
+		j->permitted_ms = m.now_ms;
+		j->gap_ms = FW_MAX(m.rules.gap_ms, o->pace_ms[host]);
+		j->send_ms = m.now_ms + chance(300);
+		j->end_ms = j->send_ms + 20 + chance(1500);
+		HOLDS(!m.rules.host_max || in_flight_of(host) <= m.rules.host_max, host);
+	}
+}
+
+static void sim_send(struct sim_owner *o, int i)
+{
+	struct sim_job *j = &o->job[i];
+	int host = m.feed[i].host;
+
+	if (!fw_hosts_send(o->t, &j->item, mono(o))) {
+		HOLDS(mono(o) >= o->stop_ms || o->cool_ms[host] > m.now_ms, host);
+		m.refused_n++;
+		sim_cancel(o, i);
+		return;
+	}
+	HOLDS(has_lease(o) && m.owner[host % SHARDS] == me(o), host);
+	HOLDS(o->cool_ms[host] <= m.now_ms && m.row[host].cool_until_ms - WALL <= m.now_ms, host);
+	HOLDS(m.now_ms - m.first_sent_ms[host] >= j->gap_ms, host);
+	HOLDS(m.hop_ms[host] > j->permitted_ms || m.now_ms - m.hop_ms[host] >= j->gap_ms, host);
+	m.first_sent_ms[host] = m.now_ms;
+	m.sent_n++;
+	j->life = SENT;
+}
+
+static void sim_done(struct sim_owner *o, int i)
+{
+	enum fw_host_mood mood = m.is_calm || chance(12) ? FW_HOST_FINE : FW_HOST_STRAINED;
+	int64_t cool_ms = m.is_calm || chance(40) ? 0 : m.now_ms + 1000 + chance(15000);
+	int host = m.feed[i].host;
+	int64_t *p = &o->pace_ms[host];
+
+	fw_hosts_done(o->t, &o->job[i].item, mood, cool_ms ? cool_ms + WALL : 0, both(o));
+	o->job[i].life = DONE;
+	o->cool_ms[host] = FW_MAX(o->cool_ms[host], cool_ms);
+	*p = mood == FW_HOST_STRAINED ? FW_MIN(FW_MAX(*p * 2, 1000), 600000) : *p * 10000 / (10000 + *p);
+	*p = *p > 50 ? *p : 0;
+	ck_assert_int_eq(fw_hosts_pace_ms(o->t, host + 1), *p);
+}
+
+static void sim_requests(struct sim_owner *o)
+{
+	for (int i = 0; i < FEEDS; i++) {
+		struct sim_job *j = &o->job[i];
+
+		if (j->life == PERMITTED && j->send_ms <= m.now_ms) {
+			sim_send(o, i);
+		} else if (j->life == SENT && j->end_ms <= m.now_ms) {
+			sim_done(o, i);
+		} else if (j->life == SENT && !chance(800) && fw_hosts_send(o->t, &j->item, mono(o))) {
+			m.hop_ms[m.feed[i].host] = m.now_ms;
+		}
+	}
+}
+
+static void sim_join(struct sim_owner *o)
+{
+	int64_t offset_ms = (int64_t)chance(1000000) - 500000;
+
+	sim_expire(); /* the dead one whose place this is */
+	for (int s = 0; s < SHARDS; s++) {
+		if (m.owner[s] == me(o))
+			return;
+	}
+	*o = (struct sim_owner){.offset_ms = offset_ms, .until_ms = m.now_ms + LEASE_MS,
+		.t = table(m.rules.host_max, m.rules.gap_ms, m.rules.waiting_max)};
+	m.joined_n++;
+}
+
+static void sim_die(struct sim_owner *o)
+{
+	fw_hosts_free(o->t);
+	o->t = NULL;
+	m.died_n++;
+}
+
+static void sim_turn(struct sim_owner *o)
+{
+	if (!o->t) {
+		if (!chance(m.is_calm ? 100 : 1500))
+			sim_join(o);
+		return;
+	}
+	if (o->frozen_ms > m.now_ms || chance(2))
+		return;
+	if (!m.is_calm && !chance(3000)) {
+		sim_die(o);
+		return;
+	}
+	if (!m.is_calm && !chance(1500)) {
+		o->frozen_ms = m.now_ms + 500 + chance(25000);
+		m.froze_n++;
+		return;
+	}
+	sim_requests(o); /* one that wakes up knows nothing better */
+	if (mono(o) >= o->stop_ms)
+		sim_stop(o);
+	sim_start(o);
+	if (o->commit_ms <= m.now_ms)
+		sim_commit(o);
+	if (o->t && o->beat_ms <= m.now_ms)
+		sim_beat(o);
+	if (o->t && !chance(4))
+		sim_claim(o);
+}
+
+static void sim_steps(int n)
+{
+	for (int k = 0; k < n; k++) {
+		m.now_ms += 1 + chance(25);
+		for (int i = 0; i < OWNERS; i++)
+			sim_turn(&m.o[i]);
+	}
+}
+
+static size_t unserved_since(int64_t since_ms)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < FEEDS; i++)
+		n += m.feed[i].served_ms <= since_ms;
+	return n;
+}
+
+static void sim_run(uint64_t seed, int steps)
+{
+	static const int64_t gap_ms[] = {1000, 0, 300};
+	int64_t calm_ms;
+
+	memset(&m, 0, sizeof(m));
+	m.seed = m.x = seed;
+	m.rules = (struct fw_hosts_rules){(uint32_t)(seed % 4), gap_ms[seed % 3], seed % 2 ? 60 : 0};
+	for (int s = 0; s < SHARDS; s++)
+		m.owner[s] = -1;
+	for (int h = 0; h < HOSTS; h++)
+		m.first_sent_ms[h] = m.hop_ms[h] = -FW_DAY_MS;
+	for (int i = 0; i < FEEDS; i++) /* a quarter is one host's */
+		m.feed[i] = (struct sim_feed){.host = i % 4 ? (int)chance(HOSTS) : 3, .due_ms = chance(5000), .claimed = -1};
+	m.now_ms = 1;
+	for (int i = 0; i < OWNERS; i++)
+		sim_join(&m.o[i]);
+	sim_steps(steps);
+	/* nobody starves: when all has calmed down, each gets its turn, and again */
+	m.is_calm = true;
+	for (int turn = 0; turn < 2; turn++) {
+		calm_ms = m.now_ms;
+		for (int k = 0; k < 400 && unserved_since(calm_ms); k++)
+			sim_steps(100);
+		ck_assert_msg(!unserved_since(calm_ms), "seed %llu: %zu feeds starve", (unsigned long long)seed,
+			unserved_since(calm_ms));
+	}
+	printf("# seed %llu: host_max %u, gap %lld ms, %lld s: "
+		"%u requests, %u refused; %u joined, %u died, %u froze, %u lost, %u left\n",
+		(unsigned long long)seed, m.rules.host_max, (long long)m.rules.gap_ms, (long long)(m.now_ms / 1000),
+		m.sent_n, m.refused_n, m.joined_n, m.died_n, m.froze_n, m.lost_n, m.left_n);
+	for (int i = 0; i < OWNERS; i++)
+		fw_hosts_free(m.o[i].t);
+}
+
+START_TEST(ten_owners)
+{
+	const char *seed = getenv("FW_SEED");
+
+	if (seed)
+		sim_run(strtoull(seed, NULL, 10), 10000);
+	for (uint64_t i = 1; !seed && i <= 12; i++)
+		sim_run(i, 8500);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("sched hosts");
+	TCase *c = tcase_create("rules"), *p = tcase_create("owners");
+
+	tcase_add_test(c, budget);
+	tcase_add_test(c, gap);
+	tcase_add_test(c, cool_down);
+	tcase_add_test(c, pace);
+	tcase_add_test(c, order);
+	tcase_add_test(c, withdrawn);
+	tcase_add_test(c, crowd);
+	tcase_add_test(c, lease);
+	tcase_add_test(c, rows);
+	tcase_add_test(c, rows_back);
+	tcase_add_test(c, after_death);
+	tcase_add_test(c, leaving);
+	tcase_add_test(c, forgotten);
+	tcase_add_test(c, wall_jumps);
+	suite_add_tcase(s, c);
+	tcase_add_test(p, ten_owners);
+	tcase_set_timeout(p, 60);
+	suite_add_tcase(s, p);
+	return run_suite(s);
+}
