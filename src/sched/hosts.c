@@ -312,15 +312,9 @@ void fw_hosts_take(struct fw_hosts *t, uint32_t shard, int64_t sent_until_ms, st
 
 	assert(s->state != OWNED);
 	clock_on(t, now.mono_ms);
-	if (s->state == FOREIGN)
-		s->sent_ms = LONG_AGO;
-	s->sent_ms = FW_MAX(s->sent_ms, mono_of(sent_until_ms, now, FW_PACE_MAX_MS));
+	if (s->state == FOREIGN) /* else it was being left, and was nobody else's meanwhile */
+		s->sent_ms = mono_of(sent_until_ms, now, FW_PACE_MAX_MS);
 	s->state = OWNED;
-	for (struct fw_hosts_host *h = s->first, *next; h; h = next) { /* it was being left */
-		next = h->next;
-		h->last_ms = FW_MAX(h->last_ms, s->sent_ms);
-		place(t, h);
-	}
 }
 
 int fw_hosts_row_put(struct fw_hosts *t, uint32_t shard, const struct fw_hosts_row *row, struct fw_hosts_now now)
@@ -371,6 +365,13 @@ void fw_hosts_leave(struct fw_hosts *t, uint32_t shard, fw_hosts_cb *cb, void *c
 bool fw_hosts_is_idle(const struct fw_hosts *t, uint32_t shard)
 {
 	return !t->shard[shard].flying;
+}
+
+int64_t fw_hosts_sent_until(const struct fw_hosts *t, uint32_t shard, struct fw_hosts_now now)
+{
+	int64_t sent_ms = t->shard[shard].sent_ms;
+
+	return sent_ms + t->rules.gap_ms > now.mono_ms ? now.wall_ms + (sent_ms - now.mono_ms) : 0;
 }
 
 void fw_hosts_forget(struct fw_hosts *t, uint32_t shard)
@@ -509,7 +510,6 @@ bool fw_hosts_send(struct fw_hosts *t, struct fw_hosts_item *item, int64_t mono_
 	h->unsent -= !item->sent;
 	item->sent = true;
 	h->last_ms = FW_MAX(h->last_ms, t->now_ms);
-	dirty_gap(t, h);
 	place(t, h);
 	return true;
 }

@@ -64,7 +64,7 @@ struct fw_hosts_row {
 	int64_t host_id;
 	int64_t next_ok_ms;    /* wall; no request before; 0: any time */
 	int64_t cool_until_ms; /* wall; 0: none */
-	int64_t pace_ms;      /* 0: none */
+	int64_t pace_ms;       /* 0: none */
 };
 
 /*
@@ -99,8 +99,8 @@ void fw_hosts_lease(struct fw_hosts *t, int64_t stop_ms);
 /*
  * Own a shard from now on. sent_until_ms: wall; the former owner may have sent until then, without
  * a row that says so (the end of a lease that ran out or was ended), FW_PACE_MAX_MS from now at the
- * latest; 0: it gave the shard up itself. After this the caller brings the shard's rows, then its
- * feeds.
+ * latest; 0: it gave the shard up itself, and fw_hosts_sent_until() was 0. After this the caller
+ * brings the shard's rows, then its feeds.
  */
 void fw_hosts_take(struct fw_hosts *t, uint32_t shard, int64_t sent_until_ms, struct fw_hosts_now now);
 /*
@@ -112,11 +112,17 @@ FW_MUST_CHECK int fw_hosts_row_put(struct fw_hosts *t, uint32_t shard, const str
 /*
  * Give a shard up: nothing of it starts any more; what waits leaves by way of cb. What is in flight
  * goes on until done. Then the caller stores the dirty rows a last time and calls
- * fw_hosts_forget(). fw_hosts_take() before that takes it back. After a lost lease the caller
+ * fw_hosts_forget(). fw_hosts_take() before that takes it back, with what is known. After a lost lease the caller
  * cancels what is in flight, and stores nothing. Cost O(hosts and feeds of the shard).
  */
 void fw_hosts_leave(struct fw_hosts *t, uint32_t shard, fw_hosts_cb *cb, void *ctx);
 bool fw_hosts_is_idle(const struct fw_hosts *t, uint32_t shard); /* nothing of it is in flight */
+/*
+ * What the shard's row is to tell the next owner when this one gives the shard up: wall; 0:
+ * nothing. It is what fw_hosts_take() was told, as long as that may keep a host waiting of which
+ * there is no row.
+ */
+int64_t fw_hosts_sent_until(const struct fw_hosts *t, uint32_t shard, struct fw_hosts_now now);
 /* Of a shard that was left and is idle. Rows that were taken are to be done first. */
 void fw_hosts_forget(struct fw_hosts *t, uint32_t shard);
 
