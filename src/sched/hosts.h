@@ -75,7 +75,7 @@ struct fw_hosts_host;
 struct fw_hosts_item {
 	int64_t order;        /* the lowest first: due time, or position in a plan */
 	int64_t feed_id;      /* of two with one order the lower first */
-	bool urgent;          /* fetch-now: before all that are not, in its host and among hosts */
+	bool urgent;          /* fetch-now: before all that are not, in its host and among hosts, however many */
 
 	/* the table's */
 	bool flying, sent;

@@ -418,8 +418,11 @@ END_TEST
  */
 START_TEST(after_death)
 {
+	int back = 0;
+
 	begin(1, 1000);
 	fw_hosts_take(t, 2, WALL - 300, at(0));
+	fw_hosts_take(t, 3, WALL + FW_DAY_MS, at(0)); /* a clock was wrong */
 	ck_assert_int_eq(fw_hosts_row_put(t, 2, &(struct fw_hosts_row){.host_id = 8, .pace_ms = 5000}, at(0)), 0);
 	put(0, 6);
 	ck_assert_int_eq(fw_hosts_put(t, 2, 7, &item[1]), 0);
@@ -430,6 +433,12 @@ START_TEST(after_death)
 	ck_assert_int_eq(fw_hosts_sent_until(t, 2, at(699)), WALL - 300);
 	ck_assert_int_eq(fw_hosts_sent_until(t, 2, at(700)), 0);
 	ck_assert_int_eq(fw_hosts_sent_until(t, 1, at(0)), 0);
+	fw_hosts_leave(t, 1, came_back, &back);
+	fw_hosts_take(t, 1, 0, at(0));
+	fw_hosts_leave(t, 3, came_back, &back);
+	fw_hosts_take(t, 3, 0, at(0)); /* taken back, it has not forgotten */
+	ck_assert_int_eq(fw_hosts_sent_until(t, 3, at(0)), WALL + FW_PACE_MAX_MS);
+	ck_assert_int_eq(back, 0);
 	starts(1, 700);
 	waits(700, 4700);
 	starts(2, 4700);
@@ -552,6 +561,7 @@ struct sim_feed {
 	int host;
 	int64_t due_ms, served_ms;
 	int claimed;          /* by this owner; -1: nobody */
+	bool urgent;          /* this time */
 };
 
 struct sim_job { /* an owner's own of a feed */
@@ -780,6 +790,7 @@ static void sim_commit(struct sim_owner *o)
 			continue;
 		m.feed[i].served_ms = m.now_ms;
 		m.feed[i].due_ms = m.now_ms + 20000;
+		m.feed[i].urgent = !chance(50);
 		sim_back(o, &o->job[i].item);
 	}
 	for (int s = 0; stored && s < SHARDS; s++) {
@@ -795,18 +806,38 @@ static void sim_commit(struct sim_owner *o)
 
 /* ---- ... its requests */
 
+static int by_due(const void *a, const void *b)
+{
+	int x = *(const int *)a, y = *(const int *)b;
+
+	if (m.feed[x].due_ms != m.feed[y].due_ms)
+		return m.feed[x].due_ms < m.feed[y].due_ms ? -1 : 1;
+	return x - y;
+}
+
+static bool may_claim(const struct sim_owner *o, const struct sim_feed *f)
+{
+	int shard = f->host % SHARDS;
+
+	return f->due_ms <= m.now_ms && f->claimed < 0 && m.owner[shard] == me(o) && !o->leaving[shard];
+}
+
 static void sim_claim(struct sim_owner *o)
 {
-	for (int k = 0, i = (int)chance(FEEDS); k < 40; k++, i = (i + 1) % FEEDS) {
-		struct sim_feed *f = &m.feed[i];
-		struct sim_job *j = &o->job[i];
+	int due[FEEDS], n = 0;
+
+	for (int i = 0; i < FEEDS; i++) {
+		if (may_claim(o, &m.feed[i]))
+			due[n++] = i;
+	}
+	qsort(due, (size_t)n, sizeof(*due), by_due);
+	for (int k = 0; k < n; k++) {
+		struct sim_feed *f = &m.feed[due[k]];
+		struct sim_job *j = &o->job[due[k]];
 		int rc;
 
-		if (f->due_ms > m.now_ms || f->claimed >= 0 || m.owner[f->host % SHARDS] != me(o) ||
-		    o->leaving[f->host % SHARDS])
-			continue;
 		HOLDS(j->life == REST, f->host);
-		j->item = (struct fw_hosts_item){.order = f->due_ms, .feed_id = i, .urgent = !chance(50)};
+		j->item = (struct fw_hosts_item){.order = f->due_ms, .feed_id = due[k], .urgent = f->urgent};
 		rc = fw_hosts_put(o->t, (uint32_t)(f->host % SHARDS), f->host + 1, &j->item);
 		HOLDS(rc == 0 || rc == FW_EAGAIN, f->host);
 		if (rc)
@@ -869,6 +900,10 @@ static void sim_done(struct sim_owner *o, int i)
 	o->cool_ms[host] = FW_MAX(o->cool_ms[host], cool_ms);
 	*p = mood == FW_HOST_STRAINED ? FW_MIN(FW_MAX(*p * 2, 1000), 600000) : *p * 10000 / (10000 + *p);
 	*p = *p > 50 ? *p : 0;
+	for (int k = 0; k < FEEDS; k++) { /* the shortest gap that held since its permission */
+		if (m.feed[k].host == host && o->job[k].life == PERMITTED)
+			o->job[k].gap_ms = FW_MIN(o->job[k].gap_ms, FW_MAX(m.rules.gap_ms, *p));
+	}
 	ck_assert_int_eq(fw_hosts_pace_ms(o->t, host + 1), *p);
 }
 
@@ -934,7 +969,7 @@ static void sim_turn(struct sim_owner *o)
 		sim_commit(o);
 	if (o->t && o->beat_ms <= m.now_ms)
 		sim_beat(o);
-	if (o->t && !chance(4))
+	if (o->t && !chance(10))
 		sim_claim(o);
 }
 
