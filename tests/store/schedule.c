@@ -143,7 +143,7 @@ START_TEST(parts)
 	struct sql *s = fresh_schedule(_i);
 	struct schedule_shard *mine = calloc(SCHEDULE_SHARDS, sizeof(*mine));
 	struct schedule_lease a = joined(s, "a", LONG_MS), b = joined(s, "b", LONG_MS), c;
-	int give[SCHEDULE_SHARDS];
+	struct schedule_shard give[SCHEDULE_SHARDS];
 	size_t n;
 
 	ck_assert_uint_eq(held(s, &a, mine), SCHEDULE_SHARDS); /* who comes first has all, */
@@ -152,12 +152,12 @@ START_TEST(parts)
 	ck_assert_uint_eq(a.living, 2);
 	n = held(s, &a, mine);
 	for (size_t i = schedule_part(&a); i < n; i++)
-		give[i - schedule_part(&a)] = mine[i].shard;
+		give[i - schedule_part(&a)] = (struct schedule_shard){.shard = mine[i].shard, .quiet_since_ms = mine[i].shard == SCHEDULE_SHARDS - 1 ? 77 : 0};
 	DONE(schedule_give(s, &a, give, n - schedule_part(&a), &err)); /* gives the surplus back, */
 	DONE(schedule_beat(s, &b, &err));
 	ck_assert_uint_eq(held(s, &b, mine), SCHEDULE_SHARDS / 2); /* and the other takes it */
 	for (size_t i = 0; i < SCHEDULE_SHARDS / 2; i++)
-		ck_assert(mine[i].shard == (int)i + SCHEDULE_SHARDS / 2 && mine[i].quiet_since_ms == 0);
+		ck_assert(mine[i].shard == (int)i + SCHEDULE_SHARDS / 2 && mine[i].quiet_since_ms == (i == SCHEDULE_SHARDS / 2 - 1 ? 77 : 0));
 	DONE(schedule_give(s, &a, give, 1, &err)); /* what is not one's own is not given away */
 	ck_assert_uint_eq(held(s, &b, mine), SCHEDULE_SHARDS / 2);
 	DONE(schedule_leave(s, &a, &err));
@@ -344,7 +344,8 @@ static void note(struct worker *w)
 static void live(struct worker *w)
 {
 	struct fw_err e = {0};
-	int rc = 0, give[SCHEDULE_SHARDS];
+	struct schedule_shard give[SCHEDULE_SHARDS];
+	int rc = 0;
 	size_t n = 0;
 
 	if (w->l.id && fw_mono_ms() - w->beat_mono_ms < LEASE_MS / 4)
@@ -367,9 +368,9 @@ static void live(struct worker *w)
 	must(schedule_mine(w->s, &w->l, w->mine, &w->n, &e), &e, "mine");
 	note(w);
 	while (w->n > schedule_part(&w->l)) {
-		give[n] = w->mine[--w->n].shard;
-		if (safe(w) && atomic_load(&book->owner[give[n]]) == w->l.id)
-			atomic_store(&book->safe_until[give[n]], 0);
+		give[n] = (struct schedule_shard){.shard = w->mine[--w->n].shard};
+		if (safe(w) && atomic_load(&book->owner[give[n].shard]) == w->l.id)
+			atomic_store(&book->safe_until[give[n].shard], 0);
 		n++;
 	}
 	rc = schedule_give(w->s, &w->l, give, n, &e);

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "store/sql/sql.h"
+#include "base/banned.h"
 
 #define STATEMENTS 64
 #define VALUES_MAX 32
@@ -126,7 +127,7 @@ static int prepared(struct postgres_sql *s, const struct sql_text *t, struct fw_
 		form.values = query.p;
 	}
 	text = sql_write(s->sql.is, t, &form);
-	(void)snprintf(name, sizeof(name), "s%zu", s->kept_n);
+	(void)fw_snprintf(name, sizeof(name), "s%zu", s->kept_n);
 	if (from.rc || query.rc || !text)
 		rc = fw_no_memory(err);
 	else if (s->kept_n == STATEMENTS)
@@ -193,7 +194,7 @@ static int run(struct postgres_sql *s, int number, const size_t *at, size_t n, P
 		return fw_no_memory(err);
 	for (size_t i = 0; i < n; i++)
 		value[i] = at[i] == SIZE_MAX ? NULL : s->value.p + at[i];
-	(void)snprintf(name, sizeof(name), "s%d", number);
+	(void)fw_snprintf(name, sizeof(name), "s%d", number);
 	*out = PQexecPrepared(s->c, name, (int)n, value, NULL, NULL, 0);
 	if (good(*out))
 		return 0;

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "store/sql/schedule.h"
+#include "base/banned.h"
 
 /* How much earlier than the lease's end a worker stops: a tenth, for clocks that do not run alike and a request on its way out. */
 #define MARGIN(lease_ms) ((lease_ms) / 10)
@@ -205,28 +206,30 @@ int schedule_mine(struct sql *s, const struct schedule_lease *l, struct schedule
 	return rc;
 }
 
-int schedule_give(struct sql *s, const struct schedule_lease *l, const int *shard, size_t n, struct fw_err *err)
+int schedule_give(struct sql *s, const struct schedule_lease *l, const struct schedule_shard *shard, size_t n, struct fw_err *err)
 {
-	static const struct sql_text GIVE = {"UPDATE shards AS t SET worker = NULL, quiet_since_ms = 0 {from} WHERE t.shard = v.shard AND t.worker = v.worker", "shard:i worker:i"};
-	struct sql_value *v = calloc(n + 1, 2 * sizeof(*v));
+	static const struct sql_text GIVE = {"UPDATE shards AS t SET worker = NULL, quiet_since_ms = v.quiet {from} WHERE t.shard = v.shard AND t.worker = v.worker",
+		"shard:i worker:i quiet:i"};
+	struct sql_value *v = calloc(n + 1, 3 * sizeof(*v));
 	int rc;
 
 	if (!v)
 		return fw_no_memory(err);
 	for (size_t i = 0; i < n; i++) {
-		v[2 * i] = SQL_INT(shard[i]);
-		v[2 * i + 1] = SQL_INT(l->id);
+		v[3 * i] = SQL_INT(shard[i].shard);
+		v[3 * i + 1] = SQL_INT(l->id);
+		v[3 * i + 2] = SQL_INT(shard[i].quiet_since_ms);
 	}
 	rc = s->is->begin(s, err);
 	if (!rc)
-		rc = end(s, sql_each(s, &GIVE, v, 2, n, NULL, err), err);
+		rc = end(s, sql_each(s, &GIVE, v, 3, n, NULL, err), err);
 	free(v);
 	return rc;
 }
 
 int schedule_leave(struct sql *s, const struct schedule_lease *l, struct fw_err *err)
 {
-	static const struct sql_text FREE = {"UPDATE shards SET worker = NULL, quiet_since_ms = 0 WHERE worker = ?1", NULL};
+	static const struct sql_text FREE = {"UPDATE shards SET worker = NULL, quiet_since_ms = {now} WHERE worker = ?1", NULL};
 	static const struct sql_text GONE = {"DELETE FROM workers WHERE id = ?1", NULL};
 	struct sql_value id = SQL_INT(l->id);
 	int rc = s->is->begin(s, err);

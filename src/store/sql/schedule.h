@@ -34,7 +34,7 @@ struct schedule_lease {
 struct schedule_shard { /* one that this worker holds */
 	int shard;
 	int64_t version;
-	int64_t quiet_since_ms;   /* of the store's clock: the last owner's lease was found over; 0: it was given back */
+	int64_t quiet_since_ms;   /* of the store's clock: its hosts may have been asked until then, without a row that says so; 0: they were not */
 };
 
 struct schedule_due {
@@ -72,9 +72,9 @@ static inline size_t schedule_part(const struct schedule_lease *l)
 {
 	return (SCHEDULE_SHARDS + l->living - 1) / l->living;
 }
-/* Shards in which nothing is in flight, all outcomes committed. */
-int schedule_give(struct sql *s, const struct schedule_lease *l, const int *shard, size_t n, struct fw_err *err);
-/* All that is left, and the lease. */
+/* Shards in which nothing is in flight, all outcomes and hosts committed; quiet_since_ms is handed on (fw_hosts_sent_until()). */
+int schedule_give(struct sql *s, const struct schedule_lease *l, const struct schedule_shard *shard, size_t n, struct fw_err *err);
+/* All that is left, as quiet as if its owner had died just now, and the lease. */
 int schedule_leave(struct sql *s, const struct schedule_lease *l, struct fw_err *err);
 
 /* Feeds of a shard that are due until then: row by row, in no order. Other than 0 from fn ends it. */

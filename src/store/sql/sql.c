@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "store/sql/sql.h"
+#include "base/banned.h"
 
 struct fw_str sql_column(const struct sql_text *t, size_t i, char *letter)
 {

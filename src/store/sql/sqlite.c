@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "store/sql/sql.h"
+#include "base/banned.h"
 
 #define STATEMENTS 64
 #define BUSY_MS 10000
