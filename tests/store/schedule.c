@@ -25,7 +25,7 @@
 #define TROUBLES 12
 #else
 #define LEASE_MS 300
-#define TROUBLES 40
+#define TROUBLES 30
 #endif
 
 static int engines[5], engine_n; /* of under_test: those with a dialect */
@@ -309,7 +309,7 @@ struct worker {
 	struct sql *s;
 	struct schedule_lease l;
 	struct schedule_shard mine[SCHEDULE_SHARDS];
-	size_t n;
+	size_t n, turn;
 	int64_t beat_mono_ms;
 	uint64_t dice;
 };
@@ -396,7 +396,7 @@ static void visit(struct worker *w)
 
 	if (!w->n)
 		return;
-	k = w->mine[roll(w) % w->n].shard;
+	k = w->mine[w->turn++ % w->n].shard;
 	must(schedule_look(w->s, k, 0, pick, &seen, &e), &e, "look"); /* those a person asked for, */
 	if (!seen.n)
 		must(schedule_look(w->s, k, INT64_MAX, pick, &seen, &e), &e, "look"); /* else any */
@@ -404,7 +404,7 @@ static void visit(struct worker *w)
 		violation("a request beside the owner's: shard, lease, owner", k, w->l.id, book->owner[k]);
 	for (size_t i = 0; i < seen.n; i++) /* each commit moves the due time by one: so visits can be counted; below 0 back to where they were */
 		out[i] = outcome(k, seen.due[i].feed_id, seen.due[i].due_at_ms, seen.due[i].due_at_ms < 0 ? -seen.due[i].due_at_ms + 1 : seen.due[i].due_at_ms + 1);
-	if (roll(w) % 20 == 0)
+	if (roll(w) % 50 == 0)
 		usleep((useconds_t)(roll(w) % (LEASE_MS * 1200))); /* now and then longer than the lease */
 	rc = schedule_commit(w->s, &w->l, out, seen.n, NULL, 0, &e);
 	if (rc == FW_ESTALE || rc == FW_EAGAIN) {
@@ -438,6 +438,7 @@ static pid_t worker_start(void)
 		while (!leaving) {
 			live(w);
 			visit(w);
+			usleep(2000); /* others want the processors too */
 		}
 		for (size_t i = 0; w->l.id && i < w->n; i++) {
 			if (safe(w) && atomic_load(&book->owner[w->mine[i].shard]) == w->l.id)
