@@ -74,14 +74,18 @@ static int lost(struct fw_err *err)
 	return FW_ERR(err, FW_ESTALE, "this worker's lease is over: somebody else has its feeds");
 }
 
-/* Those whose time is over. One that is just committing holds its row, and is passed over: it lives. */
-static int expire(struct sql *s, struct fw_err *err)
+/*
+ * Others whose time is over. One that is just committing holds its row, and is passed over: it lives. So does this one, however long its
+ * transaction takes: it holds its own row, and would leave shards to nobody if it took that away.
+ */
+static int expire(struct sql *s, const struct schedule_lease *l, struct fw_err *err)
 {
-	static const struct sql_text OVER = {"SELECT id FROM workers WHERE until_ms < {now} ORDER BY id LIMIT 1 {skip}", NULL};
+	static const struct sql_text OVER = {"SELECT id FROM workers WHERE until_ms < {now} AND id <> ?1 ORDER BY id LIMIT 1 {skip}", NULL};
 	static const struct sql_text FREE = {"UPDATE shards SET worker = NULL, quiet_since_ms = {now} WHERE worker = ?1", NULL};
 	static const struct sql_text GONE = {"DELETE FROM workers WHERE id = ?1", NULL};
+	struct sql_value me = SQL_INT(l->id);
 	struct ints dead = {.s = s, .n = 1};
-	int rc = sql_ask(s, &OVER, NULL, 0, int_row, &dead, NULL, err);
+	int rc = sql_ask(s, &OVER, &me, 1, int_row, &dead, NULL, err);
 
 	for (int seen = 0; !rc && dead.seen > seen;) { /* one after the other: they are few */
 		struct sql_value id = SQL_INT(dead.v[0]);
@@ -91,7 +95,7 @@ static int expire(struct sql *s, struct fw_err *err)
 		if (!rc)
 			rc = sql_ask(s, &GONE, &id, 1, NULL, NULL, NULL, err);
 		if (!rc)
-			rc = sql_ask(s, &OVER, NULL, 0, int_row, &dead, NULL, err);
+			rc = sql_ask(s, &OVER, &me, 1, int_row, &dead, NULL, err);
 	}
 	return rc;
 }
@@ -152,7 +156,7 @@ int schedule_join(struct sql *s, const char *name, int64_t lease_ms, struct sche
 	if (!rc)
 		rc = sql_ask(s, &NEW, (struct sql_value[]){SQL_INT(out->id), SQL_TEXT(fw_str(name)), SQL_INT(lease_ms)}, 3, NULL, NULL, NULL, err);
 	if (!rc)
-		rc = expire(s, err);
+		rc = expire(s, out, err);
 	if (!rc)
 		rc = take(s, out, err);
 	return end(s, rc, err);
@@ -171,7 +175,7 @@ int schedule_beat(struct sql *s, struct schedule_lease *l, struct fw_err *err)
 	if (!rc && !changed)
 		rc = lost(err);
 	if (!rc)
-		rc = expire(s, err);
+		rc = expire(s, l, err);
 	if (!rc)
 		rc = take(s, l, err);
 	rc = end(s, rc, err);
