@@ -336,7 +336,6 @@ static void memory(void)
 	row("memory / (2 x document + 64 KiB), worst", mine, reference, worst, 1, worst <= 1);
 }
 
-/* Against what the majority of six other parsers finds: a table with a line "file, format, majority ..." for each document. */
 /* ---- hostile shapes --------------------------------------------------------------------------------------------------------- */
 
 #define SHAPE_GROWTH 8

@@ -363,6 +363,18 @@ enum fw_host_mood {
 	FW_HOST_STRAINED, /* 429, 503: the pace doubles */
 };
 
+/* The pace after an outcome of this mood (FW_PACE_*). */
+static inline int64_t fw_store_pace(int64_t pace_ms, enum fw_host_mood mood)
+{
+	pace_ms = pace_ms < 0 ? 0 : pace_ms > FW_PACE_MAX_MS ? FW_PACE_MAX_MS : pace_ms;
+	if (mood == FW_HOST_STRAINED)
+		return 2 * pace_ms < FW_PACE_MIN_MS ? FW_PACE_MIN_MS : 2 * pace_ms > FW_PACE_MAX_MS ? FW_PACE_MAX_MS : 2 * pace_ms;
+	if (mood == FW_HOST_UNKNOWN)
+		return pace_ms;
+	pace_ms = pace_ms * FW_PACE_STEP_MS / (FW_PACE_STEP_MS + pace_ms);
+	return pace_ms > FW_PACE_NONE_MS ? pace_ms : 0;
+}
+
 struct fw_outcome {
 	int64_t feed_id, fence;
 	const struct fw_feed *feed;  /* the state to write */
@@ -723,8 +735,6 @@ FW_API FW_MUST_CHECK int fw_store_feed_merge(struct fw_store *st, int64_t from_i
 FW_API bool fw_store_host(struct fw_str url, char *out, size_t cap);
 /* Whose budget this feed uses: its host_key, else that of its url. */
 FW_API bool fw_store_feed_host(const struct fw_feed *feed, char *out, size_t cap);
-/* The pace after an outcome of this mood. */
-FW_API int64_t fw_store_pace(int64_t pace_ms, enum fw_host_mood mood);
 /* A store without that slot has nothing to tell. */
 FW_API FW_MUST_CHECK int fw_store_inspect(struct fw_store *st, fw_inspect_cb *cb, void *ctx, struct fw_err *err);
 

@@ -23,6 +23,7 @@ struct fw_heap {
 };
 
 #define FW_HEAP_OF(node, type, member) ((type *)(void *)((char *)(node) - offsetof(type, member)))
+#define FW_HEAP_OF_CONST(node, type, member) ((const type *)(const void *)((const char *)(node) - offsetof(type, member)))
 
 void fw_heap_init(struct fw_heap *h, fw_heap_before *before);
 void fw_heap_put(struct fw_heap *h, struct fw_heap_node *n);

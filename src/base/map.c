@@ -18,6 +18,15 @@ void fw_map_finish(struct fw_map *m)
 	fw_map_init(m, m->seed);
 }
 
+void fw_map_free(struct fw_map *m)
+{
+	size_t at = 0;
+
+	for (void *value; (value = fw_map_next(m, &at, NULL)) != NULL;)
+		free(value);
+	fw_map_finish(m);
+}
+
 static struct fw_map_slot *find(const struct fw_map *m, struct fw_str key, uint64_t hash)
 {
 	if (!m->slot)

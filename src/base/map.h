@@ -19,6 +19,7 @@ struct fw_map {
 
 void fw_map_init(struct fw_map *m, uint64_t seed);
 void fw_map_finish(struct fw_map *m);
+void fw_map_free(struct fw_map *m); /* the same, and free() of each value */
 void *fw_map_get(const struct fw_map *m, struct fw_str key);
 /* value must not be NULL; returns the one it replaced, if any. *rc is 0 or FW_ENOMEM. */
 void *fw_map_put(struct fw_map *m, struct fw_str key, void *value, int *rc);

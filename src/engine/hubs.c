@@ -130,7 +130,6 @@ void item_drop(struct fw_hubs *h, struct item *it)
 static void memory_drop(struct fw_hubs *h)
 {
 	struct fw_heap_node *n;
-	struct hub *hub;
 	size_t at = 0;
 
 	h->leads = false;
@@ -146,10 +145,8 @@ static void memory_drop(struct fw_hubs *h)
 	}
 	for (struct item *it; (it = fw_map_next(&h->items, &at, NULL)) != NULL;)
 		item_drop(h, it);
-	for (at = 0; (hub = fw_map_next(&h->hubs, &at, NULL)) != NULL;)
-		free(hub);
 	fw_map_finish(&h->items);
-	fw_map_finish(&h->hubs);
+	fw_map_free(&h->hubs);
 	fw_map_init(&h->items, hubs_rnd(h));
 	fw_map_init(&h->hubs, hubs_rnd(h));
 }

@@ -62,12 +62,12 @@ struct fw_hosts {
 
 static const struct fw_hosts_item *item_of(const struct fw_heap_node *n)
 {
-	return (const struct fw_hosts_item *)(const void *)((const char *)n - offsetof(struct fw_hosts_item, node));
+	return FW_HEAP_OF_CONST(n, struct fw_hosts_item, node);
 }
 
 static const struct fw_hosts_host *host_of(const struct fw_heap_node *n)
 {
-	return (const struct fw_hosts_host *)(const void *)((const char *)n - offsetof(struct fw_hosts_host, node));
+	return FW_HEAP_OF_CONST(n, struct fw_hosts_host, node);
 }
 
 static bool item_first(const struct fw_heap_node *a, const struct fw_heap_node *b)
@@ -133,17 +133,6 @@ static int64_t gap_end(const struct fw_hosts *t, const struct fw_hosts_host *h)
 static int64_t free_of(const struct fw_hosts *t, const struct fw_hosts_host *h)
 {
 	return FW_MAX(gap_end(t, h), h->cool_ms);
-}
-
-/* As fw_store_pace(). */
-static int64_t pace_after(int64_t pace_ms, enum fw_host_mood mood)
-{
-	if (mood == FW_HOST_STRAINED)
-		return FW_MIN(FW_MAX(2 * pace_ms, FW_PACE_MIN_MS), FW_PACE_MAX_MS);
-	if (mood == FW_HOST_UNKNOWN)
-		return pace_ms;
-	pace_ms = pace_ms * FW_PACE_STEP_MS / (FW_PACE_STEP_MS + pace_ms);
-	return pace_ms > FW_PACE_NONE_MS ? pace_ms : 0;
 }
 
 /* ---- hosts ----------------------------------------------------------------------------------- */
@@ -288,14 +277,9 @@ struct fw_hosts *fw_hosts_new(const struct fw_hosts_rules *rules)
 
 void fw_hosts_free(struct fw_hosts *t)
 {
-	struct fw_hosts_host *h;
-	size_t at = 0;
-
 	if (!t)
 		return;
-	while ((h = fw_map_next(&t->hosts, &at, NULL)) != NULL)
-		free(h);
-	fw_map_finish(&t->hosts);
+	fw_map_free(&t->hosts);
 	free(t);
 }
 
@@ -518,7 +502,7 @@ void fw_hosts_done(struct fw_hosts *t, struct fw_hosts_item *item, enum fw_host_
 	struct fw_hosts_now now)
 {
 	struct fw_hosts_host *h = item->of;
-	int64_t pace_ms = pace_after(h->pace_ms, mood), cool_ms = mono_of(cool_until_ms, now, FW_HOSTS_COOL_MAX_MS);
+	int64_t pace_ms = fw_store_pace(h->pace_ms, mood), cool_ms = mono_of(cool_until_ms, now, FW_HOSTS_COOL_MAX_MS);
 
 	assert(item->flying);
 	clock_on(t, now.mono_ms);

@@ -66,12 +66,12 @@ bool fw_plan_policy_find(struct fw_str name, enum fw_plan_policy *out)
 
 static const struct fw_plan_item *item_of(const struct fw_heap_node *n)
 {
-	return (const struct fw_plan_item *)(const void *)((const char *)n - offsetof(struct fw_plan_item, node));
+	return FW_HEAP_OF_CONST(n, struct fw_plan_item, node);
 }
 
 static const struct fw_plan_host *host_of(const struct fw_heap_node *n)
 {
-	return (const struct fw_plan_host *)(const void *)((const char *)n - offsetof(struct fw_plan_host, node));
+	return FW_HEAP_OF_CONST(n, struct fw_plan_host, node);
 }
 
 static bool as_they_come(const struct fw_heap_node *a, const struct fw_heap_node *b)
@@ -259,14 +259,9 @@ struct fw_plan *fw_plan_new(const struct fw_plan_rules *rules)
 
 void fw_plan_free(struct fw_plan *p)
 {
-	struct fw_plan_host *h;
-	size_t at = 0;
-
 	if (!p)
 		return;
-	while ((h = fw_map_next(&p->hosts, &at, NULL)) != NULL)
-		free(h);
-	fw_map_finish(&p->hosts);
+	fw_map_free(&p->hosts);
 	free(p);
 }
 
@@ -608,7 +603,7 @@ struct simulation {
 
 static const struct slot *slot_of(const struct fw_heap_node *n)
 {
-	return (const struct slot *)(const void *)((const char *)n - offsetof(struct slot, node));
+	return FW_HEAP_OF_CONST(n, struct slot, node);
 }
 
 static bool ends_first(const struct fw_heap_node *a, const struct fw_heap_node *b)

@@ -68,17 +68,6 @@ bool fw_store_feed_host(const struct fw_feed *feed, char *out, size_t cap)
 	return fw_store_host(feed->url, out, cap);
 }
 
-int64_t fw_store_pace(int64_t pace_ms, enum fw_host_mood mood)
-{
-	pace_ms = FW_MAX(FW_MIN(pace_ms, FW_PACE_MAX_MS), 0);
-	if (mood == FW_HOST_STRAINED)
-		return FW_MIN(FW_MAX(2 * pace_ms, FW_PACE_MIN_MS), FW_PACE_MAX_MS);
-	if (mood == FW_HOST_UNKNOWN)
-		return pace_ms;
-	pace_ms = pace_ms * FW_PACE_STEP_MS / (FW_PACE_STEP_MS + pace_ms);
-	return pace_ms > FW_PACE_NONE_MS ? pace_ms : 0;
-}
-
 int64_t fw_budget_holder(const char *worker)
 {
 	uint64_t hash = fw_hash64(worker, strlen(worker));

@@ -18,7 +18,8 @@ struct postgres_sql {
 	struct fw_buf value;                     /* texts of the values that are sent */
 };
 
-struct sql_row {
+struct postgres_row {
+	struct sql_row row;
 	const PGresult *r;
 	int at;
 };
@@ -163,7 +164,7 @@ static void value_text(struct fw_buf *b, const struct sql_value *v)
 /* In an array: quoted, where it is no number. */
 static void item_text(struct fw_buf *b, const struct sql_value *v)
 {
-	if (v->type == SQL_TYPE_NULL || (v->type != SQL_TYPE_INT && !v->s.p)) {
+	if (sql_is_null(v)) {
 		fw_buf_adds(b, "NULL");
 		return;
 	}
@@ -208,7 +209,7 @@ static int ask(struct sql *sql, const struct sql_text *t, const struct sql_value
 {
 	struct postgres_sql *s = of(sql);
 	size_t at[VALUES_MAX];
-	struct sql_row row;
+	struct postgres_row row;
 	PGresult *r;
 	int number = prepared(s, t, err), rc;
 
@@ -217,7 +218,7 @@ static int ask(struct sql *sql, const struct sql_text *t, const struct sql_value
 	assert(n <= VALUES_MAX);
 	fw_buf_reset(&s->value);
 	for (size_t i = 0; i < n; i++) {
-		at[i] = v[i].type == SQL_TYPE_NULL || (v[i].type != SQL_TYPE_INT && !v[i].s.p) ? SIZE_MAX : s->value.len;
+		at[i] = sql_is_null(&v[i]) ? SIZE_MAX : s->value.len;
 		if (at[i] != SIZE_MAX) {
 			value_text(&s->value, &v[i]);
 			fw_buf_addc(&s->value, '\0');
@@ -226,9 +227,9 @@ static int ask(struct sql *sql, const struct sql_text *t, const struct sql_value
 	rc = run(s, number, at, n, &r, err);
 	if (rc)
 		return rc;
-	row = (struct sql_row){r, 0};
+	row = (struct postgres_row){{sql->is}, r, 0};
 	for (; !rc && fn && row.at < PQntuples(r); row.at++)
-		rc = fn(ctx, &row);
+		rc = fn(ctx, &row.row);
 	if (changed)
 		*changed = strtoll(PQcmdTuples(r), NULL, 10);
 	PQclear(r);
@@ -269,14 +270,18 @@ static int each(struct sql *sql, const struct sql_text *t, const struct sql_valu
 
 static int64_t get_int(const struct sql_row *row, int column)
 {
-	return PQgetisnull(row->r, row->at, column) ? 0 : strtoll(PQgetvalue(row->r, row->at, column), NULL, 10);
+	const struct postgres_row *p = (const struct postgres_row *)row; /* row comes first */
+
+	return PQgetisnull(p->r, p->at, column) ? 0 : strtoll(PQgetvalue(p->r, p->at, column), NULL, 10);
 }
 
 static struct fw_str get_str(const struct sql_row *row, int column)
 {
-	if (PQgetisnull(row->r, row->at, column))
+	const struct postgres_row *p = (const struct postgres_row *)row;
+
+	if (PQgetisnull(p->r, p->at, column))
 		return FW_STR_NONE;
-	return (struct fw_str){PQgetvalue(row->r, row->at, column), (size_t)PQgetlength(row->r, row->at, column)};
+	return (struct fw_str){PQgetvalue(p->r, p->at, column), (size_t)PQgetlength(p->r, p->at, column)};
 }
 
 static void close_it(struct sql *sql)

@@ -52,10 +52,9 @@ int schedule_create(struct sql *s, struct fw_err *err)
 
 /* ---- leases ------------------------------------------------------------------------------------------------------------------------------ */
 
-/* A row's numbers: the dialect is found through the connection. */
+/* The first numbers of the last row. */
 struct ints {
-	struct sql *s;
-	int64_t v[4];
+	int64_t v[2];
 	int n, seen;
 };
 
@@ -64,7 +63,7 @@ static int int_row(void *ctx, const struct sql_row *row)
 	struct ints *out = ctx;
 
 	for (int i = 0; i < out->n; i++)
-		out->v[i] = out->s->is->get_int(row, i);
+		out->v[i] = sql_int(row, i);
 	out->seen++;
 	return 0;
 }
@@ -74,6 +73,17 @@ static int lost(struct fw_err *err)
 	return FW_ERR(err, FW_ESTALE, "this worker's lease is over: somebody else has its feeds");
 }
 
+/* A lease and its shards: their hosts may have been asked until now. */
+static int drop(struct sql *s, int64_t lease_id, struct fw_err *err)
+{
+	static const struct sql_text FREE = {"UPDATE shards SET worker = NULL, quiet_since_ms = {now} WHERE worker = ?1", NULL};
+	static const struct sql_text GONE = {"DELETE FROM workers WHERE id = ?1", NULL};
+	struct sql_value id = SQL_INT(lease_id);
+	int rc = sql_ask(s, &FREE, &id, 1, NULL, NULL, NULL, err);
+
+	return rc ? rc : sql_ask(s, &GONE, &id, 1, NULL, NULL, NULL, err);
+}
+
 /*
  * Others whose time is over. One that is just committing holds its row, and is passed over: it lives. So does this one, however long its
  * transaction takes: it holds its own row, and would leave shards to nobody if it took that away.
@@ -81,27 +91,20 @@ static int lost(struct fw_err *err)
 static int expire(struct sql *s, const struct schedule_lease *l, struct fw_err *err)
 {
 	static const struct sql_text OVER = {"SELECT id FROM workers WHERE until_ms < {now} AND id <> ?1 ORDER BY id LIMIT 1 {skip}", NULL};
-	static const struct sql_text FREE = {"UPDATE shards SET worker = NULL, quiet_since_ms = {now} WHERE worker = ?1", NULL};
-	static const struct sql_text GONE = {"DELETE FROM workers WHERE id = ?1", NULL};
 	struct sql_value me = SQL_INT(l->id);
-	struct ints dead = {.s = s, .n = 1};
-	int rc = sql_ask(s, &OVER, &me, 1, int_row, &dead, NULL, err);
+	struct ints dead;
+	int rc;
 
-	for (int seen = 0; !rc && dead.seen > seen;) { /* one after the other: they are few */
-		struct sql_value id = SQL_INT(dead.v[0]);
-
-		seen = dead.seen;
-		rc = sql_ask(s, &FREE, &id, 1, NULL, NULL, NULL, err);
-		if (!rc)
-			rc = sql_ask(s, &GONE, &id, 1, NULL, NULL, NULL, err);
-		if (!rc)
-			rc = sql_ask(s, &OVER, &me, 1, int_row, &dead, NULL, err);
-	}
+	do { /* one after the other: they are few */
+		dead = (struct ints){.n = 1};
+		rc = sql_ask(s, &OVER, &me, 1, int_row, &dead, NULL, err);
+		if (!rc && dead.seen)
+			rc = drop(s, dead.v[0], err);
+	} while (!rc && dead.seen);
 	return rc;
 }
 
 struct shard_list {
-	struct sql *s;
 	int64_t me;
 	struct sql_value v[2 * SCHEDULE_SHARDS];
 	size_t n;
@@ -111,7 +114,7 @@ static int free_row(void *ctx, const struct sql_row *row)
 {
 	struct shard_list *l = ctx;
 
-	l->v[2 * l->n] = SQL_INT(l->s->is->get_int(row, 0));
+	l->v[2 * l->n] = SQL_INT(sql_int(row, 0));
 	l->v[2 * l->n++ + 1] = SQL_INT(l->me);
 	return 0;
 }
@@ -122,9 +125,9 @@ static int take(struct sql *s, struct schedule_lease *l, struct fw_err *err)
 	static const struct sql_text LIVING = {"SELECT count(*), (SELECT count(*) FROM shards WHERE worker = ?1) FROM workers", NULL};
 	static const struct sql_text FREE = {"SELECT shard FROM shards WHERE worker IS NULL ORDER BY shard LIMIT ?1 {skip}", NULL};
 	static const struct sql_text TAKE = {"UPDATE shards AS t SET worker = v.worker {from} WHERE t.shard = v.shard", "shard:i worker:i"};
-	struct shard_list list = {.s = s, .me = l->id};
+	struct shard_list list = {.me = l->id};
 	struct sql_value v = SQL_INT(l->id);
-	struct ints living = {.s = s, .n = 2};
+	struct ints living = {.n = 2};
 	int rc = sql_ask(s, &LIVING, &v, 1, int_row, &living, NULL, err);
 
 	if (rc)
@@ -143,7 +146,7 @@ int schedule_join(struct sql *s, const char *name, int64_t lease_ms, struct sche
 	static const struct sql_text LAST = {"SELECT last_id FROM lease_ids", NULL};
 	static const struct sql_text NEW = {"INSERT INTO workers (id, name, lease_ms, until_ms) VALUES (?1, ?2, ?3, {now} + ?3)", NULL};
 	int64_t asked_mono_ms = fw_mono_ms();
-	struct ints id = {.s = s, .n = 1};
+	struct ints id = {.n = 1};
 	int rc = s->is->begin(s, err);
 
 	if (rc)
@@ -185,7 +188,6 @@ int schedule_beat(struct sql *s, struct schedule_lease *l, struct fw_err *err)
 }
 
 struct mine {
-	struct sql *s;
 	struct schedule_shard *out;
 	size_t n;
 };
@@ -195,14 +197,14 @@ static int mine_row(void *ctx, const struct sql_row *row)
 	struct mine *m = ctx;
 
 	if (m->n < SCHEDULE_SHARDS)
-		m->out[m->n++] = (struct schedule_shard){(int)m->s->is->get_int(row, 0), m->s->is->get_int(row, 1), m->s->is->get_int(row, 2)};
+		m->out[m->n++] = (struct schedule_shard){(int)sql_int(row, 0), sql_int(row, 1), sql_int(row, 2)};
 	return 0;
 }
 
 int schedule_mine(struct sql *s, const struct schedule_lease *l, struct schedule_shard *out, size_t *n, struct fw_err *err)
 {
 	static const struct sql_text MINE = {"SELECT shard, version, quiet_since_ms FROM shards WHERE worker = ?1 ORDER BY shard", NULL};
-	struct mine m = {s, out, 0};
+	struct mine m = {out, 0};
 	struct sql_value id = SQL_INT(l->id);
 	int rc = sql_ask(s, &MINE, &id, 1, mine_row, &m, NULL, err);
 
@@ -233,23 +235,14 @@ int schedule_give(struct sql *s, const struct schedule_lease *l, const struct sc
 
 int schedule_leave(struct sql *s, const struct schedule_lease *l, struct fw_err *err)
 {
-	static const struct sql_text FREE = {"UPDATE shards SET worker = NULL, quiet_since_ms = {now} WHERE worker = ?1", NULL};
-	static const struct sql_text GONE = {"DELETE FROM workers WHERE id = ?1", NULL};
-	struct sql_value id = SQL_INT(l->id);
 	int rc = s->is->begin(s, err);
 
-	if (rc)
-		return rc;
-	rc = sql_ask(s, &FREE, &id, 1, NULL, NULL, NULL, err);
-	if (!rc)
-		rc = sql_ask(s, &GONE, &id, 1, NULL, NULL, NULL, err);
-	return end(s, rc, err);
+	return rc ? rc : end(s, drop(s, l->id, err), err);
 }
 
 /* ---- feeds ------------------------------------------------------------------------------------------------------------------------------- */
 
 struct due_ctx {
-	struct sql *s;
 	int (*fn)(void *ctx, const struct schedule_due *due);
 	void *ctx;
 };
@@ -257,7 +250,7 @@ struct due_ctx {
 static int due_row(void *ctx, const struct sql_row *row)
 {
 	struct due_ctx *d = ctx;
-	struct schedule_due due = {d->s->is->get_int(row, 0), d->s->is->get_int(row, 1), d->s->is->get_int(row, 2), d->s->is->get_int(row, 3)};
+	struct schedule_due due = {sql_int(row, 0), sql_int(row, 1), sql_int(row, 2), sql_int(row, 3)};
 
 	return d->fn(d->ctx, &due);
 }
@@ -265,13 +258,12 @@ static int due_row(void *ctx, const struct sql_row *row)
 int schedule_look(struct sql *s, int shard, int64_t until_ms, int (*fn)(void *ctx, const struct schedule_due *due), void *ctx, struct fw_err *err)
 {
 	static const struct sql_text LOOK = {"SELECT feed_id, due_at_ms, host_id, expect_us FROM schedule WHERE shard = ?1 AND due_at_ms <= ?2", NULL};
-	struct due_ctx d = {s, fn, ctx};
+	struct due_ctx d = {fn, ctx};
 
 	return sql_ask(s, &LOOK, (struct sql_value[]){SQL_INT(shard), SQL_INT(until_ms)}, 2, due_row, &d, NULL, err);
 }
 
 struct host_ctx {
-	struct sql *s;
 	int shard;
 	int (*fn)(void *ctx, const struct schedule_host *host);
 	void *ctx;
@@ -280,7 +272,7 @@ struct host_ctx {
 static int host_row(void *ctx, const struct sql_row *row)
 {
 	struct host_ctx *h = ctx;
-	struct schedule_host host = {h->s->is->get_int(row, 0), h->shard, h->s->is->get_int(row, 1), h->s->is->get_int(row, 2), h->s->is->get_int(row, 3)};
+	struct schedule_host host = {sql_int(row, 0), h->shard, sql_int(row, 1), sql_int(row, 2), sql_int(row, 3)};
 
 	return h->fn(h->ctx, &host);
 }
@@ -288,7 +280,7 @@ static int host_row(void *ctx, const struct sql_row *row)
 int schedule_hosts(struct sql *s, int shard, int (*fn)(void *ctx, const struct schedule_host *host), void *ctx, struct fw_err *err)
 {
 	static const struct sql_text LOOK = {"SELECT id, next_ok_ms, cool_until_ms, pace_ms FROM schedule_hosts WHERE shard = ?1", NULL};
-	struct host_ctx h = {s, shard, fn, ctx};
+	struct host_ctx h = {shard, fn, ctx};
 
 	return sql_ask(s, &LOOK, (struct sql_value[]){SQL_INT(shard)}, 1, host_row, &h, NULL, err);
 }
@@ -343,7 +335,7 @@ int schedule_commit(struct sql *s, struct schedule_lease *l, struct schedule_out
 	struct fw_err *err)
 {
 	static const struct sql_text FENCE = {"SELECT id FROM workers WHERE id = ?1 {share}", NULL};
-	struct ints fence = {.s = s, .n = 1};
+	struct ints fence = {.n = 1};
 	struct sql_value id = SQL_INT(l->id);
 	int rc = s->is->begin(s, err);
 

@@ -39,7 +39,13 @@ struct sql_text {
 	const char *columns;      /* over many rows: "shard:i url:t rhythm:b", i int64_t, t text, b bytes, in the values' order; else NULL */
 };
 
-struct sql; /* a connection: begins with its dialect */
+/* Absent: a dialect sends NULL. */
+static inline bool sql_is_null(const struct sql_value *v)
+{
+	return v->type == SQL_TYPE_NULL || (v->type != SQL_TYPE_INT && !v->s.p);
+}
+
+struct sql; /* a connection: begins with its dialect; a row does, too */
 struct sql_row;
 
 /* A row of an answer, good during the call. Other than 0 ends the answer, and is what sql_ask() returns. */
@@ -59,13 +65,27 @@ struct sql_dialect {
 	int (*ask)(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx, int64_t *changed,
 		struct fw_err *err);
 	int (*each)(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows, bool *hit, struct fw_err *err);
-	int64_t (*get_int)(const struct sql_row *row, int column);          /* NULL: 0 */
-	struct fw_str (*get_str)(const struct sql_row *row, int column);    /* NULL: absent */
+	int64_t (*get_int)(const struct sql_row *row, int column);
+	struct fw_str (*get_str)(const struct sql_row *row, int column);
 };
 
 struct sql {
 	const struct sql_dialect *is;
 };
+
+struct sql_row {
+	const struct sql_dialect *is;
+};
+
+static inline int64_t sql_int(const struct sql_row *row, int column) /* NULL: 0 */
+{
+	return row->is->get_int(row, column);
+}
+
+static inline struct fw_str sql_str(const struct sql_row *row, int column) /* NULL: absent */
+{
+	return row->is->get_str(row, column);
+}
 
 int sql_open_sqlite(const char *path, struct sql **out, struct fw_err *err);
 int sql_open_postgres(const char *conninfo, struct sql **out, struct fw_err *err);

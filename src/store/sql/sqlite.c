@@ -17,7 +17,8 @@ struct sqlite_sql {
 	size_t kept_n;
 };
 
-struct sql_row {
+struct sqlite_row {
+	struct sql_row row;
 	sqlite3_stmt *q;
 };
 
@@ -112,7 +113,7 @@ static int bind(sqlite3_stmt *q, const struct sql_value *v, size_t n)
 
 		if (v[i].type == SQL_TYPE_INT)
 			rc = sqlite3_bind_int64(q, at, v[i].i);
-		else if (v[i].type == SQL_TYPE_NULL || !v[i].s.p)
+		else if (sql_is_null(&v[i]))
 			rc = sqlite3_bind_null(q, at);
 		else if (v[i].type == SQL_TYPE_TEXT)
 			rc = sqlite3_bind_text64(q, at, v[i].s.p, v[i].s.len, SQLITE_STATIC, SQLITE_UTF8);
@@ -128,7 +129,7 @@ static int ask(struct sql *sql, const struct sql_text *t, const struct sql_value
 	struct fw_err *err)
 {
 	struct sqlite_sql *s = of(sql);
-	struct sql_row row;
+	struct sqlite_row row = {.row.is = sql->is};
 	int rc = prepared(s, t, &row.q, err), step = SQLITE_ROW;
 
 	if (rc)
@@ -136,7 +137,7 @@ static int ask(struct sql *sql, const struct sql_text *t, const struct sql_value
 	if (bind(row.q, v, n) != SQLITE_OK)
 		rc = failed(s, err);
 	while (!rc && (step = sqlite3_step(row.q)) == SQLITE_ROW)
-		rc = fn ? fn(ctx, &row) : 0;
+		rc = fn ? fn(ctx, &row.row) : 0;
 	if (!rc && step != SQLITE_DONE)
 		rc = failed(s, err);
 	if (changed)
@@ -160,18 +161,24 @@ static int each(struct sql *sql, const struct sql_text *t, const struct sql_valu
 	return 0;
 }
 
+static sqlite3_stmt *answer(const struct sql_row *row)
+{
+	return ((const struct sqlite_row *)row)->q; /* row comes first */
+}
+
 static int64_t get_int(const struct sql_row *row, int column)
 {
-	return sqlite3_column_int64(row->q, column);
+	return sqlite3_column_int64(answer(row), column);
 }
 
 static struct fw_str get_str(const struct sql_row *row, int column)
 {
-	const char *p = sqlite3_column_blob(row->q, column);
+	sqlite3_stmt *q = answer(row);
+	const char *p = sqlite3_column_blob(q, column);
 
-	if (sqlite3_column_type(row->q, column) == SQLITE_NULL)
+	if (sqlite3_column_type(q, column) == SQLITE_NULL)
 		return FW_STR_NONE;
-	return p ? (struct fw_str){p, (size_t)sqlite3_column_bytes(row->q, column)} : FW_STR("");
+	return p ? (struct fw_str){p, (size_t)sqlite3_column_bytes(q, column)} : FW_STR("");
 }
 
 static void close_it(struct sql *sql)
