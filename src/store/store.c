@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/url.h"
+#include "store/adapter.h"
 #include "store/drivers.h"
 #include "store/dsn.h"
 
@@ -27,8 +28,13 @@ static const struct known {
 	const struct fw_store_driver *driver; /* NULL: not in this build */
 	const char *name, *library, *schemes[4];
 } known[] = {
+#ifdef FW_STORE_NEXT /* -Dc_args=-DFW_STORE_NEXT: the new drivers, as far as they go */
+	{&adapter_sqlite},
+	{&adapter_memory},
+#else
 	{&fw_store_sqlite},
 	{&fw_store_memory},
+#endif
 	{BUILT_IN(FW_HAVE_REDIS, fw_store_redis), "redis", "hiredis", {FW_STORE_REDIS_SCHEMES}},
 	{BUILT_IN(FW_HAVE_POSTGRES, fw_store_postgres), "postgres", "libpq", {FW_STORE_POSTGRES_SCHEMES}},
 	{BUILT_IN(FW_HAVE_MYSQL, fw_store_mysql), "mysql", "libmariadb", {FW_STORE_MYSQL_SCHEMES}},

@@ -1,25 +1,50 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One SQL core, several engines. A statement is written once, beside the function that uses it; a dialect is a connection, nine operations
- * and the few fragments in which engines differ. Nothing above a dialect knows a client library.
+ * One SQL core, three engines. A statement is written once, beside the function that uses it; a
+ * dialect is a connection, some operations and the fragments in which engines differ. Nothing above
+ * a dialect knows a client library.
  *
- * A statement's text has its values as ?1, ?2 ..., and these fragments:
+ * A statement's text has its values as ?1, ?2 ..., and fragments in braces, which the dialect's
+ * table fills in. One with arguments, {name a|b}, puts them where its text has $1 and $2.
  *
- *	{now}       the time, Unix ms: the server's, or this machine's where the database is a file
- *	{skip}      behind a SELECT: lock its rows, and pass over those that somebody else has locked
- *	{share}     behind a SELECT: nobody changes its rows before this transaction ends
- *	{hits}      at the end of an UPDATE over many rows of which the caller wants to know whom it hit
+ *	{now}            the time, Unix ms: the server's, or this machine's where the store is a file
+ *	{skip}           behind a SELECT: lock its rows, pass over those that somebody else has locked
+ *	{share}          behind a SELECT: nobody changes its rows before this transaction ends
+ *	{update}         behind a SELECT: lock its rows
+ *	{hits}           at the end of an UPDATE of many rows: tell whom it hit (sql_each())
+ *	{join} {from}    in an UPDATE of many rows: UPDATE t AS t {join} SET a = v.b {from} WHERE t.k = v.k
+ *	{values}         in an INSERT of many rows: INSERT INTO t (a, b) {values}
+ *	{rows}           in a SELECT or DELETE over many rows: SELECT ... FROM {rows} JOIN t ON t.k = v.k
+ *	{upsert a, b}    behind an INSERT: where (a, b) is there already, SET what follows; {new c} is the
+ *	                 value that was not inserted, t.c the one that is there
+ *	{keep a, b|t.a}  behind an INSERT: where (a, b) is there already, nothing
+ *	{greatest}       the function: the largest of its arguments
+ *	{iso x}          Unix ms as ISO 8601 text, UTC; NULL stays NULL
+ *	{tags x}         the member `tags` (an array of texts) of a JSON object as text, separated by
+ *	                 commas; NULL where it has none
+ *	{fields wheel|t.}  the columns of a field table (fields.h), each with that in front: wheel, feed,
+ *	                 entry, visit; and of the groups of a feed: validators, meta, rhythm, redirect, error
+ *	{set wheel|v.}   the same as "due_at_ms = v.due_at_ms, ..."
+ *	{pk} {id}        column types: a number and primary key; one that rises by itself
+ *	{text} {long}    text; text of any size
+ *	{bytes} {key16}  bytes; 16 bytes in a key
+ *	{json}           a JSON object
+ *	{name} {namebytes}  up to 255 bytes of text in a key, ordered by its bytes; and of any bytes
+ *	{clustered}      behind CREATE TABLE (...) whose rows lie in the order of the primary key
+ *	{filled}         behind one whose rows are rewritten all the time
+ *	{table}          behind each other one
  *
- * A statement over many rows has the row's columns as v.NAME, and says where they come from: {from} in an UPDATE, {values} in an INSERT.
+ * A statement over many rows names the row's columns as v.NAME.
  *
- * One thread per connection. Errors: FW_EAGAIN somebody else held it too long, or a deadlock (begin the transaction anew), FW_EIO
- * the connection or the file broke, FW_ENOMEM.
+ * One thread per connection. Errors: as in driver.h.
  */
 #ifndef FW_STORE_SQL_H
 #define FW_STORE_SQL_H
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "store/driver.h"
 
 enum sql_type { SQL_TYPE_NULL, SQL_TYPE_INT, SQL_TYPE_TEXT, SQL_TYPE_BLOB };
 
@@ -29,14 +54,23 @@ struct sql_value {
 	struct fw_str s;          /* borrowed during the call */
 };
 
-#define SQL_INT(v) ((struct sql_value){.type = SQL_TYPE_INT, .i = (v)})
-#define SQL_TEXT(v) ((struct sql_value){.type = SQL_TYPE_TEXT, .s = (v)}) /* no NUL in it, valid UTF-8 */
+#define SQL_INT(v) ((struct sql_value){.type = SQL_TYPE_INT, .i = (int64_t)(v)})
+#define SQL_TEXT(v) ((struct sql_value){.type = SQL_TYPE_TEXT, .s = (v)}) /* no NUL in it, valid UTF-8; absent: NULL */
 #define SQL_BLOB(v) ((struct sql_value){.type = SQL_TYPE_BLOB, .s = (v)})
+#define SQL_NULL ((struct sql_value){.type = SQL_TYPE_NULL})
+#define SQL_DATE(v) ((v) == FW_NO_DATE ? SQL_NULL : SQL_INT(v))
 
-/* Known by its address: a dialect keeps what it prepared under it, so it is static. */
+/*
+ * Known by its address: a dialect keeps what it prepared under it, so it is static, or lives as
+ * long as the connection.
+ */
 struct sql_text {
 	const char *text;
-	const char *columns;      /* over many rows: "shard:i url:t rhythm:b", i int64_t, t text, b bytes, in the values' order; else NULL */
+	/*
+	 * Over many rows: "shard:i url:t rhythm:b", in the values' order: i int64_t, t text, b bytes,
+	 * j JSON; "{wheel}": those of a field table. Else NULL.
+	 */
+	const char *columns;
 };
 
 /* Absent: a dialect sends NULL. */
@@ -45,81 +79,166 @@ static inline bool sql_is_null(const struct sql_value *v)
 	return v->type == SQL_TYPE_NULL || (v->type != SQL_TYPE_INT && !v->s.p);
 }
 
-struct sql; /* a connection: begins with its dialect; a row does, too */
+struct sql; /* a connection */
 struct sql_row;
 
-/* A row of an answer, good during the call. Other than 0 ends the answer, and is what sql_ask() returns. */
+/*
+ * A row of an answer, good during the call. Other than 0 ends the answer, and is what sql_ask()
+ * returns.
+ */
 typedef int sql_row_fn(void *ctx, const struct sql_row *row);
 
+struct sql_fragment {
+	const char *name, *text;
+};
+
+/* before and after it is written; before it is removed */
+enum sql_entry_change { SQL_ENTRY_CHANGES, SQL_ENTRY_CHANGED, SQL_ENTRY_GOES };
+
 struct sql_dialect {
-	const char *now, *skip, *share;
-	const char *hits;         /* behind an UPDATE of many rows, which is to tell those that it hit */
-	const char *blob_type;    /* in CREATE TABLE */
-	const char *clustered;    /* behind CREATE TABLE (...) whose rows lie in the order of the primary key */
-	const char *filled;       /* behind one whose rows are rewritten all the time */
-	void (*close)(struct sql *s);
-	int (*script)(struct sql *s, const char *text, struct fw_err *err); /* several statements without values */
+	const struct sql_fragment *fragment; /* ended by a NULL name */
+	/* Several statements without values, as they are */
+	int (*script)(struct sql *s, const char *text, struct fw_err *err);
 	int (*begin)(struct sql *s, struct fw_err *err);                    /* to write */
 	int (*commit)(struct sql *s, struct fw_err *err);                   /* what fails is rolled back */
 	void (*rollback)(struct sql *s);
-	int (*ask)(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx, int64_t *changed,
-		struct fw_err *err);
-	int (*each)(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows, bool *hit, struct fw_err *err);
+	int (*ask)(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, sql_row_fn *fn,
+		void *ctx, int64_t *changed, struct fw_err *err);
+	int (*each)(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
+		bool *hit, sql_row_fn *fn, void *ctx, struct fw_err *err);
+	bool (*get_null)(const struct sql_row *row, int column);
 	int64_t (*get_int)(const struct sql_row *row, int column);
 	struct fw_str (*get_str)(const struct sql_row *row, int column);
+	/*
+	 * In a transaction: who waits is told when it commits; NULL: they look at the number
+	 * `changes`
+	 */
+	int (*tell)(struct sql *s, struct fw_err *err);
+
+	int (*size)(struct sql *s, int64_t *bytes, struct fw_err *err); /* of the whole store; NULL: unknown */
+	/* Visits came with their ids: new ones go on above the highest; NULL: they do anyway */
+	int (*visits_loaded)(struct sql *s, struct fw_err *err);
+
+	/* ---- the search index: {engine}/search.c */
+	/*
+	 * What a transaction did, or is about to do, to an entry: an index that holds it is to be
+	 * put right.
+	 */
+	int (*search_changed)(struct sql *s, int64_t entry_id, enum sql_entry_change what, struct fw_err *err);
+	/* Of maintenance: some tens of ms, in transactions of its own */
+	int (*search_step)(struct sql *s, bool *more, struct fw_err *err);
+	int (*search_unindexed)(struct sql *s, int64_t *n, struct fw_err *err);
+	/*
+	 * Before a search: catch up where little is missing; *missing (NULL: not wanted) what is
+	 * not in the index. Then a condition on `e.id` (or e.feed_id) for the WHERE of a SELECT
+	 * over entries AS e, with a value ?1 in it: text, and the value's bytes, into these. False
+	 * in *any: there is no word in it.
+	 */
+	int (*search_begin)(struct sql *s, struct fw_str words, bool *any, struct fw_buf *where, struct fw_buf *value,
+		int64_t *missing, struct fw_err *err);
 };
 
 struct sql {
-	const struct sql_dialect *is;
+	struct store store;       /* first: a connection is a store */
+	const struct sql_dialect *dialect;
+	char *name;               /* its URL for people: in front of errors */
+	bool read_only;
+	struct fw_buf text;       /* scratch of the core */
 };
 
 struct sql_row {
-	const struct sql_dialect *is;
+	const struct sql_dialect *dialect;
 };
+
+static inline struct sql *sql_of(struct store *st)
+{
+	return (struct sql *)st; /* store comes first */
+}
+
+static inline bool sql_null(const struct sql_row *row, int column)
+{
+	return row->dialect->get_null(row, column);
+}
 
 static inline int64_t sql_int(const struct sql_row *row, int column) /* NULL: 0 */
 {
-	return row->is->get_int(row, column);
+	return row->dialect->get_int(row, column);
+}
+
+static inline int64_t sql_date(const struct sql_row *row, int column)
+{
+	return row->dialect->get_null(row, column) ? FW_NO_DATE : row->dialect->get_int(row, column);
 }
 
 static inline struct fw_str sql_str(const struct sql_row *row, int column) /* NULL: absent */
 {
-	return row->is->get_str(row, column);
+	return row->dialect->get_str(row, column);
 }
 
-int sql_open_sqlite(const char *path, struct sql **out, struct fw_err *err);
-int sql_open_postgres(const char *conninfo, struct sql **out, struct fw_err *err);
-
-static inline void sql_close(struct sql *s)
+/* One statement and its answer. fn may be NULL; changed, when wanted: the rows that it wrote. */
+static inline int sql_ask(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, sql_row_fn *fn,
+	void *ctx, int64_t *changed, struct fw_err *err)
 {
-	if (s)
-		s->is->close(s);
+	return s->dialect->ask(s, t, v, n, fn, ctx, changed, err);
 }
 
-/* One statement. fn may be NULL; changed, when wanted: the rows that it wrote. */
-static inline int sql_ask(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx, int64_t *changed,
-	struct fw_err *err)
+/*
+ * One statement of which nothing is to be known. A dialect may send it later: what is wrong with it
+ * may be told by a later call, at the latest by the commit.
+ */
+static inline int sql_do(
+	struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, struct fw_err *err)
 {
-	return s->is->ask(s, t, v, n, fn, ctx, changed, err);
+	return s->dialect->ask(s, t, v, n, NULL, NULL, NULL, err);
 }
 
-/* The same for each of many rows of n values. hit, when wanted: rows times, was something written for it? */
-static inline int sql_each(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows, bool *hit, struct fw_err *err)
+/*
+ * One statement for many rows of n values each. hit, when wanted (then the text has {hits}): was
+ * something written for it? Else it may be sent later, as sql_do().
+ */
+static inline int sql_each(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
+	bool *hit, struct fw_err *err)
 {
-	return rows ? s->is->each(s, t, v, n, rows, hit, err) : 0;
+	return rows ? s->dialect->each(s, t, v, n, rows, hit, NULL, NULL, err) : 0;
 }
 
-/* ---- for dialects: sql.c ------------------------------------------------------------------------------------------------------------- */
+/* A SELECT over {rows}; its order is any. */
+static inline int sql_ask_each(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n,
+	size_t rows, sql_row_fn *fn, void *ctx, struct fw_err *err)
+{
+	return rows ? s->dialect->each(s, t, v, n, rows, NULL, fn, ctx, err) : 0;
+}
 
-/* Its text with the fragments filled in, to be freed; NULL: out of memory. mark: what stands before a value's number; from, values: what stands
-   for {from} and {values}; by_value: v.NAME becomes that column's value. */
+/* ---- texts: text.c --------------------------------------------------------------------------- */
+
+/*
+ * A text with its fragments filled in, to be freed; NULL: out of memory. mark: what stands before a
+ * value's number. join, from, values, rows: what stands for the fragments of these names. by_value:
+ * v.NAME becomes that column's value, mark and number; by_number: v.cN, for an engine that takes
+ * names of two tables for ambiguous.
+ */
 struct sql_form {
 	char mark;
-	const char *from, *values;
-	bool by_value;
+	const char *join, *from, *values, *rows;
+	bool by_value, by_number;
 };
 char *sql_write(const struct sql_dialect *d, const struct sql_text *t, const struct sql_form *f);
 /* The i-th column: its name and letter. Absent behind the last. */
 struct fw_str sql_column(const struct sql_text *t, size_t i, char *letter);
+
+/*
+ * The members of that field table (names as in {fields}), in its order: into values, and from an
+ * answer's columns. Returns how many.
+ */
+size_t sql_fields_get(const char *table, const void *of, struct sql_value *out);
+size_t sql_fields_set(const char *table, void *of, const struct sql_row *row, int column);
+
+/* ---- the core: shared by its files (the slots are in core.h) --------------------------------- */
+
+/* The end of a transaction: all of it, or nothing when rc says that something failed. */
+int sql_end(struct sql *s, int rc, struct fw_err *err);
+/* The first number of a statement's first row; `none` where it has no row. */
+int sql_number(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, int64_t none, int64_t *out,
+	struct fw_err *err);
 
 #endif

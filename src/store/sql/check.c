@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The deep check: what should not be, alike on all engines. The caller sees to one view of it all.
+ */
+#include "store/sql/core.h"
+#include "base/banned.h"
+
+#define ABSENT(table, condition) "NOT EXISTS (SELECT 1 FROM " table " WHERE " condition ")"
+
+/* Two numbers for the words. */
+static const struct {
+	const char *name, *words;
+	struct sql_text text;
+} CHECK[] = {
+	{"schedule", "feed %lld: not in the schedule",
+		{"SELECT f.id, 0 FROM feeds f WHERE " ABSENT("schedule s", "s.place = f.place"), NULL}},
+	{"schedule", "schedule: no feed at place %lld",
+		{"SELECT s.place, 0 FROM schedule s WHERE " ABSENT("feeds f", "f.place = s.place"), NULL}},
+	{"schedule", "shard %lld: worker %lld has no lease",
+		{"SELECT s.shard, s.worker FROM shards s WHERE s.worker IS NOT NULL AND " ABSENT(
+			 "workers w", "w.id = s.worker"),
+			NULL}},
+	{"schedule", "shards: %lld of 1024", {"SELECT count(*), 0 FROM shards HAVING count(*) <> 1024", NULL}},
+	{"entries", "entry %lld: no feed %lld",
+		{"SELECT e.id, e.feed_id FROM entries e WHERE " ABSENT("feeds f", "f.id = e.feed_id"), NULL}},
+	{"entries", "entry %lld of feed %lld: its key is not known",
+		{"SELECT e.id, e.feed_id FROM entries e WHERE " ABSENT(
+			 "entry_keys k", "k.feed_id = e.feed_id AND k.entry_key = e.entry_key AND k.entry_id = e.id"),
+			NULL}},
+	{"entries", "feed %lld: a key of entry %lld, which is not there",
+		{"SELECT k.feed_id, k.entry_id FROM entry_keys k WHERE k.entry_id <> 0 AND " ABSENT(
+			 "entries e", "e.id = k.entry_id"),
+			NULL}},
+	{"entries", "keys: no feed %lld",
+		{"SELECT DISTINCT k.feed_id, 0 FROM entry_keys k WHERE " ABSENT("feeds f", "f.id = k.feed_id"), NULL}},
+	{"visits", "visits: no feed %lld",
+		{"SELECT DISTINCT v.feed_id, 0 FROM visits v WHERE " ABSENT("feeds f", "f.place = v.place"), NULL}},
+	{"numbers", "tally: counts %lld entries, there are %lld",
+		{"SELECT x.n, x.is_n FROM (SELECT (SELECT coalesce(sum(entry_n), 0) FROM tally) AS n,"
+		 " (SELECT count(*) FROM entries) AS is_n) x WHERE x.n <> x.is_n",
+			NULL}},
+	{"numbers", "tally: counts %lld visits, there are %lld",
+		{"SELECT x.n, x.is_n FROM (SELECT (SELECT coalesce(sum(visit_n), 0) FROM tally) AS n,"
+		 " (SELECT count(*) FROM visits) AS is_n) x WHERE x.n <> x.is_n",
+			NULL}},
+	{"numbers", "numbers: entry_id is %lld, and entry %lld is there",
+		{"SELECT x.n, x.last FROM (SELECT (SELECT value FROM numbers WHERE name = 'entry_id') AS n,"
+		 " (SELECT max(id) FROM entries) AS last) x WHERE x.n < x.last",
+			NULL}},
+	{"numbers", "numbers: feed_id is %lld, and feed %lld is there",
+		{"SELECT x.n, x.last FROM (SELECT (SELECT value FROM numbers WHERE name = 'feed_id') AS n,"
+		 " (SELECT max(id) FROM feeds) AS last) x WHERE x.n < x.last",
+			NULL}},
+	{"numbers", "numbers: lease_id is %lld, and lease %lld is there",
+		{"SELECT x.n, x.last FROM (SELECT (SELECT value FROM numbers WHERE name = 'lease_id') AS n,"
+		 " (SELECT max(id) FROM workers) AS last) x WHERE x.n < x.last",
+			NULL}},
+	{"search", "search index: it is said to hold entry %lld, the last is %lld",
+		{"SELECT x.n, x.last FROM (SELECT (SELECT value FROM numbers"
+		 " WHERE name = 'indexed_entry_id') AS n, (SELECT value FROM numbers WHERE name = 'entry_id') AS last) "
+		 "x WHERE x.n > x.last",
+			NULL}},
+};
+
+struct findings {
+	fw_inspect_cb *cb;
+	void *ctx;
+	const char *name, *words;
+};
+
+static void finding(const struct findings *f, const char *text)
+{
+	f->cb(f->ctx, f->name, 2, text, "restore a backup, or copy the feeds to a new store");
+}
+
+static int finding_row(void *ctx, const struct sql_row *row)
+{
+	char number[2][24], text[200];
+	struct fw_buf b = FW_BUF_INIT(sizeof(text));
+	const struct findings *f = ctx;
+	int at = 0;
+
+	for (int i = 0; i < 2; i++)
+		(void)fw_snprintf(number[i], sizeof(number[i]), "%lld", (long long)sql_int(row, i));
+	for (const char *p = f->words; *p; p++) {
+		if (strncmp(p, "%lld", 4) == 0)
+			fw_buf_adds(&b, number[at++]), p += 3;
+		else
+			fw_buf_addc(&b, *p);
+	}
+	(void)fw_str_copy(text, sizeof(text), fw_buf_str(&b));
+	fw_buf_finish(&b);
+	finding(f, text);
+	return 0;
+}
+
+/* A feed lies in the shard of its host: id, place, host_id, url, host_key. */
+static int place_row(void *ctx, const struct sql_row *row)
+{
+	int64_t id = sql_int(row, 0), place = sql_int(row, 1), host_id = sql_int(row, 2);
+	const struct fw_feed feed = {.id = id, .url = sql_str(row, 3), .host_key = sql_str(row, 4)};
+	char text[100];
+
+	if (host_id != store_feed_host_id(&feed))
+		(void)fw_snprintf(
+			text, sizeof(text), "feed %lld: it is not of host %lld", (long long)id, (long long)host_id);
+	else if (place != sql_place(store_host_shard(host_id), id))
+		(void)fw_snprintf(text, sizeof(text), "feed %lld: it lies in shard %lld, not in its host's",
+			(long long)id, (long long)(place >> SQL_PLACE_BITS));
+	else
+		return 0;
+	finding(ctx, text);
+	return 0;
+}
+
+static int host_row(void *ctx, const struct sql_row *row)
+{
+	char text[100];
+
+	if (store_host_shard(sql_int(row, 1)) == sql_int(row, 0))
+		return 0;
+	(void)fw_snprintf(
+		text, sizeof(text), "host %lld: in shard %lld", (long long)sql_int(row, 1), (long long)sql_int(row, 0));
+	finding(ctx, text);
+	return 0;
+}
+
+int sql_check(struct sql *s, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
+{
+	static const struct sql_text PLACES = {
+		"SELECT f.id, f.place, s.host_id, f.url, f.host_key FROM feeds f JOIN schedule s ON s.place = f.place",
+		NULL};
+	static const struct sql_text HOSTS = {"SELECT shard, host_id FROM hosts", NULL};
+	struct findings f = {.cb = cb, .ctx = ctx};
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < FW_N(CHECK); i++) {
+		f.name = CHECK[i].name;
+		f.words = CHECK[i].words;
+		rc = sql_ask(s, &CHECK[i].text, NULL, 0, finding_row, &f, NULL, err);
+	}
+	f.name = "schedule";
+	rc = rc ? rc : sql_ask(s, &PLACES, NULL, 0, place_row, &f, NULL, err);
+	return rc ? rc : sql_ask(s, &HOSTS, NULL, 0, host_row, &f, NULL, err);
+}

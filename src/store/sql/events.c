@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Pushed events, and those that the store refused. Their ids rise with time, so rows are appended.
+ */
+#include <stdlib.h>
+
+#include "store/sql/core.h"
+#include "base/banned.h"
+
+#define PAGE 1000 /* rows of one answer */
+#define ROWS_MAX 1000 /* of one statement */
+
+static int events_put(struct sql *s, const struct fw_event *e, size_t n, struct fw_err *err)
+{
+	static const struct sql_text PUT = {"INSERT INTO incoming (id, property, property_section, property_id, "
+					    "remote_ip, stamp) {values} {keep id|incoming.id}",
+		"id:i property:t section:i item:i ip:t stamp:i"};
+	struct sql_value *v = calloc(FW_MIN(n, (size_t)ROWS_MAX) + 1, 6 * sizeof(*v));
+	int rc = v ? 0 : fw_no_memory(err);
+
+	for (size_t from = 0; !rc && from < n; from += ROWS_MAX) {
+		size_t rows = FW_MIN(n - from, (size_t)ROWS_MAX);
+
+		for (size_t i = 0; i < rows; i++, e++) {
+			v[6 * i] = SQL_INT(e->id);
+			v[6 * i + 1] = SQL_TEXT(e->property.p ? e->property : FW_STR(""));
+			v[6 * i + 2] = SQL_INT(e->section);
+			v[6 * i + 3] = SQL_INT(e->item);
+			v[6 * i + 4] = SQL_TEXT(e->remote_ip.p ? e->remote_ip : FW_STR(""));
+			v[6 * i + 5] = SQL_INT(e->stamp_ms);
+		}
+		rc = sql_each(s, &PUT, v, 6, rows, NULL, err);
+	}
+	free(v);
+	return rc;
+}
+
+static int dead_put(struct sql *s, const struct fw_dead_event *d, size_t n, struct fw_err *err)
+{
+	static const struct sql_text PUT = {
+		"INSERT INTO incoming_dead (id, event, reason, at_ms) VALUES (?1, ?2, ?3, ?4) {upsert id}"
+		" event = {new event}, reason = {new reason}, at_ms = {new at_ms}",
+		NULL};
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = sql_do(s, &PUT,
+			(struct sql_value[]){
+				SQL_INT(d[i].id), SQL_TEXT(d[i].row), SQL_TEXT(d[i].reason), SQL_INT(d[i].at_ms)},
+			4, err);
+	return rc;
+}
+
+int sql_event_put(struct store *st, const struct fw_event *event, size_t n, const struct fw_dead_event *dead,
+	size_t dead_n, struct fw_err *err)
+{
+	struct sql *s = sql_of(st);
+	int rc = s->dialect->begin(s, err);
+
+	if (rc)
+		return rc;
+	rc = n ? events_put(s, event, n, err) : 0;
+	return sql_end(s, rc ? rc : dead_put(s, dead, dead_n, err), err);
+}
+
+int sql_event_remove(struct store *st, const int64_t *dead_id, size_t n, struct fw_err *err)
+{
+	static const struct sql_text REMOVE = {"DELETE FROM incoming_dead WHERE id = ?1", NULL};
+	struct sql *s = sql_of(st);
+	int rc = s->dialect->begin(s, err);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = sql_do(s, &REMOVE, (struct sql_value[]){SQL_INT(dead_id[i])}, 1, err);
+	return sql_end(s, rc, err);
+}
+
+struct listing {
+	const struct store_event_query *q;
+	size_t seen;
+	int64_t last_id;
+};
+
+static int event_row(void *ctx, const struct sql_row *row)
+{
+	struct listing *l = ctx;
+	struct fw_event e = {.id = sql_int(row, 0),
+		.property = sql_str(row, 1),
+		.section = sql_int(row, 2),
+		.item = sql_int(row, 3),
+		.remote_ip = sql_str(row, 4),
+		.stamp_ms = sql_int(row, 5)};
+
+	l->seen++;
+	l->last_id = e.id;
+	return l->q->event(l->q->ctx, &e);
+}
+
+static int dead_row(void *ctx, const struct sql_row *row)
+{
+	struct listing *l = ctx;
+	struct fw_dead_event d = {
+		.id = sql_int(row, 0), .row = sql_str(row, 1), .reason = sql_str(row, 2), .at_ms = sql_int(row, 3)};
+
+	l->seen++;
+	l->last_id = d.id;
+	return l->q->dead(l->q->ctx, &d);
+}
+
+int sql_event_list(struct store *st, const struct store_event_query *q, struct fw_err *err)
+{
+	static const struct sql_text EVENTS = {"SELECT id, property, property_section, property_id, remote_ip, stamp "
+					       "FROM incoming WHERE id > ?1 ORDER BY id LIMIT ?2",
+		NULL};
+	static const struct sql_text DEAD = {
+		"SELECT id, event, reason, at_ms FROM incoming_dead WHERE id > ?1 ORDER BY id LIMIT ?2", NULL};
+	struct listing l = {.q = q, .last_id = q->after_id};
+	size_t left = q->limit ? q->limit : SIZE_MAX;
+	int rc;
+
+	do {
+		l.seen = 0;
+		rc = sql_ask(sql_of(st), q->event ? &EVENTS : &DEAD,
+			(struct sql_value[]){SQL_INT(l.last_id), SQL_INT(FW_MIN(left, (size_t)PAGE))}, 2,
+			q->event ? event_row : dead_row, &l, NULL, err);
+		left -= FW_MIN(l.seen, left);
+	} while (!rc && l.seen == PAGE && left);
+	return rc;
+}

@@ -1,0 +1,582 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Feeds: lists, what owners change, what outcomes change beside the schedule, and where a feed's
+ * rows lie.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/str.h"
+#include "store/drivers.h"
+#include "store/fields.h"
+#include "store/sql/core.h"
+#include "base/banned.h"
+
+#define PAGE 500 /* rows of one answer: some engines hold it whole */
+#define COLUMNS_MAX 40
+#define FROM " FROM feeds f JOIN schedule s ON s.place = f.place"
+#define STATE "f.id, {fields feed|f.}, {fields wheel|s.}"
+#define COUNTED STATE ", (SELECT count(*) FROM entry_keys k WHERE k.feed_id = f.id AND k.entry_id > 0)"
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+struct listing {
+	struct sql *s;
+	const struct fw_feed_query *q;
+	fw_feed_cb *cb;
+	void *ctx;
+	bool counted;             /* with entry_n */
+	struct fw_str match;      /* in lower case; absent: any */
+	size_t seen, shown;       /* of this page; of all */
+	int64_t last_id;
+	bool full;
+	int64_t pick[PAGE];       /* places of a page's feeds that are to be shown */
+	size_t pick_n;
+	struct fw_arena keep;     /* and what is kept of them until they are in order */
+	struct fw_feed *kept;
+	size_t kept_n;
+};
+
+static int64_t id_of(int64_t place)
+{
+	return place & ((INT64_C(1) << SQL_PLACE_BITS) - 1);
+}
+
+static void feed_read(const struct sql_row *row, bool counted, struct fw_feed *f)
+{
+	int at = 1;
+
+	*f = (struct fw_feed){.id = sql_int(row, 0)};
+	at += (int)sql_fields_set("feed", f, row, at);
+	at += (int)sql_fields_set("wheel", f, row, at);
+	f->entry_n = counted ? sql_int(row, at) : 0;
+}
+
+static int feed_row(void *ctx, const struct sql_row *row)
+{
+	struct listing *l = ctx;
+	struct fw_feed f;
+
+	feed_read(row, l->counted, &f);
+	l->seen++;
+	l->last_id = f.id;
+	l->full = ++l->shown == l->q->limit; /* 0: none */
+	return l->cb(l->ctx, &f);
+}
+
+static int find(struct listing *l, const struct store_feed_query *q, struct fw_err *err)
+{
+	static const struct sql_text BY_ID = {"SELECT " COUNTED FROM " WHERE f.id = ?1", NULL};
+	static const struct sql_text BY_URL = {"SELECT " COUNTED FROM " WHERE f.url_hash = ?1 AND f.url = ?2", NULL};
+	struct fw_hash128 hash = fw_hash128(q->url.p, q->url.len);
+	struct fw_str bytes = {(const char *)hash.b, sizeof(hash.b)};
+	const char *name = l->s->name;
+	int rc;
+
+	l->counted = true;
+	if (q->id)
+		rc = sql_ask(l->s, &BY_ID, (struct sql_value[]){SQL_INT(q->id)}, 1, feed_row, l, NULL, err);
+	else
+		rc = sql_ask(l->s, &BY_URL, (struct sql_value[]){SQL_BLOB(bytes), SQL_TEXT(q->url)}, 2, feed_row, l,
+			NULL, err);
+	if (rc || l->seen)
+		return rc;
+	if (q->id)
+		return fw_err_set(err, FW_ENOTFOUND, "%s: no feed has the number %lld", name, (long long)q->id);
+	return fw_err_set(err, FW_ENOTFOUND, "%s: no feed %.*s", name, FW_STR_ARG(fw_str_sub(q->url, 0, 200)));
+}
+
+/* One statement over many places; its answer is in any order. n: PAGE at most. */
+static int at_places(struct listing *l, const struct sql_text *t, const int64_t *place, size_t n, sql_row_fn *fn,
+	struct fw_err *err)
+{
+	struct sql_value v[PAGE];
+
+	for (size_t i = 0; i < n; i++)
+		v[i] = SQL_INT(place[i]);
+	return sql_ask_each(l->s, t, v, 1, n, fn, l, err);
+}
+
+#define AT_PLACES " FROM {rows} JOIN feeds f ON f.place = v.spot JOIN schedule s ON s.place = v.spot"
+
+static int of_due(struct listing *l, const struct store_due *due, size_t due_n, struct fw_err *err)
+{
+	static const struct sql_text AT = {"SELECT " STATE AT_PLACES, "spot:i"};
+	size_t n;
+	int rc = 0;
+
+	for (size_t at = 0; !rc && at < due_n; at += n) {
+		n = FW_MIN(due_n - at, (size_t)PAGE);
+		for (size_t i = 0; i < n; i++)
+			l->pick[i] = sql_place(due[at + i].shard, due[at + i].feed_id);
+		rc = at_places(l, &AT, l->pick, n, feed_row, err);
+	}
+	return rc;
+}
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+static bool has(struct fw_str text, struct fw_str low)
+{
+	for (size_t at = 0; low.len <= text.len && at <= text.len - low.len; at++) {
+		size_t i = 0;
+
+		while (i < low.len && fw_lower((unsigned char)text.p[at + i]) == (unsigned char)low.p[i])
+			i++;
+		if (i == low.len)
+			return true;
+	}
+	return false;
+}
+
+#define NAMES "SELECT f.place, f.url, f.title, f.user_title, f.folder"
+
+/* Is it one that is asked for, by its names? To count the entries of all others would be dear. */
+static int name_row(void *ctx, const struct sql_row *row)
+{
+	struct listing *l = ctx;
+	struct fw_str folder = sql_str(row, 4);
+	bool good = !l->q->folder.p || fw_str_eq(folder.p ? folder : FW_STR(""), l->q->folder);
+
+	l->seen++;
+	l->last_id = id_of(sql_int(row, 0));
+	if (good &&
+		(!l->match.p || has(sql_str(row, 1), l->match) || has(sql_str(row, 2), l->match) ||
+			has(sql_str(row, 3), l->match)))
+		l->pick[l->pick_n++] = sql_int(row, 0);
+	return 0;
+}
+
+static int kept_row(void *ctx, const struct sql_row *row)
+{
+	struct listing *l = ctx;
+	struct fw_feed *f = &l->kept[l->kept_n++];
+
+	feed_read(row, true, f);
+	return fw_store_feed_dup(&l->keep, f) ? 0 : FW_ENOMEM;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct fw_feed *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static int by_due(const void *a, const void *b)
+{
+	const struct fw_feed *x = a, *y = b;
+
+	if (x->due_at_ms != y->due_at_ms)
+		return x->due_at_ms < y->due_at_ms ? -1 : 1;
+	return by_id(a, b);
+}
+
+/* Those that were picked, in order. */
+static int picked_show(struct listing *l, struct fw_err *err)
+{
+	static const struct sql_text AT = {"SELECT " COUNTED AT_PLACES, "spot:i"};
+	int rc;
+
+	l->kept_n = 0;
+	l->kept = calloc(l->pick_n + 1, sizeof(*l->kept));
+	if (!l->kept)
+		return fw_no_memory(err);
+	fw_arena_init(&l->keep, 0);
+	rc = at_places(l, &AT, l->pick, l->pick_n, kept_row, err);
+	if (rc == FW_ENOMEM)
+		rc = fw_no_memory(err);
+	if (!rc && l->kept_n)
+		qsort(l->kept, l->kept_n, sizeof(*l->kept), l->q->by_due ? by_due : by_id);
+	for (size_t i = 0; !rc && i < l->kept_n && !l->full; i++) {
+		l->full = ++l->shown == l->q->limit;
+		rc = l->cb(l->ctx, &l->kept[i]);
+	}
+	fw_arena_finish(&l->keep);
+	free(l->kept);
+	return rc;
+}
+
+/*
+ * By due time: the narrow rows are put in order here, 16 bytes a feed, then the feeds are read in
+ * pages. An index by due time would cost each visit more than a list in this order ever does.
+ */
+struct spot {
+	int64_t due_at_ms, place;
+};
+
+static int spot_row(void *ctx, const struct sql_row *row)
+{
+	fw_buf_add(ctx, &(struct spot){sql_int(row, 1), sql_int(row, 0)}, sizeof(struct spot));
+	return 0;
+}
+
+static int by_spot(const void *a, const void *b)
+{
+	const struct spot *x = a, *y = b;
+
+	if (x->due_at_ms != y->due_at_ms)
+		return x->due_at_ms < y->due_at_ms ? -1 : 1;
+	return id_of(x->place) < id_of(y->place) ? -1 : id_of(x->place) > id_of(y->place);
+}
+
+static int spots_show(struct listing *l, const struct spot *spot, size_t n, struct fw_err *err)
+{
+	static const struct sql_text AT = {NAMES " FROM {rows} JOIN feeds f ON f.place = v.spot", "spot:i"};
+	int64_t place[PAGE];
+	int rc = 0;
+
+	for (size_t i = 0; i < n; i++)
+		place[i] = l->pick[i] = spot[i].place;
+	l->pick_n = n;
+	if (l->match.p || l->q->folder.p) {
+		l->pick_n = 0;
+		rc = at_places(l, &AT, place, n, name_row, err);
+	}
+	return rc ? rc : picked_show(l, err);
+}
+
+#define SHARDS_AT_ONCE 32 /* some engines hold a whole answer in memory */
+
+static int in_due_order(struct listing *l, struct fw_err *err)
+{
+	static const struct sql_text SPOTS = {"SELECT place, due_at_ms FROM schedule WHERE place >= ?1 AND place <= ?2"
+		" AND (?3 < 0 OR status = ?3) AND (?4 = 0 OR fail_n > 0)", NULL};
+	struct fw_buf b = FW_BUF_INIT(0);
+	struct spot *spot;
+	size_t n;
+	int rc = 0;
+
+	for (int shard = 0; !rc && shard < STORE_SHARDS; shard += SHARDS_AT_ONCE)
+		rc = sql_ask(l->s, &SPOTS,
+			(struct sql_value[]){SQL_INT(sql_place(shard, 0)),
+				SQL_INT(sql_place(shard + SHARDS_AT_ONCE - 1, (INT64_C(1) << SQL_PLACE_BITS) - 1)),
+				SQL_INT(l->q->status), SQL_INT(l->q->failing)},
+			4, spot_row, &b, NULL, err);
+	if (!rc && b.rc)
+		rc = fw_no_memory(err);
+	spot = (struct spot *)(void *)b.p;
+	n = b.len / sizeof(*spot);
+	if (!rc && n)
+		qsort(spot, n, sizeof(*spot), by_spot);
+	for (size_t at = 0; !rc && at < n && !l->full; at += PAGE)
+		rc = spots_show(l, spot + at, FW_MIN(n - at, (size_t)PAGE), err);
+	fw_buf_finish(&b);
+	return rc;
+}
+
+/* ?1: after this number, ?6: LIMIT */
+#define IN_ID_ORDER FROM " WHERE f.id > ?1 AND (?2 < 0 OR s.status = ?2) AND (?3 = 0 OR s.fail_n > 0)" \
+	" AND (?4 = 0 OR coalesce(f.folder, '') = ?5) ORDER BY f.id LIMIT ?6"
+
+static int in_id_order(struct listing *l, struct fw_err *err)
+{
+	static const struct sql_text ALL = {"SELECT " COUNTED IN_ID_ORDER, NULL}, NAMED = {NAMES IN_ID_ORDER, NULL};
+	const struct fw_feed_query *q = l->q;
+	bool named = l->match.p != NULL;
+	size_t page;
+	int rc;
+
+	l->last_id = q->after_id;
+	do {
+		l->seen = l->pick_n = 0;
+		page = q->limit && !named ? FW_MIN(q->limit - l->shown, (size_t)PAGE) : PAGE;
+		rc = sql_ask(l->s, named ? &NAMED : &ALL,
+			(struct sql_value[]){SQL_INT(l->last_id), SQL_INT(q->status), SQL_INT(q->failing),
+				SQL_INT(q->folder.p != NULL), SQL_TEXT(q->folder.p ? q->folder : FW_STR("")),
+				SQL_INT(page)},
+			6, named ? name_row : feed_row, l, NULL, err);
+		if (!rc && named)
+			rc = picked_show(l, err);
+	} while (!rc && l->seen == page && !l->full);
+	return rc;
+}
+
+static int listed(struct listing *l, const struct store_feed_query *q, struct fw_err *err)
+{
+	struct fw_buf low = FW_BUF_INIT(0);
+	int rc;
+
+	if (q->id || q->url.p)
+		return find(l, q, err);
+	if (q->due)
+		return of_due(l, q->due, q->due_n, err);
+	l->q = &q->q;
+	l->counted = true;
+	for (size_t i = 0; i < q->q.match.len; i++)
+		fw_buf_addc(&low, (char)fw_lower((unsigned char)q->q.match.p[i]));
+	if (q->q.match.len)
+		l->match = fw_buf_str(&low);
+	rc = low.rc ? fw_no_memory(err) : q->q.by_due ? in_due_order(l, err) : in_id_order(l, err);
+	fw_buf_finish(&low);
+	return rc;
+}
+
+int sql_feed_list(struct store *st, const struct store_feed_query *q, fw_feed_cb *cb, void *ctx, struct fw_err *err)
+{
+	static const struct fw_feed_query any;
+	struct listing *l = calloc(1, sizeof(*l));
+	int rc;
+
+	if (!l)
+		return fw_no_memory(err);
+	l->s = sql_of(st);
+	l->q = &any;
+	l->cb = cb;
+	l->ctx = ctx;
+	rc = listed(l, q, err);
+	free(l);
+	return rc;
+}
+
+/* ---- by their owner -------------------------------------------------------------------------- */
+
+/*
+ * Its row in the schedule is what is locked, for that is what a commit locks first: so who removes
+ * a feed waits for a commit that stores its entries, and the other way round.
+ */
+static int place_lock(struct sql *s, int64_t feed_id, int64_t *place, struct fw_err *err)
+{
+	static const struct sql_text LOCK = {
+		"SELECT place FROM schedule WHERE place = (SELECT place FROM feeds WHERE id = ?1) {update}", NULL};
+
+	return sql_number(s, &LOCK, (struct sql_value[]){SQL_INT(feed_id)}, 1, -1, place, err);
+}
+
+int sql_feed_place(struct sql *s, int64_t feed_id, bool lock, int64_t *place, struct fw_err *err)
+{
+	static const struct sql_text PLACE = {"SELECT place FROM feeds WHERE id = ?1", NULL};
+	const struct sql_value v[1] = {SQL_INT(feed_id)};
+	int64_t locked = -1;
+	int rc = 0;
+
+	for (int tries = 0; !rc && tries < 5; tries++) { /* while we waited for the lock it went to another shard */
+		if (lock)
+			rc = place_lock(s, feed_id, &locked, err);
+		if (!rc && locked >= 0) {
+			*place = locked;
+			return 0;
+		}
+		rc = rc ? rc : sql_number(s, &PLACE, v, 1, -1, place, err);
+		if (!rc && *place < 0)
+			return fw_err_set(
+				err, FW_ENOTFOUND, "%s: no feed has the number %lld", s->name, (long long)feed_id);
+		if (!lock)
+			return rc;
+	}
+	return rc ? rc
+		  : fw_err_set(err, FW_EAGAIN, "%s: feed %lld goes from one host to another just now: try again",
+			    s->name, (long long)feed_id);
+}
+
+static int set_all(struct sql *s, const struct fw_feed *f, unsigned what, struct fw_err *err)
+{
+	static const struct sql_text TITLE = {"UPDATE feeds SET user_title = ?2 WHERE place = ?1", NULL};
+	static const struct sql_text FOLDER = {"UPDATE feeds SET folder = ?2 WHERE place = ?1", NULL};
+	static const struct sql_text INTERVAL = {"UPDATE feeds SET interval_ms = ?2 WHERE place = ?1", NULL};
+	static const struct sql_text AUTH = {"UPDATE feeds SET username = ?2, password = ?3 WHERE place = ?1", NULL};
+	static const struct sql_text PUSH = {"UPDATE feeds SET push_until_ms = ?2 WHERE place = ?1", NULL};
+	static const struct sql_text STATUS = {"UPDATE schedule SET status = ?2 WHERE place = ?1", NULL};
+	static const struct sql_text DUE = {"UPDATE schedule SET due_at_ms = ?2 WHERE place = ?1", NULL};
+	static const struct sql_text CRASH = {"UPDATE schedule SET crash_n = ?2 WHERE place = ?1", NULL};
+	const struct { unsigned bit; const struct sql_text *text; struct sql_value a, b;
+	} SET[] = {
+		{FW_SET_TITLE, &TITLE, SQL_TEXT(f->user_title), SQL_NULL},
+		{FW_SET_FOLDER, &FOLDER, SQL_TEXT(f->folder), SQL_NULL},
+		{FW_SET_INTERVAL, &INTERVAL, SQL_INT(f->interval_ms), SQL_NULL},
+		{FW_SET_AUTH, &AUTH, SQL_TEXT(f->username), SQL_TEXT(f->password)},
+		{FW_SET_PUSH, &PUSH, SQL_INT(f->push_until_ms), SQL_NULL},
+		{FW_SET_STATUS, &STATUS, SQL_INT(f->status), SQL_NULL},
+		{FW_SET_DUE, &DUE, SQL_INT(f->due_at_ms), SQL_NULL},
+		{FW_SET_CRASH, &CRASH, SQL_INT(f->crash_n), SQL_NULL},
+	};
+	bool changed[STORE_SHARDS] = {false};
+	int64_t place;
+	int rc = sql_feed_place(s, f->id, true, &place, err);
+
+	for (size_t i = 0; !rc && i < FW_N(SET); i++) {
+		if (what & SET[i].bit)
+			rc = sql_do(s, SET[i].text, (struct sql_value[]){SQL_INT(place), SET[i].a, SET[i].b},
+				SET[i].bit == FW_SET_AUTH ? 3 : 2, err);
+	}
+	if (rc || !(what & (FW_SET_STATUS | FW_SET_DUE)))
+		return rc;
+	changed[place >> SQL_PLACE_BITS] = true;
+	return sql_shards_changed(s, changed, err);
+}
+
+int sql_feed_set(struct store *st, const struct fw_feed *feed, unsigned what, struct fw_err *err)
+{
+	struct sql *s = sql_of(st);
+	int rc = s->dialect->begin(s, err);
+
+	return rc ? rc : sql_end(s, set_all(s, feed, what, err), err);
+}
+
+/* In the order in which a commit locks them, so that two who merge cannot wait for each other. */
+static int both_lock(struct sql *s, int64_t from_id, int64_t into_id, int64_t *from, struct fw_err *err)
+{
+	int64_t into;
+	int rc = sql_feed_place(s, from_id, false, from, err);
+
+	rc = rc ? rc : sql_feed_place(s, into_id, false, &into, err);
+	if (!rc && *from < into)
+		rc = sql_feed_place(s, from_id, true, from, err);
+	rc = rc ? rc : sql_feed_place(s, into_id, true, &into, err);
+	return rc ? rc : sql_feed_place(s, from_id, true, from, err); /* locked already, or behind */
+}
+
+static int drop(struct sql *s, int64_t feed_id, int64_t into_id, struct fw_err *err)
+{
+	static const struct sql_text VISITS = {"DELETE FROM visits WHERE place = ?1", NULL};
+	static const struct sql_text SCHEDULE = {"DELETE FROM schedule WHERE place = ?1", NULL};
+	static const struct sql_text FEED = {"DELETE FROM feeds WHERE place = ?1", NULL};
+	bool changed[STORE_SHARDS] = {false};
+	int64_t place, visits = 0;
+	struct sql_value v;
+	int rc;
+
+	rc = into_id ? both_lock(s, feed_id, into_id, &place, err) : sql_feed_place(s, feed_id, true, &place, err);
+	if (rc)
+		return rc;
+	v = SQL_INT(place);
+	if (into_id)
+		rc = sql_entries_merge(s, feed_id, into_id, err);
+	rc = rc ? rc : sql_entries_drop(s, feed_id, err);
+	rc = rc ? rc : sql_ask(s, &VISITS, &v, 1, NULL, NULL, &visits, err);
+	rc = rc ? rc : sql_do(s, &SCHEDULE, &v, 1, err);
+	rc = rc ? rc : sql_do(s, &FEED, &v, 1, err);
+	rc = rc ? rc : sql_tally_add(s, 0, -visits, err);
+	changed[place >> SQL_PLACE_BITS] = true;
+	return rc ? rc : sql_shards_changed(s, changed, err);
+}
+
+int sql_feed_drop(struct store *st, int64_t feed_id, int64_t into_id, struct fw_err *err)
+{
+	struct sql *s = sql_of(st);
+	int rc = feed_id == into_id ? fw_err_set(err, FW_EINVAL, "%s: feed %lld cannot be merged into itself: name two",
+					      s->name, (long long)feed_id)
+				    : s->dialect->begin(s, err);
+
+	return rc ? rc : sql_end(s, drop(s, feed_id, into_id, err), err);
+}
+
+/* ---- by outcomes ----------------------------------------------------------------------------- */
+
+/* Those outcomes whose group it is, in one statement. */
+static int group_put(struct sql *s, const struct sql_text *t, const char *name, unsigned group,
+	const struct store_outcome *o, const int64_t *place, size_t n, struct fw_err *err)
+{
+	struct sql_value *v, *at;
+	size_t rows = 0, columns = 0;
+	int rc;
+
+	for (size_t i = 0; i < n; i++)
+		rows += o[i].rc != FW_ENOTFOUND && o[i].groups & group;
+	if (!rows)
+		return 0;
+	v = at = calloc(rows, COLUMNS_MAX * sizeof(*v));
+	if (!v)
+		return fw_no_memory(err);
+	for (size_t i = 0; i < n; i++) {
+		if (o[i].rc == FW_ENOTFOUND || !(o[i].groups & group))
+			continue;
+		at[0] = SQL_INT(place[i]);
+		columns = 1 + sql_fields_get(name, o[i].feed, at + 1);
+		at += columns;
+	}
+	rc = sql_each(s, t, v, columns, rows, NULL, err);
+	free(v);
+	return rc;
+}
+
+/* A push tells only what nobody has told yet. */
+#define UNTOLD \
+	"title = coalesce(nullif(t.title, ''), v.title), home_page_url = coalesce(nullif(t.home_page_url, ''), " \
+	"v.home_page_url)," \
+	" description = coalesce(nullif(t.description, ''), v.description), language = coalesce(nullif(t.language, " \
+	"''), v.language), icon = coalesce(nullif(t.icon, ''), v.icon)"
+
+static int groups_put(struct sql *s, const struct store_outcome *o, const int64_t *place, size_t n, struct fw_err *err)
+{
+#define UPDATE(name, set) {"UPDATE feeds AS t {join} SET " set " {from} WHERE t.place = v.spot", "spot:i {" name "}"}
+	static const struct sql_text TEXT[] = {
+		UPDATE("validators", "{set validators|v.}"),
+		UPDATE("meta", "{set meta|v.}"),
+		UPDATE("rhythm", "{set rhythm|v.}"),
+		UPDATE("redirect", "{set redirect|v.}"),
+		UPDATE("error", "{set error|v.}"),
+		UPDATE("meta", UNTOLD),
+	};
+	static const struct {
+		const char *name;
+		unsigned group;
+		bool push;
+	} GROUP[] = {{"validators", FW_GROUP_VALIDATORS, false}, {"meta", FW_GROUP_META, false},
+		{"rhythm", FW_GROUP_RHYTHM, false}, {"redirect", FW_GROUP_REDIRECT, false},
+		{"error", FW_GROUP_ERROR, false}, {"meta", FW_GROUP_META, true}};
+	bool push = n && o[0].visit.kind == FW_VISIT_PUSHED; /* a commit is all pushes, or none is */
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < FW_N(GROUP); i++) {
+		if (GROUP[i].push == push)
+			rc = group_put(s, &TEXT[i], GROUP[i].name, GROUP[i].group, o, place, n, err);
+	}
+	return rc;
+}
+
+/* Its rows lie with its host's shard. */
+static int moved(struct sql *s, int64_t feed_id, int64_t host_id, int64_t *place, bool *changed, struct fw_err *err)
+{
+	static const struct sql_text HOST = {"UPDATE schedule SET host_id = ?2 WHERE place = ?1", NULL};
+	static const struct sql_text MOVE[] = {{"UPDATE schedule SET place = ?2 WHERE place = ?1", NULL},
+		{"UPDATE feeds SET place = ?2 WHERE place = ?1", NULL},
+		{"UPDATE visits SET place = ?2 WHERE place = ?1", NULL}};
+	int64_t to = sql_place(store_host_shard(host_id), feed_id);
+	int rc = sql_do(s, &HOST, (struct sql_value[]){SQL_INT(*place), SQL_INT(host_id)}, 2, err);
+
+	changed[*place >> SQL_PLACE_BITS] = changed[to >> SQL_PLACE_BITS] = true;
+	for (size_t i = 0; !rc && to != *place && i < FW_N(MOVE); i++)
+		rc = sql_do(s, &MOVE[i], (struct sql_value[]){SQL_INT(*place), SQL_INT(to)}, 2, err);
+	*place = rc ? *place : to;
+	return rc;
+}
+
+/* Another address, or another host: rare, so one by one. */
+static int address_put(struct sql *s, struct store_outcome *o, int64_t *place, bool *changed, struct fw_err *err)
+{
+	static const struct sql_text TAKEN = {"SELECT id FROM feeds WHERE url_hash = ?1 AND id <> ?2", NULL};
+	static const struct sql_text URL = {"UPDATE feeds SET url = ?2, url_hash = ?3 WHERE place = ?1", NULL};
+	static const struct sql_text HOST_KEY = {"UPDATE feeds SET host_key = ?2 WHERE place = ?1", NULL};
+	struct fw_hash128 hash = fw_hash128(o->feed->url.p, o->feed->url.len);
+	struct sql_value bytes = SQL_BLOB(((struct fw_str){(const char *)hash.b, sizeof(hash.b)}));
+	int64_t taken = 0, host_id;
+	int rc = 0;
+
+	if (o->groups & FW_GROUP_URL) {
+		rc = sql_number(s, &TAKEN, (struct sql_value[]){bytes, SQL_INT(o->feed_id)}, 2, 0, &taken, err);
+		if (rc || taken) {
+			o->rc = rc ? 0 : FW_EINVAL;
+			return rc;
+		}
+		rc = sql_do(s, &URL, (struct sql_value[]){SQL_INT(*place), SQL_TEXT(o->feed->url), bytes}, 3, err);
+	}
+	if (!rc && o->groups & FW_GROUP_HOST)
+		rc = sql_do(s, &HOST_KEY, (struct sql_value[]){SQL_INT(*place), SQL_TEXT(o->feed->host_key)}, 2, err);
+	host_id = store_feed_host_id(o->feed);
+	return rc || host_id == o->host_id ? rc : moved(s, o->feed_id, host_id, place, changed, err);
+}
+
+int sql_feeds_groups(
+	struct sql *s, struct store_outcome *o, int64_t *place, size_t n, bool *changed, struct fw_err *err)
+{
+	int rc = groups_put(s, o, place, n, err);
+
+	for (size_t i = 0; !rc && i < n; i++) {
+		if (o[i].rc != FW_ENOTFOUND && o[i].groups & (FW_GROUP_URL | FW_GROUP_HOST))
+			rc = address_put(s, &o[i], &place[i], changed, err);
+	}
+	return rc;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: ISC */
+/* Records: small things of feedwheel's parts, in order of kind and key. */
+#include "store/drivers.h"
+#include "store/sql/core.h"
+#include "base/banned.h"
+
+#define PAGE 200 /* rows of one answer, of 64 KiB each at most */
+#define COLUMNS "kind, record_key, value, at_ms, until_ms"
+
+static int put(struct sql *s, const struct fw_record *r, bool if_absent, bool wake, bool *was, struct fw_err *err)
+{
+	static const struct sql_text THERE = {
+		"SELECT coalesce(until_ms, ?3) FROM records WHERE kind = ?1 AND record_key = ?2 {update}", NULL};
+	static const struct sql_text PUT = {"INSERT INTO records (kind, record_key, value, at_ms, until_ms) VALUES "
+					    "(?1, ?2, ?3, ?4, ?5) {upsert kind, record_key}"
+					    " value = {new value}, at_ms = {new at_ms}, until_ms = {new until_ms}",
+		NULL};
+	static const struct sql_text FIRST = {
+		"INSERT INTO records (kind, record_key, value, at_ms, until_ms) VALUES (?1, ?2, ?3, ?4, ?5)"
+		" {keep kind, record_key|records.kind}",
+		NULL};
+	const struct sql_value v[5] = {
+		SQL_TEXT(r->kind), SQL_BLOB(r->key), SQL_BLOB(r->value), SQL_INT(r->at_ms), SQL_DATE(r->until_ms)};
+	int64_t until_ms = INT64_MIN, changed = 1;
+	int rc = 0;
+
+	if (if_absent)
+		rc = sql_number(
+			s, &THERE, (struct sql_value[]){v[0], v[1], SQL_INT(INT64_MAX)}, 3, INT64_MIN, &until_ms, err);
+	*was = until_ms > r->at_ms;
+	if (rc || *was)
+		return rc;
+	if (if_absent && until_ms == INT64_MIN) { /* of many that find none, one puts it */
+		rc = sql_ask(s, &FIRST, v, 5, NULL, NULL, &changed, err);
+		*was = !rc && !changed;
+	} else {
+		rc = sql_do(s, &PUT, v, 5, err);
+	}
+	return rc || !wake ? rc : sql_changed(s, err);
+}
+
+int sql_record_put(
+	struct store *st, const struct fw_record *r, bool if_absent, bool wake, bool *was, struct fw_err *err)
+{
+	struct sql *s = sql_of(st);
+	int rc = s->dialect->begin(s, err);
+
+	return rc ? rc : sql_end(s, put(s, r, if_absent, wake, was, err), err);
+}
+
+struct listing {
+	fw_record_cb *cb;
+	void *ctx;
+	size_t seen;
+	char kind[FW_RECORD_KIND_MAX], key[FW_RECORD_KEY_MAX]; /* of the last one */
+	struct fw_str last_kind, last_key;
+};
+
+static int record_row(void *ctx, const struct sql_row *row)
+{
+	struct listing *l = ctx;
+	struct fw_record r = {.kind = sql_str(row, 0),
+		.key = sql_str(row, 1),
+		.value = sql_str(row, 2),
+		.at_ms = sql_int(row, 3),
+		.until_ms = sql_date(row, 4)};
+
+	l->seen++;
+	l->last_kind = (struct fw_str){l->kind, FW_MIN(r.kind.len, sizeof(l->kind))};
+	l->last_key = (struct fw_str){l->key, FW_MIN(r.key.len, sizeof(l->key))};
+	memcpy(l->kind, r.kind.p, l->last_kind.len);
+	memcpy(l->key, r.key.p, l->last_key.len);
+	return l->cb(l->ctx, &r);
+}
+
+static int missing(struct sql *s, struct fw_str kind, struct fw_err *err)
+{
+	return fw_store_record_missing(s->name, kind, err);
+}
+
+int sql_record_list(
+	struct store *st, const struct store_record_query *q, fw_record_cb *cb, void *ctx, struct fw_err *err)
+{
+	static const struct sql_text ONE = {
+		"SELECT " COLUMNS " FROM records WHERE kind = ?1 AND record_key = ?2", NULL};
+	static const struct sql_text OF_KIND = {
+		"SELECT " COLUMNS " FROM records WHERE kind = ?1 AND record_key > ?2 ORDER BY record_key LIMIT ?3",
+		NULL};
+	static const struct sql_text ALL = {
+		"SELECT " COLUMNS
+		" FROM records WHERE kind >= ?1 AND (kind > ?1 OR record_key > ?2) ORDER BY kind, record_key LIMIT ?3",
+		NULL};
+	struct sql *s = sql_of(st);
+	struct listing l = {.cb = cb, .ctx = ctx};
+	size_t left = q->q.limit ? q->q.limit : SIZE_MAX;
+	int rc;
+
+	if (q->key.p) {
+		rc = sql_ask(s, &ONE, (struct sql_value[]){SQL_TEXT(q->q.kind), SQL_BLOB(q->key)}, 2, record_row, &l,
+			NULL, err);
+		return rc || l.seen ? rc : missing(s, q->q.kind, err);
+	}
+	l.last_kind = q->q.kind.p ? q->q.kind : q->q.after_kind.p ? q->q.after_kind : FW_STR("");
+	l.last_key = q->q.after_key.p ? q->q.after_key : FW_STR("");
+	do {
+		l.seen = 0;
+		rc = sql_ask(s, q->q.kind.p ? &OF_KIND : &ALL,
+			(struct sql_value[]){
+				SQL_TEXT(l.last_kind), SQL_BLOB(l.last_key), SQL_INT(FW_MIN(left, (size_t)PAGE))},
+			3, record_row, &l, NULL, err);
+		left -= FW_MIN(l.seen, left);
+	} while (!rc && l.seen == PAGE && left);
+	return rc;
+}
+
+int sql_record_remove(struct store *st, struct fw_str kind, struct fw_str key, struct fw_str value, struct fw_err *err)
+{
+	static const struct sql_text ONE = {"DELETE FROM records WHERE kind = ?1 AND record_key = ?2", NULL};
+	static const struct sql_text THIS = {
+		"DELETE FROM records WHERE kind = ?1 AND record_key = ?2 AND value = ?3", NULL};
+	struct sql *s = sql_of(st);
+	int64_t changed = 0;
+	int rc = s->dialect->begin(s, err);
+
+	if (rc)
+		return rc;
+	rc = sql_ask(s, value.p ? &THIS : &ONE, (struct sql_value[]){SQL_TEXT(kind), SQL_BLOB(key), SQL_BLOB(value)},
+		value.p ? 3 : 2, NULL, NULL, &changed, err);
+	return sql_end(s, rc || changed ? rc : missing(s, kind, err), err);
+}

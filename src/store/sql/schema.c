@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: ISC */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "store/sql/schema.h"
+#include "base/banned.h"
+
+#define N " BIGINT NOT NULL"
+#define N0 " BIGINT NOT NULL DEFAULT 0"
+#define MAGIC "1717990193" /* of our own: the number `feedwheel` */
+
+/*
+ * Names that another program's tables may well have, too: where there is no `numbers` of ours these
+ * are theirs.
+ */
+static const char *const TABLE[] = {
+	"CREATE TABLE numbers (name {name} PRIMARY KEY, value" N ") {table}",
+	"INSERT INTO numbers (name, value) VALUES ('feedwheel', " MAGIC
+	"), ('schema', 1), ('lease_id', 0), ('feed_id', 0), ('entry_id', 0), ('indexed_entry_id', 0), ('changes', 0)",
+	"CREATE TABLE workers (id {pk}, name {name} NOT NULL, lease_ms" N ", until_ms" N ", idle" N ") {table}",
+	"CREATE TABLE shards (shard {pk}, worker BIGINT, version" N ", quiet_since_ms" N ") {table}",
+	"INSERT INTO shards (shard, worker, version, quiet_since_ms) WITH RECURSIVE c(i) AS (SELECT 0 UNION ALL SELECT "
+	"i + 1 FROM c WHERE i < 1023) "
+	"SELECT i, NULL, 0, 0 FROM c",
+	"CREATE TABLE schedule (place {pk}, due_at_ms" N ", host_id" N ", status" N0 ", last_kind" N0 ", http_status" N0
+	", fail_n" N0 ", crash_n" N0 ", last_visit_ms" N0 ", last_ok_ms" N0 ", last_new_ms" N0 ", expect_us" N0
+	", expect_dev_us" N0 ", expect_parts" N0 ", why {text}) {filled}",
+	/* what must outlive the shard's owner */
+	"CREATE TABLE hosts (shard" N ", host_id" N ", next_ok_ms" N ", cool_until_ms" N ", pace_ms" N
+	", PRIMARY KEY (shard, host_id)) {clustered}",
+	"CREATE TABLE feeds (place {pk}, id BIGINT NOT NULL UNIQUE, url_hash {key16} NOT NULL UNIQUE, url {text} NOT "
+	"NULL, host_key {text},"
+	" created_ms" N ", interval_ms" N0 ", push_until_ms" N0 ", validators_ms" N0 ", body_hash" N0
+	", redirect_since_ms" N0 ", redirect_n" N0 ", format" N0
+	", user_title {text}, folder {text}, username {text}, password {text}, title {text}, home_page_url {text}, "
+	"description {text}, language {text}, icon {text},"
+	" hub {text}, topic {text}, extra {json}, rhythm {text}, validator_url {text}, etag {bytes}, last_modified "
+	"{bytes}, redirect_url {text}, error {text}) {table}",
+	"CREATE TABLE entry_keys (feed_id" N ", entry_key {key16} NOT NULL, hash" N ", entry_id" N
+	", PRIMARY KEY (feed_id, entry_key)) {clustered}",
+	"CREATE TABLE entries (id {pk}, feed_id" N ", entry_key {key16} NOT NULL, date_ms" N ", seen_ms" N
+	", changed_ms" N ", revision" N ", published_ms BIGINT, updated_ms BIGINT, content_type" N
+	", guid {text}, url {text}, title {text}, author {text}, content_base {text}, summary {long},"
+	" extra {json}, content {long}) {table}",
+	"CREATE INDEX entries_date ON entries (date_ms)",
+	"CREATE INDEX entries_feed ON entries (feed_id, date_ms)",
+	"CREATE TABLE visits (id {id}, place" N ", feed_id" N ", run_id" N ", at_ms" N ", kind" N ", http_status" N
+	", hops" N ", slot" N ", lateness_ms" N ", dns_us" N ", connect_us" N ", tls_us" N ", first_byte_us" N
+	", total_us" N ", parse_us" N ", wire_bytes" N ", body_bytes" N ", item_n" N ", new_n" N ", changed_n" N
+	", queue_us" N ", store_us" N ", error {text}) {table}",
+	"CREATE INDEX visits_place ON visits (place, at_ms)",
+	"CREATE TABLE tally (id {id}, entry_n" N ", visit_n" N ") {table}",
+	"CREATE TABLE incoming (id {pk}, property {name} NOT NULL, property_section" N ", property_id" N
+	", remote_ip {name} NOT NULL, stamp" N ") {table}",
+	"CREATE TABLE incoming_dead (id {pk}, event {text} NOT NULL, reason {text} NOT NULL, at_ms" N ") {table}",
+	"CREATE TABLE records (kind {name} NOT NULL, record_key {namebytes} NOT NULL, value {bytes} NOT NULL, at_ms" N
+	", until_ms BIGINT, PRIMARY KEY (kind, record_key)) {clustered}",
+	"CREATE INDEX records_until ON records (until_ms)",
+};
+
+/*
+ * What people look at: words for numbers, ISO times, names instead of keys. Columns are only added.
+ * Kinds and states are those of fw_visit_kind_name() and fw_feed_status_name(): filled in below,
+ * for {kind x} and {status x}.
+ */
+static const char *const VIEW[] = {
+	"CREATE VIEW v_feeds AS SELECT f.id, f.url, coalesce(nullif(f.user_title, ''), f.title) AS title, f.folder, "
+	"{status s.status} AS status, {iso s.due_at_ms} AS due_at,"
+	" s.why, {kind s.last_kind} AS last_visit, nullif(s.http_status, 0) AS http_status, {iso "
+	"nullif(s.last_visit_ms, 0)} AS last_visit_at,"
+	" {iso nullif(s.last_ok_ms, 0)} AS last_ok_at, {iso nullif(s.last_new_ms, 0)} AS last_new_at, s.fail_n, "
+	"f.error, f.interval_ms, s.expect_us / 1000 AS expect_ms,"
+	" f.home_page_url, f.description, f.language, f.icon, f.hub, f.redirect_url, {iso f.created_ms} AS created_at"
+	" FROM feeds f JOIN schedule s ON s.place = f.place",
+	"CREATE VIEW v_entries AS SELECT e.id, e.feed_id, coalesce(nullif(f.user_title, ''), f.title) AS feed_title, "
+	"f.url AS feed_url, f.folder, e.title, e.url, e.author,"
+	" {tags e.extra} AS tags, {iso e.date_ms} AS date, {iso e.published_ms} AS published_at, {iso e.updated_ms} AS "
+	"updated_at, {iso e.seen_ms} AS seen_at,"
+	" {iso e.changed_ms} AS changed_at, e.revision, e.guid, e.summary, e.content, e.extra"
+	" FROM entries e JOIN feeds f ON f.id = e.feed_id",
+	"CREATE VIEW v_visits AS SELECT v.id, v.feed_id, f.url AS feed_url, {iso v.at_ms} AS at, {kind v.kind} AS "
+	"kind, nullif(v.http_status, 0) AS http_status, v.error,"
+	" v.total_us / 1000 AS total_ms, v.dns_us / 1000 AS dns_ms, v.connect_us / 1000 AS connect_ms, v.tls_us / 1000 "
+	"AS tls_ms, v.first_byte_us / 1000 AS first_byte_ms,"
+	" v.lateness_ms, v.hops, v.wire_bytes, v.body_bytes, v.item_n, v.new_n, v.changed_n, v.run_id"
+	" FROM visits v JOIN feeds f ON f.place = v.place",
+};
+
+static const char *kind_name(int i)
+{
+	return i < FW_VISIT_KIND_N ? fw_visit_kind_name((enum fw_visit_kind)i) : NULL;
+}
+
+static const char *status_name(int i)
+{
+	return i <= FW_FEED_QUARANTINED ? fw_feed_status_name((enum fw_feed_status)i) : NULL;
+}
+
+/* {kind x} and {status x} as CASE x WHEN 0 THEN 'none' ... END. */
+static void words_write(struct fw_buf *b, const char *text)
+{
+	static const struct {
+		const char *mark;
+		const char *(*name)(int);
+	} WORDS[] = {{"{kind ", kind_name}, {"{status ", status_name}};
+
+	while (*text) {
+		const char *end = NULL;
+
+		for (size_t w = 0; w < FW_N(WORDS) && !end; w++) {
+			size_t n = strlen(WORDS[w].mark);
+			const char *name;
+
+			if (strncmp(text, WORDS[w].mark, n) != 0 || (end = strchr(text, '}')) == NULL)
+				continue;
+			fw_buf_addf(b, "CASE %.*s", (int)(end - text) - (int)n, text + n);
+			for (int i = 0; (name = WORDS[w].name(i)) != NULL; i++)
+				fw_buf_addf(b, " WHEN %d THEN '%s'", i, name);
+			fw_buf_adds(b, " END");
+		}
+		if (!end)
+			fw_buf_addc(b, *text);
+		text = end ? end + 1 : text + 1;
+	}
+	fw_buf_addc(b, '\0');
+}
+
+static int script(struct sql *s, const char *text, struct fw_err *err)
+{
+	struct fw_buf b = FW_BUF_INIT(0);
+	struct sql_text t = {NULL, NULL};
+	char *sql = NULL;
+	int rc;
+
+	words_write(&b, text);
+	t.text = b.p;
+	if (!b.rc)
+		sql = sql_write(s->dialect, &t, &(struct sql_form){.mark = '?'});
+	rc = sql ? s->dialect->script(s, sql, err) : fw_no_memory(err);
+	free(sql);
+	fw_buf_finish(&b);
+	return rc;
+}
+
+static int make(struct sql *s, const char *const *extra, struct fw_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < FW_N(TABLE); i++)
+		rc = script(s, TABLE[i], err);
+	for (size_t i = 0; !rc && i < FW_N(VIEW); i++)
+		rc = script(s, VIEW[i], err);
+	for (; !rc && extra && *extra; extra++)
+		rc = script(s, *extra, err);
+	return rc;
+}
+
+int sql_schema_look(struct sql *s, bool ours, int64_t *version, struct fw_err *err)
+{
+	static const struct sql_text VERSION = {"SELECT value FROM numbers WHERE name = 'schema' AND EXISTS (SELECT 1 "
+						"FROM numbers WHERE name = 'feedwheel' AND value = " MAGIC ")",
+		NULL};
+	int rc = ours ? sql_number(s, &VERSION, NULL, 0, 0, version, err) : 0;
+
+	if (!ours)
+		*version = 0;
+	if (rc || !ours || *version == SQL_SCHEMA)
+		return rc;
+	if (*version == 0)
+		return fw_err_set(err, FW_EINVAL,
+			"%s: a database of another program, or of feedwheel before its first release: name another one",
+			s->name);
+	return fw_err_set(err, FW_EVERSION, "%s: schema %lld is newer than this program (schema %d): upgrade feedwheel",
+		s->name, (long long)*version, SQL_SCHEMA);
+}
+
+int sql_schema_make(struct sql *s, unsigned flags, const char *const *extra, struct fw_err *err)
+{
+	if (!(flags & FW_STORE_CREATE) || s->read_only)
+		return fw_err_set(err, FW_ENOTFOUND,
+			"%s: no feeds were ever stored here: begin with `feedwheel add URL`", s->name);
+	return make(s, extra, err);
+}

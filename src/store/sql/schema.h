@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The tables of all SQL engines, once (schema.c). Described for people in feedwheel-store(7).
+ *
+ * A feed's number is for people, and never used again. Where its rows lie is its place: its shard
+ * in the upper bits, its number in the lower ones. So rows of a shard lie together, and what a
+ * worker reads and writes of its shards are few pages. Its place changes with its host.
+ *
+ *   schedule    what each visit writes, and nothing else: a row stays narrow, and where it lies. No
+ *               index but the place: the owner of a shard reads it whole when its version has risen
+ *   feeds       the rest of a feed: written when it changes
+ *   entry_keys  each key that a feed ever had, together for each feed, so that a document that
+ *               brings nothing new touches no entry; entry_id 0: retention took it
+ *   tally       how many entries and visits there are: a row for each commit, added up by
+ *               maintenance, so that commits share no row
+ *   numbers     schema, lease_id, feed_id and entry_id (the last ones given), indexed_entry_id,
+ *               changes
+ */
+#ifndef FW_STORE_SQL_SCHEMA_H
+#define FW_STORE_SQL_SCHEMA_H
+
+#include "store/sql/sql.h"
+
+#define SQL_SCHEMA 1
+#define SQL_PLACE_BITS 53
+
+static inline int64_t sql_place(int shard, int64_t feed_id)
+{
+	return (int64_t)((uint64_t)shard << SQL_PLACE_BITS | (uint64_t)feed_id);
+}
+
+/*
+ * Of what version are the tables? ours: there is a table `numbers`, and where there is not:
+ * *version 0, nothing is there. FW_EVERSION, FW_EINVAL (another program's).
+ */
+int sql_schema_look(struct sql *s, bool ours, int64_t *version, struct fw_err *err);
+/*
+ * Make the tables, inside a lock (or a transaction) of the dialect's that keeps others from doing
+ * the same; it has looked again inside. extra: what the dialect makes besides (its search index),
+ * ended by NULL; fragments are filled in. Without FW_STORE_CREATE: FW_ENOTFOUND.
+ */
+int sql_schema_make(struct sql *s, unsigned flags, const char *const *extra, struct fw_err *err);
+
+#endif

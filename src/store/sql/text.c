@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Texts of statements, with what a dialect and the field tables put into them; and what the core's
+ * files share.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "store/fields.h"
+#include "store/sql/core.h"
+#include "base/banned.h"
+
+/* ---- field tables ---------------------------------------------------------------------------- */
+
+struct fields {
+	const char *name;
+	const struct fw_field *field;
+	const size_t *n;
+	unsigned group; /* 0: all */
+};
+
+static const struct fields FIELDS[] = {
+	{"wheel", fw_wheel_fields, &fw_wheel_field_n, 0},
+	{"feed", fw_feed_fields, &fw_feed_field_n, 0},
+	{"validators", fw_feed_fields, &fw_feed_field_n, FW_GROUP_VALIDATORS},
+	{"meta", fw_feed_fields, &fw_feed_field_n, FW_GROUP_META},
+	{"rhythm", fw_feed_fields, &fw_feed_field_n, FW_GROUP_RHYTHM},
+	{"redirect", fw_feed_fields, &fw_feed_field_n, FW_GROUP_REDIRECT},
+	{"error", fw_feed_fields, &fw_feed_field_n, FW_GROUP_ERROR},
+	{"entry", fw_entry_fields, &fw_entry_field_n, 0},
+	{"visit", fw_visit_fields, &fw_visit_field_n, 0},
+};
+
+static const struct fields *fields_find(struct fw_str name)
+{
+	for (size_t i = 0; i < FW_N(FIELDS); i++) {
+		if (fw_str_eq(name, fw_str(FIELDS[i].name)))
+			return &FIELDS[i];
+	}
+	return NULL;
+}
+
+static bool is_of(const struct fields *t, const struct fw_field *f)
+{
+	return !t->group || f->group == t->group;
+}
+
+/* The i-th of them; NULL behind the last. */
+static const struct fw_field *field_at(const struct fields *t, size_t i)
+{
+	for (size_t k = 0; k < *t->n; k++) {
+		if (is_of(t, &t->field[k]) && !i--)
+			return &t->field[k];
+	}
+	return NULL;
+}
+
+static char letter_of(const struct fw_field *f)
+{
+	if (f->type == FW_FIELD_BYTES)
+		return 'b';
+	if (f->type != FW_FIELD_TEXT)
+		return 'i';
+	return strcmp(f->name, "extra") == 0 ? 'j' : 't';
+}
+
+size_t sql_fields_get(const char *table, const void *of, struct sql_value *out)
+{
+	const struct fields *t = fields_find(fw_str(table));
+	size_t n = 0;
+
+	for (size_t i = 0; t && i < *t->n; i++) {
+		const struct fw_field *f = &t->field[i];
+
+		if (!is_of(t, f))
+			continue;
+		if (!fw_field_is_text(f))
+			out[n++] = f->type == FW_FIELD_DATE ? SQL_DATE(fw_field_int(f, of)) :
+							      SQL_INT(fw_field_int(f, of));
+		else
+			out[n++] = (struct sql_value){.type = f->type == FW_FIELD_BYTES ? SQL_TYPE_BLOB : SQL_TYPE_TEXT,
+				.s = fw_field_str(f, of)};
+	}
+	return n;
+}
+
+size_t sql_fields_set(const char *table, void *of, const struct sql_row *row, int column)
+{
+	const struct fields *t = fields_find(fw_str(table));
+	int at = column;
+
+	for (size_t i = 0; t && i < *t->n; i++) {
+		const struct fw_field *f = &t->field[i];
+
+		if (!is_of(t, f))
+			continue;
+		if (fw_field_is_text(f))
+			fw_field_str_set(f, of, sql_str(row, at++));
+		else if (f->type == FW_FIELD_DATE)
+			fw_field_int_set(f, of, sql_date(row, at++));
+		else
+			fw_field_int_set(f, of, sql_int(row, at++));
+	}
+	return (size_t)(at - column);
+}
+
+/* ---- columns --------------------------------------------------------------------------------- */
+
+struct fw_str sql_column(const struct sql_text *t, size_t i, char *letter)
+{
+	struct fw_str rest = fw_str(t->columns), one;
+
+	while ((one = fw_str_split(rest, ' ', &rest)).p) {
+		if (one.len > 2 && one.p[0] == '{') {
+			const struct fields *table = fields_find(fw_str_sub(one, 1, one.len - 1));
+			const struct fw_field *f;
+
+			for (size_t k = 0; table && (f = field_at(table, k)) != NULL; k++) {
+				if (i-- == 0) {
+					*letter = letter_of(f);
+					return fw_str(f->name);
+				}
+			}
+		} else if (one.len > 2 && i-- == 0) {
+			*letter = one.p[one.len - 1];
+			return fw_str_sub(one, 0, one.len - 2);
+		}
+	}
+	return FW_STR_NONE;
+}
+
+static size_t name_length(const char *p)
+{
+	size_t n = 0;
+
+	while (fw_is_alnum(p[n]) || p[n] == '_')
+		n++;
+	return n;
+}
+
+/* v.NAME by its value, or by its number; false: no column has that name. */
+static bool column_write(struct fw_buf *b, const struct sql_text *t, const struct sql_form *f, struct fw_str name)
+{
+	struct fw_str column;
+	char letter;
+
+	for (size_t i = 0; (column = sql_column(t, i, &letter)).p; i++) {
+		if (fw_str_eq(column, name)) {
+			if (f->by_value)
+				fw_buf_addf(b, "%c%zu", f->mark, i + 1);
+			else
+				fw_buf_addf(b, "v.c%zu", i + 1);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- fragments ------------------------------------------------------------------------------- */
+
+/* "a.x, a.y" of a field table, or "x = a.x, y = a.y". */
+static void fields_write(struct fw_buf *b, struct fw_str table, struct fw_str front, bool set)
+{
+	const struct fields *t = fields_find(table);
+	const struct fw_field *f;
+
+	for (size_t i = 0; t && (f = field_at(t, i)) != NULL; i++) {
+		fw_buf_adds(b, i ? ", " : "");
+		if (set)
+			fw_buf_addf(b, "%s = ", f->name);
+		fw_buf_addf(b, "%.*s%s", FW_STR_ARG(front), f->name);
+	}
+}
+
+static void template_write(struct fw_buf *b, const char *text, struct fw_str first, struct fw_str second)
+{
+	for (; *text; text++) {
+		if (text[0] == '$' && text[1] == '1')
+			fw_buf_addstr(b, first), text++;
+		else if (text[0] == '$' && text[1] == '2')
+			fw_buf_addstr(b, second), text++;
+		else
+			fw_buf_addc(b, *text);
+	}
+}
+
+/* What stands between braces; false: nobody knows it, so it is no fragment. */
+static bool fragment_write(
+	struct fw_buf *b, const struct sql_dialect *d, const struct sql_form *f, struct fw_str inside)
+{
+	struct fw_str args = FW_STR_NONE, name = fw_str_split(inside, ' ', &args), second = FW_STR_NONE,
+		      first = fw_str_split(args, '|', &second);
+	const struct {
+		const char *name, *text;
+	} OWN[] = {{"join", f->join}, {"from", f->from}, {"values", f->values}, {"rows", f->rows}};
+
+	if (fw_str_eq(name, FW_STR("fields")) || fw_str_eq(name, FW_STR("set"))) {
+		fields_write(b, first, second, name.p[0] == 's');
+		return true;
+	}
+	for (size_t i = 0; i < FW_N(OWN); i++) {
+		if (fw_str_eq(name, fw_str(OWN[i].name))) {
+			fw_buf_adds(b, OWN[i].text ? OWN[i].text : "");
+			return true;
+		}
+	}
+	for (const struct sql_fragment *g = d->fragment; g->name; g++) {
+		if (fw_str_eq(name, fw_str(g->name))) {
+			template_write(b, g->text, first, second);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Fragments first, as one with v.NAME in it becomes values by the second pass. */
+static void fragments_write(struct fw_buf *b, const struct sql_dialect *d, const char *text, const struct sql_form *f)
+{
+	while (*text) {
+		const char *end = *text == '{' ? strchr(text, '}') : NULL;
+
+		if (end && fragment_write(b, d, f, (struct fw_str){text + 1, (size_t)(end - text - 1)})) {
+			text = end + 1;
+			continue;
+		}
+		fw_buf_addc(b, *text++);
+	}
+	fw_buf_addc(b, '\0');
+}
+
+char *sql_write(const struct sql_dialect *d, const struct sql_text *t, const struct sql_form *f)
+{
+	struct fw_buf b = FW_BUF_INIT(0), text = FW_BUF_INIT(0);
+
+	fragments_write(&text, d, t->text, f);
+	for (const char *p = text.rc ? "" : text.p; *p;) {
+		if (*p == '?' && fw_is_digit(p[1])) {
+			char *end;
+
+			fw_buf_addf(&b, "%c%ld", f->mark, strtol(p + 1, &end, 10));
+			p = end;
+		} else if ((f->by_value || f->by_number) && p[0] == 'v' && p[1] == '.' &&
+			(p == text.p || !name_length(p - 1)) &&
+			column_write(&b, t, f, (struct fw_str){p + 2, name_length(p + 2)})) {
+			p += 2 + name_length(p + 2);
+		} else {
+			fw_buf_addc(&b, *p++);
+		}
+	}
+	if (text.rc)
+		b.rc = text.rc;
+	if (!b.rc && !b.p)
+		fw_buf_adds(&b, " ");
+	fw_buf_finish(&text);
+	if (b.rc)
+		fw_buf_finish(&b);
+	return b.p;
+}
+
+/* ---- shared by the core ---------------------------------------------------------------------- */
+
+int sql_end(struct sql *s, int rc, struct fw_err *err)
+{
+	if (!rc)
+		return s->dialect->commit(s, err);
+	s->dialect->rollback(s);
+	return rc;
+}
+
+struct number {
+	int64_t v;
+	bool seen;
+};
+
+static int number_row(void *ctx, const struct sql_row *row)
+{
+	struct number *n = ctx;
+
+	if (!n->seen && !sql_null(row, 0))
+		*n = (struct number){sql_int(row, 0), true};
+	return 0;
+}
+
+int sql_number(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, int64_t none, int64_t *out,
+	struct fw_err *err)
+{
+	struct number got = {none, false};
+	int rc = sql_ask(s, t, v, n, number_row, &got, NULL, err);
+
+	*out = got.v;
+	return rc;
+}
+
+int sql_numbers_take(struct sql *s, const char *name, int64_t n, int64_t *last, struct fw_err *err)
+{
+	static const struct sql_text TAKE = {"UPDATE numbers SET value = value + ?2 WHERE name = ?1", NULL};
+	static const struct sql_text LAST = {"SELECT value FROM numbers WHERE name = ?1", NULL};
+	const struct sql_value v[2] = {SQL_TEXT(fw_str(name)), SQL_INT(n)};
+	int rc = sql_do(s, &TAKE, v, 2, err);
+
+	return rc ? rc : sql_number(s, &LAST, v, 1, 0, last, err);
+}
+
+int sql_tally_add(struct sql *s, int64_t entry_n, int64_t visit_n, struct fw_err *err)
+{
+	static const struct sql_text ADD = {"INSERT INTO tally (entry_n, visit_n) VALUES (?1, ?2)", NULL};
+
+	return entry_n || visit_n ? sql_do(s, &ADD, (struct sql_value[]){SQL_INT(entry_n), SQL_INT(visit_n)}, 2, err) :
+				    0;
+}
+
+int sql_changed(struct sql *s, struct fw_err *err)
+{
+	static const struct sql_text MORE = {"UPDATE numbers SET value = value + 1 WHERE name = 'changes'", NULL};
+	int rc = sql_do(s, &MORE, NULL, 0, err);
+
+	return rc || !s->dialect->tell ? rc : s->dialect->tell(s, err);
+}
+
+int sql_shards_changed(struct sql *s, const bool *shard, struct fw_err *err)
+{
+	static const struct sql_text CHANGED = {"UPDATE shards SET version = version + 1 WHERE shard = ?1", NULL};
+	bool any = false;
+	int rc = 0;
+
+	/* in order, so that two who change several cannot wait for each other */
+	for (int i = 0; !rc && i < STORE_SHARDS; i++) {
+		if (shard[i])
+			any = true, rc = sql_do(s, &CHANGED, (struct sql_value[]){SQL_INT(i)}, 1, err);
+	}
+	return rc || !any ? rc : sql_changed(s, err);
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * SQLite's dialect. A writer begins with BEGIN IMMEDIATE, so it waits for its turn at the beginning
+ * only, for busy_timeout_ms, and is then the only one: no statement needs a lock of its own. A
+ * statement over many rows is made once for each.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "store/sqlite/sqlite.h"
+#include "base/banned.h"
+
+struct sqlite_row {
+	struct sql_row row;
+	sqlite3_stmt *q;
+};
+
+int sqlite_failed(struct sqlite_db *s, const char *doing, struct fw_err *err)
+{
+	int code = sqlite3_extended_errcode(s->db), sys = sqlite3_system_errno(s->db);
+	const char *msg = sqlite3_errmsg(s->db);
+
+	switch (code & 0xff) {
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return fw_err_set(err, FW_EAGAIN,
+			"%s: locked by another program for more than %lld ms (%s): try again; `fuser %s` names it",
+			s->path, (long long)s->busy_timeout_ms, doing, s->path);
+	case SQLITE_FULL:
+		return fw_err_set(err, FW_EIO,
+			"%s: no space left (%s): free some on its disk and run again; nothing stored is lost", s->path,
+			doing);
+	case SQLITE_CORRUPT:
+		return fw_err_set(err, FW_EIO,
+			"%s: the file is damaged (%s: %s): restore a backup, or `sqlite3 %s .recover`", s->path, doing,
+			msg, s->path);
+	case SQLITE_NOTADB:
+		return fw_err_set(err, FW_EINVAL, "%s: not an SQLite database: name another file", s->path);
+	case SQLITE_READONLY:
+		return fw_err_set(err, FW_EIO,
+			"%s: may not be written (%s): check the permissions of the file and its folder", s->path,
+			doing);
+	case SQLITE_CANTOPEN:
+	case SQLITE_PERM:
+	case SQLITE_AUTH:
+		return fw_err_set(err, FW_EIO, "%s: cannot be opened (%s): check the path and the permissions", s->path,
+			sys ? strerror(sys) : msg);
+	case SQLITE_NOMEM:
+		return fw_err_set(err, FW_ENOMEM, "%s: out of memory (%s)", s->path, doing);
+	case SQLITE_IOERR:
+		if (sys == ENOSPC || sys == EDQUOT)
+			return fw_err_set(err, FW_EIO, "%s: no space left (%s): free some on its disk and run again",
+				s->path, doing);
+		return fw_err_set(err, FW_EIO,
+			"%s: the disk failed (%s: %s%s%s): check the disk, its quota and `ulimit -f`", s->path, doing,
+			msg, sys ? ", " : "", sys ? strerror(sys) : "");
+	case SQLITE_CONSTRAINT: /* of a trigger that somebody has added, say */
+	case SQLITE_TOOBIG:
+		return fw_err_set(err, FW_EINVAL, "%s: refused (%s): %s", s->path, doing, msg);
+	case SQLITE_MISUSE:
+		return fw_err_set(err, FW_EINVAL, "%s: called again from a callback of its own", s->path);
+	default:
+		return fw_err_set(err, FW_EIO, "%s: %s: %s (%d)", s->path, doing, msg, code);
+	}
+}
+
+static int script(struct sql *sql, const char *text, struct fw_err *err)
+{
+	struct sqlite_db *s = sqlite_db(sql);
+
+	return sqlite3_exec(s->db, text, NULL, NULL, NULL) == SQLITE_OK ? 0 : sqlite_failed(s, "setting it up", err);
+}
+
+static int begin(struct sql *sql, struct fw_err *err)
+{
+	static const struct sql_text BEGIN = {"BEGIN IMMEDIATE", NULL};
+
+	if (sql->read_only)
+		return fw_err_set(err, FW_EINVAL, "%s: opened for reading only", sql->name);
+	return sql_do(sql, &BEGIN, NULL, 0, err);
+}
+
+static void rollback(struct sql *sql)
+{
+	struct sqlite_db *s = sqlite_db(sql);
+
+	if (!sqlite3_get_autocommit(s->db))
+		(void)sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL); /* what failed before tells */
+}
+
+static int commit(struct sql *sql, struct fw_err *err)
+{
+	static const struct sql_text COMMIT = {"COMMIT", NULL};
+	int rc = sql_do(sql, &COMMIT, NULL, 0, err);
+
+	if (rc)
+		rollback(sql);
+	return rc;
+}
+
+/* The values of a row as columns: an INSERT's VALUES. */
+static bool values(struct fw_buf *b, const struct sql_text *t)
+{
+	char letter;
+
+	fw_buf_adds(b, "VALUES (");
+	for (size_t i = 0; sql_column(t, i, &letter).p; i++)
+		fw_buf_addf(b, "%s?%zu", i ? ", " : "", i + 1);
+	fw_buf_addc(b, ')');
+	fw_buf_addc(b, '\0');
+	return !b->rc;
+}
+
+/*
+ * A row to join with, from a table that surely has one: a SELECT without a table would be made into
+ * one at each call.
+ */
+#define ROWS "(SELECT 1 FROM shards WHERE shard = 0)"
+
+/*
+ * "FROM {rows} JOIN a ON x JOIN b ON y ORDER BY z" needs no row to join with: *out gets it as "FROM
+ * a JOIN b ON y WHERE x ORDER BY z". False: it is not of this form.
+ */
+static bool rows_left_out(const char *text, struct fw_buf *out)
+{
+	static const char JOIN[] = "{rows} JOIN ", ON[] = " ON ";
+	const char *join = strstr(text, JOIN), *on = join ? strstr(join, ON) : NULL, *condition, *next, *order;
+
+	if (!on || strstr(on, " WHERE "))
+		return false;
+	condition = on + strlen(ON);
+	order = strstr(condition, " ORDER BY ");
+	order = order ? order : condition + strlen(condition);
+	next = strstr(condition, " JOIN ");
+	next = next ? next : order;
+	fw_buf_add(out, text, (size_t)(join - text));
+	fw_buf_add(out, join + strlen(JOIN), (size_t)(on - join) - strlen(JOIN));
+	fw_buf_add(out, next, (size_t)(order - next));
+	fw_buf_addf(out, " WHERE %.*s%s", (int)(next - condition), condition, order);
+	fw_buf_addc(out, '\0');
+	return !out->rc;
+}
+
+static int prepared(struct sqlite_db *s, const struct sql_text *t, sqlite3_stmt **out, struct fw_err *err)
+{
+	struct fw_buf b = FW_BUF_INIT(0), alone = FW_BUF_INIT(0);
+	struct sql_form form = {.mark = '?', .rows = ROWS, .by_value = true};
+	struct sql_text as = *t;
+	char *text = NULL;
+	int rc = 0;
+
+	for (size_t i = 0; i < s->kept_n; i++) {
+		if (s->kept[i].text == t) {
+			*out = s->kept[i].q;
+			return 0;
+		}
+	}
+	if (t->columns && values(&b, t))
+		form.values = b.p;
+	if (t->columns && rows_left_out(t->text, &alone))
+		as.text = alone.p;
+	text = sql_write(s->sql.dialect, &as, &form);
+	if (b.rc || alone.rc || !text)
+		rc = fw_no_memory(err);
+	else if (s->kept_n == SQLITE_STATEMENTS)
+		rc = fw_err_set(err, FW_EIO, "%s: more than %d statements", s->path, SQLITE_STATEMENTS);
+	else if (sqlite3_prepare_v3(s->db, text, -1, SQLITE_PREPARE_PERSISTENT, out, NULL) != SQLITE_OK)
+		rc = sqlite_failed(s, text, err);
+	else
+		s->kept[s->kept_n].text = t, s->kept[s->kept_n++].q = *out;
+	fw_buf_finish(&alone);
+	fw_buf_finish(&b);
+	free(text);
+	return rc;
+}
+
+static int bind(sqlite3_stmt *q, const struct sql_value *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		int at = (int)i + 1, rc;
+
+		if (v[i].type == SQL_TYPE_INT)
+			rc = sqlite3_bind_int64(q, at, v[i].i);
+		else if (sql_is_null(&v[i]))
+			rc = sqlite3_bind_null(q, at);
+		else if (v[i].type == SQL_TYPE_TEXT)
+			rc = sqlite3_bind_text64(q, at, v[i].s.p, v[i].s.len, SQLITE_STATIC, SQLITE_UTF8);
+		else
+			rc = sqlite3_bind_blob64(q, at, v[i].s.p, v[i].s.len, SQLITE_STATIC);
+		if (rc != SQLITE_OK && rc != SQLITE_RANGE) /* a value that the text does not use */
+			return rc;
+	}
+	return SQLITE_OK;
+}
+
+/* Once, with these values. */
+static int run(struct sqlite_db *s, sqlite3_stmt *q, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
+	struct fw_err *err)
+{
+	struct sqlite_row row = {{s->sql.dialect}, q};
+	int rc = 0, step = SQLITE_ROW;
+
+	/* also one that still runs for somebody else: better an error than another one's rows */
+	if (bind(q, v, n) != SQLITE_OK)
+		return sqlite_failed(s, "passing values", err);
+	while (!rc && (step = sqlite3_step(q)) == SQLITE_ROW)
+		rc = fn ? fn(ctx, &row.row) : 0;
+	if (!rc && step != SQLITE_DONE)
+		rc = sqlite_failed(
+			s, sqlite3_stmt_readonly(q) && sqlite3_get_autocommit(s->db) ? "reading" : "writing", err);
+	(void)sqlite3_reset(q);
+	return rc;
+}
+
+static int ask(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, sql_row_fn *fn,
+	void *ctx, int64_t *changed, struct fw_err *err)
+{
+	struct sqlite_db *s = sqlite_db(sql);
+	sqlite3_stmt *q;
+	int rc = prepared(s, t, &q, err);
+
+	rc = rc ? rc : run(s, q, v, n, fn, ctx, err);
+	if (changed)
+		*changed = rc ? 0 : sqlite3_changes64(s->db);
+	return rc;
+}
+
+static int rows_each(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
+	bool *hit, sql_row_fn *fn, void *ctx, struct fw_err *err)
+{
+	struct sqlite_db *s = sqlite_db(sql);
+	sqlite3_stmt *q;
+	int rc = prepared(s, t, &q, err);
+
+	for (size_t i = 0; !rc && i < rows; i++) {
+		rc = run(s, q, v + i * n, n, fn, ctx, err);
+		if (hit)
+			hit[i] = !rc && sqlite3_changes64(s->db) > 0;
+	}
+	return rc;
+}
+
+/* Outside of a transaction (reading) each would begin and end one. */
+static int each(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows, bool *hit,
+	sql_row_fn *fn, void *ctx, struct fw_err *err)
+{
+	static const struct sql_text BEGIN = {"BEGIN", NULL};
+	bool alone = rows > 1 && sqlite3_get_autocommit(sqlite_db(sql)->db);
+	int rc = alone ? sql_do(sql, &BEGIN, NULL, 0, err) : 0;
+
+	rc = rc ? rc : rows_each(sql, t, v, n, rows, hit, fn, ctx, err);
+	return alone ? sql_end(sql, rc, err) : rc;
+}
+
+static sqlite3_stmt *answer(const struct sql_row *row)
+{
+	return ((const struct sqlite_row *)row)->q; /* row comes first */
+}
+
+static bool get_null(const struct sql_row *row, int column)
+{
+	return sqlite3_column_type(answer(row), column) == SQLITE_NULL;
+}
+
+static int64_t get_int(const struct sql_row *row, int column)
+{
+	return sqlite3_column_int64(answer(row), column);
+}
+
+static struct fw_str get_str(const struct sql_row *row, int column)
+{
+	sqlite3_stmt *q = answer(row);
+	const char *p = sqlite3_column_blob(q, column); /* text as it is stored; NULL also when empty */
+
+	if (p)
+		return (struct fw_str){p, (size_t)sqlite3_column_bytes(q, column)};
+	return sqlite3_column_type(q, column) == SQLITE_NULL ? FW_STR_NONE : FW_STR("");
+}
+
+static int size(struct sql *sql, int64_t *bytes, struct fw_err *err)
+{
+	static const struct sql_text SIZE = {
+		"SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", NULL};
+
+	return sql_number(sql, &SIZE, NULL, 0, 0, bytes, err);
+}
+
+static const struct sql_fragment FRAGMENT[] = {
+	{"now", "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"},
+	{"skip", ""},
+	{"share", ""},
+	{"update", ""},
+	{"hits", ""},
+	{"upsert", "ON CONFLICT ($1) DO UPDATE SET"},
+	{"new", "excluded.$1"},
+	{"keep", "ON CONFLICT ($1) DO NOTHING"},
+	{"greatest", "max"},
+	{"iso", "strftime('%Y-%m-%dT%H:%M:%fZ', ($1) / 1000.0, 'unixepoch')"},
+	{"tags", "(SELECT group_concat(value, ', ') FROM json_each($1, '$.tags'))"},
+	{"id", "INTEGER PRIMARY KEY"},
+	{"pk", "INTEGER PRIMARY KEY"},
+	{"text", "TEXT"},
+	{"long", "TEXT"},
+	{"bytes", "BLOB"},
+	{"key16", "BLOB"},
+	{"json", "TEXT"},
+	{"name", "TEXT"},
+	{"namebytes", "BLOB"},
+	{"clustered", "WITHOUT ROWID"},
+	{"filled", ""},
+	{"table", ""},
+	{NULL, NULL},
+};
+
+const struct sql_dialect sqlite_dialect = {
+	.fragment = FRAGMENT,
+	.script = script,
+	.begin = begin,
+	.commit = commit,
+	.rollback = rollback,
+	.ask = ask,
+	.each = each,
+	.get_null = get_null,
+	.get_int = get_int,
+	.get_str = get_str,
+	.size = size,
+	.search_changed = sqlite_search_changed,
+	.search_step = sqlite_search_step,
+	.search_unindexed = sqlite_search_unindexed,
+	.search_begin = sqlite_search_begin,
+};

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: ISC */
+/* What `doctor` and `check` tell of an SQLite store, and waiting for others' changes. */
+#include <limits.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "base/clock.h"
+#include "store/sqlite/sqlite.h"
+#include "base/banned.h"
+
+#define DISK_LOW_MIB 512
+#define DISK_FULL_MIB 16
+#define WAIT_FIRST_MS 50
+#define WAIT_LAST_MS 1000
+
+struct findings {
+	fw_inspect_cb *cb;
+	void *ctx;
+	const char *name;
+};
+
+static int finding_row(void *ctx, const struct sql_row *row)
+{
+	const struct findings *f = ctx;
+	char text[500];
+
+	(void)fw_snprintf(text, sizeof(text), "%.*s", FW_STR_ARG(fw_str_sub(sql_str(row, 0), 0, sizeof(text) - 1)));
+	f->cb(f->ctx, f->name, 2, text, "restore a backup");
+	return 0;
+}
+
+/* ---- all that is kept ------------------------------------------------------------------------ */
+
+/*
+ * The index in itself. The check is written as an INSERT, so a store opened for reading goes
+ * without.
+ */
+static int index_inspect(struct sqlite_db *s, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
+{
+	static const struct sql_text INDEX = {"INSERT INTO entries_fts (entries_fts) VALUES ('integrity-check')", NULL};
+	int rc = s->sql.read_only ? 0 : sql_do(&s->sql, &INDEX, NULL, 0, err);
+
+	if (!rc || (sqlite3_errcode(s->db) & 0xff) != SQLITE_CORRUPT)
+		return rc;
+	cb(ctx, "search", 2, "search index: damaged", "restore a backup");
+	return 0;
+}
+
+static int inspect_deep(struct sqlite_db *s, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
+{
+	static const struct sql_text PAGES = {
+		"SELECT 'file: ' || integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok' LIMIT 20",
+		NULL};
+	struct findings f = {cb, ctx, "file"};
+	int rc = s->sql.dialect->script(&s->sql, "BEGIN", err); /* one view of it all */
+
+	rc = rc ? rc : sql_ask(&s->sql, &PAGES, NULL, 0, finding_row, &f, NULL, err);
+	rc = rc ? rc : sql_check(&s->sql, cb, ctx, err);
+	s->sql.dialect->rollback(&s->sql); /* nothing was written */
+	return rc ? rc : index_inspect(s, cb, ctx, err);
+}
+
+/* ---- what it runs on ------------------------------------------------------------------------- */
+
+/* What is left on the disk that it grows on. What cannot be asked is passed over. */
+static void disk_inspect(const struct sqlite_db *s, fw_inspect_cb *cb, void *ctx)
+{
+	struct statvfs v;
+	char text[100];
+	int64_t mib;
+
+	if (statvfs(s->path, &v))
+		return;
+	mib = (int64_t)((uint64_t)v.f_bavail * v.f_frsize >> 20);
+	(void)fw_snprintf(text, sizeof(text), "%lld MiB are left", (long long)mib);
+	cb(ctx, "disk", mib < DISK_FULL_MIB ? 2 : mib < DISK_LOW_MIB ? 1 : 0, text,
+		mib < DISK_LOW_MIB ? "free some: what is fetched and pushed waits when it is full" : "");
+}
+
+/* Passwords of feeds and secrets of hubs lie in it. What cannot be asked is passed over. */
+static void mode_inspect(const struct sqlite_db *s, fw_inspect_cb *cb, void *ctx)
+{
+	struct stat sb;
+	char text[100];
+
+	if (stat(s->path, &sb) || !(sb.st_mode & 077))
+		return;
+	(void)fw_snprintf(text, sizeof(text),
+		"others may open the file (mode %04o), and passwords and secrets lie in it",
+		(unsigned)sb.st_mode & 07777);
+	cb(ctx, "permissions", 1, text, "chmod 600 it, and the files with -wal and -shm beside it");
+}
+
+static int mode_row(void *ctx, const struct sql_row *row)
+{
+	*(bool *)ctx = fw_str_eq(sql_str(row, 0), FW_STR("wal"));
+	return 0;
+}
+
+static int inspect(struct sqlite_db *s, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
+{
+	static const struct sql_text MODE = {"PRAGMA journal_mode", NULL};
+	static const struct sql_text SIZE = {"PRAGMA page_size", NULL};
+	int64_t page_bytes;
+	char text[100];
+	bool wal = false;
+	int rc = sql_ask(&s->sql, &MODE, NULL, 0, mode_row, &wal, NULL, err);
+
+	rc = rc ? rc : sql_number(&s->sql, &SIZE, NULL, 0, 0, &page_bytes, err);
+	if (rc)
+		return rc;
+	(void)fw_snprintf(
+		text, sizeof(text), "SQLite %s, pages of %lld bytes", sqlite3_libversion(), (long long)page_bytes);
+	cb(ctx, "engine", 0, text, "");
+	if (s->memory) {
+		cb(ctx, "durability", 1, "it is in memory only, and gone when this process ends",
+			"name a file to keep it: sqlite:/path/feeds.db");
+		return 0;
+	}
+	if (!wal)
+		cb(ctx, "durability", 1, "its journal is not a WAL, so readers and writers wait for each other",
+			"'feedwheel run' switches it back");
+	else if (s->relaxed)
+		cb(ctx, "durability", 1,
+			"relaxed: a power cut may take the visits of the last seconds, a crash takes none",
+			"relaxed = no, unless that is meant");
+	else
+		cb(ctx, "durability", 0, "a visit that is stored is on the disk", "");
+	disk_inspect(s, cb, ctx);
+	mode_inspect(s, cb, ctx);
+	return 0;
+}
+
+int sqlite_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct sqlite_db *s = sqlite_db(sql_of(st));
+
+	return deep ? inspect_deep(s, cb, ctx, err) : inspect(s, cb, ctx, err);
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+/*
+ * The number in the file's shared memory moves with each commit of others; only then the one in the
+ * table is read.
+ */
+int sqlite_changed(struct sqlite_db *s, bool *changed, struct fw_err *err)
+{
+	static const struct sql_text VERSION = {"PRAGMA data_version", NULL};
+	static const struct sql_text CHANGES = {"SELECT value FROM numbers WHERE name = 'changes'", NULL};
+	int64_t version, changes;
+	int rc = sql_number(&s->sql, &VERSION, NULL, 0, 0, &version, err);
+
+	*changed = false;
+	if (rc || version == s->data_version)
+		return rc;
+	rc = sql_number(&s->sql, &CHANGES, NULL, 0, 0, &changes, err);
+	if (rc)
+		return rc;
+	*changed = changes != s->changes;
+	s->data_version = version;
+	s->changes = changes;
+	return 0;
+}
+
+int sqlite_wait(struct store *st, int wake_fd, int64_t timeout_ms, bool *changed, struct fw_err *err)
+{
+	struct sqlite_db *s = sqlite_db(sql_of(st));
+	int64_t end = fw_mono_ms() + timeout_ms, step = WAIT_FIRST_MS;
+
+	for (;;) {
+		struct pollfd p = {.fd = wake_fd, .events = POLLIN};
+		int rc = sqlite_changed(s, changed, err);
+		int64_t left = end - fw_mono_ms();
+
+		if (rc || *changed || left <= 0)
+			return rc;
+		if (poll(&p, 1, (int)FW_MIN(s->memory ? INT_MAX : step, left)) > 0)
+			return 0;
+		step = FW_MIN(step * 5 / 4, WAIT_LAST_MS);
+	}
+}

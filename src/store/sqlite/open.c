@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Opening and closing. The journal is a WAL; readers never block writers. With synchronous=FULL
+ * each commit is on the disk when it returns; cfg.relaxed takes NORMAL, where a power cut (not a
+ * crash of ours) may take the last commits. `memory:` is a database that only this connection sees.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "store/drivers.h"
+#include "store/sqlite/sqlite.h"
+#include "base/banned.h"
+
+#define PAGE_BYTES 4096
+#define CACHE_BYTES ((size_t)8 << 20)
+#define CHECKPOINT_BYTES ((size_t)64 << 20) /* the WAL is folded into the file when it is longer than this */
+
+static void sqlite_close(struct store *st)
+{
+	struct sqlite_db *s = sqlite_db(sql_of(st));
+
+	for (size_t i = 0; i < s->kept_n; i++)
+		sqlite3_finalize(s->kept[i].q);
+	sqlite3_close(s->db);
+	fw_buf_finish(&s->sql.text);
+	free(s->path);
+	free(s);
+}
+
+/*
+ * SQLite counts its memory under a lock that every allocation takes; nobody here asks for the
+ * figures.
+ */
+static void configure(void)
+{
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* refused, and no harm, when the program has used SQLite before */
+}
+
+/* It may hold passwords: for its owner only, and the journal beside it gets the same mode. */
+static int file_create(struct sqlite_db *s, struct fw_err *err)
+{
+	int fd = open(s->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (fd < 0 && errno == EEXIST)
+		return 0;
+	if (fd < 0)
+		return fw_err_set(err, FW_EIO,
+			"%s: cannot be made: %s: check the path and the permissions of its folder", s->path,
+			strerror(errno));
+	close(fd);
+	return 0;
+}
+
+/*
+ * SQLite's own words for these are vague, so look first. No open() of a file that is there: closing
+ * it would end this process's locks on it.
+ */
+static int file_check(struct sqlite_db *s, const struct fw_store_config *cfg, struct fw_err *err)
+{
+	struct stat sb;
+
+	if (!*s->path || strcmp(s->path, ":memory:") == 0)
+		return fw_err_set(
+			err, FW_EINVAL, "store \"%s\": no file: write for example sqlite:/path/feeds.db", cfg->url);
+	if (stat(s->path, &sb) != 0) {
+		if (errno == ENOENT && (cfg->flags & FW_STORE_CREATE) && !s->sql.read_only)
+			return file_create(s, err);
+		return fw_err_set(err, errno == ENOENT ? FW_ENOTFOUND : FW_EIO, "%s: %s: %s", s->path, strerror(errno),
+			errno == ENOENT ? "begin with `feedwheel add URL`, or name another file" : "check the path");
+	}
+	if (!S_ISREG(sb.st_mode))
+		return fw_err_set(err, FW_EINVAL, "%s: not a regular file: name another one", s->path);
+	if (faccessat(AT_FDCWD, s->path, R_OK, AT_EACCESS))
+		return fw_err_set(err, FW_EIO, "%s: %s: check the permissions of the file", s->path, strerror(errno));
+	return 0;
+}
+
+/*
+ * Somebody else writes: look again in 1 to 5 ms, each waiter at a time of its own. (SQLite's own
+ * handler sleeps longer and longer, and the one that has waited longest comes last.)
+ */
+static int busy(void *ctx, int n)
+{
+	struct sqlite_db *s = ctx;
+	int64_t now = fw_mono_ms();
+
+	if (n == 0)
+		s->busy_since_ms = now;
+	if (now - s->busy_since_ms >= s->busy_timeout_ms)
+		return 0;
+	usleep((useconds_t)(1000 + fw_hash64_seed(&now, sizeof(now), (uint64_t)getpid()) % 4000));
+	return 1;
+}
+
+static int is_wal(void *ctx, int n, char **value, char **name)
+{
+	(void)name;
+	*(bool *)ctx = n == 1 && value[0] && strcmp(value[0], "wal") == 0;
+	return 0;
+}
+
+/*
+ * The change to WAL needs the file alone for a moment and does not wait by itself: try again until
+ * the time is up.
+ */
+static int wal_on(struct sqlite_db *s, struct fw_err *err)
+{
+	int64_t start = fw_mono_ms();
+	bool on = false;
+	int rc;
+
+	for (;;) {
+		rc = sqlite3_exec(s->db, "PRAGMA journal_mode=WAL", is_wal, &on, NULL);
+		if ((rc & 0xff) != SQLITE_BUSY || fw_mono_ms() - start >= s->busy_timeout_ms)
+			break;
+		usleep(5000);
+	}
+	if (rc != SQLITE_OK)
+		return sqlite_failed(s, "opening", err);
+	return on ? 0 :
+		    fw_err_set(err, FW_EIO,
+			    "%s: its file system cannot share memory between processes: use a local disk", s->path);
+}
+
+static int settings(struct sqlite_db *s, const struct fw_store_config *cfg, struct fw_err *err)
+{
+	size_t cache = cfg->cache_bytes ? cfg->cache_bytes : CACHE_BYTES;
+	char sql[400];
+	int rc;
+
+	sqlite3_busy_handler(s->db, busy, s);
+	sqlite3_extended_result_codes(s->db, 1);
+	if (!fw_snprintf(sql, sizeof(sql),
+		    "PRAGMA page_size=%d; PRAGMA cache_size=-%zu; PRAGMA temp_store=MEMORY; PRAGMA trusted_schema=0; "
+		    "PRAGMA foreign_keys=0; PRAGMA secure_delete=FAST",
+		    PAGE_BYTES, cache / 1024))
+		return fw_err_set(err, FW_EINVAL, "%s: cache_bytes out of range", s->path);
+	rc = s->sql.dialect->script(&s->sql, sql, err);
+	if (rc || s->sql.read_only || s->memory)
+		return rc;
+	rc = wal_on(s, err);
+	if (!rc &&
+		!fw_snprintf(sql, sizeof(sql),
+			"PRAGMA synchronous=%s; PRAGMA wal_autocheckpoint=%zu; PRAGMA journal_size_limit=%zu",
+			s->relaxed ? "NORMAL" : "FULL", CHECKPOINT_BYTES / PAGE_BYTES, CHECKPOINT_BYTES))
+		return fw_err_set(err, FW_EINVAL, "%s: checkpoint size out of range", s->path);
+	return rc ? rc : s->sql.dialect->script(&s->sql, sql, err);
+}
+
+/* *version, 0 for an empty file; or the reason why it is none of ours. */
+static int look(struct sqlite_db *s, int64_t *version, struct fw_err *err)
+{
+	static const struct sql_text TABLES = {"SELECT count(*) FROM sqlite_schema", NULL};
+	static const struct sql_text OURS = {"SELECT count(*) FROM sqlite_schema WHERE name = 'numbers'", NULL};
+	int64_t tables, ours = 0;
+	int rc = sql_number(&s->sql, &TABLES, NULL, 0, 0, &tables, err);
+
+	rc = rc ? rc : sql_number(&s->sql, &OURS, NULL, 0, 0, &ours, err);
+	if (!rc && tables && !ours)
+		return fw_err_set(
+			err, FW_EINVAL, "%s: an SQLite database of another program: name another file", s->path);
+	return rc ? rc : sql_schema_look(&s->sql, ours > 0, version, err);
+}
+
+static int tables(struct sqlite_db *s, unsigned flags, struct fw_err *err)
+{
+	int64_t version = 0;
+	int rc = look(s, &version, err);
+
+	if (rc || version)
+		return rc;
+	if (!(flags & FW_STORE_CREATE) || s->sql.read_only)
+		return fw_err_set(err, FW_ENOTFOUND,
+			"%s: empty, no feeds were ever stored here: begin with `feedwheel add URL`", s->path);
+	rc = s->sql.dialect->begin(&s->sql, err);
+	if (rc)
+		return rc;
+	rc = look(s, &version, err); /* again: another process may have been first */
+	if (!rc && !version)
+		rc = sql_schema_make(&s->sql, flags, sqlite_search_tables, err);
+	return sql_end(&s->sql, rc, err);
+}
+
+static int open_as(const struct store_driver *driver, const struct fw_store_config *cfg, bool memory,
+	struct store **out, struct fw_err *err)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	unsigned flags = memory ? cfg->flags | FW_STORE_CREATE : cfg->flags;
+	struct sqlite_db *s = calloc(1, sizeof(*s));
+	bool changed;
+	int rc;
+
+	if (!s)
+		return fw_no_memory(err);
+	pthread_once(&once, configure);
+	s->sql.store.is = driver;
+	s->sql.dialect = &sqlite_dialect;
+	s->sql.read_only = !memory && (cfg->flags & FW_STORE_READ);
+	s->relaxed = cfg->relaxed;
+	s->memory = memory;
+	s->busy_timeout_ms = cfg->busy_timeout_ms ? cfg->busy_timeout_ms : FW_STORE_BUSY_MS;
+	s->path = fw_str_dup(memory ? FW_STR(":memory:") : fw_store_url_rest(cfg->url));
+	s->sql.name = s->path;
+	rc = !s->path ? fw_no_memory(err) : memory ? 0 : file_check(s, cfg, err);
+	if (!rc &&
+		sqlite3_open_v2(s->path, &s->db,
+			SQLITE_OPEN_NOMUTEX | (s->sql.read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
+				(flags & FW_STORE_CREATE ? SQLITE_OPEN_CREATE : 0),
+			NULL) != SQLITE_OK)
+		rc = sqlite_failed(s, "opening", err);
+	rc = rc ? rc : settings(s, cfg, err);
+	rc = rc ? rc : tables(s, flags, err);
+	rc = rc ? rc : sqlite_changed(s, &changed, err);
+	if (rc)
+		sqlite_close(&s->sql.store);
+	else
+		*out = &s->sql.store;
+	return rc;
+}
+
+static int sqlite_open(const struct fw_store_config *cfg, struct store **out, struct fw_err *err)
+{
+	return open_as(&store_sqlite, cfg, false, out, err);
+}
+
+static int memory_open(const struct fw_store_config *cfg, struct store **out, struct fw_err *err)
+{
+	return open_as(&store_memory, cfg, true, out, err);
+}
+
+static const char *const sqlite_schemes[] = {"sqlite", NULL};
+static const char *const memory_schemes[] = {"memory", NULL};
+
+const struct store_driver store_sqlite = {
+	.name = "sqlite",
+	.schemes = sqlite_schemes,
+	.open = sqlite_open,
+	.close = sqlite_close,
+	.inspect = sqlite_inspect,
+	.wait = sqlite_wait,
+	SQL_SLOTS,
+};
+
+const struct store_driver store_memory = {
+	.name = "memory",
+	.schemes = memory_schemes,
+	.open = memory_open,
+	.close = sqlite_close,
+	.inspect = sqlite_inspect,
+	.wait = sqlite_wait,
+	SQL_SLOTS,
+};

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: ISC */
+/* The SQLite driver: one file, or nothing but memory. What its files share. */
+#ifndef FW_STORE_SQLITE_SQLITE_H
+#define FW_STORE_SQLITE_SQLITE_H
+
+#include <sqlite3.h>
+
+#include "store/sql/core.h"
+
+#define SQLITE_STATEMENTS 256 /* prepared, of one connection */
+
+struct sqlite_db {
+	struct sql sql;
+	sqlite3 *db;
+	char *path;
+	int64_t busy_timeout_ms, busy_since_ms;
+	int64_t data_version, changes; /* as sqlite_wait() has seen them */
+	bool relaxed, memory;
+	bool merging; /* segments of the search index */
+	struct { const struct sql_text *text; sqlite3_stmt *q; } kept[SQLITE_STATEMENTS]; /* by the text's address */
+	size_t kept_n;
+};
+
+static inline struct sqlite_db *sqlite_db(struct sql *s)
+{
+	return (struct sqlite_db *)s; /* sql comes first */
+}
+
+extern const struct sql_dialect sqlite_dialect;
+
+/* The code of the last failure as ours, with words. doing: "reading". */
+int sqlite_failed(struct sqlite_db *s, const char *doing, struct fw_err *err);
+
+/* inspect.c */
+/* Somebody else changed a schedule, or woke us, since the last look. Cheap. */
+int sqlite_changed(struct sqlite_db *s, bool *changed, struct fw_err *err);
+store_inspect_fn sqlite_inspect;
+store_wait_fn sqlite_wait;
+/* fts.c; as in sql.h */
+int sqlite_search_changed(struct sql *s, int64_t entry_id, enum sql_entry_change what, struct fw_err *err);
+int sqlite_search_step(struct sql *s, bool *more, struct fw_err *err);
+int sqlite_search_unindexed(struct sql *s, int64_t *n, struct fw_err *err);
+int sqlite_search_begin(struct sql *s, struct fw_str words, bool *any, struct fw_buf *where, struct fw_buf *value,
+	int64_t *missing, struct fw_err *err);
+extern const char *const sqlite_search_tables[]; /* ended by NULL */
+
+#endif

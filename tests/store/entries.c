@@ -1,0 +1,856 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Entries, against every driver of the new contract (src/store/driver.h): stored once, listed in
+ * any order, found by their words.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common.h"
+#include "base/clock.h"
+#include "store/driver.h"
+#include "store/sql/core.h"
+
+static struct fw_arena A;
+static struct fw_err err;
+
+static void setup(void)
+{
+	fw_arena_init(&A, 0);
+	err = (struct fw_err){0};
+}
+
+static void teardown(void)
+{
+	fw_arena_finish(&A);
+}
+
+static const struct store_driver *driver(int i)
+{
+	for (const struct store_driver *const *d = store_drivers; *d; d++) {
+		if (strcmp((*d)->name, under_test[i].name) == 0)
+			return *d;
+	}
+	return NULL;
+}
+
+static struct store *open_at(int i, const char *url, unsigned flags)
+{
+	struct fw_store_config c = {.url = url, .flags = flags, .relaxed = true};
+	struct store *st = NULL;
+
+	OK(driver(i)->open(&c, &st, &err));
+	return st;
+}
+
+/* NULL: the new contract has no such driver yet. */
+static struct store *fresh_new(int i)
+{
+	static int n;
+	char name[40];
+
+	if (!driver(i))
+		return NULL;
+	(void)fw_snprintf(name, sizeof(name), "entries%d_%d", (int)getpid(), n++);
+	return open_at(i, scratch_url(i, name), FW_STORE_CREATE);
+}
+
+#define STORE(st) struct store *st = fresh_new(_i); if (!st) return
+
+static void no_finding(void *ctx, const char *name, int level, const char *found, const char *remedy)
+{
+	(void)ctx;
+	ck_assert_msg(level < 2, "%s: %s (%s)", name, found, remedy);
+}
+
+static void clean_close(struct store *st)
+{
+	OK(st->is->inspect(st, true, no_finding, NULL, &err));
+	st->is->close(st);
+}
+
+static int64_t feed_new(struct store *st, const char *url)
+{
+	struct fw_feed f = {.url = fw_str(url), .due_at_ms = NOW, .user_title = FW_STR("Title")};
+	struct store_feed_new made = {0};
+
+	OK(st->is->load(st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1}, .made = &made}, &err));
+	return made.id;
+}
+
+static struct store_outcome push(int64_t feed_id, const struct fw_entry_row *e, size_t n)
+{
+	static const struct fw_feed none;
+	static int64_t at_ms = NOW;
+
+	return (struct store_outcome){.feed_id = feed_id, .feed = &none, .entries = e, .entry_n = n,
+		.visit = {.feed_id = feed_id, .kind = FW_VISIT_PUSHED, .at_ms = at_ms++}};
+}
+
+static void put(
+	struct store *st, int64_t feed_id, const struct fw_entry_row *e, size_t n, uint32_t new_n, uint32_t changed_n)
+{
+	struct store_outcome o = push(feed_id, e, n);
+
+	OK(st->is->commit(st, &(struct store_commit){.outcome = &o, .n = 1}, &err));
+	ck_assert_int_eq(o.rc, 0);
+	ck_assert_msg(o.visit.new_n == new_n && o.visit.changed_n == changed_n, "%u new, %u changed, not %u and %u",
+		o.visit.new_n, o.visit.changed_n, new_n, changed_n);
+}
+
+/* ---- what a list shows ---- */
+
+struct seen {
+	struct fw_entry_row row[400];
+	int n, stop_at;
+};
+
+static int see(void *ctx, const struct fw_entry_row *e)
+{
+	struct seen *s = ctx;
+	struct fw_entry_row *r = &s->row[s->n++];
+
+	ck_assert_int_le(s->n, 400);
+	*r = *e;
+	r->guid = fw_arena_str(&A, e->guid);
+	r->url = fw_arena_str(&A, e->url);
+	r->title = fw_arena_str(&A, e->title);
+	r->author = fw_arena_str(&A, e->author);
+	r->summary = fw_arena_str(&A, e->summary);
+	r->content = fw_arena_str(&A, e->content);
+	r->content_base = fw_arena_str(&A, e->content_base);
+	r->extra = fw_arena_str(&A, e->extra);
+	r->feed_title = fw_arena_str(&A, e->feed_title);
+	r->feed_url = fw_arena_str(&A, e->feed_url);
+	return s->n == s->stop_at ? 7 : 0;
+}
+
+static struct seen list(struct store *st, struct fw_entry_query q)
+{
+	struct seen s = {.n = 0};
+
+	OK(st->is->entry_list(st, &q, see, &s, &err));
+	return s;
+}
+
+static int found(struct store *st, const char *words)
+{
+	return list(st, (struct fw_entry_query){.search = fw_str(words)}).n;
+}
+
+/* The titles, one letter each. */
+static const char *letters(struct store *st, struct fw_entry_query q)
+{
+	struct seen s = list(st, q);
+	struct fw_buf b = FW_BUF_INIT(0);
+	const char *text;
+
+	for (int i = 0; i < s.n; i++)
+		fw_buf_addstr(&b, s.row[i].title);
+	text = fw_arena_printf(&A, "%.*s", FW_STR_ARG(fw_buf_str(&b)));
+	fw_buf_finish(&b);
+	return text;
+}
+
+START_TEST(stored_once)
+{
+	STORE(st);
+	int64_t f = feed_new(st, "https://a.example/"), g = feed_new(st, "https://b.example/"), last;
+	struct fw_entry_row e[] = {
+		entry(1, 1, "a", "one"), entry(2, 1, "b", "two"), entry(1, 2, "c", "again"), entry(3, 1, "d", "three")};
+	struct seen s;
+
+	put(st, f, e, 4, 3, 0); /* of one key the first counts */
+	put(st, f, e, 4, 0, 0);
+	put(st, g, e, 2, 2, 0); /* each feed has its own */
+	put(st, f, NULL, 0, 0, 0);
+	s = list(st, (struct fw_entry_query){.oldest_first = true, .feed_id = f, .content = true, .key = true});
+	ck_assert_int_eq(s.n, 3);
+	for (int i = 0; i < 3; i++) {
+		const struct fw_entry_row *want = &e[i == 2 ? 3 : i];
+
+		ck_assert(fw_str_eq(s.row[i].title, want->title) && fw_str_eq(s.row[i].content, want->content));
+		ck_assert(memcmp(s.row[i].key, want->key, 16) == 0 && s.row[i].hash == want->hash);
+		ck_assert(s.row[i].revision == 1 && s.row[i].seen_ms == s.row[i].changed_ms && s.row[i].seen_ms > NOW);
+		ck_assert(s.row[i].id > (i ? s.row[i - 1].id : 0) && s.row[i].feed_id == f);
+		ck_assert(fw_str_eq(s.row[i].feed_title, FW_STR("Title")) &&
+			fw_str_eq(s.row[i].feed_url, FW_STR("https://a.example/")));
+	}
+	last = s.row[2].id;
+	e[1].hash = 77;
+	e[1].title = FW_STR("B");
+	e[1].content = FW_STR("two, and more");
+	put(st, f, e, 4, 0, 1);
+	put(st, f, e, 4, 0, 0);
+	s = list(st, (struct fw_entry_query){.oldest_first = true, .feed_id = f, .content = true, .key = true});
+	ck_assert(s.n == 3 && s.row[1].revision == 2 && s.row[1].hash == 77 && s.row[1].changed_ms >= s.row[1].seen_ms);
+	ck_assert(fw_str_eq(s.row[1].title, FW_STR("B")) && fw_str_eq(s.row[1].content, FW_STR("two, and more")) &&
+		s.row[2].id == last);
+	ck_assert(s.row[0].revision == 1 && fw_str_eq(s.row[0].title, FW_STR("a")));
+	clean_close(st);
+}
+END_TEST
+
+/* Each member comes back as it went in, absent ones absent. */
+START_TEST(every_member)
+{
+	STORE(st);
+	int64_t f = feed_new(st, "https://a.example/");
+	struct fw_entry_row e[2] = {entry(1, 1, "t", "c"),
+		{.key = {9}, .hash = UINT64_MAX, .published_ms = FW_NO_DATE, .updated_ms = FW_NO_DATE}};
+	struct seen s;
+
+	e[0].guid = FW_STR("g");
+	e[0].url = FW_STR("https://a.example/1");
+	e[0].author = FW_STR("Ann");
+	e[0].summary = FW_STR("s");
+	e[0].content_base = FW_STR("https://a.example/base");
+	e[0].content_type = FW_TEXT_HTML;
+	e[0].extra = FW_STR("{\"tags\":[\"x\"]}");
+	e[0].published_ms = 1000;
+	e[0].updated_ms = 2000;
+	put(st, f, e, 2, 2, 0);
+	s = list(st, (struct fw_entry_query){.oldest_first = true, .content = true, .key = true});
+	ck_assert_int_eq(s.n, 2);
+	ck_assert(fw_str_eq(s.row[0].guid, e[0].guid) && fw_str_eq(s.row[0].url, e[0].url) &&
+		fw_str_eq(s.row[0].author, e[0].author));
+	ck_assert(fw_str_eq(s.row[0].summary, e[0].summary) && fw_str_eq(s.row[0].content_base, e[0].content_base) &&
+		s.row[0].content_type == FW_TEXT_HTML);
+	ck_assert(s.row[0].extra.p && s.row[0].published_ms == 1000 && s.row[0].updated_ms == 2000);
+	ck_assert(!s.row[1].guid.p && !s.row[1].title.p && !s.row[1].content.p && !s.row[1].extra.p &&
+		s.row[1].hash == UINT64_MAX);
+	ck_assert(s.row[1].published_ms == FW_NO_DATE && s.row[1].updated_ms == FW_NO_DATE);
+	s = list(st, (struct fw_entry_query){.oldest_first = true});
+	ck_assert(!s.row[0].content.p && !s.row[0].content_base.p && s.row[0].hash == 0 &&
+		fw_str_eq(s.row[0].summary, e[0].summary));
+	for (int i = 0; i < 2; i++) { /* it changes to what is absent, and back */
+		struct fw_entry_row now = i ? e[0] : e[1];
+
+		memcpy(now.key, e[0].key, sizeof(now.key));
+		now.hash = 100 + (uint64_t)i;
+		put(st, f, &now, 1, 0, 1);
+		s = list(st, (struct fw_entry_query){.oldest_first = true, .content = true});
+		ck_assert((s.row[0].guid.p != NULL) == (i == 1) && (s.row[0].content_base.p != NULL) == (i == 1));
+		ck_assert_int_eq(s.row[0].revision, 2 + (uint32_t)i);
+	}
+	clean_close(st);
+}
+END_TEST
+
+/*
+ * Several feeds in a commit; one of them twice, one that is gone, and one refused an address whose
+ * rest is written.
+ */
+START_TEST(many_feeds)
+{
+	STORE(st);
+	int64_t f[60], n = 0;
+	struct fw_entry_row e[60][12];
+	struct store_outcome o[60];
+	char url[60];
+
+	for (int i = 0; i < 60; i++) {
+		(void)fw_snprintf(url, sizeof(url), "https://host-%d.example/", i);
+		f[i] = feed_new(st, url);
+		for (int k = 0; k < 12; k++)
+			e[i][k] = entry(k, 1, "t", "c");
+		o[i] = push(f[i], e[i], 12);
+	}
+	OK(st->is->feed_drop(st, f[7], 0, &err));
+	o[9].feed_id = f[8]; /* the same entries, but the first differs from the first of them */
+	e[9][0].hash = 2;
+	OK(st->is->commit(st, &(struct store_commit){.outcome = o, .n = 60}, &err));
+	for (int i = 0; i < 60; i++) {
+		ck_assert_int_eq(o[i].rc, i == 7 ? FW_ENOTFOUND : 0);
+		if (i != 7 && i != 8 && i != 9)
+			ck_assert(o[i].visit.new_n == 12 && o[i].visit.changed_n == 0);
+		n += o[i].visit.new_n;
+	}
+	ck_assert(n == 58 * 12 && o[8].visit.new_n + o[9].visit.new_n == 12 &&
+		o[8].visit.changed_n + o[9].visit.changed_n == 1);
+	for (int i = 0; i < 60; i += 2) { /* half of them unchanged, half with one more and one changed */
+		o[i].entry_n = 11;
+		e[i][5].hash = 3;
+		memset(e[i][6].key, 'x', sizeof(e[i][6].key));
+		o[i].visit.at_ms += 1000;
+	}
+	OK(st->is->commit(st, &(struct store_commit){.outcome = o, .n = 60}, &err));
+	for (int i = 0; i < 60; i++) {
+		if (i != 7 && i != 8 && i != 9)
+			ck_assert(o[i].visit.new_n == (i % 2 == 0) && o[i].visit.changed_n == (i % 2 == 0));
+	}
+	clean_close(st);
+}
+END_TEST
+
+/* Letters a to h: by id a b c d e f g h, newest first g h e f c d a b; feed f has a, c, e, g. */
+static void eight(struct store *st, int64_t *f, int64_t *g, int64_t id[8])
+{
+	static const char *const title[8] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+	struct seen s;
+
+	*f = feed_new(st, "https://a.example/");
+	*g = feed_new(st, "https://b.example/");
+	for (int i = 0; i < 8; i++) {
+		struct fw_entry_row e = entry(i, 1, title[i], i < 4 ? "early word" : "late word");
+
+		e.published_ms = 1000 + 1000 * (i ^ 1);
+		put(st, i % 2 ? *g : *f, &e, 1, 1, 0);
+	}
+	s = list(st, (struct fw_entry_query){.oldest_first = true});
+	ck_assert_int_eq(s.n, 8);
+	for (int i = 0; i < 8; i++)
+		id[i] = s.row[i].id;
+}
+
+START_TEST(listed_any_way)
+{
+	STORE(st);
+	int64_t f, g, id[8], since;
+	struct seen s;
+
+	eight(st, &f, &g, id);
+	for (int search = 0; search < 2; search++) { /* with and without */
+		const struct {
+			struct fw_entry_query q;
+			const char *want;
+		} ask[] = {
+			{{.oldest_first = true}, "abcdefgh"},
+			{{.limit = 0}, "ghefcdab"},
+			{{.limit = 3}, "ghe"},
+			{{.oldest_first = true, .limit = 3}, "abc"},
+			{{.feed_id = f}, "geca"},
+			{{.feed_id = g}, "hfdb"},
+			{{.feed_id = f, .oldest_first = true}, "aceg"},
+			{{.feed_id = g, .oldest_first = true, .limit = 2}, "bd"},
+			{{.after_id = id[3], .oldest_first = true}, "efgh"},
+			{{.after_id = id[3]}, "ghef"},
+			{{.before_id = id[3], .oldest_first = true}, "abc"},
+			{{.before_id = id[3]}, "cab"},
+			{{.after_id = id[1], .before_id = id[6], .oldest_first = true}, "cdef"},
+			{{.after_id = id[1], .before_id = id[6]}, "efcd"},
+			{{.after_id = id[1], .before_id = id[6], .feed_id = g}, "fd"},
+			{{.after_id = id[1], .before_id = id[6], .feed_id = g, .oldest_first = true}, "df"},
+			{{.behind_id = id[4], .behind_date_ms = 6000}, "fcdab"},
+			{{.behind_id = id[2], .behind_date_ms = 4000, .limit = 2}, "da"},
+			{{.behind_id = id[2], .behind_date_ms = 4000, .feed_id = f}, "a"},
+			{{.before_id = id[4] + 1, .after_id = id[4] - 1}, "e"},
+			{{.before_id = id[4] + 1, .after_id = id[4] - 1, .oldest_first = true}, "e"},
+			{{.before_id = id[4] + 1, .after_id = id[4] - 1, .feed_id = f}, "e"},
+			{{.before_id = id[4] + 1, .after_id = id[4] - 1, .feed_id = g}, ""},
+			{{.after_id = id[7]}, ""},
+			{{.feed_id = 999}, ""},
+			{{.since_ms = 1}, "ghefcdab"},
+			{{.since_ms = 1, .oldest_first = true}, "abcdefgh"},
+			{{.since_ms = INT64_MAX / 2}, ""},
+			{{.since_ms = 1, .feed_id = f, .limit = 3}, "gec"},
+		};
+
+		for (size_t i = 0; i < FW_N(ask); i++) {
+			struct fw_entry_query q = ask[i].q;
+
+			if (search)
+				q.search = FW_STR("word");
+			ck_assert_msg(strcmp(letters(st, q), ask[i].want) == 0, "query %zu (search %d): %s, not %s", i,
+				search, letters(st, q), ask[i].want);
+		}
+	}
+	ck_assert_str_eq(letters(st, (struct fw_entry_query){.search = FW_STR("early"), .feed_id = f}), "ca");
+	s = list(st, (struct fw_entry_query){.oldest_first = true});
+	since = s.row[4].seen_ms;
+	for (int i = 0; i < 8; i++) /* stored at or after */
+		ck_assert((s.row[i].seen_ms >= since) ==
+			(strchr(letters(st, (struct fw_entry_query){.since_ms = since}), "abcdefgh"[i]) != NULL));
+	s = (struct seen){.stop_at = 3};
+	/* what ends it is returned */
+	ck_assert_int_eq(st->is->entry_list(st, &(struct fw_entry_query){.limit = 0}, see, &s, &err), 7);
+	ck_assert_int_eq(s.n, 3);
+	clean_close(st);
+}
+END_TEST
+
+struct count {
+	int64_t n, last_id, last_ms;
+	bool by_date, content;
+};
+
+static int count_one(void *ctx, const struct fw_entry_row *e)
+{
+	struct count *c = ctx;
+	int64_t date_ms = fw_store_entry_date(e, e->seen_ms);
+
+	if (c->n && c->by_date)
+		ck_assert(date_ms < c->last_ms || (date_ms == c->last_ms && e->id < c->last_id));
+	else if (c->n)
+		ck_assert(e->id > c->last_id);
+	ck_assert((e->content.p != NULL) == c->content);
+	c->last_id = e->id;
+	c->last_ms = date_ms;
+	c->n++;
+	return 0;
+}
+
+/* More than a page of numbers, in each order, by words too. */
+START_TEST(long_lists)
+{
+	enum { N = 45000 };
+	STORE(st);
+	struct fw_entry_row *e = calloc(N, sizeof(*e));
+	struct fw_feed feed = {.id = 5, .url = FW_STR("https://a.example/"), .due_at_ms = NOW};
+	bool more = true;
+	int64_t missing = -1;
+
+	for (int i = 0; i < N; i++) {
+		e[i] = entry(i, 1, "t", "word");
+		e[i].id = 2 * i + 1;
+		e[i].feed_id = 5;
+		e[i].seen_ms = e[i].changed_ms = NOW + i;
+		e[i].revision = 1;
+		e[i].published_ms = NOW - i / 3 % 1000;
+	}
+	OK(st->is->load(
+		st, &(struct store_load){.rows = {.feed = &feed, .feed_n = 1, .entry = e, .entry_n = N}}, &err));
+	/* again: nothing */
+	OK(st->is->load(
+		st, &(struct store_load){.rows = {.feed = &feed, .feed_n = 1, .entry = e, .entry_n = N}}, &err));
+	ck_assert_int_eq(found(st, "nothing"), 0);
+	OK(st->is->entry_list(
+		st, &(struct fw_entry_query){.search = FW_STR("nothing"), .unindexed_n = &missing}, see, NULL, &err));
+	ck_assert_int_eq(missing, N); /* more than a search indexes by itself */
+	while (more)
+		OK(sql_of(st)->dialect->search_step(sql_of(st), &more, &err));
+	OK(st->is->entry_list(
+		st, &(struct fw_entry_query){.search = FW_STR("nothing"), .unindexed_n = &missing}, see, NULL, &err));
+	ck_assert_int_eq(missing, 0);
+	OK(sql_of(st)->dialect->search_unindexed(sql_of(st), &missing, &err));
+	ck_assert_int_eq(missing, 0);
+	for (int i = 0; i < 16; i++) {
+		struct fw_entry_query q = {.oldest_first = !(i & 1),
+			.feed_id = i & 2 ? 5 : 0,
+			.search = i & 4 ? FW_STR("word") : FW_STR_NONE,
+			.content = i & 8,
+			.key = i == 8,
+			.limit = i == 3 ? 30001 : 0,
+			.since_ms = i == 1 ? NOW + 10000 : 0};
+		struct count c = {.by_date = i & 1, .content = i & 8};
+
+		OK(st->is->entry_list(st, &q, count_one, &c, &err));
+		ck_assert_int_eq(c.n, i == 3 ? 30001 : i == 1 ? N - 10000 : N);
+	}
+	free(e);
+	clean_close(st);
+}
+END_TEST
+
+/* ---- search ---- */
+
+static void index_all(struct store *st)
+{
+	bool more = true;
+
+	while (more)
+		OK(sql_of(st)->dialect->search_step(sql_of(st), &more, &err));
+}
+
+START_TEST(searched)
+{
+	static const struct { const char *words; int hits;
+	} ask[] = {
+		{"comet", 1},
+		{"long", 2},
+		{"long rain", 1},
+		{"rain comet", 0},
+		{"com", 0},
+		{"com*", 1},
+		{"\"was long\"", 1},
+		{"\"long was\"", 0},
+		{u8"Äpfel", 1},
+		{"apfel", 1},
+		{"nothing OR comet", 0},
+		{"title:comet -\"); ^ NEAR( *", 0},
+		{"\"comet", 1},
+		{"*", 3},
+		{"", 3},
+		{"hidden", 0},
+		{"secret", 0},
+		{u8"東京", 1},
+		{u8"京東", 0},
+		{"summary", 1},
+	};
+	STORE(st);
+	int64_t f = feed_new(st, "https://a.example/");
+	struct fw_entry_row e[] = {
+		entry(1, 1, "A comet", "<p>the tail was <b>long</b></p><script>hidden</script>"),
+		entry(2, 1, u8"Äpfel", "long rain<!-- secret -->"),
+		entry(3, 1, u8"東京都", "nothing"),
+	};
+
+	e[2].summary = FW_STR("A summary");
+	for (int later = 0; later < 2; later++) {
+		put(st, f, e, 3, later ? 0 : 3, 0);
+		for (size_t i = 0; i < FW_N(ask); i++)
+			ck_assert_msg(found(st, ask[i].words) == ask[i].hits, "%s: %d, not %d", ask[i].words,
+				found(st, ask[i].words), ask[i].hits);
+		index_all(st);
+	}
+	for (int i = 0; i < 3; i++) { /* a change forgets the very words that were put in */
+		e[i].hash = 2;
+		e[i].title = e[i].content = FW_STR("other");
+		e[i].summary = FW_STR_NONE;
+	}
+	put(st, f, e, 3, 0, 3);
+	for (size_t i = 0; i < FW_N(ask); i++)
+		ck_assert_int_eq(found(st, ask[i].words), ask[i].hits == 3 ? 3 : 0);
+	ck_assert_int_eq(found(st, "other"), 3);
+	OK(st->is->feed_drop(st, f, 0, &err));
+	ck_assert_int_eq(found(st, "other"), 0);
+	clean_close(st);
+}
+END_TEST
+
+/*
+ * Each transaction leaves a segment; idle maintenance merges them, and everything is still found.
+ */
+START_TEST(segments_merged)
+{
+	STORE(st);
+	int64_t f = feed_new(st, "https://a.example/");
+
+	for (int i = 0; i < 300; i++) {
+		struct fw_entry_row e = entry(i, 1, "t", "number");
+
+		put(st, f, &e, 1, 1, 0);
+		ck_assert_int_eq(found(st, "number"), i + 1);
+	}
+	index_all(st);
+	ck_assert_int_eq(found(st, "number"), 300);
+	clean_close(st);
+}
+END_TEST
+
+/* ---- retention, copies, merges ---- */
+
+/* In a transaction of its own, as maintenance does. */
+static int64_t prune(struct store *st, int64_t before_ms, size_t max)
+{
+	struct sql *s = sql_of(st);
+	int64_t n = -1;
+
+	OK(s->dialect->begin(s, &err));
+	OK(sql_end(s, sql_entries_prune(s, before_ms, max, &n, &err), &err));
+	return n;
+}
+
+START_TEST(pruned)
+{
+	STORE(st);
+	struct fw_feed feed = {.id = 5, .url = FW_STR("https://a.example/"), .due_at_ms = NOW};
+	struct fw_entry_row e[100];
+	int64_t past = NOW - 100 * FW_DAY_MS;
+
+	for (int i = 0; i < 100; i++) {
+		e[i] = entry(i, 1, "t", i < 30 ? "old" : "young");
+		e[i].id = i + 1;
+		e[i].feed_id = 5;
+		e[i].seen_ms = i < 50 ? past : NOW;
+		e[i].changed_ms = i >= 30 && i < 50 ? NOW : e[i].seen_ms; /* 20 old ones have changed since */
+		e[i].revision = 1;
+	}
+	OK(st->is->load(
+		st, &(struct store_load){.rows = {.feed = &feed, .feed_n = 1, .entry = e, .entry_n = 100}}, &err));
+	index_all(st);
+	ck_assert_int_eq(found(st, "old"), 30);
+	ck_assert_int_eq(prune(st, past, 1000), 0);
+	ck_assert_int_eq(prune(st, NOW - FW_DAY_MS, 20), 20);
+	ck_assert_int_eq(prune(st, NOW - FW_DAY_MS, 20), 10);
+	ck_assert_int_eq(prune(st, NOW - FW_DAY_MS, 20), 0);
+	ck_assert_int_eq(found(st, "old"), 0);
+	ck_assert_int_eq(found(st, "young"), 70);
+	put(st, 5, e, 100, 0, 0); /* what was taken stays away, */
+	e[3].hash = 2;
+	e[60].hash = 2;
+	put(st, 5, e, 100, 0, 1); /* also when it changes */
+	ck_assert_int_eq(list(st, (struct fw_entry_query){.limit = 0}).n, 70);
+	clean_close(st);
+}
+END_TEST
+
+START_TEST(loaded)
+{
+	STORE(st);
+	struct fw_feed feed[2] = {{.id = 5, .url = FW_STR("https://a.example/"), .due_at_ms = NOW},
+		{.id = 6, .url = FW_STR("https://b.example/"), .due_at_ms = NOW}};
+	struct fw_entry_row e[] = {entry(1, 1, "a", "word"), entry(2, 1, "b", "word"), entry(1, 1, "c", "word"),
+		entry(9, 1, "d", "word"), entry(4, 1, "e", "word")};
+	struct fw_entry_key key[2] = {{.feed_id = 6, .hash = 1}, {.feed_id = 5, .hash = 1, .entry_id = 99}};
+	const int64_t id[5] = {10, 20, 30, 20, 7}, of[5] = {5, 5, 5, 5, 6};
+	struct fw_entry_row gone = entry(8, 1, "g", "word"),
+			    more[2] = {entry(5, 1, "f", "word"), entry(1, 1, "h", "word")};
+	struct seen s;
+
+	for (int i = 0; i < 5; i++) { /* the third has the first one's key, the fourth the second one's id */
+		e[i].id = id[i];
+		e[i].feed_id = of[i];
+		e[i].seen_ms = NOW;
+		e[i].changed_ms = NOW + 5;
+		e[i].revision = 3;
+	}
+	memcpy(key[0].key, gone.key, 16);
+	memcpy(key[1].key, e[0].key, 16);
+	for (int i = 0; i < 2; i++)
+		OK(st->is->load(st,
+			&(struct store_load){
+				.rows = {.feed = feed, .feed_n = 2, .entry = e, .entry_n = 5, .key = key, .key_n = 2}},
+			&err));
+	ck_assert_str_eq(letters(st, (struct fw_entry_query){.oldest_first = true}), "eab");
+	s = list(st, (struct fw_entry_query){.oldest_first = true});
+	ck_assert(s.row[1].id == 10 && s.row[1].revision == 3 && s.row[1].changed_ms == NOW + 5 &&
+		s.row[1].seen_ms == NOW);
+	put(st, 6, &gone, 1, 0, 0);
+	put(st, 6, more, 1, 1, 0);
+	s = list(st, (struct fw_entry_query){.oldest_first = true});
+	ck_assert(s.n == 4 && s.row[3].id > 20);
+	index_all(st);
+	more[1].id = 8; /* below what is indexed */
+	more[1].feed_id = 6;
+	more[1].seen_ms = more[1].changed_ms = NOW;
+	more[1].revision = 1;
+	OK(st->is->load(st, &(struct store_load){.rows = {.entry = more + 1, .entry_n = 1}}, &err));
+	ck_assert_int_eq(found(st, "word"), 5);
+	clean_close(st);
+}
+END_TEST
+
+START_TEST(merged)
+{
+	STORE(st);
+	int64_t f = feed_new(st, "https://a.example/"), g = feed_new(st, "https://b.example/"), id;
+	struct fw_entry_row a[] = {
+		entry(1, 1, "a", "word"), entry(2, 1, "b", "word"), entry(3, 1, "c", "word"), entry(4, 1, "d", "word")};
+	struct fw_entry_row b[] = {entry(1, 1, "A", "word"), entry(7, 1, "B", "word")};
+	struct seen s;
+
+	a[1].guid = b[1].guid = FW_STR("the same"); /* by key the first, by guid the second is there already */
+	a[2].guid = FW_STR("another");
+	a[3].guid = FW_STR("");
+	put(st, f, a, 4, 4, 0);
+	put(st, g, b, 2, 2, 0);
+	index_all(st);
+	s = list(st, (struct fw_entry_query){.feed_id = f, .oldest_first = true});
+	id = s.row[2].id;
+	OK(st->is->feed_drop(st, f, g, &err));
+	ck_assert_str_eq(letters(st, (struct fw_entry_query){.oldest_first = true}), "cdAB");
+	s = list(st, (struct fw_entry_query){.feed_id = g, .oldest_first = true, .key = true});
+	ck_assert(
+		s.n == 4 && s.row[0].id == id && memcmp(s.row[0].key, a[2].key, 16) == 0 && s.row[0].hash == a[2].hash);
+	ck_assert_int_eq(found(st, "word"), 4);
+	put(st, g, a + 2, 2, 0, 0);
+	clean_close(st);
+}
+END_TEST
+
+/* ---- several at once ---- */
+
+static int made_n(int i, const char *url, int64_t f, int rounds)
+{
+	struct store *st = open_at(i, url, 0);
+	int n = 0;
+
+	for (int k = 0; k < rounds;) {
+		struct fw_entry_row e[3] = {
+			entry(k, 1, "t", "c"), entry(k + 1, 1, "t", "c"), entry(k + 2, 1, "t", "c")};
+		struct store_outcome o = push(f, e, 3);
+		int rc;
+
+		o.visit.at_ms += getpid() * INT64_C(100000);
+		rc = st->is->commit(st, &(struct store_commit){.outcome = &o, .n = 1}, &err);
+		if (rc == FW_EAGAIN)
+			continue;
+		OK(rc);
+		n += (int)o.visit.new_n;
+		k++;
+	}
+	st->is->close(st);
+	return n;
+}
+
+struct pusher {
+	int i;
+	const char *url;
+	int64_t f;
+	int n;
+};
+
+static void *pusher(void *ctx)
+{
+	struct pusher *p = ctx;
+
+	p->n = made_n(p->i, p->url, p->f, 200);
+	return NULL;
+}
+
+/*
+ * The same entries by several at once: each is new for one of them. A reader by id sees no number
+ * below one that it has seen.
+ */
+START_TEST(pushed_at_once)
+{
+	struct store *st;
+	struct pusher p[3];
+	pthread_t t[3];
+	int64_t f, last = 0;
+	const char *url;
+	int n = 0;
+
+	if (!driver(_i) || !under_test[_i].shared)
+		return;
+	url = scratch_url(_i, "pushers");
+	st = open_at(_i, url, FW_STORE_CREATE);
+	f = feed_new(st, "https://a.example/");
+	for (int i = 0; i < 3; i++) {
+		p[i] = (struct pusher){_i, url, f, 0};
+		ck_assert_int_eq(pthread_create(&t[i], NULL, pusher, &p[i]), 0);
+	}
+	for (int i = 0; i < 50; i++) {
+		struct seen s = list(st, (struct fw_entry_query){.oldest_first = true, .after_id = last});
+
+		n += s.n;
+		last = s.n ? s.row[s.n - 1].id : last;
+		usleep(1000);
+	}
+	for (int i = 0; i < 3; i++)
+		pthread_join(t[i], NULL);
+	n += list(st, (struct fw_entry_query){.oldest_first = true, .after_id = last}).n;
+	ck_assert_int_eq(n, 202); /* none was hidden */
+	ck_assert_int_eq(p[0].n + p[1].n + p[2].n, 202);
+	clean_close(st);
+}
+END_TEST
+
+/* ---- waiting; what is found wrong ---- */
+
+START_TEST(waited)
+{
+	struct store *st, *other;
+	struct fw_entry_row e = entry(1, 1, "t", "c");
+	int fd[2];
+	bool changed;
+	int64_t f, start;
+	const char *url;
+
+	if (!driver(_i))
+		return;
+	url = scratch_url(_i, "waiters");
+	st = open_at(_i, url, FW_STORE_CREATE);
+	start = fw_mono_ms();
+	OK(st->is->wait(st, -1, 120, &changed, &err));
+	ck_assert(!changed && fw_mono_ms() - start >= 119);
+	ck_assert_int_eq(pipe(fd), 0);
+	ck_assert_int_eq(write(fd[1], "x", 1), 1);
+	start = fw_mono_ms();
+	OK(st->is->wait(st, fd[0], 10000, &changed, &err));
+	ck_assert(!changed && fw_mono_ms() - start < 5000);
+	close(fd[0]);
+	close(fd[1]);
+	if (under_test[_i].shared) {
+		other = open_at(_i, url, 0);
+		f = feed_new(other, "https://a.example/");
+		start = fw_mono_ms();
+		OK(st->is->wait(st, -1, 10000, &changed, &err));
+		ck_assert(changed && fw_mono_ms() - start < 5000);
+		put(other, f, &e, 1, 1, 0); /* of no schedule's concern */
+		OK(st->is->wait(st, -1, 100, &changed, &err));
+		ck_assert(!changed);
+		other->is->close(other);
+	}
+	clean_close(st);
+}
+END_TEST
+
+static void count_finding(void *ctx, const char *name, int level, const char *found_text, const char *remedy)
+{
+	ck_assert(*name && *found_text && (level == 0 || *remedy));
+	*(int *)ctx += level == 2;
+}
+
+START_TEST(faults_found)
+{
+	static const char *const fault[] = {
+		"DELETE FROM schedule",
+		"DELETE FROM feeds",
+		"DELETE FROM entry_keys",
+		"DELETE FROM entries",
+		"UPDATE entry_keys SET entry_id = 77",
+		"DELETE FROM tally",
+		"UPDATE schedule SET host_id = host_id + 1",
+		"UPDATE schedule SET place = place + 1",
+		"UPDATE shards SET worker = 99 WHERE shard = 3",
+		"DELETE FROM shards WHERE shard = 3",
+		"UPDATE numbers SET value = 0 WHERE name = 'entry_id'",
+		"INSERT INTO hosts (shard, host_id, next_ok_ms, cool_until_ms, pace_ms) VALUES (3, 4, 0, 0, 0)",
+	};
+	STORE(st);
+	struct fw_entry_row e = entry(1, 1, "t", "c");
+	int n = 0;
+
+	put(st, feed_new(st, "https://a.example/"), &e, 1, 1, 0);
+	OK(st->is->inspect(st, false, count_finding, &n, &err));
+	ck_assert_int_eq(n, under_test[_i].server && !server_durable); /* which it tells */
+	st->is->close(st);
+	for (size_t i = 0; i < FW_N(fault); i++) {
+		st = fresh_new(_i);
+		put(st, feed_new(st, "https://a.example/"), &e, 1, 1, 0);
+		n = 0;
+		OK(sql_of(st)->dialect->script(sql_of(st), fault[i], &err));
+		OK(st->is->inspect(st, true, count_finding, &n, &err));
+		ck_assert_msg(n > 0, "%s: nothing was found", fault[i]);
+		st->is->close(st);
+	}
+}
+END_TEST
+
+/* A store opened for reading: what is indexed is searched, and the rest counted. */
+START_TEST(read_only)
+{
+	struct store *st, *reader;
+	struct fw_entry_row e = entry(1, 1, "t", "word"), late = entry(2, 1, "t", "word");
+	struct fw_entry_query q = {.search = FW_STR("word")};
+	int64_t f, missing = 0;
+	const char *url;
+
+	if (!driver(_i) || !under_test[_i].shared)
+		return;
+	url = scratch_url(_i, "reader");
+	st = open_at(_i, url, FW_STORE_CREATE);
+	f = feed_new(st, "https://a.example/");
+	put(st, f, &e, 1, 1, 0);
+	index_all(st);
+	put(st, f, &late, 1, 1, 0);
+	reader = open_at(_i, url, FW_STORE_READ);
+	q.unindexed_n = &missing;
+	ck_assert_int_eq(list(reader, q).n, 1);
+	ck_assert_int_eq(missing, 1);
+	OK(reader->is->inspect(reader, true, no_finding, NULL, &err));
+	reader->is->close(reader);
+	clean_close(st);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("entries");
+	TCase *t = tcase_create("every driver");
+	const TTest *const every[] = {stored_once, every_member, many_feeds, listed_any_way, long_lists, searched,
+		segments_merged, pruned, loaded, merged, pushed_at_once, waited, faults_found, read_only};
+
+	stores_begin();
+	tcase_set_timeout(t, 120);
+	tcase_add_checked_fixture(t, setup, teardown);
+	for (size_t i = 0; i < FW_N(every); i++)
+		tcase_add_loop_test(t, every[i], 0, under_test_n);
+	suite_add_tcase(s, t);
+	return run_suite(s);
+}
