@@ -617,3 +617,7 @@ static const char *const schemes_sqlite[] = {"sqlite", NULL};
 DRIVER(sqlite);
 static const char *const schemes_memory[] = {"memory", NULL};
 DRIVER(memory);
+#if FW_HAVE_POSTGRES
+static const char *const schemes_postgres[] = {FW_STORE_POSTGRES_SCHEMES};
+DRIVER(postgres);
+#endif

@@ -9,6 +9,9 @@
 const struct store_driver *const store_drivers[] = {
 	&store_sqlite,
 	&store_memory,
+#if FW_HAVE_POSTGRES
+	&store_postgres,
+#endif
 	NULL,
 };
 

@@ -36,7 +36,11 @@ static const struct known {
 	{&fw_store_memory},
 #endif
 	{BUILT_IN(FW_HAVE_REDIS, fw_store_redis), "redis", "hiredis", {FW_STORE_REDIS_SCHEMES}},
+#ifdef FW_STORE_NEXT
+	{BUILT_IN(FW_HAVE_POSTGRES, adapter_postgres), "postgres", "libpq", {FW_STORE_POSTGRES_SCHEMES}},
+#else
 	{BUILT_IN(FW_HAVE_POSTGRES, fw_store_postgres), "postgres", "libpq", {FW_STORE_POSTGRES_SCHEMES}},
+#endif
 	{BUILT_IN(FW_HAVE_MYSQL, fw_store_mysql), "mysql", "libmariadb", {FW_STORE_MYSQL_SCHEMES}},
 };
 

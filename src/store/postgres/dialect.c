@@ -1,0 +1,728 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * PostgreSQL's dialect, in libpq's pipeline mode: a statement of which nothing is wanted is sent
+ * and not waited for, so a commit is a few round trips. What went wrong with it is told by the next
+ * call that waits, at the latest by the commit; the server does nothing of what was sent behind it.
+ *
+ * Values and answers travel in binary, many rows as an array for each column. Each statement is
+ * prepared once, and its plan is generic.
+ */
+#include <arpa/inet.h>
+#include <endian.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "store/postgres/postgres.h"
+#include "base/banned.h"
+
+#define ANSWER_MS 90000 /* not a byte for so long: the server is gone */
+#define SENT_MAX 1000   /* then their answers are read */
+
+enum {
+	OID_BYTEA = 17,
+	OID_INT8 = 20,
+	OID_INT2 = 21,
+	OID_INT4 = 23,
+	OID_TEXT = 25,
+	OID_NUMERIC = 1700,
+	OID_JSONB = 3802
+};
+
+struct postgres_row {
+	struct sql_row row;
+	const PGresult *r;
+	int at;
+};
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+#define POOLER \
+	"a pooler gives each transaction another session: put it into session mode (pgbouncer: pool_mode = session)"
+
+static bool is_state(const char *state, const char *class)
+{
+	return strncmp(state, class, strlen(class)) == 0;
+}
+
+int postgres_gone(struct postgres_db *s, const char *why, struct fw_err *err)
+{
+	struct fw_str rest, line = fw_str_split(fw_str(why), '\n', &rest);
+
+	s->broken = true;
+	return fw_err_set(err, FW_EIO,
+		"%s: the connection broke (%.*s): it is opened anew; check the server and the network", s->name,
+		FW_STR_ARG(line));
+}
+
+/*
+ * Of our own tables: somebody else was quicker, and a second try sees that. Of what users have
+ * added: for good.
+ */
+static bool is_race(const PGresult *r, const char *state)
+{
+	const char *table = PQresultErrorField(r, PG_DIAG_TABLE_NAME);
+
+	return strcmp(state, "23505") == 0 && table && !is_state(table, "incoming");
+}
+
+int postgres_failed(struct postgres_db *s, const PGresult *r, struct fw_err *err)
+{
+	static const struct { const char *state; int rc; const char *remedy; } KNOWN[] = {
+		{"40", FW_EAGAIN, "other workers were in the way: try again"},
+		{"55P03", FW_EAGAIN, "others held a lock for too long: look for idle sessions in pg_stat_activity"},
+		{"57014", FW_EAGAIN, "it took too long: look at the server's load"},
+		{"53100", FW_EAGAIN, "the server's disk is full: free some; nothing stored is lost"},
+		{"53200", FW_EAGAIN, "the server is out of memory"},
+		{"53300", FW_EAGAIN, "too many connections: raise max_connections or run fewer workers"},
+		{"53", FW_EAGAIN, "the server lacks resources"},
+		{"58030", FW_EAGAIN, "the server's disk failed: look into its log"},
+		{"25006", FW_EIO, "this server only reads: name the primary"},
+		{"22012", FW_EINVAL, POOLER}, {"26000", FW_EINVAL, POOLER}, {"42P05", FW_EINVAL, POOLER},
+		{"42501", FW_EINVAL, "grant the user what it needs on the schema"},
+		{"42P01", FW_EINVAL, "tables are missing: were they dropped?"},
+	};
+	const char *state = r ? PQresultErrorField(r, PG_DIAG_SQLSTATE) : NULL,
+		   *said = r ? PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+
+	said = said ? said : r && *PQresultErrorMessage(r) ? PQresultErrorMessage(r) : PQerrorMessage(s->c);
+	if (!state || is_state(state, "08") || is_state(state, "57P") || is_state(state, "25P03") ||
+		PQstatus(s->c) == CONNECTION_BAD)
+		return postgres_gone(s, said, err);
+	if (is_race(r, state))
+		return fw_err_set(err, FW_EAGAIN, "%s: %s (%s): somebody else stored it meanwhile: try again", s->name,
+			said, state);
+	for (size_t i = 0; i < FW_N(KNOWN); i++) {
+		if (!is_state(state, KNOWN[i].state))
+			continue;
+		s->broken |= KNOWN[i].rc == FW_EIO || strcmp(KNOWN[i].remedy, POOLER) == 0;
+		if (is_state(state, "22012")) /* of our making: see guard() */
+			return fw_err_set(err, KNOWN[i].rc, "%s: " POOLER, s->name);
+		return fw_err_set(err, KNOWN[i].rc, "%s: %s (%s): %s", s->name, said, state, KNOWN[i].remedy);
+	}
+	return fw_err_set(err, FW_EINVAL, "%s: %s (%s)", s->name, said, state);
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static bool is_good(const PGresult *r)
+{
+	ExecStatusType status = PQresultStatus(r);
+
+	return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+}
+
+/* As PQgetResult, but not for ever. */
+static PGresult *answer(struct postgres_db *s)
+{
+	while (PQisBusy(s->c)) {
+		struct pollfd f = {.fd = PQsocket(s->c), .events = POLLIN};
+
+		if (poll(&f, 1, ANSWER_MS) == 0 || !PQconsumeInput(s->c)) {
+			s->broken = true;
+			return NULL;
+		}
+	}
+	return PQgetResult(s->c);
+}
+
+/* One answer, and the NULL behind it. The first bad one decides. */
+static PGresult *answer_take(struct postgres_db *s, const struct postgres_sent *sent)
+{
+	PGresult *r = answer(s), *more;
+	bool good = r && is_good(r);
+
+	if (sent->preparation && !good)
+		s->kept[sent->statement] = NULL;
+	if (!good && !s->late.rc) {
+		if (r)
+			(void)postgres_failed(s, r, &s->late);
+		else
+			(void)postgres_gone(s, s->broken ? "no answer" : PQerrorMessage(s->c), &s->late);
+	}
+	while (!s->broken && (more = answer(s)) != NULL)
+		PQclear(more);
+	if (good && !sent->preparation && !sent->guard)
+		return r;
+	PQclear(r);
+	return NULL;
+}
+
+/*
+ * All that was sent is answered; *last: the last statement's answer, NULL where it has none; not
+ * wanted: NULL. What went wrong stays in s->late.
+ */
+static void answers_take(struct postgres_db *s, PGresult **last)
+{
+	PGresult *r = NULL;
+
+	if (s->sent_n && !s->broken && !PQpipelineSync(s->c))
+		(void)postgres_gone(s, PQerrorMessage(s->c), s->late.rc ? NULL : &s->late);
+	for (size_t i = 0; i < s->sent_n && !s->broken; i++) {
+		PQclear(r);
+		r = answer_take(s, &s->sent[i]);
+	}
+	if (s->sent_n && !s->broken)
+		PQclear(answer(s)); /* the end of the pipeline */
+	if (s->broken && !s->late.rc)
+		(void)postgres_gone(s, "no answer", &s->late);
+	s->sent_n = 0;
+	if (last && !s->late.rc)
+		*last = r;
+	else
+		PQclear(r);
+}
+
+static int late(struct postgres_db *s, struct fw_err *err)
+{
+	int rc = s->late.rc;
+
+	if (rc && err)
+		*err = s->late;
+	s->late.rc = 0;
+	return rc;
+}
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+static bool sent_add(struct postgres_db *s, int statement, bool preparation, bool guard)
+{
+	if (s->sent_n == s->sent_cap) {
+		size_t cap = s->sent_cap ? s->sent_cap * 2 : 64;
+		struct postgres_sent *more = reallocarray(s->sent, cap, sizeof(*more));
+
+		if (!more)
+			return false;
+		s->sent = more;
+		s->sent_cap = cap;
+	}
+	s->sent[s->sent_n++] = (struct postgres_sent){statement, preparation, guard};
+	return true;
+}
+
+/*
+ * Behind a pooler: fails, and with it all that follows, when this is not the session that was
+ * opened. In transaction mode a pooler gives us another one at any time, with another store's
+ * search_path perhaps, and statements of other people under our names.
+ */
+static bool guard(struct postgres_db *s)
+{
+	char sql[140];
+
+	if (!s->session[0] || s->sent_n)
+		return true;
+	return fw_snprintf(sql, sizeof(sql),
+		       "SELECT 1 / (current_setting('feedwheel.session', true) IS NOT DISTINCT FROM '%s')::int",
+		       s->session) &&
+		sent_add(s, -1, false, true) && PQsendQueryParams(s->c, sql, 0, NULL, NULL, NULL, NULL, 1);
+}
+
+static const char *array_type(char letter)
+{
+	return letter == 'i' ? "int8[]" : letter == 't' ? "text[]" : letter == 'j' ? "jsonb[]" : "bytea[]";
+}
+
+/* The rows as a table v, numbered from 1 by v.row_. */
+static void rows_as_table(struct fw_buf *b, const struct sql_text *t)
+{
+	struct fw_str name;
+	char letter;
+
+	fw_buf_adds(b, "unnest(");
+	for (size_t i = 0; sql_column(t, i, &letter).p; i++)
+		fw_buf_addf(b, "%s$%zu::%s", i ? ", " : "", i + 1, array_type(letter));
+	fw_buf_adds(b, ") WITH ORDINALITY v(");
+	for (size_t i = 0; (name = sql_column(t, i, &letter)).p; i++)
+		fw_buf_addf(b, "%.*s, ", FW_STR_ARG(name));
+	fw_buf_adds(b, "row_)");
+}
+
+static char *text_write(const struct sql *s, const struct sql_text *t)
+{
+	struct fw_buf rows = FW_BUF_INIT(0), from = FW_BUF_INIT(0), values = FW_BUF_INIT(0);
+	struct sql_form form = {.mark = '$', .join = ""};
+	struct fw_str name;
+	char *text = NULL, letter;
+
+	if (t->columns) {
+		rows_as_table(&rows, t);
+		fw_buf_addc(&rows, '\0');
+		fw_buf_addf(&from, "FROM %s", rows.p ? rows.p : "");
+		fw_buf_addc(&from, '\0');
+		for (size_t i = 0; (name = sql_column(t, i, &letter)).p; i++)
+			fw_buf_addf(&values, "%s v.%.*s", i ? "," : "SELECT", FW_STR_ARG(name));
+		fw_buf_addf(&values, " FROM %s", rows.p ? rows.p : "");
+		fw_buf_addc(&values, '\0');
+		form.rows = rows.p;
+		form.from = from.p;
+		form.values = values.p;
+	}
+	if (!rows.rc && !from.rc && !values.rc)
+		text = sql_write(s->dialect, t, &form);
+	fw_buf_finish(&rows);
+	fw_buf_finish(&from);
+	fw_buf_finish(&values);
+	return text;
+}
+
+/* Types of single values: the server would guess int4 where a small number is compared. */
+static Oid type_of(const struct sql_value *v)
+{
+	return v->type == SQL_TYPE_INT	 ? OID_INT8 :
+		v->type == SQL_TYPE_BLOB ? OID_BYTEA :
+		v->type == SQL_TYPE_TEXT ? OID_TEXT :
+					   0;
+}
+
+/* The statement's number, its preparation sent where it is new; a negative error. */
+static int prepared(
+	struct postgres_db *s, const struct sql_text *t, const struct sql_value *v, size_t n, struct fw_err *err)
+{
+	Oid type[POSTGRES_VALUES];
+	size_t at = 0;
+	char *text, name[16];
+	bool ok;
+
+	while (at < s->kept_n && s->kept[at] != t)
+		at++;
+	if (at < s->kept_n)
+		return (int)at;
+	for (at = 0; at < s->kept_n && s->kept[at]; at++) /* one that failed left its number */
+		;
+	if (at == POSTGRES_STATEMENTS)
+		return fw_err_set(err, FW_EINVAL, "%s: more than %d statements", s->name, POSTGRES_STATEMENTS);
+	text = text_write(&s->sql, t);
+	if (!text)
+		return fw_no_memory(err);
+	for (size_t i = 0; i < n; i++)
+		type[i] = t->columns ? 0 : type_of(&v[i]);
+	(void)fw_snprintf(name, sizeof(name), "s%zu", at);
+	ok = sent_add(s, (int)at, true, false) && PQsendPrepare(s->c, name, text, (int)n, type);
+	free(text);
+	if (!ok)
+		return postgres_gone(s, PQerrorMessage(s->c), err);
+	s->kept[at] = t;
+	s->kept_n += at == s->kept_n;
+	return (int)at;
+}
+
+static void put32(struct fw_buf *b, uint32_t v)
+{
+	uint32_t net = htonl(v);
+
+	fw_buf_add(b, &net, sizeof(net));
+}
+
+static void put64(struct fw_buf *b, int64_t v)
+{
+	uint64_t net = htobe64((uint64_t)v);
+
+	fw_buf_add(b, &net, sizeof(net));
+}
+
+/* What a text cannot hold here (NUL, what is no UTF-8) becomes U+FFFD. */
+static void text_put(struct fw_buf *b, struct fw_str s)
+{
+	for (size_t at = 0; at < s.len;) {
+		struct fw_str rest = fw_str_sub(s, at, s.len);
+		size_t ok = fw_utf8_valid(rest.p, rest.len), n = 1;
+		const char *nul = memchr(rest.p, '\0', ok);
+
+		ok = nul ? (size_t)(nul - rest.p) : ok;
+		fw_buf_add(b, rest.p, ok);
+		at += ok;
+		if (at == s.len)
+			break;
+		(void)fw_utf8_get(s.p + at, s.len - at, &n);
+		fw_buf_addcp(b, 0xfffd);
+		at += n;
+	}
+}
+
+static void bytes_put(struct fw_buf *b, const struct sql_value *v)
+{
+	if (v->type == SQL_TYPE_TEXT)
+		text_put(b, v->s);
+	else
+		fw_buf_addstr(b, v->s);
+}
+
+static void item_put(struct fw_buf *b, const struct sql_value *v, bool json)
+{
+	size_t at = b->len;
+	uint32_t net;
+
+	if (sql_is_null(v)) {
+		put32(b, UINT32_MAX);
+		return;
+	}
+	put32(b, 8);
+	if (v->type == SQL_TYPE_INT) {
+		put64(b, v->i);
+		return;
+	}
+	if (json)
+		fw_buf_addc(b, 1); /* the version of its binary form */
+	bytes_put(b, v);
+	if (b->rc)
+		return;
+	net = htonl((uint32_t)(b->len - at - sizeof(net)));
+	memcpy(b->p + at, &net, sizeof(net));
+}
+
+static uint32_t oid_of(char letter)
+{
+	return letter == 'i' ? OID_INT8 : letter == 't' ? OID_TEXT : letter == 'j' ? OID_JSONB : OID_BYTEA;
+}
+
+/* A column of many rows. */
+static void array_put(struct fw_buf *b, char letter, const struct sql_value *v, size_t step, size_t rows)
+{
+	put32(b, 1); /* dimensions */
+	put32(b, 1); /* there may be NULLs */
+	put32(b, oid_of(letter));
+	put32(b, (uint32_t)rows);
+	put32(b, 1); /* the first index */
+	for (size_t i = 0; i < rows; i++)
+		item_put(b, v + i * step, letter == 'j');
+}
+
+/* Send with the values that begin at these places of s->value; SIZE_MAX: NULL. */
+static int send_it(struct postgres_db *s, int number, const size_t *at, size_t n, struct fw_err *err)
+{
+	const char *value[POSTGRES_VALUES];
+	int length[POSTGRES_VALUES], format[POSTGRES_VALUES];
+	size_t end = s->value.len;
+	char name[16];
+
+	if (s->value.rc)
+		return fw_no_memory(err);
+	for (size_t i = n; i-- > 0;) {
+		value[i] = at[i] == SIZE_MAX ? NULL : s->value.p + at[i];
+		length[i] = at[i] == SIZE_MAX ? 0 : (int)(end - at[i]);
+		format[i] = 1;
+		end = at[i] == SIZE_MAX ? end : at[i];
+	}
+	(void)fw_snprintf(name, sizeof(name), "s%d", number);
+	if (!sent_add(s, number, false, false))
+		return fw_no_memory(err);
+	return PQsendQueryPrepared(s->c, name, (int)n, value, length, format, 1) ?
+		0 :
+		postgres_gone(s, PQerrorMessage(s->c), err);
+}
+
+static int usable(struct postgres_db *s, size_t n, struct fw_err *err)
+{
+	if (s->broken)
+		return postgres_gone(s, "earlier", err);
+	if (s->in_callback)
+		return fw_err_set(err, FW_EINVAL, "%s: called again from a callback of its own", s->name);
+	if (n > POSTGRES_VALUES)
+		return fw_err_set(err, FW_EINVAL, "%s: more than %d values", s->name, POSTGRES_VALUES);
+	return guard(s) ? 0 : postgres_gone(s, PQerrorMessage(s->c), err);
+}
+
+static int ask_send(
+	struct postgres_db *s, const struct sql_text *t, const struct sql_value *v, size_t n, struct fw_err *err)
+{
+	size_t at[POSTGRES_VALUES];
+	int rc = usable(s, n, err), number;
+
+	if (rc)
+		return rc;
+	number = prepared(s, t, v, n, err);
+	if (number < 0)
+		return number;
+	fw_buf_reset(&s->value);
+	for (size_t i = 0; i < n; i++) {
+		at[i] = sql_is_null(&v[i]) ? SIZE_MAX : s->value.len;
+		if (v[i].type == SQL_TYPE_INT)
+			put64(&s->value, v[i].i);
+		else if (at[i] != SIZE_MAX)
+			bytes_put(&s->value, &v[i]);
+	}
+	return send_it(s, number, at, n, err);
+}
+
+static int each_send(struct postgres_db *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
+	struct fw_err *err)
+{
+	size_t at[POSTGRES_VALUES];
+	int rc = usable(s, n, err), number;
+	char letter = 'i';
+
+	if (rc)
+		return rc;
+	number = prepared(s, t, v, n, err);
+	if (number < 0)
+		return number;
+	fw_buf_reset(&s->value);
+	for (size_t i = 0; i < n; i++) {
+		at[i] = s->value.len;
+		(void)sql_column(t, i, &letter);
+		array_put(&s->value, letter, v + i, n, rows);
+	}
+	return send_it(s, number, at, n, err);
+}
+
+static int rows_show(struct postgres_db *s, const PGresult *r, sql_row_fn *fn, void *ctx)
+{
+	struct postgres_row row = {{s->sql.dialect}, r, 0};
+	int rc = 0;
+
+	s->in_callback = true;
+	for (; !rc && fn && row.at < PQntuples(r); row.at++)
+		rc = fn(ctx, &row.row);
+	s->in_callback = false;
+	return rc;
+}
+
+static int ask(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, sql_row_fn *fn,
+	void *ctx, int64_t *changed, struct fw_err *err)
+{
+	struct postgres_db *s = postgres_db(sql);
+	PGresult *r = NULL;
+	int rc = ask_send(s, t, v, n, err);
+
+	if (rc)
+		return rc;
+	if (!fn && !changed && s->sent_n < SENT_MAX)
+		return 0;
+	answers_take(s, &r);
+	rc = late(s, err);
+	if (!rc && r)
+		rc = rows_show(s, r, fn, ctx);
+	if (changed)
+		*changed = r ? strtoll(PQcmdTuples(r), NULL, 10) : 0;
+	PQclear(r);
+	return rc;
+}
+
+static int64_t number_at(const PGresult *r, int row, int column);
+
+static int each(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows, bool *hit,
+	sql_row_fn *fn, void *ctx, struct fw_err *err)
+{
+	struct postgres_db *s = postgres_db(sql);
+	PGresult *r = NULL;
+	int rc = each_send(s, t, v, n, rows, err);
+
+	if (rc || (!hit && !fn && s->sent_n < SENT_MAX))
+		return rc;
+	answers_take(s, &r);
+	rc = late(s, err);
+	for (size_t i = 0; hit && i < rows; i++)
+		hit[i] = false;
+	for (int i = 0; !rc && hit && r && i < PQntuples(r); i++)
+		hit[number_at(r, i, 0) - 1] = true;
+	if (!rc && r)
+		rc = rows_show(s, r, fn, ctx);
+	PQclear(r);
+	return rc;
+}
+
+/* ---- transactions ---------------------------------------------------------------------------- */
+
+/* Outside of the pipeline: several statements in one text. */
+static int script(struct sql *sql, const char *text, struct fw_err *err)
+{
+	struct postgres_db *s = postgres_db(sql);
+	PGresult *r;
+	int rc;
+
+	answers_take(s, NULL);
+	rc = late(s, err);
+	if (rc)
+		return rc;
+	if (s->broken || !PQexitPipelineMode(s->c))
+		return postgres_gone(s, PQerrorMessage(s->c), err);
+	r = PQexec(s->c, text);
+	rc = is_good(r) ? 0 : postgres_failed(s, r, err);
+	PQclear(r);
+	if (!PQenterPipelineMode(s->c) && !rc)
+		rc = postgres_gone(s, PQerrorMessage(s->c), err);
+	return rc;
+}
+
+static int begin(struct sql *sql, struct fw_err *err)
+{
+	static const struct sql_text BEGIN = {"BEGIN", NULL};
+
+	if (sql->read_only)
+		return fw_err_set(err, FW_EINVAL, "%s: opened for reading only", sql->name);
+	postgres_db(sql)->late.rc = 0;
+	return ask_send(postgres_db(sql), &BEGIN, NULL, 0, err);
+}
+
+static void rollback(struct sql *sql)
+{
+	static const struct sql_text ROLLBACK = {"ROLLBACK", NULL};
+	struct postgres_db *s = postgres_db(sql);
+
+	answers_take(s, NULL);
+	s->late.rc = 0;
+	if (s->broken || ask_send(s, &ROLLBACK, NULL, 0, NULL))
+		return;
+	answers_take(s, NULL);
+	s->broken |= s->late.rc != 0; /* what failed before tells */
+	s->late.rc = 0;
+}
+
+static int commit(struct sql *sql, struct fw_err *err)
+{
+	static const struct sql_text COMMIT = {"COMMIT", NULL};
+	struct postgres_db *s = postgres_db(sql);
+	PGresult *r = NULL;
+	int rc = ask_send(s, &COMMIT, NULL, 0, err);
+
+	answers_take(s, &r);
+	rc = rc ? rc : late(s, err);
+	if (!rc && r && strcmp(PQcmdStatus(r), "COMMIT") != 0)
+		rc = fw_err_set(err, FW_EIO, "%s: the transaction was rolled back", s->name);
+	PQclear(r);
+	if (rc)
+		rollback(sql);
+	return rc;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static uint16_t get16(const char *p)
+{
+	uint16_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return ntohs(v);
+}
+
+/*
+ * A whole number of type numeric, such as a sum of int8: digits of base 10,000 behind their count,
+ * weight, sign and scale.
+ */
+static int64_t numeric(const char *p, int len)
+{
+	int digits = len >= 8 ? get16(p) : 0, weight = len >= 8 ? (int16_t)get16(p + 2) : 0;
+	int64_t v = 0;
+
+	for (int i = 0; i <= weight; i++)
+		v = v * 10000 + (i < digits && 8 + 2 * i + 2 <= len ? get16(p + 8 + 2 * i) : 0);
+	return len >= 8 && get16(p + 4) == 0x4000 ? -v : v;
+}
+
+static int64_t number_at(const PGresult *r, int row, int column)
+{
+	const char *p = PQgetvalue(r, row, column);
+	uint64_t wide;
+	uint32_t narrow;
+
+	if (PQgetisnull(r, row, column))
+		return 0;
+	switch (PQftype(r, column)) {
+	case OID_INT8:
+		memcpy(&wide, p, sizeof(wide));
+		return (int64_t)be64toh(wide);
+	case OID_INT4:
+		memcpy(&narrow, p, sizeof(narrow));
+		return (int32_t)ntohl(narrow);
+	case OID_INT2:
+		return (int16_t)get16(p);
+	case OID_NUMERIC:
+		return numeric(p, PQgetlength(r, row, column));
+	default: /* bool */
+		return PQgetlength(r, row, column) == 1 && p[0];
+	}
+}
+
+static bool get_null(const struct sql_row *row, int column)
+{
+	const struct postgres_row *p = (const struct postgres_row *)row; /* row comes first */
+
+	return PQgetisnull(p->r, p->at, column);
+}
+
+static int64_t get_int(const struct sql_row *row, int column)
+{
+	const struct postgres_row *p = (const struct postgres_row *)row;
+
+	return number_at(p->r, p->at, column);
+}
+
+static struct fw_str get_str(const struct sql_row *row, int column)
+{
+	const struct postgres_row *p = (const struct postgres_row *)row;
+	struct fw_str s;
+
+	if (PQgetisnull(p->r, p->at, column))
+		return FW_STR_NONE;
+	s = (struct fw_str){PQgetvalue(p->r, p->at, column), (size_t)PQgetlength(p->r, p->at, column)};
+	return PQftype(p->r, column) == OID_JSONB ? fw_str_sub(s, 1, s.len) : s; /* behind its version */
+}
+
+/* ---- the rest -------------------------------------------------------------------------------- */
+
+static int size(struct sql *sql, int64_t *bytes, struct fw_err *err)
+{
+	static const struct sql_text SIZE = {"SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::int8 FROM pg_class "
+					     "WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'",
+		NULL};
+
+	return sql_number(sql, &SIZE, NULL, 0, 0, bytes, err);
+}
+
+static int visits_loaded(struct sql *sql, struct fw_err *err)
+{
+	static const struct sql_text RAISE = {
+		"SELECT setval(pg_get_serial_sequence('visits', 'id'), (SELECT max(id) FROM visits))", NULL};
+
+	return sql_do(sql, &RAISE, NULL, 0, err);
+}
+
+static const struct sql_fragment FRAGMENT[] = {
+	{"now", "(extract(epoch FROM clock_timestamp()) * 1000)::int8"},
+	{"skip", "FOR UPDATE SKIP LOCKED"},
+	{"share", "FOR SHARE"},
+	{"update", "FOR UPDATE"},
+	{"hits", "RETURNING v.row_"},
+	{"upsert", "ON CONFLICT ($1) DO UPDATE SET"},
+	{"new", "excluded.$1"},
+	{"keep", "ON CONFLICT ($1) DO NOTHING"},
+	{"greatest", "greatest"},
+	{"iso", "to_char(to_timestamp(($1) / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')"},
+	{"tags",
+		"(SELECT string_agg(tag, ', ') FROM jsonb_array_elements_text(CASE WHEN jsonb_typeof($1 -> 'tags') = "
+		"'array' THEN $1 -> 'tags' ELSE '[]' END) tag)"},
+	{"pk", "int8 PRIMARY KEY"},
+	{"id", "int8 GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY"},
+	{"text", "text"},
+	{"long", "text"},
+	{"bytes", "bytea"},
+	{"key16", "bytea"},
+	{"json", "jsonb"},
+	{"name", "text COLLATE \"C\""},
+	{"namebytes", "bytea"},
+	{"clustered", ""},
+	{"filled", "WITH (fillfactor = 30)"},
+	{"table", ""},
+	{NULL, NULL},
+};
+
+const struct sql_dialect postgres_dialect = {
+	.fragment = FRAGMENT,
+	.script = script,
+	.begin = begin,
+	.commit = commit,
+	.rollback = rollback,
+	.ask = ask,
+	.each = each,
+	.get_null = get_null,
+	.get_int = get_int,
+	.get_str = get_str,
+	.tell = postgres_tell,
+	.size = size,
+	.visits_loaded = visits_loaded,
+	.search_changed = postgres_search_changed,
+	.search_step = postgres_search_step,
+	.search_unindexed = postgres_search_unindexed,
+	.search_begin = postgres_search_begin,
+};

@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Opening, waiting, and what `doctor` tells of a PostgreSQL store. A connection belongs to the
+ * process that opened it.
+ */
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "store/drivers.h"
+#include "store/dsn.h"
+#include "store/postgres/postgres.h"
+#include "base/banned.h"
+
+#define CONNECT_S "10"
+#define STATEMENT_MS 60000           /* no statement takes longer */
+/* a worker that is stopped in the middle gives its locks back; a reader may take longer */
+#define IDLE_IN_TRANSACTION_MS 10000
+#define LOCK_SCHEMA 1
+
+/* ---- connecting ------------------------------------------------------------------------------ */
+
+/* There is no code for why a connection was refused, only words. */
+static int refused(struct postgres_db *s, struct fw_err *err)
+{
+	static const struct { const char *words; int rc; const char *remedy;
+	} KNOWN[] = {
+		{"too many clients", FW_EAGAIN, "raise max_connections or run fewer workers"},
+		{"remaining connection slots", FW_EAGAIN, "raise max_connections or run fewer workers"},
+		{"too many connections", FW_EAGAIN,
+			"raise the limit of the role or the database, or run fewer workers"},
+		{"authentication failed", FW_EINVAL, "check user and password in the URL"},
+		{"no password supplied", FW_EINVAL, "put a password into the URL or into ~/.pgpass"},
+		{"pg_hba.conf", FW_EINVAL, "let this machine in, in the server's pg_hba.conf"},
+		{"does not exist", FW_EINVAL, "create it, or name another in the URL"},
+		{"invalid connection option", FW_EINVAL, "options are libpq's, and schema"},
+		{"invalid sslmode", FW_EINVAL, "see libpq's sslmode"},
+		{"does not support SSL", FW_EINVAL, "turn it on in the server, or ask for another sslmode"},
+		{"certificate", FW_EINVAL, "check sslrootcert and the server's certificate"},
+	};
+	const char *text = PQerrorMessage(s->c);
+	struct fw_str rest, line = fw_str_split(fw_str(text), '\n', &rest);
+
+	for (size_t i = 0; i < FW_N(KNOWN); i++) {
+		if (strstr(text, KNOWN[i].words))
+			return fw_err_set(err, KNOWN[i].rc, "%s: %.*s: %s", s->name, FW_STR_ARG(line), KNOWN[i].remedy);
+	}
+	return fw_err_set(err, FW_EIO, "%s: cannot be reached (%.*s): check the server and the address", s->name,
+		FW_STR_ARG(line));
+}
+
+struct pairs {
+	const char *key[FW_DSN_OPTIONS + 16], *value[FW_DSN_OPTIONS + 16];
+	size_t n;
+};
+
+static void pair(struct pairs *q, const char *key, const char *value)
+{
+	if (!value)
+		return;
+	q->key[q->n] = key;
+	q->value[q->n++] = value;
+	q->key[q->n] = NULL;
+}
+
+/* What the URL says wins over these. */
+static int connect_to(struct postgres_db *s, const struct fw_dsn *d, struct fw_err *err)
+{
+	struct pairs q = {.n = 0};
+	char port[12] = "";
+
+	pair(&q, "application_name", "feedwheel");
+	pair(&q, "connect_timeout", CONNECT_S);
+	pair(&q, "keepalives_idle", "15");
+	pair(&q, "keepalives_interval", "5");
+	pair(&q, "keepalives_count", "3");
+	pair(&q, "tcp_user_timeout", "30000");
+	if (!s->sql.read_only)
+		pair(&q, "target_session_attrs", "read-write"); /* of several hosts the primary */
+	pair(&q, "host", d->host.p);
+	pair(&q, "port", d->port && fw_snprintf(port, sizeof(port), "%d", d->port) ? port : NULL);
+	pair(&q, "user", d->user.p);
+	pair(&q, "password", d->password.p);
+	pair(&q, "dbname", d->path.len ? d->path.p : NULL);
+	for (size_t i = 0; i < d->option_n; i++) {
+		if (!fw_str_eq(d->option[i].name, FW_STR("schema")))
+			pair(&q, d->option[i].name.p, d->option[i].value.p);
+	}
+	pair(&q, "client_encoding", "UTF8");
+	s->c = PQconnectdbParams(q.key, q.value, 0);
+	if (!s->c)
+		return fw_no_memory(err);
+	return PQstatus(s->c) == CONNECTION_OK ? 0 : refused(s, err);
+}
+
+static int server_check(struct postgres_db *s, struct fw_err *err)
+{
+	const char *encoding = PQparameterStatus(s->c, "server_encoding");
+
+	if (PQserverVersion(s->c) < POSTGRES_MIN)
+		return fw_err_set(err, FW_EINVAL, "%s: PostgreSQL %d: version %d or newer is needed", s->name,
+			PQserverVersion(s->c) / 10000, POSTGRES_MIN / 10000);
+	if (!encoding || strcmp(encoding, "UTF8") != 0)
+		return fw_err_set(err, FW_EINVAL, "%s: the database's encoding is %s: create one with encoding UTF8",
+			s->name, encoding ? encoding : "unknown");
+	return 0;
+}
+
+struct server {
+	int64_t pid;
+	char version[300];
+};
+
+static int server_row(void *ctx, const struct sql_row *row)
+{
+	struct server *is = ctx;
+
+	is->pid = sql_int(row, 0);
+	(void)fw_str_copy(is->version, sizeof(is->version), fw_str_sub(sql_str(row, 1), 0, sizeof(is->version) - 1));
+	return 0;
+}
+
+/*
+ * What is really behind the connection. Poolers do not tell the server's process number, but one of
+ * their own.
+ */
+static int server_find(struct postgres_db *s, struct fw_err *err)
+{
+	static const struct sql_text WHO = {"SELECT pg_backend_pid()::int8, version() || coalesce((SELECT ', Citus ' "
+					    "|| extversion FROM pg_extension"
+					    " WHERE extname = 'citus'), '')",
+		NULL};
+	static const struct sql_text MARK = {"SELECT set_config('feedwheel.session', ?1, false)", NULL};
+	int64_t seed[] = {fw_mono_us(), getpid(), (int64_t)(intptr_t)s};
+	char session[sizeof(s->session)];
+	struct server is = {.pid = 0};
+	int rc = sql_ask(&s->sql, &WHO, NULL, 0, server_row, &is, NULL, err);
+
+	rc = rc ? rc : fw_store_server_known(s->name, is.version, err);
+	if (rc || is.pid == PQbackendPID(s->c))
+		return rc;
+	(void)fw_snprintf(session, sizeof(session), "%llx", (unsigned long long)fw_hash64(seed, sizeof(seed)));
+	rc = sql_ask(
+		&s->sql, &MARK, (struct sql_value[]){SQL_TEXT(fw_str(session))}, 1, NULL, NULL, &(int64_t){0}, err);
+	memcpy(s->session, session, sizeof(session));
+	return rc;
+}
+
+/*
+ * The planner is kept from scans and hash joins: what a worker does is to look some hundred rows up
+ * by their keys, whatever the statistics of the moment say.
+ */
+static int settings(struct postgres_db *s, struct fw_err *err)
+{
+	char sql[1200];
+
+	if (!fw_snprintf(sql, sizeof(sql),
+		    "SET jit = off; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;"
+		    "SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;"
+		    "SET max_parallel_workers_per_gather = 0; SET client_min_messages = warning; SET timezone = 'UTC';"
+		    "SET statement_timeout = %d; SET idle_in_transaction_session_timeout = %d; SET lock_timeout = %lld;"
+		    "SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 3; SET tcp_keepalives_count = 3; SET "
+		    "tcp_user_timeout = 15000;"
+		    "SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = %s; %s"
+		    "SELECT set_config('default_toast_compression', 'lz4', false) FROM pg_settings"
+		    " WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)",
+		    STATEMENT_MS, IDLE_IN_TRANSACTION_MS * (s->sql.read_only ? 6 : 1), (long long)s->busy_timeout_ms,
+		    s->sql.read_only ? "on" : "off", s->relaxed ? "SET synchronous_commit = off; " : ""))
+		return fw_no_memory(err);
+	return s->sql.dialect->script(&s->sql, sql, err);
+}
+
+static int schema_row(void *ctx, const struct sql_row *row)
+{
+	struct postgres_db *s = ctx;
+
+	(void)fw_str_copy(s->schema, sizeof(s->schema), sql_str(row, 0));
+	return 0;
+}
+
+/* Which schema this store is; all its names are looked up there and nowhere else. */
+static int schema_find(struct postgres_db *s, struct fw_str wish, struct fw_err *err)
+{
+	static const struct sql_text CURRENT = {"SELECT current_schema()::text", NULL};
+	static const struct sql_text PATH = {"SELECT set_config('search_path', quote_ident(?1), false)", NULL};
+	int rc = wish.p ? 0 : sql_ask(&s->sql, &CURRENT, NULL, 0, schema_row, s, NULL, err);
+
+	if (rc)
+		return rc;
+	if (!wish.p && !*s->schema)
+		return fw_err_set(err, FW_EINVAL,
+			"%s: the search_path names no schema that is there: add ?schema=NAME to the URL", s->name);
+	if (wish.p && (!wish.len || !fw_str_copy(s->schema, sizeof(s->schema), wish)))
+		return fw_err_set(err, FW_EINVAL, "%s: schema=: a name of 1 to 63 bytes is wanted", s->name);
+	(void)fw_snprintf(s->channel, sizeof(s->channel), "feedwheel_%.50s", s->schema);
+	return sql_ask(
+		&s->sql, &PATH, (struct sql_value[]){SQL_TEXT(fw_str(s->schema))}, 1, NULL, NULL, &(int64_t){0}, err);
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+struct there {
+	bool ours, theirs, schema;
+};
+
+static int there_row(void *ctx, const struct sql_row *row)
+{
+	*(struct there *)ctx = (struct there){sql_int(row, 0), sql_int(row, 1), sql_int(row, 2)};
+	return 0;
+}
+
+static int look(struct postgres_db *s, struct there *there, int64_t *version, struct fw_err *err)
+{
+	static const struct sql_text THERE = {"SELECT count(*) FILTER (WHERE relname = 'numbers'), count(*) FILTER "
+					      "(WHERE relname IN ('feeds', 'entries', 'schedule', 'hosts')),"
+					      " (SELECT count(*) FROM pg_namespace WHERE nspname = ?1) FROM pg_class "
+					      "WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = ?1)",
+		NULL};
+	int rc = sql_ask(
+		&s->sql, &THERE, (struct sql_value[]){SQL_TEXT(fw_str(s->schema))}, 1, there_row, there, NULL, err);
+
+	if (!rc && there->theirs && !there->ours)
+		return fw_err_set(err, FW_EINVAL,
+			"%s: schema \"%s\" holds tables of another program, or of feedwheel before its first release: "
+			"add ?schema=NAME to the URL",
+			s->name, s->schema);
+	return rc ? rc : sql_schema_look(&s->sql, there->ours, version, err);
+}
+
+static int made(struct postgres_db *s, unsigned flags, struct fw_err *err)
+{
+	static const struct sql_text LOCK = {"SELECT pg_advisory_xact_lock(?1)", NULL};
+	char sql[160], *name;
+	struct there there;
+	int64_t version = 0, key = (int64_t)(fw_hash64(s->schema, strlen(s->schema)) >> 8 << 4 | LOCK_SCHEMA);
+	int rc = sql_ask(&s->sql, &LOCK, (struct sql_value[]){SQL_INT(key)}, 1, NULL, NULL, &(int64_t){0}, err);
+
+	rc = rc ? rc : look(s, &there, &version, err); /* again: another process may have been first */
+	if (rc || version)
+		return rc;
+	name = PQescapeIdentifier(s->c, s->schema, strlen(s->schema));
+	if (!name || !fw_snprintf(sql, sizeof(sql), "CREATE SCHEMA IF NOT EXISTS %s", name))
+		rc = fw_no_memory(err);
+	PQfreemem(name);
+	if (!rc && !there.schema) /* even this wants the right to make one, which an owner of a schema may not have */
+		rc = s->sql.dialect->script(&s->sql, sql, err);
+	return rc ? rc : sql_schema_make(&s->sql, flags, postgres_search_tables, err);
+}
+
+static int tables(struct postgres_db *s, unsigned flags, struct fw_err *err)
+{
+	struct there there;
+	int64_t version = 0;
+	int rc = look(s, &there, &version, err);
+
+	if (rc || version)
+		return rc;
+	if (!(flags & FW_STORE_CREATE) || s->sql.read_only)
+		return fw_err_set(err, FW_ENOTFOUND,
+			"%s: no feeds were ever stored here: begin with `feedwheel add URL`", s->name);
+	rc = s->sql.dialect->begin(&s->sql, err);
+	return rc ? rc : sql_end(&s->sql, made(s, flags, err), err);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static void postgres_close(struct store *st)
+{
+	struct postgres_db *s = postgres_db(sql_of(st));
+
+	PQfinish(s->c);
+	fw_buf_finish(&s->value);
+	fw_buf_finish(&s->sql.text);
+	free(s->sent);
+	free(s);
+}
+
+static int opened(struct postgres_db *s, const struct fw_dsn *d, unsigned flags, struct fw_err *err)
+{
+	int rc = connect_to(s, d, err);
+
+	rc = rc ? rc : server_check(s, err);
+	if (!rc && !PQenterPipelineMode(s->c))
+		rc = postgres_gone(s, PQerrorMessage(s->c), err);
+	rc = rc ? rc : server_find(s, err);
+	rc = rc ? rc : settings(s, err);
+	rc = rc ? rc : schema_find(s, fw_dsn_option(d, "schema"), err);
+	return rc ? rc : tables(s, flags, err);
+}
+
+static int postgres_open(const struct fw_store_config *cfg, struct store **out, struct fw_err *err)
+{
+	struct fw_buf shown = FW_BUF_INIT(0);
+	struct postgres_db *s = calloc(1, sizeof(*s));
+	struct fw_arena a;
+	struct fw_dsn d;
+	int rc;
+
+	if (!s)
+		return fw_no_memory(err);
+	fw_arena_init(&a, 0);
+	s->sql.store.is = &store_postgres;
+	s->sql.dialect = &postgres_dialect;
+	s->sql.name = s->name;
+	s->sql.read_only = cfg->flags & FW_STORE_READ;
+	s->relaxed = cfg->relaxed;
+	s->busy_timeout_ms = cfg->busy_timeout_ms > 0 ? cfg->busy_timeout_ms : FW_STORE_BUSY_MS;
+	fw_dsn_show(&shown, cfg->url);
+	(void)fw_str_copy(s->name, sizeof(s->name), fw_buf_str(&shown));
+	fw_buf_finish(&shown);
+	rc = fw_dsn_split(&a, cfg->url, &d, err);
+	rc = rc ? rc : opened(s, &d, cfg->flags, err);
+	fw_arena_finish(&a);
+	if (rc)
+		postgres_close(&s->sql.store);
+	else
+		*out = &s->sql.store;
+	return rc;
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+int postgres_tell(struct sql *sql, struct fw_err *err)
+{
+	static const struct sql_text TELL = {"SELECT pg_notify(?1, '')", NULL};
+
+	return sql_do(sql, &TELL, (struct sql_value[]){SQL_TEXT(fw_str(postgres_db(sql)->channel))}, 1, err);
+}
+
+static int listen_on(struct postgres_db *s, struct fw_err *err)
+{
+	char *name, sql[160];
+	int rc = 0;
+
+	if (s->listening)
+		return 0;
+	name = PQescapeIdentifier(s->c, s->channel, strlen(s->channel));
+	if (!name || !fw_snprintf(sql, sizeof(sql), "LISTEN %s", name))
+		rc = fw_no_memory(err);
+	PQfreemem(name);
+	rc = rc ? rc : s->sql.dialect->script(&s->sql, sql, err);
+	s->listening = !rc;
+	return rc;
+}
+
+/* What others have told so far; one's own does not count. */
+static int hear(struct postgres_db *s, struct fw_err *err)
+{
+	PGnotify *n;
+
+	if (s->broken || !PQconsumeInput(s->c))
+		return postgres_gone(s, PQerrorMessage(s->c), err);
+	while ((n = PQnotifies(s->c))) {
+		s->heard |= n->be_pid != PQbackendPID(s->c);
+		PQfreemem(n);
+	}
+	return 0;
+}
+
+int postgres_wait(struct store *st, int wake_fd, int64_t timeout_ms, bool *changed, struct fw_err *err)
+{
+	struct postgres_db *s = postgres_db(sql_of(st));
+	int64_t start = fw_mono_ms();
+	int rc = listen_on(s, err);
+
+	rc = rc ? rc : hear(s, err);
+	while (!rc && !s->heard) {
+		struct pollfd f[2] = {{.fd = PQsocket(s->c), .events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};
+		int64_t left = timeout_ms - (fw_mono_ms() - start);
+
+		if (left <= 0 || (poll(f, 2, (int)FW_MIN(left, INT64_C(3600000))) > 0 && f[1].revents))
+			break;
+		rc = hear(s, err);
+	}
+	*changed = !rc && s->heard;
+	s->heard = s->heard && rc;
+	return rc;
+}
+
+/* ---- doctor ---------------------------------------------------------------------------------- */
+
+struct inspect {
+	fw_inspect_cb *cb;
+	void *ctx;
+};
+
+static bool is_on(struct fw_str s)
+{
+	return fw_str_eq(s, FW_STR("on"));
+}
+
+static int inspect_row(void *ctx, const struct sql_row *row)
+{
+	const struct inspect *i = ctx;
+	struct fw_str fsync = sql_str(row, 1), commit = sql_str(row, 2), pages = sql_str(row, 3);
+	int64_t old_s = sql_int(row, 5);
+	bool vacuum = is_on(sql_str(row, 4));
+	char found[200];
+
+	(void)fw_snprintf(found, sizeof(found), "PostgreSQL %.*s", FW_STR_ARG(sql_str(row, 0)));
+	i->cb(i->ctx, "server", 0, found, "");
+	(void)fw_snprintf(found, sizeof(found), "fsync %.*s, full_page_writes %.*s, synchronous_commit %.*s",
+		FW_STR_ARG(fsync), FW_STR_ARG(pages), FW_STR_ARG(commit));
+	if (!is_on(fsync) || !is_on(pages))
+		i->cb(i->ctx, "durability", 2, found,
+			"a power cut may destroy the store: turn fsync and full_page_writes on");
+	else if (fw_str_eq(commit, FW_STR("off")))
+		i->cb(i->ctx, "durability", 1, found,
+			"a power cut may take the last visits: turn synchronous_commit on");
+	else
+		i->cb(i->ctx, "durability", 0, found, "");
+	i->cb(i->ctx, "vacuum", vacuum ? 0 : 2, vacuum ? "autovacuum is on" : "autovacuum is off",
+		vacuum ? "" : "the schedule's table will grow without end: turn it on");
+	(void)fw_snprintf(found, sizeof(found), "the oldest open transaction is %lld s old", (long long)old_s);
+	i->cb(i->ctx, "long transactions", old_s > 600 ? 1 : 0, found,
+		old_s > 600 ? "vacuum cannot clean up behind it: look for it in pg_stat_activity" : "");
+	return 0;
+}
+
+/* The index in itself: an entry that should be in it and is not. */
+static int index_row(void *ctx, const struct sql_row *row)
+{
+	const struct inspect *i = ctx;
+	char found[100];
+
+	(void)fw_snprintf(found, sizeof(found), "search index: entry %lld is not in it", (long long)sql_int(row, 0));
+	i->cb(i->ctx, "search", 2, found, "restore a backup");
+	return 0;
+}
+
+int postgres_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
+{
+	static const struct sql_text SETTINGS = {"SELECT current_setting('server_version'), current_setting('fsync'), "
+						 "current_setting('synchronous_commit'),"
+						 " current_setting('full_page_writes'), current_setting('autovacuum'), "
+						 "(SELECT coalesce(max(extract(epoch FROM now() -"
+						 " xact_start)), 0)::int8 FROM pg_stat_activity WHERE pid <> "
+						 "pg_backend_pid() AND backend_xmin IS NOT NULL)",
+		NULL};
+	static const struct sql_text INDEX = {
+		"SELECT e.id FROM entries e WHERE e.id <= (SELECT value FROM numbers WHERE name = 'indexed_entry_id')"
+		" AND NOT EXISTS (SELECT 1 FROM entries_fts f WHERE f.id = e.id) AND NOT EXISTS (SELECT 1 FROM "
+		"entries_changed c WHERE c.entry_id = e.id) LIMIT 20",
+		NULL};
+	struct sql *s = sql_of(st);
+	struct inspect i = {cb, ctx};
+	int rc;
+
+	if (!deep)
+		return sql_ask(s, &SETTINGS, NULL, 0, inspect_row, &i, NULL, err);
+	rc = s->dialect->script(s,
+		"BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; "
+		"SET LOCAL statement_timeout = 0",
+		err);
+	rc = rc ? rc : sql_check(s, cb, ctx, err);
+	rc = rc ? rc : sql_ask(s, &INDEX, NULL, 0, index_row, &i, NULL, err);
+	s->dialect->rollback(s); /* nothing was written */
+	return rc;
+}
+
+static const char *const schemes[] = {FW_STORE_POSTGRES_SCHEMES};
+
+const struct store_driver store_postgres = {
+	.name = "postgres",
+	.schemes = schemes,
+	.open = postgres_open,
+	.close = postgres_close,
+	.inspect = postgres_inspect,
+	.wait = postgres_wait,
+	SQL_SLOTS,
+};
