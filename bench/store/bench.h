@@ -6,7 +6,7 @@
  *	common.c    rows, made-up feeds and entries
  *	crew.c      processes that work at once, and what they and the servers take
  *	load.c      drives the store through include/feedwheel/store.h: the same for every engine
- *	wheel.c     rows of claim + commit; entries.c: rows of entries
+ *	wheel.c     rows of claim + commit; shards.c: the same by shards; entries.c: rows of entries
  *	sqlite.c    what only SQLite has
  *	ref_*.c     what each engine's plain client library does without us
  */
@@ -163,6 +163,7 @@ struct fill fill_store(struct fw_store *st, int64_t feeds, int per_feed, int64_t
 /* ---- rows that every engine has --------------------------------------------------------------------------------------------------- */
 
 void bench_wheel(const struct engine *e);
+void bench_shards(const struct engine *e);
 void bench_entries(const struct engine *e);
 /* One row: new entries against one a transaction, on a store of this name. */
 void entries_row(const struct engine *e, const char *name, double goal);

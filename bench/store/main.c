@@ -6,7 +6,7 @@
  *	bench_store [--store NAME]... [--only PART] [--feeds N] [--feeds-large N] [--entries N] [--entries-large N] [--runs N]
  *		[--seconds N] [--minutes N] [--turns FOLDER]
  *
- * --only: wheel, entries, or (SQLite) job. --runs rounds of --seconds each are measured of all that takes turns. --feeds-large: feeds of
+ * --only: wheel, shards, entries, or (SQLite) job. --runs rounds of --seconds each are measured of all that takes turns. --feeds-large: feeds of
  * a second, larger wheel (0: none); --entries-large: entries that a store holds when more are stored (0: none); --minutes: of a
  * steady load on PostgreSQL (0: none). Everything lies under TMPDIR (/tmp) and is removed. Exit 1: a row is short; 2: it did not work.
  *
@@ -67,6 +67,8 @@ static void bench(const struct engine *e)
 		server->start(set.folder);
 	if (wanted("wheel"))
 		bench_wheel(e);
+	if (wanted("shards"))
+		bench_shards(e);
 	if (wanted("entries"))
 		bench_entries(e);
 	if (e->more)
@@ -86,7 +88,7 @@ static bool pick(const char *name)
 
 static bool is_part(const char *name)
 {
-	return strcmp(name, "wheel") == 0 || strcmp(name, "entries") == 0 || strcmp(name, "job") == 0;
+	return strcmp(name, "wheel") == 0 || strcmp(name, "shards") == 0 || strcmp(name, "entries") == 0 || strcmp(name, "job") == 0;
 }
 
 static bool options(int argc, char **argv)
@@ -153,7 +155,7 @@ int main(int argc, char **argv)
 	int status = 0;
 
 	if (!options(argc, argv)) {
-		fprintf(stderr, "usage: bench_store [--store sqlite|postgres|mysql|redis]... [--only wheel|entries|job] [--feeds N>=10000]"
+		fprintf(stderr, "usage: bench_store [--store sqlite|postgres|mysql|redis]... [--only wheel|shards|entries|job] [--feeds N>=10000]"
 			" [--feeds-large N] [--entries N>=2500] [--entries-large N] [--runs N] [--seconds N] [--minutes N] [--turns FOLDER]\n");
 		return 2;
 	}
