@@ -18,7 +18,8 @@ struct item { /* a feed of the load */
 	int64_t id;               /* 0: it gets one */
 	int64_t there;            /* the number of the feed in the store that has its address; 0: none has */
 	bool taken;               /* a feed in the store has its number */
-	bool put;                 /* it is to be written */
+	bool put;                 /* it is to be written: */
+	int64_t host_id, place;
 };
 
 struct work {
@@ -176,6 +177,34 @@ static void new_choose(struct work *w, int64_t *last)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
+static int by_place(const void *a, const void *b)
+{
+	const struct item *x = *(struct item *const *)a, *y = *(struct item *const *)b;
+
+	return x->place < y->place ? -1 : x->place > y->place;
+}
+
+/* Those to be written, in the order in which their rows will lie. */
+static struct item **places_make(struct work *w, size_t *n)
+{
+	struct item **put = calloc(w->n, sizeof(struct item *));
+
+	*n = 0;
+	for (size_t k = 0; put && k < w->n; k++) {
+		struct item *i = &w->item[k];
+
+		if (!i->put)
+			continue;
+		i->host_id = store_feed_host_id(i->feed);
+		i->place = sql_place(store_host_shard(i->host_id), i->id);
+		w->changed[store_host_shard(i->host_id)] = true;
+		put[(*n)++] = i;
+	}
+	if (put && *n)
+		qsort(put, *n, sizeof(struct item *), by_place);
+	return put;
+}
+
 static int feeds_write(struct work *w, struct sql_value *v, struct fw_err *err)
 {
 	static const struct sql_text FEEDS = {
@@ -183,30 +212,26 @@ static int feeds_write(struct work *w, struct sql_value *v, struct fw_err *err)
 	static const struct sql_text SCHEDULE = {
 		"INSERT INTO schedule (place, host_id, {fields wheel}) {values}", "place:i host_id:i {wheel}"};
 	struct sql_value *feed = v, *wheel = v + w->n * COLUMNS_MAX; /* columns of both: at most so many each */
-	size_t rows = 0, feed_n = 0, wheel_n = 0;
+	size_t rows, feed_n = 0, wheel_n = 0;
+	struct item **put = places_make(w, &rows);
 	int rc;
 
-	for (size_t k = 0; k < w->n; k++) {
-		const struct item *i = &w->item[k];
+	if (!put)
+		return fw_no_memory(err);
+	for (size_t k = 0; k < rows; k++, feed += feed_n, wheel += wheel_n) {
+		const struct item *i = put[k];
 		struct fw_feed f = *i->feed;
-		int64_t host_id = store_feed_host_id(&f);
-		int shard = store_host_shard(host_id);
 
-		if (!i->put)
-			continue;
 		f.due_at_ms = f.id || f.due_at_ms ? f.due_at_ms : w->now_ms;
 		f.created_ms = f.id || f.created_ms ? f.created_ms : w->now_ms;
-		wheel[0] = feed[0] = SQL_INT(sql_place(shard, i->id));
+		feed[0] = wheel[0] = SQL_INT(i->place);
 		feed[1] = SQL_INT(i->id);
 		feed[2] = SQL_BLOB(bytes(&i->hash));
-		wheel[1] = SQL_INT(host_id);
 		feed_n = 3 + sql_fields_get("feed", &f, feed + 3);
+		wheel[1] = SQL_INT(i->host_id);
 		wheel_n = 2 + sql_fields_get("wheel", &f, wheel + 2);
-		feed += feed_n;
-		wheel += wheel_n;
-		rows++;
-		w->changed[shard] = true;
 	}
+	free(put);
 	rc = sql_each(w->s, &FEEDS, v, feed_n, rows, NULL, err);
 	return rc ? rc : sql_each(w->s, &SCHEDULE, v + w->n * COLUMNS_MAX, wheel_n, rows, NULL, err);
 }
