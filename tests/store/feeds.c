@@ -1369,7 +1369,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("feeds full");
+	Suite *s = suite_create("feeds");
 	TCase *t = tcase_create("every driver");
 	const TTest *const every[] = {subscribed, every_member_loaded, load_refuses, loaded_whole, lists, of_due, found,
 		set, dropped, merged, groups, pushed_meta, adopted, host_key, keys, subscribed_at_once,
