@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /* Figures, and what is done now and then. */
-#include "base/clock.h"
 #include "store/sql/core.h"
 #include "base/banned.h"
 
-#define STEP_MS 50
 #define VISITS_STEP 2000
 #define ENTRIES_STEP 200
 #define TALLY_STEP 1000
@@ -40,22 +38,16 @@ static int tally_row(void *ctx, const struct sql_row *row)
 
 int sql_stats(struct store *st, struct fw_store_stats *out, struct fw_err *err)
 {
-#define COUNT(what) "coalesce(sum(CASE WHEN " what " THEN 1 ELSE 0 END), 0)"
+#define COUNT(what) "coalesce(sum(CASE WHEN " what " THEN 1 ELSE 0 END), 0), "
 	static const struct sql_text SCHEDULE = {
-		"SELECT count(*), " COUNT("status = 0") ", " COUNT("status = 1") ", " COUNT("status = 2") ", " COUNT(
-			"status = 3") ", " COUNT("fail_n > 0") ", " COUNT("status = 0 AND due_at_ms <= ?1") ", "
-													    "min(CASE "
-													    "WHEN "
-													    "status = "
-													    "0 THEN "
-													    "due_at_ms "
-													    "END) FROM "
-													    "schedule",
+		"SELECT count(*), " COUNT("status = 0") COUNT("status = 1") COUNT("status = 2") COUNT("status = 3")
+			COUNT("fail_n > 0") COUNT("status = 0 AND due_at_ms <= ?1")
+			"min(CASE WHEN status = 0 THEN due_at_ms END) FROM schedule",
 		NULL};
 	static const struct sql_text TALLY = {
 		"SELECT (SELECT coalesce(sum(entry_n), 0) FROM tally), (SELECT coalesce(sum(visit_n), 0) FROM tally),"
-		" (SELECT coalesce(max(id), 0) FROM feeds), (SELECT coalesce(max(id), 0) FROM entries), (SELECT "
-		"coalesce(max(id), 0) FROM visits)",
+		" (SELECT coalesce(max(id), 0) FROM feeds), (SELECT coalesce(max(id), 0) FROM entries),"
+		" (SELECT coalesce(max(id), 0) FROM visits)",
 		NULL};
 	struct sql *s = sql_of(st);
 	int64_t now_ms;
@@ -71,90 +63,76 @@ int sql_stats(struct store *st, struct fw_store_stats *out, struct fw_err *err)
 
 /* ---- maintenance ----------------------------------------------------------------------------- */
 
-/* In transactions of their own: *n rows went, which is `step` when there may be more. */
-static int removed(
-	struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, int64_t *gone, struct fw_err *err)
+/* Rows that have a time and whose ids rise with it, give or take a commit or a clock. */
+struct ageing {
+	struct sql_text look, drop;
+	int64_t step;             /* of the first so many, those that are old go */
+};
+#define AGEING(table, time, step) \
+	{{"SELECT max(x.id) FROM (SELECT id, " time " AS t FROM " table " ORDER BY id LIMIT ?2) x WHERE x.t < ?1", \
+		 NULL}, \
+		{"DELETE FROM " table " WHERE id <= ?2 AND " time " < ?1", NULL}, (step)}
+
+/* *n: how many went. Where nothing is old, which is mostly, nobody has to wait for us. */
+static int ageing_step(struct sql *s, const struct ageing *a, int64_t before_ms, bool visits, int64_t *n, bool *more,
+	struct fw_err *err)
 {
-	int rc = s->dialect->begin(s, err);
+	int64_t last, gone = 0;
+	int rc = sql_number(
+		s, &a->look, (struct sql_value[]){SQL_INT(before_ms), SQL_INT(a->step)}, 2, 0, &last, err);
 
-	*gone = 0;
-	if (rc)
-		return rc;
-	rc = sql_end(s, sql_ask(s, t, v, n, NULL, NULL, gone, err), err);
-	*gone = rc ? 0 : *gone;
-	return rc;
-}
-
-/* By id, as long as they are old: ids rise with time, give or take a commit. */
-static int visits_step(struct sql *s, int64_t before_ms, int64_t *n, struct fw_err *err)
-{
-	static const struct sql_text ANY = {
-		"SELECT 1 FROM (SELECT at_ms FROM visits ORDER BY id LIMIT 1) x WHERE x.at_ms < ?1", NULL};
-	static const struct sql_text DROP = {"DELETE FROM visits WHERE id IN (SELECT x.id FROM (SELECT id, at_ms FROM "
-					     "visits ORDER BY id LIMIT ?2) x WHERE x.at_ms < ?1)",
-		NULL};
-	const struct sql_value v[2] = {SQL_INT(before_ms), SQL_INT(VISITS_STEP)};
-	int64_t any;
-	int rc = sql_number(s, &ANY, v, 1, 0, &any, err);
-
-	*n = 0;
-	if (rc || !any) /* nobody has to wait for us */
+	if (rc || !last)
 		return rc;
 	rc = s->dialect->begin(s, err);
 	if (rc)
 		return rc;
-	rc = sql_ask(s, &DROP, v, 2, NULL, NULL, n, err);
-	rc = sql_end(s, rc ? rc : sql_tally_add(s, 0, -*n, err), err);
-	*n = rc ? 0 : *n;
-	return rc;
-}
-
-static int entries_step(struct sql *s, int64_t before_ms, int64_t *n, struct fw_err *err)
-{
-	int rc = s->dialect->begin(s, err);
-
-	*n = 0;
+	rc = sql_ask(
+		s, &a->drop, (struct sql_value[]){SQL_INT(before_ms), SQL_INT(last)}, 2, NULL, NULL, &gone, err);
+	rc = sql_end(s, rc || !visits ? rc : sql_tally_add(s, 0, -gone, err), err);
 	if (rc)
 		return rc;
-	rc = sql_end(s, sql_entries_prune(s, before_ms, ENTRIES_STEP, n, err), err);
-	*n = rc ? 0 : *n;
-	return rc;
+	*n += gone;
+	*more |= gone >= a->step / 2; /* some young ones among them: behind these there may be old ones */
+	return 0;
 }
 
-static int events_step(struct sql *s, int64_t before_ms, int64_t *n, struct fw_err *err)
+static int entries_step(struct sql *s, int64_t before_ms, int64_t *n, bool *more, struct fw_err *err)
 {
-#define OLD(table, time) \
-	{"DELETE FROM " table " WHERE id IN (SELECT x.id FROM (SELECT id, " time " AS t FROM " table \
-	 " ORDER BY id LIMIT ?2) x WHERE x.t < ?1)", NULL}
-	static const struct sql_text EVENTS = OLD("incoming", "stamp"), DEAD = OLD("incoming_dead", "at_ms");
-	static const struct sql_text ANY = {"SELECT (SELECT count(*) FROM (SELECT id, stamp AS t FROM incoming ORDER "
-					    "BY id LIMIT ?2) x WHERE x.t < ?1)"
-					    " + (SELECT count(*) FROM (SELECT id, at_ms AS t FROM incoming_dead ORDER "
-					    "BY id LIMIT ?2) y WHERE y.t < ?1)",
-		NULL};
-	const struct sql_value v[2] = {SQL_INT(before_ms), SQL_INT(FW_EVENT_STEP)};
-	int64_t any, dead = 0;
-	int rc = sql_number(s, &ANY, v, 2, 0, &any, err);
+	int64_t gone = 0;
+	int rc = s->dialect->begin(s, err);
 
-	*n = 0;
-	if (rc || !any)
+	if (rc)
 		return rc;
-	rc = removed(s, &EVENTS, v, 2, n, err);
-	rc = rc ? rc : removed(s, &DEAD, v, 2, &dead, err);
-	*n += dead;
-	return rc;
+	rc = sql_end(s, sql_entries_prune(s, before_ms, ENTRIES_STEP, &gone, err), err);
+	if (rc)
+		return rc;
+	*n += gone;
+	*more |= gone >= ENTRIES_STEP;
+	return 0;
 }
 
-static int records_step(struct sql *s, int64_t now_ms, int64_t *n, struct fw_err *err)
+/* Up to the time of the last one of a step. Those of the same millisecond go with it. */
+static int records_step(struct sql *s, int64_t now_ms, int64_t *n, bool *more, struct fw_err *err)
 {
-	static const struct sql_text ANY = {"SELECT 1 FROM records WHERE until_ms <= ?1 LIMIT 1", NULL};
+	static const struct sql_text LAST = {"SELECT max(x.until_ms) FROM (SELECT until_ms FROM records"
+					     " WHERE until_ms <= ?1 ORDER BY until_ms LIMIT ?2) x",
+		NULL};
 	static const struct sql_text DROP = {"DELETE FROM records WHERE until_ms <= ?1", NULL};
-	const struct sql_value v = SQL_INT(now_ms);
-	int64_t any;
-	int rc = sql_number(s, &ANY, &v, 1, 0, &any, err);
+	int64_t last, gone = 0;
+	int rc = sql_number(s, &LAST, (struct sql_value[]){SQL_INT(now_ms), SQL_INT(FW_RECORD_STEP)}, 2, FW_NO_DATE,
+		&last, err);
 
-	*n = 0;
-	return rc || !any ? rc : removed(s, &DROP, &v, 1, n, err);
+	if (rc || last == FW_NO_DATE)
+		return rc;
+	rc = s->dialect->begin(s, err);
+	if (rc)
+		return rc;
+	rc = sql_end(s, sql_ask(s, &DROP, (struct sql_value[]){SQL_INT(last)}, 1, NULL, NULL, &gone, err), err);
+	if (rc)
+		return rc;
+	*n += gone;
+	*more |= gone >= FW_RECORD_STEP;
+	return 0;
 }
 
 struct fold {
@@ -201,34 +179,26 @@ static int tally_fold(struct sql *s, bool *more, struct fw_err *err)
 	return rc ? rc : sql_end(s, folded(s, &f, err), err);
 }
 
+/* Each sort once, in a transaction of its own. */
 int sql_prune(struct store *st, struct store_prune *p, struct fw_err *err)
 {
+	static const struct ageing VISITS = AGEING("visits", "at_ms", VISITS_STEP);
+	static const struct ageing EVENTS = AGEING("incoming", "stamp", FW_EVENT_STEP);
+	static const struct ageing DEAD = AGEING("incoming_dead", "at_ms", FW_EVENT_STEP);
 	struct sql *s = sql_of(st);
-	int64_t until_ms = fw_mono_ms() + STEP_MS, n = 0;
 	bool more = false;
-	int rc = tally_fold(s, &more, err);
+	int rc = tally_fold(s, &p->more, err);
 
-	p->more = more;
-	if (!rc && p->visits_before_ms) {
-		rc = visits_step(s, p->visits_before_ms, &n, err);
-		p->visit_n += n;
-		p->more |= n >= VISITS_STEP;
-	}
-	if (!rc && p->entries_before_ms && fw_mono_ms() < until_ms) {
-		rc = entries_step(s, p->entries_before_ms, &n, err);
-		p->entry_n += n;
-		p->more |= n >= ENTRIES_STEP;
-	}
-	if (!rc && p->events_before_ms) {
-		rc = events_step(s, p->events_before_ms, &n, err);
-		p->event_n += n;
-		p->more |= n >= FW_EVENT_STEP;
-	}
-	if (!rc && p->records) {
-		rc = records_step(s, p->now_ms, &n, err);
-		p->record_n += n;
-	}
-	more = false;
+	if (!rc && p->visits_before_ms)
+		rc = ageing_step(s, &VISITS, p->visits_before_ms, true, &p->visit_n, &p->more, err);
+	if (!rc && p->entries_before_ms)
+		rc = entries_step(s, p->entries_before_ms, &p->entry_n, &p->more, err);
+	if (!rc && p->events_before_ms)
+		rc = ageing_step(s, &EVENTS, p->events_before_ms, false, &p->event_n, &p->more, err);
+	if (!rc && p->events_before_ms)
+		rc = ageing_step(s, &DEAD, p->events_before_ms, false, &p->event_n, &p->more, err);
+	if (!rc && p->records)
+		rc = records_step(s, p->now_ms, &p->record_n, &p->more, err);
 	if (!rc && p->index)
 		rc = s->dialect->search_step(s, &more, err);
 	p->more |= more;

@@ -114,12 +114,10 @@ int sql_visits_load(struct sql *s, const struct fw_visit *visit, size_t n, struc
 /* ---- lists ----------------------------------------------------------------------------------- */
 
 struct listing {
-	const struct fw_visit_query *q;
 	fw_visit_cb *cb;
 	void *ctx;
-	size_t seen, shown;
+	size_t seen, left;
 	int64_t last_id, last_at_ms;
-	bool full;
 };
 
 static int visit_row(void *ctx, const struct sql_row *row)
@@ -129,11 +127,9 @@ static int visit_row(void *ctx, const struct sql_row *row)
 
 	sql_fields_set("visit", &v, row, 2);
 	l->seen++;
+	l->left--;
 	l->last_id = v.id;
 	l->last_at_ms = v.at_ms;
-	if (v.at_ms < l->q->since_ms)
-		return 0;
-	l->full = ++l->shown == l->q->limit; /* 0: none */
 	return l->cb(l->ctx, &v);
 }
 
@@ -179,38 +175,33 @@ static int since_id(struct sql *s, int64_t since_ms, int64_t *id, struct fw_err 
 /* In pages: some engines hold a whole answer in memory. */
 int sql_visit_list(struct store *st, const struct fw_visit_query *q, fw_visit_cb *cb, void *ctx, struct fw_err *err)
 {
-	static const struct sql_text OLDEST = {
-		SELECT " WHERE v.id > ?1 AND (?4 = 0 OR v.run_id = ?4) ORDER BY v.id LIMIT ?2", NULL};
-	static const struct sql_text NEWEST = {SELECT " WHERE v.id < ?1 AND v.id > ?7 AND v.at_ms >= ?3 AND (?4 = 0 OR "
-						      "v.run_id = ?4) ORDER BY v.id DESC LIMIT ?2",
+#define ASKED " AND v.at_ms >= ?3 AND (?4 = 0 OR v.run_id = ?4) ORDER BY "
+	static const struct sql_text OLDEST = {SELECT " WHERE v.id > ?1" ASKED "v.id LIMIT ?2", NULL};
+	static const struct sql_text NEWEST = {
+		SELECT " WHERE v.id < ?1 AND v.id > ?7" ASKED "v.id DESC LIMIT ?2", NULL};
+	static const struct sql_text OF_FEED = {
+		SELECT " WHERE v.place = ?5 AND v.at_ms <= ?6 AND (v.at_ms < ?6 OR v.id < ?1)" ASKED
+		       "v.at_ms DESC, v.id DESC LIMIT ?2",
 		NULL};
-	static const struct sql_text OF_FEED = {SELECT
-		" WHERE v.place = ?5 AND v.at_ms <= ?6 AND (v.at_ms < ?6 OR v.id < ?1) AND v.at_ms >= ?3"
-		" AND (?4 = 0 OR v.run_id = ?4) ORDER BY v.at_ms DESC, v.id DESC LIMIT ?2",
-		NULL};
-	struct listing l = {.q = q,
-		.cb = cb,
-		.ctx = ctx,
-		.last_id = q->oldest_first ? q->after_id : INT64_MAX,
-		.last_at_ms = INT64_MAX};
+	struct listing l = {.cb = cb, .ctx = ctx, .last_at_ms = INT64_MAX, .left = q->limit ? q->limit : SIZE_MAX};
 	const struct sql_text *text = q->oldest_first ? &OLDEST : q->feed_id ? &OF_FEED : &NEWEST;
 	struct sql *s = sql_of(st);
 	int64_t place = 0, since = 0;
+	size_t asked;
 	int rc = q->feed_id ? sql_feed_place(s, q->feed_id, false, &place, err) : 0;
 
-	if (!rc && text == &NEWEST && (q->since_ms || q->run_id)) /* a run is called by when it began */
+	if (!rc && text != &OF_FEED && (q->since_ms || q->run_id)) /* a run is called by when it began */
 		rc = since_id(s, FW_MAX(q->since_ms, q->run_id), &since, err);
-	if (rc == FW_ENOTFOUND)
-		return 0;
+	l.last_id = q->oldest_first ? FW_MAX(q->after_id, since) : INT64_MAX;
+	if (rc)
+		return rc == FW_ENOTFOUND ? 0 : rc;
 	do {
+		asked = FW_MIN(l.left, (size_t)PAGE);
 		l.seen = 0;
-		rc = rc ? rc :
-			  sql_ask(s, text,
-				  (struct sql_value[]){SQL_INT(l.last_id),
-					  SQL_INT(q->limit ? FW_MIN(q->limit - l.shown, (size_t)PAGE) : PAGE),
-					  SQL_INT(q->since_ms), SQL_INT(q->run_id), SQL_INT(place),
-					  SQL_INT(l.last_at_ms), SQL_INT(since)},
-				  7, visit_row, &l, NULL, err);
-	} while (!rc && l.seen && !l.full);
+		rc = sql_ask(s, text,
+			(struct sql_value[]){SQL_INT(l.last_id), SQL_INT(asked), SQL_INT(q->since_ms),
+				SQL_INT(q->run_id), SQL_INT(place), SQL_INT(l.last_at_ms), SQL_INT(since)},
+			7, visit_row, &l, NULL, err);
+	} while (!rc && l.seen == asked && l.left);
 	return rc;
 }
