@@ -79,6 +79,15 @@ static void must(int rc, const struct fw_err *err, const char *what)
 	_exit(9);
 }
 
+/* Workers that were in the way, again and again on a busy machine: the same is tried again, as store.h has it. */
+#define PATIENT(call, what) do { \
+	int rc_, tries_ = 0; \
+	do \
+		rc_ = (call); \
+	while (rc_ == FW_EAGAIN && ++tries_ < 100); \
+	must(rc_, &err, what); \
+} while (0)
+
 static pid_t child(void (*fn)(int), int arg)
 {
 	pid_t pid = fork();
@@ -230,7 +239,7 @@ static void visit(struct fw_store *st, const struct fw_lease *l, size_t n, int64
 		o[i].entry_n = (size_t)published;
 		note_end(&l[i]);
 	}
-	must(fw_store_commit(st, &(struct fw_commit){.outcome = o, .n = n}, &err), &err, "commit");
+	PATIENT(fw_store_commit(st, &(struct fw_commit){.outcome = o, .n = n}, &err), "commit");
 	for (size_t i = 0; i < n; i++) {
 		struct account *a = &book->feed[l[i].feed.id];
 		int seen = atomic_load(&a->acknowledged);
@@ -253,7 +262,7 @@ static void push(struct fw_store *st, const char *name, struct fw_arena *a)
 	struct fw_lease l;
 	struct fw_err err;
 
-	must(fw_store_lend(st, &ask, a, &l, &got, &err), &err, "lend");
+	PATIENT(fw_store_lend(st, &ask, a, &l, &got, &err), "lend");
 	if (!got.fence)
 		return;
 	note_loan(&l, fw_now_ms());
@@ -288,7 +297,7 @@ static void worker(int number)
 			ask.id_n = FW_N(id);
 		}
 
-		must(fw_store_claim(st, &ask, &a, l, &got, &err), &err, "claim");
+		PATIENT(fw_store_claim(st, &ask, &a, l, &got, &err), "claim");
 		atomic_fetch_add(&book->claims, 1);
 		atomic_fetch_add(&book->lent, (int64_t)got.n);
 		ask.now_ms = fw_now_ms();
@@ -297,7 +306,7 @@ static void worker(int number)
 		if (roll() % 20 == 0) {
 			for (size_t i = 0; i < got.n; i++)
 				note_end(&l[i]);
-			must(fw_store_release(st, l, got.n, &err), &err, "release");
+			PATIENT(fw_store_release(st, l, got.n, &err), "release");
 			atomic_fetch_add(&book->released, (int64_t)got.n);
 		} else if (roll() % 60 == 0) {
 			atomic_fetch_add(&book->abandoned, (int64_t)got.n); /* its leases will run out */
