@@ -25,7 +25,7 @@ BEGIN {
 	only["^jansson\\.h$"] = "^src/((parse|http)/|engine/(event_row|run_record|websub_rec|websub_wish)[.])"
 	only["^sqlite3\\.h$"] = "^src/store/(sql/)?sqlite"
 	only["^(libpq-fe|postgres)"] = "^src/store/(sql/)?postgres"
-	only["^(mysql|mariadb|errmsg)"] = "^src/store/maria"
+	only["^(mysql|mariadb|errmsg)"] = "^src/store/(maria|mysql)"
 	only["^hiredis"] = "^src/store/redis"
 	only["^(sys/socket|netdb|netinet/|arpa/|poll|sys/epoll)"] = "^src/((fetch|engine|http|store)/|base/cidr[.])"
 	# parse and sched are pure: no files, clocks, threads, processes

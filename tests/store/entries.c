@@ -798,7 +798,8 @@ START_TEST(faults_found)
 
 	put(st, feed_new(st, "https://a.example/"), &e, 1, 1, 0);
 	OK(st->is->inspect(st, false, count_finding, &n, &err));
-	ck_assert_int_eq(n, under_test[_i].server && !server_durable); /* which it tells */
+	/* which it tells: MySQL's may lose the last second, others' be destroyed */
+	ck_assert_int_eq(n, under_test[_i].server && !server_durable && strcmp(under_test[_i].name, "mysql") != 0);
 	st->is->close(st);
 	for (size_t i = 0; i < FW_N(fault); i++) {
 		st = fresh_new(_i);

@@ -1,0 +1,801 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The dialect of MariaDB and MySQL. Statements are text, with the values written into it, and of
+ * those whose answer is not wanted many travel together: a commit is a few round trips. What went
+ * wrong with one is told by the next call that waits, at the latest by the commit; the server does
+ * nothing of what was sent behind it.
+ *
+ * A change of many rows is one prepared statement with an array of values for each column, where
+ * the server knows such (MariaDB), and a row of statements else. A SELECT over many rows gets them
+ * as JSON, which both servers make a table of.
+ */
+#include <mysqld_error.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/utf8.h"
+#include "store/mysql/mysql.h"
+#include "base/banned.h"
+
+#define ARRAY_MIN 4 /* fewer rows travel as text, with what else is sent */
+#define ROW_FROM '\1' /* in a text: what stands between these is written once for each row */
+#define ROW_TO '\2'
+
+struct mark { /* a value's place in a text */
+	size_t at, value;
+};
+
+struct mysql_kept {
+	const struct sql_text *of;
+	char *text;
+	size_t len;
+	struct mark *mark;
+	size_t mark_n;
+	size_t row_from, row_to;
+	char between;     /* rows: of one statement ',', or statements ';' */
+	MYSQL_STMT *stmt; /* prepared; NULL: not yet */
+};
+
+struct mysql_row {
+	struct sql_row row;
+	MYSQL_ROW at;
+	const unsigned long *len;
+};
+
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+static void kept_finish(struct mysql_kept *k)
+{
+	if (k->stmt)
+		mysql_stmt_close(k->stmt);
+	free(k->text);
+	free(k->mark);
+}
+
+void mysql_kept_free(struct mysql_db *s)
+{
+	for (size_t i = 0; i < s->kept_n; i++)
+		kept_finish(&s->kept[i]);
+	free(s->kept);
+}
+
+/* The rows as a table v of columns c1, c2 ...: numbers, and what is of bytes as hexadecimal digits. */
+static void rows_as_table(struct fw_buf *b, const struct sql_text *t)
+{
+	char letter;
+
+	fw_buf_adds(b, "JSON_TABLE(?1, '$[*]' COLUMNS (");
+	for (size_t i = 0; sql_column(t, i, &letter).p; i++)
+		fw_buf_addf(b, "%sc%zu %s PATH '$[%zu]'", i ? ", " : "", i + 1, letter == 'i' ? "BIGINT" : "VARCHAR(1024)", i);
+	fw_buf_adds(b, ")) v");
+}
+
+/* SELECT over rows: in this order, or a small table may be read whole for each of them; and bytes of digits. */
+static void select_mend(struct fw_buf *b, const char *text, const struct sql_text *t)
+{
+	static const char SELECT[] = "SELECT ";
+	const char *p = text;
+
+	if (strncmp(p, SELECT, strlen(SELECT)) == 0) {
+		fw_buf_adds(b, "SELECT STRAIGHT_JOIN ");
+		p += strlen(SELECT);
+	}
+	while (*p) {
+		char letter = 'i', *end;
+		long column;
+
+		if (p[0] != 'v' || p[1] != '.' || p[2] != 'c' || !fw_is_digit((unsigned char)p[3])) {
+			fw_buf_addc(b, *p++);
+			continue;
+		}
+		column = strtol(p + 3, &end, 10);
+		(void)sql_column(t, (size_t)column - 1, &letter);
+		fw_buf_addf(b, letter == 'i' ? "v.c%ld" : letter == 'b' ? "unhex(v.c%ld)" :
+			"CONVERT(unhex(v.c%ld) USING utf8mb4)", column);
+		p = end;
+	}
+}
+
+/* The text of a statement, as sql_write() makes it; NULL: out of memory. */
+static char *text_write(const struct sql *s, const struct sql_text *t, bool select)
+{
+	struct sql_form form = {.mark = '?', .join = "", .from = "", .rows = "DUAL"};
+	struct fw_buf part = FW_BUF_INIT(0), whole = FW_BUF_INIT(0);
+	char *text, letter;
+
+	if (select) {
+		rows_as_table(&part, t);
+		form.by_number = true;
+	} else if (t->columns) {
+		fw_buf_addf(&part, "VALUES %c(", ROW_FROM);
+		for (size_t i = 0; sql_column(t, i, &letter).p; i++)
+			fw_buf_addf(&part, "%s?%zu", i ? ", " : "", i + 1);
+		fw_buf_addf(&part, ")%c", ROW_TO);
+		form.by_value = true;
+	}
+	fw_buf_addc(&part, '\0');
+	if (select)
+		form.rows = part.p;
+	else
+		form.values = part.p;
+	text = part.rc ? NULL : sql_write(s->dialect, t, &form);
+	fw_buf_finish(&part);
+	if (!text || !select)
+		return text;
+	select_mend(&whole, text, t);
+	free(text);
+	return whole.rc ? NULL : fw_buf_take(&whole, NULL);
+}
+
+/* Take values' marks and the rows' out of the text, and note where they stood. */
+static bool marks_take(struct mysql_kept *k)
+{
+	char *to = k->text, *end;
+	size_t n = 0;
+
+	for (const char *p = k->text; *p; p++)
+		n += p[0] == '?' && fw_is_digit((unsigned char)p[1]);
+	k->mark = calloc(n + 1, sizeof(*k->mark));
+	if (!k->mark)
+		return false;
+	k->between = ';';
+	for (const char *p = k->text; *p;) {
+		size_t at = (size_t)(to - k->text);
+
+		if (p[0] == '?' && fw_is_digit((unsigned char)p[1])) {
+			k->mark[k->mark_n++] = (struct mark){at, (size_t)strtol(p + 1, &end, 10) - 1};
+			p = end;
+		} else if (*p == ROW_FROM) {
+			k->between = ',';
+			k->row_from = at;
+			p++;
+		} else if (*p == ROW_TO) {
+			k->row_to = at;
+			p++;
+		} else {
+			*to++ = *p++;
+		}
+	}
+	*to = '\0';
+	k->len = (size_t)(to - k->text);
+	if (k->between == ';')
+		k->row_to = k->len;
+	return true;
+}
+
+static int kept_find(struct mysql_db *s, const struct sql_text *t, bool select, struct mysql_kept **out, struct fw_err *err)
+{
+	struct mysql_kept *k;
+
+	for (size_t i = 0; i < s->kept_n; i++) {
+		if (s->kept[i].of == t) {
+			*out = &s->kept[i];
+			return 0;
+		}
+	}
+	if (s->kept_n == s->kept_cap) {
+		size_t cap = s->kept_cap ? s->kept_cap * 2 : 64;
+
+		k = reallocarray(s->kept, cap, sizeof(*k));
+		if (!k)
+			return fw_no_memory(err);
+		s->kept = k;
+		s->kept_cap = cap;
+	}
+	k = &s->kept[s->kept_n];
+	*k = (struct mysql_kept){.of = t, .text = text_write(&s->sql, t, select)};
+	if (!k->text || !marks_take(k)) {
+		kept_finish(k);
+		return fw_no_memory(err);
+	}
+	s->kept_n++;
+	*out = k;
+	return 0;
+}
+
+/* ---- values ------------------------------------------------------------------------------------ */
+
+static void int_put(struct fw_buf *b, int64_t v)
+{
+	char digits[24], *at = digits + sizeof(digits);
+	uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+
+	do
+		*--at = (char)('0' + u % 10);
+	while (u /= 10);
+	if (v < 0)
+		*--at = '-';
+	fw_buf_add(b, at, (size_t)(digits + sizeof(digits) - at));
+}
+
+/* Valid UTF-8 within quotes. */
+static void escaped_put(struct fw_buf *b, const char *p, size_t len)
+{
+	static const char SPECIAL[256] = {[0] = '0', ['\''] = '\'', ['\\'] = '\\', ['\n'] = 'n', ['\r'] = 'r', [26] = 'Z'};
+	size_t from = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		char c = SPECIAL[(unsigned char)p[i]];
+
+		if (!c)
+			continue;
+		fw_buf_add(b, p + from, i - from);
+		fw_buf_addc(b, '\\');
+		fw_buf_addc(b, c);
+		from = i + 1;
+	}
+	fw_buf_add(b, p + from, len - from);
+}
+
+/* What is no UTF-8 becomes U+FFFD, byte by byte: columns take nothing else. */
+static void text_put(struct fw_buf *b, struct fw_str s, bool escape)
+{
+	for (;;) {
+		size_t n = fw_utf8_valid(s.p, s.len);
+
+		if (escape)
+			escaped_put(b, s.p, n);
+		else
+			fw_buf_add(b, s.p, n);
+		if (n == s.len)
+			return;
+		fw_buf_addcp(b, 0xfffd);
+		s = (struct fw_str){s.p + n + 1, s.len - n - 1};
+	}
+}
+
+static void hex_put(struct fw_buf *b, struct fw_str s)
+{
+	static const char HEX[] = "0123456789abcdef";
+	char *p = fw_buf_room(b, s.len * 2);
+
+	for (size_t i = 0; p && i < s.len; i++) {
+		*p++ = HEX[(unsigned char)s.p[i] >> 4];
+		*p++ = HEX[(unsigned char)s.p[i] & 15];
+	}
+	b->len += p ? s.len * 2 : 0;
+}
+
+static void value_put(struct fw_buf *b, const struct sql_value *v)
+{
+	if (sql_is_null(v)) {
+		fw_buf_adds(b, "NULL");
+	} else if (v->type == SQL_TYPE_INT) {
+		int_put(b, v->i);
+	} else if (v->type == SQL_TYPE_TEXT) {
+		fw_buf_addc(b, '\'');
+		text_put(b, v->s, true);
+		fw_buf_addc(b, '\'');
+	} else {
+		fw_buf_adds(b, "x'");
+		hex_put(b, v->s);
+		fw_buf_addc(b, '\'');
+	}
+}
+
+/* The text from one place to another, with these values in it. */
+static void part_put(struct fw_buf *b, const struct mysql_kept *k, size_t from, size_t to, const struct sql_value *v)
+{
+	for (size_t i = 0; i < k->mark_n; i++) {
+		size_t at = k->mark[i].at;
+
+		if (at < from || at > to)
+			continue;
+		fw_buf_add(b, k->text + from, at - from);
+		value_put(b, &v[k->mark[i].value]);
+		from = at;
+	}
+	fw_buf_add(b, k->text + from, to - from);
+}
+
+/* Rows of numbers, and of bytes as hexadecimal digits, as a JSON text within quotes. */
+static void json_put(struct fw_buf *b, const struct sql_value *v, size_t n, size_t rows)
+{
+	fw_buf_adds(b, "'[");
+	for (size_t i = 0; i < rows; i++) {
+		fw_buf_adds(b, i ? ",[" : "[");
+		for (size_t c = 0; c < n; c++, v++) {
+			fw_buf_adds(b, c ? "," : "");
+			if (sql_is_null(v)) {
+				fw_buf_adds(b, "null");
+			} else if (v->type == SQL_TYPE_INT) {
+				int_put(b, v->i);
+			} else {
+				fw_buf_addc(b, '"');
+				hex_put(b, v->s);
+				fw_buf_addc(b, '"');
+			}
+		}
+		fw_buf_addc(b, ']');
+	}
+	fw_buf_adds(b, "]'");
+}
+
+/* ---- sending ------------------------------------------------------------------------------------- */
+
+static size_t script_max(const struct mysql_db *s)
+{
+	return FW_MIN(MYSQL_SCRIPT_MAX, s->packet_max / 2);
+}
+
+static int send_script(struct mysql_db *s, struct fw_err *err)
+{
+	int rc = s->late.rc;
+
+	if (rc && err)
+		*err = s->late;
+	s->late.rc = 0;
+	if (!rc && s->script.rc)
+		rc = fw_no_memory(err);
+	else if (!rc && s->script.len >= s->packet_max)
+		rc = mysql_too_large(s, err); /* the server would hang up */
+	else if (!rc && mysql_real_query(s->c, s->script.p, s->script.len))
+		rc = mysql_failed(s, "sending", err);
+	fw_buf_reset(&s->script);
+	return rc;
+}
+
+/* Rows that a statement has written; of an UPDATE those that it found, be they as they were. */
+static int64_t rows_written(struct mysql_db *s)
+{
+	static const char FOUND[] = "Rows matched: ";
+	const char *info = mysql_info(s->c);
+
+	if (info && strncmp(info, FOUND, strlen(FOUND)) == 0)
+		return strtoll(info + strlen(FOUND), NULL, 10);
+	return (int64_t)mysql_affected_rows(s->c);
+}
+
+struct answer {
+	MYSQL_RES *rows;      /* of the last statement that has some */
+	int64_t written;      /* by the last one */
+	bool *hit;            /* for each of them; NULL: not wanted */
+	size_t n;
+};
+
+/* Send what waits, and take all that is answered. */
+static int flush(struct mysql_db *s, struct answer *a, struct fw_err *err)
+{
+	int rc, more;
+
+	if (!s->script.len && !s->script.rc && !s->late.rc)
+		return 0;
+	rc = send_script(s, err);
+	if (rc)
+		return rc;
+	do {
+		MYSQL_RES *rows = mysql_store_result(s->c);
+
+		if (rows) {
+			mysql_free_result(a->rows);
+			a->rows = rows;
+		} else if (mysql_errno(s->c)) {
+			return mysql_failed(s, "reading", err);
+		} else {
+			a->written = rows_written(s);
+			if (a->hit)
+				a->hit[a->n] = a->written > 0;
+			a->n++;
+		}
+		more = mysql_next_result(s->c);
+	} while (more == 0);
+	return more > 0 ? mysql_failed(s, "writing", err) : 0;
+}
+
+static int flush_all(struct mysql_db *s, struct fw_err *err)
+{
+	struct answer a = {0};
+	int rc = flush(s, &a, err);
+
+	mysql_free_result(a.rows);
+	return rc;
+}
+
+/* A new statement behind those that wait. They are sent before they become too many; what that meets with is told with the rest. */
+static void statement(struct mysql_db *s)
+{
+	if (s->script.len > script_max(s) && !s->late.rc)
+		(void)flush_all(s, &s->late);
+	if (s->script.len)
+		fw_buf_addc(&s->script, ';');
+}
+
+static int rows_show(const struct mysql_db *s, MYSQL_RES *rows, sql_row_fn *fn, void *ctx)
+{
+	struct mysql_row row = {.row = {s->sql.dialect}};
+	int rc = 0;
+
+	while (!rc && rows && fn && (row.at = mysql_fetch_row(rows)) != NULL) {
+		row.len = mysql_fetch_lengths(rows);
+		rc = fn(ctx, &row.row);
+	}
+	return rc;
+}
+
+static int ask(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
+	int64_t *changed, struct fw_err *err)
+{
+	struct mysql_db *s = mysql_db(sql);
+	struct answer a = {0};
+	struct mysql_kept *k;
+	int rc = kept_find(s, t, false, &k, err);
+
+	(void)n;
+	if (rc)
+		return rc;
+	s->written |= !fn;
+	statement(s);
+	part_put(&s->script, k, 0, k->len, v);
+	if (!fn && !changed)
+		return 0;
+	rc = flush(s, &a, err);
+	rc = rc ? rc : rows_show(s, a.rows, fn, ctx);
+	if (changed)
+		*changed = rc ? 0 : a.written;
+	mysql_free_result(a.rows);
+	return rc;
+}
+
+static int each_select(struct mysql_db *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
+	sql_row_fn *fn, void *ctx, struct fw_err *err)
+{
+	struct answer a = {0};
+	struct mysql_kept *k;
+	int rc = kept_find(s, t, true, &k, err);
+
+	if (rc)
+		return rc;
+	statement(s);
+	for (size_t i = 0, from = 0; i <= k->mark_n; i++) {
+		size_t to = i < k->mark_n ? k->mark[i].at : k->len;
+
+		fw_buf_add(&s->script, k->text + from, to - from);
+		if (i < k->mark_n)
+			json_put(&s->script, v, n, rows);
+		from = to;
+	}
+	rc = flush(s, &a, err);
+	rc = rc ? rc : rows_show(s, a.rows, fn, ctx);
+	mysql_free_result(a.rows);
+	return rc;
+}
+
+/* ---- many rows as text --------------------------------------------------------------------------- */
+
+/* Appended to the script, up to script_max(): returns how many. */
+static size_t rows_put(struct mysql_db *s, const struct mysql_kept *k, const struct sql_value *v, size_t n, size_t rows)
+{
+	size_t done = 0;
+
+	statement(s);
+	fw_buf_add(&s->script, k->text, k->row_from);
+	do {
+		if (done)
+			fw_buf_addc(&s->script, k->between);
+		part_put(&s->script, k, k->row_from, k->row_to, v + done * n);
+	} while (++done < rows && s->script.len < script_max(s));
+	fw_buf_add(&s->script, k->text + k->row_to, k->len - k->row_to);
+	return done;
+}
+
+static int each_text(struct mysql_db *s, const struct mysql_kept *k, const struct sql_value *v, size_t n, size_t rows,
+	bool *hit, struct fw_err *err)
+{
+	int rc = hit ? flush_all(s, err) : 0;
+
+	for (size_t at = 0, done; !rc && at < rows; at += done) {
+		struct answer a = {.hit = hit ? hit + at : NULL};
+
+		done = rows_put(s, k, v + at * n, n, rows - at);
+		if (hit || at + done < rows)
+			rc = flush(s, &a, err);
+	}
+	return rc;
+}
+
+/* ---- many rows as arrays --------------------------------------------------------------------------- */
+
+struct column {
+	union {
+		int64_t number;
+		const void *bytes;
+	} *value;
+	unsigned long *len;
+	char *state;
+};
+
+static int stmt_prepare(struct mysql_db *s, struct mysql_kept *k, struct fw_err *err)
+{
+	struct fw_buf b = FW_BUF_INIT(0);
+	int rc = 0;
+
+	if (k->stmt)
+		return 0;
+	for (size_t i = 0, from = 0; i <= k->mark_n; i++) {
+		size_t to = i < k->mark_n ? k->mark[i].at : k->len;
+
+		fw_buf_add(&b, k->text + from, to - from);
+		if (i < k->mark_n)
+			fw_buf_addc(&b, '?');
+		from = to;
+	}
+	k->stmt = b.rc ? NULL : mysql_stmt_init(s->c);
+	if (!k->stmt)
+		rc = fw_no_memory(err);
+	else if (mysql_stmt_prepare(k->stmt, b.p, b.len))
+		rc = mysql_stmt_failed(s, k->stmt, "preparing", err);
+	fw_buf_finish(&b);
+	return rc;
+}
+
+/* A column of some rows, as the library wants it. a: of what had to be mended. */
+static bool column_fill(struct column *c, const struct sql_value *v, size_t step, size_t rows, struct fw_arena *a)
+{
+	c->value = fw_arena_mul(a, rows, sizeof(*c->value), 0);
+	c->len = fw_arena_mul(a, rows, sizeof(*c->len), 0);
+	c->state = fw_arena_alloc(a, rows);
+	for (size_t i = 0; !a->failed && i < rows; i++, v += step) {
+		struct fw_str bytes = v->s;
+
+		c->state[i] = sql_is_null(v) ? STMT_INDICATOR_NULL : STMT_INDICATOR_NONE;
+		if (v->type == SQL_TYPE_INT) {
+			c->value[i].number = v->i;
+			c->len[i] = sizeof(v->i);
+			continue;
+		}
+		if (v->type == SQL_TYPE_TEXT && bytes.p && fw_utf8_valid(bytes.p, bytes.len) != bytes.len) {
+			struct fw_buf mended = FW_BUF_INIT(0);
+
+			text_put(&mended, bytes, false);
+			bytes = fw_arena_str(a, fw_buf_str(&mended));
+			a->failed |= mended.rc != 0;
+			fw_buf_finish(&mended);
+		}
+		c->value[i].bytes = bytes.p;
+		c->len[i] = bytes.len;
+	}
+	return !a->failed;
+}
+
+static enum enum_field_types type_of(char letter)
+{
+	return letter == 'i' ? MYSQL_TYPE_LONGLONG : letter == 'b' ? MYSQL_TYPE_BLOB : MYSQL_TYPE_STRING;
+}
+
+static int array_execute(struct mysql_db *s, struct mysql_kept *k, const struct sql_value *v, size_t n, size_t rows,
+	struct fw_arena *a, struct fw_err *err)
+{
+	struct column *column = fw_arena_calloc(a, n, sizeof(*column));
+	MYSQL_BIND *bind = fw_arena_calloc(a, k->mark_n + 1, sizeof(*bind));
+	unsigned count = (unsigned)rows;
+	char letter = 'i';
+
+	for (size_t i = 0; column && i < n; i++) {
+		if (!column_fill(&column[i], v + i, n, rows, a))
+			break;
+	}
+	if (a->failed || !column || !bind)
+		return fw_no_memory(err);
+	for (size_t i = 0; i < k->mark_n; i++) {
+		const struct column *c = &column[k->mark[i].value];
+
+		(void)sql_column(k->of, k->mark[i].value, &letter);
+		bind[i] = (MYSQL_BIND){.buffer_type = type_of(letter), .buffer = c->value, .length = c->len};
+		bind[i].u.indicator = c->state;
+	}
+	if (mysql_stmt_attr_set(k->stmt, STMT_ATTR_ARRAY_SIZE, &count) || mysql_stmt_bind_param(k->stmt, bind) ||
+		mysql_stmt_execute(k->stmt))
+		return mysql_stmt_failed(s, k->stmt, "writing", err);
+	return 0;
+}
+
+static size_t row_bytes(const struct sql_value *v, size_t n)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < n; i++)
+		bytes += v[i].type == SQL_TYPE_INT ? 9 : v[i].s.len + 10;
+	return bytes;
+}
+
+static int array_send(struct mysql_db *s, struct mysql_kept *k, const struct sql_value *v, size_t n, size_t rows,
+	int64_t *written, struct fw_err *err)
+{
+	struct fw_arena a;
+	int rc = flush_all(s, err);
+
+	rc = rc ? rc : stmt_prepare(s, k, err);
+	fw_arena_init(&a, 0);
+	for (size_t at = 0, done = 0; !rc && at < rows; at += done) {
+		size_t bytes = row_bytes(v + at * n, n);
+
+		for (done = 1; at + done < rows && bytes < script_max(s); done++)
+			bytes += row_bytes(v + (at + done) * n, n);
+		if (bytes >= s->packet_max)
+			rc = mysql_too_large(s, err); /* the server would hang up */
+		rc = rc ? rc : array_execute(s, k, v + at * n, n, done, &a, err);
+		*written += rc ? 0 : (int64_t)mysql_stmt_affected_rows(k->stmt);
+		fw_arena_reset(&a, (size_t)1 << 20);
+	}
+	fw_arena_finish(&a);
+	if (rc && k->stmt) { /* begins anew */
+		mysql_stmt_close(k->stmt);
+		k->stmt = NULL;
+	}
+	return rc;
+}
+
+/*
+ * As arrays, if all of them are hit, as it is nearly always. The server tells their number only: where one is missing, all is taken
+ * back, and made again one by one.
+ */
+static int each_hits(struct mysql_db *s, struct mysql_kept *k, const struct sql_value *v, size_t n, size_t rows, bool *hit,
+	struct fw_err *err)
+{
+	int64_t written = 0;
+	int rc;
+
+	if (s->written) { /* behind the transaction's begin there is one */
+		statement(s);
+		fw_buf_adds(&s->script, "SAVEPOINT hits");
+	}
+	rc = array_send(s, k, v, n, rows, &written, err);
+	for (size_t i = 0; i < rows; i++)
+		hit[i] = true;
+	if (rc || written == (int64_t)rows)
+		return rc;
+	statement(s);
+	fw_buf_adds(&s->script, "ROLLBACK TO SAVEPOINT hits");
+	return each_text(s, k, v, n, rows, hit, err);
+}
+
+static int each(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows, bool *hit,
+	sql_row_fn *fn, void *ctx, struct fw_err *err)
+{
+	struct mysql_db *s = mysql_db(sql);
+	struct mysql_kept *k;
+	int64_t written = 0;
+	int rc = fn ? 0 : kept_find(s, t, false, &k, err);
+
+	if (fn || rc)
+		return rc ? rc : each_select(s, t, v, n, rows, fn, ctx, err);
+	if (!s->arrays || rows < ARRAY_MIN)
+		rc = each_text(s, k, v, n, rows, hit, err);
+	else
+		rc = hit ? each_hits(s, k, v, n, rows, hit, err) : array_send(s, k, v, n, rows, &written, err);
+	s->written = true;
+	return rc;
+}
+
+/* ---- transactions ---------------------------------------------------------------------------------- */
+
+/*
+ * As it is; but what makes tables may find them made: a CREATE TABLE is a transaction of its own here, so a kill may leave some of
+ * them, and the next one makes the rest.
+ */
+static int script(struct sql *sql, const char *text, struct fw_err *err)
+{
+	static const struct { const char *from, *to; } AGAIN[] = {{"CREATE TABLE ", "CREATE TABLE IF NOT EXISTS "},
+		{"CREATE VIEW ", "CREATE OR REPLACE VIEW "}, {"INSERT INTO ", "INSERT IGNORE INTO "}};
+	struct mysql_db *s = mysql_db(sql);
+	int rc = flush_all(s, err);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < FW_N(AGAIN); i++) {
+		if (fw_str_starts(fw_str(text), fw_str(AGAIN[i].from))) {
+			fw_buf_adds(&s->script, AGAIN[i].to);
+			text += strlen(AGAIN[i].from);
+			break;
+		}
+	}
+	fw_buf_adds(&s->script, text);
+	rc = flush_all(s, err);
+	return rc && mysql_errno(s->c) == ER_DUP_KEYNAME ? 0 : rc;
+}
+
+static int begin(struct sql *sql, struct fw_err *err)
+{
+	struct mysql_db *s = mysql_db(sql);
+
+	if (sql->read_only)
+		return fw_err_set(err, FW_EINVAL, "%s: opened for reading only", sql->name);
+	fw_buf_reset(&s->script);
+	s->late.rc = 0;
+	s->own_change = 0;
+	s->written = false;
+	fw_buf_adds(&s->script, "START TRANSACTION;SAVEPOINT hits");
+	return 0;
+}
+
+static void rollback(struct sql *sql)
+{
+	struct mysql_db *s = mysql_db(sql);
+
+	fw_buf_reset(&s->script);
+	s->late.rc = 0;
+	s->own_change = 0;
+	(void)mysql_query(s->c, "ROLLBACK"); /* what failed before tells; a broken connection rolls back by itself */
+}
+
+static int commit(struct sql *sql, struct fw_err *err)
+{
+	struct mysql_db *s = mysql_db(sql);
+	int rc;
+
+	statement(s);
+	fw_buf_adds(&s->script, "COMMIT");
+	rc = flush_all(s, err);
+	if (rc)
+		rollback(sql);
+	else if (s->own_change && s->own_change == s->changes + 1)
+		s->changes = s->own_change; /* nobody else's in between */
+	return rc;
+}
+
+/* ---- rows --------------------------------------------------------------------------------------------- */
+
+static const struct mysql_row *answer(const struct sql_row *row)
+{
+	return (const struct mysql_row *)row; /* row comes first */
+}
+
+static bool get_null(const struct sql_row *row, int column)
+{
+	return !answer(row)->at[column];
+}
+
+static int64_t get_int(const struct sql_row *row, int column)
+{
+	const char *p = answer(row)->at[column];
+	bool negative = p && *p == '-';
+	uint64_t v = 0;
+
+	if (!p)
+		return 0;
+	for (p += negative; fw_is_digit((unsigned char)*p); p++)
+		v = v * 10 + (uint64_t)(*p - '0');
+	return (int64_t)(negative ? 0 - v : v);
+}
+
+static struct fw_str get_str(const struct sql_row *row, int column)
+{
+	const struct mysql_row *r = answer(row);
+
+	return r->at[column] ? (struct fw_str){r->at[column], r->len[column]} : FW_STR_NONE;
+}
+
+/* ---- the rest ------------------------------------------------------------------------------------------- */
+
+static int size(struct sql *sql, int64_t *bytes, struct fw_err *err)
+{
+	static const struct sql_text SIZE = {"SELECT coalesce(sum(data_length + index_length), 0) FROM information_schema.tables"
+		" WHERE table_schema = database()", NULL};
+
+	return sql_number(sql, &SIZE, NULL, 0, 0, bytes, err);
+}
+
+#define ENGINE "ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+/* Members of an array of texts, without JSON_TABLE: with it a view names its database in every dump, and can be restored in no other. */
+#define TAGS "json_extract($1, '$.tags')"
+
+static const struct sql_fragment FRAGMENT[] = {
+	{"now", "CAST(unix_timestamp(sysdate(3)) * 1000 AS SIGNED)"}, {"skip", "FOR UPDATE SKIP LOCKED"},
+	{"share", "LOCK IN SHARE MODE"}, {"update", "FOR UPDATE"}, {"hits", ""},
+	{"upsert", "ON DUPLICATE KEY UPDATE"}, {"new", "VALUES($1)"}, {"keep", "ON DUPLICATE KEY UPDATE $2 = $2"},
+	{"greatest", "greatest"},
+	{"iso", "concat(left(date_format(date_add('1970-01-01', INTERVAL ($1) * 1000 MICROSECOND), '%Y-%m-%dT%H:%i:%s.%f'), 23), 'Z')"},
+	{"tags", "nullif(replace(replace(substr(" TAGS ", 3, greatest(char_length(" TAGS ") - 4, 0)), '\", \"', ', '), '\",\"', ', '), '')"},
+	{"pk", "BIGINT NOT NULL PRIMARY KEY"}, {"id", "BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY"}, {"text", "MEDIUMTEXT"},
+	{"long", "LONGTEXT"}, {"bytes", "MEDIUMBLOB"}, {"key16", "BINARY(16)"}, {"json", "LONGTEXT"},
+	{"name", "VARCHAR(255)"}, {"namebytes", "VARBINARY(255)"}, {"clustered", ENGINE}, {"filled", ENGINE}, {"table", ENGINE},
+	{NULL, NULL},
+};
+
+const struct sql_dialect mysql_dialect = {
+	.fragment = FRAGMENT, .script = script, .begin = begin, .commit = commit, .rollback = rollback, .ask = ask, .each = each,
+	.get_null = get_null, .get_int = get_int, .get_str = get_str, .tell = mysql_tell, .size = size,
+	.search_changed = mysql_search_changed, .search_step = mysql_search_step, .search_unindexed = mysql_search_unindexed,
+	.search_begin = mysql_search_begin,
+};

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The server's codes, and the client library's, as ours. What breaks the connection is FW_EIO: the
+ * store is opened again. What may be over after a while (others in the way, too many connections, a
+ * full disk, a fail-over) is FW_EAGAIN: the same is tried again. The rest wants somebody to change
+ * something, and says what.
+ */
+#include <errmsg.h>
+#include <mysqld_error.h>
+
+#include "store/mysql/mysql.h"
+#include "base/banned.h"
+
+/* codes that mysqld_error.h of one or the other lacks */
+#define ER_STATEMENT_TIMEOUT_MARIADB 1969
+#define ER_CONNECTION_KILLED_MARIADB 1927
+#define ER_QUERY_TIMEOUT_MYSQL 3024
+#define ER_READ_ONLY_MODE_MYSQL 1836
+#define ER_DISK_FULL_NOWAIT_MYSQL 3019
+#define ER_CLIENT_INTERACTION_TIMEOUT_MYSQL 4031
+
+enum { BROKEN, SILENT, NO_TLS, LOCKED, IN_THE_WAY, STORED, CONNECTIONS, DISK, READ_ONLY, MEMORY, ENDED, DENIED, NO_DATABASE,
+	LARGE, NO_TABLE, NESTED };
+
+static const struct { int rc; const char *remedy; } CLASS[] = {
+	[BROKEN] = {FW_EIO, "the connection broke: it is made again; look whether the server runs"},
+	[SILENT] = {FW_EIO, "no server answers: start it, or check host, port and socket"},
+	[NO_TLS] = {FW_EINVAL, "no TLS: check ssl_ca, ssl_cert, ssl_key and the server's"},
+	[LOCKED] = {FW_EAGAIN, "locked by another transaction for too long: try again; SHOW ENGINE INNODB STATUS names it"},
+	[IN_THE_WAY] = {FW_EAGAIN, "others were in the way: try again"},
+	[STORED] = {FW_EAGAIN, "somebody else stored it meanwhile: try again"},
+	[CONNECTIONS] = {FW_EAGAIN, "too many connections: raise max_connections, or run fewer workers"},
+	[DISK] = {FW_EAGAIN, "its disk is full or failed: free some space; nothing stored is lost"},
+	[READ_ONLY] = {FW_EAGAIN, "it may not be written now: wait for the fail-over, or set read_only off"},
+	[MEMORY] = {FW_EAGAIN, "the server is out of memory: try again, or give it more"},
+	[ENDED] = {FW_EAGAIN, "a statement was ended: try again, or raise max_statement_time"},
+	[DENIED] = {FW_EINVAL, "refused: check user and password, and grant the user all on the database"},
+	[NO_DATABASE] = {FW_ENOTFOUND, "no such database: begin with `feedwheel add URL`, or name another"},
+	[LARGE] = {FW_EINVAL, "a document is larger than the server takes: raise max_allowed_packet"},
+	[NO_TABLE] = {FW_EINVAL, "tables are missing: were they dropped?"},
+	[NESTED] = {FW_EINVAL, "called again from a callback of its own"},
+};
+
+static const struct { unsigned code; int class; } KNOWN[] = {
+	{CR_SERVER_GONE_ERROR, BROKEN}, {CR_SERVER_LOST, BROKEN}, {CR_SERVER_LOST_EXTENDED, BROKEN},
+	{ER_CONNECTION_KILLED_MARIADB, BROKEN}, {ER_SERVER_SHUTDOWN, BROKEN}, {ER_NEW_ABORTING_CONNECTION, BROKEN},
+	{ER_ABORTING_CONNECTION, BROKEN}, {ER_FORCING_CLOSE, BROKEN}, {ER_NORMAL_SHUTDOWN, BROKEN}, {ER_NET_READ_ERROR, BROKEN},
+	{ER_NET_READ_INTERRUPTED, BROKEN}, {ER_NET_ERROR_ON_WRITE, BROKEN}, {ER_NET_WRITE_INTERRUPTED, BROKEN},
+	{CR_MALFORMED_PACKET, BROKEN}, {ER_CLIENT_INTERACTION_TIMEOUT_MYSQL, BROKEN},
+	{CR_CONN_HOST_ERROR, SILENT}, {CR_CONNECTION_ERROR, SILENT}, {CR_UNKNOWN_HOST, SILENT}, {CR_IPSOCK_ERROR, SILENT},
+	{CR_SOCKET_CREATE_ERROR, SILENT}, {CR_SSL_CONNECTION_ERROR, NO_TLS},
+	{ER_LOCK_WAIT_TIMEOUT, LOCKED}, {ER_LOCK_DEADLOCK, IN_THE_WAY}, {ER_CHECKREAD, IN_THE_WAY}, {ER_DUP_ENTRY, STORED},
+	{ER_CON_COUNT_ERROR, CONNECTIONS}, {ER_TOO_MANY_USER_CONNECTIONS, CONNECTIONS}, {ER_USER_LIMIT_REACHED, CONNECTIONS},
+	{ER_DISK_FULL, DISK}, {ER_RECORD_FILE_FULL, DISK}, {ER_ERROR_ON_WRITE, DISK}, {ER_GET_ERRNO, DISK},
+	{ER_DISK_FULL_NOWAIT_MYSQL, DISK},
+	{ER_OPTION_PREVENTS_STATEMENT, READ_ONLY}, {ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, READ_ONLY},
+	{ER_READ_ONLY_MODE_MYSQL, READ_ONLY},
+	{ER_OUTOFMEMORY, MEMORY}, {ER_OUT_OF_SORTMEMORY, MEMORY}, {ER_OUT_OF_RESOURCES, MEMORY}, {ER_LOCK_TABLE_FULL, MEMORY},
+	{ER_STATEMENT_TIMEOUT_MARIADB, ENDED}, {ER_QUERY_TIMEOUT_MYSQL, ENDED}, {ER_QUERY_INTERRUPTED, ENDED},
+	{ER_ACCESS_DENIED_ERROR, DENIED}, {ER_DBACCESS_DENIED_ERROR, DENIED}, {ER_TABLEACCESS_DENIED_ERROR, DENIED},
+	{ER_SPECIFIC_ACCESS_DENIED_ERROR, DENIED},
+	{ER_BAD_DB_ERROR, NO_DATABASE}, {ER_NET_PACKET_TOO_LARGE, LARGE}, {CR_NET_PACKET_TOO_LARGE, LARGE},
+	{ER_NO_SUCH_TABLE, NO_TABLE}, {CR_COMMANDS_OUT_OF_SYNC, NESTED},
+};
+
+static int words(const struct mysql_db *s, unsigned code, const char *said, const char *doing, struct fw_err *err)
+{
+	if (code == CR_OUT_OF_MEMORY)
+		return fw_no_memory(err);
+	for (size_t i = 0; i < FW_N(KNOWN); i++) {
+		if (KNOWN[i].code == code)
+			return FW_ERR(err, CLASS[KNOWN[i].class].rc, "%s: %s (%s, %u)", s->name, CLASS[KNOWN[i].class].remedy, said, code);
+	}
+	return FW_ERR(err, FW_EINVAL, "%s: %s: %s (%u)", s->name, doing, said, code);
+}
+
+int mysql_failed(struct mysql_db *s, const char *doing, struct fw_err *err)
+{
+	return words(s, mysql_errno(s->c), mysql_error(s->c), doing, err);
+}
+
+int mysql_stmt_failed(struct mysql_db *s, MYSQL_STMT *stmt, const char *doing, struct fw_err *err)
+{
+	return words(s, mysql_stmt_errno(stmt), mysql_stmt_error(stmt), doing, err);
+}
+
+int mysql_too_large(struct mysql_db *s, struct fw_err *err)
+{
+	return fw_err_set(err, FW_EINVAL, "%s: a document is larger than the server takes (%zu bytes): raise max_allowed_packet",
+		s->name, s->packet_max);
+}

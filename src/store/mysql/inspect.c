@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: ISC */
+/* What `doctor` asks: settings of the server that hurt, and rows that contradict each other. */
+#include "store/mysql/mysql.h"
+#include "base/banned.h"
+
+struct inspect {
+	fw_inspect_cb *cb;
+	void *ctx;
+	int64_t log_bytes;
+	bool no_sync;
+};
+
+static void setting(const struct inspect *i, const char *name, const char *variable, int64_t value, bool good, const char *remedy)
+{
+	char text[100];
+
+	(void)fw_snprintf(text, sizeof(text), "%s=%lld", variable, (long long)value);
+	i->cb(i->ctx, name, good ? 0 : 1, text, good ? "" : remedy);
+}
+
+/* Each visit is some KB in the redo log; when it is full, the server stops to write pages out. The two servers name it differently. */
+static int variable_row(void *ctx, const struct sql_row *row)
+{
+	struct fw_str name = sql_str(row, 0), value = sql_str(row, 1);
+	struct inspect *i = ctx;
+
+	if (fw_str_ieq(name, FW_STR("innodb_flush_method")))
+		i->no_sync = fw_str_ieq(value, FW_STR("nosync")) || fw_str_ieq(value, FW_STR("littlesync"));
+	else
+		i->log_bytes = FW_MAX(i->log_bytes, sql_int(row, 1));
+	return 0;
+}
+
+static int settings_row(void *ctx, const struct sql_row *row)
+{
+	const struct inspect *i = ctx;
+	struct fw_str version = sql_str(row, 0);
+	char text[120];
+
+	(void)fw_snprintf(text, sizeof(text), "%.*s", FW_STR_ARG(version));
+	i->cb(i->ctx, "server", 0, text, "");
+	if (i->no_sync)
+		i->cb(i->ctx, "durability", 2, "innodb_flush_method=nosync or littlesync",
+			"a power cut may destroy the store: set it to O_DIRECT or fsync");
+	else
+		setting(i, "durability", "innodb_flush_log_at_trx_commit", sql_int(row, 1), sql_int(row, 1) == 1,
+			"a crash of the machine takes the last second; set it to 1 in the server's configuration");
+	setting(i, "packet", "max_allowed_packet", sql_int(row, 2), sql_int(row, 2) >= (int64_t)16 << 20,
+		"documents larger than a quarter of it may be refused; set it to 64M in the server's configuration");
+	setting(i, "memory", "innodb_buffer_pool_size", sql_int(row, 3), sql_int(row, 3) >= (int64_t)512 << 20,
+		"fine for some ten thousand feeds; for more give it half of the server's memory");
+	setting(i, "log", "the redo log's bytes", i->log_bytes, i->log_bytes >= (int64_t)256 << 20,
+		"fine for some ten thousand feeds; for more set innodb_log_file_size (MySQL: innodb_redo_log_capacity) to 512M");
+	return 0;
+}
+
+static int inspect(struct sql *s, struct inspect *i, struct fw_err *err)
+{
+	static const struct sql_text SETTINGS = {"SELECT version(), @@innodb_flush_log_at_trx_commit, @@max_allowed_packet,"
+		" @@innodb_buffer_pool_size", NULL};
+	static const struct sql_text VARIABLES = {"SHOW GLOBAL VARIABLES WHERE variable_name IN ('innodb_log_file_size',"
+		" 'innodb_redo_log_capacity', 'innodb_flush_method')", NULL};
+	int rc = sql_ask(s, &VARIABLES, NULL, 0, variable_row, i, NULL, err);
+
+	return rc ? rc : sql_ask(s, &SETTINGS, NULL, 0, settings_row, i, NULL, err);
+}
+
+static int faulty_row(void *ctx, const struct sql_row *row)
+{
+	const struct inspect *i = ctx;
+	char text[120];
+
+	(void)fw_snprintf(text, sizeof(text), "search index: step %lld of a word, the last is %lld", (long long)sql_int(row, 0),
+		(long long)sql_int(row, 1));
+	i->cb(i->ctx, "search", 2, text, "restore a backup, or copy the feeds to a new store");
+	return 0;
+}
+
+int mysql_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
+{
+	static const struct sql_text STEPS = {"SELECT x.step, x.last_step FROM (SELECT max(step) AS step, (SELECT value FROM numbers"
+		" WHERE name = 'index_step') AS last_step FROM words) x WHERE x.step > x.last_step", NULL};
+	struct inspect i = {.cb = cb, .ctx = ctx};
+	struct sql *s = sql_of(st);
+	int rc;
+
+	if (!deep)
+		return inspect(s, &i, err);
+	rc = s->dialect->script(s, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;" /* one view of it all */
+		"START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY", err);
+	rc = rc ? rc : sql_check(s, cb, ctx, err);
+	rc = rc ? rc : sql_ask(s, &STEPS, NULL, 0, faulty_row, &i, NULL, err);
+	s->dialect->rollback(s); /* nothing was written */
+	return rc;
+}

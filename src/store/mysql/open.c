@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Opening, closing, waiting. Transactions are READ COMMITTED, so that a lock is on a row and never
+ * on a gap. The connection is not carried across fork(); one thread at a time.
+ */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "store/drivers.h"
+#include "store/dsn.h"
+#include "store/mysql/mysql.h"
+#include "base/banned.h"
+
+#define CONNECT_TIMEOUT_S 10
+#define SILENCE_S 300      /* of the server, before the connection counts as broken */
+#define UNHEARD_MS 30000   /* of what we sent, before TCP gives the connection up */
+#define MARIADB_MIN 100600 /* SKIP LOCKED, JSON_TABLE */
+#define MYSQL_MIN 80013
+#define IDLE_IN_TRANSACTION_S 15
+#define MYSQL_IDLE_S 600
+#define WAIT_FIRST_MS 200  /* between two looks whether something changed, growing */
+#define WAIT_LAST_MS 800
+
+/* ---- connecting ------------------------------------------------------------------------------ */
+
+static const char *const OPTIONS[] = {"socket", "connect_timeout", "timeout", "ssl", "ssl_ca", "ssl_cert", "ssl_key",
+	"ssl_verify", NULL};
+
+/* A switch of the URL; absent is off. */
+static int is_on(struct mysql_db *s, const struct fw_dsn *d, const char *name, my_bool *on, struct fw_err *err)
+{
+	static const char *const WORDS[] = {"0", "no", "off", "1", "yes", "on"};
+	struct fw_str value = fw_dsn_option(d, name);
+
+	*on = 0;
+	if (!value.p)
+		return 0;
+	for (size_t i = 0; i < FW_N(WORDS); i++) {
+		if (fw_str_eq(value, fw_str(WORDS[i]))) {
+			*on = i >= FW_N(WORDS) / 2;
+			return 0;
+		}
+	}
+	return fw_err_set(err, FW_EINVAL, "%s: %s is '%.*s': write yes or no", s->name, name, FW_STR_ARG(value));
+}
+
+static int options_set(struct mysql_db *s, const struct fw_dsn *d, struct fw_err *err)
+{
+	struct fw_str ca = fw_dsn_option(d, "ssl_ca"), cert = fw_dsn_option(d, "ssl_cert"), key = fw_dsn_option(d, "ssl_key");
+	my_bool yes = 1, tls, check;
+	unsigned long packet = 1UL << 30;
+	int64_t connect_s, silence_s;
+	unsigned c, t;
+	int rc = fw_dsn_only(d, OPTIONS, err);
+
+	rc = rc ? rc : fw_dsn_number(d, "connect_timeout", 1, 3600, CONNECT_TIMEOUT_S, &connect_s, err);
+	rc = rc ? rc : fw_dsn_number(d, "timeout", 1, 86400, SILENCE_S, &silence_s, err);
+	rc = rc ? rc : is_on(s, d, "ssl", &tls, err);
+	rc = rc ? rc : is_on(s, d, "ssl_verify", &check, err);
+	if (rc)
+		return rc;
+	c = (unsigned)connect_s;
+	t = (unsigned)silence_s;
+	mysql_optionsv(s->c, MYSQL_OPT_CONNECT_TIMEOUT, &c);
+	mysql_optionsv(s->c, MYSQL_OPT_READ_TIMEOUT, &t);
+	mysql_optionsv(s->c, MYSQL_OPT_WRITE_TIMEOUT, &t);
+	mysql_optionsv(s->c, MYSQL_OPT_MAX_ALLOWED_PACKET, &packet);
+	mysql_optionsv(s->c, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+	s->tls = tls || ca.p || cert.p || key.p || check;
+	if (s->tls) {
+		mysql_ssl_set(s->c, key.p, cert.p, ca.p, NULL, NULL);
+		mysql_optionsv(s->c, MYSQL_OPT_SSL_ENFORCE, &yes);
+	}
+	/* Said in any case: Connector/C 3.4 would use TLS, and check the server's certificate, where nothing is said. */
+	mysql_optionsv(s->c, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &check);
+	return 0;
+}
+
+/* What the network swallows is given up in time: the library leaves it to TCP, which waits twice as long again and again. */
+static void patience_set(MYSQL *c)
+{
+#ifdef TCP_USER_TIMEOUT
+	const unsigned ms = UNHEARD_MS;
+
+	(void)setsockopt(mysql_get_socket(c), IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms)); /* no TCP, no need */
+#else
+	(void)c;
+#endif
+}
+
+static int connect_to(struct mysql_db *s, const struct fw_dsn *d, const char *schema, struct fw_err *err)
+{
+	int rc;
+
+	s->c = mysql_init(NULL);
+	rc = s->c ? options_set(s, d, err) : fw_no_memory(err);
+	if (rc)
+		return rc;
+	if (!mysql_real_connect(s->c, d->host.p, d->user.p, d->password.p, schema, (unsigned)d->port,
+			fw_dsn_option(d, "socket").p, CLIENT_MULTI_STATEMENTS))
+		return mysql_failed(s, "connecting", err);
+	patience_set(s->c);
+	/* The library goes on in plain text when the server has no TLS and its certificate need not be checked. */
+	if (s->tls && !mysql_get_ssl_cipher(s->c))
+		return fw_err_set(err, FW_EINVAL,
+			"%s: no TLS (the server offers none): give it a certificate, or leave ssl out of the URL", s->name);
+	return 0;
+}
+
+static int connection_open(struct mysql_db *s, const struct fw_dsn *d, bool create, struct fw_err *err)
+{
+	char sql[200];
+	int rc = connect_to(s, d, s->schema, err);
+
+	if (rc != FW_ENOTFOUND || !create)
+		return rc;
+	mysql_close(s->c); /* the database is missing: a new one, as far as we may */
+	rc = connect_to(s, d, NULL, err);
+	if (rc)
+		return rc;
+	(void)fw_snprintf(sql, sizeof(sql), "CREATE DATABASE IF NOT EXISTS `%s` CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", s->schema);
+	rc = s->sql.dialect->script(&s->sql, sql, err);
+	return !rc && mysql_select_db(s->c, s->schema) ? mysql_failed(s, "opening", err) : rc;
+}
+
+static int server_check(struct mysql_db *s, struct fw_err *err)
+{
+	unsigned long version = mysql_get_server_version(s->c), extended = 0;
+
+	s->mysql = !mariadb_connection(s->c);
+	if (!s->mysql && !mariadb_get_infov(s->c, MARIADB_CONNECTION_EXTENDED_SERVER_CAPABILITIES, &extended))
+		s->arrays = extended & (MARIADB_CLIENT_STMT_BULK_OPERATIONS >> 32);
+	if (fw_store_server_known(s->name, mysql_get_server_info(s->c), err))
+		return FW_ERR_CODE(err);
+	if (version < (s->mysql ? MYSQL_MIN : MARIADB_MIN))
+		return fw_err_set(err, FW_EVERSION, "%s: the server is %s: MariaDB 10.6 or MySQL 8.0.13 is the least that will do",
+			s->name, mysql_get_server_info(s->c));
+	return 0;
+}
+
+static int packet_row(void *ctx, const struct sql_row *row)
+{
+	*(size_t *)ctx = (size_t)sql_int(row, 0);
+	return 0;
+}
+
+/*
+ * One that was stopped or cut off in the middle of a transaction gives its locks back; MySQL knows idle connections only. And both
+ * have a limit for what is told by recursion, which is below the number of shards.
+ */
+static int session_set(struct mysql_db *s, struct fw_err *err)
+{
+	static const struct sql_text PACKET = {"SELECT @@max_allowed_packet", NULL};
+	long long wait_s = FW_MAX((s->busy_timeout_ms + 999) / 1000, INT64_C(1));
+	char sql[600];
+	int rc;
+
+	(void)fw_snprintf(sql, sizeof(sql), "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00',"
+		" autocommit = 1, innodb_lock_wait_timeout = %lld, lock_wait_timeout = %lld, %s = 4096, %s = %d;"
+		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED%s", wait_s, wait_s,
+		s->mysql ? "cte_max_recursion_depth" : "max_recursive_iterations", s->mysql ? "wait_timeout" : "idle_transaction_timeout",
+		s->mysql ? MYSQL_IDLE_S : IDLE_IN_TRANSACTION_S * (s->sql.read_only ? 6 : 1),
+		s->sql.read_only ? ", READ ONLY" : "");
+	rc = s->sql.dialect->script(&s->sql, sql, err);
+	return rc ? rc : sql_ask(&s->sql, &PACKET, NULL, 0, packet_row, &s->packet_max, NULL, err);
+}
+
+/* The database's name: the path of the URL. It stands in a statement as it is. */
+static int schema_name(struct mysql_db *s, const struct fw_dsn *d, struct fw_err *err)
+{
+	bool ok = d->path.len > 0 && d->path.len <= 64;
+
+	for (size_t i = 0; i < d->path.len && ok; i++) {
+		unsigned char c = (unsigned char)d->path.p[i];
+
+		ok = fw_is_alnum(c) || strchr("_-$", c) != NULL || c >= 0x80;
+	}
+	if (!ok)
+		return fw_err_set(err, FW_EINVAL, "%s: no name of a database behind the host (letters, digits, _, -, $): write for"
+			" example mysql://user@host/feedwheel", s->name);
+	s->schema = fw_str_dup(d->path);
+	return s->schema ? 0 : fw_no_memory(err);
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+int mysql_lock(struct mysql_db *s, const char *what, int64_t timeout_s, int64_t *got, struct fw_err *err)
+{
+	static const struct sql_text LOCK = {"SELECT get_lock(concat('feedwheel ', ?1, ' ', ?2), ?3)", NULL};
+
+	return sql_number(&s->sql, &LOCK, (struct sql_value[]){SQL_TEXT(fw_str(what)), SQL_INT(fw_hash64(s->schema, strlen(s->schema)) >> 1),
+		SQL_INT(timeout_s)}, 3, 0, got, err);
+}
+
+int mysql_unlock(struct mysql_db *s, const char *what, struct fw_err *err)
+{
+	static const struct sql_text UNLOCK = {"SELECT release_lock(concat('feedwheel ', ?1, ' ', ?2))", NULL};
+	int64_t was;
+
+	return sql_number(&s->sql, &UNLOCK, (struct sql_value[]){SQL_TEXT(fw_str(what)), SQL_INT(fw_hash64(s->schema, strlen(s->schema)) >> 1)},
+		2, 0, &was, err);
+}
+
+struct there {
+	int64_t tables, numbers, last;
+};
+
+static int there_row(void *ctx, const struct sql_row *row)
+{
+	*(struct there *)ctx = (struct there){sql_int(row, 0), sql_int(row, 1), sql_int(row, 2)};
+	return 0;
+}
+
+/*
+ * Tables are made one by one, and a kill may leave some: the first one is `numbers`, and only with the last one it is a store.
+ * *version 0: they are to be made.
+ */
+static int look(struct mysql_db *s, int64_t *version, struct fw_err *err)
+{
+	static const struct sql_text THERE = {"SELECT count(*), coalesce(sum(table_name = 'numbers'), 0), coalesce(sum(table_name = '"
+		MYSQL_LAST_TABLE "'), 0) FROM information_schema.tables WHERE table_schema = database()", NULL};
+	static const struct sql_text ROWS = {"SELECT count(*) FROM numbers", NULL};
+	struct there t = {0};
+	int64_t rows = 1;
+	int rc = sql_ask(&s->sql, &THERE, NULL, 0, there_row, &t, NULL, err);
+
+	*version = 0;
+	if (!rc && t.tables && !t.numbers)
+		return fw_err_set(err, FW_EINVAL, "%s: a database of another program: name another one", s->name);
+	if (!rc && t.numbers && !t.last && t.tables == 1)
+		rc = sql_number(&s->sql, &ROWS, NULL, 0, 0, &rows, err);
+	if (!rc && t.numbers && rows)
+		rc = sql_schema_look(&s->sql, true, version, err);
+	if (!rc && !t.last)
+		*version = 0;
+	return rc;
+}
+
+static int tables(struct mysql_db *s, unsigned flags, struct fw_err *err)
+{
+	int64_t version, got;
+	int rc = look(s, &version, err);
+
+	if (rc || version)
+		return rc;
+	if (!(flags & FW_STORE_CREATE) || s->sql.read_only)
+		return fw_err_set(err, FW_ENOTFOUND, "%s: empty, no feeds were ever stored here: begin with `feedwheel add URL`", s->name);
+	rc = mysql_lock(s, "schema", FW_MAX(s->busy_timeout_ms / 1000, INT64_C(60)), &got, err);
+	if (!rc && !got)
+		return fw_err_set(err, FW_EAGAIN, "%s: another process has been making its tables for a minute: try again", s->name);
+	if (rc)
+		return rc;
+	rc = look(s, &version, err); /* again: another process may have been first */
+	if (!rc && !version)
+		rc = sql_schema_make(&s->sql, flags, mysql_search_tables, err);
+	return rc ? (mysql_unlock(s, "schema", NULL), rc) : mysql_unlock(s, "schema", err); /* or the connection's end */
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+static int changes_read(struct mysql_db *s, int64_t *changes, struct fw_err *err)
+{
+	static const struct sql_text CHANGES = {"SELECT value FROM numbers WHERE name = 'changes'", NULL};
+
+	return sql_number(&s->sql, &CHANGES, NULL, 0, s->changes, changes, err);
+}
+
+/* The server tells nobody: each looks for itself. What this transaction raises it to is not somebody else's. */
+int mysql_tell(struct sql *sql, struct fw_err *err)
+{
+	return changes_read(mysql_db(sql), &mysql_db(sql)->own_change, err);
+}
+
+/* One row by its key, not more often than the step says, however often we are woken by wake_fd in between; and at the end of each wait. */
+static int mysql_wait(struct store *st, int wake_fd, int64_t timeout_ms, bool *changed, struct fw_err *err)
+{
+	struct mysql_db *s = mysql_db(sql_of(st));
+	int64_t now = fw_mono_ms(), end = now + timeout_ms;
+
+	*changed = false;
+	for (;; now = fw_mono_ms()) {
+		struct pollfd p = {.fd = wake_fd, .events = POLLIN};
+
+		if (now >= FW_MIN(s->asked_ms + s->step_ms, end)) {
+			int64_t was = s->changes;
+			int rc = changes_read(s, &s->changes, err);
+
+			*changed = !rc && s->changes != was;
+			s->step_ms = *changed ? WAIT_FIRST_MS : FW_MIN(s->step_ms * 5 / 4, (int64_t)WAIT_LAST_MS);
+			s->asked_ms = now;
+			if (rc || *changed || now >= end)
+				return rc;
+		}
+		if (poll(&p, 1, (int)(FW_MIN(s->asked_ms + s->step_ms, end) - now)) > 0)
+			return 0;
+	}
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static void mysql_db_close(struct store *st)
+{
+	struct mysql_db *s = mysql_db(sql_of(st));
+
+	mysql_kept_free(s);
+	if (s->c)
+		mysql_close(s->c);
+	fw_buf_finish(&s->script);
+	fw_buf_finish(&s->sql.text);
+	free(s->sweep.gone);
+	free(s->schema);
+	free(s);
+}
+
+static int opened(struct mysql_db *s, const struct fw_dsn *d, unsigned flags, struct fw_err *err)
+{
+	int rc = schema_name(s, d, err);
+
+	rc = rc ? rc : connection_open(s, d, (flags & FW_STORE_CREATE) && !s->sql.read_only, err);
+	rc = rc ? rc : server_check(s, err);
+	rc = rc ? rc : session_set(s, err);
+	rc = rc ? rc : tables(s, flags, err);
+	return rc ? rc : changes_read(s, &s->changes, err);
+}
+
+static int mysql_open(const struct fw_store_config *cfg, struct store **out, struct fw_err *err)
+{
+	struct fw_buf shown = FW_BUF_INIT(0);
+	struct mysql_db *s = calloc(1, sizeof(*s));
+	struct fw_arena a;
+	struct fw_dsn d;
+	int rc;
+
+	if (!s)
+		return fw_no_memory(err);
+	fw_arena_init(&a, 0);
+	s->sql.store.is = &store_mysql;
+	s->sql.dialect = &mysql_dialect;
+	s->sql.name = s->name;
+	s->sql.read_only = cfg->flags & FW_STORE_READ;
+	s->busy_timeout_ms = cfg->busy_timeout_ms > 0 ? cfg->busy_timeout_ms : FW_STORE_BUSY_MS;
+	s->packet_max = MYSQL_SCRIPT_MAX;
+	s->step_ms = WAIT_FIRST_MS;
+	fw_dsn_show(&shown, cfg->url);
+	(void)fw_str_copy(s->name, sizeof(s->name), fw_buf_str(&shown));
+	fw_buf_finish(&shown);
+	rc = fw_dsn_split(&a, cfg->url, &d, err);
+	rc = rc ? rc : opened(s, &d, cfg->flags, err);
+	fw_arena_finish(&a);
+	if (rc)
+		mysql_db_close(&s->sql.store);
+	else
+		*out = &s->sql.store;
+	return rc;
+}
+
+static const char *const schemes[] = {FW_STORE_MYSQL_SCHEMES};
+
+const struct store_driver store_mysql = {
+	.name = "mysql", .schemes = schemes, .open = mysql_open, .close = mysql_db_close, .inspect = mysql_inspect, .wait = mysql_wait,
+	SQL_SLOTS,
+};
