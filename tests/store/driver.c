@@ -1,0 +1,1286 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The rules of src/store/driver.h for leases, shards, due reads, commits and pushes, one by one,
+ * against every driver. What holds over random steps: driver_walk.c; over processes that freeze and
+ * die: driver_property.c. Feeds, entries and the rest in themselves: feeds.c, entries.c, records.c.
+ */
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "driver_common.h"
+#include "store/drivers.h"
+#include "store/sql/sql.h"
+
+#define SHORT_MS 300
+
+static struct fw_feed F[8]; /* next states */
+
+/* ---- leases ---------------------------------------------------------------------------------- */
+
+START_TEST(the_first_has_all)
+{
+	struct store *st = drv_fresh(_i);
+	int64_t asked_ms = fw_mono_ms();
+	struct store_lease *l = drv_join(st, "host/1/0", LONG_MS);
+	int64_t id = l->id;
+
+	ck_assert_uint_eq(l->shard_n, STORE_SHARDS);
+	ck_assert(l->living == 1 && l->idle_n == 0 && store_part(l) == STORE_SHARDS);
+	/* by its own clock: before the lease ends, and not so early that it could do nothing */
+	ck_assert_int_lt(l->safe_until_mono_ms, fw_mono_ms() + LONG_MS);
+	ck_assert_int_ge(l->safe_until_mono_ms, asked_ms + LONG_MS / 2);
+	for (int i = 0; i < STORE_SHARDS; i++)
+		ck_assert(l->shard[i].shard == i && l->shard[i].quiet_since_ms == 0);
+	drv_beat(st, "host/1/0", l);
+	ck_assert(l->id == id && l->shard_n == STORE_SHARDS && l->living == 1);
+	drv_leave(st, l);
+	drv_end(st);
+}
+END_TEST
+
+/* No shard has two, and when all are spoken for each has one. Returns how many are held. */
+static size_t disjoint(struct store_lease *const *l, int n)
+{
+	bool held[STORE_SHARDS] = {false};
+	size_t sum = 0;
+
+	for (int i = 0; i < n; i++) {
+		for (size_t k = 0; k < l[i]->shard_n; k++) {
+			ck_assert_msg(!held[l[i]->shard[k].shard], "shard %d has two owners", l[i]->shard[k].shard);
+			held[l[i]->shard[k].shard] = true;
+			sum++;
+		}
+	}
+	return sum;
+}
+
+START_TEST(parts_after_two_beats)
+{
+	static const int WORKERS[] = {2, 3, 10};
+
+	for (size_t k = 0; k < FW_N(WORKERS); k++) {
+		struct store *st = drv_fresh(_i);
+		struct store_lease *l[10];
+		int n = WORKERS[k];
+
+		for (int i = 0; i < n; i++)
+			l[i] = drv_join(st, "w", LONG_MS);
+		for (int i = 0; i < 2 * n; i++) /* the one with all of it last: the worst order */
+			drv_share(st, "w", l[n - 1 - i % n]);
+		for (int i = 0; i < n - 1; i++) /* the second beat's gifts are taken by the next */
+			drv_share(st, "w", l[n - 1 - i]);
+		ck_assert_uint_eq(disjoint(l, n), STORE_SHARDS);
+		for (int i = 0; i < n; i++) {
+			ck_assert_uint_eq(l[i]->living, n);
+			ck_assert_uint_le(l[i]->shard_n, store_part(l[i]));
+			ck_assert_uint_ge(l[i]->shard_n, STORE_SHARDS - (size_t)(n - 1) * store_part(l[i]));
+		}
+		for (int i = 1; i < n; i++)
+			drv_leave(st, l[i]);
+		drv_share(st, "w", l[0]); /* one is left: all is its own again, at once */
+		ck_assert_uint_eq(l[0]->shard_n, STORE_SHARDS);
+		drv_leave(st, l[0]);
+		drv_end(st);
+	}
+}
+END_TEST
+
+START_TEST(what_a_beat_keeps)
+{
+	struct store *st = drv_fresh(_i);
+	struct store_lease *a = drv_join(st, "a", LONG_MS), *b = drv_join(st, "b", LONG_MS);
+	struct store_lease was;
+
+	drv_share(st, "a", a);
+	drv_share(st, "b", b);
+	was = *b;
+	for (int i = 0; i < 3; i++) { /* who has its part keeps it, whoever comes and goes */
+		drv_beat(st, "a", a);
+		drv_beat(st, "b", b);
+		ck_assert_uint_eq(b->shard_n, was.shard_n);
+		ck_assert_int_eq(memcmp(b->shard, was.shard, was.shard_n * sizeof(was.shard[0])), 0);
+	}
+	drv_leave(st, a);
+	drv_beat(st, "b", b);
+	for (size_t i = 0; i < was.shard_n; i++)
+		ck_assert_ptr_nonnull(drv_shard(b, was.shard[i].shard));
+	drv_leave(st, b);
+	drv_end(st);
+}
+END_TEST
+
+/* Until when hosts may have been asked goes from hand to hand. */
+START_TEST(quiet_is_handed_on)
+{
+	struct store *st = drv_fresh(_i);
+	struct store_lease *a = drv_join(st, "a", LONG_MS), *b;
+	int64_t died_ms, knew_ms = drv_clock(st) + 5;
+
+	a->shard[5].quiet_since_ms = 77;
+	a->shard[7].quiet_since_ms = knew_ms;
+	drv_give(st, a, 0, 10);
+	drv_beat(st, "a", a); /* it takes them back itself, and is told what it said */
+	ck_assert(a->shard[5].quiet_since_ms == 77 && a->shard[7].quiet_since_ms == knew_ms &&
+		!a->shard[6].quiet_since_ms);
+	drv_beat(st, "a", a);
+	ck_assert_int_eq(a->shard[5].quiet_since_ms, 77); /* as long as it says nothing else */
+	a->shard[5].quiet_since_ms = 0;
+	died_ms = drv_clock(st);
+	/* in one call: some as it says, the rest as of one that died now */
+	DONE(st->is->give(st,
+		&(struct store_give){.lease_id = a->id, .shard = a->shard, .n = 10, .leave = true}, &drv_err));
+	b = drv_join(st, "b", LONG_MS);
+	ck_assert_uint_eq(b->shard_n, STORE_SHARDS);
+	for (int i = 0; i < 10; i++)
+		ck_assert_int_eq(b->shard[i].quiet_since_ms, i == 7 ? knew_ms : 0);
+	for (int i = 10; i < STORE_SHARDS; i++)
+		ck_assert(b->shard[i].quiet_since_ms >= died_ms && b->shard[i].quiet_since_ms <= drv_clock(st));
+	free(a);
+	drv_leave(st, b);
+	drv_end(st);
+}
+END_TEST
+
+START_TEST(idle_and_full)
+{
+	struct store *st = drv_fresh(_i);
+	struct store_lease *a = drv_join(st, "a", LONG_MS), *b = drv_join(st, "b", LONG_MS),
+			   *c = drv_join(st, "c", LONG_MS);
+
+	drv_give(st, a, 100, STORE_SHARDS - 100);
+	b->full = true; /* it has more than it can start: it takes none, though it has none */
+	drv_beat(st, "b", b);
+	ck_assert_uint_eq(b->shard_n, 0);
+	b->full = false;
+	drv_beat(st, "b", b);
+	ck_assert_uint_eq(b->shard_n, store_part(b));
+	b->full = true; /* and loses none */
+	drv_beat(st, "b", b);
+	ck_assert_uint_eq(b->shard_n, store_part(b));
+	c->idle = true; /* it takes all that is free, beyond its part */
+	drv_beat(st, "c", c);
+	ck_assert_uint_eq(c->shard_n, STORE_SHARDS - 100 - b->shard_n);
+	ck_assert_uint_eq(c->idle_n, 0); /* of others */
+	drv_beat(st, "a", a);
+	ck_assert(a->idle_n == 1 && a->living == 3 && a->shard_n == 100);
+	a->idle = true;
+	drv_beat(st, "a", a);
+	drv_beat(st, "b", b);
+	ck_assert_uint_eq(b->idle_n, 2);
+	a->idle = c->idle = false;
+	drv_beat(st, "a", a);
+	drv_beat(st, "c", c);
+	ck_assert_uint_eq(c->idle_n, 0);
+	drv_leave(st, a); /* one that is gone is not idle either */
+	c->idle = true;
+	drv_beat(st, "c", c);
+	drv_leave(st, c);
+	drv_beat(st, "b", b);
+	ck_assert(b->idle_n == 0 && b->living == 1);
+	drv_leave(st, b);
+	drv_end(st);
+}
+END_TEST
+
+
+/* In real time: a lease is kept by beats, and ends when its time has run out, not before. */
+START_TEST(a_lease_runs_out)
+{
+	struct store *st = drv_fresh(_i);
+	int64_t id = drv_feed(st, "https://over.example/feed", 5), beat_ms, beat_wall_ms, old_id;
+	struct store_lease *a = drv_join(st, "a", LONG_MS), *b = drv_join(st, "b", LONG_MS);
+	struct store_outcome o = drv_outcome(st, id, &F[0], 9);
+	struct store_host h = {.id = o.host_id, .next_ok_ms = 5};
+	struct store_commit c = {.outcome = &o, .n = 1, .host = &h, .host_n = 1};
+	uint64_t print = drv_print(st);
+
+	c.lease_id = old_id = a->id;
+	a->lease_ms = SHORT_MS;
+	for (int i = 0;; i++) {
+		beat_ms = fw_mono_ms();
+		beat_wall_ms = drv_clock(st);
+		drv_beat(st, "a", a);
+		ck_assert_int_lt(a->safe_until_mono_ms, beat_ms + SHORT_MS + 1);
+		if (i == 6) /* more than a lease's time has passed */
+			break;
+		usleep(SHORT_MS * 200);
+		drv_beat(st, "b", b);
+		if (fw_mono_ms() - beat_ms >= SHORT_MS) /* this machine was busy elsewhere */
+			break;
+		ck_assert_uint_eq(b->shard_n, 0);
+	}
+	do {
+		usleep(5000);
+		drv_beat(st, "b", b);
+	} while (!b->shard_n);
+	if (st->is->beat(st, "a", a, &drv_err) != FW_ESTALE)
+		ck_abort_msg("a lease that others took is alive");
+	ck_assert_int_ge(fw_mono_ms() - beat_ms, SHORT_MS - 2);
+	ck_assert(b->living == 1 && b->shard_n == STORE_SHARDS); /* all at once */
+	for (int i = 0; i < STORE_SHARDS; i++) /* its hosts may have been asked until it ended */
+		ck_assert(b->shard[i].quiet_since_ms >= beat_wall_ms + a->lease_ms - 2 - SHORT_MS / 10 &&
+			b->shard[i].quiet_since_ms <= drv_clock(st));
+	FAILS(st->is->commit(st, &c, &drv_err), FW_ESTALE);
+	ck_assert(drv_print(st) == print);
+	drv_beat(st, "b", b);
+	ck_assert_uint_eq(b->living, 1);
+	a->id = 0;
+	drv_beat(st, "a", a); /* it joins anew */
+	ck_assert_int_gt(a->id, FW_MAX(b->id, old_id));
+	drv_leave(st, a);
+	drv_leave(st, b);
+	drv_end(st);
+}
+END_TEST
+
+/* Its time is over, but nobody has looked: it holds, and its commits are taken. */
+START_TEST(over_and_not_taken)
+{
+	struct store *st = drv_fresh(_i);
+	int64_t id = drv_feed(st, "https://over.example/feed", 5);
+	struct store_lease *a = drv_join(st, "a", -1000), *b;
+	struct store_outcome o = drv_outcome(st, id, &F[0], 6);
+
+	ck_assert_uint_eq(a->shard_n, STORE_SHARDS); /* its joining took longer than the lease: it is not dead by that */
+	drv_beat(st, "a", a);
+	ck_assert_uint_eq(a->shard_n, STORE_SHARDS);
+	ck_assert_int_lt(a->safe_until_mono_ms, fw_mono_ms());
+	DONE(drv_commit(st, a->id, &o, 1));
+	ck_assert(o.rc == 0 && drv_due_of(st, id)->due_at_ms == 6);
+	b = drv_join(st, "b", LONG_MS);
+	ck_assert(b->shard_n == STORE_SHARDS && b->living == 1);
+	o = drv_outcome(st, id, &F[0], 7);
+	FAILS(drv_commit(st, a->id, &o, 1), FW_ESTALE);
+	FAILS(st->is->beat(st, "a", a, &drv_err), FW_ESTALE);
+	ck_assert(drv_due_of(st, id)->due_at_ms == 6 && drv_visits(st, id) == 1);
+	free(a);
+	drv_leave(st, b);
+	drv_end(st);
+}
+END_TEST
+
+START_TEST(no_number_twice)
+{
+	const char *url = drv_url(_i);
+	struct store *st = drv_open(_i, url, FW_STORE_CREATE);
+	struct store_lease *l;
+	int64_t last = 0;
+
+	for (int i = 0; i < 9; i++) {
+		l = drv_join(st, "w", i % 3 ? LONG_MS : -1000);
+		ck_assert_int_gt(l->id, last);
+		ck_assert_uint_eq(l->living, 1); /* whatever ended the one before */
+		last = l->id;
+		if (i % 3 == 1) {
+			drv_leave(st, l);
+			l = NULL;
+		} else if (i % 3 == 2) {
+			drv_reap(st, "w", 0);
+		}
+		free(l);
+		if (i == 4 && under_test[_i].shared) {
+			drv_end(st);
+			st = drv_open(_i, url, 0);
+		}
+	}
+	drv_end(st);
+}
+END_TEST
+
+START_TEST(leases_that_are_not_there)
+{
+	struct store *st = drv_fresh(_i);
+	struct store_lease *a = drv_join(st, "a", LONG_MS), *none = calloc(1, sizeof(*none));
+	int64_t id = drv_feed(st, "https://a.example/", 5);
+	struct store_outcome o = drv_outcome(st, id, &F[0], 9);
+	uint64_t print = drv_print(st);
+
+	ck_assert_ptr_nonnull(none);
+	none->id = a->id + 1000;
+	none->lease_ms = LONG_MS;
+	FAILS(st->is->beat(st, "none", none, &drv_err), FW_ESTALE);
+	ck_assert_int_eq(none->id, a->id + 1000);
+	FAILS(drv_commit(st, none->id, &o, 1), FW_ESTALE);
+	FAILS(drv_commit(st, none->id, NULL, 0), FW_ESTALE);
+	DONE(st->is->give(st,
+		&(struct store_give){.lease_id = none->id, .shard = a->shard, .n = 500, .leave = true}, &drv_err));
+	drv_reap(st, "nobody", 0);
+	drv_give(st, a, 0, 0);
+	drv_beat(st, "a", a);
+	ck_assert(a->living == 1 && a->shard_n == STORE_SHARDS && drv_print(st) == print);
+	free(none);
+	drv_leave(st, a);
+	drv_end(st);
+}
+END_TEST
+
+START_TEST(shards_of_others_stay)
+{
+	struct store *st = drv_fresh(_i);
+	struct store_lease *a = drv_join(st, "a", LONG_MS), *b = drv_join(st, "b", LONG_MS), all = *a;
+
+	drv_share(st, "a", a);
+	drv_share(st, "b", b);
+	for (int i = 0; i < STORE_SHARDS; i++)
+		all.shard[i].quiet_since_ms = 55;
+	drv_give(st, &all, 0, STORE_SHARDS); /* half of them were a's */
+	drv_beat(st, "b", b);
+	ck_assert_uint_eq(b->shard_n, STORE_SHARDS / 2);
+	for (size_t i = 0; i < b->shard_n; i++)
+		ck_assert_int_eq(b->shard[i].quiet_since_ms, 0);
+	drv_give(st, &all, 0, STORE_SHARDS); /* and again */
+	drv_beat(st, "a", a);
+	ck_assert(a->shard_n == STORE_SHARDS / 2 && a->shard[0].quiet_since_ms == 55);
+	drv_leave(st, a);
+	drv_leave(st, b);
+	drv_end(st);
+}
+END_TEST
+
+START_TEST(dead_ones_are_reaped)
+{
+	struct store *st = drv_fresh(_i);
+	struct store_lease *a = drv_join(st, "host/1/1", LONG_MS), *b = drv_join(st, "host/1/10", LONG_MS),
+			   *again = drv_join(st, "host/1/1", LONG_MS);
+	int64_t died_ms;
+
+	drv_share(st, "host/1/1", a);
+	drv_share(st, "host/1/10", b);
+	drv_share(st, "host/1/1", again);
+	died_ms = drv_clock(st);
+	drv_reap(st, "host/1/1", 0); /* both of that name, and no other's */
+	FAILS(st->is->beat(st, "host/1/1", a, &drv_err), FW_ESTALE);
+	FAILS(st->is->beat(st, "host/1/1", again, &drv_err), FW_ESTALE);
+	FAILS(drv_commit(st, a->id, NULL, 0), FW_ESTALE);
+	drv_beat(st, "host/1/10", b);
+	ck_assert(b->living == 1 && b->shard_n == STORE_SHARDS);
+	for (size_t i = 0; i < a->shard_n; i++) {
+		int64_t quiet_ms = drv_shard(b, a->shard[i].shard)->quiet_since_ms;
+
+		ck_assert(quiet_ms >= died_ms && quiet_ms <= drv_clock(st));
+	}
+	free(a);
+	free(again);
+	drv_leave(st, b);
+	drv_end(st);
+}
+END_TEST
+
+START_TEST(killers_are_quarantined)
+{
+	struct store *st = drv_fresh(_i);
+	int64_t id = drv_feed(st, "https://killer.example/feed", 5), paused = drv_feed(st, "https://p.example/", 5);
+	int64_t version;
+	int shard = store_host_shard(store_feed_host_id(drv_find(st, id)));
+	struct store_lease *l = drv_join(st, "w", LONG_MS);
+	struct store_outcome o;
+
+	ck_assert_int_eq(FW_STORE_CRASH_MAX, 2);
+	drv_reap(st, "host/9/9", id); /* that worker may hold nothing any more */
+	ck_assert(drv_find(st, id)->crash_n == 1 && drv_find(st, id)->status == FW_FEED_ACTIVE);
+	o = drv_outcome(st, id, &F[0], 10); /* a visit that ends well ends the row */
+	F[0].crash_n = 0;
+	DONE(drv_commit(st, l->id, &o, 1));
+	drv_reap(st, "host/9/9", id);
+	ck_assert(drv_find(st, id)->crash_n == 1 && drv_due_of(st, id));
+	version = drv_version(st, l, shard);
+	o = drv_outcome(st, id, &F[0], 20); /* somebody has it in flight */
+	drv_reap(st, "host/9/9", id);
+	ck_assert(drv_find(st, id)->crash_n == 2 && drv_find(st, id)->status == FW_FEED_QUARANTINED);
+	ck_assert_ptr_null(drv_due_of(st, id));
+	ck_assert_int_gt(drv_version(st, l, shard), version); /* its owner is told */
+	DONE(drv_commit(st, l->id, &o, 1));
+	ck_assert_int_eq(drv_find(st, id)->status, FW_FEED_QUARANTINED); /* which stands */
+	DONE(st->is->feed_set(st, &(struct fw_feed){.id = paused, .status = FW_FEED_PAUSED}, FW_SET_STATUS, &drv_err));
+	for (int i = 0; i < 3; i++)
+		drv_reap(st, "host/9/9", paused);
+	ck_assert(drv_find(st, paused)->crash_n == 3 && drv_find(st, paused)->status == FW_FEED_PAUSED);
+	DONE(st->is->feed_drop(st, paused, 0, &drv_err));
+	drv_reap(st, "host/9/9", paused); /* removed meanwhile: nobody is to know */
+	/* the owner lets it try again */
+	DONE(st->is->feed_set(st, &(struct fw_feed){.id = id}, FW_SET_STATUS | FW_SET_CRASH, &drv_err));
+	ck_assert(drv_find(st, id)->crash_n == 0 && drv_due_of(st, id));
+	drv_leave(st, l);
+	drv_end(st);
+}
+END_TEST
+
+/* ---- versions -------------------------------------------------------------------------------- */
+
+static int64_t versions[STORE_SHARDS];
+
+/* Exactly these have risen since the last call. */
+static void risen(struct store *st, struct store_lease *l, const int *shard, size_t n, const char *what)
+{
+	drv_beat(st, "w", l);
+	ck_assert_uint_eq(l->shard_n, STORE_SHARDS);
+	for (int i = 0; i < STORE_SHARDS; i++) {
+		int64_t was = versions[i];
+		bool wanted = false;
+
+		for (size_t k = 0; k < n; k++)
+			wanted = wanted || shard[k] == i;
+		versions[i] = l->shard[i].version;
+		ck_assert_msg(wanted ? versions[i] > was : versions[i] == was, "%s: shard %d went from %lld to %lld", what,
+			i, (long long)was, (long long)versions[i]);
+	}
+}
+
+START_TEST(changes_raise_versions)
+{
+	struct store *st = drv_fresh(_i);
+	struct store_lease *l = drv_join(st, "w", LONG_MS);
+	int64_t id[3], other;
+	int at, at_other, to;
+	struct store_outcome o;
+	struct fw_feed f = {0};
+
+	for (int i = 0; i < STORE_SHARDS; i++)
+		versions[i] = l->shard[i].version;
+	at = store_host_shard(store_host_id(FW_STR("one.example")));
+	at_other = store_host_shard(store_host_id(FW_STR("other.example")));
+	to = store_host_shard(store_host_id(FW_STR("new.example")));
+	ck_assert(at != at_other && at != to && at_other != to);
+	drv_feeds(st, "one.example", 3, 5, id);
+	risen(st, l, &at, 1, "feeds that are loaded");
+	other = drv_feed(st, "https://other.example/", 5);
+	risen(st, l, &at_other, 1, "a feed that is loaded");
+	f.id = id[0];
+	f.due_at_ms = FW_DUE_FIRST;
+	DONE(st->is->feed_set(st, &f, FW_SET_DUE, &drv_err));
+	risen(st, l, &at, 1, "fetch-now");
+	f.status = FW_FEED_PAUSED;
+	DONE(st->is->feed_set(st, &f, FW_SET_STATUS, &drv_err));
+	risen(st, l, &at, 1, "a pause");
+	o = drv_outcome(st, id[1], &F[0], 50);
+	DONE(drv_commit(st, l->id, &o, 1));
+	risen(st, l, NULL, 0, "a commit of its owner");
+	o = drv_push(id[1], &F[0], NULL, 0);
+	DONE(drv_commit(st, 0, &o, 1));
+	risen(st, l, NULL, 0, "a push");
+	o = drv_outcome(st, id[1], &F[0], 60);
+	F[0].url = FW_STR("https://new.example/feed");
+	o.groups = FW_GROUP_URL;
+	DONE(drv_commit(st, l->id, &o, 1));
+	risen(st, l, (int[]){at, to}, 2, "a move");
+	DONE(st->is->feed_drop(st, id[2], 0, &drv_err));
+	risen(st, l, &at, 1, "a removal");
+	DONE(st->is->feed_drop(st, other, id[0], &drv_err));
+	drv_beat(st, "w", l);
+	ck_assert_int_gt(l->shard[at_other].version, versions[at_other]); /* a merge: at least where one went */
+	versions[at] = l->shard[at].version;
+	versions[at_other] = l->shard[at_other].version;
+	FAILS(st->is->feed_set(st, &(struct fw_feed){.id = 4711}, FW_SET_DUE, &drv_err), FW_ENOTFOUND);
+	FAILS(st->is->feed_drop(st, 4711, 0, &drv_err), FW_ENOTFOUND);
+	FAILS(st->is->feed_drop(st, id[0], 4711, &drv_err), FW_ENOTFOUND);
+	FAILS(st->is->feed_drop(st, 4711, id[0], &drv_err), FW_ENOTFOUND);
+	risen(st, l, NULL, 0, "what failed");
+	drv_leave(st, l);
+	drv_end(st);
+}
+END_TEST
+
+/* ---- due reads ------------------------------------------------------------------------------- */
+
+static int stop_due(void *ctx, const struct store_due *due)
+{
+	(void)due;
+	++*(int *)ctx;
+	return 7;
+}
+
+static int stop_host(void *ctx, const struct store_host *host)
+{
+	(void)host;
+	*(int *)ctx += 100;
+	return 8;
+}
+
+static void status_set(struct store *st, int64_t id, enum fw_feed_status status)
+{
+	DONE(st->is->feed_set(st, &(struct fw_feed){.id = id, .status = status}, FW_SET_STATUS, &drv_err));
+}
+
+START_TEST(what_is_due)
+{
+	struct store *st = drv_fresh(_i);
+	int64_t id[40], next_ms = INT64_MAX / 4;
+	char url[60];
+	const struct drv_due *d;
+	const struct store_due *one;
+	struct store_lease *l = drv_join(st, "w", LONG_MS);
+	struct store_outcome o;
+	struct store_host h;
+	int n = 0;
+
+	for (int i = 0; i < 40; i++) { /* two of each host */
+		(void)fw_snprintf(url, sizeof(url), "https://host%d.example/%d", i / 2, i);
+		id[i] = drv_feed(st, url, 100 + i);
+	}
+	d = drv_due(st, -1, 119);
+	ck_assert_uint_eq(d->n, 20);
+	for (size_t i = 0; i < d->n; i++) {
+		int at = (int)d->due[i].due_at_ms - 100;
+
+		ck_assert(d->due[i].due_at_ms <= 119 && d->due[i].feed_id == id[at]);
+		ck_assert(d->due[i].host_id == store_feed_host_id(drv_find(st, id[at])));
+		ck_assert(d->due[i].shard == store_host_shard(d->due[i].host_id));
+		ck_assert(!d->due[i].expect_us && !d->due[i].expect_dev_us && !d->due[i].last_visit_ms);
+		if (i && d->due[i].shard != d->due[i - 1].shard) { /* shard by shard */
+			for (size_t k = 0; k < i; k++)
+				ck_assert_int_ne(d->due[k].shard, d->due[i].shard);
+		}
+	}
+	ck_assert_uint_eq(drv_due(st, -1, 99)->n, 0);
+	ck_assert_uint_eq(drv_due(st, -1, INT64_MAX)->n, 40);
+	one = drv_due_of(st, id[0]);
+	d = drv_due(st, one->shard, INT64_MAX);
+	ck_assert_uint_ge(d->n, 2);
+	for (size_t i = 0; i < d->n; i++)
+		ck_assert_int_eq(d->due[i].shard, d->due[0].shard);
+	ck_assert_uint_eq(drv_due(st, d->due[0].shard, 99)->n, 0);
+	/* what the read tells of a feed is what its last commit said */
+	o = drv_outcome(st, id[3], &F[0], next_ms);
+	F[0].expect_us = 1234567890123;
+	F[0].expect_dev_us = 77;
+	DONE(drv_commit(st, l->id, &o, 1));
+	one = drv_due_of(st, id[3]);
+	ck_assert(one->due_at_ms == next_ms && one->expect_us == 1234567890123 && one->expect_dev_us == 77 &&
+		one->last_visit_ms == F[0].last_visit_ms);
+	status_set(st, id[4], FW_FEED_PAUSED); /* only those that are active */
+	status_set(st, id[5], FW_FEED_GONE);
+	status_set(st, id[6], FW_FEED_QUARANTINED);
+	ck_assert(!drv_due_of(st, id[4]) && !drv_due_of(st, id[5]) && !drv_due_of(st, id[6]));
+	ck_assert_uint_eq(drv_due(st, -1, INT64_MAX)->n, 37);
+	status_set(st, id[4], FW_FEED_ACTIVE);
+	ck_assert_int_eq(drv_due_of(st, id[4])->due_at_ms, 104); /* as it was */
+	/* callbacks: either may be missing, and each can end the walk */
+	h = (struct store_host){.id = store_feed_host_id(drv_find(st, id[0])), .next_ok_ms = 1};
+	DONE(st->is->commit(st, &(struct store_commit){.lease_id = l->id, .host = &h, .host_n = 1}, &drv_err));
+	ck_assert_int_eq(st->is->due(st, &(struct store_due_query){.shard = -1, .until_ms = INT64_MAX,
+		.due = stop_due, .ctx = &n}, &drv_err), 7);
+	ck_assert_int_eq(n, 1);
+	ck_assert_int_eq(st->is->due(st, &(struct store_due_query){.shard = store_host_shard(h.id),
+		.until_ms = INT64_MAX, .due = stop_due, .host = stop_host, .ctx = &n}, &drv_err), 8);
+	ck_assert_int_eq(n, 101);
+	DONE(st->is->due(st, &(struct store_due_query){.shard = -1, .until_ms = INT64_MAX}, &drv_err));
+	DONE(st->is->feed_drop(st, id[0], 0, &drv_err)); /* the store is as good as before */
+	drv_leave(st, l);
+	drv_end(st);
+}
+END_TEST
+
+/* A crowded host, which is one shard's: more rows than any page has. */
+START_TEST(many_of_one_host)
+{
+	enum { MANY = 3000 };
+	struct store *st = drv_fresh(_i);
+	int64_t *id = calloc(MANY, sizeof(*id)), sum = 0;
+	const struct drv_due *d;
+
+	ck_assert_ptr_nonnull(id);
+	drv_feeds(st, "crowd.example", MANY, 5, id);
+	d = drv_due(st, store_host_shard(store_host_id(FW_STR("crowd.example"))), 5);
+	ck_assert_uint_eq(d->n, MANY);
+	for (int i = 0; i < MANY; i++)
+		sum += d->due[i].feed_id - id[i];
+	ck_assert_int_eq(sum, 0);
+	ck_assert_uint_eq(drv_due(st, -1, 5)->n, MANY);
+	free(id);
+	drv_end(st);
+}
+END_TEST
+
+START_TEST(hosts_outlive_their_owner)
+{
+	struct store *st = drv_fresh(_i);
+	struct store_lease *l = drv_join(st, "w", LONG_MS);
+	struct store_host h[3] = {{.id = store_host_id(FW_STR("a.example")), .next_ok_ms = 10, .cool_until_ms = 20,
+					  .pace_ms = 30},
+		{.id = store_host_id(FW_STR("b.example")), .next_ok_ms = INT64_MAX, .cool_until_ms = NOW, .pace_ms = 1}};
+	struct store_commit c = {.lease_id = l->id, .host = h, .host_n = 2};
+	const struct store_host *got;
+	size_t all;
+
+	h[2] = (struct store_host){.id = h[0].id + STORE_SHARDS * INT64_C(8), .pace_ms = 3}; /* in the same shard */
+	DONE(st->is->commit(st, &c, &drv_err));
+	got = drv_host(st, h[1].id);
+	ck_assert(got && got->next_ok_ms == INT64_MAX && got->cool_until_ms == NOW && got->pace_ms == 1);
+	h[0] = (struct store_host){.id = h[0].id, .next_ok_ms = 5, .cool_until_ms = 0, .pace_ms = 15};
+	c.host_n = 3;
+	DONE(st->is->commit(st, &c, &drv_err)); /* its owner's word is taken as it is, earlier or not */
+	got = drv_host(st, h[0].id);
+	ck_assert(got && got->next_ok_ms == 5 && got->cool_until_ms == 0 && got->pace_ms == 15);
+	ck_assert_int_eq(drv_host(st, h[2].id)->pace_ms, 3);
+	all = drv_due(st, -1, 0)->host_n;
+	ck_assert_uint_eq(all, 3);
+	drv_leave(st, l);
+	l = drv_join(st, "w", LONG_MS);
+	ck_assert_uint_eq(drv_due(st, -1, 0)->host_n, 3);
+	/* of another's shard: the later times count, the pace stays */
+	c.lease_id = l->id;
+	h[0] = (struct store_host){.id = h[0].id, .next_ok_ms = 50, .cool_until_ms = -1, .pace_ms = 99, .others = true};
+	c.host_n = 1;
+	DONE(st->is->commit(st, &c, &drv_err));
+	got = drv_host(st, h[0].id);
+	ck_assert(got->next_ok_ms == 50 && got->cool_until_ms == 0 && got->pace_ms == 15);
+	h[0].next_ok_ms = 40;
+	h[0].cool_until_ms = 60;
+	DONE(st->is->commit(st, &c, &drv_err));
+	got = drv_host(st, h[0].id);
+	ck_assert(got->next_ok_ms == 50 && got->cool_until_ms == 60 && got->pace_ms == 15);
+	h[0] = (struct store_host){.id = store_host_id(FW_STR("new.example")), .next_ok_ms = 4, .others = true};
+	DONE(st->is->commit(st, &c, &drv_err)); /* one that nobody knew */
+	ck_assert_int_eq(drv_host(st, h[0].id)->next_ok_ms, 4);
+	drv_leave(st, l);
+	drv_end(st);
+}
+END_TEST
+
+/* ---- commits --------------------------------------------------------------------------------- */
+
+START_TEST(fenced)
+{
+	struct store *st = drv_fresh(_i);
+	int64_t one = drv_feed(st, "https://one.example/", 5), two = drv_feed(st, "https://two.example/", 5);
+	struct store_lease *a = drv_join(st, "a", LONG_MS), *b = drv_join(st, "b", LONG_MS);
+	struct fw_entry_row e = entry(1, 1, "one", "text");
+	struct store_outcome o[2] = {drv_outcome(st, one, &F[0], 9), drv_outcome(st, two, &F[1], 9)};
+	struct store_host h = {.id = o[0].host_id, .next_ok_ms = 5, .pace_ms = 7};
+	struct store_commit c = {.lease_id = a->id, .outcome = o, .n = 2, .host = &h, .host_n = 1};
+	uint64_t print;
+
+	F[0].url = FW_STR("https://moved.example/");
+	F[0].title = F[1].title = FW_STR("a title");
+	F[1].status = FW_FEED_GONE;
+	o[0].groups = FW_GROUP_URL | FW_GROUP_META | FW_GROUP_ERROR;
+	o[1].groups = FW_GROUP_META | FW_GROUP_REDIRECT | FW_GROUP_VALIDATORS | FW_GROUP_RHYTHM;
+	o[0].entries = o[1].entries = &e;
+	o[0].entry_n = o[1].entry_n = 1;
+	print = drv_print(st);
+	drv_leave(st, a);
+	FAILS(st->is->commit(st, &c, &drv_err), FW_ESTALE);
+	ck_assert_msg(drv_print(st) == print, "a commit without a lease wrote something");
+	c.n = 0;
+	FAILS(st->is->commit(st, &c, &drv_err), FW_ESTALE);
+	ck_assert(drv_print(st) == print && !drv_host(st, h.id));
+	drv_beat(st, "b", b);
+	c.n = 2;
+	c.lease_id = b->id;
+	DONE(st->is->commit(st, &c, &drv_err)); /* the same by its successor */
+	ck_assert(!o[0].rc && !o[1].rc && o[0].visit.new_n == 1 && o[1].visit.new_n == 1);
+	ck_assert(drv_print(st) != print && drv_host(st, h.id)->pace_ms == 7);
+	drv_leave(st, b);
+	drv_end(st);
+}
+END_TEST
+
+START_TEST(changed_while_in_flight)
+{
+	struct store *st = drv_fresh(_i);
+	int64_t id[5];
+	struct store_lease *l = drv_join(st, "w", LONG_MS);
+	struct fw_entry_row e = entry(1, 1, "one", "text");
+	struct store_outcome o[5];
+	int64_t gone_entries;
+
+	for (int i = 0; i < 5; i++) {
+		char url[60];
+
+		(void)fw_snprintf(url, sizeof(url), "https://host%d.example/", i);
+		id[i] = drv_feed(st, url, 100 + i);
+		o[i] = drv_outcome(st, id[i], &F[i], 5000);
+		o[i].entries = &e;
+		o[i].entry_n = 1;
+	}
+	DONE(st->is->feed_set(st, &(struct fw_feed){.id = id[0], .due_at_ms = FW_DUE_FIRST}, FW_SET_DUE, &drv_err));
+	DONE(st->is->feed_drop(st, id[1], 0, &drv_err));
+	status_set(st, id[2], FW_FEED_PAUSED);
+	F[2].status = FW_FEED_ACTIVE;
+	status_set(st, id[3], FW_FEED_QUARANTINED);
+	F[3].status = FW_FEED_GONE;
+	F[4].status = FW_FEED_GONE;
+	DONE(drv_commit(st, l->id, o, 5));
+	for (int i = 0; i < 5; i++) {
+		ck_assert_int_eq(o[i].rc, i == 1 ? FW_ENOTFOUND : 0);
+		ck_assert_uint_eq(o[i].visit.new_n, i != 1);
+	}
+	ck_assert_int_eq(drv_due_of(st, id[0])->due_at_ms, FW_DUE_FIRST); /* what a person asked for stands */
+	ck_assert(drv_find(st, id[0])->last_visit_ms == F[0].last_visit_ms && drv_visits(st, id[0]) == 1);
+	gone_entries = drv_entries(st, id[1]);
+	ck_assert(!drv_is(st, id[1]) && !drv_visits(st, id[1]) && !gone_entries);
+	ck_assert(drv_find(st, id[2])->status == FW_FEED_PAUSED && drv_find(st, id[2])->due_at_ms == 5000);
+	ck_assert_int_eq(drv_find(st, id[2])->http_status, 200);
+	ck_assert_int_eq(drv_find(st, id[3])->status, FW_FEED_QUARANTINED);
+	ck_assert_int_eq(drv_find(st, id[4])->status, FW_FEED_GONE); /* by its server */
+	ck_assert(!drv_due_of(st, id[2]) && !drv_due_of(st, id[3]) && !drv_due_of(st, id[4]));
+	o[0] = drv_outcome(st, id[0], &F[0], 6000); /* the visit that was asked for */
+	DONE(drv_commit(st, l->id, o, 1));
+	ck_assert_int_eq(drv_due_of(st, id[0])->due_at_ms, 6000);
+	o[0] = drv_outcome(st, id[0], &F[0], 7000);
+	DONE(st->is->feed_drop(st, id[0], id[4], &drv_err)); /* merged while it was in flight */
+	DONE(drv_commit(st, l->id, o, 1));
+	ck_assert_int_eq(o[0].rc, FW_ENOTFOUND);
+	ck_assert_uint_eq(drv_due(st, -1, INT64_MAX)->n, 0);
+	drv_leave(st, l);
+	drv_end(st);
+}
+END_TEST
+
+/* No visit was made: only the state is written. */
+START_TEST(state_without_a_visit)
+{
+	struct store *st = drv_fresh(_i);
+	int64_t id = drv_feed(st, "https://a.example/", 5);
+	struct store_lease *l = drv_join(st, "w", LONG_MS);
+	struct store_outcome o = drv_outcome(st, id, &F[0], 50);
+
+	DONE(drv_commit(st, l->id, &o, 1));
+	F[0].due_at_ms = 60;
+	F[0].why = FW_STR("postponed");
+	o = (struct store_outcome){.feed_id = id, .host_id = o.host_id, .was_due_ms = 50, .feed = &F[0]};
+	ck_assert_int_eq(o.visit.kind, FW_VISIT_NONE);
+	DONE(drv_commit(st, l->id, &o, 1)); /* last_visit_ms is as it was: which is no repetition here */
+	ck_assert(o.rc == 0 && drv_due_of(st, id)->due_at_ms == 60 && drv_visits(st, id) == 1);
+	ck_assert(fw_str_eq(drv_find(st, id)->why, FW_STR("postponed")));
+	drv_leave(st, l);
+	drv_end(st);
+}
+END_TEST
+
+START_TEST(addresses_are_adopted)
+{
+	struct store *st = drv_fresh(_i);
+	int64_t id[4];
+	struct store_lease *l = drv_join(st, "w", LONG_MS);
+	struct fw_entry_row e = entry(1, 1, "one", "text");
+	struct store_outcome o[4];
+
+	for (int i = 0; i < 4; i++) {
+		char url[60];
+
+		(void)fw_snprintf(url, sizeof(url), "https://host%d.example/", i);
+		id[i] = drv_feed(st, url, 100 + i);
+	}
+	o[0] = drv_outcome(st, id[0], &F[0], 50);
+	F[0].url = FW_STR("https://host1.example/"); /* taken: the rest is written */
+	F[0].etag = FW_STR("\"\xff\"");
+	F[0].title = FW_STR("told");
+	o[0].groups = FW_GROUP_URL | FW_GROUP_VALIDATORS | FW_GROUP_META;
+	o[0].entries = &e;
+	o[0].entry_n = 1;
+	o[1] = drv_outcome(st, id[1], &F[1], 50);
+	F[1].url = FW_STR("https://host1.example/"); /* its own */
+	o[1].groups = FW_GROUP_URL;
+	o[2] = drv_outcome(st, id[2], &F[2], 50);
+	o[3] = drv_outcome(st, id[3], &F[3], 50);
+	F[2].url = F[3].url = FW_STR("https://new.example/"); /* one of both gets it */
+	o[2].groups = o[3].groups = FW_GROUP_URL;
+	DONE(drv_commit(st, l->id, o, 4));
+	ck_assert_int_eq(o[0].rc, FW_EINVAL);
+	ck_assert_int_eq(o[1].rc, 0);
+	ck_assert(o[2].rc + o[3].rc == FW_EINVAL && (!o[2].rc || !o[3].rc));
+	ck_assert(fw_str_eq(drv_find(st, id[0])->url, FW_STR("https://host0.example/")));
+	ck_assert(fw_str_eq(drv_find(st, id[0])->etag, FW_STR("\"\xff\"")) &&
+		fw_str_eq(drv_find(st, id[0])->title, FW_STR("told")));
+	ck_assert(drv_entries(st, id[0]) == 1 && o[0].visit.new_n == 1);
+	for (int i = 0; i < 4; i++) {
+		const struct fw_feed *f = drv_find(st, id[i]);
+
+		ck_assert(f->due_at_ms == 50 && drv_visits(st, id[i]) == 1);
+		ck_assert_int_eq(drv_due_of(st, id[i])->host_id, store_feed_host_id(f));
+		ck_assert_msg(i < 2 || fw_str_eq(f->url, FW_STR("https://new.example/")) == !o[i].rc, "feed %d: %.*s", i,
+			FW_STR_ARG(f->url));
+	}
+	drv_leave(st, l);
+	drv_end(st);
+}
+END_TEST
+
+/* There and back again, by address and by host key: all that is the feed's goes along. */
+START_TEST(feeds_move)
+{
+	static const char *const TO[] = {"https://two.example/", "https://three.example/", "https://one.example/"};
+	struct store *st = drv_fresh(_i);
+	int64_t id = drv_feed(st, "https://one.example/", 5), first, host_id;
+	struct store_lease *l = drv_join(st, "w", LONG_MS);
+	struct fw_entry_row e;
+	struct store_outcome o;
+	const struct store_due *due;
+
+	first = store_feed_host_id(drv_find(st, id));
+	for (int i = 0; i < 3; i++) {
+		struct store_host h = {.next_ok_ms = 1000 + i, .others = true};
+		struct store_commit c = {.lease_id = l->id, .outcome = &o, .n = 1, .host = &h, .host_n = 1};
+
+		o = drv_outcome(st, id, &F[0], 50 + i);
+		e = entry(i, 1, "one", "text");
+		o.entries = &e;
+		o.entry_n = 1;
+		F[0].url = fw_str(TO[i]);
+		o.groups = FW_GROUP_URL;
+		h.id = store_feed_host_id(&F[0]);
+		DONE(st->is->commit(st, &c, &drv_err));
+		due = drv_due_of(st, id);
+		ck_assert(!o.rc && due && due->host_id == h.id && due->shard == store_host_shard(h.id));
+		ck_assert_int_eq(due->due_at_ms, 50 + i);
+		ck_assert_uint_eq(drv_due(st, -1, INT64_MAX)->n, 1); /* nothing is left behind */
+		ck_assert_int_eq(drv_host(st, h.id)->next_ok_ms, 1000 + i);
+		ck_assert(drv_visits(st, id) == i + 1 && drv_entries(st, id) == i + 1);
+	}
+	o = drv_outcome(st, id, &F[0], 60);
+	F[0].host_key = FW_STR("[203.0.113.7]");
+	o.groups = FW_GROUP_HOST;
+	DONE(drv_commit(st, l->id, &o, 1));
+	host_id = store_host_id(FW_STR("[203.0.113.7]"));
+	ck_assert(drv_due_of(st, id)->host_id == host_id && drv_due_of(st, id)->due_at_ms == 60);
+	o = drv_outcome(st, id, &F[0], 70);
+	ck_assert_int_eq(o.host_id, host_id);
+	F[0].host_key = FW_STR_NONE;
+	o.groups = FW_GROUP_HOST;
+	DONE(drv_commit(st, l->id, &o, 1));
+	ck_assert_int_eq(drv_due_of(st, id)->host_id, first);
+	ck_assert_int_eq(drv_visits(st, id), 5);
+	o = drv_outcome(st, id, &F[0], 80); /* moved while somebody asks for it */
+	DONE(st->is->feed_set(st, &(struct fw_feed){.id = id, .due_at_ms = FW_DUE_FIRST}, FW_SET_DUE, &drv_err));
+	F[0].url = fw_str(TO[0]);
+	o.groups = FW_GROUP_URL;
+	DONE(drv_commit(st, l->id, &o, 1));
+	ck_assert(drv_due_of(st, id)->due_at_ms == FW_DUE_FIRST && drv_due_of(st, id)->host_id != first);
+	drv_leave(st, l);
+	drv_end(st);
+}
+END_TEST
+
+/* The end of a commit was not heard, and it is sent again as it was. */
+START_TEST(repeated_commits)
+{
+	struct store *st = drv_fresh(_i);
+	int64_t id[2] = {drv_feed(st, "https://a.example/", 5), drv_feed(st, "https://b.example/", 5)};
+	struct store_lease *l = drv_join(st, "w", LONG_MS);
+	struct fw_entry_row e[2] = {entry(1, 1, "one", "text"), entry(2, 1, "two", "text")};
+	struct store_outcome o[2] = {drv_outcome(st, id[0], &F[0], 9000), drv_outcome(st, id[1], &F[1], 5)}, again[2];
+	struct store_host h = {.id = o[0].host_id, .next_ok_ms = 5, .pace_ms = 7};
+	struct store_commit c = {.lease_id = l->id, .outcome = o, .n = 2, .host = &h, .host_n = 1};
+	struct fw_feed pushed = {0};
+	uint64_t print;
+
+	o[0].entries = o[1].entries = e;
+	o[0].entry_n = o[1].entry_n = 2;
+	F[1].url = FW_STR("https://new.example/");
+	o[1].groups = FW_GROUP_URL;
+	memcpy(again, o, sizeof(o));
+	DONE(st->is->commit(st, &c, &drv_err));
+	ck_assert(o[0].visit.new_n == 2 && o[1].visit.new_n == 2);
+	print = drv_print(st);
+	c.outcome = again;
+	c.n = 1;
+	DONE(st->is->commit(st, &c, &drv_err));
+	ck_assert(again[0].rc == 0 && drv_print(st) == print);
+	DONE(st->is->feed_set(st, &(struct fw_feed){.id = id[0], .due_at_ms = FW_DUE_FIRST}, FW_SET_DUE, &drv_err));
+	DONE(st->is->commit(st, &c, &drv_err)); /* and what was asked for since stands */
+	ck_assert(drv_due_of(st, id[0])->due_at_ms == FW_DUE_FIRST && drv_visits(st, id[0]) == 1);
+	ck_assert_int_eq(drv_entries(st, 0), 4);
+	o[0] = again[0] = drv_push(id[0], &pushed, e, 2);
+	DONE(drv_commit(st, 0, o, 1));
+	print = drv_print(st);
+	DONE(drv_commit(st, 0, again, 1));
+	ck_assert(!again[0].rc && drv_print(st) == print);
+	drv_leave(st, l);
+	drv_end(st);
+}
+END_TEST
+
+/* ---- pushes ---------------------------------------------------------------------------------- */
+
+START_TEST(pushes_need_no_lease)
+{
+	struct store *st = drv_fresh(_i);
+	int64_t id = drv_feed(st, "https://pushed.example/", 5), gone = drv_feed(st, "https://gone.example/", 5),
+		paused = drv_feed(st, "https://paused.example/", 6);
+	struct fw_entry_row e[3] = {
+		entry(1, 1, "one", "text"), entry(2, 1, "two", "text"), entry(3, 1, "three", "text")};
+	struct fw_feed f = {.due_at_ms = 99999, .status = FW_FEED_GONE, .title = FW_STR("told"), .last_visit_ms = 7,
+		.why = FW_STR("pushed"), .fail_n = 9, .crash_n = 9, .http_status = 500, .expect_us = 4};
+	struct store_outcome o[3];
+	int64_t begin_ms = drv_clock(st), new_ms;
+
+	status_set(st, paused, FW_FEED_PAUSED);
+	DONE(st->is->feed_drop(st, gone, 0, &drv_err));
+	o[0] = drv_push(id, &f, e, 2);
+	o[1] = drv_push(gone, &f, e, 2);
+	o[2] = drv_push(paused, &f, e, 3);
+	o[0].groups = FW_GROUP_META;
+	DONE(drv_commit(st, 0, o, 3));
+	ck_assert(!o[0].rc && o[1].rc == FW_ENOTFOUND && !o[2].rc);
+	ck_assert(o[0].visit.new_n == 2 && o[2].visit.new_n == 3);
+	f = *drv_find(st, id);
+	ck_assert(f.due_at_ms == 5 && f.status == FW_FEED_ACTIVE && !f.last_visit_ms && !f.why.len && !f.fail_n &&
+		!f.crash_n && !f.http_status && !f.expect_us && f.entry_n == 2);
+	ck_assert(fw_str_eq(f.title, FW_STR("told")));
+	new_ms = f.last_new_ms;
+	ck_assert(new_ms >= begin_ms && new_ms <= drv_clock(st));
+	ck_assert(drv_find(st, paused)->status == FW_FEED_PAUSED && drv_find(st, paused)->due_at_ms == 6 &&
+		drv_entries(st, paused) == 3 && !drv_find(st, paused)->title.len);
+	ck_assert(!drv_visits(st, gone) && !drv_entries(st, gone) && drv_visits(st, id) == 1);
+	usleep(2000);
+	o[0] = drv_push(id, &f, e, 2); /* nothing is new */
+	DONE(drv_commit(st, 0, o, 1));
+	ck_assert(!o[0].visit.new_n && drv_find(st, id)->last_new_ms == new_ms && drv_visits(st, id) == 2);
+	o[0] = drv_push(id, &f, e, 3);
+	DONE(drv_commit(st, 0, o, 1));
+	ck_assert(o[0].visit.new_n == 1 && drv_find(st, id)->last_new_ms > new_ms);
+	drv_end(st);
+}
+END_TEST
+
+/* Whoever brings it, once or twice, in one document or two. */
+START_TEST(entries_are_unique)
+{
+	struct store *st = drv_fresh(_i);
+	int64_t id = drv_feed(st, "https://a.example/", 5), other = drv_feed(st, "https://b.example/", 5);
+	struct store_lease *l = drv_join(st, "w", LONG_MS);
+	struct fw_entry_row e[4] = {entry(1, 1, "first", "x"), entry(1, 2, "second", "x"), entry(2, 1, "two", "x"),
+		entry(3, 1, "three", "x")};
+	struct fw_feed pushed = {0};
+	struct store_outcome o = drv_outcome(st, id, &F[0], 50), p[3];
+
+	o.entries = e;
+	o.entry_n = 3; /* of two with one key the first counts */
+	DONE(drv_commit(st, l->id, &o, 1));
+	ck_assert(o.visit.new_n == 2 && !o.visit.changed_n);
+	p[0] = drv_push(id, &pushed, e + 2, 2); /* one of them is known from the visit */
+	p[1] = drv_push(other, &pushed, e, 1);  /* another feed's key is another key */
+	DONE(drv_commit(st, 0, p, 2));
+	ck_assert(p[0].visit.new_n == 1 && p[1].visit.new_n == 1);
+	p[0] = drv_push(id, &pushed, e + 1, 1); /* another hash */
+	DONE(drv_commit(st, 0, p, 1));
+	ck_assert(!p[0].visit.new_n && p[0].visit.changed_n == 1);
+	o = drv_outcome(st, id, &F[0], 60); /* and the visit brings it as it was */
+	o.entries = e + 1;
+	o.entry_n = 3;
+	DONE(drv_commit(st, l->id, &o, 1));
+	ck_assert(!o.visit.new_n && !o.visit.changed_n);
+	ck_assert(drv_entries(st, id) == 3 && drv_entries(st, other) == 1 && drv_find(st, id)->entry_n == 3);
+	e[1] = entry(8, 1, "eight", "x");
+	e[2] = entry(9, 1, "nine", "x");
+	e[3] = entry(8, 1, "eight", "x");
+	p[0] = drv_push(id, &pushed, e + 1, 2); /* two pushes of a feed in one commit */
+	p[1] = drv_push(id, &pushed, e + 2, 2);
+	DONE(drv_commit(st, 0, p, 2));
+	ck_assert_uint_eq(p[0].visit.new_n + p[1].visit.new_n, 2);
+	ck_assert_int_eq(drv_entries(st, id), 5);
+	drv_leave(st, l);
+	drv_end(st);
+}
+END_TEST
+
+/* ---- several processes ----------------------------------------------------------------------- */
+
+struct shared {
+	_Atomic int ready, go, new_n;
+	_Atomic int64_t lease[64];
+};
+
+static struct shared *shared_new(void)
+{
+	struct shared *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	ck_assert(s != MAP_FAILED);
+	return s;
+}
+
+static void must(int rc, const char *what)
+{
+	if (!rc)
+		return;
+	fprintf(stderr, "# %s: %d %s\n", what, rc, drv_err.text);
+	_exit(9);
+}
+
+/* All begin at once. */
+static void ready(struct shared *s)
+{
+	atomic_fetch_add(&s->ready, 1);
+	while (!atomic_load(&s->go))
+		usleep(200);
+}
+
+enum { ROUNDS = 60, PUSHERS = 2 };
+
+/* Entries k and k + 1 in round k, by push or, for the last one, as the feed's owner. */
+static void brings(int i, const char *url, int64_t id, struct shared *s, int me)
+{
+	struct store *st = drv_open(i, url, 0);
+	struct store_lease *l = me == PUSHERS ? drv_join(st, "w", LONG_MS) : NULL;
+	struct fw_feed f = {0};
+
+	ready(s);
+	for (int k = 0; k < ROUNDS; k++) {
+		struct fw_entry_row e[2] = {entry(k, 1, "t", "x"), entry(k + 1, 1, "t", "x")};
+		struct store_outcome o = l ? drv_outcome(st, id, &f, k + 6) : drv_push(id, &f, e, 2);
+		int rc;
+
+		o.entries = e;
+		o.entry_n = 2;
+		o.visit.at_ms += INT64_C(1000000) * me;
+		f.last_visit_ms = l ? o.visit.at_ms : 0;
+		do {
+			rc = drv_commit(st, l ? l->id : 0, &o, 1);
+		} while (rc == FW_EAGAIN);
+		must(rc ? rc : o.rc, "a commit");
+		atomic_fetch_add(&s->new_n, (int)o.visit.new_n);
+	}
+	st->is->close(st);
+	_exit(0);
+}
+
+static int later_entry(void *ctx, const struct fw_entry_row *e)
+{
+	int64_t *last = ctx;
+
+	ck_assert_int_gt(e->id, last[0]);
+	last[0] = e->id;
+	last[1]++;
+	return 0;
+}
+
+START_TEST(the_same_entries_at_a_time)
+{
+	const char *url;
+	struct store *st;
+	struct shared *s;
+	pid_t pid[PUSHERS + 1];
+	int64_t id, last[2] = {0, 0};
+
+	if (!under_test[_i].shared)
+		return;
+	url = drv_url(_i);
+	st = drv_open(_i, url, FW_STORE_CREATE);
+	id = drv_feed(st, "https://a.example/", 5);
+	st->is->close(st);
+	s = shared_new();
+	for (int me = 0; me <= PUSHERS; me++) {
+		pid[me] = fork();
+		ck_assert_int_ge(pid[me], 0);
+		if (pid[me] == 0)
+			brings(_i, url, id, s, me);
+	}
+	st = drv_open(_i, url, 0);
+	while (atomic_load(&s->ready) <= PUSHERS)
+		usleep(200);
+	atomic_store(&s->go, 1);
+	for (int looks = 0; looks < 30; looks++) { /* who follows by id misses none */
+		DONE(st->is->entry_list(st, &(struct fw_entry_query){.after_id = last[0], .oldest_first = true},
+			later_entry, last, &drv_err));
+		usleep(2000);
+	}
+	for (int i = 0; i <= PUSHERS; i++) {
+		int status;
+
+		ck_assert_int_eq(waitpid(pid[i], &status, 0), pid[i]);
+		ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", (unsigned)status);
+	}
+	DONE(st->is->entry_list(st, &(struct fw_entry_query){.after_id = last[0], .oldest_first = true}, later_entry,
+		last, &drv_err));
+	ck_assert_int_eq(last[1], ROUNDS + 1);
+	ck_assert_int_eq(drv_entries(st, id), ROUNDS + 1);
+	ck_assert_int_eq(s->new_n, ROUNDS + 1); /* each was new for one of them */
+	ck_assert_int_eq(drv_visits(st, id), ROUNDS * (PUSHERS + 1));
+	ck_assert_int_eq(drv_find(st, id)->due_at_ms, ROUNDS + 5);
+	munmap(s, sizeof(*s));
+	drv_end(st);
+}
+END_TEST
+
+enum { JOINERS = 4, JOINS = 8 };
+
+/* Joins, looks at what is its own, and leaves. */
+static void joins(int i, const char *url, struct shared *s, int me)
+{
+	struct store *st = drv_open(i, url, 0);
+	struct store_lease *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		_exit(9);
+	ready(s);
+	for (int k = 0; k < JOINS; k++) {
+		int rc;
+
+		l->id = 0;
+		l->lease_ms = LONG_MS;
+		do {
+			rc = st->is->beat(st, "w", l, &drv_err);
+		} while (rc == FW_EAGAIN);
+		must(rc, "a beat");
+		atomic_store(&s->lease[me * JOINS + k], l->id);
+		do {
+			rc = st->is->give(st, &(struct store_give){.lease_id = l->id, .leave = k % 2 == 0,
+				.shard = l->shard, .n = l->shard_n / 2}, &drv_err);
+		} while (rc == FW_EAGAIN);
+		must(rc, "giving back");
+	}
+	st->is->close(st);
+	_exit(0);
+}
+
+START_TEST(joined_at_a_time)
+{
+	const char *url;
+	struct store *st;
+	struct shared *s;
+	struct store_lease *l[JOINERS * JOINS] = {0};
+	pid_t pid[JOINERS];
+	int left = 0;
+
+	if (!under_test[_i].shared)
+		return;
+	url = drv_url(_i);
+	st = drv_open(_i, url, FW_STORE_CREATE);
+	s = shared_new();
+	for (int me = 0; me < JOINERS; me++) {
+		pid[me] = fork();
+		ck_assert_int_ge(pid[me], 0);
+		if (pid[me] == 0)
+			joins(_i, url, s, me);
+	}
+	while (atomic_load(&s->ready) < JOINERS)
+		usleep(200);
+	atomic_store(&s->go, 1);
+	for (int me = 0; me < JOINERS; me++) {
+		int status;
+
+		ck_assert_int_eq(waitpid(pid[me], &status, 0), pid[me]);
+		ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", (unsigned)status);
+	}
+	for (int i = 0; i < JOINERS * JOINS; i++) {
+		for (int k = 0; k < i; k++)
+			ck_assert_int_ne(s->lease[i], s->lease[k]);
+		if (i % JOINS % 2 == 0)
+			continue;
+		l[left] = calloc(1, sizeof(*l[0])); /* one that did not leave lives on */
+		ck_assert_ptr_nonnull(l[left]);
+		l[left]->id = s->lease[i];
+		l[left++]->lease_ms = LONG_MS;
+	}
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < left; i++)
+			drv_share(st, "w", l[i]);
+	}
+	ck_assert_uint_eq(disjoint(l, left), STORE_SHARDS);
+	ck_assert_uint_eq(l[0]->living, left);
+	for (int i = 0; i < left; i++)
+		drv_leave(st, l[i]);
+	munmap(s, sizeof(*s));
+	drv_end(st);
+}
+END_TEST
+
+/* ---- trouble --------------------------------------------------------------------------------- */
+
+/* Somebody holds what a call needs for longer than we wait. SQL only: in Redis nobody holds anything. */
+START_TEST(busy)
+{
+	static const struct sql_text HOLD = {"UPDATE workers SET idle = idle + 1 WHERE id = ?1", NULL};
+	const char *url = drv_url(_i);
+	struct fw_store_config c = {.url = url, .busy_timeout_ms = 200};
+	struct store *holder, *st = NULL;
+	struct store_lease *l;
+	struct store_outcome o;
+	struct fw_entry_row e = entry(1, 1, "one", "text");
+	uint64_t print;
+	int64_t id, begin_ms;
+
+	if (!under_test[_i].shared || strcmp(under_test[_i].name, "redis") == 0)
+		return;
+	holder = drv_open(_i, url, FW_STORE_CREATE);
+	id = drv_feed(holder, "https://a.example/", 5);
+	l = drv_join(holder, "w", LONG_MS);
+	o = drv_outcome(holder, id, &F[0], 50);
+	o.entries = &e;
+	o.entry_n = 1;
+	print = drv_print(holder);
+	DONE(holder->is->open(&c, &st, &drv_err));
+	DONE(sql_of(holder)->dialect->begin(sql_of(holder), &drv_err));
+	DONE(sql_ask(sql_of(holder), &HOLD, (struct sql_value[]){SQL_INT(l->id)}, 1, NULL, NULL, &id, &drv_err));
+	ck_assert_int_eq(id, 1);
+	begin_ms = fw_mono_ms();
+	FAILS(drv_commit(st, l->id, &o, 1), FW_EAGAIN);
+	FAILS(st->is->beat(st, "w", l, &drv_err), FW_EAGAIN);
+	ck_assert_int_ge(fw_mono_ms() - begin_ms, 200);
+	ck_assert_int_lt(fw_mono_ms() - begin_ms, 9000);
+	sql_of(holder)->dialect->rollback(sql_of(holder));
+	ck_assert(drv_print(st) == print);
+	drv_beat(st, "w", l); /* retried as they were */
+	DONE(drv_commit(st, l->id, &o, 1));
+	ck_assert(!o.rc && o.visit.new_n == 1);
+	holder->is->close(holder);
+	drv_leave(st, l);
+	drv_end(st);
+}
+END_TEST
+
+/* The server dies in the middle of it, and comes back. */
+START_TEST(the_server_dies)
+{
+	const struct server *server = under_test[_i].server;
+	bool keeps = server && strcmp(server->engine, "redis") != 0; /* what was committed, in this setting */
+	struct fw_store_config c = {.flags = FW_STORE_CREATE};
+	struct store *st = NULL;
+	struct store_lease *l;
+	struct store_outcome o;
+	int64_t id, now_ms;
+
+	if (!server)
+		return;
+	server->start(scratch()); /* one of our own */
+	c.url = drv_url(_i);
+	DONE(drv_driver(_i)->open(&c, &st, &drv_err)); /* one that may not lose its last commits */
+	id = drv_feed(st, "https://a.example/", 5);
+	l = drv_join(st, "w", LONG_MS);
+	o = drv_outcome(st, id, &F[0], 50);
+	server->kill9();
+	FAILS(drv_commit(st, l->id, &o, 1), FW_EIO);
+	FAILS(st->is->beat(st, "w", l, &drv_err), FW_EIO);
+	FAILS(st->is->clock(st, &now_ms, &drv_err), FW_EIO);
+	FAILS(st->is->give(st, &(struct store_give){.lease_id = l->id, .leave = true}, &drv_err), FW_EIO);
+	st->is->close(st);
+	server->again();
+	DONE(drv_driver(_i)->open(&c, &st, &drv_err));
+	if (keeps) { /* the lease too: a server that was away for less than that has cost nothing */
+		drv_beat(st, "w", l);
+		ck_assert_uint_eq(l->shard_n, STORE_SHARDS);
+		DONE(drv_commit(st, l->id, &o, 1));
+		ck_assert(!o.rc && drv_visits(st, id) == 1 && drv_due_of(st, id)->due_at_ms == 50);
+	}
+	free(l);
+	drv_end(st);
+	server->stop();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("driver");
+	TCase *t = tcase_create("every driver");
+	const TTest *const every[] = {the_first_has_all, parts_after_two_beats, what_a_beat_keeps, quiet_is_handed_on,
+		idle_and_full, a_lease_runs_out, over_and_not_taken, no_number_twice, leases_that_are_not_there,
+		shards_of_others_stay, dead_ones_are_reaped, killers_are_quarantined, changes_raise_versions, what_is_due,
+		many_of_one_host, hosts_outlive_their_owner, fenced, changed_while_in_flight, state_without_a_visit,
+		addresses_are_adopted, feeds_move, repeated_commits, pushes_need_no_lease, entries_are_unique,
+		the_same_entries_at_a_time, joined_at_a_time, busy, the_server_dies};
+
+	drivers_begin();
+	tcase_set_timeout(t, 120);
+	for (size_t i = 0; i < FW_N(every); i++)
+		tcase_add_loop_test(t, every[i], 0, under_test_n);
+	suite_add_tcase(s, t);
+	return run_suite(s);
+}
