@@ -91,7 +91,7 @@ int64_t drv_clock(struct store *st)
 	return now_ms;
 }
 
-/* ---- all that is there: sums, for lists come in any order ------------------------------------- */
+/* ---- all that is there: sums, for lists come in any order ------------------------------------ */
 
 static void add(uint64_t *sum, struct fw_buf *b)
 {

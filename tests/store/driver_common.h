@@ -3,7 +3,7 @@
  * What the tests of the new contract (src/store/driver.h) share: the drivers under test, and calls
  * of their slots that fail the test when the slot fails. i is an index into under_test[].
  *
- * What a function here returns a pointer to lives until the next call of that function.
+ * What a function here returns a pointer to lives until its next call, feeds for 15 more.
  */
 #ifndef TEST_STORE_DRIVER_COMMON_H
 #define TEST_STORE_DRIVER_COMMON_H
@@ -43,19 +43,24 @@ struct store *drv_fresh(int i);
 void drv_clean(struct store *st); /* the deep inspection finds nothing */
 void drv_end(struct store *st);   /* and it is closed */
 int64_t drv_clock(struct store *st);
-/* A number made of all that feeds, entries, visits, hosts and figures show: equal, nothing was written. */
+/*
+ * A number made of all that feeds, entries, visits, hosts and figures show: where two are equal
+ * nothing was written in between.
+ */
 uint64_t drv_print(struct store *st);
 
 /* ---- leases ---------------------------------------------------------------------------------- */
 
-struct store_lease *drv_join(struct store *st, const char *worker, int64_t lease_ms); /* the caller's, by malloc */
+/* The lease is the caller's: free() or drv_leave(). */
+struct store_lease *drv_join(struct store *st, const char *worker, int64_t lease_ms);
 void drv_beat(struct store *st, const char *worker, struct store_lease *l);
 void drv_give(struct store *st, const struct store_lease *l, size_t from, size_t n);
 /* Beat, and give back what is beyond its part. */
 void drv_share(struct store *st, const char *worker, struct store_lease *l);
 void drv_leave(struct store *st, struct store_lease *l); /* and it is freed */
 void drv_reap(struct store *st, const char *worker, int64_t crashed_feed_id);
-const struct store_shard *drv_shard(const struct store_lease *l, int shard); /* NULL: it does not hold it */
+/* NULL: it does not hold it. */
+const struct store_shard *drv_shard(const struct store_lease *l, int shard);
 /* A beat of this worker, and then the shard's version. */
 int64_t drv_version(struct store *st, struct store_lease *l, int shard);
 
@@ -81,10 +86,14 @@ const struct store_host *drv_host(struct store *st, int64_t host_id);
 
 /* ---- commits --------------------------------------------------------------------------------- */
 
-/* Visited with success, next due then. *f: its next state; strings live until the next call but 15. */
+/*
+ * Visited with success, next due then. *f: its next state, whose strings live for 15 more calls of
+ * drv_find().
+ */
 struct store_outcome drv_outcome(struct store *st, int64_t feed_id, struct fw_feed *f, int64_t due_at_ms);
 struct store_outcome drv_push(int64_t feed_id, struct fw_feed *f, struct fw_entry_row *e, size_t n);
-int drv_commit(struct store *st, int64_t lease_id, struct store_outcome *o, size_t n); /* no assertion */
+/* It may fail. */
+int drv_commit(struct store *st, int64_t lease_id, struct store_outcome *o, size_t n);
 int drv_visits(struct store *st, int64_t feed_id);
 int drv_entries(struct store *st, int64_t feed_id); /* 0: of all */
 

@@ -28,7 +28,7 @@
 
 enum {
 	WORKERS = 5, HOSTS = 60, FEEDS = 240, FEEDS_MAX = 1000, SLOTS = 24, BATCH = 64, WINDOW = 3,
-	GAP_MS = 50, STEP_MS = 500, /* of the entries' keys */
+	GAP_MS = 200, STEP_MS = 500, /* of the entries' keys */
 	SENDS = 4000, PAUSES = 500,
 #ifdef __SANITIZE_ADDRESS__
 	LEASE_MS = 2000, TROUBLES = 10,
@@ -208,7 +208,7 @@ static void ends(struct worker *w, size_t i)
 	w->state[n] = c->feed;
 	w->state[n].last_visit_ms = w->state[n].last_ok_ms = now.wall_ms;
 	w->state[n].last_kind = FW_VISIT_OK;
-	w->state[n].due_at_ms = now.wall_ms + 600 + (int64_t)roll(&w->dice, 900);
+	w->state[n].due_at_ms = now.wall_ms + 700 + (int64_t)roll(&w->dice, 1000);
 	document(w->entry[n], now.wall_ms);
 	w->outcome[n] = (struct store_outcome){.feed = &w->state[n], .entries = w->entry[n], .entry_n = WINDOW,
 		.visit = {.at_ms = now.wall_ms, .kind = FW_VISIT_OK, .run_id = c->lease_id, .queue_us = c->was_due_ms}};
@@ -227,7 +227,7 @@ static void commits(struct worker *w)
 	if (rc != FW_ESTALE && again(w, rc, &e, "commit"))
 		return;
 	atomic_fetch_add(&book->commits, rc == 0);
-	/* a clock that is read by one that is frozen is wrong for as long: what it says of pauses is not looked at */
+	/* the clock that one reads while it is frozen is wrong by as long: its pauses are not looked at */
 	for (size_t i = 0; !rc && i < w->n && !atomic_load(&book->was_frozen[w->me]); i++) {
 		int at = w->pause[i].host < 0 ? PAUSES : atomic_fetch_add(&book->pause_n, 1);
 
@@ -338,7 +338,7 @@ static void worker_start(struct crew *c, int me)
 	static int number;
 	sigset_t term, was;
 
-	/* a signal before the worker has its own handler would be check's, which ends the whole test */
+	/* a signal before the worker has its own handler would be check's, which ends the test */
 	sigemptyset(&term);
 	sigaddset(&term, SIGTERM);
 	sigprocmask(SIG_BLOCK, &term, &was);
@@ -464,7 +464,7 @@ static void lasts(struct crew *c, int64_t ms)
 	}
 }
 
-/* ---- what became of it ------------------------------------------------------------------------ */
+/* ---- what became of it ----------------------------------------------------------------------- */
 
 struct visit {
 	int64_t feed_id, due_ms, at_ms, lease_id;
@@ -525,8 +525,8 @@ static void dues_once(const struct visits *all)
 		const struct visit *a = &all->row[i - 1], *b = &all->row[i];
 
 		ck_assert_msg(by_due(a, b) != 0 || b->due_ms <= FW_DUE_FIRST, /* which people ask for again and again */
-			"feed %lld: due at %lld, visited by leases %lld and %lld", (long long)a->feed_id, (long long)a->due_ms,
-			(long long)a->lease_id, (long long)b->lease_id);
+			"feed %lld: due at %lld, visited by leases %lld and %lld", (long long)a->feed_id,
+			(long long)a->due_ms, (long long)a->lease_id, (long long)b->lease_id);
 	}
 }
 
@@ -569,7 +569,8 @@ static void entries_once(const struct crew *c, const struct visits *all)
 
 				while (at < k.n && k.key[at] != key)
 					at++;
-				ck_assert_msg(at < k.n, "feed %lld: entry %lld is lost", (long long)k.feed_id, (long long)key);
+				ck_assert_msg(at < k.n, "feed %lld: entry %lld is lost", (long long)k.feed_id,
+					(long long)key);
 				wanted[at] = true;
 			}
 		}
@@ -603,7 +604,8 @@ static int gaps_kept(void)
 			ck_assert_msg(s[i].mono_ms - s[i - 1].mono_ms >= GAP_MS - SLACK_MS,
 				"host %d: feed %lld by lease %lld, and after %lld ms feed %lld by lease %lld", h,
 				(long long)s[i - 1].feed_id, (long long)s[i - 1].lease_id,
-				(long long)(s[i].mono_ms - s[i - 1].mono_ms), (long long)s[i].feed_id, (long long)s[i].lease_id);
+				(long long)(s[i].mono_ms - s[i - 1].mono_ms), (long long)s[i].feed_id,
+				(long long)s[i].lease_id);
 	}
 	return sent;
 }
@@ -616,8 +618,8 @@ static void pauses_kept(void)
 
 		for (int i = 0; i < FW_MIN(book->send_n[is->host], SENDS); i++)
 			ck_assert_msg(s[i].mono_ms < is->from_ms || s[i].mono_ms >= is->until_ms - SLACK_MS,
-				"host %d: feed %lld by lease %lld, %lld ms before its pause ended", is->host, (long long)s[i].feed_id,
-				(long long)s[i].lease_id, (long long)(is->until_ms - s[i].mono_ms));
+				"host %d: feed %lld by lease %lld, %lld ms before its pause ended", is->host,
+				(long long)s[i].feed_id, (long long)s[i].lease_id, (long long)(is->until_ms - s[i].mono_ms));
 	}
 }
 

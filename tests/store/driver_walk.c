@@ -17,7 +17,9 @@
 enum { WORKERS = 3, FEEDS = 300, HOSTS = 12, KEYS = 24, BATCH = 12, NOBODY = -1 };
 
 struct mfeed {
-	int64_t id, due, last_visit, last_new;
+	int64_t id, due, last_visit;
+	bool news;                  /* something was new since */
+	int64_t last_new;           /* it was looked at, and this was its time */
 	int host, path;             /* its address */
 	enum fw_feed_status status;
 	uint32_t crash_n;
@@ -121,8 +123,8 @@ static void beat_seen(struct mworker *w, size_t living, size_t idle_n, size_t ha
 
 	WALK(l->living == living && l->idle_n == idle_n, "%u live, %u are idle, not %zu and %zu", words, l->living,
 		l->idle_n, living, idle_n);
-	WALK(l->shard_n == (had >= part ? had : FW_MIN(part, had + free_n)), "it had %zu, %zu were free, and it has %zu",
-		words, had, free_n, l->shard_n);
+	WALK(l->shard_n == (had >= part ? had : FW_MIN(part, had + free_n)), 
+		"it had %zu, %zu were free, and it has %zu", words, had, free_n, l->shard_n);
 	WALK(joined ? l->id > last_lease : l->id == w->id, "lease %lld after %lld", words, (long long)l->id,
 		(long long)last_lease);
 	for (size_t i = 0; i < l->shard_n; i++) {
@@ -135,7 +137,7 @@ static void beat_seen(struct mworker *w, size_t living, size_t idle_n, size_t ha
 		WALK(quiet >= s->quiet_from && quiet <= s->quiet_to, "shard %d: quiet since %lld, not %lld", words,
 			l->shard[i].shard, (long long)quiet, (long long)s->quiet_from);
 		s->quiet_from = s->quiet_to = quiet;
-		WALK(s->risen == ROSE ? version > s->version : s->risen == STOOD ? version == s->version : version >= s->version,
+		WALK(version >= s->version + (s->risen == ROSE) && (s->risen != STOOD || version == s->version),
 			"shard %d: version %lld after %lld", words, l->shard[i].shard, (long long)version,
 			(long long)s->version);
 		s->version = version;
@@ -284,6 +286,7 @@ static void entries_stored(struct mfeed *f, const struct store_outcome *o)
 		changed_n += f->hash[key] && f->hash[key] != o->entries[i].hash;
 		f->hash[key] = o->entries[i].hash;
 	}
+	f->news = f->news || new_n;
 	WALK(o->visit.new_n == new_n && o->visit.changed_n == changed_n, "feed %lld: %u new, %u changed, not %u and %u",
 		words, (long long)f->id, o->visit.new_n, o->visit.changed_n, new_n, changed_n);
 }
@@ -419,6 +422,7 @@ static void commits(struct store *st)
 static void pushes(struct store *st)
 {
 	int n = 1 + (int)roll(4), of[4];
+	struct store_outcome again[4];
 
 	for (int i = 0; i < n; i++) {
 		bool twice = false;
@@ -433,11 +437,15 @@ static void pushes(struct store *st)
 		batch.o[i] = drv_push(feed[of[i]].id, &batch.state[i], batch.e[i], some_entries(batch.e[i]));
 		batch.state[i] = (struct fw_feed){.due_at_ms = 3, .status = FW_FEED_GONE, .last_visit_ms = 4};
 	}
+	memcpy(again, batch.o, sizeof(again));
 	DONE(drv_commit(st, 0, batch.o, (size_t)n));
+	if (roll(3) == 0)
+		DONE(drv_commit(st, 0, again, (size_t)n));
 	for (int i = 0; i < n; i++) {
 		struct mfeed *f = &feed[of[i]];
 
-		WALK(batch.o[i].rc == (f->is ? 0 : FW_ENOTFOUND), "feed %lld: %d", words, (long long)f->id, batch.o[i].rc);
+		WALK(batch.o[i].rc == (f->is ? 0 : FW_ENOTFOUND), "feed %lld: %d", words, (long long)f->id,
+			batch.o[i].rc);
 		if (!f->is)
 			continue;
 		f->visits++;
@@ -475,8 +483,10 @@ static void loads(struct store *st)
 
 static void sets(struct store *st)
 {
-	struct mfeed *f = &feed[roll((uint64_t)feed_n)];
-	struct fw_feed set = {.id = f->id, .status = roll(3) ? FW_FEED_ACTIVE : FW_FEED_PAUSED};
+	const struct mworker *w = &worker[roll(WORKERS)];
+	/* rather one that is in flight */
+	struct mfeed *f = &feed[w->flight_n && roll(2) ? (uint64_t)w->flight[0].feed : roll((uint64_t)feed_n)];
+	struct fw_feed set = {.id = f->id, .status = roll(2) ? FW_FEED_ACTIVE : FW_FEED_PAUSED};
 	unsigned what = roll(2) ? FW_SET_STATUS : FW_SET_DUE;
 	int rc;
 
@@ -530,8 +540,8 @@ static void due_compare(struct store *st)
 			row = d->due[k].feed_id == f->id ? &d->due[k] : row;
 		WALK(row, "feed %lld is not due", words, (long long)f->id);
 		WALK(row->due_at_ms == f->due && row->host_id == host_id(f->host) && row->shard == shard_of(f) &&
-			row->last_visit_ms == f->last_visit, "feed %lld: due %lld, not %lld; visited %lld, not %lld", words,
-			(long long)f->id, (long long)row->due_at_ms, (long long)f->due, (long long)row->last_visit_ms,
+			row->last_visit_ms == f->last_visit, 
+			"feed %lld: due %lld, not %lld; visited %lld, not %lld", words, (long long)f->id, (long long)row->due_at_ms, (long long)f->due, (long long)row->last_visit_ms,
 			(long long)f->last_visit);
 	}
 	WALK(d->n == n, "%zu are due, not %zu", words, d->n, n);
@@ -551,7 +561,7 @@ static void due_compare(struct store *st)
 
 static void feed_compare(struct store *st)
 {
-	const struct mfeed *f = &feed[roll((uint64_t)feed_n)];
+	struct mfeed *f = &feed[roll((uint64_t)feed_n)];
 	const struct fw_feed *got;
 	char url[60];
 	int entries = 0;
@@ -570,6 +580,11 @@ static void feed_compare(struct store *st)
 		got->crash_n == f->crash_n && got->last_visit_ms == f->last_visit && got->entry_n == entries,
 		"feed %lld: %.*s status %d due %lld crashed %u entries %lld", words, (long long)f->id,
 		FW_STR_ARG(got->url), got->status, (long long)got->due_at_ms, got->crash_n, (long long)got->entry_n);
+	WALK(f->news ? got->last_new_ms >= f->last_new && got->last_new_ms : got->last_new_ms == f->last_new,
+		"feed %lld: new at %lld, then at %lld", words, (long long)f->id, (long long)f->last_new,
+		(long long)got->last_new_ms);
+	f->last_new = got->last_new_ms;
+	f->news = false;
 }
 
 /* ---- the walk -------------------------------------------------------------------------------- */
@@ -652,8 +667,8 @@ START_TEST(store_and_model_agree)
 {
 	int64_t seed = wish("FW_WALK_SEED", 0), long_run = wish("FW_LONG", 0);
 
-	for (int64_t i = seed ? seed : 1; i <= (seed ? seed : long_run ? 200 : 4); i++)
-		walk(_i, (uint64_t)i, wish("FW_WALK_STEPS", long_run ? 400 : 150));
+	for (int64_t i = seed ? seed : 1; i <= (seed ? seed : long_run ? 200 : 5); i++)
+		walk(_i, (uint64_t)i, wish("FW_WALK_STEPS", long_run ? 400 : 200));
 }
 END_TEST
 
