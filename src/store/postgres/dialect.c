@@ -522,6 +522,87 @@ static int each(struct sql *sql, const struct sql_text *t, const struct sql_valu
 	return rc;
 }
 
+/* One answer outside of a pipeline; wanted: what it is when all is well. */
+static int alone(struct postgres_db *s, ExecStatusType wanted, struct fw_err *err)
+{
+	PGresult *r = answer(s);
+	int rc = r && PQresultStatus(r) == wanted ? 0 :
+		r				  ? postgres_failed(s, r, err) :
+						    postgres_gone(s, PQerrorMessage(s->c), err);
+
+	PQclear(r);
+	return rc;
+}
+
+/* A COPY's rows, and its end. */
+static int copy_rows(struct postgres_db *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
+	struct fw_err *err)
+{
+	/* And the 0 behind it: no flags, and no more of a head. */
+	static const char HEAD[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0";
+	const uint16_t width = htons((uint16_t)n), end = UINT16_MAX;
+	bool json[POSTGRES_VALUES], sent;
+	char letter = 'i';
+
+	for (size_t i = 0; i < n; i++)
+		json[i] = sql_column(t, i, &letter).p && letter == 'j';
+	fw_buf_reset(&s->value);
+	fw_buf_add(&s->value, HEAD, sizeof(HEAD));
+	for (size_t i = 0; i < rows * n; i++) {
+		if (i % n == 0)
+			fw_buf_add(&s->value, &width, sizeof(width));
+		item_put(&s->value, &v[i], json[i % n]);
+	}
+	fw_buf_add(&s->value, &end, sizeof(end));
+	sent = s->value.rc || PQputCopyData(s->c, s->value.p, (int)s->value.len) == 1;
+	if (!sent || PQputCopyEnd(s->c, s->value.rc ? "out of memory" : NULL) != 1)
+		return postgres_gone(s, PQerrorMessage(s->c), err);
+	return alone(s, PGRES_COMMAND_OK, err);
+}
+
+/*
+ * By COPY, which costs the server a third of what an INSERT over arrays does. It cannot be part of
+ * a pipeline.
+ */
+static int append(struct sql *sql, const char *table, const struct sql_text *t, const struct sql_value *v, size_t n,
+	size_t rows, struct fw_err *err)
+{
+	struct postgres_db *s = postgres_db(sql);
+	struct fw_buf text = FW_BUF_INIT(0);
+	struct fw_str name;
+	PGresult *r;
+	char letter;
+	int rc = usable(s, n, err);
+
+	if (rc)
+		return rc;
+	answers_take(s, NULL);
+	rc = late(s, err);
+	if (rc)
+		return rc;
+	fw_buf_addf(&text, "COPY %s (", table);
+	for (size_t i = 0; (name = sql_column(t, i, &letter)).p; i++)
+		fw_buf_addf(&text, "%s%.*s", i ? ", " : "", FW_STR_ARG(name));
+	fw_buf_adds(&text, ") FROM STDIN (FORMAT binary)");
+	fw_buf_addc(&text, '\0');
+	if (text.rc)
+		rc = fw_no_memory(err);
+	else if (s->broken || !PQexitPipelineMode(s->c) || !PQsendQuery(s->c, text.p))
+		rc = postgres_gone(s, PQerrorMessage(s->c), err);
+	fw_buf_finish(&text);
+	if (rc)
+		return rc;
+	rc = alone(s, PGRES_COPY_IN, err);
+	rc = rc ? rc : copy_rows(s, t, v, n, rows, err);
+	while (!s->broken && (r = answer(s)) != NULL)
+		PQclear(r);
+	if (!PQenterPipelineMode(s->c)) {
+		(void)postgres_gone(s, PQerrorMessage(s->c), rc ? NULL : err);
+		return rc ? rc : FW_EIO;
+	}
+	return rc;
+}
+
 /* ---- transactions ---------------------------------------------------------------------------- */
 
 /* Outside of the pipeline: several statements in one text. */
@@ -715,6 +796,7 @@ const struct sql_dialect postgres_dialect = {
 	.rollback = rollback,
 	.ask = ask,
 	.each = each,
+	.append = append,
 	.get_null = get_null,
 	.get_int = get_int,
 	.get_str = get_str,

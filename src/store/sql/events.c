@@ -8,14 +8,14 @@
 #include "base/banned.h"
 
 #define PAGE 1000 /* rows of one answer */
-#define ROWS_MAX 1000 /* of one statement */
+#define ROWS_MAX 5000 /* of one statement */
 
-#define INSERT "INSERT INTO incoming (id, property, property_section, property_id, remote_ip, stamp) {values}"
-#define COLUMNS "id:i property:t section:i item:i ip:t stamp:i"
-
-static int events_put(
-	struct sql *s, const struct sql_text *text, const struct fw_event *e, size_t n, struct fw_err *err)
+static int events_put(struct sql *s, bool keep, const struct fw_event *e, size_t n, struct fw_err *err)
 {
+#define INSERT "INSERT INTO incoming (id, property, property_section, property_id, remote_ip, stamp) {values}"
+#define COLUMNS "id:i property:t property_section:i property_id:i remote_ip:t stamp:i"
+	static const struct sql_text NEW = {INSERT, COLUMNS};
+	static const struct sql_text KEEP = {INSERT " {keep id|incoming.id}", COLUMNS};
 	enum { WIDTH = 6 };
 	struct sql_value *v = calloc(FW_MIN(n, (size_t)ROWS_MAX) + 1, WIDTH * sizeof(*v));
 	int rc = v ? 0 : fw_no_memory(err);
@@ -31,7 +31,8 @@ static int events_put(
 			v[WIDTH * i + 4] = SQL_TEXT(e->remote_ip.p ? e->remote_ip : FW_STR(""));
 			v[WIDTH * i + 5] = SQL_INT(e->stamp_ms);
 		}
-		rc = sql_each(s, text, v, WIDTH, rows, NULL, err);
+		rc = keep ? sql_each(s, &KEEP, v, WIDTH, rows, NULL, err) :
+			    sql_append(s, "incoming", &NEW, v, WIDTH, rows, err);
 	}
 	free(v);
 	return rc;
@@ -53,31 +54,29 @@ static int dead_put(struct sql *s, const struct fw_dead_event *d, size_t n, stru
 	return rc;
 }
 
-static int put(struct sql *s, const struct sql_text *text, const struct fw_event *event, size_t n,
-	const struct fw_dead_event *dead, size_t dead_n, struct fw_err *err)
+static int put(struct sql *s, bool keep, const struct fw_event *event, size_t n, const struct fw_dead_event *dead,
+	size_t dead_n, struct fw_err *err)
 {
 	int rc = s->dialect->begin(s, err);
 
 	if (rc)
 		return rc;
-	rc = n ? events_put(s, text, event, n, err) : 0;
+	rc = n ? events_put(s, keep, event, n, err) : 0;
 	return sql_end(s, rc ? rc : dead_put(s, dead, dead_n, err), err);
 }
 
 /*
- * Rows are mostly new, and to pass over those that are there costs some servers twice the time. So
- * that is for a batch that was refused, which may have been stored before its answer was lost. It
- * also has the last word on what is refused for another reason.
+ * Rows are mostly new, and to pass over those that are there costs servers two or three times as
+ * much. So that is for a batch that was refused, which may have been stored before its answer was
+ * lost. It also has the last word on what is refused for another reason.
  */
 int sql_event_put(struct store *st, const struct fw_event *event, size_t n, const struct fw_dead_event *dead,
 	size_t dead_n, struct fw_err *err)
 {
-	static const struct sql_text NEW = {INSERT, COLUMNS};
-	static const struct sql_text KEEP = {INSERT " {keep id|incoming.id}", COLUMNS};
 	struct sql *s = sql_of(st);
-	int rc = put(s, &NEW, event, n, dead, dead_n, err);
+	int rc = put(s, false, event, n, dead, dead_n, err);
 
-	return rc == FW_EINVAL && n && !s->read_only ? put(s, &KEEP, event, n, dead, dead_n, err) : rc;
+	return rc == FW_EINVAL && n && !s->read_only ? put(s, true, event, n, dead, dead_n, err) : rc;
 }
 
 int sql_event_remove(struct store *st, const int64_t *dead_id, size_t n, struct fw_err *err)

@@ -106,6 +106,9 @@ struct sql_dialect {
 		void *ctx, int64_t *changed, struct fw_err *err);
 	int (*each)(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
 		bool *hit, sql_row_fn *fn, void *ctx, struct fw_err *err);
+	/* sql_append(), where the engine has a quicker way than each() with t; NULL: it has none */
+	int (*append)(struct sql *s, const char *table, const struct sql_text *t, const struct sql_value *v, size_t n,
+		size_t rows, struct fw_err *err);
 	bool (*get_null)(const struct sql_row *row, int column);
 	int64_t (*get_int)(const struct sql_row *row, int column);
 	struct fw_str (*get_str)(const struct sql_row *row, int column);
@@ -200,6 +203,17 @@ static inline int sql_each(struct sql *s, const struct sql_text *t, const struct
 	bool *hit, struct fw_err *err)
 {
 	return rows ? s->dialect->each(s, t, v, n, rows, hit, NULL, NULL, err) : 0;
+}
+
+/*
+ * In a transaction: new rows. t is an INSERT of {values} whose columns have the table's names. A key
+ * that is there already is an error.
+ */
+static inline int sql_append(struct sql *s, const char *table, const struct sql_text *t, const struct sql_value *v,
+	size_t n, size_t rows, struct fw_err *err)
+{
+	return s->dialect->append && rows ? s->dialect->append(s, table, t, v, n, rows, err) :
+					    sql_each(s, t, v, n, rows, NULL, err);
 }
 
 /* A SELECT over {rows}; its order is any. */

@@ -92,7 +92,7 @@ static int ageing_step(struct sql *s, const struct ageing *a, int64_t before_ms,
 	if (rc)
 		return rc;
 	*n += gone;
-	*more |= gone >= a->step / 2; /* some young ones among them: behind these there may be old ones */
+	*more |= gone >= a->step / 2; /* behind young ones among them there may be old ones */
 	return 0;
 }
 
