@@ -103,7 +103,7 @@ int sql_visits_load(struct sql *s, const struct fw_visit *visit, size_t n, struc
 		at += columns;
 		rows++;
 	}
-	rc = rc ? rc : sql_each(s, &PUT, v, columns, rows, NULL, err);
+	rc = rc ? rc : sql_append(s, "visits", &PUT, v, columns, rows, err);
 	if (!rc && rows && s->dialect->visits_loaded)
 		rc = s->dialect->visits_loaded(s, err);
 	free(v);

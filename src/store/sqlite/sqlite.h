@@ -17,7 +17,7 @@ struct sqlite_db {
 	int64_t data_version, changes; /* as sqlite_wait() has seen them */
 	bool relaxed, memory;
 	bool merging; /* segments of the search index */
-	struct { const struct sql_text *text; sqlite3_stmt *q; } kept[SQLITE_STATEMENTS]; /* by the text's address */
+	struct sqlite_kept { const struct sql_text *text; size_t rows; sqlite3_stmt *q; } kept[SQLITE_STATEMENTS];
 	size_t kept_n;
 };
 
