@@ -409,13 +409,21 @@ bool mysql_id_add(struct mysql_ids *ids, int64_t id)
 	return true;
 }
 
+/* As the rows of a word come. */
 static int by_doc(const void *a, const void *b)
 {
 	const struct doc *x = a, *y = b;
 
-	if (x->id != y->id)
-		return x->id < y->id ? -1 : 1;
-	return x->step < y->step ? -1 : x->step > y->step;
+	if (x->step != y->step)
+		return x->step < y->step ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct doc *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
 }
 
 static int by_spot(const void *a, const void *b)
@@ -424,6 +432,19 @@ static int by_spot(const void *a, const void *b)
 	int c = by_doc(&x->doc, &y->doc);
 
 	return c ? c : x->place < y->place ? -1 : x->place > y->place;
+}
+
+/* Put in order, where they are not: those of one word are. */
+static void in_order(void *at, size_t n, size_t size, int (*by)(const void *, const void *))
+{
+	const char *p = at;
+
+	for (size_t i = 1; i < n; i++) {
+		if (by(p + (i - 1) * size, p + i * size) > 0) {
+			qsort(at, n, size, by);
+			return;
+		}
+	}
 }
 
 /* Columns: step, entries. Each entry once. */
@@ -454,12 +475,17 @@ static int spots_row(void *ctx, const struct sql_row *row)
 	struct fw_str list = sql_str(row, 1);
 	struct occurrence o = {0};
 	struct spots *p = ctx;
+	bool wanted = false;
+	int64_t id = 0;
 
 	while (occurrence_get(&list, &o)) {
 		struct doc doc = {o.id, sql_int(row, 0)};
 		struct spot *at;
 
-		if (!p->among->n || !bsearch(&doc, p->among->at, p->among->n, sizeof(doc), by_doc))
+		if (o.id != id)
+			wanted = p->among->n && bsearch(&doc, p->among->at, p->among->n, sizeof(doc), by_doc);
+		id = o.id;
+		if (!wanted)
 			continue;
 		at = more_of(p->at, p->n, &p->cap, sizeof(*at));
 		if (!at)
@@ -473,7 +499,7 @@ static int spots_row(void *ctx, const struct sql_row *row)
 /* Rows of a word, or of all that begin so. */
 static int word_ask(struct sql *s, const struct fw_store_token *t, bool prefix, sql_row_fn *fn, void *ctx, struct fw_err *err)
 {
-	static const struct sql_text ONE = {"SELECT step, entries FROM words WHERE word = ?1", NULL};
+	static const struct sql_text ONE = {"SELECT step, entries FROM words WHERE word = ?1 ORDER BY step", NULL};
 	static const struct sql_text PREFIX = {"SELECT step, entries FROM words WHERE word >= ?1 AND word < ?2", NULL};
 	struct fw_str word = {t->text, t->len};
 	char last[sizeof(t->text) + 1];
@@ -490,8 +516,7 @@ static void docs_once(struct docs *d)
 {
 	size_t n = 0;
 
-	if (d->n)
-		qsort(d->at, d->n, sizeof(*d->at), by_doc);
+	in_order(d->at, d->n, sizeof(*d->at), by_doc);
 	for (size_t i = 0; i < d->n; i++) {
 		if (!n || by_doc(&d->at[i], &d->at[n - 1]) != 0)
 			d->at[n++] = d->at[i];
@@ -527,15 +552,16 @@ static int phrase_keep(struct sql *s, const struct term *t, struct docs *d, stru
 
 	for (size_t i = 0; !rc && i < t->n; i++) {
 		struct spots next = {.among = d};
-		size_t kept = 0;
+		size_t kept = 0, e = 0;
 
 		rc = word_ask(s, &t->token[i], t->prefix && i == t->n - 1, spots_row, &next, err);
-		if (next.n)
-			qsort(next.at, next.n, sizeof(*next.at), by_spot);
+		in_order(next.at, next.n, sizeof(*next.at), by_spot);
 		for (size_t k = 0; !rc && i && k < next.n; k++) {
 			struct spot before = {next.at[k].doc, next.at[k].place - 1};
 
-			if (ends.n && bsearch(&before, ends.at, ends.n, sizeof(before), by_spot))
+			while (e < ends.n && by_spot(&ends.at[e], &before) < 0)
+				e++;
+			if (e < ends.n && by_spot(&ends.at[e], &before) == 0)
 				next.at[kept++] = next.at[k];
 		}
 		next.n = i ? kept : next.n;
@@ -581,7 +607,7 @@ static int void_row(void *ctx, const struct sql_row *row)
 	while (low < high) { /* the first of this entry */
 		size_t mid = low + (high - low) / 2;
 
-		if (by_doc(&d->at[mid], &from) < 0)
+		if (by_id(&d->at[mid], &from) < 0)
 			low = mid + 1;
 		else
 			high = mid;
@@ -593,7 +619,7 @@ static int void_row(void *ctx, const struct sql_row *row)
 	return 0;
 }
 
-/* What is old is left out: step -1. */
+/* By id. What is old is left out: step -1. */
 static int docs_valid(struct sql *s, struct docs *d, struct fw_err *err)
 {
 	static const struct sql_text VOID = {"SELECT x.entry_id, x.step FROM {rows} JOIN entries_void x ON x.entry_id = v.spot", "spot:i"};
@@ -601,6 +627,7 @@ static int docs_valid(struct sql *s, struct docs *d, struct fw_err *err)
 	struct sql_value *v = calloc(AT_ONCE, sizeof(*v));
 	int rc = v ? 0 : fw_no_memory(err);
 
+	in_order(d->at, d->n, sizeof(*d->at), by_id);
 	for (size_t at = 0; !rc && at < d->n; at += AT_ONCE) {
 		size_t n = FW_MIN(d->n - at, (size_t)AT_ONCE);
 
