@@ -12,6 +12,9 @@ const struct store_driver *const store_drivers[] = {
 #if FW_HAVE_POSTGRES
 	&store_postgres,
 #endif
+#if FW_HAVE_MYSQL
+	&store_mysql,
+#endif
 	NULL,
 };
 

@@ -64,7 +64,7 @@ static bool is_race(const PGresult *r, const char *state)
 {
 	const char *table = PQresultErrorField(r, PG_DIAG_TABLE_NAME);
 
-	return strcmp(state, "23505") == 0 && table && !is_state(table, "incoming");
+	return strcmp(state, "23505") == 0 && table;
 }
 
 int postgres_failed(struct postgres_db *s, const PGresult *r, struct fw_err *err)

@@ -68,7 +68,8 @@ static int put(struct sql *s, bool keep, const struct fw_event *event, size_t n,
 /*
  * Rows are mostly new, and to pass over those that are there costs servers two or three times as
  * much. So that is for a batch that was refused, which may have been stored before its answer was
- * lost. It also has the last word on what is refused for another reason.
+ * lost (servers call that a bad row, or a race). It also has the last word on what is refused for
+ * another reason.
  */
 int sql_event_put(struct store *st, const struct fw_event *event, size_t n, const struct fw_dead_event *dead,
 	size_t dead_n, struct fw_err *err)
@@ -76,7 +77,7 @@ int sql_event_put(struct store *st, const struct fw_event *event, size_t n, cons
 	struct sql *s = sql_of(st);
 	int rc = put(s, false, event, n, dead, dead_n, err);
 
-	return rc == FW_EINVAL && n && !s->read_only ? put(s, true, event, n, dead, dead_n, err) : rc;
+	return (rc == FW_EINVAL || rc == FW_EAGAIN) && n && !s->read_only ? put(s, true, event, n, dead, dead_n, err) : rc;
 }
 
 int sql_event_remove(struct store *st, const int64_t *dead_id, size_t n, struct fw_err *err)

@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The MariaDB and MySQL dialect below the core: values, many rows by each way, who was hit; opening
+ * and its refusals; tables that were half made; others in the way; an index of words that forgets.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common.h"
+#include "store/mysql/mysql.h"
+
+static struct fw_arena A;
+static struct fw_err err;
+static char url[300], name[60];
+
+static void setup(void)
+{
+	static int n;
+
+	fw_arena_init(&A, 0);
+	err = (struct fw_err){0};
+	ck_assert(fw_snprintf(name, sizeof(name), "d%d_%d", (int)getpid(), n++));
+	ck_assert(fw_snprintf(url, sizeof(url), "%s", scratch_url(0, name)));
+}
+
+static void teardown(void)
+{
+	fw_arena_finish(&A);
+}
+
+static struct store *open_as(unsigned flags)
+{
+	struct fw_store_config c = {.url = url, .flags = flags, .busy_timeout_ms = 1000};
+	struct store *st = NULL;
+
+	OK(store_mysql.open(&c, &st, &err));
+	return st;
+}
+
+static void refused_at(const char *at, unsigned flags, int code, const char *words)
+{
+	struct fw_store_config c = {.url = at, .flags = flags, .busy_timeout_ms = 1000};
+	struct store *st = NULL;
+	int rc = store_mysql.open(&c, &st, &err);
+
+	ck_assert_msg(rc == code, "%d instead of %d: %s", rc, code, err.text);
+	ck_assert_msg(strstr(err.text, words) != NULL, "does not say \"%s\": %s", words, err.text);
+	ck_assert_ptr_null(strchr(err.text, '\n'));
+	ck_assert_ptr_null(strstr(err.text, "secret"));
+}
+
+/* A connection of our own, past the driver. */
+static MYSQL *bare_open(void)
+{
+	MYSQL *db = mysql_init(NULL);
+
+	ck_assert_msg(mysql_real_connect(db, NULL, "root", NULL, name, 0, strstr(url, "socket=") + 7, 0) != NULL, "%s",
+		mysql_error(db));
+	return db;
+}
+
+static void run(MYSQL *db, const char *sql)
+{
+	ck_assert_msg(mysql_query(db, sql) == 0, "%s\n%s", mysql_error(db), sql);
+	mysql_free_result(mysql_store_result(db));
+}
+
+static void bare(const char *sql)
+{
+	MYSQL *db = bare_open();
+
+	run(db, sql);
+	mysql_close(db);
+}
+
+/* The first column of the first row; "" for NULL. */
+static const char *bare_text(const char *sql)
+{
+	static char text[400];
+	MYSQL *db = bare_open();
+	MYSQL_RES *res;
+	MYSQL_ROW row;
+
+	ck_assert_msg(mysql_query(db, sql) == 0, "%s\n%s", mysql_error(db), sql);
+	res = mysql_store_result(db);
+	row = mysql_fetch_row(res);
+	ck_assert(fw_str_copy(text, sizeof(text), fw_str(row && row[0] ? row[0] : "")));
+	mysql_free_result(res);
+	mysql_close(db);
+	return text;
+}
+
+static int64_t bare_number(const char *sql)
+{
+	int64_t v = -1;
+
+	ck_assert(fw_str_int(fw_str(bare_text(sql)), &v));
+	return v;
+}
+
+static void no_finding(void *ctx, const char *what, int level, const char *found, const char *remedy)
+{
+	(void)ctx;
+	(void)remedy;
+	ck_assert_msg(level < 2, "%s: %s", what, found);
+}
+
+static void clean_close(struct store *st)
+{
+	OK(st->is->inspect(st, true, no_finding, NULL, &err));
+	st->is->close(st);
+}
+
+/* ---- many rows, as arrays (_i 0) and as text (_i 1) ------------------------------------------- */
+
+#define MANY 3000
+
+static struct sql *table_make(int i)
+{
+	struct sql *s = sql_of(open_as(FW_STORE_CREATE));
+
+	if (i)
+		mysql_db(s)->arrays = false;
+	else
+		ck_assert(mysql_db(s)->arrays || getenv("FW_MYSQLD"));
+	OK(s->dialect->script(s, "CREATE TABLE t (id BIGINT NOT NULL PRIMARY KEY, n BIGINT, name MEDIUMTEXT, b LONGBLOB)"
+		" ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", &err));
+	return s;
+}
+
+static const struct sql_text PUT = {"INSERT INTO t (id, n, name, b) {values}", "id:i n:i name:t b:b"};
+static const struct sql_text COUNT = {"SELECT count(*) FROM t", NULL};
+
+static struct sql_value *rows_make(int64_t from, size_t rows)
+{
+	struct sql_value *v = fw_arena_calloc(&A, rows, 4 * sizeof(*v));
+
+	for (size_t i = 0; i < rows; i++) {
+		int64_t id = from + (int64_t)i;
+
+		v[4 * i] = SQL_INT(id);
+		v[4 * i + 1] = i % 3 ? SQL_INT(-id) : SQL_NULL;
+		v[4 * i + 2] = i % 5 ? SQL_TEXT(fw_str(fw_arena_printf(&A, "it's \\ \"%lld\"\n?1 ü", (long long)id))) :
+			SQL_TEXT(FW_STR_NONE);
+		v[4 * i + 3] = SQL_BLOB(fw_arena_str(&A, ((struct fw_str){"\0\xff';x?1", 7})));
+	}
+	return v;
+}
+
+struct got {
+	const struct sql_value *v;
+	size_t n;
+};
+
+static int row_is(void *ctx, const struct sql_row *row)
+{
+	struct got *g = ctx;
+	const struct sql_value *v = &g->v[4 * sql_int(row, 0)];
+
+	ck_assert_int_eq(sql_int(row, 1), v[0].i);
+	ck_assert(sql_null(row, 2) == (v[1].type == SQL_TYPE_NULL) && sql_int(row, 2) == v[1].i);
+	ck_assert(sql_null(row, 3) == !v[2].s.p && fw_str_eq(sql_str(row, 3), v[2].s));
+	ck_assert(fw_str_eq(sql_str(row, 4), v[3].s));
+	g->n++;
+	return 0;
+}
+
+START_TEST(rows_come_back)
+{
+	static const struct sql_text GET = {"SELECT v.nth, t.id, t.n, t.name, t.b FROM {rows} JOIN t ON t.id = v.id AND t.b = v.bytes",
+		"nth:i id:i bytes:b"};
+	static const size_t N[] = {1, 3, 4, 100, MANY};
+	struct sql *s = table_make(_i);
+	struct sql_value *w = fw_arena_calloc(&A, MANY, 3 * sizeof(*w));
+	int64_t from = 1, n;
+
+	for (size_t k = 0; k < FW_N(N); k++) {
+		struct got g = {rows_make(from, N[k]), 0};
+
+		OK(s->dialect->begin(s, &err));
+		OK(sql_end(s, sql_each(s, &PUT, g.v, 4, N[k], NULL, &err), &err));
+		for (size_t i = 0; i < N[k]; i++) {
+			w[3 * i] = SQL_INT(i);
+			w[3 * i + 1] = g.v[4 * i];
+			w[3 * i + 2] = g.v[4 * i + 3];
+		}
+		OK(sql_ask_each(s, &GET, w, 3, N[k], row_is, &g, &err));
+		ck_assert_uint_eq(g.n, N[k]);
+		from += (int64_t)N[k];
+	}
+	OK(sql_number(s, &COUNT, NULL, 0, 0, &n, &err));
+	ck_assert_int_eq(n, from - 1);
+	bare("DROP TABLE t");
+	s->store.is->close(&s->store);
+}
+END_TEST
+
+START_TEST(hit_or_not) /* a row that stays as it was is hit all the same */
+{
+	static const struct sql_text SET = {"UPDATE t AS t {join} SET n = v.n, name = v.name, b = v.name {from} WHERE t.id = v.id {hits}",
+		"id:i n:i name:t"};
+	static const struct sql_text ONE = {"UPDATE t SET n = 5 WHERE id = ?1", NULL};
+	static const size_t N[] = {2, 50, MANY};
+	struct sql *s = table_make(_i);
+	bool hit[MANY];
+	int64_t changed;
+
+	OK(sql_each(s, &PUT, rows_make(1, 2 * MANY), 4, 2 * MANY, NULL, &err)); /* sent at once: no transaction is open */
+	OK(sql_ask(s, &ONE, (struct sql_value[]){SQL_INT(1)}, 1, NULL, NULL, &changed, &err));
+	ck_assert_int_eq(changed, 1);
+	OK(sql_ask(s, &ONE, (struct sql_value[]){SQL_INT(1)}, 1, NULL, NULL, &changed, &err));
+	ck_assert_int_eq(changed, 1);
+	OK(sql_ask(s, &ONE, (struct sql_value[]){SQL_INT(0)}, 1, NULL, NULL, &changed, &err));
+	ck_assert_int_eq(changed, 0);
+	for (size_t k = 0; k < FW_N(N); k++) {
+		for (int before = 0; before < 4; before++) { /* 1: something was written before; 2: some are missing */
+			struct sql_value *v = fw_arena_calloc(&A, N[k], 3 * sizeof(*v));
+
+			for (size_t i = 0; i < N[k]; i++) {
+				v[3 * i] = SQL_INT(before & 2 && i % 2 ? -1 : (int64_t)i + 1);
+				v[3 * i + 1] = SQL_INT(7);
+				v[3 * i + 2] = SQL_TEXT(FW_STR("same"));
+			}
+			OK(s->dialect->begin(s, &err));
+			if (before & 1)
+				OK(sql_do(s, &ONE, (struct sql_value[]){SQL_INT(2 * MANY)}, 1, &err));
+			OK(sql_each(s, &SET, v, 3, N[k], hit, &err));
+			OK(s->dialect->commit(s, &err));
+			for (size_t i = 0; i < N[k]; i++)
+				ck_assert_msg(hit[i] == !(before & 2 && i % 2), "%zu rows, %d: %zu", N[k], before, i);
+			ck_assert_int_eq(bare_number("SELECT count(*) FROM t WHERE n = 5 AND id = 6000"), before & 1 ? 1 : 0);
+			bare("UPDATE t SET n = 0 WHERE id = 6000");
+		}
+		ck_assert_int_eq(bare_number("SELECT count(*) FROM t WHERE n = 7 AND name = 'same' AND b = 'same'"), (int64_t)N[k]);
+	}
+	bare("DROP TABLE t");
+	s->store.is->close(&s->store);
+}
+END_TEST
+
+START_TEST(there_already)
+{
+	static const struct sql_text KEEP = {"INSERT INTO t (id, n) VALUES (?2, ?1) {keep id|t.id}", NULL};
+	static const struct sql_text OVER = {"INSERT INTO t (id, n) {values} {upsert id} n = {greatest}(t.n, {new n})", "id:i n:i"};
+	static const struct sql_text GO = {"DELETE FROM t WHERE id IN (SELECT v.id FROM {rows})", "id:i"};
+	struct sql *s = table_make(_i);
+	struct sql_value v[40], id[20];
+	int64_t changed;
+
+	for (int i = 0; i < 2; i++) {
+		OK(sql_ask(s, &KEEP, (struct sql_value[]){SQL_INT(10 + i), SQL_INT(1)}, 2, NULL, NULL, &changed, &err));
+		ck_assert_int_eq(changed, !i);
+	}
+	ck_assert_int_eq(bare_number("SELECT n FROM t WHERE id = 1"), 10);
+	for (size_t i = 0; i < 20; i++) {
+		v[2 * i] = id[i] = SQL_INT(i + 1);
+		v[2 * i + 1] = SQL_INT(i);
+	}
+	OK(s->dialect->begin(s, &err));
+	OK(sql_each(s, &OVER, v, 2, 20, NULL, &err));
+	OK(s->dialect->commit(s, &err));
+	ck_assert_int_eq(bare_number("SELECT sum(n) FROM t"), 10 + 190);
+	OK(s->dialect->begin(s, &err));
+	OK(sql_each(s, &GO, id, 1, 2, NULL, &err));
+	OK(sql_each(s, &GO, id + 3, 1, 10, NULL, &err));
+	OK(s->dialect->commit(s, &err));
+	ck_assert_int_eq(bare_number("SELECT count(*) FROM t"), 8);
+	bare("DROP TABLE t");
+	s->store.is->close(&s->store);
+}
+END_TEST
+
+START_TEST(what_fails_is_taken_back)
+{
+	static const struct sql_text BAD = {"INSERT INTO t (id, n) VALUES (?1, ?1)", NULL};
+	struct sql *s = table_make(_i);
+	struct sql_value *v = rows_make(1, 100);
+
+	OK(s->dialect->begin(s, &err));
+	OK(sql_do(s, &BAD, (struct sql_value[]){SQL_INT(500)}, 1, &err));
+	OK(sql_do(s, &BAD, (struct sql_value[]){SQL_INT(500)}, 1, &err)); /* told later */
+	IS(s->dialect->commit(s, &err), FW_EAGAIN);
+	ck_assert_int_eq(bare_number("SELECT count(*) FROM t"), 0);
+	v[4 * 99] = SQL_INT(1); /* the last one is there already */
+	OK(s->dialect->begin(s, &err));
+	IS(sql_end(s, sql_each(s, &PUT, v, 4, 100, NULL, &err), &err), FW_EAGAIN);
+	ck_assert_int_eq(bare_number("SELECT count(*) FROM t"), 0);
+	v[4 * 99] = SQL_INT(100);
+	v[4 * 50 + 2] = SQL_TEXT(FW_STR("a\xff" "b"));
+	OK(s->dialect->begin(s, &err));
+	OK(sql_end(s, sql_each(s, &PUT, v, 4, 100, NULL, &err), &err));
+	ck_assert_int_eq(bare_number("SELECT count(*) FROM t"), 100);
+	ck_assert_str_eq(bare_text("SELECT name FROM t WHERE id = 51"), "a\xef\xbf\xbd" "b");
+	bare("DROP TABLE t");
+	s->store.is->close(&s->store);
+}
+END_TEST
+
+START_TEST(as_large_as_the_server_takes)
+{
+	struct sql *s = table_make(_i);
+	size_t max = mysql_db(s)->packet_max, big = max / 4;
+	struct sql_value *v = rows_make(1, 12);
+	char *text = fw_arena_alloc(&A, max);
+
+	memset(text, 'x', max);
+	for (size_t i = 0; i < 12; i++)
+		v[4 * i + 2] = SQL_TEXT(((struct fw_str){text, big}));
+	OK(s->dialect->begin(s, &err));
+	OK(sql_end(s, sql_each(s, &PUT, v, 4, 12, NULL, &err), &err));
+	ck_assert_int_eq(bare_number("SELECT sum(length(name)) FROM t"), (int64_t)(12 * big));
+	v = rows_make(20, 12);
+	v[4 * 7 + 2] = SQL_TEXT(((struct fw_str){text, max}));
+	OK(s->dialect->begin(s, &err));
+	IS(sql_end(s, sql_each(s, &PUT, v, 4, 12, NULL, &err), &err), FW_EINVAL);
+	ck_assert_msg(strstr(err.text, "max_allowed_packet") != NULL, "%s", err.text);
+	ck_assert_int_eq(bare_number("SELECT count(*) FROM t"), 12);
+	bare("DROP TABLE t");
+	s->store.is->close(&s->store);
+}
+END_TEST
+
+/* ---- opening ------------------------------------------------------------------------------------ */
+
+START_TEST(half_made) /* killed between two tables: the next one goes on */
+{
+	static const char *const LEFT[] = {"DROP TABLE " MYSQL_LAST_TABLE, "DROP VIEW v_visits; DROP TABLE entries_void, words, records",
+		"DELETE FROM numbers"};
+
+
+	for (size_t i = 0; i < FW_N(LEFT); i++) {
+		struct store *st = open_as(FW_STORE_CREATE);
+		struct fw_feed f = {.url = fw_str(i ? "https://b.example/" : "https://a.example/")};
+		struct store_feed_new made = {0};
+
+		OK(st->is->load(st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1}, .made = &made}, &err));
+		OK(sql_of(st)->dialect->script(sql_of(st), LEFT[i], &err));
+		st->is->close(st);
+		if (i == 2)
+			break;
+		refused_at(url, 0, FW_ENOTFOUND, "feedwheel add");
+		st = open_as(FW_STORE_CREATE);
+		ck_assert_int_eq(bare_number("SELECT count(*) FROM shards"), 1024);
+		clean_close(st);
+	}
+	refused_at(url, FW_STORE_CREATE, FW_EINVAL, "another program");
+	bare(fw_arena_printf(&A, "DROP DATABASE %s", name));
+	clean_close(open_as(FW_STORE_CREATE));
+	bare(fw_arena_printf(&A, "DROP DATABASE %s", name));
+	refused_at(url, 0, FW_ENOTFOUND, "no such database");
+}
+END_TEST
+
+START_TEST(refusals)
+{
+	static const struct { const char *url, *words; int rc; } T[] = {
+		{"mysql://root@localhost", "no name of a database", FW_EINVAL},
+		{"mysql://root@localhost/a`b", "no name of a database", FW_EINVAL},
+		{"mysql://root@localhost/x?colour=red", "unknown option \"colour\"", FW_EINVAL},
+		{"mysql://root@localhost/x?timeout=soon", "timeout=soon", FW_EINVAL},
+		{"mysql://root@localhost/x?ssl=required", "ssl is 'required': write yes or no", FW_EINVAL},
+		{"mysql://root:secret@127.0.0.1:1/x", "no server answers", FW_EIO},
+		{"mariadb://root:secret@localhost/x?socket=/nowhere/at/all", "no server answers", FW_EIO},
+	};
+	struct store *st;
+
+	for (size_t i = 0; i < FW_N(T); i++)
+		refused_at(T[i].url, FW_STORE_CREATE, T[i].rc, T[i].words);
+	refused_at(url, 0, FW_ENOTFOUND, "feedwheel add");
+	refused_at(url, FW_STORE_READ | FW_STORE_CREATE, FW_ENOTFOUND, "feedwheel add"); /* who only reads makes nothing */
+	st = open_as(FW_STORE_CREATE);
+	st->is->close(st);
+	refused_at(fw_arena_printf(&A, "%s&ssl_ca=/nowhere.pem", url), 0, FW_EINVAL, "no TLS");
+	refused_at(fw_arena_printf(&A, "mysql://nobody:secret@localhost/%s", strstr(url, name)), 0, FW_EINVAL, "check user and password");
+	bare("UPDATE numbers SET value = 99 WHERE name = 'schema'");
+	refused_at(url, FW_STORE_CREATE, FW_EVERSION, "upgrade feedwheel");
+	bare("DROP TABLE numbers");
+	refused_at(url, FW_STORE_CREATE, FW_EINVAL, "another program");
+}
+END_TEST
+
+START_TEST(only_read)
+{
+	struct store *st = open_as(FW_STORE_CREATE);
+	struct fw_feed f = {.url = FW_STR("https://a.example/")};
+	struct store_feed_new made = {0};
+
+	st->is->close(st);
+	st = open_as(FW_STORE_READ);
+	IS(st->is->load(st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1}, .made = &made}, &err), FW_EINVAL);
+	clean_close(st);
+}
+END_TEST
+
+START_TEST(views) /* times, words; and a dump can be restored under another name */
+{
+	static const char *const VIEW[] = {"v_feeds", "v_entries", "v_visits"};
+	struct store *st = open_as(FW_STORE_CREATE);
+	struct fw_feed f = {.id = 3, .url = FW_STR("https://a.example/"), .due_at_ms = 1795385675929, .title = FW_STR("A")};
+	struct fw_entry_row e = entry(1, 1, "t", "c");
+
+	e.id = 9;
+	e.feed_id = 3;
+	e.published_ms = -1;
+	e.updated_ms = FW_NO_DATE;
+	e.extra = FW_STR("{\"a\":1,\"tags\":[\"x\",\"y z\"]}");
+	OK(st->is->load(st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1, .entry = &e, .entry_n = 1}}, &err));
+	ck_assert_str_eq(bare_text("SELECT due_at FROM v_feeds"), "2026-11-22T22:14:35.929Z");
+	ck_assert_str_eq(bare_text("SELECT concat(status, ' ', title) FROM v_feeds"), "active A");
+	ck_assert_str_eq(bare_text("SELECT published_at FROM v_entries"), "1969-12-31T23:59:59.999Z");
+	ck_assert_str_eq(bare_text("SELECT updated_at FROM v_entries"), "");
+	ck_assert_str_eq(bare_text("SELECT tags FROM v_entries"), "x, y z");
+	bare("UPDATE entries SET extra = '{\"tags\": [\"x\", \"y\"]}'");
+	ck_assert_str_eq(bare_text("SELECT tags FROM v_entries"), "x, y");
+	bare("UPDATE entries SET extra = '{\"tags\": []}'");
+	ck_assert_str_eq(bare_text("SELECT coalesce(tags, 'none') FROM v_entries"), "none");
+	for (size_t i = 0; i < FW_N(VIEW); i++) {
+		char *of = fw_arena_printf(&A, "SELECT view_definition LIKE '%%JSON_TABLE%%' FROM information_schema.views"
+			" WHERE table_schema = '%s' AND table_name = '%s'", name, VIEW[i]);
+
+		ck_assert_int_eq(bare_number(of), 0);
+	}
+	clean_close(st);
+}
+END_TEST
+
+/* ---- others in the way ---------------------------------------------------------------------------- */
+
+START_TEST(locked_by_somebody_else)
+{
+	struct store *st = open_as(FW_STORE_CREATE);
+	struct fw_feed f = {.url = FW_STR("https://a.example/")};
+	struct store_feed_new made = {0};
+	MYSQL *db;
+
+	OK(st->is->load(st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1}, .made = &made}, &err));
+	f.id = made.id;
+	db = bare_open();
+	run(db, "BEGIN");
+	run(db, "UPDATE feeds SET folder = 'x'");
+	IS(st->is->feed_set(st, &f, FW_SET_TITLE, &err), FW_EAGAIN);
+	ck_assert_msg(strstr(err.text, "locked by another transaction") != NULL, "%s", err.text);
+	run(db, "COMMIT");
+	mysql_close(db);
+	OK(st->is->feed_set(st, &f, FW_SET_TITLE, &err));
+	clean_close(st);
+}
+END_TEST
+
+START_TEST(connection_is_ended)
+{
+	struct store *st = open_as(FW_STORE_CREATE);
+	int64_t now_ms;
+
+	OK(st->is->clock(st, &now_ms, &err));
+	bare(fw_arena_printf(&A, "KILL %lu", mysql_thread_id(mysql_db(sql_of(st))->c)));
+	IS(st->is->clock(st, &now_ms, &err), FW_EIO);
+	ck_assert_msg(strstr(err.text, "the connection broke") != NULL, "%s", err.text);
+	IS(st->is->clock(st, &now_ms, &err), FW_EIO);
+	st->is->close(st);
+}
+END_TEST
+
+/* ---- words ------------------------------------------------------------------------------------------ */
+
+static int count_one(void *ctx, const struct fw_entry_row *e)
+{
+	(void)e;
+	++*(int *)ctx;
+	return 0;
+}
+
+static int found(struct store *st, const char *words)
+{
+	int64_t unindexed_n = -1;
+	struct fw_entry_query q = {.search = fw_str(words), .unindexed_n = &unindexed_n};
+	int n = 0;
+
+	OK(st->is->entry_list(st, &q, count_one, &n, &err));
+	ck_assert_int_eq(unindexed_n, 0);
+	return n;
+}
+
+static void maintained(struct store *st)
+{
+	struct store_prune p = {.index = true};
+
+	mysql_db(sql_of(st))->sweep.look_ms = 0;
+	do
+		OK(st->is->prune(st, &p, &err));
+	while (p.more);
+}
+
+static void pushed(struct store *st, int64_t feed_id, int from, int to, int hash, const char *content)
+{
+	static const struct fw_feed none;
+	static int64_t at_ms = NOW;
+	struct fw_entry_row *e = fw_arena_calloc(&A, (size_t)(to - from), sizeof(*e));
+	struct store_outcome o = {.feed_id = feed_id, .feed = &none, .entries = e, .entry_n = (size_t)(to - from),
+		.visit = {.feed_id = feed_id, .kind = FW_VISIT_PUSHED, .at_ms = at_ms++}};
+
+	for (int i = from; i < to; i++)
+		e[i - from] = entry(i, hash, "title", content);
+	OK(st->is->commit(st, &(struct store_commit){.outcome = &o, .n = 1}, &err));
+	ck_assert_int_eq(o.rc, 0);
+}
+
+START_TEST(words_of_what_changed_and_went)
+{
+	struct store *st = open_as(FW_STORE_CREATE);
+	struct fw_feed f = {.url = FW_STR("https://a.example/")};
+	struct store_feed_new made = {0};
+	struct store_prune all = {.entries_before_ms = NOW * 2};
+
+	OK(st->is->load(st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1}, .made = &made}, &err));
+	pushed(st, made.id, 0, 40, 1, "alpha beta gamma alpha delta");
+	ck_assert_int_eq(found(st, "gamma"), 40); /* a search catches up */
+	ck_assert_int_eq(found(st, "\"alpha delta\""), 40);
+	ck_assert_int_eq(found(st, "\"beta alpha\""), 0);
+	ck_assert_int_eq(found(st, "\"gamma alpha del\" alpha"), 0);
+	ck_assert_int_eq(found(st, "alp* title"), 40);
+	ck_assert_int_eq(found(st, "alp"), 0);
+	pushed(st, made.id, 0, 10, 2, "omega 日本語 beta");
+	ck_assert_int_eq(found(st, "gamma"), 30);
+	ck_assert_int_eq(found(st, "omega"), 10);
+	ck_assert_int_eq(found(st, "beta"), 40);
+	ck_assert_int_eq(found(st, "本語"), 10);
+	ck_assert_int_eq(found(st, "語本"), 0);
+	ck_assert_int_eq(found(st, "omega gamma"), 0); /* of one version, not of both */
+	maintained(st);
+	ck_assert_int_eq(bare_number("SELECT count(*) FROM entries_void"), 0);
+	ck_assert_int_eq(found(st, "gamma"), 30);
+	ck_assert_int_eq(found(st, "beta"), 40);
+	ck_assert_int_eq(bare_number("SELECT count(*) FROM words WHERE word = 'beta'"), 2);
+	do
+		OK(st->is->prune(st, &all, &err));
+	while (all.more);
+	ck_assert_int_eq(all.entry_n, 40);
+	ck_assert_int_eq(found(st, "beta"), 0);
+	maintained(st);
+	ck_assert_int_eq(bare_number("SELECT (SELECT count(*) FROM words) + (SELECT count(*) FROM entries_void)"), 0);
+	clean_close(st);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("store, dialect of mysql");
+	TCase *t = tcase_create("mysql");
+	const TTest *twice[] = {rows_come_back, hit_or_not, there_already, what_fails_is_taken_back, as_large_as_the_server_takes};
+	const TTest *once[] = {half_made, refusals, only_read, views, locked_by_somebody_else, connection_is_ended,
+		words_of_what_changed_and_went};
+
+	setenv("FW_STORES", "mysql", 1);
+	stores_begin();
+	if (!under_test_n) {
+		printf("1..0 # SKIP install the package mariadb-server\n");
+		return 0;
+	}
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 120);
+	for (size_t i = 0; i < FW_N(twice); i++)
+		tcase_add_loop_test(t, twice[i], 0, 2);
+	for (size_t i = 0; i < FW_N(once); i++)
+		tcase_add_test(t, once[i]);
+	suite_add_tcase(s, t);
+	return run_suite(s);
+}
