@@ -641,14 +641,15 @@ static void feeds_make(struct crew *c)
 
 START_TEST(owners_come_and_go)
 {
-	struct crew *c = calloc(1, sizeof(*c));
 	struct visits all = {0};
 	struct store_lease *l;
+	struct crew *c;
 	int64_t end_ms;
 	int sent;
 
 	if (!under_test[_i].shared)
 		return;
+	c = calloc(1, sizeof(*c));
 	ck_assert_ptr_nonnull(c);
 	fw_log_level_set(FW_LOG_ERROR);
 	book = mmap(NULL, sizeof(*book), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
