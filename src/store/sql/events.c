@@ -54,17 +54,6 @@ static int dead_put(struct sql *s, const struct fw_dead_event *d, size_t n, stru
 	return rc;
 }
 
-static int put(struct sql *s, bool keep, const struct fw_event *event, size_t n, const struct fw_dead_event *dead,
-	size_t dead_n, struct fw_err *err)
-{
-	int rc = s->dialect->begin(s, err);
-
-	if (rc)
-		return rc;
-	rc = n ? events_put(s, keep, event, n, err) : 0;
-	return sql_end(s, rc ? rc : dead_put(s, dead, dead_n, err), err);
-}
-
 /*
  * Rows are mostly new, and to pass over those that are there costs servers two or three times as
  * much. So that is for a batch that was refused, which may have been stored before its answer was
@@ -75,9 +64,18 @@ int sql_event_put(struct store *st, const struct fw_event *event, size_t n, cons
 	size_t dead_n, struct fw_err *err)
 {
 	struct sql *s = sql_of(st);
-	int rc = put(s, false, event, n, dead, dead_n, err);
+	bool keep = false;
+	int rc;
 
-	return (rc == FW_EINVAL || rc == FW_EAGAIN) && n && !s->read_only ? put(s, true, event, n, dead, dead_n, err) : rc;
+	do {
+		rc = s->dialect->begin(s, err);
+		if (rc)
+			return rc;
+		rc = n ? events_put(s, keep, event, n, err) : 0;
+		rc = sql_end(s, rc ? rc : dead_put(s, dead, dead_n, err), err);
+		keep = !keep;
+	} while (keep && n && (rc == FW_EINVAL || rc == FW_EAGAIN));
+	return rc;
 }
 
 int sql_event_remove(struct store *st, const int64_t *dead_id, size_t n, struct fw_err *err)
