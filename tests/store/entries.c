@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "common.h"
+#include "driver_common.h"
 #include "base/clock.h"
-#include "store/driver.h"
 #include "store/sql/core.h"
 
 static struct fw_arena A;
@@ -28,49 +27,7 @@ static void teardown(void)
 	fw_arena_finish(&A);
 }
 
-static const struct store_driver *driver(int i)
-{
-	for (const struct store_driver *const *d = store_drivers; *d; d++) {
-		if (strcmp((*d)->name, under_test[i].name) == 0)
-			return *d;
-	}
-	return NULL;
-}
-
-static struct store *open_at(int i, const char *url, unsigned flags)
-{
-	struct fw_store_config c = {.url = url, .flags = flags, .relaxed = true};
-	struct store *st = NULL;
-
-	OK(driver(i)->open(&c, &st, &err));
-	return st;
-}
-
-/* NULL: the new contract has no such driver yet. */
-static struct store *fresh_new(int i)
-{
-	static int n;
-	char name[40];
-
-	if (!driver(i))
-		return NULL;
-	(void)fw_snprintf(name, sizeof(name), "entries%d_%d", (int)getpid(), n++);
-	return open_at(i, scratch_url(i, name), FW_STORE_CREATE);
-}
-
-#define STORE(st) struct store *st = fresh_new(_i); if (!st) return
-
-static void no_finding(void *ctx, const char *name, int level, const char *found, const char *remedy)
-{
-	(void)ctx;
-	ck_assert_msg(level < 2, "%s: %s (%s)", name, found, remedy);
-}
-
-static void clean_close(struct store *st)
-{
-	OK(st->is->inspect(st, true, no_finding, NULL, &err));
-	st->is->close(st);
-}
+#define STORE(st) struct store *st = drv_fresh(_i)
 
 static int64_t feed_new(struct store *st, const char *url)
 {
@@ -190,7 +147,7 @@ START_TEST(stored_once)
 	ck_assert(fw_str_eq(s.row[1].title, FW_STR("B")) && fw_str_eq(s.row[1].content, FW_STR("two, and more")) &&
 		s.row[2].id == last);
 	ck_assert(s.row[0].revision == 1 && fw_str_eq(s.row[0].title, FW_STR("a")));
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -236,7 +193,7 @@ START_TEST(every_member)
 		ck_assert((s.row[0].guid.p != NULL) == (i == 1) && (s.row[0].content_base.p != NULL) == (i == 1));
 		ck_assert_int_eq(s.row[0].revision, 2 + (uint32_t)i);
 	}
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -282,7 +239,7 @@ START_TEST(many_feeds)
 		if (i != 7 && i != 8 && i != 9)
 			ck_assert(o[i].visit.new_n == (i % 2 == 0) && o[i].visit.changed_n == (i % 2 == 0));
 	}
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -368,7 +325,7 @@ START_TEST(listed_any_way)
 	/* what ends it is returned */
 	ck_assert_int_eq(st->is->entry_list(st, &(struct fw_entry_query){.limit = 0}, see, &s, &err), 7);
 	ck_assert_int_eq(s.n, 3);
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -441,7 +398,7 @@ START_TEST(long_lists)
 		ck_assert_int_eq(c.n, i == 3 ? 30001 : i == 1 ? N - 10000 : N);
 	}
 	free(e);
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -507,7 +464,7 @@ START_TEST(searched)
 	ck_assert_int_eq(found(st, "other"), 3);
 	OK(st->is->feed_drop(st, f, 0, &err));
 	ck_assert_int_eq(found(st, "other"), 0);
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -527,7 +484,7 @@ START_TEST(segments_merged)
 	}
 	index_all(st);
 	ck_assert_int_eq(found(st, "number"), 300);
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -574,7 +531,7 @@ START_TEST(pruned)
 	e[60].hash = 2;
 	put(st, 5, e, 100, 0, 1); /* also when it changes */
 	ck_assert_int_eq(list(st, (struct fw_entry_query){.limit = 0}).n, 70);
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -620,7 +577,7 @@ START_TEST(loaded)
 	more[1].revision = 1;
 	OK(st->is->load(st, &(struct store_load){.rows = {.entry = more + 1, .entry_n = 1}}, &err));
 	ck_assert_int_eq(found(st, "word"), 5);
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -648,7 +605,7 @@ START_TEST(merged)
 		s.n == 4 && s.row[0].id == id && memcmp(s.row[0].key, a[2].key, 16) == 0 && s.row[0].hash == a[2].hash);
 	ck_assert_int_eq(found(st, "word"), 4);
 	put(st, g, a + 2, 2, 0, 0);
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -656,7 +613,7 @@ END_TEST
 
 static int made_n(int i, const char *url, int64_t f, int rounds)
 {
-	struct store *st = open_at(i, url, 0);
+	struct store *st = drv_open(i, url, 0);
 	int n = 0;
 
 	for (int k = 0; k < rounds;) {
@@ -705,10 +662,10 @@ START_TEST(pushed_at_once)
 	const char *url;
 	int n = 0;
 
-	if (!driver(_i) || !under_test[_i].shared)
+	if (!under_test[_i].shared)
 		return;
 	url = scratch_url(_i, "pushers");
-	st = open_at(_i, url, FW_STORE_CREATE);
+	st = drv_open(_i, url, FW_STORE_CREATE);
 	f = feed_new(st, "https://a.example/");
 	for (int i = 0; i < 3; i++) {
 		p[i] = (struct pusher){_i, url, f, 0};
@@ -726,7 +683,7 @@ START_TEST(pushed_at_once)
 	n += list(st, (struct fw_entry_query){.oldest_first = true, .after_id = last}).n;
 	ck_assert_int_eq(n, 202); /* none was hidden */
 	ck_assert_int_eq(p[0].n + p[1].n + p[2].n, 202);
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -741,10 +698,8 @@ START_TEST(waited)
 	int64_t f, start;
 	const char *url;
 
-	if (!driver(_i))
-		return;
 	url = scratch_url(_i, "waiters");
-	st = open_at(_i, url, FW_STORE_CREATE);
+	st = drv_open(_i, url, FW_STORE_CREATE);
 	start = fw_mono_ms();
 	OK(st->is->wait(st, -1, 120, &changed, &err));
 	ck_assert(!changed && fw_mono_ms() - start >= 119);
@@ -756,7 +711,7 @@ START_TEST(waited)
 	close(fd[0]);
 	close(fd[1]);
 	if (under_test[_i].shared) {
-		other = open_at(_i, url, 0);
+		other = drv_open(_i, url, 0);
 		f = feed_new(other, "https://a.example/");
 		start = fw_mono_ms();
 		OK(st->is->wait(st, -1, 10000, &changed, &err));
@@ -766,7 +721,7 @@ START_TEST(waited)
 		ck_assert(!changed);
 		other->is->close(other);
 	}
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -802,7 +757,7 @@ START_TEST(faults_found)
 	ck_assert_int_eq(n, under_test[_i].server && !server_durable && strcmp(under_test[_i].name, "mysql") != 0);
 	st->is->close(st);
 	for (size_t i = 0; i < FW_N(fault); i++) {
-		st = fresh_new(_i);
+		st = drv_fresh(_i);
 		put(st, feed_new(st, "https://a.example/"), &e, 1, 1, 0);
 		n = 0;
 		OK(sql_of(st)->dialect->script(sql_of(st), fault[i], &err));
@@ -822,21 +777,20 @@ START_TEST(read_only)
 	int64_t f, missing = 0;
 	const char *url;
 
-	if (!driver(_i) || !under_test[_i].shared)
+	if (!under_test[_i].shared)
 		return;
 	url = scratch_url(_i, "reader");
-	st = open_at(_i, url, FW_STORE_CREATE);
+	st = drv_open(_i, url, FW_STORE_CREATE);
 	f = feed_new(st, "https://a.example/");
 	put(st, f, &e, 1, 1, 0);
 	index_all(st);
 	put(st, f, &late, 1, 1, 0);
-	reader = open_at(_i, url, FW_STORE_READ);
+	reader = drv_open(_i, url, FW_STORE_READ);
 	q.unindexed_n = &missing;
 	ck_assert_int_eq(list(reader, q).n, 1);
 	ck_assert_int_eq(missing, 1);
-	OK(reader->is->inspect(reader, true, no_finding, NULL, &err));
-	reader->is->close(reader);
-	clean_close(st);
+	drv_end(reader);
+	drv_end(st);
 }
 END_TEST
 
@@ -847,7 +801,7 @@ int main(void)
 	const TTest *const every[] = {stored_once, every_member, many_feeds, listed_any_way, long_lists, searched,
 		segments_merged, pruned, loaded, merged, pushed_at_once, waited, faults_found, read_only};
 
-	stores_begin();
+	drivers_begin();
 	tcase_set_timeout(t, 120);
 	tcase_add_checked_fixture(t, setup, teardown);
 	for (size_t i = 0; i < FW_N(every); i++)

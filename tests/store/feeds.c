@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "common.h"
+#include "driver_common.h"
 #include "base/clock.h"
-#include "store/driver.h"
 #include "store/drivers.h"
 
 static struct fw_arena A;
@@ -28,61 +27,25 @@ static void teardown(void)
 	fw_arena_finish(&A);
 }
 
-static const struct store_driver *driver(int i)
-{
-	for (const struct store_driver *const *d = store_drivers; *d; d++) {
-		if (strcmp((*d)->name, under_test[i].name) == 0)
-			return *d;
-	}
-	return NULL;
-}
-
 static struct store *open_at(int i, const char *url, unsigned flags)
 {
 	struct fw_store_config c = {.url = url, .flags = flags, .relaxed = true};
 	struct fw_err e = {0};
 	struct store *st = NULL;
 
-	ck_assert_msg(driver(i)->open(&c, &st, &e) == 0, "%s", e.text);
+	ck_assert_msg(drv_driver(i)->open(&c, &st, &e) == 0, "%s", e.text);
 	return st;
 }
 
-static const char *new_url(int i)
-{
-	static int n;
-	char name[40];
-
-	(void)fw_snprintf(name, sizeof(name), "feeds%d_%d", (int)getpid(), n++);
-	return scratch_url(i, name);
-}
-
-/* A new one; the test is over where the new contract has no such driver yet. */
-#define STORE(st) struct store *st; if (!driver(_i)) return; st = open_at(_i, new_url(_i), FW_STORE_CREATE)
-/* The same, for those that several can open. */
+#define STORE(st) struct store *st = drv_fresh(_i)
+/* A new one, for those that several can open. */
 #define SHARED(st, url) \
 	struct store *st; \
 	const char *url; \
-	if (!driver(_i) || !under_test[_i].shared) \
+	if (!under_test[_i].shared) \
 		return; \
-	url = new_url(_i); \
+	url = drv_url(_i); \
 	st = open_at(_i, url, FW_STORE_CREATE)
-
-static void no_finding(void *ctx, const char *name, int level, const char *found, const char *remedy)
-{
-	(void)ctx;
-	ck_assert_msg(level < 2, "%s: %s (%s)", name, found, remedy);
-}
-
-static void clean(struct store *st)
-{
-	OK(st->is->inspect(st, true, no_finding, NULL, &err));
-}
-
-static void clean_close(struct store *st)
-{
-	clean(st);
-	st->is->close(st);
-}
 
 /* ---- makers and readers ---- */
 
@@ -359,7 +322,7 @@ START_TEST(subscribed)
 	OK(st->is->feed_drop(st, id, 0, &err));
 	ck_assert_int_gt(feed_new(st, "https://a.example/x", NOW), id); /* numbers are not used again */
 	free(l);
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -389,7 +352,7 @@ START_TEST(every_member_loaded)
 	ck_assert(due_of(st, 9).feed_id == 9 && due_of(st, 9).due_at_ms == 0 && due_of(st, 7).feed_id == 0);
 	ck_assert_int_eq(feed_new(st, "https://d.example/", NOW), 10); /* above the highest */
 	ck_assert_int_eq(figures(st).last_feed_id, 10);
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -428,7 +391,7 @@ START_TEST(load_refuses)
 	risen(st, l, -1, -1);
 	ck_assert_int_eq(feed_new(st, "https://c.example/", NOW), 3); /* nor was a number taken */
 	free(l);
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -463,7 +426,7 @@ START_TEST(loaded_whole)
 		ck_assert(s.feed_n == 3 && s.entry_n == 2 && s.visit_n == 2 && s.last_entry_id == 11 &&
 			s.last_visit_id == 12 && s.last_feed_id == 51);
 		ck_assert_int_eq(feed_of(st, 40).entry_n, 2);
-		clean(st);
+		drv_clean(st);
 	}
 	f[0].url = f[1].url = FW_STR("https://new.example/2"); /* the numbered one tells, also where it comes later */
 	f[1].id = 60;
@@ -472,7 +435,7 @@ START_TEST(loaded_whole)
 	pushed(st, 50, e, 2);
 	s = figures(st);
 	ck_assert(s.last_entry_id == 13 && s.last_visit_id > 12);
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -602,7 +565,7 @@ START_TEST(lists)
 					 : "https://x.example/2",
 			NOW);
 	}
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -640,7 +603,7 @@ START_TEST(of_due)
 	s.n = 0;
 	OK(st->is->feed_list(st, &(struct store_feed_query){.due = due, .due_n = 0}, keep_id, &s, &err));
 	ck_assert_int_eq(s.n, 0);
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -664,7 +627,7 @@ START_TEST(found)
 	OK(st->is->prune(st, &p, &err)); /* what retention took is not counted */
 	ck_assert_int_eq(p.entry_n, 3);
 	ck_assert_int_eq(feed_of(st, id).entry_n, 0);
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -721,7 +684,7 @@ START_TEST(set)
 	IS(st->is->feed_set(st, &now, FW_SET_TITLE, &err), FW_ENOTFOUND);
 	ck_assert_ptr_nonnull(strstr(err.text, "77"));
 	free(l);
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -749,12 +712,12 @@ START_TEST(dropped)
 	IS(st->is->feed_drop(st, a, 0, &err), FW_ENOTFOUND);
 	OK(commit(st, l, o, 2)); /* what was in flight: nothing of it is written */
 	ck_assert(o[0].rc == FW_ENOTFOUND && o[1].rc == 0);
-	clean(st);
+	drv_clean(st);
 	OK(st->is->feed_drop(st, b, 0, &err));
 	s = figures(st);
 	ck_assert(s.feed_n == 0 && s.entry_n == 0 && s.visit_n == 0 && s.next_due_ms == FW_NO_DATE);
 	free(l);
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -788,11 +751,11 @@ START_TEST(merged)
 	IS(feed_get(st, 0, "https://a.example/", &f), FW_ENOTFOUND);
 	pushed(st, into, a, 1); /* what came over is known by its key */
 	ck_assert_int_eq(figures(st).entry_n, 3);
-	clean(st);
+	drv_clean(st);
 	OK(st->is->feed_drop(st, into, 0, &err));
 	ck_assert_int_eq(figures(st).entry_n, 0);
 	free(l);
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -861,7 +824,7 @@ START_TEST(groups)
 	}
 	risen(st, l, -1, -1); /* its own commits tell the owner nothing */
 	free(l);
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -888,7 +851,7 @@ START_TEST(pushed_meta)
 	b.home_page_url = told.home_page_url, b.description = told.description, b.language = told.language,
 	b.icon = told.icon;
 	same(&got, &b);
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -928,7 +891,7 @@ START_TEST(adopted)
 	ck_assert(fw_str_eq(got.url, FW_STR("https://a.example/")) && fw_str_eq(got.error, FW_STR("words")) &&
 		got.last_visit_ms == f[0].last_visit_ms && visits_of(st, id) == 1);
 	risen(st, l, -1, -1);
-	clean(st);
+	drv_clean(st);
 	o[0] = visit(st, id, &f[0]); /* within its host */
 	f[0].url = FW_STR("https://a.example/more");
 	o[0].groups = FW_GROUP_URL;
@@ -967,9 +930,9 @@ START_TEST(adopted)
 	OK(commit(st, l, o, 1));
 	ck_assert_int_eq(o[0].rc, FW_ENOTFOUND);
 	feed_new(st, "https://a.example/", NOW); /* its first address is free */
-	clean(st);
+	drv_clean(st);
 	OK(st->is->feed_drop(st, id, 0, &err));
-	clean_close(st);
+	drv_end(st);
 	free(l);
 }
 END_TEST
@@ -997,7 +960,7 @@ START_TEST(host_key)
 		due_of(st, a).host_id == store_host_id(fw_str(KEY)) && due_of(st, b).host_id == due_of(st, a).host_id);
 	ck_assert(fw_str_eq(feed_of(st, a).host_key, fw_str(KEY)) && feed_of(st, a).entry_n == 1 &&
 		feed_of(st, a).last_new_ms > NOW);
-	clean(st);
+	drv_clean(st);
 	o[0] = visit(st, a, &f[0]); /* with another address it keeps its key */
 	f[0].url = FW_STR("https://c.example/moved");
 	o[0].groups = FW_GROUP_URL;
@@ -1014,7 +977,7 @@ START_TEST(host_key)
 	risen(st, l, due_of(st, a).shard, due_of(st, b).shard);
 	ck_assert_int_ne(was.host_id, due_of(st, a).host_id);
 	free(l);
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -1153,7 +1116,7 @@ START_TEST(subscribed_at_once)
 	ck_assert_int_eq(p[0].made + p[1].made + p[2].made, URLS);
 	ck_assert(memcmp(p[0].id, p[1].id, sizeof(p[0].id)) == 0 && memcmp(p[0].id, p[2].id, sizeof(p[0].id)) == 0);
 	ck_assert_int_eq(figures(st).feed_n, URLS);
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -1229,12 +1192,12 @@ START_TEST(dropped_beside_commits)
 		run_parties(p, AT_ONCE, pusher);
 		ck_assert_int_eq(p[0].rc, 0);
 		ck_assert_int_eq(figures(st).entry_n - before, into ? p[1].n + p[2].n : 0);
-		clean(st);
+		drv_clean(st);
 		if (into)
 			ck_assert_int_eq(feed_of(st, b).entry_n, p[1].n + p[2].n);
 	}
 	free(l);
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -1273,7 +1236,7 @@ START_TEST(merged_crosswise)
 		OK(st->is->feed_drop(st, p[0].rc ? id[0] : id[1], 0, &err));
 	}
 	ck_assert_int_eq(figures(st).entry_n, 0);
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -1346,7 +1309,7 @@ START_TEST(moved_beside_others)
 	f = feed_of(st, id);
 	ck_assert(fw_str_eq(f.folder, FW_STR("mine")) && f.entry_n == p[1].n && visits_of(st, id) == MOVES + p[1].n);
 	free(l);
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -1363,7 +1326,7 @@ START_TEST(read_only)
 	ck_assert_int_eq(load(reader, &f, 1, NULL), FW_EINVAL);
 	reader->is->close(reader);
 	ck_assert_int_eq(figures(st).feed_n, 1);
-	clean_close(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -1375,7 +1338,7 @@ int main(void)
 		set, dropped, merged, groups, pushed_meta, adopted, host_key, keys, subscribed_at_once,
 		dropped_beside_commits, merged_crosswise, moved_beside_others, read_only};
 
-	stores_begin();
+	drivers_begin();
 	tcase_set_timeout(t, 120);
 	tcase_add_checked_fixture(t, setup, teardown);
 	for (size_t i = 0; i < FW_N(every); i++)

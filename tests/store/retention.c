@@ -5,10 +5,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "common.h"
-#include "store/driver.h"
+#include "driver_common.h"
 
-static int engines[5], engine_n; /* of under_test: those with a driver of the new contract */
 static struct fw_err err;
 static struct fw_arena A;
 
@@ -20,41 +18,6 @@ static void setup(void)
 static void teardown(void)
 {
 	fw_arena_finish(&A);
-}
-
-static const struct store_driver *driver_of(int i)
-{
-	for (const struct store_driver *const *d = store_drivers; *d; d++) {
-		if (strcmp((*d)->name, under_test[engines[i]].name) == 0)
-			return *d;
-	}
-	return NULL;
-}
-
-static struct store *fresh_store(int i)
-{
-	struct fw_store_config c = {.flags = FW_STORE_CREATE};
-	struct store *st = NULL;
-	static int n;
-	char name[60];
-
-	ck_assert(fw_snprintf(name, sizeof(name), "f%d_%d", (int)getpid(), n++));
-	c.url = scratch_url(engines[i], name);
-	OK(driver_of(i)->open(&c, &st, &err));
-	return st;
-}
-
-static void no_finding(void *ctx, const char *name, int level, const char *found, const char *remedy)
-{
-	(void)ctx;
-	(void)remedy;
-	ck_assert_msg(level < 2, "%s: %s", name, found);
-}
-
-static void done(struct store *st)
-{
-	OK(st->is->inspect(st, true, no_finding, NULL, &err));
-	st->is->close(st);
 }
 
 /* n feeds "https://h<from + i>.example/feed", due at their number. */
@@ -113,7 +76,7 @@ static int count_visit(void *ctx, const struct fw_visit *v)
 
 START_TEST(copied)
 {
-	struct store *st = fresh_store(_i);
+	struct store *st = drv_fresh(_i);
 	struct fw_feed f[2] = {{.id = 70,
 				       .url = FW_STR("https://a.example/"),
 				       .due_at_ms = 5,
@@ -183,7 +146,7 @@ START_TEST(copied)
 	n[0] = 0;
 	OK(st->is->visit_list(st, &(struct fw_visit_query){.feed_id = 4711}, count_visit, n, &err));
 	ck_assert_int_eq(n[0], 0);
-	done(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -198,7 +161,7 @@ static void prune(struct store *st, struct store_prune *p)
 
 START_TEST(pruned)
 {
-	struct store *st = fresh_store(_i);
+	struct store *st = drv_fresh(_i);
 	struct fw_feed f = {.id = 1, .url = FW_STR("https://a.example/"), .created_ms = 1};
 	struct fw_visit *v = fw_arena_calloc(&A, 5000, sizeof(*v));
 	struct fw_event e[3] = {{.id = 1, .property = FW_STR("p"), .stamp_ms = 10},
@@ -228,14 +191,14 @@ START_TEST(pruned)
 	p = (struct store_prune){.now_ms = 60, .visits_before_ms = 4000};
 	prune(st, &p);
 	ck_assert_int_eq(p.visit_n, 0);
-	done(st);
+	drv_end(st);
 }
 END_TEST
 
 /* So many commits leave so many rows of counts, which become one. */
 START_TEST(counts_fold)
 {
-	struct store *st = fresh_store(_i);
+	struct store *st = drv_fresh(_i);
 	struct store_feed_new made[1];
 	struct fw_feed f = {0};
 	struct fw_store_stats s = {0};
@@ -251,7 +214,7 @@ START_TEST(counts_fold)
 	prune(st, &p);
 	OK(st->is->stats(st, &s, &err));
 	ck_assert_int_eq(s.visit_n, 1100);
-	done(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -262,16 +225,16 @@ START_TEST(opened_wrongly)
 	struct store *st = NULL;
 	char name[60];
 
-	if (!under_test[engines[_i]].shared)
+	if (!under_test[_i].shared)
 		return;
 	ck_assert(fw_snprintf(name, sizeof(name), "none%d", (int)getpid()));
-	c.url = scratch_url(engines[_i], name);
-	IS(driver_of(_i)->open(&c, &st, &err), FW_ENOTFOUND);
+	c.url = scratch_url(_i, name);
+	IS(drv_driver(_i)->open(&c, &st, &err), FW_ENOTFOUND);
 	c.flags = FW_STORE_CREATE;
-	OK(driver_of(_i)->open(&c, &st, &err));
+	OK(drv_driver(_i)->open(&c, &st, &err));
 	st->is->close(st);
 	c.flags = FW_STORE_READ;
-	OK(driver_of(_i)->open(&c, &st, &err));
+	OK(drv_driver(_i)->open(&c, &st, &err));
 	IS(st->is->feed_set(st, &(struct fw_feed){.id = 1}, FW_SET_TITLE, &err), FW_EINVAL);
 	st->is->close(st);
 }
@@ -282,17 +245,13 @@ int main(void)
 	Suite *suite = suite_create("retention");
 	TCase *c = tcase_create("retention");
 
-	stores_begin();
-	for (int i = 0; i < under_test_n; i++) {
-		engines[engine_n] = i;
-		engine_n += driver_of(engine_n) != NULL;
-	}
+	drivers_begin();
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_set_timeout(c, 120);
-	tcase_add_loop_test(c, copied, 0, engine_n);
-	tcase_add_loop_test(c, pruned, 0, engine_n);
-	tcase_add_loop_test(c, counts_fold, 0, engine_n);
-	tcase_add_loop_test(c, opened_wrongly, 0, engine_n);
+	tcase_add_loop_test(c, copied, 0, under_test_n);
+	tcase_add_loop_test(c, pruned, 0, under_test_n);
+	tcase_add_loop_test(c, counts_fold, 0, under_test_n);
+	tcase_add_loop_test(c, opened_wrongly, 0, under_test_n);
 	suite_add_tcase(suite, c);
 	return run_suite(suite);
 }

@@ -15,10 +15,8 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "common.h"
-#include "store/driver.h"
+#include "driver_common.h"
 
-#define LONG_MS 600000
 #define FEEDS 2000
 #define WORKERS 5
 #ifdef __SANITIZE_ADDRESS__
@@ -29,18 +27,7 @@
 #define TROUBLES 30
 #endif
 
-static int engines[5], engine_n; /* of under_test: those with a driver of the new contract */
 static char where[500];          /* the store of this case */
-static struct fw_err err;
-
-static const struct store_driver *driver_of(int i)
-{
-	for (const struct store_driver *const *d = store_drivers; *d; d++) {
-		if (strcmp((*d)->name, under_test[engines[i]].name) == 0)
-			return *d;
-	}
-	return NULL;
-}
 
 static struct store *opened(int i)
 {
@@ -48,54 +35,17 @@ static struct store *opened(int i)
 	struct fw_err e = {0};
 	struct store *st = NULL;
 
-	ck_assert_msg(driver_of(i)->open(&c, &st, &e) == 0, "%s", e.text);
+	ck_assert_msg(drv_driver(i)->open(&c, &st, &e) == 0, "%s", e.text);
 	return st;
 }
 
 static struct store *fresh_store(int i)
 {
-	static int n;
-	char name[60];
-
-	ck_assert(fw_snprintf(name, sizeof(name), "s%d_%d", (int)getpid(), n++));
-	(void)fw_str_copy(where, sizeof(where), fw_str(scratch_url(engines[i], name)));
+	(void)fw_str_copy(where, sizeof(where), fw_str(drv_url(i)));
 	return opened(i);
 }
 
-#define DONE(call) do { \
-	int rc_ = (call); \
-	ck_assert_msg(rc_ == 0, "%s: %d %s", #call, rc_, err.text); \
-} while (0)
-
 /* ---- makers ---------------------------------------------------------------------------------- */
-
-static struct store_lease *joined(struct store *st, const char *who, int64_t lease_ms)
-{
-	struct store_lease *l = calloc(1, sizeof(*l));
-
-	ck_assert_ptr_nonnull(l);
-	l->lease_ms = lease_ms;
-	DONE(st->is->beat(st, who, l, &err));
-	return l;
-}
-
-static void give(struct store *st, const struct store_lease *l, size_t from, size_t n)
-{
-	DONE(st->is->give(st, &(struct store_give){.lease_id = l->id, .shard = l->shard + from, .n = n}, &err));
-}
-
-static void no_finding(void *ctx, const char *name, int level, const char *found, const char *remedy)
-{
-	(void)ctx;
-	(void)remedy;
-	ck_assert_msg(level < 2, "%s: %s", name, found);
-}
-
-static void done(struct store *st)
-{
-	DONE(st->is->inspect(st, true, no_finding, NULL, &err));
-	st->is->close(st);
-}
 
 /* A feed of its own host. */
 static int64_t feed_add(struct store *st, const char *url, int64_t due_at_ms)
@@ -103,7 +53,7 @@ static int64_t feed_add(struct store *st, const char *url, int64_t due_at_ms)
 	struct fw_feed f = {.url = fw_str(url), .due_at_ms = due_at_ms};
 	struct store_feed_new made = {0};
 
-	DONE(st->is->load(st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1}, .made = &made}, &err));
+	DONE(st->is->load(st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1}, .made = &made}, &drv_err));
 	ck_assert(made.id > 0 && !made.existed);
 	return made.id;
 }
@@ -130,7 +80,7 @@ static struct found F;
 
 static const struct fw_feed *feed_of(struct store *st, int64_t id)
 {
-	DONE(st->is->feed_list(st, &(struct store_feed_query){.id = id}, found_one, &F, &err));
+	DONE(st->is->feed_list(st, &(struct store_feed_query){.id = id}, found_one, &F, &drv_err));
 	return &F.feed;
 }
 
@@ -165,7 +115,7 @@ static const struct store_due *due_of(struct store *st, int64_t feed_id)
 {
 	S.n = S.host_n = 0;
 	DONE(st->is->due(
-		st, &(struct store_due_query){.shard = -1, .until_ms = INT64_MAX, .due = see, .ctx = &S}, &err));
+		st, &(struct store_due_query){.shard = -1, .until_ms = INT64_MAX, .due = see, .ctx = &S}, &drv_err));
 	for (size_t i = 0; i < S.n; i++) {
 		if (S.due[i].feed_id == feed_id)
 			return &S.due[i];
@@ -195,7 +145,7 @@ static struct store_outcome outcome_for(struct store *st, int64_t feed_id, struc
 
 static int commit(struct store *st, int64_t lease_id, struct store_outcome *o, size_t n)
 {
-	return st->is->commit(st, &(struct store_commit){.lease_id = lease_id, .outcome = o, .n = n}, &err);
+	return st->is->commit(st, &(struct store_commit){.lease_id = lease_id, .outcome = o, .n = n}, &drv_err);
 }
 
 static int count_visit(void *ctx, const struct fw_visit *v)
@@ -209,13 +159,13 @@ static int visits_of(struct store *st, int64_t feed_id)
 {
 	int n = 0;
 
-	DONE(st->is->visit_list(st, &(struct fw_visit_query){.feed_id = feed_id}, count_visit, &n, &err));
+	DONE(st->is->visit_list(st, &(struct fw_visit_query){.feed_id = feed_id}, count_visit, &n, &drv_err));
 	return n;
 }
 
 static int64_t version_of(struct store *st, struct store_lease *l, int shard)
 {
-	DONE(st->is->beat(st, "w", l, &err));
+	DONE(st->is->beat(st, "w", l, &drv_err));
 	for (size_t i = 0; i < l->shard_n; i++) {
 		if (l->shard[i].shard == shard)
 			return l->shard[i].version;
@@ -228,55 +178,55 @@ static int64_t version_of(struct store *st, struct store_lease *l, int shard)
 START_TEST(parts)
 {
 	struct store *st = fresh_store(_i);
-	struct store_lease *a = joined(st, "a", LONG_MS), *b = joined(st, "b", LONG_MS), *c;
+	struct store_lease *a = drv_join(st, "a", LONG_MS), *b = drv_join(st, "b", LONG_MS), *c;
 
 	ck_assert_uint_eq(a->shard_n, STORE_SHARDS); /* the first has all, */
 	ck_assert_uint_eq(b->shard_n, 0);
-	DONE(st->is->beat(st, "a", a, &err));
+	DONE(st->is->beat(st, "a", a, &drv_err));
 	ck_assert_uint_eq(a->living, 2);
 	ck_assert_uint_eq(store_part(a), STORE_SHARDS / 2);
 	a->shard[STORE_SHARDS - 1].quiet_since_ms = 77;
-	give(st, a, STORE_SHARDS / 2, STORE_SHARDS / 2); /* gives the surplus back, */
-	DONE(st->is->beat(st, "b", b, &err));
+	drv_give(st, a, STORE_SHARDS / 2, STORE_SHARDS / 2); /* gives the surplus back, */
+	DONE(st->is->beat(st, "b", b, &drv_err));
 	ck_assert_uint_eq(b->shard_n, STORE_SHARDS / 2); /* and the other takes it */
 	for (size_t i = 0; i < STORE_SHARDS / 2; i++)
 		ck_assert(b->shard[i].shard == (int)i + STORE_SHARDS / 2 &&
 			b->shard[i].quiet_since_ms == (i == STORE_SHARDS / 2 - 1 ? 77 : 0));
-	give(st, a, STORE_SHARDS / 2, 1); /* what is not its own is not given away */
-	DONE(st->is->beat(st, "b", b, &err));
+	drv_give(st, a, STORE_SHARDS / 2, 1); /* what is not its own is not given away */
+	DONE(st->is->beat(st, "b", b, &drv_err));
 	ck_assert_uint_eq(b->shard_n, STORE_SHARDS / 2);
-	DONE(st->is->give(st, &(struct store_give){.lease_id = a->id, .leave = true}, &err));
-	c = joined(st, "c", LONG_MS);
+	DONE(st->is->give(st, &(struct store_give){.lease_id = a->id, .leave = true}, &drv_err));
+	c = drv_join(st, "c", LONG_MS);
 	ck_assert_int_gt(c->id, b->id);
 	ck_assert_uint_eq(c->shard_n, STORE_SHARDS / 2);
-	ck_assert_int_eq(st->is->beat(st, "a", a, &err), FW_ESTALE);
+	ck_assert_int_eq(st->is->beat(st, "a", a, &drv_err), FW_ESTALE);
 	free(a);
 	free(b);
 	free(c);
-	done(st);
+	drv_end(st);
 }
 END_TEST
 
 START_TEST(idle_ones_take_more)
 {
 	struct store *st = fresh_store(_i);
-	struct store_lease *a = joined(st, "a", LONG_MS), *b = joined(st, "b", LONG_MS);
+	struct store_lease *a = drv_join(st, "a", LONG_MS), *b = drv_join(st, "b", LONG_MS);
 
-	give(st, a, 100, STORE_SHARDS - 100);
+	drv_give(st, a, 100, STORE_SHARDS - 100);
 	b->idle = true;
-	DONE(st->is->beat(st, "b", b, &err));
+	DONE(st->is->beat(st, "b", b, &drv_err));
 	ck_assert_uint_eq(b->shard_n, STORE_SHARDS - 100); /* all that is free, beyond its part */
 	ck_assert_uint_eq(b->idle_n, 0);                   /* of others */
-	DONE(st->is->beat(st, "a", a, &err));
+	DONE(st->is->beat(st, "a", a, &drv_err));
 	ck_assert_uint_eq(a->idle_n, 1);
 	ck_assert_uint_eq(a->shard_n, 100);
 	b->idle = false;
-	DONE(st->is->beat(st, "b", b, &err));
-	DONE(st->is->beat(st, "a", a, &err));
+	DONE(st->is->beat(st, "b", b, &drv_err));
+	DONE(st->is->beat(st, "a", a, &drv_err));
 	ck_assert_uint_eq(a->idle_n, 0);
 	free(a);
 	free(b);
-	done(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -284,28 +234,28 @@ START_TEST(a_lease_that_ran_out)
 {
 	struct store *st = fresh_store(_i);
 	int64_t id = feed_add(st, "https://over.example/feed", 5);
-	struct store_lease *a = joined(st, "a", -1000), *b; /* its joining took longer than the lease */
+	struct store_lease *a = drv_join(st, "a", -1000), *b; /* its joining took longer than the lease */
 	struct fw_feed f;
 	struct store_outcome o = outcome_for(st, id, &f, 6);
 
 	ck_assert_uint_eq(a->shard_n, STORE_SHARDS); /* it does not take itself for dead, and shards for nobody's */
-	DONE(st->is->beat(st, "a", a, &err));
+	DONE(st->is->beat(st, "a", a, &drv_err));
 	ck_assert_uint_eq(a->shard_n, STORE_SHARDS);
 	ck_assert_int_lt(a->safe_until_mono_ms, fw_mono_ms());
 	DONE(commit(st, a->id, &o, 1)); /* over, but nobody has taken it: it holds */
 	ck_assert_int_eq(o.rc, 0);
 	ck_assert_int_eq(due_of(st, id)->due_at_ms, 6);
-	b = joined(st, "b", LONG_MS);
+	b = drv_join(st, "b", LONG_MS);
 	ck_assert_uint_eq(b->shard_n, STORE_SHARDS);
 	ck_assert_int_gt(b->shard[7].quiet_since_ms, 0);
 	o = outcome_for(st, id, &f, 9);
 	ck_assert_int_eq(commit(st, a->id, &o, 1), FW_ESTALE);
-	ck_assert_int_eq(st->is->beat(st, "a", a, &err), FW_ESTALE);
+	ck_assert_int_eq(st->is->beat(st, "a", a, &drv_err), FW_ESTALE);
 	ck_assert_int_eq(due_of(st, id)->due_at_ms, 6);
 	ck_assert_int_eq(visits_of(st, id), 1);
 	free(a);
 	free(b);
-	done(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -313,25 +263,25 @@ START_TEST(dead_workers_are_reaped)
 {
 	struct store *st = fresh_store(_i);
 	int64_t id = feed_add(st, "https://killer.example/feed", 5);
-	struct store_lease *a = joined(st, "host/1/0", LONG_MS), *b;
+	struct store_lease *a = drv_join(st, "host/1/0", LONG_MS), *b;
 
-	DONE(st->is->give(st, &(struct store_give){.worker = "host/1/0", .crashed_feed_id = id}, &err));
-	b = joined(st, "host/2/0", LONG_MS);
+	DONE(st->is->give(st, &(struct store_give){.worker = "host/1/0", .crashed_feed_id = id}, &drv_err));
+	b = drv_join(st, "host/2/0", LONG_MS);
 	ck_assert_uint_eq(b->shard_n, STORE_SHARDS);
 	ck_assert_int_gt(b->shard[3].quiet_since_ms, 0);
-	ck_assert_int_eq(st->is->beat(st, "host/1/0", a, &err), FW_ESTALE);
+	ck_assert_int_eq(st->is->beat(st, "host/1/0", a, &drv_err), FW_ESTALE);
 	ck_assert_int_eq(feed_of(st, id)->crash_n, 1);
 	ck_assert_int_eq(F.feed.status, FW_FEED_ACTIVE);
 	/* one that holds nothing */
-	DONE(st->is->give(st, &(struct store_give){.worker = "host/9/9", .crashed_feed_id = id}, &err));
+	DONE(st->is->give(st, &(struct store_give){.worker = "host/9/9", .crashed_feed_id = id}, &drv_err));
 	ck_assert_int_eq(feed_of(st, id)->status, FW_FEED_QUARANTINED);
 	ck_assert_ptr_null(due_of(st, id));
 	/* removed meanwhile */
-	DONE(st->is->give(st, &(struct store_give){.worker = "host/9/9", .crashed_feed_id = 4711}, &err));
+	DONE(st->is->give(st, &(struct store_give){.worker = "host/9/9", .crashed_feed_id = 4711}, &drv_err));
 	ck_assert_int_gt(version_of(st, b, store_host_shard(store_feed_host_id(&F.feed))), 0);
 	free(a);
 	free(b);
-	done(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -343,7 +293,7 @@ START_TEST(changes_from_outside)
 	int64_t one = feed_add(st, "https://one.example/feed", 100),
 		two = feed_add(st, "https://two.example/feed", 200),
 		three = feed_add(st, "https://three.example/feed", 300);
-	struct store_lease *l = joined(st, "a", LONG_MS);
+	struct store_lease *l = drv_join(st, "a", LONG_MS);
 	struct fw_feed f[3];
 	struct store_outcome o[3] = {outcome_for(st, one, &f[0], 5000), outcome_for(st, two, &f[1], 5000),
 		outcome_for(st, three, &f[2], 5000)};
@@ -351,13 +301,13 @@ START_TEST(changes_from_outside)
 	int64_t version = version_of(st, l, shard), other_version = version_of(st, l, other);
 
 	/* all are in flight meanwhile */
-	DONE(st->is->feed_set(st, &(struct fw_feed){.id = one, .due_at_ms = FW_DUE_FIRST}, FW_SET_DUE, &err));
+	DONE(st->is->feed_set(st, &(struct fw_feed){.id = one, .due_at_ms = FW_DUE_FIRST}, FW_SET_DUE, &drv_err));
 	ck_assert_int_gt(version_of(st, l, shard), version); /* the owner sees that there is something to see, */
 	ck_assert_int_eq(version_of(st, l, other), other_version); /* and where not */
-	DONE(st->is->feed_drop(st, two, 0, &err));
-	ck_assert_int_eq(st->is->feed_drop(st, two, 0, &err), FW_ENOTFOUND);
-	ck_assert_int_eq(st->is->feed_set(st, &(struct fw_feed){.id = two}, FW_SET_DUE, &err), FW_ENOTFOUND);
-	DONE(st->is->feed_set(st, &(struct fw_feed){.id = three, .status = FW_FEED_PAUSED}, FW_SET_STATUS, &err));
+	DONE(st->is->feed_drop(st, two, 0, &drv_err));
+	ck_assert_int_eq(st->is->feed_drop(st, two, 0, &drv_err), FW_ENOTFOUND);
+	ck_assert_int_eq(st->is->feed_set(st, &(struct fw_feed){.id = two}, FW_SET_DUE, &drv_err), FW_ENOTFOUND);
+	DONE(st->is->feed_set(st, &(struct fw_feed){.id = three, .status = FW_FEED_PAUSED}, FW_SET_STATUS, &drv_err));
 	f[2].status = FW_FEED_GONE;
 	DONE(commit(st, l->id, o, 3));
 	ck_assert_int_eq(o[0].rc, 0);
@@ -369,7 +319,7 @@ START_TEST(changes_from_outside)
 	ck_assert_int_eq(F.feed.http_status, 200);
 	ck_assert_ptr_null(due_of(st, three)); /* nobody is to fetch it */
 	free(l);
-	done(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -377,7 +327,7 @@ START_TEST(stored_once)
 {
 	struct store *st = fresh_store(_i);
 	int64_t id = feed_add(st, "https://again.example/feed", 5);
-	struct store_lease *l = joined(st, "a", LONG_MS);
+	struct store_lease *l = drv_join(st, "a", LONG_MS);
 	struct fw_entry_row e = entry(1, 1, "one", "text");
 	struct fw_feed f;
 	struct store_outcome o = outcome_for(st, id, &f, 9000), again;
@@ -394,7 +344,7 @@ START_TEST(stored_once)
 	ck_assert(F.feed.last_new_ms > 0 && F.feed.due_at_ms == 9000);
 	ck_assert(fw_str_eq(F.feed.why, FW_STR("learned \"4 h\"\\, {no array}")));
 	free(l);
-	done(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -426,11 +376,11 @@ START_TEST(pushes_need_no_lease)
 	ck_assert(F.feed.due_at_ms == 5 && F.feed.status == FW_FEED_ACTIVE && F.feed.last_visit_ms == 0 &&
 		F.feed.last_new_ms > 0 && F.feed.entry_n == 2);
 	ck_assert(fw_str_eq(F.feed.title, FW_STR("told"))); /* what was told once stands */
-	DONE(st->is->feed_drop(st, gone, 0, &err));
+	DONE(st->is->feed_drop(st, gone, 0, &drv_err));
 	o.feed_id = gone;
 	DONE(commit(st, 0, &o, 1));
 	ck_assert_int_eq(o.rc, FW_ENOTFOUND);
-	done(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -438,7 +388,7 @@ START_TEST(feeds_that_move)
 {
 	struct store *st = fresh_store(_i);
 	int64_t one = feed_add(st, "https://old.example/feed", 5), two = feed_add(st, "https://taken.example/feed", 5);
-	struct store_lease *l = joined(st, "a", LONG_MS);
+	struct store_lease *l = drv_join(st, "a", LONG_MS);
 	struct fw_feed f[2];
 	struct store_outcome o[2] = {outcome_for(st, one, &f[0], 50), outcome_for(st, two, &f[1], 50)};
 	struct store_host h = {.next_ok_ms = 5000, .cool_until_ms = 10, .others = true};
@@ -451,7 +401,7 @@ START_TEST(feeds_that_move)
 	o[1].groups = FW_GROUP_URL;
 	h.id = store_feed_host_id(&f[0]);
 	DONE(st->is->commit(
-		st, &(struct store_commit){.lease_id = l->id, .outcome = o, .n = 1, .host = &h, .host_n = 1}, &err));
+		st, &(struct store_commit){.lease_id = l->id, .outcome = o, .n = 1, .host = &h, .host_n = 1}, &drv_err));
 	DONE(commit(st, l->id, &o[1], 1));
 	ck_assert_int_eq(o[0].rc, 0);
 	ck_assert_int_eq(o[1].rc, FW_EINVAL); /* another feed has it; the rest is written */
@@ -464,7 +414,7 @@ START_TEST(feeds_that_move)
 	ck_assert_int_gt(version_of(st, l, store_host_shard(h.id)), 0);
 	h.next_ok_ms = 4000;
 	h.cool_until_ms = 20;
-	DONE(st->is->commit(st, &(struct store_commit){.lease_id = l->id, .host = &h, .host_n = 1}, &err));
+	DONE(st->is->commit(st, &(struct store_commit){.lease_id = l->id, .host = &h, .host_n = 1}, &drv_err));
 	S.n = S.host_n = 0;
 	DONE(st->is->due(st,
 		&(struct store_due_query){.shard = store_host_shard(h.id),
@@ -472,7 +422,7 @@ START_TEST(feeds_that_move)
 			.due = see,
 			.host = see_host,
 			.ctx = &S},
-		&err));
+		&drv_err));
 	ck_assert_uint_eq(S.host_n, 1);
 	ck_assert(S.host[0].next_ok_ms == 5000 && S.host[0].cool_until_ms == 20); /* the later ones */
 	f[0].host_key = FW_STR("[203.0.113.7]");
@@ -485,7 +435,7 @@ START_TEST(feeds_that_move)
 		due_of(st, one)->host_id == store_host_id(FW_STR("[203.0.113.7]")) && due_of(st, one)->due_at_ms == 60);
 	ck_assert_int_eq(visits_of(st, one), 2);
 	free(l);
-	done(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -498,7 +448,7 @@ static int one_host(void *ctx, const struct store_host *host)
 START_TEST(hosts_outlive_their_owner)
 {
 	struct store *st = fresh_store(_i);
-	struct store_lease *a = joined(st, "a", LONG_MS);
+	struct store_lease *a = drv_join(st, "a", LONG_MS);
 	struct store_host h = {.id = store_host_id(FW_STR("a.example")),
 				  .next_ok_ms = 10,
 				  .cool_until_ms = 20,
@@ -507,16 +457,16 @@ START_TEST(hosts_outlive_their_owner)
 	struct store_commit c = {.lease_id = a->id, .host = &h, .host_n = 1};
 	struct store_due_query q = {.shard = store_host_shard(h.id), .host = one_host, .ctx = &got};
 
-	DONE(st->is->commit(st, &c, &err));
+	DONE(st->is->commit(st, &c, &drv_err));
 	h.pace_ms = 15;
 	h.next_ok_ms = 5;
-	DONE(st->is->commit(st, &c, &err));
-	ck_assert_int_eq(st->is->due(st, &q, &err), 7);
+	DONE(st->is->commit(st, &c, &drv_err));
+	ck_assert_int_eq(st->is->due(st, &q, &drv_err), 7);
 	ck_assert(got.id == h.id && got.next_ok_ms == 5 && got.cool_until_ms == 20 && got.pace_ms == 15);
 	q.shard = (q.shard + 1) % STORE_SHARDS;
-	DONE(st->is->due(st, &q, &err));
+	DONE(st->is->due(st, &q, &drv_err));
 	free(a);
-	done(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -534,14 +484,14 @@ START_TEST(state_of_what_is_due)
 	}
 	for (int i = 0; i < 3; i++)
 		due[i] = *due_of(st, id[i]);
-	DONE(st->is->feed_drop(st, id[1], 0, &err));
+	DONE(st->is->feed_drop(st, id[1], 0, &drv_err));
 	S.n = 0;
 	F.feed.id = 0;
 	/* one was removed meanwhile */
-	DONE(st->is->feed_list(st, &(struct store_feed_query){.due = due, .due_n = 3}, found_one, &F, &err));
+	DONE(st->is->feed_list(st, &(struct store_feed_query){.due = due, .due_n = 3}, found_one, &F, &drv_err));
 	ck_assert(F.feed.id == id[0] || F.feed.id == id[2]);
 	ck_assert_int_eq(F.feed.due_at_ms, 5);
-	done(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -777,7 +727,7 @@ static void feeds_make(struct store *st)
 	for (int i = 0; i < FEEDS; i++)
 		f[i] = (struct fw_feed){
 			.url = fw_str(fw_arena_printf(&a, "https://host-%d.example/feed", i)), .due_at_ms = 1};
-	DONE(st->is->load(st, &(struct store_load){.rows = {.feed = f, .feed_n = FEEDS}, .made = made}, &err));
+	DONE(st->is->load(st, &(struct store_load){.rows = {.feed = f, .feed_n = FEEDS}, .made = made}, &drv_err));
 	for (int i = 0; i < FEEDS; i++)
 		ck_assert_int_eq(made[i].id, i + 1);
 	fw_arena_finish(&a);
@@ -792,7 +742,7 @@ START_TEST(workers_come_and_go)
 	uint64_t dice = 1;
 	int unheard = 0;
 
-	if (!under_test[engines[_i]].shared)
+	if (!under_test[_i].shared)
 		return;
 	st = fresh_store(_i);
 	book = mmap(NULL, sizeof(*book), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -841,10 +791,10 @@ START_TEST(workers_come_and_go)
 		unheard += (int)more;
 	}
 	ck_assert_int_le(unheard, 20 * (int)book->kills);
-	printf("# %s: %lld beats, %lld leases lost, %lld kills, %d visits not heard of\n", under_test[engines[_i]].name,
+	printf("# %s: %lld beats, %lld leases lost, %lld kills, %d visits not heard of\n", under_test[_i].name,
 		(long long)book->joins, (long long)book->stale, (long long)book->kills, unheard);
 	munmap(book, sizeof(*book));
-	done(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -853,24 +803,20 @@ int main(void)
 	Suite *suite = suite_create("schedule");
 	TCase *c = tcase_create("schedule");
 
-	stores_begin();
+	drivers_begin();
 	fw_arena_init(&F.a, 0);
-	for (int i = 0; i < under_test_n; i++) {
-		engines[engine_n] = i;
-		engine_n += driver_of(engine_n) != NULL;
-	}
 	tcase_set_timeout(c, 300);
-	tcase_add_loop_test(c, parts, 0, engine_n);
-	tcase_add_loop_test(c, idle_ones_take_more, 0, engine_n);
-	tcase_add_loop_test(c, a_lease_that_ran_out, 0, engine_n);
-	tcase_add_loop_test(c, dead_workers_are_reaped, 0, engine_n);
-	tcase_add_loop_test(c, changes_from_outside, 0, engine_n);
-	tcase_add_loop_test(c, stored_once, 0, engine_n);
-	tcase_add_loop_test(c, pushes_need_no_lease, 0, engine_n);
-	tcase_add_loop_test(c, feeds_that_move, 0, engine_n);
-	tcase_add_loop_test(c, hosts_outlive_their_owner, 0, engine_n);
-	tcase_add_loop_test(c, state_of_what_is_due, 0, engine_n);
-	tcase_add_loop_test(c, workers_come_and_go, 0, engine_n);
+	tcase_add_loop_test(c, parts, 0, under_test_n);
+	tcase_add_loop_test(c, idle_ones_take_more, 0, under_test_n);
+	tcase_add_loop_test(c, a_lease_that_ran_out, 0, under_test_n);
+	tcase_add_loop_test(c, dead_workers_are_reaped, 0, under_test_n);
+	tcase_add_loop_test(c, changes_from_outside, 0, under_test_n);
+	tcase_add_loop_test(c, stored_once, 0, under_test_n);
+	tcase_add_loop_test(c, pushes_need_no_lease, 0, under_test_n);
+	tcase_add_loop_test(c, feeds_that_move, 0, under_test_n);
+	tcase_add_loop_test(c, hosts_outlive_their_owner, 0, under_test_n);
+	tcase_add_loop_test(c, state_of_what_is_due, 0, under_test_n);
+	tcase_add_loop_test(c, workers_come_and_go, 0, under_test_n);
 	suite_add_tcase(suite, c);
 	return run_suite(suite);
 }

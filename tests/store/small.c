@@ -8,12 +8,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "common.h"
-#include "store/driver.h"
+#include "driver_common.h"
 #include "store/fields.h"
 #include "store/sql/sql.h"
 
-static int engines[5], engine_n; /* of under_test: those with a driver of the new contract */
 static struct fw_err err;
 static struct fw_arena A;
 static char where[300]; /* the last store's URL */
@@ -28,45 +26,19 @@ static void teardown(void)
 	fw_arena_finish(&A);
 }
 
-static const struct store_driver *driver_of(int under)
-{
-	for (const struct store_driver *const *d = store_drivers; *d; d++) {
-		if (strcmp((*d)->name, under_test[under].name) == 0)
-			return *d;
-	}
-	return NULL;
-}
-
 static struct store *opened(int i, unsigned flags, int64_t busy_ms)
 {
 	struct fw_store_config c = {.url = where, .flags = flags, .busy_timeout_ms = busy_ms};
 	struct store *st = NULL;
 
-	OK(driver_of(engines[i])->open(&c, &st, &err));
+	OK(drv_driver(i)->open(&c, &st, &err));
 	return st;
 }
 
 static struct store *fresh_store(int i)
 {
-	static int n;
-	char name[60];
-
-	ck_assert(fw_snprintf(name, sizeof(name), "m%d_%d", (int)getpid(), n++));
-	(void)fw_str_copy(where, sizeof(where), fw_str(scratch_url(engines[i], name)));
+	(void)fw_str_copy(where, sizeof(where), fw_str(drv_url(i)));
 	return opened(i, FW_STORE_CREATE, 0);
-}
-
-static void no_finding(void *ctx, const char *name, int level, const char *found, const char *remedy)
-{
-	(void)ctx;
-	(void)remedy;
-	ck_assert_msg(level < 2, "%s: %s", name, found);
-}
-
-static void done(struct store *st)
-{
-	OK(st->is->inspect(st, true, no_finding, NULL, &err));
-	st->is->close(st);
 }
 
 /* Feeds 1 to n. */
@@ -179,7 +151,7 @@ START_TEST(visits_whole)
 	visit_is(&V.v[V.v[0].feed_id == 2 ? 0 : 1], &o[0].visit);
 	ck_assert_int_eq(figures(st).visit_n, 3);
 	ck_assert_int_eq(figures(st).last_visit_id, V.v[1].id);
-	done(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -236,7 +208,7 @@ START_TEST(visits_listed)
 	V.stop = 600;
 	ck_assert_int_eq(st->is->visit_list(st, &(struct fw_visit_query){0}, keep_visit, &V, &err), 42); /* the callback's */
 	ck_assert_uint_eq(V.n, 600);
-	done(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -267,7 +239,7 @@ START_TEST(visits_pruned)
 	p = (struct store_prune){.visits_before_ms = NOW + 1};
 	OK(st->is->prune(st, &p, &err)); /* behind 60 young ones */
 	ck_assert(p.visit_n == 1 && !p.more);
-	done(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -350,7 +322,7 @@ START_TEST(events_many)
 	ck_assert_uint_eq(events(st, 11000, 2000).n, 1000);
 	ck_assert_uint_eq(events(st, 12000, 0).n, 0);
 	OK(st->is->event_put(st, NULL, 0, NULL, 0, &err));
-	done(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -362,7 +334,7 @@ START_TEST(events_refused)
 	struct fw_dead_event d = {.id = 9, .row = FW_STR("{}"), .reason = FW_STR("r"), .at_ms = NOW};
 
 	OK(sql_of(st)->dialect->script(sql_of(st),
-		under_test[engines[_i]].server ?
+		under_test[_i].server ?
 			"ALTER TABLE incoming ADD CHECK (property_section <> 250)" :
 			"CREATE TRIGGER no BEFORE INSERT ON incoming WHEN new.property_section = 250 BEGIN SELECT "
 			"RAISE(ABORT, 'not this one'); END",
@@ -376,7 +348,7 @@ START_TEST(events_refused)
 	OK(st->is->event_put(st, e, 249, &d, 1, &err)); /* and the others are stored as before */
 	ck_assert_uint_eq(events(st, 0, 0).n, 249);
 	ck_assert_uint_eq(letters(st, 0, 0).n, 1);
-	done(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -403,7 +375,7 @@ START_TEST(dead_letters)
 	OK(st->is->event_remove(st, id, 0, &err));
 	ck_assert_uint_eq(letters(st, 0, 0).n, 1498);
 	ck_assert_int_eq(letters(st, 0, 2).last_id, 3);
-	done(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -427,7 +399,7 @@ START_TEST(events_pruned)
 	ck_assert_int_eq(p.event_n, 9999 + 1);
 	ck_assert_uint_eq(events(st, 0, 0).n, 1001);
 	ck_assert_int_eq(letters(st, 0, 0).last_id, 2);
-	done(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -498,7 +470,7 @@ START_TEST(records_of_all_kinds)
 	ck_assert_uint_eq(records(st, (struct fw_record_query){.after_kind = FW_STR("b")}).len, 0);
 	fw_buf_finish(&want);
 	fw_buf_finish(&R.all);
-	done(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -526,7 +498,7 @@ START_TEST(records_looked_for)
 	IS(st->is->record_remove(st, r.kind, r.key, FW_STR("v"), &err), FW_ENOTFOUND);
 	OK(st->is->record_remove(st, r.kind, r.key, FW_STR(""), &err));
 	fw_buf_finish(&R.all);
-	done(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -538,8 +510,8 @@ START_TEST(records_wake)
 	bool was, changed = false;
 	int64_t start;
 
-	if (!under_test[engines[_i]].shared) {
-		done(st);
+	if (!under_test[_i].shared) {
+		drv_end(st);
 		return;
 	}
 	other = opened(_i, 0, 0);
@@ -552,7 +524,7 @@ START_TEST(records_wake)
 	OK(st->is->wait(st, -1, 20000, &changed, &err));
 	ck_assert(changed && fw_mono_ms() - start < 10000);
 	other->is->close(other);
-	done(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -577,7 +549,7 @@ START_TEST(records_pruned)
 	(void)records(st, (struct fw_record_query){0});
 	ck_assert_uint_eq(R.n, 509);
 	fw_buf_finish(&R.all);
-	done(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -606,7 +578,7 @@ START_TEST(counted)
 	ck_assert(s.feed_n == 6 && s.active_n == 3 && s.paused_n == 1 && s.gone_n == 1 && s.quarantined_n == 1);
 	ck_assert(s.due_n == 2 && s.failing_n == 3 && s.next_due_ms == 999 && s.last_feed_id == 6);
 	ck_assert(s.size_bytes > 0);
-	done(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -633,7 +605,7 @@ START_TEST(read_only)
 {
 	struct store *st = fresh_store(_i), *reader;
 
-	if (under_test[engines[_i]].shared) {
+	if (under_test[_i].shared) {
 		OK(st->is->event_put(st, events_make(7, 1), 1, NULL, 0, &err));
 		record_put(st, "k", 1, NOW + 1);
 		reader = opened(_i, FW_STORE_READ, 0);
@@ -645,7 +617,7 @@ START_TEST(read_only)
 		fw_buf_finish(&R.all);
 		reader->is->close(reader);
 	}
-	done(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -655,21 +627,21 @@ START_TEST(locked)
 	struct store *st = fresh_store(_i), *other;
 	struct sql *s = sql_of(st);
 
-	if (under_test[engines[_i]].shared) {
+	if (under_test[_i].shared) {
 		OK(st->is->event_put(st, events_make(7, 1), 1, NULL, 0, &err));
 		record_put(st, "k", 1, NOW + 1);
 		other = opened(_i, 0, 100);
 		OK(s->dialect->begin(s, &err));
-		if (strcmp(under_test[engines[_i]].name, "postgres") == 0)
+		if (strcmp(under_test[_i].name, "postgres") == 0)
 			OK(s->dialect->script(s, "LOCK TABLE incoming, incoming_dead, records", &err));
-		if (strcmp(under_test[engines[_i]].name, "mysql") != 0)
+		if (strcmp(under_test[_i].name, "mysql") != 0)
 			all_fail(other, FW_EAGAIN);
 		s->dialect->rollback(s);
 		OK(other->is->event_put(other, events_make(1, 3), 3, NULL, 0, &err));
 		ck_assert_uint_eq(events(other, 0, 0).n, 4);
 		other->is->close(other);
 	}
-	done(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -678,7 +650,7 @@ START_TEST(connection_gone)
 {
 	struct store *st = fresh_store(_i), *other;
 
-	if (strcmp(under_test[engines[_i]].name, "postgres") == 0) {
+	if (strcmp(under_test[_i].name, "postgres") == 0) {
 		OK(st->is->event_put(st, events_make(7, 1), 1, NULL, 0, &err));
 		record_put(st, "k", 1, NOW + 1);
 		other = opened(_i, 0, 0);
@@ -695,7 +667,7 @@ START_TEST(connection_gone)
 		st = other;
 		ck_assert_uint_eq(events(st, 0, 0).n, 1);
 	}
-	done(st);
+	drv_end(st);
 }
 END_TEST
 
@@ -707,15 +679,11 @@ int main(void)
 		dead_letters, events_pruned, records_of_all_kinds, records_looked_for, records_wake, records_pruned,
 		counted, read_only, locked, connection_gone};
 
-	stores_begin();
-	for (int i = 0; i < under_test_n; i++) {
-		engines[engine_n] = i;
-		engine_n += driver_of(i) != NULL;
-	}
+	drivers_begin();
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_set_timeout(c, 120);
 	for (size_t i = 0; i < FW_N(every); i++)
-		tcase_add_loop_test(c, every[i], 0, engine_n);
+		tcase_add_loop_test(c, every[i], 0, under_test_n);
 	suite_add_tcase(suite, c);
 	return run_suite(suite);
 }
