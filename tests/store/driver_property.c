@@ -49,6 +49,8 @@ struct pause { /* from .. until nothing is sent */
 static struct book {
 	_Atomic int send_n[HOSTS], pause_n, lost, broken, commits;
 	_Atomic bool was_frozen[WORKERS];
+	_Atomic int pid[WORKERS];
+	_Atomic int64_t thaw_ms[WORKERS]; /* frozen until then; 0: it is not */
 	struct sending send[HOSTS][SENDS];
 	struct pause pause[PAUSES];
 } *book;
@@ -324,8 +326,7 @@ struct crew {
 	int driver;
 	const char *url;
 	struct store *st;
-	pid_t pid[WORKERS];
-	int64_t thaw_ms[WORKERS];  /* frozen until then; 0: it is not */
+	pid_t thawer;
 	int64_t feed[FEEDS_MAX];   /* 0: removed */
 	bool paused[FEEDS_MAX];
 	int feed_n;
@@ -333,42 +334,88 @@ struct crew {
 	uint64_t dice;
 };
 
+/* A child whose SIGTERM waits: before it has its own handler, check's would end the test. */
+static pid_t child(sigset_t *was)
+{
+	sigset_t term;
+	pid_t pid;
+
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	sigprocmask(SIG_BLOCK, &term, was);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid)
+		sigprocmask(SIG_SETMASK, was, NULL);
+	return pid;
+}
+
 static void worker_start(struct crew *c, int me)
 {
 	static int number;
-	sigset_t term, was;
+	sigset_t was;
+	pid_t pid;
 
-	/* a signal before the worker has its own handler would be check's, which ends the test */
-	sigemptyset(&term);
-	sigaddset(&term, SIGTERM);
-	sigprocmask(SIG_BLOCK, &term, &was);
 	number++;
 	atomic_store(&book->was_frozen[me], false);
-	c->thaw_ms[me] = 0;
-	c->pid[me] = fork();
-	ck_assert_int_ge(c->pid[me], 0);
-	if (c->pid[me] == 0) {
+	pid = child(&was);
+	if (pid == 0) {
 		signal(SIGTERM, on_term);
 		sigprocmask(SIG_SETMASK, &was, NULL);
 		worker_runs(c->driver, c->url, me, number);
 	}
-	sigprocmask(SIG_SETMASK, &was, NULL);
+	atomic_store(&book->pid[me], pid);
 }
 
-static void worker_ended(struct crew *c, int me, bool killed)
+static void thaw(int me)
+{
+	if (atomic_exchange(&book->thaw_ms[me], 0))
+		kill(book->pid[me], SIGCONT);
+}
+
+static void worker_ended(int me, bool killed)
 {
 	int status;
 
-	ck_assert_int_eq(waitpid(c->pid[me], &status, 0), c->pid[me]);
+	ck_assert_int_eq(waitpid(book->pid[me], &status, 0), book->pid[me]);
 	ck_assert_msg(killed ? WIFSIGNALED(status) : WIFEXITED(status) && WEXITSTATUS(status) == 0,
 		"a worker ended with status %x", (unsigned)status);
 }
 
-static void thaw(struct crew *c, int me)
+/*
+ * A process of its own thaws: who asks may be waiting for the store just when one that is frozen
+ * holds it.
+ */
+static void thawer_start(struct crew *c)
 {
-	if (c->thaw_ms[me])
-		kill(c->pid[me], SIGCONT);
-	c->thaw_ms[me] = 0;
+	pid_t test = getpid();
+	sigset_t was;
+
+	c->thawer = child(&was);
+	if (c->thawer)
+		return;
+	signal(SIGTERM, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &was, NULL);
+	while (getppid() == test) {
+		for (int i = 0; i < WORKERS; i++) {
+			int64_t until_ms = book->thaw_ms[i];
+
+			if (until_ms && fw_mono_ms() >= until_ms)
+				thaw(i);
+		}
+		usleep(5000);
+	}
+	_exit(0);
+}
+
+static void thawer_end(struct crew *c)
+{
+	int status;
+
+	kill(c->thawer, SIGTERM);
+	ck_assert_int_eq(waitpid(c->thawer, &status, 0), c->thawer);
+	for (int i = 0; i < WORKERS; i++)
+		thaw(i);
 }
 
 static void trouble(struct crew *c)
@@ -380,21 +427,22 @@ static void trouble(struct crew *c)
 	case 0:
 	case 1: /* for less than its lease, or for more: others have what is its own then */
 		atomic_store(&book->was_frozen[me], true);
-		kill(c->pid[me], SIGSTOP);
-		c->thaw_ms[me] = fw_mono_ms() + LEASE_MS / 4 + (int64_t)roll(&c->dice, LEASE_MS * 2);
+		kill(book->pid[me], SIGSTOP);
+		book->thaw_ms[me] = fw_mono_ms() + LEASE_MS / 4 + (int64_t)roll(&c->dice, LEASE_MS * 2);
 		return;
 	case 2:
-		kill(c->pid[me], SIGKILL);
-		worker_ended(c, me, true);
+		atomic_store(&book->thaw_ms[me], 0);
+		kill(book->pid[me], SIGKILL);
+		worker_ended(me, true);
 		if (roll(&c->dice, 2)) { /* its master has seen it */
-			ck_assert(fw_snprintf(name, sizeof(name), "worker-%d-%d", me, (int)c->pid[me]));
+			ck_assert(fw_snprintf(name, sizeof(name), "worker-%d-%d", me, book->pid[me]));
 			drv_reap(c->st, name, 0);
 		}
 		break;
 	default:
-		thaw(c, me);
-		kill(c->pid[me], SIGTERM);
-		worker_ended(c, me, false);
+		thaw(me);
+		kill(book->pid[me], SIGTERM);
+		worker_ended(me, false);
 	}
 	worker_start(c, me);
 }
@@ -455,10 +503,6 @@ static void lasts(struct crew *c, int64_t ms)
 	int64_t end_ms = fw_mono_ms() + ms;
 
 	while (fw_mono_ms() < end_ms) {
-		for (int i = 0; i < WORKERS; i++) {
-			if (c->thaw_ms[i] && fw_mono_ms() >= c->thaw_ms[i])
-				thaw(c, i);
-		}
 		asks(c);
 		usleep(20000);
 	}
@@ -662,13 +706,13 @@ START_TEST(owners_come_and_go)
 	feeds_make(c);
 	for (int i = 0; i < WORKERS; i++)
 		worker_start(c, i);
+	thawer_start(c);
 	lasts(c, 1000);
 	for (int i = 0; i < TROUBLES; i++) {
 		trouble(c);
 		lasts(c, LEASE_MS / 4 + (int64_t)roll(&c->dice, LEASE_MS / 2));
 	}
-	for (int i = 0; i < WORKERS; i++)
-		thaw(c, i);
+	thawer_end(c);
 	end_ms = fw_mono_ms() + 60 * FW_SECOND_MS;
 	do { /* nobody is forgotten */
 		ck_assert_int_lt(fw_mono_ms(), end_ms);
@@ -676,9 +720,9 @@ START_TEST(owners_come_and_go)
 		visits_read(c->st, &all);
 	} while (!all_visited(c, &all, 2));
 	for (int i = 0; i < WORKERS; i++)
-		kill(c->pid[i], SIGTERM);
+		kill(book->pid[i], SIGTERM);
 	for (int i = 0; i < WORKERS; i++)
-		worker_ended(c, i, false);
+		worker_ended(i, false);
 	visits_read(c->st, &all);
 	dues_once(&all);
 	entries_once(c, &all);
