@@ -157,8 +157,9 @@ struct store_outcome {
 	/*
 	 * Out: 0; FW_ENOTFOUND: the feed was removed, nothing of it was written; FW_EINVAL: url is
 	 * another feed's, the rest is written. 0 and nothing is written where the feed's
-	 * last_visit_ms is that of the outcome already (of a push: a visit at that time is there):
-	 * it was stored before, and its answer was lost.
+	 * last_visit_ms is that of the outcome already: it was stored before, and its answer was
+	 * lost. A push is always stored, but for its visit, where one of a push at that time is
+	 * there and none of its entries is new or changed.
 	 */
 	int rc;
 };

@@ -868,6 +868,7 @@ START_TEST(repeated_commits)
 	int64_t id[2] = {drv_feed(st, "https://a.example/", 5), drv_feed(st, "https://b.example/", 5)};
 	struct store_lease *l = drv_join(st, "w", LONG_MS);
 	struct fw_entry_row e[2] = {entry(1, 1, "one", "text"), entry(2, 1, "two", "text")};
+	struct fw_entry_row other = entry(3, 1, "three", "text");
 	struct store_outcome o[2] = {drv_outcome(st, id[0], &F[0], 9000), drv_outcome(st, id[1], &F[1], 5)}, again[2];
 	struct store_host h = {.id = o[0].host_id, .next_ok_ms = 5, .pace_ms = 7};
 	struct store_commit c = {.lease_id = l->id, .outcome = o, .n = 2, .host = &h, .host_n = 1};
@@ -895,6 +896,11 @@ START_TEST(repeated_commits)
 	print = drv_print(st);
 	DONE(drv_commit(st, 0, again, 1));
 	ck_assert(!again[0].rc && drv_print(st) == print);
+	again[0].entries = &other; /* and another one at the very same time is another one */
+	again[0].entry_n = 1;
+	again[0].visit.new_n = 0;
+	DONE(drv_commit(st, 0, again, 1));
+	ck_assert(!again[0].rc && again[0].visit.new_n == 1 && drv_entries(st, id[0]) == 3 && drv_visits(st, id[0]) == 3);
 	drv_leave(st, l);
 	drv_end(st);
 }

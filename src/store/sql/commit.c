@@ -22,6 +22,7 @@ struct work {
 	struct sql *s;
 	struct store_outcome *o;
 	int64_t *place;
+	bool *again;             /* of a push: one at that time is there */
 	size_t n;
 	int64_t now_ms;
 	bool changed[STORE_SHARDS];
@@ -163,6 +164,10 @@ static int stored(struct work *w, const struct store_commit *c, struct fw_err *e
 	int rc = sql_feeds_groups(w->s, w->o, w->place, w->n, w->changed, err);
 
 	rc = rc ? rc : sql_entries_put(w->s, w->o, w->n, w->now_ms, &new_n, err);
+	for (size_t i = 0; i < w->n; i++) {
+		if (w->again[i] && !w->o[i].visit.new_n && !w->o[i].visit.changed_n)
+			w->o[i].visit.kind = FW_VISIT_NONE;
+	}
 	rc = rc ? rc : news_put(w, err);
 	rc = rc ? rc : sql_visits_put(w->s, w->o, w->place, w->n, err);
 	rc = rc ? rc : hosts_put(w, c->host, c->host_n, err);
@@ -173,8 +178,8 @@ static int stored(struct work *w, const struct store_commit *c, struct fw_err *e
 }
 
 /*
- * Its feeds' places, locked in their order; what is not there any more, and what is stored already,
- * is marked.
+ * Its feeds' places, locked in their order; what is not there any more, and what may be stored
+ * already, is marked.
  */
 static int pushed(struct work *w, struct fw_err *err)
 {
@@ -192,10 +197,10 @@ static int pushed(struct work *w, struct fw_err *err)
 				(struct sql_value[]){
 					SQL_INT(w->place[i]), SQL_INT(o->visit.at_ms), SQL_INT(o->visit.kind)},
 				3, 0, &before, err);
-		if (rc == FW_ENOTFOUND || (!rc && before)) {
-			o->rc = FW_ENOTFOUND;
-			w->place[i] = rc ? 0 : -1;
-			rc = 0;
+		w->again[i] = !rc && before;
+		if (rc == FW_ENOTFOUND) {
+			o->rc = rc;
+			w->place[i] = rc = 0;
 		}
 	}
 	return rc;
@@ -231,7 +236,8 @@ int sql_commit(struct store *st, struct store_commit *c, struct fw_err *err)
 
 	w.o = calloc(c->n + 1, sizeof(*w.o));
 	w.place = calloc(c->n + 1, sizeof(*w.place));
-	if (!of || !w.o || !w.place)
+	w.again = calloc(c->n + 1, sizeof(*w.again));
+	if (!of || !w.o || !w.place || !w.again)
 		rc = fw_no_memory(err);
 	for (size_t i = 0; !rc && i < c->n; i++)
 		of[i] = &c->outcome[i];
@@ -246,10 +252,12 @@ int sql_commit(struct store *st, struct store_commit *c, struct fw_err *err)
 	rc = rc ? rc : work(&w, c, err);
 	for (size_t i = 0; !rc && i < c->n; i++) {
 		of[i]->rc = w.place[i] < 0 ? 0 : w.o[i].rc; /* below 0: it was stored before */
-		of[i]->visit = w.o[i].visit;
+		of[i]->visit.new_n = w.o[i].visit.new_n;
+		of[i]->visit.changed_n = w.o[i].visit.changed_n;
 	}
 	free(of);
 	free(w.o);
 	free(w.place);
+	free(w.again);
 	return rc;
 }
