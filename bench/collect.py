@@ -86,7 +86,7 @@ def pause(wheel, since):
     while time.monotonic() - since < TURN_S * 0.6: # the first fall due again at nine tenths, after their visit, which began before since
         time.sleep(0.2)
         if took is None and wheel.one(
-                "SELECT value >= (SELECT coalesce(max(id), 0) FROM entries) FROM meta WHERE name = 'indexed_entry_id'"):
+                "SELECT value >= (SELECT coalesce(max(id), 0) FROM entries) FROM numbers WHERE name = 'indexed_entry_id'"):
             took = time.monotonic() - start
     p.terminate()
     p.wait()
@@ -297,7 +297,7 @@ def store_rows():
         return
     print("# of the store alone (bench-store has more):", flush=True)
     tiny = ["--feeds", "10000", "--feeds-large", "0", "--runs", "1", "--seconds", "0.1"] if "TINY" in os.environ else []
-    code = subprocess.run([bench, "--store", "sqlite", "--only", "wheel", *tiny], check=False).returncode
+    code = subprocess.run([bench, "--store", "sqlite", "--only", "schedule", *tiny], check=False).returncode
     if code > 1:
         die("bench-collect: bench_store: exit %d", code)
     if code:

@@ -20,10 +20,10 @@
 #include "base/arena.h"
 #include "base/str.h"
 #include "base/utf8.h"
-#include "parse/charset.h"
-#include "parse/html.h"
+#include "parse/charset/charset.h"
+#include "parse/html/sanitize.h"
 #include "parse/parse.h"
-#include "parse/xml.h"
+#include "parse/xml/xml.h"
 #include "../tests/unit/parse/heap.h"
 #include "../tests/unit/parse/shapes.h"
 

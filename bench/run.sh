@@ -4,7 +4,11 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-store() { # STORES="sqlite redis" ONLY="wheel entries job whole"
+store() { # STORES="sqlite redis" ONLY="schedule entries events job whole", or BEFORE=folder
+	if [ -n "${BEFORE:-}" ]; then
+		bench/store_before.py
+		return
+	fi
 	set --
 	for name in $(echo "${STORES:-}" | tr , ' '); do
 		set -- "$@" --store "$name"

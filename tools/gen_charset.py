@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""Write src/parse/charset_table.h: the upper halves of the single-byte encodings as the WHATWG Encoding Standard has them.
+"""Write src/parse/charset/table.h: the upper halves of the single-byte encodings as the WHATWG Encoding Standard has them.
 
 Python's codecs know the same tables but for these rules of the standard: an unassigned byte 80 to 9F of windows-* is the C1
-control of that number, KOI8-U has Belarusian letters, windows-1255 a second holam. usage: gen_charset.py > src/parse/charset_table.h
+control of that number, KOI8-U has Belarusian letters, windows-1255 a second holam. usage: gen_charset.py > src/parse/charset/table.h
 """
 NAMES = ["windows-1252", "ibm866", *("iso-8859-%d" % n for n in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)), "koi8-r", "koi8-u", "macintosh",
          "windows-874", *("windows-%d" % n for n in (1250, 1251, 1253, 1254, 1255, 1256, 1257, 1258)), "x-mac-cyrillic"]

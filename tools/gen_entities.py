@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""Write src/parse/entity_table.h: HTML's named character references, sorted by name, from Python's html.entities.
+"""Write src/parse/charset/entity_table.h: HTML's named character references, sorted by name, from Python's html.entities.
 
-Run it by hand when HTML gains a name (it has not since 2011): tools/gen_entities.py >src/parse/entity_table.h
+Run it by hand when HTML gains a name (it has not since 2011): tools/gen_entities.py >src/parse/charset/entity_table.h
 """
 import html.entities
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the benchmarks of the stores share. A row is: name, ours, reference, ratio, goal, unit, and ok, short or - as its last word.
- * Ours and the reference take turns in one run; each figure is the median of several.
+ * What the benchmarks of the stores share. A row is: name, ours, reference, ratio, goal, unit, and
+ * ok, short or - as its last word. Ours and the reference take turns in one run; each figure is the
+ * median of several.
  *
  *	common.c    rows, made-up feeds and entries
  *	crew.c      processes that work at once, and what they and the servers take
- *	load.c      drives the store through include/feedwheel/store.h: the same for every engine
- *	wheel.c     rows of claim + commit; shards.c: the same by shards; entries.c: rows of entries
+ *	load.c      stores and feeds; shards.c: a worker over src/store/driver.h: the same for every engine
+ *	wheel.c     rows of claim + commit and of reading; entries.c: rows of entries and events
  *	sqlite.c    what only SQLite has
  *	ref_*.c     what each engine's plain client library does without us
  */
@@ -27,7 +28,7 @@
 #define SAMPLES_MAX 4096
 #define WORKERS_MAX 64
 
-/* ---- common.c ----------------------------------------------------------------------------------------------------------------- */
+/* ---- common.c -------------------------------------------------------------------------------- */
 
 struct settings { /* of the command line */
 	int64_t feeds, feeds_large, entries, entries_large, minutes, runs;
@@ -73,7 +74,7 @@ void make_prose(void);
 /* Entry n of a feed: about `bytes` of HTML prose as content; the same each time. */
 void make_entry(struct fw_entry_row *e, int64_t feed, int64_t n, size_t bytes, struct fw_arena *a);
 
-/* ---- crew.c --------------------------------------------------------------------------------------------------------------------- */
+/* ---- crew.c ---------------------------------------------------------------------------------- */
 
 struct crew; /* in memory that its processes share */
 
@@ -87,8 +88,8 @@ struct work { /* what took place */
 
 typedef void crew_fn(struct crew *c, int worker, const void *ctx);
 /*
- * Fork n processes that run fn. Each makes itself ready, calls crew_begin, works as long as crew_on says so and reports by
- * crew_done. parts: see struct work; 0: none.
+ * Fork n processes that run fn. Each makes itself ready, calls crew_begin, works as long as crew_on
+ * says so and reports by crew_done. parts: see struct work; 0: none.
  */
 struct work crew_run(int n, double seconds, int parts, crew_fn *fn, const void *ctx);
 void crew_begin(struct crew *c);
@@ -100,27 +101,30 @@ int64_t crew_total(const struct crew *c); /* all processes' so far */
 double servers_cpu_s(void);
 double thread_cpu_s(void);
 
-/* ---- engines -------------------------------------------------------------------------------------------------------------------- */
+/* ---- engines --------------------------------------------------------------------------------- */
 
-struct wheel;
+struct schedule;
 
 struct engine {
 	const char *name;              /* as in tests/store/servers.h */
 	const char *classic;           /* what the reference is, in words */
 	int workers;                   /* processes of the usual load */
-	double wheel_goal, entry_goal; /* times the reference; 0: none */
-	double wheel_least;            /* feeds/s; 0: none */
+	double claim_goal, entry_goal; /* times the reference; 0: none */
+	double claim_least;            /* feeds/s; 0: none */
 	bool large;                    /* has a goal for --feeds-large */
 	bool holds;                    /* the reference keeps a connection and a transaction through each job */
 	/* the classic form; all by the URL of a store on the server */
 	void (*ref_fill)(const char *url, int64_t feeds);
-	struct work (*ref_wheel)(const char *url, int workers, double seconds, int job_ms);
+	struct work (*ref_claim)(const char *url, int workers, double seconds, int job_ms);
 	double (*ref_entries)(const char *url, int64_t n, size_t bytes); /* one insert a transaction; rows/s */
 	/* Bytes of log written so far; rising. NULL: not told. */
 	double (*log_bytes)(const char *url);
 	double (*disk_bytes)(const char *url); /* of the store's files, or in memory; NULL: what the store says of itself */
-	/* Rows of this engine alone; NULL: none. wheel_more has the wheel that was measured, still filled. */
-	void (*wheel_more)(const struct engine *e, struct wheel *w);
+	/* A connection of somebody else that keeps a transaction open, and its end. */
+	void *(*foreign_begin)(const char *url);
+	void (*foreign_end)(void *connection);
+	/* Rows of this engine alone; NULL: none. schedule_more has the one that was measured, still filled. */
+	void (*schedule_more)(const struct engine *e, struct schedule *w);
 	void (*more)(const struct engine *e);
 };
 
@@ -129,42 +133,54 @@ extern const struct engine engine_sqlite, engine_postgres, engine_mysql, engine_
 /* The URL of a store of the engine that runs. */
 void store_url(const struct engine *e, char *out, size_t cap, const char *name);
 
-/* ---- load.c --------------------------------------------------------------------------------------------------------------------- */
+/* ---- load.c ---------------------------------------------------------------------------------- */
 
 struct fw_store *open_store(const char *url);
 double store_bytes(const struct engine *e, const char *url);
 struct subscribed {
 	double rate, slowest; /* feeds/s; seconds of the slowest 10,000 */
 };
-/* n feeds, each on a host of its own; due in the order of their ids, or at random within an hour. By so many processes. */
+/*
+ * n feeds, each on a host of its own; due in the order of their ids, or at random within an hour.
+ * By so many processes.
+ */
 struct subscribed make_feeds(const char *url, int64_t n, bool shuffled, int processes);
 
-struct wheel {
+/* ---- shards.c -------------------------------------------------------------------------------- */
+
+struct schedule {
 	const char *url;
 	int64_t feeds;
 	size_t batch;
-	int64_t turn; /* visits so far by earlier crews: time goes on from there */
+	bool by_shard;  /* a batch is one shard's feeds; otherwise those that are due first of all the worker's shards */
+	int workers;    /* of the turn */
+	int64_t visits; /* so far, by all turns */
 };
 /*
- * Claim and commit, nothing changed. The store's time goes on with the visits, an hour for as many as there are feeds, and a feed is
- * due again after six to twelve minutes of it: nine in ten are due all the while, however long it turns. w->turn is moved on.
+ * Workers claim and commit, nothing changed. A visit puts a feed's due time six to twelve minutes
+ * on: it stays in the past all the while.
  */
-struct work turn_wheel(struct wheel *w, int workers, double seconds, int parts);
-/* The same in this process, one claim of `batch` after another until so many visits are done; times of the claims in ms. */
-void turn_wheel_here(struct fw_store *st, size_t batch, int64_t visits, int64_t now, struct samples *claim, struct samples *claim_cpu);
+struct work turn_schedule(struct schedule *w, int workers, double seconds, int parts);
+/* What is due, all of it, in this process: feeds a second. */
+void read_due(const char *url, struct samples *rate);
+/* The state of `batch` feeds, one batch after the other: ms. */
+void read_states(const char *url, size_t batch, int times, struct samples *took, struct samples *took_cpu);
 
 struct fill {
 	double seconds, cpu;
 	int64_t new_n;
 };
-/* Visit `feeds` of those that are due with `per_feed` entries from number `from` on; commits of about 2,500 entries. */
-struct fill fill_store(struct fw_store *st, int64_t feeds, int per_feed, int64_t from, size_t bytes, int64_t now);
+/*
+ * Visit `feeds` of those that are due at `now` with `per_feed` entries from number `from` on;
+ * commits of about 2,500 entries.
+ */
+struct fill fill_store(const char *url, int64_t feeds, int per_feed, int64_t from, size_t bytes, int64_t now);
 
-/* ---- rows that every engine has --------------------------------------------------------------------------------------------------- */
+/* ---- rows that every engine has -------------------------------------------------------------- */
 
-void bench_wheel(const struct engine *e);
-void bench_shards(const struct engine *e);
+void bench_schedule(const struct engine *e);
 void bench_entries(const struct engine *e);
+void bench_events(const struct engine *e);
 /* One row: new entries against one a transaction, on a store of this name. */
 void entries_row(const struct engine *e, const char *name, double goal);
 

@@ -33,7 +33,7 @@ void die_of(const char *what, const struct fw_err *err)
 	die("%s: %s", what, err->text);
 }
 
-/* ---- turns ------------------------------------------------------------------------------------------------------------------ */
+/* ---- turns ----------------------------------------------------------------------------------- */
 
 static int lock_file(const char *name)
 {
@@ -88,7 +88,7 @@ void turn_measure(void)
 		take(LOCK_EX);
 }
 
-/* ---- figures ------------------------------------------------------------------------------------------------------------------ */
+/* ---- figures --------------------------------------------------------------------------------- */
 
 double now_s(void)
 {
@@ -188,9 +188,12 @@ void row_ratio1(const char *name, double ours, double reference, double goal, co
 	row_judged(name, ours, reference, reference > 0 ? ours / reference : 0, goal, unit);
 }
 
-/* ---- made-up entries ------------------------------------------------------------------------------------------------------------ */
+/* ---- made-up entries ------------------------------------------------------------------------- */
 
-/* Pages of made-up prose in HTML. Word frequencies follow Zipf's law over some 30,000 words, as in what blogs publish. */
+/*
+ * Pages of made-up prose in HTML. Word frequencies follow Zipf's law over some 30,000 words, as in
+ * what blogs publish.
+ */
 static struct fw_buf prose;
 
 void make_prose(void)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Processes that work at once: a store belongs to one thread of one process, and what is measured is many of them. They share a page
- * of counters; the parent gives the sign to begin when all are ready, and watches.
+ * Processes that work at once: a store belongs to one thread of one process, and what is measured
+ * is many of them. They share a page of counters; the parent gives the sign to begin when all are
+ * ready, and watches.
  */
 #include <sched.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* New entries and known ones, on every engine. */
+/* New entries and known ones, and events, on every engine. */
 #include "bench.h"
 
 #define PER_FEED 25
@@ -25,9 +25,9 @@ static void fresh(const struct engine *e, const char *name, int64_t run, int64_t
 }
 
 /* Visit them with entries that are all new, or all known. Rows a second. */
-static double visits(struct fw_store *st, int64_t feeds, int64_t from, int64_t now, bool new)
+static double visits(const char *url, int64_t feeds, int64_t from, int64_t now, bool new)
 {
-	struct fill f = fill_store(st, feeds, PER_FEED, from, KB, now);
+	struct fill f = fill_store(url, feeds, PER_FEED, from, KB, now);
 
 	if (f.new_n != (new ? feeds * PER_FEED : 0))
 		die("%lld of %lld entries are new", (long long)f.new_n, (long long)(feeds * PER_FEED));
@@ -46,15 +46,11 @@ static void empty(const struct engine *e, const char *name, struct samples *ours
 		fresh(e, name, r, feeds);
 	turn_measure();
 	for (int64_t r = 0; r < set.runs; r++) {
-		struct fw_store *st;
-
 		numbered_url(e, name, r, url);
-		st = open_store(url);
 		sample(ref, e->ref_entries(url, FW_MIN(set.entries, SINGLE_MAX), KB));
-		sample(ours, visits(st, feeds, 0, NOW, true));
+		sample(ours, visits(url, feeds, 0, NOW, true));
 		if (again)
-			sample(again, visits(st, feeds, 0, NOW + 2 * HOUR, false));
-		fw_store_close(st);
+			sample(again, visits(url, feeds, 0, NOW + 2 * HOUR, false));
 	}
 	turn_load();
 }
@@ -72,22 +68,19 @@ static void full(const struct engine *e, const struct samples *ours)
 {
 	int64_t feeds = set.entries_large / PER_FEED;
 	char url[400], name[80];
-	struct fw_store *st;
 	double rate;
 
 	if (!feeds)
 		return;
 	fresh(e, "full", 0, feeds);
 	numbered_url(e, "full", 0, url);
-	st = open_store(url);
 	for (int64_t at = 0; at < feeds; at += SLICE_N) {
 		turn_pause();
-		visits(st, FW_MIN(SLICE_N, feeds - at), 0, NOW, true);
+		visits(url, FW_MIN(SLICE_N, feeds - at), 0, NOW, true);
 	}
 	turn_measure();
-	rate = visits(st, FW_MIN(set.entries / PER_FEED, feeds), PER_FEED, NOW + 2 * HOUR, true);
+	rate = visits(url, FW_MIN(set.entries / PER_FEED, feeds), PER_FEED, NOW + 2 * HOUR, true);
 	turn_load();
-	fw_store_close(st);
 	if (!fw_snprintf(name, sizeof(name), "new entries into a store of %lld, against empty", (long long)set.entries_large))
 		die("too long a name");
 	row_ratio1(name, rate, median(ours), 0.5, "rows/s");
@@ -104,4 +97,61 @@ void bench_entries(const struct engine *e)
 	row_ratio("new entries in bulk, against one a transaction", &ours, &ref, e->entry_goal, "rows/s");
 	row_ratio("known entries sent again, against new ones", &again, &ours, 1.5, "rows/s");
 	full(e, &ours);
+}
+
+#define EVENTS_BATCH 1000
+
+/* In this process, in bulk, each event new. */
+static double put_events(struct fw_store *st, int64_t from, int64_t n)
+{
+	static struct fw_event e[EVENTS_BATCH];
+	double start = now_s();
+	struct fw_err err;
+
+	for (int64_t at = 0; at < n; at += EVENTS_BATCH) {
+		for (int64_t i = 0; i < EVENTS_BATCH; i++)
+			e[i] = (struct fw_event){.id = from + at + i, .property = FW_STR("news"), .section = 7, .item = at + i,
+				.remote_ip = FW_STR("2001:db8::1"), .stamp_ms = NOW};
+		if (fw_store_event_put(st, e, EVENTS_BATCH, &err))
+			die_of("event_put", &err);
+	}
+	return (double)n / (now_s() - start);
+}
+
+static int event_seen(void *ctx, const struct fw_event *e)
+{
+	(void)e;
+	++*(int64_t *)ctx;
+	return 0;
+}
+
+void bench_events(const struct engine *e)
+{
+	static struct samples put, read; /* large */
+	int64_t n = (set.entries + EVENTS_BATCH - 1) / EVENTS_BATCH * EVENTS_BATCH;
+	struct fw_store *st;
+	struct fw_err err;
+	char url[400];
+
+	row_head("events");
+	put.n = read.n = 0;
+	store_url(e, url, sizeof(url), "events");
+	st = open_store(url);
+	turn_measure();
+	for (int64_t r = 0; r < set.runs; r++) {
+		int64_t seen = 0;
+		double start;
+
+		sample(&put, put_events(st, 1 + r * n, n));
+		start = now_s();
+		if (fw_store_event_list(st, r * n, (size_t)n, event_seen, &seen, &err))
+			die_of("event_list", &err);
+		if (seen != n)
+			die("%lld of %lld events are there", (long long)seen, (long long)n);
+		sample(&read, (double)n / (now_s() - start));
+	}
+	turn_load();
+	row("new events, 1,000 a call", median(&put), "rows/s");
+	row("events read in order", median(&read), "rows/s");
+	fw_store_close(st);
 }

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * make bench-store: what each store costs, against the classic form of its engine in the same run. Servers are private ones, as durable
- * as in production (every commit is on the disk; Redis: its log, flushed every second), with 1 GB of cache.
+ * make bench-store: what each store costs, against the classic form of its engine in the same run.
+ * Servers are private ones, as durable as in production (every commit is on the disk; Redis: its
+ * log, flushed every second), with 1 GB of cache.
  *
  *	bench_store [--store NAME]... [--only PART] [--feeds N] [--feeds-large N] [--entries N] [--entries-large N] [--runs N]
  *		[--seconds N] [--minutes N] [--turns FOLDER]
  *
- * --only: wheel, shards, entries, or (SQLite) job. --runs rounds of --seconds each are measured of all that takes turns. --feeds-large: feeds of
- * a second, larger wheel (0: none); --entries-large: entries that a store holds when more are stored (0: none); --minutes: of a
- * steady load on PostgreSQL (0: none). Everything lies under TMPDIR (/tmp) and is removed. Exit 1: a row is short; 2: it did not work.
+ * --only: schedule, entries, events, or (SQLite) job. --runs rounds of --seconds each are measured
+ * of all that takes turns. --feeds-large: feeds of a second, larger store (0: none);
+ * --entries-large: entries that a store holds when more are stored (0: none); --minutes: of a
+ * steady load (0: none). Everything lies under TMPDIR (/tmp) and is removed. Exit 1: a row is
+ * short; 2: it did not work.
  *
- * --turns: other work on the machine takes turns with us by flock(2) on two files there. Who wants quiet.lock, exclusively to measure or
- * shared to load the machine, holds turn.lock while waiting for it.
+ * --turns: other work on the machine takes turns with us by flock(2) on two files there. Who wants
+ * quiet.lock, exclusively to measure or shared to load the machine, holds turn.lock while waiting
+ * for it.
  *
- * The parent only waits and cleans up: the child measures, and servers end with it, however it ends.
+ * The parent only waits and cleans up: the child measures, and servers end with it, however it
+ * ends.
  */
 #include <ftw.h>
 #include <getopt.h>
@@ -51,12 +56,28 @@ void store_url(const struct engine *e, char *out, size_t cap, const char *name)
 		die("%s: too long a path", set.folder);
 }
 
+static bool has_driver(const char *name)
+{
+	const char *is;
+
+	for (size_t i = 0; (is = fw_store_driver_at(i)); i++) {
+		if (strcmp(is, name) == 0)
+			return true;
+	}
+	return false;
+}
+
 static void bench(const struct engine *e)
 {
 	const struct server *server = server_of(e->name);
 
 	printf("\n## %s%s%s\n", e->name, e->classic ? "; the reference is " : "", e->classic ? e->classic : "");
 	fflush(stdout);
+	if (!has_driver(e->name)) {
+		printf("# left out: this build has no such driver\n");
+		short_n += any_picked;
+		return;
+	}
 	if (server && !server->installed()) {
 		printf("# left out: install the package %s\n", server->package);
 		short_n += any_picked;
@@ -65,12 +86,12 @@ static void bench(const struct engine *e)
 	turn_load();
 	if (server)
 		server->start(set.folder);
-	if (wanted("wheel"))
-		bench_wheel(e);
-	if (wanted("shards"))
-		bench_shards(e);
+	if (wanted("schedule"))
+		bench_schedule(e);
 	if (wanted("entries"))
 		bench_entries(e);
+	if (wanted("events"))
+		bench_events(e);
 	if (e->more)
 		e->more(e);
 	if (server)
@@ -88,7 +109,7 @@ static bool pick(const char *name)
 
 static bool is_part(const char *name)
 {
-	return strcmp(name, "wheel") == 0 || strcmp(name, "shards") == 0 || strcmp(name, "entries") == 0 || strcmp(name, "job") == 0;
+	return strcmp(name, "schedule") == 0 || strcmp(name, "entries") == 0 || strcmp(name, "events") == 0 || strcmp(name, "job") == 0;
 }
 
 static bool options(int argc, char **argv)
@@ -118,7 +139,7 @@ static bool options(int argc, char **argv)
 		set.runs >= 1 && set.seconds >= 0.1 && set.minutes >= 0;
 }
 
-/* ---- the parent ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the parent ------------------------------------------------------------------------------ */
 
 static pid_t child;
 
@@ -155,7 +176,7 @@ int main(int argc, char **argv)
 	int status = 0;
 
 	if (!options(argc, argv)) {
-		fprintf(stderr, "usage: bench_store [--store sqlite|postgres|mysql|redis]... [--only wheel|shards|entries|job] [--feeds N>=10000]"
+		fprintf(stderr, "usage: bench_store [--store sqlite|postgres|mysql|redis]... [--only schedule|entries|events|job] [--feeds N>=10000]"
 			" [--feeds-large N] [--entries N>=2500] [--entries-large N] [--runs N] [--seconds N] [--minutes N] [--turns FOLDER]\n");
 		return 2;
 	}

@@ -67,7 +67,7 @@ struct classic {
 	int job_ms;
 };
 
-static void wheel_work(struct crew *c, int worker, const void *ctx)
+static void claim_work(struct crew *c, int worker, const void *ctx)
 {
 	const struct classic *w = ctx;
 	MYSQL *db = db_open(w->url);
@@ -102,11 +102,11 @@ static void wheel_work(struct crew *c, int worker, const void *ctx)
 	mysql_close(db);
 }
 
-static struct work ref_wheel(const char *url, int workers, double seconds, int job_ms)
+static struct work ref_claim(const char *url, int workers, double seconds, int job_ms)
 {
 	struct classic w = {url, job_ms};
 
-	return crew_run(workers, seconds, 0, wheel_work, &w);
+	return crew_run(workers, seconds, 0, claim_work, &w);
 }
 
 static double ref_entries(const char *url, int64_t n, size_t bytes)
@@ -192,16 +192,33 @@ static double disk_bytes(const char *url)
 	return n;
 }
 
+/* Somebody leaves a transaction open in another session. */
+static void *foreign_begin(const char *url)
+{
+	MYSQL *idle = db_open(url);
+
+	if (mysql_query(idle, "START TRANSACTION WITH CONSISTENT SNAPSHOT"))
+		die("a transaction: %s", mysql_error(idle));
+	return idle;
+}
+
+static void foreign_end(void *connection)
+{
+	mysql_close(connection);
+}
+
 const struct engine engine_mysql = {
 	.name = "mysql",
 	.workers = 4,
-	.wheel_goal = 12,
+	.claim_goal = 12,
 	.entry_goal = 40,
 	.classic = "one row a transaction, SELECT ... FOR UPDATE SKIP LOCKED",
 	.holds = true,
 	.ref_fill = ref_fill,
-	.ref_wheel = ref_wheel,
+	.ref_claim = ref_claim,
 	.ref_entries = ref_entries,
 	.log_bytes = log_bytes,
 	.disk_bytes = disk_bytes,
+	.foreign_begin = foreign_begin,
+	.foreign_end = foreign_end,
 };

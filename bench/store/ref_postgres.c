@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A job queue on PostgreSQL as most are written: a transaction takes the row that has been due longest, passing over those that others
- * have locked, keeps it locked during the job, sets its new time and commits. By libpq, with prepared statements.
+ * A job queue on PostgreSQL as most are written: a transaction takes the row that has been due
+ * longest, passing over those that others have locked, keeps it locked during the job, sets its new
+ * time and commits. By libpq, with prepared statements.
  */
 #include <libpq-fe.h>
 #include <stdio.h>
@@ -69,7 +70,7 @@ struct classic {
 	int job_ms;
 };
 
-static void wheel_work(struct crew *c, int worker, const void *ctx)
+static void claim_work(struct crew *c, int worker, const void *ctx)
 {
 	const struct classic *w = ctx;
 	PGconn *db = db_open(w->url);
@@ -97,11 +98,11 @@ static void wheel_work(struct crew *c, int worker, const void *ctx)
 	PQfinish(db);
 }
 
-static struct work ref_wheel(const char *url, int workers, double seconds, int job_ms)
+static struct work ref_claim(const char *url, int workers, double seconds, int job_ms)
 {
 	struct classic w = {url, job_ms};
 
-	return crew_run(workers, seconds, 0, wheel_work, &w);
+	return crew_run(workers, seconds, 0, claim_work, &w);
 }
 
 static double ref_entries(const char *url, int64_t n, size_t bytes)
@@ -141,7 +142,7 @@ static double ref_entries(const char *url, int64_t n, size_t bytes)
 	return start;
 }
 
-/* ---- rows of PostgreSQL alone ------------------------------------------------------------------------------------------------------ */
+/* ---- rows of PostgreSQL alone ---------------------------------------------------------------- */
 
 static double figure(PGconn *db, const char *sql)
 {
@@ -163,9 +164,12 @@ static double log_bytes(const char *url)
 	return v;
 }
 
-#define TABLES "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'r' AND n.nspname = 'wheel'"
+#define TABLES "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'r' AND n.nspname = 'bench'"
 
-/* Tables with their indexes that take a byte a feed or more; before: the same, earlier (NULL: none), whose place it takes. */
+/*
+ * Tables with their indexes that take a byte a feed or more; before: the same, earlier (NULL:
+ * none), whose place it takes.
+ */
 static PGresult *sizes(PGconn *db, int64_t feeds)
 {
 	char sql[400];
@@ -176,7 +180,7 @@ static PGresult *sizes(PGconn *db, int64_t feeds)
 	return answer(db, PQexec(db, sql));
 }
 
-static void sizes_rows(PGconn *db, const struct wheel *w)
+static void sizes_rows(PGconn *db, const struct schedule *w)
 {
 	static const char *const part[] = {"table", "indexes of"};
 	PGresult *r = sizes(db, w->feeds);
@@ -191,7 +195,7 @@ static void sizes_rows(PGconn *db, const struct wheel *w)
 			if (!fw_str_double(fw_str(PQgetvalue(r, i, 1 + k)), &bytes) ||
 			    !fw_snprintf(name, sizeof(name), "  %s %s, a %s", part[k], PQgetvalue(r, i, 0), visits ? "visit" : "feed"))
 				die("a table's size cannot be read");
-			row(name, bytes / (double)(visits ? w->turn : w->feeds), "bytes");
+			row(name, bytes / (double)(visits ? w->visits : w->feeds), "bytes");
 		}
 	}
 	PQclear(r);
@@ -202,84 +206,49 @@ static void hot_row(PGconn *db)
 	double hot;
 
 	PQclear(answer(db, PQexec(db, "SELECT pg_stat_clear_snapshot()")));
-	hot = figure(db, "SELECT 100.0 * n_tup_hot_upd / greatest(n_tup_upd, 1) FROM pg_stat_user_tables WHERE schemaname = 'wheel' AND"
-		" relname = 'wheel'");
-	row("updates of a feed's state that were HOT", hot, "%");
+	hot = figure(db, "SELECT 100.0 * n_tup_hot_upd / greatest(n_tup_upd, 1) FROM pg_stat_user_tables WHERE schemaname = 'bench' AND"
+		" relname = 'schedule'");
+	row("updates of a feed's schedule that were HOT", hot, "%");
 }
 
-/*
- * Do many workers get in each other's way? Of each round the last of four parts counts: workers live for weeks, and what a new session of the
- * server does in its first seconds, above all touching each page of the shared memory for the first time, is not the question.
- */
-static void many(const struct engine *e, struct wheel *w)
+/* Somebody leaves a transaction open in another session. */
+static void *foreign_begin(const char *url)
 {
-	static struct samples four, all; /* large */
+	PGconn *idle = db_open(url);
 
-	w->batch = 100;
-	for (int64_t r = 0; r < set.runs; r++) {
-		sample(&four, turn_wheel(w, e->workers, 4.0 * set.seconds, 4).last);
-		sample(&all, turn_wheel(w, 32, 4.0 * set.seconds, 4).last);
-	}
-	row_ratio("32 processes against 4, 100 a batch", &all, &four, 0.7, "feeds/s");
+	db_do(idle, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT txid_current(), count(*) FROM bench.numbers");
+	return idle;
 }
 
-/* Minutes without a pause, autovacuum on; the second time somebody leaves a transaction open in another session. */
-static void steady(const struct engine *e, struct wheel *w, PGconn *db)
+static void foreign_end(void *connection)
 {
-	double first = 0;
-	char name[100];
-
-	w->batch = 100;
-	for (int foreign = 0; foreign < 2; foreign++) {
-		PGconn *idle = NULL;
-		struct work k;
-
-		turn_measure();
-		if (foreign) {
-			idle = db_open(w->url);
-			db_do(idle, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT txid_current(), count(*) FROM wheel.meta");
-		}
-		k = turn_wheel(w, e->workers, (double)set.minutes * 60, (int)FW_MAX(set.minutes, 2));
-		turn_load();
-		if (idle)
-			PQfinish(idle);
-		if (!fw_snprintf(name, sizeof(name), "%lld min%s: the last against the first", (long long)set.minutes,
-				foreign ? ", a transaction open elsewhere" : ""))
-			die("too many minutes");
-		row_ratio1(name, k.last, k.first, foreign ? 0.6 : 0.8, "feeds/s");
-		row("  visits made", (double)k.done, "");
-		if (foreign)
-			row_ratio1("  the last against the first without", k.last, first, 0, "feeds/s");
-		else
-			sizes_rows(db, w);
-		first = k.first;
-	}
+	PQfinish(connection);
 }
 
-static void wheel_more(const struct engine *e, struct wheel *w)
+static void schedule_more(const struct engine *e, struct schedule *w)
 {
 	PGconn *db = db_open(w->url);
 
+	(void)e;
 	hot_row(db);
-	row("tables after as many visits", (double)w->turn, "");
+	row("tables after as many visits", (double)w->visits, "");
 	sizes_rows(db, w);
-	many(e, w);
-	if (set.minutes)
-		steady(e, w, db);
 	PQfinish(db);
 }
 
 const struct engine engine_postgres = {
 	.name = "postgres",
 	.workers = 4,
-	.wheel_goal = 12,
+	.claim_goal = 12,
 	.entry_goal = 9,
 	.classic = "one row a transaction, SELECT ... FOR UPDATE SKIP LOCKED",
 	.holds = true,
 	.ref_fill = ref_fill,
-	.ref_wheel = ref_wheel,
+	.ref_claim = ref_claim,
 	.ref_entries = ref_entries,
 	.large = true,
 	.log_bytes = log_bytes,
-	.wheel_more = wheel_more,
+	.foreign_begin = foreign_begin,
+	.foreign_end = foreign_end,
+	.schedule_more = schedule_more,
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What collectors on Redis do, by hiredis: due times in a sorted set, leases in another, a hash for each feed; one job at a time, its
- * commands pipelined. And the least that a batch can cost: a script that does only that.
+ * What collectors on Redis do, by hiredis: due times in a sorted set, leases in another, a hash for
+ * each feed; one job at a time, its commands pipelined. And the least that a batch can cost: a
+ * script that does only that.
  */
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -128,13 +129,13 @@ static void classic_work(struct crew *c, int worker, const void *ctx)
 	redisFree(db);
 }
 
-static struct work ref_wheel(const char *url, int workers, double seconds, int job_ms)
+static struct work ref_claim(const char *url, int workers, double seconds, int job_ms)
 {
 	(void)job_ms;
 	return crew_run(workers, seconds, 0, classic_work, url);
 }
 
-/* ---- a batch by a script --------------------------------------------------------------------------------------------------------- */
+/* ---- a batch by a script --------------------------------------------------------------------- */
 
 #define BATCH 500
 static const char take[] = "local f = redis.call('ZRANGE', 'classic:due', 0, ARGV[1] - 1) local z = {}"
@@ -181,9 +182,12 @@ static void script_work(struct crew *c, int worker, const void *ctx)
 	redisFree(db);
 }
 
-/* ---- entries ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- entries --------------------------------------------------------------------------------- */
 
-/* An entry a round trip: the feed's keys say whether it is new, then a hash and its place in the list, in one transaction. */
+/*
+ * An entry a round trip: the feed's keys say whether it is new, then a hash and its place in the
+ * list, in one transaction.
+ */
 static double ref_entries(const char *url, int64_t n, size_t bytes)
 {
 	redisContext *db = db_open(url);
@@ -218,7 +222,7 @@ static double ref_entries(const char *url, int64_t n, size_t bytes)
 	return start;
 }
 
-/* ---- rows of Redis alone -------------------------------------------------------------------------------------------------------------- */
+/* ---- rows of Redis alone --------------------------------------------------------------------- */
 
 /* Of one store, where others are in the same memory: all of it, less what the keys of the others take. */
 static double memory_bytes(const char *url)
@@ -259,7 +263,7 @@ static double log_bytes(const char *url)
 }
 
 /* Both in turns. */
-static void least(const struct engine *e, struct wheel *w)
+static void least(const struct engine *e, struct schedule *w)
 {
 	static struct samples ours, rate, server; /* large */
 
@@ -269,20 +273,20 @@ static void least(const struct engine *e, struct wheel *w)
 
 		sample(&rate, k.rate);
 		sample(&server, k.server_cpu * 1e6 / (double)FW_MAX(k.done, 1));
-		sample(&ours, turn_wheel(w, e->workers, set.seconds, 0).rate);
+		sample(&ours, turn_schedule(w, e->workers, set.seconds, 0).rate);
 	}
 	row_ratio("claim + commit against a bare script of two sorted sets", &ours, &rate, 0, "feeds/s");
 	row("  CPU of the server in the bare script, a feed", median(&server), "us");
 }
 
-static void wheel_more(const struct engine *e, struct wheel *w)
+static void schedule_more(const struct engine *e, struct schedule *w)
 {
 	static struct samples rate; /* large */
 
 	least(e, w);
 	configure(w->url, "appendfsync", "always");
 	for (int64_t r = 0; r < set.runs; r++)
-		sample(&rate, turn_wheel(w, e->workers, set.seconds, 0).rate);
+		sample(&rate, turn_schedule(w, e->workers, set.seconds, 0).rate);
 	row("AOF always: claim + commit, 500 a batch, 4 processes", median(&rate), "feeds/s");
 	configure(w->url, "appendfsync", "everysec");
 	configure(w->url, "auto-aof-rewrite-percentage", "100");
@@ -294,7 +298,7 @@ static void more(const struct engine *e)
 
 	if (!wanted("entries"))
 		return;
-	store_url(e, url, sizeof(url), "wheel");
+	store_url(e, url, sizeof(url), "bench");
 	configure(url, "appendfsync", "always");
 	entries_row(e, "AOF always: new entries in bulk, against one a MULTI", 0);
 	configure(url, "appendfsync", "everysec");
@@ -304,14 +308,14 @@ static void more(const struct engine *e)
 const struct engine engine_redis = {
 	.name = "redis",
 	.workers = 4,
-	.wheel_least = 200000,
+	.claim_least = 200000,
 	.entry_goal = 5,
 	.classic = "one job after another, pipelined",
 	.ref_fill = ref_fill,
-	.ref_wheel = ref_wheel,
+	.ref_claim = ref_claim,
 	.ref_entries = ref_entries,
 	.log_bytes = log_bytes,
 	.disk_bytes = memory_bytes,
-	.wheel_more = wheel_more,
+	.schedule_more = schedule_more,
 	.more = more,
 };

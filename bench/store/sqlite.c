@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the SQLite store costs beyond the rows that every engine has: the growth of a claim, bytes, and the full-text index. References
- * run in the same process against bare SQLite.
+ * What the SQLite store costs beyond the rows that every engine has: the growth of reading, bytes,
+ * and the full-text index. References run in the same process against bare SQLite.
  */
 #include <sqlite3.h>
 #include <stdio.h>
@@ -11,14 +11,6 @@
 #include <unistd.h>
 
 #include "bench.h"
-
-static struct fw_store *open_named(const char *name)
-{
-	char url[400];
-
-	store_url(&engine_sqlite, url, sizeof(url), name);
-	return open_store(url);
-}
 
 static sqlite3 *open_bare(const char *name, const char *sync, const char *schema)
 {
@@ -52,7 +44,7 @@ static double size_of(const char *name, const char *suffix)
 	return (double)sb.st_size;
 }
 
-/* ---- the wheel ------------------------------------------------------------------------------------------------------------ */
+/* ---- the schedule ---------------------------------------------------------------------------- */
 
 #define BARE_BATCH 500
 
@@ -95,7 +87,7 @@ static void bare_work(struct crew *c, int worker, const void *ctx)
 {
 	sqlite3 *db = open_bare(ctx, "FULL", "");
 	sqlite3_stmt *get = prepare(db, "SELECT id, due FROM w ORDER BY due LIMIT ?"),
-		*lend = prepare(db, "UPDATE w SET due = ?, fence = fence + 1 WHERE id = ?"),
+		*take = prepare(db, "UPDATE w SET due = ?, fence = fence + 1 WHERE id = ?"),
 		*done = prepare(db, "UPDATE w SET due = ? WHERE id = ? AND fence > 0");
 	sqlite3_int64 id[BARE_BATCH], due[BARE_BATCH];
 
@@ -111,19 +103,19 @@ static void bare_work(struct crew *c, int worker, const void *ctx)
 			due[k] = sqlite3_column_int64(get, 1);
 		}
 		sqlite3_reset(get);
-		bare_put(lend, id, due, k, 2 * HOUR);
+		bare_put(take, id, due, k, 2 * HOUR);
 		sqlite3_exec(db, "COMMIT; BEGIN IMMEDIATE", NULL, NULL, NULL);
 		bare_put(done, id, due, k, HOUR);
 		sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
 		crew_done(c, k);
 	}
 	sqlite3_finalize(get);
-	sqlite3_finalize(lend);
+	sqlite3_finalize(take);
 	sqlite3_finalize(done);
 	sqlite3_close(db);
 }
 
-static struct work bare_wheel(const char *url, int workers, double seconds, int job_ms)
+static struct work bare_claim(const char *url, int workers, double seconds, int job_ms)
 {
 	(void)url;
 	(void)job_ms;
@@ -142,74 +134,70 @@ static void forget(const char *name)
 }
 
 /*
- * Does a claim cost more when there are more feeds? A store of 10,000 takes turns with the large one, a few claims each, so that
- * what else the machine does meanwhile hits both.
+ * Does reading feeds cost more when there are more of them? A store of 10,000 takes turns with the
+ * large one, so that what else the machine does meanwhile hits both.
  */
-static void growth(struct fw_store *large)
+static void growth(const char *large)
 {
 	static struct samples few, few_cpu, many, many_cpu; /* large */
-	struct fw_store *small = open_named("small");
 	char url[400];
 
 	store_url(&engine_sqlite, url, sizeof(url), "small");
 	make_feeds(url, 10000, true, 1);
 	for (int i = 0; i < 20; i++) {
-		turn_wheel_here(small, 500, 5000, NOW + i * 2 * HOUR, &few, &few_cpu);
-		turn_wheel_here(large, 500, 5000, NOW, &many, &many_cpu);
+		read_states(url, 500, 10, &few, &few_cpu);
+		read_states(large, 500, 10, &many, &many_cpu);
 	}
-	row_most("claim of 500, 10,000 feeds", median(&few), 20, "ms");
-	row_most("claim of 500, all feeds", median(&many), 20, "ms");
-	row_most("claim of 500, all feeds against 10,000: CPU, times", median(&many_cpu) / median(&few_cpu), 2, "");
-	fw_store_close(small);
+	row_most("state of 500, 10,000 feeds", median(&few), 20, "ms");
+	row_most("state of 500, all feeds", median(&many), 20, "ms");
+	row_most("state of 500, all feeds against 10,000: CPU, times", median(&many_cpu) / median(&few_cpu), 2, "");
 	forget("small");
 }
 
 /* In order of the ids, in turns with the bare form in the same order: what this machine can do. */
-static void ordered(struct wheel *w)
+static void ordered(struct schedule *w)
 {
 	static struct samples rate, bare; /* large */
 
 	for (int64_t r = 0; r < set.runs; r++) {
-		sample(&rate, turn_wheel(w, 1, set.seconds, 0).rate);
+		sample(&rate, turn_schedule(w, 1, set.seconds, 0).rate);
 		sample(&bare, crew_run(1, set.seconds, 0, bare_work, "bare_ordered").rate);
 	}
-	row_least("claim + commit, 500 a batch, ids in order", median(&rate), median(&bare), engine_sqlite.wheel_least, "feeds/s");
+	row_least("claim + commit, 500 a batch, ids in order", median(&rate), median(&bare), engine_sqlite.claim_least, "feeds/s");
 	forget("bare_ordered");
 }
 
-static void wheel_rows(const char *name, bool shuffled)
+static void schedule_rows(const char *name, bool shuffled)
 {
-	static struct samples claim, cpu; /* large */
-	struct wheel w = {.feeds = set.feeds, .batch = 500};
-	struct fw_store *st;
 	char url[400];
+	struct schedule w = {.url = url, .feeds = set.feeds, .batch = 500};
+	struct fw_store *st;
 	double slowest;
 
 	turn_load();
 	store_url(&engine_sqlite, url, sizeof(url), name);
-	w.url = url;
 	slowest = make_feeds(url, set.feeds, shuffled, 1).slowest;
 	if (!shuffled)
 		fill_bare("bare_ordered", set.feeds, false);
 	turn_measure();
-	if (!shuffled) {
+	if (shuffled) {
+		growth(url);
+	} else {
 		row_most("subscribe 10,000 feeds, slowest of all batches", slowest, 1, "s");
 		ordered(&w);
 	}
-	st = open_named(name);
-	if (shuffled)
-		growth(st);
-	fw_store_close(st); /* folds the WAL in */
-	st = open_named(name);
-	turn_wheel_here(st, 500, 2000, NOW + 10 * HOUR, &claim, &cpu);
+	fw_store_close(open_store(url)); /* folds the WAL in */
+	st = open_store(url);            /* and keeps what follows from being folded in */
+	w.visits = 0;
+	turn_schedule(&w, 1, 0.1, 0);
 	row(shuffled ? "bytes of WAL per visit, 500 a batch, ids shuffled" : "bytes of WAL per visit, 500 a batch, ids in order",
-		size_of(name, "-wal") / 2000, "bytes");
+		size_of(name, "-wal") / (double)FW_MAX(w.visits, 1), "bytes");
 	row("bytes of the file per feed", size_of(name, "") / (double)set.feeds, "bytes");
 	fw_store_close(st);
 	forget(name);
 }
 
-/* ---- entries -------------------------------------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 /* The classic: one INSERT, one transaction. Rows/s. */
 static double bare_inserts(const char *url, int64_t n, size_t bytes)
@@ -275,20 +263,23 @@ static double bare_index(int64_t n, size_t bytes)
 	return cpu;
 }
 
-/* Until every entry is in the index, then until it is merged. Entries per second of CPU to the first, and all in all. */
+/*
+ * Until every entry is in the index, then until it is merged. Entries per second of CPU to the
+ * first, and all in all.
+ */
 static void index_all(struct fw_store *st, int64_t n, double *complete, double *merged)
 {
+	struct fw_prune p = {.now_ms = NOW, .index = true, .more = true};
 	double cpu = thread_cpu_s(), looked = 0;
 	struct fw_store_stats s;
 	struct fw_err err;
-	bool more = true;
 
 	*complete = 0;
-	while (more) {
+	while (p.more) {
 		double before;
 
-		if (fw_store_upkeep(st, NOW, &more, &err))
-			die_of("upkeep", &err);
+		if (fw_store_prune(st, &p, &err))
+			die_of("prune", &err);
 		before = thread_cpu_s();
 		if (*complete > 0)
 			continue;
@@ -313,12 +304,12 @@ static void job(int64_t entries)
 	turn_load();
 	store_url(&engine_sqlite, url, sizeof(url), "job");
 	make_feeds(url, feeds, false, 1);
-	st = open_store(url);
 	turn_measure();
-	f = fill_store(st, feeds, 25, 0, 2400, NOW);
+	f = fill_store(url, feeds, 25, 0, 2400, NOW);
 	row_least("stored, durable, a second of wall", (double)f.new_n / f.seconds, 0, 62500, "rows/s");
 	row_least("stored, durable, a second of CPU", (double)f.new_n / f.cpu, 0, 62500, "rows/s");
 	bare = bare_index(FW_MIN(f.new_n, 50000), 2400);
+	st = open_store(url);
 	index_all(st, f.new_n, &complete, &merged);
 	turn_load();
 	row_ratio1("full-text index complete, against FTS5 as it comes", complete, bare, 1, "entries/CPU s");
@@ -328,12 +319,27 @@ static void job(int64_t entries)
 	forget("job");
 }
 
-static void wheel_more(const struct engine *e, struct wheel *w)
+/* Somebody reads, and does not end it: the journal cannot be folded in. */
+static void *foreign_begin(const char *url)
+{
+	sqlite3 *db;
+
+	if (sqlite3_open(strchr(url, ':') + 1, &db) || sqlite3_exec(db, "BEGIN; SELECT count(*) FROM numbers", NULL, NULL, NULL))
+		die("%s: a transaction: %s", url, sqlite3_errmsg(db));
+	return db;
+}
+
+static void foreign_end(void *connection)
+{
+	sqlite3_close(connection);
+}
+
+static void schedule_more(const struct engine *e, struct schedule *w)
 {
 	(void)e;
 	(void)w;
-	wheel_rows("ordered", false);
-	wheel_rows("shuffled", true);
+	schedule_rows("ordered", false);
+	schedule_rows("shuffled", true);
 }
 
 static void more(const struct engine *e)
@@ -346,13 +352,15 @@ static void more(const struct engine *e)
 const struct engine engine_sqlite = {
 	.name = "sqlite",
 	.workers = 1,
-	.wheel_least = 150000,
+	.claim_least = 150000,
 	.entry_goal = 20,
 	.classic = "two bare updates of one narrow row, 500 a batch",
 	.large = true,
 	.ref_fill = bare_fill,
-	.ref_wheel = bare_wheel,
+	.ref_claim = bare_claim,
 	.ref_entries = bare_inserts,
-	.wheel_more = wheel_more,
+	.foreign_begin = foreign_begin,
+	.foreign_end = foreign_end,
+	.schedule_more = schedule_more,
 	.more = more,
 };

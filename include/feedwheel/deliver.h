@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Entries that somebody brings: a publisher, an importer, a hub. They go the way of fetched ones: the same parser, the same identity,
- * the same commit. The feed is lent for the moment of the commit; what is known of when and how to fetch it stays as it is.
+ * the same commit. A worker may fetch the feed at the same time. What is known of when and how to fetch it stays as it is.
  *
- * Reading and storing are two steps, so that one may wait in between while a worker has the feed, and go on over another connection
- * when the store broke. Blocks; one thread at a time.
+ * Reading and storing are two steps, so that storing may be repeated while the store is busy, and over another connection when it broke.
+ * Blocks; one thread at a time.
  */
 #ifndef FEEDWHEEL_DELIVER_H
 #define FEEDWHEEL_DELIVER_H
@@ -33,7 +33,6 @@ struct fw_delivered {
 	size_t known_n;              /* stored already, as they are */
 	struct fw_visit visit;       /* of kind FW_VISIT_PUSHED; with new_n and changed_n */
 	size_t left_n;               /* left out: the feed has brought what it may a day */
-	int64_t lent_until_ms;       /* FW_EAGAIN: a worker has the feed, until then at the latest; 0: it was not that */
 };
 
 /*
@@ -45,8 +44,8 @@ struct fw_delivered {
 FW_API FW_MUST_CHECK int fw_delivery_open(struct fw_store *st, const struct fw_config *c, const struct fw_delivery_in *in,
 	struct fw_delivery **out, struct fw_err *err);
 /*
- * Store it, all or nothing. Errors: FW_EAGAIN later, as it is (a worker has the feed, or the store is busy); FW_EIO the store broke: again
- * over a new connection, and nothing is stored or counted twice; FW_EGONE the feed is gone or set aside; FW_ENOTFOUND.
+ * Store it, all or nothing. Errors: FW_EAGAIN the store is busy: later, as it is; FW_EIO the store broke: again over a new
+ * connection, and nothing is stored or counted twice; FW_EGONE the feed is gone or quarantined; FW_ENOTFOUND.
  */
 FW_API FW_MUST_CHECK int fw_delivery_store(struct fw_delivery *d, struct fw_store *st, struct fw_delivered *out, struct fw_err *err);
 /* What was read: its repairs are of interest. */
@@ -55,14 +54,14 @@ FW_API const struct fw_document *fw_delivery_document(const struct fw_delivery *
 FW_API size_t fw_delivery_estimate(const struct fw_config *c, size_t body_bytes);
 /* What it holds besides the body. */
 FW_API size_t fw_delivery_bytes(const struct fw_delivery *d);
-/* The feed goes back, if it is still lent (st NULL: by time). NULL is fine. */
-FW_API void fw_delivery_close(struct fw_delivery *d, struct fw_store *st);
+/* NULL is fine. */
+FW_API void fw_delivery_close(struct fw_delivery *d);
 
-/* All of it; a feed that is lent, or a store that is busy, is waited for, for patience_ms. */
+/* All of it; a store that is busy is waited for, for patience_ms. */
 FW_API FW_MUST_CHECK int fw_deliver(struct fw_store *st, const struct fw_config *c, const struct fw_delivery_in *in, int64_t patience_ms,
 	struct fw_delivered *out, struct fw_err *err);
 
-/* For our own doors: a name for this process, for leases and whatever else it holds: fw_worker_is_dead() reads it. index: of a worker; -1: none. */
+/* For our own doors: a name for this process, for what it holds: fw_worker_is_dead() reads it. index: of a worker; -1: none. */
 #define FW_WORKER_NAME_MAX 128
 void fw_worker_name(char *out, size_t size, int index);
 

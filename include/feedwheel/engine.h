@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The engine's public face: settings, running the wheel, one-shot fetches.
+ * The engine's public face: settings, runs, one-shot fetches.
  */
 #ifndef FEEDWHEEL_ENGINE_H
 #define FEEDWHEEL_ENGINE_H
@@ -120,7 +120,7 @@ struct fw_run_stats {
 	struct fw_run_course course;   /* once, at its end */
 };
 
-struct fw_meter; /* feedwheel/meter.h */
+struct fw_meter;
 
 /*
  * The body of a server's process. It ends by SIGTERM, or when parent_fd is at its end of file: 0; FW_EIO: not all it had
@@ -200,7 +200,7 @@ FW_API FW_MUST_CHECK int fw_fetch_url(const struct fw_config *c, struct fw_str u
 FW_API void fw_answer_free(struct fw_answer *a);
 /*
  * The answer holds a document: store it as the first visit of this feed, which was just subscribed with the address that was asked, so that
- * the address is not asked a second time. A feed that somebody else visits meanwhile is left alone. Errors: the store's.
+ * the address is not asked a second time. Of a feed that a worker has visited meanwhile at most its entries are stored. Errors: the store's.
  */
 FW_API FW_MUST_CHECK int fw_answer_keep(struct fw_store *st, const struct fw_config *c, struct fw_answer *a, int64_t feed_id,
 	struct fw_err *err);
@@ -234,7 +234,7 @@ struct fw_copy_options {
 
 /*
  * Copy all of a store into an empty one of any engine and compare them; the target's workers are paused until that is done. Not
- * copied: leases (a lent feed is due as it was), pauses of hosts, signs of life, messages, the search index (built anew). Memory is
+ * copied: leases, pauses of hosts, heartbeats, messages, the search index (built anew). Memory is
  * bounded by batch_bytes, the largest entry and the visits of a feed. 0 also when out->differing is not.
  * Errors: FW_EINVAL the target is not empty (or no copy of the source, or was worked on since); those of the stores.
  */

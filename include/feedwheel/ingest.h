@@ -91,12 +91,6 @@ void fw_event_row(const struct fw_event *e, struct fw_buf *out);
 /* And back; texts in the arena. Errors: FW_EFORMAT; FW_ENOMEM. */
 FW_MUST_CHECK int fw_event_of_row(struct fw_str row, struct fw_arena *a, struct fw_event *out, struct fw_err *err);
 
-/*
- * Forget records that have run out, and events older than keep_events_ms, for some tenths of a second; *more: there are more, it is
- * worth another call soon. What goes wrong is logged. Errors: the store's.
- */
-int fw_keep(struct fw_store *st, const struct fw_config *c, int64_t now_ms, bool *more);
-
 #ifdef __cplusplus
 }
 #endif

@@ -44,7 +44,7 @@ enum fw_code {
 	FW_ENOTFOUND = -10, /* no such feed, entry, file */
 	FW_EBLOCKED = -11,  /* the address guard refused the destination */
 	FW_EVERSION = -12,  /* the store is newer than this program: upgrade the program */
-	FW_ESTALE = -13,    /* the lease has run out and was lent again: nothing was written */
+	FW_ESTALE = -13,    /* the lease is over: nothing was written */
 };
 
 /* Words for a person; lives on the caller's stack. NULL means "spare me the words". */

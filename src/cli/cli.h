@@ -22,7 +22,7 @@
 #include "base/str.h"
 #include "base/when.h"
 #include "feedwheel.h"
-#include "feedwheel/view.h"
+#include "api/view.h"
 
 /* Exit codes; feedwheel(1) documents them. */
 enum {

@@ -121,7 +121,7 @@ static int summary(struct copying *k, const struct fw_copy_stats *s)
 			" stop the source's workers and go on with 'feedwheel copy --continue'" :
 			"the two are not the same, and the target stays paused: try 'feedwheel copy --continue', or copy into an empty store");
 	if (!cli_flag(c, "json"))
-		cli_out(c, "both hold the same; not copied: leases, pauses of hosts, signs of life, messages, the search index (built anew)\n");
+		cli_out(c, "both hold the same; not copied: leases, pauses of hosts, heartbeats, messages, the search index (built anew)\n");
 	return CLI_OK;
 }
 

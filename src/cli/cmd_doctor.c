@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* doctor: look at everything that a run needs; say what is wrong and what helps. */
 #include "cli/cli.h"
-#include "feedwheel/serve.h"
+#include "http/serve.h"
 #include "base/banned.h"
 
 struct doctor {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* fetch-now: feeds before everything else that is due, by whichever worker comes first. */
+/* fetch-now: feeds before everything else that is due. */
 #include <time.h>
 
 #include "cli/cli.h"
@@ -103,24 +103,17 @@ static int not_too_soon(struct cli_list *l, struct wanted *w, int *left)
 	return worst;
 }
 
-/* Due before all others, and all workers told. One that is lent may wait for its turn at its worker, who is told that too. */
+/* Due before all others: the store tells the worker whose feed it is. */
 static int ask(struct cli *c, const struct wanted *w)
 {
-	struct fw_feed to = {.due_at_ms = FW_DUE_FIRST}, now;
+	struct fw_feed to = {.due_at_ms = FW_DUE_FIRST};
 	struct fw_err err = {0};
-	bool lent = false;
 
 	for (int i = 0; i < c->arg_n; i++) {
-		if (w[i].over)
-			continue;
 		to.id = w[i].feed.id;
-		if (fw_store_feed_set(c->store, &to, FW_SET_DUE, &err) ||
-		    fw_store_feed_find(c->store, to.id, FW_STR_NONE, &c->arena, &now, &err))
+		if (!w[i].over && fw_store_feed_set(c->store, &to, FW_SET_DUE, &err))
 			return cli_store_failed(c, &err);
-		lent = lent || now.lease_until_ms > 0;
 	}
-	if (fw_store_control_put(c->store, lent ? FW_CONTROL_FETCH_LENT : FW_CONTROL_FETCH, c->now_ms, &err))
-		return cli_store_failed(c, &err);
 	return 0;
 }
 
@@ -276,8 +269,8 @@ static const struct cli_option OPTION[] = {
 
 const struct cli_command cli_fetch_now = {
 	.name = "fetch-now", .args = "FEED...", .summary = "have feeds fetched before everything else that is due",
-	.about = CLI_FEED_WORDS "A worker on any machine takes them within a second, also when all are busy; one that is being fetched at the moment is\n"
-		"not fetched twice. Limits per host hold. With --wait: exit 1 when one failed or was not visited in time.\n",
+	.about = CLI_FEED_WORDS "Their workers take them within a second, also when all are busy; one that is being fetched at the moment is fetched\n"
+		"once more. Limits per host hold. With --wait: exit 1 when one failed or was not visited in time.\n",
 	.examples = "  feedwheel fetch-now example.org\n  feedwheel fetch-now --wait 12\n",
 	.option = OPTION, .min_args = 1, .max_args = -1, .run = fetch_now_run,
 };

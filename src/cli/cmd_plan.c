@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* plan: how long a run --once would take now, in which order it would go, and what no order can beat. */
 #include "cli/cli.h"
-#include "feedwheel/foretell.h"
+#include "api/foretell.h"
 #include "base/banned.h"
 
 #define FIRST_ROWS 20

@@ -4,7 +4,7 @@
 #include <signal.h>
 
 #include "cli/progress.h"
-#include "feedwheel/sandbox.h"
+#include "api/sandbox.h"
 #include "base/banned.h"
 
 #define COURSE_SHOWN_US 1000000

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "feedwheel/sandbox.h"
-#include "feedwheel/serve.h"
+#include "api/sandbox.h"
+#include "http/serve.h"
 #include "base/banned.h"
 
 static int listen_fd = -1; /* of this process and its children: a server that is started anew goes on with it */

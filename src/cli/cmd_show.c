@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* show FEED: one feed, all that is known, and its last visits. */
 #include "cli/cli.h"
-#include "feedwheel/websub.h"
+#include "api/websub.h"
 #include "base/banned.h"
 
 struct visits {
@@ -87,7 +87,6 @@ static void feed_print(struct cli *c, const struct fw_feed *f)
 	quota_print(c, f);
 	if (f->username.len)
 		cli_line(c, "login", FW_STR("name and password are kept"));
-	when(c, "lent until", f->lease_until_ms, FW_STR_NONE);
 	fw_buf_finish(&title);
 }
 

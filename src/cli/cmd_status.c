@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* status: how many feeds in which state, what is due, who is working. */
 #include "cli/cli.h"
+#include "api/view.h"
 #include "base/banned.h"
 
 struct offline {
@@ -25,6 +26,13 @@ static int offline(struct cli *c, struct offline *out)
 
 	return fw_store_record_list(c->store, &q, count_offline, out, &err) ? cli_store_failed(c, &err) : 0;
 }
+
+/* What is said besides the store's own numbers. */
+struct extra {
+	struct offline off;
+	int64_t in_flight;
+	bool paused;
+};
 
 struct workers {
 	struct cli *c;
@@ -77,10 +85,10 @@ static int worker_row(void *ctx, const struct fw_beat *b)
 	return 0;
 }
 
-static int status_json(struct cli *c, const struct fw_store_stats *s, bool paused, const struct offline *off, struct fw_buf *store)
+static int status_json(struct cli *c, const struct fw_store_stats *s, const struct extra *x, struct fw_buf *store)
 {
 	const struct { const char *name; int64_t v; } MEMBER[] = {
-		{"feeds", s->feed_n}, {"active", s->active_n}, {"due", s->due_n}, {"lent", s->lent_n}, {"failing", s->failing_n},
+		{"feeds", s->feed_n}, {"active", s->active_n}, {"due", s->due_n}, {"in_flight", x->in_flight}, {"failing", s->failing_n},
 		{"paused", s->paused_n}, {"gone", s->gone_n}, {"quarantined", s->quarantined_n}, {"entries", s->entry_n},
 		{"visits", s->visit_n}, {"unindexed_entries", s->unindexed_n}, {"schema", s->schema},
 	};
@@ -97,8 +105,8 @@ static int status_json(struct cli *c, const struct fw_store_stats *s, bool pause
 	if (s->size_bytes >= 0)
 		fw_json_int(&out.j, "size_bytes", s->size_bytes);
 	fw_json_time(&out.j, "next_due", s->next_due_ms);
-	fw_json_bool(&out.j, "all_paused", paused);
-	fw_json_int(&out.j, "workers_offline", off->n);
+	fw_json_bool(&out.j, "all_paused", x->paused);
+	fw_json_int(&out.j, "workers_offline", x->off.n);
 	fw_json_bool(&out.j, "disk_low", fw_config_room(c->config, &err) != 0);
 	fw_json_array(&out.j, "workers");
 	rc = fw_store_beat_list(c->store, c->now_ms - CLI_WORKER_MS, worker_json, &w, &err);
@@ -108,11 +116,11 @@ static int status_json(struct cli *c, const struct fw_store_stats *s, bool pause
 	return rc ? cli_store_failed(c, &err) : CLI_OK;
 }
 
-static int status_text(struct cli *c, const struct fw_store_stats *s, bool paused, const struct offline *off, struct fw_buf *store)
+static int status_text(struct cli *c, const struct fw_store_stats *s, const struct extra *x, struct fw_buf *store)
 {
 	char a[FW_RFC3339_MAX], b[FW_RFC3339_MAX];
 	const struct { const char *name; int64_t n; } STATE[] = {
-		{"due", s->due_n}, {"being fetched", s->lent_n}, {"failing", s->failing_n}, {"paused", s->paused_n},
+		{"due", s->due_n}, {"being fetched", x->in_flight}, {"failing", s->failing_n}, {"paused", s->paused_n},
 		{"gone", s->gone_n}, {"quarantined", s->quarantined_n},
 	};
 	struct cli_table table;
@@ -133,18 +141,18 @@ static int status_text(struct cli *c, const struct fw_store_stats *s, bool pause
 		cli_out(c, "; a search does not see %s yet", cli_number(a, s->unindexed_n));
 	cli_out(c, "\nnext     ");
 	if (s->next_due_ms == FW_NO_DATE)
-		cli_out(c, "nothing is on the wheel\n");
+		cli_out(c, "nothing is scheduled\n");
 	else if (s->due_n || s->next_due_ms <= c->now_ms)
 		cli_out(c, "now\n");
 	else
 		cli_out(c, "%s (%s)\n", cli_ago(c, a, s->next_due_ms), cli_stamp(b, s->next_due_ms));
-	if (paused)
+	if (x->paused)
 		cli_out(c, "paused   all work, on every machine: 'feedwheel resume --all' lets it go on\n");
 	if (fw_config_room(c->config, &err))
 		cli_out(c, "disk     %s; entries wait\n", err.text);
-	if (off->n)
+	if (x->off.n)
 		cli_out(c, "network  seems to be down for %s since %s: no host answers; no feed is charged with it\n",
-			cli_count(a, off->n, "worker", "workers"), cli_stamp(b, off->since_ms));
+			cli_count(a, x->off.n, "worker", "workers"), cli_stamp(b, x->off.since_ms));
 	cli_out_wrap(c, sizeof("store   "));
 	cli_table_init(&table, c, COLUMN, FW_N(COLUMN));
 	rc = fw_store_beat_list(c->store, c->now_ms - CLI_WORKER_MS, worker_row, &w, &err);
@@ -162,16 +170,18 @@ static int status_run(struct cli *c)
 	struct fw_control newest;
 	struct fw_buf store = FW_BUF_INIT(0);
 	struct fw_err err = {0};
-	struct offline off = {0};
+	struct extra x = {.paused = false};
 	int rc = cli_store(c, FW_STORE_READ);
 
-	rc = rc ? rc : offline(c, &off);
+	rc = rc ? rc : offline(c, &x.off);
 	if (rc)
 		return rc;
-	if (fw_store_stats(c->store, 0, &s, &err) || fw_store_control_take(c->store, -1, &newest, &err))
+	if (fw_store_stats(c->store, 0, &s, &err) || fw_store_control_take(c->store, -1, &newest, &err) ||
+	    fw_in_flight(c->store, c->now_ms, &x.in_flight, &err))
 		return cli_store_failed(c, &err);
+	x.paused = newest.paused;
 	cli_store_show(c, &store);
-	rc = cli_flag(c, "json") ? status_json(c, &s, newest.paused, &off, &store) : status_text(c, &s, newest.paused, &off, &store);
+	rc = cli_flag(c, "json") ? status_json(c, &s, &x, &store) : status_text(c, &s, &x, &store);
 	fw_buf_finish(&store);
 	return rc;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* token add, list, remove: who may push, read and administrate over HTTP. */
 #include "cli/cli.h"
-#include "feedwheel/token.h"
+#include "api/token.h"
 #include "base/banned.h"
 
 #define NOTE "a running server knows of it within seconds"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
-#include "feedwheel/serve.h"
+#include "http/serve.h"
 #include "base/banned.h"
 
 /* What the libraries say of themselves, such as "libcurl/7.88.1 OpenSSL/3.0.19 ..., c-ares 1.18.1, ...". */
@@ -22,7 +22,6 @@ static void libraries_json(struct fw_json *j, struct fw_str line)
 /* text: the libraries on a line; those of stores and sandbox have one of their own, with a word before it. */
 static void version_json(struct cli *c, struct fw_str text, const char *server)
 {
-	const struct fw_store_driver *d;
 	const char *name;
 	struct cli_json w;
 
@@ -39,8 +38,8 @@ static void version_json(struct cli *c, struct fw_str text, const char *server)
 	fw_json_cstr(&w.j, NULL, server);
 	fw_json_end(&w.j);
 	fw_json_array(&w.j, "stores");
-	for (size_t i = 0; (d = fw_store_driver_at(i)); i++)
-		fw_json_cstr(&w.j, NULL, d->name);
+	for (size_t i = 0; (name = fw_store_driver_at(i)); i++)
+		fw_json_cstr(&w.j, NULL, name);
 	fw_json_end(&w.j);
 	fw_json_array(&w.j, "stores_absent");
 	for (size_t i = 0; (name = fw_store_absent_at(i)); i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* websub list, on, off: which feeds a hub brings, and how that goes. */
 #include "cli/cli.h"
-#include "feedwheel/websub.h"
+#include "api/websub.h"
 #include "base/banned.h"
 
 static const struct cli_column COLUMN[] = {

@@ -4,9 +4,9 @@
 #include "base/str.h"
 #include "base/url.h"
 #include "cli/cli.h"
-#include "feedwheel/moves.h"
-#include "feedwheel/trust.h"
-#include "feedwheel/websub.h"
+#include "api/moves.h"
+#include "api/trust.h"
+#include "api/websub.h"
 #include "base/banned.h"
 
 static const char *not_asked(const struct fw_feed *f)
@@ -26,10 +26,9 @@ static int move_print(void *ctx, const struct fw_move *m)
 	struct cli *c = ctx;
 	char stamp[FW_RFC3339_MAX];
 
-	cli_out(c, "  %s ", m->merged ? "one with" : m->apart ? "the same as" : "moved permanently from");
+	cli_out(c, "  %s ", m->merged ? "one with" : "moved permanently from");
 	cli_out_safe(c, m->from);
-	cli_out(c, m->merged ? ", which moved here, since %s\n" : m->apart ? ", which moved here, but is on another shard of the store (%s)\n" :
-		", since %s\n", cli_stamp(stamp, m->at_ms));
+	cli_out(c, m->merged ? ", which moved here, since %s\n" : ", since %s\n", cli_stamp(stamp, m->at_ms));
 	return 0;
 }
 
@@ -41,7 +40,6 @@ static int move_json(void *ctx, const struct fw_move *m)
 	fw_json_str(j, "from", m->from);
 	fw_json_time(j, "at", m->at_ms);
 	fw_json_bool(j, "merged", m->merged);
-	fw_json_bool(j, "apart", m->apart);
 	fw_json_end(j);
 	return 0;
 }
@@ -55,7 +53,7 @@ static int find(struct cli *c, struct fw_feed *f)
 
 	if (fw_url_clean(&c->arena, fw_str(c->arg[0]), &url, &user, &pass, NULL) ||
 	    fw_store_feed_find(c->store, 0, url, &c->arena, f, &err) != FW_ENOTFOUND || fw_move_find(c->store, url, &c->arena, &m, &err) ||
-	    m.apart || fw_store_feed_find(c->store, m.feed_id, FW_STR_NONE, &c->arena, f, &err))
+	    fw_store_feed_find(c->store, m.feed_id, FW_STR_NONE, &c->arena, f, &err))
 		return cli_feed(c, c->arg[0], false, f);
 	return 0;
 }
@@ -75,7 +73,6 @@ static void redirect_print(struct cli *c, const struct fw_feed *f)
 	char stamp[FW_RFC3339_MAX], n[FW_RFC3339_MAX];
 	struct fw_err err = {0};
 	uint32_t hops = 0;
-	struct fw_move m;
 
 	if (!f->redirect_url.len) {
 		if (!fw_store_visit_list(c->store, &last, count_hops, &hops, &err) && hops)
@@ -90,10 +87,7 @@ static void redirect_print(struct cli *c, const struct fw_feed *f)
 	}
 	cli_out(c, "  redirected permanently to ");
 	cli_out_safe(c, f->redirect_url);
-	if (!fw_move_find(c->store, f->url, &c->arena, &m, NULL) && m.apart && fw_str_eq(m.to, f->redirect_url))
-		cli_out(c, m.feed_id ? ", which is feed %lld here, on another shard of the store: they stay two, 'feedwheel remove' takes one away\n" :
-			", which lies on another shard of the store: its address is kept ('feedwheel add' takes the other)\n", (long long)m.feed_id);
-	else if (f->redirect_n)
+	if (f->redirect_n)
 		cli_out(c, " since %s (%s): it will be its address when that stays so for a day\n", cli_stamp(stamp, f->redirect_since_ms),
 			cli_count(n, f->redirect_n, "visit", "visits"));
 	else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* An entry, as people see it; feedwheel/view.h has what scripts see. */
+/* An entry, as people see it; api/view.h has what scripts see. */
 #include <stdlib.h>
 
 #include "base/url.h"

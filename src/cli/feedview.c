@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
-/* A feed and a document, as people see them. Passwords are never among it; feedwheel/view.h has what scripts see. */
+/* A feed and a document, as people see them. Passwords are never among it; api/view.h has what scripts see. */
 #include <stdlib.h>
 
 #include "cli/cli.h"
-#include "feedwheel/quota.h"
-#include "feedwheel/websub.h"
+#include "api/quota.h"
+#include "api/websub.h"
 #include "base/banned.h"
 
 struct fw_str cli_feed_title(const struct fw_feed *f)

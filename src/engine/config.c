@@ -16,7 +16,7 @@
 #include "base/str.h"
 #include "engine/config_text.h"
 #include "engine/store_file.h"
-#include "engine/websub_wish.h"
+#include "engine/websub/websub_wish.h"
 #include "base/banned.h"
 
 #define FILE_MAX_BYTES ((size_t)1 << 20)
@@ -42,8 +42,8 @@ static const struct fw_setting SETTING[] = {
 		AT(store_file), STORE},
 	{"workers", FW_TYPE_INT, "0", 0, 1024, NULL, "Worker processes; 0: one for every two processors.", AT(workers), "run plan"},
 	{"concurrency", FW_TYPE_INT, "250", 1, 20000, NULL, "Transfers in flight in each worker.", AT(concurrency), "run plan"},
-	{"lease_ms", FW_TYPE_DURATION, "5m", 10 * FW_SECOND_MS, DAYS(1), NULL,
-		"How long a feed is lent to a worker; a feed whose worker died is lent again after this time.", AT(lease_ms), RUN},
+	{"lease_ms", FW_TYPE_DURATION, "15s", 3 * FW_SECOND_MS, 10 * FW_MINUTE_MS, NULL,
+		"When a worker is dead or cut off from the store for this long, other workers take over its feeds.", AT(lease_ms), RUN},
 	{"drain_timeout_ms", FW_TYPE_DURATION, "30s", 0, FW_HOUR_MS, NULL,
 		"How long a graceful stop waits for transfers in flight.", AT(drain_timeout_ms), SERVE},
 	{"host_max", FW_TYPE_INT, "2", 1, 1000, NULL, "Feeds of one host fetched at the same time, over all workers.",
@@ -699,9 +699,6 @@ int fw_config_check(const struct fw_config *c, struct fw_err *err)
 		return more_than("interval_ms", c->interval_ms, "interval_max_ms", c->interval_max_ms, err);
 	if (c->connect_timeout_ms > c->total_timeout_ms)
 		return more_than("connect_timeout_ms", c->connect_timeout_ms, "total_timeout_ms", c->total_timeout_ms, err);
-	/* a feed lent ahead waits its turn before it is visited: a lease has to outlive both */
-	if (2 * c->total_timeout_ms > c->lease_ms)
-		return more_than("twice total_timeout_ms", 2 * c->total_timeout_ms, "lease_ms", c->lease_ms, err);
 	if (names_check(c->serve_names, err))
 		return FW_EINVAL;
 	if (c->websub_url) {

@@ -6,7 +6,7 @@
 
 #include "base/str.h"
 #include "engine/settings.h"
-#include "store/drivers.h"
+#include "store/driver.h"
 
 #define MIB (INT64_C(1) << 20)
 

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "engine/child.h"
+#include "engine/run/child.h"
 #include "engine/meter.h"
 #include "base/banned.h"
 

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 
 #include "base/ring.h"
-#include "feedwheel/meter.h"
+#include "api/meter.h"
 
 struct fw_meter_timing {
 	_Atomic uint64_t bucket[FW_METER_BUCKETS], sum_us;

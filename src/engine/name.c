@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/str.h"
-#include "engine/worker.h"
+#include "engine/run/worker.h"
 
 struct life { /* what /proc says of a process */
 	char state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* A store that says no: when to ask it again, and when over a new connection. For the two threads that own one: storer.c, flush.c. */
+/* A store that says no: when to ask it again, and when over a new connection. For the two threads that own one: store_thread.c, flush.c. */
 #ifndef FW_ENGINE_RETRY_H
 #define FW_ENGINE_RETRY_H
 

@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 #include "engine/rows.h"
+#include "parse/feed/norm.h"
 #include "parse/parse.h"
 
 #define MEMORY_FACTOR 8
@@ -45,6 +46,21 @@ static struct fw_str authors_text(struct fw_arena *a, const struct fw_person *p)
 	return all;
 }
 
+/* A NUL becomes U+FFFD: PostgreSQL's jsonb, to which its users cast this text, takes none. In JSON, where each other "\\" is escaped. */
+static void nul_replace(struct fw_buf *json)
+{
+	static const char NUL[] = "\\u0000", INSTEAD[] = "\\ufffd";
+	size_t n = sizeof(NUL) - 1;
+
+	for (size_t i = 0; i + n <= json->len; i++) {
+		if (json->p[i] != '\\')
+			continue;
+		if (memcmp(json->p + i, NUL, n) == 0)
+			memcpy(json->p + i, INSTEAD, n);
+		i++; /* what it escapes */
+	}
+}
+
 static struct fw_str extra_text(struct fw_arena *a, const struct fw_entry *e, const struct fw_document *d)
 {
 	struct fw_buf b = FW_BUF_INIT(1 << 20);
@@ -56,6 +72,7 @@ static struct fw_str extra_text(struct fw_arena *a, const struct fw_entry *e, co
 		fw_out_item_extra(&j, e);
 	else
 		fw_out_feed_extra(&j, d);
+	nul_replace(&b);
 	if (!b.rc && b.len > 2)
 		text = fw_arena_str(a, fw_buf_str(&b));
 	a->failed |= b.rc == FW_ENOMEM;

@@ -3,7 +3,7 @@
 #ifndef FW_ENGINE_SETTINGS_H
 #define FW_ENGINE_SETTINGS_H
 
-#include "engine/visit.h"
+#include "engine/run/visit.h"
 #include "fetch/fetch.h"
 
 /* What a fetcher borrows for its life. */

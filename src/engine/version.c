@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/buf.h"
 #include "base/str.h"
-#include "engine/sandbox.h"
+#include "engine/ops/sandbox.h"
 #include "fetch/fetch.h"
 #include "feedwheel/engine.h"
 
@@ -13,7 +13,6 @@ const char *fw_version(void)
 void fw_library_versions(FILE *out)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
-	const struct fw_store_driver *d;
 	const char *name;
 
 	fw_fetch_versions(&b);
@@ -21,8 +20,8 @@ void fw_library_versions(FILE *out)
 		fw_buf_addc(&b, '\n');
 	fputs(b.p ? b.p : "", out);
 	fputs("stores:", out);
-	for (size_t i = 0; (d = fw_store_driver_at(i)); i++)
-		fprintf(out, " %s", d->name);
+	for (size_t i = 0; (name = fw_store_driver_at(i)); i++)
+		fprintf(out, " %s", name);
 	for (size_t i = 0; (name = fw_store_absent_at(i)); i++)
 		fprintf(out, "%s %s", i ? "" : "\nstores not built in:", name);
 	name = fw_calls_library();

@@ -44,8 +44,11 @@ struct fw_fetch;
 /* The fetch has ended, well or not; called from the loop, never from within fw_fetch_start. It may start and cancel others. */
 typedef void fw_fetch_done_cb(struct fw_fetch *f);
 
-/* A request to url's host is connected and about to be sent: the first, or one that a redirect there wants. It must start and end nothing. */
-typedef void fw_fetch_sent_cb(struct fw_fetch *f);
+/*
+ * A request to url's host is connected and about to be sent: the first, or one that a redirect there wants. False: it must not be sent, and the
+ * fetch ends with put_off set. The callback starts and ends nothing.
+ */
+typedef bool fw_fetch_send_cb(struct fw_fetch *f);
 
 struct fw_fetch {
 	/* request: the caller's, borrowed until done */
@@ -56,7 +59,7 @@ struct fw_fetch {
 	struct fw_str form;          /* present: not asked for but told this, an application/x-www-form-urlencoded POST. Redirects 307 and 308
 	                                repeat it, others are its answer; from https to http it does not go on: it may hold a secret */
 	fw_fetch_done_cb *done;
-	fw_fetch_sent_cb *sent;      /* NULL: nobody asks */
+	fw_fetch_send_cb *send;      /* NULL: each request may be sent */
 	void *ctx;
 
 	/* answer */
@@ -77,7 +80,7 @@ struct fw_fetch {
 	bool resolved;               /* url's host has an address, not a proxy's: */
 	unsigned char address[16];   /* the lowest of them, as fw_crowd_key() says */
 	int64_t name_age_ms;         /* it ended without addresses: how long before it the lookup began that it waited for or was told of */
-	bool put_off;                /* LOCAL, for its address was too busy for too long: nobody was asked anything */
+	bool put_off;                /* LOCAL, for its address was too busy for too long, or it must not be sent */
 	bool body_partial;           /* the body was cut (transfer broke behind the headers): kind says how */
 	struct fw_decode_limits limits; /* of the body */
 

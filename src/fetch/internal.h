@@ -114,6 +114,7 @@ struct fw_fetch_priv {
 	int64_t hop_us, dns_us, ask_us, ready_us; /* begun; name known; given to libcurl; connected (0: not yet) */
 	const char *refused;               /* by the guard: why */
 	int refused_port;
+	bool unwanted;                     /* its send callback said no */
 	int socket_errno;                  /* of a socket that could not be opened */
 	bool in_multi;
 	bool paused;                       /* until less is buffered */

@@ -116,7 +116,10 @@ static void judge_connect(struct fw_fetch_priv *v)
 	curl_easy_getinfo(v->easy, CURLINFO_OS_ERRNO, &e);
 	if (v->socket_errno)
 		e = v->socket_errno;
-	if (v->refused)
+	v->f->put_off = v->unwanted;
+	if (v->unwanted)
+		fw_visit_verdict(v->f, FW_VISIT_LOCAL, "its host wants no request now");
+	else if (v->refused)
 		fw_judge_refused(v, v->refused, v->refused_port);
 	else if (our_errno(e))
 		fw_visit_verdict(v->f, FW_VISIT_LOCAL, "no socket: %s (raise the limit of open files, or lower concurrency)", strerror((int)e));

@@ -354,9 +354,8 @@ static int on_ready(void *ctx, char *peer, char *self, int peer_port, int self_p
 		return CURL_PREREQFUNC_ABORT;
 	if (keep_connection(v))
 		curl_easy_setopt(v->easy, CURLOPT_FORBID_REUSE, 0L);
-	if (v->f->sent && strcmp(v->hop.host, v->first.host) == 0)
-		v->f->sent(v->f);
-	return CURL_PREREQFUNC_OK;
+	v->unwanted = v->f->send && strcmp(v->hop.host, v->first.host) == 0 && !v->f->send(v->f);
+	return v->unwanted ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
 /* A connection is about to speak TLS. Behind a proxy too the other side is the server. */
@@ -553,6 +552,7 @@ int fw_transfer_start(struct fw_fetch_priv *v, const char *addrs)
 	fw_reply_reset(&v->reply);
 	v->reply.words_max = v->f->keep_words ? FW_WORDS_MAX : 0;
 	v->refused = NULL;
+	v->unwanted = false;
 	v->socket_errno = 0;
 	v->ready_us = 0;
 	v->ask_us = fw_mono_us();

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "feedwheel/engine.h"
-#include "feedwheel/token.h"
+#include "api/token.h"
 
 struct auth; /* of a server: a thread looks for tokens in the store every AUTH_LOOK_MS, and what it found last holds meanwhile */
 #define AUTH_LOOK_MS FW_SECOND_MS

@@ -7,7 +7,7 @@
 #include <openssl/x509.h>
 #include <unistd.h>
 
-#include "feedwheel/serve.h"
+#include "http/serve.h"
 #include "http/http.h"
 #include "base/banned.h"
 

@@ -11,8 +11,9 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/log.h"
-#include "feedwheel/meter.h"
+#include "api/keep.h"
+#include "api/meter.h"
+#include "api/view.h"
 #include "http/http.h"
 #include "base/banned.h"
 
@@ -30,6 +31,7 @@ struct chores {
 	_Atomic int64_t keep_at_ms, index_at_ms;  /* monotonic */
 	pthread_mutex_t lock;           /* of what follows */
 	struct fw_store_stats stats;
+	int64_t in_flight;              /* on all machines */
 	int64_t stats_ms;               /* monotonic; 0: none yet */
 };
 
@@ -50,11 +52,14 @@ static int sample_run(struct desk_job *j, struct fw_store *st, const struct fw_e
 {
 	struct chores *c = CHORES_OF(j, sample);
 	struct fw_store_stats s;
+	int64_t in_flight;
 	int rc = st ? fw_store_stats(st, 0, &s, NULL) : err->rc; /* that it is away others tell */
 
+	rc = rc ? rc : fw_in_flight(st, fw_now_ms(), &in_flight, NULL);
 	if (!rc) {
 		pthread_mutex_lock(&c->lock);
 		c->stats = s;
+		c->in_flight = in_flight;
 		c->stats_ms = fw_mono_ms();
 		pthread_mutex_unlock(&c->lock);
 	}
@@ -66,13 +71,14 @@ static void sample_done(struct desk_job *j)
 	atomic_store(&CHORES_OF(j, sample)->sampling, false);
 }
 
-bool http_sample(struct http *h, struct fw_store_stats *out, int64_t *age_ms)
+bool http_sample(struct http *h, struct fw_store_stats *out, int64_t *in_flight, int64_t *age_ms)
 {
 	struct chores *c = h->chores;
 	int64_t now_ms = fw_mono_ms();
 
 	pthread_mutex_lock(&c->lock);
 	*out = c->stats;
+	*in_flight = c->in_flight;
 	*age_ms = c->stats_ms ? now_ms - c->stats_ms : INT64_MAX;
 	pthread_mutex_unlock(&c->lock);
 	if (*age_ms >= SAMPLE_MS)
@@ -84,7 +90,7 @@ static int keep_run(struct desk_job *j, struct fw_store *st, const struct fw_err
 {
 	struct chores *c = CHORES_OF(j, keep);
 	bool more = false;
-	int rc = st ? fw_keep(st, c->config, fw_now_ms(), &more) : err->rc;
+	int rc = st ? fw_keep_pushed(st, c->config, fw_now_ms(), &more) : err->rc;
 
 	atomic_store(&c->keep_at_ms, fw_mono_ms() + (more ? KEEP_MORE_MS : KEEP_MS));
 	return rc == FW_EIO ? rc : 0;
@@ -99,14 +105,11 @@ static void keep_done(struct desk_job *j)
 static int index_run(struct desk_job *j, struct fw_store *st, const struct fw_err *no_store)
 {
 	struct chores *c = CHORES_OF(j, index);
-	struct fw_err err;
 	bool more = false;
-	int rc = st ? fw_store_upkeep(st, fw_now_ms(), &more, &err) : no_store->rc;
+	int rc = st ? fw_keep_index(st, fw_now_ms(), &more) : no_store->rc;
 
 	if (!rc && more)
 		return FW_EAGAIN;
-	if (st && rc && rc != FW_EAGAIN && rc != FW_EIO) /* somebody else writes; that it is away others tell */
-		fw_warn("filling the search index: %s; it is tried again", err.text);
 	atomic_store(&c->index_at_ms, fw_mono_ms() + INDEX_MS);
 	return rc == FW_EIO ? rc : 0;
 }

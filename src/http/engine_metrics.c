@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* What the whole run counts (feedwheel/meter.h), as metrics: its visits, its processes; and what its store holds. */
-#include "feedwheel/meter.h"
+/* What the whole run counts (api/meter.h), as metrics: its visits, its processes; and what its store holds. */
+#include "api/meter.h"
 #include "http/http.h"
 #include "http/prom.h"
 #include "base/banned.h"
@@ -15,13 +15,13 @@ static const struct {
 	[FW_COUNT_WIRE_BYTES] = {"fetch_received_bytes_total", "Bodies of answers, as they came."},
 	[FW_COUNT_BODY_BYTES] = {"fetch_decoded_bytes_total", "Bodies of answers, decompressed."},
 	[FW_COUNT_REDIRECTS] = {"fetch_redirects_total", "Redirects followed."},
-	[FW_COUNT_STALE] = {"leases_lost_total", "Visits that were not stored because their lease had run out."},
+	[FW_COUNT_STALE] = {"leases_lost_total", "Visits that were not stored because their worker had lost its lease."},
 	[FW_COUNT_MOVED] = {"pages_replaced_total", "Visits of a page whose feed took its place."},
 	[FW_COUNT_ADOPTED] = {"feeds_moved_total", "Feeds whose permanent redirect became their address."},
 	[FW_COUNT_MERGED] = {"feeds_merged_total", "Feeds that became one with another, to whose address they had moved."},
-	[FW_COUNT_LEASES] = {"leases_total", "Feeds lent to workers."},
-	[FW_COUNT_RELEASED] = {"leases_released_total", "Feeds given back without a visit."},
-	[FW_COUNT_DEFERRED] = {"leases_deferred_total", "Times that a due feed was put off for its host's or its address's sake."},
+	[FW_COUNT_CLAIMS] = {"claims_total", "Feeds claimed by workers."},
+	[FW_COUNT_RELEASED] = {"claims_released_total", "Claimed feeds given back without a visit."},
+	[FW_COUNT_DEFERRED] = {"claims_deferred_total", "Times that a due feed was put off for its host's or its address's sake."},
 	[FW_COUNT_OUTAGES] = {"store_outages_total", "Times that the store went away from a worker."},
 	[FW_COUNT_RETRIES] = {"store_retries_total", "Times that the store refused a worker, and was asked again."},
 };
@@ -32,7 +32,7 @@ static const struct {
 	[FW_TIMING_LATENESS] = {"visit_lateness_seconds", "How long after its due time a visit began."},
 	[FW_TIMING_FETCH] = {"fetch_duration_seconds", "From the request to the last byte, redirects included."},
 	[FW_TIMING_PARSE] = {"parse_duration_seconds", "Reading a document."},
-	[FW_TIMING_CLAIM] = {"store_claim_duration_seconds", "Borrowing due feeds from the store."},
+	[FW_TIMING_CLAIM] = {"store_claim_duration_seconds", "Claiming due feeds: reading them from the store."},
 	[FW_TIMING_COMMIT] = {"store_commit_duration_seconds", "Storing a batch of visits."},
 };
 
@@ -97,9 +97,9 @@ void http_engine_metrics(struct fw_buf *b, const struct fw_meter *m)
 void http_store_metrics(struct fw_buf *b, struct http *h)
 {
 	struct fw_store_stats s;
-	int64_t age_ms;
+	int64_t in_flight, age_ms;
 
-	if (!http_sample(h, &s, &age_ms))
+	if (!http_sample(h, &s, &in_flight, &age_ms))
 		return;
 	metric_head(b, "feeds", "gauge", "Feeds by status.");
 	metric_sample(b, "feeds", (double)s.active_n, "status=\"active\"");
@@ -107,7 +107,7 @@ void http_store_metrics(struct fw_buf *b, struct http *h)
 	metric_sample(b, "feeds", (double)s.gone_n, "status=\"gone\"");
 	metric_sample(b, "feeds", (double)s.quarantined_n, "status=\"quarantined\"");
 	metric(b, "feeds_due", "gauge", "Active feeds whose time has come.", (double)s.due_n);
-	metric(b, "feeds_lent", "gauge", "Feeds that workers hold, on all machines.", (double)s.lent_n);
+	metric(b, "feeds_in_flight", "gauge", "Transfers under way on all machines, by their workers' last heartbeats.", (double)in_flight);
 	metric(b, "feeds_failing", "gauge", "Feeds whose last visit failed.", (double)s.failing_n);
 	metric(b, "entries", "gauge", "Entries in the store.", (double)s.entry_n);
 	metric(b, "entries_unindexed", "gauge", "Of these, those that the search index does not hold yet.", (double)s.unindexed_n);

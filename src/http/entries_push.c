@@ -2,8 +2,8 @@
 /*
  * POST /v1/feeds/{id}/entries: a publisher or an importer brings entries; feedwheel/deliver.h does the work.
  *
- * It runs at the desk. A feed that a worker has at the moment is waited for: the job comes again a little later, as long as that is worth
- * it, and keeps what it has read meanwhile.
+ * It runs at the desk. A store that is busy is waited for: the job comes again a little later, as long as that is worth it, and keeps what
+ * it has read meanwhile.
  *
  * Idempotency-Key: a record of kind "idempotency", for a feed, a client and a key. First it says that somebody is at it, who, and since
  * when; then what the answer was. What fails leaves none behind: the same key may come again, mended. A crash between the commit and the
@@ -20,11 +20,11 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "feedwheel/deliver.h"
-#include "feedwheel/view.h"
+#include "api/view.h"
 #include "http/http.h"
 #include "base/banned.h"
 
-#define LENT_PATIENCE_MS (5 * FW_SECOND_MS)
+#define BUSY_PATIENCE_MS (5 * FW_SECOND_MS)
 #define KEY_MAX 255
 #define KEPT_MS FW_DAY_MS
 #define RUNNING_MS (30 * FW_SECOND_MS) /* longer than one takes: then its server is taken to be dead, also on another machine */
@@ -64,7 +64,7 @@ static struct entries_push *push_new(void)
 
 	if (!p)
 		return NULL;
-	p->until_ms = fw_mono_ms() + LENT_PATIENCE_MS;
+	p->until_ms = fw_mono_ms() + BUSY_PATIENCE_MS;
 	p->began_ms = fw_now_ms();
 	pthread_mutex_lock(&all_lock);
 	p->nonce = last = FW_MAX(last + 1, fw_mono_us());
@@ -119,7 +119,7 @@ void http_entries_push_free(struct request *r)
 		}
 	}
 	pthread_mutex_unlock(&all_lock);
-	fw_delivery_close(r->push->delivery, NULL);
+	fw_delivery_close(r->push->delivery);
 	(void)hold(r, 0);
 	free(r->push);
 	r->push = NULL;
@@ -381,17 +381,15 @@ static enum MHD_Result stored(struct request *r, const struct fw_delivered *d)
 	return http_send(r, MHD_HTTP_OK, "application/json", &out);
 }
 
-/* What the store itself says names it, and is for its owner. lent: a worker has the feed. */
-static enum MHD_Result failed(struct request *r, int rc, bool lent, const struct fw_err *err)
+/* What the store itself says names it, and is for its owner. */
+static enum MHD_Result failed(struct request *r, int rc, const struct fw_err *err)
 {
 	if (rc != FW_EIO) {
 		key_forget(r);
-		fw_delivery_close(r->push->delivery, r->store);
+		fw_delivery_close(r->push->delivery);
 		r->push->delivery = NULL;
 		(void)hold(r, 0);
 	}
-	if (rc == FW_EAGAIN && lent)
-		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", "%s: try again", err->text);
 	switch (rc) {
 	case FW_EUNSUP: return http_problem(r, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "unsupported_type", "%s", err->text);
 	case FW_EINVAL: return http_problem(r, MHD_HTTP_BAD_REQUEST, "malformed", "%s", err->text);
@@ -438,7 +436,7 @@ static enum MHD_Result begin(struct request *r)
 	in.at_ms = r->push->began_ms;
 	rc = fw_delivery_open(r->store, r->lane->h->config, &in, &r->push->delivery, &err);
 	if (rc)
-		return failed(r, rc, false, &err);
+		return failed(r, rc, &err);
 	(void)hold(r, fw_delivery_bytes(r->push->delivery)); /* it is there now */
 	return MHD_YES;
 }
@@ -467,7 +465,7 @@ enum MHD_Result http_entries_push(struct request *r)
 		return MHD_YES;
 	}
 	if (rc)
-		return failed(r, rc, got.lent_until_ms != 0, &err);
+		return failed(r, rc, &err);
 	tell_as_first(r, &got);
 	return stored(r, &got);
 }

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/url.h"
 #include "base/when.h"
-#include "feedwheel/view.h"
+#include "api/view.h"
 #include "http/http.h"
 #include "base/banned.h"
 

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/url.h"
-#include "feedwheel/view.h"
+#include "api/view.h"
 #include "http/http.h"
 #include "base/banned.h"
 

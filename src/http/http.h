@@ -19,7 +19,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "feedwheel/ingest.h"
-#include "feedwheel/websub.h"
+#include "api/websub.h"
 #include "http/accept.h"
 #include "http/auth.h"
 #include "http/conns.h"
@@ -392,6 +392,6 @@ int http_chores_make(struct http *h); /* behind the desk and the meter. FW_ENOME
 void http_chores_free(struct http *h); /* behind the desk's end */
 void http_chores(struct http *h); /* begins what is due: each second */
 /* Counts of the store and their age; asks the desk for new ones when they are old. False: there are none yet. */
-bool http_sample(struct http *h, struct fw_store_stats *out, int64_t *age_ms);
+bool http_sample(struct http *h, struct fw_store_stats *out, int64_t *in_flight, int64_t *age_ms);
 
 #endif

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "feedwheel/serve.h"
+#include "http/serve.h"
 #include "base/banned.h"
 
 /* Seconds, and for USER_TIMEOUT ms, after which somebody who has vanished without a word is taken for gone. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* The HTTP server of a build without libmicrohttpd: serve.h without a server. What can fail says so. */
 #include "base/str.h"
-#include "feedwheel/serve.h"
+#include "http/serve.h"
 #include "base/banned.h"
 
 #define REMEDY "install libmicrohttpd and build with -Dserver=enabled"

@@ -26,7 +26,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/utf8.h"
-#include "feedwheel/view.h"
+#include "api/view.h"
 #include "http/http.h"
 #include "base/banned.h"
 

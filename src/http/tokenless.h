@@ -12,7 +12,7 @@
 #ifndef FW_HTTP_TOKENLESS_H
 #define FW_HTTP_TOKENLESS_H
 
-#include "feedwheel/token.h"
+#include "api/token.h"
 
 /* The head of a request, as far as it matters here. Absent: there is no such header. "": there are two, neither counts. */
 struct tokenless_head {

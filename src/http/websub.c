@@ -9,13 +9,13 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "feedwheel/deliver.h"
-#include "feedwheel/quota.h"
+#include "api/quota.h"
 #include "http/bucket.h"
 #include "http/http.h"
 #include "http/prom.h"
 #include "base/banned.h"
 
-#define LENT_PATIENCE_MS (3 * FW_SECOND_MS)
+#define BUSY_PATIENCE_MS (3 * FW_SECOND_MS)
 
 /* No body, or a challenge: as text, whatever it looks like. */
 static enum MHD_Result say(struct request *r, unsigned status, struct fw_str text)
@@ -111,7 +111,7 @@ static bool hold(struct request *r, size_t bytes)
 
 void http_websub_free(struct request *r)
 {
-	fw_delivery_close(r->websub.delivery, NULL);
+	fw_delivery_close(r->websub.delivery);
 	r->websub.delivery = NULL;
 	(void)hold(r, 0);
 	fw_buf_finish(&r->websub.plain);
@@ -144,7 +144,7 @@ static enum MHD_Result open_it(struct request *r)
 	if (!rc && !hold(r, r->websub.plain.len + fw_delivery_estimate(r->lane->h->config, in.body.len)))
 		return ask_instead(r); /* others hold too much to read it now */
 	rc = rc ? rc : fw_delivery_open(r->store, r->lane->h->config, &in, &r->websub.delivery, &err);
-	r->websub.until_ms = fw_mono_ms() + LENT_PATIENCE_MS;
+	r->websub.until_ms = fw_mono_ms() + BUSY_PATIENCE_MS;
 	switch (rc) {
 	case 0: return MHD_YES;
 	case FW_ENOTFOUND: return gone(r);
@@ -219,7 +219,7 @@ enum MHD_Result http_websub_push(struct request *r)
 	}
 	if (rc == FW_EIO)
 		return http_store_failed(r, rc, &err);
-	fw_delivery_close(r->websub.delivery, r->store);
+	fw_delivery_close(r->websub.delivery);
 	r->websub.delivery = NULL;
 	(void)hold(r, r->websub.plain.len);
 	if (rc == FW_EGONE || rc == FW_ENOTFOUND)

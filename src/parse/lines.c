@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "parse/json_repair.h"
+#include "parse/feed/json_repair.h"
 #include "parse/parse.h"
 #include "base/banned.h"
 

@@ -7,9 +7,9 @@
  */
 #include "base/str.h"
 #include "base/utf8.h"
-#include "parse/charset.h"
+#include "parse/charset/charset.h"
 #include "parse/parse.h"
-#include "parse/xml.h"
+#include "parse/xml/xml.h"
 
 #define MAX_PROBLEMS 1000
 #define NAME_MAX_BYTES ((size_t)200)

@@ -5,8 +5,9 @@
  */
 #include "base/clock.h"
 #include "base/str.h"
-#include "parse/html.h"
-#include "parse/html_embed.h"
+#include "parse/feed/norm.h"
+#include "parse/html/embed.h"
+#include "parse/html/sanitize.h"
 #include "parse/parse.h"
 
 #include "base/banned.h"

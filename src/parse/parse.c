@@ -3,17 +3,25 @@
  * From bytes to a document: unpack, decode, tell XML from JSON, read, say what it was when it was no feed.
  */
 #include <stdlib.h>
+#include <string.h>
 #include <zlib.h>
 
 #include "base/err.h"
 #include "base/url.h"
 #include "base/utf8.h"
-#include "parse/build.h"
-#include "parse/charset.h"
+#include "parse/charset/charset.h"
+#include "parse/charset/sniff.h"
+#include "parse/feed/jsonfeed.h"
+#include "parse/feed/norm.h"
+#include "parse/feed/own.h"
+#include "parse/feed/walk.h"
+#include "parse/html/text.h"
+#include "parse/parse.h"
 
 #include "base/banned.h"
 
 #define DEFAULT_MAX_BYTES ((size_t)16 << 20)
+#define PAGE_HEAD ((size_t)256 * 1024)
 #define EXCERPT_BYTES ((size_t)60)
 #define FINISH_BYTES ((size_t)16 << 10)
 
@@ -151,6 +159,21 @@ static void base_scope(struct fw_builder *b, struct fw_scope *s)
 	b->base_scope = s;
 }
 
+/* What a person knows such a document by: a page's title, the first line of text or JSON; absent: nothing. */
+static struct fw_str excerpt(struct fw_arena *a, struct fw_str text, const char *name)
+{
+	struct fw_str rest, head = fw_str_sub(text, 0, PAGE_HEAD);
+	const char *at;
+
+	if (!strcmp(name, "plain text") || !strcmp(name, "JSON that is no feed"))
+		return fw_str_trim(fw_str_split(fw_str_trim(head), '\n', &rest));
+	if (strcmp(name, "an HTML page") || !(at = fw_str_ifind(head, FW_STR("<title"))))
+		return FW_STR_NONE;
+	(void)fw_str_split(fw_str_sub(head, (size_t)(at - head.p), head.len), '>', &rest);
+	at = fw_str_ifind(rest, FW_STR("</title"));
+	return at ? fw_html_text(a, fw_str_sub(rest, 0, (size_t)(at - rest.p))) : FW_STR_NONE;
+}
+
 /* FW_EFORMAT, with what it is instead. given: as it came; bytes: unpacked. */
 static void no_feed(const struct fw_builder *b, struct fw_str given, struct fw_str bytes, bool cut, struct fw_str type, struct fw_err *err)
 {
@@ -163,7 +186,7 @@ static void no_feed(const struct fw_builder *b, struct fw_str given, struct fw_s
 		(void)fw_err_set(err, FW_EFORMAT, "not a feed: %s", fw_sniff_name(given, type));
 		return;
 	}
-	some = fw_sniff_excerpt(b->arena, b->text, what);
+	some = excerpt(b->arena, b->text, what);
 	if (b->root_name.len && !strcmp(what, "an XML document")) {
 		some = b->root_name;
 		in = " with the root element";

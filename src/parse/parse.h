@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* The parse room's inner door: what the engine calls. The library's fw_parse() is a thin coat over it. Pure. */
+/*
+ * The parse room's inner door: what the engine calls. The library's fw_parse() is a thin coat over it. Pure.
+ * Here: parse.c (bytes to a document), lines.c, out.c (a document to JSON), opml.c.
+ */
 #ifndef FW_PARSE_PARSE_H
 #define FW_PARSE_PARSE_H
 
@@ -25,25 +28,6 @@ FW_MUST_CHECK int fw_parse_lines(struct fw_arena *a, struct fw_str bytes, const 
  * *cut: it is damaged. l->max_bytes bounds it, 0: 16 MiB.
  */
 FW_MUST_CHECK int fw_gunzip(struct fw_arena *a, const struct fw_limits *l, struct fw_str *bytes, bool *cut, struct fw_err *err);
-
-/* What a document that is no feed seems to be: "an HTML page", "an image (PNG)", "JSON that is no feed", "empty" ... */
-const char *fw_sniff_name(struct fw_str bytes, struct fw_str content_type);
-/* What a person knows such a document by: a page's title, the first line of text or JSON; absent: nothing. */
-struct fw_str fw_sniff_excerpt(struct fw_arena *a, struct fw_str text, const char *name);
-/* Does a page have a field for a password? */
-bool fw_sniff_asks_login(struct fw_str html);
-bool fw_sniff_is_html(struct fw_str bytes, struct fw_str content_type);
-
-/* 128-bit entry key over (feed id, identity), REL-03; and a 64-bit hash of what a reader would see change. */
-struct fw_hash128 fw_entry_key(int64_t feed_id, const struct fw_entry *e);
-uint64_t fw_entry_hash(const struct fw_entry *e);
-
-/* itunes:new-feed-url, or absent. */
-struct fw_str fw_new_feed_url(const struct fw_document *doc);
-
-/* Of an entry whose content is removed as a whole: a problem of the document, and of the item. */
-#define FW_ALL_REMOVED "nothing in the content is safe to show"
-#define FW_ALL_REMOVED_REPAIR "sanitised, the content is empty"
 
 /* JSON Feed 1.1 (out.c): a whole document; one item as an object; an item's members that the store has no column for. */
 void fw_out_document(struct fw_json *j, const struct fw_document *doc, unsigned flags);

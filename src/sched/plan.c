@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Two floors of heaps: of hosts that may begin something, by the policy's measure of what they have; and in each host its items. A
- * host that has as many under way as it may, or one whose request is not sent yet, is in no heap; one whose gap is not over stands among the gaps, by its end. So whatever
+ * host that has as many under way as it may is in no heap; one whose gap is not over stands among the gaps, by its end. So whatever
  * the policy, the next one is found in O(log n), and a host with a hundred thousand feeds is in nobody's way.
  *
  * Items without a host share one that has no limits.
@@ -23,14 +23,12 @@ struct fw_plan_host {
 	struct fw_heap items;
 	int64_t id;
 	enum where where;
-	size_t ready;     /* in READY: so many could begin at once */
 	int64_t key;      /* in READY: the largest first */
 	int64_t free_us;  /* the end of its gap */
 	int64_t left_us;  /* what waits takes so long */
 	size_t waiting;   /* in items */
 	size_t known;     /* put and not done: the backlog's, too */
 	uint32_t busy;
-	uint32_t unsent;  /* of these; with rules.from_sent only */
 };
 
 struct fw_plan {
@@ -41,7 +39,7 @@ struct fw_plan {
 	struct fw_plan_host alone;
 	uint64_t number;
 	int64_t now_us;
-	size_t backlog_n, queued, ready_n, busy;
+	size_t queued, busy;
 };
 
 /* ---- orders ------------------------------------------------------------------------------------------------------------------ */
@@ -156,22 +154,10 @@ static int64_t measure(const struct fw_plan *p, const struct fw_plan_host *h)
 	}
 }
 
-/* So many of those that wait could begin at once. */
-static size_t could_begin(const struct fw_plan *p, const struct fw_plan_host *h)
-{
-	if (h == &p->alone)
-		return h->waiting;
-	if (p->rules.host_gap_us > 0 || item_of(h->items.first)->gap_us > 0)
-		return 1;
-	return p->rules.host_max ? FW_MIN(h->waiting, (size_t)(p->rules.host_max - h->busy)) : h->waiting;
-}
-
 static void unplace(struct fw_plan *p, struct fw_plan_host *h)
 {
 	if (h->where != NOWHERE)
 		fw_heap_remove(h->where == READY ? &p->ready : &p->gaps, &h->node);
-	p->ready_n -= h->ready;
-	h->ready = 0;
 	h->where = NOWHERE;
 }
 
@@ -184,11 +170,9 @@ static void place(struct fw_plan *p, struct fw_plan_host *h)
 	if (limited && h->free_us > p->now_us) {
 		h->where = IN_GAP;
 		fw_heap_put(&p->gaps, &h->node);
-	} else if (h->waiting && !h->unsent && !(limited && p->rules.host_max && h->busy >= p->rules.host_max)) {
+	} else if (h->waiting && !(limited && p->rules.host_max && h->busy >= p->rules.host_max)) {
 		h->where = READY;
 		h->key = measure(p, h);
-		h->ready = could_begin(p, h);
-		p->ready_n += h->ready;
 		fw_heap_put(&p->ready, &h->node);
 	} else if (limited && !h->known) {
 		fw_map_del(&p->hosts, key_of(&h->id));
@@ -284,11 +268,9 @@ int fw_plan_put(struct fw_plan *p, struct fw_plan_item *item)
 	if (!item->of)
 		return FW_ENOMEM;
 	item->of->known++;
-	item->unsent = false;
 	if (fw_plan_is_batch(p->rules.policy)) {
 		item->number = p->number++;
 		fw_heap_put(&p->backlog, &item->node);
-		p->backlog_n++;
 	} else {
 		enqueue(p, item);
 	}
@@ -297,13 +279,12 @@ int fw_plan_put(struct fw_plan *p, struct fw_plan_item *item)
 
 static void next_batch(struct fw_plan *p)
 {
-	for (uint32_t i = 0; i < p->rules.batch && p->backlog.first; i++) {
-		p->backlog_n--;
+	for (uint32_t i = 0; i < p->rules.batch && p->backlog.first; i++)
 		enqueue(p, FW_HEAP_OF(fw_heap_take(&p->backlog), struct fw_plan_item, node));
-	}
 }
 
-const struct fw_plan_item *fw_plan_first(struct fw_plan *p, int64_t now_us, int64_t *next_us)
+/* The next that may begin; it stays where it is. */
+static const struct fw_plan_item *plan_first(struct fw_plan *p, int64_t now_us, int64_t *next_us)
 {
 	p->now_us = FW_MAX(p->now_us, now_us);
 	gaps_end(p);
@@ -315,11 +296,6 @@ const struct fw_plan_item *fw_plan_first(struct fw_plan *p, int64_t now_us, int6
 	if (p->gaps.first)
 		*next_us = host_of(p->gaps.first)->free_us;
 	return NULL;
-}
-
-static int64_t gap_of(const struct fw_plan *p, const struct fw_plan_item *item)
-{
-	return FW_MAX(p->rules.host_gap_us, item->gap_us);
 }
 
 /* The first of a host's that waits leaves the queue. */
@@ -335,80 +311,20 @@ static struct fw_plan_item *dequeue(struct fw_plan *p, struct fw_plan_host *h)
 
 struct fw_plan_item *fw_plan_take(struct fw_plan *p, int64_t now_us, int64_t *next_us)
 {
-	const struct fw_plan_item *first = fw_plan_first(p, now_us, next_us);
+	const struct fw_plan_item *first = plan_first(p, now_us, next_us);
 	struct fw_plan_host *h = first ? first->of : NULL;
 	struct fw_plan_item *item;
-	int64_t gap_us;
 
 	if (!h)
 		return NULL;
 	unplace(p, h);
 	item = dequeue(p, h);
 	h->busy++;
-	gap_us = gap_of(p, item);
-	if (gap_us > 0)
-		h->free_us = p->now_us + gap_us;
-	item->unsent = gap_us > 0 && p->rules.from_sent && h != &p->alone;
-	h->unsent += item->unsent;
+	if (p->rules.host_gap_us > 0)
+		h->free_us = p->now_us + p->rules.host_gap_us;
 	p->busy++;
 	place(p, h);
 	return item;
-}
-
-void fw_plan_sent(struct fw_plan *p, struct fw_plan_item *item, int64_t now_us)
-{
-	struct fw_plan_host *h = item->of;
-
-	if (h == &p->alone || gap_of(p, item) <= 0)
-		return;
-	p->now_us = FW_MAX(p->now_us, now_us);
-	unplace(p, h);
-	h->unsent -= item->unsent;
-	item->unsent = false;
-	h->free_us = FW_MAX(h->free_us, p->now_us + gap_of(p, item));
-	place(p, h);
-}
-
-void fw_plan_pause(struct fw_plan *p, int64_t host, int64_t until_us)
-{
-	struct fw_plan_host *h = host ? fw_map_get(&p->hosts, key_of(&host)) : NULL;
-
-	if (!h)
-		return;
-	unplace(p, h);
-	h->free_us = FW_MAX(h->free_us, until_us);
-	place(p, h);
-}
-
-int64_t fw_plan_turn_us(const struct fw_plan *p, const struct fw_plan_item *item)
-{
-	const struct fw_plan_host *h = item->host ? fw_map_get(&p->hosts, key_of(&item->host)) : NULL;
-
-	return h ? (int64_t)h->waiting * gap_of(p, item) + FW_MAX(h->free_us, p->now_us) - p->now_us : 0;
-}
-
-static void withdraw(struct fw_plan *p, struct fw_plan_host *h, fw_plan_cb *cb, void *ctx)
-{
-	unplace(p, h);
-	while (h->waiting) {
-		struct fw_plan_item *item = dequeue(p, h);
-
-		item->of = NULL;
-		h->known--;
-		cb(ctx, item);
-	}
-	place(p, h);
-}
-
-void fw_plan_withdraw(struct fw_plan *p, int64_t host, fw_plan_cb *cb, void *ctx)
-{
-	struct fw_plan_host *h = host == FW_PLAN_ALL || !host ? &p->alone : fw_map_get(&p->hosts, key_of(&host));
-	size_t at = 0;
-
-	if (h)
-		withdraw(p, h, cb, ctx);
-	while (host == FW_PLAN_ALL && (h = fw_map_next(&p->hosts, &at, NULL)) != NULL)
-		withdraw(p, h, cb, ctx);
 }
 
 void fw_plan_done(struct fw_plan *p, struct fw_plan_item *item)
@@ -416,22 +332,10 @@ void fw_plan_done(struct fw_plan *p, struct fw_plan_item *item)
 	struct fw_plan_host *h = item->of;
 
 	item->of = NULL;
-	h->unsent -= item->unsent;
-	item->unsent = false;
 	h->busy--;
 	h->known--;
 	p->busy--;
 	place(p, h);
-}
-
-size_t fw_plan_waiting(const struct fw_plan *p)
-{
-	return p->queued + p->backlog_n;
-}
-
-size_t fw_plan_ready(const struct fw_plan *p)
-{
-	return p->ready_n;
 }
 
 /* ---- guesses -------------------------------------------------------------------------------------------------------------------- */

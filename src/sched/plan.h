@@ -2,8 +2,7 @@
 /*
  * In which order what is to be fetched is fetched, and how long that will take.
  *
- * One queue serves both: a worker takes from it what a free slot fetches next; a simulation takes from it, too, with durations that
- * are expected instead of measured, and so foretells what the worker will do.
+ * A simulation with expected durations makes the plan of a 'run --once' (due_set.h), and its forecast.
  *
  * There is no barrier: a free slot takes the next at once. The two batch policies have one, as the collector had that this grew
  * from; they are kept to be compared with.
@@ -32,7 +31,6 @@ struct fw_plan_rules {
 	uint32_t slots;       /* how many at once; the queue itself does not count them, but for the batches' size */
 	uint32_t host_max;    /* at once of one host; 0: no limit */
 	int64_t host_gap_us;  /* between two starts at one host */
-	bool from_sent;       /* a gap counts from fw_plan_sent(), and until then none of the host's begins */
 	uint32_t batch;       /* of the batch policies; 0: slots */
 };
 
@@ -41,13 +39,11 @@ struct fw_plan_item {
 	int64_t host;         /* the same for all of one host; 0: one of its own, without limits */
 	int64_t expect_us;    /* 0: unknown; fw_plan_guess() finds something better */
 	int64_t rank;         /* "as they come" is by this, the lowest first, and then in order of coming */
-	int64_t gap_us;       /* after its start none of its host's begins; the rules' when that is longer */
 
 	/* the queue's */
 	struct fw_heap_node node;
 	struct fw_plan_host *of;
 	uint64_t number;
-	bool unsent;
 };
 
 /*
@@ -68,21 +64,7 @@ FW_MUST_CHECK int fw_plan_put(struct fw_plan *p, struct fw_plan_item *item);
  * now_us: any clock that does not go back.
  */
 struct fw_plan_item *fw_plan_take(struct fw_plan *p, int64_t now_us, int64_t *next_us);
-/* The same, but it stays where it is. */
-const struct fw_plan_item *fw_plan_first(struct fw_plan *p, int64_t now_us, int64_t *next_us);
-/* The request of one that was taken is sent, perhaps not its first: its host's gap counts from now. */
-void fw_plan_sent(struct fw_plan *p, struct fw_plan_item *item, int64_t now_us);
 void fw_plan_done(struct fw_plan *p, struct fw_plan_item *item); /* one that was taken */
-/* None of this host's begins before until_us, if any is known of now. */
-void fw_plan_pause(struct fw_plan *p, int64_t host, int64_t until_us);
-size_t fw_plan_waiting(const struct fw_plan *p); /* put and not taken */
-size_t fw_plan_ready(const struct fw_plan *p);   /* of these, how many could begin at once, had they a slot; since the last call of another */
-/* One that is put now: until its turn comes, by the gap to be kept before each that waits in front of it. */
-int64_t fw_plan_turn_us(const struct fw_plan *p, const struct fw_plan_item *item);
-#define FW_PLAN_ALL INT64_MIN
-/* All of a host that wait, or all that wait, leave the queue, each by way of cb. Not for the batch policies. */
-typedef void fw_plan_cb(void *ctx, struct fw_plan_item *item);
-void fw_plan_withdraw(struct fw_plan *p, int64_t host, fw_plan_cb *cb, void *ctx);
 
 /* ---- foretelling ----------------------------------------------------------------------------------------------------------- */
 

@@ -3,10 +3,6 @@
  * What a driver implements: 24 functions. Callers use the front (store.c), which checks arguments,
  * answers in words and adds what is the same on every engine.
  *
- * (Two contracts stand side by side for now: fw_store_driver in feedwheel/store.h is the old one,
- * which leases single feeds. This one replaces it, and no store uses it yet. Types that both share
- * are in feedwheel/store.h.)
- *
  * The schedule
  *
  *   - A feed belongs to the shard of its host, one of STORE_SHARDS. A worker leases shards through
@@ -24,7 +20,7 @@
  *     another host) raises the shard's version in the same transaction. The owner sees that at its
  *     next beat and reads the shard again.
  *   - Pushed entries need no lease: a commit without one stores entries and the visit, and leaves
- *     the schedule alone but for last_new_ms.
+ *     the schedule alone but for last_new_ms. Nor does the first visit of a feed need one.
  *
  * Entries
  *
@@ -43,7 +39,7 @@
  *     does not call the store.
  *   - All or nothing: a slot that writes is one transaction, unless its comment says otherwise.
  *   - Returns 0 or FW_E*, with words that name the store and the remedy. FW_EIO: the connection or
- *     the file broke (open again, retry). FW_EAGAIN: somebody else held it longer than
+ *     the file broke (open again, retry). FW_EAGAIN: another transaction held it longer than
  *     busy_timeout_ms, or a deadlock (retry as it is). Also FW_ENOTFOUND, FW_EVERSION, FW_EINVAL,
  *     FW_ENOMEM.
  *   - What is retried after FW_EIO or FW_EAGAIN, though the first try had been stored, stores
@@ -52,9 +48,15 @@
 #ifndef FW_STORE_DRIVER_H
 #define FW_STORE_DRIVER_H
 
+#include "base/arena.h"
+#include "base/str.h"
 #include "feedwheel/store.h"
 
 #define STORE_SHARDS 1024
+#define FW_STORE_CRASH_MAX 2   /* a feed that killed this many workers in a row is quarantined */
+#define FW_STORE_BUSY_MS 10000 /* default of fw_store_config.busy_timeout_ms */
+#define FW_RECORD_STEP 1000    /* rows that a prune takes in one step */
+#define FW_EVENT_STEP 5000
 
 /* ---- the schedule ---------------------------------------------------------------------------- */
 
@@ -64,7 +66,7 @@ static inline int store_host_shard(int64_t host_id)
 {
 	return (int)(host_id & (STORE_SHARDS - 1));
 }
-/* Whose budget this feed uses. */
+/* The same of the host that this feed belongs to. */
 int64_t store_feed_host_id(const struct fw_feed *feed);
 
 struct store_shard { /* one that this worker holds */
@@ -133,39 +135,25 @@ struct store_host { /* what must outlive its owner */
 
 struct store_due_query {
 	int shard;                /* -1: all */
+	int last_shard;           /* and those up to this one, in one round trip or a few; below shard: that alone */
 	int64_t until_ms;         /* active feeds with due_at_ms <= this */
 	/* Shard by shard, within one in no order; NULL: not wanted */
 	int (*due)(void *ctx, const struct store_due *due);
-	/* Hosts of that shard, before its feeds; NULL: not wanted */
+	/* Hosts of those shards, each before its shard's feeds; NULL: not wanted */
 	int (*host)(void *ctx, const struct store_host *host);
 	void *ctx;
 };
 
-struct store_outcome {
-	int64_t feed_id;
-	int64_t host_id;          /* as it was read; 0: of a push, which knows neither it nor the due time */
-	int64_t was_due_ms;       /* as it was read */
-	const struct fw_feed *feed; /* the state to write: the schedule's members always, others by groups */
-	unsigned groups;          /* FW_GROUP_* */
-	/*
-	 * in; new_n and changed_n are the store's finding. kind FW_VISIT_NONE: none was made, only
-	 * the state is written
-	 */
-	struct fw_visit visit;
-	const struct fw_entry_row *entries;
-	size_t entry_n;
-	/*
-	 * Out: 0; FW_ENOTFOUND: the feed was removed, nothing of it was written; FW_EINVAL: url is
-	 * another feed's, the rest is written. 0 and nothing is written where the feed's
-	 * last_visit_ms is that of the outcome already: it was stored before, and its answer was
-	 * lost. A push is always stored, but for its visit, where one of a push at that time is
-	 * there and none of its entries is new or changed.
-	 */
-	int rc;
-};
+#define store_outcome fw_outcome
 
 struct store_commit {
-	/* 0: a push; outcomes are of kind FW_VISIT_PUSHED, and only FW_GROUP_META may be set */
+	/*
+	 * 0: none. An outcome of kind FW_VISIT_PUSHED is a push then, and only FW_GROUP_META may be
+	 * set: what the feed has not been told yet is written. One of another kind is its feed's
+	 * first visit (last_visit_ms was 0), alone in its commit, with host_id, was_due_ms and all of
+	 * its state: it is written as under a lease, and the shard's version rises. Where the feed
+	 * was visited meanwhile it is a push.
+	 */
 	int64_t lease_id;
 	struct store_outcome *outcome;
 	size_t n;
@@ -198,22 +186,7 @@ struct store_load {
 	struct store_feed_new *made; /* NULL: no feed has id 0 */
 };
 
-/* ---- maintenance ----------------------------------------------------------------------------- */
-
-/*
- * A step of tens of ms: what is older goes (0: nothing of that sort does), and the search index
- * catches up.
- */
-struct store_prune {
-	int64_t now_ms;
-	int64_t visits_before_ms;
-	int64_t entries_before_ms; /* neither new nor changed since; their keys stay */
-	int64_t events_before_ms;  /* dead letters too */
-	bool records;              /* those whose until_ms <= now_ms */
-	bool index;                /* a step of the search index */
-	bool more;                 /* out: call again */
-	int64_t visit_n, entry_n, event_n, record_n; /* out: added to */
-};
+#define store_prune fw_prune
 
 /* ---- events and records ---------------------------------------------------------------------- */
 
@@ -242,6 +215,15 @@ struct store { /* a driver's own struct begins with this */
 };
 
 /*
+ * Callers know a driver's struct as struct fw_store, which is defined nowhere. The owner of shards,
+ * the one caller of beat, give, due and commit, takes the driver itself.
+ */
+static inline struct store *fw_store_driver(struct fw_store *st)
+{
+	return (struct store *)st;
+}
+
+/*
  * Open, and make the tables when FW_STORE_CREATE is set and there are none. FW_ENOTFOUND: there are
  * none. FW_EVERSION: the schema is newer than this program, or of a version before the first
  * release. FW_EINVAL: the database is another program's, or the server is none of ours. Ten
@@ -261,7 +243,7 @@ typedef int store_inspect_fn(struct store *st, bool deep, fw_inspect_cb *cb, voi
  * (-1: none), or for timeout_ms. *changed: the first. May be early.
  */
 typedef int store_wait_fn(struct store *st, int wake_fd, int64_t timeout_ms, bool *changed, struct fw_err *err);
-/* One pass over the narrow rows: 1,000,000 feeds in a second. lent_n is not looked at. */
+/* One pass over the narrow rows: 1,000,000 feeds in a second. */
 typedef int store_stats_fn(struct store *st, struct fw_store_stats *out, struct fw_err *err);
 typedef int store_prune_fn(struct store *st, struct store_prune *p, struct fw_err *err);
 
@@ -348,9 +330,48 @@ struct store_driver {
 	store_record_remove_fn *record_remove;
 };
 
-/* Of this build: list.c. A driver that it goes without is not there. */
+/* A driver that this build goes without is not defined. */
 extern const struct store_driver store_sqlite, store_memory, store_postgres, store_mysql, store_redis;
-/* Ended by NULL. */
+/* Of this build, ended by NULL: store.c. */
 extern const struct store_driver *const store_drivers[];
+
+/* Their schemes. A build without the driver knows them too: it refuses such a URL with the remedy. */
+#define FW_STORE_POSTGRES_SCHEMES "postgres", "postgresql", NULL
+#define FW_STORE_MYSQL_SCHEMES "mysql", "mariadb", NULL
+#define FW_STORE_REDIS_SCHEMES "redis", "rediss", "redis+unix", NULL
+
+/* ---- what drivers and the front share: common.c ---------------------------------------------- */
+
+/* An err for the driver, which never gets NULL. */
+#define STORE_ERR(err) ((err) ? (err) : &(struct fw_err){0})
+/* A caller's argument is wrong: FW_EINVAL. */
+int store_refused(const struct store *st, const char *why, struct fw_err *err);
+
+/* What follows "scheme:" in a store URL, without the "//" of an empty authority. Borrowed. */
+struct fw_str fw_store_url_rest(const char *url);
+
+/*
+ * Refuse (FW_EINVAL) a server that speaks the protocol of PostgreSQL or MySQL but does not lock as
+ * they do: feeds would be fetched twice. version: as the server says it; store: for the error.
+ */
+int fw_store_server_known(const char *store, const char *version, struct fw_err *err);
+
+/*
+ * Read a server's clock: *ahead_ms is how far server_ms, which answers a question of asked_ms
+ * (monotonic), is ahead of our monotonic clock. False, and nothing is noted, when the answer took more
+ * than FW_CLOCK_SLACK_MS: by a clock that seems ahead a worker would take leases that still hold.
+ * Ask FW_CLOCK_TRIES times; then fw_store_clock_late() is the error (FW_EAGAIN).
+ */
+#define FW_CLOCK_SLACK_MS 1000
+#define FW_CLOCK_TRIES 5
+bool fw_store_clock_note(int64_t *ahead_ms, int64_t server_ms, int64_t asked_ms);
+int fw_store_clock_late(const char *name, struct fw_err *err);
+
+/* FW_ENOTFOUND. */
+int fw_store_record_missing(const char *name, struct fw_str kind, struct fw_err *err);
+
+/* Copy the strings of a record, of a feed, into the arena; false: out of memory. */
+bool fw_store_record_dup(struct fw_arena *a, struct fw_record *r);
+bool fw_store_feed_dup(struct fw_arena *a, struct fw_feed *feed);
 
 #endif

@@ -133,8 +133,9 @@ static const char *show_until(struct fw_buf *out, const char *from, const char *
 }
 
 /*
- * The password of an authority, also of one that was not written as it should be: from the first colon behind "://" to the last '@',
- * whatever stands between. Where only options hold an '@' there is none.
+ * The password of an authority, also of one that was not written as it should be: from the first
+ * colon behind "://" to the last '@', whatever stands between. Where only options hold an '@' there
+ * is none.
  */
 static struct fw_str password_of(struct fw_str url)
 {

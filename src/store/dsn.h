@@ -19,8 +19,9 @@ struct fw_dsn {
 };
 
 /*
- * Split; strings are NUL-terminated copies in the arena (absent ones are not there at all). Errors: FW_EINVAL with the place:
- * a bad port, a bad percent sign, an option without a name or twice, more than FW_DSN_OPTIONS; FW_ENOMEM.
+ * Split; strings are NUL-terminated copies in the arena (absent ones are not there at all). Errors:
+ * FW_EINVAL with the place: a bad port, a bad percent sign, an option without a name or twice, more
+ * than FW_DSN_OPTIONS; FW_ENOMEM.
  */
 FW_MUST_CHECK int fw_dsn_split(struct fw_arena *a, const char *url, struct fw_dsn *out, struct fw_err *err);
 /* An option's value, absent when it is not there. */

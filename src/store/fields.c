@@ -9,13 +9,13 @@ _Static_assert(sizeof(enum fw_visit_kind) == 4 && sizeof(enum fw_feed_status) ==
 
 #define FEED(member, type, group) {#member, FW_FIELD_##type, group, offsetof(struct fw_feed, member)}
 
-const struct fw_field fw_wheel_fields[] = {
+const struct fw_field fw_schedule_fields[] = {
 	FEED(due_at_ms, INT, 0), FEED(status, SMALL, 0), FEED(last_kind, SMALL, 0), FEED(http_status, SMALL, 0),
 	FEED(fail_n, COUNT, 0), FEED(crash_n, COUNT, 0), FEED(last_visit_ms, INT, 0), FEED(last_ok_ms, INT, 0),
 	FEED(last_new_ms, INT, 0), FEED(expect_us, INT, 0), FEED(expect_dev_us, INT, 0), FEED(expect_parts, INT, 0),
 	FEED(why, TEXT, 0),
 };
-const size_t fw_wheel_field_n = FW_N(fw_wheel_fields);
+const size_t fw_schedule_field_n = FW_N(fw_schedule_fields);
 
 const struct fw_field fw_feed_fields[] = {
 	FEED(url, TEXT, FW_GROUP_URL), FEED(title, TEXT, FW_GROUP_META), FEED(home_page_url, TEXT, FW_GROUP_META),
@@ -50,14 +50,6 @@ const struct fw_field fw_visit_fields[] = {
 	VISIT(store_us, INT), VISIT(error, TEXT),
 };
 const size_t fw_visit_field_n = FW_N(fw_visit_fields);
-
-#define BEAT(member, type) {#member, FW_FIELD_##type, 0, offsetof(struct fw_beat, member)}
-
-const struct fw_field fw_beat_fields[] = {
-	BEAT(pid, INT), BEAT(started_ms, INT), BEAT(run_id, INT), BEAT(visits, INT), BEAT(new_entries, INT), BEAT(failures, INT),
-	BEAT(in_flight, COUNT), BEAT(slots, COUNT), BEAT(at_ms, INT),
-};
-const size_t fw_beat_field_n = FW_N(fw_beat_fields);
 
 int64_t fw_field_int(const struct fw_field *f, const void *of)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The members of the structs that a store keeps, as tables: a driver loops over these instead of listing columns by hand. Names
- * are those of the columns (or hash fields) on every engine, as feedwheel-store(7) documents them.
+ * The members of the structs that a store keeps, as tables: a driver loops over these instead of
+ * listing columns by hand. Names are those of the columns (or hash fields) on every engine, as
+ * feedwheel-store(7) documents them.
  */
 #ifndef FW_STORE_FIELDS_H
 #define FW_STORE_FIELDS_H
@@ -25,16 +26,14 @@ struct fw_field {
 };
 
 /* A table ends where its `_n` says; order is that of the columns. */
-extern const struct fw_field fw_wheel_fields[]; /* struct fw_feed: what every visit writes, and last_new_ms */
-extern const size_t fw_wheel_field_n;
+extern const struct fw_field fw_schedule_fields[]; /* struct fw_feed: what every visit writes, and last_new_ms */
+extern const size_t fw_schedule_field_n;
 extern const struct fw_field fw_feed_fields[];  /* struct fw_feed: the rest, from url to created_ms; without id */
 extern const size_t fw_feed_field_n;
 extern const struct fw_field fw_entry_fields[]; /* struct fw_entry_row: without id, feed_id, key and hash; content is last */
 extern const size_t fw_entry_field_n;
 extern const struct fw_field fw_visit_fields[]; /* struct fw_visit: with feed_id */
 extern const size_t fw_visit_field_n;
-extern const struct fw_field fw_beat_fields[];  /* struct fw_beat: without worker */
-extern const size_t fw_beat_field_n;
 
 static inline bool fw_field_is_text(const struct fw_field *f)
 {

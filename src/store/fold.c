@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One folding for the indexes of all engines, on the tables of utf8proc: what no engine's own rules may decide, or the same words find
- * different entries.
+ * One folding for the indexes of all engines, on the tables of utf8proc: what no engine's own rules
+ * may decide, or the same words find different entries.
  *
- * Letters are case folded and taken apart with their compatible forms; accents go. Marks that are no accents but tell words apart (the
- * vowels of Devanagari and its neighbours) stay, and so do kana with sound marks and the syllables of Hangul: taken apart they would
- * meet what is another word. What is no letter, digit or mark to begin with ends a word, also where a compatible form would be letters
- * (a trade mark sign).
+ * Letters are case folded and taken apart with their compatible forms; accents go. Marks that are
+ * no accents but tell words apart (the vowels of Devanagari and its neighbours) stay, and so do
+ * kana with sound marks and the syllables of Hangul: taken apart they would meet what is another
+ * word. What is no letter, digit or mark to begin with ends a word, also where a compatible form
+ * would be letters (a trade mark sign).
  *
- * An index is good as long as this is the same: a change wants a migration that builds the indexes anew.
+ * An index is good as long as this is the same: a change wants a migration that builds the indexes
+ * anew.
  */
 #include "store/fold.h"
 

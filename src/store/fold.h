@@ -8,9 +8,10 @@
 #define FW_FOLD_MAX 20
 
 /*
- * The characters that c is looked for as: case folded, without accents, compatible forms (wide ones, ligatures) taken apart; "ss" for
- * a sharp s. They are letters, digits, marks that tell words apart, or a space where c falls into several words. Returns how many;
- * 0: c is passed over (an accent, a soft hyphen); -1: c ends a word.
+ * The characters that c is looked for as: case folded, without accents, compatible forms (wide
+ * ones, ligatures) taken apart; "ss" for a sharp s. They are letters, digits, marks that tell words
+ * apart, or a space where c falls into several words. Returns how many; 0: c is passed over (an
+ * accent, a soft hyphen); -1: c ends a word.
  */
 int fw_store_fold(uint32_t c, uint32_t out[FW_FOLD_MAX]);
 

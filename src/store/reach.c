@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
-#include "store/drivers.h"
+#include "store/driver.h"
 #include "store/dsn.h"
 #include "store/reach.h"
 #include "base/banned.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* What a process has to be able to reach so that it can open a store, again and again: for the sandbox (engine/sandbox.c). */
+/*
+ * What a process has to be able to reach so that it can open a store, again and again: for the
+ * sandbox (engine/sandbox.c).
+ */
 #ifndef FW_STORE_REACH_H
 #define FW_STORE_REACH_H
 

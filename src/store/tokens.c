@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What fw_store_words() made, word by word. Folded, and with a space for all else beyond ASCII, it needs no table: letters and digits of
- * ASCII and every other character belong to words.
+ * Words, one by one, without a table: letters and digits of ASCII, and every character beyond ASCII,
+ * belong to words. (What fw_store_words() made has a space for all else beyond ASCII.)
  */
 #include "store/tokens.h"
 
@@ -30,4 +30,38 @@ bool fw_store_token_next(struct fw_str *rest, struct fw_store_token *out)
 		memcpy(out->text, from, out->len);
 	*rest = (struct fw_str){p, (size_t)(end - p)};
 	return out->len > 0;
+}
+
+static bool has_word(struct fw_str s)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		if (in_word(s.p[i]))
+			return true;
+	}
+	return false;
+}
+
+bool fw_store_word_next(struct fw_str *rest, struct fw_store_word *out)
+{
+	const char *p = rest->p, *end = p ? p + rest->len : p;
+
+	do {
+		const char *from;
+		bool phrase;
+
+		while (p < end && *p != '"' && !in_word(*p))
+			p++;
+		if (p >= end)
+			return false;
+		phrase = *p == '"';
+		from = p += phrase;
+		while (p < end && (phrase ? *p != '"' : in_word(*p)))
+			p++;
+		out->text = (struct fw_str){from, (size_t)(p - from)};
+		p += phrase && p < end;
+		out->prefix = p < end && *p == '*';
+		p += out->prefix;
+	} while (!has_word(out->text)); /* a phrase without a word in it is passed over */
+	*rest = (struct fw_str){p, (size_t)(end - p)};
+	return true;
 }

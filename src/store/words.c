@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What an entry says, as an index wants it. Each byte is looked at once; those of ASCII but for '<' and '&' are copied in runs, the
- * others a character at a time.
+ * What an entry says, as an index wants it. Each byte is looked at once; those of ASCII but for '<'
+ * and '&' are copied in runs, the others a character at a time.
  *
- * An index forgets a text by being shown the same words again, so what comes out here must not change without a migration that
- * builds the index anew.
+ * An index forgets a text by being shown the same words again, so what comes out here must not
+ * change without a migration that builds the index anew.
  */
 #include "store/words.h"
 
@@ -62,7 +62,10 @@ static void folded_add(struct fw_buf *out, uint32_t c)
 		fw_buf_addc(out, ' ');
 }
 
-/* The first character of text, folded, with spaces where its script has none; a kana takes its sound mark along. Returns its length. */
+/*
+ * The first character of text, folded, with spaces where its script has none; a kana takes its
+ * sound mark along. Returns its length.
+ */
 static size_t char_add(struct fw_buf *out, struct fw_str text)
 {
 	uint32_t c[FW_FOLD_MAX], whole;

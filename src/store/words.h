@@ -7,10 +7,11 @@
 #include "base/str.h"
 
 /*
- * Append the words of a plain text, folded (fold.h): in lower case, without accents. A word is a run of letters and digits of ASCII
- * and of all characters beyond it; what is between words is ASCII. Scripts that write without spaces (Han, kana, Thai and its
- * neighbours) get a space around each character, so that each is a word of its own and a run of them is a phrase. The user's words go
- * through this too.
+ * Append the words of a plain text, folded (fold.h): in lower case, without accents. A word is a
+ * run of letters and digits of ASCII and of all characters beyond it; what is between words is
+ * ASCII. Scripts that write without spaces (Han, kana, Thai and its neighbours) get a space around
+ * each character, so that each is a word of its own and a run of them is a phrase. The user's words
+ * go through this too.
  */
 void fw_store_words(struct fw_buf *out, struct fw_str text);
 /*

@@ -11,7 +11,7 @@ tap() { # status, name
 	[ "$1" -eq 0 ] && echo "ok $n - $2" || echo "not ok $n - $2"
 }
 
-echo 1..6
+echo 1..8
 "$root/tools/floors.sh" "$root" >"$work/out" 2>&1
 tap $? "every room includes only what it may"
 sed 's/^/# /' "$work/out"
@@ -28,6 +28,8 @@ refused() { # file, line, words, name
 	fi
 }
 refused parse/x.c '#include "fetch/fetch.h"' 'must not look into fetch' "a workshop that looks at its neighbour is named"
+refused parse/xml/x.c '#include "parse/html/text.h"' 'must not look into parse/html' "a room inside a room that looks at its neighbour is named"
+refused parse/html/x.c '#include "parse/parse.h"' 'must not look into parse ' "a room inside a room that looks at what stands above is named"
 refused sched/x.c 'int64_t now = fw_now_ms();' 'looks at a clock' "a pure room that looks at a clock is named"
 refused store/x.c '#include <curl/curl.h>' 'must not know <curl/curl.h>' "a library in the wrong room is named"
 refused attic/x.c '#include "base/str.h"' 'stands in a room' "a room nobody knows is named"

@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "fuzz.h"
-#include "parse/charset.h"
+#include "parse/charset/charset.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "fuzz.h"
-#include "parse/date.h"
+#include "parse/date/date.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

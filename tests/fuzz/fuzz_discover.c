@@ -7,11 +7,13 @@
 #include <gumbo.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/str.h"
 #include "base/utf8.h"
 #include "fuzz.h"
-#include "parse/html.h"
-#include "parse/html_token.h"
+#include "parse/discover.h"
+#include "parse/html/link_header.h"
+#include "parse/html/value.h"
 
 static const char PAGE[] = "http://example.org/dir/page";
 

@@ -13,7 +13,8 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "fuzz.h"
-#include "parse/html.h"
+#include "parse/feed/norm.h"
+#include "parse/html/sanitize.h"
 #include "parse/parse.h"
 
 /* ---- what a document promises ------------------------------------------------------------------------------------------------ */

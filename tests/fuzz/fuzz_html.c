@@ -11,9 +11,9 @@
 #include "base/url.h"
 #include "base/utf8.h"
 #include "fuzz.h"
-#include "parse/html.h"
-#include "parse/html_embed.h"
-#include "parse/html_token.h"
+#include "parse/html/embed.h"
+#include "parse/html/sanitize.h"
+#include "parse/html/text.h"
 
 /* ---- what is safe -------------------------------------------------------------------------------------------------------------- */
 

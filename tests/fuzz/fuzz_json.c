@@ -8,7 +8,7 @@
 
 #include "base/str.h"
 #include "fuzz.h"
-#include "parse/json_repair.h"
+#include "parse/feed/json_repair.h"
 #include "parse/parse.h"
 
 /* What is right stays as it is, whatever it means. */

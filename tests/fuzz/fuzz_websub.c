@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/str.h"
-#include "engine/websub.h"
-#include "engine/websub_wish.h"
+#include "engine/websub/websub.h"
+#include "engine/websub/websub_wish.h"
 #include "fuzz.h"
 
 #define NOW INT64_C(1800000000000)

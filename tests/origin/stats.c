@@ -206,6 +206,7 @@ void stats_json(struct fw_buf *out, bool hosts)
 			fw_json_object(&j, name);
 			fw_json_int(&j, "requests", (int64_t)h->requests);
 			fw_json_int(&j, "connections", (int64_t)h->conns_total);
+			fw_json_int(&j, "in_flight", h->in_flight);
 			fw_json_int(&j, "in_flight_max", h->in_flight_max);
 			fw_json_int(&j, "gap_min_us", h->gap_min_us);
 			fw_json_end(&j);

@@ -1,5 +1,26 @@
 /* SPDX-License-Identifier: ISC */
-/* What the store tests share: a fresh store per driver, small makers, exact accounting. */
+/*
+ * What the store tests share: the stores under test, a fresh one for each driver, small makers.
+ *
+ *	contract.c   leases, shards, due reads, commits, pushes: the rules of src/store/driver.h, one by one
+ *	schedule.c   the same over many rows and several workers
+ *	opening.c    a new store: many open it at once, creators are killed
+ *	walk.c       a random walk over the contract beside a model of it
+ *	property.c   processes that are killed and stopped: nothing is lost, nothing done twice
+ *	feeds.c      subscriptions, lists, groups, addresses, merges
+ *	entries.c    entries, their lists, search
+ *	retention.c  copies, pruning, opening
+ *	small.c      visits, events, records, figures: long lists, what fails
+ *	front.c      the front (src/store/store.c): arguments, control messages, heartbeats, URLs
+ *	events.c, records.c   events and records through the front
+ *	copy.c       the engine's copy from one store into another
+ *	manual.c     feedwheel-store(7)
+ *	trouble*.c   servers and files that are locked, full, broken, foreign or killed
+ *	dialect_mysql.c       that dialect's own ways
+ *
+ * All but the last three run on each driver of the build: drv.h calls its slots, this file the front.
+ * server_*.c start private servers, serve.c one for the system tests.
+ */
 #ifndef TEST_STORE_COMMON_H
 #define TEST_STORE_COMMON_H
 
@@ -16,8 +37,9 @@
 #define NONE (-1)
 
 /*
- * The stores under test. A new driver gets a row in common.c and passes the same suite. stores_begin(), first thing in main(), starts
- * the servers that they need; FW_STORES ("sqlite,postgres") picks some. An engine that the build has no driver for is left out, with
+ * The stores under test. A new driver gets a row in common.c and passes the same suite.
+ * stores_begin(), first thing in main(), starts the servers that they need; FW_STORES
+ * ("sqlite,postgres") picks some. An engine that the build has no driver for is left out, with
  * words; so is one whose server is not installed, but where CI is set, that is a failure.
  */
 struct under_test {
@@ -41,21 +63,15 @@ struct fw_store *fresh(int driver); /* a new one each time */
 
 int64_t subscribe(struct fw_store *st, const char *url, int64_t due_at_ms);
 void subscribe_many(struct fw_store *st, const char *format, int from, int n, int64_t due_at_ms); /* format: one %d */
-size_t claim_at(struct fw_store *st, int64_t now, size_t max, struct fw_lease *out, struct fw_arena *a);
-
-struct fw_outcome outcome_of(const struct fw_lease *l, struct fw_feed *feed, int64_t now); /* *feed: its next state, +1 h */
 struct fw_entry_row entry(int key, int hash, const char *title, const char *content);
-int commit_one(struct fw_store *st, struct fw_outcome *o, int64_t now);
 struct fw_feed find(struct fw_store *st, int64_t id, struct fw_arena *a);
-struct fw_store_stats stats(struct fw_store *st, int64_t now);
+struct fw_store_stats stats(struct fw_store *st);
 int64_t query_count(struct fw_store *st, struct fw_entry_query q); /* how many entries it finds */
 int64_t entry_count(struct fw_store *st, int64_t feed_id);
 int64_t hits(struct fw_store *st, const char *words); /* of a search */
-/* Visit the one feed that is due and bring entries from..to-1: "nI", with the text "number". */
-void put_entries(struct fw_store *st, struct fw_arena *a, int64_t now, int from, int to);
-/* Parts of the contract add their tests, behind stores_begin(): choice.c, lend.c. */
-void choice_tests(Suite *s);
-void lend_tests(Suite *s);
+/* Push entries from..to-1: "nI", with the text "number". */
+void put_entries(struct fw_store *st, int64_t feed_id, int from, int to);
+void index_all(struct fw_store *st); /* the search index catches up */
 /* The driver's own deep check finds nothing. */
 void check_clean(struct fw_store *st);
 

@@ -234,17 +234,16 @@ START_TEST(set_aside_again) /* among others of its millisecond: the last reason 
 }
 END_TEST
 
-START_TEST(prune)
+START_TEST(pruned)
 {
 	struct fw_store *st = fresh(_i);
 	struct fw_event e[4];
 	struct fw_dead_event d = {.row = FW_STR("{}"), .reason = FW_STR("r"), .at_ms = NOW};
+	struct fw_prune p = {.now_ms = NOW, .events_before_ms = NOW + 2000};
 	struct dead dead = {0};
 	struct seen s = {0};
 	struct fw_ids ids;
 	struct fw_err err = {0};
-	int64_t n;
-	bool more;
 
 	fw_ids_init(&ids, 0);
 	for (int64_t i = 0; i < 4; i++) {
@@ -256,53 +255,17 @@ START_TEST(prune)
 	d.id = fw_ids_take(&ids, 1, NOW);
 	OK(fw_store_event_put(st, e, 4, &err));
 	OK(fw_store_event_bury(st, &d, &err));
-	OK(fw_store_event_prune(st, NOW + 2000, &n, &more, &err));
-	ck_assert_int_eq(n, 3);
-	ck_assert(!more);
+	OK(fw_store_prune(st, &p, &err));
+	ck_assert_int_eq(p.event_n, 3);
+	ck_assert(!p.more);
 	OK(fw_store_event_list(st, 0, 0, see, &s, &err));
 	ck_assert_uint_eq(s.n, 2);
 	ck_assert_uint_eq(s.sum, 3 + 4);
 	OK(fw_store_event_dead_list(st, 0, 0, see_dead, &dead, &err));
 	ck_assert_uint_eq(dead.n, 0);
-	OK(fw_store_event_prune(st, NOW + 2000, &n, &more, &err));
-	ck_assert_int_eq(n, 0);
-	ck_assert(!more);
-	fw_store_close(st);
-}
-END_TEST
-
-START_TEST(prune_in_steps) /* whoever waits for the store waits for one of them */
-{
-	enum { OLD = FW_EVENT_STEP * 2 + 100, ALL = OLD + 50 };
-	struct fw_store *st = fresh(_i);
-	struct fw_event *e = calloc(ALL, sizeof(*e));
-	struct seen s = {0};
-	struct fw_ids ids;
-	struct fw_err err = {0};
-	int64_t n, sum = 0;
-	int steps = 0;
-
-	ck_assert_ptr_nonnull(e);
-	fw_ids_init(&ids, 0);
-	for (int64_t i = 0; i < ALL; i++) {
-		e[i] = event(&ids, 1);
-		e[i].stamp_ms = NOW + (i < OLD ? i / 7 : FW_HOUR_MS);
-		e[i].id = fw_ids_take(&ids, 1, e[i].stamp_ms);
-	}
-	for (size_t i = 0; i < ALL; i += FW_EVENT_STEP)
-		OK(fw_store_event_put(st, e + i, FW_MIN(ALL - i, (size_t)FW_EVENT_STEP), &err));
-	do {
-		n = 0;
-		OK(st->driver->event_prune(st, NOW + FW_HOUR_MS, &n, &err));
-		ck_assert_int_le(n, FW_EVENT_STEP + 7); /* a millisecond may go as a whole */
-		sum += n;
-		steps++;
-	} while (n >= FW_EVENT_STEP);
-	ck_assert_int_eq(sum, OLD);
-	ck_assert_int_ge(steps, 3);
-	OK(fw_store_event_list(st, 0, 0, see, &s, &err));
-	ck_assert_uint_eq(s.n, ALL - OLD);
-	free(e);
+	OK(fw_store_prune(st, &p, &err));
+	ck_assert_int_eq(p.event_n, 3);
+	ck_assert(!p.more);
 	fw_store_close(st);
 }
 END_TEST
@@ -355,7 +318,7 @@ int main(void)
 {
 	Suite *s = suite_create("events");
 	TCase *t = tcase_create("every driver");
-	const TTest *const every[] = {stored_once, many_of_which_some_are_there, unknown_address, many_by_pages, set_aside, set_aside_again, prune, prune_in_steps,
+	const TTest *const every[] = {stored_once, many_of_which_some_are_there, unknown_address, many_by_pages, set_aside, set_aside_again, pruned,
 		taken_back};
 
 	stores_begin();

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Records, against every driver: whatever their bytes, in order of their keys, put once when many try, gone when they have run out. */
+/*
+ * Records, against every driver: whatever their bytes, in order of their keys, put once when many
+ * try, gone when they have run out.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -219,7 +222,7 @@ START_TEST(removed_as_seen)
 }
 END_TEST
 
-/* ---- lists ------------------------------------------------------------------------------------------------------------------ */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 struct seen {
 	size_t n, stop_at;
@@ -314,15 +317,14 @@ START_TEST(many_by_pages)
 }
 END_TEST
 
-/* ---- time, others ------------------------------------------------------------------------------------------------------------ */
+/* ---- time, others ---------------------------------------------------------------------------- */
 
 START_TEST(pruned)
 {
 	struct fw_store *st = fresh(_i);
 	struct fw_record r = record("idempotency", "a", "x");
 	struct fw_err err = {0};
-	int64_t n;
-	bool more;
+	struct fw_prune p = {.now_ms = NOW, .records = true};
 
 	put(st, record("token", "ever", "x"));
 	r.until_ms = NOW + 1000;
@@ -343,14 +345,16 @@ START_TEST(pruned)
 	put(st, r);
 	r.until_ms = FW_NO_DATE;
 	put(st, r);
-	OK(fw_store_record_prune(st, NOW, &n, &more, &err));
-	ck_assert_int_eq(n, 0);
-	OK(fw_store_record_prune(st, NOW + 1000, &n, &more, &err));
-	ck_assert_int_eq(n, 2);
-	ck_assert(!more);
+	OK(fw_store_prune(st, &p, &err));
+	ck_assert_int_eq(p.record_n, 0);
+	p.now_ms = NOW + 1000;
+	OK(fw_store_prune(st, &p, &err));
+	ck_assert_int_eq(p.record_n, 2);
+	ck_assert(!p.more);
 	shows(st, (struct fw_record_query){0}, "idempotency/b idempotency/c idempotency/e token/ever ");
-	OK(fw_store_record_prune(st, INT64_MAX, &n, &more, &err));
-	ck_assert_int_eq(n, 2);
+	p.now_ms = NOW + 3000;
+	OK(fw_store_prune(st, &p, &err));
+	ck_assert_int_eq(p.record_n, 4);
 	shows(st, (struct fw_record_query){0}, "idempotency/e token/ever ");
 	fw_store_close(st);
 }
@@ -362,8 +366,7 @@ START_TEST(read_only)
 	struct fw_store *st = store_open(url, FW_STORE_CREATE);
 	struct fw_record r = record("token", "a", "x");
 	struct fw_err err = {0};
-	int64_t n;
-	bool more;
+	struct fw_prune p = {.now_ms = NOW + 1, .records = true};
 
 	r.until_ms = NOW + 1;
 	put(st, r);
@@ -372,7 +375,7 @@ START_TEST(read_only)
 	is_there(st, &r);
 	IS(fw_store_record_put(st, &r, false, NULL, &err), FW_EINVAL);
 	IS(fw_store_record_remove(st, r.kind, r.key, FW_STR_NONE, &err), FW_EINVAL);
-	IS(fw_store_record_prune(st, INT64_MAX, &n, &more, &err), FW_EINVAL);
+	IS(fw_store_prune(st, &p, &err), FW_EINVAL);
 	is_there(st, &r);
 	fw_store_close(st);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
-/* Copies, visits, figures and retention of the new contract (src/store/driver.h), on each driver. */
+/* Copies, visits, figures and retention of the contract (src/store/driver.h), on each driver. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "driver_common.h"
+#include "drv.h"
 
 static struct fw_err err;
 static struct fw_arena A;
@@ -245,7 +245,7 @@ int main(void)
 	Suite *suite = suite_create("retention");
 	TCase *c = tcase_create("retention");
 
-	drivers_begin();
+	stores_begin();
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_set_timeout(c, 120);
 	tcase_add_loop_test(c, copied, 0, under_test_n);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The schedule of the new contract (src/store/driver.h) on each driver: leases of shards, due reads
+ * The schedule of the contract (src/store/driver.h) on each driver: leases of shards, due reads
  * and commits, step by step; and by processes that join, leave, are frozen beyond their lease and
  * killed, while somebody else asks for feeds.
  */
@@ -15,7 +15,8 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "driver_common.h"
+#include "drv.h"
+#include "store/sql/sql.h"
 
 #define FEEDS 2000
 #define WORKERS 5
@@ -254,6 +255,40 @@ START_TEST(a_lease_that_ran_out)
 	ck_assert_int_eq(due_of(st, id)->due_at_ms, 6);
 	ck_assert_int_eq(visits_of(st, id), 1);
 	free(a);
+	free(b);
+	drv_end(st);
+}
+END_TEST
+
+/* The clock was an hour ahead when a worker renewed its lease and died, and is right again. SQL only. */
+START_TEST(a_clock_that_was_set_back)
+{
+	static const struct sql_text AHEAD = {"UPDATE workers SET until_ms = until_ms + 3600000 WHERE id = ?1", NULL};
+	static const struct sql_text UNTIL = {"SELECT until_ms FROM workers WHERE id = ?1", NULL};
+	struct store_lease *dead, *b;
+	int64_t until_ms, changed;
+	struct store *st;
+
+	if (!drv_is_sql(_i))
+		return;
+	st = fresh_store(_i);
+	dead = drv_join(st, "dead", LEASE_MS);
+	b = drv_join(st, "b", LONG_MS);
+	DONE(sql_ask(sql_of(st), &AHEAD, (struct sql_value[]){SQL_INT(dead->id)}, 1, NULL, NULL, &changed, &drv_err));
+	ck_assert_int_eq(changed, 1);
+	drv_beat(st, "b", b);
+	DONE(sql_number(sql_of(st), &UNTIL, (struct sql_value[]){SQL_INT(dead->id)}, 1, 0, &until_ms, &drv_err));
+	ck_assert_int_gt(until_ms, 0); /* it is there, as if it had renewed its lease at that beat */
+	ck_assert_int_le(until_ms, drv_clock(st) + LEASE_MS);
+	DONE(sql_number(sql_of(st), &UNTIL, (struct sql_value[]){SQL_INT(b->id)}, 1, 0, &until_ms, &drv_err));
+	ck_assert_int_gt(until_ms, drv_clock(st) + LONG_MS / 2); /* a longer one is not cut */
+	while (b->living > 1) {
+		usleep(10000);
+		drv_beat(st, "b", b);
+	}
+	ck_assert_uint_eq(b->shard_n, STORE_SHARDS);
+	ck_assert_int_eq(st->is->beat(st, "dead", dead, &drv_err), FW_ESTALE);
+	free(dead);
 	free(b);
 	drv_end(st);
 }
@@ -803,12 +838,13 @@ int main(void)
 	Suite *suite = suite_create("schedule");
 	TCase *c = tcase_create("schedule");
 
-	drivers_begin();
+	stores_begin();
 	fw_arena_init(&F.a, 0);
 	tcase_set_timeout(c, 300);
 	tcase_add_loop_test(c, parts, 0, under_test_n);
 	tcase_add_loop_test(c, idle_ones_take_more, 0, under_test_n);
 	tcase_add_loop_test(c, a_lease_that_ran_out, 0, under_test_n);
+	tcase_add_loop_test(c, a_clock_that_was_set_back, 0, under_test_n);
 	tcase_add_loop_test(c, dead_workers_are_reaped, 0, under_test_n);
 	tcase_add_loop_test(c, changes_from_outside, 0, under_test_n);
 	tcase_add_loop_test(c, stored_once, 0, under_test_n);

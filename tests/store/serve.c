@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A private database server for tests that are no C programs: serve ENGINE FOLDER [durable]. Without arguments: the engines of this
- * build that have one. durable: as servers.h says. Without FOLDER it only looks whether the engine's server is installed.
+ * A private database server for tests that are no C programs: serve ENGINE FOLDER [durable].
+ * Without arguments: the engines of this build that have one. durable: as servers.h says. Without
+ * FOLDER it only looks whether the engine's server is installed.
  *
- * Starts it and prints "ready". Then, by lines on standard input: "url NAME" prints the URL of the store of that name, "kill9" ends
- * all its processes at once, "again" starts it anew with the same data; each is answered with a line. The end of input ends it.
- * Exit 77: the engine's server is not installed; the package that brings it is printed.
+ * Starts it and prints "ready". Then, by lines on standard input: "url NAME" prints the URL of the
+ * store of that name, "kill9" ends all its processes at once, "again" starts it anew with the same
+ * data; each is answered with a line. The end of input ends it. Exit 77: the engine's server is not
+ * installed; the package that brings it is printed.
  */
 #include <signal.h>
 #include <stdio.h>

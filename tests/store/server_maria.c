@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A MariaDB server of the tests' own: on a socket in its folder, without network, as an unprivileged user. FW_MYSQLD names the
- * program of a MySQL 8 or later to take instead, which Debian does not have.
+ * A MariaDB server of the tests' own: on a socket in its folder, without network, as an
+ * unprivileged user. FW_MYSQLD names the program of a MySQL 8 or later to take instead, which
+ * Debian does not have.
  */
 #include <fcntl.h>
 #include <grp.h>

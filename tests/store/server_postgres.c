@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* A private PostgreSQL: its own cluster in the scratch folder, on a socket there, run by the package's user when we are root. */
+/*
+ * A private PostgreSQL: its own cluster in the scratch folder, on a socket there, run by the
+ * package's user when we are root.
+ */
 #include <dirent.h>
 #include <glob.h>
 #include <grp.h>

@@ -257,7 +257,10 @@ static void stop(void)
 
 static void url(char *out, size_t cap, const char *name)
 {
-	if (!fw_snprintf(out, cap, "redis+unix://%s?prefix=%s", socket_path, name))
+	const char *at = getenv("FW_REDIS_AT"); /* host:port of another one that runs already: a cluster, say */
+
+	if (!(at && *at ? fw_snprintf(out, cap, "redis://%s?prefix=%s", at, name) :
+			  fw_snprintf(out, cap, "redis+unix://%s?prefix=%s", socket_path, name)))
 		give_up("the name is too long");
 }
 

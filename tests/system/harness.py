@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 import traceback
+import urllib.parse
 import urllib.request
 
 ROOT = os.environ.get("FW_SOURCE_ROOT", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
@@ -348,14 +349,43 @@ SOON = "interval_min_ms = 1s\ninterval_ms = 2s\ninterval_max_ms = 2s\n"
 SOON_S = 2.4
 
 
+LEASES = ("SELECT name, (SELECT count(*) FROM shards WHERE worker = workers.id) FROM workers UNION ALL"
+          " SELECT '', count(*) FROM shards WHERE worker IS NOT NULL AND worker NOT IN (SELECT id FROM workers) HAVING count(*) > 0")
+
+
+def leases_of(w):
+    """Names of workers with a lease and their shards, of a store on this machine. (Its own commands tell nobody.)"""
+    engine = w.store.split(":")[0].split("+")[0]
+    said = lambda *command, **environment: subprocess.run(command, check=True, capture_output=True, text=True,
+                                                          env={**os.environ, **environment}).stdout.splitlines()
+    if engine == "sqlite":
+        return w.sql(LEASES)
+    at = urllib.parse.urlsplit(w.store)
+    with_ = dict(urllib.parse.parse_qsl(at.query))
+    if engine == "postgres":
+        schema = with_.pop("schema", "public")
+        url = at._replace(query=urllib.parse.urlencode(with_, safe="/")).geturl()
+        return [l.split("|") for l in said("psql", "-X", "-A", "-t", "-c", LEASES, url, PGOPTIONS="-c search_path=" + schema)]
+    if engine == "mysql":
+        return [l.split("\t") for l in said("mariadb", "--no-defaults", "-N", "-B", "-u", "root", "-S", with_["socket"], "-e", LEASES,
+                                            at.path.lstrip("/"))]
+    def redis(*words):
+        return said("redis-cli", *(["-h", at.hostname, "-p", str(at.port)] if at.hostname else ["-s", at.path]), *words)
+    [workers, shards] = [redis("KEYS", "*}:" + name) for name in ("workers", "shards")]
+    lease = [v.split()[0] for key in shards for v in redis("HVALS", key)]
+    flat = [v for key in workers for v in redis("HGETALL", key)]
+    names = {i: v.split(" ", 3)[3] for i, v in zip(flat[::2], flat[1::2])}
+    return [(n, lease.count(i)) for i, n in names.items()] + [("", 1) for i in lease if i != "0" and i not in names]
+
+
 class Wheel:
     """One store and its configuration. store: the URL of one on a server; sql() and what follows are for SQLite only. inside: the
     command that runs ours elsewhere."""
 
     def __init__(self, base, conf="", name="store.db", store=None, inside=()):
         self.base = base
-        self.path = os.path.join(base, name)
-        self.store = store or "sqlite:" + self.path
+        self.store = store or "sqlite:" + os.path.join(base, name)
+        self.path = self.store.partition(":")[2] # of a file
         self.conf = os.path.join(base, name + ".conf")
         with open(self.conf, "w", encoding="ascii") as f:
             f.write(CONF + conf)
@@ -417,6 +447,20 @@ class Wheel:
 
     def one(self, query, *values):
         return self.sql(query, *values)[0][0]
+
+    def leased(self):
+        """How many shards each worker has leased, by its process id; on any engine. {}: nobody has a lease, and every shard is free."""
+        shards = {}
+        for name, n in leases_of(self):
+            pid = int(name.split("/")[1]) if name else 0 # 0: of leases that are gone
+            shards[pid] = shards.get(pid, 0) + int(n)
+        return shards
+
+    def message(self, kind):
+        """Tell the workers, as `feedwheel stop` does: 4 is to reload."""
+        now = int(time.time() * 1000)
+        self.sql("INSERT INTO records (kind, record_key, value, at_ms, until_ms) VALUES ('~control', ?, ?, ?, ?)",
+                 b"%020d" % (now * 1000), b"%d" % kind, now, now + 60000, write=True)
 
     def hold_wal(self):
         """Keep the write-ahead log from being reset; close() what is returned to let go."""

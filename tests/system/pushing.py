@@ -107,4 +107,4 @@ class Tables:
             return [int(x) for x in self.sql("SELECT property_id FROM incoming")]
         path = self.url.split("redis+unix://")[1].split("?")[0]
         key = [k for k in self.said(REDIS + "-cli", "-s", path, "KEYS", "*incoming") if k]
-        return [int(m.split()[2]) for k in key for m in self.said(REDIS + "-cli", "-s", path, "ZRANGE", k, "0", "-1")]
+        return [int(m.split()[2]) for k in key for m in self.said(REDIS + "-cli", "-s", path, "HVALS", k)]

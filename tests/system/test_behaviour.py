@@ -156,10 +156,10 @@ class Visits:
         for k in range(PASSES):
             if k:
                 w.run("set", "--due", *[f["url"] for f in w.json("list", "--status", "active")])
-                w.sql("UPDATE hosts SET next_ok_ms = 0 WHERE feed_n = 1", write=True)
+                w.sql("UPDATE hosts SET next_ok_ms = 0 WHERE host_id IN (SELECT host_id FROM schedule GROUP BY host_id HAVING count(*) = 1)", write=True)
             if k == 3:
                 w.sql("UPDATE feeds SET redirect_since_ms = redirect_since_ms - 172800000 WHERE redirect_since_ms > 0", write=True)
-                w.sql("UPDATE aside SET due_at_ms = 1000 WHERE status = 2", write=True)
+                w.sql("UPDATE schedule SET due_at_ms = 1000 WHERE status = 2", write=True)
             before = len(o.requests())
             self.at.append(time.time())
             w.run_once()

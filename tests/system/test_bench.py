@@ -54,7 +54,7 @@ def bench_parse(_):
 
 @case("bench-store, on each store")
 def bench_store(_):
-    said = bench("store", "claim + commit, 100 a batch", "new entries in bulk", *("feeds a second on %s" % e for e in engines()))
+    said = bench("store", "claim + commit, 100 a batch", "new entries in bulk", "new events", *("feeds a second on %s" % e for e in engines()))
     equal(set(re.findall(r"^## (\w+)", said, re.M)), {"sqlite", *engines()}, "stores")
 
 
@@ -94,6 +94,16 @@ def bench_before(base):
     holds(r.returncode == 2 and "check the other version out" in r.stderr, r.stderr)
 
 
+@case("bench-store beside the build of before, by the rows that both have")
+def bench_store_before(base):
+    tree = os.path.join(base, "before") # this build beside itself
+    os.mkdir(tree)
+    os.symlink(BUILD, os.path.join(tree, "build"))
+    bench("store", "sqlite: claim + commit, 100 a batch", "sqlite: claim + commit, 500 a batch", BEFORE=tree, STORES="sqlite")
+    r = ran("store", BEFORE=base)
+    holds(r.returncode == 2 and "check the other version out" in r.stderr, r.stderr)
+
+
 @case("a part or a store that nobody knows is an error, and so is a size that is none")
 def unknown(base):
     for part, environment, words in (("plan", {"ONLY": "known lat"}, "ONLY=known lat: lat is not known here: known first"),
@@ -102,7 +112,7 @@ def unknown(base):
                                      ("ingest", {"STORES": "sqlite,mariadb"}, "mariadb is not known here: sqlite postgres"),
                                      ("before", {"ONLY": "x", "BEFORE": os.path.dirname(BUILD)}, "x is not known here"),
                                      ("websub", {"ONLY": "x"}, "x is not known here"), ("plan", {"FEEDS": "many"}, "FEEDS=many: no number above 0"),
-                                     ("store", {"STORES": "mariadb"}, "usage: bench_store"), ("store", {"ONLY": "whel"}, "usage: bench_store"),
+                                     ("store", {"STORES": "mariadb"}, "usage: bench_store"), ("store", {"ONLY": "schedul"}, "usage: bench_store"),
                                      ("store", {"ONLY": "whole", "STORES": "mariadb"}, "mariadb is not known here"), ("all", {}, "usage: bench/run.sh")):
         r = ran(part, TMPDIR=base, **environment)
         equal(r.returncode, 2, "%s %s: %s" % (part, environment, r.stderr))

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: ISC
 """The command line: every command, every error, every exit code, as a person or a script meets them."""
 import contextlib
+import glob
 import json
 import os
 import pty
@@ -152,9 +153,9 @@ def manual_json(_):
     equal(sorted(rows), sorted(COMMANDS))
     source = ""
     for folder in ("cli", "engine", "http"):
-        for name in os.listdir(os.path.join(ROOT, "src", folder)):
-            with open(os.path.join(ROOT, "src", folder, name), encoding="utf-8") as f:
-                source += f.read() if name.endswith(".c") else ""
+        for path in glob.glob(os.path.join(ROOT, "src", folder, "**", "*.c"), recursive=True):
+            with open(path, encoding="utf-8") as f:
+                source += f.read()
     for name, row in rows.items():
         for word in re.findall(r"[a-z_]+", " ".join(re.findall(r"^\.Cm (.*)", row, re.M))):
             holds('"%s"' % word in source or word in COMMANDS, "%s: %s is in no document" % (name, word))
@@ -451,7 +452,8 @@ def bad_stores(base):
     newer = os.path.join(base, "newer.db")
     plain("add", "-q", "https://a.example/", "--store", "sqlite:" + newer)
     with contextlib.closing(sqlite3.connect(newer)) as db:
-        db.execute("PRAGMA user_version = 999")
+        db.execute("UPDATE numbers SET value = 999 WHERE name = 'schema'")
+        db.commit()
     for arguments in (("list",), ("add", "https://b.example/"), ("run", "--once")):
         words(plain(*arguments, "--store", "sqlite:" + newer, code=3), newer, "999", "upgrade")
     r = plain("doctor", "--store", "sqlite:" + newer, code=1)
@@ -1166,7 +1168,7 @@ def interrupt(base):
         holds("leaving at once" not in shown, shown)
         done = w.one("SELECT count(*) FROM visits WHERE kind = 1")
         holds(4 <= done < 60, "%d of 60 visits" % done)
-        equal(w.json("status")["lent"], 0, "leases")
+        equal(w.json("status")["in_flight"], 0, "in flight")
         holds("left     %d feed" % (60 - done) in shown, shown)
 
 

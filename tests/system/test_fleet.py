@@ -8,6 +8,8 @@ import signal
 import time
 from datetime import datetime
 
+from door import kill_group
+from growing import at_rest
 from harness import SOON, Wheel, case, each_engine, equal, holds, origin, run, samples, sanitized, server, wait_for
 
 WITHIN_S = 15.0 # the promise is one second; a machine that does other things besides may take longer, who does not listen much longer
@@ -135,20 +137,21 @@ def queued(base):
         w.run("import", o.url_file)
         with machines(w, 1):
             wait_for("every slot to be taken", lambda: o.stats()["in_flight"] == 8)
-            lent = [u for (u,) in w.sql("SELECT url FROM leases JOIN feeds ON feeds.id = feed_id ORDER BY fence")]
-            waiting = [u for u in lent if not asked(o, u)]
-            holds(waiting, "some wait")
-            w.run("fetch-now", "--again", waiting[-1])
-            wait_for("the request", lambda: asked(o, waiting[-1]))
-            flying = [u for u in lent if asked(o, u)][0]
-            w.run("fetch-now", "--again", flying) # under way: that visit counts
+            lined_up = [u for (u,) in w.sql("SELECT url FROM feeds JOIN schedule USING (place) ORDER BY due_at_ms, id")]
+            flying = [u for u in lined_up if asked(o, u)]
+            waiting = [u for u in lined_up if not asked(o, u)]
+            now = waiting[0], waiting[-1] # one is claimed, the other is not
+            for u in now:
+                w.run("fetch-now", "--again", u)
+                wait_for("the request", lambda u=u: asked(o, u))
+            w.run("fetch-now", "--again", flying[0]) # under way: not a second time meanwhile
             time.sleep(1)
-            equal(asked(o, flying), 1)
+            equal(asked(o, flying[0]), 1)
             w.run("stop", "--all")
-        equal(asked(o, waiting[-1]), 1, "asked once")
+        equal([asked(o, u) for u in now], [1, 1], "asked once")
         times = {o.urls[r["feed"]]: (r["start_us"], r["end_us"]) for r in o.requests()}
-        holds(times[waiting[-1]][0] < min(times[u][1] for u in lent if u not in waiting), "it waited for a slot")
-        equal(w.one("SELECT count(*) FROM leases"), 0, "leases")
+        holds(max(times[u][0] for u in now) < min(times[u][1] for u in flying), "it waited for a slot")
+        equal(w.leased(), {}, "leases")
 
 
 @each_engine("fetch-now: words where nobody can do it", also=["sqlite"])
@@ -181,7 +184,7 @@ def everywhere(base, engine):
             told = w.run("pause", "--all").stdout
             holds("told 4 workers" in told, told)
             wait_for("all to pause", lambda: w.words().count(": paused") == 4)
-            wait_for("what they had claimed", lambda: w.json("status")["lent"] == 0)
+            wait_for("what they had claimed", lambda: at_rest(lambda: all_asked(o)))
             before = all_asked(o)
             with machines_more(w, first):
                 time.sleep(1.5)
@@ -193,7 +196,7 @@ def everywhere(base, engine):
                 holds("told 6 workers" in w.run("stop", "--all").stdout, "stop")
                 for p in first:
                     equal(p.wait(timeout=60), 0, w.last_words())
-        equal(w.json("status")["lent"], 0, "leases")
+        equal(w.leased(), {}, "leases")
         holds(w.words().count("told to stop") >= 3, "one worker of each machine heard it, and its master told the others")
         equal(w.words().count(": paused"), 4, "workers that paused")
         equal(w.words().count(": resumed"), 6, "workers that resumed")
@@ -227,6 +230,34 @@ def unindexed(base, engine):
         equal(look(), (4500, ""))
 
 
+@each_engine("a --once ends beside a run that is never out of work, and what was due when it began is fetched", also=["sqlite"])
+def once_beside(base, engine):
+    with origin(base, samples(base), "--feeds", "200", "--latency", "fixed:500") as o, wheel(base, engine, SOON + "workers = 2\nconcurrency = 4\n") as w:
+        w.run("import", o.url_file)
+        with machines(w, 1):
+            wait_for("work", lambda: all_asked(o) > 20)
+            stats = w.run_once("--concurrency", "8")
+            equal([u for u in o.urls if not asked(o, u)], [], "never asked")
+            holds(w.json("status")["due"] > 0, "the run has more to do")
+        holds(stats["feeds"] > 0 and not stats["failed"], "it helped: %s" % stats)
+
+
+@each_engine("a machine that dies: the others fetch its feeds when its lease is over, and nothing tells them but that", also=["sqlite"])
+def dies(base, engine):
+    with origin(base, samples(base), "--feeds", "60", "--latency", "fixed:200") as o, wheel(base, engine, SOON + "workers = 2\nconcurrency = 8\n") as w:
+        w.run("import", o.url_file)
+        with machines(w, 2) as (one, _):
+            wait_for("work", lambda: all_asked(o) > 120)
+            wait_for("all to have shards", lambda: len([n for n in w.leased().values() if n]) == 4)
+            kill_group(one)
+            before = {u: asked(o, u) for u in o.urls}
+            start = time.monotonic()
+            wait_for("all to be fetched again", lambda: all(asked(o, u) > n for u, n in before.items()), 20) # lease_ms = 15s
+            print("# %.1f s" % (time.monotonic() - start))
+        equal(w.leased(), {}, "leases")
+        equal(w.json("status")["failing"], 0, "feeds blamed")
+
+
 @contextlib.contextmanager
 def machines_more(w, first):
     p = w.start("run")
@@ -243,7 +274,7 @@ def heard(base, engine):
         with machines(w, 2):
             wait_for("much to do", lambda: all_asked(o) > 500)
             if engine == "sqlite":
-                w.sql("INSERT INTO controls (kind, created_ms) VALUES (99, 0)", write=True) # nobody knows it, and it is passed over
+                w.message(99) # nobody knows it, and it is passed over
             took = []
             for k in range(3):
                 for command, words in (("pause", ": paused"), ("resume", ": resumed")):

@@ -105,16 +105,16 @@ def as_stored(base):
         equal(m.count("fetch_duration_seconds"), w.one("SELECT count(*) FROM visits WHERE total_us > 0"))
         equal(m.count("parse_duration_seconds"), w.one("SELECT count(*) FROM visits WHERE parse_us > 0"))
         holds(m.count("store_commit_duration_seconds") > 0 and m.count("store_claim_duration_seconds") > 0, "the store is timed")
-        equal((m.get("leases_total"), m.get("leases_lost_total"), m.get("worker_restarts_total")), (len(o.urls), 0, 0))
+        equal((m.get("claims_total"), m.get("leases_lost_total"), m.get("worker_restarts_total")), (len(o.urls), 0, 0))
         equal(m.get("build_info", version=w.run("--version").stdout.split()[1]), 1)
         for process in "master", "worker", "server":
             holds(m.get("process_resident_memory_bytes", process=process, index="0") > 1 << 20, process)
         equal(m.get("workers_alive"), m.get("workers"))
-        want = [0, 0, w.one("SELECT count(*) FROM wheel WHERE fail_n > 0"), w.one("SELECT count(*) FROM entries")]
+        want = [0, 0, w.one("SELECT count(*) FROM schedule WHERE fail_n > 0"), w.one("SELECT count(*) FROM entries")]
 
         def looked(): # the first look may be of before the visits
             m = scrape(d)
-            return "feedwheel_feeds" in m.value and [m.get(n) for n in ("feeds_due", "feeds_lent", "feeds_failing", "entries")] == want
+            return "feedwheel_feeds" in m.value and [m.get(n) for n in ("feeds_due", "feeds_in_flight", "feeds_failing", "entries")] == want
         wait_for("a look into the store: %s" % want, looked)
         equal(scrape(d).all("feeds"), {"active": len(o.urls), "paused": 0, "gone": 0, "quarantined": 0})
 
@@ -142,7 +142,7 @@ def survives(base):
         os.kill(door_pid, signal.SIGKILL)
         wait_for("another server", lambda: restarted(d))
         again = scrape(d)
-        holds(again.get("leases_total") >= after.get("leases_total"), "the engine's numbers do not go with the server")
+        holds(again.get("claims_total") >= after.get("claims_total"), "the engine's numbers do not go with the server")
 
 
 def restarted(d):

@@ -32,7 +32,7 @@ def killed_server(base, engine):
             workers, before = workers_of(p), asked_each(o)
             time.sleep(AWAY_S if k else 0.5)
             if k:
-                wait_for("what was lent to be asked", lambda: at_rest(lambda: asked(o)))
+                wait_for("what was claimed to be asked", lambda: at_rest(lambda: asked(o)))
                 holds(max(a - b for a, b in zip(asked_each(o), before)) <= 1, "a feed was asked twice while nothing could be claimed")
             s.again()
             start = time.monotonic()

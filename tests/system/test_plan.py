@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""The order of work: what a --once begins first, what it foretells and keeps; the slow ones' share; limits of hosts, for what is lent ahead."""
+"""The order of work: what a --once begins first, what it foretells and keeps; the slow ones' share; limits of hosts, for what is claimed ahead."""
 import collections
 import json
 import os
@@ -50,7 +50,7 @@ def orders(base):
             holds(where([got.index(f) for f in longest]), "%s: %s of %s" % (order, got, takes))
             holds(stats["predicted_known"] == 20 and stats["predicted_ms"] >= 800, "foretold: %s" % stats)
             holds(stats["took_ms"] >= stats["bound_ms"] >= stats["bound_longest_ms"] >= 1000, "measured: %s" % stats)
-            kept = json.loads(w.one("SELECT value FROM records WHERE kind = 'run' AND CAST(key AS TEXT) = ?", str(stats["run"])))
+            kept = json.loads(w.one("SELECT value FROM records WHERE kind = 'run' AND CAST(record_key AS TEXT) = ?", str(stats["run"])))
             equal((kept["slots"], kept["policy"], kept["feeds"], kept["workers"], "batch" in kept, kept["total_us"] // 1000),
                   (4, order, 20, 1, order.startswith("batch"), stats["took_ms"]))
             w.run("set", "--due", *o.urls)
@@ -72,7 +72,7 @@ def batches(base):
             holds(log[i]["start_us"] >= max(r["end_us"] for r in before) - 1000, "request %d began before its batch" % i)
 
 
-@each_engine("crowded hosts: the busiest first, never above a host's limits though many are lent ahead, none forgotten; two workers",
+@each_engine("crowded hosts: the busiest first, never above a host's limits though many are claimed ahead, none forgotten; two workers",
              also=["sqlite"])
 def crowded(base, engine):
     if engine == "sqlite":
@@ -102,7 +102,7 @@ def crowd(base, store):
             w.run("set", "--due", *urls)
 
 
-@case("a gap is kept between what was lent ahead") # invariant 6
+@case("a gap is kept between what was claimed ahead") # invariant 6
 def gaps(base):
     with origin(base, samples(base), "--feeds", "8", "--hosts", "1") as o:
         w = Wheel(base, "host_gap_ms = 150ms\nhost_max = 4\n")
@@ -118,7 +118,7 @@ def gaps(base):
         holds(all(run[-1] - run[0] >= 7 * 150 - 100 for run in (at[:8], at[8:])), "at the server %s" % at)
 
 
-@case("a host that says 429 gets back what was lent ahead of it, and is not asked again") # POL-07
+@case("a host that says 429 is not asked again, and what was claimed of it waits") # POL-07
 def cooled(base):
     with origin(base, samples(base), "--feeds", "40", "--hosts", "2", "--latency", "fixed:60",
                 plans=["%2=0 after=1,429,retry-after=3600"]) as o:
@@ -132,7 +132,7 @@ def cooled(base):
         equal(asked["127.1.0.2"], 20, "the healthy host")
         holds(1 <= asked["127.1.0.1"] <= 2, "requests to the tired host: %d" % asked["127.1.0.1"])
         holds(stats["deferred"] > 0 or stats["feeds"] < 40, "the others are left: %s" % stats)
-        equal(w.json("status")["lent"], 0, "leases that stayed behind")
+        equal(w.leased(), {}, "leases that stayed behind")
         start = time.monotonic()
         equal((w.run_once()["feeds"], len(o.requests()) - since), (0, sum(asked.values())))
         print("# a run with nothing but that host's feeds left: %.1f s" % (time.monotonic() - start))
@@ -182,9 +182,9 @@ def long_away(base, o, urls, quick):
     now = int(time.time() * 1000)
     db = sqlite3.connect(w.path)
     for url in urls:
-        (feed,) = db.execute("SELECT id FROM feeds WHERE url = ?", (url,)).fetchone()
+        (place,) = db.execute("SELECT place FROM feeds WHERE url = ?", (url,)).fetchone()
         last, interval = (now - 3 * HOUR, HOUR // 4) if url in quick else (now - 72 * HOUR, 24 * HOUR)
-        equal(db.execute("UPDATE line SET last_visit_ms = ?, due_at_ms = ? WHERE feed_id = ?", (last, last + interval, feed)).rowcount, 1)
+        equal(db.execute("UPDATE schedule SET last_visit_ms = ?, due_at_ms = ? WHERE place = ?", (last, last + interval, place)).rowcount, 1)
     db.commit()
     db.close()
     return w

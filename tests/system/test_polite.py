@@ -167,6 +167,9 @@ def cooldown(base):
         holds(asked["127.1.0.1"] <= 2, "requests to the tired host: %d" % asked["127.1.0.1"])
 
 
+SCHEDULED = " FROM schedule JOIN feeds USING (place) WHERE id = ?"
+
+
 def customers(what, conf, key):
     """A worker that runs on, and feeds of several names of one host."""
     @case("one name of a host that several share says 429: its own feeds wait, the others go on; three say so: the host, for an hour (%s)"
@@ -187,13 +190,13 @@ def customers(what, conf, key):
                 return w.json("why", u)["id"]
 
             def visited(u):
-                return w.one("SELECT last_visit_ms FROM wheel WHERE feed_id = ?", number(u)) > 0
+                return w.one("SELECT last_visit_ms" + SCHEDULED, number(u)) > 0
 
             def due_in_hours(u):
-                return (w.one("SELECT due_at_ms FROM wheel WHERE feed_id = ?", number(u)) / 1000 - time.time()) / 3600
+                return (w.one("SELECT due_at_ms" + SCHEDULED, number(u)) / 1000 - time.time()) / 3600
 
             def cool_hours():
-                rows = w.sql("SELECT cool_until_ms FROM hosts WHERE name = ?", key)
+                rows = w.sql("SELECT cool_until_ms FROM hosts WHERE host_id = (SELECT host_id" + SCHEDULED + ")", number(evil[0]))
                 return (rows[0][0] / 1000 - time.time()) / 3600 if rows and rows[0][0] else 0
             evil = [url("evil", 0, week), url("evil", 1), url("evil", 2)]
             good = [url("good%d" % i, i) for i in range(3, 6)]
@@ -218,7 +221,7 @@ def customers(what, conf, key):
             worker.terminate()
             equal(worker.wait(60), 0)
             equal((asked(1), asked(2)), (0, 0))
-            equal([w.one("SELECT count(*) FROM hosts WHERE name = ?", key)], [1])
+            equal({w.json("why", u)["host"] for u in [*evil[:1], *good]}, {key}, "they share one host")
 
 
 customers("hosters", "host_key = domain\nhosters = hoster.example\n", "hoster.example")
@@ -230,14 +233,14 @@ def dripping(what, workers, *arguments):
     def places_of_names(base):
         names = Names()
         with origin(base, samples(base), "--feeds", "20") as o:
-            w = Wheel(base, "host_max = 2\ntotal_timeout_ms = 10m\nfirst_byte_timeout_ms = 10m\nlease_ms = 30m\ndrain_timeout_ms = 0\n"
+            w = Wheel(base, "host_max = 2\ntotal_timeout_ms = 10m\nfirst_byte_timeout_ms = 10m\ndrain_timeout_ms = 0\n"
                             "dns_servers = %s\n" % names.address)
             evil = ["http://evil.blogspot.com:%d/with/latency=600000/feed/%d" % (o.port, i) for i in range(3)]
             good = ["http://good%d.blogspot.com:%d/feed/%d" % (i % 3, o.port, i) for i in range(3, 20)]
             w.run("add", *evil, *good)
             p = w.start("run", "--quiet", "--workers", str(workers), *arguments)
-            wait_for("the others' turn", lambda: w.one("SELECT count(*) FROM wheel WHERE last_visit_ms > 0") == len(good), 60)
-            equal(w.sql("SELECT feed_id, last_visit_ms FROM wheel WHERE feed_id <= 3 AND last_visit_ms > 0"), [])
+            wait_for("the others' turn", lambda: w.one("SELECT count(*) FROM schedule WHERE last_visit_ms > 0") == len(good), 60)
+            equal(w.sql("SELECT id FROM feeds JOIN schedule USING (place) WHERE id <= 3 AND last_visit_ms > 0"), [])
             holds(o.stats()["in_flight_max"] <= 2, "and never more than two")
             p.terminate()
             p.wait(60)

@@ -131,7 +131,7 @@ def entries_of_a_day(base):
             holds(re.search("25 new entries, .*: all that it may till .*; waiting: 15 entries", said), said)
         said = w.run("doctor", code=None).stdout
         holds(re.search("^note +quotas +1 feeds have .* number 1 among them; entries that wait: 15$", said, re.M), said)
-        due = w.one("SELECT due_at_ms - last_visit_ms FROM wheel")
+        due = w.one("SELECT due_at_ms - last_visit_ms FROM schedule")
         # what waits keeps the feed from being told "unchanged", whatever else happens; what is known may change
         p.shows(range(40), change=[39, 3])
         equal(visit(w, p), (False, 200))
@@ -139,7 +139,7 @@ def entries_of_a_day(base):
         got = entries(w)
         equal((sorted(got), got[39]), (list(range(15, 40)), "about 39 anew"))
         equal(quota(w)["waiting"], 15)
-        holds(w.one("SELECT due_at_ms - last_visit_ms FROM wheel") > due / 2 > 60000, "asked no more often than before")
+        holds(w.one("SELECT due_at_ms - last_visit_ms FROM schedule") > due / 2 > 60000, "asked no more often than before")
         next_day(w)
         equal(visit(w, p), (False, 200))
         got = entries(w)
@@ -239,7 +239,7 @@ def disk_low(base):
             equal(o.requests(), [], "requests")
             set_room(w, 1)
             p.send_signal(signal.SIGHUP)
-            wait_for("work", lambda: w.one("SELECT count(*) FROM wheel WHERE last_kind = 0") == 0, 60)
+            wait_for("work", lambda: w.one("SELECT count(*) FROM schedule WHERE last_kind = 0") == 0, 60)
         finally:
             p.terminate()
             code = p.wait(timeout=60)
@@ -260,7 +260,7 @@ def disk_low_once(base):
         holds("disk_free_min_bytes" in r.stderr, r.stderr)
         set_room(w, 0)
         w.run_once()
-        equal(w.one("SELECT count(*) FROM wheel WHERE last_kind = 0"), 0, "visited")
+        equal(w.one("SELECT count(*) FROM schedule WHERE last_kind = 0"), 0, "visited")
 
 
 @case("too little room for a server: pushes are answered 503, and a worker beside it says so in the metrics", needs="server")

@@ -510,7 +510,7 @@ def doctor(base):
     says(r"note +tls +the server listens at 0.0.0.0:8080 without TLS.*\n +-> set tls_cert", *everywhere)
     w.sql(LATE, write=True)
     says(r"note +tokens +all for read have run out.*\n +-> 'feedwheel token list'")
-    w.sql("UPDATE records SET value = x'00' WHERE kind = 'token' AND key = CAST('two' AS BLOB)", write=True)
+    w.sql("UPDATE records SET value = x'00' WHERE kind = 'token' AND record_key = CAST('two' AS BLOB)", write=True)
     says(r"note +tokens +1 cannot be read.*\n +-> 'feedwheel token list'")
 
 

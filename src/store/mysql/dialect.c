@@ -350,8 +350,6 @@ static int64_t rows_written(struct mysql_db *s)
 struct answer {
 	MYSQL_RES *rows;      /* of the last statement that has some */
 	int64_t written;      /* by the last one */
-	bool *hit;            /* for each of them; NULL: not wanted */
-	size_t n;
 };
 
 /* Send what waits, and take all that is answered. */
@@ -374,9 +372,6 @@ static int flush(struct mysql_db *s, struct answer *a, struct fw_err *err)
 			return mysql_failed(s, "reading", err);
 		} else {
 			a->written = rows_written(s);
-			if (a->hit)
-				a->hit[a->n] = a->written > 0;
-			a->n++;
 		}
 		more = mysql_next_result(s->c);
 	} while (more == 0);
@@ -424,7 +419,6 @@ static int ask(struct sql *sql, const struct sql_text *t, const struct sql_value
 	(void)n;
 	if (rc)
 		return rc;
-	s->written |= !fn;
 	statement(s);
 	part_put(&s->script, k, 0, k->len, v);
 	if (!fn && !changed)
@@ -480,16 +474,14 @@ static size_t rows_put(struct mysql_db *s, const struct mysql_kept *k, const str
 }
 
 static int each_text(struct mysql_db *s, const struct mysql_kept *k, const struct sql_value *v, size_t n, size_t rows,
-	bool *hit, struct fw_err *err)
+	struct fw_err *err)
 {
-	int rc = hit ? flush_all(s, err) : 0;
+	int rc = 0;
 
 	for (size_t at = 0, done; !rc && at < rows; at += done) {
-		struct answer a = {.hit = hit ? hit + at : NULL};
-
 		done = rows_put(s, k, v + at * n, n, rows - at);
-		if (hit || at + done < rows)
-			rc = flush(s, &a, err);
+		if (at + done < rows)
+			rc = flush_all(s, err);
 	}
 	return rc;
 }
@@ -600,7 +592,7 @@ static size_t row_bytes(const struct sql_value *v, size_t n)
 }
 
 static int array_send(struct mysql_db *s, struct mysql_kept *k, const struct sql_value *v, size_t n, size_t rows,
-	int64_t *written, struct fw_err *err)
+	struct fw_err *err)
 {
 	struct fw_arena a;
 	int rc = flush_all(s, err);
@@ -615,7 +607,6 @@ static int array_send(struct mysql_db *s, struct mysql_kept *k, const struct sql
 		if (bytes >= s->packet_max)
 			rc = mysql_too_large(s, err); /* the server would hang up */
 		rc = rc ? rc : array_execute(s, k, v + at * n, n, done, &a, err);
-		*written += rc ? 0 : (int64_t)mysql_stmt_affected_rows(k->stmt);
 		fw_arena_reset(&a, (size_t)1 << 20);
 	}
 	fw_arena_finish(&a);
@@ -626,46 +617,16 @@ static int array_send(struct mysql_db *s, struct mysql_kept *k, const struct sql
 	return rc;
 }
 
-/*
- * As arrays, if all of them are hit, as it is nearly always. The server tells their number only: where one is missing, all is taken
- * back, and made again one by one.
- */
-static int each_hits(struct mysql_db *s, struct mysql_kept *k, const struct sql_value *v, size_t n, size_t rows, bool *hit,
-	struct fw_err *err)
-{
-	int64_t written = 0;
-	int rc;
-
-	if (s->written) { /* behind the transaction's begin there is one */
-		statement(s);
-		fw_buf_adds(&s->script, "SAVEPOINT hits");
-	}
-	rc = array_send(s, k, v, n, rows, &written, err);
-	for (size_t i = 0; i < rows; i++)
-		hit[i] = true;
-	if (rc || written == (int64_t)rows)
-		return rc;
-	statement(s);
-	fw_buf_adds(&s->script, "ROLLBACK TO SAVEPOINT hits");
-	return each_text(s, k, v, n, rows, hit, err);
-}
-
-static int each(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows, bool *hit,
+static int each(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
 	sql_row_fn *fn, void *ctx, struct fw_err *err)
 {
 	struct mysql_db *s = mysql_db(sql);
 	struct mysql_kept *k;
-	int64_t written = 0;
 	int rc = fn ? 0 : kept_find(s, t, false, &k, err);
 
 	if (fn || rc)
 		return rc ? rc : each_select(s, t, v, n, rows, fn, ctx, err);
-	if (!s->arrays || rows < ARRAY_MIN)
-		rc = each_text(s, k, v, n, rows, hit, err);
-	else
-		rc = hit ? each_hits(s, k, v, n, rows, hit, err) : array_send(s, k, v, n, rows, &written, err);
-	s->written = true;
-	return rc;
+	return !s->arrays || rows < ARRAY_MIN ? each_text(s, k, v, n, rows, err) : array_send(s, k, v, n, rows, err);
 }
 
 /* ---- transactions ---------------------------------------------------------------------------------- */
@@ -704,8 +665,7 @@ static int begin(struct sql *sql, struct fw_err *err)
 	fw_buf_reset(&s->script);
 	s->late.rc = 0;
 	s->own_change = 0;
-	s->written = false;
-	fw_buf_adds(&s->script, "START TRANSACTION;SAVEPOINT hits");
+	fw_buf_adds(&s->script, "START TRANSACTION");
 	return 0;
 }
 
@@ -777,16 +737,19 @@ static int size(struct sql *sql, int64_t *bytes, struct fw_err *err)
 }
 
 #define ENGINE "ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+/* Without this a view's text has the collation of the connection that made it, and compares with nobody else's literals. */
+#define TEXT(x) "((" x ") COLLATE utf8mb4_bin)"
 /* Members of an array of texts, without JSON_TABLE: with it a view names its database in every dump, and can be restored in no other. */
 #define TAGS "json_extract($1, '$.tags')"
 
 static const struct sql_fragment FRAGMENT[] = {
-	{"now", "CAST(unix_timestamp(sysdate(3)) * 1000 AS SIGNED)"}, {"skip", "FOR UPDATE SKIP LOCKED"},
-	{"share", "LOCK IN SHARE MODE"}, {"update", "FOR UPDATE"}, {"hits", ""},
-	{"upsert", "ON DUPLICATE KEY UPDATE"}, {"new", "VALUES($1)"}, {"keep", "ON DUPLICATE KEY UPDATE $2 = $2"},
+	{"now", "CAST(unix_timestamp(sysdate(3)) * 1000 AS SIGNED)"}, {"last", "last_insert_id()"}, {"skip", "FOR UPDATE SKIP LOCKED"},
+	{"share", "LOCK IN SHARE MODE"}, {"update", "FOR UPDATE"},
+	{"upsert", "ON DUPLICATE KEY UPDATE"}, {"new", "VALUES($1)"}, {"keep", "ON DUPLICATE KEY UPDATE $2 = IF($=, $2, NULL)"},
 	{"greatest", "greatest"},
-	{"iso", "concat(left(date_format(date_add('1970-01-01', INTERVAL ($1) * 1000 MICROSECOND), '%Y-%m-%dT%H:%i:%s.%f'), 23), 'Z')"},
-	{"tags", "nullif(replace(replace(substr(" TAGS ", 3, greatest(char_length(" TAGS ") - 4, 0)), '\", \"', ', '), '\",\"', ', '), '')"},
+	{"iso", TEXT("concat(left(date_format(date_add('1970-01-01', INTERVAL ($1) * 1000 MICROSECOND), '%Y-%m-%dT%H:%i:%s.%f'), 23), 'Z')")},
+	{"words", TEXT("$1")}, {"ms", "($1) DIV 1000"}, {"jsonb", "$1"},
+	{"tags", TEXT("nullif(replace(replace(substr(" TAGS ", 3, greatest(char_length(" TAGS ") - 4, 0)), '\", \"', ', '), '\",\"', ', '), '')")},
 	{"pk", "BIGINT NOT NULL PRIMARY KEY"}, {"id", "BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY"}, {"text", "MEDIUMTEXT"},
 	{"long", "LONGTEXT"}, {"bytes", "MEDIUMBLOB"}, {"key16", "BINARY(16)"}, {"json", "LONGTEXT"},
 	{"name", "VARCHAR(255)"}, {"namebytes", "VARBINARY(255)"}, {"clustered", ENGINE}, {"filled", ENGINE}, {"table", ENGINE},

@@ -63,13 +63,18 @@ static const struct { unsigned code; int class; } KNOWN[] = {
 	{ER_NO_SUCH_TABLE, NO_TABLE}, {CR_COMMANDS_OUT_OF_SYNC, NESTED},
 };
 
-static int words(const struct mysql_db *s, unsigned code, const char *said, const char *doing, struct fw_err *err)
+static int words(struct mysql_db *s, unsigned code, const char *said, const char *doing, struct fw_err *err)
 {
 	if (code == CR_OUT_OF_MEMORY)
 		return fw_no_memory(err);
 	for (size_t i = 0; i < FW_N(KNOWN); i++) {
-		if (KNOWN[i].code == code)
-			return FW_ERR(err, CLASS[KNOWN[i].class].rc, "%s: %s (%s, %u)", s->name, CLASS[KNOWN[i].class].remedy, said, code);
+		int class = KNOWN[i].class;
+
+		if (KNOWN[i].code != code)
+			continue;
+		if (class == IN_THE_WAY || class == STORED)
+			s->sql.race = class == STORED ? SQL_RACE_ROW : SQL_RACE_LOCKS;
+		return FW_ERR(err, CLASS[class].rc, "%s: %s (%s, %u)", s->name, CLASS[class].remedy, said, code);
 	}
 	return FW_ERR(err, FW_EINVAL, "%s: %s: %s (%u)", s->name, doing, said, code);
 }

@@ -36,7 +36,6 @@ struct mysql_db {
 	bool mysql;               /* the server is MySQL, not MariaDB */
 	bool arrays;              /* rows may travel as arrays, which MySQL does not know */
 	bool tls;                 /* asked for */
-	bool written;             /* this transaction has sent changes */
 	int64_t busy_timeout_ms;
 	size_t packet_max;        /* what the server takes at once */
 	struct mysql_kept *kept;  /* texts that were made ready, by address */

@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/hash.h"
-#include "store/drivers.h"
+#include "store/driver.h"
 #include "store/dsn.h"
 #include "store/mysql/mysql.h"
 #include "base/banned.h"

@@ -96,7 +96,7 @@ static int walk_end(struct mysql_db *s, struct fw_err *err)
 			v[2 * i] = SQL_INT(s->sweep.gone[at + i].entry_id);
 			v[2 * i + 1] = SQL_INT(s->sweep.gone[at + i].step);
 		}
-		rc = sql_each(&s->sql, &DONE, v, 2, n, NULL, err);
+		rc = sql_each(&s->sql, &DONE, v, 2, n, err);
 	}
 	return rc;
 }
@@ -113,8 +113,8 @@ static int step_in(struct walk *w, struct fw_err *err)
 	int rc = sql_ask(s, &READ, (struct sql_value[]){SQL_BLOB(((struct fw_str){sweep->word, sweep->word_len})), SQL_INT(sweep->step),
 		SQL_INT(ROWS)}, 3, word_row, w, NULL, err);
 
-	rc = rc ? rc : sql_each(s, &PUT, w->put, 3, w->put_n, NULL, err);
-	rc = rc ? rc : sql_each(s, &DROP, w->drop, 2, w->drop_n, NULL, err);
+	rc = rc ? rc : sql_each(s, &PUT, w->put, 3, w->put_n, err);
+	rc = rc ? rc : sql_each(s, &DROP, w->drop, 2, w->drop_n, err);
 	if (!rc && w->row_n < ROWS)
 		rc = walk_end(w->s, err);
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;

@@ -22,7 +22,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/hash.h"
-#include "store/drivers.h"
+#include "store/driver.h"
 #include "store/mysql/occurrences.h"
 #include "store/tokens.h"
 #include "store/words.h"
@@ -216,7 +216,7 @@ static int words_write(struct step *p, int64_t number, struct fw_err *err)
 			v[3 * i + 1] = SQL_INT(number);
 			v[3 * i + 2] = SQL_BLOB(fw_buf_str(&w[at + i]->list));
 		}
-		rc = sql_each(p->s, &PUT, v, 3, rows, NULL, err);
+		rc = sql_each(p->s, &PUT, v, 3, rows, err);
 	}
 	free(v);
 	free(w);
@@ -262,10 +262,10 @@ static int changed_write(struct step *p, int64_t number, struct fw_err *err)
 		v[2 * i] = SQL_INT(p->done.at[i]);
 		v[2 * i + 1] = SQL_INT(number);
 	}
-	rc = sql_each(p->s, &VOID, v, 2, p->done.n, NULL, err);
+	rc = sql_each(p->s, &VOID, v, 2, p->done.n, err);
 	for (size_t i = 0; i < p->changed.n && p->changed.at[i] <= upto; i++)
 		v[n++] = SQL_INT(p->changed.at[i]);
-	return rc ? rc : sql_each(p->s, &DONE, v, 1, n, NULL, err);
+	return rc ? rc : sql_each(p->s, &DONE, v, 1, n, err);
 }
 
 static int step_in(struct step *p, bool *more, struct fw_err *err)

@@ -27,7 +27,7 @@ enum {
 	OID_INT4 = 23,
 	OID_TEXT = 25,
 	OID_NUMERIC = 1700,
-	OID_JSONB = 3802
+	OID_JSON = 114
 };
 
 struct postgres_row {
@@ -90,9 +90,13 @@ int postgres_failed(struct postgres_db *s, const PGresult *r, struct fw_err *err
 	if (!state || is_state(state, "08") || is_state(state, "57P") || is_state(state, "25P03") ||
 		PQstatus(s->c) == CONNECTION_BAD)
 		return postgres_gone(s, said, err);
-	if (is_race(r, state))
+	if (is_state(state, "40"))
+		s->sql.race = SQL_RACE_LOCKS;
+	if (is_race(r, state)) {
+		s->sql.race = SQL_RACE_ROW;
 		return fw_err_set(err, FW_EAGAIN, "%s: %s (%s): somebody else stored it meanwhile: try again", s->name,
 			said, state);
+	}
 	for (size_t i = 0; i < FW_N(KNOWN); i++) {
 		if (!is_state(state, KNOWN[i].state))
 			continue;
@@ -220,10 +224,10 @@ static bool guard(struct postgres_db *s)
 
 static const char *array_type(char letter)
 {
-	return letter == 'i' ? "int8[]" : letter == 't' ? "text[]" : letter == 'j' ? "jsonb[]" : "bytea[]";
+	return letter == 'i' ? "int8[]" : letter == 't' ? "text[]" : letter == 'j' ? "json[]" : "bytea[]";
 }
 
-/* The rows as a table v, numbered from 1 by v.row_. */
+/* The rows as a table v. */
 static void rows_as_table(struct fw_buf *b, const struct sql_text *t)
 {
 	struct fw_str name;
@@ -232,10 +236,10 @@ static void rows_as_table(struct fw_buf *b, const struct sql_text *t)
 	fw_buf_adds(b, "unnest(");
 	for (size_t i = 0; sql_column(t, i, &letter).p; i++)
 		fw_buf_addf(b, "%s$%zu::%s", i ? ", " : "", i + 1, array_type(letter));
-	fw_buf_adds(b, ") WITH ORDINALITY v(");
+	fw_buf_adds(b, ") v(");
 	for (size_t i = 0; (name = sql_column(t, i, &letter)).p; i++)
-		fw_buf_addf(b, "%.*s, ", FW_STR_ARG(name));
-	fw_buf_adds(b, "row_)");
+		fw_buf_addf(b, "%s%.*s", i ? ", " : "", FW_STR_ARG(name));
+	fw_buf_addc(b, ')');
 }
 
 static char *text_write(const struct sql *s, const struct sql_text *t)
@@ -348,7 +352,7 @@ static void bytes_put(struct fw_buf *b, const struct sql_value *v)
 		fw_buf_addstr(b, v->s);
 }
 
-static void item_put(struct fw_buf *b, const struct sql_value *v, bool json)
+static void item_put(struct fw_buf *b, const struct sql_value *v)
 {
 	size_t at = b->len;
 	uint32_t net;
@@ -362,8 +366,6 @@ static void item_put(struct fw_buf *b, const struct sql_value *v, bool json)
 		put64(b, v->i);
 		return;
 	}
-	if (json)
-		fw_buf_addc(b, 1); /* the version of its binary form */
 	bytes_put(b, v);
 	if (b->rc)
 		return;
@@ -373,7 +375,7 @@ static void item_put(struct fw_buf *b, const struct sql_value *v, bool json)
 
 static uint32_t oid_of(char letter)
 {
-	return letter == 'i' ? OID_INT8 : letter == 't' ? OID_TEXT : letter == 'j' ? OID_JSONB : OID_BYTEA;
+	return letter == 'i' ? OID_INT8 : letter == 't' ? OID_TEXT : letter == 'j' ? OID_JSON : OID_BYTEA;
 }
 
 /* A column of many rows. */
@@ -385,7 +387,7 @@ static void array_put(struct fw_buf *b, char letter, const struct sql_value *v, 
 	put32(b, (uint32_t)rows);
 	put32(b, 1); /* the first index */
 	for (size_t i = 0; i < rows; i++)
-		item_put(b, v + i * step, letter == 'j');
+		item_put(b, v + i * step);
 }
 
 /* Send with the values that begin at these places of s->value; SIZE_MAX: NULL. */
@@ -499,23 +501,17 @@ static int ask(struct sql *sql, const struct sql_text *t, const struct sql_value
 	return rc;
 }
 
-static int64_t number_at(const PGresult *r, int row, int column);
-
-static int each(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows, bool *hit,
+static int each(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
 	sql_row_fn *fn, void *ctx, struct fw_err *err)
 {
 	struct postgres_db *s = postgres_db(sql);
 	PGresult *r = NULL;
 	int rc = each_send(s, t, v, n, rows, err);
 
-	if (rc || (!hit && !fn && s->sent_n < SENT_MAX))
+	if (rc || (!fn && s->sent_n < SENT_MAX))
 		return rc;
 	answers_take(s, &r);
 	rc = late(s, err);
-	for (size_t i = 0; hit && i < rows; i++)
-		hit[i] = false;
-	for (int i = 0; !rc && hit && r && i < PQntuples(r); i++)
-		hit[number_at(r, i, 0) - 1] = true;
 	if (!rc && r)
 		rc = rows_show(s, r, fn, ctx);
 	PQclear(r);
@@ -535,23 +531,20 @@ static int alone(struct postgres_db *s, ExecStatusType wanted, struct fw_err *er
 }
 
 /* A COPY's rows, and its end. */
-static int copy_rows(struct postgres_db *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
-	struct fw_err *err)
+static int copy_rows(
+	struct postgres_db *s, const struct sql_value *v, size_t n, size_t rows, struct fw_err *err)
 {
 	/* And the 0 behind it: no flags, and no more of a head. */
 	static const char HEAD[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0";
 	const uint16_t width = htons((uint16_t)n), end = UINT16_MAX;
-	bool json[POSTGRES_VALUES], sent;
-	char letter = 'i';
+	bool sent;
 
-	for (size_t i = 0; i < n; i++)
-		json[i] = sql_column(t, i, &letter).p && letter == 'j';
 	fw_buf_reset(&s->value);
 	fw_buf_add(&s->value, HEAD, sizeof(HEAD));
 	for (size_t i = 0; i < rows * n; i++) {
 		if (i % n == 0)
 			fw_buf_add(&s->value, &width, sizeof(width));
-		item_put(&s->value, &v[i], json[i % n]);
+		item_put(&s->value, &v[i]);
 	}
 	fw_buf_add(&s->value, &end, sizeof(end));
 	sent = s->value.rc || PQputCopyData(s->c, s->value.p, (int)s->value.len) == 1;
@@ -593,7 +586,7 @@ static int append(struct sql *sql, const char *table, const struct sql_text *t, 
 	if (rc)
 		return rc;
 	rc = alone(s, PGRES_COPY_IN, err);
-	rc = rc ? rc : copy_rows(s, t, v, n, rows, err);
+	rc = rc ? rc : copy_rows(s, v, n, rows, err);
 	while (!s->broken && (r = answer(s)) != NULL)
 		PQclear(r);
 	if (!PQenterPipelineMode(s->c)) {
@@ -732,12 +725,10 @@ static int64_t get_int(const struct sql_row *row, int column)
 static struct fw_str get_str(const struct sql_row *row, int column)
 {
 	const struct postgres_row *p = (const struct postgres_row *)row;
-	struct fw_str s;
 
 	if (PQgetisnull(p->r, p->at, column))
 		return FW_STR_NONE;
-	s = (struct fw_str){PQgetvalue(p->r, p->at, column), (size_t)PQgetlength(p->r, p->at, column)};
-	return PQftype(p->r, column) == OID_JSONB ? fw_str_sub(s, 1, s.len) : s; /* behind its version */
+	return (struct fw_str){PQgetvalue(p->r, p->at, column), (size_t)PQgetlength(p->r, p->at, column)};
 }
 
 /* ---- the rest -------------------------------------------------------------------------------- */
@@ -751,27 +742,32 @@ static int size(struct sql *sql, int64_t *bytes, struct fw_err *err)
 	return sql_number(sql, &SIZE, NULL, 0, 0, bytes, err);
 }
 
-static int visits_loaded(struct sql *sql, struct fw_err *err)
+static int tally_raised(struct sql *sql, struct fw_err *err)
 {
-	static const struct sql_text RAISE = {
-		"SELECT setval(pg_get_serial_sequence('visits', 'id'), (SELECT max(id) FROM visits))", NULL};
+	static const struct sql_text RAISE = {"SELECT setval(pg_get_serial_sequence('tally', 'id'),"
+					      " greatest((SELECT max(id) FROM tally),"
+					      " nextval(pg_get_serial_sequence('tally', 'id'))))",
+		NULL};
 
 	return sql_do(sql, &RAISE, NULL, 0, err);
 }
 
 static const struct sql_fragment FRAGMENT[] = {
 	{"now", "(extract(epoch FROM clock_timestamp()) * 1000)::int8"},
+	{"last", "lastval()"},
 	{"skip", "FOR UPDATE SKIP LOCKED"},
 	{"share", "FOR SHARE"},
 	{"update", "FOR UPDATE"},
-	{"hits", "RETURNING v.row_"},
 	{"upsert", "ON CONFLICT ($1) DO UPDATE SET"},
 	{"new", "excluded.$1"},
 	{"keep", "ON CONFLICT ($1) DO NOTHING"},
 	{"greatest", "greatest"},
 	{"iso", "to_char(to_timestamp(($1) / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')"},
+	{"words", "$1"},
+	{"ms", "($1) / 1000"},
+	{"jsonb", "($1)::jsonb"},
 	{"tags",
-		"(SELECT string_agg(tag, ', ') FROM jsonb_array_elements_text(CASE WHEN jsonb_typeof($1 -> 'tags') = "
+		"(SELECT string_agg(tag, ', ') FROM json_array_elements_text(CASE WHEN json_typeof($1 -> 'tags') = "
 		"'array' THEN $1 -> 'tags' ELSE '[]' END) tag)"},
 	{"pk", "int8 PRIMARY KEY"},
 	{"id", "int8 GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY"},
@@ -779,7 +775,7 @@ static const struct sql_fragment FRAGMENT[] = {
 	{"long", "text"},
 	{"bytes", "bytea"},
 	{"key16", "bytea"},
-	{"json", "jsonb"},
+	{"json", "json"}, /* as it was written: jsonb takes no \u0000, and gives back another text */
 	{"name", "text COLLATE \"C\""},
 	{"namebytes", "bytea"},
 	{"clustered", ""},
@@ -802,7 +798,7 @@ const struct sql_dialect postgres_dialect = {
 	.get_str = get_str,
 	.tell = postgres_tell,
 	.size = size,
-	.visits_loaded = visits_loaded,
+	.tally_raised = tally_raised,
 	.search_changed = postgres_search_changed,
 	.search_step = postgres_search_step,
 	.search_unindexed = postgres_search_unindexed,

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "store/drivers.h"
+#include "store/driver.h"
 #include "store/dsn.h"
 #include "store/postgres/postgres.h"
 #include "base/banned.h"

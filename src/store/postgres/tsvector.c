@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "store/drivers.h"
+#include "store/driver.h"
 #include "store/postgres/postgres.h"
 #include "store/tokens.h"
 #include "store/words.h"
@@ -153,7 +153,7 @@ static int words_put(struct sql *s, struct step *p, struct fw_err *err)
 					    "{rows} JOIN entries e ON e.id = v.id"
 					    " ON CONFLICT (id) DO UPDATE SET words = excluded.words",
 		"id:i words:t"};
-	int rc = sql_each(s, &PUT, p->put, 2, p->n, NULL, err);
+	int rc = sql_each(s, &PUT, p->put, 2, p->n, err);
 
 	p->n = 0;
 	return rc;

@@ -33,8 +33,13 @@ static const struct {
 			NULL}},
 	{"entries", "keys: no feed %lld",
 		{"SELECT DISTINCT k.feed_id, 0 FROM entry_keys k WHERE " ABSENT("feeds f", "f.id = k.feed_id"), NULL}},
-	{"visits", "visits: no feed %lld",
-		{"SELECT DISTINCT v.feed_id, 0 FROM visits v WHERE " ABSENT("feeds f", "f.place = v.place"), NULL}},
+	{"visits", "feed %lld: its last visit, %lld, is another feed's",
+		{"SELECT f.id, v.id FROM feeds f JOIN schedule s ON s.place = f.place"
+		 " JOIN visits v ON v.id = s.last_visit_id WHERE v.feed_id <> f.id",
+			NULL}},
+	{"visits", "visit %lld names %lld as the one before it, which is another feed's",
+		{"SELECT v.id, p.id FROM visits v JOIN visits p ON p.id = v.previous_id WHERE v.feed_id <> p.feed_id",
+			NULL}},
 	{"numbers", "tally: counts %lld entries, there are %lld",
 		{"SELECT x.n, x.is_n FROM (SELECT (SELECT coalesce(sum(entry_n), 0) FROM tally) AS n,"
 		 " (SELECT count(*) FROM entries) AS is_n) x WHERE x.n <> x.is_n",

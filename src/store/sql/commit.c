@@ -6,8 +6,8 @@
  * program keeps open, versions of a row that each commit changes pile up, and each commit looks at
  * all of them. The beat changes it.
  *
- * Rows are locked in this order: the lease, schedule and feeds by place, entries, the counter of
- * entry ids, shards. What changes them from outside goes the same way.
+ * Rows are locked in this order: the lease, schedule and feeds by place, entries, hosts, the counter
+ * of entry ids, shards. What changes them from outside goes the same way.
  */
 #include <stdlib.h>
 
@@ -17,48 +17,152 @@
 
 #define WHEEL_MAX 24
 
+struct spot { /* where an outcome's row lies */
+	int64_t place;
+	struct store_outcome *of;
+};
+
 /* What a commit works on: its outcomes in order of their rows. */
 struct work {
 	struct sql *s;
+	const struct store_commit *c;
+	struct spot *spot;
 	struct store_outcome *o;
 	int64_t *place;
-	bool *again;             /* of a push: one at that time is there */
+	int64_t *id, *last_id;   /* of its visit, and of its feed's last one so far */
+	bool *before;            /* it was stored before; of a push: one at that time is there */
+	bool *there;
 	size_t n;
-	int64_t now_ms;
+	bool push;               /* the schedules stay */
+	int64_t now_ms, number;  /* number: of its row of the tally */
 	bool changed[STORE_SHARDS];
 };
 
+/* ---- the beginning --------------------------------------------------------------------------- */
+
+static int now_row(void *ctx, const struct sql_row *row)
+{
+	struct work *w = ctx;
+
+	w->now_ms = sql_int(row, 0);
+	w->number = sql_int(row, 1);
+	return 0;
+}
+
+/* The lease, the time, and numbers for the visits. Those of a push need no lease. */
 static int fence(struct work *w, int64_t lease_id, struct fw_err *err)
 {
-	static const struct sql_text FENCE = {"SELECT {now} FROM workers WHERE id = ?1 {share}", NULL};
-	int rc = sql_number(w->s, &FENCE, (struct sql_value[]){SQL_INT(lease_id)}, 1, 0, &w->now_ms, err);
+	static const struct sql_text FENCE = {"SELECT {now}, {last} FROM workers WHERE id = ?1 {share}", NULL};
+	static const struct sql_text NOW = {"SELECT {now}, {last}", NULL};
+	const size_t block = (size_t)1 << SQL_VISIT_BITS;
+	struct sql_value id = SQL_INT(lease_id);
+	int rc = 0;
 
+	for (size_t i = 0; !rc && i < w->n + !w->n; i++) {
+		if (i % block == 0) {
+			rc = sql_tally_add(w->s, 0, 0, err);
+			rc = rc ? rc : sql_ask(w->s, w->push ? &NOW : &FENCE, &id, !w->push, now_row, w, NULL, err);
+		}
+		w->id[i] = w->number << SQL_VISIT_BITS | (int64_t)(i % block);
+	}
 	return rc || w->now_ms ?
 		rc :
 		fw_err_set(err, FW_ESTALE, "%s: this worker's lease is over: others have its feeds", w->s->name);
 }
 
-/* ---- the schedule ---------------------------------------------------------------------------- */
-
-/* Of one that was not written: was it removed, or stored before? */
-static int missed(struct work *w, size_t i, struct fw_err *err)
+static int place_row(void *ctx, const struct sql_row *row)
 {
-	static const struct sql_text THERE = {"SELECT 1 FROM schedule WHERE place = ?1", NULL};
-	int64_t there;
-	int rc = sql_number(w->s, &THERE, (struct sql_value[]){SQL_INT(w->place[i])}, 1, 0, &there, err);
+	struct work *w = ctx;
 
-	if (rc)
-		return rc;
-	w->o[i].rc = FW_ENOTFOUND;
-	if (there)
+	w->place[sql_int(row, 0)] = sql_int(row, 1);
+	return 0;
+}
+
+/* Who pushes knows the feed's number only. -1: it is not there. */
+static int places_find(struct work *w, struct fw_err *err)
+{
+	static const struct sql_text PLACE = {
+		"SELECT v.nth, f.place FROM {rows} JOIN feeds f ON f.id = v.feed", "nth:i feed:i"};
+	struct sql_value *v = calloc(w->n + 1, 2 * sizeof(*v));
+	int rc;
+
+	if (!v)
+		return fw_no_memory(err);
+	for (size_t i = 0; i < w->n; i++) {
+		v[2 * i] = SQL_INT(i);
+		v[2 * i + 1] = SQL_INT(w->o[i].feed_id);
 		w->place[i] = -1;
+	}
+	rc = sql_ask_each(w->s, &PLACE, v, 2, w->n, place_row, w, err);
+	free(v);
+	return rc;
+}
+
+/*
+ * Without a lease, and alone: the first visit of its feed, also when that is stored already? Else it
+ * is taken as a push.
+ */
+static void first_visit(struct work *w, struct store_outcome *o, int64_t place, int64_t last_ms)
+{
+	if (last_ms && last_ms != o->feed->last_visit_ms) {
+		o->visit.kind = FW_VISIT_PUSHED;
+		o->groups &= FW_GROUP_META;
+	} else {
+		w->push = false;
+		w->changed[place >> SQL_PLACE_BITS] = true;
+	}
+}
+
+static int look_row(void *ctx, const struct sql_row *row)
+{
+	struct work *w = ctx;
+	size_t i = (size_t)sql_int(row, 0);
+
+	w->there[i] = true;
+	w->last_id[i] = sql_int(row, 2);
+	if (w->push && w->o[i].visit.kind != FW_VISIT_PUSHED)
+		first_visit(w, &w->o[i], w->place[i], sql_int(row, 1));
+	w->before[i] = !w->push && w->o[i].visit.kind != FW_VISIT_NONE && sql_int(row, 1) == w->o[i].feed->last_visit_ms;
 	return 0;
 }
 
 /*
- * The time of a visit tells it from the feed's others: one that is there already was stored by a
- * commit whose end was not heard. last: what that is compared with; -1: no visit was made.
+ * Locks the feeds' rows. The time of a visit tells it from the feed's others: one that is there
+ * already was stored by a commit whose end was not heard.
  */
+static int look(struct work *w, struct fw_err *err)
+{
+	static const struct sql_text LOOK = {"SELECT v.nth, t.last_visit_ms, t.last_visit_id FROM {rows}"
+					     " JOIN schedule t ON t.place = v.spot {update}",
+		"nth:i spot:i"};
+	struct sql_value *v = calloc(w->n + 1, 2 * sizeof(*v));
+	int rc;
+
+	if (!v)
+		return fw_no_memory(err);
+	for (size_t i = 0; i < w->n; i++) {
+		v[2 * i] = SQL_INT(i);
+		v[2 * i + 1] = SQL_INT(w->place[i]);
+	}
+	rc = sql_ask_each(w->s, &LOOK, v, 2, w->n, look_row, w, err);
+	free(v);
+	for (size_t i = 0; !rc && i < w->n; i++) {
+		if (!w->there[i] && w->push && w->place[i] >= 0) {
+			w->s->race = SQL_RACE_LOCKS;
+			return fw_err_set(err, FW_EAGAIN,
+				"%s: feed %lld goes from one host to another just now: try again", w->s->name,
+				(long long)w->o[i].feed_id);
+		}
+		if (w->there[i] && w->push)
+			rc = sql_visit_there(w->s, w->last_id[i], &w->o[i].visit, &w->before[i], err);
+		if (!w->there[i] || (w->before[i] && !w->push))
+			w->o[i].rc = FW_ENOTFOUND;
+	}
+	return rc;
+}
+
+/* ---- the schedule ---------------------------------------------------------------------------- */
+
 static int schedule_put(struct work *w, struct fw_err *err)
 {
 	static const struct sql_text PUT = {
@@ -67,37 +171,59 @@ static int schedule_put(struct work *w, struct fw_err *err)
 		" status = CASE WHEN t.status = 0 THEN v.state ELSE t.status END, last_kind = v.kind, http_status = "
 		"v.http, fail_n = v.fails, crash_n = v.crashes,"
 		" last_visit_ms = v.visit, last_ok_ms = v.ok, expect_us = v.expect, expect_dev_us = v.dev, "
-		"expect_parts = v.parts, why = v.because"
-		" {from} WHERE t.place = v.spot AND t.last_visit_ms <> v.last {hits}",
-		"spot:i was:i last:i due:i state:i kind:i http:i fails:i crashes:i visit:i ok:i expect:i dev:i parts:i "
+		"expect_parts = v.parts, last_visit_id = v.last, why = v.because"
+		" {from} WHERE t.place = v.spot",
+		"spot:i was:i due:i state:i kind:i http:i fails:i crashes:i visit:i ok:i expect:i dev:i parts:i last:i "
 		"because:t"};
 	enum { COLUMNS = 15 };
 	struct sql_value *v = calloc(w->n + 1, COLUMNS * sizeof(*v)), *at = v;
-	bool *hit = calloc(w->n + 1, sizeof(*hit));
-	int rc = v && hit ? 0 : fw_no_memory(err);
+	int rc;
 
-	for (size_t i = 0; !rc && i < w->n; i++, at += COLUMNS) {
+	if (!v)
+		return fw_no_memory(err);
+	for (size_t i = 0; i < w->n; i++) {
 		const struct store_outcome *o = &w->o[i];
 		const struct fw_feed *f = o->feed;
 		const struct sql_value row[COLUMNS] = {SQL_INT(w->place[i]), SQL_INT(o->was_due_ms),
-			SQL_INT(o->visit.kind == FW_VISIT_NONE ? -1 : f->last_visit_ms), SQL_INT(f->due_at_ms),
-			SQL_INT(f->status), SQL_INT(f->last_kind), SQL_INT(f->http_status), SQL_INT(f->fail_n),
-			SQL_INT(f->crash_n), SQL_INT(f->last_visit_ms), SQL_INT(f->last_ok_ms), SQL_INT(f->expect_us),
-			SQL_INT(f->expect_dev_us), SQL_INT(f->expect_parts), SQL_TEXT(f->why)};
+			SQL_INT(f->due_at_ms), SQL_INT(f->status), SQL_INT(f->last_kind), SQL_INT(f->http_status),
+			SQL_INT(f->fail_n), SQL_INT(f->crash_n), SQL_INT(f->last_visit_ms), SQL_INT(f->last_ok_ms),
+			SQL_INT(f->expect_us), SQL_INT(f->expect_dev_us), SQL_INT(f->expect_parts),
+			SQL_INT(o->visit.kind == FW_VISIT_NONE ? w->last_id[i] : w->id[i]), SQL_TEXT(f->why)};
 
+		if (o->rc)
+			continue;
 		memcpy(at, row, sizeof(row));
+		at += COLUMNS;
 	}
-	rc = rc ? rc : sql_each(w->s, &PUT, v, COLUMNS, w->n, hit, err);
-	for (size_t i = 0; !rc && i < w->n; i++) {
-		if (!hit[i])
-			rc = missed(w, i, err);
-	}
+	rc = sql_each(w->s, &PUT, v, COLUMNS, (size_t)(at - v) / COLUMNS, err);
 	free(v);
-	free(hit);
 	return rc;
 }
 
-/* When a feed last had something new: after its entries are stored, whoever brought them. */
+/* What a push's visits change. Those of one feed lie together: the last one of them is its last. */
+static int pushed_put(struct work *w, struct fw_err *err)
+{
+	static const struct sql_text LAST = {
+		"UPDATE schedule AS t {join} SET last_visit_id = v.last {from} WHERE t.place = v.spot", "spot:i last:i"};
+	struct sql_value *v = calloc(w->n + 1, 2 * sizeof(*v));
+	size_t n = 0;
+	int rc;
+
+	if (!v)
+		return fw_no_memory(err);
+	for (size_t i = 0; i < w->n; i++) {
+		if (w->o[i].rc || w->o[i].visit.kind == FW_VISIT_NONE)
+			continue;
+		n += !n || v[2 * n - 2].i != w->place[i];
+		v[2 * n - 2] = SQL_INT(w->place[i]);
+		v[2 * n - 1] = SQL_INT(w->id[i]);
+	}
+	rc = sql_each(w->s, &LAST, v, 2, n, err);
+	free(v);
+	return rc;
+}
+
+/* When a feed last had something new: whoever brought it. */
 static int news_put(struct work *w, struct fw_err *err)
 {
 	static const struct sql_text NEWS = {
@@ -114,7 +240,7 @@ static int news_put(struct work *w, struct fw_err *err)
 		v[2 * n] = SQL_INT(w->place[i]);
 		v[2 * n++ + 1] = SQL_INT(w->now_ms);
 	}
-	rc = sql_each(w->s, &NEWS, v, 2, n, NULL, err);
+	rc = sql_each(w->s, &NEWS, v, 2, n, err);
 	free(v);
 	return rc;
 }
@@ -150,7 +276,7 @@ static int hosts_put(struct work *w, const struct store_host *host, size_t n, st
 			at += 5;
 			w->changed[store_host_shard(host[i].id)] |= others == 1;
 		}
-		rc = sql_each(w->s, others ? &OTHERS : &OWN, v, 5, (size_t)(at - v) / 5, NULL, err);
+		rc = sql_each(w->s, others ? &OTHERS : &OWN, v, 5, (size_t)(at - v) / 5, err);
 	}
 	free(v);
 	return rc;
@@ -158,106 +284,115 @@ static int hosts_put(struct work *w, const struct store_host *host, size_t n, st
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
+static int tally_set(struct work *w, int64_t new_n, struct fw_err *err)
+{
+	static const struct sql_text SET = {"UPDATE tally SET entry_n = ?2, visit_n = ?3 WHERE id = ?1", NULL};
+	int64_t visit_n = 0;
+
+	for (size_t i = 0; i < w->n; i++)
+		visit_n += w->o[i].rc != FW_ENOTFOUND && w->o[i].visit.kind != FW_VISIT_NONE;
+	return new_n || visit_n ?
+		sql_do(w->s, &SET, (struct sql_value[]){SQL_INT(w->number), SQL_INT(new_n), SQL_INT(visit_n)}, 3, err) :
+		0;
+}
+
 static int stored(struct work *w, const struct store_commit *c, struct fw_err *err)
 {
-	int64_t new_n = 0, visit_n = 0;
+	struct sql_entries rest = {NULL};
+	int64_t new_n = 0;
 	int rc = sql_feeds_groups(w->s, w->o, w->place, w->n, w->changed, err);
 
-	rc = rc ? rc : sql_entries_put(w->s, w->o, w->n, w->now_ms, &new_n, err);
+	rc = rc ? rc : sql_entries_put(w->s, w->o, w->n, w->now_ms, &new_n, &rest, err);
 	for (size_t i = 0; i < w->n; i++) {
-		if (w->again[i] && !w->o[i].visit.new_n && !w->o[i].visit.changed_n)
+		if (w->before[i] && !w->o[i].visit.new_n && !w->o[i].visit.changed_n)
 			w->o[i].visit.kind = FW_VISIT_NONE;
 	}
 	rc = rc ? rc : news_put(w, err);
-	rc = rc ? rc : sql_visits_put(w->s, w->o, w->place, w->n, err);
+	rc = rc || !w->push ? rc : pushed_put(w, err);
+	rc = rc ? rc : sql_visits_put(w->s, w->o, w->id, w->last_id, w->n, err);
 	rc = rc ? rc : hosts_put(w, c->host, c->host_n, err);
-	for (size_t i = 0; i < w->n; i++)
-		visit_n += w->o[i].rc != FW_ENOTFOUND && w->o[i].visit.kind != FW_VISIT_NONE;
-	rc = rc ? rc : sql_tally_add(w->s, new_n, visit_n, err);
+	rc = rc ? rc : tally_set(w, new_n, err);
+	rc = sql_entries_insert(&rest, rc, err);
 	return rc ? rc : sql_shards_changed(w->s, w->changed, err);
 }
 
-/*
- * Its feeds' places, locked in their order; what is not there any more, and what may be stored
- * already, is marked.
- */
-static int pushed(struct work *w, struct fw_err *err)
+static int by_place(const void *a, const void *b)
 {
-	static const struct sql_text BEFORE = {
-		"SELECT count(*) FROM visits WHERE place = ?1 AND at_ms = ?2 AND kind = ?3", NULL};
-	int rc = sql_clock(&w->s->store, &w->now_ms, err);
+	const struct spot *x = a, *y = b;
 
-	for (size_t i = 0; !rc && i < w->n; i++) {
-		struct store_outcome *o = &w->o[i];
-		int64_t before = 0;
+	if (x->place != y->place)
+		return x->place < y->place ? -1 : 1;
+	return x->of < y->of ? -1 : x->of > y->of;
+}
 
-		rc = sql_feed_place(w->s, o->feed_id, true, &w->place[i], err);
-		if (!rc)
-			rc = sql_number(w->s, &BEFORE,
-				(struct sql_value[]){
-					SQL_INT(w->place[i]), SQL_INT(o->visit.at_ms), SQL_INT(o->visit.kind)},
-				3, 0, &before, err);
-		w->again[i] = !rc && before;
-		if (rc == FW_ENOTFOUND) {
-			o->rc = rc;
-			w->place[i] = rc = 0;
-		}
+/* In order of their rows: all who change some lock them in this order. */
+static int in_order(struct work *w, struct fw_err *err)
+{
+	const struct store_commit *c = w->c;
+	struct spot *spot = w->spot;
+	int rc = 0;
+
+	for (size_t i = 0; i < w->n; i++) {
+		w->o[i] = c->outcome[i];
+		w->place[i] = sql_place(store_host_shard(c->outcome[i].host_id), c->outcome[i].feed_id);
+	}
+	if (w->push)
+		rc = places_find(w, err);
+	for (size_t i = 0; i < w->n; i++)
+		spot[i] = (struct spot){w->place[i], &c->outcome[i]};
+	if (w->n)
+		qsort(spot, w->n, sizeof(*spot), by_place);
+	for (size_t i = 0; i < w->n; i++) {
+		w->place[i] = spot[i].place;
+		w->o[i] = *spot[i].of;
+		w->o[i].rc = 0;
+		w->o[i].visit.new_n = w->o[i].visit.changed_n = 0;
 	}
 	return rc;
 }
 
-static int work(struct work *w, const struct store_commit *c, struct fw_err *err)
+static int work(struct sql *s, void *ctx, struct fw_err *err)
 {
-	int rc = w->s->dialect->begin(w->s, err);
+	struct work *w = ctx;
+	int rc;
 
-	if (rc)
-		return rc;
-	rc = c->lease_id ? fence(w, c->lease_id, err) : pushed(w, err);
-	if (!rc && c->lease_id)
-		rc = schedule_put(w, err);
-	return sql_end(w->s, rc ? rc : stored(w, c, err), err);
-}
-
-static int by_row(const void *a, const void *b)
-{
-	const struct store_outcome *x = *(struct store_outcome *const *)a, *y = *(struct store_outcome *const *)b;
-	int shard_x = store_host_shard(x->host_id), shard_y = store_host_shard(y->host_id);
-
-	if (shard_x != shard_y)
-		return shard_x < shard_y ? -1 : 1;
-	return x->feed_id < y->feed_id ? -1 : x->feed_id > y->feed_id;
+	(void)s;
+	for (size_t i = 0; i < w->n; i++)
+		w->before[i] = w->there[i] = false;
+	memset(w->changed, 0, sizeof(w->changed));
+	w->now_ms = 0;
+	w->push = !w->c->lease_id;
+	rc = in_order(w, err);
+	rc = rc ? rc : fence(w, w->c->lease_id, err);
+	rc = rc ? rc : look(w, err);
+	rc = rc || w->push ? rc : schedule_put(w, err);
+	return rc ? rc : stored(w, w->c, err);
 }
 
 int sql_commit(struct store *st, struct store_commit *c, struct fw_err *err)
 {
-	struct work w = {.s = sql_of(st), .n = c->n};
-	struct store_outcome **of = calloc(c->n + 1, sizeof(struct store_outcome *));
-	int rc = 0;
+	size_t n = c->n + 1;
+	struct work w = {.s = sql_of(st), .c = c, .n = c->n,
+		.spot = calloc(n, sizeof(*w.spot)), .o = calloc(n, sizeof(*w.o)),
+		.place = calloc(n, sizeof(*w.place)), .id = calloc(n, sizeof(*w.id)),
+		.last_id = calloc(n, sizeof(*w.last_id)), .before = calloc(n, sizeof(*w.before)),
+		.there = calloc(n, sizeof(*w.there))};
+	bool fine = w.spot && w.o && w.place && w.id && w.last_id && w.before && w.there;
+	int rc = fine ? sql_transaction(w.s, work, &w, err) : fw_no_memory(err);
 
-	w.o = calloc(c->n + 1, sizeof(*w.o));
-	w.place = calloc(c->n + 1, sizeof(*w.place));
-	w.again = calloc(c->n + 1, sizeof(*w.again));
-	if (!of || !w.o || !w.place || !w.again)
-		rc = fw_no_memory(err);
-	for (size_t i = 0; !rc && i < c->n; i++)
-		of[i] = &c->outcome[i];
-	if (!rc && c->n)
-		qsort(of, c->n, sizeof(struct store_outcome *), by_row); /* all lock rows in one order */
 	for (size_t i = 0; !rc && i < c->n; i++) {
-		w.o[i] = *of[i];
-		w.o[i].rc = 0;
-		w.o[i].visit.new_n = w.o[i].visit.changed_n = 0;
-		w.place[i] = sql_place(store_host_shard(of[i]->host_id), of[i]->feed_id);
+		struct store_outcome *o = w.spot[i].of;
+
+		o->rc = w.before[i] && !w.push ? 0 : w.o[i].rc;
+		o->visit.new_n = w.o[i].visit.new_n;
+		o->visit.changed_n = w.o[i].visit.changed_n;
 	}
-	rc = rc ? rc : work(&w, c, err);
-	for (size_t i = 0; !rc && i < c->n; i++) {
-		of[i]->rc = w.place[i] < 0 ? 0 : w.o[i].rc; /* below 0: it was stored before */
-		of[i]->visit.new_n = w.o[i].visit.new_n;
-		of[i]->visit.changed_n = w.o[i].visit.changed_n;
-	}
-	free(of);
+	free(w.spot);
 	free(w.o);
 	free(w.place);
-	free(w.again);
+	free(w.id);
+	free(w.last_id);
+	free(w.before);
+	free(w.there);
 	return rc;
 }

@@ -64,11 +64,17 @@ int sql_tally_add(struct sql *s, int64_t entry_n, int64_t visit_n, struct fw_err
 
 /*
  * entries.c: entries of outcomes, and of what is loaded. Sets visit.new_n and changed_n; outcomes
- * whose rc is set are passed over. One that somebody else stored between our look and our writing
- * is FW_EAGAIN: the transaction begins anew. The ids are taken last.
+ * whose rc is FW_ENOTFOUND are passed over. One that somebody else stored between our look and our
+ * writing is FW_EAGAIN: the transaction begins anew. New ones are inserted by sql_entries_insert(),
+ * near its end: their ids are taken then, and until it ends nobody else gets any. It wants what rc
+ * is so far, and frees.
  */
-int sql_entries_put(
-	struct sql *s, struct store_outcome *o, size_t n, int64_t now_ms, int64_t *new_n, struct fw_err *err);
+struct sql_entries {
+	struct items *items;
+};
+int sql_entries_put(struct sql *s, struct store_outcome *o, size_t n, int64_t now_ms, int64_t *new_n,
+	struct sql_entries *rest, struct fw_err *err);
+int sql_entries_insert(struct sql_entries *rest, int rc, struct fw_err *err);
 int sql_entries_load(struct sql *s, const struct fw_entry_row *e, size_t n, const struct fw_entry_key *key,
 	size_t key_n, struct fw_err *err);
 int sql_entries_drop(struct sql *s, int64_t feed_id, struct fw_err *err);
@@ -76,9 +82,17 @@ int sql_entries_merge(struct sql *s, int64_t from_id, int64_t into_id, struct fw
 /* Retention: up to so many. */
 int sql_entries_prune(struct sql *s, int64_t before_ms, size_t max, int64_t *n, struct fw_err *err);
 
-/* visits.c: one for each outcome whose rc is not FW_ENOTFOUND; place[i]: of its feed. */
-int sql_visits_put(struct sql *s, struct store_outcome *o, const int64_t *place, size_t n, struct fw_err *err);
+/*
+ * visits.c: one for each outcome whose rc is not FW_ENOTFOUND and whose visit was made: its number,
+ * and that of its feed's last one before.
+ */
+int sql_visits_put(
+	struct sql *s, struct store_outcome *o, const int64_t *id, const int64_t *last_id, size_t n, struct fw_err *err);
 int sql_visits_load(struct sql *s, const struct fw_visit *v, size_t n, struct fw_err *err);
+/* Of the feed at this place: all. */
+int sql_visits_drop(struct sql *s, int64_t place, struct fw_err *err);
+/* Is there one of this kind at that time, from this one back? */
+int sql_visit_there(struct sql *s, int64_t last_id, const struct fw_visit *v, bool *there, struct fw_err *err);
 
 /*
  * feeds.c: the groups that outcomes changed, and adopted addresses (rc FW_EINVAL where another feed

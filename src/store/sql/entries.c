@@ -9,8 +9,8 @@
  * Each statement is over the entries of all outcomes of a commit, in portions of ROWS_MAX: a
  * server's answer is waited for a few times a commit, not a few times an entry.
  *
- * New ids are taken behind all looks and changes. The counter's row then stays locked until the
- * transaction ends, so that ids appear in order.
+ * New ids are taken behind all looks and changes, and behind a commit's visits. The counter's row
+ * then stays locked until the transaction ends, so that ids appear in order.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static int rows_send(struct rows *r, struct fw_err *err)
 
 	r->n = 0;
 	return r->fn ? sql_ask_each(r->s, r->text, r->v, r->width, n, r->fn, r->ctx, err) :
-		sql_each(r->s, r->text, r->v, r->width, n, NULL, err);
+		sql_each(r->s, r->text, r->v, r->width, n, err);
 }
 
 /* What its values point to has to stay until rows_end(). */
@@ -87,7 +87,7 @@ struct items {
 	struct sql *s;
 	struct item *at;
 	size_t n;
-	int64_t now_ms;
+	int64_t new_n, now_ms;
 };
 
 /* What was seen before, of what is stored at once. */
@@ -260,10 +260,10 @@ static int keys_update(struct items *all, struct fw_err *err)
 	return rows_end(&r, rc, err);
 }
 
-static int items_put(struct items *all, struct store_outcome *o, int64_t *new_n, struct fw_err *err)
+/* What was found and differs is changed; what is new is counted. */
+static int items_change(struct items *all, struct store_outcome *o, struct fw_err *err)
 {
 	bool any_changed = false;
-	int64_t n = 0, id;
 	int rc = items_look(all, err);
 
 	for (size_t i = 0; !rc && i < all->n; i++) {
@@ -273,7 +273,7 @@ static int items_put(struct items *all, struct store_outcome *o, int64_t *new_n,
 		any_changed |= changed;
 		o[item->outcome].visit.changed_n += changed && item->entry_id;
 		o[item->outcome].visit.new_n += !item->found;
-		n += !item->found;
+		all->new_n += !item->found;
 	}
 	if (!rc && any_changed) {
 		rc = search_tell(all, SQL_ENTRY_CHANGES, err);
@@ -281,23 +281,28 @@ static int items_put(struct items *all, struct store_outcome *o, int64_t *new_n,
 		rc = rc ? rc : keys_update(all, err);
 		rc = rc ? rc : search_tell(all, SQL_ENTRY_CHANGED, err);
 	}
-	if (rc || !n)
-		return rc;
-	rc = sql_numbers_take(all->s, "entry_id", n, &id, err);
-	id -= n;
+	return rc;
+}
+
+static int items_new(struct items *all, struct fw_err *err)
+{
+	int64_t id;
+	int rc;
+
+	if (!all->new_n)
+		return 0;
+	rc = sql_numbers_take(all->s, "entry_id", all->new_n, &id, err);
+	id -= all->new_n;
 	for (size_t i = 0; i < all->n; i++) {
 		if (!all->at[i].found)
 			all->at[i].entry_id = ++id;
 	}
-	*new_n += n;
 	return rc ? rc : items_insert(all, true, err);
 }
 
-/* Entries of [0, n), no two of one feed. */
-static int outcomes_put(struct sql *s, struct store_outcome *o, size_t n, int64_t now_ms, int64_t *new_n,
-	struct fw_err *err)
+/* Entries of [0, n), no two of one feed; but for those that are new. */
+static int outcomes_put(struct items *all, struct store_outcome *o, size_t n, struct fw_err *err)
 {
-	struct items all = {.s = s, .now_ms = now_ms};
 	struct marks seen = {NULL, 0};
 	size_t entry_n = 0;
 	int rc = 0;
@@ -306,39 +311,59 @@ static int outcomes_put(struct sql *s, struct store_outcome *o, size_t n, int64_
 		entry_n += o[i].rc == FW_ENOTFOUND ? 0 : o[i].entry_n;
 	if (!entry_n)
 		return 0;
-	all.at = calloc(entry_n, sizeof(*all.at));
-	if (!all.at || !marks_init(&seen, entry_n))
+	all->at = calloc(entry_n, sizeof(*all->at));
+	if (!all->at || !marks_init(&seen, entry_n))
 		rc = fw_no_memory(err);
 	for (size_t i = 0; !rc && i < n; i++) {
 		for (size_t k = 0; o[i].rc != FW_ENOTFOUND && k < o[i].entry_n; k++) {
 			const struct fw_entry_row *e = &o[i].entries[k];
 
 			if (!marked_before(&seen, o[i].feed_id, e->key, sizeof(e->key)))
-				all.at[all.n++] = (struct item){.e = e, .feed_id = o[i].feed_id, .outcome = i};
+				all->at[all->n++] = (struct item){.e = e, .feed_id = o[i].feed_id, .outcome = i};
 		}
 	}
-	rc = rc ? rc : items_put(&all, o, new_n, err);
 	free(seen.slot);
-	free(all.at);
-	return rc;
+	return rc ? rc : items_change(all, o, err);
 }
 
 int sql_entries_put(struct sql *s, struct store_outcome *o, size_t n, int64_t now_ms, int64_t *new_n,
-	struct fw_err *err)
+	struct sql_entries *rest, struct fw_err *err)
 {
 	size_t from = 0;
 	int rc = 0;
 
 	*new_n = 0;
+	*rest = (struct sql_entries){NULL};
 	for (size_t i = 0; i < n; i++)
 		o[i].visit.new_n = o[i].visit.changed_n = 0;
 	/* outcomes of one feed lie together, and are stored one after the other */
 	for (size_t i = 1; !rc && i <= n; i++) {
 		if (i < n && o[i].feed_id != o[i - 1].feed_id)
 			continue;
-		rc = outcomes_put(s, o + from, i - from, now_ms, new_n, err);
+		rc = sql_entries_insert(rest, 0, err);
+		if (rc)
+			return rc;
+		rest->items = calloc(1, sizeof(*rest->items));
+		if (!rest->items)
+			return fw_no_memory(err);
+		*rest->items = (struct items){.s = s, .now_ms = now_ms};
+		rc = outcomes_put(rest->items, o + from, i - from, err);
+		*new_n += rest->items->new_n;
 		from = i;
 	}
+	return rc;
+}
+
+int sql_entries_insert(struct sql_entries *rest, int rc, struct fw_err *err)
+{
+	struct items *all = rest->items;
+
+	rest->items = NULL;
+	if (!all)
+		return rc;
+	rc = rc ? rc : items_new(all, err);
+	free(all->at);
+	free(all);
 	return rc;
 }
 

@@ -31,7 +31,7 @@ static int events_put(struct sql *s, bool keep, const struct fw_event *e, size_t
 			v[WIDTH * i + 4] = SQL_TEXT(e->remote_ip.p ? e->remote_ip : FW_STR(""));
 			v[WIDTH * i + 5] = SQL_INT(e->stamp_ms);
 		}
-		rc = keep ? sql_each(s, &KEEP, v, WIDTH, rows, NULL, err) :
+		rc = keep ? sql_each(s, &KEEP, v, WIDTH, rows, err) :
 			    sql_append(s, "incoming", &NEW, v, WIDTH, rows, err);
 	}
 	free(v);
@@ -54,27 +54,43 @@ static int dead_put(struct sql *s, const struct fw_dead_event *d, size_t n, stru
 	return rc;
 }
 
+struct putting {
+	bool keep;                /* what is there already is passed over */
+	const struct fw_event *event;
+	const struct fw_dead_event *dead;
+	size_t n, dead_n;
+};
+
+static int all_put(struct sql *s, void *ctx, struct fw_err *err)
+{
+	const struct putting *p = ctx;
+	int rc = p->n ? events_put(s, p->keep, p->event, p->n, err) : 0;
+
+	return rc ? rc : dead_put(s, p->dead, p->dead_n, err);
+}
+
 /*
  * Rows are mostly new, and to pass over those that are there costs servers two or three times as
  * much. So that is for a batch that was refused, which may have been stored before its answer was
  * lost (servers call that a bad row, or a race). It also has the last word on what is refused for
- * another reason.
+ * another reason: a row that is there in another sense, by a key that somebody has added, will
+ * never be taken.
  */
 int sql_event_put(struct store *st, const struct fw_event *event, size_t n, const struct fw_dead_event *dead,
 	size_t dead_n, struct fw_err *err)
 {
+	struct putting p = {false, event, dead, n, dead_n};
 	struct sql *s = sql_of(st);
-	bool keep = false;
-	int rc;
+	int rc = sql_transaction(s, all_put, &p, err);
 
-	do {
-		rc = s->dialect->begin(s, err);
-		if (rc)
-			return rc;
-		rc = n ? events_put(s, keep, event, n, err) : 0;
-		rc = sql_end(s, rc ? rc : dead_put(s, dead, dead_n, err), err);
-		keep = !keep;
-	} while (keep && n && (rc == FW_EINVAL || rc == FW_EAGAIN));
+	if (n && (rc == FW_EINVAL || s->race == SQL_RACE_ROW)) {
+		p.keep = true;
+		rc = sql_transaction(s, all_put, &p, err);
+		if (rc == FW_EAGAIN && s->race == SQL_RACE_ROW)
+			rc = FW_EINVAL;
+	}
+	if (rc == FW_EINVAL && err)
+		err->rc = rc;
 	return rc;
 }
 

@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/str.h"
-#include "store/drivers.h"
+#include "store/driver.h"
 #include "store/fields.h"
 #include "store/sql/core.h"
 #include "base/banned.h"
@@ -371,8 +371,15 @@ int sql_feed_place(struct sql *s, int64_t feed_id, bool lock, int64_t *place, st
 			    s->name, (long long)feed_id);
 }
 
-static int set_all(struct sql *s, const struct fw_feed *f, unsigned what, struct fw_err *err)
+struct setting {
+	const struct fw_feed *feed;
+	unsigned what;
+};
+
+static int set_all(struct sql *s, void *ctx, struct fw_err *err)
 {
+	const struct fw_feed *f = ((const struct setting *)ctx)->feed;
+	unsigned what = ((const struct setting *)ctx)->what;
 	static const struct sql_text TITLE = {"UPDATE feeds SET user_title = ?2 WHERE place = ?1", NULL};
 	static const struct sql_text FOLDER = {"UPDATE feeds SET folder = ?2 WHERE place = ?1", NULL};
 	static const struct sql_text INTERVAL = {"UPDATE feeds SET interval_ms = ?2 WHERE place = ?1", NULL};
@@ -409,10 +416,7 @@ static int set_all(struct sql *s, const struct fw_feed *f, unsigned what, struct
 
 int sql_feed_set(struct store *st, const struct fw_feed *feed, unsigned what, struct fw_err *err)
 {
-	struct sql *s = sql_of(st);
-	int rc = s->dialect->begin(s, err);
-
-	return rc ? rc : sql_end(s, set_all(s, feed, what, err), err);
+	return sql_transaction(sql_of(st), set_all, &(struct setting){feed, what}, err);
 }
 
 /* In the order in which a commit locks them, so that two who merge cannot wait for each other. */
@@ -428,13 +432,17 @@ static int both_lock(struct sql *s, int64_t from_id, int64_t into_id, int64_t *f
 	return rc ? rc : sql_feed_place(s, from_id, true, from, err); /* locked already, or behind */
 }
 
-static int drop(struct sql *s, int64_t feed_id, int64_t into_id, struct fw_err *err)
+struct dropping {
+	int64_t feed_id, into_id;
+};
+
+static int drop(struct sql *s, void *ctx, struct fw_err *err)
 {
-	static const struct sql_text VISITS = {"DELETE FROM visits WHERE place = ?1", NULL};
+	int64_t feed_id = ((const struct dropping *)ctx)->feed_id, into_id = ((const struct dropping *)ctx)->into_id;
 	static const struct sql_text SCHEDULE = {"DELETE FROM schedule WHERE place = ?1", NULL};
 	static const struct sql_text FEED = {"DELETE FROM feeds WHERE place = ?1", NULL};
 	bool changed[STORE_SHARDS] = {false};
-	int64_t place, visits = 0;
+	int64_t place;
 	struct sql_value v;
 	int rc;
 
@@ -445,10 +453,9 @@ static int drop(struct sql *s, int64_t feed_id, int64_t into_id, struct fw_err *
 	if (into_id)
 		rc = sql_entries_merge(s, feed_id, into_id, err);
 	rc = rc ? rc : sql_entries_drop(s, feed_id, err);
-	rc = rc ? rc : sql_ask(s, &VISITS, &v, 1, NULL, NULL, &visits, err);
+	rc = rc ? rc : sql_visits_drop(s, place, err);
 	rc = rc ? rc : sql_do(s, &SCHEDULE, &v, 1, err);
 	rc = rc ? rc : sql_do(s, &FEED, &v, 1, err);
-	rc = rc ? rc : sql_tally_add(s, 0, -visits, err);
 	changed[place >> SQL_PLACE_BITS] = true;
 	return rc ? rc : sql_shards_changed(s, changed, err);
 }
@@ -456,11 +463,10 @@ static int drop(struct sql *s, int64_t feed_id, int64_t into_id, struct fw_err *
 int sql_feed_drop(struct store *st, int64_t feed_id, int64_t into_id, struct fw_err *err)
 {
 	struct sql *s = sql_of(st);
-	int rc = feed_id == into_id ? fw_err_set(err, FW_EINVAL, "%s: feed %lld cannot be merged into itself: name two",
-					      s->name, (long long)feed_id)
-				    : s->dialect->begin(s, err);
 
-	return rc ? rc : sql_end(s, drop(s, feed_id, into_id, err), err);
+	return feed_id == into_id ? fw_err_set(err, FW_EINVAL, "%s: feed %lld cannot be merged into itself: name two",
+					    s->name, (long long)feed_id)
+				  : sql_transaction(s, drop, &(struct dropping){feed_id, into_id}, err);
 }
 
 /* ---- by outcomes ----------------------------------------------------------------------------- */
@@ -487,7 +493,7 @@ static int group_put(struct sql *s, const struct sql_text *t, const char *name, 
 		columns = 1 + sql_fields_get(name, o[i].feed, at + 1);
 		at += columns;
 	}
-	rc = sql_each(s, t, v, columns, rows, NULL, err);
+	rc = sql_each(s, t, v, columns, rows, err);
 	free(v);
 	return rc;
 }
@@ -532,8 +538,7 @@ static int moved(struct sql *s, int64_t feed_id, int64_t host_id, int64_t *place
 {
 	static const struct sql_text HOST = {"UPDATE schedule SET host_id = ?2 WHERE place = ?1", NULL};
 	static const struct sql_text MOVE[] = {{"UPDATE schedule SET place = ?2 WHERE place = ?1", NULL},
-		{"UPDATE feeds SET place = ?2 WHERE place = ?1", NULL},
-		{"UPDATE visits SET place = ?2 WHERE place = ?1", NULL}};
+		{"UPDATE feeds SET place = ?2 WHERE place = ?1", NULL}};
 	int64_t to = sql_place(store_host_shard(host_id), feed_id);
 	int rc = sql_do(s, &HOST, (struct sql_value[]){SQL_INT(*place), SQL_INT(host_id)}, 2, err);
 

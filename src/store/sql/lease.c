@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "store/drivers.h"
+#include "store/driver.h"
 #include "store/sql/core.h"
 #include "base/banned.h"
 
@@ -28,6 +28,21 @@ static int drop(struct sql *s, int64_t lease_id, struct fw_err *err)
 	int rc = sql_do(s, &FREE, &id, 1, err);
 
 	return rc ? rc : sql_do(s, &GONE, &id, 1, err);
+}
+
+/*
+ * The store's clock was set back: a dead worker's lease would go on for as much longer. The living
+ * renew theirs. One that is just committing is passed over, as below; the LIMIT keeps MySQL from
+ * reading the table that it updates.
+ */
+static int shorten(struct sql *s, struct fw_err *err)
+{
+	static const struct sql_text AHEAD = {
+		"UPDATE workers SET until_ms = {now} + lease_ms WHERE id IN (SELECT x.id FROM (SELECT id FROM workers"
+		" WHERE until_ms > {now} + lease_ms ORDER BY id LIMIT 1000 {skip}) x)",
+		NULL};
+
+	return sql_do(s, &AHEAD, NULL, 0, err);
 }
 
 /*
@@ -97,7 +112,7 @@ static int take(struct sql *s, struct store_lease *l, struct fw_err *err)
 	if (rc || l->shard_n >= part)
 		return rc;
 	rc = sql_ask(s, &FREE, (struct sql_value[]){SQL_INT(part - l->shard_n)}, 1, free_row, &list, NULL, err);
-	return rc ? rc : sql_each(s, &TAKE, list.v, 2, list.n, NULL, err);
+	return rc ? rc : sql_each(s, &TAKE, list.v, 2, list.n, err);
 }
 
 static int held_row(void *ctx, const struct sql_row *row)
@@ -145,23 +160,36 @@ static int keep(struct sql *s, const struct store_lease *l, struct fw_err *err)
 	return rc || changed ? rc : lost(s, err);
 }
 
-int sql_beat(struct store *st, const char *worker, struct store_lease *l, struct fw_err *err)
-{
-	struct sql *s = sql_of(st);
-	int64_t asked_mono_ms = fw_mono_ms(), was = l->id;
-	int rc = s->dialect->begin(s, err);
+struct beating {
+	const char *worker;
+	struct store_lease *l;
+	int64_t was;              /* its lease; 0: it joins */
+	int64_t asked_mono_ms;
+};
 
-	if (rc)
-		return rc;
-	rc = was ? keep(s, l, err) : join(s, worker, l, &l->id, err);
+static int beat(struct sql *s, void *ctx, struct fw_err *err)
+{
+	struct beating *b = ctx;
+	struct store_lease *l = b->l;
+	int rc;
+
+	b->asked_mono_ms = fw_mono_ms();
+	rc = b->was ? keep(s, l, err) : join(s, b->worker, l, &l->id, err);
+	rc = rc ? rc : shorten(s, err);
 	rc = rc ? rc : expire(s, l->id, err);
 	rc = rc ? rc : take(s, l, err);
-	rc = rc ? rc : held(s, l, err);
-	rc = sql_end(s, rc, err);
+	return rc ? rc : held(s, l, err);
+}
+
+int sql_beat(struct store *st, const char *worker, struct store_lease *l, struct fw_err *err)
+{
+	struct beating b = {worker, l, l->id, 0};
+	int rc = sql_transaction(sql_of(st), beat, &b, err);
+
 	if (rc)
-		l->id = was;
+		l->id = b.was;
 	else
-		l->safe_until_mono_ms = asked_mono_ms + l->lease_ms - MARGIN(l->lease_ms);
+		l->safe_until_mono_ms = b.asked_mono_ms + l->lease_ms - MARGIN(l->lease_ms);
 	return rc;
 }
 
@@ -182,7 +210,7 @@ static int shards_give(struct sql *s, const struct store_give *g, struct fw_err 
 		v[3 * i + 1] = SQL_INT(g->lease_id);
 		v[3 * i + 2] = SQL_INT(g->shard[i].quiet_since_ms);
 	}
-	rc = sql_each(s, &GIVE, v, 3, g->n, NULL, err);
+	rc = sql_each(s, &GIVE, v, 3, g->n, err);
 	free(v);
 	return rc;
 }
@@ -221,13 +249,11 @@ static int reap(struct sql *s, const char *worker, struct fw_err *err)
 	return rc;
 }
 
-int sql_give(struct store *st, const struct store_give *g, struct fw_err *err)
+static int give(struct sql *s, void *ctx, struct fw_err *err)
 {
-	struct sql *s = sql_of(st);
-	int rc = s->dialect->begin(s, err);
+	const struct store_give *g = ctx;
+	int rc;
 
-	if (rc)
-		return rc;
 	if (g->lease_id) {
 		rc = shards_give(s, g, err);
 		if (!rc && g->leave)
@@ -237,5 +263,12 @@ int sql_give(struct store *st, const struct store_give *g, struct fw_err *err)
 		if (!rc && g->crashed_feed_id)
 			rc = crashed(s, g->crashed_feed_id, err);
 	}
-	return sql_end(s, rc, err);
+	return rc;
+}
+
+int sql_give(struct store *st, const struct store_give *g, struct fw_err *err)
+{
+	struct store_give copy = *g;
+
+	return sql_transaction(sql_of(st), give, &copy, err);
 }

@@ -232,8 +232,8 @@ static int feeds_write(struct work *w, struct sql_value *v, struct fw_err *err)
 		wheel_n = 2 + sql_fields_get("wheel", &f, wheel + 2);
 	}
 	free(put);
-	rc = sql_each(w->s, &FEEDS, v, feed_n, rows, NULL, err);
-	return rc ? rc : sql_each(w->s, &SCHEDULE, v + w->n * COLUMNS_MAX, wheel_n, rows, NULL, err);
+	rc = sql_each(w->s, &FEEDS, v, feed_n, rows, err);
+	return rc ? rc : sql_each(w->s, &SCHEDULE, v + w->n * COLUMNS_MAX, wheel_n, rows, err);
 }
 
 /*
@@ -303,19 +303,25 @@ static int feeds_put(struct work *w, struct fw_err *err)
 	return rc;
 }
 
-int sql_load(struct store *st, const struct store_load *l, struct fw_err *err)
+static int load(struct sql *s, void *ctx, struct fw_err *err)
 {
-	struct work w = {.s = sql_of(st), .l = l};
-	int rc = w.s->dialect->begin(w.s, err);
+	const struct store_load *l = ctx;
+	struct work w = {.s = s, .l = l};
+	int rc;
 
-	if (rc)
-		return rc;
 	rc = l->rows.feed_n ? feeds_put(&w, err) : 0;
 	if (!rc && (l->rows.entry_n || l->rows.key_n))
 		rc = sql_entries_load(w.s, l->rows.entry, l->rows.entry_n, l->rows.key, l->rows.key_n, err);
 	if (!rc && l->rows.visit_n)
 		rc = sql_visits_load(w.s, l->rows.visit, l->rows.visit_n, err);
-	return sql_end(w.s, rc ? rc : sql_shards_changed(w.s, w.changed, err), err);
+	return rc ? rc : sql_shards_changed(s, w.changed, err);
+}
+
+int sql_load(struct store *st, const struct store_load *l, struct fw_err *err)
+{
+	struct store_load copy = *l;
+
+	return sql_transaction(sql_of(st), load, &copy, err);
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Records: small things of feedwheel's parts, in order of kind and key. */
-#include "store/drivers.h"
+#include "store/driver.h"
 #include "store/sql/core.h"
 #include "base/banned.h"
 
@@ -8,8 +8,16 @@
 #define COLUMNS "kind, record_key, value, at_ms, until_ms"
 #define INSERT "INSERT INTO records (" COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5)"
 
-static int put(struct sql *s, const struct fw_record *r, bool if_absent, bool wake, bool *was, struct fw_err *err)
+struct putting {
+	const struct fw_record *r;
+	bool if_absent, wake, *was;
+};
+
+static int put(struct sql *s, void *ctx, struct fw_err *err)
 {
+	const struct putting *p = ctx;
+	const struct fw_record *r = p->r;
+	bool if_absent = p->if_absent, *was = p->was;
 	static const struct sql_text THERE = {
 		"SELECT coalesce(until_ms, ?3) FROM records WHERE kind = ?1 AND record_key = ?2 {update}", NULL};
 	static const struct sql_text PUT = {INSERT " {upsert kind, record_key} value = {new value},"
@@ -33,16 +41,13 @@ static int put(struct sql *s, const struct fw_record *r, bool if_absent, bool wa
 	} else {
 		rc = sql_do(s, &PUT, v, 5, err);
 	}
-	return rc || *was || !wake ? rc : sql_changed(s, err);
+	return rc || *was || !p->wake ? rc : sql_changed(s, err);
 }
 
 int sql_record_put(
 	struct store *st, const struct fw_record *r, bool if_absent, bool wake, bool *was, struct fw_err *err)
 {
-	struct sql *s = sql_of(st);
-	int rc = s->dialect->begin(s, err);
-
-	return rc ? rc : sql_end(s, put(s, r, if_absent, wake, was, err), err);
+	return sql_transaction(sql_of(st), put, &(struct putting){r, if_absent, wake, was}, err);
 }
 
 struct listing {

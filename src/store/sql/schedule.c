@@ -3,7 +3,7 @@
 #include "store/sql/core.h"
 #include "base/banned.h"
 
-#define SHARDS_AT_ONCE 32 /* of a walk through all: some engines hold a whole answer in memory */
+#define SHARDS_AT_ONCE 32 /* of a walk through many: some engines hold a whole answer in memory */
 
 int sql_clock(struct store *st, int64_t *now_ms, struct fw_err *err)
 {
@@ -65,12 +65,9 @@ static int look(struct sql *s, const struct store_due_query *q, int first, int l
 
 int sql_due(struct store *st, const struct store_due_query *q, struct fw_err *err)
 {
-	struct sql *s = sql_of(st);
-	int rc = 0;
+	int first = FW_MAX(q->shard, 0), last = q->shard < 0 ? STORE_SHARDS - 1 : FW_MAX(q->shard, q->last_shard), rc = 0;
 
-	if (q->shard >= 0)
-		return look(s, q, q->shard, q->shard, err);
-	for (int first = 0; !rc && first < STORE_SHARDS; first += SHARDS_AT_ONCE)
-		rc = look(s, q, first, first + SHARDS_AT_ONCE - 1, err);
+	for (; !rc && first <= last; first += SHARDS_AT_ONCE)
+		rc = look(sql_of(st), q, first, FW_MIN(first + SHARDS_AT_ONCE - 1, last), err);
 	return rc;
 }

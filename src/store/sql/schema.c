@@ -25,7 +25,7 @@ static const char *const TABLE[] = {
 	"SELECT i, NULL, 0, 0 FROM c",
 	"CREATE TABLE schedule (place {pk}, due_at_ms" N ", host_id" N ", status" N0 ", last_kind" N0 ", http_status" N0
 	", fail_n" N0 ", crash_n" N0 ", last_visit_ms" N0 ", last_ok_ms" N0 ", last_new_ms" N0 ", expect_us" N0
-	", expect_dev_us" N0 ", expect_parts" N0 ", why {text}) {filled}",
+	", expect_dev_us" N0 ", expect_parts" N0 ", last_visit_id" N0 ", why {text}) {filled}",
 	/* what must outlive the shard's owner */
 	"CREATE TABLE hosts (shard" N ", host_id" N ", next_ok_ms" N ", cool_until_ms" N ", pace_ms" N
 	", PRIMARY KEY (shard, host_id)) {clustered}",
@@ -45,11 +45,10 @@ static const char *const TABLE[] = {
 	" extra {json}, content {long}) {table}",
 	"CREATE INDEX entries_date ON entries (date_ms)",
 	"CREATE INDEX entries_feed ON entries (feed_id, date_ms)",
-	"CREATE TABLE visits (id {id}, place" N ", feed_id" N ", run_id" N ", at_ms" N ", kind" N ", http_status" N
+	"CREATE TABLE visits (id {pk}, previous_id" N ", feed_id" N ", run_id" N ", at_ms" N ", kind" N ", http_status" N
 	", hops" N ", slot" N ", lateness_ms" N ", dns_us" N ", connect_us" N ", tls_us" N ", first_byte_us" N
 	", total_us" N ", parse_us" N ", wire_bytes" N ", body_bytes" N ", item_n" N ", new_n" N ", changed_n" N
 	", queue_us" N ", store_us" N ", error {text}) {table}",
-	"CREATE INDEX visits_place ON visits (place, at_ms)",
 	"CREATE TABLE tally (id {id}, entry_n" N ", visit_n" N ") {table}",
 	"CREATE TABLE incoming (id {pk}, property {name} NOT NULL, property_section" N ", property_id" N
 	", remote_ip {name} NOT NULL, stamp" N ") {table}",
@@ -70,21 +69,23 @@ static const char *const VIEW[] = {
 	" s.why, {kind s.last_kind} AS last_visit, nullif(s.http_status, 0) AS http_status, {iso "
 	"nullif(s.last_visit_ms, 0)} AS last_visit_at,"
 	" {iso nullif(s.last_ok_ms, 0)} AS last_ok_at, {iso nullif(s.last_new_ms, 0)} AS last_new_at, s.fail_n, "
-	"f.error, f.interval_ms, s.expect_us / 1000 AS expect_ms,"
-	" f.home_page_url, f.description, f.language, f.icon, f.hub, f.redirect_url, {iso f.created_ms} AS created_at"
+	"f.error, f.interval_ms, {ms s.expect_us} AS expect_ms,"
+	" f.home_page_url, f.description, f.language, f.icon, f.hub, f.redirect_url, {iso f.created_ms} AS created_at, "
+	"{jsonb f.extra} AS extra"
 	" FROM feeds f JOIN schedule s ON s.place = f.place",
 	"CREATE VIEW v_entries AS SELECT e.id, e.feed_id, coalesce(nullif(f.user_title, ''), f.title) AS feed_title, "
 	"f.url AS feed_url, f.folder, e.title, e.url, e.author,"
 	" {tags e.extra} AS tags, {iso e.date_ms} AS date, {iso e.published_ms} AS published_at, {iso e.updated_ms} AS "
 	"updated_at, {iso e.seen_ms} AS seen_at,"
-	" {iso e.changed_ms} AS changed_at, e.revision, e.guid, e.summary, e.content, e.extra"
+	" {iso e.changed_ms} AS changed_at, e.revision, e.guid, e.summary, e.content, {jsonb e.extra} AS extra"
 	" FROM entries e JOIN feeds f ON f.id = e.feed_id",
-	"CREATE VIEW v_visits AS SELECT v.id, v.feed_id, f.url AS feed_url, {iso v.at_ms} AS at, {kind v.kind} AS "
+	"CREATE VIEW v_visits AS SELECT v.id, v.feed_id, v.previous_id, coalesce(nullif(f.user_title, ''), f.title) AS feed_title, "
+	"f.url AS feed_url, f.folder, {iso v.at_ms} AS at, {kind v.kind} AS "
 	"kind, nullif(v.http_status, 0) AS http_status, v.error,"
-	" v.total_us / 1000 AS total_ms, v.dns_us / 1000 AS dns_ms, v.connect_us / 1000 AS connect_ms, v.tls_us / 1000 "
-	"AS tls_ms, v.first_byte_us / 1000 AS first_byte_ms,"
+	" {ms v.total_us} AS total_ms, {ms v.dns_us} AS dns_ms, {ms v.connect_us} AS connect_ms, {ms v.tls_us} "
+	"AS tls_ms, {ms v.first_byte_us} AS first_byte_ms,"
 	" v.lateness_ms, v.hops, v.wire_bytes, v.body_bytes, v.item_n, v.new_n, v.changed_n, v.run_id"
-	" FROM visits v JOIN feeds f ON f.place = v.place",
+	" FROM visits v JOIN feeds f ON f.id = v.feed_id",
 };
 
 static const char *kind_name(int i)
@@ -97,7 +98,7 @@ static const char *status_name(int i)
 	return i <= FW_FEED_QUARANTINED ? fw_feed_status_name((enum fw_feed_status)i) : NULL;
 }
 
-/* {kind x} and {status x} as CASE x WHEN 0 THEN 'none' ... END. */
+/* {kind x} and {status x} as {words CASE x WHEN 0 THEN 'none' ... END}. */
 static void words_write(struct fw_buf *b, const char *text)
 {
 	static const struct {
@@ -114,10 +115,10 @@ static void words_write(struct fw_buf *b, const char *text)
 
 			if (strncmp(text, WORDS[w].mark, n) != 0 || (end = strchr(text, '}')) == NULL)
 				continue;
-			fw_buf_addf(b, "CASE %.*s", (int)(end - text) - (int)n, text + n);
+			fw_buf_addf(b, "{words CASE %.*s", (int)(end - text) - (int)n, text + n);
 			for (int i = 0; (name = WORDS[w].name(i)) != NULL; i++)
 				fw_buf_addf(b, " WHEN %d THEN '%s'", i, name);
-			fw_buf_adds(b, " END");
+			fw_buf_adds(b, " END}");
 		}
 		if (!end)
 			fw_buf_addc(b, *text);

@@ -11,8 +11,10 @@
  *   feeds       the rest of a feed: written when it changes
  *   entry_keys  each key that a feed ever had, together for each feed, so that a document that
  *               brings nothing new touches no entry; entry_id 0: retention took it
+ *   visits      each names the feed's visit before it, and the schedule the last one: a chain, so
+ *               that a visit dirties no page of an index in which it is anywhere
  *   tally       how many entries and visits there are: a row for each commit, added up by
- *               maintenance, so that commits share no row
+ *               maintenance, so that commits share no row. Its number is in its visits' numbers
  *   numbers     schema, lease_id, feed_id and entry_id (the last ones given), indexed_entry_id,
  *               changes
  */
@@ -23,6 +25,7 @@
 
 #define SQL_SCHEMA 1
 #define SQL_PLACE_BITS 53
+#define SQL_VISIT_BITS 10 /* of a visit's number that count within its commit's row of the tally */
 
 static inline int64_t sql_place(int shard, int64_t feed_id)
 {

@@ -5,21 +5,26 @@
  * a dialect knows a client library.
  *
  * A statement's text has its values as ?1, ?2 ..., and fragments in braces, which the dialect's
- * table fills in. One with arguments, {name a|b}, puts them where its text has $1 and $2.
+ * table fills in. One with arguments, {name a|b}, puts them where its text has $1 and $2; for $= it
+ * compares each column of $1 with the value that was not inserted, {new}.
  *
+ *	{last}           the number that the last INSERT gave, into a table with an {id}
  *	{now}            the time, Unix ms: the server's, or this machine's where the store is a file
  *	{skip}           behind a SELECT: lock its rows, pass over those that somebody else has locked
  *	{share}          behind a SELECT: nobody changes its rows before this transaction ends
  *	{update}         behind a SELECT: lock its rows
- *	{hits}           at the end of an UPDATE of many rows: tell whom it hit (sql_each())
  *	{join} {from}    in an UPDATE of many rows: UPDATE t AS t {join} SET a = v.b {from} WHERE t.k = v.k
  *	{values}         in an INSERT of many rows: INSERT INTO t (a, b) {values}
  *	{rows}           in a SELECT or DELETE over many rows: SELECT ... FROM {rows} JOIN t ON t.k = v.k
  *	{upsert a, b}    behind an INSERT: where (a, b) is there already, SET what follows; {new c} is the
  *	                 value that was not inserted, t.c the one that is there
- *	{keep a, b|t.a}  behind an INSERT: where (a, b) is there already, nothing
+ *	{keep a, b|t.a}  behind an INSERT: where (a, b) is there already, nothing; another key that is
+ *	                 there is an error
  *	{greatest}       the function: the largest of its arguments
  *	{iso x}          Unix ms as ISO 8601 text, UTC; NULL stays NULL
+ *	{words x}        a text made of literals, as a column: so that it compares with texts of any client
+ *	{ms x}           whole milliseconds of microseconds
+ *	{jsonb x}        a {json} column for people's queries: of the type that the engine searches
  *	{tags x}         the member `tags` (an array of texts) of a JSON object as text, separated by
  *	                 commas; NULL where it has none
  *	{fields wheel|t.}  the columns of a field table (fields.h), each with that in front: wheel, feed,
@@ -105,7 +110,7 @@ struct sql_dialect {
 	int (*ask)(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, sql_row_fn *fn,
 		void *ctx, int64_t *changed, struct fw_err *err);
 	int (*each)(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
-		bool *hit, sql_row_fn *fn, void *ctx, struct fw_err *err);
+		sql_row_fn *fn, void *ctx, struct fw_err *err);
 	/* sql_append(), where the engine has a quicker way than each() with t; NULL: it has none */
 	int (*append)(struct sql *s, const char *table, const struct sql_text *t, const struct sql_value *v, size_t n,
 		size_t rows, struct fw_err *err);
@@ -119,8 +124,8 @@ struct sql_dialect {
 	int (*tell)(struct sql *s, struct fw_err *err);
 
 	int (*size)(struct sql *s, int64_t *bytes, struct fw_err *err); /* of the whole store; NULL: unknown */
-	/* Visits came with their ids: new ones go on above the highest; NULL: they do anyway */
-	int (*visits_loaded)(struct sql *s, struct fw_err *err);
+	/* The tally got a row with a number: new ones go on above it; NULL: they do anyway */
+	int (*tally_raised)(struct sql *s, struct fw_err *err);
 
 	/* ---- the search index: {engine}/search.c */
 	/*
@@ -141,11 +146,18 @@ struct sql_dialect {
 		int64_t *missing, struct fw_err *err);
 };
 
+/*
+ * Others were quicker: it was rolled back for a deadlock or the like, and may be done again at once;
+ * or a row is there already.
+ */
+enum sql_race { SQL_RACE_NONE, SQL_RACE_LOCKS, SQL_RACE_ROW };
+
 struct sql {
 	struct store store;       /* first: a connection is a store */
 	const struct sql_dialect *dialect;
 	char *name;               /* its URL for people: in front of errors */
 	bool read_only;
+	enum sql_race race;       /* set by the dialect with FW_EAGAIN, where it was that */
 	struct fw_buf text;       /* scratch of the core */
 };
 
@@ -196,13 +208,13 @@ static inline int sql_do(
 }
 
 /*
- * One statement for many rows of n values each. hit, when wanted (then the text has {hits}): was
- * something written for it? Else it may be sent later, as sql_do().
+ * One statement for many rows of n values each, of which nothing is to be known. It may be sent
+ * later, as sql_do().
  */
 static inline int sql_each(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
-	bool *hit, struct fw_err *err)
+	struct fw_err *err)
 {
-	return rows ? s->dialect->each(s, t, v, n, rows, hit, NULL, NULL, err) : 0;
+	return rows ? s->dialect->each(s, t, v, n, rows, NULL, NULL, err) : 0;
 }
 
 /*
@@ -213,14 +225,14 @@ static inline int sql_append(struct sql *s, const char *table, const struct sql_
 	size_t n, size_t rows, struct fw_err *err)
 {
 	return s->dialect->append && rows ? s->dialect->append(s, table, t, v, n, rows, err) :
-					    sql_each(s, t, v, n, rows, NULL, err);
+					    sql_each(s, t, v, n, rows, err);
 }
 
 /* A SELECT over {rows}; its order is any. */
 static inline int sql_ask_each(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n,
 	size_t rows, sql_row_fn *fn, void *ctx, struct fw_err *err)
 {
-	return rows ? s->dialect->each(s, t, v, n, rows, NULL, fn, ctx, err) : 0;
+	return rows ? s->dialect->each(s, t, v, n, rows, fn, ctx, err) : 0;
 }
 
 /* ---- texts: text.c --------------------------------------------------------------------------- */
@@ -249,7 +261,13 @@ size_t sql_fields_set(const char *table, void *of, const struct sql_row *row, in
 
 /* ---- the core: shared by its files (the slots are in core.h) --------------------------------- */
 
-/* The end of a transaction: all of it, or nothing when rc says that something failed. */
+/*
+ * A transaction: all that fn does, or nothing when it fails. One that was in the way of others is
+ * made again, a few times: fn begins anew then.
+ */
+typedef int sql_work_fn(struct sql *s, void *ctx, struct fw_err *err);
+int sql_transaction(struct sql *s, sql_work_fn *fn, void *ctx, struct fw_err *err);
+/* The end of one: all of it, or nothing when rc says that something failed. */
 int sql_end(struct sql *s, int rc, struct fw_err *err);
 /* The first number of a statement's first row; `none` where it has no row. */
 int sql_number(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, int64_t none, int64_t *out,

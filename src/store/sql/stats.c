@@ -160,8 +160,9 @@ static int folded(struct sql *s, struct fold *f, struct fw_err *err)
 	static const struct sql_text DROP = {"DELETE FROM tally WHERE id IN (SELECT v.number FROM {rows})", "number:i"};
 	int rc = sql_ask(s, &ROWS, (struct sql_value[]){SQL_INT(TALLY_STEP)}, 1, fold_row, f, NULL, err);
 
-	rc = rc ? rc : sql_each(s, &DROP, f->id, 1, f->n, NULL, err);
-	return rc ? rc : sql_tally_add(s, f->entries, f->visits, err);
+	/* first: its number is above theirs, and no engine gives a number again as long as it is there */
+	rc = rc ? rc : sql_tally_add(s, f->entries, f->visits, err);
+	return rc ? rc : sql_each(s, &DROP, f->id, 1, f->n, err);
 }
 
 /* Many rows become one. Commits that come meanwhile add rows of their own, and do not wait. */

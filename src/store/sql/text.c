@@ -21,7 +21,7 @@ struct fields {
 };
 
 static const struct fields FIELDS[] = {
-	{"wheel", fw_wheel_fields, &fw_wheel_field_n, 0},
+	{"wheel", fw_schedule_fields, &fw_schedule_field_n, 0},
 	{"feed", fw_feed_fields, &fw_feed_field_n, 0},
 	{"validators", fw_feed_fields, &fw_feed_field_n, FW_GROUP_VALIDATORS},
 	{"meta", fw_feed_fields, &fw_feed_field_n, FW_GROUP_META},
@@ -173,9 +173,30 @@ static void fields_write(struct fw_buf *b, struct fw_str table, struct fw_str fr
 	}
 }
 
-static void template_write(struct fw_buf *b, const char *text, struct fw_str first, struct fw_str second)
+static bool fragment_of(
+	struct fw_buf *b, const struct sql_dialect *d, struct fw_str name, struct fw_str first, struct fw_str second);
+
+/* a = {new a} AND b = {new b} */
+static void equal_write(struct fw_buf *b, const struct sql_dialect *d, struct fw_str columns)
+{
+	struct fw_str one;
+
+	for (bool any = false; (one = fw_str_split(columns, ',', &columns)).p; any = true) {
+		one = fw_str_trim(one);
+		fw_buf_addf(b, "%s%.*s = ", any ? " AND " : "", FW_STR_ARG(one));
+		fragment_of(b, d, FW_STR("new"), one, FW_STR_NONE);
+	}
+}
+
+static void template_write(
+	struct fw_buf *b, const struct sql_dialect *d, const char *text, struct fw_str first, struct fw_str second)
 {
 	for (; *text; text++) {
+		if (text[0] == '$' && text[1] == '=') {
+			equal_write(b, d, first);
+			text++;
+			continue;
+		}
 		if (text[0] == '$' && text[1] == '1')
 			fw_buf_addstr(b, first), text++;
 		else if (text[0] == '$' && text[1] == '2')
@@ -183,6 +204,18 @@ static void template_write(struct fw_buf *b, const char *text, struct fw_str fir
 		else
 			fw_buf_addc(b, *text);
 	}
+}
+
+static bool fragment_of(
+	struct fw_buf *b, const struct sql_dialect *d, struct fw_str name, struct fw_str first, struct fw_str second)
+{
+	for (const struct sql_fragment *g = d->fragment; g->name; g++) {
+		if (fw_str_eq(name, fw_str(g->name))) {
+			template_write(b, d, g->text, first, second);
+			return true;
+		}
+	}
+	return false;
 }
 
 /* What stands between braces; false: nobody knows it, so it is no fragment. */
@@ -205,13 +238,7 @@ static bool fragment_write(
 			return true;
 		}
 	}
-	for (const struct sql_fragment *g = d->fragment; g->name; g++) {
-		if (fw_str_eq(name, fw_str(g->name))) {
-			template_write(b, g->text, first, second);
-			return true;
-		}
-	}
-	return false;
+	return fragment_of(b, d, name, first, second);
 }
 
 /* Fragments first, as one with v.NAME in it becomes values by the second pass. */
@@ -260,6 +287,24 @@ char *sql_write(const struct sql_dialect *d, const struct sql_text *t, const str
 
 /* ---- shared by the core ---------------------------------------------------------------------- */
 
+#define TRIES 8
+
+int sql_transaction(struct sql *s, sql_work_fn *fn, void *ctx, struct fw_err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; i < TRIES; i++) {
+		s->race = SQL_RACE_NONE;
+		rc = s->dialect->begin(s, err);
+		if (rc)
+			return rc;
+		rc = sql_end(s, fn(s, ctx, err), err);
+		if (rc != FW_EAGAIN || s->race != SQL_RACE_LOCKS)
+			break;
+	}
+	return rc;
+}
+
 int sql_end(struct sql *s, int rc, struct fw_err *err)
 {
 	if (!rc)
@@ -306,8 +351,7 @@ int sql_tally_add(struct sql *s, int64_t entry_n, int64_t visit_n, struct fw_err
 {
 	static const struct sql_text ADD = {"INSERT INTO tally (entry_n, visit_n) VALUES (?1, ?2)", NULL};
 
-	return entry_n || visit_n ? sql_do(s, &ADD, (struct sql_value[]){SQL_INT(entry_n), SQL_INT(visit_n)}, 2, err) :
-				    0;
+	return sql_do(s, &ADD, (struct sql_value[]){SQL_INT(entry_n), SQL_INT(visit_n)}, 2, err);
 }
 
 int sql_changed(struct sql *s, struct fw_err *err)

@@ -236,29 +236,26 @@ static int ask(struct sql *sql, const struct sql_text *t, const struct sql_value
 }
 
 static int rows_each(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
-	bool *hit, sql_row_fn *fn, void *ctx, struct fw_err *err)
+	sql_row_fn *fn, void *ctx, struct fw_err *err)
 {
 	struct sqlite_db *s = sqlite_db(sql);
 	sqlite3_stmt *q;
 	int rc = prepared(s, t, 1, &q, err);
 
-	for (size_t i = 0; !rc && i < rows; i++) {
+	for (size_t i = 0; !rc && i < rows; i++)
 		rc = run(s, q, v + i * n, n, fn, ctx, err);
-		if (hit)
-			hit[i] = !rc && sqlite3_changes64(s->db) > 0;
-	}
 	return rc;
 }
 
 /* Outside of a transaction (reading) each would begin and end one. */
-static int each(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows, bool *hit,
+static int each(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
 	sql_row_fn *fn, void *ctx, struct fw_err *err)
 {
 	static const struct sql_text BEGIN = {"BEGIN", NULL};
 	bool alone = rows > 1 && sqlite3_get_autocommit(sqlite_db(sql)->db);
 	int rc = alone ? sql_do(sql, &BEGIN, NULL, 0, err) : 0;
 
-	rc = rc ? rc : rows_each(sql, t, v, n, rows, hit, fn, ctx, err);
+	rc = rc ? rc : rows_each(sql, t, v, n, rows, fn, ctx, err);
 	return alone ? sql_end(sql, rc, err) : rc;
 }
 
@@ -275,7 +272,7 @@ static int append(struct sql *sql, const char *table, const struct sql_text *t, 
 		rc = prepared(s, t, APPEND_ROWS, &q, err);
 		rc = rc ? rc : run(s, q, v, APPEND_ROWS * n, NULL, NULL, err);
 	}
-	return rc || !rows ? rc : rows_each(sql, t, v, n, rows, NULL, NULL, NULL, err);
+	return rc || !rows ? rc : rows_each(sql, t, v, n, rows, NULL, NULL, err);
 }
 
 static sqlite3_stmt *answer(const struct sql_row *row)
@@ -313,15 +310,18 @@ static int size(struct sql *sql, int64_t *bytes, struct fw_err *err)
 
 static const struct sql_fragment FRAGMENT[] = {
 	{"now", "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"},
+	{"last", "last_insert_rowid()"},
 	{"skip", ""},
 	{"share", ""},
 	{"update", ""},
-	{"hits", ""},
 	{"upsert", "ON CONFLICT ($1) DO UPDATE SET"},
 	{"new", "excluded.$1"},
 	{"keep", "ON CONFLICT ($1) DO NOTHING"},
 	{"greatest", "max"},
 	{"iso", "strftime('%Y-%m-%dT%H:%M:%fZ', ($1) / 1000.0, 'unixepoch')"},
+	{"words", "$1"},
+	{"ms", "($1) / 1000"},
+	{"jsonb", "$1"},
 	{"tags", "(SELECT group_concat(value, ', ') FROM json_each($1, '$.tags'))"},
 	{"id", "INTEGER PRIMARY KEY"},
 	{"pk", "INTEGER PRIMARY KEY"},

@@ -17,8 +17,9 @@
  * can search it.
  */
 #include "base/clock.h"
-#include "store/drivers.h"
+#include "store/driver.h"
 #include "store/sqlite/sqlite.h"
+#include "store/tokens.h"
 #include "store/words.h"
 #include "base/banned.h"
 

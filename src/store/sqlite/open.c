@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "store/drivers.h"
+#include "store/driver.h"
 #include "store/sqlite/sqlite.h"
 #include "base/banned.h"
 
@@ -232,6 +232,8 @@ static int sqlite_open(const struct fw_store_config *cfg, struct store **out, st
 
 static int memory_open(const struct fw_store_config *cfg, struct store **out, struct fw_err *err)
 {
+	if (fw_store_url_rest(cfg->url).len)
+		return fw_err_set(err, FW_EINVAL, "store \"%.200s\": nothing may follow memory:", cfg->url);
 	return open_as(&store_memory, cfg, true, out, err);
 }
 

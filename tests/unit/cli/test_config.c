@@ -324,13 +324,23 @@ static const struct { const char *name, *value, *words; } CROSS[] = {
 	{"interval_min_ms", "2h", "interval_min_ms (2 h) is more than interval_ms (1 h)"},
 	{"interval_max_ms", "30m", "interval_ms (1 h) is more than interval_max_ms"},
 	{"connect_timeout_ms", "2m", "connect_timeout_ms (2 min) is more than total_timeout_ms"},
-	{"lease_ms", "1m", "is more than lease_ms (1 min)"},
 };
 START_TEST(settings_that_contradict)
 {
 	ck_assert_int_eq(fw_config_set(c, CROSS[_i].name, CROSS[_i].value, "test", &err), 0);
 	ck_assert_int_eq(fw_config_check(c, &err), FW_EINVAL);
 	words(CROSS[_i].words);
+}
+END_TEST
+
+START_TEST(a_lease_is_short) /* and a visit may take longer */
+{
+	ck_assert_int_eq(fw_config_set(c, "lease_ms", "2999", "test", &err), FW_EINVAL);
+	words("lease_ms = '2999' is not allowed: 3s to 10m");
+	ck_assert_int_eq(fw_config_set(c, "lease_ms", "11m", "test", &err), FW_EINVAL);
+	ck_assert_int_eq(fw_config_set(c, "lease_ms", "3s", "test", &err), 0);
+	ck_assert_int_eq(fw_config_set(c, "total_timeout_ms", "1h", "test", &err), 0);
+	ck_assert_int_eq(fw_config_check(c, &err), 0);
 }
 END_TEST
 
@@ -365,6 +375,7 @@ int main(void)
 	tcase_add_loop_test(t, files, 0, FW_N(FILES));
 	tcase_add_test(t, usual_places);
 	tcase_add_loop_test(t, settings_that_contradict, 0, FW_N(CROSS));
+	tcase_add_test(t, a_lease_is_short);
 	tcase_add_test(t, distances);
 	suite_add_tcase(s, t);
 	return run_suite(s);

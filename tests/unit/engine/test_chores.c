@@ -6,7 +6,8 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/str.h"
-#include "engine/chores.h"
+#include "engine/run/chores.h"
+#include "store/driver.h"
 #include "../../suite.h"
 
 #define NOW INT64_C(1795000000000)
@@ -14,18 +15,18 @@
 #define OK(call) ck_assert_msg((call) == 0, "%s: %s", #call, err.text)
 
 static struct fw_store *st;
-static struct fw_store_driver driver; /* the store's, to be tampered with */
-static const struct fw_store_driver *real;
+static struct store_driver driver; /* the store's, to be tampered with */
+static const struct store_driver *real;
 static struct fw_err err;
 static struct fw_arena arena;
 static int list_rc, set_rc;
 
-static int due_list(struct fw_store *s, int64_t before_ms, size_t limit, fw_due_cb *cb, void *ctx, struct fw_err *e)
+static int due(struct store *s, const struct store_due_query *q, struct fw_err *e)
 {
-	return list_rc ? fw_err_set(e, list_rc, "tampered with") : real->due_list(s, before_ms, limit, cb, ctx, e);
+	return list_rc ? fw_err_set(e, list_rc, "tampered with") : real->due(s, q, e);
 }
 
-static int feed_set(struct fw_store *s, const struct fw_feed *f, unsigned what, struct fw_err *e)
+static int feed_set(struct store *s, const struct fw_feed *f, unsigned what, struct fw_err *e)
 {
 	return set_rc ? fw_err_set(e, set_rc, "tampered with") : real->feed_set(s, f, what, e);
 }
@@ -33,18 +34,17 @@ static int feed_set(struct fw_store *s, const struct fw_feed *f, unsigned what, 
 static void setup(void)
 {
 	OK(fw_store_open(&(struct fw_store_config){.url = "memory:", .flags = FW_STORE_CREATE}, &st, &err));
-	real = st->driver;
+	real = fw_store_driver(st)->is;
 	driver = *real;
-	driver.due_list = due_list;
+	driver.due = due;
 	driver.feed_set = feed_set;
-	st->driver = &driver;
+	fw_store_driver(st)->is = &driver;
 	fw_arena_init(&arena, 0);
 	list_rc = set_rc = 0;
 }
 
 static void teardown(void)
 {
-	st->driver = real;
 	fw_store_close(st);
 	fw_arena_finish(&arena);
 }

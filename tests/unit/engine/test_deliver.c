@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "feedwheel/deliver.h"
+#include "store/driver.h"
 #include "../../suite.h"
 
 #define JSON(items) "{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"T\",\"items\":[" items "]}"
@@ -19,12 +20,12 @@
 
 static struct fw_store *st;
 static struct fw_config *config;
-static struct fw_store_driver driver; /* the store's, to be tampered with */
-static const struct fw_store_driver *real;
+static struct store_driver driver; /* the store's, to be tampered with */
+static const struct store_driver *real;
 static int fails[8], fail_n;          /* what the next commits return; 1: stored, and nobody hears of it */
 static struct fw_err err;
 
-static int commit(struct fw_store *s, struct fw_commit *batch, struct fw_err *e)
+static int commit(struct store *s, struct store_commit *batch, struct fw_err *e)
 {
 	int rc = fail_n ? fails[--fail_n] : 0;
 
@@ -44,10 +45,10 @@ static void setup(void)
 	OK(fw_config_create(&config, &err));
 	OK(fw_store_open(&(struct fw_store_config){.url = "memory:", .flags = FW_STORE_CREATE}, &st, &err));
 	OK(fw_store_subscribe(st, &n, 1, &err));
-	real = st->driver;
+	real = fw_store_driver(st)->is;
 	driver = *real;
 	driver.commit = commit;
-	st->driver = &driver;
+	fw_store_driver(st)->is = &driver;
 	fail_n = 0;
 }
 
@@ -125,7 +126,7 @@ START_TEST(refused)
 	ck_assert_msg(deliver(T[_i].body, T[_i].type, true, &d) == T[_i].rc, "%d: %s", T[_i].rc, err.text);
 	ck_assert_msg(strstr(err.text, T[_i].words), "%s: %s", T[_i].words, err.text);
 	OK(fw_store_stats(st, 0, &s, &err));
-	ck_assert_int_eq(s.entry_n + s.lent_n + s.visit_n, 0);
+	ck_assert_int_eq(s.entry_n + s.visit_n, 0);
 }
 END_TEST
 
@@ -170,12 +171,8 @@ START_TEST(feeds_that_take_none)
 		{FW_FEED_GONE, "is gone"}, {FW_FEED_QUARANTINED, "is quarantined"},
 	};
 	struct fw_feed f = {.id = 1};
-	struct fw_lease l[1];
-	struct fw_claim_got got;
 	struct fw_delivered d;
-	struct fw_arena a;
 
-	fw_arena_init(&a, 0);
 	for (int64_t id = -1; id < 9; id += 3 - (id == -1 ? 2 : 0)) {
 		in.feed_id = id;
 		if (id != 1)
@@ -189,13 +186,7 @@ START_TEST(feeds_that_take_none)
 	}
 	f.status = FW_FEED_ACTIVE;
 	OK(fw_store_feed_set(st, &f, FW_SET_STATUS, &err));
-	OK(fw_store_claim(st, &(struct fw_claim_ask){.worker = "w", .lease_ms = 60000, .max = 1}, &a, l, &got, &err));
-	ck_assert_uint_eq(got.n, 1);
-	ck_assert_int_eq(deliver(JSON(ONE), NULL, true, &d), FW_EAGAIN);
-	ck_assert_int_eq(d.lent_until_ms, l[0].until_ms);
-	OK(fw_store_release(st, l, 1, &err));
 	counts(JSON(ONE), NULL, 1, 0, 0);
-	fw_arena_finish(&a);
 }
 END_TEST
 
@@ -235,10 +226,10 @@ END_TEST
 /* The store fails in the middle: what is held goes on, and nothing comes twice. */
 START_TEST(the_store_breaks)
 {
-	static const struct { int fail, then; uint32_t new_n; size_t known_n; } T[] = {
-		{FW_EIO, 0, 2, 0},     /* not stored: sent again as it is */
-		{FW_EAGAIN, 0, 2, 0},
-		{1, FW_EAGAIN, 0, 2},  /* stored, and nobody heard: on this store it is stale then, and found to be known */
+	static const struct { int fail; uint32_t new_n; size_t known_n; } T[] = {
+		{FW_EIO, 2, 0}, /* not stored: sent again as it is */
+		{FW_EAGAIN, 2, 0},
+		{1, 0, 2},      /* stored, and its answer was lost */
 	};
 	struct fw_delivery_in in = {.feed_id = 1, .body = FW_STR(JSON(ONE "," TWO)), .strict = true};
 	struct fw_delivery *d;
@@ -249,19 +240,17 @@ START_TEST(the_store_breaks)
 	fails[0] = T[_i].fail;
 	fail_n = 1;
 	ck_assert_int_eq(fw_delivery_store(d, st, &got, &err), T[_i].fail == 1 ? FW_EIO : T[_i].fail);
-	ck_assert_int_eq(fw_delivery_store(d, st, &got, &err), T[_i].then);
-	if (T[_i].then)
-		OK(fw_delivery_store(d, st, &got, &err));
+	OK(fw_delivery_store(d, st, &got, &err));
 	ck_assert_uint_eq(got.visit.new_n, T[_i].new_n);
 	ck_assert_uint_eq(got.known_n, T[_i].known_n);
-	fw_delivery_close(d, st);
+	fw_delivery_close(d);
 	OK(fw_store_stats(st, 0, &s, &err));
 	ck_assert_int_eq(s.entry_n, 2);
-	ck_assert_int_eq(s.lent_n, 0);
+	ck_assert_int_eq(s.visit_n, 1);
 }
 END_TEST
 
-/* It is given up: the feed goes back. A refusal for good stores nothing. */
+/* A refusal stores nothing, for now or for good. */
 START_TEST(given_up)
 {
 	struct fw_delivery_in in = {.feed_id = 1, .body = FW_STR(JSON(ONE)), .strict = true};
@@ -273,11 +262,27 @@ START_TEST(given_up)
 	fails[0] = _i ? FW_EINVAL : FW_EAGAIN;
 	fail_n = 1;
 	ck_assert_int_eq(fw_delivery_store(d, st, &got, &err), fails[0]);
+	fw_delivery_close(d);
 	OK(fw_store_stats(st, 0, &s, &err));
-	ck_assert_int_eq(s.lent_n, 1);
-	fw_delivery_close(d, st);
-	OK(fw_store_stats(st, 0, &s, &err));
-	ck_assert_int_eq(s.lent_n + s.entry_n, 0);
+	ck_assert_int_eq(s.visit_n + s.entry_n, 0);
+}
+END_TEST
+
+START_TEST(removed_meanwhile)
+{
+	struct fw_delivery_in in = {.feed_id = 1, .body = FW_STR(JSON(ONE)), .strict = true};
+	struct fw_delivery *d;
+	struct fw_delivered got;
+
+	OK(fw_delivery_open(st, config, &in, &d, &err));
+	if (_i) { /* behind the look at its status */
+		fails[0] = FW_EAGAIN;
+		fail_n = 1;
+		ck_assert_int_eq(fw_delivery_store(d, st, &got, &err), FW_EAGAIN);
+	}
+	OK(fw_store_unsubscribe(st, 1, &err));
+	ck_assert_int_eq(fw_delivery_store(d, st, &got, &err), FW_ENOTFOUND);
+	fw_delivery_close(d);
 }
 END_TEST
 
@@ -296,6 +301,7 @@ int main(void)
 	tcase_add_test(t, what_nobody_told_yet);
 	tcase_add_loop_test(t, the_store_breaks, 0, 3);
 	tcase_add_loop_test(t, given_up, 0, 2);
+	tcase_add_loop_test(t, removed_meanwhile, 0, 2);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }

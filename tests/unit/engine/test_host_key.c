@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "engine/host_key.h"
+#include "engine/run/host_key.h"
 #include "../../suite.h"
 
 #define MINE "blogs.example.org, Example.net"

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "engine/host_pause.h"
+#include "engine/run/host_pause.h"
 #include "../../suite.h"
 
 #define NOW INT64_C(1795262400000) /* 2026-11-21T12:00:00Z */
@@ -32,8 +32,8 @@ static int64_t says(const char *url, const char *final_url, const char *host_key
 		.name_pause_ms = pause_ms};
 
 	host_pause_learn(P, &v, at_ms);
-	ck_assert_int_eq(v.outcome.host_mood, v.outcome.host_cooldown_ms ? FW_HOST_STRAINED : FW_HOST_UNKNOWN);
-	return v.outcome.host_cooldown_ms ? v.outcome.host_cooldown_ms - at_ms : 0;
+	ck_assert_int_eq(v.mood, v.cool_until_ms ? FW_HOST_STRAINED : FW_HOST_UNKNOWN);
+	return v.cool_until_ms ? v.cool_until_ms - at_ms : 0;
 }
 
 static int64_t at_hoster(const char *name, int64_t at_ms, int64_t pause_ms)

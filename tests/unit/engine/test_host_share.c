@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
-/* How many places of a host that several names share one of them may hold, over all workers. */
+/* How many places of a host that several names share one of them may hold. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
-#include "engine/host_share.h"
+#include "engine/run/host_share.h"
 #include "../../suite.h"
 
 static uint32_t of(const char *url, const char *host_key, uint64_t seed)
@@ -36,18 +36,17 @@ END_TEST
 
 START_TEST(places)
 {
-	static struct host_share worker[3];
-	struct host_share *const all[] = {&worker[0], &worker[1], &worker[2]};
+	static struct host_share share;
 
-	ck_assert(host_share_enter(all, 3, 0, 7, 2));
-	ck_assert(host_share_enter(all, 3, 2, 7, 2));
-	for (int i = 0; i < 3; i++)
-		ck_assert(!host_share_enter(all, 3, i, 7, 2));
-	ck_assert(host_share_enter(all, 3, 1, 8, 2)); /* another name */
-	ck_assert(host_share_enter(all, 3, 1, HOST_SHARE_N - 1, 1));
-	host_share_leave(all[2], 7);
-	ck_assert(host_share_enter(all, 3, 1, 7, 2));
-	ck_assert(!host_share_enter(all, 3, 2, 7, 2));
+	ck_assert(host_share_enter(&share, 7, 2));
+	ck_assert(host_share_enter(&share, 7, 2));
+	ck_assert(!host_share_enter(&share, 7, 2));
+	ck_assert(!host_share_enter(&share, 7, 2)); /* who was refused is not counted */
+	ck_assert(host_share_enter(&share, 8, 2)); /* another name */
+	ck_assert(host_share_enter(&share, HOST_SHARE_N - 1, 1));
+	host_share_leave(&share, 7);
+	ck_assert(host_share_enter(&share, 7, 2));
+	ck_assert(!host_share_enter(&share, 7, 2));
 }
 END_TEST
 

@@ -86,7 +86,7 @@ START_TEST(processes)
 
 			if (pid == 0) {
 				for (int n = 0; n < 1000; n++)
-					meter_count(fw_meter_slot(m, i), FW_COUNT_LEASES, i + 1);
+					meter_count(fw_meter_slot(m, i), FW_COUNT_CLAIMS, i + 1);
 				meter_own(&fw_meter_slot(m, i)->own);
 				_exit(0);
 			}
@@ -98,7 +98,7 @@ START_TEST(processes)
 	atomic_store(&fw_meter_slot(m, 1)->restarts, 4);
 	atomic_store(&fw_meter_slot(m, 2)->restarts, 7);
 	fw_meter_read(m, &s);
-	ck_assert_uint_eq(s.count[FW_COUNT_LEASES], 6000);
+	ck_assert_uint_eq(s.count[FW_COUNT_CLAIMS], 6000);
 	ck_assert(s.workers == 2 && s.alive == 1 && s.worker_restarts == 4 && s.server_restarts == 7);
 	ck_assert_uint_eq(fw_meter_process_n(m), 4);
 	ck_assert(fw_meter_process(m, 0, &p) && strcmp(p.what, "master") == 0 && p.pid == getpid());

@@ -6,9 +6,10 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/str.h"
-#include "engine/moves.h"
+#include "engine/run/moves.h"
 #include "feedwheel/deliver.h"
-#include "feedwheel/moves.h"
+#include "api/moves.h"
+#include "store/driver.h"
 #include "../../suite.h"
 
 #define OLD FW_STR("https://old.example/feed")
@@ -19,15 +20,15 @@
 
 static struct fw_store *st;
 static struct fw_config *config;
-static struct fw_store_driver driver; /* the store's, to be tampered with */
-static const struct fw_store_driver *real;
+static struct store_driver driver; /* the store's, to be tampered with */
+static const struct store_driver *real;
 static struct fw_meter_slot meter;
 static struct fw_err err;
 static struct visit V;
 static struct fw_arena arena;
 static int merge_rc, keys_rc, merges;
 
-static int merge(struct fw_store *s, int64_t from_id, int64_t into_id, struct fw_err *e)
+static int merge(struct store *s, int64_t from_id, int64_t into_id, struct fw_err *e)
 {
 	(void)s;
 	ck_assert_int_eq(from_id, 1);
@@ -36,7 +37,7 @@ static int merge(struct fw_store *s, int64_t from_id, int64_t into_id, struct fw
 	return merge_rc ? fw_err_set(e, merge_rc, "tampered with") : 0;
 }
 
-static int keys(struct fw_store *s, int64_t first, int64_t last, fw_key_cb *cb, void *ctx, struct fw_err *e)
+static int keys(struct store *s, int64_t first, int64_t last, fw_key_cb *cb, void *ctx, struct fw_err *e)
 {
 	return keys_rc ? fw_err_set(e, keys_rc, "tampered with") : real->key_list(s, first, last, cb, ctx, e);
 }
@@ -48,11 +49,11 @@ static void setup(void)
 	OK(fw_config_create(&config, &err));
 	OK(fw_store_open(&(struct fw_store_config){.url = "memory:", .flags = FW_STORE_CREATE}, &st, &err));
 	OK(fw_store_subscribe(st, &n, 1, &err));
-	real = st->driver;
+	real = fw_store_driver(st)->is;
 	driver = *real;
-	driver.feed_merge = merge;
+	driver.feed_drop = merge;
 	driver.key_list = keys;
-	st->driver = &driver;
+	fw_store_driver(st)->is = &driver;
 	fw_arena_init(&arena, 0);
 	memset(&V, 0, sizeof(V));
 	memset(&meter, 0, sizeof(meter));
@@ -79,21 +80,18 @@ static void knows(const char *body)
 /* A visit of feed 1 that was redirected for good, this often before; up to what is handed to the commit. */
 static void visit_moved(const char *body, uint32_t seen_n)
 {
-	struct fw_lease *lease = fw_arena_zalloc(&arena, sizeof(*lease));
-	struct fw_claim_ask ask = {.worker = "t", .lease_ms = FW_MINUTE_MS, .max = 1};
+	struct fw_feed *was = fw_arena_zalloc(&arena, sizeof(*was));
 	struct visit_rules r = {.run_id = 1};
-	struct fw_claim_got got;
 
 	fw_due_policy_default(&r.due);
-	OK(fw_store_claim(st, &ask, &arena, lease, &got, &err));
-	ck_assert_uint_eq(got.n, 1);
-	lease->feed.last_ok_ms = fw_now_ms() - FW_DAY_MS;
-	lease->feed.redirect_n = seen_n;
+	OK(fw_store_feed_find(st, 1, FW_STR_NONE, &arena, was, &err));
+	was->last_ok_ms = fw_now_ms() - FW_DAY_MS;
+	was->redirect_n = seen_n;
 	if (seen_n) {
-		lease->feed.redirect_url = NEW;
-		lease->feed.redirect_since_ms = fw_now_ms() - 2 * FW_DAY_MS;
+		was->redirect_url = NEW;
+		was->redirect_since_ms = fw_now_ms() - 2 * FW_DAY_MS;
 	}
-	V.lease = lease;
+	V.was = was;
 	visit_prepare(&V, fw_now_ms());
 	V.fetch.kind = FW_VISIT_OK;
 	V.fetch.http_status = 200;
@@ -106,7 +104,9 @@ static void commit(void)
 {
 	struct fw_outcome o = V.outcome;
 
-	OK(fw_store_commit(st, &(struct fw_commit){.outcome = &o, .n = 1}, &err));
+	o.host_id = store_feed_host_id(V.was);
+	o.was_due_ms = V.was->due_at_ms;
+	OK(fw_store_push(st, &o, 1, &err)); /* to the store it is the first visit */
 	V.outcome = o;
 	moves_done(st, &V, &meter);
 }
@@ -204,54 +204,6 @@ START_TEST(taken) /* by a feed in each state; what its owner had set there stays
 }
 END_TEST
 
-static int commit_refused(struct fw_store *s, struct fw_commit *c, struct fw_err *e) /* the address is on another shard */
-{
-	int rc;
-
-	c->outcome[0].groups &= ~(unsigned)FW_GROUP_URL;
-	rc = real->commit(s, c, e);
-	c->outcome[0].groups |= FW_GROUP_URL;
-	c->outcome[0].rc = FW_EINVAL;
-	return rc;
-}
-
-START_TEST(on_another_shard) /* said and noted, and not tried again until a month has gone by, or it moves elsewhere */
-{
-	struct fw_feed_new n = {.url = NEW, .due_at_ms = fw_now_ms() + FW_DAY_MS};
-	struct fw_record r = {.kind = FW_STR("moved"), .key = OLD, .value = FW_STR("apart 2 https://new.example/feed")};
-	bool there = _i == 0;
-	struct fw_move m;
-
-	if (there)
-		OK(fw_store_subscribe(st, &n, 1, &err));
-	else
-		driver.commit = commit_refused;
-	merge_rc = FW_EUNSUP;
-	visit_moved(RSS(ITEM("1")), 2);
-	commit();
-	ck_assert_int_eq(V.outcome.rc, FW_EINVAL);
-	ck_assert_int_eq(merges, there);
-	ck_assert_uint_eq(counted(FW_COUNT_MERGED) + counted(FW_COUNT_ADOPTED), 0);
-	OK(fw_move_find(st, OLD, &arena, &m, &err));
-	ck_assert(m.apart && !m.merged && fw_str_eq(m.to, NEW));
-	ck_assert_int_eq(m.feed_id, there ? 2 : 0);
-	moves_done(st, &V, &meter);
-	ck_assert_int_eq(merges, there); /* not again */
-	if (!there)
-		return;
-	r.at_ms = fw_now_ms() - 31 * FW_DAY_MS;
-	r.until_ms = FW_NO_DATE;
-	OK(fw_store_record_put(st, &r, false, NULL, &err));
-	moves_done(st, &V, &meter);
-	ck_assert_int_eq(merges, 2);
-	r.value = FW_STR("apart 2 https://other.example/feed");
-	r.at_ms = fw_now_ms();
-	OK(fw_store_record_put(st, &r, false, NULL, &err));
-	moves_done(st, &V, &meter);
-	ck_assert_int_eq(merges, 3);
-}
-END_TEST
-
 int main(void)
 {
 	Suite *s = suite_create("moves");
@@ -261,7 +213,6 @@ int main(void)
 	tcase_add_loop_test(t, same_or_not, 0, 5);
 	tcase_add_test(t, adopted);
 	tcase_add_loop_test(t, taken, 0, 5);
-	tcase_add_loop_test(t, on_another_shard, 0, 2);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "engine/worker.h"
+#include "engine/run/worker.h"
 #include "../../suite.h"
 
 START_TEST(the_living_are_not_dead)

@@ -10,8 +10,9 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/log.h"
 #include "base/str.h"
-#include "engine/owner.h"
+#include "engine/run/owner.h"
 #include "../../suite.h"
 
 #define WALL INT64_C(1800000000000) /* the store's clock - the simulation's */
@@ -76,6 +77,7 @@ struct worker {
 };
 
 static struct world {
+	size_t open;               /* claims that workers want; 0: half as many again as slots */
 	uint64_t seed, x;
 	int64_t now_ms;
 	struct feed feed[FEEDS];
@@ -439,6 +441,7 @@ static void cancel(struct worker *me, uint32_t i)
 {
 	struct claim *c = me->flight[i].claim;
 
+	claim_move(c, CLAIM_ENDED);
 	fw_hosts_done(owner_hosts_lock(me->o), &c->item, FW_HOST_UNKNOWN, 0, owner_now(me->o));
 	owner_hosts_unlock(me->o);
 	landed(me, i);
@@ -478,6 +481,7 @@ static void ends(struct worker *me, uint32_t i)
 	size_t n = me->n++;
 
 	ck_assert_uint_lt(n, BATCH);
+	claim_move(c, CLAIM_ENDED);
 	fw_hosts_done(owner_hosts_lock(me->o), &c->item, w.trouble && !chance(200) ? FW_HOST_STRAINED : FW_HOST_FINE,
 		w.trouble && !chance(300) ? w.now_ms + WALL + chance(20000) : 0, owner_now(me->o));
 	owner_hosts_unlock(me->o);
@@ -505,8 +509,11 @@ static void commits(struct worker *me)
 	if (!me->n || (me->n < 50 && w.now_ms - me->batch_ms < 300 && me->flight_n))
 		return;
 	rc = owner_commit(me->o, me->outcome, me->claim, me->n, &err);
-	if (!rc || rc == FW_ESTALE)
+	if (!rc || rc == FW_ESTALE) {
+		for (size_t i = 0; i < me->n; i++)
+			owner_end(me->o, me->claim[i]);
 		me->n = 0;
+	}
 	else
 		me->batch_ms = w.now_ms;
 }
@@ -523,6 +530,7 @@ static void starts(struct worker *me, int64_t *next_ms)
 		if (me->flight_n >= w.rules.slots + (item->urgent ? OWNER_SPARE : 0))
 			break;
 		ck_assert_ptr_eq(item, fw_hosts_start(t, fake_mono(me), next_ms));
+		claim_move(claim_of(item), CLAIM_FETCHING);
 		*f = (struct flight){.claim = claim_of(item), .send_ms = w.now_ms + chance(10)};
 		f->end_ms = f->send_ms + 1 + w.feed[f->claim->feed.id - 1].take_ms;
 		me->flight_n++;
@@ -566,7 +574,7 @@ static void runs(struct worker *me)
 		dies(me->me);
 		return;
 	}
-	if (owner_take(me->o, w.rules.slots + w.rules.slots / 2, &n, &err))
+	if (owner_take(me->o, w.open ? w.open : w.rules.slots + w.rules.slots / 2, &n, &err))
 		step_ms = fake_mono(me) + 500;
 	starts(me, &start_ms);
 	me->wake_ms = FW_MIN(step_ms - me->offset_ms, start_ms);
@@ -689,8 +697,10 @@ START_TEST(fetch_now_when_busy)
 	for (int i = 0; i < 2000; i++)
 		feed_add(i, w.now_ms - i, FW_DAY_MS)->take_ms = 5000;
 	feed_add(5000, w.now_ms + FW_HOUR_MS, FW_DAY_MS);
+	w.open = 3 * w.rules.slots;
 	begins(0);
 	world_run(w.now_ms + 10000);
+	w.open = w.rules.slots; /* fewer than there are */
 	feed_set(2000, FW_DUE_FIRST, FW_FEED_ACTIVE);
 	world_run(w.now_ms + 1000);
 	ck_assert_uint_eq(w.feed[2000].visits, 1);
@@ -741,6 +751,7 @@ START_TEST(paused_host)
 	fw_hosts_done(owner_hosts_lock(w.w[0].o), &c->item, FW_HOST_FINE, now.wall_ms + FW_HOUR_MS, now);
 	owner_hosts_unlock(w.w[0].o);
 	landed(&w.w[0], 0);
+	claim_move(c, CLAIM_ENDED);
 	owner_back(w.w[0].o, c);
 	world_run(w.now_ms + 2 * FW_MINUTE_MS);
 	ck_assert_uint_eq(w.sent_n, 2);
@@ -872,7 +883,7 @@ static int64_t once_run(int workers, int64_t *bound_ms)
 {
 	int64_t began_ms = w.now_ms, sum_ms = 0, longest_ms = 0, busy_ms = 0;
 	size_t left = 0;
-	bool over = false;
+	bool over = false, others;
 
 	for (int i = 0; i < w.feed_n; i++) {
 		sum_ms += w.feed[i].take_ms;
@@ -884,7 +895,7 @@ static int64_t once_run(int workers, int64_t *bound_ms)
 	while (!over) {
 		over = true;
 		for (int i = 0; i < workers; i++)
-			over = over && owner_is_over(w.w[i].o, FW_MINUTE_MS, &left) && !w.w[i].n;
+			over = over && owner_is_over(w.w[i].o, FW_MINUTE_MS, &left, &others) && !others && !w.w[i].n;
 		if (!over)
 			world_run(w.now_ms + 100);
 		ck_assert_int_lt(w.now_ms, began_ms + FW_HOUR_MS);
@@ -1196,6 +1207,7 @@ int main(void)
 	TCase *t = tcase_create("owner");
 	int seeds = getenv("SEEDS") ? (int)strtol(getenv("SEEDS"), NULL, 10) : 6;
 
+	fw_log_level_set(FW_LOG_ERROR);
 	tcase_set_timeout(t, 100);
 	tcase_add_test(t, read_is_fair);
 	tcase_add_test(t, order_by_due);

@@ -7,7 +7,8 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/str.h"
-#include "engine/quota.h"
+#include "engine/push/quota.h"
+#include "store/driver.h"
 #include "../../suite.h"
 
 #define OK(call) ck_assert_msg((call) == 0, "%s: %s", #call, err.text)
@@ -17,11 +18,11 @@
 
 static struct fw_store *st;
 static struct fw_config *config;
-static struct fw_store_driver driver; /* the store's, to be tampered with */
-static const struct fw_store_driver *real;
+static struct store_driver driver; /* the store's, to be tampered with */
+static const struct store_driver *real;
 static struct fw_err err;
 static struct fw_arena arena;
-static struct fw_lease lease;
+static struct fw_feed was;
 static struct fw_entry_row row[ROWS];
 static struct quota q;
 static struct fw_outcome o;
@@ -29,19 +30,18 @@ static int get_rc, keys_rc, put_rc, gets, walks;
 static int64_t now_ms;
 static char text[100000];
 
-static int record_get(struct fw_store *s, struct fw_str kind, struct fw_str key, struct fw_arena *a,
-	struct fw_record *out, struct fw_err *e)
+static int record_list(struct store *s, const struct store_record_query *query, fw_record_cb *cb, void *ctx, struct fw_err *e)
 {
-	gets++;
-	return get_rc ? fw_err_set(e, get_rc, "tampered with") : real->record_get(s, kind, key, a, out, e);
+	gets += query->key.p != NULL;
+	return get_rc ? fw_err_set(e, get_rc, "tampered with") : real->record_list(s, query, cb, ctx, e);
 }
 
-static int record_put(struct fw_store *s, const struct fw_record *r, bool if_absent, bool *was, struct fw_err *e)
+static int record_put(struct store *s, const struct fw_record *r, bool if_absent, bool wake, bool *there, struct fw_err *e)
 {
-	return put_rc ? fw_err_set(e, put_rc, "tampered with") : real->record_put(s, r, if_absent, was, e);
+	return put_rc ? fw_err_set(e, put_rc, "tampered with") : real->record_put(s, r, if_absent, wake, there, e);
 }
 
-static int key_list(struct fw_store *s, int64_t first, int64_t last, fw_key_cb *cb, void *ctx, struct fw_err *e)
+static int key_list(struct store *s, int64_t first, int64_t last, fw_key_cb *cb, void *ctx, struct fw_err *e)
 {
 	walks++;
 	return keys_rc ? fw_err_set(e, keys_rc, "tampered with") : real->key_list(s, first, last, cb, ctx, e);
@@ -55,12 +55,12 @@ static void setup(void)
 	config->feed_entries_max = MAX;
 	OK(fw_store_open(&(struct fw_store_config){.url = "memory:", .flags = FW_STORE_CREATE}, &st, &err));
 	OK(fw_store_subscribe(st, &n, 1, &err));
-	real = st->driver;
+	real = fw_store_driver(st)->is;
 	driver = *real;
-	driver.record_get = record_get;
+	driver.record_list = record_list;
 	driver.record_put = record_put;
 	driver.key_list = key_list;
-	st->driver = &driver;
+	fw_store_driver(st)->is = &driver;
 	fw_arena_init(&arena, 0);
 	get_rc = keys_rc = put_rc = gets = walks = 0;
 	now_ms = NOW;
@@ -95,21 +95,16 @@ static void document(int from, int to, uint64_t edition, size_t bytes)
 /* ... is visited so long after the visit before; 0: the first. Up to its commit. */
 static int take(int64_t after_ms, bool is_visit)
 {
-	struct fw_lend_ask ask = {.feed_id = 1, .worker = "t", .lease_ms = FW_MINUTE_MS};
-	struct fw_lend_got got;
-
-	OK(fw_store_lend(st, &ask, &arena, &lease, &got, &err));
-	ck_assert_int_ne(got.fence, 0);
-	lease.feed.last_visit_ms = after_ms ? now_ms - after_ms : 0;
-	o.fence = lease.fence;
-	o.feed = &lease.feed;
-	o.visit = (struct fw_visit){.feed_id = 1, .kind = FW_VISIT_OK, .slot = -1, .at_ms = now_ms};
-	return quota_take(&q, st, config, &lease.feed, is_visit, row, &o, now_ms, &err);
+	OK(fw_store_feed_find(st, 1, FW_STR_NONE, &arena, &was, &err));
+	was.last_visit_ms = after_ms ? now_ms - after_ms : 0;
+	o.feed = &was;
+	o.visit = (struct fw_visit){.feed_id = 1, .kind = FW_VISIT_PUSHED, .slot = -1, .at_ms = now_ms};
+	return quota_take(&q, st, config, &was, is_visit, row, &o, now_ms, &err);
 }
 
 static void store(void)
 {
-	OK(fw_store_commit(st, &(struct fw_commit){.outcome = &o, .n = 1}, &err));
+	OK(fw_store_push(st, &o, 1, &err));
 	ck_assert_int_eq(o.rc, 0);
 }
 
@@ -251,18 +246,18 @@ START_TEST(a_store_that_fails)
 	ck_assert_int_eq(take(0, true), FW_EIO);
 	get_rc = 0;
 	keys_rc = FW_EAGAIN;
-	ck_assert_int_eq(quota_take(&q, st, config, &lease.feed, true, row, &o, now_ms, &err), FW_EAGAIN);
+	ck_assert_int_eq(quota_take(&q, st, config, &was, true, row, &o, now_ms, &err), FW_EAGAIN);
 	ck_assert_int_eq(o.entry_n, 150); /* nothing was changed */
 	keys_rc = 0;
-	OK(quota_take(&q, st, config, &lease.feed, true, row, &o, now_ms, &err));
-	OK(quota_take(&q, st, config, &lease.feed, true, row, &o, now_ms, &err)); /* a commit that is tried again */
+	OK(quota_take(&q, st, config, &was, true, row, &o, now_ms, &err));
+	OK(quota_take(&q, st, config, &was, true, row, &o, now_ms, &err)); /* a commit that is tried again */
 	ck_assert_int_eq(o.entry_n, 100);
 	ck_assert_int_eq(q.left_n, 50);
 	store();
 	put_rc = FW_EIO;
 	ck_assert_int_eq(quota_put(&q, st, &o, now_ms, &err), FW_EIO);
 	put_rc = 0;
-	o.rc = FW_ESTALE; /* nothing was written */
+	o.rc = FW_ENOTFOUND; /* nothing was written */
 	OK(quota_put(&q, st, &o, now_ms, &err));
 	no_quota();
 }

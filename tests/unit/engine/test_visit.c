@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/str.h"
-#include "engine/visit.h"
+#include "engine/run/visit.h"
 #include "../../suite.h"
 
 #define NOW INT64_C(1795262400000) /* 2026-11-21T12:00:00Z */
@@ -17,19 +17,14 @@
 	"<pubDate>Fri, 20 Nov 2026 12:00:00 GMT</pubDate></item></channel></rss>"
 
 static struct visit V;
-static struct fw_lease L;
-static struct lease_batch B;
+static struct fw_feed WAS;
 static struct visit_rules RULES;
 
 static void setup(void)
 {
 	memset(&V, 0, sizeof(V));
-	memset(&L, 0, sizeof(L));
-	B = (struct lease_batch){.left = 1};
-	L.fence = 7;
-	L.feed = (struct fw_feed){.id = 5, .url = FW_STR("http://a.example/feed"), .due_at_ms = NOW - 2000, .created_ms = NOW - FW_DAY_MS};
-	V.lease = &L;
-	V.batch = &B;
+	WAS = (struct fw_feed){.id = 5, .url = FW_STR("http://a.example/feed"), .due_at_ms = NOW - 2000, .created_ms = NOW - FW_DAY_MS};
+	V.was = &WAS;
 	V.slot = 3;
 }
 
@@ -49,13 +44,13 @@ static void visit_go(enum fw_visit_kind kind, int status, const char *body)
 	V.fetch.http_status = status;
 	V.fetch.visit = (struct fw_visit){.at_ms = NOW - 500, .total_us = 400000, .http_status = status, .kind = kind};
 	if (!V.fetch.final_url.p)
-		V.fetch.final_url = L.feed.url;
+		V.fetch.final_url = WAS.url;
 	if (body)
 		fw_buf_adds(&V.fetch.body, body);
+	visit_mood(&V, &r, NOW);
 	visit_finish(&V, &r, NOW, 42);
 	ck_assert_int_eq(V.end, VISIT_COMMIT);
 	ck_assert_int_eq(V.outcome.feed_id, 5);
-	ck_assert_int_eq(V.outcome.fence, 7);
 	ck_assert_int_eq(V.outcome.visit.run_id, 11);
 	ck_assert_int_eq(V.outcome.visit.slot, 3);
 }
@@ -75,10 +70,10 @@ static void finish(enum fw_visit_kind kind, int status, const char *body)
 START_TEST(new_document)
 {
 	V.fetch.h_etag = FW_STR("W/\"x y\"");
-	L.feed.last_modified = FW_STR("old");
-	L.feed.validator_url = FW_STR("http://old/");
-	L.feed.fail_n = 3;
-	L.feed.error = FW_STR("it was down");
+	WAS.last_modified = FW_STR("old");
+	WAS.validator_url = FW_STR("http://old/");
+	WAS.fail_n = 3;
+	WAS.error = FW_STR("it was down");
 	finish(FW_VISIT_OK, 200, DOC);
 	ck_assert_int_eq(V.outcome.visit.kind, FW_VISIT_OK);
 	ck_assert_uint_eq(V.outcome.entry_n, 2);
@@ -88,7 +83,7 @@ START_TEST(new_document)
 	ck_assert(V.outcome.groups & FW_GROUP_VALIDATORS);
 	ck_assert(fw_str_eq(V.feed.etag, FW_STR("W/\"x y\"")));
 	ck_assert_ptr_null(V.feed.last_modified.p);
-	ck_assert(fw_str_eq(V.feed.validator_url, L.feed.url));
+	ck_assert(fw_str_eq(V.feed.validator_url, WAS.url));
 	ck_assert_int_eq(V.feed.validators_ms, NOW);
 	ck_assert_uint_eq(V.feed.fail_n, 0);
 	ck_assert(V.outcome.groups & FW_GROUP_ERROR);
@@ -111,18 +106,17 @@ START_TEST(other_members)
 	ck_assert_ptr_nonnull(fw_str_find(V.feed.extra, FW_STR("\"ttl_minutes\":90")));
 	ck_assert_ptr_nonnull(fw_str_find(V.outcome.entries[0].extra, FW_STR("http://a.example/c")));
 	once = fw_str(fw_str_dup(V.feed.extra)); /* the same again changes nothing */
-	L.feed = V.feed;
-	L.feed.extra = once;
-	L.feed.body_hash = 0;
+	WAS = V.feed;
+	WAS.extra = once;
+	WAS.body_hash = 0;
 	teardown();
 	memset(&V, 0, sizeof(V));
-	V.lease = &L;
-	V.batch = &B;
+	V.was = &WAS;
 	V.slot = 3;
-	L.feed.title = FW_STR("T");
-	L.feed.due_at_ms = NOW - 2000;
-	L.feed.url = FW_STR("http://a.example/feed");
-	L.feed.why = L.feed.rhythm = L.feed.error = L.feed.validator_url = FW_STR_NONE;
+	WAS.title = FW_STR("T");
+	WAS.due_at_ms = NOW - 2000;
+	WAS.url = FW_STR("http://a.example/feed");
+	WAS.why = WAS.rhythm = WAS.error = WAS.validator_url = FW_STR_NONE;
 	finish(FW_VISIT_OK, 200, "<rss version='2.0'><channel><title>T</title><copyright>C &amp; D</copyright><ttl>90</ttl>"
 		"<item><guid>2</guid><title>two</title></item></channel></rss>");
 	ck_assert(!(V.outcome.groups & FW_GROUP_META));
@@ -132,8 +126,8 @@ END_TEST
 
 START_TEST(same_bytes) /* POL-04, FRB 014: validators are replaced even then */
 {
-	L.feed.body_hash = fw_hash64(DOC, sizeof(DOC) - 1);
-	L.feed.etag = FW_STR("\"a\"");
+	WAS.body_hash = fw_hash64(DOC, sizeof(DOC) - 1);
+	WAS.etag = FW_STR("\"a\"");
 	V.fetch.h_etag = FW_STR("\"b\"");
 	finish(FW_VISIT_OK, 200, DOC);
 	ck_assert_int_eq(V.outcome.visit.kind, FW_VISIT_SAME);
@@ -145,8 +139,8 @@ END_TEST
 
 START_TEST(not_modified)
 {
-	L.feed.etag = FW_STR("\"a\"");
-	L.feed.validators_ms = NOW - FW_DAY_MS / 2;
+	WAS.etag = FW_STR("\"a\"");
+	WAS.validators_ms = NOW - FW_DAY_MS / 2;
 	finish(FW_VISIT_NOT_MODIFIED, 304, NULL);
 	ck_assert(fw_str_eq(V.fetch.etag, FW_STR("\"a\"")));
 	ck_assert_uint_eq(V.outcome.groups, 0); /* one narrow row */
@@ -177,10 +171,10 @@ START_TEST(validators_age) /* POL-02, FRB 011: left out once a day at most, ever
 	r.trust = T[_i].trust;
 	r.checked = 1;
 	(void)fw_rhythm_write(&r, text);
-	L.feed.rhythm = fw_str(text);
-	L.feed.etag = FW_STR("\"a\"");
-	L.feed.validators_ms = NOW - T[_i].age_hours * FW_HOUR_MS;
-	L.feed.last_ok_ms = NOW - FW_HOUR_MS;
+	WAS.rhythm = fw_str(text);
+	WAS.etag = FW_STR("\"a\"");
+	WAS.validators_ms = NOW - T[_i].age_hours * FW_HOUR_MS;
+	WAS.last_ok_ms = NOW - FW_HOUR_MS;
 	finish(FW_VISIT_OK, 200, DOC);
 	ck_assert_int_eq(V.fetch.etag.p != NULL, T[_i].sent);
 	ck_assert_int_eq(V.checks, !T[_i].sent);
@@ -196,10 +190,10 @@ START_TEST(checked) /* what each end of a check says of the server's 304s */
 	};
 	struct fw_rhythm r;
 
-	L.feed.rhythm = FW_STR("v2 tr=2,100,0");
-	L.feed.etag = FW_STR("\"a\"");
-	L.feed.validators_ms = NOW - 40 * FW_DAY_MS;
-	L.feed.body_hash = T[_i].kind == FW_VISIT_SAME ? fw_hash64(DOC, sizeof(DOC) - 1) : 0;
+	WAS.rhythm = FW_STR("v2 tr=2,100,0");
+	WAS.etag = FW_STR("\"a\"");
+	WAS.validators_ms = NOW - 40 * FW_DAY_MS;
+	WAS.body_hash = T[_i].kind == FW_VISIT_SAME ? fw_hash64(DOC, sizeof(DOC) - 1) : 0;
 	fw_err_set(&V.fetch.err, FW_ENET, "x");
 	finish(T[_i].kind == FW_VISIT_SAME ? FW_VISIT_OK : T[_i].kind, T[_i].status, T[_i].status == 200 ? DOC : NULL);
 	ck_assert_ptr_null(V.fetch.etag.p);
@@ -213,13 +207,13 @@ END_TEST
 
 START_TEST(slow_down) /* FRB 016, 020: validators survive, the host cools down */
 {
-	L.feed.etag = FW_STR("\"a\"");
+	WAS.etag = FW_STR("\"a\"");
 	V.fetch.h_etag = FW_STR("\"error page\"");
 	V.fetch.h_retry_after = FW_STR("7200");
 	fw_err_set(&V.fetch.err, FW_ENET, "HTTP 429");
 	finish(FW_VISIT_HTTP, 429, "slow down");
 	ck_assert(!(V.outcome.groups & FW_GROUP_VALIDATORS));
-	ck_assert_int_eq(V.outcome.host_cooldown_ms, NOW + 2 * FW_HOUR_MS);
+	ck_assert_int_eq(V.cool_until_ms, NOW + 2 * FW_HOUR_MS);
 	ck_assert_int_ge(V.feed.due_at_ms, NOW + 2 * FW_HOUR_MS);
 	ck_assert_uint_eq(V.feed.fail_n, 1);
 	ck_assert_uint_gt(V.feed.error.len, 3);
@@ -233,7 +227,7 @@ END_TEST
 
 START_TEST(html_page) /* FRB 102, 103: the feeds it names are offered, where a feed was before */
 {
-	L.feed.last_ok_ms = NOW - FW_DAY_MS;
+	WAS.last_ok_ms = NOW - FW_DAY_MS;
 	V.fetch.h_content_type = FW_STR("text/html");
 	finish(FW_VISIT_OK, 200, PAGE("/atom"));
 	ck_assert_int_eq(V.outcome.visit.kind, FW_VISIT_FORMAT);
@@ -260,15 +254,15 @@ START_TEST(page_becomes_its_feed) /* the first visit of a page; a login stays wi
 		{"<!doctype html><title>x</title>", NULL, NULL, FW_VISIT_NONE},
 	};
 
-	L.feed.username = fw_str(T[_i].user);
-	L.feed.last_kind = T[_i].before;
-	L.feed.fail_n = T[_i].before == FW_VISIT_NONE ? 0 : 2;
+	WAS.username = fw_str(T[_i].user);
+	WAS.last_kind = T[_i].before;
+	WAS.fail_n = T[_i].before == FW_VISIT_NONE ? 0 : 2;
 	visit_go(FW_VISIT_OK, 200, T[_i].body);
 	ck_assert_int_eq(V.outcome.visit.kind, FW_VISIT_FORMAT);
 	ck_assert_int_eq(V.moved, T[_i].url != NULL);
 	ck_assert_int_eq((V.outcome.groups & FW_GROUP_URL) != 0, V.moved);
 	if (!V.moved) {
-		ck_assert_uint_eq(V.feed.fail_n, L.feed.fail_n + 1);
+		ck_assert_uint_eq(V.feed.fail_n, WAS.fail_n + 1);
 		ck_assert_uint_gt(V.feed.error.len, 0);
 		ck_assert_int_gt(V.feed.due_at_ms, NOW);
 		return;
@@ -276,7 +270,7 @@ START_TEST(page_becomes_its_feed) /* the first visit of a page; a login stays wi
 	ck_assert_msg(fw_str_eq(V.feed.url, fw_str(T[_i].url)), "%.*s", FW_STR_ARG(V.feed.url));
 	ck_assert_uint_eq(V.feed.fail_n, 0);
 	ck_assert_uint_eq(V.feed.error.len, 0);
-	ck_assert_int_eq(V.feed.due_at_ms, L.feed.due_at_ms); /* at once, in the same --once too */
+	ck_assert_int_eq(V.feed.due_at_ms, WAS.due_at_ms); /* at once, in the same --once too */
 	ck_assert_ptr_nonnull(fw_str_find(V.outcome.visit.error, fw_str(T[_i].url)));
 }
 END_TEST
@@ -304,13 +298,13 @@ START_TEST(unreadable)
 	};
 	bool failed = T[_i].kind == FW_VISIT_FORMAT;
 
-	L.feed.last_ok_ms = NOW - FW_HOUR_MS;
-	L.feed.last_new_ms = T[_i].had ? NOW - FW_DAY_MS : 0;
-	L.feed.etag = FW_STR("\"a\"");
-	L.feed.last_modified = FW_STR("Fri, 20 Nov 2026 10:00:00 GMT");
-	L.feed.validators_ms = NOW - FW_HOUR_MS;
-	L.feed.body_hash = 77;
-	L.feed.title = FW_STR("as it was");
+	WAS.last_ok_ms = NOW - FW_HOUR_MS;
+	WAS.last_new_ms = T[_i].had ? NOW - FW_DAY_MS : 0;
+	WAS.etag = FW_STR("\"a\"");
+	WAS.last_modified = FW_STR("Fri, 20 Nov 2026 10:00:00 GMT");
+	WAS.validators_ms = NOW - FW_HOUR_MS;
+	WAS.body_hash = 77;
+	WAS.title = FW_STR("as it was");
 	V.fetch.h_etag = FW_STR("\"a\""); /* the same for another document */
 	finish(FW_VISIT_OK, 200, T[_i].body);
 	ck_assert_int_eq(V.outcome.visit.kind, T[_i].kind);
@@ -410,7 +404,7 @@ START_TEST(ceiling) /* a document that takes too much memory is its feed's failu
 		setup();
 		visit_prepare(&V, NOW);
 		V.fetch.kind = FW_VISIT_OK;
-		V.fetch.final_url = L.feed.url;
+		V.fetch.final_url = WAS.url;
 		fw_buf_addstr(&V.fetch.body, fw_buf_str(&doc));
 		visit_finish(&V, &r, NOW, 42);
 		if (given) {
@@ -457,8 +451,8 @@ START_TEST(strained) /* FRB 020, 021: 429 and 503 slow the whole host down, told
 	V.fetch.h_retry_after = fw_str(T[_i].retry_after);
 	fw_err_set(&V.fetch.err, FW_ENET, "HTTP");
 	finish(T[_i].kind, T[_i].status, T[_i].kind == FW_VISIT_OK ? DOC : NULL);
-	ck_assert_int_eq(V.outcome.host_mood, T[_i].mood);
-	ck_assert_int_eq(V.outcome.host_cooldown_ms, T[_i].cooldown_ms ? NOW + T[_i].cooldown_ms : 0);
+	ck_assert_int_eq(V.mood, T[_i].mood);
+	ck_assert_int_eq(V.cool_until_ms, T[_i].cooldown_ms ? NOW + T[_i].cooldown_ms : 0);
 }
 END_TEST
 
@@ -470,12 +464,12 @@ START_TEST(strained_name) /* one name of several at a host, or a host behind a r
 		{"http://a.example/feed", NULL, "[192.0.2.1]", false},
 		{"http://a.example/feed", NULL, "example", false},
 		{"http://evil.netlify.app/feed", NULL, NULL, false},
-		{"http://evil.netlify.app/feed", NULL, "evil.netlify.app", false}, /* as the rules are now, its host is the hoster */
+		{"http://evil.netlify.app/feed", NULL, "evil.netlify.app", false}, /* by now its host is the hoster */
 		{"http://a.example/feed", "http://evil.example/feed", NULL, false},
 	};
 
-	L.feed.url = fw_str(T[_i].url);
-	L.feed.host_key = fw_str(T[_i].host_key);
+	WAS.url = fw_str(T[_i].url);
+	WAS.host_key = fw_str(T[_i].host_key);
 	V.fetch.final_url = fw_str(T[_i].final_url ? T[_i].final_url : T[_i].url);
 	V.fetch.h_retry_after = FW_STR("604800");
 	V.fetch.resolved = T[_i].host_key && T[_i].host_key[0] == '[';
@@ -485,8 +479,8 @@ START_TEST(strained_name) /* one name of several at a host, or a host behind a r
 	if (!T[_i].host_key || strcmp(T[_i].host_key, "example") != 0)
 		RULES.host.hosters = NULL;
 	finish(FW_VISIT_HTTP, 429, NULL);
-	ck_assert_int_eq(V.outcome.host_cooldown_ms, T[_i].whole ? NOW + 7 * FW_DAY_MS : 0);
-	ck_assert_int_eq(V.outcome.host_mood, T[_i].whole ? FW_HOST_STRAINED : FW_HOST_UNKNOWN);
+	ck_assert_int_eq(V.cool_until_ms, T[_i].whole ? NOW + 7 * FW_DAY_MS : 0);
+	ck_assert_int_eq(V.mood, T[_i].whole ? FW_HOST_STRAINED : FW_HOST_UNKNOWN);
 	ck_assert_int_eq(V.name_pause_ms, T[_i].whole ? 0 : 7 * FW_DAY_MS);
 	ck_assert_int_ge(V.feed.due_at_ms, NOW + 7 * FW_DAY_MS);
 }
@@ -520,7 +514,7 @@ START_TEST(phases) /* what a visit takes, by its phases */
 	visit_prepare(&V, NOW);
 	V.fetch.kind = FW_VISIT_NOT_MODIFIED;
 	V.fetch.http_status = 304;
-	V.fetch.final_url = L.feed.url;
+	V.fetch.final_url = WAS.url;
 	V.fetch.visit = (struct fw_visit){.dns_us = 10000, .connect_us = 30000, .tls_us = 0, .first_byte_us = 90000, .total_us = 100000};
 	visit_finish(&V, &(struct visit_rules){.run_id = 1}, NOW, 42);
 	fw_expect_parts(V.feed.expect_parts, V.feed.expect_us, part_us);
@@ -539,11 +533,11 @@ START_TEST(pushed) /* a hub delivers it: polls are rare (while it has promised t
 
 	finish(FW_VISIT_NOT_MODIFIED, 304, NULL);
 	plain = V.feed.due_at_ms;
-	L.feed.push_until_ms = NOW + FW_DAY_MS;
+	WAS.push_until_ms = NOW + FW_DAY_MS;
 	finish(FW_VISIT_NOT_MODIFIED, 304, NULL);
 	with_hub = V.feed.due_at_ms;
 	ck_assert_int_gt(with_hub, plain + 10 * FW_HOUR_MS);
-	L.feed.push_until_ms = NOW - 1;
+	WAS.push_until_ms = NOW - 1;
 	finish(FW_VISIT_NOT_MODIFIED, 304, NULL);
 	ck_assert_int_eq(V.feed.due_at_ms, plain);
 }
@@ -559,8 +553,8 @@ START_TEST(asked_once_again) /* FRB 114: 410 stops, but not for ever: 30 days, t
 	bool expired = _i >= 5;
 	int64_t gone_ms = T[_i % 5].gone_ms, after;
 
-	L.feed.created_ms = NOW - 5000 * FW_DAY_MS;
-	*(expired ? &L.feed.last_new_ms : &L.feed.last_ok_ms) = NOW - gone_ms;
+	WAS.created_ms = NOW - 5000 * FW_DAY_MS;
+	*(expired ? &WAS.last_new_ms : &WAS.last_ok_ms) = NOW - gone_ms;
 	if (!expired)
 		fw_err_set(&V.fetch.err, FW_EGONE, "HTTP 410");
 	if (expired)
@@ -587,15 +581,15 @@ START_TEST(adoption) /* POL-09: three sightings over a day, then the new URL */
 		{9, NOW + 9 * FW_DAY_MS, "http://b.example/feed", false}, /* the clock was set back */
 	};
 
-	L.feed.redirect_n = T[_i].n;
-	L.feed.redirect_since_ms = T[_i].since;
-	L.feed.redirect_url = fw_str(T[_i].seen);
-	L.feed.username = fw_str(T[_i].user);
+	WAS.redirect_n = T[_i].n;
+	WAS.redirect_since_ms = T[_i].since;
+	WAS.redirect_url = fw_str(T[_i].seen);
+	WAS.username = fw_str(T[_i].user);
 	V.fetch.permanent_url = T[_i].to ? fw_str(T[_i].to) : FW_STR("http://b.example/feed");
 	V.fetch.final_url = V.fetch.permanent_url;
 	finish(FW_VISIT_OK, 200, DOC);
 	ck_assert_int_eq((V.outcome.groups & FW_GROUP_URL) != 0, T[_i].adopted);
-	ck_assert(fw_str_eq(V.feed.url, T[_i].adopted ? V.fetch.permanent_url : L.feed.url));
+	ck_assert(fw_str_eq(V.feed.url, T[_i].adopted ? V.fetch.permanent_url : WAS.url));
 }
 END_TEST
 
@@ -611,9 +605,9 @@ START_TEST(sightings) /* whether what it shows is compared, and what ends it */
 		{FW_VISIT_HTTP, NOW - 1, NULL, "http://b.example/", false, false, 0},
 	};
 
-	L.feed.last_ok_ms = T[_i].last_ok_ms;
-	L.feed.redirect_url = fw_str(T[_i].seen);
-	L.feed.redirect_n = T[_i].seen ? 2 : 0;
+	WAS.last_ok_ms = T[_i].last_ok_ms;
+	WAS.redirect_url = fw_str(T[_i].seen);
+	WAS.redirect_n = T[_i].seen ? 2 : 0;
 	V.fetch.permanent_url = fw_str(T[_i].to);
 	fw_err_set(&V.fetch.err, T[_i].kind == FW_VISIT_HTTP ? FW_ENET : 0, "x");
 	finish(T[_i].kind, T[_i].kind == FW_VISIT_HTTP ? 500 : 200, T[_i].kind == FW_VISIT_OK ? DOC : NULL);
@@ -645,7 +639,7 @@ START_TEST(named) /* what a document says of its own address: in sight, and no m
 	};
 	struct fw_str to = fw_str(T[_i].to);
 
-	L.feed.last_ok_ms = NOW - FW_DAY_MS;
+	WAS.last_ok_ms = NOW - FW_DAY_MS;
 	V.fetch.final_url = FW_STR("http://a.example/final");
 	finish(FW_VISIT_OK, 200, T[_i].body);
 	ck_assert_msg(fw_str_eq(V.feed.redirect_url, to), "%.*s", FW_STR_ARG(V.feed.redirect_url));
@@ -687,15 +681,15 @@ START_TEST(named_and_redirected) /* from one visit to the next: n redirected one
 			[REDIRECTS] = {FW_VISIT_OK, 200, DOC}, [FAILS] = {FW_VISIT_HTTP, 500, NULL},
 		};
 		struct visit_rules r = {.run_id = 11};
-		struct fw_feed was = L.feed;
+		struct fw_feed was = WAS;
 
 		fw_due_policy_default(&r.due);
-		L.feed.body_hash = T[i].step == SAME ? fw_hash64(DOC, sizeof(DOC) - 1) : 0;
-		L.feed.last_ok_ms = NOW;
+		WAS.body_hash = T[i].step == SAME ? fw_hash64(DOC, sizeof(DOC) - 1) : 0;
+		WAS.last_ok_ms = NOW;
 		visit_prepare(&V, NOW + T[i].hours * FW_HOUR_MS);
 		V.fetch.kind = DO[T[i].step].kind;
 		V.fetch.http_status = DO[T[i].step].status;
-		V.fetch.final_url = L.feed.url;
+		V.fetch.final_url = WAS.url;
 		if (T[i].step == REDIRECTS)
 			V.fetch.final_url = V.fetch.permanent_url = fw_str(TO);
 		fw_buf_adds(&V.fetch.body, DO[T[i].step].body ? DO[T[i].step].body : "");
@@ -705,15 +699,14 @@ START_TEST(named_and_redirected) /* from one visit to the next: n redirected one
 		ck_assert_msg(V.new_target == T[i].compared, "%zu", i);
 		ck_assert_msg(((V.outcome.groups & FW_GROUP_URL) != 0) == T[i].adopted, "%zu", i);
 		ck_assert_msg(((V.outcome.groups & FW_GROUP_REDIRECT) != 0) == T[i].written, "%zu", i);
-		L.feed = was;
-		L.feed.redirect_url = fw_arena_str(&kept, V.feed.redirect_url);
-		L.feed.redirect_n = V.feed.redirect_n;
-		L.feed.redirect_since_ms = V.feed.redirect_since_ms;
+		WAS = was;
+		WAS.redirect_url = fw_arena_str(&kept, V.feed.redirect_url);
+		WAS.redirect_n = V.feed.redirect_n;
+		WAS.redirect_since_ms = V.feed.redirect_since_ms;
 		teardown();
 		memset(&V, 0, sizeof(V));
-		V.lease = &L;
-		V.batch = &B;
-	}
+		V.was = &WAS;
+		}
 	fw_arena_finish(&kept);
 }
 END_TEST
@@ -737,7 +730,7 @@ START_TEST(own_network) /* a failure that is laid at our own door charges nobody
 	ck_assert(V.our_network && !V.doubtful);
 	ck_assert_int_eq(V.offline_ms, 2 * FW_HOUR_MS - 1000);
 	visit_weather_again(&V, &w, 2000);
-	L.feed.fail_n = 2;
+	WAS.fail_n = 2;
 	fw_err_set(&V.fetch.err, FW_ENET, "the name servers do not answer");
 	finish(FW_VISIT_DNS, 0, NULL);
 	ck_assert_int_eq(V.outcome.visit.kind, FW_VISIT_LOCAL);
@@ -784,15 +777,15 @@ START_TEST(clock_jumps) /* the wall clock goes forth and back by years: nothing 
 	enum fw_visit_kind kind = ANSWER[_i / 7].kind;
 
 	fw_due_policy_default(&r.due);
-	L.feed.validators_ms = L.feed.last_visit_ms = L.feed.last_ok_ms = L.feed.last_new_ms = NOW - FW_HOUR_MS;
-	L.feed.redirect_url = FW_STR("http://b.example/feed");
-	L.feed.redirect_since_ms = NOW - FW_HOUR_MS;
-	L.feed.redirect_n = 1;
-	L.feed.etag = FW_STR("\"a\"");
+	WAS.validators_ms = WAS.last_visit_ms = WAS.last_ok_ms = WAS.last_new_ms = NOW - FW_HOUR_MS;
+	WAS.redirect_url = FW_STR("http://b.example/feed");
+	WAS.redirect_since_ms = NOW - FW_HOUR_MS;
+	WAS.redirect_n = 1;
+	WAS.etag = FW_STR("\"a\"");
 	visit_prepare(&V, now_ms);
 	V.fetch.kind = kind;
 	V.fetch.http_status = ANSWER[_i / 7].status;
-	V.fetch.final_url = L.feed.url;
+	V.fetch.final_url = WAS.url;
 	V.fetch.visit = (struct fw_visit){.at_ms = now_ms, .total_us = 1000};
 	V.fetch.h_date = FW_STR("Sat, 21 Nov 2026 12:00:00 GMT");
 	V.fetch.h_expires = FW_STR("Sat, 21 Nov 2026 13:00:00 GMT");
@@ -801,11 +794,12 @@ START_TEST(clock_jumps) /* the wall clock goes forth and back by years: nothing 
 		fw_buf_adds(&V.fetch.body, DOC);
 	else if (kind != FW_VISIT_NOT_MODIFIED)
 		fw_err_set(&V.fetch.err, FW_ENET, "x");
+	visit_mood(&V, &r, now_ms);
 	visit_finish(&V, &r, now_ms, 42);
 	ck_assert_int_gt(V.feed.due_at_ms, now_ms + FW_MINUTE_MS);
 	ck_assert_int_le(V.feed.due_at_ms, now_ms + (kind == FW_VISIT_GONE ? 200 : kind == FW_VISIT_HTTP ? 8 : 3) * FW_DAY_MS);
-	ck_assert_int_le(V.outcome.host_cooldown_ms, now_ms + 7 * FW_DAY_MS);
-	ck_assert(fw_str_eq(V.feed.url, L.feed.url));
+	ck_assert_int_le(V.cool_until_ms, now_ms + 7 * FW_DAY_MS);
+	ck_assert(fw_str_eq(V.feed.url, WAS.url));
 }
 END_TEST
 

@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "engine/websub.h"
-#include "engine/websub_wish.h"
+#include "engine/websub/websub.h"
+#include "engine/websub/websub_wish.h"
 #include "../../suite.h"
 
 #define NOW INT64_C(1800000000000)
@@ -934,9 +934,14 @@ START_TEST(a_hint_has_the_feed_asked)
 	OK(fw_websub_hint(st, 1, NOW, &err));
 	OK(fw_store_feed_find(st, 1, FW_STR_NONE, &arena, &f, &err));
 	ck_assert_int_eq(f.due_at_ms, NOW);
-	OK(fw_websub_hint(st, 1, NOW + 5, &err)); /* it is due already */
+	OK(fw_websub_hint(st, 1, NOW + 5, &err)); /* it is due already, and a commit must not write over the hint */
 	OK(fw_store_feed_find(st, 1, FW_STR_NONE, &arena, &f, &err));
-	ck_assert_int_eq(f.due_at_ms, NOW);
+	ck_assert_int_eq(f.due_at_ms, NOW + 1);
+	f.due_at_ms = FW_DUE_FIRST;
+	OK(fw_store_feed_set(st, &f, FW_SET_DUE, &err));
+	OK(fw_websub_hint(st, 1, NOW + 5, &err));
+	OK(fw_store_feed_find(st, 1, FW_STR_NONE, &arena, &f, &err));
+	ck_assert_int_eq(f.due_at_ms, FW_DUE_FIRST + 1); /* a person's request stays before all others */
 	f.status = FW_FEED_PAUSED;
 	f.due_at_ms = NOW + DAY;
 	OK(fw_store_feed_set(st, &f, FW_SET_DUE | FW_SET_STATUS, &err));

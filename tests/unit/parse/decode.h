@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 #include "base/utf8.h"
-#include "parse/charset.h"
+#include "parse/charset/charset.h"
 
 #define LIT(s) ((struct fw_str){(s), sizeof(s) - 1})
 

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "decode.h"
+#include "parse/charset/charset.h"
+#include "parse/charset/sniff.h"
 #include "../../suite.h"
 
 START_TEST(order) /* CHR-01 */

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "parse/date.h"
+#include "parse/date/date.h"
 #include "../../suite.h"
 
 static const struct { const char *in, *want; } GOOD[] = {

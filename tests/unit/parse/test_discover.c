@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
-#include "parse/html.h"
+#include "parse/discover.h"
 #include "../../suite.h"
 
 #define URL FW_STR("https://example.org/blog/page.html?x=1")

@@ -10,7 +10,8 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "decode.h"
-#include "parse/charset_int.h"
+#include "parse/charset/charset.h"
+#include "parse/charset/decode.h"
 #include "../../suite.h"
 
 /* ---- a text in each, under each declaration --------------------------------------------------------------------------------- */
@@ -246,7 +247,7 @@ START_TEST(whole_table)
 {
 	uint64_t h = table_hash(&TABLE[_i].e);
 
-	ck_assert_msg(h == TABLE[_i].hash, "%s: %#llx: a character is decoded otherwise than before; see charset_decode.c", TABLE[_i].e.name,
+	ck_assert_msg(h == TABLE[_i].hash, "%s: %#llx: a character is decoded otherwise than before; see charset/decode.c", TABLE[_i].e.name,
 		(unsigned long long)h);
 }
 END_TEST

@@ -12,6 +12,8 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "base/utf8.h"
+#include "parse/charset/sniff.h"
+#include "parse/feed/norm.h"
 #include "parse/parse.h"
 #include "documents.h"
 #include "../../suite.h"

@@ -7,10 +7,12 @@
 
 #include "base/str.h"
 #include "base/utf8.h"
-#include "parse/html.h"
-#include "parse/html_embed.h"
-#include "parse/html_token.h"
-#include "parse/xml.h"
+#include "parse/charset/entity.h"
+#include "parse/discover.h"
+#include "parse/html/embed.h"
+#include "parse/html/link_header.h"
+#include "parse/html/sanitize.h"
+#include "parse/html/text.h"
 #include "../../suite.h"
 
 #define BASE FW_STR("http://example.org/dir/page")

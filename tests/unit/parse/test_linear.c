@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "base/str.h"
 #include "parse/parse.h"
-#include "parse/xml.h"
+#include "parse/xml/xml.h"
 #include "shapes.h"
 #include "../../suite.h"
 

@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "base/utf8.h"
-#include "parse/charset.h"
+#include "parse/charset/charset.h"
 #include "parse/parse.h"
 #include "documents.h"
 #include "heap.h"

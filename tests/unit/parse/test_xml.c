@@ -6,7 +6,8 @@
 #include <stdlib.h>
 
 #include "base/str.h"
-#include "parse/xml.h"
+#include "parse/charset/entity.h"
+#include "parse/xml/xml.h"
 #if FW_HAVE_EXPAT
 #include "trace.h"
 #include "../../suite.h"

@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "base/utf8.h"
-#include "parse/xml.h"
+#include "parse/xml/xml.h"
 
 #define SEP '\x01' /* cannot stand in XML */
 

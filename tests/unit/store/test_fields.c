@@ -14,11 +14,10 @@ static const struct table {
 	const size_t *n;
 	size_t size;
 } tables[] = {
-	{"wheel", fw_wheel_fields, &fw_wheel_field_n, sizeof(struct fw_feed)},
+	{"schedule", fw_schedule_fields, &fw_schedule_field_n, sizeof(struct fw_feed)},
 	{"feeds", fw_feed_fields, &fw_feed_field_n, sizeof(struct fw_feed)},
 	{"entries", fw_entry_fields, &fw_entry_field_n, sizeof(struct fw_entry_row)},
 	{"visits", fw_visit_fields, &fw_visit_field_n, sizeof(struct fw_visit)},
-	{"workers", fw_beat_fields, &fw_beat_field_n, sizeof(struct fw_beat)},
 };
 
 START_TEST(what_is_set_is_read)
@@ -72,9 +71,9 @@ START_TEST(some_by_name)
 	struct fw_feed f = {.due_at_ms = 5, .last_kind = FW_VISIT_DNS, .etag = FW_STR("\"x\"")};
 	struct fw_visit v = {.slot = -1};
 
-	ck_assert_str_eq(fw_wheel_fields[0].name, "due_at_ms");
-	ck_assert_int_eq(fw_field_int(&fw_wheel_fields[0], &f), 5);
-	ck_assert_int_eq(fw_field_int(&fw_wheel_fields[2], &f), FW_VISIT_DNS);
+	ck_assert_str_eq(fw_schedule_fields[0].name, "due_at_ms");
+	ck_assert_int_eq(fw_field_int(&fw_schedule_fields[0], &f), 5);
+	ck_assert_int_eq(fw_field_int(&fw_schedule_fields[2], &f), FW_VISIT_DNS);
 	for (size_t i = 0; i < fw_feed_field_n; i++) {
 		if (strcmp(fw_feed_fields[i].name, "etag") == 0)
 			ck_assert(fw_str_eq(fw_field_str(&fw_feed_fields[i], &f), f.etag));

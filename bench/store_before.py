@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""make bench-store BEFORE=TREE: claim + commit of this build beside the bench_store of the build in another tree (TREE/build), on each store.
+
+Both take turns, each with servers and a store of its own; a figure is the median of RUNS rounds and of the ratios within them. The build of
+before may still call the part "wheel". Exit 1 when a row is short (table.py).
+
+  RUNS=3 FEEDS=1000000 SECONDS=3 STORES="sqlite postgres"
+"""
+import os
+import re
+import subprocess
+
+from table import asked, benchmark, die, head, median, ratio_row, size
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.environ.get("FW_BUILD_ROOT", os.path.join(ROOT, "build"))
+BEFORE = os.path.join(os.environ.get("BEFORE", ""), "build")
+RUNS = size("RUNS", 3, 1)
+FEEDS = size("FEEDS", 1000000, 10000)
+SECONDS = size("SECONDS", 3.0, 0.1)
+
+# Rows that both print; the least ratio on each store.
+GOALS = {
+    r"claim \+ commit, 100 a batch, \d+ process(es)?": {"sqlite": 1.0, "postgres": 1.0, "mysql": 1.8, "redis": 1.0},
+    r"claim \+ commit, 500 a batch, \d+ process(es)?": {"sqlite": 1.2, "postgres": 1.2, "mysql": 2.0, "redis": 1.0},
+    "32 processes against 4, 100 a batch": {"postgres": 1.3},
+}
+NAME_COLUMNS = 66 # as bench/store/common.c prints a row
+
+
+def binary(tree):
+    return os.path.join(tree, "bench", "bench_store")
+
+
+def part(tree):
+    """What its rows of claim + commit are called: a word of the usage."""
+    usage = subprocess.run([binary(tree), "--help"], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, check=False).stderr
+    said = re.search(r"--only ([a-z|]+)", usage)
+    if not said:
+        die("bench-store: %s: it says no usage", binary(tree))
+    return "schedule" if "schedule" in said[1].split("|") else "wheel"
+
+
+def figures(tree, store):
+    """Its rows: {name: our figure}; none where the store is left out."""
+    r = subprocess.run([binary(tree), "--store", store, "--only", part(tree), "--runs", "1", "--seconds", str(SECONDS), "--feeds", str(FEEDS),
+                        "--feeds-large", "0", "--minutes", "0"], stdout=subprocess.PIPE, text=True, check=False)
+    if r.returncode not in (0, 1): # short of its own goals, maybe
+        die("bench-store: %s --store %s: exit %d", binary(tree), store, r.returncode)
+    rows = (line for line in r.stdout.splitlines() if line and line[0] != "#" and len(line) > NAME_COLUMNS)
+    return {line[:NAME_COLUMNS].strip(): float(line[NAME_COLUMNS:].split()[0]) for line in rows}
+
+
+def compare(store):
+    rounds = []
+    for i in range(RUNS):
+        order = (BEFORE, BUILD) if i % 2 else (BUILD, BEFORE)
+        said = {tree: figures(tree, store) for tree in order}
+        if not said[BEFORE] or not said[BUILD]:
+            print("# %s is left out" % store)
+            return
+        rounds.append((said[BEFORE], said[BUILD]))
+    for name in rounds[0][1]:
+        goal = next((goals.get(store) for pattern, goals in GOALS.items() if re.fullmatch(pattern, name)), None)
+        if name not in rounds[0][0] or (goal is None and not name.startswith("claim + commit")):
+            continue
+        before, ours = [b[name] for b, _ in rounds], [o[name] for _, o in rounds]
+        ratio_row("%s: %s" % (store, name), "%.0f/s" % median(ours), "%.0f/s" % median(before),
+                  median(o / b for o, b in zip(ours, before)), least=goal)
+
+
+def main():
+    stores = asked("STORES", ("sqlite", "postgres", "mysql", "redis"))
+    head("claim + commit of %d feeds, %d rounds; the reference is the build of before" % (FEEDS, RUNS))
+    for store in stores:
+        compare(store)
+
+
+if __name__ == "__main__":
+    if "BEFORE" not in os.environ or not os.access(binary(BEFORE), os.X_OK):
+        die("bench-store: BEFORE names no tree with a build/bench/bench_store: check the other version out beside this one, make, and say BEFORE=FOLDER")
+    benchmark(main)

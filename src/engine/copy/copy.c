@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A whole store into another one, of any engines: feeds, then entries, then the keys that retention left behind, then visits, then pushed
+ * events (copy_events.c) and records (copy_records.c), each in order of the numbers they keep, in batches of so many bytes that are one transaction each. So what a copy has done can be seen
+ * from the highest number that is there, and a copy that was killed goes on behind it.
+ *
+ * How far to go is read before the first feed: an entry up to there belongs to a feed that is read later, also while workers go on
+ * storing at the source. Until all is there and found to be the same, the target is paused: a worker that is started on it too
+ * early waits.
+ *
+ * A copy that goes on first brings what is there up to date. Feeds that are not as they are at the source any more (copy_check.c) are
+ * taken away, all of them before the first one comes back, for a URL may have gone from one to another. A feed comes back together with
+ * its visits; its entries follow. Killed in between, the next one finds a feed missing, or without its entries, and does it again.
+ */
+#include <poll.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "engine/copy/copy.h"
+#include "store/fields.h"
+
+#define AGAIN_N 6        /* tries while the target is held by another */
+#define AGAIN_MS 100
+
+static int no_memory(struct copy *c)
+{
+	return fw_err_set(c->err, FW_ENOMEM, "copy: out of memory");
+}
+
+void copy_progress(struct copy *c)
+{
+	c->s->elapsed_ms = fw_mono_ms() - c->started_ms;
+	if (c->o->progress)
+		c->o->progress(c->o->ctx, c->s);
+}
+
+/* ---- batches ---------------------------------------------------------------------------------------------------------------- */
+
+/* Copies of the texts of a row; counts what it weighs. False out of memory. */
+static bool texts_keep(struct copy *c, const struct fw_field *f, size_t n, void *row)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct fw_str s;
+
+		if (!fw_field_is_text(&f[i]))
+			continue;
+		s = fw_field_str(&f[i], row);
+		fw_field_str_set(&f[i], row, fw_arena_str(&c->arena, s));
+		c->bytes += s.len;
+	}
+	return !c->arena.failed;
+}
+
+/* May another row come into the batch? 1 ends a walk. */
+static int full(const struct copy *c, size_t n)
+{
+	return n == COPY_ROWS || c->bytes >= c->o->batch_bytes;
+}
+
+bool copy_again(int rc, int *i)
+{
+	if (rc != FW_EAGAIN || *i >= AGAIN_N)
+		return false;
+	(void)poll(NULL, 0, AGAIN_MS << (*i)++);
+	return true;
+}
+
+/* Write the batch; what is there already is passed over, so a failed one may be tried again. */
+static int flush(struct copy *c)
+{
+	struct fw_load *b = &c->batch;
+	int rc, i = 0;
+
+	if (!b->feed_n && !b->entry_n && !b->key_n && !b->visit_n)
+		return 0;
+	do
+		rc = fw_store_load(c->to, b, c->err);
+	while (copy_again(rc, &i));
+	if (rc)
+		return rc;
+	c->s->feeds += (int64_t)b->feed_n;
+	c->s->entries += (int64_t)b->entry_n;
+	c->s->keys += (int64_t)b->key_n;
+	c->s->visits += (int64_t)b->visit_n;
+	c->s->bytes += c->bytes;
+	b->feed_n = b->entry_n = b->key_n = b->visit_n = 0;
+	c->bytes = 0;
+	fw_arena_reset(&c->arena, c->o->batch_bytes);
+	copy_progress(c);
+	return 0;
+}
+
+static int feed_take(void *ctx, const struct fw_feed *f)
+{
+	struct copy *c = ctx;
+	struct fw_feed *to = &c->feed[c->batch.feed_n];
+
+	*to = *f;
+	if (!texts_keep(c, fw_schedule_fields, fw_schedule_field_n, to) || !texts_keep(c, fw_feed_fields, fw_feed_field_n, to))
+		return no_memory(c);
+	c->bytes += sizeof(*to);
+	return full(c, ++c->batch.feed_n);
+}
+
+static int entry_take(void *ctx, const struct fw_entry_row *e)
+{
+	struct copy *c = ctx;
+	struct fw_entry_row *to = &c->entry[c->batch.entry_n];
+
+	*to = *e;
+	to->feed_title = to->feed_url = FW_STR_NONE;
+	if (!texts_keep(c, fw_entry_fields, fw_entry_field_n, to))
+		return no_memory(c);
+	c->bytes += sizeof(*to);
+	return full(c, ++c->batch.entry_n);
+}
+
+/* Room for another visit. */
+static bool visit_room(struct copy *c)
+{
+	size_t cap = c->visit_cap ? c->visit_cap * 2 : COPY_ROWS;
+	struct fw_visit *more;
+
+	if (c->batch.visit_n < c->visit_cap)
+		return true;
+	more = reallocarray(c->visit, cap, sizeof(*more));
+	if (!more)
+		return false;
+	c->batch.visit = c->visit = more;
+	c->visit_cap = cap;
+	return true;
+}
+
+static int visit_add(struct copy *c, const struct fw_visit *v)
+{
+	struct fw_visit *to;
+
+	if (!visit_room(c))
+		return no_memory(c);
+	to = &c->visit[c->batch.visit_n];
+	*to = *v;
+	to->feed_url = FW_STR_NONE;
+	if (!texts_keep(c, fw_visit_fields, fw_visit_field_n, to))
+		return no_memory(c);
+	c->bytes += sizeof(*to);
+	c->batch.visit_n++;
+	return 0;
+}
+
+static int visit_take(void *ctx, const struct fw_visit *v)
+{
+	struct copy *c = ctx;
+	int rc = v->id > c->end.last_visit_id ? 1 : visit_add(c, v); /* 1: made since */
+
+	return rc ? rc : full(c, c->batch.visit_n);
+}
+
+static int feeds(struct copy *c, int64_t after_id)
+{
+	struct fw_feed_query q = {.status = -1, .after_id = after_id, .limit = COPY_ROWS};
+	size_t n;
+	int rc;
+
+	do {
+		rc = copy_walked(fw_store_feed_list(c->from, &q, feed_take, c, c->err));
+		n = c->batch.feed_n;
+		if (n)
+			q.after_id = c->feed[n - 1].id;
+		rc = rc ? rc : flush(c);
+	} while (!rc && n);
+	return rc;
+}
+
+/* All that are asked for; the last of them are left in the batch. */
+static int entries(struct copy *c, struct fw_entry_query q)
+{
+	size_t before, n;
+	int rc;
+
+	q.oldest_first = q.content = q.key = true;
+	q.limit = COPY_ROWS;
+	do {
+		before = c->batch.entry_n;
+		rc = copy_walked(fw_store_entry_list(c->from, &q, entry_take, c, c->err));
+		n = c->batch.entry_n - before;
+		if (n)
+			q.after_id = c->entry[c->batch.entry_n - 1].id;
+		if (!rc && full(c, c->batch.entry_n))
+			rc = flush(c);
+	} while (!rc && n);
+	return rc;
+}
+
+static int visits(struct copy *c, int64_t after_id)
+{
+	struct fw_visit_query q = {.oldest_first = true, .after_id = after_id, .limit = COPY_ROWS};
+	size_t n;
+	int rc;
+
+	do {
+		rc = copy_walked(fw_store_visit_list(c->from, &q, visit_take, c, c->err));
+		n = c->batch.visit_n;
+		if (n)
+			q.after_id = c->visit[n - 1].id;
+		rc = rc ? rc : flush(c);
+	} while (!rc && n);
+	return rc;
+}
+
+static int key_take(void *ctx, const struct fw_entry_key *k)
+{
+	struct copy *c = ctx;
+
+	if (k->entry_id)
+		return 0; /* came with its entry */
+	c->key[c->batch.key_n] = *k;
+	c->bytes += sizeof(*k);
+	/* a walk cannot go on in the middle of a feed, so a full batch is written from within: it is the other store that is asked */
+	return full(c, ++c->batch.key_n) ? flush(c) : 0;
+}
+
+static int keys(struct copy *c)
+{
+	int rc = 0;
+
+	for (int64_t id = 1; !rc && id <= c->end.last_feed_id; id += COPY_FEED_RANGE)
+		rc = fw_store_key_list(c->from, id, id + COPY_FEED_RANGE - 1, key_take, c, c->err);
+	return rc ? rc : flush(c);
+}
+
+/* ---- an older copy up to date -------------------------------------------------------------------------------------------------- */
+
+static int old_visit_take(void *ctx, const struct fw_visit *v)
+{
+	struct copy *c = ctx;
+
+	return v->id > c->known.last_visit_id ? 0 : visit_add(c, v);
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct fw_visit *x = a, *y = b;
+
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+/* Newest first as they were found, feed by feed: a load wants them in order of their numbers. */
+static int feeds_flush(struct copy *c)
+{
+	if (c->batch.visit_n)
+		qsort(c->visit, c->batch.visit_n, sizeof(*c->visit), by_id);
+	return flush(c);
+}
+
+static int feed_renew(struct copy *c, int64_t id)
+{
+	struct fw_visit_query q = {.feed_id = id};
+	struct fw_feed *f = &c->feed[c->batch.feed_n];
+	int rc = fw_store_feed_find(c->from, id, FW_STR_NONE, &c->arena, f, c->err);
+
+	if (rc)
+		return rc == FW_ENOTFOUND ? 0 : rc; /* removed meanwhile */
+	for (size_t i = 0; i < fw_feed_field_n; i++)
+		c->bytes += fw_field_is_text(&fw_feed_fields[i]) ? fw_field_str(&fw_feed_fields[i], f).len : 0;
+	c->bytes += sizeof(*f);
+	c->batch.feed_n++;
+	c->s->renewed += id <= c->known.last_feed_id;
+	rc = fw_store_visit_list(c->from, &q, old_visit_take, c, c->err);
+	if (!rc && (full(c, c->batch.feed_n) || c->batch.visit_n >= COPY_ROWS))
+		rc = feeds_flush(c);
+	return rc;
+}
+
+/* Feeds of a range that are missing at the target, and what they had when the older copy ended. */
+static int range_renew(struct copy *c, int64_t first_id)
+{
+	struct copy_prints a, b;
+	int rc = copy_prints_read(c, c->from, first_id, false, &a);
+
+	rc = rc ? rc : copy_prints_read(c, c->to, first_id, false, &b);
+	for (size_t i = 0; !rc && i < a.n; i++) {
+		if (!copy_print_of(&b, a.at[i].id))
+			rc = feed_renew(c, a.at[i].id);
+	}
+	rc = rc ? rc : feeds_flush(c);
+	for (size_t i = 0; !rc && i < a.n; i++) {
+		if (!copy_print_of(&b, a.at[i].id))
+			rc = entries(c, (struct fw_entry_query){.feed_id = a.at[i].id, .before_id = c->known.last_entry_id + 1});
+	}
+	return rc ? rc : flush(c);
+}
+
+static int renew(struct copy *c)
+{
+	struct fw_store_stats left;
+	int64_t last_id;
+	int rc = copy_is_one(c);
+
+	rc = rc ? rc : copy_stale_remove(c);
+	rc = rc ? rc : fw_store_stats(c->to, 0, &left, c->err);
+	if (rc)
+		return rc;
+	c->s->feed_before = left.feed_n;
+	c->s->entry_before = left.entry_n;
+	c->s->visit_before = left.visit_n;
+	/* those above the highest too: it may be one of them that was taken away when this was interrupted */
+	last_id = c->known.last_entry_id || c->known.last_visit_id ? c->end.last_feed_id : c->known.last_feed_id;
+	for (int64_t id = 1; !rc && id <= last_id; id += COPY_FEED_RANGE)
+		rc = range_renew(c, id);
+	return rc;
+}
+
+/* ---- from beginning to end ----------------------------------------------------------------------------------------------------- */
+
+struct seen {
+	bool paused, worked;
+};
+
+/* One that came while all is paused has done nothing, unless it says so. */
+static int beat_seen(void *ctx, const struct fw_beat *b)
+{
+	struct seen *s = ctx;
+
+	s->worked = !s->paused || b->visits > 0;
+	return s->worked;
+}
+
+/* May this target be written to? Then it is paused. */
+static int target_take(struct copy *c)
+{
+	const struct fw_store_stats *to = &c->known;
+	bool empty = !to->feed_n && !to->last_feed_id && !to->last_entry_id && !to->last_visit_id, events, records;
+	struct fw_control newest;
+	struct seen seen = {0};
+	int rc = fw_store_control_take(c->to, -1, &newest, c->err);
+
+	rc = rc ? rc : copy_events_any(c, &events);
+	rc = rc ? rc : copy_records_any(c, &records);
+	if (!rc && (!empty || events || records) && !c->o->resume)
+		return fw_err_set(c->err, FW_EINVAL, "the target is not empty (%lld feeds, %lld entries%s%s): name an empty store, or give"
+			" --continue if it holds an older copy, or one that was interrupted", (long long)to->feed_n, (long long)to->entry_n,
+			events ? ", pushed events" : "", records ? ", access tokens or other records" : "");
+	seen.paused = newest.paused;
+	rc = rc ? rc : copy_walked(fw_store_beat_list(c->to, 0, beat_seen, &seen, c->err));
+	if (!rc && !empty && seen.worked)
+		return fw_err_set(c->err, FW_EINVAL, "workers have been at work on the target since it was copied, and their numbers are not"
+			" those of the source: copy into an empty store");
+	return rc || newest.paused ? rc : fw_store_control_put(c->to, FW_CONTROL_PAUSE, 0, c->err);
+}
+
+static int phase(struct copy *c, enum fw_copy_phase p, int rc)
+{
+	c->s->phase = p;
+	if (!rc)
+		copy_progress(c);
+	return rc;
+}
+
+static int run(struct copy *c)
+{
+	int rc = fw_store_stats(c->to, 0, &c->known, c->err);
+
+	rc = rc ? rc : fw_store_stats(c->from, 0, &c->end, c->err);
+	rc = rc ? rc : target_take(c);
+	if (rc)
+		return rc;
+	c->s->feed_total = c->end.feed_n;
+	c->s->entry_total = c->end.entry_n;
+	c->s->visit_total = c->end.visit_n;
+	rc = phase(c, FW_COPY_RENEW, 0);
+	rc = rc ? rc : renew(c);
+	rc = phase(c, FW_COPY_FEEDS, rc);
+	rc = rc ? rc : feeds(c, c->known.last_feed_id);
+	rc = phase(c, FW_COPY_ENTRIES, rc);
+	rc = rc ? rc : entries(c, (struct fw_entry_query){.after_id = c->known.last_entry_id, .before_id = c->end.last_entry_id + 1});
+	rc = rc ? rc : flush(c);
+	rc = phase(c, FW_COPY_KEYS, rc);
+	rc = rc ? rc : keys(c);
+	rc = phase(c, FW_COPY_VISITS, rc);
+	rc = rc ? rc : visits(c, c->known.last_visit_id);
+	rc = phase(c, FW_COPY_EVENTS, rc);
+	rc = rc ? rc : copy_events(c);
+	rc = phase(c, FW_COPY_RECORDS, rc);
+	rc = rc ? rc : copy_records(c);
+	rc = phase(c, FW_COPY_VERIFY, rc);
+	rc = rc ? rc : copy_verify(c);
+	rc = rc ? rc : copy_events_verify(c);
+	rc = rc ? rc : copy_records_verify(c);
+	if (!rc && !c->s->differing)
+		rc = fw_store_control_put(c->to, FW_CONTROL_RESUME, 0, c->err);
+	return phase(c, FW_COPY_DONE, rc);
+}
+
+int fw_copy(struct fw_store *from, struct fw_store *to, const struct fw_copy_options *o, struct fw_copy_stats *out,
+	struct fw_err *err)
+{
+	struct copy *c = calloc(1, sizeof(*c));
+	struct fw_err spare;
+	int rc;
+
+	*out = (struct fw_copy_stats){0};
+	if (!c)
+		return fw_err_set(err, FW_ENOMEM, "copy: out of memory");
+	c->from = from;
+	c->to = to;
+	c->o = o;
+	c->s = out;
+	c->err = err ? err : &spare;
+	c->started_ms = fw_mono_ms();
+	c->batch = (struct fw_load){.feed = c->feed, .entry = c->entry, .key = c->key};
+	fw_arena_init(&c->arena, 0);
+	rc = run(c);
+	fw_arena_finish(&c->arena);
+	free(c->visit);
+	free(c);
+	return rc;
+}

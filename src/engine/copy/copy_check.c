@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Are two stores the same? Both are read feed by feed, a range of numbers at a time: a hash over a feed's members, and one over its
+ * keys, hashes and whether retention took the entry, in any order. Documents are not read.
+ *
+ * The same prints say which feeds of an older copy are not any more as they are at the source. Of these only what was there when the
+ * older copy ended may be looked at, or all feeds of a copy that was interrupted among its entries would differ.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/hash.h"
+#include "base/str.h"
+#include "engine/copy/copy.h"
+#include "store/fields.h"
+
+static void fields_hash(struct fw_hasher *h, const struct fw_field *f, size_t n, const void *row)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct fw_str s;
+		int64_t v;
+
+		if (fw_field_is_text(&f[i])) {
+			s = fw_field_str(&f[i], row);
+			fw_hasher_add(h, s.p ? s : FW_STR("\1absent"));
+		} else {
+			v = fw_field_int(&f[i], row);
+			fw_hasher_add(h, (struct fw_str){(const char *)&v, sizeof(v)});
+		}
+	}
+}
+
+static int feed_print(void *ctx, const struct fw_feed *f)
+{
+	struct copy_prints *p = ctx;
+	struct fw_hasher h;
+
+	if (f->id > p->last_id)
+		return 1;
+	fw_hasher_init(&h);
+	fields_hash(&h, fw_schedule_fields, fw_schedule_field_n, f);
+	fields_hash(&h, fw_feed_fields, fw_feed_field_n, f);
+	p->at[p->n++] = (struct copy_print){.id = f->id, .created_ms = f->created_ms, .feed = fw_hasher_end64(&h)};
+	return p->n == COPY_FEED_RANGE;
+}
+
+static size_t place_of(const struct copy_prints *p, int64_t id)
+{
+	size_t lo = 0, hi = p->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (p->at[mid].id < id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+const struct copy_print *copy_print_of(const struct copy_prints *p, int64_t id)
+{
+	size_t i = place_of(p, id);
+
+	return i < p->n && p->at[i].id == id ? &p->at[i] : NULL;
+}
+
+struct reading {
+	struct copy_prints *p;
+	int64_t known_id;
+};
+
+static int key_print(void *ctx, const struct fw_entry_key *k)
+{
+	const struct reading *r = ctx;
+	size_t i = place_of(r->p, k->feed_id);
+	struct copy_print *p = &r->p->at[i];
+	unsigned char row[16 + 8 + 1];
+	uint64_t hash;
+
+	if (i == r->p->n || p->id != k->feed_id)
+		return 0; /* subscribed since */
+	memcpy(row, k->key, 16);
+	memcpy(row + 16, &k->hash, 8);
+	row[24] = k->entry_id != 0;
+	hash = fw_hash64(row, sizeof(row));
+	p->keys += hash; /* a sum: in any order */
+	p->key_n++;
+	p->entry_n += k->entry_id != 0;
+	if (k->entry_id && k->entry_id <= r->known_id)
+		p->known += hash;
+	return 0;
+}
+
+int copy_prints_read(struct copy *c, struct fw_store *st, int64_t first_id, bool with_keys, struct copy_prints *p)
+{
+	struct fw_feed_query q = {.status = -1, .after_id = first_id - 1, .limit = COPY_FEED_RANGE};
+	struct reading r = {p, c->known.last_entry_id};
+	int rc;
+
+	*p = (struct copy_prints){.last_id = FW_MIN(first_id + COPY_FEED_RANGE - 1, c->end.last_feed_id)};
+	rc = copy_walked(fw_store_feed_list(st, &q, feed_print, p, c->err));
+	return rc || !p->n || !with_keys ? rc : fw_store_key_list(st, first_id, p->last_id, key_print, &r, c->err);
+}
+
+/* ---- an older copy ------------------------------------------------------------------------------------------------------------ */
+
+int copy_is_one(struct copy *c)
+{
+	struct copy_prints a, b;
+	bool met = !c->known.feed_n;
+	int rc = 0;
+
+	if (c->known.last_feed_id > c->end.last_feed_id || c->known.last_entry_id > c->end.last_entry_id)
+		return fw_err_set(c->err, FW_EINVAL, "the target holds feeds or entries with numbers above the source's: name the source first,"
+			" or copy into an empty store");
+	for (int64_t id = 1; !rc && id <= c->known.last_feed_id; id += COPY_FEED_RANGE) {
+		rc = copy_prints_read(c, c->from, id, false, &a);
+		rc = rc ? rc : copy_prints_read(c, c->to, id, false, &b);
+		for (size_t i = 0; !rc && i < b.n; i++) {
+			const struct copy_print *p = copy_print_of(&a, b.at[i].id);
+
+			if (p && p->created_ms != b.at[i].created_ms)
+				return fw_err_set(c->err, FW_EINVAL, "feed %lld at the target is another one than at the source: this is no copy of it;"
+					" copy into an empty store", (long long)p->id);
+			met = met || p;
+		}
+	}
+	if (!rc && !met)
+		return fw_err_set(c->err, FW_EINVAL, "the target has none of the source's feeds, so it is no copy of it: copy into an empty store");
+	return rc;
+}
+
+/* Of one range: which of b are not in a, or were other than they are now? */
+static int stale_remove_of(struct copy *c, const struct copy_prints *a, const struct copy_prints *b)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < b->n; i++) {
+		const struct copy_print *p = copy_print_of(a, b->at[i].id);
+
+		if (p && p->feed == b->at[i].feed && p->known == b->at[i].known)
+			continue;
+		rc = fw_store_unsubscribe(c->to, b->at[i].id, c->err);
+		c->s->removed += !rc && !p;
+	}
+	return rc;
+}
+
+int copy_stale_remove(struct copy *c)
+{
+	struct copy_prints a, b;
+	int rc = 0;
+
+	for (int64_t id = 1; !rc && id <= c->known.last_feed_id; id += COPY_FEED_RANGE) {
+		rc = copy_prints_read(c, c->from, id, true, &a);
+		rc = rc ? rc : copy_prints_read(c, c->to, id, true, &b);
+		rc = rc ? rc : stale_remove_of(c, &a, &b);
+		c->s->verified = FW_MIN(id + COPY_FEED_RANGE - 1, c->known.last_feed_id);
+		if (!rc)
+			copy_progress(c);
+	}
+	return rc;
+}
+
+/* ---- the comparison ----------------------------------------------------------------------------------------------------------- */
+
+void copy_differs(struct copy *c, const char *fmt, ...)
+{
+	char words[300];
+	va_list ap;
+
+	c->s->differing++;
+	if (!c->o->differs)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(words, sizeof(words), fmt, ap);
+	va_end(ap);
+	c->o->differs(c->o->ctx, words);
+}
+
+static void print_compare(struct copy *c, const struct copy_print *a, const struct copy_print *b)
+{
+	if (a->key_n != b->key_n || a->entry_n != b->entry_n)
+		copy_differs(c, "feed %lld: %lld entries and %lld keys of entries gone at the source, %lld and %lld at the target",
+			(long long)a->id, (long long)a->entry_n, (long long)(a->key_n - a->entry_n), (long long)b->entry_n,
+			(long long)(b->key_n - b->entry_n));
+	else if (a->keys != b->keys)
+		copy_differs(c, "feed %lld: as many entries, but not the same ones", (long long)a->id);
+	else if (a->feed != b->feed)
+		copy_differs(c, "feed %lld: the same entries, but another state or other settings", (long long)a->id);
+	else
+		return;
+}
+
+/* Both in order of id. */
+static void prints_compare(struct copy *c, const struct copy_prints *a, const struct copy_prints *b)
+{
+	size_t i = 0, k = 0;
+
+	while (i < a->n || k < b->n) {
+		if (k == b->n || (i < a->n && a->at[i].id < b->at[k].id))
+			copy_differs(c, "feed %lld: missing at the target", (long long)a->at[i++].id);
+		else if (i == a->n || b->at[k].id < a->at[i].id)
+			copy_differs(c, "feed %lld: not at the source", (long long)b->at[k++].id);
+		else
+			print_compare(c, &a->at[i++], &b->at[k++]);
+	}
+}
+
+int copy_verify(struct copy *c)
+{
+	struct fw_store_stats from, to;
+	struct copy_prints a, b;
+	int rc = 0;
+
+	for (int64_t id = 1; !rc && id <= c->end.last_feed_id; id += COPY_FEED_RANGE) {
+		rc = copy_prints_read(c, c->from, id, true, &a);
+		rc = rc ? rc : copy_prints_read(c, c->to, id, true, &b);
+		if (rc)
+			return rc;
+		prints_compare(c, &a, &b);
+		c->s->verified = FW_MIN(id + COPY_FEED_RANGE - 1, c->end.last_feed_id);
+		copy_progress(c);
+	}
+	rc = fw_store_stats(c->from, 0, &from, c->err);
+	rc = rc ? rc : fw_store_stats(c->to, 0, &to, c->err);
+	if (rc)
+		return rc;
+	c->s->moved_on = from.last_entry_id != c->end.last_entry_id || from.last_visit_id != c->end.last_visit_id;
+	/* retention may have taken visits of feeds that are the same as in the older copy; the target's own will */
+	if (!c->s->moved_on && (from.visit_n > to.visit_n || (!c->known.visit_n && from.visit_n != to.visit_n)))
+		copy_differs(c, "%lld visits at the source, %lld at the target", (long long)from.visit_n, (long long)to.visit_n);
+	if (!c->s->moved_on && from.entry_n != to.entry_n)
+		copy_differs(c, "%lld entries at the source, %lld at the target", (long long)from.entry_n, (long long)to.entry_n);
+	return 0;
+}

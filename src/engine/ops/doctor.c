@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What a run needs, looked at one by one: configuration, store, access tokens, certificates, limits of the system, name servers, clock.
+ * Nothing is changed and nothing leaves the machine.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/timex.h>
+#endif
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "engine/settings.h"
+#include "api/quota.h"
+#include "api/sandbox.h"
+#include "api/token.h"
+#include "api/websub.h"
+#include "base/banned.h"
+
+/* As slots_allowed() in worker.c counts: two a transfer, and some for the store's files, the loop, name look-ups. */
+#define FILES_BESIDES 64
+/* A transfer's share of a worker while bodies are small: buffers, TLS state, parsed documents. */
+#define TRANSFER_BYTES ((int64_t)256 << 10)
+#define CLOCK_TRIES 5
+#define YEAR_MS (366 * FW_DAY_MS)
+#define FAR_MS (100 * YEAR_MS)
+#define SKEW_MS (2 * FW_SECOND_MS)
+#define RELEASED_MS (INT64_C(1767225600) * 1000) /* 2026-01-01: no clock that is right shows an earlier time */
+
+struct doctor {
+	const struct fw_config *c;
+	fw_doctor_cb *cb;
+	void *ctx;
+	int worst;
+};
+
+FW_PRINTF(5, 6) static void say(struct doctor *d, const char *name, int level, const char *remedy, const char *fmt, ...)
+{
+	char found[500];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(found, sizeof(found), fmt, ap);
+	va_end(ap);
+	d->worst = FW_MAX(d->worst, level);
+	d->cb(d->ctx, name, level, found, remedy);
+}
+
+/* ---- configuration ---------------------------------------------------------------------------------------------------- */
+
+static void configuration(struct doctor *d)
+{
+	const struct fw_config *c = d->c;
+	struct fw_net net;
+	struct fw_err err = {0};
+	struct stat st;
+	char shown[400];
+
+	if (fw_config_check(c, &err) || fw_settings_net(c, 1, &net, &err)) {
+		say(d, "configuration", FW_DOCTOR_BROKEN, "change that setting; 'feedwheel help settings' lists all", "%s", err.text);
+		return;
+	}
+	say(d, "configuration", FW_DOCTOR_FINE, "", "%s", c->file ? c->file : "no file (~/.config/feedwheel.conf, /etc/feedwheel.conf): all defaults");
+	fw_store_url_show(c->store, shown, sizeof(shown));
+	if (c->file && !c->store_file && strstr(shown, "***") && stat(c->file, &st) == 0 && (st.st_mode & 077))
+		say(d, "configuration", FW_DOCTOR_NOTE, "chmod 600 it", "%s holds the store's password and others can read it", c->file);
+	if (!c->contact_url && !c->user_agent)
+		say(d, "contact", FW_DOCTOR_NOTE, "set contact_url to a page about your crawler",
+			"site owners cannot tell from the User-Agent whom to ask");
+	if (c->allow_networks)
+		say(d, "guard", FW_DOCTOR_NOTE, "keep allow_networks as narrow as it can be", "feeds may reach into %s", c->allow_networks);
+	else
+		say(d, "guard", FW_DOCTOR_FINE, "", "private networks are out of reach for feeds");
+	if (c->deny_networks)
+		say(d, "guard", FW_DOCTOR_FINE, "", "so is %s (deny_networks), allowed or not", c->deny_networks);
+}
+
+/* ---- store --------------------------------------------------------------------------------------------------------------- */
+
+static void store_finding(void *ctx, const char *finding)
+{
+	say(ctx, "store", FW_DOCTOR_BROKEN, "stop all runs, back the store up and restore a good copy", "%s", finding);
+}
+
+static const char *store_remedy(const struct doctor *d, int rc)
+{
+	if (fw_store_is_remote(d->c->store) && (rc == FW_EIO || rc == FW_EAGAIN))
+		return "see that its server runs and may be reached from here; a 'feedwheel run' waits for it";
+	switch (rc) {
+	case FW_ENOTFOUND: return "'feedwheel add URL' or 'feedwheel import FILE' makes it";
+	case FW_EVERSION: return "upgrade feedwheel, or let 'feedwheel run' bring an older store up to date";
+	case FW_EAGAIN: return "something else holds it: wait, or find the process with lsof";
+	case FW_EINVAL:
+	case FW_EUNSUP: return "correct --store, FEEDWHEEL_STORE or store in the configuration; sqlite:PATH always works";
+	default: return "look at the path, its permissions and the space on its disk";
+	}
+}
+
+static void store_inspected(void *ctx, const char *name, int level, const char *found, const char *remedy)
+{
+	say(ctx, name, level, remedy, "%s", found);
+}
+
+/*
+ * How far the store's clock is from ours: leases and due times go by its clock, what people are shown and when a worker looks again by
+ * that of the machine. Of several answers the quickest counts.
+ */
+static int store_clock(struct doctor *d, struct fw_store *st, struct fw_err *err)
+{
+	int64_t best_us = INT64_MAX, skew_ms = 0;
+	int rc = 0;
+
+	for (int i = 0; i < CLOCK_TRIES && !rc; i++) {
+		int64_t start_us = fw_mono_us(), start_ms = fw_now_ms(), there_ms, took_us;
+
+		rc = fw_store_clock(st, &there_ms, err);
+		took_us = fw_mono_us() - start_us;
+		if (!rc && took_us < best_us) {
+			best_us = took_us;
+			skew_ms = there_ms - start_ms - took_us / 2000;
+		}
+	}
+	if (rc)
+		return rc;
+	if (skew_ms > SKEW_MS || skew_ms < -SKEW_MS)
+		say(d, "store clock", FW_DOCTOR_NOTE, "run a time service on both machines (systemd-timesyncd, chrony)",
+			"%lld ms %s ours: times that are shown are off, and live workers may be taken for gone",
+			(long long)(skew_ms < 0 ? -skew_ms : skew_ms), skew_ms < 0 ? "behind" : "ahead of");
+	else if (fw_store_is_remote(d->c->store))
+		say(d, "store clock", FW_DOCTOR_FINE, "", "%lld ms from ours; it answers in %.2f ms", (long long)skew_ms, (double)best_us / 1000);
+	return 0;
+}
+
+/* What the server is and how it is set up, its clock, and whether all work is paused. */
+static int store_setting(struct doctor *d, struct fw_store *st, struct fw_err *err)
+{
+	struct fw_control newest;
+	int rc = fw_store_inspect(st, store_inspected, d, err);
+
+	rc = rc ? rc : store_clock(d, st, err);
+	rc = rc ? rc : fw_store_control_take(st, -1, &newest, err);
+	if (!rc && newest.paused)
+		say(d, "paused", FW_DOCTOR_NOTE, "'feedwheel resume --all' lets it go on", "all work on this store is paused");
+	return rc;
+}
+
+/* ---- the front door -------------------------------------------------------------------------------------------------------- */
+
+struct tokens {
+	int64_t n, over_n, broken_n, now_ms;
+	unsigned wanted, good; /* scopes that need a token; that one opens */
+};
+
+static int token_count(void *ctx, const struct fw_token *t)
+{
+	struct tokens *k = ctx;
+	bool over = t->until_ms != FW_NO_DATE && t->until_ms <= k->now_ms;
+
+	k->n++;
+	k->over_n += over;
+	k->broken_n += t->broken;
+	k->wanted |= t->scopes;
+	k->good |= over || t->broken ? 0 : t->scopes;
+	return 0;
+}
+
+/* Who gets in, and whether others see what they show. */
+static int door(struct doctor *d, struct fw_store *st, struct fw_err *err)
+{
+	struct tokens k = {.now_ms = fw_now_ms()};
+	bool far = !fw_listens_locally(d->c->listen);
+	char scopes[FW_TOKEN_SCOPES_MAX], words[FW_TOKENLESS_WORDS_MAX];
+	int rc = fw_token_list(st, false, token_count, &k, err);
+	enum fw_tokenless t = fw_tokenless(d->c, k.n > 0);
+	bool nobody = d->c->listen && !k.n && t != FW_TOKENLESS_OPEN;
+
+	if (rc)
+		return rc;
+	fw_tokenless_words(t, words);
+	say(d, "tokenless", nobody ? FW_DOCTOR_NOTE : FW_DOCTOR_FINE,
+		nobody ? "'feedwheel token add NAME --scope push,read,admin' makes one" : "", "%s", words);
+	fw_token_scopes_show(k.wanted & ~k.good, scopes);
+	if (k.broken_n)
+		say(d, "tokens", FW_DOCTOR_NOTE, "'feedwheel token list' names them: remove them", "%lld cannot be read, and close all scopes to who has no"
+			" other one", (long long)k.broken_n);
+	else if (*scopes)
+		say(d, "tokens", FW_DOCTOR_NOTE, "'feedwheel token list' names them: add others, or remove them", "all for %s have run out: nobody may", scopes);
+	else if (k.n)
+		say(d, "tokens", FW_DOCTOR_FINE, "", "%lld, %lld of which have run out", (long long)k.n, (long long)k.over_n);
+	if (far && k.n && !d->c->tls_cert)
+		say(d, "tls", FW_DOCTOR_NOTE, "set tls_cert and tls_key, or listen at 127.0.0.1 behind a proxy that speaks HTTPS",
+			"the server listens at %s without TLS: tokens can be read on the way", d->c->listen);
+	return 0;
+}
+
+/* Hubs reach one address, and somebody asks them. */
+static int hubs(struct doctor *d, struct fw_store *st, struct fw_err *err)
+{
+	struct fw_websub_home home;
+	struct fw_arena a;
+	int rc;
+
+	if (!d->c->websub_url)
+		return 0;
+	fw_arena_init(&a, 0);
+	rc = fw_websub_home(st, d->c, &a, &home, err);
+	if (rc)
+		;
+	else if (home.differs)
+		say(d, "hubs", FW_DOCTOR_NOTE, "give all servers on this store the same websub_url: when another one asks, all feeds are subscribed anew",
+			"websub_url = %s, but the server that asks them is called back below %.*s", d->c->websub_url, FW_STR_ARG(home.base));
+	else if (!home.led)
+		say(d, "hubs", FW_DOCTOR_NOTE, "'feedwheel serve', or 'run --listen', with websub_url set", "no server asks them now: feeds are polled");
+	else
+		say(d, "hubs", FW_DOCTOR_FINE, "", "called back below %.*s", FW_STR_ARG(home.base));
+	fw_arena_finish(&a);
+	return rc;
+}
+
+struct waiting {
+	const struct fw_config *c;
+	int64_t feeds, entries, first_id;
+};
+
+static int waiting_count(void *ctx, const struct fw_quota *q)
+{
+	struct waiting *w = ctx;
+
+	if ((q->waiting_n || fw_quota_is_used_up(w->c, q)) && !w->feeds++)
+		w->first_id = q->feed_id;
+	w->entries += q->waiting_n;
+	return 0;
+}
+
+/* Feeds that bring more than they may a day. */
+static int quotas(struct doctor *d, struct fw_store *st, struct fw_err *err)
+{
+	struct waiting w = {.c = d->c};
+	int rc = fw_quota_list(st, fw_now_ms(), waiting_count, &w, err);
+
+	if (!rc && w.feeds)
+		say(d, "quotas", FW_DOCTOR_NOTE, "'feedwheel show' tells more: remove what floods you, or raise feed_entries_max and feed_bytes_max",
+			"%lld feeds have brought all that they may a day, number %lld among them; entries that wait: %lld", (long long)w.feeds,
+			(long long)w.first_id, (long long)w.entries);
+	return rc;
+}
+
+struct far {
+	int64_t after_ms, n, first_id;
+};
+
+static int far_due(void *ctx, const struct fw_due_row *row)
+{
+	struct far *f = ctx;
+
+	if (row->due_at_ms > f->after_ms && !f->n++)
+		f->first_id = row->feed_id;
+	return 0;
+}
+
+/* No law, setting or server puts a visit off by more than a year. */
+static int due_times(struct doctor *d, struct fw_store *st, struct fw_err *err)
+{
+	struct far f = {.after_ms = fw_now_ms() + YEAR_MS};
+	int rc = fw_store_due_list(st, f.after_ms + FAR_MS, 0, far_due, &f, err);
+
+	if (!rc && f.n)
+		say(d, "due times", FW_DOCTOR_NOTE, "'feedwheel list --by-due' shows them last; 'feedwheel set --due' has them asked now",
+			"%lld feeds are due in more than a year, number %lld among them: a clock was years ahead", (long long)f.n, (long long)f.first_id);
+	return rc == FW_EUNSUP ? 0 : rc;
+}
+
+static void store(struct doctor *d)
+{
+	struct fw_store_stats s;
+	struct fw_store *st = NULL;
+	struct fw_err err = {0};
+	int rc = fw_config_store(d->c, FW_STORE_READ | FW_STORE_NO_MIGRATE, &st, &err);
+
+	if (rc == FW_ENOTFOUND) {
+		say(d, "store", FW_DOCTOR_NOTE, store_remedy(d, rc), "%s", err.text);
+		return;
+	}
+	if (!rc)
+		rc = fw_store_ping(st, &err);
+	if (!rc)
+		rc = fw_store_stats(st, 0, &s, &err);
+	if (!rc) {
+		say(d, "store", FW_DOCTOR_FINE, "", "%s, schema %lld, %lld feeds, %lld entries", fw_store_name(st), (long long)s.schema,
+			(long long)s.feed_n, (long long)s.entry_n);
+		rc = store_setting(d, st, &err);
+		rc = rc ? rc : door(d, st, &err);
+		rc = rc ? rc : hubs(d, st, &err);
+		rc = rc ? rc : due_times(d, st, &err);
+		rc = rc ? rc : quotas(d, st, &err);
+		rc = rc ? rc : fw_store_check(st, store_finding, d, &err);
+		if (rc == FW_EUNSUP)
+			rc = 0;
+	}
+	if (rc)
+		say(d, "store", FW_DOCTOR_BROKEN, store_remedy(d, rc), "%s", err.text);
+	if (!rc && fw_config_room(d->c, &err))
+		say(d, "room", FW_DOCTOR_BROKEN, "free some, or lower disk_free_min_bytes: till then nothing is fetched", "%s", err.text);
+	if (!rc && s.quarantined_n)
+		say(d, "quarantine", FW_DOCTOR_NOTE, "'feedwheel list --status quarantined', then 'feedwheel resume'",
+			"%lld feeds are set aside because their visits killed a worker", (long long)s.quarantined_n);
+	fw_store_close(st);
+}
+
+/* ---- network --------------------------------------------------------------------------------------------------------------- */
+
+static void tls(struct doctor *d)
+{
+	struct fw_net net;
+	struct fw_err err = {0};
+	const char *path = NULL;
+	size_t n = 0;
+
+	if (fw_settings_net(d->c, 1, &net, &err))
+		return; /* said already */
+	if (fw_fetch_check_tls(&net.fetch, &n, &path, &err))
+		say(d, "certificates", FW_DOCTOR_BROKEN, "install ca-certificates, or point ca_file at a bundle", "%s", err.text);
+	else
+		say(d, "certificates", FW_DOCTOR_FINE, "", "%zu trusted roots from %s", n, path ? path : "the system");
+}
+
+static void name_servers(struct doctor *d)
+{
+	FILE *f;
+	char line[300];
+	int n = 0;
+
+	if (d->c->dns_servers) {
+		say(d, "name servers", FW_DOCTOR_FINE, "", "%s", d->c->dns_servers);
+		return;
+	}
+	f = fopen("/etc/resolv.conf", "re");
+	while (f && fgets(line, sizeof(line), f))
+		n += fw_str_starts(fw_str_trim(fw_str(line)), FW_STR("nameserver"));
+	if (f)
+		fclose(f);
+	if (n)
+		say(d, "name servers", FW_DOCTOR_FINE, "", "%d in /etc/resolv.conf", n);
+	else
+		say(d, "name servers", FW_DOCTOR_NOTE, "set dns_servers, or a nameserver in /etc/resolv.conf",
+			"/etc/resolv.conf names none: only this machine's own is asked");
+}
+
+/* ---- the system -------------------------------------------------------------------------------------------------------------- */
+
+static void files(struct doctor *d)
+{
+	int64_t need = d->c->concurrency * 2 + FILES_BESIDES;
+	char remedy[120];
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r)) {
+		say(d, "open files", FW_DOCTOR_NOTE, "", "the limit cannot be read: %s", strerror(errno));
+		return;
+	}
+	(void)fw_snprintf(remedy, sizeof(remedy), "ulimit -Hn %lld (LimitNOFILE= in the unit), or lower concurrency",
+		(long long)need);
+	/* workers raise the soft limit themselves, so the hard one counts */
+	if (r.rlim_max != RLIM_INFINITY && (int64_t)r.rlim_max < need)
+		say(d, "open files", FW_DOCTOR_NOTE, remedy, "a worker with %lld transfers needs %lld and may have %llu",
+			(long long)d->c->concurrency, (long long)need, (unsigned long long)r.rlim_max);
+	else
+		say(d, "open files", FW_DOCTOR_FINE, "", "a worker needs %lld and may have %llu", (long long)need,
+			(unsigned long long)r.rlim_max);
+}
+
+static void memory(struct doctor *d)
+{
+	int64_t pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+	int64_t have = pages > 0 && size > 0 ? pages * size >> 20 : 0;
+	/* what is on its way in, one large document decoded, what large documents are read into, and all else */
+	int64_t large = d->c->max_buffered_bytes + d->c->max_body_bytes + d->c->parse_memory_bytes;
+	int64_t each = (d->c->concurrency * TRANSFER_BYTES + d->c->cache_bytes + large) >> 20;
+	int64_t all = each * FW_MAX(d->c->workers, INT64_C(1));
+
+	if (have && all > have / 2)
+		say(d, "memory", FW_DOCTOR_NOTE, "lower workers, concurrency, parse_memory_bytes or cache_bytes",
+			"workers may take %lld MiB of this machine's %lld", (long long)all, (long long)have);
+	else
+		say(d, "memory", FW_DOCTOR_FINE, "", "workers may take %lld MiB of this machine's %lld", (long long)all, (long long)have);
+}
+
+static void layers_show(struct fw_buf *b, unsigned layers)
+{
+	for (unsigned i = 0; i < FW_SANDBOX_LAYER_N; i++) {
+		if (layers & 1u << i)
+			fw_buf_addf(b, "%s%s", layers & ((1u << i) - 1) ? ", " : "", fw_sandbox_layer_name((enum fw_sandbox_layer)(1u << i)));
+	}
+}
+
+/* What the processes of a run give up here. */
+static void sandbox(struct doctor *d)
+{
+	static const char *const WHO[] = {[FW_SANDBOX_MASTER] = "the master", [FW_SANDBOX_WORKER] = "workers", [FW_SANDBOX_SERVER] = "the server"};
+	bool required = d->c->sandbox && strcmp(d->c->sandbox, "require") == 0;
+
+	if (d->c->sandbox && strcmp(d->c->sandbox, "off") == 0) {
+		say(d, "sandbox", FW_DOCTOR_NOTE, "sandbox = auto", "off: a hole in any process reaches all that its user may");
+		return;
+	}
+	for (unsigned i = 0; i < FW_SANDBOX_WHO_N; i++) {
+		struct fw_buf had = FW_BUF_INIT(300), lacking = FW_BUF_INIT(300);
+		unsigned have, lack;
+
+		fw_sandbox_layers(d->c, (enum fw_sandbox_who)i, &have, &lack);
+		layers_show(&had, have);
+		layers_show(&lacking, lack);
+		say(d, "sandbox", !lack ? FW_DOCTOR_FINE : required ? FW_DOCTOR_BROKEN : FW_DOCTOR_NOTE,
+			lack ? fw_sandbox_why((enum fw_sandbox_layer)(lack & ~(lack - 1))) : "", "%s: %s%s%s", WHO[i], had.p ? had.p : "nothing",
+			lack ? "; missing: " : "", lacking.p ? lacking.p : "");
+		fw_buf_finish(&had);
+		fw_buf_finish(&lacking);
+	}
+}
+
+static void time_of_day(struct doctor *d)
+{
+	char text[FW_RFC3339_MAX];
+	int64_t now_ms = fw_now_ms();
+
+	fw_rfc3339(text, now_ms / 1000 * 1000);
+	if (now_ms < RELEASED_MS) {
+		say(d, "clock", FW_DOCTOR_BROKEN, "set the clock (systemd-timesyncd, chrony)", "it shows %s, which is long past", text);
+		return;
+	}
+#ifdef __linux__
+	struct timex t = {0};
+
+	if (adjtimex(&t) == TIME_ERROR) {
+		say(d, "clock", FW_DOCTOR_NOTE, "run a time service (systemd-timesyncd, chrony)", "%s, and nothing keeps it right", text);
+		return;
+	}
+#endif
+	say(d, "clock", FW_DOCTOR_FINE, "", "%s", text);
+}
+
+int fw_doctor(const struct fw_config *c, fw_doctor_cb *cb, void *ctx)
+{
+	struct doctor d = {.c = c, .cb = cb, .ctx = ctx};
+
+	configuration(&d);
+	if (c->store)
+		store(&d);
+	tls(&d);
+	name_servers(&d);
+	files(&d);
+	memory(&d);
+	sandbox(&d);
+	time_of_day(&d);
+	return d.worst;
+}

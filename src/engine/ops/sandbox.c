@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Which layers a process gets, and which files. The list is what was seen to be opened over the whole suite, with every store, and what
+ * the libraries read late: name look-ups, certificates, character sets, plugins of database clients. Folders of the system that anybody may
+ * read are allowed as a whole; /etc, where secrets stand beside the rest, file by file.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "engine/ops/sandbox.h"
+#include "fetch/fetch.h"
+#include "store/reach.h"
+#include "base/banned.h"
+
+#define DNS_PORT 53 /* by TCP: long answers */
+
+#define WATCHED (1u << 8)  /* read again and again: when it is replaced, the process has to begin anew */
+#define LINKED (1u << 9)   /* often a link: into a folder whose files are replaced */
+#define READ FW_LAND_READ
+#define FOLDER (FW_LAND_READ | FW_LAND_WRITE | FW_LAND_MAKE)
+
+static const struct {
+	const char *path;
+	unsigned how;
+} SYSTEM[] = {
+	{"/usr/lib", READ}, {"/usr/lib32", READ}, {"/usr/lib64", READ}, {"/usr/libx32", READ}, {"/usr/share", READ}, {"/usr/local/lib", READ},
+	{"/usr/local/share", READ}, {"/lib", READ}, {"/lib32", READ}, {"/lib64", READ}, {"/nix/store", READ}, {"/gnu/store", READ},
+	{"/etc/ld.so.cache", READ}, {"/etc/localtime", READ},
+	{"/etc/resolv.conf", READ | WATCHED | LINKED}, {"/etc/hosts", READ | WATCHED | LINKED}, {"/etc/nsswitch.conf", READ | WATCHED | LINKED},
+	{"/etc/host.conf", READ}, {"/etc/gai.conf", READ}, {"/etc/services", READ}, {"/etc/protocols", READ},
+	{"/etc/ssl/certs", READ}, {"/etc/ssl/cert.pem", READ}, {"/etc/ssl/openssl.cnf", READ}, {"/etc/ca-certificates", READ},
+	{"/etc/pki/tls/certs", READ}, {"/etc/pki/tls/openssl.cnf", READ}, {"/etc/pki/ca-trust", READ}, {"/etc/crypto-policies", READ},
+	{"/etc/gnutls", READ}, {"/etc/pkcs11", READ}, {"/etc/krb5.conf", READ}, {"/etc/krb5.conf.d", READ}, {"/etc/gss", READ},
+	{"/proc", READ}, /* the memory and descriptors of other processes stay closed: Landlock sees to that too */
+	{"/sys/devices/system", READ}, {"/sys/fs/cgroup", READ}, {"/sys/kernel/mm", READ},
+	{"/dev/urandom", READ}, {"/dev/random", READ}, {"/dev/null", READ | FW_LAND_WRITE},
+};
+
+static const char *const ENVIRONMENT[] = {"OPENSSL_CONF", "SSL_CERT_FILE", "SSL_CERT_DIR", "GCONV_PATH"};
+
+const char *fw_sandbox_layer_name(enum fw_sandbox_layer layer)
+{
+	switch (layer) {
+	case FW_SANDBOX_PRIVILEGES: return "no new privileges";
+	case FW_SANDBOX_MEMORY: return "no memory dumps";
+	case FW_SANDBOX_FILES: return "files";
+	case FW_SANDBOX_PORTS: return "TCP ports";
+	case FW_SANDBOX_CALLS: return "system calls";
+	case FW_SANDBOX_LAYOUT: return "memory layout";
+	}
+	return "unknown";
+}
+
+static bool is_off(const struct fw_config *c)
+{
+	return c->sandbox && strcmp(c->sandbox, "off") == 0;
+}
+
+static bool is_required(const struct fw_config *c)
+{
+	return c->sandbox && strcmp(c->sandbox, "require") == 0;
+}
+
+static bool can(enum fw_sandbox_layer layer)
+{
+#ifdef FW_TEST_HOOKS
+	const char *missing = getenv("FEEDWHEEL_TEST_NO_LAYER");
+
+	if (missing && strcmp(missing, fw_sandbox_layer_name(layer)) == 0)
+		return false;
+#endif
+#if FW_SANDBOX
+	switch (layer) {
+	case FW_SANDBOX_PRIVILEGES:
+	case FW_SANDBOX_MEMORY: return true;
+	case FW_SANDBOX_FILES: return fw_land_abi() > 0;
+	case FW_SANDBOX_PORTS: return fw_land_abi() >= FW_LAND_ABI_PORTS;
+	case FW_SANDBOX_CALLS: return fw_calls_here();
+	case FW_SANDBOX_LAYOUT: return access("/proc/self/exe", X_OK) == 0;
+	}
+#endif
+	(void)layer;
+	return false;
+}
+
+const char *fw_sandbox_why(enum fw_sandbox_layer layer)
+{
+	if (!FW_SANDBOX)
+		return "this build has none: it is for Linux, and not with a sanitizer";
+	switch (layer) {
+	case FW_SANDBOX_FILES: return "this kernel has no Landlock: Linux 5.13 or newer, with landlock among its lsm=";
+	case FW_SANDBOX_PORTS: return "this kernel's Landlock knows no ports: Linux 6.7 or newer";
+	case FW_SANDBOX_CALLS: return fw_calls_why();
+	case FW_SANDBOX_LAYOUT: return "there is no /proc, by which a program finds its own file";
+	default: return "this system has no such thing";
+	}
+}
+
+void fw_sandbox_layers(const struct fw_config *c, enum fw_sandbox_who who, unsigned *have, unsigned *lack)
+{
+	*have = *lack = 0;
+	for (unsigned i = 0; i < FW_SANDBOX_LAYER_N && !is_off(c); i++) {
+		enum fw_sandbox_layer layer = (enum fw_sandbox_layer)(1u << i);
+
+		/* the master makes sockets and folders, and reads what is configured anew; its layout is the one that others are to differ from */
+		if (who == FW_SANDBOX_MASTER && layer & (FW_SANDBOX_FILES | FW_SANDBOX_PORTS | FW_SANDBOX_LAYOUT))
+			continue;
+		*(can(layer) ? have : lack) |= layer;
+	}
+}
+
+int fw_sandbox_check(const struct fw_config *c, unsigned who, struct fw_err *err)
+{
+	for (unsigned w = 0; w < FW_SANDBOX_WHO_N && is_required(c); w++) {
+		unsigned have, lack = 0;
+
+		if (who & 1u << w)
+			fw_sandbox_layers(c, (enum fw_sandbox_who)w, &have, &lack);
+		if (lack) {
+			enum fw_sandbox_layer layer = (enum fw_sandbox_layer)(lack & ~(lack - 1));
+
+			return fw_err_set(err, FW_EINVAL, "sandbox = require: '%s' is missing: %s; or set sandbox = auto", fw_sandbox_layer_name(layer),
+				fw_sandbox_why(layer));
+		}
+	}
+	return 0;
+}
+
+/* ---- files ----------------------------------------------------------------------------------------------------------------- */
+
+typedef void path_cb(void *ctx, const char *path, unsigned how);
+
+/*
+ * A link leads to a folder in which the file is replaced by another at every change: that folder, unless it stands right below the root
+ * or is /etc. Otherwise the file itself.
+ */
+static void give_linked(const char *path, unsigned how, path_cb *cb, void *ctx)
+{
+	char real[PATH_MAX], *slash;
+	struct stat st;
+
+	if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode) && realpath(path, real) && (slash = strrchr(real + 1, '/')) != NULL) {
+		*slash = 0;
+		if (strchr(real + 1, '/')) {
+			cb(ctx, real, how);
+			return;
+		}
+	}
+	cb(ctx, path, how);
+}
+
+/* Of the server. */
+static void give_served(const struct fw_config *c, path_cb *cb, void *ctx)
+{
+	if (c->spill_dir)
+		cb(ctx, c->spill_dir, FOLDER | WATCHED);
+	if (c->access_log && strcmp(c->access_log, "-") != 0)
+		cb(ctx, c->access_log, FW_LAND_WRITE);
+	if (c->tls_cert)
+		cb(ctx, c->tls_cert, READ);
+	if (c->tls_key)
+		cb(ctx, c->tls_key, READ);
+}
+
+static void give_all(const struct fw_config *c, enum fw_sandbox_who who, const struct fw_store_reach *r, path_cb *cb, void *ctx)
+{
+	const char *bundle = c->ca_file ? c->ca_file : fw_fetch_ca_file();
+
+	for (size_t i = 0; i < FW_N(SYSTEM); i++) {
+		if (SYSTEM[i].how & LINKED)
+			give_linked(SYSTEM[i].path, SYSTEM[i].how, cb, ctx);
+		else
+			cb(ctx, SYSTEM[i].path, SYSTEM[i].how);
+	}
+	for (size_t i = 0; i < FW_N(ENVIRONMENT); i++) {
+		if (getenv(ENVIRONMENT[i]))
+			cb(ctx, getenv(ENVIRONMENT[i]), READ);
+	}
+	if (bundle)
+		give_linked(bundle, c->ca_file ? READ | WATCHED : READ, cb, ctx);
+	if (r->folder)
+		cb(ctx, r->folder, FOLDER | WATCHED);
+	for (size_t i = 0; i < r->file_n; i++)
+		cb(ctx, r->file[i], READ | WATCHED);
+	if (who == FW_SANDBOX_SERVER)
+		give_served(c, cb, ctx);
+}
+
+/* Where this fails, so does who opens it, with words. */
+void fw_sandbox_make(const struct fw_config *c, enum fw_sandbox_who who)
+{
+	int fd;
+
+	if (who != FW_SANDBOX_SERVER)
+		return;
+	if (c->spill_dir)
+		(void)mkdir(c->spill_dir, 0700);
+	if (!c->access_log || strcmp(c->access_log, "-") == 0)
+		return;
+	fd = open(c->access_log, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
+	if (fd >= 0)
+		close(fd);
+}
+
+static uint64_t identity(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) ? 0 : ((uint64_t)st.st_dev << 48 ^ (uint64_t)st.st_ino) | UINT64_C(1) << 63;
+}
+
+static void mark_one(void *ctx, const char *path, unsigned how)
+{
+	struct fw_sandbox_mark *m = ctx;
+
+	if (how & WATCHED && m->n < FW_N(m->file))
+		m->file[m->n++] = identity(path);
+}
+
+void fw_sandbox_mark(const struct fw_config *c, enum fw_sandbox_who who, struct fw_sandbox_mark *out)
+{
+	struct fw_store_reach reach;
+	unsigned have, lack;
+	struct fw_arena a;
+
+	out->n = 0;
+	fw_sandbox_layers(c, who, &have, &lack);
+	if (!(have & FW_SANDBOX_FILES))
+		return;
+	fw_arena_init(&a, 0);
+	fw_store_reach(&a, c->store, &reach);
+	give_all(c, who, &reach, mark_one, out);
+	fw_arena_finish(&a);
+}
+
+bool fw_sandbox_moved(const struct fw_sandbox_mark *was, const struct fw_sandbox_mark *now)
+{
+	for (size_t i = 0; i < was->n && was->n == now->n; i++) {
+		if (now->file[i] && now->file[i] != was->file[i])
+			return true;
+	}
+	return false;
+}
+
+/* ---- going in -------------------------------------------------------------------------------------------------------------- */
+
+struct rules {
+	struct fw_land *land;
+	int rc;
+};
+
+static void allow_one(void *ctx, const char *path, unsigned how)
+{
+	struct rules *r = ctx;
+	int rc = fw_land_path(r->land, path, how & (READ | FOLDER));
+
+	r->rc = r->rc ? r->rc : rc;
+}
+
+/* Only a server that fetches nothing, of a store that stands where it is said to. */
+static bool may_limit(const struct fw_config *c, enum fw_sandbox_who who, const struct fw_store_reach *r)
+{
+	return who == FW_SANDBOX_SERVER && !c->websub_url && !r->any_port;
+}
+
+static int enter_land(const struct fw_config *c, enum fw_sandbox_who who, const struct fw_store_reach *reach, bool no_connect)
+{
+	struct rules r = {.land = fw_land_new(no_connect, !reach->no_file)};
+
+	if (!r.land)
+		return -errno;
+	give_all(c, who, reach, allow_one, &r);
+	for (size_t i = 0; i < reach->port_n && no_connect && !r.rc; i++)
+		r.rc = fw_land_port(r.land, reach->port[i]);
+	if (no_connect && reach->by_name && !r.rc)
+		r.rc = fw_land_port(r.land, DNS_PORT);
+	if (r.rc) {
+		fw_land_free(r.land);
+		return r.rc;
+	}
+	return fw_land_enter(r.land);
+}
+
+/* no_connect: see may_limit(). 0 or a negative errno. */
+static int enter_one(const struct fw_config *c, enum fw_sandbox_who who, enum fw_sandbox_layer layer, const struct fw_store_reach *reach)
+{
+	static const struct rlimit none = {0, 0};
+	bool no_connect = may_limit(c, who, reach) && can(FW_SANDBOX_PORTS);
+
+	switch (layer) {
+#ifdef __linux__
+	case FW_SANDBOX_PRIVILEGES: return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : 0;
+	case FW_SANDBOX_MEMORY: return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) || setrlimit(RLIMIT_CORE, &none) ? -errno : 0;
+#endif
+	case FW_SANDBOX_FILES: return enter_land(c, who, reach, no_connect);
+	case FW_SANDBOX_CALLS: return fw_calls_refuse(who, no_connect);
+	default: return 0; /* ports: with the files; layout: before this begins, child.c */
+	}
+}
+
+int fw_sandbox_failed(const struct fw_config *c, enum fw_sandbox_layer layer, int e, struct fw_err *err)
+{
+	if (e && is_required(c))
+		return fw_err_set(err, FW_EINVAL, "sandbox = require: '%s' could not be had: %s; or set sandbox = auto",
+			fw_sandbox_layer_name(layer), strerror(e));
+	if (e)
+		fw_warn("sandbox: '%s' could not be had: %s", fw_sandbox_layer_name(layer), strerror(e));
+	return 0;
+}
+
+int fw_sandbox_enter(const struct fw_config *c, enum fw_sandbox_who who, struct fw_err *err)
+{
+	struct fw_store_reach reach;
+	unsigned have, lack;
+	struct fw_arena a;
+	int rc = fw_sandbox_check(c, 1u << who, err);
+
+	fw_sandbox_layers(c, who, &have, &lack);
+	if (rc || !have)
+		return rc;
+	fw_arena_init(&a, 0);
+	fw_store_reach(&a, c->store, &reach);
+	for (unsigned i = 0; i < FW_SANDBOX_LAYER_N && !rc; i++) {
+		enum fw_sandbox_layer layer = (enum fw_sandbox_layer)(1u << i);
+		int e = have & layer ? enter_one(c, who, layer, &reach) : 0;
+
+		rc = fw_sandbox_failed(c, layer, -e, err);
+	}
+	fw_arena_finish(&a);
+	return rc;
+}

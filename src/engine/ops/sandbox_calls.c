@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * System calls that no process of a run ever makes, refused by the kernel. A list of what is refused, not of what is allowed: six client
+ * libraries, each in many versions, make calls of their own choice, and one that is missing in a list of those would be an outage.
+ *
+ * Refused is EPERM: a library that only tries (io_uring, for one) goes on without.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#if FW_HAVE_SECCOMP
+#include <linux/netlink.h>
+#include <netinet/in.h>
+#include <seccomp.h>
+#endif
+
+#include "base/str.h"
+#include "engine/ops/sandbox.h"
+#include "base/banned.h"
+
+#if FW_HAVE_SECCOMP
+
+#define MASTER (1u << FW_SANDBOX_MASTER)
+#define CHILD (1u << FW_SANDBOX_WORKER | 1u << FW_SANDBOX_SERVER)
+#define ALL (MASTER | CHILD)
+
+/* Names, so that what libseccomp or this architecture does not know is passed over. */
+static const struct {
+	unsigned who;
+	const char *names[32]; /* NULL behind them */
+} REFUSED[] = {
+	/* other programs: the master alone starts one, itself anew for each child */
+	{CHILD, {"execve", "execveat"}},
+	{ALL, {"uselib"}},
+	/* other processes' memory, descriptors and doings */
+	{ALL, {"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_getfd", "kcmp", "pidfd_send_signal", "rt_sigqueueinfo",
+		"rt_tgsigqueueinfo", "migrate_pages", "move_pages"}},
+	/* what holes of the kernel are reached by */
+	{ALL, {"io_uring_setup", "io_uring_enter", "io_uring_register", "bpf", "userfaultfd", "perf_event_open", "add_key", "request_key", "keyctl",
+		"fanotify_init", "lookup_dcookie", "nfsservctl", "_sysctl", "modify_ldt", "vm86", "vm86old", "personality", "remap_file_pages"}},
+	/* namespaces and mounts */
+	{ALL, {"unshare", "setns", "mount", "umount", "umount2", "pivot_root", "chroot", "open_tree", "open_tree_attr", "move_mount", "fsopen", "fsconfig",
+		"fsmount", "fspick", "mount_setattr", "open_by_handle_at"}},
+	/* the machine */
+	{ALL, {"init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot", "swapon", "swapoff", "syslog", "acct", "iopl",
+		"ioperm", "quotactl", "quotactl_fd", "vhangup", "sethostname", "setdomainname", "settimeofday", "clock_settime", "clock_settime64",
+		"clock_adjtime", "clock_adjtime64", "adjtimex", "stime"}},
+	/* who it is; Landlock knows nothing of owners and modes, and of device nodes only when it is there */
+	{ALL, {"setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setgroups", "setfsuid", "setfsgid", "setuid32", "setgid32", "setreuid32",
+		"setregid32", "setresuid32", "setresgid32", "setgroups32", "setfsuid32", "setfsgid32", "capset", "mknod", "mknodat"}},
+	{CHILD, {"chmod", "fchmodat", "fchmodat2", "chown", "chown32", "lchown", "lchown32", "fchownat", "setxattr", "lsetxattr", "setxattrat", "removexattr",
+		"lremovexattr", "removexattrat", "utime", "utimes", "futimesat", "utimensat", "utimensat_time64"}},
+	/* memory and messages that other programs share */
+	{ALL, {"shmget", "shmat", "shmctl", "shmdt", "semget", "semop", "semctl", "semtimedop", "semtimedop_time64", "msgget", "msgsnd", "msgrcv", "msgctl",
+		"mq_open", "mq_unlink"}},
+	/* a child stays one process: who kills it has killed it */
+	{CHILD, {"fork", "vfork", "tkill"}},
+};
+
+struct list {
+	scmp_filter_ctx ctx;
+	int rc; /* the first failure, a negative errno */
+};
+
+static void refuse(struct list *l, int error, const char *name, unsigned n, const struct scmp_arg_cmp *arg)
+{
+	int nr = seccomp_syscall_resolve_name(name), rc;
+
+	if (nr == __NR_SCMP_ERROR || l->rc)
+		return;
+	rc = seccomp_rule_add_array(l->ctx, SCMP_ACT_ERRNO(error), nr, n, arg);
+	/* of calls that this architecture makes in another way */
+	if (rc && rc != -EDOM && rc != -EEXIST && !(rc == -EINVAL && n && nr < 0))
+		l->rc = rc;
+}
+
+static void refuse_when(struct list *l, int error, const char *name, struct scmp_arg_cmp arg)
+{
+	refuse(l, error, name, 1, &arg);
+}
+
+/*
+ * What clone3() asks for stands in memory, where no filter can look: without it the C library takes clone(), which can be seen into. The flags
+ * are its first argument, but on s390 its second.
+ */
+static void refuse_clones(struct list *l, enum fw_sandbox_who who)
+{
+	static const unsigned NEW[] = {CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET};
+#ifdef __s390__
+	const unsigned at = 1;
+#else
+	const unsigned at = 0;
+#endif
+
+	refuse(l, ENOSYS, "clone3", 0, NULL);
+	for (size_t i = 0; i < FW_N(NEW); i++)
+		refuse_when(l, EPERM, "clone", SCMP_CMP(at, SCMP_CMP_MASKED_EQ, NEW[i], NEW[i]));
+	if (who != FW_SANDBOX_MASTER)
+		refuse_when(l, EPERM, "clone", SCMP_CMP(at, SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
+}
+
+/* No memory that can be written and run; none that was written becomes such. */
+static void refuse_code(struct list *l)
+{
+	static const char *const MAP[] = {"mmap2",
+#if !defined(__i386__) && !defined(__s390__) && !defined(__s390x__) /* there it takes a structure */
+		"mmap",
+#endif
+	};
+
+	for (size_t i = 0; i < FW_N(MAP); i++)
+		refuse_when(l, EPERM, MAP[i], SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_WRITE | PROT_EXEC, PROT_WRITE | PROT_EXEC));
+	refuse_when(l, EPERM, "mprotect", SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, PROT_EXEC));
+	refuse_when(l, EPERM, "pkey_mprotect", SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, PROT_EXEC));
+}
+
+/* Sockets: of this machine, IPv4 and IPv6, and what asks the kernel for addresses. */
+static void refuse_sockets(struct list *l)
+{
+	for (unsigned family = 0; family <= AF_NETLINK; family++) {
+		if (family != AF_UNIX && family != AF_INET && family != AF_INET6 && family != AF_NETLINK)
+			refuse_when(l, EAFNOSUPPORT, "socket", SCMP_A0(SCMP_CMP_EQ, family));
+	}
+	refuse_when(l, EAFNOSUPPORT, "socket", SCMP_A0(SCMP_CMP_GT, AF_NETLINK));
+	refuse(l, EAFNOSUPPORT, "socket", 2, (struct scmp_arg_cmp[]){SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A2(SCMP_CMP_NE, NETLINK_ROUTE)});
+	/* what Landlock does not know as TCP */
+	refuse_when(l, EPROTONOSUPPORT, "socket", SCMP_A2(SCMP_CMP_EQ, IPPROTO_SCTP));
+	refuse_when(l, EPROTONOSUPPORT, "socket", SCMP_A2(SCMP_CMP_GT, UINT8_MAX)); /* multipath TCP and SMC */
+}
+
+/* To send is to connect, when it is told so: TCP Fast Open. */
+static void refuse_fast_open(struct list *l)
+{
+	refuse_when(l, EPERM, "sendto", SCMP_A3(SCMP_CMP_MASKED_EQ, MSG_FASTOPEN, MSG_FASTOPEN));
+	refuse_when(l, EPERM, "sendmsg", SCMP_A2(SCMP_CMP_MASKED_EQ, MSG_FASTOPEN, MSG_FASTOPEN));
+	refuse_when(l, EPERM, "sendmmsg", SCMP_A3(SCMP_CMP_MASKED_EQ, MSG_FASTOPEN, MSG_FASTOPEN));
+}
+
+static void refuse_all(struct list *l, enum fw_sandbox_who who, bool no_connect)
+{
+	static const unsigned TYPES[] = {TIOCSTI, 0x541c /* TIOCLINUX */};
+
+	for (size_t i = 0; i < FW_N(REFUSED); i++) {
+		for (const char *const *name = REFUSED[i].names; *name && REFUSED[i].who & 1u << who; name++)
+			refuse(l, EPERM, *name, 0, NULL);
+	}
+	refuse_clones(l, who);
+	refuse_sockets(l);
+	for (size_t i = 0; i < FW_N(TYPES); i++) /* into the terminal, as if the person had typed it */
+		refuse_when(l, EPERM, "ioctl", SCMP_A1(SCMP_CMP_MASKED_EQ, UINT32_MAX, TYPES[i]));
+	refuse_when(l, EPERM, "prlimit64", SCMP_A0(SCMP_CMP_NE, 0)); /* another's */
+	if (who == FW_SANDBOX_MASTER)
+		return; /* the dynamic loader of its children lives with what holds up to here */
+	refuse_code(l);
+	refuse_when(l, EPERM, "kill", SCMP_A1(SCMP_CMP_NE, 0)); /* 0: does it live? */
+	refuse_when(l, EPERM, "tgkill", SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)getpid()));
+	if (no_connect)
+		refuse_fast_open(l);
+}
+
+const char *fw_calls_library(void)
+{
+	static char text[40];
+	const struct scmp_version *v = seccomp_version();
+
+	(void)fw_snprintf(text, sizeof(text), "libseccomp %u.%u.%u", v->major, v->minor, v->micro);
+	return text;
+}
+
+bool fw_calls_here(void)
+{
+	return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
+}
+
+const char *fw_calls_why(void)
+{
+	return "this kernel has no seccomp: build it with CONFIG_SECCOMP_FILTER";
+}
+
+int fw_calls_refuse(enum fw_sandbox_who who, bool no_connect)
+{
+	struct list l = {.ctx = seccomp_init(SCMP_ACT_ALLOW)};
+
+	if (!l.ctx)
+		return -ENOMEM;
+	(void)seccomp_attr_set(l.ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* as a tree; an older libseccomp makes a list */
+	refuse_all(&l, who, no_connect);
+	if (!l.rc)
+		l.rc = seccomp_load(l.ctx);
+	seccomp_release(l.ctx);
+	return l.rc;
+}
+
+#else
+
+const char *fw_calls_library(void)
+{
+	return NULL;
+}
+
+bool fw_calls_here(void)
+{
+	return false;
+}
+
+const char *fw_calls_why(void)
+{
+	return "this build has no libseccomp: install it and build with -Dseccomp=enabled";
+}
+
+int fw_calls_refuse(enum fw_sandbox_who who, bool no_connect)
+{
+	(void)who;
+	(void)no_connect;
+	return -ENOSYS;
+}
+
+#endif

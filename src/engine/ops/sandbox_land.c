@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Landlock: from Linux 5.13 on a process can give up all files but those it names. Defined here as far as it is used: headers are often
+ * older than the kernel. What a newer kernel can limit is limited there, and left alone by an older one.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "engine/ops/sandbox.h"
+#include "base/banned.h"
+
+#ifdef __linux__
+
+/* The same on every architecture but alpha, whose headers have them. */
+#ifndef SYS_landlock_create_ruleset
+#define SYS_landlock_create_ruleset 444
+#define SYS_landlock_add_rule 445
+#define SYS_landlock_restrict_self 446
+#endif
+
+#define ASK_ABI 1u /* of create_ruleset */
+enum { RULE_PATH = 1, RULE_PORT = 2 };
+
+#define BIT(n) (UINT64_C(1) << (n))
+enum { WRITE_FILE = 1, READ_FILE = 2, READ_DIR = 3, REMOVE_FILE = 5, MAKE_REG = 8, REFER = 13, TRUNCATE = 14, IOCTL_DEV = 15 };
+#define OF_FILES (BIT(WRITE_FILE) | BIT(READ_FILE) | BIT(TRUNCATE)) /* a rule for a file that is no folder has no others */
+#define BIND_TCP BIT(0)
+#define CONNECT_TCP BIT(1)
+#define ABSTRACT_UNIX BIT(0)
+#define SIGNALS BIT(1)
+
+struct ruleset {
+	uint64_t files, ports, scoped;
+};
+
+struct path_rule {
+	uint64_t allowed;
+	int32_t fd;
+} __attribute__((packed));
+
+struct port_rule {
+	uint64_t allowed, port;
+};
+
+struct fw_land {
+	int fd;
+	uint64_t files; /* what is limited */
+	bool ports;
+};
+
+int fw_land_abi(void)
+{
+	long abi = syscall(SYS_landlock_create_ruleset, NULL, (size_t)0, ASK_ABI);
+
+	return abi > 0 ? (int)abi : 0;
+}
+
+/* All that this version of it knows. */
+static uint64_t files_of(int abi)
+{
+	return BIT(REFER) - 1 + (abi >= 2 ? BIT(REFER) : 0) + (abi >= 3 ? BIT(TRUNCATE) : 0) + (abi >= 5 ? BIT(IOCTL_DEV) : 0);
+}
+
+struct fw_land *fw_land_new(bool no_connect, bool no_abstract)
+{
+	int abi = fw_land_abi();
+	struct ruleset r = {.files = files_of(abi)};
+	struct fw_land *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	if (abi >= FW_LAND_ABI_PORTS)
+		r.ports = BIND_TCP | (no_connect ? CONNECT_TCP : 0);
+	if (abi >= 6)
+		r.scoped = SIGNALS | (no_abstract ? ABSTRACT_UNIX : 0);
+	l->files = r.files;
+	l->ports = abi >= FW_LAND_ABI_PORTS;
+	/* a kernel takes a longer structure only when what it does not know is 0 */
+	l->fd = (int)syscall(SYS_landlock_create_ruleset, &r, sizeof(r), 0u);
+	if (l->fd < 0) {
+		free(l);
+		return NULL;
+	}
+	return l;
+}
+
+int fw_land_path(struct fw_land *l, const char *path, unsigned rights)
+{
+	struct path_rule rule = {.fd = open(path, O_PATH | O_CLOEXEC)};
+	struct stat st;
+	int rc = 0;
+
+	if (rule.fd < 0)
+		return 0;
+	if (rights & FW_LAND_READ)
+		rule.allowed |= BIT(READ_FILE) | BIT(READ_DIR);
+	if (rights & FW_LAND_WRITE)
+		rule.allowed |= BIT(WRITE_FILE) | BIT(TRUNCATE);
+	if (rights & FW_LAND_MAKE)
+		rule.allowed |= BIT(MAKE_REG) | BIT(REMOVE_FILE);
+	rule.allowed &= l->files & (fstat(rule.fd, &st) == 0 && S_ISDIR(st.st_mode) ? UINT64_MAX : OF_FILES);
+	if (rule.allowed && syscall(SYS_landlock_add_rule, l->fd, RULE_PATH, &rule, 0u))
+		rc = -errno;
+	close(rule.fd);
+	return rc;
+}
+
+int fw_land_port(struct fw_land *l, unsigned port)
+{
+	struct port_rule rule = {.allowed = CONNECT_TCP, .port = port};
+
+	return l->ports && syscall(SYS_landlock_add_rule, l->fd, RULE_PORT, &rule, 0u) ? -errno : 0;
+}
+
+int fw_land_enter(struct fw_land *l)
+{
+	int rc = syscall(SYS_landlock_restrict_self, l->fd, 0u) ? -errno : 0;
+
+	fw_land_free(l);
+	return rc;
+}
+
+void fw_land_free(struct fw_land *l)
+{
+	close(l->fd);
+	free(l);
+}
+
+#else
+
+int fw_land_abi(void)
+{
+	return 0;
+}
+
+struct fw_land *fw_land_new(bool no_connect, bool no_abstract)
+{
+	(void)no_connect;
+	(void)no_abstract;
+	errno = ENOSYS;
+	return NULL;
+}
+
+int fw_land_path(struct fw_land *l, const char *path, unsigned rights)
+{
+	(void)l;
+	(void)path;
+	(void)rights;
+	return -ENOSYS;
+}
+
+int fw_land_port(struct fw_land *l, unsigned port)
+{
+	(void)l;
+	(void)port;
+	return -ENOSYS;
+}
+
+int fw_land_enter(struct fw_land *l)
+{
+	(void)l;
+	return -ENOSYS;
+}
+
+void fw_land_free(struct fw_land *l)
+{
+	(void)l;
+}
+
+#endif

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Access tokens in a store. The record's key is the name; its value is text, "push,read 1790000000000 HEX": scopes, the time it runs
+ * out (- never), and the SHA-256 of the token; behind that, when it is bound, " feed=12 property=news". When it was used last is a record of its own, of kind "token_used": who notes it is not
+ * in the way of who removes the token.
+ *
+ * A token is 32 random bytes, so nobody finds it by trying what people like to choose, and a hash that is made to be slow would only
+ * slow the server down: one that is quick and cannot be turned round is enough.
+ */
+#include <openssl/evp.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "feedwheel/ingest.h"
+#include "api/token.h"
+#include "base/banned.h"
+
+#define KIND FW_STR("token")
+#define KIND_USED FW_STR("token_used")
+#define RANDOM_BYTES 32
+#define USE_KEPT_MS (3650 * FW_DAY_MS)
+
+static const struct { const char *name; unsigned bit; } SCOPE[] = {
+	{"push", FW_SCOPE_PUSH}, {"read", FW_SCOPE_READ}, {"admin", FW_SCOPE_ADMIN},
+};
+
+static unsigned scope_of(struct fw_str word)
+{
+	for (size_t i = 0; i < FW_N(SCOPE); i++) {
+		if (fw_str_eq(word, fw_str(SCOPE[i].name)))
+			return SCOPE[i].bit;
+	}
+	return 0;
+}
+
+int fw_token_scopes(struct fw_str words, unsigned *out, struct fw_err *err)
+{
+	struct fw_str rest = words;
+
+	*out = 0;
+	while (rest.p) {
+		struct fw_str word = fw_str_trim(fw_str_split(rest, ',', &rest));
+		unsigned bit = scope_of(word);
+
+		if (!bit)
+			return fw_err_set(err, FW_EINVAL, "unknown scope '%.*s': there are push, read and admin, several with commas between",
+				FW_STR_ARG(fw_str_sub(word, 0, 40)));
+		*out |= bit;
+	}
+	return *out ? 0 : fw_err_set(err, FW_EINVAL, "no scope: push, read or admin, several with commas between");
+}
+
+void fw_token_scopes_show(unsigned scopes, char out[FW_TOKEN_SCOPES_MAX])
+{
+	size_t at = 0;
+
+	out[0] = 0;
+	for (size_t i = 0; i < FW_N(SCOPE); i++) {
+		if (!(scopes & SCOPE[i].bit))
+			continue;
+		(void)fw_snprintf(out + at, FW_TOKEN_SCOPES_MAX - at, "%s%s", at ? "," : "", SCOPE[i].name);
+		at = strlen(out);
+	}
+}
+
+/* ---- what it is bound to -------------------------------------------------------------------------------------- */
+
+bool fw_token_bound_next(struct fw_str *rest, struct fw_token_bound *out, bool *wrong)
+{
+	struct fw_str value, kind, word;
+	bool good;
+
+	*out = (struct fw_token_bound){0};
+	if (wrong)
+		*wrong = false;
+	if (!rest->p)
+		return false;
+	word = fw_str_split(*rest, ' ', rest);
+	kind = fw_str_split(word, '=', &value);
+	if (fw_str_eq(kind, FW_STR("feed"))) {
+		good = value.p && fw_str_int(value, &out->feed_id) && out->feed_id > 0;
+	} else {
+		out->property = value;
+		good = fw_str_eq(kind, FW_STR("property")) && value.len;
+	}
+	if (!good && wrong)
+		*wrong = true;
+	return good;
+}
+
+static bool property_is_good(struct fw_str s)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		if ((unsigned char)s.p[i] <= ' ' || s.p[i] == 0x7f)
+			return false;
+	}
+	return s.len && s.len <= FW_PROPERTY_MAX;
+}
+
+int fw_token_bind(struct fw_buf *bound, const struct fw_token_bound *to, struct fw_err *err)
+{
+	if (!to->feed_id && !property_is_good(to->property))
+		return fw_err_set(err, FW_EINVAL, "a token cannot be bound to the property '%.*s': that is 1 to %d bytes without spaces",
+			FW_STR_ARG(fw_str_sub(to->property, 0, 60)), FW_PROPERTY_MAX);
+	if (bound->len)
+		fw_buf_addc(bound, ' ');
+	if (to->feed_id)
+		fw_buf_addf(bound, "feed=%lld", (long long)to->feed_id);
+	else
+		fw_buf_addf(bound, "property=%.*s", FW_STR_ARG(to->property));
+	if (bound->rc)
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	return bound->len <= FW_TOKEN_BOUND_MAX ? 0 : fw_err_set(err, FW_ELIMIT, "one token cannot be bound to so many feeds and properties (%d"
+		" bytes): make several", FW_TOKEN_BOUND_MAX);
+}
+
+bool fw_token_may_feed(struct fw_str bound, int64_t feed_id)
+{
+	struct fw_token_bound to;
+	bool may = !bound.p;
+
+	while (!may && fw_token_bound_next(&bound, &to, NULL))
+		may = to.feed_id && to.feed_id == feed_id;
+	return may;
+}
+
+bool fw_token_may_property(struct fw_str bound, struct fw_str property)
+{
+	struct fw_token_bound to;
+	bool may = !bound.p;
+
+	while (!may && fw_token_bound_next(&bound, &to, NULL))
+		may = to.property.p && fw_str_eq(to.property, property);
+	return may;
+}
+
+bool fw_token_may_events(struct fw_str bound)
+{
+	struct fw_token_bound to;
+	bool may = !bound.p;
+
+	while (!may && fw_token_bound_next(&bound, &to, NULL))
+		may = to.property.p;
+	return may;
+}
+
+/* It can be read to its end. */
+static bool bound_is_good(struct fw_str bound)
+{
+	struct fw_token_bound to;
+	bool wrong = false;
+
+	while (fw_token_bound_next(&bound, &to, &wrong))
+		;
+	return !wrong;
+}
+
+/* ---- hashes ------------------------------------------------------------------------------------------------------------------ */
+
+static EVP_MD *sha256; /* looking for it takes as long as using it: once */
+
+static void sha256_find(void)
+{
+	sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+}
+
+bool fw_token_hash(struct fw_str text, unsigned char out[FW_TOKEN_HASH_BYTES])
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, sha256_find);
+	return sha256 && EVP_Digest(text.p ? text.p : "", text.len, out, NULL, sha256, NULL) == 1;
+}
+
+static bool token_make(char text[FW_TOKEN_TEXT_MAX])
+{
+	unsigned char dice[RANDOM_BYTES], base64[RANDOM_BYTES / 3 * 4 + 4 + 1];
+
+	if (getentropy(dice, sizeof(dice)))
+		return false;
+	EVP_EncodeBlock(base64, dice, sizeof(dice));
+	for (unsigned char *p = base64; *p; p++)
+		*p = *p == '+' ? '-' : *p == '/' ? '_' : *p == '=' ? 0 : *p; /* base64url, without its padding */
+	return fw_snprintf(text, FW_TOKEN_TEXT_MAX, "fwt_%s", (const char *)base64);
+}
+
+/* ---- records ------------------------------------------------------------------------------------------------------------------- */
+
+static void value_write(struct fw_buf *b, const struct fw_token *t)
+{
+	char scopes[FW_TOKEN_SCOPES_MAX];
+
+	fw_token_scopes_show(t->scopes, scopes);
+	fw_buf_addf(b, "%s ", scopes);
+	if (t->until_ms == FW_NO_DATE)
+		fw_buf_adds(b, "- ");
+	else
+		fw_buf_addf(b, "%lld ", (long long)t->until_ms);
+	for (size_t i = 0; i < sizeof(t->hash); i++)
+		fw_buf_addf(b, "%02x", t->hash[i]);
+	if (t->bound.p)
+		fw_buf_addf(b, " %.*s", FW_STR_ARG(t->bound));
+}
+
+static bool hash_read(struct fw_str hex, unsigned char out[FW_TOKEN_HASH_BYTES])
+{
+	if (hex.len != (size_t)2 * FW_TOKEN_HASH_BYTES)
+		return false;
+	for (size_t i = 0; i < FW_TOKEN_HASH_BYTES; i++) {
+		int hi = fw_hexval((unsigned char)hex.p[2 * i]), lo = fw_hexval((unsigned char)hex.p[2 * i + 1]);
+
+		if (hi < 0 || lo < 0)
+			return false;
+		out[i] = (unsigned char)(hi << 4 | lo);
+	}
+	return true;
+}
+
+static void value_read(struct fw_str value, struct fw_token *t)
+{
+	struct fw_str rest, scopes = fw_str_split(value, ' ', &rest), until = fw_str_split(rest, ' ', &rest), hash = fw_str_split(rest, ' ', &rest);
+
+	t->until_ms = FW_NO_DATE;
+	t->bound = rest;
+	t->broken = fw_token_scopes(scopes, &t->scopes, NULL) || !hash_read(hash, t->hash) || !bound_is_good(t->bound) ||
+		(!fw_str_eq(until, FW_STR("-")) && !fw_str_int(until, &t->until_ms)) || (t->bound.p && t->scopes != FW_SCOPE_PUSH);
+	if (t->broken)
+		t->scopes = FW_SCOPE_ALL;
+}
+
+static bool name_is_good(struct fw_str s)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		if (!fw_is_alnum((unsigned char)s.p[i]) && !strchr("_.-@", s.p[i]))
+			return false;
+	}
+	return s.len && s.len <= FW_TOKEN_NAME_MAX && s.p[0] != '-';
+}
+
+static int name_wrong(struct fw_str name, struct fw_err *err)
+{
+	return fw_err_set(err, FW_EINVAL, "token '%.*s': a name is 1 to %d letters, digits and _.-@, and does not begin with -",
+		FW_STR_ARG(fw_str_sub(name, 0, FW_TOKEN_NAME_MAX)), FW_TOKEN_NAME_MAX);
+}
+
+/* What a token of this name, which is gone, has left. */
+static int used_forget(struct fw_store *st, struct fw_str name, struct fw_err *err)
+{
+	int rc = fw_store_record_remove(st, KIND_USED, name, FW_STR_NONE, err);
+
+	return rc == FW_ENOTFOUND ? 0 : rc;
+}
+
+static int count(void *ctx, const struct fw_record *r)
+{
+	(void)r;
+	++*(size_t *)ctx;
+	return 0;
+}
+
+int fw_token_add(struct fw_store *st, struct fw_str name, unsigned scopes, struct fw_str bound, int64_t now_ms, int64_t until_ms,
+	char text[FW_TOKEN_TEXT_MAX], struct fw_err *err)
+{
+	struct fw_token t = {.name = name, .scopes = scopes, .until_ms = until_ms, .bound = bound};
+	struct fw_buf value = FW_BUF_INIT(0);
+	size_t n = 0;
+	bool was = false;
+	int rc;
+
+	if (!name_is_good(name))
+		return name_wrong(name, err);
+	if (bound.p && (scopes != FW_SCOPE_PUSH || !bound_is_good(bound)))
+		return fw_err_set(err, FW_EINVAL, "token '%.*s': to be bound to feeds or properties its scope has to be push alone", FW_STR_ARG(name));
+	if (until_ms != FW_NO_DATE && until_ms <= now_ms)
+		return fw_err_set(err, FW_EINVAL, "token '%.*s': it would have run out already: give a time to come", FW_STR_ARG(name));
+	rc = fw_store_record_list(st, &(struct fw_record_query){.kind = KIND}, count, &n, err);
+	if (rc)
+		return rc;
+	if (n >= FW_TOKENS_MAX)
+		return fw_err_set(err, FW_ELIMIT, "there are %d tokens already: remove some first", FW_TOKENS_MAX);
+	if (!token_make(text) || !fw_token_hash(fw_str(text), t.hash))
+		return fw_err_set(err, FW_ENOMEM, "no randomness or no memory for a token: try again");
+	value_write(&value, &t);
+	rc = value.rc ? fw_err_set(err, FW_ENOMEM, "out of memory") : fw_store_record_put(st, &(struct fw_record){.kind = KIND, .key = name,
+		.value = fw_buf_str(&value), .at_ms = now_ms, .until_ms = FW_NO_DATE}, true, &was, err);
+	fw_buf_finish(&value);
+	if (!rc && was)
+		rc = fw_err_set(err, FW_EINVAL, "token '%.*s': there is one already: choose another name, or remove that one first", FW_STR_ARG(name));
+	rc = rc ? rc : used_forget(st, name, err); /* of one that was removed while a server used it */
+	if (rc)
+		OPENSSL_cleanse(text, FW_TOKEN_TEXT_MAX);
+	return rc;
+}
+
+int fw_token_remove(struct fw_store *st, struct fw_str name, struct fw_err *err)
+{
+	int rc = name_is_good(name) ? fw_store_record_remove(st, KIND, name, FW_STR_NONE, err) : name_wrong(name, err);
+
+	if (rc == FW_ENOTFOUND)
+		return fw_err_set(err, rc, "token '%.*s': there is none of that name", FW_STR_ARG(name));
+	return rc ? rc : used_forget(st, name, err);
+}
+
+int fw_token_used(struct fw_store *st, struct fw_str name, int64_t used_ms, struct fw_err *err)
+{
+	return fw_store_record_put(st, &(struct fw_record){.kind = KIND_USED, .key = name, .at_ms = used_ms, .until_ms = used_ms + USE_KEPT_MS},
+		false, NULL, err);
+}
+
+struct use {
+	char name[FW_TOKEN_NAME_MAX + 1];
+	int64_t at_ms;
+};
+
+struct listing {
+	fw_token_cb *cb;
+	void *ctx;
+	struct use *use;             /* by name */
+	size_t n, cap;
+};
+
+static int use_take(void *ctx, const struct fw_record *r)
+{
+	struct listing *l = ctx;
+
+	if (l->n == l->cap) {
+		size_t cap = l->cap ? l->cap * 2 : 16;
+		struct use *more = reallocarray(l->use, cap, sizeof(*more));
+
+		if (!more)
+			return FW_ENOMEM;
+		l->use = more;
+		l->cap = cap;
+	}
+	(void)fw_str_copy(l->use[l->n].name, sizeof(l->use[l->n].name), r->key);
+	l->use[l->n++].at_ms = r->at_ms;
+	return 0;
+}
+
+static int64_t used_at(const struct listing *l, struct fw_str name)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		if (fw_str_eq(fw_str(l->use[i].name), name))
+			return l->use[i].at_ms;
+	}
+	return 0;
+}
+
+static int token_show(void *ctx, const struct fw_record *r)
+{
+	const struct listing *l = ctx;
+	struct fw_token t = {.name = r->key, .at_ms = r->at_ms, .used_ms = used_at(l, r->key)};
+
+	value_read(r->value, &t);
+	return l->cb(l->ctx, &t);
+}
+
+int fw_token_list(struct fw_store *st, bool used, fw_token_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct listing l = {.cb = cb, .ctx = ctx};
+	int rc = used ? fw_store_record_list(st, &(struct fw_record_query){.kind = KIND_USED}, use_take, &l, err) : 0;
+
+	if (rc == FW_ENOMEM)
+		fw_err_set(err, rc, "out of memory");
+	rc = rc ? rc : fw_store_record_list(st, &(struct fw_record_query){.kind = KIND}, token_show, &l, err);
+	free(l.use);
+	return rc;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: ISC */
+/* What closes a server to all requests without a token, whatever they look like: for the server and for doctor. Pure. */
+#include "base/cidr.h"
+#include "base/str.h"
+#include "feedwheel/engine.h"
+#include "api/token.h"
+#include "base/banned.h"
+
+/* What is before the last colon, without brackets. */
+static struct fw_str host_of(struct fw_str listen)
+{
+	size_t colon = listen.len;
+
+	while (colon && listen.p[colon - 1] != ':')
+		colon--;
+	listen = fw_str_sub(listen, 0, colon ? colon - 1 : 0);
+	if (listen.len > 1 && listen.p[0] == '[' && listen.p[listen.len - 1] == ']')
+		listen = fw_str_sub(listen, 1, listen.len - 1);
+	return listen;
+}
+
+bool fw_listens_locally(const char *listen)
+{
+	struct fw_str s = fw_str(listen);
+	unsigned char a[16];
+
+	if (!s.len || fw_str_starts(s, FW_STR("unix:")))
+		return true;
+	s = host_of(s);
+	return fw_str_ieq(s, FW_STR("localhost")) || (fw_ip_parse(s, a) && fw_ip_is_loopback(a));
+}
+
+enum fw_tokenless fw_tokenless(const struct fw_config *c, bool tokens)
+{
+	if (tokens)
+		return FW_TOKENLESS_TOKENS;
+	if (!fw_listens_locally(c->listen))
+		return FW_TOKENLESS_LISTEN;
+	if (c->trusted_proxies)
+		return FW_TOKENLESS_PROXIES;
+	return c->websub_url ? FW_TOKENLESS_WEBSUB : FW_TOKENLESS_OPEN;
+}
+
+const char *fw_tokenless_why(enum fw_tokenless t)
+{
+	switch (t) {
+	case FW_TOKENLESS_OPEN: break;
+	case FW_TOKENLESS_TOKENS: return "there is a token";
+	case FW_TOKENLESS_LISTEN: return "listen is neither a loopback address nor a unix socket";
+	case FW_TOKENLESS_PROXIES: return "trusted_proxies is set";
+	case FW_TOKENLESS_WEBSUB: return "websub_url is set";
+	}
+	return "";
+}
+
+void fw_tokenless_words(enum fw_tokenless t, char out[FW_TOKENLESS_WORDS_MAX])
+{
+	static const char OPEN[] = "without a token programs on this machine may push, read and administrate, over loopback or a"
+		" unix socket; pages of other web sites may not; the first token ends that";
+	static const char CLOSED[] = "without a token nobody may push, read or administrate, for ";
+
+	(void)fw_snprintf(out, FW_TOKENLESS_WORDS_MAX, "%s%s", t == FW_TOKENLESS_OPEN ? OPEN : CLOSED,
+		fw_tokenless_why(t));
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: ISC */
+/* A feed, a visit and an entry, as scripts see them. */
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "engine/ops/view_cache.h"
+#include "feedwheel/engine.h"
+#include "base/banned.h"
+
+#define HEARTBEAT_KEPT_MS (15 * FW_SECOND_MS)
+#define CACHE_FROM_BYTES ((size_t)16 << 10) /* what is shorter is made safe as fast as it is found */
+
+const char *fw_feed_state(const struct fw_feed *f)
+{
+	if (f->status != FW_FEED_ACTIVE)
+		return fw_feed_status_name(f->status);
+	return f->fail_n ? "failing" : f->last_visit_ms ? "ok" : "new";
+}
+
+/* Times of a feed use 0 for never. */
+static void time_member(struct fw_json *j, const char *key, int64_t at_ms)
+{
+	if (at_ms != 0)
+		fw_json_time(j, key, at_ms);
+}
+
+static void str_member(struct fw_json *j, const char *key, struct fw_str s)
+{
+	if (s.len)
+		fw_json_str(j, key, s);
+}
+
+void fw_feed_json(struct fw_json *j, const char *key, const struct fw_feed *f)
+{
+	fw_json_object(j, key);
+	fw_json_int(j, "id", f->id);
+	fw_json_str(j, "url", f->url);
+	str_member(j, "title", f->user_title.len ? f->user_title : f->title);
+	str_member(j, "document_title", f->title);
+	str_member(j, "folder", f->folder);
+	str_member(j, "home_page_url", f->home_page_url);
+	str_member(j, "description", f->description);
+	str_member(j, "language", f->language);
+	str_member(j, "icon", f->icon);
+	if (f->format != FW_FORMAT_NONE)
+		fw_json_cstr(j, "format", fw_format_name(f->format));
+	fw_json_cstr(j, "status", fw_feed_status_name(f->status));
+	fw_json_cstr(j, "state", fw_feed_state(f));
+	fw_json_int(j, "entries", f->entry_n);
+	time_member(j, "created", f->created_ms);
+	time_member(j, "due", f->due_at_ms);
+	str_member(j, "why", f->why);
+	if (f->interval_ms)
+		fw_json_int(j, "interval_ms", f->interval_ms);
+	time_member(j, "last_visit", f->last_visit_ms);
+	time_member(j, "last_ok", f->last_ok_ms);
+	time_member(j, "last_new", f->last_new_ms);
+	if (f->last_visit_ms)
+		fw_json_cstr(j, "last_result", fw_visit_kind_name(f->last_kind));
+	if (f->http_status)
+		fw_json_int(j, "http_status", f->http_status);
+	fw_json_int(j, "failures", f->fail_n);
+	if (f->fail_n || f->status != FW_FEED_ACTIVE)
+		str_member(j, "error", f->error);
+	if (f->crash_n)
+		fw_json_int(j, "crashes", f->crash_n);
+	str_member(j, "etag", f->etag);
+	str_member(j, "last_modified", f->last_modified);
+	if (!fw_feed_is_named(f))
+		str_member(j, "redirect_url", f->redirect_url);
+	str_member(j, "hub", f->hub);
+	time_member(j, "push_until", f->push_until_ms);
+	fw_json_bool(j, "auth", f->username.len > 0);
+	fw_json_end(j);
+}
+
+static int in_flight_add(void *ctx, const struct fw_beat *b)
+{
+	*(int64_t *)ctx += fw_worker_is_dead(b->worker) ? 0 : b->in_flight;
+	return 0;
+}
+
+int fw_in_flight(struct fw_store *st, int64_t now_ms, int64_t *n, struct fw_err *err)
+{
+	*n = 0;
+	return fw_store_beat_list(st, now_ms - HEARTBEAT_KEPT_MS, in_flight_add, n, err);
+}
+
+void fw_visit_json(struct fw_json *j, const char *key, const struct fw_visit *v)
+{
+	const struct { const char *name; int64_t us; } PHASE[] = {
+		{"dns_us", v->dns_us}, {"connect_us", v->connect_us}, {"tls_us", v->tls_us},
+		{"first_byte_us", v->first_byte_us}, {"total_us", v->total_us}, {"parse_us", v->parse_us},
+	};
+
+	fw_json_object(j, key);
+	fw_json_time(j, "at", v->at_ms);
+	fw_json_cstr(j, "result", fw_visit_kind_name(v->kind));
+	if (v->http_status)
+		fw_json_int(j, "http_status", v->http_status);
+	str_member(j, "error", v->error);
+	fw_json_int(j, "redirects", v->hops);
+	for (size_t i = 0; i < FW_N(PHASE); i++)
+		fw_json_int(j, PHASE[i].name, PHASE[i].us);
+	fw_json_int(j, "wire_bytes", (int64_t)v->wire_bytes);
+	fw_json_int(j, "body_bytes", (int64_t)v->body_bytes);
+	fw_json_int(j, "items", v->item_n);
+	fw_json_int(j, "new", v->new_n);
+	fw_json_int(j, "changed", v->changed_n);
+	fw_json_end(j);
+}
+
+/* ---- entries -------------------------------------------------------------------------------------------------------------------------- */
+
+/* Is key ("authors") a member of the object at its top? */
+static bool has_member(struct fw_str object, struct fw_str key)
+{
+	int depth = 0;
+
+	for (size_t i = 0; i < object.len; i++) {
+		size_t from = i + 1;
+
+		if (object.p[i] == '{' || object.p[i] == '[')
+			depth++;
+		if (object.p[i] == '}' || object.p[i] == ']')
+			depth--;
+		if (object.p[i] != '"')
+			continue;
+		for (i++; i < object.len && object.p[i] != '"'; i++)
+			i += object.p[i] == '\\';
+		if (depth == 1 && fw_str_eq(fw_str_sub(object, from, i), key) && i + 1 < object.len && object.p[i + 1] == ':')
+			return true;
+	}
+	return false;
+}
+
+/* The members inside {...}, spliced into the object being written. */
+static void members_splice(struct fw_json *j, struct fw_str object)
+{
+	struct fw_str inner;
+
+	object = fw_str_trim(object);
+	if (object.len < 2 || object.p[0] != '{' || object.p[object.len - 1] != '}')
+		return;
+	inner = fw_str_trim(fw_str_sub(object, 1, object.len - 1));
+	if (!inner.len)
+		return;
+	if (j->need_comma)
+		fw_buf_addc(j->out, ',');
+	fw_buf_addstr(j->out, inner);
+	j->need_comma = true;
+}
+
+void fw_incomplete_json(struct fw_json *j, int64_t unindexed_n)
+{
+	if (!unindexed_n)
+		return;
+	fw_json_bool(j, "incomplete", true);
+	fw_json_int(j, "unindexed_entries", unindexed_n);
+}
+
+static int64_t cpu_us(void)
+{
+	struct timespec t;
+
+	return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) ? 0 : (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+/* Of all that the safe form depends on, but for the sanitiser itself, which stays the same as long as this process does. */
+static uint64_t content_hash(const struct fw_entry_row *r, struct fw_str base)
+{
+	return fw_hash64_seed(r->content.p, r->content.len, fw_hash64_seed(base.p ? base.p : "", base.len, r->revision));
+}
+
+static int content_member(struct fw_json *j, const struct fw_entry_row *r, unsigned flags, struct fw_view_work *work, struct fw_err *err)
+{
+	struct fw_str base = r->content_base.len ? r->content_base : r->url;
+	bool keep = work->cache && r->content.len >= CACHE_FROM_BYTES;
+	struct fw_err why;
+	uint64_t hash = 0;
+	char *safe = NULL;
+	size_t len = 0;
+	int64_t begin;
+	int rc;
+
+	if (!r->content.p || r->content_type == FW_TEXT_NONE)
+		return 0;
+	if (r->content_type == FW_TEXT_PLAIN || flags & FW_VIEW_RAW) {
+		fw_json_str(j, r->content_type == FW_TEXT_PLAIN ? "content_text" : "content_html", r->content);
+		return 0;
+	}
+	if (keep) {
+		hash = content_hash(r, base);
+		if (view_cache_write(work->cache, r->id, hash, j, "content_html"))
+			return 0;
+	}
+	begin = cpu_us();
+	rc = fw_sanitize(r->content, base, 0, &safe, &len, &why);
+	work->bytes += r->content.len;
+	work->cpu_us += cpu_us() - begin;
+	if (rc)
+		return fw_err_set(err, rc, "entry %lld: %s", (long long)r->id, why.text);
+	fw_json_str(j, "content_html", (struct fw_str){safe, len});
+	if (keep)
+		view_cache_keep(work->cache, r->id, hash, safe, len);
+	else
+		free(safe);
+	return 0;
+}
+
+int fw_entry_json(struct fw_json *j, const struct fw_entry_row *r, unsigned flags, struct fw_err *err)
+{
+	struct fw_view_work work = {.cache = NULL};
+
+	return fw_entry_json_work(j, r, flags, &work, err);
+}
+
+int fw_entry_json_work(struct fw_json *j, const struct fw_entry_row *r, unsigned flags, struct fw_view_work *work, struct fw_err *err)
+{
+	char id[FW_RFC3339_MAX];
+	int rc = 0;
+
+	(void)fw_snprintf(id, sizeof(id), "%lld", (long long)r->id);
+	fw_json_object(j, NULL);
+	fw_json_str(j, "id", r->guid.len ? r->guid : r->url.len ? r->url : fw_str(id));
+	str_member(j, "url", r->url);
+	str_member(j, "title", r->title);
+	str_member(j, "summary", r->summary);
+	if (flags & FW_VIEW_CONTENT)
+		rc = content_member(j, r, flags, work, err);
+	if (fw_date_known(r->published_ms))
+		fw_json_time(j, "date_published", r->published_ms);
+	if (fw_date_known(r->updated_ms))
+		fw_json_time(j, "date_modified", r->updated_ms);
+	if (r->author.len && !has_member(r->extra, FW_STR("authors"))) {
+		fw_json_array(j, "authors");
+		fw_json_object(j, NULL);
+		fw_json_str(j, "name", r->author);
+		fw_json_end(j);
+		fw_json_end(j);
+	}
+	members_splice(j, r->extra);
+	fw_json_object(j, "_store");
+	fw_json_int(j, "entry", r->id);
+	fw_json_int(j, "feed", r->feed_id);
+	fw_json_str(j, "feed_url", r->feed_url);
+	fw_json_str(j, "feed_title", r->feed_title);
+	fw_json_time(j, "seen", r->seen_ms);
+	if (r->changed_ms != r->seen_ms)
+		fw_json_time(j, "changed", r->changed_ms);
+	fw_json_int(j, "revision", r->revision);
+	fw_json_end(j);
+	fw_json_end(j);
+	return rc;
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A delivery: bytes that somebody brings become entries of a feed.
+ *
+ * What is read points into the body and lives in the delivery's arena; so do the rows. Storing needs no
+ * lease: entries and the visit are written, and the feed's schedule, health, validators and rhythm stay,
+ * because a push says nothing about the feed's server. A paused feed takes entries too: its owner paused the
+ * requests. Only what no document has told yet (title and the like) is taken from the document.
+ *
+ * A hub's document is limited by its feed's quota (quota.c). Of such, one at a time is stored in a process, so that each sees the count of
+ * those before it. What the owner's own programs push is not limited.
+ *
+ * The outcome is made once. After FW_EAGAIN and FW_EIO the very same is sent again, over whatever connection:
+ * the time of its visit tells the store whether it has it already. The counts are those of the last try then.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "engine/push/quota.h"
+#include "engine/retry.h"
+#include "engine/rows.h"
+#include "engine/settings.h"
+#include "feedwheel/deliver.h"
+#include "parse/parse.h"
+
+#define AGAIN_MS 100
+
+struct fw_delivery {
+	struct fw_arena arena;       /* document, rows */
+	struct fw_arena found;       /* the feed, as it was found last */
+	struct fw_document *doc;
+	struct fw_entry_row *row;
+	size_t row_n;
+	struct fw_feed was;
+	struct fw_feed feed;         /* the state to write */
+	struct fw_visit visit;
+	struct fw_outcome outcome;
+	bool is_made;                /* the outcome: from then on it stays as it is */
+	const struct fw_config *limits; /* a hub's: the quota's settings; else NULL */
+	struct quota quota;
+};
+
+static pthread_mutex_t quota_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- reading --------------------------------------------------------------------------------------------------------------------- */
+
+enum body_type { BODY_ANY, BODY_LINES, BODY_UNKNOWN };
+
+/* What the sender says it is. JSON or XML, which dialect: the body tells better. */
+static enum body_type body_type(struct fw_str content_type)
+{
+	static const struct { const char *name; enum body_type type; } KNOWN[] = {
+		{"application/feed+json", BODY_ANY}, {"application/json", BODY_ANY}, {"application/atom+xml", BODY_ANY},
+		{"application/rss+xml", BODY_ANY}, {"application/rdf+xml", BODY_ANY}, {"application/xml", BODY_ANY}, {"text/xml", BODY_ANY},
+		{"application/x-ndjson", BODY_LINES}, {"application/ndjson", BODY_LINES}, {"application/jsonl", BODY_LINES},
+	};
+	struct fw_str rest, name = fw_str_trim(fw_str_split(content_type, ';', &rest));
+
+	if (!name.len)
+		return BODY_ANY;
+	for (size_t i = 0; i < FW_N(KNOWN); i++) {
+		if (fw_str_ieq(name, fw_str(KNOWN[i].name)))
+			return KNOWN[i].type;
+	}
+	return BODY_UNKNOWN;
+}
+
+/* Does it end with the end tag of a feed's root element? Comments and white space may follow. */
+static bool ends_with_root(struct fw_str s)
+{
+	static const char *const ROOT[] = {"feed", "rss", "RDF", "Channel", "CHANNEL"};
+	struct fw_str name;
+	size_t at;
+
+	for (s = fw_str_trim(s); fw_str_ends(s, FW_STR("-->")); s = fw_str_trim(fw_str_sub(s, 0, at))) {
+		for (at = s.len - 3; at && !fw_str_starts(fw_str_sub(s, at, s.len), FW_STR("<!--")); at--)
+			;
+	}
+	if (!fw_str_ends(s, FW_STR(">")))
+		return false;
+	for (at = s.len; at && s.p[at - 1] != '<'; at--)
+		;
+	name = fw_str_trim(fw_str_sub(s, at, s.len - 1));
+	if (!at || !fw_str_starts(name, FW_STR("/")))
+		return false;
+	for (size_t i = 0; i < FW_N(ROOT); i++) {
+		if (fw_str_ends(name, fw_str(ROOT[i])))
+			return true;
+	}
+	return false;
+}
+
+static bool is_json(const struct fw_document *d)
+{
+	return d->format == FW_JSON1 || d->format == FW_JSON11;
+}
+
+/* Repairs that may have cost entries. What else was put right is no reason to send a publisher away. */
+static int judge(const struct fw_document *d, struct fw_str body, struct fw_err *err)
+{
+	const struct fw_problem *p = d->problems, *last = p;
+
+	if (!d->malformed || (!is_json(d) && ends_with_root(body)))
+		return 0;
+	if (is_json(d)) {
+		while (p && !fw_str_eq(fw_str(p->what), FW_STR("broken JSON")))
+			p = p->next;
+		return p ? fw_err_set(err, FW_EINVAL, "line %u, column %u: broken JSON", p->line, p->column) : 0;
+	}
+	for (; p; p = p->next)
+		last = p;
+	return fw_err_set(err, FW_EINVAL, "line %u, column %u: the document ends before its root element does", last ? last->line : 0,
+		last ? last->column : 0);
+}
+
+/* What owners push may take all of parse_memory_bytes, however small it is; a hub's document is limited as one that is fetched. */
+static size_t memory_max(const struct fw_config *c, const struct fw_delivery_in *in)
+{
+	return in->is_hub ? rows_memory(in->body.len, (size_t)c->parse_memory_bytes) : (size_t)c->parse_memory_bytes;
+}
+
+/* Which limit it was, with the setting's name: the parser does not know it. */
+static int limit_name(const struct fw_delivery *d, const struct fw_config *c, const struct fw_delivery_in *in, struct fw_err *err)
+{
+	struct fw_err library = *err;
+
+	if (in->is_hub && (d->arena.full || d->doc))
+		return rows_memory_short(in->body.len, (size_t)c->parse_memory_bytes, err);
+	if (d->arena.full || d->doc)
+		return fw_err_set(err, FW_ELIMIT, "%zu bytes whose entries take more than %lld bytes of memory: send them in parts, or raise"
+			" parse_memory_bytes", in->body.len, (long long)c->parse_memory_bytes);
+	if (strstr(library.text, "max_bytes"))
+		return fw_err_set(err, FW_ELIMIT, "%s: max_body_bytes raises it", library.text);
+	return FW_ELIMIT;
+}
+
+static int read_it(struct fw_delivery *d, const struct fw_config *c, const struct fw_delivery_in *in, struct fw_str base, struct fw_err *err)
+{
+	struct visit_rules rules;
+	struct fw_parse_options o = {.url = base, .content_type = in->content_type, .now_ms = fw_now_ms()};
+	enum body_type type = body_type(in->content_type);
+	int64_t begin = fw_mono_us();
+	int rc;
+
+	if (type == BODY_UNKNOWN && in->any_type)
+		o.content_type = FW_STR_NONE;
+	else if (type == BODY_UNKNOWN)
+		return fw_err_set(err, FW_EUNSUP, "%.*s: entries come as application/feed+json, application/atom+xml, application/rss+xml or"
+			" application/x-ndjson", FW_STR_ARG(fw_str_sub(in->content_type, 0, 80)));
+	if (!fw_str_trim(in->body).len)
+		return fw_err_set(err, FW_EINVAL, "the body is empty");
+	fw_settings_visit(c, &rules);
+	o.limits = rules.limits;
+	rc = (type == BODY_LINES ? fw_parse_lines : fw_parse_into)(&d->arena, in->body, &o, &d->doc, err);
+	d->visit.parse_us = fw_mono_us() - begin;
+	d->visit.wire_bytes = d->visit.body_bytes = in->body.len;
+	if (rc == FW_ELIMIT && !strstr(err->text, "parse_memory_bytes")) /* a line names it itself */
+		return limit_name(d, c, in, err);
+	if (!rc && in->strict && d->doc->ended_early) /* all or nothing */
+		return limit_name(d, c, in, err);
+	rc = rc || !in->strict ? rc : judge(d->doc, in->body, err);
+	if (rc)
+		return rc;
+	d->visit.item_n = (uint32_t)d->doc->entry_n;
+	if (in->strict && d->doc->dropped_n && d->doc->entry_n >= (size_t)c->max_entries)
+		return fw_err_set(err, FW_ELIMIT, "more than %lld entries: send them in parts (max_entries)", (long long)c->max_entries);
+	d->row = rows_of_document(&d->arena, in->feed_id, d->doc, &d->row_n);
+	if (d->arena.full)
+		return limit_name(d, c, in, err);
+	return d->arena.failed ? fw_err_set(err, FW_ENOMEM, "no memory for the entries of a document of %zu bytes", in->body.len) : 0;
+}
+
+static int feed_find(struct fw_delivery *d, struct fw_store *st, struct fw_err *err)
+{
+	int64_t id = d->visit.feed_id;
+
+	if (id <= 0)
+		return fw_err_set(err, FW_ENOTFOUND, "no feed has the number %lld", (long long)id);
+	fw_arena_reset(&d->found, 0);
+	return fw_store_feed_find(st, id, FW_STR_NONE, &d->found, &d->was, err);
+}
+
+int fw_delivery_open(struct fw_store *st, const struct fw_config *c, const struct fw_delivery_in *in, struct fw_delivery **out,
+	struct fw_err *err)
+{
+	struct fw_delivery *d = calloc(1, sizeof(*d));
+	struct fw_feed *was;
+	int rc;
+
+	*out = NULL;
+	if (!d)
+		return fw_no_memory(err);
+	was = &d->was;
+	d->limits = in->is_hub ? c : NULL;
+	fw_arena_init(&d->arena, memory_max(c, in));
+	fw_arena_init(&d->found, 0);
+	d->visit = (struct fw_visit){.feed_id = in->feed_id, .kind = FW_VISIT_PUSHED, .slot = -1, .at_ms = in->at_ms ? in->at_ms : fw_now_ms()};
+	rc = fw_config_room(c, err);
+	rc = rc ? rc : feed_find(d, st, err);
+	/* as when it is fetched: relative addresses are those of where it came from last */
+	rc = rc ? rc : read_it(d, c, in, fw_arena_str(&d->arena, was->validator_url.len ? was->validator_url : was->url), err);
+	if (rc)
+		fw_delivery_close(d);
+	else
+		*out = d;
+	return rc;
+}
+
+const struct fw_document *fw_delivery_document(const struct fw_delivery *d)
+{
+	return d->doc;
+}
+
+size_t fw_delivery_estimate(const struct fw_config *c, size_t body_bytes)
+{
+	return rows_memory(body_bytes, (size_t)c->parse_memory_bytes);
+}
+
+size_t fw_delivery_bytes(const struct fw_delivery *d)
+{
+	return d->arena.used_bytes + d->found.used_bytes;
+}
+
+/* ---- storing --------------------------------------------------------------------------------------------------------------------- */
+
+static bool fill(struct fw_str *dst, struct fw_str src)
+{
+	if (dst->len || !src.len)
+		return false;
+	*dst = src;
+	return true;
+}
+
+/* What no document has told yet. Returns the groups that change. */
+static unsigned state_fill(struct fw_delivery *d)
+{
+	struct fw_feed *s = &d->feed;
+	bool filled;
+
+	*s = d->was;
+	filled = fill(&s->title, d->doc->title);
+	filled |= fill(&s->home_page_url, d->doc->home_page_url);
+	filled |= fill(&s->description, d->doc->description);
+	filled |= fill(&s->language, d->doc->language);
+	filled |= fill(&s->icon, d->doc->icon.len ? d->doc->icon : d->doc->image.url);
+	return filled ? FW_GROUP_META : 0;
+}
+
+static int outcome_make(struct fw_delivery *d, struct fw_store *st, struct fw_err *err)
+{
+	struct fw_outcome *o = &d->outcome;
+	int rc = feed_find(d, st, err);
+
+	if (rc)
+		return rc;
+	if (!fw_feed_takes_entries(d->was.status))
+		return fw_err_set(err, FW_EGONE, "feed %lld is %s: 'feedwheel resume' has it take entries again", (long long)d->was.id,
+			fw_feed_status_name(d->was.status));
+	*o = (struct fw_outcome){.feed_id = d->was.id, .feed = &d->feed, .groups = state_fill(d), .visit = d->visit,
+		.entries = d->row, .entry_n = d->row_n};
+	rc = d->limits ? quota_take(&d->quota, st, d->limits, &d->was, false, d->row, o, fw_now_ms(), err) : 0;
+	d->is_made = !rc;
+	return rc;
+}
+
+static int push(struct fw_delivery *d, struct fw_store *st, struct fw_err *err)
+{
+	int rc = d->is_made ? 0 : outcome_make(d, st, err);
+
+	rc = rc ? rc : fw_store_push(st, &d->outcome, 1, err);
+	if (rc || !d->outcome.rc)
+		return rc;
+	return fw_err_set(err, d->outcome.rc, "feed %lld was removed meanwhile: nothing was stored", (long long)d->was.id);
+}
+
+static int push_within_quota(struct fw_delivery *d, struct fw_store *st, struct fw_err *err)
+{
+	struct fw_err why;
+	int rc;
+
+	pthread_mutex_lock(&quota_lock);
+	rc = push(d, st, err);
+	if (!rc && quota_put(&d->quota, st, &d->outcome, fw_now_ms(), &why))
+		fw_warn("feed %lld: its entries are stored, but could not be counted: %s", (long long)d->was.id, why.text);
+	pthread_mutex_unlock(&quota_lock);
+	return rc;
+}
+
+int fw_delivery_store(struct fw_delivery *d, struct fw_store *st, struct fw_delivered *out, struct fw_err *err)
+{
+	const struct fw_visit *v = &d->outcome.visit;
+	int rc;
+
+	*out = (struct fw_delivered){.entry_n = d->doc->entry_n, .repeat_n = d->doc->entry_n - d->row_n};
+	rc = d->limits ? push_within_quota(d, st, err) : push(d, st, err);
+	out->visit = d->visit;
+	if (rc)
+		return rc;
+	out->visit = *v;
+	out->left_n = (size_t)d->quota.left_n;
+	out->known_n = d->row_n - out->left_n - v->new_n - v->changed_n;
+	return 0;
+}
+
+void fw_delivery_close(struct fw_delivery *d)
+{
+	if (!d)
+		return;
+	fw_arena_finish(&d->arena);
+	fw_arena_finish(&d->found);
+	free(d);
+}
+
+int fw_deliver(struct fw_store *st, const struct fw_config *c, const struct fw_delivery_in *in, int64_t patience_ms,
+	struct fw_delivered *out, struct fw_err *err)
+{
+	const struct timespec pause = {.tv_nsec = AGAIN_MS * 1000000};
+	int64_t until_ms = fw_mono_ms() + patience_ms;
+	struct fw_delivery *d;
+	int rc = fw_delivery_open(st, c, in, &d, err);
+
+	*out = (struct fw_delivered){0};
+	if (rc)
+		return rc;
+	while ((rc = fw_delivery_store(d, st, out, err)) == FW_EAGAIN && fw_mono_ms() < until_ms)
+		nanosleep(&pause, NULL);
+	fw_delivery_close(d);
+	return rc;
+}

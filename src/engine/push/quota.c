@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A feed's quota: feed_entries_max new entries a day, feed_bytes_max bytes of new and changed ones.
+ * A feed's publisher decides what is in it, and could otherwise write as fast as our disk takes it.
+ *
+ *   - A small document is not counted: one that is within the feed's share of both limits for the
+ *     time since its last visit (at least a minute, at most a day). All small documents of a day
+ *     together stay below the limit. So ordinary feeds cost nothing, and a feed stores at most twice
+ *     the limit a day. A hub's push has no share, because the hub chooses when it comes.
+ *   - Every other document is counted in a record of kind "quota": the key is the feed's number, the
+ *     value "SINCE NEW BYTES WAITING". The day begins with the first counted document. The record is
+ *     read before the commit and written after it. A hub's push may come between: then the later of
+ *     the two counts, and at most one document is not counted.
+ *   - A document that may pass a limit: the feed's keys are read, which tells new and changed entries
+ *     from known ones. Of these the newest are taken until the limit is reached. The rest is left out
+ *     and counted as waiting.
+ *   - Bytes: the store says how many entries are new or changed, but not which. Below half of
+ *     feed_bytes_max each of them counts as the largest entry of its document. From half of it on keys
+ *     are read and bytes are exact. So a feed that brings less than half is never held back.
+ *
+ * A caller that leaves something out must have the document come again (visit_comes_again()).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/str.h"
+#include "engine/push/quota.h"
+#include "base/banned.h"
+
+#define KIND FW_STR("quota")
+#define KEY_MAX 24
+#define ROW_BYTES 64 /* an entry besides its texts: numbers, keys, index entries */
+
+/* ---- the record ----------------------------------------------------------------------------------- */
+
+static void key_write(char out[KEY_MAX], int64_t feed_id)
+{
+	(void)fw_snprintf(out, KEY_MAX, "%019lld", (long long)feed_id);
+}
+
+/* False: its day is over, or the value is not ours. */
+static bool record_read(const struct fw_record *r, int64_t now_ms, struct fw_quota *q)
+{
+	struct fw_str rest = r->value;
+	int64_t *const to[] = {&q->since_ms, &q->new_n, &q->bytes, &q->waiting_n};
+
+	*q = (struct fw_quota){.until_ms = r->until_ms};
+	for (size_t i = 0; i < FW_N(to); i++) {
+		if (!fw_str_int(fw_str_split(rest, ' ', &rest), to[i]) || *to[i] < 0)
+			return false;
+	}
+	return fw_str_int(r->key, &q->feed_id) && q->feed_id > 0 && q->until_ms > now_ms;
+}
+
+int fw_quota_get(struct fw_store *st, int64_t feed_id, int64_t now_ms, struct fw_quota *out, struct fw_err *err)
+{
+	char key[KEY_MAX];
+	struct fw_record r;
+	struct fw_arena a;
+	int rc;
+
+	key_write(key, feed_id);
+	fw_arena_init(&a, 0);
+	rc = fw_store_record_get(st, KIND, fw_str(key), &a, &r, err);
+	if (!rc && !record_read(&r, now_ms, out))
+		rc = fw_err_set(err, FW_ENOTFOUND, "no day of feed %lld is counted", (long long)feed_id);
+	fw_arena_finish(&a);
+	return rc;
+}
+
+struct walk {
+	int64_t now_ms;
+	fw_quota_cb *cb;
+	void *ctx;
+};
+
+static int walk_one(void *ctx, const struct fw_record *r)
+{
+	struct walk *w = ctx;
+	struct fw_quota q;
+
+	return record_read(r, w->now_ms, &q) ? w->cb(w->ctx, &q) : 0;
+}
+
+int fw_quota_list(struct fw_store *st, int64_t now_ms, fw_quota_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct fw_record_query q = {.kind = KIND};
+	struct walk w = {now_ms, cb, ctx};
+
+	return fw_store_record_list(st, &q, walk_one, &w, err);
+}
+
+static int64_t limit(int64_t max)
+{
+	return max ? max : INT64_MAX;
+}
+
+bool fw_quota_is_used_up(const struct fw_config *c, const struct fw_quota *q)
+{
+	return q->new_n >= limit(c->feed_entries_max) || q->bytes >= limit(c->feed_bytes_max);
+}
+
+/* ---- size of a document ---------------------------------------------------------------------------- */
+
+static int64_t row_bytes(const struct fw_entry_row *e)
+{
+	return (int64_t)(ROW_BYTES + e->guid.len + e->url.len + e->title.len + e->author.len + e->summary.len +
+		e->content.len + e->content_base.len + e->extra.len);
+}
+
+static bool is_share(int64_t n, int64_t max, int64_t elapsed_ms)
+{
+	return !max || (double)n * (double)FW_DAY_MS <= (double)max * (double)elapsed_ms;
+}
+
+static bool within_share(const struct quota *q, const struct fw_config *c, const struct fw_feed *was, size_t n,
+	int64_t now_ms)
+{
+	int64_t ms = was->last_visit_ms ? now_ms - was->last_visit_ms : FW_DAY_MS;
+
+	ms = FW_MIN(FW_MAX(ms, FW_MINUTE_MS), FW_DAY_MS);
+	return is_share((int64_t)n, c->feed_entries_max, ms) && is_share(q->bytes, c->feed_bytes_max, ms);
+}
+
+static bool surely_fits(const struct quota *q, const struct fw_config *c, size_t n)
+{
+	return q->before.new_n + (int64_t)n <= limit(c->feed_entries_max) &&
+		q->before.bytes + q->bytes <= limit(c->feed_bytes_max) / 2;
+}
+
+/* ---- which entries ---------------------------------------------------------------------------------- */
+
+enum state { NEW, CHANGED, SAME /* or skipped by the store */, LEFT };
+
+struct sorted {
+	int64_t date_ms;
+	size_t at;
+};
+
+struct rows {
+	struct fw_entry_row *row;
+	size_t n;
+	unsigned char *state;
+	uint32_t *slot;      /* index + 1; 0: free */
+	size_t mask;
+	struct sorted *order; /* new and changed ones, newest first */
+};
+
+static uint32_t *find(struct rows *r, const unsigned char key[16])
+{
+	size_t at = (size_t)fw_hash64(key, 16) & r->mask;
+
+	while (r->slot[at] && memcmp(r->row[r->slot[at] - 1].key, key, 16) != 0)
+		at = (at + 1) & r->mask;
+	return &r->slot[at];
+}
+
+static int rows_open(struct rows *r, struct fw_err *err)
+{
+	r->mask = 15;
+	while (r->mask < r->n * 2)
+		r->mask = r->mask * 2 + 1;
+	r->slot = calloc(r->mask + 1, sizeof(*r->slot));
+	r->state = calloc(r->n, 1);
+	r->order = calloc(r->n, sizeof(*r->order));
+	if (!r->slot || !r->state || !r->order)
+		return fw_err_set(err, FW_ENOMEM, "out of memory for %zu entries", r->n);
+	for (size_t i = 0; i < r->n; i++) {
+		uint32_t *slot = find(r, r->row[i].key);
+
+		if (*slot)
+			r->state[i] = SAME; /* of two with one key the first counts */
+		else
+			*slot = (uint32_t)i + 1;
+	}
+	return 0;
+}
+
+static void rows_close(struct rows *r)
+{
+	free(r->slot);
+	free(r->state);
+	free(r->order);
+}
+
+/* An entry that retention took stays away, changed or not. */
+static int key_seen(void *ctx, const struct fw_entry_key *k)
+{
+	struct rows *r = ctx;
+	uint32_t i = *find(r, k->key);
+
+	if (i)
+		r->state[i - 1] = k->entry_id && k->hash != r->row[i - 1].hash ? CHANGED : SAME;
+	return 0;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+	const struct sorted *x = a, *y = b;
+
+	if (x->date_ms != y->date_ms)
+		return x->date_ms > y->date_ms ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* The entry that passes the limit is taken: one larger than the limit would wait for ever. */
+static void pick(struct rows *r, struct quota *q, const struct fw_config *c, int64_t now_ms)
+{
+	int64_t new_n = q->before.new_n, bytes = q->before.bytes;
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n; i++) {
+		if (r->state[i] != SAME)
+			r->order[n++] = (struct sorted){fw_store_entry_date(&r->row[i], now_ms), i};
+	}
+	qsort(r->order, n, sizeof(*r->order), newest_first);
+	for (size_t i = 0; i < n; i++) {
+		unsigned char *state = &r->state[r->order[i].at];
+
+		if (bytes >= limit(c->feed_bytes_max) || (*state == NEW && new_n >= limit(c->feed_entries_max))) {
+			*state = LEFT;
+			q->left_n++;
+			continue;
+		}
+		new_n += *state == NEW;
+		bytes += row_bytes(&r->row[r->order[i].at]);
+	}
+	q->exact = true;
+	q->bytes = bytes - q->before.bytes;
+}
+
+static int look_and_pick(struct quota *q, struct fw_store *st, const struct fw_config *c, struct fw_entry_row *row,
+	struct fw_outcome *o, int64_t now_ms, struct fw_err *err)
+{
+	struct rows r = {.row = row, .n = o->entry_n};
+	size_t n = 0;
+	int rc = rows_open(&r, err);
+
+	rc = rc ? rc : fw_store_key_list(st, o->feed_id, o->feed_id, key_seen, &r, err);
+	if (!rc)
+		pick(&r, q, c, now_ms);
+	for (size_t i = 0; i < r.n && !rc; i++) {
+		if (r.state[i] != LEFT)
+			row[n++] = row[i];
+	}
+	o->entry_n = rc ? o->entry_n : n;
+	rows_close(&r);
+	return rc;
+}
+
+/* ---- before and after the commit ---------------------------------------------------------------------- */
+
+int quota_take(struct quota *q, struct fw_store *st, const struct fw_config *c, const struct fw_feed *was,
+	bool is_visit, struct fw_entry_row *row, struct fw_outcome *o, int64_t now_ms, struct fw_err *err)
+{
+	struct quota new = {.taken = true, .counts = true};
+	int rc;
+
+	if (q->taken || !o->entry_n || (!c->feed_entries_max && !c->feed_bytes_max))
+		return 0;
+	for (size_t i = 0; i < o->entry_n; i++) {
+		int64_t bytes = row_bytes(&row[i]);
+
+		new.bytes += bytes;
+		new.largest_bytes = FW_MAX(new.largest_bytes, bytes);
+	}
+	if (is_visit && within_share(&new, c, was, o->entry_n, now_ms)) {
+		q->taken = true;
+		return 0;
+	}
+	rc = fw_quota_get(st, o->feed_id, now_ms, &new.before, err);
+	if (rc == FW_ENOTFOUND) {
+		new.before = (struct fw_quota){.feed_id = o->feed_id, .since_ms = now_ms,
+			.until_ms = now_ms + FW_DAY_MS};
+		rc = 0;
+	}
+	if (!rc && !surely_fits(&new, c, o->entry_n))
+		rc = look_and_pick(&new, st, c, row, o, now_ms, err);
+	if (!rc)
+		*q = new;
+	return rc;
+}
+
+int quota_put(const struct quota *q, struct fw_store *st, const struct fw_outcome *o, int64_t now_ms,
+	struct fw_err *err)
+{
+	int64_t stored_n = (int64_t)o->visit.new_n + o->visit.changed_n;
+	int64_t bytes = !stored_n ? 0 : q->exact ? q->bytes : FW_MIN(q->bytes, stored_n * q->largest_bytes);
+	struct fw_record r = {.kind = KIND, .at_ms = now_ms, .until_ms = q->before.until_ms};
+	char key[KEY_MAX], value[100];
+
+	if (!q->counts || o->rc == FW_ENOTFOUND || (!stored_n && q->left_n == q->before.waiting_n))
+		return 0;
+	key_write(key, o->feed_id);
+	(void)fw_snprintf(value, sizeof(value), "%lld %lld %lld %lld", (long long)q->before.since_ms,
+		(long long)(q->before.new_n + o->visit.new_n), (long long)(q->before.bytes + bytes),
+		(long long)q->left_n);
+	r.key = fw_str(key);
+	r.value = fw_str(value);
+	return fw_store_record_put(st, &r, false, NULL, err);
+}

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: ISC */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "engine/push/spill.h"
+#include "base/banned.h"
+
+#define SUFFIX ".spill"
+#define EARLY ".new"
+#define SEGMENT_BYTES ((size_t)16 << 20) /* then another file is begun */
+#define HEADER 16
+#define MAGIC 0x31737766u /* "fws1" */
+#define PADDED(len) (((size_t)(len) + 7) & ~(size_t)7)
+#define RECORD_MAX ((uint32_t)1 << 20)
+
+struct segment {
+	struct segment *next;
+	char *path;
+	int fd;
+	size_t bytes;
+	uint64_t last_row; /* of the lane */
+	bool dirty;        /* written to since it was synced */
+	bool closed;       /* nothing more goes in */
+};
+
+/* One lane. The producer appends to the newest segment, the flusher deletes old ones: seldom, so a mutex guards the list. */
+struct spill_lane {
+	pthread_mutex_t lock;
+	struct segment *oldest, *newest;
+	struct fw_buf draft;
+	uint64_t stored;
+};
+
+struct fw_spill {
+	char *folder, name[64];
+	int64_t sync_ms;
+	_Atomic uint64_t next_file;
+	pthread_t thread;
+	bool threaded;
+	pthread_mutex_t lock; /* with the condition: closing */
+	pthread_cond_t cond;
+	bool closing;
+	size_t lane_n;
+	struct spill_lane lane[];
+};
+
+static void segment_free(struct segment *g, bool drop)
+{
+	if (drop)
+		unlink(g->path);
+	if (g->fd >= 0)
+		close(g->fd);
+	free(g->path);
+	free(g);
+}
+
+/* It gets its name when it is locked: a reader takes what nobody holds. */
+static struct segment *segment_new(struct fw_spill *s, struct fw_err *err)
+{
+	unsigned long long number = atomic_fetch_add(&s->next_file, 1);
+	struct segment *g = calloc(1, sizeof(*g));
+	struct fw_buf path = FW_BUF_INIT(0), early = FW_BUF_INIT(0);
+
+	fw_buf_addf(&path, "%s/%s-%llu" SUFFIX, s->folder, s->name, number);
+	fw_buf_addf(&early, "%s/%s-%llu" EARLY, s->folder, s->name, number);
+	if (!g || path.rc || early.rc) {
+		fw_err_set(err, FW_ENOMEM, "out of memory");
+		free(g);
+		g = NULL;
+		goto out;
+	}
+	g->path = fw_buf_take(&path, NULL);
+	g->fd = open(early.p, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
+	if (g->fd < 0 || flock(g->fd, LOCK_EX | LOCK_NB) || rename(early.p, g->path)) {
+		fw_err_set(err, FW_EIO, "spill_dir: %s: %s", g->path, strerror(errno));
+		if (g->fd >= 0)
+			unlink(early.p);
+		segment_free(g, false);
+		g = NULL;
+	}
+out:
+	fw_buf_finish(&path);
+	fw_buf_finish(&early);
+	return g;
+}
+
+/* ---- the producer -------------------------------------------------------------------------------------------------------------------- */
+
+void fw_spill_add(struct fw_spill *s, size_t lane, const void *p, size_t len)
+{
+	struct fw_buf *b = &s->lane[lane].draft;
+	uint32_t head[2] = {(uint32_t)len, MAGIC};
+	uint64_t sum = fw_hash64_seed(p, len, len), none = 0;
+
+	fw_buf_add(b, head, sizeof(head));
+	fw_buf_add(b, &sum, sizeof(sum));
+	fw_buf_add(b, p, len);
+	fw_buf_add(b, &none, PADDED(len) - len);
+}
+
+void fw_spill_forget(struct fw_spill *s, size_t lane)
+{
+	fw_buf_reset(&s->lane[lane].draft);
+}
+
+static int write_all(struct segment *g, const char *p, size_t len, struct fw_err *err)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = write(g->fd, p + done, len - done);
+
+		if (n > 0) {
+			done += (size_t)n;
+		} else if (n < 0 && errno != EINTR) {
+			fw_err_set(err, FW_EIO, "spill_dir: %s: %s: free space there", g->path, strerror(errno));
+			/* half a record ends the file for a reader; and a full disk gets its room back when this file goes, its rows stored */
+			g->closed = (done && ftruncate(g->fd, (off_t)g->bytes)) || g->bytes;
+			return FW_EIO;
+		}
+	}
+	g->bytes += len;
+	return 0;
+}
+
+/* Those before the newest whose rows are all stored. */
+static void segments_drop(struct spill_lane *l)
+{
+	while (l->oldest && l->oldest != l->newest && l->oldest->last_row <= l->stored) {
+		struct segment *g = l->oldest;
+
+		l->oldest = g->next;
+		segment_free(g, true);
+	}
+}
+
+int fw_spill_write(struct fw_spill *s, size_t lane, uint64_t rows, struct fw_err *err)
+{
+	struct spill_lane *l = &s->lane[lane];
+	struct segment *g;
+	int rc;
+
+	if (l->draft.rc) {
+		fw_spill_forget(s, lane);
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	}
+	pthread_mutex_lock(&l->lock);
+	g = l->newest;
+	if (!g || g->closed || g->bytes + l->draft.len > SEGMENT_BYTES) {
+		g = segment_new(s, err);
+		if (g && l->newest)
+			l->newest->next = g;
+		else if (g)
+			l->oldest = g;
+		l->newest = g ? g : l->newest;
+		segments_drop(l);
+	}
+	rc = g ? write_all(g, l->draft.p, l->draft.len, err) : err->rc;
+	if (!rc && !s->sync_ms && fdatasync(g->fd))
+		rc = fw_err_set(err, FW_EIO, "spill_dir: %s: %s", g->path, strerror(errno));
+	if (!rc) {
+		g->last_row = rows;
+		g->dirty = s->sync_ms > 0;
+	}
+	pthread_mutex_unlock(&l->lock);
+	fw_spill_forget(s, lane);
+	return rc;
+}
+
+/* ---- the flusher ----------------------------------------------------------------------------------------------------------------------- */
+
+void fw_spill_stored(struct fw_spill *s, size_t lane, uint64_t rows)
+{
+	struct spill_lane *l = &s->lane[lane];
+
+	pthread_mutex_lock(&l->lock);
+	l->stored = rows;
+	segments_drop(l);
+	pthread_mutex_unlock(&l->lock);
+}
+
+/* ---- the disk -------------------------------------------------------------------------------------------------------------------------- */
+
+/* A segment that has to be synced, as a descriptor of our own: it may be closed meanwhile, and nobody shall wait for the disk. -1: none. */
+static int dirty_take(struct spill_lane *l)
+{
+	int fd = -1;
+
+	pthread_mutex_lock(&l->lock);
+	for (struct segment *g = l->oldest; g && fd < 0; g = g->next) {
+		if (g->dirty) {
+			g->dirty = false;
+			fd = fcntl(g->fd, F_DUPFD_CLOEXEC, 0);
+		}
+	}
+	pthread_mutex_unlock(&l->lock);
+	return fd;
+}
+
+static void lane_sync(struct spill_lane *l)
+{
+	int fd;
+
+	while ((fd = dirty_take(l)) >= 0) {
+		if (fdatasync(fd))
+			fw_warn("spill_dir: what was accepted may not outlive a power failure: %s", strerror(errno));
+		close(fd);
+	}
+}
+
+static void *sync_main(void *arg)
+{
+	struct fw_spill *s = arg;
+
+	pthread_mutex_lock(&s->lock);
+	while (!s->closing) {
+		struct timespec at;
+
+		clock_gettime(CLOCK_REALTIME, &at);
+		at.tv_sec += s->sync_ms / 1000;
+		at.tv_nsec += s->sync_ms % 1000 * 1000000;
+		if (at.tv_nsec >= 1000000000) {
+			at.tv_sec++;
+			at.tv_nsec -= 1000000000;
+		}
+		pthread_cond_timedwait(&s->cond, &s->lock, &at);
+		pthread_mutex_unlock(&s->lock);
+		for (size_t i = 0; i < s->lane_n; i++)
+			lane_sync(&s->lane[i]);
+		pthread_mutex_lock(&s->lock);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+/* ---- life ---------------------------------------------------------------------------------------------------------------------------------- */
+
+static int folder_make(const char *folder, struct fw_err *err)
+{
+	if (mkdir(folder, 0700) && errno != EEXIST)
+		return fw_err_set(err, FW_EINVAL, "spill_dir = %s: %s", folder, strerror(errno));
+	if (access(folder, R_OK | W_OK | X_OK))
+		return fw_err_set(err, FW_EINVAL, "spill_dir = %s: %s", folder, strerror(errno));
+	return 0;
+}
+
+int fw_spill_open(const char *folder, int64_t sync_ms, size_t lanes, struct fw_spill **out, struct fw_err *err)
+{
+	struct fw_spill *s;
+	int rc = folder_make(folder, err);
+
+	*out = NULL;
+	if (rc)
+		return rc;
+	s = calloc(1, sizeof(*s) + lanes * sizeof(s->lane[0]));
+	if (!s)
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	s->folder = fw_str_dup(fw_str(folder));
+	s->sync_ms = sync_ms;
+	s->lane_n = lanes;
+	/* unique: a process number may come again */
+	(void)fw_snprintf(s->name, sizeof(s->name), "%lld-%d", (long long)fw_now_ms(), (int)getpid());
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->cond, NULL);
+	for (size_t i = 0; i < lanes; i++)
+		pthread_mutex_init(&s->lane[i].lock, NULL);
+	if (!s->folder)
+		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
+	if (!rc && sync_ms) {
+		s->threaded = pthread_create(&s->thread, NULL, sync_main, s) == 0;
+		rc = s->threaded ? 0 : fw_err_set(err, FW_EIO, "no thread for the spill: see ulimit -u");
+	}
+	if (rc)
+		fw_spill_close(s);
+	else
+		*out = s;
+	return rc;
+}
+
+static void lane_finish(struct spill_lane *l)
+{
+	while (l->oldest) {
+		struct segment *g = l->oldest;
+
+		l->oldest = g->next;
+		segment_free(g, g->last_row <= l->stored);
+	}
+	fw_buf_finish(&l->draft);
+	pthread_mutex_destroy(&l->lock);
+}
+
+void fw_spill_close(struct fw_spill *s)
+{
+	if (!s)
+		return;
+	pthread_mutex_lock(&s->lock);
+	s->closing = true;
+	pthread_cond_signal(&s->cond);
+	pthread_mutex_unlock(&s->lock);
+	if (s->threaded)
+		pthread_join(s->thread, NULL);
+	for (size_t i = 0; i < s->lane_n; i++) {
+		lane_sync(&s->lane[i]);
+		lane_finish(&s->lane[i]);
+	}
+	pthread_mutex_destroy(&s->lock);
+	pthread_cond_destroy(&s->cond);
+	free(s->folder);
+	free(s);
+}
+
+/* ---- reading what others left --------------------------------------------------------------------------------------------------------- */
+
+struct fw_spill_reader {
+	char *folder, *path;
+	DIR *dir;
+	int fd;
+	unsigned char *mem;
+	size_t bytes, at;
+	bool damaged;
+};
+
+int fw_spill_reader_open(const char *folder, struct fw_spill_reader **out, struct fw_err *err)
+{
+	struct fw_spill_reader *r = calloc(1, sizeof(*r));
+
+	*out = r;
+	if (r) {
+		r->fd = -1;
+		r->folder = fw_str_dup(fw_str(folder));
+	}
+	if (!r || !r->folder) {
+		fw_spill_reader_close(r);
+		*out = NULL;
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	}
+	r->dir = opendir(folder);
+	if (r->dir)
+		return 0;
+	fw_err_set(err, FW_EINVAL, "spill_dir = %s: %s", folder, strerror(errno));
+	fw_spill_reader_close(r);
+	*out = NULL;
+	return FW_EINVAL;
+}
+
+static void file_shut(struct fw_spill_reader *r)
+{
+	if (r->mem)
+		munmap(r->mem, r->bytes);
+	if (r->fd >= 0)
+		close(r->fd);
+	free(r->path);
+	r->path = NULL;
+	r->mem = NULL;
+	r->fd = -1;
+	r->bytes = r->at = 0;
+	r->damaged = false;
+}
+
+/* False: it is held by a process that lives, or cannot be read. */
+static bool file_take(struct fw_spill_reader *r, const char *name)
+{
+	struct fw_buf path = FW_BUF_INIT(0);
+	struct stat st;
+	void *mem;
+
+	file_shut(r);
+	fw_buf_addf(&path, "%s/%s", r->folder, name);
+	r->path = fw_buf_take(&path, NULL);
+	r->fd = r->path ? open(r->path, O_RDWR | O_CLOEXEC) : -1;
+	if (r->fd < 0 || flock(r->fd, LOCK_EX | LOCK_NB) || fstat(r->fd, &st)) {
+		if (errno != EWOULDBLOCK && errno != ENOENT)
+			fw_error("spill_dir: %s/%s cannot be read: %s", r->folder, name, strerror(errno));
+		return false;
+	}
+	if (st.st_nlink == 0) /* another start was faster */
+		return false;
+	r->bytes = (size_t)st.st_size;
+	if (!r->bytes)
+		return true;
+	mem = mmap(NULL, r->bytes, PROT_READ, MAP_PRIVATE, r->fd, 0);
+	if (mem == MAP_FAILED) {
+		fw_error("spill_dir: %s cannot be read: %s", r->path, strerror(errno));
+		r->bytes = 0;
+		return false;
+	}
+	r->mem = mem;
+	return true;
+}
+
+/* Its maker died before it was named: nothing is in it. */
+static void stillborn_drop(const struct fw_spill_reader *r, const char *name)
+{
+	int at = dirfd(r->dir);
+	struct stat st;
+
+	if (at >= 0 && !fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode) && !st.st_size && st.st_mtime < time(NULL) - 60)
+		unlinkat(at, name, 0);
+}
+
+bool fw_spill_reader_next(struct fw_spill_reader *r)
+{
+	struct dirent *e;
+
+	while ((e = readdir(r->dir))) {
+		if (fw_str_ends(fw_str(e->d_name), FW_STR(SUFFIX)) && file_take(r, e->d_name))
+			return true;
+		if (fw_str_ends(fw_str(e->d_name), FW_STR(EARLY)))
+			stillborn_drop(r, e->d_name);
+	}
+	file_shut(r);
+	return false;
+}
+
+bool fw_spill_read(struct fw_spill_reader *r, struct fw_str *record)
+{
+	const unsigned char *at = r->mem + r->at;
+	size_t left = r->bytes - r->at;
+	uint32_t head[2] = {0, 0};
+	uint64_t sum = 0;
+
+	if (!left)
+		return false;
+	if (left >= HEADER) {
+		memcpy(head, at, sizeof(head));
+		memcpy(&sum, at + sizeof(head), sizeof(sum));
+	}
+	if (left < HEADER || (head[1] == MAGIC && head[0] <= RECORD_MAX && PADDED(head[0]) > left - HEADER)) {
+		fw_warn("spill_dir: %s: the last %zu bytes are a record that was not finished, so nobody was told that it was accepted", r->path, left);
+	} else if (head[1] != MAGIC || head[0] > RECORD_MAX || fw_hash64_seed(at + HEADER, head[0], head[0]) != sum) {
+		fw_error("spill_dir: %s: damaged at byte %zu: the last %zu bytes cannot be read", r->path, r->at, left);
+		r->damaged = true;
+	} else {
+		*record = (struct fw_str){(const char *)at + HEADER, head[0]};
+		r->at += HEADER + PADDED(head[0]);
+		return true;
+	}
+	r->at = r->bytes;
+	return false;
+}
+
+void fw_spill_reader_drop(struct fw_spill_reader *r)
+{
+	struct fw_buf aside = FW_BUF_INIT(0);
+
+	if (r->path && r->damaged) {
+		fw_buf_addf(&aside, "%s.damaged", r->path);
+		if (aside.rc || rename(r->path, aside.p))
+			fw_error("spill_dir: %s is damaged and could not be set aside: %s", r->path, strerror(errno));
+	} else if (r->path) {
+		unlink(r->path);
+	}
+	fw_buf_finish(&aside);
+	file_shut(r);
+}
+
+void fw_spill_reader_close(struct fw_spill_reader *r)
+{
+	if (!r)
+		return;
+	file_shut(r);
+	if (r->dir)
+		closedir(r->dir);
+	free(r->folder);
+	free(r);
+}

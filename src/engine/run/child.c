@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A worker or the server begins here, behind the fork: with a cage this program is started anew for it, so that each has a memory layout
+ * of its own, and what somebody learns of one child is no help against the next. It is handed
+ *
+ *	the run's shared memory and the meter, as files without a name; the pipe by which it sees the master's end; and
+ *	what is configured, which the master may have read long ago, and a store's password may be part of: in a file without a name too.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "engine/run/child.h"
+#include "engine/config_text.h"
+#include "engine/ops/sandbox.h"
+#include "base/banned.h"
+
+#define HANDED_MAX_BYTES ((size_t)8 << 20)
+#define ARGUMENTS_MAX 8
+
+/* At the file's begin, written and read by the same binary; the configuration stands behind it. */
+struct handed {
+	int64_t started_ms;
+	int shared_fd, meter_fd, master_fd;
+	int index, n, slot_n;
+	bool once;
+};
+
+/* ---- its life ------------------------------------------------------------------------------------------------------------------ */
+
+/* Before anything from outside is read. */
+static int cage(const struct child *c, enum fw_sandbox_who who)
+{
+	if (fw_sandbox_enter(c->config, who, &c->shared[c->index].err))
+		return WORKER_SYSTEM;
+#ifdef FW_TEST_HOOKS
+	fw_sandbox_trial();
+#endif
+	return 0;
+}
+
+/* A process of its own: what becomes of the wheel does not depend on what comes in at the front door. */
+static int serve_main(const struct child *c)
+{
+	fw_log_setup(fw_log_level_of(c->config->log_level), c->config->log_json, "serve");
+	if (cage(c, FW_SANDBOX_SERVER))
+		return WORKER_SYSTEM;
+	switch (c->serve(c->ctx, c->config, c->meter, c->master_fd, &c->shared[c->index].err)) {
+	case 0: return WORKER_LEFT;
+	case FW_EIO: return WORKER_STORE;
+	default: return WORKER_SYSTEM;
+	}
+}
+
+static int work_main(const struct child *c)
+{
+	struct worker_options wo = {.config = c->config, .shared = &c->shared[c->index],
+		.meter = fw_meter_slot(c->meter, (size_t)c->index), .index = c->index, .workers = c->n, .once = c->once,
+		.due_before_ms = c->once ? c->started_ms : 0, .run_id = c->started_ms, .master_fd = c->master_fd};
+	char who[32];
+
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	(void)fw_snprintf(who, sizeof(who), "worker %d", c->index);
+	fw_log_setup(fw_log_level_of(c->config->log_level), c->config->log_json, who);
+	if (cage(c, FW_SANDBOX_WORKER))
+		return WORKER_SYSTEM;
+	return fw_worker_main(&wo);
+}
+
+int child_main(const struct child *c)
+{
+	signal(SIGHUP, SIG_IGN);
+	return c->index < c->n ? work_main(c) : serve_main(c);
+}
+
+/* ---- memory -------------------------------------------------------------------------------------------------------------------- */
+
+/* A file without a name, -1: this system has none, or no room. */
+static int nameless(void)
+{
+#ifdef MFD_CLOEXEC
+	return memfd_create("feedwheel", MFD_CLOEXEC);
+#else
+	errno = ENOSYS;
+	return -1;
+#endif
+}
+
+void *child_memory(size_t bytes, int *fd)
+{
+	void *p;
+
+	*fd = nameless();
+	if (*fd >= 0 && ftruncate(*fd, (off_t)bytes)) {
+		close(*fd);
+		*fd = -1;
+	}
+	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, *fd < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED, *fd, 0);
+	if (p == MAP_FAILED && *fd >= 0)
+		close(*fd);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* ---- anew ---------------------------------------------------------------------------------------------------------------------- */
+
+/* It is there still when the program begins anew. */
+static int keep_open(int fd)
+{
+	return fcntl(fd, F_SETFD, 0) ? -errno : 0;
+}
+
+/* *fd: the file with all that it is handed. 0 or a negative errno. */
+static int hand(const struct child *c, int *fd)
+{
+	struct handed h = {.started_ms = c->started_ms, .shared_fd = c->shared_fd, .meter_fd = fw_meter_fd(c->meter), .master_fd = c->master_fd,
+		.index = c->index, .n = c->n, .slot_n = c->slot_n, .once = c->once};
+	struct fw_buf b = FW_BUF_INIT(HANDED_MAX_BYTES);
+	int rc;
+
+	*fd = nameless();
+	if (*fd < 0)
+		return -errno;
+	fw_buf_add(&b, &h, sizeof(h));
+	config_write(c->config, &b);
+	rc = b.rc ? -ENOMEM : -fw_write_all(*fd, b.p, b.len);
+	fw_buf_finish(&b);
+	rc = rc ? rc : keep_open(*fd);
+	rc = rc ? rc : keep_open(h.shared_fd);
+	rc = rc ? rc : keep_open(h.meter_fd);
+	return rc ? rc : keep_open(h.master_fd);
+}
+
+int child_anew(const struct child *c, const char *const *argv)
+{
+	const char *all[ARGUMENTS_MAX + 3] = {NULL};
+	char who[24], file[16];
+	size_t n = 0;
+	int fd, rc = hand(c, &fd);
+
+	if (rc && fd >= 0)
+		close(fd);
+	if (rc)
+		return rc;
+	while (argv[n] && n < ARGUMENTS_MAX) {
+		all[n] = argv[n];
+		n++;
+	}
+	if (c->index < c->n)
+		(void)fw_snprintf(who, sizeof(who), "worker-%d", c->index);
+	else
+		(void)fw_snprintf(who, sizeof(who), "server");
+	(void)fw_snprintf(file, sizeof(file), "%d", fd);
+	all[n++] = who; /* for who looks at the list of processes */
+	all[n] = file;
+	unsetenv("FEEDWHEEL_STORE"); /* a password may be in it */
+	/* the file that we run: another may stand at its path by now */
+	execv("/proc/self/exe", (char *const *)(uintptr_t)all);
+	return -errno;
+}
+
+/* What the master wrote, all of it. */
+static int file_take(int fd, struct fw_buf *out)
+{
+	struct stat st;
+	char *to;
+
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(struct handed) || st.st_size > (off_t)HANDED_MAX_BYTES)
+		return FW_EINVAL;
+	to = fw_buf_room(out, (size_t)st.st_size);
+	if (!to || pread(fd, to, (size_t)st.st_size, 0) != st.st_size)
+		return FW_EINVAL;
+	out->len = (size_t)st.st_size;
+	close(fd);
+	return 0;
+}
+
+static int take(int fd, struct child *c, struct fw_config **config, struct fw_err *err)
+{
+	struct fw_buf b = FW_BUF_INIT(HANDED_MAX_BYTES);
+	struct handed h;
+	int rc = file_take(fd, &b);
+
+	*c = (struct child){0};
+	if (rc) {
+		fw_buf_finish(&b);
+		fw_err_set(err, rc, "%d is no file of 'run' or 'serve', which alone start this", fd);
+		return rc;
+	}
+	memcpy(&h, b.p, sizeof(h));
+	rc = config_read(fw_str_sub(fw_buf_str(&b), sizeof(h), b.len), config, err);
+	fw_buf_finish(&b);
+	if (rc)
+		return rc;
+	*c = (struct child){.config = *config, .meter = fw_meter_open(h.meter_fd), .index = h.index, .n = h.n, .slot_n = h.slot_n,
+		.master_fd = h.master_fd, .once = h.once, .started_ms = h.started_ms};
+	c->shared = mmap(NULL, (size_t)h.slot_n * sizeof(*c->shared), PROT_READ | PROT_WRITE, MAP_SHARED, h.shared_fd, 0);
+	close(h.shared_fd);
+	return c->meter && c->shared != MAP_FAILED ? 0 : fw_err_set(err, FW_EIO, "the run's memory: %s", strerror(errno));
+}
+
+int fw_run_child(const char *handed, fw_serve_body *serve, void *ctx)
+{
+	struct fw_config *config = NULL;
+	struct fw_err err;
+	struct child c;
+	int64_t fd = -1;
+
+#ifdef __linux__
+	prctl(PR_SET_NAME, program_invocation_short_name, 0, 0, 0); /* it would be "exe" */
+#endif
+	if (!fw_str_int(fw_str(handed), &fd) || fd < 0 || fd > INT_MAX)
+		fd = -1;
+	if (take((int)fd, &c, &config, &err)) {
+		fw_error("%s", err.text);
+		return WORKER_SYSTEM;
+	}
+	c.serve = serve;
+	c.ctx = ctx;
+	return child_main(&c);
+}

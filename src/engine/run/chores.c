@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Never dead for ever (POL-10): a server that says 410 may be wrong, or be somebody else's next year. The schedule puts the due time of a
+ * feed that is gone far ahead; here it is asked again when that has come.
+ *
+ * Nor may a clock have the last word: one that was ahead for a while leaves feeds behind that are due when it said, which may be years
+ * off. A visit in the future tells that there are such, or the clock itself when it goes back under way; and those that were visited
+ * there are due again within the hour.
+ *
+ * That a worker's network is down is a record of kind "weather", its key the worker's name, put when it went down. It runs out by itself.
+ */
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "engine/run/chores.h"
+#include "base/banned.h"
+
+#define PROBE_EVERY_MS FW_HOUR_MS
+#define PROBE_MORE_MS FW_MINUTE_MS
+#define PROBE_N ((size_t)100) /* at once, so that a thousand that ended on one day do not come back in one */
+#define WEATHER FW_STR("weather")
+#define WEATHER_EVERY_MS FW_MINUTE_MS
+#define WEATHER_KEPT_MS (3 * FW_MINUTE_MS)
+#define ENOUGH 1 /* stops a walk */
+#define AHEAD_MS FW_HOUR_MS /* clocks of several machines differ by less */
+#define FAR_MS (100 * 366 * FW_DAY_MS)
+
+/* ---- those that are gone ---------------------------------------------------------------------------------------------------------------- */
+
+struct due {
+	int64_t now_ms;
+	size_t n;
+	int64_t id[PROBE_N];
+};
+
+static int gone_due(void *ctx, const struct fw_feed *f)
+{
+	struct due *d = ctx;
+
+	if (f->due_at_ms > d->now_ms || d->n == PROBE_N)
+		return ENOUGH;
+	d->id[d->n++] = f->id;
+	return 0;
+}
+
+int chores_probe(struct fw_store *st, int64_t now_ms, size_t *n, bool *more, struct fw_err *err)
+{
+	struct fw_feed_query q = {.status = FW_FEED_GONE, .by_due = true, .limit = PROBE_N};
+	struct due d = {.now_ms = now_ms};
+	int rc = fw_store_feed_list(st, &q, gone_due, &d, err);
+
+	*n = 0;
+	*more = d.n == PROBE_N;
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < d.n; i++) {
+		struct fw_feed to = {.id = d.id[i], .status = FW_FEED_ACTIVE, .due_at_ms = now_ms};
+
+		rc = fw_store_feed_set(st, &to, FW_SET_STATUS | FW_SET_DUE, err);
+		if (rc && rc != FW_ENOTFOUND) /* its owner may have removed it meanwhile */
+			return rc;
+		*n += !rc;
+	}
+	return 0;
+}
+
+static void probe(struct chores *c, struct fw_store *st, int64_t mono_ms)
+{
+	struct fw_err err;
+	bool more;
+	size_t n;
+
+	if (mono_ms < c->probe_at_ms)
+		return;
+	if (chores_probe(st, fw_now_ms(), &n, &more, &err))
+		fw_warn("looking for feeds that may have come back: %s; it is tried again later", err.text);
+	else if (n)
+		fw_info("%zu feeds that were gone are asked once again", n);
+	c->probe_at_ms = mono_ms + (more ? PROBE_MORE_MS : PROBE_EVERY_MS);
+}
+
+/* ---- a clock that was ahead --------------------------------------------------------------------------------------------------------- */
+
+struct ahead {
+	int64_t now_ms;
+	int64_t *id;
+	size_t n, cap;
+};
+
+static int newest(void *ctx, const struct fw_visit *v)
+{
+	*(int64_t *)ctx = v->at_ms;
+	return ENOUGH;
+}
+
+static int far_due(void *ctx, const struct fw_due_row *row)
+{
+	struct ahead *a = ctx;
+
+	if (row->due_at_ms <= a->now_ms + AHEAD_MS)
+		return 0;
+	if (a->n == a->cap) {
+		size_t cap = a->cap ? 2 * a->cap : 256;
+		int64_t *grown = reallocarray(a->id, cap, sizeof(*grown));
+
+		if (!grown)
+			return FW_ENOMEM;
+		a->id = grown;
+		a->cap = cap;
+	}
+	a->id[a->n++] = row->feed_id;
+	return 0;
+}
+
+/* Of those that are due in the future those that were visited there. */
+static int back_from_the_future(struct fw_store *st, const struct ahead *all, size_t *n, struct fw_err *err)
+{
+	struct fw_arena a;
+	int rc = 0;
+
+	fw_arena_init(&a, 0);
+	for (size_t i = 0; i < all->n && !rc; i++) {
+		struct fw_feed f, to = {.id = all->id[i]};
+
+		fw_arena_reset(&a, 65536);
+		rc = fw_store_feed_find(st, all->id[i], FW_STR_NONE, &a, &f, err);
+		if (!rc && f.last_visit_ms > all->now_ms + AHEAD_MS) {
+			to.due_at_ms = all->now_ms + (int64_t)(fw_hash64(&f.id, sizeof(f.id)) % (uint64_t)FW_HOUR_MS);
+			rc = fw_store_feed_set(st, &to, FW_SET_DUE, err);
+			*n += !rc;
+		}
+		rc = rc == FW_ENOTFOUND ? 0 : rc; /* its owner removed it meanwhile */
+	}
+	fw_arena_finish(&a);
+	return rc;
+}
+
+int chores_clock(struct fw_store *st, int64_t now_ms, bool went_back, size_t *n, struct fw_err *err)
+{
+	struct fw_visit_query q = {.limit = 1};
+	struct ahead all = {.now_ms = now_ms};
+	int64_t at_ms = 0;
+	int rc = fw_store_visit_list(st, &q, newest, &at_ms, err);
+
+	*n = 0;
+	if (rc < 0 || (!went_back && at_ms <= now_ms + AHEAD_MS))
+		return FW_MIN(rc, 0);
+	rc = fw_store_due_list(st, now_ms + FAR_MS, 0, far_due, &all, err);
+	if (rc == FW_ENOMEM)
+		fw_err_set(err, rc, "out of memory");
+	rc = rc ? rc : back_from_the_future(st, &all, n, err);
+	free(all.id);
+	return rc;
+}
+
+static void clock_was_ahead(struct chores *c, struct fw_store *st, int64_t mono_ms)
+{
+	int64_t now_ms = fw_now_ms(), ahead_ms = now_ms - mono_ms;
+	bool went_back = c->unix_mono_ms && ahead_ms < c->unix_mono_ms - AHEAD_MS;
+	struct fw_err err;
+	size_t n;
+
+	if (mono_ms < c->clock_at_ms && !went_back)
+		return;
+	c->unix_mono_ms = ahead_ms;
+	if (chores_clock(st, now_ms, went_back, &n, &err))
+		fw_warn("looking for feeds that a clock ahead of its time has put off: %s; it is tried again later", err.text);
+	if (n)
+		fw_warn("a clock was ahead: %zu feeds that were visited in the future are due within the hour instead", n);
+	c->clock_at_ms = mono_ms + PROBE_EVERY_MS;
+}
+
+/* ---- the network --------------------------------------------------------------------------------------------------------------------- */
+
+static void weather(struct chores *c, struct fw_store *st, const char *worker, const struct fw_meter_slot *m, int64_t mono_ms)
+{
+	bool offline = atomic_load_explicit(&m->offline, memory_order_relaxed) != 0;
+	struct fw_record r = {.kind = WEATHER, .key = fw_str(worker), .value = FW_STR("offline")};
+	int64_t now_ms = fw_now_ms();
+	struct fw_err err;
+	int rc;
+
+	if (offline == c->offline && (!offline || mono_ms < c->offline_at_ms))
+		return;
+	c->offline_since_ms = c->offline ? c->offline_since_ms : now_ms;
+	r.at_ms = c->offline_since_ms;
+	r.until_ms = now_ms + WEATHER_KEPT_MS;
+	rc = offline ? fw_store_record_put(st, &r, false, NULL, &err) : fw_store_record_remove(st, r.kind, r.key, FW_STR_NONE, &err);
+	if (rc && rc != FW_ENOTFOUND)
+		fw_debug("the state of the network could not be noted: %s", err.text); /* a store that is away is told of elsewhere */
+	c->offline = offline;
+	c->offline_at_ms = mono_ms + WEATHER_EVERY_MS;
+}
+
+void chores_do(struct chores *c, struct fw_store *st, const char *worker, const struct fw_meter_slot *m, bool first, int64_t mono_ms)
+{
+	weather(c, st, worker, m, mono_ms);
+	if (!first)
+		return;
+	probe(c, st, mono_ms);
+	clock_was_ahead(c, st, mono_ms);
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The store thread's way back: what became of the visits goes into a batch, the batch into the store, the visits back to the loop.
+ *
+ * A commit that fails for a passing reason is kept and tried again (store_thread.c). A batch that is refused for good is halved until the
+ * outcome at fault is found; that one is stored as a local failure without its entries, the others go on.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "engine/run/moves.h"
+#include "engine/settings.h"
+#include "engine/run/store_thread.h"
+#include "engine/run/trust.h"
+#include "engine/websub/websub.h"
+
+/* Back to the loop thread, which empties it. */
+static void visit_spent(struct store_thread *s, struct visit *v)
+{
+	v->claim = NULL;
+	v->was = NULL;
+	if (!v->large)
+		atomic_fetch_sub(&s->ch->held_bytes, v->held_bytes);
+	if (!fw_ring_put(&s->ch->spent, v))
+		abort(); /* the ring holds as many as there are visits */
+}
+
+/* Not begun, and due later. */
+static bool is_deferred(const struct visit *v)
+{
+	return v->outcome.visit.kind == FW_VISIT_NONE;
+}
+
+static void visit_count(struct store_thread *s, const struct visit *v)
+{
+	struct fw_meter_slot *m = s->ch->o->meter;
+	const struct fw_outcome *o = &v->outcome;
+
+	if (is_deferred(v) || o->rc == FW_ENOTFOUND) /* it was removed meanwhile */
+		return;
+	if (v->moved) { /* it comes again at once, under its feed's address, and counts then */
+		meter_count(m, FW_COUNT_MOVED, 1);
+		fw_info("feed %lld: %s", (long long)o->feed_id, v->fetch.err.text);
+		return;
+	}
+	if (s->bounds && fw_plan_bounds_add(s->bounds, o->host_id, o->feed_id, o->visit.total_us)) {
+		fw_plan_bounds_free(s->bounds); /* out of memory: nothing is said of it at the end */
+		s->bounds = NULL;
+	}
+	s->visits++;
+	s->news += o->visit.new_n;
+	if (v->feed.fail_n)
+		s->failures++;
+	meter_visit(m, &o->visit, v->claim->item.urgent);
+	meter_count(m, FW_COUNT_LEFT_ENTRIES, (uint64_t)v->quota.left_n);
+}
+
+/* ---- quotas ------------------------------------------------------------------------------------------- */
+
+static int quota_keep(struct store_thread *s, struct visit *v, struct fw_err *err)
+{
+	int64_t had_n = v->quota.left_n;
+	int rc = quota_take(&v->quota, s->st, s->ch->config, v->was, true, v->row, &v->outcome, fw_now_ms(), err);
+
+	if (rc || v->quota.left_n == had_n)
+		return rc;
+	visit_comes_again(v);
+	if (!v->quota.before.waiting_n) /* once a day, not with each visit */
+		fw_info("feed %lld: it has brought all that it may a day (feed_entries_max, feed_bytes_max); waiting: %lld entries",
+			(long long)v->feed.id, (long long)v->quota.left_n);
+	return 0;
+}
+
+static void quota_note(struct store_thread *s, const struct visit *v)
+{
+	struct fw_err err;
+
+	if (quota_put(&v->quota, s->st, &v->outcome, fw_now_ms(), &err))
+		fw_warn("feed %lld: its entries are stored, but could not be counted: %s", (long long)v->feed.id, err.text);
+}
+
+/* ---- commit ------------------------------------------------------------------------------------------------------------------------- */
+
+/* The lease was lost: others fetch these again. */
+static void stale(struct store_thread *s, size_t n)
+{
+	meter_count(s->ch->o->meter, FW_COUNT_STALE, n);
+	fw_info("%zu visits came after this worker's lease was over: nothing of them was stored, and others make them again", n);
+}
+
+static void visit_stored(struct store_thread *s, struct visit *v)
+{
+	quota_note(s, v);
+	visit_count(s, v);
+	if (is_deferred(v) || v->outcome.rc == FW_ENOTFOUND)
+		return;
+	fw_websub_visited(s->st, s->ch->config, v->was, &v->outcome);
+	moves_done(s->st, v, s->ch->o->meter);
+}
+
+static int commit_some(struct store_thread *s, size_t from, size_t n, struct fw_err *err)
+{
+	int64_t start_us = fw_mono_us();
+	int rc;
+
+	for (size_t i = 0; i < n; i++) {
+		struct visit *v = s->batch[from + i];
+
+		s->outcome[i] = v->outcome;
+		s->claim[i] = v->claim;
+		s->outcome[i].visit.store_us = v->read_us ? FW_MAX(start_us - v->read_us, INT64_C(0)) : 0;
+	}
+	rc = owner_commit(s->owner, s->outcome, s->claim, n, err);
+	if (rc == FW_ESTALE)
+		stale(s, n);
+	if (rc && rc != FW_ESTALE)
+		return rc;
+	meter_time(s->ch->o->meter, FW_TIMING_COMMIT, fw_mono_us() - start_us);
+	for (size_t i = 0; i < n; i++) {
+		s->batch[from + i]->outcome = s->outcome[i];
+		if (!rc)
+			visit_stored(s, s->batch[from + i]);
+		owner_end(s->owner, s->claim[i]);
+	}
+	return 0;
+}
+
+/* One outcome that the store will never take as it is: without entries and learned state, as our own failure. */
+static void outcome_strip(struct visit *v, const struct fw_err *err)
+{
+	fw_error("feed %lld: the store refused the visit (%s); stored without its entries", (long long)v->feed.id, err->text);
+	v->outcome.entries = NULL;
+	v->outcome.entry_n = 0;
+	v->outcome.groups = FW_GROUP_ERROR;
+	v->outcome.visit.kind = FW_VISIT_LOCAL;
+	v->feed.url = v->was->url;
+	v->feed.last_kind = FW_VISIT_LOCAL;
+	v->feed.error = fw_arena_str(&v->arena, fw_str(err->text));
+	v->outcome.visit.error = v->feed.error;
+}
+
+/* Commit batch[from, from + n), halving where it is refused. *done counts from the front what is dealt with. */
+static int commit_range(struct store_thread *s, size_t from, size_t n, size_t *done, struct fw_err *err)
+{
+	int rc = commit_some(s, from, n, err);
+
+	if (!rc) {
+		*done += n;
+		return 0;
+	}
+	if (retry_is_passing(rc))
+		return rc;
+	if (n > 1) {
+		rc = commit_range(s, from, n / 2, done, err);
+		return rc ? rc : commit_range(s, from + n / 2, n - n / 2, done, err);
+	}
+	outcome_strip(s->batch[from], err);
+	rc = commit_some(s, from, 1, err);
+	if (retry_is_passing(rc))
+		return rc;
+	if (rc) { /* not even that: it is fetched again when its shard is read again */
+		fw_error("feed %lld: the store refused even that: %s", (long long)s->batch[from]->feed.id, err->text);
+		owner_end(s->owner, s->batch[from]->claim);
+	}
+	*done += 1;
+	return 0;
+}
+
+void commits_store(struct store_thread *s)
+{
+	struct fw_err err;
+	size_t done = 0;
+	int rc = 0;
+
+	if (!s->n)
+		return;
+	for (size_t i = 0; i < s->n && !rc; i++) {
+		if (is_deferred(s->batch[i]))
+			continue;
+		moves_judge(s->st, s->batch[i]);
+		trust_judge(s->st, s->batch[i], fw_now_ms());
+		rc = quota_keep(s, s->batch[i], &err);
+	}
+	rc = rc ? rc : commit_range(s, 0, s->n, &done, &err);
+	for (size_t i = 0; i < done; i++) {
+		s->bytes -= s->batch[i]->held_bytes;
+		visit_spent(s, s->batch[i]);
+	}
+	memmove(s->batch, s->batch + done, (s->n - done) * sizeof(*s->batch));
+	s->n -= done;
+	if (done)
+		uv_async_send(&s->ch->to_loop);
+	if (rc) {
+		store_outage(s, "storing visits", rc, &err);
+	} else {
+		store_outage_over(s);
+		s->hurry = false;
+		s->index_more = true;
+		s->step_at_ms = 0; /* feeds that were stored may be due again soon */
+	}
+}
+
+void commits_take(struct store_thread *s)
+{
+	size_t released = 0;
+	struct visit *v;
+
+	while (s->n < s->ch->visit_max && (v = fw_ring_take(&s->ch->outcomes)) != NULL) {
+		if (v->end == VISIT_RELEASE) {
+			owner_back(s->owner, v->claim);
+			visit_spent(s, v);
+			released++;
+			continue;
+		}
+		owner_done(s->owner, v->claim);
+		if (!s->n)
+			s->batch_since_ms = fw_mono_ms();
+		s->batch[s->n++] = v;
+		s->bytes += v->held_bytes;
+		s->hurry = s->hurry || v->claim->item.urgent;
+	}
+	if (!released)
+		return;
+	meter_count(s->ch->o->meter, FW_COUNT_RELEASED, released);
+	s->step_at_ms = 0;
+	uv_async_send(&s->ch->to_loop);
+}
+
+/* Nothing else is on its way: waiting gains nothing. */
+static bool is_last(const struct store_thread *s)
+{
+	struct owner_counts counts;
+
+	owner_count(s->owner, &counts);
+	return !counts.open;
+}
+
+bool commits_due(const struct store_thread *s, int64_t mono_ms)
+{
+	const struct fw_config *c = s->ch->config;
+
+	if (!s->n || s->retry.at_ms > mono_ms)
+		return false;
+	return s->hurry || s->n >= (size_t)c->batch_visits || s->bytes >= (size_t)c->batch_bytes ||
+		mono_ms - s->batch_since_ms >= c->batch_ms || atomic_load(&s->ch->loop_done) || is_last(s);
+}

@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What waits stands in tables of sched/hosts.h, with a budget for each host and nothing else: they
+ * find the first in order of the hosts that have room, and a host without room is in nobody's way.
+ * There is a table for each lane, so that slow and new feeds can be passed over without a look at
+ * each. What is due later stands in a heap by due time.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "engine/run/forecast.h"
+#include "engine/run/due_set.h"
+#include "base/banned.h"
+
+#define CHUNK 1024
+#define UNPLANNED (INT64_MAX / 2) /* orders behind the plan */
+#define WORTH_UNIT 1000000.0      /* of an order by intervals */
+#define WORTH_MAX 1e12
+
+struct chunk {
+	struct chunk *next;
+	struct due_item item[CHUNK];
+};
+
+struct due_shard {
+	struct due_item *first;
+	size_t n, due_n;
+};
+
+#define HOSTS_LEARNED 8192
+
+struct due_set {
+	struct due_rules rules;
+	struct { int64_t host_id, expect_us; } learned[HOSTS_LEARNED];
+	struct fw_hosts *lane[DUE_LANES]; /* all hosts in shard 0 */
+	struct fw_heap later;
+	struct chunk *chunk;
+	struct due_item *free;
+	size_t n, waiting, unplanned;
+	bool backlog, new_next;
+	struct due_shard shard[STORE_SHARDS];
+};
+
+/* ---- a read of one shard -------------------------------------------------------------------- */
+
+static int by_due(const void *a, const void *b)
+{
+	const struct store_due *x = a, *y = b;
+
+	if (x->due_at_ms != y->due_at_ms)
+		return x->due_at_ms < y->due_at_ms ? -1 : 1;
+	return x->feed_id < y->feed_id ? -1 : x->feed_id > y->feed_id;
+}
+
+static int by_host(const void *a, const void *b)
+{
+	const struct store_due *x = a, *y = b;
+
+	return x->host_id != y->host_id ? (x->host_id < y->host_id ? -1 : 1) : by_due(a, b);
+}
+
+/*
+ * How many rows there are with no more than max of each host; rows stand by host. drop: the others
+ * go.
+ */
+static size_t host_part(struct due_read *r, size_t max, bool drop)
+{
+	size_t kept = 0, of_host = 0;
+	int64_t host = 0;
+
+	for (size_t i = 0; i < r->n; i++) {
+		of_host = r->row[i].host_id == host ? of_host + 1 : 1;
+		host = r->row[i].host_id;
+		if (of_host > max)
+			continue;
+		if (drop)
+			r->row[kept] = r->row[i];
+		kept++;
+	}
+	return kept;
+}
+
+/*
+ * The largest part of each host with which all fit; where not even one of each fits, the earliest.
+ */
+void due_read_end(struct due_read *r)
+{
+	size_t low = 1, high = r->room;
+
+	if (r->n <= r->room)
+		return;
+	r->cut = true;
+	qsort(r->row, r->n, sizeof(*r->row), by_host);
+	while (low < high) {
+		size_t middle = high - (high - low) / 2;
+
+		if (host_part(r, middle, false) <= r->room)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	r->n = host_part(r, low, true);
+	if (r->n <= r->room)
+		return;
+	qsort(r->row, r->n, sizeof(*r->row), by_due);
+	r->n = r->room;
+}
+
+int due_read_add(struct due_read *r, const struct store_due *due)
+{
+	if (r->n >= 2 * FW_MAX(r->room, (size_t)CHUNK))
+		due_read_end(r);
+	if (r->n == r->cap) {
+		size_t cap = r->cap ? 2 * r->cap : CHUNK;
+		struct store_due *grown = reallocarray(r->row, cap, sizeof(*grown));
+
+		if (!grown)
+			return FW_ENOMEM;
+		r->row = grown;
+		r->cap = cap;
+	}
+	r->row[r->n++] = *due;
+	return 0;
+}
+
+void due_read_finish(struct due_read *r)
+{
+	free(r->row);
+	*r = (struct due_read){.row = NULL};
+}
+
+/* ---- items ---------------------------------------------------------------------------------- */
+
+static struct due_item *due_of(struct fw_hosts_item *item)
+{
+	return (struct due_item *)(void *)((char *)item - offsetof(struct due_item, item));
+}
+
+static struct due_item *later_of(struct fw_heap_node *node)
+{
+	return due_of(FW_HEAP_OF(node, struct fw_hosts_item, node));
+}
+
+static bool due_first(const struct fw_heap_node *a, const struct fw_heap_node *b)
+{
+	const struct due_item *x = FW_HEAP_OF_CONST(a, struct due_item, item.node);
+	const struct due_item *y = FW_HEAP_OF_CONST(b, struct due_item, item.node);
+
+	return x->due_at_ms < y->due_at_ms;
+}
+
+struct due_set *due_set_new(const struct due_rules *rules)
+{
+	struct due_set *d = calloc(1, sizeof(*d));
+	bool made = d != NULL;
+
+	for (int i = 0; made && i < DUE_LANES; i++) {
+		d->lane[i] = fw_hosts_new(
+			&(struct fw_hosts_rules){.host_max = rules->host_claims, .gap_ms = rules->host_gap_ms});
+		made = d->lane[i] != NULL;
+		if (!made)
+			break;
+		fw_hosts_lease(d->lane[i], INT64_MAX);
+		fw_hosts_take(d->lane[i], 0, 0, (struct fw_hosts_now){INT64_MIN / 2, 0});
+	}
+	if (!made) {
+		due_set_free(d);
+		return NULL;
+	}
+	d->rules = *rules;
+	fw_heap_init(&d->later, due_first);
+	return d;
+}
+
+void due_set_free(struct due_set *d)
+{
+	if (!d)
+		return;
+	for (int i = 0; i < DUE_LANES; i++)
+		fw_hosts_free(d->lane[i]);
+	for (struct chunk *c = d->chunk, *next; c; c = next) {
+		next = c->next;
+		free(c);
+	}
+	free(d);
+}
+
+static struct due_item *item_new(struct due_set *d)
+{
+	struct due_item *it;
+
+	if (!d->free) {
+		struct chunk *c = calloc(1, sizeof(*c));
+
+		if (!c)
+			return NULL;
+		c->next = d->chunk;
+		d->chunk = c;
+		for (int i = 0; i < CHUNK; i++) {
+			c->item[i].next = d->free;
+			d->free = &c->item[i];
+		}
+	}
+	it = d->free;
+	d->free = it->next;
+	return it;
+}
+
+static void item_free(struct due_set *d, struct due_item *it)
+{
+	it->state = DUE_NOWHERE;
+	it->next = d->free;
+	d->free = it;
+}
+
+static void shard_add(struct due_set *d, struct due_item *it)
+{
+	struct due_shard *s = &d->shard[it->shard];
+
+	it->prev = NULL;
+	it->next = s->first;
+	if (s->first)
+		s->first->prev = it;
+	s->first = it;
+	s->n++;
+	d->n++;
+}
+
+static void shard_remove(struct due_set *d, struct due_item *it)
+{
+	struct due_shard *s = &d->shard[it->shard];
+
+	*(it->prev ? &it->prev->next : &s->first) = it->next;
+	if (it->next)
+		it->next->prev = it->prev;
+	s->n--;
+	d->n--;
+}
+
+/* ---- the order ------------------------------------------------------------------------------ */
+
+void due_set_learn(struct due_set *d, int64_t host_id, int64_t expect_us)
+{
+	size_t i = (size_t)((uint64_t)host_id / STORE_SHARDS % HOSTS_LEARNED);
+	int64_t was_us = d->learned[i].host_id == host_id ? d->learned[i].expect_us : expect_us;
+
+	if (expect_us <= 0)
+		return;
+	d->learned[i].host_id = host_id;
+	d->learned[i].expect_us = was_us + (expect_us - was_us) / 4;
+}
+
+static bool is_slow_host(const struct due_set *d, int64_t host_id)
+{
+	size_t i = (size_t)((uint64_t)host_id / STORE_SHARDS % HOSTS_LEARNED);
+
+	return d->rules.slow_us && d->learned[i].host_id == host_id && d->learned[i].expect_us > d->rules.slow_us;
+}
+
+static enum due_lane lane_of(const struct due_set *d, const struct due_item *it)
+{
+	if (d->rules.once || it->item.urgent)
+		return DUE_QUICK;
+	if (!it->last_visit_ms)
+		return is_slow_host(d, it->host_id) ? DUE_SLOW : DUE_NEW;
+	return d->rules.slow_us && it->expect_ms > d->rules.slow_us / 1000 ? DUE_SLOW : DUE_QUICK;
+}
+
+static int64_t order_of(const struct due_set *d, const struct due_item *it, struct fw_hosts_now now)
+{
+	double late;
+
+	if (d->rules.once)
+		return UNPLANNED + it->due_at_ms;
+	if (!d->backlog || !it->last_visit_ms)
+		return it->due_at_ms;
+	late = fw_late_intervals(now.wall_ms, it->due_at_ms, it->last_visit_ms);
+	return -(int64_t)(FW_MIN(late, WORTH_MAX) * WORTH_UNIT);
+}
+
+/* Among those that may be claimed. */
+static int wait(struct due_set *d, struct due_item *it)
+{
+	int rc = fw_hosts_put(d->lane[it->lane], 0, it->host_id, &it->item);
+
+	if (rc)
+		return rc;
+	it->state = DUE_WAITING;
+	d->waiting++;
+	d->shard[it->shard].due_n++;
+	d->unplanned += d->rules.once && it->item.order >= UNPLANNED;
+	return 0;
+}
+
+static void unwait(struct due_set *d, struct due_item *it)
+{
+	d->waiting--;
+	d->shard[it->shard].due_n--;
+	d->unplanned -= d->rules.once && it->item.order >= UNPLANNED;
+}
+
+static int become_due(struct due_set *d, struct due_item *it, struct fw_hosts_now now)
+{
+	it->lane = (uint8_t)lane_of(d, it);
+	it->item.order = order_of(d, it, now);
+	return wait(d, it);
+}
+
+static void remove_item(struct due_set *d, struct due_item *it)
+{
+	if (it->state == DUE_LATER) {
+		fw_heap_remove(&d->later, &it->item.node);
+	} else {
+		unwait(d, it);
+		fw_hosts_withdraw(d->lane[it->lane], &it->item);
+	}
+	shard_remove(d, it);
+	item_free(d, it);
+}
+
+/* ---- the set -------------------------------------------------------------------------------- */
+
+size_t due_set_room(const struct due_set *d, int shard, size_t held, size_t unread)
+{
+	size_t others = d->n - d->shard[shard].n, room = d->rules.max > others ? d->rules.max - others : 0;
+	size_t part = d->rules.max / FW_MAX(held, (size_t)1), kept = part * unread;
+
+	return FW_MAX(room > kept ? (room - kept) / 2 : 0, FW_MIN(part, room));
+}
+
+size_t due_set_shard_n(const struct due_set *d, int shard)
+{
+	return d->shard[shard].n;
+}
+
+size_t due_set_shard_due_n(const struct due_set *d, int shard)
+{
+	return d->shard[shard].due_n;
+}
+
+int64_t due_set_shard_work_ms(const struct due_set *d, int shard)
+{
+	int64_t ms = 0;
+
+	for (const struct due_item *it = d->shard[shard].first; it; it = it->next)
+		ms += it->state != DUE_WAITING ? 0 : it->expect_ms ? it->expect_ms : FW_SECOND_MS;
+	return ms;
+}
+
+size_t due_set_n(const struct due_set *d)
+{
+	return d->n;
+}
+
+size_t due_set_waiting(const struct due_set *d)
+{
+	return d->waiting;
+}
+
+void due_set_clear(struct due_set *d, int shard)
+{
+	while (d->shard[shard].first)
+		remove_item(d, d->shard[shard].first);
+}
+
+int due_set_put(struct due_set *d, const struct store_due *due, struct fw_hosts_now now)
+{
+	bool urgent = due->due_at_ms <= FW_DUE_FIRST;
+	struct due_item *it;
+	int rc = 0;
+
+	if (d->n >= d->rules.max + (urgent ? DUE_URGENT_MAX : 0))
+		return FW_EAGAIN;
+	it = item_new(d);
+	if (!it)
+		return FW_ENOMEM;
+	*it = (struct due_item){.item = {.feed_id = due->feed_id, .urgent = urgent}, .due_at_ms = due->due_at_ms,
+		.host_id = due->host_id, .last_visit_ms = due->last_visit_ms, .shard = (uint16_t)due->shard,
+		.expect_ms = (uint32_t)FW_MIN(FW_MAX((due->expect_us + 999) / 1000, 0), INT32_MAX)};
+	shard_add(d, it);
+	if (d->rules.once || it->due_at_ms <= now.wall_ms) {
+		rc = become_due(d, it, now);
+	} else {
+		it->state = DUE_LATER;
+		fw_heap_put(&d->later, &it->item.node);
+	}
+	if (rc) {
+		shard_remove(d, it);
+		item_free(d, it);
+	}
+	return rc;
+}
+
+int64_t due_set_ripen(struct due_set *d, struct fw_hosts_now now)
+{
+	while (d->later.first) {
+		struct due_item *it = later_of(d->later.first);
+
+		if (it->due_at_ms > now.wall_ms)
+			return it->due_at_ms;
+		fw_heap_take(&d->later);
+		if (become_due(d, it, now)) { /* out of memory: the next read of its shard brings it again */
+			shard_remove(d, it);
+			item_free(d, it);
+		}
+	}
+	return INT64_MAX;
+}
+
+/* The first of each lane. */
+static void firsts(struct due_set *d, int64_t mono_ms, struct fw_hosts_item **first, int64_t *next_ms)
+{
+	*next_ms = INT64_MAX;
+	for (int i = 0; i < DUE_LANES; i++) {
+		int64_t lane_ms;
+
+		first[i] = fw_hosts_first(d->lane[i], mono_ms, &lane_ms);
+		*next_ms = FW_MIN(*next_ms, lane_ms);
+	}
+}
+
+static bool comes_before(const struct fw_hosts_item *a, const struct fw_hosts_item *b)
+{
+	if (!a || !b)
+		return a != NULL;
+	if (a->urgent != b->urgent)
+		return a->urgent;
+	return a->order != b->order ? a->order < b->order : a->feed_id < b->feed_id;
+}
+
+bool due_set_ready(struct due_set *d, int64_t mono_ms, int64_t *next_ms)
+{
+	struct fw_hosts_item *first[DUE_LANES];
+
+	firsts(d, mono_ms, first, next_ms);
+	return first[DUE_QUICK] || first[DUE_SLOW] || first[DUE_NEW];
+}
+
+struct due_item *due_set_claim(struct due_set *d, int64_t mono_ms, bool slow, bool urgent, int64_t *next_ms)
+{
+	struct fw_hosts_item *first[DUE_LANES];
+	enum due_lane best = DUE_QUICK;
+	struct due_item *it;
+	int64_t lane_ms;
+
+	firsts(d, mono_ms, first, next_ms);
+	if (slow && comes_before(first[DUE_SLOW], first[best]))
+		best = DUE_SLOW;
+	if (d->backlog && first[DUE_NEW] && first[best] && !first[best]->urgent)
+		best = d->new_next ? DUE_NEW : best;
+	else if (comes_before(first[DUE_NEW], first[best]))
+		best = DUE_NEW;
+	if (!first[best] || (urgent && !first[best]->urgent))
+		return NULL;
+	d->new_next = best != DUE_NEW;
+	it = due_of(fw_hosts_start(d->lane[best], mono_ms, &lane_ms));
+	if (!fw_hosts_send(d->lane[best], &it->item, mono_ms)) /* the gap counts from the claim */
+		assert(!"nothing is refused in a table without end or cool-downs");
+	unwait(d, it);
+	shard_remove(d, it);
+	it->state = DUE_CLAIMED;
+	return it;
+}
+
+/* Its host has a place again. */
+static void unclaim(struct due_set *d, struct due_item *it, struct fw_hosts_now now)
+{
+	assert(it->state == DUE_CLAIMED);
+	fw_hosts_done(d->lane[it->lane], &it->item, FW_HOST_UNKNOWN, 0, now);
+}
+
+void due_set_done(struct due_set *d, struct due_item *it, struct fw_hosts_now now)
+{
+	unclaim(d, it, now);
+	item_free(d, it);
+}
+
+void due_set_back(struct due_set *d, struct due_item *it, int64_t until_ms, struct fw_hosts_now now)
+{
+	struct fw_hosts_row pause = {.host_id = it->host_id,
+		.next_ok_ms = now.wall_ms + FW_MIN(FW_MAX(until_ms, now.mono_ms) - now.mono_ms, FW_PACE_MAX_MS)};
+	int rc = 0;
+
+	unclaim(d, it, now);
+	shard_add(d, it);
+	if (until_ms > now.mono_ms)
+		rc = fw_hosts_row_put(d->lane[it->lane], 0, &pause, now);
+	rc = rc ? rc : wait(d, it);
+	if (rc) { /* out of memory: the next read of its shard brings it again */
+		shard_remove(d, it);
+		item_free(d, it);
+	}
+}
+
+/* ---- the order anew ------------------------------------------------------------------------- */
+
+/* All that wait, and how many of them are late. */
+static size_t collect(struct due_set *d, struct due_item **out, int64_t late_before_ms)
+{
+	size_t n = 0, late = 0;
+
+	for (struct chunk *c = d->chunk; c; c = c->next) {
+		for (int i = 0; i < CHUNK; i++) {
+			if (c->item[i].state != DUE_WAITING)
+				continue;
+			late += c->item[i].due_at_ms < late_before_ms;
+			if (out)
+				out[n] = &c->item[i];
+			n++;
+		}
+	}
+	return late;
+}
+
+/* Positions in the order in which a simulation of the plan starts them. */
+static int plan(const struct due_set *d, struct due_item **it, size_t n, int64_t *order)
+{
+	struct fw_due_row *row = calloc(n, sizeof(*row));
+	struct fw_plan_item *item = calloc(n, sizeof(*item));
+	struct fw_plan_start *start = calloc(n, sizeof(*start));
+	struct fw_plan_total total;
+	int rc = row && item && start ? 0 : FW_ENOMEM;
+
+	for (size_t i = 0; !rc && i < n; i++)
+		row[i] = (struct fw_due_row){.feed_id = it[i]->item.feed_id,
+			.host_id = it[i]->host_id,
+			.due_at_ms = it[i]->due_at_ms,
+			.expect_us = (int64_t)it[i]->expect_ms * 1000};
+	rc = rc ? rc : forecast_simulate(&d->rules.plan, row, n, item, start, &total);
+	for (size_t i = 0; !rc && i < n; i++)
+		order[start[i].item] = (int64_t)i;
+	free(row);
+	free(item);
+	free(start);
+	return rc;
+}
+
+static int by_feed_due(const void *a, const void *b)
+{
+	const struct due_item *x = *(struct due_item *const *)a, *y = *(struct due_item *const *)b;
+
+	if (x->due_at_ms != y->due_at_ms)
+		return x->due_at_ms < y->due_at_ms ? -1 : 1;
+	return x->item.feed_id < y->item.feed_id ? -1 : x->item.feed_id > y->item.feed_id;
+}
+
+static int order_all(struct due_set *d, struct fw_hosts_now now)
+{
+	size_t n = d->waiting;
+	struct due_item **it = calloc(n + 1, sizeof(struct due_item *));
+	int64_t *order = calloc(n + 1, sizeof(*order));
+	int rc = it && order ? 0 : FW_ENOMEM;
+
+	if (!rc)
+		(void)collect(d, it, 0);
+	if (!rc && d->rules.once && n) {
+		/* feeds of one duration keep the order of their due times */
+		qsort(it, n, sizeof(struct due_item *), by_feed_due);
+		rc = plan(d, it, n, order);
+	}
+	for (size_t i = 0; !rc && i < n; i++) {
+		unwait(d, it[i]);
+		fw_hosts_withdraw(d->lane[it[i]->lane], &it[i]->item);
+		it[i]->item.order = d->rules.once ? order[i] : order_of(d, it[i], now);
+	}
+	for (size_t i = 0; !rc && i < n; i++) {
+		if (!wait(d, it[i]))
+			continue;
+		shard_remove(d, it[i]); /* out of memory: as above */
+		item_free(d, it[i]);
+	}
+	free(it);
+	free(order);
+	return rc;
+}
+
+int due_set_order(struct due_set *d, struct fw_hosts_now now)
+{
+	bool was = d->backlog;
+
+	if (d->rules.once)
+		return d->unplanned ? order_all(d, now) : 0;
+	d->backlog = d->rules.backlog_ms && d->waiting > d->rules.slots &&
+		collect(d, NULL, now.wall_ms - d->rules.backlog_ms) > d->rules.slots;
+	return d->backlog || was ? order_all(d, now) : 0;
+}
+
+bool due_set_has_backlog(const struct due_set *d)
+{
+	return d->backlog;
+}
+
+size_t due_set_unplanned(const struct due_set *d)
+{
+	return d->unplanned;
+}

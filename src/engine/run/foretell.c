@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: ISC */
+/* A fetch plan without a run: what is due, put through the same simulation as run --once (forecast.h), under any rules. */
+#include <stdlib.h>
+
+#include "base/str.h"
+#include "engine/run/forecast.h"
+#include "engine/settings.h"
+#include "api/foretell.h"
+
+struct fw_foretell {
+	struct due_rows due;
+	struct fw_plan_item *item;
+	struct fw_plan_start *start;
+};
+
+void fw_foretell_rules(const struct fw_config *c, struct fw_foretell_rules *out)
+{
+	int64_t slots = c->concurrency * fw_settings_workers(c);
+	struct fw_plan_rules r;
+
+	fw_settings_plan(c, (uint32_t)FW_MIN(slots, (int64_t)UINT32_MAX), &r);
+	*out = (struct fw_foretell_rules){.order = fw_plan_policy_name(r.policy), .slots = r.slots, .host_max = r.host_max, .host_gap_us = r.host_gap_us,
+		.batch = r.batch};
+}
+
+const char *fw_foretell_order(size_t i)
+{
+	return i < FW_PLAN_POLICY_N ? fw_plan_policy_name((enum fw_plan_policy)i) : NULL;
+}
+
+int fw_foretell_read(struct fw_store *st, int64_t due_before_ms, struct fw_foretell **out, struct fw_err *err)
+{
+	struct fw_foretell *f = calloc(1, sizeof(*f));
+	int rc = f ? fw_store_due_list(st, due_before_ms, 0, due_rows_add, &f->due, err) : FW_ENOMEM;
+
+	if (!rc) {
+		f->item = calloc(FW_MAX(f->due.n, 1), sizeof(*f->item));
+		f->start = calloc(FW_MAX(f->due.n, 1), sizeof(*f->start));
+		rc = f->item && f->start ? 0 : FW_ENOMEM;
+	}
+	if (rc == FW_ENOMEM)
+		fw_err_set(err, rc, "out of memory for what is due");
+	*out = rc ? NULL : f;
+	if (rc)
+		fw_foretell_free(f);
+	return rc;
+}
+
+void fw_foretell_free(struct fw_foretell *f)
+{
+	if (!f)
+		return;
+	free(f->due.row);
+	free(f->item);
+	free(f->start);
+	free(f);
+}
+
+size_t fw_foretell_count(const struct fw_foretell *f, size_t *known)
+{
+	*known = f->due.known;
+	return f->due.n;
+}
+
+int fw_foretell_make(struct fw_foretell *f, const struct fw_foretell_rules *r, struct fw_foretold *out, struct fw_err *err)
+{
+	struct fw_plan_rules rules = {.slots = r->slots, .host_max = r->host_max, .host_gap_us = r->host_gap_us, .batch = r->batch};
+	struct fw_plan_total total = {.total_us = 0};
+	int rc;
+
+	*out = (struct fw_foretold){.total_us = 0};
+	if (!fw_plan_policy_find(fw_str(r->order), &rules.policy))
+		return fw_err_set(err, FW_EINVAL, "no order is called '%s'", r->order);
+	if (!r->slots)
+		return fw_err_set(err, FW_EINVAL, "without a slot nothing is fetched");
+	rc = forecast_simulate(&rules, f->due.row, f->due.n, f->item, f->start, &total);
+	if (rc)
+		return fw_err_set(err, rc, "out of memory for the plan of %zu feeds", f->due.n);
+	*out = (struct fw_foretold){.total_us = total.total_us, .sum_us = total.sum_us, .bound_us = fw_plan_bound(&total), .slots_us = total.slots_us,
+		.longest_us = total.longest_us, .host_us = total.host_us, .host_n = total.host_n};
+	if (f->due.n && total.host_us)
+		out->host_feed_id = f->due.row[total.host_item].feed_id;
+	for (size_t i = 0; i < f->due.n; i++) {
+		if (f->item[i].expect_us == total.longest_us)
+			out->longest_feed_id = f->due.row[i].feed_id;
+	}
+	return 0;
+}
+
+void fw_foretell_feed(const struct fw_foretell *f, size_t i, struct fw_foretold_feed *out)
+{
+	const struct fw_plan_start *s = &f->start[i];
+	const struct fw_due_row *row = &f->due.row[s->item];
+
+	*out = (struct fw_foretold_feed){.feed_id = row->feed_id, .at_us = s->at_us, .expect_us = s->until_us - s->at_us, .dev_us = row->expect_dev_us,
+		.slot = s->slot, .known = row->expect_us > 0};
+}
+
+void fw_foretell_phases(const struct fw_feed *feed, int64_t part_us[FW_FORETELL_PHASES])
+{
+	_Static_assert((int)FW_FORETELL_PHASES == (int)FW_PHASE_N, "the schedule's phases are shown as they are");
+	fw_expect_parts(feed->expect_parts, feed->expect_us, part_us);
+}

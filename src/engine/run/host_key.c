@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: ISC */
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "base/cidr.h"
+#include "base/str.h"
+#include "base/url.h"
+#include "engine/run/host_key.h"
+#include "feedwheel/store.h"
+#include "base/banned.h"
+
+/* In brackets, so that it is nobody's name. */
+static void address_write(const unsigned char a[16], char out[HOST_KEY_MAX])
+{
+	char text[INET6_ADDRSTRLEN] = "";
+
+	if (fw_ip_is4(a))
+		(void)inet_ntop(AF_INET, a + 12, text, sizeof(text));
+	else
+		(void)inet_ntop(AF_INET6, a, text, sizeof(text));
+	(void)fw_snprintf(out, HOST_KEY_MAX, "[%s]", text);
+}
+
+static bool is_under(struct fw_str name, struct fw_str domain)
+{
+	size_t front = name.len - domain.len;
+
+	return domain.len && name.len >= domain.len && fw_str_ieq(fw_str_sub(name, front, name.len), domain) &&
+		(front == 0 || name.p[front - 1] == '.');
+}
+
+/* The owner's hoster that has this name, as it stands there; the longest, where one is under another. */
+static struct fw_str hoster_of(const char *hosters, struct fw_str name)
+{
+	struct fw_str found = FW_STR_NONE;
+
+	while (hosters && *hosters) {
+		struct fw_str one = {hosters, strcspn(hosters, ", \t")};
+
+		if (one.len > found.len && is_under(name, one))
+			found = fw_str_sub(name, name.len - one.len, name.len);
+		hosters += one.len;
+		hosters += strspn(hosters, ", \t");
+	}
+	return found;
+}
+
+bool host_key(const struct host_rules *r, struct fw_str url, const unsigned char *address, char out[HOST_KEY_MAX])
+{
+	char name[HOST_KEY_MAX], known[HOST_KEY_MAX];
+	struct fw_str hoster;
+
+	if (!fw_url_host(url, name, sizeof(name)) || !fw_store_host(url, known, sizeof(known)))
+		return false;
+	if (r->policy == HOST_ADDRESS) {
+		if (!address)
+			return false;
+		address_write(address, out);
+		return true;
+	}
+	(void)fw_snprintf(out, HOST_KEY_MAX, "%s", r->policy == HOST_NAME ? name : known);
+	hoster = r->policy == HOST_DOMAIN ? hoster_of(r->hosters, fw_str(name)) : FW_STR_NONE;
+	if (hoster.len)
+		(void)fw_snprintf(out, HOST_KEY_MAX, "%.*s", FW_STR_ARG(hoster));
+	if (strcmp(out, known) == 0)
+		out[0] = '\0';
+	return true;
+}

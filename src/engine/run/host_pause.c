@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: ISC */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/url.h"
+#include "engine/run/host_pause.h"
+#include "base/banned.h"
+
+#define NAME_N 4096
+#define KEY_N 512
+
+struct name_pause {
+	uint64_t name;
+	int64_t until_ms;
+};
+
+struct said { /* by one name, about the host that it shares */
+	uint64_t name;
+	int64_t at_ms, pause_ms;
+};
+
+struct key_said {
+	uint64_t key;
+	struct said said[HOST_PAUSE_NAMES - 1]; /* the newest first; at_ms 0: none */
+};
+
+struct host_pauses {
+	uint64_t seed;
+	int64_t last_until_ms; /* nobody's pause is longer */
+	struct name_pause name[NAME_N];
+	struct key_said key[KEY_N];
+};
+
+struct host_pauses *host_pauses_new(uint64_t seed)
+{
+	struct host_pauses *p = calloc(1, sizeof(*p));
+
+	if (p)
+		p->seed = seed;
+	return p;
+}
+
+void host_pauses_free(struct host_pauses *p)
+{
+	free(p);
+}
+
+static uint64_t hash_of(const struct host_pauses *p, const char *word)
+{
+	return fw_hash64_seed(word, strlen(word), p->seed);
+}
+
+/* Have enough others said so too? *pause_ms: for how long all of them asked. */
+static bool key_hears(struct host_pauses *p, uint64_t key, uint64_t name, int64_t now_ms, int64_t *pause_ms)
+{
+	struct key_said *k = &p->key[key % KEY_N];
+	struct said heard[HOST_PAUSE_NAMES] = {{name, now_ms, *pause_ms}};
+	size_t n = 1;
+
+	if (k->key != key)
+		*k = (struct key_said){.key = key};
+	for (size_t i = 0; i < FW_N(k->said); i++) {
+		const struct said *s = &k->said[i];
+
+		if (s->at_ms && s->name != name && now_ms - s->at_ms < HOST_PAUSE_WITHIN_MS)
+			heard[n++] = *s;
+	}
+	memset(k->said, 0, sizeof(k->said));
+	if (n < HOST_PAUSE_NAMES) {
+		memcpy(k->said, heard, n * sizeof(*heard));
+		return false;
+	}
+	/* they begin anew: it takes three again */
+	*pause_ms = FW_MIN(*pause_ms, HOST_PAUSE_MAX_MS);
+	for (size_t i = 0; i < n; i++)
+		*pause_ms = FW_MIN(*pause_ms, heard[i].pause_ms);
+	return true;
+}
+
+void host_pause_learn(struct host_pauses *p, struct visit *v, int64_t now_ms)
+{
+	int64_t pause_ms = v->name_pause_ms, until_ms = now_ms + pause_ms;
+	char name[HOST_KEY_MAX], key[HOST_KEY_MAX];
+	struct name_pause *place;
+	uint64_t hash;
+
+	if (!pause_ms || !fw_url_host(v->fetch.final_url, name, sizeof(name)))
+		return;
+	hash = hash_of(p, name);
+	place = &p->name[hash % NAME_N];
+	*place = (struct name_pause){hash, place->name == hash ? FW_MAX(until_ms, place->until_ms) : until_ms};
+	p->last_until_ms = FW_MAX(p->last_until_ms, until_ms);
+	fw_debug("%s asks for a pause of %lld s: its feeds wait", name, (long long)(pause_ms / 1000));
+	/* the answer of another host, where a redirect led, says nothing of this one */
+	if (!fw_url_host(v->feed.url, key, sizeof(key)) || strcmp(name, key) != 0 || !fw_store_feed_host(&v->feed, key, sizeof(key)))
+		return;
+	if (!key_hears(p, hash_of(p, key), hash, now_ms, &pause_ms))
+		return;
+	v->mood = FW_HOST_STRAINED;
+	v->cool_until_ms = now_ms + pause_ms;
+	fw_info("%d names at %s, %s the last of them, ask for a pause: %lld s for all of them", HOST_PAUSE_NAMES, key, name,
+		(long long)(pause_ms / 1000));
+}
+
+int64_t host_pause_until(const struct host_pauses *p, struct fw_str url, int64_t now_ms)
+{
+	char name[HOST_KEY_MAX];
+	const struct name_pause *place;
+	uint64_t hash;
+
+	if (p->last_until_ms <= now_ms || !fw_url_host(url, name, sizeof(name)))
+		return 0;
+	hash = hash_of(p, name);
+	place = &p->name[hash % NAME_N];
+	return place->name == hash && place->until_ms > now_ms ? place->until_ms : 0;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Feeds that move. A move's record is of kind "moved", its key the address that was left, its value "adopted ID URL" or "merged ID URL".
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "engine/run/moves.h"
+#include "api/moves.h"
+#include "base/banned.h"
+
+#define KIND FW_STR("moved")
+#define KEPT_MS (365 * FW_DAY_MS)
+#define FOUND 1           /* stops a walk */
+#define COMPARED ((size_t)100) /* entries of the document: enough to know a feed by */
+
+/* ---- the same feed? ------------------------------------------------------------------------------------------------------------ */
+
+struct compare {
+	const struct fw_outcome *o;
+	bool any;
+};
+
+static int same_entry(void *ctx, const struct fw_entry_key *k)
+{
+	struct compare *c = ctx;
+
+	c->any = true;
+	for (size_t i = 0; i < FW_MIN(c->o->entry_n, COMPARED); i++) {
+		if (memcmp(c->o->entries[i].key, k->key, sizeof(k->key)) == 0)
+			return FOUND;
+	}
+	return 0;
+}
+
+void moves_judge(struct fw_store *st, struct visit *v)
+{
+	struct compare c = {.o = &v->outcome};
+	struct fw_err err;
+	int rc;
+
+	if (!v->new_target)
+		return;
+	v->new_target = false;
+	rc = v->outcome.entry_n ? fw_store_key_list(st, v->feed.id, v->feed.id, same_entry, &c, &err) : FW_ENOTFOUND;
+	if (rc < 0) { /* nothing to compare, or nobody to ask */
+		v->feed.redirect_url = FW_STR_NONE;
+		v->feed.redirect_n = 0;
+		v->feed.redirect_since_ms = 0;
+	} else if (rc != FOUND && c.any) {
+		v->feed.redirect_n = 0;
+		fw_info("feed %lld: moved permanently to '%.*s', which shows none of its entries: its address is kept", (long long)v->feed.id,
+			FW_STR_ARG(v->feed.redirect_url));
+	}
+}
+
+/* ---- records -------------------------------------------------------------------------------------------------------------------- */
+
+static void note(struct fw_store *st, struct fw_str from, struct fw_str to, int64_t feed_id, const char *how)
+{
+	struct fw_record r = {.kind = KIND, .key = from, .at_ms = fw_now_ms()};
+	struct fw_buf b = FW_BUF_INIT(FW_RECORD_VALUE_MAX);
+	struct fw_err err = {.text = "out of memory"};
+
+	fw_buf_addf(&b, "%s %lld ", how, (long long)feed_id);
+	fw_buf_addstr(&b, to);
+	r.value = fw_buf_str(&b);
+	r.until_ms = r.at_ms + KEPT_MS;
+	/* an address too long for a key is told in the log only */
+	if (b.rc || (from.len <= FW_RECORD_KEY_MAX && fw_store_record_put(st, &r, false, NULL, &err)))
+		fw_warn("'%.*s': that it moved could not be noted: %s", FW_STR_ARG(from), err.text);
+	fw_buf_finish(&b);
+}
+
+static bool move_read(const struct fw_record *r, struct fw_move *m)
+{
+	struct fw_str rest, how = fw_str_split(r->value, ' ', &rest), id = fw_str_split(rest, ' ', &rest);
+
+	*m = (struct fw_move){.from = r->key, .to = rest, .at_ms = r->at_ms, .merged = fw_str_eq(how, FW_STR("merged"))};
+	return fw_str_int(id, &m->feed_id) && rest.len;
+}
+
+int fw_move_find(struct fw_store *st, struct fw_str from, struct fw_arena *a, struct fw_move *out, struct fw_err *err)
+{
+	struct fw_record r;
+	int rc = from.len && from.len <= FW_RECORD_KEY_MAX ? fw_store_record_get(st, KIND, from, a, &r, err) : FW_ENOTFOUND;
+
+	*out = (struct fw_move){0};
+	if (!rc && !move_read(&r, out))
+		rc = FW_ENOTFOUND;
+	return rc == FW_ENOTFOUND ? fw_err_set(err, rc, "no feed has moved away from there") : rc;
+}
+
+struct walk {
+	int64_t feed_id;
+	fw_move_cb *cb;
+	void *ctx;
+};
+
+static int walk_one(void *ctx, const struct fw_record *r)
+{
+	struct walk *w = ctx;
+	struct fw_move m;
+
+	return move_read(r, &m) && m.feed_id == w->feed_id ? w->cb(w->ctx, &m) : 0;
+}
+
+int fw_move_list(struct fw_store *st, int64_t feed_id, fw_move_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct fw_record_query q = {.kind = KIND};
+	struct walk w = {feed_id, cb, ctx};
+
+	return fw_store_record_list(st, &q, walk_one, &w, err);
+}
+
+/* ---- merging -------------------------------------------------------------------------------------------------------------------- */
+
+/* What the owner of the feed that goes away had set, where the one that stays has nothing. */
+static int give_settings(struct fw_store *st, const struct fw_feed *from, const struct fw_feed *into, struct fw_err *err)
+{
+	struct fw_feed to = {.id = into->id, .user_title = from->user_title, .folder = from->folder, .interval_ms = from->interval_ms,
+		.status = FW_FEED_ACTIVE, .due_at_ms = from->due_at_ms};
+	unsigned what = 0;
+
+	if (from->user_title.len && !into->user_title.len)
+		what |= FW_SET_TITLE;
+	if (from->folder.len && !into->folder.len)
+		what |= FW_SET_FOLDER;
+	if (from->interval_ms && !into->interval_ms)
+		what |= FW_SET_INTERVAL;
+	if (into->status == FW_FEED_GONE) /* we have just been there */
+		what |= FW_SET_STATUS | FW_SET_DUE;
+	return what ? fw_store_feed_set(st, &to, what, err) : 0;
+}
+
+static void merge(struct fw_store *st, const struct visit *v, struct fw_meter_slot *m)
+{
+	const struct fw_feed *from = v->was;
+	struct fw_feed into;
+	struct fw_arena a;
+	struct fw_err err;
+	int rc;
+
+	fw_arena_init(&a, 0);
+	rc = fw_store_feed_find(st, 0, v->feed.url, &a, &into, &err);
+	if (!rc && (into.status == FW_FEED_PAUSED || into.status == FW_FEED_QUARANTINED)) {
+		fw_info("feed %lld: moved to '%.*s', which is feed %lld and %s: both are left as they are", (long long)from->id,
+			FW_STR_ARG(into.url), (long long)into.id, fw_feed_status_name(into.status));
+		goto out;
+	}
+	if (!rc)
+		rc = give_settings(st, from, &into, &err);
+	if (!rc)
+		rc = fw_store_feed_merge(st, from->id, into.id, &err);
+	if (rc) {
+		fw_warn("feed %lld: moved to '%.*s', which is subscribed already; they are not one yet: %s", (long long)from->id,
+			FW_STR_ARG(v->feed.url), err.text);
+		goto out;
+	}
+	fw_info("feed %lld: '%.*s' moved to '%.*s', which is feed %lld: the two are one now", (long long)from->id, FW_STR_ARG(from->url),
+		FW_STR_ARG(into.url), (long long)into.id);
+	note(st, from->url, into.url, into.id, "merged");
+	meter_count(m, FW_COUNT_MERGED, 1);
+out:
+	fw_arena_finish(&a);
+}
+
+void moves_done(struct fw_store *st, const struct visit *v, struct fw_meter_slot *m)
+{
+	const struct fw_feed *was = v->was;
+
+	if (!(v->outcome.groups & FW_GROUP_URL) || v->moved || fw_str_eq(was->url, v->feed.url)) /* a page's feed is no move */
+		return;
+	if (v->outcome.rc == FW_EINVAL) {
+		merge(st, v, m);
+	} else if (!v->outcome.rc) {
+		fw_info("feed %lld: '%.*s' moved permanently to '%.*s', which is its address now", (long long)was->id, FW_STR_ARG(was->url),
+			FW_STR_ARG(v->feed.url));
+		note(st, was->url, v->feed.url, was->id, "adopted");
+		meter_count(m, FW_COUNT_ADOPTED, 1);
+	}
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: ISC */
+/* The store thread of a --once: what it will take, when it is over, and what it took. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "engine/run/forecast.h"
+#include "engine/settings.h"
+#include "engine/run/store_thread.h"
+#include "base/banned.h"
+
+#define HOST_PATIENCE_MS FW_MINUTE_MS /* it does not wait longer for hosts that want a pause, here or at others */
+#define OTHERS_LOOK_MS (FW_SECOND_MS / 2)
+#define OTHERS_LOOK_SHARE 20          /* of the store's time looks take no more than one part in so many */
+
+static int forecast(struct store_thread *s, const struct due_rows *due)
+{
+	const struct worker_options *o = s->ch->o;
+	struct fw_plan_item *item = calloc(due->n, sizeof(*item));
+	struct fw_plan_start *start = calloc(due->n, sizeof(*start));
+	struct fw_plan_total total;
+	struct fw_plan_rules r;
+	int rc;
+
+	fw_settings_plan(s->ch->config, s->ch->slots * (uint32_t)o->workers, &r);
+	rc = item && start ? forecast_simulate(&r, due->row, due->n, item, start, &total) : FW_ENOMEM;
+	if (!rc) {
+		o->shared->foretold.known = (int64_t)due->known;
+		o->shared->foretold.feeds = (int64_t)due->n;
+		o->shared->foretold.total_us = total.total_us;
+		fw_debug("%zu feeds, %zu of them of known duration: expected to take %lld ms", due->n, due->known,
+			(long long)(total.total_us / 1000));
+	}
+	free(item);
+	free(start);
+	return rc;
+}
+
+int once_begin(struct store_thread *s, struct fw_err *err)
+{
+	const struct worker_options *o = s->ch->o;
+	struct due_rows due = {.row = NULL};
+	int rc = fw_store_due_list(s->st, o->due_before_ms, 0, due_rows_add, &due, err);
+
+	if (!rc && due.known)
+		rc = forecast(s, &due);
+	if (!rc)
+		atomic_store(&o->shared->total, (int64_t)due.n);
+	free(due.row);
+	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
+}
+
+/* What no plan could have been faster than. */
+static void measured(struct store_thread *s)
+{
+	struct worker_shared *sh = s->ch->o->shared;
+	struct fw_arena mem;
+	struct fw_feed feed;
+
+	if (!s->bounds)
+		return;
+	sh->measured = *fw_plan_bounds_get(s->bounds);
+	fw_arena_init(&mem, 0);
+	if (sh->measured.host_us && s->st && !fw_store_feed_find(s->st, sh->measured.host_item, FW_STR_NONE, &mem, &feed, NULL))
+		(void)fw_store_host(feed.url, sh->measured_host, sizeof(sh->measured_host));
+	fw_arena_finish(&mem);
+}
+
+/*
+ * Do others still fetch what is due? A worker of a `run` is never out of work, perhaps; so it is
+ * the store that tells.
+ */
+static bool others_fetch(struct store_thread *s, size_t left)
+{
+	int64_t began_ms = fw_mono_ms(), n, due_ms;
+	struct fw_err err;
+
+	if (!s->st || s->retry.pause_ms || began_ms < s->others_look_ms)
+		return true;
+	if (fw_store_pending(s->st, s->ch->o->due_before_ms, &n, &due_ms, &err))
+		return true; /* the next step fails too, and tells */
+	s->others_look_ms = fw_mono_ms() + FW_MAX(OTHERS_LOOK_MS, OTHERS_LOOK_SHARE * (fw_mono_ms() - began_ms));
+	if (!s->others_ms || n != s->others_n)
+		s->others_ms = began_ms;
+	s->others_n = n;
+	return n > (int64_t)left && began_ms - s->others_ms < HOST_PATIENCE_MS;
+}
+
+bool once_look(struct store_thread *s)
+{
+	size_t left;
+	bool others;
+
+	if (!s->once_over && (!owner_is_over(s->owner, HOST_PATIENCE_MS, &left, &others) || (others && others_fetch(s, left))))
+		return false;
+	if (!s->once_over) {
+		if (left)
+			fw_info("%zu feeds are left for a later run: their hosts asked for a pause", left);
+		s->once_over = true;
+		s->once_over_ms = fw_mono_ms();
+		measured(s);
+		return true;
+	}
+	if (!atomic_exchange(&s->ch->finished, true))
+		uv_async_send(&s->ch->to_loop);
+	return false;
+}

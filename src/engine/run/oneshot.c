@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: ISC */
+/* One URL, now: the fetch room on a loop of its own, then the parse room. Stores nothing. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/str.h"
+#include "engine/settings.h"
+#include "parse/html/text.h"
+#include "store/driver.h"
+
+#define WORDS_MAX 400 /* bytes of what a server says to a refusal */
+
+struct oneshot {
+	uv_loop_t loop;
+	struct fw_net net;
+	struct fw_fetcher *fetcher;
+	struct fw_fetch fetch;
+	struct fw_arena arena;
+	bool looped;
+};
+
+static void on_done(struct fw_fetch *f)
+{
+	struct oneshot *s = f->ctx;
+
+	fw_fetcher_destroy(s->fetcher); /* the loop ends when its handles are gone */
+	s->fetcher = NULL;
+}
+
+static void read_body(struct oneshot *s, const struct fw_config *c, struct fw_answer *out)
+{
+	struct visit_rules rules;
+	struct visit_reading got;
+
+	fw_settings_visit(c, &rules);
+	visit_parse(&s->fetch, &rules, fw_now_ms(), &s->arena, &got);
+	s->arena.max_bytes = 0;
+	out->visit.parse_us = got.parse_us;
+	out->kind = got.kind;
+	out->doc = got.doc;
+	out->feeds = got.feeds;
+	if (got.kind != FW_VISIT_OK)
+		out->err = got.err;
+}
+
+/* What a page says, without its tags: the beginning of it, whole characters of UTF-8. */
+static struct fw_str words(struct oneshot *s, struct fw_str body)
+{
+	struct fw_str text = fw_str_trim(fw_html_text(&s->arena, body));
+	size_t n = FW_MIN(text.len, (size_t)WORDS_MAX);
+
+	while (n < text.len && n > 0 && ((unsigned char)text.p[n] & 0xc0) == 0x80)
+		n--;
+	return fw_str_sub(text, 0, n);
+}
+
+int fw_fetch_url(const struct fw_config *c, struct fw_str url, struct fw_str username, struct fw_str password,
+	struct fw_answer *out, struct fw_err *err)
+{
+	struct oneshot *s = calloc(1, sizeof(*s));
+	int rc;
+
+	*out = (struct fw_answer){0};
+	if (!s)
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	out->priv = s;
+	fw_arena_init(&s->arena, 0);
+	rc = fw_settings_net(c, 1, &s->net, err);
+	if (!rc && uv_loop_init(&s->loop))
+		rc = fw_err_set(err, FW_EIO, "the event loop could not be made: %s", strerror(errno));
+	s->looped = !rc;
+	if (!rc)
+		rc = fw_fetcher_create(&s->loop, &s->net.fetch, &s->fetcher, err);
+	if (rc)
+		goto out;
+	s->fetch = (struct fw_fetch){.url = url, .username = username, .password = password, .keep_words = true, .done = on_done, .ctx = s};
+	rc = fw_fetch_start(s->fetcher, &s->fetch, err);
+	if (rc) {
+		fw_fetcher_destroy(s->fetcher);
+		uv_run(&s->loop, UV_RUN_DEFAULT);
+		goto out;
+	}
+	uv_run(&s->loop, UV_RUN_DEFAULT);
+	out->visit = s->fetch.visit;
+	out->kind = s->fetch.kind;
+	out->err = s->fetch.err;
+	out->final_url = s->fetch.final_url;
+	out->content_type = s->fetch.h_content_type;
+	out->body = fw_buf_str(&s->fetch.body);
+	if (out->kind == FW_VISIT_OK)
+		read_body(s, c, out);
+	else if (out->body.len && out->kind != FW_VISIT_NOT_MODIFIED)
+		out->words = words(s, out->body);
+	out->visit.kind = out->kind;
+out:
+	if (rc)
+		fw_answer_free(out);
+	return rc;
+}
+
+int fw_answer_keep(struct fw_store *st, const struct fw_config *c, struct fw_answer *a, int64_t feed_id, struct fw_err *err)
+{
+	struct oneshot *s = a->priv;
+	struct visit v = {.slot = -1};
+	struct visit_rules rules;
+	struct fw_feed was;
+	int64_t now_ms = fw_now_ms();
+	int rc;
+
+	if (!a->doc)
+		return fw_err_set(err, FW_EINVAL, "the answer holds no document");
+	rc = fw_store_feed_find(st, feed_id, FW_STR_NONE, &s->arena, &was, err);
+	if (rc || was.last_visit_ms) /* others were there before */
+		return rc;
+	v.was = &was;
+	visit_prepare(&v, now_ms);
+	v.fetch = s->fetch;
+	fw_settings_visit(c, &rules);
+	visit_finish(&v, &rules, now_ms, fw_hash64_seed(&feed_id, sizeof(feed_id), (uint64_t)fw_mono_us()));
+	v.outcome.host_id = store_feed_host_id(&was);
+	v.outcome.was_due_ms = was.due_at_ms;
+	rc = fw_store_push(st, &v.outcome, 1, err);
+	fw_arena_finish(&v.arena);
+	return rc;
+}
+
+void fw_answer_free(struct fw_answer *a)
+{
+	struct oneshot *s = a->priv;
+
+	if (s) {
+		fw_fetch_finish(&s->fetch);
+		fw_arena_finish(&s->arena);
+		if (s->looped)
+			uv_loop_close(&s->loop);
+		free(s);
+	}
+	*a = (struct fw_answer){0};
+}

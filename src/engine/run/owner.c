@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The owner's life. A step is a heartbeat when it is time for one, shards taken and given back, and
+ * as many reads as fit into a few ms.
+ *
+ * Shards are given back: the surplus, when the number of workers has risen; and by who has more
+ * than it can start to those who have nothing. Who is idle takes all that is free. So after each
+ * change of the number of workers nobody says that it is idle for some beats, until all have their
+ * part.
+ */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "engine/run/owner_parts.h"
+#include "base/banned.h"
+
+#define LEASE_BEATS 6                     /* who dies is missed, and two more beats later all of its shards are taken */
+#define BEAT_MAX_MS 2500                  /* however long a lease is: who joins waits for its part */
+#define CHANGED_MS 200                    /* between heartbeats because of news */
+#define QUICK_BEAT_MS 500                 /* while shards change hands; in a --once with others */
+#define IDLE_BEAT_MS 200                  /* in a --once, of who has nothing to do */
+#define ORDER_MS (10 * FW_SECOND_MS)
+#define ONCE_ORDER_MS 100
+#define ORDER_SHARE 20
+
+static int64_t mono(const struct owner *o)
+{
+	return o->clock(o->ctx);
+}
+
+struct fw_hosts_now owner_now(const struct owner *o)
+{
+	int64_t mono_ms = mono(o);
+
+	return (struct fw_hosts_now){mono_ms, mono_ms + o->wall_offset_ms};
+}
+
+struct fw_hosts *owner_hosts_lock(struct owner *o)
+{
+	if (pthread_mutex_lock(&o->lock))
+		abort(); /* it is ours, and nobody locks it twice */
+	return o->hosts;
+}
+
+void owner_hosts_unlock(struct owner *o)
+{
+	if (pthread_mutex_unlock(&o->lock))
+		abort();
+}
+
+/* Longer than it takes to load the next. */
+static bool has_long_gap(const struct owner_rules *r)
+{
+	return r->host_gap_ms >= FW_SECOND_MS / 2;
+}
+
+/*
+ * How many claims of a host: those in flight, and some to follow at once, as many as start while
+ * the store is busy.
+ */
+static uint32_t host_claims(const struct owner_rules *r)
+{
+	return !r->host_max ? 0 : has_long_gap(r) ? r->host_max + 1 : 5 * r->host_max + 2;
+}
+
+struct owner *owner_new(const struct owner_rules *r, struct store *st, owner_clock_fn *clock, void *ctx)
+{
+	struct due_rules due = {.max = r->due_max,
+		.host_claims = host_claims(r),
+		.host_gap_ms = has_long_gap(r) ? r->host_gap_ms : 0,
+		.slots = r->slots,
+		.slow_us = r->slow_max ? r->slow_us : 0,
+		.backlog_ms = r->backlog_ms,
+		.once = r->once,
+		.plan = r->plan};
+	struct owner *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return NULL;
+	o->rules = *r;
+	o->st = st;
+	o->clock = clock;
+	o->ctx = ctx;
+	o->beat_mono_ms = INT64_MIN;
+	o->lease.lease_ms = r->lease_ms;
+	fw_map_init(&o->claims, 0x636c61696d73);
+	if (pthread_mutex_init(&o->lock, NULL)) {
+		free(o);
+		return NULL;
+	}
+	o->due = due_set_new(&due);
+	o->hosts = fw_hosts_new(&(struct fw_hosts_rules){.host_max = r->host_max, .gap_ms = r->host_gap_ms});
+	if (!o->due || !o->hosts) {
+		owner_free(o);
+		return NULL;
+	}
+	return o;
+}
+
+void owner_free(struct owner *o)
+{
+	if (!o)
+		return;
+	while (o->first) {
+		o->first->due = NULL;
+		claim_free(o, o->first);
+	}
+	due_set_free(o->due);
+	due_read_finish(&o->read);
+	fw_hosts_free(o->hosts);
+	fw_map_finish(&o->claims);
+	pthread_mutex_destroy(&o->lock);
+	free(o);
+}
+
+void owner_store(struct owner *o, struct store *st)
+{
+	o->st = st;
+}
+
+/* ---- shards --------------------------------------------------------------------------------- */
+
+static void shard_take(struct owner *o, const struct store_shard *is)
+{
+	struct owner_shard *s = &o->shard[is->shard];
+
+	*s = (struct owner_shard){.state = SHARD_HELD, .unread = true, .changed = true, .version = is->version};
+	o->held++;
+	o->unread++;
+	fw_hosts_take(owner_hosts_lock(o), (uint32_t)is->shard, is->quiet_since_ms, owner_now(o));
+	owner_hosts_unlock(o);
+}
+
+void shard_cut(struct owner *o, struct owner_shard *s, bool cut)
+{
+	o->cut_n += (size_t)cut - (size_t)s->cut;
+	s->cut = cut;
+}
+
+/* Nothing of it starts any more. */
+static void shard_leave(struct owner *o, int shard)
+{
+	struct owner_shard *s = &o->shard[shard];
+
+	s->state = SHARD_LEAVING;
+	o->held--;
+	o->leaving_n++;
+	o->unread -= s->unread;
+	s->unread = false;
+	shard_cut(o, s, false);
+	due_set_clear(o->due, shard);
+	claims_leave(o, shard);
+}
+
+/* Nothing of it is in flight, and it is not ours any more. */
+static void shard_forget(struct owner *o, int shard)
+{
+	assert(o->shard[shard].state == SHARD_LEAVING && !o->shard[shard].claims);
+	o->shard[shard] = (struct owner_shard){.state = SHARD_FOREIGN};
+	o->leaving_n--;
+	fw_hosts_forget(owner_hosts_lock(o), (uint32_t)shard);
+	owner_hosts_unlock(o);
+}
+
+static void leave_all(struct owner *o)
+{
+	for (int i = 0; i < STORE_SHARDS; i++) {
+		if (o->shard[i].state == SHARD_HELD)
+			shard_leave(o, i);
+	}
+}
+
+void owner_lose(struct owner *o)
+{
+	if (o->lost)
+		return;
+	fw_warn("this worker's lease is over: what it has in flight is dropped, and fetched again by others");
+	o->lost = true;
+	o->counts.lost++;
+	fw_hosts_lease(owner_hosts_lock(o), INT64_MIN);
+	owner_hosts_unlock(o);
+	leave_all(o);
+}
+
+/* With the last of its claims, it begins anew. */
+static void lost_end(struct owner *o)
+{
+	if (!o->lost || o->first)
+		return;
+	for (int i = 0; i < STORE_SHARDS; i++) {
+		if (o->shard[i].state == SHARD_LEAVING)
+			shard_forget(o, i);
+	}
+	o->lost = o->planned = false;
+	o->beat_mono_ms = INT64_MIN;
+	o->lease.id = 0;
+	o->left = o->leaving;
+}
+
+/* ---- the lease ------------------------------------------------------------------------------ */
+
+static int64_t calm_beat_ms(const struct owner *o)
+{
+	return FW_MIN(o->rules.lease_ms / LEASE_BEATS, (int64_t)BEAT_MAX_MS);
+}
+
+/*
+ * Has the number of workers been the same for so long that all have seen it, and have their part?
+ */
+static bool is_settled(const struct owner *o)
+{
+	return mono(o) - o->settled_mono_ms >
+		(o->rules.once ? 3 * IDLE_BEAT_MS : calm_beat_ms(o) + 2 * QUICK_BEAT_MS);
+}
+
+static int64_t beat_every_ms(const struct owner *o)
+{
+	bool settled = is_settled(o);
+	int64_t quick_ms = o->rules.once && (o->lease.idle || !settled) ? IDLE_BEAT_MS : QUICK_BEAT_MS;
+
+	if (settled && !(o->rules.once && o->lease.living > 1))
+		return calm_beat_ms(o);
+	return FW_MIN(calm_beat_ms(o), quick_ms);
+}
+
+/* Is there nothing more that could start? */
+static bool is_idle(struct owner *o, int64_t mono_ms)
+{
+	int64_t next_ms;
+	bool idle;
+
+	if (!o->lease.id || o->leaving || !o->read_all || o->unread || !is_settled(o) || o->cut_n)
+		return false;
+	idle = !fw_hosts_first(owner_hosts_lock(o), mono_ms, &next_ms);
+	owner_hosts_unlock(o);
+	return idle && !due_set_ready(o->due, mono_ms, &next_ms);
+}
+
+/* What the beat says of our shards. */
+static void shards_listed(struct owner *o)
+{
+	const struct store_lease *l = &o->lease;
+
+	for (int i = 0; i < STORE_SHARDS; i++)
+		o->shard[i].listed = false;
+	for (size_t i = 0; i < l->shard_n; i++) {
+		struct owner_shard *s = &o->shard[l->shard[i].shard];
+
+		if (s->state == SHARD_FOREIGN)
+			shard_take(o, &l->shard[i]);
+		s->listed = true;
+		s->changed = s->changed || s->version != l->shard[i].version;
+		s->version = l->shard[i].version;
+	}
+	for (int i = 0; i < STORE_SHARDS; i++) {
+		if (o->shard[i].state == SHARD_HELD && !o->shard[i].listed) /* it cannot be, while the lease lives */
+			shard_leave(o, i);
+	}
+}
+
+/*
+ * The held shard that is best left: nothing of it in flight, or little. work: the one with the most
+ * that waits, and nothing in flight; -1: none.
+ */
+static int shard_to_leave(const struct owner *o, bool work)
+{
+	size_t best_n = SIZE_MAX;
+	int best = -1;
+
+	for (int i = 0; i < STORE_SHARDS; i++) {
+		const struct owner_shard *s = &o->shard[i];
+		size_t due_n = due_set_shard_due_n(o->due, i), n = work ? SIZE_MAX - 1 - due_n : s->claims;
+
+		if (s->state != SHARD_HELD || (work && (s->claims || !due_n)) || n >= best_n)
+			continue;
+		best_n = n;
+		best = i;
+	}
+	return best;
+}
+
+/* Does more wait here than can start, so that others could help? */
+static bool is_full(struct owner *o, int64_t mono_ms)
+{
+	int64_t next_ms;
+
+	return o->open >= o->rules.slots && (o->rules.once || due_set_has_backlog(o->due)) &&
+		due_set_ready(o->due, mono_ms, &next_ms);
+}
+
+/* Give the idle ones their part of what waits here, in whole shards. */
+static void help_wanted(struct owner *o, int64_t mono_ms)
+{
+	int64_t work_ms = 0, part_ms;
+
+	if (!o->lease.idle_n || o->leaving_n || !is_full(o, mono_ms))
+		return;
+	for (int i = 0; i < STORE_SHARDS; i++)
+		work_ms += due_set_shard_work_ms(o->due, i);
+	part_ms = work_ms * o->lease.idle_n / o->lease.living;
+	while (part_ms > 0) {
+		int shard = shard_to_leave(o, true);
+
+		if (shard < 0)
+			return;
+		part_ms -= due_set_shard_work_ms(o->due, shard);
+		shard_leave(o, shard);
+	}
+}
+
+/* The surplus, and what others can do for us. */
+static void shards_share(struct owner *o, uint32_t living, size_t held, int64_t mono_ms)
+{
+	size_t part = store_part(&o->lease);
+
+	if (living != o->lease.living) {
+		o->settled_mono_ms = mono_ms;
+		o->part_more = 0;
+	} else if (o->held > FW_MAX(held, part)) {
+		o->part_more += o->held - FW_MAX(held, part);
+	}
+	while (o->held > part + o->part_more)
+		shard_leave(o, shard_to_leave(o, false));
+	help_wanted(o, mono_ms);
+}
+
+static int beat(struct owner *o, struct fw_err *err)
+{
+	int64_t mono_ms = mono(o), wall_ms;
+	uint32_t living = o->lease.living;
+	size_t held = o->held;
+	int rc = o->st->is->clock(o->st, &wall_ms, err);
+
+	if (rc)
+		return rc;
+	o->wall_offset_ms = wall_ms - mono(o);
+	o->lease.idle = is_idle(o, mono_ms);
+	/*
+	 * in a run of which all are full somebody takes what the dead held; in a --once who is idle
+	 * first
+	 */
+	o->lease.full = (o->rules.once || o->lease.idle_n) && is_full(o, mono_ms);
+	if (!o->lease.id)
+		o->joined_mono_ms = mono_ms;
+	rc = o->st->is->beat(o->st, o->rules.worker, &o->lease, err);
+	if (rc == FW_ESTALE) {
+		owner_lose(o);
+		return 0;
+	}
+	if (rc)
+		return rc;
+	o->beat_mono_ms = mono_ms;
+	o->news = false;
+	o->safe_until_ms = o->lease.safe_until_mono_ms;
+	fw_hosts_lease(owner_hosts_lock(o), o->safe_until_ms);
+	owner_hosts_unlock(o);
+	shards_listed(o);
+	if (o->leaving)
+		leave_all(o);
+	else
+		shards_share(o, living, held, mono_ms);
+	return 0;
+}
+
+/* ---- giving back ---------------------------------------------------------------------------- */
+
+/*
+ * Shards of which nothing is in flight, and all is stored; when the worker leaves, with the last of
+ * them.
+ */
+static int give(struct owner *o, struct fw_err *err)
+{
+	struct store_shard give[STORE_SHARDS];
+	struct store_give g = {.lease_id = o->lease.id, .shard = give, .leave = o->leaving};
+	struct fw_hosts_now now;
+	int rc;
+
+	for (int i = 0; i < STORE_SHARDS; i++) {
+		if (o->shard[i].state == SHARD_LEAVING && !o->shard[i].claims)
+			give[g.n++].shard = i;
+	}
+	if (o->leaving ? o->first != NULL : !g.n)
+		return 0;
+	rc = claims_hosts_commit(o, err);
+	if (rc)
+		return rc == FW_ESTALE ? 0 : rc;
+	now = owner_now(o);
+	for (size_t i = 0; i < g.n; i++) {
+		give[i].quiet_since_ms = fw_hosts_sent_until(owner_hosts_lock(o), (uint32_t)give[i].shard, now);
+		owner_hosts_unlock(o);
+	}
+	rc = o->st->is->give(o->st, &g, err);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < g.n; i++)
+		shard_forget(o, give[i].shard);
+	o->left = o->leaving;
+	if (o->left)
+		o->lease.id = 0;
+	return 0;
+}
+
+void owner_leave(struct owner *o)
+{
+	o->leaving = true;
+	leave_all(o);
+	o->left = o->left || (!o->lease.id && !o->lost);
+}
+
+bool owner_is_left(const struct owner *o)
+{
+	return o->left;
+}
+
+bool owner_is_lost(const struct owner *o)
+{
+	return o->lost;
+}
+
+int64_t owner_safe_until_ms(const struct owner *o)
+{
+	return o->safe_until_ms;
+}
+
+/* ---- a step --------------------------------------------------------------------------------- */
+
+static int order(struct owner *o, struct fw_err *err)
+{
+	int64_t began_ms = mono(o), took_ms;
+
+	if (!o->read_all || began_ms < o->order_mono_ms || (o->rules.once && !due_set_unplanned(o->due) && o->planned))
+		return 0;
+	if (due_set_order(o->due, owner_now(o)))
+		return fw_no_memory(err);
+	o->planned = true;
+	took_ms = mono(o) - began_ms;
+	o->order_mono_ms = began_ms + FW_MAX(o->rules.once ? ONCE_ORDER_MS : ORDER_MS, ORDER_SHARE * took_ms);
+	return 0;
+}
+
+/* When a step has something to do: the next heartbeat, read, look at the order, or feed. */
+static int64_t next_step_ms(struct owner *o, int64_t read_ms, int64_t later_ms)
+{
+	int64_t mono_ms = mono(o), beat_ms = o->news ? CHANGED_MS : beat_every_ms(o);
+	int64_t next_ms = FW_MIN(o->beat_mono_ms + beat_ms, read_ms), host_ms;
+
+	if (later_ms != INT64_MAX)
+		next_ms = FW_MIN(next_ms, later_ms - o->wall_offset_ms);
+	if (due_set_waiting(o->due)) {
+		next_ms = FW_MIN(next_ms, FW_MAX(o->order_mono_ms, mono_ms + FW_SECOND_MS));
+		if (!due_set_ready(o->due, mono_ms, &host_ms))
+			next_ms = FW_MIN(next_ms, host_ms);
+	}
+	return FW_MAX(next_ms, mono_ms);
+}
+
+int owner_step(struct owner *o, bool changed, int64_t *next_mono_ms, struct fw_err *err)
+{
+	int64_t mono_ms = mono(o), beat_at_ms, read_ms;
+	int rc = 0;
+
+	*next_mono_ms = mono_ms + FW_SECOND_MS;
+	lost_end(o);
+	if (o->lost || o->left || !o->st)
+		return 0;
+	o->news = o->news || changed;
+	if (o->rules.once && o->lease.living > 1 && !o->lease.idle && is_idle(o, mono_ms))
+		o->news = true; /* for those who could give it some */
+	beat_at_ms = o->beat_mono_ms == INT64_MIN ? mono_ms :
+						    o->beat_mono_ms + (o->news ? CHANGED_MS : beat_every_ms(o));
+	if (mono_ms >= beat_at_ms)
+		rc = beat(o, err);
+	rc = rc ? rc : o->lost ? 0 : give(o, err);
+	if (rc || o->lost || o->left)
+		return rc;
+	rc = reads_do(o, &read_ms, err);
+	if (!rc && !o->leaving)
+		rc = order(o, err);
+	if (rc)
+		return rc;
+	*next_mono_ms = next_step_ms(o, read_ms, due_set_ripen(o->due, owner_now(o)));
+	return 0;
+}
+
+bool owner_is_over(struct owner *o, int64_t patience_ms, size_t *left, bool *others)
+{
+	int64_t mono_ms = mono(o), next_ms;
+
+	*left = due_set_waiting(o->due);
+	*others = o->lease.living > o->lease.idle_n + 1;
+	if (!o->rules.once || o->lost || !o->lease.id || !o->read_all || o->unread || o->cut_n || o->first ||
+		o->leaving_n)
+		return false;
+	if (o->lease.living > 1 && !o->lease.idle)
+		return false;
+	return !due_set_ready(o->due, mono_ms, &next_ms) && (next_ms == INT64_MAX || next_ms > mono_ms + patience_ms);
+}
+
+void owner_count(const struct owner *o, struct owner_counts *out)
+{
+	*out = o->counts;
+	out->due = due_set_n(o->due);
+	out->waiting = due_set_waiting(o->due);
+	out->open = o->open;
+	out->done = o->done;
+	out->shards = o->held;
+	out->leaving = o->leaving_n;
+	out->living = o->lease.living;
+	out->backlog = due_set_has_backlog(o->due);
+}

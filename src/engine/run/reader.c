@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: ISC */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "engine/run/reader.h"
+#include "engine/rows.h"
+
+/* ---- who is to blame ------------------------------------------------------------------------------------------------------------------- */
+
+static const int FATAL[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS};
+static struct sigaction old_action[FW_N(FATAL)];
+static struct worker_shared *watched;
+static _Thread_local volatile int64_t reading_here;
+
+static _Atomic int64_t *place(struct worker_shared *shared, const struct visit *v)
+{
+	return v->large ? &shared->reading_large_id : &shared->reading_feed_id;
+}
+
+void reading_begin(struct worker_shared *shared, const struct visit *v)
+{
+	reading_here = v->feed.id;
+	atomic_store(place(shared, v), v->feed.id);
+#ifdef FW_TEST_HOOKS
+	{
+		const char *part = getenv("FEEDWHEEL_TEST_CRASH"), *file = getenv("FEEDWHEEL_TEST_STALL");
+
+		while (v->large && file && access(file, F_OK) == 0)
+			nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+		if (part && fw_str_find(v->feed.url, fw_str(part)))
+			abort();
+	}
+#endif
+}
+
+void reading_end(struct worker_shared *shared, const struct visit *v)
+{
+	reading_here = 0;
+	atomic_store(place(shared, v), 0);
+}
+
+/* On the thread that failed. It fails again when this returns, and then as if we had not been here. */
+static void on_fatal(int number, siginfo_t *info, void *context)
+{
+	int64_t id = reading_here;
+
+	(void)context;
+	atomic_store(&watched->died_reading_id, id ? id : READING_NOTHING);
+	for (size_t i = 0; i < FW_N(FATAL); i++) {
+		if (FATAL[i] == number)
+			(void)sigaction(number, &old_action[i], NULL);
+	}
+	if (info->si_code <= 0 || number == SIGSYS) /* it was sent, or what it stopped is not done again: nothing fails by itself */
+		(void)raise(number);
+}
+
+int reading_watch(struct worker_shared *shared, struct fw_err *err)
+{
+	struct sigaction a = {.sa_sigaction = on_fatal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+
+	watched = shared;
+	for (size_t i = 0; i < FW_N(FATAL); i++) {
+		if (sigaction(FATAL[i], &a, &old_action[i]))
+			return fw_err_set(err, FW_EIO, "signal %d cannot be watched: %s", FATAL[i], strerror(errno));
+	}
+	return 0;
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------------------------------------- */
+
+/* The other thread. What it looks at of the reader does not change meanwhile; the visit is its own. */
+static void on_work(uv_work_t *work)
+{
+	struct reader *r = work->data;
+	struct visit *v = r->first;
+	size_t need;
+
+	reading_begin(r->shared, v);
+	if (v->fetch.coded)
+		fw_fetch_decode(&v->fetch);
+	need = rows_memory(v->fetch.body.len, r->rules->parse_memory);
+	r->need = need > r->room ? need : 0;
+	if (!r->need)
+		visit_read(v, r->rules, fw_now_ms());
+	reading_end(r->shared, v);
+}
+
+static struct visit *take(struct reader *r, struct visit **at)
+{
+	struct visit *v = *at;
+
+	*at = v->next;
+	if (!*at)
+		r->end = at;
+	v->next = NULL;
+	r->n--;
+	return v;
+}
+
+/* It is no longer one that waits as it came. */
+static void uncount(struct reader *r, const struct visit *v)
+{
+	if (!v->fetch.coded)
+		return;
+	r->coded_bytes -= v->fetch.body.len;
+	fw_fetcher_waiting(r->fetcher, r->coded_bytes);
+}
+
+static void on_worked(uv_work_t *work, int status);
+
+/* The first in line is read when there is room for it; when nothing else is held, it has all there is. */
+static void next(struct reader *r)
+{
+	size_t all = r->rules->parse_memory, room = !r->held_bytes ? SIZE_MAX : r->held_bytes < all ? all - r->held_bytes : 0;
+
+	if (r->busy || r->closed || !r->first || r->need > room)
+		return;
+	r->room = room;
+	r->busy = true;
+	r->since_ms = fw_mono_ms();
+	uncount(r, r->first);
+	if (uv_queue_work(r->loop, &r->work, on_work, on_worked))
+		abort(); /* only without a function to call */
+}
+
+static void on_worked(uv_work_t *work, int status)
+{
+	struct reader *r = work->data;
+
+	(void)status; /* nobody cancels it */
+	r->busy = false;
+	r->since_ms = 0;
+	if (r->closed)
+		return;
+	if (!r->need)
+		r->done(take(r, &r->first));
+	next(r);
+}
+
+void reader_init(struct reader *r)
+{
+	r->end = &r->first;
+	r->work.data = r;
+}
+
+void reader_put(struct reader *r, struct visit *v)
+{
+	v->large = true;
+	v->next = NULL;
+	*r->end = v;
+	r->end = &v->next;
+	r->n++;
+	r->coded_bytes += v->fetch.body.len;
+	fw_fetcher_waiting(r->fetcher, r->coded_bytes);
+	next(r);
+}
+
+void reader_hold(struct reader *r, const struct visit *v)
+{
+	r->held_bytes += v->held_bytes;
+}
+
+void reader_spent(struct reader *r, const struct visit *v)
+{
+	r->held_bytes -= v->held_bytes;
+	next(r);
+}
+
+struct visit *reader_take_back(struct reader *r)
+{
+	struct visit **at = r->busy ? &r->first->next : &r->first;
+
+	if (!r->first || !*at)
+		return NULL;
+	if (!r->busy)
+		r->need = 0;
+	uncount(r, *at);
+	return take(r, at);
+}
+
+void reader_close(struct reader *r)
+{
+	r->closed = true;
+}

@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The store thread: owns the one database connection of its process. Keeps the worker's lease and claims ahead (owner.h), commits outcomes in
+ * batches (commits.c), passes control messages on, does maintenance when there is nothing better to do.
+ *
+ * Outages: what fails for a passing reason is kept and tried again with back-off (nothing is claimed meanwhile, so what is held stays
+ * bounded); on a broken connection the store is opened anew.
+ *
+ * A disk with less room than disk_free_min_bytes stops claims and commits too, until there is room. Heartbeats, messages and retention
+ * go on: they take next to nothing, or make room.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "engine/settings.h"
+#include "engine/run/store_thread.h"
+#include "engine/run/unblock.h"
+#include "api/keep.h"
+
+#define BEAT_MS (5 * FW_SECOND_MS)
+#define CONTROL_MS FW_SECOND_MS /* between looks for messages, should the store not have told of one */
+#define COLLECT_N 32 /* outcomes that are worth waking up for, when a batch is open */
+#define CLAIM_MS 50  /* between claims, while the loop wants few */
+#define IDLE_MS FW_SECOND_MS /* it never sleeps longer */
+#define INDEX_BUSY_MS 200
+#define ONCE_INDEX_MS FW_SECOND_MS
+#define ROOM_MS FW_SECOND_MS
+#define PRUNE_MS FW_MINUTE_MS             /* often, so that it is little each time */
+#define PRUNE_MORE_MS FW_SECOND_MS        /* when a call did not get to the end */
+#define IDLE_LOOK_MS FW_SECOND_MS /* between two looks for what is due next, at the least */
+#define IDLE_LOOK_SHARE 50        /* of the store's time they take no more than one part in so many */
+#define FAR_MS (100 * 366 * FW_DAY_MS)
+#define OPEN_PATIENCE_MS (2 * FW_SECOND_MS)
+#define ONCE_OUTAGE_MS (10 * FW_SECOND_MS)
+
+void channel_wake_store(struct channel *ch)
+{
+	if (atomic_exchange(&ch->woken, true))
+		return;
+	while (write(ch->wake_fd[1], "", 1) < 0 && errno == EINTR)
+		;
+}
+
+/* Both sides exchange: who comes second sees what the other did before. The loop finds the store thread awake, or that one the outcome. */
+void channel_outcome_put(struct channel *ch, bool last)
+{
+	bool collecting = atomic_fetch_or(&ch->collecting, 0);
+
+	if (last || !collecting || fw_ring_fill(&ch->outcomes) >= COLLECT_N || atomic_load(&ch->held_bytes) >= ch->held_max / 4)
+		channel_wake_store(ch);
+}
+
+static void wake_taken(struct channel *ch)
+{
+	char drop[64];
+
+	while (read(ch->wake_fd[0], drop, sizeof(drop)) > 0)
+		;
+	atomic_store(&ch->woken, false);
+	(void)atomic_exchange(&ch->collecting, 0);
+}
+
+/* ---- outages ------------------------------------------------------------------------------------------------------------------ */
+
+static void ask_later(struct store_thread *s, const char *doing, const struct fw_err *err)
+{
+	int64_t wait = retry_later(&s->retry);
+
+	if (!s->outage_since_ms) {
+		s->outage_since_ms = fw_mono_ms();
+		meter_count(s->ch->o->meter, FW_COUNT_OUTAGES, 1);
+	}
+	s->outage_err = *err;
+	atomic_store_explicit(&s->ch->o->meter->away, 1, memory_order_relaxed);
+	meter_count(s->ch->o->meter, FW_COUNT_RETRIES, 1);
+	fw_warn("%s: %s; nothing is lost, next try in %d ms", doing, err->text, (int)wait);
+}
+
+static void store_forget(struct store_thread *s)
+{
+	owner_store(s->owner, NULL);
+	fw_store_close(s->st);
+	s->st = NULL;
+}
+
+static void reopen(struct store_thread *s)
+{
+	struct fw_err err;
+
+	store_forget(s);
+	if (fw_config_store(s->ch->config, FW_STORE_CREATE, &s->st, &err)) {
+		ask_later(s, "opening the store", &err);
+		return;
+	}
+	owner_store(s->owner, fw_store_driver(s->st));
+	s->step_at_ms = 0;
+}
+
+void store_outage(struct store_thread *s, const char *doing, int rc, const struct fw_err *err)
+{
+	ask_later(s, doing, err);
+	if (retry_reopens(&s->retry, rc, s->ch->config))
+		reopen(s);
+}
+
+void store_outage_over(struct store_thread *s)
+{
+	if (s->retry.pause_ms)
+		fw_info("the store answers again");
+	atomic_store_explicit(&s->ch->o->meter->away, 0, memory_order_relaxed);
+	s->retry = (struct retry){0};
+	s->outage_since_ms = 0;
+}
+
+/* ---- room on the disk -------------------------------------------------------------------------------- */
+
+/* Below disk_free_min_bytes nothing is claimed, started or committed; see the top of this file. */
+static void look_for_room(struct store_thread *s, int64_t mono_ms)
+{
+	bool was = s->full_since_ms != 0, full;
+
+	if (mono_ms < s->room_at_ms)
+		return;
+	full = fw_config_room(s->ch->config, &s->full_err) != 0;
+	s->room_at_ms = mono_ms + ROOM_MS;
+	atomic_store_explicit(&s->ch->o->meter->disk_low, full, memory_order_relaxed);
+	if (full == was)
+		return;
+	s->full_since_ms = full ? mono_ms : 0;
+	if (!full) {
+		fw_info("there is room on the store's disk again");
+		return;
+	}
+	fw_warn("%s; nothing is fetched meanwhile, and what was is kept", s->full_err.text);
+	owner_recall(s->owner); /* what has not begun */
+}
+
+/* ---- control, upkeep, waiting --------------------------------------------------------------------------------------------------------- */
+
+static void control(struct store_thread *s, int64_t mono_ms)
+{
+	struct worker_shared *sh = s->ch->o->shared;
+	struct fw_control msg;
+	struct fw_err err;
+
+	if (!s->st || mono_ms < s->control_at_ms || s->retry.at_ms > mono_ms)
+		return;
+	s->control_at_ms = mono_ms + CONTROL_MS;
+	/* a store that fails here fails the next claim too, and that is told; a message that nobody knows is passed over */
+	while (fw_store_control_take(s->st, sh->control_id, &msg, &err) == 0 && msg.id > sh->control_id) {
+		sh->control_id = msg.id;
+		if (msg.kind == FW_CONTROL_STOP) {
+			fw_info("told to stop");
+			atomic_store(&s->ch->told, true);
+			atomic_store(&s->ch->finished, true);
+			uv_async_send(&s->ch->to_loop);
+		} else if (msg.kind == FW_CONTROL_PAUSE || msg.kind == FW_CONTROL_RESUME) {
+			sh->paused = msg.kind == FW_CONTROL_PAUSE;
+			fw_info(sh->paused ? "paused" : "resumed");
+		} else if (msg.kind == FW_CONTROL_RELOAD && msg.id > s->newest_id) { /* else this worker was born after it */
+			atomic_store(&s->ch->o->shared->reload, true); /* it may send no signals */
+		}
+	}
+}
+
+/* For people and metrics. The first one goes before the first claim: by it the next start finds workers that were killed. */
+static void beat(struct store_thread *s, int64_t mono_ms)
+{
+	struct worker_shared *sh = s->ch->o->shared;
+	struct fw_beat b = {.worker = sh->name, .pid = getpid(), .started_ms = s->started_ms, .run_id = s->ch->o->run_id,
+		.visits = s->visits, .new_entries = s->news, .failures = s->failures,
+		.in_flight = (uint32_t)atomic_load(&s->ch->o->meter->in_flight), .slots = s->ch->slots};
+	struct fw_err err;
+	int rc;
+
+	if (!s->st || s->retry.at_ms > mono_ms || (s->beat_at_ms && mono_ms - s->beat_at_ms < BEAT_MS))
+		return;
+	rc = fw_store_beat_put(s->st, &b, fw_now_ms(), &err);
+	if (rc) {
+		store_outage(s, "the sign of life", rc, &err);
+	} else {
+		s->beat_at_ms = mono_ms;
+		s->index_more = true; /* others may have stored something that the index lacks */
+		store_outage_over(s);
+	}
+}
+
+/* ---- maintenance ------------------------------------------------------------------------------------ */
+
+/*
+ * A short step of the search index, when there is nothing to store. While transfers keep the machine busy only now and then, so that the
+ * index keeps up without slowing them; a --once leaves it to its end, and then takes no longer than ONCE_INDEX_MS: what is left is
+ * done by the next run, and a search says how much that is.
+ */
+static bool index_step(struct store_thread *s, int64_t mono_ms)
+{
+	bool busy = atomic_load(&s->ch->o->meter->in_flight) > s->ch->slots / 4;
+	if (!s->st || !s->index_more || s->retry.pause_ms || atomic_load(&s->ch->stopping) ||
+	    (s->ch->o->once && (!s->once_over || mono_ms - s->once_over_ms > ONCE_INDEX_MS)) ||
+	    (busy && mono_ms - s->index_at_ms < INDEX_BUSY_MS))
+		return false;
+	(void)fw_keep_index(s->st, fw_now_ms(), &s->index_more); /* what goes wrong is logged there, and tried again later */
+	s->index_at_ms = fw_mono_ms();
+	return s->index_more;
+}
+
+/* Forget what is older than the settings want it kept: one worker's business, now and then; a --once does it at its end. */
+static void prune(struct store_thread *s, int64_t mono_ms)
+{
+	bool more = false;
+
+	if (s->ch->o->index || !s->st || s->retry.pause_ms || mono_ms < s->prune_at_ms || (s->ch->o->once && !s->once_over) ||
+	    atomic_load(&s->ch->stopping))
+		return;
+	(void)fw_keep(s->st, s->ch->config, fw_now_ms(), &more); /* a store that is gone is found by the next claim */
+	s->prune_at_ms = fw_mono_ms() + (more ? PRUNE_MORE_MS : PRUNE_MS);
+}
+
+/* ---- claims ----------------------------------------------------------------------------------------- */
+
+/* The lease and the due set. */
+static void owner_follow(struct store_thread *s, int64_t mono_ms)
+{
+	bool lost = owner_is_lost(s->owner);
+	struct fw_err err;
+	int rc;
+
+	if (!s->st || s->retry.at_ms > mono_ms || (!s->changed && mono_ms < s->step_at_ms))
+		return;
+	rc = owner_step(s->owner, s->changed, &s->step_at_ms, &err);
+	s->changed = false;
+	if (rc)
+		store_outage(s, "keeping the lease", rc, &err);
+	if (owner_is_lost(s->owner) != lost)
+		uv_async_send(&s->ch->to_loop);
+}
+
+static bool may_claim(const struct store_thread *s, int64_t mono_ms)
+{
+	return s->st && s->beat_at_ms && !s->full_since_ms && !s->ch->o->shared->paused && !s->once_over &&
+		!atomic_load(&s->ch->stopping) && s->retry.at_ms <= mono_ms && atomic_load(&s->ch->open_max);
+}
+
+/* Claim, in portions; but a few free slots do not wait for many. */
+static void claim(struct store_thread *s, int64_t mono_ms)
+{
+	struct channel *ch = s->ch;
+	int64_t start_us = fw_mono_us();
+	size_t max = atomic_load(&ch->open_max), n;
+	struct owner_counts counts;
+	struct fw_err err;
+	int rc;
+
+	if (!may_claim(s, mono_ms))
+		return;
+	owner_count(s->owner, &counts);
+	if (mono_ms < s->claim_at_ms && counts.open + ch->slots / 4 > max)
+		return;
+	atomic_store(&ch->dry, false);
+	rc = owner_take(s->owner, max, &n, &err);
+	if (rc) {
+		store_outage(s, "claiming feeds", rc, &err);
+		return;
+	}
+	s->claim_at_ms = mono_ms + CLAIM_MS;
+	owner_count(s->owner, &counts);
+	atomic_store(&ch->dry, counts.open < max);
+	atomic_store_explicit(&ch->tail, ch->o->once && counts.open < max && !counts.waiting, memory_order_relaxed);
+	if (!n)
+		return;
+	meter_time(ch->o->meter, FW_TIMING_CLAIM, fw_mono_us() - start_us);
+	meter_count(ch->o->meter, FW_COUNT_CLAIMS, n);
+	s->idle_look_ms = 0;
+	atomic_store(&ch->o->shared->next_due_ms, 0);
+	uv_async_send(&ch->to_loop);
+}
+
+/* Nothing is claimed, and all that was is stored: when is the next feed due? For people who watch. */
+static void idle_look(struct store_thread *s)
+{
+	int64_t began_ms = fw_mono_ms(), n, wake_ms;
+	struct owner_counts counts;
+	struct fw_err err;
+
+	owner_count(s->owner, &counts);
+	if (!s->st || s->ch->o->once || s->ch->o->index || counts.open || counts.done || began_ms < s->idle_look_ms || s->retry.pause_ms)
+		return;
+	if (fw_store_pending(s->st, fw_now_ms() + FAR_MS, &n, &wake_ms, &err))
+		return; /* the next step fails too, and tells */
+	atomic_store(&s->ch->o->shared->next_due_ms, n && wake_ms <= fw_now_ms() ? 0 : wake_ms);
+	s->idle_look_ms = fw_mono_ms() + FW_MAX(IDLE_LOOK_MS, IDLE_LOOK_SHARE * (fw_mono_ms() - began_ms));
+}
+
+/* ---- waiting ---------------------------------------------------------------------------------------- */
+
+int64_t store_thread_wait_ms(const struct store_thread *s, int64_t mono_ms)
+{
+	int64_t until_ms = mono_ms + IDLE_MS;
+	struct owner_counts counts;
+
+	if (s->retry.at_ms)
+		return FW_MAX(FW_MIN(until_ms, s->retry.at_ms) - mono_ms, INT64_C(1));
+	until_ms = FW_MIN(until_ms, s->step_at_ms);
+	if (s->full_since_ms)
+		return FW_MAX(FW_MIN(until_ms, s->room_at_ms) - mono_ms, INT64_C(1));
+	if (s->n)
+		until_ms = FW_MIN(until_ms, s->batch_since_ms + s->ch->config->batch_ms);
+	owner_count(s->owner, &counts);
+	if (may_claim(s, mono_ms) && !atomic_load(&s->ch->dry) && counts.open < atomic_load(&s->ch->open_max))
+		until_ms = FW_MIN(until_ms, s->claim_at_ms);
+	return FW_MAX(until_ms - mono_ms, INT64_C(1));
+}
+
+static void sleep_until_something(struct store_thread *s)
+{
+	int64_t ms = store_thread_wait_ms(s, fw_mono_ms());
+	struct fw_err err;
+
+	atomic_store(&s->ch->collecting, s->n > 0);
+	if (!s->st || s->retry.at_ms || fw_store_wait(s->st, s->ch->wake_fd[0], ms, &s->changed, &err)) {
+		struct pollfd p = {.fd = s->ch->wake_fd[0], .events = POLLIN};
+
+		(void)poll(&p, 1, (int)ms);
+	}
+	if (s->changed)
+		s->control_at_ms = 0;
+	wake_taken(s->ch);
+}
+
+/* ---- life -------------------------------------------------------------------------------------------------------------------------------- */
+
+struct dead {
+	char **name;
+	size_t n;
+	int64_t run_id; /* ours: of its workers the master knows more, namely what they were reading */
+};
+
+static int dead_note(void *ctx, const struct fw_beat *b)
+{
+	struct dead *d = ctx;
+	char **grown;
+
+	if (b->run_id == d->run_id || !fw_worker_is_dead(b->worker))
+		return 0;
+	grown = reallocarray(d->name, d->n + 1, sizeof(*grown));
+	if (!grown)
+		return FW_ENOMEM;
+	d->name = grown;
+	d->name[d->n] = fw_str_dup(fw_str(b->worker));
+	return d->name[d->n] && ++d->n ? 0 : FW_ENOMEM;
+}
+
+/*
+ * Workers that were killed together with their master, by whatever hand, left leases behind. What they were reading is not known, so no
+ * feed is charged with their death: a machine that stops is not a document's fault.
+ */
+static void reap_the_dead(struct store_thread *s)
+{
+	struct dead d = {.run_id = s->ch->o->run_id};
+	int64_t since_ms = fw_now_ms() - s->ch->config->lease_ms - FW_MINUTE_MS; /* older leases are over */
+	struct fw_err err = {.text = "out of memory"};
+	int rc = fw_store_beat_list(s->st, since_ms, dead_note, &d, &err);
+
+	for (size_t i = 0; i < d.n; i++) {
+		rc = rc ? rc : fw_store_reap(s->st, d.name[i], 0, &err);
+		free(d.name[i]);
+	}
+	free(d.name);
+	if (rc)
+		fw_warn("ending the leases of dead workers: %s; they will end by themselves", err.text);
+}
+
+/* A network was permitted since the last run: what it had blocked is due, for a --once too. */
+static int unblock(struct store_thread *s, struct fw_err *err)
+{
+	int64_t now_ms = s->ch->o->due_before_ms ? s->ch->o->due_before_ms : fw_now_ms();
+	size_t n;
+	int rc = unblock_feeds(s->st, s->ch->config, now_ms, &n, err);
+
+	if (!rc && n)
+		fw_info("allow_networks or deny_networks has changed: %zu feeds that were blocked are due", n);
+	return rc;
+}
+
+/* Open the store and see to what was left there. Passing errors may be tried again. */
+static int begin(struct store_thread *s, struct fw_err *err)
+{
+	struct worker_shared *sh = s->ch->o->shared;
+	struct fw_control newest;
+	int rc = fw_config_store(s->ch->config, FW_STORE_CREATE, &s->st, err);
+
+	if (rc)
+		return rc;
+	if (sh->dead_name[0] && fw_store_reap(s->st, sh->dead_name, sh->dead_feed_id, &sh->err))
+		fw_warn("ending the lease of %s: %s; it will end by itself", sh->dead_name, sh->err.text);
+	sh->dead_name[0] = '\0';
+	if (s->ch->o->index == 0) {
+		reap_the_dead(s);
+		rc = unblock(s, err);
+	}
+	if (rc)
+		return rc;
+	rc = fw_store_control_take(s->st, -1, &newest, err);
+	if (rc)
+		return rc;
+	s->newest_id = newest.id;
+	if (!sh->listening) { /* a successor goes on where the last one stopped, and stays paused */
+		sh->control_id = newest.id;
+		sh->paused = newest.paused;
+	}
+	sh->listening = true;
+	if (s->ch->o->once && sh->paused)
+		return fw_err_set(err, FW_EINVAL, "this store's workers are paused: 'feedwheel resume --all' lets them go on");
+	if (s->ch->o->once && s->ch->o->index == 0 && atomic_load(&sh->total) == 0)
+		rc = once_begin(s, err);
+	if (!rc)
+		owner_store(s->owner, fw_store_driver(s->st));
+	return rc;
+}
+
+/*
+ * The first opening. Ten workers that start at once hold each other up for a moment; a server may start after its workers, and a run
+ * that goes on waits for it, until it is told to stop.
+ */
+int store_thread_open(struct store_thread *s)
+{
+	bool waits = !s->ch->o->once && fw_store_is_remote(s->ch->config->store);
+	struct fw_err *err = &s->ch->o->shared->err;
+	int64_t start_ms = fw_mono_ms();
+
+	for (;;) {
+		int rc = begin(s, err);
+
+		if (!rc) {
+			store_outage_over(s);
+			return WORKER_DONE;
+		}
+		store_forget(s);
+		if (!retry_is_passing(rc) || (!waits && (rc != FW_EAGAIN || fw_mono_ms() - start_ms > OPEN_PATIENCE_MS)))
+			return WORKER_STORE;
+		ask_later(s, "opening the store", err);
+		for (int64_t left; (left = s->retry.at_ms - fw_mono_ms()) > 0;) {
+			struct pollfd p = {.fd = s->ch->wake_fd[0], .events = POLLIN};
+
+			(void)poll(&p, 1, (int)left);
+			wake_taken(s->ch);
+			if (atomic_load(&s->ch->stopping))
+				return WORKER_LEFT;
+		}
+	}
+}
+
+int store_thread_init(struct store_thread *s, struct channel *ch)
+{
+	size_t max = ch->visit_max;
+
+	*s = (struct store_thread){.ch = ch};
+	s->owner = s->ch->owner;
+	s->batch = calloc(max, sizeof(struct visit *));
+	s->claim = calloc(max, sizeof(struct claim *));
+	s->outcome = calloc(max, sizeof(*s->outcome));
+	s->started_ms = fw_now_ms();
+	s->index_more = true; /* it may have been away for long */
+	s->prune_at_ms = s->ch->o->once ? 0 : fw_mono_ms() + PRUNE_MS;
+	if (s->ch->o->once) {
+		struct fw_plan_rules rules;
+
+		fw_settings_plan(s->ch->config, s->ch->slots, &rules);
+		s->bounds = fw_plan_bounds_new(&rules);
+	}
+	return s->batch && s->claim && s->outcome ? 0 : FW_ENOMEM;
+}
+
+/*
+ * The store is away, or full. A run that goes on waits for it; one that drains waits for drain_timeout_ms, and a --once, behind which
+ * somebody sits, for ONCE_OUTAGE_MS. What is held then is not lost: the next run makes the visits again.
+ */
+static bool gave_up(const struct store_thread *s, int64_t mono_ms)
+{
+	int64_t limit = s->ch->o->once ? ONCE_OUTAGE_MS : s->ch->config->drain_timeout_ms;
+	int64_t since_ms = s->outage_since_ms ? s->outage_since_ms : s->full_since_ms;
+
+	if (!since_ms || (!s->ch->o->once && !s->last_since_ms))
+		return false;
+	if (mono_ms - FW_MAX(since_ms, s->last_since_ms) < limit)
+		return false;
+	s->ch->o->shared->err = s->outage_since_ms ? s->outage_err : s->full_err;
+	fw_error("giving up: %zu visits could not be stored; the next run makes them again", s->n);
+	return true;
+}
+
+/* All is stored, and the lease has ended. */
+static bool is_left(struct store_thread *s)
+{
+	if (s->n || fw_ring_fill(&s->ch->outcomes))
+		return false;
+	return owner_is_left(s->owner);
+}
+
+/* When there is nothing to store. True: there is more to do at once. */
+static bool maintain(struct store_thread *s, int64_t mono_ms)
+{
+	const struct worker_options *o = s->ch->o;
+
+	if (s->n || fw_ring_fill(&s->ch->outcomes))
+		return false;
+	prune(s, mono_ms);
+	if (s->st && !s->retry.pause_ms && !atomic_load(&s->ch->stopping))
+		chores_do(&s->chores, s->st, o->shared->name, o->meter, o->index == 0, mono_ms);
+	idle_look(s);
+	return index_step(s, mono_ms);
+}
+
+enum store_next store_thread_step(struct store_thread *s, int *code)
+{
+	struct channel *ch = s->ch;
+	int64_t mono_ms = fw_mono_ms();
+	bool last = atomic_load(&ch->loop_done);
+
+	if (last && !s->last_since_ms) {
+		s->last_since_ms = mono_ms;
+		s->retry.at_ms = FW_MIN(s->retry.at_ms, mono_ms); /* drained during an outage: look once more, now */
+	}
+	if (s->retry.at_ms && mono_ms >= s->retry.at_ms) {
+		s->retry.at_ms = 0; /* s->retry.pause_ms stays: the next failure waits longer */
+		if (!s->st)
+			reopen(s);
+	}
+	control(s, mono_ms);
+	look_for_room(s, mono_ms);
+	commits_take(s);
+	if (s->st && !s->full_since_ms && commits_due(s, mono_ms))
+		commits_store(s);
+	if (atomic_load(&ch->stopping))
+		owner_leave(s->owner);
+	if (last && !s->n)
+		s->step_at_ms = 0; /* the lease ends */
+	beat(s, mono_ms);
+	owner_follow(s, mono_ms);
+	claim(s, mono_ms);
+	*code = WORKER_DONE;
+	if (last && is_left(s))
+		return STORE_END;
+	*code = WORKER_STORE;
+	if (gave_up(s, mono_ms))
+		return STORE_END;
+	if (maintain(s, mono_ms) || (ch->o->once && once_look(s)))
+		return STORE_GO_ON;
+	return STORE_SLEEP;
+}
+
+static int thread_run(struct store_thread *s)
+{
+	int code;
+
+	for (;;) {
+		switch (store_thread_step(s, &code)) {
+		case STORE_GO_ON: break;
+		case STORE_SLEEP: sleep_until_something(s); break;
+		case STORE_END: return code;
+		}
+	}
+}
+
+void store_thread_finish(struct store_thread *s)
+{
+	store_forget(s);
+	fw_plan_bounds_free(s->bounds);
+	free(s->batch);
+	free(s->claim);
+	free(s->outcome);
+}
+
+void *store_thread_main(void *arg)
+{
+	struct store_thread s;
+	struct channel *ch = arg;
+	intptr_t code = WORKER_DONE;
+
+	if (store_thread_init(&s, ch)) {
+		fw_err_set(&ch->o->shared->err, FW_ENOMEM, "out of memory for %zu visits: lower 'concurrency'", ch->visit_max);
+		code = WORKER_SYSTEM;
+	} else {
+		code = store_thread_open(&s);
+	}
+	if (code == WORKER_DONE)
+		code = thread_run(&s);
+	store_thread_finish(&s);
+	atomic_store(&ch->store_gone, true);
+	uv_async_send(&ch->to_loop);
+	return (void *)code;
+}

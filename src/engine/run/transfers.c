@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What the loop does with claims and visits: start them, read what comes back (large documents are read beside the loop: reader.h), hand
+ * outcomes to the store thread. Nothing here blocks: no SQL, no disk, no name look-up.
+ */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "engine/run/worker_parts.h"
+#include "base/banned.h"
+
+#define PATIENCE_RUN 4       /* a run that has not lasted so many times its patience yet is patient */
+#define PATIENCE_DEV 8       /* so many mean deviations above what is expected are more than ever */
+#define NAME_WAIT_US 1000000 /* for another visit of its name to end, before its host's other names may have its place */
+
+static size_t hosts_waiting(struct worker *w)
+{
+	size_t n = fw_hosts_waiting(owner_hosts_lock(w->ch.owner));
+
+	owner_hosts_unlock(w->ch.owner);
+	return n;
+}
+
+size_t transfers_waiting(struct worker *w)
+{
+	return hosts_waiting(w) + w->held_n;
+}
+
+/* ---- to the store thread ------------------------------------------------------------------------------------------------- */
+
+static void visit_hand_over(struct worker *w, struct visit *v, enum visit_end end)
+{
+	bool last = w->draining || v->claim->item.urgent || (!w->in_flight && !w->reader.n && !transfers_waiting(w));
+
+	v->end = end;
+	if (end == VISIT_RELEASE)
+		v->held_bytes = 0;
+	w->pending++;
+	if (v->large)
+		reader_hold(&w->reader, v);
+	else if (atomic_fetch_add(&w->ch.held_bytes, v->held_bytes) + v->held_bytes >= w->ch.held_max && !w->draining)
+		fw_fetcher_hold(w->fetcher, true); /* what ends now waits undecoded for its turn */
+	claim_move(v->claim, CLAIM_ENDED);
+	if (!fw_ring_put(&w->ch.outcomes, v))
+		abort(); /* the ring holds as many as there are visits */
+	channel_outcome_put(&w->ch, last);
+}
+
+static struct visit *visit_take(struct worker *w, struct claim *c)
+{
+	struct visit *v = w->free;
+
+	assert(v); /* there are as many as claims can be alive */
+	w->free = v->next;
+	v->next = NULL;
+	v->worker = w;
+	v->claim = c;
+	v->was = &c->feed;
+	v->held_bytes = 0;
+	return v;
+}
+
+static void claim_release(struct worker *w, struct claim *c)
+{
+	visit_hand_over(w, visit_take(w, c), VISIT_RELEASE);
+}
+
+/* Not begun, and due later: it is in nobody's way in the store. */
+static void claim_defer(struct worker *w, struct claim *c, int64_t until_ms, const char *why)
+{
+	struct visit *v = visit_take(w, c);
+	int64_t spread_ms = FW_MIN((until_ms - fw_now_ms()) / 10, FW_HOUR_MS);
+
+	v->feed = c->feed;
+	v->feed.due_at_ms = until_ms + (int64_t)(worker_random(w) % (uint64_t)(FW_MAX(spread_ms, 0) + 1)); /* not all of them at once */
+	v->feed.why = fw_str(why);
+	v->outcome = (struct fw_outcome){.feed = &v->feed};
+	meter_count(w->o->meter, FW_COUNT_DEFERRED, 1);
+	visit_hand_over(w, v, VISIT_COMMIT);
+}
+
+void transfers_take_spent(struct worker *w)
+{
+	struct visit *v;
+
+	while ((v = fw_ring_take(&w->ch.spent)) != NULL) {
+		if (v->large)
+			reader_spent(&w->reader, v);
+		visit_reset(v);
+		v->next = w->free;
+		w->free = v;
+		w->pending--;
+	}
+}
+
+/* ---- names that share a host --------------------------------------------------------------------------------------------- */
+
+/* One name may hold all places of its host but one. */
+static bool name_enter(struct worker *w, struct claim *c)
+{
+	int64_t max = w->ch.config->host_max - 1;
+
+	if (!c->is_named)
+		c->name = c->item.urgent ? 0 : host_share_of(&c->feed, w->seed);
+	c->is_named = true;
+	if (!c->counts && c->name && max > 0)
+		c->counts = host_share_enter(&w->share, c->name, (uint32_t)max);
+	return c->counts || !c->name || max < 1;
+}
+
+static void name_leave(struct worker *w, struct claim *c)
+{
+	if (c->counts)
+		host_share_leave(&w->share, c->name);
+	c->counts = false;
+}
+
+static void held_put(struct worker *w, struct claim *c)
+{
+	c->behind = NULL;
+	*w->held_end = c;
+	w->held_end = &c->behind;
+	w->held_n++;
+}
+
+/* All of them, for whoever takes them: the line is empty then. */
+static struct claim *held_take(struct worker *w)
+{
+	struct claim *first = w->held;
+
+	w->held = NULL;
+	w->held_end = &w->held;
+	w->held_n = 0;
+	return first;
+}
+
+void transfers_release_held(struct worker *w)
+{
+	for (struct claim *c = held_take(w), *next; c; c = next) {
+		next = c->behind;
+		name_leave(w, c);
+		claim_release(w, c);
+	}
+}
+
+/* Back among those that wait for their host; its shard may have been left meanwhile. */
+static void claim_wait(struct worker *w, struct claim *c)
+{
+	struct fw_hosts *t = owner_hosts_lock(w->ch.owner);
+	int rc;
+
+	claim_move(c, CLAIM_WAITING);
+	rc = fw_hosts_put(t, (uint32_t)store_host_shard(c->host_id), c->host_id, &c->item);
+	if (rc)
+		claim_move(c, CLAIM_HELD);
+	owner_hosts_unlock(w->ch.owner);
+	if (rc) {
+		name_leave(w, c);
+		claim_release(w, c);
+	}
+}
+
+/*
+ * It has waited for its name long enough: others of their host may have its place. In a run that goes on it is due again when what holds
+ * the name must have ended; in a --once, after all others of the run, and then it has its turn.
+ */
+static void name_gives_up(struct worker *w, struct claim *c)
+{
+	static const char WHY[] = "deferred: its name has all places of its host that one may have";
+
+	if (!w->o->once) {
+		claim_defer(w, c, fw_now_ms() + w->ch.config->total_timeout_ms, WHY);
+	} else if (c->feed.due_at_ms < w->o->due_before_ms) {
+		claim_defer(w, c, w->o->due_before_ms, WHY);
+	} else {
+		c->name = 0;
+		claim_wait(w, c);
+	}
+}
+
+static void held_follow(struct worker *w)
+{
+	for (struct claim *c = held_take(w), *next; c; c = next) {
+		next = c->behind;
+		if (name_enter(w, c))
+			claim_wait(w, c);
+		else if (fw_mono_us() - c->held_us >= NAME_WAIT_US)
+			name_gives_up(w, c);
+		else
+			held_put(w, c);
+	}
+}
+
+/* ---- starting ------------------------------------------------------------------------------------------------------------ */
+
+void transfers_on_gap(uv_timer_t *t)
+{
+	transfers_start(t->data);
+}
+
+/* Sleep until a host may be asked. */
+static void gap_wait(struct worker *w, int64_t mono_ms, int64_t next_ms)
+{
+	if (next_ms != INT64_MAX)
+		uv_timer_start(&w->gap_timer, transfers_on_gap, (uint64_t)FW_MAX(next_ms - mono_ms, INT64_C(1)), 0);
+}
+
+/* From deep within libcurl: nothing is started here. */
+static bool on_send(struct fw_fetch *f)
+{
+	struct visit *v = f->ctx;
+	struct worker *w = v->worker;
+	int64_t mono_ms = fw_mono_ms(), next_ms;
+	struct fw_hosts *t = owner_hosts_lock(w->ch.owner);
+	bool may = fw_hosts_send(t, &v->claim->item, mono_ms);
+
+	if (fw_hosts_first(t, mono_ms, &next_ms))
+		next_ms = mono_ms;
+	owner_hosts_unlock(w->ch.owner);
+	gap_wait(w, mono_ms, next_ms);
+	return may;
+}
+
+static void slot_free(struct worker *w, struct visit *v)
+{
+	w->in_slot[v->slot] = NULL;
+	w->free_slot[w->free_slot_n++] = v->slot;
+	w->in_flight--;
+	name_leave(w, v->claim);
+	v->claim->cool_until_ms = v->cool_until_ms;
+	fw_hosts_done(owner_hosts_lock(w->ch.owner), &v->claim->item, v->mood, v->cool_until_ms, owner_now(w->ch.owner));
+	owner_hosts_unlock(w->ch.owner);
+	atomic_store_explicit(&w->o->meter->in_flight, w->in_flight, memory_order_relaxed);
+}
+
+static void on_fetched(struct fw_fetch *f);
+
+static void visit_start(struct worker *w, struct claim *c)
+{
+	struct visit *v = visit_take(w, c);
+	struct fw_err err;
+
+	visit_prepare(v, fw_now_ms());
+	v->queue_us = FW_MAX(fw_mono_us() - c->claimed_mono_ms * 1000, INT64_C(0));
+	v->fetch.done = on_fetched;
+	v->fetch.send = on_send;
+	v->fetch.ctx = v;
+	v->slot = w->free_slot[--w->free_slot_n];
+	w->in_slot[v->slot] = v;
+	w->in_flight++;
+	atomic_store_explicit(&w->o->meter->in_flight, w->in_flight, memory_order_relaxed);
+	if (fw_fetch_start(w->fetcher, &v->fetch, &err)) {
+		fw_warn("feed %lld could not be started: %s", (long long)v->feed.id, err.text);
+		slot_free(w, v);
+		visit_hand_over(w, v, VISIT_RELEASE);
+	}
+}
+
+/* A batch policy's barrier: nothing begins behind it before all in front of it has ended. */
+static bool is_barred(struct worker *w, const struct claim *c)
+{
+	if (!w->batch || c->item.order < w->barrier)
+		return false;
+	if (w->in_flight)
+		return true;
+	w->barrier = (c->item.order / (int64_t)w->batch + 1) * (int64_t)w->batch;
+	return false;
+}
+
+static bool has_slot(struct worker *w, const struct claim *c)
+{
+	return w->free_slot_n && (c->item.urgent || (w->in_flight < w->ch.slots && !is_barred(w, c)));
+}
+
+/* The next one that may start, taken out of those that wait; NULL: none, and *next_ms as fw_hosts_first() says. */
+static struct claim *claim_next(struct worker *w, int64_t mono_ms, int64_t *next_ms, int64_t *pause_ms)
+{
+	struct fw_hosts *t = owner_hosts_lock(w->ch.owner);
+	struct fw_hosts_item *item = fw_hosts_first(t, mono_ms, next_ms);
+	struct claim *c = item ? claim_of(item) : NULL;
+
+	if (c && !has_slot(w, c)) {
+		*next_ms = INT64_MAX; /* a visit ends first */
+		c = NULL;
+	} else if (c) {
+		*pause_ms = host_pause_until(w->pauses, c->feed.url, fw_now_ms());
+		if (*pause_ms || !name_enter(w, c)) {
+			fw_hosts_withdraw(t, item);
+			claim_move(c, CLAIM_HELD);
+		} else {
+			(void)fw_hosts_start(t, mono_ms, next_ms); /* the same */
+			claim_move(c, CLAIM_FETCHING);
+		}
+	}
+	owner_hosts_unlock(w->ch.owner);
+	return c;
+}
+
+static void claim_begin(struct worker *w, struct claim *c, int64_t pause_ms)
+{
+	if (c->state == CLAIM_FETCHING) {
+		visit_start(w, c);
+	} else if (pause_ms) {
+		name_leave(w, c);
+		claim_defer(w, c, pause_ms, "deferred: its name asked for a pause");
+	} else {
+		c->held_us = fw_mono_us();
+		held_put(w, c);
+	}
+}
+
+/*
+ * How many claims are wanted. What has ended and is not read yet, and what is held, takes no room from what could begin. With a slot free
+ * and nothing to begin, those that wait do so for their hosts, and twice as many are wanted.
+ */
+static void claims_want(struct worker *w, bool none)
+{
+	struct channel *ch = &w->ch;
+	size_t at_hand = w->in_flight + hosts_waiting(w), max = none && w->in_flight < ch->slots ? 2 * ch->cap : ch->cap;
+
+	max = FW_MIN(max + w->doubt_n + w->reader.n + w->held_n, 2 * ch->cap + w->doubt_max);
+	if (w->draining || w->pending >= ch->pending_max || atomic_load(&ch->held_bytes) >= ch->held_max ||
+	    w->reader.coded_bytes >= (size_t)ch->config->max_buffered_bytes)
+		max = 0;
+	atomic_store(&ch->open_max, max);
+	if (max && at_hand + ch->slots / 4 < max && !atomic_load(&ch->dry))
+		channel_wake_store(ch);
+}
+
+void transfers_start(struct worker *w)
+{
+	int64_t mono_ms = fw_mono_ms(), next_ms = INT64_MAX, pause_ms = 0;
+	struct claim *c;
+
+	if (w->draining)
+		return;
+	held_follow(w);
+	while ((c = claim_next(w, mono_ms, &next_ms, &pause_ms)) != NULL)
+		claim_begin(w, c, pause_ms);
+	gap_wait(w, mono_ms, next_ms);
+	claims_want(w, w->free_slot_n > 0);
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------------------------- */
+
+/* It is read: what becomes of it. */
+static void visit_settle(struct worker *w, struct visit *v)
+{
+	visit_conclude(v, &w->ch.rules, fw_now_ms(), worker_random(w));
+	v->read_us = fw_mono_us();
+	atomic_store_explicit(&w->o->shared->last_done_us, v->read_us, memory_order_relaxed);
+	v->outcome.visit.queue_us = v->queue_us + v->fetch.visit.queue_us;
+	visit_hand_over(w, v, VISIT_COMMIT); /* from here on it is the store thread's */
+}
+
+static void visit_over(struct worker *w, struct visit *v)
+{
+	claim_move(v->claim, CLAIM_READING);
+	if (v->fetch.coded) {
+		reader_put(&w->reader, v);
+		return;
+	}
+	reading_begin(w->o->shared, v);
+	visit_read(v, &w->ch.rules, fw_now_ms());
+	reading_end(w->o->shared, v);
+	visit_settle(w, v);
+}
+
+/* What follows the end of any visit. */
+static void visits_go_on(struct worker *w)
+{
+	transfers_start(w);
+	transfers_settle_doubts(w);
+	worker_end_if_drained(w);
+}
+
+void transfers_on_read(struct visit *v)
+{
+	struct worker *w = v->worker;
+
+	visit_settle(w, v);
+	visits_go_on(w);
+}
+
+/* ---- is it our own network? ---------------------------------------------------------------------------------------------- */
+
+static void network_changed(struct worker *w)
+{
+	atomic_store_explicit(&w->o->meter->offline, w->network.down, memory_order_relaxed);
+	if (w->network.down)
+		fw_warn("our own network seems to be down: %d hosts in a row did not answer%s; no feed is charged with it",
+			w->network.few ? (int)w->network.failed_n : FW_WEATHER_DOWN_N, w->network.few ? ", and nobody else did" : "");
+	else
+		fw_info("our own network is up again");
+}
+
+/* A --once of which nothing is left but what waits here. */
+static bool none_can_tell(struct worker *w)
+{
+	return w->o->once && !w->in_flight && !w->reader.n && atomic_load(&w->ch.tail) && !transfers_waiting(w);
+}
+
+static bool waited_enough(const struct worker *w, const struct visit *v, int64_t mono_ms)
+{
+	return mono_ms - v->ended_ms >= w->ch.config->offline_wait_ms;
+}
+
+/*
+ * Failures that may yet turn out to be those of our own network wait for what comes next, so that no feed is charged with the first of
+ * them: until others answer or enough fail too, for offline_wait_ms, or until nothing is under way that could tell. A crash meanwhile, and
+ * a drain, cost nothing: it is as if they had not been asked.
+ */
+void transfers_settle_doubts(struct worker *w)
+{
+	int64_t mono_ms = fw_mono_ms();
+	uint32_t n = w->doubt_n, kept = 0;
+	bool was = w->network.down, over, conclude;
+
+	if (!n)
+		return;
+	conclude = over = none_can_tell(w);
+	for (uint32_t i = 0; i < n && !conclude; i++)
+		conclude = waited_enough(w, w->doubt[i], mono_ms);
+	if (conclude && fw_weather_conclude(&w->network) != was)
+		network_changed(w);
+	for (uint32_t i = 0; i < n; i++) {
+		struct visit *v = w->doubt[i];
+
+		visit_weather_again(v, &w->network, mono_ms);
+		if (w->draining)
+			visit_hand_over(w, v, VISIT_RELEASE);
+		else if (v->doubtful && !over && !waited_enough(w, v, mono_ms))
+			w->doubt[kept++] = v;
+		else
+			visit_over(w, v);
+	}
+	w->doubt_n = kept;
+}
+
+static bool may_wait(const struct worker *w, const struct visit *v)
+{
+	return v->doubtful && !v->claim->item.urgent && w->ch.config->offline_wait_ms;
+}
+
+/* As if it had not begun: it must not be sent, it was cancelled, or the machine is shut down, its network first. */
+static bool is_unmade(const struct worker *w, const struct visit *v)
+{
+	return v->fetch.put_off || v->cancelled || (w->draining && (v->fetch.kind == FW_VISIT_LOCAL || may_wait(w, v)));
+}
+
+static void on_fetched(struct fw_fetch *f)
+{
+	struct visit *v = f->ctx;
+	struct worker *w = v->worker;
+	int64_t now_ms = owner_now(w->ch.owner).wall_ms;
+
+	visit_mood(v, &w->ch.rules, now_ms);
+	host_pause_learn(w->pauses, v, now_ms);
+	slot_free(w, v);
+	if (!v->cancelled && visit_weather(v, &w->network, fw_mono_ms()))
+		network_changed(w);
+	if (f->put_off)
+		meter_count(w->o->meter, FW_COUNT_DEFERRED, 1);
+	if (is_unmade(w, v)) {
+		visit_hand_over(w, v, VISIT_RELEASE);
+	} else if (w->doubt_n < w->doubt_max && may_wait(w, v)) { /* too many are of few hosts: it is theirs */
+		claim_move(v->claim, CLAIM_DOUBTED);
+		w->doubt[w->doubt_n++] = v;
+	} else {
+		visit_over(w, v);
+	}
+	visits_go_on(w);
+}
+
+/* ---- ending -------------------------------------------------------------------------------------------------------------- */
+
+void transfers_cancel(struct worker *w)
+{
+	for (uint32_t i = 0; i < w->ch.slots + SPARE_SLOTS; i++) {
+		if (!w->in_slot[i])
+			continue;
+		w->in_slot[i]->cancelled = true;
+		fw_fetch_cancel(&w->in_slot[i]->fetch);
+	}
+}
+
+void transfers_cancel_all(struct worker *w)
+{
+	struct visit *v;
+
+	transfers_release_held(w);
+	transfers_cancel(w);
+	while ((v = reader_take_back(&w->reader)) != NULL)
+		visit_hand_over(w, v, VISIT_RELEASE);
+	while (w->doubt_n)
+		visit_hand_over(w, w->doubt[--w->doubt_n], VISIT_RELEASE);
+}
+
+/* Has it been silent for longer than it ever was, so that waiting for it does not pay? */
+static bool is_overdue(const struct visit *v, int64_t patience_us)
+{
+	const struct fw_feed *was = v->was;
+	int64_t begun_us = v->claim->claimed_mono_ms * 1000 + v->queue_us + v->fetch.visit.queue_us;
+
+	return was->expect_us > 0 && fw_visit_succeeded(was->last_kind) && !v->claim->item.urgent && fw_fetch_is_silent(&v->fetch) &&
+		fw_mono_us() - begun_us > FW_MAX(patience_us, was->expect_us + PATIENCE_DEV * was->expect_dev_us);
+}
+
+/*
+ * When all of the last ones are overdue they are given up. A feed that answers only now and then would else hold up the end of a run for
+ * as long as its time-outs are, whatever the order. Nothing is given up while anything else would go on.
+ */
+void transfers_patience(struct worker *w)
+{
+	int64_t patience_us = w->ch.config->patience_ms * 1000;
+	uint32_t slots = w->ch.slots + SPARE_SLOTS;
+
+	if (w->draining || !w->in_flight || w->reader.n || !atomic_load(&w->ch.tail) || transfers_waiting(w) ||
+	    fw_mono_us() - w->started_us < PATIENCE_RUN * patience_us)
+		return;
+	for (uint32_t i = 0; i < slots; i++) {
+		if (w->in_slot[i] && !is_overdue(w->in_slot[i], patience_us))
+			return;
+	}
+	for (uint32_t i = 0; i < slots; i++) {
+		struct visit *v = w->in_slot[i];
+
+		if (!v)
+			continue;
+		v->impatient = true;
+		if (!fw_fetch_give_up(&v->fetch)) /* it is not ours any more when this is true */
+			v->impatient = false;
+	}
+}

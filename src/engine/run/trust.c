@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * When an entry came that the store lacks is known by its date, unless that lies before the last document, in which the entry was not; then
+ * it is taken to have come in the middle of the time since that document. A single one came no sooner than Last-Modified says, whatever
+ * its date: many are dated when they are begun. What came within an hour of the last 304 may have been on its way.
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "engine/run/trust.h"
+#include "api/trust.h"
+#include "sched/rhythm.h"
+#include "base/banned.h"
+
+#define ON_ITS_WAY_MS FW_HOUR_MS
+
+struct search {
+	struct fw_map lacking; /* entries of the document by key, less those that the store has */
+};
+
+static struct fw_str key_of(const unsigned char key[16])
+{
+	return (struct fw_str){(const char *)key, 16};
+}
+
+static int has(void *ctx, const struct fw_entry_key *k)
+{
+	struct search *s = ctx;
+
+	(void)fw_map_del(&s->lacking, key_of(k->key));
+	return 0;
+}
+
+/* By its date, else in the middle. */
+static int64_t came_ms(const struct fw_entry_row *e, int64_t since_ms, int64_t now_ms)
+{
+	if (e->published_ms != FW_NO_DATE && e->published_ms > since_ms)
+		return e->published_ms;
+	if (e->updated_ms != FW_NO_DATE && e->updated_ms > since_ms)
+		return e->updated_ms;
+	return since_ms + (now_ms - since_ms) / 2;
+}
+
+static enum fw_trust_found judge(const struct visit *v, const struct search *s, int64_t now_ms)
+{
+	const struct fw_feed *was = v->was;
+	int64_t first_ms = INT64_MAX, changed_ms;
+	const struct fw_entry_row *e;
+	size_t at = 0, n = 0;
+
+	for (; (e = fw_map_next(&s->lacking, &at, NULL)) != NULL; n++)
+		first_ms = FW_MIN(first_ms, came_ms(e, was->validators_ms, now_ms));
+	if (!n)
+		return FW_TRUST_UNCHANGED;
+	if (n == 1 && v->fetch.h_last_modified.p && fw_http_date_parse(v->fetch.h_last_modified, now_ms, &changed_ms))
+		first_ms = FW_MAX(first_ms, changed_ms);
+	/* last_ok_ms behind validators_ms: that was a 304 */
+	return was->last_ok_ms > was->validators_ms && first_ms <= was->last_ok_ms - ON_ITS_WAY_MS ? FW_TRUST_DENIED : FW_TRUST_UNCLEAR;
+}
+
+static int trust_of(const struct fw_feed *feed)
+{
+	struct fw_rhythm r;
+
+	fw_rhythm_read(feed->rhythm, &r);
+	return r.trust;
+}
+
+void trust_judge(struct fw_store *st, struct visit *v, int64_t now_ms)
+{
+	enum fw_trust_found found = FW_TRUST_UNCLEAR;
+	struct search s;
+	struct fw_err err;
+	int rc = 0;
+
+	if (!v->to_compare)
+		return;
+	v->to_compare = false;
+	fw_map_init(&s.lacking, 0);
+	for (size_t i = 0; i < v->outcome.entry_n && !rc; i++)
+		(void)fw_map_put(&s.lacking, key_of(v->outcome.entries[i].key), (void *)(uintptr_t)&v->outcome.entries[i], &rc);
+	if (!rc)
+		rc = fw_store_key_list(st, v->feed.id, v->feed.id, has, &s, &err);
+	if (!rc)
+		found = judge(v, &s, now_ms);
+	fw_map_finish(&s.lacking);
+	if (found == FW_TRUST_DENIED && trust_of(&v->feed) >= 0) /* once, not each day */
+		fw_info("feed %lld: its server said 304 (not modified) while there were new entries: it is not believed for longer than a day",
+			(long long)v->feed.id);
+	visit_checked(v, found, now_ms);
+}
+
+bool fw_trust_of(const struct fw_feed *feed, int64_t now_ms, struct fw_trust *out)
+{
+	struct fw_rhythm r;
+
+	fw_rhythm_read(feed->rhythm, &r);
+	*out = (struct fw_trust){.level = r.trust, .checked_ms = r.checked * FW_MINUTE_MS, .denied_ms = r.denied * FW_MINUTE_MS,
+		.until_ms = fw_trust_until(&r, feed->validators_ms, feed->last_new_ms, now_ms)};
+	return feed->validators_ms != 0;
+}

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The life of a worker's loop thread: signals, heartbeat, draining, the end. What it does with claims and visits is in transfers.c. It never
+ * blocks: no SQL, no disk, no name look-up happens here.
+ *
+ * Draining (signal, control message, end of a --once, loss of the master): nothing new is started, claims not begun go back, transfers in
+ * flight get drain_timeout_ms, then they are cancelled and go back too. Asked to leave at once, it does.
+ *
+ * The lease: when it is lost, what is in flight is cancelled, for others have those hosts now. It is cancelled as well when the store does not
+ * answer and the lease's safe time is over.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "engine/run/worker_parts.h"
+
+#define BEAT_EVERY_MS 500
+#define READING_MAX_MS (30 * FW_SECOND_MS) /* of a large document: no linear parse takes as long */
+#define DOUBT_MIN 64         /* visits that may wait for the verdict on our network, or as many as there are slots */
+#define PATIENCE_EVERY_MS 25 /* looks at the end of a --once */
+#define DUE_MAX 50000        /* feeds that are known to be due: 20 MB, with their hosts */
+
+uint64_t worker_random(struct worker *w)
+{
+	w->rnd ^= w->rnd << 13;
+	w->rnd ^= w->rnd >> 7;
+	w->rnd ^= w->rnd << 17;
+	return w->rnd;
+}
+
+void worker_end_if_drained(struct worker *w)
+{
+	if (w->draining && !w->in_flight && !w->held_n && !w->reader.n && !w->doubt_n && !atomic_load(&w->ch.loop_done)) {
+		atomic_store(&w->ch.loop_done, true);
+		channel_wake_store(&w->ch);
+	}
+}
+
+/* The store thread has caught up a little: read what waits. */
+static void read_on(struct worker *w)
+{
+	if (w->draining || atomic_load(&w->ch.held_bytes) < w->ch.held_max)
+		fw_fetcher_hold(w->fetcher, false);
+}
+
+/* ---- draining and the end ------------------------------------------------------------------------------------------------ */
+
+static void on_drain_timeout(uv_timer_t *t)
+{
+	struct worker *w = t->data;
+
+	fw_info("%zu transfers did not end in time; their feeds are due as before", w->in_flight + w->reader.n);
+	transfers_cancel_all(w);
+	worker_end_if_drained(w);
+}
+
+void worker_drain(struct worker *w)
+{
+	if (w->draining)
+		return;
+	w->draining = true;
+	atomic_store(&w->ch.open_max, 0);
+	atomic_store(&w->ch.stopping, true);
+	channel_wake_store(&w->ch);
+	fw_fetcher_hold(w->fetcher, false);
+	transfers_release_held(w);
+	transfers_settle_doubts(w);
+	if (w->in_flight || w->reader.n)
+		uv_timer_start(&w->drain_timer, on_drain_timeout, (uint64_t)w->ch.config->drain_timeout_ms, 0);
+	worker_end_if_drained(w);
+}
+
+static void close_all(struct worker *w)
+{
+	if (w->closing)
+		return;
+	w->closing = true;
+	worker_drain(w);
+	if (w->in_flight || w->reader.n) /* the store thread gave up: no use in waiting */
+		on_drain_timeout(&w->drain_timer);
+	reader_close(&w->reader);
+	uv_close((uv_handle_t *)&w->ch.to_loop, NULL);
+	uv_close((uv_handle_t *)&w->beat, NULL);
+	uv_close((uv_handle_t *)&w->drain_timer, NULL);
+	uv_close((uv_handle_t *)&w->gap_timer, NULL);
+	uv_close((uv_handle_t *)&w->patience_timer, NULL);
+	for (int i = 0; i < WORKER_SIGNALS; i++)
+		uv_close((uv_handle_t *)&w->signal[i], NULL);
+	uv_close((uv_handle_t *)&w->master, NULL);
+	fw_fetcher_destroy(w->fetcher);
+	w->fetcher = NULL;
+}
+
+/* ---- events -------------------------------------------------------------------------------------------------------------- */
+
+static void lease_follow(struct worker *w)
+{
+	if (owner_is_lost(w->ch.owner)) {
+		transfers_cancel_all(w);
+	} else if (w->in_flight && fw_mono_ms() >= owner_safe_until_ms(w->ch.owner)) {
+		fw_warn("the store does not answer, and the lease is about to end: %u transfers are cancelled, their feeds are due as before",
+			w->in_flight);
+		transfers_cancel(w);
+	}
+}
+
+void worker_wake(struct worker *w)
+{
+	transfers_take_spent(w);
+	if (atomic_load(&w->ch.finished))
+		worker_drain(w);
+	lease_follow(w);
+	read_on(w);
+	transfers_start(w);
+	worker_end_if_drained(w);
+}
+
+static void on_async(uv_async_t *async)
+{
+	struct worker *w = async->data;
+
+	if (!atomic_load(&w->ch.store_gone)) {
+		worker_wake(w);
+		return;
+	}
+	transfers_take_spent(w);
+	close_all(w);
+}
+
+void worker_tick(struct worker *w)
+{
+	lease_follow(w);
+	transfers_settle_doubts(w);
+	read_on(w);
+	transfers_start(w); /* the limit of held bytes may have been passed downwards without an event */
+	worker_end_if_drained(w);
+}
+
+static void on_beat(uv_timer_t *t)
+{
+	struct worker *w = t->data;
+
+	if (!w->reader.since_ms || fw_mono_ms() - w->reader.since_ms < READING_MAX_MS) /* a document in which it never ends is found so too */
+		atomic_store(&w->o->meter->beat_mono_ms, fw_mono_ms());
+	meter_own(&w->o->meter->own);
+	fw_log_own_up();
+	if (!w->closing)
+		worker_tick(w);
+}
+
+static void on_patience(uv_timer_t *t)
+{
+	transfers_settle_doubts(t->data);
+	transfers_patience(t->data);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+	struct worker *w = handle->data;
+
+	if (number == WORKER_HURRY) {
+		fw_warn("leaving at once: what is in flight is fetched again");
+		_exit(WORKER_LEFT);
+	}
+	fw_debug("signal %d: draining", number);
+	worker_drain(w);
+}
+
+static void on_master(uv_poll_t *handle, int status, int events)
+{
+	struct worker *w = handle->data;
+
+	(void)status;
+	(void)events;
+	uv_poll_stop(handle);
+	fw_warn("the master is gone: draining");
+	worker_drain(w);
+}
+
+/* ---- setting up ---------------------------------------------------------------------------------------------------------------------------- */
+
+/* Descriptors: one per transfer, a second while a redirect or address changes, and some for ourselves. */
+static uint32_t slots_allowed(int64_t wanted)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r))
+		return (uint32_t)wanted;
+	r.rlim_cur = r.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &r);
+	if (r.rlim_cur != RLIM_INFINITY && (int64_t)r.rlim_cur < wanted * 2 + 64) {
+		int64_t fit = FW_MAX(((int64_t)r.rlim_cur - 64) / 2, 1);
+
+		fw_warn("concurrency %lld needs %lld file descriptors and %lld are allowed: using %lld (ulimit -n)", (long long)wanted,
+			(long long)(wanted * 2 + 64), (long long)r.rlim_cur, (long long)fit);
+		return (uint32_t)fit;
+	}
+	return (uint32_t)wanted;
+}
+
+static int channel_init(struct worker *w)
+{
+	const struct fw_config *c = w->o->config;
+	struct channel *l = &w->ch;
+
+	l->o = w->o;
+	l->config = c;
+	l->slots = slots_allowed(c->concurrency);
+	atomic_store_explicit(&w->o->meter->slots, l->slots, memory_order_relaxed);
+	l->cap = l->slots + FW_MIN((size_t)l->slots / 2 + 1, (size_t)256);
+	l->pending_max = (size_t)c->batch_visits + (size_t)c->batch_visits / 2;
+	w->doubt_max = FW_MAX(l->slots, DOUBT_MIN);
+	l->visit_max = 3 * l->cap + l->pending_max + SPARE_SLOTS + w->doubt_max;
+	l->held_max = 2 * (size_t)c->batch_bytes;
+	fw_settings_visit(c, &l->rules);
+	l->rules.run_id = w->o->run_id;
+	if (fw_ring_init(&l->outcomes, l->visit_max) || fw_ring_init(&l->spent, l->visit_max))
+		return FW_ENOMEM;
+	if (pipe2(l->wake_fd, O_NONBLOCK | O_CLOEXEC))
+		return FW_EIO;
+	return 0;
+}
+
+static void owner_rules(struct worker *w, struct owner_rules *r)
+{
+	const struct fw_config *c = w->ch.config;
+
+	*r = (struct owner_rules){.worker = w->o->shared->name, .lease_ms = c->lease_ms, .slots = w->ch.slots,
+		.host_max = (uint32_t)c->host_max, .host_gap_ms = c->host_gap_ms, .due_max = DUE_MAX, .slow_us = c->slow_ms * 1000,
+		.backlog_ms = c->backlog_ms, .once = w->o->once, .due_before_ms = w->o->due_before_ms};
+	fw_settings_plan(c, w->ch.slots, &r->plan);
+	if (!w->o->once && c->slow_share < 100)
+		r->slow_max = FW_MAX((size_t)w->ch.slots * (size_t)c->slow_share / 100, 1);
+}
+
+static int64_t owner_clock(void *ctx)
+{
+	(void)ctx;
+	return fw_mono_ms();
+}
+
+static int owner_init(struct worker *w)
+{
+	struct owner_rules r;
+
+	owner_rules(w, &r);
+	w->ch.owner = owner_new(&r, NULL, owner_clock, NULL);
+	if (w->o->once)
+		w->batch = (size_t)fw_settings_batch(w->ch.config, w->ch.slots);
+	w->seed = worker_random(w);
+	w->held_end = &w->held;
+	w->pauses = host_pauses_new(worker_random(w));
+	return w->ch.owner && w->pauses ? 0 : FW_ENOMEM;
+}
+
+static int visits_init(struct worker *w)
+{
+	uint32_t slots = w->ch.slots + SPARE_SLOTS;
+	size_t n = w->ch.visit_max;
+
+	w->visit = calloc(n, sizeof(*w->visit));
+	w->in_slot = calloc(slots, sizeof(*w->in_slot));
+	w->free_slot = calloc(slots, sizeof(*w->free_slot));
+	w->doubt = calloc(w->doubt_max, sizeof(struct visit *));
+	if (!w->visit || !w->in_slot || !w->free_slot || !w->doubt)
+		return FW_ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		w->visit[i].slot = -1;
+		w->visit[i].next = w->free;
+		w->free = &w->visit[i];
+	}
+	for (uint32_t i = slots; i > 0; i--)
+		w->free_slot[w->free_slot_n++] = (int)i - 1;
+	return 0;
+}
+
+static int handles_init(struct worker *w, struct fw_err *err)
+{
+	static const int SIGNALS[WORKER_SIGNALS] = {SIGTERM, SIGINT, SIGQUIT, WORKER_HURRY};
+	int rc;
+
+	if (uv_loop_init(&w->loop) || uv_async_init(&w->loop, &w->ch.to_loop, on_async) || uv_timer_init(&w->loop, &w->beat) ||
+	    uv_timer_init(&w->loop, &w->drain_timer) || uv_timer_init(&w->loop, &w->gap_timer) ||
+	    uv_timer_init(&w->loop, &w->patience_timer))
+		return fw_err_set(err, FW_EIO, "the event loop could not be made: %s", strerror(errno));
+	w->ch.to_loop.data = w->beat.data = w->drain_timer.data = w->gap_timer.data = w->patience_timer.data = w;
+	for (int i = 0; i < WORKER_SIGNALS; i++) {
+		if (uv_signal_init(&w->loop, &w->signal[i]) || uv_signal_start(&w->signal[i], on_signal, SIGNALS[i]))
+			return fw_err_set(err, FW_EIO, "signal %d cannot be waited for: %s", SIGNALS[i], strerror(errno));
+		w->signal[i].data = w;
+	}
+	if (uv_poll_init(&w->loop, &w->master, w->o->master_fd) ||
+	    uv_poll_start(&w->master, UV_READABLE | UV_DISCONNECT, on_master))
+		return fw_err_set(err, FW_EIO, "the master cannot be watched: %s", strerror(errno));
+	w->master.data = w;
+	rc = fw_settings_net(w->o->config, w->ch.slots + SPARE_SLOTS, &w->net, err);
+	if (rc)
+		return rc;
+	w->net.fetch.eager_bytes = READER_LARGE_BYTES;
+	rc = fw_fetcher_create(&w->loop, &w->net.fetch, &w->fetcher, err);
+	if (rc)
+		return rc;
+	w->reader = (struct reader){.loop = &w->loop, .fetcher = w->fetcher, .rules = &w->ch.rules, .shared = w->o->shared, .done = transfers_on_read};
+	reader_init(&w->reader);
+	return reading_watch(w->o->shared, err);
+}
+
+void worker_finish(struct worker *w)
+{
+	/* a store that stayed away leaves visits behind */
+	for (size_t i = 0; w->visit && i < w->ch.visit_max; i++) {
+		fw_fetch_finish(&w->visit[i].fetch);
+		fw_arena_finish(&w->visit[i].arena);
+	}
+	owner_free(w->ch.owner);
+	free(w->visit);
+	free(w->in_slot);
+	free(w->free_slot);
+	free(w->doubt);
+	host_pauses_free(w->pauses);
+	fw_ring_finish(&w->ch.outcomes);
+	fw_ring_finish(&w->ch.spent);
+	if (w->ch.wake_fd[1]) {
+		close(w->ch.wake_fd[0]);
+		close(w->ch.wake_fd[1]);
+	}
+}
+
+int worker_init(struct worker *w, const struct worker_options *o)
+{
+	int rc;
+
+	memset(w, 0, sizeof(*w));
+	w->o = o;
+	fw_worker_name(o->shared->name, sizeof(o->shared->name), o->index);
+	if (getrandom(&w->rnd, sizeof(w->rnd), 0) != (ssize_t)sizeof(w->rnd) || !w->rnd)
+		w->rnd = (uint64_t)fw_mono_us() << 20 ^ (uint64_t)getpid();
+	rc = channel_init(w);
+	if (!rc)
+		rc = visits_init(w);
+	if (!rc)
+		rc = owner_init(w);
+	w->started_us = fw_mono_us();
+	if (rc)
+		fw_err_set(&o->shared->err, rc, "a worker could not start: %s", rc == FW_ENOMEM ? "out of memory" : strerror(errno));
+	return rc;
+}
+
+/*
+ * Bodies and documents come and go in bursts: what is large goes back to the system at once, and both threads share one heap.
+ * glibc's own habits (a threshold that grows, a heap per thread) cost a quarter more memory and save no time that could be measured.
+ */
+static void heap_tame(void)
+{
+#ifdef __GLIBC__
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_MMAP_THRESHOLD, 64 * 1024);
+	mallopt(M_TRIM_THRESHOLD, 128 * 1024);
+	mallopt(M_TOP_PAD, 64 * 1024);
+#endif
+}
+
+int fw_worker_main(const struct worker_options *o)
+{
+	struct worker *w = aligned_alloc(_Alignof(struct worker), sizeof(*w)); /* calloc knows nothing of cache lines */
+	sigset_t all, none;
+	void *code = NULL;
+	int rc;
+
+	if (!w)
+		return WORKER_SYSTEM;
+	heap_tame();
+	rc = worker_init(w, o);
+	rc = rc ? rc : handles_init(w, &o->shared->err);
+	if (rc)
+		return WORKER_SYSTEM;
+	atomic_store(&o->meter->beat_mono_ms, fw_mono_ms());
+	meter_own(&o->meter->own);
+	uv_timer_start(&w->beat, on_beat, BEAT_EVERY_MS, BEAT_EVERY_MS);
+	transfers_start(w); /* it wants claims */
+	if (o->once && o->config->patience_ms)
+		uv_timer_start(&w->patience_timer, on_patience, PATIENCE_EVERY_MS, PATIENCE_EVERY_MS);
+	sigfillset(&all);
+	sigemptyset(&none);
+	pthread_sigmask(SIG_SETMASK, &all, NULL); /* signals are the loop's */
+	rc = pthread_create(&w->ch.store_thread, NULL, store_thread_main, &w->ch);
+	pthread_sigmask(SIG_SETMASK, &none, NULL);
+	if (rc) {
+		fw_err_set(&o->shared->err, FW_EIO, "a thread could not be made: %s", strerror(rc));
+		return WORKER_SYSTEM;
+	}
+	uv_run(&w->loop, UV_RUN_DEFAULT);
+	pthread_join(w->ch.store_thread, &code);
+	uv_loop_close(&w->loop);
+	rc = (int)(intptr_t)code;
+	if (rc == WORKER_DONE && !atomic_load(&w->ch.finished))
+		rc = WORKER_LEFT;
+	else if (rc == WORKER_DONE && atomic_load(&w->ch.told))
+		rc = WORKER_TOLD;
+	worker_finish(w);
+	free(w);
+	return rc;
+}

@@ -1,0 +1,678 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The hub thread of a process that serves: it asks hubs, while no other process does, and stores what was counted.
+ *
+ * A loop with a store connection of its own; the store is asked from the loop, for nothing here is in a hurry. Five times a second, or
+ * more often by a shorter websub_look_ms, it does what it is time for:
+ *
+ *	open    the store, when it is away
+ *	counts  of what hubs brought, into the store
+ *	lead    the record "leader" says who asks hubs. Who has died loses it by time, or at once when that is known
+ *	mail    what others have left: a hub has verified, a poll has found what was not sent, a person has switched one off
+ *	walk    over all feeds, slice by slice, for hubs that came, moved or went
+ *	queue   subscriptions that are due: to be asked for, renewed, given up
+ *
+ * When the store breaks, all that is in memory is dropped and read again from it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "engine/websub/hubs.h"
+#include "engine/run/worker.h"
+#include "base/banned.h"
+
+#define TICK_MS 200
+#define OPEN_MS (2 * FW_SECOND_MS)
+#define COUNTS_MS (2 * FW_SECOND_MS)
+#define MAIL_MS (FW_SECOND_MS / 2)
+#define LEAD_MS (15 * FW_SECOND_MS)
+#define WAIT_MS (3 * FW_SECOND_MS)  /* who does not lead looks so often */
+#define LEAD_LEASE_MS FW_MINUTE_MS
+#define GAP_MS (5 * FW_MINUTE_MS)  /* nobody asked for so long: what hubs sent meanwhile is lost */
+#define CATCH_UP_MS FW_HOUR_MS     /* so feeds are asked themselves, within this time */
+#define SLICE 200
+#define STEP_MS 100                /* one thing at a time, so that requests come on */
+#define WALK_SHARE 10              /* of the time, at most one in so many for walks */
+#define ANSWER_MAX ((size_t)64 << 10)
+
+/* How often something is looked at; no more rarely than all feeds are. */
+static int64_t pace_ms(const struct fw_hubs *h, int64_t usual_ms)
+{
+	return FW_MIN(usual_ms, h->config->websub_look_ms);
+}
+
+uint64_t hubs_rnd(struct fw_hubs *h)
+{
+	h->rnd ^= h->rnd << 13;
+	h->rnd ^= h->rnd >> 7;
+	h->rnd ^= h->rnd << 17;
+	return h->rnd;
+}
+
+/* ---- items -------------------------------------------------------------------------------------------------------------------------------- */
+
+static bool before(const struct fw_heap_node *a, const struct fw_heap_node *b)
+{
+	const struct item *x = FW_HEAP_OF(a, struct item, node), *y = FW_HEAP_OF(b, struct item, node);
+
+	return x->at_ms < y->at_ms;
+}
+
+static struct fw_str item_key(const int64_t *feed_id)
+{
+	return (struct fw_str){(const char *)feed_id, sizeof(*feed_id)};
+}
+
+struct item *item_of(struct fw_hubs *h, int64_t feed_id)
+{
+	return fw_map_get(&h->items, item_key(&feed_id));
+}
+
+struct item *item_add(struct fw_hubs *h, int64_t feed_id, struct fw_str token)
+{
+	struct item *it = calloc(1, sizeof(*it));
+	int rc = 0;
+
+	if (!it)
+		return NULL;
+	it->feed_id = feed_id;
+	it->walk = h->walk;
+	(void)fw_str_copy(it->token, sizeof(it->token), token);
+	if (!token.len)
+		(void)fw_map_put(&h->items, item_key(&it->feed_id), it, &rc);
+	if (rc) {
+		free(it);
+		return NULL;
+	}
+	if (!token.len)
+		atomic_fetch_add(&websub_meter.known_n, 1);
+	return it;
+}
+
+void item_at(struct fw_hubs *h, struct item *it, int64_t at_ms)
+{
+	if (it->queued)
+		fw_heap_remove(&h->queue, &it->node);
+	it->at_ms = at_ms;
+	it->queued = true;
+	fw_heap_put(&h->queue, &it->node);
+}
+
+void item_active(struct fw_hubs *h, struct item *it, bool active)
+{
+	(void)h;
+	if (it->active != active)
+		atomic_fetch_add(&websub_meter.active_n, active ? 1 : -1);
+	it->active = active;
+}
+
+void item_drop(struct fw_hubs *h, struct item *it)
+{
+	item_active(h, it, false);
+	if (it->queued)
+		fw_heap_remove(&h->queue, &it->node);
+	it->queued = false;
+	if (!it->token[0]) {
+		(void)fw_map_del(&h->items, item_key(&it->feed_id));
+		atomic_fetch_sub(&websub_meter.known_n, 1);
+	}
+	it->dropped = it->flying;
+	if (!it->flying)
+		free(it);
+}
+
+/* ---- leading ------------------------------------------------------------------------------------------------------------------------------- */
+
+static void memory_drop(struct fw_hubs *h)
+{
+	struct fw_heap_node *n;
+	size_t at = 0;
+
+	h->leads = false;
+	atomic_store(&websub_meter.leads, false);
+	hubs_cancel(h);
+	while ((n = fw_heap_take(&h->queue)) != NULL) {
+		struct item *it = FW_HEAP_OF(n, struct item, node);
+
+		if (it->token[0])
+			free(it); /* the others are in the map */
+		else
+			it->queued = false;
+	}
+	for (struct item *it; (it = fw_map_next(&h->items, &at, NULL)) != NULL;)
+		item_drop(h, it);
+	fw_map_finish(&h->items);
+	fw_map_free(&h->hubs);
+	fw_map_init(&h->items, hubs_rnd(h));
+	fw_map_init(&h->hubs, hubs_rnd(h));
+}
+
+static void store_drop(struct fw_hubs *h, const struct fw_err *err)
+{
+	if (!h->away_said)
+		fw_warn("hubs: the store does not answer, or not well: %s", err->text);
+	h->away_said = true;
+	memory_drop(h);
+	fw_store_close(h->st);
+	h->st = NULL;
+	h->open_ms = fw_mono_ms() + OPEN_MS;
+}
+
+/* The key is kept when the store goes away: whoever comes meanwhile is judged by it. */
+static int open_it(struct fw_hubs *h, struct fw_err *err)
+{
+	unsigned char key[SUB_KEY_LEN];
+	int rc = fw_config_store(h->config, FW_STORE_CREATE, &h->st, err);
+
+	rc = rc ? rc : rec_mac_key(h->st, key, err);
+	if (rc) {
+		fw_store_close(h->st);
+		h->st = NULL;
+		return rc;
+	}
+	pthread_mutex_lock(&h->key_lock);
+	memcpy(h->key, key, sizeof(h->key));
+	h->has_key = true;
+	pthread_mutex_unlock(&h->key_lock);
+	h->lead_ms = h->mail_ms = h->walk_ms = h->counts_ms = 0;
+	return 0;
+}
+
+struct reading { /* a slice of records, looked at when the store has shown them */
+	struct fw_arena a;
+	struct { struct fw_str key, value; } row[SLICE];
+	size_t n;
+};
+
+static int reading_take(void *ctx, const struct fw_record *r)
+{
+	struct reading *d = ctx;
+
+	d->row[d->n].key = fw_arena_str(&d->a, r->key);
+	d->row[d->n++].value = fw_arena_str(&d->a, r->value);
+	return 0;
+}
+
+/* Records whose keys begin with prefix, slice by slice; take may change them. */
+static int each(struct fw_hubs *h, const char *prefix, int (*take)(struct fw_hubs *h, struct fw_str key, struct fw_str value, struct fw_err *err),
+	struct fw_err *err)
+{
+	struct reading *d = calloc(1, sizeof(*d));
+	char after[FW_RECORD_KEY_MAX + 1];
+	bool more = true;
+	int rc = 0;
+
+	if (!d)
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	(void)fw_snprintf(after, sizeof(after), "%s", prefix);
+	while (more && !rc) {
+		struct fw_record_query q = {.kind = REC_KIND, .after_key = fw_str(after), .limit = SLICE};
+
+		d->n = 0;
+		fw_arena_reset(&d->a, 65536);
+		rc = fw_store_record_list(h->st, &q, reading_take, d, err);
+		rc = rc ? rc : d->a.failed ? fw_err_set(err, FW_ENOMEM, "out of memory") : 0;
+		more = d->n == SLICE;
+		for (size_t i = 0; i < d->n && !rc; i++) {
+			(void)fw_str_copy(after, sizeof(after), d->row[i].key);
+			more &= fw_str_starts(d->row[i].key, fw_str(prefix));
+			if (fw_str_starts(d->row[i].key, fw_str(prefix)))
+				rc = take(h, d->row[i].key, d->row[i].value, err);
+		}
+	}
+	fw_arena_finish(&d->a);
+	free(d);
+	return rc;
+}
+
+static int load_sub(struct fw_hubs *h, struct fw_str key, struct fw_str value, struct fw_err *err)
+{
+	struct fw_arena a;
+	struct sub s;
+	struct item *it;
+	int rc = 0;
+
+	fw_arena_init(&a, 0);
+	if (rec_sub_read(value, &a, &s)) {
+		it = item_add(h, s.feed_id, FW_STR_NONE);
+		if (it)
+			item_at(h, it, s.state == FW_WEBSUB_ACTIVE && callback_is_ours(h->key, s.token) ? s.next_ms : 0);
+		if (it)
+			item_active(h, it, s.state == FW_WEBSUB_ACTIVE);
+		rc = it ? 0 : fw_err_set(err, FW_ENOMEM, "out of memory");
+	} else {
+		rc = fw_store_record_remove(h->st, REC_KIND, key, value, err);
+		rc = rc == FW_ENOTFOUND ? 0 : rc;
+	}
+	fw_arena_finish(&a);
+	return rc;
+}
+
+/* A callback that its feed's subscription does not name is left over: from a crash, or from another that led at the same time. */
+static int load_callback(struct fw_hubs *h, struct fw_str key, struct fw_str value, struct fw_err *err)
+{
+	struct fw_str token = fw_str_sub(key, 3, key.len);
+	struct callback cb;
+	struct fw_arena a;
+	struct sub s;
+	int rc = 0;
+
+	fw_arena_init(&a, 0);
+	if (!callback_is_ours(h->key, token) || !rec_callback_read(value, &a, &cb)) {
+		rc = fw_store_record_remove(h->st, REC_KIND, key, value, err);
+	} else {
+		rc = rec_sub_get(h->st, cb.feed_id, &a, &s, err);
+		if (rc == FW_ENOTFOUND || (!rc && !fw_str_eq(s.token, token) && !fw_str_eq(s.renewal, token)))
+			rc = hubs_leave_begin(h, token, err);
+	}
+	fw_arena_finish(&a);
+	return rc == FW_ENOTFOUND ? 0 : rc;
+}
+
+/* Hubs may have sent what nobody was there to take. */
+static int catch_up(struct fw_hubs *h, struct fw_err *err)
+{
+	size_t at = 0;
+	int rc = 0;
+
+	for (struct item *it; !rc && (it = fw_map_next(&h->items, &at, NULL)) != NULL;) {
+		struct fw_arena a;
+		struct fw_feed f;
+
+		if (!it->active)
+			continue;
+		fw_arena_init(&a, 0);
+		rc = fw_store_feed_find(h->st, it->feed_id, FW_STR_NONE, &a, &f, err);
+		if (!rc && f.push_until_ms)
+			rc = hubs_poll_soon(h, &f, CATCH_UP_MS, err);
+		rc = rc == FW_ENOTFOUND ? 0 : rc;
+		fw_arena_finish(&a);
+	}
+	return rc;
+}
+
+/* until_ms: of the one before, 0: there was none. */
+static int lead_begin(struct fw_hubs *h, int64_t until_ms, struct fw_err *err)
+{
+	int rc = each(h, "feed/", load_sub, err);
+
+	rc = rc ? rc : each(h, "cb/", load_callback, err);
+	rc = rc ? rc : rec_base_put(h->st, fw_buf_str(&h->base), fw_now_ms(), err);
+	if (!rc && until_ms < fw_now_ms() - GAP_MS)
+		rc = catch_up(h, err);
+	if (rc) {
+		memory_drop(h);
+		return rc;
+	}
+	h->leads = true;
+	atomic_store(&websub_meter.leads, true);
+	h->walk_after = 0;
+	h->walk_ms = 0;
+	fw_info("hubs: this process asks them; callbacks begin with %s", fw_buf_str(&h->base).p);
+	return 0;
+}
+
+/* Another asks hubs: by the same address? Should it go, all feeds are subscribed anew by ours. */
+static int base_compare(struct fw_hubs *h, struct fw_err *err)
+{
+	struct fw_str base;
+	struct fw_arena a;
+	int rc;
+
+	fw_arena_init(&a, 0);
+	rc = rec_base_get(h->st, &a, &base, err);
+	if (!rc && base.len && !fw_str_eq(base, fw_buf_str(&h->base))) {
+		if (!h->base_said)
+			fw_warn("hubs: websub_url is not that of the server that asks them (%.*s there, %s here): give all servers on this store the"
+				" same", FW_STR_ARG(base), fw_buf_str(&h->base).p);
+		h->base_said = true;
+	}
+	fw_arena_finish(&a);
+	return rc;
+}
+
+/* The record is ours, or it becomes ours, or another has it. */
+static int lead(struct fw_hubs *h, struct fw_err *err)
+{
+	int64_t now_ms = fw_now_ms(), was_ms = 0;
+	struct fw_record mine = {.kind = REC_KIND, .key = FW_STR("leader"), .value = fw_str(h->name), .at_ms = now_ms, .until_ms = now_ms + LEAD_LEASE_MS};
+	struct fw_record r;
+	struct fw_arena a;
+	bool theirs, was = false;
+	int rc;
+
+	fw_arena_init(&a, 0);
+	rc = fw_store_record_get(h->st, REC_KIND, mine.key, &a, &r, err);
+	theirs = !rc && !fw_str_eq(r.value, mine.value);
+	was_ms = rc ? 0 : r.until_ms;
+	if (theirs && r.value.len < FW_WORKER_NAME_MAX && fw_worker_is_dead(fw_arena_dup(&a, r.value.p, r.value.len))) {
+		rc = fw_store_record_remove(h->st, REC_KIND, mine.key, r.value, err);
+		theirs = false;
+	}
+	rc = rc == FW_ENOTFOUND ? 0 : rc;
+	if (!rc)
+		rc = fw_store_record_put(h->st, &mine, theirs || !h->leads, &was, err);
+	fw_arena_finish(&a);
+	if (rc)
+		return rc;
+	if (was && theirs) {
+		if (h->leads)
+			fw_warn("hubs: another process asks them now: this one was too slow, or its clock is wrong");
+		memory_drop(h);
+		return base_compare(h, err);
+	}
+	return h->leads ? 0 : lead_begin(h, was_ms, err);
+}
+
+static void lead_end(struct fw_hubs *h)
+{
+	if (h->leads && h->st && fw_store_record_remove(h->st, REC_KIND, FW_STR("leader"), fw_str(h->name), NULL))
+		fw_debug("hubs: the record of who asks them runs out by itself");
+}
+
+/* ---- mail ------------------------------------------------------------------------------------------------------------------------------------ */
+
+static int mail_take(struct fw_hubs *h, struct fw_str key, struct fw_str value, struct fw_err *err)
+{
+	struct missed m = {0};
+	struct fw_str word;
+	int64_t feed_id = 0;
+	bool good = rec_key_read(key, "ask", &feed_id, &word), missed = fw_str_eq(word, FW_STR("missed"));
+	int rc;
+
+	if (missed && rec_missed_read(value, &m) && fw_now_ms() < m.polled_ms + SUB_GRACE_MS)
+		return 0; /* the hub may bring it yet */
+	/* first taken away, then done: what is put there meanwhile stays */
+	rc = fw_store_record_remove(h->st, REC_KIND, key, value, err);
+	if (rc == FW_ENOTFOUND || !good)
+		return rc == FW_ENOTFOUND ? 0 : rc;
+	if (rc)
+		return rc;
+	if (missed && m.polled_ms)
+		return hubs_missed(h, feed_id, &m, err);
+	return hubs_look(h, feed_id, fw_str_eq(word, FW_STR("on")) ? LOOK_ON : fw_str_eq(word, FW_STR("off")) ? LOOK_OFF : LOOK, err);
+}
+
+/* ---- walk ------------------------------------------------------------------------------------------------------------------------------------ */
+
+struct walking {
+	struct fw_hubs *h;
+	struct fw_arena a;
+	int64_t look[SLICE];
+	size_t look_n, n;
+};
+
+static int walk_see(void *ctx, const struct fw_feed *f)
+{
+	struct walking *w = ctx;
+	struct fw_hubs *h = w->h;
+	struct item *it = item_of(h, f->id);
+	struct sub_wish wish;
+
+	w->n++;
+	h->walk_after = f->id;
+	wish_of_feed(f, fw_buf_str(&h->base), &w->a, &wish);
+	if (it)
+		it->walk = h->walk;
+	if (it ? it->wish != wish_hash(&wish) : wish.hub_n > 0)
+		w->look[w->look_n++] = f->id;
+	return 0;
+}
+
+/* Feeds that were not seen are no more. */
+static int walk_end(struct fw_hubs *h, struct fw_err *err)
+{
+	int64_t gone[SLICE];
+	size_t at = 0, n = 0;
+	int rc = 0;
+
+	for (struct item *it; n < SLICE && (it = fw_map_next(&h->items, &at, NULL)) != NULL;) {
+		if (it->walk < h->walk)
+			gone[n++] = it->feed_id;
+	}
+	for (size_t i = 0; i < n && !rc; i++) {
+		struct item *it = item_of(h, gone[i]);
+
+		it->walk = h->walk; /* once a walk, should it be there after all */
+		rc = hubs_look(h, gone[i], LOOK, err);
+	}
+	h->walk_after = 0;
+	h->walk++;
+	return rc;
+}
+
+static int walk(struct fw_hubs *h, struct fw_err *err)
+{
+	struct walking w = {.h = h};
+	struct fw_feed_query q = {.status = -1, .after_id = h->walk_after, .limit = SLICE};
+	int64_t began_ms = fw_mono_ms();
+	int rc;
+
+	if (!h->walk_after)
+		h->walk_began_ms = began_ms;
+	fw_arena_init(&w.a, 0);
+	rc = fw_store_feed_list(h->st, &q, walk_see, &w, err);
+	fw_arena_finish(&w.a);
+	for (size_t i = 0; i < w.look_n && !rc; i++)
+		rc = hubs_look(h, w.look[i], LOOK, err);
+	if (!rc && w.n < SLICE)
+		rc = walk_end(h, err);
+	h->walk_ms = fw_mono_ms();
+	h->walk_ms += WALK_SHARE * (h->walk_ms - began_ms) + (h->walk_after ? 0 : h->config->websub_look_ms);
+	return rc;
+}
+
+/* ---- queue ----------------------------------------------------------------------------------------------------------------------------------- */
+
+static int queue(struct fw_hubs *h, struct fw_err *err)
+{
+	int64_t now_ms = fw_now_ms(), until_ms = fw_mono_ms() + STEP_MS;
+	int rc = 0;
+
+	while (!rc && h->queue.first && fw_mono_ms() < until_ms) {
+		struct item *it = FW_HEAP_OF(h->queue.first, struct item, node);
+
+		if (it->at_ms > now_ms)
+			break;
+		item_at(h, it, now_ms + FW_SECOND_MS); /* should nothing else be said */
+		rc = it->token[0] ? hubs_leave(h, it, err) : hubs_look(h, it->feed_id, LOOK, err);
+	}
+	return rc;
+}
+
+/* ---- the thread ---------------------------------------------------------------------------------------------------------------------------------- */
+
+static int counts(struct fw_hubs *h, struct fw_err *err)
+{
+	struct counts c;
+	int rc = 0;
+
+	while (!rc && websub_counts_take(&c)) {
+		rc = rec_counts_add(h->st, &c, fw_now_ms(), err);
+		if (rc)
+			websub_counts_back(&c);
+	}
+	return rc;
+}
+
+static bool is_time(int64_t *at_ms, int64_t gap_ms)
+{
+	int64_t now_ms = fw_mono_ms();
+
+	if (now_ms < *at_ms)
+		return false;
+	*at_ms = now_ms + gap_ms;
+	return true;
+}
+
+static int round_of(struct fw_hubs *h, struct fw_err *err)
+{
+	int rc = 0;
+
+	if (!h->st && fw_mono_ms() >= h->open_ms)
+		rc = open_it(h, err);
+	if (rc || !h->st)
+		return rc;
+	if (is_time(&h->counts_ms, pace_ms(h, COUNTS_MS)))
+		rc = counts(h, err);
+	if (!rc && is_time(&h->lead_ms, h->leads ? LEAD_MS : pace_ms(h, WAIT_MS)))
+		rc = lead(h, err);
+	if (rc || !h->leads)
+		return rc;
+	if (is_time(&h->mail_ms, pace_ms(h, MAIL_MS)))
+		rc = each(h, "ask/", mail_take, err);
+	if (!rc && fw_mono_ms() >= h->walk_ms)
+		rc = walk(h, err);
+	return rc ? rc : queue(h, err);
+}
+
+static void on_tick(uv_timer_t *t)
+{
+	struct fw_hubs *h = t->data;
+	struct fw_err err = {0};
+	int rc = round_of(h, &err);
+
+	if (rc == FW_EAGAIN)
+		fw_debug("hubs: %s", err.text);
+	else if (rc)
+		store_drop(h, &err);
+	else if (h->st)
+		h->away_said = false;
+}
+
+static void on_stop(uv_async_t *async)
+{
+	struct fw_hubs *h = async->data;
+	struct fw_err err = {0};
+
+	if (h->closing)
+		return;
+	h->closing = true;
+	if (h->st && counts(h, &err))
+		fw_warn("hubs: what they brought was not counted: %s", err.text);
+	lead_end(h);
+	memory_drop(h);
+	uv_timer_stop(&h->tick);
+	uv_close((uv_handle_t *)&h->tick, NULL);
+	uv_close((uv_handle_t *)&h->stop, NULL);
+	fw_fetcher_destroy(h->fetcher);
+}
+
+static void *run(void *ctx)
+{
+	struct fw_hubs *h = ctx;
+
+	uv_run(&h->loop, UV_RUN_DEFAULT);
+	fw_store_close(h->st);
+	return NULL;
+}
+
+static void hubs_free(struct fw_hubs *h)
+{
+	pthread_mutex_destroy(&h->key_lock);
+	explicit_bzero(h->key, sizeof(h->key));
+	fw_map_finish(&h->items);
+	fw_map_finish(&h->hubs);
+	fw_buf_finish(&h->base);
+	free(h);
+}
+
+static int loop_open(struct fw_hubs *h, struct fw_err *err)
+{
+	int rc;
+
+	if (uv_loop_init(&h->loop))
+		return fw_err_set(err, FW_EIO, "hubs: the event loop could not be made: %s", strerror(errno));
+	h->net.fetch.max_body_bytes = ANSWER_MAX;
+	rc = fw_fetcher_create(&h->loop, &h->net.fetch, &h->fetcher, err);
+	if (!rc && uv_async_init(&h->loop, &h->stop, on_stop)) {
+		fw_fetcher_destroy(h->fetcher);
+		uv_run(&h->loop, UV_RUN_DEFAULT);
+		rc = fw_err_set(err, FW_EIO, "hubs: the event loop could not be made: %s", strerror(errno));
+	}
+	if (rc) {
+		uv_loop_close(&h->loop);
+		return rc;
+	}
+	uv_timer_init(&h->loop, &h->tick);
+	h->stop.data = h->tick.data = h;
+	uv_timer_start(&h->tick, on_tick, 0, (uint64_t)pace_ms(h, TICK_MS));
+	return 0;
+}
+
+int fw_hubs_open(const struct fw_config *c, struct fw_hubs **out, struct fw_err *err)
+{
+	struct fw_hubs *h;
+	int rc;
+
+	*out = NULL;
+	if (!c->websub_url)
+		return 0;
+	h = calloc(1, sizeof(*h));
+	if (!h)
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	h->config = c;
+	h->walk = 1;
+	pthread_mutex_init(&h->key_lock, NULL);
+	if (getrandom(&h->rnd, sizeof(h->rnd), 0) != (ssize_t)sizeof(h->rnd) || !h->rnd)
+		h->rnd = (uint64_t)fw_mono_us() << 20 | 1;
+	fw_heap_init(&h->queue, before);
+	fw_map_init(&h->items, hubs_rnd(h));
+	fw_map_init(&h->hubs, hubs_rnd(h));
+	fw_worker_name(h->name, sizeof(h->name), -1);
+	rc = wish_base(c->websub_url, &h->base, err);
+	rc = rc ? rc : fw_settings_net(c, HUB_FLYING_MAX, &h->net, err);
+	rc = rc ? rc : loop_open(h, err);
+	if (rc) {
+		hubs_free(h);
+		return rc;
+	}
+	rc = pthread_create(&h->thread, NULL, run, h);
+	if (rc) {
+		fw_err_set(err, FW_EIO, "hubs: no thread: %s", strerror(rc));
+		on_stop(&h->stop);
+		uv_run(&h->loop, UV_RUN_DEFAULT);
+		uv_loop_close(&h->loop);
+		hubs_free(h);
+		return FW_EIO;
+	}
+	*out = h;
+	return 0;
+}
+
+void fw_hubs_stop(struct fw_hubs *h)
+{
+	if (!h || h->joined)
+		return;
+	uv_async_send(&h->stop);
+	pthread_join(h->thread, NULL);
+	uv_loop_close(&h->loop);
+	h->joined = true;
+}
+
+void fw_hubs_close(struct fw_hubs *h)
+{
+	if (!h)
+		return;
+	fw_hubs_stop(h);
+	hubs_free(h);
+}
+
+bool fw_hubs_may_know(struct fw_hubs *h, struct fw_str token)
+{
+	unsigned char key[SUB_KEY_LEN];
+	bool known;
+
+	pthread_mutex_lock(&h->key_lock);
+	known = h->has_key;
+	memcpy(key, h->key, sizeof(key));
+	pthread_mutex_unlock(&h->key_lock);
+	known = !known || callback_is_ours(key, token);
+	if (!known)
+		atomic_fetch_add_explicit(&websub_meter.unknown_n, 1, memory_order_relaxed);
+	return known;
+}

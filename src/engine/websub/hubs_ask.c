@@ -1,0 +1,652 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * One feed and its hub. hubs_look() reads top to bottom: what is known, what the hub said, what the feed wishes, what is due.
+ *
+ * What is asked is noted before it is asked, so that a crash in between costs time only; and whatever a hub says is noted at its callback,
+ * also before it has answered our request.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/url.h"
+#include "engine/websub/hubs.h"
+#include "sched/due.h"
+#include "base/banned.h"
+
+#define SOON_MS (5 * FW_MINUTE_MS)
+#define LEAVE_TRIES 3
+#define FULL_MS 200           /* so long who finds all busy waits */
+
+/* All that is known of a feed, while it is looked at. */
+struct view {
+	struct fw_arena a;
+	struct sub s, was;
+	struct fw_feed feed;
+	bool is, is_feed;         /* there is a subscription; a feed */
+	struct sub_wish wish;
+	int64_t now_ms;
+};
+
+static int view_open(struct fw_hubs *h, int64_t feed_id, struct view *v, struct fw_err *err)
+{
+	int rc;
+
+	*v = (struct view){.now_ms = fw_now_ms()};
+	fw_arena_init(&v->a, 0);
+	rc = rec_sub_get(h->st, feed_id, &v->a, &v->s, err);
+	v->is = !rc;
+	v->was = v->s;
+	if (rc && rc != FW_ENOTFOUND)
+		return rc;
+	rc = fw_store_feed_find(h->st, feed_id, FW_STR_NONE, &v->a, &v->feed, err);
+	v->is_feed = !rc;
+	if (rc && rc != FW_ENOTFOUND)
+		return rc;
+	v->wish = (struct sub_wish){.feed_id = feed_id};
+	if (v->is_feed)
+		wish_of_feed(&v->feed, fw_buf_str(&h->base), &v->a, &v->wish);
+	return v->a.failed ? fw_err_set(err, FW_ENOMEM, "out of memory") : 0;
+}
+
+/* ---- the feed ---------------------------------------------------------------------------------------------------------------------------- */
+
+int hubs_poll_soon(struct fw_hubs *h, const struct fw_feed *f, int64_t spread_ms, struct fw_err *err)
+{
+	int64_t now_ms = fw_now_ms(), at_ms = now_ms + (int64_t)(hubs_rnd(h) % (uint64_t)FW_MAX(spread_ms, (int64_t)1));
+	struct fw_feed due = {.id = f->id, .due_at_ms = at_ms};
+
+	if (f->status != FW_FEED_ACTIVE || f->due_at_ms <= at_ms)
+		return 0;
+	return fw_store_feed_set(h->st, &due, FW_SET_DUE, err);
+}
+
+/* The schedule learns whether a hub stands for the feed. */
+static int push_set(struct fw_hubs *h, struct view *v, struct fw_err *err)
+{
+	int64_t until_ms = v->is ? sub_push_until(&v->s, v->now_ms) : 0;
+	struct fw_feed f = {.id = v->feed.id, .push_until_ms = until_ms};
+	int rc;
+
+	if (!v->is_feed || until_ms == v->feed.push_until_ms)
+		return 0;
+	rc = fw_store_feed_set(h->st, &f, FW_SET_PUSH, err);
+	if (!rc && !until_ms)
+		rc = hubs_poll_soon(h, &v->feed, SOON_MS, err);
+	return rc == FW_ENOTFOUND ? 0 : rc;
+}
+
+/* ---- hubs -------------------------------------------------------------------------------------------------------------------------------- */
+
+static struct hub *hub_of(struct fw_hubs *h, struct fw_str url)
+{
+	char host[256];
+	struct hub *hub;
+	int rc = 0;
+
+	if (!fw_url_host(url, host, sizeof(host)))
+		return NULL;
+	hub = fw_map_get(&h->hubs, fw_str(host));
+	if (hub)
+		return hub;
+	hub = calloc(1, sizeof(*hub));
+	if (!hub)
+		return NULL;
+	(void)fw_snprintf(hub->host, sizeof(hub->host), "%s", host);
+	(void)fw_map_put(&h->hubs, fw_str(hub->host), hub, &rc);
+	if (!rc)
+		return hub;
+	free(hub);
+	return NULL;
+}
+
+/* It has refused a request, or taken it and never verified it. */
+static void hub_failed(struct hub *hub, int64_t now_ms)
+{
+	hub->fail_n++;
+	if (hub->fail_n == SUB_HUB_FAILS)
+		fw_info("hub %s: %u requests in a row came to nothing: all its feeds wait", hub->host, hub->fail_n);
+	hub->pause_ms = now_ms + sub_hub_pause_ms(hub->fail_n);
+}
+
+static void hub_works(struct hub *hub)
+{
+	hub->fail_n = 0;
+	hub->pause_ms = 0;
+}
+
+/* May the hub be asked now? Else *at_ms: when to come again. Requests to a hub keep a gap, and each has its turn. */
+static bool turn(struct fw_hubs *h, struct item *it, struct hub *hub, int64_t now_ms, int64_t *at_ms)
+{
+	if (now_ms < hub->pause_ms) { /* and then not all at once */
+		it->slot_ms = 0;
+		*at_ms = hub->pause_ms + (int64_t)(hubs_rnd(h) % (uint64_t)(hub->pause_ms - now_ms + 1));
+		return false;
+	}
+	if (!it->slot_ms) {
+		it->slot_ms = FW_MAX(now_ms, hub->free_ms);
+		hub->free_ms = it->slot_ms + h->config->host_gap_ms;
+	}
+	*at_ms = it->slot_ms;
+	if (it->slot_ms > now_ms)
+		return false;
+	*at_ms = now_ms + FULL_MS;
+	if (hub->flying >= (hub->fail_n < SUB_HUB_FAILS ? (uint32_t)h->config->host_max : 1u) || h->flying >= HUB_FLYING_MAX)
+		return false;
+	it->slot_ms = 0;
+	return true;
+}
+
+/* ---- callbacks --------------------------------------------------------------------------------------------------------------------------- */
+
+static bool may_have_secret(const struct fw_hubs *h, const struct sub *s)
+{
+	return !s->cloud && (h->config->websub_plain_secret || fw_str_istarts(s->hub, FW_STR("https://")));
+}
+
+/* A new callback in place of the one at `at` (v's token or renewal), which no hub is to use any more. */
+static int callback_new(struct fw_hubs *h, struct view *v, struct fw_str *at, struct fw_err *err)
+{
+	struct callback cb = {.feed_id = v->s.feed_id, .state = CALLBACK_ASKED, .cloud = v->s.cloud, .hub = v->s.hub, .topic = v->s.topic,
+		.lease_asked_ms = h->config->websub_lease_ms};
+	char *token = fw_arena_alloc(&v->a, SUB_TOKEN_LEN + 1), secret[SUB_SECRET_LEN + 1];
+	int rc = at->len ? rec_callback_remove(h->st, *at, err) : 0;
+
+	if (rc)
+		return rc;
+	if (!token || !callback_make(h->key, token) || !secret_make(secret))
+		return fw_err_set(err, FW_ENOMEM, "no randomness or no memory for a callback");
+	cb.token = *at = (struct fw_str){token, SUB_TOKEN_LEN};
+	if (may_have_secret(h, &v->s))
+		cb.secret = (struct fw_str){secret, SUB_SECRET_LEN};
+	rc = rec_callback_put(h->st, &cb, v->now_ms, err);
+	explicit_bzero(secret, sizeof(secret));
+	return rc;
+}
+
+int hubs_leave_begin(struct fw_hubs *h, struct fw_str token, struct fw_err *err)
+{
+	struct callback cb;
+	struct fw_arena a;
+	struct item *it;
+	int rc;
+
+	if (!token.len)
+		return 0;
+	fw_arena_init(&a, 0);
+	rc = rec_callback_get(h->st, token, &a, &cb, err);
+	if (!rc && (cb.cloud || cb.state == CALLBACK_DENIED || cb.state == CALLBACK_LEFT || (cb.state == CALLBACK_ASKED && !cb.said_ms))) {
+		rc = rec_callback_remove(h->st, token, err); /* no hub has it, or will: what verifies it now is answered 404 */
+	} else if (!rc) {
+		cb.state = CALLBACK_LEAVING;
+		rc = rec_callback_put(h->st, &cb, fw_now_ms(), err);
+		it = rc ? NULL : item_add(h, cb.feed_id, token);
+		if (it)
+			item_at(h, it, 0);
+		else if (!rc)
+			rc = fw_err_set(err, FW_ENOMEM, "out of memory");
+	}
+	fw_arena_finish(&a);
+	return rc == FW_ENOTFOUND ? 0 : rc;
+}
+
+/* It is left, and so is the one that its renewal was asked by. */
+static int callbacks_leave(struct fw_hubs *h, struct view *v, struct fw_err *err)
+{
+	int rc = hubs_leave_begin(h, v->s.token, err);
+
+	rc = rc ? rc : hubs_leave_begin(h, v->s.renewal, err);
+	v->s.token = v->s.renewal = FW_STR_NONE;
+	return rc;
+}
+
+/* A hub says yes twice, at the old one and at the new one: what it has sent to the old one by then, and what is on its way, is taken. */
+static int leave_later(struct fw_hubs *h, int64_t feed_id, struct fw_str token, int64_t after_ms, struct fw_err *err)
+{
+	struct item *it = item_add(h, feed_id, token);
+
+	if (!it)
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	item_at(h, it, fw_now_ms() + after_ms);
+	return 0;
+}
+
+static int verified(struct fw_hubs *h, struct view *v, const struct callback *cb, struct fw_err *err)
+{
+	struct fw_str old = v->s.token;
+	int rc;
+
+	struct hub *hub = hub_of(h, cb->hub);
+
+	if (hub)
+		hub_works(hub);
+	if (v->s.state != FW_WEBSUB_ACTIVE)
+		fw_info("feed %lld: its hub has verified, and brings what is new", (long long)v->s.feed_id);
+	sub_verified(&v->s, cb->said_ms, cb->lease_ms, hubs_rnd(h));
+	if (cb->why.len)
+		(void)fw_str_copy(v->s.why, sizeof(v->s.why), cb->why);
+	if (!fw_str_eq(cb->token, v->s.renewal))
+		return 0;
+	v->s.token = v->s.renewal;
+	v->s.renewal = FW_STR_NONE;
+	rc = rec_sub_put(h->st, &v->s, v->now_ms, err); /* before the old one goes: a crash in between costs nothing */
+	return rc ? rc : leave_later(h, v->s.feed_id, old, sub_overlap_ms(cb->lease_ms), err);
+}
+
+/* What the hub said at a callback since it was looked at. */
+static int callback_read(struct fw_hubs *h, struct view *v, struct fw_str token, struct fw_err *err)
+{
+	struct callback cb;
+	int rc;
+
+	if (!v->is || !token.len)
+		return 0;
+	rc = rec_callback_get(h->st, token, &v->a, &cb, err);
+	if (rc)
+		return rc == FW_ENOTFOUND ? 0 : rc;
+	if (cb.state == CALLBACK_ACTIVE && (cb.said_ms > v->s.verified_ms || fw_str_eq(token, v->s.renewal)))
+		return verified(h, v, &cb, err);
+	if (cb.state != CALLBACK_DENIED)
+		return 0;
+	sub_denied(&v->s, &v->wish, cb.why, v->now_ms, hubs_rnd(h));
+	fw_info("feed %lld: %s", (long long)v->s.feed_id, v->s.why);
+	return callbacks_leave(h, v, err);
+}
+
+/* ---- requests ---------------------------------------------------------------------------------------------------------------------------- */
+
+static void ask_free(struct ask *k)
+{
+	*(k->prev ? &k->prev->next : &k->h->asks) = k->next;
+	if (k->next)
+		k->next->prev = k->prev;
+	fw_fetch_finish(&k->fetch);
+	if (k->form.p)
+		explicit_bzero(k->form.p, k->form.cap);
+	fw_buf_finish(&k->form);
+	fw_buf_finish(&k->url);
+	free(k);
+}
+
+static int ask_ended(struct ask *k, const char *why, struct fw_err *err);
+
+static void on_answer(struct fw_fetch *f)
+{
+	struct ask *k = f->ctx;
+	struct fw_hubs *h = k->h;
+	struct item *it = k->item;
+	struct fw_err err = {0};
+	char why[160] = "";
+	int rc;
+
+	h->flying--;
+	k->hub->flying--;
+	it->flying = false;
+	if (f->http_status / 100 != 2)
+		(void)fw_str_copy(why, sizeof(why), f->err.text[0] ? fw_str(f->err.text) : FW_STR("the hub could not be asked"));
+	if (!h->leads || it->dropped) {
+		if (it->dropped)
+			free(it);
+		ask_free(k);
+		return;
+	}
+	atomic_fetch_add(&websub_meter.asked_n, 1);
+	atomic_fetch_add(&websub_meter.refused_n, *why != 0);
+	if (*why && !it->token[0])
+		hub_failed(k->hub, fw_now_ms());
+	rc = ask_ended(k, *why ? why : NULL, &err);
+	if (rc) {
+		fw_warn("feed %lld: what its hub answered was not noted: %s", (long long)it->feed_id, err.text);
+		item_at(h, it, fw_now_ms() + FW_SECOND_MS);
+	}
+	ask_free(k);
+}
+
+/* form is taken. */
+static int ask_begin(struct fw_hubs *h, struct item *it, struct hub *hub, struct fw_str url, struct fw_str token, struct fw_buf *form,
+	struct fw_err *err)
+{
+	struct ask *k = calloc(1, sizeof(*k));
+	int rc;
+
+	if (!k) {
+		fw_buf_finish(form);
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	}
+	k->h = h;
+	k->item = it;
+	k->hub = hub;
+	k->form = *form;
+	*form = FW_BUF_INIT(0);
+	fw_buf_addstr(&k->url, url);
+	(void)fw_str_copy(k->token, sizeof(k->token), token);
+	k->next = h->asks;
+	if (k->next)
+		k->next->prev = k;
+	h->asks = k;
+	k->fetch = (struct fw_fetch){.url = fw_buf_str(&k->url), .form = fw_buf_str(&k->form), .done = on_answer, .ctx = k};
+	rc = k->form.rc || k->url.rc ? fw_err_set(err, FW_ENOMEM, "out of memory") : fw_fetch_start(h->fetcher, &k->fetch, err);
+	if (rc) {
+		ask_free(k);
+		return rc;
+	}
+	h->flying++;
+	hub->flying++;
+	it->flying = true;
+	return 0;
+}
+
+void hubs_cancel(struct fw_hubs *h)
+{
+	while (h->asks)
+		fw_fetch_cancel(&h->asks->fetch);
+}
+
+/* ---- looking ------------------------------------------------------------------------------------------------------------------------------ */
+
+static int forget(struct fw_hubs *h, struct view *v, struct item *it, struct fw_err *err)
+{
+	char key[REC_KEY_MAX];
+	int rc = callbacks_leave(h, v, err);
+
+	rec_key(key, "feed", v->wish.feed_id, NULL);
+	rc = rc ? rc : rec_remove(h->st, key, err);
+	rec_key(key, "n", v->wish.feed_id, NULL);
+	rc = rc ? rc : rec_remove(h->st, key, err);
+	v->is = false;
+	rc = rc ? rc : push_set(h, v, err);
+	if (!rc && it)
+		item_drop(h, it);
+	return rc;
+}
+
+/* What was asked by hand. */
+static int switch_it(struct fw_hubs *h, struct view *v, enum look how, struct fw_err *err)
+{
+	if (how == LOOK_ON) {
+		struct hub *hub = v->is ? hub_of(h, v->s.hub) : NULL;
+		char key[REC_KEY_MAX];
+		int rc;
+
+		rec_key(key, "brake", v->wish.feed_id, NULL); /* a person knows better */
+		rc = rec_remove(h->st, key, err);
+		if (rc)
+			return rc;
+		if (hub)
+			hub->pause_ms = 0;
+	}
+	if (!v->is || how == LOOK || v->s.held == (how == LOOK_OFF)) {
+		if (v->is && how == LOOK_ON && v->s.state == FW_WEBSUB_OFF)
+			v->s.next_ms = v->now_ms;
+		return 0;
+	}
+	v->s.held = how == LOOK_OFF;
+	v->s.next_ms = v->now_ms;
+	v->s.fail_n = v->s.missed_n = 0;
+	v->s.distrust_ms = 0;
+	v->s.state = FW_WEBSUB_OFF;
+	v->s.since_ms = v->s.until_ms = 0;
+	(void)fw_str_copy(v->s.why, sizeof(v->s.why), v->s.held ? FW_STR("switched off by hand") : FW_STR(""));
+	return v->s.held ? callbacks_leave(h, v, err) : 0;
+}
+
+/* The callback that the hub is asked by; a fresh one at first, and for each renewal. */
+static int ask_callback(struct fw_hubs *h, struct view *v, bool fresh, struct callback *out, struct fw_err *err)
+{
+	bool renewal = v->s.state == FW_WEBSUB_ACTIVE && !v->s.cloud;
+	struct fw_str *at = renewal ? &v->s.renewal : &v->s.token;
+	int rc = 0;
+
+	if (!renewal && v->s.renewal.len) { /* the lease has run out meanwhile */
+		rc = hubs_leave_begin(h, v->s.renewal, err);
+		v->s.renewal = FW_STR_NONE;
+	}
+	if (!rc && !fresh && at->len)
+		rc = rec_callback_get(h->st, *at, &v->a, out, err);
+	else
+		rc = rc ? rc : FW_ENOTFOUND;
+	if (rc == FW_ENOTFOUND) { /* there is none, or it was kept for too short a time */
+		rc = callback_new(h, v, at, err);
+		rc = rc ? rc : rec_callback_get(h->st, *at, &v->a, out, err);
+	}
+	return rc;
+}
+
+static void ask_form(const struct view *v, const struct callback *cb, struct fw_buf *form)
+{
+	if (v->s.cloud)
+		wish_cloud_form(&v->s, cb->token, form);
+	else
+		wish_subscribe_form(&v->s, true, cb->token, cb->secret, cb->lease_asked_ms, form);
+}
+
+/* The hub is left alone by all for a while. */
+static void pause_note(struct view *v, const struct hub *hub, int64_t *at_ms)
+{
+	(void)fw_snprintf(v->s.why, sizeof(v->s.why), "the hub failed %u times in a row, whatever the feed: all wait", hub->fail_n);
+	if (v->s.state == FW_WEBSUB_ACTIVE)
+		*at_ms = FW_MIN(*at_ms, v->s.until_ms);
+	v->s.next_ms = *at_ms;
+}
+
+/* Was it asked too often? */
+static int brake(struct fw_hubs *h, struct view *v, bool *ask, struct fw_err *err)
+{
+	int64_t brake_ms, was_ms;
+	int rc = rec_brake_get(h->st, v->s.feed_id, &brake_ms, err);
+
+	if (rc)
+		return rc;
+	was_ms = brake_ms;
+	*ask = sub_may_ask(&v->s, &brake_ms, sub_ask_gap_ms(h->config->websub_lease_ms), v->now_ms);
+	return brake_ms != was_ms ? rec_brake_put(h->st, v->s.feed_id, brake_ms, v->now_ms, err) : 0;
+}
+
+/* It is due: *at_ms: when to look again. */
+static int due(struct fw_hubs *h, struct view *v, struct item *it, int64_t *at_ms, struct fw_err *err)
+{
+	struct hub *hub = hub_of(h, v->s.hub);
+	struct fw_buf form = FW_BUF_INIT(0);
+	struct callback cb = {0};
+	bool fresh, ask;
+	int rc = 0;
+
+	if (hub && !v->s.held && v->wish.hub_n && sub_silent(&v->s, &v->wish, v->now_ms, hubs_rnd(h)))
+		hub_failed(hub, v->now_ms);
+	*at_ms = v->s.next_ms;
+	if (v->s.next_ms > v->now_ms)
+		return rec_sub_put(h->st, &v->s, v->now_ms, err);
+	hub = hub_of(h, v->s.hub); /* it may be the next one now */
+	if (!hub)
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	if (!v->s.held && v->wish.hub_n && !turn(h, it, hub, v->now_ms, at_ms)) {
+		if (v->now_ms < hub->pause_ms)
+			pause_note(v, hub, at_ms);
+		return rec_sub_put(h->st, &v->s, v->now_ms, err);
+	}
+	ask = sub_due(&v->s, &v->wish, v->now_ms, hubs_rnd(h), &fresh);
+	if (ask)
+		rc = brake(h, v, &ask, err);
+	if (ask && !rc)
+		rc = ask_callback(h, v, fresh, &cb, err);
+	if (ask && !rc)
+		ask_form(v, &cb, &form);
+	if (ask) {
+		v->s.asked_ms = v->now_ms;
+		v->s.next_ms = v->now_ms + SUB_SILENCE_MS;
+		if (v->s.state == FW_WEBSUB_ACTIVE)
+			v->s.next_ms = FW_MIN(v->s.next_ms, v->s.until_ms);
+	}
+	*at_ms = v->s.next_ms;
+	rc = rc ? rc : rec_sub_put(h->st, &v->s, v->now_ms, err);
+	if (ask && !rc)
+		rc = ask_begin(h, it, hub, v->s.hub, cb.token, &form, err);
+	fw_buf_finish(&form);
+	return rc;
+}
+
+static int look_on(struct fw_hubs *h, struct view *v, struct item *it, enum look how, struct fw_err *err)
+{
+	struct fw_str token, renewal;
+	int64_t at_ms;
+	int rc = switch_it(h, v, how, err);
+
+	if (v->s.token.len && !callback_is_ours(h->key, v->s.token)) {
+		sub_lost(&v->s, v->now_ms);
+		v->s.token = v->s.renewal = FW_STR_NONE;
+	}
+	rc = rc ? rc : callback_read(h, v, v->s.token, err);
+	rc = rc ? rc : callback_read(h, v, v->s.renewal, err);
+	if (rc)
+		return rc;
+	token = v->s.token;
+	renewal = v->s.renewal;
+	switch (sub_wish(&v->s, &v->wish, v->now_ms)) {
+	case SUB_GONE: return forget(h, v, it, err);
+	case SUB_NEW:
+		rc = hubs_leave_begin(h, token, err);
+		rc = rc ? rc : hubs_leave_begin(h, renewal, err);
+		v->s.token = v->s.renewal = FW_STR_NONE;
+		v->is = true;
+		break;
+	case SUB_SAME: break;
+	}
+	if (rc || !v->is)
+		return rc ? rc : push_set(h, v, err);
+	if (!it)
+		it = item_add(h, v->s.feed_id, FW_STR_NONE);
+	if (!it)
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	it->wish = wish_hash(&v->wish);
+	it->walk = h->walk;
+	at_ms = v->s.next_ms;
+	if (v->s.next_ms <= v->now_ms && !it->flying)
+		rc = due(h, v, it, &at_ms, err);
+	else
+		rc = rec_sub_put(h->st, &v->s, v->now_ms, err);
+	rc = rc ? rc : push_set(h, v, err);
+	item_active(h, it, v->s.state == FW_WEBSUB_ACTIVE);
+	if (v->s.distrust_ms > v->now_ms)
+		at_ms = FW_MIN(at_ms, v->s.distrust_ms);
+	item_at(h, it, FW_MAX(at_ms, v->now_ms + 1));
+	return rc;
+}
+
+int hubs_look(struct fw_hubs *h, int64_t feed_id, enum look how, struct fw_err *err)
+{
+	struct item *it = item_of(h, feed_id);
+	struct view v;
+	int rc = view_open(h, feed_id, &v, err);
+
+	if (!rc && !v.is_feed && v.is)
+		rc = forget(h, &v, it, err);
+	else if (!rc)
+		rc = look_on(h, &v, it, how, err);
+	fw_arena_finish(&v.a);
+	return rc;
+}
+
+int hubs_missed(struct fw_hubs *h, int64_t feed_id, const struct missed *m, struct fw_err *err)
+{
+	struct counts n;
+	struct view v;
+	int rc = view_open(h, feed_id, &v, err);
+
+	if (!rc && v.is)
+		rc = rec_counts_get(h->st, feed_id, &v.a, &n, err);
+	if (!rc && v.is && sub_missed(&v.s, m->polled_ms, m->before_ms, n.last_ms, v.now_ms)) {
+		atomic_fetch_add(&websub_meter.missed_n, 1);
+		fw_info("feed %lld: a poll found %lld new entries that its hub had not sent: it is asked as usual for a while", (long long)feed_id,
+			(long long)m->new_n);
+		rc = rec_sub_put(h->st, &v.s, v.now_ms, err);
+	}
+	fw_arena_finish(&v.a);
+	return rc ? rc : hubs_look(h, feed_id, LOOK, err);
+}
+
+/* ---- answers ------------------------------------------------------------------------------------------------------------------------------ */
+
+static int subscribe_ended(struct ask *k, const char *why, struct fw_err *err)
+{
+	struct fw_hubs *h = k->h;
+	int64_t retry_ms = fw_retry_after_ms(k->fetch.h_retry_after, fw_now_ms());
+	struct view v;
+	int rc = view_open(h, k->item->feed_id, &v, err);
+
+	if (!rc && v.is && (fw_str_eq(v.s.token, fw_str(k->token)) || fw_str_eq(v.s.renewal, fw_str(k->token)))) {
+		if (!why && v.s.cloud && wish_cloud_refused(fw_buf_str(&k->fetch.body)))
+			why = "the cloud says that it was no success";
+		if (v.s.state != FW_WEBSUB_ACTIVE || why)
+			fw_debug("feed %lld: hub asked: %s", (long long)v.s.feed_id, why ? why : "it took the request");
+		sub_answered(&v.s, &v.wish, why, retry_ms != FW_NO_NUMBER ? retry_ms : 0, v.now_ms, hubs_rnd(h));
+		rc = rec_sub_put(h->st, &v.s, v.now_ms, err);
+	}
+	fw_arena_finish(&v.a);
+	return rc ? rc : hubs_look(h, k->item->feed_id, LOOK, err); /* it may have verified before it answered */
+}
+
+static int leave_ended(struct ask *k, bool good, struct fw_err *err)
+{
+	struct fw_hubs *h = k->h;
+	struct callback cb;
+	struct fw_arena a;
+	int rc;
+
+	fw_arena_init(&a, 0);
+	rc = rec_callback_get(h->st, fw_str(k->token), &a, &cb, err);
+	if (!rc && (cb.state == CALLBACK_LEFT || (!good && cb.try_n >= LEAVE_TRIES))) {
+		rc = rec_callback_remove(h->st, fw_str(k->token), err);
+		if (!rc)
+			item_drop(h, k->item);
+	} else if (!rc) {
+		item_at(h, k->item, FW_MAX(cb.next_ms, fw_now_ms()));
+	} else if (rc == FW_ENOTFOUND) {
+		item_drop(h, k->item);
+		rc = 0;
+	}
+	fw_arena_finish(&a);
+	return rc;
+}
+
+static int ask_ended(struct ask *k, const char *why, struct fw_err *err)
+{
+	return k->item->token[0] ? leave_ended(k, !why, err) : subscribe_ended(k, why, err);
+}
+
+int hubs_leave(struct fw_hubs *h, struct item *it, struct fw_err *err)
+{
+	struct fw_buf form = FW_BUF_INIT(0);
+	int64_t now_ms = fw_now_ms(), at_ms = now_ms + SUB_SILENCE_MS;
+	struct callback cb;
+	struct fw_arena a;
+	struct sub s;
+	struct hub *hub;
+	int rc;
+
+	fw_arena_init(&a, 0);
+	rc = rec_callback_get(h->st, fw_str(it->token), &a, &cb, err);
+	if (rc || cb.state == CALLBACK_LEFT || cb.state == CALLBACK_DENIED || cb.try_n >= LEAVE_TRIES || cb.lease_ms + cb.said_ms < now_ms - FW_DAY_MS) {
+		rc = rc == FW_ENOTFOUND ? 0 : rc ? rc : rec_callback_remove(h->st, fw_str(it->token), err);
+		if (!rc)
+			item_drop(h, it);
+		goto out;
+	}
+	hub = hub_of(h, cb.hub);
+	if (!hub || !turn(h, it, hub, now_ms, &at_ms)) {
+		item_at(h, it, at_ms);
+		goto out;
+	}
+	cb.state = CALLBACK_LEAVING;
+	cb.try_n++;
+	cb.next_ms = now_ms + (SUB_SILENCE_MS << 2 * (cb.try_n - 1));
+	s = (struct sub){.feed_id = cb.feed_id, .hub = cb.hub, .topic = cb.topic, .base = fw_buf_str(&h->base)};
+	wish_subscribe_form(&s, false, cb.token, FW_STR_NONE, 0, &form);
+	rc = rec_callback_put(h->st, &cb, now_ms, err);
+	rc = rc ? rc : ask_begin(h, it, hub, cb.hub, cb.token, &form, err);
+	item_at(h, it, cb.next_ms);
+out:
+	fw_buf_finish(&form);
+	fw_arena_finish(&a);
+	return rc;
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What hubs send: they ask whether we meant it (intent), they refuse, they bring documents. Any thread of a server may be asked, of any
+ * server on the store; so what is known is looked up in the store each time, and what was found is noted there, for who leads (hubs.c).
+ */
+#include <pthread.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "engine/websub/websub.h"
+#include "engine/websub/websub_wish.h"
+#include "base/banned.h"
+
+#define HINT_GAP_MS FW_MINUTE_MS /* a feed is asked for a hint no sooner after its last visit */
+
+struct websub_meter websub_meter;
+
+/* ---- counts, until the hub thread stores them ------------------------------------------------------------------------------------------ */
+
+#define COUNTED 1024 /* feeds at a time; what comes on top is not counted */
+
+static struct counts counted[COUNTED];
+static size_t counted_n;
+static pthread_mutex_t counted_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void websub_counts_back(const struct counts *c)
+{
+	size_t i = 0;
+
+	pthread_mutex_lock(&counted_lock);
+	while (i < counted_n && counted[i].feed_id != c->feed_id)
+		i++;
+	if (i == counted_n && counted_n < COUNTED)
+		counted[counted_n++] = (struct counts){.feed_id = c->feed_id};
+	if (i < counted_n) {
+		counted[i].delivered_n += c->delivered_n;
+		counted[i].new_n += c->new_n;
+		counted[i].ignored_n += c->ignored_n;
+		counted[i].last_ms = FW_MAX(counted[i].last_ms, c->last_ms);
+	}
+	pthread_mutex_unlock(&counted_lock);
+}
+
+bool websub_counts_take(struct counts *out)
+{
+	bool is;
+
+	pthread_mutex_lock(&counted_lock);
+	is = counted_n > 0;
+	if (is)
+		*out = counted[--counted_n];
+	pthread_mutex_unlock(&counted_lock);
+	return is;
+}
+
+void fw_websub_count(int64_t feed_id, bool good, int64_t new_n, int64_t now_ms)
+{
+	websub_counts_back(&(struct counts){.feed_id = feed_id, .delivered_n = good, .new_n = new_n, .ignored_n = !good, .last_ms = good ? now_ms : 0});
+}
+
+void fw_websub_stats(struct fw_websub_stats *out)
+{
+	struct websub_meter *m = &websub_meter;
+
+	*out = (struct fw_websub_stats){.asked_n = atomic_load(&m->asked_n), .refused_n = atomic_load(&m->refused_n),
+		.verified_n = atomic_load(&m->verified_n), .denied_n = atomic_load(&m->denied_n), .missed_n = atomic_load(&m->missed_n),
+		.unknown_n = atomic_load(&m->unknown_n), .looked_n = atomic_load(&m->looked_n), .known_n = atomic_load(&m->known_n), .active_n = atomic_load(&m->active_n), .leads = atomic_load(&m->leads)};
+	for (int i = 0; i < FW_WEBSUB_VERDICT_N; i++)
+		out->verdict[i] = atomic_load(&m->verdict[i]);
+}
+
+static int look_up(struct fw_store *st, struct fw_str token, struct fw_arena *a, struct callback *out, struct fw_err *err)
+{
+	atomic_fetch_add_explicit(&websub_meter.looked_n, 1, memory_order_relaxed);
+	return rec_callback_get(st, token, a, out, err);
+}
+
+/* ---- intent ----------------------------------------------------------------------------------------------------------------------------- */
+
+static bool challenge_is_good(struct fw_str s)
+{
+	return s.len > 0 && s.len <= FW_WEBSUB_CHALLENGE_MAX;
+}
+
+static bool is_wanted(const struct callback *cb)
+{
+	return cb->state == CALLBACK_ASKED || cb->state == CALLBACK_ACTIVE;
+}
+
+/* What the hub says changes cb; the answer. False: 404. */
+static bool intent_judge(struct callback *cb, const struct fw_websub_intent *in, int64_t now_ms, char words[80], struct fw_str *answer)
+{
+	if (cb->cloud) {
+		if (!is_wanted(cb) || !fw_str_eq(in->url, cb->topic) || !challenge_is_good(in->cloud_challenge))
+			return false;
+		cb->state = CALLBACK_ACTIVE;
+		cb->lease_ms = SUB_CLOUD_LEASE_MS;
+		*answer = in->cloud_challenge;
+	} else if (!in->topic.len || !fw_str_eq(in->topic, cb->topic)) {
+		return false;
+	} else if (fw_str_eq(in->mode, FW_STR("subscribe")) && is_wanted(cb) && challenge_is_good(in->challenge)) {
+		cb->state = CALLBACK_ACTIVE;
+		cb->lease_ms = sub_lease_ms(in->lease, cb->lease_asked_ms, words);
+		cb->why = fw_str(words);
+		*answer = in->challenge;
+	} else if (fw_str_eq(in->mode, FW_STR("unsubscribe")) && !is_wanted(cb) && challenge_is_good(in->challenge)) {
+		cb->state = CALLBACK_LEFT;
+		*answer = in->challenge;
+	} else if (fw_str_eq(in->mode, FW_STR("denied"))) {
+		if (is_wanted(cb)) {
+			cb->state = CALLBACK_DENIED;
+			cb->why = fw_str_sub(in->reason, 0, 200);
+		}
+		*answer = FW_STR("");
+	} else {
+		return false;
+	}
+	cb->said_ms = now_ms;
+	return true;
+}
+
+int fw_websub_intent(struct fw_store *st, const struct fw_config *c, const struct fw_websub_intent *in, int64_t now_ms, struct fw_str *answer,
+	struct fw_err *err)
+{
+	struct callback cb;
+	struct fw_arena a;
+	char words[80];
+	int rc;
+
+	(void)c;
+	*answer = FW_STR_NONE;
+	fw_arena_init(&a, 0);
+	rc = look_up(st, in->token, &a, &cb, err);
+	if (!rc && intent_judge(&cb, in, now_ms, words, answer)) {
+		rc = rec_callback_put(st, &cb, now_ms, err);
+		rc = rc ? rc : rec_ask(st, cb.feed_id, "look", NULL, now_ms, err);
+		if (!rc)
+			atomic_fetch_add(cb.state == CALLBACK_DENIED ? &websub_meter.denied_n : &websub_meter.verified_n, 1);
+	}
+	fw_arena_finish(&a);
+	return rc == FW_ENOTFOUND ? 0 : rc;
+}
+
+/* ---- documents -------------------------------------------------------------------------------------------------------------------------- */
+
+static enum fw_websub_verdict judge(const struct callback *cb, struct fw_str signature, struct fw_str body)
+{
+	struct fw_buf url = FW_BUF_INIT(0);
+	bool same;
+
+	if (!is_wanted(cb))
+		return FW_WEBSUB_GONE;
+	if (cb->cloud) {
+		same = form_get(body, "url", &url) && fw_str_eq(fw_buf_str(&url), cb->topic);
+		fw_buf_finish(&url);
+		return same && cb->state == CALLBACK_ACTIVE ? FW_WEBSUB_HINT : FW_WEBSUB_IGNORE;
+	}
+	if (cb->secret.len && !signature.p)
+		return FW_WEBSUB_UNSIGNED;
+	if (cb->secret.len)
+		return signature_is_good(signature, cb->secret, body) ? FW_WEBSUB_TAKE : FW_WEBSUB_IGNORE;
+	return cb->state == CALLBACK_ACTIVE ? FW_WEBSUB_HINT : FW_WEBSUB_IGNORE;
+}
+
+int fw_websub_judge(struct fw_store *st, const struct fw_config *c, struct fw_str token, struct fw_str signature, struct fw_str body,
+	int64_t now_ms, int64_t *feed_id, enum fw_websub_verdict *out, struct fw_err *err)
+{
+	struct callback cb;
+	struct fw_arena a;
+	int rc;
+
+	(void)c;
+	*feed_id = 0;
+	*out = FW_WEBSUB_GONE;
+	fw_arena_init(&a, 0);
+	rc = look_up(st, token, &a, &cb, err);
+	if (!rc) {
+		*feed_id = cb.feed_id;
+		*out = judge(&cb, signature, body);
+	}
+	rc = rc == FW_ENOTFOUND ? 0 : rc;
+	if (!rc && *out == FW_WEBSUB_HINT)
+		rc = fw_websub_hint(st, *feed_id, now_ms, err);
+	if (rc == FW_ENOTFOUND) { /* the feed was removed */
+		*out = FW_WEBSUB_GONE;
+		rc = 0;
+	}
+	if (!rc && *out == FW_WEBSUB_HINT)
+		fw_websub_count(*feed_id, true, 0, now_ms);
+	else if (!rc && *feed_id && (*out == FW_WEBSUB_IGNORE || *out == FW_WEBSUB_UNSIGNED))
+		fw_websub_count(*feed_id, false, 0, now_ms);
+	if (!rc)
+		atomic_fetch_add(&websub_meter.verdict[*out], 1);
+	fw_arena_finish(&a);
+	return rc;
+}
+
+/* A due feed may be in flight: its commit leaves a due time that was changed meanwhile, so it is fetched once more. */
+static int64_t hint_due(const struct fw_feed *f, int64_t now_ms)
+{
+	int64_t soon_ms = FW_MAX(now_ms, f->last_visit_ms + HINT_GAP_MS);
+
+	if (f->due_at_ms > now_ms)
+		return FW_MIN(f->due_at_ms, soon_ms);
+	return f->due_at_ms > FW_DUE_FIRST && soon_ms > now_ms ? soon_ms : f->due_at_ms + 1;
+}
+
+int fw_websub_hint(struct fw_store *st, int64_t feed_id, int64_t now_ms, struct fw_err *err)
+{
+	struct fw_arena a;
+	struct fw_feed f;
+	int rc;
+
+	fw_arena_init(&a, 0);
+	rc = fw_store_feed_find(st, feed_id, FW_STR_NONE, &a, &f, err);
+	if (!rc && f.status == FW_FEED_ACTIVE) {
+		f.due_at_ms = hint_due(&f, now_ms);
+		rc = fw_store_feed_set(st, &f, FW_SET_DUE, err);
+	}
+	fw_arena_finish(&a);
+	return rc;
+}
+
+/* ---- what workers find --------------------------------------------------------------------------------------------------------------------- */
+
+int websub_led(struct fw_store *st, int64_t now_ms, bool *led, struct fw_err *err)
+{
+	struct fw_record r;
+	struct fw_arena a;
+	int rc;
+
+	fw_arena_init(&a, 0);
+	rc = fw_store_record_get(st, REC_KIND, FW_STR("leader"), &a, &r, err);
+	*led = !rc && r.until_ms > now_ms;
+	fw_arena_finish(&a);
+	return rc == FW_ENOTFOUND ? 0 : rc;
+}
+
+/* Nobody asks hubs any more, so nothing will come: the feed is asked as usual. */
+static int push_over(struct fw_store *st, int64_t feed_id, int64_t now_ms, struct fw_err *err)
+{
+	struct fw_feed f = {.id = feed_id};
+	bool led;
+	int rc = websub_led(st, now_ms, &led, err);
+
+	return rc || led ? rc : fw_store_feed_set(st, &f, FW_SET_PUSH, err);
+}
+
+void fw_websub_visited(struct fw_store *st, const struct fw_config *c, const struct fw_feed *was, const struct fw_outcome *o)
+{
+	struct missed m = {.polled_ms = o->visit.at_ms, .before_ms = was->last_ok_ms, .new_n = o->visit.new_n};
+	int64_t now_ms = fw_now_ms();
+	struct fw_err err = {0};
+	int rc = 0;
+
+	if (o->visit.kind == FW_VISIT_OK && o->visit.new_n && was->push_until_ms > o->visit.at_ms) {
+		rc = rec_ask(st, o->feed_id, "missed", &m, now_ms, &err);
+		rc = rc ? rc : push_over(st, o->feed_id, now_ms, &err);
+	}
+	if (!rc && c->websub_url && (o->groups & FW_GROUP_META) && (!fw_str_eq(was->hub, o->feed->hub) || !fw_str_eq(was->topic, o->feed->topic)))
+		rc = rec_ask(st, o->feed_id, "look", NULL, now_ms, &err);
+	if (rc)
+		fw_warn("feed %lld: who asks hubs was not told of its hub: %s", (long long)o->feed_id, err.text);
+}
+
+/* ---- for people ------------------------------------------------------------------------------------------------------------------------------ */
+
+static int show(struct fw_store *st, const struct sub *s, struct fw_arena *a, struct fw_websub *out, struct fw_err *err)
+{
+	struct counts n;
+	int rc = rec_counts_get(st, s->feed_id, a, &n, err);
+
+	*out = (struct fw_websub){.feed_id = s->feed_id, .state = s->state, .cloud = s->cloud, .held = s->held, .hub = s->hub, .topic = s->topic,
+		.why = fw_arena_str(a, fw_str(s->why)), .next_ms = s->next_ms, .since_ms = s->since_ms, .until_ms = s->until_ms,
+		.distrust_ms = s->distrust_ms, .missed_n = s->missed_n, .delivered_n = n.delivered_n, .new_n = n.new_n,
+		.ignored_n = n.ignored_n, .last_ms = n.last_ms};
+	return rc;
+}
+
+int fw_websub_home(struct fw_store *st, const struct fw_config *c, struct fw_arena *a, struct fw_websub_home *out, struct fw_err *err)
+{
+	struct fw_buf base = FW_BUF_INIT(0);
+	int rc = rec_base_get(st, a, &out->base, err);
+
+	rc = rc ? rc : websub_led(st, fw_now_ms(), &out->led, err);
+	out->differs = !rc && out->base.len && c->websub_url && !wish_base(c->websub_url, &base, err) && !fw_str_eq(fw_buf_str(&base), out->base);
+	fw_buf_finish(&base);
+	return rc;
+}
+
+int fw_websub_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct fw_websub *out, struct fw_err *err)
+{
+	struct sub s;
+	int rc = rec_sub_get(st, feed_id, a, &s, err);
+
+	return rc ? rc : show(st, &s, a, out, err);
+}
+
+#define SLICE 100
+
+struct slice { /* the store is not asked from within its own callback */
+	struct fw_arena a;
+	struct sub sub[SLICE];
+	size_t n;
+	char last[FW_RECORD_KEY_MAX + 1];
+	size_t last_len, seen_n;
+};
+
+static int slice_take(void *ctx, const struct fw_record *r)
+{
+	struct slice *s = ctx;
+
+	s->seen_n++;
+	s->last_len = FW_MIN(r->key.len, sizeof(s->last) - 1);
+	memcpy(s->last, r->key.p, s->last_len);
+	if (!fw_str_starts(r->key, FW_STR("feed/")))
+		return 1;
+	if (rec_sub_read(r->value, &s->a, &s->sub[s->n]))
+		s->n++;
+	return 0;
+}
+
+int fw_websub_list(struct fw_store *st, fw_websub_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct slice s = {.last = "feed/", .last_len = 5};
+	int rc = 0;
+
+	fw_arena_init(&s.a, 0);
+	do {
+		struct fw_record_query q = {.kind = REC_KIND, .after_key = {s.last, s.last_len}, .limit = SLICE};
+		char after[sizeof(s.last)];
+
+		memcpy(after, s.last, s.last_len);
+		q.after_key.p = after;
+		s.n = s.seen_n = 0;
+		rc = fw_store_record_list(st, &q, slice_take, &s, err);
+		for (size_t i = 0; i < s.n && rc >= 0; i++) {
+			struct fw_websub w;
+			int stop = show(st, &s.sub[i], &s.a, &w, err);
+
+			stop = stop ? stop : cb(ctx, &w);
+			if (stop) {
+				fw_arena_finish(&s.a);
+				return stop;
+			}
+		}
+		fw_arena_reset(&s.a, 65536);
+	} while (!rc && s.seen_n == SLICE);
+	fw_arena_finish(&s.a);
+	return rc < 0 ? rc : 0;
+}
+
+int fw_websub_switch(struct fw_store *st, int64_t feed_id, bool on, int64_t now_ms, struct fw_err *err)
+{
+	return rec_ask(st, feed_id, on ? "on" : "off", NULL, now_ms, err);
+}

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: ISC */
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "engine/websub/websub_law.h"
+#include "base/banned.h"
+
+#define BACKOFF_MS FW_HOUR_MS
+#define BACKOFF_MAX_MS (7 * FW_DAY_MS)
+#define RENEWAL_BACKOFF_MS FW_HOUR_MS
+#define LATEST_MS FW_HOUR_MS        /* WSB-07: a long lease is renewed so long before its end */
+#define DISTRUST_MAX_MS (30 * FW_DAY_MS)
+#define FORGIVEN_MS (30 * FW_DAY_MS)
+#define LEASE_UNSAID_MS FW_DAY_MS   /* a hub that says 0, nothing, or no number: about a day is what hubs keep at least */
+#define HUB_PAUSE_MS (10 * FW_MINUTE_MS)
+#define HUB_PAUSE_MAX_MS (6 * FW_HOUR_MS)
+#define NEVER_MS (30 * FW_DAY_MS)   /* one that is off by hand is looked at so seldom */
+
+const char *fw_websub_state_name(enum fw_websub_state s)
+{
+	static const char *const NAME[FW_WEBSUB_STATE_N] = {"asked", "active", "off"};
+
+	return (unsigned)s < FW_WEBSUB_STATE_N ? NAME[s] : "unknown";
+}
+
+/* From x up to x + width, by chance. */
+static int64_t spread(int64_t x, int64_t width, uint64_t rnd)
+{
+	return x + (width > 0 ? (int64_t)(rnd % (uint64_t)width) : 0);
+}
+
+static void say(struct sub *s, struct fw_str words)
+{
+	(void)fw_str_copy(s->why, sizeof(s->why), words);
+}
+
+/* ---- what the feed wishes ---------------------------------------------------------------------------------------------------------- */
+
+static bool hub_find(const struct sub_wish *w, struct fw_str hub, uint32_t *at)
+{
+	for (uint32_t i = 0; i < w->hub_n; i++) {
+		if (fw_str_eq(w->hub[i], hub)) {
+			*at = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void ask_at(struct sub *s, const struct sub_wish *w, int64_t next_ms)
+{
+	s->state = FW_WEBSUB_ASKED;
+	s->sent = false;
+	s->hub = w->hub[s->hub_i];
+	s->next_ms = next_ms;
+}
+
+enum sub_change sub_wish(struct sub *s, const struct sub_wish *w, int64_t now_ms)
+{
+	bool known = s->feed_id != 0;
+	uint32_t i = 0;
+
+	if (!w->hub_n)
+		return known && !s->held ? SUB_GONE : SUB_SAME;
+	if (known && (s->held || (fw_str_eq(s->topic, w->topic) && fw_str_eq(s->base, w->base) && s->cloud == w->cloud && hub_find(w, s->hub, &i)))) {
+		s->hub_i = i;
+		return SUB_SAME;
+	}
+	*s = (struct sub){.feed_id = w->feed_id, .cloud = w->cloud, .topic = w->topic, .base = w->base, .missed_n = s->missed_n,
+		.distrust_ms = s->distrust_ms};
+	ask_at(s, w, now_ms);
+	return SUB_NEW;
+}
+
+void sub_lost(struct sub *s, int64_t now_ms)
+{
+	if (s->held)
+		return;
+	s->state = FW_WEBSUB_OFF;
+	s->sent = false;
+	s->since_ms = s->until_ms = 0;
+	s->next_ms = now_ms;
+	say(s, FW_STR("its callback was signed by another key: asked anew"));
+}
+
+/* ---- asking --------------------------------------------------------------------------------------------------------------------------- */
+
+/* Nothing came of it: the next hub, or all of them again later. */
+static void failed(struct sub *s, const struct sub_wish *w, int64_t least_ms, int64_t now_ms, uint64_t rnd)
+{
+	int64_t pause_ms;
+
+	s->sent = false;
+	s->state = FW_WEBSUB_OFF;
+	s->since_ms = s->until_ms = 0;
+	if (least_ms > 0)
+		s->left_ms = FW_MAX(FW_MIN(s->left_ms, now_ms + BACKOFF_MAX_MS), now_ms + least_ms);
+	if (s->hub_i + 1 < w->hub_n) {
+		s->hub_i++;
+		s->next_ms = now_ms;
+	} else {
+		s->hub_i = 0;
+		s->fail_n++;
+		pause_ms = FW_MIN(BACKOFF_MS << FW_MIN(s->fail_n - 1, 10u), BACKOFF_MAX_MS);
+		pause_ms = FW_MAX(pause_ms, FW_MIN(s->left_ms - now_ms, BACKOFF_MAX_MS)); /* of any hub of the round */
+		s->next_ms = now_ms + spread(pause_ms, pause_ms / 4, rnd);
+	}
+	s->hub = w->hub_n ? w->hub[s->hub_i] : s->hub;
+}
+
+/* It is active all the same: the hub is asked again while there is time. */
+static void renewal_failed(struct sub *s, int64_t least_ms, int64_t now_ms)
+{
+	int64_t pause_ms = FW_MIN((s->until_ms - now_ms) / 3, RENEWAL_BACKOFF_MS);
+
+	s->sent = false;
+	s->next_ms = FW_MIN(now_ms + FW_MAX(FW_MAX(pause_ms, FW_SECOND_MS), least_ms), s->until_ms);
+}
+
+bool sub_silent(struct sub *s, const struct sub_wish *w, int64_t now_ms, uint64_t rnd)
+{
+	bool silent = s->sent, over = s->state == FW_WEBSUB_ACTIVE && now_ms >= s->until_ms;
+
+	s->sent = false;
+	if (over) {
+		say(s, FW_STR("the lease ran out"));
+		s->state = FW_WEBSUB_OFF;
+		s->since_ms = s->until_ms = 0;
+	} else if (silent && s->state == FW_WEBSUB_ASKED) {
+		say(s, FW_STR("the hub took the request, and never verified it"));
+		failed(s, w, 0, now_ms, rnd);
+	} else if (silent && s->state == FW_WEBSUB_ACTIVE) {
+		say(s, FW_STR("the hub took the renewal, and has not verified it"));
+		renewal_failed(s, 0, now_ms);
+	}
+	return silent;
+}
+
+bool sub_due(struct sub *s, const struct sub_wish *w, int64_t now_ms, uint64_t rnd, bool *fresh)
+{
+	*fresh = false;
+	if (s->held || !w->hub_n) {
+		s->next_ms = now_ms + NEVER_MS;
+		return false;
+	}
+	if (sub_silent(s, w, now_ms, rnd) && s->next_ms > now_ms)
+		return false;
+	if (s->state == FW_WEBSUB_ACTIVE)
+		return true;
+	*fresh = s->state == FW_WEBSUB_OFF;
+	ask_at(s, w, s->next_ms);
+	return true;
+}
+
+int64_t sub_ask_gap_ms(int64_t lease_ms)
+{
+	return FW_MIN(SUB_ASK_GAP_MS, lease_ms / 4);
+}
+
+int64_t sub_hub_pause_ms(uint32_t fail_n)
+{
+	return fail_n < SUB_HUB_FAILS ? 0 : FW_MIN(HUB_PAUSE_MS << FW_MIN(fail_n - SUB_HUB_FAILS, 10u), HUB_PAUSE_MAX_MS);
+}
+
+bool sub_may_ask(struct sub *s, int64_t *brake_ms, int64_t gap_ms, int64_t now_ms)
+{
+	int64_t all_ms = SUB_ASK_BURST * gap_ms, wait_ms;
+
+	*brake_ms = FW_MAX(FW_MIN(*brake_ms, now_ms + all_ms), now_ms); /* no further, should the clock have been set back */
+	wait_ms = *brake_ms + gap_ms - all_ms - now_ms;
+	if (wait_ms <= 0) {
+		*brake_ms += gap_ms;
+		return true;
+	}
+	s->next_ms = now_ms + wait_ms;
+	if (s->state == FW_WEBSUB_ACTIVE)
+		s->next_ms = FW_MIN(s->next_ms, s->until_ms);
+	else
+		s->state = FW_WEBSUB_OFF;
+	(void)fw_snprintf(s->why, sizeof(s->why), "asked too often of late, since the feed or its hub makes it necessary: it has to wait");
+	return false;
+}
+
+void sub_answered(struct sub *s, const struct sub_wish *w, const char *why, int64_t retry_ms, int64_t now_ms, uint64_t rnd)
+{
+	retry_ms = FW_MAX(FW_MIN(retry_ms, BACKOFF_MAX_MS), (int64_t)0);
+	if (s->state == FW_WEBSUB_ACTIVE && s->asked_ms && s->verified_ms >= s->asked_ms)
+		return; /* it has verified before it answered: that counts */
+	if (why) {
+		say(s, fw_str(why));
+		if (s->state == FW_WEBSUB_ACTIVE && now_ms < s->until_ms)
+			renewal_failed(s, retry_ms, now_ms);
+		else
+			failed(s, w, retry_ms, now_ms, rnd);
+		return;
+	}
+	s->sent = true;
+	s->next_ms = now_ms + SUB_SILENCE_MS;
+	if (s->state == FW_WEBSUB_ACTIVE)
+		s->next_ms = FW_MIN(s->next_ms, s->until_ms);
+	else
+		say(s, FW_STR("the hub took the request, and is to verify it"));
+}
+
+void sub_verified(struct sub *s, int64_t verified_ms, int64_t lease_ms, uint64_t rnd)
+{
+	int64_t from = lease_ms / 3 * 2, to = lease_ms > 3 * LATEST_MS ? lease_ms - LATEST_MS : lease_ms / 12 * 11;
+
+	if (s->cloud) {
+		lease_ms = SUB_CLOUD_LEASE_MS;
+		from = SUB_CLOUD_RENEW_MS / 12 * 11;
+		to = SUB_CLOUD_RENEW_MS;
+	}
+	s->state = FW_WEBSUB_ACTIVE;
+	s->sent = false;
+	s->fail_n = 0;
+	s->since_ms = s->since_ms ? s->since_ms : verified_ms;
+	s->verified_ms = verified_ms;
+	s->until_ms = verified_ms + lease_ms;
+	s->next_ms = verified_ms + spread(from, to - from, rnd);
+	say(s, FW_STR(""));
+}
+
+int64_t sub_overlap_ms(int64_t lease_ms)
+{
+	return FW_MIN(SUB_GRACE_MS, lease_ms / 8); /* it is left long before the next renewal */
+}
+
+void sub_denied(struct sub *s, const struct sub_wish *w, struct fw_str reason, int64_t now_ms, uint64_t rnd)
+{
+	failed(s, w, SUB_DENIED_MS, now_ms, rnd);
+	if (reason.len)
+		(void)fw_snprintf(s->why, sizeof(s->why), "the hub refused: %.*s", FW_STR_ARG(fw_str_sub(reason, 0, 120)));
+	else
+		say(s, FW_STR("the hub refused, without a reason"));
+}
+
+/* ---- trust ---------------------------------------------------------------------------------------------------------------------------- */
+
+bool sub_missed(struct sub *s, int64_t polled_ms, int64_t before_ms, int64_t pushed_ms, int64_t now_ms)
+{
+	if (s->state != FW_WEBSUB_ACTIVE || s->cloud || before_ms < s->since_ms || pushed_ms >= polled_ms)
+		return false;
+	if (s->distrust_ms && now_ms - s->distrust_ms > FORGIVEN_MS)
+		s->missed_n = 0;
+	s->missed_n++;
+	s->distrust_ms = now_ms + FW_MIN(FW_DAY_MS << FW_MIN(s->missed_n - 1, 10u), DISTRUST_MAX_MS);
+	say(s, FW_STR("a poll found what the hub had not sent: asked as usual for a while"));
+	return true;
+}
+
+int64_t sub_push_until(const struct sub *s, int64_t now_ms)
+{
+	bool good = s->state == FW_WEBSUB_ACTIVE && !s->cloud && !s->held && s->until_ms > now_ms && s->distrust_ms <= now_ms;
+
+	return good ? s->until_ms : 0;
+}
+
+int64_t sub_lease_ms(struct fw_str seconds, int64_t asked_ms, char why[80])
+{
+	int64_t s = 0, least_ms = FW_MIN(SUB_LEASE_MIN_MS, asked_ms);
+	bool number = fw_str_int(seconds, &s);
+
+	why[0] = '\0';
+	for (size_t i = 0; i < seconds.len && !number; i++) {
+		if (!fw_is_digit((unsigned char)seconds.p[i]))
+			break;
+		if (i == seconds.len - 1)
+			s = INT64_MAX / 1000; /* digits and nothing else: more than 64 bits hold */
+	}
+	if (s <= 0) {
+		(void)fw_snprintf(why, 80, "the hub said no lease: taken as %s", asked_ms < LEASE_UNSAID_MS ? "what was asked for" : "a day");
+		return FW_MIN(asked_ms, LEASE_UNSAID_MS);
+	}
+	s = FW_MIN(s, INT64_MAX / 1000) * 1000;
+	if (s > SUB_LEASE_MAX_MS) {
+		(void)fw_snprintf(why, 80, "the hub said a lease of more than 90 d: taken as 90 d");
+		return SUB_LEASE_MAX_MS;
+	}
+	if (s < least_ms)
+		(void)fw_snprintf(why, 80, "the hub said a lease of %lld s: taken as %lld s", (long long)(s / 1000), (long long)(least_ms / 1000));
+	return FW_MAX(s, least_ms);
+}
+
+/* ---- the protocol's texts --------------------------------------------------------------------------------------------------------------- */
+
+void form_add(struct fw_buf *b, const char *name, struct fw_str value)
+{
+	if (b->len)
+		fw_buf_addc(b, '&');
+	fw_buf_adds(b, name);
+	fw_buf_addc(b, '=');
+	for (size_t i = 0; i < value.len; i++) {
+		unsigned char c = (unsigned char)value.p[i];
+
+		if (fw_is_alnum(c) || c == '-' || c == '.' || c == '_' || c == '~')
+			fw_buf_addc(b, (char)c);
+		else
+			fw_buf_addf(b, "%%%02X", c);
+	}
+}
+
+void form_int(struct fw_buf *b, const char *name, int64_t value)
+{
+	char text[24];
+
+	(void)fw_snprintf(text, sizeof(text), "%lld", (long long)value);
+	form_add(b, name, fw_str(text));
+}
+
+static void form_decode(struct fw_str s, struct fw_buf *out)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		int hi = -1, lo = -1;
+
+		if (s.p[i] == '%' && i + 2 < s.len) {
+			hi = fw_hexval((unsigned char)s.p[i + 1]);
+			lo = fw_hexval((unsigned char)s.p[i + 2]);
+		}
+		if (hi >= 0 && lo >= 0) {
+			fw_buf_addc(out, (char)(hi << 4 | lo));
+			i += 2;
+		} else {
+			fw_buf_addc(out, s.p[i] == '+' ? ' ' : s.p[i]);
+		}
+	}
+}
+
+bool form_get(struct fw_str form, const char *name, struct fw_buf *out)
+{
+	struct fw_str rest = form;
+
+	while (rest.p) {
+		struct fw_str value, key = fw_str_split(fw_str_split(rest, '&', &rest), '=', &value);
+
+		if (!fw_str_eq(key, fw_str(name)))
+			continue;
+		form_decode(value, out);
+		return !out->rc;
+	}
+	return false;
+}
+
+bool signature_is_good(struct fw_str header, struct fw_str secret, struct fw_str body)
+{
+	static const char *const METHOD[] = {"sha1", "sha256", "sha384", "sha512"};
+	struct fw_str hex, method = fw_str_trim(fw_str_split(header, '=', &hex));
+	unsigned char want[EVP_MAX_MD_SIZE], got[EVP_MAX_MD_SIZE];
+	const EVP_MD *md = NULL;
+	unsigned n = 0;
+
+	hex = fw_str_trim(hex.p ? hex : FW_STR(""));
+	for (size_t i = 0; i < FW_N(METHOD); i++) {
+		if (fw_str_ieq(method, fw_str(METHOD[i])))
+			md = EVP_get_digestbyname(METHOD[i]);
+	}
+	if (!md || !secret.len || secret.len > INT32_MAX)
+		return false;
+	if (!HMAC(md, secret.p, (int)secret.len, (const unsigned char *)(body.len ? body.p : ""), body.len, want, &n) || hex.len != 2 * (size_t)n)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		int hi = fw_hexval((unsigned char)hex.p[2 * i]), lo = fw_hexval((unsigned char)hex.p[2 * i + 1]);
+
+		if (hi < 0 || lo < 0)
+			return false;
+		got[i] = (unsigned char)(hi << 4 | lo);
+	}
+	return CRYPTO_memcmp(want, got, n) == 0;
+}
+
+/* ---- callbacks -------------------------------------------------------------------------------------------------------------------------- */
+
+#define RANDOM_LEN (SUB_TOKEN_LEN / 2) /* digits; as many of the MAC behind them */
+
+static void hex_out(char *out, const unsigned char *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		(void)fw_snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+}
+
+static bool dice(char *out, size_t digits)
+{
+	unsigned char bytes[32];
+
+	if (getentropy(bytes, digits / 2))
+		return false;
+	hex_out(out, bytes, digits / 2);
+	return true;
+}
+
+static bool sign(const unsigned char key[SUB_KEY_LEN], const char *id, char out[SUB_TOKEN_LEN - RANDOM_LEN + 1])
+{
+	unsigned char mac[EVP_MAX_MD_SIZE];
+
+	if (!HMAC(EVP_sha256(), key, SUB_KEY_LEN, (const unsigned char *)id, RANDOM_LEN, mac, NULL))
+		return false;
+	hex_out(out, mac, (SUB_TOKEN_LEN - RANDOM_LEN) / 2);
+	return true;
+}
+
+bool callback_make(const unsigned char key[SUB_KEY_LEN], char out[SUB_TOKEN_LEN + 1])
+{
+	return dice(out, RANDOM_LEN) && sign(key, out, out + RANDOM_LEN);
+}
+
+bool callback_is_ours(const unsigned char key[SUB_KEY_LEN], struct fw_str token)
+{
+	char want[SUB_TOKEN_LEN - RANDOM_LEN + 1];
+
+	return token.len == SUB_TOKEN_LEN && sign(key, token.p, want) && CRYPTO_memcmp(want, token.p + RANDOM_LEN, SUB_TOKEN_LEN - RANDOM_LEN) == 0;
+}
+
+bool secret_make(char out[SUB_SECRET_LEN + 1])
+{
+	return dice(out, SUB_SECRET_LEN);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: ISC */
+#include <jansson.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/str.h"
+#include "base/url.h"
+#include "base/utf8.h"
+#include "engine/websub/websub_wish.h"
+#include "base/banned.h"
+
+#define TOPIC_MAX 2048 /* bytes of an address that is worth a subscription: it is kept in three places */
+
+static bool is_web(struct fw_str url)
+{
+	char host[256];
+
+	return url.len <= TOPIC_MAX && fw_is_http(url) && fw_url_host(url, host, sizeof(host)) && fw_url_port(url) > 0;
+}
+
+int wish_base(const char *url, struct fw_buf *out, struct fw_err *err)
+{
+	struct fw_str s = fw_str(url);
+	struct fw_url u;
+
+	fw_url_split(s, &u);
+	if (!is_web(s) || fw_utf8_valid(s.p, s.len) != s.len || u.query.p || u.fragment.p || u.userinfo.p)
+		return fw_err_set(err, FW_EINVAL, "websub_url = %.100s: hubs call back at addresses below it: https://example.org/, in UTF-8, without ? and #", url);
+	fw_buf_addstr(out, s);
+	if (!fw_str_ends(s, FW_STR("/")))
+		fw_buf_addc(out, '/');
+	fw_buf_adds(out, "websub/");
+	return out->rc ? fw_err_set(err, FW_ENOMEM, "out of memory") : 0;
+}
+
+/* ---- wishes ----------------------------------------------------------------------------------------------------------------------------- */
+
+/*
+ * An address that is no UTF-8 (Latin-1 in a header), as it is asked for: with its bytes in percent. What is kept is JSON, and would come
+ * back as another address: each look would find a new one to subscribe to.
+ */
+static struct fw_str in_utf8(struct fw_str url, struct fw_arena *a)
+{
+	struct fw_buf b = FW_BUF_INIT(0);
+
+	if (fw_utf8_valid(url.p, url.len) == url.len)
+		return url;
+	for (size_t i = 0; i < url.len; i++) {
+		unsigned char c = (unsigned char)url.p[i];
+
+		if (c < 0x80)
+			fw_buf_addc(&b, (char)c);
+		else
+			fw_buf_addf(&b, "%%%02X", c);
+	}
+	url = b.rc ? FW_STR_NONE : fw_arena_str(a, fw_buf_str(&b));
+	fw_buf_finish(&b);
+	return url;
+}
+
+static void hub_add(struct sub_wish *w, struct fw_str url, struct fw_arena *a)
+{
+	url = in_utf8(url, a);
+	for (uint32_t i = 0; i < w->hub_n; i++) {
+		if (fw_str_eq(w->hub[i], url))
+			return;
+	}
+	if (w->hub_n < SUB_HUBS_MAX && is_web(url))
+		w->hub[w->hub_n++] = url;
+}
+
+static struct fw_str member(const json_t *o, const char *name)
+{
+	const json_t *v = json_object_get(o, name);
+
+	return json_is_string(v) ? (struct fw_str){json_string_value(v), json_string_length(v)} : FW_STR_NONE;
+}
+
+static void hubs_of_document(const json_t *extra, struct fw_arena *a, struct sub_wish *w)
+{
+	const json_t *hub;
+	size_t i;
+
+	json_array_foreach(json_object_get(extra, "hubs"), i, hub) {
+		struct fw_str type = member(hub, "type");
+
+		if (!type.len || fw_str_ieq(type, FW_STR("WebSub")) || fw_str_ieq(type, FW_STR("PubSubHubbub")))
+			hub_add(w, fw_arena_str(a, member(hub, "url")), a);
+	}
+}
+
+/* <cloud domain="rpc.example" port="80" path="/pleaseNotify" protocol="http-post"/>; only what can be asked by a form. */
+static void cloud_of_document(const json_t *extra, const struct fw_feed *f, struct fw_arena *a, struct sub_wish *w)
+{
+	const json_t *o = json_object_get(json_object_get(extra, "_feedwheel"), "cloud");
+	struct fw_str domain = member(o, "domain"), path = member(o, "path"), protocol = member(o, "protocol");
+	bool secure = fw_str_ieq(protocol, FW_STR("https-post"));
+	int64_t number = json_integer_value(json_object_get(o, "port"));
+
+	if (!domain.len || number < 1 || number > 65535 ||
+	    (!secure && !fw_str_ieq(protocol, FW_STR("http-post"))))
+		return;
+	w->cloud = true;
+	w->topic = in_utf8(f->url, a);
+	hub_add(w, fw_str(fw_arena_printf(a, "%s://%.*s:%lld%s%.*s", secure || number == 443 ? "https" : "http", FW_STR_ARG(domain), (long long)number,
+		fw_str_starts(path, FW_STR("/")) ? "" : "/", FW_STR_ARG(path.p ? path : FW_STR("")))), a);
+}
+
+void wish_of_feed(const struct fw_feed *f, struct fw_str base, struct fw_arena *a, struct sub_wish *w)
+{
+	json_t *extra = NULL;
+
+	*w = (struct sub_wish){.feed_id = f->id, .topic = f->topic.len ? f->topic : f->validator_url.len ? f->validator_url : f->url, .base = base};
+	if (f->status != FW_FEED_ACTIVE)
+		return;
+	w->topic = in_utf8(w->topic, a);
+	if (f->hub.len)
+		hub_add(w, f->hub, a);
+	if (fw_str_find(f->extra, FW_STR("\"hubs\"")) || (!w->hub_n && fw_str_find(f->extra, FW_STR("\"cloud\""))))
+		extra = json_loadb(f->extra.p, f->extra.len, 0, NULL);
+	if (extra)
+		hubs_of_document(extra, a, w);
+	if (!is_web(w->topic))
+		w->hub_n = 0;
+	if (extra && !w->hub_n)
+		cloud_of_document(extra, f, a, w);
+	json_decref(extra);
+}
+
+uint64_t wish_hash(const struct sub_wish *w)
+{
+	struct fw_hasher h;
+
+	fw_hasher_init(&h);
+	for (uint32_t i = 0; i < w->hub_n; i++)
+		fw_hasher_add(&h, w->hub[i]);
+	fw_hasher_add(&h, w->cloud ? FW_STR("cloud") : FW_STR("hub"));
+	fw_hasher_add(&h, w->topic);
+	fw_hasher_add(&h, w->base);
+	return fw_hasher_end64(&h) | 1;
+}
+
+/* ---- forms ------------------------------------------------------------------------------------------------------------------------------- */
+
+void wish_subscribe_form(const struct sub *s, bool subscribe, struct fw_str token, struct fw_str secret, int64_t lease_ms, struct fw_buf *out)
+{
+	struct fw_buf callback = FW_BUF_INIT(0);
+
+	fw_buf_addstr(&callback, s->base);
+	fw_buf_addstr(&callback, token);
+	form_add(out, "hub.callback", fw_buf_str(&callback));
+	form_add(out, "hub.mode", subscribe ? FW_STR("subscribe") : FW_STR("unsubscribe"));
+	form_add(out, "hub.topic", s->topic);
+	if (subscribe)
+		form_int(out, "hub.lease_seconds", FW_MAX(lease_ms / 1000, (int64_t)1));
+	if (subscribe && secret.len)
+		form_add(out, "hub.secret", secret);
+	out->rc = out->rc ? out->rc : callback.rc;
+	fw_buf_finish(&callback);
+}
+
+void wish_cloud_form(const struct sub *s, struct fw_str token, struct fw_buf *out)
+{
+	struct fw_buf path = FW_BUF_INIT(0);
+	char host[256] = "";
+	struct fw_url u;
+
+	fw_url_split(s->base, &u);
+	(void)fw_url_host(s->base, host, sizeof(host));
+	fw_buf_addstr(&path, u.path);
+	fw_buf_addstr(&path, token);
+	form_add(out, "notifyProcedure", FW_STR(""));
+	form_add(out, "protocol", fw_str_istarts(s->base, FW_STR("https:")) ? FW_STR("https-post") : FW_STR("http-post"));
+	form_add(out, "domain", fw_str(host));
+	form_int(out, "port", fw_url_port(s->base));
+	form_add(out, "path", fw_buf_str(&path));
+	form_add(out, "url1", s->topic);
+	out->rc = out->rc ? out->rc : path.rc;
+	fw_buf_finish(&path);
+}
+
+bool wish_cloud_refused(struct fw_str answer)
+{
+	const char *p = fw_str_ifind(answer, FW_STR("success"));
+	struct fw_str near = p ? fw_str_sub(answer, (size_t)(p - answer.p), (size_t)(p - answer.p) + 20) : FW_STR_NONE;
+
+	return near.p && fw_str_ifind(near, FW_STR("false"));
+}

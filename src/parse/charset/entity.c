@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: ISC */
+/* HTML's named character references, and the decoding of all kinds of them as browsers do it in text. */
+#include "base/str.h"
+#include "base/utf8.h"
+#include "parse/charset/decode.h"
+#include "parse/charset/entity.h"
+#include "parse/charset/entity_table.h"
+
+/* -1, 0, 1: name against table entry i, in byte order */
+static int compare(struct fw_str name, size_t i)
+{
+	size_t len = ENTITIES[i].len;
+	int c = memcmp(name.p, NAMES + ENTITIES[i].name, FW_MIN(name.len, len));
+
+	return c ? c : name.len < len ? -1 : name.len > len;
+}
+
+static const struct entity *lookup(struct fw_str name)
+{
+	size_t lo, hi;
+
+	if (name.len == 0 || name.len > ENTITY_LONGEST || name.p[0] < 'A' || name.p[0] > 'z')
+		return NULL;
+	lo = BY_LETTER[name.p[0] - 'A'];
+	hi = BY_LETTER[name.p[0] - 'A' + 1];
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		int c = compare(name, mid);
+
+		if (c == 0)
+			return &ENTITIES[mid];
+		if (c < 0)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return NULL;
+}
+
+int fw_entity_find(struct fw_str name, uint32_t cp[2])
+{
+	const struct entity *e = lookup(name);
+
+	if (!e)
+		return 0;
+	cp[0] = e->first;
+	cp[1] = e->second;
+	return e->second ? 2 : 1;
+}
+
+bool fw_entity_number(const char **pp, const char *end, uint32_t *cp)
+{
+	const char *p = *pp, *from;
+	bool hex = p < end && (*p == 'x' || *p == 'X');
+	uint32_t v = 0;
+
+	p += hex;
+	for (from = p; p < end; p++) {
+		int d = hex ? fw_hexval((unsigned char)*p) : fw_is_digit((unsigned char)*p) ? *p - '0' : -1;
+
+		if (d < 0)
+			break;
+		v = v > 0x110000 ? v : v * (hex ? 16u : 10u) + (uint32_t)d;
+	}
+	*pp = p;
+	*cp = v;
+	return p != from;
+}
+
+/* "#8217;" or "#x2019" behind the '&': how many bytes it takes, 0 when it is none */
+static size_t numeric(struct fw_str s, uint32_t *cp)
+{
+	const char *p = s.p + 1, *end = s.p + s.len;
+
+	if (!fw_entity_number(&p, end, cp))
+		return 0;
+	if (*cp >= 0x80 && *cp < 0xa0) /* HTML standard, "numeric character reference end state" */
+		*cp = fw_windows_1252((unsigned char)*cp);
+	if (*cp == 0)
+		*cp = 0xfffd;
+	p += p < end && *p == ';';
+	return (size_t)(p - s.p);
+}
+
+/* A named one behind the '&'; without semicolon the longest of the old names counts. */
+static size_t named(struct fw_str s, const struct entity **out)
+{
+	size_t n = 0;
+
+	while (n < s.len && n <= ENTITY_LONGEST && fw_is_alnum((unsigned char)s.p[n]))
+		n++;
+	if (n < s.len && s.p[n] == ';') {
+		*out = lookup((struct fw_str){s.p, n});
+		if (*out)
+			return n + 1;
+	}
+	for (n = FW_MIN(n, (size_t)6); n >= 2; n--) { /* the longest old name has six letters */
+		*out = lookup((struct fw_str){s.p, n});
+		if (*out && (*out)->legacy)
+			return n;
+	}
+	return 0;
+}
+
+struct fw_str fw_entity_decode(struct fw_arena *a, struct fw_str s)
+{
+	const char *p = s.p, *end = p + s.len, *amp = s.len ? memchr(p, '&', s.len) : NULL;
+	struct fw_str r;
+	char *d;
+
+	if (!amp)
+		return s;
+	/* no reference is shorter than two thirds of its text in UTF-8 */
+	d = fw_arena_alloc(a, s.len + s.len / 2 + 8);
+	if (!d)
+		return FW_STR_NONE;
+	r.p = d;
+	while (amp) {
+		struct fw_str rest = {amp + 1, (size_t)(end - amp - 1)};
+		const struct entity *e = NULL;
+		uint32_t cp = 0;
+		size_t n;
+
+		memcpy(d, p, (size_t)(amp - p));
+		d += amp - p;
+		n = rest.len && *rest.p == '#' ? numeric(rest, &cp) : named(rest, &e);
+		if (n == 0) {
+			*d++ = '&';
+		} else if (e) {
+			d += fw_utf8_put(d, e->first);
+			d += e->second ? fw_utf8_put(d, e->second) : 0;
+		} else {
+			d += fw_utf8_put(d, cp);
+		}
+		p = amp + 1 + n;
+		amp = p < end ? memchr(p, '&', (size_t)(end - p)) : NULL;
+	}
+	memcpy(d, p, (size_t)(end - p));
+	d += end - p;
+	r.len = (size_t)(d - r.p);
+	fw_arena_trim(a, (void *)(uintptr_t)r.p, s.len + s.len / 2 + 8, r.len);
+	return r;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What the parts of the date reader share: date.c (the straight paths), read.c (the patient reader), scan.c (its tokens),
+ * words.c (names of months and zones), zone.c (places). Nobody else includes this.
+ */
+#ifndef FW_PARSE_DATE_PARTS_H
+#define FW_PARSE_DATE_PARTS_H
+
+#include "base/str.h"
+#include "parse/date/date.h"
+
+#define MAX_BYTES 200
+#define MAX_TOKENS 64
+#define NONE INT32_MIN
+
+/* When the clocks of a place are put forward. */
+enum zone_rule { ZONE_FIXED, ZONE_EUROPE, ZONE_AMERICA, ZONE_AUSTRALIA, ZONE_NEW_ZEALAND };
+
+struct parts {
+	int year, month, day, hour, minute, second, ms;
+	int zone_min; /* east of Greenwich, or NONE */
+	enum zone_rule rule; /* when it is an hour more */
+	bool zone_unknown; /* one is named, but nobody knows it */
+};
+
+/* n digits at p as a number, or a negative number. */
+static inline int digits(const char *p, int n)
+{
+	int v = 0;
+
+	for (int i = 0; i < n; i++) {
+		int d = p[i] - '0';
+
+		if (d < 0 || d > 9)
+			return -1;
+		v = v * 10 + d;
+	}
+	return v;
+}
+
+/* ---- words.c ------------------------------------------------------------------------------------------------------------ */
+
+/* Words are folded (fw_date_fold) but for the first of these. A month: 1..12, 0 none. */
+int fw_date_english_month(const char *p); /* three letters in whatever case */
+int fw_date_month(struct fw_str word);
+bool fw_date_zone(struct fw_str word, int *zone_min);
+/* 1: before noon, 2: after noon, 0: neither. */
+int fw_date_half_day(struct fw_str w);
+uint32_t fw_date_fold(uint32_t c);
+
+/* ---- scan.c ------------------------------------------------------------------------------------------------------------- */
+
+enum kind { NUMBER, WORD, SIGN, USED };
+
+struct token {
+	enum kind kind;
+	bool gap;           /* white space in front */
+	int value;          /* NUMBER, when it has at most nine digits; SIGN: the character */
+	size_t digits;
+	struct fw_str text; /* folded */
+};
+
+struct scan {
+	struct token tok[MAX_TOKENS];
+	size_t n;
+	char folded[3 * MAX_BYTES + 4]; /* a byte that is no UTF-8 becomes U+FFFD */
+	size_t folded_n;
+	bool korean, thai;
+};
+
+bool fw_date_scan(struct scan *sc, struct fw_str s);
+
+static inline const struct token *at(const struct scan *sc, size_t i)
+{
+	static const struct token end = {.kind = USED};
+
+	return i < sc->n ? &sc->tok[i] : &end;
+}
+
+static inline bool is_number(const struct scan *sc, size_t i, size_t min_digits, size_t max_digits)
+{
+	const struct token *t = at(sc, i);
+
+	return t->kind == NUMBER && t->digits >= min_digits && t->digits <= max_digits;
+}
+
+static inline bool is_sign(const struct scan *sc, size_t i, int c)
+{
+	return at(sc, i)->kind == SIGN && at(sc, i)->value == c;
+}
+
+static inline bool is_word(const struct scan *sc, size_t i, const char *w)
+{
+	return at(sc, i)->kind == WORD && fw_str_eq(at(sc, i)->text, fw_str(w));
+}
+
+static inline void use(struct scan *sc, size_t from, size_t to)
+{
+	for (size_t i = from; i < to && i < sc->n; i++)
+		sc->tok[i].kind = USED;
+}
+
+/* ---- zone.c ------------------------------------------------------------------------------------------------------------- */
+
+/* place: "berlin", "new_york", "est5edt", folded. */
+bool fw_date_place(struct fw_str place, int *zone_min, enum zone_rule *rule);
+bool fw_date_summer(enum zone_rule rule, int zone_min, int year, int64_t local_ms);
+
+/* ---- read.c ------------------------------------------------------------------------------------------------------------- */
+
+int fw_date_full_year(int value, size_t digits); /* NONE: no year */
+bool fw_date_to_ms(const struct parts *p, int64_t *out);
+bool fw_date_patient(struct fw_str s, int64_t *out, bool *zone_unknown);
+
+#endif

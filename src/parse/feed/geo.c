@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Where an entry or feed is: GeoRSS in its simple form and as GML, W3C geo, ICBM; given as GeoJSON has it.
+ *
+ * All but GeoJSON write latitude first; where srsName names a system with x first, the order stays. Their text is gathered
+ * until the shape they belong to ends: a polygon's ring, everything else as a whole. The first shape counts. GeoJSON: Point one
+ * position, LineString a list, Polygon a list of rings; a "Box" of two corners it does not have, and of a circle only the middle.
+ */
+#include "parse/feed/geo.h"
+
+#include "base/banned.h"
+
+#define POSITIONS_MAX 20000
+
+struct position {
+	double c[3];
+	bool high; /* c[2] counts */
+};
+
+/* Text that positions stand in, as the document has it. */
+struct piece {
+	struct fw_str text;
+	int dims;    /* numbers to a position */
+	size_t max;  /* positions */
+	struct piece *next;
+};
+
+struct fw_geo {
+	double lat, lon, alt;
+	bool has_lat, has_lon, has_alt;
+	bool lon_first;
+	int dims;             /* numbers to a position in a list */
+	const char *shape;    /* "point" ...; NULL: none yet */
+	struct piece *first, **at;
+	struct fw_value *polygon; /* rings of the open one */
+	struct fw_value *point; /* of geo:lat and geo:long: its height may follow */
+};
+
+static struct fw_geo *geo_of(struct fw_builder *b)
+{
+	if (!b->geo && (b->geo = FW_NEW(b, struct fw_geo))) {
+		b->geo->at = &b->geo->first;
+		b->geo->dims = 2;
+	}
+	return b->geo;
+}
+
+static struct fw_value *geo_root(struct fw_builder *b)
+{
+	return fw_value_object(b, fw_extra_root(b, b->entry ? CTX_ENTRY : CTX_FEED), "geo");
+}
+
+/* ---- positions ---------------------------------------------------------------------------------------------------------- */
+
+/* The next number; false at the end or at something else. */
+static bool number_next(struct fw_str *s, double *out)
+{
+	size_t n = 0;
+
+	while (s->len && (fw_is_space(s->p[0]) || s->p[0] == ',' || s->p[0] == ';'))
+		*s = fw_str_sub(*s, 1, s->len);
+	while (n < s->len && !fw_is_space(s->p[n]) && s->p[n] != ',' && s->p[n] != ';')
+		n++;
+	if (!n || !fw_str_double(fw_str_sub(*s, 0, n), out))
+		return false;
+	*s = fw_str_sub(*s, n, s->len);
+	return true;
+}
+
+static bool position_next(struct fw_str *s, int dims, struct position *p)
+{
+	p->high = dims > 2;
+	return number_next(s, &p->c[0]) && number_next(s, &p->c[1]) && (!p->high || number_next(s, &p->c[2]));
+}
+
+static void pieces_drop(struct fw_geo *g)
+{
+	g->first = NULL;
+	g->at = &g->first;
+}
+
+static void piece_add(struct fw_builder *b, struct fw_geo *g, struct fw_str text, int dims, size_t max)
+{
+	struct piece *p = FW_NEW(b, struct piece);
+
+	if (!p)
+		return;
+	*p = (struct piece){.text = text, .dims = dims, .max = max};
+	*g->at = p;
+	g->at = &p->next;
+}
+
+/* Goes through all positions gathered, POSITIONS_MAX at most. */
+struct cursor {
+	const struct piece *piece;
+	struct fw_str rest;
+	size_t taken, n; /* of this piece; in all */
+};
+
+static bool cursor_next(struct cursor *c, const struct fw_geo *g, struct position *p)
+{
+	if (!c->piece && !c->n && g->first) {
+		c->piece = g->first;
+		c->rest = c->piece->text;
+	}
+	for (; c->piece && c->n < POSITIONS_MAX; c->rest = c->piece ? c->piece->text : FW_STR_NONE) {
+		if (c->taken < c->piece->max && position_next(&c->rest, c->piece->dims, p)) {
+			c->taken++;
+			c->n++;
+			return true;
+		}
+		c->piece = c->piece->next;
+		c->taken = 0;
+	}
+	return false;
+}
+
+static bool has_positions(const struct fw_geo *g, size_t need)
+{
+	struct cursor c = {.piece = NULL};
+	struct position p;
+
+	while (c.n < need && cursor_next(&c, g, &p))
+		;
+	return c.n >= need;
+}
+
+/* Longitude, latitude, height into a list. */
+static void position_give(struct fw_builder *b, struct fw_value *list, const struct fw_geo *g, const struct position *p)
+{
+	fw_value_num(b, list, NULL, p->c[!g->lon_first]);
+	fw_value_num(b, list, NULL, p->c[g->lon_first]);
+	if (p->high)
+		fw_value_num(b, list, NULL, p->c[2]);
+}
+
+static void positions_give(struct fw_builder *b, struct fw_value *list, const struct fw_geo *g)
+{
+	struct cursor c = {.piece = NULL};
+	struct position p;
+
+	while (list && cursor_next(&c, g, &p))
+		position_give(b, fw_value_new(b, list, NULL, FW_VALUE_ARRAY), g, &p);
+}
+
+/* ---- shapes ------------------------------------------------------------------------------------------------------------- */
+
+struct shape {
+	const char *name, *type;
+	size_t need; /* positions */
+};
+
+static const struct shape *shape_find(const char *name)
+{
+	static const struct shape known[] = {
+		{"point", "Point", 1}, {"circle", "Point", 1}, {"line", "LineString", 2}, {"box", "Box", 2}, {"polygon", "Polygon", 4},
+	};
+	size_t i;
+
+	for (i = 0; i < FW_N(known); i++) {
+		if (!strcmp(known[i].name, name))
+			return &known[i];
+	}
+	return NULL;
+}
+
+/* The coordinates of a new shape; NULL when there was one before. */
+static struct fw_value *coordinates_new(struct fw_builder *b, const char *type)
+{
+	struct fw_value *geo = geo_root(b);
+
+	if (!geo || fw_value_find(geo, "type"))
+		return NULL;
+	fw_value_str(b, geo, "type", fw_str(type));
+	return fw_value_new(b, geo, "coordinates", FW_VALUE_ARRAY);
+}
+
+/* A shape of that name is complete with the positions gathered: give it, if there are enough of them. */
+static void shape_give(struct fw_builder *b, struct fw_geo *g, const char *name)
+{
+	const struct shape *shape = shape_find(name);
+	struct cursor c = {.piece = NULL};
+	struct fw_value *list;
+	struct position p;
+
+	if (!shape || !has_positions(g, shape->need) || !(list = coordinates_new(b, shape->type)))
+		return;
+	if (shape->need == 1 && cursor_next(&c, g, &p)) {
+		position_give(b, list, g, &p);
+		fw_value_num(b, geo_root(b), "lat", p.c[g->lon_first]);
+		fw_value_num(b, geo_root(b), "lon", p.c[!g->lon_first]);
+	} else if (shape->need == 4) {
+		positions_give(b, fw_value_new(b, list, NULL, FW_VALUE_ARRAY), g);
+		g->polygon = list;
+	} else {
+		positions_give(b, list, g);
+	}
+}
+
+/* A ring of a polygon: the first makes it, others are holes in it. */
+static void ring_give(struct fw_builder *b, struct fw_geo *g)
+{
+	if (!g->polygon)
+		shape_give(b, g, "polygon");
+	else if (has_positions(g, 4))
+		positions_give(b, fw_value_new(b, g->polygon, NULL, FW_VALUE_ARRAY), g);
+	pieces_drop(g);
+}
+
+/* EPSG codes 4000 to 4999 are geographic: latitude first. Others (UTM ...) and CRS84 have x first. */
+static bool x_first(struct fw_str srs)
+{
+	size_t from = srs.len;
+	int64_t code;
+
+	while (from > 0 && fw_is_digit(srs.p[from - 1]))
+		from--;
+	code = fw_build_number(fw_str_sub(srs, from, srs.len));
+	return fw_str_ifind(srs, FW_STR("CRS84")) || (code != FW_NO_NUMBER && (code < 4000 || code > 4999));
+}
+
+/* ---- elements ----------------------------------------------------------------------------------------------------------- */
+
+static void note_add(struct fw_builder *b, const char *name, bool number, struct fw_str s)
+{
+	double x;
+
+	s = fw_build_line_text(b, s);
+	if (number && fw_str_double(s, &x))
+		fw_value_num(b, geo_root(b), name, x);
+	else if (!number && s.len)
+		fw_value_str(b, geo_root(b), name, s);
+}
+
+/* What may be said of a shape in GeoRSS, as attributes of it. */
+static void notes_read(struct fw_walk *w)
+{
+	note_add(w->b, "elevation", true, fw_attr(w, "elev"));
+	note_add(w->b, "floor", true, fw_attr(w, "floor"));
+	note_add(w->b, "radius", true, fw_attr(w, "radius"));
+	note_add(w->b, "name", false, fw_attr(w, "featurename"));
+	note_add(w->b, "feature_type", false, fw_attr(w, "featuretypetag"));
+	note_add(w->b, "relationship", false, fw_attr(w, "relationshiptag"));
+}
+
+void fw_geo_start(struct fw_walk *w)
+{
+	struct fw_geo *g = geo_of(w->b);
+	struct fw_str srs = fw_attr(w, "srsName"), dims = fw_attr(w, "srsDimension");
+	bool where = w->el->kind == EL_GEO_WHERE, ring = !strcmp(w->el->member, "ring");
+
+	if (where)
+		w->frame->ctx = CTX_GEO;
+	else
+		fw_walk_capture(w, TEXT_TRIM);
+	if (!g)
+		return;
+	if (w->el->kind != EL_GEO_POINTS && w->el->member[0]) { /* a shape begins, or a ring of one */
+		pieces_drop(g);
+		if (!ring) {
+			g->shape = w->el->member;
+			g->polygon = NULL;
+			g->lon_first = false;
+			g->dims = 2;
+		}
+	}
+	if (w->el->kind == EL_GEO_SHAPE && w->attr_n)
+		notes_read(w);
+	if (srs.len)
+		g->lon_first = x_first(srs);
+	if (dims.len)
+		g->dims = fw_build_number(dims) == 3 ? 3 : 2;
+}
+
+/* Of geo:lat, geo:long and geo:alt, in any order, one point. */
+static void number_end(struct fw_builder *b, struct fw_geo *g, enum fw_element_kind kind, double x)
+{
+	if (kind == EL_GEO_ALT) {
+		if (!g->has_alt)
+			fw_value_num(b, g->point, NULL, x);
+		g->alt = x;
+		g->has_alt = true;
+		return;
+	}
+	if (g->has_lat && g->has_lon)
+		return;
+	*(kind == EL_GEO_LAT ? &g->lat : &g->lon) = x;
+	*(kind == EL_GEO_LAT ? &g->has_lat : &g->has_lon) = true;
+	if (!g->has_lat || !g->has_lon || !(g->point = coordinates_new(b, "Point")))
+		return;
+	fw_value_num(b, g->point, NULL, g->lon);
+	fw_value_num(b, g->point, NULL, g->lat);
+	if (g->has_alt)
+		fw_value_num(b, g->point, NULL, g->alt);
+	fw_value_num(b, geo_root(b), "lat", g->lat);
+	fw_value_num(b, geo_root(b), "lon", g->lon);
+}
+
+void fw_geo_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
+{
+	struct fw_geo *g = geo_of(b);
+	const char *name = f->el->member;
+	struct position p;
+	double x;
+
+	if (!g)
+		return;
+	switch ((enum fw_element_kind)f->el->kind) {
+	case EL_GEO_NOTE:
+		note_add(b, name, f->el->field == F_NUMBER, s);
+		break;
+	case EL_GEO_SHAPE:
+		piece_add(b, g, s, 2, POSITIONS_MAX);
+		shape_give(b, g, name);
+		if (!strcmp(name, "circle") && position_next(&s, 2, &p))
+			note_add(b, "radius", true, s);
+		break;
+	case EL_GEO_POINTS:
+		if (!name[0])
+			piece_add(b, g, s, g->dims, POSITIONS_MAX);
+		else /* one position, as long as it is */
+			piece_add(b, g, s, position_next(&(struct fw_str){s.p, s.len}, 3, &p) ? 3 : 2, 1);
+		break;
+	case EL_GEO_WHERE:
+		if (!strcmp(name, "ring"))
+			ring_give(b, g);
+		else if (name[0] && g->shape && !strcmp(name, g->shape))
+			shape_give(b, g, name);
+		break;
+	default:
+		if (fw_str_double(fw_str_trim(s), &x))
+			number_end(b, g, (enum fw_element_kind)f->el->kind, x);
+		break;
+	}
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: ISC */
+/* Where an entry or feed is: GeoRSS, GML, W3C geo, ICBM. */
+#ifndef FW_PARSE_FEED_GEO_H
+#define FW_PARSE_FEED_GEO_H
+
+#include "parse/feed/frame.h"
+
+void fw_geo_start(struct fw_walk *w);
+void fw_geo_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s);
+
+#endif

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What all formats have in common once an entry is read: which text is content and which is summary, limits, identity.
+ *
+ * Identity (REL-03): the id the document gives, byte for byte; else the address; else a hash of title and text. Where a
+ * document gives one id to entries that differ (a constant guid, a site's own address), each gets a suffix made of its
+ * address and title, so that a new entry on top changes nobody else's key; where those are the same too (revisions of one
+ * entry), of all that a reader would see.
+ */
+#include <stddef.h>
+
+#include "base/url.h"
+#include "base/utf8.h"
+#include "parse/feed/links.h"
+#include "parse/feed/norm.h"
+#include "parse/html/embed.h"
+
+#include "base/banned.h"
+
+#define TITLE_MAX 4096
+#define TEXT_MAX (2u << 20)
+#define ID_MAX 4096
+
+/* ---- identity ---------------------------------------------------------------------------------------------------------- */
+
+/* The same bytes on every machine: keys are stored. */
+static void hash_number(struct fw_hasher *h, uint64_t n)
+{
+	char le[8];
+	int i;
+
+	for (i = 0; i < 8; i++)
+		le[i] = (char)(n >> 8 * i);
+	fw_hasher_add(h, (struct fw_str){le, sizeof(le)});
+}
+
+uint64_t fw_entry_hash(const struct fw_entry *e)
+{
+	const struct fw_attachment *at;
+	const struct fw_person *p;
+	struct fw_hasher h;
+
+	fw_hasher_init(&h);
+	fw_hasher_add(&h, e->title);
+	fw_hasher_add(&h, e->url);
+	fw_hasher_add(&h, e->summary);
+	fw_hasher_add(&h, e->content);
+	for (p = e->authors; p; p = p->next)
+		fw_hasher_add(&h, p->name.len ? p->name : p->email);
+	fw_hasher_add(&h, FW_STR("|"));
+	for (at = e->attachments; at; at = at->next)
+		fw_hasher_add(&h, at->url);
+	return fw_hasher_end64(&h);
+}
+
+struct fw_hash128 fw_entry_key(int64_t feed_id, const struct fw_entry *e)
+{
+	struct fw_hasher h;
+
+	fw_hasher_init(&h);
+	hash_number(&h, (uint64_t)feed_id);
+	hash_number(&h, (uint64_t)e->dup_n << 2 | (e->id_made ? 2 : e->id_from_url ? 1 : 0));
+	fw_hasher_add(&h, e->id);
+	return fw_hasher_end128(&h);
+}
+
+static struct fw_str hex_id(struct fw_builder *b, const char *prefix, struct fw_hash128 hash)
+{
+	static const char digit[] = "0123456789abcdef";
+	char hex[33];
+	char *text;
+	size_t i;
+
+	for (i = 0; i < 16; i++) {
+		hex[2 * i] = digit[hash.b[i] >> 4];
+		hex[2 * i + 1] = digit[hash.b[i] & 15];
+	}
+	hex[32] = 0;
+	text = fw_arena_printf(b->arena, "%s%s", prefix, hex);
+	return fw_str(text);
+}
+
+/* Nothing but a title: then the date has a say, or "Daily links" would be one entry for ever. */
+static struct fw_str made_id(struct fw_builder *b, const struct fw_entry *e)
+{
+	const struct fw_attachment *at;
+	struct fw_hasher h;
+
+	fw_hasher_init(&h);
+	fw_hasher_add(&h, e->title);
+	fw_hasher_add(&h, e->content.len ? e->content : e->summary);
+	for (at = e->attachments; at; at = at->next)
+		fw_hasher_add(&h, at->url);
+	if (!e->content.len && !e->summary.len && !e->attachments)
+		hash_number(&h, (uint64_t)(e->published_ms != FW_NO_DATE ? e->published_ms : e->updated_ms));
+	return hex_id(b, "made:", fw_hasher_end128(&h));
+}
+
+static void identity_set(struct fw_builder *b, struct fw_entry *e)
+{
+	if (!e->id.len && e->url.len) {
+		e->id = e->url;
+		e->id_from_url = true;
+	} else if (!e->id.len) {
+		e->id = made_id(b, e);
+		e->id_made = true;
+	}
+	if (e->id.len > ID_MAX)
+		e->id = hex_id(b, "long:", fw_hash128(e->id.p, e->id.len));
+}
+
+/* ---- entries that share an id ------------------------------------------------------------------------------------------ */
+
+/* A set of 64-bit hashes with the entry each came from; open addressing, never more than half full. */
+struct id_slot {
+	uint64_t hash : 63;
+	uint64_t differ : 1; /* others of this id say something else */
+	struct fw_entry *e;  /* the first; NULL: the slot is free */
+};
+
+struct id_set {
+	struct id_slot *slot;
+	size_t mask;
+};
+
+static void id_set_finish(struct id_set *set, struct fw_arena *a)
+{
+	fw_arena_trim(a, set->slot, (set->mask + 1) * sizeof(*set->slot), 0);
+}
+
+static bool id_set_init(struct id_set *set, struct fw_arena *a, size_t n)
+{
+	set->mask = 15;
+	while (set->mask < 2 * n)
+		set->mask = set->mask * 2 + 1;
+	set->slot = fw_arena_calloc(a, set->mask + 1, sizeof(*set->slot));
+	return set->slot != NULL;
+}
+
+/* The slot of a hash, taken by e when it was free. */
+static struct id_slot *id_set_slot(struct id_set *set, uint64_t hash, struct fw_entry *e)
+{
+	size_t i = (size_t)(hash & set->mask);
+
+	hash >>= 1;
+	while (set->slot[i].e && set->slot[i].hash != hash)
+		i = (i + 1) & set->mask;
+	if (!set->slot[i].e) {
+		set->slot[i].hash = hash & (UINT64_MAX >> 1);
+		set->slot[i].e = e;
+	}
+	return &set->slot[i];
+}
+
+static uint64_t id_hash(const struct fw_entry *e)
+{
+	return fw_hash64(e->id.p, e->id.len);
+}
+
+static uint64_t mixed(uint64_t id, uint64_t with, uint64_t kind)
+{
+	return fw_hash64_seed(&with, sizeof(with), id ^ kind);
+}
+
+/* What tells e from others of its id: address and title, where these do not help all that a reader sees. */
+static void suffix_set(struct id_set *set, struct fw_entry *e)
+{
+	uint64_t id = id_hash(e), whole = fw_entry_hash(e), n;
+	struct fw_entry *twin = id_set_slot(set, mixed(id, whole, 1), e)->e;
+	struct fw_hasher h;
+
+	if (twin != e) {
+		e->dup_n = twin->dup_n;
+		e->repeat = true;
+		return;
+	}
+	fw_hasher_init(&h);
+	fw_hasher_add(&h, e->url);
+	fw_hasher_add(&h, e->title);
+	n = fw_hasher_end64(&h);
+	if (id_set_slot(set, mixed(id, n, 2), e)->e != e)
+		n ^= whole;
+	e->dup_n = (uint32_t)n ? (uint32_t)n : 1;
+}
+
+void fw_entries_tell_apart(struct fw_arena *a, struct fw_document *doc)
+{
+	struct id_set set, told; /* ids; what tells entries apart within one */
+	struct id_slot *slot;
+	struct fw_entry *e;
+	bool shared = false;
+
+	if (doc->entry_n < 2 || !id_set_init(&set, a, doc->entry_n))
+		return;
+	for (e = doc->entries; e; e = e->next) {
+		slot = id_set_slot(&set, id_hash(e), e);
+		if (slot->e == e)
+			continue;
+		shared = true;
+		slot->differ = slot->differ || fw_entry_hash(slot->e) != fw_entry_hash(e);
+	}
+	if (shared && id_set_init(&told, a, 2 * doc->entry_n)) {
+		for (e = doc->entries; e; e = e->next) {
+			slot = id_set_slot(&set, id_hash(e), e);
+			if (slot->differ)
+				suffix_set(&told, e);
+			else
+				e->repeat = slot->e != e;
+		}
+		id_set_finish(&told, a);
+	}
+	id_set_finish(&set, a);
+}
+
+/* ---- entries ----------------------------------------------------------------------------------------------------------- */
+
+static const char *more_entries(struct fw_builder *b)
+{
+	char *text = fw_arena_printf(b->arena, "more than %u entries (max_entries)", b->limits.max_entries);
+
+	return text ? text : "more entries than max_entries";
+}
+
+struct fw_entry *fw_entry_begin(struct fw_builder *b, size_t offset)
+{
+	struct fw_entry *e;
+
+	if (b->doc->entry_n >= b->limits.max_entries) {
+		if (!b->entries_full)
+			fw_build_problem(b, offset, more_entries(b), "the rest is left out");
+		b->entries_full = true;
+		b->doc->dropped_n++;
+		return NULL;
+	}
+	e = FW_NEW(b, struct fw_entry);
+	if (!e)
+		return NULL;
+	e->published_ms = e->updated_ms = e->created_ms = FW_NO_DATE;
+	e->comment_count = FW_NO_NUMBER;
+	e->line = fw_build_line(b, offset);
+	memset(&b->entry_rank, 0, sizeof(b->entry_rank));
+	b->description = b->summary = b->content = b->caption = (struct fw_body){.rank = 0};
+	b->source_authors = NULL;
+	b->count = (struct fw_counts){0};
+	b->geo = NULL;
+	b->duration_ms = FW_NO_NUMBER;
+	b->orig_link = FW_STR_NONE;
+	b->entry = e;
+	return e;
+}
+
+static struct fw_str cut(struct fw_builder *b, struct fw_str s, size_t max, const char *what)
+{
+	if (s.len <= max)
+		return s;
+	fw_build_problem(b, fw_build_at(b), what, "cut");
+	s.len = fw_utf8_cut(s.p, s.len, max);
+	return s;
+}
+
+void fw_entry_language(struct fw_builder *b, const struct fw_scope *scope)
+{
+	if (scope && scope->lang.len && !b->entry->language.len && !fw_str_eq(scope->lang, b->feed_lang))
+		b->entry->language = scope->lang;
+}
+
+/* A reader shows an entry apart from its feed: unless the document names a base, "#note" and "picture.png" are the entry's own. */
+static struct fw_str base_of_content(const struct fw_builder *b, const struct fw_scope *scope)
+{
+	struct fw_str url = b->entry->url;
+
+	if (!(scope && scope->said) && url.len <= FW_BASE_MAX && fw_is_http(url))
+		return url;
+	return fw_build_base(b, scope);
+}
+
+static void content_set(struct fw_builder *b, const struct fw_body *body)
+{
+	b->entry->content = body->s;
+	b->entry->content_type = body->type;
+	b->entry->content_base = base_of_content(b, body->scope);
+	b->unresolved |= !b->entry->content_base.len;
+	fw_entry_language(b, body->scope);
+}
+
+/* Which text is what: see parse-output. A description that only repeats the content is no summary. */
+static void texts_set(struct fw_builder *b)
+{
+	const struct fw_body *summary = b->summary.rank ? &b->summary : NULL;
+	const struct fw_body *description = b->description.rank ? &b->description : NULL;
+	struct fw_entry *e = b->entry;
+
+	if (b->content.rank) {
+		content_set(b, &b->content);
+		/* itunes:summary and such stand back behind the item's own description */
+		if (description && (!summary || summary->rank < 8))
+			summary = description;
+	} else if (description && summary && summary->rank == 8) {
+		content_set(b, description);
+	} else if (description) {
+		if (description->type == FW_TEXT_HTML)
+			content_set(b, description);
+		else
+			summary = description;
+	} else if (summary && summary->type == FW_TEXT_HTML) {
+		content_set(b, summary);
+	}
+	if (!summary && !e->content.len && b->caption.rank)
+		summary = &b->caption;
+	if (summary && !fw_str_eq(summary->s, e->content))
+		e->summary = fw_build_plain(b, summary->s, summary->type);
+}
+
+/* The address that FeedBurner hid takes its place back; FeedBurner's own stays in sight. */
+static void orig_link_set(struct fw_builder *b)
+{
+	struct fw_entry *e = b->entry;
+	const struct fw_link *l = e->links;
+
+	if (!b->orig_link.len)
+		return;
+	while (l && !fw_str_eq(l->href, e->url))
+		l = l->next;
+	if (!l && e->url.len && !fw_str_eq(e->url, b->orig_link))
+		fw_link_add(b, &e->links, FW_STR("feedburner"), e->url);
+	e->url = b->orig_link;
+}
+
+/* The same for the enclosure. */
+static void orig_enclosure_set(struct fw_builder *b)
+{
+	struct fw_attachment *a = b->entry->attachments;
+	const struct fw_value *v = a ? fw_value_find(fw_value_find(b->entry->extra, "feedburner"), "original_enclosure") : NULL;
+
+	if (!v || v->type != FW_VALUE_STRING || fw_str_eq(a->url, v->string))
+		return;
+	fw_link_add(b, &b->entry->links, FW_STR("feedburner"), a->url);
+	a->url = v->string;
+}
+
+void fw_entry_finish(struct fw_builder *b)
+{
+	struct fw_entry *e = b->entry;
+
+	orig_link_set(b);
+	orig_enclosure_set(b);
+	texts_set(b);
+	if (!e->authors) /* RFC 4287 section 4.2.1 */
+		e->authors = b->source_authors;
+	e->title = cut(b, e->title, TITLE_MAX, "a title longer than 4 KiB");
+	e->summary = cut(b, e->summary, TEXT_MAX, "a summary longer than 2 MiB");
+	e->content = cut(b, e->content, TEXT_MAX, "content longer than 2 MiB");
+	e->all_removed = e->content_type == FW_TEXT_HTML && fw_html_all_removed(e->content, e->content_base);
+	if (e->all_removed)
+		fw_build_problem(b, fw_build_at(b), FW_ALL_REMOVED, FW_ALL_REMOVED_REPAIR);
+	if (e->attachments && e->attachments->duration_ms == FW_NO_NUMBER)
+		e->attachments->duration_ms = b->duration_ms;
+	identity_set(b, e);
+	if (b->entry_rank.of[F_UPDATED] == 1 && e->updated_ms == e->published_ms)
+		e->updated_ms = FW_NO_DATE; /* one dc:date, taken twice */
+	if (e->published_ms == FW_NO_DATE && e->updated_ms == FW_NO_DATE && e->created_ms != FW_NO_DATE)
+		e->published_ms = e->created_ms;
+	if (b->entry_at)
+		*b->entry_at = e;
+	else
+		b->doc->entries = e;
+	b->entry_at = &e->next;
+	b->doc->entry_n++;
+	b->entry = NULL;
+	b->geo = NULL;
+}
+
+/* ---- the document ------------------------------------------------------------------------------------------------------- */
+
+static int64_t period_minutes(struct fw_str period, struct fw_str frequency)
+{
+	static const struct { struct fw_str name; int64_t minutes; } known[] = {
+		{{"hourly", 6}, 60}, {{"daily", 5}, 1440}, {{"weekly", 6}, 10080}, {{"monthly", 7}, 43200}, {{"yearly", 6}, 525600},
+	};
+	int64_t n = fw_build_number(frequency);
+	size_t i;
+
+	if (!period.len && n == FW_NO_NUMBER)
+		return FW_NO_NUMBER;
+	if (!period.len)
+		period = FW_STR("daily");
+	if (n <= 0)
+		n = 1;
+	for (i = 0; i < FW_N(known); i++) {
+		if (fw_str_ieq(period, known[i].name))
+			return FW_MAX(known[i].minutes / n, 1);
+	}
+	return FW_NO_NUMBER;
+}
+
+/* A podcast by its words, but without a guid of its own. */
+static void podcast_guid_set(struct fw_builder *b)
+{
+	struct fw_document *d = b->doc;
+	struct fw_value *podcast = fw_value_find(d->extra, "podcast");
+	struct fw_str url = d->feed_url.len ? d->feed_url : b->options ? b->options->url : FW_STR_NONE;
+	char guid[FW_PODCAST_GUID_MAX];
+
+	if (podcast && !fw_value_find(podcast, "guid") && fw_podcast_guid(url, guid))
+		fw_value_str(b, podcast, "guid_from_url", fw_build_dup(b, fw_str(guid)));
+}
+
+/* An address that was met before the base it stands on. */
+static void resolve_late(struct fw_builder *b, struct fw_str *url)
+{
+	if (url->len && !fw_url_is_absolute(*url))
+		*url = fw_build_url(b, NULL, *url);
+}
+
+static void resolve_links(struct fw_builder *b, struct fw_link *l)
+{
+	for (; l; l = l->next)
+		resolve_late(b, &l->href);
+}
+
+static void resolve_entry(struct fw_builder *b, struct fw_entry *e)
+{
+	struct fw_str *const urls[] = {&e->url, &e->external_url, &e->image, &e->banner_image, &e->comments, &e->comment_feed_url,
+		&e->license};
+	struct fw_attachment *a;
+	struct fw_person *p;
+	size_t i;
+
+	for (i = 0; i < FW_N(urls); i++)
+		resolve_late(b, urls[i]);
+	for (a = e->attachments; a; a = a->next)
+		resolve_late(b, &a->url);
+	for (p = e->authors; p; p = p->next)
+		resolve_late(b, &p->url);
+	resolve_links(b, e->links);
+	if (!e->content_base.len)
+		e->content_base = fw_is_http(e->url) ? e->url : fw_build_base(b, NULL);
+	if (e->id_from_url)
+		e->id = e->url;
+}
+
+/* Without an address of the document its own link is the base, wherever it stands. */
+static void resolve_all(struct fw_builder *b)
+{
+	struct fw_document *d = b->doc;
+	struct fw_entry *e;
+
+	if (!fw_url_is_absolute(fw_build_base(b, NULL)))
+		return;
+	resolve_late(b, &d->icon);
+	resolve_late(b, &d->favicon);
+	resolve_late(b, &d->image.url);
+	resolve_late(b, &d->image.link);
+	resolve_late(b, &d->license);
+	resolve_late(b, &d->docs);
+	resolve_links(b, d->links);
+	for (e = d->entries; e; e = e->next)
+		resolve_entry(b, e);
+}
+
+void fw_document_finish(struct fw_builder *b)
+{
+	struct fw_document *d = b->doc;
+
+	if (b->unresolved)
+		resolve_all(b);
+	podcast_guid_set(b);
+	d->title = cut(b, d->title, TITLE_MAX, "a title longer than 4 KiB");
+	d->description = cut(b, d->description, TEXT_MAX, "a description longer than 2 MiB");
+	d->update_period_minutes = period_minutes(b->period, b->frequency);
+	if (!d->icon.p)
+		d->icon = d->image.url;
+	if (!d->language.p && b->feed_lang.len)
+		d->language = b->feed_lang;
+	fw_entries_tell_apart(b->arena, d);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: ISC */
+/* Authors, contributors, publishers: the start and the end of each. */
+#ifndef FW_PARSE_FEED_PEOPLE_H
+#define FW_PARSE_FEED_PEOPLE_H
+
+#include "parse/feed/frame.h"
+
+void fw_person_start(struct fw_walk *w);
+void fw_person_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s);
+void fw_person_part_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s);
+/* The page of a person, or with F_EMAIL or a mailto: the mail address. */
+void fw_person_url(struct fw_person *p, enum fw_field field, struct fw_str url);
+
+#endif

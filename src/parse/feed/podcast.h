@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: ISC */
+/* Where a podcast says that it has moved to. */
+#ifndef FW_PARSE_FEED_PODCAST_H
+#define FW_PARSE_FEED_PODCAST_H
+
+#include "feedwheel/document.h"
+
+/* itunes:new-feed-url, or absent. */
+struct fw_str fw_new_feed_url(const struct fw_document *doc);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: ISC */
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/url.h"
+#include "parse/html/anchor.h"
+#include "parse/html/token.h"
+#include "parse/html/value.h"
+#include "base/banned.h"
+
+#define NAMES_MAX 4096 /* of each kind in one content; the rest are not looked for */
+#define NAME_BYTES 128
+
+static const struct fw_str PREFIX = {FW_HTML_ANCHOR_PREFIX, sizeof(FW_HTML_ANCHOR_PREFIX) - 1};
+
+/* The name without the prefix; absent when it is none that we keep. With a '%' it could be read in two ways. */
+static struct fw_str name_of(struct fw_str s)
+{
+	if (fw_str_starts(s, PREFIX))
+		s = fw_str_sub(s, PREFIX.len, s.len);
+	for (size_t i = 0; i < s.len; i++) {
+		if ((unsigned char)s.p[i] <= ' ' || s.p[i] == 0x7f || s.p[i] == '%')
+			return FW_STR_NONE;
+	}
+	return s.len && s.len <= NAME_BYTES ? s : FW_STR_NONE;
+}
+
+/* An address as it is written: controls are left out. */
+static struct fw_str written(struct fw_arena *a, struct fw_str s)
+{
+	char *d = fw_url_has_control(s) ? fw_arena_alloc(a, s.len) : NULL;
+	size_t n = 0;
+
+	if (!d)
+		return s;
+	for (size_t i = 0; i < s.len; i++) {
+		if ((unsigned char)s.p[i] >= ' ' && s.p[i] != 0x7f)
+			d[n++] = s.p[i];
+	}
+	return (struct fw_str){d, n};
+}
+
+/* The fragment of a link that leads into its own document, decoded. It is taken from the link as it would be written. */
+static struct fw_str fragment_of(struct fw_arena *a, struct fw_str base, struct fw_str href)
+{
+	struct fw_str fragment, base_fragment;
+
+	if (!href.len || !memchr(href.p, '#', href.len))
+		return FW_STR_NONE;
+	href = fw_url_resolve(a, FW_STR_NONE, href);
+	if (href.len && href.p[0] != '#')
+		href = fw_html_url(a, base, href, false, false);
+	href = fw_str_split(written(a, href), '#', &fragment);
+	if (!fragment.len || (href.len && !fw_str_eq(href, fw_str_split(base, '#', &base_fragment))))
+		return FW_STR_NONE;
+	return fw_html_percent_decode(a, fragment);
+}
+
+static uint64_t hash_of(struct fw_str name)
+{
+	return fw_hash64(name.p, name.len);
+}
+
+static int by_hash(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static bool has(const uint64_t *list, size_t n, struct fw_str name)
+{
+	uint64_t hash = hash_of(name);
+
+	return n && bsearch(&hash, list, n, sizeof(hash), by_hash);
+}
+
+/* Does s end in the beginning of an href's value? */
+static bool ends_in_href(struct fw_str s)
+{
+	s.len -= s.len && (s.p[s.len - 1] == '"' || s.p[s.len - 1] == '\'');
+	while (s.len && fw_is_space((unsigned char)s.p[s.len - 1]))
+		s.len--;
+	if (!s.len || s.p[s.len - 1] != '=')
+		return false;
+	s.len--;
+	while (s.len && fw_is_space((unsigned char)s.p[s.len - 1]))
+		s.len--;
+	return s.len > 4 && fw_str_ieq(fw_str_sub(s, s.len - 4, s.len), FW_STR("href"));
+}
+
+/* A quick look: '#' where a link's fragment may begin. Most contents have none. */
+static bool may_refer(struct fw_str html, struct fw_str base)
+{
+	const char *p = html.p, *end = html.p + html.len;
+
+	for (; (p = memchr(p, '#', (size_t)(end - p))) != NULL; p++) {
+		struct fw_str before = {html.p, (size_t)(p - html.p)};
+
+		if (before.len && p[-1] != '&' && (ends_in_href(before) || (base.len && fw_str_ends(before, base))))
+			return true;
+	}
+	return false;
+}
+
+/* What has the prefix already needs nothing of its like: it stays in any case. */
+static void add(uint64_t *list, size_t *n, struct fw_str s)
+{
+	struct fw_str name = fw_str_starts(s, PREFIX) ? FW_STR_NONE : name_of(s);
+
+	if (name.len && *n < NAMES_MAX)
+		list[(*n)++] = hash_of(name);
+}
+
+/* The names that a tag holds, and the one that it refers to. */
+static void tag_add(struct fw_arena *a, struct fw_str base, const struct fw_html_token *t, struct fw_html_anchors *out)
+{
+	struct fw_str attrs = t->attrs, name, value;
+
+	while (fw_html_attr(&attrs, &name, &value)) {
+		if (fw_str_ieq(name, FW_STR("id")) || (t->el == FW_E_A && fw_str_ieq(name, FW_STR("name"))))
+			add(out->id, &out->id_n, fw_html_attr_decode(a, value));
+		else if (t->el == FW_E_A && fw_str_ieq(name, FW_STR("href")))
+			add(out->ref, &out->ref_n, fragment_of(a, base, fw_html_attr_decode(a, value)));
+	}
+}
+
+void fw_html_anchors_find(struct fw_arena *a, struct fw_str html, struct fw_str base, struct fw_html_anchors *out)
+{
+	struct fw_html_tokenizer z;
+	struct fw_html_token t;
+	struct fw_str fragment;
+
+	*out = (struct fw_html_anchors){.id_n = 0};
+	if (!may_refer(html, fw_str_split(base, '#', &fragment)))
+		return;
+	out->id = fw_arena_mul(a, NAMES_MAX, sizeof(*out->id), 0);
+	out->ref = fw_arena_mul(a, NAMES_MAX, sizeof(*out->ref), 0);
+	if (!out->id || !out->ref)
+		return;
+	fw_html_start(&z, html);
+	for (fw_html_next(&z, &t); t.kind != FW_HTML_END; fw_html_next(&z, &t)) {
+		unsigned flags = fw_el_flags(t.el);
+
+		if (t.kind != FW_HTML_OPEN)
+			continue;
+		if (flags & FW_EL_DROP)
+			fw_html_skip(&z, &t);
+		if (flags & FW_EL_KEEP && t.attrs.len)
+			tag_add(a, base, &t, out);
+	}
+	qsort(out->id, out->id_n, sizeof(*out->id), by_hash);
+	qsort(out->ref, out->ref_n, sizeof(*out->ref), by_hash);
+}
+
+static struct fw_str prefixed(struct fw_arena *a, const char *before, struct fw_str name)
+{
+	return fw_str(fw_arena_printf(a, "%s" FW_HTML_ANCHOR_PREFIX "%.*s", before, FW_STR_ARG(name)));
+}
+
+static bool known(const struct fw_html_anchors *in, struct fw_str name)
+{
+	return has(in->id, in->id_n, name) && has(in->ref, in->ref_n, name);
+}
+
+struct fw_str fw_html_anchor_id(struct fw_arena *a, const struct fw_html_anchors *in, struct fw_str id)
+{
+	struct fw_str name = name_of(id);
+
+	return name.len && (fw_str_starts(id, PREFIX) || known(in, name)) ? prefixed(a, "", name) : FW_STR_NONE;
+}
+
+struct fw_str fw_html_anchor_ref(struct fw_arena *a, const struct fw_html_anchors *in, struct fw_str base, struct fw_str href)
+{
+	struct fw_str fragment = fragment_of(a, base, href), name = name_of(fragment);
+
+	return name.len && (fw_str_starts(fragment, PREFIX) || known(in, name)) ? prefixed(a, "#", name) : FW_STR_NONE;
+}

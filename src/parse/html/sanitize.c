@@ -1,0 +1,583 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * HTML made safe (WEB-01 ... WEB-03).
+ *
+ * Two roads, one writer. Orderly HTML (most of what feeds hold) is written straight from its tokens, elements whose end tag may
+ * be left out closed where the standard closes them. What is not orderly (crossed tags, text between table rows ...) is given to
+ * gumbo, which builds the tree a browser would build, and the writer walks that tree. What is too large for that, or so hostile that the
+ * tree does not fit into memory, takes the straight road all the same, and is bent: what stands in the way of a tag is closed, text
+ * between cells gets one. That looks a little different from what a browser makes of it, and costs a fifth.
+ *
+ * Gumbo takes quadratic time for deep nesting and unbounded memory for formatting elements that are opened again and again, and
+ * frees its tree recursively. So it gets only elements that we keep, nested at most FW_HTML_DEPTH deep, with at most MAX_FORMAT
+ * formatting elements and MAX_ATTRS attributes; its memory is an arena with a ceiling, left by longjmp and freed at once.
+ */
+#include <gumbo.h>
+#include <setjmp.h>
+
+#include "base/utf8.h"
+#include "parse/charset/entity.h"
+#include "parse/html/embed.h"
+#include "parse/html/sanitize.h"
+#include "parse/html/value.h"
+#include "parse/html/write.h"
+#include "base/banned.h"
+
+#define MAX_FORMAT 24
+#define MAX_ATTRS 60
+#define TREE_BYTES ((size_t)320 << 10) /* of HTML that gets a tree: it takes 0.2 us for a byte */
+
+static bool next_in_tag(struct fw_html_attrs *it, struct fw_arena *a, struct fw_str *name, struct fw_str *value)
+{
+	if (!fw_html_attr(&it->text, name, value))
+		return false;
+	*value = fw_html_attr_decode(a, *value);
+	return true;
+}
+
+/* ---- what stands in the place of what goes --------------------------------------------------------------------------------- */
+
+/* An attribute as in a tag. Absent: out of memory. */
+static struct fw_str attr_text(struct fw_arena *a, const char *name, struct fw_str value)
+{
+	struct fw_buf b = FW_BUF_INIT(0);
+	struct fw_str text;
+
+	fw_buf_addf(&b, "%s=\"", name);
+	fw_html_escape(&b, value, true);
+	fw_buf_addc(&b, '"');
+	text = b.rc ? FW_STR_NONE : fw_arena_str(a, fw_buf_str(&b));
+	a->failed |= b.rc != 0;
+	fw_buf_finish(&b);
+	return text;
+}
+
+/* The picture of a video that cannot be played, as an <img> has it; absent: there is none. */
+static struct fw_str poster(struct fw_arena *a, struct fw_str base, struct fw_str attrs)
+{
+	struct fw_str url = fw_html_url(a, base, fw_html_attr_get(a, attrs, "poster"), true, false);
+
+	return url.len ? attr_text(a, "src", url) : FW_STR_NONE;
+}
+
+/* An embed other than the one before it: <object>, <embed> and <noscript> often tell of one player several times. */
+static bool embed_read(struct fw_arena *a, struct fw_str base, const struct fw_html_tokenizer *z, const struct fw_html_token *t,
+	struct fw_str *last, struct fw_html_embed *e)
+{
+	if (!fw_html_embed_read(a, base, z, t, e) || fw_str_eq(e->url, *last))
+		return false;
+	*last = e->url;
+	return true;
+}
+
+/* Would a link that is added to it run into a word? */
+static bool needs_space(const struct fw_buf *out)
+{
+	return out->len && out->p[out->len - 1] != '>' && !fw_is_space((unsigned char)out->p[out->len - 1]);
+}
+
+/* ---- the straight road ----------------------------------------------------------------------------------------------------- */
+
+static bool only_above(const struct fw_html_writer *w, size_t depth, unsigned without)
+{
+	for (size_t i = w->n - depth + 1; i < w->n; i++) {
+		if (fw_el_flags(w->open[i]) & without)
+			return false;
+	}
+	return true;
+}
+
+static bool only_implied_above(const struct fw_html_writer *w, size_t depth)
+{
+	for (size_t i = w->n - depth + 1; i < w->n; i++) {
+		if (!(fw_el_flags(w->open[i]) & FW_EL_IMPLIED))
+			return false;
+	}
+	return true;
+}
+
+static void close_n(struct fw_html_writer *w, size_t n)
+{
+	while (n--)
+		fw_html_close(w);
+}
+
+/* Close cells and rows, and open bodies and rows that were left out, until el fits. */
+static bool make_table_room(struct fw_html_writer *w, enum fw_el el)
+{
+	while (!fw_html_fits(w, el)) {
+		enum fw_el top = fw_html_top(w);
+		bool cell = el == FW_E_TD || el == FW_E_TH;
+
+		if (w->n + 3 >= FW_HTML_DEPTH || !w->n)
+			return false;
+		if (top == FW_E_TABLE && (cell || el == FW_E_TR))
+			fw_html_open(w, FW_E_TBODY, NULL);
+		else if (top == FW_E_TABLE && el == FW_E_COL)
+			fw_html_open(w, FW_E_COLGROUP, NULL);
+		else if (cell && (top == FW_E_TBODY || top == FW_E_THEAD || top == FW_E_TFOOT))
+			fw_html_open(w, FW_E_TR, NULL);
+		else
+			fw_html_close(w);
+	}
+	return true;
+}
+
+/* Close what el's start tag closes by itself. False: the tree builder has to see to it. */
+static bool make_room(struct fw_html_writer *w, enum fw_el el)
+{
+	unsigned flags = fw_el_flags(el);
+	size_t depth;
+
+	if (flags & FW_EL_TABLE)
+		return make_table_room(w, el);
+	if (el == FW_E_LI || el == FW_E_DD || el == FW_E_DT) {
+		depth = fw_html_depth_of(w, el);
+		if (el != FW_E_LI && !depth)
+			depth = fw_html_depth_of(w, el == FW_E_DD ? FW_E_DT : FW_E_DD);
+		if (depth && !fw_html_fits(w, el)) {
+			if (!only_implied_above(w, depth))
+				return false;
+			close_n(w, depth);
+		}
+	}
+	if (flags & FW_EL_CLOSES_P && fw_html_top(w) == FW_E_P)
+		fw_html_close(w);
+	if (flags & FW_EL_HEADING && fw_el_flags(fw_html_top(w)) & FW_EL_HEADING)
+		fw_html_close(w);
+	while ((el == FW_E_RT || el == FW_E_RP) && !fw_html_fits(w, el) && fw_el_flags(fw_html_top(w)) & FW_EL_IMPLIED)
+		fw_html_close(w);
+	if (el == FW_E_A && fw_html_top(w) == FW_E_A)
+		fw_html_close(w);
+	return fw_html_fits(w, el);
+}
+
+/* Between cells: in one. */
+static bool open_cell(struct fw_html_writer *w)
+{
+	if (!(fw_el_flags(fw_html_top(w)) & FW_EL_NO_TEXT))
+		return true;
+	return make_table_room(w, FW_E_TD) && fw_html_open(w, FW_E_TD, NULL);
+}
+
+/* Close whatever keeps el from where it wants to be. False: it is left out. */
+static bool bend(struct fw_html_writer *w, enum fw_el el)
+{
+	unsigned flags = fw_el_flags(el);
+
+	if (!(flags & FW_EL_TABLE) && !open_cell(w))
+		return false;
+	if (el == FW_E_LI || el == FW_E_A)
+		close_n(w, fw_html_depth_of(w, el));
+	if (el == FW_E_DD || el == FW_E_DT) {
+		close_n(w, fw_html_depth_of(w, FW_E_DD));
+		close_n(w, fw_html_depth_of(w, FW_E_DT));
+	}
+	if (flags & FW_EL_CLOSES_P)
+		close_n(w, fw_html_depth_of(w, FW_E_P));
+	return fw_html_fits(w, el);
+}
+
+/* Text as written in the document; raw: without character references. */
+static bool straight_text(struct fw_html_writer *w, struct fw_str s, bool raw, bool bent)
+{
+	if (!raw && memchr(s.p, '&', s.len))
+		s = fw_entity_decode(w->scratch, s);
+	if (w->pre && s.len && s.p[0] == '\n')
+		s = fw_str_sub(s, 1, s.len);
+	else if (w->pre && s.len > 1 && s.p[0] == '\r' && s.p[1] == '\n')
+		s = fw_str_sub(s, 2, s.len);
+	return fw_html_write_text(w, s) || (bent && (!open_cell(w) || fw_html_write_text(w, s)));
+}
+
+/* A link in the place of what was embedded. */
+static bool straight_embed(struct fw_html_writer *w, const struct fw_html_embed *e, bool bent)
+{
+	struct fw_html_attrs attrs = {.next = next_in_tag, .text = attr_text(w->scratch, "href", e->url)};
+
+	if (!make_room(w, FW_E_A) && !(bent && bend(w, FW_E_A)))
+		return bent;
+	if (needs_space(w->out))
+		(void)fw_html_write_text(w, FW_STR(" "));
+	(void)fw_html_open(w, FW_E_A, &attrs);
+	(void)fw_html_write_text(w, fw_html_embed_label(e));
+	fw_html_close(w);
+	return fw_html_write_text(w, FW_STR(" "));
+}
+
+/* What is left of an element that goes. */
+static bool straight_gone(struct fw_html_writer *w, struct fw_html_tokenizer *z, const struct fw_html_token *t, bool bent)
+{
+	struct fw_html_embed e;
+	bool ok = true;
+
+	if (embed_read(w->scratch, w->base, z, t, &w->embed, &e))
+		ok = straight_embed(w, &e, bent);
+	if (t->el == FW_E_SVG)
+		ok = straight_text(w, fw_html_svg_name(w->scratch, z, t), true, bent);
+	if (fw_el_flags(t->el) & FW_EL_DROP)
+		fw_html_skip(z, t);
+	return ok;
+}
+
+static bool straight_open(struct fw_html_writer *w, struct fw_html_tokenizer *z, const struct fw_html_token *t, bool bent)
+{
+	struct fw_html_attrs attrs = {.next = next_in_tag, .text = t->attrs};
+	enum fw_el el = t->el == FW_E_IMAGE ? FW_E_IMG : t->el;
+	unsigned flags = fw_el_flags(el);
+
+	if (!(flags & FW_EL_KEEP))
+		return straight_gone(w, z, t, bent);
+	if ((el == FW_E_VIDEO || el == FW_E_AUDIO) && !fw_html_plays(w->scratch, z, t, w->data_images)) {
+		attrs.text = poster(w->scratch, w->base, t->attrs);
+		el = FW_E_IMG;
+		if (!attrs.text.len)
+			return true;
+	}
+	if (flags & FW_EL_TABLE && !w->open_n[FW_E_TABLE]) /* parts of no table are nothing */
+		return true;
+	if (!make_room(w, el) && !(bent && bend(w, el)))
+		return bent;
+	(void)fw_html_open(w, el, &attrs);
+	return true;
+}
+
+static bool straight_close(struct fw_html_writer *w, enum fw_el el, bool bent)
+{
+	unsigned flags = fw_el_flags(el);
+	size_t depth;
+
+	if (el == FW_E_BR)
+		return fw_html_fits(w, el) ? fw_html_open(w, el, NULL) : bent;
+	if (!(flags & FW_EL_KEEP) || flags & FW_EL_VOID)
+		return true;
+	depth = fw_html_depth_of(w, el);
+	if (!depth)
+		return true;
+	if (flags & FW_EL_TABLE || el == FW_E_TABLE) {
+		close_n(w, depth);
+		return true;
+	}
+	if (!bent && !only_above(w, depth, flags & FW_EL_SPECIAL ? FW_EL_FORMAT : FW_EL_FORMAT | FW_EL_SPECIAL))
+		return false;
+	close_n(w, depth);
+	return true;
+}
+
+/* False: not orderly; what was written is to be forgotten. bent: it is made to be. */
+static bool straight(struct fw_html_writer *w, struct fw_str html, bool bent)
+{
+	struct fw_html_tokenizer z;
+	struct fw_html_token t;
+	bool ok = true;
+
+	fw_html_start(&z, html);
+	for (fw_html_next(&z, &t); ok && t.kind != FW_HTML_END && !w->out->rc; fw_html_next(&z, &t)) {
+		if (t.kind == FW_HTML_TEXT)
+			ok = straight_text(w, t.text, false, bent);
+		else if (t.kind == FW_HTML_RAW && !(fw_el_flags(t.el) & FW_EL_DROP))
+			ok = straight_text(w, t.text, t.el == FW_E_XMP, bent);
+		else if (t.kind == FW_HTML_OPEN)
+			ok = straight_open(w, &z, &t, bent);
+		else if (t.kind == FW_HTML_CLOSE)
+			ok = straight_close(w, t.el, bent);
+	}
+	if (ok)
+		close_n(w, w->n);
+	return ok;
+}
+
+/* ---- the road through the tree --------------------------------------------------------------------------------------------- */
+
+static void pop_n(struct fw_html_writer *s, size_t n)
+{
+	while (n--)
+		(void)fw_html_pop(s);
+}
+
+/*
+ * What the tree builder will hold open, or a little more; kept in a writer's stack that is never written.
+ * False: too deep, leave the tag out.
+ */
+static bool nest_open(struct fw_html_writer *s, size_t *format_n, enum fw_el el)
+{
+	unsigned flags = fw_el_flags(el);
+	size_t depth = 0;
+
+	if (flags & FW_EL_TABLE) {
+		while (s->n && fw_html_top(s) != FW_E_TABLE && !fw_html_fits(s, el))
+			(void)fw_html_pop(s);
+	} else if (el == FW_E_LI || el == FW_E_DD || el == FW_E_DT) {
+		depth = fw_html_depth_of(s, el);
+		if (!depth && el != FW_E_LI)
+			depth = fw_html_depth_of(s, el == FW_E_DD ? FW_E_DT : FW_E_DD);
+	}
+	if (flags & FW_EL_CLOSES_P && !depth && fw_html_top(s) == FW_E_P)
+		depth = 1;
+	if (depth && only_implied_above(s, depth))
+		pop_n(s, depth);
+	if (flags & FW_EL_VOID)
+		return true;
+	if (s->n == FW_HTML_DEPTH || (flags & FW_EL_FORMAT && *format_n == MAX_FORMAT))
+		return false;
+	fw_html_push(s, el);
+	*format_n += (flags & FW_EL_FORMAT) != 0;
+	return true;
+}
+
+static void nest_close(struct fw_html_writer *s, size_t *format_n, enum fw_el el)
+{
+	unsigned flags = fw_el_flags(el);
+	size_t depth = fw_html_depth_of(s, el), at = s->n - depth;
+
+	*format_n -= flags & FW_EL_FORMAT && *format_n;
+	if (!depth || (!(flags & (FW_EL_SPECIAL | FW_EL_FORMAT)) && !only_above(s, depth, FW_EL_SPECIAL)))
+		return;
+	if (flags & FW_EL_FORMAT && !only_above(s, depth, FW_EL_SPECIAL)) { /* blocks inside a formatting element stay open */
+		s->open_n[el]--;
+		memmove(&s->open[at], &s->open[at + 1], (depth - 1) * sizeof(s->open[0]));
+		s->n--;
+	} else {
+		pop_n(s, depth);
+	}
+}
+
+static bool too_many_attrs(struct fw_str attrs)
+{
+	struct fw_str name, value;
+	size_t n = 0;
+
+	while (n <= MAX_ATTRS && fw_html_attr(&attrs, &name, &value))
+		n++;
+	return n > MAX_ATTRS;
+}
+
+/* Text that holds no tag, and cannot become one when what stood beside it is left out. */
+static void add_text(struct fw_buf *out, struct fw_str s, bool raw)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		if (s.p[i] == '<')
+			fw_buf_adds(out, "&lt;");
+		else if (s.p[i] == '&' && raw)
+			fw_buf_adds(out, "&amp;");
+		else if (s.p[i] == '\0')
+			continue;
+		else
+			fw_buf_addc(out, s.p[i]);
+	}
+}
+
+static void add_embed(struct fw_arena *a, struct fw_buf *out, const struct fw_html_embed *e)
+{
+	if (needs_space(out))
+		fw_buf_addc(out, ' ');
+	fw_buf_adds(out, "<a ");
+	fw_buf_addstr(out, attr_text(a, "href", e->url));
+	fw_buf_addc(out, '>');
+	fw_html_escape(out, fw_html_embed_label(e), false);
+	fw_buf_adds(out, "</a> ");
+}
+
+/* What the tree builder gets to see: elements we keep, and text. */
+static void filter(const struct fw_html_writer *w, struct fw_str html, struct fw_buf *out)
+{
+	struct fw_html_tokenizer z;
+	struct fw_html_token t;
+	struct fw_html_writer nest = {.n = 0};
+	struct fw_html_embed e;
+	struct fw_str last = FW_STR_NONE, image;
+	size_t format_n = 0; /* formatting elements that were opened and not closed: they are opened again in each new block */
+
+	fw_html_start(&z, html);
+	for (fw_html_next(&z, &t); t.kind != FW_HTML_END; fw_html_next(&z, &t)) {
+		unsigned flags = fw_el_flags(t.el);
+
+		if (t.kind == FW_HTML_TEXT || (t.kind == FW_HTML_RAW && !(flags & FW_EL_DROP))) {
+			add_text(out, t.text, t.kind == FW_HTML_RAW && t.el == FW_E_XMP);
+		} else if (t.kind == FW_HTML_OPEN && (t.el == FW_E_VIDEO || t.el == FW_E_AUDIO) &&
+			   !fw_html_plays(w->scratch, &z, &t, w->data_images)) {
+			image = poster(w->scratch, w->base, t.attrs);
+			if (image.len)
+				fw_buf_addf(out, "<img %.*s>", FW_STR_ARG(image));
+		} else if (t.kind == FW_HTML_OPEN && (flags & FW_EL_KEEP || t.el == FW_E_IMAGE)) {
+			if (!nest_open(&nest, &format_n, t.el == FW_E_IMAGE ? FW_E_IMG : t.el))
+				continue;
+			if (too_many_attrs(t.attrs))
+				fw_buf_addf(out, "<%s>", fw_el_name(t.el));
+			else
+				fw_buf_addstr(out, t.text);
+		} else if (t.kind == FW_HTML_OPEN) {
+			if (embed_read(w->scratch, w->base, &z, &t, &last, &e) && nest_open(&nest, &format_n, FW_E_A)) {
+				add_embed(w->scratch, out, &e);
+				nest_close(&nest, &format_n, FW_E_A);
+			}
+			if (t.el == FW_E_SVG)
+				add_text(out, fw_html_svg_name(w->scratch, &z, &t), true);
+			if (flags & FW_EL_DROP)
+				fw_html_skip(&z, &t);
+		} else if (t.kind == FW_HTML_CLOSE && flags & FW_EL_KEEP) {
+			nest_close(&nest, &format_n, t.el);
+			fw_buf_addf(out, "</%s>", fw_el_name(t.el));
+		}
+	}
+}
+
+/* Invalid bytes replaced; borrowed when there are none. gumbo makes some too: of "&#xeeeeeeee" it writes the byte EE. */
+static struct fw_str valid_utf8(struct fw_arena *a, struct fw_str s)
+{
+	size_t n = fw_utf8_valid(s.p, s.len), took, at = 0;
+	char *d;
+
+	if (n == s.len)
+		return s;
+	d = fw_arena_mul(a, s.len, 3, 0);
+	if (!d)
+		return FW_STR_NONE;
+	for (size_t i = 0; i < s.len; i += took)
+		at += fw_utf8_put(d + at, fw_utf8_get(s.p + i, s.len - i, &took));
+	return (struct fw_str){d, at};
+}
+
+static bool next_in_node(struct fw_html_attrs *it, struct fw_arena *a, struct fw_str *name, struct fw_str *value)
+{
+	const GumboVector *v = it->list;
+	const GumboAttribute *attr;
+
+	if (it->at >= v->length)
+		return false;
+	attr = v->data[it->at++];
+	*name = fw_str(attr->name);
+	*value = valid_utf8(a, fw_str(attr->value));
+	return true;
+}
+
+static enum fw_el node_element(const GumboNode *node)
+{
+	if (node->v.element.tag_namespace != GUMBO_NAMESPACE_HTML)
+		return FW_EL_NONE;
+	return fw_el_find(fw_str(gumbo_normalized_tagname(node->v.element.tag)));
+}
+
+/* Write the tree under root. No recursion: the way back up is by parent pointers. */
+static void write_tree(struct fw_html_writer *w, const GumboNode *root)
+{
+	const GumboNode *written[FW_HTML_DEPTH], *node = root;
+	unsigned child = 0;
+
+	while (!w->out->rc) {
+		if (child < node->v.element.children.length) {
+			const GumboNode *next = node->v.element.children.data[child++];
+
+			if (next->type == GUMBO_NODE_TEXT || next->type == GUMBO_NODE_WHITESPACE || next->type == GUMBO_NODE_CDATA)
+				(void)fw_html_write_text(w, valid_utf8(w->scratch, fw_str(next->v.text.text)));
+			if (next->type == GUMBO_NODE_ELEMENT) {
+				struct fw_html_attrs attrs = {.next = next_in_node, .list = &next->v.element.attributes};
+				enum fw_el el = node_element(next);
+				size_t n = w->n;
+
+				if (fw_html_fits(w, el) && fw_html_open(w, el, &attrs) && w->n > n)
+					written[n] = next;
+				node = next;
+				child = 0;
+			}
+			continue;
+		}
+		if (node == root)
+			break;
+		if (w->n && written[w->n - 1] == node)
+			fw_html_close(w);
+		child = (unsigned)node->index_within_parent + 1;
+		node = node->parent;
+	}
+}
+
+struct pool {
+	struct fw_arena arena;
+	jmp_buf full;
+};
+
+static void *pool_alloc(void *ctx, size_t n)
+{
+	struct pool *pool = ctx;
+	void *p = fw_arena_alloc(&pool->arena, n);
+
+	if (!p)
+		longjmp(pool->full, 1);
+	return p;
+}
+
+static void pool_free(void *ctx, void *p)
+{
+	(void)ctx;
+	(void)p;
+}
+
+/* False: the tree did not fit into its memory; out->rc is set when there was none to have. */
+static bool by_tree(struct fw_html_writer *w, struct fw_str html)
+{
+	struct fw_buf seen = FW_BUF_INIT(0);
+	GumboOptions options = kGumboDefaultOptions;
+	struct pool pool;
+	volatile bool ok = false;
+	GumboOutput *tree;
+
+	filter(w, html, &seen);
+	fw_arena_init(&pool.arena, FW_MIN(fw_size(html.len, 64, (size_t)4 << 20), (size_t)256 << 20));
+	if (!seen.rc && !setjmp(pool.full)) {
+		options.allocator = pool_alloc;
+		options.deallocator = pool_free;
+		options.userdata = &pool;
+		options.max_errors = 0;
+		options.fragment_context = GUMBO_TAG_BODY;
+		tree = gumbo_parse_with_options(&options, seen.p ? seen.p : "", seen.len);
+		write_tree(w, tree->root);
+		ok = true;
+	}
+	if (seen.rc || (pool.arena.failed && !pool.arena.full))
+		w->out->rc = FW_ENOMEM;
+	fw_arena_finish(&pool.arena);
+	fw_buf_finish(&seen);
+	return ok;
+}
+
+/* ---- the doors -------------------------------------------------------------------------------------------------------------- */
+
+/* Take back what was written behind start. */
+static void forget(struct fw_html_writer *w, size_t start)
+{
+	pop_n(w, w->n);
+	w->pre = false;
+	w->embed = FW_STR_NONE;
+	w->out->len = start;
+	if (w->out->p)
+		w->out->p[start] = '\0';
+}
+
+int fw_html_sanitize(struct fw_str html, struct fw_str base, unsigned flags, struct fw_buf *out, struct fw_err *err)
+{
+	struct fw_html_writer w = {.out = out, .base = base, .drop_pixels = flags & FW_PRINT_NO_PIXELS,
+		.data_images = flags & FW_HTML_DATA_IMAGES};
+	struct fw_arena scratch;
+	size_t start = out->len;
+
+	if (out->rc)
+		return fw_err_set(err, out->rc, "sanitising HTML: the output buffer has failed before");
+	fw_arena_init(&scratch, 0);
+	w.scratch = &scratch;
+	html = html.len ? valid_utf8(&scratch, html) : FW_STR("");
+	if (html.len)
+		fw_html_anchors_find(&scratch, html, base, &w.anchors);
+	if (html.p && !straight(&w, html, false)) {
+		forget(&w, start);
+		if (flags & FW_HTML_NO_TREE || html.len > TREE_BYTES || !by_tree(&w, html)) {
+			forget(&w, start);
+			(void)straight(&w, html, true);
+		}
+	}
+	if (scratch.failed && !out->rc)
+		out->rc = FW_ENOMEM;
+	fw_arena_finish(&scratch);
+	if (out->rc == FW_ELIMIT)
+		return fw_err_set(err, FW_ELIMIT, "sanitised HTML is longer than the %zu bytes allowed", out->max_bytes);
+	return out->rc ? fw_err_set(err, out->rc, "out of memory while sanitising %zu bytes of HTML", html.len) : 0;
+}

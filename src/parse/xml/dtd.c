@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The document type declaration: internal entities and attribute defaults are taken in, everything else is checked and passed over.
+ * External subsets and parameter entities are never read; once one was referred to, an undeclared entity is no error any more, and
+ * after a parameter entity further declarations do not count (XML 1.0 section 5.1) unless the document says standalone.
+ *
+ * A declaration that is not as XML has it is reported once and skipped up to its '>'.
+ */
+#include "parse/charset/scan.h"
+#include "parse/xml/dtd.h"
+#include "parse/xml/ref.h"
+#include "parse/xml/util.h"
+
+#define MAX_GROUPS 256 /* nested parentheses in a content model */
+#define MAX_DECLARED 10000 /* entities, and elements with attribute lists; HTML's whole set has 2,231 */
+
+struct cursor {
+	struct xml_state *s;
+	const char *p, *end;
+};
+
+static bool at(const struct cursor *c, char b)
+{
+	return c->p < c->end && *c->p == b;
+}
+
+static bool take(struct cursor *c, char b)
+{
+	if (!at(c, b))
+		return false;
+	c->p++;
+	return true;
+}
+
+static bool take_word(struct cursor *c, const char *word)
+{
+	size_t n = strlen(word);
+
+	if ((size_t)(c->end - c->p) < n || memcmp(c->p, word, n) != 0)
+		return false;
+	c->p += n;
+	return true;
+}
+
+/* White space; false when there was none. */
+static bool space(struct cursor *c)
+{
+	const char *p = c->p;
+
+	c->p = scan_space(p, c->end);
+	return c->p != p;
+}
+
+enum name_sort { NMTOKEN, NCNAME, QNAME };
+
+static bool name(struct cursor *c, enum name_sort sort, struct fw_str *out)
+{
+	struct scan_name n = scan_name(c->p, c->end);
+	const char *p = c->p;
+
+	*out = (struct fw_str){p, (size_t)(n.end - p)};
+	if (out->len == 0)
+		return false;
+	if (sort != NMTOKEN) {
+		if (!scan_is(*p, SCAN_START) || (n.high && !fw_xml_name_ok(p, n.end)))
+			return false;
+		if (n.colon && (sort == NCNAME || n.colon == p || n.colon + 1 == n.end || !scan_is(n.colon[1], SCAN_START) ||
+				memchr(n.colon + 1, ':', (size_t)(n.end - n.colon - 1))))
+			return false;
+	}
+	c->p = n.end;
+	return true;
+}
+
+static bool literal(struct cursor *c, struct fw_str *out)
+{
+	const char *q;
+
+	if (!at(c, '"') && !at(c, '\''))
+		return false;
+	q = memchr(c->p + 1, *c->p, (size_t)(c->end - c->p - 1));
+	if (!q)
+		return false;
+	*out = (struct fw_str){c->p + 1, (size_t)(q - c->p - 1)};
+	c->p = q + 1;
+	return true;
+}
+
+static bool pubid_ok(struct fw_str s)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		if (!fw_is_alnum((unsigned char)s.p[i]) && !memchr("-'()+,./:=?;!*#@$_% \r\n", s.p[i], 22))
+			return false;
+	}
+	return true;
+}
+
+/* SYSTEM "..." or PUBLIC "..." "...". *found: it was there; public_only: a notation may do without the system literal. */
+static bool external_id(struct cursor *c, bool public_only, bool *found)
+{
+	struct fw_str lit;
+
+	*found = true;
+	if (take_word(c, "SYSTEM"))
+		return space(c) && literal(c, &lit);
+	if (take_word(c, "PUBLIC")) {
+		const char *p;
+
+		if (!space(c) || !literal(c, &lit) || !pubid_ok(lit))
+			return false;
+		p = c->p;
+		if (space(c) && literal(c, &lit))
+			return true;
+		c->p = p;
+		return public_only;
+	}
+	*found = false;
+	return true;
+}
+
+/* ---- <!ENTITY ---------------------------------------------------------------------------------------------------------------------- */
+
+/* An entity's literal value to its replacement text: character references and line ends only (XML 1.0 section 4.5). */
+static int entity_text(struct xml_state *s, struct fw_str lit, struct fw_str *out, bool *ok)
+{
+	const char *p = lit.p, *to = p + lit.len, *end = s->end;
+	char *d = fw_arena_alloc(s->x->arena, lit.len + 16);
+
+	if (!d)
+		return fw_xml_memory(s);
+	*ok = true;
+	*out = (struct fw_str){d, 0};
+	while (p < to) {
+		struct xml_ref r;
+		struct scan_name n;
+
+		if (*p == '%')
+			*ok = false;
+		if (*p == '\r') {
+			*d++ = '\n';
+			p += to - p >= 2 && p[1] == '\n' ? 2 : 1;
+			continue;
+		}
+		if (*p != '&') {
+			*d++ = *p++;
+			continue;
+		}
+		if (to - p >= 2 && p[1] == '#') {
+			int rc;
+
+			s->end = to;
+			rc = fw_xml_ref(s, p, &r, true);
+			s->end = end;
+			if (rc)
+				return rc;
+			if (r.kind == XML_REF_CHAR) {
+				memcpy(d, r.text.p, r.text.len);
+				d += r.text.len;
+				p = r.end;
+				continue;
+			}
+		}
+		n = scan_name(p + 1, to);
+		if (n.end == p + 1 || !scan_is(p[1], SCAN_START) || n.colon || n.end == to || *n.end != ';')
+			*ok = false;
+		*d++ = *p++;
+	}
+	memset(d, 0, 16);
+	out->len = (size_t)(d - out->p);
+	fw_arena_trim(s->x->arena, (void *)(uintptr_t)out->p, lit.len + 16, out->len + 16);
+	return 0;
+}
+
+static bool too_many(struct xml_state *s, const struct xml_table *t, struct fw_str key)
+{
+	if (t->n < MAX_DECLARED)
+		return false;
+	fw_xml_note(s, key.p, "more than 10,000 declarations in the DTD", "the rest is left out");
+	return true;
+}
+
+static int entity_add(struct xml_state *s, struct fw_str key, struct fw_str text, bool external, bool unparsed)
+{
+	struct xml_entity *e;
+
+	if (s->dtd_ignored || fw_xml_table_find(&s->entities, s->seed, key))
+		return 0; /* the first declaration counts */
+	if (too_many(s, &s->entities, key))
+		return 0;
+	e = fw_arena_zalloc(s->x->arena, sizeof(*e));
+	if (!e)
+		return fw_xml_memory(s);
+	e->text = text;
+	e->external = external;
+	e->unparsed = unparsed;
+	return fw_xml_table_add(s, &s->entities, &e->node, key);
+}
+
+static int entity(struct cursor *c, bool *ok)
+{
+	bool parameter = false, external, unparsed = false;
+	struct fw_str key, lit, text = FW_STR_NONE, notation;
+
+	*ok = false;
+	if (!space(c))
+		return 0;
+	if (at(c, '%')) {
+		c->p++;
+		parameter = true;
+		if (!space(c))
+			return 0;
+	}
+	if (!name(c, NCNAME, &key) || !space(c))
+		return 0;
+	if (literal(c, &lit)) {
+		external = false;
+		XML_TRY(entity_text(c->s, lit, &text, ok));
+		if (!*ok)
+			return 0;
+	} else {
+		const char *p;
+
+		*ok = false;
+		if (!external_id(c, false, &external) || !external)
+			return 0;
+		p = c->p;
+		if (space(c) && take_word(c, "NDATA")) {
+			unparsed = true;
+			if (parameter || !space(c) || !name(c, NCNAME, &notation))
+				return 0;
+		} else {
+			c->p = p;
+		}
+	}
+	space(c);
+	*ok = at(c, '>');
+	return *ok && !parameter ? entity_add(c->s, key, text, external, unparsed) : 0;
+}
+
+/* ---- <!ATTLIST --------------------------------------------------------------------------------------------------------------------- */
+
+/* "(a|b|c)" behind its first parenthesis */
+static bool alternatives(struct cursor *c, enum name_sort sort)
+{
+	struct fw_str n;
+
+	do {
+		space(c);
+		if (!name(c, sort, &n))
+			return false;
+		space(c);
+	} while (take(c, '|'));
+	return take(c, ')');
+}
+
+static bool att_type(struct cursor *c, bool *tokens)
+{
+	struct fw_str word;
+
+	*tokens = true;
+	if (take(c, '('))
+		return alternatives(c, NMTOKEN);
+	if (!name(c, NCNAME, &word))
+		return false;
+	if (fw_str_eq(word, FW_STR("NOTATION")))
+		return space(c) && take(c, '(') && alternatives(c, NCNAME);
+	*tokens = !fw_str_eq(word, FW_STR("CDATA"));
+	if (!*tokens)
+		return true;
+	static const char *const TYPES[] = {"ID", "IDREF", "IDREFS", "ENTITY", "ENTITIES", "NMTOKEN", "NMTOKENS"};
+
+	for (size_t i = 0; i < FW_N(TYPES); i++) {
+		if (fw_str_eq(word, fw_str(TYPES[i])))
+			return true;
+	}
+	return false;
+}
+
+static int attdef_add(struct xml_state *s, struct fw_str element, struct xml_attdef def)
+{
+	struct xml_attlist *list = (struct xml_attlist *)fw_xml_table_find(&s->attlists, s->seed, element);
+	struct xml_attdef *d;
+
+	if (s->dtd_ignored)
+		return 0;
+	if (!list) {
+		if (too_many(s, &s->attlists, element))
+			return 0;
+		list = fw_arena_zalloc(s->x->arena, sizeof(*list));
+		if (!list)
+			return fw_xml_memory(s);
+		list->tail = &list->first;
+		list->tail_default = &list->first_default;
+		XML_TRY(fw_xml_table_add(s, &s->attlists, &list->node, element));
+	}
+	for (d = list->first; d; d = d->next) {
+		if (fw_str_eq(d->name, def.name))
+			return 0; /* the first one counts */
+	}
+	if (list->n >= s->max_attributes || list->n >= 256) {
+		fw_xml_note(s, def.name.p, "more declared attributes than the limit allows", "the rest is left out");
+		return 0;
+	}
+	d = fw_arena_alloc(s->x->arena, sizeof(*d));
+	if (!d)
+		return fw_xml_memory(s);
+	*d = def;
+	*list->tail = d;
+	list->tail = &d->next;
+	if (d->value.p) {
+		*list->tail_default = d;
+		list->tail_default = &d->next_default;
+	}
+	list->tokens_n += d->tokens;
+	list->n++;
+	return 0;
+}
+
+static int attdef(struct cursor *c, struct fw_str element, bool *ok)
+{
+	struct xml_attdef d = {.value = FW_STR_NONE};
+	struct fw_str lit;
+
+	*ok = false;
+	if (!name(c, QNAME, &d.name) || !space(c) || !att_type(c, &d.tokens) || !space(c))
+		return 0;
+	*ok = true;
+	if (take_word(c, "#REQUIRED") || take_word(c, "#IMPLIED"))
+		return attdef_add(c->s, element, d);
+	*ok = (!take_word(c, "#FIXED") || space(c)) && literal(c, &lit);
+	if (!*ok)
+		return 0;
+	XML_TRY(fw_xml_decode(c->s, lit.p, lit.p + lit.len, &d.value));
+	if (d.tokens)
+		XML_TRY(fw_xml_collapse(c->s, &d.value));
+	return attdef_add(c->s, element, d);
+}
+
+static int attlist(struct cursor *c, bool *ok)
+{
+	struct fw_str element;
+
+	*ok = false;
+	if (!space(c) || !name(c, QNAME, &element))
+		return 0;
+	for (;;) {
+		bool spaced = space(c);
+
+		*ok = at(c, '>');
+		if (*ok || !spaced)
+			return 0;
+		XML_TRY(attdef(c, element, ok));
+		if (!*ok)
+			return 0;
+	}
+}
+
+/* ---- <!ELEMENT, <!NOTATION ---------------------------------------------------------------------------------------------------------- */
+
+static void repetition(struct cursor *c)
+{
+	if (at(c, '?') || at(c, '*') || at(c, '+'))
+		c->p++;
+}
+
+/* behind "(#PCDATA" */
+static bool mixed(struct cursor *c)
+{
+	struct fw_str n;
+	bool names = false;
+
+	space(c);
+	while (take(c, '|')) {
+		names = true;
+		space(c);
+		if (!name(c, QNAME, &n))
+			return false;
+		space(c);
+	}
+	return take(c, ')') && (take(c, '*') || !names);
+}
+
+/* behind the first '(' of a model of children */
+static bool children(struct cursor *c)
+{
+	char separator[MAX_GROUPS] = {0};
+	struct fw_str n;
+	size_t depth = 1;
+
+	while (depth) {
+		space(c);
+		if (take(c, '(')) {
+			if (depth == MAX_GROUPS)
+				return false;
+			separator[depth++] = 0;
+			continue;
+		}
+		if (!name(c, QNAME, &n))
+			return false;
+		repetition(c);
+		for (;;) { /* what may follow a name or a group */
+			space(c);
+			if (take(c, ')')) {
+				repetition(c);
+				if (--depth == 0)
+					return true;
+				continue;
+			}
+			if (!at(c, ',') && !at(c, '|'))
+				return false;
+			if (separator[depth - 1] && separator[depth - 1] != *c->p)
+				return false;
+			separator[depth - 1] = *c->p++;
+			break;
+		}
+	}
+	return true;
+}
+
+static bool element(struct cursor *c)
+{
+	struct fw_str n;
+
+	if (!space(c) || !name(c, QNAME, &n) || !space(c))
+		return false;
+	if (take(c, '(')) {
+		const char *p = c->p;
+
+		space(c);
+		if (take_word(c, "#PCDATA")) {
+			if (!mixed(c))
+				return false;
+		} else {
+			c->p = p;
+			if (!children(c))
+				return false;
+		}
+	} else if (!take_word(c, "EMPTY") && !take_word(c, "ANY")) {
+		return false;
+	}
+	space(c);
+	return at(c, '>');
+}
+
+static bool notation(struct cursor *c)
+{
+	struct fw_str n;
+	bool found;
+
+	if (!space(c) || !name(c, NCNAME, &n) || !space(c) || !external_id(c, true, &found) || !found)
+		return false;
+	space(c);
+	return at(c, '>');
+}
+
+/* ---- the subset ---------------------------------------------------------------------------------------------------------------------- */
+
+static bool comment(struct cursor *c)
+{
+	const char *q = fw_xml_find(c->p, c->end, "--", 2);
+
+	if (!q || c->end - q < 3 || q[2] != '>')
+		return false;
+	c->p = q + 3;
+	return true;
+}
+
+static bool instruction(struct cursor *c)
+{
+	const char *q;
+	struct fw_str target;
+
+	if (!name(c, NCNAME, &target) || fw_str_ieq(target, FW_STR("xml")))
+		return false;
+	q = fw_xml_find_once(c->s, c->p, "?>", 2, &c->s->no_pi_end);
+	if (!q || (q != c->p && !scan_is(*c->p, SCAN_SPACE)))
+		return false;
+	c->p = q + 2;
+	return true;
+}
+
+static bool parameter_ref(struct cursor *c)
+{
+	struct fw_str n;
+
+	if (!name(c, NCNAME, &n) || !take(c, ';'))
+		return false;
+	c->s->foreign = true;
+	c->s->dtd_ignored = !c->s->standalone;
+	return true;
+}
+
+/* One declaration at '<'. */
+static int declaration(struct cursor *c, bool *ok)
+{
+	*ok = false;
+	if (take_word(c, "<!--")) {
+		*ok = comment(c);
+		return 0;
+	}
+	if (take_word(c, "<?")) {
+		*ok = instruction(c);
+		return 0;
+	}
+	if (take_word(c, "<!ENTITY"))
+		XML_TRY(entity(c, ok));
+	else if (take_word(c, "<!ATTLIST"))
+		XML_TRY(attlist(c, ok));
+	else if (take_word(c, "<!ELEMENT"))
+		*ok = element(c);
+	else if (take_word(c, "<!NOTATION"))
+		*ok = notation(c);
+	if (*ok)
+		c->p++; /* '>' */
+	return 0;
+}
+
+static void skip(struct cursor *c, const char *from)
+{
+	const char *p;
+
+	if (c->p == from && c->p < c->end)
+		c->p++;
+	p = memchr(c->p, '>', (size_t)(c->end - c->p));
+	c->p = p ? p + 1 : c->end;
+}
+
+/* Behind '[': up to and behind ']'. False: it does not end. */
+static int subset(struct cursor *c, bool *ended)
+{
+	*ended = false;
+	for (;;) {
+		const char *from;
+		bool ok = true;
+
+		space(c);
+		if (c->p == c->end)
+			return 0;
+		from = c->p;
+		if (take(c, ']')) {
+			*ended = true;
+			return 0;
+		}
+		if (take(c, '%')) {
+			ok = parameter_ref(c);
+		} else if (at(c, '<')) {
+			XML_TRY(declaration(c, &ok));
+		} else {
+			ok = false;
+		}
+		if (!ok) {
+			fw_xml_repair(c->s, from, "a declaration in the DTD that is not as XML has it", "left out");
+			skip(c, from);
+		}
+	}
+}
+
+int fw_xml_doctype(struct xml_state *s, const char **pp)
+{
+	struct cursor c = {s, *pp + 9, s->end};
+	const char *inside = NULL;
+	struct fw_str root;
+	bool ok, external = false, ended = true;
+
+	ok = space(&c) && name(&c, QNAME, &root);
+	if (ok && space(&c))
+		ok = external_id(&c, false, &external);
+	s->foreign |= external;
+	space(&c);
+	if (ok && take(&c, '[')) {
+		inside = c.p;
+		XML_TRY(subset(&c, &ended));
+		space(&c);
+	}
+	if (!ok || !take(&c, '>')) {
+		fw_xml_repair(s, *pp, "a DOCTYPE that is not as XML has it", "left out");
+		if (ended) {
+			skip(&c, *pp);
+		} else {
+			c.p = inside; /* all was swallowed: the document is in there */
+			s->no_pi_end = false;
+		}
+	}
+	*pp = c.p;
+	return 0;
+}

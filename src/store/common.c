@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: ISC */
+/* What drivers and the front share: names, copies into arenas, checks of a server. driver.h has the contracts. */
+#include "base/clock.h"
+#include "base/err.h"
+#include "store/driver.h"
+#include "base/banned.h"
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+const char *fw_visit_kind_name(enum fw_visit_kind kind)
+{
+	static const char *const names[] = {
+		[FW_VISIT_NONE] = "none", [FW_VISIT_OK] = "ok", [FW_VISIT_SAME] = "same",
+		[FW_VISIT_NOT_MODIFIED] = "not_modified", [FW_VISIT_HTTP] = "http", [FW_VISIT_DNS] = "dns",
+		[FW_VISIT_CONNECT] = "connect", [FW_VISIT_TLS] = "tls", [FW_VISIT_TIMEOUT] = "timeout",
+		[FW_VISIT_PROTOCOL] = "protocol", [FW_VISIT_FORMAT] = "format", [FW_VISIT_LIMIT] = "limit",
+		[FW_VISIT_BLOCKED] = "blocked", [FW_VISIT_REDIRECT] = "redirect", [FW_VISIT_CRASH] = "crash",
+		[FW_VISIT_GONE] = "gone", [FW_VISIT_LOCAL] = "local",
+		[FW_VISIT_PUSHED] = "pushed",
+	};
+
+	_Static_assert(FW_N(names) == FW_VISIT_KIND_N, "a kind has no name");
+	return (unsigned)kind < FW_N(names) ? names[kind] : "unknown";
+}
+
+const char *fw_feed_status_name(enum fw_feed_status status)
+{
+	switch (status) {
+	case FW_FEED_ACTIVE: return "active";
+	case FW_FEED_PAUSED: return "paused";
+	case FW_FEED_GONE: return "gone";
+	case FW_FEED_QUARANTINED: return "quarantined";
+	}
+	return "unknown";
+}
+
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+bool fw_store_feed_dup(struct fw_arena *a, struct fw_feed *f)
+{
+	struct fw_str *const s[] = {
+		&f->url, &f->why, &f->error, &f->validator_url, &f->etag, &f->last_modified, &f->title, &f->home_page_url,
+		&f->description, &f->language, &f->icon, &f->hub, &f->topic, &f->extra, &f->rhythm, &f->redirect_url,
+		&f->user_title, &f->folder, &f->username, &f->password, &f->host_key,
+	};
+
+	for (size_t i = 0; i < FW_N(s); i++)
+		*s[i] = fw_arena_str(a, *s[i]);
+	return !a->failed;
+}
+
+bool fw_store_record_dup(struct fw_arena *a, struct fw_record *r)
+{
+	r->kind = fw_arena_str(a, r->kind);
+	r->key = fw_arena_str(a, r->key);
+	r->value = fw_arena_str(a, r->value);
+	return !a->failed;
+}
+
+int fw_store_record_missing(const char *name, struct fw_str kind, struct fw_err *err)
+{
+	return fw_err_set(err, FW_ENOTFOUND, "%s: no such record of kind %.*s", name, FW_STR_ARG(kind));
+}
+
+int store_refused(const struct store *st, const char *why, struct fw_err *err)
+{
+	return FW_ERR(err, FW_EINVAL, "%s: %s", st->is->name, why);
+}
+
+/* ---- servers --------------------------------------------------------------------------------- */
+
+struct fw_str fw_store_url_rest(const char *url)
+{
+	const char *colon = strchr(url, ':');
+	struct fw_str rest = fw_str(colon ? colon + 1 : url);
+
+	if (fw_str_starts(rest, FW_STR("///")))
+		rest = fw_str_sub(rest, 2, rest.len);
+	return rest;
+}
+
+int fw_store_server_known(const char *store, const char *version, struct fw_err *err)
+{
+	static const struct { const char *sign, *name, *why; } LIKE[] = {
+		{"TiDB", "TiDB", "it reads SKIP LOCKED and locks nothing"},
+		{"Vitess", "Vitess", "over several shards a claim is not one transaction"},
+		{"CockroachDB", "CockroachDB", "its locks and notifications are not PostgreSQL's"},
+		{"-YB-", "YugabyteDB", "its locks and notifications are not PostgreSQL's"},
+		{"Citus", "PostgreSQL with Citus", "over several shards a claim is not one transaction"},
+	};
+
+	for (size_t i = 0; i < FW_N(LIKE); i++) {
+		if (strstr(version, LIKE[i].sign))
+			return fw_err_set(err, FW_EINVAL, "%s: the server is %s (%.80s): %s, so feeds could be"
+				" claimed twice; use PostgreSQL, MariaDB or MySQL itself", store, LIKE[i].name, version, LIKE[i].why);
+	}
+	return 0;
+}
+
+bool fw_store_clock_note(int64_t *ahead_ms, int64_t server_ms, int64_t asked_ms)
+{
+	int64_t took = fw_mono_ms() - asked_ms;
+
+	if (took > FW_CLOCK_SLACK_MS)
+		return false;
+	*ahead_ms = server_ms - asked_ms - took / 2;
+	return true;
+}
+
+int fw_store_clock_late(const char *name, struct fw_err *err)
+{
+	return fw_err_set(err, FW_EAGAIN, "%s: its clock cannot be read: each of %d answers took longer than"
+		" %d ms; look at its load and at the network", name, FW_CLOCK_TRIES, FW_CLOCK_SLACK_MS);
+}

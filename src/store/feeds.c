@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: ISC */
+/* The front's feeds: subscriptions, what is due, entries, visits, copies. */
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/url.h"
+#include "store/driver.h"
+#include "base/banned.h"
+
+/* ---- feeds ----------------------------------------------------------------------------------- */
+
+static bool has_host(struct fw_str url)
+{
+	char host[256];
+
+	return fw_url_host(url, host, sizeof(host));
+}
+
+static int subscribe(struct store *to, struct fw_feed_new *feed, size_t n, struct fw_err *err)
+{
+	struct fw_feed *f = calloc(n, sizeof(*f));
+	struct store_feed_new *made = calloc(n, sizeof(*made));
+	struct store_load l = {.rows = {.feed = f, .feed_n = n}, .made = made};
+	int rc = f && made ? 0 : fw_no_memory(err);
+
+	for (size_t i = 0; !rc && i < n; i++)
+		f[i] = (struct fw_feed){.url = feed[i].url,
+			.user_title = feed[i].user_title,
+			.folder = feed[i].folder,
+			.home_page_url = feed[i].home_page_url,
+			.username = feed[i].username,
+			.password = feed[i].password,
+			.interval_ms = feed[i].interval_ms,
+			.due_at_ms = feed[i].due_at_ms};
+	rc = rc ? rc : to->is->load(to, &l, err);
+	for (size_t i = 0; !rc && i < n; i++) {
+		feed[i].id = made[i].id;
+		feed[i].existed = made[i].existed;
+	}
+	free(f);
+	free(made);
+	return rc;
+}
+
+int fw_store_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n, struct fw_err *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!has_host(feed[i].url))
+			return fw_err_set(err, FW_EINVAL, "\"%.*s\": not a feed address: it names no host",
+				FW_STR_ARG(fw_str_sub(feed[i].url, 0, 200)));
+	}
+	return n ? subscribe(fw_store_driver(st), feed, n, STORE_ERR(err)) : 0;
+}
+
+int fw_store_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err)
+{
+	struct store *to = fw_store_driver(st);
+
+	return to->is->feed_drop(to, feed_id, 0, STORE_ERR(err));
+}
+
+int fw_store_feed_merge(struct fw_store *st, int64_t from_id, int64_t into_id, struct fw_err *err)
+{
+	struct store *to = fw_store_driver(st);
+
+	if (from_id == into_id)
+		return store_refused(to, "feed_merge: a feed is one with itself already", err);
+	return to->is->feed_drop(to, from_id, into_id, STORE_ERR(err));
+}
+
+struct feed_found {
+	struct fw_arena *a;
+	struct fw_feed *out;
+};
+
+static int feed_found(void *ctx, const struct fw_feed *feed)
+{
+	struct feed_found *f = ctx;
+
+	*f->out = *feed;
+	return fw_store_feed_dup(f->a, f->out) ? 0 : FW_ENOMEM;
+}
+
+int fw_store_feed_find(struct fw_store *st, int64_t id, struct fw_str url, struct fw_arena *a, struct fw_feed *out,
+	struct fw_err *err)
+{
+	struct store *to = fw_store_driver(st);
+	struct feed_found f = {a, out};
+	struct store_feed_query q = {.id = id, .url = id ? FW_STR_NONE : url};
+	int rc = to->is->feed_list(to, &q, feed_found, &f, STORE_ERR(err));
+
+	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
+}
+
+int fw_store_feed_list(
+	struct fw_store *st, const struct fw_feed_query *q, fw_feed_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct store *to = fw_store_driver(st);
+
+	if (q->by_due && q->after_id)
+		return store_refused(to, "feed_list: a cursor needs the order by id", err);
+	return to->is->feed_list(to, &(struct store_feed_query){.q = *q}, cb, ctx, STORE_ERR(err));
+}
+
+int fw_store_feed_set(struct fw_store *st, const struct fw_feed *feed, unsigned what, struct fw_err *err)
+{
+	struct store *to = fw_store_driver(st);
+
+	return to->is->feed_set(to, feed, what, STORE_ERR(err));
+}
+
+/* ---- the schedule ---------------------------------------------------------------------------- */
+
+static int due_add(void *ctx, const struct store_due *d)
+{
+	const struct fw_due_row row = {
+		d->feed_id, d->host_id, d->due_at_ms, d->expect_us, d->expect_dev_us, d->last_visit_ms};
+
+	fw_buf_add(ctx, &row, sizeof(row));
+	return 0;
+}
+
+static int by_due(const void *a, const void *b)
+{
+	const struct fw_due_row *x = a, *y = b;
+
+	if (x->due_at_ms != y->due_at_ms)
+		return x->due_at_ms < y->due_at_ms ? -1 : 1;
+	return x->feed_id < y->feed_id ? -1 : x->feed_id > y->feed_id;
+}
+
+int fw_store_due_list(
+	struct fw_store *st, int64_t due_before_ms, size_t limit, fw_due_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct store *to = fw_store_driver(st);
+	struct fw_buf b = FW_BUF_INIT(0);
+	struct store_due_query q = {.shard = -1, .until_ms = due_before_ms, .due = due_add, .ctx = &b};
+	int rc = to->is->due(to, &q, STORE_ERR(err));
+	size_t n = b.len / sizeof(struct fw_due_row);
+	struct fw_due_row *row = (struct fw_due_row *)(void *)b.p;
+
+	rc = rc ? rc : b.rc ? fw_no_memory(err) : 0;
+	if (!rc && n)
+		qsort(row, n, sizeof(*row), by_due);
+	for (size_t i = 0; !rc && i < n && (!limit || i < limit); i++)
+		rc = cb(ctx, &row[i]);
+	fw_buf_finish(&b);
+	return rc;
+}
+
+struct pending {
+	int64_t n, wake_ms;
+};
+
+static int pending_add(void *ctx, const struct store_due *d)
+{
+	struct pending *p = ctx;
+
+	p->n++;
+	if (p->wake_ms == FW_NO_DATE || d->due_at_ms < p->wake_ms)
+		p->wake_ms = d->due_at_ms;
+	return 0;
+}
+
+int fw_store_pending(struct fw_store *st, int64_t due_before_ms, int64_t *n, int64_t *wake_ms, struct fw_err *err)
+{
+	struct store *to = fw_store_driver(st);
+	struct pending p = {0, FW_NO_DATE};
+	struct store_due_query q = {.shard = -1, .until_ms = due_before_ms, .due = pending_add, .ctx = &p};
+	int rc = to->is->due(to, &q, STORE_ERR(err));
+
+	*n = p.n;
+	*wake_ms = p.wake_ms;
+	return rc;
+}
+
+int fw_store_push(struct fw_store *st, struct fw_outcome *outcome, size_t n, struct fw_err *err)
+{
+	struct store *to = fw_store_driver(st);
+
+	for (size_t i = 0; i < n; i++) {
+		outcome[i].rc = 0;
+		if (outcome[i].visit.kind != FW_VISIT_PUSHED && n > 1)
+			return store_refused(to, "push: a feed's first visit comes by itself", err);
+		if (outcome[i].visit.kind == FW_VISIT_PUSHED && outcome[i].groups & ~(unsigned)FW_GROUP_META)
+			return store_refused(to, "push: it writes no group but META", err);
+	}
+	return n ? to->is->commit(to, &(struct store_commit){.outcome = outcome, .n = n}, STORE_ERR(err)) : 0;
+}
+
+int fw_store_reap(struct fw_store *st, const char *worker, int64_t crashed_feed_id, struct fw_err *err)
+{
+	struct store *to = fw_store_driver(st);
+
+	if (!worker || !*worker)
+		return store_refused(to, "reap: the worker needs a name", err);
+	return to->is->give(
+		to, &(struct store_give){.worker = worker, .crashed_feed_id = crashed_feed_id}, STORE_ERR(err));
+}
+
+/* ---- entries, visits, copies ----------------------------------------------------------------- */
+
+int fw_store_entry_list(
+	struct fw_store *st, const struct fw_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct store *to = fw_store_driver(st);
+
+	if (q->oldest_first && q->behind_id)
+		return store_refused(to, "entry_list: 'behind' is for newest first; oldest first has after_id", err);
+	if (q->unindexed_n)
+		*q->unindexed_n = 0;
+	return to->is->entry_list(to, q, cb, ctx, STORE_ERR(err));
+}
+
+int fw_store_visit_list(
+	struct fw_store *st, const struct fw_visit_query *q, fw_visit_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct store *to = fw_store_driver(st);
+
+	if (q->oldest_first ? q->feed_id != 0 : q->after_id != 0)
+		return store_refused(
+			to, "visit_list: oldest first is for all feeds, and a cursor for oldest first", err);
+	return to->is->visit_list(to, q, cb, ctx, STORE_ERR(err));
+}
+
+int fw_store_key_list(struct fw_store *st, int64_t first_feed_id, int64_t last_feed_id, fw_key_cb *cb, void *ctx,
+	struct fw_err *err)
+{
+	struct store *to = fw_store_driver(st);
+
+	return to->is->key_list(to, first_feed_id, last_feed_id, cb, ctx, STORE_ERR(err));
+}
+
+/* NULL: these may be loaded. */
+static const char *load_wrong(const struct fw_load *rows)
+{
+	for (size_t i = 0; i < rows->feed_n; i++) {
+		if (rows->feed[i].id <= 0 || !has_host(rows->feed[i].url))
+			return "load: a feed has no number above 0, or its URL no host";
+	}
+	for (size_t i = 0; i < rows->entry_n; i++) {
+		if (rows->entry[i].id <= 0)
+			return "load: an entry has no number above 0";
+	}
+	for (size_t i = 0; i < rows->visit_n; i++) {
+		if (rows->visit[i].id <= (i ? rows->visit[i - 1].id : 0))
+			return "load: visits come in order of their numbers, which are above 0";
+	}
+	return NULL;
+}
+
+int fw_store_load(struct fw_store *st, const struct fw_load *rows, struct fw_err *err)
+{
+	struct store *to = fw_store_driver(st);
+	const char *wrong = load_wrong(rows);
+
+	if (wrong)
+		return store_refused(to, wrong, err);
+	if (!rows->feed_n && !rows->entry_n && !rows->key_n && !rows->visit_n)
+		return 0;
+	return to->is->load(to, &(struct store_load){.rows = *rows}, STORE_ERR(err));
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: ISC */
+/* The front's records, what is kept as records (control messages, workers' heartbeats), and events. */
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "store/driver.h"
+#include "base/banned.h"
+
+/*
+ * How kinds of the front's own begin: no caller can name one, and it sorts behind all that callers
+ * can. They are not shown, and not copied with a store.
+ */
+#define OWN "~"
+#define CONTROL FW_STR(OWN "control")
+#define PAUSED FW_STR(OWN "paused") /* the last PAUSE or RESUME, which outlives its message */
+#define WORKER FW_STR(OWN "worker")
+#define CONTROL_KEPT_MS (7 * FW_DAY_MS)
+#define WORKER_KEPT_MS FW_DAY_MS
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+static bool is_kind(struct fw_str s)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		if (!fw_is_digit(s.p[i]) && s.p[i] != '_' && (s.p[i] < 'a' || s.p[i] > 'z'))
+			return false;
+	}
+	return s.len && s.len <= FW_RECORD_KIND_MAX;
+}
+
+/* NULL: a record may have this name. */
+static const char *name_wrong(struct fw_str kind, struct fw_str key)
+{
+	if (!is_kind(kind))
+		return "record: a kind is 1 to 32 letters a-z, digits or _";
+	return !key.len || key.len > FW_RECORD_KEY_MAX ? "record: a key has 1 to 255 bytes" : NULL;
+}
+
+/* NULL: it may be put. */
+static const char *record_wrong(const struct fw_record *r)
+{
+	if (r->value.len > FW_RECORD_VALUE_MAX)
+		return "record: a value has at most 65,535 bytes";
+	if (r->until_ms != FW_NO_DATE && r->until_ms <= r->at_ms)
+		return "record: it has run out before it is put";
+	return name_wrong(r->kind, r->key);
+}
+
+int fw_store_record_put(
+	struct fw_store *st, const struct fw_record *r, bool if_absent, bool *was, struct fw_err *err)
+{
+	struct store *to = fw_store_driver(st);
+	const char *wrong = record_wrong(r);
+	struct fw_record whole = *r;
+	bool drop;
+
+	was = was ? was : &drop;
+	*was = false;
+	if (wrong)
+		return store_refused(to, wrong, err);
+	whole.value = r->value.p ? r->value : FW_STR("");
+	return to->is->record_put(to, &whole, if_absent, false, was, STORE_ERR(err));
+}
+
+struct record_found {
+	struct fw_arena *a;
+	struct fw_record *out;
+};
+
+static int record_found(void *ctx, const struct fw_record *r)
+{
+	struct record_found *f = ctx;
+
+	*f->out = *r;
+	return fw_store_record_dup(f->a, f->out) ? 0 : FW_ENOMEM;
+}
+
+int fw_store_record_get(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_arena *a,
+	struct fw_record *out, struct fw_err *err)
+{
+	struct store *to = fw_store_driver(st);
+	const char *wrong = name_wrong(kind, key);
+	struct record_found f = {a, out};
+	struct store_record_query q = {.q.kind = kind, .key = key};
+	int rc = wrong ? store_refused(to, wrong, err) : to->is->record_list(to, &q, record_found, &f, STORE_ERR(err));
+
+	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
+}
+
+struct shown {
+	fw_record_cb *cb;
+	void *ctx;
+	bool end;
+};
+
+/* Kinds of the front's own come behind all others. */
+static int shown_row(void *ctx, const struct fw_record *r)
+{
+	struct shown *s = ctx;
+
+	s->end = fw_str_starts(r->kind, FW_STR(OWN));
+	return s->end ? 1 : s->cb(s->ctx, r);
+}
+
+int fw_store_record_list(
+	struct fw_store *st, const struct fw_record_query *q, fw_record_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct store *to = fw_store_driver(st);
+	struct store_record_query whole = {.q = *q};
+	struct shown s = {cb, ctx, false};
+	int rc;
+
+	if (q->kind.p && !is_kind(q->kind))
+		return store_refused(to, name_wrong(q->kind, FW_STR("x")), err);
+	if (q->kind.p)
+		whole.q.after_kind = q->kind;
+	if (!whole.q.after_key.p)
+		whole.q.after_key = FW_STR("");
+	if (!whole.q.after_kind.p)
+		whole.q.after_kind = FW_STR("");
+	rc = to->is->record_list(to, &whole, shown_row, &s, STORE_ERR(err));
+	return s.end ? 0 : rc;
+}
+
+int fw_store_record_remove(
+	struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_str value, struct fw_err *err)
+{
+	struct store *to = fw_store_driver(st);
+	const char *wrong = name_wrong(kind, key);
+
+	return wrong ? store_refused(to, wrong, err) : to->is->record_remove(to, kind, key, value, STORE_ERR(err));
+}
+
+/* ---- control messages ------------------------------------------------------------------------ */
+
+static int paused_put(struct store *to, const struct fw_record *message, struct fw_err *err)
+{
+	struct fw_record r = {.kind = PAUSED, .key = FW_STR("all"), .value = message->value, .at_ms = message->at_ms,
+		.until_ms = FW_NO_DATE};
+	bool was;
+
+	return to->is->record_put(to, &r, false, false, &was, err);
+}
+
+/* A message's id is its key: the store's time in us, one more where that is taken. */
+static int message_put(struct store *to, struct fw_record *r, struct fw_err *err)
+{
+	bool taken = true;
+	char key[24];
+	int rc = 0;
+
+	for (int64_t id = r->at_ms * 1000; !rc && taken; id++) {
+		(void)fw_snprintf(key, sizeof(key), "%020lld", (long long)id);
+		r->key = fw_str(key);
+		rc = to->is->record_put(to, r, true, true, &taken, err);
+	}
+	return rc;
+}
+
+int fw_store_control_put(struct fw_store *st, enum fw_control_kind kind, int64_t now_ms, struct fw_err *err)
+{
+	struct store *to = fw_store_driver(st);
+	struct fw_record r = {.kind = CONTROL, .at_ms = now_ms};
+	char value[24];
+	int rc;
+
+	if (kind <= FW_CONTROL_NONE || kind > FW_CONTROL_RELOAD)
+		return store_refused(to, "control_put: no such message", err);
+	err = STORE_ERR(err);
+	rc = now_ms ? 0 : to->is->clock(to, &r.at_ms, err);
+	(void)fw_snprintf(value, sizeof(value), "%d", (int)kind);
+	r.value = fw_str(value);
+	r.until_ms = r.at_ms + CONTROL_KEPT_MS;
+	if (!rc && (kind == FW_CONTROL_PAUSE || kind == FW_CONTROL_RESUME))
+		rc = paused_put(to, &r, err);
+	return rc ? rc : message_put(to, &r, err);
+}
+
+static int control_row(void *ctx, const struct fw_record *r)
+{
+	struct fw_control *c = ctx;
+	int64_t kind;
+
+	if (!fw_str_int(r->key, &c->id) || !fw_str_int(r->value, &kind))
+		return 0;
+	c->kind = (enum fw_control_kind)kind;
+	c->created_ms = r->at_ms;
+	return 0;
+}
+
+static int paused_row(void *ctx, const struct fw_record *r)
+{
+	int64_t kind;
+
+	*(bool *)ctx = fw_str_int(r->value, &kind) && kind == FW_CONTROL_PAUSE;
+	return 0;
+}
+
+static int is_paused(struct store *to, bool *paused, struct fw_err *err)
+{
+	struct store_record_query q = {.q.kind = PAUSED, .key = FW_STR("all")};
+	int rc = to->is->record_list(to, &q, paused_row, paused, err);
+
+	return rc == FW_ENOTFOUND ? 0 : rc;
+}
+
+int fw_store_control_take(struct fw_store *st, int64_t after_id, struct fw_control *out, struct fw_err *err)
+{
+	struct store *to = fw_store_driver(st);
+	struct store_record_query q = {.q = {.kind = CONTROL, .after_kind = CONTROL, .limit = after_id < 0 ? 0 : 1}};
+	char key[24];
+	int rc;
+
+	*out = (struct fw_control){.kind = FW_CONTROL_NONE};
+	err = STORE_ERR(err);
+	(void)fw_snprintf(key, sizeof(key), "%020lld", (long long)FW_MAX(after_id, INT64_C(0)));
+	q.q.after_key = fw_str(key);
+	rc = to->is->record_list(to, &q, control_row, out, err);
+	if (rc || after_id >= 0)
+		return rc;
+	out->kind = FW_CONTROL_NONE;
+	return is_paused(to, &out->paused, err);
+}
+
+/* ---- heartbeats ------------------------------------------------------------------------------ */
+
+int fw_store_beat_put(struct fw_store *st, const struct fw_beat *b, int64_t now_ms, struct fw_err *err)
+{
+	struct store *to = fw_store_driver(st);
+	struct fw_buf text = FW_BUF_INIT(0);
+	struct fw_record r = {
+		.kind = WORKER, .key = fw_str(b->worker), .at_ms = now_ms, .until_ms = now_ms + WORKER_KEPT_MS};
+	bool was;
+	int rc;
+
+	if (!r.key.len || r.key.len > FW_RECORD_KEY_MAX)
+		return store_refused(to, "beat_put: a worker's name has 1 to 255 bytes", err);
+	fw_buf_addf(&text, "%lld %lld %lld %lld %lld %lld %lld %lld", (long long)b->pid, (long long)b->started_ms,
+		(long long)b->run_id, (long long)b->visits, (long long)b->new_entries, (long long)b->failures,
+		(long long)b->in_flight, (long long)b->slots);
+	r.value = fw_buf_str(&text);
+	rc = text.rc ? fw_no_memory(err) : to->is->record_put(to, &r, false, false, &was, STORE_ERR(err));
+	fw_buf_finish(&text);
+	return rc;
+}
+
+struct beats {
+	int64_t since_ms;
+	fw_beat_cb *cb;
+	void *ctx;
+};
+
+static int beat_row(void *ctx, const struct fw_record *r)
+{
+	const struct beats *b = ctx;
+	int64_t v[8] = {0};
+	struct fw_str rest = r->value;
+	char name[FW_RECORD_KEY_MAX + 1];
+	struct fw_beat beat;
+
+	if (r->at_ms < b->since_ms || !fw_str_copy(name, sizeof(name), r->key))
+		return 0;
+	for (size_t i = 0; i < FW_N(v); i++) {
+		if (!fw_str_int(fw_str_split(rest, ' ', &rest), &v[i]))
+			return 0;
+	}
+	beat = (struct fw_beat){.worker = name,
+		.pid = v[0],
+		.started_ms = v[1],
+		.run_id = v[2],
+		.visits = (uint64_t)v[3],
+		.new_entries = (uint64_t)v[4],
+		.failures = (uint64_t)v[5],
+		.in_flight = (uint32_t)v[6],
+		.slots = (uint32_t)v[7],
+		.at_ms = r->at_ms};
+	return b->cb(b->ctx, &beat);
+}
+
+int fw_store_beat_list(struct fw_store *st, int64_t since_ms, fw_beat_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct store *to = fw_store_driver(st);
+	struct beats b = {since_ms, cb, ctx};
+	struct store_record_query q = {.q = {.kind = WORKER, .after_kind = WORKER, .after_key = FW_STR("")}};
+
+	return to->is->record_list(to, &q, beat_row, &b, STORE_ERR(err));
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+int fw_store_event_put(struct fw_store *st, const struct fw_event *event, size_t n, struct fw_err *err)
+{
+	struct store *to = fw_store_driver(st);
+
+	return n ? to->is->event_put(to, event, n, NULL, 0, STORE_ERR(err)) : 0;
+}
+
+int fw_store_event_bury(struct fw_store *st, const struct fw_dead_event *event, struct fw_err *err)
+{
+	struct store *to = fw_store_driver(st);
+
+	return to->is->event_put(to, NULL, 0, event, 1, STORE_ERR(err));
+}
+
+int fw_store_event_list(
+	struct fw_store *st, int64_t after_id, size_t limit, fw_event_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct store *to = fw_store_driver(st);
+	struct store_event_query q = {.after_id = after_id, .limit = limit, .event = cb, .ctx = ctx};
+
+	return to->is->event_list(to, &q, STORE_ERR(err));
+}
+
+int fw_store_event_dead_list(
+	struct fw_store *st, int64_t after_id, size_t limit, fw_dead_event_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct store *to = fw_store_driver(st);
+	struct store_event_query q = {.after_id = after_id, .limit = limit, .dead = cb, .ctx = ctx};
+
+	return to->is->event_list(to, &q, STORE_ERR(err));
+}
+
+int fw_store_event_unbury(struct fw_store *st, const struct fw_dead_event *event, size_t n, struct fw_err *err)
+{
+	struct store *to = fw_store_driver(st);
+	int64_t *id = calloc(n + 1, sizeof(*id));
+	int rc = id ? 0 : fw_no_memory(err);
+
+	for (size_t i = 0; !rc && i < n; i++)
+		id[i] = event[i].id;
+	rc = rc ? rc : to->is->event_remove(to, id, n, STORE_ERR(err));
+	free(id);
+	return rc;
+}

@@ -1,0 +1,664 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * One connection to a Redis server: a socket (TCP, TLS or unix), commands collected in a buffer,
+ * replies read by hiredis's parser.
+ *
+ * hiredis itself would do the sending too, but its 0.14, which is still in use, knows no TLS,
+ * copies every command twice and cannot put replies into an arena; its parser is what is worth
+ * having. What is long begins to be sent while it is collected, so that the server takes it apart
+ * meanwhile; the rest is sent at once and answers are read while it is sent, so a long pipeline
+ * cannot block both sides. A server that says nothing for timeout_ms is taken for dead; TCP's
+ * keepalive finds those that vanish while nothing is asked.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <hiredis/read.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "store/redis/redis.h"
+#include "base/banned.h"
+
+#define PUSH_BYTES ((size_t)1 << 16) /* as soon as so much is waiting, the server gets it */
+
+struct rs_conn {
+	const struct rs_target *target;
+	char where[300]; /* for words */
+	char host[256];
+	int port;
+	int fd;
+	SSL_CTX *ctx;
+	SSL *ssl;
+	redisReader *reader;
+	struct fw_buf out, begins;   /* commands, and where each begins (size_t) */
+	struct fw_buf sent, sent_at; /* the same of the last exchange */
+	struct fw_buf word;
+	size_t pushed; /* bytes of out that were sent before the exchange */
+	size_t word_n; /* of the command that is being made; 0: none is */
+	bool broken;
+	bool answered; /* at least once */
+};
+
+/*
+ * ---- replies into an arena
+ * -------------------------------------------------------------------------------------------------
+ */
+
+static struct rs_reply *reply_new(const redisReadTask *task, enum rs_type type)
+{
+	struct rs_reply *r = fw_arena_zalloc(task->privdata, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->type = type;
+	if (task->parent)
+		((struct rs_reply *)task->parent->obj)->elem[task->idx] = r;
+	return r;
+}
+
+static void *on_string(const redisReadTask *task, char *p, size_t len)
+{
+	struct rs_reply *r = reply_new(task, task->type == REDIS_REPLY_ERROR ? RS_ERROR : RS_TEXT);
+
+	if (!r)
+		return NULL;
+	r->text = (struct fw_str){fw_arena_dup(task->privdata, p, len), len};
+	return r->text.p ? r : NULL;
+}
+
+static void *on_array(const redisReadTask *task, FW_HIREDIS_COUNT n)
+{
+	struct rs_reply *r = reply_new(task, RS_ARRAY);
+
+	if (!r || (size_t)n == SIZE_MAX)
+		return NULL;
+	r->n = (size_t)n;
+	r->elem = fw_arena_calloc(task->privdata, r->n + 1, sizeof(struct rs_reply *));
+	return r->elem ? r : NULL;
+}
+
+static void *on_integer(const redisReadTask *task, long long value)
+{
+	struct rs_reply *r = reply_new(task, RS_INT);
+
+	if (r)
+		r->integer = value;
+	return r;
+}
+
+static void *on_nil(const redisReadTask *task)
+{
+	return reply_new(task, RS_NIL);
+}
+
+static void on_free(void *reply)
+{
+	(void)reply; /* the arena's */
+}
+
+/*
+ * ---- opening
+ * ----------------------------------------------------------------------------------------------------------------
+ */
+
+static int broke(struct rs_conn *c, struct fw_err *err, const char *what)
+{
+	c->broken = true;
+	return fw_err_set(
+		err, FW_EIO, "%s: %s: is the server running, and may it be reached from here?", c->where, what);
+}
+
+/* 0: ready; FW_EIO: not within the time. */
+static int wait_for(struct rs_conn *c, short events, int64_t deadline_ms, const char *what, struct fw_err *err)
+{
+	for (;;) {
+		struct pollfd p = {.fd = c->fd, .events = events};
+		int64_t left = deadline_ms - fw_mono_ms();
+		int n = poll(&p, 1, (int)FW_MAX(left, 0));
+
+		if (n > 0)
+			return 0;
+		if (n < 0 && errno != EINTR)
+			return broke(c, err, strerror(errno));
+		if (n == 0) {
+			c->broken = true;
+			return fw_err_set(err, FW_EIO,
+				"%s: no answer in time (%s): look at its load, or raise connect_timeout_ms and timeout_ms",
+				c->where, what);
+		}
+	}
+}
+
+static int socket_connect(
+	struct rs_conn *c, const struct sockaddr *sa, socklen_t len, int64_t deadline_ms, struct fw_err *err)
+{
+	int on = 1, code = 0;
+	socklen_t code_len = sizeof(code);
+
+	c->fd = socket(sa->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (c->fd < 0)
+		return broke(c, err, strerror(errno));
+	if (sa->sa_family != AF_UNIX) {
+		int idle = 30, interval = 10, tries = 3;
+
+		setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+		setsockopt(c->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+		setsockopt(c->fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+		setsockopt(c->fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+		setsockopt(c->fd, IPPROTO_TCP, TCP_KEEPCNT, &tries, sizeof(tries));
+	}
+	if (connect(c->fd, sa, len) == 0)
+		return 0;
+	if (errno != EINPROGRESS)
+		return broke(c, err, strerror(errno));
+	if (wait_for(c, POLLOUT, deadline_ms, "connecting", err))
+		return err->rc;
+	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &code, &code_len) || code)
+		return broke(c, err, strerror(code));
+	return 0;
+}
+
+static int unix_connect(struct rs_conn *c, int64_t deadline_ms, struct fw_err *err)
+{
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+
+	if (!fw_str_copy(sa.sun_path, sizeof(sa.sun_path), c->target->path))
+		return fw_err_set(err, FW_EINVAL, "%s: the path of a socket has at most %zu bytes", c->where,
+			sizeof(sa.sun_path) - 1);
+	return socket_connect(c, (struct sockaddr *)&sa, sizeof(sa), deadline_ms, err);
+}
+
+static int tcp_connect(struct rs_conn *c, int64_t deadline_ms, struct fw_err *err)
+{
+	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *list = NULL;
+	char port[16];
+	int rc;
+
+	if (!fw_snprintf(port, sizeof(port), "%d", c->port))
+		return fw_err_set(err, FW_EINVAL, "%s: no such port", c->where);
+	rc = getaddrinfo(c->host, port, &hints, &list);
+	if (rc)
+		return fw_err_set(
+			err, FW_EIO, "%s: %s: check the name of the host", c->where, gai_strerror(rc));
+	rc = FW_EIO;
+	for (const struct addrinfo *ai = list; ai && rc; ai = ai->ai_next) {
+		if (c->fd >= 0)
+			close(c->fd);
+		rc = socket_connect(c, ai->ai_addr, ai->ai_addrlen, deadline_ms, err);
+	}
+	freeaddrinfo(list);
+	c->broken = rc != 0;
+	return rc;
+}
+
+static int tls_error(struct rs_conn *c, const char *what, struct fw_err *err)
+{
+	long verdict = c->ssl ? SSL_get_verify_result(c->ssl) : X509_V_OK;
+	const char *reason = ERR_reason_error_string(ERR_peek_last_error());
+
+	ERR_clear_error();
+	c->broken = true;
+	if (verdict != X509_V_OK)
+		return fw_err_set(err, FW_EINVAL, "%s: its certificate is refused (%s): name the right ca_file",
+			c->where, X509_verify_cert_error_string(verdict));
+	return fw_err_set(
+		err, FW_EIO, "%s: TLS: %s: %s", c->where, what, reason ? reason : "the connection was closed");
+}
+
+static int tls_files(struct rs_conn *c, struct fw_err *err)
+{
+	const struct rs_target *t = c->target;
+
+	if (t->ca_file.p ? SSL_CTX_load_verify_locations(c->ctx, t->ca_file.p, NULL) != 1
+			 : SSL_CTX_set_default_verify_paths(c->ctx) != 1) {
+		ERR_clear_error();
+		return fw_err_set(err, FW_EINVAL, "%s: ca_file %s cannot be read", c->where,
+			t->ca_file.p ? t->ca_file.p : "of the system");
+	}
+	if (t->cert_file.p && SSL_CTX_use_certificate_chain_file(c->ctx, t->cert_file.p) != 1) {
+		ERR_clear_error();
+		return fw_err_set(err, FW_EINVAL, "%s: cert_file %s cannot be read", c->where, t->cert_file.p);
+	}
+	if (t->cert_file.p &&
+		SSL_CTX_use_PrivateKey_file(
+			c->ctx, t->key_file.p ? t->key_file.p : t->cert_file.p, SSL_FILETYPE_PEM) != 1) {
+		ERR_clear_error();
+		return fw_err_set(err, FW_EINVAL,
+			"%s: key_file does not belong to cert_file %s, or cannot be read", c->where,
+			t->cert_file.p);
+	}
+	return 0;
+}
+
+static int tls_connect(struct rs_conn *c, int64_t deadline_ms, struct fw_err *err)
+{
+	unsigned char address[16];
+	bool numeric = inet_pton(AF_INET, c->host, address) == 1 || inet_pton(AF_INET6, c->host, address) == 1;
+	int rc;
+
+	c->ctx = SSL_CTX_new(TLS_client_method());
+	if (!c->ctx || SSL_CTX_set_min_proto_version(c->ctx, TLS1_2_VERSION) != 1)
+		return tls_error(c, "setting up", err);
+	SSL_CTX_set_verify(c->ctx, c->target->verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, NULL);
+	SSL_CTX_set_mode(c->ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+	rc = tls_files(c, err);
+	if (rc)
+		return rc;
+	c->ssl = SSL_new(c->ctx);
+	if (!c->ssl || SSL_set_fd(c->ssl, c->fd) != 1 ||
+		(numeric ? X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(c->ssl), c->host)
+			 : SSL_set1_host(c->ssl, c->host)) != 1 ||
+		(!numeric && SSL_set_tlsext_host_name(c->ssl, c->host) != 1))
+		return tls_error(c, "setting up", err);
+	while ((rc = SSL_connect(c->ssl)) != 1) {
+		int want = SSL_get_error(c->ssl, rc);
+
+		if (want != SSL_ERROR_WANT_READ && want != SSL_ERROR_WANT_WRITE)
+			return tls_error(c, "the handshake failed", err);
+		if (wait_for(c, want == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, deadline_ms,
+			    "TLS handshake: is it a port with TLS?", err))
+			return err->rc;
+	}
+	return 0;
+}
+
+void rs_conn_close(struct rs_conn *c)
+{
+	if (!c)
+		return;
+	SSL_free(c->ssl);
+	SSL_CTX_free(c->ctx);
+	if (c->fd >= 0)
+		close(c->fd);
+	if (c->reader)
+		redisReaderFree(c->reader);
+	fw_buf_finish(&c->out);
+	fw_buf_finish(&c->begins);
+	fw_buf_finish(&c->sent);
+	fw_buf_finish(&c->sent_at);
+	fw_buf_finish(&c->word);
+	free(c);
+}
+
+int rs_conn_open(
+	const struct rs_target *t, const char *host, int port, struct rs_conn **out, struct fw_err *err)
+{
+	static redisReplyObjectFunctions make = {.createString = on_string,
+		.createArray = on_array,
+		.createInteger = on_integer,
+		.createNil = on_nil,
+		.freeObject = on_free};
+	struct rs_conn *c = calloc(1, sizeof(*c));
+	int64_t deadline_ms = fw_mono_ms() + t->connect_timeout_ms;
+	int rc = 0;
+
+	*out = NULL;
+	if (!c)
+		return fw_err_set(err, FW_ENOMEM, "%s: out of memory", t->name);
+	c->fd = -1;
+	c->target = t;
+	c->port = port;
+	c->out = c->begins = c->sent = c->sent_at = c->word = FW_BUF_INIT(0);
+	(void)fw_str_copy(c->host, sizeof(c->host), fw_str(host));
+	if (host && strcmp(host, t->host.p ? t->host.p : "") == 0 && port == t->port)
+		(void)fw_str_copy(c->where, sizeof(c->where), fw_str(t->name));
+	else if (host)
+		(void)fw_snprintf(c->where, sizeof(c->where), "%s (node %s:%d)", t->name, host, port);
+	else
+		(void)fw_str_copy(c->where, sizeof(c->where), fw_str(t->name));
+	c->reader = redisReaderCreateWithFunctions(&make);
+	if (!c->reader)
+		rc = fw_err_set(err, FW_ENOMEM, "%s: out of memory", t->name);
+	rc = rc ? rc : t->path.p ? unix_connect(c, deadline_ms, err) : tcp_connect(c, deadline_ms, err);
+	if (!rc && t->tls)
+		rc = tls_connect(c, deadline_ms, err);
+	if (rc) {
+		rs_conn_close(c);
+		return rc;
+	}
+	*out = c;
+	return 0;
+}
+
+bool rs_conn_broken(const struct rs_conn *c)
+{
+	return c->broken;
+}
+
+bool rs_conn_idle(const struct rs_conn *c)
+{
+	return c->reader->ridx < 0;
+}
+
+bool rs_conn_is_at(const struct rs_conn *c, const char *host, int port)
+{
+	return c->port == port && strcmp(c->host, host) == 0;
+}
+
+/*
+ * ---- commands
+ * ------------------------------------------------------------------------------------------------------------------
+ */
+
+static ssize_t conn_send(struct rs_conn *c, const char *p, size_t n, short *events);
+
+size_t rs_conn_pending(const struct rs_conn *c)
+{
+	return c->begins.len / sizeof(size_t);
+}
+
+static void number_line(struct fw_buf *b, char mark, size_t n)
+{
+	char text[24], *p = text + sizeof(text);
+
+	*--p = '\n';
+	*--p = '\r';
+	do {
+		*--p = (char)('0' + n % 10);
+		n /= 10;
+	} while (n);
+	*--p = mark;
+	fw_buf_add(b, p, (size_t)(text + sizeof(text) - p));
+}
+
+/* The command that was being made is complete: how many words it has goes in front of it. */
+static void seal(struct rs_conn *c)
+{
+	size_t at = c->word_n ? ((size_t *)(void *)c->begins.p)[rs_conn_pending(c) - 1] : 0, end = c->out.len;
+	char line[24];
+
+	if (!c->word_n || c->out.rc)
+		return;
+	number_line(&c->out, '*', c->word_n);
+	c->word_n = 0;
+	if (c->out.rc)
+		return;
+	memcpy(line, c->out.p + end, c->out.len - end);
+	memmove(c->out.p + at + (c->out.len - end), c->out.p + at, end - at);
+	memcpy(c->out.p + at, line, c->out.len - end);
+}
+
+void rs_conn_push(struct rs_conn *c)
+{
+	ssize_t n;
+	short events;
+
+	seal(c);
+	if (c->out.rc || c->broken || c->pushed == c->out.len)
+		return;
+	n = conn_send(c, c->out.p + c->pushed, c->out.len - c->pushed, &events);
+	c->pushed += n > 0 ? (size_t)n : 0;
+}
+
+void rs_conn_begin(struct rs_conn *c)
+{
+	if (c->out.len - c->pushed >= PUSH_BYTES)
+		rs_conn_push(c);
+	seal(c);
+	fw_buf_add(&c->begins, &c->out.len, sizeof(c->out.len));
+}
+
+void rs_conn_add(struct rs_conn *c, struct fw_str word)
+{
+	c->word_n++;
+	number_line(&c->out, '$', word.len);
+	fw_buf_add(&c->out, word.len ? word.p : "", word.len);
+	fw_buf_add(&c->out, "\r\n", 2);
+}
+
+struct fw_buf *rs_conn_word(struct rs_conn *c)
+{
+	fw_buf_reset(&c->word);
+	return &c->word;
+}
+
+void rs_conn_word_end(struct rs_conn *c)
+{
+	if (c->word.rc && !c->out.rc)
+		c->out.rc = c->word.rc;
+	rs_conn_add(c, fw_buf_str(&c->word));
+}
+
+void rs_conn_command(struct rs_conn *c, const char *words)
+{
+	struct fw_str rest = fw_str(words);
+
+	rs_conn_begin(c);
+	while (rest.p)
+		rs_conn_add(c, fw_str_split(rest, ' ', &rest));
+}
+
+void rs_conn_forget(struct rs_conn *c)
+{
+	c->broken = c->broken || c->pushed; /* half a command is no command */
+	c->pushed = c->word_n = 0;
+	fw_buf_reset(&c->out);
+	fw_buf_reset(&c->begins);
+}
+
+struct fw_str rs_conn_sent(const struct rs_conn *c, size_t nth)
+{
+	const size_t *at = (const size_t *)(const void *)c->sent_at.p;
+	size_t n = c->sent_at.len / sizeof(*at), end = nth + 1 < n ? at[nth + 1] : c->sent.len;
+
+	return (struct fw_str){c->sent.p + at[nth], end - at[nth]};
+}
+
+void rs_conn_raw(struct rs_conn *c, struct fw_str command)
+{
+	seal(c);
+	fw_buf_add(&c->begins, &c->out.len, sizeof(c->out.len));
+	fw_buf_addstr(&c->out, command);
+}
+
+static void swap(struct fw_buf *a, struct fw_buf *b)
+{
+	struct fw_buf was = *a;
+
+	*a = *b;
+	*b = was;
+	fw_buf_reset(a);
+}
+
+/*
+ * ---- exchange
+ * -------------------------------------------------------------------------------------------------------------------
+ */
+
+/*
+ * What send and receive say: how many bytes, 0 the other side closed, -1 an error, -2 not now.
+ * *events: what to wait for then.
+ */
+static ssize_t tls_result(struct rs_conn *c, int n, short *events)
+{
+	int want = n > 0 ? 0 : SSL_get_error(c->ssl, n);
+
+	if (n > 0)
+		return n;
+	if (want == SSL_ERROR_WANT_READ || want == SSL_ERROR_WANT_WRITE) {
+		*events = want == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT;
+		return -2;
+	}
+	ERR_clear_error();
+	return want == SSL_ERROR_ZERO_RETURN ? 0 : -1;
+}
+
+static ssize_t conn_send(struct rs_conn *c, const char *p, size_t n, short *events)
+{
+	ssize_t done;
+
+	*events = POLLOUT;
+	if (c->ssl)
+		return tls_result(c, SSL_write(c->ssl, p, (int)FW_MIN(n, (size_t)1 << 30)), events);
+	done = send(c->fd, p, n, MSG_NOSIGNAL);
+	return done < 0 && (errno == EAGAIN || errno == EINTR) ? -2 : done;
+}
+
+static ssize_t conn_receive(struct rs_conn *c, char *p, size_t n, short *events)
+{
+	ssize_t done;
+
+	*events = POLLIN;
+	if (c->ssl)
+		return tls_result(c, SSL_read(c->ssl, p, (int)n), events);
+	done = recv(c->fd, p, n, 0);
+	return done < 0 && (errno == EAGAIN || errno == EINTR) ? -2 : done;
+}
+
+/* Read what is there into the parser. */
+static int feed(struct rs_conn *c, short *events, struct fw_err *err)
+{
+	char in[65536];
+	ssize_t n = conn_receive(c, in, sizeof(in), events);
+
+	if (n > 0 && redisReaderFeed(c->reader, in, (size_t)n) != 0) {
+		c->broken = true;
+		return fw_err_set(err, FW_ENOMEM, "%s: out of memory for its answer", c->where);
+	}
+	if (n == 0)
+		return broke(c, err, "it closed the connection");
+	return n == -1 ? broke(c, err, strerror(errno)) : n > 0 ? 1 : 0;
+}
+
+/* Take finished replies out of the parser. */
+static int parse(struct rs_conn *c, struct rs_reply **reply, size_t *n, size_t max, struct fw_err *err)
+{
+	while (*n < max) {
+		void *one = NULL;
+
+		if (redisReaderGetReply(c->reader, &one) != 0) {
+			c->broken = true;
+			if (c->reader->err == 5 /* REDIS_ERR_OOM */)
+				return fw_err_set(err, FW_ENOMEM, "%s: out of memory for its answer", c->where);
+			return fw_err_set(err, FW_EIO,
+				"%s: %s: is it a Redis server (and rediss: if it wants TLS)?", c->where,
+				c->reader->errstr);
+		}
+		if (!one)
+			return 0;
+		reply[(*n)++] = one;
+	}
+	return 0;
+}
+
+/*
+ * The connection broke, err says how. A server that has no place for us says so before it hangs up,
+ * whatever it was asked: that error is then the answer to everything, and 0 is returned.
+ */
+static int last_words(struct rs_conn *c, struct rs_reply *all, size_t got, struct fw_err *err)
+{
+	struct fw_err ignored;
+	short events;
+	int rc = err->rc;
+
+	while (feed(c, &events, &ignored) > 0)
+		;
+	if (c->answered || parse(c, all->elem, &got, all->n, &ignored) || got != 1 ||
+		all->elem[0]->type != RS_ERROR)
+		return rc;
+	for (; got < all->n; got++)
+		all->elem[got] = all->elem[0];
+	return 0;
+}
+
+static int exchange(struct rs_conn *c, struct fw_arena *a, struct rs_reply **out, struct fw_err *err)
+{
+	size_t sent = c->pushed, got = 0, want = rs_conn_pending(c);
+	struct rs_reply *all = fw_arena_zalloc(a, sizeof(*all));
+	int64_t progress_ms = fw_mono_ms();
+	int rc = 0;
+
+	*out = all;
+	if (c->broken)
+		return fw_err_set(err, FW_EIO, "%s: the connection is gone: open the store anew", c->where);
+	if (all)
+		all->elem = fw_arena_calloc(a, want + 1, sizeof(struct rs_reply *));
+	if (!all || !all->elem || c->out.rc || c->begins.rc) {
+		c->broken = c->broken || sent;
+		return fw_err_set(err, FW_ENOMEM, "%s: out of memory", c->where);
+	}
+	all->type = RS_ARRAY;
+	all->n = want;
+	c->reader->privdata = a;
+	while (!rc && got < want) {
+		struct pollfd p = {.fd = c->fd};
+		short events = 0;
+		bool moved = false;
+
+		if (sent < c->out.len) {
+			ssize_t n = conn_send(c, c->out.p + sent, c->out.len - sent, &events);
+
+			if (n == 0 || n == -1) {
+				broke(c, err, n ? strerror(errno) : "it closed the connection");
+				return last_words(c, all, got, err);
+			}
+			p.events |= events;
+			sent += n > 0 ? (size_t)n : 0;
+			moved = n > 0;
+		}
+		rc = feed(c, &events, err);
+		p.events |= events;
+		moved = moved || rc > 0;
+		if (rc < 0)
+			return last_words(c, all, got, err);
+		rc = parse(c, all->elem, &got, want, err);
+		if (rc || got == want)
+			break;
+		if (moved) {
+			progress_ms = fw_mono_ms();
+			if (sent < c->out.len)
+				continue;
+		}
+		if (!moved || sent == c->out.len)
+			rc = wait_for(c, p.events, progress_ms + c->target->timeout_ms, "a command", err);
+	}
+	c->answered = c->answered || !rc;
+	return rc;
+}
+
+int rs_conn_exchange(struct rs_conn *c, struct fw_arena *a, struct rs_reply **out, struct fw_err *err)
+{
+	int rc;
+
+	seal(c);
+	rc = exchange(c, a, out, err);
+
+	swap(&c->out, &c->sent);
+	swap(&c->begins, &c->sent_at);
+	c->pushed = c->word_n = 0;
+	return rc;
+}
+
+int rs_conn_listen(struct rs_conn *c, int wake_fd, int64_t timeout_ms, struct fw_arena *a,
+	struct rs_reply **reply, struct fw_err *err)
+{
+	int64_t deadline_ms = fw_mono_ms() + timeout_ms;
+	size_t n = 0;
+	int rc = 0;
+
+	*reply = NULL;
+	c->reader->privdata = a;
+	for (;;) {
+		struct pollfd p[2] = {{.fd = c->fd}, {.fd = wake_fd, .events = POLLIN}};
+		int64_t left = deadline_ms - fw_mono_ms();
+
+		rc = feed(c, &p[0].events, err);
+		rc = rc < 0 ? rc : parse(c, reply, &n, 1, err);
+		if (rc || n)
+			return rc;
+		if (poll(p, 2, (int)FW_MIN(FW_MAX(left, 0), 3600000)) < 0 && errno != EINTR)
+			return broke(c, err, strerror(errno));
+		if (p[1].revents || (!p[0].revents && left <= 0))
+			return 0;
+	}
+}

@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Entries as lists. Each cell has its entries in two orders, by number and by date; a page asks all
+ * cells for their next ones, and shows as far as all of them have told.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/redis/redis.h"
+#include "base/banned.h"
+
+#define SEEN_SLACK_MS                                                                                          \
+	60000       /* numbers rise with seen_ms, but for clocks and processes that differ by less than this */
+#define PORTION 100 /* entries read at a time: they may be long */
+#define PAGE 1000
+#define TRIES 3
+#define SEEN "^%d+ (%S+)"
+
+/* ---- numbers of all cells, merged ------------------------------------------------------------ */
+
+static int rising(const void *a, const void *b)
+{
+	const struct rs_number *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static int falling(const void *a, const void *b)
+{
+	return rising(b, a);
+}
+
+int rs_moved(struct rs *r, int64_t *n, struct fw_err *err)
+{
+	int rc;
+
+	rs_ask(r, RS_META, "HGET", "meta");
+	rs_adds(r, "moved");
+	rc = rs_run(r, "listing", err);
+	*n = rc ? 0 : rs_int(r->reply[0]);
+	return rc;
+}
+
+static void page_ask(struct rs *r, const struct rs_walk *w, size_t per)
+{
+	for (int cell = 0; cell < RS_CELLS; cell++) {
+		rs_ask(r, cell, w->down ? "ZREVRANGEBYSCORE" : "ZRANGEBYSCORE", w->key);
+		fw_buf_addf(rs_word(r), "(%lld", (long long)w->next);
+		rs_word_end(r);
+		fw_buf_addf(rs_word(r), "(%lld", (long long)w->end);
+		rs_word_end(r);
+		rs_adds(r, "LIMIT");
+		rs_addi(r, 0);
+		rs_addi(r, (int64_t)per);
+	}
+}
+
+int rs_walk_page(
+	struct rs *r, struct rs_walk *w, size_t most, struct rs_number **out, size_t *n, struct fw_err *err)
+{
+	size_t per = most / 16 + 10, k = 0;
+	int64_t edge = w->end; /* beyond it somebody may have more */
+	int64_t moved = -1, was = -2;
+	struct rs_reply **reply = NULL;
+	int rc = rs_moved(r, &moved, err);
+
+	while (!rc && (!reply || moved != was)) { /* a feed that went over meanwhile may have been seen in neither cell */
+		was = moved;
+		page_ask(r, w, per);
+		rc = rs_run(r, "listing", err);
+		reply = r->reply;
+		rc = rc ? rc : rs_moved(r, &moved, err);
+	}
+	*n = 0;
+	*out = rc ? NULL : fw_arena_calloc(&r->arena, per * RS_CELLS, sizeof(**out));
+	if (rc || !*out)
+		return rc ? rc : rs_no_memory(r, err);
+	w->done = true;
+	for (int cell = 0; cell < RS_CELLS; cell++) {
+		const struct rs_reply *ids = reply[cell];
+
+		for (size_t i = 0; i < ids->n; i++)
+			(*out)[k++] = (struct rs_number){rs_int(ids->elem[i]), cell};
+		if (ids->n < per)
+			continue;
+		edge = w->done    ? (*out)[k - 1].id
+			: w->down ? FW_MAX(edge, (*out)[k - 1].id)
+				  : FW_MIN(edge, (*out)[k - 1].id);
+		w->done = false;
+	}
+	if (k)
+		qsort(*out, k, sizeof(**out), w->down ? falling : rising);
+	while (*n < k && (w->done || (w->down ? (*out)[*n].id >= edge : (*out)[*n].id <= edge)))
+		++*n;
+	w->next = edge;
+	return 0;
+}
+
+int rs_since(struct rs *r, const char *name, const char *pattern, int64_t ms, int64_t *last, struct fw_err *err)
+{
+	int rc;
+
+	for (int cell = 0; cell < RS_CELLS; cell++) {
+		rs_op(r, cell, RS_READ, "since");
+		rs_adds(r, name);
+		rs_adds(r, pattern);
+		rs_addi(r, ms);
+	}
+	rc = rs_run(r, "listing", err);
+	for (int cell = 0; !rc && cell < RS_CELLS; cell++)
+		last[cell] = rs_int(r->reply[cell]);
+	return rc;
+}
+
+/* ---- picking --------------------------------------------------------------------------------- */
+
+struct pick {
+	int64_t date_ms, id;
+	int cell;
+};
+
+struct listing {
+	struct rs *r;
+	const struct fw_entry_query *q;
+	fw_entry_cb *cb;
+	void *ctx;
+	struct rs_search *search; /* NULL: none */
+	size_t shown;
+	int64_t last_id;         /* shown: one on its way to another cell is there twice */
+	int64_t since[RS_CELLS]; /* only above these numbers, */
+	int64_t before_id;       /* and below this one */
+	bool by_id;
+};
+
+static bool is_full(const struct listing *l)
+{
+	return l->q->limit && l->shown >= l->q->limit;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+	const struct pick *x = a, *y = b;
+
+	if (x->date_ms != y->date_ms)
+		return x->date_ms > y->date_ms ? -1 : 1;
+	return x->id > y->id ? -1 : x->id < y->id;
+}
+
+static int oldest_first(const void *a, const void *b)
+{
+	const struct pick *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static bool is_behind(const struct pick *p, int64_t date_ms, int64_t id)
+{
+	return p->date_ms < date_ms || (p->date_ms == date_ms && p->id < id);
+}
+
+static bool is_asked_for(const struct listing *l, const struct pick *p)
+{
+	const struct fw_entry_query *q = l->q;
+
+	return p->id > q->after_id && p->id < l->before_id &&
+		(l->by_id || !q->behind_id || is_behind(p, q->behind_date_ms, q->behind_id));
+}
+
+/* ---- showing --------------------------------------------------------------------------------- */
+
+static int row_show(struct listing *l, struct fw_entry_row *e, const struct fw_feed *f, struct fw_err *err)
+{
+	if (!e->id || !f->url.p || e->id == l->last_id || e->seen_ms < l->q->since_ms || is_full(l) ||
+		(l->q->feed_id && e->feed_id != l->q->feed_id))
+		return 0;
+	if (l->search && !rs_search_matches(l->search, e))
+		return rs_search_failed(l->search) ? rs_no_memory(l->r, err) : 0;
+	if (l->search && rs_search_failed(l->search))
+		return rs_no_memory(l->r, err);
+	if (!l->q->content)
+		e->content = e->content_base = FW_STR_NONE;
+	if (!l->q->key) {
+		memset(e->key, 0, sizeof(e->key));
+		e->hash = 0;
+	}
+	e->feed_url = f->url;
+	e->feed_title = f->user_title.len ? f->user_title : f->title;
+	l->last_id = e->id;
+	l->shown++;
+	return RS_SHOW(l->r, l->cb(l->ctx, e));
+}
+
+int rs_rows_read(struct rs *r, const char *key, const struct rs_number *at, int *cell, struct fw_str *row,
+	size_t n, struct fw_err *err)
+{
+	size_t missing = 0;
+	int rc;
+
+	for (size_t i = 0; i < n; i++) {
+		rs_ask(r, at[i].cell, "HGET", key);
+		rs_addi(r, at[i].id);
+	}
+	rc = n ? rs_run(r, "reading rows", err) : 0;
+	for (size_t i = 0; !rc && i < n; i++) {
+		cell[i] = at[i].cell;
+		row[i] = r->reply[i]->type == RS_TEXT ? r->reply[i]->text : FW_STR_NONE;
+		missing += !row[i].p;
+	}
+	for (int c = 0; !rc && missing && c < RS_CELLS; c++) { /* removed meanwhile, or gone to another cell */
+		rs_ask(r, c, "HMGET", key);
+		for (size_t i = 0; i < n; i++) {
+			if (!row[i].p)
+				rs_addi(r, at[i].id);
+		}
+	}
+	rc = !rc && missing ? rs_run(r, "reading rows", err) : rc;
+	for (size_t i = 0, k = 0; !rc && missing && i < n; i++) {
+		bool was = row[i].p;
+
+		for (int c = 0; !was && c < RS_CELLS; c++) {
+			if (r->reply[c]->elem[k]->type != RS_TEXT)
+				continue;
+			cell[i] = c;
+			row[i] = r->reply[c]->elem[k]->text;
+		}
+		k += !was;
+	}
+	return rc;
+}
+
+static int portion_show(struct listing *l, const struct pick *p, size_t n, struct fw_err *err)
+{
+	struct fw_entry_row *e = fw_arena_calloc(&l->r->arena, n + 1, sizeof(*e));
+	struct rs_number *at = fw_arena_calloc(&l->r->arena, n + 1, sizeof(*at));
+	struct fw_feed *f = fw_arena_calloc(&l->r->arena, n + 1, sizeof(*f));
+	struct fw_str *row = fw_arena_calloc(&l->r->arena, n + 1, sizeof(*row));
+	int *cell = fw_arena_calloc(&l->r->arena, n + 1, sizeof(*cell)), rc;
+
+	if (!e || !at || !f || !row || !cell)
+		return rs_no_memory(l->r, err);
+	for (size_t i = 0; i < n; i++)
+		at[i] = (struct rs_number){p[i].id, p[i].cell};
+	rc = rs_rows_read(l->r, "entries", at, cell, row, n, err);
+	for (size_t i = 0; !rc && i < n; i++) {
+		if (row[i].p && rs_entry_unpack(row[i], &e[i]))
+			e[i].id = p[i].id;
+		f[i].id = e[i].feed_id;
+	}
+	rc = rc ? rc : rs_feeds_read(l->r, f, cell, n, true, err);
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = row_show(l, &e[i], &f[i], err);
+	return rc;
+}
+
+/* Those that are asked for, in order; the picks are not in the arena that is emptied here. */
+static int picks_show(struct listing *l, struct pick *p, size_t n, struct fw_err *err)
+{
+	size_t k = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (is_asked_for(l, &p[i]))
+			p[k++] = p[i];
+	}
+	if (k)
+		qsort(p, k, sizeof(*p), l->by_id ? oldest_first : newest_first);
+	for (size_t at = 0; !rc && at < k && !is_full(l); at += PORTION) {
+		fw_arena_reset(&l->r->arena, RS_ARENA_KEEP);
+		rc = portion_show(l, p + at, FW_MIN(k - at, (size_t)PORTION), err);
+	}
+	return rc;
+}
+
+static int buf_show(struct listing *l, struct fw_buf *picks, int rc, struct fw_err *err)
+{
+	if (!rc && picks->rc)
+		rc = rs_no_memory(l->r, err);
+	rc = rc ? rc : picks_show(l, (struct pick *)(void *)picks->p, picks->len / sizeof(struct pick), err);
+	fw_buf_finish(picks);
+	return rc;
+}
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+static int of_feed(struct listing *l, struct fw_err *err)
+{
+	struct rs_place place = {.id = l->q->feed_id};
+	struct fw_buf picks = FW_BUF_INIT(0);
+	bool there = false;
+	char key[40];
+	int rc = 0;
+
+	(void)fw_snprintf(key, sizeof(key), "keys:%lld", (long long)place.id);
+	for (int i = 0; !rc && !there && i < TRIES; i++) { /* it may go to another cell just now */
+		rc = rs_places_find(l->r, &place, 1, err);
+		if (rc || place.shard < 0)
+			return rc;
+		rs_ask(l->r, rs_cell(place.shard), "HVALS", key);
+		rs_ask(l->r, rs_cell(place.shard), "HEXISTS", "state");
+		rs_addi(l->r, place.id);
+		rc = rs_run(l->r, "listing a feed's entries", err);
+		there = !rc && rs_int(l->r->reply[1]);
+	}
+	for (size_t i = 0; !rc && i < l->r->reply[0]->n; i++) {
+		struct rs_known k;
+
+		if (rs_known_read(l->r->reply[0]->elem[i]->text, &k) && k.id)
+			fw_buf_add(&picks, &(struct pick){k.date_ms, k.id, rs_cell(place.shard)},
+				sizeof(struct pick));
+	}
+	return buf_show(l, &picks, rc, err);
+}
+
+static int in_id_order(struct listing *l, struct fw_err *err)
+{
+	struct rs_walk w = {.key = "entry_ids", .end = l->before_id, .next = INT64_MAX};
+	int rc = 0;
+
+	for (int cell = 0; cell < RS_CELLS; cell++)
+		w.next = FW_MIN(w.next, l->since[cell]);
+	w.next = FW_MAX(w.next, l->q->after_id);
+	while (!rc && !w.done && !is_full(l)) {
+		struct fw_buf picks = FW_BUF_INIT(0);
+		struct rs_number *at;
+		size_t n;
+
+		fw_arena_reset(&l->r->arena, RS_ARENA_KEEP);
+		rc = rs_walk_page(l->r, &w,
+			l->q->limit && !l->search ? FW_MIN(l->q->limit, (size_t)PAGE) : PAGE, &at, &n, err);
+		for (size_t i = 0; !rc && i < n; i++)
+			fw_buf_add(&picks, &(struct pick){0, at[i].id, at[i].cell}, sizeof(struct pick));
+		rc = buf_show(l, &picks, rc, err);
+	}
+	return rc;
+}
+
+/* By date, of those above some number alone. */
+static int some_by_date(struct listing *l, struct fw_err *err)
+{
+	struct fw_buf picks = FW_BUF_INIT(0);
+	int rc;
+
+	for (int cell = 0; cell < RS_CELLS; cell++) {
+		rs_op(l->r, cell, RS_READ, "dates");
+		rs_addi(l->r, FW_MAX(l->since[cell], l->q->after_id));
+		rs_addi(l->r, l->before_id);
+	}
+	rc = rs_run(l->r, "listing entries", err);
+	for (int cell = 0; !rc && cell < RS_CELLS; cell++) {
+		const struct rs_reply *ids = l->r->reply[cell]->elem[0], *dates = l->r->reply[cell]->elem[1];
+
+		for (size_t i = 0; i < ids->n; i++)
+			fw_buf_add(&picks, &(struct pick){rs_int(dates->elem[i]), rs_int(ids->elem[i]), cell},
+				sizeof(struct pick));
+	}
+	return buf_show(l, &picks, rc, err);
+}
+
+static void dates_ask(struct rs *r, int64_t date_ms, size_t per)
+{
+	for (int cell = 0; cell < RS_CELLS; cell++) {
+		rs_ask(r, cell, "ZREVRANGEBYSCORE", "entry_dates");
+		rs_addi(r, date_ms);
+		rs_adds(r, "-inf");
+		rs_adds(r, "WITHSCORES");
+		rs_adds(r, "LIMIT");
+		rs_addi(r, 0);
+		rs_addi(r, (int64_t)per);
+	}
+}
+
+/*
+ * Those from *date_ms on backwards. A cell that told as many as it was asked for may have more of
+ * its last date, so only what is later than that is shown; where nothing is, more are asked for.
+ */
+static int date_page(struct listing *l, int64_t *date_ms, size_t *per, bool *done, struct fw_err *err)
+{
+	struct fw_buf picks = FW_BUF_INIT(0);
+	int64_t edge = INT64_MIN, moved = -1, was = -2;
+	struct rs_reply **reply = NULL;
+	size_t n = 0;
+	struct pick *p;
+	int rc;
+
+	fw_arena_reset(&l->r->arena, RS_ARENA_KEEP);
+	rc = rs_moved(l->r, &moved, err);
+	while (!rc && (!reply || moved != was)) { /* as in rs_walk_page() */
+		was = moved;
+		dates_ask(l->r, *date_ms, *per);
+		rc = rs_run(l->r, "listing entries", err);
+		reply = l->r->reply;
+		rc = rc ? rc : rs_moved(l->r, &moved, err);
+	}
+	for (int cell = 0; !rc && cell < RS_CELLS; cell++) {
+		const struct rs_reply *e = reply[cell];
+
+		for (size_t i = 0; i + 2 <= e->n; i += 2)
+			fw_buf_add(&picks, &(struct pick){rs_int(e->elem[i + 1]), rs_int(e->elem[i]), cell},
+				sizeof(struct pick));
+		if (e->n >= 2 * *per)
+			edge = FW_MAX(edge, rs_int(e->elem[e->n - 1]));
+	}
+	*done = edge == INT64_MIN;
+	p = (struct pick *)(void *)picks.p;
+	for (size_t i = 0; !picks.rc && i < picks.len / sizeof(*p); i++) {
+		if (*done || p[i].date_ms > edge)
+			p[n++] = p[i];
+	}
+	if (!picks.rc)
+		picks.len = n * sizeof(*p);
+	*per *= n ? 1 : 4;
+	*date_ms = n ? edge : *date_ms;
+	return buf_show(l, &picks, rc, err);
+}
+
+static int by_date(struct listing *l, struct fw_err *err)
+{
+	int64_t date_ms = l->q->behind_id ? l->q->behind_date_ms : INT64_MAX;
+	size_t per = (l->q->limit && !l->search ? FW_MIN(l->q->limit, (size_t)PAGE) : PAGE) / 16 + 10;
+	bool done = false;
+	int rc = 0;
+
+	while (!rc && !done && !is_full(l))
+		rc = date_page(l, &date_ms, &per, &done, err);
+	return rc;
+}
+
+/*
+ * On a cluster, of those who follow by number: nothing is shown above numbers that are taken and
+ * not stored yet.
+ */
+static int safe_before(struct listing *l, struct fw_err *err)
+{
+	int64_t last;
+	int rc;
+
+	rs_ask(l->r, RS_META, "HGET", "meta");
+	rs_adds(l->r, "entry_id");
+	rs_ask(l->r, RS_META, "HKEYS", "taken");
+	rc = rs_run(l->r, "listing entries", err);
+	last = rc ? 0 : rs_int(l->r->reply[0]);
+	for (size_t i = 0; !rc && i < l->r->reply[1]->n; i++)
+		last = FW_MIN(last, rs_int(l->r->reply[1]->elem[i]));
+	l->before_id = FW_MIN(l->before_id, last + 1);
+	return rc;
+}
+
+static int listed(struct listing *l, struct fw_err *err)
+{
+	const struct fw_entry_query *q = l->q;
+	bool one = fw_store_entry_is_one(q);
+	int rc = 0;
+
+	l->before_id = q->before_id ? q->before_id : INT64_MAX;
+	l->by_id = q->oldest_first || one;
+	if (l->r->cluster && q->oldest_first && !one)
+		rc = safe_before(l, err);
+	if (rc || (q->feed_id && !one))
+		return rc ? rc : of_feed(l, err);
+	if (q->since_ms)
+		rc = rs_since(l->r, "entries", SEEN, q->since_ms - SEEN_SLACK_MS, l->since, err);
+	if (rc || l->by_id)
+		return rc ? rc : in_id_order(l, err);
+	return q->since_ms || q->after_id ? some_by_date(l, err) : by_date(l, err);
+}
+
+int rs_entry_list(
+	struct store *st, const struct fw_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct listing l = {.r = rs_of(st), .q = q, .cb = cb, .ctx = ctx};
+	struct rs_search search;
+	bool words = q->search.p && rs_search_begin(&search, q->search);
+	int rc = rs_start(l.r, false, err);
+
+	if (words)
+		l.search = &search;
+	if (q->unindexed_n)
+		*q->unindexed_n = 0;
+	rc = rc ? rc : listed(&l, err);
+	if (q->search.p)
+		rs_search_end(&search);
+	return rc;
+}
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+static int key_show(int64_t feed_id, const struct rs_reply *all, fw_key_cb *cb, void *ctx)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i + 2 <= all->n; i += 2) {
+		struct fw_entry_key key = {.feed_id = feed_id};
+		struct rs_known k;
+
+		if (!rs_known_read(all->elem[i + 1]->text, &k) || all->elem[i]->text.len != sizeof(key.key))
+			continue;
+		memcpy(key.key, all->elem[i]->text.p, sizeof(key.key));
+		key.hash = k.hash;
+		key.entry_id = k.id;
+		rc = cb(ctx, &key);
+	}
+	return rc;
+}
+
+struct keys {
+	struct rs *r;
+	fw_key_cb *cb;
+	void *ctx;
+};
+
+/* Feeds of one bucket, in order. */
+static int bucket_keys(const struct keys *k, int64_t bucket, int64_t first, int64_t last, struct fw_err *err)
+{
+	struct rs_place place[128];
+	size_t n = 0, asked = 0;
+	int rc;
+
+	for (int64_t id = FW_MAX(first, bucket << 7); id <= FW_MIN(last, (bucket << 7) + 127); id++)
+		place[n++] = (struct rs_place){.id = id};
+	fw_arena_reset(&k->r->arena, RS_ARENA_KEEP);
+	rc = rs_places_find(k->r, place, n, err);
+	for (size_t i = 0; !rc && i < n; i++) {
+		char key[40];
+
+		if (place[i].shard < 0)
+			continue;
+		(void)fw_snprintf(key, sizeof(key), "keys:%lld", (long long)place[i].id);
+		rs_ask(k->r, rs_cell(place[i].shard), "HGETALL", key);
+		place[asked++] = place[i];
+	}
+	rc = !rc && asked ? rs_run(k->r, "listing keys", err) : rc;
+	for (size_t i = 0; !rc && i < asked; i++)
+		rc = RS_SHOW(k->r, key_show(place[i].id, k->r->reply[i], k->cb, k->ctx));
+	return rc;
+}
+
+int rs_key_list(struct store *st, int64_t first, int64_t last, fw_key_cb *cb, void *ctx, struct fw_err *err)
+{
+	const struct keys k = {rs_of(st), cb, ctx};
+	const struct rs_reply *all;
+	int64_t *bucket = NULL;
+	size_t n = 0;
+	int rc = rs_start(k.r, false, err);
+
+	if (rc)
+		return rc;
+	rs_ask(k.r, RS_META, "ZRANGEBYSCORE", "places");
+	rs_addi(k.r, FW_MAX(first, INT64_C(0)) >> 7);
+	rs_addi(k.r, FW_MAX(last, INT64_C(0)) >> 7);
+	rc = rs_run(k.r, "listing keys", err);
+	all = rc ? NULL : k.r->reply[0];
+	if (!rc && !(bucket = calloc(all->n + 1, sizeof(*bucket))))
+		rc = rs_no_memory(k.r, err);
+	for (; !rc && n < all->n; n++)
+		bucket[n] = rs_int(all->elem[n]);
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = bucket_keys(&k, bucket[i], FW_MAX(first, INT64_C(0)), last, err);
+	free(bucket);
+	return rc;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Pushed events, and those that were refused, in the cell "meta": hashes of their rows, "incoming"
+ * and "incoming_dead", by number in 19 digits, and sorted sets of the numbers by their time.
+ * Members of one time are in order of their bytes, and so of their numbers.
+ *
+ *	incoming       "stamp property_section property_id remote_ip property", - for an unknown address
+ *	incoming_dead  "at_ms row", a line end, and the reason
+ */
+#include "base/ids.h"
+#include "store/redis/redis.h"
+#include "base/banned.h"
+
+#define STEP 1000
+
+static void id_add(struct rs *r, int64_t id)
+{
+	fw_buf_addf(rs_word(r), "%019lld", (long long)id);
+	rs_word_end(r);
+}
+
+int rs_event_put(struct store *st, const struct fw_event *event, size_t n, const struct fw_dead_event *dead,
+	size_t dead_n, struct fw_err *err)
+{
+	struct rs *r = rs_of(st);
+	int rc = rs_start(r, true, err);
+
+	if (rc)
+		return rc;
+	rs_op(r, RS_META, RS_WRITE, "event_put");
+	rs_addi(r, (int64_t)n);
+	for (const struct fw_event *e = event; e < event + n; e++) {
+		struct fw_buf *b;
+
+		id_add(r, e->id);
+		rs_addi(r, fw_ids_ms(e->id));
+		b = rs_word(r);
+		fw_buf_addf(b, "%lld %lld %lld ", (long long)e->stamp_ms, (long long)e->section,
+			(long long)e->item);
+		fw_buf_addstr(b, e->remote_ip.len ? e->remote_ip : FW_STR("-"));
+		fw_buf_addc(b, ' ');
+		fw_buf_addstr(b, e->property);
+		rs_word_end(r);
+	}
+	rs_addi(r, (int64_t)dead_n);
+	for (const struct fw_dead_event *d = dead; d < dead + dead_n; d++) {
+		struct fw_buf *b;
+
+		id_add(r, d->id);
+		rs_addi(r, fw_ids_ms(d->id));
+		b = rs_word(r);
+		fw_buf_addf(b, "%lld ", (long long)d->at_ms);
+		fw_buf_addstr(b, d->row);
+		fw_buf_addc(b, '\n');
+		fw_buf_addstr(b, d->reason);
+		rs_word_end(r);
+	}
+	return rs_run(r, "storing events", err);
+}
+
+int rs_event_remove(struct store *st, const int64_t *dead_id, size_t n, struct fw_err *err)
+{
+	struct rs *r = rs_of(st);
+	int rc = rs_start(r, true, err);
+
+	if (rc)
+		return rc;
+	rs_op(r, RS_META, RS_TRIM, "event_remove");
+	rs_addi(r, (int64_t)n);
+	for (size_t i = 0; i < n; i++)
+		id_add(r, dead_id[i]);
+	return rs_run(r, "removing events", err);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static bool word_int(struct fw_str *rest, int64_t *out)
+{
+	return fw_str_int(fw_str_split(*rest, ' ', rest), out);
+}
+
+static bool event_read(struct fw_str row, struct fw_event *e)
+{
+	if (!word_int(&row, &e->stamp_ms) || !word_int(&row, &e->section) || !word_int(&row, &e->item))
+		return false;
+	e->remote_ip = fw_str_split(row, ' ', &e->property);
+	if (fw_str_eq(e->remote_ip, FW_STR("-")))
+		e->remote_ip.len = 0;
+	return e->property.p != NULL;
+}
+
+static bool dead_read(struct fw_str row, struct fw_dead_event *d)
+{
+	if (!word_int(&row, &d->at_ms))
+		return false;
+	d->row = fw_str_split(row, '\n', &d->reason);
+	return d->reason.p != NULL;
+}
+
+/* What others have put there is passed over. */
+static int show(struct rs *r, const struct store_event_query *q, int64_t id, struct fw_str row)
+{
+	struct fw_event e = {.id = id};
+	struct fw_dead_event d = {.id = id};
+
+	if (q->event)
+		return row.p && event_read(row, &e) ? RS_SHOW(r, q->event(q->ctx, &e)) : 0;
+	return row.p && dead_read(row, &d) ? RS_SHOW(r, q->dead(q->ctx, &d)) : 0;
+}
+
+static int64_t id_read(struct fw_str text)
+{
+	int64_t id = 0;
+
+	while (text.len > 1 && *text.p == '0')
+		text = fw_str_sub(text, 1, text.len);
+	return fw_str_int(text, &id) ? id : 0;
+}
+
+/* Numbers from that time on, over as many as were seen with it. */
+static int ids_read(struct rs *r, const char *ids, int64_t ms, int64_t seen, struct fw_err *err)
+{
+	rs_ask(r, RS_META, "ZRANGEBYSCORE", ids);
+	rs_addi(r, ms);
+	rs_adds(r, "+inf");
+	rs_adds(r, "LIMIT");
+	rs_addi(r, seen);
+	rs_addi(r, STEP);
+	return rs_run(r, "listing events", err);
+}
+
+int rs_event_list(struct store *st, const struct store_event_query *q, struct fw_err *err)
+{
+	struct rs *r = rs_of(st);
+	const char *rows = q->event ? "incoming" : "incoming_dead";
+	int64_t ms = fw_ids_ms(FW_MAX(q->after_id, INT64_C(0))), seen = 0;
+	size_t shown = 0, got = STEP;
+	int rc = rs_start(r, false, err);
+
+	while (!rc && got == STEP && (!q->limit || shown < q->limit)) {
+		const struct rs_reply *ids;
+
+		fw_arena_reset(&r->arena, RS_ARENA_KEEP);
+		rc = ids_read(r, q->event ? "incoming_ids" : "incoming_dead_ids", ms, seen, err);
+		ids = rc ? NULL : r->reply[0];
+		got = rc ? 0 : ids->n;
+		if (!got)
+			break;
+		rs_ask(r, RS_META, "HMGET", rows);
+		for (size_t i = 0; i < got; i++)
+			rs_add(r, ids->elem[i]->text);
+		rc = rs_run(r, "listing events", err);
+		for (size_t i = 0; !rc && i < got && (!q->limit || shown < q->limit); i++) {
+			int64_t id = id_read(ids->elem[i]->text);
+
+			seen = fw_ids_ms(id) == ms ? seen + 1 : 1;
+			ms = fw_ids_ms(id);
+			if (id <= q->after_id)
+				continue;
+			shown++;
+			rc = show(r, q, id, r->reply[0]->elem[i]->text);
+		}
+	}
+	return rc;
+}

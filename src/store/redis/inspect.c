@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: ISC */
+/* How safe is what the server was told, and, on demand, is the store whole? */
+#include "store/redis/redis.h"
+#include "base/banned.h"
+
+/* ---- the server ------------------------------------------------------------------------------ */
+
+/* A setting of the server, such as "everysec"; absent when it keeps them to itself. */
+static struct fw_str setting(struct rs *r, const char *name)
+{
+	struct fw_err spare;
+	struct rs_conn *c = r->node[r->node_of[RS_META]];
+	struct rs_reply *all;
+
+	rs_conn_begin(c);
+	rs_conn_add(c, FW_STR("CONFIG"));
+	rs_conn_add(c, FW_STR("GET"));
+	rs_conn_add(c, fw_str(name));
+	if (rs_conn_exchange(c, &r->arena, &all, &spare) || all->elem[0]->type != RS_ARRAY ||
+		all->elem[0]->n != 2)
+		return FW_STR_NONE;
+	return all->elem[0]->elem[1]->text;
+}
+
+static void inspect_durability(struct rs *r, fw_inspect_cb *cb, void *ctx)
+{
+	struct fw_str fsync = setting(r, "appendfsync");
+	char text[100];
+
+	if (fw_str_eq(rs_info(r, "persistence", "aof_last_write_status"), FW_STR("err")))
+		cb(ctx, "durability", 2, "the server could not write its append-only file",
+			"free some space on its disk, and look at its log");
+	if (fw_str_eq(rs_info(r, "persistence", "aof_enabled"), FW_STR("0"))) {
+		cb(ctx, "durability", 1,
+			"no append-only file: a crash of the server takes what came after its last snapshot",
+			"redis-cli CONFIG SET appendonly yes, and the same in its configuration");
+	} else if (fw_str_eq(fsync, FW_STR("no"))) {
+		cb(ctx, "durability", 1, "appendfsync is no: a power cut takes half a minute",
+			"redis-cli CONFIG SET appendfsync everysec, and the same in its configuration");
+	} else if (fw_str_eq(setting(r, "aof-load-truncated"), FW_STR("yes"))) {
+		cb(ctx, "durability", 1,
+			"aof-load-truncated is yes: a crash can leave half a transaction in the append-only file, and the next one completes it",
+			"feedwheel-store(7), REDIS, tells what to do");
+	} else {
+		(void)fw_snprintf(text, sizeof(text), "append-only file, appendfsync %.*s%s",
+			FW_STR_ARG(fsync.p ? fsync : FW_STR("unknown")),
+			fw_str_eq(fsync, FW_STR("everysec")) ? ": a crash takes two seconds at most" : "");
+		cb(ctx, "durability", 0, text, "");
+	}
+}
+
+static void inspect_memory(struct rs *r, fw_inspect_cb *cb, void *ctx)
+{
+	struct fw_str policy = rs_info(r, "memory", "maxmemory_policy");
+	int64_t max = 0, used = 0;
+	char text[100];
+
+	if (!fw_str_int(rs_info(r, "memory", "maxmemory"), &max) ||
+		!fw_str_int(rs_info(r, "memory", "used_memory"), &used))
+		return;
+	(void)fw_snprintf(text, sizeof(text), "%lld MB used, maxmemory %lld MB%s", (long long)(used >> 20),
+		(long long)(max >> 20), max ? "" : " (none)");
+	if (max && !fw_str_eq(policy, FW_STR("noeviction")))
+		cb(ctx, "eviction", 2, "when it is full, the server drops keys at its pleasure",
+			"redis-cli CONFIG SET maxmemory-policy noeviction, and the same in its configuration");
+	if (max && used / 10 > max / 11)
+		cb(ctx, "memory", 1, text, "raise its maxmemory, or lower keep_entries");
+	else
+		cb(ctx, "memory", 0, text, "");
+}
+
+static void inspect_server(struct rs *r, fw_inspect_cb *cb, void *ctx)
+{
+	/*
+	 * what INFO does not tell is passed over; redis_version is what a Valkey is compatible
+	 * with
+	 */
+	struct fw_str valkey = rs_info(r, "server", "valkey_version"), version = valkey;
+	char text[160];
+
+	if (!valkey.p)
+		version = rs_info(r, "server", "redis_version");
+	(void)fw_snprintf(text, sizeof(text), "%s %.*s%s", valkey.p ? "Valkey" : "Redis",
+		FW_STR_ARG(fw_str_sub(version.p ? version : FW_STR("?"), 0, 40)),
+		r->cluster ? ", a cluster" : "");
+	cb(ctx, "server", 0, text, "");
+}
+
+/* ---- the deep check -------------------------------------------------------------------------- */
+
+struct findings {
+	fw_inspect_cb *cb;
+	void *ctx;
+	int64_t entry_id, visit_id, feed_id; /* numbers that were given */
+};
+
+static void finding(const struct findings *f, const char *name, const char *text)
+{
+	f->cb(f->ctx, name, 2, text, "restore a backup, or copy the feeds to a new store");
+}
+
+/* {feed, shard, host, address}: of a host that is remembered feed is 0. */
+static void row_check(const struct findings *f, struct rs_reply *const *e)
+{
+	struct fw_feed feed = {.id = rs_int(e[0])};
+	int64_t host_id = rs_int(e[2]);
+	char text[160] = "";
+
+	feed.url = rs_address_url(e[3]->text);
+	if (feed.url.len + 1 < e[3]->text.len)
+		feed.host_key = fw_str_sub(e[3]->text, feed.url.len + 1, e[3]->text.len);
+	if (feed.id && host_id != store_feed_host_id(&feed))
+		(void)fw_snprintf(text, sizeof(text), "feed %lld: it is not of host %lld", (long long)feed.id,
+			(long long)host_id);
+	else if (store_host_shard(host_id) != rs_int(e[1]))
+		(void)fw_snprintf(text, sizeof(text), "host %lld: in shard %lld", (long long)host_id,
+			(long long)rs_int(e[1]));
+	else if (feed.id > f->feed_id)
+		(void)fw_snprintf(text, sizeof(text), "feed_id is %lld, and feed %lld is there",
+			(long long)f->feed_id, (long long)feed.id);
+	if (text[0])
+		finding(f, "schedule", text);
+}
+
+/* What other cells know of a cell's feeds: their places and addresses. */
+static int traces_check(struct rs *r, const struct findings *f, const struct rs_reply *rows, struct fw_err *err)
+{
+	struct rs_place *p = fw_arena_calloc(&r->arena, rows->n / 4 + 1, sizeof(*p));
+	char text[120];
+	size_t n = 0;
+	int rc;
+
+	if (!p)
+		return rs_no_memory(r, err);
+	for (size_t i = 0; i + 4 <= rows->n; i += 4) {
+		row_check(f, rows->elem + i);
+		if (rs_int(rows->elem[i]))
+			p[n++].id = rs_int(rows->elem[i]);
+	}
+	rc = rs_places_find(r, p, n, err);
+	for (size_t i = 0; !rc && i + 4 <= rows->n; i += 4) {
+		struct fw_str url = rs_address_url(rows->elem[i + 3]->text);
+
+		if (!rs_int(rows->elem[i]))
+			continue;
+		rs_ask(r, rs_url_cell(url), "HGET", "urls");
+		rs_add(r, url);
+	}
+	rc = !rc && n ? rs_run(r, "checking feeds", err) : rc;
+	for (size_t i = n = 0; !rc && i + 4 <= rows->n; i += 4) {
+		int64_t id = rs_int(rows->elem[i]);
+
+		if (!id)
+			continue;
+		if (rs_cell(FW_MAX(p[n].shard, 0)) != rs_cell((int)rs_int(rows->elem[i + 1])) ||
+			p[n].shard < 0) {
+			(void)fw_snprintf(text, sizeof(text), "feed %lld: it is said to be in shard %d",
+				(long long)id, p[n].shard);
+			finding(f, "places", text);
+		}
+		if (rs_int(r->reply[n++]) != id) {
+			(void)fw_snprintf(
+				text, sizeof(text), "feed %lld: its address is another's", (long long)id);
+			finding(f, "addresses", text);
+		}
+	}
+	return rc;
+}
+
+static int cell_check(struct rs *r, const struct findings *f, int cell, struct fw_err *err)
+{
+	const struct rs_reply *got;
+	int rc;
+
+	fw_arena_reset(&r->arena, RS_ARENA_KEEP);
+	rs_op(r, cell, RS_READ, "check");
+	rc = rs_run(r, "checking", err);
+	if (rc)
+		return rc;
+	got = r->reply[0];
+	for (size_t i = 0; i < got->elem[0]->n; i++)
+		finding(f, "rows", got->elem[0]->elem[i]->text.p);
+	return traces_check(r, f, got->elem[1], err);
+}
+
+/* Each shard's cell has the same fence. */
+static int fences_check(
+	struct rs *r, const struct findings *f, const struct rs_reply *shards, struct fw_err *err)
+{
+	char text[120];
+	int rc;
+
+	for (size_t i = 0; i + 2 <= shards->n; i += 2) {
+		rs_ask(r, rs_cell((int)rs_int(shards->elem[i])), "HGET", "fence");
+		rs_add(r, shards->elem[i]->text);
+	}
+	rc = shards->n ? rs_run(r, "checking leases", err) : 0;
+	for (size_t i = 0; !rc && i + 2 <= shards->n; i += 2) {
+		struct fw_str is = r->reply[i / 2]->text;
+
+		if (fw_str_eq(is, shards->elem[i + 1]->text))
+			continue;
+		(void)fw_snprintf(text, sizeof(text), "shard %.*s: its fence is \"%.*s\", not \"%.*s\"",
+			FW_STR_ARG(shards->elem[i]->text), FW_STR_ARG(is),
+			FW_STR_ARG(shards->elem[i + 1]->text));
+		finding(f, "leases", text);
+	}
+	return rc;
+}
+
+static int deep_check(struct rs *r, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct findings f = {.cb = cb, .ctx = ctx};
+	const struct rs_reply *got;
+	char text[120];
+	struct fw_store_stats s;
+	int rc = rs_stats(&r->store, &s, err);
+
+	if (rc)
+		return rc;
+	rs_op(r, RS_META, RS_READ, "check_meta");
+	rc = rs_run(r, "checking leases", err);
+	if (rc)
+		return rc;
+	got = r->reply[0];
+	for (size_t i = 0; i < got->elem[0]->n; i++)
+		finding(&f, "leases", got->elem[0]->elem[i]->text.p);
+	f.entry_id = rs_int(got->elem[2]);
+	f.visit_id = rs_int(got->elem[3]);
+	f.feed_id = rs_int(got->elem[4]);
+	if (f.entry_id < s.last_entry_id || f.visit_id < s.last_visit_id) {
+		(void)fw_snprintf(text, sizeof(text),
+			"entry_id is %lld, and visit_id %lld: higher ones are there", (long long)f.entry_id,
+			(long long)f.visit_id);
+		finding(&f, "numbers", text);
+	}
+	rc = fences_check(r, &f, got->elem[1], err);
+	for (int cell = 0; !rc && cell < RS_CELLS; cell++)
+		rc = cell_check(r, &f, cell, err);
+	return rc;
+}
+
+int rs_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct rs *r = rs_of(st);
+	int64_t now_ms;
+	int rc = rs_clock(st, &now_ms, err); /* it answers */
+
+	if (rc || deep)
+		return rc ? rc : deep_check(r, cb, ctx, err);
+	inspect_server(r, cb, ctx);
+	inspect_durability(r, cb, ctx);
+	inspect_memory(r, cb, ctx);
+	return 0;
+}

@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: ISC */
+/* Subscriptions, and rows as another store had them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "store/redis/redis.h"
+#include "base/banned.h"
+
+#define TRIES 20
+#define ID_MAX (INT64_C(1) << 53) /* Lua's numbers are exact up to there */
+#define FEEDS_AT_ONCE 128
+
+struct item { /* a feed of the load */
+	const struct fw_feed *feed;
+	struct item *first; /* in the load, of those with this address */
+	int64_t id;         /* 0: it gets one */
+	int64_t there;      /* the feed in the store that has its address; 0: none has */
+	bool taken;         /* a feed in the store has its number */
+	bool put;           /* it is to be written */
+};
+
+struct work {
+	struct rs *r;
+	const struct store_load *l;
+	struct item *item;
+	size_t n;
+	int64_t now_ms;
+};
+
+/* ---- looking --------------------------------------------------------------------------------- */
+
+static int firsts_find(struct work *w, struct fw_err *err)
+{
+	struct fw_map url;
+	int rc = 0;
+
+	fw_map_init(&url, 0);
+	for (int numbered = 1; !rc && numbered >= 0;
+		numbered--) { /* of one address those that have numbers come first */
+		for (size_t i = 0; !rc && i < w->n; i++) {
+			struct item *at = &w->item[i];
+
+			if ((at->feed->id != 0) != numbered)
+				continue;
+			at->first = fw_map_get(&url, at->feed->url);
+			if (!at->first) {
+				at->first = at;
+				fw_map_put(&url, at->feed->url, at, &rc);
+			}
+		}
+	}
+	fw_map_finish(&url);
+	return rc ? rs_no_memory(w->r, err) : 0;
+}
+
+/* Which feeds have these numbers, of those that are there: their addresses; elem nil: none has. */
+static int addresses_read(struct work *w, const int64_t *id, struct rs_reply ***out, struct fw_err *err)
+{
+	struct rs_place *p = fw_arena_calloc(&w->r->arena, w->n + 1, sizeof(*p));
+	struct rs_reply **got = fw_arena_calloc(&w->r->arena, w->n + 1, sizeof(struct rs_reply *));
+	size_t n = 0;
+	int rc;
+
+	if (!p || !got)
+		return rs_no_memory(w->r, err);
+	for (size_t i = 0; i < w->n; i++)
+		p[i].id = id[i];
+	rc = rs_places_find(w->r, p, w->n, err);
+	for (size_t i = 0; !rc && i < w->n; i++) {
+		if (p[i].shard < 0 || !id[i])
+			continue;
+		rs_ask(w->r, rs_cell(p[i].shard), "HGET", "address");
+		rs_addi(w->r, id[i]);
+		n++;
+	}
+	rc = !rc && n ? rs_run(w->r, "looking for feeds", err) : rc;
+	for (size_t i = n = 0; !rc && i < w->n; i++) {
+		if (p[i].shard >= 0 && id[i])
+			got[i] = w->r->reply[n++];
+	}
+	*out = got;
+	return rc;
+}
+
+static bool has_address(const struct rs_reply *row, struct fw_str url)
+{
+	return row && row->type == RS_TEXT && fw_str_eq(rs_address_url(row->text), url);
+}
+
+static int feeds_look(struct work *w, struct fw_err *err)
+{
+	int64_t *id = fw_arena_calloc(&w->r->arena, w->n + 1, sizeof(*id));
+	struct rs_reply **row;
+	int rc;
+
+	if (!id)
+		return rs_no_memory(w->r, err);
+	for (size_t i = 0; i < w->n; i++) {
+		rs_ask(w->r, rs_url_cell(w->item[i].feed->url), "HGET", "urls");
+		rs_add(w->r, w->item[i].feed->url);
+	}
+	rc = rs_run(w->r, "looking for addresses", err);
+	for (size_t i = 0; !rc && i < w->n; i++)
+		id[i] = rs_int(w->r->reply[i]);
+	rc = rc ? rc : addresses_read(w, id, &row, err);
+	for (size_t i = 0; !rc && i < w->n; i++)
+		w->item[i].there = has_address(row[i], w->item[i].feed->url) ? id[i] : 0;
+	for (size_t i = 0; i < w->n; i++)
+		id[i] = w->item[i].feed->id;
+	rc = rc ? rc : addresses_read(w, id, &row, err);
+	for (size_t i = 0; !rc && i < w->n; i++)
+		w->item[i].taken = row[i] && row[i]->type == RS_TEXT;
+	return rc;
+}
+
+/* ---- choosing -------------------------------------------------------------------------------- */
+
+static int refused(const struct work *w, const struct item *i, int64_t there, struct fw_err *err)
+{
+	return fw_err_set(err, FW_EINVAL,
+		"%s: feed %lld (%.*s) is not the feed %lld that is here: copy into an empty store",
+		w->r->target.name, (long long)i->feed->id, FW_STR_ARG(fw_str_sub(i->feed->url, 0, 100)),
+		(long long)there);
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct item *x = *(struct item *const *)a, *y = *(struct item *const *)b;
+
+	if (x->feed->id != y->feed->id)
+		return x->feed->id < y->feed->id ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+/*
+ * Feeds with numbers: those that are here as they are, are passed over. *last: the highest number.
+ */
+static int numbered_choose(struct work *w, int64_t *last, struct fw_err *err)
+{
+	struct item **list = fw_arena_calloc(&w->r->arena, w->n + 1, sizeof(struct item *));
+	size_t n = 0;
+
+	*last = 0;
+	if (!list)
+		return rs_no_memory(w->r, err);
+	for (size_t i = 0; i < w->n; i++) {
+		if (w->item[i].feed->id)
+			list[n++] = &w->item[i];
+	}
+	if (n)
+		qsort(list, n, sizeof(struct item *), by_id);
+	for (size_t k = 0; k < n; k++) {
+		struct item *i = list[k], *before = k ? list[k - 1] : NULL;
+
+		if (before && before->feed->id == i->feed->id) {
+			if (before->first != i->first)
+				return refused(w, i, i->feed->id, err);
+			continue; /* it is in the load twice */
+		}
+		if (i->there != i->feed->id && (i->there || i->taken))
+			return refused(w, i, i->there ? i->there : i->feed->id, err);
+		if (i->first->feed->id != i->feed->id)
+			return refused(w, i, i->first->feed->id, err);
+		i->id = i->feed->id;
+		i->put = !i->there;
+		*last = i->id;
+	}
+	return 0;
+}
+
+/* Feeds without: those that are not here get numbers that rise in the order of the list. */
+static int new_choose(struct work *w, struct fw_err *err)
+{
+	int64_t n = 0, last;
+	int rc;
+
+	for (size_t k = 0; k < w->n; k++) {
+		struct item *i = &w->item[k];
+
+		if (!i->feed->id && !i->there && i->first == i)
+			i->put = ++n;
+	}
+	if (!n)
+		return 0;
+	rs_ask(w->r, RS_META, "HINCRBY", "meta");
+	rs_adds(w->r, "feed_id");
+	rs_addi(w->r, n);
+	rc = rs_run(w->r, "taking numbers", err);
+	last = rc ? 0 : rs_int(w->r->reply[0]) - n;
+	for (size_t k = 0; !rc && k < w->n; k++) {
+		if (!w->item[k].feed->id && w->item[k].put)
+			w->item[k].id = ++last;
+	}
+	return rc;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static int numbers_raise(struct rs *r, const char *name, int64_t last, struct fw_err *err)
+{
+	if (!last)
+		return 0;
+	rs_op(r, RS_META, RS_WRITE, "raise");
+	rs_addi(r, 1);
+	rs_adds(r, name);
+	rs_addi(r, last);
+	return rs_run(r, "taking numbers", err);
+}
+
+static void feed_add(struct work *w, const struct item *i)
+{
+	struct fw_feed f = *i->feed;
+	struct rs_state s = {.host_id = store_feed_host_id(i->feed)};
+
+	s.shard = store_host_shard(s.host_id);
+	f.due_at_ms = f.id || f.due_at_ms ? f.due_at_ms : w->now_ms;
+	f.created_ms = f.id || f.created_ms ? f.created_ms : w->now_ms;
+	rs_op(w->r, rs_cell(s.shard), RS_WRITE, "create");
+	rs_addi(w->r, 1);
+	rs_addi(w->r, i->id);
+	rs_state_pack(rs_word(w->r), &f, &s);
+	rs_word_end(w->r);
+	for (int g = 0; g < RS_GROUP_N; g++) {
+		rs_group_pack(rs_word(w->r), g, &f);
+		rs_word_end(w->r);
+	}
+}
+
+static int places_note(struct work *w, struct fw_err *err)
+{
+	struct rs_place *p = fw_arena_calloc(&w->r->arena, w->n + 1, sizeof(*p));
+	size_t n = 0;
+
+	if (!p)
+		return rs_no_memory(w->r, err);
+	for (size_t k = 0; k < w->n; k++) {
+		if (w->item[k].put)
+			p[n++] = (struct rs_place){
+				w->item[k].id, store_host_shard(store_feed_host_id(w->item[k].feed)), 0};
+	}
+	return rs_places_put(w->r, p, n, err);
+}
+
+/*
+ * Addresses are free, mostly: all are tried at once, and one by one where somebody was first.
+ * *again: somebody has one by now.
+ */
+static int addresses_claim(struct work *w, bool *again, struct fw_err *err)
+{
+	struct rs_reply **reply;
+	size_t nth = 0;
+	int rc;
+
+	for (size_t k = 0; k < w->n; k++) {
+		if (!w->item[k].put)
+			continue;
+		rs_op(w->r, rs_url_cell(w->item[k].feed->url), RS_WRITE, "claim");
+		rs_add(w->r, w->item[k].feed->url);
+		rs_addi(w->r, w->item[k].id);
+		rs_adds(w->r, "");
+		nth++;
+	}
+	rc = nth ? rs_run(w->r, "taking addresses", err) : 0;
+	reply = w->r->reply;
+	for (size_t k = nth = 0; !rc && k < w->n; k++) {
+		int64_t whose;
+
+		if (!w->item[k].put || rs_int(reply[nth++]) == w->item[k].id)
+			continue;
+		rc = rs_url_claim(w->r, w->item[k].feed->url, w->item[k].id, &whose, err);
+		*again |= !rc && whose != w->item[k].id;
+		w->item[k].put &= whose == w->item[k].id;
+	}
+	return rc;
+}
+
+static int feeds_create(struct work *w, bool *again, struct fw_err *err)
+{
+	size_t nth = 0;
+	int rc;
+
+	for (size_t k = 0; k < w->n; k++) {
+		if (!w->item[k].put)
+			continue;
+		feed_add(w, &w->item[k]);
+		nth++;
+	}
+	rc = nth ? rs_run(w->r, "storing feeds", err) : 0;
+	for (size_t k = 0; !rc && k < nth; k++)
+		*again |= !rs_int(w->r->reply[k]->elem[0]);
+	return rc;
+}
+
+static void made_tell(const struct work *w)
+{
+	for (size_t k = 0; w->l->made && k < w->n; k++) {
+		const struct item *i = &w->item[k];
+
+		w->l->made[k] = i->there ? (struct store_feed_new){i->there, true}
+					 : (struct store_feed_new){i->first->id, !i->put};
+	}
+}
+
+/*
+ * *again: somebody was first with an address, and his feed is there now. What was written stays,
+ * and is found then.
+ */
+static int feeds_try(struct work *w, bool *again, int64_t *mine, struct fw_err *err)
+{
+	int64_t last = 0;
+	int rc;
+
+	*again = false;
+	for (size_t k = 0; k < w->n; k++)
+		w->item[k] = (struct item){.feed = &w->l->rows.feed[k]};
+	rc = firsts_find(w, err);
+	rc = rc ? rc : feeds_look(w, err);
+	rc = rc ? rc : numbered_choose(w, &last, err);
+	rc = rc ? rc : numbers_raise(w->r, "feed_id", last, err);
+	rc = rc ? rc : new_choose(w, err);
+	for (size_t k = 0; k < w->n; k++) { /* of an earlier try: it did not exist */
+		if (mine[k] && w->item[k].there == mine[k])
+			w->item[k].there = 0, w->item[k].id = mine[k], w->item[k].put = false;
+	}
+	rc = rc ? rc : places_note(w, err);
+	rc = rc ? rc : addresses_claim(w, again, err);
+	rc = rc ? rc : feeds_create(w, again, err);
+	for (size_t k = 0; !rc && k < w->n; k++)
+		mine[k] = w->item[k].put ? w->item[k].id : mine[k];
+	return rc;
+}
+
+static int feeds_put(struct work *w, struct fw_err *err)
+{
+	int64_t *mine = calloc(w->n + 1, sizeof(*mine));
+	bool again = true;
+	int rc = 0;
+
+	w->item = calloc(w->n + 1, sizeof(*w->item));
+	if (!mine || !w->item)
+		rc = rs_no_memory(w->r, err);
+	for (size_t k = 0; !rc && k < w->n; k++) {
+		const struct fw_feed *f = &w->l->rows.feed[k];
+
+		if (f->id < 0 || f->id >= ID_MAX || (!f->id && !w->l->made))
+			rc = fw_err_set(err, FW_EINVAL, "%s: feed %lld (%.*s): no number that a feed can have",
+				w->r->target.name, (long long)f->id, FW_STR_ARG(fw_str_sub(f->url, 0, 100)));
+	}
+	for (int i = 0; !rc && again && i < TRIES; i++)
+		rc = feeds_try(w, &again, mine, err);
+	if (!rc && again)
+		rc = fw_err_set(err, FW_EAGAIN, "%s: others subscribe to the same feeds just now: try again",
+			w->r->target.name);
+	for (size_t k = 0; !rc && k < w->n; k++)
+		w->item[k].put |= mine[k] != 0 && mine[k] == w->item[k].id;
+	if (!rc)
+		made_tell(w);
+	free(mine);
+	free(w->item);
+	return rc;
+}
+
+/* ---- entries, keys, visits ------------------------------------------------------------------- */
+
+/*
+ * Of what is loaded: the place of each row's feed, and whether it is there: its number in some cell
+ * (ids), or the key of an entry (key; NULL: of visits) with its feed.
+ */
+static int rows_look(struct rs *r, const char *ids, struct rs_place *p, const int64_t *number,
+	const struct fw_entry_row *key, bool *there, size_t n, struct fw_err *err)
+{
+	size_t nth = RS_CELLS;
+	int rc = rs_places_find(r, p, n, err);
+
+	for (int cell = 0; !rc && cell < RS_CELLS; cell++) {
+		rs_ask(r, cell, "ZMSCORE", ids);
+		for (size_t i = 0; i < n; i++)
+			rs_addi(r, number[i]);
+	}
+	for (size_t i = 0; !rc && key && i < n; i++) {
+		char name[40];
+
+		(void)fw_snprintf(name, sizeof(name), "keys:%lld", (long long)p[i].id);
+		rs_ask(r, rs_cell(FW_MAX(p[i].shard, 0)), "HEXISTS", name);
+		rs_add(r, (struct fw_str){(const char *)key[i].key, sizeof(key[i].key)});
+	}
+	rc = rc ? rc : rs_run(r, "looking for rows", err);
+	for (int cell = 0; !rc && cell < RS_CELLS; cell++) {
+		for (size_t i = 0; i < n; i++)
+			there[i] |= r->reply[cell]->elem[i]->type != RS_NIL || p[i].shard < 0;
+	}
+	for (size_t i = 0; !rc && key && i < n; i++)
+		there[i] |= rs_int(r->reply[nth++]) > 0;
+	return rc;
+}
+
+/* Of two in one load with one number, or with one key of one feed, the first counts. */
+static int firsts_only(struct rs *r, const int64_t *number, const struct fw_entry_row *key, bool *there,
+	size_t n, struct fw_err *err)
+{
+	struct fw_map seen;
+	int rc = 0;
+
+	fw_map_init(&seen, 0);
+	for (size_t i = 0; !rc && i < n; i++) {
+		struct fw_str id = {(const char *)&number[i], sizeof(number[i])}, name = FW_STR_NONE;
+		char text[sizeof(key->key) + sizeof(key->feed_id)];
+
+		if (key) {
+			memcpy(text, &key[i].feed_id, sizeof(key->feed_id));
+			memcpy(text + sizeof(key->feed_id), key[i].key, sizeof(key->key));
+			name = fw_arena_str(&r->arena, (struct fw_str){text, sizeof(text)});
+		}
+		there[i] |= fw_map_get(&seen, id) || (name.p && fw_map_get(&seen, name));
+		if (there[i])
+			continue;
+		fw_map_put(&seen, id, r, &rc);
+		if (!rc && name.p)
+			fw_map_put(&seen, name, r, &rc);
+	}
+	fw_map_finish(&seen);
+	return rc ? rs_no_memory(r, err) : 0;
+}
+
+static void entry_add(struct rs *r, const struct fw_entry_row *e)
+{
+	struct fw_buf *b;
+
+	rs_addi(r, e->feed_id);
+	rs_add(r, (struct fw_str){(const char *)e->key, sizeof(e->key)});
+	rs_hash_add(r, e->hash, "", 0, false);
+	rs_addi(r, e->id);
+	rs_addi(r, fw_store_entry_date(e, e->seen_ms));
+	b = rs_word(r);
+	fw_buf_addf(b, "%lld %lld %lld %u ", (long long)e->feed_id, (long long)e->seen_ms,
+		(long long)e->changed_ms, e->revision);
+	rs_entry_pack(b, e);
+	rs_word_end(r);
+}
+
+static int entries_load(struct rs *r, const struct fw_entry_row *e, size_t n, struct fw_err *err)
+{
+	struct rs_place *p = fw_arena_calloc(&r->arena, n, sizeof(*p));
+	int64_t *id = fw_arena_calloc(&r->arena, n, sizeof(*id)), last = 0;
+	bool *there = fw_arena_calloc(&r->arena, n, sizeof(*there));
+	int rc;
+
+	if (!p || !id || !there)
+		return rs_no_memory(r, err);
+	for (size_t i = 0; i < n; i++) {
+		p[i].id = e[i].feed_id;
+		id[i] = e[i].id;
+	}
+	rc = rows_look(r, "entry_ids", p, id, e, there, n, err);
+	rc = rc ? rc : firsts_only(r, id, e, there, n, err);
+	for (size_t i = 0; !rc && i < n; i++)
+		last = there[i] ? last : FW_MAX(last, id[i]);
+	rc = rc ? rc : numbers_raise(r, "entry_id", last, err);
+	for (size_t i = 0; !rc && i < n; i++) {
+		if (there[i])
+			continue;
+		rs_op(r, rs_cell(p[i].shard), RS_WRITE, "load_entries");
+		rs_addi(r, 1);
+		entry_add(r, &e[i]);
+	}
+	return rc ? rc : rs_run(r, "storing entries", err);
+}
+
+static int keys_load(struct rs *r, const struct fw_entry_key *key, size_t n, struct fw_err *err)
+{
+	struct rs_place *p = fw_arena_calloc(&r->arena, n, sizeof(*p));
+	int rc;
+
+	if (!p)
+		return rs_no_memory(r, err);
+	for (size_t i = 0; i < n; i++)
+		p[i].id = key[i].feed_id;
+	rc = rs_places_find(r, p, n, err);
+	for (size_t i = 0; !rc && i < n; i++) {
+		if (p[i].shard < 0)
+			continue;
+		rs_op(r, rs_cell(p[i].shard), RS_WRITE, "load_entries");
+		rs_addi(r, 1);
+		rs_addi(r, key[i].feed_id);
+		rs_add(r, (struct fw_str){(const char *)key[i].key, sizeof(key[i].key)});
+		rs_hash_add(r, key[i].hash, "", 0, false);
+		rs_addi(r, 0);
+		rs_addi(r, 0);
+		rs_adds(r, "");
+	}
+	return rc ? rc : rs_run(r, "storing keys", err);
+}
+
+static int visits_load(struct rs *r, const struct fw_visit *v, size_t n, struct fw_err *err)
+{
+	struct rs_place *p = fw_arena_calloc(&r->arena, n, sizeof(*p));
+	int64_t *id = fw_arena_calloc(&r->arena, n, sizeof(*id)), last = 0;
+	bool *there = fw_arena_calloc(&r->arena, n, sizeof(*there));
+	int rc;
+
+	if (!p || !id || !there)
+		return rs_no_memory(r, err);
+	for (size_t i = 0; i < n; i++) {
+		p[i].id = v[i].feed_id;
+		id[i] = v[i].id;
+	}
+	rc = rows_look(r, "visit_ids", p, id, NULL, there, n, err);
+	rc = rc ? rc : firsts_only(r, id, NULL, there, n, err);
+	for (size_t i = 0; !rc && i < n; i++)
+		last = there[i] ? last : FW_MAX(last, id[i]);
+	rc = rc ? rc : numbers_raise(r, "visit_id", last, err);
+	for (size_t i = 0; !rc && i < n; i++) {
+		if (there[i])
+			continue;
+		rs_op(r, rs_cell(p[i].shard), RS_WRITE, "load_visits");
+		rs_addi(r, 1);
+		rs_addi(r, v[i].feed_id);
+		rs_addi(r, v[i].id);
+		fw_buf_addf(rs_word(r), "%u %u", v[i].new_n, v[i].changed_n);
+		rs_word_end(r);
+		rs_visit_pack(rs_word(r), &v[i]);
+		rs_word_end(r);
+	}
+	return rc ? rc : rs_run(r, "storing visits", err);
+}
+
+int rs_load(struct store *st, const struct store_load *l, struct fw_err *err)
+{
+	struct rs *r = rs_of(st);
+	struct work w = {.r = r, .l = l, .n = l->rows.feed_n};
+	int rc = rs_clock(st, &w.now_ms, err);
+
+	rc = rc ? rc : rs_start(r, true, err);
+	if (!rc && l->rows.feed_n)
+		rc = feeds_put(&w, err);
+	if (!rc && l->rows.entry_n)
+		rc = entries_load(r, l->rows.entry, l->rows.entry_n, err);
+	if (!rc && l->rows.key_n)
+		rc = keys_load(r, l->rows.key, l->rows.key_n, err);
+	return !rc && l->rows.visit_n ? visits_load(r, l->rows.visit, l->rows.visit_n, err) : rc;
+}

@@ -1,0 +1,714 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The Redis driver: any number of workers on any number of machines, over one server or a cluster.
+ *
+ * This file opens and closes, finds the servers of the cells, runs scripts and turns Redis's errors
+ * into ours. How things lie in keys is told in redis.h; script/ *.lua do the work, for nothing
+ * interrupts a script.
+ *
+ * A broken connection is not mended here: FW_EIO, and the caller opens anew.
+ */
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "store/redis/redis.h"
+#include "base/banned.h"
+
+#define REDIRECTS 5
+#define CONNECT_MS 5000
+#define TIMEOUT_MS 30000
+#define SLOTS 16384 /* of a cluster */
+
+int rs_start(struct rs *r, bool writes, struct fw_err *err)
+{
+	if (r->showing)
+		return fw_err_set(err, FW_EINVAL, "%s: called from a callback", r->target.name);
+	fw_arena_reset(&r->arena, RS_ARENA_KEEP);
+	rs_forget(r);
+	return writes && r->read_only
+		? fw_err_set(err, FW_EINVAL, "%s: opened for reading only", r->target.name)
+		: 0;
+}
+
+int rs_url_cell(struct fw_str url)
+{
+	return (int)(fw_hash64(url.p, url.len) % RS_CELLS);
+}
+
+/*
+ * ---- errors
+ * -----------------------------------------------------------------------------------------------------------------
+ */
+
+static const struct {
+	const char *begin;
+	int rc;
+	const char *remedy;
+} answers[] = {
+	{"LOADING", FW_EAGAIN, "it is loading its data, and answers when that is done"},
+	{"READONLY", FW_EAGAIN, "it is a replica: name the master, or wait until the failover is over"},
+	{"MASTERDOWN", FW_EAGAIN,
+		"a replica that has lost its master: wait until the failover is over, or name the master"},
+	{"OOM", FW_EAGAIN, "it is full: raise its maxmemory, or lower keep_entries"},
+	{"MISCONF", FW_EAGAIN, "it cannot write to its disk: free some space there, and look at its log"},
+	{"BUSY", FW_EAGAIN, "it is busy with a script: wait, or 'redis-cli SCRIPT KILL'"},
+	{"NOREPLICAS", FW_EAGAIN,
+		"fewer replicas are there than its min-replicas-to-write: wait, or lower that"},
+	{"CLUSTERDOWN", FW_EAGAIN, "the cluster is not whole: 'redis-cli cluster info' tells why"},
+	{"TRYAGAIN", FW_EAGAIN, "the shard is moving to another node: wait until that is done"},
+	{"ASK", FW_EAGAIN, "the shard is moving to another node: wait until that is done"},
+	{"MOVED", FW_EAGAIN, "the cluster sends us in circles: 'redis-cli cluster nodes' tells why"},
+	{"ERR Function not found", FW_EAGAIN,
+		"it forgets functions as fast as they come, or is a replica that has none: name the master"},
+	{"ERR max number of clients", FW_EAGAIN,
+		"it has no place for another connection: raise its maxclients"},
+	{"NOAUTH", FW_EINVAL, "it wants a password: redis://user:password@host (or :password@)"},
+	{"WRONGPASS", FW_EINVAL, "it refuses this user and password"},
+	{"ERR AUTH", FW_EINVAL, "it has no password: leave it out of the URL"},
+	{"NOPERM", FW_EINVAL,
+		"this user may not do that: its ACL needs ~PREFIX* ~{PREFIX* &PREFIX* +@all -@dangerous +info"},
+	{"DENIED", FW_EINVAL,
+		"it takes no connections from other machines: give it a password, or bind it elsewhere"},
+	{"ERR DB index", FW_EINVAL,
+		"it has no database with this number: leave the number out, or raise its 'databases'"},
+	{"ERR SELECT is not allowed", FW_EINVAL,
+		"a cluster has database 0 only: leave the number out of the URL"},
+	{"WRONGTYPE", FW_EINVAL, "keys of another program stand there: name another ?prefix= or database"},
+	{"ERR unknown command", FW_EVERSION, "feedwheel needs Redis 7.0 or newer"},
+};
+
+int rs_error(struct rs *r, struct fw_str text, const char *doing, struct fw_err *err)
+{
+	for (size_t i = 0; i < FW_N(answers); i++) {
+		if (fw_str_starts(text, fw_str(answers[i].begin)))
+			return fw_err_set(err, answers[i].rc, "%s: %s: %.*s: %s", r->target.name, doing,
+				FW_STR_ARG(fw_str_sub(text, 0, 80)), answers[i].remedy);
+	}
+	return fw_err_set(
+		err, FW_EINVAL, "%s: %s: %.*s", r->target.name, doing, FW_STR_ARG(fw_str_sub(text, 0, 160)));
+}
+
+static const struct rs_reply *first_error(const struct rs_reply *all)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		if (all->elem[i] && all->elem[i]->type == RS_ERROR)
+			return all->elem[i];
+	}
+	return NULL;
+}
+
+/* ---- nodes ----------------------------------------------------------------------------------- */
+
+/* Others may have loaded it; and a replica has it from its master. */
+static int library_load(struct rs *r, struct rs_conn *c, struct fw_err *err)
+{
+	struct rs_reply *all;
+	int rc;
+
+	rs_conn_begin(c);
+	rs_conn_add(c, FW_STR("FUNCTION"));
+	rs_conn_add(c, FW_STR("LOAD"));
+	rs_conn_add(c, fw_buf_str(&r->library));
+	rc = rs_conn_exchange(c, &r->arena, &all, err);
+	if (rc || all->elem[0]->type != RS_ERROR || fw_str_find(all->elem[0]->text, FW_STR("already exists")) ||
+		fw_str_starts(all->elem[0]->text, FW_STR("READONLY")))
+		return rc;
+	return rs_error(r, all->elem[0]->text, "loading its functions", err);
+}
+
+static int library_make(struct rs *r, struct fw_err *err)
+{
+	static const char *const NAME[RS_FUNCTION_N] = {"write", "read", "trim"};
+	uint64_t hash = fw_hash64(rs_library, strlen(rs_library));
+
+	fw_buf_addf(&r->library, "#!lua name=feedwheel_%016llx\nlocal NAME = 'feedwheel_%016llx'\n",
+		(unsigned long long)hash, (unsigned long long)hash);
+	fw_buf_adds(&r->library, rs_library);
+	for (size_t i = 0; i < RS_FUNCTION_N; i++)
+		(void)fw_snprintf(r->function[i], sizeof(r->function[i]), "feedwheel_%016llx_%s",
+			(unsigned long long)hash, NAME[i]);
+	return r->library.rc ? rs_no_memory(r, err) : 0;
+}
+
+/*
+ * Who we are. Nothing long is sent before the server has let us in: it would close the connection.
+ */
+static int greet(struct rs *r, struct rs_conn *c, struct fw_err *err)
+{
+	const struct rs_target *t = &r->target;
+	const struct rs_reply *bad;
+	struct rs_reply *all;
+	int rc;
+
+	if (t->password.p) {
+		rs_conn_begin(c);
+		rs_conn_add(c, FW_STR("AUTH"));
+		if (t->user.len)
+			rs_conn_add(c, t->user);
+		rs_conn_add(c, t->password);
+	}
+	if (t->db) {
+		char db[16];
+
+		rs_conn_begin(c);
+		rs_conn_add(c, FW_STR("SELECT"));
+		rs_conn_add(c, fw_snprintf(db, sizeof(db), "%d", t->db) ? fw_str(db) : FW_STR("0"));
+	}
+	rs_conn_command(c, "PING");
+	rc = rs_conn_exchange(c, &r->arena, &all, err);
+	bad = all && all->elem ? first_error(all) : NULL;
+	return bad ? rs_error(r, bad->text, "opening", err)
+		   : rc; /* also when it closed the connection after saying so */
+}
+
+static int node_open(struct rs *r, const char *host, int port, int *index, struct fw_err *err)
+{
+	struct rs_conn **grown, *c;
+	int rc;
+
+	for (size_t i = 0; i < r->node_n; i++) {
+		if (rs_conn_is_at(r->node[i], host, port)) {
+			*index = (int)i;
+			return 0;
+		}
+	}
+	grown = reallocarray(r->node, r->node_n + 1, sizeof(struct rs_conn *));
+	if (!grown)
+		return rs_no_memory(r, err);
+	r->node = grown;
+	rc = rs_conn_open(&r->target, host, port, &c, err);
+	rc = rc ? rc : greet(r, c, err);
+	rc = rc ? rc : library_load(r, c, err);
+	if (rc) {
+		rs_conn_close(c);
+		return rc;
+	}
+	*index = (int)r->node_n;
+	r->node[r->node_n++] = c;
+	return 0;
+}
+
+/* Of what is between the braces: where a cluster keeps a key. */
+static unsigned slot_of(struct fw_str tag)
+{
+	unsigned crc = 0;
+
+	for (size_t i = 1; i + 2 < tag.len; i++) {
+		crc ^= (unsigned)(unsigned char)tag.p[i] << 8;
+		for (int bit = 0; bit < 8; bit++)
+			crc = crc & 0x8000 ? (crc << 1 ^ 0x1021) & 0xffff : crc << 1 & 0xffff;
+	}
+	return crc % SLOTS;
+}
+
+/* {first, last, {host, port, ...}, ...}: an empty host is the one that says so. */
+static int range_note(struct rs *r, const struct rs_reply *range, bool *known, struct fw_err *err)
+{
+	char host[256];
+	int node, rc;
+
+	if (range->type != RS_ARRAY || range->n < 3 || range->elem[2]->type != RS_ARRAY ||
+		range->elem[2]->n < 2)
+		return fw_err_set(err, FW_EAGAIN, "%s: following the cluster: it does not say where slots are",
+			r->target.name);
+	(void)fw_str_copy(host, sizeof(host),
+		range->elem[2]->elem[0]->text.len ? range->elem[2]->elem[0]->text : r->target.host);
+	rc = node_open(r, host, (int)rs_int(range->elem[2]->elem[1]), &node, err);
+	for (int cell = 0; !rc && cell <= RS_CELLS; cell++) {
+		unsigned slot = slot_of(r->tag[cell]);
+
+		if (slot < (unsigned)rs_int(range->elem[0]) || slot > (unsigned)rs_int(range->elem[1]))
+			continue;
+		r->node_of[cell] = node;
+		known[cell] = true;
+	}
+	return rc;
+}
+
+/*
+ * Where the cells are; ask: the index of a node that answers. One server says that it is no
+ * cluster.
+ */
+static int nodes_find(struct rs *r, int node, struct fw_err *err)
+{
+	bool known[RS_CELLS + 1] = {false};
+	struct rs_reply *all;
+	int rc;
+
+	rs_conn_command(r->node[node], "CLUSTER SLOTS");
+	rc = rs_conn_exchange(r->node[node], &r->arena, &all, err);
+	if (rc)
+		return rc;
+	r->cluster = all->elem[0]->type == RS_ARRAY;
+	if (!r->cluster)
+		return fw_str_starts(all->elem[0]->text, FW_STR("ERR "))
+			? 0
+			: rs_error(r, all->elem[0]->text, "opening", err);
+	for (size_t i = 0; !rc && i < all->elem[0]->n; i++)
+		rc = range_note(r, all->elem[0]->elem[i], known, err);
+	for (int cell = 0; !rc && cell <= RS_CELLS; cell++) {
+		if (!known[cell])
+			rc = rs_error(r, FW_STR("CLUSTERDOWN some slots are nowhere"), "opening", err);
+	}
+	return rc;
+}
+
+/* ---- commands -------------------------------------------------------------------------------- */
+
+static void begin(struct rs *r, int cell)
+{
+	r->to = r->node[r->node_of[cell]];
+	if (r->cmd_n == r->cmd_cap) {
+		struct rs_cmd *grown = reallocarray(r->cmd, 2 * r->cmd_cap, sizeof(*grown));
+
+		if (grown) {
+			r->cmd = grown;
+			r->cmd_cap *= 2;
+		} else {
+			r->failed = FW_ENOMEM;
+			r->cmd_n--; /* nothing of it will be sent */
+		}
+	}
+	r->cmd[r->cmd_n++] = (struct rs_cmd){cell, r->node_of[cell], rs_conn_pending(r->to)};
+	rs_conn_begin(r->to);
+}
+
+void rs_op(struct rs *r, int cell, enum rs_function function, const char *op)
+{
+	begin(r, cell);
+	rs_conn_add(r->to, FW_STR("FCALL"));
+	rs_conn_add(r->to, fw_str(r->function[function]));
+	rs_conn_add(r->to, FW_STR("1"));
+	rs_conn_add(r->to, r->tag[cell]);
+	rs_conn_add(r->to, fw_str(op));
+	rs_conn_add(r->to, r->channel);
+	rs_conn_add(r->to, fw_str(r->me));
+}
+
+void rs_ask(struct rs *r, int cell, const char *cmd, const char *key)
+{
+	struct fw_buf *b;
+
+	begin(r, cell);
+	rs_conn_add(r->to, fw_str(cmd));
+	b = rs_conn_word(r->to);
+	fw_buf_addstr(b, r->tag[cell]);
+	fw_buf_adds(b, key);
+	rs_conn_word_end(r->to);
+}
+
+void rs_add(struct rs *r, struct fw_str word)
+{
+	rs_conn_add(r->to, word);
+}
+
+void rs_adds(struct rs *r, const char *word)
+{
+	rs_conn_add(r->to, fw_str(word));
+}
+
+void rs_addi(struct rs *r, int64_t n)
+{
+	char text[24];
+
+	rs_conn_add(r->to, rs_digits(n, text));
+}
+
+struct fw_buf *rs_word(struct rs *r)
+{
+	return rs_conn_word(r->to);
+}
+
+void rs_word_end(struct rs *r)
+{
+	rs_conn_word_end(r->to);
+}
+
+void rs_forget(struct rs *r)
+{
+	for (size_t i = 0; i < r->node_n; i++)
+		rs_conn_forget(r->node[i]);
+	r->cmd_n = 0;
+	r->failed = 0;
+}
+
+/* All servers work at once: each gets its commands before the first is waited for. */
+static int exchange(struct rs *r, struct rs_reply **all, struct fw_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < r->node_n; i++)
+		rs_conn_push(r->node[i]);
+	for (size_t i = 0; !rc && i < r->node_n; i++) {
+		if (rs_conn_pending(r->node[i]))
+			rc = rs_conn_exchange(r->node[i], &r->arena, &all[i], err);
+	}
+	if (rc)
+		rs_forget(r);
+	return rc;
+}
+
+static bool is_again(const struct rs_reply *reply)
+{
+	return reply->type == RS_ERROR &&
+		(fw_str_starts(reply->text, FW_STR("MOVED ")) ||
+			fw_str_starts(reply->text, FW_STR("ERR Function not found")));
+}
+
+/*
+ * Collect once more what came to the wrong server, or to one that had forgotten the library. *more:
+ * there is any.
+ */
+static int again(struct rs *r, size_t n, bool *more, struct fw_err *err)
+{
+	struct fw_str *kept = fw_arena_calloc(&r->arena, n + 1, sizeof(*kept));
+	bool moved = false;
+	int rc = 0;
+
+	*more = false;
+	if (!kept)
+		return rs_no_memory(r, err);
+	for (size_t i = 0; i < n; i++) {
+		if (!is_again(r->reply[i]))
+			continue;
+		*more = true;
+		moved |= *r->reply[i]->text.p == 'M';
+		kept[i] = fw_arena_str(&r->arena, rs_conn_sent(r->node[r->cmd[i].node], r->cmd[i].nth));
+	}
+	if (!*more)
+		return 0;
+	if (moved)
+		rc = nodes_find(r, r->node_of[r->cmd[0].cell], err);
+	for (size_t i = 0; !rc && !moved && i < r->node_n; i++)
+		rc = library_load(r, r->node[i], err);
+	for (size_t i = 0; !rc && i < n; i++) {
+		if (!kept[i].p)
+			continue;
+		r->cmd[i].node = r->node_of[r->cmd[i].cell];
+		r->cmd[i].nth = rs_conn_pending(r->node[r->cmd[i].node]);
+		rs_conn_raw(r->node[r->cmd[i].node], kept[i]);
+	}
+	return rc;
+}
+
+int rs_run(struct rs *r, const char *doing, struct fw_err *err)
+{
+	size_t n = r->cmd_n;
+	bool more = true;
+	int rc = 0;
+
+	r->cmd_n = 0;
+	r->reply = fw_arena_calloc(&r->arena, n + 1, sizeof(struct rs_reply *));
+	if (!r->reply || r->failed) {
+		rs_forget(r);
+		return rs_no_memory(r, err);
+	}
+	for (int i = 0; !rc && more && i < REDIRECTS; i++) {
+		struct rs_reply **all = fw_arena_calloc(&r->arena, r->node_n, sizeof(struct rs_reply *));
+
+		rc = all ? exchange(r, all, err) : rs_no_memory(r, err);
+		for (size_t k = 0; !rc && k < n; k++) {
+			if (!r->reply[k] || is_again(r->reply[k]))
+				r->reply[k] = all[r->cmd[k].node]->elem[r->cmd[k].nth];
+		}
+		rc = rc ? rc : again(r, n, &more, err);
+	}
+	if (rc || more)
+		rs_forget(r);
+	for (size_t k = 0; !rc && k < n; k++) {
+		if (r->reply[k]->type == RS_ERROR)
+			rc = rs_error(r, r->reply[k]->text, doing, err);
+	}
+	return rc;
+}
+
+struct fw_str rs_info(struct rs *r, const char *section, const char *name)
+{
+	struct fw_err spare;
+	struct rs_conn *c = r->node[r->node_of[RS_META]];
+	struct fw_str rest, line;
+	struct rs_reply *all;
+
+	rs_conn_begin(c);
+	rs_conn_add(c, FW_STR("INFO"));
+	rs_conn_add(c, fw_str(section));
+	if (rs_conn_exchange(c, &r->arena, &all, &spare) || all->elem[0]->type != RS_TEXT)
+		return FW_STR_NONE;
+	rest = all->elem[0]->text;
+	while (rest.p) {
+		struct fw_str value;
+
+		line = fw_str_trim(fw_str_split(rest, '\n', &rest));
+		if (fw_str_eq(fw_str_split(line, ':', &value), fw_str(name)))
+			return value;
+	}
+	return FW_STR_NONE;
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+/* It only begins to listen: what came before is not heard. */
+static int ear_open(struct rs *r, struct fw_err *err)
+{
+	struct rs_reply *all = NULL;
+	int rc;
+
+	if (r->ear)
+		return 0;
+	rc = rs_conn_open(&r->target, r->target.host.p, r->target.port, &r->ear, err);
+	if (rc)
+		return rc;
+	rc = greet(r, r->ear, err);
+	if (!rc) {
+		rs_conn_begin(r->ear);
+		rs_conn_add(r->ear, FW_STR("SUBSCRIBE"));
+		rs_conn_add(r->ear, r->channel);
+		rc = rs_conn_exchange(r->ear, &r->arena, &all, err);
+	}
+	if (!rc && first_error(all))
+		rc = rs_error(r, first_error(all)->text, "listening", err);
+	return rc;
+}
+
+/* Take messages until one counts: those of our own do not. */
+static int wait_for_others(
+	struct store *st, int wake_fd, int64_t timeout_ms, bool *is_changed, struct fw_err *err)
+{
+	struct rs *r = rs_of(st);
+	int64_t deadline_ms = fw_mono_ms() + timeout_ms;
+	struct rs_reply *msg;
+	int rc;
+
+	*is_changed = false;
+	rc = rs_start(r, false, err);
+	rc = rc ? rc : ear_open(r, err);
+	while (!rc) {
+		int64_t left = *is_changed ? 0 : deadline_ms - fw_mono_ms();
+
+		rc = rs_conn_listen(r->ear, *is_changed ? -1 : wake_fd, FW_MAX(left, 0), &r->heard, &msg, err);
+		if (rc || !msg)
+			break;
+		if (msg->type == RS_ARRAY && msg->n == 3 && !fw_str_eq(msg->elem[2]->text, fw_str(r->me)))
+			*is_changed = true;
+	}
+	if (rc) {
+		rs_conn_close(r->ear);
+		r->ear = NULL;
+	}
+	if (!r->ear || rs_conn_idle(r->ear)) /* half a message may lie there */
+		fw_arena_reset(&r->heard, RS_ARENA_KEEP);
+	return rc;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static int refuse(struct rs *r, const char *words, int rc, struct fw_err *err)
+{
+	return fw_err_set(err, rc, "%s: %s", r->target.name, words);
+}
+
+static bool prefix_is_good(struct fw_str s)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		if (!fw_is_alnum(s.p[i]) && !strchr("_.-:", s.p[i]))
+			return false;
+	}
+	return s.len > 0 && s.len <= 64;
+}
+
+static int target_from_url(struct rs *r, const struct fw_store_config *cfg, struct fw_err *err)
+{
+	static const char *const known[] = {"db", "prefix", "connect_timeout_ms", "timeout_ms", "ca_file",
+		"cert_file", "key_file", "verify", NULL};
+	struct rs_target *t = &r->target;
+	struct fw_str verify, prefix;
+	struct fw_dsn d;
+	int64_t db = 0;
+	int rc = fw_dsn_split(&r->own, cfg->url, &d, err);
+
+	rc = rc ? rc : fw_dsn_only(&d, known, err);
+	rc = rc ? rc : fw_dsn_number(&d, "db", 0, 100000, 0, &db, err);
+	rc = rc ? rc
+		: fw_dsn_number(&d, "connect_timeout_ms", 1, 600000, CONNECT_MS, &t->connect_timeout_ms, err);
+	rc = rc ? rc : fw_dsn_number(&d, "timeout_ms", 1, 600000, TIMEOUT_MS, &t->timeout_ms, err);
+	if (rc)
+		return rc;
+	t->user = d.user;
+	t->password = d.password;
+	t->tls = fw_str_eq(d.scheme, FW_STR("rediss"));
+	t->ca_file = fw_dsn_option(&d, "ca_file");
+	t->cert_file = fw_dsn_option(&d, "cert_file");
+	t->key_file = fw_dsn_option(&d, "key_file");
+	verify = fw_dsn_option(&d, "verify");
+	prefix = fw_dsn_option(&d, "prefix");
+	r->prefix = prefix.p ? prefix : FW_STR("feedwheel");
+	if (!prefix_is_good(r->prefix))
+		return refuse(r, "prefix: 1 to 64 letters, digits and _.-: are wanted", FW_EINVAL, err);
+	if (verify.p && !fw_str_eq(verify, FW_STR("yes")) && !fw_str_eq(verify, FW_STR("no")))
+		return refuse(r, "verify: yes or no is wanted", FW_EINVAL, err);
+	t->verify = !verify.p || fw_str_eq(verify, FW_STR("yes"));
+	if (fw_str_eq(d.scheme, FW_STR("redis+unix"))) {
+		t->path = d.path.p ? (struct fw_str){fw_arena_printf(&r->own, "/%s", d.path.p), d.path.len + 1}
+				   : FW_STR_NONE;
+		if (d.host.p || !d.path.len)
+			return refuse(r, "write redis+unix:///path/of/the/socket", FW_EINVAL, err);
+	} else {
+		t->host = d.host.p ? d.host : FW_STR("127.0.0.1");
+		t->port = d.port ? d.port : 6379;
+		if (d.path.len && (!fw_str_int(d.path, &db) || db < 0 || db > 100000))
+			return refuse(r,
+				"behind the host comes the number of the database: redis://host:6379/0",
+				FW_EINVAL, err);
+	}
+	t->db = (int)db;
+	return r->own.failed ? rs_no_memory(r, err) : 0;
+}
+
+static int names_make(struct rs *r, struct fw_err *err)
+{
+	unsigned char dice[16];
+
+	if (getentropy(dice, sizeof(dice)))
+		return refuse(r, "no randomness", FW_EIO, err);
+	for (size_t i = 0; i < sizeof(dice); i++)
+		(void)fw_snprintf(r->me + 2 * i, 3, "%02x", dice[i]);
+	for (int cell = 0; cell < RS_CELLS; cell++)
+		r->tag[cell] = fw_str(fw_arena_printf(&r->own, "{%.*s/%d}:", FW_STR_ARG(r->prefix), cell));
+	r->tag[RS_META] = fw_str(fw_arena_printf(&r->own, "{%.*s/meta}:", FW_STR_ARG(r->prefix)));
+	/* messages do not know of databases, so the channel's name does */
+	r->channel = fw_str(fw_arena_printf(&r->own, "%.*s:changed:%d", FW_STR_ARG(r->prefix), r->target.db));
+	return r->own.failed ? rs_no_memory(r, err) : 0;
+}
+
+/* Keys of a version before the first release: "{prefix:0}:meta". */
+static int old_look(struct rs *r, bool *old, struct fw_err *err)
+{
+	struct rs_conn *c = r->node[r->node_of[RS_META]];
+	struct rs_reply *all;
+	char key[100];
+	int rc;
+
+	if (r->cluster) /* it has another tag: a cluster's node would not answer for it */
+		return 0;
+	rs_conn_begin(c);
+	rs_conn_add(c, FW_STR("EXISTS"));
+	(void)fw_snprintf(key, sizeof(key), "{%.*s:0}:meta", FW_STR_ARG(r->prefix));
+	rs_conn_add(c, fw_str(key));
+	rc = rs_conn_exchange(c, &r->arena, &all, err);
+	*old = !rc && rs_int(all->elem[0]) > 0;
+	return rc;
+}
+
+static int schema_open(struct rs *r, const struct fw_store_config *cfg, struct fw_err *err)
+{
+	int64_t schema = 0;
+	bool old = false;
+	int rc;
+
+	rs_ask(r, RS_META, "HGET", "meta");
+	rs_adds(r, "schema");
+	rc = rs_run(r, "reading its version", err);
+	rc = rc ? rc : old_look(r, &old, err);
+	if (rc)
+		return rc;
+	schema = rs_int(r->reply[0]);
+	if (!schema && old)
+		return refuse(r, "a store of a version before the first release: name another prefix",
+			FW_EVERSION, err);
+	if (!schema && (!(cfg->flags & FW_STORE_CREATE) || r->read_only))
+		return refuse(
+			r, "no feeds were ever stored here: begin with `feedwheel add URL`", FW_ENOTFOUND, err);
+	if (!schema) {
+		rs_op(r, RS_META, RS_WRITE, "make");
+		rs_addi(r, RS_SCHEMA);
+		rc = rs_run(r, "making the store", err);
+		schema = rc ? 0 : rs_int(r->reply[0]);
+	}
+	if (rc || schema == RS_SCHEMA)
+		return rc;
+	return fw_err_set(err, FW_EVERSION,
+		"%s: schema %lld is newer than this program (schema %d): upgrade feedwheel", r->target.name,
+		(long long)schema, RS_SCHEMA);
+}
+
+static void rs_close(struct store *st)
+{
+	struct rs *r = rs_of(st);
+
+	for (size_t i = 0; i < r->node_n; i++)
+		rs_conn_close(r->node[i]);
+	rs_conn_close(r->ear);
+	free(r->node);
+	free(r->cmd);
+	fw_buf_finish(&r->shown);
+	fw_buf_finish(&r->library);
+	fw_arena_finish(&r->own);
+	fw_arena_finish(&r->arena);
+	fw_arena_finish(&r->heard);
+	free(r);
+}
+
+static int rs_open(const struct fw_store_config *cfg, struct store **out, struct fw_err *err)
+{
+	struct rs *r = calloc(1, sizeof(*r));
+	int rc, node;
+
+	if (!r)
+		return fw_err_set(err, FW_ENOMEM, "redis: out of memory");
+	fw_arena_init(&r->own, 0);
+	fw_arena_init(&r->arena, 0);
+	fw_arena_init(&r->heard, 0);
+	r->store.is = &store_redis;
+	r->read_only = cfg->flags & FW_STORE_READ;
+	r->cmd_cap = 256;
+	r->cmd = calloc(r->cmd_cap, sizeof(*r->cmd));
+	fw_dsn_show(&r->shown, cfg->url);
+	r->target.name = r->shown.p ? r->shown.p : "redis";
+	rc = r->cmd ? target_from_url(r, cfg, err) : rs_no_memory(r, err);
+	rc = rc ? rc : names_make(r, err);
+	rc = rc ? rc : library_make(r, err);
+	rc = rc ? rc : node_open(r, r->target.host.p ? r->target.host.p : "", r->target.port, &node, err);
+	rc = rc ? rc : nodes_find(r, 0, err);
+	rc = rc ? rc : schema_open(r, cfg, err);
+	if (rc) {
+		rs_close(&r->store);
+		return rc;
+	}
+	*out = &r->store;
+	return 0;
+}
+
+static const char *const schemes[] = {FW_STORE_REDIS_SCHEMES};
+
+const struct store_driver store_redis = {
+	.name = "redis",
+	.schemes = schemes,
+	.open = rs_open,
+	.close = rs_close,
+	.clock = rs_clock,
+	.inspect = rs_inspect,
+	.wait = wait_for_others,
+	.stats = rs_stats,
+	.prune = rs_prune,
+	.beat = rs_beat,
+	.give = rs_give,
+	.due = rs_due,
+	.commit = rs_commit,
+	.load = rs_load,
+	.feed_list = rs_feed_list,
+	.feed_set = rs_feed_set,
+	.feed_drop = rs_feed_drop,
+	.entry_list = rs_entry_list,
+	.key_list = rs_key_list,
+	.visit_list = rs_visit_list,
+	.event_put = rs_event_put,
+	.event_list = rs_event_list,
+	.event_remove = rs_event_remove,
+	.record_put = rs_record_put,
+	.record_list = rs_record_list,
+	.record_remove = rs_record_remove,
+};

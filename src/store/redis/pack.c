@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Structs as values of a hash.
+ *
+ * Members are lines "name=length:bytes", so that people can read them with redis-cli, any byte may
+ * be in them, and those that are not there cost nothing; names come from store/fields.h. What every
+ * visit writes is shorter: numbers, each with a space behind it.
+ */
+#include <string.h>
+
+#include "store/redis/redis.h"
+#include "base/banned.h"
+
+#define MEMBERS(bit, ...)                                                                                      \
+	{                                                                                                      \
+		fw_feed_fields, &fw_feed_field_n, bit,                                                         \
+		{                                                                                              \
+			__VA_ARGS__, NULL                                                                      \
+		}                                                                                              \
+	}
+
+const struct rs_group rs_group[RS_GROUP_N] = {
+	[RS_ADDRESS] = {"address", 0, MEMBERS(0, NULL)},
+	[RS_OWN] = {"own", 0, MEMBERS(0, NULL)},
+	[RS_ERROR_GROUP] = {"error", FW_GROUP_ERROR, MEMBERS(FW_GROUP_ERROR, NULL)},
+	[RS_VALIDATORS] = {"validators", FW_GROUP_VALIDATORS, MEMBERS(FW_GROUP_VALIDATORS, NULL)},
+	[RS_META_GROUP] = {"meta", FW_GROUP_META, MEMBERS(FW_GROUP_META, NULL)},
+	[RS_RHYTHM] = {"rhythm", FW_GROUP_RHYTHM, MEMBERS(FW_GROUP_RHYTHM, NULL)},
+	[RS_REDIRECT] = {"redirect", FW_GROUP_REDIRECT, MEMBERS(FW_GROUP_REDIRECT, NULL)},
+};
+static const struct rs_members entry_row = {
+	fw_entry_fields, &fw_entry_field_n, 0, {"seen_ms", "changed_ms", "revision", NULL}};
+
+static bool is_member(const struct rs_members *m, const struct fw_field *f)
+{
+	if (f->group != m->group)
+		return false;
+	for (size_t i = 0; i < FW_N(m->skip) && m->skip[i]; i++) {
+		if (strcmp(m->skip[i], f->name) == 0)
+			return false;
+	}
+	return true;
+}
+
+/* Write a number before `end`; where it begins. */
+static char *digits(int64_t value, char *end)
+{
+	uint64_t n = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+	char *p = end;
+
+	do {
+		*--p = (char)('0' + n % 10);
+		n /= 10;
+	} while (n);
+	if (value < 0)
+		*--p = '-';
+	return p;
+}
+
+struct fw_str rs_digits(int64_t value, char text[24])
+{
+	char *p = digits(value, text + 24);
+
+	return (struct fw_str){p, (size_t)(text + 24 - p)};
+}
+
+static void number_add(struct fw_buf *out, int64_t value)
+{
+	char text[24], *end = text + sizeof(text), *p = digits(value, end);
+
+	fw_buf_add(out, p, (size_t)(end - p));
+}
+
+static void pack_one(struct fw_buf *out, const char *name, struct fw_str bytes)
+{
+	fw_buf_adds(out, name);
+	fw_buf_addc(out, '=');
+	number_add(out, (int64_t)bytes.len);
+	fw_buf_addc(out, ':');
+	fw_buf_addstr(out, bytes);
+	fw_buf_addc(out, '\n');
+}
+
+void rs_pack(struct fw_buf *out, const struct rs_members *m, const void *of)
+{
+	for (size_t i = 0; i < *m->n; i++) {
+		const struct fw_field *f = &m->field[i];
+		char text[24], *end = text + sizeof(text), *p;
+		int64_t n;
+
+		if (!is_member(m, f))
+			continue;
+		if (fw_field_is_text(f)) {
+			struct fw_str s = fw_field_str(f, of);
+
+			if (s.p)
+				pack_one(out, f->name, s);
+			continue;
+		}
+		n = fw_field_int(f, of);
+		if (n == (f->type == FW_FIELD_DATE ? FW_NO_DATE : 0))
+			continue;
+		p = digits(n, end);
+		pack_one(out, f->name, (struct fw_str){p, (size_t)(end - p)});
+	}
+}
+
+/* The next member of a value; false at the end, or where it is none. */
+static bool part_next(struct fw_str *rest, struct fw_str *name, struct fw_str *bytes)
+{
+	struct fw_str behind, digits;
+	size_t len = 0;
+
+	if (!rest->len)
+		return false;
+	*name = fw_str_split(*rest, '=', &behind);
+	if (!behind.p)
+		return false;
+	digits = fw_str_split(behind, ':', &behind);
+	if (!behind.p || !digits.len || digits.len > 12)
+		return false;
+	for (size_t i = 0; i < digits.len; i++) {
+		if (!fw_is_digit(digits.p[i]))
+			return false;
+		len = len * 10 + (size_t)(digits.p[i] - '0');
+	}
+	if (len >= behind.len)
+		return false;
+	*bytes = (struct fw_str){behind.p, len};
+	*rest = fw_str_sub(behind, len + 1, behind.len);
+	return true;
+}
+
+static struct fw_str part_of(struct fw_str value, const char *want)
+{
+	struct fw_str name, bytes;
+
+	while (part_next(&value, &name, &bytes)) {
+		if (fw_str_eq(name, fw_str(want)))
+			return bytes;
+	}
+	return FW_STR_NONE;
+}
+
+void rs_unpack(struct fw_str value, const struct rs_members *m, void *of)
+{
+	struct fw_str name, bytes;
+	size_t at = 0;
+
+	while (part_next(&value, &name, &bytes)) {
+		const struct fw_field *f = NULL;
+		int64_t n;
+
+		for (size_t i = 0; i < *m->n && !f; i++) { /* they come in the table's order, mostly */
+			const struct fw_field *one = &m->field[(at + i) % *m->n];
+
+			if (strlen(one->name) == name.len && memcmp(one->name, name.p, name.len) == 0)
+				f = one;
+		}
+		if (!f)
+			continue;
+		at = (size_t)(f - m->field) + 1;
+		if (fw_field_is_text(f)) {
+			((char *)bytes.p)[bytes.len] = '\0'; /* the reply is ours, and a line end stood there */
+			fw_field_str_set(f, of, bytes);
+		} else if (fw_str_int(bytes, &n)) {
+			fw_field_int_set(f, of, n);
+		}
+	}
+}
+
+/*
+ * ---- numbers in a row
+ * ------------------------------------------------------------------------------------------------------
+ */
+
+static void number(struct fw_buf *out, int64_t n)
+{
+	number_add(out, n);
+	fw_buf_addc(out, ' ');
+}
+
+static void numbers_add(struct fw_buf *out, const int64_t *n, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		number(out, n[i]);
+}
+
+/* Numbers, each with a space behind; *rest is what follows. */
+static bool numbers_get(struct fw_str *rest, int64_t *n, size_t count)
+{
+	const char *p = rest->p, *end = rest->p + rest->len;
+
+	for (size_t i = 0; i < count; i++) {
+		bool minus = p < end && *p == '-';
+		uint64_t v = 0;
+
+		p += minus;
+		if (p == end || !fw_is_digit(*p))
+			return false;
+		for (; p < end && fw_is_digit(*p); p++)
+			v = v * 10 + (uint64_t)(*p - '0');
+		if (p == end || *p != ' ')
+			return false;
+		p++;
+		n[i] = (int64_t)(minus ? 0 - v : v);
+	}
+	*rest = (struct fw_str){p, (size_t)(end - p)};
+	return true;
+}
+
+/*
+ * last_kind http_status last_ok_ms expect_us expect_dev_us expect_parts, and the reasons on a line
+ * of their own
+ */
+void rs_rest_pack(struct fw_buf *out, const struct fw_feed *f)
+{
+	const int64_t n[] = {
+		f->last_kind, f->http_status, f->last_ok_ms, f->expect_us, f->expect_dev_us, f->expect_parts};
+
+	numbers_add(out, n, FW_N(n));
+	if (f->why.p) {
+		fw_buf_addc(out, '\n');
+		fw_buf_addstr(out, f->why);
+	}
+}
+
+void rs_pad(struct fw_buf *out, int64_t n, size_t width)
+{
+	char text[24], *end = text + sizeof(text), *p = digits(n, end), *room = fw_buf_room(out, width);
+	size_t len = (size_t)(end - p), minus = n < 0;
+
+	if (!room)
+		return;
+	memset(room, '0', width);
+	memcpy(room + width - (len - minus), p + minus, len - minus);
+	if (minus)
+		*room = '-';
+	out->len += width;
+	out->p[out->len] = '\0';
+}
+
+static void padded(struct fw_buf *out, int64_t n, size_t width)
+{
+	rs_pad(out, n, width);
+	fw_buf_addc(out, ' ');
+}
+
+void rs_front_pack(struct fw_buf *out, const struct fw_feed *f)
+{
+	padded(out, f->status, 1);
+	padded(out, f->fail_n, 10);
+	padded(out, f->crash_n, 10);
+	padded(out, f->due_at_ms, 20);
+	rs_pad(out, f->last_visit_ms, 20);
+}
+
+void rs_state_pack(struct fw_buf *out, const struct fw_feed *f, const struct rs_state *s)
+{
+	rs_front_pack(out, f);
+	fw_buf_addc(out, ' ');
+	padded(out, f->last_new_ms, 20);
+	padded(out, s->shard, 4);
+	padded(out, s->host_id, 20);
+	padded(out, s->moves, 10);
+	padded(out, s->last_visit_id, 20);
+	rs_rest_pack(out, f);
+}
+
+bool rs_state_unpack(struct fw_str row, struct fw_feed *f, struct rs_state *s)
+{
+	struct fw_str rest = row;
+	int64_t n[16];
+
+	if (!numbers_get(&rest, n, FW_N(n)))
+		return false;
+	f->status = (enum fw_feed_status)n[0];
+	f->fail_n = (uint32_t)n[1];
+	f->crash_n = (uint32_t)n[2];
+	f->due_at_ms = n[3];
+	f->last_visit_ms = n[4];
+	f->last_new_ms = n[5];
+	*s = (struct rs_state){.shard = (int)n[6], .host_id = n[7], .moves = n[8], .last_visit_id = n[9]};
+	f->last_kind = (enum fw_visit_kind)n[10];
+	f->http_status = (int)n[11];
+	f->last_ok_ms = n[12];
+	f->expect_us = n[13];
+	f->expect_dev_us = n[14];
+	f->expect_parts = n[15];
+	if (rest.len)
+		f->why = fw_str_sub(rest, 1, rest.len);
+	return true;
+}
+
+void rs_group_pack(struct fw_buf *out, int group, const struct fw_feed *f)
+{
+	if (group != RS_ADDRESS) {
+		rs_pack(out, &rs_group[group].members, f);
+		return;
+	}
+	fw_buf_addstr(out, f->url);
+	fw_buf_addc(out, '\n');
+	fw_buf_addstr(out, f->host_key);
+}
+
+void rs_group_unpack(struct fw_str value, int group, struct fw_feed *f)
+{
+	struct fw_str host;
+
+	if (group != RS_ADDRESS) {
+		rs_unpack(value, &rs_group[group].members, f);
+		return;
+	}
+	f->url = fw_str_split(value, '\n', &host);
+	((char *)f->url.p)[f->url.len] = '\0'; /* the reply is ours, and a line end stood there */
+	if (host.len)
+		f->host_key = host;
+}
+
+void rs_visit_pack(struct fw_buf *out, const struct fw_visit *v)
+{
+	int64_t n[] = {v->run_id, v->at_ms, (int64_t)v->kind, v->http_status, v->hops, v->slot, v->lateness_ms,
+		v->dns_us, v->connect_us, v->tls_us, v->first_byte_us, v->total_us, v->parse_us,
+		(int64_t)v->wire_bytes, (int64_t)v->body_bytes, v->item_n, v->queue_us, v->store_us};
+
+	numbers_add(out, n, FW_N(n));
+	fw_buf_addstr(out, v->error);
+}
+
+bool rs_visit_unpack(struct fw_str row, struct fw_visit *v)
+{
+	int64_t n[22];
+
+	if (!numbers_get(&row, n, FW_N(n)))
+		return false;
+	*v = (struct fw_visit){.feed_id = n[0],
+		.new_n = (uint32_t)n[2],
+		.changed_n = (uint32_t)n[3],
+		.run_id = n[4],
+		.at_ms = n[5],
+		.kind = (enum fw_visit_kind)n[6],
+		.http_status = (int)n[7],
+		.hops = (uint32_t)n[8],
+		.slot = (int32_t)n[9],
+		.lateness_ms = (uint32_t)n[10],
+		.dns_us = n[11],
+		.connect_us = n[12],
+		.tls_us = n[13],
+		.first_byte_us = n[14],
+		.total_us = n[15],
+		.parse_us = n[16],
+		.wire_bytes = (uint64_t)n[17],
+		.body_bytes = (uint64_t)n[18],
+		.item_n = (uint32_t)n[19],
+		.queue_us = n[20],
+		.store_us = n[21],
+		.error = row.len ? row : FW_STR_NONE};
+	return true;
+}
+
+static struct fw_str hash_write(uint64_t hash, char text[16])
+{
+	for (int i = 15; i >= 0; i--, hash >>= 4)
+		text[i] = "0123456789abcdef"[hash & 15];
+	return (struct fw_str){text, 16};
+}
+
+void rs_entry_pack(struct fw_buf *out, const struct fw_entry_row *e)
+{
+	char hash[16];
+
+	pack_one(out, "key", (struct fw_str){(const char *)e->key, sizeof(e->key)});
+	pack_one(out, "hash", hash_write(e->hash, hash));
+	rs_pack(out, &entry_row, e);
+}
+
+static uint64_t hash_read(struct fw_str text)
+{
+	uint64_t hash = 0;
+
+	for (size_t i = 0; i < text.len; i++)
+		hash = hash << 4 | (uint64_t)FW_MAX(fw_hexval(text.p[i]), 0);
+	return hash;
+}
+
+bool rs_entry_unpack(struct fw_str row, struct fw_entry_row *e)
+{
+	struct fw_str rest = row, key;
+	int64_t n[4];
+
+	*e = (struct fw_entry_row){.published_ms = FW_NO_DATE, .updated_ms = FW_NO_DATE};
+	if (!numbers_get(&rest, n, FW_N(n)))
+		return false;
+	e->feed_id = n[0];
+	e->seen_ms = n[1];
+	e->changed_ms = n[2];
+	e->revision = (uint32_t)n[3];
+	key = part_of(rest, "key");
+	memcpy(e->key, key.p ? key.p : "", FW_MIN(key.len, sizeof(e->key)));
+	e->hash = hash_read(part_of(rest, "hash"));
+	rs_unpack(rest, &entry_row, e);
+	return true;
+}
+
+void rs_hash_add(struct rs *r, uint64_t hash, const char *between, int64_t n, bool has_n)
+{
+	struct fw_buf *b = rs_word(r);
+	char text[16];
+
+	fw_buf_addstr(b, hash_write(hash, text));
+	fw_buf_adds(b, between);
+	if (has_n)
+		number_add(b, n);
+	rs_word_end(r);
+}
+
+bool rs_known_read(struct fw_str value, struct rs_known *k)
+{
+	struct fw_str id, date;
+
+	*k = (struct rs_known){.hash = hash_read(fw_str_split(value, ' ', &id))};
+	if (!id.p || !fw_str_int(fw_str_split(id, ' ', &date), &k->id))
+		return false;
+	return !k->id || (date.p && fw_str_int(date, &k->date_ms));
+}

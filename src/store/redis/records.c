@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Records, all in the cell "meta". Kind and key are one name, "kind key": a space comes before all
+ * letters of a kind, so names are in the order of kinds and keys.
+ *
+ *	records        hash, name to "at_ms until_ms value"; until_ms is - for ever
+ *	record_names   sorted set of the names, all with score 0
+ *	record_ends    sorted set of the names of those that run out, by until_ms
+ */
+#include "store/redis/redis.h"
+#include "base/banned.h"
+
+#define LIST_STEP 200
+
+static void name_add(
+	struct rs *r, const char *before, struct fw_str kind, const char *between, struct fw_str key)
+{
+	struct fw_buf *b = rs_word(r);
+
+	fw_buf_adds(b, before);
+	fw_buf_addstr(b, kind);
+	fw_buf_adds(b, between);
+	fw_buf_addstr(b, key);
+	rs_word_end(r);
+}
+
+int rs_record_put(struct store *st, const struct fw_record *record, bool if_absent, bool wake, bool *was,
+	struct fw_err *err)
+{
+	struct rs *r = rs_of(st);
+	int rc = rs_start(r, true, err);
+
+	if (rc)
+		return rc;
+	rs_op(r, RS_META, RS_WRITE, "record_put");
+	name_add(r, "", record->kind, " ", record->key);
+	rs_add(r, record->value);
+	rs_addi(r, record->at_ms);
+	if (record->until_ms == FW_NO_DATE)
+		rs_adds(r, "-");
+	else
+		rs_addi(r, record->until_ms);
+	rs_addi(r, if_absent);
+	rs_addi(r, wake);
+	rc = rs_run(r, "storing a record", err);
+	*was = !rc && rs_int(r->reply[0]);
+	return rc;
+}
+
+/* False: somebody else has put it there. */
+static bool record_read(struct fw_str name, struct fw_str text, struct fw_record *out)
+{
+	struct fw_str at, until;
+
+	out->kind = fw_str_split(name, ' ', &out->key);
+	at = fw_str_split(text, ' ', &text);
+	until = fw_str_split(text, ' ', &out->value);
+	out->until_ms = FW_NO_DATE;
+	return out->key.len && out->value.p && fw_str_int(at, &out->at_ms) &&
+		(fw_str_eq(until, FW_STR("-")) || fw_str_int(until, &out->until_ms));
+}
+
+static int record_find(
+	struct rs *r, struct fw_str kind, struct fw_str key, fw_record_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct fw_record out = {.kind = FW_STR_NONE};
+	int rc;
+
+	rs_ask(r, RS_META, "HGET", "records");
+	name_add(r, "", kind, " ", key);
+	rc = rs_run(r, "reading a record", err);
+	if (rc)
+		return rc;
+	if (r->reply[0]->type != RS_TEXT || !record_read(FW_STR("k n"), r->reply[0]->text, &out))
+		return fw_store_record_missing(r->target.name, kind, err);
+	out.kind = kind;
+	out.key = key;
+	return RS_SHOW(r, cb(ctx, &out));
+}
+
+/* The next names. */
+static int names_read(
+	struct rs *r, const struct fw_record_query *q, struct fw_str after, size_t n, struct fw_err *err)
+{
+	rs_ask(r, RS_META, "ZRANGEBYLEX", "record_names");
+	if (after.len)
+		name_add(r, "(", FW_STR(""), "", after);
+	else
+		rs_adds(r, "-");
+	if (q->kind.p)
+		name_add(r, "(", q->kind, "!", FW_STR("")); /* comes behind the space */
+	else
+		rs_adds(r, "+");
+	rs_adds(r, "LIMIT");
+	rs_addi(r, 0);
+	rs_addi(r, (int64_t)n);
+	return rs_run(r, "listing records", err);
+}
+
+/* What was removed meanwhile is passed over. */
+static int names_show(
+	struct rs *r, const struct rs_reply *names, fw_record_cb *cb, void *ctx, struct fw_err *err)
+{
+	int rc;
+
+	rs_ask(r, RS_META, "HMGET", "records");
+	for (size_t i = 0; i < names->n; i++)
+		rs_add(r, names->elem[i]->text);
+	rc = rs_run(r, "reading records", err);
+	for (size_t i = 0; !rc && i < names->n; i++) {
+		const struct rs_reply *text = r->reply[0]->elem[i];
+		struct fw_record record = {.kind = FW_STR_NONE};
+
+		if (text->type == RS_TEXT && record_read(names->elem[i]->text, text->text, &record))
+			rc = RS_SHOW(r, cb(ctx, &record));
+	}
+	return rc;
+}
+
+int rs_record_list(struct store *st, const struct store_record_query *query, fw_record_cb *cb, void *ctx,
+	struct fw_err *err)
+{
+	struct rs *r = rs_of(st);
+	const struct fw_record_query *q = &query->q;
+	struct fw_buf after = FW_BUF_INIT(0);
+	size_t left = q->limit ? q->limit : SIZE_MAX, got = LIST_STEP;
+	int rc = rs_start(r, false, err);
+
+	if (query->key.p)
+		return rc ? rc : record_find(r, q->kind, query->key, cb, ctx, err);
+	if (q->kind.p || q->after_kind.len) {
+		fw_buf_addstr(&after, q->kind.p ? q->kind : q->after_kind);
+		fw_buf_addc(&after, ' ');
+		fw_buf_addstr(&after, q->after_key);
+	}
+	while (!rc && got == LIST_STEP && left) {
+		fw_arena_reset(&r->arena, RS_ARENA_KEEP);
+		rc = after.rc ? rs_no_memory(r, err)
+			      : names_read(r, q, fw_buf_str(&after), FW_MIN(left, (size_t)LIST_STEP), err);
+		got = rc ? 0 : r->reply[0]->n;
+		if (got) {
+			fw_buf_reset(&after);
+			fw_buf_addstr(&after, r->reply[0]->elem[got - 1]->text);
+			rc = names_show(r, r->reply[0], cb, ctx, err);
+		}
+		left -= got;
+	}
+	fw_buf_finish(&after);
+	return rc;
+}
+
+int rs_record_remove(
+	struct store *st, struct fw_str kind, struct fw_str key, struct fw_str value, struct fw_err *err)
+{
+	struct rs *r = rs_of(st);
+	int rc = rs_start(r, true, err);
+
+	if (rc)
+		return rc;
+	rs_op(r, RS_META, RS_TRIM, "record_remove");
+	name_add(r, "", kind, " ", key);
+	rs_addi(r, !value.p);
+	rs_add(r, value);
+	rc = rs_run(r, "removing a record", err);
+	return rc || rs_int(r->reply[0]) ? rc : fw_store_record_missing(r->target.name, kind, err);
+}

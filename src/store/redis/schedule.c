@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: ISC */
+/* What is due, figures, and what is done now and then. */
+#include "store/redis/redis.h"
+#include "base/banned.h"
+
+#define SHARDS_AT_ONCE 16 /* of a walk through all */
+#define VISITS_STEP 100   /* of each cell */
+#define ENTRIES_STEP 20
+#define SEEN_SLACK_MS                                                                                          \
+	60000 /* ids rise with seen_ms, but for clocks and processes that differ by less than this */
+
+int rs_clock(struct store *st, int64_t *now_ms, struct fw_err *err)
+{
+	struct rs *r = rs_of(st);
+	struct rs_reply *all;
+	int rc = rs_start(r, false, err);
+
+	if (rc)
+		return rc;
+	rs_conn_command(r->node[r->node_of[RS_META]], "TIME");
+	rc = rs_conn_exchange(r->node[r->node_of[RS_META]], &r->arena, &all, err);
+	if (!rc && all->elem[0]->type == RS_ERROR)
+		rc = rs_error(r, all->elem[0]->text, "asking its clock", err);
+	if (!rc)
+		*now_ms = rs_int(all->elem[0]->elem[0]) * 1000 + rs_int(all->elem[0]->elem[1]) / 1000;
+	return rc;
+}
+
+/* ---- due ------------------------------------------------------------------------------------- */
+
+static int hosts_show(const struct store_due_query *q, const struct rs_reply *list)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i + 2 <= list->n; i += 2) {
+		struct fw_str ok, cool, pace;
+		struct store_host host = {.id = rs_int(list->elem[i])};
+
+		ok = fw_str_split(list->elem[i + 1]->text, ' ', &cool);
+		cool = fw_str_split(cool, ' ', &pace);
+		if (fw_str_int(ok, &host.next_ok_ms) && fw_str_int(cool, &host.cool_until_ms) &&
+			fw_str_int(pace, &host.pace_ms))
+			rc = q->host(q->ctx, &host);
+	}
+	return rc;
+}
+
+static int due_show(
+	const struct store_due_query *q, int shard, const struct rs_reply *ids, const struct rs_reply *rows)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < ids->n; i++) {
+		struct fw_feed f = {.id = rs_int(ids->elem[i])};
+		struct rs_state s;
+
+		if (rows->elem[i]->type != RS_TEXT || !rs_state_unpack(rows->elem[i]->text, &f, &s) ||
+			f.status || s.shard != shard)
+			continue;
+		rc = q->due(q->ctx,
+			&(struct store_due){.feed_id = f.id,
+				.due_at_ms = f.due_at_ms,
+				.host_id = s.host_id,
+				.expect_us = f.expect_us,
+				.expect_dev_us = f.expect_dev_us,
+				.last_visit_ms = f.last_visit_ms,
+				.shard = shard});
+	}
+	return rc;
+}
+
+static void shard_ask(struct rs *r, const struct store_due_query *q, int shard)
+{
+	char key[24];
+
+	rs_ask(r, rs_cell(shard), "EXISTS", "moving");
+	(void)fw_snprintf(key, sizeof(key), "hosts:%d", shard);
+	rs_ask(r, rs_cell(shard), q->host ? "HGETALL" : "EXISTS", key);
+	(void)fw_snprintf(key, sizeof(key), "due:%d", shard);
+	if (!q->due) {
+		rs_ask(r, rs_cell(shard), "EXISTS", key);
+		return;
+	}
+	rs_ask(r, rs_cell(shard), "ZRANGEBYSCORE", key);
+	rs_adds(r, "-inf");
+	rs_addi(r, q->until_ms);
+}
+
+/* Plain commands: what goes through Lua costs the server some times as much. */
+static int look(struct rs *r, const struct store_due_query *q, int first, int n, struct fw_err *err)
+{
+	struct rs_reply **reply, **row;
+	int rc;
+
+	for (int shard = first; shard < first + n; shard++)
+		shard_ask(r, q, shard);
+	rc = rs_run(r, "reading what is due", err);
+	reply = r->reply;
+	for (int i = 0; !rc && !r->read_only && i < n; i++) {
+		if (rs_int(reply[3 * i]))
+			rc = rs_moves_finish(r, rs_cell(first + i), err);
+	}
+	for (int i = 0; !rc && i < n; i++) {
+		const struct rs_reply *ids = reply[3 * i + 2];
+
+		if (!ids->n)
+			continue;
+		rs_ask(r, rs_cell(first + i), "HMGET", "state");
+		for (size_t k = 0; k < ids->n; k++)
+			rs_add(r, ids->elem[k]->text);
+	}
+	rc = rc ? rc : rs_run(r, "reading what is due", err);
+	row = r->reply;
+	for (int i = 0; !rc && i < n; i++) {
+		if (q->host)
+			rc = RS_SHOW(r, hosts_show(q, reply[3 * i + 1]));
+		if (!rc && reply[3 * i + 2]->n)
+			rc = RS_SHOW(r, due_show(q, first + i, reply[3 * i + 2], *row++));
+	}
+	return rc;
+}
+
+int rs_due(struct store *st, const struct store_due_query *q, struct fw_err *err)
+{
+	struct rs *r = rs_of(st);
+	int first = FW_MAX(q->shard, 0), end = q->shard < 0 ? STORE_SHARDS : FW_MAX(q->shard, q->last_shard) + 1;
+	int rc = rs_start(r, false, err);
+
+	for (; !rc && first < end; first += SHARDS_AT_ONCE) {
+		fw_arena_reset(&r->arena, RS_ARENA_KEEP);
+		rc = look(r, q, first, FW_MIN(end - first, SHARDS_AT_ONCE), err);
+	}
+	return rc;
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+int rs_stats(struct store *st, struct fw_store_stats *out, struct fw_err *err)
+{
+	struct rs *r = rs_of(st);
+	int64_t now_ms;
+	int rc = rs_clock(st, &now_ms, err);
+
+	for (int cell = 0; !rc && cell < RS_CELLS; cell++) {
+		rs_op(r, cell, RS_READ, "stats");
+		rs_addi(r, now_ms);
+	}
+	rc = rc ? rc : rs_run(r, "counting", err);
+	if (rc)
+		return rc;
+	*out = (struct fw_store_stats){.next_due_ms = FW_NO_DATE, .size_bytes = -1, .schema = RS_SCHEMA};
+	for (int cell = 0; cell < RS_CELLS; cell++) {
+		struct rs_reply *const *e = r->reply[cell]->elem;
+		int64_t *const sum[] = {&out->active_n, &out->paused_n, &out->gone_n, &out->quarantined_n,
+			&out->failing_n, &out->due_n};
+
+		for (size_t i = 0; i < FW_N(sum); i++)
+			*sum[i] += rs_int(e[i]);
+		if (e[6]->text.len && (out->next_due_ms == FW_NO_DATE || rs_int(e[6]) < out->next_due_ms))
+			out->next_due_ms = rs_int(e[6]);
+		out->entry_n += rs_int(e[7]);
+		out->visit_n += rs_int(e[8]);
+		out->last_entry_id = FW_MAX(out->last_entry_id, rs_int(e[9]));
+		out->last_visit_id = FW_MAX(out->last_visit_id, rs_int(e[10]));
+		out->last_feed_id = FW_MAX(out->last_feed_id, rs_int(e[11]));
+	}
+	out->feed_n = out->active_n + out->paused_n + out->gone_n + out->quarantined_n;
+	if (!fw_str_int(rs_info(r, "memory", "used_memory_dataset"), &out->size_bytes))
+		out->size_bytes = -1;
+	return 0;
+}
+
+/* ---- maintenance ----------------------------------------------------------------------------- */
+
+/*
+ * One operation on each cell; adds up what went. *more: in one of them so many went that there may
+ * be others.
+ */
+static int cells_prune(struct rs *r, const char *op, int64_t before_ms, int64_t step, int64_t slack_ms,
+	int64_t *n, bool *more, struct fw_err *err)
+{
+	int rc;
+
+	for (int cell = 0; cell < RS_CELLS; cell++) {
+		rs_op(r, cell, RS_TRIM, op);
+		rs_addi(r, before_ms);
+		rs_addi(r, step);
+		rs_addi(r, slack_ms);
+	}
+	rc = rs_run(r, "pruning", err);
+	for (int cell = 0; !rc && cell < RS_CELLS; cell++) {
+		*n += rs_int(r->reply[cell]);
+		*more |= rs_int(r->reply[cell]) >=
+			step / 2; /* behind young ones among them there may be old ones */
+	}
+	return rc;
+}
+
+static int events_prune(struct rs *r, const char *key, struct store_prune *p, struct fw_err *err)
+{
+	int rc;
+
+	rs_op(r, RS_META, RS_TRIM, "event_prune");
+	rs_adds(r, key);
+	rs_addi(r, p->events_before_ms);
+	rs_addi(r, FW_EVENT_STEP);
+	rc = rs_run(r, "pruning events", err);
+	if (rc)
+		return rc;
+	p->event_n += rs_int(r->reply[0]);
+	p->more |= rs_int(r->reply[0]) >= FW_EVENT_STEP / 2;
+	return 0;
+}
+
+static int records_prune(struct rs *r, struct store_prune *p, struct fw_err *err)
+{
+	int rc;
+
+	rs_op(r, RS_META, RS_TRIM, "record_prune");
+	rs_addi(r, p->now_ms);
+	rs_addi(r, FW_RECORD_STEP);
+	rc = rs_run(r, "pruning records", err);
+	if (rc)
+		return rc;
+	p->record_n += rs_int(r->reply[0]);
+	p->more |= rs_int(r->reply[0]) >= FW_RECORD_STEP;
+	return 0;
+}
+
+int rs_prune(struct store *st, struct store_prune *p, struct fw_err *err)
+{
+	struct rs *r = rs_of(st);
+	int rc = rs_start(r, true, err);
+
+	p->more = false;
+	rc = rc ? rc : rs_numbers_revoke(r, err);
+	for (int cell = 0; !rc && cell < RS_CELLS; cell++)
+		rc = rs_moves_finish(r, cell, err);
+	if (!rc && p->visits_before_ms)
+		rc = cells_prune(
+			r, "prune_visits", p->visits_before_ms, VISITS_STEP, 0, &p->visit_n, &p->more, err);
+	if (!rc && p->entries_before_ms)
+		rc = cells_prune(r, "prune_entries", p->entries_before_ms, ENTRIES_STEP, SEEN_SLACK_MS,
+			&p->entry_n, &p->more, err);
+	if (!rc && p->events_before_ms)
+		rc = events_prune(r, "incoming", p, err);
+	if (!rc && p->events_before_ms)
+		rc = events_prune(r, "incoming_dead", p, err);
+	return !rc && p->records ? records_prune(r, p, err) : rc;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Search: entries are read, newest first, and looked through here, until as many are found as were
+ * asked for.
+ *
+ * An index of words would take several times the memory of the entries themselves, which on this
+ * engine all is memory; so there is none. What a search costs is reading: some 100,000 entries of 1
+ * KB a second. It is always up to date, and finds what SQLite's index finds: words without regard
+ * to case and accents, prefixes, phrases.
+ *
+ * Both sides are made alike: words in a row, between single spaces. A phrase is then a piece of
+ * text to be found.
+ */
+#include "store/redis/redis.h"
+#include "store/tokens.h"
+#include "store/words.h"
+#include "base/banned.h"
+
+#define TEXT_MAX ((size_t)1 << 20) /* of one entry: more is not looked through */
+
+/* Append " word word ", whatever stands between the words; " " when there is none. */
+static void words_add(struct fw_buf *out, struct fw_str text)
+{
+	struct fw_store_token t;
+
+	fw_buf_addc(out, ' ');
+	while (fw_store_token_next(&text, &t)) {
+		fw_buf_add(out, t.text, t.len);
+		fw_buf_addc(out, ' ');
+	}
+}
+
+bool rs_search_begin(struct rs_search *s, struct fw_str words)
+{
+	struct fw_store_word w;
+	bool any = false;
+
+	*s = (struct rs_search){.words = FW_BUF_INIT(0), .text = FW_BUF_INIT(0), .raw = FW_BUF_INIT(0)};
+	while (fw_store_word_next(&words, &w)) {
+		size_t from = s->words.len;
+
+		fw_buf_reset(&s->raw);
+		fw_store_words(&s->raw, w.text);
+		words_add(&s->words, fw_buf_str(&s->raw));
+		if (s->words.len - from <= 1) { /* nothing that belongs to words: no condition */
+			s->words.len = from;
+			continue;
+		}
+		if (w.prefix)
+			s->words.len--;
+		fw_buf_addc(&s->words, '\0');
+		any = true;
+	}
+	return any;
+}
+
+bool rs_search_matches(struct rs_search *s, const struct fw_entry_row *e)
+{
+	struct fw_str content = fw_str_sub(e->content, 0, TEXT_MAX), rest = fw_buf_str(&s->words);
+	bool all = true;
+
+	fw_buf_reset(&s->text);
+	fw_buf_reset(&s->raw);
+	fw_store_words(&s->raw, fw_str_sub(e->title, 0, TEXT_MAX));
+	words_add(&s->text, fw_buf_str(&s->raw));
+	fw_buf_addc(&s->text, '\n'); /* no phrase reaches from the title into the text */
+	fw_buf_reset(&s->raw);
+	fw_store_words(&s->raw, fw_str_sub(e->summary, 0, TEXT_MAX));
+	fw_buf_addc(&s->raw, '\n');
+	if (e->content_type == FW_TEXT_PLAIN)
+		fw_store_words(&s->raw, content);
+	else
+		fw_store_words_html(&s->raw, content);
+	words_add(&s->text, fw_buf_str(&s->raw));
+	while (rest.len && all) {
+		struct fw_str one = fw_str_split(rest, '\0', &rest);
+
+		all = fw_str_find(fw_buf_str(&s->text), one) != NULL;
+	}
+	return all;
+}
+
+int rs_search_failed(const struct rs_search *s)
+{
+	return s->words.rc ? s->words.rc : s->text.rc ? s->text.rc : s->raw.rc;
+}
+
+void rs_search_end(struct rs_search *s)
+{
+	fw_buf_finish(&s->words);
+	fw_buf_finish(&s->text);
+	fw_buf_finish(&s->raw);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Calls of a driver's slots (src/store/driver.h) that fail the test when the slot fails. i is an
+ * index into under_test[]. A store that the front opened is one of these too: fw_store_driver().
+ *
+ * What a function here returns a pointer to lives until its next call, feeds for 15 more.
+ */
+#ifndef TEST_STORE_DRV_H
+#define TEST_STORE_DRV_H
+
+#include "common.h"
+#include "store/driver.h"
+
+#define LONG_MS 600000 /* a lease that does not end in a test */
+
+extern struct fw_err drv_err; /* of the last call */
+
+#define DONE(call) do { \
+	int rc_ = (call); \
+	ck_assert_msg(rc_ == 0, "%s: %d %s", #call, rc_, drv_err.text); \
+} while (0)
+/* It fails so, and says why. */
+#define FAILS(call, code) do { \
+	int rc_; \
+	drv_err.text[0] = '\0'; \
+	rc_ = (call); \
+	ck_assert_msg(rc_ == (code), "%s: %d, not %s: %s", #call, rc_, #code, drv_err.text); \
+	ck_assert_msg(drv_err.text[0], "%s: %s without a word", #call, #code); \
+} while (0)
+
+/* ---- stores ---------------------------------------------------------------------------------- */
+
+const struct store_driver *drv_driver(int i);
+const char *drv_url(int i); /* of a store that is not there yet */
+struct store *drv_open(int i, const char *url, unsigned flags);
+struct store *drv_fresh(int i);
+/* Does it stand on src/store/sql? For what only SQL can do to a store from outside. */
+bool drv_is_sql(int i);
+void drv_index(struct store *st); /* the search index catches up */
+void drv_clean(struct store *st); /* the deep inspection finds nothing */
+void drv_end(struct store *st);   /* and it is closed */
+int64_t drv_clock(struct store *st);
+/*
+ * A number made of all that feeds, entries, visits, hosts and figures show: where two are equal
+ * nothing was written in between.
+ */
+uint64_t drv_print(struct store *st);
+
+/* ---- leases ---------------------------------------------------------------------------------- */
+
+/* The lease is the caller's: free() or drv_leave(). */
+struct store_lease *drv_join(struct store *st, const char *worker, int64_t lease_ms);
+void drv_beat(struct store *st, const char *worker, struct store_lease *l);
+void drv_give(struct store *st, const struct store_lease *l, size_t from, size_t n);
+/* Beat, and give back what is beyond its part. */
+void drv_share(struct store *st, const char *worker, struct store_lease *l);
+void drv_leave(struct store *st, struct store_lease *l); /* and it is freed */
+void drv_reap(struct store *st, const char *worker, int64_t crashed_feed_id);
+/* NULL: it does not hold it. */
+const struct store_shard *drv_shard(const struct store_lease *l, int shard);
+/* A beat of this worker, and then the shard's version. */
+int64_t drv_version(struct store *st, struct store_lease *l, int shard);
+
+/* ---- feeds ----------------------------------------------------------------------------------- */
+
+int64_t drv_feed(struct store *st, const char *url, int64_t due_at_ms);
+/* "https://HOST/0" ... one commit's worth; ids[n]. */
+void drv_feeds(struct store *st, const char *host, int n, int64_t due_at_ms, int64_t *id);
+const struct fw_feed *drv_find(struct store *st, int64_t id);
+bool drv_is(struct store *st, int64_t id); /* is it there? */
+
+struct drv_due {
+	struct store_due *due;
+	struct store_host *host;
+	size_t n, host_n;
+};
+/* What is due then, of one shard or of all (-1). */
+const struct drv_due *drv_due(struct store *st, int shard, int64_t until_ms);
+/* The feed's row of that; NULL: it is not due, ever. */
+const struct store_due *drv_due_of(struct store *st, int64_t feed_id);
+/* The host's row; NULL: none. */
+const struct store_host *drv_host(struct store *st, int64_t host_id);
+
+/* ---- commits --------------------------------------------------------------------------------- */
+
+/*
+ * Visited with success, next due then. *f: its next state, whose strings live for 15 more calls of
+ * drv_find().
+ */
+struct store_outcome drv_outcome(struct store *st, int64_t feed_id, struct fw_feed *f, int64_t due_at_ms);
+struct store_outcome drv_push(int64_t feed_id, struct fw_feed *f, struct fw_entry_row *e, size_t n);
+/* It may fail. */
+int drv_commit(struct store *st, int64_t lease_id, struct store_outcome *o, size_t n);
+int drv_visits(struct store *st, int64_t feed_id);
+int drv_entries(struct store *st, int64_t feed_id); /* 0: of all */
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: ISC */
+/* A new store on each driver that processes share: many open it at once, and some are killed in it. REL-15. */
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "drv.h"
+
+#define OPENERS 10
+#define CREATIONS 24 /* killed, each a little later than the one before */
+
+struct gate {
+	_Atomic int ready, go;
+};
+
+static struct gate *gate;
+
+static void setup(void)
+{
+	gate = mmap(NULL, sizeof(*gate), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(gate, MAP_FAILED);
+}
+
+static void teardown(void)
+{
+	munmap(gate, sizeof(*gate));
+}
+
+/* In a child there is no Check. */
+_Noreturn static void opener(const char *url, int i)
+{
+	struct fw_store_config c = {.url = url, .flags = FW_STORE_CREATE};
+	struct fw_feed_new n = {0};
+	struct fw_store *st;
+	struct fw_err err;
+	char feed[60];
+
+	atomic_fetch_add(&gate->ready, 1);
+	while (!atomic_load(&gate->go))
+		usleep(100);
+	if (!fw_snprintf(feed, sizeof(feed), "https://h%d.example/", i))
+		_exit(7);
+	n.url = fw_str(feed);
+	if (fw_store_open(&c, &st, &err) || fw_store_subscribe(st, &n, 1, &err)) {
+		fprintf(stderr, "# %s\n", err.text);
+		_exit(8);
+	}
+	fw_store_close(st);
+	_exit(0);
+}
+
+/* All of them wait for the gate. */
+static void openers_start(const char *url, pid_t *pid, int n)
+{
+	atomic_store(&gate->ready, 0);
+	atomic_store(&gate->go, 0);
+	for (int i = 0; i < n; i++) {
+		pid[i] = fork();
+		ck_assert_int_ge(pid[i], 0);
+		if (!pid[i])
+			opener(url, i);
+	}
+	while (atomic_load(&gate->ready) < n)
+		usleep(100);
+}
+
+START_TEST(ten_processes_open_a_fresh_store)
+{
+	for (int round = 0; round < 3 && under_test[_i].shared; round++) {
+		const char *url = drv_url(_i);
+		struct fw_store *st;
+		pid_t pid[OPENERS];
+
+		openers_start(url, pid, OPENERS);
+		atomic_store(&gate->go, 1);
+		for (int i = 0; i < OPENERS; i++) {
+			int status;
+
+			ck_assert_int_eq(waitpid(pid[i], &status, 0), pid[i]);
+			ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "process %d ended with status %x", i, (unsigned)status);
+		}
+		st = store_open(url, 0);
+		ck_assert_int_eq(stats(st).feed_n, OPENERS);
+		check_clean(st);
+		fw_store_close(st);
+	}
+}
+END_TEST
+
+/* There is all of the schema or none of it afterwards: whoever comes next can go on. */
+START_TEST(creation_is_killed)
+{
+	int made = 0;
+
+	for (int round = 0; round < CREATIONS && under_test[_i].shared; round++) {
+		const char *url = drv_url(_i);
+		struct fw_store *st;
+		pid_t pid;
+
+		openers_start(url, &pid, 1);
+		atomic_store(&gate->go, 1);
+		usleep((useconds_t)(round * round * 200));
+		kill(pid, SIGKILL);
+		ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+		st = store_open(url, FW_STORE_CREATE);
+		ck_assert_int_le(stats(st).feed_n, 1);
+		made += (int)stats(st).feed_n;
+		check_clean(st);
+		fw_store_close(st);
+	}
+	printf("# %s: killed %d times, %d were done before\n", under_test[_i].name, CREATIONS, made);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("opening");
+	TCase *t = tcase_create("every driver");
+
+	stores_begin();
+	tcase_set_timeout(t, 120);
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_loop_test(t, ten_processes_open_a_fresh_store, 0, under_test_n);
+	tcase_add_loop_test(t, creation_is_killed, 0, under_test_n);
+	suite_add_tcase(s, t);
+	return run_suite(s);
+}

@@ -1,0 +1,813 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Whole workers on a clock of the test's own: loop, store thread, owner, claims, commits, over a real SQLite file. Hours pass in a second.
+ *
+ * Replaced by the linker (--wrap): the clocks, the transfers, the loop's timers and wake-ups, the opening of the store. Everything else is what
+ * runs in a process. SQLite asks our clock too (a VFS). Workers are frozen, killed, cut off from their store, told to leave; meanwhile hosts
+ * are watched: never more at once than host_max, never closer than host_gap_ms, whoever asks.
+ */
+#include <check.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "engine/run/store_thread.h"
+#include "engine/run/worker_parts.h"
+#include "../../suite.h"
+
+#define WALL_MS INT64_C(1795000000000) /* Unix time when the monotonic clock showed 0 */
+#define START_US INT64_C(1000000000)
+#define WORKERS 4
+#define FEEDS 2000
+#define FLIGHTS 1024
+#define TIMERS 4
+#define ENTRY_MS (5 * FW_MINUTE_MS)    /* each feed has a new entry so often */
+#define SHOWN 40                       /* entries in a document */
+#define OK(call) ck_assert_msg((call) == 0, "%s: %s", #call, err.text)
+
+struct timer {
+	uv_timer_t *handle;
+	uv_timer_cb cb;
+	int64_t at_ms;
+};
+
+struct sim { /* a worker */
+	struct worker w;
+	struct worker_shared shared;
+	struct fw_meter_slot meter;
+	struct worker_options o;
+	struct store_thread s;
+	struct store_driver driver; /* the store's, to be cut off */
+	struct timer timer[TIMERS];
+	bool begun, ended, woken;
+	int code;
+	int64_t frozen_ms;          /* until then */
+	int64_t store_at_ms, tick_at_ms, cut_ms; /* cut off from its store until then */
+	uint64_t seen;              /* store_steps when it last looked for news */
+};
+
+struct flight {
+	struct fw_fetch *f;
+	struct sim *of;
+	int feed;
+	int64_t send_ms, end_ms;
+	bool sent;
+};
+
+struct feed {
+	char url[80];
+	int host;
+	int64_t take_ms;
+	int status;               /* 0: 200 or 304 */
+	int64_t retry_after_s;
+	unsigned sent_n;
+};
+
+static int64_t now_us;
+static uint64_t store_steps;
+static struct sim sims[WORKERS];
+static struct flight flights[FLIGHTS];
+static size_t flight_n;
+static struct feed feeds[FEEDS];
+static int feed_n;
+static struct { int64_t sent_ms; unsigned in_flight; } hosts[FEEDS];
+static bool budget_is_watched;
+static struct fw_config *config;
+static struct fw_err err;
+static char path[200];
+static unsigned sent_n, max_in_flight;
+
+/* ---- what the linker replaces -------------------------------------------------------------------------------------------- */
+
+int64_t __wrap_fw_mono_us(void);
+int64_t __wrap_fw_mono_ms(void);
+int64_t __wrap_fw_now_ms(void);
+int __wrap_fw_fetch_start(struct fw_fetcher *fr, struct fw_fetch *f, struct fw_err *e);
+void __wrap_fw_fetch_cancel(struct fw_fetch *f);
+bool __wrap_fw_fetch_give_up(struct fw_fetch *f);
+bool __wrap_fw_fetch_is_silent(const struct fw_fetch *f);
+void __wrap_fw_fetcher_hold(struct fw_fetcher *fr, bool on);
+int __wrap_uv_timer_start(uv_timer_t *t, uv_timer_cb cb, uint64_t timeout, uint64_t repeat);
+int __wrap_uv_async_send(uv_async_t *a);
+int __wrap_fw_config_store(const struct fw_config *c, unsigned flags, struct fw_store **out, struct fw_err *e);
+int __real_fw_config_store(const struct fw_config *c, unsigned flags, struct fw_store **out, struct fw_err *e);
+
+int64_t __wrap_fw_mono_us(void)
+{
+	return now_us;
+}
+
+int64_t __wrap_fw_mono_ms(void)
+{
+	return now_us / 1000;
+}
+
+int64_t __wrap_fw_now_ms(void)
+{
+	return WALL_MS + now_us / 1000;
+}
+
+static int vfs_time(sqlite3_vfs *v, sqlite3_int64 *ms)
+{
+	(void)v;
+	*ms = __wrap_fw_now_ms() + INT64_C(210866760000000); /* Julian day numbers begin in 4714 BC */
+	return SQLITE_OK;
+}
+
+static struct sim *sim_of(struct worker *w)
+{
+	return (struct sim *)(void *)w;
+}
+
+static int feed_of(struct fw_str url)
+{
+	for (int i = 0; i < feed_n; i++) {
+		if (fw_str_eq(url, fw_str(feeds[i].url)))
+			return i;
+	}
+	ck_abort_msg("nobody subscribed to %.*s", FW_STR_ARG(url));
+	return -1;
+}
+
+int __wrap_fw_fetch_start(struct fw_fetcher *fr, struct fw_fetch *f, struct fw_err *e)
+{
+	struct flight *at = &flights[flight_n];
+	const struct visit *v = f->ctx;
+
+	(void)fr;
+	(void)e;
+	ck_assert_uint_lt(flight_n++, FLIGHTS);
+	*at = (struct flight){.f = f, .of = sim_of(v->worker), .feed = feed_of(f->url)};
+	at->send_ms = __wrap_fw_mono_ms() + 5;
+	at->end_ms = at->send_ms + feeds[at->feed].take_ms;
+	f->visit.at_ms = __wrap_fw_now_ms();
+	for (size_t i = 0; i + 1 < flight_n; i++)
+		ck_assert_msg(flights[i].feed != at->feed || flights[i].of != at->of || flights[i].of->ended, "one feed is fetched twice at once");
+	return 0;
+}
+
+static void flight_end(size_t i)
+{
+	struct flight at = flights[i];
+
+	flights[i] = flights[--flight_n];
+	if (at.sent)
+		hosts[feeds[at.feed].host].in_flight--;
+	at.f->visit.total_us = (__wrap_fw_mono_ms() - at.send_ms) * 1000;
+	at.f->done(at.f);
+}
+
+static size_t flight_find(const struct fw_fetch *f)
+{
+	size_t i = 0;
+
+	while (i < flight_n && flights[i].f != f)
+		i++;
+	return i;
+}
+
+void __wrap_fw_fetch_cancel(struct fw_fetch *f)
+{
+	size_t i = flight_find(f);
+
+	if (i == flight_n)
+		return;
+	f->kind = FW_VISIT_LOCAL;
+	fw_err_set(&f->err, FW_EIO, "cancelled");
+	flight_end(i);
+}
+
+bool __wrap_fw_fetch_is_silent(const struct fw_fetch *f)
+{
+	return flight_find(f) < flight_n;
+}
+
+bool __wrap_fw_fetch_give_up(struct fw_fetch *f)
+{
+	size_t i = flight_find(f);
+
+	if (i == flight_n)
+		return false;
+	f->kind = FW_VISIT_TIMEOUT;
+	fw_err_set(&f->err, FW_ENET, "given up");
+	flight_end(i);
+	return true;
+}
+
+void __wrap_fw_fetcher_hold(struct fw_fetcher *fr, bool on)
+{
+	(void)fr;
+	(void)on;
+}
+
+int __wrap_uv_timer_start(uv_timer_t *t, uv_timer_cb cb, uint64_t timeout, uint64_t repeat)
+{
+	struct sim *m = sim_of(t->data);
+	int i = 0;
+
+	ck_assert_uint_eq(repeat, 0);
+	while (i < TIMERS && m->timer[i].handle && m->timer[i].handle != t)
+		i++;
+	ck_assert_int_lt(i, TIMERS);
+	m->timer[i] = (struct timer){t, cb, __wrap_fw_mono_ms() + (int64_t)timeout};
+	return 0;
+}
+
+int __wrap_uv_async_send(uv_async_t *a)
+{
+	for (int i = 0; i < WORKERS; i++) {
+		if (a == &sims[i].w.ch.to_loop)
+			sims[i].woken = true;
+	}
+	return 0;
+}
+
+/* ---- a store that can be cut off ----------------------------------------------------------------------------------------- */
+
+static struct sim *stepped; /* whose store thread it is that runs */
+
+static bool is_cut(void)
+{
+	return stepped && __wrap_fw_mono_ms() < stepped->cut_ms;
+}
+
+#define CUT(e) fw_err_set(e, FW_EIO, "cut off")
+
+static int cut_clock(struct store *st, int64_t *now_ms, struct fw_err *e)
+{
+	return is_cut() ? CUT(e) : store_sqlite.clock(st, now_ms, e);
+}
+
+static int cut_commit(struct store *st, struct store_commit *c, struct fw_err *e)
+{
+	return is_cut() ? CUT(e) : store_sqlite.commit(st, c, e);
+}
+
+static int cut_record_put(struct store *st, const struct fw_record *r, bool if_absent, bool wake, bool *was, struct fw_err *e)
+{
+	return is_cut() ? CUT(e) : store_sqlite.record_put(st, r, if_absent, wake, was, e);
+}
+
+static int cut_record_list(struct store *st, const struct store_record_query *q, fw_record_cb *cb, void *ctx, struct fw_err *e)
+{
+	return is_cut() ? CUT(e) : store_sqlite.record_list(st, q, cb, ctx, e);
+}
+
+static int cut_feed_list(struct store *st, const struct store_feed_query *q, fw_feed_cb *cb, void *ctx, struct fw_err *e)
+{
+	return is_cut() ? CUT(e) : store_sqlite.feed_list(st, q, cb, ctx, e);
+}
+
+int __wrap_fw_config_store(const struct fw_config *c, unsigned flags, struct fw_store **out, struct fw_err *e)
+{
+	int rc = is_cut() ? CUT(e) : __real_fw_config_store(c, flags, out, e);
+
+	if (rc || !stepped)
+		return rc;
+	stepped->driver = store_sqlite;
+	stepped->driver.clock = cut_clock;
+	stepped->driver.commit = cut_commit;
+	stepped->driver.record_put = cut_record_put;
+	stepped->driver.record_list = cut_record_list;
+	stepped->driver.feed_list = cut_feed_list;
+	fw_store_driver(*out)->is = &stepped->driver;
+	return 0;
+}
+
+/* ---- what comes back ----------------------------------------------------------------------------------------------------- */
+
+static void document(const struct feed *at, int64_t newest, struct fw_buf *b)
+{
+	fw_buf_adds(b, "<rss version='2.0'><channel><title>T</title>");
+	for (int64_t n = newest; n > newest - SHOWN && n > 0; n--)
+		fw_buf_addf(b, "<item><guid isPermaLink='false'>%s#%lld</guid><title>%lld</title></item>", at->url, (long long)n, (long long)n);
+	fw_buf_adds(b, "</channel></rss>");
+}
+
+static int64_t newest_entry(void)
+{
+	return (now_us - START_US) / 1000 / ENTRY_MS + 1;
+}
+
+static void flight_answer(struct flight *at)
+{
+	static char retry_after[32], etag[32];
+	struct feed *to = &feeds[at->feed];
+	struct fw_fetch *f = at->f;
+	int64_t newest = newest_entry();
+
+	f->final_url = fw_str(to->url);
+	f->http_status = f->visit.http_status = to->status ? to->status : 200;
+	(void)fw_snprintf(etag, sizeof(etag), "\"%lld\"", (long long)newest);
+	if (to->status) {
+		f->kind = FW_VISIT_HTTP;
+		fw_err_set(&f->err, FW_ENET, "HTTP %d", to->status);
+		(void)fw_snprintf(retry_after, sizeof(retry_after), "%lld", (long long)to->retry_after_s);
+		f->h_retry_after = to->retry_after_s ? fw_str(retry_after) : FW_STR_NONE;
+	} else if (fw_str_eq(f->etag, fw_str(etag))) {
+		f->kind = FW_VISIT_NOT_MODIFIED;
+		f->http_status = f->visit.http_status = 304;
+	} else {
+		f->kind = FW_VISIT_OK;
+		f->h_etag = fw_str(etag);
+		f->body.len = 0;
+		document(to, newest, &f->body);
+	}
+}
+
+static void flight_send(size_t i)
+{
+	struct flight *at = &flights[i];
+	int host = feeds[at->feed].host;
+	int64_t mono_ms = __wrap_fw_mono_ms();
+
+	if (!at->f->send(at->f)) {
+		at->f->kind = FW_VISIT_LOCAL;
+		at->f->put_off = true;
+		fw_err_set(&at->f->err, FW_EAGAIN, "its host wants no request now");
+		flight_end(i);
+		return;
+	}
+	at->sent = true;
+	sent_n++;
+	feeds[at->feed].sent_n++;
+	ck_assert_msg(mono_ms - hosts[host].sent_ms >= config->host_gap_ms, "host %d was asked again after %lld ms", host,
+		(long long)(mono_ms - hosts[host].sent_ms));
+	hosts[host].sent_ms = mono_ms;
+	hosts[host].in_flight++;
+	ck_assert(!budget_is_watched || (int64_t)hosts[host].in_flight <= config->host_max);
+	max_in_flight = FW_MAX(max_in_flight, hosts[host].in_flight);
+}
+
+/* ---- time ---------------------------------------------------------------------------------------------------------------- */
+
+static bool runs(const struct sim *m)
+{
+	return m->begun && !m->ended && m->frozen_ms <= __wrap_fw_mono_ms();
+}
+
+/* The store thread's turn, until it would sleep. */
+static void store_turn(struct sim *m)
+{
+	struct channel *ch = &m->w.ch;
+	enum store_next next;
+	char drop[64];
+
+	stepped = m;
+	atomic_store(&ch->collecting, 0);
+	while (read(ch->wake_fd[0], drop, sizeof(drop)) > 0)
+		;
+	atomic_store(&ch->woken, false);
+	while ((next = store_thread_step(&m->s, &m->code)) == STORE_GO_ON)
+		;
+	m->ended = next == STORE_END;
+	m->store_at_ms = __wrap_fw_mono_ms() + store_thread_wait_ms(&m->s, __wrap_fw_mono_ms());
+	atomic_store(&ch->collecting, m->s.n > 0);
+	stepped = NULL;
+	m->seen = ++store_steps;
+}
+
+static void store_look(struct sim *m)
+{
+	bool news = false;
+
+	if (m->seen != store_steps && m->s.st && __wrap_fw_mono_ms() >= m->cut_ms && !fw_store_wait(m->s.st, -1, 0, &news, &err) && news) {
+		m->s.changed = true;
+		m->s.control_at_ms = 0;
+	}
+	m->seen = store_steps;
+	if (m->s.changed || atomic_load(&m->w.ch.woken) || __wrap_fw_mono_ms() >= m->store_at_ms)
+		store_turn(m);
+}
+
+static void timers_fire(struct sim *m)
+{
+	for (int i = 0; i < TIMERS; i++) {
+		struct timer t = m->timer[i];
+
+		if (!t.handle || t.at_ms > __wrap_fw_mono_ms())
+			continue;
+		m->timer[i].handle = NULL;
+		t.cb(t.handle);
+	}
+	if (__wrap_fw_mono_ms() < m->tick_at_ms)
+		return;
+	m->tick_at_ms = __wrap_fw_mono_ms() + 500;
+	worker_tick(&m->w);
+}
+
+static void flights_go_on(void)
+{
+	for (size_t i = 0; i < flight_n;) {
+		struct flight *at = &flights[i];
+		int64_t mono_ms = __wrap_fw_mono_ms();
+
+		if (!runs(at->of) || mono_ms < (at->sent ? at->end_ms : at->send_ms)) {
+			i++;
+		} else if (!at->sent) {
+			flight_send(i);
+			i = 0; /* the table may have changed */
+		} else {
+			flight_answer(at);
+			flight_end(i);
+			i = 0;
+		}
+	}
+}
+
+static int64_t next_event_ms(void)
+{
+	int64_t next_ms = INT64_MAX;
+
+	for (int i = 0; i < WORKERS; i++) {
+		const struct sim *m = &sims[i];
+
+		if (!m->begun || m->ended)
+			continue;
+		if (!runs(m)) {
+			next_ms = FW_MIN(next_ms, m->frozen_ms);
+			continue;
+		}
+		next_ms = FW_MIN(next_ms, FW_MIN(m->store_at_ms, m->tick_at_ms));
+		for (int k = 0; k < TIMERS; k++)
+			next_ms = m->timer[k].handle ? FW_MIN(next_ms, m->timer[k].at_ms) : next_ms;
+	}
+	for (size_t i = 0; i < flight_n; i++) {
+		if (runs(flights[i].of))
+			next_ms = FW_MIN(next_ms, flights[i].sent ? flights[i].end_ms : flights[i].send_ms);
+	}
+	return next_ms;
+}
+
+static void pass(int64_t ms)
+{
+	int64_t until_ms = __wrap_fw_mono_ms() + ms;
+
+	for (;;) {
+		int64_t next_ms;
+
+		flights_go_on();
+		for (int i = 0; i < WORKERS; i++) {
+			struct sim *m = &sims[i];
+
+			if (!runs(m))
+				continue;
+			if (m->woken) {
+				m->woken = false;
+				worker_wake(&m->w);
+			}
+			timers_fire(m);
+			store_look(m);
+		}
+		next_ms = FW_MAX(next_event_ms(), __wrap_fw_mono_ms() + 1);
+		for (int i = 0; i < WORKERS; i++)
+			next_ms = runs(&sims[i]) && sims[i].woken ? __wrap_fw_mono_ms() : next_ms;
+		if (next_ms > until_ms)
+			break;
+		now_us = FW_MAX(now_us, next_ms * 1000);
+	}
+	now_us = until_ms * 1000;
+}
+
+/* ---- the world ----------------------------------------------------------------------------------------------------------- */
+
+static void set(const char *name, const char *value)
+{
+	OK(fw_config_set(config, name, value, "test", &err));
+}
+
+static void world_begin(void)
+{
+	static sqlite3_vfs vfs;
+
+	if (!vfs.zName) {
+		vfs = *sqlite3_vfs_find(NULL);
+		vfs.zName = "simulated";
+		vfs.xCurrentTimeInt64 = vfs_time;
+		ck_assert_int_eq(sqlite3_vfs_register(&vfs, 1), SQLITE_OK);
+	}
+	memset(sims, 0, sizeof(sims));
+	memset(feeds, 0, sizeof(feeds));
+	memset(hosts, 0, sizeof(hosts));
+	for (int i = 0; i < FEEDS; i++)
+		hosts[i].sent_ms = -FW_DAY_MS;
+	flight_n = 0;
+	feed_n = 0;
+	sent_n = max_in_flight = 0;
+	budget_is_watched = true;
+	now_us = START_US;
+	fw_log_level_set(FW_LOG_ERROR);
+	(void)fw_snprintf(path, sizeof(path), "%s/worker-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+	ck_assert_ptr_nonnull(mkdtemp(path));
+	OK(fw_config_create(&config, &err));
+	(void)fw_snprintf(err.text, sizeof(err.text), "sqlite:%s/feeds.db", path);
+	set("store", err.text);
+	set("relaxed", "true");
+	set("concurrency", "20");
+	set("host_gap_ms", "1s");
+	set("host_max", "2");
+}
+
+static void world_end(void)
+{
+	char name[300];
+
+	for (int i = 0; i < WORKERS; i++) {
+		if (!sims[i].begun)
+			continue;
+		store_thread_finish(&sims[i].s);
+		worker_finish(&sims[i].w);
+	}
+	fw_config_destroy(config);
+	for (int i = 0; i < 3; i++) {
+		static const char *const NAMES[] = {"feeds.db", "feeds.db-wal", "feeds.db-shm"};
+
+		(void)fw_snprintf(name, sizeof(name), "%s/%s", path, NAMES[i]);
+		(void)unlink(name);
+	}
+	ck_assert_int_eq(rmdir(path), 0);
+}
+
+static struct fw_store *look(void)
+{
+	struct fw_store *st;
+
+	stepped = NULL;
+	OK(fw_config_store(config, FW_STORE_CREATE, &st, &err));
+	return st;
+}
+
+/* n feeds, of_host at one host each; each asked every interval_ms. */
+static void subscribe(int n, int of_host, int64_t take_ms, int64_t interval_ms)
+{
+	struct fw_feed_new *f = calloc((size_t)n, sizeof(*f));
+	struct fw_store *st = look();
+	int first_host = feed_n;
+
+	for (int i = 0; i < n; i++) {
+		struct feed *at = &feeds[feed_n + i];
+
+		at->host = first_host + i / of_host;
+		(void)fw_snprintf(at->url, sizeof(at->url), "http://h%d.example/%d", at->host, feed_n + i);
+		at->take_ms = take_ms;
+		f[i] = (struct fw_feed_new){.url = fw_str(at->url), .interval_ms = interval_ms, .due_at_ms = fw_now_ms()};
+	}
+	OK(fw_store_subscribe(st, f, (size_t)n, &err));
+	feed_n += n;
+	fw_store_close(st);
+	free(f);
+}
+
+static struct sim *begin(int i, bool once)
+{
+	struct sim *m = &sims[i];
+
+	memset(m, 0, sizeof(*m));
+	m->o = (struct worker_options){.config = config, .shared = &m->shared, .meter = &m->meter, .index = i, .workers = 1, .once = once,
+		.run_id = fw_now_ms(), .due_before_ms = once ? fw_now_ms() : 0, .master_fd = -1};
+	ck_assert_msg(worker_init(&m->w, &m->o) == 0, "%s", m->shared.err.text);
+	(void)fw_snprintf(m->shared.name, sizeof(m->shared.name), "sim/%d/%lld", i, (long long)now_us);
+	m->w.gap_timer.data = m->w.drain_timer.data = &m->w;
+	ck_assert_int_eq(store_thread_init(&m->s, &m->w.ch), 0);
+	stepped = m;
+	ck_assert_msg(store_thread_open(&m->s) == WORKER_DONE, "%s", m->shared.err.text);
+	stepped = NULL;
+	m->begun = true;
+	transfers_start(&m->w);
+	return m;
+}
+
+/* kill -9 */
+static void killed(struct sim *m)
+{
+	for (size_t i = 0; i < flight_n;) {
+		if (flights[i].of != m) {
+			i++;
+			continue;
+		}
+		if (flights[i].sent)
+			hosts[feeds[flights[i].feed].host].in_flight--;
+		flights[i] = flights[--flight_n];
+	}
+	store_thread_finish(&m->s);
+	worker_finish(&m->w);
+	m->begun = false;
+}
+
+#define NUMBERS 512
+struct told {
+	unsigned char is[NUMBERS];
+	int64_t last;
+};
+
+static int entry_told(void *ctx, const struct fw_entry_row *e)
+{
+	struct told *t = ctx;
+	int64_t number = 0;
+
+	ck_assert(fw_str_int(e->title, &number) && number > 0 && number < NUMBERS);
+	ck_assert_msg(!t->is[number]++, "feed %lld: entry %lld is there twice", (long long)e->feed_id, (long long)number);
+	t->last = FW_MAX(t->last, number);
+	return 0;
+}
+
+struct count {
+	int64_t n, overdue, stale_ms;
+};
+
+static int feed_told(void *ctx, const struct fw_feed *f)
+{
+	struct count *c = ctx;
+
+	c->n++;
+	c->overdue += f->due_at_ms < fw_now_ms() - c->stale_ms;
+	return 0;
+}
+
+static void none_is_late(int64_t slack_ms)
+{
+	struct fw_store *st = look();
+	struct count c = {.stale_ms = slack_ms};
+
+	OK(fw_store_feed_list(st, &(struct fw_feed_query){.status = -1}, feed_told, &c, &err));
+	ck_assert_int_eq(c.n, feed_n);
+	ck_assert_msg(c.overdue == 0, "%lld feeds are late by more than %lld ms", (long long)c.overdue, (long long)slack_ms);
+	fw_store_close(st);
+}
+
+/* Of each feed all entries up to the newest that it has: none is lost, none is there twice. */
+static void all_there(void)
+{
+	struct fw_store *st = look();
+
+	for (int i = 0; i < feed_n; i++) {
+		struct told t = {.last = 0};
+
+		OK(fw_store_entry_list(st, &(struct fw_entry_query){.feed_id = i + 1}, entry_told, &t, &err));
+		ck_assert_int_ge(t.last, 1);
+		for (int64_t n = 1; n <= t.last; n++)
+			ck_assert_msg(t.is[n], "feed %d: entry %lld of %lld is lost", i + 1, (long long)n, (long long)t.last);
+	}
+	fw_store_close(st);
+}
+
+static int64_t leases(void)
+{
+	sqlite3 *db;
+	sqlite3_stmt *q;
+	int64_t n;
+	char name[300];
+
+	(void)fw_snprintf(name, sizeof(name), "%s/feeds.db", path);
+	ck_assert_int_eq(sqlite3_open(name, &db), SQLITE_OK);
+	ck_assert_int_eq(sqlite3_prepare_v2(db, "SELECT (SELECT count(*) FROM workers) + (SELECT count(*) FROM shards WHERE worker IS NOT NULL)", -1,
+		&q, NULL), SQLITE_OK);
+	ck_assert_int_eq(sqlite3_step(q), SQLITE_ROW);
+	n = sqlite3_column_int64(q, 0);
+	sqlite3_finalize(q);
+	sqlite3_close(db);
+	return n;
+}
+
+/* ---- cases --------------------------------------------------------------------------------------------------------------- */
+
+/* Two hours of one worker: each feed is asked every ten minutes, and no entry is missed. Told to leave, it leaves nothing behind. */
+START_TEST(two_hours)
+{
+	struct sim *m;
+
+	world_begin();
+	subscribe(100, 3, 200, 10 * FW_MINUTE_MS);
+	m = begin(0, false);
+	pass(2 * FW_HOUR_MS);
+	none_is_late(FW_MINUTE_MS);
+	all_there();
+	ck_assert_uint_ge(sent_n, 100 * 11);
+	ck_assert_uint_le(sent_n, 100 * 13);
+	worker_drain(&m->w);
+	pass(FW_SECOND_MS);
+	ck_assert(m->ended);
+	ck_assert_int_eq(m->code, WORKER_DONE);
+	ck_assert_int_eq(leases(), 0);
+	world_end();
+}
+END_TEST
+
+/* A --once ends when all is stored, and says what it foretold. */
+START_TEST(once)
+{
+	struct sim *m;
+
+	world_begin();
+	subscribe(300, 3, 500, FW_HOUR_MS);
+	m = begin(0, true);
+	ck_assert_int_eq(m->shared.total, 300);
+	pass(25 * FW_SECOND_MS); /* three of a host, a second apart, 20 at once: 100 hosts in 15 batches of half a second */
+	ck_assert_msg(atomic_load(&m->w.ch.finished), "%u of 300 were sent", sent_n);
+	pass(FW_SECOND_MS);
+	ck_assert(m->ended);
+	ck_assert_int_eq(m->code, WORKER_DONE);
+	ck_assert_uint_eq(sent_n, 300);
+	ck_assert_int_eq(leases(), 0);
+	world_end();
+}
+END_TEST
+
+/* One is killed, and one stands still for longer than its lease: within 20 s the others have their feeds, and nothing is lost. */
+START_TEST(killed_and_frozen)
+{
+	struct sim *m;
+
+	world_begin();
+	budget_is_watched = false; /* what the frozen one has in flight is not known to its successor */
+	subscribe(200, 1, 300, FW_MINUTE_MS);
+	for (int i = 0; i < 3; i++)
+		begin(i, false);
+	pass(3 * FW_MINUTE_MS);
+	killed(&sims[0]);
+	sims[1].frozen_ms = __wrap_fw_mono_ms() + FW_MINUTE_MS;
+	for (int i = 0; i < 10; i++) {
+		pass(10 * FW_SECOND_MS);
+		none_is_late(20 * FW_SECOND_MS);
+	}
+	m = begin(0, false);
+	pass(3 * FW_MINUTE_MS);
+	ck_assert(!m->ended);
+	all_there();
+	world_end();
+}
+END_TEST
+
+/* The store is away for a minute: nothing starts after the lease's safe time, nothing is lost, and all goes on by itself. */
+START_TEST(store_away)
+{
+	unsigned before;
+
+	world_begin();
+	subscribe(20, 1, 40 * FW_SECOND_MS, 2 * FW_MINUTE_MS);
+	begin(0, false);
+	pass(5 * FW_MINUTE_MS);
+	while (!sims[0].w.in_flight)
+		pass(FW_SECOND_MS);
+	sims[0].cut_ms = __wrap_fw_mono_ms() + FW_MINUTE_MS;
+	pass(15 * FW_SECOND_MS);
+	before = sent_n;
+	ck_assert_uint_eq(sims[0].w.in_flight, 0);
+	pass(40 * FW_SECOND_MS);
+	ck_assert_uint_eq(sent_n, before);
+	pass(15 * FW_MINUTE_MS);
+	ck_assert_uint_gt(sent_n, before);
+	none_is_late(3 * FW_MINUTE_MS);
+	all_there();
+	world_end();
+}
+END_TEST
+
+/* A host that says 429 is left alone for as long as it says. What a person asks for comes at once, though all slots are taken. */
+START_TEST(paused_and_urgent)
+{
+	struct fw_feed urgent = {.id = 100, .due_at_ms = FW_DUE_FIRST};
+	struct fw_store *st;
+	unsigned had;
+
+	world_begin();
+	subscribe(2, 2, 100, FW_MINUTE_MS);
+	feeds[0].status = 429;
+	feeds[0].retry_after_s = 600;
+	subscribe(97, 1, 50 * FW_SECOND_MS, FW_MINUTE_MS); /* twenty slots, and a hundred times fifty seconds */
+	subscribe(1, 1, 100, 10 * FW_HOUR_MS);
+	begin(0, false);
+	pass(5 * FW_MINUTE_MS);
+	ck_assert_uint_le(feeds[0].sent_n + feeds[1].sent_n, 2);
+	pass(10 * FW_MINUTE_MS);
+	ck_assert_uint_ge(feeds[0].sent_n + feeds[1].sent_n, 2);
+	had = feeds[99].sent_n;
+	st = look();
+	OK(fw_store_feed_set(st, &urgent, FW_SET_DUE, &err));
+	fw_store_close(st);
+	store_steps++;
+	pass(FW_SECOND_MS);
+	ck_assert_uint_eq(feeds[99].sent_n, had + 1);
+	world_end();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("worker");
+	TCase *t = tcase_create("worker");
+
+	tcase_set_timeout(t, 120);
+	tcase_add_test(t, two_hours);
+	tcase_add_test(t, once);
+	tcase_add_test(t, killed_and_frozen);
+	tcase_add_test(t, store_away);
+	tcase_add_test(t, paused_and_urgent);
+	suite_add_tcase(s, t);
+	return run_suite(s);
+}
