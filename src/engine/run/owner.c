@@ -261,22 +261,63 @@ static void shards_listed(struct owner *o)
 	}
 }
 
-/*
- * The held shard that is best left: nothing of it in flight, or little. work: the one with the most
- * that waits, and nothing in flight; -1: none.
- */
-static int shard_to_leave(const struct owner *o, bool work)
+/* Are there feeds of it, as far as is known? */
+static bool has_feeds(const struct owner *o, int shard)
+{
+	return o->shard[shard].claims || due_set_shard_n(o->due, shard);
+}
+
+/* Of those with feeds, or without, the held shard that is best left: nothing of it in flight, or little; -1: none. */
+static int surplus_to_leave(const struct owner *o, bool with_feeds)
 {
 	size_t best_n = SIZE_MAX;
 	int best = -1;
 
 	for (int i = 0; i < STORE_SHARDS; i++) {
 		const struct owner_shard *s = &o->shard[i];
-		size_t due_n = due_set_shard_due_n(o->due, i), n = work ? SIZE_MAX - 1 - due_n : s->claims;
 
-		if (s->state != SHARD_HELD || (work && (s->claims || !due_n)) || n >= best_n)
+		if (s->state != SHARD_HELD || s->claims >= best_n || has_feeds(o, i) != with_feeds)
 			continue;
-		best_n = n;
+		best_n = s->claims;
+		best = i;
+	}
+	return best;
+}
+
+/* The others get their part of the feeds too, where most shards have none. */
+static void surplus_leave(struct owner *o, size_t goal)
+{
+	size_t fed = 0, keep;
+
+	for (int i = 0; i < STORE_SHARDS; i++)
+		fed += o->shard[i].state == SHARD_HELD && has_feeds(o, i);
+	keep = fed * goal / o->held;
+	while (o->held > goal) {
+		bool with_feeds = fed > keep;
+		int shard = surplus_to_leave(o, with_feeds);
+
+		if (shard < 0) {
+			with_feeds = !with_feeds;
+			shard = surplus_to_leave(o, with_feeds);
+		}
+		fed -= with_feeds;
+		shard_leave(o, shard);
+	}
+}
+
+/* The held shard with the most that waits, and nothing in flight; -1: none. */
+static int work_to_leave(const struct owner *o)
+{
+	size_t best_n = 0;
+	int best = -1;
+
+	for (int i = 0; i < STORE_SHARDS; i++) {
+		const struct owner_shard *s = &o->shard[i];
+		size_t due_n = due_set_shard_due_n(o->due, i);
+
+		if (s->state != SHARD_HELD || s->claims || due_n <= best_n)
+			continue;
+		best_n = due_n;
 		best = i;
 	}
 	return best;
@@ -302,7 +343,7 @@ static void help_wanted(struct owner *o, int64_t mono_ms)
 		work_ms += due_set_shard_work_ms(o->due, i);
 	part_ms = work_ms * o->lease.idle_n / o->lease.living;
 	while (part_ms > 0) {
-		int shard = shard_to_leave(o, true);
+		int shard = work_to_leave(o);
 
 		if (shard < 0)
 			return;
@@ -322,8 +363,8 @@ static void shards_share(struct owner *o, uint32_t living, size_t held, int64_t 
 	} else if (o->held > FW_MAX(held, part)) {
 		o->part_more += o->held - FW_MAX(held, part);
 	}
-	while (o->held > part + o->part_more)
-		shard_leave(o, shard_to_leave(o, false));
+	if (o->held > part + o->part_more)
+		surplus_leave(o, part + o->part_more);
 	help_wanted(o, mono_ms);
 }
 
