@@ -291,7 +291,7 @@ static void surplus_leave(struct owner *o, size_t goal)
 
 	for (int i = 0; i < STORE_SHARDS; i++)
 		fed += o->shard[i].state == SHARD_HELD && has_feeds(o, i);
-	keep = fed * goal / o->held;
+	keep = (fed * goal + o->held - 1) / o->held; /* a single one stays: what is in flight there may take long */
 	while (o->held > goal) {
 		bool with_feeds = fed > keep;
 		int shard = surplus_to_leave(o, with_feeds);
