@@ -270,7 +270,7 @@ def waiting(base):
             s.close()
 
 
-@case("the desk is full: 503 at once, with Retry-After; whoever vanished meanwhile, its seats come back")
+@case("the pool of blocking threads is full: 503 at once, with Retry-After; whoever vanished meanwhile, its places come back")
 def full_desk(base):
     body = b'{"url":"https://a.example/"}'
     add = b"POST /v1/feeds HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body
