@@ -187,8 +187,8 @@ def node(o, ours_wall):
     return None
 
 
-def watch(p, until=None):
-    """The peak RSS in KiB of the workers of a run, which is told to stop after so many seconds, if any."""
+def watch(p, until=None, enough=lambda: True):
+    """The peak RSS in KiB of the workers of a run, which is told to stop after so many seconds, if any, and when enough is done."""
     peak, start = 0, time.monotonic()
     while p.poll() is None:
         try:
@@ -199,7 +199,7 @@ def watch(p, until=None):
                     peak = max(peak, *(int(l.split()[1]) for l in f if l.startswith("VmHWM")))
         except (OSError, TypeError):
             pass # it has just ended
-        if until and time.monotonic() - start > until:
+        if until and time.monotonic() - start > until and (enough() or time.monotonic() - start > 10 * until):
             p.terminate()
             until = None
         time.sleep(0.05)
@@ -225,9 +225,11 @@ def many(docs):
         wheel = fresh("many")
         o = Origin(wheel.base, docs, "--feeds", str(n), "--latency", "fixed:300", log=False)
         wheel.run("import", o.url_file, timeout=300)
-        peak[n] = watch(wheel.start("run", "--quiet", "--workers", "1", "--concurrency", "100"), until=work_s)
+        enough = min(100 * work_s, n)
+        peak[n] = watch(wheel.start("run", "--quiet", "--workers", "1", "--concurrency", "100"), work_s,
+                        lambda w=wheel, least=enough: w.one("SELECT count(*) FROM visits") >= least)
         o.stop()
-        if wheel.json("status")["visits"] < min(100 * work_s, n):
+        if wheel.json("status")["visits"] < enough:
             die("bench-collect: with %d feeds in the store hardly any was visited", n)
     ratio = peak[MANY] / peak[MANY // 100]
     ratio_row("RSS of a worker, %d feeds against %d" % (MANY, MANY // 100), "%.1f MiB" % (peak[MANY] / 1024), "%.1f MiB" % (peak[MANY // 100] / 1024),
