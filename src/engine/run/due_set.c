@@ -242,9 +242,14 @@ static void shard_remove(struct due_set *d, struct due_item *it)
 
 /* ---- the order ------------------------------------------------------------------------------ */
 
+static size_t learned_at(int64_t host_id)
+{
+	return (size_t)((uint64_t)host_id / STORE_SHARDS % HOSTS_LEARNED);
+}
+
 void due_set_learn(struct due_set *d, int64_t host_id, int64_t expect_us)
 {
-	size_t i = (size_t)((uint64_t)host_id / STORE_SHARDS % HOSTS_LEARNED);
+	size_t i = learned_at(host_id);
 	int64_t was_us = d->learned[i].host_id == host_id ? d->learned[i].expect_us : expect_us;
 
 	if (expect_us <= 0)
@@ -255,7 +260,7 @@ void due_set_learn(struct due_set *d, int64_t host_id, int64_t expect_us)
 
 static bool is_slow_host(const struct due_set *d, int64_t host_id)
 {
-	size_t i = (size_t)((uint64_t)host_id / STORE_SHARDS % HOSTS_LEARNED);
+	size_t i = learned_at(host_id);
 
 	return d->rules.slow_us && d->learned[i].host_id == host_id && d->learned[i].expect_us > d->rules.slow_us;
 }

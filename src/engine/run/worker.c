@@ -213,22 +213,22 @@ static uint32_t slots_allowed(int64_t wanted)
 static int channel_init(struct worker *w)
 {
 	const struct fw_config *c = w->o->config;
-	struct channel *l = &w->ch;
+	struct channel *ch = &w->ch;
 
-	l->o = w->o;
-	l->config = c;
-	l->slots = slots_allowed(c->concurrency);
-	atomic_store_explicit(&w->o->meter->slots, l->slots, memory_order_relaxed);
-	l->cap = l->slots + FW_MIN((size_t)l->slots / 2 + 1, (size_t)256);
-	l->pending_max = (size_t)c->batch_visits + (size_t)c->batch_visits / 2;
-	w->doubt_max = FW_MAX(l->slots, DOUBT_MIN);
-	l->visit_max = 3 * l->cap + l->pending_max + SPARE_SLOTS + w->doubt_max;
-	l->held_max = 2 * (size_t)c->batch_bytes;
-	fw_settings_visit(c, &l->rules);
-	l->rules.run_id = w->o->run_id;
-	if (fw_ring_init(&l->outcomes, l->visit_max) || fw_ring_init(&l->spent, l->visit_max))
+	ch->o = w->o;
+	ch->config = c;
+	ch->slots = slots_allowed(c->concurrency);
+	atomic_store_explicit(&w->o->meter->slots, ch->slots, memory_order_relaxed);
+	ch->cap = ch->slots + FW_MIN((size_t)ch->slots / 2 + 1, (size_t)256);
+	ch->pending_max = (size_t)c->batch_visits + (size_t)c->batch_visits / 2;
+	w->doubt_max = FW_MAX(ch->slots, DOUBT_MIN);
+	ch->visit_max = 3 * ch->cap + ch->pending_max + SPARE_SLOTS + w->doubt_max;
+	ch->held_max = 2 * (size_t)c->batch_bytes;
+	fw_settings_visit(c, &ch->rules);
+	ch->rules.run_id = w->o->run_id;
+	if (fw_ring_init(&ch->outcomes, ch->visit_max) || fw_ring_init(&ch->spent, ch->visit_max))
 		return FW_ENOMEM;
-	if (pipe2(l->wake_fd, O_NONBLOCK | O_CLOEXEC))
+	if (pipe2(ch->wake_fd, O_NONBLOCK | O_CLOEXEC))
 		return FW_EIO;
 	return 0;
 }
