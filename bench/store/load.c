@@ -27,7 +27,7 @@ double store_bytes(const struct engine *e, const char *url)
 		fw_store_close(st);
 		return e->disk_bytes(url);
 	}
-	if (fw_store_stats(st, NOW, &stats, &err))
+	if (fw_store_stats(st, &stats, &err))
 		die_of("stats", &err);
 	fw_store_close(st);
 	return (double)stats.size_bytes;

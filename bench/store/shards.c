@@ -19,7 +19,7 @@ struct hand {
 	struct store_lease lease;
 	struct store_due *due;
 	size_t due_n, due_cap, batch;
-	struct store_outcome *o;
+	struct fw_outcome *o;
 	struct fw_feed *f;
 	struct fw_arena a;
 	size_t n;
@@ -167,7 +167,7 @@ static void visit_unchanged(struct hand *h, size_t i, int64_t now)
 {
 	struct fw_feed *f = &h->f[i];
 
-	h->o[i] = (struct store_outcome){.feed_id = f->id,
+	h->o[i] = (struct fw_outcome){.feed_id = f->id,
 		.host_id = store_feed_host_id(f),
 		.was_due_ms = f->due_at_ms,
 		.feed = f,
@@ -271,7 +271,7 @@ static void visit_new(struct hand *h, size_t i, struct fw_entry_row *e, size_t p
 {
 	struct fw_feed *f = &h->f[i];
 
-	h->o[i] = (struct store_outcome){.feed_id = f->id, .host_id = store_feed_host_id(f), .was_due_ms = f->due_at_ms, .feed = f,
+	h->o[i] = (struct fw_outcome){.feed_id = f->id, .host_id = store_feed_host_id(f), .was_due_ms = f->due_at_ms, .feed = f,
 		.groups = FW_GROUP_VALIDATORS | FW_GROUP_META | FW_GROUP_RHYTHM, .entries = e, .entry_n = per_feed,
 		.visit = {.feed_id = f->id, .at_ms = now, .kind = FW_VISIT_OK, .http_status = 200}};
 	f->last_visit_ms = f->last_ok_ms = FW_MAX(now, f->last_visit_ms + 1);

@@ -283,7 +283,7 @@ static void index_all(struct fw_store *st, int64_t n, double *complete, double *
 		before = thread_cpu_s();
 		if (*complete > 0)
 			continue;
-		if (fw_store_stats(st, NOW, &s, &err))
+		if (fw_store_stats(st, &s, &err))
 			die_of("stats", &err);
 		looked += thread_cpu_s() - before;
 		if (!s.unindexed_n)

@@ -288,7 +288,6 @@ struct fw_record {
 enum {
 	FW_STORE_CREATE = 1,   /* make it when it is not there */
 	FW_STORE_READ = 2,     /* will not write */
-	FW_STORE_NO_MIGRATE = 4, /* an older schema is FW_EVERSION, it is not brought up to date */
 };
 
 struct fw_store_config {
@@ -537,7 +536,7 @@ FW_API FW_MUST_CHECK int fw_store_clock(struct fw_store *st, int64_t *now_ms, st
  * All figures, in one pass over the narrow rows: 1,000,000 feeds in a second. now_ms is not looked
  * at: the store's clock counts.
  */
-FW_API FW_MUST_CHECK int fw_store_stats(struct fw_store *st, int64_t now_ms, struct fw_store_stats *out,
+FW_API FW_MUST_CHECK int fw_store_stats(struct fw_store *st, struct fw_store_stats *out,
 	struct fw_err *err);
 /* For `doctor`: the version of the server, how durable a commit is, settings that hurt. */
 FW_API FW_MUST_CHECK int fw_store_inspect(struct fw_store *st, fw_inspect_cb *cb, void *ctx, struct fw_err *err);

@@ -37,7 +37,7 @@ static bool subscribed(struct cli *c, struct fw_str url)
 	struct fw_err err = {0};
 	bool is;
 
-	if (fw_config_store(c->config, FW_STORE_READ | FW_STORE_NO_MIGRATE, &st, &err))
+	if (fw_config_store(c->config, FW_STORE_READ, &st, &err))
 		return false;
 	is = !fw_store_feed_find(st, 0, url, &c->arena, &f, &err) && f.etag.len + f.last_modified.len;
 	fw_store_close(st);

@@ -187,7 +187,7 @@ static int look_first(struct cli *c, struct fw_store_stats *out)
 	}
 	if (rc)
 		return cli_store_failed(c, &err);
-	if (fw_store_stats(c->store, 0, &stats, &err) || fw_store_control_take(c->store, -1, &newest, &err))
+	if (fw_store_stats(c->store, &stats, &err) || fw_store_control_take(c->store, -1, &newest, &err))
 		return cli_store_failed(c, &err);
 	if (newest.paused && once)
 		return cli_fail(c, CLI_SOME, "this store's workers are paused, so nothing was fetched: 'feedwheel resume --all' lets them go on");

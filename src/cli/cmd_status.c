@@ -176,7 +176,7 @@ static int status_run(struct cli *c)
 	rc = rc ? rc : offline(c, &x.off);
 	if (rc)
 		return rc;
-	if (fw_store_stats(c->store, 0, &s, &err) || fw_store_control_take(c->store, -1, &newest, &err) ||
+	if (fw_store_stats(c->store, &s, &err) || fw_store_control_take(c->store, -1, &newest, &err) ||
 	    fw_in_flight(c->store, c->now_ms, &x.in_flight, &err))
 		return cli_store_failed(c, &err);
 	x.paused = newest.paused;

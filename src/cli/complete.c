@@ -90,7 +90,7 @@ static bool store_open(struct cli *c)
 	struct fw_err err;
 
 	alarm(PATIENCE_S);
-	return !cli_config_read(c, &c->config, &err) && !cli_store_try(c, FW_STORE_READ | FW_STORE_NO_MIGRATE, &err);
+	return !cli_config_read(c, &c->config, &err) && !cli_store_try(c, FW_STORE_READ, &err);
 }
 
 /* By its number where one is being written; by its address, which https:// may be left out of where a part is enough. */

@@ -53,7 +53,7 @@ static int sample_run(struct desk_job *j, struct fw_store *st, const struct fw_e
 	struct chores *c = CHORES_OF(j, sample);
 	struct fw_store_stats s;
 	int64_t in_flight;
-	int rc = st ? fw_store_stats(st, 0, &s, NULL) : err->rc; /* that it is away others tell */
+	int rc = st ? fw_store_stats(st, &s, NULL) : err->rc; /* that it is away others tell */
 
 	rc = rc ? rc : fw_in_flight(st, fw_now_ms(), &in_flight, NULL);
 	if (!rc) {

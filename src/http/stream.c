@@ -530,7 +530,7 @@ static int find_head(struct stream *s, struct fw_err *err)
 	struct reader *list = NULL;
 	struct fw_store_stats stats;
 	int64_t last = 0;
-	int rc = fw_store_stats(s->st, 0, &stats, err);
+	int rc = fw_store_stats(s->st, &stats, err);
 
 	for (int64_t back = BEGIN_BACK; !rc && !last && stats.last_entry_id; back *= 8) {
 		q.after_id = FW_MAX(stats.last_entry_id - back, 0);

@@ -97,18 +97,21 @@ int fw_store_server_known(const char *store, const char *version, struct fw_err 
 	return 0;
 }
 
-bool fw_store_clock_note(int64_t *ahead_ms, int64_t server_ms, int64_t asked_ms)
+void fw_store_lower(struct fw_buf *out, struct fw_str text)
 {
-	int64_t took = fw_mono_ms() - asked_ms;
-
-	if (took > FW_CLOCK_SLACK_MS)
-		return false;
-	*ahead_ms = server_ms - asked_ms - took / 2;
-	return true;
+	for (size_t i = 0; i < text.len; i++)
+		fw_buf_addc(out, (char)fw_lower((unsigned char)text.p[i]));
 }
 
-int fw_store_clock_late(const char *name, struct fw_err *err)
+bool fw_store_has(struct fw_str text, struct fw_str low)
 {
-	return fw_err_set(err, FW_EAGAIN, "%s: its clock cannot be read: each of %d answers took longer than"
-		" %d ms; look at its load and at the network", name, FW_CLOCK_TRIES, FW_CLOCK_SLACK_MS);
+	for (size_t at = 0; low.len <= text.len && at <= text.len - low.len; at++) {
+		size_t i = 0;
+
+		while (i < low.len && fw_lower((unsigned char)text.p[at + i]) == (unsigned char)low.p[i])
+			i++;
+		if (i == low.len)
+			return true;
+	}
+	return false;
 }

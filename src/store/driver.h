@@ -49,6 +49,7 @@
 #define FW_STORE_DRIVER_H
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/str.h"
 #include "feedwheel/store.h"
 
@@ -137,14 +138,12 @@ struct store_due_query {
 	int shard;                /* -1: all */
 	int last_shard;           /* and those up to this one, in one round trip or a few; below shard: that alone */
 	int64_t until_ms;         /* active feeds with due_at_ms <= this */
-	/* Shard by shard, within one in no order; NULL: not wanted */
+	/* In no order; NULL: not wanted */
 	int (*due)(void *ctx, const struct store_due *due);
 	/* Hosts of those shards, each before its shard's feeds; NULL: not wanted */
 	int (*host)(void *ctx, const struct store_host *host);
 	void *ctx;
 };
-
-#define store_outcome fw_outcome
 
 struct store_commit {
 	/*
@@ -155,7 +154,7 @@ struct store_commit {
 	 * was visited meanwhile it is a push.
 	 */
 	int64_t lease_id;
-	struct store_outcome *outcome;
+	struct fw_outcome *outcome;
 	size_t n;
 	const struct store_host *host;
 	size_t host_n;
@@ -185,8 +184,6 @@ struct store_load {
 	struct fw_load rows;      /* see there; a feed with id 0 is subscribed: rows.feed_n results in made[] */
 	struct store_feed_new *made; /* NULL: no feed has id 0 */
 };
-
-#define store_prune fw_prune
 
 /* ---- events and records ---------------------------------------------------------------------- */
 
@@ -245,7 +242,7 @@ typedef int store_inspect_fn(struct store *st, bool deep, fw_inspect_cb *cb, voi
 typedef int store_wait_fn(struct store *st, int wake_fd, int64_t timeout_ms, bool *changed, struct fw_err *err);
 /* One pass over the narrow rows: 1,000,000 feeds in a second. */
 typedef int store_stats_fn(struct store *st, struct fw_store_stats *out, struct fw_err *err);
-typedef int store_prune_fn(struct store *st, struct store_prune *p, struct fw_err *err);
+typedef int store_prune_fn(struct store *st, struct fw_prune *p, struct fw_err *err);
 
 /*
  * Join (id 0) or keep the lease alive, free what the dead held, take what is free up to the fair
@@ -356,16 +353,9 @@ struct fw_str fw_store_url_rest(const char *url);
  */
 int fw_store_server_known(const char *store, const char *version, struct fw_err *err);
 
-/*
- * Read a server's clock: *ahead_ms is how far server_ms, which answers a question of asked_ms
- * (monotonic), is ahead of our monotonic clock. False, and nothing is noted, when the answer took more
- * than FW_CLOCK_SLACK_MS: by a clock that seems ahead a worker would take leases that still hold.
- * Ask FW_CLOCK_TRIES times; then fw_store_clock_late() is the error (FW_EAGAIN).
- */
-#define FW_CLOCK_SLACK_MS 1000
-#define FW_CLOCK_TRIES 5
-bool fw_store_clock_note(int64_t *ahead_ms, int64_t server_ms, int64_t asked_ms);
-int fw_store_clock_late(const char *name, struct fw_err *err);
+/* For fw_feed_query.match: text in lower case (ASCII), and whether text holds what is in lower case already. */
+void fw_store_lower(struct fw_buf *out, struct fw_str text);
+bool fw_store_has(struct fw_str text, struct fw_str low);
 
 /* FW_ENOTFOUND. */
 int fw_store_record_missing(const char *name, struct fw_str kind, struct fw_err *err);

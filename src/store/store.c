@@ -235,11 +235,10 @@ int fw_store_wait(struct fw_store *st, int wake_fd, int64_t timeout_ms, bool *ch
 	return to->is->wait(to, wake_fd, timeout_ms, changed, STORE_ERR(err));
 }
 
-int fw_store_stats(struct fw_store *st, int64_t now_ms, struct fw_store_stats *out, struct fw_err *err)
+int fw_store_stats(struct fw_store *st, struct fw_store_stats *out, struct fw_err *err)
 {
 	struct store *to = fw_store_driver(st);
 
-	(void)now_ms;
 	*out = (struct fw_store_stats){.next_due_ms = FW_NO_DATE, .size_bytes = -1};
 	return to->is->stats(to, out, STORE_ERR(err));
 }

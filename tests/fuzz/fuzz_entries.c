@@ -28,7 +28,7 @@ static struct fw_store_stats stats(struct fw_store *st)
 {
 	struct fw_store_stats s;
 
-	FUZZ_CHECK(!fw_store_stats(st, 0, &s, NULL));
+	FUZZ_CHECK(!fw_store_stats(st, &s, NULL));
 	return s;
 }
 

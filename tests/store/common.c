@@ -302,7 +302,7 @@ struct fw_store_stats stats(struct fw_store *st)
 	struct fw_store_stats s;
 	struct fw_err err = {0};
 
-	OK(fw_store_stats(st, 0, &s, &err));
+	OK(fw_store_stats(st, &s, &err));
 	return s;
 }
 

@@ -196,7 +196,7 @@ START_TEST(a_lease_runs_out)
 	struct store *st = drv_fresh(_i);
 	int64_t id = drv_feed(st, "https://over.example/feed", 5), beat_ms, beat_wall_ms, old_id;
 	struct store_lease *a = drv_join(st, "a", LONG_MS), *b = drv_join(st, "b", LONG_MS);
-	struct store_outcome o = drv_outcome(st, id, &F[0], 9);
+	struct fw_outcome o = drv_outcome(st, id, &F[0], 9);
 	struct store_host h = {.id = o.host_id, .next_ok_ms = 5};
 	struct store_commit c = {.outcome = &o, .n = 1, .host = &h, .host_n = 1};
 	uint64_t print = drv_print(st);
@@ -246,7 +246,7 @@ START_TEST(over_and_not_taken)
 	struct store *st = drv_fresh(_i);
 	int64_t id = drv_feed(st, "https://over.example/feed", 5);
 	struct store_lease *a = drv_join(st, "a", -1000), *b;
-	struct store_outcome o = drv_outcome(st, id, &F[0], 6);
+	struct fw_outcome o = drv_outcome(st, id, &F[0], 6);
 
 	/* its joining took longer than the lease: it is not dead by that */
 	ck_assert_uint_eq(a->shard_n, STORE_SHARDS);
@@ -300,7 +300,7 @@ START_TEST(leases_that_are_not_there)
 	struct store *st = drv_fresh(_i);
 	struct store_lease *a = drv_join(st, "a", LONG_MS), *none = calloc(1, sizeof(*none));
 	int64_t id = drv_feed(st, "https://a.example/", 5);
-	struct store_outcome o = drv_outcome(st, id, &F[0], 9);
+	struct fw_outcome o = drv_outcome(st, id, &F[0], 9);
 	uint64_t print = drv_print(st);
 
 	ck_assert_ptr_nonnull(none);
@@ -381,7 +381,7 @@ START_TEST(killers_are_quarantined)
 	int64_t version;
 	int shard = store_host_shard(store_feed_host_id(drv_find(st, id)));
 	struct store_lease *l = drv_join(st, "w", LONG_MS);
-	struct store_outcome o;
+	struct fw_outcome o;
 
 	ck_assert_int_eq(FW_STORE_CRASH_MAX, 2);
 	drv_reap(st, "host/9/9", id); /* that worker may hold nothing any more */
@@ -440,7 +440,7 @@ START_TEST(changes_raise_versions)
 	struct store_lease *l = drv_join(st, "w", LONG_MS);
 	int64_t id[3], other;
 	int at, at_other, to;
-	struct store_outcome o;
+	struct fw_outcome o;
 	struct fw_feed f = {0};
 
 	for (int i = 0; i < STORE_SHARDS; i++)
@@ -550,7 +550,7 @@ START_TEST(what_is_due)
 	const struct drv_due *d;
 	const struct store_due *one;
 	struct store_lease *l = drv_join(st, "w", LONG_MS);
-	struct store_outcome o;
+	struct fw_outcome o;
 	struct store_host h;
 	int n = 0;
 
@@ -688,7 +688,7 @@ START_TEST(fenced)
 	int64_t one = drv_feed(st, "https://one.example/", 5), two = drv_feed(st, "https://two.example/", 5);
 	struct store_lease *a = drv_join(st, "a", LONG_MS), *b = drv_join(st, "b", LONG_MS);
 	struct fw_entry_row e = entry(1, 1, "one", "text");
-	struct store_outcome o[2] = {drv_outcome(st, one, &F[0], 9), drv_outcome(st, two, &F[1], 9)};
+	struct fw_outcome o[2] = {drv_outcome(st, one, &F[0], 9), drv_outcome(st, two, &F[1], 9)};
 	struct store_host h = {.id = o[0].host_id, .next_ok_ms = 5, .pace_ms = 7};
 	struct store_commit c = {.lease_id = a->id, .outcome = o, .n = 2, .host = &h, .host_n = 1};
 	uint64_t print;
@@ -724,7 +724,7 @@ START_TEST(changed_while_in_flight)
 	int64_t id[5];
 	struct store_lease *l = drv_join(st, "w", LONG_MS);
 	struct fw_entry_row e = entry(1, 1, "one", "text");
-	struct store_outcome o[5];
+	struct fw_outcome o[5];
 	int64_t gone_entries;
 
 	for (int i = 0; i < 5; i++) {
@@ -776,12 +776,12 @@ START_TEST(state_without_a_visit)
 	struct store *st = drv_fresh(_i);
 	int64_t id = drv_feed(st, "https://a.example/", 5);
 	struct store_lease *l = drv_join(st, "w", LONG_MS);
-	struct store_outcome o = drv_outcome(st, id, &F[0], 50);
+	struct fw_outcome o = drv_outcome(st, id, &F[0], 50);
 
 	DONE(drv_commit(st, l->id, &o, 1));
 	F[0].due_at_ms = 60;
 	F[0].why = FW_STR("postponed");
-	o = (struct store_outcome){.feed_id = id, .host_id = o.host_id, .was_due_ms = 50, .feed = &F[0]};
+	o = (struct fw_outcome){.feed_id = id, .host_id = o.host_id, .was_due_ms = 50, .feed = &F[0]};
 	ck_assert_int_eq(o.visit.kind, FW_VISIT_NONE);
 	DONE(drv_commit(st, l->id, &o, 1)); /* last_visit_ms is as it was: which is no repetition here */
 	ck_assert(o.rc == 0 && drv_due_of(st, id)->due_at_ms == 60 && drv_visits(st, id) == 1);
@@ -797,7 +797,7 @@ START_TEST(addresses_are_adopted)
 	int64_t id[4];
 	struct store_lease *l = drv_join(st, "w", LONG_MS);
 	struct fw_entry_row e = entry(1, 1, "one", "text");
-	struct store_outcome o[4];
+	struct fw_outcome o[4];
 
 	for (int i = 0; i < 4; i++) {
 		char url[60];
@@ -848,7 +848,7 @@ START_TEST(feeds_move)
 	int64_t id = drv_feed(st, "https://one.example/", 5), first, host_id;
 	struct store_lease *l = drv_join(st, "w", LONG_MS);
 	struct fw_entry_row e;
-	struct store_outcome o;
+	struct fw_outcome o;
 	const struct store_due *due;
 
 	first = store_feed_host_id(drv_find(st, id));
@@ -903,7 +903,7 @@ START_TEST(repeated_commits)
 	struct store_lease *l = drv_join(st, "w", LONG_MS);
 	struct fw_entry_row e[2] = {entry(1, 1, "one", "text"), entry(2, 1, "two", "text")};
 	struct fw_entry_row other = entry(3, 1, "three", "text");
-	struct store_outcome o[2] = {drv_outcome(st, id[0], &F[0], 9000), drv_outcome(st, id[1], &F[1], 5)}, again[2];
+	struct fw_outcome o[2] = {drv_outcome(st, id[0], &F[0], 9000), drv_outcome(st, id[1], &F[1], 5)}, again[2];
 	struct store_host h = {.id = o[0].host_id, .next_ok_ms = 5, .pace_ms = 7};
 	struct store_commit c = {.lease_id = l->id, .outcome = o, .n = 2, .host = &h, .host_n = 1};
 	struct fw_feed pushed = {0};
@@ -951,7 +951,7 @@ START_TEST(pushes_need_no_lease)
 		entry(1, 1, "one", "text"), entry(2, 1, "two", "text"), entry(3, 1, "three", "text")};
 	struct fw_feed f = {.due_at_ms = 99999, .status = FW_FEED_GONE, .title = FW_STR("told"), .last_visit_ms = 7,
 		.why = FW_STR("pushed"), .fail_n = 9, .crash_n = 9, .http_status = 500, .expect_us = 4};
-	struct store_outcome o[3];
+	struct fw_outcome o[3];
 	int64_t begin_ms = drv_clock(st), new_ms;
 
 	status_set(st, paused, FW_FEED_PAUSED);
@@ -994,7 +994,7 @@ START_TEST(first_visits_need_no_lease)
 	struct fw_entry_row e[3] = {
 		entry(1, 1, "one", "text"), entry(2, 1, "two", "text"), entry(3, 1, "three", "text")};
 	struct fw_feed f, later;
-	struct store_outcome o = drv_outcome(st, id, &f, 7000), second;
+	struct fw_outcome o = drv_outcome(st, id, &f, 7000), second;
 
 	f.title = FW_STR("told");
 	f.etag = FW_STR("\"1\"");
@@ -1002,7 +1002,7 @@ START_TEST(first_visits_need_no_lease)
 	o.entries = e;
 	o.entry_n = 2;
 	for (int times = 0; times < 2; times++) { /* the second: nobody heard of the first */
-		struct store_outcome again = o;
+		struct fw_outcome again = o;
 
 		DONE(drv_commit(st, 0, &again, 1));
 		ck_assert(!again.rc && again.visit.new_n == (times ? 0 : 2));
@@ -1041,7 +1041,7 @@ START_TEST(entries_are_unique)
 	struct fw_entry_row e[4] = {entry(1, 1, "first", "x"), entry(1, 2, "second", "x"), entry(2, 1, "two", "x"),
 		entry(3, 1, "three", "x")};
 	struct fw_feed pushed = {0};
-	struct store_outcome o = drv_outcome(st, id, &F[0], 50), p[3];
+	struct fw_outcome o = drv_outcome(st, id, &F[0], 50), p[3];
 
 	o.entries = e;
 	o.entry_n = 3; /* of two with one key the first counts */
@@ -1116,7 +1116,7 @@ static void brings(int i, const char *url, int64_t id, struct shared *s, int me)
 	ready(s);
 	for (int k = 0; k < ROUNDS; k++) {
 		struct fw_entry_row e[2] = {entry(k, 1, "t", "x"), entry(k + 1, 1, "t", "x")};
-		struct store_outcome o = l ? drv_outcome(st, id, &f, k + 6) : drv_push(id, &f, e, 2);
+		struct fw_outcome o = l ? drv_outcome(st, id, &f, k + 6) : drv_push(id, &f, e, 2);
 		int rc;
 
 		o.entries = e;
@@ -1287,7 +1287,7 @@ START_TEST(busy)
 	struct fw_store_config c = {.url = url, .busy_timeout_ms = 200};
 	struct store *holder, *st = NULL;
 	struct store_lease *l;
-	struct store_outcome o;
+	struct fw_outcome o;
 	struct fw_entry_row e = entry(1, 1, "one", "text");
 	uint64_t print;
 	int64_t id, begin_ms;
@@ -1329,7 +1329,7 @@ START_TEST(the_server_dies)
 	struct fw_store_config c = {.flags = FW_STORE_CREATE};
 	struct store *st = NULL;
 	struct store_lease *l;
-	struct store_outcome o;
+	struct fw_outcome o;
 	int64_t id, now_ms;
 
 	if (!server)

@@ -477,7 +477,7 @@ static int found(struct store *st, const char *words)
 
 static void maintained(struct store *st)
 {
-	struct store_prune p = {.index = true};
+	struct fw_prune p = {.index = true};
 
 	mysql_db(sql_of(st))->sweep.look_ms = 0;
 	do
@@ -490,7 +490,7 @@ static void pushed(struct store *st, int64_t feed_id, int from, int to, int hash
 	static const struct fw_feed none;
 	static int64_t at_ms = NOW;
 	struct fw_entry_row *e = fw_arena_calloc(&A, (size_t)(to - from), sizeof(*e));
-	struct store_outcome o = {.feed_id = feed_id, .feed = &none, .entries = e, .entry_n = (size_t)(to - from),
+	struct fw_outcome o = {.feed_id = feed_id, .feed = &none, .entries = e, .entry_n = (size_t)(to - from),
 		.visit = {.feed_id = feed_id, .kind = FW_VISIT_PUSHED, .at_ms = at_ms++}};
 
 	for (int i = from; i < to; i++)
@@ -504,7 +504,7 @@ START_TEST(words_of_what_changed_and_went)
 	struct store *st = open_as(FW_STORE_CREATE);
 	struct fw_feed f = {.url = FW_STR("https://a.example/")};
 	struct store_feed_new made = {0};
-	struct store_prune all = {.entries_before_ms = NOW * 2};
+	struct fw_prune all = {.entries_before_ms = NOW * 2};
 
 	OK(st->is->load(st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1}, .made = &made}, &err));
 	pushed(st, made.id, 0, 40, 1, "alpha beta gamma alpha delta");

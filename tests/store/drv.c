@@ -57,7 +57,7 @@ bool drv_is_sql(int i)
 
 void drv_index(struct store *st)
 {
-	struct store_prune p = {.now_ms = NOW, .index = true, .more = true};
+	struct fw_prune p = {.now_ms = NOW, .index = true, .more = true};
 
 	for (int n = 0; p.more; n++) {
 		ck_assert_int_lt(n, 10000);
@@ -386,7 +386,7 @@ const struct store_host *drv_host(struct store *st, int64_t host_id)
 
 static int64_t time_ms = NOW;
 
-struct store_outcome drv_outcome(struct store *st, int64_t feed_id, struct fw_feed *f, int64_t due_at_ms)
+struct fw_outcome drv_outcome(struct store *st, int64_t feed_id, struct fw_feed *f, int64_t due_at_ms)
 {
 	int64_t was_due_ms;
 
@@ -397,23 +397,23 @@ struct store_outcome drv_outcome(struct store *st, int64_t feed_id, struct fw_fe
 	f->last_kind = FW_VISIT_OK;
 	f->http_status = 200;
 	f->why = FW_STR("learned \"4 h\"\\, {no array}");
-	return (struct store_outcome){.feed_id = feed_id,
+	return (struct fw_outcome){.feed_id = feed_id,
 		.host_id = store_feed_host_id(f),
 		.was_due_ms = was_due_ms,
 		.feed = f,
 		.visit = {.at_ms = time_ms, .kind = FW_VISIT_OK, .http_status = 200, .total_us = 5000, .slot = -1}};
 }
 
-struct store_outcome drv_push(int64_t feed_id, struct fw_feed *f, struct fw_entry_row *e, size_t n)
+struct fw_outcome drv_push(int64_t feed_id, struct fw_feed *f, struct fw_entry_row *e, size_t n)
 {
-	return (struct store_outcome){.feed_id = feed_id,
+	return (struct fw_outcome){.feed_id = feed_id,
 		.feed = f,
 		.visit = {.at_ms = ++time_ms, .kind = FW_VISIT_PUSHED, .slot = -1},
 		.entries = e,
 		.entry_n = n};
 }
 
-int drv_commit(struct store *st, int64_t lease_id, struct store_outcome *o, size_t n)
+int drv_commit(struct store *st, int64_t lease_id, struct fw_outcome *o, size_t n)
 {
 	return st->is->commit(st, &(struct store_commit){.lease_id = lease_id, .outcome = o, .n = n}, &drv_err);
 }

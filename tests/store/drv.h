@@ -87,10 +87,10 @@ const struct store_host *drv_host(struct store *st, int64_t host_id);
  * Visited with success, next due then. *f: its next state, whose strings live for 15 more calls of
  * drv_find().
  */
-struct store_outcome drv_outcome(struct store *st, int64_t feed_id, struct fw_feed *f, int64_t due_at_ms);
-struct store_outcome drv_push(int64_t feed_id, struct fw_feed *f, struct fw_entry_row *e, size_t n);
+struct fw_outcome drv_outcome(struct store *st, int64_t feed_id, struct fw_feed *f, int64_t due_at_ms);
+struct fw_outcome drv_push(int64_t feed_id, struct fw_feed *f, struct fw_entry_row *e, size_t n);
 /* It may fail. */
-int drv_commit(struct store *st, int64_t lease_id, struct store_outcome *o, size_t n);
+int drv_commit(struct store *st, int64_t lease_id, struct fw_outcome *o, size_t n);
 int drv_visits(struct store *st, int64_t feed_id);
 int drv_entries(struct store *st, int64_t feed_id); /* 0: of all */
 

@@ -38,19 +38,19 @@ static int64_t feed_new(struct store *st, const char *url)
 	return made.id;
 }
 
-static struct store_outcome push(int64_t feed_id, const struct fw_entry_row *e, size_t n)
+static struct fw_outcome push(int64_t feed_id, const struct fw_entry_row *e, size_t n)
 {
 	static const struct fw_feed none;
 	static int64_t at_ms = NOW;
 
-	return (struct store_outcome){.feed_id = feed_id, .feed = &none, .entries = e, .entry_n = n,
+	return (struct fw_outcome){.feed_id = feed_id, .feed = &none, .entries = e, .entry_n = n,
 		.visit = {.feed_id = feed_id, .kind = FW_VISIT_PUSHED, .at_ms = at_ms++}};
 }
 
 static void put(
 	struct store *st, int64_t feed_id, const struct fw_entry_row *e, size_t n, uint32_t new_n, uint32_t changed_n)
 {
-	struct store_outcome o = push(feed_id, e, n);
+	struct fw_outcome o = push(feed_id, e, n);
 
 	OK(st->is->commit(st, &(struct store_commit){.outcome = &o, .n = 1}, &err));
 	ck_assert_int_eq(o.rc, 0);
@@ -206,7 +206,7 @@ START_TEST(many_feeds)
 	STORE(st);
 	int64_t f[60], n = 0;
 	struct fw_entry_row e[60][12];
-	struct store_outcome o[60];
+	struct fw_outcome o[60];
 	char url[60];
 
 	for (int i = 0; i < 60; i++) {
@@ -627,7 +627,7 @@ END_TEST
 
 static int64_t prune(struct store *st, int64_t before_ms)
 {
-	struct store_prune p = {.now_ms = NOW, .entries_before_ms = before_ms, .more = true};
+	struct fw_prune p = {.now_ms = NOW, .entries_before_ms = before_ms, .more = true};
 
 	while (p.more) {
 		p.more = false;
@@ -782,7 +782,7 @@ static int made_n(int i, const char *url, int64_t f, int rounds)
 	for (int k = 0; k < rounds;) {
 		struct fw_entry_row e[3] = {
 			entry(k, 1, "t", "c"), entry(k + 1, 1, "t", "c"), entry(k + 2, 1, "t", "c")};
-		struct store_outcome o = push(f, e, 3);
+		struct fw_outcome o = push(f, e, 3);
 		int rc;
 
 		o.visit.at_ms += getpid() * INT64_C(100000);

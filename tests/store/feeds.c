@@ -144,7 +144,7 @@ static void risen(struct store *st, struct store_lease *l, int a, int b)
 }
 
 /* The outcome of a visit that nothing came of; *f: its next state. */
-static struct store_outcome visit(struct store *st, int64_t id, struct fw_feed *f)
+static struct fw_outcome visit(struct store *st, int64_t id, struct fw_feed *f)
 {
 	static int64_t at_ms = NOW;
 	struct store_due due = due_of(st, id);
@@ -152,20 +152,20 @@ static struct store_outcome visit(struct store *st, int64_t id, struct fw_feed *
 	*f = feed_of(st, id);
 	f->last_visit_ms = at_ms++;
 	f->due_at_ms = NOW + 3600000;
-	return (struct store_outcome){.feed_id = id, .host_id = due.host_id, .was_due_ms = due.due_at_ms, .feed = f,
+	return (struct fw_outcome){.feed_id = id, .host_id = due.host_id, .was_due_ms = due.due_at_ms, .feed = f,
 		.visit = {.feed_id = id, .kind = FW_VISIT_OK, .at_ms = f->last_visit_ms}};
 }
 
-static struct store_outcome push(
+static struct fw_outcome push(
 	int64_t id, const struct fw_feed *f, unsigned groups, const struct fw_entry_row *e, size_t n)
 {
 	static atomic_int_least64_t at_ms = NOW;
 
-	return (struct store_outcome){.feed_id = id, .feed = f, .groups = groups, .entries = e, .entry_n = n,
+	return (struct fw_outcome){.feed_id = id, .feed = f, .groups = groups, .entries = e, .entry_n = n,
 		.visit = {.feed_id = id, .kind = FW_VISIT_PUSHED, .at_ms = atomic_fetch_add(&at_ms, 1)}};
 }
 
-static int commit(struct store *st, const struct store_lease *l, struct store_outcome *o, size_t n)
+static int commit(struct store *st, const struct store_lease *l, struct fw_outcome *o, size_t n)
 {
 	return st->is->commit(st, &(struct store_commit){.lease_id = l ? l->id : 0, .outcome = o, .n = n}, &err);
 }
@@ -173,7 +173,7 @@ static int commit(struct store *st, const struct store_lease *l, struct store_ou
 static void pushed(struct store *st, int64_t id, const struct fw_entry_row *e, size_t n)
 {
 	static const struct fw_feed none;
-	struct store_outcome o = push(id, &none, 0, e, n);
+	struct fw_outcome o = push(id, &none, 0, e, n);
 
 	OK(commit(st, NULL, &o, 1));
 	ck_assert_int_eq(o.rc, 0);
@@ -636,7 +636,7 @@ START_TEST(found)
 {
 	STORE(st);
 	struct fw_entry_row e[3] = {entry(1, 1, "a", "a"), entry(2, 1, "b", "b"), entry(3, 1, "c", "c")};
-	struct store_prune p = {.entries_before_ms = INT64_MAX / 2};
+	struct fw_prune p = {.entries_before_ms = INT64_MAX / 2};
 	int64_t id = feed_new(st, "https://a.example/", NOW);
 	struct fw_feed f;
 
@@ -719,7 +719,7 @@ START_TEST(dropped)
 	struct fw_entry_row e[2] = {entry(1, 1, "a", "a"), entry(2, 1, "b", "b")};
 	int64_t a = feed_new(st, "https://a.example/", NOW), b = feed_new(st, "https://b.example/", NOW);
 	struct store_lease *l = joined(st);
-	struct store_outcome o[2];
+	struct fw_outcome o[2];
 	struct fw_feed f[2];
 	int shard = due_of(st, a).shard;
 	struct fw_store_stats s;
@@ -820,7 +820,7 @@ START_TEST(groups)
 	STORE(st);
 	enum { N = 32 };
 	struct fw_feed f[N], want[N], got, all = full_feed(0, "https://other.example/"), none = {0};
-	struct store_outcome o[N];
+	struct fw_outcome o[N];
 	struct store_lease *l;
 	int64_t id[N];
 
@@ -865,7 +865,7 @@ START_TEST(pushed_meta)
 			       .language = FW_STR("de"),
 			       .icon = FW_STR("i")},
 		       got;
-	struct store_outcome o[2] = {push(1, &told, FW_GROUP_META, NULL, 0), push(2, &told, FW_GROUP_META, NULL, 0)};
+	struct fw_outcome o[2] = {push(1, &told, FW_GROUP_META, NULL, 0), push(2, &told, FW_GROUP_META, NULL, 0)};
 
 	OK(load(st, &a, 1, NULL));
 	OK(load(st, &b, 1, NULL));
@@ -902,7 +902,7 @@ START_TEST(adopted)
 	int64_t id = feed_new(st, "https://a.example/", NOW), other = feed_new(st, "https://b.example/taken", NOW);
 	struct store_lease *l = joined(st);
 	struct store_due was = due_of(st, id), due;
-	struct store_outcome o[2];
+	struct fw_outcome o[2];
 	struct fw_feed f[2], got;
 	struct ids s = {.n = 0};
 
@@ -970,7 +970,7 @@ START_TEST(host_key)
 	struct fw_entry_row e = entry(1, 1, "t", "c");
 	struct store_lease *l = joined(st);
 	struct store_due was = due_of(st, a);
-	struct store_outcome o[2];
+	struct fw_outcome o[2];
 	struct fw_feed f[2];
 
 	o[0] = visit(st, a, &f[0]);
@@ -1151,7 +1151,7 @@ static void *pusher(void *ctx)
 	struct store *st = open_at(p->i, p->url, 0);
 	struct fw_feed f = {.id = p->feed[0], .due_at_ms = NOW};
 	struct fw_entry_row e;
-	struct store_outcome o;
+	struct fw_outcome o;
 	struct fw_err er = {0};
 
 	if (p->nth == 0) { /* removes it in the midst of pushes */
@@ -1278,7 +1278,7 @@ static void *setter(void *ctx)
 	int rc;
 
 	while (atomic_load(p->turn) < MOVES) {
-		struct store_outcome o;
+		struct fw_outcome o;
 
 		p->n++;
 		if (p->nth == 1) {
@@ -1318,7 +1318,7 @@ START_TEST(moved_beside_others)
 		ck_assert_int_eq(pthread_create(&t[i], NULL, setter, &p[i]), 0);
 	}
 	for (int k = 0; k < MOVES; k++) {
-		struct store_outcome o = visit(st, id, &f);
+		struct fw_outcome o = visit(st, id, &f);
 		int rc;
 
 		f.host_key = fw_str(fw_arena_printf(&A, "key%d", k));

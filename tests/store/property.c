@@ -94,7 +94,7 @@ struct worker {
 	struct flight flight[SLOTS + OWNER_SPARE];
 	size_t flight_n;
 	struct claim *claim[BATCH];
-	struct store_outcome outcome[BATCH];
+	struct fw_outcome outcome[BATCH];
 	struct fw_feed state[BATCH];
 	struct fw_entry_row entry[BATCH][WINDOW];
 	struct pause pause[BATCH];
@@ -213,7 +213,7 @@ static void ends(struct worker *w, size_t i)
 	w->state[n].last_kind = FW_VISIT_OK;
 	w->state[n].due_at_ms = now.wall_ms + 700 + (int64_t)roll(&w->dice, 1000);
 	document(w->entry[n], now.wall_ms);
-	w->outcome[n] = (struct store_outcome){.feed = &w->state[n], .entries = w->entry[n], .entry_n = WINDOW,
+	w->outcome[n] = (struct fw_outcome){.feed = &w->state[n], .entries = w->entry[n], .entry_n = WINDOW,
 		.visit = {.at_ms = now.wall_ms, .kind = FW_VISIT_OK, .run_id = c->lease_id, .queue_us = c->was_due_ms}};
 	w->claim[n] = c;
 	w->batch_ms = n ? w->batch_ms : now.mono_ms;
@@ -465,7 +465,7 @@ static void asks(struct crew *c)
 	int i = (int)roll(&c->dice, (uint64_t)c->feed_n);
 	struct fw_feed f = {.id = c->feed[i]};
 	struct fw_entry_row e[WINDOW];
-	struct store_outcome o;
+	struct fw_outcome o;
 	int64_t at_ms;
 
 	if (!f.id)

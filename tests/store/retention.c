@@ -151,7 +151,7 @@ START_TEST(copied)
 END_TEST
 
 /* Steps until there is no more. */
-static void prune(struct store *st, struct store_prune *p)
+static void prune(struct store *st, struct fw_prune *p)
 {
 	do {
 		p->more = false;
@@ -169,7 +169,7 @@ START_TEST(pruned)
 	struct fw_dead_event d = {.id = 9, .row = FW_STR("{}"), .reason = FW_STR("r"), .at_ms = 5};
 	struct fw_record r = {
 		.kind = FW_STR("k"), .key = FW_STR("1"), .value = FW_STR("v"), .at_ms = 1, .until_ms = 50};
-	struct store_prune p = {
+	struct fw_prune p = {
 		.now_ms = 60, .visits_before_ms = 4000, .events_before_ms = 25, .records = true, .index = true};
 	struct fw_store_stats s = {0};
 	bool was;
@@ -188,7 +188,7 @@ START_TEST(pruned)
 	OK(st->is->stats(st, &s, &err));
 	ck_assert_int_eq(s.visit_n, 1000);
 	ck_assert(s.size_bytes != 0);
-	p = (struct store_prune){.now_ms = 60, .visits_before_ms = 4000};
+	p = (struct fw_prune){.now_ms = 60, .visits_before_ms = 4000};
 	prune(st, &p);
 	ck_assert_int_eq(p.visit_n, 0);
 	drv_end(st);
@@ -202,11 +202,11 @@ START_TEST(counts_fold)
 	struct store_feed_new made[1];
 	struct fw_feed f = {0};
 	struct fw_store_stats s = {0};
-	struct store_prune p = {.now_ms = 1};
+	struct fw_prune p = {.now_ms = 1};
 
 	feeds_add(st, 1, 1, made);
 	for (int i = 0; i < 1100; i++) {
-		struct store_outcome o = {
+		struct fw_outcome o = {
 			.feed_id = made[0].id, .feed = &f, .visit = {.kind = FW_VISIT_PUSHED, .at_ms = i}};
 
 		OK(st->is->commit(st, &(struct store_commit){.outcome = &o, .n = 1}, &err));

@@ -125,7 +125,7 @@ static const struct store_due *due_of(struct store *st, int64_t feed_id)
 }
 
 /* What a worker would say of a feed that is due. */
-static struct store_outcome outcome_for(struct store *st, int64_t feed_id, struct fw_feed *f, int64_t due_at_ms)
+static struct fw_outcome outcome_for(struct store *st, int64_t feed_id, struct fw_feed *f, int64_t due_at_ms)
 {
 	const struct store_due *due = due_of(st, feed_id);
 	static int64_t time = NOW;
@@ -137,14 +137,14 @@ static struct store_outcome outcome_for(struct store *st, int64_t feed_id, struc
 	f->last_kind = FW_VISIT_OK;
 	f->http_status = 200;
 	f->why = FW_STR("learned \"4 h\"\\, {no array}");
-	return (struct store_outcome){.feed_id = feed_id,
+	return (struct fw_outcome){.feed_id = feed_id,
 		.host_id = due->host_id,
 		.was_due_ms = due->due_at_ms,
 		.feed = f,
 		.visit = {.at_ms = time, .kind = FW_VISIT_OK, .http_status = 200, .total_us = 5000}};
 }
 
-static int commit(struct store *st, int64_t lease_id, struct store_outcome *o, size_t n)
+static int commit(struct store *st, int64_t lease_id, struct fw_outcome *o, size_t n)
 {
 	return st->is->commit(st, &(struct store_commit){.lease_id = lease_id, .outcome = o, .n = n}, &drv_err);
 }
@@ -237,7 +237,7 @@ START_TEST(a_lease_that_ran_out)
 	int64_t id = feed_add(st, "https://over.example/feed", 5);
 	struct store_lease *a = drv_join(st, "a", -1000), *b; /* its joining took longer than the lease */
 	struct fw_feed f;
-	struct store_outcome o = outcome_for(st, id, &f, 6);
+	struct fw_outcome o = outcome_for(st, id, &f, 6);
 
 	ck_assert_uint_eq(a->shard_n, STORE_SHARDS); /* it does not take itself for dead, and shards for nobody's */
 	DONE(st->is->beat(st, "a", a, &drv_err));
@@ -330,7 +330,7 @@ START_TEST(changes_from_outside)
 		three = feed_add(st, "https://three.example/feed", 300);
 	struct store_lease *l = drv_join(st, "a", LONG_MS);
 	struct fw_feed f[3];
-	struct store_outcome o[3] = {outcome_for(st, one, &f[0], 5000), outcome_for(st, two, &f[1], 5000),
+	struct fw_outcome o[3] = {outcome_for(st, one, &f[0], 5000), outcome_for(st, two, &f[1], 5000),
 		outcome_for(st, three, &f[2], 5000)};
 	int shard = due_of(st, one)->shard, other = (shard + 1) % STORE_SHARDS;
 	int64_t version = version_of(st, l, shard), other_version = version_of(st, l, other);
@@ -365,7 +365,7 @@ START_TEST(stored_once)
 	struct store_lease *l = drv_join(st, "a", LONG_MS);
 	struct fw_entry_row e = entry(1, 1, "one", "text");
 	struct fw_feed f;
-	struct store_outcome o = outcome_for(st, id, &f, 9000), again;
+	struct fw_outcome o = outcome_for(st, id, &f, 9000), again;
 
 	o.entries = &e;
 	o.entry_n = 1;
@@ -390,7 +390,7 @@ START_TEST(pushes_need_no_lease)
 		gone = feed_add(st, "https://gone.example/feed", 5);
 	struct fw_entry_row e[2] = {entry(1, 1, "one", "text"), entry(2, 1, "two", "text")};
 	struct fw_feed f = {.due_at_ms = 99999, .status = FW_FEED_GONE, .title = FW_STR("told"), .last_visit_ms = 7};
-	struct store_outcome o = {.feed_id = id,
+	struct fw_outcome o = {.feed_id = id,
 				     .feed = &f,
 				     .groups = FW_GROUP_META,
 				     .visit = {.kind = FW_VISIT_PUSHED, .at_ms = NOW, .slot = -1},
@@ -425,7 +425,7 @@ START_TEST(feeds_that_move)
 	int64_t one = feed_add(st, "https://old.example/feed", 5), two = feed_add(st, "https://taken.example/feed", 5);
 	struct store_lease *l = drv_join(st, "a", LONG_MS);
 	struct fw_feed f[2];
-	struct store_outcome o[2] = {outcome_for(st, one, &f[0], 50), outcome_for(st, two, &f[1], 50)};
+	struct fw_outcome o[2] = {outcome_for(st, one, &f[0], 50), outcome_for(st, two, &f[1], 50)};
 	struct store_host h = {.next_ok_ms = 5000, .cool_until_ms = 10, .others = true};
 	int64_t was = o[0].host_id;
 
@@ -650,7 +650,7 @@ static int pick(void *ctx, const struct store_due *due)
 static void visit(struct worker *w)
 {
 	static struct seen seen;
-	struct store_outcome o[20];
+	struct fw_outcome o[20];
 	struct fw_feed f[20];
 	struct fw_err e = {0};
 	int rc, k;
@@ -669,7 +669,7 @@ static void visit(struct worker *w)
 			.due_at_ms = seen.due[i].due_at_ms + 1,
 			.last_visit_ms = seen.due[i].due_at_ms + 1,
 			.why = FW_STR("again")};
-		o[i] = (struct store_outcome){.feed_id = f[i].id,
+		o[i] = (struct fw_outcome){.feed_id = f[i].id,
 			.host_id = seen.due[i].host_id,
 			.was_due_ms = seen.due[i].due_at_ms,
 			.feed = &f[i],

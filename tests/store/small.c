@@ -133,7 +133,7 @@ START_TEST(visits_whole)
 	struct store *st = fresh_store(_i);
 	struct fw_feed f = {.title = FW_STR("t")};
 	struct fw_visit v[2] = {visit_full(1000), visit_full(5000)};
-	struct store_outcome o[3] = {{.feed_id = 2, .feed = &f}, {.feed_id = 99, .feed = &f}, {.feed_id = 1, .feed = &f}};
+	struct fw_outcome o[3] = {{.feed_id = 2, .feed = &f}, {.feed_id = 99, .feed = &f}, {.feed_id = 1, .feed = &f}};
 
 	feeds_add(st, 2);
 	v[0].id = 70, v[1].id = 71;
@@ -223,7 +223,7 @@ START_TEST(visits_pruned)
 {
 	struct store *st = fresh_store(_i);
 	struct fw_visit v = {.id = 5000, .feed_id = 4, .at_ms = NOW + FW_DAY_MS, .kind = FW_VISIT_OK};
-	struct store_prune p = {.visits_before_ms = NOW + 490 * FW_MINUTE_MS};
+	struct fw_prune p = {.visits_before_ms = NOW + 490 * FW_MINUTE_MS};
 	int calls = 0;
 
 	feeds_add(st, 4);
@@ -242,7 +242,7 @@ START_TEST(visits_pruned)
 	ck_assert_int_eq(V.v[0].id, 490 * 6 + 1);
 	v = (struct fw_visit){.id = 4999, .feed_id = 1, .at_ms = NOW, .kind = FW_VISIT_OK};
 	OK(st->is->load(st, &(struct store_load){.rows = {.visit = &v, .visit_n = 1}}, &err));
-	p = (struct store_prune){.visits_before_ms = NOW + 1};
+	p = (struct fw_prune){.visits_before_ms = NOW + 1};
 	OK(st->is->prune(st, &p, &err)); /* behind 60 young ones */
 	ck_assert(p.visit_n == 1 && !p.more);
 	drv_end(st);
@@ -400,7 +400,7 @@ START_TEST(events_pruned)
 	struct fw_event *e = events_make(1, 11000);
 	struct fw_dead_event d[2] = {{.id = 1, .row = FW_STR("{}"), .reason = FW_STR("r"), .at_ms = NOW + 9999},
 		{.id = 2, .row = FW_STR("{}"), .reason = FW_STR("r"), .at_ms = NOW + 10000}};
-	struct store_prune p = {.events_before_ms = NOW + 10000};
+	struct fw_prune p = {.events_before_ms = NOW + 10000};
 	int64_t before;
 
 	e[0].stamp_ms = NOW + FW_DAY_MS; /* whose clock was ahead */
@@ -546,7 +546,7 @@ END_TEST
 START_TEST(records_pruned)
 {
 	struct store *st = fresh_store(_i);
-	struct store_prune p = {.now_ms = NOW + 2000, .records = true};
+	struct fw_prune p = {.now_ms = NOW + 2000, .records = true};
 	int64_t before;
 	int calls = 0;
 
@@ -604,7 +604,7 @@ static void all_fail(struct store *st, int rc)
 	struct fw_dead_event d = {.id = 9, .row = FW_STR("{}"), .reason = FW_STR("r"), .at_ms = NOW};
 	struct fw_record r = {
 		.kind = FW_STR("k"), .key = FW_STR("x"), .value = FW_STR("v"), .at_ms = NOW, .until_ms = FW_NO_DATE};
-	struct store_prune p = {.now_ms = INT64_MAX - 1, .events_before_ms = INT64_MAX, .records = true};
+	struct fw_prune p = {.now_ms = INT64_MAX - 1, .events_before_ms = INT64_MAX, .records = true};
 	bool was;
 
 	IS(st->is->event_put(st, e, 3, NULL, 0, &err), rc);

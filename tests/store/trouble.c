@@ -192,7 +192,7 @@ START_TEST(feed_deleted_by_hand)
 	struct fw_store *st = store_open(url, FW_STORE_CREATE);
 	struct store *to = fw_store_driver(st);
 	struct store_lease *l = drv_join(to, "w", LONG_MS);
-	struct store_outcome o[3];
+	struct fw_outcome o[3];
 	struct fw_feed f[3];
 
 	for (int i = 0; i < 3; i++)

@@ -106,7 +106,7 @@ struct work {
 	int64_t feed_id;
 	struct fw_feed f;
 	struct fw_entry_row e[3];
-	struct store_outcome o;
+	struct fw_outcome o;
 };
 
 static struct store *open_at(const char *at, unsigned flags)
@@ -505,7 +505,7 @@ struct book { /* per feed */
 static struct book *book;
 
 /* Until the commit is answered, over a new connection where one broke. */
-static void insist(struct store **st, int64_t lease_id, struct store_outcome *o)
+static void insist(struct store **st, int64_t lease_id, struct fw_outcome *o)
 {
 	struct fw_store_config c = {.url = url};
 	struct fw_store *front = NULL;
@@ -535,7 +535,7 @@ static void hammer(int number, struct fw_feed f, int64_t lease_id)
 	while (!atomic_load(&book->stop)) {
 		int64_t n = atomic_fetch_add(&book->tried[number], 1) + 1;
 		struct fw_entry_row e = entry(0, 1, "t", "c");
-		struct store_outcome o = drv_push(f.id, &f, &e, 1);
+		struct fw_outcome o = drv_push(f.id, &f, &e, 1);
 
 		memcpy(e.key, &n, sizeof(n));
 		if (!number) {
@@ -783,7 +783,7 @@ static void cluster_down(void)
 #define FEEDS 60
 
 /* Feeds of many hosts, visited in one commit. */
-static void spread_work(struct store *st, struct store_lease *l, int64_t *id, struct store_outcome *o, struct fw_feed *f,
+static void spread_work(struct store *st, struct store_lease *l, int64_t *id, struct fw_outcome *o, struct fw_feed *f,
 	struct fw_entry_row *e)
 {
 	for (int i = 0; i < FEEDS; i++) {
@@ -797,7 +797,7 @@ static void spread_work(struct store *st, struct store_lease *l, int64_t *id, st
 		const struct fw_feed *is = drv_find(st, id[i]);
 
 		f[i] = (struct fw_feed){.id = id[i], .due_at_ms = NOW + 1, .last_visit_ms = NOW, .last_ok_ms = NOW};
-		o[i] = (struct store_outcome){.feed_id = id[i], .host_id = store_feed_host_id(is), .was_due_ms = NOW,
+		o[i] = (struct fw_outcome){.feed_id = id[i], .host_id = store_feed_host_id(is), .was_due_ms = NOW,
 			.feed = &f[i], .visit = {.at_ms = NOW, .kind = FW_VISIT_OK, .slot = -1}};
 		e[i] = entry(i, 1, "title", "text");
 		o[i].entries = &e[i];
@@ -829,7 +829,7 @@ static void slot_empty(const struct node *from, const struct node *to, int slot)
 
 START_TEST(cluster_in_trouble) /* a node is killed in the middle; functions are forgotten; slots move */
 {
-	static struct store_outcome o[FEEDS];
+	static struct fw_outcome o[FEEDS];
 	static struct fw_feed f[FEEDS];
 	static struct fw_entry_row e[FEEDS];
 	int64_t id[FEEDS], last = 0, start;

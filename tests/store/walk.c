@@ -270,7 +270,7 @@ static size_t some_entries(struct fw_entry_row *e)
 	return n;
 }
 
-static void entries_stored(struct mfeed *f, const struct store_outcome *o)
+static void entries_stored(struct mfeed *f, const struct fw_outcome *o)
 {
 	uint32_t new_n = 0, changed_n = 0;
 	bool seen[KEYS] = {false};
@@ -301,7 +301,7 @@ static bool url_taken(const struct mfeed *but, int h, int path)
 }
 
 static struct {
-	struct store_outcome o[BATCH];
+	struct fw_outcome o[BATCH];
 	struct fw_feed state[BATCH];
 	struct fw_entry_row e[BATCH][4];
 	int to_host[BATCH], to_path[BATCH];
@@ -319,7 +319,7 @@ static void outcome_make(int i, const struct flight *at)
 	*s = (struct fw_feed){.id = f->id, .url = fw_str(batch.url[i]), .due_at_ms = (int64_t)roll(100000),
 		.last_visit_ms = ++clock_ms, .status = roll(8) ? FW_FEED_ACTIVE : FW_FEED_GONE, .why = FW_STR("why"),
 		.crash_n = roll(3) ? 0 : f->crash_n};
-	batch.o[i] = (struct store_outcome){.feed_id = f->id, .host_id = at->host_id, .was_due_ms = at->was_due,
+	batch.o[i] = (struct fw_outcome){.feed_id = f->id, .host_id = at->host_id, .was_due_ms = at->was_due,
 		.feed = s, .visit = {.at_ms = clock_ms, .kind = FW_VISIT_OK, .slot = -1}, .entries = batch.e[i],
 		.entry_n = some_entries(batch.e[i])};
 }
@@ -338,7 +338,7 @@ static void outcome_moves(int i)
 
 static void outcome_stored(struct mfeed *f, int i)
 {
-	const struct store_outcome *o = &batch.o[i];
+	const struct fw_outcome *o = &batch.o[i];
 	bool moves = o->groups & FW_GROUP_URL, taken = moves && url_taken(f, batch.to_host[i], batch.to_path[i]);
 
 	WALK(o->rc == (!f->is ? FW_ENOTFOUND : taken ? FW_EINVAL : 0), "feed %lld: %d", words, (long long)o->feed_id,
@@ -422,7 +422,7 @@ static void commits(struct store *st)
 static void pushes(struct store *st)
 {
 	int n = 1 + (int)roll(4), of[4];
-	struct store_outcome again[4];
+	struct fw_outcome again[4];
 
 	for (int i = 0; i < n; i++) {
 		bool twice = false;

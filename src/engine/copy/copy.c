@@ -298,7 +298,7 @@ static int renew(struct copy *c)
 	int rc = copy_is_one(c);
 
 	rc = rc ? rc : copy_stale_remove(c);
-	rc = rc ? rc : fw_store_stats(c->to, 0, &left, c->err);
+	rc = rc ? rc : fw_store_stats(c->to, &left, c->err);
 	if (rc)
 		return rc;
 	c->s->feed_before = left.feed_n;
@@ -359,9 +359,9 @@ static int phase(struct copy *c, enum fw_copy_phase p, int rc)
 
 static int run(struct copy *c)
 {
-	int rc = fw_store_stats(c->to, 0, &c->known, c->err);
+	int rc = fw_store_stats(c->to, &c->known, c->err);
 
-	rc = rc ? rc : fw_store_stats(c->from, 0, &c->end, c->err);
+	rc = rc ? rc : fw_store_stats(c->from, &c->end, c->err);
 	rc = rc ? rc : target_take(c);
 	if (rc)
 		return rc;

@@ -224,8 +224,8 @@ int copy_verify(struct copy *c)
 		c->s->verified = FW_MIN(id + COPY_FEED_RANGE - 1, c->end.last_feed_id);
 		copy_progress(c);
 	}
-	rc = fw_store_stats(c->from, 0, &from, c->err);
-	rc = rc ? rc : fw_store_stats(c->to, 0, &to, c->err);
+	rc = fw_store_stats(c->from, &from, c->err);
+	rc = rc ? rc : fw_store_stats(c->to, &to, c->err);
 	if (rc)
 		return rc;
 	c->s->moved_on = from.last_entry_id != c->end.last_entry_id || from.last_visit_id != c->end.last_visit_id;

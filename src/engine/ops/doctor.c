@@ -283,7 +283,7 @@ static void store(struct doctor *d)
 	struct fw_store_stats s;
 	struct fw_store *st = NULL;
 	struct fw_err err = {0};
-	int rc = fw_config_store(d->c, FW_STORE_READ | FW_STORE_NO_MIGRATE, &st, &err);
+	int rc = fw_config_store(d->c, FW_STORE_READ, &st, &err);
 
 	if (rc == FW_ENOTFOUND) {
 		say(d, "store", FW_DOCTOR_NOTE, store_remedy(d, rc), "%s", err.text);
@@ -292,7 +292,7 @@ static void store(struct doctor *d)
 	if (!rc)
 		rc = fw_store_ping(st, &err);
 	if (!rc)
-		rc = fw_store_stats(st, 0, &s, &err);
+		rc = fw_store_stats(st, &s, &err);
 	if (!rc) {
 		say(d, "store", FW_DOCTOR_FINE, "", "%s, schema %lld, %lld feeds, %lld entries", fw_store_name(st), (long long)s.schema,
 			(long long)s.feed_n, (long long)s.entry_n);

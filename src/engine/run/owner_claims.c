@@ -340,7 +340,7 @@ void owner_back(struct owner *o, struct claim *c)
 /* ---- commits -------------------------------------------------------------------------------- */
 
 /* The host that a feed has moved to; 0: it stays. */
-static int64_t moved_to(const struct store_outcome *out)
+static int64_t moved_to(const struct fw_outcome *out)
 {
 	int64_t host_id;
 
@@ -373,7 +373,7 @@ static bool move_host(struct owner *o, int64_t from, int64_t to, int64_t cool_un
 }
 
 /* Due again: when, and is that soon enough for the set? */
-static void due_again(struct owner *o, const struct claim *c, const struct store_outcome *out)
+static void due_again(struct owner *o, const struct claim *c, const struct fw_outcome *out)
 {
 	struct owner_shard *s = &o->shard[c->shard];
 	const struct fw_feed *f = out->feed;
@@ -397,7 +397,7 @@ static void due_again(struct owner *o, const struct claim *c, const struct store
 }
 
 /* One commit, if there is anything for it. *host_n: so many hosts were in it. */
-static int commit(struct owner *o, struct store_outcome *outcome, struct claim *const *claim, size_t n, size_t *host_n,
+static int commit(struct owner *o, struct fw_outcome *outcome, struct claim *const *claim, size_t n, size_t *host_n,
 	struct fw_err *err)
 {
 	struct fw_hosts_row row[HOSTS_MAX];
@@ -444,7 +444,7 @@ int claims_hosts_commit(struct owner *o, struct fw_err *err)
 	return rc;
 }
 
-int owner_commit(struct owner *o, struct store_outcome *outcome, struct claim *const *claim, size_t n,
+int owner_commit(struct owner *o, struct fw_outcome *outcome, struct claim *const *claim, size_t n,
 	struct fw_err *err)
 {
 	bool stale = o->lost || !o->lease.id;

@@ -21,7 +21,7 @@
 #define TAKEN_MS 10000 /* so long somebody may take to store what he has taken numbers for */
 
 struct plan { /* an outcome on its way */
-	struct store_outcome *o;
+	struct fw_outcome *o;
 	int cell, shard;
 	const struct fw_entry_row *
 		*entry; /* without those with a key twice; then only those that seem new or changed */
@@ -295,7 +295,7 @@ static int address_of(const struct work *w, const struct plan *p)
 /* Control and front: see script/commit.lua. */
 static void head_add(const struct work *w, const struct plan *p)
 {
-	const struct store_outcome *o = p->o;
+	const struct fw_outcome *o = p->o;
 	struct fw_buf *b = rs_word(w->r);
 	int groups = p->meta.p != NULL;
 
@@ -480,7 +480,7 @@ static int settle(
 		if (at >= n)
 			continue;
 		if (fw_str_eq(text, FW_STR("gone")) && !w->c->lease_id && !w->last) {
-			struct store_outcome *o = w->plan[first + at].o;
+			struct fw_outcome *o = w->plan[first + at].o;
 
 			w->done[o - w->c->outcome] = !(*again = w->push = true);
 			o->visit.kind = o->visit.kind == FW_VISIT_NONE ? FW_VISIT_NONE : FW_VISIT_PUSHED;
@@ -556,7 +556,7 @@ static int plans_make(struct work *w, struct fw_err *err)
 	if (!w->plan)
 		return rs_no_memory(w->r, err);
 	for (size_t i = 0; i < w->c->n; i++) {
-		struct store_outcome *o = &w->c->outcome[i];
+		struct fw_outcome *o = &w->c->outcome[i];
 		struct plan p = {.o = o, .shard = store_host_shard(o->host_id)};
 
 		if (w->done[i])
@@ -641,7 +641,7 @@ static int try(struct work *w, bool *again, struct fw_err *err)
 
 int rs_commit(struct store *st, struct store_commit *c, struct fw_err *err)
 {
-	struct store_outcome *one = c->n == 1 && !c->lease_id ? c->outcome : NULL;
+	struct fw_outcome *one = c->n == 1 && !c->lease_id ? c->outcome : NULL;
 	enum fw_visit_kind kind = one ? one->visit.kind : FW_VISIT_NONE;
 	struct work w = {.r = rs_of(st), .c = c};
 	bool again = true;

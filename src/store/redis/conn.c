@@ -330,11 +330,6 @@ int rs_conn_open(
 	return 0;
 }
 
-bool rs_conn_broken(const struct rs_conn *c)
-{
-	return c->broken;
-}
-
 bool rs_conn_idle(const struct rs_conn *c)
 {
 	return c->reader->ridx < 0;

@@ -123,27 +123,14 @@ struct listing {
 	bool full;
 };
 
-static bool has(struct fw_str text, struct fw_str low)
-{
-	for (size_t at = 0; low.len <= text.len && at <= text.len - low.len; at++) {
-		size_t i = 0;
-
-		while (i < low.len && fw_lower((unsigned char)text.p[at + i]) == (unsigned char)low.p[i])
-			i++;
-		if (i == low.len)
-			return true;
-	}
-	return false;
-}
-
 static bool is_asked_for(const struct listing *l, const struct fw_feed *f)
 {
 	const struct fw_feed_query *q = l->q;
 
 	return f->url.p && (q->status < 0 || (int)f->status == q->status) && (!q->failing || f->fail_n) &&
 		(!q->folder.p || fw_str_eq(f->folder, q->folder)) &&
-		(!l->match.p || has(f->url, l->match) || has(f->title, l->match) ||
-			has(f->user_title, l->match));
+		(!l->match.p || fw_store_has(f->url, l->match) || fw_store_has(f->title, l->match) ||
+			fw_store_has(f->user_title, l->match));
 }
 
 /* In their order. Those that are gone meanwhile are passed over. */
@@ -348,8 +335,7 @@ int rs_feed_list(
 		return rc ? rc : of_due(&l, q->due, q->due_n, err);
 	l.q = &q->q;
 	l.counted = true;
-	for (size_t i = 0; i < q->q.match.len; i++)
-		fw_buf_addc(&low, (char)fw_lower((unsigned char)q->q.match.p[i]));
+	fw_store_lower(&low, q->q.match);
 	if (q->q.match.len)
 		l.match = fw_buf_str(&low);
 	rc = rc               ? rc

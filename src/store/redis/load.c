@@ -439,10 +439,26 @@ static void entry_add(struct rs *r, const struct fw_entry_row *e)
 	rs_word_end(r);
 }
 
+/*
+ * Rows with numbers: where their feeds are, which of them are there already, or come a second time;
+ * and numbers go on behind them.
+ */
+static int rows_begin(struct rs *r, const char *ids, const char *number, struct rs_place *p, const int64_t *id,
+	const struct fw_entry_row *key, bool *there, size_t n, struct fw_err *err)
+{
+	int64_t last = 0;
+	int rc = rows_look(r, ids, p, id, key, there, n, err);
+
+	rc = rc ? rc : firsts_only(r, id, key, there, n, err);
+	for (size_t i = 0; !rc && i < n; i++)
+		last = there[i] ? last : FW_MAX(last, id[i]);
+	return rc ? rc : numbers_raise(r, number, last, err);
+}
+
 static int entries_load(struct rs *r, const struct fw_entry_row *e, size_t n, struct fw_err *err)
 {
 	struct rs_place *p = fw_arena_calloc(&r->arena, n, sizeof(*p));
-	int64_t *id = fw_arena_calloc(&r->arena, n, sizeof(*id)), last = 0;
+	int64_t *id = fw_arena_calloc(&r->arena, n, sizeof(*id));
 	bool *there = fw_arena_calloc(&r->arena, n, sizeof(*there));
 	int rc;
 
@@ -452,11 +468,7 @@ static int entries_load(struct rs *r, const struct fw_entry_row *e, size_t n, st
 		p[i].id = e[i].feed_id;
 		id[i] = e[i].id;
 	}
-	rc = rows_look(r, "entry_ids", p, id, e, there, n, err);
-	rc = rc ? rc : firsts_only(r, id, e, there, n, err);
-	for (size_t i = 0; !rc && i < n; i++)
-		last = there[i] ? last : FW_MAX(last, id[i]);
-	rc = rc ? rc : numbers_raise(r, "entry_id", last, err);
+	rc = rows_begin(r, "entry_ids", "entry_id", p, id, e, there, n, err);
 	for (size_t i = 0; !rc && i < n; i++) {
 		if (there[i])
 			continue;
@@ -495,7 +507,7 @@ static int keys_load(struct rs *r, const struct fw_entry_key *key, size_t n, str
 static int visits_load(struct rs *r, const struct fw_visit *v, size_t n, struct fw_err *err)
 {
 	struct rs_place *p = fw_arena_calloc(&r->arena, n, sizeof(*p));
-	int64_t *id = fw_arena_calloc(&r->arena, n, sizeof(*id)), last = 0;
+	int64_t *id = fw_arena_calloc(&r->arena, n, sizeof(*id));
 	bool *there = fw_arena_calloc(&r->arena, n, sizeof(*there));
 	int rc;
 
@@ -505,11 +517,7 @@ static int visits_load(struct rs *r, const struct fw_visit *v, size_t n, struct 
 		p[i].id = v[i].feed_id;
 		id[i] = v[i].id;
 	}
-	rc = rows_look(r, "visit_ids", p, id, NULL, there, n, err);
-	rc = rc ? rc : firsts_only(r, id, NULL, there, n, err);
-	for (size_t i = 0; !rc && i < n; i++)
-		last = there[i] ? last : FW_MAX(last, id[i]);
-	rc = rc ? rc : numbers_raise(r, "visit_id", last, err);
+	rc = rows_begin(r, "visit_ids", "visit_id", p, id, NULL, there, n, err);
 	for (size_t i = 0; !rc && i < n; i++) {
 		if (there[i])
 			continue;

@@ -82,7 +82,6 @@ struct rs_conn;
 int rs_conn_open(
 	const struct rs_target *t, const char *host, int port, struct rs_conn **out, struct fw_err *err);
 void rs_conn_close(struct rs_conn *c);
-bool rs_conn_broken(const struct rs_conn *c);
 bool rs_conn_idle(const struct rs_conn *c); /* is no reply half read? */
 bool rs_conn_is_at(const struct rs_conn *c, const char *host, int port);
 

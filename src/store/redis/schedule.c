@@ -196,7 +196,7 @@ static int cells_prune(struct rs *r, const char *op, int64_t before_ms, int64_t 
 	return rc;
 }
 
-static int events_prune(struct rs *r, const char *key, struct store_prune *p, struct fw_err *err)
+static int events_prune(struct rs *r, const char *key, struct fw_prune *p, struct fw_err *err)
 {
 	int rc;
 
@@ -212,7 +212,7 @@ static int events_prune(struct rs *r, const char *key, struct store_prune *p, st
 	return 0;
 }
 
-static int records_prune(struct rs *r, struct store_prune *p, struct fw_err *err)
+static int records_prune(struct rs *r, struct fw_prune *p, struct fw_err *err)
 {
 	int rc;
 
@@ -227,7 +227,7 @@ static int records_prune(struct rs *r, struct store_prune *p, struct fw_err *err
 	return 0;
 }
 
-int rs_prune(struct store *st, struct store_prune *p, struct fw_err *err)
+int rs_prune(struct store *st, struct fw_prune *p, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
 	int rc = rs_start(r, true, err);

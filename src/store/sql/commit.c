@@ -19,7 +19,7 @@
 
 struct spot { /* where an outcome's row lies */
 	int64_t place;
-	struct store_outcome *of;
+	struct fw_outcome *of;
 };
 
 /* What a commit works on: its outcomes in order of their rows. */
@@ -27,7 +27,7 @@ struct work {
 	struct sql *s;
 	const struct store_commit *c;
 	struct spot *spot;
-	struct store_outcome *o;
+	struct fw_outcome *o;
 	int64_t *place;
 	int64_t *id, *last_id;   /* of its visit, and of its feed's last one so far */
 	bool *before;            /* it was stored before; of a push: one at that time is there */
@@ -102,7 +102,7 @@ static int places_find(struct work *w, struct fw_err *err)
  * Without a lease, and alone: the first visit of its feed, also when that is stored already? Else it
  * is taken as a push.
  */
-static void first_visit(struct work *w, struct store_outcome *o, int64_t place, int64_t last_ms)
+static void first_visit(struct work *w, struct fw_outcome *o, int64_t place, int64_t last_ms)
 {
 	if (last_ms && last_ms != o->feed->last_visit_ms) {
 		o->visit.kind = FW_VISIT_PUSHED;
@@ -182,7 +182,7 @@ static int schedule_put(struct work *w, struct fw_err *err)
 	if (!v)
 		return fw_no_memory(err);
 	for (size_t i = 0; i < w->n; i++) {
-		const struct store_outcome *o = &w->o[i];
+		const struct fw_outcome *o = &w->o[i];
 		const struct fw_feed *f = o->feed;
 		const struct sql_value row[COLUMNS] = {SQL_INT(w->place[i]), SQL_INT(o->was_due_ms),
 			SQL_INT(f->due_at_ms), SQL_INT(f->status), SQL_INT(f->last_kind), SQL_INT(f->http_status),
@@ -381,7 +381,7 @@ int sql_commit(struct store *st, struct store_commit *c, struct fw_err *err)
 	int rc = fine ? sql_transaction(w.s, work, &w, err) : fw_no_memory(err);
 
 	for (size_t i = 0; !rc && i < c->n; i++) {
-		struct store_outcome *o = w.spot[i].of;
+		struct fw_outcome *o = w.spot[i].of;
 
 		o->rc = w.before[i] && !w.push ? 0 : w.o[i].rc;
 		o->visit.new_n = w.o[i].visit.new_n;

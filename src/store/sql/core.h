@@ -72,7 +72,7 @@ int sql_tally_add(struct sql *s, int64_t entry_n, int64_t visit_n, struct fw_err
 struct sql_entries {
 	struct items *items;
 };
-int sql_entries_put(struct sql *s, struct store_outcome *o, size_t n, int64_t now_ms, int64_t *new_n,
+int sql_entries_put(struct sql *s, struct fw_outcome *o, size_t n, int64_t now_ms, int64_t *new_n,
 	struct sql_entries *rest, struct fw_err *err);
 int sql_entries_insert(struct sql_entries *rest, int rc, struct fw_err *err);
 int sql_entries_load(struct sql *s, const struct fw_entry_row *e, size_t n, const struct fw_entry_key *key,
@@ -87,7 +87,7 @@ int sql_entries_prune(struct sql *s, int64_t before_ms, size_t max, int64_t *n, 
  * and that of its feed's last one before.
  */
 int sql_visits_put(
-	struct sql *s, struct store_outcome *o, const int64_t *id, const int64_t *last_id, size_t n, struct fw_err *err);
+	struct sql *s, struct fw_outcome *o, const int64_t *id, const int64_t *last_id, size_t n, struct fw_err *err);
 int sql_visits_load(struct sql *s, const struct fw_visit *v, size_t n, struct fw_err *err);
 /* Of the feed at this place: all. */
 int sql_visits_drop(struct sql *s, int64_t place, struct fw_err *err);
@@ -99,7 +99,7 @@ int sql_visit_there(struct sql *s, int64_t last_id, const struct fw_visit *v, bo
  * has it); moves feeds to their new shard, and notes the shards in changed. place[i] follows.
  */
 int sql_feeds_groups(
-	struct sql *s, struct store_outcome *o, int64_t *place, size_t n, bool *changed, struct fw_err *err);
+	struct sql *s, struct fw_outcome *o, int64_t *place, size_t n, bool *changed, struct fw_err *err);
 /*
  * The place of a feed by its number. FW_ENOTFOUND, with words. lock: it stays where it is until the
  * transaction ends.

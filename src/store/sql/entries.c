@@ -261,7 +261,7 @@ static int keys_update(struct items *all, struct fw_err *err)
 }
 
 /* What was found and differs is changed; what is new is counted. */
-static int items_change(struct items *all, struct store_outcome *o, struct fw_err *err)
+static int items_change(struct items *all, struct fw_outcome *o, struct fw_err *err)
 {
 	bool any_changed = false;
 	int rc = items_look(all, err);
@@ -301,7 +301,7 @@ static int items_new(struct items *all, struct fw_err *err)
 }
 
 /* Entries of [0, n), no two of one feed; but for those that are new. */
-static int outcomes_put(struct items *all, struct store_outcome *o, size_t n, struct fw_err *err)
+static int outcomes_put(struct items *all, struct fw_outcome *o, size_t n, struct fw_err *err)
 {
 	struct marks seen = {NULL, 0};
 	size_t entry_n = 0;
@@ -326,7 +326,7 @@ static int outcomes_put(struct items *all, struct store_outcome *o, size_t n, st
 	return rc ? rc : items_change(all, o, err);
 }
 
-int sql_entries_put(struct sql *s, struct store_outcome *o, size_t n, int64_t now_ms, int64_t *new_n,
+int sql_entries_put(struct sql *s, struct fw_outcome *o, size_t n, int64_t now_ms, int64_t *new_n,
 	struct sql_entries *rest, struct fw_err *err)
 {
 	size_t from = 0;

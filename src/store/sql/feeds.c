@@ -118,19 +118,6 @@ static int of_due(struct listing *l, const struct store_due *due, size_t due_n, 
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-static bool has(struct fw_str text, struct fw_str low)
-{
-	for (size_t at = 0; low.len <= text.len && at <= text.len - low.len; at++) {
-		size_t i = 0;
-
-		while (i < low.len && fw_lower((unsigned char)text.p[at + i]) == (unsigned char)low.p[i])
-			i++;
-		if (i == low.len)
-			return true;
-	}
-	return false;
-}
-
 #define NAMES "SELECT f.place, f.url, f.title, f.user_title, f.folder"
 
 /* Is it one that is asked for, by its names? To count the entries of all others would be dear. */
@@ -143,8 +130,8 @@ static int name_row(void *ctx, const struct sql_row *row)
 	l->seen++;
 	l->last_id = id_of(sql_int(row, 0));
 	if (good &&
-		(!l->match.p || has(sql_str(row, 1), l->match) || has(sql_str(row, 2), l->match) ||
-			has(sql_str(row, 3), l->match)))
+		(!l->match.p || fw_store_has(sql_str(row, 1), l->match) || fw_store_has(sql_str(row, 2), l->match) ||
+			fw_store_has(sql_str(row, 3), l->match)))
 		l->pick[l->pick_n++] = sql_int(row, 0);
 	return 0;
 }
@@ -305,8 +292,7 @@ static int listed(struct listing *l, const struct store_feed_query *q, struct fw
 		return of_due(l, q->due, q->due_n, err);
 	l->q = &q->q;
 	l->counted = true;
-	for (size_t i = 0; i < q->q.match.len; i++)
-		fw_buf_addc(&low, (char)fw_lower((unsigned char)q->q.match.p[i]));
+	fw_store_lower(&low, q->q.match);
 	if (q->q.match.len)
 		l->match = fw_buf_str(&low);
 	rc = low.rc ? fw_no_memory(err) : q->q.by_due ? in_due_order(l, err) : in_id_order(l, err);
@@ -473,7 +459,7 @@ int sql_feed_drop(struct store *st, int64_t feed_id, int64_t into_id, struct fw_
 
 /* Those outcomes whose group it is, in one statement. */
 static int group_put(struct sql *s, const struct sql_text *t, const char *name, unsigned group,
-	const struct store_outcome *o, const int64_t *place, size_t n, struct fw_err *err)
+	const struct fw_outcome *o, const int64_t *place, size_t n, struct fw_err *err)
 {
 	struct sql_value *v, *at;
 	size_t rows = 0, columns = 0;
@@ -505,7 +491,7 @@ static int group_put(struct sql *s, const struct sql_text *t, const char *name, 
 	" description = coalesce(nullif(t.description, ''), v.description), language = coalesce(nullif(t.language, " \
 	"''), v.language), icon = coalesce(nullif(t.icon, ''), v.icon)"
 
-static int groups_put(struct sql *s, const struct store_outcome *o, const int64_t *place, size_t n, struct fw_err *err)
+static int groups_put(struct sql *s, const struct fw_outcome *o, const int64_t *place, size_t n, struct fw_err *err)
 {
 #define UPDATE(name, set) {"UPDATE feeds AS t {join} SET " set " {from} WHERE t.place = v.spot", "spot:i {" name "}"}
 	static const struct sql_text TEXT[] = {
@@ -550,7 +536,7 @@ static int moved(struct sql *s, int64_t feed_id, int64_t host_id, int64_t *place
 }
 
 /* Another address, or another host: rare, so one by one. */
-static int address_put(struct sql *s, struct store_outcome *o, int64_t *place, bool *changed, struct fw_err *err)
+static int address_put(struct sql *s, struct fw_outcome *o, int64_t *place, bool *changed, struct fw_err *err)
 {
 	static const struct sql_text TAKEN = {"SELECT id FROM feeds WHERE url_hash = ?1 AND id <> ?2", NULL};
 	static const struct sql_text URL = {"UPDATE feeds SET url = ?2, url_hash = ?3 WHERE place = ?1", NULL};
@@ -575,7 +561,7 @@ static int address_put(struct sql *s, struct store_outcome *o, int64_t *place, b
 }
 
 int sql_feeds_groups(
-	struct sql *s, struct store_outcome *o, int64_t *place, size_t n, bool *changed, struct fw_err *err)
+	struct sql *s, struct fw_outcome *o, int64_t *place, size_t n, bool *changed, struct fw_err *err)
 {
 	int rc = groups_put(s, o, place, n, err);
 

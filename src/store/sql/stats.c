@@ -181,7 +181,7 @@ static int tally_fold(struct sql *s, bool *more, struct fw_err *err)
 }
 
 /* Each sort once, in a transaction of its own. */
-int sql_prune(struct store *st, struct store_prune *p, struct fw_err *err)
+int sql_prune(struct store *st, struct fw_prune *p, struct fw_err *err)
 {
 	static const struct ageing VISITS = AGEING("visits", "at_ms", VISITS_STEP);
 	static const struct ageing EVENTS = AGEING("incoming", "stamp", FW_EVENT_STEP);

@@ -22,13 +22,13 @@
 	" FROM visits a WHERE a.id = ?1 UNION ALL SELECT b.id, b.previous_id, b.at_ms, b.kind, c.nth + 1" \
 	" FROM chain c JOIN visits b ON b.id = c.previous_id WHERE c.nth < ?2 AND c.at_ms >= ?3) "
 
-static bool is_made(const struct store_outcome *o)
+static bool is_made(const struct fw_outcome *o)
 {
 	return o->rc != FW_ENOTFOUND && o->visit.kind != FW_VISIT_NONE;
 }
 
 int sql_visits_put(
-	struct sql *s, struct store_outcome *o, const int64_t *id, const int64_t *last_id, size_t n, struct fw_err *err)
+	struct sql *s, struct fw_outcome *o, const int64_t *id, const int64_t *last_id, size_t n, struct fw_err *err)
 {
 	static const struct sql_text PUT = {
 		"INSERT INTO visits (id, previous_id, {fields visit}) {values}", "id:i previous_id:i {visit}"};

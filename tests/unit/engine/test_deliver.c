@@ -125,7 +125,7 @@ START_TEST(refused)
 
 	ck_assert_msg(deliver(T[_i].body, T[_i].type, true, &d) == T[_i].rc, "%d: %s", T[_i].rc, err.text);
 	ck_assert_msg(strstr(err.text, T[_i].words), "%s: %s", T[_i].words, err.text);
-	OK(fw_store_stats(st, 0, &s, &err));
+	OK(fw_store_stats(st, &s, &err));
 	ck_assert_int_eq(s.entry_n + s.visit_n, 0);
 }
 END_TEST
@@ -244,7 +244,7 @@ START_TEST(the_store_breaks)
 	ck_assert_uint_eq(got.visit.new_n, T[_i].new_n);
 	ck_assert_uint_eq(got.known_n, T[_i].known_n);
 	fw_delivery_close(d);
-	OK(fw_store_stats(st, 0, &s, &err));
+	OK(fw_store_stats(st, &s, &err));
 	ck_assert_int_eq(s.entry_n, 2);
 	ck_assert_int_eq(s.visit_n, 1);
 }
@@ -263,7 +263,7 @@ START_TEST(given_up)
 	fail_n = 1;
 	ck_assert_int_eq(fw_delivery_store(d, st, &got, &err), fails[0]);
 	fw_delivery_close(d);
-	OK(fw_store_stats(st, 0, &s, &err));
+	OK(fw_store_stats(st, &s, &err));
 	ck_assert_int_eq(s.visit_n + s.entry_n, 0);
 }
 END_TEST

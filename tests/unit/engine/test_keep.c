@@ -20,7 +20,7 @@ static const struct store_driver *real;
 static struct fw_err err;
 static int with_entries, prune_rc;
 
-static int prune(struct store *s, struct store_prune *p, struct fw_err *e)
+static int prune(struct store *s, struct fw_prune *p, struct fw_err *e)
 {
 	with_entries += p->entries_before_ms != 0;
 	return prune_rc ? fw_err_set(e, prune_rc, "tampered with") : real->prune(s, p, e);

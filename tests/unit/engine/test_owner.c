@@ -67,7 +67,7 @@ struct worker {
 	struct flight flight[SLOTS + OWNER_SPARE];
 	uint32_t flight_n;
 	struct claim *claim[BATCH];
-	struct store_outcome outcome[BATCH];
+	struct fw_outcome outcome[BATCH];
 	struct fw_feed state[BATCH];
 	size_t n;
 	int64_t batch_ms;
@@ -275,7 +275,7 @@ static void shard_out(int i)
 	*at = w.feed[i].next;
 }
 
-static void stored(struct store_outcome *out)
+static void stored(struct fw_outcome *out)
 {
 	struct feed *f = &w.feed[out->feed_id - 1];
 
@@ -490,7 +490,7 @@ static void ends(struct worker *me, uint32_t i)
 	me->state[n] = c->feed;
 	me->state[n].last_visit_ms = w.now_ms + WALL;
 	me->state[n].due_at_ms = w.now_ms + WALL + feed->interval_ms;
-	me->outcome[n] = (struct store_outcome){.feed = &me->state[n],
+	me->outcome[n] = (struct fw_outcome){.feed = &me->state[n],
 		.visit = {.at_ms = w.now_ms + WALL, .kind = FW_VISIT_OK}};
 	if (w.trouble && !chance(w.rules.host_gap_ms ? 5000 : 500)) { /* not more than the host can take */
 		me->state[n].host_key = FW_STR("moved.example");
