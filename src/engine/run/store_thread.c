@@ -389,6 +389,20 @@ static int unblock(struct store_thread *s, struct fw_err *err)
 	return rc;
 }
 
+/* The lease of the one whose place we take ends, and what it was reading is charged. What fails in passing we try again, or who takes our place. */
+static int bury(struct store_thread *s, struct fw_err *err)
+{
+	struct worker_shared *sh = s->ch->o->shared;
+	int rc = sh->dead_name[0] ? fw_store_reap(s->st, sh->dead_name, sh->dead_feed_id, err) : 0;
+
+	if (retry_is_passing(rc))
+		return rc;
+	if (rc)
+		fw_warn("ending the lease of %s: %s; it will end by itself", sh->dead_name, err->text);
+	sh->dead_name[0] = '\0';
+	return 0;
+}
+
 /* Open the store and see to what was left there. Passing errors may be tried again. */
 static int begin(struct store_thread *s, struct fw_err *err)
 {
@@ -398,10 +412,8 @@ static int begin(struct store_thread *s, struct fw_err *err)
 
 	if (rc)
 		return rc;
-	if (sh->dead_name[0] && fw_store_reap(s->st, sh->dead_name, sh->dead_feed_id, &sh->err))
-		fw_warn("ending the lease of %s: %s; it will end by itself", sh->dead_name, sh->err.text);
-	sh->dead_name[0] = '\0';
-	if (s->ch->o->index == 0) {
+	rc = bury(s, err);
+	if (!rc && s->ch->o->index == 0) {
 		reap_the_dead(s);
 		rc = unblock(s, err);
 	}
