@@ -5,8 +5,9 @@
  *
  * A worker that dies is replaced at once, and with growing pauses when its successors die too. What the dead one was reading is
  * handed to the successor, who ends its lease and charges that feed; a feed whose visit killed a worker twice is set aside.
- * A worker whose loop shows no sign of life for HUNG_MS is killed; when drain_timeout_ms are over, one that does not answer is. Should the master itself be killed, the workers see the end of
- * a pipe and drain; should all be killed, the next run finds what they held by their signs of life (store_thread.c).
+ * A worker whose loop shows no sign of life for HUNG_MS is killed; when drain_timeout_ms are over, one that does not answer is. Should the
+ * master itself be killed, the workers see the end of a pipe and drain; should all be killed, the next run finds what they held by their signs
+ * of life (store_thread.c).
  *
  * Told to stop, the master tells the workers to drain; told again, it tells them to leave at once, with a signal of its own: a
  * terminal's ^C, or a supervisor that signals every process, reaches the workers too, and that must not count as the second time.
@@ -26,8 +27,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/run/child.h"
-#include "engine/run/notify.h"
-#include "engine/ops/sandbox.h"
+#include "engine/run/master.h"
 #include "engine/settings.h"
 
 #define TICK_MS 200
@@ -46,43 +46,6 @@
 #define EARLY_MS (5 * FW_SECOND_MS)
 #define RESPAWN_MIN_MS 100
 #define RESPAWN_MAX_MS (30 * FW_SECOND_MS)
-
-struct slot {
-	pid_t pid;               /* 0: none is running */
-	int64_t born_ms;         /* monotonic */
-	int64_t respawn_at_ms;   /* monotonic; 0: not to be started */
-	int64_t pause_ms;        /* before the next respawn */
-	bool renewed;            /* told to leave, for another with the new configuration, or that may read what was replaced */
-	bool stopped;            /* by SIGSTOP: it hears nothing */
-	bool killed;             /* by us; it is not gone yet */
-	struct fw_sandbox_mark mark; /* the files it was allowed when it began */
-};
-
-struct master {
-	const struct fw_config *config;
-	struct fw_config *reloaded; /* owned; NULL until the first SIGHUP */
-	const struct fw_run_options *o;
-	struct worker_shared *shared;
-	int shared_fd;             /* of that memory; -1: none */
-	struct fw_meter *meter;
-	struct slot *slot;
-	int n;                     /* workers: the first slots; behind them the server, if there is one */
-	int slot_n;
-	int pipe_fd[2];
-	int64_t started_mono_ms, started_ms;
-	int64_t told_ms;           /* monotonic: when it was first told to stop */
-	int64_t looked_ms;         /* monotonic: at the files that children may read */
-	int64_t tick_ms, awake_ms; /* monotonic: the last tick; since when ticks have come regularly */
-	int64_t leave_by_ms;       /* monotonic, while it stops: until then they may drain */
-	bool stopping;
-	int rc;
-	struct fw_err err;
-	struct fw_notify notify;
-	bool ready;                /* what the service manager was told last */
-	int still;                 /* the child that it was told to stand still; -1: none */
-	int64_t ping_ms, status_ms; /* monotonic: when it is told again */
-	char trouble[200];         /* the configuration that could not be taken; "": none */
-};
 
 static enum fw_sandbox_who who_of(const struct master *m, int index)
 {
@@ -393,7 +356,7 @@ static void compare(const struct master *m, struct fw_run_stats *out)
 	c->bound_us = FW_MAX(FW_MAX(c->slots_us, c->longest_us), c->host_us);
 }
 
-static void progress(struct master *m)
+static void progress(const struct master *m)
 {
 	struct fw_run_stats stats;
 
@@ -513,7 +476,7 @@ static bool reload_asked(struct master *m)
 	return asked;
 }
 
-static bool all_over(const struct master *m)
+bool master_is_over(const struct master *m)
 {
 	for (int i = 0; i < m->slot_n; i++) {
 		if (m->slot[i].pid || (m->slot[i].respawn_at_ms && !m->stopping))
@@ -537,88 +500,109 @@ static void told_to_stop(struct master *m)
 	stop(m);
 }
 
-static void watch(struct master *m, const sigset_t *signals)
+void master_step(struct master *m, int number)
 {
-	struct timespec tick = {.tv_nsec = TICK_MS * 1000000};
+	if (reload_asked(m) || number == SIGHUP)
+		reload(m);
+	else if (number == SIGTERM || number == SIGINT || number == SIGQUIT)
+		told_to_stop(m);
+	reap(m);
+	look_after(m);
+	renew_moved(m);
+	fw_meter_own_master(m->meter);
+	progress(m);
+	tell_manager(m);
+	fw_log_own_up();
+}
 
-	while (!all_over(m)) {
-		int number = sigtimedwait(signals, NULL, &tick);
+/* ---- from its begin to its end ------------------------------------------------------------------------------------------------------ */
 
-		if (reload_asked(m) || number == SIGHUP)
-			reload(m);
-		else if (number == SIGTERM || number == SIGINT || number == SIGQUIT)
-			told_to_stop(m);
-		reap(m);
-		look_after(m);
-		renew_moved(m);
-		fw_meter_own_master(m->meter);
-		progress(m);
-		tell_manager(m);
-		fw_log_own_up();
+static int64_t children_took_ms(int64_t *max_rss_bytes)
+{
+	struct rusage r;
+
+	getrusage(RUSAGE_CHILDREN, &r);
+	*max_rss_bytes = (int64_t)r.ru_maxrss * 1024;
+	return ((int64_t)r.ru_utime.tv_sec + r.ru_stime.tv_sec) * 1000 + (r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1000;
+}
+
+static size_t shared_bytes(const struct master *m)
+{
+	return (size_t)m->slot_n * sizeof(*m->shared);
+}
+
+int master_begin(struct master *m, const struct fw_config *c, const struct fw_run_options *o)
+{
+	int64_t unused;
+
+	*m = (struct master){.config = c, .o = o, .n = o->serve_only ? 0 : fw_settings_workers(c), .pipe_fd = {-1, -1}, .shared_fd = -1,
+		.started_mono_ms = fw_mono_ms(), .started_ms = fw_now_ms(), .took_before_ms = children_took_ms(&unused), .notify = {.fd = -1}, .still = -1};
+	if (o->notify) {
+		fw_notify_open(&m->notify);
+		fw_notify_hide();
 	}
+	m->slot_n = m->n + (o->serve != NULL);
+	m->shared = child_memory(shared_bytes(m), &m->shared_fd);
+	m->meter = fw_meter_create((size_t)m->n, o->serve != NULL);
+	m->slot = calloc((size_t)m->slot_n, sizeof(*m->slot));
+	if (!m->shared || !m->meter || !m->slot || pipe2(m->pipe_fd, O_CLOEXEC))
+		return m->rc = fw_err_set(&m->err, FW_EIO, "the master could not start: %s", strerror(errno));
+	fw_meter_own_master(m->meter);
+	m->rc = fw_sandbox_check(c, whos(m), &m->err);
+	for (int i = 0; i < m->slot_n && !m->rc; i++)
+		m->rc = spawn(m, i);
+	if (m->rc)
+		stop(m);
+	return 0;
+}
+
+void master_report(const struct master *m, struct fw_run_stats *out)
+{
+	progress(m);
+	add_up(m, out);
+	if (m->o->once)
+		compare(m, out);
+	out->cpu_ms = children_took_ms(&out->max_rss_bytes) - m->took_before_ms;
+}
+
+void master_finish(struct master *m)
+{
+	if (m->pipe_fd[0] >= 0) {
+		close(m->pipe_fd[0]);
+		close(m->pipe_fd[1]);
+	}
+	if (m->shared)
+		munmap(m->shared, shared_bytes(m));
+	if (m->shared_fd >= 0)
+		close(m->shared_fd);
+	fw_meter_destroy(m->meter);
+	fw_notify_close(&m->notify);
+	free(m->slot);
+	fw_config_destroy(m->reloaded);
 }
 
 int fw_run(const struct fw_config *c, const struct fw_run_options *o, struct fw_run_stats *out, struct fw_err *err)
 {
 	/* blocked in a worker too, until it can answer */
 	static const int NUMBER[] = {SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, WORKER_HURRY};
-	struct master m = {.config = c, .o = o, .n = o->serve_only ? 0 : fw_settings_workers(c), .pipe_fd = {-1, -1}, .shared_fd = -1,
-		.started_mono_ms = fw_mono_ms(), .started_ms = fw_now_ms()};
-	size_t bytes;
-	struct rusage before, after;
+	static const struct timespec TICK = {.tv_nsec = TICK_MS * 1000000}, NOW = {0};
 	sigset_t signals, old;
+	struct master m;
 
-	m.notify.fd = m.still = -1;
-	if (o->notify) {
-		fw_notify_open(&m.notify);
-		fw_notify_hide();
-	}
 	*out = (struct fw_run_stats){0};
-	m.slot_n = m.n + (o->serve != NULL);
-	bytes = (size_t)m.slot_n * sizeof(*m.shared);
 	sigemptyset(&signals);
 	for (size_t i = 0; i < FW_N(NUMBER); i++)
 		sigaddset(&signals, NUMBER[i]);
-	m.shared = child_memory(bytes, &m.shared_fd);
-	m.meter = fw_meter_create((size_t)m.n, o->serve != NULL);
-	m.slot = calloc((size_t)m.slot_n, sizeof(*m.slot));
-	if (!m.shared || !m.meter || !m.slot || pipe2(m.pipe_fd, O_CLOEXEC)) {
-		m.rc = fw_err_set(&m.err, FW_EIO, "the master could not start: %s", strerror(errno));
-		goto out;
-	}
-	getrusage(RUSAGE_CHILDREN, &before);
-	fw_meter_own_master(m.meter);
 	sigprocmask(SIG_BLOCK, &signals, &old);
-	m.rc = fw_sandbox_check(c, whos(&m), &m.err);
-	for (int i = 0; i < m.slot_n && !m.rc; i++)
-		m.rc = spawn(&m, i);
-	if (m.rc)
-		stop(&m);
-	watch(&m, &signals);
-	progress(&m);
-	while (sigtimedwait(&signals, NULL, &(struct timespec){0}) > 0)
+	if (!master_begin(&m, c, o)) {
+		while (!master_is_over(&m))
+			master_step(&m, sigtimedwait(&signals, NULL, &TICK));
+		master_report(&m, out);
+	}
+	while (sigtimedwait(&signals, NULL, &NOW) > 0)
 		; /* all have left, which is what was wanted: it kills nobody now */
 	sigprocmask(SIG_SETMASK, &old, NULL);
-	add_up(&m, out);
-	if (o->once)
-		compare(&m, out);
-	getrusage(RUSAGE_CHILDREN, &after);
-	out->cpu_ms = ((int64_t)after.ru_utime.tv_sec - before.ru_utime.tv_sec + after.ru_stime.tv_sec - before.ru_stime.tv_sec) * 1000 +
-		(after.ru_utime.tv_usec - before.ru_utime.tv_usec + after.ru_stime.tv_usec - before.ru_stime.tv_usec) / 1000;
-	out->max_rss_bytes = (int64_t)after.ru_maxrss * 1024;
-out:
-	if (m.pipe_fd[0] >= 0) {
-		close(m.pipe_fd[0]);
-		close(m.pipe_fd[1]);
-	}
-	if (m.shared)
-		munmap(m.shared, bytes);
-	if (m.shared_fd >= 0)
-		close(m.shared_fd);
-	fw_meter_destroy(m.meter);
-	fw_notify_close(&m.notify);
-	free(m.slot);
-	fw_config_destroy(m.reloaded);
+	master_finish(&m);
 	if (m.rc && err)
 		*err = m.err;
 	return m.rc;
