@@ -169,6 +169,15 @@ void meter_begin(struct fw_meter_slot *s)
 	atomic_store(&s->own.cpu_ms, -1);
 }
 
+void meter_end(struct fw_meter_slot *s)
+{
+	atomic_store(&s->pid, 0);
+	atomic_store(&s->in_flight, 0);
+	atomic_store(&s->offline, 0);
+	atomic_store(&s->away, 0);
+	atomic_store(&s->disk_low, 0);
+}
+
 void meter_own(struct fw_meter_own *out)
 {
 	long long pages = -1, size = sysconf(_SC_PAGESIZE);

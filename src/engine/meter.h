@@ -46,6 +46,8 @@ struct fw_meter_slot *fw_meter_slot(struct fw_meter *m, size_t i);
 
 /* Another process takes the slot: what the last one said of itself is not true of it. Before it is started. */
 void meter_begin(struct fw_meter_slot *s);
+/* Its process is gone, and with it what it was doing and what it lacked. What it has counted stays. */
+void meter_end(struct fw_meter_slot *s);
 /* Of the calling process: now and then. */
 void meter_own(struct fw_meter_own *out);
 void fw_meter_own_master(struct fw_meter *m);

@@ -80,6 +80,7 @@ static int spawn(struct master *m, int index)
 	struct slot *s = &m->slot[index];
 	pid_t pid;
 
+	s->born_ms = fw_mono_ms(); /* also of one that cannot be made: the next try is not at once */
 	meter_begin(fw_meter_slot(m->meter, (size_t)index));
 	fw_sandbox_make(m->config, who_of(m, index));
 	fw_sandbox_mark(m->config, who_of(m, index), &s->mark);
@@ -91,7 +92,6 @@ static int spawn(struct master *m, int index)
 		return fw_err_set(&m->err, FW_EIO, "no process could be made: %s; see ulimit -u", strerror(errno));
 	s->pid = pid;
 	atomic_store(&fw_meter_slot(m->meter, (size_t)index)->pid, pid);
-	s->born_ms = fw_mono_ms();
 	s->respawn_at_ms = 0;
 	s->renewed = s->stopped = s->killed = false;
 	return 0;
@@ -171,9 +171,7 @@ static void on_death(struct master *m, int index, int status)
 	else
 		(void)fw_snprintf(name, sizeof(name), "worker %d (%s)", index, sh->name);
 	s->pid = 0;
-	atomic_store(&meter->pid, 0);
-	atomic_store(&meter->in_flight, 0);
-	atomic_store(&meter->away, 0);
+	meter_end(meter);
 	if (index >= m->n && m->stopping && code != WORKER_LEFT && !m->rc) { /* what it had accepted is not all stored */
 		m->rc = sh->err.rc ? sh->err.rc : FW_EIO;
 		m->err = sh->err;
@@ -440,6 +438,8 @@ static void reload(struct master *m)
 	struct fw_config *fresh = NULL;
 	struct fw_err err;
 
+	if (m->stopping)
+		return;
 	if (!m->o->reload) {
 		fw_warn("SIGHUP: this run has no configuration to read again");
 		return;
@@ -450,8 +450,6 @@ static void reload(struct master *m)
 	if (m->o->reload(m->o->ctx, &fresh, &err) || fw_sandbox_check(fresh, whos(m), &err)) {
 		fw_error("SIGHUP: %s; the old configuration stays", err.text);
 		(void)fw_snprintf(m->trouble, sizeof(m->trouble), "%.150s; the old configuration stays: ", err.text);
-		for (char *at = m->trouble; *at; at++)
-			*at = (unsigned char)*at < ' ' ? ' ' : *at; /* a line is one line */
 		fw_config_destroy(fresh);
 		return;
 	}
@@ -502,10 +500,10 @@ static void told_to_stop(struct master *m)
 
 void master_step(struct master *m, int number)
 {
+	if (number == SIGTERM || number == SIGINT || number == SIGQUIT)
+		told_to_stop(m);
 	if (reload_asked(m) || number == SIGHUP)
 		reload(m);
-	else if (number == SIGTERM || number == SIGINT || number == SIGQUIT)
-		told_to_stop(m);
 	reap(m);
 	look_after(m);
 	renew_moved(m);
