@@ -259,7 +259,7 @@ static void look_after(struct master *m)
 		struct slot *s = &m->slot[i];
 		int64_t silent_ms = silent(m, i, now_ms);
 
-		if (!s->pid && s->respawn_at_ms && now_ms >= s->respawn_at_ms && !m->stopping) {
+		if (!s->pid && s->respawn_at_ms && now_ms >= s->respawn_at_ms) {
 			if (spawn(m, i)) {
 				fw_error("%s", m->err.text);
 				plan_respawn(s, now_ms);
@@ -477,7 +477,7 @@ static bool reload_asked(struct master *m)
 bool master_is_over(const struct master *m)
 {
 	for (int i = 0; i < m->slot_n; i++) {
-		if (m->slot[i].pid || (m->slot[i].respawn_at_ms && !m->stopping))
+		if (m->slot[i].pid || m->slot[i].respawn_at_ms)
 			return false;
 	}
 	return true;

@@ -12,7 +12,7 @@
 struct slot {
 	pid_t pid;               /* 0: none is running */
 	int64_t born_ms;         /* monotonic */
-	int64_t respawn_at_ms;   /* monotonic; 0: not to be started */
+	int64_t respawn_at_ms;   /* monotonic; 0: not to be started, and always while all stop */
 	int64_t pause_ms;        /* before the next respawn */
 	bool renewed;            /* told to leave, for another with the new configuration, or that may read what was replaced */
 	bool stopped;            /* by SIGSTOP: it hears nothing */

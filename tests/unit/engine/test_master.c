@@ -48,6 +48,7 @@ struct habits { /* of the children of a place, from the next one on */
 	int64_t dies_ms;           /* after its birth; NEVER */
 	int status;                /* then */
 	int64_t drain_ms;          /* after it is told to leave; NEVER */
+	int64_t dying_ms;          /* from SIGKILL to its end: it waits for a disk, say */
 };
 
 struct sim { /* a child */
@@ -55,7 +56,8 @@ struct sim { /* a child */
 	int place;                 /* -1: the master has not said yet */
 	int64_t up_at_ms, dies_at_ms;
 	int status, news;          /* how it ends; what waitpid has to tell meanwhile, 0: nothing */
-	bool is_up, hangs, stopped, gone;
+	bool is_up, hangs, gone;
+	bool stopped;              /* by SIGSTOP */
 	int pending;               /* a signal that it has not heard yet */
 	unsigned term_n, hurry_n, kill_n;
 	bool with_store;           /* from here on: */
@@ -71,6 +73,7 @@ static struct fw_run_options options;
 static struct habits habits[PLACES];
 static struct sim sims[PLACES];
 static bool playing, forks_fail, with_store;
+static bool sigchld;               /* it is pending: once, however many have ended */
 static int64_t forked_ms[FORKS];
 static unsigned fork_n, fork_try_n, kill_n;
 static pid_t last_pid;
@@ -177,7 +180,7 @@ static void ends(struct sim *c, int status)
 		worker_finish(&c->w);
 		c->with_store = false;
 	}
-	c->gone = true;
+	c->gone = sigchld = true;
 	c->status = status;
 }
 
@@ -206,9 +209,12 @@ int __wrap_kill(pid_t pid, int number)
 	c->hurry_n += number == WORKER_HURRY;
 	c->kill_n += number == SIGKILL;
 	kill_n += number == SIGKILL;
-	if (number == SIGKILL)
-		ends(c, KILLED(SIGKILL));
-	else if (c->stopped)
+	if (number == SIGKILL) {
+		c->hangs = true;
+		c->stopped = false;
+		c->dies_at_ms = now_ms + habits[c->place].dying_ms;
+		c->status = KILLED(SIGKILL);
+	} else if (c->stopped)
 		c->pending = number;
 	else
 		hears(c, number);
@@ -324,6 +330,7 @@ static void plays(struct sim *c)
 static void step(int number)
 {
 	step_ms = now_ms;
+	sigchld &= number != SIGCHLD;
 	master_step(&m, number);
 	for (int i = 0; i < PLACES; i++) {
 		if (sims[i].pid)
@@ -340,10 +347,8 @@ static int64_t next_event_ms(void)
 
 		if (c->pid && !c->gone && !c->stopped)
 			next_ms = FW_MIN(next_ms, FW_MIN(c->dies_at_ms, c->is_up ? NEVER : c->up_at_ms));
-		if (c->pid && (c->gone || c->news))
-			next_ms = now_ms; /* SIGCHLD */
 	}
-	return next_ms;
+	return sigchld ? now_ms : next_ms;
 }
 
 static void pass(int64_t ms)
@@ -352,7 +357,6 @@ static void pass(int64_t ms)
 
 	while (!master_is_over(&m)) {
 		int64_t next_ms = next_event_ms();
-		bool news = false;
 
 		if (next_ms > until_ms)
 			break;
@@ -360,10 +364,11 @@ static void pass(int64_t ms)
 		for (int i = 0; i < PLACES; i++) {
 			if (sims[i].pid)
 				plays(&sims[i]);
-			news |= sims[i].pid && (sims[i].gone || sims[i].news);
 		}
-		if (news || now_ms >= step_ms + TICK_MS)
-			step(news ? SIGCHLD : -1);
+		if (sigchld)
+			step(SIGCHLD);
+		else if (now_ms >= step_ms + TICK_MS)
+			step(-1);
 	}
 	now_ms = until_ms;
 }
@@ -404,7 +409,7 @@ static void world_make(void)
 		habits[i] = (struct habits){.up_ms = 50, .dies_ms = NEVER, .drain_ms = 1000};
 	memset(&manager, 0, sizeof(manager));
 	playing = true;
-	forks_fail = fresh_is_wrong = cut_open = cut_give = with_store = false;
+	forks_fail = sigchld = fresh_is_wrong = cut_open = cut_give = with_store = false;
 	fork_n = fork_try_n = kill_n = 0;
 	last_pid = 70000;
 	file_seen = 1;
@@ -442,6 +447,16 @@ static struct sim *child(int place)
 static void dies(int place, int status)
 {
 	ends(child(place), status);
+}
+
+/* SIGSTOP and SIGCONT, from outside. */
+static void stopped(int place, bool is)
+{
+	struct sim *c = child(place);
+
+	c->stopped = is;
+	c->news = is ? STOPPED(SIGSTOP) : CONTINUED;
+	sigchld = true;
 }
 
 static uint64_t restarts(void)
@@ -535,6 +550,19 @@ START_TEST(dies_again_and_again)
 }
 END_TEST
 
+/* The kernel tells it once. */
+START_TEST(die_together)
+{
+	world_begin();
+	pass(FW_MINUTE_MS);
+	for (int i = 0; i < WORKERS; i++)
+		dies(i, KILLED(SIGKILL));
+	pass(1);
+	ck_assert_uint_eq(fork_n, 2 * WORKERS);
+	world_leave();
+}
+END_TEST
+
 /* While it is down, nobody is told any more what it was doing and what it lacked; what it has counted stays. */
 START_TEST(dead_lacks_nothing)
 {
@@ -572,9 +600,13 @@ START_TEST(no_process_can_be_made)
 	ck_assert_uint_ge(fork_try_n - fork_n, 20);
 	ck_assert_uint_le(fork_try_n - fork_n, 40);
 	ck_assert_ptr_nonnull(strstr(manager.text, "2 of 3 workers"));
+	dies(0, KILLED(SIGKILL));
+	dies(1, KILLED(SIGKILL));
+	pass(FW_MINUTE_MS);
+	ck_assert(!master_is_over(&m));
 	forks_fail = false;
 	pass(31 * FW_SECOND_MS);
-	ck_assert(m.slot[2].pid);
+	ck_assert_uint_eq(fork_n, 2 * WORKERS);
 	world_leave();
 }
 END_TEST
@@ -599,9 +631,12 @@ START_TEST(hangs)
 	world_begin();
 	pass(FW_MINUTE_MS);
 	child(0)->hangs = true;
+	habits[0].dying_ms = 2 * FW_SECOND_MS;
 	pid = child(0)->pid;
 	pass(59 * FW_SECOND_MS);
 	ck_assert_int_eq(m.slot[0].pid, pid);
+	pass(2 * FW_SECOND_MS);
+	ck_assert_uint_eq(kill_n, 1);
 	pass(2 * FW_SECOND_MS);
 	ck_assert_uint_eq(kill_n, 1);
 	ck_assert_uint_eq(fork_n, WORKERS + 1);
@@ -679,20 +714,17 @@ START_TEST(one_is_stopped)
 
 	world_begin();
 	pass(FW_MINUTE_MS);
-	child(1)->stopped = true;
-	child(1)->news = STOPPED(SIGSTOP);
+	stopped(1, true);
 	pass(FW_SECOND_MS);
 	ck_assert_ptr_nonnull(strstr(manager.text, "stands still"));
 	ping_ms = manager.ping_ms;
 	pass(40 * FW_SECOND_MS);
 	ck_assert_int_eq(manager.ping_ms, ping_ms);
-	child(1)->stopped = false;
-	child(1)->news = CONTINUED;
+	stopped(1, false);
 	pass(FW_SECOND_MS);
 	ck_assert_int_gt(manager.ping_ms, ping_ms);
 	ck_assert_uint_eq(kill_n, 0);
-	child(1)->stopped = true;
-	child(1)->news = STOPPED(SIGSTOP);
+	stopped(1, true);
 	pass(62 * FW_SECOND_MS);
 	ck_assert_uint_eq(kill_n, 1);
 	pass(FW_SECOND_MS);
@@ -746,8 +778,7 @@ START_TEST(drains_too_long)
 	habits[2].drain_ms = 40 * FW_SECOND_MS;
 	begin();
 	pass(FW_MINUTE_MS);
-	child(1)->stopped = true;
-	child(1)->news = STOPPED(SIGSTOP);
+	stopped(1, true);
 	pass(FW_SECOND_MS);
 	child(0)->hangs = true;
 	told_ms = now_ms;
@@ -958,10 +989,11 @@ START_TEST(file_is_replaced)
 {
 	world_begin();
 	pass(FW_MINUTE_MS);
+	habits[1].drain_ms = 8 * FW_SECOND_MS;
 	file_seen = 2;
-	pass(2200);
-	for (int i = 0; i < WORKERS; i++)
-		ck_assert(!m.slot[i].pid || child(i)->term_n == 1);
+	pass(7 * FW_SECOND_MS);
+	ck_assert_uint_eq(fork_n, 2 * WORKERS - 1);
+	ck_assert_uint_eq(child(1)->term_n, 1);
 	pass(FW_HOUR_MS);
 	ck_assert_uint_eq(fork_n, 2 * WORKERS);
 	ck_assert_uint_eq(restarts(), 0);
@@ -1113,6 +1145,7 @@ START_TEST(two_deaths_set_it_aside)
 	for (int i = 0; i < 2; i++) {
 		dies_reading(0, 2, 3, READING_NOTHING);
 		pass(FW_MINUTE_MS);
+		ck_assert_int_eq(m.shared[0].dead_feed_id, 0);
 		dies_reading(1, 2, 3, 2);
 		pass(FW_MINUTE_MS);
 	}
@@ -1170,6 +1203,7 @@ int main(void)
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, hours_of_nothing);
 	tcase_add_test(t, dies_again_and_again);
+	tcase_add_test(t, die_together);
 	tcase_add_test(t, dead_lacks_nothing);
 	tcase_add_test(t, no_process_can_be_made);
 	tcase_add_test(t, no_process_at_all);
