@@ -7,21 +7,17 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "common.h"
+#include "bare_maria.h"
 #include "store/mysql/mysql.h"
 
 static struct fw_arena A;
 static struct fw_err err;
-static char url[300], name[60];
 
 static void setup(void)
 {
-	static int n;
-
 	fw_arena_init(&A, 0);
 	err = (struct fw_err){0};
-	ck_assert(fw_snprintf(name, sizeof(name), "d%d_%d", (int)getpid(), n++));
-	ck_assert(fw_snprintf(url, sizeof(url), "%s", scratch_url(0, name)));
+	bare_begin();
 }
 
 static void teardown(void)
@@ -48,55 +44,6 @@ static void refused_at(const char *at, unsigned flags, int code, const char *wor
 	ck_assert_msg(strstr(err.text, words) != NULL, "does not say \"%s\": %s", words, err.text);
 	ck_assert_ptr_null(strchr(err.text, '\n'));
 	ck_assert_ptr_null(strstr(err.text, "secret"));
-}
-
-/* A connection of our own, past the driver. */
-static MYSQL *bare_open(void)
-{
-	MYSQL *db = mysql_init(NULL);
-
-	ck_assert_msg(mysql_real_connect(db, NULL, "root", NULL, name, 0, strstr(url, "socket=") + 7, 0) != NULL, "%s",
-		mysql_error(db));
-	return db;
-}
-
-static void run(MYSQL *db, const char *sql)
-{
-	ck_assert_msg(mysql_query(db, sql) == 0, "%s\n%s", mysql_error(db), sql);
-	mysql_free_result(mysql_store_result(db));
-}
-
-static void bare(const char *sql)
-{
-	MYSQL *db = bare_open();
-
-	run(db, sql);
-	mysql_close(db);
-}
-
-/* The first column of the first row; "" for NULL. */
-static const char *bare_text(const char *sql)
-{
-	static char text[400];
-	MYSQL *db = bare_open();
-	MYSQL_RES *res;
-	MYSQL_ROW row;
-
-	ck_assert_msg(mysql_query(db, sql) == 0, "%s\n%s", mysql_error(db), sql);
-	res = mysql_store_result(db);
-	row = mysql_fetch_row(res);
-	ck_assert(fw_str_copy(text, sizeof(text), fw_str(row && row[0] ? row[0] : "")));
-	mysql_free_result(res);
-	mysql_close(db);
-	return text;
-}
-
-static int64_t bare_number(const char *sql)
-{
-	int64_t v = -1;
-
-	ck_assert(fw_str_int(fw_str(bare_text(sql)), &v));
-	return v;
 }
 
 static void no_finding(void *ctx, const char *what, int level, const char *found, const char *remedy)

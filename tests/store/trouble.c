@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "drv.h"
+#include "work.h"
 #include "store/sqlite/sqlite.h"
 
 static struct fw_arena A;
@@ -54,47 +54,9 @@ static void write_file(const char *text, size_t n)
 	ck_assert_int_eq(fclose(f), 0);
 }
 
-/* Opening fails with this code, and the words name the file and hold these. */
 static void refused(unsigned flags, int code, const char *words)
 {
-	struct fw_store_config c = {.url = url, .flags = flags, .busy_timeout_ms = 100};
-	struct fw_store *st = NULL;
-	struct fw_err err = {0};
-	int rc = fw_store_open(&c, &st, &err);
-
-	ck_assert_msg(rc == code, "%d instead of %d: %s", rc, code, err.text);
-	ck_assert_ptr_null(st);
-	ck_assert_msg(strstr(err.text, path) && strstr(err.text, words), "does not name %s and \"%s\": %s", path, words, err.text);
-	ck_assert_ptr_null(strchr(err.text, '\n'));
-}
-
-/* A worker that holds all shards, and the next visit of its one feed. */
-struct work {
-	struct store *st;
-	struct store_lease *l;
-	int64_t feed_id;
-	struct fw_feed f;
-	struct fw_outcome o;
-};
-
-static struct work work_begin(struct fw_store *st)
-{
-	struct work w = {.st = fw_store_driver(st), .feed_id = subscribe(st, "https://a.example/", NOW)};
-
-	w.l = drv_join(w.st, "w", LONG_MS);
-	return w;
-}
-
-static void visit(struct work *w, const struct fw_entry_row *e, size_t n)
-{
-	w->o = drv_outcome(w->st, w->feed_id, &w->f, NOW);
-	w->o.entries = e;
-	w->o.entry_n = n;
-}
-
-static int commit(struct work *w)
-{
-	return drv_commit(w->st, w->l->id, &w->o, 1);
+	open_fails(url, flags, code, path, words);
 }
 
 static int64_t number(const char *sql)
@@ -329,25 +291,23 @@ START_TEST(locked_by_somebody_else)
 	struct fw_store_config c = {.url = url, .flags = FW_STORE_CREATE, .busy_timeout_ms = 100};
 	struct fw_err err = {0};
 	struct fw_store *st;
-	struct work w;
+	struct work *w;
 	sqlite3 *db;
 
 	OK(fw_store_open(&c, &st, &err));
 	w = work_begin(st);
-	visit(&w, NULL, 0);
+	visit(w, 0, 0);
 	ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
 	ck_assert_int_eq(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
-	FAILS(commit(&w), FW_EAGAIN);
+	FAILS(commit(w), FW_EAGAIN);
 	ck_assert_msg(strstr(drv_err.text, path) && strstr(drv_err.text, "locked") && strstr(drv_err.text, "100 ms"), "%s", drv_err.text);
-	FAILS(w.st->is->beat(w.st, "w", w.l, &drv_err), FW_EAGAIN);
-	ck_assert_uint_eq(drv_due(w.st, -1, INT64_MAX)->n, 1); /* reading goes on */
+	FAILS(w->st->is->beat(w->st, "w", w->l, &drv_err), FW_EAGAIN);
+	ck_assert_uint_eq(drv_due(w->st, -1, INT64_MAX)->n, 1); /* reading goes on */
 	ck_assert_int_eq(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_close(db);
-	DONE(commit(&w)); /* as it was */
-	ck_assert_int_eq(w.o.rc, 0);
-	drv_leave(w.st, w.l);
-	check_clean(st);
-	fw_store_close(st);
+	DONE(commit(w)); /* as it was */
+	ck_assert_int_eq(w->o.rc, 0);
+	work_end(w);
 }
 END_TEST
 
@@ -466,23 +426,14 @@ END_TEST
 
 #define BIG_N 60
 
-static void big_make(struct fw_entry_row *e, int from, const struct fw_buf *text)
-{
-	for (int i = 0; i < BIG_N; i++) {
-		e[i] = entry(from + i, 1, "t", "");
-		e[i].content = fw_buf_str(text);
-	}
-}
-
 /*
  * Fill the store until no space is left; then nothing of the last commit is there, and with space
- * it succeeds as it is.
+ * it succeeds as it is. The store is closed.
  */
 static void fill_up(struct fw_store *st, const char *words, void (*more_space)(void))
 {
 	struct fw_buf text = FW_BUF_INIT(0);
-	struct fw_entry_row e[BIG_N];
-	struct work w = work_begin(st);
+	struct work *w = work_begin(st);
 	int64_t before;
 	int rc, n = 0;
 
@@ -490,21 +441,19 @@ static void fill_up(struct fw_store *st, const char *words, void (*more_space)(v
 		fw_buf_addf(&text, "<p>word%d</p>", i * 7919);
 	do {
 		before = stats(st).entry_n;
-		visit(&w, e, BIG_N);
-		big_make(e, n * BIG_N, &text);
-		rc = commit(&w);
+		visit_with(w, n * BIG_N, BIG_N, fw_buf_str(&text));
+		rc = commit(w);
 	} while (!rc && ++n < 100);
 	ck_assert_msg(rc == FW_EIO && strstr(drv_err.text, path) && strstr(drv_err.text, words), "%d: %s", rc, drv_err.text);
 	ck_assert_int_eq(stats(st).entry_n, before); /* all or nothing */
-	ck_assert_int_eq(drv_find(w.st, w.feed_id)->last_visit_ms, n ? w.f.last_visit_ms - 1 : 0);
-	FAILS(commit(&w), FW_EIO); /* still full */
+	ck_assert_int_eq(drv_find(w->st, w->feed_id)->last_visit_ms, n ? w->f.last_visit_ms - 1 : 0);
+	FAILS(commit(w), FW_EIO); /* still full */
 	more_space();
-	DONE(commit(&w));
-	ck_assert_int_eq(w.o.rc, 0);
-	ck_assert_uint_eq(w.o.visit.new_n, BIG_N);
+	DONE(commit(w));
+	ck_assert_int_eq(w->o.rc, 0);
+	ck_assert_uint_eq(w->o.visit.new_n, BIG_N);
 	ck_assert_int_eq(stats(st).entry_n, before + BIG_N);
-	drv_leave(w.st, w.l);
-	check_clean(st);
+	work_end(w);
 	fw_buf_finish(&text);
 }
 
@@ -538,7 +487,6 @@ START_TEST(disk_full) /* REL-09 */
 	close(fd);
 	st = store_open(url, FW_STORE_CREATE);
 	fill_up(st, "no space left", remove_filler);
-	fw_store_close(st);
 	umount(folder);
 }
 END_TEST
@@ -562,7 +510,6 @@ START_TEST(file_size_limit) /* the same without root: ulimit -f */
 	r.rlim_cur = 6 << 20;
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &r), 0);
 	fill_up(st, "ulimit -f", lift_limit);
-	fw_store_close(st);
 }
 END_TEST
 
@@ -590,26 +537,22 @@ END_TEST
 
 START_TEST(journal_stays_bounded)
 {
-	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	struct work *w = work_begin(store_open(url, FW_STORE_CREATE));
 	struct fw_buf text = FW_BUF_INIT(0);
-	struct fw_entry_row e[BIG_N];
-	struct work w = work_begin(st);
 	struct stat sb;
 	char wal[320];
 
 	for (int i = 0; i < 5000; i++)
 		fw_buf_addf(&text, "<p>word%d</p>", i * 7919);
 	for (int n = 0; n < 40; n++) { /* 200 MB in all */
-		visit(&w, e, BIG_N);
-		big_make(e, n * BIG_N, &text);
-		DONE(commit(&w));
+		visit_with(w, n * BIG_N, BIG_N, fw_buf_str(&text));
+		DONE(commit(w));
 	}
 	ck_assert(fw_snprintf(wal, sizeof(wal), "%s-wal", path));
 	ck_assert_int_eq(stat(wal, &sb), 0);
 	ck_assert_int_lt(sb.st_size, 80 << 20);
 	fw_buf_finish(&text);
-	free(w.l);
-	fw_store_close(st);
+	work_end(w);
 	ck_assert_int_eq(stat(wal, &sb), -1); /* closing folds it in */
 }
 END_TEST

@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <mysql.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -18,18 +17,15 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "drv.h"
+#include "bare_maria.h"
+#include "work.h"
 
 static struct fw_arena A;
-static char url[300], name[60];
 
 static void setup(void)
 {
-	static int n;
-
 	fw_arena_init(&A, 0);
-	ck_assert(fw_snprintf(name, sizeof(name), "t%d_%d", (int)getpid(), n++));
-	ck_assert(fw_snprintf(url, sizeof(url), "%s", scratch_url(0, name)));
+	bare_begin();
 }
 
 static void teardown(void)
@@ -37,108 +33,9 @@ static void teardown(void)
 	fw_arena_finish(&A);
 }
 
-/* A connection of our own, past the driver. */
-static MYSQL *bare_open(void)
-{
-	MYSQL *db = mysql_init(NULL);
-
-	ck_assert_msg(mysql_real_connect(db, NULL, "root", NULL, name, 0, strstr(url, "socket=") + 7, 0) != NULL, "%s", mysql_error(db));
-	return db;
-}
-
-static void run(MYSQL *db, const char *sql)
-{
-	ck_assert_msg(mysql_query(db, sql) == 0, "%s\n%s", mysql_error(db), sql);
-	mysql_free_result(mysql_store_result(db));
-}
-
-static void bare(const char *sql)
-{
-	MYSQL *db = bare_open();
-
-	run(db, sql);
-	mysql_close(db);
-}
-
-static int64_t bare_number(const char *sql)
-{
-	MYSQL *db = bare_open();
-	MYSQL_RES *res;
-	int64_t v = -1;
-
-	ck_assert_msg(mysql_query(db, sql) == 0, "%s", mysql_error(db));
-	res = mysql_store_result(db);
-	ck_assert(fw_str_int(fw_str(mysql_fetch_row(res)[0]), &v));
-	mysql_free_result(res);
-	mysql_close(db);
-	return v;
-}
-
-/* Opening fails with this code, and the words hold these, in one line, and never the password. */
 static void refused_at(const char *at, unsigned flags, int code, const char *words)
 {
-	struct fw_store_config c = {.url = at, .flags = flags, .busy_timeout_ms = 1000};
-	struct fw_store *st = NULL;
-	struct fw_err err = {0};
-	int rc = fw_store_open(&c, &st, &err);
-
-	ck_assert_msg(rc == code, "%d instead of %d: %s", rc, code, err.text);
-	ck_assert_ptr_null(st);
-	ck_assert_msg(strstr(err.text, words) != NULL, "does not say \"%s\": %s", words, err.text);
-	ck_assert_ptr_null(strchr(err.text, '\n'));
-	ck_assert_ptr_null(strstr(err.text, "secret"));
-}
-
-/* A worker that holds all shards, and the next visit of its one feed, which brings entries. */
-struct work {
-	struct fw_store *front;
-	struct store *st;
-	struct store_lease *l;
-	int64_t feed_id;
-	struct fw_feed f;
-	struct fw_outcome o;
-	struct fw_entry_row e[1000];
-};
-
-static struct work *work_begin(struct fw_store *st)
-{
-	static struct work w;
-
-	w.front = st;
-	w.st = fw_store_driver(st);
-	w.feed_id = subscribe(st, "https://a.example/", NOW);
-	w.l = drv_join(w.st, "w", LONG_MS);
-	return &w;
-}
-
-/* With n entries, keys from `first` on. */
-static void visit(struct work *w, int first, int n)
-{
-	w->o = drv_outcome(w->st, w->feed_id, &w->f, NOW);
-	for (int i = 0; i < n; i++)
-		w->e[i] = entry(first + i, 1, fw_arena_printf(&A, "n%d", first + i), "<p>number</p>");
-	w->o.entries = w->e;
-	w->o.entry_n = (size_t)n;
-}
-
-static int commit(struct work *w)
-{
-	return drv_commit(w->st, w->l->id, &w->o, 1);
-}
-
-/* The store anew, in the same worker's hands. */
-static void work_again(struct work *w)
-{
-	fw_store_close(w->front);
-	w->front = store_open(url, 0);
-	w->st = fw_store_driver(w->front);
-}
-
-static void work_end(struct work *w)
-{
-	drv_leave(w->st, w->l);
-	check_clean(w->front);
-	fw_store_close(w->front);
+	open_fails(at, flags, code, "", words);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -376,7 +273,7 @@ START_TEST(what_the_server_says) /* each code has its answer, nothing is half-do
 			"%d: %d %s", T[i].code, rc, drv_err.text);
 		(void)trouble_end();
 		if (rc == FW_EIO)
-			work_again(w);
+			work_again(w, url);
 		ck_assert_int_eq(stats(w->front).entry_n, (int64_t)i);
 		DONE(commit(w));
 		ck_assert(w->o.rc == 0 && w->o.visit.new_n == 1);
@@ -416,7 +313,7 @@ START_TEST(many_entries_at_once)
 		FAILS(commit(w), T[i].rc);
 		(void)trouble_end();
 		if (T[i].rc == FW_EIO)
-			work_again(w);
+			work_again(w, url);
 		ck_assert_int_eq(bare_number("SELECT (SELECT count(*) FROM entries) + (SELECT count(*) FROM entry_keys)"), 0);
 	}
 	DONE(commit(w));
@@ -446,7 +343,7 @@ START_TEST(server_shuts_down) /* in good order, with a worker at it */
 	server->kill9();
 	refused_at(url, 0, FW_EIO, "no server answers");
 	server->again();
-	work_again(w);
+	work_again(w, url);
 	DONE(commit(w));
 	ck_assert_int_eq(w->o.rc, 0);
 	work_end(w);
@@ -488,7 +385,7 @@ START_TEST(server_is_killed_in_commits) /* REL-01 */
 			ck_assert_msg(rc == FW_EIO && strstr(drv_err.text, "the connection broke"), "%d %s", rc, drv_err.text);
 			broken++;
 		}
-		work_again(w);
+		work_again(w, url);
 		if (rc)
 			DONE(commit(w)); /* the lease is there yet */
 		ck_assert_int_eq(w->o.rc, 0);
@@ -535,9 +432,7 @@ START_TEST(disk_full) /* REL-09 */
 		fw_buf_addf(&text, "<p>word%d</p>", i * 7919);
 	do {
 		before = stats(w->front).entry_n;
-		visit(w, n * BIG_N, BIG_N);
-		for (int i = 0; i < BIG_N; i++)
-			w->e[i].content = fw_buf_str(&text);
+		visit_with(w, n * BIG_N, BIG_N, fw_buf_str(&text));
 		rc = commit(w);
 	} while (!rc && ++n < 20);
 	printf("# disk_full: %s\n", drv_err.text);
@@ -548,7 +443,7 @@ START_TEST(disk_full) /* REL-09 */
 		ck_assert_int_eq(rc, FW_EIO);
 		server->kill9();
 		server->again();
-		work_again(w);
+		work_again(w, url);
 	}
 	ck_assert_int_eq(stats(w->front).entry_n, before); /* all or nothing */
 	DONE(commit(w));
@@ -576,19 +471,16 @@ START_TEST(packets_stay_small_enough)
 	w = work_begin(st);
 	for (int i = 0; i < 10000; i++)
 		fw_buf_addf(&text, "<p>%d\n\\</p>", i);
-	visit(w, 0, 60);
-	for (int i = 0; i < 60; i++) /* 9 MB of text in all */
-		w->e[i].content = fw_buf_str(&text);
+	visit_with(w, 0, 60, fw_buf_str(&text)); /* 9 MB of text in all */
 	DONE(commit(w));
 	ck_assert_uint_eq(w->o.visit.new_n, 60);
 	/* one that no packet holds is refused, with the remedy, and nothing of it stays */
 	while (text.len < 2000000)
 		fw_buf_adds(&text, "more and more ");
-	visit(w, 99, 1);
-	w->e[0].content = fw_buf_str(&text);
+	visit_with(w, 99, 1, fw_buf_str(&text));
 	FAILS(commit(w), FW_EINVAL);
 	ck_assert_ptr_nonnull(strstr(drv_err.text, "raise max_allowed_packet"));
-	work_again(w);
+	work_again(w, url);
 	ck_assert_int_eq(stats(w->front).entry_n, 60);
 	w->o.entry_n = 0;
 	DONE(commit(w));

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "drv.h"
+#include "work.h"
 
 static struct fw_arena A;
 static char url[400];
@@ -108,87 +108,9 @@ static void end(pid_t pid, int sig)
 	waitpid(pid, NULL, 0);
 }
 
-/* Opening fails with this code, and the words name the store and hold these. */
 static void refused(const char *where, unsigned flags, int code, const char *words)
 {
-	struct fw_store_config c = {.url = where, .flags = flags, .busy_timeout_ms = 200};
-	struct fw_store *st = NULL;
-	struct fw_err err = {0};
-	int rc = fw_store_open(&c, &st, &err);
-
-	ck_assert_msg(rc == code, "%d instead of %d: %s", rc, code, err.text);
-	ck_assert_ptr_null(st);
-	ck_assert_msg(strstr(err.text, "postgres:") && strstr(err.text, words), "\"%s\" is not in: %s", words, err.text);
-	ck_assert_ptr_null(strchr(err.text, '\n'));
-	ck_assert_ptr_null(strstr(err.text, "secret"));
-}
-
-/* A worker that holds all shards, and the next visit of its one feed, which brings entries. */
-struct work {
-	struct fw_store *front;
-	struct store *st;
-	struct store_lease *l;
-	int64_t feed_id;
-	struct fw_feed f;
-	struct fw_outcome o;
-	struct fw_entry_row e[400];
-};
-
-static struct work *work_begin(struct fw_store *st)
-{
-	static struct work w;
-
-	w.front = st;
-	w.st = fw_store_driver(st);
-	w.feed_id = subscribe(st, "https://a.example/", NOW);
-	w.l = drv_join(w.st, "w", LONG_MS);
-	return &w;
-}
-
-/* With n entries, keys from `first` on. */
-static void visit(struct work *w, int first, int n)
-{
-	w->o = drv_outcome(w->st, w->feed_id, &w->f, NOW);
-	for (int i = 0; i < n; i++)
-		w->e[i] = entry(first + i, 1, fw_arena_printf(&A, "n%d", first + i), "<p>number</p>");
-	w->o.entries = w->e;
-	w->o.entry_n = (size_t)n;
-}
-
-static int commit(struct work *w)
-{
-	return drv_commit(w->st, w->l->id, &w->o, 1);
-}
-
-static struct fw_store *open_again(const char *where)
-{
-	for (int i = 0; i < 3000; i++) {
-		struct fw_store_config cfg = {.url = where};
-		struct fw_store *st;
-		struct fw_err err;
-
-		if (fw_store_open(&cfg, &st, &err) == 0)
-			return st;
-		ck_assert_msg(err.rc == FW_EIO || err.rc == FW_EAGAIN, "%s", err.text);
-		usleep(20000);
-	}
-	ck_abort_msg("the store does not come back");
-	return NULL;
-}
-
-/* The store anew, in the same worker's hands. */
-static void work_again(struct work *w, const char *where)
-{
-	fw_store_close(w->front);
-	w->front = open_again(where);
-	w->st = fw_store_driver(w->front);
-}
-
-static void work_end(struct work *w)
-{
-	drv_leave(w->st, w->l);
-	check_clean(w->front);
-	fw_store_close(w->front);
+	open_fails(where, flags, code, "postgres:", words);
 }
 
 START_TEST(schemas_that_are_not_ours) /* REL-15 */
@@ -727,9 +649,7 @@ START_TEST(disk_full) /* REL-09 */
 		fw_buf_addf(&text, "%x ", i * 7919 * 31);
 	do {
 		before = stats(w->front).entry_n;
-		visit(w, n * FULL_N, FULL_N);
-		for (int i = 0; i < FULL_N; i++)
-			w->e[i].content = fw_buf_str(&text);
+		visit_with(w, n * FULL_N, FULL_N, fw_buf_str(&text));
 		rc = commit(w);
 	} while (!rc && ++n < 100);
 	ck_assert_msg(rc == FW_EAGAIN || rc == FW_EIO, "%d %s", rc, drv_err.text);
