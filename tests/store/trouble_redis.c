@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "drv.h"
+#include "work.h"
 #include "server_redis.h"
 
 static char dir[220], sock[240], url[400];
@@ -99,44 +99,18 @@ static void told(const char *words)
 
 /* ---- visits ---------------------------------------------------------------------------------- */
 
-/* A worker that holds all shards, and the next visit of its one feed, which brings three entries. */
-struct work {
-	struct store *st;
-	struct store_lease *l;
-	int64_t feed_id;
-	struct fw_feed f;
-	struct fw_entry_row e[3];
-	struct fw_outcome o;
-};
-
 static struct store *open_at(const char *at, unsigned flags)
 {
 	return fw_store_driver(store_open(at, flags));
 }
 
-static void visit(struct work *w)
+/* A worker whose visit brings three entries. */
+static struct work *begin(const char *at)
 {
-	w->o = drv_outcome(w->st, w->feed_id, &w->f, NOW);
-	for (int i = 0; i < 3; i++)
-		w->e[i] = entry(i, 1, "title", "text");
-	w->o.entries = w->e;
-	w->o.entry_n = 3;
-}
+	struct work *w = work_begin(store_open(at, FW_STORE_CREATE));
 
-static struct work *work_begin(const char *at)
-{
-	static struct work w;
-
-	w.st = open_at(at, FW_STORE_CREATE);
-	w.feed_id = drv_feed(w.st, "https://a.example/", NOW);
-	w.l = drv_join(w.st, "w", LONG_MS);
-	visit(&w);
-	return &w;
-}
-
-static int commit(struct work *w)
-{
-	return drv_commit(w->st, w->l->id, &w->o, 1);
+	visit(w, 0, 3);
+	return w;
 }
 
 static void stored_once(struct work *w)
@@ -145,12 +119,6 @@ static void stored_once(struct work *w)
 	ck_assert_int_eq(w->o.rc, 0);
 	ck_assert_int_eq(drv_entries(w->st, w->feed_id), 3);
 	ck_assert_int_eq(drv_visits(w->st, w->feed_id), 1);
-}
-
-static void work_end(struct work *w)
-{
-	drv_leave(w->st, w->l);
-	drv_end(w->st);
 }
 
 /* The last call failed so, with words that name the store and hold these. */
@@ -285,7 +253,7 @@ START_TEST(refusals_pass) /* each is FW_EAGAIN, nothing is half-done, and the sa
 
 	server_up(NULL);
 	for (size_t i = 0; i < FW_N(T); i++) {
-		struct work *w = work_begin(url);
+		struct work *w = begin(url);
 		int64_t lease_id = w->l->id;
 
 		told(T[i].begin);
@@ -323,7 +291,7 @@ START_TEST(functions_are_forgotten) /* a failover to a server without them, FUNC
 	struct work *w;
 
 	server_up(NULL);
-	w = work_begin(url);
+	w = begin(url);
 	told("FUNCTION FLUSH");
 	stored_once(w);
 	told("FUNCTION FLUSH");
@@ -436,7 +404,7 @@ START_TEST(disk_full) /* REL-09: the append-only file cannot be written */
 		return;
 	}
 	server_up((const char *const[]){"--appendfsync", "always", "--auto-aof-rewrite-percentage", "0", NULL});
-	w = work_begin(url);
+	w = begin(url);
 	told("CONFIG SET appendfsync everysec"); /* with "always" the server ends itself when its disk is full */
 	while (text.len < 20000)
 		fw_buf_adds(&text, "words and more words ");
@@ -471,25 +439,26 @@ END_TEST
 
 START_TEST(commit_that_comes_again) /* REL-01: over a new connection, as the store thread does it */
 {
-	struct store *first;
+	struct fw_store *first;
 	struct work *w;
 
 	server_up(NULL);
-	w = work_begin(url);
+	w = begin(url);
 	DONE(commit(w));
-	first = w->st;
-	w->st = open_at(url, 0); /* its connection broke before the answer came, as far as the caller knows */
+	first = w->front;
+	w->front = store_open(url, 0);
+	w->st = fw_store_driver(w->front); /* its connection broke before the answer came, as far as the caller knows */
 	stored_once(w);
-	visit(w);
+	visit(w, 0, 3);
 	w->e[0].hash = 2;
 	DONE(commit(w));
 	ck_assert(!w->o.rc && w->o.visit.changed_n == 1);
-	drv_leave(first, w->l);
+	drv_leave(fw_store_driver(first), w->l);
 	w->l = drv_join(w->st, "other", LONG_MS);
 	w->l->id--; /* what comes with a lease that is over is stale, also when it was stored before */
 	FAILS(commit(w), FW_ESTALE);
 	w->l->id++;
-	first->is->close(first);
+	fw_store_close(first);
 	work_end(w);
 }
 END_TEST
@@ -700,7 +669,7 @@ START_TEST(deep_check_finds) /* what no call of ours can do */
 
 	server_up(NULL);
 	for (size_t i = 0; i < FW_N(T); i++) {
-		struct work *w = work_begin(url);
+		struct work *w = begin(url);
 		struct found f = {0};
 		char cell[8] = "meta", words[200];
 
@@ -712,7 +681,7 @@ START_TEST(deep_check_finds) /* what no call of ours can do */
 		DONE(w->st->is->inspect(w->st, true, finding, &f, &drv_err));
 		ck_assert_msg(f.worst == 2 && strstr(f.words, T[i].words), "%s: %s", words, f.words);
 		free(w->l);
-		w->st->is->close(w->st);
+		fw_store_close(w->front);
 		told("FLUSHALL");
 	}
 }
@@ -918,7 +887,7 @@ START_TEST(over_tls)
 	told("CONFIG SET bind \"127.0.0.1 127.0.0.2\"");
 	open_says(words, FW_STORE_CREATE, FW_EINVAL, "certificate is refused"); /* it is for another name */
 	ck_assert(fw_snprintf(words, sizeof(words), "rediss://127.0.0.1:%s/?ca_file=%s&cert_file=%s&key_file=%s", port, cert, cert, key));
-	w = work_begin(words);
+	w = begin(words);
 	stored_once(w);
 	work_end(w);
 	ck_assert(fw_snprintf(words, sizeof(words), "redis://127.0.0.1:%s/", port)); /* TLS is wanted there */

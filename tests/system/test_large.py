@@ -92,17 +92,23 @@ def test_binary(w, **environment):
     w.environment.update(environment)
 
 
+def stalled(base, o, conf):
+    """A run that has stored its small documents, and reads no large one while there is that file."""
+    stall = os.path.join(base, "stall")
+    w = Wheel(base, SOON + "workers = 1\n" + conf)
+    test_binary(w, FEEDWHEEL_TEST_STALL=stall)
+    with open(stall, "w", encoding="ascii"):
+        pass
+    w.run("import", o.url_file)
+    p = w.start("run")
+    wait_for("the small ones", lambda: w.one("SELECT count(*) FROM entries") == 3 * SMALL, 60)
+    return w, p, stall
+
+
 @case("small documents are read and stored while a large one is being read; one that is told to stop meanwhile loses nothing")
 def beside(base):
-    stall = os.path.join(base, "stall")
     with served(base, [podcast(500)] * 3) as o:
-        w = Wheel(base, SOON + "workers = 1\ndrain_timeout_ms = 5m\n")
-        test_binary(w, FEEDWHEEL_TEST_STALL=stall)
-        with open(stall, "w", encoding="ascii"):
-            pass
-        w.run("import", o.url_file)
-        p = w.start("run")
-        wait_for("the small ones", lambda: w.one("SELECT count(*) FROM entries") == 3 * SMALL, 60)
+        w, p, stall = stalled(base, o, "drain_timeout_ms = 5m\n")
         wait_for("them to come again", lambda: w.one("SELECT count(*) FROM visits") > 3 * SMALL, 60)
         equal(w.one("SELECT count(*) FROM visits JOIN feeds ON feeds.id = feed_id WHERE title = 'P' AND item_n = 500"), 0)
         p.send_signal(signal.SIGTERM)
@@ -115,15 +121,8 @@ def beside(base):
 
 @case("large documents that are not read in time go back at a stop")
 def given_back(base):
-    stall = os.path.join(base, "stall")
     with served(base, [podcast(500)] * 3) as o:
-        w = Wheel(base, SOON + "workers = 1\ndrain_timeout_ms = 100ms\n")
-        test_binary(w, FEEDWHEEL_TEST_STALL=stall)
-        with open(stall, "w", encoding="ascii"):
-            pass
-        w.run("import", o.url_file)
-        p = w.start("run")
-        wait_for("the small ones", lambda: w.one("SELECT count(*) FROM entries") == 3 * SMALL, 60)
+        w, p, stall = stalled(base, o, "drain_timeout_ms = 100ms\n")
         wait_for("the large ones", lambda: len([r for r in o.requests() if r["feed"] < 3]) >= 3, 60)
         p.send_signal(signal.SIGTERM)
         wait_for("those that wait", lambda: "did not end in time" in w.words(), 60)
