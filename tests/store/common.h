@@ -19,7 +19,8 @@
  *	dialect_mysql.c       that dialect's own ways
  *
  * All but the last three run on each driver of the build: drv.h calls its slots, this file the front.
- * server_*.c start private servers, serve.c one for the system tests; work.h is a worker whose commits fail, bare_maria.h MariaDB past its driver.
+ * server_*.c start private servers, serve.c one for the system tests; work.h is a worker whose commits fail, tiny_disk.h a disk that
+ * is full, bare_maria.h MariaDB past its driver.
  */
 #ifndef TEST_STORE_COMMON_H
 #define TEST_STORE_COMMON_H

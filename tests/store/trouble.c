@@ -4,9 +4,7 @@
  * that names the file and the remedy, the right code, nothing half-done, and the same call succeeds
  * when the trouble is over.
  */
-#include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -17,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tiny_disk.h"
 #include "work.h"
 #include "store/sqlite/sqlite.h"
 
@@ -467,24 +466,15 @@ static void remove_filler(void)
 START_TEST(disk_full) /* REL-09 */
 {
 	struct fw_store *st;
-	char folder[300], junk[4096] = "";
-	int fd;
+	char folder[300];
 
 	ck_assert(fw_snprintf(folder, sizeof(folder), "%s/tiny", scratch()));
-	ck_assert_int_eq(mkdir(folder, 0755), 0);
-	/* a mount of this process alone; needs root */
-	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-	    mount("tiny", folder, "tmpfs", 0, "size=12m")) {
-		printf("# disk_full: no mount here (%s): skipped\n", strerror(errno));
+	if (!tiny_disk(folder, "12m"))
 		return;
-	}
 	ck_assert(fw_snprintf(path, sizeof(path), "%s/full.db", folder));
 	ck_assert(fw_snprintf(url, sizeof(url), "sqlite:%s", path));
 	ck_assert(fw_snprintf(filler, sizeof(filler), "%s/filler", folder));
-	fd = open(filler, O_WRONLY | O_CREAT, 0600);
-	for (int i = 0; i < 1536; i++)
-		ck_assert_int_eq(write(fd, junk, sizeof(junk)), (ssize_t)sizeof(junk));
-	close(fd);
+	tiny_disk_fill(filler, 6 << 20);
 	st = store_open(url, FW_STORE_CREATE);
 	fill_up(st, "no space left", remove_filler);
 	umount(folder);

@@ -4,13 +4,10 @@
  * one line that names the store and the remedy, nothing half-done, and the same call succeeds when
  * the trouble is over. Each test has a server of its own.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <glob.h>
 #include <grp.h>
 #include <libpq-fe.h>
 #include <pwd.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "tiny_disk.h"
 #include "work.h"
 
 static struct fw_arena A;
@@ -624,27 +622,20 @@ END_TEST
 START_TEST(disk_full) /* REL-09 */
 {
 	struct fw_buf text = FW_BUF_INIT(0);
-	char folder[300], filler[340], junk[65536] = "";
+	char folder[300], filler[340];
 	int64_t before = 0;
 	struct work *w;
-	int rc, fd, n = 0;
+	int rc, n = 0;
 
 	server_postgres.stop();
 	ck_assert(fw_snprintf(folder, sizeof(folder), "%s/tiny", scratch()));
-	ck_assert_int_eq(mkdir(folder, 0755), 0);
-	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || mount("tiny", folder, "tmpfs", 0, "size=160m")) {
-		printf("# disk_full: no mount here (%s): skipped\n", strerror(errno));
+	if (!tiny_disk(folder, "160m"))
 		return;
-	}
 	server_postgres.start(folder);
 	server_postgres.url(url, sizeof(url), "full");
 	w = work_begin(store_open(url, FW_STORE_CREATE));
 	ck_assert(fw_snprintf(filler, sizeof(filler), "%s/filler", folder));
-	fd = open(filler, O_WRONLY | O_CREAT, 0600);
-	while (write(fd, junk, sizeof(junk)) == (ssize_t)sizeof(junk))
-		;
-	ck_assert_int_eq(ftruncate(fd, lseek(fd, 0, SEEK_END) - (24 << 20)), 0);
-	close(fd);
+	tiny_disk_fill(filler, 24 << 20);
 	for (int i = 0; i < 3000; i++)
 		fw_buf_addf(&text, "%x ", i * 7919 * 31);
 	do {

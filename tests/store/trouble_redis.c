@@ -3,9 +3,7 @@
  * The Redis driver and what a server can do to it: every refusal has its code and its remedy, nothing
  * is half-done, and the same call succeeds when the trouble is over. Each test has servers of its own.
  */
-#include <errno.h>
 #include <netinet/in.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "tiny_disk.h"
 #include "work.h"
 #include "server_redis.h"
 
@@ -394,29 +393,19 @@ END_TEST
 START_TEST(disk_full) /* REL-09: the append-only file cannot be written */
 {
 	struct fw_buf text = FW_BUF_INIT(0);
-	struct fw_entry_row e[20];
 	struct work *w;
 	int rc = 0, before = 0;
 
-	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-		mount("tiny", dir, "tmpfs", 0, "size=6m")) {
-		printf("# disk_full: no mount here (%s): skipped\n", strerror(errno));
+	if (!tiny_disk(dir, "6m"))
 		return;
-	}
 	server_up((const char *const[]){"--appendfsync", "always", "--auto-aof-rewrite-percentage", "0", NULL});
 	w = begin(url);
 	told("CONFIG SET appendfsync everysec"); /* with "always" the server ends itself when its disk is full */
 	while (text.len < 20000)
 		fw_buf_adds(&text, "words and more words ");
-	for (int key = 0; !rc && key < 40000;) {
+	for (int key = 0; !rc && key < 40000; key += 20) {
 		before = drv_entries(w->st, 0);
-		w->o = drv_outcome(w->st, w->feed_id, &w->f, NOW);
-		for (int i = 0; i < 20; i++) {
-			e[i] = entry(key++, 1, "t", NULL);
-			e[i].content = fw_buf_str(&text);
-		}
-		w->o.entries = e;
-		w->o.entry_n = 20;
+		visit_with(w, key, 20, fw_buf_str(&text));
 		rc = commit(w);
 		usleep(20000);
 	}
