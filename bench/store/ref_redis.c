@@ -241,7 +241,7 @@ static double memory_bytes(const char *url)
 	if (fw_dsn_split(&a, url, &d, &err))
 		die_of("the server's URL", &err);
 	prefix = fw_dsn_option(&d, "prefix");
-	redisAppendCommand(db, "EVAL %s 0 {%b:", others, prefix.p, prefix.len);
+	redisAppendCommand(db, "EVAL %s 0 {%b/", others, prefix.p, prefix.len);
 	r = answer(db);
 	bytes = info(db, "memory", "used_memory:") - (double)r->integer;
 	freeReplyObject(r);
