@@ -21,6 +21,7 @@
 #define CODINGS_MAX 2              /* LIM-03 */
 #define FREE_BYTES ((size_t)1 << 20) /* the ratio is not looked at below this */
 #define DEFLATE_RATIO_MAX 1032     /* what deflate can do at most */
+#define GZIP_MIN 18                /* head and tail */
 #define ZSTD_WINDOW_LOG_MAX 23     /* 8 MiB: RFC 8878 section 3.1.1.1.2 and RFC 9659 */
 
 enum coding { CODING_GZIP, CODING_DEFLATE, CODING_BROTLI, CODING_ZSTD };
@@ -152,16 +153,22 @@ static int gunzip_slow(struct flow *f)
 	return rc;
 }
 
-static int gunzip(struct fw_decoder *d, struct flow *f)
+/* What a gzip member says of its size, modulo 2^32: RFC 1952, section 2.3.1. */
+static size_t gzip_says(const unsigned char *p, size_t n)
 {
 	const unsigned char *tail;
-	size_t size, used, wrote;
 
-	if (f->in_n < 18)
-		return gunzip_slow(f);
-	tail = f->in + f->in_n - 4;
-	size = (size_t)tail[0] | (size_t)tail[1] << 8 | (size_t)tail[2] << 16 | (size_t)tail[3] << 24;
-	if (size > f->ceiling || size / DEFLATE_RATIO_MAX > f->in_n)
+	if (n < GZIP_MIN)
+		return 0;
+	tail = p + n - 4;
+	return (size_t)tail[0] | (size_t)tail[1] << 8 | (size_t)tail[2] << 16 | (size_t)tail[3] << 24;
+}
+
+static int gunzip(struct fw_decoder *d, struct flow *f)
+{
+	size_t size = gzip_says(f->in, f->in_n), used, wrote;
+
+	if (f->in_n < GZIP_MIN || size > f->ceiling || size / DEFLATE_RATIO_MAX > f->in_n)
 		return gunzip_slow(f);
 	if (!fw_buf_room(f->out, size))
 		return FW_ENOMEM;
@@ -380,6 +387,9 @@ bool fw_decode_small(struct fw_decoder *d, struct fw_str codings, struct fw_buf 
 
 	/* of two codings on top of each other the first would be undone in vain */
 	if (wire->len > max_bytes || (codings_parse(codings, coding, &n) == 0 && n > 1))
+		return false;
+	if (limits->max_bytes > max_bytes && is_gzip((const unsigned char *)wire->p, wire->len) &&
+	    gzip_says((const unsigned char *)wire->p, wire->len) > max_bytes)
 		return false;
 	small.max_bytes = FW_MIN(max_bytes, limits->max_bytes);
 	*rc = fw_decode(d, codings, wire, out, &small, err);

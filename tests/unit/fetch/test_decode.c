@@ -317,6 +317,37 @@ START_TEST(length_that_lies)
 }
 END_TEST
 
+/* Who reads large ones elsewhere has them as they came; nothing of a gzip whose end says that it is large was undone in vain. */
+START_TEST(small_ones_only)
+{
+	static const struct { char coding; const char *name; } T[] = {
+		{0, NULL}, {'g', "gzip"}, {'g', NULL}, {'d', "deflate"}, {'b', "br"}, {'z', "zstd"},
+	};
+	struct fw_buf doc = document(30000);
+
+	for (size_t i = 0; i < FW_N(T); i++) {
+		int rc = 1;
+		size_t len;
+
+		code(&wire, fw_buf_str(&doc), T[i].coding);
+		ck_assert(fw_decode_small(decoder, fw_str(T[i].name), &wire, &out, 30000, &LIMITS, &rc, &err));
+		ck_assert_int_eq(rc, 0);
+		ck_assert_uint_eq(out.len, 30000);
+		code(&wire, fw_buf_str(&doc), T[i].coding);
+		fw_buf_finish(&out);
+		len = wire.len;
+		ck_assert_msg(!fw_decode_small(decoder, fw_str(T[i].name), &wire, &out, 29999, &LIMITS, &rc, &err), "%s", T[i].name);
+		ck_assert_uint_eq(wire.len, len);
+		ck_assert(T[i].coding != 'g' || !out.cap);
+		/* too large for all: that is said here */
+		ck_assert(T[i].coding == 0 ||
+			fw_decode_small(decoder, fw_str(T[i].name), &wire, &out, 29999, &(struct fw_decode_limits){29999, 200}, &rc, &err));
+		ck_assert(T[i].coding == 0 || rc == FW_ELIMIT);
+	}
+	fw_buf_finish(&doc);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("fetch decode");
@@ -335,6 +366,7 @@ int main(void)
 	tcase_add_test(t, limits_to_the_byte);
 	tcase_add_test(t, ratio_counts_past_the_first_mib);
 	tcase_add_test(t, length_that_lies);
+	tcase_add_test(t, small_ones_only);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }
