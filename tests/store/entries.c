@@ -747,7 +747,7 @@ END_TEST
 START_TEST(merged)
 {
 	STORE(st);
-	int64_t f = feed_new(st, "https://a.example/"), g = feed_new(st, "https://b.example/"), id;
+	int64_t f = feed_new(st, "https://a.example/"), g = feed_new(st, "https://b.example/"), h, id;
 	struct fw_entry_row a[] = {
 		entry(1, 1, "a", "word"), entry(2, 1, "b", "word"), entry(3, 1, "c", "word"), entry(4, 1, "d", "word")};
 	struct fw_entry_row b[] = {entry(1, 1, "A", "word"), entry(7, 1, "B", "word")};
@@ -768,6 +768,9 @@ START_TEST(merged)
 		s.n == 4 && s.row[0].id == id && memcmp(s.row[0].key, a[2].key, 16) == 0 && s.row[0].hash == a[2].hash);
 	ck_assert_int_eq(found(st, "word"), 4);
 	put(st, g, a + 2, 2, 0, 0);
+	h = feed_new(st, "https://c.example/"); /* it never brought anything itself */
+	OK(st->is->feed_drop(st, g, h, &err));
+	put(st, h, a + 2, 2, 0, 0);
 	drv_end(st);
 }
 END_TEST

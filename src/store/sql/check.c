@@ -15,7 +15,7 @@ static const struct {
 	{"schedule", "feed %lld: not in the schedule",
 		{"SELECT f.id, 0 FROM feeds f WHERE " ABSENT("schedule s", "s.place = f.place"), NULL}},
 	{"schedule", "schedule: no feed at place %lld",
-		{"SELECT s.place, 0 FROM schedule s WHERE " ABSENT("feeds f", "f.place = s.place"), NULL}},
+		{"SELECT s.place, 0 FROM schedule s WHERE " ABSENT("feeds f", "f.id = s.place & 9007199254740991 AND f.place = s.place"), NULL}},
 	{"schedule", "shard %lld: worker %lld has no lease",
 		{"SELECT s.shard, s.worker FROM shards s WHERE s.worker IS NOT NULL AND " ABSENT(
 			 "workers w", "w.id = s.worker"),

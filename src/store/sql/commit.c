@@ -32,6 +32,7 @@ struct work {
 	int64_t *id, *last_id;   /* of its visit, and of its feed's last one so far */
 	bool *before;            /* it was stored before; of a push: one at that time is there */
 	bool *there;
+	bool *has;               /* its feed may have had entries before */
 	size_t n;
 	bool push;               /* the schedules stay */
 	int64_t now_ms, number;  /* number: of its row of the tally */
@@ -120,6 +121,7 @@ static int look_row(void *ctx, const struct sql_row *row)
 
 	w->there[i] = true;
 	w->last_id[i] = sql_int(row, 2);
+	w->has[i] = sql_int(row, 3);
 	if (w->push && w->o[i].visit.kind != FW_VISIT_PUSHED)
 		first_visit(w, &w->o[i], w->place[i], sql_int(row, 1));
 	w->before[i] = !w->push && w->o[i].visit.kind != FW_VISIT_NONE && sql_int(row, 1) == w->o[i].feed->last_visit_ms;
@@ -132,21 +134,24 @@ static int look_row(void *ctx, const struct sql_row *row)
  */
 static int look(struct work *w, struct fw_err *err)
 {
-	static const struct sql_text LOOK = {"SELECT v.nth, t.last_visit_ms, t.last_visit_id FROM {rows}"
-					     " JOIN schedule t ON t.place = v.spot {update}",
-		"nth:i spot:i"};
-	struct sql_value *v = calloc(w->n + 1, 2 * sizeof(*v));
+	static const struct sql_text LOOK = {"SELECT v.nth, t.last_visit_ms, t.last_visit_id,"
+		" CASE WHEN t.last_new_ms > 0 OR EXISTS (SELECT 1 FROM entry_keys k WHERE k.feed_id = v.feed)"
+		" THEN 1 ELSE 0 END FROM {rows} JOIN schedule t ON t.place = v.spot {update}",
+		"nth:i spot:i feed:i"};
+	struct sql_value *v = calloc(w->n + 1, 3 * sizeof(*v));
 	int rc;
 
 	if (!v)
 		return fw_no_memory(err);
 	for (size_t i = 0; i < w->n; i++) {
-		v[2 * i] = SQL_INT(i);
-		v[2 * i + 1] = SQL_INT(w->place[i]);
+		v[3 * i] = SQL_INT(i);
+		v[3 * i + 1] = SQL_INT(w->place[i]);
+		v[3 * i + 2] = SQL_INT(w->o[i].feed_id);
 	}
-	rc = sql_ask_each(w->s, &LOOK, v, 2, w->n, look_row, w, err);
+	rc = sql_ask_each(w->s, &LOOK, v, 3, w->n, look_row, w, err);
 	free(v);
 	for (size_t i = 0; !rc && i < w->n; i++) {
+		w->has[i] |= i && w->o[i].feed_id == w->o[i - 1].feed_id;
 		if (!w->there[i] && w->push && w->place[i] >= 0) {
 			w->s->race = SQL_RACE_LOCKS;
 			return fw_err_set(err, FW_EAGAIN,
@@ -302,7 +307,7 @@ static int stored(struct work *w, const struct store_commit *c, struct fw_err *e
 	int64_t new_n = 0;
 	int rc = sql_feeds_groups(w->s, w->o, w->place, w->n, w->changed, err);
 
-	rc = rc ? rc : sql_entries_put(w->s, w->o, w->n, w->now_ms, &new_n, &rest, err);
+	rc = rc ? rc : sql_entries_put(w->s, w->o, w->has, w->n, w->now_ms, &new_n, &rest, err);
 	for (size_t i = 0; i < w->n; i++) {
 		if (w->before[i] && !w->o[i].visit.new_n && !w->o[i].visit.changed_n)
 			w->o[i].visit.kind = FW_VISIT_NONE;
@@ -376,8 +381,8 @@ int sql_commit(struct store *st, struct store_commit *c, struct fw_err *err)
 		.spot = calloc(n, sizeof(*w.spot)), .o = calloc(n, sizeof(*w.o)),
 		.place = calloc(n, sizeof(*w.place)), .id = calloc(n, sizeof(*w.id)),
 		.last_id = calloc(n, sizeof(*w.last_id)), .before = calloc(n, sizeof(*w.before)),
-		.there = calloc(n, sizeof(*w.there))};
-	bool fine = w.spot && w.o && w.place && w.id && w.last_id && w.before && w.there;
+		.there = calloc(n, sizeof(*w.there)), .has = calloc(n, sizeof(*w.has))};
+	bool fine = w.spot && w.o && w.place && w.id && w.last_id && w.before && w.there && w.has;
 	int rc = fine ? sql_transaction(w.s, work, &w, err) : fw_no_memory(err);
 
 	for (size_t i = 0; !rc && i < c->n; i++) {
@@ -394,5 +399,6 @@ int sql_commit(struct store *st, struct store_commit *c, struct fw_err *err)
 	free(w.last_id);
 	free(w.before);
 	free(w.there);
+	free(w.has);
 	return rc;
 }

@@ -64,7 +64,8 @@ int sql_tally_add(struct sql *s, int64_t entry_n, int64_t visit_n, struct fw_err
 
 /*
  * entries.c: entries of outcomes, and of what is loaded. Sets visit.new_n and changed_n; outcomes
- * whose rc is FW_ENOTFOUND are passed over. One that somebody else stored between our look and our
+ * whose rc is FW_ENOTFOUND are passed over. has[i]: the feed may have had entries before; one that
+ * never had any is not asked for them. One that somebody else stored between our look and our
  * writing is FW_EAGAIN: the transaction begins anew. New ones are inserted by sql_entries_insert(),
  * near its end: their ids are taken then, and until it ends nobody else gets any. It wants what rc
  * is so far, and frees.
@@ -72,7 +73,7 @@ int sql_tally_add(struct sql *s, int64_t entry_n, int64_t visit_n, struct fw_err
 struct sql_entries {
 	struct items *items;
 };
-int sql_entries_put(struct sql *s, struct fw_outcome *o, size_t n, int64_t now_ms, int64_t *new_n,
+int sql_entries_put(struct sql *s, struct fw_outcome *o, const bool *has, size_t n, int64_t now_ms, int64_t *new_n,
 	struct sql_entries *rest, struct fw_err *err);
 int sql_entries_insert(struct sql_entries *rest, int rc, struct fw_err *err);
 int sql_entries_load(struct sql *s, const struct fw_entry_row *e, size_t n, const struct fw_entry_key *key,

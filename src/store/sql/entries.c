@@ -78,6 +78,7 @@ struct item {
 	const struct fw_entry_row *e;
 	int64_t feed_id;
 	size_t outcome;
+	bool fresh;        /* its feed never had entries */
 	bool found;        /* the feed had its key before, */
 	int64_t entry_id;  /* of this entry; 0: retention took it */
 	uint64_t hash;
@@ -135,7 +136,7 @@ static int known_row(void *ctx, const struct sql_row *row)
 	return 0;
 }
 
-/* What the feeds have of them. */
+/* What the feeds have of them: some never had any. */
 static int items_look(struct items *all, struct fw_err *err)
 {
 	static const struct sql_text LOOK = {"SELECT v.item, k.hash, k.entry_id FROM {rows} JOIN entry_keys k"
@@ -143,10 +144,13 @@ static int items_look(struct items *all, struct fw_err *err)
 	struct rows r = {all->s, &LOOK, 3, known_row, all, NULL, 0, 0};
 	int rc = 0;
 
-	for (size_t i = 0; !rc && i < all->n; i++)
-		rc = rows_add(&r,
-			(struct sql_value[]){SQL_INT(i), SQL_INT(all->at[i].feed_id), key_value(all->at[i].e->key)},
-			err);
+	for (size_t i = 0; !rc && i < all->n; i++) {
+		const struct item *item = &all->at[i];
+
+		if (!item->fresh)
+			rc = rows_add(&r,
+				(struct sql_value[]){SQL_INT(i), SQL_INT(item->feed_id), key_value(item->e->key)}, err);
+	}
 	return rows_end(&r, rc, err);
 }
 
@@ -301,7 +305,7 @@ static int items_new(struct items *all, struct fw_err *err)
 }
 
 /* Entries of [0, n), no two of one feed; but for those that are new. */
-static int outcomes_put(struct items *all, struct fw_outcome *o, size_t n, struct fw_err *err)
+static int outcomes_put(struct items *all, struct fw_outcome *o, const bool *has, size_t n, struct fw_err *err)
 {
 	struct marks seen = {NULL, 0};
 	size_t entry_n = 0;
@@ -319,14 +323,15 @@ static int outcomes_put(struct items *all, struct fw_outcome *o, size_t n, struc
 			const struct fw_entry_row *e = &o[i].entries[k];
 
 			if (!marked_before(&seen, o[i].feed_id, e->key, sizeof(e->key)))
-				all->at[all->n++] = (struct item){.e = e, .feed_id = o[i].feed_id, .outcome = i};
+				all->at[all->n++] = (struct item){
+					.e = e, .feed_id = o[i].feed_id, .outcome = i, .fresh = !has[i]};
 		}
 	}
 	free(seen.slot);
 	return rc ? rc : items_change(all, o, err);
 }
 
-int sql_entries_put(struct sql *s, struct fw_outcome *o, size_t n, int64_t now_ms, int64_t *new_n,
+int sql_entries_put(struct sql *s, struct fw_outcome *o, const bool *has, size_t n, int64_t now_ms, int64_t *new_n,
 	struct sql_entries *rest, struct fw_err *err)
 {
 	size_t from = 0;
@@ -347,7 +352,7 @@ int sql_entries_put(struct sql *s, struct fw_outcome *o, size_t n, int64_t now_m
 		if (!rest->items)
 			return fw_no_memory(err);
 		*rest->items = (struct items){.s = s, .now_ms = now_ms};
-		rc = outcomes_put(rest->items, o + from, i - from, err);
+		rc = outcomes_put(rest->items, o + from, has + from, i - from, err);
 		*new_n += rest->items->new_n;
 		from = i;
 	}

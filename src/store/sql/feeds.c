@@ -39,11 +39,6 @@ struct listing {
 	size_t kept_n;
 };
 
-static int64_t id_of(int64_t place)
-{
-	return place & ((INT64_C(1) << SQL_PLACE_BITS) - 1);
-}
-
 static void feed_read(const struct sql_row *row, bool counted, struct fw_feed *f)
 {
 	int at = 1;
@@ -92,18 +87,21 @@ static int find(struct listing *l, const struct store_feed_query *q, struct fw_e
 static int at_places(struct listing *l, const struct sql_text *t, const int64_t *place, size_t n, sql_row_fn *fn,
 	struct fw_err *err)
 {
-	struct sql_value v[PAGE];
+	struct sql_value v[2 * PAGE];
 
-	for (size_t i = 0; i < n; i++)
-		v[i] = SQL_INT(place[i]);
-	return sql_ask_each(l->s, t, v, 1, n, fn, l, err);
+	for (size_t i = 0; i < n; i++) {
+		v[2 * i] = SQL_INT(place[i]);
+		v[2 * i + 1] = SQL_INT(sql_place_feed(place[i]));
+	}
+	return sql_ask_each(l->s, t, v, 2, n, fn, l, err);
 }
 
-#define AT_PLACES " FROM {rows} JOIN feeds f ON f.place = v.spot JOIN schedule s ON s.place = v.spot"
+#define AT_PLACES " FROM {rows} JOIN schedule s ON s.place = v.spot JOIN feeds f ON f.id = v.feed"
+#define PLACED "spot:i feed:i"
 
 static int of_due(struct listing *l, const struct store_due *due, size_t due_n, struct fw_err *err)
 {
-	static const struct sql_text AT = {"SELECT " STATE AT_PLACES, "spot:i"};
+	static const struct sql_text AT = {"SELECT " STATE AT_PLACES, PLACED};
 	size_t n;
 	int rc = 0;
 
@@ -128,7 +126,7 @@ static int name_row(void *ctx, const struct sql_row *row)
 	bool good = !l->q->folder.p || fw_str_eq(folder.p ? folder : FW_STR(""), l->q->folder);
 
 	l->seen++;
-	l->last_id = id_of(sql_int(row, 0));
+	l->last_id = sql_place_feed(sql_int(row, 0));
 	if (good &&
 		(!l->match.p || fw_store_has(sql_str(row, 1), l->match) || fw_store_has(sql_str(row, 2), l->match) ||
 			fw_store_has(sql_str(row, 3), l->match)))
@@ -164,7 +162,7 @@ static int by_due(const void *a, const void *b)
 /* Those that were picked, in order. */
 static int picked_show(struct listing *l, struct fw_err *err)
 {
-	static const struct sql_text AT = {"SELECT " COUNTED AT_PLACES, "spot:i"};
+	static const struct sql_text AT = {"SELECT " COUNTED AT_PLACES, PLACED};
 	int rc;
 
 	l->kept_n = 0;
@@ -206,12 +204,12 @@ static int by_spot(const void *a, const void *b)
 
 	if (x->due_at_ms != y->due_at_ms)
 		return x->due_at_ms < y->due_at_ms ? -1 : 1;
-	return id_of(x->place) < id_of(y->place) ? -1 : id_of(x->place) > id_of(y->place);
+	return sql_place_feed(x->place) < sql_place_feed(y->place) ? -1 : sql_place_feed(x->place) > sql_place_feed(y->place);
 }
 
 static int spots_show(struct listing *l, const struct spot *spot, size_t n, struct fw_err *err)
 {
-	static const struct sql_text AT = {NAMES " FROM {rows} JOIN feeds f ON f.place = v.spot", "spot:i"};
+	static const struct sql_text AT = {NAMES " FROM {rows} JOIN feeds f ON f.id = v.feed", PLACED};
 	int64_t place[PAGE];
 	int rc = 0;
 
@@ -366,11 +364,11 @@ static int set_all(struct sql *s, void *ctx, struct fw_err *err)
 {
 	const struct fw_feed *f = ((const struct setting *)ctx)->feed;
 	unsigned what = ((const struct setting *)ctx)->what;
-	static const struct sql_text TITLE = {"UPDATE feeds SET user_title = ?2 WHERE place = ?1", NULL};
-	static const struct sql_text FOLDER = {"UPDATE feeds SET folder = ?2 WHERE place = ?1", NULL};
-	static const struct sql_text INTERVAL = {"UPDATE feeds SET interval_ms = ?2 WHERE place = ?1", NULL};
-	static const struct sql_text AUTH = {"UPDATE feeds SET username = ?2, password = ?3 WHERE place = ?1", NULL};
-	static const struct sql_text PUSH = {"UPDATE feeds SET push_until_ms = ?2 WHERE place = ?1", NULL};
+	static const struct sql_text TITLE = {"UPDATE feeds SET user_title = ?2 WHERE id = ?1", NULL};
+	static const struct sql_text FOLDER = {"UPDATE feeds SET folder = ?2 WHERE id = ?1", NULL};
+	static const struct sql_text INTERVAL = {"UPDATE feeds SET interval_ms = ?2 WHERE id = ?1", NULL};
+	static const struct sql_text AUTH = {"UPDATE feeds SET username = ?2, password = ?3 WHERE id = ?1", NULL};
+	static const struct sql_text PUSH = {"UPDATE feeds SET push_until_ms = ?2 WHERE id = ?1", NULL};
 	static const struct sql_text STATUS = {"UPDATE schedule SET status = ?2 WHERE place = ?1", NULL};
 	static const struct sql_text DUE = {"UPDATE schedule SET due_at_ms = ?2 WHERE place = ?1", NULL};
 	static const struct sql_text CRASH = {"UPDATE schedule SET crash_n = ?2 WHERE place = ?1", NULL};
@@ -390,8 +388,11 @@ static int set_all(struct sql *s, void *ctx, struct fw_err *err)
 	int rc = sql_feed_place(s, f->id, true, &place, err);
 
 	for (size_t i = 0; !rc && i < FW_N(SET); i++) {
+		bool scheduled = SET[i].bit & (FW_SET_STATUS | FW_SET_DUE | FW_SET_CRASH);
+
 		if (what & SET[i].bit)
-			rc = sql_do(s, SET[i].text, (struct sql_value[]){SQL_INT(place), SET[i].a, SET[i].b},
+			rc = sql_do(s, SET[i].text,
+				(struct sql_value[]){SQL_INT(scheduled ? place : f->id), SET[i].a, SET[i].b},
 				SET[i].bit == FW_SET_AUTH ? 3 : 2, err);
 	}
 	if (rc || !(what & (FW_SET_STATUS | FW_SET_DUE)))
@@ -426,7 +427,7 @@ static int drop(struct sql *s, void *ctx, struct fw_err *err)
 {
 	int64_t feed_id = ((const struct dropping *)ctx)->feed_id, into_id = ((const struct dropping *)ctx)->into_id;
 	static const struct sql_text SCHEDULE = {"DELETE FROM schedule WHERE place = ?1", NULL};
-	static const struct sql_text FEED = {"DELETE FROM feeds WHERE place = ?1", NULL};
+	static const struct sql_text FEED = {"DELETE FROM feeds WHERE id = ?1", NULL};
 	bool changed[STORE_SHARDS] = {false};
 	int64_t place;
 	struct sql_value v;
@@ -441,7 +442,7 @@ static int drop(struct sql *s, void *ctx, struct fw_err *err)
 	rc = rc ? rc : sql_entries_drop(s, feed_id, err);
 	rc = rc ? rc : sql_visits_drop(s, place, err);
 	rc = rc ? rc : sql_do(s, &SCHEDULE, &v, 1, err);
-	rc = rc ? rc : sql_do(s, &FEED, &v, 1, err);
+	rc = rc ? rc : sql_do(s, &FEED, (struct sql_value[]){SQL_INT(feed_id)}, 1, err);
 	changed[place >> SQL_PLACE_BITS] = true;
 	return rc ? rc : sql_shards_changed(s, changed, err);
 }
@@ -459,7 +460,7 @@ int sql_feed_drop(struct store *st, int64_t feed_id, int64_t into_id, struct fw_
 
 /* Those outcomes whose group it is, in one statement. */
 static int group_put(struct sql *s, const struct sql_text *t, const char *name, unsigned group,
-	const struct fw_outcome *o, const int64_t *place, size_t n, struct fw_err *err)
+	const struct fw_outcome *o, size_t n, struct fw_err *err)
 {
 	struct sql_value *v, *at;
 	size_t rows = 0, columns = 0;
@@ -475,7 +476,7 @@ static int group_put(struct sql *s, const struct sql_text *t, const char *name, 
 	for (size_t i = 0; i < n; i++) {
 		if (o[i].rc == FW_ENOTFOUND || !(o[i].groups & group))
 			continue;
-		at[0] = SQL_INT(place[i]);
+		at[0] = SQL_INT(o[i].feed_id);
 		columns = 1 + sql_fields_get(name, o[i].feed, at + 1);
 		at += columns;
 	}
@@ -491,9 +492,9 @@ static int group_put(struct sql *s, const struct sql_text *t, const char *name, 
 	" description = coalesce(nullif(t.description, ''), v.description), language = coalesce(nullif(t.language, " \
 	"''), v.language), icon = coalesce(nullif(t.icon, ''), v.icon)"
 
-static int groups_put(struct sql *s, const struct fw_outcome *o, const int64_t *place, size_t n, struct fw_err *err)
+static int groups_put(struct sql *s, const struct fw_outcome *o, size_t n, struct fw_err *err)
 {
-#define UPDATE(name, set) {"UPDATE feeds AS t {join} SET " set " {from} WHERE t.place = v.spot", "spot:i {" name "}"}
+#define UPDATE(name, set) {"UPDATE feeds AS t {join} SET " set " {from} WHERE t.id = v.spot", "spot:i {" name "}"}
 	static const struct sql_text TEXT[] = {
 		UPDATE("validators", "{set validators|v.}"),
 		UPDATE("meta", "{set meta|v.}"),
@@ -514,23 +515,25 @@ static int groups_put(struct sql *s, const struct fw_outcome *o, const int64_t *
 
 	for (size_t i = 0; !rc && i < FW_N(GROUP); i++) {
 		if (GROUP[i].push == push)
-			rc = group_put(s, &TEXT[i], GROUP[i].name, GROUP[i].group, o, place, n, err);
+			rc = group_put(s, &TEXT[i], GROUP[i].name, GROUP[i].group, o, n, err);
 	}
 	return rc;
 }
 
-/* Its rows lie with its host's shard. */
+/* Its row of the schedule lies with its host's shard. */
 static int moved(struct sql *s, int64_t feed_id, int64_t host_id, int64_t *place, bool *changed, struct fw_err *err)
 {
 	static const struct sql_text HOST = {"UPDATE schedule SET host_id = ?2 WHERE place = ?1", NULL};
-	static const struct sql_text MOVE[] = {{"UPDATE schedule SET place = ?2 WHERE place = ?1", NULL},
-		{"UPDATE feeds SET place = ?2 WHERE place = ?1", NULL}};
+	static const struct sql_text MOVE = {"UPDATE schedule SET place = ?2 WHERE place = ?1", NULL};
+	static const struct sql_text FOLLOW = {"UPDATE feeds SET place = ?2 WHERE id = ?1", NULL};
 	int64_t to = sql_place(store_host_shard(host_id), feed_id);
 	int rc = sql_do(s, &HOST, (struct sql_value[]){SQL_INT(*place), SQL_INT(host_id)}, 2, err);
 
 	changed[*place >> SQL_PLACE_BITS] = changed[to >> SQL_PLACE_BITS] = true;
-	for (size_t i = 0; !rc && to != *place && i < FW_N(MOVE); i++)
-		rc = sql_do(s, &MOVE[i], (struct sql_value[]){SQL_INT(*place), SQL_INT(to)}, 2, err);
+	if (rc || to == *place)
+		return rc;
+	rc = sql_do(s, &MOVE, (struct sql_value[]){SQL_INT(*place), SQL_INT(to)}, 2, err);
+	rc = rc ? rc : sql_do(s, &FOLLOW, (struct sql_value[]){SQL_INT(feed_id), SQL_INT(to)}, 2, err);
 	*place = rc ? *place : to;
 	return rc;
 }
@@ -539,8 +542,8 @@ static int moved(struct sql *s, int64_t feed_id, int64_t host_id, int64_t *place
 static int address_put(struct sql *s, struct fw_outcome *o, int64_t *place, bool *changed, struct fw_err *err)
 {
 	static const struct sql_text TAKEN = {"SELECT id FROM feeds WHERE url_hash = ?1 AND id <> ?2", NULL};
-	static const struct sql_text URL = {"UPDATE feeds SET url = ?2, url_hash = ?3 WHERE place = ?1", NULL};
-	static const struct sql_text HOST_KEY = {"UPDATE feeds SET host_key = ?2 WHERE place = ?1", NULL};
+	static const struct sql_text URL = {"UPDATE feeds SET url = ?2, url_hash = ?3 WHERE id = ?1", NULL};
+	static const struct sql_text HOST_KEY = {"UPDATE feeds SET host_key = ?2 WHERE id = ?1", NULL};
 	struct fw_hash128 hash = fw_hash128(o->feed->url.p, o->feed->url.len);
 	struct sql_value bytes = SQL_BLOB(((struct fw_str){(const char *)hash.b, sizeof(hash.b)}));
 	int64_t taken = 0, host_id;
@@ -552,10 +555,10 @@ static int address_put(struct sql *s, struct fw_outcome *o, int64_t *place, bool
 			o->rc = rc ? 0 : FW_EINVAL;
 			return rc;
 		}
-		rc = sql_do(s, &URL, (struct sql_value[]){SQL_INT(*place), SQL_TEXT(o->feed->url), bytes}, 3, err);
+		rc = sql_do(s, &URL, (struct sql_value[]){SQL_INT(o->feed_id), SQL_TEXT(o->feed->url), bytes}, 3, err);
 	}
 	if (!rc && o->groups & FW_GROUP_HOST)
-		rc = sql_do(s, &HOST_KEY, (struct sql_value[]){SQL_INT(*place), SQL_TEXT(o->feed->host_key)}, 2, err);
+		rc = sql_do(s, &HOST_KEY, (struct sql_value[]){SQL_INT(o->feed_id), SQL_TEXT(o->feed->host_key)}, 2, err);
 	host_id = store_feed_host_id(o->feed);
 	return rc || host_id == o->host_id ? rc : moved(s, o->feed_id, host_id, place, changed, err);
 }
@@ -563,7 +566,7 @@ static int address_put(struct sql *s, struct fw_outcome *o, int64_t *place, bool
 int sql_feeds_groups(
 	struct sql *s, struct fw_outcome *o, int64_t *place, size_t n, bool *changed, struct fw_err *err)
 {
-	int rc = groups_put(s, o, place, n, err);
+	int rc = groups_put(s, o, n, err);
 
 	for (size_t i = 0; !rc && i < n; i++) {
 		if (o[i].rc != FW_ENOTFOUND && o[i].groups & (FW_GROUP_URL | FW_GROUP_HOST))

@@ -184,7 +184,7 @@ static int by_place(const void *a, const void *b)
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* Those to be written, in the order in which their rows will lie. */
+/* Those to be written. */
 static struct item **places_make(struct work *w, size_t *n)
 {
 	struct item **put = calloc(w->n, sizeof(struct item *));
@@ -200,15 +200,14 @@ static struct item **places_make(struct work *w, size_t *n)
 		w->changed[store_host_shard(i->host_id)] = true;
 		put[(*n)++] = i;
 	}
-	if (put && *n)
-		qsort(put, *n, sizeof(struct item *), by_place);
 	return put;
 }
 
+/* Both tables in the order in which their rows will lie. */
 static int feeds_write(struct work *w, struct sql_value *v, struct fw_err *err)
 {
 	static const struct sql_text FEEDS = {
-		"INSERT INTO feeds (place, id, url_hash, {fields feed}) {values}", "place:i id:i url_hash:b {feed}"};
+		"INSERT INTO feeds (id, place, url_hash, {fields feed}) {values}", "id:i place:i url_hash:b {feed}"};
 	static const struct sql_text SCHEDULE = {
 		"INSERT INTO schedule (place, host_id, {fields wheel}) {values}", "place:i host_id:i {wheel}"};
 	struct sql_value *feed = v, *wheel = v + w->n * COLUMNS_MAX; /* columns of both: at most so many each */
@@ -218,16 +217,23 @@ static int feeds_write(struct work *w, struct sql_value *v, struct fw_err *err)
 
 	if (!put)
 		return fw_no_memory(err);
-	for (size_t k = 0; k < rows; k++, feed += feed_n, wheel += wheel_n) {
+	for (size_t k = 0; k < rows; k++, feed += feed_n) {
+		const struct item *i = put[k];
+		struct fw_feed f = *i->feed;
+
+		f.created_ms = f.id || f.created_ms ? f.created_ms : w->now_ms;
+		feed[0] = SQL_INT(i->id);
+		feed[1] = SQL_INT(i->place);
+		feed[2] = SQL_BLOB(bytes(&i->hash));
+		feed_n = 3 + sql_fields_get("feed", &f, feed + 3);
+	}
+	qsort(put, rows, sizeof(struct item *), by_place);
+	for (size_t k = 0; k < rows; k++, wheel += wheel_n) {
 		const struct item *i = put[k];
 		struct fw_feed f = *i->feed;
 
 		f.due_at_ms = f.id || f.due_at_ms ? f.due_at_ms : w->now_ms;
-		f.created_ms = f.id || f.created_ms ? f.created_ms : w->now_ms;
-		feed[0] = wheel[0] = SQL_INT(i->place);
-		feed[1] = SQL_INT(i->id);
-		feed[2] = SQL_BLOB(bytes(&i->hash));
-		feed_n = 3 + sql_fields_get("feed", &f, feed + 3);
+		wheel[0] = SQL_INT(i->place);
 		wheel[1] = SQL_INT(i->host_id);
 		wheel_n = 2 + sql_fields_get("wheel", &f, wheel + 2);
 	}

@@ -27,7 +27,7 @@ static int due_row(void *ctx, const struct sql_row *row)
 {
 	const struct store_due_query *q = ctx;
 	int64_t place = sql_int(row, 0);
-	struct store_due due = {.feed_id = place & ((INT64_C(1) << SQL_PLACE_BITS) - 1),
+	struct store_due due = {.feed_id = sql_place_feed(place),
 		.shard = (int)(place >> SQL_PLACE_BITS),
 		.due_at_ms = sql_int(row, 1),
 		.host_id = sql_int(row, 2),

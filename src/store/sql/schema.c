@@ -29,7 +29,7 @@ static const char *const TABLE[] = {
 	/* what must outlive the shard's owner */
 	"CREATE TABLE hosts (shard" N ", host_id" N ", next_ok_ms" N ", cool_until_ms" N ", pace_ms" N
 	", PRIMARY KEY (shard, host_id)) {clustered}",
-	"CREATE TABLE feeds (place {pk}, id BIGINT NOT NULL UNIQUE, url_hash {key16} NOT NULL UNIQUE, url {text} NOT "
+	"CREATE TABLE feeds (id {pk}, place" N ", url_hash {key16} NOT NULL UNIQUE, url {text} NOT "
 	"NULL, host_key {text},"
 	" created_ms" N ", interval_ms" N0 ", push_until_ms" N0 ", validators_ms" N0 ", body_hash" N0
 	", redirect_since_ms" N0 ", redirect_n" N0 ", format" N0

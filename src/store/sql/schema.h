@@ -2,13 +2,14 @@
 /*
  * The tables of all SQL engines, once (schema.c). Described for people in feedwheel-store(7).
  *
- * A feed's number is for people, and never used again. Where its rows lie is its place: its shard
- * in the upper bits, its number in the lower ones. So rows of a shard lie together, and what a
- * worker reads and writes of its shards are few pages. Its place changes with its host.
+ * A feed's number is for people, and never used again. Where its row of the schedule lies is its
+ * place: its shard in the upper bits, its number in the lower ones. So a shard's rows lie together,
+ * and what a worker reads and writes of them are few pages. Its place changes with its host. All
+ * else of a feed lies by its number: first visits are made in that order, and write the most.
  *
  *   schedule    what each visit writes, and nothing else: a row stays narrow, and where it lies. No
  *               index but the place: the owner of a shard reads it whole when its version has risen
- *   feeds       the rest of a feed: written when it changes
+ *   feeds       the rest of a feed, and its place: written when it changes
  *   entry_keys  each key that a feed ever had, together for each feed, so that a document that
  *               brings nothing new touches no entry; entry_id 0: retention took it
  *   visits      each names the feed's visit before it, and the schedule the last one: a chain, so
@@ -30,6 +31,11 @@
 static inline int64_t sql_place(int shard, int64_t feed_id)
 {
 	return (int64_t)((uint64_t)shard << SQL_PLACE_BITS | (uint64_t)feed_id);
+}
+
+static inline int64_t sql_place_feed(int64_t place)
+{
+	return place & ((INT64_C(1) << SQL_PLACE_BITS) - 1);
 }
 
 /*
