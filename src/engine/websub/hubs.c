@@ -182,55 +182,9 @@ static int open_it(struct fw_hubs *h, struct fw_err *err)
 	return 0;
 }
 
-struct reading { /* a slice of records, looked at when the store has shown them */
-	struct fw_arena a;
-	struct { struct fw_str key, value; } row[SLICE];
-	size_t n;
-};
-
-static int reading_take(void *ctx, const struct fw_record *r)
+static int load_sub(void *ctx, struct fw_str key, struct fw_str value, struct fw_err *err)
 {
-	struct reading *d = ctx;
-
-	d->row[d->n].key = fw_arena_str(&d->a, r->key);
-	d->row[d->n++].value = fw_arena_str(&d->a, r->value);
-	return 0;
-}
-
-/* Records whose keys begin with prefix, slice by slice; take may change them. */
-static int each(struct fw_hubs *h, const char *prefix, int (*take)(struct fw_hubs *h, struct fw_str key, struct fw_str value, struct fw_err *err),
-	struct fw_err *err)
-{
-	struct reading *d = calloc(1, sizeof(*d));
-	char after[FW_RECORD_KEY_MAX + 1];
-	bool more = true;
-	int rc = 0;
-
-	if (!d)
-		return fw_err_set(err, FW_ENOMEM, "out of memory");
-	(void)fw_snprintf(after, sizeof(after), "%s", prefix);
-	while (more && !rc) {
-		struct fw_record_query q = {.kind = REC_KIND, .after_key = fw_str(after), .limit = SLICE};
-
-		d->n = 0;
-		fw_arena_reset(&d->a, 65536);
-		rc = fw_store_record_list(h->st, &q, reading_take, d, err);
-		rc = rc ? rc : d->a.failed ? fw_err_set(err, FW_ENOMEM, "out of memory") : 0;
-		more = d->n == SLICE;
-		for (size_t i = 0; i < d->n && !rc; i++) {
-			(void)fw_str_copy(after, sizeof(after), d->row[i].key);
-			more &= fw_str_starts(d->row[i].key, fw_str(prefix));
-			if (fw_str_starts(d->row[i].key, fw_str(prefix)))
-				rc = take(h, d->row[i].key, d->row[i].value, err);
-		}
-	}
-	fw_arena_finish(&d->a);
-	free(d);
-	return rc;
-}
-
-static int load_sub(struct fw_hubs *h, struct fw_str key, struct fw_str value, struct fw_err *err)
-{
+	struct fw_hubs *h = ctx;
 	struct fw_arena a;
 	struct sub s;
 	struct item *it;
@@ -253,8 +207,9 @@ static int load_sub(struct fw_hubs *h, struct fw_str key, struct fw_str value, s
 }
 
 /* A callback that its feed's subscription does not name is left over: from a crash, or from another that led at the same time. */
-static int load_callback(struct fw_hubs *h, struct fw_str key, struct fw_str value, struct fw_err *err)
+static int load_callback(void *ctx, struct fw_str key, struct fw_str value, struct fw_err *err)
 {
+	struct fw_hubs *h = ctx;
 	struct fw_str token = fw_str_sub(key, 3, key.len);
 	struct callback cb;
 	struct fw_arena a;
@@ -298,9 +253,9 @@ static int catch_up(struct fw_hubs *h, struct fw_err *err)
 /* until_ms: of the one before, 0: there was none. */
 static int lead_begin(struct fw_hubs *h, int64_t until_ms, struct fw_err *err)
 {
-	int rc = each(h, "feed/", load_sub, err);
+	int rc = rec_each(h->st, "feed/", load_sub, h, err);
 
-	rc = rc ? rc : each(h, "cb/", load_callback, err);
+	rc = rc ? rc : rec_each(h->st, "cb/", load_callback, h, err);
 	rc = rc ? rc : rec_base_put(h->st, fw_buf_str(&h->base), fw_now_ms(), err);
 	if (!rc && until_ms < fw_now_ms() - GAP_MS)
 		rc = catch_up(h, err);
@@ -376,8 +331,9 @@ static void lead_end(struct fw_hubs *h)
 
 /* ---- mail ------------------------------------------------------------------------------------------------------------------------------------ */
 
-static int mail_take(struct fw_hubs *h, struct fw_str key, struct fw_str value, struct fw_err *err)
+static int mail_take(void *ctx, struct fw_str key, struct fw_str value, struct fw_err *err)
 {
+	struct fw_hubs *h = ctx;
 	struct missed m = {0};
 	struct fw_str word;
 	int64_t feed_id = 0;
@@ -524,7 +480,7 @@ static int round_of(struct fw_hubs *h, struct fw_err *err)
 	if (rc || !h->leads)
 		return rc;
 	if (is_time(&h->mail_ms, pace_ms(h, MAIL_MS)))
-		rc = each(h, "ask/", mail_take, err);
+		rc = rec_each(h->st, "ask/", mail_take, h, err);
 	if (!rc && fw_mono_ms() >= h->walk_ms)
 		rc = walk(h, err);
 	return rc ? rc : queue(h, err);

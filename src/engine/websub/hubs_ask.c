@@ -347,13 +347,10 @@ void hubs_cancel(struct fw_hubs *h)
 
 static int forget(struct fw_hubs *h, struct view *v, struct item *it, struct fw_err *err)
 {
-	char key[REC_KEY_MAX];
 	int rc = callbacks_leave(h, v, err);
 
-	rec_key(key, "feed", v->wish.feed_id, NULL);
-	rc = rc ? rc : rec_remove(h->st, key, err);
-	rec_key(key, "n", v->wish.feed_id, NULL);
-	rc = rc ? rc : rec_remove(h->st, key, err);
+	rc = rc ? rc : rec_feed_remove(h->st, "feed", v->wish.feed_id, err);
+	rc = rc ? rc : rec_feed_remove(h->st, "n", v->wish.feed_id, err);
 	v->is = false;
 	rc = rc ? rc : push_set(h, v, err);
 	if (!rc && it)
@@ -366,11 +363,8 @@ static int switch_it(struct fw_hubs *h, struct view *v, enum look how, struct fw
 {
 	if (how == LOOK_ON) {
 		struct hub *hub = v->is ? hub_of(h, v->s.hub) : NULL;
-		char key[REC_KEY_MAX];
-		int rc;
+		int rc = rec_feed_remove(h->st, "brake", v->wish.feed_id, err); /* a person knows better */
 
-		rec_key(key, "brake", v->wish.feed_id, NULL); /* a person knows better */
-		rc = rec_remove(h->st, key, err);
 		if (rc)
 			return rc;
 		if (hub)

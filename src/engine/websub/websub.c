@@ -33,12 +33,8 @@ void websub_counts_back(const struct counts *c)
 		i++;
 	if (i == counted_n && counted_n < COUNTED)
 		counted[counted_n++] = (struct counts){.feed_id = c->feed_id};
-	if (i < counted_n) {
-		counted[i].delivered_n += c->delivered_n;
-		counted[i].new_n += c->new_n;
-		counted[i].ignored_n += c->ignored_n;
-		counted[i].last_ms = FW_MAX(counted[i].last_ms, c->last_ms);
-	}
+	if (i < counted_n)
+		counts_add(&counted[i], c);
 	pthread_mutex_unlock(&counted_lock);
 }
 
@@ -297,58 +293,33 @@ int fw_websub_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, stru
 	return rc ? rc : show(st, &s, a, out, err);
 }
 
-#define SLICE 100
-
-struct slice { /* the store is not asked from within its own callback */
-	struct fw_arena a;
-	struct sub sub[SLICE];
-	size_t n;
-	char last[FW_RECORD_KEY_MAX + 1];
-	size_t last_len, seen_n;
+struct listing {
+	struct fw_store *st;
+	fw_websub_cb *cb;
+	void *ctx;
 };
 
-static int slice_take(void *ctx, const struct fw_record *r)
+static int list_one(void *ctx, struct fw_str key, struct fw_str value, struct fw_err *err)
 {
-	struct slice *s = ctx;
+	const struct listing *l = ctx;
+	struct fw_websub w;
+	struct fw_arena a;
+	struct sub s;
+	int rc = 0;
 
-	s->seen_n++;
-	s->last_len = FW_MIN(r->key.len, sizeof(s->last) - 1);
-	memcpy(s->last, r->key.p, s->last_len);
-	if (!fw_str_starts(r->key, FW_STR("feed/")))
-		return 1;
-	if (rec_sub_read(r->value, &s->a, &s->sub[s->n]))
-		s->n++;
-	return 0;
+	(void)key;
+	fw_arena_init(&a, 0);
+	if (rec_sub_read(value, &a, &s)) {
+		rc = show(l->st, &s, &a, &w, err);
+		rc = rc ? rc : l->cb(l->ctx, &w);
+	}
+	fw_arena_finish(&a);
+	return rc;
 }
 
 int fw_websub_list(struct fw_store *st, fw_websub_cb *cb, void *ctx, struct fw_err *err)
 {
-	struct slice s = {.last = "feed/", .last_len = 5};
-	int rc = 0;
-
-	fw_arena_init(&s.a, 0);
-	do {
-		struct fw_record_query q = {.kind = REC_KIND, .after_key = {s.last, s.last_len}, .limit = SLICE};
-		char after[sizeof(s.last)];
-
-		memcpy(after, s.last, s.last_len);
-		q.after_key.p = after;
-		s.n = s.seen_n = 0;
-		rc = fw_store_record_list(st, &q, slice_take, &s, err);
-		for (size_t i = 0; i < s.n && rc >= 0; i++) {
-			struct fw_websub w;
-			int stop = show(st, &s.sub[i], &s.a, &w, err);
-
-			stop = stop ? stop : cb(ctx, &w);
-			if (stop) {
-				fw_arena_finish(&s.a);
-				return stop;
-			}
-		}
-		fw_arena_reset(&s.a, 65536);
-	} while (!rc && s.seen_n == SLICE);
-	fw_arena_finish(&s.a);
-	return rc < 0 ? rc : 0;
+	return rec_each(st, "feed/", list_one, &(struct listing){st, cb, ctx}, err);
 }
 
 int fw_websub_switch(struct fw_store *st, int64_t feed_id, bool on, int64_t now_ms, struct fw_err *err)

@@ -20,13 +20,6 @@
 #define HUB_PAUSE_MAX_MS (6 * FW_HOUR_MS)
 #define NEVER_MS (30 * FW_DAY_MS)   /* one that is off by hand is looked at so seldom */
 
-const char *fw_websub_state_name(enum fw_websub_state s)
-{
-	static const char *const NAME[FW_WEBSUB_STATE_N] = {"asked", "active", "off"};
-
-	return (unsigned)s < FW_WEBSUB_STATE_N ? NAME[s] : "unknown";
-}
-
 /* From x up to x + width, by chance. */
 static int64_t spread(int64_t x, int64_t width, uint64_t rnd)
 {

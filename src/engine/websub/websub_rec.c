@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "engine/websub/websub_rec.h"
@@ -35,12 +36,134 @@ static void callback_key(char out[REC_KEY_MAX], struct fw_str token)
 
 /* ---- values ---------------------------------------------------------------------------------------------------------------------------- */
 
-static int put(struct fw_store *st, const char *key, struct fw_buf *value, int64_t now_ms, int64_t until_ms, struct fw_err *err)
-{
-	struct fw_record r = {.kind = REC_KIND, .key = fw_str(key), .value = fw_buf_str(value), .at_ms = now_ms, .until_ms = until_ms};
-	int rc = value->rc ? fw_err_set(err, FW_ENOMEM, "out of memory") : fw_store_record_put(st, &r, false, NULL, err);
+/* A value is a JSON object of these; what is 0, false or empty is left out. */
+enum member_type { NUMBER, COUNT /* 32 bits */, FLAG, TEXT, WHY /* sub.why */, STATE /* an enum, by its name */ };
 
-	fw_buf_finish(value);
+struct member {
+	const char *name;
+	enum member_type type;
+	size_t offset;
+	const char *const *states; /* NULL behind them */
+};
+
+static const char *const SUB_STATE[] = {"asked", "active", "off", NULL};
+static const char *const CALLBACK_STATE[] = {"asked", "active", "denied", "leaving", "left", NULL};
+
+#define AT(member) offsetof(struct sub, member)
+static const struct member SUB[] = {
+	{"feed", NUMBER, AT(feed_id)}, {"state", STATE, AT(state), SUB_STATE}, {"hub", TEXT, AT(hub)}, {"topic", TEXT, AT(topic)},
+	{"token", TEXT, AT(token)}, {"base", TEXT, AT(base)}, {"renewal", TEXT, AT(renewal)}, {"next_ms", NUMBER, AT(next_ms)},
+	{"asked_ms", NUMBER, AT(asked_ms)}, {"since_ms", NUMBER, AT(since_ms)}, {"verified_ms", NUMBER, AT(verified_ms)},
+	{"until_ms", NUMBER, AT(until_ms)}, {"left_ms", NUMBER, AT(left_ms)}, {"distrust_ms", NUMBER, AT(distrust_ms)},
+	{"failed", COUNT, AT(fail_n)}, {"missed", COUNT, AT(missed_n)}, {"nth_hub", COUNT, AT(hub_i)}, {"cloud", FLAG, AT(cloud)},
+	{"held", FLAG, AT(held)}, {"sent", FLAG, AT(sent)}, {"why", WHY, AT(why)}, {NULL},
+};
+#undef AT
+#define AT(member) offsetof(struct callback, member)
+static const struct member CALLBACK[] = {
+	{"feed", NUMBER, AT(feed_id)}, {"state", STATE, AT(state), CALLBACK_STATE}, {"cloud", FLAG, AT(cloud)}, {"hub", TEXT, AT(hub)},
+	{"topic", TEXT, AT(topic)}, {"secret", TEXT, AT(secret)}, {"lease_asked_ms", NUMBER, AT(lease_asked_ms)},
+	{"lease_ms", NUMBER, AT(lease_ms)}, {"said_ms", NUMBER, AT(said_ms)}, {"why", TEXT, AT(why)}, {"tries", COUNT, AT(try_n)},
+	{"next_ms", NUMBER, AT(next_ms)}, {NULL},
+};
+#undef AT
+#define AT(member) offsetof(struct counts, member)
+static const struct member COUNTS[] = {
+	{"delivered", NUMBER, AT(delivered_n)}, {"new", NUMBER, AT(new_n)}, {"ignored", NUMBER, AT(ignored_n)},
+	{"last_ms", NUMBER, AT(last_ms)}, {NULL},
+};
+#undef AT
+#define AT(member) offsetof(struct missed, member)
+static const struct member MISSED[] = {
+	{"polled_ms", NUMBER, AT(polled_ms)}, {"before_ms", NUMBER, AT(before_ms)}, {"new", NUMBER, AT(new_n)}, {NULL},
+};
+#undef AT
+
+const char *fw_websub_state_name(enum fw_websub_state s)
+{
+	return (unsigned)s < FW_WEBSUB_STATE_N ? SUB_STATE[s] : "unknown";
+}
+
+static void value_write(struct fw_buf *b, const struct member *m, const void *from)
+{
+	struct fw_json j;
+
+	fw_json_init(&j, b, false);
+	fw_json_object(&j, NULL);
+	for (; m->name; m++) {
+		const void *at = (const char *)from + m->offset;
+		struct fw_str text = FW_STR_NONE;
+		int64_t n = 0;
+
+		switch (m->type) {
+		case NUMBER: n = *(const int64_t *)at; break;
+		case COUNT: n = *(const uint32_t *)at; break;
+		case FLAG: break;
+		case TEXT: text = *(const struct fw_str *)at; break;
+		case WHY: text = fw_str(at); break;
+		case STATE: text = fw_str(m->states[*(const unsigned *)at]); break;
+		}
+		if (text.len)
+			fw_json_str(&j, m->name, text);
+		else if (n)
+			fw_json_int(&j, m->name, n);
+		else if (m->type == FLAG && *(const bool *)at)
+			fw_json_bool(&j, m->name, true);
+	}
+	fw_json_end(&j);
+}
+
+static bool state_read(const char *const *states, struct fw_str name, unsigned *out)
+{
+	for (*out = 0; states[*out]; ++*out) {
+		if (fw_str_eq(name, fw_str(states[*out])))
+			return true;
+	}
+	return false;
+}
+
+/* False: it is no object, or its state is none. */
+static bool value_read(struct fw_str value, const struct member *m, struct fw_arena *a, void *to)
+{
+	json_t *o = json_loadb(value.p ? value.p : "", value.len, JSON_ALLOW_NUL, NULL); /* a hub's reason may have one */
+	bool good = json_is_object(o);
+
+	for (; m->name; m++) {
+		const json_t *v = json_object_get(o, m->name);
+		struct fw_str text = json_is_string(v) ? (struct fw_str){json_string_value(v), json_string_length(v)} : FW_STR_NONE;
+		void *at = (char *)to + m->offset;
+
+		switch (m->type) {
+		case NUMBER: *(int64_t *)at = json_integer_value(v); break;
+		case COUNT: *(uint32_t *)at = (uint32_t)json_integer_value(v); break;
+		case FLAG: *(bool *)at = json_is_true(v); break;
+		case TEXT: *(struct fw_str *)at = fw_arena_str(a, text); break;
+		case WHY: (void)fw_str_copy(at, sizeof(((struct sub *)NULL)->why), text); break;
+		case STATE: good &= state_read(m->states, text, at); break;
+		}
+	}
+	json_decref(o);
+	return good;
+}
+
+/* ---- records --------------------------------------------------------------------------------------------------------------------------- */
+
+static int put(struct fw_store *st, const char *key, struct fw_str value, int64_t now_ms, int64_t until_ms, struct fw_err *err)
+{
+	struct fw_record r = {.kind = REC_KIND, .key = fw_str(key), .value = value, .at_ms = now_ms, .until_ms = until_ms};
+
+	return fw_store_record_put(st, &r, false, NULL, err);
+}
+
+static int put_members(struct fw_store *st, const char *key, const struct member *m, const void *from, int64_t now_ms, int64_t until_ms,
+	struct fw_err *err)
+{
+	struct fw_buf b = FW_BUF_INIT(0);
+	int rc;
+
+	value_write(&b, m, from);
+	rc = b.rc ? fw_no_memory(err) : put(st, key, fw_buf_str(&b), now_ms, until_ms, err);
+	fw_buf_finish(&b);
 	return rc;
 }
 
@@ -56,97 +179,70 @@ int rec_remove(struct fw_store *st, const char *key, struct fw_err *err)
 	return rc == FW_ENOTFOUND ? 0 : rc;
 }
 
-static json_t *object(struct fw_str value)
+int rec_feed_remove(struct fw_store *st, const char *what, int64_t feed_id, struct fw_err *err)
 {
-	json_t *o = json_loadb(value.p ? value.p : "", value.len, JSON_ALLOW_NUL, NULL); /* a hub's reason may have one */
+	char key[REC_KEY_MAX];
 
-	if (json_is_object(o))
-		return o;
-	json_decref(o);
-	return NULL;
+	rec_key(key, what, feed_id, NULL);
+	return rec_remove(st, key, err);
 }
 
-static int64_t number(const json_t *o, const char *name)
+#define SLICE 200
+
+struct slice { /* the store is not asked from within its own callback */
+	struct fw_arena a;
+	struct fw_str prefix, key[SLICE], value[SLICE];
+	size_t n;
+};
+
+static int slice_take(void *ctx, const struct fw_record *r)
 {
-	return json_integer_value(json_object_get(o, name));
+	struct slice *s = ctx;
+
+	if (!fw_str_starts(r->key, s->prefix))
+		return 1;
+	s->key[s->n] = fw_arena_str(&s->a, r->key);
+	s->value[s->n++] = fw_arena_str(&s->a, r->value);
+	return 0;
 }
 
-static bool flag(const json_t *o, const char *name)
+int rec_each(struct fw_store *st, const char *prefix, rec_cb *cb, void *ctx, struct fw_err *err)
 {
-	return json_is_true(json_object_get(o, name));
-}
+	struct slice s = {.prefix = fw_str(prefix)};
+	struct fw_record_query q = {.kind = REC_KIND, .limit = SLICE};
+	char after[FW_RECORD_KEY_MAX + 1];
+	int rc;
 
-static struct fw_str text(const json_t *o, const char *name, struct fw_arena *a)
-{
-	const json_t *v = json_object_get(o, name);
-
-	return json_is_string(v) ? fw_arena_str(a, (struct fw_str){json_string_value(v), json_string_length(v)}) : FW_STR_NONE;
-}
-
-static void time_out(struct fw_json *j, const char *name, int64_t at_ms)
-{
-	if (at_ms)
-		fw_json_int(j, name, at_ms);
+	fw_arena_init(&s.a, 0);
+	(void)fw_snprintf(after, sizeof(after), "%s", prefix);
+	do {
+		s.n = 0;
+		fw_arena_reset(&s.a, 65536);
+		q.after_key = fw_str(after);
+		rc = fw_store_record_list(st, &q, slice_take, &s, err);
+		rc = rc < 0 ? rc : s.a.failed ? fw_no_memory(err) : 0;
+		for (size_t i = 0; i < s.n && !rc; i++)
+			rc = cb(ctx, s.key[i], s.value[i], err);
+		if (s.n)
+			(void)fw_str_copy(after, sizeof(after), s.key[s.n - 1]);
+	} while (!rc && s.n == SLICE);
+	fw_arena_finish(&s.a);
+	return rc;
 }
 
 /* ---- feed/N ---------------------------------------------------------------------------------------------------------------------------- */
 
 int rec_sub_put(struct fw_store *st, const struct sub *s, int64_t now_ms, struct fw_err *err)
 {
-	struct fw_buf b = FW_BUF_INIT(0);
 	char key[REC_KEY_MAX];
-	struct fw_json j;
 
 	rec_key(key, "feed", s->feed_id, NULL);
-	fw_json_init(&j, &b, false);
-	fw_json_object(&j, NULL);
-	fw_json_int(&j, "feed", s->feed_id);
-	fw_json_cstr(&j, "state", fw_websub_state_name(s->state));
-	fw_json_str(&j, "hub", s->hub);
-	fw_json_str(&j, "topic", s->topic);
-	fw_json_str(&j, "token", s->token);
-	fw_json_str(&j, "base", s->base);
-	if (s->renewal.len)
-		fw_json_str(&j, "renewal", s->renewal);
-	fw_json_int(&j, "next_ms", s->next_ms);
-	time_out(&j, "asked_ms", s->asked_ms);
-	time_out(&j, "since_ms", s->since_ms);
-	time_out(&j, "verified_ms", s->verified_ms);
-	time_out(&j, "until_ms", s->until_ms);
-	time_out(&j, "left_ms", s->left_ms);
-	time_out(&j, "distrust_ms", s->distrust_ms);
-	time_out(&j, "failed", s->fail_n);
-	time_out(&j, "missed", s->missed_n);
-	time_out(&j, "nth_hub", s->hub_i);
-	if (s->cloud)
-		fw_json_bool(&j, "cloud", true);
-	if (s->held)
-		fw_json_bool(&j, "held", true);
-	if (s->sent)
-		fw_json_bool(&j, "sent", true);
-	fw_json_cstr(&j, "why", s->why);
-	fw_json_end(&j);
-	return put(st, key, &b, now_ms, s->held ? FW_NO_DATE : FW_MAX(s->next_ms, s->until_ms) + KEEP_MS, err);
+	return put_members(st, key, SUB, s, now_ms, s->held ? FW_NO_DATE : FW_MAX(s->next_ms, s->until_ms) + KEEP_MS, err);
 }
 
 bool rec_sub_read(struct fw_str value, struct fw_arena *a, struct sub *out)
 {
-	json_t *o = object(value);
-	struct fw_str state = text(o, "state", a);
-
-	*out = (struct sub){.feed_id = number(o, "feed"), .state = FW_WEBSUB_STATE_N, .cloud = flag(o, "cloud"), .held = flag(o, "held"),
-		.sent = flag(o, "sent"), .hub = text(o, "hub", a), .topic = text(o, "topic", a), .token = text(o, "token", a),
-		.base = text(o, "base", a), .renewal = text(o, "renewal", a), .next_ms = number(o, "next_ms"), .asked_ms = number(o, "asked_ms"),
-		.since_ms = number(o, "since_ms"), .verified_ms = number(o, "verified_ms"), .until_ms = number(o, "until_ms"),
-		.left_ms = number(o, "left_ms"), .distrust_ms = number(o, "distrust_ms"), .fail_n = (uint32_t)number(o, "failed"),
-		.missed_n = (uint32_t)number(o, "missed"), .hub_i = (uint32_t)number(o, "nth_hub")};
-	for (int i = 0; i < FW_WEBSUB_STATE_N; i++) {
-		if (fw_str_eq(state, fw_str(fw_websub_state_name((enum fw_websub_state)i))))
-			out->state = (enum fw_websub_state)i;
-	}
-	(void)fw_str_copy(out->why, sizeof(out->why), text(o, "why", a));
-	json_decref(o);
-	return out->feed_id > 0 && out->state != FW_WEBSUB_STATE_N;
+	return value_read(value, SUB, a, out) && out->feed_id > 0;
 }
 
 int rec_sub_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct sub *out, struct fw_err *err)
@@ -155,7 +251,6 @@ int rec_sub_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct
 	struct fw_record r;
 	int rc;
 
-	*out = (struct sub){0};
 	rec_key(key, "feed", feed_id, NULL);
 	rc = get(st, key, a, &r, err);
 	if (!rc && !rec_sub_read(r.value, a, out))
@@ -167,51 +262,17 @@ int rec_sub_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct
 
 /* ---- cb/TOKEN -------------------------------------------------------------------------------------------------------------------------- */
 
-static const char *const CALLBACK_STATE[] = {"asked", "active", "denied", "leaving", "left"};
-
 int rec_callback_put(struct fw_store *st, const struct callback *c, int64_t now_ms, struct fw_err *err)
 {
-	struct fw_buf b = FW_BUF_INIT(0);
 	char key[REC_KEY_MAX];
-	struct fw_json j;
 
 	callback_key(key, c->token);
-	fw_json_init(&j, &b, false);
-	fw_json_object(&j, NULL);
-	fw_json_int(&j, "feed", c->feed_id);
-	fw_json_cstr(&j, "state", CALLBACK_STATE[c->state]);
-	if (c->cloud)
-		fw_json_bool(&j, "cloud", true);
-	fw_json_str(&j, "hub", c->hub);
-	fw_json_str(&j, "topic", c->topic);
-	fw_json_str(&j, "secret", c->secret);
-	time_out(&j, "lease_asked_ms", c->lease_asked_ms);
-	time_out(&j, "lease_ms", c->lease_ms);
-	time_out(&j, "said_ms", c->said_ms);
-	fw_json_str(&j, "why", c->why);
-	time_out(&j, "tries", c->try_n);
-	time_out(&j, "next_ms", c->next_ms);
-	fw_json_end(&j);
-	return put(st, key, &b, now_ms, now_ms + FW_MAX(c->lease_ms, c->lease_asked_ms) + KEEP_MS, err);
+	return put_members(st, key, CALLBACK, c, now_ms, now_ms + FW_MAX(c->lease_ms, c->lease_asked_ms) + KEEP_MS, err);
 }
 
 bool rec_callback_read(struct fw_str value, struct fw_arena *a, struct callback *out)
 {
-	json_t *o = object(value);
-	struct fw_str state = text(o, "state", a);
-	bool known = false;
-
-	*out = (struct callback){.feed_id = number(o, "feed"), .cloud = flag(o, "cloud"), .hub = text(o, "hub", a), .topic = text(o, "topic", a),
-		.secret = text(o, "secret", a), .lease_asked_ms = number(o, "lease_asked_ms"), .lease_ms = number(o, "lease_ms"),
-		.said_ms = number(o, "said_ms"), .why = text(o, "why", a), .try_n = (uint32_t)number(o, "tries"), .next_ms = number(o, "next_ms")};
-	for (size_t i = 0; i < FW_N(CALLBACK_STATE); i++) {
-		if (!fw_str_eq(state, fw_str(CALLBACK_STATE[i])))
-			continue;
-		out->state = (enum callback_state)i;
-		known = true;
-	}
-	json_decref(o);
-	return known && out->feed_id > 0;
+	return value_read(value, CALLBACK, a, out) && out->feed_id > 0;
 }
 
 int rec_callback_get(struct fw_store *st, struct fw_str token, struct fw_arena *a, struct callback *out, struct fw_err *err)
@@ -220,14 +281,13 @@ int rec_callback_get(struct fw_store *st, struct fw_str token, struct fw_arena *
 	struct fw_record r;
 	int rc;
 
-	*out = (struct callback){0};
+	*out = (struct callback){.token = token};
 	if (token.len != SUB_TOKEN_LEN)
 		return fw_err_set(err, FW_ENOTFOUND, "no such callback");
 	callback_key(key, token);
 	rc = get(st, key, a, &r, err);
 	if (!rc && !rec_callback_read(r.value, a, out))
 		rc = fw_err_set(err, FW_ENOTFOUND, "a callback that cannot be read");
-	out->token = token;
 	return rc;
 }
 
@@ -252,10 +312,7 @@ int rec_base_get(struct fw_store *st, struct fw_arena *a, struct fw_str *out, st
 
 int rec_base_put(struct fw_store *st, struct fw_str base, int64_t now_ms, struct fw_err *err)
 {
-	struct fw_buf b = FW_BUF_INIT(0);
-
-	fw_buf_addstr(&b, base);
-	return put(st, "base", &b, now_ms, FW_NO_DATE, err);
+	return put(st, "base", base, now_ms, FW_NO_DATE, err);
 }
 
 /* ---- key ------------------------------------------------------------------------------------------------------------------------------- */
@@ -293,30 +350,21 @@ int rec_counts_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, str
 {
 	char key[REC_KEY_MAX];
 	struct fw_record r;
-	json_t *o;
 	int rc;
 
 	*out = (struct counts){.feed_id = feed_id};
 	rec_key(key, "n", feed_id, NULL);
 	rc = get(st, key, a, &r, err);
-	if (rc)
-		return rc == FW_ENOTFOUND ? 0 : rc;
-	o = object(r.value);
-	out->delivered_n = number(o, "delivered");
-	out->new_n = number(o, "new");
-	out->ignored_n = number(o, "ignored");
-	out->last_ms = number(o, "last_ms");
-	json_decref(o);
-	return 0;
+	if (!rc)
+		(void)value_read(r.value, COUNTS, a, out);
+	return rc == FW_ENOTFOUND ? 0 : rc;
 }
 
 int rec_counts_add(struct fw_store *st, const struct counts *more, int64_t now_ms, struct fw_err *err)
 {
-	struct fw_buf b = FW_BUF_INIT(0);
 	char key[REC_KEY_MAX];
 	struct counts now;
 	struct fw_arena a;
-	struct fw_json j;
 	int rc;
 
 	fw_arena_init(&a, 0);
@@ -324,15 +372,9 @@ int rec_counts_add(struct fw_store *st, const struct counts *more, int64_t now_m
 	fw_arena_finish(&a);
 	if (rc)
 		return rc;
+	counts_add(&now, more);
 	rec_key(key, "n", more->feed_id, NULL);
-	fw_json_init(&j, &b, false);
-	fw_json_object(&j, NULL);
-	fw_json_int(&j, "delivered", now.delivered_n + more->delivered_n);
-	fw_json_int(&j, "new", now.new_n + more->new_n);
-	fw_json_int(&j, "ignored", now.ignored_n + more->ignored_n);
-	fw_json_int(&j, "last_ms", FW_MAX(now.last_ms, more->last_ms));
-	fw_json_end(&j);
-	return put(st, key, &b, now_ms, now_ms + KEEP_MS, err);
+	return put_members(st, key, COUNTS, &now, now_ms, now_ms + KEEP_MS, err);
 }
 
 /* ---- brake/N ---------------------------------------------------------------------------------------------------------------------------- */
@@ -356,39 +398,25 @@ int rec_brake_get(struct fw_store *st, int64_t feed_id, int64_t *brake_ms, struc
 
 int rec_brake_put(struct fw_store *st, int64_t feed_id, int64_t brake_ms, int64_t now_ms, struct fw_err *err)
 {
-	struct fw_buf b = FW_BUF_INIT(0);
-	char key[REC_KEY_MAX];
+	char key[REC_KEY_MAX], text[24];
 
 	rec_key(key, "brake", feed_id, NULL);
-	fw_buf_addf(&b, "%lld", (long long)brake_ms);
-	return put(st, key, &b, now_ms, FW_MAX(brake_ms, now_ms + 1), err);
+	(void)fw_snprintf(text, sizeof(text), "%lld", (long long)brake_ms);
+	return put(st, key, fw_str(text), now_ms, FW_MAX(brake_ms, now_ms + 1), err);
 }
 
 /* ---- ask/N/WORD ------------------------------------------------------------------------------------------------------------------------- */
 
 int rec_ask(struct fw_store *st, int64_t feed_id, const char *word, const struct missed *m, int64_t now_ms, struct fw_err *err)
 {
-	struct fw_buf b = FW_BUF_INIT(0);
+	static const struct missed none;
 	char key[REC_KEY_MAX];
-	struct fw_json j;
 
 	rec_key(key, "ask", feed_id, word);
-	fw_json_init(&j, &b, false);
-	fw_json_object(&j, NULL);
-	if (m) {
-		fw_json_int(&j, "polled_ms", m->polled_ms);
-		fw_json_int(&j, "before_ms", m->before_ms);
-		fw_json_int(&j, "new", m->new_n);
-	}
-	fw_json_end(&j);
-	return put(st, key, &b, now_ms, now_ms + ASK_KEEP_MS, err);
+	return put_members(st, key, MISSED, m ? m : &none, now_ms, now_ms + ASK_KEEP_MS, err);
 }
 
 bool rec_missed_read(struct fw_str value, struct missed *out)
 {
-	json_t *o = object(value);
-
-	*out = (struct missed){number(o, "polled_ms"), number(o, "before_ms"), number(o, "new")};
-	json_decref(o);
-	return out->polled_ms > 0;
+	return value_read(value, MISSED, NULL, out) && out->polled_ms > 0;
 }

@@ -41,6 +41,14 @@ struct counts {
 	int64_t feed_id, delivered_n, new_n, ignored_n, last_ms;
 };
 
+static inline void counts_add(struct counts *to, const struct counts *more)
+{
+	to->delivered_n += more->delivered_n;
+	to->new_n += more->new_n;
+	to->ignored_n += more->ignored_n;
+	to->last_ms = FW_MAX(to->last_ms, more->last_ms);
+}
+
 struct missed { /* the value of ask/N/missed */
 	int64_t polled_ms, before_ms, new_n;
 };
@@ -69,5 +77,10 @@ FW_MUST_CHECK int rec_base_put(struct fw_store *st, struct fw_str base, int64_t 
 /* The key of callbacks; made when there is none. */
 FW_MUST_CHECK int rec_mac_key(struct fw_store *st, unsigned char out[SUB_KEY_LEN], struct fw_err *err);
 FW_MUST_CHECK int rec_remove(struct fw_store *st, const char *key, struct fw_err *err); /* one that is not there is fine */
+FW_MUST_CHECK int rec_feed_remove(struct fw_store *st, const char *what, int64_t feed_id, struct fw_err *err); /* feed/N, n/N or brake/N; the same */
+
+/* Records whose keys begin with prefix. cb may ask the store, and change them; anything but 0 ends it and is returned. */
+typedef int rec_cb(void *ctx, struct fw_str key, struct fw_str value, struct fw_err *err);
+FW_MUST_CHECK int rec_each(struct fw_store *st, const char *prefix, rec_cb *cb, void *ctx, struct fw_err *err);
 
 #endif
