@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -48,17 +49,27 @@ static const struct {
 
 static const char *const ENVIRONMENT[] = {"OPENSSL_CONF", "SSL_CERT_FILE", "SSL_CERT_DIR", "GCONV_PATH"};
 
+#define NOT_HERE "this system has no such thing"
+static const struct {
+	const char *name, *why; /* it is missing */
+} LAYER[FW_SANDBOX_LAYER_N] = {
+	{"no new privileges", NOT_HERE},
+	{"no memory dumps", NOT_HERE},
+	{"files", "this kernel has no Landlock: Linux 5.13 or newer, with landlock among its lsm="},
+	{"TCP ports", "this kernel's Landlock knows no ports: Linux 6.7 or newer"},
+	{"system calls", FW_HAVE_SECCOMP ? "this kernel has no seccomp: build it with CONFIG_SECCOMP_FILTER" :
+		"this build has no libseccomp: install it and build with -Dseccomp=enabled"},
+	{"memory layout", "there is no /proc, by which a program finds its own file"},
+};
+
 const char *fw_sandbox_layer_name(enum fw_sandbox_layer layer)
 {
-	switch (layer) {
-	case FW_SANDBOX_PRIVILEGES: return "no new privileges";
-	case FW_SANDBOX_MEMORY: return "no memory dumps";
-	case FW_SANDBOX_FILES: return "files";
-	case FW_SANDBOX_PORTS: return "TCP ports";
-	case FW_SANDBOX_CALLS: return "system calls";
-	case FW_SANDBOX_LAYOUT: return "memory layout";
-	}
-	return "unknown";
+	return LAYER[ffs((int)layer) - 1].name;
+}
+
+const char *fw_sandbox_why(enum fw_sandbox_layer layer)
+{
+	return FW_SANDBOX ? LAYER[ffs((int)layer) - 1].why : "this build has none: it is for Linux, and not with a sanitizer";
 }
 
 static bool is_off(const struct fw_config *c)
@@ -91,19 +102,6 @@ static bool can(enum fw_sandbox_layer layer)
 #endif
 	(void)layer;
 	return false;
-}
-
-const char *fw_sandbox_why(enum fw_sandbox_layer layer)
-{
-	if (!FW_SANDBOX)
-		return "this build has none: it is for Linux, and not with a sanitizer";
-	switch (layer) {
-	case FW_SANDBOX_FILES: return "this kernel has no Landlock: Linux 5.13 or newer, with landlock among its lsm=";
-	case FW_SANDBOX_PORTS: return "this kernel's Landlock knows no ports: Linux 6.7 or newer";
-	case FW_SANDBOX_CALLS: return fw_calls_why();
-	case FW_SANDBOX_LAYOUT: return "there is no /proc, by which a program finds its own file";
-	default: return "this system has no such thing";
-	}
 }
 
 void fw_sandbox_layers(const struct fw_config *c, enum fw_sandbox_who who, unsigned *have, unsigned *lack)
@@ -254,17 +252,9 @@ bool fw_sandbox_moved(const struct fw_sandbox_mark *was, const struct fw_sandbox
 
 /* ---- going in -------------------------------------------------------------------------------------------------------------- */
 
-struct rules {
-	struct fw_land *land;
-	int rc;
-};
-
 static void allow_one(void *ctx, const char *path, unsigned how)
 {
-	struct rules *r = ctx;
-	int rc = fw_land_path(r->land, path, how & (READ | FOLDER));
-
-	r->rc = r->rc ? r->rc : rc;
+	fw_land_path(ctx, path, how & (READ | FOLDER));
 }
 
 /* Only a server that fetches nothing, of a store that stands where it is said to. */
@@ -275,20 +265,15 @@ static bool may_limit(const struct fw_config *c, enum fw_sandbox_who who, const 
 
 static int enter_land(const struct fw_config *c, enum fw_sandbox_who who, const struct fw_store_reach *reach, bool no_connect)
 {
-	struct rules r = {.land = fw_land_new(no_connect, !reach->no_file)};
+	struct fw_land land;
 
-	if (!r.land)
-		return -errno;
-	give_all(c, who, reach, allow_one, &r);
-	for (size_t i = 0; i < reach->port_n && no_connect && !r.rc; i++)
-		r.rc = fw_land_port(r.land, reach->port[i]);
-	if (no_connect && reach->by_name && !r.rc)
-		r.rc = fw_land_port(r.land, DNS_PORT);
-	if (r.rc) {
-		fw_land_free(r.land);
-		return r.rc;
-	}
-	return fw_land_enter(r.land);
+	fw_land_begin(&land, no_connect, !reach->no_file);
+	give_all(c, who, reach, allow_one, &land);
+	for (size_t i = 0; i < reach->port_n && no_connect; i++)
+		fw_land_port(&land, reach->port[i]);
+	if (no_connect && reach->by_name)
+		fw_land_port(&land, DNS_PORT);
+	return fw_land_enter(&land);
 }
 
 /* no_connect: see may_limit(). 0 or a negative errno. */

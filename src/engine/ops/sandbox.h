@@ -17,7 +17,6 @@ FW_MUST_CHECK int fw_sandbox_failed(const struct fw_config *c, enum fw_sandbox_l
 
 const char *fw_calls_library(void);  /* with its version; NULL: not in this build */
 bool fw_calls_here(void);            /* this build and this kernel can */
-const char *fw_calls_why(void);      /* not */
 /* no_connect: connect() is limited too, so that what leads around it is refused. 0 or a negative errno. */
 FW_MUST_CHECK int fw_calls_refuse(enum fw_sandbox_who who, bool no_connect);
 
@@ -29,16 +28,20 @@ enum fw_land_right {
 	FW_LAND_MAKE = 1 << 2,   /* files in this folder: make and remove */
 };
 
-struct fw_land;
-int fw_land_abi(void);               /* 0: this kernel has none */
 #define FW_LAND_ABI_PORTS 4
-/* no_connect: TCP only to the ports that are allowed. NULL with errno set. */
-struct fw_land *fw_land_new(bool no_connect, bool no_abstract);
-/* What is not there, or may not be looked at, is passed over. 0 or a negative errno. */
-FW_MUST_CHECK int fw_land_path(struct fw_land *l, const char *path, unsigned rights);
-FW_MUST_CHECK int fw_land_port(struct fw_land *l, unsigned port);
-/* From now on; no new privileges must be asked for before. 0 or a negative errno; the rules are freed. */
+int fw_land_abi(void);               /* 0: this kernel has none */
+
+struct fw_land { /* rules that are being gathered; after the first failure there are no more */
+	int fd, rc;                  /* rc: 0 or a negative errno */
+	uint64_t files;              /* what is limited */
+	bool ports;
+};
+/* no_connect: TCP only to the ports that are allowed. */
+void fw_land_begin(struct fw_land *l, bool no_connect, bool no_abstract);
+/* What is not there, or may not be looked at, is passed over. */
+void fw_land_path(struct fw_land *l, const char *path, unsigned rights);
+void fw_land_port(struct fw_land *l, unsigned port);
+/* From now on; no new privileges must be asked for before. Ends what was begun, in any case. Returns rc. */
 FW_MUST_CHECK int fw_land_enter(struct fw_land *l);
-void fw_land_free(struct fw_land *l);
 
 #endif

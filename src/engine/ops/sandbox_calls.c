@@ -176,11 +176,6 @@ bool fw_calls_here(void)
 	return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
 }
 
-const char *fw_calls_why(void)
-{
-	return "this kernel has no seccomp: build it with CONFIG_SECCOMP_FILTER";
-}
-
 int fw_calls_refuse(enum fw_sandbox_who who, bool no_connect)
 {
 	struct list l = {.ctx = seccomp_init(SCMP_ACT_ALLOW)};
@@ -205,11 +200,6 @@ const char *fw_calls_library(void)
 bool fw_calls_here(void)
 {
 	return false;
-}
-
-const char *fw_calls_why(void)
-{
-	return "this build has no libseccomp: install it and build with -Dseccomp=enabled";
 }
 
 int fw_calls_refuse(enum fw_sandbox_who who, bool no_connect)

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,12 +14,16 @@
 #include "base/banned.h"
 
 #ifdef __linux__
-
 /* The same on every architecture but alpha, whose headers have them. */
 #ifndef SYS_landlock_create_ruleset
 #define SYS_landlock_create_ruleset 444
 #define SYS_landlock_add_rule 445
 #define SYS_landlock_restrict_self 446
+#endif
+#define landlock(call, ...) syscall(SYS_landlock_##call, __VA_ARGS__)
+#else /* there is none */
+#define O_PATH 0
+#define landlock(call, ...) (errno = ENOSYS, -1L)
 #endif
 
 #define ASK_ABI 1u /* of create_ruleset */
@@ -47,15 +50,9 @@ struct port_rule {
 	uint64_t allowed, port;
 };
 
-struct fw_land {
-	int fd;
-	uint64_t files; /* what is limited */
-	bool ports;
-};
-
 int fw_land_abi(void)
 {
-	long abi = syscall(SYS_landlock_create_ruleset, NULL, (size_t)0, ASK_ABI);
+	long abi = landlock(create_ruleset, NULL, (size_t)0, ASK_ABI);
 
 	return abi > 0 ? (int)abi : 0;
 }
@@ -66,37 +63,27 @@ static uint64_t files_of(int abi)
 	return BIT(REFER) - 1 + (abi >= 2 ? BIT(REFER) : 0) + (abi >= 3 ? BIT(TRUNCATE) : 0) + (abi >= 5 ? BIT(IOCTL_DEV) : 0);
 }
 
-struct fw_land *fw_land_new(bool no_connect, bool no_abstract)
+void fw_land_begin(struct fw_land *l, bool no_connect, bool no_abstract)
 {
 	int abi = fw_land_abi();
 	struct ruleset r = {.files = files_of(abi)};
-	struct fw_land *l = calloc(1, sizeof(*l));
 
-	if (!l)
-		return NULL;
 	if (abi >= FW_LAND_ABI_PORTS)
 		r.ports = BIND_TCP | (no_connect ? CONNECT_TCP : 0);
 	if (abi >= 6)
 		r.scoped = SIGNALS | (no_abstract ? ABSTRACT_UNIX : 0);
-	l->files = r.files;
-	l->ports = abi >= FW_LAND_ABI_PORTS;
 	/* a kernel takes a longer structure only when what it does not know is 0 */
-	l->fd = (int)syscall(SYS_landlock_create_ruleset, &r, sizeof(r), 0u);
-	if (l->fd < 0) {
-		free(l);
-		return NULL;
-	}
-	return l;
+	*l = (struct fw_land){.fd = (int)landlock(create_ruleset, &r, sizeof(r), 0u), .files = r.files, .ports = r.ports != 0};
+	l->rc = l->fd < 0 ? -errno : 0;
 }
 
-int fw_land_path(struct fw_land *l, const char *path, unsigned rights)
+void fw_land_path(struct fw_land *l, const char *path, unsigned rights)
 {
 	struct path_rule rule = {.fd = open(path, O_PATH | O_CLOEXEC)};
 	struct stat st;
-	int rc = 0;
 
 	if (rule.fd < 0)
-		return 0;
+		return;
 	if (rights & FW_LAND_READ)
 		rule.allowed |= BIT(READ_FILE) | BIT(READ_DIR);
 	if (rights & FW_LAND_WRITE)
@@ -104,72 +91,24 @@ int fw_land_path(struct fw_land *l, const char *path, unsigned rights)
 	if (rights & FW_LAND_MAKE)
 		rule.allowed |= BIT(MAKE_REG) | BIT(REMOVE_FILE);
 	rule.allowed &= l->files & (fstat(rule.fd, &st) == 0 && S_ISDIR(st.st_mode) ? UINT64_MAX : OF_FILES);
-	if (rule.allowed && syscall(SYS_landlock_add_rule, l->fd, RULE_PATH, &rule, 0u))
-		rc = -errno;
+	if (!l->rc && rule.allowed && landlock(add_rule, l->fd, RULE_PATH, &rule, 0u))
+		l->rc = -errno;
 	close(rule.fd);
-	return rc;
 }
 
-int fw_land_port(struct fw_land *l, unsigned port)
+void fw_land_port(struct fw_land *l, unsigned port)
 {
 	struct port_rule rule = {.allowed = CONNECT_TCP, .port = port};
 
-	return l->ports && syscall(SYS_landlock_add_rule, l->fd, RULE_PORT, &rule, 0u) ? -errno : 0;
+	if (!l->rc && l->ports && landlock(add_rule, l->fd, RULE_PORT, &rule, 0u))
+		l->rc = -errno;
 }
 
 int fw_land_enter(struct fw_land *l)
 {
-	int rc = syscall(SYS_landlock_restrict_self, l->fd, 0u) ? -errno : 0;
-
-	fw_land_free(l);
-	return rc;
+	if (!l->rc && landlock(restrict_self, l->fd, 0u))
+		l->rc = -errno;
+	if (l->fd >= 0)
+		close(l->fd);
+	return l->rc;
 }
-
-void fw_land_free(struct fw_land *l)
-{
-	close(l->fd);
-	free(l);
-}
-
-#else
-
-int fw_land_abi(void)
-{
-	return 0;
-}
-
-struct fw_land *fw_land_new(bool no_connect, bool no_abstract)
-{
-	(void)no_connect;
-	(void)no_abstract;
-	errno = ENOSYS;
-	return NULL;
-}
-
-int fw_land_path(struct fw_land *l, const char *path, unsigned rights)
-{
-	(void)l;
-	(void)path;
-	(void)rights;
-	return -ENOSYS;
-}
-
-int fw_land_port(struct fw_land *l, unsigned port)
-{
-	(void)l;
-	(void)port;
-	return -ENOSYS;
-}
-
-int fw_land_enter(struct fw_land *l)
-{
-	(void)l;
-	return -ENOSYS;
-}
-
-void fw_land_free(struct fw_land *l)
-{
-	(void)l;
-}
-
-#endif
