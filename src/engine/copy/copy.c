@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * A whole store into another one, of any engines: feeds, then entries, then the keys that retention left behind, then visits, then pushed
- * events (copy_events.c) and records (copy_records.c), each in order of the numbers they keep, in batches of so many bytes that are one transaction each. So what a copy has done can be seen
- * from the highest number that is there, and a copy that was killed goes on behind it.
+ * events and records (copy_beside.c), each in order of the numbers they keep, in batches of so many bytes that are one transaction each. So
+ * what a copy has done can be seen from the highest number that is there, and a copy that was killed goes on behind it.
  *
  * How far to go is read before the first feed: an entry up to there belongs to a feed that is read later, also while workers go on
  * storing at the source. Until all is there and found to be the same, the target is paused: a worker that is started on it too
@@ -18,7 +18,6 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "engine/copy/copy.h"
-#include "store/fields.h"
 
 #define AGAIN_N 6        /* tries while the target is held by another */
 #define AGAIN_MS 100
@@ -37,19 +36,20 @@ void copy_progress(struct copy *c)
 
 /* ---- batches ---------------------------------------------------------------------------------------------------------------- */
 
-/* Copies of the texts of a row; counts what it weighs. False out of memory. */
-static bool texts_keep(struct copy *c, const struct fw_field *f, size_t n, void *row)
+size_t copy_texts_keep(struct fw_arena *a, const struct fw_field *f, size_t n, void *row)
 {
+	size_t bytes = 0;
+
 	for (size_t i = 0; i < n; i++) {
 		struct fw_str s;
 
 		if (!fw_field_is_text(&f[i]))
 			continue;
 		s = fw_field_str(&f[i], row);
-		fw_field_str_set(&f[i], row, fw_arena_str(&c->arena, s));
-		c->bytes += s.len;
+		fw_field_str_set(&f[i], row, fw_arena_str(a, s));
+		bytes += s.len;
 	}
-	return !c->arena.failed;
+	return bytes;
 }
 
 /* May another row come into the batch? 1 ends a walk. */
@@ -97,9 +97,10 @@ static int feed_take(void *ctx, const struct fw_feed *f)
 	struct fw_feed *to = &c->feed[c->batch.feed_n];
 
 	*to = *f;
-	if (!texts_keep(c, fw_schedule_fields, fw_schedule_field_n, to) || !texts_keep(c, fw_feed_fields, fw_feed_field_n, to))
+	c->bytes += sizeof(*to) + copy_texts_keep(&c->arena, fw_schedule_fields, fw_schedule_field_n, to);
+	c->bytes += copy_texts_keep(&c->arena, fw_feed_fields, fw_feed_field_n, to);
+	if (c->arena.failed)
 		return no_memory(c);
-	c->bytes += sizeof(*to);
 	return full(c, ++c->batch.feed_n);
 }
 
@@ -110,9 +111,9 @@ static int entry_take(void *ctx, const struct fw_entry_row *e)
 
 	*to = *e;
 	to->feed_title = to->feed_url = FW_STR_NONE;
-	if (!texts_keep(c, fw_entry_fields, fw_entry_field_n, to))
+	c->bytes += sizeof(*to) + copy_texts_keep(&c->arena, fw_entry_fields, fw_entry_field_n, to);
+	if (c->arena.failed)
 		return no_memory(c);
-	c->bytes += sizeof(*to);
 	return full(c, ++c->batch.entry_n);
 }
 
@@ -141,9 +142,9 @@ static int visit_add(struct copy *c, const struct fw_visit *v)
 	to = &c->visit[c->batch.visit_n];
 	*to = *v;
 	to->feed_url = FW_STR_NONE;
-	if (!texts_keep(c, fw_visit_fields, fw_visit_field_n, to))
+	c->bytes += sizeof(*to) + copy_texts_keep(&c->arena, fw_visit_fields, fw_visit_field_n, to);
+	if (c->arena.failed)
 		return no_memory(c);
-	c->bytes += sizeof(*to);
 	c->batch.visit_n++;
 	return 0;
 }
@@ -156,9 +157,9 @@ static int visit_take(void *ctx, const struct fw_visit *v)
 	return rc ? rc : full(c, c->batch.visit_n);
 }
 
-static int feeds(struct copy *c, int64_t after_id)
+static int feeds(struct copy *c)
 {
-	struct fw_feed_query q = {.status = -1, .after_id = after_id, .limit = COPY_ROWS};
+	struct fw_feed_query q = {.status = -1, .after_id = c->known.last_feed_id, .limit = COPY_ROWS};
 	size_t n;
 	int rc;
 
@@ -173,7 +174,7 @@ static int feeds(struct copy *c, int64_t after_id)
 }
 
 /* All that are asked for; the last of them are left in the batch. */
-static int entries(struct copy *c, struct fw_entry_query q)
+static int entries_of(struct copy *c, struct fw_entry_query q)
 {
 	size_t before, n;
 	int rc;
@@ -192,9 +193,16 @@ static int entries(struct copy *c, struct fw_entry_query q)
 	return rc;
 }
 
-static int visits(struct copy *c, int64_t after_id)
+static int entries(struct copy *c)
 {
-	struct fw_visit_query q = {.oldest_first = true, .after_id = after_id, .limit = COPY_ROWS};
+	int rc = entries_of(c, (struct fw_entry_query){.after_id = c->known.last_entry_id, .before_id = c->end.last_entry_id + 1});
+
+	return rc ? rc : flush(c);
+}
+
+static int visits(struct copy *c)
+{
+	struct fw_visit_query q = {.oldest_first = true, .after_id = c->known.last_visit_id, .limit = COPY_ROWS};
 	size_t n;
 	int rc;
 
@@ -276,9 +284,8 @@ static int feed_renew(struct copy *c, int64_t id)
 static int range_renew(struct copy *c, int64_t first_id)
 {
 	struct copy_prints a, b;
-	int rc = copy_prints_read(c, c->from, first_id, false, &a);
+	int rc = copy_prints_read(c, first_id, false, &a, &b);
 
-	rc = rc ? rc : copy_prints_read(c, c->to, first_id, false, &b);
 	for (size_t i = 0; !rc && i < a.n; i++) {
 		if (!copy_print_of(&b, a.at[i].id))
 			rc = feed_renew(c, a.at[i].id);
@@ -286,7 +293,7 @@ static int range_renew(struct copy *c, int64_t first_id)
 	rc = rc ? rc : feeds_flush(c);
 	for (size_t i = 0; !rc && i < a.n; i++) {
 		if (!copy_print_of(&b, a.at[i].id))
-			rc = entries(c, (struct fw_entry_query){.feed_id = a.at[i].id, .before_id = c->known.last_entry_id + 1});
+			rc = entries_of(c, (struct fw_entry_query){.feed_id = a.at[i].id, .before_id = c->known.last_entry_id + 1});
 	}
 	return rc ? rc : flush(c);
 }
@@ -330,17 +337,18 @@ static int beat_seen(void *ctx, const struct fw_beat *b)
 static int target_take(struct copy *c)
 {
 	const struct fw_store_stats *to = &c->known;
-	bool empty = !to->feed_n && !to->last_feed_id && !to->last_entry_id && !to->last_visit_id, events, records;
+	bool empty = !to->feed_n && !to->last_feed_id && !to->last_entry_id && !to->last_visit_id, events, dead, records;
 	struct fw_control newest;
 	struct seen seen = {0};
 	int rc = fw_store_control_take(c->to, -1, &newest, c->err);
 
-	rc = rc ? rc : copy_events_any(c, &events);
-	rc = rc ? rc : copy_records_any(c, &records);
-	if (!rc && (!empty || events || records) && !c->o->resume)
+	rc = rc ? rc : copy_beside_any(c, COPY_EVENTS, &events);
+	rc = rc ? rc : copy_beside_any(c, COPY_DEAD, &dead);
+	rc = rc ? rc : copy_beside_any(c, COPY_RECORDS, &records);
+	if (!rc && (!empty || events || dead || records) && !c->o->resume)
 		return fw_err_set(c->err, FW_EINVAL, "the target is not empty (%lld feeds, %lld entries%s%s): name an empty store, or give"
 			" --continue if it holds an older copy, or one that was interrupted", (long long)to->feed_n, (long long)to->entry_n,
-			events ? ", pushed events" : "", records ? ", access tokens or other records" : "");
+			events || dead ? ", pushed events" : "", records ? ", access tokens or other records" : "");
 	seen.paused = newest.paused;
 	rc = rc ? rc : copy_walked(fw_store_beat_list(c->to, 0, beat_seen, &seen, c->err));
 	if (!rc && !empty && seen.worked)
@@ -349,13 +357,35 @@ static int target_take(struct copy *c)
 	return rc || newest.paused ? rc : fw_store_control_put(c->to, FW_CONTROL_PAUSE, 0, c->err);
 }
 
-static int phase(struct copy *c, enum fw_copy_phase p, int rc)
+static int events(struct copy *c)
 {
-	c->s->phase = p;
-	if (!rc)
-		copy_progress(c);
-	return rc;
+	int rc = copy_beside(c, COPY_EVENTS, false);
+
+	return rc ? rc : copy_beside(c, COPY_DEAD, false);
 }
+
+static int records(struct copy *c)
+{
+	return copy_beside(c, COPY_RECORDS, false);
+}
+
+static int verify(struct copy *c)
+{
+	int rc = copy_verify(c);
+
+	rc = rc ? rc : copy_beside(c, COPY_EVENTS, true);
+	rc = rc ? rc : copy_beside(c, COPY_DEAD, true);
+	rc = rc ? rc : copy_beside(c, COPY_RECORDS, true);
+	return rc || c->s->differing ? rc : fw_store_control_put(c->to, FW_CONTROL_RESUME, 0, c->err);
+}
+
+static const struct {
+	enum fw_copy_phase phase;
+	int (*run)(struct copy *c);
+} STEP[] = {
+	{FW_COPY_RENEW, renew}, {FW_COPY_FEEDS, feeds}, {FW_COPY_ENTRIES, entries}, {FW_COPY_KEYS, keys}, {FW_COPY_VISITS, visits},
+	{FW_COPY_EVENTS, events}, {FW_COPY_RECORDS, records}, {FW_COPY_VERIFY, verify},
+};
 
 static int run(struct copy *c)
 {
@@ -363,33 +393,19 @@ static int run(struct copy *c)
 
 	rc = rc ? rc : fw_store_stats(c->from, &c->end, c->err);
 	rc = rc ? rc : target_take(c);
-	if (rc)
-		return rc;
 	c->s->feed_total = c->end.feed_n;
 	c->s->entry_total = c->end.entry_n;
 	c->s->visit_total = c->end.visit_n;
-	rc = phase(c, FW_COPY_RENEW, 0);
-	rc = rc ? rc : renew(c);
-	rc = phase(c, FW_COPY_FEEDS, rc);
-	rc = rc ? rc : feeds(c, c->known.last_feed_id);
-	rc = phase(c, FW_COPY_ENTRIES, rc);
-	rc = rc ? rc : entries(c, (struct fw_entry_query){.after_id = c->known.last_entry_id, .before_id = c->end.last_entry_id + 1});
-	rc = rc ? rc : flush(c);
-	rc = phase(c, FW_COPY_KEYS, rc);
-	rc = rc ? rc : keys(c);
-	rc = phase(c, FW_COPY_VISITS, rc);
-	rc = rc ? rc : visits(c, c->known.last_visit_id);
-	rc = phase(c, FW_COPY_EVENTS, rc);
-	rc = rc ? rc : copy_events(c);
-	rc = phase(c, FW_COPY_RECORDS, rc);
-	rc = rc ? rc : copy_records(c);
-	rc = phase(c, FW_COPY_VERIFY, rc);
-	rc = rc ? rc : copy_verify(c);
-	rc = rc ? rc : copy_events_verify(c);
-	rc = rc ? rc : copy_records_verify(c);
-	if (!rc && !c->s->differing)
-		rc = fw_store_control_put(c->to, FW_CONTROL_RESUME, 0, c->err);
-	return phase(c, FW_COPY_DONE, rc);
+	for (size_t i = 0; i < FW_N(STEP) && !rc; i++) {
+		c->s->phase = STEP[i].phase;
+		copy_progress(c);
+		rc = STEP[i].run(c);
+	}
+	if (rc)
+		return rc;
+	c->s->phase = FW_COPY_DONE;
+	copy_progress(c);
+	return 0;
 }
 
 int fw_copy(struct fw_store *from, struct fw_store *to, const struct fw_copy_options *o, struct fw_copy_stats *out,

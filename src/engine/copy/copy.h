@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: ISC */
-/* A copy under way: copy.c brings the rows, copy_check.c compares both sides. */
+/* A copy under way: copy.c brings feeds and what is theirs, copy_check.c compares them; copy_beside.c sees to the rest. */
 #ifndef FW_ENGINE_COPY_H
 #define FW_ENGINE_COPY_H
 
 #include "base/arena.h"
 #include "feedwheel/engine.h"
+#include "store/fields.h"
 
 #define COPY_ROWS 2000       /* in one batch */
 #define COPY_FEED_RANGE 500  /* numbers of feeds that are compared together */
 
-struct copy_events { /* of the source, as they were copied: how many, and the last one's id */
+enum copy_what { COPY_EVENTS, COPY_DEAD /* events set aside */, COPY_RECORDS };
+
+struct copy_seen { /* events of the source, as they were copied: how many, and the last one's id */
 	int64_t n, last_id;
 };
 
@@ -27,7 +30,7 @@ struct copy {
 	struct fw_visit *visit;      /* visit_cap of them: all of a feed's may have to come together */
 	size_t visit_cap;
 	size_t bytes;
-	struct copy_events seen[2];  /* [1]: those set aside */
+	struct copy_seen seen[COPY_RECORDS + 1];
 	int64_t started_ms;
 	struct fw_err *err;
 };
@@ -51,14 +54,16 @@ void copy_progress(struct copy *c);
 bool copy_again(int rc, int *i);
 /* A difference, counted and told. */
 FW_PRINTF(2, 3) void copy_differs(struct copy *c, const char *fmt, ...);
+/* Copies of the texts of a row, into the arena. How many bytes they have. */
+size_t copy_texts_keep(struct fw_arena *a, const struct fw_field *f, size_t n, void *row);
 /* A walk ended because a batch was full or for want of rows: neither is an error. */
 static inline int copy_walked(int rc)
 {
 	return rc > 0 ? 0 : rc;
 }
 
-/* The feeds of the range that begins there; with_keys: what is stored of them too. */
-int copy_prints_read(struct copy *c, struct fw_store *st, int64_t first_id, bool with_keys, struct copy_prints *p);
+/* The feeds of the range that begins there, at both sides; with_keys: what is stored of them too. */
+int copy_prints_read(struct copy *c, int64_t first_id, bool with_keys, struct copy_prints *from, struct copy_prints *to);
 const struct copy_print *copy_print_of(const struct copy_prints *p, int64_t id); /* NULL: not there */
 /* FW_EINVAL: the target's feeds are not those of the source. */
 int copy_is_one(struct copy *c);
@@ -66,13 +71,8 @@ int copy_is_one(struct copy *c);
 int copy_stale_remove(struct copy *c);
 /* Compare all; what differs is counted and told. */
 int copy_verify(struct copy *c);
-/* Pushed events and those set aside: put there what is missing; compare what was copied; does the target have any? */
-int copy_events(struct copy *c);
-int copy_events_verify(struct copy *c);
-int copy_events_any(struct copy *c, bool *any);
-/* Records: make the target's those of the source; compare them; does the target have any? */
-int copy_records(struct copy *c);
-int copy_records_verify(struct copy *c);
-int copy_records_any(struct copy *c, bool *any);
+/* Bring what is beside the feeds over, or compare it; does the target have any? */
+int copy_beside(struct copy *c, enum copy_what what, bool verify);
+int copy_beside_any(struct copy *c, enum copy_what what, bool *any);
 
 #endif

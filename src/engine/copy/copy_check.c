@@ -12,7 +12,6 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "engine/copy/copy.h"
-#include "store/fields.h"
 
 static void fields_hash(struct fw_hasher *h, const struct fw_field *f, size_t n, const void *row)
 {
@@ -93,7 +92,7 @@ static int key_print(void *ctx, const struct fw_entry_key *k)
 	return 0;
 }
 
-int copy_prints_read(struct copy *c, struct fw_store *st, int64_t first_id, bool with_keys, struct copy_prints *p)
+static int prints_read(struct copy *c, struct fw_store *st, int64_t first_id, bool with_keys, struct copy_prints *p)
 {
 	struct fw_feed_query q = {.status = -1, .after_id = first_id - 1, .limit = COPY_FEED_RANGE};
 	struct reading r = {p, c->known.last_entry_id};
@@ -102,6 +101,13 @@ int copy_prints_read(struct copy *c, struct fw_store *st, int64_t first_id, bool
 	*p = (struct copy_prints){.last_id = FW_MIN(first_id + COPY_FEED_RANGE - 1, c->end.last_feed_id)};
 	rc = copy_walked(fw_store_feed_list(st, &q, feed_print, p, c->err));
 	return rc || !p->n || !with_keys ? rc : fw_store_key_list(st, first_id, p->last_id, key_print, &r, c->err);
+}
+
+int copy_prints_read(struct copy *c, int64_t first_id, bool with_keys, struct copy_prints *from, struct copy_prints *to)
+{
+	int rc = prints_read(c, c->from, first_id, with_keys, from);
+
+	return rc ? rc : prints_read(c, c->to, first_id, with_keys, to);
 }
 
 /* ---- an older copy ------------------------------------------------------------------------------------------------------------ */
@@ -116,8 +122,7 @@ int copy_is_one(struct copy *c)
 		return fw_err_set(c->err, FW_EINVAL, "the target holds feeds or entries with numbers above the source's: name the source first,"
 			" or copy into an empty store");
 	for (int64_t id = 1; !rc && id <= c->known.last_feed_id; id += COPY_FEED_RANGE) {
-		rc = copy_prints_read(c, c->from, id, false, &a);
-		rc = rc ? rc : copy_prints_read(c, c->to, id, false, &b);
+		rc = copy_prints_read(c, id, false, &a, &b);
 		for (size_t i = 0; !rc && i < b.n; i++) {
 			const struct copy_print *p = copy_print_of(&a, b.at[i].id);
 
@@ -154,8 +159,7 @@ int copy_stale_remove(struct copy *c)
 	int rc = 0;
 
 	for (int64_t id = 1; !rc && id <= c->known.last_feed_id; id += COPY_FEED_RANGE) {
-		rc = copy_prints_read(c, c->from, id, true, &a);
-		rc = rc ? rc : copy_prints_read(c, c->to, id, true, &b);
+		rc = copy_prints_read(c, id, true, &a, &b);
 		rc = rc ? rc : stale_remove_of(c, &a, &b);
 		c->s->verified = FW_MIN(id + COPY_FEED_RANGE - 1, c->known.last_feed_id);
 		if (!rc)
@@ -216,8 +220,7 @@ int copy_verify(struct copy *c)
 	int rc = 0;
 
 	for (int64_t id = 1; !rc && id <= c->end.last_feed_id; id += COPY_FEED_RANGE) {
-		rc = copy_prints_read(c, c->from, id, true, &a);
-		rc = rc ? rc : copy_prints_read(c, c->to, id, true, &b);
+		rc = copy_prints_read(c, id, true, &a, &b);
 		if (rc)
 			return rc;
 		prints_compare(c, &a, &b);

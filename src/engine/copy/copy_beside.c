@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What a store keeps beside the feeds: pushed events, those set aside, records. Of each, both stores are read side by side in their order.
+ *
+ * Events that are missing at the target are put there. It may have more of its own: pushes that came to it already, which nobody takes
+ * away. Records become those of the source: what it does not have is taken away, so that an access token that was removed is removed in
+ * the copy too.
+ *
+ * Compared at the end are the events that were there when they were copied, and the records that do not run out: others come and go
+ * while one looks.
+ */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/str.h"
+#include "engine/copy/copy.h"
+
+union thing {
+	struct fw_event event;
+	struct fw_dead_event dead;
+	struct fw_record record;
+};
+
+/* What has to be the same; texts are to be kept. */
+#define MEMBER(of, member, type) {#member, FW_FIELD_##type, 0, offsetof(struct fw_##of, member)}
+static const struct fw_field EVENT[] = {
+	MEMBER(event, section, INT), MEMBER(event, item, INT), MEMBER(event, stamp_ms, INT), MEMBER(event, property, BYTES),
+	MEMBER(event, remote_ip, BYTES),
+}, DEAD[] = {
+	MEMBER(dead_event, at_ms, INT), MEMBER(dead_event, row, BYTES), MEMBER(dead_event, reason, BYTES),
+}, RECORD[] = {
+	MEMBER(record, kind, BYTES), MEMBER(record, key, BYTES), MEMBER(record, value, BYTES), MEMBER(record, at_ms, INT),
+	MEMBER(record, until_ms, INT),
+};
+
+static const struct {
+	const struct fw_field *field;
+	size_t n, page_rows; /* some drivers read to the end of what they are asked for, and a record may be large */
+} MEMBERS[] = {
+	[COPY_EVENTS] = {EVENT, FW_N(EVENT), COPY_ROWS}, [COPY_DEAD] = {DEAD, FW_N(DEAD), COPY_ROWS}, [COPY_RECORDS] = {RECORD, FW_N(RECORD), 200},
+};
+
+struct side { /* one store, a page at a time */
+	struct fw_store *st;
+	struct fw_arena arena[2];    /* of this page; of the one before, whose last row is the cursor */
+	unsigned turn;
+	union thing at[COPY_ROWS];
+	size_t n, i, bytes;
+	bool over;
+};
+
+struct sides {
+	struct copy *c;
+	enum copy_what what;
+	bool verify;
+	struct side from, to, *reading;
+	struct fw_event batch[COPY_ROWS]; /* to be put; their texts are those of from's page */
+	size_t batch_n;
+};
+
+static int64_t id_of(enum copy_what what, const union thing *t)
+{
+	return what == COPY_EVENTS ? t->event.id : t->dead.id;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------------------------------------- */
+
+static int take(struct sides *s, const union thing *t)
+{
+	struct side *d = s->reading;
+
+	d->at[d->n] = *t;
+	d->bytes += sizeof(*t) + copy_texts_keep(&d->arena[d->turn], MEMBERS[s->what].field, MEMBERS[s->what].n, &d->at[d->n]);
+	if (d->arena[d->turn].failed)
+		return fw_err_set(s->c->err, FW_ENOMEM, "copy: out of memory");
+	return ++d->n == MEMBERS[s->what].page_rows || d->bytes >= s->c->o->batch_bytes;
+}
+
+static int event_take(void *ctx, const struct fw_event *e)
+{
+	return take(ctx, &(union thing){.event = *e});
+}
+
+static int dead_take(void *ctx, const struct fw_dead_event *e)
+{
+	return take(ctx, &(union thing){.dead = *e});
+}
+
+static int record_take(void *ctx, const struct fw_record *r)
+{
+	return take(ctx, &(union thing){.record = *r});
+}
+
+/* The next page, of so many rows at most. */
+static int page_read(struct sides *s, struct side *d, size_t limit)
+{
+	union thing last = d->n ? d->at[d->n - 1] : (union thing){.event.id = 0};
+	struct fw_record_query q = {.after_kind = last.record.kind, .after_key = last.record.key, .limit = limit};
+	struct fw_err *err = s->c->err;
+
+	d->turn = !d->turn;
+	fw_arena_reset(&d->arena[d->turn], s->c->o->batch_bytes);
+	d->n = d->i = d->bytes = 0;
+	s->reading = d;
+	switch (s->what) {
+	case COPY_EVENTS: return copy_walked(fw_store_event_list(d->st, last.event.id, limit, event_take, s, err));
+	case COPY_DEAD: return copy_walked(fw_store_event_dead_list(d->st, last.dead.id, limit, dead_take, s, err));
+	default: return copy_walked(fw_store_record_list(d->st, &q, record_take, s, err));
+	}
+}
+
+/* The next one of a side; NULL: there is none, or *rc says why. */
+static const union thing *head(struct sides *s, struct side *d, int *rc)
+{
+	if (d->i == d->n && !*rc && !d->over) {
+		*rc = page_read(s, d, MEMBERS[s->what].page_rows);
+		d->over = !d->n;
+	}
+	return *rc || d->i == d->n ? NULL : &d->at[d->i];
+}
+
+static int compare(struct fw_str a, struct fw_str b)
+{
+	int d = memcmp(a.p, b.p, FW_MIN(a.len, b.len));
+
+	return d ? d : (a.len > b.len) - (a.len < b.len);
+}
+
+/* Which stands first? */
+static int order(enum copy_what what, const union thing *a, const union thing *b)
+{
+	int d;
+
+	if (!a || !b)
+		return !a - !b;
+	if (what != COPY_RECORDS)
+		return (id_of(what, a) > id_of(what, b)) - (id_of(what, a) < id_of(what, b));
+	d = compare(a->record.kind, b->record.kind);
+	return d ? d : compare(a->record.key, b->record.key);
+}
+
+static bool same(enum copy_what what, const union thing *a, const union thing *b)
+{
+	for (size_t i = 0; i < MEMBERS[what].n; i++) {
+		const struct fw_field *f = &MEMBERS[what].field[i];
+
+		if (fw_field_is_text(f) ? !fw_str_eq(fw_field_str(f, a), fw_field_str(f, b)) : fw_field_int(f, a) != fw_field_int(f, b))
+			return false;
+	}
+	return true;
+}
+
+/* ---- copying, comparing --------------------------------------------------------------------------------------------------------------- */
+
+/* Make the target's what the source's is; of events the whole batch. */
+static int put_once(struct sides *s, const union thing *a, const union thing *b)
+{
+	struct copy *c = s->c;
+
+	switch (s->what) {
+	case COPY_EVENTS: return fw_store_event_put(c->to, s->batch, s->batch_n, c->err);
+	case COPY_DEAD: return fw_store_event_bury(c->to, &a->dead, c->err);
+	default: return a ? fw_store_record_put(c->to, &a->record, false, NULL, c->err) :
+			fw_store_record_remove(c->to, b->record.kind, b->record.key, FW_STR_NONE, c->err);
+	}
+}
+
+static int put(struct sides *s, const union thing *a, const union thing *b, size_t n)
+{
+	struct fw_copy_stats *out = s->c->s;
+	int64_t *const count[] = {[COPY_EVENTS] = &out->events, [COPY_DEAD] = &out->dead_events, [COPY_RECORDS] = &out->records};
+	int rc, i = 0;
+
+	do
+		rc = put_once(s, a, b);
+	while (copy_again(rc, &i));
+	*count[s->what] += rc ? 0 : (int64_t)n;
+	return !a && rc == FW_ENOTFOUND ? 0 : rc; /* a record that has run out meanwhile */
+}
+
+/* A page of the source is over: what of its events was missing is put there. */
+static int page_over(struct sides *s)
+{
+	int rc = s->batch_n ? put(s, &s->from.at[0], NULL, s->batch_n) : 0;
+
+	s->batch_n = 0;
+	if (!s->verify && s->what != COPY_RECORDS)
+		s->c->s->bytes += s->from.bytes;
+	s->from.bytes = 0;
+	if (!rc)
+		copy_progress(s->c);
+	return rc;
+}
+
+/* a: the source's, or NULL; b: the target's, or NULL. They have one name, and are not the same. */
+static int level(struct sides *s, const union thing *a, const union thing *b)
+{
+	if (s->what != COPY_RECORDS && b)
+		return 0;
+	if (s->what != COPY_EVENTS)
+		return put(s, a, b, 1);
+	s->batch[s->batch_n++] = a->event;
+	return 0;
+}
+
+static void tell(struct sides *s, const union thing *a, const union thing *b)
+{
+	const char *how = !b ? "missing at the target" : !a ? "not at the source" : "another one at the target";
+	const union thing *t = a ? a : b;
+
+	assert(t); /* walk() met it on one side at least */
+	if (s->what != COPY_RECORDS)
+		copy_differs(s->c, "%s %lld: %s", s->what == COPY_DEAD ? "event set aside" : "event", (long long)id_of(s->what, t), how);
+	else if ((!a || a->record.until_ms == FW_NO_DATE) && (!b || b->record.until_ms == FW_NO_DATE))
+		copy_differs(s->c, "record %.*s '%.*s': %s", FW_STR_ARG(t->record.kind), FW_STR_ARG(fw_str_sub(t->record.key, 0, 60)), how);
+}
+
+/* Events up to last_id; *seen: those of the source. */
+static int walk(struct sides *s, int64_t last_id, struct copy_seen *seen)
+{
+	bool records = s->what == COPY_RECORDS;
+	int rc = 0;
+
+	while (!rc) {
+		const union thing *a, *b;
+		int d;
+
+		if (s->from.i == s->from.n)
+			rc = page_over(s);
+		a = head(s, &s->from, &rc);
+		b = head(s, &s->to, &rc);
+		d = order(s->what, a, b);
+		if (rc || (!a && (!b || !records)) || (!records && id_of(s->what, a) > last_id))
+			break;
+		a = d <= 0 ? a : NULL;
+		b = d >= 0 ? b : NULL;
+		if (a && !records)
+			*seen = (struct copy_seen){seen->n + 1, id_of(s->what, a)};
+		if ((!a && !records) || (a && b && same(s->what, a, b)))
+			;
+		else if (s->verify)
+			tell(s, a, b);
+		else
+			rc = level(s, a, b);
+		s->from.i += d <= 0;
+		s->to.i += d >= 0;
+	}
+	return rc;
+}
+
+static struct sides *sides_new(struct copy *c, enum copy_what what)
+{
+	struct sides *s = calloc(1, sizeof(*s));
+
+	if (!s) {
+		fw_err_set(c->err, FW_ENOMEM, "copy: out of memory");
+		return NULL;
+	}
+	s->c = c;
+	s->what = what;
+	s->from.st = c->from;
+	s->to.st = c->to;
+	return s;
+}
+
+static void sides_free(struct sides *s)
+{
+	for (size_t i = 0; i < 2; i++) {
+		fw_arena_finish(&s->from.arena[i]);
+		fw_arena_finish(&s->to.arena[i]);
+	}
+	free(s);
+}
+
+int copy_beside(struct copy *c, enum copy_what what, bool verify)
+{
+	struct sides *s = sides_new(c, what);
+	struct copy_seen seen = {0};
+	int rc;
+
+	if (!s)
+		return FW_ENOMEM;
+	s->verify = verify;
+	rc = walk(s, verify ? c->seen[what].last_id : INT64_MAX, &seen);
+	if (!verify)
+		c->seen[what] = seen;
+	else if (seen.n != c->seen[what].n)
+		c->s->moved_on = true;
+	sides_free(s);
+	return rc;
+}
+
+int copy_beside_any(struct copy *c, enum copy_what what, bool *any)
+{
+	struct sides *s = sides_new(c, what);
+	int rc;
+
+	if (!s)
+		return FW_ENOMEM;
+	rc = page_read(s, &s->to, 1);
+	*any = s->to.n > 0;
+	sides_free(s);
+	return rc;
+}
