@@ -15,6 +15,26 @@ int fw_hexval(int c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+bool fw_hex_read(struct fw_str hex, unsigned char *out, size_t n)
+{
+	if (hex.len != 2 * n)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		int hi = fw_hexval((unsigned char)hex.p[2 * i]), lo = fw_hexval((unsigned char)hex.p[2 * i + 1]);
+
+		if (hi < 0 || lo < 0)
+			return false;
+		out[i] = (unsigned char)(hi << 4 | lo);
+	}
+	return true;
+}
+
+void fw_hex_write(char *out, const unsigned char *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		(void)fw_snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+}
+
 static bool ieq(const char *a, const char *b, size_t n)
 {
 	if (n && memcmp(a, b, n) == 0) /* names come as everybody writes them */

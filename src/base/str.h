@@ -65,6 +65,8 @@ static inline bool fw_is_alnum(int c)
 }
 
 int fw_hexval(int c); /* 0..15, or -1 */
+FW_MUST_CHECK bool fw_hex_read(struct fw_str hex, unsigned char *out, size_t n); /* n bytes, neither more nor less */
+void fw_hex_write(char *out, const unsigned char *bytes, size_t n); /* 2 * n lower-case digits and a NUL */
 bool fw_str_ieq(struct fw_str a, struct fw_str b); /* ASCII case folded */
 bool fw_str_starts(struct fw_str s, struct fw_str prefix);
 bool fw_str_istarts(struct fw_str s, struct fw_str prefix);

@@ -304,6 +304,18 @@ bool fw_url_decode(struct fw_arena *a, struct fw_str s, struct fw_str *out)
 	return true;
 }
 
+void fw_url_escape(struct fw_buf *out, struct fw_str s)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+
+		if (fw_is_alnum(c) || c == '-' || c == '.' || c == '_' || c == '~')
+			fw_buf_addc(out, (char)c);
+		else
+			fw_buf_addf(out, "%%%02X", c);
+	}
+}
+
 /* Digits only: no sign, no space. */
 static bool read_port(struct fw_str s, int *port)
 {

@@ -49,6 +49,8 @@ bool fw_url_host(struct fw_str url, char *dst, size_t cap);
 int fw_url_port(struct fw_str url);
 /* Percent signs and their digits as the bytes that they stand for; one without two digits stays. False: no memory. */
 FW_MUST_CHECK bool fw_url_decode(struct fw_arena *a, struct fw_str s, struct fw_str *out);
+/* As it stands in a query or a form: what is not unreserved (RFC 3986) is written %XX. */
+void fw_url_escape(struct fw_buf *out, struct fw_str s);
 /* A byte that no address may have: a control, or DEL. */
 static inline bool fw_url_has_control(struct fw_str s)
 {

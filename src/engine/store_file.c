@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,24 +29,24 @@ static int check(const char *path, const struct stat *st, struct fw_err *err)
 int store_file_read(const char *path, char **url, struct fw_err *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc = 0; /* a pipe that nobody writes to would be waited for */
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 	char text[URL_MAX + 1];
 	struct fw_str line, rest;
 	struct stat st = {0};
 	size_t len = 0;
-	ssize_t n = 1;
 
 	*url = NULL;
-	if (fd < 0 || fstat(fd, &st))
+	if (!f || fstat(fd, &st))
 		rc = fw_err_set(err, FW_EINVAL, "store_file: %s: %s", path, strerror(errno));
 	rc = rc ? rc : check(path, &st, err);
-	while (!rc && n > 0 && len < sizeof(text)) {
-		n = read(fd, text + len, sizeof(text) - len);
-		if (n < 0 && errno != EINTR)
-			rc = fw_err_set(err, FW_EINVAL, "store_file: %s: %s", path, strerror(errno));
-		len += n > 0 ? (size_t)n : 0;
-		n = n < 0 ? 1 : n;
+	if (!rc) {
+		(void)setvbuf(f, NULL, _IONBF, 0); /* no other copy in memory */
+		len = fread(text, 1, sizeof(text), f);
+		rc = ferror(f) ? fw_err_set(err, FW_EINVAL, "store_file: %s: %s", path, strerror(errno)) : 0;
 	}
-	if (fd >= 0)
+	if (f)
+		fclose(f);
+	else if (fd >= 0)
 		close(fd);
 	if (rc)
 		return rc;

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/url.h"
 #include "http/http.h"
 #include "base/banned.h"
 
@@ -116,17 +117,6 @@ void page_cursor(struct page *p, const char *fmt, ...)
 	fw_buf_finish(&b);
 }
 
-/* As it stands behind "?" (RFC 3986: what is not unreserved is written %XX). */
-static void add_escaped(struct fw_buf *b, struct fw_str s)
-{
-	for (size_t i = 0; i < s.len; i++) {
-		if (fw_is_alnum((unsigned char)s.p[i]) || strchr("-._~", s.p[i]))
-			fw_buf_addc(b, s.p[i]);
-		else
-			fw_buf_addf(b, "%%%02X", (unsigned)(unsigned char)s.p[i]);
-	}
-}
-
 const char *page_next(struct page *p)
 {
 	struct fw_str rest = fw_str(p->r->route->params);
@@ -145,7 +135,7 @@ const char *page_next(struct page *p)
 		if (!value.p || fw_str_eq(word, FW_STR("cursor")))
 			continue;
 		fw_buf_addf(&b, "%s=", name);
-		add_escaped(&b, value);
+		fw_url_escape(&b, value);
 		fw_buf_addc(&b, '&');
 	}
 	fw_buf_addf(&b, "cursor=%s", p->cursor);

@@ -12,8 +12,10 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "feedwheel/ingest.h"
 #include "api/token.h"
@@ -192,32 +194,16 @@ static bool token_make(char text[FW_TOKEN_TEXT_MAX])
 
 static void value_write(struct fw_buf *b, const struct fw_token *t)
 {
-	char scopes[FW_TOKEN_SCOPES_MAX];
+	char scopes[FW_TOKEN_SCOPES_MAX], hash[2 * FW_TOKEN_HASH_BYTES + 1];
 
 	fw_token_scopes_show(t->scopes, scopes);
-	fw_buf_addf(b, "%s ", scopes);
+	fw_hex_write(hash, t->hash, sizeof(t->hash));
 	if (t->until_ms == FW_NO_DATE)
-		fw_buf_adds(b, "- ");
+		fw_buf_addf(b, "%s - %s", scopes, hash);
 	else
-		fw_buf_addf(b, "%lld ", (long long)t->until_ms);
-	for (size_t i = 0; i < sizeof(t->hash); i++)
-		fw_buf_addf(b, "%02x", t->hash[i]);
+		fw_buf_addf(b, "%s %lld %s", scopes, (long long)t->until_ms, hash);
 	if (t->bound.p)
 		fw_buf_addf(b, " %.*s", FW_STR_ARG(t->bound));
-}
-
-static bool hash_read(struct fw_str hex, unsigned char out[FW_TOKEN_HASH_BYTES])
-{
-	if (hex.len != (size_t)2 * FW_TOKEN_HASH_BYTES)
-		return false;
-	for (size_t i = 0; i < FW_TOKEN_HASH_BYTES; i++) {
-		int hi = fw_hexval((unsigned char)hex.p[2 * i]), lo = fw_hexval((unsigned char)hex.p[2 * i + 1]);
-
-		if (hi < 0 || lo < 0)
-			return false;
-		out[i] = (unsigned char)(hi << 4 | lo);
-	}
-	return true;
 }
 
 static void value_read(struct fw_str value, struct fw_token *t)
@@ -226,7 +212,7 @@ static void value_read(struct fw_str value, struct fw_token *t)
 
 	t->until_ms = FW_NO_DATE;
 	t->bound = rest;
-	t->broken = fw_token_scopes(scopes, &t->scopes, NULL) || !hash_read(hash, t->hash) || !bound_is_good(t->bound) ||
+	t->broken = fw_token_scopes(scopes, &t->scopes, NULL) || !fw_hex_read(hash, t->hash, sizeof(t->hash)) || !bound_is_good(t->bound) ||
 		(!fw_str_eq(until, FW_STR("-")) && !fw_str_int(until, &t->until_ms)) || (t->bound.p && t->scopes != FW_SCOPE_PUSH);
 	if (t->broken)
 		t->scopes = FW_SCOPE_ALL;
@@ -311,49 +297,32 @@ int fw_token_used(struct fw_store *st, struct fw_str name, int64_t used_ms, stru
 		false, NULL, err);
 }
 
-struct use {
-	char name[FW_TOKEN_NAME_MAX + 1];
-	int64_t at_ms;
-};
-
 struct listing {
 	fw_token_cb *cb;
 	void *ctx;
-	struct use *use;             /* by name */
-	size_t n, cap;
+	struct fw_arena arena;
+	struct fw_map used; /* when each was, by name */
 };
 
 static int use_take(void *ctx, const struct fw_record *r)
 {
 	struct listing *l = ctx;
+	struct fw_str name = fw_arena_str(&l->arena, r->key);
+	int64_t *at_ms = fw_arena_alloc(&l->arena, sizeof(*at_ms));
+	int rc = FW_ENOMEM;
 
-	if (l->n == l->cap) {
-		size_t cap = l->cap ? l->cap * 2 : 16;
-		struct use *more = reallocarray(l->use, cap, sizeof(*more));
-
-		if (!more)
-			return FW_ENOMEM;
-		l->use = more;
-		l->cap = cap;
+	if (name.p && at_ms) {
+		*at_ms = r->at_ms;
+		(void)fw_map_put(&l->used, name, at_ms, &rc);
 	}
-	(void)fw_str_copy(l->use[l->n].name, sizeof(l->use[l->n].name), r->key);
-	l->use[l->n++].at_ms = r->at_ms;
-	return 0;
-}
-
-static int64_t used_at(const struct listing *l, struct fw_str name)
-{
-	for (size_t i = 0; i < l->n; i++) {
-		if (fw_str_eq(fw_str(l->use[i].name), name))
-			return l->use[i].at_ms;
-	}
-	return 0;
+	return rc;
 }
 
 static int token_show(void *ctx, const struct fw_record *r)
 {
 	const struct listing *l = ctx;
-	struct fw_token t = {.name = r->key, .at_ms = r->at_ms, .used_ms = used_at(l, r->key)};
+	const int64_t *used_ms = fw_map_get(&l->used, r->key);
+	struct fw_token t = {.name = r->key, .at_ms = r->at_ms, .used_ms = used_ms ? *used_ms : 0};
 
 	value_read(r->value, &t);
 	return l->cb(l->ctx, &t);
@@ -362,11 +331,16 @@ static int token_show(void *ctx, const struct fw_record *r)
 int fw_token_list(struct fw_store *st, bool used, fw_token_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct listing l = {.cb = cb, .ctx = ctx};
-	int rc = used ? fw_store_record_list(st, &(struct fw_record_query){.kind = KIND_USED}, use_take, &l, err) : 0;
+	int rc = 0;
 
+	fw_arena_init(&l.arena, 0);
+	fw_map_init(&l.used, 0);
+	if (used)
+		rc = fw_store_record_list(st, &(struct fw_record_query){.kind = KIND_USED}, use_take, &l, err);
 	if (rc == FW_ENOMEM)
 		fw_err_set(err, rc, "out of memory");
 	rc = rc ? rc : fw_store_record_list(st, &(struct fw_record_query){.kind = KIND}, token_show, &l, err);
-	free(l.use);
+	fw_map_finish(&l.used);
+	fw_arena_finish(&l.arena);
 	return rc;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* A feed, a visit and an entry, as scripts see them. */
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
@@ -163,13 +162,6 @@ void fw_incomplete_json(struct fw_json *j, int64_t unindexed_n)
 	fw_json_int(j, "unindexed_entries", unindexed_n);
 }
 
-static int64_t cpu_us(void)
-{
-	struct timespec t;
-
-	return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) ? 0 : (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
 /* Of all that the safe form depends on, but for the sanitiser itself, which stays the same as long as this process does. */
 static uint64_t content_hash(const struct fw_entry_row *r, struct fw_str base)
 {
@@ -198,10 +190,10 @@ static int content_member(struct fw_json *j, const struct fw_entry_row *r, unsig
 		if (view_cache_write(work->cache, r->id, hash, j, "content_html"))
 			return 0;
 	}
-	begin = cpu_us();
+	begin = fw_thread_cpu_us();
 	rc = fw_sanitize(r->content, base, 0, &safe, &len, &why);
 	work->bytes += r->content.len;
-	work->cpu_us += cpu_us() - begin;
+	work->cpu_us += fw_thread_cpu_us() - begin;
 	if (rc)
 		return fw_err_set(err, rc, "entry %lld: %s", (long long)r->id, why.text);
 	fw_json_str(j, "content_html", (struct fw_str){safe, len});

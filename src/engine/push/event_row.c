@@ -22,31 +22,17 @@ void fw_event_row(const struct fw_event *e, struct fw_buf *out)
 	fw_json_end(&j);
 }
 
-static bool int_of(const json_t *o, const char *name, int64_t *out)
-{
-	const json_t *v = json_object_get(o, name);
-
-	*out = json_integer_value(v);
-	return json_is_integer(v);
-}
-
-static bool str_of(const json_t *o, const char *name, struct fw_arena *a, struct fw_str *out)
-{
-	const json_t *v = json_object_get(o, name);
-
-	if (!json_is_string(v))
-		return false;
-	*out = fw_arena_str(a, (struct fw_str){json_string_value(v), json_string_length(v)});
-	return true;
-}
-
 int fw_event_of_row(struct fw_str row, struct fw_arena *a, struct fw_event *out, struct fw_err *err)
 {
 	json_error_t why = {.text = ""};
 	json_t *o = json_loadb(row.p, row.len, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &why);
-	bool ok = int_of(o, "id", &out->id) && int_of(o, "property_section", &out->section) && int_of(o, "property_id", &out->item) &&
-		int_of(o, "stamp", &out->stamp_ms) && str_of(o, "property", a, &out->property) && str_of(o, "remote_ip", a, &out->remote_ip);
+	json_int_t id = 0, section = 0, item = 0, stamp = 0;
+	struct fw_str property = FW_STR_NONE, ip = FW_STR_NONE;
+	bool ok = o && !json_unpack(o, "{s:I, s:I, s:I, s:I, s:s%, s:s%}", "id", &id, "property_section", &section, "property_id", &item,
+		"stamp", &stamp, "property", &property.p, &property.len, "remote_ip", &ip.p, &ip.len);
 
+	*out = (struct fw_event){.id = id, .property = fw_arena_str(a, property), .section = section, .item = item,
+		.remote_ip = fw_arena_str(a, ip), .stamp_ms = stamp};
 	json_decref(o);
 	if (a->failed)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");

@@ -65,6 +65,7 @@ struct fw_lane_in {
 
 struct batch_row {
 	struct fw_push_wait *wait; /* NULL: nobody */
+	char ip[IP_TEXT_MAX];
 };
 
 struct fw_ingest {
@@ -86,8 +87,7 @@ struct fw_ingest {
 	bool file_open, replaying;    /* of the reader; the batch is from there */
 	bool given_up;                /* what is dropped now is not stored */
 	struct fw_event *event;       /* the batch, as the store wants it */
-	struct batch_row *row;        /* and who waits */
-	char (*ip)[IP_TEXT_MAX];
+	struct batch_row *row;        /* and what belongs to it here */
 	size_t n, done;               /* rows; of them committed or set aside, from the front */
 	size_t due_n, cap;            /* it is stored when it has so many; has at most so many */
 	size_t waiting, answered;     /* publishes that somebody waits for; that were answered by the last batch */
@@ -256,7 +256,7 @@ static size_t ip4_text(const unsigned char ip[4], char *to)
 static void row_take(struct fw_ingest *in, struct fw_lane_in *l, const struct row *r)
 {
 	struct fw_event *e = &in->event[in->n];
-	char *ip = in->ip[in->n];
+	char *ip = in->row[in->n].ip;
 	size_t ip_len = 0;
 
 	if (r->ip_len == 4)
@@ -265,7 +265,7 @@ static void row_take(struct fw_ingest *in, struct fw_lane_in *l, const struct ro
 		ip_len = strlen(ip);
 	*e = (struct fw_event){.id = r->id, .property = {r->property, r->property_len}, .section = r->section, .item = r->item,
 		.remote_ip = {ip, ip_len}, .stamp_ms = r->stamp_ms};
-	in->row[in->n] = (struct batch_row){.wait = l ? l->wait : NULL};
+	in->row[in->n].wait = l ? l->wait : NULL;
 	if (l && l->wait && --l->wait_left == 0)
 		l->wait = NULL;
 	in->n++;
@@ -646,7 +646,6 @@ void fw_ingest_destroy(struct fw_ingest *in)
 	fw_spill_reader_close(in->reader);
 	free(in->event);
 	free(in->row);
-	free(in->ip);
 	free(in->head_id);
 	free(in);
 }
@@ -687,10 +686,9 @@ int fw_ingest_open(const struct fw_config *c, size_t lanes, struct fw_ingest **o
 	fw_ids_init(&in->ids, c->machine_id);
 	in->event = calloc(in->cap, sizeof(*in->event));
 	in->row = calloc(in->cap, sizeof(*in->row));
-	in->ip = calloc(in->cap, sizeof(*in->ip));
 	in->head_id = calloc(lanes, sizeof(*in->head_id));
 	rc = lanes_init(in, err);
-	if (!rc && (!in->event || !in->row || !in->ip || !in->head_id))
+	if (!rc && (!in->event || !in->row || !in->head_id))
 		rc = fw_err_set(err, FW_ENOMEM, "no memory for batches of %zu rows: lower flush_rows", in->cap);
 	if (!rc && in->wake_fd < 0)
 		rc = fw_err_set(err, FW_EIO, "no file descriptor for the flusher: %s", strerror(errno));

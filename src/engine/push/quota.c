@@ -26,7 +26,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/hash.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "engine/push/quota.h"
 #include "base/banned.h"
@@ -145,44 +145,34 @@ struct rows {
 	struct fw_entry_row *row;
 	size_t n;
 	unsigned char *state;
-	uint32_t *slot;      /* index + 1; 0: free */
-	size_t mask;
+	struct fw_map by_key;
 	struct sorted *order; /* new and changed ones, newest first */
 };
 
-static uint32_t *find(struct rows *r, const unsigned char key[16])
+static struct fw_str key_of(const unsigned char key[16])
 {
-	size_t at = (size_t)fw_hash64(key, 16) & r->mask;
-
-	while (r->slot[at] && memcmp(r->row[r->slot[at] - 1].key, key, 16) != 0)
-		at = (at + 1) & r->mask;
-	return &r->slot[at];
+	return (struct fw_str){(const char *)key, 16};
 }
 
 static int rows_open(struct rows *r, struct fw_err *err)
 {
-	r->mask = 15;
-	while (r->mask < r->n * 2)
-		r->mask = r->mask * 2 + 1;
-	r->slot = calloc(r->mask + 1, sizeof(*r->slot));
+	int rc = 0;
+
+	fw_map_init(&r->by_key, 0);
 	r->state = calloc(r->n, 1);
 	r->order = calloc(r->n, sizeof(*r->order));
-	if (!r->slot || !r->state || !r->order)
-		return fw_err_set(err, FW_ENOMEM, "out of memory for %zu entries", r->n);
-	for (size_t i = 0; i < r->n; i++) {
-		uint32_t *slot = find(r, r->row[i].key);
-
-		if (*slot)
+	for (size_t i = 0; i < r->n && r->state && r->order && !rc; i++) {
+		if (fw_map_get(&r->by_key, key_of(r->row[i].key)))
 			r->state[i] = SAME; /* of two with one key the first counts */
 		else
-			*slot = (uint32_t)i + 1;
+			(void)fw_map_put(&r->by_key, key_of(r->row[i].key), &r->row[i], &rc);
 	}
-	return 0;
+	return r->state && r->order && !rc ? 0 : fw_err_set(err, FW_ENOMEM, "out of memory for %zu entries", r->n);
 }
 
 static void rows_close(struct rows *r)
 {
-	free(r->slot);
+	fw_map_finish(&r->by_key);
 	free(r->state);
 	free(r->order);
 }
@@ -191,10 +181,10 @@ static void rows_close(struct rows *r)
 static int key_seen(void *ctx, const struct fw_entry_key *k)
 {
 	struct rows *r = ctx;
-	uint32_t i = *find(r, k->key);
+	const struct fw_entry_row *row = fw_map_get(&r->by_key, key_of(k->key));
 
-	if (i)
-		r->state[i - 1] = k->entry_id && k->hash != r->row[i - 1].hash ? CHANGED : SAME;
+	if (row)
+		r->state[row - r->row] = k->entry_id && k->hash != row->hash ? CHANGED : SAME;
 	return 0;
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -228,15 +229,8 @@ static void *sync_main(void *arg)
 
 	pthread_mutex_lock(&s->lock);
 	while (!s->closing) {
-		struct timespec at;
+		struct timespec at = fw_timespec(fw_now_ms() + s->sync_ms);
 
-		clock_gettime(CLOCK_REALTIME, &at);
-		at.tv_sec += s->sync_ms / 1000;
-		at.tv_nsec += s->sync_ms % 1000 * 1000000;
-		if (at.tv_nsec >= 1000000000) {
-			at.tv_sec++;
-			at.tv_nsec -= 1000000000;
-		}
 		pthread_cond_timedwait(&s->cond, &s->lock, &at);
 		pthread_mutex_unlock(&s->lock);
 		for (size_t i = 0; i < s->lane_n; i++)
@@ -249,23 +243,14 @@ static void *sync_main(void *arg)
 
 /* ---- life ---------------------------------------------------------------------------------------------------------------------------------- */
 
-static int folder_make(const char *folder, struct fw_err *err)
-{
-	if (mkdir(folder, 0700) && errno != EEXIST)
-		return fw_err_set(err, FW_EINVAL, "spill_dir = %s: %s", folder, strerror(errno));
-	if (access(folder, R_OK | W_OK | X_OK))
-		return fw_err_set(err, FW_EINVAL, "spill_dir = %s: %s", folder, strerror(errno));
-	return 0;
-}
-
 int fw_spill_open(const char *folder, int64_t sync_ms, size_t lanes, struct fw_spill **out, struct fw_err *err)
 {
 	struct fw_spill *s;
-	int rc = folder_make(folder, err);
+	int rc = 0;
 
 	*out = NULL;
-	if (rc)
-		return rc;
+	if ((mkdir(folder, 0700) && errno != EEXIST) || access(folder, R_OK | W_OK | X_OK))
+		return fw_err_set(err, FW_EINVAL, "spill_dir = %s: %s", folder, strerror(errno));
 	s = calloc(1, sizeof(*s) + lanes * sizeof(s->lane[0]));
 	if (!s)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
@@ -337,24 +322,18 @@ struct fw_spill_reader {
 int fw_spill_reader_open(const char *folder, struct fw_spill_reader **out, struct fw_err *err)
 {
 	struct fw_spill_reader *r = calloc(1, sizeof(*r));
+	int rc = r ? 0 : fw_no_memory(err);
 
-	*out = r;
 	if (r) {
 		r->fd = -1;
 		r->folder = fw_str_dup(fw_str(folder));
+		r->dir = opendir(folder);
+		rc = !r->folder ? fw_no_memory(err) : r->dir ? 0 : fw_err_set(err, FW_EINVAL, "spill_dir = %s: %s", folder, strerror(errno));
 	}
-	if (!r || !r->folder) {
+	if (rc)
 		fw_spill_reader_close(r);
-		*out = NULL;
-		return fw_err_set(err, FW_ENOMEM, "out of memory");
-	}
-	r->dir = opendir(folder);
-	if (r->dir)
-		return 0;
-	fw_err_set(err, FW_EINVAL, "spill_dir = %s: %s", folder, strerror(errno));
-	fw_spill_reader_close(r);
-	*out = NULL;
-	return FW_EINVAL;
+	*out = rc ? NULL : r;
+	return rc;
 }
 
 static void file_shut(struct fw_spill_reader *r)

@@ -574,8 +574,7 @@ static int names_make(struct rs *r, struct fw_err *err)
 
 	if (getentropy(dice, sizeof(dice)))
 		return refuse(r, "no randomness", FW_EIO, err);
-	for (size_t i = 0; i < sizeof(dice); i++)
-		(void)fw_snprintf(r->me + 2 * i, 3, "%02x", dice[i]);
+	fw_hex_write(r->me, dice, sizeof(dice));
 	for (int cell = 0; cell < RS_CELLS; cell++)
 		r->tag[cell] = fw_str(fw_arena_printf(&r->own, "{%.*s/%d}:", FW_STR_ARG(r->prefix), cell));
 	r->tag[RS_META] = fw_str(fw_arena_printf(&r->own, "{%.*s/meta}:", FW_STR_ARG(r->prefix)));

@@ -47,6 +47,19 @@ START_TEST(str_cuts_and_finds)
 }
 END_TEST
 
+START_TEST(hex)
+{
+	unsigned char bytes[3] = {1, 1, 1};
+	char text[2 * sizeof(bytes) + 1];
+
+	ck_assert(fw_hex_read(FW_STR("00fFa9"), bytes, 3) && bytes[0] == 0 && bytes[1] == 0xff && bytes[2] == 0xa9);
+	fw_hex_write(text, bytes, 3);
+	ck_assert_str_eq(text, "00ffa9");
+	ck_assert(!fw_hex_read(FW_STR("00ff"), bytes, 3) && !fw_hex_read(FW_STR("00ffa900"), bytes, 3) && !fw_hex_read(FW_STR("00ffag"), bytes, 3));
+	ck_assert(!fw_hex_read(FW_STR_NONE, bytes, 3) && fw_hex_read(FW_STR_NONE, bytes, 0));
+}
+END_TEST
+
 START_TEST(str_numbers)
 {
 	static const struct { const char *in; bool ok; double want; } D[] = {
@@ -286,6 +299,7 @@ int main(void)
 	TCase *t = tcase_create("text");
 
 	tcase_add_test(t, str_cuts_and_finds);
+	tcase_add_test(t, hex);
 	tcase_add_test(t, str_numbers);
 	tcase_add_test(t, str_copies);
 	tcase_add_test(t, utf8_valid_or_not);
