@@ -55,7 +55,7 @@ struct fw_websub_intent { /* a hub's GET: absent what it did not send */
 	struct fw_str url, cloud_challenge; /* rssCloud's */
 };
 /* *answer: what to answer 200 with, empty or one of the challenges, byte for byte; absent: 404. Errors: the store's. */
-FW_MUST_CHECK int fw_websub_intent(struct fw_store *st, const struct fw_config *c, const struct fw_websub_intent *in, int64_t now_ms,
+FW_MUST_CHECK int fw_websub_intent(struct fw_store *st, const struct fw_websub_intent *in, int64_t now_ms,
 	struct fw_str *answer, struct fw_err *err);
 
 enum fw_websub_verdict {
@@ -67,7 +67,7 @@ enum fw_websub_verdict {
 	FW_WEBSUB_VERDICT_N
 };
 /* What is to be done with a hub's POST? Counts what is not taken. Errors: the store's. */
-FW_MUST_CHECK int fw_websub_judge(struct fw_store *st, const struct fw_config *c, struct fw_str token, struct fw_str signature,
+FW_MUST_CHECK int fw_websub_judge(struct fw_store *st, struct fw_str token, struct fw_str signature,
 	struct fw_str body, int64_t now_ms, int64_t *feed_id, enum fw_websub_verdict *out, struct fw_err *err);
 /* The feed is asked itself, soon. why: "ping" ... a word for its owner. */
 FW_MUST_CHECK int fw_websub_hint(struct fw_store *st, int64_t feed_id, int64_t now_ms, struct fw_err *err);

@@ -52,14 +52,13 @@ enum MHD_Result http_websub_intent(struct request *r)
 	struct fw_websub_intent in = {.token = fw_str(r->token), .mode = argument(r, "hub.mode"), .topic = argument(r, "hub.topic"),
 		.challenge = argument(r, "hub.challenge"), .lease = argument(r, "hub.lease_seconds"), .reason = argument(r, "hub.reason"),
 		.url = argument(r, "url"), .cloud_challenge = argument(r, "challenge")};
-	const struct fw_config *c = r->lane->h->config;
 	struct fw_str answer;
 	struct fw_err err = {0};
 	int rc;
 
 	if (r->head)
 		return nothing_here(r);
-	rc = fw_websub_intent(r->store, c, &in, fw_now_ms(), &answer, &err);
+	rc = fw_websub_intent(r->store, &in, fw_now_ms(), &answer, &err);
 	if (rc)
 		return http_store_failed(r, rc, &err);
 	return answer.p ? say(r, MHD_HTTP_OK, answer) : nothing_here(r);
@@ -181,8 +180,8 @@ static enum MHD_Result judge(struct request *r)
 	struct fw_str signature = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, "X-Hub-Signature"));
 	enum fw_websub_verdict verdict;
 	struct fw_err err = {0};
-	int rc = fw_websub_judge(r->store, r->lane->h->config, fw_str(r->token), signature, fw_buf_str(&r->body), fw_now_ms(),
-		&r->websub.feed_id, &verdict, &err);
+	int rc = fw_websub_judge(r->store, fw_str(r->token), signature, fw_buf_str(&r->body), fw_now_ms(), &r->websub.feed_id, &verdict,
+		&err);
 
 	if (rc)
 		return http_store_failed(r, rc, &err);

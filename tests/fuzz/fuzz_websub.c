@@ -21,7 +21,6 @@
 #define SECRET FW_STR("geheim")
 
 static struct fw_store *store;
-static struct fw_config *config;
 static struct fw_err err;
 
 /* A callback in one of its states, its feed known, and nothing asked of who leads. */
@@ -32,7 +31,6 @@ static struct callback callback(enum callback_state state, bool cloud)
 	struct fw_feed_new n = {.url = FW_STR("https://a.example/feed")};
 
 	if (!store) {
-		FUZZ_CHECK(!fw_config_create(&config, &err));
 		FUZZ_CHECK(!fw_store_open(&(struct fw_store_config){.url = "memory:", .flags = FW_STORE_CREATE}, &store, &err));
 		FUZZ_CHECK(!fw_store_subscribe(store, &n, 1, &err));
 	}
@@ -99,11 +97,11 @@ static void intent(struct fw_str query, enum callback_state state, bool cloud)
 			got[i] = text[i].len ? fw_buf_str(&text[i]) : FW_STR("");
 	}
 	in = (struct fw_websub_intent){TOKEN, got[MODE], got[TOPIC_ARG], got[CHALLENGE], got[LEASE], got[REASON], got[URL], got[CLOUD_CHALLENGE]};
-	FUZZ_CHECK(!fw_websub_intent(store, config, &in, NOW, &answer, &err));
+	FUZZ_CHECK(!fw_websub_intent(store, &in, NOW, &answer, &err));
 	check_intent(&was, &in, answer);
 	in.token = fw_str_sub(query, 0, SUB_TOKEN_LEN); /* one that nobody made */
 	if (!fw_str_ieq(in.token, TOKEN)) {
-		FUZZ_CHECK(!fw_websub_intent(store, config, &in, NOW, &answer, &err));
+		FUZZ_CHECK(!fw_websub_intent(store, &in, NOW, &answer, &err));
 		FUZZ_CHECK(!answer.p);
 	}
 	for (int i = 0; i < ARGUMENT_N; i++)
@@ -117,7 +115,7 @@ static enum fw_websub_verdict judge(struct fw_str signature, struct fw_str body)
 	enum fw_websub_verdict v;
 	int64_t feed_id;
 
-	FUZZ_CHECK(!fw_websub_judge(store, config, TOKEN, signature, body, NOW, &feed_id, &v, &err));
+	FUZZ_CHECK(!fw_websub_judge(store, TOKEN, signature, body, NOW, &feed_id, &v, &err));
 	FUZZ_CHECK(feed_id == 1);
 	return v;
 }

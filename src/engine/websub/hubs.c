@@ -16,7 +16,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/random.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -45,12 +45,11 @@ static int64_t pace_ms(const struct fw_hubs *h, int64_t usual_ms)
 	return FW_MIN(usual_ms, h->config->websub_look_ms);
 }
 
-uint64_t hubs_rnd(struct fw_hubs *h)
+uint64_t hubs_rnd(void)
 {
-	h->rnd ^= h->rnd << 13;
-	h->rnd ^= h->rnd >> 7;
-	h->rnd ^= h->rnd << 17;
-	return h->rnd;
+	uint64_t rnd = 0;
+
+	return getentropy(&rnd, sizeof(rnd)) ? (uint64_t)fw_mono_us() : rnd;
 }
 
 /* ---- items -------------------------------------------------------------------------------------------------------------------------------- */
@@ -72,15 +71,14 @@ struct item *item_of(struct fw_hubs *h, int64_t feed_id)
 	return fw_map_get(&h->items, item_key(&feed_id));
 }
 
-struct item *item_add(struct fw_hubs *h, int64_t feed_id, struct fw_str token)
+struct item *item_add(struct fw_hubs *h, int64_t feed_id, struct fw_str token, int64_t at_ms)
 {
 	struct item *it = calloc(1, sizeof(*it));
 	int rc = 0;
 
 	if (!it)
 		return NULL;
-	it->feed_id = feed_id;
-	it->walk = h->walk;
+	*it = (struct item){.feed_id = feed_id, .at_ms = at_ms, .walk = h->walk};
 	(void)fw_str_copy(it->token, sizeof(it->token), token);
 	if (!token.len)
 		(void)fw_map_put(&h->items, item_key(&it->feed_id), it, &rc);
@@ -90,21 +88,19 @@ struct item *item_add(struct fw_hubs *h, int64_t feed_id, struct fw_str token)
 	}
 	if (!token.len)
 		atomic_fetch_add(&websub_meter.known_n, 1);
+	fw_heap_put(&h->queue, &it->node);
 	return it;
 }
 
 void item_at(struct fw_hubs *h, struct item *it, int64_t at_ms)
 {
-	if (it->queued)
-		fw_heap_remove(&h->queue, &it->node);
+	fw_heap_remove(&h->queue, &it->node);
 	it->at_ms = at_ms;
-	it->queued = true;
 	fw_heap_put(&h->queue, &it->node);
 }
 
-void item_active(struct fw_hubs *h, struct item *it, bool active)
+void item_active(struct item *it, bool active)
 {
-	(void)h;
 	if (it->active != active)
 		atomic_fetch_add(&websub_meter.active_n, active ? 1 : -1);
 	it->active = active;
@@ -112,43 +108,30 @@ void item_active(struct fw_hubs *h, struct item *it, bool active)
 
 void item_drop(struct fw_hubs *h, struct item *it)
 {
-	item_active(h, it, false);
-	if (it->queued)
-		fw_heap_remove(&h->queue, &it->node);
-	it->queued = false;
+	struct ask *k = it->ask;
+
+	it->ask = NULL;
+	if (k)
+		fw_fetch_cancel(&k->fetch);
+	item_active(it, false);
+	fw_heap_remove(&h->queue, &it->node);
 	if (!it->token[0]) {
 		(void)fw_map_del(&h->items, item_key(&it->feed_id));
 		atomic_fetch_sub(&websub_meter.known_n, 1);
 	}
-	it->dropped = it->flying;
-	if (!it->flying)
-		free(it);
+	free(it);
 }
 
 /* ---- leading ------------------------------------------------------------------------------------------------------------------------------- */
 
 static void memory_drop(struct fw_hubs *h)
 {
-	struct fw_heap_node *n;
-	size_t at = 0;
-
 	h->leads = false;
 	atomic_store(&websub_meter.leads, false);
-	hubs_cancel(h);
-	while ((n = fw_heap_take(&h->queue)) != NULL) {
-		struct item *it = FW_HEAP_OF(n, struct item, node);
-
-		if (it->token[0])
-			free(it); /* the others are in the map */
-		else
-			it->queued = false;
-	}
-	for (struct item *it; (it = fw_map_next(&h->items, &at, NULL)) != NULL;)
-		item_drop(h, it);
-	fw_map_finish(&h->items);
+	while (h->queue.first)
+		item_drop(h, FW_HEAP_OF(h->queue.first, struct item, node));
 	fw_map_free(&h->hubs);
-	fw_map_init(&h->items, hubs_rnd(h));
-	fw_map_init(&h->hubs, hubs_rnd(h));
+	fw_map_init(&h->hubs, hubs_rnd());
 }
 
 static void store_drop(struct fw_hubs *h, const struct fw_err *err)
@@ -192,11 +175,9 @@ static int load_sub(void *ctx, struct fw_str key, struct fw_str value, struct fw
 
 	fw_arena_init(&a, 0);
 	if (rec_sub_read(value, &a, &s)) {
-		it = item_add(h, s.feed_id, FW_STR_NONE);
+		it = item_add(h, s.feed_id, FW_STR_NONE, s.state == FW_WEBSUB_ACTIVE && callback_is_ours(h->key, s.token) ? s.next_ms : 0);
 		if (it)
-			item_at(h, it, s.state == FW_WEBSUB_ACTIVE && callback_is_ours(h->key, s.token) ? s.next_ms : 0);
-		if (it)
-			item_active(h, it, s.state == FW_WEBSUB_ACTIVE);
+			item_active(it, s.state == FW_WEBSUB_ACTIVE);
 		rc = it ? 0 : fw_err_set(err, FW_ENOMEM, "out of memory");
 	} else {
 		rc = fw_store_record_remove(h->st, REC_KIND, key, value, err);
@@ -382,19 +363,15 @@ static int walk_see(void *ctx, const struct fw_feed *f)
 /* Feeds that were not seen are no more. */
 static int walk_end(struct fw_hubs *h, struct fw_err *err)
 {
-	int64_t gone[SLICE];
 	size_t at = 0, n = 0;
 	int rc = 0;
 
-	for (struct item *it; n < SLICE && (it = fw_map_next(&h->items, &at, NULL)) != NULL;) {
-		if (it->walk < h->walk)
-			gone[n++] = it->feed_id;
-	}
-	for (size_t i = 0; i < n && !rc; i++) {
-		struct item *it = item_of(h, gone[i]);
-
+	for (struct item *it; !rc && n < SLICE && (it = fw_map_next(&h->items, &at, NULL)) != NULL;) {
+		if (it->walk == h->walk)
+			continue;
 		it->walk = h->walk; /* once a walk, should it be there after all */
-		rc = hubs_look(h, gone[i], LOOK, err);
+		rc = hubs_look(h, it->feed_id, LOOK, err);
+		n++;
 	}
 	h->walk_after = 0;
 	h->walk++;
@@ -574,11 +551,9 @@ int fw_hubs_open(const struct fw_config *c, struct fw_hubs **out, struct fw_err 
 	h->config = c;
 	h->walk = 1;
 	pthread_mutex_init(&h->key_lock, NULL);
-	if (getrandom(&h->rnd, sizeof(h->rnd), 0) != (ssize_t)sizeof(h->rnd) || !h->rnd)
-		h->rnd = (uint64_t)fw_mono_us() << 20 | 1;
 	fw_heap_init(&h->queue, before);
-	fw_map_init(&h->items, hubs_rnd(h));
-	fw_map_init(&h->hubs, hubs_rnd(h));
+	fw_map_init(&h->items, hubs_rnd());
+	fw_map_init(&h->hubs, hubs_rnd());
 	fw_worker_name(h->name, sizeof(h->name), -1);
 	rc = wish_base(c->websub_url, &h->base, err);
 	rc = rc ? rc : fw_settings_net(c, HUB_FLYING_MAX, &h->net, err);
@@ -620,14 +595,11 @@ void fw_hubs_close(struct fw_hubs *h)
 
 bool fw_hubs_may_know(struct fw_hubs *h, struct fw_str token)
 {
-	unsigned char key[SUB_KEY_LEN];
 	bool known;
 
 	pthread_mutex_lock(&h->key_lock);
-	known = h->has_key;
-	memcpy(key, h->key, sizeof(key));
+	known = !h->has_key || callback_is_ours(h->key, token);
 	pthread_mutex_unlock(&h->key_lock);
-	known = !known || callback_is_ours(key, token);
 	if (!known)
 		atomic_fetch_add_explicit(&websub_meter.unknown_n, 1, memory_order_relaxed);
 	return known;

@@ -22,8 +22,9 @@ struct item { /* a subscription, or a callback that is to be left */
 	int64_t slot_ms;            /* its turn at its hub; 0: it has none */
 	uint64_t wish;              /* what the feed wished when it was looked at last (wish_hash) */
 	uint64_t walk;              /* the number of the walk that has seen it last */
-	bool active, queued, flying, dropped; /* dropped: it goes when its request has ended */
-	struct fw_heap_node node;
+	bool active;
+	struct ask *ask;            /* on its way; NULL: none */
+	struct fw_heap_node node;   /* in the queue */
 };
 
 struct hub { /* a server that is asked */
@@ -41,7 +42,7 @@ struct ask { /* a request on its way */
 	struct hub *hub;
 	struct fw_buf form, url;
 	char token[SUB_TOKEN_LEN + 1];
-	struct ask *prev, *next;
+	char why[160];              /* it failed; "": the hub took it */
 };
 
 struct fw_hubs {
@@ -57,7 +58,6 @@ struct fw_hubs {
 	struct fw_net net;
 	struct fw_fetcher *fetcher;
 	bool closing;
-	uint64_t rnd;
 
 	struct fw_store *st;        /* NULL: away */
 	int64_t open_ms, counts_ms, lead_ms, mail_ms, walk_ms; /* when it is time again; monotonic */
@@ -69,7 +69,6 @@ struct fw_hubs {
 	struct fw_map items;        /* by feed_id's bytes: subscriptions */
 	struct fw_heap queue;       /* of all, by at_ms */
 	struct fw_map hubs;         /* by host */
-	struct ask *asks;
 	uint32_t flying;
 	int64_t walk_after;         /* the cursor */
 	int64_t walk_began_ms;      /* monotonic */
@@ -79,12 +78,12 @@ struct fw_hubs {
 
 /* ---- hubs.c ------------------------------------------------------------------------------------------------------------------------------ */
 
-uint64_t hubs_rnd(struct fw_hubs *h);
+uint64_t hubs_rnd(void); /* for jitter */
 struct item *item_of(struct fw_hubs *h, int64_t feed_id);
-struct item *item_add(struct fw_hubs *h, int64_t feed_id, struct fw_str token /* absent: a subscription */); /* NULL: no memory */
+struct item *item_add(struct fw_hubs *h, int64_t feed_id, struct fw_str token /* absent: a subscription */, int64_t at_ms); /* NULL: no memory */
 void item_at(struct fw_hubs *h, struct item *it, int64_t at_ms);
-void item_drop(struct fw_hubs *h, struct item *it);
-void item_active(struct fw_hubs *h, struct item *it, bool active);
+void item_drop(struct fw_hubs *h, struct item *it); /* its request is cancelled */
+void item_active(struct item *it, bool active);
 
 /* ---- hubs_ask.c --------------------------------------------------------------------------------------------------------------------------- */
 
@@ -100,7 +99,6 @@ FW_MUST_CHECK int hubs_missed(struct fw_hubs *h, int64_t feed_id, const struct m
 FW_MUST_CHECK int hubs_leave(struct fw_hubs *h, struct item *it, struct fw_err *err);
 /* A callback that nobody needs any more: nothing is taken there from now on, and its hub is told. */
 FW_MUST_CHECK int hubs_leave_begin(struct fw_hubs *h, struct fw_str token, struct fw_err *err);
-void hubs_cancel(struct fw_hubs *h); /* all requests */
 /* Have a feed asked within spread_ms: no hub stands for it, or stood for a while. */
 FW_MUST_CHECK int hubs_poll_soon(struct fw_hubs *h, const struct fw_feed *f, int64_t spread_ms, struct fw_err *err);
 

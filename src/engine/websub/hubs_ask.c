@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "base/url.h"
@@ -22,7 +23,7 @@
 /* All that is known of a feed, while it is looked at. */
 struct view {
 	struct fw_arena a;
-	struct sub s, was;
+	struct sub s;
 	struct fw_feed feed;
 	bool is, is_feed;         /* there is a subscription; a feed */
 	struct sub_wish wish;
@@ -37,7 +38,6 @@ static int view_open(struct fw_hubs *h, int64_t feed_id, struct view *v, struct 
 	fw_arena_init(&v->a, 0);
 	rc = rec_sub_get(h->st, feed_id, &v->a, &v->s, err);
 	v->is = !rc;
-	v->was = v->s;
 	if (rc && rc != FW_ENOTFOUND)
 		return rc;
 	rc = fw_store_feed_find(h->st, feed_id, FW_STR_NONE, &v->a, &v->feed, err);
@@ -47,14 +47,14 @@ static int view_open(struct fw_hubs *h, int64_t feed_id, struct view *v, struct 
 	v->wish = (struct sub_wish){.feed_id = feed_id};
 	if (v->is_feed)
 		wish_of_feed(&v->feed, fw_buf_str(&h->base), &v->a, &v->wish);
-	return v->a.failed ? fw_err_set(err, FW_ENOMEM, "out of memory") : 0;
+	return v->a.failed ? fw_no_memory(err) : 0;
 }
 
 /* ---- the feed ---------------------------------------------------------------------------------------------------------------------------- */
 
 int hubs_poll_soon(struct fw_hubs *h, const struct fw_feed *f, int64_t spread_ms, struct fw_err *err)
 {
-	int64_t now_ms = fw_now_ms(), at_ms = now_ms + (int64_t)(hubs_rnd(h) % (uint64_t)FW_MAX(spread_ms, (int64_t)1));
+	int64_t now_ms = fw_now_ms(), at_ms = now_ms + (int64_t)(hubs_rnd() % (uint64_t)FW_MAX(spread_ms, (int64_t)1));
 	struct fw_feed due = {.id = f->id, .due_at_ms = at_ms};
 
 	if (f->status != FW_FEED_ACTIVE || f->due_at_ms <= at_ms)
@@ -121,7 +121,7 @@ static bool turn(struct fw_hubs *h, struct item *it, struct hub *hub, int64_t no
 {
 	if (now_ms < hub->pause_ms) { /* and then not all at once */
 		it->slot_ms = 0;
-		*at_ms = hub->pause_ms + (int64_t)(hubs_rnd(h) % (uint64_t)(hub->pause_ms - now_ms + 1));
+		*at_ms = hub->pause_ms + (int64_t)(hubs_rnd() % (uint64_t)(hub->pause_ms - now_ms + 1));
 		return false;
 	}
 	if (!it->slot_ms) {
@@ -146,30 +146,32 @@ static bool may_have_secret(const struct fw_hubs *h, const struct sub *s)
 }
 
 /* A new callback in place of the one at `at` (v's token or renewal), which no hub is to use any more. */
-static int callback_new(struct fw_hubs *h, struct view *v, struct fw_str *at, struct fw_err *err)
+static int callback_new(struct fw_hubs *h, struct view *v, struct fw_str *at, struct callback *out, struct fw_err *err)
 {
-	struct callback cb = {.feed_id = v->s.feed_id, .state = CALLBACK_ASKED, .cloud = v->s.cloud, .hub = v->s.hub, .topic = v->s.topic,
-		.lease_asked_ms = h->config->websub_lease_ms};
-	char *token = fw_arena_alloc(&v->a, SUB_TOKEN_LEN + 1), secret[SUB_SECRET_LEN + 1];
+	char *token = fw_arena_alloc(&v->a, SUB_TOKEN_LEN + 1), *secret = fw_arena_alloc(&v->a, SUB_SECRET_LEN + 1);
 	int rc = at->len ? rec_callback_remove(h->st, *at, err) : 0;
 
 	if (rc)
 		return rc;
-	if (!token || !callback_make(h->key, token) || !secret_make(secret))
+	if (!token || !secret || !callback_make(h->key, token) || !secret_make(secret))
 		return fw_err_set(err, FW_ENOMEM, "no randomness or no memory for a callback");
-	cb.token = *at = (struct fw_str){token, SUB_TOKEN_LEN};
+	*at = (struct fw_str){token, SUB_TOKEN_LEN};
+	*out = (struct callback){.token = *at, .feed_id = v->s.feed_id, .state = CALLBACK_ASKED, .cloud = v->s.cloud, .hub = v->s.hub,
+		.topic = v->s.topic, .lease_asked_ms = h->config->websub_lease_ms};
 	if (may_have_secret(h, &v->s))
-		cb.secret = (struct fw_str){secret, SUB_SECRET_LEN};
-	rc = rec_callback_put(h->st, &cb, v->now_ms, err);
-	explicit_bzero(secret, sizeof(secret));
-	return rc;
+		out->secret = (struct fw_str){secret, SUB_SECRET_LEN};
+	return rec_callback_put(h->st, out, v->now_ms, err);
+}
+
+static int leave_at(struct fw_hubs *h, int64_t feed_id, struct fw_str token, int64_t at_ms, struct fw_err *err)
+{
+	return item_add(h, feed_id, token, at_ms) ? 0 : fw_no_memory(err);
 }
 
 int hubs_leave_begin(struct fw_hubs *h, struct fw_str token, struct fw_err *err)
 {
 	struct callback cb;
 	struct fw_arena a;
-	struct item *it;
 	int rc;
 
 	if (!token.len)
@@ -181,11 +183,7 @@ int hubs_leave_begin(struct fw_hubs *h, struct fw_str token, struct fw_err *err)
 	} else if (!rc) {
 		cb.state = CALLBACK_LEAVING;
 		rc = rec_callback_put(h->st, &cb, fw_now_ms(), err);
-		it = rc ? NULL : item_add(h, cb.feed_id, token);
-		if (it)
-			item_at(h, it, 0);
-		else if (!rc)
-			rc = fw_err_set(err, FW_ENOMEM, "out of memory");
+		rc = rc ? rc : leave_at(h, cb.feed_id, token, 0, err);
 	}
 	fw_arena_finish(&a);
 	return rc == FW_ENOTFOUND ? 0 : rc;
@@ -201,29 +199,17 @@ static int callbacks_leave(struct fw_hubs *h, struct view *v, struct fw_err *err
 	return rc;
 }
 
-/* A hub says yes twice, at the old one and at the new one: what it has sent to the old one by then, and what is on its way, is taken. */
-static int leave_later(struct fw_hubs *h, int64_t feed_id, struct fw_str token, int64_t after_ms, struct fw_err *err)
-{
-	struct item *it = item_add(h, feed_id, token);
-
-	if (!it)
-		return fw_err_set(err, FW_ENOMEM, "out of memory");
-	item_at(h, it, fw_now_ms() + after_ms);
-	return 0;
-}
-
 static int verified(struct fw_hubs *h, struct view *v, const struct callback *cb, struct fw_err *err)
 {
+	struct hub *hub = hub_of(h, cb->hub);
 	struct fw_str old = v->s.token;
 	int rc;
-
-	struct hub *hub = hub_of(h, cb->hub);
 
 	if (hub)
 		hub_works(hub);
 	if (v->s.state != FW_WEBSUB_ACTIVE)
 		fw_info("feed %lld: its hub has verified, and brings what is new", (long long)v->s.feed_id);
-	sub_verified(&v->s, cb->said_ms, cb->lease_ms, hubs_rnd(h));
+	sub_verified(&v->s, cb->said_ms, cb->lease_ms, hubs_rnd());
 	if (cb->why.len)
 		(void)fw_str_copy(v->s.why, sizeof(v->s.why), cb->why);
 	if (!fw_str_eq(cb->token, v->s.renewal))
@@ -231,7 +217,8 @@ static int verified(struct fw_hubs *h, struct view *v, const struct callback *cb
 	v->s.token = v->s.renewal;
 	v->s.renewal = FW_STR_NONE;
 	rc = rec_sub_put(h->st, &v->s, v->now_ms, err); /* before the old one goes: a crash in between costs nothing */
-	return rc ? rc : leave_later(h, v->s.feed_id, old, sub_overlap_ms(cb->lease_ms), err);
+	/* what the hub has sent to the old one by now, and what is on its way, is taken */
+	return rc ? rc : leave_at(h, v->s.feed_id, old, fw_now_ms() + sub_overlap_ms(cb->lease_ms), err);
 }
 
 /* What the hub said at a callback since it was looked at. */
@@ -249,7 +236,7 @@ static int callback_read(struct fw_hubs *h, struct view *v, struct fw_str token,
 		return verified(h, v, &cb, err);
 	if (cb.state != CALLBACK_DENIED)
 		return 0;
-	sub_denied(&v->s, &v->wish, cb.why, v->now_ms, hubs_rnd(h));
+	sub_denied(&v->s, &v->wish, cb.why, v->now_ms, hubs_rnd());
 	fw_info("feed %lld: %s", (long long)v->s.feed_id, v->s.why);
 	return callbacks_leave(h, v, err);
 }
@@ -258,9 +245,6 @@ static int callback_read(struct fw_hubs *h, struct view *v, struct fw_str token,
 
 static void ask_free(struct ask *k)
 {
-	*(k->prev ? &k->prev->next : &k->h->asks) = k->next;
-	if (k->next)
-		k->next->prev = k->prev;
 	fw_fetch_finish(&k->fetch);
 	if (k->form.p)
 		explicit_bzero(k->form.p, k->form.cap);
@@ -269,7 +253,7 @@ static void ask_free(struct ask *k)
 	free(k);
 }
 
-static int ask_ended(struct ask *k, const char *why, struct fw_err *err);
+static int look(struct fw_hubs *h, int64_t feed_id, enum look how, const struct missed *m, const struct ask *k, struct fw_err *err);
 
 static void on_answer(struct fw_fetch *f)
 {
@@ -277,25 +261,25 @@ static void on_answer(struct fw_fetch *f)
 	struct fw_hubs *h = k->h;
 	struct item *it = k->item;
 	struct fw_err err = {0};
-	char why[160] = "";
-	int rc;
+	int rc = 0;
 
 	h->flying--;
 	k->hub->flying--;
-	it->flying = false;
-	if (f->http_status / 100 != 2)
-		(void)fw_str_copy(why, sizeof(why), f->err.text[0] ? fw_str(f->err.text) : FW_STR("the hub could not be asked"));
-	if (!h->leads || it->dropped) {
-		if (it->dropped)
-			free(it);
+	if (it->ask != k) { /* it was cancelled */
 		ask_free(k);
 		return;
 	}
+	it->ask = NULL;
+	if (f->http_status / 100 != 2)
+		(void)fw_str_copy(k->why, sizeof(k->why), f->err.text[0] ? fw_str(f->err.text) : FW_STR("the hub could not be asked"));
 	atomic_fetch_add(&websub_meter.asked_n, 1);
-	atomic_fetch_add(&websub_meter.refused_n, *why != 0);
-	if (*why && !it->token[0])
+	atomic_fetch_add(&websub_meter.refused_n, *k->why != 0);
+	if (*k->why && !it->token[0])
 		hub_failed(k->hub, fw_now_ms());
-	rc = ask_ended(k, *why ? why : NULL, &err);
+	if (it->token[0])
+		item_at(h, it, fw_now_ms()); /* it may have verified before it answered, here as there */
+	else
+		rc = look(h, it->feed_id, LOOK, NULL, k, &err);
 	if (rc) {
 		fw_warn("feed %lld: what its hub answered was not noted: %s", (long long)it->feed_id, err.text);
 		item_at(h, it, fw_now_ms() + FW_SECOND_MS);
@@ -312,7 +296,7 @@ static int ask_begin(struct fw_hubs *h, struct item *it, struct hub *hub, struct
 
 	if (!k) {
 		fw_buf_finish(form);
-		return fw_err_set(err, FW_ENOMEM, "out of memory");
+		return fw_no_memory(err);
 	}
 	k->h = h;
 	k->item = it;
@@ -321,26 +305,16 @@ static int ask_begin(struct fw_hubs *h, struct item *it, struct hub *hub, struct
 	*form = FW_BUF_INIT(0);
 	fw_buf_addstr(&k->url, url);
 	(void)fw_str_copy(k->token, sizeof(k->token), token);
-	k->next = h->asks;
-	if (k->next)
-		k->next->prev = k;
-	h->asks = k;
 	k->fetch = (struct fw_fetch){.url = fw_buf_str(&k->url), .form = fw_buf_str(&k->form), .done = on_answer, .ctx = k};
-	rc = k->form.rc || k->url.rc ? fw_err_set(err, FW_ENOMEM, "out of memory") : fw_fetch_start(h->fetcher, &k->fetch, err);
+	rc = k->form.rc || k->url.rc ? fw_no_memory(err) : fw_fetch_start(h->fetcher, &k->fetch, err);
 	if (rc) {
 		ask_free(k);
 		return rc;
 	}
 	h->flying++;
 	hub->flying++;
-	it->flying = true;
+	it->ask = k;
 	return 0;
-}
-
-void hubs_cancel(struct fw_hubs *h)
-{
-	while (h->asks)
-		fw_fetch_cancel(&h->asks->fetch);
 }
 
 /* ---- looking ------------------------------------------------------------------------------------------------------------------------------ */
@@ -400,11 +374,7 @@ static int ask_callback(struct fw_hubs *h, struct view *v, bool fresh, struct ca
 		rc = rec_callback_get(h->st, *at, &v->a, out, err);
 	else
 		rc = rc ? rc : FW_ENOTFOUND;
-	if (rc == FW_ENOTFOUND) { /* there is none, or it was kept for too short a time */
-		rc = callback_new(h, v, at, err);
-		rc = rc ? rc : rec_callback_get(h->st, *at, &v->a, out, err);
-	}
-	return rc;
+	return rc == FW_ENOTFOUND ? callback_new(h, v, at, out, err) : rc; /* there is none, or it was kept for too short a time */
 }
 
 static void ask_form(const struct view *v, const struct callback *cb, struct fw_buf *form)
@@ -446,20 +416,20 @@ static int due(struct fw_hubs *h, struct view *v, struct item *it, int64_t *at_m
 	bool fresh, ask;
 	int rc = 0;
 
-	if (hub && !v->s.held && v->wish.hub_n && sub_silent(&v->s, &v->wish, v->now_ms, hubs_rnd(h)))
+	if (hub && !v->s.held && v->wish.hub_n && sub_silent(&v->s, &v->wish, v->now_ms, hubs_rnd()))
 		hub_failed(hub, v->now_ms);
 	*at_ms = v->s.next_ms;
 	if (v->s.next_ms > v->now_ms)
 		return rec_sub_put(h->st, &v->s, v->now_ms, err);
 	hub = hub_of(h, v->s.hub); /* it may be the next one now */
 	if (!hub)
-		return fw_err_set(err, FW_ENOMEM, "out of memory");
+		return fw_no_memory(err);
 	if (!v->s.held && v->wish.hub_n && !turn(h, it, hub, v->now_ms, at_ms)) {
 		if (v->now_ms < hub->pause_ms)
 			pause_note(v, hub, at_ms);
 		return rec_sub_put(h->st, &v->s, v->now_ms, err);
 	}
-	ask = sub_due(&v->s, &v->wish, v->now_ms, hubs_rnd(h), &fresh);
+	ask = sub_due(&v->s, &v->wish, v->now_ms, hubs_rnd(), &fresh);
 	if (ask)
 		rc = brake(h, v, &ask, err);
 	if (ask && !rc)
@@ -482,7 +452,6 @@ static int due(struct fw_hubs *h, struct view *v, struct item *it, int64_t *at_m
 
 static int look_on(struct fw_hubs *h, struct view *v, struct item *it, enum look how, struct fw_err *err)
 {
-	struct fw_str token, renewal;
 	int64_t at_ms;
 	int rc = switch_it(h, v, how, err);
 
@@ -494,14 +463,10 @@ static int look_on(struct fw_hubs *h, struct view *v, struct item *it, enum look
 	rc = rc ? rc : callback_read(h, v, v->s.renewal, err);
 	if (rc)
 		return rc;
-	token = v->s.token;
-	renewal = v->s.renewal;
 	switch (sub_wish(&v->s, &v->wish, v->now_ms)) {
 	case SUB_GONE: return forget(h, v, it, err);
 	case SUB_NEW:
-		rc = hubs_leave_begin(h, token, err);
-		rc = rc ? rc : hubs_leave_begin(h, renewal, err);
-		v->s.token = v->s.renewal = FW_STR_NONE;
+		rc = callbacks_leave(h, v, err);
 		v->is = true;
 		break;
 	case SUB_SAME: break;
@@ -509,30 +474,62 @@ static int look_on(struct fw_hubs *h, struct view *v, struct item *it, enum look
 	if (rc || !v->is)
 		return rc ? rc : push_set(h, v, err);
 	if (!it)
-		it = item_add(h, v->s.feed_id, FW_STR_NONE);
+		it = item_add(h, v->s.feed_id, FW_STR_NONE, 0);
 	if (!it)
-		return fw_err_set(err, FW_ENOMEM, "out of memory");
+		return fw_no_memory(err);
 	it->wish = wish_hash(&v->wish);
 	it->walk = h->walk;
 	at_ms = v->s.next_ms;
-	if (v->s.next_ms <= v->now_ms && !it->flying)
+	if (v->s.next_ms <= v->now_ms && !it->ask)
 		rc = due(h, v, it, &at_ms, err);
 	else
 		rc = rec_sub_put(h->st, &v->s, v->now_ms, err);
 	rc = rc ? rc : push_set(h, v, err);
-	item_active(h, it, v->s.state == FW_WEBSUB_ACTIVE);
+	item_active(it, v->s.state == FW_WEBSUB_ACTIVE);
 	if (v->s.distrust_ms > v->now_ms)
 		at_ms = FW_MIN(at_ms, v->s.distrust_ms);
 	item_at(h, it, FW_MAX(at_ms, v->now_ms + 1));
 	return rc;
 }
 
-int hubs_look(struct fw_hubs *h, int64_t feed_id, enum look how, struct fw_err *err)
+static int missed_note(struct fw_hubs *h, struct view *v, const struct missed *m, struct fw_err *err)
+{
+	struct counts n;
+	int rc = rec_counts_get(h->st, v->s.feed_id, &v->a, &n, err);
+
+	if (rc || !sub_missed(&v->s, m->polled_ms, m->before_ms, n.last_ms, v->now_ms))
+		return rc;
+	atomic_fetch_add(&websub_meter.missed_n, 1);
+	fw_info("feed %lld: a poll found %lld new entries that its hub had not sent: it is asked as usual for a while", (long long)v->s.feed_id,
+		(long long)m->new_n);
+	return 0;
+}
+
+static void answer_note(struct view *v, const struct ask *k)
+{
+	int64_t retry_ms = fw_retry_after_ms(k->fetch.h_retry_after, v->now_ms);
+	const char *why = *k->why ? k->why : NULL;
+
+	if (!fw_str_eq(v->s.token, fw_str(k->token)) && !fw_str_eq(v->s.renewal, fw_str(k->token)))
+		return;
+	if (!why && v->s.cloud && wish_cloud_refused(fw_buf_str(&k->fetch.body)))
+		why = "the cloud says that it was no success";
+	if (v->s.state != FW_WEBSUB_ACTIVE || why)
+		fw_debug("feed %lld: hub asked: %s", (long long)v->s.feed_id, why ? why : "it took the request");
+	sub_answered(&v->s, &v->wish, why, retry_ms != FW_NO_NUMBER ? retry_ms : 0, v->now_ms, hubs_rnd());
+}
+
+/* m: what a poll found; k: a request that was answered; or NULL. */
+static int look(struct fw_hubs *h, int64_t feed_id, enum look how, const struct missed *m, const struct ask *k, struct fw_err *err)
 {
 	struct item *it = item_of(h, feed_id);
 	struct view v;
 	int rc = view_open(h, feed_id, &v, err);
 
+	if (!rc && v.is && m)
+		rc = missed_note(h, &v, m, err);
+	if (!rc && v.is && k)
+		answer_note(&v, k);
 	if (!rc && !v.is_feed && v.is)
 		rc = forget(h, &v, it, err);
 	else if (!rc)
@@ -541,71 +538,14 @@ int hubs_look(struct fw_hubs *h, int64_t feed_id, enum look how, struct fw_err *
 	return rc;
 }
 
+int hubs_look(struct fw_hubs *h, int64_t feed_id, enum look how, struct fw_err *err)
+{
+	return look(h, feed_id, how, NULL, NULL, err);
+}
+
 int hubs_missed(struct fw_hubs *h, int64_t feed_id, const struct missed *m, struct fw_err *err)
 {
-	struct counts n;
-	struct view v;
-	int rc = view_open(h, feed_id, &v, err);
-
-	if (!rc && v.is)
-		rc = rec_counts_get(h->st, feed_id, &v.a, &n, err);
-	if (!rc && v.is && sub_missed(&v.s, m->polled_ms, m->before_ms, n.last_ms, v.now_ms)) {
-		atomic_fetch_add(&websub_meter.missed_n, 1);
-		fw_info("feed %lld: a poll found %lld new entries that its hub had not sent: it is asked as usual for a while", (long long)feed_id,
-			(long long)m->new_n);
-		rc = rec_sub_put(h->st, &v.s, v.now_ms, err);
-	}
-	fw_arena_finish(&v.a);
-	return rc ? rc : hubs_look(h, feed_id, LOOK, err);
-}
-
-/* ---- answers ------------------------------------------------------------------------------------------------------------------------------ */
-
-static int subscribe_ended(struct ask *k, const char *why, struct fw_err *err)
-{
-	struct fw_hubs *h = k->h;
-	int64_t retry_ms = fw_retry_after_ms(k->fetch.h_retry_after, fw_now_ms());
-	struct view v;
-	int rc = view_open(h, k->item->feed_id, &v, err);
-
-	if (!rc && v.is && (fw_str_eq(v.s.token, fw_str(k->token)) || fw_str_eq(v.s.renewal, fw_str(k->token)))) {
-		if (!why && v.s.cloud && wish_cloud_refused(fw_buf_str(&k->fetch.body)))
-			why = "the cloud says that it was no success";
-		if (v.s.state != FW_WEBSUB_ACTIVE || why)
-			fw_debug("feed %lld: hub asked: %s", (long long)v.s.feed_id, why ? why : "it took the request");
-		sub_answered(&v.s, &v.wish, why, retry_ms != FW_NO_NUMBER ? retry_ms : 0, v.now_ms, hubs_rnd(h));
-		rc = rec_sub_put(h->st, &v.s, v.now_ms, err);
-	}
-	fw_arena_finish(&v.a);
-	return rc ? rc : hubs_look(h, k->item->feed_id, LOOK, err); /* it may have verified before it answered */
-}
-
-static int leave_ended(struct ask *k, bool good, struct fw_err *err)
-{
-	struct fw_hubs *h = k->h;
-	struct callback cb;
-	struct fw_arena a;
-	int rc;
-
-	fw_arena_init(&a, 0);
-	rc = rec_callback_get(h->st, fw_str(k->token), &a, &cb, err);
-	if (!rc && (cb.state == CALLBACK_LEFT || (!good && cb.try_n >= LEAVE_TRIES))) {
-		rc = rec_callback_remove(h->st, fw_str(k->token), err);
-		if (!rc)
-			item_drop(h, k->item);
-	} else if (!rc) {
-		item_at(h, k->item, FW_MAX(cb.next_ms, fw_now_ms()));
-	} else if (rc == FW_ENOTFOUND) {
-		item_drop(h, k->item);
-		rc = 0;
-	}
-	fw_arena_finish(&a);
-	return rc;
-}
-
-static int ask_ended(struct ask *k, const char *why, struct fw_err *err)
-{
-	return k->item->token[0] ? leave_ended(k, !why, err) : subscribe_ended(k, why, err);
+	return look(h, feed_id, LOOK, m, NULL, err);
 }
 
 int hubs_leave(struct fw_hubs *h, struct item *it, struct fw_err *err)
@@ -620,6 +560,10 @@ int hubs_leave(struct fw_hubs *h, struct item *it, struct fw_err *err)
 
 	fw_arena_init(&a, 0);
 	rc = rec_callback_get(h->st, fw_str(it->token), &a, &cb, err);
+	if (!rc && cb.state == CALLBACK_LEAVING && now_ms < cb.next_ms) {
+		item_at(h, it, cb.next_ms);
+		goto out;
+	}
 	if (rc || cb.state == CALLBACK_LEFT || cb.state == CALLBACK_DENIED || cb.try_n >= LEAVE_TRIES || cb.lease_ms + cb.said_ms < now_ms - FW_DAY_MS) {
 		rc = rc == FW_ENOTFOUND ? 0 : rc ? rc : rec_callback_remove(h->st, fw_str(it->token), err);
 		if (!rc)

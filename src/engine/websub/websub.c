@@ -116,7 +116,7 @@ static bool intent_judge(struct callback *cb, const struct fw_websub_intent *in,
 	return true;
 }
 
-int fw_websub_intent(struct fw_store *st, const struct fw_config *c, const struct fw_websub_intent *in, int64_t now_ms, struct fw_str *answer,
+int fw_websub_intent(struct fw_store *st, const struct fw_websub_intent *in, int64_t now_ms, struct fw_str *answer,
 	struct fw_err *err)
 {
 	struct callback cb;
@@ -124,7 +124,6 @@ int fw_websub_intent(struct fw_store *st, const struct fw_config *c, const struc
 	char words[80];
 	int rc;
 
-	(void)c;
 	*answer = FW_STR_NONE;
 	fw_arena_init(&a, 0);
 	rc = look_up(st, in->token, &a, &cb, err);
@@ -159,14 +158,13 @@ static enum fw_websub_verdict judge(const struct callback *cb, struct fw_str sig
 	return cb->state == CALLBACK_ACTIVE ? FW_WEBSUB_HINT : FW_WEBSUB_IGNORE;
 }
 
-int fw_websub_judge(struct fw_store *st, const struct fw_config *c, struct fw_str token, struct fw_str signature, struct fw_str body,
+int fw_websub_judge(struct fw_store *st, struct fw_str token, struct fw_str signature, struct fw_str body,
 	int64_t now_ms, int64_t *feed_id, enum fw_websub_verdict *out, struct fw_err *err)
 {
 	struct callback cb;
 	struct fw_arena a;
 	int rc;
 
-	(void)c;
 	*feed_id = 0;
 	*out = FW_WEBSUB_GONE;
 	fw_arena_init(&a, 0);

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
+#include "base/url.h"
 #include "engine/websub/websub_law.h"
 #include "base/banned.h"
 
@@ -63,8 +64,8 @@ enum sub_change sub_wish(struct sub *s, const struct sub_wish *w, int64_t now_ms
 		s->hub_i = i;
 		return SUB_SAME;
 	}
-	*s = (struct sub){.feed_id = w->feed_id, .cloud = w->cloud, .topic = w->topic, .base = w->base, .missed_n = s->missed_n,
-		.distrust_ms = s->distrust_ms};
+	*s = (struct sub){.feed_id = w->feed_id, .cloud = w->cloud, .topic = w->topic, .base = w->base, .token = s->token, .renewal = s->renewal,
+		.missed_n = s->missed_n, .distrust_ms = s->distrust_ms};
 	ask_at(s, w, now_ms);
 	return SUB_NEW;
 }
@@ -287,14 +288,7 @@ void form_add(struct fw_buf *b, const char *name, struct fw_str value)
 		fw_buf_addc(b, '&');
 	fw_buf_adds(b, name);
 	fw_buf_addc(b, '=');
-	for (size_t i = 0; i < value.len; i++) {
-		unsigned char c = (unsigned char)value.p[i];
-
-		if (fw_is_alnum(c) || c == '-' || c == '.' || c == '_' || c == '~')
-			fw_buf_addc(b, (char)c);
-		else
-			fw_buf_addf(b, "%%%02X", c);
-	}
+	fw_url_escape(b, value);
 }
 
 void form_int(struct fw_buf *b, const char *name, int64_t value)
@@ -353,27 +347,13 @@ bool signature_is_good(struct fw_str header, struct fw_str secret, struct fw_str
 	}
 	if (!md || !secret.len || secret.len > INT32_MAX)
 		return false;
-	if (!HMAC(md, secret.p, (int)secret.len, (const unsigned char *)(body.len ? body.p : ""), body.len, want, &n) || hex.len != 2 * (size_t)n)
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		int hi = fw_hexval((unsigned char)hex.p[2 * i]), lo = fw_hexval((unsigned char)hex.p[2 * i + 1]);
-
-		if (hi < 0 || lo < 0)
-			return false;
-		got[i] = (unsigned char)(hi << 4 | lo);
-	}
-	return CRYPTO_memcmp(want, got, n) == 0;
+	return HMAC(md, secret.p, (int)secret.len, (const unsigned char *)(body.len ? body.p : ""), body.len, want, &n) &&
+		fw_hex_read(hex, got, n) && CRYPTO_memcmp(want, got, n) == 0;
 }
 
 /* ---- callbacks -------------------------------------------------------------------------------------------------------------------------- */
 
 #define RANDOM_LEN (SUB_TOKEN_LEN / 2) /* digits; as many of the MAC behind them */
-
-static void hex_out(char *out, const unsigned char *bytes, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		(void)fw_snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-}
 
 static bool dice(char *out, size_t digits)
 {
@@ -381,7 +361,7 @@ static bool dice(char *out, size_t digits)
 
 	if (getentropy(bytes, digits / 2))
 		return false;
-	hex_out(out, bytes, digits / 2);
+	fw_hex_write(out, bytes, digits / 2);
 	return true;
 }
 
@@ -391,7 +371,7 @@ static bool sign(const unsigned char key[SUB_KEY_LEN], const char *id, char out[
 
 	if (!HMAC(EVP_sha256(), key, SUB_KEY_LEN, (const unsigned char *)id, RANDOM_LEN, mac, NULL))
 		return false;
-	hex_out(out, mac, (SUB_TOKEN_LEN - RANDOM_LEN) / 2);
+	fw_hex_write(out, mac, (SUB_TOKEN_LEN - RANDOM_LEN) / 2);
 	return true;
 }
 

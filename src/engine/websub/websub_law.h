@@ -61,7 +61,7 @@ struct sub_wish {
 	struct fw_str base;
 };
 
-enum sub_change { SUB_SAME, SUB_NEW /* another subscription from now on: s is a new one; the old one is to be left */, SUB_GONE /* to be left */ };
+enum sub_change { SUB_SAME, SUB_NEW /* another subscription from now on: s is a new one, with the old one's callbacks, which are to be left */, SUB_GONE /* to be left */ };
 
 /* s as it is kept (all zeros: there is none yet) and what the feed wishes. SUB_NEW: s is asked at next_ms = now_ms, and wants a token. */
 enum sub_change sub_wish(struct sub *s, const struct sub_wish *w, int64_t now_ms);

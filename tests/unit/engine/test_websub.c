@@ -796,7 +796,7 @@ static struct fw_str intend(const char *mode, const char *topic, const char *cha
 		.lease = fw_str(lease), .reason = FW_STR("spam\0\377")};
 	struct fw_str answer;
 
-	OK(fw_websub_intent(st, config, &in, NOW, &answer, &err));
+	OK(fw_websub_intent(st, &in, NOW, &answer, &err));
 	return answer;
 }
 
@@ -849,7 +849,7 @@ static enum fw_websub_verdict push(const char *signature, const char *body)
 	enum fw_websub_verdict v;
 	int64_t feed = 0;
 
-	OK(fw_websub_judge(st, config, fw_str(TOKEN), fw_str(signature), fw_str(body), NOW, &feed, &v, &err));
+	OK(fw_websub_judge(st, fw_str(TOKEN), fw_str(signature), fw_str(body), NOW, &feed, &v, &err));
 	ck_assert(v == FW_WEBSUB_GONE || feed == 1);
 	return v;
 }
@@ -912,10 +912,10 @@ START_TEST(clouds_ping)
 	ck_assert_int_eq(push(NULL, "url=https%3A%2F%2Fa.example%2Ffeed"), FW_WEBSUB_IGNORE); /* not before it has shown that it means us */
 	ck_assert_ptr_null(intend("subscribe", TOPIC, "c", "60").p);
 	in.url = FW_STR(TOPIC "x");
-	OK(fw_websub_intent(st, config, &in, NOW, &answer, &err));
+	OK(fw_websub_intent(st, &in, NOW, &answer, &err));
 	ck_assert_ptr_null(answer.p);
 	in.url = FW_STR(TOPIC);
-	OK(fw_websub_intent(st, config, &in, NOW, &answer, &err));
+	OK(fw_websub_intent(st, &in, NOW, &answer, &err));
 	ck_assert(fw_str_eq(answer, FW_STR("xyz")));
 	ck_assert_int_eq(state_now(), CALLBACK_ACTIVE);
 	ck_assert_int_eq(push(NULL, "url=https%3A%2F%2Fa.example%2Ffeed"), FW_WEBSUB_HINT);
