@@ -18,9 +18,9 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "engine/ops/sandbox.h"
 #include "engine/settings.h"
 #include "api/quota.h"
-#include "api/sandbox.h"
 #include "api/token.h"
 #include "api/websub.h"
 #include "base/banned.h"
@@ -42,6 +42,7 @@ struct doctor {
 	int worst;
 };
 
+/* remedy counts when it is not fine. */
 FW_PRINTF(5, 6) static void say(struct doctor *d, const char *name, int level, const char *remedy, const char *fmt, ...)
 {
 	char found[500];
@@ -51,7 +52,7 @@ FW_PRINTF(5, 6) static void say(struct doctor *d, const char *name, int level, c
 	vsnprintf(found, sizeof(found), fmt, ap);
 	va_end(ap);
 	d->worst = FW_MAX(d->worst, level);
-	d->cb(d->ctx, name, level, found, remedy);
+	d->cb(d->ctx, name, level, found, level == FW_DOCTOR_FINE ? "" : remedy);
 }
 
 /* ---- configuration ---------------------------------------------------------------------------------------------------- */
@@ -185,8 +186,7 @@ static int door(struct doctor *d, struct fw_store *st, struct fw_err *err)
 	if (rc)
 		return rc;
 	fw_tokenless_words(t, words);
-	say(d, "tokenless", nobody ? FW_DOCTOR_NOTE : FW_DOCTOR_FINE,
-		nobody ? "'feedwheel token add NAME --scope push,read,admin' makes one" : "", "%s", words);
+	say(d, "tokenless", nobody ? FW_DOCTOR_NOTE : FW_DOCTOR_FINE, "'feedwheel token add NAME --scope push,read,admin' makes one", "%s", words);
 	fw_token_scopes_show(k.wanted & ~k.good, scopes);
 	if (k.broken_n)
 		say(d, "tokens", FW_DOCTOR_NOTE, "'feedwheel token list' names them: remove them", "%lld cannot be read, and close all scopes to who has no"
@@ -280,6 +280,7 @@ static int due_times(struct doctor *d, struct fw_store *st, struct fw_err *err)
 
 static void store(struct doctor *d)
 {
+	static int (*const LOOK[])(struct doctor *d, struct fw_store *st, struct fw_err *err) = {store_setting, door, hubs, due_times, quotas};
 	struct fw_store_stats s;
 	struct fw_store *st = NULL;
 	struct fw_err err = {0};
@@ -296,11 +297,8 @@ static void store(struct doctor *d)
 	if (!rc) {
 		say(d, "store", FW_DOCTOR_FINE, "", "%s, schema %lld, %lld feeds, %lld entries", fw_store_name(st), (long long)s.schema,
 			(long long)s.feed_n, (long long)s.entry_n);
-		rc = store_setting(d, st, &err);
-		rc = rc ? rc : door(d, st, &err);
-		rc = rc ? rc : hubs(d, st, &err);
-		rc = rc ? rc : due_times(d, st, &err);
-		rc = rc ? rc : quotas(d, st, &err);
+		for (size_t i = 0; i < FW_N(LOOK) && !rc; i++)
+			rc = LOOK[i](d, st, &err);
 		rc = rc ? rc : fw_store_check(st, store_finding, d, &err);
 		if (rc == FW_EUNSUP)
 			rc = 0;
@@ -386,11 +384,8 @@ static void memory(struct doctor *d)
 	int64_t each = (d->c->concurrency * TRANSFER_BYTES + d->c->cache_bytes + large) >> 20;
 	int64_t all = each * FW_MAX(d->c->workers, INT64_C(1));
 
-	if (have && all > have / 2)
-		say(d, "memory", FW_DOCTOR_NOTE, "lower workers, concurrency, parse_memory_bytes or cache_bytes",
-			"workers may take %lld MiB of this machine's %lld", (long long)all, (long long)have);
-	else
-		say(d, "memory", FW_DOCTOR_FINE, "", "workers may take %lld MiB of this machine's %lld", (long long)all, (long long)have);
+	say(d, "memory", have && all > have / 2 ? FW_DOCTOR_NOTE : FW_DOCTOR_FINE, "lower workers, concurrency, parse_memory_bytes or cache_bytes",
+		"workers may take %lld MiB of this machine's %lld", (long long)all, (long long)have);
 }
 
 static void layers_show(struct fw_buf *b, unsigned layers)
@@ -405,24 +400,24 @@ static void layers_show(struct fw_buf *b, unsigned layers)
 static void sandbox(struct doctor *d)
 {
 	static const char *const WHO[] = {[FW_SANDBOX_MASTER] = "the master", [FW_SANDBOX_WORKER] = "workers", [FW_SANDBOX_SERVER] = "the server"};
-	bool required = d->c->sandbox && strcmp(d->c->sandbox, "require") == 0;
+	bool required = fw_sandbox_is(d->c, "require");
 
-	if (d->c->sandbox && strcmp(d->c->sandbox, "off") == 0) {
+	if (fw_sandbox_is(d->c, "off")) {
 		say(d, "sandbox", FW_DOCTOR_NOTE, "sandbox = auto", "off: a hole in any process reaches all that its user may");
 		return;
 	}
 	for (unsigned i = 0; i < FW_SANDBOX_WHO_N; i++) {
-		struct fw_buf had = FW_BUF_INIT(300), lacking = FW_BUF_INIT(300);
+		struct fw_buf b = FW_BUF_INIT(600);
 		unsigned have, lack;
 
 		fw_sandbox_layers(d->c, (enum fw_sandbox_who)i, &have, &lack);
-		layers_show(&had, have);
-		layers_show(&lacking, lack);
+		fw_buf_addf(&b, "%s: %s", WHO[i], have ? "" : "nothing");
+		layers_show(&b, have);
+		fw_buf_adds(&b, lack ? "; missing: " : "");
+		layers_show(&b, lack);
 		say(d, "sandbox", !lack ? FW_DOCTOR_FINE : required ? FW_DOCTOR_BROKEN : FW_DOCTOR_NOTE,
-			lack ? fw_sandbox_why((enum fw_sandbox_layer)(lack & ~(lack - 1))) : "", "%s: %s%s%s", WHO[i], had.p ? had.p : "nothing",
-			lack ? "; missing: " : "", lacking.p ? lacking.p : "");
-		fw_buf_finish(&had);
-		fw_buf_finish(&lacking);
+			lack ? fw_sandbox_why((enum fw_sandbox_layer)(lack & ~(lack - 1))) : "", "%s", b.p ? b.p : "");
+		fw_buf_finish(&b);
 	}
 }
 

@@ -72,14 +72,9 @@ const char *fw_sandbox_why(enum fw_sandbox_layer layer)
 	return FW_SANDBOX ? LAYER[ffs((int)layer) - 1].why : "this build has none: it is for Linux, and not with a sanitizer";
 }
 
-static bool is_off(const struct fw_config *c)
+bool fw_sandbox_is(const struct fw_config *c, const char *word)
 {
-	return c->sandbox && strcmp(c->sandbox, "off") == 0;
-}
-
-static bool is_required(const struct fw_config *c)
-{
-	return c->sandbox && strcmp(c->sandbox, "require") == 0;
+	return c->sandbox && strcmp(c->sandbox, word) == 0;
 }
 
 static bool can(enum fw_sandbox_layer layer)
@@ -107,7 +102,7 @@ static bool can(enum fw_sandbox_layer layer)
 void fw_sandbox_layers(const struct fw_config *c, enum fw_sandbox_who who, unsigned *have, unsigned *lack)
 {
 	*have = *lack = 0;
-	for (unsigned i = 0; i < FW_SANDBOX_LAYER_N && !is_off(c); i++) {
+	for (unsigned i = 0; i < FW_SANDBOX_LAYER_N && !fw_sandbox_is(c, "off"); i++) {
 		enum fw_sandbox_layer layer = (enum fw_sandbox_layer)(1u << i);
 
 		/* the master makes sockets and folders, and reads what is configured anew; its layout is the one that others are to differ from */
@@ -119,7 +114,7 @@ void fw_sandbox_layers(const struct fw_config *c, enum fw_sandbox_who who, unsig
 
 int fw_sandbox_check(const struct fw_config *c, unsigned who, struct fw_err *err)
 {
-	for (unsigned w = 0; w < FW_SANDBOX_WHO_N && is_required(c); w++) {
+	for (unsigned w = 0; w < FW_SANDBOX_WHO_N && fw_sandbox_is(c, "require"); w++) {
 		unsigned have, lack = 0;
 
 		if (who & 1u << w)
@@ -295,7 +290,7 @@ static int enter_one(const struct fw_config *c, enum fw_sandbox_who who, enum fw
 
 int fw_sandbox_failed(const struct fw_config *c, enum fw_sandbox_layer layer, int e, struct fw_err *err)
 {
-	if (e && is_required(c))
+	if (e && fw_sandbox_is(c, "require"))
 		return fw_err_set(err, FW_EINVAL, "sandbox = require: '%s' could not be had: %s; or set sandbox = auto",
 			fw_sandbox_layer_name(layer), strerror(e));
 	if (e)

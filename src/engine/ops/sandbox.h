@@ -10,6 +10,7 @@
 void fw_sandbox_trial(void); /* sandbox_trial.c */
 #endif
 
+bool fw_sandbox_is(const struct fw_config *c, const char *word); /* the setting */
 /* A layer could not be had, e tells why, 0: it could. Logged, and 0; with sandbox = require FW_EINVAL. */
 FW_MUST_CHECK int fw_sandbox_failed(const struct fw_config *c, enum fw_sandbox_layer layer, int e, struct fw_err *err);
 
