@@ -590,22 +590,17 @@ static int line_read(struct fw_config *c, struct fw_str line, const char *where,
 	return rc;
 }
 
-static int file_read(FILE *f, const char *path, struct fw_buf *text, struct fw_err *err)
-{
-	switch (fw_buf_read(text, f)) {
-	case 0: return 0;
-	case FW_EIO: return fw_err_set(err, FW_EINVAL, "%s: %s", path, strerror(errno));
-	default: return fw_err_set(err, text->rc, "%s: too large for a configuration file (1 MiB)", path);
-	}
-}
-
 static int file_load(struct fw_config *c, const char *path, FILE *f, struct fw_err *err)
 {
 	struct fw_buf text = FW_BUF_INIT(FILE_MAX_BYTES);
 	struct fw_str rest;
 	char where[300];
-	int rc = file_read(f, path, &text, err);
+	int rc = fw_buf_read(&text, f);
 
+	if (rc == FW_EIO)
+		rc = fw_err_set(err, FW_EINVAL, "%s: %s", path, strerror(errno));
+	else if (rc)
+		rc = fw_err_set(err, rc, "%s: too large for a configuration file (1 MiB)", path);
 	rest = fw_buf_str(&text);
 	for (unsigned n = 1; !rc && rest.p; n++) {
 		struct fw_str line = fw_str_split(rest, '\n', &rest);

@@ -64,7 +64,7 @@ static inline int copy_walked(int rc)
 
 /* The feeds of the range that begins there, at both sides; with_keys: what is stored of them too. */
 int copy_prints_read(struct copy *c, int64_t first_id, bool with_keys, struct copy_prints *from, struct copy_prints *to);
-const struct copy_print *copy_print_of(const struct copy_prints *p, int64_t id); /* NULL: not there */
+struct copy_print *copy_print_of(const struct copy_prints *p, int64_t id); /* NULL: not there */
 /* FW_EINVAL: the target's feeds are not those of the source. */
 int copy_is_one(struct copy *c);
 /* Take from the target the feeds that are not, or not so, at the source. */

@@ -8,6 +8,7 @@
  */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/hash.h"
 #include "base/str.h"
@@ -43,26 +44,16 @@ static int feed_print(void *ctx, const struct fw_feed *f)
 	return p->n == COPY_FEED_RANGE;
 }
 
-static size_t place_of(const struct copy_prints *p, int64_t id)
+static int id_compare(const void *key, const void *at)
 {
-	size_t lo = 0, hi = p->n;
+	int64_t a = *(const int64_t *)key, b = ((const struct copy_print *)at)->id;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (p->at[mid].id < id)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return (a > b) - (a < b);
 }
 
-const struct copy_print *copy_print_of(const struct copy_prints *p, int64_t id)
+struct copy_print *copy_print_of(const struct copy_prints *p, int64_t id)
 {
-	size_t i = place_of(p, id);
-
-	return i < p->n && p->at[i].id == id ? &p->at[i] : NULL;
+	return bsearch(&id, p->at, p->n, sizeof(p->at[0]), id_compare);
 }
 
 struct reading {
@@ -73,12 +64,11 @@ struct reading {
 static int key_print(void *ctx, const struct fw_entry_key *k)
 {
 	const struct reading *r = ctx;
-	size_t i = place_of(r->p, k->feed_id);
-	struct copy_print *p = &r->p->at[i];
+	struct copy_print *p = copy_print_of(r->p, k->feed_id);
 	unsigned char row[16 + 8 + 1];
 	uint64_t hash;
 
-	if (i == r->p->n || p->id != k->feed_id)
+	if (!p)
 		return 0; /* subscribed since */
 	memcpy(row, k->key, 16);
 	memcpy(row + 16, &k->hash, 8);
