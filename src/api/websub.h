@@ -69,7 +69,7 @@ enum fw_websub_verdict {
 /* What is to be done with a hub's POST? Counts what is not taken. Errors: the store's. */
 FW_MUST_CHECK int fw_websub_judge(struct fw_store *st, struct fw_str token, struct fw_str signature,
 	struct fw_str body, int64_t now_ms, int64_t *feed_id, enum fw_websub_verdict *out, struct fw_err *err);
-/* The feed is asked itself, soon. why: "ping" ... a word for its owner. */
+/* The feed is asked itself, soon. */
 FW_MUST_CHECK int fw_websub_hint(struct fw_store *st, int64_t feed_id, int64_t now_ms, struct fw_err *err);
 /* One more that was stored, with so many new entries; or that was no feed after all (good false). No store is asked. */
 void fw_websub_count(int64_t feed_id, bool good, int64_t new_n, int64_t now_ms);

@@ -84,7 +84,7 @@ struct fw_ingest {
 	struct fw_store *st;
 	struct fw_spill *spill;       /* NULL: none */
 	struct fw_spill_reader *reader; /* of what an earlier process left; NULL: all is read */
-	bool file_open, replaying;    /* of the reader; the batch is from there */
+	bool replaying;               /* the batch is from there */
 	bool given_up;                /* what is dropped now is not stored */
 	struct fw_event *event;       /* the batch, as the store wants it */
 	struct batch_row *row;        /* and what belongs to it here */
@@ -374,45 +374,36 @@ static void replay_end(struct fw_ingest *in)
 {
 	fw_spill_reader_close(in->reader);
 	in->reader = NULL;
-	in->file_open = false;
 }
 
-/* Rows of the open file, as many as a batch takes. False: it is at its end. */
-static bool replay_file(struct fw_ingest *in)
+/* Rows of the open file, as many as a batch takes. */
+static void replay_file(struct fw_ingest *in)
 {
 	struct fw_str record;
 
-	while (in->n < in->cap) {
-		const struct row *r;
+	while (in->n < in->cap && fw_spill_read(in->reader, &record)) {
+		const struct row *r = (const struct row *)(const void *)record.p;
 
-		if (!fw_spill_read(in->reader, &record))
-			return false;
-		r = (const struct row *)(const void *)record.p;
 		if (record.len >= sizeof(*r) && r->kind == RECORD_ROW && record.len == sizeof(*r) + r->property_len)
 			row_take(in, NULL, r);
 		else
 			fw_error("spill_dir: a record of %zu bytes is no row of this version: passed over", record.len);
 	}
-	return true;
 }
 
 /* The next batch of what is left there. What was stored before is passed over by the store. */
 static void replay(struct fw_ingest *in)
 {
-	while (in->reader && !in->n) {
-		if (!in->file_open)
-			in->file_open = fw_spill_reader_next(in->reader);
-		if (!in->file_open) {
+	replay_file(in);
+	while (!in->n) {
+		if (!fw_spill_reader_next(in->reader)) {
 			replay_end(in);
 			atomic_store(&in->replayed, true);
 			return;
 		}
-		if (!replay_file(in) && !in->n) { /* all of it is stored */
-			fw_spill_reader_drop(in->reader);
-			in->file_open = false;
-		}
+		replay_file(in);
 	}
-	in->replaying = in->n > 0;
+	in->replaying = true;
 }
 
 /* ---- the store ----------------------------------------------------------------------------------------------------------------------------- */

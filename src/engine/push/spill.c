@@ -118,24 +118,17 @@ void fw_spill_forget(struct fw_spill *s, size_t lane)
 	fw_buf_reset(&s->lane[lane].draft);
 }
 
-static int write_all(struct segment *g, const char *p, size_t len, struct fw_err *err)
+static int segment_write(struct segment *g, const char *p, size_t len, struct fw_err *err)
 {
-	size_t done = 0;
+	int e = fw_write_all(g->fd, p, len);
 
-	while (done < len) {
-		ssize_t n = write(g->fd, p + done, len - done);
-
-		if (n > 0) {
-			done += (size_t)n;
-		} else if (n < 0 && errno != EINTR) {
-			fw_err_set(err, FW_EIO, "spill_dir: %s: %s: free space there", g->path, strerror(errno));
-			/* half a record ends the file for a reader; and a full disk gets its room back when this file goes, its rows stored */
-			g->closed = (done && ftruncate(g->fd, (off_t)g->bytes)) || g->bytes;
-			return FW_EIO;
-		}
+	if (!e) {
+		g->bytes += len;
+		return 0;
 	}
-	g->bytes += len;
-	return 0;
+	/* half a record ends the file for a reader; and a full disk gets its room back when this file goes, its rows stored */
+	g->closed = ftruncate(g->fd, (off_t)g->bytes) || g->bytes;
+	return fw_err_set(err, FW_EIO, "spill_dir: %s: %s: free space there", g->path, strerror(e));
 }
 
 /* Those before the newest whose rows are all stored. */
@@ -170,7 +163,7 @@ int fw_spill_write(struct fw_spill *s, size_t lane, uint64_t rows, struct fw_err
 		l->newest = g ? g : l->newest;
 		segments_drop(l);
 	}
-	rc = g ? write_all(g, l->draft.p, l->draft.len, err) : err->rc;
+	rc = g ? segment_write(g, l->draft.p, l->draft.len, err) : err->rc;
 	if (!rc && !s->sync_ms && fdatasync(g->fd))
 		rc = fw_err_set(err, FW_EIO, "spill_dir: %s: %s", g->path, strerror(errno));
 	if (!rc) {
@@ -391,10 +384,26 @@ static void stillborn_drop(const struct fw_spill_reader *r, const char *name)
 		unlinkat(at, name, 0);
 }
 
+/* All of the open file is stored. */
+static void file_drop(struct fw_spill_reader *r)
+{
+	struct fw_buf aside = FW_BUF_INIT(0);
+
+	if (r->path && r->damaged) {
+		fw_buf_addf(&aside, "%s.damaged", r->path);
+		if (aside.rc || rename(r->path, aside.p))
+			fw_error("spill_dir: %s is damaged and could not be set aside: %s", r->path, strerror(errno));
+	} else if (r->path) {
+		unlink(r->path);
+	}
+	fw_buf_finish(&aside);
+}
+
 bool fw_spill_reader_next(struct fw_spill_reader *r)
 {
 	struct dirent *e;
 
+	file_drop(r);
 	while ((e = readdir(r->dir))) {
 		if (fw_str_ends(fw_str(e->d_name), FW_STR(SUFFIX)) && file_take(r, e->d_name))
 			return true;
@@ -430,21 +439,6 @@ bool fw_spill_read(struct fw_spill_reader *r, struct fw_str *record)
 	}
 	r->at = r->bytes;
 	return false;
-}
-
-void fw_spill_reader_drop(struct fw_spill_reader *r)
-{
-	struct fw_buf aside = FW_BUF_INIT(0);
-
-	if (r->path && r->damaged) {
-		fw_buf_addf(&aside, "%s.damaged", r->path);
-		if (aside.rc || rename(r->path, aside.p))
-			fw_error("spill_dir: %s is damaged and could not be set aside: %s", r->path, strerror(errno));
-	} else if (r->path) {
-		unlink(r->path);
-	}
-	fw_buf_finish(&aside);
-	file_shut(r);
 }
 
 void fw_spill_reader_close(struct fw_spill_reader *r)

@@ -33,14 +33,16 @@ void fw_spill_forget(struct fw_spill *s, size_t lane);
 void fw_spill_stored(struct fw_spill *s, size_t lane, uint64_t rows);
 
 /*
- * Reading what others left, file by file: next opens one that nobody holds, read gives its records (on addresses divisible by 8, good until the next file), drop deletes it
- * once they are stored. A record that was not finished, or was damaged, ends its file, and the log says so.
+ * Reading what others left, file by file. A record that was not finished, or was damaged, ends its file, and the log says so.
  */
 struct fw_spill_reader;
 FW_MUST_CHECK int fw_spill_reader_open(const char *folder, struct fw_spill_reader **out, struct fw_err *err);
-bool fw_spill_read(struct fw_spill_reader *r, struct fw_str *record); /* of the open file; false: its end */
-bool fw_spill_reader_next(struct fw_spill_reader *r); /* opens the next file; false: there are no more */
-void fw_spill_reader_drop(struct fw_spill_reader *r); /* deletes the open file, or renames it to NAME.damaged */
+/* Of the open file: its records stand on addresses divisible by 8, until the next file. False: it is at its end, or none is open. */
+bool fw_spill_read(struct fw_spill_reader *r, struct fw_str *record);
+/*
+ * All of the open file is stored: delete it, or rename it to NAME.damaged. Then open another that nobody holds. False: there are no more.
+ */
+bool fw_spill_reader_next(struct fw_spill_reader *r);
 void fw_spill_reader_close(struct fw_spill_reader *r);
 
 #endif

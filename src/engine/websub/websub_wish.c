@@ -144,39 +144,30 @@ uint64_t wish_hash(const struct sub_wish *w)
 
 void wish_subscribe_form(const struct sub *s, bool subscribe, struct fw_str token, struct fw_str secret, int64_t lease_ms, struct fw_buf *out)
 {
-	struct fw_buf callback = FW_BUF_INIT(0);
-
-	fw_buf_addstr(&callback, s->base);
-	fw_buf_addstr(&callback, token);
-	form_add(out, "hub.callback", fw_buf_str(&callback));
+	form_add(out, "hub.callback", s->base);
+	fw_url_escape(out, token);
 	form_add(out, "hub.mode", subscribe ? FW_STR("subscribe") : FW_STR("unsubscribe"));
 	form_add(out, "hub.topic", s->topic);
 	if (subscribe)
 		form_int(out, "hub.lease_seconds", FW_MAX(lease_ms / 1000, (int64_t)1));
 	if (subscribe && secret.len)
 		form_add(out, "hub.secret", secret);
-	out->rc = out->rc ? out->rc : callback.rc;
-	fw_buf_finish(&callback);
 }
 
 void wish_cloud_form(const struct sub *s, struct fw_str token, struct fw_buf *out)
 {
-	struct fw_buf path = FW_BUF_INIT(0);
 	char host[256] = "";
 	struct fw_url u;
 
 	fw_url_split(s->base, &u);
 	(void)fw_url_host(s->base, host, sizeof(host));
-	fw_buf_addstr(&path, u.path);
-	fw_buf_addstr(&path, token);
 	form_add(out, "notifyProcedure", FW_STR(""));
 	form_add(out, "protocol", fw_str_istarts(s->base, FW_STR("https:")) ? FW_STR("https-post") : FW_STR("http-post"));
 	form_add(out, "domain", fw_str(host));
 	form_int(out, "port", fw_url_port(s->base));
-	form_add(out, "path", fw_buf_str(&path));
+	form_add(out, "path", u.path);
+	fw_url_escape(out, token);
 	form_add(out, "url1", s->topic);
-	out->rc = out->rc ? out->rc : path.rc;
-	fw_buf_finish(&path);
 }
 
 bool wish_cloud_refused(struct fw_str answer)
