@@ -63,7 +63,7 @@ static inline void meter_count(struct fw_meter_slot *s, enum fw_count what, uint
 }
 
 void meter_time(struct fw_meter_slot *s, enum fw_timing what, int64_t us);
-/* A visit that is stored. on_time: a person asked for it, lateness says nothing. */
+/* A visit that is stored. asked_for: by a person, so lateness says nothing. */
 void meter_visit(struct fw_meter_slot *s, const struct fw_visit *v, bool asked_for);
 
 #endif

@@ -13,7 +13,6 @@ struct fw_net {
 	struct fw_fetch_config fetch;
 };
 
-/* The order of a --once. */
 int fw_settings_workers(const struct fw_config *c); /* how many processes */
 /* The order of a --once and a host's limits, with so many slots. */
 void fw_settings_plan(const struct fw_config *c, uint32_t slots, struct fw_plan_rules *out);

@@ -353,8 +353,7 @@ static int switch_it(struct fw_hubs *h, struct view *v, enum look how, struct fw
 	v->s.next_ms = v->now_ms;
 	v->s.fail_n = v->s.missed_n = 0;
 	v->s.distrust_ms = 0;
-	v->s.state = FW_WEBSUB_OFF;
-	v->s.since_ms = v->s.until_ms = 0;
+	sub_off(&v->s);
 	(void)fw_str_copy(v->s.why, sizeof(v->s.why), v->s.held ? FW_STR("switched off by hand") : FW_STR(""));
 	return v->s.held ? callbacks_leave(h, v, err) : 0;
 }
@@ -389,9 +388,8 @@ static void ask_form(const struct view *v, const struct callback *cb, struct fw_
 static void pause_note(struct view *v, const struct hub *hub, int64_t *at_ms)
 {
 	(void)fw_snprintf(v->s.why, sizeof(v->s.why), "the hub failed %u times in a row, whatever the feed: all wait", hub->fail_n);
-	if (v->s.state == FW_WEBSUB_ACTIVE)
-		*at_ms = FW_MIN(*at_ms, v->s.until_ms);
-	v->s.next_ms = *at_ms;
+	sub_at(&v->s, *at_ms);
+	*at_ms = v->s.next_ms;
 }
 
 /* Was it asked too often? */
@@ -438,9 +436,7 @@ static int due(struct fw_hubs *h, struct view *v, struct item *it, int64_t *at_m
 		ask_form(v, &cb, &form);
 	if (ask) {
 		v->s.asked_ms = v->now_ms;
-		v->s.next_ms = v->now_ms + SUB_SILENCE_MS;
-		if (v->s.state == FW_WEBSUB_ACTIVE)
-			v->s.next_ms = FW_MIN(v->s.next_ms, v->s.until_ms);
+		sub_at(&v->s, v->now_ms + SUB_SILENCE_MS);
 	}
 	*at_ms = v->s.next_ms;
 	rc = rc ? rc : rec_sub_put(h->st, &v->s, v->now_ms, err);

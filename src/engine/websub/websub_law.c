@@ -32,6 +32,18 @@ static void say(struct sub *s, struct fw_str words)
 	(void)fw_str_copy(s->why, sizeof(s->why), words);
 }
 
+void sub_off(struct sub *s)
+{
+	s->state = FW_WEBSUB_OFF;
+	s->sent = false;
+	s->since_ms = s->until_ms = 0;
+}
+
+void sub_at(struct sub *s, int64_t at_ms)
+{
+	s->next_ms = s->state == FW_WEBSUB_ACTIVE ? FW_MIN(at_ms, s->until_ms) : at_ms;
+}
+
 /* ---- what the feed wishes ---------------------------------------------------------------------------------------------------------- */
 
 static bool hub_find(const struct sub_wish *w, struct fw_str hub, uint32_t *at)
@@ -74,9 +86,7 @@ void sub_lost(struct sub *s, int64_t now_ms)
 {
 	if (s->held)
 		return;
-	s->state = FW_WEBSUB_OFF;
-	s->sent = false;
-	s->since_ms = s->until_ms = 0;
+	sub_off(s);
 	s->next_ms = now_ms;
 	say(s, FW_STR("its callback was signed by another key: asked anew"));
 }
@@ -88,9 +98,7 @@ static void failed(struct sub *s, const struct sub_wish *w, int64_t least_ms, in
 {
 	int64_t pause_ms;
 
-	s->sent = false;
-	s->state = FW_WEBSUB_OFF;
-	s->since_ms = s->until_ms = 0;
+	sub_off(s);
 	if (least_ms > 0)
 		s->left_ms = FW_MAX(FW_MIN(s->left_ms, now_ms + BACKOFF_MAX_MS), now_ms + least_ms);
 	if (s->hub_i + 1 < w->hub_n) {
@@ -112,7 +120,7 @@ static void renewal_failed(struct sub *s, int64_t least_ms, int64_t now_ms)
 	int64_t pause_ms = FW_MIN((s->until_ms - now_ms) / 3, RENEWAL_BACKOFF_MS);
 
 	s->sent = false;
-	s->next_ms = FW_MIN(now_ms + FW_MAX(FW_MAX(pause_ms, FW_SECOND_MS), least_ms), s->until_ms);
+	sub_at(s, now_ms + FW_MAX(FW_MAX(pause_ms, FW_SECOND_MS), least_ms));
 }
 
 bool sub_silent(struct sub *s, const struct sub_wish *w, int64_t now_ms, uint64_t rnd)
@@ -122,8 +130,7 @@ bool sub_silent(struct sub *s, const struct sub_wish *w, int64_t now_ms, uint64_
 	s->sent = false;
 	if (over) {
 		say(s, FW_STR("the lease ran out"));
-		s->state = FW_WEBSUB_OFF;
-		s->since_ms = s->until_ms = 0;
+		sub_off(s);
 	} else if (silent && s->state == FW_WEBSUB_ASKED) {
 		say(s, FW_STR("the hub took the request, and never verified it"));
 		failed(s, w, 0, now_ms, rnd);
@@ -170,12 +177,10 @@ bool sub_may_ask(struct sub *s, int64_t *brake_ms, int64_t gap_ms, int64_t now_m
 		*brake_ms += gap_ms;
 		return true;
 	}
-	s->next_ms = now_ms + wait_ms;
-	if (s->state == FW_WEBSUB_ACTIVE)
-		s->next_ms = FW_MIN(s->next_ms, s->until_ms);
-	else
+	sub_at(s, now_ms + wait_ms);
+	if (s->state != FW_WEBSUB_ACTIVE)
 		s->state = FW_WEBSUB_OFF;
-	(void)fw_snprintf(s->why, sizeof(s->why), "asked too often of late, since the feed or its hub makes it necessary: it has to wait");
+	say(s, FW_STR("asked too often of late, since the feed or its hub makes it necessary: it has to wait"));
 	return false;
 }
 
@@ -193,10 +198,8 @@ void sub_answered(struct sub *s, const struct sub_wish *w, const char *why, int6
 		return;
 	}
 	s->sent = true;
-	s->next_ms = now_ms + SUB_SILENCE_MS;
-	if (s->state == FW_WEBSUB_ACTIVE)
-		s->next_ms = FW_MIN(s->next_ms, s->until_ms);
-	else
+	sub_at(s, now_ms + SUB_SILENCE_MS);
+	if (s->state != FW_WEBSUB_ACTIVE)
 		say(s, FW_STR("the hub took the request, and is to verify it"));
 }
 

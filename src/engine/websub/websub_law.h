@@ -65,6 +65,10 @@ enum sub_change { SUB_SAME, SUB_NEW /* another subscription from now on: s is a 
 
 /* s as it is kept (all zeros: there is none yet) and what the feed wishes. SUB_NEW: s is asked at next_ms = now_ms, and wants a token. */
 enum sub_change sub_wish(struct sub *s, const struct sub_wish *w, int64_t now_ms);
+/* It is not active any more, or not asked. */
+void sub_off(struct sub *s);
+/* When to look at it next: when its lease ends at the latest. */
+void sub_at(struct sub *s, int64_t at_ms);
 /* For how long what comes to the callback before a renewal is still taken. */
 int64_t sub_overlap_ms(int64_t lease_ms);
 /* Its callback is no more, whatever the hub thinks: to be asked anew. */

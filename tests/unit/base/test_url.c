@@ -186,6 +186,16 @@ START_TEST(origin_host_port)
 }
 END_TEST
 
+START_TEST(escaped)
+{
+	struct fw_buf b = FW_BUF_INIT(0);
+
+	fw_url_escape(&b, FW_STR("aZ9-._~ &=+%/\0\xc3\xa9"));
+	ck_assert_str_eq(b.p, "aZ9-._~%20%26%3D%2B%25%2F%00%C3%A9");
+	fw_buf_finish(&b);
+}
+END_TEST
+
 START_TEST(shown_without_secrets)
 {
 	static const struct { const char *url, *want; } T[] = {
@@ -219,6 +229,7 @@ int main(void)
 	tcase_add_test(t, resolve_twice);
 	tcase_add_test(t, clean);
 	tcase_add_test(t, origin_host_port);
+	tcase_add_test(t, escaped);
 	tcase_add_test(t, shown_without_secrets);
 	suite_add_tcase(s, t);
 	return run_suite(s);
