@@ -63,7 +63,7 @@ FW_MUST_CHECK int rec_sub_get(struct fw_store *st, int64_t feed_id, struct fw_ar
 bool rec_sub_read(struct fw_str value, struct fw_arena *a, struct sub *out);
 FW_MUST_CHECK int rec_callback_put(struct fw_store *st, const struct callback *c, int64_t now_ms, struct fw_err *err);
 FW_MUST_CHECK int rec_callback_get(struct fw_store *st, struct fw_str token, struct fw_arena *a, struct callback *out, struct fw_err *err);
-bool rec_callback_read(struct fw_str value, struct fw_arena *a, struct callback *out);
+bool rec_callback_read(struct fw_str value, struct fw_arena *a, struct callback *out); /* token stays as it is */
 FW_MUST_CHECK int rec_callback_remove(struct fw_store *st, struct fw_str token, struct fw_err *err); /* one that is not there is fine */
 FW_MUST_CHECK int rec_counts_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct counts *out, struct fw_err *err); /* none: zeros */
 FW_MUST_CHECK int rec_counts_add(struct fw_store *st, const struct counts *more, int64_t now_ms, struct fw_err *err);
