@@ -511,6 +511,22 @@ START_TEST(a_refusal_holds_for_a_week)
 }
 END_TEST
 
+START_TEST(off_is_off)
+{
+	struct sub s = active(NOW, 10 * DAY, 1);
+	struct sub_wish w = wish(1);
+
+	sub_at(&s, NOW + 11 * DAY);
+	ck_assert_int_eq(s.next_ms, NOW + 10 * DAY); /* when its lease ends */
+	s.sent = true;
+	sub_off(&s);
+	ck_assert(s.state == FW_WEBSUB_OFF && !s.until_ms && !s.since_ms);
+	ck_assert(!sub_silent(&s, &w, NOW, 1)); /* no verification is awaited: the hub is not to blame */
+	sub_at(&s, NOW + 11 * DAY);
+	ck_assert_int_eq(s.next_ms, NOW + 11 * DAY);
+}
+END_TEST
+
 START_TEST(hubs_that_fail_for_all)
 {
 	ck_assert_int_eq(sub_hub_pause_ms(0), 0);
@@ -1016,7 +1032,7 @@ int main(void)
 {
 	const TTest *const LAW[] = {wishes, renewed_before_the_end, renewal_keeps_what_is, renewal_not_verified, verified_before_the_answer, never_verified, several_hubs,
 		denied_at_any_time, retry_after_counts, trust, by_hand, cloud_renews_daily, leases_of_liars, liars_are_asked_rarely, the_brake, a_refusal_holds_for_a_week,
-		hubs_that_fail_for_all, forms, signatures,
+		off_is_off, hubs_that_fail_for_all, forms, signatures,
 		callbacks_cannot_be_guessed, one_key_for_all, lost_callbacks, addresses, hubs_of_feeds, clouds};
 	const TTest *const KEPT[] = {what_is_kept_comes_back, intent_is_exact, pushes_are_judged, clouds_ping, a_hint_has_the_feed_asked, lists,
 		workers_tell};
