@@ -183,9 +183,9 @@ START_TEST(schemas_that_are_not_ours) /* REL-15 */
 	ck_assert_int_eq(s.schema, 1);
 	says(st->is->load(st, &load, &drv_err), FW_EINVAL, "reading only");
 	st->is->close(st);
-	told("HSET {feedwheel/meta}:meta schema 99");
+	told("HSET {feedwheel/0}:meta schema 99");
 	open_says(url, FW_STORE_CREATE, FW_EVERSION, "upgrade feedwheel");
-	told("SET {other/meta}:meta string");
+	told("SET {other/0}:meta string");
 	ck_assert(fw_snprintf(other, sizeof(other), "%s?prefix=other", url));
 	open_says(other, FW_STORE_CREATE, FW_EINVAL, "another program");
 	told("HSET {old:0}:meta schema 4");
@@ -634,38 +634,27 @@ START_TEST(doctor_looks_at_durability)
 }
 END_TEST
 
-/* The cell of the only feed that is there. */
-static int cell_of_feed(void)
-{
-	char words[100];
-	int cell = -1;
-
-	do
-		ck_assert(++cell < 64 && fw_snprintf(words, sizeof(words), "EXISTS {feedwheel/%d}:state", cell));
-	while (strcmp(say(words), ":1\r\n") != 0);
-	return cell;
-}
-
 START_TEST(deep_check_finds) /* what no call of ours can do */
 {
-	static const struct { bool meta; const char *verb, *what, *words; } T[] = {
-		{false, "HDEL", "address 1", "it has no address"},
-		{false, "HDEL", "entries 1", "which is not there"},
-		{false, "HDEL", "state 1", "no feed"},
-		{true, "HSET", "meta entry_id 0", "higher ones are there"},
-		{true, "HSET", "meta lease_id 0", "lease_id is 0"},
+	static const struct { const char *verb, *what, *words; } T[] = {
+		{"HDEL", "feed 1", "it has no address"},
+		{"HDEL", "entries 1", "which is not there"},
+		{"HDEL", "state 1", "no feed"},
+		{"HDEL", "urls https://a.example/", "its address is another's"},
+		{"ZREM", "visit_ids 1", "visit_ids: 0, and 1 rows"},
+		{"HSET", "meta visit_n 7", "visit_n: 7, and 1 rows"},
+		{"HSET", "meta entry_id 0", "higher ones are there"},
+		{"HSET", "meta lease_id 0", "lease_id is 0"},
 	};
 
 	server_up(NULL);
 	for (size_t i = 0; i < FW_N(T); i++) {
 		struct work *w = begin(url);
 		struct found f = {0};
-		char cell[8] = "meta", words[200];
+		char words[200];
 
 		stored_once(w);
-		if (!T[i].meta)
-			ck_assert(fw_snprintf(cell, sizeof(cell), "%d", cell_of_feed()));
-		ck_assert(fw_snprintf(words, sizeof(words), "%s {feedwheel/%s}:%s", T[i].verb, cell, T[i].what));
+		ck_assert(fw_snprintf(words, sizeof(words), "%s {feedwheel/0}:%s", T[i].verb, T[i].what));
 		told(words);
 		DONE(w->st->is->inspect(w->st, true, finding, &f, &drv_err));
 		ck_assert_msg(f.worst == 2 && strstr(f.words, T[i].words), "%s: %s", words, f.words);
@@ -819,7 +808,7 @@ START_TEST(cluster_in_trouble) /* a node is killed in the middle; functions are 
 	ck_assert_int_eq(drv_entries(st, 0), FEEDS);
 	ck_assert_int_eq(drv_visits(st, 0), FEEDS);
 	DONE(st->is->entry_list(st, &(struct fw_entry_query){.oldest_first = true}, rising, &last, &drv_err));
-	ck_assert_int_eq(sscanf(say_to(node[0].sock, "CLUSTER KEYSLOT {feedwheel/meta}:"), ":%d", &slot), 1);
+	ck_assert_int_eq(sscanf(say_to(node[0].sock, "CLUSTER KEYSLOT {feedwheel/0}:"), ":%d", &slot), 1);
 	from = slot / ((16384 + NODES - 1) / NODES);
 	to = (from + 1) % NODES;
 	ck_assert(fw_snprintf(words, sizeof(words), "CLUSTER SETSLOT %d IMPORTING %s", slot, node[from].id));

@@ -3,8 +3,8 @@
  * Outcomes: script/commit.lua stores them, this file looks first which entries may be new, so that
  * the others stay at home.
  *
- * On one server the whole commit is one script. On a cluster it is one for each cell, all at once,
- * and numbers of visits and entries are taken before. Of entries those that were taken are kept in
+ * With one cell the whole commit is one script. With many it is one for each cell, all at once, and
+ * numbers of visits and entries are taken before. Of entries those that were taken are kept in
  * `taken` until they are stored: nobody who follows by number is shown a higher one before that
  * (entries.c), so they appear in order. Who dies in between is revoked: no cell takes numbers below
  * a floor, which is raised above his, before they are given up.
@@ -17,71 +17,32 @@
 #include "base/banned.h"
 
 #define TRIES 20
-#define PUSH_TRIES 3
 #define TAKEN_MS 10000 /* so long somebody may take to store what he has taken numbers for */
 
 struct plan { /* an outcome on its way */
 	struct fw_outcome *o;
-	int cell, shard;
+	int cell;
 	const struct fw_entry_row *
 		*entry; /* without those with a key twice; then only those that seem new or changed */
 	size_t entry_n, new_n;
-	const struct rs_reply *known; /* of these keys */
-	struct fw_str meta_was, meta; /* of a push; absent: it tells nothing new */
-	bool has_url;                 /* it may adopt its new address */
+	bool has_url; /* it may adopt its new address */
+	bool plain;   /* a visit alone */
 };
 
 struct work {
 	struct rs *r;
 	struct store_commit *c;
-	struct plan *plan;                       /* by cell: */
-	size_t n, first[RS_CELLS], of[RS_CELLS]; /* of a cell: of[] from first[] on */
-	bool mine[STORE_SHARDS];                 /* shards that must be ours, */
-	size_t mine_n[RS_CELLS];                 /* and how many of a cell */
-	bool *done; /* outcomes that are answered, and cells that have stored their part */
-	bool cell_done[RS_CELLS];
-	bool push;              /* the schedules stay */
-	bool last;              /* of the tries */
-	int64_t visit_n, new_n; /* numbers that it wants at most */
+	struct plan *plan; /* in order of sending: */
+	size_t n, first[RS_CELLS], of[RS_CELLS], host_n[RS_CELLS]; /* of a cell: of[] from first[] on */
+	bool *done; /* outcomes that are answered, */
+	bool cell_done[RS_CELLS]; /* and cells that have stored their hosts */
+	bool push;                /* the schedules stay */
+	int64_t visit_n, new_n;   /* numbers that it wants at most */
 	int64_t visit_id, entry_id;
-	bool moves[RS_CELLS]; /* something is on its way out of there */
+	bool merging[RS_CELLS]; /* something is on its way into another feed there */
 };
 
 /* ---- looking --------------------------------------------------------------------------------- */
-
-static int by_cell(const void *a, const void *b)
-{
-	const struct plan *x = a, *y = b;
-
-	if (x->cell != y->cell)
-		return x->cell < y->cell ? -1 : 1;
-	return x->o < y->o ? -1 : x->o > y->o;
-}
-
-/* Pushes do not know where their feeds are. */
-static int pushes_place(struct work *w, struct fw_err *err)
-{
-	struct rs_place *p = fw_arena_calloc(&w->r->arena, w->n + 1, sizeof(*p));
-	size_t n = 0;
-	int rc;
-
-	if (!p)
-		return rs_no_memory(w->r, err);
-	for (size_t i = 0; i < w->n; i++)
-		p[i].id = w->plan[i].o->feed_id;
-	rc = rs_places_find(w->r, p, w->n, err);
-	for (size_t i = 0; !rc && i < w->n; i++) {
-		struct plan *at = &w->plan[i];
-
-		at->shard = p[i].shard;
-		if (at->shard < 0)
-			at->o->rc = FW_ENOTFOUND;
-		else
-			w->plan[n++] = *at;
-	}
-	w->n = rc ? w->n : n;
-	return rc;
-}
 
 static struct fw_str key_of(const struct fw_entry_row *e)
 {
@@ -112,14 +73,13 @@ static int first_ones(struct work *w, struct plan *p, struct fw_err *err)
 }
 
 /* What is known of these stays at home. */
-static void candidates(struct work *w, struct plan *p)
+static void candidates(struct work *w, struct plan *p, const struct rs_reply *known)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < p->entry_n; i++) {
 		struct rs_known k = {0};
-		bool is_known = p->known->elem[i]->type == RS_TEXT &&
-			rs_known_read(p->known->elem[i]->text, &k);
+		bool is_known = known->elem[i]->type == RS_TEXT && rs_known_read(known->elem[i]->text, &k);
 
 		if (is_known && k.hash == p->entry[i]->hash)
 			continue;
@@ -128,29 +88,6 @@ static void candidates(struct work *w, struct plan *p)
 	}
 	p->entry_n = n;
 	w->new_n += (int64_t)p->new_n;
-}
-
-/* A push tells only what nobody has told yet. */
-static int meta_merge(struct work *w, struct plan *p, const struct rs_reply *was, struct fw_err *err)
-{
-	struct fw_feed is = {0}, f = *p->o->feed;
-	struct fw_str *const to[] = {&is.title, &is.home_page_url, &is.description, &is.language, &is.icon};
-	const struct fw_str from[] = {f.title, f.home_page_url, f.description, f.language, f.icon};
-	struct fw_buf b = FW_BUF_INIT(0);
-	bool told = false;
-
-	p->meta_was = was->type == RS_TEXT ? fw_arena_str(&w->r->arena, was->text) : FW_STR("");
-	rs_group_unpack(was->text, RS_META_GROUP, &is);
-	for (size_t i = 0; i < FW_N(to); i++) {
-		if (to[i]->len || !from[i].len)
-			continue;
-		*to[i] = from[i];
-		told = true;
-	}
-	rs_group_pack(&b, RS_META_GROUP, &is);
-	p->meta = told ? fw_arena_str(&w->r->arena, fw_buf_str(&b)) : FW_STR_NONE;
-	fw_buf_finish(&b);
-	return told && !p->meta.p ? rs_no_memory(w->r, err) : 0;
 }
 
 static int entries_look(struct work *w, struct fw_err *err)
@@ -163,29 +100,18 @@ static int entries_look(struct work *w, struct fw_err *err)
 		char key[40];
 
 		rc = p->o->entry_n ? first_ones(w, p, err) : 0;
-		if (!rc && p->entry_n) {
-			(void)fw_snprintf(key, sizeof(key), "keys:%lld", (long long)p->o->feed_id);
-			rs_ask(w->r, p->cell, "HMGET", key);
-			for (size_t k = 0; k < p->entry_n; k++)
-				rs_add(w->r, key_of(p->entry[k]));
-			nth++;
-		}
-		if (!rc && w->push && p->o->groups & FW_GROUP_META) {
-			rs_ask(w->r, p->cell, "HGET", "meta");
-			rs_addi(w->r, p->o->feed_id);
-			nth++;
-		}
+		if (rc || !p->entry_n)
+			continue;
+		(void)fw_snprintf(key, sizeof(key), "keys:%lld", (long long)p->o->feed_id);
+		rs_ask(w->r, p->cell, "HMGET", key);
+		for (size_t k = 0; k < p->entry_n; k++)
+			rs_add(w->r, key_of(p->entry[k]));
+		nth++;
 	}
 	rc = !rc && nth ? rs_run(w->r, "looking for new entries", err) : rc;
 	for (size_t i = nth = 0; !rc && i < w->n; i++) {
-		struct plan *p = &w->plan[i];
-
-		if (p->entry_n) {
-			p->known = w->r->reply[nth++];
-			candidates(w, p);
-		}
-		if (w->push && p->o->groups & FW_GROUP_META)
-			rc = meta_merge(w, p, w->r->reply[nth++], err);
+		if (w->plan[i].entry_n)
+			candidates(w, &w->plan[i], w->r->reply[nth++]);
 	}
 	return rc;
 }
@@ -236,7 +162,7 @@ static int numbers_take(struct work *w, struct fw_err *err)
 	w->entry_id = rs_int(w->r->reply[0]->elem[1]);
 	old = w->r->reply[0]->elem[2];
 	for (size_t i = 0; !rc && i < old->n; i++) {
-		for (int cell = 0; cell < RS_CELLS; cell++) {
+		for (int cell = 0; cell < w->r->cell_n; cell++) {
 			rs_op(w->r, cell, RS_WRITE, "floor");
 			rs_addi(w->r, rs_int(old->elem[i]) + 1);
 		}
@@ -250,40 +176,10 @@ int rs_numbers_revoke(struct rs *r, struct fw_err *err)
 {
 	struct work w = {.r = r};
 
-	return r->cluster ? numbers_take(&w, err) : 0;
+	return r->cell_n > 1 ? numbers_take(&w, err) : 0;
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */
-
-static const struct store_host *next_host(const struct work *w, const struct store_host *h, int cell)
-{
-	const struct store_host *end = w->c->host + w->c->host_n;
-
-	for (; h < end; h++) {
-		if (cell < 0 || rs_cell(store_host_shard(h->id)) == cell)
-			return h;
-	}
-	return NULL;
-}
-
-static void fences_add(const struct work *w, const int *cell, size_t cell_n)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < cell_n; i++)
-		n += w->mine_n[cell[i]] > 0;
-	rs_addi(w->r, (int64_t)n);
-	for (size_t i = 0; i < cell_n; i++) {
-		if (!w->mine_n[cell[i]])
-			continue;
-		rs_addi(w->r, cell[i]);
-		rs_addi(w->r, (int64_t)w->mine_n[cell[i]]);
-		for (int shard = cell[i]; shard < STORE_SHARDS; shard += RS_CELLS) {
-			if (w->mine[shard])
-				rs_addi(w->r, shard);
-		}
-	}
-}
 
 static int address_of(const struct work *w, const struct plan *p)
 {
@@ -292,30 +188,9 @@ static int address_of(const struct work *w, const struct plan *p)
 	return groups & FW_GROUP_URL ? (p->has_url ? 2 : 0) : groups & FW_GROUP_HOST ? 1 : 0;
 }
 
-/* Control and front: see script/commit.lua. */
-static void head_add(const struct work *w, const struct plan *p)
+static bool is_written(const struct work *w, const struct plan *p, int group)
 {
-	const struct fw_outcome *o = p->o;
-	struct fw_buf *b = rs_word(w->r);
-	int groups = p->meta.p != NULL;
-
-	for (int g = 0; !w->push && g < RS_GROUP_N; g++)
-		groups += (o->groups & rs_group[g].bit) != 0;
-	rs_pad(b, o->was_due_ms, 20);
-	rs_pad(b,
-		w->push                               ? o->visit.at_ms
-			: o->visit.kind == FW_VISIT_NONE ? INT64_MIN
-							 : o->feed->last_visit_ms,
-		20);
-	if (w->push)
-		fw_buf_adds(b, "----");
-	else
-		rs_pad(b, p->shard, 4);
-	if (groups || p->entry_n || address_of(w, p))
-		fw_buf_addf(b, "%d %zu %d", groups, p->entry_n, address_of(w, p));
-	rs_word_end(w->r);
-	rs_front_pack(rs_word(w->r), o->feed);
-	rs_word_end(w->r);
+	return p->o->groups & (w->push ? FW_GROUP_META : ~0u) & rs_group[group].bit;
 }
 
 static void entry_add(struct rs *r, const struct fw_entry_row *e)
@@ -328,118 +203,116 @@ static void entry_add(struct rs *r, const struct fw_entry_row *e)
 	rs_word_end(r);
 }
 
-static void groups_add(const struct work *w, const struct plan *p)
+static void group_add(const struct work *w, const struct fw_feed *f, int group)
 {
-	struct rs *r = w->r;
+	const struct fw_feed told = {.title = f->title, .home_page_url = f->home_page_url,
+		.description = f->description, .language = f->language, .icon = f->icon};
 
-	for (int g = 0; !w->push && g < RS_GROUP_N; g++) {
-		if (!(p->o->groups & rs_group[g].bit))
-			continue;
-		rs_adds(r, rs_group[g].key);
-		rs_group_pack(rs_word(r), g, p->o->feed);
-		rs_word_end(r);
-	}
-	if (p->meta.p) {
-		struct fw_buf *b = rs_word(r);
+	rs_addi(w->r, group + 1);
+	rs_group_pack(rs_word(w->r), group, w->push ? &told : f);
+	rs_word_end(w->r);
+}
 
-		fw_buf_adds(b, "meta?");
-		fw_buf_addstr(b, p->meta_was);
-		rs_word_end(r);
-		rs_add(r, p->meta);
+/* What a visit alone does not have: see script/commit.lua. */
+static void more_add(const struct work *w, const struct plan *p)
+{
+	const struct fw_outcome *o = p->o;
+	struct fw_buf *b = rs_word(w->r);
+	bool none = o->visit.kind == FW_VISIT_NONE;
+	int groups = 0, address = address_of(w, p);
+
+	for (int g = 0; g < RS_GROUP_N; g++)
+		groups += is_written(w, p, g);
+	fw_buf_addc(b, w->push ? 'p' : none ? 'n' : w->c->lease_id ? 'v' : 'f');
+	fw_buf_addc(b, ' ');
+	if (none && !w->push)
+		fw_buf_addc(b, '-');
+	else
+		rs_pad(b, w->push ? o->visit.at_ms : o->feed->last_visit_ms, 20);
+	fw_buf_addf(b, " %d %zu %d", groups, p->entry_n, address);
+	rs_word_end(w->r);
+	for (int g = 0; g < RS_GROUP_N; g++) {
+		if (is_written(w, p, g))
+			group_add(w, o->feed, g);
 	}
+	for (size_t i = 0; i < p->entry_n; i++)
+		entry_add(w->r, p->entry[i]);
+	if (!address)
+		return;
+	rs_group_pack(rs_word(w->r), RS_ADDRESS, o->feed);
+	rs_word_end(w->r);
+	b = rs_word(w->r);
+	rs_pad(b, store_host_shard(store_feed_host_id(o->feed)), 4);
+	fw_buf_addc(b, ' ');
+	rs_pad(b, store_feed_host_id(o->feed), 20);
+	rs_word_end(w->r);
 }
 
 static void outcome_add(const struct work *w, const struct plan *p)
 {
-	struct rs *r = w->r;
-	int64_t host_id;
+	const struct fw_outcome *o = p->o;
+	struct fw_buf *b;
 
-	head_add(w, p);
-	rs_rest_pack(rs_word(r), p->o->feed);
-	rs_word_end(r);
-	if (p->o->visit.kind != FW_VISIT_NONE)
-		rs_visit_pack(rs_word(r), &p->o->visit);
-	else
-		(void)rs_word(r);
-	rs_word_end(r);
-	groups_add(w, p);
-	for (size_t i = 0; i < p->entry_n; i++)
-		entry_add(r, p->entry[i]);
-	if (!address_of(w, p))
-		return;
-	host_id = store_feed_host_id(p->o->feed);
-	rs_group_pack(rs_word(r), RS_ADDRESS, p->o->feed);
-	rs_word_end(r);
-	rs_pad(rs_word(r), host_id, 20);
-	rs_word_end(r);
-	rs_addi(r, store_host_shard(host_id));
+	rs_addi(w->r, o->feed_id);
+	b = rs_word(w->r);
+	if (!w->push) {
+		rs_pad(b, o->was_due_ms, 20);
+		rs_front_pack(b, o->feed, o->host_id);
+	}
+	rs_word_end(w->r);
+	b = rs_word(w->r);
+	if (o->visit.kind != FW_VISIT_NONE)
+		rs_visit_pack(b, &o->visit);
+	rs_word_end(w->r);
+	if (!p->plain)
+		more_add(w, p);
 }
 
 static void hosts_add(const struct work *w, int cell)
 {
-	size_t n = 0;
+	const struct store_host *end = w->c->host + w->c->host_n;
 
-	for (const struct store_host *h = next_host(w, w->c->host, cell); h; h = next_host(w, h + 1, cell))
-		n++;
-	rs_addi(w->r, (int64_t)n);
-	for (const struct store_host *h = next_host(w, w->c->host, cell); h; h = next_host(w, h + 1, cell)) {
-		fw_buf_addf(rs_word(w->r), "%d %lld %lld %lld %lld %d", store_host_shard(h->id),
+	rs_addi(w->r, (int64_t)w->host_n[cell]);
+	for (const struct store_host *h = w->c->host; h < end; h++) {
+		if (rs_cell(w->r, store_host_shard(h->id)) != cell)
+			continue;
+		fw_buf_addf(rs_word(w->r), "%04d %lld %lld %lld %lld %d", store_host_shard(h->id),
 			(long long)h->id, (long long)h->next_ok_ms, (long long)h->cool_until_ms,
 			(long long)h->pace_ms, h->others);
 		rs_word_end(w->r);
 	}
 }
 
-/* One script over these cells. */
-static void send(struct work *w, const int *cell, size_t cell_n, int64_t visit_id, int64_t entry_id)
+/* The script of a cell; with many cells its numbers are the next ones. */
+static void send(struct work *w, int cell)
 {
-	struct rs *r = w->r;
+	const struct plan *p = w->plan + w->first[cell], *end = p + w->of[cell];
+	int64_t plain_n = 0, visit_n = 0, new_n = 0;
 
-	rs_op(r, cell[0], RS_WRITE, "commit");
-	rs_addi(r, !r->cluster);
-	rs_addi(r, w->c->lease_id);
-	rs_addi(r, w->visit_n);
-	rs_addi(r, visit_id);
-	rs_addi(r, entry_id);
-	fences_add(w, cell, cell_n);
-	rs_addi(r, (int64_t)cell_n);
-	for (size_t i = 0; i < cell_n; i++) {
-		rs_addi(r, cell[i]);
-		rs_addi(r, (int64_t)w->of[cell[i]]);
-		for (size_t k = 0; k < w->of[cell[i]]; k++)
-			rs_addi(r, w->plan[w->first[cell[i]] + k].o->feed_id);
+	for (const struct plan *i = p; i < end; i++) {
+		plain_n += i->plain;
+		visit_n += i->o->visit.kind != FW_VISIT_NONE;
+		new_n += (int64_t)i->new_n;
 	}
-	for (size_t i = 0; i < cell_n; i++) {
-		for (size_t k = 0; k < w->of[cell[i]]; k++)
-			outcome_add(w, &w->plan[w->first[cell[i]] + k]);
-		hosts_add(w, cell[i]);
+	rs_op(w->r, cell, RS_WRITE, "commit");
+	rs_addi(w->r, w->c->lease_id);
+	rs_addi(w->r, visit_n);
+	if (w->r->cell_n > 1) {
+		rs_addi(w->r, w->visit_id);
+		rs_addi(w->r, w->new_n ? w->entry_id : -1);
+	} else {
+		rs_adds(w->r, "");
+		rs_adds(w->r, "");
 	}
-}
-
-/* All that a cell's script may take. */
-static void counted(const struct work *w, int cell, int64_t *visits, int64_t *entries)
-{
-	for (size_t i = w->first[cell]; i < w->first[cell] + w->of[cell]; i++) {
-		*visits += w->plan[i].o->visit.kind != FW_VISIT_NONE;
-		*entries += (int64_t)w->plan[i].new_n;
-	}
-}
-
-static int send_all(struct work *w, const int *cell, size_t cell_n, struct fw_err *err)
-{
-	int64_t visit_id, entry_id;
-
-	if (!w->r->cluster) {
-		send(w, cell, cell_n, 0, -1);
-		return rs_run(w->r, "commit", err);
-	}
-	visit_id = w->visit_id;
-	entry_id = w->entry_id;
-	for (size_t i = 0; i < cell_n; i++) {
-		send(w, &cell[i], 1, visit_id, w->new_n ? entry_id : -1);
-		counted(w, cell[i], &visit_id, &entry_id);
-	}
-	return rs_run(w->r, "commit", err);
+	w->visit_id += visit_n;
+	w->entry_id += new_n;
+	rs_addi(w->r, plain_n);
+	for (int64_t i = 0; i < plain_n; i++)
+		outcome_add(w, p++);
+	rs_addi(w->r, end - p);
+	while (p < end)
+		outcome_add(w, p++);
+	hosts_add(w, cell);
 }
 
 /* ---- the answers ----------------------------------------------------------------------------- */
@@ -457,94 +330,103 @@ static int found(struct work *w, struct plan *p, struct fw_str text, struct fw_e
 		p->o->visit.changed_n = (uint32_t)n;
 	if (fw_str_eq(old, FW_STR("taken")))
 		p->has_url = false;
-	else if (old.p && p->has_url && !fw_str_eq(rs_address_url(old), p->o->feed->url))
-		return rs_url_release(w->r, rs_address_url(old), p->o->feed_id, err);
+	else if (old.p && p->has_url && !fw_str_eq(old, p->o->feed->url))
+		return rs_url_release(w->r, old, p->o->feed_id, err);
 	return 0;
 }
 
 /*
- * *again: a push's feed has gone to another cell, or was removed; or what came without a lease is no
- * first visit, and becomes a push.
+ * *again: it is on its way into another feed; or it came without a lease and is no first visit, and
+ * becomes a push.
  */
-static int settle(
-	struct work *w, const struct rs_reply *answer, size_t first, size_t n, bool *again, struct fw_err *err)
+static int settle_one(struct work *w, struct plan *p, struct fw_str text, bool *again, struct fw_err *err)
 {
-	int rc = 0;
+	struct fw_outcome *o = p->o;
+	bool gone = fw_str_eq(text, FW_STR("gone")), merging = fw_str_eq(text, FW_STR("merging"));
 
-	for (size_t i = first; i < first + n; i++)
-		w->done[w->plan[i].o - w->c->outcome] = true;
-	for (size_t i = 0; !rc && i + 2 <= answer->n; i += 2) {
-		size_t at = (size_t)rs_int(answer->elem[i]) - 1;
-		struct fw_str text = answer->elem[i + 1]->text;
-
-		if (at >= n)
-			continue;
-		if (fw_str_eq(text, FW_STR("gone")) && !w->c->lease_id && !w->last) {
-			struct fw_outcome *o = w->plan[first + at].o;
-
-			w->done[o - w->c->outcome] = !(*again = w->push = true);
-			o->visit.kind = o->visit.kind == FW_VISIT_NONE ? FW_VISIT_NONE : FW_VISIT_PUSHED;
-		}
-		else if (fw_str_eq(text, FW_STR("gone")))
-			w->plan[first + at].o->rc = FW_ENOTFOUND;
-		else if (!fw_str_eq(text, FW_STR("before")))
-			rc = found(w, &w->plan[first + at], text, err);
+	if (gone && !w->c->lease_id && !w->push) {
+		w->push = true;
+		o->visit.kind = FW_VISIT_PUSHED;
+	} else if (gone) {
+		o->rc = FW_ENOTFOUND;
+		return 0;
+	} else if (!merging) {
+		return fw_str_eq(text, FW_STR("before")) ? 0 : found(w, p, text, err);
 	}
-	for (size_t i = first; !rc && i < first + n; i++) {
-		const struct plan *p = &w->plan[i];
-
-		if (!w->push && p->o->groups & FW_GROUP_URL && !p->has_url && !p->o->rc)
-			p->o->rc = FW_EINVAL;
-		w->moves[p->cell] |= address_of(w, p) &&
-			rs_cell(store_host_shard(store_feed_host_id(p->o->feed))) != p->cell;
-	}
-	return rc;
+	w->merging[p->cell] |= merging;
+	w->done[o - w->c->outcome] = false;
+	*again = true;
+	return 0;
 }
 
-/* *again: something was in the way of a cell; nothing of that cell was stored. */
-static int answers_read(struct work *w, const int *cell, size_t cell_n, bool *again, struct fw_err *err)
+static int settle(struct work *w, const struct rs_reply *answer, int cell, bool *again, struct fw_err *err)
 {
-	struct rs_reply **reply = w->r->reply;
-	size_t calls = w->r->cluster ? cell_n : 1;
+	struct plan *p = w->plan + w->first[cell];
+	size_t n = w->of[cell];
+	bool push = w->push;
 	int rc = 0;
 
-	*again = false;
-	for (size_t i = 0; !rc && i < calls; i++) {
-		if (reply[i]->type == RS_ARRAY) {
-			w->cell_done[cell[i]] = true;
-			rc = w->r->cluster ? settle(w, reply[i], w->first[cell[i]], w->of[cell[i]], again, err)
-					   : settle(w, reply[i], 0, w->n, again, err);
-		} else if (fw_str_eq(reply[i]->text, FW_STR("lost"))) {
-			rc = rs_lost(w->r, err);
-		} else {
-			*again = true;
-			for (size_t k = 0; k < cell_n; k++)
-				w->moves[cell[k]] |= fw_str_eq(reply[i]->text, FW_STR("moving"));
-		}
+	w->cell_done[cell] = true;
+	for (size_t i = 0; i < n; i++)
+		w->done[p[i].o - w->c->outcome] = true;
+	for (size_t i = 0; !rc && i + 2 <= answer->n; i += 2) {
+		size_t at = (size_t)rs_int(answer->elem[i]) - 1;
+
+		if (at < n)
+			rc = settle_one(w, &p[at], answer->elem[i + 1]->text, again, err);
+	}
+	for (size_t i = 0; !rc && !push && i < n; i++) {
+		if (p[i].o->groups & FW_GROUP_URL && !p[i].has_url && !p[i].o->rc && !*again)
+			p[i].o->rc = FW_EINVAL;
 	}
 	return rc;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static void shards_note(struct work *w)
+static int by_cell(const void *a, const void *b)
 {
-	memset(w->of, 0, sizeof(w->of));
-	memset(w->mine, 0, sizeof(w->mine));
-	memset(w->mine_n, 0, sizeof(w->mine_n));
-	w->visit_n = w->new_n = 0;
-	for (size_t i = 0; i < w->n; i++) {
-		struct plan *p = &w->plan[i];
+	const struct plan *x = a, *y = b;
+	int sx, sy;
 
-		if (!w->of[p->cell]++)
-			w->first[p->cell] = i;
-		w->mine[p->shard] = true;
-		w->visit_n += p->o->visit.kind != FW_VISIT_NONE;
+	if (x->cell != y->cell)
+		return x->cell < y->cell ? -1 : 1;
+	if (x->plain != y->plain)
+		return x->plain ? -1 : 1;
+	sx = store_host_shard(x->o->host_id);
+	sy = store_host_shard(y->o->host_id);
+	if (x->plain && sx != sy)
+		return sx < sy ? -1 : 1;
+	if (x->plain && x->o->feed_id != y->o->feed_id)
+		return x->o->feed_id < y->o->feed_id ? -1 : 1;
+	return x->o < y->o ? -1 : x->o > y->o;
+}
+
+/* In order: cells, and in each those that are visits alone first; a feed's second one is no such. */
+static void plans_order(struct work *w)
+{
+	bool twice = true;
+
+	for (size_t i = 0; i < w->n; i++) {
+		const struct fw_outcome *o = w->plan[i].o;
+
+		w->plan[i].plain = w->c->lease_id && !o->groups && !w->plan[i].entry_n &&
+			o->visit.kind != FW_VISIT_NONE;
 	}
-	for (size_t i = 0; i < w->c->host_n; i++)
-		w->mine[store_host_shard(w->c->host[i].id)] |= !w->c->host[i].others;
-	for (int shard = 0; w->c->lease_id && shard < STORE_SHARDS; shard++)
-		w->mine_n[rs_cell(shard)] += w->mine[shard];
+	while (w->n && twice) {
+		twice = false;
+		qsort(w->plan, w->n, sizeof(*w->plan), by_cell);
+		for (size_t i = 1; i < w->n; i++) {
+			if (w->plan[i].plain && w->plan[i].o->feed_id == w->plan[i - 1].o->feed_id)
+				w->plan[i].plain = !(twice = true);
+		}
+	}
+	memset(w->of, 0, sizeof(w->of));
+	for (size_t i = 0; i < w->n; i++) {
+		if (!w->of[w->plan[i].cell]++)
+			w->first[w->plan[i].cell] = i;
+		w->visit_n += w->plan[i].o->visit.kind != FW_VISIT_NONE;
+	}
 }
 
 static int plans_make(struct work *w, struct fw_err *err)
@@ -552,89 +434,79 @@ static int plans_make(struct work *w, struct fw_err *err)
 	int rc = 0;
 
 	w->n = 0;
+	w->visit_n = w->new_n = 0;
 	w->plan = fw_arena_calloc(&w->r->arena, w->c->n + 1, sizeof(*w->plan));
 	if (!w->plan)
 		return rs_no_memory(w->r, err);
 	for (size_t i = 0; i < w->c->n; i++) {
 		struct fw_outcome *o = &w->c->outcome[i];
-		struct plan p = {.o = o, .shard = store_host_shard(o->host_id)};
 
 		if (w->done[i])
 			continue;
 		o->rc = 0;
 		o->visit.new_n = o->visit.changed_n = 0;
-		w->plan[w->n++] = p;
+		w->plan[w->n++] = (struct plan){.o = o, .cell = rs_cell(w->r, o->feed_id)};
 	}
-	rc = w->push ? pushes_place(w, err) : 0;
-	for (size_t i = 0; i < w->n; i++)
-		w->plan[i].cell = rs_cell(w->plan[i].shard);
-	if (w->n)
-		qsort(w->plan, w->n, sizeof(*w->plan), by_cell);
-	shards_note(w);
-	rc = rc ? rc : entries_look(w, err);
+	rc = entries_look(w, err);
+	plans_order(w);
 	return rc ? rc : addresses_claim(w, err);
 }
 
-/*
- * Cells where something is to be written. With fences: those in which shards must be ours; without:
- * the others.
- */
-static size_t cells_of(const struct work *w, bool fenced, int cell[RS_CELLS])
+/* Cells where something is to be written; where nothing is, the first tells whether the lease is there. */
+static size_t cells_of(const struct work *w, int cell[RS_CELLS])
 {
-	bool is[RS_CELLS] = {false};
 	size_t n = 0;
 
-	for (size_t i = 0; i < w->c->host_n; i++)
-		is[rs_cell(store_host_shard(w->c->host[i].id))] = true;
-	for (int i = 0; i < RS_CELLS; i++) {
-		if ((w->of[i] || (is[i] && !w->cell_done[i])) &&
-			(!w->r->cluster || fenced == (w->mine_n[i] > 0)))
+	for (int i = 0; i < w->r->cell_n; i++) {
+		if (w->of[i] || (w->host_n[i] && !w->cell_done[i]))
 			cell[n++] = i;
 	}
+	if (!n)
+		cell[n++] = RS_META;
 	return n;
 }
 
-/* No shard of its own is written to: is the lease there? */
-static int fence_alone(struct work *w, struct fw_err *err)
+static int send_all(struct work *w, bool *again, struct fw_err *err)
 {
-	bool own = !w->c->lease_id;
-	int rc;
+	struct rs_reply **reply;
+	int cell[RS_CELLS], rc;
+	size_t n = cells_of(w, cell);
 
-	for (int cell = 0; cell < RS_CELLS; cell++)
-		own |= w->mine_n[cell] > 0;
-	if (own)
-		return 0;
-	rs_ask(w->r, RS_META, "HEXISTS", "workers");
-	rs_addi(w->r, w->c->lease_id);
+	for (size_t i = 0; i < n; i++)
+		send(w, cell[i]);
 	rc = rs_run(w->r, "commit", err);
-	return rc || rs_int(w->r->reply[0]) ? rc : rs_lost(w->r, err);
+	reply = w->r->reply;
+	for (size_t i = 0; !rc && i < n; i++) {
+		if (reply[i]->type == RS_ARRAY)
+			rc = settle(w, reply[i], cell[i], again, err);
+		else if (fw_str_eq(reply[i]->text, FW_STR("lost")))
+			rc = rs_lost(w->r, err);
+		else
+			*again = true;
+	}
+	return rc;
 }
 
 static int try(struct work *w, bool *again, struct fw_err *err)
 {
-	int cell[RS_CELLS], rc = plans_make(w, err);
-	bool numbered = w->r->cluster && w->n;
-	size_t n;
+	int rc = plans_make(w, err);
+	bool numbered = w->r->cell_n > 1 && w->n;
+	int64_t entry_id;
 
 	*again = false;
-	memset(w->moves, 0, sizeof(w->moves));
-	rc = rc ? rc : fence_alone(w, err);
+	memset(w->merging, 0, sizeof(w->merging));
 	rc = rc || !numbered ? rc : numbers_take(w, err);
-	/* a cluster's cells that ask for no fence come when the others have found theirs */
-	for (int fenced = 1; !rc && !*again && fenced >= (w->r->cluster ? 0 : 1); fenced--) {
-		n = cells_of(w, fenced, cell);
-		rc = n ? send_all(w, cell, n, err) : 0;
-		rc = rc || !n ? rc : answers_read(w, cell, n, again, err);
-	}
+	entry_id = w->entry_id;
+	rc = rc ? rc : send_all(w, again, err);
 	if (numbered && w->new_n && rc != FW_EIO) { /* all cells have answered */
 		struct fw_err spare;
-		int dropped = taken_drop(w->r, w->entry_id, rc ? &spare : err);
+		int dropped = taken_drop(w->r, entry_id, rc ? &spare : err);
 
 		rc = rc ? rc : dropped;
 	}
-	for (int i = 0; !rc && i < RS_CELLS; i++) {
-		if (w->moves[i])
-			rc = rs_moves_finish(w->r, i, err);
+	for (int i = 0; !rc && i < w->r->cell_n; i++) {
+		if (w->merging[i])
+			rc = rs_merges_finish(w->r, i, err);
 	}
 	return rc;
 }
@@ -648,18 +520,16 @@ int rs_commit(struct store *st, struct store_commit *c, struct fw_err *err)
 	int rc = rs_start(w.r, true, err);
 
 	w.push = !c->lease_id && !(one && kind != FW_VISIT_PUSHED && kind != FW_VISIT_NONE);
-
 	w.done = fw_arena_calloc(&w.r->arena, c->n + 1, sizeof(*w.done));
 	if (!rc && !w.done)
 		rc = rs_no_memory(w.r, err);
-	for (int i = 0; !rc && again && i < TRIES; i++) {
-		w.last = i + 1 >= PUSH_TRIES;
+	for (size_t i = 0; i < c->host_n; i++)
+		w.host_n[rs_cell(w.r, store_host_shard(c->host[i].id))]++;
+	for (int i = 0; !rc && again && i < TRIES; i++)
 		rc = try(&w, &again, err);
-	}
 	if (one)
 		one->visit.kind = kind;
 	return rc || !again
 		? rc
-		: fw_err_set(err, FW_EAGAIN, "%s: feeds go from one host to another just now: try again",
-			  w.r->target.name);
+		: fw_err_set(err, FW_EAGAIN, "%s: feeds go into others just now: try again", w.r->target.name);
 }

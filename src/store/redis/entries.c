@@ -13,7 +13,7 @@
 	60000       /* numbers rise with seen_ms, but for clocks and processes that differ by less than this */
 #define PORTION 100 /* entries read at a time: they may be long */
 #define PAGE 1000
-#define TRIES 3
+#define KEYS_PORTION 128 /* feeds */
 #define SEEN "^%d+ (%S+)"
 
 /* ---- numbers of all cells, merged ------------------------------------------------------------ */
@@ -30,7 +30,8 @@ static int falling(const void *a, const void *b)
 	return rising(b, a);
 }
 
-int rs_moved(struct rs *r, int64_t *n, struct fw_err *err)
+/* How many feeds have gone into another. */
+static int moved_read(struct rs *r, int64_t *n, struct fw_err *err)
 {
 	int rc;
 
@@ -41,47 +42,83 @@ int rs_moved(struct rs *r, int64_t *n, struct fw_err *err)
 	return rc;
 }
 
-static void page_ask(struct rs *r, const struct rs_walk *w, size_t per)
+/*
+ * Ask all cells; once more where a feed has gone into another meanwhile, whose entries may have been
+ * seen in neither cell.
+ */
+static int cells_ask(struct rs *r, void (*ask)(struct rs *r, int cell, const void *ctx), const void *ctx,
+	struct rs_reply ***reply, struct fw_err *err)
 {
-	for (int cell = 0; cell < RS_CELLS; cell++) {
-		rs_ask(r, cell, w->down ? "ZREVRANGEBYSCORE" : "ZRANGEBYSCORE", w->key);
-		fw_buf_addf(rs_word(r), "(%lld", (long long)w->next);
-		rs_word_end(r);
-		fw_buf_addf(rs_word(r), "(%lld", (long long)w->end);
-		rs_word_end(r);
-		rs_adds(r, "LIMIT");
-		rs_addi(r, 0);
-		rs_addi(r, (int64_t)per);
+	int64_t moved = 0, was;
+	int rc = r->cell_n > 1 ? moved_read(r, &moved, err) : 0;
+
+	do {
+		was = moved;
+		for (int cell = 0; cell < r->cell_n; cell++)
+			ask(r, cell, ctx);
+		rc = rc ? rc : rs_run(r, "listing", err);
+		*reply = r->reply;
+		rc = rc || r->cell_n == 1 ? rc : moved_read(r, &moved, err);
+	} while (!rc && moved != was);
+	return rc;
+}
+
+struct page {
+	const struct rs_walk *w;
+	size_t per;
+};
+
+static void page_ask(struct rs *r, int cell, const void *ctx)
+{
+	const struct page *p = ctx;
+	const struct rs_walk *w = p->w;
+
+	if (!w->key) {
+		rs_op(r, cell, RS_READ, "visits");
+		rs_addi(r, w->down);
+		rs_addi(r, w->down ? w->end : w->next);
+		rs_addi(r, w->down ? w->next : w->end);
+		rs_addi(r, (int64_t)p->per);
+		return;
 	}
+	rs_ask(r, cell, w->down ? "ZREVRANGEBYSCORE" : "ZRANGEBYSCORE", w->key);
+	fw_buf_addf(rs_word(r), "(%lld", (long long)w->next);
+	rs_word_end(r);
+	fw_buf_addf(rs_word(r), "(%lld", (long long)w->end);
+	rs_word_end(r);
+	rs_adds(r, "LIMIT");
+	rs_addi(r, 0);
+	rs_addi(r, (int64_t)p->per);
 }
 
 int rs_walk_page(
 	struct rs *r, struct rs_walk *w, size_t most, struct rs_number **out, size_t *n, struct fw_err *err)
 {
-	size_t per = most / 16 + 10, k = 0;
+	size_t per = r->cell_n > 1 ? most / (size_t)r->cell_n + 10 : most, k = 0;
 	int64_t edge = w->end; /* beyond it somebody may have more */
-	int64_t moved = -1, was = -2;
-	struct rs_reply **reply = NULL;
-	int rc = rs_moved(r, &moved, err);
+	struct rs_reply **reply;
+	int rc = cells_ask(r, page_ask, &(struct page){w, per}, &reply, err);
 
-	while (!rc && (!reply || moved != was)) { /* a feed that went over meanwhile may have been seen in neither cell */
-		was = moved;
-		page_ask(r, w, per);
-		rc = rs_run(r, "listing", err);
-		reply = r->reply;
-		rc = rc ? rc : rs_moved(r, &moved, err);
-	}
 	*n = 0;
-	*out = rc ? NULL : fw_arena_calloc(&r->arena, per * RS_CELLS, sizeof(**out));
+	for (int cell = 0; !rc && cell < r->cell_n; cell++)
+		k += reply[cell]->n;
+	*out = rc ? NULL : fw_arena_calloc(&r->arena, k + 1, sizeof(**out));
 	if (rc || !*out)
 		return rc ? rc : rs_no_memory(r, err);
 	w->done = true;
-	for (int cell = 0; cell < RS_CELLS; cell++) {
-		const struct rs_reply *ids = reply[cell];
+	k = 0;
+	for (int cell = 0; cell < r->cell_n; cell++) {
+		const struct rs_reply *rows = reply[cell];
 
-		for (size_t i = 0; i < ids->n; i++)
-			(*out)[k++] = (struct rs_number){rs_int(ids->elem[i]), cell};
-		if (ids->n < per)
+		for (size_t i = 0; i < rows->n; i++) {
+			struct rs_number *at = &(*out)[k++];
+			struct fw_str rest;
+
+			*at = (struct rs_number){.cell = cell, .row = rows->elem[i]->text};
+			if (!fw_str_int(fw_str_split(at->row, ' ', &rest), &at->id))
+				at->id = 0;
+		}
+		if (rows->n < per)
 			continue;
 		edge = w->done    ? (*out)[k - 1].id
 			: w->down ? FW_MAX(edge, (*out)[k - 1].id)
@@ -100,14 +137,14 @@ int rs_since(struct rs *r, const char *name, const char *pattern, int64_t ms, in
 {
 	int rc;
 
-	for (int cell = 0; cell < RS_CELLS; cell++) {
+	for (int cell = 0; cell < r->cell_n; cell++) {
 		rs_op(r, cell, RS_READ, "since");
 		rs_adds(r, name);
 		rs_adds(r, pattern);
 		rs_addi(r, ms);
 	}
 	rc = rs_run(r, "listing", err);
-	for (int cell = 0; !rc && cell < RS_CELLS; cell++)
+	for (int cell = 0; !rc && cell < r->cell_n; cell++)
 		last[cell] = rs_int(r->reply[cell]);
 	return rc;
 }
@@ -126,7 +163,7 @@ struct listing {
 	void *ctx;
 	struct rs_search *search; /* NULL: none */
 	size_t shown;
-	int64_t last_id;         /* shown: one on its way to another cell is there twice */
+	int64_t last_id;         /* shown: one on its way into another feed is there twice */
 	int64_t since[RS_CELLS]; /* only above these numbers, */
 	int64_t before_id;       /* and below this one */
 	bool by_id;
@@ -190,40 +227,28 @@ static int row_show(struct listing *l, struct fw_entry_row *e, const struct fw_f
 	return RS_SHOW(l->r, l->cb(l->ctx, e));
 }
 
-int rs_rows_read(struct rs *r, const char *key, const struct rs_number *at, int *cell, struct fw_str *row,
-	size_t n, struct fw_err *err)
+/* Rows by number; one that is not where it was has gone to another cell with a merge, or is gone. */
+static int rows_read(struct rs *r, const struct pick *p, struct fw_str *row, size_t n, struct fw_err *err)
 {
-	size_t missing = 0;
+	bool missing = false;
 	int rc;
 
 	for (size_t i = 0; i < n; i++) {
-		rs_ask(r, at[i].cell, "HGET", key);
-		rs_addi(r, at[i].id);
+		rs_ask(r, p[i].cell, "HGET", "entries");
+		rs_addi(r, p[i].id);
 	}
 	rc = n ? rs_run(r, "reading rows", err) : 0;
 	for (size_t i = 0; !rc && i < n; i++) {
-		cell[i] = at[i].cell;
 		row[i] = r->reply[i]->type == RS_TEXT ? r->reply[i]->text : FW_STR_NONE;
-		missing += !row[i].p;
+		missing |= !row[i].p;
 	}
-	for (int c = 0; !rc && missing && c < RS_CELLS; c++) { /* removed meanwhile, or gone to another cell */
-		rs_ask(r, c, "HMGET", key);
-		for (size_t i = 0; i < n; i++) {
-			if (!row[i].p)
-				rs_addi(r, at[i].id);
-		}
-	}
-	rc = !rc && missing ? rs_run(r, "reading rows", err) : rc;
-	for (size_t i = 0, k = 0; !rc && missing && i < n; i++) {
-		bool was = row[i].p;
-
-		for (int c = 0; !was && c < RS_CELLS; c++) {
-			if (r->reply[c]->elem[k]->type != RS_TEXT)
-				continue;
-			cell[i] = c;
-			row[i] = r->reply[c]->elem[k]->text;
-		}
-		k += !was;
+	for (int c = 0; !rc && missing && r->cell_n > 1 && c < r->cell_n; c++) {
+		rs_ask(r, c, "HMGET", "entries");
+		for (size_t i = 0; i < n; i++)
+			rs_addi(r, p[i].id);
+		rc = rs_run(r, "reading rows", err);
+		for (size_t i = 0; !rc && i < n; i++)
+			row[i] = row[i].p ? row[i] : r->reply[0]->elem[i]->text;
 	}
 	return rc;
 }
@@ -231,22 +256,19 @@ int rs_rows_read(struct rs *r, const char *key, const struct rs_number *at, int 
 static int portion_show(struct listing *l, const struct pick *p, size_t n, struct fw_err *err)
 {
 	struct fw_entry_row *e = fw_arena_calloc(&l->r->arena, n + 1, sizeof(*e));
-	struct rs_number *at = fw_arena_calloc(&l->r->arena, n + 1, sizeof(*at));
 	struct fw_feed *f = fw_arena_calloc(&l->r->arena, n + 1, sizeof(*f));
 	struct fw_str *row = fw_arena_calloc(&l->r->arena, n + 1, sizeof(*row));
-	int *cell = fw_arena_calloc(&l->r->arena, n + 1, sizeof(*cell)), rc;
+	int rc;
 
-	if (!e || !at || !f || !row || !cell)
+	if (!e || !f || !row)
 		return rs_no_memory(l->r, err);
-	for (size_t i = 0; i < n; i++)
-		at[i] = (struct rs_number){p[i].id, p[i].cell};
-	rc = rs_rows_read(l->r, "entries", at, cell, row, n, err);
+	rc = rows_read(l->r, p, row, n, err);
 	for (size_t i = 0; !rc && i < n; i++) {
 		if (row[i].p && rs_entry_unpack(row[i], &e[i]))
 			e[i].id = p[i].id;
 		f[i].id = e[i].feed_id;
 	}
-	rc = rc ? rc : rs_feeds_read(l->r, f, cell, n, true, err);
+	rc = rc ? rc : rs_feeds_read(l->r, f, n, true, err);
 	for (size_t i = 0; !rc && i < n; i++)
 		rc = row_show(l, &e[i], &f[i], err);
 	return rc;
@@ -284,29 +306,18 @@ static int buf_show(struct listing *l, struct fw_buf *picks, int rc, struct fw_e
 
 static int of_feed(struct listing *l, struct fw_err *err)
 {
-	struct rs_place place = {.id = l->q->feed_id};
 	struct fw_buf picks = FW_BUF_INIT(0);
-	bool there = false;
+	int cell = rs_cell(l->r, l->q->feed_id), rc;
 	char key[40];
-	int rc = 0;
 
-	(void)fw_snprintf(key, sizeof(key), "keys:%lld", (long long)place.id);
-	for (int i = 0; !rc && !there && i < TRIES; i++) { /* it may go to another cell just now */
-		rc = rs_places_find(l->r, &place, 1, err);
-		if (rc || place.shard < 0)
-			return rc;
-		rs_ask(l->r, rs_cell(place.shard), "HVALS", key);
-		rs_ask(l->r, rs_cell(place.shard), "HEXISTS", "state");
-		rs_addi(l->r, place.id);
-		rc = rs_run(l->r, "listing a feed's entries", err);
-		there = !rc && rs_int(l->r->reply[1]);
-	}
+	(void)fw_snprintf(key, sizeof(key), "keys:%lld", (long long)l->q->feed_id);
+	rs_ask(l->r, cell, "HVALS", key);
+	rc = rs_run(l->r, "listing a feed's entries", err);
 	for (size_t i = 0; !rc && i < l->r->reply[0]->n; i++) {
 		struct rs_known k;
 
 		if (rs_known_read(l->r->reply[0]->elem[i]->text, &k) && k.id)
-			fw_buf_add(&picks, &(struct pick){k.date_ms, k.id, rs_cell(place.shard)},
-				sizeof(struct pick));
+			fw_buf_add(&picks, &(struct pick){k.date_ms, k.id, cell}, sizeof(struct pick));
 	}
 	return buf_show(l, &picks, rc, err);
 }
@@ -316,7 +327,7 @@ static int in_id_order(struct listing *l, struct fw_err *err)
 	struct rs_walk w = {.key = "entry_ids", .end = l->before_id, .next = INT64_MAX};
 	int rc = 0;
 
-	for (int cell = 0; cell < RS_CELLS; cell++)
+	for (int cell = 0; cell < l->r->cell_n; cell++)
 		w.next = FW_MIN(w.next, l->since[cell]);
 	w.next = FW_MAX(w.next, l->q->after_id);
 	while (!rc && !w.done && !is_full(l)) {
@@ -340,13 +351,13 @@ static int some_by_date(struct listing *l, struct fw_err *err)
 	struct fw_buf picks = FW_BUF_INIT(0);
 	int rc;
 
-	for (int cell = 0; cell < RS_CELLS; cell++) {
+	for (int cell = 0; cell < l->r->cell_n; cell++) {
 		rs_op(l->r, cell, RS_READ, "dates");
 		rs_addi(l->r, FW_MAX(l->since[cell], l->q->after_id));
 		rs_addi(l->r, l->before_id);
 	}
 	rc = rs_run(l->r, "listing entries", err);
-	for (int cell = 0; !rc && cell < RS_CELLS; cell++) {
+	for (int cell = 0; !rc && cell < l->r->cell_n; cell++) {
 		const struct rs_reply *ids = l->r->reply[cell]->elem[0], *dates = l->r->reply[cell]->elem[1];
 
 		for (size_t i = 0; i < ids->n; i++)
@@ -356,17 +367,22 @@ static int some_by_date(struct listing *l, struct fw_err *err)
 	return buf_show(l, &picks, rc, err);
 }
 
-static void dates_ask(struct rs *r, int64_t date_ms, size_t per)
+struct dates {
+	int64_t before_ms; /* and at that time */
+	size_t per;
+};
+
+static void dates_ask(struct rs *r, int cell, const void *ctx)
 {
-	for (int cell = 0; cell < RS_CELLS; cell++) {
-		rs_ask(r, cell, "ZREVRANGEBYSCORE", "entry_dates");
-		rs_addi(r, date_ms);
-		rs_adds(r, "-inf");
-		rs_adds(r, "WITHSCORES");
-		rs_adds(r, "LIMIT");
-		rs_addi(r, 0);
-		rs_addi(r, (int64_t)per);
-	}
+	const struct dates *d = ctx;
+
+	rs_ask(r, cell, "ZREVRANGEBYSCORE", "entry_dates");
+	rs_addi(r, d->before_ms);
+	rs_adds(r, "-inf");
+	rs_adds(r, "WITHSCORES");
+	rs_adds(r, "LIMIT");
+	rs_addi(r, 0);
+	rs_addi(r, (int64_t)d->per);
 }
 
 /*
@@ -376,22 +392,15 @@ static void dates_ask(struct rs *r, int64_t date_ms, size_t per)
 static int date_page(struct listing *l, int64_t *date_ms, size_t *per, bool *done, struct fw_err *err)
 {
 	struct fw_buf picks = FW_BUF_INIT(0);
-	int64_t edge = INT64_MIN, moved = -1, was = -2;
-	struct rs_reply **reply = NULL;
+	int64_t edge = INT64_MIN;
+	struct rs_reply **reply;
 	size_t n = 0;
 	struct pick *p;
 	int rc;
 
 	fw_arena_reset(&l->r->arena, RS_ARENA_KEEP);
-	rc = rs_moved(l->r, &moved, err);
-	while (!rc && (!reply || moved != was)) { /* as in rs_walk_page() */
-		was = moved;
-		dates_ask(l->r, *date_ms, *per);
-		rc = rs_run(l->r, "listing entries", err);
-		reply = l->r->reply;
-		rc = rc ? rc : rs_moved(l->r, &moved, err);
-	}
-	for (int cell = 0; !rc && cell < RS_CELLS; cell++) {
+	rc = cells_ask(l->r, dates_ask, &(struct dates){*date_ms, *per}, &reply, err);
+	for (int cell = 0; !rc && cell < l->r->cell_n; cell++) {
 		const struct rs_reply *e = reply[cell];
 
 		for (size_t i = 0; i + 2 <= e->n; i += 2)
@@ -416,7 +425,7 @@ static int date_page(struct listing *l, int64_t *date_ms, size_t *per, bool *don
 static int by_date(struct listing *l, struct fw_err *err)
 {
 	int64_t date_ms = l->q->behind_id ? l->q->behind_date_ms : INT64_MAX;
-	size_t per = (l->q->limit && !l->search ? FW_MIN(l->q->limit, (size_t)PAGE) : PAGE) / 16 + 10;
+	size_t per = (l->q->limit && !l->search ? FW_MIN(l->q->limit, (size_t)PAGE) : PAGE) / (size_t)l->r->cell_n + 10;
 	bool done = false;
 	int rc = 0;
 
@@ -453,7 +462,7 @@ static int listed(struct listing *l, struct fw_err *err)
 
 	l->before_id = q->before_id ? q->before_id : INT64_MAX;
 	l->by_id = q->oldest_first || one;
-	if (l->r->cluster && q->oldest_first && !one)
+	if (l->r->cell_n > 1 && q->oldest_first && !one)
 		rc = safe_before(l, err);
 	if (rc || (q->feed_id && !one))
 		return rc ? rc : of_feed(l, err);
@@ -502,59 +511,28 @@ static int key_show(int64_t feed_id, const struct rs_reply *all, fw_key_cb *cb, 
 	return rc;
 }
 
-struct keys {
-	struct rs *r;
-	fw_key_cb *cb;
-	void *ctx;
-};
-
-/* Feeds of one bucket, in order. */
-static int bucket_keys(const struct keys *k, int64_t bucket, int64_t first, int64_t last, struct fw_err *err)
-{
-	struct rs_place place[128];
-	size_t n = 0, asked = 0;
-	int rc;
-
-	for (int64_t id = FW_MAX(first, bucket << 7); id <= FW_MIN(last, (bucket << 7) + 127); id++)
-		place[n++] = (struct rs_place){.id = id};
-	fw_arena_reset(&k->r->arena, RS_ARENA_KEEP);
-	rc = rs_places_find(k->r, place, n, err);
-	for (size_t i = 0; !rc && i < n; i++) {
-		char key[40];
-
-		if (place[i].shard < 0)
-			continue;
-		(void)fw_snprintf(key, sizeof(key), "keys:%lld", (long long)place[i].id);
-		rs_ask(k->r, rs_cell(place[i].shard), "HGETALL", key);
-		place[asked++] = place[i];
-	}
-	rc = !rc && asked ? rs_run(k->r, "listing keys", err) : rc;
-	for (size_t i = 0; !rc && i < asked; i++)
-		rc = RS_SHOW(k->r, key_show(place[i].id, k->r->reply[i], k->cb, k->ctx));
-	return rc;
-}
-
 int rs_key_list(struct store *st, int64_t first, int64_t last, fw_key_cb *cb, void *ctx, struct fw_err *err)
 {
-	const struct keys k = {rs_of(st), cb, ctx};
-	const struct rs_reply *all;
-	int64_t *bucket = NULL;
-	size_t n = 0;
-	int rc = rs_start(k.r, false, err);
+	struct rs *r = rs_of(st);
+	struct rs_walk w = {.key = "feed_ids", .next = FW_MAX(first, INT64_C(1)) - 1,
+		.end = last < INT64_MAX ? last + 1 : last};
+	int rc = rs_start(r, false, err);
 
-	if (rc)
-		return rc;
-	rs_ask(k.r, RS_META, "ZRANGEBYSCORE", "places");
-	rs_addi(k.r, FW_MAX(first, INT64_C(0)) >> 7);
-	rs_addi(k.r, FW_MAX(last, INT64_C(0)) >> 7);
-	rc = rs_run(k.r, "listing keys", err);
-	all = rc ? NULL : k.r->reply[0];
-	if (!rc && !(bucket = calloc(all->n + 1, sizeof(*bucket))))
-		rc = rs_no_memory(k.r, err);
-	for (; !rc && n < all->n; n++)
-		bucket[n] = rs_int(all->elem[n]);
-	for (size_t i = 0; !rc && i < n; i++)
-		rc = bucket_keys(&k, bucket[i], FW_MAX(first, INT64_C(0)), last, err);
-	free(bucket);
+	while (!rc && !w.done) {
+		struct rs_number *at;
+		size_t n;
+
+		fw_arena_reset(&r->arena, RS_ARENA_KEEP);
+		rc = rs_walk_page(r, &w, KEYS_PORTION, &at, &n, err);
+		for (size_t i = 0; !rc && i < n; i++) {
+			char key[40];
+
+			(void)fw_snprintf(key, sizeof(key), "keys:%lld", (long long)at[i].id);
+			rs_ask(r, at[i].cell, "HGETALL", key);
+		}
+		rc = rc || !n ? rc : rs_run(r, "listing keys", err);
+		for (size_t i = 0; !rc && i < n; i++)
+			rc = RS_SHOW(r, key_show(at[i].id, r->reply[i], cb, ctx));
+	}
 	return rc;
 }

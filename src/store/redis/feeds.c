@@ -6,8 +6,6 @@
 #include "base/banned.h"
 
 #define TRIES 20
-#define FINDS 3
-#define BUCKETS 8 /* of places, at a time */
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -15,7 +13,7 @@ struct order { /* indexes by cell: each cell's lie together */
 	size_t *at, first[RS_CELLS], n[RS_CELLS];
 };
 
-static bool order_make(struct rs *r, struct order *o, const int *cell, size_t n)
+static bool order_make(struct rs *r, struct order *o, const struct fw_feed *feed, size_t n)
 {
 	size_t sum = 0;
 
@@ -23,80 +21,78 @@ static bool order_make(struct rs *r, struct order *o, const int *cell, size_t n)
 	if (!o->at)
 		return false;
 	for (size_t i = 0; i < n; i++)
-		o->n[cell[i]]++;
-	for (int c = 0; c < RS_CELLS; c++) {
+		o->n[rs_cell(r, feed[i].id)]++;
+	for (int c = 0; c < r->cell_n; c++) {
 		o->first[c] = sum;
 		sum += o->n[c];
 		o->n[c] = 0;
 	}
-	for (size_t i = 0; i < n; i++)
-		o->at[o->first[cell[i]] + o->n[cell[i]]++] = i;
+	for (size_t i = 0; i < n; i++) {
+		int c = rs_cell(r, feed[i].id);
+
+		o->at[o->first[c] + o->n[c]++] = i;
+	}
 	return true;
 }
 
-static bool wanted(int group, bool names)
+/* A command about the feeds of a cell. */
+static void ids_add(struct rs *r, const struct order *o, int cell, const struct fw_feed *feed)
 {
-	return !names || group == RS_ADDRESS || group == RS_OWN || group == RS_META_GROUP;
+	for (size_t i = 0; i < o->n[cell]; i++)
+		rs_addi(r, feed[o->at[o->first[cell] + i]].id);
 }
 
-int rs_feeds_read(struct rs *r, struct fw_feed *feed, const int *cell, size_t n, bool names, struct fw_err *err)
+int rs_feeds_read(struct rs *r, struct fw_feed *feed, size_t n, bool groups_only, struct fw_err *err)
 {
 	struct rs_reply **reply;
 	struct rs_state s;
 	struct order o;
 	int rc;
 
-	if (!order_make(r, &o, cell, n))
+	if (!order_make(r, &o, feed, n))
 		return rs_no_memory(r, err);
-	for (int c = 0; c < RS_CELLS; c++) {
-		for (int g = -1; o.n[c] && g < RS_GROUP_N; g++) {
-			if (g < 0 ? names : !wanted(g, names))
-				continue;
-			rs_ask(r, c, "HMGET", g < 0 ? "state" : rs_group[g].key);
-			for (size_t i = 0; i < o.n[c]; i++)
-				rs_addi(r, feed[o.at[o.first[c] + i]].id);
+	for (int c = 0; c < r->cell_n; c++) {
+		for (int part = groups_only; o.n[c] && part < 2; part++) {
+			rs_ask(r, c, "HMGET", part ? "feed" : "state");
+			ids_add(r, &o, c, feed);
 		}
 	}
 	rc = rs_run(r, "reading feeds", err);
 	reply = r->reply;
-	for (int c = 0; !rc && c < RS_CELLS; c++) {
-		for (int g = -1; o.n[c] && g < RS_GROUP_N; g++) {
-			if (g < 0 ? names : !wanted(g, names))
-				continue;
+	for (int c = 0; !rc && c < r->cell_n; c++) {
+		for (int part = groups_only; o.n[c] && part < 2; part++, reply++) {
 			for (size_t i = 0; i < o.n[c]; i++) {
 				struct fw_str value = (*reply)->elem[i]->text;
 				struct fw_feed *f = &feed[o.at[o.first[c] + i]];
 
-				if (value.p && g < 0)
+				if (value.p && !part)
 					(void)rs_state_unpack(value, f, &s);
 				else if (value.p)
-					rs_group_unpack(value, g, f);
+					rs_groups_unpack(value, f);
 			}
-			reply++;
 		}
 	}
 	return rc;
 }
 
-static int counts_read(struct rs *r, struct fw_feed *feed, const int *cell, size_t n, struct fw_err *err)
+static int counts_read(struct rs *r, struct fw_feed *feed, size_t n, struct fw_err *err)
 {
 	struct rs_reply **reply;
 	struct order o;
 	int rc;
 
-	if (!order_make(r, &o, cell, n))
+	if (!order_make(r, &o, feed, n))
 		return rs_no_memory(r, err);
-	for (int c = 0; c < RS_CELLS; c++) {
+	for (int c = 0; c < r->cell_n; c++) {
 		if (!o.n[c])
 			continue;
 		rs_op(r, c, RS_READ, "counts");
 		rs_addi(r, (int64_t)o.n[c]);
-		for (size_t i = 0; i < o.n[c]; i++)
-			rs_addi(r, feed[o.at[o.first[c] + i]].id);
+		ids_add(r, &o, c, feed);
 	}
 	rc = rs_run(r, "counting entries", err);
 	reply = r->reply;
-	for (int c = 0; !rc && c < RS_CELLS; c++) {
+	for (int c = 0; !rc && c < r->cell_n; c++) {
 		for (size_t i = 0; i < o.n[c]; i++)
 			feed[o.at[o.first[c] + i]].entry_n = rs_int((*reply)->elem[i]);
 		reply += o.n[c] > 0;
@@ -108,7 +104,7 @@ static int counts_read(struct rs *r, struct fw_feed *feed, const int *cell, size
 
 struct spot { /* a feed that is to be shown */
 	int64_t due_at_ms, id;
-	int shard;
+	int shard; /* it is to be in, -1: in any */
 };
 
 struct listing {
@@ -118,7 +114,6 @@ struct listing {
 	void *ctx;
 	bool counted;        /* with entry_n */
 	struct fw_str match; /* in lower case; absent: any */
-	bool by_shard;       /* those that are in another shard now, perhaps of the same cell, are not meant */
 	size_t shown;
 	bool full;
 };
@@ -137,25 +132,21 @@ static bool is_asked_for(const struct listing *l, const struct fw_feed *f)
 static int spots_show(struct listing *l, const struct spot *spot, size_t n, struct fw_err *err)
 {
 	struct fw_feed *f = fw_arena_calloc(&l->r->arena, n + 1, sizeof(*f));
-	int *cell = fw_arena_calloc(&l->r->arena, n + 1, sizeof(*cell)), rc;
 	size_t k = 0;
+	int rc;
 
-	if (!f || !cell)
+	if (!f)
 		return rs_no_memory(l->r, err);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++)
 		f[i].id = spot[i].id;
-		cell[i] = rs_cell(spot[i].shard);
-	}
-	rc = n ? rs_feeds_read(l->r, f, cell, n, false, err) : 0;
+	rc = n ? rs_feeds_read(l->r, f, n, false, err) : 0;
 	for (size_t i = 0; !rc && i < n; i++) {
-		if (!is_asked_for(l, &f[i]) ||
-			(l->by_shard && store_host_shard(store_feed_host_id(&f[i])) != spot[i].shard))
-			continue;
-		f[k] = f[i];
-		cell[k++] = cell[i];
+		if (is_asked_for(l, &f[i]) &&
+			(spot[i].shard < 0 || store_host_shard(store_feed_host_id(&f[i])) == spot[i].shard))
+			f[k++] = f[i];
 	}
 	if (!rc && k && l->counted)
-		rc = counts_read(l->r, f, cell, k, err);
+		rc = counts_read(l->r, f, k, err);
 	for (size_t i = 0; !rc && i < k && !l->full; i++) {
 		l->full = ++l->shown == l->q->limit; /* 0: none */
 		rc = RS_SHOW(l->r, l->cb(l->ctx, &f[i]));
@@ -165,28 +156,16 @@ static int spots_show(struct listing *l, const struct spot *spot, size_t n, stru
 
 static int find(struct listing *l, const struct store_feed_query *q, struct fw_err *err)
 {
-	struct rs_place p = {.id = q->id, .shard = -1};
-	struct spot spot;
-	int rc = 0;
+	struct spot spot = {.id = q->id, .shard = -1};
+	int rc = q->id ? 0 : rs_url_find(l->r, q->url, &spot.id, err);
 
 	l->counted = true;
-	for (int i = 0; !rc && !l->shown && i < FINDS; i++) { /* it may go to another cell just now */
-		if (q->id)
-			rc = rs_places_find(l->r, &p, 1, err);
-		else
-			rc = rs_url_find(l->r, q->url, &p.id, &p.shard, err);
-		spot = (struct spot){.id = p.id, .shard = p.shard};
-		if (rc || !p.id || p.shard < 0)
-			break;
-		rc = spots_show(l, &spot, 1, err);
-	}
+	rc = rc || !spot.id ? rc : spots_show(l, &spot, 1, err);
 	if (rc || l->shown)
 		return rc;
-	if (q->id)
-		return fw_err_set(err, FW_ENOTFOUND, "%s: no feed has the number %lld", l->r->target.name,
-			(long long)q->id);
-	return fw_err_set(err, FW_ENOTFOUND, "%s: no feed %.*s", l->r->target.name,
-		FW_STR_ARG(fw_str_sub(q->url, 0, 200)));
+	return q->id ? rs_missing(l->r, q->id, err)
+		     : fw_err_set(err, FW_ENOTFOUND, "%s: no feed %.*s", l->r->target.name,
+			       FW_STR_ARG(fw_str_sub(q->url, 0, 200)));
 }
 
 static int of_due(struct listing *l, const struct store_due *due, size_t due_n, struct fw_err *err)
@@ -194,7 +173,6 @@ static int of_due(struct listing *l, const struct store_due *due, size_t due_n, 
 	struct spot spot[RS_PAGE];
 	int rc = 0;
 
-	l->by_shard = true;
 	for (size_t at = 0, n; !rc && at < due_n; at += n) {
 		n = FW_MIN(due_n - at, (size_t)RS_PAGE);
 		for (size_t i = 0; i < n; i++)
@@ -205,36 +183,13 @@ static int of_due(struct listing *l, const struct store_due *due, size_t due_n, 
 	return rc;
 }
 
-static int by_id(const void *a, const void *b)
-{
-	const struct spot *x = a, *y = b;
-
-	return x->id < y->id ? -1 : x->id > y->id;
-}
-
 static int by_due(const void *a, const void *b)
 {
 	const struct spot *x = a, *y = b;
 
 	if (x->due_at_ms != y->due_at_ms)
 		return x->due_at_ms < y->due_at_ms ? -1 : 1;
-	return by_id(a, b);
-}
-
-static int pages_show(
-	struct listing *l, struct fw_buf *spots, int (*order)(const void *, const void *), struct fw_err *err)
-{
-	struct spot *spot = (struct spot *)(void *)spots->p;
-	size_t n = spots->len / sizeof(*spot);
-	int rc = spots->rc ? rs_no_memory(l->r, err) : 0;
-
-	if (!rc && n)
-		qsort(spot, n, sizeof(*spot), order);
-	for (size_t at = 0; !rc && at < n && !l->full; at += RS_PAGE) {
-		fw_arena_reset(&l->r->arena, RS_ARENA_KEEP);
-		rc = spots_show(l, spot + at, FW_MIN(n - at, (size_t)RS_PAGE), err);
-	}
-	return rc;
+	return x->id < y->id ? -1 : x->id > y->id;
 }
 
 /*
@@ -244,9 +199,11 @@ static int pages_show(
 static int in_due_order(struct listing *l, struct fw_err *err)
 {
 	struct fw_buf spots = FW_BUF_INIT(0);
+	struct spot *spot;
+	size_t n;
 	int rc = 0;
 
-	for (int cell = 0; !rc && cell < RS_CELLS; cell++) {
+	for (int cell = 0; !rc && cell < l->r->cell_n; cell++) {
 		const struct rs_reply *all;
 
 		fw_arena_reset(&l->r->arena, RS_ARENA_KEEP);
@@ -260,64 +217,41 @@ static int in_due_order(struct listing *l, struct fw_err *err)
 			if (rs_state_unpack(all->elem[i + 1]->text, &f, &s) &&
 				(l->q->status < 0 || (int)f.status == l->q->status) &&
 				(!l->q->failing || f.fail_n))
-				fw_buf_add(
-					&spots, &(struct spot){f.due_at_ms, f.id, cell}, sizeof(struct spot));
+				fw_buf_add(&spots, &(struct spot){f.due_at_ms, f.id, -1}, sizeof(*spot));
 		}
 	}
-	rc = rc ? rc : pages_show(l, &spots, by_due, err);
-	fw_buf_finish(&spots);
-	return rc;
-}
-
-static int buckets_show(struct listing *l, const struct rs_reply *buckets, struct fw_err *err)
-{
-	struct fw_buf spots = FW_BUF_INIT(0);
-	int rc;
-
-	for (size_t i = 0; i < buckets->n; i++) {
-		char key[40];
-
-		(void)fw_snprintf(key, sizeof(key), "place:%lld", (long long)rs_int(buckets->elem[i]));
-		rs_ask(l->r, (int)(rs_int(buckets->elem[i]) % RS_CELLS), "HGETALL", key);
+	spot = (struct spot *)(void *)spots.p;
+	n = spots.len / sizeof(*spot);
+	rc = rc || !spots.rc ? rc : rs_no_memory(l->r, err);
+	if (!rc && n)
+		qsort(spot, n, sizeof(*spot), by_due);
+	for (size_t at = 0; !rc && at < n && !l->full; at += RS_PAGE) {
+		fw_arena_reset(&l->r->arena, RS_ARENA_KEEP);
+		rc = spots_show(l, spot + at, FW_MIN(n - at, (size_t)RS_PAGE), err);
 	}
-	rc = rs_run(l->r, "listing feeds", err);
-	for (size_t i = 0; !rc && i < buckets->n; i++) {
-		const struct rs_reply *all = l->r->reply[i];
-
-		for (size_t k = 0; k + 2 <= all->n; k += 2) {
-			struct fw_str moves, shard = fw_str_split(all->elem[k + 1]->text, ' ', &moves);
-			int64_t id = rs_int(all->elem[k]), at;
-
-			if (id > l->q->after_id && fw_str_int(shard, &at))
-				fw_buf_add(&spots, &(struct spot){0, id, (int)at}, sizeof(struct spot));
-		}
-	}
-	rc = rc ? rc : pages_show(l, &spots, by_id, err);
 	fw_buf_finish(&spots);
 	return rc;
 }
 
 static int in_id_order(struct listing *l, struct fw_err *err)
 {
-	int64_t next = FW_MAX(l->q->after_id, INT64_C(0)) >> 7;
-	size_t n;
-	int rc;
+	struct rs_walk w = {.key = "feed_ids", .next = l->q->after_id, .end = INT64_MAX};
+	int rc = 0;
 
-	do {
+	while (!rc && !w.done && !l->full) {
+		struct rs_number *at;
+		struct spot *spot;
+		size_t n;
+
 		fw_arena_reset(&l->r->arena, RS_ARENA_KEEP);
-		rs_ask(l->r, RS_META, "ZRANGEBYSCORE", "places");
-		rs_addi(l->r, next);
-		rs_adds(l->r, "+inf");
-		rs_adds(l->r, "LIMIT");
-		rs_addi(l->r, 0);
-		rs_addi(l->r, BUCKETS);
-		rc = rs_run(l->r, "listing feeds", err);
-		n = rc ? 0 : l->r->reply[0]->n;
-		if (n) {
-			next = rs_int(l->r->reply[0]->elem[n - 1]) + 1;
-			rc = buckets_show(l, l->r->reply[0], err);
-		}
-	} while (!rc && n == BUCKETS && !l->full);
+		rc = rs_walk_page(l->r, &w, RS_PAGE, &at, &n, err);
+		spot = rc ? NULL : fw_arena_calloc(&l->r->arena, n + 1, sizeof(*spot));
+		if (!rc && !spot)
+			rc = rs_no_memory(l->r, err);
+		for (size_t i = 0; !rc && i < n; i++)
+			spot[i] = (struct spot){0, at[i].id, -1};
+		rc = rc ? rc : spots_show(l, spot, n, err);
+	}
 	return rc;
 }
 
@@ -364,39 +298,38 @@ static void own_change(struct fw_feed *f, const struct fw_feed *to, unsigned wha
 	}
 }
 
-static void number_add(struct rs *r, bool is, int64_t n)
+static void number_add(struct rs *r, bool is, int64_t n, size_t width)
 {
+	struct fw_buf *b = rs_word(r);
+
 	if (is)
-		rs_addi(r, n);
-	else
-		rs_adds(r, "");
+		rs_pad(b, n, width);
+	rs_word_end(r);
 }
 
-/* *answer: 1 it is done, 0 it is not there, -1 it was changed meanwhile, -2 it is moving. */
+/* *answer: 1 it is done, 0 it is not there, -1 it was changed meanwhile, -2 it is merging. */
 static int set_try(
-	struct rs *r, int cell, const struct fw_feed *feed, unsigned what, int64_t *answer, struct fw_err *err)
+	struct rs *r, const struct fw_feed *feed, unsigned what, int64_t *answer, struct fw_err *err)
 {
 	struct fw_feed f = {0};
-	struct fw_str was;
-	int rc;
+	struct rs_reply **row;
+	struct fw_str own, was;
+	int rc = rs_addresses_ask(r, &feed->id, 1, &row, err);
 
-	rs_ask(r, cell, "HGET", "own");
-	rs_addi(r, feed->id);
-	rc = rs_run(r, "changing a feed", err);
-	was = rc || r->reply[0]->type != RS_TEXT ? FW_STR("") : fw_arena_str(&r->arena, r->reply[0]->text);
-	if (rc || !was.p)
-		return rc ? rc : rs_no_memory(r, err);
-	rs_group_unpack(r->reply[0]->text, RS_OWN, &f);
+	own = rc ? FW_STR_NONE : rs_groups_part((*row)->text, RS_OWN);
+	was = fw_arena_str(&r->arena, own);
+	*answer = 0;
+	if (rc || !own.p)
+		return rc;
+	if (!was.p)
+		return rs_no_memory(r, err);
+	rs_unpack(own, &rs_group[RS_OWN].members, &f);
 	own_change(&f, feed, what);
-	rs_op(r, cell, RS_WRITE, "set");
+	rs_op(r, rs_cell(r, feed->id), RS_WRITE, "set");
 	rs_addi(r, feed->id);
-	number_add(r, what & FW_SET_STATUS, feed->status);
-	if (what & FW_SET_DUE)
-		rs_pad(rs_word(r), feed->due_at_ms, 20);
-	else
-		(void)rs_word(r);
-	rs_word_end(r);
-	number_add(r, what & FW_SET_CRASH, feed->crash_n);
+	number_add(r, what & FW_SET_STATUS, feed->status, 1);
+	number_add(r, what & FW_SET_DUE, feed->due_at_ms, 20);
+	number_add(r, what & FW_SET_CRASH, feed->crash_n, 10);
 	rs_add(r, was);
 	rs_group_pack(rs_word(r), RS_OWN, &f);
 	rs_word_end(r);
@@ -409,20 +342,16 @@ int rs_feed_set(struct store *st, const struct fw_feed *feed, unsigned what, str
 {
 	struct rs *r = rs_of(st);
 	int64_t answer = -1;
-	int shard, rc = rs_start(r, true, err);
+	int rc = rs_start(r, true, err);
 
-	for (int i = 0; !rc && answer < 1 && i < TRIES; i++) {
-		rc = rs_place_of(r, feed->id, &shard, err);
-		rc = rc ? rc : set_try(r, rs_cell(shard), feed, what, &answer, err);
+	for (int i = 0; !rc && answer < 0 && i < TRIES; i++) {
+		rc = set_try(r, feed, what, &answer, err);
 		if (!rc && answer == -2)
-			rc = rs_moves_finish(r, rs_cell(shard), err);
-		if (!rc && answer == 0 && i) /* twice: it did not just go somewhere else */
-			break;
+			rc = rs_merges_finish(r, rs_cell(r, feed->id), err);
 	}
 	if (rc || answer == 1)
 		return rc;
-	return fw_err_set(err, answer ? FW_EAGAIN : FW_ENOTFOUND,
-		answer ? "%s: others change feed %lld all the time: try again"
-		       : "%s: no feed has the number %lld",
-		r->target.name, (long long)feed->id);
+	return answer ? fw_err_set(err, FW_EAGAIN, "%s: others change feed %lld all the time: try again",
+				r->target.name, (long long)feed->id)
+		      : rs_missing(r, feed->id, err);
 }

@@ -105,10 +105,12 @@ static void row_check(const struct findings *f, struct rs_reply *const *e)
 	struct fw_feed feed = {.id = rs_int(e[0])};
 	int64_t host_id = rs_int(e[2]);
 	char text[160] = "";
+	struct fw_str rest;
 
-	feed.url = rs_address_url(e[3]->text);
-	if (feed.url.len + 1 < e[3]->text.len)
-		feed.host_key = fw_str_sub(e[3]->text, feed.url.len + 1, e[3]->text.len);
+	feed.url = fw_str_split(e[3]->text, '\n', &feed.host_key);
+	feed.host_key = fw_str_split(feed.host_key, '\n', &rest);
+	if (!feed.host_key.len)
+		feed.host_key = FW_STR_NONE;
 	if (feed.id && host_id != store_feed_host_id(&feed))
 		(void)fw_snprintf(text, sizeof(text), "feed %lld: it is not of host %lld", (long long)feed.id,
 			(long long)host_id);
@@ -122,54 +124,11 @@ static void row_check(const struct findings *f, struct rs_reply *const *e)
 		finding(f, "schedule", text);
 }
 
-/* What other cells know of a cell's feeds: their places and addresses. */
-static int traces_check(struct rs *r, const struct findings *f, const struct rs_reply *rows, struct fw_err *err)
-{
-	struct rs_place *p = fw_arena_calloc(&r->arena, rows->n / 4 + 1, sizeof(*p));
-	char text[120];
-	size_t n = 0;
-	int rc;
-
-	if (!p)
-		return rs_no_memory(r, err);
-	for (size_t i = 0; i + 4 <= rows->n; i += 4) {
-		row_check(f, rows->elem + i);
-		if (rs_int(rows->elem[i]))
-			p[n++].id = rs_int(rows->elem[i]);
-	}
-	rc = rs_places_find(r, p, n, err);
-	for (size_t i = 0; !rc && i + 4 <= rows->n; i += 4) {
-		struct fw_str url = rs_address_url(rows->elem[i + 3]->text);
-
-		if (!rs_int(rows->elem[i]))
-			continue;
-		rs_ask(r, rs_url_cell(url), "HGET", "urls");
-		rs_add(r, url);
-	}
-	rc = !rc && n ? rs_run(r, "checking feeds", err) : rc;
-	for (size_t i = n = 0; !rc && i + 4 <= rows->n; i += 4) {
-		int64_t id = rs_int(rows->elem[i]);
-
-		if (!id)
-			continue;
-		if (rs_cell(FW_MAX(p[n].shard, 0)) != rs_cell((int)rs_int(rows->elem[i + 1])) ||
-			p[n].shard < 0) {
-			(void)fw_snprintf(text, sizeof(text), "feed %lld: it is said to be in shard %d",
-				(long long)id, p[n].shard);
-			finding(f, "places", text);
-		}
-		if (rs_int(r->reply[n++]) != id) {
-			(void)fw_snprintf(
-				text, sizeof(text), "feed %lld: its address is another's", (long long)id);
-			finding(f, "addresses", text);
-		}
-	}
-	return rc;
-}
-
+/* Of its feeds: are they in the right cell, and do they have their addresses? */
 static int cell_check(struct rs *r, const struct findings *f, int cell, struct fw_err *err)
 {
-	const struct rs_reply *got;
+	const struct rs_reply *got, *rows;
+	char text[120];
 	int rc;
 
 	fw_arena_reset(&r->arena, RS_ARENA_KEEP);
@@ -177,33 +136,28 @@ static int cell_check(struct rs *r, const struct findings *f, int cell, struct f
 	rc = rs_run(r, "checking", err);
 	if (rc)
 		return rc;
-	got = r->reply[0];
-	for (size_t i = 0; i < got->elem[0]->n; i++)
-		finding(f, "rows", got->elem[0]->elem[i]->text.p);
-	return traces_check(r, f, got->elem[1], err);
-}
-
-/* Each shard's cell has the same fence. */
-static int fences_check(
-	struct rs *r, const struct findings *f, const struct rs_reply *shards, struct fw_err *err)
-{
-	char text[120];
-	int rc;
-
-	for (size_t i = 0; i + 2 <= shards->n; i += 2) {
-		rs_ask(r, rs_cell((int)rs_int(shards->elem[i])), "HGET", "fence");
-		rs_add(r, shards->elem[i]->text);
+	got = r->reply[0]->elem[0];
+	rows = r->reply[0]->elem[1];
+	for (size_t i = 0; i < got->n; i++)
+		finding(f, "rows", got->elem[i]->text.p);
+	if (!rows->n)
+		return 0;
+	rs_ask(r, RS_META, "HMGET", "urls");
+	for (size_t i = 0; i + 4 <= rows->n; i += 4) {
+		row_check(f, rows->elem + i);
+		rs_add(r, rs_address_url(rows->elem[i + 3]->text));
 	}
-	rc = shards->n ? rs_run(r, "checking leases", err) : 0;
-	for (size_t i = 0; !rc && i + 2 <= shards->n; i += 2) {
-		struct fw_str is = r->reply[i / 2]->text;
+	rc = rs_run(r, "checking feeds", err);
+	for (size_t i = 0; !rc && i + 4 <= rows->n; i += 4) {
+		int64_t id = rs_int(rows->elem[i]);
 
-		if (fw_str_eq(is, shards->elem[i + 1]->text))
+		if (!id || (rs_int(r->reply[0]->elem[i / 4]) == id && rs_cell(r, id) == cell))
 			continue;
-		(void)fw_snprintf(text, sizeof(text), "shard %.*s: its fence is \"%.*s\", not \"%.*s\"",
-			FW_STR_ARG(shards->elem[i]->text), FW_STR_ARG(is),
-			FW_STR_ARG(shards->elem[i + 1]->text));
-		finding(f, "leases", text);
+		(void)fw_snprintf(text, sizeof(text),
+			rs_cell(r, id) == cell ? "feed %lld: its address is another's"
+					       : "feed %lld: it is in another's cell",
+			(long long)id);
+		finding(f, "addresses", text);
 	}
 	return rc;
 }
@@ -225,17 +179,16 @@ static int deep_check(struct rs *r, fw_inspect_cb *cb, void *ctx, struct fw_err 
 	got = r->reply[0];
 	for (size_t i = 0; i < got->elem[0]->n; i++)
 		finding(&f, "leases", got->elem[0]->elem[i]->text.p);
-	f.entry_id = rs_int(got->elem[2]);
-	f.visit_id = rs_int(got->elem[3]);
-	f.feed_id = rs_int(got->elem[4]);
+	f.entry_id = rs_int(got->elem[1]);
+	f.visit_id = rs_int(got->elem[2]);
+	f.feed_id = rs_int(got->elem[3]);
 	if (f.entry_id < s.last_entry_id || f.visit_id < s.last_visit_id) {
 		(void)fw_snprintf(text, sizeof(text),
 			"entry_id is %lld, and visit_id %lld: higher ones are there", (long long)f.entry_id,
 			(long long)f.visit_id);
 		finding(&f, "numbers", text);
 	}
-	rc = fences_check(r, &f, got->elem[1], err);
-	for (int cell = 0; !rc && cell < RS_CELLS; cell++)
+	for (int cell = 0; !rc && cell < r->cell_n; cell++)
 		rc = cell_check(r, &f, cell, err);
 	return rc;
 }

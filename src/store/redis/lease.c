@@ -2,21 +2,20 @@
 /*
  * Who holds which shards: driver.h has the rules.
  *
- * The cell "meta" says whose a shard is, and in which epoch of it: each time it is taken or becomes
- * free its epoch rises. What a commit is fenced by is the copy of that in the shard's own cell,
- * which only takes a later epoch over an earlier one. On one server both are written by one script.
+ * Cell 0 says which leases there are, and whose each shard is. A commit asks in its own cell whether
+ * its lease is there. With one cell each step is one script.
  *
- * On a cluster they are two steps. (1) meta: the lease is kept, the dead lose their shards, free
- * ones are taken; what has changed is noted as stale. (2) Each cell gets the fences of its stale
- * shards. (3) meta: they are no longer stale, if their epoch still is the same. Whoever has taken a
- * shard holds it from (2) on, and then the one before it has lost it, in the same moment: at no
- * time can two commit. Who dies after (1) leaves what is stale to the next beat, of whomever; who
- * freezes and does (2) or (3) later does nothing, for epochs have risen.
+ * With many cells a lease begins in cell 0, then in the others; then cell 0 is asked again whether
+ * it still is there, so nobody who froze in between begins with one that is over. It ends in cell
+ * 0 (`over`), then in the others, and then its shards are free: at no time can two commit. Who dies
+ * in between leaves what is over to the next beat, of whomever; what is done twice changes nothing,
+ * for a lease's number never comes again.
  */
 #include "base/clock.h"
 #include "store/redis/redis.h"
 #include "base/banned.h"
 
+#define TRIES 10
 /*
  * How much earlier than the lease's end a worker stops: a tenth, for clocks that do not run alike
  * and a request on its way out.
@@ -29,104 +28,45 @@ int rs_lost(struct rs *r, struct fw_err *err)
 		err, FW_ESTALE, "%s: this worker's lease is over: others have its feeds", r->target.name);
 }
 
-struct held {                                /* what a beat found */
-	const struct rs_reply *stale, *list; /* {shard, lease, epoch ...}, {shard, quiet ...} */
-	bool refused[STORE_SHARDS];          /* somebody has it in a later epoch */
-};
-
-static int shard_at(const struct rs_reply *list, size_t i)
+static void list_add(struct rs *r, const struct rs_reply *list)
 {
-	return (int)(rs_int(list->elem[i]) & (STORE_SHARDS - 1));
+	rs_addi(r, list ? (int64_t)list->n : 0);
+	for (size_t i = 0; list && i < list->n; i++)
+		rs_add(r, list->elem[i]->text);
 }
 
-/* Words of those that are in this cell, `width` each; how many. add false: only counts. */
-static size_t cell_add(struct rs *r, const struct rs_reply *list, size_t step, size_t width, int cell, bool add)
+/* In all cells but the first: these leases are gone, and this one (0: none) is there. */
+static int leases_tell(struct rs *r, const struct rs_reply *gone, int64_t lease_id, struct fw_err *err)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i + step <= list->n; i += step) {
-		if (rs_cell(shard_at(list, i)) != cell)
-			continue;
-		n++;
-		for (size_t k = 0; add && k < width; k++)
-			rs_add(r, list->elem[i + k]->text);
-	}
-	return n;
-}
-
-static void fences_ask(struct rs *r, const struct rs_reply *stale)
-{
-	for (int cell = 0; cell < RS_CELLS; cell++) {
-		size_t n = cell_add(r, stale, 3, 3, cell, false);
-
-		if (!n)
-			continue;
-		rs_op(r, cell, RS_WRITE, "fence");
-		rs_addi(r, (int64_t)n);
-		cell_add(r, stale, 3, 3, cell, true);
-	}
-}
-
-/* Step 3; the answers of step 2 begin at reply. *reply is moved behind them. */
-static int fences_told(struct rs *r, struct held *h, struct rs_reply ***reply, struct fw_err *err)
-{
-	for (int cell = 0; cell < RS_CELLS; cell++) {
-		size_t nth = 0;
-
-		for (size_t i = 0; i + 3 <= h->stale->n; i += 3) {
-			if (rs_cell(shard_at(h->stale, i)) == cell)
-				h->refused[shard_at(h->stale, i)] = !rs_int((**reply)->elem[nth++]);
-		}
-		*reply += nth > 0;
-	}
-	if (!h->stale->n)
-		return 0;
-	rs_op(r, RS_META, RS_WRITE, "fenced");
-	rs_addi(r, (int64_t)(h->stale->n / 3));
-	for (size_t i = 0; i + 3 <= h->stale->n; i += 3) {
-		rs_add(r, h->stale->elem[i]->text);
-		rs_add(r, h->stale->elem[i + 2]->text);
+	for (int cell = 1; cell < r->cell_n; cell++) {
+		rs_op(r, cell, RS_WRITE, "leases");
+		list_add(r, gone);
+		rs_addi(r, lease_id > 0);
+		if (lease_id > 0)
+			rs_addi(r, lease_id);
 	}
 	return rs_run(r, "fencing shards", err);
 }
 
-static int held_read(struct rs *r, struct held *h, struct store_lease *l, struct fw_err *err)
+static int versions_read(struct rs *r, const struct rs_reply *held, struct store_lease *l, struct fw_err *err)
 {
-	static const struct rs_reply none = {.type = RS_NIL};
-	const struct rs_reply *version[STORE_SHARDS];
-	struct rs_reply **reply;
 	int rc;
 
-	fences_ask(r, h->stale);
-	for (int cell = 0; cell < RS_CELLS; cell++) {
-		if (!cell_add(r, h->list, 2, 1, cell, false))
-			continue;
-		rs_ask(r, cell, "HMGET", "version");
-		cell_add(r, h->list, 2, 1, cell, true);
-	}
-	rc = rs_run(r, "a heartbeat", err);
-	if (rc)
-		return rc;
-	reply = r->reply;
-	for (size_t i = 0; i < STORE_SHARDS; i++)
-		version[i] = &none;
-	rc = fences_told(r, h, &reply, err);
-	for (int cell = 0; !rc && cell < RS_CELLS; cell++) {
-		size_t nth = 0;
-
-		for (size_t i = 0; i + 2 <= h->list->n; i += 2) {
-			if (rs_cell(shard_at(h->list, i)) == cell)
-				version[shard_at(h->list, i)] = (*reply)->elem[nth++];
-		}
-		reply += nth > 0;
-	}
 	l->shard_n = 0;
-	for (size_t i = 0; !rc && i + 2 <= h->list->n && l->shard_n < STORE_SHARDS; i += 2) {
-		int shard = shard_at(h->list, i);
-
-		if (!h->refused[shard])
-			l->shard[l->shard_n++] = (struct store_shard){
-				shard, rs_int(version[shard]), rs_int(h->list->elem[i + 1])};
+	for (size_t i = 0; i + 2 <= held->n && l->shard_n < STORE_SHARDS; i += 2)
+		l->shard[l->shard_n++] = (struct store_shard){
+			(int)(rs_int(held->elem[i]) & (STORE_SHARDS - 1)), 0, rs_int(held->elem[i + 1])};
+	for (int cell = 0; l->shard_n && cell < r->cell_n; cell++) {
+		rs_ask(r, cell, "HMGET", "version");
+		for (size_t i = 0; i < l->shard_n; i++) {
+			rs_pad(rs_word(r), l->shard[i].shard, 4);
+			rs_word_end(r);
+		}
+	}
+	rc = l->shard_n ? rs_run(r, "a heartbeat", err) : 0;
+	for (int cell = 0; !rc && l->shard_n && cell < r->cell_n; cell++) {
+		for (size_t i = 0; i < l->shard_n; i++)
+			l->shard[i].version += rs_int(r->reply[cell]->elem[i]);
 	}
 	return rc;
 }
@@ -134,43 +74,44 @@ static int held_read(struct rs *r, struct held *h, struct store_lease *l, struct
 int rs_beat(struct store *st, const char *worker, struct store_lease *l, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
-	int64_t asked_mono_ms = fw_mono_ms();
-	struct held h = {.stale = NULL};
-	const struct rs_reply *got;
+	int64_t asked_mono_ms = fw_mono_ms(), id = l->id;
+	const struct rs_reply *got = NULL, *gone = NULL;
+	bool joins = !id, more = true;
 	int rc = rs_start(r, true, err);
 
+	for (int i = 0; !rc && more && i < TRIES; i++) {
+		asked_mono_ms = fw_mono_ms();
+		rs_op(r, RS_META, RS_WRITE, "beat");
+		rs_addi(r, r->cell_n == 1);
+		list_add(r, gone);
+		rs_addi(r, id);
+		rs_adds(r, worker);
+		rs_addi(r, l->lease_ms);
+		rs_addi(r, l->idle);
+		rs_addi(r, l->full);
+		rc = rs_run(r, "a heartbeat", err);
+		got = rc ? NULL : r->reply[0];
+		if (rc || got->type != RS_ARRAY)
+			return rc ? rc : rs_lost(r, err);
+		id = rs_int(got->elem[0]);
+		gone = got->elem[3];
+		more = r->cell_n > 1 && (joins || gone->n);
+		rc = more ? leases_tell(r, gone, joins ? id : 0, err) : 0;
+		joins = false;
+	}
+	rc = rc ? rc : versions_read(r, got->elem[4], l, err);
 	if (rc)
 		return rc;
-	rs_op(r, RS_META, RS_WRITE, "beat");
-	rs_addi(r, !r->cluster);
-	rs_addi(r, l->id);
-	rs_adds(r, worker);
-	rs_addi(r, l->lease_ms);
-	rs_addi(r, l->idle);
-	rs_addi(r, l->full);
-	rc = rs_run(r, "a heartbeat", err);
-	got = rc ? NULL : r->reply[0];
-	if (rc || got->type != RS_ARRAY)
-		return rc ? rc : rs_lost(r, err);
-	h.stale = got->elem[3];
-	h.list = got->elem[4];
-	rc = held_read(r, &h, l, err);
-	if (rc)
-		return rc;
-	l->id = rs_int(got->elem[0]);
+	l->id = id;
 	l->living = (uint32_t)rs_int(got->elem[1]);
 	l->idle_n = (uint32_t)rs_int(got->elem[2]);
 	l->safe_until_mono_ms = asked_mono_ms + l->lease_ms - MARGIN(l->lease_ms);
 	return 0;
 }
 
-int rs_crashed(struct rs *r, int64_t feed_id, struct fw_err *err)
+static int crashed(struct rs *r, int64_t feed_id, struct fw_err *err)
 {
-	int shard, rc = rs_place_of(r, feed_id, &shard, err);
-
-	if (rc)
-		return rc == FW_ENOTFOUND ? 0 : rc; /* it was removed meanwhile */
-	rs_op(r, rs_cell(shard), RS_WRITE, "crashed");
+	rs_op(r, rs_cell(r, feed_id), RS_WRITE, "crashed");
 	rs_addi(r, feed_id);
 	rs_addi(r, FW_STORE_CRASH_MAX);
 	return rs_run(r, "noting what killed a worker", err);
@@ -179,31 +120,25 @@ int rs_crashed(struct rs *r, int64_t feed_id, struct fw_err *err)
 int rs_give(struct store *st, const struct store_give *g, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
-	struct held h = {.stale = NULL};
-	struct rs_reply **reply;
+	const struct rs_reply *gone = NULL;
+	size_t n = g->lease_id ? g->n : 0;
 	int rc = rs_start(r, true, err);
 
-	if (rc)
-		return rc;
-	rs_op(r, RS_META, RS_WRITE, "give");
-	rs_addi(r, !r->cluster);
-	rs_addi(r, g->lease_id);
-	rs_adds(r, g->lease_id || !g->worker ? "" : g->worker);
-	rs_addi(r, g->leave);
-	rs_addi(r, g->lease_id ? (int64_t)g->n : 0);
-	for (size_t i = 0; g->lease_id && i < g->n; i++) {
-		rs_addi(r, g->shard[i].shard);
-		rs_addi(r, g->shard[i].quiet_since_ms);
-	}
-	rc = rs_run(r, "giving shards back", err);
-	if (rc)
-		return rc;
-	h.stale = r->reply[0];
-	if (h.stale->n) {
-		fences_ask(r, h.stale);
+	for (int i = 0; !rc && i < TRIES && (!i || gone->n); i++) {
+		rs_op(r, RS_META, RS_WRITE, "give");
+		rs_addi(r, r->cell_n == 1);
+		list_add(r, gone);
+		rs_addi(r, g->lease_id);
+		rs_adds(r, g->lease_id || !g->worker ? "" : g->worker);
+		rs_addi(r, g->leave);
+		rs_addi(r, (int64_t)n);
+		for (size_t k = 0; k < n; k++) {
+			rs_addi(r, g->shard[k].shard);
+			rs_addi(r, g->shard[k].quiet_since_ms);
+		}
 		rc = rs_run(r, "giving shards back", err);
-		reply = r->reply;
-		rc = rc ? rc : fences_told(r, &h, &reply, err);
+		gone = rc ? NULL : r->reply[0];
+		rc = !rc && gone->n ? leases_tell(r, gone, 0, err) : rc;
 	}
-	return !rc && !g->lease_id && g->crashed_feed_id ? rs_crashed(r, g->crashed_feed_id, err) : rc;
+	return !rc && !g->lease_id && g->crashed_feed_id ? crashed(r, g->crashed_feed_id, err) : rc;
 }

@@ -9,7 +9,6 @@
 
 #define TRIES 20
 #define ID_MAX (INT64_C(1) << 53) /* Lua's numbers are exact up to there */
-#define FEEDS_AT_ONCE 128
 
 struct item { /* a feed of the load */
 	const struct fw_feed *feed;
@@ -54,40 +53,6 @@ static int firsts_find(struct work *w, struct fw_err *err)
 	return rc ? rs_no_memory(w->r, err) : 0;
 }
 
-/* Which feeds have these numbers, of those that are there: their addresses; elem nil: none has. */
-static int addresses_read(struct work *w, const int64_t *id, struct rs_reply ***out, struct fw_err *err)
-{
-	struct rs_place *p = fw_arena_calloc(&w->r->arena, w->n + 1, sizeof(*p));
-	struct rs_reply **got = fw_arena_calloc(&w->r->arena, w->n + 1, sizeof(struct rs_reply *));
-	size_t n = 0;
-	int rc;
-
-	if (!p || !got)
-		return rs_no_memory(w->r, err);
-	for (size_t i = 0; i < w->n; i++)
-		p[i].id = id[i];
-	rc = rs_places_find(w->r, p, w->n, err);
-	for (size_t i = 0; !rc && i < w->n; i++) {
-		if (p[i].shard < 0 || !id[i])
-			continue;
-		rs_ask(w->r, rs_cell(p[i].shard), "HGET", "address");
-		rs_addi(w->r, id[i]);
-		n++;
-	}
-	rc = !rc && n ? rs_run(w->r, "looking for feeds", err) : rc;
-	for (size_t i = n = 0; !rc && i < w->n; i++) {
-		if (p[i].shard >= 0 && id[i])
-			got[i] = w->r->reply[n++];
-	}
-	*out = got;
-	return rc;
-}
-
-static bool has_address(const struct rs_reply *row, struct fw_str url)
-{
-	return row && row->type == RS_TEXT && fw_str_eq(rs_address_url(row->text), url);
-}
-
 static int feeds_look(struct work *w, struct fw_err *err)
 {
 	int64_t *id = fw_arena_calloc(&w->r->arena, w->n + 1, sizeof(*id));
@@ -96,21 +61,20 @@ static int feeds_look(struct work *w, struct fw_err *err)
 
 	if (!id)
 		return rs_no_memory(w->r, err);
-	for (size_t i = 0; i < w->n; i++) {
-		rs_ask(w->r, rs_url_cell(w->item[i].feed->url), "HGET", "urls");
+	rs_ask(w->r, RS_META, "HMGET", "urls");
+	for (size_t i = 0; i < w->n; i++)
 		rs_add(w->r, w->item[i].feed->url);
-	}
 	rc = rs_run(w->r, "looking for addresses", err);
 	for (size_t i = 0; !rc && i < w->n; i++)
-		id[i] = rs_int(w->r->reply[i]);
-	rc = rc ? rc : addresses_read(w, id, &row, err);
-	for (size_t i = 0; !rc && i < w->n; i++)
-		w->item[i].there = has_address(row[i], w->item[i].feed->url) ? id[i] : 0;
-	for (size_t i = 0; i < w->n; i++)
+		id[i] = rs_int(w->r->reply[0]->elem[i]);
+	rc = rc ? rc : rs_addresses_ask(w->r, id, w->n, &row, err);
+	for (size_t i = 0; !rc && i < w->n; i++) {
+		w->item[i].there = rs_has_address(row[i], w->item[i].feed->url) ? id[i] : 0;
 		id[i] = w->item[i].feed->id;
-	rc = rc ? rc : addresses_read(w, id, &row, err);
+	}
+	rc = rc ? rc : rs_addresses_ask(w->r, id, w->n, &row, err);
 	for (size_t i = 0; !rc && i < w->n; i++)
-		w->item[i].taken = row[i] && row[i]->type == RS_TEXT;
+		w->item[i].taken = row[i]->type == RS_TEXT;
 	return rc;
 }
 
@@ -202,7 +166,6 @@ static int numbers_raise(struct rs *r, const char *name, int64_t last, struct fw
 	if (!last)
 		return 0;
 	rs_op(r, RS_META, RS_WRITE, "raise");
-	rs_addi(r, 1);
 	rs_adds(r, name);
 	rs_addi(r, last);
 	return rs_run(r, "taking numbers", err);
@@ -213,33 +176,13 @@ static void feed_add(struct work *w, const struct item *i)
 	struct fw_feed f = *i->feed;
 	struct rs_state s = {.host_id = store_feed_host_id(i->feed)};
 
-	s.shard = store_host_shard(s.host_id);
 	f.due_at_ms = f.id || f.due_at_ms ? f.due_at_ms : w->now_ms;
 	f.created_ms = f.id || f.created_ms ? f.created_ms : w->now_ms;
-	rs_op(w->r, rs_cell(s.shard), RS_WRITE, "create");
-	rs_addi(w->r, 1);
 	rs_addi(w->r, i->id);
 	rs_state_pack(rs_word(w->r), &f, &s);
 	rs_word_end(w->r);
-	for (int g = 0; g < RS_GROUP_N; g++) {
-		rs_group_pack(rs_word(w->r), g, &f);
-		rs_word_end(w->r);
-	}
-}
-
-static int places_note(struct work *w, struct fw_err *err)
-{
-	struct rs_place *p = fw_arena_calloc(&w->r->arena, w->n + 1, sizeof(*p));
-	size_t n = 0;
-
-	if (!p)
-		return rs_no_memory(w->r, err);
-	for (size_t k = 0; k < w->n; k++) {
-		if (w->item[k].put)
-			p[n++] = (struct rs_place){
-				w->item[k].id, store_host_shard(store_feed_host_id(w->item[k].feed)), 0};
-	}
-	return rs_places_put(w->r, p, n, err);
+	rs_groups_pack(rs_word(w->r), &f);
+	rs_word_end(w->r);
 }
 
 /*
@@ -248,25 +191,29 @@ static int places_note(struct work *w, struct fw_err *err)
  */
 static int addresses_claim(struct work *w, bool *again, struct fw_err *err)
 {
-	struct rs_reply **reply;
-	size_t nth = 0;
+	struct rs_reply **whose_was;
+	size_t n = 0;
 	int rc;
 
+	for (size_t k = 0; k < w->n; k++)
+		n += w->item[k].put;
+	if (!n)
+		return 0;
+	rs_op(w->r, RS_META, RS_WRITE, "claim");
+	rs_addi(w->r, (int64_t)n);
 	for (size_t k = 0; k < w->n; k++) {
 		if (!w->item[k].put)
 			continue;
-		rs_op(w->r, rs_url_cell(w->item[k].feed->url), RS_WRITE, "claim");
 		rs_add(w->r, w->item[k].feed->url);
 		rs_addi(w->r, w->item[k].id);
 		rs_adds(w->r, "");
-		nth++;
 	}
-	rc = nth ? rs_run(w->r, "taking addresses", err) : 0;
-	reply = w->r->reply;
-	for (size_t k = nth = 0; !rc && k < w->n; k++) {
+	rc = rs_run(w->r, "taking addresses", err);
+	whose_was = rc ? NULL : w->r->reply[0]->elem;
+	for (size_t k = 0; !rc && k < w->n; k++) {
 		int64_t whose;
 
-		if (!w->item[k].put || rs_int(reply[nth++]) == w->item[k].id)
+		if (!w->item[k].put || rs_int(*whose_was++) == w->item[k].id)
 			continue;
 		rc = rs_url_claim(w->r, w->item[k].feed->url, w->item[k].id, &whose, err);
 		*again |= !rc && whose != w->item[k].id;
@@ -277,18 +224,28 @@ static int addresses_claim(struct work *w, bool *again, struct fw_err *err)
 
 static int feeds_create(struct work *w, bool *again, struct fw_err *err)
 {
-	size_t nth = 0;
+	size_t n[RS_CELLS] = {0}, nth = 0;
 	int rc;
 
-	for (size_t k = 0; k < w->n; k++) {
-		if (!w->item[k].put)
+	for (size_t k = 0; k < w->n; k++)
+		n[rs_cell(w->r, w->item[k].id)] += w->item[k].put;
+	for (int cell = 0; cell < w->r->cell_n; cell++) {
+		if (!n[cell])
 			continue;
-		feed_add(w, &w->item[k]);
-		nth++;
+		rs_op(w->r, cell, RS_WRITE, "create");
+		rs_addi(w->r, (int64_t)n[cell]);
+		for (size_t k = 0; k < w->n; k++) {
+			if (w->item[k].put && rs_cell(w->r, w->item[k].id) == cell)
+				feed_add(w, &w->item[k]);
+		}
 	}
-	rc = nth ? rs_run(w->r, "storing feeds", err) : 0;
-	for (size_t k = 0; !rc && k < nth; k++)
-		*again |= !rs_int(w->r->reply[k]->elem[0]);
+	rc = rs_run(w->r, "storing feeds", err);
+	for (int cell = 0; !rc && cell < w->r->cell_n; cell++) {
+		const struct rs_reply *made = n[cell] ? w->r->reply[nth++] : NULL;
+
+		for (size_t k = 0; k < n[cell]; k++)
+			*again |= !rs_int(made->elem[k]);
+	}
 	return rc;
 }
 
@@ -323,7 +280,6 @@ static int feeds_try(struct work *w, bool *again, int64_t *mine, struct fw_err *
 		if (mine[k] && w->item[k].there == mine[k])
 			w->item[k].there = 0, w->item[k].id = mine[k], w->item[k].put = false;
 	}
-	rc = rc ? rc : places_note(w, err);
 	rc = rc ? rc : addresses_claim(w, again, err);
 	rc = rc ? rc : feeds_create(w, again, err);
 	for (size_t k = 0; !rc && k < w->n; k++)
@@ -364,34 +320,31 @@ static int feeds_put(struct work *w, struct fw_err *err)
 /* ---- entries, keys, visits ------------------------------------------------------------------- */
 
 /*
- * Of what is loaded: the place of each row's feed, and whether it is there: its number in some cell
- * (ids), or the key of an entry (key; NULL: of visits) with its feed.
+ * Is its number in some cell? Those of entries are in a sorted set. What is in a feed's own cell the
+ * script sees.
  */
-static int rows_look(struct rs *r, const char *ids, struct rs_place *p, const int64_t *number,
-	const struct fw_entry_row *key, bool *there, size_t n, struct fw_err *err)
+static int rows_look(struct rs *r, bool visits, const int64_t *number, bool *there, size_t n, struct fw_err *err)
 {
-	size_t nth = RS_CELLS;
-	int rc = rs_places_find(r, p, n, err);
+	int rc;
 
-	for (int cell = 0; !rc && cell < RS_CELLS; cell++) {
-		rs_ask(r, cell, "ZMSCORE", ids);
+	for (int cell = 0; cell < r->cell_n; cell++) {
+		if (visits) {
+			rs_op(r, cell, RS_READ, "visits_known");
+			rs_addi(r, (int64_t)n);
+		} else {
+			rs_ask(r, cell, "ZMSCORE", "entry_ids");
+		}
 		for (size_t i = 0; i < n; i++)
 			rs_addi(r, number[i]);
 	}
-	for (size_t i = 0; !rc && key && i < n; i++) {
-		char name[40];
+	rc = rs_run(r, "looking for rows", err);
+	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
+		for (size_t i = 0; i < n; i++) {
+			const struct rs_reply *is = r->reply[cell]->elem[i];
 
-		(void)fw_snprintf(name, sizeof(name), "keys:%lld", (long long)p[i].id);
-		rs_ask(r, rs_cell(FW_MAX(p[i].shard, 0)), "HEXISTS", name);
-		rs_add(r, (struct fw_str){(const char *)key[i].key, sizeof(key[i].key)});
+			there[i] |= visits ? rs_int(is) > 0 : is->type != RS_NIL;
+		}
 	}
-	rc = rc ? rc : rs_run(r, "looking for rows", err);
-	for (int cell = 0; !rc && cell < RS_CELLS; cell++) {
-		for (size_t i = 0; i < n; i++)
-			there[i] |= r->reply[cell]->elem[i]->type != RS_NIL || p[i].shard < 0;
-	}
-	for (size_t i = 0; !rc && key && i < n; i++)
-		there[i] |= rs_int(r->reply[nth++]) > 0;
 	return rc;
 }
 
@@ -413,8 +366,6 @@ static int firsts_only(struct rs *r, const int64_t *number, const struct fw_entr
 			name = fw_arena_str(&r->arena, (struct fw_str){text, sizeof(text)});
 		}
 		there[i] |= fw_map_get(&seen, id) || (name.p && fw_map_get(&seen, name));
-		if (there[i])
-			continue;
 		fw_map_put(&seen, id, r, &rc);
 		if (!rc && name.p)
 			fw_map_put(&seen, name, r, &rc);
@@ -439,40 +390,34 @@ static void entry_add(struct rs *r, const struct fw_entry_row *e)
 	rs_word_end(r);
 }
 
-/*
- * Rows with numbers: where their feeds are, which of them are there already, or come a second time;
- * and numbers go on behind them.
- */
-static int rows_begin(struct rs *r, const char *ids, const char *number, struct rs_place *p, const int64_t *id,
-	const struct fw_entry_row *key, bool *there, size_t n, struct fw_err *err)
+/* Rows with numbers: which of them are there already, or come a second time; numbers go on behind them. */
+static int rows_begin(struct rs *r, bool visits, const int64_t *id, const struct fw_entry_row *key, bool *there,
+	size_t n, struct fw_err *err)
 {
 	int64_t last = 0;
-	int rc = rows_look(r, ids, p, id, key, there, n, err);
+	int rc = rows_look(r, visits, id, there, n, err);
 
 	rc = rc ? rc : firsts_only(r, id, key, there, n, err);
 	for (size_t i = 0; !rc && i < n; i++)
 		last = there[i] ? last : FW_MAX(last, id[i]);
-	return rc ? rc : numbers_raise(r, number, last, err);
+	return rc ? rc : numbers_raise(r, visits ? "visit_id" : "entry_id", last, err);
 }
 
 static int entries_load(struct rs *r, const struct fw_entry_row *e, size_t n, struct fw_err *err)
 {
-	struct rs_place *p = fw_arena_calloc(&r->arena, n, sizeof(*p));
 	int64_t *id = fw_arena_calloc(&r->arena, n, sizeof(*id));
 	bool *there = fw_arena_calloc(&r->arena, n, sizeof(*there));
 	int rc;
 
-	if (!p || !id || !there)
+	if (!id || !there)
 		return rs_no_memory(r, err);
-	for (size_t i = 0; i < n; i++) {
-		p[i].id = e[i].feed_id;
+	for (size_t i = 0; i < n; i++)
 		id[i] = e[i].id;
-	}
-	rc = rows_begin(r, "entry_ids", "entry_id", p, id, e, there, n, err);
+	rc = rows_begin(r, false, id, e, there, n, err);
 	for (size_t i = 0; !rc && i < n; i++) {
 		if (there[i])
 			continue;
-		rs_op(r, rs_cell(p[i].shard), RS_WRITE, "load_entries");
+		rs_op(r, rs_cell(r, e[i].feed_id), RS_WRITE, "load_entries");
 		rs_addi(r, 1);
 		entry_add(r, &e[i]);
 	}
@@ -481,18 +426,8 @@ static int entries_load(struct rs *r, const struct fw_entry_row *e, size_t n, st
 
 static int keys_load(struct rs *r, const struct fw_entry_key *key, size_t n, struct fw_err *err)
 {
-	struct rs_place *p = fw_arena_calloc(&r->arena, n, sizeof(*p));
-	int rc;
-
-	if (!p)
-		return rs_no_memory(r, err);
-	for (size_t i = 0; i < n; i++)
-		p[i].id = key[i].feed_id;
-	rc = rs_places_find(r, p, n, err);
-	for (size_t i = 0; !rc && i < n; i++) {
-		if (p[i].shard < 0)
-			continue;
-		rs_op(r, rs_cell(p[i].shard), RS_WRITE, "load_entries");
+	for (size_t i = 0; i < n; i++) {
+		rs_op(r, rs_cell(r, key[i].feed_id), RS_WRITE, "load_entries");
 		rs_addi(r, 1);
 		rs_addi(r, key[i].feed_id);
 		rs_add(r, (struct fw_str){(const char *)key[i].key, sizeof(key[i].key)});
@@ -501,27 +436,24 @@ static int keys_load(struct rs *r, const struct fw_entry_key *key, size_t n, str
 		rs_addi(r, 0);
 		rs_adds(r, "");
 	}
-	return rc ? rc : rs_run(r, "storing keys", err);
+	return rs_run(r, "storing keys", err);
 }
 
 static int visits_load(struct rs *r, const struct fw_visit *v, size_t n, struct fw_err *err)
 {
-	struct rs_place *p = fw_arena_calloc(&r->arena, n, sizeof(*p));
 	int64_t *id = fw_arena_calloc(&r->arena, n, sizeof(*id));
 	bool *there = fw_arena_calloc(&r->arena, n, sizeof(*there));
 	int rc;
 
-	if (!p || !id || !there)
+	if (!id || !there)
 		return rs_no_memory(r, err);
-	for (size_t i = 0; i < n; i++) {
-		p[i].id = v[i].feed_id;
+	for (size_t i = 0; i < n; i++)
 		id[i] = v[i].id;
-	}
-	rc = rows_begin(r, "visit_ids", "visit_id", p, id, NULL, there, n, err);
+	rc = rows_begin(r, true, id, NULL, there, n, err);
 	for (size_t i = 0; !rc && i < n; i++) {
 		if (there[i])
 			continue;
-		rs_op(r, rs_cell(p[i].shard), RS_WRITE, "load_visits");
+		rs_op(r, rs_cell(r, v[i].feed_id), RS_WRITE, "load_visits");
 		rs_addi(r, 1);
 		rs_addi(r, v[i].feed_id);
 		rs_addi(r, v[i].id);

@@ -34,11 +34,6 @@ int rs_start(struct rs *r, bool writes, struct fw_err *err)
 		: 0;
 }
 
-int rs_url_cell(struct fw_str url)
-{
-	return (int)(fw_hash64(url.p, url.len) % RS_CELLS);
-}
-
 /*
  * ---- errors
  * -----------------------------------------------------------------------------------------------------------------
@@ -218,7 +213,7 @@ static int range_note(struct rs *r, const struct rs_reply *range, bool *known, s
 	(void)fw_str_copy(host, sizeof(host),
 		range->elem[2]->elem[0]->text.len ? range->elem[2]->elem[0]->text : r->target.host);
 	rc = node_open(r, host, (int)rs_int(range->elem[2]->elem[1]), &node, err);
-	for (int cell = 0; !rc && cell <= RS_CELLS; cell++) {
+	for (int cell = 0; !rc && cell < RS_CELLS; cell++) {
 		unsigned slot = slot_of(r->tag[cell]);
 
 		if (slot < (unsigned)rs_int(range->elem[0]) || slot > (unsigned)rs_int(range->elem[1]))
@@ -235,7 +230,7 @@ static int range_note(struct rs *r, const struct rs_reply *range, bool *known, s
  */
 static int nodes_find(struct rs *r, int node, struct fw_err *err)
 {
-	bool known[RS_CELLS + 1] = {false};
+	bool known[RS_CELLS] = {false};
 	struct rs_reply *all;
 	int rc;
 
@@ -250,7 +245,7 @@ static int nodes_find(struct rs *r, int node, struct fw_err *err)
 			: rs_error(r, all->elem[0]->text, "opening", err);
 	for (size_t i = 0; !rc && i < all->elem[0]->n; i++)
 		rc = range_note(r, all->elem[0]->elem[i], known, err);
-	for (int cell = 0; !rc && cell <= RS_CELLS; cell++) {
+	for (int cell = 0; !rc && cell < RS_CELLS; cell++) {
 		if (!known[cell])
 			rc = rs_error(r, FW_STR("CLUSTERDOWN some slots are nowhere"), "opening", err);
 	}
@@ -577,7 +572,6 @@ static int names_make(struct rs *r, struct fw_err *err)
 	fw_hex_write(r->me, dice, sizeof(dice));
 	for (int cell = 0; cell < RS_CELLS; cell++)
 		r->tag[cell] = fw_str(fw_arena_printf(&r->own, "{%.*s/%d}:", FW_STR_ARG(r->prefix), cell));
-	r->tag[RS_META] = fw_str(fw_arena_printf(&r->own, "{%.*s/meta}:", FW_STR_ARG(r->prefix)));
 	/* messages do not know of databases, so the channel's name does */
 	r->channel = fw_str(fw_arena_printf(&r->own, "%.*s:changed:%d", FW_STR_ARG(r->prefix), r->target.db));
 	return r->own.failed ? rs_no_memory(r, err) : 0;
@@ -608,13 +602,14 @@ static int schema_open(struct rs *r, const struct fw_store_config *cfg, struct f
 	bool old = false;
 	int rc;
 
-	rs_ask(r, RS_META, "HGET", "meta");
+	rs_ask(r, RS_META, "HMGET", "meta");
 	rs_adds(r, "schema");
+	rs_adds(r, "cells");
 	rc = rs_run(r, "reading its version", err);
 	rc = rc ? rc : old_look(r, &old, err);
 	if (rc)
 		return rc;
-	schema = rs_int(r->reply[0]);
+	schema = rs_int(r->reply[0]->elem[0]);
 	if (!schema && old)
 		return refuse(r, "a store of a version before the first release: name another prefix",
 			FW_EVERSION, err);
@@ -624,11 +619,15 @@ static int schema_open(struct rs *r, const struct fw_store_config *cfg, struct f
 	if (!schema) {
 		rs_op(r, RS_META, RS_WRITE, "make");
 		rs_addi(r, RS_SCHEMA);
+		rs_addi(r, r->cluster ? RS_CELLS : 1);
 		rc = rs_run(r, "making the store", err);
-		schema = rc ? 0 : rs_int(r->reply[0]);
+		schema = rc ? 0 : rs_int(r->reply[0]->elem[0]);
 	}
-	if (rc || schema == RS_SCHEMA)
+	if (rc)
 		return rc;
+	r->cell_n = (int)rs_int(r->reply[0]->elem[1]);
+	if (schema == RS_SCHEMA && (r->cell_n == 1 || r->cell_n == RS_CELLS))
+		return 0;
 	return fw_err_set(err, FW_EVERSION,
 		"%s: schema %lld is newer than this program (schema %d): upgrade feedwheel", r->target.name,
 		(long long)schema, RS_SCHEMA);

@@ -20,13 +20,12 @@
 	}
 
 const struct rs_group rs_group[RS_GROUP_N] = {
-	[RS_ADDRESS] = {"address", 0, MEMBERS(0, NULL)},
-	[RS_OWN] = {"own", 0, MEMBERS(0, NULL)},
-	[RS_ERROR_GROUP] = {"error", FW_GROUP_ERROR, MEMBERS(FW_GROUP_ERROR, NULL)},
-	[RS_VALIDATORS] = {"validators", FW_GROUP_VALIDATORS, MEMBERS(FW_GROUP_VALIDATORS, NULL)},
-	[RS_META_GROUP] = {"meta", FW_GROUP_META, MEMBERS(FW_GROUP_META, NULL)},
-	[RS_RHYTHM] = {"rhythm", FW_GROUP_RHYTHM, MEMBERS(FW_GROUP_RHYTHM, NULL)},
-	[RS_REDIRECT] = {"redirect", FW_GROUP_REDIRECT, MEMBERS(FW_GROUP_REDIRECT, NULL)},
+	[RS_OWN] = {0, MEMBERS(0, NULL)},
+	[RS_ERROR_GROUP] = {FW_GROUP_ERROR, MEMBERS(FW_GROUP_ERROR, NULL)},
+	[RS_VALIDATORS] = {FW_GROUP_VALIDATORS, MEMBERS(FW_GROUP_VALIDATORS, NULL)},
+	[RS_META_GROUP] = {FW_GROUP_META, MEMBERS(FW_GROUP_META, NULL)},
+	[RS_RHYTHM] = {FW_GROUP_RHYTHM, MEMBERS(FW_GROUP_RHYTHM, NULL)},
+	[RS_REDIRECT] = {FW_GROUP_REDIRECT, MEMBERS(FW_GROUP_REDIRECT, NULL)},
 };
 static const struct rs_members entry_row = {
 	fw_entry_fields, &fw_entry_field_n, 0, {"seen_ms", "changed_ms", "revision", NULL}};
@@ -209,22 +208,6 @@ static bool numbers_get(struct fw_str *rest, int64_t *n, size_t count)
 	return true;
 }
 
-/*
- * last_kind http_status last_ok_ms expect_us expect_dev_us expect_parts, and the reasons on a line
- * of their own
- */
-void rs_rest_pack(struct fw_buf *out, const struct fw_feed *f)
-{
-	const int64_t n[] = {
-		f->last_kind, f->http_status, f->last_ok_ms, f->expect_us, f->expect_dev_us, f->expect_parts};
-
-	numbers_add(out, n, FW_N(n));
-	if (f->why.p) {
-		fw_buf_addc(out, '\n');
-		fw_buf_addstr(out, f->why);
-	}
-}
-
 void rs_pad(struct fw_buf *out, int64_t n, size_t width)
 {
 	char text[24], *end = text + sizeof(text), *p = digits(n, end), *room = fw_buf_room(out, width);
@@ -246,47 +229,56 @@ static void padded(struct fw_buf *out, int64_t n, size_t width)
 	fw_buf_addc(out, ' ');
 }
 
-void rs_front_pack(struct fw_buf *out, const struct fw_feed *f)
+/*
+ * shard host status fail_n crash_n due visit, with fixed widths; then last_kind http_status
+ * last_ok_ms expect_us expect_dev_us expect_parts, and the reasons on a line of their own
+ */
+void rs_front_pack(struct fw_buf *out, const struct fw_feed *f, int64_t host_id)
 {
+	const int64_t rest[] = {
+		f->last_kind, f->http_status, f->last_ok_ms, f->expect_us, f->expect_dev_us, f->expect_parts};
+
+	padded(out, store_host_shard(host_id), 4);
+	padded(out, host_id, 20);
 	padded(out, f->status, 1);
 	padded(out, f->fail_n, 10);
 	padded(out, f->crash_n, 10);
 	padded(out, f->due_at_ms, 20);
-	rs_pad(out, f->last_visit_ms, 20);
+	padded(out, f->last_visit_ms, 20);
+	numbers_add(out, rest, FW_N(rest));
+	if (f->why.p) {
+		fw_buf_addc(out, '\n');
+		fw_buf_addstr(out, f->why);
+	}
 }
 
 void rs_state_pack(struct fw_buf *out, const struct fw_feed *f, const struct rs_state *s)
 {
-	rs_front_pack(out, f);
-	fw_buf_addc(out, ' ');
 	padded(out, f->last_new_ms, 20);
-	padded(out, s->shard, 4);
-	padded(out, s->host_id, 20);
-	padded(out, s->moves, 10);
 	padded(out, s->last_visit_id, 20);
-	rs_rest_pack(out, f);
+	rs_front_pack(out, f, s->host_id);
 }
 
 bool rs_state_unpack(struct fw_str row, struct fw_feed *f, struct rs_state *s)
 {
 	struct fw_str rest = row;
-	int64_t n[16];
+	int64_t n[15];
 
 	if (!numbers_get(&rest, n, FW_N(n)))
 		return false;
-	f->status = (enum fw_feed_status)n[0];
-	f->fail_n = (uint32_t)n[1];
-	f->crash_n = (uint32_t)n[2];
-	f->due_at_ms = n[3];
-	f->last_visit_ms = n[4];
-	f->last_new_ms = n[5];
-	*s = (struct rs_state){.shard = (int)n[6], .host_id = n[7], .moves = n[8], .last_visit_id = n[9]};
-	f->last_kind = (enum fw_visit_kind)n[10];
-	f->http_status = (int)n[11];
-	f->last_ok_ms = n[12];
-	f->expect_us = n[13];
-	f->expect_dev_us = n[14];
-	f->expect_parts = n[15];
+	f->last_new_ms = n[0];
+	*s = (struct rs_state){.last_visit_id = n[1], .shard = (int)n[2], .host_id = n[3]};
+	f->status = (enum fw_feed_status)n[4];
+	f->fail_n = (uint32_t)n[5];
+	f->crash_n = (uint32_t)n[6];
+	f->due_at_ms = n[7];
+	f->last_visit_ms = n[8];
+	f->last_kind = (enum fw_visit_kind)n[9];
+	f->http_status = (int)n[10];
+	f->last_ok_ms = n[11];
+	f->expect_us = n[12];
+	f->expect_dev_us = n[13];
+	f->expect_parts = n[14];
 	if (rest.len)
 		f->why = fw_str_sub(rest, 1, rest.len);
 	return true;
@@ -301,20 +293,61 @@ void rs_group_pack(struct fw_buf *out, int group, const struct fw_feed *f)
 	fw_buf_addstr(out, f->url);
 	fw_buf_addc(out, '\n');
 	fw_buf_addstr(out, f->host_key);
+	fw_buf_addc(out, '\n');
 }
 
-void rs_group_unpack(struct fw_str value, int group, struct fw_feed *f)
+void rs_groups_pack(struct fw_buf *out, const struct fw_feed *f)
+{
+	struct fw_buf all = FW_BUF_INIT(0);
+
+	for (int g = 0; g < RS_GROUP_N; g++) {
+		size_t from = all.len;
+
+		rs_group_pack(&all, g, f);
+		fw_buf_addf(out, g ? " %zu" : "%zu", all.len - from);
+	}
+	fw_buf_addc(out, '\n');
+	fw_buf_addstr(out, fw_buf_str(&all));
+	out->rc = out->rc ? out->rc : all.rc;
+	fw_buf_finish(&all);
+}
+
+struct fw_str rs_groups_part(struct fw_str row, int group)
+{
+	struct fw_str bytes, lengths = fw_str_split(row, '\n', &bytes);
+
+	for (int g = 0; bytes.p && lengths.p && g < RS_GROUP_N; g++) {
+		int64_t n;
+
+		if (!fw_str_int(fw_str_split(lengths, ' ', &lengths), &n) || n < 0 || (size_t)n > bytes.len)
+			break;
+		if (g == group)
+			return fw_str_sub(bytes, 0, (size_t)n);
+		bytes = fw_str_sub(bytes, (size_t)n, bytes.len);
+	}
+	return FW_STR_NONE;
+}
+
+struct fw_str rs_address_url(struct fw_str address)
 {
 	struct fw_str host;
 
-	if (group != RS_ADDRESS) {
-		rs_unpack(value, &rs_group[group].members, f);
+	return fw_str_split(address, '\n', &host);
+}
+
+void rs_groups_unpack(struct fw_str row, struct fw_feed *f)
+{
+	struct fw_str address = rs_groups_part(row, RS_ADDRESS), host, rest;
+
+	f->url = fw_str_split(address, '\n', &host);
+	host = fw_str_split(host, '\n', &rest);
+	if (!rest.p)
 		return;
-	}
-	f->url = fw_str_split(value, '\n', &host);
-	((char *)f->url.p)[f->url.len] = '\0'; /* the reply is ours, and a line end stood there */
+	((char *)f->url.p)[f->url.len] = ((char *)host.p)[host.len] = '\0'; /* the reply is ours, line ends stood there */
 	if (host.len)
 		f->host_key = host;
+	/* all members in a row: none has the name of another group's */
+	rs_unpack((struct fw_str){rest.p, (size_t)(row.p + row.len - rest.p)}, &rs_group[RS_OWN].members, f);
 }
 
 void rs_visit_pack(struct fw_buf *out, const struct fw_visit *v)
@@ -329,11 +362,12 @@ void rs_visit_pack(struct fw_buf *out, const struct fw_visit *v)
 
 bool rs_visit_unpack(struct fw_str row, struct fw_visit *v)
 {
-	int64_t n[22];
+	int64_t all[23], *n = all + 1;
 
-	if (!numbers_get(&row, n, FW_N(n)))
+	if (!numbers_get(&row, all, FW_N(all)))
 		return false;
-	*v = (struct fw_visit){.feed_id = n[0],
+	*v = (struct fw_visit){.id = all[0],
+		.feed_id = n[0],
 		.new_n = (uint32_t)n[2],
 		.changed_n = (uint32_t)n[3],
 		.run_id = n[4],

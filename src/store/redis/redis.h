@@ -2,38 +2,38 @@
 /*
  * Inside the Redis driver: what its files share. Nobody else includes this.
  *
- * Where things lie. The 1,024 shards are spread over 16 cells (shard modulo 16). All keys of a cell
- * have one tag, "{feedwheel/7}:", so they are on one server, and one script changes them together:
+ * Where things lie. A store on one server has one cell, one on a cluster 16: that is decided when it
+ * is made. All keys of a cell have one tag, "{feedwheel/7}:", so they are on one server, and one
+ * script changes them together. A feed is in the cell that its number names (modulo), for life, with
+ * all that belongs to it; so a shard's feeds are in all cells.
  *
  *	state           hash, feed to its narrow row (script/head.lua, pack.c)
- *	address         hash, feed to "url\n" and its host_key; own, error, validators, meta, rhythm, redirect: hashes, feed to members
- *	due:SHARD       sorted set of active feeds by due time; hosts:SHARD: hash, host to "next_ok_ms cool_until_ms pace_ms"
- *	fence, version  hashes by shard: "lease epoch" (lease.c), and how often its schedule changed
+ *	feed            hash, feed to its groups of members: "url\n" and host_key; its owner's, error, validators ...
+ *	feed_ids        sorted set of feeds by number
+ *	due:SHARD       sorted set of active feeds by due time; version: hash, how often a shard's schedule changed
+ *	hosts:SHARD     hash, host to "next_ok_ms cool_until_ms pace_ms", in the cell that the shard names (modulo)
  *	keys:FEED       hash, entry key to "hash entry date"; entry 0: retention took it
  *	entries         hash, entry to its row; entry_ids, entry_dates: sorted sets of them
- *	visits          hash, visit to "feed visit_before new changed" and its row; visit_ids: sorted set of them
+ *	visits          hash, chunks of some dozens of visits (script/head.lua); visit_ids: sorted set of the chunks
+ *	workers         hash of the leases that there are: each commit asks for its own
  *	adopting        hash, feed to an address that it is about to have; void: set of feeds that will never be
- *	moving          hash of feeds on their way to another cell, to where; left: of those that went, at which move
- *	urls            hash, address to feed; by the address's hash, so mostly of another cell's feeds
- *	place:N         hash, feed to "shard moves", of feeds 128 N ... 128 N + 127, in cell N modulo 16
+ *	merging         hash, feed to the feed that gets its entries, while that is done
  *
- * The cell "meta" has what is one for the store: see script/meta.lua.
+ * Cell 0 also has what is one for the store: see script/meta.lua.
  *
  * All or nothing. On one server each slot is one transaction, unless it is about several feeds'
- * places (load, feed_drop, an outcome that brings another host or address). On a cluster a commit
- * is one transaction for each cell: each outcome is stored whole or not at all, and a retry stores
- * nothing twice. Whatever spans cells is done in steps that may be repeated, and that others finish
- * where somebody died between two:
+ * addresses (load, feed_drop, an outcome that brings another address). On a cluster a commit is one
+ * transaction for each cell: each outcome is stored whole or not at all, and a retry stores nothing
+ * twice. Whatever spans cells is done in steps that may be repeated, and that others finish where
+ * somebody died between two:
  *
- *   - A new feed first has its number, then its place, then its address (urls), then it is there
- *     (create); one with a new address notes that (adopting), takes it, and has it with the commit.
- *     An address of a feed that does not have it is free: who wants it makes sure that the feed
- *     will never have it (void), and takes it.
- *   - A feed that moves is marked (moving): it is not due, commits and changes wait (FW_EAGAIN). It
- *     is copied, its place is set, it is removed where it was. Each move has a number of the feed,
- *     so that somebody who slept in between can undo nothing. Lists show one that is in two cells
- *     once.
- *   - Who reads what is due of a shard finishes what is left half done in its cell.
+ *   - A new feed first has its number, then its address (urls), then it is there (create); one with
+ *     a new address notes that (adopting), takes it, and has it with the commit. An address of a feed
+ *     that does not have it is free: who wants it makes sure that the feed will never have it (void),
+ *     and takes it.
+ *   - A feed that goes into another is marked (merging): it is not due, commits and changes wait.
+ *     Its entries are copied, then it is removed. Lists show an entry that is there twice once. Who
+ *     reads what is due finishes what is left half done.
  */
 #ifndef FW_STORE_REDIS_REDIS_H
 #define FW_STORE_REDIS_REDIS_H
@@ -45,8 +45,8 @@
 #include "store/fields.h"
 
 #define RS_SCHEMA 1
-#define RS_CELLS 16 /* CELLS in script/head.lua */
-#define RS_META RS_CELLS /* the cell "meta" */
+#define RS_CELLS 16 /* at most */
+#define RS_META 0   /* the cell that has what is one for the store */
 #define RS_ARENA_KEEP ((size_t)1 << 18)
 #define RS_PAGE 500 /* rows asked for at a time by lists */
 
@@ -124,10 +124,11 @@ struct rs {
 	struct fw_arena heard; /* messages */
 	struct rs_target target;
 	struct fw_buf shown; /* the URL without its password */
-	struct fw_str prefix, tag[RS_CELLS + 1], channel;
+	struct fw_str prefix, tag[RS_CELLS], channel;
 	struct rs_conn **node; /* a server; one, unless it is a cluster */
 	size_t node_n;
-	int node_of[RS_CELLS + 1];
+	int node_of[RS_CELLS];
+	int cell_n;                       /* 1 or RS_CELLS */
 	struct fw_buf library;            /* as it is loaded, */
 	char function[RS_FUNCTION_N][40]; /* and what is called */
 	bool cluster, read_only;
@@ -145,11 +146,11 @@ static inline struct rs *rs_of(struct store *st)
 {
 	return (struct rs *)st; /* store comes first */
 }
-static inline int rs_cell(int shard)
+/* Of a feed, or of a shard's hosts. */
+static inline int rs_cell(const struct rs *r, int64_t n)
 {
-	return shard % RS_CELLS;
+	return (int)(n % r->cell_n);
 }
-int rs_url_cell(struct fw_str url);
 
 /* A slot begins. FW_EINVAL: it writes, and the store was opened for reading only. */
 int rs_start(struct rs *r, bool writes, struct fw_err *err);
@@ -202,12 +203,11 @@ struct rs_members { /* which of the tables of store/fields.h, and which rows of 
 	const char *skip[6]; /* and not these; NULL: no more */
 };
 enum { RS_ADDRESS, RS_OWN, RS_ERROR_GROUP, RS_VALIDATORS, RS_META_GROUP, RS_RHYTHM, RS_REDIRECT, RS_GROUP_N };
-struct rs_group { /* a hash of feeds' members */
-	const char *key;
+struct rs_group {
 	unsigned bit; /* FW_GROUP_*; 0: none */
 	struct rs_members members;
 };
-extern const struct rs_group rs_group[RS_GROUP_N]; /* in the order of GROUPS in script/head.lua */
+extern const struct rs_group rs_group[RS_GROUP_N]; /* in the order of a row of `feed` */
 
 /*
  * Append "name=length:bytes\n" for each member that is there: texts that are not absent, numbers
@@ -217,20 +217,25 @@ void rs_pack(struct fw_buf *out, const struct rs_members *m, const void *of);
 /* Strings point into the value, whose line ends become NUL. What is unknown is passed over. */
 void rs_unpack(struct fw_str value, const struct rs_members *m, void *of);
 void rs_group_pack(struct fw_buf *out, int group, const struct fw_feed *f);
-void rs_group_unpack(struct fw_str value, int group, struct fw_feed *f);
+/* A row of `feed`: all groups. */
+void rs_groups_pack(struct fw_buf *out, const struct fw_feed *f);
+void rs_groups_unpack(struct fw_str row, struct fw_feed *f);
+struct fw_str rs_groups_part(struct fw_str row, int group); /* absent: it is no such row */
+/* The group RS_ADDRESS is "url\nhost_key\n". */
+struct fw_str rs_address_url(struct fw_str address);
 
 /* What of a row of `state` is no member of a feed. */
 struct rs_state {
-	int64_t host_id, last_visit_id, moves;
+	int64_t host_id, last_visit_id;
 	int shard;
 };
 void rs_state_pack(struct fw_buf *out, const struct fw_feed *f, const struct rs_state *s);
-void rs_front_pack(struct fw_buf *out, const struct fw_feed *f); /* up to the visit, */
-void rs_rest_pack(struct fw_buf *out, const struct fw_feed *f);  /* and from last_kind on */
-void rs_pad(struct fw_buf *out, int64_t n, size_t width);        /* with zeros in front */
+void rs_front_pack(struct fw_buf *out, const struct fw_feed *f, int64_t host_id); /* from the shard on */
+void rs_pad(struct fw_buf *out, int64_t n, size_t width); /* with zeros in front */
 struct fw_str rs_digits(int64_t n, char text[24]);
 bool rs_state_unpack(struct fw_str row, struct fw_feed *f, struct rs_state *s);
 
+/* From its run on. */
 void rs_visit_pack(struct fw_buf *out, const struct fw_visit *v);
 bool rs_visit_unpack(struct fw_str row, struct fw_visit *v);
 /* An entry: members, with key and hash, behind "feed seen changed revision ". */
@@ -244,17 +249,10 @@ struct rs_known { /* what stands with a key */
 bool rs_known_read(struct fw_str value, struct rs_known *k);
 void rs_hash_add(struct rs *r, uint64_t hash, const char *between, int64_t n, bool has_n);
 
-/* ---- places.c: where feeds lie, and how they get elsewhere ----------------------------------- */
+/* ---- address.c: whose addresses are; and how feeds go -------------------------------------- */
 
-struct rs_place {
-	int64_t id;
-	int shard; /* -1: nowhere */
-	int64_t moves;
-};
-int rs_places_find(struct rs *r, struct rs_place *p, size_t n, struct fw_err *err);
 /* FW_ENOTFOUND, with words. */
-int rs_place_of(struct rs *r, int64_t feed_id, int *shard, struct fw_err *err);
-int rs_places_put(struct rs *r, const struct rs_place *p, size_t n, struct fw_err *err);
+int rs_missing(const struct rs *r, int64_t feed_id, struct fw_err *err);
 /*
  * The address becomes the feed's (*whose is feed_id), or *whose is the feed that is there and has
  * it.
@@ -262,11 +260,12 @@ int rs_places_put(struct rs *r, const struct rs_place *p, size_t n, struct fw_er
 int rs_url_claim(struct rs *r, struct fw_str url, int64_t feed_id, int64_t *whose, struct fw_err *err);
 int rs_url_release(struct rs *r, struct fw_str url, int64_t feed_id, struct fw_err *err);
 /* Which feed that is there has this address; 0: none. */
-int rs_url_find(struct rs *r, struct fw_str url, int64_t *id, int *shard, struct fw_err *err);
-/* Finish what is on its way out of this cell. */
-int rs_moves_finish(struct rs *r, int cell, struct fw_err *err);
-/* Of a row of `address`. */
-struct fw_str rs_address_url(struct fw_str row);
+int rs_url_find(struct rs *r, struct fw_str url, int64_t *id, struct fw_err *err);
+/* Addresses of these feeds: rows of `feed`, in order; those that are not there are RS_NIL. */
+int rs_addresses_ask(struct rs *r, const int64_t *id, size_t n, struct rs_reply ***row, struct fw_err *err);
+bool rs_has_address(const struct rs_reply *row, struct fw_str url);
+/* Finish what is half done in this cell. */
+int rs_merges_finish(struct rs *r, int cell, struct fw_err *err);
 
 /* ---- the slots, by file ---------------------------------------------------------------------- */
 
@@ -281,7 +280,7 @@ store_load_fn rs_load;     /* load.c */
 store_key_list_fn rs_key_list;
 store_feed_list_fn rs_feed_list; /* feeds.c */
 store_feed_set_fn rs_feed_set;
-store_feed_drop_fn rs_feed_drop;   /* places.c */
+store_feed_drop_fn rs_feed_drop;   /* address.c */
 store_entry_list_fn rs_entry_list; /* entries.c */
 store_visit_list_fn rs_visit_list; /* visits.c */
 store_event_put_fn rs_event_put;   /* events.c */
@@ -300,19 +299,19 @@ int rs_lost(struct rs *r, struct fw_err *err);
 int rs_crashed(struct rs *r, int64_t feed_id, struct fw_err *err);
 
 /*
- * feeds.c: feeds whose ids are set, in these cells: all groups, or their addresses and titles
- * alone. url.p stays NULL where there is none.
+ * feeds.c: feeds whose ids are set: all that is known, or their groups alone. url.p stays NULL where
+ * there is none.
  */
-int rs_feeds_read(
-	struct rs *r, struct fw_feed *feed, const int *cell, size_t n, bool names, struct fw_err *err);
+int rs_feeds_read(struct rs *r, struct fw_feed *feed, size_t n, bool groups_only, struct fw_err *err);
 
-/* entries.c: numbers of one sorted set of all cells, merged. */
+/* entries.c: numbers of one sorted set of all cells, merged; or visits, with their rows. */
 struct rs_number {
 	int64_t id;
 	int cell;
+	struct fw_str row;
 };
 struct rs_walk {
-	const char *key; /* "entry_ids" */
+	const char *key; /* "entry_ids", "feed_ids"; NULL: visits */
 	bool down;
 	int64_t next; /* exclusive */
 	int64_t end;  /* exclusive */
@@ -323,15 +322,7 @@ struct rs_walk {
  */
 int rs_walk_page(
 	struct rs *r, struct rs_walk *w, size_t most, struct rs_number **out, size_t *n, struct fw_err *err);
-/* How many feeds have gone to another cell, or into another feed. */
-int rs_moved(struct rs *r, int64_t *n, struct fw_err *err);
-/*
- * Rows of the hash `key` by number, wherever they are by now: cell[]; those that are gone are
- * absent.
- */
-int rs_rows_read(struct rs *r, const char *key, const struct rs_number *at, int *cell, struct fw_str *row,
-	size_t n, struct fw_err *err);
-/* The last number in each cell whose row's time is before ms. */
+/* The least of the cells' last numbers whose row's time is before ms. */
 int rs_since(
 	struct rs *r, const char *name, const char *pattern, int64_t ms, int64_t *last, struct fw_err *err);
 

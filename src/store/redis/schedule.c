@@ -69,54 +69,68 @@ static int due_show(
 	return rc;
 }
 
+/* Of one shard: its hosts, and in each cell what is due and whether something is half done. */
 static void shard_ask(struct rs *r, const struct store_due_query *q, int shard)
 {
 	char key[24];
 
-	rs_ask(r, rs_cell(shard), "EXISTS", "moving");
-	(void)fw_snprintf(key, sizeof(key), "hosts:%d", shard);
-	rs_ask(r, rs_cell(shard), q->host ? "HGETALL" : "EXISTS", key);
-	(void)fw_snprintf(key, sizeof(key), "due:%d", shard);
-	if (!q->due) {
-		rs_ask(r, rs_cell(shard), "EXISTS", key);
-		return;
+	if (q->host) {
+		(void)fw_snprintf(key, sizeof(key), "hosts:%04d", shard);
+		rs_ask(r, rs_cell(r, shard), "HGETALL", key);
 	}
-	rs_ask(r, rs_cell(shard), "ZRANGEBYSCORE", key);
-	rs_adds(r, "-inf");
-	rs_addi(r, q->until_ms);
+	(void)fw_snprintf(key, sizeof(key), "due:%04d", shard);
+	for (int cell = 0; q->due && cell < r->cell_n; cell++) {
+		rs_ask(r, cell, "ZRANGEBYSCORE", key);
+		rs_adds(r, "-inf");
+		rs_addi(r, q->until_ms);
+	}
 }
 
 /* Plain commands: what goes through Lua costs the server some times as much. */
 static int look(struct rs *r, const struct store_due_query *q, int first, int n, struct fw_err *err)
 {
 	struct rs_reply **reply, **row;
-	int rc;
+	int due_n = q->due ? r->cell_n : 0, hosts = q->host != NULL, rc;
 
 	for (int shard = first; shard < first + n; shard++)
 		shard_ask(r, q, shard);
 	rc = rs_run(r, "reading what is due", err);
 	reply = r->reply;
-	for (int i = 0; !rc && !r->read_only && i < n; i++) {
-		if (rs_int(reply[3 * i]))
-			rc = rs_moves_finish(r, rs_cell(first + i), err);
-	}
-	for (int i = 0; !rc && i < n; i++) {
-		const struct rs_reply *ids = reply[3 * i + 2];
+	for (int i = 0; !rc && i < n * due_n; i++) {
+		const struct rs_reply *ids = reply[i / due_n * (hosts + due_n) + hosts + i % due_n];
 
 		if (!ids->n)
 			continue;
-		rs_ask(r, rs_cell(first + i), "HMGET", "state");
+		rs_ask(r, i % due_n, "HMGET", "state");
 		for (size_t k = 0; k < ids->n; k++)
 			rs_add(r, ids->elem[k]->text);
 	}
 	rc = rc ? rc : rs_run(r, "reading what is due", err);
 	row = r->reply;
-	for (int i = 0; !rc && i < n; i++) {
-		if (q->host)
-			rc = RS_SHOW(r, hosts_show(q, reply[3 * i + 1]));
-		if (!rc && reply[3 * i + 2]->n)
-			rc = RS_SHOW(r, due_show(q, first + i, reply[3 * i + 2], *row++));
+	for (int shard = first; !rc && shard < first + n; shard++) {
+		if (hosts)
+			rc = RS_SHOW(r, hosts_show(q, *reply++));
+		for (int cell = 0; !rc && cell < due_n; cell++, reply++) {
+			if ((*reply)->n)
+				rc = RS_SHOW(r, due_show(q, shard, *reply, *row++));
+		}
 	}
+	return rc;
+}
+
+/* What others left half done. */
+static int halves_finish(struct rs *r, struct fw_err *err)
+{
+	bool is[RS_CELLS];
+	int rc;
+
+	for (int cell = 0; cell < r->cell_n; cell++)
+		rs_ask(r, cell, "EXISTS", "merging");
+	rc = rs_run(r, "reading what is due", err);
+	for (int cell = 0; !rc && cell < r->cell_n; cell++)
+		is[cell] = rs_int(r->reply[cell]);
+	for (int cell = 0; !rc && !r->read_only && cell < r->cell_n; cell++)
+		rc = is[cell] ? rs_merges_finish(r, cell, err) : 0;
 	return rc;
 }
 
@@ -126,6 +140,7 @@ int rs_due(struct store *st, const struct store_due_query *q, struct fw_err *err
 	int first = FW_MAX(q->shard, 0), end = q->shard < 0 ? STORE_SHARDS : FW_MAX(q->shard, q->last_shard) + 1;
 	int rc = rs_start(r, false, err);
 
+	rc = rc ? rc : halves_finish(r, err);
 	for (; !rc && first < end; first += SHARDS_AT_ONCE) {
 		fw_arena_reset(&r->arena, RS_ARENA_KEEP);
 		rc = look(r, q, first, FW_MIN(end - first, SHARDS_AT_ONCE), err);
@@ -141,7 +156,7 @@ int rs_stats(struct store *st, struct fw_store_stats *out, struct fw_err *err)
 	int64_t now_ms;
 	int rc = rs_clock(st, &now_ms, err);
 
-	for (int cell = 0; !rc && cell < RS_CELLS; cell++) {
+	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
 		rs_op(r, cell, RS_READ, "stats");
 		rs_addi(r, now_ms);
 	}
@@ -149,7 +164,7 @@ int rs_stats(struct store *st, struct fw_store_stats *out, struct fw_err *err)
 	if (rc)
 		return rc;
 	*out = (struct fw_store_stats){.next_due_ms = FW_NO_DATE, .size_bytes = -1, .schema = RS_SCHEMA};
-	for (int cell = 0; cell < RS_CELLS; cell++) {
+	for (int cell = 0; cell < r->cell_n; cell++) {
 		struct rs_reply *const *e = r->reply[cell]->elem;
 		int64_t *const sum[] = {&out->active_n, &out->paused_n, &out->gone_n, &out->quarantined_n,
 			&out->failing_n, &out->due_n};
@@ -181,14 +196,14 @@ static int cells_prune(struct rs *r, const char *op, int64_t before_ms, int64_t 
 {
 	int rc;
 
-	for (int cell = 0; cell < RS_CELLS; cell++) {
+	for (int cell = 0; cell < r->cell_n; cell++) {
 		rs_op(r, cell, RS_TRIM, op);
 		rs_addi(r, before_ms);
 		rs_addi(r, step);
 		rs_addi(r, slack_ms);
 	}
 	rc = rs_run(r, "pruning", err);
-	for (int cell = 0; !rc && cell < RS_CELLS; cell++) {
+	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
 		*n += rs_int(r->reply[cell]);
 		*more |= rs_int(r->reply[cell]) >=
 			step / 2; /* behind young ones among them there may be old ones */
@@ -234,8 +249,8 @@ int rs_prune(struct store *st, struct fw_prune *p, struct fw_err *err)
 
 	p->more = false;
 	rc = rc ? rc : rs_numbers_revoke(r, err);
-	for (int cell = 0; !rc && cell < RS_CELLS; cell++)
-		rc = rs_moves_finish(r, cell, err);
+	for (int cell = 0; !rc && cell < r->cell_n; cell++)
+		rc = rs_merges_finish(r, cell, err);
 	if (!rc && p->visits_before_ms)
 		rc = cells_prune(
 			r, "prune_visits", p->visits_before_ms, VISITS_STEP, 0, &p->visit_n, &p->more, err);

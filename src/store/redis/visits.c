@@ -8,9 +8,8 @@
 
 #define HISTORY 500 /* of a feed, at a time */
 #define PORTION 500
-#define TRIES 3
 #define SLACK_MS INT64_C(3600000)
-#define AT "^%d+ %d+ %d+ %d+ %S+ (%S+)"
+#define AT "^%d+ %d+ %d+ %d+ %d+ %d+ %S+ (%S+)" /* of the first row of a chunk, behind its length */
 
 struct listing {
 	struct rs *r;
@@ -18,7 +17,6 @@ struct listing {
 	fw_visit_cb *cb;
 	void *ctx;
 	size_t shown;
-	int64_t last_id;
 };
 
 static bool is_full(const struct listing *l)
@@ -30,10 +28,8 @@ static int show(struct listing *l, struct fw_visit *v, struct fw_str url)
 {
 	const struct fw_visit_query *q = l->q;
 
-	if (v->at_ms < q->since_ms || (q->run_id && v->run_id != q->run_id) || is_full(l) ||
-		v->id == l->last_id)
+	if (v->at_ms < q->since_ms || (q->run_id && v->run_id != q->run_id) || is_full(l))
 		return 0;
-	l->last_id = v->id; /* one on its way to another cell is there twice */
 	l->shown++;
 	v->feed_url = url;
 	return RS_SHOW(l->r, l->cb(l->ctx, v));
@@ -60,17 +56,17 @@ static int history_read(struct rs *r, int cell, int64_t *id, struct fw_buf *out,
 	rs_addi(r, HISTORY);
 	rc = rs_run(r, "listing visits", err);
 	*id = 0;
-	for (size_t i = 0; !rc && i + 2 <= r->reply[0]->n; i += 2) {
-		struct fw_str before, row = r->reply[0]->elem[i + 1]->text;
+	for (size_t i = 0; !rc && i < r->reply[0]->n; i++) {
+		struct fw_str rest = r->reply[0]->elem[i]->text;
 		struct fw_visit v;
 
-		(void)fw_str_split(row, ' ', &before);
-		if (r->reply[0]->n < (size_t)2 * HISTORY || !fw_str_int(fw_str_split(before, ' ', &before), id))
-			*id = 0;
-		if (!rs_visit_unpack(row, &v))
+		if (!rs_visit_unpack(rest, &v))
 			continue;
-		v.id = rs_int(r->reply[0]->elem[i]);
 		fw_buf_add(out, &v, sizeof(v));
+		(void)fw_str_split(rest, ' ', &rest);
+		(void)fw_str_split(rest, ' ', &rest);
+		if (i + 1 < HISTORY || !fw_str_int(fw_str_split(rest, ' ', &rest), id))
+			*id = 0;
 	}
 	return rc ? rc : out->rc ? rs_no_memory(r, err) : 0;
 }
@@ -78,27 +74,18 @@ static int history_read(struct rs *r, int cell, int64_t *id, struct fw_buf *out,
 static int of_feed(struct listing *l, struct fw_err *err)
 {
 	struct fw_buf all = FW_BUF_INIT(0);
-	struct rs_place p = {.id = l->q->feed_id};
 	struct fw_feed f = {.id = l->q->feed_id};
 	struct rs_state s = {0};
 	struct fw_visit *v;
-	bool there = false;
 	size_t n;
-	int cell = 0, rc = 0;
+	int cell = rs_cell(l->r, f.id), rc;
 
-	for (int i = 0; !rc && !there && i < TRIES; i++) { /* it may go to another cell just now */
-		rc = rs_places_find(l->r, &p, 1, err);
-		if (rc || p.shard < 0)
-			return rc;
-		cell = rs_cell(p.shard);
-		rs_ask(l->r, cell, "HGET", "state");
-		rs_addi(l->r, f.id);
-		rc = rs_run(l->r, "listing visits", err);
-		there = !rc && l->r->reply[0]->text.p && rs_state_unpack(l->r->reply[0]->text, &f, &s);
-	}
-	if (rc || !there)
+	rs_ask(l->r, cell, "HGET", "state");
+	rs_addi(l->r, f.id);
+	rc = rs_run(l->r, "listing visits", err);
+	if (rc || !l->r->reply[0]->text.p || !rs_state_unpack(l->r->reply[0]->text, &f, &s))
 		return rc;
-	rc = rs_feeds_read(l->r, &f, &cell, 1, true, err);
+	rc = rs_feeds_read(l->r, &f, 1, true, err);
 	while (!rc && s.last_visit_id)
 		rc = history_read(l->r, cell, &s.last_visit_id, &all, err);
 	v = (struct fw_visit *)(void *)all.p;
@@ -117,20 +104,15 @@ static int portion_show(struct listing *l, const struct rs_number *at, size_t n,
 {
 	struct fw_visit *v = fw_arena_calloc(&l->r->arena, n + 1, sizeof(*v));
 	struct fw_feed *f = fw_arena_calloc(&l->r->arena, n + 1, sizeof(*f));
-	struct fw_str *row = fw_arena_calloc(&l->r->arena, n + 1, sizeof(*row));
-	int *cell = fw_arena_calloc(&l->r->arena, n + 1, sizeof(*cell)), rc;
+	int rc;
 
-	if (!v || !f || !row || !cell)
+	if (!v || !f)
 		return rs_no_memory(l->r, err);
-	rc = rs_rows_read(l->r, "visits", at, cell, row, n, err);
-	for (size_t i = 0; !rc && i < n; i++) {
-		if (row[i].p && rs_visit_unpack(row[i], &v[i]))
-			v[i].id = at[i].id;
-		f[i].id = v[i].feed_id;
-	}
-	rc = rc ? rc : rs_feeds_read(l->r, f, cell, n, true, err);
+	for (size_t i = 0; i < n; i++)
+		f[i].id = rs_visit_unpack(at[i].row, &v[i]) ? v[i].feed_id : 0;
+	rc = rs_feeds_read(l->r, f, n, true, err);
 	for (size_t i = 0; !rc && i < n; i++)
-		rc = v[i].id && f[i].url.p ? show(l, &v[i], f[i].url) : 0;
+		rc = f[i].url.p ? show(l, &v[i], f[i].url) : 0;
 	return rc;
 }
 
@@ -138,7 +120,7 @@ int rs_visit_list(
 	struct store *st, const struct fw_visit_query *q, fw_visit_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct listing l = {.r = rs_of(st), .q = q, .cb = cb, .ctx = ctx};
-	struct rs_walk w = {.key = "visit_ids", .down = !q->oldest_first};
+	struct rs_walk w = {.down = !q->oldest_first};
 	int64_t since[RS_CELLS] = {0}, first = INT64_MAX;
 	struct rs_number *at;
 	size_t n;
@@ -148,7 +130,7 @@ int rs_visit_list(
 		return rc ? rc : of_feed(&l, err);
 	if (!rc && (q->since_ms || q->run_id)) /* a run is called by when it began */
 		rc = rs_since(l.r, "visits", AT, FW_MAX(q->since_ms, q->run_id) - SLACK_MS, since, err);
-	for (int cell = 0; cell < RS_CELLS; cell++)
+	for (int cell = 0; cell < l.r->cell_n; cell++)
 		first = FW_MIN(first, since[cell]);
 	w.next = w.down ? INT64_MAX : FW_MAX(q->after_id, first);
 	w.end = w.down ? first : INT64_MAX;

@@ -1,24 +1,13 @@
 -- SPDX-License-Identifier: ISC
 --
 -- The library that servers run: these files in a row, loaded once, so that a call finds its
--- functions made. KEYS[1] of a call is the tag of a cell ("{feedwheel/7}:"), and never a key
+-- functions made. KEYS[1] of a call is the tag of a cell ("{feedwheel/0}:"), and never a key
 -- itself: all keys of the cell begin with it, and so lie on the node that runs this. ARGV: the
 -- operation, the channel, who we are there; what follows is taken one by one.
 
 local call, fmt, sub, find, match -- set by the first call: there is no string while this is loaded
-local P, BASE, ARGV, at           -- of this call
-local CELLS = 16 -- RS_CELLS
-local GROUPS = {'address', 'own', 'error', 'validators', 'meta', 'rhythm', 'redirect'}
+local P, ARGV, at                 -- of this call
 local ops = {}
-
--- A row of `state`: "status fail_n crash_n due visit new shard host moves last rest". What a visit
--- writes comes first, numbers have fixed widths, so that a commit takes a row apart without reading
--- it. visit: the time of the last one; last: its number in `visits`; moves: how often the feed went
--- to another cell; rest: C's, see pack.c. Times and hosts are texts here: Lua's numbers are not
--- wide enough.
-local STATE = '^(%d) (%d+) (%d+) (%S+) (%S+) (%S+) (%d+) (%S+) (%d+) (%d+) (.*)$'
-local STATE_MAKE = '%s %010d %010d %s %s %s %04d %s %010d %020d %s'
-local TIME = '%020d'
 
 local function take()
 	at = at + 1
@@ -63,6 +52,71 @@ local function ask(cmd, key, names)
 	return all
 end
 
+-- ---- feeds -------------------------------------------------------------------------------------
+
+-- A row of `state`: "new last shard host status fail_n crash_n due visit rest". Numbers have fixed
+-- widths, so that a commit takes a row apart without reading it. new: when it last had a new entry;
+-- last: the number of its last visit; visit: its time; rest: C's, see pack.c. All are texts here:
+-- Lua's numbers are not wide enough.
+local STATE = '^(%S+) (%d+) (%d+) (%S+) (%d) (%d+) (%d+) (%S+) (%S+) (.*)$'
+local TIME, ZEROS = '%020d', '00000000000000000000'
+
+local function state_split(row)
+	local s = {}
+	s.new, s.last, s.shard, s.host, s.status, s.fail, s.crash, s.due, s.visit, s.rest = match(row or '', STATE)
+	return s.new and s
+end
+
+local function state_get(id)
+	return state_split(call('HGET', P .. 'state', id))
+end
+
+-- Its row, and its place in the schedule.
+local function state_put(id, s)
+	call('HSET', P .. 'state', id, table.concat({s.new, s.last, s.shard, s.host, s.status, s.fail, s.crash, s.due, s.visit, s.rest}, ' '))
+	if s.status == '0' then
+		call('ZADD', P .. 'due:' .. s.shard, s.due, id)
+	else
+		call('ZREM', P .. 'due:' .. s.shard, id)
+	end
+end
+
+-- The schedule of these shards (a set) changed: their owners are told.
+local function changed(shards)
+	for shard in pairs(shards) do
+		call('HINCRBY', P .. 'version', shard, 1)
+	end
+	if next(shards) then
+		call('PUBLISH', ARGV[2], ARGV[3])
+	end
+end
+
+-- A row of `feed`: the lengths of its groups, a line end, and the groups: 1 the address, 2 its
+-- owner's, and so on as in pack.c.
+local ADDRESS, OWN, META = 1, 2, 5
+
+local function groups_get(id)
+	local row, groups = call('HGET', P .. 'feed', id), {}
+	local from = row and find(row, '\n', 1, true) + 1
+	for n in string.gmatch(row and sub(row, 1, from - 1) or '', '%d+') do
+		groups[#groups + 1] = sub(row, from, from + n - 1)
+		from = from + n
+	end
+	return row and groups
+end
+
+local function groups_put(id, groups)
+	local lengths = {}
+	for i, bytes in ipairs(groups) do
+		lengths[i] = #bytes
+	end
+	call('HSET', P .. 'feed', id, table.concat(lengths, ' ') .. '\n' .. table.concat(groups))
+end
+
+local function url_of(address)
+	return match(address, '^[^\n]*')
+end
+
 -- Members, "name=length:bytes" each, from a place in a value on: the bytes of one of them.
 local function part(value, want, from)
 	while true do
@@ -76,40 +130,90 @@ local function part(value, want, from)
 	end
 end
 
-local function state_split(row)
-	local status, fail, crash, due, visit, new, shard, host, moves, last, rest = match(row or '', STATE)
-	if status then
-		return status, tonumber(fail), tonumber(crash), due, visit, new, tonumber(shard), host, tonumber(moves), tonumber(last), rest
+-- ---- entries -----------------------------------------------------------------------------------
+
+local function entry_put(id, key, hash, entry, date, row)
+	call('HSET', P .. 'keys:' .. id, key, hash .. ' ' .. entry .. ' ' .. date)
+	call('HSET', P .. 'entries', entry, row)
+	call('ZADD', P .. 'entry_ids', entry, entry)
+	call('ZADD', P .. 'entry_dates', date, entry)
+end
+
+local function entry_drop(entry)
+	call('HDEL', P .. 'entries', entry)
+	call('ZREM', P .. 'entry_ids', entry)
+	call('ZREM', P .. 'entry_dates', entry)
+end
+
+-- What stands with a key: hash, entry (0: retention took it), date.
+local function known_split(value)
+	return match(value or '', '^(%S+) (%d+) ?(%S*)$')
+end
+
+local function entry_part(row, name)
+	return part(row, name, (find(row, 'key=', 1, true)))
+end
+
+-- ---- visits ------------------------------------------------------------------------------------
+
+-- Visits lie in chunks, some dozens in one value of the hash `visits`: the length of each row and
+-- the row. A chunk's name is a number, not above those of its rows and above those of the chunk
+-- before it. A row: "visit feed before new changed run at kind ...", before: the feed's visit
+-- before this one, 0: none is kept.
+local CHUNK = 32
+
+local function chunk_split(text)
+	local rows, from = {}, 1
+	while from <= #text do
+		local _, last, n = find(text, '^(%d+) ', from)
+		rows[#rows + 1] = sub(text, last + 1, last + n)
+		from = last + n + 1
 	end
+	return rows
 end
 
-local function state_make(...)
-	return fmt(STATE_MAKE, ...)
+local function chunk_get(name)
+	return chunk_split(call('HGET', P .. 'visits', name) or '')
 end
 
--- A feed's visits, from a number back: the function gets number and row, and ends the walk by
--- returning true.
-local function history(k, last, f)
+-- The name of the chunk that a visit is in if it is there, and its rows.
+local function chunk_at(visit)
+	local name = call('ZREVRANGEBYSCORE', P .. 'visit_ids', visit, '-inf', 'LIMIT', 0, 1)[1]
+	return name, name and chunk_get(name) or {}
+end
+
+local function chunk_put(name, rows)
+	if #rows == 0 then
+		call('HDEL', P .. 'visits', name)
+		call('ZREM', P .. 'visit_ids', name)
+		return
+	end
+	for i, row in ipairs(rows) do
+		rows[i] = #row .. ' ' .. row
+	end
+	call('HSET', P .. 'visits', name, table.concat(rows))
+	call('ZADD', P .. 'visit_ids', name, name)
+end
+
+local function visit_of(row)
+	return tonumber(match(row, '^%d+'))
+end
+
+-- A feed's visits, from a number back: the function gets the row, and ends the walk by returning
+-- true. It may rewrite the chunk that it also gets.
+local function history(last, f)
+	last = tonumber(last)
 	while last ~= 0 do
-		local id = int(last)
-		local row = call('HGET', k .. 'visits', id)
-		if not row or f(id, row) then
+		local name, rows = chunk_at(int(last))
+		local row, nth
+		for i, one in ipairs(rows) do
+			if visit_of(one) == last then
+				row, nth = one, i
+			end
+		end
+		if not row or f(row, name, rows, nth) then
 			return
 		end
-		last = tonumber(match(row, '^%d+ (%d+)'))
-	end
-end
-
-local function cell(n)
-	return '{' .. BASE .. '/' .. n .. '}:'
-end
-
--- The schedule of these shards (a set) changed: their owners are told.
-local function changed(k, shards)
-	for shard in pairs(shards) do
-		call('HINCRBY', k .. 'version', shard, 1)
-	end
-	if next(shards) then
-		call('PUBLISH', ARGV[2], ARGV[3])
+		last = tonumber(match(row, '^%d+ %d+ (%d+)'))
 	end
 end

@@ -1,157 +1,153 @@
 -- SPDX-License-Identifier: ISC
 --
--- What is one for the whole store, in the cell "meta": leases, numbers, records and events; and the
--- fences, which each cell has of its own shards. Lease, shards and fences: lease.c tells in which
--- order they are written.
+-- What is one for the whole store, in cell 0: leases, addresses, numbers, records and events.
+-- lease.c tells how a lease begins and ends on a cluster.
 --
---	workers  hash, lease to "until_ms lease_ms idle name"
---	shards   hash, shard to "lease epoch quiet_since_ms"; lease 0, or absent: free
---	stale    set of the shards whose cell may have another fence yet (cluster only)
---	fence    hash of each cell, shard to "lease epoch"
+--	workers  hash, lease to "until_ms lease_ms idle name"; in the other cells a copy of its keys, by which commits are fenced
+--	over     set of leases that are over, and may still be in other cells: their shards are not free yet
+--	shards   hash, shard to "lease quiet_since_ms"; lease 0, or absent: free
 
-local ROW = '^(%d+) (%d+) (%S+)$'
-
-local function fence(k, shard, lease, epoch)
-	local was = match(call('HGET', k .. 'fence', shard) or '', '%d+$')
-	if was and tonumber(was) > tonumber(epoch) then
-		return 0
-	end
-	call('HSET', k .. 'fence', shard, lease .. ' ' .. epoch)
-	return 1
-end
-
--- fence {shard lease epoch}... -> 1: so it is; 0: a later epoch has come
-function ops.fence()
-	local answer = {}
-	for i = 1, take_n() do
-		answer[i] = fence(P, take(), take(), take())
-	end
-	return answer
-end
-
--- fenced {shard epoch}...: the cells know
-function ops.fenced()
-	for _ = 1, take_n() do
-		local shard, epoch = take(), take()
-		if select(2, match(call('HGET', P .. 'shards', shard) or '', ROW)) == epoch then
-			call('SREM', P .. 'stale', shard)
-		end
-	end
-end
-
-local one
-
-local function shard_put(shard, lease, epoch, quiet)
-	call('HSET', P .. 'shards', shard, lease .. ' ' .. epoch .. ' ' .. quiet)
-	if one then
-		fence(cell(shard % CELLS), shard, lease, epoch)
-	else
-		call('SADD', P .. 'stale', shard)
-	end
-end
-
--- Of all shards: whose, epoch, quiet.
+-- Of all shards: whose, quiet.
 local function shards_read()
-	local lease, epoch, quiet, all = {}, {}, {}, call('HGETALL', P .. 'shards')
+	local lease, quiet, all = {}, {}, call('HGETALL', P .. 'shards')
 	for i = 1, #all, 2 do
 		local s = tonumber(all[i])
-		lease[s], epoch[s], quiet[s] = match(all[i + 1], ROW)
+		lease[s], quiet[s] = match(all[i + 1], '^(%d+) (%S+)$')
 	end
-	return lease, epoch, quiet
+	return lease, quiet
 end
 
--- {shard lease epoch}... of those that are stale.
-local function stale_list()
-	local out = {}
-	for _, shard in ipairs(call('SMEMBERS', P .. 'stale')) do
-		local lease, epoch = match(call('HGET', P .. 'shards', shard), ROW)
-		out[#out + 1], out[#out + 2], out[#out + 3] = shard, lease, epoch
-	end
-	return out
+-- This lease is over.
+local function lease_end(id)
+	call('HDEL', P .. 'workers', id)
+	call('SADD', P .. 'over', id)
 end
 
--- Leases that are over: their shards are free, and as quiet as now.
-local function free(over, t)
-	local lease, epoch = shards_read()
-	for s = 0, 1023 do
-		if lease[s] and over[lease[s]] then
-			shard_put(s, '0', int(epoch[s] + 1), t)
+-- Leases that no cell knows any more: their shards are free, and as quiet as now. one: there are no
+-- other cells. gone: others. Those that other cells may still know are returned.
+local function shards_free(one, gone, t)
+	local over, all = {}, one and call('SMEMBERS', P .. 'over') or gone
+	for _, id in ipairs(all) do
+		over[id] = call('SREM', P .. 'over', id) == 1 or nil
+	end
+	if next(over) then
+		for s, lease in pairs((shards_read())) do
+			if over[lease] then
+				call('HSET', P .. 'shards', s, '0 ' .. t)
+			end
 		end
 	end
-	for id in pairs(over) do
-		call('HDEL', P .. 'workers', id)
-	end
+	return call('SMEMBERS', P .. 'over')
 end
 
--- beat one lease name lease_ms idle full -> nil: it is over; or {lease, living, idle, {stale},
--- {shard quiet ...}}
+local function take_list()
+	local list = {}
+	for i = 1, take_n() do
+		list[i] = take()
+	end
+	return list
+end
+
+-- beat one {gone}... lease name lease_ms idle full -> nil: it is over; or {lease, living, idle,
+-- {over ...}, {shard quiet ...}}
 function ops.beat()
-	one = take() == '1'
-	local id, name, lease_ms, idle, full, t = take(), take(), take_n(), take(), take(), now()
+	local one, gone, t = take() == '1', take_list(), now()
+	local id, name, lease_ms, idle, full = take(), take(), take_n(), take(), take()
 	if id ~= '0' and call('HEXISTS', P .. 'workers', id) == 0 then
 		return false
 	elseif id == '0' then
 		id = int(call('HINCRBY', P .. 'meta', 'lease_id', 1))
 	end
 	call('HSET', P .. 'workers', id, int(t + lease_ms) .. ' ' .. lease_ms .. ' ' .. idle .. ' ' .. name)
-	local all, over, living, idle_n = call('HGETALL', P .. 'workers'), {}, 0, 0
+	local all, living, idle_n = call('HGETALL', P .. 'workers'), 0, 0
 	for i = 1, #all, 2 do
 		local ends, is_idle = match(all[i + 1], '^(%S+) %S+ (%d)')
 		if all[i] ~= id and tonumber(ends) < t then
-			over[all[i]] = true
+			lease_end(all[i])
 		else
 			living, idle_n = living + 1, idle_n + (all[i] ~= id and is_idle == '1' and 1 or 0)
 		end
 	end
-	if next(over) then
-		free(over, int(t))
-	end
-	local lease, epoch, quiet = shards_read()
+	local over, lease, quiet = shards_free(one, gone, int(t)), shards_read()
 	local part = full == '1' and 0 or idle == '1' and 1024 or math.ceil(1024 / living)
 	local held, n = {}, 0
 	for s = 0, 1023 do
 		n = n + (lease[s] == id and 1 or 0)
 	end
 	for s = 0, 1023 do
-		if n < part and (not lease[s] or lease[s] == '0') then
+		if n < part and (lease[s] or '0') == '0' then
 			quiet[s], lease[s], n = quiet[s] or '0', id, n + 1
-			shard_put(s, id, int((epoch[s] or 0) + 1), quiet[s])
+			call('HSET', P .. 'shards', s, id .. ' ' .. quiet[s])
 		end
 		if lease[s] == id then
 			held[#held + 1], held[#held + 2] = int(s), quiet[s]
 		end
 	end
-	return {id, living, idle_n, stale_list(), held}
+	return {id, living, idle_n, over, held}
 end
 
--- give one lease worker leave {shard quiet}... -> {stale}
+-- give one {gone}... lease worker leave {shard quiet}... -> {over ...}
 function ops.give()
-	one = take() == '1'
-	local id, worker, leave, over, t = take(), take(), take(), {}, int(now())
+	local one, gone, t = take() == '1', take_list(), int(now())
+	local id, worker, leave = take(), take(), take()
 	for _ = 1, take_n() do
 		local shard, quiet = take(), take()
-		local lease, epoch = match(call('HGET', P .. 'shards', shard) or '', ROW)
-		if lease == id then
-			shard_put(shard, '0', int(epoch + 1), quiet)
+		if match(call('HGET', P .. 'shards', shard) or '', '^%d+') == id then
+			call('HSET', P .. 'shards', shard, '0 ' .. quiet)
 		end
 	end
-	if id ~= '0' then
-		over[id] = leave == '1' or nil
-	else
-		local all = call('HGETALL', P .. 'workers')
-		for i = 1, #all, 2 do
-			over[all[i]] = match(all[i + 1], '^%S+ %S+ %S+ (.*)$') == worker or nil
+	local all = call('HGETALL', P .. 'workers')
+	for i = 1, #all, 2 do
+		if (all[i] == id and leave == '1') or (id == '0' and match(all[i + 1], '^%S+ %S+ %S+ (.*)$') == worker) then
+			lease_end(all[i])
 		end
 	end
-	if next(over) then
-		free(over, t)
-	end
-	return stale_list()
+	return shards_free(one, gone, t)
 end
 
--- ---- numbers -----------------------------------------------------------------------------------
+-- leases {gone}... {new}...: what another cell fences by
+function ops.leases()
+	for _, id in ipairs(take_list()) do
+		call('HDEL', P .. 'workers', id)
+	end
+	for _, id in ipairs(take_list()) do
+		call('HSET', P .. 'workers', id, '')
+	end
+end
 
--- On a cluster entries are numbered in another cell than they are stored in: a range is taken,
+-- ---- addresses and numbers ---------------------------------------------------------------------
+
+-- Who has an address. claim {address id was}...: it becomes id's, if it is was's ("": nobody's) ->
+-- whose each is now
+function ops.claim()
+	local answer = {}
+	for i = 1, take_n() do
+		local url, id, was = take(), take(), take()
+		local is = call('HGET', P .. 'urls', url) or ''
+		if is == was then
+			call('HSET', P .. 'urls', url, id)
+			is = id
+		end
+		answer[i] = is
+	end
+	return answer
+end
+
+-- unclaim address id
+function ops.unclaim()
+	local url, id = take(), take()
+	return call('HGET', P .. 'urls', url) == id and call('HDEL', P .. 'urls', url) or 0
+end
+
+-- raise name n: numbers go on above
+function ops.raise()
+	local name, n = take(), take()
+	if tonumber(call('HGET', P .. 'meta', name) or 0) < tonumber(n) then
+		call('HSET', P .. 'meta', name, n)
+	end
+end
+
+-- With many cells entries are numbered in another cell than they are stored in: a range is taken,
 -- stored, and told (used). Until then nobody shows what is above it. numbers visits entries old_ms
 -- -> {last visit, last entry, {ranges taken before old_ms ...}}
 function ops.numbers()
@@ -168,11 +164,6 @@ function ops.numbers()
 		end
 	end
 	return {visit - visits, entry - entries, gone}
-end
-
--- moved: a feed goes to another cell, or into another feed
-function ops.moved()
-	call('HINCRBY', P .. 'meta', 'moved', 1)
 end
 
 -- floor n: what was numbered below is not stored here any more
@@ -272,8 +263,10 @@ function ops.event_prune()
 	return #gone
 end
 
--- create schema -> the schema that is there
+-- make schema cells -> the schema that is there, and the cells
 function ops.make()
-	call('HSETNX', P .. 'meta', 'schema', take())
-	return call('HGET', P .. 'meta', 'schema')
+	if call('HSETNX', P .. 'meta', 'schema', take()) == 1 then
+		call('HSET', P .. 'meta', 'cells', take())
+	end
+	return call('HMGET', P .. 'meta', 'schema', 'cells')
 end

@@ -18,38 +18,34 @@ end
 -- stats now -> {status 0 ... status 3, failing, due, next due, entries, visits, last entry, last
 -- visit, last feed}
 function ops.stats()
-	local t, n, failing, due_n, first, last = take_n(), {0, 0, 0, 0}, 0, 0, nil, 0
-	local all = call('HGETALL', P .. 'state')
-	for i = 1, #all, 2 do
-		local status, fail, due = match(all[i + 1], '^(%d) (%d+) %d+ (%S+)')
+	local t, n, failing, due_n, first = take_n(), {0, 0, 0, 0}, 0, 0, nil
+	for _, row in ipairs(call('HVALS', P .. 'state')) do
+		local status, fail, due = sub(row, 69, 69), sub(row, 71, 80), sub(row, 93, 112)
 		n[status + 1] = n[status + 1] + 1
-		failing = failing + (tonumber(fail) > 0 and 1 or 0)
-		last = math.max(last, tonumber(all[i]))
+		failing = failing + (fail ~= '0000000000' and 1 or 0)
 		if status == '0' then
 			local ms = tonumber(due)
 			due_n = due_n + (ms <= t and 1 or 0)
 			first = (not first or ms < tonumber(first)) and due or first
 		end
 	end
-	local entry, visit = call('ZRANGE', P .. 'entry_ids', -1, -1)[1], call('ZRANGE', P .. 'visit_ids', -1, -1)[1]
-	return {n[1], n[2], n[3], n[4], failing, due_n, first or '', call('HLEN', P .. 'entries'), call('HLEN', P .. 'visits'),
-		entry or '0', visit or '0', int(last)}
+	local function last(key)
+		return call('ZRANGE', P .. key, -1, -1)[1] or '0'
+	end
+	local rows = chunk_get(last('visit_ids'))
+	return {n[1], n[2], n[3], n[4], failing, due_n, first or '', call('HLEN', P .. 'entries'),
+		call('HGET', P .. 'meta', 'visit_n') or '0', last('entry_ids'), rows[1] and int(visit_of(rows[#rows])) or '0', last('feed_ids')}
 end
 
--- export id -> {state, groups..., {key value ...}, {entry row ...}, {visit row ...}}, as import
--- takes it; nil: no such feed
+-- export id -> {{key value ...}, {entry row ...}}, as adopt takes it; nil: no such feed
 function ops.export()
-	local id, entries, rows, visits = take(), {}, {}, {}
-	local state = call('HGET', P .. 'state', id)
-	if not state then
+	local id, entries, rows = take(), {}, {}
+	if call('HEXISTS', P .. 'state', id) == 0 then
 		return false
 	end
-	local out, keys = {state}, call('HGETALL', P .. 'keys:' .. id)
-	for _, name in ipairs(GROUPS) do
-		out[#out + 1] = call('HGET', P .. name, id) or ''
-	end
+	local keys = call('HGETALL', P .. 'keys:' .. id)
 	for i = 2, #keys, 2 do
-		local entry = match(keys[i], '^%S+ (%d+)')
+		local _, entry = known_split(keys[i])
 		entries[#entries + 1] = entry ~= '0' and entry or nil
 	end
 	for i, row in ipairs(ask('HMGET', P .. 'entries', entries)) do
@@ -57,20 +53,54 @@ function ops.export()
 			rows[#rows + 1], rows[#rows + 2] = entries[i], row
 		end
 	end
-	history(P, (select(10, state_split(state))), function(visit, row)
-		visits[#visits + 1], visits[#visits + 2] = visit, row
+	return {keys, rows}
+end
+
+-- history visit max -> {row ...}: it and those before it of its feed
+function ops.history()
+	local last, max, out = take(), take_n(), {}
+	history(last, function(row)
+		out[#out + 1] = row
+		return #out == max
 	end)
-	out[#out + 1], out[#out + 2], out[#out + 3] = keys, rows, visits
 	return out
 end
 
--- history visit max -> {visit row ...}: it and those before it of its feed
-function ops.history()
-	local last, max, out = take_n(), take_n(), {}
-	history(P, last, function(visit, row)
-		out[#out + 1], out[#out + 2] = visit, row
-		return #out == 2 * max
-	end)
+-- visits down after before max -> {row ...} of those between these numbers; of all chunks that are
+-- needed for as many
+function ops.visits()
+	local down, after, before, max, out = take() == '1', take(), take(), take_n(), {}
+	local names
+	if down then
+		names = call('ZREVRANGEBYSCORE', P .. 'visit_ids', '(' .. before, '-inf', 'LIMIT', 0, max)
+	else
+		names = call('ZRANGEBYSCORE', P .. 'visit_ids', chunk_at(after) or '-inf', '(' .. before, 'LIMIT', 0, max + 1)
+	end
+	after, before = tonumber(after), tonumber(before)
+	for _, name in ipairs(names) do
+		local rows = chunk_get(name)
+		for i = 1, #rows do
+			local row = rows[down and #rows + 1 - i or i]
+			local id = visit_of(row)
+			out[#out + 1] = id > after and id < before and row or nil
+		end
+		if #out >= max or (down and tonumber(name) <= after) then
+			break
+		end
+	end
+	return out
+end
+
+-- visits_known {visit}... -> 1 for each that is there
+function ops.visits_known()
+	local out = {}
+	for i = 1, take_n() do
+		local visit, known = take(), 0
+		for _, row in ipairs((select(2, chunk_at(visit)))) do
+			known = visit_of(row) == tonumber(visit) and 1 or known
+		end
+		out[i] = known
+	end
 	return out
 end
 
@@ -103,105 +133,97 @@ end
 
 -- ---- the deep check ----------------------------------------------------------------------------
 
-local function same(out, what, a, b)
-	if a ~= b then
-		out[#out + 1] = what .. ': ' .. a .. ', and ' .. b .. ' rows'
+local function check_feed(say, id, s)
+	if not s then
+		return say('feed ', id, ': its state cannot be read')
 	end
-end
-
-local function check_feed(out, id, state, own_cell)
-	local status, _, _, due, _, _, shard = state_split(state)
-	local score = shard and call('ZSCORE', P .. 'due:' .. shard, id)
-	local moving = call('HEXISTS', P .. 'moving', id) == 1
-	if not status then
-		out[#out + 1] = 'feed ' .. id .. ': its state cannot be read'
-	elseif moving then
-		return
-	elseif shard % CELLS ~= own_cell then
-		out[#out + 1] = 'feed ' .. id .. ': it lies in cell ' .. own_cell .. ', not in that of shard ' .. shard
-	elseif (status == '0') ~= (score and true or false) or (score and tonumber(score) ~= tonumber(due)) then
-		out[#out + 1] = 'feed ' .. id .. ': it is in the schedule as ' .. (score or 'nothing') .. ', not as ' .. due
+	local score = call('ZSCORE', P .. 'due:' .. s.shard, id)
+	if call('HEXISTS', P .. 'merging', id) == 0 and
+		((s.status == '0') ~= (score and true or false) or (score and tonumber(score) ~= tonumber(s.due))) then
+		say('feed ', id, ': it is in the schedule as ', score or 'nothing', ', not as ', s.due)
 	end
-	if call('HEXISTS', P .. 'address', id) == 0 then
-		out[#out + 1] = 'feed ' .. id .. ': it has no address'
-	end
-end
-
--- check -> {finding ...}, {id shard host address ...} of its feeds, for what other cells know of
--- them
-function ops.check()
-	local out, feeds, state = {}, {}, {}
-	local own_cell, all = tonumber(match(P, '/(%d+)}')), call('HGETALL', P .. 'state')
-	local active, due_n = 0, 0
-	for i = 1, #all, 2 do
-		local id, row = all[i], all[i + 1]
-		state[id] = row
-		check_feed(out, id, row, own_cell)
-		if call('HEXISTS', P .. 'moving', id) == 0 then
-			local status, _, _, _, _, _, shard, host = state_split(row)
-			active = active + (status == '0' and 1 or 0)
-			feeds[#feeds + 1], feeds[#feeds + 2], feeds[#feeds + 3] = id, int(shard or 0), host or ''
-			feeds[#feeds + 1] = call('HGET', P .. 'address', id) or ''
+	for _, value in ipairs(call('HVALS', P .. 'keys:' .. id)) do
+		local _, entry = known_split(value)
+		if entry ~= '0' and call('HEXISTS', P .. 'entries', entry) == 0 then
+			say('feed ', id, ': a key of entry ', entry, ', which is not there')
 		end
 	end
-	for shard = own_cell, 1023, CELLS do
-		due_n = due_n + call('ZCARD', P .. 'due:' .. shard)
-		for _, host in ipairs(call('HKEYS', P .. 'hosts:' .. shard)) do
+end
+
+local function check_entry(say, state, entry, row)
+	local id, key = match(row, '^%d+'), entry_part(row, 'key')
+	local _, known, date = known_split(key and call('HGET', P .. 'keys:' .. id, key))
+	if not state[id] then
+		say('entry ', entry, ': no feed ', id)
+	elseif known ~= entry then
+		say('entry ', entry, ' of feed ', id, ': its key is not known')
+	elseif tonumber(date) ~= tonumber(call('ZSCORE', P .. 'entry_dates', entry) or 0) then
+		say('entry ', entry, ' of feed ', id, ': it is listed under another date')
+	end
+end
+
+-- check -> {finding ...}, {id shard host address ...} of its feeds and, with id 0, of hosts
+function ops.check()
+	local out, feeds, state, due_n, active, visit_n = {}, {}, {}, 0, 0, 0
+	local function say(...)
+		out[#out + 1] = table.concat({...})
+	end
+	local function same(what, a, b)
+		if a ~= b then
+			say(what, ': ', a, ', and ', b, ' rows')
+		end
+	end
+	local all = call('HGETALL', P .. 'state')
+	for i = 1, #all, 2 do
+		local id, s = all[i], state_split(all[i + 1])
+		local groups = groups_get(id)
+		state[id] = true
+		check_feed(say, id, s)
+		if not groups then
+			say('feed ', id, ': it has no address')
+		elseif s then
+			active = active + (s.status == '0' and call('HEXISTS', P .. 'merging', id) == 0 and 1 or 0)
+			feeds[#feeds + 1], feeds[#feeds + 2], feeds[#feeds + 3], feeds[#feeds + 4] = id, s.shard, s.host, groups[ADDRESS]
+		end
+	end
+	for shard = 0, 1023 do
+		due_n = due_n + call('ZCARD', P .. fmt('due:%04d', shard))
+		for _, host in ipairs(call('HKEYS', P .. fmt('hosts:%04d', shard))) do
 			feeds[#feeds + 1], feeds[#feeds + 2], feeds[#feeds + 3], feeds[#feeds + 4] = '0', int(shard), host, ''
 		end
 	end
-	same(out, 'schedule', due_n, active)
-	for _, name in ipairs(GROUPS) do
-		for _, id in ipairs(call('HKEYS', P .. name)) do
-			if not state[id] then
-				out[#out + 1] = name .. ': no feed ' .. id
-			end
+	for _, id in ipairs(call('HKEYS', P .. 'feed')) do
+		if not state[id] then
+			say('feed: no feed ', id)
 		end
 	end
 	local entries = call('HGETALL', P .. 'entries')
 	for i = 1, #entries, 2 do
-		local id = match(entries[i + 1], '^%d+')
-		local key = part(entries[i + 1], 'key', (find(entries[i + 1], 'key=', 1, true)))
-		local known = key and call('HGET', P .. 'keys:' .. id, key)
-		if not state[id] then
-			out[#out + 1] = 'entry ' .. entries[i] .. ': no feed ' .. id
-		elseif not known or match(known, '^%S+ (%d+)') ~= entries[i] then
-			out[#out + 1] = 'entry ' .. entries[i] .. ' of feed ' .. id .. ': its key is not known'
-		elseif tonumber(match(known, '%S+$')) ~= tonumber(call('ZSCORE', P .. 'entry_dates', entries[i]) or 0) then
-			out[#out + 1] = 'entry ' .. entries[i] .. ' of feed ' .. id .. ': it is listed under another date'
-		end
+		check_entry(say, state, entries[i], entries[i + 1])
 	end
-	for id in pairs(state) do
-		for _, value in ipairs(call('HVALS', P .. 'keys:' .. id)) do
-			local entry = match(value, '^%S+ (%d+)')
-			if entry ~= '0' and call('HEXISTS', P .. 'entries', entry) == 0 then
-				out[#out + 1] = 'feed ' .. id .. ': a key of entry ' .. entry .. ', which is not there'
+	for _, text in ipairs(call('HVALS', P .. 'visits')) do
+		for _, row in ipairs(chunk_split(text)) do
+			visit_n = visit_n + 1
+			if not state[match(row, '^%d+ (%d+)')] then
+				say('visits: no feed ', match(row, '^%d+ (%d+)'))
 			end
 		end
 	end
-	for _, row in ipairs(call('HVALS', P .. 'visits')) do
-		if not state[match(row, '^%d+')] then
-			out[#out + 1] = 'visits: no feed ' .. match(row, '^%d+')
-		end
-	end
-	local entry_n, visit_n = call('HLEN', P .. 'entries'), call('HLEN', P .. 'visits')
-	same(out, 'entry_ids', call('ZCARD', P .. 'entry_ids'), entry_n)
-	same(out, 'entry_dates', call('ZCARD', P .. 'entry_dates'), entry_n)
-	same(out, 'visit_ids', call('ZCARD', P .. 'visit_ids'), visit_n)
+	same('schedule', due_n, active)
+	same('feed_ids', call('ZCARD', P .. 'feed_ids'), #all / 2)
+	same('entry_ids', call('ZCARD', P .. 'entry_ids'), #entries / 2)
+	same('entry_dates', call('ZCARD', P .. 'entry_dates'), #entries / 2)
+	same('visit_ids', call('ZCARD', P .. 'visit_ids'), call('HLEN', P .. 'visits'))
+	same('visit_n', tonumber(call('HGET', P .. 'meta', 'visit_n') or 0), visit_n)
 	return {out, feeds}
 end
 
--- check_meta -> {finding ...}, {shard lease epoch...} of those that are not stale, lease ids and
--- counters are checked here
+-- check_meta -> {finding ...}, and the last numbers of entries, visits, feeds
 function ops.check_meta()
-	local out, shards, all = {}, {}, call('HGETALL', P .. 'shards')
-	local last = tonumber(call('HGET', P .. 'meta', 'lease_id') or 0)
-	for i = 1, #all, 2 do
-		local lease, epoch = match(all[i + 1], '^(%d+) (%d+) ')
-		if lease ~= '0' and call('HEXISTS', P .. 'workers', lease) == 0 then
-			out[#out + 1] = 'shard ' .. all[i] .. ': worker ' .. lease .. ' has no lease'
-		elseif call('SISMEMBER', P .. 'stale', all[i]) == 0 then
-			shards[#shards + 1], shards[#shards + 2] = all[i], lease .. ' ' .. epoch
+	local out, last = {}, tonumber(call('HGET', P .. 'meta', 'lease_id') or 0)
+	for s, lease in pairs((shards_read())) do
+		if lease ~= '0' and call('HEXISTS', P .. 'workers', lease) == 0 and call('SISMEMBER', P .. 'over', lease) == 0 then
+			out[#out + 1] = 'shard ' .. s .. ': worker ' .. lease .. ' has no lease'
 		end
 	end
 	for _, id in ipairs(call('HKEYS', P .. 'workers')) do
@@ -209,6 +231,5 @@ function ops.check_meta()
 			out[#out + 1] = 'lease_id is ' .. last .. ', and lease ' .. id .. ' is there'
 		end
 	end
-	return {out, shards, call('HGET', P .. 'meta', 'entry_id') or '0', call('HGET', P .. 'meta', 'visit_id') or '0',
-		call('HGET', P .. 'meta', 'feed_id') or '0'}
+	return {out, unpack(call('HMGET', P .. 'meta', 'entry_id', 'visit_id', 'feed_id'))}
 end

@@ -5,7 +5,7 @@
 
 local function run(keys, args)
 	call, fmt, sub, find, match = redis.call, string.format, string.sub, string.find, string.match
-	P, BASE, ARGV, at = keys[1], match(keys[1], '^{(.*)/'), args, 3
+	P, ARGV, at = keys[1], args, 3
 	return ops[args[1]]()
 end
 
