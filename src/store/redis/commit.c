@@ -255,10 +255,12 @@ static void outcome_add(const struct work *w, const struct plan *p)
 
 	rs_addi(w->r, o->feed_id);
 	b = rs_word(w->r);
-	if (!w->push) {
-		rs_pad(b, o->was_due_ms, 20);
+	if (!w->push)
+		rs_was_pack(b, o->host_id, FW_FEED_ACTIVE, o->was_due_ms);
+	rs_word_end(w->r);
+	b = rs_word(w->r);
+	if (!w->push)
 		rs_front_pack(b, o->feed, o->host_id);
-	}
 	rs_word_end(w->r);
 	b = rs_word(w->r);
 	if (o->visit.kind != FW_VISIT_NONE)
@@ -281,6 +283,26 @@ static void hosts_add(const struct work *w, int cell)
 			(long long)h->pace_ms, h->others);
 		rs_word_end(w->r);
 	}
+}
+
+/* Visits alone of one shard, and behind them. */
+static const struct plan *shard_add(const struct work *w, const struct plan *p, const struct plan *end)
+{
+	int shard = store_host_shard(p->o->host_id);
+	const struct plan *i = p;
+
+	while (i < end && store_host_shard(i->o->host_id) == shard)
+		i++;
+	rs_pad(rs_word(w->r), shard, 4);
+	rs_word_end(w->r);
+	rs_addi(w->r, i - p);
+	for (const struct plan *k = p; k < i; k++) {
+		rs_addi(w->r, k->o->feed->due_at_ms);
+		rs_addi(w->r, k->o->feed_id);
+	}
+	while (p < i)
+		outcome_add(w, p++);
+	return i;
 }
 
 /* The script of a cell; with many cells its numbers are the next ones. */
@@ -307,8 +329,8 @@ static void send(struct work *w, int cell)
 	w->visit_id += visit_n;
 	w->entry_id += new_n;
 	rs_addi(w->r, plain_n);
-	for (int64_t i = 0; i < plain_n; i++)
-		outcome_add(w, p++);
+	for (const struct plan *last = p + plain_n; p < last;)
+		p = shard_add(w, p, last);
 	rs_addi(w->r, end - p);
 	while (p < end)
 		outcome_add(w, p++);
@@ -411,7 +433,7 @@ static void plans_order(struct work *w)
 		const struct fw_outcome *o = w->plan[i].o;
 
 		w->plan[i].plain = w->c->lease_id && !o->groups && !w->plan[i].entry_n &&
-			o->visit.kind != FW_VISIT_NONE;
+			o->visit.kind != FW_VISIT_NONE && o->feed->status == FW_FEED_ACTIVE;
 	}
 	while (w->n && twice) {
 		twice = false;

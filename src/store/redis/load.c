@@ -174,12 +174,11 @@ static int numbers_raise(struct rs *r, const char *name, int64_t last, struct fw
 static void feed_add(struct work *w, const struct item *i)
 {
 	struct fw_feed f = *i->feed;
-	struct rs_state s = {.host_id = store_feed_host_id(i->feed)};
 
 	f.due_at_ms = f.id || f.due_at_ms ? f.due_at_ms : w->now_ms;
 	f.created_ms = f.id || f.created_ms ? f.created_ms : w->now_ms;
 	rs_addi(w->r, i->id);
-	rs_state_pack(rs_word(w->r), &f, &s);
+	rs_state_pack(rs_word(w->r), &f, store_feed_host_id(i->feed));
 	rs_word_end(w->r);
 	rs_groups_pack(rs_word(w->r), &f);
 	rs_word_end(w->r);

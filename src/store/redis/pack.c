@@ -11,6 +11,8 @@
 #include "store/redis/redis.h"
 #include "base/banned.h"
 
+#define STATE_TAIL ((size_t)38) /* " new last" at the end of a row of `state` */
+
 #define MEMBERS(bit, ...)                                                                                      \
 	{                                                                                                      \
 		fw_feed_fields, &fw_feed_field_n, bit,                                                         \
@@ -229,22 +231,28 @@ static void padded(struct fw_buf *out, int64_t n, size_t width)
 	fw_buf_addc(out, ' ');
 }
 
+void rs_was_pack(struct fw_buf *out, int64_t host_id, enum fw_feed_status status, int64_t due_at_ms)
+{
+	padded(out, store_host_shard(host_id), 4);
+	padded(out, host_id, 20);
+	padded(out, status, 1);
+	rs_pad(out, due_at_ms, 20);
+}
+
 /*
- * shard host status fail_n crash_n due visit, with fixed widths; then last_kind http_status
- * last_ok_ms expect_us expect_dev_us expect_parts, and the reasons on a line of their own
+ * shard host status due visit fail_n crash_n, with fixed widths; then last_kind http_status
+ * last_ok_ms expect_us expect_dev_us expect_parts, and the reasons behind a line end
  */
 void rs_front_pack(struct fw_buf *out, const struct fw_feed *f, int64_t host_id)
 {
 	const int64_t rest[] = {
 		f->last_kind, f->http_status, f->last_ok_ms, f->expect_us, f->expect_dev_us, f->expect_parts};
 
-	padded(out, store_host_shard(host_id), 4);
-	padded(out, host_id, 20);
-	padded(out, f->status, 1);
+	rs_was_pack(out, host_id, f->status, f->due_at_ms);
+	fw_buf_addc(out, ' ');
+	padded(out, f->last_visit_ms, 20);
 	padded(out, f->fail_n, 10);
 	padded(out, f->crash_n, 10);
-	padded(out, f->due_at_ms, 20);
-	padded(out, f->last_visit_ms, 20);
 	numbers_add(out, rest, FW_N(rest));
 	if (f->why.p) {
 		fw_buf_addc(out, '\n');
@@ -252,33 +260,40 @@ void rs_front_pack(struct fw_buf *out, const struct fw_feed *f, int64_t host_id)
 	}
 }
 
-void rs_state_pack(struct fw_buf *out, const struct fw_feed *f, const struct rs_state *s)
+void rs_state_pack(struct fw_buf *out, const struct fw_feed *f, int64_t host_id)
 {
+	rs_front_pack(out, f, host_id);
+	fw_buf_addc(out, ' ');
 	padded(out, f->last_new_ms, 20);
-	padded(out, s->last_visit_id, 20);
-	rs_front_pack(out, f, s->host_id);
+	rs_pad(out, 0, 16);
 }
 
 bool rs_state_unpack(struct fw_str row, struct fw_feed *f, struct rs_state *s)
 {
-	struct fw_str rest = row;
-	int64_t n[15];
+	struct fw_str rest = row, tail;
+	int64_t n[13], k[1];
 
-	if (!numbers_get(&rest, n, FW_N(n)))
+	if (!numbers_get(&rest, n, FW_N(n)) || rest.len < STATE_TAIL)
 		return false;
-	f->last_new_ms = n[0];
-	*s = (struct rs_state){.last_visit_id = n[1], .shard = (int)n[2], .host_id = n[3]};
-	f->status = (enum fw_feed_status)n[4];
+	tail = fw_str_sub(rest, rest.len - STATE_TAIL + 1, rest.len);
+	if (!numbers_get(&tail, k, 1) || !fw_str_int(tail, &s->last_visit_id))
+		return false;
+	rest.len -= STATE_TAIL;
+	((char *)rest.p)[rest.len] = '\0'; /* the reply is ours, and a space stood there */
+	f->last_new_ms = k[0];
+	s->shard = (int)n[0];
+	s->host_id = n[1];
+	f->status = (enum fw_feed_status)n[2];
+	f->due_at_ms = n[3];
+	f->last_visit_ms = n[4];
 	f->fail_n = (uint32_t)n[5];
 	f->crash_n = (uint32_t)n[6];
-	f->due_at_ms = n[7];
-	f->last_visit_ms = n[8];
-	f->last_kind = (enum fw_visit_kind)n[9];
-	f->http_status = (int)n[10];
-	f->last_ok_ms = n[11];
-	f->expect_us = n[12];
-	f->expect_dev_us = n[13];
-	f->expect_parts = n[14];
+	f->last_kind = (enum fw_visit_kind)n[7];
+	f->http_status = (int)n[8];
+	f->last_ok_ms = n[9];
+	f->expect_us = n[10];
+	f->expect_dev_us = n[11];
+	f->expect_parts = n[12];
 	if (rest.len)
 		f->why = fw_str_sub(rest, 1, rest.len);
 	return true;
@@ -356,8 +371,13 @@ void rs_visit_pack(struct fw_buf *out, const struct fw_visit *v)
 		v->dns_us, v->connect_us, v->tls_us, v->first_byte_us, v->total_us, v->parse_us,
 		(int64_t)v->wire_bytes, (int64_t)v->body_bytes, v->item_n, v->queue_us, v->store_us};
 
+	size_t from;
+
 	numbers_add(out, n, FW_N(n));
+	from = out->len;
 	fw_buf_addstr(out, v->error);
+	for (size_t i = from; i < out->len; i++) /* a visit is a line of its chunk */
+		out->p[i] = out->p[i] == '\n' ? ' ' : out->p[i];
 }
 
 bool rs_visit_unpack(struct fw_str row, struct fw_visit *v)

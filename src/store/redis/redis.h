@@ -229,8 +229,10 @@ struct rs_state {
 	int64_t host_id, last_visit_id;
 	int shard;
 };
-void rs_state_pack(struct fw_buf *out, const struct fw_feed *f, const struct rs_state *s);
-void rs_front_pack(struct fw_buf *out, const struct fw_feed *f, int64_t host_id); /* from the shard on */
+void rs_state_pack(struct fw_buf *out, const struct fw_feed *f, int64_t host_id);
+void rs_front_pack(struct fw_buf *out, const struct fw_feed *f, int64_t host_id); /* without its end, */
+/* and its begin alone */
+void rs_was_pack(struct fw_buf *out, int64_t host_id, enum fw_feed_status status, int64_t due_at_ms);
 void rs_pad(struct fw_buf *out, int64_t n, size_t width); /* with zeros in front */
 struct fw_str rs_digits(int64_t n, char text[24]);
 bool rs_state_unpack(struct fw_str row, struct fw_feed *f, struct rs_state *s);

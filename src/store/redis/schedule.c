@@ -92,10 +92,15 @@ static int look(struct rs *r, const struct store_due_query *q, int first, int n,
 	struct rs_reply **reply, **row;
 	int due_n = q->due ? r->cell_n : 0, hosts = q->host != NULL, rc;
 
+	for (int cell = 0; cell < r->cell_n; cell++)
+		rs_ask(r, cell, "EXISTS", "merging");
 	for (int shard = first; shard < first + n; shard++)
 		shard_ask(r, q, shard);
 	rc = rs_run(r, "reading what is due", err);
 	reply = r->reply;
+	for (int cell = 0; !rc && !r->read_only && cell < r->cell_n; cell++) /* what others left half done */
+		rc = rs_int(reply[cell]) ? rs_merges_finish(r, cell, err) : 0;
+	reply += r->cell_n;
 	for (int i = 0; !rc && i < n * due_n; i++) {
 		const struct rs_reply *ids = reply[i / due_n * (hosts + due_n) + hosts + i % due_n];
 
@@ -118,29 +123,12 @@ static int look(struct rs *r, const struct store_due_query *q, int first, int n,
 	return rc;
 }
 
-/* What others left half done. */
-static int halves_finish(struct rs *r, struct fw_err *err)
-{
-	bool is[RS_CELLS];
-	int rc;
-
-	for (int cell = 0; cell < r->cell_n; cell++)
-		rs_ask(r, cell, "EXISTS", "merging");
-	rc = rs_run(r, "reading what is due", err);
-	for (int cell = 0; !rc && cell < r->cell_n; cell++)
-		is[cell] = rs_int(r->reply[cell]);
-	for (int cell = 0; !rc && !r->read_only && cell < r->cell_n; cell++)
-		rc = is[cell] ? rs_merges_finish(r, cell, err) : 0;
-	return rc;
-}
-
 int rs_due(struct store *st, const struct store_due_query *q, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
 	int first = FW_MAX(q->shard, 0), end = q->shard < 0 ? STORE_SHARDS : FW_MAX(q->shard, q->last_shard) + 1;
 	int rc = rs_start(r, false, err);
 
-	rc = rc ? rc : halves_finish(r, err);
 	for (; !rc && first < end; first += SHARDS_AT_ONCE) {
 		fw_arena_reset(&r->arena, RS_ARENA_KEEP);
 		rc = look(r, q, first, FW_MIN(end - first, SHARDS_AT_ONCE), err);

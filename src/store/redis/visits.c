@@ -9,7 +9,7 @@
 #define HISTORY 500 /* of a feed, at a time */
 #define PORTION 500
 #define SLACK_MS INT64_C(3600000)
-#define AT "^%d+ %d+ %d+ %d+ %d+ %d+ %S+ (%S+)" /* of the first row of a chunk, behind its length */
+#define AT "^%d+ %d+ %d+ %d+ %d+ %S+ (%S+)" /* of the first row of a chunk */
 
 struct listing {
 	struct rs *r;

@@ -4,11 +4,12 @@
 -- store with one cell takes its numbers here; of many cells each is called once, and the numbers
 -- were taken before (meta.lua).
 --
--- commit lease visit_n visit_id entry_id plain {id head line}... more {id head line what ...}...
---   hosts {shard id ok cool pace others}...
--- visit_id, entry_id: the last numbers below, -1: none was taken, "": they are taken here. head: the
--- due time that was read, and the row of `state` from its shard on. line: the row of the visit from
--- its run on. plain: visits alone, under a lease, of different feeds.
+-- commit lease visit_n visit_id entry_id plain {shard n {due id}... {id was front line}...}...
+--   more {id was front line what ...}... hosts {shard id ok cool pace others}...
+-- visit_id, entry_id: the last numbers below, -1: none was taken, "": they are taken here. was: what
+-- a row of `state` began with when it was read, "shard host 0 due"; front: what it is from now on,
+-- up to its rest. line: the row of the visit from its run on. plain: visits alone, of different
+-- feeds that stay active, under a lease.
 -- what: "kind seen groups entries address"; kind v: a visit, f: a first one without a lease, n: only
 -- the state, p: a push. seen: the time of the visit that must not be there yet. Behind it follow
 -- {group bytes}... {key "hash date" row}... [address "shard host"]; address 1: only the host
@@ -42,17 +43,18 @@ end
 
 -- Its number, as it stands in a row of `state`.
 local function visit_put(id, before, counts, line)
-	visit_id = visit_id + 1
-	local v = int(visit_id)
-	local row = v .. ' ' .. id .. ' ' .. before .. counts .. line
-	if #chunk == 0 then
-		chunk_name = v
-	end
-	chunk[#chunk + 1] = #row .. ' ' .. row
-	if #chunk == CHUNK then
+	local c, n, v = chunk, #chunk, nil
+	if n == 8 * CHUNK then
 		chunk_close()
+		c, n = chunk, 0
 	end
-	return sub(ZEROS, #v + 1) .. v
+	visit_id = visit_id + 1
+	v = fmt(NUMBER, visit_id)
+	if n == 0 then
+		chunk_name = int(visit_id)
+	end
+	c[n + 1], c[n + 2], c[n + 3], c[n + 4], c[n + 5], c[n + 6], c[n + 7], c[n + 8] = v, ' ', id, ' ', before, counts, line, '\n'
+	return v
 end
 
 -- Entries of a feed that seemed new or changed. Counts those that are.
@@ -130,8 +132,8 @@ local function address_put(id, s, groups, only_host)
 end
 
 -- May it be stored? nil, or what is answered.
-local function refused(id, s, head, kind, seen)
-	if not s or (kind ~= 'p' and s.shard ~= sub(head, 21, 24)) or (kind == 'f' and tonumber(s.visit) ~= 0 and s.visit ~= seen) then
+local function refused(id, s, was, kind, seen)
+	if not s or (kind ~= 'p' and s.shard ~= sub(was, 1, 4)) or (kind == 'f' and tonumber(s.visit) ~= 0 and s.visit ~= seen) then
 		return 'gone'
 	elseif merging and call('HEXISTS', P .. 'merging', id) == 1 then
 		return 'merging'
@@ -140,19 +142,19 @@ local function refused(id, s, head, kind, seen)
 end
 
 -- The state as the visit leaves it: what was changed meanwhile stays.
-local function visited(s, head)
-	local status, fail, crash, due, visit, rest = match(sub(head, 47), '^(%d) (%d+) (%d+) (%S+) (%S+) (.*)$')
+local function visited(s, was, front)
+	local status, due, visit, fail, crash, rest = match(front, '^%d+ %S+ (%d) (%S+) (%S+) (%d+) (%d+) (.*)$')
 	s.status = s.status == '0' and status or s.status
-	s.due = s.due == sub(head, 1, 20) and due or s.due
+	s.due = s.due == sub(was, 29) and due or s.due
 	s.fail, s.crash, s.visit, s.rest = fail, crash, visit, rest
 end
 
 -- An outcome that brings more than a visit, or of a feed that was changed meanwhile. Returns what
 -- is answered, nil: nothing.
-local function outcome_put(id, head, line, what)
+local function outcome_put(id, was, front, line, what)
 	local kind, seen, group_n, entry_n, address = match(what, '^(%a) (%S+) (%d+) (%d+) (%d)$')
 	local s, new_n, changed_n, old = state_get(id), 0, 0, nil
-	local why, groups = refused(id, s, head, kind, seen), nil
+	local why, groups = refused(id, s, was, kind, seen), nil
 	group_n, entry_n = tonumber(group_n), tonumber(entry_n)
 	if why then
 		at = at + 2 * group_n + 3 * entry_n + (address ~= '0' and 2 or 0)
@@ -167,7 +169,7 @@ local function outcome_put(id, head, line, what)
 		new_n, changed_n = entries_put(id, entry_n)
 	end
 	if kind ~= 'p' then
-		visited(s, head)
+		visited(s, was, front)
 		shards[s.shard] = shards[s.shard] or kind == 'f' or nil
 	elseif new_n + changed_n == 0 and was_pushed(s.last, tonumber(seen)) then
 		line = ''
@@ -187,50 +189,65 @@ local function outcome_put(id, head, line, what)
 end
 
 -- Most outcomes bring a visit alone, to a feed that nobody has changed: these are the lines that
--- count. They come in order of their shards.
-local function plain_put(answer)
-	local args, ids, from, n = ARGV, {}, at + 1, take_n()
-	for i = 1, n do
-		ids[i] = args[from + 3 * i - 2]
-	end
-	local had, states, dues, later = ask('HMGET', P .. 'state', ids), {}, {}, {}
-	local state_n, due_n, shard_was = 0, 0, nil
-	for i, id in ipairs(ids) do
-		local row, head, line = had[i], args[from + 3 * i - 1], args[from + 3 * i]
-		if row and not merging and sub(row, 69, 69) == '0' and sub(row, 43, 67) == sub(head, 21, 45) and
-			sub(row, 93, 112) == sub(head, 1, 20) and sub(row, 114, 133) ~= sub(head, 92, 111) then
-			local last, shard = visit_put(id, sub(row, 22, 41), ' 0 0 ', line), sub(head, 21, 24)
-			states[state_n + 1], states[state_n + 2] = id, sub(row, 1, 21) .. last .. ' ' .. sub(head, 21)
-			state_n = state_n + 2
-			if shard ~= shard_was then
-				if due_n > 0 then
-					many('ZADD', P .. 'due:' .. shard_was, dues)
-				end
-				shard_was, dues, due_n = shard, {}, 0
-			end
-			if sub(head, 47, 47) == '0' then
-				dues[due_n + 1], dues[due_n + 2] = sub(head, 71, 90), id
-				due_n = due_n + 2
-			else
-				call('ZREM', P .. 'due:' .. shard, id)
-			end
+-- count. Of one shard, whose schedule is one command as it came unless one of these was changed.
+local function plain_put(shard, ids, had, first, states, later)
+	local args, from, n = ARGV, at + 2 * #ids + 1, #later
+	for i = 1, #ids do
+		local row, a = had[first + i], from + 4 * i - 4
+		local front = args[a + 2]
+		if row and find(row, args[a + 1], 1, true) == 1 and find(row, sub(front, VISIT, VISIT_END), VISIT, true) ~= VISIT then
+			local k, id = #states, ids[i]
+			states[k + 1], states[k + 2] = id, front .. sub(row, KEPT, LAST - 1) .. visit_put(id, sub(row, LAST), ' 0 0 ', args[a + 3])
 		else
-			later[#later + 1] = i
+			later[#later + 1] = {first + i, a}
 		end
 	end
-	if due_n > 0 then
-		many('ZADD', P .. 'due:' .. shard_was, dues)
+	if #later == n then
+		for i = at + 1, from - 1, 4000 do
+			call('ZADD', P .. 'due:' .. shard, unpack(args, i, math.min(i + 3999, from - 1)))
+		end
+	else
+		for i = n + 1, #later do
+			ids[later[i][1] - first] = false
+		end
+		for i, id in ipairs(ids) do
+			if id then
+				call('ZADD', P .. 'due:' .. shard, args[at + 2 * i - 1], id)
+			end
+		end
+	end
+	at = from + 4 * #ids - 1
+end
+
+local function plains_put(answer, n)
+	local all, parts, from, states, later = {}, {}, at, {}, {}
+	while #all < n do
+		local shard, m, ids = take(), take_n(), {}
+		for i = 1, m do
+			ids[i] = ARGV[at + 2 * i]
+			all[#all + 1] = ids[i]
+		end
+		parts[#parts + 1] = {shard, ids}
+		at = at + 6 * m
+	end
+	local had, first = merging and {} or ask('HMGET', P .. 'state', all), 0
+	at = from
+	for _, part in ipairs(parts) do
+		at = at + 2
+		plain_put(part[1], part[2], had, first, states, later)
+		first = first + #part[2]
 	end
 	many('HSET', P .. 'state', states)
-	for _, i in ipairs(later) do
-		local head = args[from + 3 * i - 1]
-		local text = outcome_put(ids[i], head, args[from + 3 * i], 'v ' .. sub(head, 92, 111) .. ' 0 0 0')
+	from = at
+	for _, one in ipairs(later) do
+		local i, a = one[1], one[2]
+		local front = ARGV[a + 2]
+		local text = outcome_put(ARGV[a], ARGV[a + 1], front, ARGV[a + 3], 'v ' .. sub(front, VISIT, VISIT_END) .. ' 0 0 0')
 		if text then
 			answer[#answer + 1], answer[#answer + 2] = i, text
 		end
 	end
-	at = from + 3 * n
-	return n
+	at = from
 end
 
 local function hosts_put()
@@ -262,9 +279,10 @@ function ops.commit()
 		visit_id = call('HINCRBY', P .. 'meta', 'visit_id', visit_n) - visit_n
 	end
 	local first = visit_id
-	local n = plain_put(answer)
+	local n = take_n()
+	plains_put(answer, n)
 	for i = n + 1, n + take_n() do
-		local text = outcome_put(take(), take(), take(), take())
+		local text = outcome_put(take(), take(), take(), take(), take())
 		if text then
 			answer[#answer + 1], answer[#answer + 2] = i, text
 		end

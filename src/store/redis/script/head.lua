@@ -54,17 +54,20 @@ end
 
 -- ---- feeds -------------------------------------------------------------------------------------
 
--- A row of `state`: "new last shard host status fail_n crash_n due visit rest". Numbers have fixed
--- widths, so that a commit takes a row apart without reading it. new: when it last had a new entry;
--- last: the number of its last visit; visit: its time; rest: C's, see pack.c. All are texts here:
--- Lua's numbers are not wide enough.
-local STATE = '^(%S+) (%d+) (%d+) (%S+) (%d) (%d+) (%d+) (%S+) (%S+) (.*)$'
-local TIME, ZEROS = '%020d', '00000000000000000000'
+-- A row of `state`: "shard host status due visit fail_n crash_n rest new last". What C writes comes
+-- first, and numbers but those of rest have fixed widths, so that a commit takes a row apart without
+-- reading it. visit: the time of the last one; rest: C's, see pack.c; new: when it last had a new
+-- entry; last: the number of its last visit. All are texts here: Lua's numbers are not wide enough.
+local STATE = '^(%d+) (%S+) (%d) (%S+) (%S+) (%d+) (%d+) (.*) (%S+) (%d+)$'
+local EXPECTED = 48           -- "shard host status due"
+local VISIT, VISIT_END = 50, 69
+local KEPT, LAST = -38, -16   -- where " new " and last begin
+local TIME, NUMBER = '%020d', '%016d'
 
 local function state_split(row)
 	local s = {}
-	s.new, s.last, s.shard, s.host, s.status, s.fail, s.crash, s.due, s.visit, s.rest = match(row or '', STATE)
-	return s.new and s
+	s.shard, s.host, s.status, s.due, s.visit, s.fail, s.crash, s.rest, s.new, s.last = match(row or '', STATE)
+	return s.shard and s
 end
 
 local function state_get(id)
@@ -73,7 +76,7 @@ end
 
 -- Its row, and its place in the schedule.
 local function state_put(id, s)
-	call('HSET', P .. 'state', id, table.concat({s.new, s.last, s.shard, s.host, s.status, s.fail, s.crash, s.due, s.visit, s.rest}, ' '))
+	call('HSET', P .. 'state', id, table.concat({s.shard, s.host, s.status, s.due, s.visit, s.fail, s.crash, s.rest, s.new, s.last}, ' '))
 	if s.status == '0' then
 		call('ZADD', P .. 'due:' .. s.shard, s.due, id)
 	else
@@ -156,18 +159,16 @@ end
 
 -- ---- visits ------------------------------------------------------------------------------------
 
--- Visits lie in chunks, some dozens in one value of the hash `visits`: the length of each row and
--- the row. A chunk's name is a number, not above those of its rows and above those of the chunk
--- before it. A row: "visit feed before new changed run at kind ...", before: the feed's visit
--- before this one, 0: none is kept.
+-- Visits lie in chunks, some dozens in one value of the hash `visits`, each with a line end. A
+-- chunk's name is a number, not above those of its rows and above those of the chunk before it. A
+-- row: "visit feed before new changed run at kind ...", before: the feed's visit before this one, 0:
+-- none is kept.
 local CHUNK = 32
 
 local function chunk_split(text)
-	local rows, from = {}, 1
-	while from <= #text do
-		local _, last, n = find(text, '^(%d+) ', from)
-		rows[#rows + 1] = sub(text, last + 1, last + n)
-		from = last + n + 1
+	local rows = {}
+	for row in string.gmatch(text, '[^\n]+') do
+		rows[#rows + 1] = row
 	end
 	return rows
 end
@@ -188,10 +189,7 @@ local function chunk_put(name, rows)
 		call('ZREM', P .. 'visit_ids', name)
 		return
 	end
-	for i, row in ipairs(rows) do
-		rows[i] = #row .. ' ' .. row
-	end
-	call('HSET', P .. 'visits', name, table.concat(rows))
+	call('HSET', P .. 'visits', name, table.concat(rows, '\n'))
 	call('ZADD', P .. 'visit_ids', name, name)
 end
 

@@ -20,7 +20,7 @@ end
 function ops.stats()
 	local t, n, failing, due_n, first = take_n(), {0, 0, 0, 0}, 0, 0, nil
 	for _, row in ipairs(call('HVALS', P .. 'state')) do
-		local status, fail, due = sub(row, 69, 69), sub(row, 71, 80), sub(row, 93, 112)
+		local status, due, fail = sub(row, 27, 27), sub(row, 29, 48), sub(row, 71, 80)
 		n[status + 1] = n[status + 1] + 1
 		failing = failing + (fail ~= '0000000000' and 1 or 0)
 		if status == '0' then

@@ -109,10 +109,10 @@ function ops.load_visits()
 			if v > last and #rows >= CHUNK then
 				name, rows, nth = visit, {}, 1
 			end
-			table.insert(rows, nth, visit .. ' ' .. id .. ' ' .. s.last .. ' ' .. counts .. ' ' .. line)
+			table.insert(rows, nth, fmt(NUMBER, v) .. ' ' .. id .. ' ' .. s.last .. ' ' .. counts .. ' ' .. line)
 			chunk_put(name or visit, rows)
 			call('HINCRBY', P .. 'meta', 'visit_n', 1)
-			s.last = fmt(TIME, v)
+			s.last = fmt(NUMBER, v)
 			state_put(id, s)
 		end
 	end
