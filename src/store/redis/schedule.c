@@ -176,58 +176,27 @@ int rs_stats(struct store *st, struct fw_store_stats *out, struct fw_err *err)
 /* ---- maintenance ----------------------------------------------------------------------------- */
 
 /*
- * One operation on each cell; adds up what went. *more: in one of them so many went that there may
- * be others.
+ * One operation on so many cells; adds up what went. *more: in one of them so many went that there
+ * may be others, behind young ones among them.
  */
-static int cells_prune(struct rs *r, const char *op, int64_t before_ms, int64_t step, int64_t slack_ms,
-	int64_t *n, bool *more, struct fw_err *err)
+static int prune(struct rs *r, int cell_n, const char *op, const char *name, const int64_t arg[3], int64_t *n,
+	struct fw_prune *p, struct fw_err *err)
 {
 	int rc;
 
-	for (int cell = 0; cell < r->cell_n; cell++) {
+	for (int cell = 0; cell < cell_n; cell++) {
 		rs_op(r, cell, RS_TRIM, op);
-		rs_addi(r, before_ms);
-		rs_addi(r, step);
-		rs_addi(r, slack_ms);
+		if (name)
+			rs_adds(r, name);
+		for (int i = 0; i < 3; i++)
+			rs_addi(r, arg[i]);
 	}
 	rc = rs_run(r, "pruning", err);
-	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
+	for (int cell = 0; !rc && cell < cell_n; cell++) {
 		*n += rs_int(r->reply[cell]);
-		*more |= rs_int(r->reply[cell]) >=
-			step / 2; /* behind young ones among them there may be old ones */
+		p->more |= rs_int(r->reply[cell]) >= arg[1] / 2;
 	}
 	return rc;
-}
-
-static int events_prune(struct rs *r, const char *key, struct fw_prune *p, struct fw_err *err)
-{
-	int rc;
-
-	rs_op(r, RS_META, RS_TRIM, "event_prune");
-	rs_adds(r, key);
-	rs_addi(r, p->events_before_ms);
-	rs_addi(r, FW_EVENT_STEP);
-	rc = rs_run(r, "pruning events", err);
-	if (rc)
-		return rc;
-	p->event_n += rs_int(r->reply[0]);
-	p->more |= rs_int(r->reply[0]) >= FW_EVENT_STEP / 2;
-	return 0;
-}
-
-static int records_prune(struct rs *r, struct fw_prune *p, struct fw_err *err)
-{
-	int rc;
-
-	rs_op(r, RS_META, RS_TRIM, "record_prune");
-	rs_addi(r, p->now_ms);
-	rs_addi(r, FW_RECORD_STEP);
-	rc = rs_run(r, "pruning records", err);
-	if (rc)
-		return rc;
-	p->record_n += rs_int(r->reply[0]);
-	p->more |= rs_int(r->reply[0]) >= FW_RECORD_STEP;
-	return 0;
 }
 
 int rs_prune(struct store *st, struct fw_prune *p, struct fw_err *err)
@@ -240,14 +209,18 @@ int rs_prune(struct store *st, struct fw_prune *p, struct fw_err *err)
 	for (int cell = 0; !rc && cell < r->cell_n; cell++)
 		rc = rs_merges_finish(r, cell, err);
 	if (!rc && p->visits_before_ms)
-		rc = cells_prune(
-			r, "prune_visits", p->visits_before_ms, VISITS_STEP, 0, &p->visit_n, &p->more, err);
+		rc = prune(r, r->cell_n, "prune_visits", NULL, (int64_t[]){p->visits_before_ms, VISITS_STEP, 0},
+			&p->visit_n, p, err);
 	if (!rc && p->entries_before_ms)
-		rc = cells_prune(r, "prune_entries", p->entries_before_ms, ENTRIES_STEP, SEEN_SLACK_MS,
-			&p->entry_n, &p->more, err);
+		rc = prune(r, r->cell_n, "prune_entries", NULL,
+			(int64_t[]){p->entries_before_ms, ENTRIES_STEP, SEEN_SLACK_MS}, &p->entry_n, p, err);
 	if (!rc && p->events_before_ms)
-		rc = events_prune(r, "incoming", p, err);
+		rc = prune(r, 1, "event_prune", "incoming", (int64_t[]){p->events_before_ms, FW_EVENT_STEP, 0},
+			&p->event_n, p, err);
 	if (!rc && p->events_before_ms)
-		rc = events_prune(r, "incoming_dead", p, err);
-	return !rc && p->records ? records_prune(r, p, err) : rc;
+		rc = prune(r, 1, "event_prune", "incoming_dead", (int64_t[]){p->events_before_ms, FW_EVENT_STEP, 0},
+			&p->event_n, p, err);
+	if (!rc && p->records)
+		rc = prune(r, 1, "record_prune", NULL, (int64_t[]){p->now_ms, FW_RECORD_STEP, 0}, &p->record_n, p, err);
+	return rc;
 }

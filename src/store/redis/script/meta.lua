@@ -226,41 +226,38 @@ end
 
 -- event_put {id ms row}... dead {id ms row}...: rows by number, in order of their time
 function ops.event_put()
-	for _ = 1, take_n() do
-		local id, ms, row = take(), take(), take()
-		if call('HSETNX', P .. 'incoming', id, row) == 1 then
-			call('ZADD', P .. 'incoming_ids', ms, id)
+	for _, name in ipairs({'incoming', 'incoming_dead'}) do
+		for _ = 1, take_n() do
+			local id, ms, row = take(), take(), take()
+			if call(name == 'incoming' and 'HSETNX' or 'HSET', P .. name, id, row) == 1 then
+				call('ZADD', P .. name .. '_ids', ms, id)
+			end
 		end
 	end
-	for _ = 1, take_n() do
-		local id, ms, row = take(), take(), take()
-		call('HSET', P .. 'incoming_dead', id, row)
-		call('ZADD', P .. 'incoming_dead_ids', ms, id)
-	end
+end
+
+local function events_drop(name, ids)
+	many('HDEL', P .. name, ids)
+	many('ZREM', P .. name .. '_ids', ids)
+	return #ids
 end
 
 -- event_remove {id}...
 function ops.event_remove()
-	for _ = 1, take_n() do
-		local id = take()
-		call('HDEL', P .. 'incoming_dead', id)
-		call('ZREM', P .. 'incoming_dead_ids', id)
-	end
+	events_drop('incoming_dead', take_list())
 end
 
 -- event_prune name before max: those whose own time (the number at the row's begin) is older, of
 -- the first so many -> how many
 function ops.event_prune()
-	local name, before, gone = P .. take(), take_n(), {}
-	local ids = call('ZRANGE', name .. '_ids', 0, take_n() - 1)
-	for i, row in ipairs(ask('HMGET', name, ids)) do
+	local name, before, gone = take(), take_n(), {}
+	local ids = call('ZRANGE', P .. name .. '_ids', 0, take_n() - 1)
+	for i, row in ipairs(ask('HMGET', P .. name, ids)) do
 		if not row or tonumber(match(row, '^%S+')) < before then
 			gone[#gone + 1] = ids[i]
 		end
 	end
-	many('HDEL', name, gone)
-	many('ZREM', name .. '_ids', gone)
-	return #gone
+	return events_drop(name, gone)
 end
 
 -- make schema cells -> the schema that is there, and the cells
