@@ -129,7 +129,7 @@ static void shard_take(struct owner *o, const struct store_shard *is)
 
 	*s = (struct owner_shard){.state = SHARD_HELD, .unread = true, .changed = true, .version = is->version};
 	o->held++;
-	o->unread++;
+	o->width = o->unread++ ? o->width : READ_WIDTH_MAX;
 	fw_hosts_take(owner_hosts_lock(o), (uint32_t)is->shard, is->quiet_since_ms, owner_now(o));
 	owner_hosts_unlock(o);
 }

@@ -13,6 +13,8 @@
 #include "base/map.h"
 #include "engine/run/owner.h"
 
+#define READ_WIDTH_MAX 32 /* new shards that one query reads */
+
 enum shard_state { SHARD_FOREIGN, SHARD_HELD, SHARD_LEAVING };
 
 struct owner_shard {
@@ -49,6 +51,7 @@ struct owner {
 	size_t held, leaving_n, unread, cut_n;
 	struct owner_shard shard[STORE_SHARDS];
 	int look_at;             /* the shard to be read next */
+	int width;               /* so many new shards are read at once */
 	bool read_all;           /* nothing was left to be read */
 	int64_t order_mono_ms;   /* when to look at the order again */
 	struct due_set *due;

@@ -2,6 +2,10 @@
 /*
  * Stage 1: what is due soon, from the store into the due set, shard by shard.
  *
+ * New shards that stand in a row are read by one query, many at once, as long as there is room for
+ * all that is due there: so a start costs few round trips. Where there is not, and whenever a shard
+ * is read again, it is read by itself, with a time and a bound of its own.
+ *
  * When a shard is read: after it was taken, and when its version has risen, at once; else shortly
  * before the time until which it was read is over. How far ahead it is read depends on what that
  * brings: as far as some dozens of feeds. So reads cost about a row's scan for each visit times the
@@ -20,12 +24,12 @@
 #define SPAN_FEW 16                       /* feeds due ahead: with fewer, read further */
 #define SPAN_MANY 64
 #define SPAN_EARLY_MS (2 * FW_SECOND_MS)  /* before the span ends it is read again */
+#define TOO_MANY 1                        /* ends a walk: more is due there than there is room for */
 #define READ_SHARE 20                     /* of the time one part in so many, at most, reads a shard again */
 
 struct reading {
 	struct owner *o;
-	int shard;
-	int64_t until_ms;
+	int first, last;
 	struct fw_hosts_now now;
 };
 
@@ -33,7 +37,7 @@ static int on_host(void *ctx, const struct store_host *host)
 {
 	const struct reading *r = ctx;
 	struct fw_hosts_row row = {host->id, host->next_ok_ms, host->cool_until_ms, host->pace_ms};
-	int rc = fw_hosts_row_put(owner_hosts_lock(r->o), (uint32_t)r->shard, &row, r->now);
+	int rc = fw_hosts_row_put(owner_hosts_lock(r->o), (uint32_t)store_host_shard(host->id), &row, r->now);
 
 	owner_hosts_unlock(r->o);
 	return rc;
@@ -42,24 +46,28 @@ static int on_host(void *ctx, const struct store_host *host)
 static int on_due(void *ctx, const struct store_due *due)
 {
 	const struct reading *r = ctx;
-	struct claim *c = claim_find(r->o, due->feed_id);
+	struct owner *o = r->o;
+	struct claim *c = claim_find(o, due->feed_id);
 
-	due_set_learn(r->o->due, due->host_id, due->expect_us);
-	if (!c)
-		return due->due_at_ms <= r->until_ms ? due_read_add(&r->o->read, due) : 0;
-	if (due->due_at_ms != c->was_due_ms) /* from outside, since it was claimed */
+	due_set_learn(o->due, due->host_id, due->expect_us);
+	if (c && due->due_at_ms != c->was_due_ms) /* from outside, since it was claimed */
 		c->again_ms = due->due_at_ms;
-	return 0;
+	if (c || due->due_at_ms > o->shard[due->shard].until_ms)
+		return 0;
+	if (r->last > r->first && o->read.n >= o->read.room)
+		return TOO_MANY;
+	return due_read_add(&o->read, due);
 }
 
 /* It is in the set now. When to look again, and how far ahead. */
-static void read_again(struct owner *o, struct owner_shard *s, size_t ahead, int64_t took_ms, struct fw_hosts_now now)
+static void read_again(
+	struct owner *o, struct owner_shard *s, bool cut, size_t ahead, int64_t took_ms, struct fw_hosts_now now)
 {
 	int64_t span_ms;
 
 	o->unread -= s->unread;
 	s->unread = s->changed = false;
-	shard_cut(o, s, o->read.cut);
+	shard_cut(o, s, cut);
 	s->again_mono_ms = o->unread ? now.mono_ms : now.mono_ms + READ_SHARE * took_ms;
 	if (o->rules.once) {
 		s->look_mono_ms = INT64_MAX;
@@ -73,13 +81,10 @@ static void read_again(struct owner *o, struct owner_shard *s, size_t ahead, int
 		s->span_ms = FW_MIN(s->span_ms * 2, SPAN_MAX_MS);
 }
 
-static int shard_read(struct owner *o, int shard, struct fw_err *err)
+/* How far it is read this time. */
+static void read_begin(struct owner *o, int shard, int64_t wall_ms)
 {
 	struct owner_shard *s = &o->shard[shard];
-	struct reading r = {.o = o, .shard = shard, .now = owner_now(o)};
-	struct store_due_query q = {.shard = shard, .due = on_due, .host = s->changed ? on_host : NULL, .ctx = &r};
-	size_t ahead = 0;
-	int rc;
 
 	if (!s->span_ms)
 		/* not all of them are read again at once */
@@ -87,34 +92,87 @@ static int shard_read(struct owner *o, int shard, struct fw_err *err)
 	if (s->changed)
 		claims_recall(o, shard); /* what has not begun begins as it is now */
 	if (o->rules.once)
-		r.until_ms = o->rules.due_before_ms;
+		s->until_ms = o->rules.due_before_ms;
 	else /* what is due later leaves room for what is late elsewhere */
-		r.until_ms = r.now.wall_ms +
+		s->until_ms = wall_ms +
 			(due_set_n(o->due) - due_set_waiting(o->due) < o->rules.due_max / 2 ? s->span_ms : 0);
-	/* of a new shard all are seen, to learn which hosts are slow */
-	q.until_ms = s->unread && o->rules.slow_us && !o->rules.once ? INT64_MAX : r.until_ms;
-	o->read.n = 0;
-	o->read.cut = false;
-	o->read.room = due_set_room(o->due, shard, o->held, o->unread - s->unread);
-	rc = o->st->is->due(o->st, &q, err);
-	if (rc)
-		return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
+}
+
+/* What was read takes the place of what these shards had. */
+static int read_end(struct owner *o, const struct reading *r, struct fw_err *err)
+{
+	struct { size_t ahead; bool cut; } of[READ_WIDTH_MAX] = {{0}};
+	int64_t took_ms;
+
 	due_read_end(&o->read);
-	due_set_clear(o->due, shard);
-	s->until_ms = r.until_ms;
+	of[0].cut = o->read.cut; /* where it is one */
+	for (int i = r->first; i <= r->last; i++)
+		due_set_clear(o->due, i);
 	for (size_t i = 0; i < o->read.n; i++) {
-		ahead += o->read.row[i].due_at_ms > r.now.wall_ms;
-		rc = due_set_put(o->due, &o->read.row[i], r.now);
+		const struct store_due *due = &o->read.row[i];
+		int at = due->shard - r->first, rc = due_set_put(o->due, due, r->now);
+
 		if (rc == FW_ENOMEM)
 			return fw_no_memory(err); /* it is still to be read */
-		o->read.cut = o->read.cut || rc;
+		of[at].ahead += due->due_at_ms > r->now.wall_ms;
+		of[at].cut = of[at].cut || rc;
 	}
+	took_ms = o->clock(o->ctx) - r->now.mono_ms;
+	for (int i = r->first; i <= r->last; i++)
+		read_again(o, &o->shard[i], of[i - r->first].cut, of[i - r->first].ahead, took_ms, r->now);
 	o->counts.reads++;
 	o->counts.rows += o->read.n;
-	read_again(o, s, ahead, o->clock(o->ctx) - r.now.mono_ms, r.now);
 	if (o->read.cap > SPAN_MANY * SPAN_FEW)
 		due_read_finish(&o->read);
 	return 0;
+}
+
+/* One shard, or new ones in a row. TOO_MANY: they are to be read one by one. */
+static int shards_read(struct owner *o, int first, int last, struct fw_err *err)
+{
+	const struct owner_shard *s = &o->shard[first];
+	size_t unread = s->unread ? (size_t)(last - first + 1) : 0;
+	struct reading r = {o, first, last, owner_now(o)};
+	struct store_due_query q = {.shard = first, .last_shard = last, .due = on_due, .host = s->changed ? on_host : NULL,
+		.ctx = &r};
+	int rc;
+
+	for (int i = first; i <= last; i++) {
+		read_begin(o, i, r.now.wall_ms);
+		q.until_ms = FW_MAX(q.until_ms, o->shard[i].until_ms);
+	}
+	/* of a new shard all are seen, to learn which hosts are slow */
+	if (s->unread && o->rules.slow_us && !o->rules.once)
+		q.until_ms = INT64_MAX;
+	o->read.n = 0;
+	o->read.cut = false;
+	o->read.room = due_set_room(o->due, first, o->held, o->unread - unread);
+	rc = o->st->is->due(o->st, &q, err);
+	return rc == FW_ENOMEM ? fw_no_memory(err) : rc ? rc : read_end(o, &r, err);
+}
+
+/* New shards from this one on that are read at once: the last of them. */
+static int range_end(const struct owner *o, int first)
+{
+	int last = first;
+
+	while (o->shard[first].unread && last + 1 < STORE_SHARDS && last - first + 1 < o->width && o->shard[last + 1].unread)
+		last++;
+	return last;
+}
+
+/* One shard; *last: the last of those that were read with it. */
+static int read_from(struct owner *o, int shard, int *last, struct fw_err *err)
+{
+	int rc;
+
+	do {
+		*last = range_end(o, shard);
+		rc = shards_read(o, shard, *last, err);
+		if (rc == TOO_MANY)
+			o->width = (*last - shard + 1) / 2;
+	} while (rc == TOO_MANY);
+	return rc;
 }
 
 /* Is there room for twice as much as it has? */
@@ -142,18 +200,17 @@ int reads_do(struct owner *o, int64_t *next_ms, struct fw_err *err)
 
 	*next_ms = INT64_MAX;
 	for (int i = 0; i < 2 * STORE_SHARDS; i++) {
-		int shard = i < STORE_SHARDS ? i : (from + i) % STORE_SHARDS;
+		int shard = i < STORE_SHARDS ? i : (from + i) % STORE_SHARDS, last, rc;
 		const struct owner_shard *s = &o->shard[shard];
-		int rc;
 
 		if (!is_to_read(o, shard, now_ms) || (i < STORE_SHARDS && (!s->changed || s->unread)))
 			continue;
-		rc = shard_read(o, shard, err);
+		rc = read_from(o, shard, &last, err);
 		if (rc)
 			return rc;
 		now_ms = o->clock(o->ctx);
 		if (i >= STORE_SHARDS)
-			o->look_at = (shard + 1) % STORE_SHARDS;
+			o->look_at = (last + 1) % STORE_SHARDS;
 		if (now_ms - began_ms >= STEP_MS) {
 			o->read_all = false;
 			*next_ms = now_ms;

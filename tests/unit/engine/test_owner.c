@@ -221,22 +221,24 @@ static int fake_give(struct store *st, const struct store_give *g, struct fw_err
 
 static int fake_due(struct store *st, const struct store_due_query *q, struct fw_err *err)
 {
-	int rc = away(st, err);
+	int rc = away(st, err), last = FW_MAX(q->shard, q->last_shard);
 
 	w.reads++;
 	for (int i = 0; !rc && q->host && i < w.host_n; i++) {
 		const struct host *h = &w.host[i];
 		struct store_host row = {h->id, h->next_ok_ms, h->cool_until_ms, h->pace_ms, false};
 
-		if (h->row && store_host_shard(h->id) == q->shard)
+		if (h->row && store_host_shard(h->id) >= q->shard && store_host_shard(h->id) <= last)
 			rc = q->host(q->ctx, &row);
 	}
-	for (int i = w.first[q->shard]; !rc && i >= 0; i = w.feed[i].next) {
-		const struct feed *f = &w.feed[i];
-		struct store_due due = {i + 1, f->due_ms, f->host_id, f->expect_us, 0, f->last_ms, q->shard};
+	for (int shard = last; !rc && shard >= q->shard; shard--) {
+		for (int i = w.first[shard]; !rc && i >= 0; i = w.feed[i].next) {
+			const struct feed *f = &w.feed[i];
+			struct store_due due = {i + 1, f->due_ms, f->host_id, f->expect_us, 0, f->last_ms, shard};
 
-		if (!f->removed && f->status == FW_FEED_ACTIVE && f->due_ms <= q->until_ms)
-			rc = q->due(q->ctx, &due);
+			if (!f->removed && f->status == FW_FEED_ACTIVE && f->due_ms <= q->until_ms)
+				rc = q->due(q->ctx, &due);
+		}
 	}
 	return rc;
 }
@@ -793,6 +795,31 @@ START_TEST(joins_the_busy)
 }
 END_TEST
 
+/* A start costs few round trips; where more is due than there is room for, each shard has its part nevertheless. */
+START_TEST(reads_many)
+{
+	for (int crowded = 0; crowded < 2; crowded++) {
+		uint32_t begun = 0;
+
+		world_begin(12, CALM);
+		w.rules.slots = 4;
+		w.rules.due_max = crowded ? 600 : 20000;
+		for (int i = 0; i < 5000; i++)
+			feed_add(i, w.now_ms - 1000 + i % 7, FW_DAY_MS)->take_ms = FW_MINUTE_MS;
+		begins(0);
+		world_run(w.now_ms + 10);
+		ck_assert_uint_ge(w.reads, STORE_SHARDS / 32);
+		ck_assert_uint_le(w.reads, crowded ? STORE_SHARDS + 64 : STORE_SHARDS / 32);
+		ck_assert_uint_le(counts(0).due, w.rules.due_max);
+		ck_assert_uint_ge(counts(0).due + counts(0).open, crowded ? 500 : 5000);
+		for (int i = 0; i < w.feed_n; i++)
+			begun += w.feed[i].in_flight_by >= 0;
+		ck_assert_uint_eq(begun, 4);
+		world_end();
+	}
+}
+END_TEST
+
 /* Killed: others have its feeds within a lease and a heartbeat. */
 START_TEST(killed)
 {
@@ -1219,6 +1246,7 @@ int main(void)
 	tcase_add_test(t, changed_while_it_waits);
 	tcase_add_test(t, paused_host);
 	tcase_add_test(t, joins_the_busy);
+	tcase_add_test(t, reads_many);
 	tcase_add_test(t, killed);
 	tcase_add_test(t, bounded);
 	tcase_add_test(t, overload);
