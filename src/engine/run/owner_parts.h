@@ -22,6 +22,7 @@ struct owner_shard {
 	bool unread;             /* never read since it was taken */
 	bool changed;            /* from outside: feeds and hosts are to be read again */
 	bool cut;                /* more is due by until_ms than there was room for */
+	bool learned;            /* all its feeds were seen, whenever they are due */
 	bool listed;             /* in the last beat's answer */
 	int64_t version;
 	int64_t until_ms;        /* wall: what is due by then is in the set */
