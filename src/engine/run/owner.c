@@ -549,6 +549,7 @@ void owner_count(const struct owner *o, struct owner_counts *out)
 	out->done = o->done;
 	out->shards = o->held;
 	out->leaving = o->leaving_n;
+	out->unread = o->unread;
 	out->living = o->lease.living;
 	out->backlog = due_set_has_backlog(o->due);
 }

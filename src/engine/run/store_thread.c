@@ -516,13 +516,17 @@ static bool is_left(struct store_thread *s)
 	return owner_is_left(s->owner);
 }
 
-/* When there is nothing to store. True: there is more to do at once. */
+/* When there is nothing to store, and what is due is known. True: there is more to do at once. */
 static bool maintain(struct store_thread *s, int64_t mono_ms)
 {
 	const struct worker_options *o = s->ch->o;
+	struct owner_counts counts;
 
 	if (s->n || fw_ring_fill(&s->ch->outcomes))
 		return false;
+	owner_count(s->owner, &counts);
+	if (counts.unread)
+		return s->st && !s->retry.at_ms;
 	prune(s, mono_ms);
 	if (s->st && !s->retry.pause_ms && !atomic_load(&s->ch->stopping))
 		chores_do(&s->chores, s->st, o->shared->name, o->meter, o->index == 0, mono_ms);
