@@ -82,8 +82,9 @@ struct store_shard { /* one that this worker holds */
 struct store_lease {
 	int64_t id;               /* 0: to be joined */
 	int64_t lease_ms;         /* in */
-	bool idle;                /* in: nothing of what it holds is due: it takes free shards beyond its part */
+	bool idle;                /* in: nothing of what it holds is due, or soon not: it takes free shards beyond its part */
 	bool full;                /* in: it has more than it can start, and takes none */
+	uint32_t expected;        /* in: so many begin together, this one among them; 0: not known */
 	int64_t safe_until_mono_ms; /* out: no request begins from here on */
 	uint32_t living;          /* out: workers with a lease, this one among them */
 	uint32_t idle_n;          /* out: others that are idle */
@@ -93,7 +94,21 @@ struct store_lease {
 /* A worker's fair part of the shards, rounded up. One that holds more gives the surplus. */
 static inline size_t store_part(const struct store_lease *l)
 {
-	return (STORE_SHARDS + l->living - 1) / l->living;
+	uint32_t n = l->living > l->expected ? l->living : l->expected;
+
+	return (STORE_SHARDS + n - 1) / n;
+}
+/*
+ * So many of the free ones a worker takes at a beat: up to its part; one that is idle its share with
+ * others that are.
+ */
+static inline size_t store_take(const struct store_lease *l, size_t held, size_t free_n)
+{
+	size_t part = store_part(l), wants = part > held ? part - held : 0;
+
+	if (l->full)
+		return 0;
+	return l->idle ? FW_MAX(wants, (free_n + l->idle_n) / (l->idle_n + 1)) : wants;
 }
 
 struct store_give {

@@ -148,6 +148,33 @@ START_TEST(quiet_is_handed_on)
 }
 END_TEST
 
+/* Who knows how many begin takes no more than its part; of what is left idle ones take their share. */
+START_TEST(begin_together)
+{
+	struct store *st = drv_fresh(_i);
+	struct store_lease *a = calloc(1, sizeof(*a)), *b = calloc(1, sizeof(*b));
+
+	ck_assert(a && b);
+	*a = *b = (struct store_lease){.lease_ms = LONG_MS, .expected = 4};
+	drv_beat(st, "a", a);
+	ck_assert(a->living == 1 && a->shard_n == STORE_SHARDS / 4);
+	drv_beat(st, "b", b);
+	ck_assert(b->living == 2 && b->shard_n == STORE_SHARDS / 4);
+	b->idle = b->full = true;
+	drv_beat(st, "b", b);
+	ck_assert_uint_eq(b->shard_n, STORE_SHARDS / 4);
+	a->idle = true;
+	drv_beat(st, "a", a);
+	ck_assert_uint_eq(a->shard_n, STORE_SHARDS / 2);
+	b->full = false;
+	drv_beat(st, "b", b);
+	ck_assert_uint_eq(b->shard_n, STORE_SHARDS / 4 + STORE_SHARDS / 8);
+	drv_leave(st, a);
+	drv_leave(st, b);
+	drv_end(st);
+}
+END_TEST
+
 START_TEST(idle_and_full)
 {
 	struct store *st = drv_fresh(_i);
@@ -1365,7 +1392,7 @@ int main(void)
 	Suite *s = suite_create("contract");
 	TCase *t = tcase_create("every driver");
 	const TTest *const every[] = {the_first_has_all, parts_after_two_beats, what_a_beat_keeps, quiet_is_handed_on,
-		idle_and_full, a_lease_runs_out, over_and_not_taken, no_number_twice, leases_that_are_not_there,
+		begin_together, idle_and_full, a_lease_runs_out, over_and_not_taken, no_number_twice, leases_that_are_not_there,
 		shards_of_others_stay, dead_ones_are_reaped, killers_are_quarantined, changes_raise_versions,
 		what_is_due, many_of_one_host, hosts_outlive_their_owner, fenced, changed_while_in_flight, state_without_a_visit,
 		addresses_are_adopted, feeds_move, repeated_commits, pushes_need_no_lease,

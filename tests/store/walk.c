@@ -118,12 +118,13 @@ static void lease_ends(struct store *st, struct mworker *w, int64_t from_ms)
 static void beat_seen(struct mworker *w, size_t living, size_t idle_n, size_t had, size_t free_n, bool joined)
 {
 	const struct store_lease *l = w->l;
-	size_t part = l->full ? 0 : l->idle ? STORE_SHARDS : (STORE_SHARDS + living - 1) / living;
+	size_t part = (STORE_SHARDS + living - 1) / living, share = l->idle ? (free_n + idle_n) / (idle_n + 1) : 0;
+	size_t takes = l->full ? 0 : FW_MAX(share, part > had ? part - had : 0);
 	int me = (int)(w - worker);
 
 	WALK(l->living == living && l->idle_n == idle_n, "%u live, %u are idle, not %zu and %zu", words, l->living,
 		l->idle_n, living, idle_n);
-	WALK(l->shard_n == (had >= part ? had : FW_MIN(part, had + free_n)), 
+	WALK(l->shard_n == had + FW_MIN(takes, free_n),
 		"it had %zu, %zu were free, and it has %zu", words, had, free_n, l->shard_n);
 	WALK(joined ? l->id > last_lease : l->id == w->id, "lease %lld after %lld", words, (long long)l->id,
 		(long long)last_lease);

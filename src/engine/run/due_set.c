@@ -40,6 +40,7 @@ struct due_set {
 	struct chunk *chunk;
 	struct due_item *free;
 	size_t n, waiting, unplanned;
+	int64_t work_ms;
 	bool backlog, new_next;
 	struct due_shard shard[STORE_SHARDS];
 };
@@ -286,6 +287,11 @@ static int64_t order_of(const struct due_set *d, const struct due_item *it, stru
 	return -(int64_t)(FW_MIN(late, WORTH_MAX) * WORTH_UNIT);
 }
 
+static int64_t work_of(const struct due_item *it)
+{
+	return it->expect_ms ? it->expect_ms : FW_SECOND_MS;
+}
+
 /* Among those that may be claimed. */
 static int wait(struct due_set *d, struct due_item *it)
 {
@@ -295,6 +301,7 @@ static int wait(struct due_set *d, struct due_item *it)
 		return rc;
 	it->state = DUE_WAITING;
 	d->waiting++;
+	d->work_ms += work_of(it);
 	d->shard[it->shard].due_n++;
 	d->unplanned += d->rules.once && it->item.order >= UNPLANNED;
 	return 0;
@@ -303,6 +310,7 @@ static int wait(struct due_set *d, struct due_item *it)
 static void unwait(struct due_set *d, struct due_item *it)
 {
 	d->waiting--;
+	d->work_ms -= work_of(it);
 	d->shard[it->shard].due_n--;
 	d->unplanned -= d->rules.once && it->item.order >= UNPLANNED;
 }
@@ -351,8 +359,13 @@ int64_t due_set_shard_work_ms(const struct due_set *d, int shard)
 	int64_t ms = 0;
 
 	for (const struct due_item *it = d->shard[shard].first; it; it = it->next)
-		ms += it->state != DUE_WAITING ? 0 : it->expect_ms ? it->expect_ms : FW_SECOND_MS;
+		ms += it->state == DUE_WAITING ? work_of(it) : 0;
 	return ms;
+}
+
+int64_t due_set_work_ms(const struct due_set *d)
+{
+	return d->work_ms;
 }
 
 size_t due_set_n(const struct due_set *d)

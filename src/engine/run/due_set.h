@@ -76,6 +76,7 @@ size_t due_set_room(const struct due_set *d, int shard, size_t held, size_t unre
 size_t due_set_shard_n(const struct due_set *d, int shard);     /* waiting, or due later */
 size_t due_set_shard_due_n(const struct due_set *d, int shard); /* waiting */
 int64_t due_set_shard_work_ms(const struct due_set *d, int shard); /* expected of those. O(feeds of the shard) */
+int64_t due_set_work_ms(const struct due_set *d); /* of all that wait */
 size_t due_set_n(const struct due_set *d);
 size_t due_set_waiting(const struct due_set *d);
 /*

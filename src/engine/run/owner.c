@@ -3,10 +3,11 @@
  * The owner's life. A step is a heartbeat when it is time for one, shards taken and given back, and
  * as many reads as fit into a few ms.
  *
- * Shards are given back: the surplus, when the number of workers has risen; and by who has more
- * than it can start to those who have nothing. Who is idle takes all that is free. So after each
- * change of the number of workers nobody says that it is idle for some beats, until all have their
- * part.
+ * Shards are given back: the surplus, when the number of workers has changed; and by who has more
+ * than it can start to those who are idle, which take what is free. So after each change of the
+ * number of workers nobody says that it is idle for some beats, until all have their part. Workers of
+ * a --once know how many they are, and take no more than their part from the start; they say that
+ * they are idle shortly before they are, so that help comes in time.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -21,7 +22,8 @@
 #define BEAT_MAX_MS 2500                  /* however long a lease is: who joins waits for its part */
 #define CHANGED_MS 200                    /* between heartbeats because of news */
 #define QUICK_BEAT_MS 500                 /* while shards change hands; in a --once with others */
-#define IDLE_BEAT_MS 200                  /* in a --once, of who has nothing to do */
+#define IDLE_BEAT_MS 200                  /* in a --once with others, when one of them is idle */
+#define AHEAD_MS 800                      /* in a --once: so long before it has nothing to do it is idle */
 #define ORDER_MS (10 * FW_SECOND_MS)
 #define ONCE_ORDER_MS 100
 #define ORDER_SHARE 20
@@ -86,6 +88,7 @@ struct owner *owner_new(const struct owner_rules *r, struct store *st, owner_clo
 	o->ctx = ctx;
 	o->beat_mono_ms = INT64_MIN;
 	o->lease.lease_ms = r->lease_ms;
+	o->lease.expected = r->workers;
 	fw_map_init(&o->claims, 0x636c61696d73);
 	if (pthread_mutex_init(&o->lock, NULL)) {
 		free(o);
@@ -208,32 +211,46 @@ static int64_t calm_beat_ms(const struct owner *o)
 }
 
 /*
- * Has the number of workers been the same for so long that all have seen it, and have their part?
+ * Are all there that begin together, or has the number of workers been the same for so long that all
+ * have seen it, and have their part?
  */
 static bool is_settled(const struct owner *o)
 {
-	return mono(o) - o->settled_mono_ms >
+	return o->lease.living == o->lease.expected || mono(o) - o->settled_mono_ms >
 		(o->rules.once ? 3 * IDLE_BEAT_MS : calm_beat_ms(o) + 2 * QUICK_BEAT_MS);
+}
+
+static bool has_others(const struct owner *o)
+{
+	return FW_MAX(o->lease.living, o->lease.expected) > 1;
 }
 
 static int64_t beat_every_ms(const struct owner *o)
 {
-	bool settled = is_settled(o);
-	int64_t quick_ms = o->rules.once && (o->lease.idle || !settled) ? IDLE_BEAT_MS : QUICK_BEAT_MS;
+	bool ends = o->rules.once && (o->lease.idle || o->lease.idle_n);
 
-	if (settled && !(o->rules.once && o->lease.living > 1))
+	if (is_settled(o) && !(o->rules.once && has_others(o)))
 		return calm_beat_ms(o);
-	return FW_MIN(calm_beat_ms(o), quick_ms);
+	return FW_MIN(calm_beat_ms(o), (int64_t)(ends ? IDLE_BEAT_MS : QUICK_BEAT_MS));
 }
 
-/* Is there nothing more that could start? */
+/* In a --once it says that it is idle when less work than this is left: so long takes it until others have helped. */
+static int64_t ahead_ms(const struct owner *o)
+{
+	return o->rules.once ? AHEAD_MS * (int64_t)o->rules.slots : 0;
+}
+
+/* Is there nothing more that could start; or, in a --once, soon? */
 static bool is_idle(struct owner *o, int64_t mono_ms)
 {
 	int64_t next_ms;
 	bool idle;
 
-	if (!o->lease.id || o->leaving || !o->read_all || o->unread || !is_settled(o) || o->cut_n)
+	if (!o->lease.id || o->leaving || !o->read_all || o->unread || !is_settled(o) || o->cut_n ||
+		(o->rules.once && !o->planned))
 		return false;
+	if (due_set_work_ms(o->due) < ahead_ms(o))
+		return true;
 	idle = !fw_hosts_first(owner_hosts_lock(o), mono_ms, &next_ms);
 	owner_hosts_unlock(o);
 	return idle && !due_set_ready(o->due, mono_ms, &next_ms);
@@ -335,13 +352,11 @@ static bool is_full(struct owner *o, int64_t mono_ms)
 /* Give the idle ones their part of what waits here, in whole shards. */
 static void help_wanted(struct owner *o, int64_t mono_ms)
 {
-	int64_t work_ms = 0, part_ms;
+	int64_t part_ms;
 
-	if (!o->lease.idle_n || o->leaving_n || !is_full(o, mono_ms))
+	if (!o->lease.idle_n || o->lease.idle || o->leaving_n || !is_full(o, mono_ms))
 		return;
-	for (int i = 0; i < STORE_SHARDS; i++)
-		work_ms += due_set_shard_work_ms(o->due, i);
-	part_ms = work_ms * o->lease.idle_n / o->lease.living;
+	part_ms = (due_set_work_ms(o->due) - ahead_ms(o)) * o->lease.idle_n / o->lease.living;
 	while (part_ms > 0) {
 		int shard = work_to_leave(o);
 
@@ -352,19 +367,15 @@ static void help_wanted(struct owner *o, int64_t mono_ms)
 	}
 }
 
-/* The surplus, and what others can do for us. */
-static void shards_share(struct owner *o, uint32_t living, size_t held, int64_t mono_ms)
+/* The surplus, once there are more workers; and what others can do for us. */
+static void shards_share(struct owner *o, uint32_t living, int64_t mono_ms)
 {
 	size_t part = store_part(&o->lease);
 
-	if (living != o->lease.living) {
+	if (living != o->lease.living)
 		o->settled_mono_ms = mono_ms;
-		o->part_more = 0;
-	} else if (o->held > FW_MAX(held, part)) {
-		o->part_more += o->held - FW_MAX(held, part);
-	}
-	if (o->held > part + o->part_more)
-		surplus_leave(o, part + o->part_more);
+	if (!is_settled(o) && o->held > part)
+		surplus_leave(o, part);
 	help_wanted(o, mono_ms);
 }
 
@@ -372,7 +383,6 @@ static int beat(struct owner *o, struct fw_err *err)
 {
 	int64_t mono_ms = mono(o), wall_ms;
 	uint32_t living = o->lease.living;
-	size_t held = o->held;
 	int rc = o->st->is->clock(o->st, &wall_ms, err);
 
 	if (rc)
@@ -383,7 +393,7 @@ static int beat(struct owner *o, struct fw_err *err)
 	 * in a run of which all are full somebody takes what the dead held; in a --once who is idle
 	 * first
 	 */
-	o->lease.full = (o->rules.once || o->lease.idle_n) && is_full(o, mono_ms);
+	o->lease.full = (o->rules.once || o->lease.idle_n) && !o->lease.idle && is_full(o, mono_ms);
 	if (!o->lease.id)
 		o->joined_mono_ms = mono_ms;
 	rc = o->st->is->beat(o->st, o->rules.worker, &o->lease, err);
@@ -402,7 +412,7 @@ static int beat(struct owner *o, struct fw_err *err)
 	if (o->leaving)
 		leave_all(o);
 	else
-		shards_share(o, living, held, mono_ms);
+		shards_share(o, living, mono_ms);
 	return 0;
 }
 
@@ -508,7 +518,7 @@ int owner_step(struct owner *o, bool changed, int64_t *next_mono_ms, struct fw_e
 	if (o->lost || o->left || !o->st)
 		return 0;
 	o->news = o->news || changed;
-	if (o->rules.once && o->lease.living > 1 && !o->lease.idle && is_idle(o, mono_ms))
+	if (o->rules.once && has_others(o) && !o->lease.idle && is_idle(o, mono_ms))
 		o->news = true; /* for those who could give it some */
 	beat_at_ms = o->beat_mono_ms == INT64_MIN ? mono_ms :
 						    o->beat_mono_ms + (o->news ? CHANGED_MS : beat_every_ms(o));

@@ -42,6 +42,7 @@ struct owner_rules {
 	size_t slow_max;           /* claims of slow feeds at once; 0: no limit */
 	int64_t slow_us;
 	int64_t backlog_ms;
+	uint32_t workers;          /* that begin together; 0: not known */
 	bool once;                 /* only what is due at due_before_ms, in the order of `plan` */
 	int64_t due_before_ms;
 	struct fw_plan_rules plan;

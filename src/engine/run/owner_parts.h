@@ -48,7 +48,6 @@ struct owner {
 	uint64_t claim_n;        /* since the start */
 	int64_t beat_mono_ms;    /* the last one; INT64_MIN: none yet */
 	int64_t settled_mono_ms; /* since then the number of workers has been the same */
-	size_t part_more;        /* shards beyond its part, which others gave it for it was idle */
 	size_t held, leaving_n, unread, cut_n;
 	struct owner_shard shard[STORE_SHARDS];
 	int look_at;             /* the shard to be read next */

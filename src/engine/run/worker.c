@@ -240,6 +240,7 @@ static void owner_rules(struct worker *w, struct owner_rules *r)
 	*r = (struct owner_rules){.worker = w->o->shared->name, .lease_ms = c->lease_ms, .slots = w->ch.slots,
 		.host_max = (uint32_t)c->host_max, .host_gap_ms = c->host_gap_ms, .due_max = DUE_MAX, .slow_us = c->slow_ms * 1000,
 		.backlog_ms = c->backlog_ms, .once = w->o->once, .due_before_ms = w->o->due_before_ms};
+	r->workers = w->o->once ? (uint32_t)w->o->workers : 0;
 	fw_settings_plan(c, w->ch.slots, &r->plan);
 	if (!w->o->once && c->slow_share < 100)
 		r->slow_max = FW_MAX((size_t)w->ch.slots * (size_t)c->slow_share / 100, 1);

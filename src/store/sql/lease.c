@@ -71,7 +71,7 @@ static int living_row(void *ctx, const struct sql_row *row)
 
 	l->living = (uint32_t)FW_MAX(sql_int(row, 0), 1);
 	l->idle_n = (uint32_t)sql_int(row, 1);
-	l->shard_n = (size_t)sql_int(row, 2);
+	l->shard_n = store_take(l, (size_t)sql_int(row, 2), (size_t)sql_int(row, 3));
 	return 0;
 }
 
@@ -90,28 +90,24 @@ static int free_row(void *ctx, const struct sql_row *row)
 	return 0;
 }
 
-/*
- * What is free, until this worker has its part of what the living share; one that is idle takes all
- * of it, one that is full takes none.
- */
+/* What is free and this worker's to take. */
 static int take(struct sql *s, struct store_lease *l, struct fw_err *err)
 {
 	static const struct sql_text LIVING = {
 		"SELECT count(*), coalesce(sum(CASE WHEN idle <> 0 AND id <> ?1 THEN 1 ELSE 0 END), 0),"
-		" (SELECT count(*) FROM shards WHERE worker = ?1) FROM workers",
+		" (SELECT count(*) FROM shards WHERE worker = ?1),"
+		" (SELECT count(*) FROM shards WHERE worker IS NULL) FROM workers",
 		NULL};
 	static const struct sql_text FREE = {
 		"SELECT shard FROM shards WHERE worker IS NULL ORDER BY shard LIMIT ?1 {skip}", NULL};
 	static const struct sql_text TAKE = {
 		"UPDATE shards AS t {join} SET worker = v.lease {from} WHERE t.shard = v.number", "number:i lease:i"};
 	struct shard_list list = {.lease_id = l->id};
-	size_t part;
 	int rc = sql_ask(s, &LIVING, (struct sql_value[]){SQL_INT(l->id)}, 1, living_row, l, NULL, err);
 
-	part = l->full ? 0 : l->idle ? STORE_SHARDS : store_part(l);
-	if (rc || l->shard_n >= part)
+	if (rc || !l->shard_n)
 		return rc;
-	rc = sql_ask(s, &FREE, (struct sql_value[]){SQL_INT(part - l->shard_n)}, 1, free_row, &list, NULL, err);
+	rc = sql_ask(s, &FREE, (struct sql_value[]){SQL_INT(l->shard_n)}, 1, free_row, &list, NULL, err);
 	return rc ? rc : sql_each(s, &TAKE, list.v, 2, list.n, err);
 }
 

@@ -48,11 +48,12 @@ local function take_list()
 	return list
 end
 
--- beat one {gone}... lease name lease_ms idle full -> nil: it is over; or {lease, living, idle,
--- {over ...}, {shard quiet ...}}
+-- beat one {gone}... lease name lease_ms idle full expected -> nil: it is over; or {lease, living,
+-- idle, {over ...}, {shard quiet ...}}
 function ops.beat()
 	local one, gone, t = take() == '1', take_list(), now()
 	local id, name, lease_ms, idle, full = take(), take(), take_n(), take(), take()
+	local expected = take_n()
 	if id ~= '0' and call('HEXISTS', P .. 'workers', id) == 0 then
 		return false
 	elseif id == '0' then
@@ -69,14 +70,17 @@ function ops.beat()
 		end
 	end
 	local over, lease, quiet = shards_free(one, gone, int(t)), shards_read()
-	local part = full == '1' and 0 or idle == '1' and 1024 or math.ceil(1024 / living)
-	local held, n = {}, 0
+	local held, n, free_n = {}, 0, 0
 	for s = 0, 1023 do
 		n = n + (lease[s] == id and 1 or 0)
+		free_n = free_n + ((not lease[s] or lease[s] == '0') and 1 or 0)
 	end
+	-- store_take() of driver.h
+	local wants = math.ceil(1024 / math.max(living, expected)) - n
+	wants = full == '1' and 0 or idle == '1' and math.max(wants, math.ceil(free_n / (idle_n + 1))) or wants
 	for s = 0, 1023 do
-		if n < part and (lease[s] or '0') == '0' then
-			quiet[s], lease[s], n = quiet[s] or '0', id, n + 1
+		if wants > 0 and (lease[s] or '0') == '0' then
+			quiet[s], lease[s], wants = quiet[s] or '0', id, wants - 1
 			call('HSET', P .. 'shards', s, id .. ' ' .. quiet[s])
 		end
 		if lease[s] == id then
