@@ -412,8 +412,7 @@ int fw_hosts_put(struct fw_hosts *t, uint32_t shard, int64_t host_id, struct fw_
 	return 0;
 }
 
-/* One that waits leaves; its host stays where it is if its first does. */
-static void unqueue(struct fw_hosts *t, struct fw_hosts_item *item)
+void fw_hosts_withdraw(struct fw_hosts *t, struct fw_hosts_item *item)
 {
 	struct fw_hosts_host *h = item->of;
 	bool was_first = h->items.first == &item->node;
@@ -422,30 +421,8 @@ static void unqueue(struct fw_hosts *t, struct fw_hosts_item *item)
 	fw_heap_remove(&h->items, &item->node);
 	h->waiting--;
 	t->waiting--;
-	if (was_first)
-		unplace(t, h);
-}
-
-void fw_hosts_withdraw(struct fw_hosts *t, struct fw_hosts_item *item)
-{
-	struct fw_hosts_host *h = item->of;
-
-	unqueue(t, item);
 	item->of = NULL;
-	if (h->where == NOWHERE)
-		place(t, h);
-}
-
-void fw_hosts_hurry(struct fw_hosts *t, struct fw_hosts_item *item)
-{
-	struct fw_hosts_host *h = item->of;
-
-	if (item->urgent)
-		return;
-	unqueue(t, item);
-	item->urgent = true;
-	enqueue(t, h, item);
-	if (h->where == NOWHERE)
+	if (was_first)
 		place(t, h);
 }
 

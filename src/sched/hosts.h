@@ -136,7 +136,6 @@ void fw_hosts_forget(struct fw_hosts *t, uint32_t shard);
  */
 FW_MUST_CHECK int fw_hosts_put(struct fw_hosts *t, uint32_t shard, int64_t host_id, struct fw_hosts_item *item);
 void fw_hosts_withdraw(struct fw_hosts *t, struct fw_hosts_item *item); /* one that waits */
-void fw_hosts_hurry(struct fw_hosts *t, struct fw_hosts_item *item);    /* one that waits becomes urgent */
 /*
  * The first in order of those that may start now; NULL: none. *next_ms: monotonic, when one may;
  * INT64_MAX: not before something is sent, done or put, or the lease is renewed. It stays where it
