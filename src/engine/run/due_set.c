@@ -17,8 +17,10 @@
 
 #define CHUNK 1024
 #define UNPLANNED (INT64_MAX / 2) /* orders behind the plan */
-#define WORTH_UNIT 1000000.0      /* of an order by intervals */
-#define WORTH_MAX 1e12
+#define WORTH_UNIT 16777216.0     /* of an order by intervals */
+#define WORTH_MAX 1e11
+#define COARSE_BITS 3             /* of a number that stay where only its size matters */
+#define ALIKE_MS 32               /* durations below are alike */
 
 struct chunk {
 	struct chunk *next;
@@ -275,6 +277,17 @@ static enum due_lane lane_of(const struct due_set *d, const struct due_item *it)
 	return d->rules.slow_us && it->expect_ms > d->rules.slow_us / 1000 ? DUE_SLOW : DUE_QUICK;
 }
 
+/*
+ * About this number. What is alike is taken shard by shard: feeds of a shard lie together in the
+ * store, so that a commit of some of one shard changes few pages.
+ */
+static int64_t coarse(int64_t n)
+{
+	int bits = n > 0 ? 64 - __builtin_clzll((unsigned long long)n) : 0, drop = FW_MAX(bits - COARSE_BITS, 0);
+
+	return n >> drop << drop;
+}
+
 static int64_t order_of(const struct due_set *d, const struct due_item *it, struct fw_hosts_now now)
 {
 	double late;
@@ -284,7 +297,7 @@ static int64_t order_of(const struct due_set *d, const struct due_item *it, stru
 	if (!d->backlog || !it->last_visit_ms)
 		return it->due_at_ms;
 	late = fw_late_intervals(now.wall_ms, it->due_at_ms, it->last_visit_ms);
-	return -(int64_t)(FW_MIN(late, WORTH_MAX) * WORTH_UNIT);
+	return it->shard - coarse((int64_t)(FW_MIN(late, WORTH_MAX) * WORTH_UNIT));
 }
 
 static int64_t work_of(const struct due_item *it)
@@ -546,7 +559,7 @@ static int plan(const struct due_set *d, struct due_item **it, size_t n, int64_t
 		row[i] = (struct fw_due_row){.feed_id = it[i]->item.feed_id,
 			.host_id = it[i]->host_id,
 			.due_at_ms = it[i]->due_at_ms,
-			.expect_us = (int64_t)it[i]->expect_ms * 1000};
+			.expect_us = it[i]->expect_ms ? coarse(FW_MAX((int64_t)it[i]->expect_ms, ALIKE_MS)) * 1000 : 0};
 	rc = rc ? rc : forecast_simulate(&d->rules.plan, row, n, item, start, &total);
 	for (size_t i = 0; !rc && i < n; i++)
 		order[start[i].item] = (int64_t)i;
@@ -556,11 +569,13 @@ static int plan(const struct due_set *d, struct due_item **it, size_t n, int64_t
 	return rc;
 }
 
-static int by_feed_due(const void *a, const void *b)
+static int by_shard(const void *a, const void *b)
 {
 	const struct due_item *x = *(struct due_item *const *)a, *y = *(struct due_item *const *)b;
 
-	if (x->due_at_ms != y->due_at_ms)
+	if (x->shard != y->shard)
+		return x->shard < y->shard ? -1 : 1;
+	if (x->due_at_ms != y->due_at_ms) /* what was put off to the end of the run comes last of its host */
 		return x->due_at_ms < y->due_at_ms ? -1 : 1;
 	return x->item.feed_id < y->item.feed_id ? -1 : x->item.feed_id > y->item.feed_id;
 }
@@ -575,8 +590,7 @@ static int order_all(struct due_set *d, struct fw_hosts_now now)
 	if (!rc)
 		(void)collect(d, it, 0);
 	if (!rc && d->rules.once && n) {
-		/* feeds of one duration keep the order of their due times */
-		qsort(it, n, sizeof(struct due_item *), by_feed_due);
+		qsort(it, n, sizeof(struct due_item *), by_shard);
 		rc = plan(d, it, n, order);
 	}
 	for (size_t i = 0; !rc && i < n; i++) {

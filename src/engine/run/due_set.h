@@ -11,7 +11,8 @@
  *   - Order of a run: by due time; of a backlog (more than `slots` feeds are late by backlog_ms):
  *     most intervals late first (fw_late_intervals), and every second one is a feed that was never
  *     visited, as long as there are any. Feeds that a person asked for (FW_DUE_FIRST) come before
- *     all others. Order of a --once: by the plan over the whole set (sched/plan.h).
+ *     all others. Order of a --once: by the plan over the whole set (sched/plan.h). Of feeds that are
+ *     about as late, or take about as long, those of one shard follow each other.
  *   - Of one host no more than host_claims are claimed at once, and one each gap. That bounds what
  *     is read ahead, and is no promise to the host: the owner's table of hosts keeps those.
  *
