@@ -12,7 +12,7 @@
  *   - A lease has a number that is never used again. While its row is there, its shards are
  *     nobody else's, and what its worker commits is taken. Once the row is gone, each commit is
  *     FW_ESTALE and writes nothing, and the worker joins anew. Each beat takes away rows whose time
- *     is over.
+ *     is over; but not that of a worker which comes back from an outage of the store itself.
  *   - A worker begins no request after safe_until_mono_ms, on its own clock.
  *   - The due time of a commit is written only when the feed's is still the one that was read, and
  *     the status only when it is still active: what its owner, or fetch-now, set meanwhile stands.
@@ -84,6 +84,7 @@ struct store_lease {
 	int64_t lease_ms;         /* in */
 	bool idle;                /* in: nothing of what it holds is due, or soon not: it takes free shards beyond its part */
 	bool full;                /* in: it has more than it can start, and takes none */
+	bool late;                /* in: its own lease was over, as those of others may be for the same reason: it ends none */
 	uint32_t expected;        /* in: so many begin together, this one among them; 0: not known */
 	int64_t safe_until_mono_ms; /* out: no request begins from here on */
 	uint32_t living;          /* out: workers with a lease, this one among them */

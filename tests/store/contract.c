@@ -243,6 +243,11 @@ START_TEST(a_lease_runs_out)
 			break;
 		ck_assert_uint_eq(b->shard_n, 0);
 	}
+	b->late = true; /* its own was over too, it says: it ends nobody's */
+	usleep(2 * SHORT_MS * 1000);
+	drv_beat(st, "b", b);
+	ck_assert(b->living == 2 && !b->shard_n);
+	b->late = false;
 	do {
 		usleep(5000);
 		drv_beat(st, "b", b);

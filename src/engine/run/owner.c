@@ -24,6 +24,7 @@
 #define QUICK_BEAT_MS 500                 /* while shards change hands; in a --once with others */
 #define IDLE_BEAT_MS 200                  /* in a --once with others, when one of them is idle */
 #define AHEAD_MS 800                      /* in a --once: so long before it has nothing to do it is idle */
+#define CLOCK_MAX_MS FW_SECOND_MS         /* an answer that took longer does not tell what time it is */
 #define ORDER_MS (10 * FW_SECOND_MS)
 #define ONCE_ORDER_MS 100
 #define ORDER_SHARE 20
@@ -261,13 +262,16 @@ static void shards_listed(struct owner *o)
 {
 	const struct store_lease *l = &o->lease;
 
+	o->took = false;
 	for (int i = 0; i < STORE_SHARDS; i++)
 		o->shard[i].listed = false;
 	for (size_t i = 0; i < l->shard_n; i++) {
 		struct owner_shard *s = &o->shard[l->shard[i].shard];
 
-		if (s->state == SHARD_FOREIGN)
+		if (s->state == SHARD_FOREIGN) {
 			shard_take(o, &l->shard[i]);
+			o->took = true;
+		}
 		s->listed = true;
 		s->changed = s->changed || s->version != l->shard[i].version;
 		s->version = l->shard[i].version;
@@ -379,15 +383,35 @@ static void shards_share(struct owner *o, uint32_t living, int64_t mono_ms)
 	help_wanted(o, mono_ms);
 }
 
+/* The store's clock: half way between question and answer, where these are near. */
+static int clock_read(struct owner *o, struct fw_err *err)
+{
+	int64_t asked_ms = mono(o), wall_ms, took_ms;
+	int rc = o->st->is->clock(o->st, &wall_ms, err);
+
+	took_ms = mono(o) - asked_ms;
+	if (rc)
+		return rc;
+	if (!o->clock_known || took_ms <= CLOCK_MAX_MS) {
+		o->wall_offset_ms = wall_ms - (asked_ms + took_ms / 2);
+		o->clock_known = took_ms <= CLOCK_MAX_MS;
+	}
+	return 0;
+}
+
 static int beat(struct owner *o, struct fw_err *err)
 {
-	int64_t mono_ms = mono(o), wall_ms;
+	int64_t mono_ms;
 	uint32_t living = o->lease.living;
-	int rc = o->st->is->clock(o->st, &wall_ms, err);
+	int rc = clock_read(o, err);
 
 	if (rc)
 		return rc;
-	o->wall_offset_ms = wall_ms - mono(o);
+	mono_ms = mono(o);
+	/* the store was away: others, as late as this one, have the time of a lease to come back */
+	if (o->lease.id && mono_ms - o->beat_mono_ms > o->rules.lease_ms)
+		o->late_until_mono_ms = mono_ms + o->rules.lease_ms;
+	o->lease.late = o->lease.id && mono_ms < o->late_until_mono_ms;
 	o->lease.idle = is_idle(o, mono_ms);
 	/*
 	 * in a run of which all are full somebody takes what the dead held; in a --once who is idle
@@ -545,7 +569,7 @@ bool owner_is_over(struct owner *o, int64_t patience_ms, size_t *left, bool *oth
 	if (!o->rules.once || o->lost || !o->lease.id || !o->read_all || o->unread || o->cut_n || o->first ||
 		o->leaving_n)
 		return false;
-	if (o->lease.living > 1 && !o->lease.idle)
+	if (has_others(o) && (!o->lease.idle || o->took)) /* what is free is to be had */
 		return false;
 	return !due_set_ready(o->due, mono_ms, &next_ms) && (next_ms == INT64_MAX || next_ms > mono_ms + patience_ms);
 }

@@ -38,15 +38,18 @@ struct owner {
 	owner_clock_fn *clock;
 	void *ctx;
 	_Atomic int64_t wall_offset_ms; /* the store's clock - ours */
+	bool clock_known;        /* it was told by an answer that came soon */
 	struct store_lease lease;
 	_Atomic bool lost;
 	_Atomic int64_t safe_until_ms;
 	bool leaving, left;
 	bool news;               /* something has changed since the last heartbeat */
+	bool took;               /* the last heartbeat brought shards */
 	bool planned;            /* the order was made once; a --once claims nothing before */
 	int64_t joined_mono_ms;
 	uint64_t claim_n;        /* since the start */
 	int64_t beat_mono_ms;    /* the last one; INT64_MIN: none yet */
+	int64_t late_until_mono_ms; /* its own lease was over: until then it ends nobody's */
 	int64_t settled_mono_ms; /* since then the number of workers has been the same */
 	size_t held, leaving_n, unread, cut_n;
 	struct owner_shard shard[STORE_SHARDS];

@@ -90,6 +90,7 @@ int rs_beat(struct store *st, const char *worker, struct store_lease *l, struct 
 		rs_addi(r, l->idle);
 		rs_addi(r, l->full);
 		rs_addi(r, l->expected);
+		rs_addi(r, l->late);
 		rc = rs_run(r, "a heartbeat", err);
 		got = rc ? NULL : r->reply[0];
 		if (rc || got->type != RS_ARRAY)

@@ -172,7 +172,7 @@ static int beat(struct sql *s, void *ctx, struct fw_err *err)
 	b->asked_mono_ms = fw_mono_ms();
 	rc = b->was ? keep(s, l, err) : join(s, b->worker, l, &l->id, err);
 	rc = rc ? rc : shorten(s, err);
-	rc = rc ? rc : expire(s, l->id, err);
+	rc = rc || l->late ? rc : expire(s, l->id, err);
 	rc = rc ? rc : take(s, l, err);
 	return rc ? rc : held(s, l, err);
 }

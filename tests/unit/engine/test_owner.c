@@ -93,6 +93,7 @@ static struct world {
 	uint32_t sent_n, lost_answers, commits, beats, reads, lost_n;
 	bool trouble;             /* commits fail now and then, with or without having been stored */
 	int64_t dup_n;
+	int64_t answer_ms;        /* so long takes the clock's answer on its way back */
 } w;
 
 #define HOLDS(expr, ...) \
@@ -131,6 +132,7 @@ static int away(struct store *st, struct fw_err *err)
 static int fake_clock(struct store *st, int64_t *now_ms, struct fw_err *err)
 {
 	*now_ms = w.now_ms + WALL;
+	w.now_ms += w.answer_ms;
 	return away(st, err);
 }
 
@@ -178,7 +180,7 @@ static int fake_beat(struct store *st, const char *name, struct store_lease *l, 
 	w.lease[l->id].idle = l->idle;
 	l->living = l->idle_n = 0;
 	for (int64_t i = 1; i <= w.lease_n; i++) {
-		if (w.lease[i].until_ms && w.lease[i].until_ms < w.now_ms)
+		if (!l->late && w.lease[i].until_ms && w.lease[i].until_ms < w.now_ms)
 			lease_end(i);
 		l->living += w.lease[i].until_ms != 0;
 		l->idle_n += w.lease[i].until_ms && i != l->id && w.lease[i].idle;
@@ -797,6 +799,46 @@ START_TEST(joins_the_busy)
 }
 END_TEST
 
+/* The store was away for longer than a lease: who comes back first leaves the others theirs. */
+START_TEST(all_were_away)
+{
+	world_begin(13, CALM);
+	for (int i = 0; i < 300; i++)
+		feed_add(i, w.now_ms + FW_HOUR_MS, FW_DAY_MS);
+	for (int i = 0; i < 3; i++)
+		begins(i);
+	world_run(w.now_ms + FW_MINUTE_MS);
+	for (int i = 0; i < 3; i++)
+		w.w[i].away_ms = w.now_ms + 2 * LEASE_MS + i * 4000;
+	world_run(w.now_ms + 3 * LEASE_MS);
+	ck_assert_uint_eq(w.lost_n, 0);
+	ck_assert_int_eq(w.lease_n, 3);
+	dies(2); /* and one that does not come back is missed again */
+	world_run(w.now_ms + 4 * LEASE_MS);
+	ck_assert_uint_eq(counts(0).shards + counts(1).shards, STORE_SHARDS);
+	world_end();
+}
+END_TEST
+
+/* Frozen while the store's clock is on its way: its time is not taken for now. */
+START_TEST(slow_clock)
+{
+	world_begin(14, CALM);
+	feed_add(0, w.now_ms + FW_HOUR_MS, FW_DAY_MS);
+	w.answer_ms = 8000; /* the first has to do, until there is a better one */
+	begins(0);
+	world_run(w.now_ms + 1);
+	ck_assert_int_eq(owner_now(w.w[0].o).wall_ms - w.now_ms, WALL - 4000);
+	w.answer_ms = 20;
+	world_run(w.now_ms + 5000);
+	ck_assert_int_eq(owner_now(w.w[0].o).wall_ms - w.now_ms, WALL - 10);
+	w.answer_ms = 8000;
+	world_run(w.now_ms + 9000);
+	ck_assert_int_eq(owner_now(w.w[0].o).wall_ms - w.now_ms, WALL - 10);
+	world_end();
+}
+END_TEST
+
 /* A start costs few round trips; where more is due than there is room for, each shard has its part nevertheless. */
 START_TEST(reads_many)
 {
@@ -994,6 +1036,33 @@ START_TEST(once_short)
 			printf("# short: %lld ms, bound %lld\n", (long long)took_ms, (long long)bound_ms);
 	}
 	ck_assert_msg(sum < 10 * 1100, "%lld", (long long)sum / 10);
+}
+END_TEST
+
+/* The others come late, or never: who is there takes their parts. */
+START_TEST(once_without_others)
+{
+	int64_t began_ms;
+	size_t left;
+	bool over = false, others;
+
+	world_begin(15, once_rules(8));
+	w.rules.workers = 4;
+	for (int i = 0; i < 3; i++)
+		feed_add(i, w.now_ms - 1000, FW_DAY_MS);
+	began_ms = w.now_ms;
+	for (int i = 0; i < 2; i++)
+		begins(i);
+	while (!over && w.now_ms < began_ms + FW_MINUTE_MS) {
+		world_run(w.now_ms + 10);
+		over = true;
+		for (int i = 0; i < 2; i++)
+			over = over && owner_is_over(w.w[i].o, FW_MINUTE_MS, &left, &others) && !others;
+	}
+	for (int i = 0; i < w.feed_n; i++)
+		ck_assert_uint_eq(w.feed[i].visits, 1);
+	ck_assert_int_lt(w.now_ms, began_ms + 5000);
+	world_end();
 }
 END_TEST
 
@@ -1281,12 +1350,15 @@ int main(void)
 	tcase_add_test(t, changed_while_it_waits);
 	tcase_add_test(t, paused_host);
 	tcase_add_test(t, joins_the_busy);
+	tcase_add_test(t, all_were_away);
+	tcase_add_test(t, slow_clock);
 	tcase_add_test(t, reads_many);
 	tcase_add_test(t, killed);
 	tcase_add_test(t, bounded);
 	tcase_add_test(t, overload);
 	tcase_add_test(t, once);
 	tcase_add_test(t, once_short);
+	tcase_add_test(t, once_without_others);
 	tcase_add_test(t, once_uneven);
 	tcase_add_loop_test(t, many_days, 0, seeds);
 	suite_add_tcase(s, t);

@@ -48,12 +48,12 @@ local function take_list()
 	return list
 end
 
--- beat one {gone}... lease name lease_ms idle full expected -> nil: it is over; or {lease, living,
--- idle, {over ...}, {shard quiet ...}}
+-- beat one {gone}... lease name lease_ms idle full expected late -> nil: it is over; or {lease,
+-- living, idle, {over ...}, {shard quiet ...}}
 function ops.beat()
 	local one, gone, t = take() == '1', take_list(), now()
 	local id, name, lease_ms, idle, full = take(), take(), take_n(), take(), take()
-	local expected = take_n()
+	local expected, late = take_n(), take()
 	if id ~= '0' and call('HEXISTS', P .. 'workers', id) == 0 then
 		return false
 	elseif id == '0' then
@@ -63,7 +63,7 @@ function ops.beat()
 	local all, living, idle_n = call('HGETALL', P .. 'workers'), 0, 0
 	for i = 1, #all, 2 do
 		local ends, is_idle = match(all[i + 1], '^(%S+) %S+ (%d)')
-		if all[i] ~= id and tonumber(ends) < t then
+		if all[i] ~= id and tonumber(ends) < t and late == '0' then
 			lease_end(all[i])
 		else
 			living, idle_n = living + 1, idle_n + (all[i] ~= id and is_idle == '1' and 1 or 0)
