@@ -123,9 +123,11 @@ class Copies:
 Ran = collections.namedtuple("Ran", "wall bound said")
 
 
-def run(wheel, slots, *arguments):
+def run(wheel, slots, *arguments, workers=1):
+    """slots: of all workers together."""
     start = time.monotonic()
-    p = subprocess.run(wheel.command("run", "--once", "--json", "--quiet", "--concurrency", str(slots), *arguments), env=wheel.environment,
+    p = subprocess.run(wheel.command("run", "--once", "--json", "--quiet", "--workers", str(workers), "--concurrency", str(slots // workers),
+                                     *arguments), env=wheel.environment,
                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     wall = time.monotonic() - start
     if p.returncode not in (0, 1):
@@ -146,9 +148,9 @@ def orders():
     return " order " in r.stdout or "\n  order" in r.stdout
 
 
-def measure(copies, slots, what, most, policies=POLICIES):
+def measure(copies, slots, what, most, policies=POLICIES, workers=1):
     """Ours, RUNS times, against the bound of the same run; then each policy once."""
-    ran = [run(copies.copy(), slots) for _ in range(RUNS)]
+    ran = [run(copies.copy(), slots, workers=workers) for _ in range(RUNS)]
     mid = sorted(ran, key=lambda r: r.wall / r.bound)[len(ran) // 2]
     ratio_row("%s, %d slots: run against its bound" % (what, slots), seconds(mid.wall), seconds(mid.bound), mid.wall / mid.bound, most)
     for p in policies if orders() else ():
@@ -166,6 +168,7 @@ def known():
     c.learn(64)
     measure(c, 16, "durations known", 1.03, ("fifo",))
     measure(c, 64, "durations known", 1.03)
+    measure(c, 64, "durations known, four workers", 1.10, (), workers=4)
     w.stop()
 
 

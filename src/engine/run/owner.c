@@ -376,7 +376,8 @@ static void shards_share(struct owner *o, uint32_t living, int64_t mono_ms)
 {
 	size_t part = store_part(&o->lease);
 
-	if (living != o->lease.living)
+	/* who leaves a --once leaves nothing to do */
+	if (living != o->lease.living && (!o->rules.once || living < o->lease.living))
 		o->settled_mono_ms = mono_ms;
 	if (!is_settled(o) && o->held > part)
 		surplus_leave(o, part);
@@ -565,11 +566,11 @@ bool owner_is_over(struct owner *o, int64_t patience_ms, size_t *left, bool *oth
 	int64_t mono_ms = mono(o), next_ms;
 
 	*left = due_set_waiting(o->due);
-	*others = o->lease.living > o->lease.idle_n + 1;
+	*others = o->lease.living > o->lease.idle_n + 1 || o->took; /* there may be more that is free */
 	if (!o->rules.once || o->lost || !o->lease.id || !o->read_all || o->unread || o->cut_n || o->first ||
 		o->leaving_n)
 		return false;
-	if (has_others(o) && (!o->lease.idle || o->took)) /* what is free is to be had */
+	if (has_others(o) && !o->lease.idle)
 		return false;
 	return !due_set_ready(o->due, mono_ms, &next_ms) && (next_ms == INT64_MAX || next_ms > mono_ms + patience_ms);
 }

@@ -139,7 +139,7 @@ int64_t owner_safe_until_ms(const struct owner *o); /* monotonic: from then on t
 /*
  * A --once: nothing of it is left here that may start within patience_ms, and those who have
  * nothing to do know it. *left: due, but of hosts that want a longer pause. *others: some had
- * something to do when they last said so, of a --once or not.
+ * something to do when they last said so, of a --once or not; or there may be shards that nobody has.
  */
 bool owner_is_over(struct owner *o, int64_t patience_ms, size_t *left, bool *others);
 
