@@ -117,7 +117,7 @@ def going(base):
     with origin(base, samples(base, "--copies", "1"), "--feeds", "24", plans=["* latency=200", "23 latency=1500"]) as o:
         for name, words in ("once", "For the last "), ("going", "Slots stood idle "):
             os.mkdir(os.path.join(base, name))
-            root = told(os.path.join(base, name), o, "concurrency = 4\nworkers = 1\n", words, name == "going")
+            root = told(os.path.join(base, name), o, "concurrency = 4\nworkers = 1\norder = fifo\n", words, name == "going")
             equal(bool(root.findall(".//%spath[@class='half']" % SVG)), name == "once", "a dashed line")
 
 

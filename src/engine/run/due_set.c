@@ -569,15 +569,27 @@ static int plan(const struct due_set *d, struct due_item **it, size_t n, int64_t
 	return rc;
 }
 
+static int by_feed_due(const void *a, const void *b)
+{
+	const struct due_item *x = *(struct due_item *const *)a, *y = *(struct due_item *const *)b;
+
+	if (x->due_at_ms != y->due_at_ms)
+		return x->due_at_ms < y->due_at_ms ? -1 : 1;
+	return x->item.feed_id < y->item.feed_id ? -1 : x->item.feed_id > y->item.feed_id;
+}
+
+/* Of a shard by due time: what was put off to the end of the run comes last of its host. */
 static int by_shard(const void *a, const void *b)
 {
 	const struct due_item *x = *(struct due_item *const *)a, *y = *(struct due_item *const *)b;
 
-	if (x->shard != y->shard)
-		return x->shard < y->shard ? -1 : 1;
-	if (x->due_at_ms != y->due_at_ms) /* what was put off to the end of the run comes last of its host */
-		return x->due_at_ms < y->due_at_ms ? -1 : 1;
-	return x->item.feed_id < y->item.feed_id ? -1 : x->item.feed_id > y->item.feed_id;
+	return x->shard != y->shard ? (x->shard < y->shard ? -1 : 1) : by_feed_due(a, b);
+}
+
+/* Is its order that in which they are due? */
+static bool is_as_they_come(enum fw_plan_policy p)
+{
+	return p == FW_PLAN_FIFO || fw_plan_is_batch(p);
 }
 
 static int order_all(struct due_set *d, struct fw_hosts_now now)
@@ -590,7 +602,7 @@ static int order_all(struct due_set *d, struct fw_hosts_now now)
 	if (!rc)
 		(void)collect(d, it, 0);
 	if (!rc && d->rules.once && n) {
-		qsort(it, n, sizeof(struct due_item *), by_shard);
+		qsort(it, n, sizeof(struct due_item *), is_as_they_come(d->rules.plan.policy) ? by_feed_due : by_shard);
 		rc = plan(d, it, n, order);
 	}
 	for (size_t i = 0; !rc && i < n; i++) {
