@@ -15,6 +15,7 @@
 
 #include "base/utf8.h"
 #include "store/postgres/postgres.h"
+#include "store/sql/search.h"
 #include "base/banned.h"
 
 #define ANSWER_MS 90000 /* not a byte for so long: the server is gone */
@@ -801,6 +802,6 @@ const struct sql_dialect postgres_dialect = {
 	.tally_raised = tally_raised,
 	.search_changed = postgres_search_changed,
 	.search_step = postgres_search_step,
-	.search_unindexed = postgres_search_unindexed,
+	.search_unindexed = sql_search_unindexed,
 	.search_begin = postgres_search_begin,
 };

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A search index that lies beside the entries and is filled behind the storing, so that storing
+ * never waits for it. What such indexes have in common; for dialects.
+ *
+ * Entries up to the number `indexed_entry_id` are in the index, but for those that the table
+ * entries_changed (entry_id) names: they wait to be read again. One process at a time fills it, a
+ * step after the other, each a transaction.
+ */
+#ifndef FW_STORE_SQL_SEARCH_H
+#define FW_STORE_SQL_SEARCH_H
+
+#include "base/arena.h"
+#include "store/sql/sql.h"
+
+#define SQL_SEARCH_ROWS 300
+
+struct sql_search_step;
+
+struct sql_search_index {
+	size_t rows;                    /* that a step reads of what changed, and of what is new; at most SQL_SEARCH_ROWS */
+	size_t bytes;                   /* a step ends behind so much text */
+	/*
+	 * Up to ?1 entries that changed, by number, each once: locked, so that who changes one anew
+	 * notes it anew behind us; or taken out
+	 */
+	const struct sql_text *changed;
+	int (*add)(struct sql_search_step *p, int64_t entry_id, struct fw_str words); /* FW_ENOMEM, without words */
+	int (*write)(struct sql_search_step *p, struct fw_err *err);
+};
+
+struct sql_search_step { /* a dialect's own begins with it */
+	struct sql *s;
+	const struct sql_search_index *index;
+	struct fw_arena a;              /* of the step */
+	struct fw_buf words;            /* of the entry at hand */
+	struct sql_value changed[SQL_SEARCH_ROWS]; /* their numbers, as found */
+	size_t changed_n;
+	int64_t id[2 * SQL_SEARCH_ROWS]; /* what was read: first what changed and is there, then what is new */
+	size_t n, again_n;
+	int64_t indexed;                /* up to this one */
+	size_t bytes;
+	bool full;
+};
+
+/* A step; *more: it did something. p is all 0, but for what is the dialect's own. */
+int sql_search_step(struct sql_search_step *p, struct sql *s, const struct sql_search_index *index, bool *more,
+	struct fw_err *err);
+
+typedef int sql_search_step_fn(struct sql *s, bool *more, struct fw_err *err);
+/* Of maintenance: steps for some tens of ms. Idle workers do not write. */
+int sql_search_steps(struct sql *s, sql_search_step_fn *step, bool *more, struct fw_err *err);
+/* Before a search: so many steps as one that waits can bear, where little is missing. *missing as in sql.h. */
+int sql_search_catch_up(struct sql *s, sql_search_step_fn *step, int64_t *missing, struct fw_err *err);
+/* As in sql.h. */
+int sql_search_unindexed(struct sql *s, int64_t *n, struct fw_err *err);
+
+#endif
