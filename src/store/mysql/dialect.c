@@ -16,6 +16,7 @@
 #include "base/arena.h"
 #include "base/utf8.h"
 #include "store/mysql/mysql.h"
+#include "store/sql/search.h"
 #include "base/banned.h"
 
 #define ARRAY_MIN 4 /* fewer rows travel as text, with what else is sent */
@@ -759,6 +760,6 @@ static const struct sql_fragment FRAGMENT[] = {
 const struct sql_dialect mysql_dialect = {
 	.fragment = FRAGMENT, .script = script, .begin = begin, .commit = commit, .rollback = rollback, .ask = ask, .each = each,
 	.get_null = get_null, .get_int = get_int, .get_str = get_str, .tell = mysql_tell, .size = size,
-	.search_changed = mysql_search_changed, .search_step = mysql_search_step, .search_unindexed = mysql_search_unindexed,
+	.search_changed = mysql_search_changed, .search_step = mysql_search_step, .search_unindexed = sql_search_unindexed,
 	.search_begin = mysql_search_begin,
 };

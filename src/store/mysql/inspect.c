@@ -79,7 +79,7 @@ static int faulty_row(void *ctx, const struct sql_row *row)
 int mysql_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
 	static const struct sql_text STEPS = {"SELECT x.step, x.last_step FROM (SELECT max(step) AS step, (SELECT value FROM numbers"
-		" WHERE name = 'index_step') AS last_step FROM words) x WHERE x.step > x.last_step", NULL};
+		" WHERE name = 'doc_id') AS last_step FROM words) x WHERE x.step > x.last_step", NULL};
 	struct inspect i = {.cb = cb, .ctx = ctx};
 	struct sql *s = sql_of(st);
 	int rc;

@@ -9,19 +9,9 @@
 
 #define MYSQL_SCRIPT_MAX ((size_t)1 << 20) /* statements that are sent together are no longer than this, about */
 
-struct mysql_ids {
-	int64_t *at;
-	size_t n, cap;
-};
-
-struct mysql_void { /* what the search index says of this entry in rows of earlier steps is old */
-	int64_t entry_id, step;
-};
-
 struct mysql_sweep { /* a walk through the search index: sweep.c */
 	bool on;
-	struct mysql_void *gone; /* what it takes out, by entry */
-	size_t gone_n, gone_cap;
+	struct fw_buf gone; /* the documents that it takes out: int64_t, in order */
 	char word[64];      /* how far it came */
 	size_t word_len;
 	int64_t step;
@@ -73,10 +63,9 @@ store_inspect_fn mysql_inspect;
 /* words.c; as in sql.h */
 int mysql_search_changed(struct sql *s, int64_t entry_id, enum sql_entry_change what, struct fw_err *err);
 int mysql_search_step(struct sql *s, bool *more, struct fw_err *err);
-int mysql_search_unindexed(struct sql *s, int64_t *n, struct fw_err *err);
 int mysql_search_begin(struct sql *s, struct fw_str words, bool *any, struct fw_buf *where, struct fw_buf *value,
 	int64_t *missing, struct fw_err *err);
 extern const char *const mysql_search_tables[]; /* ended by NULL; the last one is made last of all tables */
-#define MYSQL_LAST_TABLE "entries_void"
+#define MYSQL_LAST_TABLE "entries_indexed"
 
 #endif

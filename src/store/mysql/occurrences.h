@@ -5,18 +5,16 @@
 
 #include "store/mysql/mysql.h"
 
-struct occurrence { /* of a word: the last one that was put, or got; 0 before the first */
-	int64_t id;
+/* Of a word: the last one that was put, or got. Before the first of a row: {the row's step, 0}. */
+struct occurrence {
+	int64_t doc;
 	uint64_t place;
 };
 
-/* Behind those in b; entries and places rise. */
-void occurrence_put(struct fw_buf *b, struct occurrence *last, int64_t id, uint64_t place);
+/* Behind those in b; documents and places rise. */
+void occurrence_put(struct fw_buf *b, struct occurrence *last, int64_t doc, uint64_t place);
 /* The next one. False at the end. */
 bool occurrence_get(struct fw_str *list, struct occurrence *o);
-
-/* False: out of memory. */
-bool mysql_id_add(struct mysql_ids *ids, int64_t id);
 
 /* A step of the walk that takes out what is old, when it is time for one, or one is under way (*more). */
 int mysql_sweep(struct mysql_db *s, bool *more, struct fw_err *err);

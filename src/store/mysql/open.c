@@ -313,7 +313,7 @@ static void mysql_db_close(struct store *st)
 		mysql_close(s->c);
 	fw_buf_finish(&s->script);
 	fw_buf_finish(&s->sql.text);
-	free(s->sweep.gone);
+	fw_buf_finish(&s->sweep.gone);
 	free(s->schema);
 	free(s);
 }

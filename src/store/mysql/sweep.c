@@ -3,9 +3,9 @@
  * The search index forgets what is old: words of entries that are gone, and that entries had before
  * they changed.
  *
- * `entries_void` names these entries. When they have become an eighth of what there is, maintenance
- * goes through all rows of `words`, some hundred at a time, and takes out what they void; a row
- * that says nothing any more goes. So a removed entry costs the same share of a walk, however large
+ * In `entries_indexed` these are documents without an entry. When they have become an eighth of what
+ * there is, maintenance goes through all rows of `words`, some hundred at a time, and takes them out; a
+ * row that says nothing any more goes. So a removed entry costs the same share of a walk, however large
  * the index. What a search finds does not depend on it.
  *
  * One connection walks at a time (a named lock), and remembers itself how far it came: when it
@@ -19,10 +19,10 @@
 #include "store/mysql/occurrences.h"
 #include "base/banned.h"
 
-#define SHARE 8          /* one in so many is void: time for a walk */
+#define SHARE 8          /* one in so many is gone: time for a walk */
 #define LOOK_MS 60000    /* whether it is */
 #define ROWS 500         /* in one step */
-#define VOID_MAX 2000000 /* entries that one walk takes out: 32 MB */
+#define GONE_MAX 4000000 /* documents that one walk takes out: 32 MB */
 
 struct walk {
 	struct mysql_db *s;
@@ -33,28 +33,21 @@ struct walk {
 	struct fw_buf list;
 };
 
-static bool is_void(const struct mysql_sweep *w, int64_t id, int64_t step)
+static int by_number(const void *a, const void *b)
 {
-	size_t low = 0, high = w->gone_n;
+	const int64_t *x = a, *y = b;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (w->gone[mid].entry_id < id)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < w->gone_n && w->gone[low].entry_id == id && step < w->gone[low].step;
+	return *x < *y ? -1 : *x > *y;
 }
 
-/* Columns: word, step, entries. */
+/* Columns: word, step, docs. */
 static int word_row(void *ctx, const struct sql_row *row)
 {
 	struct fw_str word = sql_str(row, 0), list = sql_str(row, 2);
-	struct occurrence from = {0}, to = {0};
-	struct walk *w = ctx;
 	int64_t step = sql_int(row, 1);
+	struct occurrence from = {.doc = step}, to = {.doc = step};
+	struct walk *w = ctx;
+	struct fw_str gone = fw_buf_str(&w->s->sweep.gone);
 	bool any = false;
 
 	w->row_n++;
@@ -63,10 +56,10 @@ static int word_row(void *ctx, const struct sql_row *row)
 	w->next.step = step;
 	fw_buf_reset(&w->list);
 	while (occurrence_get(&list, &from)) {
-		if (is_void(&w->s->sweep, from.id, step))
+		if (bsearch(&from.doc, gone.p, gone.len / sizeof(from.doc), sizeof(from.doc), by_number))
 			any = true;
 		else
-			occurrence_put(&w->list, &to, from.id, from.place);
+			occurrence_put(&w->list, &to, from.doc, from.place);
 	}
 	if (!any)
 		return 0;
@@ -82,30 +75,29 @@ static int word_row(void *ctx, const struct sql_row *row)
 	return w->a.failed || w->list.rc ? FW_ENOMEM : 0;
 }
 
-/* What the walk has taken out is done, but for what has become void once more meanwhile. */
+/* What the walk has taken out is done. */
 static int walk_end(struct mysql_db *s, struct fw_err *err)
 {
-	static const struct sql_text DONE = {"DELETE FROM entries_void WHERE entry_id = v.entry AND step = v.step", "entry:i step:i"};
-	struct sql_value v[2 * ROWS];
+	static const struct sql_text DONE = {"DELETE FROM entries_indexed WHERE doc = v.gone", "gone:i"};
+	const int64_t *gone = (const int64_t *)(const void *)s->sweep.gone.p;
+	size_t gone_n = s->sweep.gone.len / sizeof(*gone);
+	struct sql_value v[ROWS];
 	int rc = 0;
 
-	for (size_t at = 0; !rc && at < s->sweep.gone_n; at += ROWS) {
-		size_t n = FW_MIN(s->sweep.gone_n - at, (size_t)ROWS);
-
-		for (size_t i = 0; i < n; i++) {
-			v[2 * i] = SQL_INT(s->sweep.gone[at + i].entry_id);
-			v[2 * i + 1] = SQL_INT(s->sweep.gone[at + i].step);
-		}
-		rc = sql_each(&s->sql, &DONE, v, 2, n, err);
+	for (size_t at = 0, n; !rc && at < gone_n; at += n) {
+		n = FW_MIN(gone_n - at, (size_t)ROWS);
+		for (size_t i = 0; i < n; i++)
+			v[i] = SQL_INT(gone[at + i]);
+		rc = sql_each(&s->sql, &DONE, v, 1, n, err);
 	}
 	return rc;
 }
 
 static int step_in(struct walk *w, struct fw_err *err)
 {
-	static const struct sql_text READ = {"SELECT word, step, entries FROM words WHERE word >= ?1 AND (word > ?1 OR step > ?2)"
+	static const struct sql_text READ = {"SELECT word, step, docs FROM words WHERE word >= ?1 AND (word > ?1 OR step > ?2)"
 		" ORDER BY word, step LIMIT ?3", NULL};
-	static const struct sql_text PUT = {"UPDATE words SET entries = v.list WHERE word = v.word AND step = v.step",
+	static const struct sql_text PUT = {"UPDATE words SET docs = v.list WHERE word = v.word AND step = v.step",
 		"word:b step:i list:b"};
 	static const struct sql_text DROP = {"DELETE FROM words WHERE word = v.word AND step = v.step", "word:b step:i"};
 	struct mysql_sweep *sweep = &w->s->sweep;
@@ -139,33 +131,24 @@ static int step(struct mysql_db *s, struct fw_err *err)
 	free(w);
 	if (!end)
 		return rc;
-	free(s->sweep.gone);
+	fw_buf_finish(&s->sweep.gone);
 	s->sweep = (struct mysql_sweep){.look_ms = s->sweep.look_ms};
 	return mysql_unlock(s, "words", err);
 }
 
-static int void_row(void *ctx, const struct sql_row *row)
+static int gone_row(void *ctx, const struct sql_row *row)
 {
-	struct mysql_sweep *w = ctx;
+	int64_t doc = sql_int(row, 0);
 
-	if (w->gone_n == w->gone_cap) {
-		size_t cap = w->gone_cap ? w->gone_cap * 2 : 1024;
-		struct mysql_void *more = reallocarray(w->gone, cap, sizeof(*more));
-
-		if (!more)
-			return FW_ENOMEM;
-		w->gone = more;
-		w->gone_cap = cap;
-	}
-	w->gone[w->gone_n++] = (struct mysql_void){sql_int(row, 0), sql_int(row, 1)};
-	return 0;
+	fw_buf_add(ctx, &doc, sizeof(doc));
+	return ((struct fw_buf *)ctx)->rc;
 }
 
 /* A walk begins when it is time, and nobody else walks. */
 static int begin(struct mysql_db *s, struct fw_err *err)
 {
-	static const struct sql_text TIME = {"SELECT (SELECT count(*) FROM entries_void) * ?1 > (SELECT coalesce(sum(entry_n), 0) FROM tally)", NULL};
-	static const struct sql_text VOID = {"SELECT entry_id, step FROM entries_void ORDER BY entry_id LIMIT ?1", NULL};
+	static const struct sql_text TIME = {"SELECT (SELECT count(*) FROM entries_indexed WHERE entry_id IS NULL) * ?1 > (SELECT coalesce(sum(entry_n), 0) FROM tally)", NULL};
+	static const struct sql_text GONE = {"SELECT doc FROM entries_indexed WHERE entry_id IS NULL ORDER BY doc LIMIT ?1", NULL};
 	int64_t now = fw_mono_ms(), yes;
 	int rc;
 
@@ -179,8 +162,8 @@ static int begin(struct mysql_db *s, struct fw_err *err)
 		return rc;
 	s->sweep.step = -1;
 	s->sweep.word_len = 0;
-	s->sweep.gone_n = 0;
-	rc = sql_ask(&s->sql, &VOID, (struct sql_value[]){SQL_INT(VOID_MAX)}, 1, void_row, &s->sweep, NULL, err);
+	fw_buf_reset(&s->sweep.gone);
+	rc = sql_ask(&s->sql, &GONE, (struct sql_value[]){SQL_INT(GONE_MAX)}, 1, gone_row, &s->sweep.gone, NULL, err);
 	s->sweep.on = !rc;
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 }

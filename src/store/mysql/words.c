@@ -1,46 +1,41 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Full-text search. InnoDB's own index knows neither words of one character (so no Chinese), nor
- * "was" and other stop words, and what it knows is the server's setting; so this one is ours: an
- * ordinary table of words, filled behind the storing.
+ * "was" and other stop words, what it knows is the server's setting, and what was removed stays in
+ * it until the table is made anew; so this one is ours: an ordinary table of words. search.h says how
+ * it is filled.
  *
- * A step of maintenance takes some hundred entries and writes one row for each word in them: which
- * entries hold it, and at which places. Steps are numbered; all words of an entry are of one step.
- * So words of one entry are found together by (entry, step), and phrases by their places.
+ * What is indexed is a document: an entry as it was at that time, under a number of its own, which
+ * rises (numbers.doc_id is the last one). `entries_indexed` says which entry that is. An entry that
+ * changed or is gone leaves its documents there without an entry, so no search finds them any more;
+ * sweep.c takes their words out. A change makes the entry a new document, in the next step.
  *
- * Entries up to numbers.indexed_entry_id are in the index, but for those in entries_changed: they
- * wait to be indexed again. `entries_void` says that what steps below its own say of an entry is
- * old: the entry changed, or is gone. sweep.c takes that out.
+ * A step takes some hundred entries and writes one row for each word in them: which documents hold
+ * it, and at which places. The row's number `step` is that of the last document before them.
  *
- * Occurrences in a row, by entry and place, seven bits a byte: the place (of the same entry: its
- * distance to the one before), doubled, plus 1 for the first one of an entry; that is followed by
- * the entry (its distance to the one before).
+ * Occurrences in a row, by document and place, seven bits a byte: the place (of the same document:
+ * its distance to the one before), doubled, plus 1 for the first one of a document; that is followed
+ * by the document (its distance to the one before; of the first one, to the step).
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/clock.h"
-#include "base/hash.h"
-#include "store/driver.h"
+#include "base/map.h"
 #include "store/mysql/occurrences.h"
+#include "store/sql/search.h"
 #include "store/tokens.h"
 #include "store/words.h"
 #include "base/banned.h"
 
-#define STEP_MS 50
-#define STEP_ROWS 300
 #define STEP_BYTES ((size_t)1 << 20) /* of text, about */
-#define CATCH_UP_ROWS 2000           /* a search indexes this many by itself */
-#define CATCH_UP_MS 10000
 #define WRITE_ROWS 2000              /* of one statement */
 #define ID_BYTES 16                  /* of a number in a query, at most, about */
 
 const char *const mysql_search_tables[] = {
-	"CREATE TABLE words (word VARBINARY(64) NOT NULL, step BIGINT NOT NULL, entries LONGBLOB NOT NULL, PRIMARY KEY (word, step)) {table}",
+	"CREATE TABLE words (word VARBINARY(64) NOT NULL, step BIGINT NOT NULL, docs LONGBLOB NOT NULL, PRIMARY KEY (word, step)) {table}",
 	"CREATE TABLE entries_changed (entry_id {pk}) {table}",
-	"INSERT INTO numbers (name, value) VALUES ('index_step', 0)",
-	"CREATE TABLE " MYSQL_LAST_TABLE " (entry_id {pk}, step BIGINT NOT NULL) {table}",
+	"INSERT INTO numbers (name, value) VALUES ('doc_id', 0)",
+	"CREATE TABLE " MYSQL_LAST_TABLE " (doc {pk}, entry_id BIGINT, INDEX entries_indexed_entry (entry_id)) {table}",
 	NULL,
 };
 
@@ -69,14 +64,14 @@ static uint64_t varint_get(struct fw_str *s)
 	return v;
 }
 
-void occurrence_put(struct fw_buf *b, struct occurrence *last, int64_t id, uint64_t place)
+void occurrence_put(struct fw_buf *b, struct occurrence *last, int64_t doc, uint64_t place)
 {
-	bool first = id != last->id;
+	bool first = doc != last->doc;
 
 	varint_put(b, (place - (first ? 0 : last->place)) << 1 | first);
 	if (first)
-		varint_put(b, (uint64_t)(id - last->id));
-	*last = (struct occurrence){id, place};
+		varint_put(b, (uint64_t)(doc - last->doc));
+	*last = (struct occurrence){doc, place};
 }
 
 bool occurrence_get(struct fw_str *list, struct occurrence *o)
@@ -88,7 +83,7 @@ bool occurrence_get(struct fw_str *list, struct occurrence *o)
 	v = varint_get(list);
 	o->place = (v >> 1) + (v & 1 ? 0 : o->place);
 	if (v & 1)
-		o->id += (int64_t)varint_get(list);
+		o->doc += (int64_t)varint_get(list);
 	return true;
 }
 
@@ -101,88 +96,46 @@ struct word { /* of a step */
 };
 
 struct step {
-	struct sql *s;
-	struct fw_arena a;            /* words */
-	struct word *word;            /* a table by hash: mask + 1 slots */
-	size_t mask, word_n;
-	struct fw_buf text;
-	struct mysql_ids changed, done; /* what waited; what was read of it */
-	struct mysql_ids *ids;        /* where those that are read are noted */
-	size_t bytes;
-	bool full;                    /* no more is read */
+	struct sql_search_step step;
+	struct fw_map map; /* its words; their documents are counted from 1 */
 };
 
-static struct word *slot_of(struct word *word, size_t mask, struct fw_str text)
+static struct step *step_of(struct sql_search_step *step)
 {
-	size_t i = (size_t)fw_hash64(text.p, text.len) & mask;
-
-	while (word[i].text.p && !fw_str_eq(word[i].text, text))
-		i = (i + 1) & mask;
-	return &word[i];
+	return (struct step *)step; /* step comes first */
 }
 
-static bool table_grow(struct step *p)
+static struct word *word_new(struct step *p, struct fw_str text)
 {
-	size_t mask = p->mask ? p->mask * 2 + 1 : 8191;
-	struct word *more = calloc(mask + 1, sizeof(*more));
+	struct word *w = fw_arena_zalloc(&p->step.a, sizeof(*w));
+	int rc;
 
-	if (!more)
-		return false;
-	for (size_t i = 0; p->word && i <= p->mask; i++) {
-		if (p->word[i].text.p)
-			*slot_of(more, mask, p->word[i].text) = p->word[i];
-	}
-	free(p->word);
-	p->word = more;
-	p->mask = mask;
-	return true;
+	if (!w)
+		return NULL;
+	w->text = fw_arena_str(&p->step.a, text);
+	if (!w->text.p)
+		return NULL;
+	(void)fw_map_put(&p->map, w->text, w, &rc);
+	return rc ? NULL : w;
 }
 
-static bool words_add(struct step *p, struct fw_str text, int64_t id)
+static int entry_add(struct sql_search_step *step, int64_t id, struct fw_str words)
 {
+	struct step *p = step_of(step);
 	struct fw_store_token t;
 
-	for (uint64_t place = 1; fw_store_token_next(&text, &t); place++) {
-		struct fw_str word = {t.text, t.len};
-		struct word *w;
+	(void)id;
+	for (uint64_t place = 1; fw_store_token_next(&words, &t); place++) {
+		struct fw_str text = {t.text, t.len};
+		struct word *w = fw_map_get(&p->map, text);
 
-		if (p->word_n * 2 >= p->mask && !table_grow(p))
-			return false;
-		w = slot_of(p->word, p->mask, word);
-		if (!w->text.p) {
-			w->text = fw_arena_str(&p->a, word);
-			p->word_n++;
-		}
-		occurrence_put(&w->list, &w->last, id, place);
-		if (!w->text.p || w->list.rc)
-			return false;
+		w = w ? w : word_new(p, text);
+		if (!w)
+			return FW_ENOMEM;
+		occurrence_put(&w->list, &w->last, (int64_t)step->n + 1, place);
+		if (w->list.rc)
+			return w->list.rc;
 	}
-	return true;
-}
-
-/* A character that is cut in the middle by the limit is no matter. */
-#define COLUMNS "e.id, left(e.title, 1048576), left(e.summary, 1048576), left(e.content, 1048576), e.content_type"
-
-static int entry_row(void *ctx, const struct sql_row *row)
-{
-	struct step *p = ctx;
-	int64_t id = sql_int(row, 0);
-
-	if (p->full)
-		return 0;
-	fw_buf_reset(&p->text);
-	fw_store_words(&p->text, sql_str(row, 1));
-	fw_buf_addc(&p->text, '\n');
-	fw_store_words(&p->text, sql_str(row, 2));
-	fw_buf_addc(&p->text, '\n');
-	if (sql_int(row, 4) == FW_TEXT_PLAIN)
-		fw_store_words(&p->text, sql_str(row, 3));
-	else
-		fw_store_words_html(&p->text, sql_str(row, 3));
-	if (p->text.rc || !words_add(p, fw_buf_str(&p->text), id) || !mysql_id_add(p->ids, id))
-		return FW_ENOMEM;
-	p->bytes += p->text.len;
-	p->full = p->bytes >= STEP_BYTES;
 	return 0;
 }
 
@@ -194,20 +147,19 @@ static int by_word(const void *a, const void *b)
 	return d ? d : x->text.len < y->text.len ? -1 : x->text.len > y->text.len;
 }
 
+/* As their rows lie. */
 static int words_write(struct step *p, int64_t number, struct fw_err *err)
 {
-	static const struct sql_text PUT = {"INSERT INTO words (word, step, entries) {values}", "word:b step:i entries:b"};
-	struct word **w = calloc(p->word_n + 1, sizeof(struct word *));
-	struct sql_value *v = calloc(WRITE_ROWS, 3 * sizeof(*v));
+	static const struct sql_text PUT = {"INSERT INTO words (word, step, docs) {values}", "word:b step:i docs:b"};
+	struct word **w = fw_arena_calloc(&p->step.a, p->map.n, sizeof(*w));
+	struct sql_value *v = fw_arena_calloc(&p->step.a, WRITE_ROWS, 3 * sizeof(*v));
 	size_t n = 0;
 	int rc = w && v ? 0 : fw_no_memory(err);
 
-	for (size_t i = 0; !rc && p->word && i <= p->mask; i++) {
-		if (p->word[i].text.p)
-			w[n++] = &p->word[i];
-	}
+	for (size_t at = 0; !rc && n < p->map.n; n++)
+		w[n] = fw_map_next(&p->map, &at, NULL);
 	if (!rc && n)
-		qsort(w, n, sizeof(struct word *), by_word); /* as their rows lie */
+		qsort(w, n, sizeof(*w), by_word);
 	for (size_t at = 0; !rc && at < n; at += WRITE_ROWS) {
 		size_t rows = FW_MIN(n - at, (size_t)WRITE_ROWS);
 
@@ -216,148 +168,68 @@ static int words_write(struct step *p, int64_t number, struct fw_err *err)
 			v[3 * i + 1] = SQL_INT(number);
 			v[3 * i + 2] = SQL_BLOB(fw_buf_str(&w[at + i]->list));
 		}
-		rc = sql_each(p->s, &PUT, v, 3, rows, err);
+		rc = sql_each(p->step.s, &PUT, v, 3, rows, err);
 	}
-	free(v);
-	free(w);
 	return rc;
 }
 
-static int id_row(void *ctx, const struct sql_row *row)
+/* What was read again was another document; it is not waiting any more, nor is what is gone. */
+static int entries_write(struct sql_search_step *step, struct fw_err *err)
 {
-	return mysql_id_add(ctx, sql_int(row, 0)) ? 0 : FW_ENOMEM;
-}
-
-/*
- * Those up to this one that changed, and what is gone. Who changes one of them from now on waits
- * for us, and then notes it anew.
- */
-static int changed_read(struct step *p, int64_t indexed, struct fw_err *err)
-{
-	static const struct sql_text CHANGED = {"SELECT entry_id FROM entries_changed WHERE entry_id <= ?2 OR NOT EXISTS"
-		" (SELECT 1 FROM entries e WHERE e.id = entry_id) ORDER BY entry_id LIMIT ?1 {skip}", NULL};
-	static const struct sql_text AGAIN = {"SELECT " COLUMNS " FROM {rows} JOIN entries e ON e.id = v.spot ORDER BY v.spot", "spot:i"};
-	struct sql_value v[STEP_ROWS];
-	int rc = sql_ask(p->s, &CHANGED, (struct sql_value[]){SQL_INT(STEP_ROWS), SQL_INT(indexed)}, 2, id_row, &p->changed, NULL,
-		err);
-
-	for (size_t i = 0; !rc && i < p->changed.n; i++)
-		v[i] = SQL_INT(p->changed.at[i]);
-	p->ids = &p->done;
-	return rc ? rc : sql_ask_each(p->s, &AGAIN, v, 1, p->changed.n, entry_row, p, err);
-}
-
-/* What was read again is not waiting any more, nor what is gone; and what was said of it before is old. */
-static int changed_write(struct step *p, int64_t number, struct fw_err *err)
-{
-	static const struct sql_text VOID = {"INSERT INTO entries_void (entry_id, step) {values} {upsert entry_id} step = {new step}",
-		"entry:i step:i"};
+	static const struct sql_text OLD = {"UPDATE entries_indexed SET entry_id = NULL WHERE entry_id = v.entry", "entry:i"};
 	static const struct sql_text DONE = {"DELETE FROM entries_changed WHERE entry_id = v.entry", "entry:i"};
-	int64_t upto = p->full && p->done.n ? p->done.at[p->done.n - 1] : INT64_MAX;
-	struct sql_value v[2 * STEP_ROWS];
-	size_t n = 0;
-	int rc;
+	static const struct sql_text NEW = {"INSERT INTO entries_indexed (doc, entry_id) {values}", "doc:i entry:i"};
+	int64_t number, upto = step->full && step->again_n ? step->id[step->again_n - 1] : INT64_MAX;
+	struct sql_value again[SQL_SEARCH_ROWS], new[2 * 2 * SQL_SEARCH_ROWS];
+	size_t done_n = 0;
+	int rc = sql_numbers_take(step->s, "doc_id", (int64_t)step->n, &number, err);
 
-	for (size_t i = 0; i < p->done.n; i++) {
-		v[2 * i] = SQL_INT(p->done.at[i]);
-		v[2 * i + 1] = SQL_INT(number);
+	number -= (int64_t)step->n;
+	for (size_t i = 0; i < step->n; i++) {
+		if (i < step->again_n)
+			again[i] = SQL_INT(step->id[i]);
+		new[2 * i] = SQL_INT(number + 1 + (int64_t)i);
+		new[2 * i + 1] = SQL_INT(step->id[i]);
 	}
-	rc = sql_each(p->s, &VOID, v, 2, p->done.n, err);
-	for (size_t i = 0; i < p->changed.n && p->changed.at[i] <= upto; i++)
-		v[n++] = SQL_INT(p->changed.at[i]);
-	return rc ? rc : sql_each(p->s, &DONE, v, 1, n, err);
+	while (done_n < step->changed_n && step->changed[done_n].i <= upto)
+		done_n++;
+	rc = rc ? rc : sql_each(step->s, &OLD, again, 1, step->again_n, err);
+	rc = rc ? rc : sql_each(step->s, &DONE, step->changed, 1, done_n, err);
+	rc = rc ? rc : sql_each(step->s, &NEW, new, 2, step->n, err);
+	return rc ? rc : words_write(step_of(step), number, err);
 }
 
-static int step_in(struct step *p, bool *more, struct fw_err *err)
+static void step_end(struct sql_search_step *step)
 {
-	static const struct sql_text MARK = {"SELECT value FROM numbers WHERE name = 'indexed_entry_id' {skip}", NULL};
-	static const struct sql_text NEXT = {"SELECT " COLUMNS " FROM entries e WHERE e.id > ?1 ORDER BY e.id LIMIT ?2", NULL};
-	static const struct sql_text DONE = {"UPDATE numbers SET value = ?1 WHERE name = 'indexed_entry_id'", NULL};
-	struct mysql_ids next = {0};
-	int64_t from, number;
-	int rc = sql_number(p->s, &MARK, NULL, 0, -1, &from, err);
+	struct fw_map *map = &step_of(step)->map;
+	struct word *w;
 
-	*more = false;
-	if (rc || from < 0) /* another process is at it */
-		return rc;
-	rc = changed_read(p, from, err);
-	p->ids = &next;
-	if (!rc && !p->full)
-		rc = sql_ask(p->s, &NEXT, (struct sql_value[]){SQL_INT(from), SQL_INT(STEP_ROWS)}, 2, entry_row, p, NULL, err);
-	rc = rc ? rc : sql_numbers_take(p->s, "index_step", 1, &number, err);
-	rc = rc ? rc : changed_write(p, number, err);
-	if (!rc && next.n)
-		rc = sql_do(p->s, &DONE, (struct sql_value[]){SQL_INT(next.at[next.n - 1])}, 1, err);
-	*more = p->full || next.n == STEP_ROWS || p->changed.n == STEP_ROWS;
-	free(next.at);
-	rc = rc ? rc : words_write(p, number, err);
-	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
+	for (size_t at = 0; (w = fw_map_next(map, &at, NULL)) != NULL;)
+		fw_buf_finish(&w->list);
+	fw_map_finish(map);
 }
 
 static int step(struct sql *s, bool *more, struct fw_err *err)
 {
-	struct step p = {.s = s};
-	int rc = s->dialect->begin(s, err);
+	static const struct sql_text CHANGED = {"SELECT entry_id FROM entries_changed ORDER BY entry_id LIMIT ?1 {skip}", NULL};
+	static const struct sql_search_index INDEX = {SQL_SEARCH_ROWS, STEP_BYTES, &CHANGED, entry_add, entries_write, step_end};
+	struct step p = {.step = {.n = 0}};
 
-	if (rc)
-		return rc;
-	fw_arena_init(&p.a, 0);
-	rc = sql_end(s, step_in(&p, more, err), err);
-	for (size_t i = 0; p.word && i <= p.mask; i++)
-		fw_buf_finish(&p.word[i].list);
-	free(p.word);
-	free(p.changed.at);
-	free(p.done.at);
-	fw_buf_finish(&p.text);
-	fw_arena_finish(&p.a);
-	return rc;
-}
-
-/* What waits, up to a few more than a search catches up by itself. Asked without a lock, so that idle workers do not write. */
-static int behind(struct sql *s, int64_t *n, struct fw_err *err)
-{
-	static const struct sql_text BEHIND = {"SELECT (SELECT count(*) FROM (SELECT 1 FROM entries WHERE id > (SELECT value FROM numbers"
-		" WHERE name = 'indexed_entry_id') LIMIT ?1) a) + (SELECT count(*) FROM (SELECT 1 FROM entries_changed LIMIT ?1) b)", NULL};
-
-	return sql_number(s, &BEHIND, (struct sql_value[]){SQL_INT(CATCH_UP_ROWS + 1)}, 1, 0, n, err);
-}
-
-static int steps(struct sql *s, int64_t ms, bool *more, struct fw_err *err)
-{
-	int64_t until_ms = fw_mono_ms() + ms, n;
-	int rc = behind(s, &n, err);
-
-	*more = !rc && n;
-	while (!rc && *more) {
-		rc = step(s, more, err);
-		if (fw_mono_ms() >= until_ms)
-			break;
-	}
-	return rc;
+	return sql_search_step(&p.step, s, &INDEX, more, err);
 }
 
 int mysql_search_step(struct sql *s, bool *more, struct fw_err *err)
 {
-	int rc = steps(s, STEP_MS, more, err);
+	int rc = sql_search_steps(s, step, more, err);
 
 	return rc || *more ? rc : mysql_sweep(mysql_db(s), more, err);
 }
 
-int mysql_search_unindexed(struct sql *s, int64_t *n, struct fw_err *err)
-{
-	static const struct sql_text COUNT = {"SELECT (SELECT count(*) FROM entries WHERE id > (SELECT value FROM numbers"
-		" WHERE name = 'indexed_entry_id')) + (SELECT count(*) FROM entries_changed c JOIN entries e ON e.id = c.entry_id"
-		" WHERE e.id <= (SELECT value FROM numbers WHERE name = 'indexed_entry_id'))", NULL};
-
-	return sql_number(s, &COUNT, NULL, 0, 0, n, err);
-}
-
-/* Also of one that is not indexed yet: perhaps it is read just now, as it was. */
+/* A change also of one that is not indexed yet: perhaps it is read just now, as it was. */
 int mysql_search_changed(struct sql *s, int64_t entry_id, enum sql_entry_change what, struct fw_err *err)
 {
 	static const struct sql_text CHANGED = {"INSERT INTO entries_changed (entry_id) VALUES (?1) {keep entry_id|entry_id}", NULL};
-	static const struct sql_text GONE = {"INSERT INTO entries_void (entry_id, step) SELECT ?1, value + 1 FROM numbers"
-		" WHERE name = 'index_step' {upsert entry_id} step = {new step}", NULL};
+	static const struct sql_text GONE = {"UPDATE entries_indexed SET entry_id = NULL WHERE entry_id = ?1", NULL};
 
 	if (what == SQL_ENTRY_CHANGES)
 		return 0;
@@ -366,141 +238,97 @@ int mysql_search_changed(struct sql *s, int64_t entry_id, enum sql_entry_change 
 
 /* ---- searching --------------------------------------------------------------------------------- */
 
-struct doc { /* an entry as a step found it */
-	int64_t id, step;
-};
-
-struct docs {
-	struct doc *at;
-	size_t n, cap;
-};
-
-struct spot {
-	struct doc doc;
-	uint64_t place;
-};
-
-struct spots {
-	struct spot *at;
-	size_t n, cap;
-	const struct docs *among;
-};
-
-/* One more element of a list; NULL: out of memory. */
-static void *more_of(void *at, size_t n, size_t *cap, size_t size)
+/*
+ * What was found are struct occurrence in a buffer, by document and place. Where only documents are
+ * wanted, each is there once, at place 0.
+ */
+static struct occurrence *found_at(const struct fw_buf *found)
 {
-	void *grown;
-
-	if (n < *cap)
-		return at;
-	grown = reallocarray(at, *cap ? *cap * 2 : 256, size);
-	*cap = grown ? *cap ? *cap * 2 : 256 : *cap;
-	return grown;
+	return (struct occurrence *)(void *)found->p;
 }
 
-bool mysql_id_add(struct mysql_ids *ids, int64_t id)
+static size_t found_n(const struct fw_buf *found)
 {
-	int64_t *at = more_of(ids->at, ids->n, &ids->cap, sizeof(*at));
-
-	if (!at)
-		return false;
-	ids->at = at;
-	at[ids->n++] = id;
-	return true;
+	return found->len / sizeof(struct occurrence);
 }
 
-/* As the rows of a word come. */
-static int by_doc(const void *a, const void *b)
+static int by_place(const void *a, const void *b)
 {
-	const struct doc *x = a, *y = b;
+	const struct occurrence *x = a, *y = b;
 
-	if (x->step != y->step)
-		return x->step < y->step ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
+	if (x->doc != y->doc)
+		return x->doc < y->doc ? -1 : 1;
+	return x->place < y->place ? -1 : x->place > y->place;
 }
 
-static int by_id(const void *a, const void *b)
+/* In order, and each once. What is of one word is in order, of many (a prefix) it is not. */
+static void found_sort(struct fw_buf *found)
 {
-	const struct doc *x = a, *y = b;
-
-	return x->id < y->id ? -1 : x->id > y->id;
-}
-
-static int by_spot(const void *a, const void *b)
-{
-	const struct spot *x = a, *y = b;
-	int c = by_doc(&x->doc, &y->doc);
-
-	return c ? c : x->place < y->place ? -1 : x->place > y->place;
-}
-
-/* Put in order, where they are not: those of one word are. */
-static void in_order(void *at, size_t n, size_t size, int (*by)(const void *, const void *))
-{
-	const char *p = at;
+	struct occurrence *at = found_at(found);
+	size_t n = found_n(found), kept = 0;
 
 	for (size_t i = 1; i < n; i++) {
-		if (by(p + (i - 1) * size, p + i * size) > 0) {
-			qsort(at, n, size, by);
-			return;
+		if (by_place(&at[i - 1], &at[i]) > 0) {
+			qsort(at, n, sizeof(*at), by_place);
+			break;
 		}
 	}
-}
-
-/* Columns: step, entries. Each entry once. */
-static int docs_row(void *ctx, const struct sql_row *row)
-{
-	struct fw_str list = sql_str(row, 1);
-	struct occurrence o = {0};
-	struct docs *d = ctx;
-	int64_t id = 0;
-
-	while (occurrence_get(&list, &o)) {
-		struct doc *at;
-
-		if (o.id == id)
-			continue;
-		at = more_of(d->at, d->n, &d->cap, sizeof(*at));
-		if (!at)
-			return FW_ENOMEM;
-		d->at = at;
-		id = o.id;
-		at[d->n++] = (struct doc){id, sql_int(row, 0)};
+	for (size_t i = 0; i < n; i++) {
+		if (!kept || by_place(&at[i], &at[kept - 1]) != 0)
+			at[kept++] = at[i];
 	}
-	return 0;
+	found->len = kept * sizeof(*at);
 }
 
-static int spots_row(void *ctx, const struct sql_row *row)
+/* Keep what stands so many places behind one that was found before. */
+static void found_behind(struct fw_buf *found, const struct fw_buf *before, uint64_t places)
 {
+	const struct occurrence *b = found_at(before), *b_end = b ? b + found_n(before) : b;
+	struct occurrence *at = found_at(found);
+	size_t n = found_n(found), kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct occurrence wanted = {at[i].doc, at[i].place - places};
+
+		while (b < b_end && by_place(b, &wanted) < 0)
+			b++;
+		if (b < b_end && by_place(b, &wanted) == 0)
+			at[kept++] = at[i];
+	}
+	found->len = kept * sizeof(*at);
+}
+
+struct finding {
+	struct fw_buf found;
+	const struct fw_buf *among; /* places in these documents; NULL: documents, of all */
+};
+
+/* Columns: step, docs. */
+static int word_row(void *ctx, const struct sql_row *row)
+{
+	struct finding *f = ctx;
 	struct fw_str list = sql_str(row, 1);
-	struct occurrence o = {0};
-	struct spots *p = ctx;
+	struct occurrence o = {.doc = sql_int(row, 0)};
+	int64_t doc = 0;
 	bool wanted = false;
-	int64_t id = 0;
 
 	while (occurrence_get(&list, &o)) {
-		struct doc doc = {o.id, sql_int(row, 0)};
-		struct spot *at;
+		struct occurrence of = {.doc = o.doc};
 
-		if (o.id != id)
-			wanted = p->among->n && bsearch(&doc, p->among->at, p->among->n, sizeof(doc), by_doc);
-		id = o.id;
-		if (!wanted)
-			continue;
-		at = more_of(p->at, p->n, &p->cap, sizeof(*at));
-		if (!at)
-			return FW_ENOMEM;
-		p->at = at;
-		at[p->n++] = (struct spot){doc, o.place};
+		if (o.doc != doc)
+			wanted = !f->among || bsearch(&of, fw_buf_str(f->among).p, found_n(f->among), sizeof(of), by_place);
+		if (wanted && (f->among || o.doc != doc))
+			fw_buf_add(&f->found, f->among ? &o : &of, sizeof(o));
+		doc = o.doc;
 	}
-	return 0;
+	return f->found.rc;
 }
 
 /* Rows of a word, or of all that begin so. */
-static int word_ask(struct sql *s, const struct fw_store_token *t, bool prefix, sql_row_fn *fn, void *ctx, struct fw_err *err)
+static int word_find(struct sql *s, const struct fw_store_token *t, bool prefix, struct finding *f, struct fw_err *err)
 {
-	static const struct sql_text ONE = {"SELECT step, entries FROM words WHERE word = ?1 ORDER BY step", NULL};
-	static const struct sql_text PREFIX = {"SELECT step, entries FROM words WHERE word >= ?1 AND word < ?2", NULL};
+	static const struct sql_text ONE = {"SELECT step, docs FROM words WHERE word = ?1 ORDER BY step", NULL};
+	static const struct sql_text PREFIX = {"SELECT step, docs FROM words WHERE word >= ?1 AND word < ?2", NULL};
 	struct fw_str word = {t->text, t->len};
 	char last[sizeof(t->text) + 1];
 	int rc;
@@ -508,216 +336,97 @@ static int word_ask(struct sql *s, const struct fw_store_token *t, bool prefix, 
 	memcpy(last, t->text, t->len);
 	last[t->len] = '\xff'; /* behind all that begin so */
 	rc = sql_ask(s, prefix ? &PREFIX : &ONE, (struct sql_value[]){SQL_BLOB(word), SQL_BLOB(((struct fw_str){last, t->len + 1}))},
-		prefix ? 2 : 1, fn, ctx, NULL, err);
+		prefix ? 2 : 1, word_row, f, NULL, err);
+	found_sort(&f->found);
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 }
 
-static void docs_once(struct docs *d)
-{
-	size_t n = 0;
-
-	in_order(d->at, d->n, sizeof(*d->at), by_doc);
-	for (size_t i = 0; i < d->n; i++) {
-		if (!n || by_doc(&d->at[i], &d->at[n - 1]) != 0)
-			d->at[n++] = d->at[i];
-	}
-	d->n = n;
-}
-
-static void docs_common(struct docs *d, const struct docs *other)
-{
-	size_t n = 0;
-
-	for (size_t i = 0, k = 0; i < d->n; i++) {
-		while (k < other->n && by_doc(&other->at[k], &d->at[i]) < 0)
-			k++;
-		if (k < other->n && by_doc(&other->at[k], &d->at[i]) == 0)
-			d->at[n++] = d->at[i];
-	}
-	d->n = n;
-}
-
-struct term { /* a word, or words in a row */
-	struct fw_store_token *token;
-	size_t n, cap;
-	bool prefix; /* of the last one */
+struct term { /* a word, or words in a row, as the user wrote it */
+	struct fw_str words;
+	bool prefix;  /* of the last one */
+	size_t n;
 };
 
-/* Of those that hold all of its words, which have them in a row? */
-static int phrase_keep(struct sql *s, const struct term *t, struct docs *d, struct fw_err *err)
+/* What holds all its words, of what was found before; among: which of these have them in a row, and where they end. */
+static int words_find(struct sql *s, const struct term *t, const struct fw_buf *among, bool first, struct fw_buf *found,
+	struct fw_err *err)
 {
-	struct spots ends = {.among = d}; /* of what was found so far: where it ends */
-	size_t n = 0;
-	int rc = 0;
-
-	for (size_t i = 0; !rc && i < t->n; i++) {
-		struct spots next = {.among = d};
-		size_t kept = 0, e = 0;
-
-		rc = word_ask(s, &t->token[i], t->prefix && i == t->n - 1, spots_row, &next, err);
-		in_order(next.at, next.n, sizeof(*next.at), by_spot);
-		for (size_t k = 0; !rc && i && k < next.n; k++) {
-			struct spot before = {next.at[k].doc, next.at[k].place - 1};
-
-			while (e < ends.n && by_spot(&ends.at[e], &before) < 0)
-				e++;
-			if (e < ends.n && by_spot(&ends.at[e], &before) == 0)
-				next.at[kept++] = next.at[k];
-		}
-		next.n = i ? kept : next.n;
-		free(ends.at);
-		ends = next;
-	}
-	for (size_t i = 0; !rc && i < ends.n; i++) {
-		if (!n || by_doc(&ends.at[i].doc, &d->at[n - 1]) != 0)
-			d->at[n++] = ends.at[i].doc;
-	}
-	d->n = n;
-	free(ends.at);
-	return rc;
-}
-
-/* The entries of d that the term stands in; of all, when it is the first. */
-static int term_find(struct sql *s, const struct term *t, struct docs *d, bool first, struct fw_err *err)
-{
-	int rc = 0;
-
-	for (size_t i = 0; !rc && i < t->n; i++) {
-		struct docs has = {0};
-
-		rc = word_ask(s, &t->token[i], t->prefix && i == t->n - 1, docs_row, &has, err);
-		docs_once(&has);
-		if (!first) {
-			docs_common(d, &has);
-			free(has.at);
-		} else {
-			*d = has;
-		}
-		first = false;
-	}
-	return rc || t->n < 2 ? rc : phrase_keep(s, t, d, err);
-}
-
-static int void_row(void *ctx, const struct sql_row *row)
-{
-	struct docs *d = ctx;
-	struct doc from = {sql_int(row, 0), 0};
-	size_t low = 0, high = d->n;
-
-	while (low < high) { /* the first of this entry */
-		size_t mid = low + (high - low) / 2;
-
-		if (by_id(&d->at[mid], &from) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (; low < d->n && d->at[low].id == from.id; low++) {
-		if (d->at[low].step < sql_int(row, 1))
-			d->at[low].step = -1;
-	}
-	return 0;
-}
-
-/* By id. What is old is left out: step -1. */
-static int docs_valid(struct sql *s, struct docs *d, struct fw_err *err)
-{
-	static const struct sql_text VOID = {"SELECT x.entry_id, x.step FROM {rows} JOIN entries_void x ON x.entry_id = v.spot", "spot:i"};
-	enum { AT_ONCE = 5000 };
-	struct sql_value *v = calloc(AT_ONCE, sizeof(*v));
-	int rc = v ? 0 : fw_no_memory(err);
-
-	in_order(d->at, d->n, sizeof(*d->at), by_id);
-	for (size_t at = 0; !rc && at < d->n; at += AT_ONCE) {
-		size_t n = FW_MIN(d->n - at, (size_t)AT_ONCE);
-
-		for (size_t i = 0; i < n; i++)
-			v[i] = SQL_INT(d->at[at + i].id);
-		rc = sql_ask_each(s, &VOID, v, 1, n, void_row, d, err);
-	}
-	free(v);
-	return rc;
-}
-
-/* The words of one of the user's words or phrases; none: it is passed over. */
-static int term_read(struct sql *s, const struct fw_store_word *w, struct term *t, struct fw_err *err)
-{
+	struct fw_str rest = t->words;
 	struct fw_store_token token;
-	struct fw_str rest;
+	int rc = 0;
 
-	t->n = 0;
-	t->prefix = w->prefix;
-	fw_buf_reset(&s->text);
-	fw_store_words(&s->text, w->text);
-	rest = fw_buf_str(&s->text);
-	if (s->text.rc)
-		return fw_no_memory(err);
-	while (fw_store_token_next(&rest, &token)) {
-		struct fw_store_token *at = more_of(t->token, t->n, &t->cap, sizeof(*at));
+	for (size_t i = 0; !rc && fw_store_token_next(&rest, &token); i++, first = false) {
+		struct finding f = {.among = among};
 
-		if (!at)
-			return fw_no_memory(err);
-		t->token = at;
-		at[t->n++] = token;
+		rc = word_find(s, &token, t->prefix && i == t->n - 1, &f, err);
+		if (!first)
+			found_behind(&f.found, found, among ? 1 : 0);
+		fw_buf_finish(found);
+		*found = f.found;
 	}
-	return 0;
+	return rc;
+}
+
+static int term_find(struct sql *s, const struct term *t, bool first, struct fw_buf *docs, struct fw_err *err)
+{
+	struct fw_buf ends = FW_BUF_INIT(0);
+	int rc = words_find(s, t, NULL, first, docs, err);
+
+	if (rc || t->n < 2)
+		return rc;
+	rc = words_find(s, t, docs, true, &ends, err);
+	for (size_t i = 0; i < found_n(&ends); i++)
+		found_at(&ends)[i].place = 0;
+	found_sort(&ends);
+	fw_buf_finish(docs);
+	*docs = ends;
+	return rc;
 }
 
 /* As a JSON list: so many as the server takes, the newest of them. */
-static void docs_write(const struct mysql_db *s, const struct docs *d, struct fw_buf *value)
+static void docs_write(const struct mysql_db *s, const struct fw_buf *docs, struct fw_buf *value)
 {
-	size_t max = s->packet_max / 2 / ID_BYTES, from = d->n > max ? d->n - max : 0;
-	bool any = false;
+	size_t max = s->packet_max / 2 / ID_BYTES, n = found_n(docs), from = n > max ? n - max : 0;
 
 	fw_buf_addc(value, '[');
-	for (size_t i = from; i < d->n; i++) {
-		if (d->at[i].step < 0)
-			continue;
-		fw_buf_addf(value, "%s%lld", any ? "," : "", (long long)d->at[i].id);
-		any = true;
-	}
+	for (size_t i = from; i < n; i++)
+		fw_buf_addf(value, "%s%lld", i > from ? "," : "", (long long)found_at(docs)[i].doc);
 	fw_buf_addc(value, ']');
-}
-
-static int catch_up(struct sql *s, int64_t *missing, struct fw_err *err)
-{
-	int64_t n;
-	bool more;
-	int rc = behind(s, &n, err);
-
-	if (rc || !n)
-		return rc;
-	rc = s->read_only || n > CATCH_UP_ROWS ? 0 : steps(s, CATCH_UP_MS, &more, err);
-	if (rc && rc != FW_EAGAIN) /* a busy store, a full disk: what is indexed is searched */
-		return rc;
-	return missing ? mysql_search_unindexed(s, missing, err) : 0;
 }
 
 int mysql_search_begin(struct sql *s, struct fw_str words, bool *any, struct fw_buf *where, struct fw_buf *value,
 	int64_t *missing, struct fw_err *err)
 {
+	struct fw_buf docs = FW_BUF_INIT(0), text = FW_BUF_INIT(0);
 	struct fw_store_word w;
-	struct docs d = {0};
-	struct term t = {0};
 	int rc = 0;
 
 	*any = false;
 	if (missing)
 		*missing = 0;
-	fw_buf_adds(where, "e.id IN (SELECT j.id FROM JSON_TABLE(?1, '$[*]' COLUMNS (id BIGINT PATH '$')) j)");
+	fw_buf_adds(where, "e.id IN (SELECT i.entry_id FROM JSON_TABLE(?1, '$[*]' COLUMNS (doc BIGINT PATH '$')) j"
+		" JOIN entries_indexed i ON i.doc = j.doc)");
 	while (!rc && fw_store_word_next(&words, &w)) {
-		rc = term_read(s, &w, &t, err);
-		if (rc || !t.n)
+		struct fw_store_token token;
+		struct term t = {.prefix = w.prefix};
+		struct fw_str rest;
+
+		fw_buf_reset(&text);
+		fw_store_words(&text, w.text);
+		t.words = rest = fw_buf_str(&text);
+		while (fw_store_token_next(&rest, &token))
+			t.n++;
+		rc = text.rc ? fw_no_memory(err) : 0;
+		if (rc || !t.n) /* nothing that belongs to words: no condition */
 			continue;
 		if (!*any)
-			rc = catch_up(s, missing, err);
-		rc = rc ? rc : term_find(s, &t, &d, !*any, err);
+			rc = sql_search_catch_up(s, step, missing, err);
+		rc = rc ? rc : term_find(s, &t, !*any, &docs, err);
 		*any = true;
 	}
-	rc = rc ? rc : docs_valid(s, &d, err);
 	if (!rc && *any)
-		docs_write(mysql_db(s), &d, value);
-	free(t.token);
-	free(d.at);
+		docs_write(mysql_db(s), &docs, value);
+	fw_buf_finish(&docs);
+	fw_buf_finish(&text);
 	return rc;
 }

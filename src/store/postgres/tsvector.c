@@ -132,7 +132,7 @@ static int step(struct sql *s, bool *more, struct fw_err *err)
 		"WITH changed AS (DELETE FROM entries_changed WHERE ctid = ANY (ARRAY(SELECT ctid FROM entries_changed"
 		" LIMIT ?1 FOR UPDATE SKIP LOCKED)) RETURNING entry_id) SELECT DISTINCT entry_id FROM changed",
 		NULL};
-	static const struct sql_search_index INDEX = {STEP_ROWS, SIZE_MAX, &CHANGED, entry_add, entries_write};
+	static const struct sql_search_index INDEX = {STEP_ROWS, SIZE_MAX, &CHANGED, entry_add, entries_write, NULL};
 	struct step p = {.step = {.n = 0}};
 
 	return sql_search_step(&p.step, s, &INDEX, more, err);

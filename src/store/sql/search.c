@@ -95,6 +95,8 @@ int sql_search_step(struct sql_search_step *p, struct sql *s, const struct sql_s
 	p->index = index;
 	fw_arena_init(&p->a, 0);
 	rc = sql_end(s, step_in(p, more, err), err);
+	if (index->end)
+		index->end(p);
 	fw_arena_finish(&p->a);
 	fw_buf_finish(&p->words);
 	return rc;

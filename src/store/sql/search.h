@@ -27,6 +27,7 @@ struct sql_search_index {
 	const struct sql_text *changed;
 	int (*add)(struct sql_search_step *p, int64_t entry_id, struct fw_str words); /* FW_ENOMEM, without words */
 	int (*write)(struct sql_search_step *p, struct fw_err *err);
+	void (*end)(struct sql_search_step *p); /* frees what is the dialect's own; NULL: nothing is */
 };
 
 struct sql_search_step { /* a dialect's own begins with it */
