@@ -23,21 +23,6 @@
 #define ROW_FROM '\1' /* in a text: what stands between these is written once for each row */
 #define ROW_TO '\2'
 
-struct mark { /* a value's place in a text */
-	size_t at, value;
-};
-
-struct mysql_kept {
-	const struct sql_text *of;
-	char *text;
-	size_t len;
-	struct mark *mark;
-	size_t mark_n;
-	size_t row_from, row_to;
-	char between;     /* rows: of one statement ',', or statements ';' */
-	MYSQL_STMT *stmt; /* prepared; NULL: not yet */
-};
-
 struct mysql_row {
 	struct sql_row row;
 	MYSQL_ROW at;
@@ -58,75 +43,58 @@ void mysql_kept_free(struct mysql_db *s)
 {
 	for (size_t i = 0; i < s->kept_n; i++)
 		kept_finish(&s->kept[i]);
-	free(s->kept);
 }
 
-/* The rows as a table v of columns c1, c2 ...: numbers, and what is of bytes as hexadecimal digits. */
+/* The rows as a table v of columns c1, c2 ...: of numbers, and of hexadecimal digits where they are bytes. */
 static void rows_as_table(struct fw_buf *b, const struct sql_text *t)
 {
 	char letter;
 
-	fw_buf_adds(b, "JSON_TABLE(?1, '$[*]' COLUMNS (");
+	fw_buf_adds(b, "(SELECT ");
 	for (size_t i = 0; sql_column(t, i, &letter).p; i++)
-		fw_buf_addf(b, "%sc%zu %s PATH '$[%zu]'", i ? ", " : "", i + 1, letter == 'i' ? "BIGINT" : "VARCHAR(1024)", i);
-	fw_buf_adds(b, ")) v");
+		fw_buf_addf(b, letter == 'i' ? "%sj%zu AS c%zu" : letter == 'b' ? "%sunhex(j%zu) AS c%zu" :
+			"%sCONVERT(unhex(j%zu) USING utf8mb4) AS c%zu", i ? ", " : "", i + 1, i + 1);
+	fw_buf_adds(b, " FROM JSON_TABLE(?1, '$[*]' COLUMNS (");
+	for (size_t i = 0; sql_column(t, i, &letter).p; i++)
+		fw_buf_addf(b, "%sj%zu %s PATH '$[%zu]'", i ? ", " : "", i + 1, letter == 'i' ? "BIGINT" : "VARCHAR(1024)", i);
+	fw_buf_adds(b, ")) j) v");
 }
 
-/* SELECT over rows: in this order, or a small table may be read whole for each of them; and bytes of digits. */
-static void select_mend(struct fw_buf *b, const char *text, const struct sql_text *t)
-{
-	static const char SELECT[] = "SELECT ";
-	const char *p = text;
-
-	if (strncmp(p, SELECT, strlen(SELECT)) == 0) {
-		fw_buf_adds(b, "SELECT STRAIGHT_JOIN ");
-		p += strlen(SELECT);
-	}
-	while (*p) {
-		char letter = 'i', *end;
-		long column;
-
-		if (p[0] != 'v' || p[1] != '.' || p[2] != 'c' || !fw_is_digit((unsigned char)p[3])) {
-			fw_buf_addc(b, *p++);
-			continue;
-		}
-		column = strtol(p + 3, &end, 10);
-		(void)sql_column(t, (size_t)column - 1, &letter);
-		fw_buf_addf(b, letter == 'i' ? "v.c%ld" : letter == 'b' ? "unhex(v.c%ld)" :
-			"CONVERT(unhex(v.c%ld) USING utf8mb4)", column);
-		p = end;
-	}
-}
-
-/* The text of a statement, as sql_write() makes it; NULL: out of memory. */
+/*
+ * The text of a statement, as sql_write() makes it; NULL: out of memory. A SELECT over rows goes through them in
+ * this order, or a small table may be read whole for each of them.
+ */
 static char *text_write(const struct sql *s, const struct sql_text *t, bool select)
 {
+	static const char SELECT[] = "SELECT ";
 	struct sql_form form = {.mark = '?', .join = "", .from = "", .rows = "DUAL"};
-	struct fw_buf part = FW_BUF_INIT(0), whole = FW_BUF_INIT(0);
-	char *text, letter;
+	struct fw_buf rows = FW_BUF_INIT(0), text = FW_BUF_INIT(0);
+	struct sql_text ordered = *t;
+	char *written, letter;
 
 	if (select) {
-		rows_as_table(&part, t);
+		rows_as_table(&rows, t);
 		form.by_number = true;
+		if (fw_str_starts(fw_str(t->text), FW_STR(SELECT))) {
+			fw_buf_addf(&text, "SELECT STRAIGHT_JOIN %s%c", t->text + strlen(SELECT), '\0');
+			ordered.text = text.p;
+		}
 	} else if (t->columns) {
-		fw_buf_addf(&part, "VALUES %c(", ROW_FROM);
+		fw_buf_addf(&rows, "VALUES %c(", ROW_FROM);
 		for (size_t i = 0; sql_column(t, i, &letter).p; i++)
-			fw_buf_addf(&part, "%s?%zu", i ? ", " : "", i + 1);
-		fw_buf_addf(&part, ")%c", ROW_TO);
+			fw_buf_addf(&rows, "%s?%zu", i ? ", " : "", i + 1);
+		fw_buf_addf(&rows, ")%c", ROW_TO);
 		form.by_value = true;
 	}
-	fw_buf_addc(&part, '\0');
+	fw_buf_addc(&rows, '\0');
 	if (select)
-		form.rows = part.p;
+		form.rows = rows.p;
 	else
-		form.values = part.p;
-	text = part.rc ? NULL : sql_write(s->dialect, t, &form);
-	fw_buf_finish(&part);
-	if (!text || !select)
-		return text;
-	select_mend(&whole, text, t);
-	free(text);
-	return whole.rc ? NULL : fw_buf_take(&whole, NULL);
+		form.values = rows.p;
+	written = rows.rc || text.rc ? NULL : sql_write(s->dialect, &ordered, &form);
+	fw_buf_finish(&rows);
+	fw_buf_finish(&text);
+	return written;
 }
 
 /* Take values' marks and the rows' out of the text, and note where they stood. */
@@ -145,7 +113,7 @@ static bool marks_take(struct mysql_kept *k)
 		size_t at = (size_t)(to - k->text);
 
 		if (p[0] == '?' && fw_is_digit((unsigned char)p[1])) {
-			k->mark[k->mark_n++] = (struct mark){at, (size_t)strtol(p + 1, &end, 10) - 1};
+			k->mark[k->mark_n++] = (struct mysql_mark){at, (size_t)strtol(p + 1, &end, 10) - 1};
 			p = end;
 		} else if (*p == ROW_FROM) {
 			k->between = ',';
@@ -175,15 +143,8 @@ static int kept_find(struct mysql_db *s, const struct sql_text *t, bool select, 
 			return 0;
 		}
 	}
-	if (s->kept_n == s->kept_cap) {
-		size_t cap = s->kept_cap ? s->kept_cap * 2 : 64;
-
-		k = reallocarray(s->kept, cap, sizeof(*k));
-		if (!k)
-			return fw_no_memory(err);
-		s->kept = k;
-		s->kept_cap = cap;
-	}
+	if (s->kept_n == MYSQL_STATEMENTS)
+		return fw_err_set(err, FW_EINVAL, "%s: more than %d statements", s->name, MYSQL_STATEMENTS);
 	k = &s->kept[s->kept_n];
 	*k = (struct mysql_kept){.of = t, .text = text_write(&s->sql, t, select)};
 	if (!k->text || !marks_take(k)) {
@@ -197,7 +158,7 @@ static int kept_find(struct mysql_db *s, const struct sql_text *t, bool select, 
 
 /* ---- values ------------------------------------------------------------------------------------ */
 
-static void int_put(struct fw_buf *b, int64_t v)
+void mysql_int_put(struct fw_buf *b, int64_t v)
 {
 	char digits[24], *at = digits + sizeof(digits);
 	uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
@@ -263,7 +224,7 @@ static void value_put(struct fw_buf *b, const struct sql_value *v)
 	if (sql_is_null(v)) {
 		fw_buf_adds(b, "NULL");
 	} else if (v->type == SQL_TYPE_INT) {
-		int_put(b, v->i);
+		mysql_int_put(b, v->i);
 	} else if (v->type == SQL_TYPE_TEXT) {
 		fw_buf_addc(b, '\'');
 		text_put(b, v->s, true);
@@ -275,7 +236,7 @@ static void value_put(struct fw_buf *b, const struct sql_value *v)
 	}
 }
 
-/* The text from one place to another, with these values in it. */
+/* The text from one place to another, with these values in it; NULL: a '?' for each. */
 static void part_put(struct fw_buf *b, const struct mysql_kept *k, size_t from, size_t to, const struct sql_value *v)
 {
 	for (size_t i = 0; i < k->mark_n; i++) {
@@ -284,16 +245,19 @@ static void part_put(struct fw_buf *b, const struct mysql_kept *k, size_t from, 
 		if (at < from || at > to)
 			continue;
 		fw_buf_add(b, k->text + from, at - from);
-		value_put(b, &v[k->mark[i].value]);
+		if (v)
+			value_put(b, &v[k->mark[i].value]);
+		else
+			fw_buf_addc(b, '?');
 		from = at;
 	}
 	fw_buf_add(b, k->text + from, to - from);
 }
 
-/* Rows of numbers, and of bytes as hexadecimal digits, as a JSON text within quotes. */
+/* Rows of numbers, and of bytes as hexadecimal digits, as JSON. */
 static void json_put(struct fw_buf *b, const struct sql_value *v, size_t n, size_t rows)
 {
-	fw_buf_adds(b, "'[");
+	fw_buf_addc(b, '[');
 	for (size_t i = 0; i < rows; i++) {
 		fw_buf_adds(b, i ? ",[" : "[");
 		for (size_t c = 0; c < n; c++, v++) {
@@ -301,7 +265,7 @@ static void json_put(struct fw_buf *b, const struct sql_value *v, size_t n, size
 			if (sql_is_null(v)) {
 				fw_buf_adds(b, "null");
 			} else if (v->type == SQL_TYPE_INT) {
-				int_put(b, v->i);
+				mysql_int_put(b, v->i);
 			} else {
 				fw_buf_addc(b, '"');
 				hex_put(b, v->s);
@@ -310,7 +274,7 @@ static void json_put(struct fw_buf *b, const struct sql_value *v, size_t n, size
 		}
 		fw_buf_addc(b, ']');
 	}
-	fw_buf_adds(b, "]'");
+	fw_buf_addc(b, ']');
 }
 
 /* ---- sending ------------------------------------------------------------------------------------- */
@@ -409,17 +373,12 @@ static int rows_show(const struct mysql_db *s, MYSQL_RES *rows, sql_row_fn *fn, 
 	return rc;
 }
 
-static int ask(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
+static int ask_kept(struct mysql_db *s, const struct mysql_kept *k, const struct sql_value *v, sql_row_fn *fn, void *ctx,
 	int64_t *changed, struct fw_err *err)
 {
-	struct mysql_db *s = mysql_db(sql);
 	struct answer a = {0};
-	struct mysql_kept *k;
-	int rc = kept_find(s, t, false, &k, err);
+	int rc;
 
-	(void)n;
-	if (rc)
-		return rc;
 	statement(s);
 	part_put(&s->script, k, 0, k->len, v);
 	if (!fn && !changed)
@@ -432,27 +391,28 @@ static int ask(struct sql *sql, const struct sql_text *t, const struct sql_value
 	return rc;
 }
 
+static int ask(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
+	int64_t *changed, struct fw_err *err)
+{
+	struct mysql_kept *k;
+	int rc = kept_find(mysql_db(sql), t, false, &k, err);
+
+	(void)n;
+	return rc ? rc : ask_kept(mysql_db(sql), k, v, fn, ctx, changed, err);
+}
+
 static int each_select(struct mysql_db *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
 	sql_row_fn *fn, void *ctx, struct fw_err *err)
 {
-	struct answer a = {0};
+	struct fw_buf json = FW_BUF_INIT(0);
 	struct mysql_kept *k;
 	int rc = kept_find(s, t, true, &k, err);
 
-	if (rc)
-		return rc;
-	statement(s);
-	for (size_t i = 0, from = 0; i <= k->mark_n; i++) {
-		size_t to = i < k->mark_n ? k->mark[i].at : k->len;
-
-		fw_buf_add(&s->script, k->text + from, to - from);
-		if (i < k->mark_n)
-			json_put(&s->script, v, n, rows);
-		from = to;
-	}
-	rc = flush(s, &a, err);
-	rc = rc ? rc : rows_show(s, a.rows, fn, ctx);
-	mysql_free_result(a.rows);
+	json_put(&json, v, n, rows);
+	if (!rc && json.rc)
+		rc = fw_no_memory(err);
+	rc = rc ? rc : ask_kept(s, k, &SQL_TEXT(fw_buf_str(&json)), fn, ctx, NULL, err);
+	fw_buf_finish(&json);
 	return rc;
 }
 
@@ -505,14 +465,7 @@ static int stmt_prepare(struct mysql_db *s, struct mysql_kept *k, struct fw_err 
 
 	if (k->stmt)
 		return 0;
-	for (size_t i = 0, from = 0; i <= k->mark_n; i++) {
-		size_t to = i < k->mark_n ? k->mark[i].at : k->len;
-
-		fw_buf_add(&b, k->text + from, to - from);
-		if (i < k->mark_n)
-			fw_buf_addc(&b, '?');
-		from = to;
-	}
+	part_put(&b, k, 0, k->len, NULL);
 	k->stmt = b.rc ? NULL : mysql_stmt_init(s->c);
 	if (!k->stmt)
 		rc = fw_no_memory(err);

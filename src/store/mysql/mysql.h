@@ -7,6 +7,7 @@
 
 #include "store/sql/core.h"
 
+#define MYSQL_STATEMENTS 256 /* of one connection */
 #define MYSQL_SCRIPT_MAX ((size_t)1 << 20) /* statements that are sent together are no longer than this, about */
 
 struct mysql_sweep { /* a walk through the search index: sweep.c */
@@ -16,6 +17,21 @@ struct mysql_sweep { /* a walk through the search index: sweep.c */
 	size_t word_len;
 	int64_t step;
 	int64_t look_ms;    /* monotonic: whether it is time for one; 0: now */
+};
+
+struct mysql_mark { /* a value's place in a text */
+	size_t at, value;
+};
+
+struct mysql_kept { /* a text that was made ready, by address */
+	const struct sql_text *of;
+	char *text;
+	size_t len;
+	struct mysql_mark *mark;
+	size_t mark_n;
+	size_t row_from, row_to;
+	char between;     /* rows: of one statement ',', or statements ';' */
+	MYSQL_STMT *stmt; /* prepared; NULL: not yet */
 };
 
 struct mysql_db {
@@ -28,8 +44,8 @@ struct mysql_db {
 	bool tls;                 /* asked for */
 	int64_t busy_timeout_ms;
 	size_t packet_max;        /* what the server takes at once */
-	struct mysql_kept *kept;  /* texts that were made ready, by address */
-	size_t kept_n, kept_cap;
+	struct mysql_kept kept[MYSQL_STATEMENTS];
+	size_t kept_n;
 	struct fw_buf script;     /* statements that wait to be sent together */
 	struct fw_err late;       /* of what was sent early; rc 0: none */
 	int64_t changes, own_change; /* as last seen; what this transaction raises it to, 0: nothing */
@@ -44,8 +60,9 @@ static inline struct mysql_db *mysql_db(struct sql *s)
 
 extern const struct sql_dialect mysql_dialect;
 
-/* dialect.c: what it keeps. */
+/* dialect.c: what it keeps; a number in digits. */
 void mysql_kept_free(struct mysql_db *s);
+void mysql_int_put(struct fw_buf *b, int64_t v);
 
 /* error.c: words and code for what went wrong last. Names the store and the remedy. */
 int mysql_failed(struct mysql_db *s, const char *doing, struct fw_err *err);

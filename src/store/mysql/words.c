@@ -389,8 +389,11 @@ static void docs_write(const struct mysql_db *s, const struct fw_buf *docs, stru
 	size_t max = s->packet_max / 2 / ID_BYTES, n = found_n(docs), from = n > max ? n - max : 0;
 
 	fw_buf_addc(value, '[');
-	for (size_t i = from; i < n; i++)
-		fw_buf_addf(value, "%s%lld", i > from ? "," : "", (long long)found_at(docs)[i].doc);
+	for (size_t i = from; i < n; i++) {
+		if (i > from)
+			fw_buf_addc(value, ',');
+		mysql_int_put(value, found_at(docs)[i].doc);
+	}
 	fw_buf_addc(value, ']');
 }
 
