@@ -179,10 +179,13 @@ static void answers_take(struct postgres_db *s, PGresult **last)
 		PQclear(r);
 }
 
-static int late(struct postgres_db *s, struct fw_err *err)
+/* All that was sent has been answered; what went wrong with any of it is told. */
+static int settle(struct postgres_db *s, PGresult **last, struct fw_err *err)
 {
-	int rc = s->late.rc;
+	int rc;
 
+	answers_take(s, last);
+	rc = s->late.rc;
 	if (rc && err)
 		*err = s->late;
 	s->late.rc = 0;
@@ -228,6 +231,9 @@ static const char *array_type(char letter)
 	return letter == 'i' ? "int8[]" : letter == 't' ? "text[]" : letter == 'j' ? "json[]" : "bytea[]";
 }
 
+#define VALUES "SELECT v.* "
+#define FROM "FROM "
+
 /* The rows as a table v. */
 static void rows_as_table(struct fw_buf *b, const struct sql_text *t)
 {
@@ -245,28 +251,21 @@ static void rows_as_table(struct fw_buf *b, const struct sql_text *t)
 
 static char *text_write(const struct sql *s, const struct sql_text *t)
 {
-	struct fw_buf rows = FW_BUF_INIT(0), from = FW_BUF_INIT(0), values = FW_BUF_INIT(0);
+	struct fw_buf values = FW_BUF_INIT(0);
 	struct sql_form form = {.mark = '$', .join = ""};
-	struct fw_str name;
-	char *text = NULL, letter;
+	char *text;
 
-	if (t->columns) {
-		rows_as_table(&rows, t);
-		fw_buf_addc(&rows, '\0');
-		fw_buf_addf(&from, "FROM %s", rows.p ? rows.p : "");
-		fw_buf_addc(&from, '\0');
-		for (size_t i = 0; (name = sql_column(t, i, &letter)).p; i++)
-			fw_buf_addf(&values, "%s v.%.*s", i ? "," : "SELECT", FW_STR_ARG(name));
-		fw_buf_addf(&values, " FROM %s", rows.p ? rows.p : "");
-		fw_buf_addc(&values, '\0');
-		form.rows = rows.p;
-		form.from = from.p;
-		form.values = values.p;
+	if (t->columns) { /* each of these ends with the one below it */
+		fw_buf_adds(&values, VALUES FROM);
+		rows_as_table(&values, t);
 	}
-	if (!rows.rc && !from.rc && !values.rc)
-		text = sql_write(s->dialect, t, &form);
-	fw_buf_finish(&rows);
-	fw_buf_finish(&from);
+	fw_buf_addc(&values, '\0');
+	if (t->columns && !values.rc) {
+		form.values = values.p;
+		form.from = values.p + strlen(VALUES);
+		form.rows = values.p + strlen(VALUES FROM);
+	}
+	text = values.rc ? NULL : sql_write(s->dialect, t, &form);
 	fw_buf_finish(&values);
 	return text;
 }
@@ -391,30 +390,6 @@ static void array_put(struct fw_buf *b, char letter, const struct sql_value *v, 
 		item_put(b, v + i * step);
 }
 
-/* Send with the values that begin at these places of s->value; SIZE_MAX: NULL. */
-static int send_it(struct postgres_db *s, int number, const size_t *at, size_t n, struct fw_err *err)
-{
-	const char *value[POSTGRES_VALUES];
-	int length[POSTGRES_VALUES], format[POSTGRES_VALUES];
-	size_t end = s->value.len;
-	char name[16];
-
-	if (s->value.rc)
-		return fw_no_memory(err);
-	for (size_t i = n; i-- > 0;) {
-		value[i] = at[i] == SIZE_MAX ? NULL : s->value.p + at[i];
-		length[i] = at[i] == SIZE_MAX ? 0 : (int)(end - at[i]);
-		format[i] = 1;
-		end = at[i] == SIZE_MAX ? end : at[i];
-	}
-	(void)fw_snprintf(name, sizeof(name), "s%d", number);
-	if (!sent_add(s, number, false, false))
-		return fw_no_memory(err);
-	return PQsendQueryPrepared(s->c, name, (int)n, value, length, format, 1) ?
-		0 :
-		postgres_gone(s, PQerrorMessage(s->c), err);
-}
-
 static int usable(struct postgres_db *s, size_t n, struct fw_err *err)
 {
 	if (s->broken)
@@ -426,47 +401,52 @@ static int usable(struct postgres_db *s, size_t n, struct fw_err *err)
 	return guard(s) ? 0 : postgres_gone(s, PQerrorMessage(s->c), err);
 }
 
-static int ask_send(
-	struct postgres_db *s, const struct sql_text *t, const struct sql_value *v, size_t n, struct fw_err *err)
+/* Into s->value, one behind the other. rows 0: as they are; else an array for each of n columns. */
+static void values_put(struct postgres_db *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
+	size_t *length)
 {
-	size_t at[POSTGRES_VALUES];
-	int rc = usable(s, n, err), number;
-
-	if (rc)
-		return rc;
-	number = prepared(s, t, v, n, err);
-	if (number < 0)
-		return number;
-	fw_buf_reset(&s->value);
-	for (size_t i = 0; i < n; i++) {
-		at[i] = sql_is_null(&v[i]) ? SIZE_MAX : s->value.len;
-		if (v[i].type == SQL_TYPE_INT)
-			put64(&s->value, v[i].i);
-		else if (at[i] != SIZE_MAX)
-			bytes_put(&s->value, &v[i]);
-	}
-	return send_it(s, number, at, n, err);
-}
-
-static int each_send(struct postgres_db *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
-	struct fw_err *err)
-{
-	size_t at[POSTGRES_VALUES];
-	int rc = usable(s, n, err), number;
 	char letter = 'i';
 
+	fw_buf_reset(&s->value);
+	for (size_t i = 0, from = 0; i < n; i++, from = s->value.len) {
+		if (rows) {
+			(void)sql_column(t, i, &letter);
+			array_put(&s->value, letter, v + i, n, rows);
+		} else if (v[i].type == SQL_TYPE_INT) {
+			put64(&s->value, v[i].i);
+		} else if (!sql_is_null(&v[i])) {
+			bytes_put(&s->value, &v[i]);
+		}
+		length[i] = s->value.len - from;
+	}
+}
+
+static int send_it(struct postgres_db *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
+	struct fw_err *err)
+{
+	const char *value[POSTGRES_VALUES];
+	int length[POSTGRES_VALUES], format[POSTGRES_VALUES];
+	size_t bytes[POSTGRES_VALUES];
+	int rc = usable(s, n, err), number;
+	char name[16];
+
 	if (rc)
 		return rc;
 	number = prepared(s, t, v, n, err);
 	if (number < 0)
 		return number;
-	fw_buf_reset(&s->value);
-	for (size_t i = 0; i < n; i++) {
-		at[i] = s->value.len;
-		(void)sql_column(t, i, &letter);
-		array_put(&s->value, letter, v + i, n, rows);
+	values_put(s, t, v, n, rows, bytes);
+	if (s->value.rc || !sent_add(s, number, false, false))
+		return fw_no_memory(err);
+	for (size_t i = 0, at = 0; i < n; at += bytes[i++]) {
+		value[i] = !rows && sql_is_null(&v[i]) ? NULL : s->value.p ? s->value.p + at : "";
+		length[i] = (int)bytes[i];
+		format[i] = 1;
 	}
-	return send_it(s, number, at, n, err);
+	(void)fw_snprintf(name, sizeof(name), "s%d", number);
+	return PQsendQueryPrepared(s->c, name, (int)n, value, length, format, 1) ?
+		0 :
+		postgres_gone(s, PQerrorMessage(s->c), err);
 }
 
 static int rows_show(struct postgres_db *s, const PGresult *r, sql_row_fn *fn, void *ctx)
@@ -481,19 +461,15 @@ static int rows_show(struct postgres_db *s, const PGresult *r, sql_row_fn *fn, v
 	return rc;
 }
 
-static int ask(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, sql_row_fn *fn,
-	void *ctx, int64_t *changed, struct fw_err *err)
+static int asked(struct postgres_db *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
+	sql_row_fn *fn, void *ctx, int64_t *changed, struct fw_err *err)
 {
-	struct postgres_db *s = postgres_db(sql);
 	PGresult *r = NULL;
-	int rc = ask_send(s, t, v, n, err);
+	int rc = send_it(s, t, v, n, rows, err);
 
-	if (rc)
+	if (rc || (!fn && !changed && s->sent_n < SENT_MAX))
 		return rc;
-	if (!fn && !changed && s->sent_n < SENT_MAX)
-		return 0;
-	answers_take(s, &r);
-	rc = late(s, err);
+	rc = settle(s, &r, err);
 	if (!rc && r)
 		rc = rows_show(s, r, fn, ctx);
 	if (changed)
@@ -502,21 +478,16 @@ static int ask(struct sql *sql, const struct sql_text *t, const struct sql_value
 	return rc;
 }
 
-static int each(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
+static int ask(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
+	int64_t *changed, struct fw_err *err)
+{
+	return asked(postgres_db(s), t, v, n, 0, fn, ctx, changed, err);
+}
+
+static int each(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
 	sql_row_fn *fn, void *ctx, struct fw_err *err)
 {
-	struct postgres_db *s = postgres_db(sql);
-	PGresult *r = NULL;
-	int rc = each_send(s, t, v, n, rows, err);
-
-	if (rc || (!fn && s->sent_n < SENT_MAX))
-		return rc;
-	answers_take(s, &r);
-	rc = late(s, err);
-	if (!rc && r)
-		rc = rows_show(s, r, fn, ctx);
-	PQclear(r);
-	return rc;
+	return asked(postgres_db(s), t, v, n, rows, fn, ctx, NULL, err);
 }
 
 /* One answer outside of a pipeline; wanted: what it is when all is well. */
@@ -568,10 +539,7 @@ static int append(struct sql *sql, const char *table, const struct sql_text *t, 
 	char letter;
 	int rc = usable(s, n, err);
 
-	if (rc)
-		return rc;
-	answers_take(s, NULL);
-	rc = late(s, err);
+	rc = rc ? rc : settle(s, NULL, err);
 	if (rc)
 		return rc;
 	fw_buf_addf(&text, "COPY %s (", table);
@@ -604,10 +572,8 @@ static int script(struct sql *sql, const char *text, struct fw_err *err)
 {
 	struct postgres_db *s = postgres_db(sql);
 	PGresult *r;
-	int rc;
+	int rc = settle(s, NULL, err);
 
-	answers_take(s, NULL);
-	rc = late(s, err);
 	if (rc)
 		return rc;
 	if (s->broken || !PQexitPipelineMode(s->c))
@@ -627,7 +593,7 @@ static int begin(struct sql *sql, struct fw_err *err)
 	if (sql->read_only)
 		return fw_err_set(err, FW_EINVAL, "%s: opened for reading only", sql->name);
 	postgres_db(sql)->late.rc = 0;
-	return ask_send(postgres_db(sql), &BEGIN, NULL, 0, err);
+	return sql_do(sql, &BEGIN, NULL, 0, err);
 }
 
 static void rollback(struct sql *sql)
@@ -637,7 +603,7 @@ static void rollback(struct sql *sql)
 
 	answers_take(s, NULL);
 	s->late.rc = 0;
-	if (s->broken || ask_send(s, &ROLLBACK, NULL, 0, NULL))
+	if (s->broken || sql_do(sql, &ROLLBACK, NULL, 0, NULL))
 		return;
 	answers_take(s, NULL);
 	s->broken |= s->late.rc != 0; /* what failed before tells */
@@ -649,10 +615,9 @@ static int commit(struct sql *sql, struct fw_err *err)
 	static const struct sql_text COMMIT = {"COMMIT", NULL};
 	struct postgres_db *s = postgres_db(sql);
 	PGresult *r = NULL;
-	int rc = ask_send(s, &COMMIT, NULL, 0, err);
+	int rc = send_it(s, &COMMIT, NULL, 0, 0, err), late = settle(s, &r, rc ? NULL : err);
 
-	answers_take(s, &r);
-	rc = rc ? rc : late(s, err);
+	rc = rc ? rc : late;
 	if (!rc && r && strcmp(PQcmdStatus(r), "COMMIT") != 0)
 		rc = fw_err_set(err, FW_EIO, "%s: the transaction was rolled back", s->name);
 	PQclear(r);
