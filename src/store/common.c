@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "store/driver.h"
+#include "store/fields.h"
 #include "base/banned.h"
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -38,14 +39,13 @@ const char *fw_feed_status_name(enum fw_feed_status status)
 
 bool fw_store_feed_dup(struct fw_arena *a, struct fw_feed *f)
 {
-	struct fw_str *const s[] = {
-		&f->url, &f->why, &f->error, &f->validator_url, &f->etag, &f->last_modified, &f->title, &f->home_page_url,
-		&f->description, &f->language, &f->icon, &f->hub, &f->topic, &f->extra, &f->rhythm, &f->redirect_url,
-		&f->user_title, &f->folder, &f->username, &f->password, &f->host_key,
-	};
+	f->why = fw_arena_str(a, f->why); /* of the schedule's fields the one text */
+	for (size_t i = 0; i < fw_feed_field_n; i++) {
+		const struct fw_field *field = &fw_feed_fields[i];
 
-	for (size_t i = 0; i < FW_N(s); i++)
-		*s[i] = fw_arena_str(a, *s[i]);
+		if (field->type == FW_FIELD_TEXT || field->type == FW_FIELD_BYTES)
+			fw_field_str_set(field, f, fw_arena_str(a, fw_field_str(field, f)));
+	}
 	return !a->failed;
 }
 

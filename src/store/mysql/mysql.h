@@ -38,7 +38,7 @@ struct mysql_db {
 	struct sql sql;
 	MYSQL *c;
 	char name[320];           /* the URL without its password */
-	char *schema;             /* name of the database */
+	char schema[65];          /* name of the database */
 	bool mysql;               /* the server is MySQL, not MariaDB */
 	bool arrays;              /* rows may travel as arrays, which MySQL does not know */
 	bool tls;                 /* asked for */

@@ -144,12 +144,6 @@ static int server_check(struct mysql_db *s, struct fw_err *err)
 	return 0;
 }
 
-static int packet_row(void *ctx, const struct sql_row *row)
-{
-	*(size_t *)ctx = (size_t)sql_int(row, 0);
-	return 0;
-}
-
 /*
  * One that was stopped or cut off in the middle of a transaction gives its locks back; MySQL knows idle connections only. And both
  * have a limit for what is told by recursion, which is below the number of shards.
@@ -158,6 +152,7 @@ static int session_set(struct mysql_db *s, struct fw_err *err)
 {
 	static const struct sql_text PACKET = {"SELECT @@max_allowed_packet", NULL};
 	long long wait_s = FW_MAX((s->busy_timeout_ms + 999) / 1000, INT64_C(1));
+	int64_t packet_max = 0;
 	char sql[600];
 	int rc;
 
@@ -168,13 +163,15 @@ static int session_set(struct mysql_db *s, struct fw_err *err)
 		s->mysql ? MYSQL_IDLE_S : IDLE_IN_TRANSACTION_S * (s->sql.read_only ? 6 : 1),
 		s->sql.read_only ? ", READ ONLY" : "");
 	rc = s->sql.dialect->script(&s->sql, sql, err);
-	return rc ? rc : sql_ask(&s->sql, &PACKET, NULL, 0, packet_row, &s->packet_max, NULL, err);
+	rc = rc ? rc : sql_number(&s->sql, &PACKET, NULL, 0, 0, &packet_max, err);
+	s->packet_max = rc ? s->packet_max : (size_t)packet_max;
+	return rc;
 }
 
 /* The database's name: the path of the URL. It stands in a statement as it is. */
 static int schema_name(struct mysql_db *s, const struct fw_dsn *d, struct fw_err *err)
 {
-	bool ok = d->path.len > 0 && d->path.len <= 64;
+	bool ok = d->path.len > 0 && d->path.len < sizeof(s->schema);
 
 	for (size_t i = 0; i < d->path.len && ok; i++) {
 		unsigned char c = (unsigned char)d->path.p[i];
@@ -184,8 +181,8 @@ static int schema_name(struct mysql_db *s, const struct fw_dsn *d, struct fw_err
 	if (!ok)
 		return fw_err_set(err, FW_EINVAL, "%s: no name of a database behind the host (letters, digits, _, -, $): write for"
 			" example mysql://user@host/feedwheel", s->name);
-	s->schema = fw_str_dup(d->path);
-	return s->schema ? 0 : fw_no_memory(err);
+	(void)fw_str_copy(s->schema, sizeof(s->schema), d->path);
+	return 0;
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
@@ -314,7 +311,6 @@ static void mysql_db_close(struct store *st)
 	fw_buf_finish(&s->script);
 	fw_buf_finish(&s->sql.text);
 	fw_buf_finish(&s->sweep.gone);
-	free(s->schema);
 	free(s);
 }
 
@@ -331,7 +327,6 @@ static int opened(struct mysql_db *s, const struct fw_dsn *d, unsigned flags, st
 
 static int mysql_open(const struct fw_store_config *cfg, struct store **out, struct fw_err *err)
 {
-	struct fw_buf shown = FW_BUF_INIT(0);
 	struct mysql_db *s = calloc(1, sizeof(*s));
 	struct fw_arena a;
 	struct fw_dsn d;
@@ -347,9 +342,7 @@ static int mysql_open(const struct fw_store_config *cfg, struct store **out, str
 	s->busy_timeout_ms = cfg->busy_timeout_ms > 0 ? cfg->busy_timeout_ms : FW_STORE_BUSY_MS;
 	s->packet_max = MYSQL_SCRIPT_MAX;
 	s->step_ms = WAIT_FIRST_MS;
-	fw_dsn_show(&shown, cfg->url);
-	(void)fw_str_copy(s->name, sizeof(s->name), fw_buf_str(&shown));
-	fw_buf_finish(&shown);
+	fw_store_url_show(cfg->url, s->name, sizeof(s->name));
 	rc = fw_dsn_split(&a, cfg->url, &d, err);
 	rc = rc ? rc : opened(s, &d, cfg->flags, err);
 	fw_arena_finish(&a);

@@ -293,7 +293,6 @@ static int opened(struct postgres_db *s, const struct fw_dsn *d, unsigned flags,
 
 static int postgres_open(const struct fw_store_config *cfg, struct store **out, struct fw_err *err)
 {
-	struct fw_buf shown = FW_BUF_INIT(0);
 	struct postgres_db *s = calloc(1, sizeof(*s));
 	struct fw_arena a;
 	struct fw_dsn d;
@@ -308,9 +307,7 @@ static int postgres_open(const struct fw_store_config *cfg, struct store **out, 
 	s->sql.read_only = cfg->flags & FW_STORE_READ;
 	s->relaxed = cfg->relaxed;
 	s->busy_timeout_ms = cfg->busy_timeout_ms > 0 ? cfg->busy_timeout_ms : FW_STORE_BUSY_MS;
-	fw_dsn_show(&shown, cfg->url);
-	(void)fw_str_copy(s->name, sizeof(s->name), fw_buf_str(&shown));
-	fw_buf_finish(&shown);
+	fw_store_url_show(cfg->url, s->name, sizeof(s->name));
 	rc = fw_dsn_split(&a, cfg->url, &d, err);
 	rc = rc ? rc : opened(s, &d, cfg->flags, err);
 	fw_arena_finish(&a);
