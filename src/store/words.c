@@ -212,3 +212,21 @@ void fw_store_words_html(struct fw_buf *out, struct fw_str html)
 {
 	words(out, html, true);
 }
+
+bool fw_store_term_next(struct fw_str *rest, struct fw_buf *words, struct fw_store_word *out)
+{
+	struct fw_store_token token;
+
+	while (fw_store_word_next(rest, out)) {
+		struct fw_str text;
+
+		fw_buf_reset(words);
+		fw_store_words(words, out->text);
+		if (words->rc)
+			return false;
+		out->text = text = fw_buf_str(words);
+		if (fw_store_token_next(&text, &token))
+			return true;
+	}
+	return false;
+}

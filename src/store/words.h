@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "store/tokens.h"
 
 /*
  * Append the words of a plain text, folded (fold.h): in lower case, without accents. A word is a
@@ -19,5 +20,10 @@ void fw_store_words(struct fw_buf *out, struct fw_str text);
  * letters among the named ones without their accent, unknown names as a space.
  */
 void fw_store_words_html(struct fw_buf *out, struct fw_str html);
+/*
+ * The next word or phrase of a search that has a word in it, as one of these would be found: out->text is what
+ * fw_store_words() made of it, in `words`. False at the end, and out of memory (words->rc).
+ */
+bool fw_store_term_next(struct fw_str *rest, struct fw_buf *words, struct fw_store_word *out);
 
 #endif

@@ -23,7 +23,6 @@
 #include "base/map.h"
 #include "store/mysql/occurrences.h"
 #include "store/sql/search.h"
-#include "store/tokens.h"
 #include "store/words.h"
 #include "base/banned.h"
 
@@ -341,24 +340,25 @@ static int word_find(struct sql *s, const struct fw_store_token *t, bool prefix,
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 }
 
-struct term { /* a word, or words in a row, as the user wrote it */
-	struct fw_str words;
-	bool prefix;  /* of the last one */
-	size_t n;
-};
-
-/* What holds all its words, of what was found before; among: which of these have them in a row, and where they end. */
-static int words_find(struct sql *s, const struct term *t, const struct fw_buf *among, bool first, struct fw_buf *found,
-	struct fw_err *err)
+static bool has_word(struct fw_str text)
 {
-	struct fw_str rest = t->words;
+	struct fw_store_token token;
+
+	return fw_store_token_next(&text, &token);
+}
+
+/* What holds all words of the term, of what was found before; among: which of these have them in a row, and where they end. */
+static int words_find(struct sql *s, const struct fw_store_word *term, const struct fw_buf *among, bool first,
+	struct fw_buf *found, struct fw_err *err)
+{
+	struct fw_str rest = term->text;
 	struct fw_store_token token;
 	int rc = 0;
 
-	for (size_t i = 0; !rc && fw_store_token_next(&rest, &token); i++, first = false) {
+	for (; !rc && fw_store_token_next(&rest, &token); first = false) {
 		struct finding f = {.among = among};
 
-		rc = word_find(s, &token, t->prefix && i == t->n - 1, &f, err);
+		rc = word_find(s, &token, term->prefix && !has_word(rest), &f, err);
 		if (!first)
 			found_behind(&f.found, found, among ? 1 : 0);
 		fw_buf_finish(found);
@@ -367,14 +367,17 @@ static int words_find(struct sql *s, const struct term *t, const struct fw_buf *
 	return rc;
 }
 
-static int term_find(struct sql *s, const struct term *t, bool first, struct fw_buf *docs, struct fw_err *err)
+/* The documents that a word, or words in a row, stand in: of those that were found before. */
+static int term_find(struct sql *s, const struct fw_store_word *term, bool first, struct fw_buf *docs, struct fw_err *err)
 {
 	struct fw_buf ends = FW_BUF_INIT(0);
-	int rc = words_find(s, t, NULL, first, docs, err);
+	struct fw_str rest = term->text;
+	struct fw_store_token token;
+	int rc = words_find(s, term, NULL, first, docs, err);
 
-	if (rc || t->n < 2)
+	if (rc || !fw_store_token_next(&rest, &token) || !has_word(rest))
 		return rc;
-	rc = words_find(s, t, docs, true, &ends, err);
+	rc = words_find(s, term, docs, true, &ends, err);
 	for (size_t i = 0; i < found_n(&ends); i++)
 		found_at(&ends)[i].place = 0;
 	found_sort(&ends);
@@ -409,24 +412,13 @@ int mysql_search_begin(struct sql *s, struct fw_str words, bool *any, struct fw_
 		*missing = 0;
 	fw_buf_adds(where, "e.id IN (SELECT i.entry_id FROM JSON_TABLE(?1, '$[*]' COLUMNS (doc BIGINT PATH '$')) j"
 		" JOIN entries_indexed i ON i.doc = j.doc)");
-	while (!rc && fw_store_word_next(&words, &w)) {
-		struct fw_store_token token;
-		struct term t = {.prefix = w.prefix};
-		struct fw_str rest;
-
-		fw_buf_reset(&text);
-		fw_store_words(&text, w.text);
-		t.words = rest = fw_buf_str(&text);
-		while (fw_store_token_next(&rest, &token))
-			t.n++;
-		rc = text.rc ? fw_no_memory(err) : 0;
-		if (rc || !t.n) /* nothing that belongs to words: no condition */
-			continue;
+	for (; !rc && fw_store_term_next(&words, &text, &w); *any = true) {
 		if (!*any)
 			rc = sql_search_catch_up(s, step, missing, err);
-		rc = rc ? rc : term_find(s, &t, !*any, &docs, err);
-		*any = true;
+		rc = rc ? rc : term_find(s, &w, !*any, &docs, err);
 	}
+	if (!rc && text.rc)
+		rc = fw_no_memory(err);
 	if (!rc && *any)
 		docs_write(mysql_db(s), &docs, value);
 	fw_buf_finish(&docs);

@@ -12,7 +12,6 @@
  */
 #include "store/postgres/postgres.h"
 #include "store/sql/search.h"
-#include "store/tokens.h"
 #include "store/words.h"
 #include "base/banned.h"
 
@@ -41,43 +40,25 @@ static void vector(struct fw_buf *out, struct fw_str text)
 	}
 }
 
-/* One of the user's words or phrases: false when there was nothing in it. */
-static bool query_word(struct fw_buf *out, struct fw_str text, bool prefix)
-{
-	struct fw_store_token t;
-	bool any = false;
-
-	while (fw_store_token_next(&text, &t)) {
-		fw_buf_adds(out, any ? " <-> '" : "('");
-		fw_buf_add(out, t.text, t.len);
-		fw_buf_addc(out, '\'');
-		any = true;
-	}
-	if (any)
-		fw_buf_adds(out, prefix ? ":*)" : ")");
-	return any;
-}
-
+/* "rain "long night"*" as ('rain') & ('long' <-> 'night':*). False: there is no word in it. */
 static bool query(struct fw_str words, struct fw_buf *out)
 {
 	struct fw_buf plain = FW_BUF_INIT(0);
 	struct fw_store_word w;
+	struct fw_store_token t;
 	bool any = false;
 
-	while (fw_store_word_next(&words, &w)) {
-		size_t before = out->len;
-
-		fw_buf_reset(&plain);
-		fw_store_words(&plain, w.text);
-		if (any)
-			fw_buf_adds(out, " & ");
-		if (plain.rc)
-			out->rc = plain.rc;
-		else if (query_word(out, fw_buf_str(&plain), w.prefix))
-			any = true;
-		else
-			out->len = before;
+	for (; fw_store_term_next(&words, &plain, &w); any = true) {
+		fw_buf_adds(out, any ? " & (" : "(");
+		for (bool follows = false; fw_store_token_next(&w.text, &t); follows = true) {
+			fw_buf_adds(out, follows ? " <-> '" : "'");
+			fw_buf_add(out, t.text, t.len);
+			fw_buf_addc(out, '\'');
+		}
+		fw_buf_adds(out, w.prefix ? ":*)" : ")");
 	}
+	if (plain.rc)
+		out->rc = plain.rc;
 	fw_buf_finish(&plain);
 	return any;
 }
