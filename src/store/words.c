@@ -8,6 +8,8 @@
  */
 #include "store/words.h"
 
+#include <assert.h>
+
 #include "base/utf8.h"
 #include "store/fold.h"
 
@@ -108,6 +110,7 @@ static size_t tag_add(struct fw_buf *out, struct fw_str rest)
 {
 	const char *from = rest.p, *end = rest.p + rest.len, *gt;
 
+	assert(rest.p); /* its "<" */
 	fw_buf_addc(out, ' ');
 	if (rest.len > 1 && !fw_is_alpha(rest.p[1]) && rest.p[1] != '/' && rest.p[1] != '!' && rest.p[1] != '?')
 		return 1; /* "a < b" */
