@@ -578,12 +578,18 @@ static int by_feed_due(const void *a, const void *b)
 	return x->item.feed_id < y->item.feed_id ? -1 : x->item.feed_id > y->item.feed_id;
 }
 
+/* By what a visit writes: rows of a shard; a first visit's rows, most of which lie by the feed's number. */
+static int rows_of(const struct due_item *it)
+{
+	return it->last_visit_ms ? it->shard : STORE_SHARDS;
+}
+
 /* Of a shard by due time: what was put off to the end of the run comes last of its host. */
-static int by_shard(const void *a, const void *b)
+static int by_rows(const void *a, const void *b)
 {
 	const struct due_item *x = *(struct due_item *const *)a, *y = *(struct due_item *const *)b;
 
-	return x->shard != y->shard ? (x->shard < y->shard ? -1 : 1) : by_feed_due(a, b);
+	return rows_of(x) != rows_of(y) ? (rows_of(x) < rows_of(y) ? -1 : 1) : by_feed_due(a, b);
 }
 
 /* Is its order that in which they are due? */
@@ -602,7 +608,7 @@ static int order_all(struct due_set *d, struct fw_hosts_now now)
 	if (!rc)
 		(void)collect(d, it, 0);
 	if (!rc && d->rules.once && n) {
-		qsort(it, n, sizeof(struct due_item *), is_as_they_come(d->rules.plan.policy) ? by_feed_due : by_shard);
+		qsort(it, n, sizeof(struct due_item *), is_as_they_come(d->rules.plan.policy) ? by_feed_due : by_rows);
 		rc = plan(d, it, n, order);
 	}
 	for (size_t i = 0; !rc && i < n; i++) {
