@@ -41,6 +41,14 @@ struct fw_hosts_now owner_now(const struct owner *o)
 	return (struct fw_hosts_now){mono_ms, mono_ms + o->wall_offset_ms};
 }
 
+struct fw_hosts_now owner_latest(const struct owner *o)
+{
+	struct fw_hosts_now now = owner_now(o);
+
+	now.wall_ms += o->clock_took_ms;
+	return now;
+}
+
 struct fw_hosts *owner_hosts_lock(struct owner *o)
 {
 	if (pthread_mutex_lock(&o->lock))
@@ -384,7 +392,11 @@ static void shards_share(struct owner *o, uint32_t living, int64_t mono_ms)
 	help_wanted(o, mono_ms);
 }
 
-/* The store's clock: half way between question and answer, where these are near. */
+/*
+ * The store's clock was read somewhere between question and answer. What waits for a time takes it
+ * as of the answer, and waits no shorter; what others will wait for is told as of the question
+ * (owner_latest). An answer that came late says little.
+ */
 static int clock_read(struct owner *o, struct fw_err *err)
 {
 	int64_t asked_ms = mono(o), wall_ms, took_ms;
@@ -394,7 +406,8 @@ static int clock_read(struct owner *o, struct fw_err *err)
 	if (rc)
 		return rc;
 	if (!o->clock_known || took_ms <= CLOCK_MAX_MS) {
-		o->wall_offset_ms = wall_ms - (asked_ms + took_ms / 2);
+		o->wall_offset_ms = wall_ms - asked_ms - took_ms;
+		o->clock_took_ms = took_ms;
 		o->clock_known = took_ms <= CLOCK_MAX_MS;
 	}
 	return 0;
@@ -463,7 +476,7 @@ static int give(struct owner *o, struct fw_err *err)
 	rc = claims_hosts_commit(o, err);
 	if (rc)
 		return rc == FW_ESTALE ? 0 : rc;
-	now = owner_now(o);
+	now = owner_latest(o);
 	for (size_t i = 0; i < g.n; i++) {
 		give[i].quiet_since_ms = fw_hosts_sent_until(owner_hosts_lock(o), (uint32_t)give[i].shard, now);
 		owner_hosts_unlock(o);

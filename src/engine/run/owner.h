@@ -145,7 +145,7 @@ bool owner_is_over(struct owner *o, int64_t patience_ms, size_t *left, bool *oth
 
 struct fw_hosts *owner_hosts_lock(struct owner *o);
 void owner_hosts_unlock(struct owner *o);
-struct fw_hosts_now owner_now(const struct owner *o); /* wall: the store's */
+struct fw_hosts_now owner_now(const struct owner *o); /* wall: the store's, which is not before it */
 
 struct owner_counts {
 	size_t due, waiting;       /* in the due set; of these claimable now, by their hosts or not */

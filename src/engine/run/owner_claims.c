@@ -403,7 +403,7 @@ static int commit(struct owner *o, struct fw_outcome *outcome, struct claim *con
 	struct fw_hosts_row row[HOSTS_MAX];
 	struct store_host *host = calloc(HOSTS_MAX + n, sizeof(*host));
 	struct store_commit c = {.lease_id = o->lease.id, .outcome = outcome, .n = n, .host = host};
-	struct fw_hosts_now now = owner_now(o);
+	struct fw_hosts_now now = owner_latest(o);
 	int rc;
 
 	if (!host)

@@ -22,7 +22,6 @@ struct owner_shard {
 	bool unread;             /* never read since it was taken */
 	bool changed;            /* from outside: feeds and hosts are to be read again */
 	bool cut;                /* more is due by until_ms than there was room for */
-	bool learned;            /* all its feeds were seen, whenever they are due */
 	bool listed;             /* in the last beat's answer */
 	int64_t version;
 	int64_t until_ms;        /* wall: what is due by then is in the set */
@@ -37,7 +36,8 @@ struct owner {
 	struct store *st;
 	owner_clock_fn *clock;
 	void *ctx;
-	_Atomic int64_t wall_offset_ms; /* the store's clock - ours */
+	_Atomic int64_t wall_offset_ms; /* the store's clock - ours, at least; */
+	int64_t clock_took_ms;   /* and by so much more at most */
 	bool clock_known;        /* it was told by an answer that came soon */
 	struct store_lease lease;
 	_Atomic bool lost;
@@ -90,6 +90,8 @@ void claims_recall(struct owner *o, int shard);
 /* A shard is left, in the hosts' table too. */
 void claims_leave(struct owner *o, int shard);
 /* Hosts of which the store is to know something. FW_ESTALE: the lease was lost. */
+/* For times that others wait for: the store's clock is not behind this. */
+struct fw_hosts_now owner_latest(const struct owner *o);
 FW_MUST_CHECK int claims_hosts_commit(struct owner *o, struct fw_err *err);
 
 #endif

@@ -4,9 +4,7 @@
  *
  * New shards that stand in a row are read by one query, many at once, as long as there is room for
  * all that is due there: so a start costs few round trips. Where there is not, and whenever a shard
- * is read again, it is read by itself, with a time and a bound of its own. When it is read for the
- * second time all of its feeds are seen, to learn which hosts are slow: the first requests need not
- * wait for that.
+ * is read again, it is read by itself, with a time and a bound of its own.
  *
  * When a shard is read: after it was taken, and when its version has risen, at once; else shortly
  * before the time until which it was read is over. How far ahead it is read depends on what that
@@ -134,7 +132,6 @@ static int shards_read(struct owner *o, int first, int last, struct fw_err *err)
 {
 	const struct owner_shard *s = &o->shard[first];
 	size_t unread = s->unread ? (size_t)(last - first + 1) : 0;
-	bool learns = !s->unread && !s->learned && o->rules.slow_us && !o->rules.once;
 	struct reading r = {o, first, last, owner_now(o)};
 	struct store_due_query q = {.shard = first, .last_shard = last, .due = on_due, .host = s->changed ? on_host : NULL,
 		.ctx = &r};
@@ -144,16 +141,14 @@ static int shards_read(struct owner *o, int first, int last, struct fw_err *err)
 		read_begin(o, i, r.now.wall_ms);
 		q.until_ms = FW_MAX(q.until_ms, o->shard[i].until_ms);
 	}
-	if (learns)
+	/* of a new shard all are seen, to learn which hosts are slow */
+	if (s->unread && o->rules.slow_us && !o->rules.once)
 		q.until_ms = INT64_MAX;
 	o->read.n = 0;
 	o->read.cut = false;
 	o->read.room = due_set_room(o->due, first, o->held, o->unread - unread);
 	rc = o->st->is->due(o->st, &q, err);
-	if (rc)
-		return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
-	o->shard[first].learned = s->learned || learns;
-	return read_end(o, &r, err);
+	return rc == FW_ENOMEM ? fw_no_memory(err) : rc ? rc : read_end(o, &r, err);
 }
 
 /* New shards from this one on that are read at once: the last of them. */

@@ -828,13 +828,13 @@ START_TEST(slow_clock)
 	w.answer_ms = 8000; /* the first has to do, until there is a better one */
 	begins(0);
 	world_run(w.now_ms + 1);
-	ck_assert_int_eq(owner_now(w.w[0].o).wall_ms - w.now_ms, WALL - 4000);
+	ck_assert_int_eq(owner_now(w.w[0].o).wall_ms - w.now_ms, WALL - 8000);
 	w.answer_ms = 20;
 	world_run(w.now_ms + 5000);
-	ck_assert_int_eq(owner_now(w.w[0].o).wall_ms - w.now_ms, WALL - 10);
+	ck_assert_int_eq(owner_now(w.w[0].o).wall_ms - w.now_ms, WALL - 20);
 	w.answer_ms = 8000;
 	world_run(w.now_ms + 9000);
-	ck_assert_int_eq(owner_now(w.w[0].o).wall_ms - w.now_ms, WALL - 10);
+	ck_assert_int_eq(owner_now(w.w[0].o).wall_ms - w.now_ms, WALL - 20);
 	world_end();
 }
 END_TEST
