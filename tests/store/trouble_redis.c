@@ -452,6 +452,43 @@ START_TEST(commit_that_comes_again) /* REL-01: over a new connection, as the sto
 }
 END_TEST
 
+static void holds(const char *key, int n)
+{
+	char words[80], answer[16];
+
+	ck_assert(fw_snprintf(words, sizeof(words), "HLEN {feedwheel/0}:%s", key));
+	ck_assert(fw_snprintf(answer, sizeof(answer), ":%d\r\n", n));
+	ck_assert_str_eq(say(words), answer);
+}
+
+START_TEST(rows_that_nothing_lists) /* those of new entries are written before the script that lists them */
+{
+	struct work *w;
+
+	server_up(NULL);
+	w = begin(url);
+	stored_once(w);
+	visit(w, 3, 2);
+	w->l->id += 7;
+	FAILS(commit(w), FW_ESTALE);
+	w->l->id -= 7;
+	holds("entries", 3);
+	holds("taken", 0);
+	/* somebody took numbers 101 to 103, wrote a row, and died */
+	told("HSET {feedwheel/0}:taken 100 \"1 3\"");
+	told("HSET {feedwheel/0}:entries 102 row");
+	told("HSET {feedwheel/0}:meta entry_id 103");
+	drv_clean(w->st);
+	ck_assert_int_eq(drv_entries(w->st, 0), 3);
+	DONE(commit(w));
+	ck_assert_uint_eq(w->o.visit.new_n, 2);
+	holds("entries", 5);
+	holds("taken", 0);
+	ck_assert_int_eq(drv_entries(w->st, 0), 5);
+	work_end(w);
+}
+END_TEST
+
 #define HAMMERS 3
 #define TRIES_MAX 65536
 
@@ -881,8 +918,8 @@ int main(void)
 	TCase *t = tcase_create("redis");
 	const TTest *every[] = {urls_and_options, schemas_that_are_not_ours, passwords, too_many_connections, refusals_pass,
 		replica_without_its_master, functions_are_forgotten, busy_with_a_script, server_that_says_nothing,
-		answers_of_others, disk_full, commit_that_comes_again, server_is_killed_in_commit, doctor_looks_at_durability,
-		deep_check_finds, cluster_in_trouble, over_tls};
+		answers_of_others, disk_full, commit_that_comes_again, rows_that_nothing_lists, server_is_killed_in_commit,
+		doctor_looks_at_durability, deep_check_finds, cluster_in_trouble, over_tls};
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 120);

@@ -3,11 +3,13 @@
  * Outcomes: script/commit.lua stores them, this file looks first which entries may be new, so that
  * the others stay at home.
  *
- * With one cell the whole commit is one script. With many it is one for each cell, all at once, and
- * numbers of visits and entries are taken before. Of entries those that were taken are kept in
- * `taken` until they are stored: nobody who follows by number is shown a higher one before that
- * (entries.c), so they appear in order. Who dies in between is revoked: no cell takes numbers below
- * a floor, which is raised above his, before they are given up.
+ * A commit is one script for each cell, all at once. Where there are many cells, or new entries,
+ * numbers of visits and entries are taken before. Rows of new entries are written first, by the
+ * server's own command, for words that go through a script cost it four times as much; nobody sees
+ * a row before the script has listed its number. Numbers of entries are kept in `taken` until they
+ * are stored: nobody who follows by number is shown a higher one before that (entries.c), so they
+ * appear in order. Who dies in between is revoked: no cell takes numbers below a floor, which is
+ * raised above his, before they are given up, and rows that nothing lists are swept away.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +26,9 @@ struct plan { /* an outcome on its way */
 	int cell;
 	const struct fw_entry_row *
 		*entry; /* without those with a key twice; then only those that seem new or changed */
+	bool *is_new; /* each of them */
 	size_t entry_n, new_n;
+	int64_t first_id; /* of its new ones */
 	bool has_url; /* it may adopt its new address */
 	bool plain;   /* a visit alone */
 };
@@ -38,7 +42,8 @@ struct work {
 	bool cell_done[RS_CELLS]; /* and cells that have stored their hosts */
 	bool push;                /* the schedules stay */
 	int64_t visit_n, new_n;   /* numbers that it wants at most */
-	int64_t visit_id, entry_id;
+	int64_t visit_id, entry_id;            /* the last ones that were given */
+	int64_t first_id, taken_ms;            /* those of entries: behind this one; when, by the server's clock */
 	bool merging[RS_CELLS]; /* something is on its way into another feed there */
 };
 
@@ -56,8 +61,9 @@ static int first_ones(struct work *w, struct plan *p, struct fw_err *err)
 	int rc = 0;
 
 	p->entry = fw_arena_calloc(&w->r->arena, p->o->entry_n + 1, sizeof(struct fw_entry_row *));
+	p->is_new = fw_arena_calloc(&w->r->arena, p->o->entry_n + 1, sizeof(*p->is_new));
 	p->entry_n = 0;
-	if (!p->entry)
+	if (!p->entry || !p->is_new)
 		return rs_no_memory(w->r, err);
 	fw_map_init(&seen, 0);
 	for (size_t i = 0; !rc && i < p->o->entry_n; i++) {
@@ -84,6 +90,7 @@ static void candidates(struct work *w, struct plan *p, const struct rs_reply *kn
 		if (is_known && k.hash == p->entry[i]->hash)
 			continue;
 		p->new_n += !is_known;
+		p->is_new[n] = !is_known;
 		p->entry[n++] = p->entry[i];
 	}
 	p->entry_n = n;
@@ -137,10 +144,21 @@ static int addresses_claim(struct work *w, struct fw_err *err)
 	return rc;
 }
 
-/* ---- numbers of a cluster -------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
-static int taken_drop(struct rs *r, int64_t first, struct fw_err *err)
+/* They are stored. Or given up: op takes what nothing lists out of each cell before (meta.lua). */
+static int taken_end(struct rs *r, const char *op, int64_t first, int64_t n, struct fw_err *err)
 {
+	int rc;
+
+	for (int cell = 0; op && cell < r->cell_n; cell++) {
+		rs_op(r, cell, RS_WRITE, op);
+		rs_addi(r, first);
+		rs_addi(r, n);
+	}
+	rc = op ? rs_run(r, "revoking numbers", err) : 0;
+	if (rc)
+		return rc;
 	rs_ask(r, RS_META, "HDEL", "taken");
 	rs_addi(r, first);
 	return rs_run(r, "taking numbers", err);
@@ -161,22 +179,21 @@ static int numbers_take(struct work *w, struct fw_err *err)
 	w->visit_id = rs_int(w->r->reply[0]->elem[0]);
 	w->entry_id = rs_int(w->r->reply[0]->elem[1]);
 	old = w->r->reply[0]->elem[2];
-	for (size_t i = 0; !rc && i < old->n; i++) {
-		for (int cell = 0; cell < w->r->cell_n; cell++) {
-			rs_op(w->r, cell, RS_WRITE, "floor");
-			rs_addi(w->r, rs_int(old->elem[i]) + 1);
-		}
-		rc = rs_run(w->r, "revoking numbers", err);
-		rc = rc ? rc : taken_drop(w->r, rs_int(old->elem[i]), err);
-	}
+	w->taken_ms = rs_int(w->r->reply[0]->elem[3]);
+	for (size_t i = 0; !rc && i + 2 <= old->n; i += 2)
+		rc = taken_end(w->r, "floor", rs_int(old->elem[i]), rs_int(old->elem[i + 1]), err);
 	return rc;
 }
 
 int rs_numbers_revoke(struct rs *r, struct fw_err *err)
 {
-	struct work w = {.r = r};
+	return numbers_take(&(struct work){.r = r}, err);
+}
 
-	return r->cell_n > 1 ? numbers_take(&w, err) : 0;
+/* Were numbers taken? Visits alone get theirs in the script of the one cell. */
+static bool is_numbered(const struct work *w)
+{
+	return w->n && (w->r->cell_n > 1 || w->new_n);
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */
@@ -193,7 +210,8 @@ static bool is_written(const struct work *w, const struct plan *p, int group)
 	return p->o->groups & (w->push ? FW_GROUP_META : ~0u) & rs_group[group].bit;
 }
 
-static void entry_add(struct rs *r, const struct fw_entry_row *e)
+/* One that seems changed, with its row. */
+static void changed_add(struct rs *r, const struct fw_entry_row *e)
 {
 	int64_t date_ms = fw_store_entry_date(e, INT64_MAX);
 
@@ -201,6 +219,44 @@ static void entry_add(struct rs *r, const struct fw_entry_row *e)
 	rs_hash_add(r, e->hash, date_ms == INT64_MAX ? " -" : " ", date_ms, date_ms != INT64_MAX);
 	rs_entry_pack(rs_word(r), e);
 	rs_word_end(r);
+}
+
+/* One that seems new, with its number: its row is there. */
+static void new_add(const struct work *w, const struct fw_entry_row *e, int64_t id)
+{
+	char between[32];
+
+	(void)fw_snprintf(between, sizeof(between), " %lld ", (long long)fw_store_entry_date(e, w->taken_ms));
+	rs_add(w->r, key_of(e));
+	rs_hash_add(w->r, e->hash, between, id, true);
+	rs_adds(w->r, "");
+}
+
+/* Their rows, before the script: false, there are none. */
+static bool rows_send(struct work *w, int cell)
+{
+	struct plan *p = w->plan + w->first[cell], *end = p + w->of[cell];
+	int64_t first_id = w->entry_id;
+	struct fw_buf *row;
+
+	for (; p < end; p++) {
+		int64_t id = p->first_id = w->entry_id + 1;
+
+		for (size_t i = 0; i < p->entry_n; i++) {
+			if (!p->is_new[i])
+				continue;
+			if (w->entry_id == first_id)
+				rs_ask(w->r, cell, "HSET", "entries");
+			w->entry_id = id;
+			rs_addi(w->r, id++);
+			row = rs_word(w->r);
+			fw_buf_addf(row, "%lld %lld %lld 1 ", (long long)p->o->feed_id, (long long)w->taken_ms,
+				(long long)w->taken_ms);
+			rs_entry_pack(row, p->entry[i]);
+			rs_word_end(w->r);
+		}
+	}
+	return w->entry_id != first_id;
 }
 
 static void group_add(const struct work *w, const struct fw_feed *f, int group)
@@ -235,8 +291,12 @@ static void more_add(const struct work *w, const struct plan *p)
 		if (is_written(w, p, g))
 			group_add(w, o->feed, g);
 	}
-	for (size_t i = 0; i < p->entry_n; i++)
-		entry_add(w->r, p->entry[i]);
+	for (size_t i = 0, k = 0; i < p->entry_n; i++) {
+		if (p->is_new[i])
+			new_add(w, p->entry[i], p->first_id + (int64_t)k++);
+		else
+			changed_add(w->r, p->entry[i]);
+	}
 	if (!address)
 		return;
 	rs_group_pack(rs_word(w->r), RS_ADDRESS, o->feed);
@@ -305,29 +365,28 @@ static const struct plan *shard_add(const struct work *w, const struct plan *p, 
 	return i;
 }
 
-/* The script of a cell; with many cells its numbers are the next ones. */
+/* The script of a cell; its numbers are the next ones. */
 static void send(struct work *w, int cell)
 {
 	const struct plan *p = w->plan + w->first[cell], *end = p + w->of[cell];
-	int64_t plain_n = 0, visit_n = 0, new_n = 0;
+	int64_t plain_n = 0, visit_n = 0;
 
 	for (const struct plan *i = p; i < end; i++) {
 		plain_n += i->plain;
 		visit_n += i->o->visit.kind != FW_VISIT_NONE;
-		new_n += (int64_t)i->new_n;
 	}
 	rs_op(w->r, cell, RS_WRITE, "commit");
 	rs_addi(w->r, w->c->lease_id);
 	rs_addi(w->r, visit_n);
-	if (w->r->cell_n > 1) {
+	if (is_numbered(w)) {
 		rs_addi(w->r, w->visit_id);
-		rs_addi(w->r, w->new_n ? w->entry_id : -1);
+		rs_addi(w->r, w->new_n ? w->first_id : -1);
 	} else {
 		rs_adds(w->r, "");
 		rs_adds(w->r, "");
 	}
+	rs_addi(w->r, w->r->cell_n == 1 ? w->new_n : 0);
 	w->visit_id += visit_n;
-	w->entry_id += new_n;
 	rs_addi(w->r, plain_n);
 	for (const struct plan *last = p + plain_n; p < last;)
 		p = shard_add(w, p, last);
@@ -490,14 +549,18 @@ static size_t cells_of(const struct work *w, int cell[RS_CELLS])
 
 static int send_all(struct work *w, bool *again, struct fw_err *err)
 {
-	struct rs_reply **reply;
+	const struct rs_reply *reply[RS_CELLS];
 	int cell[RS_CELLS], rc;
-	size_t n = cells_of(w, cell);
+	size_t n = cells_of(w, cell), at[RS_CELLS], nth = 0;
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		nth += rows_send(w, cell[i]);
+		at[i] = nth++;
 		send(w, cell[i]);
+	}
 	rc = rs_run(w->r, "commit", err);
-	reply = w->r->reply;
+	for (size_t i = 0; !rc && i < n; i++)
+		reply[i] = w->r->reply[at[i]]; /* settling asks more */
 	for (size_t i = 0; !rc && i < n; i++) {
 		if (reply[i]->type == RS_ARRAY)
 			rc = settle(w, reply[i], cell[i], again, err);
@@ -512,19 +575,25 @@ static int send_all(struct work *w, bool *again, struct fw_err *err)
 static int try(struct work *w, bool *again, struct fw_err *err)
 {
 	int rc = plans_make(w, err);
-	bool numbered = w->r->cell_n > 1 && w->n;
-	int64_t entry_id;
+	int64_t new_n = 0;
+	bool whole;
 
 	*again = false;
 	memset(w->merging, 0, sizeof(w->merging));
-	rc = rc || !numbered ? rc : numbers_take(w, err);
-	entry_id = w->entry_id;
-	rc = rc ? rc : send_all(w, again, err);
-	if (numbered && w->new_n && rc != FW_EIO) { /* all cells have answered */
+	if (!rc && is_numbered(w))
+		rc = numbers_take(w, err);
+	if (rc)
+		return rc;
+	w->first_id = w->entry_id;
+	rc = send_all(w, again, err);
+	for (size_t i = 0; i < w->n; i++)
+		new_n += w->plan[i].o->visit.new_n;
+	whole = !rc && new_n == w->new_n;
+	if (w->new_n && rc != FW_EIO && !(whole && w->r->cell_n == 1)) { /* all cells have answered */
 		struct fw_err spare;
-		int dropped = taken_drop(w->r, entry_id, rc ? &spare : err);
+		int ended = taken_end(w->r, whole ? NULL : "sweep", w->first_id, w->new_n, rc ? &spare : err);
 
-		rc = rc ? rc : dropped;
+		rc = rc ? rc : ended;
 	}
 	for (int i = 0; !rc && i < w->r->cell_n; i++) {
 		if (w->merging[i])

@@ -435,7 +435,7 @@ static int by_date(struct listing *l, struct fw_err *err)
 }
 
 /*
- * On a cluster, of those who follow by number: nothing is shown above numbers that are taken and
+ * Of those who follow by number: nothing is shown above numbers that are taken and
  * not stored yet.
  */
 static int safe_before(struct listing *l, struct fw_err *err)
@@ -462,7 +462,7 @@ static int listed(struct listing *l, struct fw_err *err)
 
 	l->before_id = q->before_id ? q->before_id : INT64_MAX;
 	l->by_id = q->oldest_first || one;
-	if (l->r->cell_n > 1 && q->oldest_first && !one)
+	if (q->oldest_first && !one)
 		rc = safe_before(l, err);
 	if (rc || (q->feed_id && !one))
 		return rc ? rc : of_feed(l, err);

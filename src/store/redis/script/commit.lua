@@ -1,18 +1,19 @@
 -- SPDX-License-Identifier: ISC
 --
--- Outcomes, all in one go: nothing else happens on the server between the first and the last. A
--- store with one cell takes its numbers here; of many cells each is called once, and the numbers
--- were taken before (meta.lua).
+-- Outcomes, all in one go: nothing else happens on the server between the first and the last. Of many
+-- cells each is called once.
 --
--- commit lease visit_n visit_id entry_id plain {shard n {due id}... {id was front line}...}...
+-- commit lease visit_n visit_id entry_id alone plain {shard n {due id}... {id was front line}...}...
 --   more {id was front line what ...}... hosts {shard id ok cool pace others}...
--- visit_id, entry_id: the last numbers below, -1: none was taken, "": they are taken here. was: what
--- a row of `state` began with when it was read, "shard host 0 due"; front: what it is from now on,
--- up to its rest. line: the row of the visit from its run on. plain: visits alone, of different
--- feeds that stay active, under a lease.
+-- visit_id, entry_id: the last numbers below, -1: none was taken; "": the visits' are taken here.
+-- alone: no other cell has a part, and so many new entries are all: when they are stored their numbers
+-- are not `taken` any more. was: what a row of `state` began with when it was read, "shard host 0
+-- due"; front: what it is from now on, up to its rest. line: the row of the visit from its run on.
+-- plain: visits alone, of different feeds that stay active, under a lease.
 -- what: "kind seen groups entries address"; kind v: a visit, f: a first one without a lease, n: only
 -- the state, p: a push. seen: the time of the visit that must not be there yet. Behind it follow
--- {group bytes}... {key "hash date" row}... [address "shard host"]; address 1: only the host
+-- {group bytes}... {key "hash date" row}... of changed entries, {key "hash date entry" ""}... of new
+-- ones, whose rows are there (commit.c); [address "shard host"]; address 1: only the host
 -- changes, 2: it is adopting that address.
 -- Answers "lost", "floor" (take numbers anew), or {index, text, ...}: "gone", "before", "merging"
 -- (later), or "new changed[ address]", for all others 0 0 was to be said. address: the one before,
@@ -21,7 +22,8 @@
 local SKEW_MS, STEPS = 3600000, 100
 local PUSHED = '17' -- FW_VISIT_PUSHED
 local lease, visit_id, entry_id, t, merging
-local numbered          -- numbers were taken before
+local numbered          -- numbers were taken before (meta.lua)
+local stored_n          -- new entries
 local shards            -- whose schedule changed
 local chunk, chunk_name -- of visits that are not written yet
 local chunks, names     -- those that are full
@@ -59,32 +61,33 @@ end
 
 -- Entries of a feed that seemed new or changed. Counts those that are.
 local function entries_put(id, n)
-	local keys, new_n, changed_n = {}, 0, 0
+	local args, keys, put, new_n, changed_n = ARGV, {}, entries_new(), 0, 0
 	for i = 1, n do
-		keys[i] = ARGV[at + 3 * i - 2]
+		keys[i] = args[at + 3 * i - 2]
 	end
 	local known = ask('HMGET', P .. 'keys:' .. id, keys)
 	for i = 1, n do
-		local key, hash, dated = take(), match(take(), '^(%S+) (%S+)$')
-		local row, hash_was, entry = take(), known_split(known[i])
-		local seen, revision = int(t), 1
-		if not hash_was then
-			entry_id = numbered and entry_id + 1 or call('HINCRBY', P .. 'meta', 'entry_id', 1)
-			entry, new_n = int(entry_id), new_n + 1
-		elseif hash_was == hash then
-			entry = nil
-		elseif entry == '0' then -- retention took it: it stays away
+		local key, row = keys[i], args[at + 3 * i]
+		local hash, dated, own = match(args[at + 3 * i - 1], '^(%S+) (%S+) ?(%d*)$')
+		local hash_was, entry = known_split(known[i])
+		if not entry and own ~= '' then
+			new_n = new_n + 1
+			entry_add(put, key, hash, own, dated)
+		elseif entry == '0' and hash_was ~= hash then -- retention took it: it stays away
 			call('HSET', P .. 'keys:' .. id, key, hash .. ' 0')
-			entry = nil
-		else
-			seen, revision = match(call('HGET', P .. 'entries', entry), '^%d+ (%S+) %S+ (%d+) ')
-			revision, changed_n = revision + 1, changed_n + 1
-		end
-		if entry then
-			entry_put(id, key, hash, entry, dated ~= '-' and tonumber(dated) < tonumber(seen) and dated or seen,
-				fmt('%s %s %d %d ', id, seen, t, revision) .. row)
+		elseif entry and hash_was ~= hash then
+			local seen, revision = match(call('HGET', P .. 'entries', entry), '^%d+ (%S+) %S+ (%d+) ')
+			if own ~= '' then -- somebody else was first
+				row = match(call('HGET', P .. 'entries', own), '^%S+ %S+ %S+ %S+ (.*)$')
+			end
+			changed_n = changed_n + 1
+			entry_add(put, key, hash, entry, dated ~= '-' and tonumber(dated) < tonumber(seen) and dated or seen,
+				fmt('%s %s %d %d ', id, seen, t, revision + 1) .. row)
 		end
 	end
+	at = at + 3 * n
+	stored_n = stored_n + new_n
+	entries_write(id, put)
 	return new_n, changed_n
 end
 
@@ -265,11 +268,11 @@ local function hosts_put()
 end
 
 function ops.commit()
-	local answer, visit_n = {}, nil
-	lease, visit_n, visit_id, entry_id, t = take(), take_n(), tonumber(take()), tonumber(take()), now()
+	local answer, visit_n, alone = {}, nil, nil
+	lease, visit_n, visit_id, entry_id, alone, t = take(), take_n(), tonumber(take()), tonumber(take()), take_n(), now()
 	merging = call('EXISTS', P .. 'merging') == 1
 	shards, chunk, chunks, names = {}, {}, {}, {}
-	numbered = visit_id ~= nil
+	numbered, stored_n = visit_id ~= nil, 0
 	if numbered and entry_id >= 0 and entry_id < tonumber(call('HGET', P .. 'meta', 'floor') or 0) then
 		return 'floor'
 	elseif lease ~= '0' and call('HEXISTS', P .. 'workers', lease) == 0 then
@@ -290,6 +293,9 @@ function ops.commit()
 	chunks_write()
 	if first and visit_id > first then
 		call('HINCRBY', P .. 'meta', 'visit_n', visit_id - first)
+	end
+	if alone > 0 and stored_n == alone then
+		call('HDEL', P .. 'taken', int(entry_id))
 	end
 	hosts_put()
 	changed(shards)

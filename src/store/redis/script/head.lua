@@ -135,11 +135,32 @@ end
 
 -- ---- entries -----------------------------------------------------------------------------------
 
-local function entry_put(id, key, hash, entry, date, row)
-	call('HSET', P .. 'keys:' .. id, key, hash .. ' ' .. entry .. ' ' .. date)
-	call('HSET', P .. 'entries', entry, row)
-	call('ZADD', P .. 'entry_ids', entry, entry)
-	call('ZADD', P .. 'entry_dates', date, entry)
+-- Entries of one feed on their way: what is written where.
+local function entries_new()
+	return {keys = {}, rows = {}, ids = {}, dates = {}}
+end
+
+local function entry_add(b, key, hash, entry, date, row) -- no row: it is there
+	local n = #b.keys
+	b.keys[n + 1], b.keys[n + 2] = key, hash .. ' ' .. entry .. ' ' .. date
+	if row then
+		b.rows[#b.rows + 1], b.rows[#b.rows + 2] = entry, row
+	end
+	b.ids[n + 1], b.ids[n + 2] = entry, entry
+	b.dates[n + 1], b.dates[n + 2] = date, entry
+end
+
+local function entries_write(id, b)
+	many('HSET', P .. 'keys:' .. id, b.keys)
+	many('HSET', P .. 'entries', b.rows)
+	many('ZADD', P .. 'entry_ids', b.ids)
+	many('ZADD', P .. 'entry_dates', b.dates)
+end
+
+local function entry_put(id, ...)
+	local b = entries_new()
+	entry_add(b, ...)
+	entries_write(id, b)
 end
 
 local function entry_drop(entry)

@@ -151,31 +151,43 @@ function ops.raise()
 	end
 end
 
--- With many cells entries are numbered in another cell than they are stored in: a range is taken,
--- stored, and told (used). Until then nobody shows what is above it. numbers visits entries old_ms
--- -> {last visit, last entry, {ranges taken before old_ms ...}}
+-- New entries are numbered before they are stored: a range is taken, stored, and given back. Until
+-- then nobody shows what is above it. numbers visits entries old_ms -> {last visit, last entry,
+-- {range n ... taken before old_ms}, now}
 function ops.numbers()
 	local visits, entries, old, t, gone = take(), take_n(), take_n(), now(), {}
 	local visit = call('HINCRBY', P .. 'meta', 'visit_id', visits)
 	local entry = call('HINCRBY', P .. 'meta', 'entry_id', int(entries))
 	if entries > 0 then
-		call('HSET', P .. 'taken', int(entry - entries), int(t))
+		call('HSET', P .. 'taken', int(entry - entries), int(t) .. ' ' .. int(entries))
 	end
 	local all = call('HGETALL', P .. 'taken')
 	for i = 1, #all, 2 do
-		if tonumber(all[i + 1]) < t - old then
-			gone[#gone + 1] = all[i]
+		local ms, n = match(all[i + 1], '^(%d+) (%d+)$')
+		if tonumber(ms) < t - old then
+			gone[#gone + 1], gone[#gone + 2] = all[i], n
 		end
 	end
-	return {visit - visits, entry - entries, gone}
+	return {visit - visits, entry - entries, gone, int(t)}
 end
 
--- floor n: what was numbered below is not stored here any more
-function ops.floor()
-	local n = take()
-	if tonumber(call('HGET', P .. 'meta', 'floor') or 0) < tonumber(n) then
-		call('HSET', P .. 'meta', 'floor', n)
+-- sweep last n: rows of the n numbers above this one which nothing lists
+function ops.sweep()
+	local last = take_n()
+	for id = last + 1, last + take_n() do
+		if not call('ZSCORE', P .. 'entry_ids', int(id)) then
+			call('HDEL', P .. 'entries', int(id))
+		end
 	end
+end
+
+-- floor last n: the same, and none of them is stored here any more
+function ops.floor()
+	local above = tonumber(ARGV[at + 1]) + 1
+	if tonumber(call('HGET', P .. 'meta', 'floor') or 0) < above then
+		call('HSET', P .. 'meta', 'floor', int(above))
+	end
+	ops.sweep()
 end
 
 -- ---- records -----------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ function ops.stats()
 		return call('ZRANGE', P .. key, -1, -1)[1] or '0'
 	end
 	local rows = chunk_get(last('visit_ids'))
-	return {n[1], n[2], n[3], n[4], failing, due_n, first or '', call('HLEN', P .. 'entries'),
+	return {n[1], n[2], n[3], n[4], failing, due_n, first or '', call('ZCARD', P .. 'entry_ids'),
 		call('HGET', P .. 'meta', 'visit_n') or '0', last('entry_ids'), rows[1] and int(visit_of(rows[#rows])) or '0', last('feed_ids')}
 end
 
@@ -197,9 +197,12 @@ function ops.check()
 			say('feed: no feed ', id)
 		end
 	end
-	local entries = call('HGETALL', P .. 'entries')
+	local entries, entry_n = call('HGETALL', P .. 'entries'), 0
 	for i = 1, #entries, 2 do
-		check_entry(say, state, entries[i], entries[i + 1])
+		if call('ZSCORE', P .. 'entry_ids', entries[i]) then -- else somebody is about to store it
+			check_entry(say, state, entries[i], entries[i + 1])
+			entry_n = entry_n + 1
+		end
 	end
 	for _, text in ipairs(call('HVALS', P .. 'visits')) do
 		for _, row in ipairs(chunk_split(text)) do
@@ -211,8 +214,8 @@ function ops.check()
 	end
 	same('schedule', due_n, active)
 	same('feed_ids', call('ZCARD', P .. 'feed_ids'), #all / 2)
-	same('entry_ids', call('ZCARD', P .. 'entry_ids'), #entries / 2)
-	same('entry_dates', call('ZCARD', P .. 'entry_dates'), #entries / 2)
+	same('entry_ids', call('ZCARD', P .. 'entry_ids'), entry_n)
+	same('entry_dates', call('ZCARD', P .. 'entry_dates'), entry_n)
 	same('visit_ids', call('ZCARD', P .. 'visit_ids'), call('HLEN', P .. 'visits'))
 	same('visit_n', tonumber(call('HGET', P .. 'meta', 'visit_n') or 0), visit_n)
 	return {out, feeds}

@@ -86,7 +86,7 @@ function ops.load_entries()
 	for _ = 1, take_n() do
 		local id, key, hash, entry, date, row = take(), take(), take(), take(), take(), take()
 		if call('HEXISTS', P .. 'state', id) == 0 or call('HEXISTS', P .. 'keys:' .. id, key) == 1 or
-			call('HEXISTS', P .. 'entries', entry) == 1 then
+			call('ZSCORE', P .. 'entry_ids', entry) then
 			-- passed over
 		elseif entry == '0' then
 			call('HSET', P .. 'keys:' .. id, key, hash .. ' 0')
