@@ -695,8 +695,7 @@ START_TEST(deep_check_finds) /* what no call of ours can do */
 		told(words);
 		DONE(w->st->is->inspect(w->st, true, finding, &f, &drv_err));
 		ck_assert_msg(f.worst == 2 && strstr(f.words, T[i].words), "%s: %s", words, f.words);
-		free(w->l);
-		fw_store_close(w->front);
+		work_drop(w);
 		told("FLUSHALL");
 	}
 }

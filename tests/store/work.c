@@ -69,6 +69,13 @@ void work_end(struct work *w)
 	fw_arena_finish(&w->arena);
 }
 
+void work_drop(struct work *w)
+{
+	free(w->l);
+	fw_store_close(w->front);
+	fw_arena_finish(&w->arena);
+}
+
 void open_fails(const char *url, unsigned flags, int code, const char *name, const char *words)
 {
 	struct fw_store_config c = {.url = url, .flags = flags, .busy_timeout_ms = 200};

@@ -29,6 +29,7 @@ int commit(struct work *w);
 void work_again(struct work *w, const char *url);
 /* The lease ends, the deep check finds nothing, the store is closed. */
 void work_end(struct work *w);
+void work_drop(struct work *w); /* as it is: its store is not what it should be */
 
 /* Opening fails with this code, in one line that holds these words and the store's name ("": it need not), and never "secret". */
 void open_fails(const char *url, unsigned flags, int code, const char *name, const char *words);
