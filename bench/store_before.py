@@ -44,7 +44,7 @@ def part(tree):
 
 def figures(tree, store):
     """Its rows: {name: our figure}; none where the store is left out."""
-    r = subprocess.run([binary(tree), "--store", store, "--only", part(tree), "--runs", "1", "--seconds", str(SECONDS), "--feeds", str(FEEDS),
+    r = subprocess.run([binary(tree), "--store", store, "--only", part(tree), "--runs", "1", "--seconds", "%g" % SECONDS, "--feeds", str(FEEDS),
                         "--feeds-large", "0", "--minutes", "0"], stdout=subprocess.PIPE, text=True, check=False)
     if r.returncode not in (0, 1): # short of its own goals, maybe
         die("bench-store: %s --store %s: exit %d", binary(tree), store, r.returncode)
