@@ -11,6 +11,7 @@
 #include <assert.h>
 
 #include "base/utf8.h"
+#include "feedwheel/document.h"
 #include "store/fold.h"
 
 enum { PLAIN = 0, MARKUP = 1, HIGH = 2 }; /* HIGH: beyond ASCII */
@@ -214,6 +215,22 @@ void fw_store_words(struct fw_buf *out, struct fw_str text)
 void fw_store_words_html(struct fw_buf *out, struct fw_str html)
 {
 	words(out, html, true);
+}
+
+void fw_store_words_title(struct fw_buf *out, struct fw_str title)
+{
+	fw_store_words(out, fw_str_sub(title, 0, FW_STORE_TEXT_MAX));
+}
+
+void fw_store_words_body(struct fw_buf *out, struct fw_str summary, struct fw_str content, int content_type)
+{
+	fw_store_words(out, fw_str_sub(summary, 0, FW_STORE_TEXT_MAX));
+	fw_buf_addc(out, '\n');
+	content = fw_str_sub(content, 0, FW_STORE_TEXT_MAX);
+	if (content_type == FW_TEXT_PLAIN)
+		fw_store_words(out, content);
+	else
+		fw_store_words_html(out, content);
 }
 
 bool fw_store_term_next(struct fw_str *rest, struct fw_buf *words, struct fw_store_word *out)

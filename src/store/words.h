@@ -20,6 +20,10 @@ void fw_store_words(struct fw_buf *out, struct fw_str text);
  * letters among the named ones without their accent, unknown names as a space.
  */
 void fw_store_words_html(struct fw_buf *out, struct fw_str html);
+#define FW_STORE_TEXT_MAX ((size_t)1 << 20) /* of a title, a summary, a content: the rest is not searched */
+/* An entry's words: those of its title; and of its summary, a line end, and its content. Texts may be longer. */
+void fw_store_words_title(struct fw_buf *out, struct fw_str title);
+void fw_store_words_body(struct fw_buf *out, struct fw_str summary, struct fw_str content, int content_type);
 /*
  * The next word or phrase of a search that has a word in it, as one of these would be found: out->text is what
  * fw_store_words() made of it, in `words`. False at the end, and out of memory (words->rc).

@@ -16,8 +16,6 @@
 #include "store/words.h"
 #include "base/banned.h"
 
-#define TEXT_MAX ((size_t)1 << 20) /* of one entry: more is not looked through */
-
 /* Append " word word ", whatever stands between the words; " " when there is none. */
 static void words_add(struct fw_buf *out, struct fw_str text)
 {
@@ -36,41 +34,28 @@ bool rs_search_begin(struct rs_search *s, struct fw_str words)
 	bool any = false;
 
 	*s = (struct rs_search){.words = FW_BUF_INIT(0), .text = FW_BUF_INIT(0), .raw = FW_BUF_INIT(0)};
-	while (fw_store_word_next(&words, &w)) {
-		size_t from = s->words.len;
-
-		fw_buf_reset(&s->raw);
-		fw_store_words(&s->raw, w.text);
-		words_add(&s->words, fw_buf_str(&s->raw));
-		if (s->words.len - from <= 1) { /* nothing that belongs to words: no condition */
-			s->words.len = from;
-			continue;
-		}
+	while (fw_store_term_next(&words, &s->raw, &w)) {
+		words_add(&s->words, w.text);
 		if (w.prefix)
 			s->words.len--;
 		fw_buf_addc(&s->words, '\0');
 		any = true;
 	}
-	return any;
+	return any || s->raw.rc; /* out of memory: the first entry tells */
 }
 
 bool rs_search_matches(struct rs_search *s, const struct fw_entry_row *e)
 {
-	struct fw_str content = fw_str_sub(e->content, 0, TEXT_MAX), rest = fw_buf_str(&s->words);
+	struct fw_str rest = fw_buf_str(&s->words);
 	bool all = true;
 
 	fw_buf_reset(&s->text);
 	fw_buf_reset(&s->raw);
-	fw_store_words(&s->raw, fw_str_sub(e->title, 0, TEXT_MAX));
+	fw_store_words_title(&s->raw, e->title);
 	words_add(&s->text, fw_buf_str(&s->raw));
 	fw_buf_addc(&s->text, '\n'); /* no phrase reaches from the title into the text */
 	fw_buf_reset(&s->raw);
-	fw_store_words(&s->raw, fw_str_sub(e->summary, 0, TEXT_MAX));
-	fw_buf_addc(&s->raw, '\n');
-	if (e->content_type == FW_TEXT_PLAIN)
-		fw_store_words(&s->raw, content);
-	else
-		fw_store_words_html(&s->raw, content);
+	fw_store_words_body(&s->raw, e->summary, e->content, (int)e->content_type);
 	words_add(&s->text, fw_buf_str(&s->raw));
 	while (rest.len && all) {
 		struct fw_str one = fw_str_split(rest, '\0', &rest);

@@ -14,11 +14,6 @@
 /* Of each text the first MiB. A character that is cut in the middle by the limit is no matter. */
 #define COLUMNS "e.id, left(e.title, 1048576), left(e.summary, 1048576), left(e.content, 1048576), e.content_type"
 
-static struct fw_str text_at(const struct sql_row *row, int column)
-{
-	return fw_str_sub(sql_str(row, column), 0, (size_t)1 << 20);
-}
-
 static int entry_row(void *ctx, const struct sql_row *row)
 {
 	struct sql_search_step *p = ctx;
@@ -28,14 +23,9 @@ static int entry_row(void *ctx, const struct sql_row *row)
 	if (p->full)
 		return 0;
 	fw_buf_reset(&p->words);
-	fw_store_words(&p->words, text_at(row, 1));
+	fw_store_words_title(&p->words, sql_str(row, 1));
 	fw_buf_addc(&p->words, '\n');
-	fw_store_words(&p->words, text_at(row, 2));
-	fw_buf_addc(&p->words, '\n');
-	if (sql_int(row, 4) == FW_TEXT_PLAIN)
-		fw_store_words(&p->words, text_at(row, 3));
-	else
-		fw_store_words_html(&p->words, text_at(row, 3));
+	fw_store_words_body(&p->words, sql_str(row, 2), sql_str(row, 3), (int)sql_int(row, 4));
 	rc = p->words.rc ? p->words.rc : p->index->add(p, id, fw_buf_str(&p->words));
 	p->id[p->n++] = id;
 	p->bytes += p->words.len;

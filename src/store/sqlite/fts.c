@@ -27,7 +27,6 @@
 #define STEP_ROWS 2500
 #define CATCH_UP_MS 10000
 #define CATCH_UP_ROWS 2000 /* a search indexes this many by itself */
-#define TEXT_MAX ((size_t)1 << 20) /* of one entry: more is not indexed */
 #define SEGMENTS_IDLE 16  /* merged down to fewer when there is nothing to index, */
 #define SEGMENTS_BUSY 512 /* and before the next step when there are as many; below crisismerge */
 #define MERGE_PAGES 100   /* written by one step */
@@ -65,7 +64,7 @@ static int words_row(void *ctx, const struct sql_row *row)
 	static const struct sql_text OUT = {"INSERT INTO entries_fts (entries_fts, rowid, title, body)"
 		" VALUES ('delete', ?1, ?2, ?3)", NULL};
 	struct indexing *x = ctx;
-	struct fw_str content = fw_str_sub(sql_str(row, 3), 0, TEXT_MAX), all;
+	struct fw_str all;
 	struct fw_buf *b = &x->s->text;
 	size_t title_len;
 
@@ -74,14 +73,9 @@ static int words_row(void *ctx, const struct sql_row *row)
 		return 1;
 	}
 	fw_buf_reset(b);
-	fw_store_words(b, fw_str_sub(sql_str(row, 1), 0, TEXT_MAX));
+	fw_store_words_title(b, sql_str(row, 1));
 	title_len = b->len;
-	fw_store_words(b, fw_str_sub(sql_str(row, 2), 0, TEXT_MAX));
-	fw_buf_addc(b, '\n');
-	if (sql_int(row, 4) == FW_TEXT_PLAIN)
-		fw_store_words(b, content);
-	else
-		fw_store_words_html(b, content);
+	fw_store_words_body(b, sql_str(row, 2), sql_str(row, 3), (int)sql_int(row, 4));
 	if (b->rc)
 		return fw_no_memory(x->err);
 	x->n++;
