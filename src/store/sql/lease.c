@@ -65,13 +65,19 @@ static int expire(struct sql *s, int64_t me, struct fw_err *err)
 	return rc;
 }
 
+struct taking {
+	struct store_lease *lease;
+	size_t n;
+};
+
 static int living_row(void *ctx, const struct sql_row *row)
 {
-	struct store_lease *l = ctx;
+	struct taking *t = ctx;
+	struct store_lease *l = t->lease;
 
 	l->living = (uint32_t)FW_MAX(sql_int(row, 0), 1);
 	l->idle_n = (uint32_t)sql_int(row, 1);
-	l->shard_n = store_take(l, (size_t)sql_int(row, 2), (size_t)sql_int(row, 3));
+	t->n = store_take(l, (size_t)sql_int(row, 2), (size_t)sql_int(row, 3));
 	return 0;
 }
 
@@ -103,11 +109,12 @@ static int take(struct sql *s, struct store_lease *l, struct fw_err *err)
 	static const struct sql_text TAKE = {
 		"UPDATE shards AS t {join} SET worker = v.lease {from} WHERE t.shard = v.number", "number:i lease:i"};
 	struct shard_list list = {.lease_id = l->id};
-	int rc = sql_ask(s, &LIVING, (struct sql_value[]){SQL_INT(l->id)}, 1, living_row, l, NULL, err);
+	struct taking t = {.lease = l};
+	int rc = sql_ask(s, &LIVING, (struct sql_value[]){SQL_INT(l->id)}, 1, living_row, &t, NULL, err);
 
-	if (rc || !l->shard_n)
+	if (rc || !t.n)
 		return rc;
-	rc = sql_ask(s, &FREE, (struct sql_value[]){SQL_INT(l->shard_n)}, 1, free_row, &list, NULL, err);
+	rc = sql_ask(s, &FREE, (struct sql_value[]){SQL_INT(t.n)}, 1, free_row, &list, NULL, err);
 	return rc ? rc : sql_each(s, &TAKE, list.v, 2, list.n, err);
 }
 
