@@ -390,7 +390,7 @@ static int unblock(struct store_thread *s, struct fw_err *err)
 }
 
 /* The lease of the one whose place we take ends, and what it was reading is charged. What fails in passing we try again, or who takes our place. */
-static int bury(struct store_thread *s, struct fw_err *err)
+static int reap_dead(struct store_thread *s, struct fw_err *err)
 {
 	struct worker_shared *sh = s->ch->o->shared;
 	int rc = sh->dead_name[0] ? fw_store_reap(s->st, sh->dead_name, sh->dead_feed_id, err) : 0;
@@ -412,7 +412,7 @@ static int begin(struct store_thread *s, struct fw_err *err)
 
 	if (rc)
 		return rc;
-	rc = bury(s, err);
+	rc = reap_dead(s, err);
 	if (!rc && s->ch->o->index == 0) {
 		reap_the_dead(s);
 		rc = unblock(s, err);
