@@ -6,8 +6,9 @@
  * Shards are given back: the surplus, when the number of workers has changed; and by who has more
  * than it can start to those who are idle, which take what is free. So after each change of the
  * number of workers nobody says that it is idle for some beats, until all have their part. Workers of
- * a --once know how many they are, and take no more than their part from the start; they say that
- * they are idle shortly before they are, so that help comes in time.
+ * a --once know how many they are, and take no more than their part from the start; they beat the
+ * oftener the less is left, and say that they are idle shortly before they are, so that help comes in
+ * time.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -22,8 +23,10 @@
 #define BEAT_MAX_MS 2500                  /* however long a lease is: who joins waits for its part */
 #define CHANGED_MS 200                    /* between heartbeats because of news */
 #define QUICK_BEAT_MS 500                 /* while shards change hands; in a --once with others */
-#define IDLE_BEAT_MS 200                  /* in a --once with others, when one of them is idle */
-#define AHEAD_MS 800                      /* in a --once: so long before it has nothing to do it is idle */
+#define BEAT_MIN_MS 50
+#define BEATS_SHARE 5                     /* of the store's time beats of all workers take no more than one part in so many */
+#define LEFT_BEATS 4                      /* in a --once with others: in the time that is left, so that help comes before its end */
+#define AHEAD_MS 300                      /* in a --once: so long before it has nothing to do it is idle */
 #define CLOCK_MAX_MS FW_SECOND_MS         /* an answer that took longer does not tell what time it is */
 #define ORDER_MS (10 * FW_SECOND_MS)
 #define ONCE_ORDER_MS 100
@@ -214,9 +217,16 @@ static void lost_end(struct owner *o)
 
 /* ---- the lease ------------------------------------------------------------------------------ */
 
+static bool has_others(const struct owner *o)
+{
+	return FW_MAX(o->lease.living, o->lease.expected) > 1;
+}
+
 static int64_t calm_beat_ms(const struct owner *o)
 {
-	return FW_MIN(o->rules.lease_ms / LEASE_BEATS, (int64_t)BEAT_MAX_MS);
+	bool once = o->rules.once && has_others(o);
+
+	return FW_MIN(o->rules.lease_ms / LEASE_BEATS, (int64_t)(once ? QUICK_BEAT_MS : BEAT_MAX_MS));
 }
 
 /*
@@ -225,22 +235,25 @@ static int64_t calm_beat_ms(const struct owner *o)
  */
 static bool is_settled(const struct owner *o)
 {
-	return o->lease.living == o->lease.expected || mono(o) - o->settled_mono_ms >
-		(o->rules.once ? 3 * IDLE_BEAT_MS : calm_beat_ms(o) + 2 * QUICK_BEAT_MS);
+	return o->lease.living == o->lease.expected ||
+		mono(o) - o->settled_mono_ms > calm_beat_ms(o) + 2 * QUICK_BEAT_MS;
 }
 
-static bool has_others(const struct owner *o)
+/* A --once with others: the nearer its end, the oftener. */
+static int64_t end_beat_ms(const struct owner *o)
 {
-	return FW_MAX(o->lease.living, o->lease.expected) > 1;
+	int64_t left_ms = due_set_work_ms(o->due) / o->rules.slots / LEFT_BEATS;
+
+	return FW_MAX(FW_MAX(left_ms, BEATS_SHARE * o->lease.living * o->beat_took_ms), (int64_t)BEAT_MIN_MS);
 }
 
 static int64_t beat_every_ms(const struct owner *o)
 {
-	bool ends = o->rules.once && (o->lease.idle || o->lease.idle_n);
+	int64_t calm_ms = calm_beat_ms(o);
 
-	if (is_settled(o) && !(o->rules.once && has_others(o)))
-		return calm_beat_ms(o);
-	return FW_MIN(calm_beat_ms(o), (int64_t)(ends ? IDLE_BEAT_MS : QUICK_BEAT_MS));
+	if (o->rules.once && has_others(o))
+		return FW_MIN(calm_ms, end_beat_ms(o));
+	return is_settled(o) ? calm_ms : FW_MIN(calm_ms, (int64_t)QUICK_BEAT_MS);
 }
 
 /* In a --once it says that it is idle when less work than this is left: so long takes it until others have helped. */
@@ -442,6 +455,7 @@ static int beat(struct owner *o, struct fw_err *err)
 	if (rc)
 		return rc;
 	o->beat_mono_ms = mono_ms;
+	o->beat_took_ms = FW_MIN(mono(o) - mono_ms, 2 * o->beat_took_ms + 1); /* a single slow one says little */
 	o->news = false;
 	o->safe_until_ms = o->lease.safe_until_mono_ms;
 	fw_hosts_lease(owner_hosts_lock(o), o->safe_until_ms);
@@ -556,8 +570,6 @@ int owner_step(struct owner *o, bool changed, int64_t *next_mono_ms, struct fw_e
 	if (o->lost || o->left || !o->st)
 		return 0;
 	o->news = o->news || changed;
-	if (o->rules.once && has_others(o) && !o->lease.idle && is_idle(o, mono_ms))
-		o->news = true; /* for those who could give it some */
 	beat_at_ms = o->beat_mono_ms == INT64_MIN ? mono_ms :
 						    o->beat_mono_ms + (o->news ? CHANGED_MS : beat_every_ms(o));
 	if (mono_ms >= beat_at_ms)

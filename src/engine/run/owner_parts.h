@@ -49,6 +49,7 @@ struct owner {
 	int64_t joined_mono_ms;
 	uint64_t claim_n;        /* since the start */
 	int64_t beat_mono_ms;    /* the last one; INT64_MIN: none yet */
+	int64_t beat_took_ms;
 	int64_t late_until_mono_ms; /* its own lease was over: until then it ends nobody's */
 	int64_t settled_mono_ms; /* since then the number of workers has been the same */
 	size_t held, leaving_n, unread, cut_n;

@@ -1035,7 +1035,7 @@ START_TEST(once_short)
 		if (getenv("SHOW"))
 			printf("# short: %lld ms, bound %lld\n", (long long)took_ms, (long long)bound_ms);
 	}
-	ck_assert_msg(sum < 10 * 1100, "%lld", (long long)sum / 10);
+	ck_assert_msg(sum < 10 * 1070, "%lld", (long long)sum / 10);
 }
 END_TEST
 
