@@ -12,7 +12,7 @@
 #include "base/banned.h"
 
 #define HOST_PATIENCE_MS FW_MINUTE_MS /* it does not wait longer for hosts that want a pause, here or at others */
-#define OTHERS_LOOK_MS (FW_SECOND_MS / 2)
+#define OTHERS_LOOK_MS 50
 #define OTHERS_LOOK_SHARE 20          /* of the store's time looks take no more than one part in so many */
 
 static int forecast(struct store_thread *s, const struct due_rows *due)

@@ -591,11 +591,9 @@ bool owner_is_over(struct owner *o, int64_t patience_ms, size_t *left, bool *oth
 	int64_t mono_ms = mono(o), next_ms;
 
 	*left = due_set_waiting(o->due);
-	*others = o->lease.living > o->lease.idle_n + 1 || o->took; /* there may be more that is free */
+	*others = has_others(o) && (!o->lease.idle || o->lease.living > o->lease.idle_n + 1 || o->took);
 	if (!o->rules.once || o->lost || !o->lease.id || !o->read_all || o->unread || o->cut_n || o->first ||
 		o->leaving_n)
-		return false;
-	if (has_others(o) && !o->lease.idle)
 		return false;
 	return !due_set_ready(o->due, mono_ms, &next_ms) && (next_ms == INT64_MAX || next_ms > mono_ms + patience_ms);
 }

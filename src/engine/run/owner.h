@@ -137,9 +137,9 @@ bool owner_is_left(const struct owner *o);
 bool owner_is_lost(const struct owner *o); /* cancel what flies */
 int64_t owner_safe_until_ms(const struct owner *o); /* monotonic: from then on too, as the store does not answer */
 /*
- * A --once: nothing of it is left here that may start within patience_ms, and those who have
- * nothing to do know it. *left: due, but of hosts that want a longer pause. *others: some had
- * something to do when they last said so, of a --once or not; or there may be shards that nobody has.
+ * A --once: nothing of it is left here that may start within patience_ms. *left: due, but of hosts
+ * that want a longer pause. *others: some have something to do, as far as is known, of a --once or
+ * not; or there may be shards that nobody has.
  */
 bool owner_is_over(struct owner *o, int64_t patience_ms, size_t *left, bool *others);
 

@@ -563,12 +563,12 @@ static void subscribe(int n, int of_host, int64_t take_ms, int64_t interval_ms)
 	free(f);
 }
 
-static struct sim *begin(int i, bool once)
+static struct sim *begin_of(int i, int workers, bool once)
 {
 	struct sim *m = &sims[i];
 
 	memset(m, 0, sizeof(*m));
-	m->o = (struct worker_options){.config = config, .shared = &m->shared, .meter = &m->meter, .index = i, .workers = 1, .once = once,
+	m->o = (struct worker_options){.config = config, .shared = &m->shared, .meter = &m->meter, .index = i, .workers = workers, .once = once,
 		.run_id = fw_now_ms(), .due_before_ms = once ? fw_now_ms() : 0, .master_fd = -1};
 	ck_assert_msg(worker_init(&m->w, &m->o) == 0, "%s", m->shared.err.text);
 	(void)fw_snprintf(m->shared.name, sizeof(m->shared.name), "sim/%d/%lld", i, (long long)now_us);
@@ -580,6 +580,11 @@ static struct sim *begin(int i, bool once)
 	m->begun = true;
 	transfers_start(&m->w);
 	return m;
+}
+
+static struct sim *begin(int i, bool once)
+{
+	return begin_of(i, 1, once);
 }
 
 /* kill -9 */
@@ -718,6 +723,30 @@ START_TEST(once)
 }
 END_TEST
 
+/* By three: when the last visit is over nobody waits for the others to notice. */
+START_TEST(once_together)
+{
+	int64_t last_us = 0;
+
+	world_begin();
+	for (int i = 0; i < 30; i++)
+		subscribe(10, 1, 300 + 37 * i, FW_HOUR_MS);
+	for (int i = 0; i < 3; i++)
+		(void)begin_of(i, 3, true);
+	for (int i = 0; i < 25000 && !(sims[0].ended && sims[1].ended && sims[2].ended); i += 10)
+		pass(10);
+	for (int i = 0; i < 3; i++) {
+		ck_assert(sims[i].ended);
+		ck_assert_int_eq(sims[i].code, WORKER_DONE);
+		last_us = FW_MAX(last_us, atomic_load(&sims[i].shared.last_done_us));
+	}
+	ck_assert_uint_eq(sent_n, 300);
+	ck_assert_int_eq(leases(), 0);
+	ck_assert_msg(now_us - last_us < 100000, "%lld us after the last visit", (long long)(now_us - last_us));
+	world_end();
+}
+END_TEST
+
 /* One is killed, and one stands still for longer than its lease: within 20 s the others have their feeds, and nothing is lost. */
 START_TEST(killed_and_frozen)
 {
@@ -805,6 +834,7 @@ int main(void)
 	tcase_set_timeout(t, 120);
 	tcase_add_test(t, two_hours);
 	tcase_add_test(t, once);
+	tcase_add_test(t, once_together);
 	tcase_add_test(t, killed_and_frozen);
 	tcase_add_test(t, store_away);
 	tcase_add_test(t, paused_and_urgent);
