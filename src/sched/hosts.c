@@ -54,7 +54,7 @@ struct fw_hosts {
 	struct fw_heap ready, blocked, fading;
 	struct fw_map hosts;
 	struct fw_hosts_host *dirty, *dirty_last; /* oldest first */
-	size_t waiting, flying;
+	size_t waiting;
 	struct shard shard[FW_HOSTS_SHARDS];
 };
 
@@ -318,15 +318,7 @@ int fw_hosts_row_put(struct fw_hosts *t, uint32_t shard, const struct fw_hosts_r
 	return 0;
 }
 
-/* The first of a host's that waits leaves. */
-static struct fw_hosts_item *dequeue(struct fw_hosts *t, struct fw_hosts_host *h)
-{
-	h->waiting--;
-	t->waiting--;
-	return FW_HEAP_OF(fw_heap_take(&h->items), struct fw_hosts_item, node);
-}
-
-void fw_hosts_leave(struct fw_hosts *t, uint32_t shard, fw_hosts_cb *cb, void *ctx)
+void fw_hosts_leave(struct fw_hosts *t, uint32_t shard)
 {
 	struct shard *s = &t->shard[shard];
 
@@ -334,21 +326,10 @@ void fw_hosts_leave(struct fw_hosts *t, uint32_t shard, fw_hosts_cb *cb, void *c
 	s->state = LEAVING;
 	for (struct fw_hosts_host *h = s->first, *next; h; h = next) {
 		next = h->next;
-		unplace(t, h);
-		while (h->waiting) {
-			struct fw_hosts_item *item = dequeue(t, h);
-
-			item->of = NULL;
-			cb(ctx, item);
-		}
+		assert(!h->waiting);
 		dirty_gap(t, h);
 		place(t, h);
 	}
-}
-
-bool fw_hosts_is_idle(const struct fw_hosts *t, uint32_t shard)
-{
-	return !t->shard[shard].flying;
 }
 
 int64_t fw_hosts_sent_until(const struct fw_hosts *t, uint32_t shard, struct fw_hosts_now now)
@@ -372,27 +353,6 @@ void fw_hosts_forget(struct fw_hosts *t, uint32_t shard)
 
 /* ---- feeds ----------------------------------------------------------------------------------- */
 
-/* The dynamic threshold of Choudhury and Hahne (1998), for buffers that ports of a switch share. */
-static bool has_room(const struct fw_hosts *t, const struct fw_hosts_host *h, bool urgent)
-{
-	size_t max = t->rules.waiting_max;
-
-	if (!max)
-		return true;
-	if (urgent)
-		return t->waiting < max + FW_HOSTS_URGENT_MAX;
-	return t->waiting < max && h->waiting < max - t->waiting;
-}
-
-static void enqueue(struct fw_hosts *t, struct fw_hosts_host *h, struct fw_hosts_item *item)
-{
-	fw_heap_put(&h->items, &item->node);
-	h->waiting++;
-	t->waiting++;
-	if (h->waiting == 1 || (h->where == READY && h->items.first == &item->node))
-		place(t, h);
-}
-
 int fw_hosts_put(struct fw_hosts *t, uint32_t shard, int64_t host_id, struct fw_hosts_item *item)
 {
 	struct fw_hosts_host *h;
@@ -402,13 +362,13 @@ int fw_hosts_put(struct fw_hosts *t, uint32_t shard, int64_t host_id, struct fw_
 	h = host_get(t, shard, host_id);
 	if (!h)
 		return FW_ENOMEM;
-	if (!has_room(t, h, item->urgent)) {
-		place(t, h); /* it may be new, and of no use */
-		return FW_EAGAIN;
-	}
 	item->of = h;
 	item->flying = item->sent = false;
-	enqueue(t, h, item);
+	fw_heap_put(&h->items, &item->node);
+	h->waiting++;
+	t->waiting++;
+	if (h->waiting == 1 || (h->where == READY && h->items.first == &item->node))
+		place(t, h);
 	return 0;
 }
 
@@ -449,11 +409,12 @@ struct fw_hosts_item *fw_hosts_start(struct fw_hosts *t, int64_t mono_ms, int64_
 	if (!h)
 		return NULL;
 	unplace(t, h);
-	dequeue(t, h);
+	fw_heap_take(&h->items);
+	h->waiting--;
+	t->waiting--;
 	item->flying = true;
 	h->flying++;
 	h->unsent++;
-	t->flying++;
 	t->shard[h->shard].flying++;
 	h->last_ms = FW_MAX(h->last_ms, t->now_ms);
 	place(t, h);
@@ -485,7 +446,6 @@ void fw_hosts_done(struct fw_hosts *t, struct fw_hosts_item *item, enum fw_host_
 	clock_on(t, now.mono_ms);
 	h->flying--;
 	h->unsent -= !item->sent;
-	t->flying--;
 	t->shard[h->shard].flying--;
 	item->flying = false;
 	item->of = NULL;
@@ -500,11 +460,6 @@ void fw_hosts_done(struct fw_hosts *t, struct fw_hosts_item *item, enum fw_host_
 size_t fw_hosts_waiting(const struct fw_hosts *t)
 {
 	return t->waiting;
-}
-
-size_t fw_hosts_in_flight(const struct fw_hosts *t)
-{
-	return t->flying;
 }
 
 size_t fw_hosts_known(const struct fw_hosts *t)

@@ -12,8 +12,6 @@
  *              is refused by fw_hosts_send().
  *   pace       FW_PACE_* of store.h: strained, it doubles; answered, it shrinks. A new pace counts
  *              from the last sending at once.
- *   burst      none: see fw_claim_ask.host_ahead, which lets a worker lease more than it may send,
- *              and nothing more.
  * A further request of the same visit (a redirect) begins the gap anew and is not held back itself;
  * nor is a request that was permitted before, or before the gap grew.
  *
@@ -47,12 +45,10 @@
 
 #define FW_HOSTS_SHARDS 1024
 #define FW_HOSTS_COOL_MAX_MS (INT64_C(7) * 24 * 60 * 60 * 1000)
-#define FW_HOSTS_URGENT_MAX 1000 /* fetch-now claims that may wait beyond waiting_max */
 
 struct fw_hosts_rules {
 	uint32_t host_max;    /* in flight of one host; 0: no limit */
 	int64_t gap_ms;       /* between two sendings; 0: none */
-	size_t waiting_max;   /* feeds that wait, of all hosts; 0: no limit */
 };
 
 struct fw_hosts_now {
@@ -82,7 +78,6 @@ struct fw_hosts_item {
 	struct fw_heap_node node;
 	struct fw_hosts_host *of; /* NULL: neither waits nor is in flight */
 };
-typedef void fw_hosts_cb(void *ctx, struct fw_hosts_item *item);
 
 struct fw_hosts;
 /* NULL: out of memory. Nothing starts before fw_hosts_lease(). */
@@ -110,13 +105,12 @@ void fw_hosts_take(struct fw_hosts *t, uint32_t shard, int64_t sent_until_ms, st
 FW_MUST_CHECK int fw_hosts_row_put(struct fw_hosts *t, uint32_t shard, const struct fw_hosts_row *row,
 	struct fw_hosts_now now);
 /*
- * Give a shard up: nothing of it starts any more; what waits leaves by way of cb. What is in flight
- * goes on until done. Then the caller stores the dirty rows a last time and calls
- * fw_hosts_forget(). fw_hosts_take() before that takes it back, with what is known. After a lost lease the caller
- * cancels what is in flight, and stores nothing. Cost O(hosts and feeds of the shard).
+ * Give a shard up, of which nothing waits any more: it was withdrawn. What is in flight goes on until
+ * done. Then the caller stores the dirty rows a last time and calls fw_hosts_forget().
+ * fw_hosts_take() before that takes it back, with what is known. After a lost lease the caller
+ * cancels what is in flight, and stores nothing. Cost O(hosts of the shard).
  */
-void fw_hosts_leave(struct fw_hosts *t, uint32_t shard, fw_hosts_cb *cb, void *ctx);
-bool fw_hosts_is_idle(const struct fw_hosts *t, uint32_t shard); /* nothing of it is in flight */
+void fw_hosts_leave(struct fw_hosts *t, uint32_t shard);
 /*
  * What the shard's row is to tell the next owner when this one gives the shard up: wall; 0:
  * nothing. It is what fw_hosts_take() was told, as long as that may keep a host waiting of which
@@ -128,12 +122,7 @@ void fw_hosts_forget(struct fw_hosts *t, uint32_t shard);
 
 /* ---- feeds: O(log n) each, on the average ---------------------------------------------------- */
 
-/*
- * A feed waits. A host may have as many waiting as there is room left (so one crowded host fills
- * half of the table, two a third each, and others find room); urgent ones may always, to
- * FW_HOSTS_URGENT_MAX more in all.
- * Errors: FW_ENOMEM; FW_ESTALE the shard is not owned or being left; FW_EAGAIN no room.
- */
+/* A feed waits. Errors: FW_ENOMEM; FW_ESTALE: the shard is not owned or being left. */
 FW_MUST_CHECK int fw_hosts_put(struct fw_hosts *t, uint32_t shard, int64_t host_id, struct fw_hosts_item *item);
 void fw_hosts_withdraw(struct fw_hosts *t, struct fw_hosts_item *item); /* one that waits */
 /*
@@ -158,7 +147,6 @@ void fw_hosts_done(struct fw_hosts *t, struct fw_hosts_item *item, enum fw_host_
 	struct fw_hosts_now now);
 
 size_t fw_hosts_waiting(const struct fw_hosts *t);
-size_t fw_hosts_in_flight(const struct fw_hosts *t);
 size_t fw_hosts_known(const struct fw_hosts *t); /* hosts in memory */
 /*
  * When this host may be asked again, budget aside; monotonic; INT64_MIN: nothing is known against

@@ -26,7 +26,7 @@
 #include "sched/plan.h"
 #include "store/driver.h"
 
-#define DUE_URGENT_MAX FW_HOSTS_URGENT_MAX
+#define DUE_URGENT_MAX 1000
 
 struct due_rules {
 	size_t max;

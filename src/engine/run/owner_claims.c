@@ -280,17 +280,10 @@ void claims_recall(struct owner *o, int shard)
 	}
 }
 
-static void no_claim(void *ctx, struct fw_hosts_item *item)
-{
-	(void)ctx;
-	(void)item;
-	assert(!"its claims that wait were recalled");
-}
-
 void claims_leave(struct owner *o, int shard)
 {
 	claims_recall(o, shard);
-	fw_hosts_leave(owner_hosts_lock(o), (uint32_t)shard, no_claim, NULL);
+	fw_hosts_leave(owner_hosts_lock(o), (uint32_t)shard);
 	owner_hosts_unlock(o);
 }
 
