@@ -194,7 +194,6 @@ void owner_lose(struct owner *o)
 		return;
 	fw_warn("this worker's lease is over: what it has in flight is dropped, and fetched again by others");
 	o->lost = true;
-	o->counts.lost++;
 	fw_hosts_lease(owner_hosts_lock(o), INT64_MIN);
 	owner_hosts_unlock(o);
 	leave_all(o);
@@ -281,25 +280,23 @@ static bool is_idle(struct owner *o, int64_t mono_ms)
 /* What the beat says of our shards. */
 static void shards_listed(struct owner *o)
 {
-	const struct store_lease *l = &o->lease;
+	const struct store_shard *at = o->lease.shard, *end = at + o->lease.shard_n;
 
 	o->took = false;
-	for (int i = 0; i < STORE_SHARDS; i++)
-		o->shard[i].listed = false;
-	for (size_t i = 0; i < l->shard_n; i++) {
-		struct owner_shard *s = &o->shard[l->shard[i].shard];
+	for (int i = 0; i < STORE_SHARDS; i++) {
+		struct owner_shard *s = &o->shard[i];
 
+		if (at == end || at->shard != i) {
+			if (s->state == SHARD_HELD) /* it cannot be, while the lease lives */
+				shard_leave(o, i);
+			continue;
+		}
 		if (s->state == SHARD_FOREIGN) {
-			shard_take(o, &l->shard[i]);
+			shard_take(o, at);
 			o->took = true;
 		}
-		s->listed = true;
-		s->changed = s->changed || s->version != l->shard[i].version;
-		s->version = l->shard[i].version;
-	}
-	for (int i = 0; i < STORE_SHARDS; i++) {
-		if (o->shard[i].state == SHARD_HELD && !o->shard[i].listed) /* it cannot be, while the lease lives */
-			shard_leave(o, i);
+		s->changed = s->changed || s->version != at->version;
+		s->version = at++->version;
 	}
 }
 
@@ -600,14 +597,6 @@ bool owner_is_over(struct owner *o, int64_t patience_ms, size_t *left, bool *oth
 
 void owner_count(const struct owner *o, struct owner_counts *out)
 {
-	*out = o->counts;
-	out->due = due_set_n(o->due);
-	out->waiting = due_set_waiting(o->due);
-	out->open = o->open;
-	out->done = o->done;
-	out->shards = o->held;
-	out->leaving = o->leaving_n;
-	out->unread = o->unread;
-	out->living = o->lease.living;
-	out->backlog = due_set_has_backlog(o->due);
+	*out = (struct owner_counts){.due = due_set_n(o->due), .waiting = due_set_waiting(o->due), .open = o->open, .done = o->done,
+		.shards = o->held, .leaving = o->leaving_n, .unread = o->unread};
 }

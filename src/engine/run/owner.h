@@ -151,9 +151,6 @@ struct owner_counts {
 	size_t due, waiting;       /* in the due set; of these claimable now, by their hosts or not */
 	size_t open, done;         /* claims that wait or fly; that wait for their commit */
 	size_t shards, unread, leaving; /* held; of these not read yet; being given back */
-	uint32_t living;
-	bool backlog;
-	uint64_t reads, rows, lost; /* since the start: shards read, feeds that this brought; leases lost */
 };
 void owner_count(const struct owner *o, struct owner_counts *out);
 

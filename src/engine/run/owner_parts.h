@@ -22,7 +22,6 @@ struct owner_shard {
 	bool unread;             /* never read since it was taken */
 	bool changed;            /* from outside: feeds and hosts are to be read again */
 	bool cut;                /* more is due by until_ms than there was room for */
-	bool listed;             /* in the last beat's answer */
 	int64_t version;
 	int64_t until_ms;        /* wall: what is due by then is in the set */
 	int64_t span_ms;         /* how far ahead it is read */
@@ -67,7 +66,6 @@ struct owner {
 	struct fw_map claims;    /* by feed id */
 	struct claim *first;
 	size_t open, slow, urgent, done; /* claims; of the open ones slow and urgent */
-	struct owner_counts counts;
 };
 
 /* ---- owner.c */

@@ -120,8 +120,6 @@ static int read_end(struct owner *o, const struct reading *r, struct fw_err *err
 	took_ms = o->clock(o->ctx) - r->now.mono_ms;
 	for (int i = r->first; i <= r->last; i++)
 		read_again(o, &o->shard[i], of[i - r->first].cut, of[i - r->first].ahead, took_ms, r->now);
-	o->counts.reads++;
-	o->counts.rows += o->read.n;
 	if (o->read.cap > SPAN_MANY * SPAN_FEW)
 		due_read_finish(&o->read);
 	return 0;
