@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Two floors of heaps: of hosts that may begin something, by the policy's measure of what they have; and in each host its items. A
- * host that has as many under way as it may is in no heap; one whose gap is not over stands among the gaps, by its end. So whatever
- * the policy, the next one is found in O(log n), and a host with a hundred thousand feeds is in nobody's way.
- *
- * Items without a host share one that has no limits.
+ * The simulation has two floors of heaps: of hosts that may begin something, by the policy's measure of what they have; and in each
+ * host its items. A host that has nothing to begin, or as many under way as it may, is in no heap; one whose gap is not over stands
+ * among the gaps, by its end. So whatever the policy, the next one is found in O(log n), and a host with a hundred thousand feeds is in
+ * nobody's way.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,19 +26,29 @@ struct fw_plan_host {
 	int64_t free_us;  /* the end of its gap */
 	int64_t left_us;  /* what waits takes so long */
 	size_t waiting;   /* in items */
-	size_t known;     /* put and not done: the backlog's, too */
 	uint32_t busy;
 };
 
-struct fw_plan {
-	struct fw_plan_rules rules;
-	struct fw_heap ready, gaps;
-	struct fw_heap backlog;   /* the batch policies': those of later batches */
+struct slot {
+	struct fw_heap_node node; /* among the running, or the free */
+	struct fw_plan_item *item;
+	int64_t until_us;
+};
+
+struct simulation {
+	const struct fw_plan_rules *rules;
+	struct fw_plan_item *item;
+	const int64_t *took_us;
+	struct fw_heap ready, gaps; /* hosts */
+	struct fw_heap backlog;     /* the batch policies': items of later batches */
 	struct fw_map hosts;
-	struct fw_plan_host alone;
+	struct fw_arena mem;
+	struct fw_heap running, free;
+	struct slot *slot;
+	struct fw_plan_start *start;
+	size_t started, queued;
 	uint64_t number;
-	int64_t now_us;
-	size_t queued, busy;
+	int64_t now_us, total_us;
 };
 
 /* ---- orders ------------------------------------------------------------------------------------------------------------------ */
@@ -76,7 +85,7 @@ static bool as_they_come(const struct fw_heap_node *a, const struct fw_heap_node
 {
 	const struct fw_plan_item *x = item_of(a), *y = item_of(b);
 
-	return x->rank != y->rank ? x->rank < y->rank : x->number < y->number;
+	return x->number < y->number;
 }
 
 static bool short_first(const struct fw_heap_node *a, const struct fw_heap_node *b)
@@ -141,201 +150,122 @@ static int64_t chain_us(const struct fw_plan_rules *r, int64_t work_us, size_t n
 	return chain;
 }
 
-static int64_t measure(const struct fw_plan *p, const struct fw_plan_host *h)
+static int64_t measure(const struct fw_plan_rules *r, const struct fw_plan_host *h)
 {
-	const struct fw_plan_item *first = item_of(h->items.first);
+	int64_t first_us = item_of(h->items.first)->expect_us;
 
-	switch (p->rules.policy) {
-	case FW_PLAN_SHORTEST: return -first->expect_us;
-	case FW_PLAN_LONGEST: return first->expect_us;
-	case FW_PLAN_HOST_PATH:
-		return h == &p->alone ? first->expect_us : chain_us(&p->rules, h->left_us, h->waiting, first->expect_us);
-	default: return -first->rank;
+	switch (r->policy) {
+	case FW_PLAN_SHORTEST: return -first_us;
+	case FW_PLAN_LONGEST: return first_us;
+	case FW_PLAN_HOST_PATH: return chain_us(r, h->left_us, h->waiting, first_us);
+	default: return 0;
 	}
 }
 
-static void unplace(struct fw_plan *p, struct fw_plan_host *h)
+static void unplace(struct simulation *s, struct fw_plan_host *h)
 {
 	if (h->where != NOWHERE)
-		fw_heap_remove(h->where == READY ? &p->ready : &p->gaps, &h->node);
+		fw_heap_remove(h->where == READY ? &s->ready : &s->gaps, &h->node);
 	h->where = NOWHERE;
 }
 
-/* Where it belongs now; one of which nothing has to be remembered goes. */
-static void place(struct fw_plan *p, struct fw_plan_host *h)
+/* Where it belongs now. */
+static void place(struct simulation *s, struct fw_plan_host *h)
 {
-	bool limited = h != &p->alone;
-
-	unplace(p, h);
-	if (limited && h->free_us > p->now_us) {
-		h->where = IN_GAP;
-		fw_heap_put(&p->gaps, &h->node);
-	} else if (h->waiting && !(limited && p->rules.host_max && h->busy >= p->rules.host_max)) {
-		h->where = READY;
-		h->key = measure(p, h);
-		fw_heap_put(&p->ready, &h->node);
-	} else if (limited && !h->known) {
-		fw_map_del(&p->hosts, key_of(&h->id));
-		free(h);
-	}
+	unplace(s, h);
+	if (!h->waiting || (s->rules->host_max && h->busy >= s->rules->host_max))
+		return;
+	h->where = h->free_us > s->now_us ? IN_GAP : READY;
+	h->key = measure(s->rules, h);
+	fw_heap_put(h->where == READY ? &s->ready : &s->gaps, &h->node);
 }
 
-static void gaps_end(struct fw_plan *p)
+static struct fw_plan_host *host_get(struct simulation *s, int64_t id)
 {
-	while (p->gaps.first) {
-		struct fw_plan_host *h = FW_HEAP_OF(p->gaps.first, struct fw_plan_host, node);
-
-		if (h->free_us > p->now_us)
-			return;
-		place(p, h);
-	}
-}
-
-static struct fw_plan_host *host_get(struct fw_plan *p, int64_t id)
-{
-	struct fw_plan_host *h;
+	struct fw_plan_host *h = fw_map_get(&s->hosts, key_of(&id));
 	int rc;
 
-	if (!id)
-		return &p->alone;
-	h = fw_map_get(&p->hosts, key_of(&id));
 	if (h)
 		return h;
-	h = calloc(1, sizeof(*h));
+	h = fw_arena_zalloc(&s->mem, sizeof(*h));
 	if (!h)
 		return NULL;
 	h->id = id;
-	h->free_us = INT64_MIN;
-	fw_heap_init(&h->items, item_order(p->rules.policy));
-	fw_map_put(&p->hosts, key_of(&h->id), h, &rc);
-	if (rc) {
-		free(h);
-		return NULL;
-	}
-	return h;
+	fw_heap_init(&h->items, item_order(s->rules->policy));
+	fw_map_put(&s->hosts, key_of(&h->id), h, &rc);
+	return rc ? NULL : h;
 }
 
-/* ---- the queue ----------------------------------------------------------------------------------------------------------------- */
+/* ---- what waits -------------------------------------------------------------------------------------------------------------- */
 
 bool fw_plan_is_batch(enum fw_plan_policy p)
 {
 	return p == FW_PLAN_BATCH_UNORDERED || p == FW_PLAN_BATCH_SORTED;
 }
 
-struct fw_plan *fw_plan_new(const struct fw_plan_rules *rules)
-{
-	struct fw_plan *p = calloc(1, sizeof(*p));
-
-	if (!p)
-		return NULL;
-	p->rules = *rules;
-	if (!p->rules.batch)
-		p->rules.batch = FW_MAX(rules->slots, 1u);
-	p->now_us = INT64_MIN;
-	fw_heap_init(&p->ready, host_first);
-	fw_heap_init(&p->gaps, gap_first);
-	fw_heap_init(&p->backlog, rules->policy == FW_PLAN_BATCH_SORTED ? unknown_last : as_they_come);
-	fw_heap_init(&p->alone.items, item_order(rules->policy));
-	p->alone.free_us = INT64_MIN;
-	fw_map_init(&p->hosts, 0x66656564);
-	return p;
-}
-
-void fw_plan_free(struct fw_plan *p)
-{
-	if (!p)
-		return;
-	fw_map_free(&p->hosts);
-	free(p);
-}
-
-static void enqueue(struct fw_plan *p, struct fw_plan_item *item)
+static void enqueue(struct simulation *s, struct fw_plan_item *item)
 {
 	struct fw_plan_host *h = item->of;
 
-	item->number = p->number++;
-	unplace(p, h); /* its measure changes */
+	item->number = s->number++;
+	unplace(s, h); /* its measure changes */
 	fw_heap_put(&h->items, &item->node);
 	h->left_us += item->expect_us;
 	h->waiting++;
-	p->queued++;
-	place(p, h);
+	s->queued++;
+	place(s, h);
 }
 
-int fw_plan_put(struct fw_plan *p, struct fw_plan_item *item)
+static int put(struct simulation *s, struct fw_plan_item *item)
 {
-	item->of = host_get(p, item->host);
+	item->number = s->number++; /* among the backlog */
+	item->of = host_get(s, item->host);
 	if (!item->of)
 		return FW_ENOMEM;
-	item->of->known++;
-	if (fw_plan_is_batch(p->rules.policy)) {
-		item->number = p->number++;
-		fw_heap_put(&p->backlog, &item->node);
-	} else {
-		enqueue(p, item);
-	}
+	if (fw_plan_is_batch(s->rules->policy))
+		fw_heap_put(&s->backlog, &item->node);
+	else
+		enqueue(s, item);
 	return 0;
 }
 
-static void next_batch(struct fw_plan *p)
+static void next_batch(struct simulation *s)
 {
-	for (uint32_t i = 0; i < p->rules.batch && p->backlog.first; i++)
-		enqueue(p, FW_HEAP_OF(fw_heap_take(&p->backlog), struct fw_plan_item, node));
+	uint32_t n = s->rules->batch ? s->rules->batch : s->rules->slots;
+
+	for (uint32_t i = 0; i < n && s->backlog.first; i++)
+		enqueue(s, FW_HEAP_OF(fw_heap_take(&s->backlog), struct fw_plan_item, node));
 }
 
-/* The next that may begin; it stays where it is. */
-static const struct fw_plan_item *plan_first(struct fw_plan *p, int64_t now_us, int64_t *next_us)
+/* The next that may begin; NULL: none. *next_us: then when a host's gap is over, or INT64_MAX: not before something is done. */
+static struct fw_plan_item *take(struct simulation *s, int64_t *next_us)
 {
-	p->now_us = FW_MAX(p->now_us, now_us);
-	gaps_end(p);
-	if (!p->queued && !p->busy)
-		next_batch(p);
-	*next_us = INT64_MAX;
-	if (p->ready.first)
-		return item_of(host_of(p->ready.first)->items.first);
-	if (p->gaps.first)
-		*next_us = host_of(p->gaps.first)->free_us;
-	return NULL;
-}
-
-/* The first of a host's that waits leaves the queue. */
-static struct fw_plan_item *dequeue(struct fw_plan *p, struct fw_plan_host *h)
-{
-	struct fw_plan_item *item = FW_HEAP_OF(fw_heap_take(&h->items), struct fw_plan_item, node);
-
-	h->left_us -= item->expect_us;
-	h->waiting--;
-	p->queued--;
-	return item;
-}
-
-struct fw_plan_item *fw_plan_take(struct fw_plan *p, int64_t now_us, int64_t *next_us)
-{
-	const struct fw_plan_item *first = plan_first(p, now_us, next_us);
-	struct fw_plan_host *h = first ? first->of : NULL;
+	struct fw_plan_host *h;
 	struct fw_plan_item *item;
 
-	if (!h)
+	while (s->gaps.first && host_of(s->gaps.first)->free_us <= s->now_us)
+		place(s, FW_HEAP_OF(s->gaps.first, struct fw_plan_host, node));
+	if (!s->queued && !s->running.first)
+		next_batch(s);
+	*next_us = s->gaps.first ? host_of(s->gaps.first)->free_us : INT64_MAX;
+	if (!s->ready.first)
 		return NULL;
-	unplace(p, h);
-	item = dequeue(p, h);
+	h = FW_HEAP_OF(s->ready.first, struct fw_plan_host, node);
+	unplace(s, h);
+	item = FW_HEAP_OF(fw_heap_take(&h->items), struct fw_plan_item, node);
+	h->left_us -= item->expect_us;
+	h->waiting--;
 	h->busy++;
-	if (p->rules.host_gap_us > 0)
-		h->free_us = p->now_us + p->rules.host_gap_us;
-	p->busy++;
-	place(p, h);
+	h->free_us = s->now_us + s->rules->host_gap_us;
+	s->queued--;
+	place(s, h);
 	return item;
 }
 
-void fw_plan_done(struct fw_plan *p, struct fw_plan_item *item)
+static void done(struct simulation *s, struct fw_plan_item *item)
 {
-	struct fw_plan_host *h = item->of;
-
-	item->of = NULL;
-	h->busy--;
-	h->known--;
-	p->busy--;
-	place(p, h);
+	item->of->busy--;
+	place(s, item->of);
 }
 
 /* ---- guesses -------------------------------------------------------------------------------------------------------------------- */
@@ -360,8 +290,6 @@ static int averages(const struct fw_plan_item *item, size_t n, struct fw_map *ho
 		if (item[i].expect_us <= 0)
 			continue;
 		add(all, item[i].expect_us);
-		if (!item[i].host)
-			continue;
 		a = fw_map_get(hosts, key_of(&item[i].host));
 		if (!a) {
 			a = fw_arena_zalloc(mem, sizeof(*a));
@@ -387,7 +315,7 @@ int fw_plan_guess(struct fw_plan_item *item, size_t n, int64_t fallback_us)
 	fw_map_init(&hosts, 0x686f7374);
 	rc = averages(item, n, &hosts, &mem, &all);
 	for (size_t i = 0; i < n && !rc; i++) {
-		const struct average *a = item[i].host ? fw_map_get(&hosts, key_of(&item[i].host)) : NULL;
+		const struct average *a = fw_map_get(&hosts, key_of(&item[i].host));
 
 		if (!a)
 			a = &all;
@@ -453,15 +381,13 @@ static struct chain *chain_get(struct fw_plan_bounds *b, int64_t host)
 int fw_plan_bounds_add(struct fw_plan_bounds *b, int64_t host, int64_t name, int64_t took_us)
 {
 	struct fw_plan_total *t = &b->total;
-	struct chain *c = host ? chain_get(b, host) : NULL;
+	struct chain *c = chain_get(b, host);
 	int64_t us;
 
-	if (host && !c)
+	if (!c)
 		return FW_ENOMEM;
 	t->sum_us += took_us;
 	t->longest_us = FW_MAX(t->longest_us, took_us);
-	if (!c)
-		return 0;
 	c->work_us += took_us;
 	c->n++;
 	c->shortest_us = FW_MIN(c->shortest_us, took_us);
@@ -487,23 +413,6 @@ int64_t fw_plan_bound(const struct fw_plan_total *t)
 }
 
 /* ---- foretelling ---------------------------------------------------------------------------------------------------------------- */
-
-struct slot {
-	struct fw_heap_node node; /* among the running, or the free */
-	struct fw_plan_item *item;
-	int64_t until_us;
-};
-
-struct simulation {
-	struct fw_plan *plan;
-	struct fw_plan_item *item;
-	const int64_t *took_us;
-	struct fw_heap running, free;
-	struct slot *slot;
-	struct fw_plan_start *start;
-	size_t started;
-	int64_t now_us, total_us;
-};
 
 static const struct slot *slot_of(const struct fw_heap_node *n)
 {
@@ -546,13 +455,13 @@ static void simulate(struct simulation *s)
 		int64_t next_us = INT64_MAX;
 		struct fw_plan_item *item;
 
-		while (s->free.first && (item = fw_plan_take(s->plan, s->now_us, &next_us)) != NULL)
+		while (s->free.first && (item = take(s, &next_us)) != NULL)
 			begin(s, item);
 		if (s->running.first && (!s->free.first || slot_of(s->running.first)->until_us <= next_us)) {
 			struct slot *slot = FW_HEAP_OF(fw_heap_take(&s->running), struct slot, node);
 
 			s->now_us = slot->until_us;
-			fw_plan_done(s->plan, slot->item);
+			done(s, slot->item);
 			fw_heap_put(&s->free, &slot->node);
 		} else if (next_us != INT64_MAX) {
 			s->now_us = next_us;
@@ -562,9 +471,9 @@ static void simulate(struct simulation *s)
 	}
 }
 
-static int bounds(const struct simulation *s, const struct fw_plan_rules *rules, size_t n, struct fw_plan_total *out)
+static int bounds(const struct simulation *s, size_t n, struct fw_plan_total *out)
 {
-	struct fw_plan_bounds *b = fw_plan_bounds_new(rules);
+	struct fw_plan_bounds *b = fw_plan_bounds_new(s->rules);
 	int rc = b ? 0 : FW_ENOMEM;
 
 	for (size_t i = 0; i < n && !rc; i++)
@@ -578,32 +487,31 @@ static int bounds(const struct simulation *s, const struct fw_plan_rules *rules,
 int fw_plan_simulate(const struct fw_plan_rules *rules, struct fw_plan_item *item, size_t n, const int64_t *took_us,
 	struct fw_plan_start *start, struct fw_plan_total *out)
 {
-	struct simulation s = {.item = item, .took_us = took_us, .start = start};
-	int rc = FW_ENOMEM;
+	struct simulation s = {.rules = rules, .item = item, .took_us = took_us, .start = start};
+	size_t slots = FW_MIN((size_t)rules->slots, n);
+	int rc;
 
 	*out = (struct fw_plan_total){0};
-	if (!rules->slots)
-		return FW_EINVAL;
-	s.slot = calloc(FW_MIN((size_t)rules->slots, FW_MAX(n, 1)), sizeof(*s.slot));
-	s.plan = fw_plan_new(rules);
-	if (!s.slot || !s.plan)
-		goto out;
+	if (!slots)
+		return rules->slots ? 0 : FW_EINVAL;
+	fw_heap_init(&s.ready, host_first);
+	fw_heap_init(&s.gaps, gap_first);
+	fw_heap_init(&s.backlog, rules->policy == FW_PLAN_BATCH_SORTED ? unknown_last : as_they_come);
 	fw_heap_init(&s.running, ends_first);
 	fw_heap_init(&s.free, lower_first);
-	for (size_t i = 0; i < FW_MIN((size_t)rules->slots, n); i++)
+	fw_map_init(&s.hosts, 0x66656564);
+	fw_arena_init(&s.mem, 0);
+	s.slot = fw_arena_calloc(&s.mem, slots, sizeof(*s.slot));
+	rc = s.slot ? bounds(&s, n, out) : FW_ENOMEM;
+	for (size_t i = 0; !rc && i < slots; i++)
 		fw_heap_put(&s.free, &s.slot[i].node);
-	for (size_t i = 0; i < n; i++) {
-		rc = fw_plan_put(s.plan, &item[i]);
-		if (rc)
-			goto out;
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = put(&s, &item[i]);
+	if (!rc) {
+		simulate(&s);
+		out->total_us = s.total_us;
 	}
-	rc = bounds(&s, rules, n, out);
-	if (rc)
-		goto out;
-	simulate(&s);
-	out->total_us = s.total_us;
-out:
-	fw_plan_free(s.plan);
-	free(s.slot);
+	fw_map_finish(&s.hosts);
+	fw_arena_finish(&s.mem);
 	return rc;
 }

@@ -28,7 +28,7 @@ bool fw_plan_policy_find(struct fw_str name, enum fw_plan_policy *out);
 
 struct fw_plan_rules {
 	enum fw_plan_policy policy;
-	uint32_t slots;       /* how many at once; the queue itself does not count them, but for the batches' size */
+	uint32_t slots;       /* how many at once */
 	uint32_t host_max;    /* at once of one host; 0: no limit */
 	int64_t host_gap_us;  /* between two starts at one host */
 	uint32_t batch;       /* of the batch policies; 0: slots */
@@ -36,14 +36,13 @@ struct fw_plan_rules {
 
 struct fw_plan_host;
 struct fw_plan_item {
-	int64_t host;         /* the same for all of one host; 0: one of its own, without limits */
+	int64_t host;         /* the same for all of one host */
 	int64_t expect_us;    /* 0: unknown; fw_plan_guess() finds something better */
-	int64_t rank;         /* "as they come" is by this, the lowest first, and then in order of coming */
 
-	/* the queue's */
+	/* the simulation's */
 	struct fw_heap_node node;
 	struct fw_plan_host *of;
-	uint64_t number;
+	uint64_t number;      /* in order of coming */
 };
 
 /*
@@ -51,20 +50,6 @@ struct fw_plan_item {
  * policies want to know who was unknown: they are given the items before. Cost O(n). FW_ENOMEM: nothing was changed.
  */
 FW_MUST_CHECK int fw_plan_guess(struct fw_plan_item *item, size_t n, int64_t fallback_us);
-
-/* ---- the queue ------------------------------------------------------------------------------------------------------------- */
-
-struct fw_plan;
-struct fw_plan *fw_plan_new(const struct fw_plan_rules *rules); /* NULL: out of memory */
-void fw_plan_free(struct fw_plan *p); /* items still in it are the caller's as ever */
-/* The item stays where it is until it was taken and done, or withdrawn. FW_ENOMEM: it is not in. */
-FW_MUST_CHECK int fw_plan_put(struct fw_plan *p, struct fw_plan_item *item);
-/*
- * The next that may begin; NULL: none. *next_us: then when a host's gap is over, or INT64_MAX: not before something is done.
- * now_us: any clock that does not go back.
- */
-struct fw_plan_item *fw_plan_take(struct fw_plan *p, int64_t now_us, int64_t *next_us);
-void fw_plan_done(struct fw_plan *p, struct fw_plan_item *item); /* one that was taken */
 
 /* ---- foretelling ----------------------------------------------------------------------------------------------------------- */
 

@@ -44,10 +44,11 @@ static void order_is(enum fw_plan_policy policy, uint32_t slots, uint32_t host_m
 
 START_TEST(orders)
 {
-	struct fw_plan_item a[] = {{.expect_us = 3 * S}, {.expect_us = S}, {.expect_us = 0}, {.expect_us = 5 * S}, {.expect_us = S}};
+	struct fw_plan_item a[] = {{.host = 1, .expect_us = 3 * S}, {.host = 2, .expect_us = S}, {.host = 3, .expect_us = 0},
+		{.host = 4, .expect_us = 5 * S}, {.host = 5, .expect_us = S}};
 	struct fw_plan_item h[] = {
 		{.host = 1, .expect_us = 4 * S}, {.host = 2, .expect_us = 2 * S}, {.host = 2, .expect_us = 3 * S},
-		{.host = 2, .expect_us = 2 * S}, {.host = 3, .expect_us = S}, {.expect_us = 2 * S},
+		{.host = 2, .expect_us = 2 * S}, {.host = 3, .expect_us = S}, {.host = 4, .expect_us = 2 * S},
 	};
 
 	order_is(FW_PLAN_FIFO, 1, 0, a, 5, "01234");
@@ -79,7 +80,7 @@ START_TEST(guesses)
 {
 	struct fw_plan_item a[] = {
 		{.host = 1, .expect_us = 4 * S}, {.host = 1, .expect_us = 2 * S}, {.host = 1}, {.host = 2},
-		{.expect_us = 9 * S}, {.expect_us = -1},
+		{.host = 3, .expect_us = 9 * S}, {.host = 4, .expect_us = -1},
 	};
 
 	ck_assert_int_eq(fw_plan_guess(a, 6, S), 0);
@@ -105,7 +106,7 @@ static size_t make(void)
 	size_t n = next() % MAX, hosts = next() % 8;
 
 	for (size_t i = 0; i < n; i++) {
-		item[i] = (struct fw_plan_item){.expect_us = next() % 5 ? next() % (5 * S) : 0};
+		item[i] = (struct fw_plan_item){.host = 100 + (int64_t)i, .expect_us = next() % 5 ? next() % (5 * S) : 0};
 		if (hosts && next() % 4)
 			item[i].host = 1 + next() % (uint32_t)hosts;
 		took[i] = next() % 20 ? next() % (4 * S) : 10 * S;
@@ -124,7 +125,7 @@ static struct moment moment(size_t n, const struct fw_plan_rules *r, int64_t nam
 	struct moment m = {0};
 
 	for (size_t i = 0; i < n; i++) {
-		bool same = name && item[start[i].item].host == name, runs = start[i].at_us <= at_us && at_us < start[i].until_us;
+		bool same = item[start[i].item].host == name, runs = start[i].at_us <= at_us && at_us < start[i].until_us;
 
 		m.running += runs;
 		m.of_host += runs && same;
@@ -148,9 +149,9 @@ static void check_limits(const struct fw_plan_rules *r, size_t n)
 		ck_assert_int_eq(s->until_us - s->at_us, took[s->item]);
 		ck_assert(s->slot < r->slots);
 		ck_assert(m.running <= r->slots);
-		ck_assert(!name || !r->host_max || m.of_host <= r->host_max);
+		ck_assert(!r->host_max || m.of_host <= r->host_max);
 		for (size_t k = 0; k < i; k++) {
-			bool same = name && item[start[k].item].host == name;
+			bool same = item[start[k].item].host == name;
 
 			if ((start[k].slot == s->slot && start[k].until_us > s->at_us) || (same && s->at_us < start[k].at_us + r->host_gap_us))
 				ck_abort_msg("%zu and %zu", k, i);
@@ -208,7 +209,7 @@ START_TEST(longest_first_is_good)
 		struct fw_plan_total t;
 
 		for (size_t i = 0; i < n; i++) {
-			item[i].host = 0;
+			item[i].host = (int64_t)i;
 			item[i].expect_us = took[i];
 		}
 		r.slots = 1 + next() % 20;
@@ -216,42 +217,6 @@ START_TEST(longest_first_is_good)
 		ck_assert(t.total_us <= fw_plan_bound(&t) * 2);
 		ck_assert(n < (size_t)8 * r.slots || 3 * t.total_us <= 4 * fw_plan_bound(&t));
 	}
-}
-END_TEST
-
-/* ---- the queue as a worker uses it ------------------------------------------------------------------------------------------------- */
-
-START_TEST(as_they_come_and_go)
-{
-	struct fw_plan_rules r = {.policy = FW_PLAN_HOST_PATH, .host_max = 1, .host_gap_us = 10};
-	struct fw_plan_item a[4] = {{.host = 24, .expect_us = 5}, {.host = 24, .expect_us = 9}, {.host = 25, .expect_us = 2},
-		{.host = 24, .expect_us = 1}};
-	struct fw_plan *p = fw_plan_new(&r);
-	int64_t at;
-
-	ck_assert_ptr_nonnull(p);
-	ck_assert_ptr_null(fw_plan_take(p, 100, &at));
-	ck_assert_int_eq(at, INT64_MAX);
-	for (int i = 0; i < 3; i++)
-		ck_assert_int_eq(fw_plan_put(p, &a[i]), 0);
-	ck_assert_ptr_eq(fw_plan_take(p, 100, &at), &a[1]);
-	ck_assert_ptr_eq(fw_plan_take(p, 100, &at), &a[2]);
-	ck_assert_ptr_null(fw_plan_take(p, 105, &at));
-	ck_assert_int_eq(at, 110);
-	fw_plan_done(p, &a[1]);
-	fw_plan_done(p, &a[2]);
-	ck_assert_ptr_null(fw_plan_take(p, 50, &at)); /* a clock that goes back */
-	ck_assert_int_eq(at, 110);
-	ck_assert_ptr_eq(fw_plan_take(p, 110, &at), &a[0]);
-	ck_assert_int_eq(fw_plan_put(p, &a[3]), 0);
-	ck_assert_ptr_null(fw_plan_take(p, 200, &at));
-	ck_assert_int_eq(at, INT64_MAX); /* not before one is done */
-	fw_plan_done(p, &a[0]);
-	ck_assert_ptr_eq(fw_plan_take(p, 200, &at), &a[3]);
-	fw_plan_done(p, &a[3]);
-	ck_assert_ptr_null(fw_plan_take(p, 1000, &at));
-	fw_plan_free(p);
-	fw_plan_free(NULL);
 }
 END_TEST
 
@@ -278,7 +243,6 @@ int main(void)
 	tcase_add_test(t, guesses);
 	tcase_add_loop_test(t, any_plan, 1, 9);
 	tcase_add_test(t, longest_first_is_good);
-	tcase_add_test(t, as_they_come_and_go);
 	tcase_add_test(t, nothing_and_no_slots);
 	suite_add_tcase(s, t);
 	return run_suite(s);
