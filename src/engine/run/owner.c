@@ -166,8 +166,10 @@ static void shard_leave(struct owner *o, int shard)
 	o->unread -= s->unread;
 	s->unread = false;
 	shard_cut(o, s, false);
+	claims_recall(o, shard);
 	due_set_clear(o->due, shard);
-	claims_leave(o, shard);
+	fw_hosts_leave(owner_hosts_lock(o), (uint32_t)shard);
+	owner_hosts_unlock(o);
 }
 
 /* Nothing of it is in flight, and it is not ours any more. */

@@ -259,32 +259,34 @@ int owner_take(struct owner *o, size_t open, size_t *n, struct fw_err *err)
 
 /* ---- the way back --------------------------------------------------------------------------- */
 
-/* It waits in the hosts' table, and is taken out of it. */
-static bool withdraw(struct owner *o, struct claim *c)
+/* What waits in the hosts' table, of a shard (-1: of all) and a host (0: of all), waits in the due set again; of the host until then. */
+static void recall(struct owner *o, int shard, int64_t host_id, int64_t until_mono_ms)
 {
-	struct fw_hosts *t = owner_hosts_lock(o);
-	bool waits = c->item.of && !c->item.flying;
+	for (struct claim *c = o->first, *next; c; c = next) {
+		struct fw_hosts *t;
+		bool waits;
 
-	if (waits)
-		fw_hosts_withdraw(t, &c->item);
-	owner_hosts_unlock(o);
-	return waits;
+		next = c->next;
+		if ((shard >= 0 && c->shard != shard) || (host_id && c->host_id != host_id))
+			continue;
+		t = owner_hosts_lock(o);
+		waits = c->item.of && !c->item.flying;
+		if (waits)
+			fw_hosts_withdraw(t, &c->item);
+		owner_hosts_unlock(o);
+		if (waits)
+			claim_return(o, c, until_mono_ms);
+	}
 }
 
 void claims_recall(struct owner *o, int shard)
 {
-	for (struct claim *c = o->first, *next; c; c = next) {
-		next = c->next;
-		if (c->shard == shard && withdraw(o, c))
-			claim_free(o, c);
-	}
+	recall(o, shard, 0, 0);
 }
 
-void claims_leave(struct owner *o, int shard)
+void owner_recall(struct owner *o)
 {
-	claims_recall(o, shard);
-	fw_hosts_leave(owner_hosts_lock(o), (uint32_t)shard);
-	owner_hosts_unlock(o);
+	recall(o, -1, 0, 0);
 }
 
 /* Its host wants a long pause: claims of it wait in the due set, where they are in nobody's way. */
@@ -294,13 +296,8 @@ static void host_recall(struct owner *o, int64_t host_id)
 	int64_t free_ms = fw_hosts_free_ms(owner_hosts_lock(o), host_id);
 
 	owner_hosts_unlock(o);
-	if (free_ms <= now.mono_ms + RECALL_MS)
-		return;
-	for (struct claim *c = o->first, *next; c; c = next) {
-		next = c->next;
-		if (c->host_id == host_id && withdraw(o, c))
-			claim_return(o, c, free_ms - LEAD_MS);
-	}
+	if (free_ms > now.mono_ms + RECALL_MS)
+		recall(o, -1, host_id, free_ms - LEAD_MS);
 }
 
 void owner_done(struct owner *o, struct claim *c)
@@ -467,13 +464,4 @@ void owner_end(struct owner *o, struct claim *c)
 {
 	assert(c->state == CLAIM_STORING);
 	claim_free(o, c);
-}
-
-void owner_recall(struct owner *o)
-{
-	for (struct claim *c = o->first, *next; c; c = next) {
-		next = c->next;
-		if (withdraw(o, c))
-			claim_return(o, c, 0);
-	}
 }

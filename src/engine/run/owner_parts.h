@@ -70,6 +70,8 @@ struct owner {
 
 /* ---- owner.c */
 void shard_cut(struct owner *o, struct owner_shard *s, bool cut);
+/* For times that others wait for: the store's clock is not behind this. */
+struct fw_hosts_now owner_latest(const struct owner *o);
 /* Once the lease is over. */
 void owner_lose(struct owner *o);
 
@@ -84,13 +86,9 @@ FW_MUST_CHECK int reads_do(struct owner *o, int64_t *next_ms, struct fw_err *err
 struct claim *claim_find(const struct owner *o, int64_t feed_id);
 /* It ends; its feed is not put back. Not one that is in the hosts' table. */
 void claim_free(struct owner *o, struct claim *c);
-/* Its claims that wait are gone: the shard is read anew. */
+/* Its claims that wait go back into the due set. */
 void claims_recall(struct owner *o, int shard);
-/* A shard is left, in the hosts' table too. */
-void claims_leave(struct owner *o, int shard);
 /* Hosts of which the store is to know something. FW_ESTALE: the lease was lost. */
-/* For times that others wait for: the store's clock is not behind this. */
-struct fw_hosts_now owner_latest(const struct owner *o);
 FW_MUST_CHECK int claims_hosts_commit(struct owner *o, struct fw_err *err);
 
 #endif
