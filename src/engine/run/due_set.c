@@ -29,7 +29,8 @@ struct chunk {
 
 struct due_shard {
 	struct due_item *first;
-	size_t n, due_n;
+	size_t n;
+	int64_t work_ms;          /* expected of those that wait */
 };
 
 #define HOSTS_LEARNED 8192
@@ -315,7 +316,7 @@ static int wait(struct due_set *d, struct due_item *it)
 	it->state = DUE_WAITING;
 	d->waiting++;
 	d->work_ms += work_of(it);
-	d->shard[it->shard].due_n++;
+	d->shard[it->shard].work_ms += work_of(it);
 	d->unplanned += d->rules.once && it->item.order >= UNPLANNED;
 	return 0;
 }
@@ -324,7 +325,7 @@ static void unwait(struct due_set *d, struct due_item *it)
 {
 	d->waiting--;
 	d->work_ms -= work_of(it);
-	d->shard[it->shard].due_n--;
+	d->shard[it->shard].work_ms -= work_of(it);
 	d->unplanned -= d->rules.once && it->item.order >= UNPLANNED;
 }
 
@@ -362,18 +363,9 @@ size_t due_set_shard_n(const struct due_set *d, int shard)
 	return d->shard[shard].n;
 }
 
-size_t due_set_shard_due_n(const struct due_set *d, int shard)
-{
-	return d->shard[shard].due_n;
-}
-
 int64_t due_set_shard_work_ms(const struct due_set *d, int shard)
 {
-	int64_t ms = 0;
-
-	for (const struct due_item *it = d->shard[shard].first; it; it = it->next)
-		ms += it->state == DUE_WAITING ? work_of(it) : 0;
-	return ms;
+	return d->shard[shard].work_ms;
 }
 
 int64_t due_set_work_ms(const struct due_set *d)

@@ -74,9 +74,8 @@ void due_set_free(struct due_set *d);
  * kept free. A shard fills half of what is free.
  */
 size_t due_set_room(const struct due_set *d, int shard, size_t held, size_t unread);
-size_t due_set_shard_n(const struct due_set *d, int shard);     /* waiting, or due later */
-size_t due_set_shard_due_n(const struct due_set *d, int shard); /* waiting */
-int64_t due_set_shard_work_ms(const struct due_set *d, int shard); /* expected of those. O(feeds of the shard) */
+size_t due_set_shard_n(const struct due_set *d, int shard); /* waiting, or due later */
+int64_t due_set_shard_work_ms(const struct due_set *d, int shard); /* expected of those that wait */
 int64_t due_set_work_ms(const struct due_set *d); /* of all that wait */
 size_t due_set_n(const struct due_set *d);
 size_t due_set_waiting(const struct due_set *d);

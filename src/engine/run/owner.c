@@ -349,16 +349,16 @@ static void surplus_leave(struct owner *o, size_t goal)
 /* The held shard with the most that waits, and nothing in flight; -1: none. */
 static int work_to_leave(const struct owner *o)
 {
-	size_t best_n = 0;
+	int64_t most_ms = 0;
 	int best = -1;
 
 	for (int i = 0; i < STORE_SHARDS; i++) {
 		const struct owner_shard *s = &o->shard[i];
-		size_t due_n = due_set_shard_due_n(o->due, i);
+		int64_t work_ms = due_set_shard_work_ms(o->due, i);
 
-		if (s->state != SHARD_HELD || s->claims || due_n <= best_n)
+		if (s->state != SHARD_HELD || s->claims || work_ms <= most_ms)
 			continue;
-		best_n = due_n;
+		most_ms = work_ms;
 		best = i;
 	}
 	return best;
