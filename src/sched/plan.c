@@ -15,6 +15,8 @@
 #include "sched/plan.h"
 #include "base/banned.h"
 
+#define UNKNOWN_US 1000000 /* where nothing at all is known */
+
 enum where { NOWHERE, READY, IN_GAP };
 
 struct fw_plan_host {
@@ -38,7 +40,6 @@ struct slot {
 struct simulation {
 	const struct fw_plan_rules *rules;
 	struct fw_plan_item *item;
-	const int64_t *took_us;
 	struct fw_heap ready, gaps; /* hosts */
 	struct fw_heap backlog;     /* the batch policies': items of later batches */
 	struct fw_map hosts;
@@ -90,14 +91,14 @@ static bool as_they_come(const struct fw_heap_node *a, const struct fw_heap_node
 
 static bool short_first(const struct fw_heap_node *a, const struct fw_heap_node *b)
 {
-	int64_t x = item_of(a)->expect_us, y = item_of(b)->expect_us;
+	int64_t x = item_of(a)->guess_us, y = item_of(b)->guess_us;
 
 	return x != y ? x < y : as_they_come(a, b);
 }
 
 static bool long_first(const struct fw_heap_node *a, const struct fw_heap_node *b)
 {
-	int64_t x = item_of(a)->expect_us, y = item_of(b)->expect_us;
+	int64_t x = item_of(a)->guess_us, y = item_of(b)->guess_us;
 
 	return x != y ? x > y : as_they_come(a, b);
 }
@@ -106,7 +107,7 @@ static bool unknown_last(const struct fw_heap_node *a, const struct fw_heap_node
 {
 	bool x = item_of(a)->expect_us <= 0, y = item_of(b)->expect_us <= 0;
 
-	return x != y ? y : short_first(a, b);
+	return x != y ? y : x ? as_they_come(a, b) : short_first(a, b);
 }
 
 static fw_heap_before *item_order(enum fw_plan_policy p)
@@ -152,7 +153,7 @@ static int64_t chain_us(const struct fw_plan_rules *r, int64_t work_us, size_t n
 
 static int64_t measure(const struct fw_plan_rules *r, const struct fw_plan_host *h)
 {
-	int64_t first_us = item_of(h->items.first)->expect_us;
+	int64_t first_us = item_of(h->items.first)->guess_us;
 
 	switch (r->policy) {
 	case FW_PLAN_SHORTEST: return -first_us;
@@ -210,7 +211,7 @@ static void enqueue(struct simulation *s, struct fw_plan_item *item)
 	item->number = s->number++;
 	unplace(s, h); /* its measure changes */
 	fw_heap_put(&h->items, &item->node);
-	h->left_us += item->expect_us;
+	h->left_us += item->guess_us;
 	h->waiting++;
 	s->queued++;
 	place(s, h);
@@ -253,7 +254,7 @@ static struct fw_plan_item *take(struct simulation *s, int64_t *next_us)
 	h = FW_HEAP_OF(s->ready.first, struct fw_plan_host, node);
 	unplace(s, h);
 	item = FW_HEAP_OF(fw_heap_take(&h->items), struct fw_plan_item, node);
-	h->left_us -= item->expect_us;
+	h->left_us -= item->guess_us;
 	h->waiting--;
 	h->busy++;
 	h->free_us = s->now_us + s->rules->host_gap_us;
@@ -304,7 +305,7 @@ static int averages(const struct fw_plan_item *item, size_t n, struct fw_map *ho
 	return 0;
 }
 
-int fw_plan_guess(struct fw_plan_item *item, size_t n, int64_t fallback_us)
+static int guess(struct fw_plan_item *item, size_t n)
 {
 	struct average all = {0};
 	struct fw_arena mem;
@@ -319,8 +320,7 @@ int fw_plan_guess(struct fw_plan_item *item, size_t n, int64_t fallback_us)
 
 		if (!a)
 			a = &all;
-		if (item[i].expect_us <= 0)
-			item[i].expect_us = a->n ? a->sum_us / a->n : fallback_us;
+		item[i].guess_us = item[i].expect_us > 0 ? item[i].expect_us : a->n ? a->sum_us / a->n : UNKNOWN_US;
 	}
 	fw_map_finish(&hosts);
 	fw_arena_finish(&mem);
@@ -429,17 +429,12 @@ static bool lower_first(const struct fw_heap_node *a, const struct fw_heap_node 
 	return slot_of(a) < slot_of(b);
 }
 
-static int64_t duration(const struct simulation *s, const struct fw_plan_item *item)
-{
-	return FW_MAX(s->took_us ? s->took_us[item - s->item] : item->expect_us, 0);
-}
-
 static void begin(struct simulation *s, struct fw_plan_item *item)
 {
 	struct slot *slot = FW_HEAP_OF(fw_heap_take(&s->free), struct slot, node);
 
 	slot->item = item;
-	slot->until_us = s->now_us + duration(s, item);
+	slot->until_us = s->now_us + item->guess_us;
 	s->total_us = FW_MAX(s->total_us, slot->until_us);
 	fw_heap_put(&s->running, &slot->node);
 	if (s->start)
@@ -477,17 +472,17 @@ static int bounds(const struct simulation *s, size_t n, struct fw_plan_total *ou
 	int rc = b ? 0 : FW_ENOMEM;
 
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = fw_plan_bounds_add(b, s->item[i].host, (int64_t)i, duration(s, &s->item[i]));
+		rc = fw_plan_bounds_add(b, s->item[i].host, (int64_t)i, s->item[i].guess_us);
 	if (!rc)
 		*out = *fw_plan_bounds_get(b);
 	fw_plan_bounds_free(b);
 	return rc;
 }
 
-int fw_plan_simulate(const struct fw_plan_rules *rules, struct fw_plan_item *item, size_t n, const int64_t *took_us,
-	struct fw_plan_start *start, struct fw_plan_total *out)
+int fw_plan_simulate(const struct fw_plan_rules *rules, struct fw_plan_item *item, size_t n, struct fw_plan_start *start,
+	struct fw_plan_total *out)
 {
-	struct simulation s = {.rules = rules, .item = item, .took_us = took_us, .start = start};
+	struct simulation s = {.rules = rules, .item = item, .start = start};
 	size_t slots = FW_MIN((size_t)rules->slots, n);
 	int rc;
 
@@ -502,7 +497,8 @@ int fw_plan_simulate(const struct fw_plan_rules *rules, struct fw_plan_item *ite
 	fw_map_init(&s.hosts, 0x66656564);
 	fw_arena_init(&s.mem, 0);
 	s.slot = fw_arena_calloc(&s.mem, slots, sizeof(*s.slot));
-	rc = s.slot ? bounds(&s, n, out) : FW_ENOMEM;
+	rc = s.slot ? guess(item, n) : FW_ENOMEM;
+	rc = rc ? rc : bounds(&s, n, out);
 	for (size_t i = 0; !rc && i < slots; i++)
 		fw_heap_put(&s.free, &s.slot[i].node);
 	for (size_t i = 0; !rc && i < n; i++)

@@ -37,19 +37,14 @@ struct fw_plan_rules {
 struct fw_plan_host;
 struct fw_plan_item {
 	int64_t host;         /* the same for all of one host */
-	int64_t expect_us;    /* 0: unknown; fw_plan_guess() finds something better */
+	int64_t expect_us;    /* 0: unknown */
 
 	/* the simulation's */
+	int64_t guess_us;     /* what is expected; else the average of its host's, or else of all */
 	struct fw_heap_node node;
 	struct fw_plan_host *of;
 	uint64_t number;      /* in order of coming */
 };
-
-/*
- * For those of unknown duration the average of their host's, or else of all; where nothing at all is known fallback_us. The batch
- * policies want to know who was unknown: they are given the items before. Cost O(n). FW_ENOMEM: nothing was changed.
- */
-FW_MUST_CHECK int fw_plan_guess(struct fw_plan_item *item, size_t n, int64_t fallback_us);
 
 /* ---- foretelling ----------------------------------------------------------------------------------------------------------- */
 
@@ -79,10 +74,10 @@ FW_MUST_CHECK int fw_plan_bounds_add(struct fw_plan_bounds *b, int64_t host, int
 const struct fw_plan_total *fw_plan_bounds_get(struct fw_plan_bounds *b); /* so far; total_us is the caller's */
 
 /*
- * What would happen. took_us[i]: how long item i takes; NULL: as long as expected. start[0..n): in order of starting; may be NULL.
- * Cost O(n log n). FW_ENOMEM, FW_EINVAL (no slots).
+ * What would happen if each took as long as is guessed. start[0..n): in order of starting; may be NULL. Cost O(n log n).
+ * FW_ENOMEM, FW_EINVAL (no slots).
  */
-FW_MUST_CHECK int fw_plan_simulate(const struct fw_plan_rules *rules, struct fw_plan_item *item, size_t n, const int64_t *took_us,
-	struct fw_plan_start *start, struct fw_plan_total *out);
+FW_MUST_CHECK int fw_plan_simulate(const struct fw_plan_rules *rules, struct fw_plan_item *item, size_t n, struct fw_plan_start *start,
+	struct fw_plan_total *out);
 
 #endif

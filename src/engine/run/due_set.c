@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "engine/run/forecast.h"
 #include "engine/run/due_set.h"
 #include "base/banned.h"
 
@@ -541,21 +540,17 @@ static size_t collect(struct due_set *d, struct due_item **out, int64_t late_bef
 /* Positions in the order in which a simulation of the plan starts them. */
 static int plan(const struct due_set *d, struct due_item **it, size_t n, int64_t *order)
 {
-	struct fw_due_row *row = calloc(n, sizeof(*row));
 	struct fw_plan_item *item = calloc(n, sizeof(*item));
 	struct fw_plan_start *start = calloc(n, sizeof(*start));
 	struct fw_plan_total total;
-	int rc = row && item && start ? 0 : FW_ENOMEM;
+	int rc = item && start ? 0 : FW_ENOMEM;
 
 	for (size_t i = 0; !rc && i < n; i++)
-		row[i] = (struct fw_due_row){.feed_id = it[i]->item.feed_id,
-			.host_id = it[i]->host_id,
-			.due_at_ms = it[i]->due_at_ms,
+		item[i] = (struct fw_plan_item){.host = it[i]->host_id,
 			.expect_us = it[i]->expect_ms ? coarse(FW_MAX((int64_t)it[i]->expect_ms, ALIKE_MS)) * 1000 : 0};
-	rc = rc ? rc : forecast_simulate(&d->rules.plan, row, n, item, start, &total);
+	rc = rc ? rc : fw_plan_simulate(&d->rules.plan, item, n, start, &total);
 	for (size_t i = 0; !rc && i < n; i++)
 		order[start[i].item] = (int64_t)i;
-	free(row);
 	free(item);
 	free(start);
 	return rc;

@@ -16,8 +16,6 @@ struct due_rows { /* what is due, as fw_store_due_list() tells it; zeroed: nothi
 };
 int due_rows_add(void *ctx, const struct fw_due_row *row); /* a fw_due_cb, ctx the rows. FW_ENOMEM */
 
-/* item and start have room for n; start: in order of starting. Errors: FW_ENOMEM. */
-FW_MUST_CHECK int forecast_simulate(const struct fw_plan_rules *r, const struct fw_due_row *row, size_t n, struct fw_plan_item *item,
-	struct fw_plan_start *start, struct fw_plan_total *out);
+void due_rows_items(const struct due_rows *d, struct fw_plan_item *item); /* item[0..d->n): for fw_plan_simulate() */
 
 #endif

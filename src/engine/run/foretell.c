@@ -73,7 +73,8 @@ int fw_foretell_make(struct fw_foretell *f, const struct fw_foretell_rules *r, s
 		return fw_err_set(err, FW_EINVAL, "no order is called '%s'", r->order);
 	if (!r->slots)
 		return fw_err_set(err, FW_EINVAL, "without a slot nothing is fetched");
-	rc = forecast_simulate(&rules, f->due.row, f->due.n, f->item, f->start, &total);
+	due_rows_items(&f->due, f->item);
+	rc = fw_plan_simulate(&rules, f->item, f->due.n, f->start, &total);
 	if (rc)
 		return fw_err_set(err, rc, "out of memory for the plan of %zu feeds", f->due.n);
 	*out = (struct fw_foretold){.total_us = total.total_us, .sum_us = total.sum_us, .bound_us = fw_plan_bound(&total), .slots_us = total.slots_us,
@@ -81,7 +82,7 @@ int fw_foretell_make(struct fw_foretell *f, const struct fw_foretell_rules *r, s
 	if (f->due.n && total.host_us)
 		out->host_feed_id = f->due.row[total.host_item].feed_id;
 	for (size_t i = 0; i < f->due.n; i++) {
-		if (f->item[i].expect_us == total.longest_us)
+		if (f->item[i].guess_us == total.longest_us)
 			out->longest_feed_id = f->due.row[i].feed_id;
 	}
 	return 0;

@@ -19,13 +19,14 @@ static int forecast(struct store_thread *s, const struct due_rows *due)
 {
 	const struct worker_options *o = s->ch->o;
 	struct fw_plan_item *item = calloc(due->n, sizeof(*item));
-	struct fw_plan_start *start = calloc(due->n, sizeof(*start));
 	struct fw_plan_total total;
 	struct fw_plan_rules r;
 	int rc;
 
 	fw_settings_plan(s->ch->config, s->ch->slots * (uint32_t)o->workers, &r);
-	rc = item && start ? forecast_simulate(&r, due->row, due->n, item, start, &total) : FW_ENOMEM;
+	if (item)
+		due_rows_items(due, item);
+	rc = item ? fw_plan_simulate(&r, item, due->n, NULL, &total) : FW_ENOMEM;
 	if (!rc) {
 		o->shared->foretold.known = (int64_t)due->known;
 		o->shared->foretold.feeds = (int64_t)due->n;
@@ -34,7 +35,6 @@ static int forecast(struct store_thread *s, const struct due_rows *due)
 			(long long)(total.total_us / 1000));
 	}
 	free(item);
-	free(start);
 	return rc;
 }
 
