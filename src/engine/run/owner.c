@@ -24,7 +24,7 @@
 #define CHANGED_MS 200                    /* between heartbeats because of news */
 #define QUICK_BEAT_MS 500                 /* while shards change hands; in a --once with others */
 #define BEAT_MIN_MS 50
-#define BEATS_SHARE 5                     /* of the store's time beats of all workers take no more than one part in so many */
+#define BEATS_SHARE 10                    /* of the store's time beats of all workers take no more than one part in so many */
 #define LEFT_BEATS 4                      /* in a --once with others: in the time that is left, so that help comes before its end */
 #define AHEAD_MS 300                      /* in a --once: so long before it has nothing to do it is idle */
 #define CLOCK_MAX_MS FW_SECOND_MS         /* an answer that took longer does not tell what time it is */
@@ -308,7 +308,7 @@ static bool has_feeds(const struct owner *o, int shard)
 	return o->shard[shard].claims || due_set_shard_n(o->due, shard);
 }
 
-/* Of those with feeds, or without, the held shard that is best left: nothing of it in flight, or little; -1: none. */
+/* Of those with feeds, or without, the held shard that is best left: nothing of it in flight, or little. */
 static int surplus_to_leave(const struct owner *o, bool with_feeds)
 {
 	size_t best_n = SIZE_MAX;
@@ -337,10 +337,7 @@ static void surplus_leave(struct owner *o, size_t goal)
 		bool with_feeds = fed > keep;
 		int shard = surplus_to_leave(o, with_feeds);
 
-		if (shard < 0) {
-			with_feeds = !with_feeds;
-			shard = surplus_to_leave(o, with_feeds);
-		}
+		assert(shard >= 0); /* keep <= goal < held: where no more than those have feeds, others have none */
 		fed -= with_feeds;
 		shard_leave(o, shard);
 	}
