@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Outcomes: script/commit.lua stores them, this file looks first which entries may be new, so that
- * the others stay at home.
+ * Outcomes. A commit reads what it changes, works out the new rows, and writes them in one
+ * transaction (WATCH, MULTI, EXEC), which the server refuses when somebody has touched any of it
+ * meanwhile; then all is done once more. A script would need no second try, but words that go
+ * through Lua cost the server ten times as much, and there is no work that it does more often.
  *
- * A commit is one script for each cell, all at once. Where there are many cells, or new entries,
- * numbers of visits and entries are taken before. Rows of new entries are written first, by the
- * server's own command, for words that go through a script cost it four times as much; nobody sees
- * a row before the script has listed its number. Numbers of entries are kept in `taken` until they
- * are stored: nobody who follows by number is shown a higher one before that (entries.c), so they
- * appear in order. Who dies in between is revoked: no cell takes numbers below a floor, which is
- * raised above his, before they are given up, and rows that nothing lists are swept away.
+ * What is watched: the lease; `touched` of the shards, which is raised by whoever writes to their
+ * feeds, entries or keys; and what is rare: feeds that merge, addresses that are taken over, hosts of
+ * others' shards. Owners do not disturb each other, for each has its own shards.
+ *
+ * On a cluster each cell is a transaction of its own. So is a feed's second outcome in one commit.
+ *
+ * Numbers are taken before. Those of entries stand in `taken` until they are stored, and nobody who
+ * follows by number is shown a higher one before that (entries.c), so they appear in order. Who dies
+ * in between is revoked: `revoked`, which each commit watches from before it takes numbers, is raised
+ * in all cells, and then his are given up.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,50 +25,167 @@
 
 #define TRIES 20
 #define TAKEN_MS 10000 /* so long somebody may take to store what he has taken numbers for */
+#define CHUNK 32       /* visits in one value: script/head.lua */
+#define STEPS 100      /* of a feed's visits, when one is looked for among them */
+
+struct item { /* an entry that seems new or changed */
+	const struct fw_entry_row *e;
+	struct rs_known known; /* id 0: retention took it */
+	bool is_new;
+	int64_t seen_ms; /* first; 0: now */
+	uint32_t revision; /* the one before */
+};
+
+enum verdict {
+	STORED,
+	BEFORE, /* it is there, an earlier answer was lost */
+	GONE,
+	LATER, /* not in this try */
+};
 
 struct plan { /* an outcome on its way */
 	struct fw_outcome *o;
-	int cell;
-	const struct fw_entry_row *
-		*entry; /* without those with a key twice; then only those that seem new or changed */
-	bool *is_new; /* each of them */
-	size_t entry_n, new_n;
-	int64_t first_id; /* of its new ones */
-	bool has_url; /* it may adopt its new address */
-	bool plain;   /* a visit alone */
+	int cell, shard;
+	bool has_url; /* it may have its new address */
+	enum verdict verdict;
+	struct fw_feed feed; /* its narrow row, as it is and then as it will be */
+	struct rs_state state;
+	struct fw_str wide; /* its row of `feed`, where that changes; and the address in there */
+	struct fw_str url_was;
+	bool moves; /* to another host */
+	struct item *item;
+	size_t item_n;
+	uint32_t new_n, changed_n;
+	int64_t visit_id, before_id; /* 0: none is written; none was before */
+};
+
+struct part { /* of a cell */
+	struct plan *plan;
+	size_t n;
+	size_t at;       /* where its replies are */
+	size_t stored_n; /* plans that are written */
+	bool merging;    /* something is on its way into another feed there */
+	bool sent;
 };
 
 struct work {
 	struct rs *r;
 	struct store_commit *c;
-	struct plan *plan; /* in order of sending: */
-	size_t n, first[RS_CELLS], of[RS_CELLS], host_n[RS_CELLS]; /* of a cell: of[] from first[] on */
-	bool *done; /* outcomes that are answered, */
-	bool cell_done[RS_CELLS]; /* and cells that have stored their hosts */
-	bool push;                /* the schedules stay */
-	int64_t visit_n, new_n;   /* numbers that it wants at most */
-	int64_t visit_id, entry_id;            /* the last ones that were given */
-	int64_t first_id, taken_ms;            /* those of entries: behind this one; when, by the server's clock */
-	bool merging[RS_CELLS]; /* something is on its way into another feed there */
+	struct plan *plan; /* by cell and shard */
+	size_t n;
+	struct part part[RS_CELLS];
+	bool *done;                /* outcomes that are answered, */
+	bool hosts_done[RS_CELLS]; /* and cells that have stored their hosts */
+	struct fw_str *host_was;   /* those of others' shards: their rows */
+	bool push;                 /* the schedules stay */
+	bool again;                /* something is left to be done */
+	bool tells;                /* a schedule changes */
+	int64_t now_ms;            /* by the server's clock */
+	int64_t visit_id;          /* the last one that was given */
+	int64_t first_id, new_n;   /* numbers of entries were taken: so many behind this one */
+	int64_t entry_id;          /* the last of them that was given */
 };
-
-/* ---- looking --------------------------------------------------------------------------------- */
 
 static struct fw_str key_of(const struct fw_entry_row *e)
 {
 	return (struct fw_str){(const char *)e->key, sizeof(e->key)};
 }
 
+static bool has_visit(const struct plan *p)
+{
+	return p->o->visit.kind != FW_VISIT_NONE;
+}
+
+/* Groups of the wide row that it writes, as bits by RS_*. */
+static unsigned change_of(const struct work *w, const struct plan *p)
+{
+	unsigned groups = p->o->groups & (w->push ? FW_GROUP_META : ~0u), change = 0;
+
+	for (int g = 0; g < RS_GROUP_N; g++)
+		change |= rs_group[g].bit & groups ? 1u << g : 0;
+	if (groups & FW_GROUP_URL ? p->has_url : groups & FW_GROUP_HOST)
+		change |= 1u << RS_ADDRESS;
+	return change;
+}
+
+/* ---- what is done in this try ---------------------------------------------------------------- */
+
+static int by_shard(const void *a, const void *b)
+{
+	const struct plan *x = a, *y = b;
+
+	if (x->cell != y->cell)
+		return x->cell < y->cell ? -1 : 1;
+	if (x->shard != y->shard)
+		return x->shard < y->shard ? -1 : 1;
+	if (x->o->feed_id != y->o->feed_id)
+		return x->o->feed_id < y->o->feed_id ? -1 : 1;
+	return x->o < y->o ? -1 : x->o > y->o;
+}
+
+/* Of pushes, which do not say where their feeds are. */
+static int shards_find(struct work *w, struct fw_err *err)
+{
+	int rc;
+
+	for (size_t i = 0; i < w->n; i++) {
+		rs_ask(w->r, w->plan[i].cell, "HGET", "state");
+		rs_addi(w->r, w->plan[i].o->feed_id);
+	}
+	rc = rs_run(w->r, "finding feeds", err);
+	for (size_t i = 0; !rc && i < w->n; i++) {
+		struct fw_str row = w->r->reply[i]->text;
+		struct plan *p = &w->plan[i];
+
+		p->shard = row.p && rs_state_unpack(row, &p->feed, &p->state) ? store_host_shard(p->state.host_id) : 0;
+	}
+	return rc;
+}
+
+/* Those that are not done, each cell's together; of a feed only the first. */
+static int plans_make(struct work *w, struct fw_err *err)
+{
+	size_t n = 0;
+	int rc;
+
+	w->plan = fw_arena_calloc(&w->r->arena, w->c->n + 1, sizeof(*w->plan));
+	if (!w->plan)
+		return rs_no_memory(w->r, err);
+	w->n = 0;
+	for (size_t i = 0; i < w->c->n; i++) {
+		struct fw_outcome *o = &w->c->outcome[i];
+
+		if (!w->done[i])
+			w->plan[w->n++] = (struct plan){
+				.o = o, .cell = rs_cell(w->r, o->feed_id), .shard = store_host_shard(o->host_id)};
+	}
+	rc = w->push ? shards_find(w, err) : 0;
+	if (w->n)
+		qsort(w->plan, w->n, sizeof(*w->plan), by_shard);
+	for (size_t i = 0; i < w->n; i++) {
+		struct plan *p = &w->plan[n];
+
+		if (n && w->plan[n - 1].o->feed_id == w->plan[i].o->feed_id) {
+			w->again = true;
+			continue;
+		}
+		*p = w->plan[i];
+		if (!w->part[p->cell].n++)
+			w->part[p->cell].plan = p;
+		n++;
+	}
+	w->n = n;
+	return rc;
+}
+
 /* Of entries with one key in one document the first counts. */
-static int first_ones(struct work *w, struct plan *p, struct fw_err *err)
+static int firsts_find(struct work *w, struct plan *p, struct fw_err *err)
 {
 	struct fw_map seen;
 	int rc = 0;
 
-	p->entry = fw_arena_calloc(&w->r->arena, p->o->entry_n + 1, sizeof(struct fw_entry_row *));
-	p->is_new = fw_arena_calloc(&w->r->arena, p->o->entry_n + 1, sizeof(*p->is_new));
-	p->entry_n = 0;
-	if (!p->entry || !p->is_new)
+	p->item = fw_arena_calloc(&w->r->arena, p->o->entry_n, sizeof(*p->item));
+	if (!p->item)
 		return rs_no_memory(w->r, err);
 	fw_map_init(&seen, 0);
 	for (size_t i = 0; !rc && i < p->o->entry_n; i++) {
@@ -72,54 +194,18 @@ static int first_ones(struct work *w, struct plan *p, struct fw_err *err)
 		if (fw_map_get(&seen, key_of(e)))
 			continue;
 		fw_map_put(&seen, key_of(e), p, &rc);
-		p->entry[p->entry_n++] = e;
+		p->item[p->item_n++].e = e;
 	}
 	fw_map_finish(&seen);
 	return rc ? rs_no_memory(w->r, err) : 0;
 }
 
-/* What is known of these stays at home. */
-static void candidates(struct work *w, struct plan *p, const struct rs_reply *known)
+static int items_find(struct work *w, struct fw_err *err)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < p->entry_n; i++) {
-		struct rs_known k = {0};
-		bool is_known = known->elem[i]->type == RS_TEXT && rs_known_read(known->elem[i]->text, &k);
-
-		if (is_known && k.hash == p->entry[i]->hash)
-			continue;
-		p->new_n += !is_known;
-		p->is_new[n] = !is_known;
-		p->entry[n++] = p->entry[i];
-	}
-	p->entry_n = n;
-	w->new_n += (int64_t)p->new_n;
-}
-
-static int entries_look(struct work *w, struct fw_err *err)
-{
-	size_t nth = 0;
 	int rc = 0;
 
-	for (size_t i = 0; !rc && i < w->n; i++) {
-		struct plan *p = &w->plan[i];
-		char key[40];
-
-		rc = p->o->entry_n ? first_ones(w, p, err) : 0;
-		if (rc || !p->entry_n)
-			continue;
-		(void)fw_snprintf(key, sizeof(key), "keys:%lld", (long long)p->o->feed_id);
-		rs_ask(w->r, p->cell, "HMGET", key);
-		for (size_t k = 0; k < p->entry_n; k++)
-			rs_add(w->r, key_of(p->entry[k]));
-		nth++;
-	}
-	rc = !rc && nth ? rs_run(w->r, "looking for new entries", err) : rc;
-	for (size_t i = nth = 0; !rc && i < w->n; i++) {
-		if (w->plan[i].entry_n)
-			candidates(w, &w->plan[i], w->r->reply[nth++]);
-	}
+	for (size_t i = 0; !rc && i < w->n; i++)
+		rc = w->plan[i].o->entry_n ? firsts_find(w, &w->plan[i], err) : 0;
 	return rc;
 }
 
@@ -144,483 +230,725 @@ static int addresses_claim(struct work *w, struct fw_err *err)
 	return rc;
 }
 
-/* ---- numbers --------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
-/* They are stored. Or given up: op takes what nothing lists out of each cell before (meta.lua). */
-static int taken_end(struct rs *r, const char *op, int64_t first, int64_t n, struct fw_err *err)
+static bool is_of_cell(const struct work *w, int cell, const struct store_host *h)
 {
+	return !w->hosts_done[cell] && rs_cell(w->r, store_host_shard(h->id)) == cell;
+}
+
+static void watch(const struct work *w, int cell)
+{
+	const struct part *part = &w->part[cell];
+
+	rs_command(w->r, cell, "UNWATCH"); /* what an earlier try has left */
+	rs_ask(w->r, cell, "WATCH", "revoked");
+	rs_key(w->r, cell, "merging");
+	rs_key(w->r, cell, "lease:%lld", (long long)w->c->lease_id);
+	for (const struct plan *p = part->plan; p < part->plan + part->n; p++) {
+		if (p == part->plan || p->shard != p[-1].shard)
+			rs_key(w->r, cell, "touched:%04d", p->shard);
+		if (p->has_url)
+			rs_key(w->r, cell, "adopting");
+	}
+	for (const struct store_host *h = w->c->host; h < w->c->host + w->c->host_n; h++) {
+		if (h->others && is_of_cell(w, cell, h))
+			rs_key(w->r, cell, "hosts:%04d", store_host_shard(h->id));
+	}
+}
+
+/* What cell_read() reads, in that order. */
+static void cell_ask(struct work *w, int cell)
+{
+	struct part *part = &w->part[cell];
+
+	watch(w, cell);
+	part->at = w->r->cmd_n;
+	rs_command(w->r, cell, "EXISTS");
+	rs_key(w->r, cell, "lease:%lld", (long long)w->c->lease_id);
+	rs_ask(w->r, cell, "EXISTS", "merging");
+	for (size_t i = 0; i < part->n; i++) {
+		if (!i)
+			rs_ask(w->r, cell, "HMGET", "state");
+		rs_addi(w->r, part->plan[i].o->feed_id);
+	}
+	for (const struct plan *p = part->plan; p < part->plan + part->n; p++) {
+		if (change_of(w, p)) {
+			rs_ask(w->r, cell, "HGET", "feed");
+			rs_addi(w->r, p->o->feed_id);
+		}
+		if (p->has_url) {
+			rs_ask(w->r, cell, "HGET", "adopting");
+			rs_addi(w->r, p->o->feed_id);
+		}
+		for (size_t i = 0; i < p->item_n; i++) {
+			if (!i) {
+				rs_command(w->r, cell, "HMGET");
+				rs_key(w->r, cell, "keys:%lld", (long long)p->o->feed_id);
+			}
+			rs_add(w->r, key_of(p->item[i].e));
+		}
+	}
+}
+
+/* What is known as it is stays at home. */
+static void items_read(struct plan *p, const struct rs_reply *known)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->item_n; i++) {
+		struct item item = {.e = p->item[i].e};
+
+		item.is_new = known->elem[i]->type != RS_TEXT || !rs_known_read(known->elem[i]->text, &item.known);
+		if (!item.is_new && item.known.hash == item.e->hash)
+			continue;
+		p->new_n += item.is_new;
+		p->changed_n += item.known.id != 0;
+		item.known.hash = item.e->hash;
+		p->item[n++] = item;
+	}
+	p->item_n = n;
+}
+
+static enum verdict verdict_of(const struct work *w, const struct plan *p)
+{
+	bool is_visit = has_visit(p), elsewhere = store_host_shard(p->state.host_id) != p->shard;
+
+	if (w->push)
+		return elsewhere ? LATER : STORED;
+	if (is_visit && p->feed.last_visit_ms == p->o->feed->last_visit_ms)
+		return BEFORE;
+	return elsewhere || (!w->c->lease_id && p->feed.last_visit_ms) ? GONE : STORED;
+}
+
+static void plan_read(struct work *w, struct plan *p, struct fw_str row, struct rs_reply ***at)
+{
+	bool has_wide = change_of(w, p);
+
+	p->verdict = row.p && rs_state_unpack(row, &p->feed, &p->state) ? verdict_of(w, p) : GONE;
+	if (has_wide)
+		p->wide = (*(*at)++)->text;
+	if (p->has_url)
+		p->has_url = fw_str_eq((*(*at)++)->text, p->o->feed->url);
+	if (p->item_n)
+		items_read(p, *(*at)++);
+	w->new_n += p->verdict == STORED ? p->new_n : 0;
+}
+
+/* FW_ESTALE */
+static int cell_read(struct work *w, int cell, struct fw_err *err)
+{
+	struct part *part = &w->part[cell];
+	struct rs_reply **at = w->r->reply + part->at;
+	const struct rs_reply *states;
+
+	if (w->c->lease_id && !rs_int(at[0]))
+		return rs_lost(w->r, err);
+	part->merging = rs_int(at[1]) != 0;
+	states = at[2];
+	at += 3;
+	for (size_t i = 0; i < part->n; i++)
+		plan_read(w, &part->plan[i], states->elem[i]->text, &at);
+	return 0;
+}
+
+/* Has it been changed in the store? */
+static bool is_changed(const struct item *i)
+{
+	return !i->is_new && i->known.id;
+}
+
+/* Nothing is new in a push: is its visit there already? */
+static bool is_repeated(const struct work *w, const struct plan *p)
+{
+	return w->push && p->verdict == STORED && has_visit(p) && !p->new_n && !p->changed_n;
+}
+
+/* What cell_read_more() reads: rare, but for rows of entries that have changed. */
+static void cell_ask_more(struct work *w, int cell)
+{
+	struct part *part = &w->part[cell];
+
+	part->at = w->r->cmd_n;
+	for (struct plan *p = part->plan; p < part->plan + part->n; p++) {
+		if (part->merging) {
+			rs_ask(w->r, cell, "HEXISTS", "merging");
+			rs_addi(w->r, p->o->feed_id);
+		}
+		for (size_t i = 0; p->verdict == STORED && i < p->item_n; i++) {
+			if (!is_changed(&p->item[i]))
+				continue;
+			rs_ask(w->r, cell, "HGET", "entries");
+			rs_addi(w->r, p->item[i].known.id);
+		}
+		if (is_repeated(w, p)) {
+			rs_op(w->r, cell, RS_READ, "history");
+			rs_addi(w->r, p->state.last_visit_id);
+			rs_addi(w->r, STEPS);
+		}
+	}
+	for (const struct store_host *h = w->c->host; h < w->c->host + w->c->host_n; h++) {
+		if (!h->others || !is_of_cell(w, cell, h))
+			continue;
+		rs_command(w->r, cell, "HGET");
+		rs_key(w->r, cell, "hosts:%04d", store_host_shard(h->id));
+		rs_addi(w->r, h->id);
+	}
+}
+
+static bool was_pushed(const struct rs_reply *rows, int64_t at_ms)
+{
+	bool found = false;
+
+	for (size_t i = 0; !found && i < rows->n; i++) {
+		struct fw_visit v;
+
+		found = rs_visit_unpack(rows->elem[i]->text, &v) && v.at_ms == at_ms && v.kind == FW_VISIT_PUSHED;
+	}
+	return found;
+}
+
+static void row_read(struct item *i, struct fw_str row)
+{
+	struct fw_entry_row old = {0};
+
+	if (row.p)
+		(void)rs_entry_unpack(row, &old);
+	i->seen_ms = old.seen_ms;
+	i->revision = old.revision;
+}
+
+static void cell_read_more(struct work *w, int cell)
+{
+	struct part *part = &w->part[cell];
+	struct rs_reply **at = w->r->reply + part->at;
+
+	for (struct plan *p = part->plan; p < part->plan + part->n; p++) {
+		bool repeated = is_repeated(w, p), merging = part->merging && rs_int(*at++);
+
+		for (size_t i = 0; p->verdict == STORED && i < p->item_n; i++) {
+			if (is_changed(&p->item[i]))
+				row_read(&p->item[i], (*at++)->text);
+		}
+		p->visit_id = p->verdict == STORED && has_visit(p);
+		if (repeated)
+			p->visit_id = !was_pushed((*at++), p->o->visit.at_ms);
+		if (merging && p->verdict != GONE)
+			p->verdict = LATER;
+	}
+	for (size_t i = 0; i < w->c->host_n; i++) {
+		if (w->c->host[i].others && is_of_cell(w, cell, &w->c->host[i]))
+			w->host_was[i] = (*at++)->text;
+	}
+}
+
+static int read_all(struct work *w, struct fw_err *err)
+{
+	int64_t visit_n = 0;
 	int rc;
 
-	for (int cell = 0; op && cell < r->cell_n; cell++) {
-		rs_op(r, cell, RS_WRITE, op);
-		rs_addi(r, first);
-		rs_addi(r, n);
+	for (size_t i = 0; i < w->n; i++)
+		visit_n += has_visit(&w->plan[i]);
+	rs_command(w->r, RS_META, "TIME");
+	rs_ask(w->r, RS_META, "HINCRBY", "meta");
+	rs_adds(w->r, "visit_id");
+	rs_addi(w->r, visit_n);
+	for (int cell = 0; cell < w->r->cell_n; cell++) {
+		if (w->part[cell].sent)
+			cell_ask(w, cell);
 	}
-	rc = op ? rs_run(r, "revoking numbers", err) : 0;
+	rc = rs_run(w->r, "commit", err);
 	if (rc)
 		return rc;
+	w->now_ms = rs_int(w->r->reply[0]->elem[0]) * 1000 + rs_int(w->r->reply[0]->elem[1]) / 1000;
+	w->visit_id = rs_int(w->r->reply[1]) - visit_n;
+	w->new_n = 0;
+	for (int cell = 0; !rc && cell < w->r->cell_n; cell++)
+		rc = w->part[cell].sent ? cell_read(w, cell, err) : 0;
+	for (int cell = 0; !rc && cell < w->r->cell_n; cell++)
+		cell_ask_more(w, cell);
+	rc = rc ? rc : rs_run(w->r, "commit", err);
+	for (int cell = 0; !rc && cell < w->r->cell_n; cell++)
+		cell_read_more(w, cell);
+	return rc;
+}
+
+/* ---- numbers of entries ---------------------------------------------------------------------- */
+
+/* They are stored, or given up. */
+static int taken_end(struct rs *r, int64_t first_id, struct fw_err *err)
+{
 	rs_ask(r, RS_META, "HDEL", "taken");
-	rs_addi(r, first);
+	rs_addi(r, first_id);
 	return rs_run(r, "taking numbers", err);
 }
 
-static int numbers_take(struct work *w, struct fw_err *err)
+static int numbers_take(struct rs *r, int64_t n, int64_t *first_id, struct fw_err *err)
 {
 	const struct rs_reply *old;
 	int rc;
 
-	rs_op(w->r, RS_META, RS_WRITE, "numbers");
-	rs_addi(w->r, w->visit_n);
-	rs_addi(w->r, w->new_n);
-	rs_addi(w->r, TAKEN_MS);
-	rc = rs_run(w->r, "taking numbers", err);
+	rs_op(r, RS_META, RS_WRITE, "numbers");
+	rs_addi(r, n);
+	rs_addi(r, TAKEN_MS);
+	rc = rs_run(r, "taking numbers", err);
 	if (rc)
 		return rc;
-	w->visit_id = rs_int(w->r->reply[0]->elem[0]);
-	w->entry_id = rs_int(w->r->reply[0]->elem[1]);
-	old = w->r->reply[0]->elem[2];
-	w->taken_ms = rs_int(w->r->reply[0]->elem[3]);
-	for (size_t i = 0; !rc && i + 2 <= old->n; i += 2)
-		rc = taken_end(w->r, "floor", rs_int(old->elem[i]), rs_int(old->elem[i + 1]), err);
+	*first_id = rs_int(r->reply[0]->elem[0]);
+	old = r->reply[0]->elem[1];
+	for (size_t i = 0; !rc && i < old->n; i++) {
+		for (int cell = 0; cell < r->cell_n; cell++)
+			rs_ask(r, cell, "INCR", "revoked");
+		rc = rs_run(r, "revoking numbers", err);
+		rc = rc ? rc : taken_end(r, rs_int(old->elem[i]), err);
+	}
 	return rc;
 }
 
 int rs_numbers_revoke(struct rs *r, struct fw_err *err)
 {
-	return numbers_take(&(struct work){.r = r}, err);
+	int64_t none;
+
+	return numbers_take(r, 0, &none, err);
 }
 
-/* Were numbers taken? Visits alone get theirs in the script of the one cell. */
-static bool is_numbered(const struct work *w)
+/* ---- the new rows ---------------------------------------------------------------------------- */
+
+/* What was changed meanwhile stays. */
+static void state_make(struct work *w, struct plan *p)
 {
-	return w->n && (w->r->cell_n > 1 || w->new_n);
+	const struct fw_feed *to = p->o->feed;
+
+	if (!w->push) {
+		struct fw_feed was = p->feed;
+
+		p->feed = *to;
+		p->feed.status = was.status == FW_FEED_ACTIVE ? to->status : was.status;
+		p->feed.due_at_ms = was.due_at_ms == p->o->was_due_ms ? to->due_at_ms : was.due_at_ms;
+		p->feed.last_new_ms = was.last_new_ms;
+	}
+	if (p->new_n)
+		p->feed.last_new_ms = w->now_ms;
+	p->before_id = p->state.last_visit_id;
+	if (p->visit_id)
+		p->state.last_visit_id = p->visit_id = ++w->visit_id;
+	if (change_of(w, p) & 1u << RS_ADDRESS) {
+		p->url_was = rs_address_url(rs_groups_part(p->wide, RS_ADDRESS));
+		p->moves = p->state.host_id != store_feed_host_id(to);
+		p->state.host_id = store_feed_host_id(to);
+	}
 }
 
-/* ---- sending --------------------------------------------------------------------------------- */
-
-static int address_of(const struct work *w, const struct plan *p)
+/* What a push tells, where nobody has told it yet. */
+static void told_add(struct plan *p)
 {
-	unsigned groups = w->push ? 0 : p->o->groups;
+	static const size_t told[] = {offsetof(struct fw_feed, title), offsetof(struct fw_feed, home_page_url),
+		offsetof(struct fw_feed, description), offsetof(struct fw_feed, language),
+		offsetof(struct fw_feed, icon)};
+	struct fw_feed *f = &p->feed;
 
-	return groups & FW_GROUP_URL ? (p->has_url ? 2 : 0) : groups & FW_GROUP_HOST ? 1 : 0;
+	rs_unpack(rs_groups_part(p->wide, RS_META_GROUP), &rs_group[RS_META_GROUP].members, f);
+	for (size_t i = 0; i < FW_N(told); i++) {
+		struct fw_str *to = (struct fw_str *)(void *)((char *)f + told[i]);
+
+		if (!to->len)
+			*to = *(const struct fw_str *)(const void *)((const char *)p->o->feed + told[i]);
+	}
 }
 
-static bool is_written(const struct work *w, const struct plan *p, int group)
+static void items_make(struct work *w, struct plan *p)
 {
-	return p->o->groups & (w->push ? FW_GROUP_META : ~0u) & rs_group[group].bit;
+	for (struct item *i = p->item; i < p->item + p->item_n; i++) {
+		if (i->is_new)
+			i->known.id = ++w->entry_id;
+		i->seen_ms = i->seen_ms ? i->seen_ms : w->now_ms;
+		i->known.date_ms = fw_store_entry_date(i->e, i->seen_ms);
+	}
 }
 
-/* One that seems changed, with its row. */
-static void changed_add(struct rs *r, const struct fw_entry_row *e)
+static void rows_make(struct work *w, struct part *part)
 {
-	int64_t date_ms = fw_store_entry_date(e, INT64_MAX);
-
-	rs_add(r, key_of(e));
-	rs_hash_add(r, e->hash, date_ms == INT64_MAX ? " -" : " ", date_ms, date_ms != INT64_MAX);
-	rs_entry_pack(rs_word(r), e);
-	rs_word_end(r);
+	part->stored_n = 0;
+	for (struct plan *p = part->plan; p < part->plan + part->n; p++) {
+		if (p->verdict != STORED)
+			continue;
+		part->stored_n++;
+		state_make(w, p);
+		items_make(w, p);
+		if (w->push && change_of(w, p))
+			told_add(p);
+	}
 }
 
-/* One that seems new, with its number: its row is there. */
-static void new_add(const struct work *w, const struct fw_entry_row *e, int64_t id)
-{
-	char between[32];
+/* ---- writing --------------------------------------------------------------------------------- */
 
-	(void)fw_snprintf(between, sizeof(between), " %lld ", (long long)fw_store_entry_date(e, w->taken_ms));
-	rs_add(w->r, key_of(e));
-	rs_hash_add(w->r, e->hash, between, id, true);
-	rs_adds(w->r, "");
+static bool is_listed(const struct plan *p, int shard)
+{
+	return p->verdict == STORED && p->feed.status == FW_FEED_ACTIVE && store_host_shard(p->state.host_id) == shard;
 }
 
-/* Their rows, before the script: false, there are none. */
-static bool rows_send(struct work *w, int cell)
+/* Places in the schedule of one shard, from this plan on; returns the first of the next one. */
+static const struct plan *shard_write(struct work *w, int cell, const struct plan *p, const struct plan *end)
 {
-	struct plan *p = w->plan + w->first[cell], *end = p + w->of[cell];
-	int64_t first_id = w->entry_id;
-	struct fw_buf *row;
+	const struct plan *first = p;
+	int shard = p->shard;
+	bool listed = false;
 
-	for (; p < end; p++) {
-		int64_t id = p->first_id = w->entry_id + 1;
+	for (; p < end && p->shard == shard; p++) {
+		if (!is_listed(p, shard))
+			continue;
+		if (!listed) {
+			rs_command(w->r, cell, "ZADD");
+			rs_key(w->r, cell, "due:%04d", shard);
+		}
+		listed = true;
+		rs_addi(w->r, p->feed.due_at_ms);
+		rs_addi(w->r, p->o->feed_id);
+	}
+	for (const struct plan *i = first; i < p; i++) {
+		if (i->verdict != STORED || is_listed(i, shard))
+			continue;
+		rs_command(w->r, cell, "ZREM");
+		rs_key(w->r, cell, "due:%04d", shard);
+		rs_addi(w->r, i->o->feed_id);
+	}
+	rs_command(w->r, cell, "INCR");
+	rs_key(w->r, cell, "touched:%04d", shard);
+	return p;
+}
 
-		for (size_t i = 0; i < p->entry_n; i++) {
-			if (!p->is_new[i])
+static void version_raise(struct work *w, int cell, int shard)
+{
+	rs_ask(w->r, cell, "HINCRBY", "version");
+	rs_pad(rs_word(w->r), shard, 4);
+	rs_word_end(w->r);
+	rs_addi(w->r, 1);
+	w->tells = true;
+}
+
+/* To another host. */
+static void moved_write(struct work *w, const struct plan *p)
+{
+	int to = store_host_shard(p->state.host_id);
+
+	if (to != p->shard && p->feed.status == FW_FEED_ACTIVE) {
+		rs_command(w->r, p->cell, "ZADD");
+		rs_key(w->r, p->cell, "due:%04d", to);
+		rs_addi(w->r, p->feed.due_at_ms);
+		rs_addi(w->r, p->o->feed_id);
+	}
+	rs_command(w->r, p->cell, "INCR");
+	rs_key(w->r, p->cell, "touched:%04d", to);
+	version_raise(w, p->cell, to);
+}
+
+static void wide_write(struct work *w, const struct plan *p, unsigned change)
+{
+	struct fw_feed f = w->push ? p->feed : *p->o->feed;
+
+	rs_ask(w->r, p->cell, "HSET", "feed");
+	rs_addi(w->r, p->o->feed_id);
+	rs_groups_pack(rs_word(w->r), p->wide, change, &f);
+	rs_word_end(w->r);
+	if (!p->has_url)
+		return;
+	rs_ask(w->r, p->cell, "HDEL", "adopting");
+	rs_addi(w->r, p->o->feed_id);
+}
+
+static void feeds_write(struct work *w, int cell)
+{
+	const struct part *part = &w->part[cell];
+	const struct plan *end = part->plan + part->n, *p;
+
+	rs_ask(w->r, cell, "HSET", "state");
+	for (p = part->plan; p < end; p++) {
+		if (p->verdict != STORED)
+			continue;
+		rs_addi(w->r, p->o->feed_id);
+		rs_state_pack(rs_word(w->r), &p->feed, &p->state);
+		rs_word_end(w->r);
+	}
+	for (p = part->plan; p < end;)
+		p = shard_write(w, cell, p, end);
+	for (p = part->plan; p < end; p++) {
+		if (p->verdict != STORED)
+			continue;
+		if (change_of(w, p))
+			wide_write(w, p, change_of(w, p));
+		if (p->moves)
+			moved_write(w, p);
+		if (p->moves || (!w->c->lease_id && !w->push))
+			version_raise(w, cell, p->shard);
+	}
+}
+
+static void row_add(const struct work *w, const struct plan *p, const struct item *i)
+{
+	struct fw_entry_row row = *i->e;
+
+	row.feed_id = p->o->feed_id;
+	row.seen_ms = i->seen_ms;
+	row.changed_ms = w->now_ms;
+	row.revision = i->revision + 1;
+	rs_entry_pack(rs_word(w->r), &row);
+	rs_word_end(w->r);
+}
+
+/* All entries of the cell: pairs of a command over a hash or a sorted set. */
+static void entries_add(struct work *w, int cell, const char *cmd, const char *key)
+{
+	const struct part *part = &w->part[cell];
+	bool begun = false, rows = strcmp(key, "entries") == 0, dates = strcmp(key, "entry_dates") == 0;
+
+	for (const struct plan *p = part->plan; p < part->plan + part->n; p++) {
+		for (const struct item *i = p->item; p->verdict == STORED && i < p->item + p->item_n; i++) {
+			if (!i->known.id)
 				continue;
-			if (w->entry_id == first_id)
-				rs_ask(w->r, cell, "HSET", "entries");
-			w->entry_id = id;
-			rs_addi(w->r, id++);
-			row = rs_word(w->r);
-			fw_buf_addf(row, "%lld %lld %lld 1 ", (long long)p->o->feed_id, (long long)w->taken_ms,
-				(long long)w->taken_ms);
-			rs_entry_pack(row, p->entry[i]);
+			if (!begun)
+				rs_ask(w->r, cell, cmd, key);
+			begun = true;
+			if (!rows)
+				rs_addi(w->r, dates ? i->known.date_ms : i->known.id);
+			rs_addi(w->r, i->known.id);
+			if (rows)
+				row_add(w, p, i);
+		}
+	}
+}
+
+static void entries_write(struct work *w, int cell)
+{
+	const struct part *part = &w->part[cell];
+
+	for (const struct plan *p = part->plan; p < part->plan + part->n; p++) {
+		for (size_t i = 0; p->verdict == STORED && i < p->item_n; i++) {
+			if (!i) {
+				rs_command(w->r, cell, "HSET");
+				rs_key(w->r, cell, "keys:%lld", (long long)p->o->feed_id);
+			}
+			rs_add(w->r, key_of(p->item[i].e));
+			rs_known_pack(rs_word(w->r), &p->item[i].known);
 			rs_word_end(w->r);
 		}
 	}
-	return w->entry_id != first_id;
+	entries_add(w, cell, "HSET", "entries");
+	entries_add(w, cell, "ZADD", "entry_ids");
+	entries_add(w, cell, "ZADD", "entry_dates");
 }
 
-static void group_add(const struct work *w, const struct fw_feed *f, int group)
+/* In chunks, each with the number of its first: script/head.lua. */
+static void visits_write(struct work *w, int cell)
 {
-	const struct fw_feed told = {.title = f->title, .home_page_url = f->home_page_url,
-		.description = f->description, .language = f->language, .icon = f->icon};
+	const struct part *part = &w->part[cell];
+	const struct plan *end = part->plan + part->n, *p;
+	struct fw_buf *chunk = NULL;
+	int64_t n = 0;
 
-	rs_addi(w->r, group + 1);
-	rs_group_pack(rs_word(w->r), group, w->push ? &told : f);
-	rs_word_end(w->r);
-}
+	for (p = part->plan; p < end; p++) {
+		struct fw_visit v = p->o->visit;
 
-/* What a visit alone does not have: see script/commit.lua. */
-static void more_add(const struct work *w, const struct plan *p)
-{
-	const struct fw_outcome *o = p->o;
-	struct fw_buf *b = rs_word(w->r);
-	bool none = o->visit.kind == FW_VISIT_NONE;
-	int groups = 0, address = address_of(w, p);
-
-	for (int g = 0; g < RS_GROUP_N; g++)
-		groups += is_written(w, p, g);
-	fw_buf_addc(b, w->push ? 'p' : none ? 'n' : w->c->lease_id ? 'v' : 'f');
-	fw_buf_addc(b, ' ');
-	if (none && !w->push)
-		fw_buf_addc(b, '-');
-	else
-		rs_pad(b, w->push ? o->visit.at_ms : o->feed->last_visit_ms, 20);
-	fw_buf_addf(b, " %d %zu %d", groups, p->entry_n, address);
-	rs_word_end(w->r);
-	for (int g = 0; g < RS_GROUP_N; g++) {
-		if (is_written(w, p, g))
-			group_add(w, o->feed, g);
-	}
-	for (size_t i = 0, k = 0; i < p->entry_n; i++) {
-		if (p->is_new[i])
-			new_add(w, p->entry[i], p->first_id + (int64_t)k++);
-		else
-			changed_add(w->r, p->entry[i]);
-	}
-	if (!address)
-		return;
-	rs_group_pack(rs_word(w->r), RS_ADDRESS, o->feed);
-	rs_word_end(w->r);
-	b = rs_word(w->r);
-	rs_pad(b, store_host_shard(store_feed_host_id(o->feed)), 4);
-	fw_buf_addc(b, ' ');
-	rs_pad(b, store_feed_host_id(o->feed), 20);
-	rs_word_end(w->r);
-}
-
-static void outcome_add(const struct work *w, const struct plan *p)
-{
-	const struct fw_outcome *o = p->o;
-	struct fw_buf *b;
-
-	rs_addi(w->r, o->feed_id);
-	b = rs_word(w->r);
-	if (!w->push)
-		rs_was_pack(b, o->host_id, FW_FEED_ACTIVE, o->was_due_ms);
-	rs_word_end(w->r);
-	b = rs_word(w->r);
-	if (!w->push)
-		rs_front_pack(b, o->feed, o->host_id);
-	rs_word_end(w->r);
-	b = rs_word(w->r);
-	if (o->visit.kind != FW_VISIT_NONE)
-		rs_visit_pack(b, &o->visit);
-	rs_word_end(w->r);
-	if (!p->plain)
-		more_add(w, p);
-}
-
-static void hosts_add(const struct work *w, int cell)
-{
-	const struct store_host *end = w->c->host + w->c->host_n;
-
-	rs_addi(w->r, (int64_t)w->host_n[cell]);
-	for (const struct store_host *h = w->c->host; h < end; h++) {
-		if (rs_cell(w->r, store_host_shard(h->id)) != cell)
+		if (p->verdict != STORED || !p->visit_id)
 			continue;
-		fw_buf_addf(rs_word(w->r), "%04d %lld %lld %lld %lld %d", store_host_shard(h->id),
-			(long long)h->id, (long long)h->next_ok_ms, (long long)h->cool_until_ms,
-			(long long)h->pace_ms, h->others);
+		if (n % CHUNK == 0) {
+			if (n)
+				rs_word_end(w->r);
+			else
+				rs_ask(w->r, cell, "HSET", "visits");
+			rs_addi(w->r, p->visit_id);
+			chunk = rs_word(w->r);
+		}
+		n++;
+		v.id = p->visit_id;
+		v.feed_id = p->o->feed_id;
+		v.new_n = p->new_n;
+		v.changed_n = p->changed_n;
+		rs_visit_pack(chunk, &v, p->before_id);
+		fw_buf_addc(chunk, '\n');
+	}
+	if (!n)
+		return;
+	rs_word_end(w->r);
+	rs_ask(w->r, cell, "ZADD", "visit_ids");
+	n = 0;
+	for (p = part->plan; p < end; p++) {
+		if (p->verdict != STORED || !p->visit_id || n++ % CHUNK)
+			continue;
+		rs_addi(w->r, p->visit_id);
+		rs_addi(w->r, p->visit_id);
+	}
+	rs_ask(w->r, cell, "HINCRBY", "meta");
+	rs_adds(w->r, "visit_n");
+	rs_addi(w->r, n);
+}
+
+/* One of another's shard: the later times count, the pace stays. */
+static void host_join(struct store_host *h, struct fw_str row)
+{
+	struct store_host was;
+
+	if (!row.p || !rs_host_unpack(row, &was))
+		return;
+	h->next_ok_ms = FW_MAX(h->next_ok_ms, was.next_ok_ms);
+	h->cool_until_ms = FW_MAX(h->cool_until_ms, was.cool_until_ms);
+	h->pace_ms = was.pace_ms;
+}
+
+static void hosts_write(struct work *w, int cell)
+{
+	for (size_t i = 0; i < w->c->host_n; i++) {
+		struct store_host h = w->c->host[i];
+
+		if (!is_of_cell(w, cell, &h))
+			continue;
+		if (h.others) {
+			host_join(&h, w->host_was[i]);
+			version_raise(w, cell, store_host_shard(h.id));
+		}
+		rs_command(w->r, cell, "HSET");
+		rs_key(w->r, cell, "hosts:%04d", store_host_shard(h.id));
+		rs_addi(w->r, h.id);
+		fw_buf_addf(rs_word(w->r), "%lld %lld %lld", (long long)h.next_ok_ms, (long long)h.cool_until_ms,
+			(long long)h.pace_ms);
 		rs_word_end(w->r);
 	}
 }
 
-/* Visits alone of one shard, and behind them. */
-static const struct plan *shard_add(const struct work *w, const struct plan *p, const struct plan *end)
+/* EXEC is the last reply of the cell's. */
+static void cell_write(struct work *w, int cell)
 {
-	int shard = store_host_shard(p->o->host_id);
-	const struct plan *i = p;
+	struct part *part = &w->part[cell];
 
-	while (i < end && store_host_shard(i->o->host_id) == shard)
-		i++;
-	rs_pad(rs_word(w->r), shard, 4);
-	rs_word_end(w->r);
-	rs_addi(w->r, i - p);
-	for (const struct plan *k = p; k < i; k++) {
-		rs_addi(w->r, k->o->feed->due_at_ms);
-		rs_addi(w->r, k->o->feed_id);
+	w->tells = false;
+	rs_command(w->r, cell, "MULTI");
+	if (part->stored_n) {
+		feeds_write(w, cell);
+		entries_write(w, cell);
+		visits_write(w, cell);
 	}
-	while (p < i)
-		outcome_add(w, p++);
-	return i;
-}
-
-/* The script of a cell; its numbers are the next ones. */
-static void send(struct work *w, int cell)
-{
-	const struct plan *p = w->plan + w->first[cell], *end = p + w->of[cell];
-	int64_t plain_n = 0, visit_n = 0;
-
-	for (const struct plan *i = p; i < end; i++) {
-		plain_n += i->plain;
-		visit_n += i->o->visit.kind != FW_VISIT_NONE;
+	hosts_write(w, cell);
+	if (w->r->cell_n == 1 && w->new_n) {
+		rs_ask(w->r, cell, "HDEL", "taken");
+		rs_addi(w->r, w->first_id);
 	}
-	rs_op(w->r, cell, RS_WRITE, "commit");
-	rs_addi(w->r, w->c->lease_id);
-	rs_addi(w->r, visit_n);
-	if (is_numbered(w)) {
-		rs_addi(w->r, w->visit_id);
-		rs_addi(w->r, w->new_n ? w->first_id : -1);
-	} else {
-		rs_adds(w->r, "");
-		rs_adds(w->r, "");
+	if (w->tells) {
+		rs_command(w->r, cell, "PUBLISH");
+		rs_add(w->r, w->r->channel);
+		rs_adds(w->r, w->r->me);
 	}
-	rs_addi(w->r, w->r->cell_n == 1 ? w->new_n : 0);
-	w->visit_id += visit_n;
-	rs_addi(w->r, plain_n);
-	for (const struct plan *last = p + plain_n; p < last;)
-		p = shard_add(w, p, last);
-	rs_addi(w->r, end - p);
-	while (p < end)
-		outcome_add(w, p++);
-	hosts_add(w, cell);
+	rs_command(w->r, cell, "EXEC");
+	part->at = w->r->cmd_n - 1;
 }
 
 /* ---- the answers ----------------------------------------------------------------------------- */
 
-/* "new changed[ address]" */
-static int found(struct work *w, struct plan *p, struct fw_str text, struct fw_err *err)
-{
-	struct fw_str changed, old, one = fw_str_split(text, ' ', &changed);
-	int64_t n = 0;
-
-	changed = fw_str_split(changed, ' ', &old);
-	if (fw_str_int(one, &n))
-		p->o->visit.new_n = (uint32_t)n;
-	if (fw_str_int(changed, &n))
-		p->o->visit.changed_n = (uint32_t)n;
-	if (fw_str_eq(old, FW_STR("taken")))
-		p->has_url = false;
-	else if (old.p && p->has_url && !fw_str_eq(old, p->o->feed->url))
-		return rs_url_release(w->r, old, p->o->feed_id, err);
-	return 0;
-}
-
-/*
- * *again: it is on its way into another feed; or it came without a lease and is no first visit, and
- * becomes a push.
- */
-static int settle_one(struct work *w, struct plan *p, struct fw_str text, bool *again, struct fw_err *err)
+static int settle_one(struct work *w, struct plan *p, struct fw_err *err)
 {
 	struct fw_outcome *o = p->o;
-	bool gone = fw_str_eq(text, FW_STR("gone")), merging = fw_str_eq(text, FW_STR("merging"));
+	bool has_url = p->has_url && p->verdict == STORED;
 
-	if (gone && !w->c->lease_id && !w->push) {
-		w->push = true;
-		o->visit.kind = FW_VISIT_PUSHED;
-	} else if (gone) {
-		o->rc = FW_ENOTFOUND;
+	if (p->verdict == LATER || (p->verdict == GONE && !w->c->lease_id && !w->push)) {
+		w->again = true;
+		if (p->verdict == GONE) { /* it is no first visit */
+			w->push = true;
+			o->visit.kind = FW_VISIT_PUSHED;
+		}
 		return 0;
-	} else if (!merging) {
-		return fw_str_eq(text, FW_STR("before")) ? 0 : found(w, p, text, err);
 	}
-	w->merging[p->cell] |= merging;
-	w->done[o - w->c->outcome] = false;
-	*again = true;
-	return 0;
+	w->done[o - w->c->outcome] = true;
+	o->rc = p->verdict == GONE ? FW_ENOTFOUND : 0;
+	o->visit.new_n = p->verdict == STORED ? p->new_n : 0;
+	o->visit.changed_n = p->verdict == STORED ? p->changed_n : 0;
+	if (p->verdict == STORED && !w->push && o->groups & FW_GROUP_URL && !p->has_url)
+		o->rc = FW_EINVAL;
+	return has_url && !fw_str_eq(p->url_was, o->feed->url)
+		? rs_url_release(w->r, p->url_was, o->feed_id, err)
+		: 0;
 }
 
-static int settle(struct work *w, const struct rs_reply *answer, int cell, bool *again, struct fw_err *err)
+static int settle(struct work *w, int cell, struct fw_err *err)
 {
-	struct plan *p = w->plan + w->first[cell];
-	size_t n = w->of[cell];
-	bool push = w->push;
+	struct part *part = &w->part[cell];
 	int rc = 0;
 
-	w->cell_done[cell] = true;
-	for (size_t i = 0; i < n; i++)
-		w->done[p[i].o - w->c->outcome] = true;
-	for (size_t i = 0; !rc && i + 2 <= answer->n; i += 2) {
-		size_t at = (size_t)rs_int(answer->elem[i]) - 1;
-
-		if (at < n)
-			rc = settle_one(w, &p[at], answer->elem[i + 1]->text, again, err);
-	}
-	for (size_t i = 0; !rc && !push && i < n; i++) {
-		if (p[i].o->groups & FW_GROUP_URL && !p[i].has_url && !p[i].o->rc && !*again)
-			p[i].o->rc = FW_EINVAL;
-	}
-	return rc;
+	w->hosts_done[cell] = true;
+	for (size_t i = 0; !rc && i < part->n; i++)
+		rc = settle_one(w, &part->plan[i], err);
+	return !rc && part->merging ? rs_merges_finish(w->r, cell, err) : rc;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static int by_cell(const void *a, const void *b)
+static int write_all(struct work *w, struct fw_err *err)
 {
-	const struct plan *x = a, *y = b;
-	int sx, sy;
+	bool stored[RS_CELLS], moved;
+	int rc;
 
-	if (x->cell != y->cell)
-		return x->cell < y->cell ? -1 : 1;
-	if (x->plain != y->plain)
-		return x->plain ? -1 : 1;
-	sx = store_host_shard(x->o->host_id);
-	sy = store_host_shard(y->o->host_id);
-	if (x->plain && sx != sy)
-		return sx < sy ? -1 : 1;
-	if (x->plain && x->o->feed_id != y->o->feed_id)
-		return x->o->feed_id < y->o->feed_id ? -1 : 1;
-	return x->o < y->o ? -1 : x->o > y->o;
-}
-
-/* In order: cells, and in each those that are visits alone first; a feed's second one is no such. */
-static void plans_order(struct work *w)
-{
-	bool twice = true;
-
-	for (size_t i = 0; i < w->n; i++) {
-		const struct fw_outcome *o = w->plan[i].o;
-
-		w->plan[i].plain = w->c->lease_id && !o->groups && !w->plan[i].entry_n &&
-			o->visit.kind != FW_VISIT_NONE && o->feed->status == FW_FEED_ACTIVE;
-	}
-	while (w->n && twice) {
-		twice = false;
-		qsort(w->plan, w->n, sizeof(*w->plan), by_cell);
-		for (size_t i = 1; i < w->n; i++) {
-			if (w->plan[i].plain && w->plan[i].o->feed_id == w->plan[i - 1].o->feed_id)
-				w->plan[i].plain = !(twice = true);
-		}
-	}
-	memset(w->of, 0, sizeof(w->of));
-	for (size_t i = 0; i < w->n; i++) {
-		if (!w->of[w->plan[i].cell]++)
-			w->first[w->plan[i].cell] = i;
-		w->visit_n += w->plan[i].o->visit.kind != FW_VISIT_NONE;
-	}
-}
-
-static int plans_make(struct work *w, struct fw_err *err)
-{
-	int rc = 0;
-
-	w->n = 0;
-	w->visit_n = w->new_n = 0;
-	w->plan = fw_arena_calloc(&w->r->arena, w->c->n + 1, sizeof(*w->plan));
-	if (!w->plan)
-		return rs_no_memory(w->r, err);
-	for (size_t i = 0; i < w->c->n; i++) {
-		struct fw_outcome *o = &w->c->outcome[i];
-
-		if (w->done[i])
+	for (int cell = 0; cell < w->r->cell_n; cell++) {
+		if (!w->part[cell].sent)
 			continue;
-		o->rc = 0;
-		o->visit.new_n = o->visit.changed_n = 0;
-		w->plan[w->n++] = (struct plan){.o = o, .cell = rs_cell(w->r, o->feed_id)};
+		rows_make(w, &w->part[cell]);
+		cell_write(w, cell);
 	}
-	rc = entries_look(w, err);
-	plans_order(w);
-	return rc ? rc : addresses_claim(w, err);
-}
-
-/* Cells where something is to be written; where nothing is, the first tells whether the lease is there. */
-static size_t cells_of(const struct work *w, int cell[RS_CELLS])
-{
-	size_t n = 0;
-
-	for (int i = 0; i < w->r->cell_n; i++) {
-		if (w->of[i] || (w->host_n[i] && !w->cell_done[i]))
-			cell[n++] = i;
-	}
-	if (!n)
-		cell[n++] = RS_META;
-	return n;
-}
-
-static int send_all(struct work *w, bool *again, struct fw_err *err)
-{
-	const struct rs_reply *reply[RS_CELLS];
-	int cell[RS_CELLS], rc;
-	size_t n = cells_of(w, cell), at[RS_CELLS], nth = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		nth += rows_send(w, cell[i]);
-		at[i] = nth++;
-		send(w, cell[i]);
-	}
-	rc = rs_run(w->r, "commit", err);
-	for (size_t i = 0; !rc && i < n; i++)
-		reply[i] = w->r->reply[at[i]]; /* settling asks more */
-	for (size_t i = 0; !rc && i < n; i++) {
-		if (reply[i]->type == RS_ARRAY)
-			rc = settle(w, reply[i], cell[i], again, err);
-		else if (fw_str_eq(reply[i]->text, FW_STR("lost")))
-			rc = rs_lost(w->r, err);
+	rc = rs_run_once(w->r, "commit", &moved, err);
+	for (int cell = 0; !rc && cell < w->r->cell_n; cell++)
+		stored[cell] = w->part[cell].sent && w->r->reply[w->part[cell].at]->type == RS_ARRAY;
+	for (int cell = 0; !rc && cell < w->r->cell_n; cell++) { /* settling asks more */
+		if (stored[cell])
+			rc = settle(w, cell, err);
 		else
-			*again = true;
+			w->again |= w->part[cell].sent;
 	}
-	return rc;
-}
-
-static int try(struct work *w, bool *again, struct fw_err *err)
-{
-	int rc = plans_make(w, err);
-	int64_t new_n = 0;
-	bool whole;
-
-	*again = false;
-	memset(w->merging, 0, sizeof(w->merging));
-	if (!rc && is_numbered(w))
-		rc = numbers_take(w, err);
-	if (rc)
-		return rc;
-	w->first_id = w->entry_id;
-	rc = send_all(w, again, err);
-	for (size_t i = 0; i < w->n; i++)
-		new_n += w->plan[i].o->visit.new_n;
-	whole = !rc && new_n == w->new_n;
-	if (w->new_n && rc != FW_EIO && !(whole && w->r->cell_n == 1)) { /* all cells have answered */
+	if (w->new_n && rc != FW_EIO && !(w->r->cell_n == 1 && !rc && stored[RS_META])) {
 		struct fw_err spare;
-		int ended = taken_end(w->r, whole ? NULL : "sweep", w->first_id, w->new_n, rc ? &spare : err);
+		int ended = taken_end(w->r, w->first_id, rc ? &spare : err);
 
 		rc = rc ? rc : ended;
 	}
-	for (int i = 0; !rc && i < w->r->cell_n; i++) {
-		if (w->merging[i])
-			rc = rs_merges_finish(w->r, i, err);
-	}
 	return rc;
+}
+
+static int try(struct work *w, struct fw_err *err)
+{
+	bool any = false;
+	int rc;
+
+	w->again = false;
+	memset(w->part, 0, sizeof(w->part));
+	rc = plans_make(w, err);
+	rc = rc ? rc : items_find(w, err);
+	rc = rc ? rc : addresses_claim(w, err);
+	for (int cell = 0; cell < w->r->cell_n; cell++) {
+		w->part[cell].sent = w->part[cell].n;
+		for (size_t i = 0; i < w->c->host_n; i++)
+			w->part[cell].sent |= is_of_cell(w, cell, &w->c->host[i]);
+		any |= w->part[cell].sent;
+	}
+	w->part[RS_META].sent |= !any; /* is the lease there? */
+	rc = rc ? rc : read_all(w, err);
+	if (!rc && w->new_n)
+		rc = numbers_take(w->r, w->new_n, &w->first_id, err);
+	w->entry_id = w->first_id;
+	return rc ? rc : write_all(w, err);
 }
 
 int rs_commit(struct store *st, struct store_commit *c, struct fw_err *err)
 {
 	struct fw_outcome *one = c->n == 1 && !c->lease_id ? c->outcome : NULL;
 	enum fw_visit_kind kind = one ? one->visit.kind : FW_VISIT_NONE;
-	struct work w = {.r = rs_of(st), .c = c};
-	bool again = true;
+	struct work w = {.r = rs_of(st), .c = c, .again = true};
 	int rc = rs_start(w.r, true, err);
 
 	w.push = !c->lease_id && !(one && kind != FW_VISIT_PUSHED && kind != FW_VISIT_NONE);
 	w.done = fw_arena_calloc(&w.r->arena, c->n + 1, sizeof(*w.done));
-	if (!rc && !w.done)
+	w.host_was = fw_arena_calloc(&w.r->arena, c->host_n + 1, sizeof(*w.host_was));
+	if (!rc && (!w.done || !w.host_was))
 		rc = rs_no_memory(w.r, err);
-	for (size_t i = 0; i < c->host_n; i++)
-		w.host_n[rs_cell(w.r, store_host_shard(c->host[i].id))]++;
-	for (int i = 0; !rc && again && i < TRIES; i++)
-		rc = try(&w, &again, err);
+	for (int i = 0; !rc && w.again && i < TRIES; i++)
+		rc = try(&w, err);
 	if (one)
 		one->visit.kind = kind;
-	return rc || !again
-		? rc
-		: fw_err_set(err, FW_EAGAIN, "%s: feeds go into others just now: try again", w.r->target.name);
+	return rc || !w.again ? rc
+			      : fw_err_set(err, FW_EAGAIN, "%s: others change these feeds all the time: try again",
+					w.r->target.name);
 }

@@ -9,7 +9,7 @@
 static struct fw_str setting(struct rs *r, const char *name)
 {
 	struct fw_err spare;
-	struct rs_conn *c = r->node[r->node_of[RS_META]];
+	struct rs_conn *c = r->conn[RS_META];
 	struct rs_reply *all;
 
 	rs_conn_begin(c);

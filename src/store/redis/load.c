@@ -178,9 +178,9 @@ static void feed_add(struct work *w, const struct item *i)
 	f.due_at_ms = f.id || f.due_at_ms ? f.due_at_ms : w->now_ms;
 	f.created_ms = f.id || f.created_ms ? f.created_ms : w->now_ms;
 	rs_addi(w->r, i->id);
-	rs_state_pack(rs_word(w->r), &f, store_feed_host_id(i->feed));
+	rs_state_pack(rs_word(w->r), &f, &(struct rs_state){.host_id = store_feed_host_id(i->feed)});
 	rs_word_end(w->r);
-	rs_groups_pack(rs_word(w->r), &f);
+	rs_groups_pack(rs_word(w->r), FW_STR_NONE, ~0u, &f);
 	rs_word_end(w->r);
 }
 
@@ -373,19 +373,21 @@ static int firsts_only(struct rs *r, const int64_t *number, const struct fw_entr
 	return rc ? rs_no_memory(r, err) : 0;
 }
 
+static void key_add(struct rs *r, int64_t feed_id, const unsigned char key[16], const struct rs_known *k)
+{
+	rs_op(r, rs_cell(r, feed_id), RS_WRITE, "load_entry");
+	rs_addi(r, feed_id);
+	rs_add(r, (struct fw_str){(const char *)key, 16});
+	rs_known_pack(rs_word(r), k);
+	rs_word_end(r);
+}
+
 static void entry_add(struct rs *r, const struct fw_entry_row *e)
 {
-	struct fw_buf *b;
+	struct rs_known known = {e->hash, e->id, fw_store_entry_date(e, e->seen_ms)};
 
-	rs_addi(r, e->feed_id);
-	rs_add(r, (struct fw_str){(const char *)e->key, sizeof(e->key)});
-	rs_hash_add(r, e->hash, "", 0, false);
-	rs_addi(r, e->id);
-	rs_addi(r, fw_store_entry_date(e, e->seen_ms));
-	b = rs_word(r);
-	fw_buf_addf(b, "%lld %lld %lld %u ", (long long)e->feed_id, (long long)e->seen_ms,
-		(long long)e->changed_ms, e->revision);
-	rs_entry_pack(b, e);
+	key_add(r, e->feed_id, e->key, &known);
+	rs_entry_pack(rs_word(r), e);
 	rs_word_end(r);
 }
 
@@ -414,27 +416,16 @@ static int entries_load(struct rs *r, const struct fw_entry_row *e, size_t n, st
 		id[i] = e[i].id;
 	rc = rows_begin(r, false, id, e, there, n, err);
 	for (size_t i = 0; !rc && i < n; i++) {
-		if (there[i])
-			continue;
-		rs_op(r, rs_cell(r, e[i].feed_id), RS_WRITE, "load_entries");
-		rs_addi(r, 1);
-		entry_add(r, &e[i]);
+		if (!there[i])
+			entry_add(r, &e[i]);
 	}
 	return rc ? rc : rs_run(r, "storing entries", err);
 }
 
 static int keys_load(struct rs *r, const struct fw_entry_key *key, size_t n, struct fw_err *err)
 {
-	for (size_t i = 0; i < n; i++) {
-		rs_op(r, rs_cell(r, key[i].feed_id), RS_WRITE, "load_entries");
-		rs_addi(r, 1);
-		rs_addi(r, key[i].feed_id);
-		rs_add(r, (struct fw_str){(const char *)key[i].key, sizeof(key[i].key)});
-		rs_hash_add(r, key[i].hash, "", 0, false);
-		rs_addi(r, 0);
-		rs_addi(r, 0);
-		rs_adds(r, "");
-	}
+	for (size_t i = 0; i < n; i++)
+		key_add(r, key[i].feed_id, key[i].key, &(struct rs_known){.hash = key[i].hash});
 	return rs_run(r, "storing keys", err);
 }
 
@@ -452,13 +443,10 @@ static int visits_load(struct rs *r, const struct fw_visit *v, size_t n, struct 
 	for (size_t i = 0; !rc && i < n; i++) {
 		if (there[i])
 			continue;
-		rs_op(r, rs_cell(r, v[i].feed_id), RS_WRITE, "load_visits");
-		rs_addi(r, 1);
+		rs_op(r, rs_cell(r, v[i].feed_id), RS_WRITE, "load_visit");
 		rs_addi(r, v[i].feed_id);
 		rs_addi(r, v[i].id);
-		fw_buf_addf(rs_word(r), "%u %u", v[i].new_n, v[i].changed_n);
-		rs_word_end(r);
-		rs_visit_pack(rs_word(r), &v[i]);
+		rs_visit_pack(rs_word(r), &v[i], 0);
 		rs_word_end(r);
 	}
 	return rc ? rc : rs_run(r, "storing visits", err);

@@ -96,7 +96,7 @@ static const struct rs_reply *first_error(const struct rs_reply *all)
 	return NULL;
 }
 
-/* ---- nodes ----------------------------------------------------------------------------------- */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 /* Others may have loaded it; and a replica has it from its master. */
 static int library_load(struct rs *r, struct rs_conn *c, struct fw_err *err)
@@ -160,30 +160,21 @@ static int greet(struct rs *r, struct rs_conn *c, struct fw_err *err)
 		   : rc; /* also when it closed the connection after saying so */
 }
 
-static int node_open(struct rs *r, const char *host, int port, int *index, struct fw_err *err)
+static int conn_open(struct rs *r, int cell, const char *host, int port, struct fw_err *err)
 {
-	struct rs_conn **grown, *c;
-	int rc;
+	struct rs_conn *c;
+	int rc = rs_conn_open(&r->target, host, port, &c, err);
 
-	for (size_t i = 0; i < r->node_n; i++) {
-		if (rs_conn_is_at(r->node[i], host, port)) {
-			*index = (int)i;
-			return 0;
-		}
-	}
-	grown = reallocarray(r->node, r->node_n + 1, sizeof(struct rs_conn *));
-	if (!grown)
-		return rs_no_memory(r, err);
-	r->node = grown;
-	rc = rs_conn_open(&r->target, host, port, &c, err);
-	rc = rc ? rc : greet(r, c, err);
+	if (rc)
+		return rc;
+	rc = greet(r, c, err);
 	rc = rc ? rc : library_load(r, c, err);
 	if (rc) {
 		rs_conn_close(c);
 		return rc;
 	}
-	*index = (int)r->node_n;
-	r->node[r->node_n++] = c;
+	rs_conn_close(r->conn[cell]);
+	r->conn[cell] = c;
 	return 0;
 }
 
@@ -203,8 +194,8 @@ static unsigned slot_of(struct fw_str tag)
 /* {first, last, {host, port, ...}, ...}: an empty host is the one that says so. */
 static int range_note(struct rs *r, const struct rs_reply *range, bool *known, struct fw_err *err)
 {
+	int port, rc = 0;
 	char host[256];
-	int node, rc;
 
 	if (range->type != RS_ARRAY || range->n < 3 || range->elem[2]->type != RS_ARRAY ||
 		range->elem[2]->n < 2)
@@ -212,30 +203,30 @@ static int range_note(struct rs *r, const struct rs_reply *range, bool *known, s
 			r->target.name);
 	(void)fw_str_copy(host, sizeof(host),
 		range->elem[2]->elem[0]->text.len ? range->elem[2]->elem[0]->text : r->target.host);
-	rc = node_open(r, host, (int)rs_int(range->elem[2]->elem[1]), &node, err);
+	port = (int)rs_int(range->elem[2]->elem[1]);
 	for (int cell = 0; !rc && cell < RS_CELLS; cell++) {
 		unsigned slot = slot_of(r->tag[cell]);
 
 		if (slot < (unsigned)rs_int(range->elem[0]) || slot > (unsigned)rs_int(range->elem[1]))
 			continue;
-		r->node_of[cell] = node;
 		known[cell] = true;
+		if (!r->conn[cell] || !rs_conn_is_at(r->conn[cell], host, port))
+			rc = conn_open(r, cell, host, port, err);
 	}
 	return rc;
 }
 
 /*
- * Where the cells are; ask: the index of a node that answers. One server says that it is no
- * cluster.
+ * Where the cells are: this one's server answers. One server says that it is no cluster.
  */
-static int nodes_find(struct rs *r, int node, struct fw_err *err)
+static int cells_find(struct rs *r, int ask, struct fw_err *err)
 {
 	bool known[RS_CELLS] = {false};
 	struct rs_reply *all;
 	int rc;
 
-	rs_conn_command(r->node[node], "CLUSTER SLOTS");
-	rc = rs_conn_exchange(r->node[node], &r->arena, &all, err);
+	rs_conn_command(r->conn[ask], "CLUSTER SLOTS");
+	rc = rs_conn_exchange(r->conn[ask], &r->arena, &all, err);
 	if (rc)
 		return rc;
 	r->cluster = all->elem[0]->type == RS_ARRAY;
@@ -256,7 +247,7 @@ static int nodes_find(struct rs *r, int node, struct fw_err *err)
 
 static void begin(struct rs *r, int cell)
 {
-	r->to = r->node[r->node_of[cell]];
+	r->to = r->conn[cell];
 	if (r->cmd_n == r->cmd_cap) {
 		struct rs_cmd *grown = reallocarray(r->cmd, 2 * r->cmd_cap, sizeof(*grown));
 
@@ -268,7 +259,7 @@ static void begin(struct rs *r, int cell)
 			r->cmd_n--; /* nothing of it will be sent */
 		}
 	}
-	r->cmd[r->cmd_n++] = (struct rs_cmd){cell, r->node_of[cell], rs_conn_pending(r->to)};
+	r->cmd[r->cmd_n++] = (struct rs_cmd){cell, rs_conn_pending(r->to)};
 	rs_conn_begin(r->to);
 }
 
@@ -284,16 +275,31 @@ void rs_op(struct rs *r, int cell, enum rs_function function, const char *op)
 	rs_conn_add(r->to, fw_str(r->me));
 }
 
-void rs_ask(struct rs *r, int cell, const char *cmd, const char *key)
+void rs_command(struct rs *r, int cell, const char *words)
 {
-	struct fw_buf *b;
+	struct fw_str rest = fw_str(words);
 
 	begin(r, cell);
-	rs_conn_add(r->to, fw_str(cmd));
-	b = rs_conn_word(r->to);
+	while (rest.p)
+		rs_conn_add(r->to, fw_str_split(rest, ' ', &rest));
+}
+
+void rs_key(struct rs *r, int cell, const char *fmt, ...)
+{
+	struct fw_buf *b = rs_conn_word(r->to);
+	va_list ap;
+
 	fw_buf_addstr(b, r->tag[cell]);
-	fw_buf_adds(b, key);
+	va_start(ap, fmt);
+	fw_buf_vaddf(b, fmt, ap);
+	va_end(ap);
 	rs_conn_word_end(r->to);
+}
+
+void rs_ask(struct rs *r, int cell, const char *cmd, const char *key)
+{
+	rs_command(r, cell, cmd);
+	rs_key(r, cell, "%s", key);
 }
 
 void rs_add(struct rs *r, struct fw_str word)
@@ -325,22 +331,26 @@ void rs_word_end(struct rs *r)
 
 void rs_forget(struct rs *r)
 {
-	for (size_t i = 0; i < r->node_n; i++)
-		rs_conn_forget(r->node[i]);
+	for (int cell = 0; cell < RS_CELLS; cell++) {
+		if (r->conn[cell])
+			rs_conn_forget(r->conn[cell]);
+	}
 	r->cmd_n = 0;
 	r->failed = 0;
 }
 
 /* All servers work at once: each gets its commands before the first is waited for. */
-static int exchange(struct rs *r, struct rs_reply **all, struct fw_err *err)
+static int exchange(struct rs *r, struct rs_reply *all[RS_CELLS], struct fw_err *err)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < r->node_n; i++)
-		rs_conn_push(r->node[i]);
-	for (size_t i = 0; !rc && i < r->node_n; i++) {
-		if (rs_conn_pending(r->node[i]))
-			rc = rs_conn_exchange(r->node[i], &r->arena, &all[i], err);
+	for (int cell = 0; cell < RS_CELLS; cell++) {
+		if (r->conn[cell])
+			rs_conn_push(r->conn[cell]);
+	}
+	for (int cell = 0; !rc && cell < RS_CELLS; cell++) {
+		if (r->conn[cell] && rs_conn_pending(r->conn[cell]))
+			rc = rs_conn_exchange(r->conn[cell], &r->arena, &all[cell], err);
 	}
 	if (rc)
 		rs_forget(r);
@@ -372,59 +382,85 @@ static int again(struct rs *r, size_t n, bool *more, struct fw_err *err)
 			continue;
 		*more = true;
 		moved |= *r->reply[i]->text.p == 'M';
-		kept[i] = fw_arena_str(&r->arena, rs_conn_sent(r->node[r->cmd[i].node], r->cmd[i].nth));
+		kept[i] = fw_arena_str(&r->arena, rs_conn_sent(r->conn[r->cmd[i].cell], r->cmd[i].nth));
 	}
 	if (!*more)
 		return 0;
 	if (moved)
-		rc = nodes_find(r, r->node_of[r->cmd[0].cell], err);
-	for (size_t i = 0; !rc && !moved && i < r->node_n; i++)
-		rc = library_load(r, r->node[i], err);
+		rc = cells_find(r, r->cmd[0].cell, err);
+	for (int cell = 0; !rc && !moved && cell < RS_CELLS; cell++)
+		rc = r->conn[cell] ? library_load(r, r->conn[cell], err) : 0;
 	for (size_t i = 0; !rc && i < n; i++) {
 		if (!kept[i].p)
 			continue;
-		r->cmd[i].node = r->node_of[r->cmd[i].cell];
-		r->cmd[i].nth = rs_conn_pending(r->node[r->cmd[i].node]);
-		rs_conn_raw(r->node[r->cmd[i].node], kept[i]);
+		r->cmd[i].nth = rs_conn_pending(r->conn[r->cmd[i].cell]);
+		rs_conn_raw(r->conn[r->cmd[i].cell], kept[i]);
 	}
 	return rc;
 }
 
+static int replies_make(struct rs *r, size_t *n, struct fw_err *err)
+{
+	*n = r->cmd_n;
+	r->cmd_n = 0;
+	r->reply = fw_arena_calloc(&r->arena, *n + 1, sizeof(struct rs_reply *));
+	if (r->reply && !r->failed)
+		return 0;
+	rs_forget(r);
+	return rs_no_memory(r, err);
+}
+
+/* Also of a command that EXEC has run. */
+static int errors_look(struct rs *r, size_t n, const char *doing, struct fw_err *err)
+{
+	for (size_t k = 0; k < n; k++) {
+		const struct rs_reply *in = r->reply[k]->type == RS_ARRAY ? first_error(r->reply[k]) : r->reply[k];
+
+		if (in && in->type == RS_ERROR)
+			return rs_error(r, in->text, doing, err);
+	}
+	return 0;
+}
+
 int rs_run(struct rs *r, const char *doing, struct fw_err *err)
 {
-	size_t n = r->cmd_n;
+	struct rs_reply *all[RS_CELLS];
 	bool more = true;
-	int rc = 0;
+	size_t n;
+	int rc = replies_make(r, &n, err);
 
-	r->cmd_n = 0;
-	r->reply = fw_arena_calloc(&r->arena, n + 1, sizeof(struct rs_reply *));
-	if (!r->reply || r->failed) {
-		rs_forget(r);
-		return rs_no_memory(r, err);
-	}
 	for (int i = 0; !rc && more && i < REDIRECTS; i++) {
-		struct rs_reply **all = fw_arena_calloc(&r->arena, r->node_n, sizeof(struct rs_reply *));
-
-		rc = all ? exchange(r, all, err) : rs_no_memory(r, err);
+		rc = exchange(r, all, err);
 		for (size_t k = 0; !rc && k < n; k++) {
 			if (!r->reply[k] || is_again(r->reply[k]))
-				r->reply[k] = all[r->cmd[k].node]->elem[r->cmd[k].nth];
+				r->reply[k] = all[r->cmd[k].cell]->elem[r->cmd[k].nth];
 		}
 		rc = rc ? rc : again(r, n, &more, err);
 	}
 	if (rc || more)
 		rs_forget(r);
+	return rc ? rc : errors_look(r, n, doing, err);
+}
+
+int rs_run_once(struct rs *r, const char *doing, bool *moved, struct fw_err *err)
+{
+	struct rs_reply *all[RS_CELLS];
+	size_t n;
+	int rc = replies_make(r, &n, err);
+
+	*moved = false;
+	rc = rc ? rc : exchange(r, all, err);
 	for (size_t k = 0; !rc && k < n; k++) {
-		if (r->reply[k]->type == RS_ERROR)
-			rc = rs_error(r, r->reply[k]->text, doing, err);
+		r->reply[k] = all[r->cmd[k].cell]->elem[r->cmd[k].nth];
+		*moved |= is_again(r->reply[k]);
 	}
-	return rc;
+	return rc ? rc : *moved ? cells_find(r, RS_META, err) : errors_look(r, n, doing, err);
 }
 
 struct fw_str rs_info(struct rs *r, const char *section, const char *name)
 {
 	struct fw_err spare;
-	struct rs_conn *c = r->node[r->node_of[RS_META]];
+	struct rs_conn *c = r->conn[RS_META];
 	struct fw_str rest, line;
 	struct rs_reply *all;
 
@@ -580,7 +616,7 @@ static int names_make(struct rs *r, struct fw_err *err)
 /* Keys of a version before the first release: "{prefix:0}:meta". */
 static int old_look(struct rs *r, bool *old, struct fw_err *err)
 {
-	struct rs_conn *c = r->node[r->node_of[RS_META]];
+	struct rs_conn *c = r->conn[RS_META];
 	struct rs_reply *all;
 	char key[100];
 	int rc;
@@ -637,10 +673,9 @@ static void rs_close(struct store *st)
 {
 	struct rs *r = rs_of(st);
 
-	for (size_t i = 0; i < r->node_n; i++)
-		rs_conn_close(r->node[i]);
+	for (int cell = 0; cell < RS_CELLS; cell++)
+		rs_conn_close(r->conn[cell]);
 	rs_conn_close(r->ear);
-	free(r->node);
 	free(r->cmd);
 	fw_buf_finish(&r->shown);
 	fw_buf_finish(&r->library);
@@ -653,7 +688,7 @@ static void rs_close(struct store *st)
 static int rs_open(const struct fw_store_config *cfg, struct store **out, struct fw_err *err)
 {
 	struct rs *r = calloc(1, sizeof(*r));
-	int rc, node;
+	int rc;
 
 	if (!r)
 		return fw_err_set(err, FW_ENOMEM, "redis: out of memory");
@@ -669,8 +704,8 @@ static int rs_open(const struct fw_store_config *cfg, struct store **out, struct
 	rc = r->cmd ? target_from_url(r, cfg, err) : rs_no_memory(r, err);
 	rc = rc ? rc : names_make(r, err);
 	rc = rc ? rc : library_make(r, err);
-	rc = rc ? rc : node_open(r, r->target.host.p ? r->target.host.p : "", r->target.port, &node, err);
-	rc = rc ? rc : nodes_find(r, 0, err);
+	rc = rc ? rc : conn_open(r, RS_META, r->target.host.p ? r->target.host.p : "", r->target.port, err);
+	rc = rc ? rc : cells_find(r, RS_META, err);
 	rc = rc ? rc : schema_open(r, cfg, err);
 	if (rc) {
 		rs_close(&r->store);

@@ -231,25 +231,20 @@ static void padded(struct fw_buf *out, int64_t n, size_t width)
 	fw_buf_addc(out, ' ');
 }
 
-void rs_was_pack(struct fw_buf *out, int64_t host_id, enum fw_feed_status status, int64_t due_at_ms)
-{
-	padded(out, store_host_shard(host_id), 4);
-	padded(out, host_id, 20);
-	padded(out, status, 1);
-	rs_pad(out, due_at_ms, 20);
-}
-
 /*
  * shard host status due visit fail_n crash_n, with fixed widths; then last_kind http_status
- * last_ok_ms expect_us expect_dev_us expect_parts, and the reasons behind a line end
+ * last_ok_ms expect_us expect_dev_us expect_parts, and the reasons behind a line end; at the end
+ * last_new_ms and the last visit, with fixed widths
  */
-void rs_front_pack(struct fw_buf *out, const struct fw_feed *f, int64_t host_id)
+void rs_state_pack(struct fw_buf *out, const struct fw_feed *f, const struct rs_state *s)
 {
 	const int64_t rest[] = {
 		f->last_kind, f->http_status, f->last_ok_ms, f->expect_us, f->expect_dev_us, f->expect_parts};
 
-	rs_was_pack(out, host_id, f->status, f->due_at_ms);
-	fw_buf_addc(out, ' ');
+	padded(out, store_host_shard(s->host_id), 4);
+	padded(out, s->host_id, 20);
+	padded(out, f->status, 1);
+	padded(out, f->due_at_ms, 20);
 	padded(out, f->last_visit_ms, 20);
 	padded(out, f->fail_n, 10);
 	padded(out, f->crash_n, 10);
@@ -258,14 +253,9 @@ void rs_front_pack(struct fw_buf *out, const struct fw_feed *f, int64_t host_id)
 		fw_buf_addc(out, '\n');
 		fw_buf_addstr(out, f->why);
 	}
-}
-
-void rs_state_pack(struct fw_buf *out, const struct fw_feed *f, int64_t host_id)
-{
-	rs_front_pack(out, f, host_id);
 	fw_buf_addc(out, ' ');
 	padded(out, f->last_new_ms, 20);
-	rs_pad(out, 0, 16);
+	rs_pad(out, s->last_visit_id, 16);
 }
 
 bool rs_state_unpack(struct fw_str row, struct fw_feed *f, struct rs_state *s)
@@ -281,7 +271,6 @@ bool rs_state_unpack(struct fw_str row, struct fw_feed *f, struct rs_state *s)
 	rest.len -= STATE_TAIL;
 	((char *)rest.p)[rest.len] = '\0'; /* the reply is ours, and a space stood there */
 	f->last_new_ms = k[0];
-	s->shard = (int)n[0];
 	s->host_id = n[1];
 	f->status = (enum fw_feed_status)n[2];
 	f->due_at_ms = n[3];
@@ -311,22 +300,6 @@ void rs_group_pack(struct fw_buf *out, int group, const struct fw_feed *f)
 	fw_buf_addc(out, '\n');
 }
 
-void rs_groups_pack(struct fw_buf *out, const struct fw_feed *f)
-{
-	struct fw_buf all = FW_BUF_INIT(0);
-
-	for (int g = 0; g < RS_GROUP_N; g++) {
-		size_t from = all.len;
-
-		rs_group_pack(&all, g, f);
-		fw_buf_addf(out, g ? " %zu" : "%zu", all.len - from);
-	}
-	fw_buf_addc(out, '\n');
-	fw_buf_addstr(out, fw_buf_str(&all));
-	out->rc = out->rc ? out->rc : all.rc;
-	fw_buf_finish(&all);
-}
-
 struct fw_str rs_groups_part(struct fw_str row, int group)
 {
 	struct fw_str bytes, lengths = fw_str_split(row, '\n', &bytes);
@@ -341,6 +314,25 @@ struct fw_str rs_groups_part(struct fw_str row, int group)
 		bytes = fw_str_sub(bytes, (size_t)n, bytes.len);
 	}
 	return FW_STR_NONE;
+}
+
+void rs_groups_pack(struct fw_buf *out, struct fw_str row, unsigned change, const struct fw_feed *f)
+{
+	struct fw_buf all = FW_BUF_INIT(0);
+
+	for (int g = 0; g < RS_GROUP_N; g++) {
+		size_t from = all.len;
+
+		if (change & 1u << g)
+			rs_group_pack(&all, g, f);
+		else
+			fw_buf_addstr(&all, rs_groups_part(row, g));
+		fw_buf_addf(out, g ? " %zu" : "%zu", all.len - from);
+	}
+	fw_buf_addc(out, '\n');
+	fw_buf_addstr(out, fw_buf_str(&all));
+	out->rc = out->rc ? out->rc : all.rc;
+	fw_buf_finish(&all);
 }
 
 struct fw_str rs_address_url(struct fw_str address)
@@ -365,14 +357,15 @@ void rs_groups_unpack(struct fw_str row, struct fw_feed *f)
 	rs_unpack((struct fw_str){rest.p, (size_t)(row.p + row.len - rest.p)}, &rs_group[RS_OWN].members, f);
 }
 
-void rs_visit_pack(struct fw_buf *out, const struct fw_visit *v)
+void rs_visit_pack(struct fw_buf *out, const struct fw_visit *v, int64_t before_id)
 {
-	int64_t n[] = {v->run_id, v->at_ms, (int64_t)v->kind, v->http_status, v->hops, v->slot, v->lateness_ms,
+	int64_t n[] = {v->feed_id, before_id, v->new_n, v->changed_n, v->run_id, v->at_ms, (int64_t)v->kind, v->http_status, v->hops, v->slot, v->lateness_ms,
 		v->dns_us, v->connect_us, v->tls_us, v->first_byte_us, v->total_us, v->parse_us,
 		(int64_t)v->wire_bytes, (int64_t)v->body_bytes, v->item_n, v->queue_us, v->store_us};
 
 	size_t from;
 
+	padded(out, v->id, 16);
 	numbers_add(out, n, FW_N(n));
 	from = out->len;
 	fw_buf_addstr(out, v->error);
@@ -421,8 +414,10 @@ static struct fw_str hash_write(uint64_t hash, char text[16])
 
 void rs_entry_pack(struct fw_buf *out, const struct fw_entry_row *e)
 {
+	const int64_t front[] = {e->feed_id, e->seen_ms, e->changed_ms, e->revision};
 	char hash[16];
 
+	numbers_add(out, front, FW_N(front));
 	pack_one(out, "key", (struct fw_str){(const char *)e->key, sizeof(e->key)});
 	pack_one(out, "hash", hash_write(e->hash, hash));
 	rs_pack(out, &entry_row, e);
@@ -456,16 +451,17 @@ bool rs_entry_unpack(struct fw_str row, struct fw_entry_row *e)
 	return true;
 }
 
-void rs_hash_add(struct rs *r, uint64_t hash, const char *between, int64_t n, bool has_n)
+void rs_known_pack(struct fw_buf *out, const struct rs_known *k)
 {
-	struct fw_buf *b = rs_word(r);
-	char text[16];
+	char hash[16];
 
-	fw_buf_addstr(b, hash_write(hash, text));
-	fw_buf_adds(b, between);
-	if (has_n)
-		number_add(b, n);
-	rs_word_end(r);
+	fw_buf_addstr(out, hash_write(k->hash, hash));
+	fw_buf_addc(out, ' ');
+	number_add(out, k->id);
+	if (!k->id)
+		return;
+	fw_buf_addc(out, ' ');
+	number_add(out, k->date_ms);
 }
 
 bool rs_known_read(struct fw_str value, struct rs_known *k)
@@ -476,4 +472,13 @@ bool rs_known_read(struct fw_str value, struct rs_known *k)
 	if (!id.p || !fw_str_int(fw_str_split(id, ' ', &date), &k->id))
 		return false;
 	return !k->id || (date.p && fw_str_int(date, &k->date_ms));
+}
+
+bool rs_host_unpack(struct fw_str row, struct store_host *h)
+{
+	struct fw_str cool, pace;
+	struct fw_str ok = fw_str_split(row, ' ', &cool);
+
+	cool = fw_str_split(cool, ' ', &pace);
+	return fw_str_int(ok, &h->next_ok_ms) && fw_str_int(cool, &h->cool_until_ms) && fw_str_int(pace, &h->pace_ms);
 }

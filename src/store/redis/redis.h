@@ -113,7 +113,7 @@ enum rs_function { RS_WRITE, RS_READ, RS_TRIM, RS_FUNCTION_N }; /* RS_TRIM: also
 extern const char rs_library[];                                 /* script/ *.lua */
 
 struct rs_cmd { /* one that was collected */
-	int cell, node;
+	int cell;
 	size_t nth; /* of its connection's */
 };
 
@@ -125,9 +125,8 @@ struct rs {
 	struct rs_target target;
 	struct fw_buf shown; /* the URL without its password */
 	struct fw_str prefix, tag[RS_CELLS], channel;
-	struct rs_conn **node; /* a server; one, unless it is a cluster */
-	size_t node_n;
-	int node_of[RS_CELLS];
+	/* One for each cell: a transaction watches keys on its connection. One server: the first alone. */
+	struct rs_conn *conn[RS_CELLS];
 	int cell_n;                       /* 1 or RS_CELLS */
 	struct fw_buf library;            /* as it is loaded, */
 	char function[RS_FUNCTION_N][40]; /* and what is called */
@@ -172,6 +171,8 @@ static inline int rs_shown(struct rs *r, int rc)
  */
 void rs_op(struct rs *r, int cell, enum rs_function function, const char *op);
 void rs_ask(struct rs *r, int cell, const char *cmd, const char *key);
+void rs_command(struct rs *r, int cell, const char *words); /* about no key: "UNWATCH" */
+FW_PRINTF(3, 4) void rs_key(struct rs *r, int cell, const char *fmt, ...); /* another key, of this cell */
 void rs_add(struct rs *r, struct fw_str word);
 void rs_adds(struct rs *r, const char *word);
 void rs_addi(struct rs *r, int64_t n);
@@ -182,6 +183,11 @@ void rs_word_end(struct rs *r);
  * first error reply into ours.
  */
 int rs_run(struct rs *r, const char *doing, struct fw_err *err);
+/*
+ * The same of transactions, which nobody sends a second time. *moved: servers have told that keys
+ * are elsewhere, and were asked where; what EXEC answers tells which transactions were done.
+ */
+int rs_run_once(struct rs *r, const char *doing, bool *moved, struct fw_err *err);
 void rs_forget(struct rs *r); /* what was collected */
 int rs_error(struct rs *r, struct fw_str text, const char *doing, struct fw_err *err);
 
@@ -217,8 +223,8 @@ void rs_pack(struct fw_buf *out, const struct rs_members *m, const void *of);
 /* Strings point into the value, whose line ends become NUL. What is unknown is passed over. */
 void rs_unpack(struct fw_str value, const struct rs_members *m, void *of);
 void rs_group_pack(struct fw_buf *out, int group, const struct fw_feed *f);
-/* A row of `feed`: all groups. */
-void rs_groups_pack(struct fw_buf *out, const struct fw_feed *f);
+/* A row of `feed`: these groups (bits by RS_*) as they are now, the others as they stand in row. */
+void rs_groups_pack(struct fw_buf *out, struct fw_str row, unsigned change, const struct fw_feed *f);
 void rs_groups_unpack(struct fw_str row, struct fw_feed *f);
 struct fw_str rs_groups_part(struct fw_str row, int group); /* absent: it is no such row */
 /* The group RS_ADDRESS is "url\nhost_key\n". */
@@ -227,29 +233,28 @@ struct fw_str rs_address_url(struct fw_str address);
 /* What of a row of `state` is no member of a feed. */
 struct rs_state {
 	int64_t host_id, last_visit_id;
-	int shard;
 };
-void rs_state_pack(struct fw_buf *out, const struct fw_feed *f, int64_t host_id);
-void rs_front_pack(struct fw_buf *out, const struct fw_feed *f, int64_t host_id); /* without its end, */
-/* and its begin alone */
-void rs_was_pack(struct fw_buf *out, int64_t host_id, enum fw_feed_status status, int64_t due_at_ms);
+void rs_state_pack(struct fw_buf *out, const struct fw_feed *f, const struct rs_state *s);
 void rs_pad(struct fw_buf *out, int64_t n, size_t width); /* with zeros in front */
 struct fw_str rs_digits(int64_t n, char text[24]);
 bool rs_state_unpack(struct fw_str row, struct fw_feed *f, struct rs_state *s);
 
-/* From its run on. */
-void rs_visit_pack(struct fw_buf *out, const struct fw_visit *v);
+/* before_id: its feed's visit before this one; 0: none is kept. */
+void rs_visit_pack(struct fw_buf *out, const struct fw_visit *v, int64_t before_id);
 bool rs_visit_unpack(struct fw_str row, struct fw_visit *v);
-/* An entry: members, with key and hash, behind "feed seen changed revision ". */
+/* "feed seen changed revision ", and members, with key and hash. */
 void rs_entry_pack(struct fw_buf *out, const struct fw_entry_row *e);
 bool rs_entry_unpack(struct fw_str row, struct fw_entry_row *e);
 
-struct rs_known { /* what stands with a key */
+struct rs_known { /* what stands with a key: "hash entry date" */
 	uint64_t hash;
-	int64_t id, date_ms;
+	int64_t id; /* 0: retention took it, and there is no date */
+	int64_t date_ms;
 };
+void rs_known_pack(struct fw_buf *out, const struct rs_known *k);
 bool rs_known_read(struct fw_str value, struct rs_known *k);
-void rs_hash_add(struct rs *r, uint64_t hash, const char *between, int64_t n, bool has_n);
+/* "next_ok_ms cool_until_ms pace_ms" */
+bool rs_host_unpack(struct fw_str row, struct store_host *h);
 
 /* ---- address.c: whose addresses are; and how feeds go -------------------------------------- */
 

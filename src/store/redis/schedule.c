@@ -17,8 +17,8 @@ int rs_clock(struct store *st, int64_t *now_ms, struct fw_err *err)
 
 	if (rc)
 		return rc;
-	rs_conn_command(r->node[r->node_of[RS_META]], "TIME");
-	rc = rs_conn_exchange(r->node[r->node_of[RS_META]], &r->arena, &all, err);
+	rs_conn_command(r->conn[RS_META], "TIME");
+	rc = rs_conn_exchange(r->conn[RS_META], &r->arena, &all, err);
 	if (!rc && all->elem[0]->type == RS_ERROR)
 		rc = rs_error(r, all->elem[0]->text, "asking its clock", err);
 	if (!rc)
@@ -33,13 +33,9 @@ static int hosts_show(const struct store_due_query *q, const struct rs_reply *li
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i + 2 <= list->n; i += 2) {
-		struct fw_str ok, cool, pace;
 		struct store_host host = {.id = rs_int(list->elem[i])};
 
-		ok = fw_str_split(list->elem[i + 1]->text, ' ', &cool);
-		cool = fw_str_split(cool, ' ', &pace);
-		if (fw_str_int(ok, &host.next_ok_ms) && fw_str_int(cool, &host.cool_until_ms) &&
-			fw_str_int(pace, &host.pace_ms))
+		if (rs_host_unpack(list->elem[i + 1]->text, &host))
 			rc = q->host(q->ctx, &host);
 	}
 	return rc;
@@ -55,7 +51,7 @@ static int due_show(
 		struct rs_state s;
 
 		if (rows->elem[i]->type != RS_TEXT || !rs_state_unpack(rows->elem[i]->text, &f, &s) ||
-			f.status || s.shard != shard)
+			f.status || store_host_shard(s.host_id) != shard)
 			continue;
 		rc = q->due(q->ctx,
 			&(struct store_due){.feed_id = f.id,
@@ -72,15 +68,13 @@ static int due_show(
 /* Of one shard: its hosts, and in each cell what is due and whether something is half done. */
 static void shard_ask(struct rs *r, const struct store_due_query *q, int shard)
 {
-	char key[24];
-
 	if (q->host) {
-		(void)fw_snprintf(key, sizeof(key), "hosts:%04d", shard);
-		rs_ask(r, rs_cell(r, shard), "HGETALL", key);
+		rs_command(r, rs_cell(r, shard), "HGETALL");
+		rs_key(r, rs_cell(r, shard), "hosts:%04d", shard);
 	}
-	(void)fw_snprintf(key, sizeof(key), "due:%04d", shard);
 	for (int cell = 0; q->due && cell < r->cell_n; cell++) {
-		rs_ask(r, cell, "ZRANGEBYSCORE", key);
+		rs_command(r, cell, "ZRANGEBYSCORE");
+		rs_key(r, cell, "due:%04d", shard);
 		rs_adds(r, "-inf");
 		rs_addi(r, q->until_ms);
 	}

@@ -54,15 +54,16 @@ end
 
 -- ---- feeds -------------------------------------------------------------------------------------
 
--- A row of `state`: "shard host status due visit fail_n crash_n rest new last". What C writes comes
--- first, and numbers but those of rest have fixed widths, so that a commit takes a row apart without
--- reading it. visit: the time of the last one; rest: C's, see pack.c; new: when it last had a new
--- entry; last: the number of its last visit. All are texts here: Lua's numbers are not wide enough.
+-- A row of `state`: "shard host status due visit fail_n crash_n rest new last", see pack.c; visit: the
+-- time of the last one; new: when it last had a new entry; last: the number of its last visit. All are
+-- texts here: Lua's numbers are not wide enough.
 local STATE = '^(%d+) (%S+) (%d) (%S+) (%S+) (%d+) (%d+) (.*) (%S+) (%d+)$'
-local EXPECTED = 48           -- "shard host status due"
-local VISIT, VISIT_END = 50, 69
-local KEPT, LAST = -38, -16   -- where " new " and last begin
-local TIME, NUMBER = '%020d', '%016d'
+local NUMBER = '%016d'
+
+-- Something of a feed of this shard has changed: a commit that has read it is done once more.
+local function touch(shard)
+	call('INCR', P .. 'touched:' .. shard)
+end
 
 local function state_split(row)
 	local s = {}
@@ -82,6 +83,7 @@ local function state_put(id, s)
 	else
 		call('ZREM', P .. 'due:' .. s.shard, id)
 	end
+	touch(s.shard)
 end
 
 -- The schedule of these shards (a set) changed: their owners are told.
@@ -96,7 +98,7 @@ end
 
 -- A row of `feed`: the lengths of its groups, a line end, and the groups: 1 the address, 2 its
 -- owner's, and so on as in pack.c.
-local ADDRESS, OWN, META = 1, 2, 5
+local ADDRESS, OWN = 1, 2
 
 local function groups_get(id)
 	local row, groups = call('HGET', P .. 'feed', id), {}
@@ -135,32 +137,11 @@ end
 
 -- ---- entries -----------------------------------------------------------------------------------
 
--- Entries of one feed on their way: what is written where.
-local function entries_new()
-	return {keys = {}, rows = {}, ids = {}, dates = {}}
-end
-
-local function entry_add(b, key, hash, entry, date, row) -- no row: it is there
-	local n = #b.keys
-	b.keys[n + 1], b.keys[n + 2] = key, hash .. ' ' .. entry .. ' ' .. date
-	if row then
-		b.rows[#b.rows + 1], b.rows[#b.rows + 2] = entry, row
-	end
-	b.ids[n + 1], b.ids[n + 2] = entry, entry
-	b.dates[n + 1], b.dates[n + 2] = date, entry
-end
-
-local function entries_write(id, b)
-	many('HSET', P .. 'keys:' .. id, b.keys)
-	many('HSET', P .. 'entries', b.rows)
-	many('ZADD', P .. 'entry_ids', b.ids)
-	many('ZADD', P .. 'entry_dates', b.dates)
-end
-
-local function entry_put(id, ...)
-	local b = entries_new()
-	entry_add(b, ...)
-	entries_write(id, b)
+local function entry_put(id, key, hash, entry, date, row)
+	call('HSET', P .. 'keys:' .. id, key, hash .. ' ' .. entry .. ' ' .. date)
+	call('HSET', P .. 'entries', entry, row)
+	call('ZADD', P .. 'entry_ids', entry, entry)
+	call('ZADD', P .. 'entry_dates', date, entry)
 end
 
 local function entry_drop(entry)

@@ -3,7 +3,8 @@
 -- What is one for the whole store, in cell 0: leases, addresses, numbers, records and events.
 -- lease.c tells how a lease begins and ends on a cluster.
 --
---	workers  hash, lease to "until_ms lease_ms idle name"; in the other cells a copy of its keys, by which commits are fenced
+--	workers  hash, lease to "until_ms lease_ms idle name"
+--	lease:ID there in each cell while the lease is: commits watch it
 --	over     set of leases that are over, and may still be in other cells: their shards are not free yet
 --	shards   hash, shard to "lease quiet_since_ms"; lease 0, or absent: free
 
@@ -20,6 +21,7 @@ end
 -- This lease is over.
 local function lease_end(id)
 	call('HDEL', P .. 'workers', id)
+	call('DEL', P .. 'lease:' .. id)
 	call('SADD', P .. 'over', id)
 end
 
@@ -58,6 +60,7 @@ function ops.beat()
 		return false
 	elseif id == '0' then
 		id = int(call('HINCRBY', P .. 'meta', 'lease_id', 1))
+		call('SET', P .. 'lease:' .. id, '')
 	end
 	call('HSET', P .. 'workers', id, int(t + lease_ms) .. ' ' .. lease_ms .. ' ' .. idle .. ' ' .. name)
 	local all, living, idle_n = call('HGETALL', P .. 'workers'), 0, 0
@@ -112,10 +115,10 @@ end
 -- leases {gone}... {new}...: what another cell fences by
 function ops.leases()
 	for _, id in ipairs(take_list()) do
-		call('HDEL', P .. 'workers', id)
+		call('DEL', P .. 'lease:' .. id)
 	end
 	for _, id in ipairs(take_list()) do
-		call('HSET', P .. 'workers', id, '')
+		call('SET', P .. 'lease:' .. id, '')
 	end
 end
 
@@ -152,42 +155,21 @@ function ops.raise()
 end
 
 -- New entries are numbered before they are stored: a range is taken, stored, and given back. Until
--- then nobody shows what is above it. numbers visits entries old_ms -> {last visit, last entry,
--- {range n ... taken before old_ms}, now}
+-- then nobody shows what is above it. numbers n old_ms -> {the number below, {range taken before
+-- old_ms ...}}
 function ops.numbers()
-	local visits, entries, old, t, gone = take(), take_n(), take_n(), now(), {}
-	local visit = call('HINCRBY', P .. 'meta', 'visit_id', visits)
-	local entry = call('HINCRBY', P .. 'meta', 'entry_id', int(entries))
-	if entries > 0 then
-		call('HSET', P .. 'taken', int(entry - entries), int(t) .. ' ' .. int(entries))
+	local n, old, t, gone = take_n(), take_n(), now(), {}
+	local last = call('HINCRBY', P .. 'meta', 'entry_id', int(n)) - n
+	if n > 0 then
+		call('HSET', P .. 'taken', int(last), int(t))
 	end
 	local all = call('HGETALL', P .. 'taken')
 	for i = 1, #all, 2 do
-		local ms, n = match(all[i + 1], '^(%d+) (%d+)$')
-		if tonumber(ms) < t - old then
-			gone[#gone + 1], gone[#gone + 2] = all[i], n
+		if tonumber(all[i + 1]) < t - old then
+			gone[#gone + 1] = all[i]
 		end
 	end
-	return {visit - visits, entry - entries, gone, int(t)}
-end
-
--- sweep last n: rows of the n numbers above this one which nothing lists
-function ops.sweep()
-	local last = take_n()
-	for id = last + 1, last + take_n() do
-		if not call('ZSCORE', P .. 'entry_ids', int(id)) then
-			call('HDEL', P .. 'entries', int(id))
-		end
-	end
-end
-
--- floor last n: the same, and none of them is stored here any more
-function ops.floor()
-	local above = tonumber(ARGV[at + 1]) + 1
-	if tonumber(call('HGET', P .. 'meta', 'floor') or 0) < above then
-		call('HSET', P .. 'meta', 'floor', int(above))
-	end
-	ops.sweep()
+	return {last, gone}
 end
 
 -- ---- records -----------------------------------------------------------------------------------

@@ -199,10 +199,8 @@ function ops.check()
 	end
 	local entries, entry_n = call('HGETALL', P .. 'entries'), 0
 	for i = 1, #entries, 2 do
-		if call('ZSCORE', P .. 'entry_ids', entries[i]) then -- else somebody is about to store it
-			check_entry(say, state, entries[i], entries[i + 1])
-			entry_n = entry_n + 1
-		end
+		check_entry(say, state, entries[i], entries[i + 1])
+		entry_n = entry_n + 1
 	end
 	for _, text in ipairs(call('HVALS', P .. 'visits')) do
 		for _, row in ipairs(chunk_split(text)) do

@@ -80,42 +80,39 @@ end
 
 -- ---- rows of another store ---------------------------------------------------------------------
 
--- load_entries {feed key hash entry date row}...: entry 0 is a key alone. What is there is passed
--- over.
-function ops.load_entries()
-	for _ = 1, take_n() do
-		local id, key, hash, entry, date, row = take(), take(), take(), take(), take(), take()
-		if call('HEXISTS', P .. 'state', id) == 0 or call('HEXISTS', P .. 'keys:' .. id, key) == 1 or
-			call('ZSCORE', P .. 'entry_ids', entry) then
-			-- passed over
-		elseif entry == '0' then
-			call('HSET', P .. 'keys:' .. id, key, hash .. ' 0')
-		else
-			entry_put(id, key, hash, entry, date, row)
-		end
+-- load_entry feed key known row: a key alone has none. What is there is passed over.
+function ops.load_entry()
+	local id, key, known, row = take(), take(), take(), take()
+	local hash, entry, date = known_split(known)
+	local s = state_get(id)
+	if not s or call('HEXISTS', P .. 'keys:' .. id, key) == 1 or call('ZSCORE', P .. 'entry_ids', entry) then
+		return
+	elseif row then
+		entry_put(id, key, hash, entry, date, row)
+	else
+		call('HSET', P .. 'keys:' .. id, key, known)
 	end
+	touch(s.shard)
 end
 
--- load_visits {feed visit counts line}...
-function ops.load_visits()
-	for _ = 1, take_n() do
-		local id, visit, counts, line = take(), take(), take(), take()
-		local s, v, name, rows = state_get(id), tonumber(visit), chunk_at(visit)
-		local last, nth = rows[#rows] and visit_of(rows[#rows]) or 0, #rows + 1
-		while nth > 1 and visit_of(rows[nth - 1]) > v do
-			nth = nth - 1
-		end
-		if s and not (nth > 1 and visit_of(rows[nth - 1]) == v) then
-			if v > last and #rows >= CHUNK then
-				name, rows, nth = visit, {}, 1
-			end
-			table.insert(rows, nth, fmt(NUMBER, v) .. ' ' .. id .. ' ' .. s.last .. ' ' .. counts .. ' ' .. line)
-			chunk_put(name or visit, rows)
-			call('HINCRBY', P .. 'meta', 'visit_n', 1)
-			s.last = fmt(NUMBER, v)
-			state_put(id, s)
-		end
+-- load_visit feed visit row: between those that are there
+function ops.load_visit()
+	local id, visit, row = take(), take(), take()
+	local s, v, name, rows = state_get(id), tonumber(visit), chunk_at(visit)
+	local last, nth = rows[#rows] and visit_of(rows[#rows]) or 0, #rows + 1
+	while nth > 1 and visit_of(rows[nth - 1]) > v do
+		nth = nth - 1
 	end
+	if not s or (nth > 1 and visit_of(rows[nth - 1]) == v) then
+		return
+	elseif v > last and #rows >= CHUNK then
+		name, rows, nth = visit, {}, 1
+	end
+	table.insert(rows, nth, (string.gsub(row, '^(%d+ %d+) 0 ', '%1 ' .. s.last .. ' ', 1)))
+	chunk_put(name or visit, rows)
+	call('HINCRBY', P .. 'meta', 'visit_n', 1)
+	s.last = fmt(NUMBER, v)
+	state_put(id, s)
 end
 
 -- ---- into another feed, or away ----------------------------------------------------------------
@@ -131,6 +128,7 @@ function ops.merge()
 	end
 	call('HSET', P .. 'merging', id, into)
 	call('ZREM', P .. 'due:' .. s.shard, id)
+	touch(s.shard)
 	return 1
 end
 
@@ -148,7 +146,8 @@ end
 -- such feed, -1: it is merging
 function ops.adopt()
 	local id, value_of, key_of, guids, entries = take(), {}, {}, {}, {}
-	if call('HEXISTS', P .. 'state', id) == 0 then
+	local s = state_get(id)
+	if not s then
 		return 0
 	elseif call('HEXISTS', P .. 'merging', id) == 1 then
 		return -1
@@ -173,6 +172,7 @@ function ops.adopt()
 			entry_put(id, key_of[entry], hash, entry, date, id .. match(row, '^%d+(.*)$'))
 		end
 	end
+	touch(s.shard)
 	return 1
 end
 
@@ -205,6 +205,7 @@ function ops.remove()
 	call('ZREM', P .. 'feed_ids', id)
 	call('DEL', P .. 'keys:' .. id)
 	call('ZREM', P .. 'due:' .. s.shard, id)
+	touch(s.shard)
 	changed({[s.shard] = true})
 	return url_of(groups[ADDRESS])
 end
@@ -252,6 +253,7 @@ function ops.prune_entries()
 				local key = entry_part(row, 'key')
 				call('HSET', P .. 'keys:' .. id, key, known_split(call('HGET', P .. 'keys:' .. id, key)) .. ' 0')
 				entry_drop(ids[i])
+				touch(state_get(id).shard)
 				n = n + 1
 			else
 				from = from + 1
