@@ -208,9 +208,9 @@ static int merge(struct rs *r, int64_t id, int64_t into_id, int64_t *answer, str
 {
 	int rc;
 
-	rs_ask(r, rs_cell(r, into_id), "HEXISTS", "state");
+	rs_ask(r, rs_cell(r, into_id), "HEXISTS", "feed");
 	rs_addi(r, into_id);
-	rs_ask(r, rs_cell(r, id), "HEXISTS", "state");
+	rs_ask(r, rs_cell(r, id), "HEXISTS", "feed");
 	rs_addi(r, id);
 	rc = rs_run(r, "merging feeds", err);
 	if (rc)

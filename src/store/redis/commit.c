@@ -5,9 +5,9 @@
  * meanwhile; then all is done once more. A script would need no second try, but words that go
  * through Lua cost the server ten times as much, and there is no work that it does more often.
  *
- * What is watched: the lease; `touched` of the shards, which is raised by whoever writes to their
- * feeds, entries or keys; and what is rare: feeds that merge, addresses that are taken over, hosts of
- * others' shards. Owners do not disturb each other, for each has its own shards.
+ * What is watched: the lease; the schedules of the shards, where everybody writes who changes a
+ * feed; the keys of entries; and what is rare: feeds that merge, addresses that are taken over, hosts
+ * of others' shards. Owners do not disturb each other, for each has its own shards.
  *
  * On a cluster each cell is a transaction of its own. So is a feed's second outcome in one commit.
  *
@@ -129,15 +129,13 @@ static int shards_find(struct work *w, struct fw_err *err)
 	int rc;
 
 	for (size_t i = 0; i < w->n; i++) {
-		rs_ask(w->r, w->plan[i].cell, "HGET", "state");
+		rs_ask(w->r, w->plan[i].cell, "HGET", "feed");
 		rs_addi(w->r, w->plan[i].o->feed_id);
 	}
 	rc = rs_run(w->r, "finding feeds", err);
 	for (size_t i = 0; !rc && i < w->n; i++) {
-		struct fw_str row = w->r->reply[i]->text;
-		struct plan *p = &w->plan[i];
-
-		p->shard = row.p && rs_state_unpack(row, &p->feed, &p->state) ? store_host_shard(p->state.host_id) : 0;
+		w->plan[i].shard = rs_groups_shard(w->r->reply[i]->text);
+		w->plan[i].verdict = w->r->reply[i]->text.p ? LATER : GONE; /* it moved to another shard meanwhile */
 	}
 	return rc;
 }
@@ -156,8 +154,10 @@ static int plans_make(struct work *w, struct fw_err *err)
 		struct fw_outcome *o = &w->c->outcome[i];
 
 		if (!w->done[i])
-			w->plan[w->n++] = (struct plan){
-				.o = o, .cell = rs_cell(w->r, o->feed_id), .shard = store_host_shard(o->host_id)};
+			w->plan[w->n++] = (struct plan){.o = o,
+				.cell = rs_cell(w->r, o->feed_id),
+				.shard = store_host_shard(o->host_id),
+				.verdict = GONE};
 	}
 	rc = w->push ? shards_find(w, err) : 0;
 	if (w->n)
@@ -247,7 +247,9 @@ static void watch(const struct work *w, int cell)
 	rs_key(w->r, cell, "lease:%lld", (long long)w->c->lease_id);
 	for (const struct plan *p = part->plan; p < part->plan + part->n; p++) {
 		if (p == part->plan || p->shard != p[-1].shard)
-			rs_key(w->r, cell, "touched:%04d", p->shard);
+			rs_key(w->r, cell, "schedule:%04d", p->shard);
+		if (p->item_n)
+			rs_key(w->r, cell, "keys:%lld", (long long)p->o->feed_id);
 		if (p->has_url)
 			rs_key(w->r, cell, "adopting");
 	}
@@ -267,10 +269,12 @@ static void cell_ask(struct work *w, int cell)
 	rs_command(w->r, cell, "EXISTS");
 	rs_key(w->r, cell, "lease:%lld", (long long)w->c->lease_id);
 	rs_ask(w->r, cell, "EXISTS", "merging");
-	for (size_t i = 0; i < part->n; i++) {
-		if (!i)
-			rs_ask(w->r, cell, "HMGET", "state");
-		rs_addi(w->r, part->plan[i].o->feed_id);
+	for (const struct plan *p = part->plan; p < part->plan + part->n; p++) {
+		if (p == part->plan || p->shard != p[-1].shard) {
+			rs_command(w->r, cell, "HMGET");
+			rs_key(w->r, cell, "schedule:%04d", p->shard);
+		}
+		rs_addi(w->r, p->o->feed_id);
 	}
 	for (const struct plan *p = part->plan; p < part->plan + part->n; p++) {
 		if (change_of(w, p)) {
@@ -312,20 +316,17 @@ static void items_read(struct plan *p, const struct rs_reply *known)
 
 static enum verdict verdict_of(const struct work *w, const struct plan *p)
 {
-	bool is_visit = has_visit(p), elsewhere = store_host_shard(p->state.host_id) != p->shard;
-
 	if (w->push)
-		return elsewhere ? LATER : STORED;
-	if (is_visit && p->feed.last_visit_ms == p->o->feed->last_visit_ms)
+		return STORED;
+	if (has_visit(p) && p->feed.last_visit_ms == p->o->feed->last_visit_ms)
 		return BEFORE;
-	return elsewhere || (!w->c->lease_id && p->feed.last_visit_ms) ? GONE : STORED;
+	return !w->c->lease_id && p->feed.last_visit_ms ? GONE : STORED;
 }
 
-static void plan_read(struct work *w, struct plan *p, struct fw_str row, struct rs_reply ***at)
+static void plan_read(struct work *w, struct plan *p, struct rs_reply ***at)
 {
 	bool has_wide = change_of(w, p);
 
-	p->verdict = row.p && rs_state_unpack(row, &p->feed, &p->state) ? verdict_of(w, p) : GONE;
 	if (has_wide)
 		p->wide = (*(*at)++)->text;
 	if (p->has_url)
@@ -339,16 +340,26 @@ static void plan_read(struct work *w, struct plan *p, struct fw_str row, struct 
 static int cell_read(struct work *w, int cell, struct fw_err *err)
 {
 	struct part *part = &w->part[cell];
+	struct plan *end = part->plan + part->n, *first = NULL;
 	struct rs_reply **at = w->r->reply + part->at;
-	const struct rs_reply *states;
 
 	if (w->c->lease_id && !rs_int(at[0]))
 		return rs_lost(w->r, err);
 	part->merging = rs_int(at[1]) != 0;
-	states = at[2];
-	at += 3;
-	for (size_t i = 0; i < part->n; i++)
-		plan_read(w, &part->plan[i], states->elem[i]->text, &at);
+	at += 2;
+	for (struct plan *p = part->plan; p < end; p++) {
+		struct fw_str row;
+
+		if (!first || p->shard != first->shard) {
+			first = p;
+			at++;
+		}
+		row = at[-1]->elem[p - first]->text;
+		if (row.p && rs_state_unpack(row, &p->feed, &p->state))
+			p->verdict = verdict_of(w, p);
+	}
+	for (struct plan *p = part->plan; p < end; p++)
+		plan_read(w, p, &at);
 	return 0;
 }
 
@@ -582,38 +593,24 @@ static void rows_make(struct work *w, struct part *part)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static bool is_listed(const struct plan *p, int shard)
-{
-	return p->verdict == STORED && p->feed.status == FW_FEED_ACTIVE && store_host_shard(p->state.host_id) == shard;
-}
-
-/* Places in the schedule of one shard, from this plan on; returns the first of the next one. */
+/* Narrow rows of one shard, from this plan on; returns the first of the next one. */
 static const struct plan *shard_write(struct work *w, int cell, const struct plan *p, const struct plan *end)
 {
-	const struct plan *first = p;
+	bool begun = false;
 	int shard = p->shard;
-	bool listed = false;
 
 	for (; p < end && p->shard == shard; p++) {
-		if (!is_listed(p, shard))
+		if (p->verdict != STORED || store_host_shard(p->state.host_id) != shard)
 			continue;
-		if (!listed) {
-			rs_command(w->r, cell, "ZADD");
-			rs_key(w->r, cell, "due:%04d", shard);
+		if (!begun) {
+			rs_command(w->r, cell, "HSET");
+			rs_key(w->r, cell, "schedule:%04d", shard);
 		}
-		listed = true;
-		rs_addi(w->r, p->feed.due_at_ms);
+		begun = true;
 		rs_addi(w->r, p->o->feed_id);
+		rs_state_pack(rs_word(w->r), &p->feed, &p->state);
+		rs_word_end(w->r);
 	}
-	for (const struct plan *i = first; i < p; i++) {
-		if (i->verdict != STORED || is_listed(i, shard))
-			continue;
-		rs_command(w->r, cell, "ZREM");
-		rs_key(w->r, cell, "due:%04d", shard);
-		rs_addi(w->r, i->o->feed_id);
-	}
-	rs_command(w->r, cell, "INCR");
-	rs_key(w->r, cell, "touched:%04d", shard);
 	return p;
 }
 
@@ -631,14 +628,16 @@ static void moved_write(struct work *w, const struct plan *p)
 {
 	int to = store_host_shard(p->state.host_id);
 
-	if (to != p->shard && p->feed.status == FW_FEED_ACTIVE) {
-		rs_command(w->r, p->cell, "ZADD");
-		rs_key(w->r, p->cell, "due:%04d", to);
-		rs_addi(w->r, p->feed.due_at_ms);
+	if (to != p->shard) {
+		rs_command(w->r, p->cell, "HDEL");
+		rs_key(w->r, p->cell, "schedule:%04d", p->shard);
 		rs_addi(w->r, p->o->feed_id);
+		rs_command(w->r, p->cell, "HSET");
+		rs_key(w->r, p->cell, "schedule:%04d", to);
+		rs_addi(w->r, p->o->feed_id);
+		rs_state_pack(rs_word(w->r), &p->feed, &p->state);
+		rs_word_end(w->r);
 	}
-	rs_command(w->r, p->cell, "INCR");
-	rs_key(w->r, p->cell, "touched:%04d", to);
 	version_raise(w, p->cell, to);
 }
 
@@ -661,14 +660,6 @@ static void feeds_write(struct work *w, int cell)
 	const struct part *part = &w->part[cell];
 	const struct plan *end = part->plan + part->n, *p;
 
-	rs_ask(w->r, cell, "HSET", "state");
-	for (p = part->plan; p < end; p++) {
-		if (p->verdict != STORED)
-			continue;
-		rs_addi(w->r, p->o->feed_id);
-		rs_state_pack(rs_word(w->r), &p->feed, &p->state);
-		rs_word_end(w->r);
-	}
 	for (p = part->plan; p < end;)
 		p = shard_write(w, cell, p, end);
 	for (p = part->plan; p < end; p++) {

@@ -42,37 +42,53 @@ static void ids_add(struct rs *r, const struct order *o, int cell, const struct 
 		rs_addi(r, feed[o->at[o->first[cell] + i]].id);
 }
 
-int rs_feeds_read(struct rs *r, struct fw_feed *feed, size_t n, bool groups_only, struct fw_err *err)
+/* Their narrow rows lie by shard. */
+static int states_read(struct rs *r, struct fw_feed *feed, const int *shard, size_t n, struct fw_err *err)
 {
-	struct rs_reply **reply;
 	struct rs_state s;
-	struct order o;
 	int rc;
 
-	if (!order_make(r, &o, feed, n))
+	for (size_t i = 0; i < n; i++) {
+		rs_command(r, rs_cell(r, feed[i].id), "HGET");
+		rs_key(r, rs_cell(r, feed[i].id), "schedule:%04d", shard[i]);
+		rs_addi(r, feed[i].id);
+	}
+	rc = rs_run(r, "reading feeds", err);
+	for (size_t i = 0; !rc && i < n; i++) {
+		if (!r->reply[i]->text.p || !rs_state_unpack(r->reply[i]->text, &feed[i], &s))
+			feed[i].url = FW_STR_NONE; /* it is gone */
+	}
+	return rc;
+}
+
+int rs_feeds_read(struct rs *r, struct fw_feed *feed, size_t n, bool groups_only, struct fw_err *err)
+{
+	int *shard = fw_arena_calloc(&r->arena, n + 1, sizeof(*shard)), rc;
+	struct rs_reply **reply;
+	struct order o;
+
+	if (!shard || !order_make(r, &o, feed, n))
 		return rs_no_memory(r, err);
 	for (int c = 0; c < r->cell_n; c++) {
-		for (int part = groups_only; o.n[c] && part < 2; part++) {
-			rs_ask(r, c, "HMGET", part ? "feed" : "state");
-			ids_add(r, &o, c, feed);
-		}
+		if (!o.n[c])
+			continue;
+		rs_ask(r, c, "HMGET", "feed");
+		ids_add(r, &o, c, feed);
 	}
 	rc = rs_run(r, "reading feeds", err);
 	reply = r->reply;
 	for (int c = 0; !rc && c < r->cell_n; c++) {
-		for (int part = groups_only; o.n[c] && part < 2; part++, reply++) {
-			for (size_t i = 0; i < o.n[c]; i++) {
-				struct fw_str value = (*reply)->elem[i]->text;
-				struct fw_feed *f = &feed[o.at[o.first[c] + i]];
+		for (size_t i = 0; i < o.n[c]; i++) {
+			struct fw_str row = (*reply)->elem[i]->text;
 
-				if (value.p && !part)
-					(void)rs_state_unpack(value, f, &s);
-				else if (value.p)
-					rs_groups_unpack(value, f);
-			}
+			if (!row.p)
+				continue;
+			shard[o.at[o.first[c] + i]] = rs_groups_shard(row);
+			rs_groups_unpack(row, &feed[o.at[o.first[c] + i]]);
 		}
+		reply += o.n[c] > 0;
 	}
-	return rc;
+	return rc || groups_only ? rc : states_read(r, feed, shard, n, err);
 }
 
 static int counts_read(struct rs *r, struct fw_feed *feed, size_t n, struct fw_err *err)
@@ -192,6 +208,18 @@ static int by_due(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
+static void spots_add(const struct listing *l, const struct rs_reply *rows, struct fw_buf *out)
+{
+	for (size_t i = 0; i + 2 <= rows->n; i += 2) {
+		struct fw_feed f = {.id = rs_int(rows->elem[i])};
+		struct rs_state s;
+
+		if (rs_state_unpack(rows->elem[i + 1]->text, &f, &s) &&
+			(l->q->status < 0 || (int)f.status == l->q->status) && (!l->q->failing || f.fail_n))
+			fw_buf_add(out, &(struct spot){f.due_at_ms, f.id, -1}, sizeof(struct spot));
+	}
+}
+
 /*
  * The narrow rows are put in order here: an index by due time over all shards would cost each visit
  * more than a list ever does.
@@ -203,22 +231,15 @@ static int in_due_order(struct listing *l, struct fw_err *err)
 	size_t n;
 	int rc = 0;
 
-	for (int cell = 0; !rc && cell < l->r->cell_n; cell++) {
-		const struct rs_reply *all;
-
+	for (int shard = 0; !rc && shard < STORE_SHARDS; shard++) {
 		fw_arena_reset(&l->r->arena, RS_ARENA_KEEP);
-		rs_ask(l->r, cell, "HGETALL", "state");
-		rc = rs_run(l->r, "listing feeds", err);
-		all = rc ? NULL : l->r->reply[0];
-		for (size_t i = 0; !rc && i + 2 <= all->n; i += 2) {
-			struct fw_feed f = {.id = rs_int(all->elem[i])};
-			struct rs_state s;
-
-			if (rs_state_unpack(all->elem[i + 1]->text, &f, &s) &&
-				(l->q->status < 0 || (int)f.status == l->q->status) &&
-				(!l->q->failing || f.fail_n))
-				fw_buf_add(&spots, &(struct spot){f.due_at_ms, f.id, -1}, sizeof(*spot));
+		for (int cell = 0; cell < l->r->cell_n; cell++) {
+			rs_command(l->r, cell, "HGETALL");
+			rs_key(l->r, cell, "schedule:%04d", shard);
 		}
+		rc = rs_run(l->r, "listing feeds", err);
+		for (int cell = 0; !rc && cell < l->r->cell_n; cell++)
+			spots_add(l, l->r->reply[cell], &spots);
 	}
 	spot = (struct spot *)(void *)spots.p;
 	n = spots.len / sizeof(*spot);

@@ -11,7 +11,8 @@
 #include "store/redis/redis.h"
 #include "base/banned.h"
 
-#define STATE_TAIL ((size_t)38) /* " new last" at the end of a row of `state` */
+#define STATE_TAIL ((size_t)38) /* " new last" at the end of a narrow row */
+#define SHARD_DIGITS 4
 
 #define MEMBERS(bit, ...)                                                                                      \
 	{                                                                                                      \
@@ -232,7 +233,7 @@ static void padded(struct fw_buf *out, int64_t n, size_t width)
 }
 
 /*
- * shard host status due visit fail_n crash_n, with fixed widths; then last_kind http_status
+ * host status due visit fail_n crash_n, with fixed widths; then last_kind http_status
  * last_ok_ms expect_us expect_dev_us expect_parts, and the reasons behind a line end; at the end
  * last_new_ms and the last visit, with fixed widths
  */
@@ -241,7 +242,6 @@ void rs_state_pack(struct fw_buf *out, const struct fw_feed *f, const struct rs_
 	const int64_t rest[] = {
 		f->last_kind, f->http_status, f->last_ok_ms, f->expect_us, f->expect_dev_us, f->expect_parts};
 
-	padded(out, store_host_shard(s->host_id), 4);
 	padded(out, s->host_id, 20);
 	padded(out, f->status, 1);
 	padded(out, f->due_at_ms, 20);
@@ -261,7 +261,7 @@ void rs_state_pack(struct fw_buf *out, const struct fw_feed *f, const struct rs_
 bool rs_state_unpack(struct fw_str row, struct fw_feed *f, struct rs_state *s)
 {
 	struct fw_str rest = row, tail;
-	int64_t n[13], k[1];
+	int64_t n[12], k[1];
 
 	if (!numbers_get(&rest, n, FW_N(n)) || rest.len < STATE_TAIL)
 		return false;
@@ -271,18 +271,18 @@ bool rs_state_unpack(struct fw_str row, struct fw_feed *f, struct rs_state *s)
 	rest.len -= STATE_TAIL;
 	((char *)rest.p)[rest.len] = '\0'; /* the reply is ours, and a space stood there */
 	f->last_new_ms = k[0];
-	s->host_id = n[1];
-	f->status = (enum fw_feed_status)n[2];
-	f->due_at_ms = n[3];
-	f->last_visit_ms = n[4];
-	f->fail_n = (uint32_t)n[5];
-	f->crash_n = (uint32_t)n[6];
-	f->last_kind = (enum fw_visit_kind)n[7];
-	f->http_status = (int)n[8];
-	f->last_ok_ms = n[9];
-	f->expect_us = n[10];
-	f->expect_dev_us = n[11];
-	f->expect_parts = n[12];
+	s->host_id = n[0];
+	f->status = (enum fw_feed_status)n[1];
+	f->due_at_ms = n[2];
+	f->last_visit_ms = n[3];
+	f->fail_n = (uint32_t)n[4];
+	f->crash_n = (uint32_t)n[5];
+	f->last_kind = (enum fw_visit_kind)n[6];
+	f->http_status = (int)n[7];
+	f->last_ok_ms = n[8];
+	f->expect_us = n[9];
+	f->expect_dev_us = n[10];
+	f->expect_parts = n[11];
 	if (rest.len)
 		f->why = fw_str_sub(rest, 1, rest.len);
 	return true;
@@ -304,6 +304,7 @@ struct fw_str rs_groups_part(struct fw_str row, int group)
 {
 	struct fw_str bytes, lengths = fw_str_split(row, '\n', &bytes);
 
+	(void)fw_str_split(lengths, ' ', &lengths);
 	for (int g = 0; bytes.p && lengths.p && g < RS_GROUP_N; g++) {
 		int64_t n;
 
@@ -320,6 +321,10 @@ void rs_groups_pack(struct fw_buf *out, struct fw_str row, unsigned change, cons
 {
 	struct fw_buf all = FW_BUF_INIT(0);
 
+	if (change & 1u << RS_ADDRESS)
+		rs_pad(out, store_host_shard(store_feed_host_id(f)), SHARD_DIGITS);
+	else
+		fw_buf_addstr(out, fw_str_sub(row, 0, SHARD_DIGITS));
 	for (int g = 0; g < RS_GROUP_N; g++) {
 		size_t from = all.len;
 
@@ -327,12 +332,21 @@ void rs_groups_pack(struct fw_buf *out, struct fw_str row, unsigned change, cons
 			rs_group_pack(&all, g, f);
 		else
 			fw_buf_addstr(&all, rs_groups_part(row, g));
-		fw_buf_addf(out, g ? " %zu" : "%zu", all.len - from);
+		fw_buf_addf(out, " %zu", all.len - from);
 	}
 	fw_buf_addc(out, '\n');
 	fw_buf_addstr(out, fw_buf_str(&all));
 	out->rc = out->rc ? out->rc : all.rc;
 	fw_buf_finish(&all);
+}
+
+int rs_groups_shard(struct fw_str row)
+{
+	int shard = 0;
+
+	for (size_t i = 0; i < SHARD_DIGITS && i < row.len && fw_is_digit(row.p[i]); i++)
+		shard = shard * 10 + (row.p[i] - '0');
+	return shard & (STORE_SHARDS - 1);
 }
 
 struct fw_str rs_address_url(struct fw_str address)

@@ -7,10 +7,10 @@
  * script changes them together. A feed is in the cell that its number names (modulo), for life, with
  * all that belongs to it; so a shard's feeds are in all cells.
  *
- *	state           hash, feed to its narrow row (script/head.lua, pack.c)
- *	feed            hash, feed to its groups of members: "url\n" and host_key; its owner's, error, validators ...
+ *	schedule:SHARD  hash, feed to its narrow row (pack.c), which says when it is due; a shard is read as a whole
+ *	feed            hash, feed to its shard and its groups of members: "url\n" and host_key; its owner's, error ...
  *	feed_ids        sorted set of feeds by number
- *	due:SHARD       sorted set of active feeds by due time; version: hash, how often a shard's schedule changed
+ *	version         hash, how often a shard's schedule was changed from outside
  *	hosts:SHARD     hash, host to "next_ok_ms cool_until_ms pace_ms", in the cell that the shard names (modulo)
  *	keys:FEED       hash, entry key to "hash entry date"; entry 0: retention took it
  *	entries         hash, entry to its row; entry_ids, entry_dates: sorted sets of them
@@ -226,11 +226,12 @@ void rs_group_pack(struct fw_buf *out, int group, const struct fw_feed *f);
 /* A row of `feed`: these groups (bits by RS_*) as they are now, the others as they stand in row. */
 void rs_groups_pack(struct fw_buf *out, struct fw_str row, unsigned change, const struct fw_feed *f);
 void rs_groups_unpack(struct fw_str row, struct fw_feed *f);
+int rs_groups_shard(struct fw_str row);
 struct fw_str rs_groups_part(struct fw_str row, int group); /* absent: it is no such row */
 /* The group RS_ADDRESS is "url\nhost_key\n". */
 struct fw_str rs_address_url(struct fw_str address);
 
-/* What of a row of `state` is no member of a feed. */
+/* What of a narrow row is no member of a feed. */
 struct rs_state {
 	int64_t host_id, last_visit_id;
 };

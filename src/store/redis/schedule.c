@@ -41,17 +41,15 @@ static int hosts_show(const struct store_due_query *q, const struct rs_reply *li
 	return rc;
 }
 
-static int due_show(
-	const struct store_due_query *q, int shard, const struct rs_reply *ids, const struct rs_reply *rows)
+static int due_show(const struct store_due_query *q, int shard, const struct rs_reply *rows)
 {
 	int rc = 0;
 
-	for (size_t i = 0; !rc && i < ids->n; i++) {
-		struct fw_feed f = {.id = rs_int(ids->elem[i])};
+	for (size_t i = 0; !rc && i + 2 <= rows->n; i += 2) {
+		struct fw_feed f = {.id = rs_int(rows->elem[i])};
 		struct rs_state s;
 
-		if (rows->elem[i]->type != RS_TEXT || !rs_state_unpack(rows->elem[i]->text, &f, &s) ||
-			f.status || store_host_shard(s.host_id) != shard)
+		if (!rs_state_unpack(rows->elem[i + 1]->text, &f, &s) || f.status || f.due_at_ms > q->until_ms)
 			continue;
 		rc = q->due(q->ctx,
 			&(struct store_due){.feed_id = f.id,
@@ -65,7 +63,7 @@ static int due_show(
 	return rc;
 }
 
-/* Of one shard: its hosts, and in each cell what is due and whether something is half done. */
+/* Of one shard: its hosts, and in each cell its feeds. */
 static void shard_ask(struct rs *r, const struct store_due_query *q, int shard)
 {
 	if (q->host) {
@@ -73,47 +71,41 @@ static void shard_ask(struct rs *r, const struct store_due_query *q, int shard)
 		rs_key(r, rs_cell(r, shard), "hosts:%04d", shard);
 	}
 	for (int cell = 0; q->due && cell < r->cell_n; cell++) {
-		rs_command(r, cell, "ZRANGEBYSCORE");
-		rs_key(r, cell, "due:%04d", shard);
-		rs_adds(r, "-inf");
-		rs_addi(r, q->until_ms);
+		rs_command(r, cell, "HGETALL");
+		rs_key(r, cell, "schedule:%04d", shard);
 	}
 }
 
-/* Plain commands: what goes through Lua costs the server some times as much. */
 static int look(struct rs *r, const struct store_due_query *q, int first, int n, struct fw_err *err)
 {
-	struct rs_reply **reply, **row;
-	int due_n = q->due ? r->cell_n : 0, hosts = q->host != NULL, rc;
+	struct rs_reply **reply;
+	int rc;
 
-	for (int cell = 0; cell < r->cell_n; cell++)
-		rs_ask(r, cell, "EXISTS", "merging");
 	for (int shard = first; shard < first + n; shard++)
 		shard_ask(r, q, shard);
 	rc = rs_run(r, "reading what is due", err);
 	reply = r->reply;
-	for (int cell = 0; !rc && !r->read_only && cell < r->cell_n; cell++) /* what others left half done */
-		rc = rs_int(reply[cell]) ? rs_merges_finish(r, cell, err) : 0;
-	reply += r->cell_n;
-	for (int i = 0; !rc && i < n * due_n; i++) {
-		const struct rs_reply *ids = reply[i / due_n * (hosts + due_n) + hosts + i % due_n];
-
-		if (!ids->n)
-			continue;
-		rs_ask(r, i % due_n, "HMGET", "state");
-		for (size_t k = 0; k < ids->n; k++)
-			rs_add(r, ids->elem[k]->text);
-	}
-	rc = rc ? rc : rs_run(r, "reading what is due", err);
-	row = r->reply;
 	for (int shard = first; !rc && shard < first + n; shard++) {
-		if (hosts)
+		if (q->host)
 			rc = RS_SHOW(r, hosts_show(q, *reply++));
-		for (int cell = 0; !rc && cell < due_n; cell++, reply++) {
-			if ((*reply)->n)
-				rc = RS_SHOW(r, due_show(q, shard, *reply, *row++));
-		}
+		for (int cell = 0; !rc && q->due && cell < r->cell_n; cell++)
+			rc = RS_SHOW(r, due_show(q, shard, *reply++));
 	}
+	return rc;
+}
+
+/* What others left half done is not shown. */
+static int merges_look(struct rs *r, struct fw_err *err)
+{
+	struct rs_reply **reply;
+	int rc;
+
+	for (int cell = 0; cell < r->cell_n; cell++)
+		rs_ask(r, cell, "EXISTS", "merging");
+	rc = rs_run(r, "reading what is due", err);
+	reply = r->reply;
+	for (int cell = 0; !rc && !r->read_only && cell < r->cell_n; cell++)
+		rc = rs_int(reply[cell]) ? rs_merges_finish(r, cell, err) : 0;
 	return rc;
 }
 
@@ -123,6 +115,7 @@ int rs_due(struct store *st, const struct store_due_query *q, struct fw_err *err
 	int first = FW_MAX(q->shard, 0), end = q->shard < 0 ? STORE_SHARDS : FW_MAX(q->shard, q->last_shard) + 1;
 	int rc = rs_start(r, false, err);
 
+	rc = rc || !q->due ? rc : merges_look(r, err);
 	for (; !rc && first < end; first += SHARDS_AT_ONCE) {
 		fw_arena_reset(&r->arena, RS_ARENA_KEEP);
 		rc = look(r, q, first, FW_MIN(end - first, SHARDS_AT_ONCE), err);

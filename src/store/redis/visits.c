@@ -78,14 +78,20 @@ static int of_feed(struct listing *l, struct fw_err *err)
 	struct rs_state s = {0};
 	struct fw_visit *v;
 	size_t n;
-	int cell = rs_cell(l->r, f.id), rc;
+	struct rs_reply **row;
+	int cell = rs_cell(l->r, f.id), shard, rc;
 
-	rs_ask(l->r, cell, "HGET", "state");
+	rc = rs_addresses_ask(l->r, &f.id, 1, &row, err);
+	if (rc || !(*row)->text.p)
+		return rc;
+	shard = rs_groups_shard((*row)->text);
+	rs_groups_unpack((*row)->text, &f);
+	rs_command(l->r, cell, "HGET");
+	rs_key(l->r, cell, "schedule:%04d", shard);
 	rs_addi(l->r, f.id);
 	rc = rs_run(l->r, "listing visits", err);
 	if (rc || !l->r->reply[0]->text.p || !rs_state_unpack(l->r->reply[0]->text, &f, &s))
 		return rc;
-	rc = rs_feeds_read(l->r, &f, 1, true, err);
 	while (!rc && s.last_visit_id)
 		rc = history_read(l->r, cell, &s.last_visit_id, &all, err);
 	v = (struct fw_visit *)(void *)all.p;

@@ -54,36 +54,58 @@ end
 
 -- ---- feeds -------------------------------------------------------------------------------------
 
--- A row of `state`: "shard host status due visit fail_n crash_n rest new last", see pack.c; visit: the
--- time of the last one; new: when it last had a new entry; last: the number of its last visit. All are
--- texts here: Lua's numbers are not wide enough.
-local STATE = '^(%d+) (%S+) (%d) (%S+) (%S+) (%d+) (%d+) (.*) (%S+) (%d+)$'
-local NUMBER = '%016d'
+-- A row of `feed`: its shard in 4 digits and the lengths of its groups, a line end, and the groups: 1
+-- the address, 2 its owner's, and so on as in pack.c.
+local ADDRESS, OWN = 1, 2
 
--- Something of a feed of this shard has changed: a commit that has read it is done once more.
-local function touch(shard)
-	call('INCR', P .. 'touched:' .. shard)
+local function groups_get(id)
+	local row = call('HGET', P .. 'feed', id)
+	if not row then
+		return nil
+	end
+	local groups, from = {shard = sub(row, 1, 4)}, find(row, '\n', 1, true) + 1
+	for n in string.gmatch(sub(row, 6, from - 1), '%d+') do
+		groups[#groups + 1] = sub(row, from, from + n - 1)
+		from = from + n
+	end
+	return groups
 end
+
+local function groups_put(id, groups)
+	local front = {groups.shard}
+	for i, bytes in ipairs(groups) do
+		front[i + 1] = #bytes
+	end
+	call('HSET', P .. 'feed', id, table.concat(front, ' ') .. '\n' .. table.concat(groups))
+end
+
+-- A row of schedule:SHARD: "host status due visit fail_n crash_n rest new last", see pack.c; visit:
+-- the time of the last one; new: when it last had a new entry; last: the number of its last visit. All
+-- are texts here: Lua's numbers are not wide enough.
+local STATE = '^(%S+) (%d) (%S+) (%S+) (%d+) (%d+) (.*) (%S+) (%d+)$'
+local NUMBER = '%016d'
 
 local function state_split(row)
 	local s = {}
-	s.shard, s.host, s.status, s.due, s.visit, s.fail, s.crash, s.rest, s.new, s.last = match(row or '', STATE)
-	return s.shard and s
+	s.host, s.status, s.due, s.visit, s.fail, s.crash, s.rest, s.new, s.last = match(row or '', STATE)
+	return s.host and s
+end
+
+local function schedule(shard)
+	return P .. 'schedule:' .. shard
 end
 
 local function state_get(id)
-	return state_split(call('HGET', P .. 'state', id))
+	local shard = sub(call('HGET', P .. 'feed', id) or '', 1, 4)
+	local s = state_split(call('HGET', schedule(shard), id))
+	if s then
+		s.shard = shard
+	end
+	return s
 end
 
--- Its row, and its place in the schedule.
 local function state_put(id, s)
-	call('HSET', P .. 'state', id, table.concat({s.shard, s.host, s.status, s.due, s.visit, s.fail, s.crash, s.rest, s.new, s.last}, ' '))
-	if s.status == '0' then
-		call('ZADD', P .. 'due:' .. s.shard, s.due, id)
-	else
-		call('ZREM', P .. 'due:' .. s.shard, id)
-	end
-	touch(s.shard)
+	call('HSET', schedule(s.shard), id, table.concat({s.host, s.status, s.due, s.visit, s.fail, s.crash, s.rest, s.new, s.last}, ' '))
 end
 
 -- The schedule of these shards (a set) changed: their owners are told.
@@ -94,28 +116,6 @@ local function changed(shards)
 	if next(shards) then
 		call('PUBLISH', ARGV[2], ARGV[3])
 	end
-end
-
--- A row of `feed`: the lengths of its groups, a line end, and the groups: 1 the address, 2 its
--- owner's, and so on as in pack.c.
-local ADDRESS, OWN = 1, 2
-
-local function groups_get(id)
-	local row, groups = call('HGET', P .. 'feed', id), {}
-	local from = row and find(row, '\n', 1, true) + 1
-	for n in string.gmatch(row and sub(row, 1, from - 1) or '', '%d+') do
-		groups[#groups + 1] = sub(row, from, from + n - 1)
-		from = from + n
-	end
-	return row and groups
-end
-
-local function groups_put(id, groups)
-	local lengths = {}
-	for i, bytes in ipairs(groups) do
-		lengths[i] = #bytes
-	end
-	call('HSET', P .. 'feed', id, table.concat(lengths, ' ') .. '\n' .. table.concat(groups))
 end
 
 local function url_of(address)

@@ -19,14 +19,16 @@ end
 -- visit, last feed}
 function ops.stats()
 	local t, n, failing, due_n, first = take_n(), {0, 0, 0, 0}, 0, 0, nil
-	for _, row in ipairs(call('HVALS', P .. 'state')) do
-		local status, due, fail = sub(row, 27, 27), sub(row, 29, 48), sub(row, 71, 80)
-		n[status + 1] = n[status + 1] + 1
-		failing = failing + (fail ~= '0000000000' and 1 or 0)
-		if status == '0' then
-			local ms = tonumber(due)
-			due_n = due_n + (ms <= t and 1 or 0)
-			first = (not first or ms < tonumber(first)) and due or first
+	for shard = 0, 1023 do
+		for _, row in ipairs(call('HVALS', schedule(fmt('%04d', shard)))) do
+			local status, due, fail = sub(row, 22, 22), sub(row, 24, 43), sub(row, 66, 75)
+			n[status + 1] = n[status + 1] + 1
+			failing = failing + (fail ~= '0000000000' and 1 or 0)
+			if status == '0' then
+				local ms = tonumber(due)
+				due_n = due_n + (ms <= t and 1 or 0)
+				first = (not first or ms < tonumber(first)) and due or first
+			end
 		end
 	end
 	local function last(key)
@@ -40,7 +42,7 @@ end
 -- export id -> {{key value ...}, {entry row ...}}, as adopt takes it; nil: no such feed
 function ops.export()
 	local id, entries, rows = take(), {}, {}
-	if call('HEXISTS', P .. 'state', id) == 0 then
+	if call('HEXISTS', P .. 'feed', id) == 0 then
 		return false
 	end
 	local keys = call('HGETALL', P .. 'keys:' .. id)
@@ -137,11 +139,6 @@ local function check_feed(say, id, s)
 	if not s then
 		return say('feed ', id, ': its state cannot be read')
 	end
-	local score = call('ZSCORE', P .. 'due:' .. s.shard, id)
-	if call('HEXISTS', P .. 'merging', id) == 0 and
-		((s.status == '0') ~= (score and true or false) or (score and tonumber(score) ~= tonumber(s.due))) then
-		say('feed ', id, ': it is in the schedule as ', score or 'nothing', ', not as ', s.due)
-	end
 	for _, value in ipairs(call('HVALS', P .. 'keys:' .. id)) do
 		local _, entry = known_split(value)
 		if entry ~= '0' and call('HEXISTS', P .. 'entries', entry) == 0 then
@@ -164,7 +161,7 @@ end
 
 -- check -> {finding ...}, {id shard host address ...} of its feeds and, with id 0, of hosts
 function ops.check()
-	local out, feeds, state, due_n, active, visit_n = {}, {}, {}, 0, 0, 0
+	local out, feeds, state, feed_n, visit_n = {}, {}, {}, 0, 0
 	local function say(...)
 		out[#out + 1] = table.concat({...})
 	end
@@ -173,22 +170,22 @@ function ops.check()
 			say(what, ': ', a, ', and ', b, ' rows')
 		end
 	end
-	local all = call('HGETALL', P .. 'state')
-	for i = 1, #all, 2 do
-		local id, s = all[i], state_split(all[i + 1])
-		local groups = groups_get(id)
-		state[id] = true
-		check_feed(say, id, s)
-		if not groups then
-			say('feed ', id, ': it has no address')
-		elseif s then
-			active = active + (s.status == '0' and call('HEXISTS', P .. 'merging', id) == 0 and 1 or 0)
-			feeds[#feeds + 1], feeds[#feeds + 2], feeds[#feeds + 3], feeds[#feeds + 4] = id, s.shard, s.host, groups[ADDRESS]
-		end
-	end
 	for shard = 0, 1023 do
-		due_n = due_n + call('ZCARD', P .. fmt('due:%04d', shard))
-		for _, host in ipairs(call('HKEYS', P .. fmt('hosts:%04d', shard))) do
+		local name = fmt('%04d', shard)
+		local all = call('HGETALL', schedule(name))
+		for i = 1, #all, 2 do
+			local id, s, groups = all[i], state_split(all[i + 1]), groups_get(all[i])
+			state[id], feed_n = true, feed_n + 1
+			check_feed(say, id, s)
+			if not groups then
+				say('feed ', id, ': it has no address')
+			elseif groups.shard ~= name then
+				say('feed ', id, ': it is in the schedule of shard ', name, ', and of shard ', groups.shard)
+			elseif s then
+				feeds[#feeds + 1], feeds[#feeds + 2], feeds[#feeds + 3], feeds[#feeds + 4] = id, int(shard), s.host, groups[ADDRESS]
+			end
+		end
+		for _, host in ipairs(call('HKEYS', P .. 'hosts:' .. name)) do
 			feeds[#feeds + 1], feeds[#feeds + 2], feeds[#feeds + 3], feeds[#feeds + 4] = '0', int(shard), host, ''
 		end
 	end
@@ -210,8 +207,7 @@ function ops.check()
 			end
 		end
 	end
-	same('schedule', due_n, active)
-	same('feed_ids', call('ZCARD', P .. 'feed_ids'), #all / 2)
+	same('feed_ids', call('ZCARD', P .. 'feed_ids'), feed_n)
 	same('entry_ids', call('ZCARD', P .. 'entry_ids'), entry_n)
 	same('entry_dates', call('ZCARD', P .. 'entry_dates'), entry_n)
 	same('visit_ids', call('ZCARD', P .. 'visit_ids'), call('HLEN', P .. 'visits'))

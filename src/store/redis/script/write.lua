@@ -2,19 +2,20 @@
 --
 -- Feeds of one cell as they come, change, merge and go.
 
--- create {id state feed}... -> 1 for each that is there now, 0: somebody has taken the address away
+-- create {id row feed}... -> 1 for each that is there now, 0: somebody has taken the address away
 -- from it before it was there (void)
 function ops.create()
 	local answer, shards = {}, {}
 	for i = 1, take_n() do
-		local id, s, feed = take(), state_split(take()), take()
+		local id, row, feed = take(), take(), take()
+		local shard = sub(feed, 1, 4)
 		answer[i] = 1
 		if call('SISMEMBER', P .. 'void', id) == 1 then
 			answer[i] = 0
 		elseif call('HSETNX', P .. 'feed', id, feed) == 1 then
 			call('ZADD', P .. 'feed_ids', id, id)
-			state_put(id, s)
-			shards[s.shard] = true
+			call('HSET', schedule(shard), id, row)
+			shards[shard] = true
 		end
 	end
 	changed(shards)
@@ -84,15 +85,13 @@ end
 function ops.load_entry()
 	local id, key, known, row = take(), take(), take(), take()
 	local hash, entry, date = known_split(known)
-	local s = state_get(id)
-	if not s or call('HEXISTS', P .. 'keys:' .. id, key) == 1 or call('ZSCORE', P .. 'entry_ids', entry) then
+	if call('HEXISTS', P .. 'feed', id) == 0 or call('HEXISTS', P .. 'keys:' .. id, key) == 1 or call('ZSCORE', P .. 'entry_ids', entry) then
 		return
 	elseif row then
 		entry_put(id, key, hash, entry, date, row)
 	else
 		call('HSET', P .. 'keys:' .. id, key, known)
 	end
-	touch(s.shard)
 end
 
 -- load_visit feed visit row: between those that are there
@@ -117,37 +116,29 @@ end
 
 -- ---- into another feed, or away ----------------------------------------------------------------
 
--- merge id into -> 0: no such feed, -1: it is merging; from here on it is not due, and commits wait
+-- merge id into -> 0: no such feed, -1: it is merging; from here on commits wait
 function ops.merge()
 	local id, into = take(), take()
-	local s, merging = state_get(id), call('HGET', P .. 'merging', id)
-	if not s then
+	local merging = call('HGET', P .. 'merging', id)
+	if call('HEXISTS', P .. 'feed', id) == 0 then
 		return 0
 	elseif merging then
 		return merging == into and 1 or -1
 	end
 	call('HSET', P .. 'merging', id, into)
-	call('ZREM', P .. 'due:' .. s.shard, id)
-	touch(s.shard)
 	return 1
 end
 
 -- unmerge id: nothing came of it
 function ops.unmerge()
-	local id = take()
-	local s = state_get(id)
-	if call('HDEL', P .. 'merging', id) == 1 and s then
-		state_put(id, s)
-		changed({[s.shard] = true})
-	end
+	call('HDEL', P .. 'merging', take())
 end
 
 -- adopt id {key value}... {entry row}...: those that this feed lacks, by key and by guid -> 0: no
 -- such feed, -1: it is merging
 function ops.adopt()
 	local id, value_of, key_of, guids, entries = take(), {}, {}, {}, {}
-	local s = state_get(id)
-	if not s then
+	if call('HEXISTS', P .. 'feed', id) == 0 then
 		return 0
 	elseif call('HEXISTS', P .. 'merging', id) == 1 then
 		return -1
@@ -172,7 +163,6 @@ function ops.adopt()
 			entry_put(id, key_of[entry], hash, entry, date, id .. match(row, '^%d+(.*)$'))
 		end
 	end
-	touch(s.shard)
 	return 1
 end
 
@@ -199,13 +189,12 @@ function ops.remove()
 		chunk_put(name, rows)
 		call('HINCRBY', P .. 'meta', 'visit_n', -1)
 	end)
-	for _, name in ipairs({'state', 'feed', 'merging', 'adopting'}) do
+	call('HDEL', schedule(s.shard), id)
+	for _, name in ipairs({'feed', 'merging', 'adopting'}) do
 		call('HDEL', P .. name, id)
 	end
 	call('ZREM', P .. 'feed_ids', id)
 	call('DEL', P .. 'keys:' .. id)
-	call('ZREM', P .. 'due:' .. s.shard, id)
-	touch(s.shard)
 	changed({[s.shard] = true})
 	return url_of(groups[ADDRESS])
 end
@@ -253,7 +242,6 @@ function ops.prune_entries()
 				local key = entry_part(row, 'key')
 				call('HSET', P .. 'keys:' .. id, key, known_split(call('HGET', P .. 'keys:' .. id, key)) .. ' 0')
 				entry_drop(ids[i])
-				touch(state_get(id).shard)
 				n = n + 1
 			else
 				from = from + 1
