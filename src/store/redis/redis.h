@@ -4,8 +4,9 @@
  *
  * Where things lie. A store on one server has one cell, one on a cluster 16: that is decided when it
  * is made. All keys of a cell have one tag, "{feedwheel/7}:", so they are on one server, and one
- * script changes them together. A feed is in the cell that its number names (modulo), for life, with
- * all that belongs to it; so a shard's feeds are in all cells.
+ * transaction changes them together: a script, or MULTI and EXEC (commit.c). A feed is in the cell
+ * that its number names (modulo), for life, with all that belongs to it; so a shard's feeds are in
+ * all cells.
  *
  *	schedule:SHARD  hash, feed to its narrow row (pack.c), which says when it is due; a shard is read as a whole
  *	feed            hash, feed to its shard and its groups of members: "url\n" and host_key; its owner's, error ...
@@ -15,7 +16,7 @@
  *	keys:FEED       hash, entry key to "hash entry date"; entry 0: retention took it
  *	entries         hash, entry to its row; entry_ids, entry_dates: sorted sets of them
  *	visits          hash, chunks of some dozens of visits (script/head.lua); visit_ids: sorted set of the chunks
- *	workers         hash of the leases that there are: each commit asks for its own
+ *	lease:ID        is there while that lease is: each commit watches its own; revoked: see commit.c
  *	adopting        hash, feed to an address that it is about to have; void: set of feeds that will never be
  *	merging         hash, feed to the feed that gets its entries, while that is done
  *
@@ -31,7 +32,7 @@
  *     a new address notes that (adopting), takes it, and has it with the commit. An address of a feed
  *     that does not have it is free: who wants it makes sure that the feed will never have it (void),
  *     and takes it.
- *   - A feed that goes into another is marked (merging): it is not due, commits and changes wait.
+ *   - A feed that goes into another is marked (merging): commits and changes wait.
  *     Its entries are copied, then it is removed. Lists show an entry that is there twice once. Who
  *     reads what is due finishes what is left half done.
  */
