@@ -1314,7 +1314,6 @@ END_TEST
  */
 START_TEST(busy)
 {
-	static const struct sql_text HOLD = {"UPDATE workers SET idle = idle + 1 WHERE id = ?1", NULL};
 	const char *url = drv_url(_i);
 	struct fw_store_config c = {.url = url, .busy_timeout_ms = 200};
 	struct store *holder, *st = NULL;
@@ -1335,7 +1334,8 @@ START_TEST(busy)
 	print = drv_print(holder);
 	DONE(holder->is->open(&c, &st, &drv_err));
 	DONE(sql_of(holder)->dialect->begin(sql_of(holder), &drv_err));
-	DONE(sql_ask(sql_of(holder), &HOLD, (struct sql_value[]){SQL_INT(l->id)}, 1, NULL, NULL, &id, &drv_err));
+	DONE(sql_change(sql_of(holder), "UPDATE workers SET idle = idle + 1 WHERE id = ?1", SQL_V(SQL_INT(l->id)), &id,
+		&drv_err));
 	ck_assert_int_eq(id, 1);
 	begin_ms = fw_mono_ms();
 	FAILS(drv_commit(st, l->id, &o, 1), FW_EAGAIN);

@@ -263,8 +263,7 @@ END_TEST
 /* The clock was an hour ahead when a worker renewed its lease and died, and is right again. SQL only. */
 START_TEST(a_clock_that_was_set_back)
 {
-	static const struct sql_text AHEAD = {"UPDATE workers SET until_ms = until_ms + 3600000 WHERE id = ?1", NULL};
-	static const struct sql_text UNTIL = {"SELECT until_ms FROM workers WHERE id = ?1", NULL};
+	static const char UNTIL[] = "SELECT until_ms FROM workers WHERE id = ?1";
 	struct store_lease *dead, *b;
 	int64_t until_ms, changed;
 	struct store *st;
@@ -274,13 +273,15 @@ START_TEST(a_clock_that_was_set_back)
 	st = fresh_store(_i);
 	dead = drv_join(st, "dead", LEASE_MS);
 	b = drv_join(st, "b", LONG_MS);
-	DONE(sql_ask(sql_of(st), &AHEAD, (struct sql_value[]){SQL_INT(dead->id)}, 1, NULL, NULL, &changed, &drv_err));
+	DONE(sql_change(sql_of(st), "UPDATE workers SET until_ms = until_ms + 3600000 WHERE id = ?1",
+		SQL_V(SQL_INT(dead->id)),
+		&changed, &drv_err));
 	ck_assert_int_eq(changed, 1);
 	drv_beat(st, "b", b);
-	DONE(sql_number(sql_of(st), &UNTIL, (struct sql_value[]){SQL_INT(dead->id)}, 1, 0, &until_ms, &drv_err));
+	DONE(sql_number(sql_of(st), UNTIL, SQL_V(SQL_INT(dead->id)), 0, &until_ms, &drv_err));
 	ck_assert_int_gt(until_ms, 0); /* it is there, as if it had renewed its lease at that beat */
 	ck_assert_int_le(until_ms, drv_clock(st) + LEASE_MS);
-	DONE(sql_number(sql_of(st), &UNTIL, (struct sql_value[]){SQL_INT(b->id)}, 1, 0, &until_ms, &drv_err));
+	DONE(sql_number(sql_of(st), UNTIL, SQL_V(SQL_INT(b->id)), 0, &until_ms, &drv_err));
 	ck_assert_int_gt(until_ms, drv_clock(st) + LONG_MS / 2); /* a longer one is not cut */
 	while (b->living > 1) {
 		usleep(10000);

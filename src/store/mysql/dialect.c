@@ -67,14 +67,13 @@ static void rows_as_table(struct fw_buf *b, const struct sql_text *t)
 static char *text_write(const struct sql *s, const struct sql_text *t, bool select)
 {
 	static const char SELECT[] = "SELECT ";
-	struct sql_form form = {.mark = '?', .join = "", .from = "", .rows = "DUAL"};
+	struct sql_form form = {.mark = '?', .by_number = select};
 	struct fw_buf rows = FW_BUF_INIT(0), text = FW_BUF_INIT(0);
 	struct sql_text ordered = *t;
 	char *written, letter;
 
 	if (select) {
 		rows_as_table(&rows, t);
-		form.by_number = true;
 		if (fw_str_starts(fw_str(t->text), FW_STR(SELECT))) {
 			fw_buf_addf(&text, "SELECT STRAIGHT_JOIN %s%c", t->text + strlen(SELECT), '\0');
 			ordered.text = text.p;
@@ -84,11 +83,10 @@ static char *text_write(const struct sql *s, const struct sql_text *t, bool sele
 		for (size_t i = 0; sql_column(t, i, &letter).p; i++)
 			fw_buf_addf(&rows, "%s?%zu", i ? ", " : "", i + 1);
 		fw_buf_addf(&rows, ")%c", ROW_TO);
-		form.by_value = true;
 	}
 	fw_buf_addc(&rows, '\0');
 	if (select)
-		form.rows = rows.p;
+		form.table = rows.p;
 	else
 		form.values = rows.p;
 	written = rows.rc || text.rc ? NULL : sql_write(s->dialect, &ordered, &form);
@@ -138,7 +136,7 @@ static int kept_find(struct mysql_db *s, const struct sql_text *t, bool select, 
 	struct mysql_kept *k;
 
 	for (size_t i = 0; i < s->kept_n; i++) {
-		if (s->kept[i].of == t) {
+		if (s->kept[i].of.text == t->text) {
 			*out = &s->kept[i];
 			return 0;
 		}
@@ -146,7 +144,7 @@ static int kept_find(struct mysql_db *s, const struct sql_text *t, bool select, 
 	if (s->kept_n == MYSQL_STATEMENTS)
 		return fw_err_set(err, FW_EINVAL, "%s: more than %d statements", s->name, MYSQL_STATEMENTS);
 	k = &s->kept[s->kept_n];
-	*k = (struct mysql_kept){.of = t, .text = text_write(&s->sql, t, select)};
+	*k = (struct mysql_kept){.of = *t, .text = text_write(&s->sql, t, select)};
 	if (!k->text || !marks_take(k)) {
 		kept_finish(k);
 		return fw_no_memory(err);
@@ -391,11 +389,11 @@ static int ask_kept(struct mysql_db *s, const struct mysql_kept *k, const struct
 	return rc;
 }
 
-static int ask(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
+static int ask(struct sql *sql, const char *text, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
 	int64_t *changed, struct fw_err *err)
 {
 	struct mysql_kept *k;
-	int rc = kept_find(mysql_db(sql), t, false, &k, err);
+	int rc = kept_find(mysql_db(sql), &(struct sql_text){text, NULL}, false, &k, err);
 
 	(void)n;
 	return rc ? rc : ask_kept(mysql_db(sql), k, v, fn, ctx, changed, err);
@@ -526,7 +524,7 @@ static int array_execute(struct mysql_db *s, struct mysql_kept *k, const struct 
 	for (size_t i = 0; i < k->mark_n; i++) {
 		const struct column *c = &column[k->mark[i].value];
 
-		(void)sql_column(k->of, k->mark[i].value, &letter);
+		(void)sql_column(&k->of, k->mark[i].value, &letter);
 		bind[i] = (MYSQL_BIND){.buffer_type = type_of(letter), .buffer = c->value, .length = c->len};
 		bind[i].u.indicator = c->state;
 	}
@@ -684,10 +682,8 @@ static struct fw_str get_str(const struct sql_row *row, int column)
 
 static int size(struct sql *sql, int64_t *bytes, struct fw_err *err)
 {
-	static const struct sql_text SIZE = {"SELECT coalesce(sum(data_length + index_length), 0) FROM information_schema.tables"
-		" WHERE table_schema = database()", NULL};
-
-	return sql_number(sql, &SIZE, NULL, 0, 0, bytes, err);
+	return sql_number(sql, "SELECT coalesce(sum(data_length + index_length), 0) FROM information_schema.tables"
+		" WHERE table_schema = database()", SQL_NONE, 0, bytes, err);
 }
 
 #define ENGINE "ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
@@ -700,7 +696,10 @@ static const struct sql_fragment FRAGMENT[] = {
 	{"now", "CAST(unix_timestamp(sysdate(3)) * 1000 AS SIGNED)"}, {"last", "last_insert_id()"}, {"skip", "FOR UPDATE SKIP LOCKED"},
 	{"share", "LOCK IN SHARE MODE"}, {"update", "FOR UPDATE"},
 	{"upsert", "ON DUPLICATE KEY UPDATE"}, {"new", "VALUES($1)"}, {"keep", "ON DUPLICATE KEY UPDATE $2 = IF($=, $2, NULL)"},
-	{"greatest", "greatest"},
+	{"greatest", "greatest"}, {"sum", "coalesce(sum($1), 0)"}, {"behind", "($1 > ?1 OR ($1 = ?1 AND $2 > ?2))"},
+	{"head", "left($1, 1048576)"}, {"waiting", "(SELECT count(*) FROM (SELECT 1 FROM entries_changed LIMIT ?1) b)"},
+	{"found", "e.id IN (SELECT i.entry_id FROM JSON_TABLE(?1, '$[*]' COLUMNS (doc BIGINT PATH '$')) j"
+		" JOIN entries_indexed i ON i.doc = j.doc)"},
 	{"iso", TEXT("concat(left(date_format(date_add('1970-01-01', INTERVAL ($1) * 1000 MICROSECOND), '%Y-%m-%dT%H:%i:%s.%f'), 23), 'Z')")},
 	{"words", TEXT("$1")}, {"ms", "($1) DIV 1000"}, {"jsonb", "$1"},
 	{"tags", TEXT("nullif(replace(replace(substr(" TAGS ", 3, greatest(char_length(" TAGS ") - 4, 0)), '\", \"', ', '), '\",\"', ', '), '')")},

@@ -56,13 +56,12 @@ static int settings_row(void *ctx, const struct sql_row *row)
 
 static int inspect(struct sql *s, struct inspect *i, struct fw_err *err)
 {
-	static const struct sql_text SETTINGS = {"SELECT version(), @@innodb_flush_log_at_trx_commit, @@max_allowed_packet,"
-		" @@innodb_buffer_pool_size", NULL};
-	static const struct sql_text VARIABLES = {"SHOW GLOBAL VARIABLES WHERE variable_name IN ('innodb_log_file_size',"
-		" 'innodb_redo_log_capacity', 'innodb_flush_method')", NULL};
-	int rc = sql_ask(s, &VARIABLES, NULL, 0, variable_row, i, NULL, err);
+	int rc = sql_ask(s, "SHOW GLOBAL VARIABLES WHERE variable_name IN ('innodb_log_file_size',"
+		" 'innodb_redo_log_capacity', 'innodb_flush_method')", SQL_NONE, variable_row, i, err);
 
-	return rc ? rc : sql_ask(s, &SETTINGS, NULL, 0, settings_row, i, NULL, err);
+	return rc ? rc
+		  : sql_ask(s, "SELECT version(), @@innodb_flush_log_at_trx_commit, @@max_allowed_packet,"
+			" @@innodb_buffer_pool_size", SQL_NONE, settings_row, i, err);
 }
 
 static int faulty_row(void *ctx, const struct sql_row *row)
@@ -78,8 +77,6 @@ static int faulty_row(void *ctx, const struct sql_row *row)
 
 int mysql_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
-	static const struct sql_text STEPS = {"SELECT x.step, x.last_step FROM (SELECT max(step) AS step, (SELECT value FROM numbers"
-		" WHERE name = 'doc_id') AS last_step FROM words) x WHERE x.step > x.last_step", NULL};
 	struct inspect i = {.cb = cb, .ctx = ctx};
 	struct sql *s = sql_of(st);
 	int rc;
@@ -89,7 +86,10 @@ int mysql_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, str
 	rc = s->dialect->script(s, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;" /* one view of it all */
 		"START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY", err);
 	rc = rc ? rc : sql_check(s, cb, ctx, err);
-	rc = rc ? rc : sql_ask(s, &STEPS, NULL, 0, faulty_row, &i, NULL, err);
+	rc = rc ? rc
+		: sql_ask(s, "SELECT x.step, x.last_step FROM (SELECT max(step) AS step, (SELECT value FROM numbers"
+			" WHERE name = 'doc_id') AS last_step FROM words) x WHERE x.step > x.last_step", SQL_NONE,
+			faulty_row, &i, err);
 	s->dialect->rollback(s); /* nothing was written */
 	return rc;
 }

@@ -24,7 +24,7 @@ struct mysql_mark { /* a value's place in a text */
 };
 
 struct mysql_kept { /* a text that was made ready, by address */
-	const struct sql_text *of;
+	struct sql_text of;
 	char *text;
 	size_t len;
 	struct mysql_mark *mark;
@@ -80,8 +80,8 @@ store_inspect_fn mysql_inspect;
 /* words.c; as in sql.h */
 int mysql_search_changed(struct sql *s, int64_t entry_id, enum sql_entry_change what, struct fw_err *err);
 int mysql_search_step(struct sql *s, bool *more, struct fw_err *err);
-int mysql_search_begin(struct sql *s, struct fw_str words, bool *any, struct fw_buf *where, struct fw_buf *value,
-	int64_t *missing, struct fw_err *err);
+int mysql_search_begin(
+	struct sql *s, struct fw_str words, bool *any, struct fw_buf *value, int64_t *missing, struct fw_err *err);
 extern const char *const mysql_search_tables[]; /* ended by NULL; the last one is made last of all tables */
 #define MYSQL_LAST_TABLE "entries_indexed"
 

@@ -150,7 +150,6 @@ static int server_check(struct mysql_db *s, struct fw_err *err)
  */
 static int session_set(struct mysql_db *s, struct fw_err *err)
 {
-	static const struct sql_text PACKET = {"SELECT @@max_allowed_packet", NULL};
 	long long wait_s = FW_MAX((s->busy_timeout_ms + 999) / 1000, INT64_C(1));
 	int64_t packet_max = 0;
 	char sql[600];
@@ -163,7 +162,7 @@ static int session_set(struct mysql_db *s, struct fw_err *err)
 		s->mysql ? MYSQL_IDLE_S : IDLE_IN_TRANSACTION_S * (s->sql.read_only ? 6 : 1),
 		s->sql.read_only ? ", READ ONLY" : "");
 	rc = s->sql.dialect->script(&s->sql, sql, err);
-	rc = rc ? rc : sql_number(&s->sql, &PACKET, NULL, 0, 0, &packet_max, err);
+	rc = rc ? rc : sql_number(&s->sql, "SELECT @@max_allowed_packet", SQL_NONE, 0, &packet_max, err);
 	s->packet_max = rc ? s->packet_max : (size_t)packet_max;
 	return rc;
 }
@@ -189,19 +188,17 @@ static int schema_name(struct mysql_db *s, const struct fw_dsn *d, struct fw_err
 
 int mysql_lock(struct mysql_db *s, const char *what, int64_t timeout_s, int64_t *got, struct fw_err *err)
 {
-	static const struct sql_text LOCK = {"SELECT get_lock(concat('feedwheel ', ?1, ' ', ?2), ?3)", NULL};
-
-	return sql_number(&s->sql, &LOCK, (struct sql_value[]){SQL_TEXT(fw_str(what)), SQL_INT(fw_hash64(s->schema, strlen(s->schema)) >> 1),
-		SQL_INT(timeout_s)}, 3, 0, got, err);
+	return sql_number(&s->sql, "SELECT get_lock(concat('feedwheel ', ?1, ' ', ?2), ?3)",
+		SQL_V(SQL_TEXT(fw_str(what)), SQL_INT(fw_hash64(s->schema, strlen(s->schema)) >> 1),
+		SQL_INT(timeout_s)), 0, got, err);
 }
 
 int mysql_unlock(struct mysql_db *s, const char *what, struct fw_err *err)
 {
-	static const struct sql_text UNLOCK = {"SELECT release_lock(concat('feedwheel ', ?1, ' ', ?2))", NULL};
 	int64_t was;
 
-	return sql_number(&s->sql, &UNLOCK, (struct sql_value[]){SQL_TEXT(fw_str(what)), SQL_INT(fw_hash64(s->schema, strlen(s->schema)) >> 1)},
-		2, 0, &was, err);
+	return sql_number(&s->sql, "SELECT release_lock(concat('feedwheel ', ?1, ' ', ?2))",
+		SQL_V(SQL_TEXT(fw_str(what)), SQL_INT(fw_hash64(s->schema, strlen(s->schema)) >> 1)), 0, &was, err);
 }
 
 struct there {
@@ -220,18 +217,18 @@ static int there_row(void *ctx, const struct sql_row *row)
  */
 static int look(struct mysql_db *s, int64_t *version, struct fw_err *err)
 {
-	static const struct sql_text THERE = {"SELECT count(*), coalesce(sum(table_name = 'numbers'), 0), coalesce(sum(table_name = '"
-		MYSQL_LAST_TABLE "'), 0) FROM information_schema.tables WHERE table_schema = database()", NULL};
-	static const struct sql_text ROWS = {"SELECT count(*) FROM numbers", NULL};
 	struct there t = {0};
 	int64_t rows = 1;
-	int rc = sql_ask(&s->sql, &THERE, NULL, 0, there_row, &t, NULL, err);
+	int rc = sql_ask(&s->sql,
+		"SELECT count(*), coalesce(sum(table_name = 'numbers'), 0), coalesce(sum(table_name = '"
+		MYSQL_LAST_TABLE "'), 0) FROM information_schema.tables WHERE table_schema = database()", SQL_NONE,
+		there_row, &t, err);
 
 	*version = 0;
 	if (!rc && t.tables && !t.numbers)
 		return fw_err_set(err, FW_EINVAL, "%s: a database of another program: name another one", s->name);
 	if (!rc && t.numbers && !t.last && t.tables == 1)
-		rc = sql_number(&s->sql, &ROWS, NULL, 0, 0, &rows, err);
+		rc = sql_number(&s->sql, "SELECT count(*) FROM numbers", SQL_NONE, 0, &rows, err);
 	if (!rc && t.numbers && rows)
 		rc = sql_schema_look(&s->sql, true, version, err);
 	if (!rc && !t.last)
@@ -263,9 +260,8 @@ static int tables(struct mysql_db *s, unsigned flags, struct fw_err *err)
 
 static int changes_read(struct mysql_db *s, int64_t *changes, struct fw_err *err)
 {
-	static const struct sql_text CHANGES = {"SELECT value FROM numbers WHERE name = 'changes'", NULL};
-
-	return sql_number(&s->sql, &CHANGES, NULL, 0, s->changes, changes, err);
+	return sql_number(&s->sql, "SELECT value FROM numbers WHERE name = 'changes'", SQL_NONE, s->changes, changes,
+		err);
 }
 
 /* The server tells nobody: each looks for itself. What this transaction raises it to is not somebody else's. */
@@ -309,7 +305,6 @@ static void mysql_db_close(struct store *st)
 	if (s->c)
 		mysql_close(s->c);
 	fw_buf_finish(&s->script);
-	fw_buf_finish(&s->sql.text);
 	fw_buf_finish(&s->sweep.gone);
 	free(s);
 }

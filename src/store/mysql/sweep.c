@@ -28,8 +28,8 @@ struct walk {
 	struct mysql_db *s;
 	struct fw_arena a;
 	struct mysql_sweep next; /* where this step ends */
-	struct sql_value put[3 * ROWS], drop[2 * ROWS];
-	size_t row_n, put_n, drop_n;
+	struct sql_rows put, drop;
+	size_t row_n;
 	struct fw_buf list;
 };
 
@@ -64,49 +64,41 @@ static int word_row(void *ctx, const struct sql_row *row)
 	if (!any)
 		return 0;
 	word = fw_arena_str(&w->a, word);
-	if (w->list.len) {
-		w->put[3 * w->put_n] = SQL_BLOB(word);
-		w->put[3 * w->put_n + 1] = SQL_INT(step);
-		w->put[3 * w->put_n++ + 2] = SQL_BLOB(fw_arena_str(&w->a, fw_buf_str(&w->list)));
-	} else {
-		w->drop[2 * w->drop_n] = SQL_BLOB(word);
-		w->drop[2 * w->drop_n++ + 1] = SQL_INT(step);
-	}
+	if (w->list.len)
+		sql_rows_add(&w->put, SQL_V(SQL_BLOB(word), SQL_INT(step), SQL_BLOB(fw_arena_str(&w->a,
+			fw_buf_str(&w->list)))));
+	else
+		sql_rows_add(&w->drop, SQL_V(SQL_BLOB(word), SQL_INT(step)));
 	return w->a.failed || w->list.rc ? FW_ENOMEM : 0;
 }
 
 /* What the walk has taken out is done. */
 static int walk_end(struct mysql_db *s, struct fw_err *err)
 {
-	static const struct sql_text DONE = {"DELETE FROM entries_indexed WHERE doc = v.gone", "gone:i"};
+	struct sql_rows r = SQL_ROWS(&s->sql, err, "DELETE FROM entries_indexed WHERE doc = v.gone", "gone:i");
 	const int64_t *gone = (const int64_t *)(const void *)s->sweep.gone.p;
-	size_t gone_n = s->sweep.gone.len / sizeof(*gone);
-	struct sql_value v[ROWS];
-	int rc = 0;
 
-	for (size_t at = 0, n; !rc && at < gone_n; at += n) {
-		n = FW_MIN(gone_n - at, (size_t)ROWS);
-		for (size_t i = 0; i < n; i++)
-			v[i] = SQL_INT(gone[at + i]);
-		rc = sql_each(&s->sql, &DONE, v, 1, n, err);
-	}
-	return rc;
+	for (size_t i = 0; i < s->sweep.gone.len / sizeof(*gone); i++)
+		sql_rows_add(&r, SQL_V(SQL_INT(gone[i])));
+	return sql_rows_end(&r);
 }
 
 static int step_in(struct walk *w, struct fw_err *err)
 {
-	static const struct sql_text READ = {"SELECT word, step, docs FROM words WHERE word >= ?1 AND (word > ?1 OR step > ?2)"
-		" ORDER BY word, step LIMIT ?3", NULL};
-	static const struct sql_text PUT = {"UPDATE words SET docs = v.list WHERE word = v.word AND step = v.step",
-		"word:b step:i list:b"};
-	static const struct sql_text DROP = {"DELETE FROM words WHERE word = v.word AND step = v.step", "word:b step:i"};
-	struct mysql_sweep *sweep = &w->s->sweep;
+	const struct mysql_sweep *sweep = &w->s->sweep;
 	struct sql *s = &w->s->sql;
-	int rc = sql_ask(s, &READ, (struct sql_value[]){SQL_BLOB(((struct fw_str){sweep->word, sweep->word_len})), SQL_INT(sweep->step),
-		SQL_INT(ROWS)}, 3, word_row, w, NULL, err);
+	int rc;
 
-	rc = rc ? rc : sql_each(s, &PUT, w->put, 3, w->put_n, err);
-	rc = rc ? rc : sql_each(s, &DROP, w->drop, 2, w->drop_n, err);
+	w->put = (struct sql_rows)SQL_ROWS(s, err,
+		"UPDATE words SET docs = v.list WHERE word = v.word AND step = v.step", "word:b step:i list:b");
+	w->drop = (struct sql_rows)SQL_ROWS(s, err, "DELETE FROM words WHERE word = v.word AND step = v.step",
+		"word:b step:i");
+	w->put.rc = sql_ask(s,
+		"SELECT word, step, docs FROM words WHERE {behind word|step} ORDER BY word, step LIMIT ?3",
+		SQL_V(SQL_BLOB(((struct fw_str){sweep->word, sweep->word_len})), SQL_INT(sweep->step), SQL_INT(ROWS)),
+		word_row, w, err);
+	w->drop.rc = sql_rows_end(&w->put);
+	rc = sql_rows_end(&w->drop);
 	if (!rc && w->row_n < ROWS)
 		rc = walk_end(w->s, err);
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
@@ -114,22 +106,17 @@ static int step_in(struct walk *w, struct fw_err *err)
 
 static int step(struct mysql_db *s, struct fw_err *err)
 {
-	struct walk *w = calloc(1, sizeof(*w));
-	int rc = w ? s->sql.dialect->begin(&s->sql, err) : fw_no_memory(err);
-	bool end = false;
+	struct walk w = {.s = s, .next = s->sweep};
+	int rc = s->sql.dialect->begin(&s->sql, err);
 
-	if (!rc) {
-		w->s = s;
-		w->next = s->sweep;
-		fw_arena_init(&w->a, 0);
-		rc = sql_end(&s->sql, step_in(w, err), err);
-		end = !rc && w->row_n < ROWS;
-		s->sweep = rc ? s->sweep : w->next;
-		fw_arena_finish(&w->a);
-		fw_buf_finish(&w->list);
-	}
-	free(w);
-	if (!end)
+	if (rc)
+		return rc;
+	fw_arena_init(&w.a, 0);
+	rc = sql_end(&s->sql, step_in(&w, err), err);
+	s->sweep = rc ? s->sweep : w.next;
+	fw_arena_finish(&w.a);
+	fw_buf_finish(&w.list);
+	if (rc || w.row_n == ROWS)
 		return rc;
 	fw_buf_finish(&s->sweep.gone);
 	s->sweep = (struct mysql_sweep){.look_ms = s->sweep.look_ms};
@@ -147,15 +134,14 @@ static int gone_row(void *ctx, const struct sql_row *row)
 /* A walk begins when it is time, and nobody else walks. */
 static int begin(struct mysql_db *s, struct fw_err *err)
 {
-	static const struct sql_text TIME = {"SELECT (SELECT count(*) FROM entries_indexed WHERE entry_id IS NULL) * ?1 > (SELECT coalesce(sum(entry_n), 0) FROM tally)", NULL};
-	static const struct sql_text GONE = {"SELECT doc FROM entries_indexed WHERE entry_id IS NULL ORDER BY doc LIMIT ?1", NULL};
 	int64_t now = fw_mono_ms(), yes;
 	int rc;
 
 	if (s->sweep.look_ms && now < s->sweep.look_ms)
 		return 0;
 	s->sweep.look_ms = now + LOOK_MS;
-	rc = sql_number(&s->sql, &TIME, (struct sql_value[]){SQL_INT(SHARE)}, 1, 0, &yes, err);
+	rc = sql_number(&s->sql, "SELECT (SELECT count(*) FROM entries_indexed WHERE entry_id IS NULL) * ?1 > (SELECT"
+		" {sum entry_n} FROM tally)", SQL_V(SQL_INT(SHARE)), 0, &yes, err);
 	if (!rc && yes)
 		rc = mysql_lock(s, "words", 0, &yes, err);
 	if (rc || !yes)
@@ -163,7 +149,8 @@ static int begin(struct mysql_db *s, struct fw_err *err)
 	s->sweep.step = -1;
 	s->sweep.word_len = 0;
 	fw_buf_reset(&s->sweep.gone);
-	rc = sql_ask(&s->sql, &GONE, (struct sql_value[]){SQL_INT(GONE_MAX)}, 1, gone_row, &s->sweep.gone, NULL, err);
+	rc = sql_ask(&s->sql, "SELECT doc FROM entries_indexed WHERE entry_id IS NULL ORDER BY doc LIMIT ?1",
+		SQL_V(SQL_INT(GONE_MAX)), gone_row, &s->sweep.gone, err);
 	s->sweep.on = !rc;
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 }

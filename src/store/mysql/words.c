@@ -27,7 +27,6 @@
 #include "base/banned.h"
 
 #define STEP_BYTES ((size_t)1 << 20) /* of text, about */
-#define WRITE_ROWS 2000              /* of one statement */
 #define ID_BYTES 16                  /* of a number in a query, at most, about */
 
 const char *const mysql_search_tables[] = {
@@ -96,7 +95,8 @@ struct word { /* of a step */
 
 struct step {
 	struct sql_search_step step;
-	struct fw_map map; /* its words; their documents are counted from 1 */
+	struct fw_map map; /* its words; their documents are counted from 1: */
+	int64_t id[2 * SQL_SEARCH_ROWS]; /* these entries */
 };
 
 static struct step *step_of(struct sql_search_step *step)
@@ -123,7 +123,7 @@ static int entry_add(struct sql_search_step *step, int64_t id, struct fw_str wor
 	struct step *p = step_of(step);
 	struct fw_store_token t;
 
-	(void)id;
+	p->id[step->n] = id;
 	for (uint64_t place = 1; fw_store_token_next(&words, &t); place++) {
 		struct fw_str text = {t.text, t.len};
 		struct word *w = fw_map_get(&p->map, text);
@@ -149,53 +149,46 @@ static int by_word(const void *a, const void *b)
 /* As their rows lie. */
 static int words_write(struct step *p, int64_t number, struct fw_err *err)
 {
-	static const struct sql_text PUT = {"INSERT INTO words (word, step, docs) {values}", "word:b step:i docs:b"};
+	struct sql_rows r = SQL_ROWS(p->step.s, err, "INSERT INTO words (word, step, docs) {values}",
+		"word:b step:i docs:b");
 	struct word **w = fw_arena_calloc(&p->step.a, p->map.n, sizeof(*w));
-	struct sql_value *v = fw_arena_calloc(&p->step.a, WRITE_ROWS, 3 * sizeof(*v));
 	size_t n = 0;
-	int rc = w && v ? 0 : fw_no_memory(err);
 
-	for (size_t at = 0; !rc && n < p->map.n; n++)
+	if (!w)
+		return fw_no_memory(err);
+	for (size_t at = 0; n < p->map.n; n++)
 		w[n] = fw_map_next(&p->map, &at, NULL);
-	if (!rc && n)
+	if (n)
 		qsort(w, n, sizeof(*w), by_word);
-	for (size_t at = 0; !rc && at < n; at += WRITE_ROWS) {
-		size_t rows = FW_MIN(n - at, (size_t)WRITE_ROWS);
-
-		for (size_t i = 0; i < rows; i++) {
-			v[3 * i] = SQL_BLOB(w[at + i]->text);
-			v[3 * i + 1] = SQL_INT(number);
-			v[3 * i + 2] = SQL_BLOB(fw_buf_str(&w[at + i]->list));
-		}
-		rc = sql_each(p->step.s, &PUT, v, 3, rows, err);
-	}
-	return rc;
+	for (size_t i = 0; i < n; i++)
+		sql_rows_add(&r, SQL_V(SQL_BLOB(w[i]->text), SQL_INT(number), SQL_BLOB(fw_buf_str(&w[i]->list))));
+	return sql_rows_end(&r);
 }
 
 /* What was read again was another document; it is not waiting any more, nor is what is gone. */
 static int entries_write(struct sql_search_step *step, struct fw_err *err)
 {
-	static const struct sql_text OLD = {"UPDATE entries_indexed SET entry_id = NULL WHERE entry_id = v.entry", "entry:i"};
-	static const struct sql_text DONE = {"DELETE FROM entries_changed WHERE entry_id = v.entry", "entry:i"};
-	static const struct sql_text NEW = {"INSERT INTO entries_indexed (doc, entry_id) {values}", "doc:i entry:i"};
-	int64_t number, upto = step->full && step->again_n ? step->id[step->again_n - 1] : INT64_MAX;
-	struct sql_value again[SQL_SEARCH_ROWS], new[2 * 2 * SQL_SEARCH_ROWS];
-	size_t done_n = 0;
-	int rc = sql_numbers_take(step->s, "doc_id", (int64_t)step->n, &number, err);
+	struct sql_rows old = SQL_ROWS(step->s, err,
+		"UPDATE entries_indexed SET entry_id = NULL WHERE entry_id = v.entry", "entry:i");
+	struct sql_rows done = SQL_ROWS(step->s, err, "DELETE FROM entries_changed WHERE entry_id = v.entry",
+		"entry:i");
+	struct sql_rows new = SQL_ROWS(step->s, err, "INSERT INTO entries_indexed (doc, entry_id) {values}",
+		"doc:i entry:i");
+	const int64_t *id = step_of(step)->id;
+	int64_t number, upto = step->full && step->again_n ? id[step->again_n - 1] : INT64_MAX;
 
+	old.rc = sql_numbers_take(step->s, "doc_id", (int64_t)step->n, &number, err);
 	number -= (int64_t)step->n;
-	for (size_t i = 0; i < step->n; i++) {
-		if (i < step->again_n)
-			again[i] = SQL_INT(step->id[i]);
-		new[2 * i] = SQL_INT(number + 1 + (int64_t)i);
-		new[2 * i + 1] = SQL_INT(step->id[i]);
-	}
-	while (done_n < step->changed_n && step->changed[done_n].i <= upto)
-		done_n++;
-	rc = rc ? rc : sql_each(step->s, &OLD, again, 1, step->again_n, err);
-	rc = rc ? rc : sql_each(step->s, &DONE, step->changed, 1, done_n, err);
-	rc = rc ? rc : sql_each(step->s, &NEW, new, 2, step->n, err);
-	return rc ? rc : words_write(step_of(step), number, err);
+	for (size_t i = 0; i < step->again_n; i++)
+		sql_rows_add(&old, SQL_V(SQL_INT(id[i])));
+	done.rc = sql_rows_end(&old);
+	for (size_t i = 0; i < step->changed_n && step->changed[i] <= upto; i++)
+		sql_rows_add(&done, SQL_V(SQL_INT(step->changed[i])));
+	new.rc = sql_rows_end(&done);
+	for (size_t i = 0; i < step->n; i++)
+		sql_rows_add(&new, SQL_V(SQL_INT(number + 1 + (int64_t)i), SQL_INT(id[i])));
+	new.rc = sql_rows_end(&new);
+	return new.rc ? new.rc : words_write(step_of(step), number, err);
 }
 
 static void step_end(struct sql_search_step *step)
@@ -210,8 +203,9 @@ static void step_end(struct sql_search_step *step)
 
 static int step(struct sql *s, bool *more, struct fw_err *err)
 {
-	static const struct sql_text CHANGED = {"SELECT entry_id FROM entries_changed ORDER BY entry_id LIMIT ?1 {skip}", NULL};
-	static const struct sql_search_index INDEX = {SQL_SEARCH_ROWS, STEP_BYTES, &CHANGED, entry_add, entries_write, step_end};
+	static const struct sql_search_index INDEX = {.rows = SQL_SEARCH_ROWS, .bytes = STEP_BYTES, .add = entry_add,
+		.write = entries_write, .end = step_end,
+		.changed = "SELECT entry_id FROM entries_changed ORDER BY entry_id LIMIT ?1 {skip}"};
 	struct step p = {.step = {.n = 0}};
 
 	return sql_search_step(&p.step, s, &INDEX, more, err);
@@ -227,12 +221,11 @@ int mysql_search_step(struct sql *s, bool *more, struct fw_err *err)
 /* A change also of one that is not indexed yet: perhaps it is read just now, as it was. */
 int mysql_search_changed(struct sql *s, int64_t entry_id, enum sql_entry_change what, struct fw_err *err)
 {
-	static const struct sql_text CHANGED = {"INSERT INTO entries_changed (entry_id) VALUES (?1) {keep entry_id|entry_id}", NULL};
-	static const struct sql_text GONE = {"UPDATE entries_indexed SET entry_id = NULL WHERE entry_id = ?1", NULL};
-
 	if (what == SQL_ENTRY_CHANGES)
 		return 0;
-	return sql_do(s, what == SQL_ENTRY_GOES ? &GONE : &CHANGED, (struct sql_value[]){SQL_INT(entry_id)}, 1, err);
+	return sql_do(s, what == SQL_ENTRY_GOES ? "UPDATE entries_indexed SET entry_id = NULL WHERE entry_id = ?1" :
+		"INSERT INTO entries_changed (entry_id) VALUES (?1) {keep entry_id|entry_id}", SQL_V(SQL_INT(entry_id)),
+		err);
 }
 
 /* ---- searching --------------------------------------------------------------------------------- */
@@ -326,16 +319,15 @@ static int word_row(void *ctx, const struct sql_row *row)
 /* Rows of a word, or of all that begin so. */
 static int word_find(struct sql *s, const struct fw_store_token *t, bool prefix, struct finding *f, struct fw_err *err)
 {
-	static const struct sql_text ONE = {"SELECT step, docs FROM words WHERE word = ?1 ORDER BY step", NULL};
-	static const struct sql_text PREFIX = {"SELECT step, docs FROM words WHERE word >= ?1 AND word < ?2", NULL};
 	struct fw_str word = {t->text, t->len};
 	char last[sizeof(t->text) + 1];
 	int rc;
 
 	memcpy(last, t->text, t->len);
 	last[t->len] = '\xff'; /* behind all that begin so */
-	rc = sql_ask(s, prefix ? &PREFIX : &ONE, (struct sql_value[]){SQL_BLOB(word), SQL_BLOB(((struct fw_str){last, t->len + 1}))},
-		prefix ? 2 : 1, word_row, f, NULL, err);
+	rc = sql_ask(s, prefix ? "SELECT step, docs FROM words WHERE word >= ?1 AND word < ?2" :
+		"SELECT step, docs FROM words WHERE word = ?1 ORDER BY step", (struct sql_value[]){SQL_BLOB(word),
+		SQL_BLOB(((struct fw_str){last, t->len + 1}))}, prefix ? 2 : 1, word_row, f, err);
 	found_sort(&f->found);
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 }
@@ -400,8 +392,8 @@ static void docs_write(const struct mysql_db *s, const struct fw_buf *docs, stru
 	fw_buf_addc(value, ']');
 }
 
-int mysql_search_begin(struct sql *s, struct fw_str words, bool *any, struct fw_buf *where, struct fw_buf *value,
-	int64_t *missing, struct fw_err *err)
+int mysql_search_begin(
+	struct sql *s, struct fw_str words, bool *any, struct fw_buf *value, int64_t *missing, struct fw_err *err)
 {
 	struct fw_buf docs = FW_BUF_INIT(0), text = FW_BUF_INIT(0);
 	struct fw_store_word w;
@@ -410,8 +402,6 @@ int mysql_search_begin(struct sql *s, struct fw_str words, bool *any, struct fw_
 	*any = false;
 	if (missing)
 		*missing = 0;
-	fw_buf_adds(where, "e.id IN (SELECT i.entry_id FROM JSON_TABLE(?1, '$[*]' COLUMNS (doc BIGINT PATH '$')) j"
-		" JOIN entries_indexed i ON i.doc = j.doc)");
 	for (; !rc && fw_store_term_next(&words, &text, &w); *any = true) {
 		if (!*any)
 			rc = sql_search_catch_up(s, step, missing, err);

@@ -24,10 +24,7 @@
 enum {
 	OID_BYTEA = 17,
 	OID_INT8 = 20,
-	OID_INT2 = 21,
-	OID_INT4 = 23,
 	OID_TEXT = 25,
-	OID_NUMERIC = 1700,
 	OID_JSON = 114
 };
 
@@ -231,9 +228,6 @@ static const char *array_type(char letter)
 	return letter == 'i' ? "int8[]" : letter == 't' ? "text[]" : letter == 'j' ? "json[]" : "bytea[]";
 }
 
-#define VALUES "SELECT v.* "
-#define FROM "FROM "
-
 /* The rows as a table v. */
 static void rows_as_table(struct fw_buf *b, const struct sql_text *t)
 {
@@ -247,26 +241,18 @@ static void rows_as_table(struct fw_buf *b, const struct sql_text *t)
 	for (size_t i = 0; (name = sql_column(t, i, &letter)).p; i++)
 		fw_buf_addf(b, "%s%.*s", i ? ", " : "", FW_STR_ARG(name));
 	fw_buf_addc(b, ')');
+	fw_buf_addc(b, '\0');
 }
 
 static char *text_write(const struct sql *s, const struct sql_text *t)
 {
-	struct fw_buf values = FW_BUF_INIT(0);
-	struct sql_form form = {.mark = '$', .join = ""};
+	struct fw_buf table = FW_BUF_INIT(0);
 	char *text;
 
-	if (t->columns) { /* each of these ends with the one below it */
-		fw_buf_adds(&values, VALUES FROM);
-		rows_as_table(&values, t);
-	}
-	fw_buf_addc(&values, '\0');
-	if (t->columns && !values.rc) {
-		form.values = values.p;
-		form.from = values.p + strlen(VALUES);
-		form.rows = values.p + strlen(VALUES FROM);
-	}
-	text = values.rc ? NULL : sql_write(s->dialect, t, &form);
-	fw_buf_finish(&values);
+	if (t->columns)
+		rows_as_table(&table, t);
+	text = table.rc ? NULL : sql_write(s->dialect, t, &(struct sql_form){.mark = '$', .table = table.p});
+	fw_buf_finish(&table);
 	return text;
 }
 
@@ -288,7 +274,7 @@ static int prepared(
 	char *text, name[16];
 	bool ok;
 
-	while (at < s->kept_n && s->kept[at] != t)
+	while (at < s->kept_n && s->kept[at] != t->text)
 		at++;
 	if (at < s->kept_n)
 		return (int)at;
@@ -306,7 +292,7 @@ static int prepared(
 	free(text);
 	if (!ok)
 		return postgres_gone(s, PQerrorMessage(s->c), err);
-	s->kept[at] = t;
+	s->kept[at] = t->text;
 	s->kept_n += at == s->kept_n;
 	return (int)at;
 }
@@ -478,10 +464,10 @@ static int asked(struct postgres_db *s, const struct sql_text *t, const struct s
 	return rc;
 }
 
-static int ask(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
+static int ask(struct sql *s, const char *text, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
 	int64_t *changed, struct fw_err *err)
 {
-	return asked(postgres_db(s), t, v, n, 0, fn, ctx, changed, err);
+	return asked(postgres_db(s), &(struct sql_text){text, NULL}, v, n, 0, fn, ctx, changed, err);
 }
 
 static int each(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
@@ -588,23 +574,19 @@ static int script(struct sql *sql, const char *text, struct fw_err *err)
 
 static int begin(struct sql *sql, struct fw_err *err)
 {
-	static const struct sql_text BEGIN = {"BEGIN", NULL};
-
 	if (sql->read_only)
 		return fw_err_set(err, FW_EINVAL, "%s: opened for reading only", sql->name);
 	postgres_db(sql)->late.rc = 0;
-	return sql_do(sql, &BEGIN, NULL, 0, err);
+	return sql_do(sql, "BEGIN", SQL_NONE, err);
 }
 
 static void rollback(struct sql *sql)
 {
-	static const struct sql_text ROLLBACK = {"ROLLBACK", NULL};
 	struct postgres_db *s = postgres_db(sql);
 
 	answers_take(s, NULL);
 	s->late.rc = 0;
-	if (s->broken || sql_do(sql, &ROLLBACK, NULL, 0, NULL))
-		return;
+	if (s->broken || sql_do(sql, "ROLLBACK", SQL_NONE, NULL)) return;
 	answers_take(s, NULL);
 	s->broken |= s->late.rc != 0; /* what failed before tells */
 	s->late.rc = 0;
@@ -612,10 +594,9 @@ static void rollback(struct sql *sql)
 
 static int commit(struct sql *sql, struct fw_err *err)
 {
-	static const struct sql_text COMMIT = {"COMMIT", NULL};
 	struct postgres_db *s = postgres_db(sql);
 	PGresult *r = NULL;
-	int rc = send_it(s, &COMMIT, NULL, 0, 0, err), late = settle(s, &r, rc ? NULL : err);
+	int rc = send_it(s, &(struct sql_text){"COMMIT", NULL}, NULL, 0, 0, err), late = settle(s, &r, rc ? NULL : err);
 
 	rc = rc ? rc : late;
 	if (!rc && r && strcmp(PQcmdStatus(r), "COMMIT") != 0)
@@ -628,52 +609,6 @@ static int commit(struct sql *sql, struct fw_err *err)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static uint16_t get16(const char *p)
-{
-	uint16_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return ntohs(v);
-}
-
-/*
- * A whole number of type numeric, such as a sum of int8: digits of base 10,000 behind their count,
- * weight, sign and scale.
- */
-static int64_t numeric(const char *p, int len)
-{
-	int digits = len >= 8 ? get16(p) : 0, weight = len >= 8 ? (int16_t)get16(p + 2) : 0;
-	int64_t v = 0;
-
-	for (int i = 0; i <= weight; i++)
-		v = v * 10000 + (i < digits && 8 + 2 * i + 2 <= len ? get16(p + 8 + 2 * i) : 0);
-	return len >= 8 && get16(p + 4) == 0x4000 ? -v : v;
-}
-
-static int64_t number_at(const PGresult *r, int row, int column)
-{
-	const char *p = PQgetvalue(r, row, column);
-	uint64_t wide;
-	uint32_t narrow;
-
-	if (PQgetisnull(r, row, column))
-		return 0;
-	switch (PQftype(r, column)) {
-	case OID_INT8:
-		memcpy(&wide, p, sizeof(wide));
-		return (int64_t)be64toh(wide);
-	case OID_INT4:
-		memcpy(&narrow, p, sizeof(narrow));
-		return (int32_t)ntohl(narrow);
-	case OID_INT2:
-		return (int16_t)get16(p);
-	case OID_NUMERIC:
-		return numeric(p, PQgetlength(r, row, column));
-	default: /* bool */
-		return PQgetlength(r, row, column) == 1 && p[0];
-	}
-}
-
 static bool get_null(const struct sql_row *row, int column)
 {
 	const struct postgres_row *p = (const struct postgres_row *)row; /* row comes first */
@@ -681,11 +616,16 @@ static bool get_null(const struct sql_row *row, int column)
 	return PQgetisnull(p->r, p->at, column);
 }
 
+/* A whole number of 1, 2, 4 or 8 bytes; of NULL there is none. */
 static int64_t get_int(const struct sql_row *row, int column)
 {
 	const struct postgres_row *p = (const struct postgres_row *)row;
+	const char *at = PQgetvalue(p->r, p->at, column), *end = at + PQgetlength(p->r, p->at, column);
+	int64_t v = at < end && (signed char)*at < 0 ? -1 : 0;
 
-	return number_at(p->r, p->at, column);
+	while (at < end)
+		v = (int64_t)((uint64_t)v << 8 | (unsigned char)*at++);
+	return v;
 }
 
 static struct fw_str get_str(const struct sql_row *row, int column)
@@ -701,21 +641,14 @@ static struct fw_str get_str(const struct sql_row *row, int column)
 
 static int size(struct sql *sql, int64_t *bytes, struct fw_err *err)
 {
-	static const struct sql_text SIZE = {"SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::int8 FROM pg_class "
-					     "WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'",
-		NULL};
-
-	return sql_number(sql, &SIZE, NULL, 0, 0, bytes, err);
+	return sql_number(sql, "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::int8 FROM pg_class WHERE"
+		" relnamespace = current_schema()::regnamespace AND relkind = 'r'", SQL_NONE, 0, bytes, err);
 }
 
 static int tally_raised(struct sql *sql, struct fw_err *err)
 {
-	static const struct sql_text RAISE = {"SELECT setval(pg_get_serial_sequence('tally', 'id'),"
-					      " greatest((SELECT max(id) FROM tally),"
-					      " nextval(pg_get_serial_sequence('tally', 'id'))))",
-		NULL};
-
-	return sql_do(sql, &RAISE, NULL, 0, err);
+	return sql_do(sql, "SELECT setval(pg_get_serial_sequence('tally', 'id'), greatest((SELECT max(id) FROM tally),"
+		" nextval(pg_get_serial_sequence('tally', 'id'))))", SQL_NONE, err);
 }
 
 static const struct sql_fragment FRAGMENT[] = {
@@ -728,6 +661,12 @@ static const struct sql_fragment FRAGMENT[] = {
 	{"new", "excluded.$1"},
 	{"keep", "ON CONFLICT ($1) DO NOTHING"},
 	{"greatest", "greatest"},
+	{"sum", "coalesce(sum($1), 0)::int8"}, /* sum() of int8 is numeric */
+	{"behind", "($1, $2) > (?1, ?2)"},
+	{"head", "left($1, 1048576)"},
+	{"waiting", "(SELECT count(*) FROM (SELECT 1 FROM entries_changed LIMIT ?1) b)"},
+	/* an array, so that no plan joins the two row by row */
+	{"found", "e.id = ANY (ARRAY(SELECT f.id FROM entries_fts f WHERE f.words @@ ?1::tsquery))"},
 	{"iso", "to_char(to_timestamp(($1) / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')"},
 	{"words", "$1"},
 	{"ms", "($1) / 1000"},

@@ -129,22 +129,18 @@ static int server_row(void *ctx, const struct sql_row *row)
  */
 static int server_find(struct postgres_db *s, struct fw_err *err)
 {
-	static const struct sql_text WHO = {"SELECT pg_backend_pid()::int8, version() || coalesce((SELECT ', Citus ' "
-					    "|| extversion FROM pg_extension"
-					    " WHERE extname = 'citus'), '')",
-		NULL};
-	static const struct sql_text MARK = {"SELECT set_config('feedwheel.session', ?1, false)", NULL};
 	int64_t seed[] = {fw_mono_us(), getpid(), (int64_t)(intptr_t)s};
 	char session[sizeof(s->session)];
 	struct server is = {.pid = 0};
-	int rc = sql_ask(&s->sql, &WHO, NULL, 0, server_row, &is, NULL, err);
+	int rc = sql_ask(&s->sql, "SELECT pg_backend_pid()::int8, version() || coalesce((SELECT ', Citus ' ||"
+		" extversion FROM pg_extension WHERE extname = 'citus'), '')", SQL_NONE, server_row, &is, err);
 
 	rc = rc ? rc : fw_store_server_known(s->name, is.version, err);
 	if (rc || is.pid == PQbackendPID(s->c))
 		return rc;
 	(void)fw_snprintf(session, sizeof(session), "%llx", (unsigned long long)fw_hash64(seed, sizeof(seed)));
-	rc = sql_ask(
-		&s->sql, &MARK, (struct sql_value[]){SQL_TEXT(fw_str(session))}, 1, NULL, NULL, &(int64_t){0}, err);
+	rc = sql_change(&s->sql, "SELECT set_config('feedwheel.session', ?1, false)", SQL_V(SQL_TEXT(fw_str(session))),
+		&(int64_t){0}, err);
 	memcpy(s->session, session, sizeof(session));
 	return rc;
 }
@@ -184,9 +180,7 @@ static int schema_row(void *ctx, const struct sql_row *row)
 /* Which schema this store is; all its names are looked up there and nowhere else. */
 static int schema_find(struct postgres_db *s, struct fw_str wish, struct fw_err *err)
 {
-	static const struct sql_text CURRENT = {"SELECT current_schema()::text", NULL};
-	static const struct sql_text PATH = {"SELECT set_config('search_path', quote_ident(?1), false)", NULL};
-	int rc = wish.p ? 0 : sql_ask(&s->sql, &CURRENT, NULL, 0, schema_row, s, NULL, err);
+	int rc = wish.p ? 0 : sql_ask(&s->sql, "SELECT current_schema()::text", SQL_NONE, schema_row, s, err);
 
 	if (rc)
 		return rc;
@@ -196,8 +190,8 @@ static int schema_find(struct postgres_db *s, struct fw_str wish, struct fw_err 
 	if (wish.p && (!wish.len || !fw_str_copy(s->schema, sizeof(s->schema), wish)))
 		return fw_err_set(err, FW_EINVAL, "%s: schema=: a name of 1 to 63 bytes is wanted", s->name);
 	(void)fw_snprintf(s->channel, sizeof(s->channel), "feedwheel_%.50s", s->schema);
-	return sql_ask(
-		&s->sql, &PATH, (struct sql_value[]){SQL_TEXT(fw_str(s->schema))}, 1, NULL, NULL, &(int64_t){0}, err);
+	return sql_change(&s->sql, "SELECT set_config('search_path', quote_ident(?1), false)",
+		SQL_V(SQL_TEXT(fw_str(s->schema))), &(int64_t){0}, err);
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
@@ -214,13 +208,10 @@ static int there_row(void *ctx, const struct sql_row *row)
 
 static int look(struct postgres_db *s, struct there *there, int64_t *version, struct fw_err *err)
 {
-	static const struct sql_text THERE = {"SELECT count(*) FILTER (WHERE relname = 'numbers'), count(*) FILTER "
-					      "(WHERE relname IN ('feeds', 'entries', 'schedule', 'hosts')),"
-					      " (SELECT count(*) FROM pg_namespace WHERE nspname = ?1) FROM pg_class "
-					      "WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = ?1)",
-		NULL};
-	int rc = sql_ask(
-		&s->sql, &THERE, (struct sql_value[]){SQL_TEXT(fw_str(s->schema))}, 1, there_row, there, NULL, err);
+	int rc = sql_ask(&s->sql, "SELECT count(*) FILTER (WHERE relname = 'numbers'), count(*) FILTER (WHERE relname"
+		" IN ('feeds', 'entries', 'schedule', 'hosts')), (SELECT count(*) FROM pg_namespace WHERE nspname = ?1)"
+		" FROM pg_class WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = ?1)",
+		SQL_V(SQL_TEXT(fw_str(s->schema))), there_row, there, err);
 
 	if (!rc && there->theirs && !there->ours)
 		return fw_err_set(err, FW_EINVAL,
@@ -232,11 +223,10 @@ static int look(struct postgres_db *s, struct there *there, int64_t *version, st
 
 static int made(struct postgres_db *s, unsigned flags, struct fw_err *err)
 {
-	static const struct sql_text LOCK = {"SELECT pg_advisory_xact_lock(?1)", NULL};
 	char sql[160], *name;
 	struct there there;
 	int64_t version = 0, key = (int64_t)(fw_hash64(s->schema, strlen(s->schema)) >> 8 << 4 | LOCK_SCHEMA);
-	int rc = sql_ask(&s->sql, &LOCK, (struct sql_value[]){SQL_INT(key)}, 1, NULL, NULL, &(int64_t){0}, err);
+	int rc = sql_change(&s->sql, "SELECT pg_advisory_xact_lock(?1)", SQL_V(SQL_INT(key)), &(int64_t){0}, err);
 
 	rc = rc ? rc : look(s, &there, &version, err); /* again: another process may have been first */
 	if (rc || version)
@@ -273,7 +263,6 @@ static void postgres_close(struct store *st)
 
 	PQfinish(s->c);
 	fw_buf_finish(&s->value);
-	fw_buf_finish(&s->sql.text);
 	free(s->sent);
 	free(s);
 }
@@ -322,9 +311,7 @@ static int postgres_open(const struct fw_store_config *cfg, struct store **out, 
 
 int postgres_tell(struct sql *sql, struct fw_err *err)
 {
-	static const struct sql_text TELL = {"SELECT pg_notify(?1, '')", NULL};
-
-	return sql_do(sql, &TELL, (struct sql_value[]){SQL_TEXT(fw_str(postgres_db(sql)->channel))}, 1, err);
+	return sql_do(sql, "SELECT pg_notify(?1, '')", SQL_V(SQL_TEXT(fw_str(postgres_db(sql)->channel))), err);
 }
 
 static int listen_on(struct postgres_db *s, struct fw_err *err)
@@ -430,30 +417,26 @@ static int index_row(void *ctx, const struct sql_row *row)
 
 int postgres_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
-	static const struct sql_text SETTINGS = {"SELECT current_setting('server_version'), current_setting('fsync'), "
-						 "current_setting('synchronous_commit'),"
-						 " current_setting('full_page_writes'), current_setting('autovacuum'), "
-						 "(SELECT coalesce(max(extract(epoch FROM now() -"
-						 " xact_start)), 0)::int8 FROM pg_stat_activity WHERE pid <> "
-						 "pg_backend_pid() AND backend_xmin IS NOT NULL)",
-		NULL};
-	static const struct sql_text INDEX = {
-		"SELECT e.id FROM entries e WHERE e.id <= (SELECT value FROM numbers WHERE name = 'indexed_entry_id')"
-		" AND NOT EXISTS (SELECT 1 FROM entries_fts f WHERE f.id = e.id) AND NOT EXISTS (SELECT 1 FROM "
-		"entries_changed c WHERE c.entry_id = e.id) LIMIT 20",
-		NULL};
 	struct sql *s = sql_of(st);
 	struct inspect i = {cb, ctx};
 	int rc;
 
 	if (!deep)
-		return sql_ask(s, &SETTINGS, NULL, 0, inspect_row, &i, NULL, err);
+		return sql_ask(s, "SELECT current_setting('server_version'), current_setting('fsync'),"
+			" current_setting('synchronous_commit'), current_setting('full_page_writes'),"
+			" current_setting('autovacuum'), (SELECT coalesce(max(extract(epoch FROM now() - xact_start)),"
+			" 0)::int8 FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_xmin IS NOT NULL)",
+			SQL_NONE, inspect_row, &i, err);
 	rc = s->dialect->script(s,
 		"BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; "
 		"SET LOCAL statement_timeout = 0",
 		err);
 	rc = rc ? rc : sql_check(s, cb, ctx, err);
-	rc = rc ? rc : sql_ask(s, &INDEX, NULL, 0, index_row, &i, NULL, err);
+	rc = rc ? rc
+		: sql_ask(s, "SELECT e.id FROM entries e WHERE e.id <= (SELECT value FROM numbers WHERE name ="
+			" 'indexed_entry_id') AND NOT EXISTS (SELECT 1 FROM entries_fts f WHERE f.id = e.id) AND NOT"
+			" EXISTS (SELECT 1 FROM entries_changed c WHERE c.entry_id = e.id) LIMIT 20", SQL_NONE,
+			index_row, &i, err);
 	s->dialect->rollback(s); /* nothing was written */
 	return rc;
 }

@@ -21,7 +21,7 @@ struct postgres_db {
 	bool broken;              /* the connection is of no use any more */
 	bool listening, heard;
 	bool in_callback;         /* an answer's rows are being shown */
-	const struct sql_text *kept[POSTGRES_STATEMENTS]; /* prepared as "s0", "s1" ... */
+	const char *kept[POSTGRES_STATEMENTS]; /* prepared as "s0", "s1" ... */
 	size_t kept_n;
 	struct postgres_sent {
 		int statement;        /* its number, -1: none */
@@ -52,8 +52,8 @@ int postgres_tell(struct sql *s, struct fw_err *err);
 /* tsvector.c; as in sql.h */
 int postgres_search_changed(struct sql *s, int64_t entry_id, enum sql_entry_change what, struct fw_err *err);
 int postgres_search_step(struct sql *s, bool *more, struct fw_err *err);
-int postgres_search_begin(struct sql *s, struct fw_str words, bool *any, struct fw_buf *where, struct fw_buf *value,
-	int64_t *missing, struct fw_err *err);
+int postgres_search_begin(
+	struct sql *s, struct fw_str words, bool *any, struct fw_buf *value, int64_t *missing, struct fw_err *err);
 extern const char *const postgres_search_tables[]; /* ended by NULL */
 
 #endif

@@ -67,18 +67,17 @@ static bool query(struct fw_str words, struct fw_buf *out)
 
 int postgres_search_changed(struct sql *s, int64_t entry_id, enum sql_entry_change what, struct fw_err *err)
 {
-	static const struct sql_text FORGET = {"DELETE FROM entries_fts WHERE id = ?1", NULL};
-	static const struct sql_text AGAIN = {"INSERT INTO entries_changed (entry_id) VALUES (?1)", NULL};
 	struct sql_value id = SQL_INT(entry_id);
 
 	if (what == SQL_ENTRY_CHANGES)
 		return 0;
-	return sql_do(s, what == SQL_ENTRY_GOES ? &FORGET : &AGAIN, &id, 1, err);
+	return sql_do(s, what == SQL_ENTRY_GOES ? "DELETE FROM entries_fts WHERE id = ?1" :
+		"INSERT INTO entries_changed (entry_id) VALUES (?1)", &id, 1, err);
 }
 
 struct step {
 	struct sql_search_step step;
-	struct sql_value put[2 * 2 * STEP_ROWS]; /* id and words */
+	struct { int64_t id; struct fw_str words; } put[2 * STEP_ROWS];
 };
 
 static int entry_add(struct sql_search_step *step, int64_t id, struct fw_str words)
@@ -92,28 +91,32 @@ static int entry_add(struct sql_search_step *step, int64_t id, struct fw_str wor
 	v = fw_arena_str(&step->a, fw_buf_str(&b));
 	rc = b.rc || step->a.failed ? FW_ENOMEM : 0;
 	fw_buf_finish(&b);
-	p->put[2 * step->n] = SQL_INT(id);
-	p->put[2 * step->n + 1] = SQL_TEXT(v);
+	p->put[step->n].id = id;
+	p->put[step->n].words = v;
 	return rc;
 }
 
 static int entries_write(struct sql_search_step *step, struct fw_err *err)
 {
-	static const struct sql_text PUT = {"INSERT INTO entries_fts (id, words) SELECT v.id, v.words::tsvector FROM "
-					    "{rows} JOIN entries e ON e.id = v.id"
-					    " ON CONFLICT (id) DO UPDATE SET words = excluded.words",
-		"id:i words:t"};
+	const struct step *p = (const struct step *)step;
+	struct sql_rows r = SQL_ROWS(step->s, err, "INSERT INTO entries_fts (id, words) SELECT v.id, v.words::tsvector"
+		" FROM {rows} entries e WHERE e.id = v.id ON CONFLICT (id) DO UPDATE SET words = excluded.words",
+		"id:i words:t");
 
-	return sql_each(step->s, &PUT, ((struct step *)step)->put, 2, step->n, err);
+	for (size_t i = 0; i < step->n; i++)
+		sql_rows_add(&r, SQL_V(SQL_INT(p->put[i].id), SQL_TEXT(p->put[i].words)));
+	return sql_rows_end(&r);
 }
 
 static int step(struct sql *s, bool *more, struct fw_err *err)
 {
-	static const struct sql_text CHANGED = {
-		"WITH changed AS (DELETE FROM entries_changed WHERE ctid = ANY (ARRAY(SELECT ctid FROM entries_changed"
-		" LIMIT ?1 FOR UPDATE SKIP LOCKED)) RETURNING entry_id) SELECT DISTINCT entry_id FROM changed",
-		NULL};
-	static const struct sql_search_index INDEX = {STEP_ROWS, SIZE_MAX, &CHANGED, entry_add, entries_write, NULL};
+	static const struct sql_search_index INDEX = {.rows = STEP_ROWS,
+		.bytes = SIZE_MAX,
+		.add = entry_add,
+		.write = entries_write,
+		.changed = "WITH changed AS (DELETE FROM entries_changed WHERE ctid = ANY (ARRAY(SELECT ctid FROM"
+			   " entries_changed LIMIT ?1 FOR UPDATE SKIP LOCKED)) RETURNING entry_id) SELECT DISTINCT "
+			   "entry_id FROM changed"};
 	struct step p = {.step = {.n = 0}};
 
 	return sql_search_step(&p.step, s, &INDEX, more, err);
@@ -124,12 +127,10 @@ int postgres_search_step(struct sql *s, bool *more, struct fw_err *err)
 	return sql_search_steps(s, step, more, err);
 }
 
-int postgres_search_begin(struct sql *s, struct fw_str words, bool *any, struct fw_buf *where, struct fw_buf *value,
-	int64_t *missing, struct fw_err *err)
+int postgres_search_begin(
+	struct sql *s, struct fw_str words, bool *any, struct fw_buf *value, int64_t *missing, struct fw_err *err)
 {
 	*any = query(words, value);
-	/* an array, so that no plan joins the two row by row */
-	fw_buf_adds(where, "e.id = ANY (ARRAY(SELECT f.id FROM entries_fts f WHERE f.words @@ ?1::tsquery))");
 	if (missing)
 		*missing = 0;
 	return *any ? sql_search_catch_up(s, step, missing, err) : 0;

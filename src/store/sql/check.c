@@ -10,61 +10,51 @@
 /* Two numbers for the words. */
 static const struct {
 	const char *name, *words;
-	struct sql_text text;
+	const char *text;
 } CHECK[] = {
 	{"schedule", "feed %lld: not in the schedule",
-		{"SELECT f.id, 0 FROM feeds f WHERE " ABSENT("schedule s", "s.place = f.place"), NULL}},
+		"SELECT f.id, 0 FROM feeds f WHERE " ABSENT("schedule s", "s.place = f.place")},
 	{"schedule", "schedule: no feed at place %lld",
-		{"SELECT s.place, 0 FROM schedule s WHERE " ABSENT("feeds f", "f.id = s.place & 9007199254740991 AND f.place = s.place"), NULL}},
+		"SELECT s.place, 0 FROM schedule s WHERE " ABSENT(
+			"feeds f", "f.id = s.place & 9007199254740991 AND f.place = s.place")},
 	{"schedule", "shard %lld: worker %lld has no lease",
-		{"SELECT s.shard, s.worker FROM shards s WHERE s.worker IS NOT NULL AND " ABSENT(
-			 "workers w", "w.id = s.worker"),
-			NULL}},
-	{"schedule", "shards: %lld of 1024", {"SELECT count(*), 0 FROM shards HAVING count(*) <> 1024", NULL}},
+		"SELECT s.shard, s.worker FROM shards s WHERE s.worker IS NOT NULL AND " ABSENT(
+			"workers w", "w.id = s.worker")},
+	{"schedule", "shards: %lld of 1024", "SELECT count(*), 0 FROM shards HAVING count(*) <> 1024"},
 	{"entries", "entry %lld: no feed %lld",
-		{"SELECT e.id, e.feed_id FROM entries e WHERE " ABSENT("feeds f", "f.id = e.feed_id"), NULL}},
+		"SELECT e.id, e.feed_id FROM entries e WHERE " ABSENT("feeds f", "f.id = e.feed_id")},
 	{"entries", "entry %lld of feed %lld: its key is not known",
-		{"SELECT e.id, e.feed_id FROM entries e WHERE " ABSENT(
-			 "entry_keys k", "k.feed_id = e.feed_id AND k.entry_key = e.entry_key AND k.entry_id = e.id"),
-			NULL}},
+		"SELECT e.id, e.feed_id FROM entries e WHERE " ABSENT(
+			"entry_keys k", "k.feed_id = e.feed_id AND k.entry_key = e.entry_key AND k.entry_id = e.id")},
 	{"entries", "feed %lld: a key of entry %lld, which is not there",
-		{"SELECT k.feed_id, k.entry_id FROM entry_keys k WHERE k.entry_id <> 0 AND " ABSENT(
-			 "entries e", "e.id = k.entry_id"),
-			NULL}},
+		"SELECT k.feed_id, k.entry_id FROM entry_keys k WHERE k.entry_id <> 0 AND " ABSENT(
+			"entries e", "e.id = k.entry_id")},
 	{"entries", "keys: no feed %lld",
-		{"SELECT DISTINCT k.feed_id, 0 FROM entry_keys k WHERE " ABSENT("feeds f", "f.id = k.feed_id"), NULL}},
+		"SELECT DISTINCT k.feed_id, 0 FROM entry_keys k WHERE " ABSENT("feeds f", "f.id = k.feed_id")},
 	{"visits", "feed %lld: its last visit, %lld, is another feed's",
-		{"SELECT f.id, v.id FROM feeds f JOIN schedule s ON s.place = f.place"
-		 " JOIN visits v ON v.id = s.last_visit_id WHERE v.feed_id <> f.id",
-			NULL}},
+		"SELECT f.id, v.id FROM feeds f JOIN schedule s ON s.place = f.place"
+		" JOIN visits v ON v.id = s.last_visit_id WHERE v.feed_id <> f.id"},
 	{"visits", "visit %lld names %lld as the one before it, which is another feed's",
-		{"SELECT v.id, p.id FROM visits v JOIN visits p ON p.id = v.previous_id WHERE v.feed_id <> p.feed_id",
-			NULL}},
+		"SELECT v.id, p.id FROM visits v JOIN visits p ON p.id = v.previous_id WHERE v.feed_id <> p.feed_id"},
 	{"numbers", "tally: counts %lld entries, there are %lld",
-		{"SELECT x.n, x.is_n FROM (SELECT (SELECT coalesce(sum(entry_n), 0) FROM tally) AS n,"
-		 " (SELECT count(*) FROM entries) AS is_n) x WHERE x.n <> x.is_n",
-			NULL}},
+		"SELECT x.n, x.is_n FROM (SELECT (SELECT coalesce(sum(entry_n), 0) FROM tally) AS n,"
+		" (SELECT count(*) FROM entries) AS is_n) x WHERE x.n <> x.is_n"},
 	{"numbers", "tally: counts %lld visits, there are %lld",
-		{"SELECT x.n, x.is_n FROM (SELECT (SELECT coalesce(sum(visit_n), 0) FROM tally) AS n,"
-		 " (SELECT count(*) FROM visits) AS is_n) x WHERE x.n <> x.is_n",
-			NULL}},
+		"SELECT x.n, x.is_n FROM (SELECT (SELECT coalesce(sum(visit_n), 0) FROM tally) AS n,"
+		" (SELECT count(*) FROM visits) AS is_n) x WHERE x.n <> x.is_n"},
 	{"numbers", "numbers: entry_id is %lld, and entry %lld is there",
-		{"SELECT x.n, x.last FROM (SELECT (SELECT value FROM numbers WHERE name = 'entry_id') AS n,"
-		 " (SELECT max(id) FROM entries) AS last) x WHERE x.n < x.last",
-			NULL}},
+		"SELECT x.n, x.last FROM (SELECT (SELECT value FROM numbers WHERE name = 'entry_id') AS n,"
+		" (SELECT max(id) FROM entries) AS last) x WHERE x.n < x.last"},
 	{"numbers", "numbers: feed_id is %lld, and feed %lld is there",
-		{"SELECT x.n, x.last FROM (SELECT (SELECT value FROM numbers WHERE name = 'feed_id') AS n,"
-		 " (SELECT max(id) FROM feeds) AS last) x WHERE x.n < x.last",
-			NULL}},
+		"SELECT x.n, x.last FROM (SELECT (SELECT value FROM numbers WHERE name = 'feed_id') AS n,"
+		" (SELECT max(id) FROM feeds) AS last) x WHERE x.n < x.last"},
 	{"numbers", "numbers: lease_id is %lld, and lease %lld is there",
-		{"SELECT x.n, x.last FROM (SELECT (SELECT value FROM numbers WHERE name = 'lease_id') AS n,"
-		 " (SELECT max(id) FROM workers) AS last) x WHERE x.n < x.last",
-			NULL}},
+		"SELECT x.n, x.last FROM (SELECT (SELECT value FROM numbers WHERE name = 'lease_id') AS n,"
+		" (SELECT max(id) FROM workers) AS last) x WHERE x.n < x.last"},
 	{"search", "search index: it is said to hold entry %lld, the last is %lld",
-		{"SELECT x.n, x.last FROM (SELECT (SELECT value FROM numbers"
-		 " WHERE name = 'indexed_entry_id') AS n, (SELECT value FROM numbers WHERE name = 'entry_id') AS last) "
-		 "x WHERE x.n > x.last",
-			NULL}},
+		"SELECT x.n, x.last FROM (SELECT (SELECT value FROM numbers"
+		" WHERE name = 'indexed_entry_id') AS n, (SELECT value FROM numbers WHERE name = 'entry_id') AS last) "
+		"x WHERE x.n > x.last"},
 };
 
 struct findings {
@@ -132,19 +122,17 @@ static int host_row(void *ctx, const struct sql_row *row)
 
 int sql_check(struct sql *s, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
-	static const struct sql_text PLACES = {
-		"SELECT f.id, f.place, s.host_id, f.url, f.host_key FROM feeds f JOIN schedule s ON s.place = f.place",
-		NULL};
-	static const struct sql_text HOSTS = {"SELECT shard, host_id FROM hosts", NULL};
 	struct findings f = {.cb = cb, .ctx = ctx};
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < FW_N(CHECK); i++) {
 		f.name = CHECK[i].name;
 		f.words = CHECK[i].words;
-		rc = sql_ask(s, &CHECK[i].text, NULL, 0, finding_row, &f, NULL, err);
+		rc = sql_ask(s, CHECK[i].text, SQL_NONE, finding_row, &f, err);
 	}
 	f.name = "schedule";
-	rc = rc ? rc : sql_ask(s, &PLACES, NULL, 0, place_row, &f, NULL, err);
-	return rc ? rc : sql_ask(s, &HOSTS, NULL, 0, host_row, &f, NULL, err);
+	rc = rc ? rc
+		: sql_ask(s, "SELECT f.id, f.place, s.host_id, f.url, f.host_key FROM feeds f JOIN schedule s ON"
+			" s.place = f.place", SQL_NONE, place_row, &f, err);
+	return rc ? rc : sql_ask(s, "SELECT shard, host_id FROM hosts", SQL_NONE, host_row, &f, err);
 }

@@ -59,21 +59,43 @@ int sql_changed(struct sql *s, struct fw_err *err);
  * the transaction: as late in it as can be.
  */
 int sql_numbers_take(struct sql *s, const char *name, int64_t n, int64_t *last, struct fw_err *err);
+/*
+ * *id: the row with it, and most of those before it, are older than before_ms; found by halving, as
+ * ids rise with time, give or take what the caller allows for. So a time needs no index. last: the
+ * highest id; next: id and time of the first row from ?1 on.
+ */
+int sql_id_before(
+	struct sql *s, const char *last, const char *next, int64_t before_ms, int64_t *id, struct fw_err *err);
 /* So many more, or fewer. */
 int sql_tally_add(struct sql *s, int64_t entry_n, int64_t visit_n, struct fw_err *err);
 
+/* An outcome under way. */
+struct sql_visit {
+	struct fw_outcome o;      /* as it is stored; rc FW_ENOTFOUND: it is passed over */
+	struct fw_outcome *of;    /* the caller's */
+	int64_t place;            /* of its feed */
+	int64_t id, last_id;      /* of its visit, and of its feed's last one so far */
+	bool before;              /* it was stored before; of a push: one at that time is there */
+	bool there;               /* its feed is */
+	bool has;                 /* its feed may have had entries before; one that never had any is not asked for them */
+};
+
+/* Is a visit to be stored with it? */
+static inline bool sql_is_made(const struct fw_outcome *o)
+{
+	return o->rc != FW_ENOTFOUND && o->visit.kind != FW_VISIT_NONE;
+}
+
 /*
- * entries.c: entries of outcomes, and of what is loaded. Sets visit.new_n and changed_n; outcomes
- * whose rc is FW_ENOTFOUND are passed over. has[i]: the feed may have had entries before; one that
- * never had any is not asked for them. One that somebody else stored between our look and our
- * writing is FW_EAGAIN: the transaction begins anew. New ones are inserted by sql_entries_insert(),
- * near its end: their ids are taken then, and until it ends nobody else gets any. It wants what rc
- * is so far, and frees.
+ * entries.c: entries of outcomes, and of what is loaded. Sets visit.new_n and changed_n. An entry
+ * that somebody else stored between our look and our writing is FW_EAGAIN: the transaction begins
+ * anew. New ones are inserted by sql_entries_insert(), near its end: their ids are taken then, and
+ * until it ends nobody else gets any. It wants what rc is so far, and frees.
  */
 struct sql_entries {
 	struct items *items;
 };
-int sql_entries_put(struct sql *s, struct fw_outcome *o, const bool *has, size_t n, int64_t now_ms, int64_t *new_n,
+int sql_entries_put(struct sql *s, struct sql_visit *v, size_t n, int64_t now_ms, int64_t *new_n,
 	struct sql_entries *rest, struct fw_err *err);
 int sql_entries_insert(struct sql_entries *rest, int rc, struct fw_err *err);
 int sql_entries_load(struct sql *s, const struct fw_entry_row *e, size_t n, const struct fw_entry_key *key,
@@ -83,12 +105,8 @@ int sql_entries_merge(struct sql *s, int64_t from_id, int64_t into_id, struct fw
 /* Retention: up to so many. */
 int sql_entries_prune(struct sql *s, int64_t before_ms, size_t max, int64_t *n, struct fw_err *err);
 
-/*
- * visits.c: one for each outcome whose rc is not FW_ENOTFOUND and whose visit was made: its number,
- * and that of its feed's last one before.
- */
-int sql_visits_put(
-	struct sql *s, struct fw_outcome *o, const int64_t *id, const int64_t *last_id, size_t n, struct fw_err *err);
+/* visits.c: those that were made. */
+int sql_visits_put(struct sql *s, struct sql_visit *v, size_t n, struct fw_err *err);
 int sql_visits_load(struct sql *s, const struct fw_visit *v, size_t n, struct fw_err *err);
 /* Of the feed at this place: all. */
 int sql_visits_drop(struct sql *s, int64_t place, struct fw_err *err);
@@ -97,10 +115,9 @@ int sql_visit_there(struct sql *s, int64_t last_id, const struct fw_visit *v, bo
 
 /*
  * feeds.c: the groups that outcomes changed, and adopted addresses (rc FW_EINVAL where another feed
- * has it); moves feeds to their new shard, and notes the shards in changed. place[i] follows.
+ * has it); moves feeds to their new shard, and notes the shards in changed.
  */
-int sql_feeds_groups(
-	struct sql *s, struct fw_outcome *o, int64_t *place, size_t n, bool *changed, struct fw_err *err);
+int sql_feeds_groups(struct sql *s, struct sql_visit *v, size_t n, bool *changed, struct fw_err *err);
 /*
  * The place of a feed by its number. FW_ENOTFOUND, with words. lock: it stays where it is until the
  * transaction ends.

@@ -6,13 +6,12 @@
  * document that brings nothing new is compared there and touches no entry. It also remembers what
  * retention took.
  *
- * Each statement is over the entries of all outcomes of a commit, in portions of ROWS_MAX: a
- * server's answer is waited for a few times a commit, not a few times an entry.
+ * Each statement is over the entries of all outcomes of a commit: a server's answer is waited for a
+ * few times a commit, not a few times an entry.
  *
  * New ids are taken behind all looks and changes, and behind a commit's visits. The counter's row
  * then stays locked until the transaction ends, so that ids appear in order.
  */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,57 +19,6 @@
 #include "store/fields.h"
 #include "store/sql/core.h"
 #include "base/banned.h"
-
-#define ROWS_MAX 500
-
-/* ---- statements over many rows --------------------------------------------------------------- */
-
-struct rows {
-	struct sql *s;
-	const struct sql_text *text;
-	size_t width;      /* values in a row */
-	sql_row_fn *fn;    /* NULL: it has no answer */
-	void *ctx;
-	struct sql_value *v;
-	size_t n, cap;
-};
-
-static int rows_send(struct rows *r, struct fw_err *err)
-{
-	size_t n = r->n;
-
-	r->n = 0;
-	return r->fn ? sql_ask_each(r->s, r->text, r->v, r->width, n, r->fn, r->ctx, err) :
-		sql_each(r->s, r->text, r->v, r->width, n, err);
-}
-
-/* What its values point to has to stay until rows_end(). */
-static int rows_add(struct rows *r, const struct sql_value *row, struct fw_err *err)
-{
-	if (r->n == r->cap) {
-		size_t cap = r->cap ? FW_MIN(r->cap * 4, ROWS_MAX) : 16;
-		struct sql_value *v = reallocarray(r->v, cap, r->width * sizeof(*v));
-
-		if (!v)
-			return fw_no_memory(err);
-		r->v = v;
-		r->cap = cap;
-	}
-	memcpy(r->v + r->n * r->width, row, r->width * sizeof(*row));
-	return ++r->n == ROWS_MAX ? rows_send(r, err) : 0;
-}
-
-static int rows_end(struct rows *r, int rc, struct fw_err *err)
-{
-	rc = rc ? rc : rows_send(r, err);
-	free(r->v);
-	return rc;
-}
-
-static struct sql_value key_value(const unsigned char key[16])
-{
-	return SQL_BLOB(((struct fw_str){(const char *)key, 16}));
-}
 
 /* ---- entries under way ----------------------------------------------------------------------- */
 
@@ -139,39 +87,34 @@ static int known_row(void *ctx, const struct sql_row *row)
 /* What the feeds have of them: some never had any. */
 static int items_look(struct items *all, struct fw_err *err)
 {
-	static const struct sql_text LOOK = {"SELECT v.item, k.hash, k.entry_id FROM {rows} JOIN entry_keys k"
-		" ON k.feed_id = v.feed AND k.entry_key = v.ekey", "item:i feed:i ekey:b"};
-	struct rows r = {all->s, &LOOK, 3, known_row, all, NULL, 0, 0};
-	int rc = 0;
+	struct sql_rows r = SQL_ASK_ROWS(all->s, err, known_row, all, "SELECT v.item, k.hash, k.entry_id FROM {rows}"
+		" entry_keys k WHERE k.feed_id = v.feed AND k.entry_key = v.ekey", "item:i feed:i ekey:b");
 
-	for (size_t i = 0; !rc && i < all->n; i++) {
+	for (size_t i = 0; i < all->n; i++) {
 		const struct item *item = &all->at[i];
 
 		if (!item->fresh)
-			rc = rows_add(&r,
-				(struct sql_value[]){SQL_INT(i), SQL_INT(item->feed_id), key_value(item->e->key)}, err);
+			sql_rows_add(&r, SQL_V(SQL_INT(i), SQL_INT(item->feed_id), SQL_KEY(item->e->key)));
 	}
-	return rows_end(&r, rc, err);
+	return sql_rows_end(&r);
 }
 
 /* Those with ids that were not found are inserted, with their keys; as they are, or as new now. */
 static int items_insert(struct items *all, bool as_new, struct fw_err *err)
 {
-	static const struct sql_text ENTRY = {
-		"INSERT INTO entries (id, feed_id, entry_key, date_ms, {fields entry}) {values}",
-		"id:i feed_id:i entry_key:b date_ms:i {entry}"};
-	static const struct sql_text KEY = {"INSERT INTO entry_keys (feed_id, entry_key, hash, entry_id) {values}",
-		"feed_id:i entry_key:b hash:i entry_id:i"};
 	enum { FIXED = 4, FIELDS_MAX = 20 };
-	struct rows entry = {.s = all->s, .text = &ENTRY, .width = FIXED + fw_entry_field_n};
-	struct rows key = {.s = all->s, .text = &KEY, .width = 4};
-	int rc = 0;
+	struct sql_rows entry = SQL_ROWS(all->s, err,
+		"INSERT INTO entries (id, feed_id, entry_key, date_ms, {fields entry}) {values}",
+		"id:i feed_id:i entry_key:b date_ms:i {entry}");
+	struct sql_rows key = SQL_ROWS(all->s, err,
+		"INSERT INTO entry_keys (feed_id, entry_key, hash, entry_id) {values}",
+		"feed_id:i entry_key:b hash:i entry_id:i");
 
-	for (size_t i = 0; !rc && i < all->n; i++) {
+	for (size_t i = 0; i < all->n; i++) {
 		const struct item *item = &all->at[i];
 		struct fw_entry_row e = *item->e;
 		struct sql_value v[FIXED + FIELDS_MAX] = {
-			SQL_INT(item->entry_id), SQL_INT(item->feed_id), key_value(item->e->key)};
+			SQL_INT(item->entry_id), SQL_INT(item->feed_id), SQL_KEY(item->e->key)};
 
 		if (item->found)
 			continue;
@@ -180,20 +123,17 @@ static int items_insert(struct items *all, bool as_new, struct fw_err *err)
 			e.revision = 1;
 		}
 		v[3] = SQL_INT(fw_store_entry_date(&e, e.seen_ms));
-		sql_fields_get("entry", &e, v + FIXED);
-		rc = rows_add(&entry, v, err);
+		sql_rows_add(&entry, v, FIXED + sql_fields_get("entry", &e, v + FIXED));
 	}
-	rc = rows_end(&entry, rc, err);
-	for (size_t i = 0; !rc && i < all->n; i++) {
+	key.rc = sql_rows_end(&entry);
+	for (size_t i = 0; i < all->n; i++) {
 		const struct item *item = &all->at[i];
 
 		if (!item->found)
-			rc = rows_add(&key,
-				(struct sql_value[]){SQL_INT(item->feed_id), key_value(item->e->key),
-					SQL_INT(item->e->hash), SQL_INT(item->entry_id)},
-				err);
+			sql_rows_add(&key, SQL_V(SQL_INT(item->feed_id), SQL_KEY(item->e->key), SQL_INT(item->e->hash),
+				SQL_INT(item->entry_id)));
 	}
-	return rows_end(&key, rc, err);
+	return sql_rows_end(&key);
 }
 
 /* ---- storing --------------------------------------------------------------------------------- */
@@ -217,75 +157,65 @@ static int search_tell(struct items *all, enum sql_entry_change what, struct fw_
 /* Names in v differ from the table's: some engines take a column's name for either. */
 static int entries_update(struct items *all, struct fw_err *err)
 {
-	static const struct sql_text CHANGE = {
-		"UPDATE entries AS t {join} SET date_ms = CASE WHEN v.dated < t.seen_ms THEN v.dated"
-		" ELSE t.seen_ms END, changed_ms = v.now, revision = t.revision + 1, published_ms = v.published,"
-		" updated_ms = v.updated,"
-		" content_type = v.kind, guid = v.name, url = v.link, title = v.heading, author = v.writer, "
-		"content_base = v.base,"
-		" summary = v.short, extra = v.more, content = v.body {from} WHERE t.id = v.spot",
-		"spot:i dated:i now:i published:i updated:i kind:i name:t link:t heading:t writer:t base:t short:t "
-		"more:j body:t"};
-	struct rows r = {.s = all->s, .text = &CHANGE, .width = 14};
-	int rc = 0;
+	struct sql_rows r = SQL_ROWS(all->s, err, "UPDATE entries AS t SET date_ms = CASE WHEN v.dated < t.seen_ms THEN"
+		" v.dated ELSE t.seen_ms END, changed_ms = v.now, revision = t.revision + 1, published_ms ="
+		" v.published, updated_ms = v.updated, content_type = v.kind, guid = v.name, url = v.link, title ="
+		" v.heading, author = v.writer, content_base = v.base, summary = v.short, extra = v.more, content ="
+		" v.body {from} WHERE t.id = v.spot", "spot:i dated:i now:i published:i updated:i kind:i name:t link:t"
+		" heading:t writer:t base:t short:t more:j body:t");
 
-	for (size_t i = 0; !rc && i < all->n; i++) {
+	for (size_t i = 0; i < all->n; i++) {
 		const struct item *item = &all->at[i];
 		const struct fw_entry_row *e = item->e;
 
 		if (item_changed(item) && item->entry_id)
-			rc = rows_add(&r,
-				(struct sql_value[]){SQL_INT(item->entry_id),
-					SQL_INT(fw_store_entry_date(e, INT64_MAX)), SQL_INT(all->now_ms),
-					SQL_DATE(e->published_ms), SQL_DATE(e->updated_ms), SQL_INT(e->content_type),
-					SQL_TEXT(e->guid), SQL_TEXT(e->url), SQL_TEXT(e->title), SQL_TEXT(e->author),
-					SQL_TEXT(e->content_base), SQL_TEXT(e->summary), SQL_TEXT(e->extra),
-					SQL_TEXT(e->content)},
-				err);
+			sql_rows_add(&r, SQL_V(SQL_INT(item->entry_id), SQL_INT(fw_store_entry_date(e, INT64_MAX)),
+				SQL_INT(all->now_ms), SQL_DATE(e->published_ms), SQL_DATE(e->updated_ms),
+				SQL_INT(e->content_type), SQL_TEXT(e->guid), SQL_TEXT(e->url), SQL_TEXT(e->title),
+				SQL_TEXT(e->author), SQL_TEXT(e->content_base), SQL_TEXT(e->summary),
+				SQL_TEXT(e->extra), SQL_TEXT(e->content)));
 	}
-	return rows_end(&r, rc, err);
+	return sql_rows_end(&r);
 }
 
 /* The hash of what retention took is written too: nothing else of it is. */
 static int keys_update(struct items *all, struct fw_err *err)
 {
-	static const struct sql_text CHANGE = {"UPDATE entry_keys AS t {join} SET hash = v.now {from}"
-		" WHERE t.feed_id = v.feed AND t.entry_key = v.ekey", "feed:i ekey:b now:i"};
-	struct rows r = {.s = all->s, .text = &CHANGE, .width = 3};
-	int rc = 0;
+	struct sql_rows r = SQL_ROWS(all->s, err,
+		"UPDATE entry_keys AS t SET hash = v.now {from} WHERE t.feed_id = v.feed AND t.entry_key = v.ekey",
+		"feed:i ekey:b now:i");
 
-	for (size_t i = 0; !rc && i < all->n; i++) {
+	for (size_t i = 0; i < all->n; i++) {
 		const struct item *item = &all->at[i];
 
 		if (item_changed(item))
-			rc = rows_add(&r, (struct sql_value[]){SQL_INT(item->feed_id), key_value(item->e->key),
-				SQL_INT(item->e->hash)}, err);
+			sql_rows_add(&r, SQL_V(SQL_INT(item->feed_id), SQL_KEY(item->e->key), SQL_INT(item->e->hash)));
 	}
-	return rows_end(&r, rc, err);
+	return sql_rows_end(&r);
 }
 
 /* What was found and differs is changed; what is new is counted. */
-static int items_change(struct items *all, struct fw_outcome *o, struct fw_err *err)
+static int items_change(struct items *all, struct sql_visit *v, struct fw_err *err)
 {
 	bool any_changed = false;
 	int rc = items_look(all, err);
 
 	for (size_t i = 0; !rc && i < all->n; i++) {
 		const struct item *item = &all->at[i];
+		struct fw_visit *visit = &v[item->outcome].o.visit;
 		bool changed = item_changed(item);
 
 		any_changed |= changed;
-		o[item->outcome].visit.changed_n += changed && item->entry_id;
-		o[item->outcome].visit.new_n += !item->found;
+		visit->changed_n += changed && item->entry_id;
+		visit->new_n += !item->found;
 		all->new_n += !item->found;
 	}
-	if (!rc && any_changed) {
-		rc = search_tell(all, SQL_ENTRY_CHANGES, err);
-		rc = rc ? rc : entries_update(all, err);
-		rc = rc ? rc : keys_update(all, err);
-		rc = rc ? rc : search_tell(all, SQL_ENTRY_CHANGED, err);
-	}
-	return rc;
+	if (rc || !any_changed)
+		return rc;
+	rc = search_tell(all, SQL_ENTRY_CHANGES, err);
+	rc = rc ? rc : entries_update(all, err);
+	rc = rc ? rc : keys_update(all, err);
+	return rc ? rc : search_tell(all, SQL_ENTRY_CHANGED, err);
 }
 
 static int items_new(struct items *all, struct fw_err *err)
@@ -305,45 +235,43 @@ static int items_new(struct items *all, struct fw_err *err)
 }
 
 /* Entries of [0, n), no two of one feed; but for those that are new. */
-static int outcomes_put(struct items *all, struct fw_outcome *o, const bool *has, size_t n, struct fw_err *err)
+static int outcomes_put(struct items *all, struct sql_visit *v, size_t n, struct fw_err *err)
 {
 	struct marks seen = {NULL, 0};
 	size_t entry_n = 0;
 	int rc = 0;
 
 	for (size_t i = 0; i < n; i++)
-		entry_n += o[i].rc == FW_ENOTFOUND ? 0 : o[i].entry_n;
+		entry_n += v[i].o.rc == FW_ENOTFOUND ? 0 : v[i].o.entry_n;
 	if (!entry_n)
 		return 0;
 	all->at = calloc(entry_n, sizeof(*all->at));
 	if (!all->at || !marks_init(&seen, entry_n))
 		rc = fw_no_memory(err);
 	for (size_t i = 0; !rc && i < n; i++) {
-		for (size_t k = 0; o[i].rc != FW_ENOTFOUND && k < o[i].entry_n; k++) {
-			const struct fw_entry_row *e = &o[i].entries[k];
+		const struct fw_outcome *o = &v[i].o;
 
-			if (!marked_before(&seen, o[i].feed_id, e->key, sizeof(e->key)))
+		for (size_t k = 0; o->rc != FW_ENOTFOUND && k < o->entry_n; k++) {
+			const struct fw_entry_row *e = &o->entries[k];
+
+			if (!marked_before(&seen, o->feed_id, e->key, sizeof(e->key)))
 				all->at[all->n++] = (struct item){
-					.e = e, .feed_id = o[i].feed_id, .outcome = i, .fresh = !has[i]};
+					.e = e, .feed_id = o->feed_id, .outcome = i, .fresh = !v[i].has};
 		}
 	}
 	free(seen.slot);
-	return rc ? rc : items_change(all, o, err);
+	return rc ? rc : items_change(all, v, err);
 }
 
-int sql_entries_put(struct sql *s, struct fw_outcome *o, const bool *has, size_t n, int64_t now_ms, int64_t *new_n,
+int sql_entries_put(struct sql *s, struct sql_visit *v, size_t n, int64_t now_ms, int64_t *new_n,
 	struct sql_entries *rest, struct fw_err *err)
 {
 	size_t from = 0;
 	int rc = 0;
 
-	*new_n = 0;
-	*rest = (struct sql_entries){NULL};
-	for (size_t i = 0; i < n; i++)
-		o[i].visit.new_n = o[i].visit.changed_n = 0;
 	/* outcomes of one feed lie together, and are stored one after the other */
 	for (size_t i = 1; !rc && i <= n; i++) {
-		if (i < n && o[i].feed_id != o[i - 1].feed_id)
+		if (i < n && v[i].o.feed_id != v[i - 1].o.feed_id)
 			continue;
 		rc = sql_entries_insert(rest, 0, err);
 		if (rc)
@@ -352,7 +280,7 @@ int sql_entries_put(struct sql *s, struct fw_outcome *o, const bool *has, size_t
 		if (!rest->items)
 			return fw_no_memory(err);
 		*rest->items = (struct items){.s = s, .now_ms = now_ms};
-		rc = outcomes_put(rest->items, o + from, has + from, i - from, err);
+		rc = outcomes_put(rest->items, v + from, i - from, err);
 		*new_n += rest->items->new_n;
 		from = i;
 	}
@@ -385,24 +313,22 @@ static int id_row(void *ctx, const struct sql_row *row)
 /* Is its id another one's? */
 static int ids_look(struct items *all, struct fw_err *err)
 {
-	static const struct sql_text LOOK = {
-		"SELECT v.item FROM {rows} JOIN entries e ON e.id = v.spot", "item:i spot:i"};
-	struct rows r = {all->s, &LOOK, 2, id_row, all, NULL, 0, 0};
-	int rc = 0;
+	struct sql_rows r = SQL_ASK_ROWS(all->s, err, id_row, all,
+		"SELECT v.item FROM {rows} entries e WHERE e.id = v.spot", "item:i spot:i");
 
-	for (size_t i = 0; !rc && i < all->n; i++)
-		rc = rows_add(&r, (struct sql_value[]){SQL_INT(i), SQL_INT(all->at[i].e->id)}, err);
-	return rows_end(&r, rc, err);
+	for (size_t i = 0; i < all->n; i++)
+		sql_rows_add(&r, SQL_V(SQL_INT(i), SQL_INT(all->at[i].e->id)));
+	return sql_rows_end(&r);
 }
 
 /* New ids go on above the highest. *last: the highest one before. */
 static int ids_raise(struct sql *s, int64_t highest, int64_t *last, struct fw_err *err)
 {
-	static const struct sql_text LAST = {"SELECT value FROM numbers WHERE name = 'entry_id' {update}", NULL};
-	static const struct sql_text RAISE = {"UPDATE numbers SET value = ?1 WHERE name = 'entry_id'", NULL};
-	int rc = sql_number(s, &LAST, NULL, 0, 0, last, err);
+	int rc = sql_number(s, "SELECT value FROM numbers WHERE name = 'entry_id' {update}", SQL_NONE, 0, last, err);
 
-	return rc || highest <= *last ? rc : sql_do(s, &RAISE, (struct sql_value[]){SQL_INT(highest)}, 1, err);
+	return rc || highest <= *last
+		? rc
+		: sql_do(s, "UPDATE numbers SET value = ?1 WHERE name = 'entry_id'", SQL_V(SQL_INT(highest)), err);
 }
 
 static int items_load(struct items *all, struct fw_err *err)
@@ -431,17 +357,12 @@ static int items_load(struct items *all, struct fw_err *err)
 
 static int keys_load(struct sql *s, const struct fw_entry_key *key, size_t n, struct fw_err *err)
 {
-	static const struct sql_text KEY = {"INSERT INTO entry_keys (feed_id, entry_key, hash, entry_id) {values}"
-		" {keep feed_id, entry_key|entry_keys.feed_id}", "feed_id:i entry_key:b hash:i entry_id:i"};
-	struct rows r = {.s = s, .text = &KEY, .width = 4};
-	int rc = 0;
+	struct sql_rows r = SQL_ROWS(s, err, "INSERT INTO entry_keys (feed_id, entry_key, hash, entry_id) {values}"
+		" {keep feed_id, entry_key|entry_keys.feed_id}", "feed_id:i entry_key:b hash:i entry_id:i");
 
-	for (size_t i = 0; !rc && i < n; i++)
-		rc = rows_add(&r,
-			(struct sql_value[]){
-				SQL_INT(key[i].feed_id), key_value(key[i].key), SQL_INT(key[i].hash), SQL_INT(0)},
-			err);
-	return rows_end(&r, rc, err);
+	for (size_t i = 0; i < n; i++)
+		sql_rows_add(&r, SQL_V(SQL_INT(key[i].feed_id), SQL_KEY(key[i].key), SQL_INT(key[i].hash), SQL_INT(0)));
+	return sql_rows_end(&r);
 }
 
 int sql_entries_load(struct sql *s, const struct fw_entry_row *e, size_t n, const struct fw_entry_key *key,
@@ -498,10 +419,10 @@ static int old_row(void *ctx, const struct sql_row *row)
 }
 
 /* The answer's entries: id, feed, key. */
-static int olds_find(struct sql *s, struct olds *all, const struct sql_text *t, const struct sql_value *v, size_t n,
+static int olds_find(struct sql *s, struct olds *all, const char *text, const struct sql_value *v, size_t n,
 	struct fw_err *err)
 {
-	int rc = sql_ask(s, t, v, n, old_row, all, NULL, err);
+	int rc = sql_ask(s, text, v, n, old_row, all, err);
 
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 }
@@ -511,67 +432,51 @@ static int olds_find(struct sql *s, struct olds *all, const struct sql_text *t, 
  */
 static int olds_remove(struct sql *s, const struct olds *all, struct fw_err *err)
 {
-	static const struct sql_text REMOVE = {"DELETE FROM entries WHERE id = ?1", NULL};
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < all->n; i++) {
 		rc = s->dialect->search_changed(s, all->at[i].id, SQL_ENTRY_GOES, err);
-		rc = rc ? rc : sql_do(s, &REMOVE, (struct sql_value[]){SQL_INT(all->at[i].id)}, 1, err);
+		rc = rc ? rc : sql_do(s, "DELETE FROM entries WHERE id = ?1", SQL_V(SQL_INT(all->at[i].id)), err);
 	}
 	return rc ? rc : sql_tally_add(s, -(int64_t)all->n, 0, err);
 }
 
 int sql_entries_drop(struct sql *s, int64_t feed_id, struct fw_err *err)
 {
-	static const struct sql_text FIND = {"SELECT entry_id, feed_id, entry_key FROM entry_keys"
-		" WHERE feed_id = ?1 AND entry_id > 0", NULL};
-	static const struct sql_text KEYS = {"DELETE FROM entry_keys WHERE feed_id = ?1", NULL};
 	const struct sql_value v[1] = {SQL_INT(feed_id)};
 	struct olds all = {NULL, 0, 0};
-	int rc = olds_find(s, &all, &FIND, v, 1, err);
+	int rc = olds_find(s, &all,
+		"SELECT entry_id, feed_id, entry_key FROM entry_keys WHERE feed_id = ?1 AND entry_id > 0", v, 1, err);
 
 	rc = rc ? rc : olds_remove(s, &all, err);
 	free(all.at);
-	return rc ? rc : sql_do(s, &KEYS, v, 1, err);
+	return rc ? rc : sql_do(s, "DELETE FROM entry_keys WHERE feed_id = ?1", v, 1, err);
 }
 
 /* Those that the other feed has neither by key nor by guid. */
 int sql_entries_merge(struct sql *s, int64_t from_id, int64_t into_id, struct fw_err *err)
 {
-	static const struct sql_text FIND = {
-		"SELECT e.id, e.feed_id, e.entry_key FROM entry_keys f"
+	struct sql_rows entry = SQL_ROWS(s, err,
+		"UPDATE entries AS t SET feed_id = v.target {from} WHERE t.id = v.spot", "spot:i target:i");
+	struct sql_rows key = SQL_ROWS(s, err, "UPDATE entry_keys AS t SET feed_id = v.target {from} WHERE t.feed_id ="
+		" v.feed AND t.entry_key = v.ekey", "feed:i ekey:b target:i");
+	struct olds all = {NULL, 0, 0};
+	int rc;
+
+	entry.rc = olds_find(s, &all, "SELECT e.id, e.feed_id, e.entry_key FROM entry_keys f"
 		" JOIN entries e ON e.id = f.entry_id WHERE f.feed_id = ?1"
 		" AND f.entry_key NOT IN (SELECT i.entry_key FROM entry_keys i WHERE i.feed_id = ?2)"
-		" AND (coalesce(e.guid, '') = '' OR e.guid NOT IN (SELECT g.guid FROM entry_keys k JOIN entries g ON "
-		"g.id = k.entry_id"
-		" WHERE k.feed_id = ?2 AND g.guid IS NOT NULL))",
-		NULL};
-	static const struct sql_text MOVE = {
-		"UPDATE entries AS t {join} SET feed_id = v.target {from} WHERE t.id = v.spot", "spot:i target:i"};
-	static const struct sql_text MOVE_KEY = {"UPDATE entry_keys AS t {join} SET feed_id = v.target {from}"
-		" WHERE t.feed_id = v.feed AND t.entry_key = v.ekey", "feed:i ekey:b target:i"};
-	struct rows entry = {.s = s, .text = &MOVE, .width = 2}, key = {.s = s, .text = &MOVE_KEY, .width = 3};
-	struct olds all = {NULL, 0, 0};
-	int rc = olds_find(s, &all, &FIND, (struct sql_value[]){SQL_INT(from_id), SQL_INT(into_id)}, 2, err);
-
-	for (size_t i = 0; !rc && i < all.n; i++)
-		rc = rows_add(&entry, (struct sql_value[]){SQL_INT(all.at[i].id), SQL_INT(into_id)}, err);
-	rc = rows_end(&entry, rc, err);
-	for (size_t i = 0; !rc && i < all.n; i++)
-		rc = rows_add(
-			&key, (struct sql_value[]){SQL_INT(from_id), key_value(all.at[i].key), SQL_INT(into_id)}, err);
-	rc = rows_end(&key, rc, err);
+		" AND (coalesce(e.guid, '') = '' OR e.guid NOT IN (SELECT g.guid FROM entry_keys k"
+		" JOIN entries g ON g.id = k.entry_id WHERE k.feed_id = ?2 AND g.guid IS NOT NULL))",
+		SQL_V(SQL_INT(from_id), SQL_INT(into_id)), err);
+	for (size_t i = 0; i < all.n; i++)
+		sql_rows_add(&entry, SQL_V(SQL_INT(all.at[i].id), SQL_INT(into_id)));
+	key.rc = sql_rows_end(&entry);
+	for (size_t i = 0; i < all.n; i++)
+		sql_rows_add(&key, SQL_V(SQL_INT(from_id), SQL_KEY(all.at[i].key), SQL_INT(into_id)));
+	rc = sql_rows_end(&key);
 	free(all.at);
 	return rc;
-}
-
-static int seen_row(void *ctx, const struct sql_row *row)
-{
-	int64_t *seen = ctx;
-
-	seen[0] = sql_int(row, 0);
-	seen[1] = sql_int(row, 1);
-	return 0;
 }
 
 #define SEEN_SLACK_MS 60000 /* ids rise with seen_ms, but for clocks and processes that differ by less than this */
@@ -579,38 +484,20 @@ static int seen_row(void *ctx, const struct sql_row *row)
 /* *id: entries up to it were seen before before_ms, give or take the slack. */
 static int seen_before(struct sql *s, int64_t before_ms, int64_t *id, struct fw_err *err)
 {
-	static const struct sql_text LAST = {"SELECT max(id) FROM entries", NULL};
-	static const struct sql_text SEEN = {
-		"SELECT id, seen_ms FROM entries WHERE id >= ?1 ORDER BY id LIMIT 1", NULL};
-	int64_t hi;
-	int rc = sql_number(s, &LAST, NULL, 0, 0, &hi, err);
-
-	*id = 0;
-	while (!rc && *id < hi) { /* above *id: unknown; above hi: seen later */
-		int64_t mid = *id + (hi - *id) / 2 + 1, seen[2] = {0, INT64_MAX};
-
-		rc = sql_ask(s, &SEEN, (struct sql_value[]){SQL_INT(mid)}, 1, seen_row, seen, NULL, err);
-		if (seen[1] >= before_ms)
-			hi = mid - 1;
-		else
-			*id = FW_MAX(seen[0], mid);
-	}
-	return rc;
+	return sql_id_before(s, "SELECT max(id) FROM entries",
+		"SELECT id, seen_ms FROM entries WHERE id >= ?1 ORDER BY id LIMIT 1", before_ms, id, err);
 }
 
 /* That their entries were taken. */
 static int keys_empty(struct sql *s, const struct olds *all, struct fw_err *err)
 {
-	static const struct sql_text EMPTY = {
-		"UPDATE entry_keys AS t {join} SET entry_id = 0 {from} WHERE t.feed_id = v.feed"
-		" AND t.entry_key = v.ekey",
-		"feed:i ekey:b"};
-	struct rows r = {.s = s, .text = &EMPTY, .width = 2};
-	int rc = 0;
+	struct sql_rows r = SQL_ROWS(s, err,
+		"UPDATE entry_keys AS t SET entry_id = 0 {from} WHERE t.feed_id = v.feed AND t.entry_key = v.ekey",
+		"feed:i ekey:b");
 
-	for (size_t i = 0; !rc && i < all->n; i++)
-		rc = rows_add(&r, (struct sql_value[]){SQL_INT(all->at[i].feed_id), key_value(all->at[i].key)}, err);
-	return rows_end(&r, rc, err);
+	for (size_t i = 0; i < all->n; i++)
+		sql_rows_add(&r, SQL_V(SQL_INT(all->at[i].feed_id), SQL_KEY(all->at[i].key)));
+	return sql_rows_end(&r);
 }
 
 /*
@@ -618,18 +505,16 @@ static int keys_empty(struct sql *s, const struct olds *all, struct fw_err *err)
  */
 int sql_entries_prune(struct sql *s, int64_t before_ms, size_t max, int64_t *n, struct fw_err *err)
 {
-	static const struct sql_text FIND = {
-		"SELECT id, feed_id, entry_key FROM entries WHERE id <= ?1 AND changed_ms < ?2"
-		" ORDER BY id LIMIT ?3 {skip}",
-		NULL};
 	struct olds all = {NULL, 0, 0};
 	int64_t last;
 	int rc = seen_before(s, before_ms + SEEN_SLACK_MS, &last, err);
 
 	*n = 0;
 	if (!rc && last)
-		rc = olds_find(
-			s, &all, &FIND, (struct sql_value[]){SQL_INT(last), SQL_INT(before_ms), SQL_INT(max)}, 3, err);
+		rc = olds_find(s, &all,
+			"SELECT id, feed_id, entry_key FROM entries WHERE id <= ?1 AND changed_ms < ?2 ORDER BY id "
+			"LIMIT ?3 {skip}",
+			SQL_V(SQL_INT(last), SQL_INT(before_ms), SQL_INT(max)), err);
 	rc = rc ? rc : olds_remove(s, &all, err);
 	rc = rc ? rc : keys_empty(s, &all, err);
 	if (!rc)
@@ -661,19 +546,24 @@ int sql_entries_prune(struct sql *s, int64_t before_ms, size_t max, int64_t *n, 
 #define BEHIND " AND e.date_ms <= ?6 AND (e.date_ms < ?6 OR e.id < ?7)"
 #define IDS "SELECT e.id, e.date_ms FROM entries e WHERE "
 
-enum { ALL_BY_ID, FEED_BY_ID, ALL_BY_DATE, SOME_BY_DATE, FEED_BY_DATE };
-static const struct sql_text PAGE[] = {
-	[ALL_BY_ID] = {IDS "(?1 = 0 OR e.feed_id = ?1)" BETWEEN("e.id") " ORDER BY e.id LIMIT ?5", NULL},
-	[FEED_BY_ID] = {IDS OF_FEED BETWEEN("+e.id") " ORDER BY +e.id LIMIT ?5", NULL},
-	[ALL_BY_DATE] = {IDS "?1 = 0" BETWEEN("+e.id") BEHIND " ORDER BY e.date_ms DESC, e.id DESC LIMIT ?5", NULL},
-	[SOME_BY_DATE] = {IDS "?1 = 0" BETWEEN("e.id") BEHIND " ORDER BY +e.date_ms DESC, e.id DESC LIMIT ?5", NULL},
-	[FEED_BY_DATE] = {IDS OF_FEED BETWEEN("+e.id") BEHIND " ORDER BY e.date_ms DESC, e.id DESC LIMIT ?5", NULL},
+#define BY_DATE " ORDER BY e.date_ms DESC, e.id DESC LIMIT ?5"
+#define FOUND(feed) IDS "{found}" BETWEEN("+e.id") " AND (" feed " = 0 OR e.feed_id = " feed ")"
+
+enum { ALL_BY_ID, FEED_BY_ID, ALL_BY_DATE, SOME_BY_DATE, FEED_BY_DATE, FOUND_BY_ID, FOUND_BY_DATE };
+static const char *const PAGE[] = {
+	[ALL_BY_ID] = IDS "(?1 = 0 OR e.feed_id = ?1)" BETWEEN("e.id") " ORDER BY e.id LIMIT ?5",
+	[FEED_BY_ID] = IDS OF_FEED BETWEEN("+e.id") " ORDER BY +e.id LIMIT ?5",
+	[ALL_BY_DATE] = IDS "?1 = 0" BETWEEN("+e.id") BEHIND BY_DATE,
+	[SOME_BY_DATE] = IDS "?1 = 0" BETWEEN("e.id") BEHIND " ORDER BY +e.date_ms DESC, e.id DESC LIMIT ?5",
+	[FEED_BY_DATE] = IDS OF_FEED BETWEEN("+e.id") BEHIND BY_DATE,
+	[FOUND_BY_ID] = FOUND("?6") " ORDER BY +e.id LIMIT ?5",
+	[FOUND_BY_DATE] = FOUND("?8") BEHIND " ORDER BY +e.date_ms DESC, e.id DESC LIMIT ?5",
 };
 
 #define SHOW(key, base, content) {"SELECT e.id, e.feed_id, coalesce(nullif(f.user_title, ''), f.title), f.url, " key \
 	", e.seen_ms, e.changed_ms, e.revision, e.published_ms, e.updated_ms, e.content_type, e.guid, e.url, e.title, e.author, " \
 	base ", e.summary, e.extra, " content \
-	" FROM {rows} JOIN entries e ON e.id = v.spot JOIN feeds f ON f.id = e.feed_id ORDER BY v.nth", "nth:i spot:i"}
+	" FROM {rows} entries e, feeds f WHERE e.id = v.spot AND f.id = e.feed_id ORDER BY v.nth", "nth:i spot:i"}
 #define KEY "e.entry_key, (SELECT k.hash FROM entry_keys k WHERE k.feed_id = e.feed_id AND k.entry_key = e.entry_key)"
 static const struct sql_text SHOWN[2][2] = { /* key, content */
 	{SHOW("NULL, NULL", "NULL", "NULL"), SHOW("NULL, NULL", "e.content_base", "e.content")},
@@ -690,7 +580,7 @@ struct listing {
 	const struct fw_entry_query *q;
 	fw_entry_cb *cb;
 	void *ctx;
-	const struct sql_text *text; /* of its pages */
+	const char *text; /* of its pages */
 	bool by_id, search;
 	struct fw_buf words;
 	int64_t after_id, before_id, behind_ms, behind_id;
@@ -724,7 +614,7 @@ static int page_read(struct listing *l, struct fw_err *err)
 	if (l->search)
 		v[n++] = SQL_INT(q->feed_id);
 	l->page.n = 0;
-	return sql_ask(l->s, l->text, v, n, page_row, &l->page, NULL, err);
+	return sql_ask(l->s, l->text, v, n, page_row, &l->page, err);
 }
 
 static int entry_row(void *ctx, const struct sql_row *row)
@@ -744,17 +634,15 @@ static int entry_row(void *ctx, const struct sql_row *row)
 static int page_show(struct listing *l, struct fw_err *err)
 {
 	size_t step = l->q->content ? SHOWN_WHOLE_MAX : SHOWN_MAX;
-	struct sql_value v[2 * SHOWN_MAX];
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < l->page.n; i += step) {
-		size_t n = FW_MIN(step, l->page.n - i);
+		struct sql_rows r = {
+			.s = l->s, .err = err, .fn = entry_row, .ctx = l, .text = SHOWN[l->q->key][l->q->content]};
 
-		for (size_t k = 0; k < n; k++) {
-			v[2 * k] = SQL_INT(k);
-			v[2 * k + 1] = SQL_INT(l->page.at[i + k].id);
-		}
-		rc = sql_ask_each(l->s, &SHOWN[l->q->key][l->q->content], v, 2, n, entry_row, l, err);
+		for (size_t k = i; k < i + step && k < l->page.n; k++)
+			sql_rows_add(&r, SQL_V(SQL_INT(k), SQL_INT(l->page.at[k].id)));
+		rc = sql_rows_end(&r);
 	}
 	return rc;
 }
@@ -783,58 +671,6 @@ static int pages_show(struct listing *l, struct fw_err *err)
 	return rc;
 }
 
-/*
- * The text with a dialect's condition in it, at an address of its own: made once. There are as many
- * as dialects have conditions, times two; they stay until the process ends.
- */
-static const struct sql_text *search_text(const char *where, bool by_id)
-{
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static struct made {
-		struct sql_text text;
-		struct made *next;
-	} *made;
-	struct fw_buf b = FW_BUF_INIT(0);
-	struct made *m;
-	char *text;
-
-	fw_buf_addf(&b, IDS "%s" BETWEEN("+e.id") "%s AND (?%d = 0 OR e.feed_id = ?%d) ORDER BY %s LIMIT ?5", where,
-		by_id ? "" : BEHIND, by_id ? 6 : 8, by_id ? 6 : 8, by_id ? "+e.id" : "+e.date_ms DESC, e.id DESC");
-	if (b.rc) {
-		fw_buf_finish(&b);
-		return NULL;
-	}
-	text = fw_buf_take(&b, NULL);
-	pthread_mutex_lock(&lock);
-	for (m = made; m && strcmp(m->text.text, text) != 0; m = m->next)
-		;
-	if (m) {
-		free(text);
-	} else if ((m = calloc(1, sizeof(*m))) != NULL) {
-		*m = (struct made){{text, NULL}, made};
-		made = m;
-	} else {
-		free(text);
-	}
-	pthread_mutex_unlock(&lock);
-	return m ? &m->text : NULL;
-}
-
-static int search_prepare(struct listing *l, struct fw_err *err)
-{
-	struct fw_buf where = FW_BUF_INIT(0);
-	int rc = l->s->dialect->search_begin(l->s, l->q->search, &l->search, &where, &l->words, l->q->unindexed_n, err);
-
-	if (!rc && l->search) { /* without a word in it: as if nothing were searched for */
-		fw_buf_addc(&where, '\0');
-		l->text = where.rc ? NULL : search_text(where.p, l->by_id);
-		if (!l->text || l->words.rc)
-			rc = fw_no_memory(err);
-	}
-	fw_buf_finish(&where);
-	return rc;
-}
-
 static int list_prepare(struct listing *l, struct fw_err *err)
 {
 	const struct fw_entry_query *q = l->q;
@@ -847,12 +683,16 @@ static int list_prepare(struct listing *l, struct fw_err *err)
 	l->behind_ms = q->behind_id ? q->behind_date_ms : INT64_MAX;
 	l->by_id = q->oldest_first || fw_store_entry_is_one(q);
 	if (fw_store_entry_is_one(q) || (q->oldest_first && !q->feed_id))
-		l->text = &PAGE[ALL_BY_ID];
+		l->text = PAGE[ALL_BY_ID];
 	else if (q->feed_id)
-		l->text = &PAGE[q->oldest_first ? FEED_BY_ID : FEED_BY_DATE];
+		l->text = PAGE[q->oldest_first ? FEED_BY_ID : FEED_BY_DATE];
 	else
-		l->text = &PAGE[q->since_ms || q->after_id ? SOME_BY_DATE : ALL_BY_DATE];
-	return !rc && q->search.p ? search_prepare(l, err) : rc;
+		l->text = PAGE[q->since_ms || q->after_id ? SOME_BY_DATE : ALL_BY_DATE];
+	if (!rc && q->search.p)
+		rc = l->s->dialect->search_begin(l->s, q->search, &l->search, &l->words, q->unindexed_n, err);
+	if (l->search) /* without a word in it: as if nothing were searched for */
+		l->text = PAGE[l->by_id ? FOUND_BY_ID : FOUND_BY_DATE];
+	return !rc && l->words.rc ? fw_no_memory(err) : rc;
 }
 
 int sql_entry_list(struct store *st, const struct fw_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err)

@@ -2,60 +2,39 @@
 /*
  * Pushed events, and those that the store refused. Their ids rise with time, so rows are appended.
  */
-#include <stdlib.h>
-
 #include "store/sql/core.h"
 #include "base/banned.h"
 
 #define PAGE 1000 /* rows of one answer */
-#define ROWS_MAX 5000 /* of one statement */
 
+/* keep: what is there already is passed over. */
 static int events_put(struct sql *s, bool keep, const struct fw_event *e, size_t n, struct fw_err *err)
 {
 #define INSERT "INSERT INTO incoming (id, property, property_section, property_id, remote_ip, stamp) {values}"
-#define COLUMNS "id:i property:t property_section:i property_id:i remote_ip:t stamp:i"
-	static const struct sql_text NEW = {INSERT, COLUMNS};
-	static const struct sql_text KEEP = {INSERT " {keep id|incoming.id}", COLUMNS};
-	enum { WIDTH = 6 };
-	struct sql_value *v = calloc(FW_MIN(n, (size_t)ROWS_MAX) + 1, WIDTH * sizeof(*v));
-	int rc = v ? 0 : fw_no_memory(err);
+	struct sql_rows r = {.s = s, .err = err, .table = keep ? NULL : "incoming", .text = {
+		keep ? INSERT " {keep id|incoming.id}" : INSERT,
+		"id:i property:t property_section:i property_id:i remote_ip:t stamp:i"}};
 
-	for (size_t from = 0; !rc && from < n; from += ROWS_MAX) {
-		size_t rows = FW_MIN(n - from, (size_t)ROWS_MAX);
-
-		for (size_t i = 0; i < rows; i++, e++) {
-			v[WIDTH * i] = SQL_INT(e->id);
-			v[WIDTH * i + 1] = SQL_TEXT(e->property.p ? e->property : FW_STR(""));
-			v[WIDTH * i + 2] = SQL_INT(e->section);
-			v[WIDTH * i + 3] = SQL_INT(e->item);
-			v[WIDTH * i + 4] = SQL_TEXT(e->remote_ip.p ? e->remote_ip : FW_STR(""));
-			v[WIDTH * i + 5] = SQL_INT(e->stamp_ms);
-		}
-		rc = keep ? sql_each(s, &KEEP, v, WIDTH, rows, err) :
-			    sql_append(s, "incoming", &NEW, v, WIDTH, rows, err);
-	}
-	free(v);
-	return rc;
+	for (size_t i = 0; i < n; i++, e++)
+		sql_rows_add(&r, SQL_V(SQL_INT(e->id), SQL_TEXT(e->property.p ? e->property : FW_STR("")),
+			SQL_INT(e->section), SQL_INT(e->item), SQL_TEXT(e->remote_ip.p ? e->remote_ip : FW_STR("")),
+			SQL_INT(e->stamp_ms)));
+	return sql_rows_end(&r);
 }
 
 static int dead_put(struct sql *s, const struct fw_dead_event *d, size_t n, struct fw_err *err)
 {
-	static const struct sql_text PUT = {
-		"INSERT INTO incoming_dead (id, event, reason, at_ms) VALUES (?1, ?2, ?3, ?4) {upsert id}"
-		" event = {new event}, reason = {new reason}, at_ms = {new at_ms}",
-		NULL};
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < n; i++)
-		rc = sql_do(s, &PUT,
-			(struct sql_value[]){
-				SQL_INT(d[i].id), SQL_TEXT(d[i].row), SQL_TEXT(d[i].reason), SQL_INT(d[i].at_ms)},
-			4, err);
+		rc = sql_do(s, "INSERT INTO incoming_dead (id, event, reason, at_ms) VALUES (?1, ?2, ?3, ?4) {upsert"
+			" id} event = {new event}, reason = {new reason}, at_ms = {new at_ms}", SQL_V(SQL_INT(d[i].id),
+			SQL_TEXT(d[i].row), SQL_TEXT(d[i].reason), SQL_INT(d[i].at_ms)), err);
 	return rc;
 }
 
 struct putting {
-	bool keep;                /* what is there already is passed over */
+	bool keep;
 	const struct fw_event *event;
 	const struct fw_dead_event *dead;
 	size_t n, dead_n;
@@ -64,7 +43,7 @@ struct putting {
 static int all_put(struct sql *s, void *ctx, struct fw_err *err)
 {
 	const struct putting *p = ctx;
-	int rc = p->n ? events_put(s, p->keep, p->event, p->n, err) : 0;
+	int rc = events_put(s, p->keep, p->event, p->n, err);
 
 	return rc ? rc : dead_put(s, p->dead, p->dead_n, err);
 }
@@ -96,15 +75,14 @@ int sql_event_put(struct store *st, const struct fw_event *event, size_t n, cons
 
 int sql_event_remove(struct store *st, const int64_t *dead_id, size_t n, struct fw_err *err)
 {
-	static const struct sql_text REMOVE = {"DELETE FROM incoming_dead WHERE id = ?1", NULL};
-	struct sql *s = sql_of(st);
-	int rc = s->dialect->begin(s, err);
+	struct sql_rows r = SQL_ROWS(sql_of(st), err, "DELETE FROM incoming_dead {using} WHERE id = v.dead", "dead:i");
 
-	if (rc)
-		return rc;
-	for (size_t i = 0; !rc && i < n; i++)
-		rc = sql_do(s, &REMOVE, (struct sql_value[]){SQL_INT(dead_id[i])}, 1, err);
-	return sql_end(s, rc, err);
+	r.rc = r.s->dialect->begin(r.s, err);
+	if (r.rc)
+		return r.rc;
+	for (size_t i = 0; i < n; i++)
+		sql_rows_add(&r, SQL_V(SQL_INT(dead_id[i])));
+	return sql_end(r.s, sql_rows_end(&r), err);
 }
 
 struct listing {
@@ -141,20 +119,17 @@ static int dead_row(void *ctx, const struct sql_row *row)
 
 int sql_event_list(struct store *st, const struct store_event_query *q, struct fw_err *err)
 {
-	static const struct sql_text EVENTS = {"SELECT id, property, property_section, property_id, remote_ip, stamp "
-					       "FROM incoming WHERE id > ?1 ORDER BY id LIMIT ?2",
-		NULL};
-	static const struct sql_text DEAD = {
-		"SELECT id, event, reason, at_ms FROM incoming_dead WHERE id > ?1 ORDER BY id LIMIT ?2", NULL};
 	struct listing l = {.q = q, .last_id = q->after_id};
 	size_t left = q->limit ? q->limit : SIZE_MAX;
 	int rc;
 
 	do {
 		l.seen = 0;
-		rc = sql_ask(sql_of(st), q->event ? &EVENTS : &DEAD,
-			(struct sql_value[]){SQL_INT(l.last_id), SQL_INT(FW_MIN(left, (size_t)PAGE))}, 2,
-			q->event ? event_row : dead_row, &l, NULL, err);
+		rc = sql_ask(sql_of(st), q->event ? "SELECT id, property, property_section, property_id, remote_ip,"
+			" stamp FROM incoming WHERE id > ?1 ORDER BY id LIMIT ?2" :
+			"SELECT id, event, reason, at_ms FROM incoming_dead WHERE id > ?1 ORDER BY id LIMIT ?2",
+			SQL_V(SQL_INT(l.last_id), SQL_INT(FW_MIN(left, (size_t)PAGE))), q->event ? event_row : dead_row,
+			&l, err);
 		left -= FW_MIN(l.seen, left);
 	} while (!rc && l.seen == PAGE && left);
 	return rc;

@@ -63,19 +63,16 @@ static int feed_row(void *ctx, const struct sql_row *row)
 
 static int find(struct listing *l, const struct store_feed_query *q, struct fw_err *err)
 {
-	static const struct sql_text BY_ID = {"SELECT " COUNTED FROM " WHERE f.id = ?1", NULL};
-	static const struct sql_text BY_URL = {"SELECT " COUNTED FROM " WHERE f.url_hash = ?1 AND f.url = ?2", NULL};
 	struct fw_hash128 hash = fw_hash128(q->url.p, q->url.len);
-	struct fw_str bytes = {(const char *)hash.b, sizeof(hash.b)};
 	const char *name = l->s->name;
 	int rc;
 
 	l->counted = true;
 	if (q->id)
-		rc = sql_ask(l->s, &BY_ID, (struct sql_value[]){SQL_INT(q->id)}, 1, feed_row, l, NULL, err);
+		rc = sql_ask(l->s, "SELECT " COUNTED FROM " WHERE f.id = ?1", SQL_V(SQL_INT(q->id)), feed_row, l, err);
 	else
-		rc = sql_ask(l->s, &BY_URL, (struct sql_value[]){SQL_BLOB(bytes), SQL_TEXT(q->url)}, 2, feed_row, l,
-			NULL, err);
+		rc = sql_ask(l->s, "SELECT " COUNTED FROM " WHERE f.url_hash = ?1 AND f.url = ?2",
+			SQL_V(SQL_KEY(hash.b), SQL_TEXT(q->url)), feed_row, l, err);
 	if (rc || l->seen)
 		return rc;
 	if (q->id)
@@ -83,25 +80,21 @@ static int find(struct listing *l, const struct store_feed_query *q, struct fw_e
 	return fw_err_set(err, FW_ENOTFOUND, "%s: no feed %.*s", name, FW_STR_ARG(fw_str_sub(q->url, 0, 200)));
 }
 
-/* One statement over many places; its answer is in any order. n: PAGE at most. */
-static int at_places(struct listing *l, const struct sql_text *t, const int64_t *place, size_t n, sql_row_fn *fn,
-	struct fw_err *err)
+#define AT_PLACES " FROM {rows} schedule s, feeds f WHERE s.place = v.spot AND f.id = v.feed"
+
+/* One statement over many places; its answer is in any order. */
+static int at_places(
+	struct listing *l, const char *text, const int64_t *place, size_t n, sql_row_fn *fn, struct fw_err *err)
 {
-	struct sql_value v[2 * PAGE];
+	struct sql_rows r = SQL_ASK_ROWS(l->s, err, fn, l, text, "spot:i feed:i");
 
-	for (size_t i = 0; i < n; i++) {
-		v[2 * i] = SQL_INT(place[i]);
-		v[2 * i + 1] = SQL_INT(sql_place_feed(place[i]));
-	}
-	return sql_ask_each(l->s, t, v, 2, n, fn, l, err);
+	for (size_t i = 0; i < n; i++)
+		sql_rows_add(&r, SQL_V(SQL_INT(place[i]), SQL_INT(sql_place_feed(place[i]))));
+	return sql_rows_end(&r);
 }
-
-#define AT_PLACES " FROM {rows} JOIN schedule s ON s.place = v.spot JOIN feeds f ON f.id = v.feed"
-#define PLACED "spot:i feed:i"
 
 static int of_due(struct listing *l, const struct store_due *due, size_t due_n, struct fw_err *err)
 {
-	static const struct sql_text AT = {"SELECT " STATE AT_PLACES, PLACED};
 	size_t n;
 	int rc = 0;
 
@@ -109,7 +102,7 @@ static int of_due(struct listing *l, const struct store_due *due, size_t due_n, 
 		n = FW_MIN(due_n - at, (size_t)PAGE);
 		for (size_t i = 0; i < n; i++)
 			l->pick[i] = sql_place(due[at + i].shard, due[at + i].feed_id);
-		rc = at_places(l, &AT, l->pick, n, feed_row, err);
+		rc = at_places(l, "SELECT " STATE AT_PLACES, l->pick, n, feed_row, err);
 	}
 	return rc;
 }
@@ -162,7 +155,6 @@ static int by_due(const void *a, const void *b)
 /* Those that were picked, in order. */
 static int picked_show(struct listing *l, struct fw_err *err)
 {
-	static const struct sql_text AT = {"SELECT " COUNTED AT_PLACES, PLACED};
 	int rc;
 
 	l->kept_n = 0;
@@ -170,7 +162,7 @@ static int picked_show(struct listing *l, struct fw_err *err)
 	if (!l->kept)
 		return fw_no_memory(err);
 	fw_arena_init(&l->keep, 0);
-	rc = at_places(l, &AT, l->pick, l->pick_n, kept_row, err);
+	rc = at_places(l, "SELECT " COUNTED AT_PLACES, l->pick, l->pick_n, kept_row, err);
 	if (rc == FW_ENOMEM)
 		rc = fw_no_memory(err);
 	if (!rc && l->kept_n)
@@ -209,7 +201,6 @@ static int by_spot(const void *a, const void *b)
 
 static int spots_show(struct listing *l, const struct spot *spot, size_t n, struct fw_err *err)
 {
-	static const struct sql_text AT = {NAMES " FROM {rows} JOIN feeds f ON f.id = v.feed", PLACED};
 	int64_t place[PAGE];
 	int rc = 0;
 
@@ -218,7 +209,7 @@ static int spots_show(struct listing *l, const struct spot *spot, size_t n, stru
 	l->pick_n = n;
 	if (l->match.p || l->q->folder.p) {
 		l->pick_n = 0;
-		rc = at_places(l, &AT, place, n, name_row, err);
+		rc = at_places(l, NAMES " FROM {rows} feeds f WHERE f.id = v.feed", place, n, name_row, err);
 	}
 	return rc ? rc : picked_show(l, err);
 }
@@ -227,19 +218,16 @@ static int spots_show(struct listing *l, const struct spot *spot, size_t n, stru
 
 static int in_due_order(struct listing *l, struct fw_err *err)
 {
-	static const struct sql_text SPOTS = {"SELECT place, due_at_ms FROM schedule WHERE place >= ?1 AND place <= ?2"
-		" AND (?3 < 0 OR status = ?3) AND (?4 = 0 OR fail_n > 0)", NULL};
 	struct fw_buf b = FW_BUF_INIT(0);
 	struct spot *spot;
 	size_t n;
 	int rc = 0;
 
 	for (int shard = 0; !rc && shard < STORE_SHARDS; shard += SHARDS_AT_ONCE)
-		rc = sql_ask(l->s, &SPOTS,
-			(struct sql_value[]){SQL_INT(sql_place(shard, 0)),
-				SQL_INT(sql_place(shard + SHARDS_AT_ONCE - 1, (INT64_C(1) << SQL_PLACE_BITS) - 1)),
-				SQL_INT(l->q->status), SQL_INT(l->q->failing)},
-			4, spot_row, &b, NULL, err);
+		rc = sql_ask(l->s, "SELECT place, due_at_ms FROM schedule WHERE place >= ?1 AND place <= ?2 AND (?3 < 0"
+			" OR status = ?3) AND (?4 = 0 OR fail_n > 0)", SQL_V(SQL_INT(sql_place(shard, 0)),
+			SQL_INT(sql_place(shard + SHARDS_AT_ONCE - 1, (INT64_C(1) << SQL_PLACE_BITS) - 1)),
+			SQL_INT(l->q->status), SQL_INT(l->q->failing)), spot_row, &b, err);
 	if (!rc && b.rc)
 		rc = fw_no_memory(err);
 	spot = (struct spot *)(void *)b.p;
@@ -258,7 +246,6 @@ static int in_due_order(struct listing *l, struct fw_err *err)
 
 static int in_id_order(struct listing *l, struct fw_err *err)
 {
-	static const struct sql_text ALL = {"SELECT " COUNTED IN_ID_ORDER, NULL}, NAMED = {NAMES IN_ID_ORDER, NULL};
 	const struct fw_feed_query *q = l->q;
 	bool named = l->match.p != NULL;
 	size_t page;
@@ -268,11 +255,9 @@ static int in_id_order(struct listing *l, struct fw_err *err)
 	do {
 		l->seen = l->pick_n = 0;
 		page = q->limit && !named ? FW_MIN(q->limit - l->shown, (size_t)PAGE) : PAGE;
-		rc = sql_ask(l->s, named ? &NAMED : &ALL,
-			(struct sql_value[]){SQL_INT(l->last_id), SQL_INT(q->status), SQL_INT(q->failing),
-				SQL_INT(q->folder.p != NULL), SQL_TEXT(q->folder.p ? q->folder : FW_STR("")),
-				SQL_INT(page)},
-			6, named ? name_row : feed_row, l, NULL, err);
+		rc = sql_ask(l->s, named ? NAMES IN_ID_ORDER : "SELECT " COUNTED IN_ID_ORDER, SQL_V(SQL_INT(l->last_id),
+			SQL_INT(q->status), SQL_INT(q->failing), SQL_INT(q->folder.p != NULL), SQL_TEXT(q->folder.p ?
+			q->folder : FW_STR("")), SQL_INT(page)), named ? name_row : feed_row, l, err);
 		if (!rc && named)
 			rc = picked_show(l, err);
 	} while (!rc && l->seen == page && !l->full);
@@ -323,15 +308,13 @@ int sql_feed_list(struct store *st, const struct store_feed_query *q, fw_feed_cb
  */
 static int place_lock(struct sql *s, int64_t feed_id, int64_t *place, struct fw_err *err)
 {
-	static const struct sql_text LOCK = {
-		"SELECT place FROM schedule WHERE place = (SELECT place FROM feeds WHERE id = ?1) {update}", NULL};
-
-	return sql_number(s, &LOCK, (struct sql_value[]){SQL_INT(feed_id)}, 1, -1, place, err);
+	return sql_number(s,
+		"SELECT place FROM schedule WHERE place = (SELECT place FROM feeds WHERE id = ?1) {update}",
+		SQL_V(SQL_INT(feed_id)), -1, place, err);
 }
 
 int sql_feed_place(struct sql *s, int64_t feed_id, bool lock, int64_t *place, struct fw_err *err)
 {
-	static const struct sql_text PLACE = {"SELECT place FROM feeds WHERE id = ?1", NULL};
 	const struct sql_value v[1] = {SQL_INT(feed_id)};
 	int64_t locked = -1;
 	int rc = 0;
@@ -343,7 +326,7 @@ int sql_feed_place(struct sql *s, int64_t feed_id, bool lock, int64_t *place, st
 			*place = locked;
 			return 0;
 		}
-		rc = rc ? rc : sql_number(s, &PLACE, v, 1, -1, place, err);
+		rc = rc ? rc : sql_number(s, "SELECT place FROM feeds WHERE id = ?1", v, 1, -1, place, err);
 		if (!rc && *place < 0)
 			return fw_err_set(
 				err, FW_ENOTFOUND, "%s: no feed has the number %lld", s->name, (long long)feed_id);
@@ -364,24 +347,17 @@ static int set_all(struct sql *s, void *ctx, struct fw_err *err)
 {
 	const struct fw_feed *f = ((const struct setting *)ctx)->feed;
 	unsigned what = ((const struct setting *)ctx)->what;
-	static const struct sql_text TITLE = {"UPDATE feeds SET user_title = ?2 WHERE id = ?1", NULL};
-	static const struct sql_text FOLDER = {"UPDATE feeds SET folder = ?2 WHERE id = ?1", NULL};
-	static const struct sql_text INTERVAL = {"UPDATE feeds SET interval_ms = ?2 WHERE id = ?1", NULL};
-	static const struct sql_text AUTH = {"UPDATE feeds SET username = ?2, password = ?3 WHERE id = ?1", NULL};
-	static const struct sql_text PUSH = {"UPDATE feeds SET push_until_ms = ?2 WHERE id = ?1", NULL};
-	static const struct sql_text STATUS = {"UPDATE schedule SET status = ?2 WHERE place = ?1", NULL};
-	static const struct sql_text DUE = {"UPDATE schedule SET due_at_ms = ?2 WHERE place = ?1", NULL};
-	static const struct sql_text CRASH = {"UPDATE schedule SET crash_n = ?2 WHERE place = ?1", NULL};
-	const struct { unsigned bit; const struct sql_text *text; struct sql_value a, b;
+	const struct { unsigned bit; const char *text; struct sql_value a, b;
 	} SET[] = {
-		{FW_SET_TITLE, &TITLE, SQL_TEXT(f->user_title), SQL_NULL},
-		{FW_SET_FOLDER, &FOLDER, SQL_TEXT(f->folder), SQL_NULL},
-		{FW_SET_INTERVAL, &INTERVAL, SQL_INT(f->interval_ms), SQL_NULL},
-		{FW_SET_AUTH, &AUTH, SQL_TEXT(f->username), SQL_TEXT(f->password)},
-		{FW_SET_PUSH, &PUSH, SQL_INT(f->push_until_ms), SQL_NULL},
-		{FW_SET_STATUS, &STATUS, SQL_INT(f->status), SQL_NULL},
-		{FW_SET_DUE, &DUE, SQL_INT(f->due_at_ms), SQL_NULL},
-		{FW_SET_CRASH, &CRASH, SQL_INT(f->crash_n), SQL_NULL},
+		{FW_SET_TITLE, "UPDATE feeds SET user_title = ?2 WHERE id = ?1", SQL_TEXT(f->user_title), SQL_NULL},
+		{FW_SET_FOLDER, "UPDATE feeds SET folder = ?2 WHERE id = ?1", SQL_TEXT(f->folder), SQL_NULL},
+		{FW_SET_INTERVAL, "UPDATE feeds SET interval_ms = ?2 WHERE id = ?1", SQL_INT(f->interval_ms), SQL_NULL},
+		{FW_SET_AUTH, "UPDATE feeds SET username = ?2, password = ?3 WHERE id = ?1", SQL_TEXT(f->username),
+			SQL_TEXT(f->password)},
+		{FW_SET_PUSH, "UPDATE feeds SET push_until_ms = ?2 WHERE id = ?1", SQL_INT(f->push_until_ms), SQL_NULL},
+		{FW_SET_STATUS, "UPDATE schedule SET status = ?2 WHERE place = ?1", SQL_INT(f->status), SQL_NULL},
+		{FW_SET_DUE, "UPDATE schedule SET due_at_ms = ?2 WHERE place = ?1", SQL_INT(f->due_at_ms), SQL_NULL},
+		{FW_SET_CRASH, "UPDATE schedule SET crash_n = ?2 WHERE place = ?1", SQL_INT(f->crash_n), SQL_NULL},
 	};
 	bool changed[STORE_SHARDS] = {false};
 	int64_t place;
@@ -426,8 +402,6 @@ struct dropping {
 static int drop(struct sql *s, void *ctx, struct fw_err *err)
 {
 	int64_t feed_id = ((const struct dropping *)ctx)->feed_id, into_id = ((const struct dropping *)ctx)->into_id;
-	static const struct sql_text SCHEDULE = {"DELETE FROM schedule WHERE place = ?1", NULL};
-	static const struct sql_text FEED = {"DELETE FROM feeds WHERE id = ?1", NULL};
 	bool changed[STORE_SHARDS] = {false};
 	int64_t place;
 	struct sql_value v;
@@ -441,8 +415,8 @@ static int drop(struct sql *s, void *ctx, struct fw_err *err)
 		rc = sql_entries_merge(s, feed_id, into_id, err);
 	rc = rc ? rc : sql_entries_drop(s, feed_id, err);
 	rc = rc ? rc : sql_visits_drop(s, place, err);
-	rc = rc ? rc : sql_do(s, &SCHEDULE, &v, 1, err);
-	rc = rc ? rc : sql_do(s, &FEED, (struct sql_value[]){SQL_INT(feed_id)}, 1, err);
+	rc = rc ? rc : sql_do(s, "DELETE FROM schedule WHERE place = ?1", &v, 1, err);
+	rc = rc ? rc : sql_do(s, "DELETE FROM feeds WHERE id = ?1", SQL_V(SQL_INT(feed_id)), err);
 	changed[place >> SQL_PLACE_BITS] = true;
 	return rc ? rc : sql_shards_changed(s, changed, err);
 }
@@ -458,119 +432,92 @@ int sql_feed_drop(struct store *st, int64_t feed_id, int64_t into_id, struct fw_
 
 /* ---- by outcomes ----------------------------------------------------------------------------- */
 
-/* Those outcomes whose group it is, in one statement. */
-static int group_put(struct sql *s, const struct sql_text *t, const char *name, unsigned group,
-	const struct fw_outcome *o, size_t n, struct fw_err *err)
-{
-	struct sql_value *v, *at;
-	size_t rows = 0, columns = 0;
-	int rc;
-
-	for (size_t i = 0; i < n; i++)
-		rows += o[i].rc != FW_ENOTFOUND && o[i].groups & group;
-	if (!rows)
-		return 0;
-	v = at = calloc(rows, COLUMNS_MAX * sizeof(*v));
-	if (!v)
-		return fw_no_memory(err);
-	for (size_t i = 0; i < n; i++) {
-		if (o[i].rc == FW_ENOTFOUND || !(o[i].groups & group))
-			continue;
-		at[0] = SQL_INT(o[i].feed_id);
-		columns = 1 + sql_fields_get(name, o[i].feed, at + 1);
-		at += columns;
-	}
-	rc = sql_each(s, t, v, columns, rows, err);
-	free(v);
-	return rc;
-}
-
 /* A push tells only what nobody has told yet. */
-#define UNTOLD \
-	"title = coalesce(nullif(t.title, ''), v.title), home_page_url = coalesce(nullif(t.home_page_url, ''), " \
-	"v.home_page_url)," \
-	" description = coalesce(nullif(t.description, ''), v.description), language = coalesce(nullif(t.language, " \
-	"''), v.language), icon = coalesce(nullif(t.icon, ''), v.icon)"
+#define UNTOLD(column) #column " = coalesce(nullif(t." #column ", ''), v." #column ")"
 
-static int groups_put(struct sql *s, const struct fw_outcome *o, size_t n, struct fw_err *err)
+/* Those outcomes whose group it is, in one statement. */
+static int groups_put(struct sql *s, const struct sql_visit *v, size_t n, struct fw_err *err)
 {
-#define UPDATE(name, set) {"UPDATE feeds AS t {join} SET " set " {from} WHERE t.id = v.spot", "spot:i {" name "}"}
-	static const struct sql_text TEXT[] = {
-		UPDATE("validators", "{set validators|v.}"),
-		UPDATE("meta", "{set meta|v.}"),
-		UPDATE("rhythm", "{set rhythm|v.}"),
-		UPDATE("redirect", "{set redirect|v.}"),
-		UPDATE("error", "{set error|v.}"),
-		UPDATE("meta", UNTOLD),
-	};
+#define UPDATE(name, set) name, {"UPDATE feeds AS t SET " set " {from} WHERE t.id = v.spot", "spot:i {" name "}"}
 	static const struct {
-		const char *name;
 		unsigned group;
 		bool push;
-	} GROUP[] = {{"validators", FW_GROUP_VALIDATORS, false}, {"meta", FW_GROUP_META, false},
-		{"rhythm", FW_GROUP_RHYTHM, false}, {"redirect", FW_GROUP_REDIRECT, false},
-		{"error", FW_GROUP_ERROR, false}, {"meta", FW_GROUP_META, true}};
-	bool push = n && o[0].visit.kind == FW_VISIT_PUSHED; /* a commit is all pushes, or none is */
+		const char *name;
+		struct sql_text text;
+	} GROUP[] = {
+		{FW_GROUP_VALIDATORS, false, UPDATE("validators", "{set validators|v.}")},
+		{FW_GROUP_META, false, UPDATE("meta", "{set meta|v.}")},
+		{FW_GROUP_RHYTHM, false, UPDATE("rhythm", "{set rhythm|v.}")},
+		{FW_GROUP_REDIRECT, false, UPDATE("redirect", "{set redirect|v.}")},
+		{FW_GROUP_ERROR, false, UPDATE("error", "{set error|v.}")},
+		{FW_GROUP_META, true, UPDATE("meta", UNTOLD(title) ", " UNTOLD(home_page_url) ", " UNTOLD(description)
+			", " UNTOLD(language) ", " UNTOLD(icon))},
+	};
+	bool push = n && v[0].o.visit.kind == FW_VISIT_PUSHED; /* a commit is all pushes, or none is */
 	int rc = 0;
 
-	for (size_t i = 0; !rc && i < FW_N(GROUP); i++) {
-		if (GROUP[i].push == push)
-			rc = group_put(s, &TEXT[i], GROUP[i].name, GROUP[i].group, o, n, err);
+	for (size_t g = 0; !rc && g < FW_N(GROUP); g++) {
+		struct sql_rows r = {.s = s, .err = err, .text = GROUP[g].text};
+
+		for (size_t i = 0; GROUP[g].push == push && i < n; i++) {
+			struct sql_value row[COLUMNS_MAX] = {SQL_INT(v[i].o.feed_id)};
+
+			if (v[i].o.rc != FW_ENOTFOUND && v[i].o.groups & GROUP[g].group)
+				sql_rows_add(&r, row, 1 + sql_fields_get(GROUP[g].name, v[i].o.feed, row + 1));
+		}
+		rc = sql_rows_end(&r);
 	}
 	return rc;
 }
 
 /* Its row of the schedule lies with its host's shard. */
-static int moved(struct sql *s, int64_t feed_id, int64_t host_id, int64_t *place, bool *changed, struct fw_err *err)
+static int moved(struct sql *s, struct sql_visit *v, int64_t host_id, bool *changed, struct fw_err *err)
 {
-	static const struct sql_text HOST = {"UPDATE schedule SET host_id = ?2 WHERE place = ?1", NULL};
-	static const struct sql_text MOVE = {"UPDATE schedule SET place = ?2 WHERE place = ?1", NULL};
-	static const struct sql_text FOLLOW = {"UPDATE feeds SET place = ?2 WHERE id = ?1", NULL};
-	int64_t to = sql_place(store_host_shard(host_id), feed_id);
-	int rc = sql_do(s, &HOST, (struct sql_value[]){SQL_INT(*place), SQL_INT(host_id)}, 2, err);
+	int64_t feed_id = v->o.feed_id, from = v->place, to = sql_place(store_host_shard(host_id), feed_id);
+	int rc = sql_do(s, "UPDATE schedule SET host_id = ?2 WHERE place = ?1", SQL_V(SQL_INT(from), SQL_INT(host_id)),
+		err);
 
-	changed[*place >> SQL_PLACE_BITS] = changed[to >> SQL_PLACE_BITS] = true;
-	if (rc || to == *place)
+	changed[from >> SQL_PLACE_BITS] = changed[to >> SQL_PLACE_BITS] = true;
+	if (rc || to == from)
 		return rc;
-	rc = sql_do(s, &MOVE, (struct sql_value[]){SQL_INT(*place), SQL_INT(to)}, 2, err);
-	rc = rc ? rc : sql_do(s, &FOLLOW, (struct sql_value[]){SQL_INT(feed_id), SQL_INT(to)}, 2, err);
-	*place = rc ? *place : to;
-	return rc;
+	v->place = to;
+	rc = sql_do(s, "UPDATE schedule SET place = ?2 WHERE place = ?1", SQL_V(SQL_INT(from), SQL_INT(to)), err);
+	return rc ? rc
+		  : sql_do(s, "UPDATE feeds SET place = ?2 WHERE id = ?1", SQL_V(SQL_INT(feed_id), SQL_INT(to)), err);
 }
 
 /* Another address, or another host: rare, so one by one. */
-static int address_put(struct sql *s, struct fw_outcome *o, int64_t *place, bool *changed, struct fw_err *err)
+static int address_put(struct sql *s, struct sql_visit *v, bool *changed, struct fw_err *err)
 {
-	static const struct sql_text TAKEN = {"SELECT id FROM feeds WHERE url_hash = ?1 AND id <> ?2", NULL};
-	static const struct sql_text URL = {"UPDATE feeds SET url = ?2, url_hash = ?3 WHERE id = ?1", NULL};
-	static const struct sql_text HOST_KEY = {"UPDATE feeds SET host_key = ?2 WHERE id = ?1", NULL};
-	struct fw_hash128 hash = fw_hash128(o->feed->url.p, o->feed->url.len);
-	struct sql_value bytes = SQL_BLOB(((struct fw_str){(const char *)hash.b, sizeof(hash.b)}));
+	const struct fw_feed *f = v->o.feed;
+	struct fw_hash128 hash = fw_hash128(f->url.p, f->url.len);
+	const struct sql_value id = SQL_INT(v->o.feed_id), bytes = SQL_KEY(hash.b);
 	int64_t taken = 0, host_id;
 	int rc = 0;
 
-	if (o->groups & FW_GROUP_URL) {
-		rc = sql_number(s, &TAKEN, (struct sql_value[]){bytes, SQL_INT(o->feed_id)}, 2, 0, &taken, err);
+	if (v->o.groups & FW_GROUP_URL) {
+		rc = sql_number(s, "SELECT id FROM feeds WHERE url_hash = ?1 AND id <> ?2", SQL_V(bytes, id), 0, &taken,
+			err);
 		if (rc || taken) {
-			o->rc = rc ? 0 : FW_EINVAL;
+			v->o.rc = rc ? 0 : FW_EINVAL;
 			return rc;
 		}
-		rc = sql_do(s, &URL, (struct sql_value[]){SQL_INT(o->feed_id), SQL_TEXT(o->feed->url), bytes}, 3, err);
+		rc = sql_do(s, "UPDATE feeds SET url = ?2, url_hash = ?3 WHERE id = ?1", SQL_V(id, SQL_TEXT(f->url),
+			bytes), err);
 	}
-	if (!rc && o->groups & FW_GROUP_HOST)
-		rc = sql_do(s, &HOST_KEY, (struct sql_value[]){SQL_INT(o->feed_id), SQL_TEXT(o->feed->host_key)}, 2, err);
-	host_id = store_feed_host_id(o->feed);
-	return rc || host_id == o->host_id ? rc : moved(s, o->feed_id, host_id, place, changed, err);
+	if (!rc && v->o.groups & FW_GROUP_HOST)
+		rc = sql_do(s, "UPDATE feeds SET host_key = ?2 WHERE id = ?1", SQL_V(id, SQL_TEXT(f->host_key)), err);
+	host_id = store_feed_host_id(f);
+	return rc || host_id == v->o.host_id ? rc : moved(s, v, host_id, changed, err);
 }
 
-int sql_feeds_groups(
-	struct sql *s, struct fw_outcome *o, int64_t *place, size_t n, bool *changed, struct fw_err *err)
+int sql_feeds_groups(struct sql *s, struct sql_visit *v, size_t n, bool *changed, struct fw_err *err)
 {
-	int rc = groups_put(s, o, n, err);
+	int rc = groups_put(s, v, n, err);
 
 	for (size_t i = 0; !rc && i < n; i++) {
-		if (o[i].rc != FW_ENOTFOUND && o[i].groups & (FW_GROUP_URL | FW_GROUP_HOST))
-			rc = address_put(s, &o[i], &place[i], changed, err);
+		if (v[i].o.rc != FW_ENOTFOUND && v[i].o.groups & (FW_GROUP_URL | FW_GROUP_HOST))
+			rc = address_put(s, &v[i], changed, err);
 	}
 	return rc;
 }

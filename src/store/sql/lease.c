@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
 /* Who holds which shards: driver.h has the rules. */
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "store/driver.h"
 #include "store/sql/core.h"
@@ -21,13 +19,10 @@ static int lost(struct sql *s, struct fw_err *err)
 /* A lease and its shards: their hosts may have been asked until now. */
 static int drop(struct sql *s, int64_t lease_id, struct fw_err *err)
 {
-	static const struct sql_text FREE = {
-		"UPDATE shards SET worker = NULL, quiet_since_ms = {now} WHERE worker = ?1", NULL};
-	static const struct sql_text GONE = {"DELETE FROM workers WHERE id = ?1", NULL};
 	struct sql_value id = SQL_INT(lease_id);
-	int rc = sql_do(s, &FREE, &id, 1, err);
+	int rc = sql_do(s, "UPDATE shards SET worker = NULL, quiet_since_ms = {now} WHERE worker = ?1", &id, 1, err);
 
-	return rc ? rc : sql_do(s, &GONE, &id, 1, err);
+	return rc ? rc : sql_do(s, "DELETE FROM workers WHERE id = ?1", &id, 1, err);
 }
 
 /*
@@ -37,12 +32,8 @@ static int drop(struct sql *s, int64_t lease_id, struct fw_err *err)
  */
 static int shorten(struct sql *s, struct fw_err *err)
 {
-	static const struct sql_text AHEAD = {
-		"UPDATE workers SET until_ms = {now} + lease_ms WHERE id IN (SELECT x.id FROM (SELECT id FROM workers"
-		" WHERE until_ms > {now} + lease_ms ORDER BY id LIMIT 1000 {skip}) x)",
-		NULL};
-
-	return sql_do(s, &AHEAD, NULL, 0, err);
+	return sql_do(s, "UPDATE workers SET until_ms = {now} + lease_ms WHERE id IN (SELECT x.id FROM (SELECT id FROM"
+		" workers WHERE until_ms > {now} + lease_ms ORDER BY id LIMIT 1000 {skip}) x)", SQL_NONE, err);
 }
 
 /*
@@ -52,13 +43,13 @@ static int shorten(struct sql *s, struct fw_err *err)
  */
 static int expire(struct sql *s, int64_t me, struct fw_err *err)
 {
-	static const struct sql_text OVER = {
-		"SELECT id FROM workers WHERE until_ms < {now} AND id <> ?1 ORDER BY id LIMIT 1 {skip}", NULL};
 	int64_t dead;
 	int rc;
 
 	do { /* one after the other: they are few */
-		rc = sql_number(s, &OVER, (struct sql_value[]){SQL_INT(me)}, 1, 0, &dead, err);
+		rc = sql_number(s,
+			"SELECT id FROM workers WHERE until_ms < {now} AND id <> ?1 ORDER BY id LIMIT 1 {skip}",
+			SQL_V(SQL_INT(me)), 0, &dead, err);
 		if (!rc && dead)
 			rc = drop(s, dead, err);
 	} while (!rc && dead);
@@ -81,41 +72,31 @@ static int living_row(void *ctx, const struct sql_row *row)
 	return 0;
 }
 
-struct shard_list {
-	int64_t lease_id;
-	struct sql_value v[2 * STORE_SHARDS];
-	size_t n;
-};
-
 static int free_row(void *ctx, const struct sql_row *row)
 {
-	struct shard_list *list = ctx;
+	struct sql_rows *take = ctx;
 
-	list->v[2 * list->n] = SQL_INT(sql_int(row, 0));
-	list->v[2 * list->n++ + 1] = SQL_INT(list->lease_id);
+	sql_rows_add(take, SQL_V(SQL_INT(sql_int(row, 0)), SQL_INT(*(const int64_t *)take->ctx)));
 	return 0;
 }
 
 /* What is free and this worker's to take. */
 static int take(struct sql *s, struct store_lease *l, struct fw_err *err)
 {
-	static const struct sql_text LIVING = {
-		"SELECT count(*), coalesce(sum(CASE WHEN idle <> 0 AND id <> ?1 THEN 1 ELSE 0 END), 0),"
-		" (SELECT count(*) FROM shards WHERE worker = ?1),"
-		" (SELECT count(*) FROM shards WHERE worker IS NULL) FROM workers",
-		NULL};
-	static const struct sql_text FREE = {
-		"SELECT shard FROM shards WHERE worker IS NULL ORDER BY shard LIMIT ?1 {skip}", NULL};
-	static const struct sql_text TAKE = {
-		"UPDATE shards AS t {join} SET worker = v.lease {from} WHERE t.shard = v.number", "number:i lease:i"};
-	struct shard_list list = {.lease_id = l->id};
+	struct sql_rows take = {.s = s,
+		.err = err,
+		.ctx = &l->id,
+		.text = {
+			"UPDATE shards AS t SET worker = v.lease {from} WHERE t.shard = v.number", "number:i lease:i"}};
 	struct taking t = {.lease = l};
-	int rc = sql_ask(s, &LIVING, (struct sql_value[]){SQL_INT(l->id)}, 1, living_row, &t, NULL, err);
 
-	if (rc || !t.n)
-		return rc;
-	rc = sql_ask(s, &FREE, (struct sql_value[]){SQL_INT(t.n)}, 1, free_row, &list, NULL, err);
-	return rc ? rc : sql_each(s, &TAKE, list.v, 2, list.n, err);
+	take.rc = sql_ask(s, "SELECT count(*), {sum CASE WHEN idle <> 0 AND id <> ?1 THEN 1 ELSE 0 END}, (SELECT"
+		" count(*) FROM shards WHERE worker = ?1), (SELECT count(*) FROM shards WHERE worker IS NULL) FROM"
+		" workers", SQL_V(SQL_INT(l->id)), living_row, &t, err);
+	if (!take.rc && t.n)
+		take.rc = sql_ask(s, "SELECT shard FROM shards WHERE worker IS NULL ORDER BY shard LIMIT ?1 {skip}",
+			SQL_V(SQL_INT(t.n)), free_row, &take, err);
+	return sql_rows_end(&take);
 }
 
 static int held_row(void *ctx, const struct sql_row *row)
@@ -129,11 +110,9 @@ static int held_row(void *ctx, const struct sql_row *row)
 
 static int held(struct sql *s, struct store_lease *l, struct fw_err *err)
 {
-	static const struct sql_text HELD = {
-		"SELECT shard, version, quiet_since_ms FROM shards WHERE worker = ?1 ORDER BY shard", NULL};
-
 	l->shard_n = 0;
-	return sql_ask(s, &HELD, (struct sql_value[]){SQL_INT(l->id)}, 1, held_row, l, NULL, err);
+	return sql_ask(s, "SELECT shard, version, quiet_since_ms FROM shards WHERE worker = ?1 ORDER BY shard",
+		SQL_V(SQL_INT(l->id)), held_row, l, err);
 }
 
 /*
@@ -141,24 +120,19 @@ static int held(struct sql *s, struct store_lease *l, struct fw_err *err)
  */
 static int join(struct sql *s, const char *worker, struct store_lease *l, int64_t *id, struct fw_err *err)
 {
-	static const struct sql_text NEW = {
-		"INSERT INTO workers (id, name, lease_ms, until_ms, idle) VALUES (?1, ?2, ?3, {now} + ?3, ?4)", NULL};
 	int rc = sql_numbers_take(s, "lease_id", 1, id, err);
 
-	return rc ? rc :
-		    sql_do(s, &NEW,
-			    (struct sql_value[]){
-				    SQL_INT(*id), SQL_TEXT(fw_str(worker)), SQL_INT(l->lease_ms), SQL_INT(l->idle)},
-			    4, err);
+	return rc ? rc
+		  : sql_do(s,
+			"INSERT INTO workers (id, name, lease_ms, until_ms, idle) VALUES (?1, ?2, ?3, {now} + ?3, ?4)",
+			SQL_V(SQL_INT(*id), SQL_TEXT(fw_str(worker)), SQL_INT(l->lease_ms), SQL_INT(l->idle)), err);
 }
 
 static int keep(struct sql *s, const struct store_lease *l, struct fw_err *err)
 {
-	static const struct sql_text ALIVE = {
-		"UPDATE workers SET until_ms = {now} + ?2, lease_ms = ?2, idle = ?3 WHERE id = ?1", NULL};
 	int64_t changed = 0;
-	int rc = sql_ask(s, &ALIVE, (struct sql_value[]){SQL_INT(l->id), SQL_INT(l->lease_ms), SQL_INT(l->idle)}, 3,
-		NULL, NULL, &changed, err);
+	int rc = sql_change(s, "UPDATE workers SET until_ms = {now} + ?2, lease_ms = ?2, idle = ?3 WHERE id = ?1",
+		SQL_V(SQL_INT(l->id), SQL_INT(l->lease_ms), SQL_INT(l->idle)), &changed, err);
 
 	return rc || changed ? rc : lost(s, err);
 }
@@ -200,31 +174,18 @@ int sql_beat(struct store *st, const char *worker, struct store_lease *l, struct
 
 static int shards_give(struct sql *s, const struct store_give *g, struct fw_err *err)
 {
-	static const struct sql_text GIVE = {"UPDATE shards AS t {join} SET worker = NULL, quiet_since_ms = v.quiet "
-					     "{from} WHERE t.shard = v.number AND t.worker = v.lease",
-		"number:i lease:i quiet:i"};
-	struct sql_value *v = calloc(g->n + 1, 3 * sizeof(*v));
-	int rc;
+	struct sql_rows r = SQL_ROWS(s, err, "UPDATE shards AS t SET worker = NULL, quiet_since_ms = v.quiet {from}"
+		" WHERE t.shard = v.number AND t.worker = v.lease", "number:i lease:i quiet:i");
 
-	if (!v)
-		return fw_no_memory(err);
-	for (size_t i = 0; i < g->n; i++) {
-		v[3 * i] = SQL_INT(g->shard[i].shard);
-		v[3 * i + 1] = SQL_INT(g->lease_id);
-		v[3 * i + 2] = SQL_INT(g->shard[i].quiet_since_ms);
-	}
-	rc = sql_each(s, &GIVE, v, 3, g->n, err);
-	free(v);
-	return rc;
+	for (size_t i = 0; i < g->n; i++)
+		sql_rows_add(&r, SQL_V(SQL_INT(g->shard[i].shard), SQL_INT(g->lease_id),
+			SQL_INT(g->shard[i].quiet_since_ms)));
+	return sql_rows_end(&r);
 }
 
 /* A feed whose visit has killed its worker. */
 static int crashed(struct sql *s, int64_t feed_id, struct fw_err *err)
 {
-	static const struct sql_text CRASHED = {"UPDATE schedule SET status = CASE WHEN status = 0 AND crash_n + 1 >= "
-						"?2 THEN 3 ELSE status END, crash_n = crash_n + 1"
-						" WHERE place = ?1",
-		NULL};
 	bool changed[STORE_SHARDS] = {false};
 	int64_t place;
 	int rc = sql_feed_place(s, feed_id, true, &place, err);
@@ -233,19 +194,21 @@ static int crashed(struct sql *s, int64_t feed_id, struct fw_err *err)
 	if (rc == FW_ENOTFOUND) /* it was removed meanwhile */
 		return 0;
 	changed[rc ? 0 : place >> SQL_PLACE_BITS] = true;
-	rc = rc ? rc : sql_do(s, &CRASHED, (struct sql_value[]){SQL_INT(place), SQL_INT(FW_STORE_CRASH_MAX)}, 2, err);
+	rc = rc ? rc
+		: sql_do(s, "UPDATE schedule SET status = CASE WHEN status = 0 AND crash_n + 1 >= ?2 THEN 3 ELSE status"
+			" END, crash_n = crash_n + 1 WHERE place = ?1", SQL_V(SQL_INT(place),
+			SQL_INT(FW_STORE_CRASH_MAX)), err);
 	return rc ? rc : sql_shards_changed(s, changed, err);
 }
 
 static int reap(struct sql *s, const char *worker, struct fw_err *err)
 {
-	static const struct sql_text OF_NAME = {
-		"SELECT id FROM workers WHERE name = ?1 ORDER BY id LIMIT 1 {update}", NULL};
 	int64_t dead;
 	int rc;
 
 	do {
-		rc = sql_number(s, &OF_NAME, (struct sql_value[]){SQL_TEXT(fw_str(worker))}, 1, 0, &dead, err);
+		rc = sql_number(s, "SELECT id FROM workers WHERE name = ?1 ORDER BY id LIMIT 1 {update}",
+			SQL_V(SQL_TEXT(fw_str(worker))), 0, &dead, err);
 		if (!rc && dead)
 			rc = drop(s, dead, err);
 	} while (!rc && dead);

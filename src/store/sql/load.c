@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "store/fields.h"
 #include "store/sql/core.h"
@@ -12,9 +13,10 @@
 #define COLUMNS_MAX 48
 
 struct item { /* a feed of the load */
-	struct fw_hash128 hash;   /* of its address */
 	const struct fw_feed *feed;
-	struct item *first;       /* in the load, of those with this address */
+	struct fw_hash128 hash;   /* of its address */
+	struct item *first; /* in the load, of those with this address; of them those that have numbers come first */
+	struct item *twin;        /* the first with this number; NULL: it has none yet */
 	int64_t id;               /* 0: it gets one */
 	int64_t there;            /* the number of the feed in the store that has its address; 0: none has */
 	bool taken;               /* a feed in the store has its number */
@@ -26,103 +28,45 @@ struct work {
 	struct sql *s;
 	const struct store_load *l;
 	struct item *item;        /* as they came */
-	struct item **by_hash, **by_id; /* in these orders; by_id without those that have none yet */
-	size_t n, id_n;
+	size_t n;
 	int64_t now_ms;
 	bool changed[STORE_SHARDS];
 };
-
-static struct fw_str bytes(const struct fw_hash128 *h)
-{
-	return (struct fw_str){(const char *)h->b, sizeof(h->b)};
-}
-
-static int by_hash_alone(const void *a, const void *b)
-{
-	const struct item *x = *(struct item *const *)a, *y = *(struct item *const *)b;
-
-	return memcmp(x->hash.b, y->hash.b, sizeof(x->hash.b));
-}
-
-/* Of one address those that have numbers come first, then as they came. */
-static int by_hash(const void *a, const void *b)
-{
-	const struct item *x = *(struct item *const *)a, *y = *(struct item *const *)b;
-	int c = by_hash_alone(a, b);
-
-	if (c || !x->id != !y->id)
-		return c ? c : x->id ? -1 : 1;
-	return x < y ? -1 : x > y;
-}
-
-static int by_id_alone(const void *a, const void *b)
-{
-	const struct item *x = *(struct item *const *)a, *y = *(struct item *const *)b;
-
-	return x->id < y->id ? -1 : x->id > y->id;
-}
-
-static int by_id(const void *a, const void *b)
-{
-	const struct item *x = *(struct item *const *)a, *y = *(struct item *const *)b;
-	int c = by_id_alone(a, b);
-
-	return c ? c : x < y ? -1 : x > y;
-}
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
 static int there_row(void *ctx, const struct sql_row *row)
 {
 	struct work *w = ctx;
-	struct fw_str hash = sql_str(row, 0);
-	struct item key, *at = &key, **found;
 
-	if (hash.len != sizeof(key.hash.b))
-		return 0;
-	memcpy(key.hash.b, hash.p, hash.len);
-	found = bsearch(&at, w->by_hash, w->n, sizeof(struct item *), by_hash_alone);
-	if (found)
-		(*found)->first->there = sql_int(row, 1);
+	w->item[sql_int(row, 0)].there = sql_int(row, 1);
 	return 0;
-}
-
-/* Which addresses are subscribed already? */
-static int addresses_look(struct work *w, struct sql_value *v, struct fw_err *err)
-{
-	static const struct sql_text THERE = {
-		"SELECT f.url_hash, f.id FROM {rows} JOIN feeds f ON f.url_hash = v.hash", "hash:b"};
-	int rc;
-
-	for (size_t i = 0; i < w->n; i++)
-		v[i] = SQL_BLOB(bytes(&w->by_hash[i]->hash));
-	rc = sql_ask_each(w->s, &THERE, v, 1, w->n, there_row, w, err);
-	for (size_t i = 0; i < w->n; i++)
-		w->item[i].there = w->item[i].first->there;
-	return rc;
 }
 
 static int taken_row(void *ctx, const struct sql_row *row)
 {
 	struct work *w = ctx;
-	struct item key = {.id = sql_int(row, 0)}, *at = &key;
-	struct item **found = bsearch(&at, w->by_id, w->id_n, sizeof(struct item *), by_id_alone);
 
-	while (found && found > w->by_id && found[-1]->id == key.id) /* the first of them is looked at */
-		found--;
-	if (found)
-		(*found)->taken = true;
+	w->item[sql_int(row, 0)].taken = true;
 	return 0;
 }
 
-/* Which numbers are given already? */
-static int ids_look(struct work *w, struct sql_value *v, struct fw_err *err)
+/* Which addresses are subscribed already, and which numbers are given? */
+static int look(struct work *w, struct fw_err *err)
 {
-	static const struct sql_text THERE = {"SELECT f.id FROM {rows} JOIN feeds f ON f.id = v.number", "number:i"};
+	struct sql_rows url = SQL_ASK_ROWS(w->s, err, there_row, w,
+		"SELECT v.nth, f.id FROM {rows} feeds f WHERE f.url_hash = v.hash", "nth:i hash:b");
+	struct sql_rows id = SQL_ASK_ROWS(w->s, err, taken_row, w,
+		"SELECT v.nth FROM {rows} feeds f WHERE f.id = v.number", "nth:i number:i");
 
-	for (size_t i = 0; i < w->id_n; i++)
-		v[i] = SQL_INT(w->by_id[i]->id);
-	return sql_ask_each(w->s, &THERE, v, 1, w->id_n, taken_row, w, err);
+	for (size_t k = 0; k < w->n; k++)
+		sql_rows_add(&url, SQL_V(SQL_INT(k), SQL_KEY(w->item[k].hash.b)));
+	id.rc = sql_rows_end(&url);
+	for (size_t k = 0; k < w->n; k++) {
+		if (w->item[k].id)
+			sql_rows_add(&id, SQL_V(SQL_INT(k), SQL_INT(w->item[k].id)));
+	}
+	return sql_rows_end(&id);
 }
 
 /* ---- choosing -------------------------------------------------------------------------------- */
@@ -137,19 +81,18 @@ static int refused(const struct work *w, const struct item *i, int64_t there, st
 /* Feeds with numbers: those that are here as they are, are passed over. */
 static int numbered_choose(struct work *w, struct fw_err *err)
 {
-	for (size_t k = 0; k < w->id_n; k++) {
-		struct item *i = w->by_id[k], *before = k ? w->by_id[k - 1] : NULL;
+	for (size_t k = 0; k < w->n; k++) {
+		struct item *i = &w->item[k];
 
-		if (before && before->id == i->id) {
-			if (before->first != i->first)
-				return refused(w, i, i->id, err);
-			continue; /* it is in the load twice */
-		}
+		if (!i->id)
+			continue;
+		if (i->twin->first != i->first)
+			return refused(w, i, i->id, err);
 		if (i->there != i->id && (i->there || i->taken))
 			return refused(w, i, i->there ? i->there : i->id, err);
 		if (i->first->id != i->id)
 			return refused(w, i, i->first->id, err);
-		i->put = !i->there;
+		i->put = !i->there && i->twin == i; /* else it is in the load twice */
 	}
 	return 0;
 }
@@ -204,108 +147,112 @@ static struct item **places_make(struct work *w, size_t *n)
 }
 
 /* Both tables in the order in which their rows will lie. */
-static int feeds_write(struct work *w, struct sql_value *v, struct fw_err *err)
+static int feeds_write(struct work *w, struct fw_err *err)
 {
-	static const struct sql_text FEEDS = {
-		"INSERT INTO feeds (id, place, url_hash, {fields feed}) {values}", "id:i place:i url_hash:b {feed}"};
-	static const struct sql_text SCHEDULE = {
-		"INSERT INTO schedule (place, host_id, {fields wheel}) {values}", "place:i host_id:i {wheel}"};
-	struct sql_value *feed = v, *wheel = v + w->n * COLUMNS_MAX; /* columns of both: at most so many each */
-	size_t rows, feed_n = 0, wheel_n = 0;
+	struct sql_rows feed = SQL_ROWS(w->s, err, "INSERT INTO feeds (id, place, url_hash, {fields feed}) {values}",
+		"id:i place:i url_hash:b {feed}");
+	struct sql_rows wheel = SQL_ROWS(w->s, err, "INSERT INTO schedule (place, host_id, {fields wheel}) {values}",
+		"place:i host_id:i {wheel}");
+	size_t rows;
 	struct item **put = places_make(w, &rows);
-	int rc;
 
 	if (!put)
 		return fw_no_memory(err);
-	for (size_t k = 0; k < rows; k++, feed += feed_n) {
+	for (size_t k = 0; k < rows; k++) {
 		const struct item *i = put[k];
 		struct fw_feed f = *i->feed;
+		struct sql_value v[COLUMNS_MAX] = {SQL_INT(i->id), SQL_INT(i->place), SQL_KEY(i->hash.b)};
 
 		f.created_ms = f.id || f.created_ms ? f.created_ms : w->now_ms;
-		feed[0] = SQL_INT(i->id);
-		feed[1] = SQL_INT(i->place);
-		feed[2] = SQL_BLOB(bytes(&i->hash));
-		feed_n = 3 + sql_fields_get("feed", &f, feed + 3);
+		sql_rows_add(&feed, v, 3 + sql_fields_get("feed", &f, v + 3));
 	}
+	wheel.rc = sql_rows_end(&feed);
 	qsort(put, rows, sizeof(struct item *), by_place);
-	for (size_t k = 0; k < rows; k++, wheel += wheel_n) {
+	for (size_t k = 0; k < rows; k++) {
 		const struct item *i = put[k];
 		struct fw_feed f = *i->feed;
+		struct sql_value v[COLUMNS_MAX] = {SQL_INT(i->place), SQL_INT(i->host_id)};
 
 		f.due_at_ms = f.id || f.due_at_ms ? f.due_at_ms : w->now_ms;
-		wheel[0] = SQL_INT(i->place);
-		wheel[1] = SQL_INT(i->host_id);
-		wheel_n = 2 + sql_fields_get("wheel", &f, wheel + 2);
+		sql_rows_add(&wheel, v, 2 + sql_fields_get("wheel", &f, v + 2));
 	}
 	free(put);
-	rc = sql_each(w->s, &FEEDS, v, feed_n, rows, err);
-	return rc ? rc : sql_each(w->s, &SCHEDULE, v + w->n * COLUMNS_MAX, wheel_n, rows, err);
+	return sql_rows_end(&wheel);
 }
 
 /*
  * The row of the last number is locked before anything is looked at: of two who subscribe to one
  * address at a time the second sees the first one's feed.
  */
-static int feeds_store(struct work *w, struct sql_value *v, struct fw_err *err)
+static int feeds_store(struct work *w, struct fw_err *err)
 {
-	static const struct sql_text LAST = {"SELECT value FROM numbers WHERE name = 'feed_id' {update}", NULL};
-	static const struct sql_text RAISE = {"UPDATE numbers SET value = ?1 WHERE name = 'feed_id'", NULL};
 	int64_t last = 0, before;
-	int rc = sql_number(w->s, &LAST, NULL, 0, 0, &last, err);
+	int rc = sql_number(w->s, "SELECT value FROM numbers WHERE name = 'feed_id' {update}", SQL_NONE, 0, &last, err);
 
 	before = last;
-	if (!rc && w->id_n)
-		last = FW_MAX(last, w->by_id[w->id_n - 1]->id);
-	rc = rc ? rc : addresses_look(w, v, err);
-	rc = rc ? rc : ids_look(w, v, err);
+	for (size_t k = 0; k < w->n; k++)
+		last = FW_MAX(last, w->item[k].id);
+	rc = rc ? rc : look(w, err);
 	rc = rc ? rc : numbered_choose(w, err);
 	if (!rc)
 		new_choose(w, &last);
 	if (!rc && last != before)
-		rc = sql_do(w->s, &RAISE, (struct sql_value[]){SQL_INT(last)}, 1, err);
+		rc = sql_do(w->s, "UPDATE numbers SET value = ?1 WHERE name = 'feed_id'", SQL_V(SQL_INT(last)), err);
 	rc = rc ? rc : sql_clock(&w->s->store, &w->now_ms, err);
-	return rc ? rc : feeds_write(w, v, err);
+	return rc ? rc : feeds_write(w, err);
+}
+
+/* The one that this key was put with first. */
+static struct item *first_of(struct fw_map *m, const void *key, size_t len, struct item *i, int *rc)
+{
+	struct fw_str k = {key, len};
+	struct item *first = fw_map_get(m, k);
+
+	if (!first && !*rc)
+		(void)fw_map_put(m, k, i, rc);
+	return first ? first : i;
 }
 
 static int items_make(struct work *w, struct fw_err *err)
 {
-	for (size_t k = 0; k < w->n; k++) {
+	struct fw_map url, id;
+	int rc = 0;
+
+	fw_map_init(&url, 0);
+	fw_map_init(&id, 0);
+	for (size_t k = 0; !rc && k < w->n; k++) {
 		const struct fw_feed *f = &w->l->rows.feed[k];
+		struct item *i = &w->item[k];
 
+		*i = (struct item){.feed = f, .hash = fw_hash128(f->url.p, f->url.len), .id = f->id};
 		if (f->id < 0 || f->id >> SQL_PLACE_BITS || (!f->id && !w->l->made))
-			return fw_err_set(err, FW_EINVAL, "%s: feed %lld (%.*s): no number that a feed can have",
+			rc = fw_err_set(err, FW_EINVAL, "%s: feed %lld (%.*s): no number that a feed can have",
 				w->s->name, (long long)f->id, FW_STR_ARG(fw_str_sub(f->url, 0, 100)));
-		w->item[k] = (struct item){.hash = fw_hash128(f->url.p, f->url.len), .feed = f, .id = f->id};
-		w->by_hash[k] = &w->item[k];
-		if (f->id)
-			w->by_id[w->id_n++] = &w->item[k];
 	}
-	qsort(w->by_hash, w->n, sizeof(struct item *), by_hash);
-	if (w->id_n)
-		qsort(w->by_id, w->id_n, sizeof(struct item *), by_id);
-	for (size_t k = 0; k < w->n; k++) {
-		struct item **i = &w->by_hash[k];
+	for (size_t k = 0; !rc && k < 2 * w->n; k++) { /* first those with numbers */
+		struct item *i = &w->item[k % w->n];
 
-		(*i)->first = k && by_hash_alone(i, i - 1) == 0 ? i[-1]->first : *i;
+		if (!i->id != (k >= w->n))
+			continue;
+		i->first = first_of(&url, i->hash.b, sizeof(i->hash.b), i, &rc);
+		if (i->id)
+			i->twin = first_of(&id, &i->id, sizeof(i->id), i, &rc);
+		rc = rc ? fw_no_memory(err) : 0;
 	}
-	return 0;
+	fw_map_finish(&url);
+	fw_map_finish(&id);
+	return rc;
 }
 
 static int feeds_put(struct work *w, struct fw_err *err)
 {
-	size_t n = w->n = w->l->rows.feed_n;
-	struct sql_value *v = calloc(n, 2 * COLUMNS_MAX * sizeof(*v));
 	int rc;
 
-	w->item = calloc(n, sizeof(*w->item));
-	w->by_hash = calloc(n, sizeof(struct item *));
-	w->by_id = calloc(n, sizeof(struct item *));
-	rc = v && w->item && w->by_hash && w->by_id ? items_make(w, err) : fw_no_memory(err);
-	rc = rc ? rc : feeds_store(w, v, err);
-	free(v);
+	w->n = w->l->rows.feed_n;
+	w->item = calloc(w->n, sizeof(*w->item));
+	rc = w->item ? items_make(w, err) : fw_no_memory(err);
+	rc = rc ? rc : feeds_store(w, err);
 	free(w->item);
-	free(w->by_hash);
-	free(w->by_id);
 	return rc;
 }
 
@@ -353,10 +300,6 @@ static int key_row(void *ctx, const struct sql_row *row)
 /* So many feeds at once: some engines hold a whole answer in memory. */
 int sql_key_list(struct store *st, int64_t first, int64_t last, fw_key_cb *cb, void *ctx, struct fw_err *err)
 {
-	static const struct sql_text KEYS = {"SELECT feed_id, entry_key, hash, entry_id FROM entry_keys WHERE feed_id "
-					     ">= ?1 AND feed_id <= ?2 ORDER BY feed_id",
-		NULL};
-	static const struct sql_text NEXT = {"SELECT min(feed_id) FROM entry_keys WHERE feed_id >= ?1", NULL};
 	struct sql *s = sql_of(st);
 	struct keys k = {cb, ctx};
 	int rc = 0;
@@ -365,12 +308,13 @@ int sql_key_list(struct store *st, int64_t first, int64_t last, fw_key_cb *cb, v
 	while (!rc && first <= last) {
 		int64_t next, end;
 
-		rc = sql_number(s, &NEXT, (struct sql_value[]){SQL_INT(first)}, 1, INT64_MAX, &next,
-			err); /* over numbers that are not there */
+		rc = sql_number(s, "SELECT min(feed_id) FROM entry_keys WHERE feed_id >= ?1", SQL_V(SQL_INT(first)),
+			INT64_MAX, &next, err); /* over numbers that are not there */
 		if (rc || next > last)
 			return rc;
 		end = FW_MIN(last, next + FEEDS_AT_ONCE - 1);
-		rc = sql_ask(s, &KEYS, (struct sql_value[]){SQL_INT(next), SQL_INT(end)}, 2, key_row, &k, NULL, err);
+		rc = sql_ask(s, "SELECT feed_id, entry_key, hash, entry_id FROM entry_keys WHERE feed_id >= ?1 AND"
+			" feed_id <= ?2 ORDER BY feed_id", SQL_V(SQL_INT(next), SQL_INT(end)), key_row, &k, err);
 		first = end + 1;
 	}
 	return rc;

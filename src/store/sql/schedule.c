@@ -7,9 +7,7 @@
 
 int sql_clock(struct store *st, int64_t *now_ms, struct fw_err *err)
 {
-	static const struct sql_text NOW = {"SELECT {now}", NULL};
-
-	return sql_number(sql_of(st), &NOW, NULL, 0, 0, now_ms, err);
+	return sql_number(sql_of(st), "SELECT {now}", SQL_NONE, 0, now_ms, err);
 }
 
 static int host_row(void *ctx, const struct sql_row *row)
@@ -41,25 +39,18 @@ static int due_row(void *ctx, const struct sql_row *row)
 /* Some shards in a row. */
 static int look(struct sql *s, const struct store_due_query *q, int first, int last, struct fw_err *err)
 {
-	static const struct sql_text HOSTS = {
-		"SELECT host_id, next_ok_ms, cool_until_ms, pace_ms FROM hosts WHERE shard >= ?1 AND shard <= ?2",
-		NULL};
-	static const struct sql_text DUE = {
-		"SELECT place, due_at_ms, host_id, expect_us, expect_dev_us, last_visit_ms FROM schedule"
-		" WHERE place >= ?1 AND place <= ?2 AND due_at_ms <= ?3 AND status = 0",
-		NULL};
 	const int64_t in_shard = (INT64_C(1) << SQL_PLACE_BITS) - 1;
 	struct store_due_query mine = *q;
 	int rc = 0;
 
 	if (q->host)
-		rc = sql_ask(
-			s, &HOSTS, (struct sql_value[]){SQL_INT(first), SQL_INT(last)}, 2, host_row, &mine, NULL, err);
+		rc = sql_ask(s, "SELECT host_id, next_ok_ms, cool_until_ms, pace_ms FROM hosts WHERE shard >= ?1 AND"
+			" shard <= ?2", SQL_V(SQL_INT(first), SQL_INT(last)), host_row, &mine, err);
 	if (!rc && q->due)
-		rc = sql_ask(s, &DUE,
-			(struct sql_value[]){
-				SQL_INT(sql_place(first, 0)), SQL_INT(sql_place(last, in_shard)), SQL_INT(q->until_ms)},
-			3, due_row, &mine, NULL, err);
+		rc = sql_ask(s, "SELECT place, due_at_ms, host_id, expect_us, expect_dev_us, last_visit_ms FROM"
+			" schedule WHERE place >= ?1 AND place <= ?2 AND due_at_ms <= ?3 AND status = 0",
+			SQL_V(SQL_INT(sql_place(first, 0)), SQL_INT(sql_place(last, in_shard)), SQL_INT(q->until_ms)),
+			due_row, &mine, err);
 	return rc;
 }
 

@@ -159,10 +159,8 @@ static int make(struct sql *s, const char *const *extra, struct fw_err *err)
 
 int sql_schema_look(struct sql *s, bool ours, int64_t *version, struct fw_err *err)
 {
-	static const struct sql_text VERSION = {"SELECT value FROM numbers WHERE name = 'schema' AND EXISTS (SELECT 1 "
-						"FROM numbers WHERE name = 'feedwheel' AND value = " MAGIC ")",
-		NULL};
-	int rc = ours ? sql_number(s, &VERSION, NULL, 0, 0, version, err) : 0;
+	int rc = ours ? sql_number(s, "SELECT value FROM numbers WHERE name = 'schema' AND EXISTS (SELECT 1 FROM"
+		" numbers WHERE name = 'feedwheel' AND value = " MAGIC ")", SQL_NONE, 0, version, err) : 0;
 
 	if (!ours)
 		*version = 0;

@@ -7,27 +7,32 @@
 #define STEP_MS 50
 #define CATCH_UP_ROWS 2000 /* a search indexes this many by itself */
 #define CATCH_UP_MS 10000
-#define MARK "(SELECT value FROM numbers WHERE name = 'indexed_entry_id')"
 
 /* ---- a step ---------------------------------------------------------------------------------- */
 
-/* Of each text the first MiB. A character that is cut in the middle by the limit is no matter. */
-#define COLUMNS "e.id, left(e.title, 1048576), left(e.summary, 1048576), left(e.content, 1048576), e.content_type"
+size_t sql_search_words(struct fw_buf *out, const struct sql_row *row)
+{
+	size_t from = out->len, title_len;
+
+	fw_store_words_title(out, sql_str(row, 1));
+	title_len = out->len - from;
+	fw_buf_addc(out, '\n');
+	fw_store_words_body(out, sql_str(row, 2), sql_str(row, 3), (int)sql_int(row, 4));
+	return title_len;
+}
 
 static int entry_row(void *ctx, const struct sql_row *row)
 {
 	struct sql_search_step *p = ctx;
-	int64_t id = sql_int(row, 0);
 	int rc;
 
 	if (p->full)
 		return 0;
 	fw_buf_reset(&p->words);
-	fw_store_words_title(&p->words, sql_str(row, 1));
-	fw_buf_addc(&p->words, '\n');
-	fw_store_words_body(&p->words, sql_str(row, 2), sql_str(row, 3), (int)sql_int(row, 4));
-	rc = p->words.rc ? p->words.rc : p->index->add(p, id, fw_buf_str(&p->words));
-	p->id[p->n++] = id;
+	p->title_len = sql_search_words(&p->words, row);
+	p->last_id = sql_int(row, 0);
+	rc = p->words.rc ? p->words.rc : p->index->add(p, p->last_id, fw_buf_str(&p->words));
+	p->n++;
 	p->bytes += p->words.len;
 	p->full = p->bytes >= p->index->bytes;
 	return rc;
@@ -45,30 +50,40 @@ static int changed_row(void *ctx, const struct sql_row *row)
 {
 	struct sql_search_step *p = ctx;
 
-	p->changed[p->changed_n++] = SQL_INT(sql_int(row, 0));
+	p->changed[p->changed_n++] = sql_int(row, 0);
 	return 0;
+}
+
+/* What changed; where it is locked, who changes it anew notes it anew behind us. */
+static int again(struct sql_search_step *p, struct fw_err *err)
+{
+	struct sql_rows r = SQL_ASK_ROWS(p->s, err, again_row, p, "SELECT " SQL_SEARCH_COLUMNS
+		" FROM {rows} entries e WHERE e.id = v.spot ORDER BY v.spot", "spot:i");
+
+	r.rc = sql_ask(p->s, p->index->changed, SQL_V(SQL_INT(p->index->rows)), changed_row, p, err);
+	for (size_t i = 0; i < p->changed_n; i++)
+		sql_rows_add(&r, SQL_V(SQL_INT(p->changed[i])));
+	return sql_rows_end(&r);
 }
 
 static int step_in(struct sql_search_step *p, bool *more, struct fw_err *err)
 {
-	static const struct sql_text LOCK = {"SELECT value FROM numbers WHERE name = 'indexed_entry_id' {skip}", NULL};
-	static const struct sql_text AGAIN = {
-		"SELECT " COLUMNS " FROM {rows} JOIN entries e ON e.id = v.spot ORDER BY v.spot", "spot:i"};
-	static const struct sql_text NEXT = {"SELECT " COLUMNS " FROM entries e WHERE e.id > ?1 ORDER BY e.id LIMIT ?2", NULL};
-	static const struct sql_text DONE = {"UPDATE numbers SET value = ?1 WHERE name = 'indexed_entry_id'", NULL};
-	const struct sql_value rows = SQL_INT(p->index->rows);
-	int rc = sql_number(p->s, &LOCK, NULL, 0, -1, &p->indexed, err);
+	int rc = sql_number(p->s, "SELECT value FROM numbers WHERE name = 'indexed_entry_id' {skip}", SQL_NONE, -1,
+		&p->indexed, err);
 
 	if (rc || p->indexed < 0) /* another process is at it */
 		return rc;
-	rc = sql_ask(p->s, p->index->changed, &rows, 1, changed_row, p, NULL, err);
-	rc = rc ? rc : sql_ask_each(p->s, &AGAIN, p->changed, 1, p->changed_n, again_row, p, err);
+	rc = p->index->changed ? again(p, err) : 0;
 	p->again_n = p->n;
 	if (!rc && !p->full)
-		rc = sql_ask(p->s, &NEXT, (struct sql_value[]){SQL_INT(p->indexed), rows}, 2, entry_row, p, NULL, err);
-	rc = rc ? rc : p->index->write(p, err);
+		rc = sql_ask(p->s, "SELECT " SQL_SEARCH_COLUMNS
+			" FROM entries e WHERE e.id > ?1 ORDER BY e.id LIMIT ?2", SQL_V(SQL_INT(p->indexed),
+			SQL_INT(p->index->rows)), entry_row, p, err);
+	if (!rc && p->index->write)
+		rc = p->index->write(p, err);
 	if (!rc && p->n > p->again_n)
-		rc = sql_do(p->s, &DONE, (struct sql_value[]){SQL_INT(p->id[p->n - 1])}, 1, err);
+		rc = sql_do(p->s, "UPDATE numbers SET value = ?1 WHERE name = 'indexed_entry_id'",
+			SQL_V(SQL_INT(p->last_id)), err);
 	*more = p->n || p->changed_n;
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 }
@@ -83,6 +98,7 @@ int sql_search_step(struct sql_search_step *p, struct sql *s, const struct sql_s
 		return rc;
 	p->s = s;
 	p->index = index;
+	p->err = err;
 	fw_arena_init(&p->a, 0);
 	rc = sql_end(s, step_in(p, more, err), err);
 	if (index->end)
@@ -94,13 +110,10 @@ int sql_search_step(struct sql_search_step *p, struct sql *s, const struct sql_s
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* What waits, up to a few more than a search catches up by itself. */
-static int behind(struct sql *s, int64_t *n, struct fw_err *err)
+int sql_search_behind(struct sql *s, int64_t *n, struct fw_err *err)
 {
-	static const struct sql_text BEHIND = {"SELECT (SELECT count(*) FROM (SELECT 1 FROM entries WHERE id > " MARK
-		" LIMIT ?1) a) + (SELECT count(*) FROM (SELECT 1 FROM entries_changed LIMIT ?1) b)", NULL};
-
-	return sql_number(s, &BEHIND, (struct sql_value[]){SQL_INT(CATCH_UP_ROWS + 1)}, 1, 0, n, err);
+	return sql_number(s, "SELECT (SELECT count(*) FROM (SELECT 1 FROM entries WHERE id > " SQL_SEARCH_MARK
+		" LIMIT ?1) a) + {waiting}", SQL_V(SQL_INT(CATCH_UP_ROWS + 1)), 0, n, err);
 }
 
 static int steps(struct sql *s, sql_search_step_fn *step, int64_t ms, bool *more, struct fw_err *err)
@@ -109,7 +122,7 @@ static int steps(struct sql *s, sql_search_step_fn *step, int64_t ms, bool *more
 	int rc;
 
 	do {
-		rc = behind(s, &n, err);
+		rc = sql_search_behind(s, &n, err);
 		*more = !rc && n;
 		if (*more)
 			rc = step(s, more, err);
@@ -126,23 +139,21 @@ int sql_search_catch_up(struct sql *s, sql_search_step_fn *step, int64_t *missin
 {
 	int64_t n;
 	bool more;
-	int rc = behind(s, &n, err);
+	int rc = sql_search_behind(s, &n, err);
 
 	if (missing)
 		*missing = 0;
 	if (rc || !n)
 		return rc;
 	rc = s->read_only || n > CATCH_UP_ROWS ? 0 : steps(s, step, CATCH_UP_MS, &more, err);
-	if (rc && rc != FW_EAGAIN) /* a busy store, a full disk: what is indexed is searched */
+	if (rc && rc != FW_EAGAIN && rc != FW_EIO) /* a busy store, a full disk: what is indexed is searched */
 		return rc;
-	return missing ? sql_search_unindexed(s, missing, err) : 0;
+	return missing ? s->dialect->search_unindexed(s, missing, err) : 0;
 }
 
 int sql_search_unindexed(struct sql *s, int64_t *n, struct fw_err *err)
 {
-	static const struct sql_text COUNT = {"SELECT (SELECT count(*) FROM entries WHERE id > " MARK ")"
-		" + (SELECT count(DISTINCT c.entry_id) FROM entries_changed c JOIN entries e ON e.id = c.entry_id"
-		" WHERE e.id <= " MARK ")", NULL};
-
-	return sql_number(s, &COUNT, NULL, 0, 0, n, err);
+	return sql_number(s, "SELECT (SELECT count(*) FROM entries WHERE id > " SQL_SEARCH_MARK
+		") + (SELECT count(DISTINCT c.entry_id) FROM entries_changed c JOIN entries e ON e.id = c.entry_id"
+		" WHERE e.id <= " SQL_SEARCH_MARK ")", SQL_NONE, 0, n, err);
 }

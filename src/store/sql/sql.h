@@ -13,14 +13,20 @@
  *	{skip}           behind a SELECT: lock its rows, pass over those that somebody else has locked
  *	{share}          behind a SELECT: nobody changes its rows before this transaction ends
  *	{update}         behind a SELECT: lock its rows
- *	{join} {from}    in an UPDATE of many rows: UPDATE t AS t {join} SET a = v.b {from} WHERE t.k = v.k
- *	{values}         in an INSERT of many rows: INSERT INTO t (a, b) {values}
- *	{rows}           in a SELECT or DELETE over many rows: SELECT ... FROM {rows} JOIN t ON t.k = v.k
+ *	{from}           in an UPDATE of many rows: UPDATE t AS t SET a = v.b {from} WHERE t.k = v.k
+ *	{using}          in a DELETE: DELETE FROM t {using} WHERE k = v.b
+ *	{values}         in an INSERT: INSERT INTO t (a, b) {values}
+ *	{rows}           in a SELECT: SELECT ... FROM {rows} t, u WHERE t.k = v.k AND u.k = t.l
  *	{upsert a, b}    behind an INSERT: where (a, b) is there already, SET what follows; {new c} is the
  *	                 value that was not inserted, t.c the one that is there
  *	{keep a, b|t.a}  behind an INSERT: where (a, b) is there already, nothing; another key that is
  *	                 there is an error
  *	{greatest}       the function: the largest of its arguments
+ *	{sum x}          of numbers; of none 0
+ *	{behind a|b}     a and b, in their order, are behind ?1 and ?2
+ *	{head x}         of a text the first MiB at least
+ *	{waiting}        how many entries wait in entries_changed, ?1 at most
+ *	{found}          e.id is among what was searched for, ?1: search_begin()
  *	{iso x}          Unix ms as ISO 8601 text, UTC; NULL stays NULL
  *	{words x}        a text made of literals, as a column: so that it compares with texts of any client
  *	{ms x}           whole milliseconds of microseconds
@@ -62,18 +68,23 @@ struct sql_value {
 #define SQL_INT(v) ((struct sql_value){.type = SQL_TYPE_INT, .i = (int64_t)(v)})
 #define SQL_TEXT(v) ((struct sql_value){.type = SQL_TYPE_TEXT, .s = (v)}) /* no NUL in it, valid UTF-8; absent: NULL */
 #define SQL_BLOB(v) ((struct sql_value){.type = SQL_TYPE_BLOB, .s = (v)})
+#define SQL_KEY(bytes) SQL_BLOB(((struct fw_str){(const char *)(bytes), 16})) /* of {key16} */
 #define SQL_NULL ((struct sql_value){.type = SQL_TYPE_NULL})
 #define SQL_DATE(v) ((v) == FW_NO_DATE ? SQL_NULL : SQL_INT(v))
 
+/* A statement's values, and how many they are. */
+#define SQL_V(...) (const struct sql_value[]){__VA_ARGS__}, FW_N(((const struct sql_value[]){__VA_ARGS__}))
+#define SQL_NONE NULL, 0
+
 /*
- * Known by its address: a dialect keeps what it prepared under it, so it is static, or lives as
- * long as the connection.
+ * A text is known by its address: a dialect keeps what it prepared under it, so it is a literal, or
+ * lives as long as the connection.
  */
 struct sql_text {
 	const char *text;
 	/*
 	 * Over many rows: "shard:i url:t rhythm:b", in the values' order: i int64_t, t text, b bytes,
-	 * j JSON; "{wheel}": those of a field table. Else NULL.
+	 * j JSON; "{wheel}": those of a field table. Else NULL. One text has always the same.
 	 */
 	const char *columns;
 };
@@ -107,11 +118,11 @@ struct sql_dialect {
 	int (*begin)(struct sql *s, struct fw_err *err);                    /* to write */
 	int (*commit)(struct sql *s, struct fw_err *err);                   /* what fails is rolled back */
 	void (*rollback)(struct sql *s);
-	int (*ask)(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, sql_row_fn *fn,
-		void *ctx, int64_t *changed, struct fw_err *err);
+	int (*ask)(struct sql *s, const char *text, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
+		int64_t *changed, struct fw_err *err);
 	int (*each)(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
 		sql_row_fn *fn, void *ctx, struct fw_err *err);
-	/* sql_append(), where the engine has a quicker way than each() with t; NULL: it has none */
+	/* Rows that are new, where the engine has a quicker way than each() with t; NULL: it has none */
 	int (*append)(struct sql *s, const char *table, const struct sql_text *t, const struct sql_value *v, size_t n,
 		size_t rows, struct fw_err *err);
 	bool (*get_null)(const struct sql_row *row, int column);
@@ -138,12 +149,10 @@ struct sql_dialect {
 	int (*search_unindexed)(struct sql *s, int64_t *n, struct fw_err *err);
 	/*
 	 * Before a search: catch up where little is missing; *missing (NULL: not wanted) what is
-	 * not in the index. Then a condition on `e.id` (or e.feed_id) for the WHERE of a SELECT
-	 * over entries AS e, with a value ?1 in it: text, and the value's bytes, into these. False
-	 * in *any: there is no word in it.
+	 * not in the index. value: ?1 of {found}. False in *any: there is no word in it.
 	 */
-	int (*search_begin)(struct sql *s, struct fw_str words, bool *any, struct fw_buf *where, struct fw_buf *value,
-		int64_t *missing, struct fw_err *err);
+	int (*search_begin)(struct sql *s, struct fw_str words, bool *any, struct fw_buf *value, int64_t *missing,
+		struct fw_err *err);
 };
 
 /*
@@ -158,7 +167,6 @@ struct sql {
 	char *name;               /* its URL for people: in front of errors */
 	bool read_only;
 	enum sql_race race;       /* set by the dialect with FW_EAGAIN, where it was that */
-	struct fw_buf text;       /* scratch of the core */
 };
 
 struct sql_row {
@@ -190,63 +198,69 @@ static inline struct fw_str sql_str(const struct sql_row *row, int column) /* NU
 	return row->dialect->get_str(row, column);
 }
 
-/* One statement and its answer. fn may be NULL; changed, when wanted: the rows that it wrote. */
-static inline int sql_ask(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, sql_row_fn *fn,
-	void *ctx, int64_t *changed, struct fw_err *err)
-{
-	return s->dialect->ask(s, t, v, n, fn, ctx, changed, err);
-}
-
-/*
- * One statement of which nothing is to be known. A dialect may send it later: what is wrong with it
- * may be told by a later call, at the latest by the commit.
- */
-static inline int sql_do(
-	struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, struct fw_err *err)
-{
-	return s->dialect->ask(s, t, v, n, NULL, NULL, NULL, err);
-}
-
-/*
- * One statement for many rows of n values each, of which nothing is to be known. It may be sent
- * later, as sql_do().
- */
-static inline int sql_each(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
+/* One statement and its answer. fn may be NULL. */
+static inline int sql_ask(struct sql *s, const char *text, const struct sql_value *v, size_t n, sql_row_fn *fn,
+	void *ctx,
 	struct fw_err *err)
 {
-	return rows ? s->dialect->each(s, t, v, n, rows, NULL, NULL, err) : 0;
+	return s->dialect->ask(s, text, v, n, fn, ctx, NULL, err);
+}
+
+/* The same, of which the rows that it wrote are to be known. */
+static inline int sql_change(
+	struct sql *s, const char *text, const struct sql_value *v, size_t n, int64_t *changed, struct fw_err *err)
+{
+	return s->dialect->ask(s, text, v, n, NULL, NULL, changed, err);
 }
 
 /*
- * In a transaction: new rows. t is an INSERT of {values} whose columns have the table's names. A key
- * that is there already is an error.
+ * One of which nothing is to be known. A dialect may send it later: what is wrong with it may be
+ * told by a later call, at the latest by the commit.
  */
-static inline int sql_append(struct sql *s, const char *table, const struct sql_text *t, const struct sql_value *v,
-	size_t n, size_t rows, struct fw_err *err)
+static inline int sql_do(struct sql *s, const char *text, const struct sql_value *v, size_t n, struct fw_err *err)
 {
-	return s->dialect->append && rows ? s->dialect->append(s, table, t, v, n, rows, err) :
-					    sql_each(s, t, v, n, rows, err);
+	return s->dialect->ask(s, text, v, n, NULL, NULL, NULL, err);
 }
 
-/* A SELECT over {rows}; its order is any. */
-static inline int sql_ask_each(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n,
-	size_t rows, sql_row_fn *fn, void *ctx, struct fw_err *err)
-{
-	return rows ? s->dialect->each(s, t, v, n, rows, fn, ctx, err) : 0;
-}
+/*
+ * One statement for many rows, which are added one by one and sent when they are many, or at the
+ * end. What values point to has to stay until then. Without fn nothing is to be known of it, and it
+ * may be sent later, as sql_do(); the answers of a SELECT are in any order.
+ */
+struct sql_rows {
+	struct sql *s;
+	struct sql_text text;
+	struct fw_err *err;
+	sql_row_fn *fn;
+	void *ctx;
+	/*
+	 * In a transaction, of an INSERT of {values} whose columns have the names of this table: a
+	 * key that is there already is an error
+	 */
+	const char *table;
+	int rc;                   /* of what went wrong first: then nothing more is sent */
+	struct sql_value *v;      /* from here on: its own */
+	size_t width, n, cap, bytes;
+};
+#define SQL_ROWS(s_, err_, ...) {.s = (s_), .err = (err_), .text = {__VA_ARGS__}} /* the statement and its columns */
+#define SQL_ASK_ROWS(s_, err_, fn_, ctx_, ...) \
+	{.s = (s_), .err = (err_), .fn = (fn_), .ctx = (ctx_), .text = {__VA_ARGS__}}
+void sql_rows_add(struct sql_rows *r, const struct sql_value *v, size_t n);
+/* Sends the rest, and frees. */
+int sql_rows_end(struct sql_rows *r);
 
 /* ---- texts: text.c --------------------------------------------------------------------------- */
 
 /*
  * A text with its fragments filled in, to be freed; NULL: out of memory. mark: what stands before a
- * value's number. join, from, values, rows: what stands for the fragments of these names. by_value:
- * v.NAME becomes that column's value, mark and number; by_number: v.cN, for an engine that takes
- * names of two tables for ambiguous.
+ * value's number. table: the rows as a table v; NULL: the text is for one row, v.NAME becomes that
+ * column's value. values: of {values}, where that is no SELECT from the table. by_number: v.NAME
+ * becomes v.cN, for an engine that takes names of two tables for ambiguous.
  */
 struct sql_form {
 	char mark;
-	const char *join, *from, *values, *rows;
-	bool by_value, by_number;
+	const char *table, *values;
+	bool by_number;
 };
 char *sql_write(const struct sql_dialect *d, const struct sql_text *t, const struct sql_form *f);
 /* The i-th column: its name and letter. Absent behind the last. */
@@ -270,7 +284,7 @@ int sql_transaction(struct sql *s, sql_work_fn *fn, void *ctx, struct fw_err *er
 /* The end of one: all of it, or nothing when rc says that something failed. */
 int sql_end(struct sql *s, int rc, struct fw_err *err);
 /* The first number of a statement's first row; `none` where it has no row. */
-int sql_number(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, int64_t none, int64_t *out,
+int sql_number(struct sql *s, const char *text, const struct sql_value *v, size_t n, int64_t none, int64_t *out,
 	struct fw_err *err);
 
 #endif

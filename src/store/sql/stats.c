@@ -38,23 +38,19 @@ static int tally_row(void *ctx, const struct sql_row *row)
 
 int sql_stats(struct store *st, struct fw_store_stats *out, struct fw_err *err)
 {
-#define COUNT(what) "coalesce(sum(CASE WHEN " what " THEN 1 ELSE 0 END), 0), "
-	static const struct sql_text SCHEDULE = {
-		"SELECT count(*), " COUNT("status = 0") COUNT("status = 1") COUNT("status = 2") COUNT("status = 3")
-			COUNT("fail_n > 0") COUNT("status = 0 AND due_at_ms <= ?1")
-			"min(CASE WHEN status = 0 THEN due_at_ms END) FROM schedule",
-		NULL};
-	static const struct sql_text TALLY = {
-		"SELECT (SELECT coalesce(sum(entry_n), 0) FROM tally), (SELECT coalesce(sum(visit_n), 0) FROM tally),"
-		" (SELECT coalesce(max(id), 0) FROM feeds), (SELECT coalesce(max(id), 0) FROM entries),"
-		" (SELECT coalesce(max(id), 0) FROM visits)",
-		NULL};
+#define COUNT(what) "{sum CASE WHEN " what " THEN 1 ELSE 0 END}, "
 	struct sql *s = sql_of(st);
 	int64_t now_ms;
 	int rc = sql_clock(st, &now_ms, err);
 
-	rc = rc ? rc : sql_ask(s, &SCHEDULE, (struct sql_value[]){SQL_INT(now_ms)}, 1, schedule_row, out, NULL, err);
-	rc = rc ? rc : sql_ask(s, &TALLY, NULL, 0, tally_row, out, NULL, err);
+	rc = rc ? rc
+		: sql_ask(s, "SELECT count(*), " COUNT("status = 0") COUNT("status = 1") COUNT("status = 2") COUNT(
+			"status = 3") COUNT("fail_n > 0") COUNT("status = 0 AND due_at_ms <= ?1")
+			"min(CASE WHEN status = 0 THEN due_at_ms END) FROM schedule", SQL_V(SQL_INT(now_ms)),
+			schedule_row, out, err);
+	rc = rc ? rc : sql_ask(s, "SELECT (SELECT {sum entry_n} FROM tally), (SELECT {sum visit_n} FROM tally), (SELECT"
+		" coalesce(max(id), 0) FROM feeds), (SELECT coalesce(max(id), 0) FROM entries), (SELECT"
+		" coalesce(max(id), 0) FROM visits)", SQL_NONE, tally_row, out, err);
 	rc = rc ? rc : s->dialect->search_unindexed(s, &out->unindexed_n, err);
 	out->schema = SQL_SCHEMA;
 	out->size_bytes = -1;
@@ -63,32 +59,38 @@ int sql_stats(struct store *st, struct fw_store_stats *out, struct fw_err *err)
 
 /* ---- maintenance ----------------------------------------------------------------------------- */
 
-/* Rows that have a time and whose ids rise with it, give or take a commit or a clock. */
+/*
+ * Rows that grow old. look: the last one, by a number that rises with time, give or take a commit or
+ * a clock, of those among the first ?2 that are older than ?1. drop: those up to it that are.
+ */
 struct ageing {
-	struct sql_text look, drop;
-	int64_t step;             /* of the first so many, those that are old go */
+	const char *look, *drop;
+	int64_t step;
 };
-#define AGEING(table, time, step) \
-	{{"SELECT max(x.id) FROM (SELECT id, " time " AS t FROM " table " ORDER BY id LIMIT ?2) x WHERE x.t < ?1", \
-		 NULL}, \
-		{"DELETE FROM " table " WHERE id <= ?2 AND " time " < ?1", NULL}, (step)}
+#define AGEING(table, time, step) { \
+	"SELECT max(x.id) FROM (SELECT id, " time " AS t FROM " table " ORDER BY id LIMIT ?2) x WHERE x.t < ?1", \
+	"DELETE FROM " table " WHERE id <= ?2 AND " time " < ?1", (step)}
+static const struct ageing VISITS = AGEING("visits", "at_ms", VISITS_STEP);
+static const struct ageing EVENTS = AGEING("incoming", "stamp", FW_EVENT_STEP);
+static const struct ageing DEAD = AGEING("incoming_dead", "at_ms", FW_EVENT_STEP);
+/* By their time; those of the same millisecond as the last one go with it. */
+static const struct ageing RECORDS = {"SELECT max(x.t) FROM (SELECT until_ms AS t FROM records WHERE until_ms < ?1"
+	" ORDER BY until_ms LIMIT ?2) x", "DELETE FROM records WHERE until_ms <= ?2 AND until_ms < ?1", FW_RECORD_STEP};
 
 /* *n: how many went. Where nothing is old, which is mostly, nobody has to wait for us. */
-static int ageing_step(struct sql *s, const struct ageing *a, int64_t before_ms, bool visits, int64_t *n, bool *more,
-	struct fw_err *err)
+static int ageing_step(
+	struct sql *s, const struct ageing *a, int64_t before_ms, int64_t *n, bool *more, struct fw_err *err)
 {
 	int64_t last, gone = 0;
-	int rc = sql_number(
-		s, &a->look, (struct sql_value[]){SQL_INT(before_ms), SQL_INT(a->step)}, 2, 0, &last, err);
+	int rc = sql_number(s, a->look, SQL_V(SQL_INT(before_ms), SQL_INT(a->step)), FW_NO_DATE, &last, err);
 
-	if (rc || !last)
+	if (rc || last == FW_NO_DATE)
 		return rc;
 	rc = s->dialect->begin(s, err);
 	if (rc)
 		return rc;
-	rc = sql_ask(
-		s, &a->drop, (struct sql_value[]){SQL_INT(before_ms), SQL_INT(last)}, 2, NULL, NULL, &gone, err);
-	rc = sql_end(s, rc || !visits ? rc : sql_tally_add(s, 0, -gone, err), err);
+	rc = sql_change(s, a->drop, SQL_V(SQL_INT(before_ms), SQL_INT(last)), &gone, err);
+	rc = sql_end(s, rc || a != &VISITS ? rc : sql_tally_add(s, 0, -gone, err), err);
 	if (rc)
 		return rc;
 	*n += gone;
@@ -111,33 +113,8 @@ static int entries_step(struct sql *s, int64_t before_ms, int64_t *n, bool *more
 	return 0;
 }
 
-/* Up to the time of the last one of a step. Those of the same millisecond go with it. */
-static int records_step(struct sql *s, int64_t now_ms, int64_t *n, bool *more, struct fw_err *err)
-{
-	static const struct sql_text LAST = {"SELECT max(x.until_ms) FROM (SELECT until_ms FROM records"
-					     " WHERE until_ms <= ?1 ORDER BY until_ms LIMIT ?2) x",
-		NULL};
-	static const struct sql_text DROP = {"DELETE FROM records WHERE until_ms <= ?1", NULL};
-	int64_t last, gone = 0;
-	int rc = sql_number(s, &LAST, (struct sql_value[]){SQL_INT(now_ms), SQL_INT(FW_RECORD_STEP)}, 2, FW_NO_DATE,
-		&last, err);
-
-	if (rc || last == FW_NO_DATE)
-		return rc;
-	rc = s->dialect->begin(s, err);
-	if (rc)
-		return rc;
-	rc = sql_end(s, sql_ask(s, &DROP, (struct sql_value[]){SQL_INT(last)}, 1, NULL, NULL, &gone, err), err);
-	if (rc)
-		return rc;
-	*n += gone;
-	*more |= gone >= FW_RECORD_STEP;
-	return 0;
-}
-
 struct fold {
-	struct sql_value id[TALLY_STEP];
-	size_t n;
+	struct sql_rows drop;
 	int64_t entries, visits;
 };
 
@@ -145,61 +122,55 @@ static int fold_row(void *ctx, const struct sql_row *row)
 {
 	struct fold *f = ctx;
 
-	if (f->n < TALLY_STEP) {
-		f->id[f->n++] = SQL_INT(sql_int(row, 0));
-		f->entries += sql_int(row, 1);
-		f->visits += sql_int(row, 2);
-	}
+	sql_rows_add(&f->drop, SQL_V(SQL_INT(sql_int(row, 0))));
+	f->entries += sql_int(row, 1);
+	f->visits += sql_int(row, 2);
 	return 0;
 }
 
-static int folded(struct sql *s, struct fold *f, struct fw_err *err)
+static int folded(struct sql *s, struct fw_err *err)
 {
-	static const struct sql_text ROWS = {
-		"SELECT id, entry_n, visit_n FROM tally ORDER BY id LIMIT ?1 {skip}", NULL};
-	static const struct sql_text DROP = {"DELETE FROM tally WHERE id IN (SELECT v.number FROM {rows})", "number:i"};
-	int rc = sql_ask(s, &ROWS, (struct sql_value[]){SQL_INT(TALLY_STEP)}, 1, fold_row, f, NULL, err);
+	struct fold f = {
+		.drop = SQL_ROWS(s, err, "DELETE FROM tally {using} WHERE id = v.number", "number:i")};
+	int rc = sql_ask(s, "SELECT id, entry_n, visit_n FROM tally ORDER BY id LIMIT ?1 {skip}",
+		SQL_V(SQL_INT(TALLY_STEP)), fold_row, &f, err);
 
 	/* first: its number is above theirs, and no engine gives a number again as long as it is there */
-	rc = rc ? rc : sql_tally_add(s, f->entries, f->visits, err);
-	return rc ? rc : sql_each(s, &DROP, f->id, 1, f->n, err);
+	f.drop.rc = rc ? rc : sql_tally_add(s, f.entries, f.visits, err);
+	return sql_rows_end(&f.drop);
 }
 
 /* Many rows become one. Commits that come meanwhile add rows of their own, and do not wait. */
 static int tally_fold(struct sql *s, bool *more, struct fw_err *err)
 {
-	static const struct sql_text MANY = {"SELECT count(*) FROM (SELECT 1 AS one FROM tally LIMIT ?1) x", NULL};
-	struct fold f = {.n = 0};
 	int64_t n;
-	int rc = sql_number(s, &MANY, (struct sql_value[]){SQL_INT(TALLY_STEP)}, 1, 0, &n, err);
+	int rc = sql_number(s, "SELECT count(*) FROM (SELECT 1 AS one FROM tally LIMIT ?1) x",
+		SQL_V(SQL_INT(TALLY_STEP)), 0, &n, err);
 
 	*more = !rc && n >= TALLY_STEP;
 	if (!*more)
 		return rc;
 	rc = s->dialect->begin(s, err);
-	return rc ? rc : sql_end(s, folded(s, &f, err), err);
+	return rc ? rc : sql_end(s, folded(s, err), err);
 }
 
 /* Each sort once, in a transaction of its own. */
 int sql_prune(struct store *st, struct fw_prune *p, struct fw_err *err)
 {
-	static const struct ageing VISITS = AGEING("visits", "at_ms", VISITS_STEP);
-	static const struct ageing EVENTS = AGEING("incoming", "stamp", FW_EVENT_STEP);
-	static const struct ageing DEAD = AGEING("incoming_dead", "at_ms", FW_EVENT_STEP);
 	struct sql *s = sql_of(st);
 	bool more = false;
 	int rc = tally_fold(s, &p->more, err);
 
 	if (!rc && p->visits_before_ms)
-		rc = ageing_step(s, &VISITS, p->visits_before_ms, true, &p->visit_n, &p->more, err);
+		rc = ageing_step(s, &VISITS, p->visits_before_ms, &p->visit_n, &p->more, err);
 	if (!rc && p->entries_before_ms)
 		rc = entries_step(s, p->entries_before_ms, &p->entry_n, &p->more, err);
 	if (!rc && p->events_before_ms)
-		rc = ageing_step(s, &EVENTS, p->events_before_ms, false, &p->event_n, &p->more, err);
+		rc = ageing_step(s, &EVENTS, p->events_before_ms, &p->event_n, &p->more, err);
 	if (!rc && p->events_before_ms)
-		rc = ageing_step(s, &DEAD, p->events_before_ms, false, &p->event_n, &p->more, err);
+		rc = ageing_step(s, &DEAD, p->events_before_ms, &p->event_n, &p->more, err);
 	if (!rc && p->records)
-		rc = records_step(s, p->now_ms, &p->record_n, &p->more, err);
+		rc = ageing_step(s, &RECORDS, p->now_ms + 1, &p->record_n, &p->more, err);
 	if (!rc && p->index)
 		rc = s->dialect->search_step(s, &more, err);
 	p->more |= more;

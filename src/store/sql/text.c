@@ -147,10 +147,10 @@ static bool column_write(struct fw_buf *b, const struct sql_text *t, const struc
 
 	for (size_t i = 0; (column = sql_column(t, i, &letter)).p; i++) {
 		if (fw_str_eq(column, name)) {
-			if (f->by_value)
-				fw_buf_addf(b, "%c%zu", f->mark, i + 1);
-			else
+			if (f->by_number)
 				fw_buf_addf(b, "v.c%zu", i + 1);
+			else
+				fw_buf_addf(b, "%c%zu", f->mark, i + 1);
 			return true;
 		}
 	}
@@ -224,19 +224,23 @@ static bool fragment_write(
 {
 	struct fw_str args = FW_STR_NONE, name = fw_str_split(inside, ' ', &args), second = FW_STR_NONE,
 		      first = fw_str_split(args, '|', &second);
-	const struct {
-		const char *name, *text;
-	} OWN[] = {{"join", f->join}, {"from", f->from}, {"values", f->values}, {"rows", f->rows}};
+	static const struct {
+		const char *name, *before, *behind;
+	} ROWS[] = {
+		{"from", "FROM ", ""}, {"using", "USING ", ""}, {"rows", "", ","}, {"values", "SELECT v.* FROM ", ""}};
 
 	if (fw_str_eq(name, FW_STR("fields")) || fw_str_eq(name, FW_STR("set"))) {
 		fields_write(b, first, second, name.p[0] == 's');
 		return true;
 	}
-	for (size_t i = 0; i < FW_N(OWN); i++) {
-		if (fw_str_eq(name, fw_str(OWN[i].name))) {
-			fw_buf_adds(b, OWN[i].text ? OWN[i].text : "");
-			return true;
-		}
+	for (size_t i = 0; i < FW_N(ROWS); i++) {
+		if (!fw_str_eq(name, fw_str(ROWS[i].name)))
+			continue;
+		if (f->table)
+			fw_buf_addf(b, "%s%s%s", ROWS[i].before, f->table, ROWS[i].behind);
+		else if (f->values && name.p[0] == 'v')
+			fw_buf_adds(b, f->values);
+		return true;
 	}
 	return fragment_of(b, d, name, first, second);
 }
@@ -267,7 +271,7 @@ char *sql_write(const struct sql_dialect *d, const struct sql_text *t, const str
 
 			fw_buf_addf(&b, "%c%ld", f->mark, strtol(p + 1, &end, 10));
 			p = end;
-		} else if ((f->by_value || f->by_number) && p[0] == 'v' && p[1] == '.' &&
+		} else if (t->columns && (!f->table || f->by_number) && p[0] == 'v' && p[1] == '.' &&
 			(p == text.p || !name_length(p - 1)) &&
 			column_write(&b, t, f, (struct fw_str){p + 2, name_length(p + 2)})) {
 			p += 2 + name_length(p + 2);
@@ -283,6 +287,53 @@ char *sql_write(const struct sql_dialect *d, const struct sql_text *t, const str
 	if (b.rc)
 		fw_buf_finish(&b);
 	return b.p;
+}
+
+/* ---- many rows ------------------------------------------------------------------------------- */
+
+#define ROWS_MAX 5000             /* of one statement, */
+#define BYTES_MAX ((size_t)4 << 20) /* and of their texts, about */
+
+static void rows_send(struct sql_rows *r)
+{
+	const struct sql_dialect *d = r->s->dialect;
+
+	if (r->n && r->table && d->append)
+		r->rc = d->append(r->s, r->table, &r->text, r->v, r->width, r->n, r->err);
+	else if (r->n)
+		r->rc = d->each(r->s, &r->text, r->v, r->width, r->n, r->fn, r->ctx, r->err);
+	r->n = r->bytes = 0;
+}
+
+void sql_rows_add(struct sql_rows *r, const struct sql_value *v, size_t n)
+{
+	if (r->rc)
+		return;
+	r->width = n;
+	if (r->n == r->cap) {
+		size_t cap = r->cap ? FW_MIN(r->cap * 4, ROWS_MAX) : 16;
+		struct sql_value *more = reallocarray(r->v, cap, n * sizeof(*v));
+
+		if (!more) {
+			r->rc = fw_no_memory(r->err);
+			return;
+		}
+		r->v = more;
+		r->cap = cap;
+	}
+	memcpy(r->v + r->n++ * n, v, n * sizeof(*v));
+	for (size_t i = 0; i < n; i++)
+		r->bytes += v[i].s.len;
+	if (r->n == ROWS_MAX || r->bytes > BYTES_MAX)
+		rows_send(r);
+}
+
+int sql_rows_end(struct sql_rows *r)
+{
+	if (!r->rc)
+		rows_send(r);
+	free(r->v);
+	return r->rc;
 }
 
 /* ---- shared by the core ---------------------------------------------------------------------- */
@@ -327,11 +378,11 @@ static int number_row(void *ctx, const struct sql_row *row)
 	return 0;
 }
 
-int sql_number(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, int64_t none, int64_t *out,
+int sql_number(struct sql *s, const char *text, const struct sql_value *v, size_t n, int64_t none, int64_t *out,
 	struct fw_err *err)
 {
 	struct number got = {none, false};
-	int rc = sql_ask(s, t, v, n, number_row, &got, NULL, err);
+	int rc = sql_ask(s, text, v, n, number_row, &got, err);
 
 	*out = got.v;
 	return rc;
@@ -339,39 +390,67 @@ int sql_number(struct sql *s, const struct sql_text *t, const struct sql_value *
 
 int sql_numbers_take(struct sql *s, const char *name, int64_t n, int64_t *last, struct fw_err *err)
 {
-	static const struct sql_text TAKE = {"UPDATE numbers SET value = value + ?2 WHERE name = ?1", NULL};
-	static const struct sql_text LAST = {"SELECT value FROM numbers WHERE name = ?1", NULL};
 	const struct sql_value v[2] = {SQL_TEXT(fw_str(name)), SQL_INT(n)};
-	int rc = sql_do(s, &TAKE, v, 2, err);
+	int rc = sql_do(s, "UPDATE numbers SET value = value + ?2 WHERE name = ?1", v, 2, err);
 
-	return rc ? rc : sql_number(s, &LAST, v, 1, 0, last, err);
+	return rc ? rc : sql_number(s, "SELECT value FROM numbers WHERE name = ?1", v, 1, 0, last, err);
 }
 
 int sql_tally_add(struct sql *s, int64_t entry_n, int64_t visit_n, struct fw_err *err)
 {
-	static const struct sql_text ADD = {"INSERT INTO tally (entry_n, visit_n) VALUES (?1, ?2)", NULL};
-
-	return sql_do(s, &ADD, (struct sql_value[]){SQL_INT(entry_n), SQL_INT(visit_n)}, 2, err);
+	return sql_do(s, "INSERT INTO tally (entry_n, visit_n) VALUES (?1, ?2)", SQL_V(SQL_INT(entry_n),
+		SQL_INT(visit_n)), err);
 }
 
 int sql_changed(struct sql *s, struct fw_err *err)
 {
-	static const struct sql_text MORE = {"UPDATE numbers SET value = value + 1 WHERE name = 'changes'", NULL};
-	int rc = sql_do(s, &MORE, NULL, 0, err);
+	int rc = sql_do(s, "UPDATE numbers SET value = value + 1 WHERE name = 'changes'", SQL_NONE, err);
 
 	return rc || !s->dialect->tell ? rc : s->dialect->tell(s, err);
 }
 
 int sql_shards_changed(struct sql *s, const bool *shard, struct fw_err *err)
 {
-	static const struct sql_text CHANGED = {"UPDATE shards SET version = version + 1 WHERE shard = ?1", NULL};
 	bool any = false;
 	int rc = 0;
 
 	/* in order, so that two who change several cannot wait for each other */
 	for (int i = 0; !rc && i < STORE_SHARDS; i++) {
 		if (shard[i])
-			any = true, rc = sql_do(s, &CHANGED, (struct sql_value[]){SQL_INT(i)}, 1, err);
+			any = true,
+			rc = sql_do(s, "UPDATE shards SET version = version + 1 WHERE shard = ?1", SQL_V(SQL_INT(i)),
+				err);
 	}
 	return rc || !any ? rc : sql_changed(s, err);
+}
+
+struct mark {
+	int64_t id, at_ms;
+	bool seen;
+};
+
+static int mark_row(void *ctx, const struct sql_row *row)
+{
+	*(struct mark *)ctx = (struct mark){sql_int(row, 0), sql_int(row, 1), true};
+	return 0;
+}
+
+int sql_id_before(
+	struct sql *s, const char *last, const char *next, int64_t before_ms, int64_t *id, struct fw_err *err)
+{
+	int64_t hi;
+	int rc = sql_number(s, last, SQL_NONE, 0, &hi, err);
+
+	*id = 0;
+	while (!rc && *id < hi) { /* above *id: unknown; above hi: later */
+		int64_t mid = *id + (hi - *id) / 2 + 1;
+		struct mark m = {0};
+
+		rc = sql_ask(s, next, SQL_V(SQL_INT(mid)), mark_row, &m, err);
+		if (!m.seen || m.at_ms >= before_ms)
+			hi = mid - 1;
+		else
+			*id = m.id;
+	}
+	return rc;
 }

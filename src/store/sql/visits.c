@@ -14,7 +14,7 @@
 
 #define COLUMNS_MAX 32
 #define PAGE 500
-#define SLACK_MS FW_HOUR_MS
+#define SLACK_MS FW_HOUR_MS /* of clocks, and commits */
 
 /* From ?1 back: ?2 of them at most, none behind the first that is older than ?3. */
 #define CHAIN \
@@ -22,44 +22,36 @@
 	" FROM visits a WHERE a.id = ?1 UNION ALL SELECT b.id, b.previous_id, b.at_ms, b.kind, c.nth + 1" \
 	" FROM chain c JOIN visits b ON b.id = c.previous_id WHERE c.nth < ?2 AND c.at_ms >= ?3) "
 
-static bool is_made(const struct fw_outcome *o)
+#define PUT "INSERT INTO visits (id, previous_id, {fields visit}) {values}", "id:i previous_id:i {visit}"
+
+static void visit_add(struct sql_rows *r, int64_t id, int64_t previous_id, const struct fw_visit *visit)
 {
-	return o->rc != FW_ENOTFOUND && o->visit.kind != FW_VISIT_NONE;
+	struct sql_value v[COLUMNS_MAX] = {SQL_INT(id), SQL_INT(previous_id)};
+
+	sql_rows_add(r, v, 2 + sql_fields_get("visit", visit, v + 2));
 }
 
-int sql_visits_put(
-	struct sql *s, struct fw_outcome *o, const int64_t *id, const int64_t *last_id, size_t n, struct fw_err *err)
+int sql_visits_put(struct sql *s, struct sql_visit *v, size_t n, struct fw_err *err)
 {
-	static const struct sql_text PUT = {
-		"INSERT INTO visits (id, previous_id, {fields visit}) {values}", "id:i previous_id:i {visit}"};
-	struct sql_value *v = calloc(n + 1, COLUMNS_MAX * sizeof(*v)), *at = v;
-	size_t rows = 0, columns = 0, before = n; /* before: the outcome of the last visit put */
-	int rc;
+	struct sql_rows r = SQL_ROWS(s, err, PUT);
+	const struct sql_visit *last = NULL;
 
-	if (!v)
-		return fw_no_memory(err);
 	for (size_t i = 0; i < n; i++) {
-		if (!is_made(&o[i]))
+		if (!sql_is_made(&v[i].o))
 			continue;
-		o[i].visit.feed_id = o[i].feed_id;
-		at[0] = SQL_INT(id[i]);
-		at[1] = SQL_INT(before < n && o[before].feed_id == o[i].feed_id ? id[before] : last_id[i]);
-		columns = 2 + sql_fields_get("visit", &o[i].visit, at + 2);
-		at += columns;
-		before = i;
-		rows++;
+		v[i].o.visit.feed_id = v[i].o.feed_id;
+		visit_add(&r, v[i].id, last && last->o.feed_id == v[i].o.feed_id ? last->id : v[i].last_id,
+			&v[i].o.visit);
+		last = &v[i];
 	}
-	rc = sql_each(s, &PUT, v, columns, rows, err);
-	free(v);
-	return rc;
+	return sql_rows_end(&r);
 }
 
 int sql_visit_there(struct sql *s, int64_t last_id, const struct fw_visit *v, bool *there, struct fw_err *err)
 {
-	static const struct sql_text THERE = {CHAIN "SELECT count(*) FROM chain WHERE at_ms = ?3 AND kind = ?4", NULL};
 	int64_t n = 0;
-	int rc = sql_number(s, &THERE,
-		(struct sql_value[]){SQL_INT(last_id), SQL_INT(PAGE), SQL_INT(v->at_ms), SQL_INT(v->kind)}, 4, 0, &n, err);
+	int rc = sql_number(s, CHAIN "SELECT count(*) FROM chain WHERE at_ms = ?3 AND kind = ?4",
+		SQL_V(SQL_INT(last_id), SQL_INT(PAGE), SQL_INT(v->at_ms), SQL_INT(v->kind)), 0, &n, err);
 
 	*there = n;
 	return rc;
@@ -67,13 +59,12 @@ int sql_visit_there(struct sql *s, int64_t last_id, const struct fw_visit *v, bo
 
 static int last_of(struct sql *s, int64_t place, int64_t *last_id, struct fw_err *err)
 {
-	static const struct sql_text LAST = {"SELECT last_visit_id FROM schedule WHERE place = ?1", NULL};
-
-	return sql_number(s, &LAST, (struct sql_value[]){SQL_INT(place)}, 1, 0, last_id, err);
+	return sql_number(s, "SELECT last_visit_id FROM schedule WHERE place = ?1", SQL_V(SQL_INT(place)), 0, last_id,
+		err);
 }
 
 struct links {
-	struct sql_value id[PAGE];
+	struct sql_rows drop;
 	size_t n;
 	int64_t next;
 };
@@ -82,27 +73,27 @@ static int link_row(void *ctx, const struct sql_row *row)
 {
 	struct links *l = ctx;
 
-	if (l->n < PAGE)
-		l->id[l->n++] = SQL_INT(sql_int(row, 0));
+	sql_rows_add(&l->drop, SQL_V(SQL_INT(sql_int(row, 0))));
 	l->next = sql_int(row, 1);
+	l->n++;
 	return 0;
 }
 
 int sql_visits_drop(struct sql *s, int64_t place, struct fw_err *err)
 {
-	static const struct sql_text FIND = {
-		CHAIN "SELECT v.id, v.previous_id FROM chain c JOIN visits v ON v.id = c.id ORDER BY c.nth {update}", NULL};
-	static const struct sql_text DROP = {"DELETE FROM visits WHERE id IN (SELECT v.number FROM {rows})", "number:i"};
 	struct links l;
-	int64_t gone = 0;
-	int rc = last_of(s, place, &l.next, err);
+	int64_t next, gone = 0;
+	int rc = last_of(s, place, &next, err);
 
 	do {
-		l.n = 0;
-		rc = rc ? rc :
-			  sql_ask(s, &FIND, (struct sql_value[]){SQL_INT(l.next), SQL_INT(PAGE), SQL_INT(0)}, 3,
-				  link_row, &l, NULL, err);
-		rc = rc ? rc : sql_each(s, &DROP, l.id, 1, l.n, err);
+		l = (struct links){.next = next,
+			.drop = SQL_ROWS(s, err, "DELETE FROM visits {using} WHERE id = v.number", "number:i")};
+		l.drop.rc = rc ? rc
+			       : sql_ask(s, CHAIN "SELECT v.id, v.previous_id FROM chain c JOIN visits v ON v.id = c.id"
+				" ORDER BY c.nth {update}", SQL_V(SQL_INT(l.next), SQL_INT(PAGE), SQL_INT(0)), link_row,
+				&l, err);
+		rc = sql_rows_end(&l.drop);
+		next = l.next;
 		gone += (int64_t)l.n;
 	} while (!rc && l.n == PAGE);
 	return rc || !gone ? rc : sql_tally_add(s, 0, -gone, err);
@@ -149,96 +140,72 @@ static int by_feed(const void *a, const void *b)
 
 static int loaded_look(struct sql *s, struct loaded *l, struct fw_err *err)
 {
-	static const struct sql_text PLACE = {"SELECT v.nth, t.place, t.last_visit_id FROM {rows}"
-					      " JOIN feeds f ON f.id = v.feed JOIN schedule t ON t.place = f.place",
-		"nth:i feed:i"};
-	static const struct sql_text THERE = {
-		"SELECT v.nth FROM {rows} JOIN visits x ON x.id = v.number", "nth:i number:i"};
-	struct sql_value *v = calloc(l->n + 1, 2 * sizeof(*v));
-	int rc;
+	struct sql_rows place = SQL_ASK_ROWS(s, err, place_row, l, "SELECT v.nth, t.place, t.last_visit_id FROM {rows}"
+		" feeds f, schedule t WHERE f.id = v.feed AND t.place = f.place", "nth:i feed:i");
+	struct sql_rows there = SQL_ASK_ROWS(s, err, there_row, l,
+		"SELECT v.nth FROM {rows} visits x WHERE x.id = v.number", "nth:i number:i");
 
-	if (!v)
-		return fw_no_memory(err);
-	for (size_t i = 0; i < l->n; i++) {
-		v[2 * i] = SQL_INT(i);
-		v[2 * i + 1] = SQL_INT(l->at[i].v->feed_id);
-	}
-	rc = sql_ask_each(s, &PLACE, v, 2, l->n, place_row, l, err);
 	for (size_t i = 0; i < l->n; i++)
-		v[2 * i + 1] = SQL_INT(l->at[i].v->id);
-	rc = rc ? rc : sql_ask_each(s, &THERE, v, 2, l->n, there_row, l, err);
-	free(v);
-	return rc;
+		sql_rows_add(&place, SQL_V(SQL_INT(i), SQL_INT(l->at[i].v->feed_id)));
+	there.rc = sql_rows_end(&place);
+	for (size_t i = 0; i < l->n; i++)
+		sql_rows_add(&there, SQL_V(SQL_INT(i), SQL_INT(l->at[i].v->id)));
+	return sql_rows_end(&there);
 }
 
 /* New ones go on above these: a row of the tally says how many they are, and its number is above theirs. */
 static int tally_raise(struct sql *s, int64_t highest_id, int64_t n, struct fw_err *err)
 {
-	static const struct sql_text LAST = {"SELECT max(id) FROM tally", NULL};
-	static const struct sql_text RAISE = {"INSERT INTO tally (id, entry_n, visit_n) VALUES (?1, 0, ?2)", NULL};
 	int64_t number = (highest_id >> SQL_VISIT_BITS) + 1, last;
-	int rc = sql_number(s, &LAST, NULL, 0, 0, &last, err);
+	int rc = sql_number(s, "SELECT max(id) FROM tally", SQL_NONE, 0, &last, err);
 
 	if (rc || last >= number)
 		return rc ? rc : sql_tally_add(s, 0, n, err);
-	rc = sql_do(s, &RAISE, (struct sql_value[]){SQL_INT(number), SQL_INT(n)}, 2, err);
+	rc = sql_do(s, "INSERT INTO tally (id, entry_n, visit_n) VALUES (?1, 0, ?2)", SQL_V(SQL_INT(number),
+		SQL_INT(n)), err);
 	return rc || !s->dialect->tally_raised ? rc : s->dialect->tally_raised(s, err);
 }
 
-static int loaded_put(struct sql *s, const struct loaded *l, struct sql_value *v, struct fw_err *err)
+static int loaded_put(struct sql *s, const struct loaded *l, struct fw_err *err)
 {
-	static const struct sql_text PUT = {
-		"INSERT INTO visits (id, previous_id, {fields visit}) {values}", "id:i previous_id:i {visit}"};
-	static const struct sql_text LAST = {
-		"UPDATE schedule AS t {join} SET last_visit_id = v.last {from} WHERE t.place = v.spot", "spot:i last:i"};
-	struct sql_value *at = v;
-	size_t rows = 0, columns = 0, feeds = 0;
-	int64_t highest = 0, last_place = -1, last_id = 0;
-	int rc;
+	struct sql_rows put = {.s = s, .err = err, .table = "visits", .text = {PUT}};
+	struct sql_rows last = SQL_ROWS(s, err,
+		"UPDATE schedule AS t SET last_visit_id = v.last {from} WHERE t.place = v.spot", "spot:i last:i");
+	const struct loaded_visit *before = NULL;
+	int64_t highest = 0, n = 0;
 
 	for (size_t i = 0; i < l->n; i++) {
 		const struct loaded_visit *x = &l->at[i];
+		bool same = before && x->place == before->place;
 
-		if (x->place < 0 || (rows && x->v->id == last_id))
+		if (x->place < 0 || (same && x->v->id == before->v->id))
 			continue;
-		at[0] = SQL_INT(x->v->id);
-		at[1] = SQL_INT(x->place == last_place ? last_id : x->previous_id);
-		columns = 2 + sql_fields_get("visit", x->v, at + 2);
-		at += columns;
-		rows++;
-		last_place = x->place;
-		last_id = x->v->id;
-		highest = FW_MAX(highest, last_id);
+		visit_add(&put, x->v->id, same ? before->v->id : x->previous_id, x->v);
+		if (before && !same)
+			sql_rows_add(&last, SQL_V(SQL_INT(before->place), SQL_INT(before->v->id)));
+		before = x;
+		highest = FW_MAX(highest, x->v->id);
+		n++;
 	}
-	if (!rows)
-		return 0;
-	rc = sql_append(s, "visits", &PUT, v, columns, rows, err);
-	for (size_t i = 0; i < l->n; i++) {
-		const struct loaded_visit *x = &l->at[i];
-
-		if (x->place < 0)
-			continue;
-		feeds += !feeds || v[2 * feeds - 2].i != x->place;
-		v[2 * feeds - 2] = SQL_INT(x->place);
-		v[2 * feeds - 1] = SQL_INT(x->v->id);
-	}
-	rc = rc ? rc : sql_each(s, &LAST, v, 2, feeds, err);
-	return rc ? rc : tally_raise(s, highest, (int64_t)rows, err);
+	put.rc = sql_rows_end(&put);
+	last.rc = last.rc ? last.rc : put.rc;
+	if (before)
+		sql_rows_add(&last, SQL_V(SQL_INT(before->place), SQL_INT(before->v->id)));
+	last.rc = sql_rows_end(&last);
+	return last.rc || !n ? last.rc : tally_raise(s, highest, n, err);
 }
 
 int sql_visits_load(struct sql *s, const struct fw_visit *visit, size_t n, struct fw_err *err)
 {
-	struct sql_value *v = calloc(n + 1, COLUMNS_MAX * sizeof(*v));
 	struct loaded l = {calloc(n + 1, sizeof(*l.at)), n};
-	int rc = v && l.at ? 0 : fw_no_memory(err);
+	int rc = l.at ? 0 : fw_no_memory(err);
 
 	for (size_t i = 0; !rc && i < n; i++)
 		l.at[i] = (struct loaded_visit){&visit[i], -1, 0};
 	if (!rc)
 		qsort(l.at, n, sizeof(*l.at), by_feed);
 	rc = rc ? rc : loaded_look(s, &l, err);
-	rc = rc ? rc : loaded_put(s, &l, v, err);
-	free(v);
+	rc = rc ? rc : loaded_put(s, &l, err);
 	free(l.at);
 	return rc;
 }
@@ -268,41 +235,11 @@ static int visit_row(void *ctx, const struct sql_row *row)
 	return l->cb(l->ctx, &v);
 }
 
-struct first {
-	int64_t id, at_ms;
-	bool seen;
-};
-
-static int first_row(void *ctx, const struct sql_row *row)
-{
-	*(struct first *)ctx = (struct first){sql_int(row, 0), sql_int(row, 1), true};
-	return 0;
-}
-
-/*
- * *id: all visits made from since_ms on have higher ids, found by halving: ids rise with time, but
- * for clocks and commits that are apart by less than the slack. So neither a run nor a time needs
- * an index.
- */
+/* *id: all visits made from since_ms on have higher ids: neither a run nor a time needs an index. */
 static int since_id(struct sql *s, int64_t since_ms, int64_t *id, struct fw_err *err)
 {
-	static const struct sql_text LAST = {"SELECT max(id) FROM visits", NULL};
-	static const struct sql_text NEXT = {"SELECT id, at_ms FROM visits WHERE id >= ?1 ORDER BY id LIMIT 1", NULL};
-	int64_t hi;
-	int rc = sql_number(s, &LAST, NULL, 0, 0, &hi, err);
-
-	*id = 0;
-	while (!rc && *id < hi) { /* up to *id: before; above hi: not looked at */
-		int64_t mid = *id + (hi - *id) / 2 + 1;
-		struct first f = {0};
-
-		rc = sql_ask(s, &NEXT, (struct sql_value[]){SQL_INT(mid)}, 1, first_row, &f, NULL, err);
-		if (!f.seen || f.at_ms >= since_ms - SLACK_MS)
-			hi = mid - 1;
-		else
-			*id = f.id;
-	}
-	return rc;
+	return sql_id_before(s, "SELECT max(id) FROM visits",
+		"SELECT id, at_ms FROM visits WHERE id >= ?1 ORDER BY id LIMIT 1", since_ms - SLACK_MS, id, err);
 }
 
 #define SELECT "SELECT v.id, f.url, v.previous_id, {fields visit|v.}"
@@ -310,8 +247,6 @@ static int since_id(struct sql *s, int64_t since_ms, int64_t *id, struct fw_err 
 /* Newest first, as they were stored. */
 static int chain_list(struct sql *s, struct listing *l, struct fw_err *err)
 {
-	static const struct sql_text PAGE_OF = {CHAIN SELECT " FROM chain c JOIN visits v ON v.id = c.id"
-		" JOIN feeds f ON f.id = v.feed_id ORDER BY c.nth", NULL};
 	int64_t place, since = FW_MAX(l->q->since_ms, l->q->run_id) - SLACK_MS; /* a run is called by when it began */
 	bool all = l->q->since_ms || l->q->run_id;
 	size_t asked;
@@ -323,10 +258,10 @@ static int chain_list(struct sql *s, struct listing *l, struct fw_err *err)
 	do {
 		asked = all ? PAGE : FW_MIN(l->left, (size_t)PAGE);
 		l->seen = 0;
-		rc = rc ? rc :
-			  sql_ask(s, &PAGE_OF,
-				  (struct sql_value[]){SQL_INT(l->next_id), SQL_INT(asked), SQL_INT(FW_MAX(since, 0))},
-				  3, visit_row, l, NULL, err);
+		rc = rc ? rc
+			: sql_ask(s, CHAIN SELECT " FROM chain c JOIN visits v ON v.id = c.id JOIN feeds f ON f.id ="
+				" v.feed_id ORDER BY c.nth", SQL_V(SQL_INT(l->next_id), SQL_INT(asked),
+				SQL_INT(FW_MAX(since, 0))), visit_row, l, err);
 	} while (!rc && l->seen == asked && l->left);
 	return rc;
 }
@@ -337,8 +272,6 @@ int sql_visit_list(struct store *st, const struct fw_visit_query *q, fw_visit_cb
 #define ASKED \
 	" FROM visits v JOIN feeds f ON f.id = v.feed_id WHERE v.id > ?1 AND v.id < ?5 AND v.at_ms >= ?3" \
 	" AND (?4 = 0 OR v.run_id = ?4) ORDER BY "
-	static const struct sql_text OLDEST = {SELECT ASKED "v.id LIMIT ?2", NULL};
-	static const struct sql_text NEWEST = {SELECT ASKED "v.id DESC LIMIT ?2", NULL};
 	struct listing l = {.q = q, .cb = cb, .ctx = ctx, .left = q->limit ? q->limit : SIZE_MAX};
 	int64_t since = 0, after, before = INT64_MAX;
 	struct sql *s = sql_of(st);
@@ -353,11 +286,10 @@ int sql_visit_list(struct store *st, const struct fw_visit_query *q, fw_visit_cb
 	do {
 		asked = FW_MIN(l.left, (size_t)PAGE);
 		l.seen = 0;
-		rc = rc ? rc :
-			  sql_ask(s, q->oldest_first ? &OLDEST : &NEWEST,
-				  (struct sql_value[]){SQL_INT(after), SQL_INT(asked), SQL_INT(q->since_ms),
-					  SQL_INT(q->run_id), SQL_INT(before)},
-				  5, visit_row, &l, NULL, err);
+		rc = rc ? rc
+			: sql_ask(s, q->oldest_first ? SELECT ASKED "v.id LIMIT ?2" : SELECT ASKED "v.id DESC LIMIT ?2",
+				SQL_V(SQL_INT(after), SQL_INT(asked), SQL_INT(q->since_ms), SQL_INT(q->run_id),
+				SQL_INT(before)), visit_row, &l, err);
 		if (q->oldest_first)
 			after = l.last_id;
 		else

@@ -78,11 +78,9 @@ static int script(struct sql *sql, const char *text, struct fw_err *err)
 
 static int begin(struct sql *sql, struct fw_err *err)
 {
-	static const struct sql_text BEGIN = {"BEGIN IMMEDIATE", NULL};
-
 	if (sql->read_only)
 		return fw_err_set(err, FW_EINVAL, "%s: opened for reading only", sql->name);
-	return sql_do(sql, &BEGIN, NULL, 0, err);
+	return sql_do(sql, "BEGIN IMMEDIATE", SQL_NONE, err);
 }
 
 static void rollback(struct sql *sql)
@@ -95,8 +93,7 @@ static void rollback(struct sql *sql)
 
 static int commit(struct sql *sql, struct fw_err *err)
 {
-	static const struct sql_text COMMIT = {"COMMIT", NULL};
-	int rc = sql_do(sql, &COMMIT, NULL, 0, err);
+	int rc = sql_do(sql, "COMMIT", SQL_NONE, err);
 
 	if (rc)
 		rollback(sql);
@@ -119,66 +116,32 @@ static bool values(struct fw_buf *b, const struct sql_text *t, size_t rows)
 	return !b->rc;
 }
 
-/*
- * A row to join with, from a table that surely has one: a SELECT without a table would be made into
- * one at each call.
- */
-#define ROWS "(SELECT 1 FROM shards WHERE shard = 0)"
-
-/*
- * "FROM {rows} JOIN a ON x JOIN b ON y ORDER BY z" needs no row to join with: *out gets it as "FROM
- * a JOIN b ON y WHERE x ORDER BY z". False: it is not of this form.
- */
-static bool rows_left_out(const char *text, struct fw_buf *out)
-{
-	static const char JOIN[] = "{rows} JOIN ", ON[] = " ON ";
-	const char *join = strstr(text, JOIN), *on = join ? strstr(join, ON) : NULL, *condition, *next, *order;
-
-	if (!on || strstr(on, " WHERE "))
-		return false;
-	condition = on + strlen(ON);
-	order = strstr(condition, " ORDER BY ");
-	order = order ? order : condition + strlen(condition);
-	next = strstr(condition, " JOIN ");
-	next = next ? next : order;
-	fw_buf_add(out, text, (size_t)(join - text));
-	fw_buf_add(out, join + strlen(JOIN), (size_t)(on - join) - strlen(JOIN));
-	fw_buf_add(out, next, (size_t)(order - next));
-	fw_buf_addf(out, " WHERE %.*s%s", (int)(next - condition), condition, order);
-	fw_buf_addc(out, '\0');
-	return !out->rc;
-}
-
 /* rows: of one INSERT; else 1. */
 static int prepared(
 	struct sqlite_db *s, const struct sql_text *t, size_t rows, sqlite3_stmt **out, struct fw_err *err)
 {
-	struct fw_buf b = FW_BUF_INIT(0), alone = FW_BUF_INIT(0);
-	struct sql_form form = {.mark = '?', .rows = ROWS, .by_value = true};
-	struct sql_text as = *t;
-	char *text = NULL;
+	struct fw_buf b = FW_BUF_INIT(0);
+	struct sql_form form = {.mark = '?'};
+	char *text;
 	int rc = 0;
 
 	for (size_t i = 0; i < s->kept_n; i++) {
-		if (s->kept[i].text == t && s->kept[i].rows == rows) {
+		if (s->kept[i].text == t->text && s->kept[i].rows == rows) {
 			*out = s->kept[i].q;
 			return 0;
 		}
 	}
 	if (t->columns && values(&b, t, rows))
 		form.values = b.p;
-	if (t->columns && rows_left_out(t->text, &alone))
-		as.text = alone.p;
-	text = sql_write(s->sql.dialect, &as, &form);
-	if (b.rc || alone.rc || !text)
+	text = b.rc ? NULL : sql_write(s->sql.dialect, t, &form);
+	if (!text)
 		rc = fw_no_memory(err);
 	else if (s->kept_n == SQLITE_STATEMENTS)
 		rc = fw_err_set(err, FW_EIO, "%s: more than %d statements", s->path, SQLITE_STATEMENTS);
 	else if (sqlite3_prepare_v3(s->db, text, -1, SQLITE_PREPARE_PERSISTENT, out, NULL) != SQLITE_OK)
 		rc = sqlite_failed(s, text, err);
 	else
-		s->kept[s->kept_n++] = (struct sqlite_kept){t, rows, *out};
-	fw_buf_finish(&alone);
+		s->kept[s->kept_n++] = (struct sqlite_kept){t->text, rows, *out};
 	fw_buf_finish(&b);
 	free(text);
 	return rc;
@@ -222,12 +185,12 @@ static int run(struct sqlite_db *s, sqlite3_stmt *q, const struct sql_value *v, 
 	return rc;
 }
 
-static int ask(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, sql_row_fn *fn,
-	void *ctx, int64_t *changed, struct fw_err *err)
+static int ask(struct sql *sql, const char *text, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
+	int64_t *changed, struct fw_err *err)
 {
 	struct sqlite_db *s = sqlite_db(sql);
 	sqlite3_stmt *q;
-	int rc = prepared(s, t, 1, &q, err);
+	int rc = prepared(s, &(struct sql_text){text, NULL}, 1, &q, err);
 
 	rc = rc ? rc : run(s, q, v, n, fn, ctx, err);
 	if (changed)
@@ -251,9 +214,8 @@ static int rows_each(struct sql *sql, const struct sql_text *t, const struct sql
 static int each(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
 	sql_row_fn *fn, void *ctx, struct fw_err *err)
 {
-	static const struct sql_text BEGIN = {"BEGIN", NULL};
 	bool alone = rows > 1 && sqlite3_get_autocommit(sqlite_db(sql)->db);
-	int rc = alone ? sql_do(sql, &BEGIN, NULL, 0, err) : 0;
+	int rc = alone ? sql_do(sql, "BEGIN", SQL_NONE, err) : 0;
 
 	rc = rc ? rc : rows_each(sql, t, v, n, rows, fn, ctx, err);
 	return alone ? sql_end(sql, rc, err) : rc;
@@ -302,10 +264,8 @@ static struct fw_str get_str(const struct sql_row *row, int column)
 
 static int size(struct sql *sql, int64_t *bytes, struct fw_err *err)
 {
-	static const struct sql_text SIZE = {
-		"SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", NULL};
-
-	return sql_number(sql, &SIZE, NULL, 0, 0, bytes, err);
+	return sql_number(sql, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", SQL_NONE, 0,
+		bytes, err);
 }
 
 static const struct sql_fragment FRAGMENT[] = {
@@ -318,6 +278,11 @@ static const struct sql_fragment FRAGMENT[] = {
 	{"new", "excluded.$1"},
 	{"keep", "ON CONFLICT ($1) DO NOTHING"},
 	{"greatest", "max"},
+	{"sum", "coalesce(sum($1), 0)"},
+	{"behind", "($1, $2) > (?1, ?2)"},
+	{"head", "$1"},
+	{"waiting", "0"},
+	{"found", "e.id IN (SELECT rowid FROM entries_fts WHERE entries_fts MATCH ?1)"},
 	{"iso", "strftime('%Y-%m-%dT%H:%M:%fZ', ($1) / 1000.0, 'unixepoch')"},
 	{"words", "$1"},
 	{"ms", "($1) / 1000"},

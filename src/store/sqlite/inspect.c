@@ -38,8 +38,9 @@ static int finding_row(void *ctx, const struct sql_row *row)
  */
 static int index_inspect(struct sqlite_db *s, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
-	static const struct sql_text INDEX = {"INSERT INTO entries_fts (entries_fts) VALUES ('integrity-check')", NULL};
-	int rc = s->sql.read_only ? 0 : sql_do(&s->sql, &INDEX, NULL, 0, err);
+	int rc = s->sql.read_only
+		? 0
+		: sql_do(&s->sql, "INSERT INTO entries_fts (entries_fts) VALUES ('integrity-check')", SQL_NONE, err);
 
 	if (!rc || (sqlite3_errcode(s->db) & 0xff) != SQLITE_CORRUPT)
 		return rc;
@@ -49,13 +50,12 @@ static int index_inspect(struct sqlite_db *s, fw_inspect_cb *cb, void *ctx, stru
 
 static int inspect_deep(struct sqlite_db *s, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
-	static const struct sql_text PAGES = {
-		"SELECT 'file: ' || integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok' LIMIT 20",
-		NULL};
 	struct findings f = {cb, ctx, "file"};
 	int rc = s->sql.dialect->script(&s->sql, "BEGIN", err); /* one view of it all */
 
-	rc = rc ? rc : sql_ask(&s->sql, &PAGES, NULL, 0, finding_row, &f, NULL, err);
+	rc = rc ? rc
+		: sql_ask(&s->sql, "SELECT 'file: ' || integrity_check FROM pragma_integrity_check WHERE"
+			" integrity_check <> 'ok' LIMIT 20", SQL_NONE, finding_row, &f, err);
 	rc = rc ? rc : sql_check(&s->sql, cb, ctx, err);
 	s->sql.dialect->rollback(&s->sql); /* nothing was written */
 	return rc ? rc : index_inspect(s, cb, ctx, err);
@@ -100,14 +100,12 @@ static int mode_row(void *ctx, const struct sql_row *row)
 
 static int inspect(struct sqlite_db *s, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
-	static const struct sql_text MODE = {"PRAGMA journal_mode", NULL};
-	static const struct sql_text SIZE = {"PRAGMA page_size", NULL};
 	int64_t page_bytes;
 	char text[100];
 	bool wal = false;
-	int rc = sql_ask(&s->sql, &MODE, NULL, 0, mode_row, &wal, NULL, err);
+	int rc = sql_ask(&s->sql, "PRAGMA journal_mode", SQL_NONE, mode_row, &wal, err);
 
-	rc = rc ? rc : sql_number(&s->sql, &SIZE, NULL, 0, 0, &page_bytes, err);
+	rc = rc ? rc : sql_number(&s->sql, "PRAGMA page_size", SQL_NONE, 0, &page_bytes, err);
 	if (rc)
 		return rc;
 	(void)fw_snprintf(
@@ -147,15 +145,13 @@ int sqlite_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, st
  */
 int sqlite_changed(struct sqlite_db *s, bool *changed, struct fw_err *err)
 {
-	static const struct sql_text VERSION = {"PRAGMA data_version", NULL};
-	static const struct sql_text CHANGES = {"SELECT value FROM numbers WHERE name = 'changes'", NULL};
 	int64_t version, changes;
-	int rc = sql_number(&s->sql, &VERSION, NULL, 0, 0, &version, err);
+	int rc = sql_number(&s->sql, "PRAGMA data_version", SQL_NONE, 0, &version, err);
 
 	*changed = false;
 	if (rc || version == s->data_version)
 		return rc;
-	rc = sql_number(&s->sql, &CHANGES, NULL, 0, 0, &changes, err);
+	rc = sql_number(&s->sql, "SELECT value FROM numbers WHERE name = 'changes'", SQL_NONE, 0, &changes, err);
 	if (rc)
 		return rc;
 	*changed = changes != s->changes;

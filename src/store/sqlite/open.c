@@ -29,7 +29,6 @@ static void sqlite_close(struct store *st)
 	for (size_t i = 0; i < s->kept_n; i++)
 		sqlite3_finalize(s->kept[i].q);
 	sqlite3_close(s->db);
-	fw_buf_finish(&s->sql.text);
 	free(s->path);
 	free(s);
 }
@@ -157,12 +156,12 @@ static int settings(struct sqlite_db *s, const struct fw_store_config *cfg, stru
 /* *version, 0 for an empty file; or the reason why it is none of ours. */
 static int look(struct sqlite_db *s, int64_t *version, struct fw_err *err)
 {
-	static const struct sql_text TABLES = {"SELECT count(*) FROM sqlite_schema", NULL};
-	static const struct sql_text OURS = {"SELECT count(*) FROM sqlite_schema WHERE name = 'numbers'", NULL};
 	int64_t tables, ours = 0;
-	int rc = sql_number(&s->sql, &TABLES, NULL, 0, 0, &tables, err);
+	int rc = sql_number(&s->sql, "SELECT count(*) FROM sqlite_schema", SQL_NONE, 0, &tables, err);
 
-	rc = rc ? rc : sql_number(&s->sql, &OURS, NULL, 0, 0, &ours, err);
+	rc = rc ? rc
+		: sql_number(&s->sql, "SELECT count(*) FROM sqlite_schema WHERE name = 'numbers'", SQL_NONE, 0, &ours,
+			err);
 	if (!rc && tables && !ours)
 		return fw_err_set(
 			err, FW_EINVAL, "%s: an SQLite database of another program: name another file", s->path);

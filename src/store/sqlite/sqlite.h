@@ -17,7 +17,7 @@ struct sqlite_db {
 	int64_t data_version, changes; /* as sqlite_wait() has seen them */
 	bool relaxed, memory;
 	bool merging; /* segments of the search index */
-	struct sqlite_kept { const struct sql_text *text; size_t rows; sqlite3_stmt *q; } kept[SQLITE_STATEMENTS];
+	struct sqlite_kept { const char *text; size_t rows; sqlite3_stmt *q; } kept[SQLITE_STATEMENTS];
 	size_t kept_n;
 };
 
@@ -40,8 +40,8 @@ store_wait_fn sqlite_wait;
 int sqlite_search_changed(struct sql *s, int64_t entry_id, enum sql_entry_change what, struct fw_err *err);
 int sqlite_search_step(struct sql *s, bool *more, struct fw_err *err);
 int sqlite_search_unindexed(struct sql *s, int64_t *n, struct fw_err *err);
-int sqlite_search_begin(struct sql *s, struct fw_str words, bool *any, struct fw_buf *where, struct fw_buf *value,
-	int64_t *missing, struct fw_err *err);
+int sqlite_search_begin(
+	struct sql *s, struct fw_str words, bool *any, struct fw_buf *value, int64_t *missing, struct fw_err *err);
 extern const char *const sqlite_search_tables[]; /* ended by NULL */
 
 #endif
