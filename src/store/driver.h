@@ -235,6 +235,7 @@ static inline struct store *fw_store_driver(struct fw_store *st)
 {
 	return (struct store *)st;
 }
+#define STORE_CALL(st, slot, ...) fw_store_driver(st)->is->slot(fw_store_driver(st), __VA_ARGS__)
 
 /*
  * Open, and make the tables when FW_STORE_CREATE is set and there are none. FW_ENOTFOUND: there are

@@ -5,8 +5,6 @@
 #include "base/utf8.h"
 #include "store/dsn.h"
 
-#define SHOW_MAX 300
-
 static int decode(struct fw_arena *a, struct fw_str in, const char *part, struct fw_str *out, struct fw_err *err)
 {
 	char *p, *to;
@@ -169,8 +167,8 @@ void fw_dsn_show(struct fw_buf *out, const char *url)
 			from = show_until(out, from, value.p) + value.len;
 	}
 	fw_log_escape(out, (struct fw_str){from, (size_t)(end - from)});
-	if (out->len - start > SHOW_MAX) {
-		out->len = start + fw_utf8_cut(out->p + start, out->len - start, SHOW_MAX - 3);
+	if (out->len - start > FW_DSN_SHOW_MAX) {
+		out->len = start + fw_utf8_cut(out->p + start, out->len - start, FW_DSN_SHOW_MAX - 3);
 		fw_buf_adds(out, "...");
 	}
 }

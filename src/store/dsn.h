@@ -8,6 +8,7 @@
 #include "feedwheel/types.h"
 
 #define FW_DSN_OPTIONS 32
+#define FW_DSN_SHOW_MAX 300 /* bytes */
 
 struct fw_dsn {
 	struct fw_str scheme, user, password, host, path; /* percent signs decoded; absent: p NULL; path without its first slash */
@@ -31,7 +32,7 @@ FW_MUST_CHECK int fw_dsn_only(const struct fw_dsn *d, const char *const *known, 
 /* An option as a number within limits, or fallback when it is not there. */
 FW_MUST_CHECK int fw_dsn_number(const struct fw_dsn *d, const char *name, int64_t min, int64_t max, int64_t fallback,
 	int64_t *out, struct fw_err *err);
-/* For people and logs: the URL with "***" for every password, also among the options; at most 300 bytes. */
+/* For people and logs: the URL with "***" for every password, also among the options; at most FW_DSN_SHOW_MAX bytes. */
 void fw_dsn_show(struct fw_buf *out, const char *url);
 
 #endif

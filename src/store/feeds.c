@@ -55,9 +55,7 @@ int fw_store_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n, 
 
 int fw_store_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
-
-	return to->is->feed_drop(to, feed_id, 0, STORE_ERR(err));
+	return STORE_CALL(st, feed_drop, feed_id, 0, STORE_ERR(err));
 }
 
 int fw_store_feed_merge(struct fw_store *st, int64_t from_id, int64_t into_id, struct fw_err *err)
@@ -85,10 +83,9 @@ static int feed_found(void *ctx, const struct fw_feed *feed)
 int fw_store_feed_find(struct fw_store *st, int64_t id, struct fw_str url, struct fw_arena *a, struct fw_feed *out,
 	struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
 	struct feed_found f = {a, out};
 	struct store_feed_query q = {.id = id, .url = id ? FW_STR_NONE : url};
-	int rc = to->is->feed_list(to, &q, feed_found, &f, STORE_ERR(err));
+	int rc = STORE_CALL(st, feed_list, &q, feed_found, &f, STORE_ERR(err));
 
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 }
@@ -105,9 +102,7 @@ int fw_store_feed_list(
 
 int fw_store_feed_set(struct fw_store *st, const struct fw_feed *feed, unsigned what, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
-
-	return to->is->feed_set(to, feed, what, STORE_ERR(err));
+	return STORE_CALL(st, feed_set, feed, what, STORE_ERR(err));
 }
 
 /* ---- the schedule ---------------------------------------------------------------------------- */
@@ -133,10 +128,9 @@ static int by_due(const void *a, const void *b)
 int fw_store_due_list(
 	struct fw_store *st, int64_t due_before_ms, size_t limit, fw_due_cb *cb, void *ctx, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
 	struct fw_buf b = FW_BUF_INIT(0);
 	struct store_due_query q = {.shard = -1, .until_ms = due_before_ms, .due = due_add, .ctx = &b};
-	int rc = to->is->due(to, &q, STORE_ERR(err));
+	int rc = STORE_CALL(st, due, &q, STORE_ERR(err));
 	size_t n = b.len / sizeof(struct fw_due_row);
 	struct fw_due_row *row = (struct fw_due_row *)(void *)b.p;
 
@@ -165,10 +159,9 @@ static int pending_add(void *ctx, const struct store_due *d)
 
 int fw_store_pending(struct fw_store *st, int64_t due_before_ms, int64_t *n, int64_t *wake_ms, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
 	struct pending p = {0, FW_NO_DATE};
 	struct store_due_query q = {.shard = -1, .until_ms = due_before_ms, .due = pending_add, .ctx = &p};
-	int rc = to->is->due(to, &q, STORE_ERR(err));
+	int rc = STORE_CALL(st, due, &q, STORE_ERR(err));
 
 	*n = p.n;
 	*wake_ms = p.wake_ms;
@@ -227,9 +220,7 @@ int fw_store_visit_list(
 int fw_store_key_list(struct fw_store *st, int64_t first_feed_id, int64_t last_feed_id, fw_key_cb *cb, void *ctx,
 	struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
-
-	return to->is->key_list(to, first_feed_id, last_feed_id, cb, ctx, STORE_ERR(err));
+	return STORE_CALL(st, key_list, first_feed_id, last_feed_id, cb, ctx, STORE_ERR(err));
 }
 
 /* NULL: these may be loaded. */

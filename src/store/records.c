@@ -281,56 +281,48 @@ static int beat_row(void *ctx, const struct fw_record *r)
 
 int fw_store_beat_list(struct fw_store *st, int64_t since_ms, fw_beat_cb *cb, void *ctx, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
 	struct beats b = {since_ms, cb, ctx};
 	struct store_record_query q = {.q = {.kind = WORKER, .after_kind = WORKER, .after_key = FW_STR("")}};
 
-	return to->is->record_list(to, &q, beat_row, &b, STORE_ERR(err));
+	return STORE_CALL(st, record_list, &q, beat_row, &b, STORE_ERR(err));
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
 int fw_store_event_put(struct fw_store *st, const struct fw_event *event, size_t n, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
-
-	return n ? to->is->event_put(to, event, n, NULL, 0, STORE_ERR(err)) : 0;
+	return n ? STORE_CALL(st, event_put, event, n, NULL, 0, STORE_ERR(err)) : 0;
 }
 
 int fw_store_event_bury(struct fw_store *st, const struct fw_dead_event *event, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
-
-	return to->is->event_put(to, NULL, 0, event, 1, STORE_ERR(err));
+	return STORE_CALL(st, event_put, NULL, 0, event, 1, STORE_ERR(err));
 }
 
 int fw_store_event_list(
 	struct fw_store *st, int64_t after_id, size_t limit, fw_event_cb *cb, void *ctx, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
 	struct store_event_query q = {.after_id = after_id, .limit = limit, .event = cb, .ctx = ctx};
 
-	return to->is->event_list(to, &q, STORE_ERR(err));
+	return STORE_CALL(st, event_list, &q, STORE_ERR(err));
 }
 
 int fw_store_event_dead_list(
 	struct fw_store *st, int64_t after_id, size_t limit, fw_dead_event_cb *cb, void *ctx, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
 	struct store_event_query q = {.after_id = after_id, .limit = limit, .dead = cb, .ctx = ctx};
 
-	return to->is->event_list(to, &q, STORE_ERR(err));
+	return STORE_CALL(st, event_list, &q, STORE_ERR(err));
 }
 
 int fw_store_event_unbury(struct fw_store *st, const struct fw_dead_event *event, size_t n, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
 	int64_t *id = calloc(n + 1, sizeof(*id));
 	int rc = id ? 0 : fw_no_memory(err);
 
 	for (size_t i = 0; !rc && i < n; i++)
 		id[i] = event[i].id;
-	rc = rc ? rc : to->is->event_remove(to, id, n, STORE_ERR(err));
+	rc = rc ? rc : STORE_CALL(st, event_remove, id, n, STORE_ERR(err));
 	free(id);
 	return rc;
 }

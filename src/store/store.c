@@ -185,9 +185,7 @@ const char *fw_store_name(const struct fw_store *st)
 
 int fw_store_clock(struct fw_store *st, int64_t *now_ms, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
-
-	return to->is->clock(to, now_ms, STORE_ERR(err));
+	return STORE_CALL(st, clock, now_ms, STORE_ERR(err));
 }
 
 int fw_store_ping(struct fw_store *st, struct fw_err *err)
@@ -214,39 +212,30 @@ static void finding_add(void *ctx, const char *name, int level, const char *foun
 
 int fw_store_check(struct fw_store *st, void (*cb)(void *ctx, const char *finding), void *ctx, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
 	struct findings f = {cb, ctx};
 
-	return to->is->inspect(to, true, finding_add, &f, STORE_ERR(err));
+	return STORE_CALL(st, inspect, true, finding_add, &f, STORE_ERR(err));
 }
 
 int fw_store_inspect(struct fw_store *st, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
-
-	return to->is->inspect(to, false, cb, ctx, STORE_ERR(err));
+	return STORE_CALL(st, inspect, false, cb, ctx, STORE_ERR(err));
 }
 
 int fw_store_wait(struct fw_store *st, int wake_fd, int64_t timeout_ms, bool *changed, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
-
 	*changed = false;
-	return to->is->wait(to, wake_fd, timeout_ms, changed, STORE_ERR(err));
+	return STORE_CALL(st, wait, wake_fd, timeout_ms, changed, STORE_ERR(err));
 }
 
 int fw_store_stats(struct fw_store *st, struct fw_store_stats *out, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
-
 	*out = (struct fw_store_stats){.next_due_ms = FW_NO_DATE, .size_bytes = -1};
-	return to->is->stats(to, out, STORE_ERR(err));
+	return STORE_CALL(st, stats, out, STORE_ERR(err));
 }
 
 int fw_store_prune(struct fw_store *st, struct fw_prune *p, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
-
 	p->more = false;
-	return to->is->prune(to, p, STORE_ERR(err));
+	return STORE_CALL(st, prune, p, STORE_ERR(err));
 }

@@ -142,7 +142,7 @@ static int kept_find(struct mysql_db *s, const struct sql_text *t, bool select, 
 		}
 	}
 	if (s->kept_n == MYSQL_STATEMENTS)
-		return fw_err_set(err, FW_EINVAL, "%s: more than %d statements", s->name, MYSQL_STATEMENTS);
+		return fw_err_set(err, FW_EINVAL, "%s: more than %d statements", s->sql.name, MYSQL_STATEMENTS);
 	k = &s->kept[s->kept_n];
 	*k = (struct mysql_kept){.of = *t, .text = text_write(&s->sql, t, select)};
 	if (!k->text || !marks_take(k)) {

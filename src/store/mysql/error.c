@@ -74,9 +74,9 @@ static int words(struct mysql_db *s, unsigned code, const char *said, const char
 			continue;
 		if (class == IN_THE_WAY || class == STORED)
 			s->sql.race = class == STORED ? SQL_RACE_ROW : SQL_RACE_LOCKS;
-		return FW_ERR(err, CLASS[class].rc, "%s: %s (%s, %u)", s->name, CLASS[class].remedy, said, code);
+		return FW_ERR(err, CLASS[class].rc, "%s: %s (%s, %u)", s->sql.name, CLASS[class].remedy, said, code);
 	}
-	return FW_ERR(err, FW_EINVAL, "%s: %s: %s (%u)", s->name, doing, said, code);
+	return FW_ERR(err, FW_EINVAL, "%s: %s: %s (%u)", s->sql.name, doing, said, code);
 }
 
 int mysql_failed(struct mysql_db *s, const char *doing, struct fw_err *err)
@@ -92,5 +92,5 @@ int mysql_stmt_failed(struct mysql_db *s, MYSQL_STMT *stmt, const char *doing, s
 int mysql_too_large(struct mysql_db *s, struct fw_err *err)
 {
 	return fw_err_set(err, FW_EINVAL, "%s: a document is larger than the server takes (%zu bytes): raise max_allowed_packet",
-		s->name, s->packet_max);
+		s->sql.name, s->packet_max);
 }

@@ -64,32 +64,15 @@ static int inspect(struct sql *s, struct inspect *i, struct fw_err *err)
 			" @@innodb_buffer_pool_size", SQL_NONE, settings_row, i, err);
 }
 
-static int faulty_row(void *ctx, const struct sql_row *row)
-{
-	const struct inspect *i = ctx;
-	char text[120];
-
-	(void)fw_snprintf(text, sizeof(text), "search index: step %lld of a word, the last is %lld", (long long)sql_int(row, 0),
-		(long long)sql_int(row, 1));
-	i->cb(i->ctx, "search", 2, text, "restore a backup, or copy the feeds to a new store");
-	return 0;
-}
-
 int mysql_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
-	struct inspect i = {.cb = cb, .ctx = ctx};
-	struct sql *s = sql_of(st);
-	int rc;
+	static const struct sql_check STEPS = {"search", "search index: step %lld of a word, the last is %lld",
+		"SELECT x.step, x.last_step FROM (SELECT max(step) AS step, (SELECT value FROM numbers WHERE name ="
+			" 'doc_id')"
+		" AS last_step FROM words) x WHERE x.step > x.last_step"};
 
-	if (!deep)
-		return inspect(s, &i, err);
-	rc = s->dialect->script(s, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;" /* one view of it all */
-		"START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY", err);
-	rc = rc ? rc : sql_check(s, cb, ctx, err);
-	rc = rc ? rc
-		: sql_ask(s, "SELECT x.step, x.last_step FROM (SELECT max(step) AS step, (SELECT value FROM numbers"
-			" WHERE name = 'doc_id') AS last_step FROM words) x WHERE x.step > x.last_step", SQL_NONE,
-			faulty_row, &i, err);
-	s->dialect->rollback(s); /* nothing was written */
-	return rc;
+	if (deep)
+		return sql_check(sql_of(st), "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;"
+			"START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY", &STEPS, cb, ctx, err);
+	return inspect(sql_of(st), &(struct inspect){.cb = cb, .ctx = ctx}, err);
 }

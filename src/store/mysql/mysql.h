@@ -37,12 +37,10 @@ struct mysql_kept { /* a text that was made ready, by address */
 struct mysql_db {
 	struct sql sql;
 	MYSQL *c;
-	char name[320];           /* the URL without its password */
 	char schema[65];          /* name of the database */
 	bool mysql;               /* the server is MySQL, not MariaDB */
 	bool arrays;              /* rows may travel as arrays, which MySQL does not know */
 	bool tls;                 /* asked for */
-	int64_t busy_timeout_ms;
 	size_t packet_max;        /* what the server takes at once */
 	struct mysql_kept kept[MYSQL_STATEMENTS];
 	size_t kept_n;

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "store/driver.h"
-#include "store/dsn.h"
+#include "store/sql/open.h"
 #include "store/mysql/mysql.h"
 #include "base/banned.h"
 
@@ -47,7 +47,7 @@ static int is_on(struct mysql_db *s, const struct fw_dsn *d, const char *name, m
 			return 0;
 		}
 	}
-	return fw_err_set(err, FW_EINVAL, "%s: %s is '%.*s': write yes or no", s->name, name, FW_STR_ARG(value));
+	return fw_err_set(err, FW_EINVAL, "%s: %s is '%.*s': write yes or no", s->sql.name, name, FW_STR_ARG(value));
 }
 
 static int options_set(struct mysql_db *s, const struct fw_dsn *d, struct fw_err *err)
@@ -109,7 +109,8 @@ static int connect_to(struct mysql_db *s, const struct fw_dsn *d, const char *sc
 	/* The library goes on in plain text when the server has no TLS and its certificate need not be checked. */
 	if (s->tls && !mysql_get_ssl_cipher(s->c))
 		return fw_err_set(err, FW_EINVAL,
-			"%s: no TLS (the server offers none): give it a certificate, or leave ssl out of the URL", s->name);
+			"%s: no TLS (the server offers none): give it a certificate, or leave ssl out of the URL",
+				s->sql.name);
 	return 0;
 }
 
@@ -136,11 +137,11 @@ static int server_check(struct mysql_db *s, struct fw_err *err)
 	s->mysql = !mariadb_connection(s->c);
 	if (!s->mysql && !mariadb_get_infov(s->c, MARIADB_CONNECTION_EXTENDED_SERVER_CAPABILITIES, &extended))
 		s->arrays = extended & (MARIADB_CLIENT_STMT_BULK_OPERATIONS >> 32);
-	if (fw_store_server_known(s->name, mysql_get_server_info(s->c), err))
+	if (fw_store_server_known(s->sql.name, mysql_get_server_info(s->c), err))
 		return FW_ERR_CODE(err);
 	if (version < (s->mysql ? MYSQL_MIN : MARIADB_MIN))
 		return fw_err_set(err, FW_EVERSION, "%s: the server is %s: MariaDB 10.6 or MySQL 8.0.13 is the least that will do",
-			s->name, mysql_get_server_info(s->c));
+			s->sql.name, mysql_get_server_info(s->c));
 	return 0;
 }
 
@@ -150,7 +151,7 @@ static int server_check(struct mysql_db *s, struct fw_err *err)
  */
 static int session_set(struct mysql_db *s, struct fw_err *err)
 {
-	long long wait_s = FW_MAX((s->busy_timeout_ms + 999) / 1000, INT64_C(1));
+	long long wait_s = FW_MAX((s->sql.busy_timeout_ms + 999) / 1000, INT64_C(1));
 	int64_t packet_max = 0;
 	char sql[600];
 	int rc;
@@ -179,7 +180,7 @@ static int schema_name(struct mysql_db *s, const struct fw_dsn *d, struct fw_err
 	}
 	if (!ok)
 		return fw_err_set(err, FW_EINVAL, "%s: no name of a database behind the host (letters, digits, _, -, $): write for"
-			" example mysql://user@host/feedwheel", s->name);
+			" example mysql://user@host/feedwheel", s->sql.name);
 	(void)fw_str_copy(s->schema, sizeof(s->schema), d->path);
 	return 0;
 }
@@ -215,11 +216,11 @@ static int there_row(void *ctx, const struct sql_row *row)
  * Tables are made one by one, and a kill may leave some: the first one is `numbers`, and only with the last one it is a store.
  * *version 0: they are to be made.
  */
-static int look(struct mysql_db *s, int64_t *version, struct fw_err *err)
+static int look(struct sql *s, int64_t *version, struct fw_err *err)
 {
 	struct there t = {0};
 	int64_t rows = 1;
-	int rc = sql_ask(&s->sql,
+	int rc = sql_ask(s,
 		"SELECT count(*), coalesce(sum(table_name = 'numbers'), 0), coalesce(sum(table_name = '"
 		MYSQL_LAST_TABLE "'), 0) FROM information_schema.tables WHERE table_schema = database()", SQL_NONE,
 		there_row, &t, err);
@@ -228,32 +229,28 @@ static int look(struct mysql_db *s, int64_t *version, struct fw_err *err)
 	if (!rc && t.tables && !t.numbers)
 		return fw_err_set(err, FW_EINVAL, "%s: a database of another program: name another one", s->name);
 	if (!rc && t.numbers && !t.last && t.tables == 1)
-		rc = sql_number(&s->sql, "SELECT count(*) FROM numbers", SQL_NONE, 0, &rows, err);
+		rc = sql_number(s, "SELECT count(*) FROM numbers", SQL_NONE, 0, &rows, err);
 	if (!rc && t.numbers && rows)
-		rc = sql_schema_look(&s->sql, true, version, err);
+		rc = sql_schema_look(s, true, version, err);
 	if (!rc && !t.last)
 		*version = 0;
 	return rc;
 }
 
-static int tables(struct mysql_db *s, unsigned flags, struct fw_err *err)
+static int lock(struct sql *s, struct fw_err *err)
 {
-	int64_t version, got;
-	int rc = look(s, &version, err);
+	int64_t got;
+	int rc = mysql_lock(mysql_db(s), "schema", FW_MAX(s->busy_timeout_ms / 1000, INT64_C(60)), &got, err);
 
-	if (rc || version)
-		return rc;
-	if (!(flags & FW_STORE_CREATE) || s->sql.read_only)
-		return fw_err_set(err, FW_ENOTFOUND, "%s: empty, no feeds were ever stored here: begin with `feedwheel add URL`", s->name);
-	rc = mysql_lock(s, "schema", FW_MAX(s->busy_timeout_ms / 1000, INT64_C(60)), &got, err);
-	if (!rc && !got)
-		return fw_err_set(err, FW_EAGAIN, "%s: another process has been making its tables for a minute: try again", s->name);
-	if (rc)
-		return rc;
-	rc = look(s, &version, err); /* again: another process may have been first */
-	if (!rc && !version)
-		rc = sql_schema_make(&s->sql, flags, mysql_search_tables, err);
-	return rc ? (mysql_unlock(s, "schema", NULL), rc) : mysql_unlock(s, "schema", err); /* or the connection's end */
+	return rc || got ? rc : fw_err_set(err, FW_EAGAIN,
+		"%s: another process has been making its tables for a minute: try again", s->name);
+}
+
+static int unlock(struct sql *s, int rc, struct fw_err *err)
+{
+	int late = mysql_unlock(mysql_db(s), "schema", rc ? NULL : err); /* or the connection's end */
+
+	return rc ? rc : late;
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
@@ -306,46 +303,30 @@ static void mysql_db_close(struct store *st)
 		mysql_close(s->c);
 	fw_buf_finish(&s->script);
 	fw_buf_finish(&s->sweep.gone);
+	free(s->sql.name);
 	free(s);
 }
 
-static int opened(struct mysql_db *s, const struct fw_dsn *d, unsigned flags, struct fw_err *err)
+static int opened(struct sql *sql, const struct fw_dsn *d, bool create, struct fw_err *err)
 {
+	static const struct sql_tables TABLES = {look, lock, unlock, mysql_search_tables};
+	struct mysql_db *s = mysql_db(sql);
 	int rc = schema_name(s, d, err);
 
-	rc = rc ? rc : connection_open(s, d, (flags & FW_STORE_CREATE) && !s->sql.read_only, err);
+	s->packet_max = MYSQL_SCRIPT_MAX;
+	s->step_ms = WAIT_FIRST_MS;
+	rc = rc ? rc : connection_open(s, d, create, err);
 	rc = rc ? rc : server_check(s, err);
 	rc = rc ? rc : session_set(s, err);
-	rc = rc ? rc : tables(s, flags, err);
+	rc = rc ? rc : sql_tables(sql, create, &TABLES, err);
 	return rc ? rc : changes_read(s, &s->changes, err);
 }
 
 static int mysql_open(const struct fw_store_config *cfg, struct store **out, struct fw_err *err)
 {
-	struct mysql_db *s = calloc(1, sizeof(*s));
-	struct fw_arena a;
-	struct fw_dsn d;
-	int rc;
+	static const struct sql_server SERVER = {&mysql_dialect, sizeof(struct mysql_db), opened};
 
-	if (!s)
-		return fw_no_memory(err);
-	fw_arena_init(&a, 0);
-	s->sql.store.is = &store_mysql;
-	s->sql.dialect = &mysql_dialect;
-	s->sql.name = s->name;
-	s->sql.read_only = cfg->flags & FW_STORE_READ;
-	s->busy_timeout_ms = cfg->busy_timeout_ms > 0 ? cfg->busy_timeout_ms : FW_STORE_BUSY_MS;
-	s->packet_max = MYSQL_SCRIPT_MAX;
-	s->step_ms = WAIT_FIRST_MS;
-	fw_store_url_show(cfg->url, s->name, sizeof(s->name));
-	rc = fw_dsn_split(&a, cfg->url, &d, err);
-	rc = rc ? rc : opened(s, &d, cfg->flags, err);
-	fw_arena_finish(&a);
-	if (rc)
-		mysql_db_close(&s->sql.store);
-	else
-		*out = &s->sql.store;
-	return rc;
+	return sql_open_server(&store_mysql, &SERVER, cfg, out, err);
 }
 
 static const char *const schemes[] = {FW_STORE_MYSQL_SCHEMES};

@@ -50,7 +50,7 @@ int postgres_gone(struct postgres_db *s, const char *why, struct fw_err *err)
 
 	s->broken = true;
 	return fw_err_set(err, FW_EIO,
-		"%s: the connection broke (%.*s): it is opened anew; check the server and the network", s->name,
+		"%s: the connection broke (%.*s): it is opened anew; check the server and the network", s->sql.name,
 		FW_STR_ARG(line));
 }
 
@@ -92,7 +92,8 @@ int postgres_failed(struct postgres_db *s, const PGresult *r, struct fw_err *err
 		s->sql.race = SQL_RACE_LOCKS;
 	if (is_race(r, state)) {
 		s->sql.race = SQL_RACE_ROW;
-		return fw_err_set(err, FW_EAGAIN, "%s: %s (%s): somebody else stored it meanwhile: try again", s->name,
+		return fw_err_set(err, FW_EAGAIN, "%s: %s (%s): somebody else stored it meanwhile: try again",
+			s->sql.name,
 			said, state);
 	}
 	for (size_t i = 0; i < FW_N(KNOWN); i++) {
@@ -100,10 +101,10 @@ int postgres_failed(struct postgres_db *s, const PGresult *r, struct fw_err *err
 			continue;
 		s->broken |= KNOWN[i].rc == FW_EIO || strcmp(KNOWN[i].remedy, POOLER) == 0;
 		if (is_state(state, "22012")) /* of our making: see guard() */
-			return fw_err_set(err, KNOWN[i].rc, "%s: " POOLER, s->name);
-		return fw_err_set(err, KNOWN[i].rc, "%s: %s (%s): %s", s->name, said, state, KNOWN[i].remedy);
+			return fw_err_set(err, KNOWN[i].rc, "%s: " POOLER, s->sql.name);
+		return fw_err_set(err, KNOWN[i].rc, "%s: %s (%s): %s", s->sql.name, said, state, KNOWN[i].remedy);
 	}
-	return fw_err_set(err, FW_EINVAL, "%s: %s (%s)", s->name, said, state);
+	return fw_err_set(err, FW_EINVAL, "%s: %s (%s)", s->sql.name, said, state);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -281,7 +282,7 @@ static int prepared(
 	for (at = 0; at < s->kept_n && s->kept[at]; at++) /* one that failed left its number */
 		;
 	if (at == POSTGRES_STATEMENTS)
-		return fw_err_set(err, FW_EINVAL, "%s: more than %d statements", s->name, POSTGRES_STATEMENTS);
+		return fw_err_set(err, FW_EINVAL, "%s: more than %d statements", s->sql.name, POSTGRES_STATEMENTS);
 	text = text_write(&s->sql, t);
 	if (!text)
 		return fw_no_memory(err);
@@ -381,9 +382,9 @@ static int usable(struct postgres_db *s, size_t n, struct fw_err *err)
 	if (s->broken)
 		return postgres_gone(s, "earlier", err);
 	if (s->in_callback)
-		return fw_err_set(err, FW_EINVAL, "%s: called again from a callback of its own", s->name);
+		return fw_err_set(err, FW_EINVAL, "%s: called again from a callback of its own", s->sql.name);
 	if (n > POSTGRES_VALUES)
-		return fw_err_set(err, FW_EINVAL, "%s: more than %d values", s->name, POSTGRES_VALUES);
+		return fw_err_set(err, FW_EINVAL, "%s: more than %d values", s->sql.name, POSTGRES_VALUES);
 	return guard(s) ? 0 : postgres_gone(s, PQerrorMessage(s->c), err);
 }
 
@@ -600,7 +601,7 @@ static int commit(struct sql *sql, struct fw_err *err)
 
 	rc = rc ? rc : late;
 	if (!rc && r && strcmp(PQcmdStatus(r), "COMMIT") != 0)
-		rc = fw_err_set(err, FW_EIO, "%s: the transaction was rolled back", s->name);
+		rc = fw_err_set(err, FW_EIO, "%s: the transaction was rolled back", s->sql.name);
 	PQclear(r);
 	if (rc)
 		rollback(sql);

@@ -11,8 +11,9 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "store/driver.h"
-#include "store/dsn.h"
+#include "store/sql/open.h"
 #include "store/postgres/postgres.h"
+#include "store/sql/search.h"
 #include "base/banned.h"
 
 #define CONNECT_S "10"
@@ -46,9 +47,10 @@ static int refused(struct postgres_db *s, struct fw_err *err)
 
 	for (size_t i = 0; i < FW_N(KNOWN); i++) {
 		if (strstr(text, KNOWN[i].words))
-			return fw_err_set(err, KNOWN[i].rc, "%s: %.*s: %s", s->name, FW_STR_ARG(line), KNOWN[i].remedy);
+			return fw_err_set(err, KNOWN[i].rc, "%s: %.*s: %s", s->sql.name, FW_STR_ARG(line),
+				KNOWN[i].remedy);
 	}
-	return fw_err_set(err, FW_EIO, "%s: cannot be reached (%.*s): check the server and the address", s->name,
+	return fw_err_set(err, FW_EIO, "%s: cannot be reached (%.*s): check the server and the address", s->sql.name,
 		FW_STR_ARG(line));
 }
 
@@ -101,11 +103,11 @@ static int server_check(struct postgres_db *s, struct fw_err *err)
 	const char *encoding = PQparameterStatus(s->c, "server_encoding");
 
 	if (PQserverVersion(s->c) < POSTGRES_MIN)
-		return fw_err_set(err, FW_EINVAL, "%s: PostgreSQL %d: version %d or newer is needed", s->name,
+		return fw_err_set(err, FW_EINVAL, "%s: PostgreSQL %d: version %d or newer is needed", s->sql.name,
 			PQserverVersion(s->c) / 10000, POSTGRES_MIN / 10000);
 	if (!encoding || strcmp(encoding, "UTF8") != 0)
 		return fw_err_set(err, FW_EINVAL, "%s: the database's encoding is %s: create one with encoding UTF8",
-			s->name, encoding ? encoding : "unknown");
+			s->sql.name, encoding ? encoding : "unknown");
 	return 0;
 }
 
@@ -135,7 +137,7 @@ static int server_find(struct postgres_db *s, struct fw_err *err)
 	int rc = sql_ask(&s->sql, "SELECT pg_backend_pid()::int8, version() || coalesce((SELECT ', Citus ' ||"
 		" extversion FROM pg_extension WHERE extname = 'citus'), '')", SQL_NONE, server_row, &is, err);
 
-	rc = rc ? rc : fw_store_server_known(s->name, is.version, err);
+	rc = rc ? rc : fw_store_server_known(s->sql.name, is.version, err);
 	if (rc || is.pid == PQbackendPID(s->c))
 		return rc;
 	(void)fw_snprintf(session, sizeof(session), "%llx", (unsigned long long)fw_hash64(seed, sizeof(seed)));
@@ -163,8 +165,9 @@ static int settings(struct postgres_db *s, struct fw_err *err)
 		    "SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = %s; %s"
 		    "SELECT set_config('default_toast_compression', 'lz4', false) FROM pg_settings"
 		    " WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)",
-		    STATEMENT_MS, IDLE_IN_TRANSACTION_MS * (s->sql.read_only ? 6 : 1), (long long)s->busy_timeout_ms,
-		    s->sql.read_only ? "on" : "off", s->relaxed ? "SET synchronous_commit = off; " : ""))
+		    STATEMENT_MS, IDLE_IN_TRANSACTION_MS * (s->sql.read_only ? 6 : 1),
+			(long long)s->sql.busy_timeout_ms,
+		    s->sql.read_only ? "on" : "off", s->sql.relaxed ? "SET synchronous_commit = off; " : ""))
 		return fw_no_memory(err);
 	return s->sql.dialect->script(&s->sql, sql, err);
 }
@@ -186,9 +189,9 @@ static int schema_find(struct postgres_db *s, struct fw_str wish, struct fw_err 
 		return rc;
 	if (!wish.p && !*s->schema)
 		return fw_err_set(err, FW_EINVAL,
-			"%s: the search_path names no schema that is there: add ?schema=NAME to the URL", s->name);
+			"%s: the search_path names no schema that is there: add ?schema=NAME to the URL", s->sql.name);
 	if (wish.p && (!wish.len || !fw_str_copy(s->schema, sizeof(s->schema), wish)))
-		return fw_err_set(err, FW_EINVAL, "%s: schema=: a name of 1 to 63 bytes is wanted", s->name);
+		return fw_err_set(err, FW_EINVAL, "%s: schema=: a name of 1 to 63 bytes is wanted", s->sql.name);
 	(void)fw_snprintf(s->channel, sizeof(s->channel), "feedwheel_%.50s", s->schema);
 	return sql_change(&s->sql, "SELECT set_config('search_path', quote_ident(?1), false)",
 		SQL_V(SQL_TEXT(fw_str(s->schema))), &(int64_t){0}, err);
@@ -196,63 +199,59 @@ static int schema_find(struct postgres_db *s, struct fw_str wish, struct fw_err 
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-struct there {
-	bool ours, theirs, schema;
-};
-
 static int there_row(void *ctx, const struct sql_row *row)
 {
-	*(struct there *)ctx = (struct there){sql_int(row, 0), sql_int(row, 1), sql_int(row, 2)};
+	bool *there = ctx;
+
+	there[0] = sql_int(row, 0);
+	there[1] = sql_int(row, 1);
 	return 0;
 }
 
-static int look(struct postgres_db *s, struct there *there, int64_t *version, struct fw_err *err)
+static int look(struct sql *s, int64_t *version, struct fw_err *err)
 {
-	int rc = sql_ask(&s->sql, "SELECT count(*) FILTER (WHERE relname = 'numbers'), count(*) FILTER (WHERE relname"
-		" IN ('feeds', 'entries', 'schedule', 'hosts')), (SELECT count(*) FROM pg_namespace WHERE nspname = ?1)"
-		" FROM pg_class WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = ?1)",
-		SQL_V(SQL_TEXT(fw_str(s->schema))), there_row, there, err);
+	const char *schema = postgres_db(s)->schema;
+	bool there[2] = {false}; /* a table of ours, and perhaps others' */
+	int rc = sql_ask(s, "SELECT count(*) FILTER (WHERE relname = 'numbers'), count(*) FILTER (WHERE relname IN"
+		" ('feeds', 'entries', 'schedule', 'hosts')) FROM pg_class WHERE relnamespace = (SELECT oid FROM"
+			" pg_namespace"
+		" WHERE nspname = ?1)", SQL_V(SQL_TEXT(fw_str(schema))), there_row, there, err);
 
-	if (!rc && there->theirs && !there->ours)
+	if (!rc && there[1] && !there[0])
 		return fw_err_set(err, FW_EINVAL,
 			"%s: schema \"%s\" holds tables of another program, or of feedwheel before its first release: "
-			"add ?schema=NAME to the URL",
-			s->name, s->schema);
-	return rc ? rc : sql_schema_look(&s->sql, there->ours, version, err);
+			"add ?schema=NAME to the URL", s->name, schema);
+	return rc ? rc : sql_schema_look(s, there[0], version, err);
 }
 
-static int made(struct postgres_db *s, unsigned flags, struct fw_err *err)
+/* Even this wants the right to make one, which an owner of a schema may not have. */
+static int schema_make(struct postgres_db *s, struct fw_err *err)
 {
 	char sql[160], *name;
-	struct there there;
-	int64_t version = 0, key = (int64_t)(fw_hash64(s->schema, strlen(s->schema)) >> 8 << 4 | LOCK_SCHEMA);
-	int rc = sql_change(&s->sql, "SELECT pg_advisory_xact_lock(?1)", SQL_V(SQL_INT(key)), &(int64_t){0}, err);
+	int64_t there;
+	int rc = sql_number(&s->sql, "SELECT count(*) FROM pg_namespace WHERE nspname = ?1",
+		SQL_V(SQL_TEXT(fw_str(s->schema))), 0, &there, err);
 
-	rc = rc ? rc : look(s, &there, &version, err); /* again: another process may have been first */
-	if (rc || version)
+	if (rc || there)
 		return rc;
 	name = PQescapeIdentifier(s->c, s->schema, strlen(s->schema));
 	if (!name || !fw_snprintf(sql, sizeof(sql), "CREATE SCHEMA IF NOT EXISTS %s", name))
 		rc = fw_no_memory(err);
 	PQfreemem(name);
-	if (!rc && !there.schema) /* even this wants the right to make one, which an owner of a schema may not have */
-		rc = s->sql.dialect->script(&s->sql, sql, err);
-	return rc ? rc : sql_schema_make(&s->sql, flags, postgres_search_tables, err);
+	return rc ? rc : s->sql.dialect->script(&s->sql, sql, err);
 }
 
-static int tables(struct postgres_db *s, unsigned flags, struct fw_err *err)
+static int lock(struct sql *s, struct fw_err *err)
 {
-	struct there there;
-	int64_t version = 0;
-	int rc = look(s, &there, &version, err);
+	const char *schema = postgres_db(s)->schema;
+	int64_t key = (int64_t)(fw_hash64(schema, strlen(schema)) >> 8 << 4 | LOCK_SCHEMA);
+	int rc = s->dialect->begin(s, err);
 
-	if (rc || version)
+	if (rc)
 		return rc;
-	if (!(flags & FW_STORE_CREATE) || s->sql.read_only)
-		return fw_err_set(err, FW_ENOTFOUND,
-			"%s: no feeds were ever stored here: begin with `feedwheel add URL`", s->name);
-	rc = s->sql.dialect->begin(&s->sql, err);
-	return rc ? rc : sql_end(&s->sql, made(s, flags, err), err);
+	rc = sql_change(s, "SELECT pg_advisory_xact_lock(?1)", SQL_V(SQL_INT(key)), &(int64_t){0}, err);
+	rc = rc ? rc : schema_make(postgres_db(s), err);
+	return rc ? sql_end(s, rc, err) : 0;
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -264,11 +263,14 @@ static void postgres_close(struct store *st)
 	PQfinish(s->c);
 	fw_buf_finish(&s->value);
 	free(s->sent);
+	free(s->sql.name);
 	free(s);
 }
 
-static int opened(struct postgres_db *s, const struct fw_dsn *d, unsigned flags, struct fw_err *err)
+static int opened(struct sql *sql, const struct fw_dsn *d, bool create, struct fw_err *err)
 {
+	static const struct sql_tables TABLES = {look, lock, sql_end, postgres_search_tables};
+	struct postgres_db *s = postgres_db(sql);
 	int rc = connect_to(s, d, err);
 
 	rc = rc ? rc : server_check(s, err);
@@ -277,34 +279,14 @@ static int opened(struct postgres_db *s, const struct fw_dsn *d, unsigned flags,
 	rc = rc ? rc : server_find(s, err);
 	rc = rc ? rc : settings(s, err);
 	rc = rc ? rc : schema_find(s, fw_dsn_option(d, "schema"), err);
-	return rc ? rc : tables(s, flags, err);
+	return rc ? rc : sql_tables(sql, create, &TABLES, err);
 }
 
 static int postgres_open(const struct fw_store_config *cfg, struct store **out, struct fw_err *err)
 {
-	struct postgres_db *s = calloc(1, sizeof(*s));
-	struct fw_arena a;
-	struct fw_dsn d;
-	int rc;
+	static const struct sql_server SERVER = {&postgres_dialect, sizeof(struct postgres_db), opened};
 
-	if (!s)
-		return fw_no_memory(err);
-	fw_arena_init(&a, 0);
-	s->sql.store.is = &store_postgres;
-	s->sql.dialect = &postgres_dialect;
-	s->sql.name = s->name;
-	s->sql.read_only = cfg->flags & FW_STORE_READ;
-	s->relaxed = cfg->relaxed;
-	s->busy_timeout_ms = cfg->busy_timeout_ms > 0 ? cfg->busy_timeout_ms : FW_STORE_BUSY_MS;
-	fw_store_url_show(cfg->url, s->name, sizeof(s->name));
-	rc = fw_dsn_split(&a, cfg->url, &d, err);
-	rc = rc ? rc : opened(s, &d, cfg->flags, err);
-	fw_arena_finish(&a);
-	if (rc)
-		postgres_close(&s->sql.store);
-	else
-		*out = &s->sql.store;
-	return rc;
+	return sql_open_server(&store_postgres, &SERVER, cfg, out, err);
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
@@ -404,41 +386,22 @@ static int inspect_row(void *ctx, const struct sql_row *row)
 	return 0;
 }
 
-/* The index in itself: an entry that should be in it and is not. */
-static int index_row(void *ctx, const struct sql_row *row)
-{
-	const struct inspect *i = ctx;
-	char found[100];
-
-	(void)fw_snprintf(found, sizeof(found), "search index: entry %lld is not in it", (long long)sql_int(row, 0));
-	i->cb(i->ctx, "search", 2, found, "restore a backup");
-	return 0;
-}
-
 int postgres_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
-	struct sql *s = sql_of(st);
-	struct inspect i = {cb, ctx};
-	int rc;
+	static const struct sql_check INDEX = {"search", "search index: entry %lld is not in it",
+		"SELECT e.id, 0 FROM entries e WHERE e.id <= " SQL_SEARCH_MARK
+		" AND NOT EXISTS (SELECT 1 FROM entries_fts f WHERE f.id = e.id)"
+		" AND NOT EXISTS (SELECT 1 FROM entries_changed c WHERE c.entry_id = e.id) LIMIT 20"};
 
-	if (!deep)
-		return sql_ask(s, "SELECT current_setting('server_version'), current_setting('fsync'),"
-			" current_setting('synchronous_commit'), current_setting('full_page_writes'),"
-			" current_setting('autovacuum'), (SELECT coalesce(max(extract(epoch FROM now() - xact_start)),"
-			" 0)::int8 FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_xmin IS NOT NULL)",
-			SQL_NONE, inspect_row, &i, err);
-	rc = s->dialect->script(s,
-		"BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; "
-		"SET LOCAL statement_timeout = 0",
-		err);
-	rc = rc ? rc : sql_check(s, cb, ctx, err);
-	rc = rc ? rc
-		: sql_ask(s, "SELECT e.id FROM entries e WHERE e.id <= (SELECT value FROM numbers WHERE name ="
-			" 'indexed_entry_id') AND NOT EXISTS (SELECT 1 FROM entries_fts f WHERE f.id = e.id) AND NOT"
-			" EXISTS (SELECT 1 FROM entries_changed c WHERE c.entry_id = e.id) LIMIT 20", SQL_NONE,
-			index_row, &i, err);
-	s->dialect->rollback(s); /* nothing was written */
-	return rc;
+	if (deep)
+		return sql_check(sql_of(st), "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL enable_seqscan = on;"
+			" SET LOCAL enable_hashjoin = on; SET LOCAL statement_timeout = 0", &INDEX, cb, ctx, err);
+	return sql_ask(sql_of(st), "SELECT current_setting('server_version'), current_setting('fsync'),"
+		" current_setting('synchronous_commit'), current_setting('full_page_writes'),"
+			" current_setting('autovacuum'),"
+		" (SELECT coalesce(max(extract(epoch FROM now() - xact_start)), 0)::int8 FROM pg_stat_activity"
+		" WHERE pid <> pg_backend_pid() AND backend_xmin IS NOT NULL)", SQL_NONE, inspect_row,
+		&(struct inspect){cb, ctx}, err);
 }
 
 static const char *const schemes[] = {FW_STORE_POSTGRES_SCHEMES};

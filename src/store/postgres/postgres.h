@@ -14,10 +14,8 @@
 struct postgres_db {
 	struct sql sql;
 	PGconn *c;
-	char name[300], schema[64], channel[64];
+	char schema[64], channel[64];
 	char session[20];         /* behind a pooler: a mark that the session has; "": there is none */
-	int64_t busy_timeout_ms;
-	bool relaxed;
 	bool broken;              /* the connection is of no use any more */
 	bool listening, heard;
 	bool in_callback;         /* an answer's rows are being shown */

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The deep check: what should not be, alike on all engines. The caller sees to one view of it all.
+ * The deep check: what should not be, alike on all engines.
  */
 #include "store/sql/core.h"
 #include "base/banned.h"
 
 #define ABSENT(table, condition) "NOT EXISTS (SELECT 1 FROM " table " WHERE " condition ")"
 
-/* Two numbers for the words. */
-static const struct {
-	const char *name, *words;
-	const char *text;
-} CHECK[] = {
+static const struct sql_check CHECK[] = {
 	{"schedule", "feed %lld: not in the schedule",
 		"SELECT f.id, 0 FROM feeds f WHERE " ABSENT("schedule s", "s.place = f.place")},
 	{"schedule", "schedule: no feed at place %lld",
@@ -63,29 +59,29 @@ struct findings {
 	const char *name, *words;
 };
 
-static void finding(const struct findings *f, const char *text)
+/* words: with %lld for the one number, and the other. */
+static void finding(const struct findings *f, const char *words, int64_t one, int64_t other)
 {
-	f->cb(f->ctx, f->name, 2, text, "restore a backup, or copy the feeds to a new store");
+	const int64_t number[2] = {one, other};
+	struct fw_buf b = FW_BUF_INIT(0);
+	size_t at = 0;
+
+	for (const char *p = words; *p; p++) {
+		if (at < FW_N(number) && strncmp(p, "%lld", 4) == 0)
+			fw_buf_addf(&b, "%lld", (long long)number[at++]), p += 3;
+		else
+			fw_buf_addc(&b, *p);
+	}
+	fw_buf_addc(&b, '\0');
+	f->cb(f->ctx, f->name, 2, b.rc ? words : b.p, "restore a backup, or copy the feeds to a new store");
+	fw_buf_finish(&b);
 }
 
 static int finding_row(void *ctx, const struct sql_row *row)
 {
-	char number[2][24], text[200];
-	struct fw_buf b = FW_BUF_INIT(sizeof(text));
 	const struct findings *f = ctx;
-	int at = 0;
 
-	for (int i = 0; i < 2; i++)
-		(void)fw_snprintf(number[i], sizeof(number[i]), "%lld", (long long)sql_int(row, i));
-	for (const char *p = f->words; *p; p++) {
-		if (strncmp(p, "%lld", 4) == 0)
-			fw_buf_adds(&b, number[at++]), p += 3;
-		else
-			fw_buf_addc(&b, *p);
-	}
-	(void)fw_str_copy(text, sizeof(text), fw_buf_str(&b));
-	fw_buf_finish(&b);
-	finding(f, text);
+	finding(f, f->words, sql_int(row, 0), sql_int(row, 1));
 	return 0;
 }
 
@@ -94,45 +90,45 @@ static int place_row(void *ctx, const struct sql_row *row)
 {
 	int64_t id = sql_int(row, 0), place = sql_int(row, 1), host_id = sql_int(row, 2);
 	const struct fw_feed feed = {.id = id, .url = sql_str(row, 3), .host_key = sql_str(row, 4)};
-	char text[100];
 
 	if (host_id != store_feed_host_id(&feed))
-		(void)fw_snprintf(
-			text, sizeof(text), "feed %lld: it is not of host %lld", (long long)id, (long long)host_id);
+		finding(ctx, "feed %lld: it is not of host %lld", id, host_id);
 	else if (place != sql_place(store_host_shard(host_id), id))
-		(void)fw_snprintf(text, sizeof(text), "feed %lld: it lies in shard %lld, not in its host's",
-			(long long)id, (long long)(place >> SQL_PLACE_BITS));
-	else
-		return 0;
-	finding(ctx, text);
+		finding(ctx, "feed %lld: it lies in shard %lld, not in its host's", id, place >> SQL_PLACE_BITS);
 	return 0;
 }
 
 static int host_row(void *ctx, const struct sql_row *row)
 {
-	char text[100];
-
-	if (store_host_shard(sql_int(row, 1)) == sql_int(row, 0))
-		return 0;
-	(void)fw_snprintf(
-		text, sizeof(text), "host %lld: in shard %lld", (long long)sql_int(row, 1), (long long)sql_int(row, 0));
-	finding(ctx, text);
+	if (store_host_shard(sql_int(row, 1)) != sql_int(row, 0))
+		finding(ctx, "host %lld: in shard %lld", sql_int(row, 1), sql_int(row, 0));
 	return 0;
 }
 
-int sql_check(struct sql *s, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
+static int checked(struct sql *s, struct findings *f, const struct sql_check *c, size_t n, struct fw_err *err)
 {
-	struct findings f = {.cb = cb, .ctx = ctx};
 	int rc = 0;
 
-	for (size_t i = 0; !rc && i < FW_N(CHECK); i++) {
-		f.name = CHECK[i].name;
-		f.words = CHECK[i].words;
-		rc = sql_ask(s, CHECK[i].text, SQL_NONE, finding_row, &f, err);
+	for (size_t i = 0; !rc && i < n; i++) {
+		f->name = c[i].name;
+		f->words = c[i].words;
+		rc = sql_ask(s, c[i].text, SQL_NONE, finding_row, f, err);
 	}
+	return rc;
+}
+
+int sql_check(struct sql *s, const char *begin, const struct sql_check *own, fw_inspect_cb *cb, void *ctx,
+	struct fw_err *err)
+{
+	struct findings f = {.cb = cb, .ctx = ctx};
+	int rc = s->dialect->script(s, begin, err);
+
+	rc = rc ? rc : checked(s, &f, CHECK, FW_N(CHECK), err);
+	rc = rc || !own ? rc : checked(s, &f, own, 1, err);
 	f.name = "schedule";
-	rc = rc ? rc
-		: sql_ask(s, "SELECT f.id, f.place, s.host_id, f.url, f.host_key FROM feeds f JOIN schedule s ON"
-			" s.place = f.place", SQL_NONE, place_row, &f, err);
-	return rc ? rc : sql_ask(s, "SELECT shard, host_id FROM hosts", SQL_NONE, host_row, &f, err);
+	rc = rc ? rc : sql_ask(s, "SELECT f.id, f.place, s.host_id, f.url, f.host_key FROM feeds f JOIN schedule s ON"
+		" s.place = f.place", SQL_NONE, place_row, &f, err);
+	rc = rc ? rc : sql_ask(s, "SELECT shard, host_id FROM hosts", SQL_NONE, host_row, &f, err);
+	s->dialect->rollback(s); /* nothing was written */
+	return rc;
 }

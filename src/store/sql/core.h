@@ -42,8 +42,17 @@ store_record_remove_fn sql_record_remove;
 	.event_remove = sql_event_remove, .record_put = sql_record_put, .record_list = sql_record_list, \
 	.record_remove = sql_record_remove
 
-/* check.c: a deep check, each fault a finding of level 2. The caller sees to one view of it all. */
-int sql_check(struct sql *s, fw_inspect_cb *cb, void *ctx, struct fw_err *err);
+/* check.c */
+struct sql_check {
+	const char *name, *words; /* words: with %lld for */
+	const char *text;         /* each row's two numbers */
+};
+/*
+ * A deep check, each fault a finding of level 2. begin: a script for one view of it all; own: one
+ * more, of the dialect's, or NULL.
+ */
+int sql_check(struct sql *s, const char *begin, const struct sql_check *own, fw_inspect_cb *cb, void *ctx,
+	struct fw_err *err);
 
 /* ---- inside a transaction -------------------------------------------------------------------- */
 

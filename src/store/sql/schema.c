@@ -144,19 +144,6 @@ static int script(struct sql *s, const char *text, struct fw_err *err)
 	return rc;
 }
 
-static int make(struct sql *s, const char *const *extra, struct fw_err *err)
-{
-	int rc = 0;
-
-	for (size_t i = 0; !rc && i < FW_N(TABLE); i++)
-		rc = script(s, TABLE[i], err);
-	for (size_t i = 0; !rc && i < FW_N(VIEW); i++)
-		rc = script(s, VIEW[i], err);
-	for (; !rc && extra && *extra; extra++)
-		rc = script(s, *extra, err);
-	return rc;
-}
-
 int sql_schema_look(struct sql *s, bool ours, int64_t *version, struct fw_err *err)
 {
 	int rc = ours ? sql_number(s, "SELECT value FROM numbers WHERE name = 'schema' AND EXISTS (SELECT 1 FROM"
@@ -174,10 +161,15 @@ int sql_schema_look(struct sql *s, bool ours, int64_t *version, struct fw_err *e
 		s->name, (long long)*version, SQL_SCHEMA);
 }
 
-int sql_schema_make(struct sql *s, unsigned flags, const char *const *extra, struct fw_err *err)
+int sql_schema_make(struct sql *s, const char *const *search, struct fw_err *err)
 {
-	if (!(flags & FW_STORE_CREATE) || s->read_only)
-		return fw_err_set(err, FW_ENOTFOUND,
-			"%s: no feeds were ever stored here: begin with `feedwheel add URL`", s->name);
-	return make(s, extra, err);
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < FW_N(TABLE); i++)
+		rc = script(s, TABLE[i], err);
+	for (size_t i = 0; !rc && i < FW_N(VIEW); i++)
+		rc = script(s, VIEW[i], err);
+	for (; !rc && *search; search++)
+		rc = script(s, *search, err);
+	return rc;
 }

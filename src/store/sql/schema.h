@@ -43,11 +43,7 @@ static inline int64_t sql_place_feed(int64_t place)
  * *version 0, nothing is there. FW_EVERSION, FW_EINVAL (another program's).
  */
 int sql_schema_look(struct sql *s, bool ours, int64_t *version, struct fw_err *err);
-/*
- * Make the tables, inside a lock (or a transaction) of the dialect's that keeps others from doing
- * the same; it has looked again inside. extra: what the dialect makes besides (its search index),
- * ended by NULL; fragments are filled in. Without FW_STORE_CREATE: FW_ENOTFOUND.
- */
-int sql_schema_make(struct sql *s, unsigned flags, const char *const *extra, struct fw_err *err);
+/* Make the tables. search: what the dialect makes besides, ended by NULL. */
+int sql_schema_make(struct sql *s, const char *const *search, struct fw_err *err);
 
 #endif

@@ -165,7 +165,8 @@ struct sql {
 	struct store store;       /* first: a connection is a store */
 	const struct sql_dialect *dialect;
 	char *name;               /* its URL for people: in front of errors */
-	bool read_only;
+	int64_t busy_timeout_ms;
+	bool read_only, relaxed;
 	enum sql_race race;       /* set by the dialect with FW_EAGAIN, where it was that */
 };
 

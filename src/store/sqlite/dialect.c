@@ -30,7 +30,7 @@ int sqlite_failed(struct sqlite_db *s, const char *doing, struct fw_err *err)
 	case SQLITE_LOCKED:
 		return fw_err_set(err, FW_EAGAIN,
 			"%s: locked by another program for more than %lld ms (%s): try again; `fuser %s` names it",
-			s->path, (long long)s->busy_timeout_ms, doing, s->path);
+			s->path, (long long)s->sql.busy_timeout_ms, doing, s->path);
 	case SQLITE_FULL:
 		return fw_err_set(err, FW_EIO,
 			"%s: no space left (%s): free some on its disk and run again; nothing stored is lost", s->path,

@@ -14,22 +14,6 @@
 #define WAIT_FIRST_MS 50
 #define WAIT_LAST_MS 1000
 
-struct findings {
-	fw_inspect_cb *cb;
-	void *ctx;
-	const char *name;
-};
-
-static int finding_row(void *ctx, const struct sql_row *row)
-{
-	const struct findings *f = ctx;
-	char text[500];
-
-	(void)fw_snprintf(text, sizeof(text), "%.*s", FW_STR_ARG(fw_str_sub(sql_str(row, 0), 0, sizeof(text) - 1)));
-	f->cb(f->ctx, f->name, 2, text, "restore a backup");
-	return 0;
-}
-
 /* ---- all that is kept ------------------------------------------------------------------------ */
 
 /*
@@ -48,16 +32,29 @@ static int index_inspect(struct sqlite_db *s, fw_inspect_cb *cb, void *ctx, stru
 	return 0;
 }
 
+struct findings {
+	fw_inspect_cb *cb;
+	void *ctx;
+};
+
+static int page_row(void *ctx, const struct sql_row *row)
+{
+	const struct findings *f = ctx;
+	char text[500];
+
+	(void)fw_snprintf(text, sizeof(text), "file: %.*s", FW_STR_ARG(fw_str_sub(sql_str(row, 0), 0,
+		sizeof(text) - 7)));
+	f->cb(f->ctx, "file", 2, text, "restore a backup");
+	return 0;
+}
+
 static int inspect_deep(struct sqlite_db *s, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
-	struct findings f = {cb, ctx, "file"};
-	int rc = s->sql.dialect->script(&s->sql, "BEGIN", err); /* one view of it all */
+	int rc = sql_ask(&s->sql,
+		"SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok' LIMIT 20",
+		SQL_NONE, page_row, &(struct findings){cb, ctx}, err);
 
-	rc = rc ? rc
-		: sql_ask(&s->sql, "SELECT 'file: ' || integrity_check FROM pragma_integrity_check WHERE"
-			" integrity_check <> 'ok' LIMIT 20", SQL_NONE, finding_row, &f, err);
-	rc = rc ? rc : sql_check(&s->sql, cb, ctx, err);
-	s->sql.dialect->rollback(&s->sql); /* nothing was written */
+	rc = rc ? rc : sql_check(&s->sql, "BEGIN", NULL, cb, ctx, err);
 	return rc ? rc : index_inspect(s, cb, ctx, err);
 }
 
@@ -119,7 +116,7 @@ static int inspect(struct sqlite_db *s, fw_inspect_cb *cb, void *ctx, struct fw_
 	if (!wal)
 		cb(ctx, "durability", 1, "its journal is not a WAL, so readers and writers wait for each other",
 			"'feedwheel run' switches it back");
-	else if (s->relaxed)
+	else if (s->sql.relaxed)
 		cb(ctx, "durability", 1,
 			"relaxed: a power cut may take the visits of the last seconds, a crash takes none",
 			"relaxed = no, unless that is meant");

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "store/driver.h"
+#include "store/sql/open.h"
 #include "store/sqlite/sqlite.h"
 #include "base/banned.h"
 
@@ -92,7 +92,7 @@ static int busy(void *ctx, int n)
 
 	if (n == 0)
 		s->busy_since_ms = now;
-	if (now - s->busy_since_ms >= s->busy_timeout_ms)
+	if (now - s->busy_since_ms >= s->sql.busy_timeout_ms)
 		return 0;
 	usleep((useconds_t)(1000 + fw_hash64_seed(&now, sizeof(now), (uint64_t)getpid()) % 4000));
 	return 1;
@@ -117,7 +117,7 @@ static int wal_on(struct sqlite_db *s, struct fw_err *err)
 
 	for (;;) {
 		rc = sqlite3_exec(s->db, "PRAGMA journal_mode=WAL", is_wal, &on, NULL);
-		if ((rc & 0xff) != SQLITE_BUSY || fw_mono_ms() - start >= s->busy_timeout_ms)
+		if ((rc & 0xff) != SQLITE_BUSY || fw_mono_ms() - start >= s->sql.busy_timeout_ms)
 			break;
 		usleep(5000);
 	}
@@ -148,74 +148,57 @@ static int settings(struct sqlite_db *s, const struct fw_store_config *cfg, stru
 	if (!rc &&
 		!fw_snprintf(sql, sizeof(sql),
 			"PRAGMA synchronous=%s; PRAGMA wal_autocheckpoint=%zu; PRAGMA journal_size_limit=%zu",
-			s->relaxed ? "NORMAL" : "FULL", CHECKPOINT_BYTES / PAGE_BYTES, CHECKPOINT_BYTES))
+			s->sql.relaxed ? "NORMAL" : "FULL", CHECKPOINT_BYTES / PAGE_BYTES, CHECKPOINT_BYTES))
 		return fw_err_set(err, FW_EINVAL, "%s: checkpoint size out of range", s->path);
 	return rc ? rc : s->sql.dialect->script(&s->sql, sql, err);
 }
 
 /* *version, 0 for an empty file; or the reason why it is none of ours. */
-static int look(struct sqlite_db *s, int64_t *version, struct fw_err *err)
+static int look(struct sql *s, int64_t *version, struct fw_err *err)
 {
 	int64_t tables, ours = 0;
-	int rc = sql_number(&s->sql, "SELECT count(*) FROM sqlite_schema", SQL_NONE, 0, &tables, err);
+	int rc = sql_number(s, "SELECT count(*) FROM sqlite_schema", SQL_NONE, 0, &tables, err);
 
-	rc = rc ? rc
-		: sql_number(&s->sql, "SELECT count(*) FROM sqlite_schema WHERE name = 'numbers'", SQL_NONE, 0, &ours,
-			err);
+	rc = rc ? rc : sql_number(s, "SELECT count(*) FROM sqlite_schema WHERE name = 'numbers'", SQL_NONE, 0, &ours,
+		err);
 	if (!rc && tables && !ours)
 		return fw_err_set(
-			err, FW_EINVAL, "%s: an SQLite database of another program: name another file", s->path);
-	return rc ? rc : sql_schema_look(&s->sql, ours > 0, version, err);
+			err, FW_EINVAL, "%s: an SQLite database of another program: name another file", s->name);
+	return rc ? rc : sql_schema_look(s, ours > 0, version, err);
 }
 
-static int tables(struct sqlite_db *s, unsigned flags, struct fw_err *err)
+static int lock(struct sql *s, struct fw_err *err)
 {
-	int64_t version = 0;
-	int rc = look(s, &version, err);
-
-	if (rc || version)
-		return rc;
-	if (!(flags & FW_STORE_CREATE) || s->sql.read_only)
-		return fw_err_set(err, FW_ENOTFOUND,
-			"%s: empty, no feeds were ever stored here: begin with `feedwheel add URL`", s->path);
-	rc = s->sql.dialect->begin(&s->sql, err);
-	if (rc)
-		return rc;
-	rc = look(s, &version, err); /* again: another process may have been first */
-	if (!rc && !version)
-		rc = sql_schema_make(&s->sql, flags, sqlite_search_tables, err);
-	return sql_end(&s->sql, rc, err);
+	return s->dialect->begin(s, err);
 }
 
 static int open_as(const struct store_driver *driver, const struct fw_store_config *cfg, bool memory,
 	struct store **out, struct fw_err *err)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	unsigned flags = memory ? cfg->flags | FW_STORE_CREATE : cfg->flags;
+	static const struct sql_tables TABLES = {look, lock, sql_end, sqlite_search_tables};
 	struct sqlite_db *s = calloc(1, sizeof(*s));
-	bool changed;
+	bool changed, create;
 	int rc;
 
 	if (!s)
 		return fw_no_memory(err);
 	pthread_once(&once, configure);
-	s->sql.store.is = driver;
-	s->sql.dialect = &sqlite_dialect;
-	s->sql.read_only = !memory && (cfg->flags & FW_STORE_READ);
-	s->relaxed = cfg->relaxed;
+	sql_init(&s->sql, driver, &sqlite_dialect, cfg);
+	s->sql.read_only &= !memory;
+	create = memory || ((cfg->flags & FW_STORE_CREATE) && !s->sql.read_only);
 	s->memory = memory;
-	s->busy_timeout_ms = cfg->busy_timeout_ms ? cfg->busy_timeout_ms : FW_STORE_BUSY_MS;
 	s->path = fw_str_dup(memory ? FW_STR(":memory:") : fw_store_url_rest(cfg->url));
 	s->sql.name = s->path;
 	rc = !s->path ? fw_no_memory(err) : memory ? 0 : file_check(s, cfg, err);
 	if (!rc &&
 		sqlite3_open_v2(s->path, &s->db,
 			SQLITE_OPEN_NOMUTEX | (s->sql.read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
-				(flags & FW_STORE_CREATE ? SQLITE_OPEN_CREATE : 0),
+				(create ? SQLITE_OPEN_CREATE : 0),
 			NULL) != SQLITE_OK)
 		rc = sqlite_failed(s, "opening", err);
 	rc = rc ? rc : settings(s, cfg, err);
-	rc = rc ? rc : tables(s, flags, err);
+	rc = rc ? rc : sql_tables(&s->sql, create, &TABLES, err);
 	rc = rc ? rc : sqlite_changed(s, &changed, err);
 	if (rc)
 		sqlite_close(&s->sql.store);

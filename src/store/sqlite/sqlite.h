@@ -13,9 +13,9 @@ struct sqlite_db {
 	struct sql sql;
 	sqlite3 *db;
 	char *path;
-	int64_t busy_timeout_ms, busy_since_ms;
+	int64_t busy_since_ms;
 	int64_t data_version, changes; /* as sqlite_wait() has seen them */
-	bool relaxed, memory;
+	bool memory;
 	bool merging; /* segments of the search index */
 	struct sqlite_kept { const char *text; size_t rows; sqlite3_stmt *q; } kept[SQLITE_STATEMENTS];
 	size_t kept_n;
