@@ -102,7 +102,6 @@ static int items_look(struct items *all, struct fw_err *err)
 /* Those with ids that were not found are inserted, with their keys; as they are, or as new now. */
 static int items_insert(struct items *all, bool as_new, struct fw_err *err)
 {
-	enum { FIXED = 4, FIELDS_MAX = 20 };
 	struct sql_rows entry = SQL_ROWS(all->s, err,
 		"INSERT INTO entries (id, feed_id, entry_key, date_ms, {fields entry}) {values}",
 		"id:i feed_id:i entry_key:b date_ms:i {entry}");
@@ -113,8 +112,6 @@ static int items_insert(struct items *all, bool as_new, struct fw_err *err)
 	for (size_t i = 0; i < all->n; i++) {
 		const struct item *item = &all->at[i];
 		struct fw_entry_row e = *item->e;
-		struct sql_value v[FIXED + FIELDS_MAX] = {
-			SQL_INT(item->entry_id), SQL_INT(item->feed_id), SQL_KEY(item->e->key)};
 
 		if (item->found)
 			continue;
@@ -122,8 +119,9 @@ static int items_insert(struct items *all, bool as_new, struct fw_err *err)
 			e.seen_ms = e.changed_ms = all->now_ms;
 			e.revision = 1;
 		}
-		v[3] = SQL_INT(fw_store_entry_date(&e, e.seen_ms));
-		sql_rows_add(&entry, v, FIXED + sql_fields_get("entry", &e, v + FIXED));
+		sql_rows_add_fields(&entry, SQL_V(SQL_INT(item->entry_id), SQL_INT(item->feed_id),
+			SQL_KEY(item->e->key),
+			SQL_INT(fw_store_entry_date(&e, e.seen_ms))), "entry", &e);
 	}
 	key.rc = sql_rows_end(&entry);
 	for (size_t i = 0; i < all->n; i++) {
@@ -392,38 +390,31 @@ struct old {
 };
 
 struct olds {
-	struct old *at;
-	size_t n, cap;
+	struct fw_buf b;          /* of struct old: */
+	const struct old *at;
+	size_t n;
 };
 
 static int old_row(void *ctx, const struct sql_row *row)
 {
-	struct olds *all = ctx;
+	struct old o = {.id = sql_int(row, 0), .feed_id = sql_int(row, 1)};
 	struct fw_str key = sql_str(row, 2);
-	struct old *o;
+	struct fw_buf *b = ctx;
 
-	if (all->n == all->cap) {
-		size_t cap = all->cap ? 2 * all->cap : 64;
-
-		o = reallocarray(all->at, cap, sizeof(*o));
-		if (!o)
-			return FW_ENOMEM;
-		all->at = o;
-		all->cap = cap;
-	}
-	o = &all->at[all->n++];
-	*o = (struct old){.id = sql_int(row, 0), .feed_id = sql_int(row, 1)};
 	if (key.p)
-		memcpy(o->key, key.p, FW_MIN(key.len, sizeof(o->key)));
-	return 0;
+		memcpy(o.key, key.p, FW_MIN(key.len, sizeof(o.key)));
+	fw_buf_add(b, &o, sizeof(o));
+	return b->rc;
 }
 
-/* The answer's entries: id, feed, key. */
+/* The answer's entries: id, feed, key. fw_buf_finish(&all->b) in any case. */
 static int olds_find(struct sql *s, struct olds *all, const char *text, const struct sql_value *v, size_t n,
 	struct fw_err *err)
 {
-	int rc = sql_ask(s, text, v, n, old_row, all, err);
+	int rc = sql_ask(s, text, v, n, old_row, &all->b, err);
 
+	all->at = (const struct old *)(const void *)all->b.p;
+	all->n = rc ? 0 : all->b.len / sizeof(*all->at);
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 }
 
@@ -444,12 +435,12 @@ static int olds_remove(struct sql *s, const struct olds *all, struct fw_err *err
 int sql_entries_drop(struct sql *s, int64_t feed_id, struct fw_err *err)
 {
 	const struct sql_value v[1] = {SQL_INT(feed_id)};
-	struct olds all = {NULL, 0, 0};
+	struct olds all = {.b = FW_BUF_INIT(0)};
 	int rc = olds_find(s, &all,
 		"SELECT entry_id, feed_id, entry_key FROM entry_keys WHERE feed_id = ?1 AND entry_id > 0", v, 1, err);
 
 	rc = rc ? rc : olds_remove(s, &all, err);
-	free(all.at);
+	fw_buf_finish(&all.b);
 	return rc ? rc : sql_do(s, "DELETE FROM entry_keys WHERE feed_id = ?1", v, 1, err);
 }
 
@@ -460,7 +451,7 @@ int sql_entries_merge(struct sql *s, int64_t from_id, int64_t into_id, struct fw
 		"UPDATE entries AS t SET feed_id = v.target {from} WHERE t.id = v.spot", "spot:i target:i");
 	struct sql_rows key = SQL_ROWS(s, err, "UPDATE entry_keys AS t SET feed_id = v.target {from} WHERE t.feed_id ="
 		" v.feed AND t.entry_key = v.ekey", "feed:i ekey:b target:i");
-	struct olds all = {NULL, 0, 0};
+	struct olds all = {.b = FW_BUF_INIT(0)};
 	int rc;
 
 	entry.rc = olds_find(s, &all, "SELECT e.id, e.feed_id, e.entry_key FROM entry_keys f"
@@ -475,7 +466,7 @@ int sql_entries_merge(struct sql *s, int64_t from_id, int64_t into_id, struct fw
 	for (size_t i = 0; i < all.n; i++)
 		sql_rows_add(&key, SQL_V(SQL_INT(from_id), SQL_KEY(all.at[i].key), SQL_INT(into_id)));
 	rc = sql_rows_end(&key);
-	free(all.at);
+	fw_buf_finish(&all.b);
 	return rc;
 }
 
@@ -505,7 +496,7 @@ static int keys_empty(struct sql *s, const struct olds *all, struct fw_err *err)
  */
 int sql_entries_prune(struct sql *s, int64_t before_ms, size_t max, int64_t *n, struct fw_err *err)
 {
-	struct olds all = {NULL, 0, 0};
+	struct olds all = {.b = FW_BUF_INIT(0)};
 	int64_t last;
 	int rc = seen_before(s, before_ms + SEEN_SLACK_MS, &last, err);
 
@@ -519,7 +510,7 @@ int sql_entries_prune(struct sql *s, int64_t before_ms, size_t max, int64_t *n, 
 	rc = rc ? rc : keys_empty(s, &all, err);
 	if (!rc)
 		*n = (int64_t)all.n;
-	free(all.at);
+	fw_buf_finish(&all.b);
 	return rc;
 }
 

@@ -15,7 +15,6 @@
 #include "base/banned.h"
 
 #define PAGE 500 /* rows of one answer: some engines hold it whole */
-#define COLUMNS_MAX 40
 #define FROM " FROM feeds f JOIN schedule s ON s.place = f.place"
 #define STATE "f.id, {fields feed|f.}, {fields wheel|s.}"
 #define COUNTED STATE ", (SELECT count(*) FROM entry_keys k WHERE k.feed_id = f.id AND k.entry_id > 0)"
@@ -460,10 +459,8 @@ static int groups_put(struct sql *s, const struct sql_visit *v, size_t n, struct
 		struct sql_rows r = {.s = s, .err = err, .text = GROUP[g].text};
 
 		for (size_t i = 0; GROUP[g].push == push && i < n; i++) {
-			struct sql_value row[COLUMNS_MAX] = {SQL_INT(v[i].o.feed_id)};
-
 			if (v[i].o.rc != FW_ENOTFOUND && v[i].o.groups & GROUP[g].group)
-				sql_rows_add(&r, row, 1 + sql_fields_get(GROUP[g].name, v[i].o.feed, row + 1));
+				sql_rows_add_fields(&r, SQL_V(SQL_INT(v[i].o.feed_id)), GROUP[g].name, v[i].o.feed);
 		}
 		rc = sql_rows_end(&r);
 	}

@@ -36,6 +36,20 @@ static int shorten(struct sql *s, struct fw_err *err)
 		" workers WHERE until_ms > {now} + lease_ms ORDER BY id LIMIT 1000 {skip}) x)", SQL_NONE, err);
 }
 
+/* The leases that a statement finds, one after the other: they are few. */
+static int drop_each(struct sql *s, const char *text, struct sql_value v, struct fw_err *err)
+{
+	int64_t dead;
+	int rc;
+
+	do {
+		rc = sql_number(s, text, &v, 1, 0, &dead, err);
+		if (!rc && dead)
+			rc = drop(s, dead, err);
+	} while (!rc && dead);
+	return rc;
+}
+
 /*
  * Leases of others whose time is over. One that is just committing holds its row, and is passed
  * over: it lives. So does this one, however long its transaction takes: it holds its own row, and
@@ -43,17 +57,8 @@ static int shorten(struct sql *s, struct fw_err *err)
  */
 static int expire(struct sql *s, int64_t me, struct fw_err *err)
 {
-	int64_t dead;
-	int rc;
-
-	do { /* one after the other: they are few */
-		rc = sql_number(s,
-			"SELECT id FROM workers WHERE until_ms < {now} AND id <> ?1 ORDER BY id LIMIT 1 {skip}",
-			SQL_V(SQL_INT(me)), 0, &dead, err);
-		if (!rc && dead)
-			rc = drop(s, dead, err);
-	} while (!rc && dead);
-	return rc;
+	return drop_each(s, "SELECT id FROM workers WHERE until_ms < {now} AND id <> ?1 ORDER BY id LIMIT 1 {skip}",
+		SQL_INT(me), err);
 }
 
 struct taking {
@@ -201,20 +206,6 @@ static int crashed(struct sql *s, int64_t feed_id, struct fw_err *err)
 	return rc ? rc : sql_shards_changed(s, changed, err);
 }
 
-static int reap(struct sql *s, const char *worker, struct fw_err *err)
-{
-	int64_t dead;
-	int rc;
-
-	do {
-		rc = sql_number(s, "SELECT id FROM workers WHERE name = ?1 ORDER BY id LIMIT 1 {update}",
-			SQL_V(SQL_TEXT(fw_str(worker))), 0, &dead, err);
-		if (!rc && dead)
-			rc = drop(s, dead, err);
-	} while (!rc && dead);
-	return rc;
-}
-
 static int give(struct sql *s, void *ctx, struct fw_err *err)
 {
 	const struct store_give *g = ctx;
@@ -225,7 +216,8 @@ static int give(struct sql *s, void *ctx, struct fw_err *err)
 		if (!rc && g->leave)
 			rc = drop(s, g->lease_id, err);
 	} else {
-		rc = reap(s, g->worker, err);
+		rc = drop_each(s, "SELECT id FROM workers WHERE name = ?1 ORDER BY id LIMIT 1 {update}",
+			SQL_TEXT(fw_str(g->worker)), err);
 		if (!rc && g->crashed_feed_id)
 			rc = crashed(s, g->crashed_feed_id, err);
 	}

@@ -10,8 +10,6 @@
 #include "store/sql/core.h"
 #include "base/banned.h"
 
-#define COLUMNS_MAX 48
-
 struct item { /* a feed of the load */
 	const struct fw_feed *feed;
 	struct fw_hash128 hash;   /* of its address */
@@ -122,61 +120,43 @@ static void new_choose(struct work *w, int64_t *last)
 
 static int by_place(const void *a, const void *b)
 {
-	const struct item *x = *(struct item *const *)a, *y = *(struct item *const *)b;
+	const struct item *x = a, *y = b;
 
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* Those to be written. */
-static struct item **places_make(struct work *w, size_t *n)
-{
-	struct item **put = calloc(w->n, sizeof(struct item *));
-
-	*n = 0;
-	for (size_t k = 0; put && k < w->n; k++) {
-		struct item *i = &w->item[k];
-
-		if (!i->put)
-			continue;
-		i->host_id = store_feed_host_id(i->feed);
-		i->place = sql_place(store_host_shard(i->host_id), i->id);
-		w->changed[store_host_shard(i->host_id)] = true;
-		put[(*n)++] = i;
-	}
-	return put;
-}
-
-/* Both tables in the order in which their rows will lie. */
+/* Both tables in the order in which their rows will lie: as they came, and by place. The last that is done with the items. */
 static int feeds_write(struct work *w, struct fw_err *err)
 {
 	struct sql_rows feed = SQL_ROWS(w->s, err, "INSERT INTO feeds (id, place, url_hash, {fields feed}) {values}",
 		"id:i place:i url_hash:b {feed}");
 	struct sql_rows wheel = SQL_ROWS(w->s, err, "INSERT INTO schedule (place, host_id, {fields wheel}) {values}",
 		"place:i host_id:i {wheel}");
-	size_t rows;
-	struct item **put = places_make(w, &rows);
 
-	if (!put)
-		return fw_no_memory(err);
-	for (size_t k = 0; k < rows; k++) {
-		const struct item *i = put[k];
+	for (size_t k = 0; k < w->n; k++) {
+		struct item *i = &w->item[k];
 		struct fw_feed f = *i->feed;
-		struct sql_value v[COLUMNS_MAX] = {SQL_INT(i->id), SQL_INT(i->place), SQL_KEY(i->hash.b)};
+		int shard;
 
+		if (!i->put)
+			continue;
+		i->host_id = store_feed_host_id(&f);
+		shard = store_host_shard(i->host_id);
+		i->place = sql_place(shard, i->id);
+		w->changed[shard] = true;
 		f.created_ms = f.id || f.created_ms ? f.created_ms : w->now_ms;
-		sql_rows_add(&feed, v, 3 + sql_fields_get("feed", &f, v + 3));
+		sql_rows_add_fields(&feed, SQL_V(SQL_INT(i->id), SQL_INT(i->place), SQL_KEY(i->hash.b)), "feed", &f);
 	}
 	wheel.rc = sql_rows_end(&feed);
-	qsort(put, rows, sizeof(struct item *), by_place);
-	for (size_t k = 0; k < rows; k++) {
-		const struct item *i = put[k];
+	qsort(w->item, w->n, sizeof(*w->item), by_place);
+	for (size_t k = 0; k < w->n; k++) {
+		const struct item *i = &w->item[k];
 		struct fw_feed f = *i->feed;
-		struct sql_value v[COLUMNS_MAX] = {SQL_INT(i->place), SQL_INT(i->host_id)};
 
 		f.due_at_ms = f.id || f.due_at_ms ? f.due_at_ms : w->now_ms;
-		sql_rows_add(&wheel, v, 2 + sql_fields_get("wheel", &f, v + 2));
+		if (i->put)
+			sql_rows_add_fields(&wheel, SQL_V(SQL_INT(i->place), SQL_INT(i->host_id)), "wheel", &f);
 	}
-	free(put);
 	return sql_rows_end(&wheel);
 }
 

@@ -60,8 +60,6 @@ static const char *const TABLE[] = {
 
 /*
  * What people look at: words for numbers, ISO times, names instead of keys. Columns are only added.
- * Kinds and states are those of fw_visit_kind_name() and fw_feed_status_name(): filled in below,
- * for {kind x} and {status x}.
  */
 static const char *const VIEW[] = {
 	"CREATE VIEW v_feeds AS SELECT f.id, f.url, coalesce(nullif(f.user_title, ''), f.title) AS title, f.folder, "
@@ -88,62 +86,6 @@ static const char *const VIEW[] = {
 	" FROM visits v JOIN feeds f ON f.id = v.feed_id",
 };
 
-static const char *kind_name(int i)
-{
-	return i < FW_VISIT_KIND_N ? fw_visit_kind_name((enum fw_visit_kind)i) : NULL;
-}
-
-static const char *status_name(int i)
-{
-	return i <= FW_FEED_QUARANTINED ? fw_feed_status_name((enum fw_feed_status)i) : NULL;
-}
-
-/* {kind x} and {status x} as {words CASE x WHEN 0 THEN 'none' ... END}. */
-static void words_write(struct fw_buf *b, const char *text)
-{
-	static const struct {
-		const char *mark;
-		const char *(*name)(int);
-	} WORDS[] = {{"{kind ", kind_name}, {"{status ", status_name}};
-
-	while (*text) {
-		const char *end = NULL;
-
-		for (size_t w = 0; w < FW_N(WORDS) && !end; w++) {
-			size_t n = strlen(WORDS[w].mark);
-			const char *name;
-
-			if (strncmp(text, WORDS[w].mark, n) != 0 || (end = strchr(text, '}')) == NULL)
-				continue;
-			fw_buf_addf(b, "{words CASE %.*s", (int)(end - text) - (int)n, text + n);
-			for (int i = 0; (name = WORDS[w].name(i)) != NULL; i++)
-				fw_buf_addf(b, " WHEN %d THEN '%s'", i, name);
-			fw_buf_adds(b, " END}");
-		}
-		if (!end)
-			fw_buf_addc(b, *text);
-		text = end ? end + 1 : text + 1;
-	}
-	fw_buf_addc(b, '\0');
-}
-
-static int script(struct sql *s, const char *text, struct fw_err *err)
-{
-	struct fw_buf b = FW_BUF_INIT(0);
-	struct sql_text t = {NULL, NULL};
-	char *sql = NULL;
-	int rc;
-
-	words_write(&b, text);
-	t.text = b.p;
-	if (!b.rc)
-		sql = sql_write(s->dialect, &t, &(struct sql_form){.mark = '?'});
-	rc = sql ? s->dialect->script(s, sql, err) : fw_no_memory(err);
-	free(sql);
-	fw_buf_finish(&b);
-	return rc;
-}
-
 int sql_schema_look(struct sql *s, bool ours, int64_t *version, struct fw_err *err)
 {
 	int rc = ours ? sql_number(s, "SELECT value FROM numbers WHERE name = 'schema' AND EXISTS (SELECT 1 FROM"
@@ -161,15 +103,23 @@ int sql_schema_look(struct sql *s, bool ours, int64_t *version, struct fw_err *e
 		s->name, (long long)*version, SQL_SCHEMA);
 }
 
-int sql_schema_make(struct sql *s, const char *const *search, struct fw_err *err)
+static int scripts(struct sql *s, const char *const *text, size_t n, struct fw_err *err)
 {
 	int rc = 0;
 
-	for (size_t i = 0; !rc && i < FW_N(TABLE); i++)
-		rc = script(s, TABLE[i], err);
-	for (size_t i = 0; !rc && i < FW_N(VIEW); i++)
-		rc = script(s, VIEW[i], err);
-	for (; !rc && *search; search++)
-		rc = script(s, *search, err);
+	for (size_t i = 0; !rc && i < n && text[i]; i++) {
+		char *sql = sql_write(s->dialect, &(struct sql_text){text[i], NULL}, &(struct sql_form){.mark = '?'});
+
+		rc = sql ? s->dialect->script(s, sql, err) : fw_no_memory(err);
+		free(sql);
+	}
 	return rc;
+}
+
+int sql_schema_make(struct sql *s, const char *const *search, struct fw_err *err)
+{
+	int rc = scripts(s, TABLE, FW_N(TABLE), err);
+
+	rc = rc ? rc : scripts(s, VIEW, FW_N(VIEW), err);
+	return rc ? rc : scripts(s, search, SIZE_MAX, err);
 }

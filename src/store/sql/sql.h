@@ -28,6 +28,7 @@
  *	{waiting}        how many entries wait in entries_changed, ?1 at most
  *	{found}          e.id is among what was searched for, ?1: search_begin()
  *	{iso x}          Unix ms as ISO 8601 text, UTC; NULL stays NULL
+ *	{kind x} {status x}  the name of a visit's kind, of a feed's status
  *	{words x}        a text made of literals, as a column: so that it compares with texts of any client
  *	{ms x}           whole milliseconds of microseconds
  *	{jsonb x}        a {json} column for people's queries: of the type that the engine searches
@@ -247,6 +248,8 @@ struct sql_rows {
 #define SQL_ASK_ROWS(s_, err_, fn_, ctx_, ...) \
 	{.s = (s_), .err = (err_), .fn = (fn_), .ctx = (ctx_), .text = {__VA_ARGS__}}
 void sql_rows_add(struct sql_rows *r, const struct sql_value *v, size_t n);
+/* A row of these values and, behind them, those of a field table. */
+void sql_rows_add_fields(struct sql_rows *r, const struct sql_value *v, size_t n, const char *table, const void *of);
 /* Sends the rest, and frees. */
 int sql_rows_end(struct sql_rows *r);
 

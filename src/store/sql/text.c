@@ -218,6 +218,21 @@ static bool fragment_of(
 	return false;
 }
 
+/* Words for numbers: fw_visit_kind_name(), fw_feed_status_name(). */
+static void names_write(struct fw_buf *b, const struct sql_dialect *d, struct fw_str column, bool kind)
+{
+	struct fw_buf text = FW_BUF_INIT(0);
+
+	fw_buf_addf(&text, "CASE %.*s", FW_STR_ARG(column));
+	for (int i = 0; i < (kind ? FW_VISIT_KIND_N : FW_FEED_QUARANTINED + 1); i++)
+		fw_buf_addf(&text, " WHEN %d THEN '%s'", i, kind ? fw_visit_kind_name((enum fw_visit_kind)i) :
+			fw_feed_status_name((enum fw_feed_status)i));
+	fw_buf_adds(&text, " END");
+	fragment_of(b, d, FW_STR("words"), fw_buf_str(&text), FW_STR_NONE);
+	b->rc = text.rc ? text.rc : b->rc;
+	fw_buf_finish(&text);
+}
+
 /* What stands between braces; false: nobody knows it, so it is no fragment. */
 static bool fragment_write(
 	struct fw_buf *b, const struct sql_dialect *d, const struct sql_form *f, struct fw_str inside)
@@ -231,6 +246,10 @@ static bool fragment_write(
 
 	if (fw_str_eq(name, FW_STR("fields")) || fw_str_eq(name, FW_STR("set"))) {
 		fields_write(b, first, second, name.p[0] == 's');
+		return true;
+	}
+	if (fw_str_eq(name, FW_STR("kind")) || fw_str_eq(name, FW_STR("status"))) {
+		names_write(b, d, first, name.p[0] == 'k');
 		return true;
 	}
 	for (size_t i = 0; i < FW_N(ROWS); i++) {
@@ -291,6 +310,7 @@ char *sql_write(const struct sql_dialect *d, const struct sql_text *t, const str
 
 /* ---- many rows ------------------------------------------------------------------------------- */
 
+#define ROW_MAX 64                  /* values of a row; fields are fewer */
 #define ROWS_MAX 5000             /* of one statement, */
 #define BYTES_MAX ((size_t)4 << 20) /* and of their texts, about */
 
@@ -326,6 +346,14 @@ void sql_rows_add(struct sql_rows *r, const struct sql_value *v, size_t n)
 		r->bytes += v[i].s.len;
 	if (r->n == ROWS_MAX || r->bytes > BYTES_MAX)
 		rows_send(r);
+}
+
+void sql_rows_add_fields(struct sql_rows *r, const struct sql_value *v, size_t n, const char *table, const void *of)
+{
+	struct sql_value all[ROW_MAX];
+
+	memcpy(all, v, n * sizeof(*v));
+	sql_rows_add(r, all, n + sql_fields_get(table, of, all + n));
 }
 
 int sql_rows_end(struct sql_rows *r)

@@ -12,7 +12,6 @@
 #include "store/sql/core.h"
 #include "base/banned.h"
 
-#define COLUMNS_MAX 32
 #define PAGE 500
 #define SLACK_MS FW_HOUR_MS /* of clocks, and commits */
 
@@ -24,13 +23,6 @@
 
 #define PUT "INSERT INTO visits (id, previous_id, {fields visit}) {values}", "id:i previous_id:i {visit}"
 
-static void visit_add(struct sql_rows *r, int64_t id, int64_t previous_id, const struct fw_visit *visit)
-{
-	struct sql_value v[COLUMNS_MAX] = {SQL_INT(id), SQL_INT(previous_id)};
-
-	sql_rows_add(r, v, 2 + sql_fields_get("visit", visit, v + 2));
-}
-
 int sql_visits_put(struct sql *s, struct sql_visit *v, size_t n, struct fw_err *err)
 {
 	struct sql_rows r = SQL_ROWS(s, err, PUT);
@@ -40,8 +32,9 @@ int sql_visits_put(struct sql *s, struct sql_visit *v, size_t n, struct fw_err *
 		if (!sql_is_made(&v[i].o))
 			continue;
 		v[i].o.visit.feed_id = v[i].o.feed_id;
-		visit_add(&r, v[i].id, last && last->o.feed_id == v[i].o.feed_id ? last->id : v[i].last_id,
-			&v[i].o.visit);
+		sql_rows_add_fields(&r, SQL_V(SQL_INT(v[i].id), SQL_INT(last && last->o.feed_id == v[i].o.feed_id ?
+			last->id :
+			v[i].last_id)), "visit", &v[i].o.visit);
 		last = &v[i];
 	}
 	return sql_rows_end(&r);
@@ -180,7 +173,8 @@ static int loaded_put(struct sql *s, const struct loaded *l, struct fw_err *err)
 
 		if (x->place < 0 || (same && x->v->id == before->v->id))
 			continue;
-		visit_add(&put, x->v->id, same ? before->v->id : x->previous_id, x->v);
+		sql_rows_add_fields(&put, SQL_V(SQL_INT(x->v->id), SQL_INT(same ? before->v->id : x->previous_id)),
+			"visit", x->v);
 		if (before && !same)
 			sql_rows_add(&last, SQL_V(SQL_INT(before->place), SQL_INT(before->v->id)));
 		before = x;

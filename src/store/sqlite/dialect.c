@@ -22,51 +22,37 @@ struct sqlite_row {
 
 int sqlite_failed(struct sqlite_db *s, const char *doing, struct fw_err *err)
 {
-	int code = sqlite3_extended_errcode(s->db), sys = sqlite3_system_errno(s->db);
+	static const struct { int code, rc; const char *what, *remedy; } KNOWN[] = {
+		{SQLITE_FULL, FW_EIO, "no space left", "free some on its disk and run again; nothing stored is lost"},
+		{SQLITE_CORRUPT, FW_EIO, "the file is damaged",
+			"restore a backup, or take what `sqlite3 FILE .recover` finds"},
+		{SQLITE_NOTADB, FW_EINVAL, "not an SQLite database", "name another file"},
+		{SQLITE_READONLY, FW_EIO, "may not be written", "check the permissions of the file and its folder"},
+		{SQLITE_CANTOPEN, FW_EIO, "cannot be opened", "check the path and the permissions"},
+		{SQLITE_PERM, FW_EIO, "cannot be opened", "check the path and the permissions"},
+		{SQLITE_AUTH, FW_EIO, "cannot be opened", "check the path and the permissions"},
+		{SQLITE_NOMEM, FW_ENOMEM, "out of memory", "try again"},
+		{SQLITE_IOERR, FW_EIO, "the disk failed", "check the disk, its quota and `ulimit -f`"},
+		{SQLITE_CONSTRAINT, FW_EINVAL, "refused", "look for triggers and constraints that were added"},
+		{SQLITE_TOOBIG, FW_EINVAL, "refused", "it is larger than SQLite takes"},
+		{SQLITE_MISUSE, FW_EINVAL, "called again from a callback of its own", "a fault of this program"},
+	};
+	int code = sqlite3_extended_errcode(s->db), class = code & 0xff, sys = sqlite3_system_errno(s->db);
 	const char *msg = sqlite3_errmsg(s->db);
 
-	switch (code & 0xff) {
-	case SQLITE_BUSY:
-	case SQLITE_LOCKED:
+	if (class == SQLITE_BUSY || class == SQLITE_LOCKED)
 		return fw_err_set(err, FW_EAGAIN,
 			"%s: locked by another program for more than %lld ms (%s): try again; `fuser %s` names it",
 			s->path, (long long)s->sql.busy_timeout_ms, doing, s->path);
-	case SQLITE_FULL:
-		return fw_err_set(err, FW_EIO,
-			"%s: no space left (%s): free some on its disk and run again; nothing stored is lost", s->path,
-			doing);
-	case SQLITE_CORRUPT:
-		return fw_err_set(err, FW_EIO,
-			"%s: the file is damaged (%s: %s): restore a backup, or `sqlite3 %s .recover`", s->path, doing,
-			msg, s->path);
-	case SQLITE_NOTADB:
-		return fw_err_set(err, FW_EINVAL, "%s: not an SQLite database: name another file", s->path);
-	case SQLITE_READONLY:
-		return fw_err_set(err, FW_EIO,
-			"%s: may not be written (%s): check the permissions of the file and its folder", s->path,
-			doing);
-	case SQLITE_CANTOPEN:
-	case SQLITE_PERM:
-	case SQLITE_AUTH:
-		return fw_err_set(err, FW_EIO, "%s: cannot be opened (%s): check the path and the permissions", s->path,
-			sys ? strerror(sys) : msg);
-	case SQLITE_NOMEM:
-		return fw_err_set(err, FW_ENOMEM, "%s: out of memory (%s)", s->path, doing);
-	case SQLITE_IOERR:
-		if (sys == ENOSPC || sys == EDQUOT)
-			return fw_err_set(err, FW_EIO, "%s: no space left (%s): free some on its disk and run again",
-				s->path, doing);
-		return fw_err_set(err, FW_EIO,
-			"%s: the disk failed (%s: %s%s%s): check the disk, its quota and `ulimit -f`", s->path, doing,
-			msg, sys ? ", " : "", sys ? strerror(sys) : "");
-	case SQLITE_CONSTRAINT: /* of a trigger that somebody has added, say */
-	case SQLITE_TOOBIG:
-		return fw_err_set(err, FW_EINVAL, "%s: refused (%s): %s", s->path, doing, msg);
-	case SQLITE_MISUSE:
-		return fw_err_set(err, FW_EINVAL, "%s: called again from a callback of its own", s->path);
-	default:
-		return fw_err_set(err, FW_EIO, "%s: %s: %s (%d)", s->path, doing, msg, code);
+	if (class == SQLITE_IOERR && (sys == ENOSPC || sys == EDQUOT))
+		class = SQLITE_FULL;
+	for (size_t i = 0; i < FW_N(KNOWN); i++) {
+		if (KNOWN[i].code == class)
+			return fw_err_set(err, KNOWN[i].rc, "%s: %s (%s: %s%s%s): %s", s->path, KNOWN[i].what, doing,
+				msg,
+				sys ? ", " : "", sys ? strerror(sys) : "", KNOWN[i].remedy);
 	}
+	return fw_err_set(err, FW_EIO, "%s: %s: %s (%d)", s->path, doing, msg, code);
 }
 
 static int script(struct sql *sql, const char *text, struct fw_err *err)

@@ -219,25 +219,9 @@ static int memory_open(const struct fw_store_config *cfg, struct store **out, st
 	return open_as(&store_memory, cfg, true, out, err);
 }
 
-static const char *const sqlite_schemes[] = {"sqlite", NULL};
-static const char *const memory_schemes[] = {"memory", NULL};
+#define DRIVER(scheme, opened) { \
+	.name = scheme, .schemes = (const char *const[]){scheme, NULL}, .open = (opened), .close = sqlite_close, \
+	.inspect = sqlite_inspect, .wait = sqlite_wait, SQL_SLOTS}
 
-const struct store_driver store_sqlite = {
-	.name = "sqlite",
-	.schemes = sqlite_schemes,
-	.open = sqlite_open,
-	.close = sqlite_close,
-	.inspect = sqlite_inspect,
-	.wait = sqlite_wait,
-	SQL_SLOTS,
-};
-
-const struct store_driver store_memory = {
-	.name = "memory",
-	.schemes = memory_schemes,
-	.open = memory_open,
-	.close = sqlite_close,
-	.inspect = sqlite_inspect,
-	.wait = sqlite_wait,
-	SQL_SLOTS,
-};
+const struct store_driver store_sqlite = DRIVER("sqlite", sqlite_open);
+const struct store_driver store_memory = DRIVER("memory", memory_open);
