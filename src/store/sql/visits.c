@@ -13,6 +13,7 @@
 #include "base/banned.h"
 
 #define PAGE 500
+#define APPEND_MIN 250 /* visits of a commit; fewer travel with what else is sent, and wait for no answer of their own */
 #define SLACK_MS FW_HOUR_MS /* of clocks, and commits */
 
 /* From ?1 back: ?2 of them at most, none behind the first that is older than ?3. */
@@ -25,7 +26,7 @@
 
 int sql_visits_put(struct sql *s, struct sql_visit *v, size_t n, struct fw_err *err)
 {
-	struct sql_rows r = SQL_ROWS(s, err, PUT);
+	struct sql_rows r = {.s = s, .err = err, .table = n < APPEND_MIN ? NULL : "visits", .text = {PUT}};
 	const struct sql_visit *last = NULL;
 
 	for (size_t i = 0; i < n; i++) {
