@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/map.h"
 #include "store/fields.h"
 #include "store/sql/core.h"
 #include "base/banned.h"
@@ -24,7 +24,7 @@
 
 struct item {
 	const struct fw_entry_row *e;
-	int64_t feed_id;
+	struct { int64_t feed_id; unsigned char key[16]; } of; /* what it is known by */
 	size_t outcome;
 	bool fresh;        /* its feed never had entries */
 	bool found;        /* the feed had its key before, */
@@ -39,38 +39,20 @@ struct items {
 	int64_t new_n, now_ms;
 };
 
-/* What was seen before, of what is stored at once. */
-struct mark {
-	int64_t of;        /* a feed; 0: a free slot */
-	unsigned char key[16];
-};
-
-struct marks {
-	struct mark *slot;
-	size_t mask;
-};
-
-static bool marks_init(struct marks *m, size_t n)
+/* One more, unless one of its feed with its key was there before. */
+static int item_add(struct items *all, struct fw_map *seen, const struct item *i, struct fw_err *err)
 {
-	m->mask = 15;
-	while (m->mask < n * 2)
-		m->mask = m->mask * 2 + 1;
-	m->slot = calloc(m->mask + 1, sizeof(*m->slot));
-	return m->slot != NULL;
-}
+	struct item *to = &all->at[all->n];
+	struct fw_str of = {(const char *)&to->of, sizeof(to->of)};
+	int rc = 0;
 
-static bool marked_before(struct marks *m, int64_t of, const void *key, size_t len)
-{
-	struct mark mark = {.of = of};
-	size_t i;
-
-	memcpy(mark.key, key, len);
-	for (i = (size_t)fw_hash64(&mark, sizeof(mark)) & m->mask; m->slot[i].of; i = (i + 1) & m->mask) {
-		if (memcmp(&m->slot[i], &mark, sizeof(mark)) == 0)
-			return true;
-	}
-	m->slot[i] = mark;
-	return false;
+	*to = *i;
+	memcpy(to->of.key, i->e->key, sizeof(to->of.key));
+	if (fw_map_get(seen, of))
+		return 0;
+	(void)fw_map_put(seen, of, to, &rc);
+	all->n++;
+	return rc ? fw_no_memory(err) : 0;
 }
 
 static int known_row(void *ctx, const struct sql_row *row)
@@ -94,7 +76,7 @@ static int items_look(struct items *all, struct fw_err *err)
 		const struct item *item = &all->at[i];
 
 		if (!item->fresh)
-			sql_rows_add(&r, SQL_V(SQL_INT(i), SQL_INT(item->feed_id), SQL_KEY(item->e->key)));
+			sql_rows_add(&r, SQL_V(SQL_INT(i), SQL_INT(item->of.feed_id), SQL_KEY(item->e->key)));
 	}
 	return sql_rows_end(&r);
 }
@@ -119,7 +101,7 @@ static int items_insert(struct items *all, bool as_new, struct fw_err *err)
 			e.seen_ms = e.changed_ms = all->now_ms;
 			e.revision = 1;
 		}
-		sql_rows_add_fields(&entry, SQL_V(SQL_INT(item->entry_id), SQL_INT(item->feed_id),
+		sql_rows_add_fields(&entry, SQL_V(SQL_INT(item->entry_id), SQL_INT(item->of.feed_id),
 			SQL_KEY(item->e->key),
 			SQL_INT(fw_store_entry_date(&e, e.seen_ms))), "entry", &e);
 	}
@@ -128,7 +110,8 @@ static int items_insert(struct items *all, bool as_new, struct fw_err *err)
 		const struct item *item = &all->at[i];
 
 		if (!item->found)
-			sql_rows_add(&key, SQL_V(SQL_INT(item->feed_id), SQL_KEY(item->e->key), SQL_INT(item->e->hash),
+			sql_rows_add(&key, SQL_V(SQL_INT(item->of.feed_id), SQL_KEY(item->e->key),
+				SQL_INT(item->e->hash),
 				SQL_INT(item->entry_id)));
 	}
 	return sql_rows_end(&key);
@@ -187,7 +170,8 @@ static int keys_update(struct items *all, struct fw_err *err)
 		const struct item *item = &all->at[i];
 
 		if (item_changed(item))
-			sql_rows_add(&r, SQL_V(SQL_INT(item->feed_id), SQL_KEY(item->e->key), SQL_INT(item->e->hash)));
+			sql_rows_add(&r, SQL_V(SQL_INT(item->of.feed_id), SQL_KEY(item->e->key),
+				SQL_INT(item->e->hash)));
 	}
 	return sql_rows_end(&r);
 }
@@ -235,7 +219,7 @@ static int items_new(struct items *all, struct fw_err *err)
 /* Entries of [0, n), no two of one feed; but for those that are new. */
 static int outcomes_put(struct items *all, struct sql_visit *v, size_t n, struct fw_err *err)
 {
-	struct marks seen = {NULL, 0};
+	struct fw_map seen;
 	size_t entry_n = 0;
 	int rc = 0;
 
@@ -244,20 +228,17 @@ static int outcomes_put(struct items *all, struct sql_visit *v, size_t n, struct
 	if (!entry_n)
 		return 0;
 	all->at = calloc(entry_n, sizeof(*all->at));
-	if (!all->at || !marks_init(&seen, entry_n))
-		rc = fw_no_memory(err);
-	for (size_t i = 0; !rc && i < n; i++) {
+	if (!all->at)
+		return fw_no_memory(err);
+	fw_map_init(&seen, 0);
+	for (size_t i = 0; i < n; i++) {
 		const struct fw_outcome *o = &v[i].o;
 
-		for (size_t k = 0; o->rc != FW_ENOTFOUND && k < o->entry_n; k++) {
-			const struct fw_entry_row *e = &o->entries[k];
-
-			if (!marked_before(&seen, o->feed_id, e->key, sizeof(e->key)))
-				all->at[all->n++] = (struct item){
-					.e = e, .feed_id = o->feed_id, .outcome = i, .fresh = !v[i].has};
-		}
+		for (size_t k = 0; !rc && o->rc != FW_ENOTFOUND && k < o->entry_n; k++)
+			rc = item_add(all, &seen, &(struct item){.e = &o->entries[k], .of.feed_id = o->feed_id,
+				.outcome = i, .fresh = !v[i].has}, err);
 	}
-	free(seen.slot);
+	fw_map_finish(&seen);
 	return rc ? rc : items_change(all, v, err);
 }
 
@@ -367,17 +348,21 @@ int sql_entries_load(struct sql *s, const struct fw_entry_row *e, size_t n, cons
 	size_t key_n, struct fw_err *err)
 {
 	struct items all = {.s = s, .at = calloc(n + 1, sizeof(*all.at))};
-	struct marks seen = {NULL, 0};
-	int rc = all.at && marks_init(&seen, 2 * n) ? 0 : fw_no_memory(err);
+	int rc = all.at ? 0 : fw_no_memory(err);
+	struct fw_map seen; /* numbers too */
 
+	fw_map_init(&seen, 0);
 	for (size_t i = 0; !rc && i < n; i++) {
-		bool id_seen = marked_before(&seen, -1, &e[i].id, sizeof(e[i].id)); /* no feed has that number */
+		struct fw_str id = {(const char *)&e[i].id, sizeof(e[i].id)};
 
-		if (!marked_before(&seen, e[i].feed_id, e[i].key, sizeof(e[i].key)) && !id_seen)
-			all.at[all.n++] = (struct item){.e = &e[i], .feed_id = e[i].feed_id};
+		if (fw_map_get(&seen, id))
+			continue;
+		(void)fw_map_put(&seen, id, &all, &rc);
+		rc = rc ? fw_no_memory(err) : item_add(&all, &seen, &(struct item){.e = &e[i],
+			.of.feed_id = e[i].feed_id}, err);
 	}
 	rc = rc ? rc : items_load(&all, err);
-	free(seen.slot);
+	fw_map_finish(&seen);
 	free(all.at);
 	return rc ? rc : keys_load(s, key, key_n, err);
 }
