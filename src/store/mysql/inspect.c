@@ -59,9 +59,9 @@ static int inspect(struct sql *s, struct inspect *i, struct fw_err *err)
 	int rc = sql_ask(s, "SHOW GLOBAL VARIABLES WHERE variable_name IN ('innodb_log_file_size',"
 		" 'innodb_redo_log_capacity', 'innodb_flush_method')", SQL_NONE, variable_row, i, err);
 
-	return rc ? rc
-		  : sql_ask(s, "SELECT version(), @@innodb_flush_log_at_trx_commit, @@max_allowed_packet,"
-			" @@innodb_buffer_pool_size", SQL_NONE, settings_row, i, err);
+	return rc ? rc : sql_ask(s,
+		"SELECT version(), @@innodb_flush_log_at_trx_commit, @@max_allowed_packet, @@innodb_buffer_pool_size",
+		SQL_NONE, settings_row, i, err);
 }
 
 int mysql_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, struct fw_err *err)

@@ -6,51 +6,47 @@
 #include "base/banned.h"
 
 #define ABSENT(table, condition) "NOT EXISTS (SELECT 1 FROM " table " WHERE " condition ")"
+#define NUMBER(name) "(SELECT value FROM numbers WHERE name = '" name "')"
+/* Two numbers that contradict each other. */
+#define PAIR(one, other, wrong) \
+	"SELECT x.one, x.other FROM (SELECT " one " AS one, " other " AS other) x WHERE x.one " wrong " x.other"
 
+_Static_assert(STORE_SHARDS == 1024 && SQL_PLACE_BITS == 53, "the statements have the numbers");
 static const struct sql_check CHECK[] = {
 	{"schedule", "feed %lld: not in the schedule",
 		"SELECT f.id, 0 FROM feeds f WHERE " ABSENT("schedule s", "s.place = f.place")},
-	{"schedule", "schedule: no feed at place %lld",
-		"SELECT s.place, 0 FROM schedule s WHERE " ABSENT(
-			"feeds f", "f.id = s.place & 9007199254740991 AND f.place = s.place")},
-	{"schedule", "shard %lld: worker %lld has no lease",
-		"SELECT s.shard, s.worker FROM shards s WHERE s.worker IS NOT NULL AND " ABSENT(
-			"workers w", "w.id = s.worker")},
+	{"schedule", "schedule: no feed at place %lld", "SELECT s.place, 0 FROM schedule s WHERE "
+		ABSENT("feeds f", "f.id = s.place & 9007199254740991 AND f.place = s.place")},
+	{"schedule", "feed %lld: it lies in shard %lld, not in its host's", "SELECT s.place & 9007199254740991,"
+		" s.place >> 53 FROM schedule s WHERE s.place >> 53 <> (s.host_id & 1023)"},
+	{"schedule", "host %lld: in shard %lld", "SELECT host_id, shard FROM hosts WHERE shard <> (host_id & 1023)"},
+	{"schedule", "shard %lld: worker %lld has no lease", "SELECT s.shard, s.worker FROM shards s"
+		" WHERE s.worker IS NOT NULL AND " ABSENT("workers w", "w.id = s.worker")},
 	{"schedule", "shards: %lld of 1024", "SELECT count(*), 0 FROM shards HAVING count(*) <> 1024"},
 	{"entries", "entry %lld: no feed %lld",
 		"SELECT e.id, e.feed_id FROM entries e WHERE " ABSENT("feeds f", "f.id = e.feed_id")},
-	{"entries", "entry %lld of feed %lld: its key is not known",
-		"SELECT e.id, e.feed_id FROM entries e WHERE " ABSENT(
-			"entry_keys k", "k.feed_id = e.feed_id AND k.entry_key = e.entry_key AND k.entry_id = e.id")},
-	{"entries", "feed %lld: a key of entry %lld, which is not there",
-		"SELECT k.feed_id, k.entry_id FROM entry_keys k WHERE k.entry_id <> 0 AND " ABSENT(
-			"entries e", "e.id = k.entry_id")},
+	{"entries", "entry %lld of feed %lld: its key is not known", "SELECT e.id, e.feed_id FROM entries e WHERE "
+		ABSENT("entry_keys k", "k.feed_id = e.feed_id AND k.entry_key = e.entry_key AND k.entry_id = e.id")},
+	{"entries", "feed %lld: a key of entry %lld, which is not there", "SELECT k.feed_id, k.entry_id"
+		" FROM entry_keys k WHERE k.entry_id <> 0 AND " ABSENT("entries e", "e.id = k.entry_id")},
 	{"entries", "keys: no feed %lld",
 		"SELECT DISTINCT k.feed_id, 0 FROM entry_keys k WHERE " ABSENT("feeds f", "f.id = k.feed_id")},
-	{"visits", "feed %lld: its last visit, %lld, is another feed's",
-		"SELECT f.id, v.id FROM feeds f JOIN schedule s ON s.place = f.place"
-		" JOIN visits v ON v.id = s.last_visit_id WHERE v.feed_id <> f.id"},
+	{"visits", "feed %lld: its last visit, %lld, is another feed's", "SELECT f.id, v.id FROM feeds f JOIN"
+		" schedule s ON s.place = f.place JOIN visits v ON v.id = s.last_visit_id WHERE v.feed_id <> f.id"},
 	{"visits", "visit %lld names %lld as the one before it, which is another feed's",
 		"SELECT v.id, p.id FROM visits v JOIN visits p ON p.id = v.previous_id WHERE v.feed_id <> p.feed_id"},
 	{"numbers", "tally: counts %lld entries, there are %lld",
-		"SELECT x.n, x.is_n FROM (SELECT (SELECT coalesce(sum(entry_n), 0) FROM tally) AS n,"
-		" (SELECT count(*) FROM entries) AS is_n) x WHERE x.n <> x.is_n"},
+		PAIR("(SELECT {sum entry_n} FROM tally)", "(SELECT count(*) FROM entries)", "<>")},
 	{"numbers", "tally: counts %lld visits, there are %lld",
-		"SELECT x.n, x.is_n FROM (SELECT (SELECT coalesce(sum(visit_n), 0) FROM tally) AS n,"
-		" (SELECT count(*) FROM visits) AS is_n) x WHERE x.n <> x.is_n"},
+		PAIR("(SELECT {sum visit_n} FROM tally)", "(SELECT count(*) FROM visits)", "<>")},
 	{"numbers", "numbers: entry_id is %lld, and entry %lld is there",
-		"SELECT x.n, x.last FROM (SELECT (SELECT value FROM numbers WHERE name = 'entry_id') AS n,"
-		" (SELECT max(id) FROM entries) AS last) x WHERE x.n < x.last"},
+		PAIR(NUMBER("entry_id"), "(SELECT max(id) FROM entries)", "<")},
 	{"numbers", "numbers: feed_id is %lld, and feed %lld is there",
-		"SELECT x.n, x.last FROM (SELECT (SELECT value FROM numbers WHERE name = 'feed_id') AS n,"
-		" (SELECT max(id) FROM feeds) AS last) x WHERE x.n < x.last"},
+		PAIR(NUMBER("feed_id"), "(SELECT max(id) FROM feeds)", "<")},
 	{"numbers", "numbers: lease_id is %lld, and lease %lld is there",
-		"SELECT x.n, x.last FROM (SELECT (SELECT value FROM numbers WHERE name = 'lease_id') AS n,"
-		" (SELECT max(id) FROM workers) AS last) x WHERE x.n < x.last"},
+		PAIR(NUMBER("lease_id"), "(SELECT max(id) FROM workers)", "<")},
 	{"search", "search index: it is said to hold entry %lld, the last is %lld",
-		"SELECT x.n, x.last FROM (SELECT (SELECT value FROM numbers"
-		" WHERE name = 'indexed_entry_id') AS n, (SELECT value FROM numbers WHERE name = 'entry_id') AS last) "
-		"x WHERE x.n > x.last"},
+		PAIR(NUMBER("indexed_entry_id"), NUMBER("entry_id"), ">")},
 };
 
 struct findings {
@@ -85,23 +81,13 @@ static int finding_row(void *ctx, const struct sql_row *row)
 	return 0;
 }
 
-/* A feed lies in the shard of its host: id, place, host_id, url, host_key. */
-static int place_row(void *ctx, const struct sql_row *row)
-{
-	int64_t id = sql_int(row, 0), place = sql_int(row, 1), host_id = sql_int(row, 2);
-	const struct fw_feed feed = {.id = id, .url = sql_str(row, 3), .host_key = sql_str(row, 4)};
-
-	if (host_id != store_feed_host_id(&feed))
-		finding(ctx, "feed %lld: it is not of host %lld", id, host_id);
-	else if (place != sql_place(store_host_shard(host_id), id))
-		finding(ctx, "feed %lld: it lies in shard %lld, not in its host's", id, place >> SQL_PLACE_BITS);
-	return 0;
-}
-
+/* Is it of its host? id, host_id, url, host_key. */
 static int host_row(void *ctx, const struct sql_row *row)
 {
-	if (store_host_shard(sql_int(row, 1)) != sql_int(row, 0))
-		finding(ctx, "host %lld: in shard %lld", sql_int(row, 1), sql_int(row, 0));
+	const struct fw_feed feed = {.id = sql_int(row, 0), .url = sql_str(row, 2), .host_key = sql_str(row, 3)};
+
+	if (sql_int(row, 1) != store_feed_host_id(&feed))
+		finding(ctx, "feed %lld: it is not of host %lld", feed.id, sql_int(row, 1));
 	return 0;
 }
 
@@ -126,9 +112,8 @@ int sql_check(struct sql *s, const char *begin, const struct sql_check *own, fw_
 	rc = rc ? rc : checked(s, &f, CHECK, FW_N(CHECK), err);
 	rc = rc || !own ? rc : checked(s, &f, own, 1, err);
 	f.name = "schedule";
-	rc = rc ? rc : sql_ask(s, "SELECT f.id, f.place, s.host_id, f.url, f.host_key FROM feeds f JOIN schedule s ON"
-		" s.place = f.place", SQL_NONE, place_row, &f, err);
-	rc = rc ? rc : sql_ask(s, "SELECT shard, host_id FROM hosts", SQL_NONE, host_row, &f, err);
+	rc = rc ? rc : sql_ask(s, "SELECT f.id, s.host_id, f.url, f.host_key FROM feeds f JOIN schedule s"
+		" ON s.place = f.place", SQL_NONE, host_row, &f, err);
 	s->dialect->rollback(s); /* nothing was written */
 	return rc;
 }

@@ -46,10 +46,9 @@ static int fence(struct work *w, int64_t lease_id, struct fw_err *err)
 	for (size_t i = 0; !rc && i < w->n + !w->n; i++) {
 		if (i % block == 0) {
 			rc = sql_tally_add(w->s, 0, 0, err);
-			rc = rc ? rc
-				: sql_ask(w->s, w->push ? "SELECT {now}, {last}" :
-					"SELECT {now}, {last} FROM workers WHERE id = ?1 {share}", &id, !w->push,
-					now_row, w, err);
+			rc = rc ? rc : sql_ask(w->s, w->push ? "SELECT {now}, {last}" :
+				"SELECT {now}, {last} FROM workers WHERE id = ?1 {share}", &id, !w->push, now_row, w,
+				err);
 		}
 		w->v[i].id = w->number << SQL_VISIT_BITS | (int64_t)(i % block);
 	}

@@ -86,7 +86,7 @@ struct sql_visit {
 	int64_t id, last_id;      /* of its visit, and of its feed's last one so far */
 	bool before;              /* it was stored before; of a push: one at that time is there */
 	bool there;               /* its feed is */
-	bool has;                 /* its feed may have had entries before; one that never had any is not asked for them */
+	bool has;                 /* its feed may have had entries before; else it is not asked for them */
 };
 
 /* Is a visit to be stored with it? */

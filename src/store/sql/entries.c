@@ -305,9 +305,8 @@ static int ids_raise(struct sql *s, int64_t highest, int64_t *last, struct fw_er
 {
 	int rc = sql_number(s, "SELECT value FROM numbers WHERE name = 'entry_id' {update}", SQL_NONE, 0, last, err);
 
-	return rc || highest <= *last
-		? rc
-		: sql_do(s, "UPDATE numbers SET value = ?1 WHERE name = 'entry_id'", SQL_V(SQL_INT(highest)), err);
+	return rc || highest <= *last ? rc : sql_do(s, "UPDATE numbers SET value = ?1 WHERE name = 'entry_id'",
+		SQL_V(SQL_INT(highest)), err);
 }
 
 static int items_load(struct items *all, struct fw_err *err)

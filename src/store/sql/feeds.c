@@ -332,9 +332,8 @@ int sql_feed_place(struct sql *s, int64_t feed_id, bool lock, int64_t *place, st
 		if (!lock)
 			return rc;
 	}
-	return rc ? rc
-		  : fw_err_set(err, FW_EAGAIN, "%s: feed %lld goes from one host to another just now: try again",
-			    s->name, (long long)feed_id);
+	return rc ? rc : fw_err_set(err, FW_EAGAIN, "%s: feed %lld goes from one host to another just now: try again",
+		s->name, (long long)feed_id);
 }
 
 struct setting {
@@ -479,8 +478,8 @@ static int moved(struct sql *s, struct sql_visit *v, int64_t host_id, bool *chan
 		return rc;
 	v->place = to;
 	rc = sql_do(s, "UPDATE schedule SET place = ?2 WHERE place = ?1", SQL_V(SQL_INT(from), SQL_INT(to)), err);
-	return rc ? rc
-		  : sql_do(s, "UPDATE feeds SET place = ?2 WHERE id = ?1", SQL_V(SQL_INT(feed_id), SQL_INT(to)), err);
+	return rc ? rc : sql_do(s, "UPDATE feeds SET place = ?2 WHERE id = ?1", SQL_V(SQL_INT(feed_id), SQL_INT(to)),
+		err);
 }
 
 /* Another address, or another host: rare, so one by one. */

@@ -127,10 +127,9 @@ static int join(struct sql *s, const char *worker, struct store_lease *l, int64_
 {
 	int rc = sql_numbers_take(s, "lease_id", 1, id, err);
 
-	return rc ? rc
-		  : sql_do(s,
-			"INSERT INTO workers (id, name, lease_ms, until_ms, idle) VALUES (?1, ?2, ?3, {now} + ?3, ?4)",
-			SQL_V(SQL_INT(*id), SQL_TEXT(fw_str(worker)), SQL_INT(l->lease_ms), SQL_INT(l->idle)), err);
+	return rc ? rc : sql_do(s,
+		"INSERT INTO workers (id, name, lease_ms, until_ms, idle) VALUES (?1, ?2, ?3, {now} + ?3, ?4)",
+		SQL_V(SQL_INT(*id), SQL_TEXT(fw_str(worker)), SQL_INT(l->lease_ms), SQL_INT(l->idle)), err);
 }
 
 static int keep(struct sql *s, const struct store_lease *l, struct fw_err *err)
@@ -199,10 +198,9 @@ static int crashed(struct sql *s, int64_t feed_id, struct fw_err *err)
 	if (rc == FW_ENOTFOUND) /* it was removed meanwhile */
 		return 0;
 	changed[rc ? 0 : place >> SQL_PLACE_BITS] = true;
-	rc = rc ? rc
-		: sql_do(s, "UPDATE schedule SET status = CASE WHEN status = 0 AND crash_n + 1 >= ?2 THEN 3 ELSE status"
-			" END, crash_n = crash_n + 1 WHERE place = ?1", SQL_V(SQL_INT(place),
-			SQL_INT(FW_STORE_CRASH_MAX)), err);
+	rc = rc ? rc : sql_do(s, "UPDATE schedule SET status = CASE WHEN status = 0 AND crash_n + 1 >= ?2 THEN 3 ELSE"
+		" status END, crash_n = crash_n + 1 WHERE place = ?1", SQL_V(SQL_INT(place),
+		SQL_INT(FW_STORE_CRASH_MAX)), err);
 	return rc ? rc : sql_shards_changed(s, changed, err);
 }
 

@@ -125,7 +125,10 @@ static int by_place(const void *a, const void *b)
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* Both tables in the order in which their rows will lie: as they came, and by place. The last that is done with the items. */
+/*
+ * Both tables in the order in which their rows will lie: as they came, and by place. So items end in
+ * another order.
+ */
 static int feeds_write(struct work *w, struct fw_err *err)
 {
 	struct sql_rows feed = SQL_ROWS(w->s, err, "INSERT INTO feeds (id, place, url_hash, {fields feed}) {values}",

@@ -9,30 +9,15 @@
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
-static int schedule_row(void *ctx, const struct sql_row *row)
+static int stats_row(void *ctx, const struct sql_row *row)
 {
 	struct fw_store_stats *s = ctx;
+	int64_t *const to[] = {&s->feed_n, &s->active_n, &s->paused_n, &s->gone_n, &s->quarantined_n, &s->failing_n,
+		&s->due_n, &s->entry_n, &s->visit_n, &s->last_feed_id, &s->last_entry_id, &s->last_visit_id};
 
-	s->feed_n = sql_int(row, 0);
-	s->active_n = sql_int(row, 1);
-	s->paused_n = sql_int(row, 2);
-	s->gone_n = sql_int(row, 3);
-	s->quarantined_n = sql_int(row, 4);
-	s->failing_n = sql_int(row, 5);
-	s->due_n = sql_int(row, 6);
-	s->next_due_ms = sql_date(row, 7);
-	return 0;
-}
-
-static int tally_row(void *ctx, const struct sql_row *row)
-{
-	struct fw_store_stats *s = ctx;
-
-	s->entry_n = sql_int(row, 0);
-	s->visit_n = sql_int(row, 1);
-	s->last_feed_id = sql_int(row, 2);
-	s->last_entry_id = sql_int(row, 3);
-	s->last_visit_id = sql_int(row, 4);
+	for (size_t i = 0; i < FW_N(to); i++)
+		*to[i] = sql_int(row, (int)i);
+	s->next_due_ms = sql_date(row, FW_N(to));
 	return 0;
 }
 
@@ -43,14 +28,11 @@ int sql_stats(struct store *st, struct fw_store_stats *out, struct fw_err *err)
 	int64_t now_ms;
 	int rc = sql_clock(st, &now_ms, err);
 
-	rc = rc ? rc
-		: sql_ask(s, "SELECT count(*), " COUNT("status = 0") COUNT("status = 1") COUNT("status = 2") COUNT(
-			"status = 3") COUNT("fail_n > 0") COUNT("status = 0 AND due_at_ms <= ?1")
-			"min(CASE WHEN status = 0 THEN due_at_ms END) FROM schedule", SQL_V(SQL_INT(now_ms)),
-			schedule_row, out, err);
-	rc = rc ? rc : sql_ask(s, "SELECT (SELECT {sum entry_n} FROM tally), (SELECT {sum visit_n} FROM tally), (SELECT"
-		" coalesce(max(id), 0) FROM feeds), (SELECT coalesce(max(id), 0) FROM entries), (SELECT"
-		" coalesce(max(id), 0) FROM visits)", SQL_NONE, tally_row, out, err);
+	rc = rc ? rc : sql_ask(s, "SELECT count(*), " COUNT("status = 0") COUNT("status = 1") COUNT("status = 2")
+		COUNT("status = 3") COUNT("fail_n > 0") COUNT("status = 0 AND due_at_ms <= ?1")
+		"(SELECT {sum entry_n} FROM tally), (SELECT {sum visit_n} FROM tally), (SELECT max(id) FROM feeds),"
+		" (SELECT max(id) FROM entries), (SELECT max(id) FROM visits), min(CASE WHEN status = 0 THEN"
+		" due_at_ms END) FROM schedule", SQL_V(SQL_INT(now_ms)), stats_row, out, err);
 	rc = rc ? rc : s->dialect->search_unindexed(s, &out->unindexed_n, err);
 	out->schema = SQL_SCHEMA;
 	out->size_bytes = -1;

@@ -13,7 +13,7 @@
 #include "base/banned.h"
 
 #define PAGE 500
-#define APPEND_MIN 250 /* visits of a commit; fewer travel with what else is sent, and wait for no answer of their own */
+#define APPEND_MIN 250 /* visits of a commit: fewer travel with what else is sent, and nobody waits for them */
 #define SLACK_MS FW_HOUR_MS /* of clocks, and commits */
 
 /* From ?1 back: ?2 of them at most, none behind the first that is older than ?3. */
@@ -253,10 +253,9 @@ static int chain_list(struct sql *s, struct listing *l, struct fw_err *err)
 	do {
 		asked = all ? PAGE : FW_MIN(l->left, (size_t)PAGE);
 		l->seen = 0;
-		rc = rc ? rc
-			: sql_ask(s, CHAIN SELECT " FROM chain c JOIN visits v ON v.id = c.id JOIN feeds f ON f.id ="
-				" v.feed_id ORDER BY c.nth", SQL_V(SQL_INT(l->next_id), SQL_INT(asked),
-				SQL_INT(FW_MAX(since, 0))), visit_row, l, err);
+		rc = rc ? rc : sql_ask(s, CHAIN SELECT
+			" FROM chain c JOIN visits v ON v.id = c.id JOIN feeds f ON f.id = v.feed_id ORDER BY c.nth",
+			SQL_V(SQL_INT(l->next_id), SQL_INT(asked), SQL_INT(FW_MAX(since, 0))), visit_row, l, err);
 	} while (!rc && l->seen == asked && l->left);
 	return rc;
 }
@@ -281,10 +280,10 @@ int sql_visit_list(struct store *st, const struct fw_visit_query *q, fw_visit_cb
 	do {
 		asked = FW_MIN(l.left, (size_t)PAGE);
 		l.seen = 0;
-		rc = rc ? rc
-			: sql_ask(s, q->oldest_first ? SELECT ASKED "v.id LIMIT ?2" : SELECT ASKED "v.id DESC LIMIT ?2",
-				SQL_V(SQL_INT(after), SQL_INT(asked), SQL_INT(q->since_ms), SQL_INT(q->run_id),
-				SQL_INT(before)), visit_row, &l, err);
+		rc = rc ? rc : sql_ask(s,
+			q->oldest_first ? SELECT ASKED "v.id LIMIT ?2" : SELECT ASKED "v.id DESC LIMIT ?2",
+			SQL_V(SQL_INT(after), SQL_INT(asked), SQL_INT(q->since_ms), SQL_INT(q->run_id), SQL_INT(before)),
+			visit_row, &l, err);
 		if (q->oldest_first)
 			after = l.last_id;
 		else

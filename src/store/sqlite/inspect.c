@@ -22,9 +22,8 @@
  */
 static int index_inspect(struct sqlite_db *s, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
-	int rc = s->sql.read_only
-		? 0
-		: sql_do(&s->sql, "INSERT INTO entries_fts (entries_fts) VALUES ('integrity-check')", SQL_NONE, err);
+	int rc = s->sql.read_only ? 0 : sql_do(&s->sql,
+		"INSERT INTO entries_fts (entries_fts) VALUES ('integrity-check')", SQL_NONE, err);
 
 	if (!rc || (sqlite3_errcode(s->db) & 0xff) != SQLITE_CORRUPT)
 		return rc;
