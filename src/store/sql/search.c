@@ -110,10 +110,10 @@ int sql_search_step(struct sql_search_step *p, struct sql *s, const struct sql_s
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-int sql_search_behind(struct sql *s, int64_t *n, struct fw_err *err)
+int sql_search_behind(struct sql *s, int64_t max, int64_t *n, struct fw_err *err)
 {
 	return sql_number(s, "SELECT (SELECT count(*) FROM (SELECT 1 FROM entries WHERE id > " SQL_SEARCH_MARK
-		" LIMIT ?1) a) + {waiting}", SQL_V(SQL_INT(CATCH_UP_ROWS + 1)), 0, n, err);
+		" LIMIT ?1) a) + {waiting}", SQL_V(SQL_INT(max)), 0, n, err);
 }
 
 static int steps(struct sql *s, sql_search_step_fn *step, int64_t ms, bool *more, struct fw_err *err)
@@ -122,7 +122,7 @@ static int steps(struct sql *s, sql_search_step_fn *step, int64_t ms, bool *more
 	int rc;
 
 	do {
-		rc = sql_search_behind(s, &n, err);
+		rc = sql_search_behind(s, 1, &n, err);
 		*more = !rc && n;
 		if (*more)
 			rc = step(s, more, err);
@@ -139,7 +139,7 @@ int sql_search_catch_up(struct sql *s, sql_search_step_fn *step, int64_t *missin
 {
 	int64_t n;
 	bool more;
-	int rc = sql_search_behind(s, &n, err);
+	int rc = sql_search_behind(s, CATCH_UP_ROWS + 1, &n, err);
 
 	if (missing)
 		*missing = 0;

@@ -55,8 +55,8 @@ struct sql_search_step { /* a dialect's own begins with it */
 int sql_search_step(struct sql_search_step *p, struct sql *s, const struct sql_search_index *index, bool *more,
 	struct fw_err *err);
 
-/* So many entries wait to be indexed, up to some more than a search indexes by itself. */
-int sql_search_behind(struct sql *s, int64_t *n, struct fw_err *err);
+/* So many entries wait to be indexed: new ones, and those that changed; of each sort up to max are counted. */
+int sql_search_behind(struct sql *s, int64_t max, int64_t *n, struct fw_err *err);
 typedef int sql_search_step_fn(struct sql *s, bool *more, struct fw_err *err);
 /* Of maintenance: steps for some tens of ms. Idle workers do not write. */
 int sql_search_steps(struct sql *s, sql_search_step_fn *step, bool *more, struct fw_err *err);

@@ -128,7 +128,7 @@ int sqlite_search_step(struct sql *s, bool *more, struct fw_err *err)
 		" FROM page p WHERE p.id IS NOT NULL) SELECT count(id) FROM page", SQL_NONE, 0, &segment_n, err);
 
 	*more = false;
-	rc = rc ? rc : sql_search_behind(s, &behind, err);
+	rc = rc ? rc : sql_search_behind(s, 1, &behind, err);
 	if (rc)
 		return rc;
 	if (segment_n >= SEGMENTS_IDLE && (d->merging || !behind || segment_n >= SEGMENTS_BUSY)) {
