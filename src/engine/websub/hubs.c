@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/websub/hubs.h"
@@ -165,48 +166,44 @@ static int open_it(struct fw_hubs *h, struct fw_err *err)
 	return 0;
 }
 
-static int load_sub(void *ctx, struct fw_str key, struct fw_str value, struct fw_err *err)
+/* It is none that we wrote, or not any more. */
+static int load_drop(struct fw_hubs *h, struct fw_str key, struct fw_str value, struct fw_err *err)
+{
+	int rc = fw_store_record_remove(h->st, REC_KIND, key, value, err);
+
+	return rc == FW_ENOTFOUND ? 0 : rc;
+}
+
+static int load_sub(void *ctx, struct fw_str key, struct fw_str value, struct fw_arena *a, struct fw_err *err)
 {
 	struct fw_hubs *h = ctx;
-	struct fw_arena a;
-	struct sub s;
 	struct item *it;
-	int rc = 0;
+	struct sub s;
 
-	fw_arena_init(&a, 0);
-	if (rec_sub_read(value, &a, &s)) {
-		it = item_add(h, s.feed_id, FW_STR_NONE, s.state == FW_WEBSUB_ACTIVE && callback_is_ours(h->key, s.token) ? s.next_ms : 0);
-		if (it)
-			item_active(it, s.state == FW_WEBSUB_ACTIVE);
-		rc = it ? 0 : fw_err_set(err, FW_ENOMEM, "out of memory");
-	} else {
-		rc = fw_store_record_remove(h->st, REC_KIND, key, value, err);
-		rc = rc == FW_ENOTFOUND ? 0 : rc;
-	}
-	fw_arena_finish(&a);
-	return rc;
+	if (!rec_sub_read(value, a, &s))
+		return load_drop(h, key, value, err);
+	it = item_add(h, s.feed_id, FW_STR_NONE, s.state == FW_WEBSUB_ACTIVE && callback_is_ours(h->key, s.token) ? s.next_ms : 0);
+	if (!it)
+		return fw_no_memory(err);
+	item_active(it, s.state == FW_WEBSUB_ACTIVE);
+	return 0;
 }
 
 /* A callback that its feed's subscription does not name is left over: from a crash, or from another that led at the same time. */
-static int load_callback(void *ctx, struct fw_str key, struct fw_str value, struct fw_err *err)
+static int load_callback(void *ctx, struct fw_str key, struct fw_str value, struct fw_arena *a, struct fw_err *err)
 {
 	struct fw_hubs *h = ctx;
 	struct fw_str token = fw_str_sub(key, 3, key.len);
 	struct callback cb;
-	struct fw_arena a;
 	struct sub s;
-	int rc = 0;
+	int rc;
 
-	fw_arena_init(&a, 0);
-	if (!callback_is_ours(h->key, token) || !rec_callback_read(value, &a, &cb)) {
-		rc = fw_store_record_remove(h->st, REC_KIND, key, value, err);
-	} else {
-		rc = rec_sub_get(h->st, cb.feed_id, &a, &s, err);
-		if (rc == FW_ENOTFOUND || (!rc && !fw_str_eq(s.token, token) && !fw_str_eq(s.renewal, token)))
-			rc = hubs_leave_begin(h, token, err);
-	}
-	fw_arena_finish(&a);
-	return rc == FW_ENOTFOUND ? 0 : rc;
+	if (!callback_is_ours(h->key, token) || !rec_callback_read(value, a, &cb))
+		return load_drop(h, key, value, err);
+	rc = rec_sub_get(h->st, cb.feed_id, a, &s, err);
+	if (rc == FW_ENOTFOUND || (!rc && !fw_str_eq(s.token, token) && !fw_str_eq(s.renewal, token)))
+		rc = hubs_leave_begin(h, token, err);
+	return rc;
 }
 
 /* Hubs may have sent what nobody was there to take. */
@@ -312,7 +309,7 @@ static void lead_end(struct fw_hubs *h)
 
 /* ---- mail ------------------------------------------------------------------------------------------------------------------------------------ */
 
-static int mail_take(void *ctx, struct fw_str key, struct fw_str value, struct fw_err *err)
+static int mail_take(void *ctx, struct fw_str key, struct fw_str value, struct fw_arena *a, struct fw_err *err)
 {
 	struct fw_hubs *h = ctx;
 	struct missed m = {0};
@@ -321,6 +318,7 @@ static int mail_take(void *ctx, struct fw_str key, struct fw_str value, struct f
 	bool good = rec_key_read(key, "ask", &feed_id, &word), missed = fw_str_eq(word, FW_STR("missed"));
 	int rc;
 
+	(void)a;
 	if (missed && rec_missed_read(value, &m) && fw_now_ms() < m.polled_ms + SUB_GRACE_MS)
 		return 0; /* the hub may bring it yet */
 	/* first taken away, then done: what is put there meanwhile stays */

@@ -297,22 +297,18 @@ struct listing {
 	void *ctx;
 };
 
-static int list_one(void *ctx, struct fw_str key, struct fw_str value, struct fw_err *err)
+static int list_one(void *ctx, struct fw_str key, struct fw_str value, struct fw_arena *a, struct fw_err *err)
 {
 	const struct listing *l = ctx;
 	struct fw_websub w;
-	struct fw_arena a;
 	struct sub s;
-	int rc = 0;
+	int rc;
 
 	(void)key;
-	fw_arena_init(&a, 0);
-	if (rec_sub_read(value, &a, &s)) {
-		rc = show(l->st, &s, &a, &w, err);
-		rc = rc ? rc : l->cb(l->ctx, &w);
-	}
-	fw_arena_finish(&a);
-	return rc;
+	if (!rec_sub_read(value, a, &s))
+		return 0;
+	rc = show(l->st, &s, a, &w, err);
+	return rc ? rc : l->cb(l->ctx, &w);
 }
 
 int fw_websub_list(struct fw_store *st, fw_websub_cb *cb, void *ctx, struct fw_err *err)

@@ -15,9 +15,12 @@
 
 /* ---- keys ------------------------------------------------------------------------------------------------------------------------------ */
 
-void rec_key(char out[REC_KEY_MAX], const char *what, int64_t feed_id, const char *word)
+struct rec_key rec_key(const char *what, int64_t feed_id, const char *word)
 {
-	(void)fw_snprintf(out, REC_KEY_MAX, "%s/%019lld%s%s", what, (long long)feed_id, word ? "/" : "", word ? word : "");
+	struct rec_key k;
+
+	(void)fw_snprintf(k.text, sizeof(k.text), "%s/%019lld%s%s", what, (long long)feed_id, word ? "/" : "", word ? word : "");
+	return k;
 }
 
 bool rec_key_read(struct fw_str key, const char *what, int64_t *feed_id, struct fw_str *word)
@@ -29,9 +32,12 @@ bool rec_key_read(struct fw_str key, const char *what, int64_t *feed_id, struct 
 	return fw_str_eq(first, fw_str(what)) && fw_str_int(number, feed_id) && *feed_id > 0;
 }
 
-static void callback_key(char out[REC_KEY_MAX], struct fw_str token)
+static struct rec_key callback_key(struct fw_str token)
 {
-	(void)fw_snprintf(out, REC_KEY_MAX, "cb/%.*s", FW_STR_ARG(token));
+	struct rec_key k;
+
+	(void)fw_snprintf(k.text, sizeof(k.text), "cb/%.*s", FW_STR_ARG(token));
+	return k;
 }
 
 /* ---- values ---------------------------------------------------------------------------------------------------------------------------- */
@@ -181,10 +187,7 @@ int rec_remove(struct fw_store *st, const char *key, struct fw_err *err)
 
 int rec_feed_remove(struct fw_store *st, const char *what, int64_t feed_id, struct fw_err *err)
 {
-	char key[REC_KEY_MAX];
-
-	rec_key(key, what, feed_id, NULL);
-	return rec_remove(st, key, err);
+	return rec_remove(st, rec_key(what, feed_id, NULL).text, err);
 }
 
 #define SLICE 200
@@ -222,7 +225,7 @@ int rec_each(struct fw_store *st, const char *prefix, rec_cb *cb, void *ctx, str
 		rc = fw_store_record_list(st, &q, slice_take, &s, err);
 		rc = rc < 0 ? rc : s.a.failed ? fw_no_memory(err) : 0;
 		for (size_t i = 0; i < s.n && !rc; i++)
-			rc = cb(ctx, s.key[i], s.value[i], err);
+			rc = cb(ctx, s.key[i], s.value[i], &s.a, err);
 		if (s.n)
 			(void)fw_str_copy(after, sizeof(after), s.key[s.n - 1]);
 	} while (!rc && s.n == SLICE);
@@ -234,10 +237,9 @@ int rec_each(struct fw_store *st, const char *prefix, rec_cb *cb, void *ctx, str
 
 int rec_sub_put(struct fw_store *st, const struct sub *s, int64_t now_ms, struct fw_err *err)
 {
-	char key[REC_KEY_MAX];
+	int64_t until_ms = s->held ? FW_NO_DATE : FW_MAX(s->next_ms, s->until_ms) + KEEP_MS;
 
-	rec_key(key, "feed", s->feed_id, NULL);
-	return put_members(st, key, SUB, s, now_ms, s->held ? FW_NO_DATE : FW_MAX(s->next_ms, s->until_ms) + KEEP_MS, err);
+	return put_members(st, rec_key("feed", s->feed_id, NULL).text, SUB, s, now_ms, until_ms, err);
 }
 
 bool rec_sub_read(struct fw_str value, struct fw_arena *a, struct sub *out)
@@ -247,12 +249,9 @@ bool rec_sub_read(struct fw_str value, struct fw_arena *a, struct sub *out)
 
 int rec_sub_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct sub *out, struct fw_err *err)
 {
-	char key[REC_KEY_MAX];
 	struct fw_record r;
-	int rc;
+	int rc = get(st, rec_key("feed", feed_id, NULL).text, a, &r, err);
 
-	rec_key(key, "feed", feed_id, NULL);
-	rc = get(st, key, a, &r, err);
 	if (!rc && !rec_sub_read(r.value, a, out))
 		rc = FW_ENOTFOUND;
 	if (rc)
@@ -264,10 +263,9 @@ int rec_sub_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct
 
 int rec_callback_put(struct fw_store *st, const struct callback *c, int64_t now_ms, struct fw_err *err)
 {
-	char key[REC_KEY_MAX];
+	int64_t until_ms = now_ms + FW_MAX(c->lease_ms, c->lease_asked_ms) + KEEP_MS;
 
-	callback_key(key, c->token);
-	return put_members(st, key, CALLBACK, c, now_ms, now_ms + FW_MAX(c->lease_ms, c->lease_asked_ms) + KEEP_MS, err);
+	return put_members(st, callback_key(c->token).text, CALLBACK, c, now_ms, until_ms, err);
 }
 
 bool rec_callback_read(struct fw_str value, struct fw_arena *a, struct callback *out)
@@ -277,15 +275,13 @@ bool rec_callback_read(struct fw_str value, struct fw_arena *a, struct callback 
 
 int rec_callback_get(struct fw_store *st, struct fw_str token, struct fw_arena *a, struct callback *out, struct fw_err *err)
 {
-	char key[REC_KEY_MAX];
 	struct fw_record r;
 	int rc;
 
 	*out = (struct callback){.token = token};
 	if (token.len != SUB_TOKEN_LEN)
 		return fw_err_set(err, FW_ENOTFOUND, "no such callback");
-	callback_key(key, token);
-	rc = get(st, key, a, &r, err);
+	rc = get(st, callback_key(token).text, a, &r, err);
 	if (!rc && !rec_callback_read(r.value, a, out))
 		rc = fw_err_set(err, FW_ENOTFOUND, "a callback that cannot be read");
 	return rc;
@@ -293,10 +289,7 @@ int rec_callback_get(struct fw_store *st, struct fw_str token, struct fw_arena *
 
 int rec_callback_remove(struct fw_store *st, struct fw_str token, struct fw_err *err)
 {
-	char key[REC_KEY_MAX];
-
-	callback_key(key, token);
-	return rec_remove(st, key, err);
+	return rec_remove(st, callback_key(token).text, err);
 }
 
 /* ---- base ------------------------------------------------------------------------------------------------------------------------------ */
@@ -348,13 +341,10 @@ int rec_mac_key(struct fw_store *st, unsigned char out[SUB_KEY_LEN], struct fw_e
 
 int rec_counts_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct counts *out, struct fw_err *err)
 {
-	char key[REC_KEY_MAX];
 	struct fw_record r;
-	int rc;
+	int rc = get(st, rec_key("n", feed_id, NULL).text, a, &r, err);
 
 	*out = (struct counts){.feed_id = feed_id};
-	rec_key(key, "n", feed_id, NULL);
-	rc = get(st, key, a, &r, err);
 	if (!rc)
 		(void)value_read(r.value, COUNTS, a, out);
 	return rc == FW_ENOTFOUND ? 0 : rc;
@@ -362,7 +352,6 @@ int rec_counts_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, str
 
 int rec_counts_add(struct fw_store *st, const struct counts *more, int64_t now_ms, struct fw_err *err)
 {
-	char key[REC_KEY_MAX];
 	struct counts now;
 	struct fw_arena a;
 	int rc;
@@ -373,36 +362,28 @@ int rec_counts_add(struct fw_store *st, const struct counts *more, int64_t now_m
 	if (rc)
 		return rc;
 	counts_add(&now, more);
-	rec_key(key, "n", more->feed_id, NULL);
-	return put_members(st, key, COUNTS, &now, now_ms, now_ms + KEEP_MS, err);
+	return put_members(st, rec_key("n", more->feed_id, NULL).text, COUNTS, &now, now_ms, now_ms + KEEP_MS, err);
 }
 
 /* ---- brake/N ---------------------------------------------------------------------------------------------------------------------------- */
 
+/* Its time is all that it says. */
 int rec_brake_get(struct fw_store *st, int64_t feed_id, int64_t *brake_ms, struct fw_err *err)
 {
-	char key[REC_KEY_MAX];
 	struct fw_record r;
 	struct fw_arena a;
 	int rc;
 
-	*brake_ms = 0;
-	rec_key(key, "brake", feed_id, NULL);
 	fw_arena_init(&a, 0);
-	rc = get(st, key, &a, &r, err);
-	if (!rc && !fw_str_int(r.value, brake_ms))
-		*brake_ms = 0;
+	rc = get(st, rec_key("brake", feed_id, NULL).text, &a, &r, err);
+	*brake_ms = rc ? 0 : r.until_ms;
 	fw_arena_finish(&a);
 	return rc == FW_ENOTFOUND ? 0 : rc;
 }
 
 int rec_brake_put(struct fw_store *st, int64_t feed_id, int64_t brake_ms, int64_t now_ms, struct fw_err *err)
 {
-	char key[REC_KEY_MAX], text[24];
-
-	rec_key(key, "brake", feed_id, NULL);
-	(void)fw_snprintf(text, sizeof(text), "%lld", (long long)brake_ms);
-	return put(st, key, fw_str(text), now_ms, FW_MAX(brake_ms, now_ms + 1), err);
+	return put(st, rec_key("brake", feed_id, NULL).text, FW_STR(""), now_ms, FW_MAX(brake_ms, now_ms + 1), err);
 }
 
 /* ---- ask/N/WORD ------------------------------------------------------------------------------------------------------------------------- */
@@ -410,10 +391,8 @@ int rec_brake_put(struct fw_store *st, int64_t feed_id, int64_t brake_ms, int64_
 int rec_ask(struct fw_store *st, int64_t feed_id, const char *word, const struct missed *m, int64_t now_ms, struct fw_err *err)
 {
 	static const struct missed none;
-	char key[REC_KEY_MAX];
 
-	rec_key(key, "ask", feed_id, word);
-	return put_members(st, key, MISSED, m ? m : &none, now_ms, now_ms + ASK_KEEP_MS, err);
+	return put_members(st, rec_key("ask", feed_id, word).text, MISSED, m ? m : &none, now_ms, now_ms + ASK_KEEP_MS, err);
 }
 
 bool rec_missed_read(struct fw_str value, struct missed *out)

@@ -20,7 +20,6 @@
 #include "engine/websub/websub_law.h"
 
 #define REC_KIND FW_STR("websub")
-#define REC_KEY_MAX 80
 
 enum callback_state { CALLBACK_ASKED, CALLBACK_ACTIVE, CALLBACK_DENIED, CALLBACK_LEAVING, CALLBACK_LEFT };
 
@@ -53,7 +52,8 @@ struct missed { /* the value of ask/N/missed */
 	int64_t polled_ms, before_ms, new_n;
 };
 
-void rec_key(char out[REC_KEY_MAX], const char *what, int64_t feed_id, const char *word /* or NULL */);
+struct rec_key { char text[80]; };
+struct rec_key rec_key(const char *what, int64_t feed_id, const char *word /* or NULL */);
 /* "feed/123", "n/123", "ask/123/look" back; false: it is no such key. word may be NULL. */
 bool rec_key_read(struct fw_str key, const char *what, int64_t *feed_id, struct fw_str *word);
 
@@ -79,8 +79,11 @@ FW_MUST_CHECK int rec_mac_key(struct fw_store *st, unsigned char out[SUB_KEY_LEN
 FW_MUST_CHECK int rec_remove(struct fw_store *st, const char *key, struct fw_err *err); /* one that is not there is fine */
 FW_MUST_CHECK int rec_feed_remove(struct fw_store *st, const char *what, int64_t feed_id, struct fw_err *err); /* feed/N, n/N or brake/N; the same */
 
-/* Records whose keys begin with prefix. cb may ask the store, and change them; anything but 0 ends it and is returned. */
-typedef int rec_cb(void *ctx, struct fw_str key, struct fw_str value, struct fw_err *err);
+/*
+ * Records whose keys begin with prefix. cb may ask the store, and change them; anything but 0 ends it and is returned. a: for what it reads; it
+ * lives as long as this one.
+ */
+typedef int rec_cb(void *ctx, struct fw_str key, struct fw_str value, struct fw_arena *a, struct fw_err *err);
 FW_MUST_CHECK int rec_each(struct fw_store *st, const char *prefix, rec_cb *cb, void *ctx, struct fw_err *err);
 
 #endif

@@ -1004,27 +1004,25 @@ START_TEST(workers_tell)
 	struct fw_feed f = {.id = 1, .push_until_ms = NOW};
 	struct fw_record r;
 	struct missed m;
-	char key[REC_KEY_MAX];
+	const struct rec_key missed = rec_key("ask", 1, "missed"), look = rec_key("ask", 1, "look");
 
 	OK(fw_store_feed_set(st, &f, FW_SET_PUSH, &err));
 	fw_websub_visited(st, config, &was, &o); /* without websub_url: what a hub missed is told all the same */
-	rec_key(key, "ask", 1, "missed");
-	OK(fw_store_record_get(st, REC_KIND, fw_str(key), &arena, &r, &err));
+	OK(fw_store_record_get(st, REC_KIND, fw_str(missed.text), &arena, &r, &err));
 	ck_assert(rec_missed_read(r.value, &m) && m.polled_ms == NOW && m.before_ms == 5 && m.new_n == 2);
 	OK(fw_store_feed_find(st, 1, FW_STR_NONE, &arena, &f, &err));
 	ck_assert_int_eq(f.push_until_ms, 0); /* nobody asks hubs: nobody waits for them */
-	OK(rec_remove(st, key, &err));
+	OK(rec_remove(st, missed.text, &err));
 	o.visit.new_n = 0;
 	fw_websub_visited(st, config, &was, &o);
-	ck_assert_int_eq(fw_store_record_get(st, REC_KIND, fw_str(key), &arena, &r, &err), FW_ENOTFOUND);
+	ck_assert_int_eq(fw_store_record_get(st, REC_KIND, fw_str(missed.text), &arena, &r, &err), FW_ENOTFOUND);
 	is.hub = FW_STR("https://other.example/");
 	o.groups = FW_GROUP_META;
 	fw_websub_visited(st, config, &was, &o);
-	rec_key(key, "ask", 1, "look");
-	ck_assert_int_eq(fw_store_record_get(st, REC_KIND, fw_str(key), &arena, &r, &err), FW_ENOTFOUND); /* it is found by a walk */
+	ck_assert_int_eq(fw_store_record_get(st, REC_KIND, fw_str(look.text), &arena, &r, &err), FW_ENOTFOUND); /* it is found by a walk */
 	OK(fw_config_set(config, "websub_url", "https://us.example/", NULL, &err));
 	fw_websub_visited(st, config, &was, &o);
-	OK(fw_store_record_get(st, REC_KIND, fw_str(key), &arena, &r, &err));
+	OK(fw_store_record_get(st, REC_KIND, fw_str(look.text), &arena, &r, &err));
 }
 END_TEST
 
