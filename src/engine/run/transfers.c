@@ -196,7 +196,7 @@ static void held_follow(struct worker *w)
 
 /* ---- starting ------------------------------------------------------------------------------------------------------------ */
 
-void transfers_on_gap(uv_timer_t *t)
+static void on_gap(uv_timer_t *t)
 {
 	transfers_start(t->data);
 }
@@ -205,7 +205,7 @@ void transfers_on_gap(uv_timer_t *t)
 static void gap_wait(struct worker *w, int64_t mono_ms, int64_t next_ms)
 {
 	if (next_ms != INT64_MAX)
-		uv_timer_start(&w->gap_timer, transfers_on_gap, (uint64_t)FW_MAX(next_ms - mono_ms, INT64_C(1)), 0);
+		uv_timer_start(&w->gap_timer, on_gap, (uint64_t)FW_MAX(next_ms - mono_ms, INT64_C(1)), 0);
 }
 
 /* From deep within libcurl: nothing is started here. */

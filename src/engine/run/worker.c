@@ -116,12 +116,13 @@ static void lease_follow(struct worker *w)
 	}
 }
 
-void worker_wake(struct worker *w)
+void worker_round(struct worker *w)
 {
 	transfers_take_spent(w);
 	if (atomic_load(&w->ch.finished))
 		worker_drain(w);
 	lease_follow(w);
+	transfers_settle_doubts(w);
 	read_on(w);
 	transfers_start(w);
 	worker_end_if_drained(w);
@@ -132,20 +133,11 @@ static void on_async(uv_async_t *async)
 	struct worker *w = async->data;
 
 	if (!atomic_load(&w->ch.store_gone)) {
-		worker_wake(w);
+		worker_round(w);
 		return;
 	}
 	transfers_take_spent(w);
 	close_all(w);
-}
-
-void worker_tick(struct worker *w)
-{
-	lease_follow(w);
-	transfers_settle_doubts(w);
-	read_on(w);
-	transfers_start(w); /* the limit of held bytes may have been passed downwards without an event */
-	worker_end_if_drained(w);
 }
 
 static void on_beat(uv_timer_t *t)
@@ -157,7 +149,7 @@ static void on_beat(uv_timer_t *t)
 	meter_own(&w->o->meter->own);
 	fw_log_own_up();
 	if (!w->closing)
-		worker_tick(w);
+		worker_round(w);
 }
 
 static void on_patience(uv_timer_t *t)

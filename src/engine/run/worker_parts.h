@@ -48,10 +48,11 @@ struct worker {
 /* All but the loop's handles, the fetcher and the threads. Errors: FW_ENOMEM, FW_EIO; words in shared->err. */
 FW_MUST_CHECK int worker_init(struct worker *w, const struct worker_options *o);
 void worker_finish(struct worker *w);
-/* The store thread has something: claims, spent visits, a lost lease, the end. */
-void worker_wake(struct worker *w);
-/* Now and then: what comes to pass without an event. */
-void worker_tick(struct worker *w);
+/*
+ * Whatever there is to do now: when the store thread has something (claims, spent visits, a lost lease, the end), and now and then, for what
+ * comes to pass without an event (time; the limit of held bytes is passed downwards).
+ */
+void worker_round(struct worker *w);
 void worker_drain(struct worker *w);
 void worker_end_if_drained(struct worker *w);
 uint64_t worker_random(struct worker *w);
@@ -59,7 +60,6 @@ uint64_t worker_random(struct worker *w);
 /* ---- transfers.c */
 /* Start what may start, and tell the store thread how many claims are wanted. */
 void transfers_start(struct worker *w);
-void transfers_on_gap(uv_timer_t *t);
 /* Waiting for their host, their name or a slot. */
 size_t transfers_waiting(struct worker *w);
 /* What the store thread is done with. */

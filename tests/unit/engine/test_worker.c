@@ -398,7 +398,7 @@ static void timers_fire(struct sim *m)
 	if (__wrap_fw_mono_ms() < m->tick_at_ms)
 		return;
 	m->tick_at_ms = __wrap_fw_mono_ms() + 500;
-	worker_tick(&m->w);
+	worker_round(&m->w);
 }
 
 static void flights_go_on(void)
@@ -459,7 +459,7 @@ static void pass(int64_t ms)
 				continue;
 			if (m->woken) {
 				m->woken = false;
-				worker_wake(&m->w);
+				worker_round(&m->w);
 			}
 			timers_fire(m);
 			store_look(m);
