@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
-/* What the store thread does now and then beside retention: nothing of it is urgent, and what fails is done the next time. */
+/* What the store thread does to the schedule at its start, and now and then beside retention: what fails is done the next time. */
 #ifndef FW_ENGINE_CHORES_H
 #define FW_ENGINE_CHORES_H
 
 #include "engine/meter.h"
-#include "feedwheel/store.h"
+#include "feedwheel/engine.h"
 
 struct chores { /* zeroed: all is due */
 	int64_t probe_at_ms, clock_at_ms, offline_at_ms; /* monotonic */
@@ -24,6 +24,12 @@ FW_MUST_CHECK int chores_probe(struct fw_store *st, int64_t now_ms, size_t *n, b
  * later still are due again within an hour; *n: how many. Cost: a look at one visit; then one pass over what is due at all.
  */
 FW_MUST_CHECK int chores_clock(struct fw_store *st, int64_t now_ms, bool went_back, size_t *n, struct fw_err *err);
+
+/*
+ * Since the last call on this store, has allow_networks got a network, or deny_networks lost one? Then the active feeds whose last visit that
+ * setting blocked are due at now_ms. *n: how many. One that fails may be called again.
+ */
+FW_MUST_CHECK int chores_unblock(struct fw_store *st, const struct fw_config *c, int64_t now_ms, size_t *n, struct fw_err *err);
 
 /* worker: its name; m: its counters; first: it is the one that does what one is enough for. */
 void chores_do(struct chores *c, struct fw_store *st, const char *worker, const struct fw_meter_slot *m, bool first, int64_t mono_ms);

@@ -21,7 +21,6 @@
 #include "base/str.h"
 #include "engine/settings.h"
 #include "engine/run/store_thread.h"
-#include "engine/run/unblock.h"
 #include "api/keep.h"
 
 #define BEAT_MS (5 * FW_SECOND_MS)
@@ -382,7 +381,7 @@ static int unblock(struct store_thread *s, struct fw_err *err)
 {
 	int64_t now_ms = s->ch->o->due_before_ms ? s->ch->o->due_before_ms : fw_now_ms();
 	size_t n;
-	int rc = unblock_feeds(s->st, s->ch->config, now_ms, &n, err);
+	int rc = chores_unblock(s->st, s->ch->config, now_ms, &n, err);
 
 	if (!rc && n)
 		fw_info("allow_networks or deny_networks has changed: %zu feeds that were blocked are due", n);
