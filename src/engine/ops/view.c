@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: ISC */
 /* A feed, a visit and an entry, as scripts see them. */
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "engine/ops/view_cache.h"
+#include "api/view.h"
 #include "feedwheel/engine.h"
 #include "base/banned.h"
 
 #define HEARTBEAT_KEPT_MS (15 * FW_SECOND_MS)
 #define CACHE_FROM_BYTES ((size_t)16 << 10) /* what is shorter is made safe as fast as it is found */
+#define PLACES 1024
 
 const char *fw_feed_state(const struct fw_feed *f)
 {
@@ -113,6 +115,86 @@ void fw_visit_json(struct fw_json *j, const char *key, const struct fw_visit *v)
 	fw_json_end(j);
 }
 
+/* ---- contents that were made safe ---------------------------------------------------------------------------------------------------- */
+
+/*
+ * For as long as they are asked for: an entry has one place, by its number, and gives way to another that has the same; all together take
+ * max_bytes. The content's hash is part of the key, so nothing here is ever out of date.
+ */
+struct place {
+	int64_t id; /* 0: empty */
+	uint64_t hash;
+	char *text;
+	size_t len;
+};
+
+struct fw_view_cache {
+	pthread_mutex_t lock;
+	size_t max_bytes, bytes;
+	size_t hand; /* the next place to be emptied when there is no room */
+	struct place place[PLACES];
+};
+
+struct fw_view_cache *fw_view_cache_new(size_t max_bytes)
+{
+	struct fw_view_cache *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->max_bytes = max_bytes;
+	pthread_mutex_init(&c->lock, NULL);
+	return c;
+}
+
+static void place_empty(struct fw_view_cache *c, struct place *p)
+{
+	c->bytes -= p->len;
+	free(p->text);
+	*p = (struct place){0};
+}
+
+void fw_view_cache_free(struct fw_view_cache *c)
+{
+	if (!c)
+		return;
+	for (size_t i = 0; i < PLACES; i++)
+		place_empty(c, &c->place[i]);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+/* Write what was kept for this entry and hash as a member of j. False: nothing was. */
+static bool cache_write(struct fw_view_cache *c, int64_t id, uint64_t hash, struct fw_json *j, const char *key)
+{
+	const struct place *p = &c->place[(uint64_t)id % PLACES];
+	bool found;
+
+	pthread_mutex_lock(&c->lock);
+	found = p->id == id && p->hash == hash;
+	if (found)
+		fw_json_str(j, key, (struct fw_str){p->text, p->len});
+	pthread_mutex_unlock(&c->lock);
+	return found;
+}
+
+/* Keep it, or free it: text is malloc's. */
+static void cache_keep(struct fw_view_cache *c, int64_t id, uint64_t hash, char *text, size_t len)
+{
+	struct place *p = &c->place[(uint64_t)id % PLACES];
+
+	if (id <= 0 || len > c->max_bytes / 4) {
+		free(text);
+		return;
+	}
+	pthread_mutex_lock(&c->lock);
+	place_empty(c, p);
+	while (c->bytes + len > c->max_bytes)
+		place_empty(c, &c->place[c->hand++ % PLACES]);
+	*p = (struct place){id, hash, text, len};
+	c->bytes += len;
+	pthread_mutex_unlock(&c->lock);
+}
+
 /* ---- entries -------------------------------------------------------------------------------------------------------------------------- */
 
 /* Is key ("authors") a member of the object at its top? */
@@ -187,7 +269,7 @@ static int content_member(struct fw_json *j, const struct fw_entry_row *r, unsig
 	}
 	if (keep) {
 		hash = content_hash(r, base);
-		if (view_cache_write(work->cache, r->id, hash, j, "content_html"))
+		if (cache_write(work->cache, r->id, hash, j, "content_html"))
 			return 0;
 	}
 	begin = fw_thread_cpu_us();
@@ -198,7 +280,7 @@ static int content_member(struct fw_json *j, const struct fw_entry_row *r, unsig
 		return fw_err_set(err, rc, "entry %lld: %s", (long long)r->id, why.text);
 	fw_json_str(j, "content_html", (struct fw_str){safe, len});
 	if (keep)
-		view_cache_keep(work->cache, r->id, hash, safe, len);
+		cache_keep(work->cache, r->id, hash, safe, len);
 	else
 		free(safe);
 	return 0;
