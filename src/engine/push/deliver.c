@@ -20,7 +20,6 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/log.h"
 #include "base/str.h"
 #include "engine/push/quota.h"
 #include "engine/retry.h"
@@ -281,13 +280,12 @@ static int push(struct fw_delivery *d, struct fw_store *st, struct fw_err *err)
 
 static int push_within_quota(struct fw_delivery *d, struct fw_store *st, struct fw_err *err)
 {
-	struct fw_err why;
 	int rc;
 
 	pthread_mutex_lock(&quota_lock);
 	rc = push(d, st, err);
-	if (!rc && quota_put(&d->quota, st, &d->outcome, fw_now_ms(), &why))
-		fw_warn("feed %lld: its entries are stored, but could not be counted: %s", (long long)d->was.id, why.text);
+	if (!rc)
+		quota_put(&d->quota, st, &d->outcome, fw_now_ms());
 	pthread_mutex_unlock(&quota_lock);
 	return rc;
 }

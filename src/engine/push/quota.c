@@ -26,6 +26,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/map.h"
 #include "base/str.h"
 #include "engine/push/quota.h"
@@ -275,21 +276,22 @@ int quota_take(struct quota *q, struct fw_store *st, const struct fw_config *c, 
 	return rc;
 }
 
-int quota_put(const struct quota *q, struct fw_store *st, const struct fw_outcome *o, int64_t now_ms,
-	struct fw_err *err)
+void quota_put(const struct quota *q, struct fw_store *st, const struct fw_outcome *o, int64_t now_ms)
 {
 	int64_t stored_n = (int64_t)o->visit.new_n + o->visit.changed_n;
 	int64_t bytes = !stored_n ? 0 : q->exact ? q->bytes : FW_MIN(q->bytes, stored_n * q->largest_bytes);
 	struct fw_record r = {.kind = KIND, .at_ms = now_ms, .until_ms = q->before.until_ms};
 	char key[KEY_MAX], value[100];
+	struct fw_err err;
 
 	if (!q->counts || o->rc == FW_ENOTFOUND || (!stored_n && q->left_n == q->before.waiting_n))
-		return 0;
+		return;
 	key_write(key, o->feed_id);
 	(void)fw_snprintf(value, sizeof(value), "%lld %lld %lld %lld", (long long)q->before.since_ms,
 		(long long)(q->before.new_n + o->visit.new_n), (long long)(q->before.bytes + bytes),
 		(long long)q->left_n);
 	r.key = fw_str(key);
 	r.value = fw_str(value);
-	return fw_store_record_put(st, &r, false, NULL, err);
+	if (fw_store_record_put(st, &r, false, NULL, &err))
+		fw_warn("feed %lld: its entries are stored, but could not be counted: %s", (long long)o->feed_id, err.text);
 }

@@ -75,14 +75,6 @@ static int quota_keep(struct store_thread *s, struct visit *v, struct fw_err *er
 	return 0;
 }
 
-static void quota_note(struct store_thread *s, const struct visit *v)
-{
-	struct fw_err err;
-
-	if (quota_put(&v->quota, s->st, &v->outcome, fw_now_ms(), &err))
-		fw_warn("feed %lld: its entries are stored, but could not be counted: %s", (long long)v->feed.id, err.text);
-}
-
 /* ---- commit ------------------------------------------------------------------------------------------------------------------------- */
 
 /* The lease was lost: others fetch these again. */
@@ -94,7 +86,7 @@ static void stale(struct store_thread *s, size_t n)
 
 static void visit_stored(struct store_thread *s, struct visit *v)
 {
-	quota_note(s, v);
+	quota_put(&v->quota, s->st, &v->outcome, fw_now_ms());
 	visit_count(s, v);
 	if (is_deferred(v) || v->outcome.rc == FW_ENOTFOUND)
 		return;
