@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,29 +27,24 @@ static int check(const char *path, const struct stat *st, struct fw_err *err)
 
 int store_file_read(const char *path, char **url, struct fw_err *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc = 0; /* a pipe that nobody writes to would be waited for */
-	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe that nobody writes to would be waited for */
 	char text[URL_MAX + 1];
 	struct fw_str line, rest;
 	struct stat st = {0};
-	size_t len = 0;
+	ssize_t len = 0;
+	int rc = 0;
 
 	*url = NULL;
-	if (!f || fstat(fd, &st))
+	if (fd < 0 || fstat(fd, &st))
 		rc = fw_err_set(err, FW_EINVAL, "store_file: %s: %s", path, strerror(errno));
 	rc = rc ? rc : check(path, &st, err);
-	if (!rc) {
-		(void)setvbuf(f, NULL, _IONBF, 0); /* no other copy in memory */
-		len = fread(text, 1, sizeof(text), f);
-		rc = ferror(f) ? fw_err_set(err, FW_EINVAL, "store_file: %s: %s", path, strerror(errno)) : 0;
-	}
-	if (f)
-		fclose(f);
-	else if (fd >= 0)
+	if (!rc && (len = read(fd, text, sizeof(text))) < 0) /* a plain file gives all at once */
+		rc = fw_err_set(err, FW_EINVAL, "store_file: %s: %s", path, strerror(errno));
+	if (fd >= 0)
 		close(fd);
 	if (rc)
 		return rc;
-	line = fw_str_trim(fw_str_split((struct fw_str){text, len}, '\n', &rest));
+	line = fw_str_trim(fw_str_split((struct fw_str){text, (size_t)len}, '\n', &rest));
 	if (!line.len)
 		rc = fw_err_set(err, FW_EINVAL, "store_file: %s: its first line is empty: write the store's URL there", path);
 	else if (line.len >= URL_MAX || memchr(line.p, 0, line.len))
