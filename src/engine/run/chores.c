@@ -13,9 +13,8 @@
  *
  * That a worker's network is down is a record of kind "weather", its key the worker's name, put when it went down. It runs out by itself.
  */
-#include <stdlib.h>
-
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -100,8 +99,7 @@ static void probe(struct chores *c, struct fw_store *st, int64_t mono_ms)
 
 struct ahead {
 	int64_t now_ms;
-	int64_t *id;
-	size_t n, cap;
+	struct fw_buf ids; /* of 8 bytes each */
 };
 
 static int newest(void *ctx, const struct fw_visit *v)
@@ -114,33 +112,24 @@ static int far_due(void *ctx, const struct fw_due_row *row)
 {
 	struct ahead *a = ctx;
 
-	if (row->due_at_ms <= a->now_ms + AHEAD_MS)
-		return 0;
-	if (a->n == a->cap) {
-		size_t cap = a->cap ? 2 * a->cap : 256;
-		int64_t *grown = reallocarray(a->id, cap, sizeof(*grown));
-
-		if (!grown)
-			return FW_ENOMEM;
-		a->id = grown;
-		a->cap = cap;
-	}
-	a->id[a->n++] = row->feed_id;
-	return 0;
+	if (row->due_at_ms > a->now_ms + AHEAD_MS)
+		fw_buf_add(&a->ids, &row->feed_id, sizeof(row->feed_id));
+	return a->ids.rc;
 }
 
 /* Of those that are due in the future those that were visited there. */
 static int back_from_the_future(struct fw_store *st, const struct ahead *all, size_t *n, struct fw_err *err)
 {
+	const int64_t *id = (const int64_t *)(const void *)all->ids.p;
 	struct fw_arena a;
 	int rc = 0;
 
 	fw_arena_init(&a, 0);
-	for (size_t i = 0; i < all->n && !rc; i++) {
-		struct fw_feed f, to = {.id = all->id[i]};
+	for (size_t i = 0; i < all->ids.len / sizeof(*id) && !rc; i++) {
+		struct fw_feed f, to = {.id = id[i]};
 
 		fw_arena_reset(&a, 65536);
-		rc = fw_store_feed_find(st, all->id[i], FW_STR_NONE, &a, &f, err);
+		rc = fw_store_feed_find(st, id[i], FW_STR_NONE, &a, &f, err);
 		if (!rc && f.last_visit_ms > all->now_ms + AHEAD_MS) {
 			to.due_at_ms = all->now_ms + (int64_t)(fw_hash64(&f.id, sizeof(f.id)) % (uint64_t)FW_HOUR_MS);
 			rc = feed_set(st, &to, FW_SET_DUE, n, err);
@@ -165,7 +154,7 @@ int chores_clock(struct fw_store *st, int64_t now_ms, bool went_back, size_t *n,
 	if (rc == FW_ENOMEM)
 		fw_err_set(err, rc, "out of memory");
 	rc = rc ? rc : back_from_the_future(st, &all, n, err);
-	free(all.id);
+	fw_buf_finish(&all.ids);
 	return rc;
 }
 

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -54,6 +55,14 @@ void channel_outcome_put(struct channel *ch, bool last)
 
 	if (last || !collecting || fw_ring_fill(&ch->outcomes) >= COLLECT_N || atomic_load(&ch->held_bytes) >= ch->held_max / 4)
 		channel_wake_store(ch);
+}
+
+/* Until somebody wakes it. */
+static void doze(struct channel *ch, int64_t ms)
+{
+	struct pollfd p = {.fd = ch->wake_fd[0], .events = POLLIN};
+
+	(void)poll(&p, 1, (int)ms);
 }
 
 static void wake_taken(struct channel *ch)
@@ -323,11 +332,8 @@ static void sleep_until_something(struct store_thread *s)
 	struct fw_err err;
 
 	atomic_store(&s->ch->collecting, s->n > 0);
-	if (!s->st || s->retry.at_ms || fw_store_wait(s->st, s->ch->wake_fd[0], ms, &s->changed, &err)) {
-		struct pollfd p = {.fd = s->ch->wake_fd[0], .events = POLLIN};
-
-		(void)poll(&p, 1, (int)ms);
-	}
+	if (!s->st || s->retry.at_ms || fw_store_wait(s->st, s->ch->wake_fd[0], ms, &s->changed, &err))
+		doze(s->ch, ms);
 	if (s->changed)
 		s->control_at_ms = 0;
 	wake_taken(s->ch);
@@ -336,24 +342,17 @@ static void sleep_until_something(struct store_thread *s)
 /* ---- life -------------------------------------------------------------------------------------------------------------------------------- */
 
 struct dead {
-	char **name;
-	size_t n;
+	struct fw_buf names; /* each with its NUL */
 	int64_t run_id; /* ours: of its workers the master knows more, namely what they were reading */
 };
 
 static int dead_note(void *ctx, const struct fw_beat *b)
 {
 	struct dead *d = ctx;
-	char **grown;
 
-	if (b->run_id == d->run_id || !fw_worker_is_dead(b->worker))
-		return 0;
-	grown = reallocarray(d->name, d->n + 1, sizeof(*grown));
-	if (!grown)
-		return FW_ENOMEM;
-	d->name = grown;
-	d->name[d->n] = fw_str_dup(fw_str(b->worker));
-	return d->name[d->n] && ++d->n ? 0 : FW_ENOMEM;
+	if (b->run_id != d->run_id && fw_worker_is_dead(b->worker))
+		fw_buf_add(&d->names, b->worker, strlen(b->worker) + 1);
+	return d->names.rc;
 }
 
 /*
@@ -367,11 +366,9 @@ static void reap_the_dead(struct store_thread *s)
 	struct fw_err err = {.text = "out of memory"};
 	int rc = fw_store_beat_list(s->st, since_ms, dead_note, &d, &err);
 
-	for (size_t i = 0; i < d.n; i++) {
-		rc = rc ? rc : fw_store_reap(s->st, d.name[i], 0, &err);
-		free(d.name[i]);
-	}
-	free(d.name);
+	for (size_t at = 0; at < d.names.len && !rc; at += strlen(d.names.p + at) + 1)
+		rc = fw_store_reap(s->st, d.names.p + at, 0, &err);
+	fw_buf_finish(&d.names);
 	if (rc)
 		fw_warn("ending the leases of dead workers: %s; they will end by themselves", err.text);
 }
@@ -458,9 +455,7 @@ int store_thread_open(struct store_thread *s)
 			return WORKER_STORE;
 		ask_later(s, "opening the store", err);
 		for (int64_t left; (left = s->retry.at_ms - fw_mono_ms()) > 0;) {
-			struct pollfd p = {.fd = s->ch->wake_fd[0], .events = POLLIN};
-
-			(void)poll(&p, 1, (int)left);
+			doze(s->ch, left);
 			wake_taken(s->ch);
 			if (atomic_load(&s->ch->stopping))
 				return WORKER_LEFT;
