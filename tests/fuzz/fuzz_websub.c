@@ -87,14 +87,14 @@ static void intent(struct fw_str query, enum callback_state state, bool cloud)
 {
 	static const char *const NAME[ARGUMENT_N] = {"hub.mode", "hub.topic", "hub.challenge", "hub.lease_seconds", "hub.reason", "url", "challenge"};
 	struct callback was = callback(state, cloud);
-	struct fw_buf text[ARGUMENT_N];
 	struct fw_str got[ARGUMENT_N] = {FW_STR_NONE}, answer;
 	struct fw_websub_intent in;
+	struct fw_arena a;
 
+	fw_arena_init(&a, 0);
 	for (int i = 0; i < ARGUMENT_N; i++) {
-		text[i] = FW_BUF_INIT(0);
-		if (form_get(query, NAME[i], &text[i]))
-			got[i] = text[i].len ? fw_buf_str(&text[i]) : FW_STR("");
+		if (!form_get(query, NAME[i], &a, &got[i]))
+			got[i] = FW_STR_NONE;
 	}
 	in = (struct fw_websub_intent){TOKEN, got[MODE], got[TOPIC_ARG], got[CHALLENGE], got[LEASE], got[REASON], got[URL], got[CLOUD_CHALLENGE]};
 	FUZZ_CHECK(!fw_websub_intent(store, &in, NOW, &answer, &err));
@@ -104,8 +104,7 @@ static void intent(struct fw_str query, enum callback_state state, bool cloud)
 		FUZZ_CHECK(!fw_websub_intent(store, &in, NOW, &answer, &err));
 		FUZZ_CHECK(!answer.p);
 	}
-	for (int i = 0; i < ARGUMENT_N; i++)
-		fw_buf_finish(&text[i]);
+	fw_arena_finish(&a);
 }
 
 /* ---- documents -------------------------------------------------------------------------------------------------------------------------- */
@@ -163,23 +162,25 @@ static void document(struct fw_str data, enum callback_state state)
 /* rssCloud's pings: what a form holds comes back from a form that is written of it. */
 static void ping(struct fw_str form, enum callback_state state)
 {
-	struct fw_buf url = FW_BUF_INIT(0), again = FW_BUF_INIT(0), back = FW_BUF_INIT(0);
-	bool is = form_get(form, "url", &url);
+	struct fw_buf again = FW_BUF_INIT(0);
+	struct fw_str url = FW_STR_NONE, back;
 	enum fw_websub_verdict v;
+	struct fw_arena a;
+	bool is;
 
+	fw_arena_init(&a, 0);
+	is = form_get(form, "url", &a, &url);
 	callback(state, true);
 	v = judge(FW_STR_NONE, form);
-	FUZZ_CHECK((v == FW_WEBSUB_HINT) == (state == CALLBACK_ACTIVE && is && fw_str_eq(fw_buf_str(&url), TOPIC)));
+	FUZZ_CHECK((v == FW_WEBSUB_HINT) == (state == CALLBACK_ACTIVE && is && fw_str_eq(url, TOPIC)));
 	FUZZ_CHECK(v != FW_WEBSUB_TAKE && url.len <= form.len);
 	form_add(&again, "other", form);
-	form_add(&again, "url", fw_buf_str(&url));
-	FUZZ_CHECK(form_get(fw_buf_str(&again), "url", &back) && fw_str_eq(fw_buf_str(&back), fw_buf_str(&url)));
-	fw_buf_reset(&back);
-	FUZZ_CHECK(form_get(fw_buf_str(&again), "other", &back) && fw_str_eq(fw_buf_str(&back), form));
+	form_add(&again, "url", url);
+	FUZZ_CHECK(form_get(fw_buf_str(&again), "url", &a, &back) && fw_str_eq(back, url));
+	FUZZ_CHECK(form_get(fw_buf_str(&again), "other", &a, &back) && fw_str_eq(back, form));
 	(void)wish_cloud_refused(form);
-	fw_buf_finish(&url);
 	fw_buf_finish(&again);
-	fw_buf_finish(&back);
+	fw_arena_finish(&a);
 }
 
 /* ---- leases ----------------------------------------------------------------------------------------------------------------------------- */

@@ -383,8 +383,6 @@ static int walk(struct fw_hubs *h, struct fw_err *err)
 	int64_t began_ms = fw_mono_ms();
 	int rc;
 
-	if (!h->walk_after)
-		h->walk_began_ms = began_ms;
 	fw_arena_init(&w.a, 0);
 	rc = fw_store_feed_list(h->st, &q, walk_see, &w, err);
 	fw_arena_finish(&w.a);

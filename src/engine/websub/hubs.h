@@ -71,9 +71,7 @@ struct fw_hubs {
 	struct fw_map hubs;         /* by host */
 	uint32_t flying;
 	int64_t walk_after;         /* the cursor */
-	int64_t walk_began_ms;      /* monotonic */
 	uint64_t walk;
-	int64_t active_n;
 };
 
 /* ---- hubs.c ------------------------------------------------------------------------------------------------------------------------------ */

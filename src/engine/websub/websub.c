@@ -139,16 +139,15 @@ int fw_websub_intent(struct fw_store *st, const struct fw_websub_intent *in, int
 
 /* ---- documents -------------------------------------------------------------------------------------------------------------------------- */
 
-static enum fw_websub_verdict judge(const struct callback *cb, struct fw_str signature, struct fw_str body)
+static enum fw_websub_verdict judge(const struct callback *cb, struct fw_str signature, struct fw_str body, struct fw_arena *a)
 {
-	struct fw_buf url = FW_BUF_INIT(0);
+	struct fw_str url;
 	bool same;
 
 	if (!is_wanted(cb))
 		return FW_WEBSUB_GONE;
 	if (cb->cloud) {
-		same = form_get(body, "url", &url) && fw_str_eq(fw_buf_str(&url), cb->topic);
-		fw_buf_finish(&url);
+		same = form_get(body, "url", a, &url) && fw_str_eq(url, cb->topic);
 		return same && cb->state == CALLBACK_ACTIVE ? FW_WEBSUB_HINT : FW_WEBSUB_IGNORE;
 	}
 	if (cb->secret.len && !signature.p)
@@ -171,7 +170,7 @@ int fw_websub_judge(struct fw_store *st, struct fw_str token, struct fw_str sign
 	rc = look_up(st, token, &a, &cb, err);
 	if (!rc) {
 		*feed_id = cb.feed_id;
-		*out = judge(&cb, signature, body);
+		*out = judge(&cb, signature, body, &a);
 	}
 	rc = rc == FW_ENOTFOUND ? 0 : rc;
 	if (!rc && *out == FW_WEBSUB_HINT)

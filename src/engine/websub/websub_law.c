@@ -302,35 +302,20 @@ void form_int(struct fw_buf *b, const char *name, int64_t value)
 	form_add(b, name, fw_str(text));
 }
 
-static void form_decode(struct fw_str s, struct fw_buf *out)
-{
-	for (size_t i = 0; i < s.len; i++) {
-		int hi = -1, lo = -1;
-
-		if (s.p[i] == '%' && i + 2 < s.len) {
-			hi = fw_hexval((unsigned char)s.p[i + 1]);
-			lo = fw_hexval((unsigned char)s.p[i + 2]);
-		}
-		if (hi >= 0 && lo >= 0) {
-			fw_buf_addc(out, (char)(hi << 4 | lo));
-			i += 2;
-		} else {
-			fw_buf_addc(out, s.p[i] == '+' ? ' ' : s.p[i]);
-		}
-	}
-}
-
-bool form_get(struct fw_str form, const char *name, struct fw_buf *out)
+bool form_get(struct fw_str form, const char *name, struct fw_arena *a, struct fw_str *out)
 {
 	struct fw_str rest = form;
 
 	while (rest.p) {
 		struct fw_str value, key = fw_str_split(fw_str_split(rest, '&', &rest), '=', &value);
+		char *plain;
 
 		if (!fw_str_eq(key, fw_str(name)))
 			continue;
-		form_decode(value, out);
-		return !out->rc;
+		plain = fw_arena_dup(a, value.p, value.len);
+		for (size_t i = 0; plain && i < value.len; i++)
+			plain[i] = plain[i] == '+' ? ' ' : plain[i];
+		return plain && fw_url_decode(a, (struct fw_str){plain, value.len}, out);
 	}
 	return false;
 }

@@ -16,6 +16,7 @@
 #ifndef FW_ENGINE_WEBSUB_LAW_H
 #define FW_ENGINE_WEBSUB_LAW_H
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "api/websub.h"
 
@@ -110,8 +111,8 @@ int64_t sub_lease_ms(struct fw_str seconds, int64_t asked_ms, char why[80]);
 /* name=value, percent-encoded, behind what is there. */
 void form_add(struct fw_buf *b, const char *name, struct fw_str value);
 void form_int(struct fw_buf *b, const char *name, int64_t value);
-/* The value of a name in a form, decoded into out; false: it is not there. */
-FW_MUST_CHECK bool form_get(struct fw_str form, const char *name, struct fw_buf *out);
+/* The value of a name in a form, decoded; false: it is not there. */
+FW_MUST_CHECK bool form_get(struct fw_str form, const char *name, struct fw_arena *a, struct fw_str *out);
 /* Does header, X-Hub-Signature's value, sign body by secret? sha1, sha256, sha384, sha512; compared in constant time. */
 FW_MUST_CHECK bool signature_is_good(struct fw_str header, struct fw_str secret, struct fw_str body);
 /*

@@ -541,20 +541,24 @@ END_TEST
 
 START_TEST(forms)
 {
-	struct fw_buf b = FW_BUF_INIT(0), v = FW_BUF_INIT(0);
+	struct fw_buf b = FW_BUF_INIT(0);
+	struct fw_arena a;
+	struct fw_str v;
 
+	fw_arena_init(&a, 0);
 	form_add(&b, "hub.topic", FW_STR("https://e.example/?a=b&c=d e/\xc3\xa9~._-"));
 	form_int(&b, "n", 864000);
 	ck_assert_str_eq(b.p, "hub.topic=https%3A%2F%2Fe.example%2F%3Fa%3Db%26c%3Dd%20e%2F%C3%A9~._-&n=864000");
-	ck_assert(form_get(fw_buf_str(&b), "hub.topic", &v));
+	ck_assert(form_get(fw_buf_str(&b), "hub.topic", &a, &v));
 	ck_assert_str_eq(v.p, "https://e.example/?a=b&c=d e/\xc3\xa9~._-");
-	fw_buf_reset(&v);
-	ck_assert(form_get(FW_STR("x=1&url=a+b%2&url=2&"), "url", &v));
+	ck_assert(form_get(FW_STR("x=1&url=a+b%2&url=2&"), "url", &a, &v));
 	ck_assert_str_eq(v.p, "a b%2");
-	ck_assert(!form_get(FW_STR("urls=1"), "url", &v));
-	ck_assert(!form_get(FW_STR(""), "url", &v));
+	ck_assert(form_get(FW_STR("url&x=1"), "url", &a, &v));
+	ck_assert_str_eq(v.p, "");
+	ck_assert(!form_get(FW_STR("urls=1"), "url", &a, &v));
+	ck_assert(!form_get(FW_STR(""), "url", &a, &v));
 	fw_buf_finish(&b);
-	fw_buf_finish(&v);
+	fw_arena_finish(&a);
 }
 END_TEST
 
