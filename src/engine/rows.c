@@ -85,6 +85,21 @@ struct fw_str rows_feed_extra(struct fw_arena *a, const struct fw_document *d)
 	return extra_text(a, NULL, d);
 }
 
+bool rows_feed_meta(struct fw_feed *s, const struct fw_document *d, bool fill)
+{
+	struct fw_str *const to[] = {&s->title, &s->home_page_url, &s->description, &s->language, &s->icon};
+	const struct fw_str from[] = {d->title, d->home_page_url, d->description, d->language, d->icon.len ? d->icon : d->image.url};
+	bool changed = false;
+
+	for (size_t i = 0; i < FW_N(to); i++) {
+		if (fill ? to[i]->len || !from[i].len : fw_str_eq(*to[i], from[i]))
+			continue;
+		*to[i] = from[i];
+		changed = true;
+	}
+	return changed;
+}
+
 static void row_fill(struct fw_arena *a, int64_t feed_id, const struct fw_document *d, const struct fw_entry *e, struct fw_entry_row *w)
 {
 	struct fw_hash128 key = fw_entry_key(feed_id, e);

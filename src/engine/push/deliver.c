@@ -228,29 +228,6 @@ size_t fw_delivery_bytes(const struct fw_delivery *d)
 
 /* ---- storing --------------------------------------------------------------------------------------------------------------------- */
 
-static bool fill(struct fw_str *dst, struct fw_str src)
-{
-	if (dst->len || !src.len)
-		return false;
-	*dst = src;
-	return true;
-}
-
-/* What no document has told yet. Returns the groups that change. */
-static unsigned state_fill(struct fw_delivery *d)
-{
-	struct fw_feed *s = &d->feed;
-	bool filled;
-
-	*s = d->was;
-	filled = fill(&s->title, d->doc->title);
-	filled |= fill(&s->home_page_url, d->doc->home_page_url);
-	filled |= fill(&s->description, d->doc->description);
-	filled |= fill(&s->language, d->doc->language);
-	filled |= fill(&s->icon, d->doc->icon.len ? d->doc->icon : d->doc->image.url);
-	return filled ? FW_GROUP_META : 0;
-}
-
 static int outcome_make(struct fw_delivery *d, struct fw_store *st, struct fw_err *err)
 {
 	struct fw_outcome *o = &d->outcome;
@@ -261,8 +238,9 @@ static int outcome_make(struct fw_delivery *d, struct fw_store *st, struct fw_er
 	if (!fw_feed_takes_entries(d->was.status))
 		return fw_err_set(err, FW_EGONE, "feed %lld is %s: 'feedwheel resume' has it take entries again", (long long)d->was.id,
 			fw_feed_status_name(d->was.status));
-	*o = (struct fw_outcome){.feed_id = d->was.id, .feed = &d->feed, .groups = state_fill(d), .visit = d->visit,
-		.entries = d->row, .entry_n = d->row_n};
+	d->feed = d->was;
+	*o = (struct fw_outcome){.feed_id = d->was.id, .feed = &d->feed, .groups = rows_feed_meta(&d->feed, d->doc, true) ? FW_GROUP_META : 0,
+		.visit = d->visit, .entries = d->row, .entry_n = d->row_n};
 	rc = d->limits ? quota_take(&d->quota, st, d->limits, &d->was, false, d->row, o, fw_now_ms(), err) : 0;
 	d->is_made = !rc;
 	return rc;

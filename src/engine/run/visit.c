@@ -269,11 +269,7 @@ static void state_meta(struct visit *v)
 	bool changed = s->format != d->format;
 
 	s->format = d->format;
-	changed |= set_str(&s->title, d->title);
-	changed |= set_str(&s->home_page_url, d->home_page_url);
-	changed |= set_str(&s->description, d->description);
-	changed |= set_str(&s->language, d->language);
-	changed |= set_str(&s->icon, d->icon.len ? d->icon : d->image.url);
+	changed |= rows_feed_meta(s, d, false);
 	changed |= state_hub(v);
 	changed |= set_str(&s->extra, rows_feed_extra(&v->arena, d));
 	if (changed)
