@@ -7,19 +7,23 @@
  * Where a value comes from, the later one winning: the row's default, the configuration file, FEEDWHEEL_STORE, the command line.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/near.h"
 #include "base/str.h"
 #include "engine/config_text.h"
-#include "engine/store_file.h"
 #include "engine/websub/websub_wish.h"
 #include "base/banned.h"
 
 #define FILE_MAX_BYTES ((size_t)1 << 20)
+#define URL_MAX ((size_t)4096)
 #define DAYS(n) ((n) * FW_DAY_MS)
 #define MIB(n) ((int64_t)(n) << 20)
 #define NO_RANGE 0, 0, NULL
@@ -284,19 +288,15 @@ static bool one_of(const char *choices, struct fw_str word)
 /* A number as it would be written in the file, with the largest unit that leaves it whole. */
 static void number_text(struct fw_buf *b, enum fw_setting_type type, int64_t v)
 {
-	static const struct { int64_t n; const char *name; } TIME[] = {
-		{FW_DAY_MS, "d"}, {FW_HOUR_MS, "h"}, {FW_MINUTE_MS, "m"}, {FW_SECOND_MS, "s"}, {1, "ms"},
-	}, SIZE[] = {{INT64_C(1) << 30, "GiB"}, {INT64_C(1) << 20, "MiB"}, {1024, "KiB"}};
+	static const struct { enum fw_setting_type type; int64_t n; const char *name; } PART[] = {
+		{FW_TYPE_DURATION, FW_DAY_MS, "d"}, {FW_TYPE_DURATION, FW_HOUR_MS, "h"}, {FW_TYPE_DURATION, FW_MINUTE_MS, "m"},
+		{FW_TYPE_DURATION, FW_SECOND_MS, "s"}, {FW_TYPE_DURATION, 1, "ms"},
+		{FW_TYPE_SIZE, INT64_C(1) << 30, "GiB"}, {FW_TYPE_SIZE, INT64_C(1) << 20, "MiB"}, {FW_TYPE_SIZE, 1024, "KiB"},
+	};
 
-	for (size_t i = 0; v && type == FW_TYPE_DURATION && i < FW_N(TIME); i++) {
-		if (v % TIME[i].n == 0) {
-			fw_buf_addf(b, "%lld%s", (long long)(v / TIME[i].n), TIME[i].name);
-			return;
-		}
-	}
-	for (size_t i = 0; v && type == FW_TYPE_SIZE && i < FW_N(SIZE); i++) {
-		if (v % SIZE[i].n == 0) {
-			fw_buf_addf(b, "%lld%s", (long long)(v / SIZE[i].n), SIZE[i].name);
+	for (size_t i = 0; v && i < FW_N(PART); i++) {
+		if (PART[i].type == type && v % PART[i].n == 0) {
+			fw_buf_addf(b, "%lld%s", (long long)(v / PART[i].n), PART[i].name);
 			return;
 		}
 	}
@@ -337,6 +337,55 @@ static int unknown(const char *name, const char *where, struct fw_err *err)
 		return fw_err_set(err, FW_EINVAL, "%s: unknown setting '%.60s': did you mean '%s'?", where, name, near.best);
 	return fw_err_set(err, FW_EINVAL, "%s: unknown setting '%.60s': see 'feedwheel help settings'", where, name);
 }
+
+/* ---- a store's URL from a file of its own, so that its password stands in no command line and in no configuration that others read -------- */
+
+/*
+ * The owner's alone. Root may share one with a group, as with a service's, for who can become root needs no file. (libpq has the same
+ * rules for keys and passwords.)
+ */
+static int store_file_check(const char *path, const struct stat *st, struct fw_err *err)
+{
+	if (!S_ISREG(st->st_mode))
+		return fw_err_set(err, FW_EINVAL, "store_file: %s is no plain file", path);
+	if (st->st_mode & (st->st_uid == 0 ? 037 : 077))
+		return fw_err_set(err, FW_EINVAL, "store_file: %s: others may open it (mode %04o), and it may hold a password: chmod 600 it", path,
+			(unsigned)st->st_mode & 07777);
+	return 0;
+}
+
+/* Its first line; free() it. Errors: FW_EINVAL (it cannot be read, is empty, or others may read it), FW_ENOMEM. */
+static int store_file_read(const char *path, char **url, struct fw_err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe that nobody writes to would be waited for */
+	char text[URL_MAX + 1];
+	struct fw_str line, rest;
+	struct stat st = {0};
+	ssize_t len = 0;
+	int rc = 0;
+
+	*url = NULL;
+	if (fd < 0 || fstat(fd, &st))
+		rc = fw_err_set(err, FW_EINVAL, "store_file: %s: %s", path, strerror(errno));
+	rc = rc ? rc : store_file_check(path, &st, err);
+	if (!rc && (len = read(fd, text, sizeof(text))) < 0) /* a plain file gives all at once */
+		rc = fw_err_set(err, FW_EINVAL, "store_file: %s: %s", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	if (rc)
+		return rc;
+	line = fw_str_trim(fw_str_split((struct fw_str){text, (size_t)len}, '\n', &rest));
+	if (!line.len)
+		rc = fw_err_set(err, FW_EINVAL, "store_file: %s: its first line is empty: write the store's URL there", path);
+	else if (line.len >= URL_MAX || memchr(line.p, 0, line.len))
+		rc = fw_err_set(err, FW_EINVAL, "store_file: %s: its first line is no URL (%zu bytes at most, and no NUL)", path, URL_MAX - 1);
+	else if (!(*url = fw_str_dup(line)))
+		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
+	explicit_bzero(text, sizeof(text));
+	return rc;
+}
+
+/* ---- setting ---------------------------------------------------------------------------------------------------------- */
 
 /* "feeds.db" means sqlite:feeds.db. */
 static int store_whole(struct fw_config *c, struct fw_err *err)
