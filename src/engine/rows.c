@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include <string.h>
 
+#include "base/err.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "engine/rows.h"
 #include "parse/feed/norm.h"
@@ -130,4 +132,43 @@ struct fw_entry_row *rows_of_document(struct fw_arena *a, int64_t feed_id, const
 			row_fill(a, feed_id, d, e, &row[(*n)++]);
 	}
 	return row;
+}
+
+/* ---- what the store has of them ---------------------------------------------------------------------------------------------------------- */
+
+struct comparison {
+	const struct fw_entry_row *row;
+	unsigned char *state;
+	struct fw_map by_key;
+};
+
+static struct fw_str key_of(const unsigned char key[16])
+{
+	return (struct fw_str){(const char *)key, 16};
+}
+
+static int key_seen(void *ctx, const struct fw_entry_key *k)
+{
+	struct comparison *c = ctx;
+	const struct fw_entry_row *row = fw_map_get(&c->by_key, key_of(k->key));
+
+	if (row)
+		c->state[row - c->row] = k->entry_id && k->hash != row->hash ? ROW_CHANGED : ROW_KNOWN;
+	return 0;
+}
+
+int rows_compare(struct fw_store *st, int64_t feed_id, const struct fw_entry_row *row, size_t n, unsigned char *state, struct fw_err *err)
+{
+	struct comparison c = {.row = row, .state = state};
+	int rc = 0;
+
+	fw_map_init(&c.by_key, 0);
+	for (size_t i = 0; i < n && !rc; i++) {
+		state[i] = fw_map_get(&c.by_key, key_of(row[i].key)) ? ROW_KNOWN : ROW_NEW;
+		if (state[i] == ROW_NEW)
+			(void)fw_map_put(&c.by_key, key_of(row[i].key), (void *)(uintptr_t)&row[i], &rc);
+	}
+	rc = rc ? fw_no_memory(err) : fw_store_key_list(st, feed_id, feed_id, key_seen, &c, err);
+	fw_map_finish(&c.by_key);
+	return rc;
 }

@@ -26,10 +26,11 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
-#include "base/map.h"
 #include "base/str.h"
 #include "engine/push/quota.h"
+#include "engine/rows.h"
 #include "base/banned.h"
 
 #define KIND FW_STR("quota")
@@ -135,7 +136,7 @@ static bool surely_fits(const struct quota *q, const struct fw_config *c, size_t
 
 /* ---- which entries ---------------------------------------------------------------------------------- */
 
-enum state { NEW, CHANGED, SAME /* or skipped by the store */, LEFT };
+enum { ROW_LEFT = ROW_KNOWN + 1 };
 
 struct sorted {
 	int64_t date_ms;
@@ -145,49 +146,9 @@ struct sorted {
 struct rows {
 	struct fw_entry_row *row;
 	size_t n;
-	unsigned char *state;
-	struct fw_map by_key;
+	unsigned char *state; /* an enum row_state, or ROW_LEFT */
 	struct sorted *order; /* new and changed ones, newest first */
 };
-
-static struct fw_str key_of(const unsigned char key[16])
-{
-	return (struct fw_str){(const char *)key, 16};
-}
-
-static int rows_open(struct rows *r, struct fw_err *err)
-{
-	int rc = 0;
-
-	fw_map_init(&r->by_key, 0);
-	r->state = calloc(r->n, 1);
-	r->order = calloc(r->n, sizeof(*r->order));
-	for (size_t i = 0; i < r->n && r->state && r->order && !rc; i++) {
-		if (fw_map_get(&r->by_key, key_of(r->row[i].key)))
-			r->state[i] = SAME; /* of two with one key the first counts */
-		else
-			(void)fw_map_put(&r->by_key, key_of(r->row[i].key), &r->row[i], &rc);
-	}
-	return r->state && r->order && !rc ? 0 : fw_err_set(err, FW_ENOMEM, "out of memory for %zu entries", r->n);
-}
-
-static void rows_close(struct rows *r)
-{
-	fw_map_finish(&r->by_key);
-	free(r->state);
-	free(r->order);
-}
-
-/* An entry that retention took stays away, changed or not. */
-static int key_seen(void *ctx, const struct fw_entry_key *k)
-{
-	struct rows *r = ctx;
-	const struct fw_entry_row *row = fw_map_get(&r->by_key, key_of(k->key));
-
-	if (row)
-		r->state[row - r->row] = k->entry_id && k->hash != row->hash ? CHANGED : SAME;
-	return 0;
-}
 
 static int newest_first(const void *a, const void *b)
 {
@@ -205,19 +166,19 @@ static void pick(struct rows *r, struct quota *q, const struct fw_config *c, int
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->n; i++) {
-		if (r->state[i] != SAME)
+		if (r->state[i] != ROW_KNOWN)
 			r->order[n++] = (struct sorted){fw_store_entry_date(&r->row[i], now_ms), i};
 	}
 	qsort(r->order, n, sizeof(*r->order), newest_first);
 	for (size_t i = 0; i < n; i++) {
 		unsigned char *state = &r->state[r->order[i].at];
 
-		if (bytes >= limit(c->feed_bytes_max) || (*state == NEW && new_n >= limit(c->feed_entries_max))) {
-			*state = LEFT;
+		if (bytes >= limit(c->feed_bytes_max) || (*state == ROW_NEW && new_n >= limit(c->feed_entries_max))) {
+			*state = ROW_LEFT;
 			q->left_n++;
 			continue;
 		}
-		new_n += *state == NEW;
+		new_n += *state == ROW_NEW;
 		bytes += row_bytes(&r->row[r->order[i].at]);
 	}
 	q->exact = true;
@@ -227,19 +188,23 @@ static void pick(struct rows *r, struct quota *q, const struct fw_config *c, int
 static int look_and_pick(struct quota *q, struct fw_store *st, const struct fw_config *c, struct fw_entry_row *row,
 	struct fw_outcome *o, int64_t now_ms, struct fw_err *err)
 {
-	struct rows r = {.row = row, .n = o->entry_n};
+	struct rows r = {.row = row, .n = o->entry_n, .state = calloc(o->entry_n, 1), .order = calloc(o->entry_n, sizeof(*r.order))};
 	size_t n = 0;
-	int rc = rows_open(&r, err);
+	int rc;
 
-	rc = rc ? rc : fw_store_key_list(st, o->feed_id, o->feed_id, key_seen, &r, err);
+	if (r.state && r.order)
+		rc = rows_compare(st, o->feed_id, row, r.n, r.state, err);
+	else
+		rc = FW_ERR(err, FW_ENOMEM, "out of memory for %zu entries", r.n);
 	if (!rc)
 		pick(&r, q, c, now_ms);
 	for (size_t i = 0; i < r.n && !rc; i++) {
-		if (r.state[i] != LEFT)
+		if (r.state[i] != ROW_LEFT)
 			row[n++] = row[i];
 	}
 	o->entry_n = rc ? o->entry_n : n;
-	rows_close(&r);
+	free(r.state);
+	free(r.order);
 	return rc;
 }
 

@@ -4,35 +4,18 @@
  * it is taken to have come in the middle of the time since that document. A single one came no sooner than Last-Modified says, whatever
  * its date: many are dated when they are begun. What came within an hour of the last 304 may have been on its way.
  */
-#include <string.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/map.h"
 #include "base/str.h"
+#include "engine/rows.h"
 #include "engine/run/trust.h"
 #include "api/trust.h"
 #include "sched/rhythm.h"
 #include "base/banned.h"
 
 #define ON_ITS_WAY_MS FW_HOUR_MS
-
-struct search {
-	struct fw_map lacking; /* entries of the document by key, less those that the store has */
-};
-
-static struct fw_str key_of(const unsigned char key[16])
-{
-	return (struct fw_str){(const char *)key, 16};
-}
-
-static int has(void *ctx, const struct fw_entry_key *k)
-{
-	struct search *s = ctx;
-
-	(void)fw_map_del(&s->lacking, key_of(k->key));
-	return 0;
-}
 
 /* By its date, else in the middle. */
 static int64_t came_ms(const struct fw_entry_row *e, int64_t since_ms, int64_t now_ms)
@@ -44,15 +27,19 @@ static int64_t came_ms(const struct fw_entry_row *e, int64_t since_ms, int64_t n
 	return since_ms + (now_ms - since_ms) / 2;
 }
 
-static enum fw_trust_found judge(const struct visit *v, const struct search *s, int64_t now_ms)
+/* state: of each row, as rows_compare() has it. */
+static enum fw_trust_found judge(const struct visit *v, const unsigned char *state, int64_t now_ms)
 {
 	const struct fw_feed *was = v->was;
 	int64_t first_ms = INT64_MAX, changed_ms;
-	const struct fw_entry_row *e;
-	size_t at = 0, n = 0;
+	size_t n = 0;
 
-	for (; (e = fw_map_next(&s->lacking, &at, NULL)) != NULL; n++)
-		first_ms = FW_MIN(first_ms, came_ms(e, was->validators_ms, now_ms));
+	for (size_t i = 0; i < v->outcome.entry_n; i++) {
+		if (state[i] != ROW_NEW)
+			continue;
+		n++;
+		first_ms = FW_MIN(first_ms, came_ms(&v->outcome.entries[i], was->validators_ms, now_ms));
+	}
 	if (!n)
 		return FW_TRUST_UNCHANGED;
 	if (n == 1 && v->fetch.h_last_modified.p && fw_http_date_parse(v->fetch.h_last_modified, now_ms, &changed_ms))
@@ -72,21 +59,17 @@ static int trust_of(const struct fw_feed *feed)
 void trust_judge(struct fw_store *st, struct visit *v, int64_t now_ms)
 {
 	enum fw_trust_found found = FW_TRUST_UNCLEAR;
-	struct search s;
+	const struct fw_outcome *o = &v->outcome;
+	unsigned char *state;
 	struct fw_err err;
-	int rc = 0;
 
 	if (!v->to_compare)
 		return;
 	v->to_compare = false;
-	fw_map_init(&s.lacking, 0);
-	for (size_t i = 0; i < v->outcome.entry_n && !rc; i++)
-		(void)fw_map_put(&s.lacking, key_of(v->outcome.entries[i].key), (void *)(uintptr_t)&v->outcome.entries[i], &rc);
-	if (!rc)
-		rc = fw_store_key_list(st, v->feed.id, v->feed.id, has, &s, &err);
-	if (!rc)
-		found = judge(v, &s, now_ms);
-	fw_map_finish(&s.lacking);
+	state = calloc(o->entry_n + 1, 1);
+	if (state && !rows_compare(st, v->feed.id, o->entries, o->entry_n, state, &err))
+		found = judge(v, state, now_ms);
+	free(state);
 	if (found == FW_TRUST_DENIED && trust_of(&v->feed) >= 0) /* once, not each day */
 		fw_info("feed %lld: its server said 304 (not modified) while there were new entries: it is not believed for longer than a day",
 			(long long)v->feed.id);
