@@ -118,10 +118,12 @@ void fw_spill_forget(struct fw_spill *s, size_t lane)
 	fw_buf_reset(&s->lane[lane].draft);
 }
 
-static int segment_write(struct segment *g, const char *p, size_t len, struct fw_err *err)
+static int segment_write(struct segment *g, const char *p, size_t len, bool sync, struct fw_err *err)
 {
 	int e = fw_write_all(g->fd, p, len);
 
+	if (!e && sync && fdatasync(g->fd))
+		e = errno;
 	if (!e) {
 		g->bytes += len;
 		return 0;
@@ -163,9 +165,7 @@ int fw_spill_write(struct fw_spill *s, size_t lane, uint64_t rows, struct fw_err
 		l->newest = g ? g : l->newest;
 		segments_drop(l);
 	}
-	rc = g ? segment_write(g, l->draft.p, l->draft.len, err) : err->rc;
-	if (!rc && !s->sync_ms && fdatasync(g->fd))
-		rc = fw_err_set(err, FW_EIO, "spill_dir: %s: %s", g->path, strerror(errno));
+	rc = g ? segment_write(g, l->draft.p, l->draft.len, !s->sync_ms, err) : err->rc;
 	if (!rc) {
 		g->last_row = rows;
 		g->dirty = s->sync_ms > 0;

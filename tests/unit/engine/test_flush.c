@@ -588,6 +588,44 @@ START_TEST(record_damaged)
 }
 END_TEST
 
+static bool sync_fails;
+
+int __real_fdatasync(int fd);
+int __wrap_fdatasync(int fd);
+int __wrap_fdatasync(int fd)
+{
+	errno = EIO;
+	return sync_fails ? -1 : __real_fdatasync(fd);
+}
+
+START_TEST(what_cannot_be_synced_is_refused)
+{
+	static const int64_t WANT[] = {0, FW_EIO, 0};
+	pid_t pid;
+	int status;
+
+	set("spill_sync_ms", "0");
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (!pid) {
+		struct fw_ingest *in;
+
+		set("store", "sqlite:/proc/no/such/folder/s.db");
+		if (fw_ingest_open(config, 1, &in, &err))
+			_exit(1);
+		for (size_t i = 0; i < FW_N(WANT); i++) {
+			sync_fails = WANT[i] != 0;
+			if (push(fw_ingest_lane(in, 0), "spilt", 1, 1, NULL) != WANT[i])
+				_exit(2);
+		}
+		kill(getpid(), SIGKILL);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	ck_assert_int_eq(start_and_stop(), 2); /* what was refused is not there */
+}
+END_TEST
+
 START_TEST(spill_is_full)
 {
 	struct rlimit was, limit;
@@ -724,6 +762,7 @@ int main(void)
 	tcase_add_test(sp, what_was_stored_is_not_stored_twice);
 	tcase_add_test(sp, record_cut_off);
 	tcase_add_test(sp, record_damaged);
+	tcase_add_test(sp, what_cannot_be_synced_is_refused);
 	tcase_add_test(sp, spill_is_full);
 	tcase_add_test(sp, spill_fills_its_disk);
 	tcase_add_test(sp, stop_while_it_is_away_keeps_the_spill);
