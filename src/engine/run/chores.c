@@ -279,15 +279,14 @@ static void weather(struct chores *c, struct fw_store *st, const char *worker, c
 	struct fw_err err;
 	int rc;
 
-	if (offline == c->offline && (!offline || mono_ms < c->offline_at_ms))
+	if (offline == (c->offline_since_ms != 0) && (!offline || mono_ms < c->offline_at_ms))
 		return;
-	c->offline_since_ms = c->offline ? c->offline_since_ms : now_ms;
-	r.at_ms = c->offline_since_ms;
+	r.at_ms = c->offline_since_ms ? c->offline_since_ms : now_ms;
 	r.until_ms = now_ms + WEATHER_KEPT_MS;
 	rc = offline ? fw_store_record_put(st, &r, false, NULL, &err) : fw_store_record_remove(st, r.kind, r.key, FW_STR_NONE, &err);
 	if (rc && rc != FW_ENOTFOUND)
 		fw_debug("the state of the network could not be noted: %s", err.text); /* a store that is away is told of elsewhere */
-	c->offline = offline;
+	c->offline_since_ms = offline ? r.at_ms : 0;
 	c->offline_at_ms = mono_ms + WEATHER_EVERY_MS;
 }
 

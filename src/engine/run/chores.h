@@ -8,9 +8,8 @@
 
 struct chores { /* zeroed: all is due */
 	int64_t probe_at_ms, clock_at_ms, offline_at_ms; /* monotonic */
-	int64_t offline_since_ms; /* Unix */
+	int64_t offline_since_ms; /* Unix; 0: it is not, or that is not told */
 	int64_t unix_mono_ms; /* by how much the one clock was ahead of the other; 0: not known yet */
-	bool offline; /* told */
 };
 
 /*
