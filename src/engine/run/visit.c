@@ -503,7 +503,8 @@ static void state_health(struct visit *v, int64_t now_ms)
 	struct fw_fetch *f = &v->fetch;
 	struct fw_feed *s = &v->feed;
 
-	s->last_visit_ms = now_ms;
+	/* never that of the visit before: the store would take this one for stored already */
+	s->last_visit_ms = now_ms + (now_ms == v->was->last_visit_ms);
 	s->last_kind = f->kind;
 	s->http_status = f->http_status;
 	s->crash_n = 0;

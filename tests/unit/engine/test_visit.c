@@ -237,6 +237,17 @@ START_TEST(html_page) /* FRB 102, 103: the feeds it names are offered, where a f
 }
 END_TEST
 
+START_TEST(two_in_one_millisecond) /* the store takes a visit of the same time for one that it has already */
+{
+	WAS.last_visit_ms = NOW;
+	finish(FW_VISIT_SAME, 304, "");
+	ck_assert_int_eq(V.feed.last_visit_ms, NOW + 1);
+	WAS.last_visit_ms = NOW - 1;
+	finish(FW_VISIT_SAME, 304, "");
+	ck_assert_int_eq(V.feed.last_visit_ms, NOW);
+}
+END_TEST
+
 START_TEST(page_becomes_its_feed) /* the first visit of a page; a login stays with its origin (NET-14) */
 {
 	static const struct {
@@ -840,6 +851,7 @@ int main(void)
 	tcase_add_loop_test(t, validators_age, 0, 14);
 	tcase_add_loop_test(t, checked, 0, 6);
 	tcase_add_test(t, slow_down);
+	tcase_add_test(t, two_in_one_millisecond);
 	tcase_add_test(t, html_page);
 	tcase_add_loop_test(t, page_becomes_its_feed, 0, 9);
 	tcase_add_test(t, empty_body);
