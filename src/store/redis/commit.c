@@ -340,7 +340,7 @@ static void plan_read(struct work *w, struct plan *p, struct rs_reply ***at)
 static int cell_read(struct work *w, int cell, struct fw_err *err)
 {
 	struct part *part = &w->part[cell];
-	struct plan *end = part->plan + part->n, *first = NULL;
+	struct plan *end = part->plan + part->n, *first = part->plan;
 	struct rs_reply **at = w->r->reply + part->at;
 
 	if (w->c->lease_id && !rs_int(at[0]))
@@ -350,7 +350,7 @@ static int cell_read(struct work *w, int cell, struct fw_err *err)
 	for (struct plan *p = part->plan; p < end; p++) {
 		struct fw_str row;
 
-		if (!first || p->shard != first->shard) {
+		if (p == part->plan || p->shard != first->shard) {
 			first = p;
 			at++;
 		}

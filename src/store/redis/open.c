@@ -698,6 +698,7 @@ static int rs_open(const struct fw_store_config *cfg, struct store **out, struct
 	r->store.is = &store_redis;
 	r->read_only = cfg->flags & FW_STORE_READ;
 	r->cmd_cap = 256;
+	r->shards_at_once = 1;
 	r->cmd = calloc(r->cmd_cap, sizeof(*r->cmd));
 	fw_dsn_show(&r->shown, cfg->url);
 	r->target.name = r->shown.p ? r->shown.p : "redis";

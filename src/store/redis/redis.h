@@ -140,6 +140,7 @@ struct rs {
 	char me[33];             /* who we are in these messages */
 	int failed;              /* memory ran out while commands were collected */
 	bool showing;            /* a caller's callback runs */
+	int shards_at_once;      /* schedule.c: as their size was last seen */
 };
 
 static inline struct rs *rs_of(struct store *st)

@@ -3,7 +3,8 @@
 #include "store/redis/redis.h"
 #include "base/banned.h"
 
-#define SHARDS_AT_ONCE 16 /* of a walk through all */
+#define FEEDS_AT_ONCE 4000 /* about so many are read at a time, but a shard at least */
+#define SHARDS_AT_ONCE 32
 #define VISITS_STEP 100   /* of each cell */
 #define ENTRIES_STEP 20
 #define SEEN_SLACK_MS                                                                                          \
@@ -79,6 +80,7 @@ static void shard_ask(struct rs *r, const struct store_due_query *q, int shard)
 static int look(struct rs *r, const struct store_due_query *q, int first, int n, struct fw_err *err)
 {
 	struct rs_reply **reply;
+	size_t feed_n = 0;
 	int rc;
 
 	for (int shard = first; shard < first + n; shard++)
@@ -88,9 +90,13 @@ static int look(struct rs *r, const struct store_due_query *q, int first, int n,
 	for (int shard = first; !rc && shard < first + n; shard++) {
 		if (q->host)
 			rc = RS_SHOW(r, hosts_show(q, *reply++));
-		for (int cell = 0; !rc && q->due && cell < r->cell_n; cell++)
+		for (int cell = 0; !rc && q->due && cell < r->cell_n; cell++) {
+			feed_n += (*reply)->n / 2;
 			rc = RS_SHOW(r, due_show(q, shard, *reply++));
+		}
 	}
+	n = (int)(FEEDS_AT_ONCE / (feed_n / (size_t)n + 1));
+	r->shards_at_once = FW_MAX(1, FW_MIN(n, SHARDS_AT_ONCE));
 	return rc;
 }
 
@@ -116,9 +122,10 @@ int rs_due(struct store *st, const struct store_due_query *q, struct fw_err *err
 	int rc = rs_start(r, false, err);
 
 	rc = rc || !q->due ? rc : merges_look(r, err);
-	for (; !rc && first < end; first += SHARDS_AT_ONCE) {
+	for (int n; !rc && first < end; first += n) {
 		fw_arena_reset(&r->arena, RS_ARENA_KEEP);
-		rc = look(r, q, first, FW_MIN(end - first, SHARDS_AT_ONCE), err);
+		n = FW_MIN(end - first, r->shards_at_once);
+		rc = look(r, q, first, n, err);
 	}
 	return rc;
 }
