@@ -284,7 +284,7 @@ static void shards_listed(struct owner *o)
 {
 	const struct store_shard *at = o->lease.shard, *end = at + o->lease.shard_n;
 
-	o->took = false;
+	o->shifted = false;
 	for (int i = 0; i < STORE_SHARDS; i++) {
 		struct owner_shard *s = &o->shard[i];
 
@@ -295,7 +295,7 @@ static void shards_listed(struct owner *o)
 		}
 		if (s->state == SHARD_FOREIGN) {
 			shard_take(o, at);
-			o->took = true;
+			o->shifted = true;
 		}
 		s->changed = s->changed || s->version != at->version;
 		s->version = at++->version;
@@ -452,7 +452,7 @@ static int beat(struct owner *o, struct fw_err *err)
 		return rc;
 	o->beat_mono_ms = mono_ms;
 	o->beat_took_ms = FW_MIN(mono(o) - mono_ms, 2 * o->beat_took_ms + 1); /* a single slow one says little */
-	o->news = o->gave = false;
+	o->news = false;
 	o->safe_until_ms = o->lease.safe_until_mono_ms;
 	fw_hosts_lease(owner_hosts_lock(o), o->safe_until_ms);
 	owner_hosts_unlock(o);
@@ -496,7 +496,7 @@ static int give(struct owner *o, struct fw_err *err)
 		return rc;
 	for (size_t i = 0; i < g.n; i++)
 		shard_forget(o, give[i].shard);
-	o->gave = true;
+	o->shifted = true;
 	o->left = o->leaving;
 	if (o->left)
 		o->lease.id = 0;
@@ -589,7 +589,7 @@ bool owner_is_over(struct owner *o, int64_t patience_ms, size_t *left, bool *oth
 
 	*left = due_set_waiting(o->due);
 	*others = has_others(o) &&
-		(!o->lease.idle || o->lease.living > o->lease.idle_n + 1 || o->took || o->gave);
+		(!o->lease.idle || o->lease.living > o->lease.idle_n + 1 || o->shifted);
 	if (!o->rules.once || o->lost || !o->lease.id || !o->read_all || o->unread || o->cut_n || o->first ||
 		o->leaving_n)
 		return false;

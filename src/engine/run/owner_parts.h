@@ -43,8 +43,7 @@ struct owner {
 	_Atomic int64_t safe_until_ms;
 	bool leaving, left;
 	bool news;               /* something has changed since the last heartbeat */
-	bool took;               /* the last heartbeat brought shards */
-	bool gave;               /* shards, since then: they may be nobody's */
+	bool shifted;            /* the last heartbeat brought shards, or some were given since: they may be nobody's */
 	bool planned;            /* the order was made once; a --once claims nothing before */
 	int64_t joined_mono_ms;
 	uint64_t claim_n;        /* since the start */
