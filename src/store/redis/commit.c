@@ -20,83 +20,18 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "store/redis/redis.h"
+#include "store/redis/commit.h"
 #include "base/banned.h"
 
 #define TRIES 20
 #define TAKEN_MS 10000 /* so long somebody may take to store what he has taken numbers for */
-#define CHUNK 32       /* visits in one value: script/head.lua */
 #define STEPS 100      /* of a feed's visits, when one is looked for among them */
-
-struct item { /* an entry that seems new or changed */
-	const struct fw_entry_row *e;
-	struct rs_known known; /* id 0: retention took it */
-	bool is_new;
-	int64_t seen_ms; /* first; 0: now */
-	uint32_t revision; /* the one before */
-};
-
-enum verdict {
-	STORED,
-	BEFORE, /* it is there, an earlier answer was lost */
-	GONE,
-	LATER, /* not in this try */
-};
-
-struct plan { /* an outcome on its way */
-	struct fw_outcome *o;
-	int cell, shard;
-	bool has_url; /* it may have its new address */
-	enum verdict verdict;
-	struct fw_feed feed; /* its narrow row, as it is and then as it will be */
-	struct rs_state state;
-	struct fw_str wide; /* its row of `feed`, where that changes; and the address in there */
-	struct fw_str url_was;
-	bool moves; /* to another host */
-	struct item *item;
-	size_t item_n;
-	uint32_t new_n, changed_n;
-	int64_t visit_id, before_id; /* 0: none is written; none was before */
-};
-
-struct part { /* of a cell */
-	struct plan *plan;
-	size_t n;
-	size_t at;       /* where its replies are */
-	size_t stored_n; /* plans that are written */
-	bool merging;    /* something is on its way into another feed there */
-	bool sent;
-};
-
-struct work {
-	struct rs *r;
-	struct store_commit *c;
-	struct plan *plan; /* by cell and shard */
-	size_t n;
-	struct part part[RS_CELLS];
-	bool *done;                /* outcomes that are answered, */
-	bool hosts_done[RS_CELLS]; /* and cells that have stored their hosts */
-	struct fw_str *host_was;   /* those of others' shards: their rows */
-	bool push;                 /* the schedules stay */
-	bool again;                /* something is left to be done */
-	bool tells;                /* a schedule changes */
-	int64_t now_ms;            /* by the server's clock */
-	int64_t visit_id;          /* the last one that was given */
-	int64_t first_id, new_n;   /* numbers of entries were taken: so many behind this one */
-	int64_t entry_id;          /* the last of them that was given */
-};
-
-static struct fw_str key_of(const struct fw_entry_row *e)
-{
-	return (struct fw_str){(const char *)e->key, sizeof(e->key)};
-}
 
 static bool has_visit(const struct plan *p)
 {
 	return p->o->visit.kind != FW_VISIT_NONE;
 }
 
-/* Groups of the wide row that it writes, as bits by RS_*. */
 static unsigned change_of(const struct work *w, const struct plan *p)
 {
 	unsigned groups = p->o->groups & (w->push ? FW_GROUP_META : ~0u), change = 0;
@@ -191,9 +126,9 @@ static int firsts_find(struct work *w, struct plan *p, struct fw_err *err)
 	for (size_t i = 0; !rc && i < p->o->entry_n; i++) {
 		const struct fw_entry_row *e = &p->o->entries[i];
 
-		if (fw_map_get(&seen, key_of(e)))
+		if (fw_map_get(&seen, commit_key(e)))
 			continue;
-		fw_map_put(&seen, key_of(e), p, &rc);
+		fw_map_put(&seen, commit_key(e), p, &rc);
 		p->item[p->item_n++].e = e;
 	}
 	fw_map_finish(&seen);
@@ -227,15 +162,12 @@ static int addresses_claim(struct work *w, struct fw_err *err)
 		rc = rc ? rc : rs_url_claim(w->r, p->o->feed->url, p->o->feed_id, &whose, err);
 		p->has_url = !rc && whose == p->o->feed_id;
 	}
+	for (size_t i = 0; i < w->n; i++)
+		w->plan[i].change = change_of(w, &w->plan[i]);
 	return rc;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
-
-static bool is_of_cell(const struct work *w, int cell, const struct store_host *h)
-{
-	return !w->hosts_done[cell] && rs_cell(w->r, store_host_shard(h->id)) == cell;
-}
 
 static void watch(const struct work *w, int cell)
 {
@@ -254,7 +186,7 @@ static void watch(const struct work *w, int cell)
 			rs_key(w->r, cell, "adopting");
 	}
 	for (const struct store_host *h = w->c->host; h < w->c->host + w->c->host_n; h++) {
-		if (h->others && is_of_cell(w, cell, h))
+		if (h->others && commit_has_host(w, cell, h))
 			rs_key(w->r, cell, "hosts:%04d", store_host_shard(h->id));
 	}
 }
@@ -277,7 +209,7 @@ static void cell_ask(struct work *w, int cell)
 		rs_addi(w->r, p->o->feed_id);
 	}
 	for (const struct plan *p = part->plan; p < part->plan + part->n; p++) {
-		if (change_of(w, p)) {
+		if (p->change) {
 			rs_ask(w->r, cell, "HGET", "feed");
 			rs_addi(w->r, p->o->feed_id);
 		}
@@ -290,7 +222,7 @@ static void cell_ask(struct work *w, int cell)
 				rs_command(w->r, cell, "HMGET");
 				rs_key(w->r, cell, "keys:%lld", (long long)p->o->feed_id);
 			}
-			rs_add(w->r, key_of(p->item[i].e));
+			rs_add(w->r, commit_key(p->item[i].e));
 		}
 	}
 }
@@ -325,12 +257,12 @@ static enum verdict verdict_of(const struct work *w, const struct plan *p)
 
 static void plan_read(struct work *w, struct plan *p, struct rs_reply ***at)
 {
-	bool has_wide = change_of(w, p);
-
-	if (has_wide)
+	if (p->change)
 		p->wide = (*(*at)++)->text;
-	if (p->has_url)
-		p->has_url = fw_str_eq((*(*at)++)->text, p->o->feed->url);
+	if (p->has_url && !fw_str_eq((*(*at)++)->text, p->o->feed->url)) { /* it is another's by now */
+		p->has_url = false;
+		p->change &= ~(1u << RS_ADDRESS);
+	}
 	if (p->item_n)
 		items_read(p, *(*at)++);
 	w->new_n += p->verdict == STORED ? p->new_n : 0;
@@ -399,7 +331,7 @@ static void cell_ask_more(struct work *w, int cell)
 		}
 	}
 	for (const struct store_host *h = w->c->host; h < w->c->host + w->c->host_n; h++) {
-		if (!h->others || !is_of_cell(w, cell, h))
+		if (!h->others || !commit_has_host(w, cell, h))
 			continue;
 		rs_command(w->r, cell, "HGET");
 		rs_key(w->r, cell, "hosts:%04d", store_host_shard(h->id));
@@ -448,7 +380,7 @@ static void cell_read_more(struct work *w, int cell)
 			p->verdict = LATER;
 	}
 	for (size_t i = 0; i < w->c->host_n; i++) {
-		if (w->c->host[i].others && is_of_cell(w, cell, &w->c->host[i]))
+		if (w->c->host[i].others && commit_has_host(w, cell, &w->c->host[i]))
 			w->host_was[i] = (*at++)->text;
 	}
 }
@@ -523,314 +455,6 @@ int rs_numbers_revoke(struct rs *r, struct fw_err *err)
 	return numbers_take(r, 0, &none, err);
 }
 
-/* ---- the new rows ---------------------------------------------------------------------------- */
-
-/* What was changed meanwhile stays. */
-static void state_make(struct work *w, struct plan *p)
-{
-	const struct fw_feed *to = p->o->feed;
-
-	if (!w->push) {
-		struct fw_feed was = p->feed;
-
-		p->feed = *to;
-		p->feed.status = was.status == FW_FEED_ACTIVE ? to->status : was.status;
-		p->feed.due_at_ms = was.due_at_ms == p->o->was_due_ms ? to->due_at_ms : was.due_at_ms;
-		p->feed.last_new_ms = was.last_new_ms;
-	}
-	if (p->new_n)
-		p->feed.last_new_ms = w->now_ms;
-	p->before_id = p->state.last_visit_id;
-	if (p->visit_id)
-		p->state.last_visit_id = p->visit_id = ++w->visit_id;
-	if (change_of(w, p) & 1u << RS_ADDRESS) {
-		p->url_was = rs_address_url(rs_groups_part(p->wide, RS_ADDRESS));
-		p->moves = p->state.host_id != store_feed_host_id(to);
-		p->state.host_id = store_feed_host_id(to);
-	}
-}
-
-/* What a push tells, where nobody has told it yet. */
-static void told_add(struct plan *p)
-{
-	static const size_t told[] = {offsetof(struct fw_feed, title), offsetof(struct fw_feed, home_page_url),
-		offsetof(struct fw_feed, description), offsetof(struct fw_feed, language),
-		offsetof(struct fw_feed, icon)};
-	struct fw_feed *f = &p->feed;
-
-	rs_unpack(rs_groups_part(p->wide, RS_META_GROUP), &rs_group[RS_META_GROUP].members, f);
-	for (size_t i = 0; i < FW_N(told); i++) {
-		struct fw_str *to = (struct fw_str *)(void *)((char *)f + told[i]);
-
-		if (!to->len)
-			*to = *(const struct fw_str *)(const void *)((const char *)p->o->feed + told[i]);
-	}
-}
-
-static void items_make(struct work *w, struct plan *p)
-{
-	for (struct item *i = p->item; i < p->item + p->item_n; i++) {
-		if (i->is_new)
-			i->known.id = ++w->entry_id;
-		i->seen_ms = i->seen_ms ? i->seen_ms : w->now_ms;
-		i->known.date_ms = fw_store_entry_date(i->e, i->seen_ms);
-	}
-}
-
-static void rows_make(struct work *w, struct part *part)
-{
-	part->stored_n = 0;
-	for (struct plan *p = part->plan; p < part->plan + part->n; p++) {
-		if (p->verdict != STORED)
-			continue;
-		part->stored_n++;
-		state_make(w, p);
-		items_make(w, p);
-		if (w->push && change_of(w, p))
-			told_add(p);
-	}
-}
-
-/* ---- writing --------------------------------------------------------------------------------- */
-
-/* Narrow rows of one shard, from this plan on; returns the first of the next one. */
-static const struct plan *shard_write(struct work *w, int cell, const struct plan *p, const struct plan *end)
-{
-	bool begun = false;
-	int shard = p->shard;
-
-	for (; p < end && p->shard == shard; p++) {
-		if (p->verdict != STORED || store_host_shard(p->state.host_id) != shard)
-			continue;
-		if (!begun) {
-			rs_command(w->r, cell, "HSET");
-			rs_key(w->r, cell, "schedule:%04d", shard);
-		}
-		begun = true;
-		rs_addi(w->r, p->o->feed_id);
-		rs_state_pack(rs_word(w->r), &p->feed, &p->state);
-		rs_word_end(w->r);
-	}
-	return p;
-}
-
-static void version_raise(struct work *w, int cell, int shard)
-{
-	rs_ask(w->r, cell, "HINCRBY", "version");
-	rs_pad(rs_word(w->r), shard, 4);
-	rs_word_end(w->r);
-	rs_addi(w->r, 1);
-	w->tells = true;
-}
-
-/* To another host. */
-static void moved_write(struct work *w, const struct plan *p)
-{
-	int to = store_host_shard(p->state.host_id);
-
-	if (to != p->shard) {
-		rs_command(w->r, p->cell, "HDEL");
-		rs_key(w->r, p->cell, "schedule:%04d", p->shard);
-		rs_addi(w->r, p->o->feed_id);
-		rs_command(w->r, p->cell, "HSET");
-		rs_key(w->r, p->cell, "schedule:%04d", to);
-		rs_addi(w->r, p->o->feed_id);
-		rs_state_pack(rs_word(w->r), &p->feed, &p->state);
-		rs_word_end(w->r);
-	}
-	version_raise(w, p->cell, to);
-}
-
-static void wide_write(struct work *w, const struct plan *p, unsigned change)
-{
-	struct fw_feed f = w->push ? p->feed : *p->o->feed;
-
-	rs_ask(w->r, p->cell, "HSET", "feed");
-	rs_addi(w->r, p->o->feed_id);
-	rs_groups_pack(rs_word(w->r), p->wide, change, &f);
-	rs_word_end(w->r);
-	if (!p->has_url)
-		return;
-	rs_ask(w->r, p->cell, "HDEL", "adopting");
-	rs_addi(w->r, p->o->feed_id);
-}
-
-static void feeds_write(struct work *w, int cell)
-{
-	const struct part *part = &w->part[cell];
-	const struct plan *end = part->plan + part->n, *p;
-
-	for (p = part->plan; p < end;)
-		p = shard_write(w, cell, p, end);
-	for (p = part->plan; p < end; p++) {
-		if (p->verdict != STORED)
-			continue;
-		if (change_of(w, p))
-			wide_write(w, p, change_of(w, p));
-		if (p->moves)
-			moved_write(w, p);
-		if (p->moves || (!w->c->lease_id && !w->push))
-			version_raise(w, cell, p->shard);
-	}
-}
-
-static void row_add(const struct work *w, const struct plan *p, const struct item *i)
-{
-	struct fw_entry_row row = *i->e;
-
-	row.feed_id = p->o->feed_id;
-	row.seen_ms = i->seen_ms;
-	row.changed_ms = w->now_ms;
-	row.revision = i->revision + 1;
-	rs_entry_pack(rs_word(w->r), &row);
-	rs_word_end(w->r);
-}
-
-/* All entries of the cell: pairs of a command over a hash or a sorted set. */
-static void entries_add(struct work *w, int cell, const char *cmd, const char *key)
-{
-	const struct part *part = &w->part[cell];
-	bool begun = false, rows = strcmp(key, "entries") == 0, dates = strcmp(key, "entry_dates") == 0;
-
-	for (const struct plan *p = part->plan; p < part->plan + part->n; p++) {
-		for (const struct item *i = p->item; p->verdict == STORED && i < p->item + p->item_n; i++) {
-			if (!i->known.id)
-				continue;
-			if (!begun)
-				rs_ask(w->r, cell, cmd, key);
-			begun = true;
-			if (!rows)
-				rs_addi(w->r, dates ? i->known.date_ms : i->known.id);
-			rs_addi(w->r, i->known.id);
-			if (rows)
-				row_add(w, p, i);
-		}
-	}
-}
-
-static void entries_write(struct work *w, int cell)
-{
-	const struct part *part = &w->part[cell];
-
-	for (const struct plan *p = part->plan; p < part->plan + part->n; p++) {
-		for (size_t i = 0; p->verdict == STORED && i < p->item_n; i++) {
-			if (!i) {
-				rs_command(w->r, cell, "HSET");
-				rs_key(w->r, cell, "keys:%lld", (long long)p->o->feed_id);
-			}
-			rs_add(w->r, key_of(p->item[i].e));
-			rs_known_pack(rs_word(w->r), &p->item[i].known);
-			rs_word_end(w->r);
-		}
-	}
-	entries_add(w, cell, "HSET", "entries");
-	entries_add(w, cell, "ZADD", "entry_ids");
-	entries_add(w, cell, "ZADD", "entry_dates");
-}
-
-/* In chunks, each with the number of its first: script/head.lua. */
-static void visits_write(struct work *w, int cell)
-{
-	const struct part *part = &w->part[cell];
-	const struct plan *end = part->plan + part->n, *p;
-	struct fw_buf *chunk = NULL;
-	int64_t n = 0;
-
-	for (p = part->plan; p < end; p++) {
-		struct fw_visit v = p->o->visit;
-
-		if (p->verdict != STORED || !p->visit_id)
-			continue;
-		if (n % CHUNK == 0) {
-			if (n)
-				rs_word_end(w->r);
-			else
-				rs_ask(w->r, cell, "HSET", "visits");
-			rs_addi(w->r, p->visit_id);
-			chunk = rs_word(w->r);
-		}
-		n++;
-		v.id = p->visit_id;
-		v.feed_id = p->o->feed_id;
-		v.new_n = p->new_n;
-		v.changed_n = p->changed_n;
-		rs_visit_pack(chunk, &v, p->before_id);
-		fw_buf_addc(chunk, '\n');
-	}
-	if (!n)
-		return;
-	rs_word_end(w->r);
-	rs_ask(w->r, cell, "ZADD", "visit_ids");
-	n = 0;
-	for (p = part->plan; p < end; p++) {
-		if (p->verdict != STORED || !p->visit_id || n++ % CHUNK)
-			continue;
-		rs_addi(w->r, p->visit_id);
-		rs_addi(w->r, p->visit_id);
-	}
-	rs_ask(w->r, cell, "HINCRBY", "meta");
-	rs_adds(w->r, "visit_n");
-	rs_addi(w->r, n);
-}
-
-/* One of another's shard: the later times count, the pace stays. */
-static void host_join(struct store_host *h, struct fw_str row)
-{
-	struct store_host was;
-
-	if (!row.p || !rs_host_unpack(row, &was))
-		return;
-	h->next_ok_ms = FW_MAX(h->next_ok_ms, was.next_ok_ms);
-	h->cool_until_ms = FW_MAX(h->cool_until_ms, was.cool_until_ms);
-	h->pace_ms = was.pace_ms;
-}
-
-static void hosts_write(struct work *w, int cell)
-{
-	for (size_t i = 0; i < w->c->host_n; i++) {
-		struct store_host h = w->c->host[i];
-
-		if (!is_of_cell(w, cell, &h))
-			continue;
-		if (h.others) {
-			host_join(&h, w->host_was[i]);
-			version_raise(w, cell, store_host_shard(h.id));
-		}
-		rs_command(w->r, cell, "HSET");
-		rs_key(w->r, cell, "hosts:%04d", store_host_shard(h.id));
-		rs_addi(w->r, h.id);
-		fw_buf_addf(rs_word(w->r), "%lld %lld %lld", (long long)h.next_ok_ms, (long long)h.cool_until_ms,
-			(long long)h.pace_ms);
-		rs_word_end(w->r);
-	}
-}
-
-/* EXEC is the last reply of the cell's. */
-static void cell_write(struct work *w, int cell)
-{
-	struct part *part = &w->part[cell];
-
-	w->tells = false;
-	rs_command(w->r, cell, "MULTI");
-	if (part->stored_n) {
-		feeds_write(w, cell);
-		entries_write(w, cell);
-		visits_write(w, cell);
-	}
-	hosts_write(w, cell);
-	if (w->r->cell_n == 1 && w->new_n) {
-		rs_ask(w->r, cell, "HDEL", "taken");
-		rs_addi(w->r, w->first_id);
-	}
-	if (w->tells) {
-		rs_command(w->r, cell, "PUBLISH");
-		rs_add(w->r, w->r->channel);
-		rs_adds(w->r, w->r->me);
-	}
-	rs_command(w->r, cell, "EXEC");
-	part->at = w->r->cmd_n - 1;
-}
-
 /* ---- the answers ----------------------------------------------------------------------------- */
 
 static int settle_one(struct work *w, struct plan *p, struct fw_err *err)
@@ -872,14 +496,14 @@ static int settle(struct work *w, int cell, struct fw_err *err)
 
 static int write_all(struct work *w, struct fw_err *err)
 {
-	bool stored[RS_CELLS], moved;
+	bool stored[RS_CELLS] = {false}, moved;
 	int rc;
 
 	for (int cell = 0; cell < w->r->cell_n; cell++) {
 		if (!w->part[cell].sent)
 			continue;
-		rows_make(w, &w->part[cell]);
-		cell_write(w, cell);
+		commit_rows_make(w, &w->part[cell]);
+		commit_cell_write(w, cell);
 	}
 	rc = rs_run_once(w->r, "commit", &moved, err);
 	for (int cell = 0; !rc && cell < w->r->cell_n; cell++)
@@ -912,7 +536,7 @@ static int try(struct work *w, struct fw_err *err)
 	for (int cell = 0; cell < w->r->cell_n; cell++) {
 		w->part[cell].sent = w->part[cell].n;
 		for (size_t i = 0; i < w->c->host_n; i++)
-			w->part[cell].sent |= is_of_cell(w, cell, &w->c->host[i]);
+			w->part[cell].sent |= commit_has_host(w, cell, &w->c->host[i]);
 		any |= w->part[cell].sent;
 	}
 	w->part[RS_META].sent |= !any; /* is the lease there? */

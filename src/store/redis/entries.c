@@ -268,7 +268,7 @@ static int portion_show(struct listing *l, const struct pick *p, size_t n, struc
 			e[i].id = p[i].id;
 		f[i].id = e[i].feed_id;
 	}
-	rc = rc ? rc : rs_feeds_read(l->r, f, n, true, err);
+	rc = rc ? rc : rs_feeds_read(l->r, f, NULL, n, err);
 	for (size_t i = 0; !rc && i < n; i++)
 		rc = row_show(l, &e[i], &f[i], err);
 	return rc;
@@ -308,10 +308,9 @@ static int of_feed(struct listing *l, struct fw_err *err)
 {
 	struct fw_buf picks = FW_BUF_INIT(0);
 	int cell = rs_cell(l->r, l->q->feed_id), rc;
-	char key[40];
 
-	(void)fw_snprintf(key, sizeof(key), "keys:%lld", (long long)l->q->feed_id);
-	rs_ask(l->r, cell, "HVALS", key);
+	rs_command(l->r, cell, "HVALS");
+	rs_key(l->r, cell, "keys:%lld", (long long)l->q->feed_id);
 	rc = rs_run(l->r, "listing a feed's entries", err);
 	for (size_t i = 0; !rc && i < l->r->reply[0]->n; i++) {
 		struct rs_known k;
@@ -525,10 +524,8 @@ int rs_key_list(struct store *st, int64_t first, int64_t last, fw_key_cb *cb, vo
 		fw_arena_reset(&r->arena, RS_ARENA_KEEP);
 		rc = rs_walk_page(r, &w, KEYS_PORTION, &at, &n, err);
 		for (size_t i = 0; !rc && i < n; i++) {
-			char key[40];
-
-			(void)fw_snprintf(key, sizeof(key), "keys:%lld", (long long)at[i].id);
-			rs_ask(r, at[i].cell, "HGETALL", key);
+			rs_command(r, at[i].cell, "HGETALL");
+			rs_key(r, at[i].cell, "keys:%lld", (long long)at[i].id);
 		}
 		rc = rc || !n ? rc : rs_run(r, "listing keys", err);
 		for (size_t i = 0; !rc && i < n; i++)

@@ -43,9 +43,9 @@ static void ids_add(struct rs *r, const struct order *o, int cell, const struct 
 }
 
 /* Their narrow rows lie by shard. */
-static int states_read(struct rs *r, struct fw_feed *feed, const int *shard, size_t n, struct fw_err *err)
+static int states_read(
+	struct rs *r, struct fw_feed *feed, struct rs_state *state, const int *shard, size_t n, struct fw_err *err)
 {
-	struct rs_state s;
 	int rc;
 
 	for (size_t i = 0; i < n; i++) {
@@ -55,13 +55,13 @@ static int states_read(struct rs *r, struct fw_feed *feed, const int *shard, siz
 	}
 	rc = rs_run(r, "reading feeds", err);
 	for (size_t i = 0; !rc && i < n; i++) {
-		if (!r->reply[i]->text.p || !rs_state_unpack(r->reply[i]->text, &feed[i], &s))
+		if (!r->reply[i]->text.p || !rs_state_unpack(r->reply[i]->text, &feed[i], &state[i]))
 			feed[i].url = FW_STR_NONE; /* it is gone */
 	}
 	return rc;
 }
 
-int rs_feeds_read(struct rs *r, struct fw_feed *feed, size_t n, bool groups_only, struct fw_err *err)
+int rs_feeds_read(struct rs *r, struct fw_feed *feed, struct rs_state *state, size_t n, struct fw_err *err)
 {
 	int *shard = fw_arena_calloc(&r->arena, n + 1, sizeof(*shard)), rc;
 	struct rs_reply **reply;
@@ -88,7 +88,7 @@ int rs_feeds_read(struct rs *r, struct fw_feed *feed, size_t n, bool groups_only
 		}
 		reply += o.n[c] > 0;
 	}
-	return rc || groups_only ? rc : states_read(r, feed, shard, n, err);
+	return rc || !state ? rc : states_read(r, feed, state, shard, n, err);
 }
 
 static int counts_read(struct rs *r, struct fw_feed *feed, size_t n, struct fw_err *err)
@@ -148,14 +148,15 @@ static bool is_asked_for(const struct listing *l, const struct fw_feed *f)
 static int spots_show(struct listing *l, const struct spot *spot, size_t n, struct fw_err *err)
 {
 	struct fw_feed *f = fw_arena_calloc(&l->r->arena, n + 1, sizeof(*f));
+	struct rs_state *state = fw_arena_calloc(&l->r->arena, n + 1, sizeof(*state));
 	size_t k = 0;
 	int rc;
 
-	if (!f)
+	if (!f || !state)
 		return rs_no_memory(l->r, err);
 	for (size_t i = 0; i < n; i++)
 		f[i].id = spot[i].id;
-	rc = n ? rs_feeds_read(l->r, f, n, false, err) : 0;
+	rc = n ? rs_feeds_read(l->r, f, state, n, err) : 0;
 	for (size_t i = 0; !rc && i < n; i++) {
 		if (is_asked_for(l, &f[i]) &&
 			(spot[i].shard < 0 || store_host_shard(store_feed_host_id(&f[i])) == spot[i].shard))

@@ -168,7 +168,6 @@ static int conn_open(struct rs *r, int cell, const char *host, int port, struct 
 	if (rc)
 		return rc;
 	rc = greet(r, c, err);
-	rc = rc ? rc : library_load(r, c, err);
 	if (rc) {
 		rs_conn_close(c);
 		return rc;
@@ -410,14 +409,11 @@ static int replies_make(struct rs *r, size_t *n, struct fw_err *err)
 	return rs_no_memory(r, err);
 }
 
-/* Also of a command that EXEC has run. */
 static int errors_look(struct rs *r, size_t n, const char *doing, struct fw_err *err)
 {
 	for (size_t k = 0; k < n; k++) {
-		const struct rs_reply *in = r->reply[k]->type == RS_ARRAY ? first_error(r->reply[k]) : r->reply[k];
-
-		if (in && in->type == RS_ERROR)
-			return rs_error(r, in->text, doing, err);
+		if (r->reply[k]->type == RS_ERROR)
+			return rs_error(r, r->reply[k]->text, doing, err);
 	}
 	return 0;
 }
@@ -454,7 +450,15 @@ int rs_run_once(struct rs *r, const char *doing, bool *moved, struct fw_err *err
 		r->reply[k] = all[r->cmd[k].cell]->elem[r->cmd[k].nth];
 		*moved |= is_again(r->reply[k]);
 	}
-	return rc ? rc : *moved ? cells_find(r, RS_META, err) : errors_look(r, n, doing, err);
+	if (rc || *moved)
+		return rc ? rc : cells_find(r, RS_META, err);
+	rc = errors_look(r, n, doing, err);
+	for (size_t k = 0; !rc && k < n; k++) { /* also of a command that EXEC has run */
+		const struct rs_reply *in = r->reply[k]->type == RS_ARRAY ? first_error(r->reply[k]) : NULL;
+
+		rc = in ? rs_error(r, in->text, doing, err) : 0;
+	}
+	return rc;
 }
 
 struct fw_str rs_info(struct rs *r, const char *section, const char *name)
@@ -706,6 +710,7 @@ static int rs_open(const struct fw_store_config *cfg, struct store **out, struct
 	rc = rc ? rc : names_make(r, err);
 	rc = rc ? rc : library_make(r, err);
 	rc = rc ? rc : conn_open(r, RS_META, r->target.host.p ? r->target.host.p : "", r->target.port, err);
+	rc = rc ? rc : library_load(r, r->conn[RS_META], err); /* other servers get it when they lack it: again() */
 	rc = rc ? rc : cells_find(r, RS_META, err);
 	rc = rc ? rc : schema_open(r, cfg, err);
 	if (rc) {

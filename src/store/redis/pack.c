@@ -488,6 +488,12 @@ bool rs_known_read(struct fw_str value, struct rs_known *k)
 	return !k->id || (date.p && fw_str_int(date, &k->date_ms));
 }
 
+void rs_host_pack(struct fw_buf *out, const struct store_host *h)
+{
+	fw_buf_addf(out, "%lld %lld %lld", (long long)h->next_ok_ms, (long long)h->cool_until_ms,
+		(long long)h->pace_ms);
+}
+
 bool rs_host_unpack(struct fw_str row, struct store_host *h)
 {
 	struct fw_str cool, pace;

@@ -257,6 +257,7 @@ struct rs_known { /* what stands with a key: "hash entry date" */
 void rs_known_pack(struct fw_buf *out, const struct rs_known *k);
 bool rs_known_read(struct fw_str value, struct rs_known *k);
 /* "next_ok_ms cool_until_ms pace_ms" */
+void rs_host_pack(struct fw_buf *out, const struct store_host *h);
 bool rs_host_unpack(struct fw_str row, struct store_host *h);
 
 /* ---- address.c: whose addresses are; and how feeds go -------------------------------------- */
@@ -305,14 +306,12 @@ store_inspect_fn rs_inspect; /* inspect.c */
 int rs_numbers_revoke(struct rs *r, struct fw_err *err);
 /* lease.c: FW_ESTALE, with words. */
 int rs_lost(struct rs *r, struct fw_err *err);
-/* A feed whose visit has killed its worker. */
-int rs_crashed(struct rs *r, int64_t feed_id, struct fw_err *err);
 
 /*
- * feeds.c: feeds whose ids are set: all that is known, or their groups alone. url.p stays NULL where
- * there is none.
+ * feeds.c: feeds whose ids are set. state: their narrow rows too; NULL: their groups alone. url.p stays
+ * NULL where there is none.
  */
-int rs_feeds_read(struct rs *r, struct fw_feed *feed, size_t n, bool groups_only, struct fw_err *err);
+int rs_feeds_read(struct rs *r, struct fw_feed *feed, struct rs_state *state, size_t n, struct fw_err *err);
 
 /* entries.c: numbers of one sorted set of all cells, merged; or visits, with their rows. */
 struct rs_number {

@@ -77,15 +77,38 @@ static void shard_ask(struct rs *r, const struct store_due_query *q, int shard)
 	}
 }
 
+/* *again: somebody has left a merge half done, which is finished now, and what was read is of before. */
+static int read(struct rs *r, const struct store_due_query *q, int first, int n, bool *again, struct fw_err *err)
+{
+	struct rs_reply **reply;
+	int rc;
+
+	*again = false;
+	for (int cell = 0; cell < r->cell_n; cell++)
+		rs_ask(r, cell, "EXISTS", "merging");
+	for (int shard = first; shard < first + n; shard++)
+		shard_ask(r, q, shard);
+	rc = rs_run(r, "reading what is due", err);
+	reply = r->reply;
+	for (int cell = 0; !rc && q->due && !r->read_only && cell < r->cell_n; cell++) {
+		if (!rs_int(reply[cell]))
+			continue;
+		rc = rs_merges_finish(r, cell, err);
+		*again = true;
+	}
+	r->reply = reply + r->cell_n;
+	return rc;
+}
+
 static int look(struct rs *r, const struct store_due_query *q, int first, int n, struct fw_err *err)
 {
 	struct rs_reply **reply;
 	size_t feed_n = 0;
+	bool again;
 	int rc;
 
-	for (int shard = first; shard < first + n; shard++)
-		shard_ask(r, q, shard);
-	rc = rs_run(r, "reading what is due", err);
+	rc = read(r, q, first, n, &again, err);
+	rc = !rc && again ? read(r, q, first, n, &again, err) : rc;
 	reply = r->reply;
 	for (int shard = first; !rc && shard < first + n; shard++) {
 		if (q->host)
@@ -100,28 +123,12 @@ static int look(struct rs *r, const struct store_due_query *q, int first, int n,
 	return rc;
 }
 
-/* What others left half done is not shown. */
-static int merges_look(struct rs *r, struct fw_err *err)
-{
-	struct rs_reply **reply;
-	int rc;
-
-	for (int cell = 0; cell < r->cell_n; cell++)
-		rs_ask(r, cell, "EXISTS", "merging");
-	rc = rs_run(r, "reading what is due", err);
-	reply = r->reply;
-	for (int cell = 0; !rc && !r->read_only && cell < r->cell_n; cell++)
-		rc = rs_int(reply[cell]) ? rs_merges_finish(r, cell, err) : 0;
-	return rc;
-}
-
 int rs_due(struct store *st, const struct store_due_query *q, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
 	int first = FW_MAX(q->shard, 0), end = q->shard < 0 ? STORE_SHARDS : FW_MAX(q->shard, q->last_shard) + 1;
 	int rc = rs_start(r, false, err);
 
-	rc = rc || !q->due ? rc : merges_look(r, err);
 	for (int n; !rc && first < end; first += n) {
 		fw_arena_reset(&r->arena, RS_ARENA_KEEP);
 		n = FW_MIN(end - first, r->shards_at_once);

@@ -78,20 +78,9 @@ static int of_feed(struct listing *l, struct fw_err *err)
 	struct rs_state s = {0};
 	struct fw_visit *v;
 	size_t n;
-	struct rs_reply **row;
-	int cell = rs_cell(l->r, f.id), shard, rc;
+	int cell = rs_cell(l->r, f.id), rc;
 
-	rc = rs_addresses_ask(l->r, &f.id, 1, &row, err);
-	if (rc || !(*row)->text.p)
-		return rc;
-	shard = rs_groups_shard((*row)->text);
-	rs_groups_unpack((*row)->text, &f);
-	rs_command(l->r, cell, "HGET");
-	rs_key(l->r, cell, "schedule:%04d", shard);
-	rs_addi(l->r, f.id);
-	rc = rs_run(l->r, "listing visits", err);
-	if (rc || !l->r->reply[0]->text.p || !rs_state_unpack(l->r->reply[0]->text, &f, &s))
-		return rc;
+	rc = rs_feeds_read(l->r, &f, &s, 1, err);
 	while (!rc && s.last_visit_id)
 		rc = history_read(l->r, cell, &s.last_visit_id, &all, err);
 	v = (struct fw_visit *)(void *)all.p;
@@ -116,7 +105,7 @@ static int portion_show(struct listing *l, const struct rs_number *at, size_t n,
 		return rs_no_memory(l->r, err);
 	for (size_t i = 0; i < n; i++)
 		f[i].id = rs_visit_unpack(at[i].row, &v[i]) ? v[i].feed_id : 0;
-	rc = rs_feeds_read(l->r, f, n, true, err);
+	rc = rs_feeds_read(l->r, f, NULL, n, err);
 	for (size_t i = 0; !rc && i < n; i++)
 		rc = f[i].url.p ? show(l, &v[i], f[i].url) : 0;
 	return rc;
