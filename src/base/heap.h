@@ -22,8 +22,10 @@ struct fw_heap {
 	fw_heap_before *before;
 };
 
+/* clang-format off */
 #define FW_HEAP_OF(node, type, member) ((type *)(void *)((char *)(node) - offsetof(type, member)))
 #define FW_HEAP_OF_CONST(node, type, member) ((const type *)(const void *)((const char *)(node) - offsetof(type, member)))
+/* clang-format on */
 
 void fw_heap_init(struct fw_heap *h, fw_heap_before *before);
 void fw_heap_put(struct fw_heap *h, struct fw_heap_node *n);

@@ -24,8 +24,10 @@ FW_LEAST_AND_MOST(ll, long long)
 FW_LEAST_AND_MOST(ull, unsigned long long)
 FW_LEAST_AND_MOST(d, double)
 #undef FW_LEAST_AND_MOST
+/* clang-format off */
 #define FW_OF_NUMBERS(name, a, b) _Generic((a) + (b), int: name##_i, unsigned: name##_u, long: name##_l, unsigned long: name##_ul, \
 	long long: name##_ll, unsigned long long: name##_ull, double: name##_d)(a, b)
+/* clang-format on */
 #define FW_MIN(a, b) FW_OF_NUMBERS(fw_min, a, b)
 #define FW_MAX(a, b) FW_OF_NUMBERS(fw_max, a, b)
 

@@ -83,12 +83,17 @@ struct cli_set { /* --name value of a setting */
 	const char *value;
 };
 
+struct cli_given { /* an option and its value */
+	const struct cli_option *option;
+	const char *value;
+};
+
 struct cli {
 	const struct cli_command *command; /* NULL: none was named */
 	const char **arg;      /* arguments that are no options */
 	int arg_n;
 	const char *value[CLI_OPTION_MAX]; /* of command->option, in its order; "" for a flag */
-	struct cli_given { const struct cli_option *option; const char *value; } *given; /* the same, each time that one was given */
+	struct cli_given *given; /* the same, each time that one was given */
 	size_t given_n;
 	const char *config_path, *colour; /* global options, or NULL */
 	bool help, version, quiet, verbose;
@@ -233,7 +238,9 @@ void cli_list_begin(struct cli_list *l, struct cli *c, const struct cli_column *
 struct fw_json *cli_list_item(struct cli_list *l);
 void cli_list_item_end(struct cli_list *l);
 void cli_list_end(struct cli_list *l);
+/* clang-format off */
 #define CLI_LIST_OPTIONS {"json", NULL, "an array of objects"}, {"jsonl", NULL, "one JSON object a line"}
+/* clang-format on */
 
 /* ---- term.c: what the terminal can do ----------------------------------------------------------------------------------- */
 

@@ -24,7 +24,7 @@
 
 #define FILE_MAX_BYTES ((size_t)1 << 20)
 #define URL_MAX ((size_t)4096)
-#define DAYS(n) ((n) * FW_DAY_MS)
+#define DAYS(n) (FW_DAY_MS * (n))
 #define MIB(n) ((int64_t)(n) << 20)
 #define NO_RANGE 0, 0, NULL
 #define AT(member) offsetof(struct fw_config, member)

@@ -102,7 +102,8 @@ static enum MHD_Result cors_add(struct MHD_Response *m, const struct fw_config *
 
 enum MHD_Result http_options(struct request *r)
 {
-	struct MHD_Response *m = MHD_create_response_from_buffer(0, (char *)(uintptr_t)"", MHD_RESPMEM_PERSISTENT);
+	static char empty[1];
+	struct MHD_Response *m = MHD_create_response_from_buffer(0, empty, MHD_RESPMEM_PERSISTENT);
 	bool ok = m;
 
 	if (m && r->lane->h->config->serve_cors_origin)

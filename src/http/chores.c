@@ -35,7 +35,9 @@ struct chores {
 	int64_t stats_ms;               /* monotonic; 0: none yet */
 };
 
+/* clang-format off */
 #define CHORES_OF(job, member) ((struct chores *)(void *)((char *)(job) - offsetof(struct chores, member)))
+/* clang-format on */
 
 /* One that is under way is not begun again. */
 static void begin(struct chores *c, struct desk_job *j, _Atomic bool *busy)

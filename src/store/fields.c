@@ -7,7 +7,9 @@
 _Static_assert(sizeof(enum fw_visit_kind) == 4 && sizeof(enum fw_feed_status) == 4 && sizeof(enum fw_format) == 4 &&
 	sizeof(enum fw_text_type) == 4 && sizeof(int) == 4, "FW_FIELD_SMALL is read as 32 bits");
 
+/* clang-format off */
 #define FEED(member, type, group) {#member, FW_FIELD_##type, group, offsetof(struct fw_feed, member)}
+/* clang-format on */
 
 const struct fw_field fw_schedule_fields[] = {
 	FEED(due_at_ms, INT, 0), FEED(status, SMALL, 0), FEED(last_kind, SMALL, 0), FEED(http_status, SMALL, 0),
@@ -31,7 +33,9 @@ const struct fw_field fw_feed_fields[] = {
 };
 const size_t fw_feed_field_n = FW_N(fw_feed_fields);
 
+/* clang-format off */
 #define ENTRY(member, type) {#member, FW_FIELD_##type, 0, offsetof(struct fw_entry_row, member)}
+/* clang-format on */
 
 const struct fw_field fw_entry_fields[] = {
 	ENTRY(seen_ms, INT), ENTRY(changed_ms, INT), ENTRY(revision, COUNT), ENTRY(published_ms, DATE), ENTRY(updated_ms, DATE),
@@ -40,7 +44,9 @@ const struct fw_field fw_entry_fields[] = {
 };
 const size_t fw_entry_field_n = FW_N(fw_entry_fields);
 
+/* clang-format off */
 #define VISIT(member, type) {#member, FW_FIELD_##type, 0, offsetof(struct fw_visit, member)}
+/* clang-format on */
 
 const struct fw_field fw_visit_fields[] = {
 	VISIT(feed_id, INT), VISIT(run_id, INT), VISIT(at_ms, INT), VISIT(kind, SMALL), VISIT(http_status, SMALL),

@@ -171,8 +171,10 @@ static const struct engine *engine_of(int driver)
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 #define TODAY INT64_C(1795564800000) /* 2026-11-25T00:00:00Z, the day of the page's queries */
+/* clang-format off */
 #define T(text) {(text), sizeof(text) - 1}
-#define AGO(days, hours) (TODAY - (days) * FW_DAY_MS + (hours) * FW_HOUR_MS)
+/* clang-format on */
+#define AGO(days, hours) (TODAY - FW_DAY_MS * (days) + FW_HOUR_MS * (hours))
 
 static const struct fw_feed FEED[] = {
 	{.id = 1, .url = T("https://sky.example/feed"), .title = T("Sky Diary"),
@@ -194,12 +196,14 @@ static const struct fw_feed FEED[] = {
 		.status = FW_FEED_PAUSED, .created_ms = AGO(4, 0)},
 };
 
+/* clang-format off */
 #define ENTRY(number, feed, words, by, date, json) \
 	{.id = (number), .feed_id = (feed), .key = {number}, .hash = 1, .guid = T(words), \
 		.title = T(words), .url = T("https://e.example/" #number), .author = T(by), \
 		.published_ms = (date), .updated_ms = FW_NO_DATE, .seen_ms = (date) + 60000, \
 		.changed_ms = (date) + 60000, .revision = 1, .extra = T(json), \
 		.content_type = FW_TEXT_HTML, .content = T("<p>text</p>")}
+/* clang-format on */
 
 static const struct fw_entry_row ROW[] = {
 	ENTRY(1, 1, "The first star", "Ada Lane", AGO(90, 0), "{\"tags\":[\"star\"]}"),
@@ -212,10 +216,12 @@ static const struct fw_entry_row ROW[] = {
 	ENTRY(6, 4, "A note", "Dora", AGO(1, 21), "{}"),
 };
 
+/* clang-format off */
 #define VISIT(number, feed, when, late, is, status, total, found, words) \
 	{.id = (number), .feed_id = (feed), .at_ms = (when), .lateness_ms = (late), \
 		.kind = FW_VISIT_##is, .http_status = (status), .slot = -1, .total_us = (total), \
 		.item_n = (found), .new_n = (found), .error = T(words)}
+/* clang-format on */
 
 static const struct fw_visit VISITS[] = {
 	VISIT(1, 1, AGO(40, 0), 99000, OK, 200, 9000000, 1, ""),

@@ -46,14 +46,16 @@ struct pause { /* from .. until nothing is sent */
 	int64_t from_ms, until_ms;
 };
 
-static struct book {
+struct book {
 	_Atomic int send_n[HOSTS], pause_n, lost, broken, commits;
 	_Atomic bool was_frozen[WORKERS];
 	_Atomic int pid[WORKERS];
 	_Atomic int64_t thaw_ms[WORKERS]; /* frozen until then; 0: it is not */
 	struct sending send[HOSTS][SENDS];
 	struct pause pause[PAUSES];
-} *book;
+};
+
+static struct book *book;
 
 static int64_t host_id[HOSTS];
 

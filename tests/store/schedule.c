@@ -533,13 +533,15 @@ END_TEST
 
 /* ---- at random ------------------------------------------------------------------------------- */
 
-static struct book {
+struct book {
 	_Atomic int64_t owner[STORE_SHARDS], safe_until[STORE_SHARDS]; /* as the last owner said; 0: given back */
 	_Atomic int64_t visits[FEEDS]; /* committed */
 	_Atomic int64_t joins, stale, kills;
 	_Atomic int violations;
 	char words[200];
-} *book;
+};
+
+static struct book *book;
 
 static void violation(const char *what, int64_t a, int64_t b, int64_t c)
 {

@@ -22,7 +22,9 @@ union thing {
 };
 
 /* What has to be the same; texts are to be kept. */
+/* clang-format off */
 #define MEMBER(of, member, type) {#member, FW_FIELD_##type, 0, offsetof(struct fw_##of, member)}
+/* clang-format on */
 static const struct fw_field EVENT[] = {
 	MEMBER(event, section, INT), MEMBER(event, item, INT), MEMBER(event, stamp_ms, INT), MEMBER(event, property, BYTES),
 	MEMBER(event, remote_ip, BYTES),

@@ -278,9 +278,11 @@ static int due_times(struct doctor *d, struct fw_store *st, struct fw_err *err)
 	return rc == FW_EUNSUP ? 0 : rc;
 }
 
+typedef int doctor_check(struct doctor *d, struct fw_store *st, struct fw_err *err);
+
 static void store(struct doctor *d)
 {
-	static int (*const LOOK[])(struct doctor *d, struct fw_store *st, struct fw_err *err) = {store_setting, door, hubs, due_times, quotas};
+	static doctor_check *const LOOK[] = {store_setting, door, hubs, due_times, quotas};
 	struct fw_store_stats s;
 	struct fw_store *st = NULL;
 	struct fw_err err = {0};

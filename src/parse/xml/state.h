@@ -79,6 +79,10 @@ struct xml_sign {
 #define PREFIX_CACHE 16
 #define FLAT_BUCKETS 256
 
+struct attr_slot {
+	uint32_t tag, index;
+};
+
 struct xml_state {
 	struct fw_xml *x;
 	const struct fw_xml_handler *h;
@@ -105,7 +109,7 @@ struct xml_state {
 	struct fw_xml_attr *attr;
 	size_t attr_n, attr_cap, max_attributes;
 	uint64_t attr_bloom;
-	struct attr_slot { uint32_t tag, index; } *attr_slot;
+	struct attr_slot *attr_slot;
 	size_t attr_slot_n;
 	uint32_t attr_tag;
 

@@ -447,11 +447,13 @@ static int each_text(struct mysql_db *s, const struct mysql_kept *k, const struc
 
 /* ---- many rows as arrays --------------------------------------------------------------------------- */
 
+union column_value {
+	int64_t number;
+	const void *bytes;
+};
+
 struct column {
-	union {
-		int64_t number;
-		const void *bytes;
-	} *value;
+	union column_value *value;
 	unsigned long *len;
 	char *state;
 };

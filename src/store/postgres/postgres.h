@@ -11,6 +11,11 @@
 #define POSTGRES_VALUES 64      /* of one statement */
 #define POSTGRES_MIN 140000     /* pipelines are libpq's since 14; the server's version, too */
 
+struct postgres_sent {
+	int statement;        /* its number, -1: none */
+	bool preparation, guard;
+};
+
 struct postgres_db {
 	struct sql sql;
 	PGconn *c;
@@ -21,10 +26,7 @@ struct postgres_db {
 	bool in_callback;         /* an answer's rows are being shown */
 	const char *kept[POSTGRES_STATEMENTS]; /* prepared as "s0", "s1" ... */
 	size_t kept_n;
-	struct postgres_sent {
-		int statement;        /* its number, -1: none */
-		bool preparation, guard;
-	} *sent;                  /* what was sent, and not answered yet */
+	struct postgres_sent *sent;                  /* what was sent, and not answered yet */
 	size_t sent_n, sent_cap;
 	struct fw_err late;       /* of what was sent and answered since; rc 0: none */
 	struct fw_buf value;      /* values of the statement under way, as libpq wants them */

@@ -535,18 +535,24 @@ static const char *const PAGE[] = {
 	[FOUND_BY_DATE] = FOUND("?8") BEHIND " ORDER BY +e.date_ms DESC, e.id DESC LIMIT ?5",
 };
 
+/* clang-format off */
 #define SHOW(key, base, content) {"SELECT e.id, e.feed_id, coalesce(nullif(f.user_title, ''), f.title), f.url, " key \
 	", e.seen_ms, e.changed_ms, e.revision, e.published_ms, e.updated_ms, e.content_type, e.guid, e.url, e.title, e.author, " \
 	base ", e.summary, e.extra, " content \
 	" FROM {rows} entries e, feeds f WHERE e.id = v.spot AND f.id = e.feed_id ORDER BY v.nth", "nth:i spot:i"}
+/* clang-format on */
 #define KEY "e.entry_key, (SELECT k.hash FROM entry_keys k WHERE k.feed_id = e.feed_id AND k.entry_key = e.entry_key)"
 static const struct sql_text SHOWN[2][2] = { /* key, content */
 	{SHOW("NULL, NULL", "NULL", "NULL"), SHOW("NULL, NULL", "e.content_base", "e.content")},
 	{SHOW(KEY, "NULL", "NULL"), SHOW(KEY, "e.content_base", "e.content")},
 };
 
+struct page_key {
+	int64_t id, date_ms;
+};
+
 struct page {
-	struct { int64_t id, date_ms; } *at;
+	struct page_key *at;
 	size_t n, max;
 };
 

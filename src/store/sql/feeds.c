@@ -433,10 +433,13 @@ int sql_feed_drop(struct store *st, int64_t feed_id, int64_t into_id, struct fw_
 /* A push tells only what nobody has told yet. */
 #define UNTOLD(column) #column " = coalesce(nullif(t." #column ", ''), v." #column ")"
 
+/* clang-format off */
+#define UPDATE(name, set) name, {"UPDATE feeds AS t SET " set " {from} WHERE t.id = v.spot", "spot:i {" name "}"}
+/* clang-format on */
+
 /* Those outcomes whose group it is, in one statement. */
 static int groups_put(struct sql *s, const struct sql_visit *v, size_t n, struct fw_err *err)
 {
-#define UPDATE(name, set) name, {"UPDATE feeds AS t SET " set " {from} WHERE t.id = v.spot", "spot:i {" name "}"}
 	static const struct {
 		unsigned group;
 		bool push;

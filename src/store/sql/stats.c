@@ -49,9 +49,11 @@ struct ageing {
 	const char *look, *drop;
 	int64_t step;
 };
+/* clang-format off */
 #define AGEING(table, time, step) { \
 	"SELECT max(x.id) FROM (SELECT id, " time " AS t FROM " table " ORDER BY id LIMIT ?2) x WHERE x.t < ?1", \
 	"DELETE FROM " table " WHERE id <= ?2 AND " time " < ?1", (step)}
+/* clang-format on */
 static const struct ageing VISITS = AGEING("visits", "at_ms", VISITS_STEP);
 static const struct ageing EVENTS = AGEING("incoming", "stamp", FW_EVENT_STEP);
 static const struct ageing DEAD = AGEING("incoming_dead", "at_ms", FW_EVENT_STEP);

@@ -219,9 +219,11 @@ static int memory_open(const struct fw_store_config *cfg, struct store **out, st
 	return open_as(&store_memory, cfg, true, out, err);
 }
 
+/* clang-format off */
 #define DRIVER(scheme, opened) { \
 	.name = scheme, .schemes = (const char *const[]){scheme, NULL}, .open = (opened), .close = sqlite_close, \
 	.inspect = sqlite_inspect, .wait = sqlite_wait, SQL_SLOTS}
+/* clang-format on */
 
 const struct store_driver store_sqlite = DRIVER("sqlite", sqlite_open);
 const struct store_driver store_memory = DRIVER("memory", memory_open);

@@ -11,7 +11,7 @@
 #include "../../suite.h"
 
 #define NOW INT64_C(1795000000000)
-#define YEARS(n) ((n) * 366 * FW_DAY_MS)
+#define YEARS(n) (366 * FW_DAY_MS * (n))
 #define OK(call) ck_assert_msg((call) == 0, "%s: %s", #call, err.text)
 
 static struct fw_store *st;

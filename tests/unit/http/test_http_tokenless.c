@@ -145,6 +145,7 @@ START_TEST(by_settings)
 		{"127.0.0.1.evil.example:80", false}, {"localhost.example:80", false}, {"machine:80", false}, {"127.evil:80", false}, {"8080", false},
 		{"127.0.0.1", false},
 	};
+	static char url[] = "https://feeds.example.org/", proxies[] = "unix";
 	struct fw_config c = {0};
 	char words[FW_TOKENLESS_WORDS_MAX];
 
@@ -155,9 +156,9 @@ START_TEST(by_settings)
 		ck_assert_int_eq(fw_tokenless(&c, true), FW_TOKENLESS_TOKENS);
 	}
 	c.listen = NULL;
-	c.websub_url = (char *)(uintptr_t)"https://feeds.example.org/";
+	c.websub_url = url;
 	ck_assert_int_eq(fw_tokenless(&c, false), FW_TOKENLESS_WEBSUB);
-	c.trusted_proxies = (char *)(uintptr_t)"unix";
+	c.trusted_proxies = proxies;
 	ck_assert_int_eq(fw_tokenless(&c, false), FW_TOKENLESS_PROXIES);
 	ck_assert_int_eq(fw_tokenless(&c, true), FW_TOKENLESS_TOKENS);
 	for (enum fw_tokenless t = FW_TOKENLESS_OPEN; t <= FW_TOKENLESS_WEBSUB; t++) {

@@ -316,11 +316,11 @@ static void limited(const char *name, struct fw_str bytes)
 	size_t had = 0;
 	struct fw_err err;
 	int whole = fw_parse(bytes.p, bytes.len, &o, &doc, &err);
-	size_t entries = doc ? doc->entry_n : 0;
+	size_t entries = doc ? doc->entry_n : 0, step = bytes.len > 4000 ? 1499 : 251;
 	char value[40];
 
 	fw_document_free(doc);
-	for (o.limits.max_memory = 1; o.limits.max_memory < 40000; o.limits.max_memory += bytes.len > 4000 ? 1499 : 251) {
+	for (o.limits.max_memory = 1; o.limits.max_memory < 40000; o.limits.max_memory += step) {
 		int rc = fw_parse(bytes.p, bytes.len, &o, &doc, &err);
 
 		if (rc == whole) {
