@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Who may do what: access tokens in memory, and the rule.
+ * Authorization: the access tokens in memory, and the decision for each request.
  *
- * As long as there is no token, programs on this machine need none: tokenless.h says which requests are theirs,
- * fw_tokenless() in which settings. With the first token, whatever its scope, everybody needs one, this machine too; also
- * when it has run out, for what was closed does not open by itself.
+ * While the store has no token, programs on this machine need none. tokenless.h says which requests
+ * are theirs, fw_tokenless() with which settings. Once a token exists, of any scope, every client
+ * needs one. An expired token counts too, so that access does not open by itself.
  *
- * From a network that sent too many wrong tokens (guesses.h), a token is let in only if it is at home there: it was right there before.
- * All others are told to wait, right or wrong, so that nobody learns which of the two theirs was.
+ * The auth rate limiter (guesses.h) throttles networks that sent too many wrong tokens. From such a
+ * network only a token that was used there before is accepted. All other requests with a token get
+ * a 429, whether the token is right or wrong, so that guessing reveals nothing.
+ *
+ * Threads: one thread of its own reads the tokens from the store every AUTH_LOOK_MS; the server
+ * threads share the result by reference count.
  */
 #ifndef FW_HTTP_AUTH_H
 #define FW_HTTP_AUTH_H
@@ -16,7 +20,7 @@
 #include "feedwheel/engine.h"
 #include "api/token.h"
 
-struct auth; /* of a server: a thread looks for tokens in the store every AUTH_LOOK_MS, and what it found last holds meanwhile */
+struct auth;
 #define AUTH_LOOK_MS FW_SECOND_MS
 #define AUTH_HOMES 8
 
@@ -27,76 +31,79 @@ struct auth_token {
 	bool broken;
 	char name[FW_TOKEN_NAME_MAX + 1];
 	char *bound;                 /* fw_token.bound, or NULL */
-	_Atomic int64_t used_ms;     /* when it last opened something, to a minute; 0: not since this server was started */
-	_Atomic uint64_t home[AUTH_HOMES]; /* networks where it did so last; 0: none */
-	_Atomic unsigned home_n;
-	int64_t noted_ms;            /* what the store has of that; the thread's */
+	_Atomic int64_t used_ms;     /* Unix time of its last use, to AUTH_USED_MS; 0: not since the start */
+	_Atomic uint64_t home[AUTH_HOMES]; /* the last networks where it was right; 0: none */
+	_Atomic unsigned home_n;     /* counts writes to home */
+	int64_t noted_ms;            /* used_ms as it is in the store; only for the auth thread */
 };
 #define AUTH_USED_MS FW_MINUTE_MS
 
-/* All tokens as they were at one time; but for their last use never changed, and freed with the last who holds it. */
+/* A snapshot of all tokens. Only their last use changes. Freed with the last reference. */
 struct auth_tokens {
 	_Atomic size_t holder_n;
 	size_t n;
 	struct auth_token at[];
 };
 
-/* A server thread's: what it holds of them. Zeros at first. */
+/* A thread's reference to a snapshot. Zeros at first. */
 struct auth_view {
-	struct auth_tokens *tokens;  /* NULL: the store has not told yet */
-	uint64_t turn;
+	struct auth_tokens *tokens;  /* NULL: not read from the store yet */
+	uint64_t turn;               /* the snapshot's number */
 };
 
 enum auth_verdict {
 	AUTH_MAY,
-	AUTH_UNKNOWN,                /* nobody knows which tokens there are */
-	AUTH_TOKENLESS,              /* there are no tokens, and this may not go without one: enum tokenless */
-	AUTH_MISSING,                /* a token is needed, and none was given */
-	AUTH_WRONG,                  /* it is no token, or not any more */
-	AUTH_OTHER,                  /* it is one, for other scopes */
-	AUTH_WAIT,                   /* whatever it is, too many wrong ones came from there */
-	AUTH_BODY,                   /* it may, but a page of another site could have sent a body of this type */
-	AUTH_BOUND,                  /* it is bound to other feeds or properties */
+	AUTH_UNKNOWN,                /* the tokens could not be read yet */
+	AUTH_TOKENLESS,              /* no token exists, and this request needs one: enum tokenless */
+	AUTH_MISSING,                /* a token is needed, and the request has none */
+	AUTH_WRONG,                  /* unknown or expired token */
+	AUTH_OTHER,                  /* the token has other scopes */
+	AUTH_WAIT,                   /* the client's network is throttled */
+	AUTH_BODY,                   /* authorized, but a page of another site could have sent a body of this type */
+	AUTH_BOUND,                  /* the token is bound to other feeds or properties */
 };
 
-/* By what a request was let in. */
+/* How a request was authorized. */
 struct auth_pass {
 	unsigned scope;              /* one FW_SCOPE_* */
-	bool token;                  /* by this one; else because nobody needs one here */
+	bool token;                  /* by the token with this hash; false: without a token */
 	unsigned char hash[FW_TOKEN_HASH_BYTES];
-	uint64_t turn;               /* of the tokens that were looked at */
-	int64_t until_ms;            /* it holds until then, if these tokens do; FW_NO_DATE: for ever */
-	const char *bound;           /* of the token: good as long as these tokens are held */
+	uint64_t turn;               /* number of the snapshot that was used */
+	int64_t until_ms;            /* when the token expires; FW_NO_DATE: never */
+	const char *bound;           /* the token's; valid as long as the snapshot */
 };
 
-/* With the tokens of the store of c, when that answers soon. Errors: FW_ENOMEM; FW_EIO no thread. */
+/* Waits up to 3 s for the first read of the tokens. Errors: FW_ENOMEM; FW_EIO no thread. */
 FW_MUST_CHECK int auth_open(const struct fw_config *c, struct auth **out, struct fw_err *err);
-void auth_close(struct auth *a); /* NULL is fine; no view is used any more */
-/* The newest tokens into the view; costs nothing when it has them. */
+void auth_close(struct auth *a); /* after the last use of a view. NULL is fine */
+/*
+ * Update the view to the newest snapshot. Without a newer one it costs one atomic read. NULL: not
+ * read yet.
+ */
 struct auth_tokens *auth_look(struct auth *a, struct auth_view *v);
 void auth_view_finish(struct auth_view *v);
-bool auth_reached(const struct auth *a);      /* the store answered at the last look */
-uint64_t auth_wrong_n(const struct auth *a); /* wrong tokens that were judged */
-uint64_t auth_wait_n(const struct auth *a);  /* requests that were told to wait */
+bool auth_reached(const struct auth *a);      /* the last read of the store succeeded */
+uint64_t auth_wrong_n(const struct auth *a);  /* wrong tokens */
+uint64_t auth_wait_n(const struct auth *a);   /* requests refused by the rate limiter */
 
 /*
- * What stands behind "Authorization:": a token, of "Bearer TOKEN", or as the password of "Basic ..." (any user), for programs that know
- * only that; absent: neither. It may lie in the buffer.
+ * The token in an Authorization header: "Bearer TOKEN", or the password of "Basic ..." (any user
+ * name). Absent: neither. The result points into header or buffer.
  */
 #define AUTH_PRESENTED_MAX 200
 struct fw_str auth_presented(struct fw_str header, char buffer[AUTH_PRESENTED_MAX]);
 struct auth_question {
 	unsigned scope;              /* one FW_SCOPE_* */
 	struct fw_str presented;
-	uint64_t network;            /* it comes from there */
-	bool wait;                   /* too many wrong ones came from there */
+	uint64_t network;            /* the client's */
+	bool wait;                   /* that network is throttled */
 };
 /*
- * Is this token good for this scope, when there are tokens? Looks at all of them, in the same time whether and wherever it is found:
- * AUTH_MAY (and *pass but for its turn), AUTH_MISSING, AUTH_WRONG, AUTH_OTHER or AUTH_WAIT.
+ * Check a token for a scope. Compares it with all tokens, in a time that does not depend on the
+ * match. AUTH_MAY (sets *pass without turn), AUTH_MISSING, AUTH_WRONG, AUTH_OTHER or AUTH_WAIT.
  */
 enum auth_verdict auth_judge(struct auth_tokens *t, const struct auth_question *q, int64_t now_ms, struct auth_pass *pass);
-/* Does a pass still hold? Its time is what the tokens say now. */
+/* Is a pass still valid with these tokens? Updates its until_ms. */
 bool auth_holds(const struct auth_tokens *t, struct auth_pass *pass, int64_t now_ms);
 
 #endif

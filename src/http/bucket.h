@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Token buckets: a sender may send so many requests at once, and as many again over a time. The table
- * has a fixed size. Any thread; time comes in as an argument.
+ * Token buckets: a rate limit for each sender. A sender may make max requests at once, and max
+ * again over within_ms. The table has a fixed size. Any thread; time is an argument.
  */
 #ifndef FW_HTTP_BUCKET_H
 #define FW_HTTP_BUCKET_H
@@ -13,10 +13,10 @@
 
 struct buckets;
 
-/* max at once, and max in each within_ms; 0: no limit. NULL: no memory. */
+/* max 0: no limit. NULL: no memory. */
 struct buckets *buckets_create(int64_t max, int64_t within_ms);
 void buckets_destroy(struct buckets *b); /* NULL is fine */
-/* One more request of this sender. 0: it may; else the ms to wait, and it is not counted. */
+/* Take one token. 0: allowed; else how many ms to wait, and nothing is taken. */
 int64_t buckets_take(struct buckets *b, uint64_t sender, int64_t now_ms);
 
 #endif

@@ -1,38 +1,44 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The desk: a few threads, each with a store connection of its own, for what would block the server's threads. Its queue is bounded, and
- * who comes when it is full is told to come again. A store that is not there is opened anew for each job, at most once a second.
+ * The blocking thread pool: serve_readers threads, each with its own connection to the store, for
+ * work that would block the server threads.
+ *
+ * Backpressure: at most DESK_JOBS_MAX jobs are queued or running. A job needs a slot first; without
+ * one a request is refused with 503. Jobs start in the order of the queue. After an error of the
+ * store a thread opens it again, at most once a second.
  */
 #ifndef FW_HTTP_DESK_H
 #define FW_HTTP_DESK_H
 
 #include "feedwheel/engine.h"
 
-#define DESK_JOBS_MAX 512 /* waiting or being done */
+#define DESK_JOBS_MAX 512 /* queued or running */
 #define DESK_LATER_MS 100
 
 struct desk;
 
-struct desk_job { /* the caller's, alive until done was called */
+struct desk_job { /* the caller's, until done is called */
 	/*
-	 * From one of the desk's threads. st NULL: it cannot be reached, or the desk is closing; err says so. Returns 0, or FW_EIO when the
-	 * store broke: it is opened anew, and a job that may be repeated runs once more; or FW_EAGAIN: it keeps its seat, and runs again in
-	 * DESK_LATER_MS.
+	 * Called by a pool thread. st NULL: the store is unavailable or the pool is closing, see
+	 * err. Returns
+	 *  - 0: finished;
+	 *  - FW_EIO: the store failed. It is opened again, and a job with repeat runs once more;
+	 *  - FW_EAGAIN: the job keeps its slot and runs again after DESK_LATER_MS.
 	 */
 	int (*run)(struct desk_job *j, struct fw_store *st, const struct fw_err *err);
-	void (*done)(struct desk_job *j); /* once, behind the last run */
+	void (*done)(struct desk_job *j); /* called once, after the last run; may free j */
 	bool repeat;
-	int64_t at_ms;            /* the desk's: monotonic, not before */
+	int64_t at_ms;            /* private: when to run again, monotonic */
 	struct desk_job *next;
 };
 
-/* Setting serve_readers: so many threads. Errors: FW_ENOMEM; FW_EIO no thread. */
+/* Starts serve_readers threads. Errors: FW_ENOMEM; FW_EIO no thread. */
 FW_MUST_CHECK int desk_open(const struct fw_config *c, struct desk **out, struct fw_err *err);
-/* What waits is run without a store, what is being done is waited for. NULL is fine. */
+/* Waits for running jobs; queued jobs run without a store. NULL is fine. */
 void desk_close(struct desk *d);
-void desk_destroy(struct desk *d); /* closed, or never used */
-/* Any thread: first a seat, then the job. False: there is none. */
+void desk_destroy(struct desk *d); /* closes it too. NULL is fine */
+/* Any thread: take a slot, then put the job. False: no slot is free. */
 FW_MUST_CHECK bool desk_seat(struct desk *d);
-void desk_put(struct desk *d, struct desk_job *j); /* when it is closed, run and done are called at once */
+void desk_put(struct desk *d, struct desk_job *j); /* of a closed pool: calls run and done at once */
 
 #endif

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A short way past the JSON reader for pushed events in their usual shape: objects of exactly the members property, section and id, in any
- * order, one, several behind each other, or in an array. property is printable ASCII without escapes, the numbers are whole, not negative
- * and below 10^18. It says nothing about other shapes: they may be right or wrong.
+ * A fast parser for pushed events of the usual shape. Other shapes, valid or not, are left to the
+ * JSON parser.
+ *
+ * The usual shape: objects with exactly the members property, section and id, in any order; one
+ * object, several in a row, or an array of them. property is printable ASCII without escapes; the
+ * numbers are integers from 0 to 10^18 - 1.
  */
 #ifndef FW_HTTP_EVENT_READ_H
 #define FW_HTTP_EVENT_READ_H
@@ -11,14 +14,15 @@
 
 struct event_reader {
 	const char *p, *end;  /* what is left */
-	bool in_array, after; /* ... of an array; after its first member */
+	bool in_array, after; /* inside an array; after its first member */
 };
 
 enum { EVENT_NONE, EVENT_ONE, EVENT_UNUSUAL };
 
 /*
- * The next event: property (bytes of the body), section and item are set. EVENT_NONE: that was all. EVENT_UNUSUAL: another shape begins
- * somewhere, and what was read so far says nothing either.
+ * Read the next event: sets property (which points into the body), section and item. EVENT_NONE:
+ * the end. EVENT_UNUSUAL: another shape; the events read so far are void, read the whole body as
+ * JSON.
  */
 int event_next(struct event_reader *r, struct fw_event *e);
 

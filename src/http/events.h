@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Pushed events, from a body to rows: one object, an array of them, or one after another (NDJSON), or these mixed. Pure. */
+/* Parse pushed events: JSON objects, arrays of objects, one a line (NDJSON), or a mixture. Pure. */
 #ifndef FW_HTTP_EVENTS_H
 #define FW_HTTP_EVENTS_H
 
@@ -9,27 +9,28 @@
 #include "feedwheel/store.h"
 
 struct event_rules {           /* push_... in the settings */
-	struct fw_str properties;  /* names, separated by commas; absent: any */
+	struct fw_str properties;  /* allowed names, separated by commas; absent: all */
 	int64_t section_min, id_min;
 };
 
 void event_rules_init(struct event_rules *rules, const struct fw_config *c);
 
 struct event_sink {
-	int (*put)(void *ctx, const struct fw_event *e); /* not 0: that was the last one */
-	int (*again)(void *ctx);                         /* all that was put is void, it begins anew; at most once */
+	int (*put)(void *ctx, const struct fw_event *e); /* takes one event; not 0: stop with this error */
+	int (*again)(void *ctx);                         /* discard all events so far; called at most once */
 	void *ctx;
 };
 
 struct event_wrong {
-	size_t n;                  /* FW_EINVAL: of this event, from 1 */
-	char words[200];           /* ... what */
-	json_error_t json;         /* FW_EFORMAT: where it ceases to be JSON */
+	size_t n;                  /* FW_EINVAL: number of the event, from 1 */
+	char words[200];           /* FW_EINVAL: what is wrong with it */
+	json_error_t json;         /* FW_EFORMAT: where the JSON is invalid */
 };
 
 /*
- * in e: what all events have in common; out: nothing. *n: events that were put.
- * Errors: FW_EFORMAT no JSON, FW_EINVAL an event is not as it must be; those of the sink. What was put before is for the caller to forget.
+ * Parse body and put its events. e: the members that all events share (address, time); its other
+ * members are overwritten. *n: events that were put. Errors: FW_EFORMAT invalid JSON; FW_EINVAL
+ * invalid event; those of the sink. After an error the caller discards the events that were put.
  */
 FW_MUST_CHECK int events_read(const struct event_rules *rules, struct fw_str body, struct fw_event *e, const struct event_sink *to, size_t *n,
 	struct event_wrong *wrong);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Wrong tokens, counted by the network they come from (an IPv4 /24, an IPv6 /64): from where so many came within a time, no more are
- * judged until that time is over. The table has a fixed size, whoever comes from wherever. Any thread; time comes in as an argument.
+ * The auth rate limiter: counts wrong tokens for each client network (IPv4 /24, IPv6 /64). A
+ * network with wrong_tokens_max of them within wrong_tokens_ms is throttled until that time is
+ * over. The table has a fixed size. Any thread; time is an argument.
  */
 #ifndef FW_HTTP_GUESSES_H
 #define FW_HTTP_GUESSES_H
@@ -13,14 +14,17 @@
 
 struct guesses;
 
-/* max wrong ones within_ms; 0: as many as they like. NULL: no memory. */
+/* max wrong tokens within within_ms; max 0: no limit. NULL: no memory. */
 struct guesses *guesses_create(int64_t max, int64_t within_ms);
 void guesses_destroy(struct guesses *g);
-/* The network of an address in binary: 4 or 16 bytes, or none (a unix socket); never 0. */
+/* The network of an address of 4 or 16 bytes; of an empty one (a Unix socket) too. Never 0. */
 uint64_t guesses_network(struct fw_str address);
-/* For how long nothing from there is judged; 0: it is. Costs nothing while there is no such network. */
+/*
+ * How many ms the network stays throttled; 0: it is not. While no network is, this costs one atomic
+ * read.
+ */
 int64_t guesses_wait_ms(struct guesses *g, uint64_t network, int64_t now_ms);
-/* One more. True: it was the last that is judged for now. */
+/* Count a wrong token. True: from now on the network is throttled. */
 bool guesses_wrong(struct guesses *g, uint64_t network, int64_t now_ms);
 
 #endif

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Inside the front door: what its files share. Nobody else includes this, and no other room knows libmicrohttpd.
+ * The HTTP server: what its files share. No other room includes this header or libmicrohttpd's.
  *
- * Each serving thread, a lane, runs requests one after another and never blocks: it reads the body, answers from memory, or puts
- * rows into its own lane's ring. A push that wants to know that it is stored is suspended, and resumed by the flusher; what needs the
- * store is suspended, answered by one of the desk's threads, and resumed.
+ * Each server thread (struct lane) runs many connections and never blocks. It reads a request's
+ * head and body, and then does one of three things:
+ *  - it responds from memory;
+ *  - it puts pushed rows into the ring that it alone writes. With ack=durable the connection is
+ *    suspended, and the flusher resumes it after the commit;
+ *  - it suspends the connection and hands the request to the blocking thread pool (desk.h). A
+ *    thread of the pool reads or writes the store, makes the response, and resumes the connection.
+ *
+ * Invariant: one thread at a time owns a struct request: its server thread, or the pool while the
+ * state is REQUEST_DESK. Only the server thread touches a connection that is not suspended.
  */
 #ifndef FW_HTTP_HTTP_H
 #define FW_HTTP_HTTP_H
@@ -37,29 +44,30 @@ struct request;
 #define HTTP_ID_MAX 64
 #define HTTP_TOKEN_MAX 64
 
-enum { CANNED_TWIRP_OK, CANNED_ACCEPTED, CANNED_N }; /* answers that never differ but for their date: made once a second and thread */
+/* Constant responses. Each server thread rebuilds them once a second, for their Date. */
+enum { CANNED_TWIRP_OK, CANNED_ACCEPTED, CANNED_N };
 
 struct http_lane { /* one server thread */
 	struct http *h;
 	struct lane *thread;
 	struct fw_lane_in *in;
 	struct MHD_Response *canned[CANNED_N];
-	int64_t canned_s;            /* Unix time, seconds: their date */
-	struct auth_view auth;       /* tokens that this thread knows */
-	struct request *spare;       /* requests to use again */
+	int64_t canned_s;            /* their Date, Unix time in seconds */
+	struct auth_view auth;       /* this thread's reference to the access tokens */
+	struct request *spare;       /* free list of requests */
 	size_t spare_n;
-	size_t body_bytes;           /* held by the bodies of its requests */
-	_Atomic uint64_t request_n, refused_n; /* all; answered 4xx or 5xx */
+	size_t body_bytes;           /* memory of the bodies of its requests */
+	_Atomic uint64_t request_n, refused_n; /* refused: with status 4xx or 5xx */
 };
 
 #define HTTP_PROXIES_MAX 64
-struct http_proxies {                /* whose word on the client's address counts */
+struct http_proxies {                /* trusted_proxies: peers whose X-Forwarded-For is believed */
 	struct fw_cidr net[HTTP_PROXIES_MAX];
 	size_t net_n;
-	bool local;                  /* and that of who comes over a unix socket */
+	bool local;                  /* peers on a Unix socket too */
 };
 
-struct http_hops {                   /* what proxies say, read from left to right */
+struct http_hops {                   /* the client's address, by X-Forwarded-For read so far */
 	unsigned char addr[16];
 	bool known;
 };
@@ -73,211 +81,242 @@ struct http {
 	struct fw_meter *meter;
 	struct http_proxies proxies;
 	struct event_rules rules;
-	_Atomic bool started;        /* what libmicrohttpd says from then on is of somebody's connection */
+	_Atomic bool started;        /* from now on libmicrohttpd's messages are about a client's connection */
 	struct fw_ingest *ingest;
 	struct desk *desk;
-	struct fw_view_cache *views; /* contents made safe */
+	struct fw_view_cache *views; /* sanitized contents */
 	struct auth *auth;
 	struct conns *conns;
 	struct http_accept *accept;
-	struct http_log *log;        /* of accesses; NULL: none */
+	struct http_log *log;        /* access log; NULL: none */
 	struct http_tls tls;
-	size_t lane_body_max;
-	uint64_t id_base;            /* of request ids: differs from start to start */
+	size_t lane_body_max;        /* limit of http_lane.body_bytes */
+	uint64_t id_base;            /* of request ids; random at each start */
 	struct chores *chores;
 	struct fw_hubs *hubs;        /* NULL: websub_url is unset */
-	struct buckets *pushes;      /* what hubs send, by callback */
-	_Atomic uint64_t push_wait_n; /* of that answered 429 */
+	struct buckets *pushes;      /* rate limit of documents from hubs, one bucket for each callback */
+	_Atomic uint64_t push_wait_n; /* documents from hubs refused with 429 */
 	struct stream *stream;
 	size_t lane_n;
-	_Atomic int64_t suspended_n;
-	_Atomic int64_t entries_bytes; /* of entries that are being read, or wait to be stored: as much as of bodies, at most */
-	_Atomic uint64_t delivery_n, delivered_new_n, delivered_changed_n; /* entries that were brought, and stored */
+	_Atomic int64_t suspended_n; /* suspended connections */
+	/*
+	 * Memory of pushed entries that are being parsed or wait for the store; limit
+	 * serve_memory_bytes.
+	 */
+	_Atomic int64_t entries_bytes;
+	_Atomic uint64_t delivery_n, delivered_new_n, delivered_changed_n; /* stored documents; their entries */
 	struct http_lane *lane;
 };
 
 enum request_state {
 	REQUEST_BODY,
-	REQUEST_REFUSED,             /* its body is read to the end, and dropped */
-	REQUEST_WAITS,               /* suspended: a push for its commit */
-	REQUEST_DESK,                /* suspended: at the desk, which makes its answer */
-	REQUEST_DESK_DONE,           /* resumed, with that answer */
+	REQUEST_REFUSED,             /* its body is read to the end and discarded */
+	REQUEST_WAITS,               /* suspended: a push that waits for its commit */
+	REQUEST_DESK,                /* suspended: the pool owns it and makes the response */
+	REQUEST_DESK_DONE,           /* resumed, with that response */
 	REQUEST_ANSWERED,
 };
 
-enum scope { SCOPE_OPEN /* to everybody */, SCOPE_PUSH, SCOPE_READ, SCOPE_ADMIN, SCOPE_PATH /* who knows it may */ };
+/* SCOPE_OPEN: no authorization. SCOPE_PATH: the secret in the path is the authorization. */
+enum scope { SCOPE_OPEN, SCOPE_PUSH, SCOPE_READ, SCOPE_ADMIN, SCOPE_PATH };
 
-/* What answers a path. */
 struct route {
-	const char *method;          /* GET answers HEAD too */
-	const char *path;            /* "/v1/feeds/{id}": a number above 0 stands there, it becomes r->id; {token}, at the end: letters and
-	                                digits, r->token */
-	enum MHD_Result (*run)(struct request *r); /* the body is there */
-	const char *params;          /* words: what may stand behind "?", all else is refused; NULL: nobody looks */
-	size_t body_max;             /* 0: it takes none */
-	enum body_type body;         /* what its Content-Type has to be */
-	enum scope scope;            /* who may ask */
-	bool desk;                   /* it needs the store: run is called by a desk's thread, with r->store */
-	bool raw;                    /* its body stays as it came, for that is what was signed: it is unpacked by http_body_unpack() */
-	bool repeat;                 /* with desk: run again when the store broke; GET always is */
+	const char *method;          /* GET serves HEAD too */
+	/*
+	 * "{id}" matches a number above 0 and sets r->id. "{token}", at the end, matches letters
+	 * and digits and sets r->token.
+	 */
+	const char *path;
+	enum MHD_Result (*run)(struct request *r); /* called when the whole body is there */
+	const char *params;          /* allowed query parameters, separated by spaces; NULL: not checked */
+	size_t body_max;             /* bytes; 0: no body */
+	enum body_type body;         /* allowed Content-Type */
+	enum scope scope;            /* the scope that a token needs */
+	bool desk;                   /* it needs the store: a pool thread calls run, with r->store */
+	bool raw;                    /* the body stays compressed, because it is signed so; see http_body_unpack() */
+	bool repeat;                 /* with desk: run again after the store failed; always so for GET */
 };
 
 struct request {
 	struct http_lane *lane;
 	struct MHD_Connection *conn;
 	struct conn *c;              /* the same, with its time limits */
-	bool endless;                /* its answer is a stream: no limit to how long that takes */
-	uint64_t number;             /* among the lane's */
-	char request_id[HTTP_ID_MAX + 1]; /* "": not asked for yet */
+	bool endless;                /* the response is a stream: no time limit for the whole of it */
+	uint64_t number;             /* count of requests of its server thread */
+	char request_id[HTTP_ID_MAX + 1]; /* "": not made yet */
 	struct {
 		const char *path, *method;
 		int64_t from_us, bytes;
 		unsigned status;
-	} log;                       /* with a log of accesses only */
+	} log;                       /* only with an access log */
 	const struct route *route;
-	bool twirp;                  /* the path is Twirp's: answers and errors have its form */
-	int64_t id;                  /* of the path */
-	char token[HTTP_TOKEN_MAX + 1]; /* of the path: a secret */
-	bool head;                   /* the method is HEAD: nothing is to come of it */
-	bool last;                   /* the connection ends with its answer */
-	bool chunked;                /* its body's length is not told before */
-	bool expects;                /* its sender waits for leave to send the body */
+	bool twirp;                  /* a path of Twirp's: responses and errors have Twirp's form */
+	int64_t id;                  /* from the path */
+	char token[HTTP_TOKEN_MAX + 1]; /* from the path: a secret */
+	bool head;                   /* the method is HEAD: no side effects */
+	bool last;                   /* the connection is closed after the response */
+	bool chunked;                /* Transfer-Encoding: chunked */
+	bool expects;                /* Expect: 100-continue, the body is not sent yet */
 	int64_t told;                /* Content-Length; -1: none */
 	struct fw_str coding_name;   /* Content-Encoding */
-	struct tokenless_head seen;  /* all but local and tls: http_head_seen() */
+	struct tokenless_head seen;  /* without local and tls, which http_head_seen() sets */
 	struct fw_str prefer;        /* Prefer */
 	enum request_state state;
 	struct fw_buf body;
 	unsigned char address[16];
 	struct http_hops hops;
-	/* its body: body.c */
+	/* body.c */
 	int coding, refused;
 	size_t body_max;
-	size_t held;                 /* bytes, of the lane's body_bytes */
-	size_t dropped;              /* bytes that were refused */
-	/* who may not: auth.c */
+	size_t held;                 /* its bytes in the server thread's body_bytes */
+	size_t dropped;              /* bytes discarded after the body was refused */
+	/* auth.c */
 	enum auth_verdict verdict;
 	enum tokenless tokenless;    /* with AUTH_TOKENLESS: why it needs a token */
 	const char *challenge;       /* for WWW-Authenticate, or NULL */
-	struct auth_pass pass;       /* by which it may, if it may */
-	char *bound;                 /* what its token may push, and nothing else; NULL: all */
-	int64_t retry_after_s;       /* for Retry-After; 0: none, or the usual */
-	/* a push that waits for its commit */
+	struct auth_pass pass;       /* how it was authorized */
+	char *bound;                 /* feeds or properties that its token is bound to; NULL: not bound */
+	int64_t retry_after_s;       /* Retry-After in seconds; 0: none, or the default of a 503 */
+	/* push.c: a push with ack=durable */
 	bool durable;
 	struct fw_push_wait wait;
 	int wait_rc;
 	size_t rows;
-	char allow[HTTP_ALLOW_MAX];  /* the path's methods, for the answer 405; "": not that */
-	/* at the desk */
+	char allow[HTTP_ALLOW_MAX];  /* the path's methods, for a 405; "": it is none */
+	/* the blocking thread pool */
 	struct desk_job job;
-	struct fw_store *store;      /* while its route runs, else NULL */
-	bool store_broken;           /* the route found that it does not answer */
-	struct MHD_Response *answer; /* made there, not sent yet */
+	struct fw_store *store;      /* while the route runs, else NULL */
+	bool store_broken;           /* the route found the store unavailable */
+	struct MHD_Response *answer; /* made by the pool, not queued yet */
 	unsigned answer_status;
-	bool again;                  /* the route wants to run once more, a little later */
+	bool again;                  /* the route asks to run once more, DESK_LATER_MS later */
 	struct entries_push *push;   /* entries_push.c, or NULL */
-	struct websub_push {         /* websub.c: a document whose feed a worker has */
+	struct websub_push {         /* websub.c: a document of a hub that waits for the store */
 		struct fw_delivery *delivery;
-		int64_t until_ms;    /* monotonic: the end of patience */
+		int64_t until_ms;    /* monotonic: when retries end */
 		int64_t feed_id;
 		size_t held_bytes;   /* of http.entries_bytes */
-		struct fw_buf plain; /* what its body held, if that was packed */
+		struct fw_buf plain; /* the decompressed body; empty if it was not compressed */
 	} websub;
-	struct request *next;        /* spare */
+	struct request *next;        /* in the free list */
 };
 
-/* May one more connection be put to sleep? Not when those that wait would leave no place for others. */
+/* May one more connection be suspended? Not when seven eighths of all connections are. */
 bool http_may_wait(const struct http *h);
 
-/* ---- answer.c ------------------------------------------------------------------------------------------------------------------ */
+/* ---- answer.c -------------------------------------------------------------------------------- */
 
-/* Any thread that runs the route. */
-enum MHD_Result http_send(struct request *r, unsigned status, const char *type, struct fw_buf *body /* taken */);
-struct MHD_Response *http_response(struct request *r, unsigned status, const char *type, struct fw_buf *body /* taken */); /* NULL: no memory */
-/* The same for a response made by hand, which is taken. */
+/*
+ * Responses. http_send(), http_response(), http_answer() and http_problem() may be called by the
+ * thread that runs the route: the server thread, or a pool thread. They take body or m over, in
+ * error too. MHD_NO closes the connection: out of memory.
+ */
+enum MHD_Result http_send(struct request *r, unsigned status, const char *type, struct fw_buf *body);
+/* NULL: no memory */
+struct MHD_Response *http_response(struct request *r, unsigned status, const char *type, struct fw_buf *body);
+/*
+ * Add the headers that all responses carry, and queue m. In a pool thread: keep m until the
+ * connection is resumed.
+ */
 enum MHD_Result http_answer(struct request *r, unsigned status, struct MHD_Response *m);
-/* Any answer, by the thread that serves the connection: on its way now. m is taken. */
+/* Queue m. Only the server thread. m is taken over. */
 enum MHD_Result http_queue(struct request *r, unsigned status, struct MHD_Response *m);
-/* What the path takes (RFC 9110, 9.3.7), also for a browser that asks before a page of another origin may (CORS). */
+/* OPTIONS: the path's methods (RFC 9110 section 9.3.7), and the answer to a CORS preflight. */
 enum MHD_Result http_options(struct request *r);
-/* The body cannot be read. */
+/* 400: the body is not valid JSON. */
 enum MHD_Result http_malformed(struct request *r, const json_error_t *je);
-/* The store said no: its words, and 404, 503 or 500. */
+/* An error of the store: 404, 400, 500 or 503. */
 enum MHD_Result http_store_failed(struct request *r, int rc, const struct fw_err *err);
 enum MHD_Result http_canned(struct request *r, int which);
 /* An error: RFC 9457 (problem details), or Twirp's form on its paths. code: a short stable word. */
 FW_PRINTF(4, 5) enum MHD_Result http_problem(struct request *r, unsigned status, const char *code, const char *fmt, ...);
-/* The request's id: X-Request-Id when it has a sane one, else ours. Good as long as r is. */
+/* The request's id: a valid X-Request-Id of the client, else a new one. Valid as long as r. */
 const char *http_request_id(struct request *r);
 void http_id_init(struct http *h);
 void http_id_begin(struct request *r);
 void http_canned_free(struct http_lane *l);
 
-/* ---- head.c -------------------------------------------------------------------------------------------------------------------- */
+/* ---- head.c ---------------------------------------------------------------------------------- */
 
 /*
- * A request line is there, and nothing of it was taken apart yet: for MHD_OPTION_URI_LOG_CALLBACK. What libmicrohttpd
- * could not hold is cut, and refused when all of the head is there.
+ * Check a request target before libmicrohttpd splits it (MHD_OPTION_URI_LOG_CALLBACK). The result
+ * stays in c->target until the whole head is there. Parameters that libmicrohttpd has no memory for
+ * are cut off.
  */
 void http_target_note(struct conn *c, const char *target);
 /*
- * A request's head is there, which is walked once: r->told, chunked, expects, coding_name, prefer, seen, last. NULL, or why
- * nobody should read on; *large: that is its size.
+ * Walk a complete head once: sets r->told, chunked, expects, coding_name, prefer, seen and last.
+ * Returns NULL, or why the request is refused; *large: because of its size (414).
  */
 const char *http_head_wrong(struct request *r, const char *path, const char *method, const char *version, bool *large);
-/* 400 or 414, and the connection ends. */
+/* 400 or 414; the connection is closed afterwards. */
 enum MHD_Result http_head_refuse(struct request *r, const char *path, const char *why, bool large);
-/* Does libmicrohttpd refuse by itself what it has read in pieces, when it is told to? */
+/* Does this libmicrohttpd check line ends and framing itself (since 1.0)? */
 bool http_library_is_strict(void);
 #define HTTP_TARGET_MAX 12000
 #define HTTP_PARAMS_MAX 50
 
-/* ---- routes.c ------------------------------------------------------------------------------------------------------------------ */
+/* ---- routes.c -------------------------------------------------------------------------------- */
 
 const struct route *http_routes(size_t *n);
 enum http_match { HTTP_MATCH, HTTP_NO_PATH, HTTP_NO_METHOD };
-/* Pure. HTTP_MATCH: *route and *id (0: none stands in the path); HTTP_NO_METHOD: allow is the list of those that the path has. */
+/*
+ * Pure. HTTP_MATCH: *route and *id (0: the path has none). HTTP_NO_METHOD: allow lists the path's
+ * methods.
+ */
 enum http_match http_route_find(const char *path, const char *method, const struct route **route, int64_t *id, char allow[HTTP_ALLOW_MAX]);
-/* The request's route, or the answer that there is none, or that it does not take such a parameter. */
+/*
+ * Set r->route, or respond 404, 405 or, for an unknown query parameter, 400 (r->state is
+ * REQUEST_ANSWERED then).
+ */
 enum MHD_Result http_route(struct request *r, const char *path, const char *method);
 
-/* ---- page.c: what is read, piece by piece ---------------------------------------------------------------------------------------- */
+/* ---- page.c: lists, page by page ------------------------------------------------------------- */
 
-/* What stands behind "?", decoded; absent when it does not. */
+/* A query parameter, decoded; absent: FW_STR_NONE. */
 struct fw_str http_param(struct request *r, const char *name);
-/* The same as a number from min to max; untouched when absent. False: answered 400, in *ok. */
+/*
+ * A number from min to max; *out is untouched when absent. False: responded 400, with the result in
+ * *ok.
+ */
 FW_MUST_CHECK bool http_param_int(struct request *r, const char *name, int64_t min, int64_t max, int64_t *out, enum MHD_Result *ok);
 
-/* 400, naming the parameter and what it takes. */
+/* 400, with the parameter's name and the values that it takes. */
 FW_PRINTF(3, 4) enum MHD_Result http_param_wrong(struct request *r, const char *name, const char *fmt, ...);
-/* One of some words, or absent; false: answered 400. *which: its place among them, untouched when absent. */
+/*
+ * One of words (separated by spaces). *which: its index, untouched when absent. False: responded
+ * 400.
+ */
 FW_MUST_CHECK bool http_param_word(struct request *r, const char *name, const char *words, int *which, enum MHD_Result *ok);
-/* A cursor: kind, then n numbers. Absent: *there is false. */
+/* A cursor: the letter kind, then n numbers. *there: it is present. False: responded 400. */
 FW_MUST_CHECK bool http_param_cursor(struct request *r, char kind, int64_t *number, size_t n, bool *there, enum MHD_Result *ok);
 
-/* A list on its way out. */
+/* A page that is being written. */
 struct page {
 	struct request *r;
 	struct fw_buf out;
 	struct fw_json j;
 	size_t n, limit;
-	bool more;                   /* there is at least one behind it: ask the store for one more than limit */
-	char cursor[64];             /* behind its last one; "": none */
-	int64_t last_ms;             /* when the newest of it changed; 0: not known */
-	int64_t unindexed_n;         /* entries that a search did not see */
+	bool more;                   /* another page follows. To learn that, query limit + 1 rows */
+	char cursor[64];             /* of the next page, or of new rows; "": none */
+	int64_t last_ms;             /* Unix time of the newest change in the page; 0: unknown */
+	int64_t unindexed_n;         /* entries that the search did not see */
 	struct fw_arena arena;
 };
-#define PAGE_BYTES ((size_t)8 << 20) /* a page ends early when it has got so large */
+#define PAGE_BYTES ((size_t)8 << 20) /* a page ends at this size, whatever its limit */
 void page_begin(struct page *p, struct request *r);
-/* Is there room for one more? When not, p->more: stop the walk. */
+/* Is there room for one more row? False: sets p->more, stop the query. */
 bool page_room(struct page *p);
 FW_PRINTF(2, 3) void page_cursor(struct page *p, const char *fmt, ...);
-/* The address of the next page, in its arena; NULL: this is the last one. */
+/* The URL path of the next page, in the page's arena; NULL: this is the last page. */
 const char *page_next(struct page *p);
-/* 200 with an ETag and a link to the next page, or 304 when the reader has it; or what the store said. Ends the page. */
+/*
+ * 200 with an ETag and a link to the next page, 304 if If-None-Match has that ETag, or the store's
+ * error (rc < 0). Frees the page.
+ */
 enum MHD_Result page_send(struct page *p, const char *type, int rc, const struct fw_err *err);
 
-/* ---- feeds.c, entries_read.c ------------------------------------------------------------------------------------------------------- */
+/* ---- feeds.c, entries_read.c ----------------------------------------------------------------- */
 
 enum MHD_Result http_feed_list(struct request *r);
 enum MHD_Result http_timings(struct request *r);
@@ -288,110 +327,128 @@ enum MHD_Result http_feed_remove(struct request *r);
 enum MHD_Result http_entry_list(struct request *r);
 enum MHD_Result http_entry_get(struct request *r);
 
-/* ---- auth.c: requests ----------------------------------------------------------------------------------------------------------- */
+/* ---- auth.c: requests ------------------------------------------------------------------------ */
 
-/* Its route is known: may it? Else r->state is REQUEST_REFUSED, or it is answered. */
+/*
+ * Authorize r, whose route is known. Else r->state is REQUEST_REFUSED (its body is read first) or
+ * REQUEST_ANSWERED.
+ */
 enum MHD_Result http_auth(struct request *r);
 enum MHD_Result http_auth_refuse(struct request *r); /* 401, 403 or 503, by r->verdict */
 
-/* ---- entries_push.c ----------------------------------------------------------------------------------------------------------- */
+/* ---- entries_push.c -------------------------------------------------------------------------- */
 
 enum MHD_Result http_entries_push(struct request *r);
 /*
- * A request's entries take so many bytes now; *held is what it said last, 0 at first. False: with those of others that is more than
- * serve_memory_bytes. One alone always has room.
+ * Account for the memory of a request's entries: bytes now, *held before (0 at first). False: all
+ * requests together exceed serve_memory_bytes. A single request always fits.
  */
 bool http_entries_hold(struct http *h, size_t *held, size_t bytes);
 void http_entries_push_free(struct request *r);
 
-/* ---- websub.c: hubs, below websub_url ------------------------------------------------------------------------------------------ */
+/* ---- websub.c: hubs, below websub_url -------------------------------------------------------- */
 
 enum MHD_Result http_websub_intent(struct request *r);
 enum MHD_Result http_websub_push(struct request *r);
-/* Before its body is there: could it be for a callback (else AUTH_WRONG), and does that one's hub not send too much (AUTH_WAIT)? The store
-   is not asked. The answer when it is not AUTH_MAY. */
+/*
+ * Authorize a request to a callback before its body arrives, without the store. AUTH_WRONG: there
+ * is no such callback. AUTH_WAIT: its hub exceeds its rate limit.
+ */
 enum auth_verdict http_websub_may(struct request *r);
 enum MHD_Result http_websub_refuse(struct request *r);
 void http_websub_free(struct request *r);
 void http_websub_metrics(struct fw_buf *b, struct http *h);
 
-/* ---- openapi.json, embedded --------------------------------------------------------------------------------------------------- */
+/* ---- openapi.json, embedded ------------------------------------------------------------------ */
 
 extern const char http_openapi_text[];
 enum MHD_Result http_openapi(struct request *r);
 
-/* ---- stream.c ------------------------------------------------------------------------------------------------------------------ */
+/* ---- stream.c -------------------------------------------------------------------------------- */
 
 enum MHD_Result http_stream(struct request *r);
 
-/* ---- desk.c: requests at the desk ----------------------------------------------------------------------------------------------- */
+/* ---- desk.c: requests in the blocking thread pool -------------------------------------------- */
 
-/* Suspend it, and have its route run at the desk; 503 when the desk has too much to do. */
+/* Suspend the connection and queue the request for the pool; 503 when the pool's queue is full. */
 enum MHD_Result http_desk_ask(struct request *r);
 enum MHD_Result http_desk_resumed(struct request *r);
 
-/* ---- body.c -------------------------------------------------------------------------------------------------------------------- */
+/* ---- body.c ---------------------------------------------------------------------------------- */
 
-/* The four of them in this order; each may answer the request. */
+/*
+ * In this order; each may respond. The body is complete for _ready(), which decompresses it, and
+ * for _refused().
+ */
 enum MHD_Result http_body_begin(struct request *r);
 enum MHD_Result http_body_add(struct request *r, const char *data, size_t *len);
-enum MHD_Result http_body_ready(struct request *r);   /* all of it came, and is unpacked now */
-enum MHD_Result http_body_refused(struct request *r); /* all of it came, and was dropped */
-/* Any thread: what a raw body holds, into out, which stays empty when it was not packed. FW_EFORMAT, FW_ELIMIT, FW_ENOMEM. */
+enum MHD_Result http_body_ready(struct request *r);
+enum MHD_Result http_body_refused(struct request *r);
+/*
+ * Decompress the body of a route with raw into out, which stays empty if the body is not
+ * compressed. Any thread. Errors: FW_EFORMAT, FW_ELIMIT, FW_ENOMEM.
+ */
 FW_MUST_CHECK int http_body_unpack(struct request *r, struct fw_buf *out);
-void http_body_over(struct request *r);               /* whatever became of it */
+/* The request ends: return its share of the server thread's body_bytes. */
+void http_body_over(struct request *r);
 
-/* ---- log.c --------------------------------------------------------------------------------------------------------------------- */
+/* ---- log.c ----------------------------------------------------------------------------------- */
 
-/* where: a file, "-" the standard output, NULL none. Errors: FW_EINVAL names the file. */
+/* where: a file; "-": standard output; NULL: no log. Errors: FW_EINVAL names the file. */
 FW_MUST_CHECK int http_log_open(const char *where, size_t lanes, struct http_log **out, struct fw_err *err);
-void http_log_destroy(struct http_log *l); /* what is in it is written */
+void http_log_destroy(struct http_log *l); /* writes the rows that it has */
 uint64_t http_log_lost(const struct http_log *l);
 void http_log_begin(struct request *r, const char *path, const char *method);
 void http_log_over(struct request *r);
 
-/* ---- tls.c --------------------------------------------------------------------------------------------------------------------- */
+/* ---- tls.c ----------------------------------------------------------------------------------- */
 
-/* tls_cert and tls_key, if set. Errors: FW_EINVAL names the file, what is wrong, and the remedy. */
+/*
+ * Read and check tls_cert and tls_key, if set. Errors: FW_EINVAL with the file, the reason, and the
+ * remedy.
+ */
 FW_MUST_CHECK int http_tls_read(const struct fw_config *c, struct http_tls *out, struct fw_err *err);
 void http_tls_free(struct http_tls *t);
 
-/* ---- client.c ------------------------------------------------------------------------------------------------------------------ */
+/* ---- client.c -------------------------------------------------------------------------------- */
 
 /* trusted_proxies. Errors: FW_EINVAL names the item. */
 FW_MUST_CHECK int http_proxies_init(struct http_proxies *p, const char *list, struct fw_err *err);
-/* One header X-Forwarded-For more; *h begins as zeros. */
+/* Add one X-Forwarded-For header; *h is zero at first. */
 void http_forwarded(const struct http_proxies *p, struct fw_str list, struct http_hops *h);
 bool http_proxies_have(const struct http_proxies *p, const unsigned char a[16]);
-/* The client's address in binary, 4 or 16 bytes; 0: it came over a unix socket. Good as long as r is. */
+/* The client's address in binary, 4 or 16 bytes; empty for a Unix socket. Valid as long as r. */
 struct fw_str http_client_address(struct request *r);
-/* What tells whether it may go without a token, and what its body may be. Good as long as r is. */
+/* The parts of the head that tokenless.h judges. Valid as long as r. */
 const struct tokenless_head *http_head_seen(struct request *r);
 
-/* ---- push.c -------------------------------------------------------------------------------------------------------------------- */
+/* ---- push.c ---------------------------------------------------------------------------------- */
 
 enum MHD_Result http_push_events(struct request *r);
-enum MHD_Result http_push_resumed(struct request *r); /* its wait is over */
+enum MHD_Result http_push_resumed(struct request *r); /* after the commit */
 
-/* ---- metrics.c ----------------------------------------------------------------------------------------------------------------- */
+/* ---- metrics.c ------------------------------------------------------------------------------- */
 
 enum MHD_Result http_healthz(struct request *r);
 enum MHD_Result http_readyz(struct request *r);
 enum MHD_Result http_ring(struct request *r);
 enum MHD_Result http_metrics(struct request *r);
 
-/* ---- engine_metrics.c ---------------------------------------------------------------------------------------------------------- */
+/* ---- engine_metrics.c ------------------------------------------------------------------------ */
 
 void http_engine_metrics(struct fw_buf *b, const struct fw_meter *m);
-/* What the store holds, as it was found some seconds ago; nothing before the first look. */
+/* Counts of the store, some seconds old; nothing before the first sample. */
 void http_store_metrics(struct fw_buf *b, struct http *h);
 
-/* ---- chores.c ------------------------------------------------------------------------------------------------------------------ */
+/* ---- chores.c -------------------------------------------------------------------------------- */
 
-int http_chores_make(struct http *h); /* behind the desk and the meter. FW_ENOMEM */
-void http_chores_free(struct http *h); /* behind the desk's end */
-void http_chores(struct http *h); /* begins what is due: each second */
-/* Counts of the store and their age; asks the desk for new ones when they are old. False: there are none yet. */
+int http_chores_make(struct http *h); /* after the pool and the meter. FW_ENOMEM */
+void http_chores_free(struct http *h); /* after the pool is closed */
+void http_chores(struct http *h); /* each second: queues the jobs that are due */
+/*
+ * The latest counts of the store and their age; queues a new sample when they are old. False: none
+ * yet.
+ */
 bool http_sample(struct http *h, struct fw_store_stats *out, int64_t *in_flight, int64_t *age_ms);
 
 #endif

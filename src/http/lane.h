@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A serving thread: it runs a daemon of libmicrohttpd, and is the only one that touches it.
+ * A server thread: an event loop that runs one libmicrohttpd daemon. No other thread touches the
+ * daemon. New connections come in by a queue of up to 64, from the accept thread; an eventfd wakes
+ * the loop.
  *
- * libmicrohttpd could have threads of its own. But they take 128 events at a time and, when there were
- * just as many, wait for the next one before they serve these (0.9.75, 1.0.10): so many requests would
- * hang until somebody else comes.
+ * libmicrohttpd's own threads are not used. They take up to 128 events at once and, when there were
+ * exactly 128, wait for another event before they serve them (0.9.75, 1.0.10): 128 requests would
+ * hang until the next client comes.
  */
 #ifndef FW_HTTP_LANE_H
 #define FW_HTTP_LANE_H
@@ -17,18 +19,21 @@
 struct lane;
 
 /*
- * daemon: with MHD_USE_EPOLL and no thread; the lane's from now on, also when it fails.
- * Errors: FW_ENOMEM; FW_EIO no thread or file descriptor.
+ * Start a thread for daemon, which has MHD_USE_EPOLL and no thread. Takes daemon over, in error
+ * too. Errors: FW_ENOMEM; FW_EIO no thread or file descriptor.
  */
 FW_MUST_CHECK int lane_open(struct MHD_Daemon *daemon, struct lane **out, struct fw_err *err);
-/* Its connections are cut off. Nobody calls it any more. NULL is fine. */
+/* Closes its connections. No other call may follow or run. NULL is fine. */
 void lane_close(struct lane *l);
 
-/* A connection, from one thread only, and when there is room. fd becomes the lane's; it may close it at once. */
+/*
+ * Queue an accepted connection, after lane_has_room() has returned true; only for the accept
+ * thread. Takes fd over.
+ */
 bool lane_has_room(struct lane *l);
 void lane_hand(struct lane *l, int fd, const struct sockaddr_storage *from, socklen_t len);
 
-/* Of a connection of this lane that was suspended. Any thread. */
+/* Resume a suspended connection of this thread. Any thread. */
 void lane_resume(struct lane *l, struct MHD_Connection *conn);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* New entries, as they are stored, to any number of readers (Server-Sent Events). */
+/*
+ * GET /v1/stream: new entries as they are stored, as Server-Sent Events, for up to 10,000 readers.
+ * One thread follows the store, while there is a reader, and wakes the readers' connections.
+ */
 #ifndef FW_HTTP_STREAM_H
 #define FW_HTTP_STREAM_H
 
@@ -9,11 +12,11 @@ struct auth;
 struct desk;
 struct stream;
 
-/* suspended_n: counts connections that sleep. Errors: FW_ENOMEM; FW_EIO no thread. */
+/* suspended_n: the server's count of suspended connections. Errors: FW_ENOMEM; FW_EIO no thread. */
 FW_MUST_CHECK int stream_open(const struct fw_config *c, struct desk *desk, struct auth *auth, _Atomic int64_t *suspended_n, struct stream **out, struct fw_err *err);
-/* Readers are sent to their end. Before the desk is closed. NULL is fine. */
+/* Ends all streams. Before the pool is closed. NULL is fine. */
 void stream_close(struct stream *s);
-void stream_destroy(struct stream *s); /* closed, and no reader is left */
+void stream_destroy(struct stream *s); /* after the last connection is closed. NULL is fine */
 size_t stream_readers(struct stream *s);
 
 #endif

@@ -1,51 +1,57 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * May this request go without a token? A browser on the server's own machine sends what a page of any web site has it
- * send: across origins, by a form, or to the page's own origin, when its name leads to 127.0.0.1 all of a sudden (DNS
- * rebinding). So it is not enough that a request comes from this machine. Host has to be a name of the machine, and the
- * request may come neither from a page of another origin (Origin, Sec-Fetch-Site) nor by a proxy, behind which all clients
- * seem to be on this machine.
+ * May a request do without a token? And may its body have this Content-Type? Pure.
  *
- * Without asking first, a page may send a form or text across origins: so a body that is read as JSON has to be declared as
- * JSON. This holds with a token too, for a browser may add one by itself (Basic). Pure.
+ * A connection from this machine is not enough, because a browser on this machine sends requests
+ * for any web page: across origins, by a form, or to the page's own host name when that resolves to
+ * 127.0.0.1 (DNS rebinding). So
+ *  - Host must be a name of this machine;
+ *  - the request must not come from a page of another origin (Origin, Sec-Fetch-Site);
+ *  - it must not come through a proxy, behind which all clients seem to be on this machine.
+ *
+ * A page may send a form or text across origins without a preflight. So a JSON body must have a
+ * JSON Content-Type. This holds with a token too, because a browser may add one by itself (Basic).
  */
 #ifndef FW_HTTP_TOKENLESS_H
 #define FW_HTTP_TOKENLESS_H
 
 #include "api/token.h"
 
-/* The head of a request, as far as it matters here. Absent: there is no such header. "": there are two, neither counts. */
+/*
+ * The relevant parts of a request's head. A string is absent when there is no such header, and ""
+ * when there are two.
+ */
 struct tokenless_head {
-	bool local;                  /* the connection's other end is a loopback address or a unix socket */
+	bool local;                  /* the peer is a loopback address or a Unix socket */
 	bool tls;
-	bool forwarded;              /* a header that proxies add */
-	bool fetched;                /* a header Sec-Fetch-*: a browser sends it */
+	bool forwarded;              /* has a header that proxies add */
+	bool fetched;                /* has a header Sec-Fetch-*, which browsers add */
 	struct fw_str host, origin, site, type; /* Host, Origin, Sec-Fetch-Site, Content-Type */
 };
 
-/* One header more. */
+/* Add one header. */
 void tokenless_header(struct tokenless_head *h, struct fw_str name, struct fw_str value);
 
 enum tokenless {
 	TOKENLESS_MAY,
-	TOKENLESS_CLOSED,            /* nobody may: fw_tokenless_why() */
-	TOKENLESS_REMOTE,            /* it comes from another machine, or nobody knows from where */
-	TOKENLESS_FORWARDED,         /* it comes by a proxy */
-	TOKENLESS_HOST,              /* Host is none, or not one of ours */
-	TOKENLESS_ORIGIN,            /* it comes from a page of another origin */
+	TOKENLESS_CLOSED,            /* all requests need a token: fw_tokenless_why() */
+	TOKENLESS_REMOTE,            /* from another machine, or from an unknown address */
+	TOKENLESS_FORWARDED,         /* through a proxy */
+	TOKENLESS_HOST,              /* Host is missing, or not a name of this machine */
+	TOKENLESS_ORIGIN,            /* from a page of another origin */
 };
-/* server: what holds for all requests; names: the setting serve_names, or NULL. */
+/* server: the rule for all requests, by the settings; names: the setting serve_names, or NULL. */
 enum tokenless tokenless_judge(enum fw_tokenless server, const char *names, const struct tokenless_head *h);
 
 enum body_type {
-	BODY_ANY,                    /* the route looks itself */
-	BODY_FEED,                   /* the same, but from a browser it needs a type */
+	BODY_ANY,                    /* the route checks the type */
+	BODY_FEED,                   /* the route checks it, but a browser must send one */
 	BODY_JSON,                   /* application/json */
-	BODY_LINES,                  /* the same, or application/x-ndjson */
+	BODY_LINES,                  /* application/json or application/x-ndjson */
 };
 /*
- * May a body of this type stand behind this head? No Content-Type, or a form's, which curl sends by itself, is taken for what
- * is wanted when no browser sends it.
+ * Is this Content-Type allowed? A missing one, and a form's, which curl sends by default, count as
+ * the right type unless a browser sends the request.
  */
 bool tokenless_body_fits(enum body_type want, const struct tokenless_head *h);
 
