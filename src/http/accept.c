@@ -20,42 +20,43 @@
 #include "http/http.h"
 #include "base/banned.h"
 
-#define FULL_MS 10          /* how often it looks for room when there is none */
-#define SHORT_MS 100        /* and for memory and file descriptors */
-#define BATCH 64            /* accepted before it looks whether to stop */
-#define LOST_MS FW_SECOND_MS /* who was handed over and did not begin within this was closed at once */
+#define FULL_MS 10          /* with all connections in use: time between two checks for a free one */
+#define SHORT_MS 100        /* pause after EMFILE and ENOMEM */
+#define BATCH 64            /* connections accepted between two checks for a stop */
+#define LOST_MS FW_SECOND_MS /* a connection that is not open this long after the hand-over was closed at once */
 
-#define SHARES 16384        /* found by a hash that nobody outside can foresee; that two addresses have one is rare, and harmless */
-#define SHARE_PARTS 4       /* of all connections, unless serve_connections_per_address says otherwise */
-#define SHARE_LOST_MS FW_MINUTE_MS /* as LOST_MS, but nobody waits for it */
-#define SAY_MS FW_MINUTE_MS
+#define SHARES 16384        /* slots of addresses, found by a seeded hash; two addresses in one slot are rare and harmless */
+#define SHARE_PARTS 4       /* by default an address may have 1/SHARE_PARTS of all connections */
+#define SHARE_LOST_MS FW_MINUTE_MS /* as LOST_MS, for the counts of one address */
+#define SAY_MS FW_MINUTE_MS /* minimum time between two warnings */
 
-struct share { /* of an IPv4 address or an IPv6 /64; the first one is everybody's, and has no limit */
-	int64_t handed_ms;          /* like those of http_accept, of its connections */
+/* The slot of an IPv4 address or an IPv6 /64. Slot 0 is for all addresses without a limit. */
+struct share {
+	int64_t handed_ms;          /* these four as in http_accept */
 	uint32_t handed_n;
 	_Atomic uint32_t began_n, ended_n;
 };
 
 struct http_accept {
 	const struct http_lane *lane;
-	size_t lane_n, next;        /* whose turn it is */
+	size_t lane_n, next;        /* next: the server thread that gets the next connection */
 	const struct conns *conns;
 	struct http_accept_rules rules;
 	size_t share_max;
 	uint64_t seed;
 	_Atomic uint64_t refused_n;
-	int64_t said_ms;            /* when the log was told; INT64_MIN: never */
+	int64_t said_ms;            /* time of the last warning; INT64_MIN: none */
 	int fd, stop_fd;
 	pthread_t thread;
-	uint64_t handed_n;          /* to the lanes */
-	_Atomic uint64_t began_n;   /* of these */
-	int64_t handed_ms;          /* the last one */
+	uint64_t handed_n;          /* connections handed to server threads */
+	_Atomic uint64_t began_n;   /* of these: opened */
+	int64_t handed_ms;          /* time of the last hand-over */
 	struct share share[SHARES];
 };
 
-/* ---- whose it is ----------------------------------------------------------------------------------------------- */
+/* ---- the limit per address ------------------------------------------------------------------- */
 
-/* This machine's own address is a proxy's, or a friend's. */
+/* 127.0.0.1, ::1 and trusted proxies have no limit. */
 static bool has_no_share(const struct http_accept *a, const unsigned char ip[16])
 {
 	static const unsigned char LOCAL[2][16] = {{[15] = 1}, {[10] = 0xff, 0xff, 127, 0, 0, 1}};
@@ -73,11 +74,12 @@ static size_t share_of(const struct http_accept *a, const struct sockaddr *from)
 	return 1 + (size_t)(fw_hash64_seed(ip, fw_ip_is4(ip) ? 16 : 8, a->seed) % (SHARES - 1));
 }
 
-/* It has it all. What was handed over and is not open yet counts. */
+/* Is the address at its limit? Connections that were handed over and are not open yet count too. */
 static bool share_is_full(struct http_accept *a, size_t share)
 {
 	struct share *s = &a->share[share];
-	uint32_t ended = atomic_load(&s->ended_n), began = atomic_load(&s->began_n); /* in this order: never less than the other */
+	/* ended_n is read first, so that it never exceeds began_n */
+	uint32_t ended = atomic_load(&s->ended_n), began = atomic_load(&s->began_n);
 
 	if ((int32_t)(s->handed_n - began) < 0 || fw_mono_ms() - s->handed_ms > SHARE_LOST_MS)
 		s->handed_n = began;
@@ -98,7 +100,10 @@ void http_accept_ended(struct http_accept *a, size_t share)
 	atomic_fetch_add(&a->share[share].ended_n, 1);
 }
 
-/* Nobody has read what it sent: it may miss the words. */
+/*
+ * Send a 429 and close. The client's bytes are unread, so the close may reset the connection before
+ * it reads the response.
+ */
 static void refuse(struct http_accept *a, int fd, const struct sockaddr *from)
 {
 	static const char WORDS[] = "HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nContent-Type: application/problem+json\r\n"
@@ -111,20 +116,20 @@ static void refuse(struct http_accept *a, int fd, const struct sockaddr *from)
 
 	atomic_fetch_add_explicit(&a->refused_n, 1, memory_order_relaxed);
 	if (a->rules.plain && send(fd, WORDS, sizeof(WORDS) - 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		fw_debug("a connection too many: %s", strerror(errno));
+		fw_debug("sending 429: %s", strerror(errno));
 	close(fd);
 	if (a->said_ms != INT64_MIN && now_ms - a->said_ms < SAY_MS)
 		return;
 	a->said_ms = now_ms;
 	if (fw_ip_of(from, ip, NULL))
 		(void)inet_ntop(fw_ip_is4(ip) ? AF_INET : AF_INET6, fw_ip_is4(ip) ? ip + 12 : ip, text, sizeof(text));
-	fw_warn("%s has %zu connections, as many as one address may (serve_connections_per_address): more are cut off; a proxy has to be in"
-		" trusted_proxies", text, a->share_max);
+	fw_warn("connections refused: %s has %zu open, the limit of one address (to permit more, raise serve_connections_per_address; a proxy"
+		" belongs in trusted_proxies)", text, a->share_max);
 }
 
-/* ---- the thread ------------------------------------------------------------------------------------------------ */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
-/* Handed over, and not yet among those that are open. */
+/* Connections that were handed over and are not open yet. */
 static size_t under_way(struct http_accept *a)
 {
 	uint64_t began = atomic_load_explicit(&a->began_n, memory_order_relaxed);
@@ -134,7 +139,7 @@ static size_t under_way(struct http_accept *a)
 	return a->handed_n > began ? (size_t)(a->handed_n - began) : 0;
 }
 
-/* In turn, but for those that have not taken their last ones yet; NULL: none has. */
+/* Round robin over the server threads whose queues have room; NULL: none has. */
 static struct lane *next_lane(const struct http_accept *a)
 {
 	for (size_t i = 0; i < a->lane_n; i++) {
@@ -146,7 +151,7 @@ static struct lane *next_lane(const struct http_accept *a)
 	return NULL;
 }
 
-/* One more. False: none is there, or it cannot be taken now. *wait_ms: until when nothing can be; 0: at any time. */
+/* Accept one. False: none is pending, or none can be accepted for *wait_ms (if not 0). */
 static bool accept_one(struct http_accept *a, int *wait_ms)
 {
 	struct sockaddr_storage from;
@@ -163,10 +168,10 @@ static bool accept_one(struct http_accept *a, int *wait_ms)
 	fd = accept4(a->fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd < 0) {
 		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-			fw_debug("a connection has to wait: %s", strerror(errno));
+			fw_debug("accept: %s", strerror(errno));
 			*wait_ms = SHORT_MS;
 		}
-		return errno == ECONNABORTED || errno == EINTR; /* that one is gone */
+		return errno == ECONNABORTED || errno == EINTR; /* try the next one */
 	}
 	share = share_of(a, (struct sockaddr *)&from);
 	if (share_is_full(a, share)) {
@@ -190,7 +195,7 @@ static void *run(void *ctx)
 	for (;;) {
 		p[1].fd = wait_ms ? -1 : a->fd;
 		if (poll(p, 2, wait_ms ? wait_ms : -1) < 0 && errno != EINTR)
-			fw_error("the server can accept nothing: poll: %s", strerror(errno));
+			fw_error("cannot accept connections: poll: %s", strerror(errno));
 		if (p[0].revents)
 			return NULL;
 		for (int i = 0; i < BATCH && accept_one(a, &wait_ms); i++)
@@ -225,7 +230,7 @@ int http_accept_open(const struct http_lane *lane, size_t lane_n, int fd, const 
 		return 0;
 	*out = NULL;
 	http_accept_destroy(a);
-	return fw_err_set(err, FW_EIO, "no thread to accept connections: %s", strerror(rc));
+	return fw_err_set(err, FW_EIO, "cannot start the thread that accepts connections: %s", strerror(rc));
 }
 
 uint64_t http_accept_refused_n(const struct http_accept *a)
@@ -236,7 +241,7 @@ uint64_t http_accept_refused_n(const struct http_accept *a)
 void http_accept_stop(struct http_accept *a)
 {
 	if (eventfd_write(a->stop_fd, 1))
-		abort(); /* it counts to 2^64 */
+		abort(); /* the counter cannot overflow */
 	pthread_join(a->thread, NULL);
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* What goes out: answers made for one request, answers made once, and errors. */
+/*
+ * Responses: made for one request, constant ones, and errors. Every response but the constant ones
+ * carries X-Request-Id. The headers of CORS are on all of them when serve_cors_origin is set.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -26,7 +29,7 @@ static struct MHD_Response *response(unsigned status, const char *type, char *bo
 	return m;
 }
 
-/* ---- ids ------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- ids ------------------------------------------------------------------------------------- */
 
 void http_id_init(struct http *h)
 {
@@ -57,13 +60,13 @@ const char *http_request_id(struct request *r)
 	given = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, "X-Request-Id"));
 	if (sane(given))
 		(void)fw_str_copy(r->request_id, sizeof(r->request_id), given);
-	else /* the lane above, the request below: no two of a server are the same */
+	else /* the server thread in the upper bits, its request count in the lower ones: unique in a server */
 		(void)fw_snprintf(r->request_id, sizeof(r->request_id), "%016llx",
 			(unsigned long long)(r->lane->h->id_base + ((uint64_t)(r->lane - r->lane->h->lane) << 48) + r->number));
 	return r->request_id;
 }
 
-/* ---- answers -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 struct MHD_Response *http_response(struct request *r, unsigned status, const char *type, struct fw_buf *body)
 {
@@ -90,7 +93,7 @@ enum MHD_Result http_send(struct request *r, unsigned status, const char *type, 
 	return m ? http_answer(r, status, m) : MHD_NO;
 }
 
-/* Pages of the origin that the owner named may read answers. */
+/* Pages of serve_cors_origin may read responses. */
 static enum MHD_Result cors_add(struct MHD_Response *m, const struct fw_config *c)
 {
 	if (!c->serve_cors_origin)
@@ -132,7 +135,7 @@ enum MHD_Result http_answer(struct request *r, unsigned status, struct MHD_Respo
 	}
 	ok = ok && MHD_add_response_header(m, "X-Request-Id", http_request_id(r));
 	ok = ok ? cors_add(m, r->lane->h->config) : MHD_NO;
-	if (ok && r->state == REQUEST_DESK) { /* another thread's: the connection is not ours */
+	if (ok && r->state == REQUEST_DESK) { /* a pool thread: only the server thread may touch the connection */
 		if (r->answer)
 			MHD_destroy_response(r->answer);
 		r->answer = m;
@@ -164,7 +167,7 @@ static const struct { unsigned status; const char *body; } CANNED[CANNED_N] = {
 	[CANNED_ACCEPTED] = {MHD_HTTP_ACCEPTED, "{}"},
 };
 
-/* date: NULL: libmicrohttpd adds it. */
+/* date NULL: libmicrohttpd adds it. */
 static struct MHD_Response *canned_make(const struct http_lane *l, int which, const char *date)
 {
 	struct MHD_Response *m = response(CANNED[which].status, "application/json", (char *)(uintptr_t)CANNED[which].body,
@@ -177,7 +180,10 @@ static struct MHD_Response *canned_make(const struct http_lane *l, int which, co
 	return NULL;
 }
 
-/* They carry their date, which libmicrohttpd would print for each: a second later they are made anew. Those on their way are held by it. */
+/*
+ * The constant responses carry a Date, because libmicrohttpd would format one for each request.
+ * They are rebuilt after a second. libmicrohttpd holds references to those that it still sends.
+ */
 static bool canned_fresh(struct http_lane *l)
 {
 	int64_t now_s = fw_now_ms() / 1000;
@@ -208,7 +214,7 @@ void http_canned_free(struct http_lane *l)
 
 enum MHD_Result http_canned(struct request *r, int which)
 {
-	if (r->last) { /* that is for this request alone */
+	if (r->last) { /* its Connection: close must not be in the shared response */
 		struct MHD_Response *m = canned_make(r->lane, which, NULL);
 
 		return m ? http_queue(r, CANNED[which].status, m) : MHD_NO;
@@ -249,11 +255,11 @@ enum MHD_Result http_problem(struct request *r, unsigned status, const char *cod
 
 enum MHD_Result http_malformed(struct request *r, const json_error_t *je)
 {
-	return http_problem(r, MHD_HTTP_BAD_REQUEST, r->twirp ? "malformed" : "malformed_json", "the body is no JSON: %s (line %d, column %d)",
+	return http_problem(r, MHD_HTTP_BAD_REQUEST, r->twirp ? "malformed" : "malformed_json", "the request body is not valid JSON: %s (line %d, column %d)",
 		je->text, je->line, je->column);
 }
 
-/* A store's words begin with where it is, which is for its owner. */
+/* The store's messages begin with its address, which clients must not see. */
 static const char *without_place(const char *text)
 {
 	const char *words = strstr(text, ": ");
@@ -267,9 +273,9 @@ enum MHD_Result http_store_failed(struct request *r, int rc, const struct fw_err
 		return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "%s", without_place(err->text));
 	if (rc == FW_EINVAL)
 		return http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid", "%s", without_place(err->text));
-	fw_warn("%s %s: %s", r->route->method, r->route->path, err->text); /* for its owner: the words name the store */
+	fw_warn("%s %s: %s", r->route->method, r->route->path, err->text);
 	r->store_broken = rc == FW_EIO;
 	if (rc == FW_ENOMEM)
 		return http_problem(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "no_memory", "out of memory");
-	return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "store_away", "the store does not answer; the server's log says why");
+	return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "store_away", "the store is unavailable (see the server's log)");
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The server's threads look at tokens at every request, so they hold them: a number tells whether there are newer ones, and only then
- * a lock is taken. The thread here puts new ones in their place when what the store lists has changed.
+ * Authorization of requests. Server threads check tokens at every request, so each holds a
+ * reference to a snapshot of them. An atomic number says whether there is a newer one; only then a
+ * lock is taken. The auth thread publishes a new snapshot when the store's list has changed.
  *
- * A token that is presented is hashed, and the hash compared with all there are, each whole. What that takes tells nothing of how
- * near it was to one of them.
+ * A presented token is hashed, and the hash is compared with all stored ones, each in constant
+ * time. So the time reveals nothing about the stored tokens.
  *
- * Each token remembers the networks where it was right last: when somebody there begins to guess, who was there before goes on.
+ * Each token remembers the last networks where it was used. While such a network is throttled, that
+ * token still works.
  */
 #include <arpa/inet.h>
 #include <openssl/crypto.h>
@@ -20,26 +22,26 @@
 #include "http/http.h"
 #include "base/banned.h"
 
-#define FIRST_LOOK_MS (3 * FW_SECOND_MS) /* so long a start waits for the store's word */
+#define FIRST_LOOK_MS (3 * FW_SECOND_MS) /* how long auth_open() waits for the store */
 
 struct auth {
 	const struct fw_config *config;
-	enum fw_tokenless closed;    /* by a setting; else FW_TOKENLESS_OPEN */
-	struct fw_store *st;         /* the thread's; NULL: not open */
+	enum fw_tokenless closed;    /* the setting by which all requests need a token; FW_TOKENLESS_OPEN: none */
+	struct fw_store *st;         /* the auth thread's; NULL: not open */
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t change;
 	bool looked, closing, away;
-	struct auth_tokens *now;     /* under the lock; NULL: nobody knows */
-	_Atomic uint64_t turn;       /* rises with it */
+	struct auth_tokens *now;     /* the newest snapshot, under the lock; NULL: not read yet */
+	_Atomic uint64_t turn;       /* its number */
 	struct guesses *guesses;
 	_Atomic uint64_t wrong_n, wait_n;
 	_Atomic bool reached;
-	_Atomic int64_t said_ms;     /* monotonic: when the log was told of a network last */
-	int told;                    /* enum fw_tokenless that the log was told last, -1: none yet; the thread's */
+	_Atomic int64_t said_ms;     /* monotonic time of the last warning about a network */
+	int told;                    /* the enum fw_tokenless that was logged last, -1: none; the auth thread's */
 };
 
-/* ---- tokens in memory ------------------------------------------------------------------------------------------------------------ */
+/* ---- tokens in memory ------------------------------------------------------------------------ */
 
 static void tokens_free(struct auth_tokens *t)
 {
@@ -125,7 +127,7 @@ void auth_view_finish(struct auth_view *v)
 	*v = (struct auth_view){0};
 }
 
-/* ---- the thread ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 static int tokens_read(struct auth *a, struct auth_tokens **out, struct fw_err *err)
 {
@@ -148,7 +150,7 @@ static int tokens_read(struct auth *a, struct auth_tokens **out, struct fw_err *
 	return 0;
 }
 
-/* What is known of their use goes over to new ones. */
+/* Copy the times and networks of use from one snapshot to the next. */
 static void uses_keep(const struct auth_tokens *was, struct auth_tokens *t)
 {
 	for (size_t i = 0; was && i < was->n; i++) {
@@ -164,7 +166,7 @@ static void uses_keep(const struct auth_tokens *was, struct auth_tokens *t)
 	}
 }
 
-/* Tell the store. */
+/* Write the times of use to the store. */
 static void uses_note(struct auth *a)
 {
 	for (size_t i = 0; a->st && a->now && i < a->now->n; i++) {
@@ -175,19 +177,19 @@ static void uses_note(struct auth *a)
 		if (used_ms == t->noted_ms)
 			continue;
 		if (fw_token_used(a->st, fw_str(t->name), used_ms, &err)) {
-			fw_debug("noting the use of a token: %s", err.text);
-			return; /* the next look tells more */
+			fw_debug("storing the last use of a token: %s", err.text);
+			return; /* it is tried again after the next read */
 		}
 		t->noted_ms = used_ms;
 	}
 }
 
-/* What was read is what holds from now on; taken. */
+/* Publish a snapshot if it differs. Takes t over. */
 static void tokens_put(struct auth *a, struct auth_tokens *t)
 {
 	struct auth_tokens *was = t;
 
-	if (!same(a->now, t)) { /* nobody else writes it */
+	if (!same(a->now, t)) { /* only this thread writes a->now */
 		uses_keep(a->now, t);
 		pthread_mutex_lock(&a->lock);
 		was = a->now;
@@ -198,7 +200,10 @@ static void tokens_put(struct auth *a, struct auth_tokens *t)
 	tokens_give(was);
 }
 
-/* At the start, with the first token, and when the last one has gone. */
+/*
+ * Log who may do what without a token: at the start, with the first token, and after the last one
+ * is removed.
+ */
 static void tokenless_tell(struct auth *a)
 {
 	enum fw_tokenless t = fw_tokenless(a->config, a->now->n > 0);
@@ -227,18 +232,19 @@ static void look(struct auth *a)
 		tokenless_tell(a);
 	}
 	if (rc && !a->away)
-		fw_warn("access tokens cannot be read: %s; %s", err.text, a->now ? "those that are known hold" : "without them this machine may push, nobody else");
+		fw_warn("access tokens cannot be read: %s; %s", err.text,
+			a->now ? "the known ones stay valid" : "only pushes from this machine are accepted");
 	else if (!rc && a->away)
-		fw_info("access tokens are read again");
+		fw_info("access tokens can be read again");
 	a->away = rc != 0;
 	atomic_store(&a->reached, !rc || rc == FW_EAGAIN);
 }
 
-/* Monotonic: so long from now. */
+/* A monotonic time from now; ms: whole seconds. */
 static void after(struct timespec *t, int64_t ms)
 {
 	clock_gettime(CLOCK_MONOTONIC, t);
-	t->tv_sec += (time_t)(ms / 1000); /* whole seconds, all of them */
+	t->tv_sec += (time_t)(ms / 1000);
 }
 
 static void *auth_run(void *ctx)
@@ -301,7 +307,7 @@ int auth_open(const struct fw_config *c, struct auth **out, struct fw_err *err)
 	rc = pthread_create(&a->thread, NULL, auth_run, a);
 	if (rc) {
 		auth_free(a);
-		return fw_err_set(err, FW_EIO, "no thread for access tokens: %s", strerror(rc));
+		return fw_err_set(err, FW_EIO, "cannot start the thread that reads access tokens: %s", strerror(rc));
 	}
 	after(&until, FIRST_LOOK_MS);
 	pthread_mutex_lock(&a->lock);
@@ -340,7 +346,7 @@ uint64_t auth_wait_n(const struct auth *a)
 	return atomic_load_explicit(&a->wait_n, memory_order_relaxed);
 }
 
-/* ---- requests -------------------------------------------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 /* The password of "user:password" in base64. */
 static struct fw_str password_of(struct fw_str base64, char buffer[AUTH_PRESENTED_MAX])
@@ -378,7 +384,7 @@ static bool at_home(struct auth_token *t, uint64_t network)
 	return false;
 }
 
-/* It was right: when, and where. Neither is written at each request. */
+/* Remember when and where the token was used. Most requests write neither. */
 static void note(struct auth_token *t, uint64_t network, int64_t now_ms)
 {
 	if (now_ms - atomic_load_explicit(&t->used_ms, memory_order_relaxed) >= AUTH_USED_MS)
@@ -434,22 +440,23 @@ bool auth_holds(const struct auth_tokens *t, struct auth_pass *pass, int64_t now
 	return false;
 }
 
-/* A wrong token came from there. */
+/* Count a wrong token of a network, and warn when that is throttled. */
 static void wrong(struct request *r, uint64_t network, int64_t now_ms)
 {
 	struct auth *a = r->lane->h->auth;
 	int64_t said_ms = atomic_load(&a->said_ms);
 	struct fw_str ip = http_client_address(r);
-	char text[INET6_ADDRSTRLEN] = "a unix socket";
+	char text[INET6_ADDRSTRLEN] = "a Unix socket";
 
 	atomic_fetch_add_explicit(&a->wrong_n, 1, memory_order_relaxed);
 	if (!guesses_wrong(a->guesses, network, now_ms))
 		return;
 	if ((said_ms != INT64_MIN && now_ms - said_ms < FW_SECOND_MS) || !atomic_compare_exchange_strong(&a->said_ms, &said_ms, now_ms))
-		return; /* not a line for each of thousands */
+		return; /* at most one line a second */
 	if (ip.len && !inet_ntop(ip.len == 4 ? AF_INET : AF_INET6, ip.p, text, sizeof(text)))
 		text[0] = 0;
-	fw_warn("%lld wrong tokens from %s and its neighbours: their requests are answered 429 for a while", (long long)a->config->wrong_tokens_max, text);
+	fw_warn("requests throttled with 429: %lld wrong tokens from the network of %s (wrong_tokens_max, wrong_tokens_ms)",
+		(long long)a->config->wrong_tokens_max, text);
 }
 
 static enum tokenless tokenless(struct request *r)
@@ -474,7 +481,10 @@ static enum auth_verdict judge(struct request *r, unsigned scope)
 		r->tokenless = tokenless(r);
 		if (t)
 			return r->tokenless == TOKENLESS_MAY ? AUTH_MAY : AUTH_TOKENLESS;
-		/* programs that push from this machine go on without a store: the queue is there for that */
+		/*
+		 * a store that is away must not stop pushes from this machine: the ring is there
+		 * for that
+		 */
 		return scope == FW_SCOPE_PUSH && r->tokenless == TOKENLESS_MAY ? AUTH_MAY : AUTH_UNKNOWN;
 	}
 	header = MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
@@ -496,7 +506,7 @@ static enum auth_verdict judge(struct request *r, unsigned scope)
 	return v;
 }
 
-/* What is wrong with it, and how it can be mended: by a token always. */
+/* 403 with the reason and the remedy. A token is always one. */
 static enum MHD_Result tokenless_refuse(struct request *r, const char *scope)
 {
 	struct fw_str host = fw_str_sub(r->seen.host, 0, 80);
@@ -504,18 +514,18 @@ static enum MHD_Result tokenless_refuse(struct request *r, const char *scope)
 
 	switch (r->tokenless) {
 	case TOKENLESS_HOST:
-		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "without a token Host has to be a loopback address,"
-			" localhost or one of serve_names, not '%.*s': 'feedwheel token add NAME --scope %s' makes one", FW_STR_ARG(host), scope);
+		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "token required: Host is '%.*s', not a loopback address,"
+			" localhost or one of serve_names (to make a token: feedwheel token add NAME --scope %s)", FW_STR_ARG(host), scope);
 	case TOKENLESS_CLOSED:
-		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "nobody may do this without a token, for %s:"
-			" 'feedwheel token add NAME --scope %s' makes one", fw_tokenless_why(r->lane->h->auth->closed), scope);
-	case TOKENLESS_MAY: break; /* it was refused by what held then */
-	case TOKENLESS_REMOTE: why = ": this comes from elsewhere"; break;
-	case TOKENLESS_FORWARDED: why = ": this comes by a proxy (X-Forwarded-For, Forwarded, Via or the like)"; break;
-	case TOKENLESS_ORIGIN: why = ", and no page of another site (Origin, Sec-Fetch-Site)"; break;
+		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "token required: %s (to make a token: feedwheel token add NAME"
+			" --scope %s)", fw_tokenless_why(r->lane->h->auth->closed), scope);
+	case TOKENLESS_MAY: why = "the tokens have changed"; break;
+	case TOKENLESS_REMOTE: why = "the client is not on this machine"; break;
+	case TOKENLESS_FORWARDED: why = "the request came through a proxy (X-Forwarded-For, Forwarded, Via or the like)"; break;
+	case TOKENLESS_ORIGIN: why = "the request came from a page of another site (Origin, Sec-Fetch-Site)"; break;
 	}
-	return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "without a token only programs on the server's own machine may do"
-		" this%s: 'feedwheel token add NAME --scope %s' makes one", why, scope);
+	return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "token required: %s (to make a token: feedwheel token add NAME"
+		" --scope %s)", why, scope);
 }
 
 static enum MHD_Result body_refuse(struct request *r)
@@ -527,10 +537,10 @@ static enum MHD_Result body_refuse(struct request *r)
 	const char *type = MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_TYPE);
 
 	return http_problem(r, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, r->twirp ? "invalid_argument" : "unsupported_type",
-		"Content-Type is '%.80s': this takes %s", type ? type : "", TAKES[r->route->body]);
+		"unsupported Content-Type '%.80s' (supported: %s)", type ? type : "", TAKES[r->route->body]);
 }
 
-/* A route that is not named here is closed to tokens that are bound. */
+/* A bound token works for these two routes only. */
 static bool bound_lets(const struct request *r)
 {
 	if (r->route->run == http_entries_push)
@@ -541,15 +551,15 @@ static bool bound_lets(const struct request *r)
 static enum MHD_Result bound_refuse(struct request *r)
 {
 	if (r->route->run == http_entries_push)
-		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "this token may not push into feed %lld: it is bound to others"
-			" ('feedwheel token list' tells which)", (long long)r->id);
-	return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "this token may push no events: it is bound to feeds"
-		" ('feedwheel token list' tells which)");
+		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "push to feed %lld refused: the token is bound to others"
+			" (to list them: feedwheel token list)", (long long)r->id);
+	return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "push of events refused: the token is bound to feeds"
+		" (to list them: feedwheel token list)");
 }
 
 enum MHD_Result http_auth_refuse(struct request *r)
 {
-	static const char *const CHALLENGE[] = { /* RFC 6750, 3; RFC 7617 */
+	static const char *const CHALLENGE[] = { /* RFC 6750 section 3; RFC 7617 */
 		[AUTH_MISSING] = "Bearer realm=\"feedwheel\", Basic realm=\"feedwheel\"",
 		[AUTH_WRONG] = "Bearer realm=\"feedwheel\", error=\"invalid_token\", Basic realm=\"feedwheel\"",
 		[AUTH_OTHER] = "Bearer realm=\"feedwheel\", error=\"insufficient_scope\"",
@@ -563,21 +573,24 @@ enum MHD_Result http_auth_refuse(struct request *r)
 	r->challenge = (size_t)r->verdict < FW_N(CHALLENGE) ? CHALLENGE[r->verdict] : NULL;
 	switch (r->verdict) {
 	case AUTH_MAY: break;
-	case AUTH_UNKNOWN: return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "the store does not answer, so nobody knows who may do this");
+	case AUTH_UNKNOWN: return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "the store is unavailable, so access tokens cannot be checked");
 	case AUTH_TOKENLESS: return tokenless_refuse(r, scope);
 	case AUTH_BODY: return body_refuse(r);
-	case AUTH_MISSING: return http_problem(r, MHD_HTTP_UNAUTHORIZED, "unauthenticated", "this needs a token with the scope %s, in the header"
+	case AUTH_MISSING: return http_problem(r, MHD_HTTP_UNAUTHORIZED, "unauthenticated", "token required: scope %s, in the header"
 		" 'Authorization: Bearer fwt_...'", scope);
-	case AUTH_WRONG: return http_problem(r, MHD_HTTP_UNAUTHORIZED, "unauthenticated", "the token is not known, or has run out");
-	case AUTH_OTHER: return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "the token has not the scope %s", scope);
+	case AUTH_WRONG: return http_problem(r, MHD_HTTP_UNAUTHORIZED, "unauthenticated", "the token is unknown or expired");
+	case AUTH_OTHER: return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "the token lacks the scope %s", scope);
 	case AUTH_BOUND: return bound_refuse(r);
 	case AUTH_WAIT: return http_problem(r, MHD_HTTP_TOO_MANY_REQUESTS, r->twirp ? "resource_exhausted" : "wrong_tokens",
-		"too many wrong tokens came from your network: come again in %lld s", (long long)r->retry_after_s);
+		"throttled: too many wrong tokens came from your network (retry in %lld s)", (long long)r->retry_after_s);
 	}
-	return http_problem(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "internal", "refused for no reason: report this");
+	return http_problem(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "internal", "request refused without a reason (please report this bug)");
 }
 
-/* A body that is on its way is read to its end first, unless its sender asked for leave: who is sending does not look for an answer. */
+/*
+ * A refused body is read to its end first, because most clients read no response while they send.
+ * With Expect it is not.
+ */
 enum MHD_Result http_auth(struct request *r)
 {
 	if (r->route->scope == SCOPE_OPEN)
@@ -586,7 +599,8 @@ enum MHD_Result http_auth(struct request *r)
 		r->verdict = http_websub_may(r);
 	else
 		r->verdict = judge(r, 1u << (r->route->scope - SCOPE_PUSH));
-	if (r->verdict == AUTH_MAY && r->pass.bound) { /* the tokens may go before its body is there */
+	/* a copy, because the snapshot may be freed before the body is complete */
+	if (r->verdict == AUTH_MAY && r->pass.bound) {
 		r->bound = strdup(r->pass.bound);
 		r->pass.bound = NULL;
 		if (!r->bound)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A request's body, from its first byte until a route may look at it: how large it may be, how much all of them together, and
- * gzip and deflate, which are unpacked no further than that.
+ * Request bodies, from the first byte until the route runs: limits for each body and for all bodies
+ * of a server thread, and gzip and deflate, which are decompressed within these limits.
  *
- * libmicrohttpd takes no answer in the middle of a body, and who is sending does not look for one: a body that is refused is read to its
- * end, within reason, and dropped; an end of the connection would take the answer from its sender. One that is far too large, and one
- * whose sender waits for leave (Expect: 100-continue), is refused before it is sent.
+ * A refused body is read to its end and discarded, up to drop_max(). libmicrohttpd takes no
+ * response in the middle of a body, and most clients read none while they send; if the connection
+ * were closed they would lose it. A body that is far too large, or that waits for 100-continue, is
+ * refused before it is sent.
  */
 #define ZLIB_CONST
 #include <zlib.h>
@@ -14,17 +15,17 @@
 #include "http/http.h"
 #include "base/banned.h"
 
-#define DROP_FACTOR 8           /* so much more of a body that is too large is read, to tell its sender */
+#define DROP_FACTOR 8           /* at most this many times the route's limit is read and discarded, plus DROP_MIN */
 #define DROP_MIN ((size_t)1 << 16)
 #define INFLATE_STEP 32768
-#define RATIO_FREE ((size_t)1 << 20) /* so much may come of however little */
+#define RATIO_FREE ((size_t)1 << 20) /* bytes that the limit of the compression ratio does not count */
 
 enum { CODING_NONE, CODING_GZIP, CODING_DEFLATE, CODING_OTHER };
 enum { REFUSED_BY_AUTH, REFUSED_LARGE, REFUSED_MEMORY, REFUSED_CODING };
 
-/* ---- gzip and deflate ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- gzip and deflate ------------------------------------------------------------------------ */
 
-/* "deflate" is zlib's format (RFC 9110 8.4.1.2), but not everybody has read that. */
+/* "deflate" is zlib's format (RFC 9110 section 8.4.1.2), but some clients send raw deflate. */
 static int window_bits(struct fw_str in, bool gzip)
 {
 	unsigned char a = in.len > 1 ? (unsigned char)in.p[0] : 0, b = in.len > 1 ? (unsigned char)in.p[1] : 0;
@@ -39,7 +40,8 @@ static int inflate_all(z_stream *z, struct fw_str in, struct fw_buf *out, bool g
 	int rc;
 
 	do {
-		size_t room = out->max_bytes - out->len + 1; /* one more than may be, to see that there is more */
+		/* one byte beyond the limit, to detect that it is exceeded */
+		size_t room = out->max_bytes - out->len + 1;
 		unsigned char step[INFLATE_STEP];
 
 		z->next_out = step;
@@ -53,8 +55,8 @@ static int inflate_all(z_stream *z, struct fw_str in, struct fw_buf *out, bool g
 		if (out->len > RATIO_FREE && out->len / ratio > in.len)
 			return FW_ELIMIT;
 		if (rc == Z_BUF_ERROR)
-			return FW_EFORMAT; /* nothing goes in, nothing comes out: it ends in the middle */
-		if (rc == Z_STREAM_END && gzip && z->avail_in) /* a gzip file may be several in a row */
+			return FW_EFORMAT; /* truncated */
+		if (rc == Z_STREAM_END && gzip && z->avail_in) /* another gzip member */
 			rc = inflateReset(z);
 	} while (rc == Z_OK);
 	return rc == Z_STREAM_END && !z->avail_in ? 0 : FW_EFORMAT;
@@ -72,7 +74,7 @@ int http_inflate(struct fw_str in, bool gzip, size_t ratio, struct fw_buf *out)
 	return rc;
 }
 
-/* ---- what is refused ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- refused bodies -------------------------------------------------------------------------- */
 
 enum MHD_Result http_body_refused(struct request *r)
 {
@@ -82,11 +84,11 @@ enum MHD_Result http_body_refused(struct request *r)
 	case REFUSED_BY_AUTH: return http_auth_refuse(r);
 	case REFUSED_CODING:
 		return http_problem(r, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, twirp ? "invalid_argument" : "unsupported_encoding",
-			"Content-Encoding: gzip, deflate or none");
+			"unsupported Content-Encoding (supported: gzip, deflate, identity)");
 	case REFUSED_MEMORY:
-		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "too many bodies at once: serve_memory_bytes is used up");
+		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "all memory for request bodies is in use (serve_memory_bytes)");
 	default:
-		return http_problem(r, MHD_HTTP_CONTENT_TOO_LARGE, twirp ? "resource_exhausted" : "too_large", "the body is larger than %zu bytes",
+		return http_problem(r, MHD_HTTP_CONTENT_TOO_LARGE, twirp ? "resource_exhausted" : "too_large", "the request body is larger than %zu bytes",
 			r->body_max);
 	}
 }
@@ -102,7 +104,7 @@ static size_t drop_max(const struct request *r)
 	return DROP_FACTOR * r->route->body_max + DROP_MIN;
 }
 
-/* ---- on its way ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- receiving ------------------------------------------------------------------------------- */
 
 static int coding_of(const struct request *r)
 {
@@ -128,7 +130,7 @@ enum MHD_Result http_body_begin(struct request *r)
 	return r->state == REQUEST_REFUSED && (r->expects || len > (int64_t)drop_max(r)) ? http_body_refused(r) : MHD_YES;
 }
 
-/* So much more is held; false: that is more than all may. */
+/* Account for n more bytes. False: the server thread is at its limit. */
 static bool hold(struct request *r, size_t n)
 {
 	struct http_lane *l = r->lane;
@@ -192,8 +194,8 @@ enum MHD_Result http_body_ready(struct request *r)
 	}
 	fw_buf_finish(&plain);
 	if (rc == FW_EFORMAT)
-		return http_problem(r, MHD_HTTP_BAD_REQUEST, r->twirp ? "malformed" : "malformed_encoding", "the body is not what its "
-			"Content-Encoding says, or ends in the middle");
+		return http_problem(r, MHD_HTTP_BAD_REQUEST, r->twirp ? "malformed" : "malformed_encoding", "the request body does "
+			"not match its Content-Encoding, or is truncated");
 	r->refused = rc == FW_ELIMIT && left >= r->body_max ? REFUSED_LARGE : REFUSED_MEMORY;
 	return http_body_refused(r);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Token buckets as one number each: the time at which the bucket is full again. A request moves that
- * time on by what one token takes. A request that would move it further ahead than a whole empty bucket
- * takes has to wait. The table is set-associative, as in guesses.c: a new sender replaces the one whose
- * bucket is nearest to full, because that loses least.
+ * Each bucket is one number: the time at which it is full again. A request moves that time forward
+ * by the time in which one token is refilled. If it would then be more than within_ms ahead, the
+ * bucket is empty and the request has to wait. The table is set-associative, as in guesses.c: a new
+ * sender replaces the one whose bucket is fullest, because that loses least.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* For `feedwheel doctor`: what the server needs on this machine before it is started. Nothing is changed, no socket is opened. */
+/*
+ * Checks for `feedwheel doctor`: what the server needs on this machine. They change nothing and
+ * open no socket.
+ */
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
@@ -11,9 +14,9 @@
 #include "http/http.h"
 #include "base/banned.h"
 
-#define SOON_DAYS 14 /* those who renew by themselves do it 30 days before */
+#define SOON_DAYS 14 /* ACME clients renew 30 days before the end, so this one failed to */
 
-/* Days until the certificate in this file is over; false: it cannot be read. */
+/* Days until the certificate in this file expires; false: it cannot be read. */
 static bool days_left(const char *path, int *days)
 {
 	FILE *f = fopen(path, "re");
@@ -22,7 +25,7 @@ static bool days_left(const char *path, int *days)
 	bool read = x && ASN1_TIME_diff(days, &seconds, NULL, X509_get0_notAfter(x)) == 1;
 
 	if (read && seconds < 0)
-		--*days; /* over since an hour: not "0 days" */
+		--*days; /* expired an hour ago: -1, not 0 */
 	X509_free(x);
 	if (f)
 		fclose(f);
@@ -40,22 +43,22 @@ static int check_tls(const struct fw_config *c, fw_doctor_cb *cb, void *ctx)
 		return FW_DOCTOR_FINE;
 	rc = http_tls_read(c, &t, &err);
 	http_tls_free(&t);
-	assert(rc || c->tls_cert); /* http_tls_read() wants both */
+	assert(rc || c->tls_cert); /* http_tls_read() fails unless both are set */
 	if (!rc && !days_left(c->tls_cert, &days))
-		rc = fw_err_set(&err, FW_EINVAL, "tls_cert = %s: it does not say how long it is valid", c->tls_cert);
+		rc = fw_err_set(&err, FW_EINVAL, "tls_cert = %s: the certificate has no end of validity", c->tls_cert);
 	if (rc) {
-		cb(ctx, "tls", FW_DOCTOR_BROKEN, err.text, "correct tls_cert and tls_key: the server does not start with these");
+		cb(ctx, "tls", FW_DOCTOR_BROKEN, err.text, "correct tls_cert and tls_key, without which the server does not start");
 		return FW_DOCTOR_BROKEN;
 	}
 	if (days <= SOON_DAYS)
 		level = days < 0 ? FW_DOCTOR_BROKEN : FW_DOCTOR_NOTE;
-	(void)fw_snprintf(found, sizeof(found), days < 0 ? "tls_cert = %s ran out %d days ago" : "tls_cert = %s is valid for %d days", c->tls_cert,
+	(void)fw_snprintf(found, sizeof(found), days < 0 ? "tls_cert = %s expired %d days ago" : "tls_cert = %s is valid for %d days", c->tls_cert,
 		days < 0 ? -days : days);
-	cb(ctx, "tls", level, found, level == FW_DOCTOR_FINE ? "" : "renew it, then SIGHUP: the server takes the new one");
+	cb(ctx, "tls", level, found, level == FW_DOCTOR_FINE ? "" : "renew it, then send SIGHUP to the server");
 	return level;
 }
 
-/* May this be written, or made where it is not there? Asked as who runs doctor; 0 or an errno. */
+/* May this user write path, or create it? 0 or an errno. */
 static int may_write(const char *path, int mode)
 {
 	const char *slash = strrchr(path, '/');
@@ -75,7 +78,7 @@ static int check_path(const char *setting, const char *path, int mode, fw_doctor
 	int e = may_write(path, mode);
 
 	(void)fw_snprintf(found, sizeof(found), "%s = %s%s%s", setting, path, e ? ": " : "", e ? strerror(e) : " can be written");
-	cb(ctx, setting, e ? FW_DOCTOR_BROKEN : FW_DOCTOR_FINE, found, e ? "make its folder, writable by the user the server runs as (as whom doctor is to be run)" : "");
+	cb(ctx, setting, e ? FW_DOCTOR_BROKEN : FW_DOCTOR_FINE, found, e ? "create its folder, writable by the user that the server runs as (run doctor as that user)" : "");
 	return e ? FW_DOCTOR_BROKEN : FW_DOCTOR_FINE;
 }
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the server does at the desk without being asked by a request: it looks how many feeds there are, for /metrics, which answers at
- * once with what was found last; it forgets what is old, where no worker does; and it fills the search index.
+ * Maintenance: jobs that the server runs in the blocking thread pool by itself.
+ *  - sample: count the store's feeds and entries for /metrics, which responds at once with the last
+ *    counts;
+ *  - retention: delete old pushed rows, if no worker does;
+ *  - index: add stored entries to the search index.
  *
- * The index is filled here beside workers too: these do it when they have nothing better to do. The store sees to it that one process
- * at a time does. A step takes tens of milliseconds, and DESK_LATER_MS lie between two, in which pushes are stored: on SQLite a step
- * holds the write lock.
+ * The index job also runs beside workers, which index only when they are idle; the store lets one
+ * process at a time do it. A step takes tens of milliseconds. Between two steps there are
+ * DESK_LATER_MS for pushes, because on SQLite a step holds the write lock.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -20,16 +23,16 @@
 #define SAMPLE_MS (10 * FW_SECOND_MS)
 #define KEEP_MS FW_MINUTE_MS
 #define KEEP_MORE_MS FW_SECOND_MS
-#define INDEX_MS (2 * FW_SECOND_MS) /* between two looks whether there is something to index */
+#define INDEX_MS (2 * FW_SECOND_MS) /* between two checks whether there is something to index */
 
 struct chores {
 	const struct fw_config *config;
 	struct desk *desk;
 	bool keeps;
 	struct desk_job sample, keep, index;
-	_Atomic bool sampling, keeping, indexing; /* the job is at the desk */
+	_Atomic bool sampling, keeping, indexing; /* the job is queued or running */
 	_Atomic int64_t keep_at_ms, index_at_ms;  /* monotonic */
-	pthread_mutex_t lock;           /* of what follows */
+	pthread_mutex_t lock;           /* guards the members below */
 	struct fw_store_stats stats;
 	int64_t in_flight;              /* on all machines */
 	int64_t stats_ms;               /* monotonic; 0: none yet */
@@ -39,7 +42,7 @@ struct chores {
 #define CHORES_OF(job, member) ((struct chores *)(void *)((char *)(job) - offsetof(struct chores, member)))
 /* clang-format on */
 
-/* One that is under way is not begun again. */
+/* Queue a job, unless it is queued or running already, or no slot is free. */
 static void begin(struct chores *c, struct desk_job *j, _Atomic bool *busy)
 {
 	if (atomic_exchange(busy, true))
@@ -55,7 +58,7 @@ static int sample_run(struct desk_job *j, struct fw_store *st, const struct fw_e
 	struct chores *c = CHORES_OF(j, sample);
 	struct fw_store_stats s;
 	int64_t in_flight;
-	int rc = st ? fw_store_stats(st, &s, NULL) : err->rc; /* that it is away others tell */
+	int rc = st ? fw_store_stats(st, &s, NULL) : err->rc; /* an outage is logged elsewhere */
 
 	rc = rc ? rc : fw_in_flight(st, fw_now_ms(), &in_flight, NULL);
 	if (!rc) {
@@ -103,7 +106,7 @@ static void keep_done(struct desk_job *j)
 	atomic_store(&CHORES_OF(j, keep)->keeping, false);
 }
 
-/* One step; as long as there are more the desk calls it again. */
+/* One step; FW_EAGAIN while there is more to index. */
 static int index_run(struct desk_job *j, struct fw_store *st, const struct fw_err *no_store)
 {
 	struct chores *c = CHORES_OF(j, index);

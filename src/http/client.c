@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Who asks: the other end of the connection, or, when that is a proxy of ours (trusted_proxies), whom it names.
+ * The client's address: the connection's peer, or, if that is a trusted proxy (trusted_proxies),
+ * the address that the proxy reports in X-Forwarded-For or X-Real-IP.
  *
- * X-Forwarded-For grows to the right, each proxy adding whom it was asked by: from the right, the first address that is no proxy of ours
- * is the client's; what stands left of it anybody may have written. Several such headers are one list. Something that is no address ends
- * what can be believed.
+ * Each proxy appends its peer to X-Forwarded-For. So the client is the rightmost address that is no
+ * trusted proxy; the client itself may have forged everything to the left of it. Several such
+ * headers form one list. An item that is no address invalidates everything to its left.
  */
 #include "base/cidr.h"
 #include "http/http.h"
@@ -25,10 +26,10 @@ int http_proxies_init(struct http_proxies *p, const char *list, struct fw_err *e
 			continue;
 		}
 		if (p->net_n == HTTP_PROXIES_MAX)
-			return fw_err_set(err, FW_EINVAL, "trusted_proxies holds more than %d networks: join some", HTTP_PROXIES_MAX);
+			return fw_err_set(err, FW_EINVAL, "trusted_proxies has more than %d networks (combine some)", HTTP_PROXIES_MAX);
 		if (!fw_cidr_parse(item, &p->net[p->net_n]))
-			return fw_err_set(err, FW_EINVAL, "trusted_proxies: '%.*s' is no network: write 127.0.0.1, 10.0.0.0/8, fd00::/8 or unix "
-				"(not everything, and no names)", FW_STR_ARG(item));
+			return fw_err_set(err, FW_EINVAL, "trusted_proxies: '%.*s' is not a network (write 127.0.0.1, 10.0.0.0/8, fd00::/8 or "
+				"unix; names and /0 are not allowed)", FW_STR_ARG(item));
 		p->net_n++;
 	}
 	return 0;
@@ -48,7 +49,9 @@ bool http_proxies_have(const struct http_proxies *p, const unsigned char a[16])
 	return trusted(p, a);
 }
 
-/* "10.1.2.3", "10.1.2.3:80", "fd00::1", "[fd00::1]", "[fd00::1]:80", all of these in quotes or not. */
+/*
+ * "10.1.2.3", "10.1.2.3:80", "fd00::1", "[fd00::1]", "[fd00::1]:80", each with or without quotes.
+ */
 static bool hop_parse(struct fw_str s, unsigned char out[16])
 {
 	const char *end;
@@ -76,7 +79,7 @@ void http_forwarded(const struct http_proxies *p, struct fw_str list, struct htt
 		} else if (!trusted(p, a)) {
 			memcpy(h->addr, a, sizeof(a));
 			h->known = true;
-		} else if (!h->known) { /* all of them, so far: the leftmost */
+		} else if (!h->known) { /* all addresses so far are proxies: the leftmost counts */
 			memcpy(h->addr, a, sizeof(a));
 			h->known = true;
 		}

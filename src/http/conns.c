@@ -12,16 +12,16 @@
 #include "http/conns.h"
 #include "base/banned.h"
 
-#define TICKS_IN_LIMIT 10      /* walks within the shortest time allowed: so exact it is */
+#define TICKS_IN_LIMIT 10      /* walks within the shortest timeout, which is exact to a tenth */
 #define TICK_MIN_MS 20
 #define TICK_MAX_MS 500
-#define FILES_BESIDE 256       /* open files that are no connections: stores, spill, log */
+#define FILES_BESIDE 256       /* open files for other things: stores, write-ahead log, access log */
 #define CROWDED(max) ((max) - (max) / 8)
 #define CROWDED_MS FW_SECOND_MS
 #define RATE_AFTER_MS (5 * FW_SECOND_MS)
 
-struct conn_list { /* of a lane */
-	pthread_mutex_t lock; /* of the list; who holds it may rely on the sockets being open */
+struct conn_list { /* of a server thread */
+	pthread_mutex_t lock; /* of the list; while it is held the sockets in it stay open */
 	struct conn *first;
 	_Atomic size_t n;
 };
@@ -30,7 +30,7 @@ struct conns {
 	const struct fw_config *config;
 	bool plain;
 	size_t max, lane_n;
-	_Atomic int64_t now_ms; /* monotonic, as exact as the walks */
+	_Atomic int64_t now_ms; /* monotonic, updated by each walk */
 	_Atomic uint64_t cut_n[CONN_PHASES];
 	pthread_t thread;
 	bool running, stop;
@@ -49,7 +49,7 @@ static enum conn_phase phase_of(uint64_t at)
 	return (enum conn_phase)(at & 7);
 }
 
-/* ---- the serving thread -------------------------------------------------------------------------------------------------------------------- */
+/* ---- the server thread ----------------------------------------------------------------------- */
 
 struct conn *conn_add(struct conns *a, size_t lane, int fd)
 {
@@ -95,7 +95,7 @@ bool conn_enter(struct conn *c, enum conn_phase p)
 	if (!c)
 		return true;
 	to = at(atomic_load_explicit(&c->all->now_ms, memory_order_relaxed), p);
-	if (p != CONN_BODY && p != CONN_WORK) { /* what it left is nothing that is answered when it is cut: no need to look */
+	if (p != CONN_BODY && p != CONN_WORK) { /* the phase before gets no 408: a timeout in it need not be noticed */
 		atomic_store_explicit(&c->at, to, memory_order_relaxed);
 		return true;
 	}
@@ -104,7 +104,7 @@ bool conn_enter(struct conn *c, enum conn_phase p)
 	return phase_of(atomic_exchange_explicit(&c->at, to, memory_order_relaxed)) != CONN_CUT;
 }
 
-/* ---- the walk ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the timeout thread ---------------------------------------------------------------------- */
 
 static bool time_is_up(const struct conns *a, const struct conn *c, uint64_t at, int64_t now_ms, bool crowded)
 {
@@ -122,20 +122,24 @@ static bool time_is_up(const struct conns *a, const struct conn *c, uint64_t at,
 	}
 }
 
-/* To who was in the middle of a request: its socket's buffer takes so little for certain, and if not it goes without. */
+/*
+ * Send a 408 in the middle of a request. The socket's buffer nearly always has room for it; if not,
+ * the client gets none.
+ */
 static void tell(const struct conn *c)
 {
 	static const char WORDS[] = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Type: application/problem+json\r\nContent-Length: 107\r\n\r\n"
 		"{\"title\":\"Request Timeout\",\"status\":408,\"code\":\"timeout\",\"detail\":\"the request did not come fast enough\"}\r\n";
 
 	if (send(c->fd, WORDS, sizeof(WORDS) - 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		fw_debug("a request that did not come in time: %s", strerror(errno));
+		fw_debug("sending 408: %s", strerror(errno));
 }
 
 /*
- * libmicrohttpd takes a read that did not fill its buffer for the last there is, and so does not see an end of the stream that came
- * together with what it read: a body that goes no further would be held until its time is up. Looked at once, when nothing more has
- * come for a while: an end that comes later is seen.
+ * Has the client closed its side, unseen by libmicrohttpd? After a short read libmicrohttpd does
+ * not read again, so it misses an end of file that came together with the data, and an incomplete
+ * body would wait for its timeout. Checked once after each pause: libmicrohttpd sees an end of file
+ * that comes later.
  */
 static bool left(struct conn *c, uint64_t was, int64_t now_ms)
 {
@@ -147,7 +151,8 @@ static bool left(struct conn *c, uint64_t was, int64_t now_ms)
 		return false;
 	c->looked_at = was;
 	c->looked_n = n;
-	return recvfrom(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT, NULL, NULL) == 0; /* clang's analyzer takes every recv() for one that waits */
+	/* not recv(): clang's analyzer takes each for a blocking one */
+	return recvfrom(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT, NULL, NULL) == 0;
 }
 
 static void walk(struct conns *a, struct conn_list *l, int64_t now_ms)
@@ -160,7 +165,8 @@ static void walk(struct conns *a, struct conn_list *l, int64_t now_ms)
 		enum conn_phase p = phase_of(was);
 
 		if (left(c, was, now_ms))
-			shutdown(c->fd, SHUT_RD); /* takes nothing from who only said that no more will come, and wakes the serving thread */
+			/* wakes the server thread; a half-closed client still gets its response */
+			shutdown(c->fd, SHUT_RD);
 		if (!time_is_up(a, c, was, now_ms, crowded) || !atomic_compare_exchange_strong(&c->at, &was, at(now_ms, CONN_CUT)))
 			continue;
 		if (a->plain && (p == CONN_HEAD || p == CONN_BODY))
@@ -188,7 +194,8 @@ static void *run(void *ctx)
 		int64_t real_ms = fw_mono_ms(), then_ms = real_ms + tick;
 		struct timespec until = fw_timespec(then_ms);
 
-		now_ms += FW_MIN(real_ms - last_ms, 2 * tick); /* a machine too busy to wake us in time is nobody's fault: no time of theirs */
+		/* a late wake-up of this thread does not count against clients */
+		now_ms += FW_MIN(real_ms - last_ms, 2 * tick);
 		last_ms = real_ms;
 		atomic_store_explicit(&a->now_ms, now_ms, memory_order_relaxed);
 		for (size_t i = 0; i < a->lane_n; i++)
@@ -199,7 +206,7 @@ static void *run(void *ctx)
 	return NULL;
 }
 
-/* ---- life ---------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 /* Each connection is an open file. */
 static size_t files_for(size_t wanted)
@@ -212,7 +219,7 @@ static size_t files_for(size_t wanted)
 	if (limit.rlim_cur < limit.rlim_max) {
 		limit.rlim_cur = limit.rlim_max;
 		if (setrlimit(RLIMIT_NOFILE, &limit))
-			fw_warn("open files: %s", strerror(errno));
+			fw_warn("cannot raise the limit of open files: %s", strerror(errno));
 		if (getrlimit(RLIMIT_NOFILE, &limit))
 			return wanted;
 	}
@@ -220,8 +227,8 @@ static size_t files_for(size_t wanted)
 	if (may >= wanted + FILES_BESIDE)
 		return wanted;
 	may = may > 2 * FILES_BESIDE ? may - FILES_BESIDE : may / 2;
-	fw_warn("serve_connections = %zu: only %zu open files are allowed, so it is %zu connections: raise the limit (ulimit -n, LimitNOFILE=)",
-		wanted, (size_t)limit.rlim_cur, may);
+	fw_warn("serve_connections = %zu: reduced to %zu by the limit of %zu open files (to raise it: ulimit -n, LimitNOFILE=)", wanted, may,
+		(size_t)limit.rlim_cur);
 	return may;
 }
 
@@ -250,7 +257,7 @@ int conns_open(const struct fw_config *c, size_t lanes, bool plain, struct conns
 	rc = pthread_create(&a->thread, NULL, run, a);
 	if (rc) {
 		conns_destroy(a);
-		return fw_err_set(err, FW_EIO, "no thread for the connections' time limits: %s", strerror(rc));
+		return fw_err_set(err, FW_EIO, "cannot start the thread for connection timeouts: %s", strerror(rc));
 	}
 	a->running = true;
 	*out = a;

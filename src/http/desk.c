@@ -15,18 +15,18 @@ struct desk {
 	pthread_mutex_t lock;
 	pthread_cond_t more;
 	struct desk_job *first, **end;
-	struct desk_job *later, **later_end; /* those that come again, in order of time */
+	struct desk_job *later, **later_end; /* jobs to run again, in order of at_ms */
 	bool closing;
 	_Atomic size_t jobs;
 	size_t thread_n;
 	pthread_t thread[];
 };
 
-struct clerk { /* one of its threads */
+struct clerk { /* one thread of the pool */
 	struct desk *d;
 	struct fw_store *st;
-	struct fw_err err;    /* why there is none */
-	int64_t again_ms;     /* monotonic: not opened before */
+	struct fw_err err;    /* why st is NULL */
+	int64_t again_ms;     /* monotonic: when to try to open the store again */
 };
 
 static void clerk_open(struct clerk *k)
@@ -55,11 +55,11 @@ static void come_again(struct desk *d, struct desk_job *j)
 	j->at_ms = fw_mono_ms() + DESK_LATER_MS;
 	pthread_mutex_lock(&d->lock);
 	append(&d->later_end, j);
-	pthread_cond_signal(&d->more); /* somebody looks at the clock from now on */
+	pthread_cond_signal(&d->more); /* one thread has to wait with a timeout now */
 	pthread_mutex_unlock(&d->lock);
 }
 
-/* Locked. Whose time has come gets in line; at the end all do. */
+/* Locked. Move jobs whose time has come to the queue; all of them when the pool is closing. */
 static void later_take(struct desk *d)
 {
 	while (d->later && (d->closing || d->later->at_ms <= fw_mono_ms())) {
@@ -72,7 +72,7 @@ static void later_take(struct desk *d)
 	}
 }
 
-/* Locked, and unlocked meanwhile: until there may be something to do. */
+/* Locked; unlocks while it waits until there may be a job. */
 static void rest(struct desk *d)
 {
 	struct timespec until;
@@ -87,7 +87,7 @@ static void rest(struct desk *d)
 
 static void over(struct desk *d, struct desk_job *j)
 {
-	j->done(j); /* j may be gone from here on */
+	j->done(j); /* may free j */
 	atomic_fetch_sub(&d->jobs, 1);
 }
 
@@ -136,7 +136,7 @@ static void *clerk_run(void *ctx)
 		if (!d->first)
 			d->end = &d->first;
 		closing = d->closing;
-		if (d->later) /* another one has an eye on them meanwhile */
+		if (d->later) /* another thread waits for their time */
 			pthread_cond_signal(&d->more);
 		pthread_mutex_unlock(&d->lock);
 		if (closing)
@@ -171,7 +171,7 @@ int desk_open(const struct fw_config *c, struct desk **out, struct fw_err *err)
 	for (; d->thread_n < n && !rc; d->thread_n += !rc)
 		rc = pthread_create(&d->thread[d->thread_n], NULL, clerk_run, d);
 	if (rc) {
-		fw_err_set(err, FW_EIO, "serve_readers = %zu: no thread: %s", n, strerror(rc));
+		fw_err_set(err, FW_EIO, "serve_readers = %zu: cannot start a thread: %s", n, strerror(rc));
 		desk_destroy(d);
 		return FW_EIO;
 	}
@@ -224,7 +224,7 @@ void desk_put(struct desk *d, struct desk_job *j)
 		turn_away(d, j);
 }
 
-/* ---- requests ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static struct request *request_of(struct desk_job *j)
 {
@@ -235,13 +235,13 @@ static int request_run(struct desk_job *j, struct fw_store *st, const struct fw_
 {
 	struct request *r = request_of(j);
 
-	if (r->answer) /* of a run before: the store broke in it */
+	if (r->answer) /* of the run before, in which the store failed */
 		MHD_destroy_response(r->answer);
 	r->answer = NULL;
 	r->again = r->store_broken = false;
 	r->store = st;
 	if (st)
-		(void)r->route->run(r); /* when it fails there is no answer, and the connection is closed */
+		(void)r->route->run(r); /* if it fails, r->answer stays NULL and the connection is closed */
 	else if (err->rc == FW_EGONE)
 		(void)http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "%s", err->text);
 	else
@@ -263,7 +263,7 @@ enum MHD_Result http_desk_ask(struct request *r)
 	struct desk *d = r->lane->h->desk;
 
 	if (!desk_seat(d))
-		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", "%d requests are waiting for the store already", DESK_JOBS_MAX);
+		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", "the limit of %d requests that wait for the store is reached", DESK_JOBS_MAX);
 	r->job = (struct desk_job){.run = request_run, .done = request_done, 
 		.repeat = r->route->repeat || fw_str_eq(fw_str(r->route->method), FW_STR("GET"))};
 	r->state = REQUEST_DESK;

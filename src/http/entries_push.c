@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * POST /v1/feeds/{id}/entries: a publisher or an importer brings entries; feedwheel/deliver.h does the work.
+ * POST /v1/feeds/{id}/entries: a publisher or an importer pushes entries. feedwheel/deliver.h
+ * parses and stores them.
  *
- * It runs at the desk. A store that is busy is waited for: the job comes again a little later, as long as that is worth it, and keeps what
- * it has read meanwhile.
+ * The route runs in the blocking thread pool. While the store is busy, or other requests hold too
+ * much memory, the job is run again every DESK_LATER_MS, for up to BUSY_PATIENCE_MS, and keeps its
+ * parsed document.
  *
- * Idempotency-Key: a record of kind "idempotency", for a feed, a client and a key. First it says that somebody is at it, who, and since
- * when; then what the answer was. What fails leaves none behind: the same key may come again, mended. A crash between the commit and the
- * answer's record leaves room for the work to be done once more. It then finds all entries known; what the first commit found is told by
- * its visit, which has the time that the record says.
+ * Idempotency-Key: one record in the store for a feed, a client and a key, of kind "idempotency".
+ * At first it says which process works on the request, and since when; after the commit it holds
+ * the response. A request that fails removes its record, so a corrected one may use the key again.
+ * After a crash between commit and response the next request with the key takes the record over and
+ * stores the document again: all its entries are known then, and the counts of the first commit are
+ * read from its visit, which has the time in the record.
  */
 #include <jansson.h>
 #include <pthread.h>
@@ -27,22 +31,26 @@
 #define BUSY_PATIENCE_MS (5 * FW_SECOND_MS)
 #define KEY_MAX 255
 #define KEPT_MS FW_DAY_MS
-#define RUNNING_MS (30 * FW_SECOND_MS) /* longer than one takes: then its server is taken to be dead, also on another machine */
+#define RUNNING_MS (30 * FW_SECOND_MS) /* a request takes less; after this time its server counts as dead, on any machine */
 #define VISITS_BACK 1000
 #define PROBLEMS_MAX 10
 #define REPLAYED "Idempotent-Replayed"
 
-struct entries_push { /* a request's, over several runs */
+struct entries_push { /* of one request, over several runs */
 	struct fw_delivery *delivery;
-	int64_t until_ms;            /* monotonic: the end of patience */
+	int64_t until_ms;            /* monotonic: when retries end */
 	size_t held_bytes;           /* of http.entries_bytes */
-	bool keyed;                  /* there is a key, and the record is ours */
-	bool taken_over;             /* from one that did not come to its answer */
-	int64_t began_ms;            /* Unix time, of the first try */
-	int64_t nonce;               /* by which it is known in this process, should a broken store leave open whether it was put */
-	struct entries_push *next;   /* of all in this process */
-	char key[64];                /* of the record */
-	char body[2 * sizeof(struct fw_hash128) + 1];
+	bool keyed;                  /* the request has a key, and the record is its own */
+	bool taken_over;             /* from a request that did not get to its response */
+	int64_t began_ms;            /* Unix time of the first try */
+	/*
+	 * Identifies the request in this process. After a failed put it tells whether the record in
+	 * the store is its own.
+	 */
+	int64_t nonce;
+	struct entries_push *next;   /* list of all in this process */
+	char key[64];                /* the record's */
+	char body[2 * sizeof(struct fw_hash128) + 1]; /* hash of the body and its type, in hex */
 };
 
 static struct entries_push *all;
@@ -80,7 +88,10 @@ static const char *us(void)
 	return own_name;
 }
 
-/* Is the request that wrote such a record still in hand? Of other processes on this machine one knows whether they live. */
+/*
+ * Is the request that wrote this record still running? Processes on this machine can be checked,
+ * others only by time.
+ */
 static bool is_at_it(const char *by, int64_t nonce, int64_t since_ms)
 {
 	bool found = false;
@@ -125,7 +136,7 @@ void http_entries_push_free(struct request *r)
 	r->push = NULL;
 }
 
-/* ---- the key --------------------------------------------------------------------------------------------------------------------- */
+/* ---- the key --------------------------------------------------------------------------------- */
 
 static void hex(struct fw_hash128 h, char out[2 * sizeof(struct fw_hash128) + 1])
 {
@@ -147,14 +158,17 @@ static bool key_is_good(struct fw_str key)
 	return key.len > 0 && key.len <= KEY_MAX;
 }
 
-/* Its record's key, and what tells this body from others. */
+/* Set the record's key and the hash of the body. */
 static void key_make(struct request *r, struct fw_str key, struct fw_str type)
 {
 	char hash[sizeof(r->push->body)];
 	struct fw_hasher h;
 
 	fw_hasher_init(&h);
-	/* a client is its token; those without one, all on this machine, are one */
+	/*
+	 * a client is identified by its token; clients without one, all on this machine, count as
+	 * one
+	 */
 	fw_hasher_add(&h, fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION)));
 	fw_hasher_add(&h, key);
 	hex(fw_hasher_end128(&h), hash);
@@ -165,7 +179,7 @@ static void key_make(struct request *r, struct fw_str key, struct fw_str type)
 	hex(fw_hasher_end128(&h), r->push->body);
 }
 
-/* What the record says; status 0: somebody is at it. */
+/* Write the record's value. status 0: the request is in progress. */
 static void key_value(const struct request *r, unsigned status, struct fw_str answer, struct fw_buf *out)
 {
 	struct fw_json j;
@@ -198,7 +212,10 @@ static int key_put(struct request *r, unsigned status, struct fw_str answer, boo
 	return rc;
 }
 
-/* What failed may come again. When the store is away the record stays until its time is over. */
+/*
+ * Remove the record, so that the key can be used again. If the store is unavailable, the record
+ * expires.
+ */
 static void key_forget(struct request *r)
 {
 	struct fw_buf value = FW_BUF_INIT(0);
@@ -208,7 +225,7 @@ static void key_forget(struct request *r)
 		return;
 	key_value(r, 0, FW_STR_NONE, &value);
 	rc = value.rc ? FW_ENOMEM : fw_store_record_remove(r->store, KIND, fw_str(r->push->key), fw_buf_str(&value), NULL);
-	r->push->keyed = rc && rc != FW_ENOTFOUND; /* not found: it took too long, and another has taken it over */
+	r->push->keyed = rc && rc != FW_ENOTFOUND; /* not found: another request has taken the record over */
 	fw_buf_finish(&value);
 }
 
@@ -228,12 +245,13 @@ static enum MHD_Result replay(struct request *r, unsigned status, const json_t *
 
 static enum MHD_Result in_progress(struct request *r)
 {
-	return http_problem(r, MHD_HTTP_CONFLICT, "in_progress", "a request with this Idempotency-Key is being worked on: ask again");
+	return http_problem(r, MHD_HTTP_CONFLICT, "in_progress", "a request with this Idempotency-Key is in progress (retry later)");
 }
 
 /*
- * A record is there: its answer, or why there is none. *again: nobody is at it any more, and it is gone. Since it was read it may have
- * become an answer, and its request have left: only what was read is taken away.
+ * A record with this key exists. Replay its response, or respond with an error. *again: its request
+ * is dead, and the record was removed: put it again. The removal compares the value, because the
+ * record may have become a response meanwhile.
  */
 static enum MHD_Result key_found(struct request *r, const struct fw_record *rec, const json_t *o, bool *again)
 {
@@ -251,7 +269,7 @@ static enum MHD_Result key_found(struct request *r, const struct fw_record *rec,
 	}
 	same = json_is_string(body) && fw_str_eq(fw_str(json_string_value(body)), fw_str(r->push->body));
 	if (!same && (status || fw_now_ms() < rec->at_ms + RUNNING_MS))
-		return http_problem(r, MHD_HTTP_UNPROCESSABLE_CONTENT, "key_reused", "this Idempotency-Key came with another body before");
+		return http_problem(r, MHD_HTTP_UNPROCESSABLE_CONTENT, "key_reused", "this Idempotency-Key was used with another body before");
 	if (json_is_integer(status))
 		return replay(r, (unsigned)json_integer_value(status), json_object_get(o, "answer"));
 	if (!by || is_at_it(by, nonce, rec->at_ms))
@@ -265,7 +283,7 @@ static enum MHD_Result key_found(struct request *r, const struct fw_record *rec,
 	return *again ? MHD_YES : http_store_failed(r, rc, &err);
 }
 
-/* The record is ours, or the request is answered. */
+/* Put the record (r->push->keyed), or respond. */
 static enum MHD_Result key_take(struct request *r)
 {
 	enum MHD_Result ok = MHD_YES;
@@ -283,7 +301,7 @@ static enum MHD_Result key_take(struct request *r)
 		if (rc || !was)
 			break;
 		rc = fw_store_record_get(r->store, KIND, fw_str(r->push->key), &a, &rec, &err);
-		if (rc == FW_ENOTFOUND) { /* it went meanwhile: once more */
+		if (rc == FW_ENOTFOUND) { /* it was removed meanwhile: try again */
 			rc = 0;
 			continue;
 		}
@@ -299,7 +317,7 @@ static enum MHD_Result key_take(struct request *r)
 	return r->push->keyed || r->answer ? ok : in_progress(r);
 }
 
-/* ---- answers --------------------------------------------------------------------------------------------------------------------- */
+/* ---- responses ------------------------------------------------------------------------------- */
 
 static void problems_add(struct fw_json *j, const struct fw_document *doc)
 {
@@ -319,7 +337,7 @@ static void problems_add(struct fw_json *j, const struct fw_document *doc)
 	fw_json_end(j);
 }
 
-/* Of visits, newest first: the oldest one that is the first try's. */
+/* Callback for visits, newest first: keep the oldest that matches the first try. */
 static int first_try(void *ctx, const struct fw_visit *v)
 {
 	struct fw_visit *like = ctx;
@@ -331,7 +349,7 @@ static int first_try(void *ctx, const struct fw_visit *v)
 	return 0;
 }
 
-/* What the one from whom this was taken over would have said, if it got as far as the commit. */
+/* After a takeover: restore the counts of the first commit, if there was one. */
 static void tell_as_first(struct request *r, struct fw_delivered *d)
 {
 	struct fw_visit_query q = {.feed_id = r->id, .limit = VISITS_BACK};
@@ -342,7 +360,7 @@ static void tell_as_first(struct request *r, struct fw_delivered *d)
 	if (!r->push->taken_over || d->known_n != row_n)
 		return;
 	if (fw_store_visit_list(r->store, &q, first_try, &found, &err)) {
-		fw_warn("what came of the first try of an Idempotency-Key is not known: %s", err.text);
+		fw_warn("counts of the first request with an Idempotency-Key are unknown: %s", err.text);
 		return;
 	}
 	d->visit = found;
@@ -375,13 +393,13 @@ static enum MHD_Result stored(struct request *r, const struct fw_delivered *d)
 	problems_add(&j, doc);
 	fw_visit_json(&j, "visit", &d->visit);
 	fw_json_end(&j);
-	/* it is stored; that the answer cannot be kept is no reason to say otherwise */
+	/* the entries are stored, so the response is 200 even if its record cannot be put */
 	if (r->push->keyed && !out.rc && key_put(r, MHD_HTTP_OK, fw_buf_str(&out), &was, &err))
-		fw_warn("the answer to an Idempotency-Key was not kept: %s", err.text);
+		fw_warn("the response to an Idempotency-Key could not be stored: %s", err.text);
 	return http_send(r, MHD_HTTP_OK, "application/json", &out);
 }
 
-/* What the store itself says names it, and is for its owner. */
+/* Respond with the error. http_store_failed() keeps the store's own messages from the client. */
 static enum MHD_Result failed(struct request *r, int rc, const struct fw_err *err)
 {
 	if (rc != FW_EIO) {
@@ -396,14 +414,14 @@ static enum MHD_Result failed(struct request *r, int rc, const struct fw_err *er
 	case FW_EFORMAT: return http_problem(r, MHD_HTTP_UNPROCESSABLE_CONTENT, "not_a_feed", "%s", err->text);
 	case FW_ELIMIT: return http_problem(r, MHD_HTTP_CONTENT_TOO_LARGE, "too_large", "%s", err->text);
 	case FW_EGONE: return http_problem(r, MHD_HTTP_CONFLICT, "not_active", "%s", err->text);
-	case FW_ENOTFOUND: return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "no feed has the number %lld", (long long)r->id);
+	case FW_ENOTFOUND: return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "no feed with id %lld", (long long)r->id);
 	default: return http_store_failed(r, rc, err);
 	}
 }
 
-/* ---- the way of a request ------------------------------------------------------------------------------------------------------- */
+/* ---- the route ------------------------------------------------------------------------------- */
 
-/* Others hold too much to read it now: a little later, as long as that is worth it. */
+/* Other requests hold too much memory: run again later, until until_ms. */
 static enum MHD_Result no_room(struct request *r)
 {
 	(void)hold(r, 0);
@@ -411,7 +429,7 @@ static enum MHD_Result no_room(struct request *r)
 	if (!r->again)
 		key_forget(r);
 	return r->again ? MHD_YES : http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable",
-		"the entries of other requests take all the memory that may be: serve_memory_bytes");
+		"all memory for pushed entries is in use by other requests (serve_memory_bytes)");
 }
 
 static enum MHD_Result begin(struct request *r)
@@ -424,7 +442,7 @@ static enum MHD_Result begin(struct request *r)
 	int rc;
 
 	if (key.p && !key_is_good(key))
-		return http_problem(r, MHD_HTTP_BAD_REQUEST, "bad_key", "Idempotency-Key: 1 to %d printable characters", KEY_MAX);
+		return http_problem(r, MHD_HTTP_BAD_REQUEST, "bad_key", "invalid Idempotency-Key (use 1 to %d printable ASCII characters)", KEY_MAX);
 	if (!hold(r, fw_delivery_estimate(r->lane->h->config, r->body.len)))
 		return no_room(r);
 	if (key.p && !r->push->keyed) {
@@ -437,7 +455,7 @@ static enum MHD_Result begin(struct request *r)
 	rc = fw_delivery_open(r->store, r->lane->h->config, &in, &r->push->delivery, &err);
 	if (rc)
 		return failed(r, rc, &err);
-	(void)hold(r, fw_delivery_bytes(r->push->delivery)); /* it is there now */
+	(void)hold(r, fw_delivery_bytes(r->push->delivery)); /* instead of the estimate */
 	return MHD_YES;
 }
 

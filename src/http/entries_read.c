@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Entries over HTTP, as JSON Feed 1.1 or one a line. Two orders, each with a cursor that neither skips nor repeats while others store:
- * newest first (behind the date and number of the last one), and as they were stored (behind a number: what came since).
+ * GET /v1/entries: entries as JSON Feed 1.1 or NDJSON. There are two orders. Their cursors neither
+ * skip nor repeat entries while others are stored:
+ *  - newest first: the cursor is the date and id of the last entry;
+ *  - in order of storing: the cursor is an id, and also finds what is stored later.
  */
 #include "base/clock.h"
 #include "base/log.h"
@@ -13,7 +15,9 @@
 
 #define LIMIT 50
 #define LIMIT_MAX 1000
-/* A page ends early when so much had to be made safe for it: two of them hold up those behind them no longer than that. */
+/*
+ * A page ends early after sanitizing this much, so that it does not occupy a pool thread for long.
+ */
 #define WORK_BYTES ((size_t)8 << 20)
 #define WORK_US 25000
 
@@ -23,7 +27,7 @@ static const unsigned CONTENT_FLAGS[] = {FW_VIEW_CONTENT, 0, FW_VIEW_CONTENT | F
 struct list {
 	struct page p;
 	struct fw_entry_query q;
-	struct fw_feed feed;  /* whose they are; id 0: of all */
+	struct fw_feed feed;  /* id 0: entries of all feeds */
 	unsigned flags;
 	bool lines;
 	struct fw_view_work work;
@@ -34,7 +38,7 @@ static void entry_write(struct list *l, const struct fw_entry_row *e)
 	struct page *p = &l->p;
 	struct fw_err err;
 
-	if (fw_entry_json_work(&p->j, e, l->flags, &l->work, &err)) /* the item is there, without its content */
+	if (fw_entry_json_work(&p->j, e, l->flags, &l->work, &err)) /* the item was written without its content */
 		fw_warn("%s", err.text);
 	p->last_ms = FW_MAX(p->last_ms, e->changed_ms);
 }
@@ -58,7 +62,7 @@ static int entry_take(void *ctx, const struct fw_entry_row *e)
 	return 0;
 }
 
-/* The feed: by its number or its address. False: answered. */
+/* Find the feed by its id or URL. False: responded. */
 static bool feed_read(struct list *l, enum MHD_Result *ok)
 {
 	struct request *r = l->p.r;
@@ -71,7 +75,7 @@ static bool feed_read(struct list *l, enum MHD_Result *ok)
 		return true;
 	if (word.len && fw_is_digit((unsigned char)word.p[0]) ? !fw_str_int(word, &id) || !id :
 	    fw_url_clean(&l->p.arena, word, &url, &user, &pass, NULL) != 0) {
-		*ok = http_param_wrong(r, "feed", "a feed's number or address");
+		*ok = http_param_wrong(r, "feed", "a feed's id or URL");
 		return false;
 	}
 	rc = fw_store_feed_find(r->store, id, url, &l->p.arena, &l->feed, &err);
@@ -90,7 +94,8 @@ static bool cursor_read(struct list *l, enum MHD_Result *ok)
 		return false;
 	if (!there)
 		return true;
-	page_cursor(&l->p, "%.*s", FW_STR_ARG(http_param(l->p.r, "cursor"))); /* where we are, should nothing come */
+	/* the same cursor, if the page stays empty */
+	page_cursor(&l->p, "%.*s", FW_STR_ARG(http_param(l->p.r, "cursor")));
 	if (l->q.oldest_first) {
 		l->q.after_id = at[0];
 	} else {
@@ -120,7 +125,7 @@ static bool question_read(struct list *l, enum MHD_Result *ok)
 
 	l->q.search = http_param(r, "q");
 	if (l->q.search.p && !fw_str_trim(l->q.search).len) {
-		*ok = http_param_wrong(r, "q", "words to look for");
+		*ok = http_param_wrong(r, "q", "words to search for");
 		return false;
 	}
 	if (since.p && !(since.len && fw_when_parse(since, fw_now_ms(), &l->q.since_ms))) {
@@ -168,7 +173,7 @@ enum MHD_Result http_entry_list(struct request *r)
 		head_write(&l);
 	rc = fw_store_entry_list(r->store, &l.q, entry_take, &l, &err);
 	if (!l.q.oldest_first && !l.p.more)
-		l.p.cursor[0] = 0; /* newest first has an end */
+		l.p.cursor[0] = 0; /* the list ends here */
 	if (!l.lines) {
 		fw_json_end(&l.p.j);
 		fw_incomplete_json(&l.p.j, l.p.unindexed_n);
@@ -201,6 +206,6 @@ enum MHD_Result http_entry_get(struct request *r)
 	page_begin(&l.p, r);
 	rc = fw_store_entry_list(r->store, &l.q, one_take, &l, &err);
 	if (!rc && !l.p.out.len)
-		rc = fw_err_set(&err, FW_ENOTFOUND, "no entry has the number %lld", (long long)r->id);
+		rc = fw_err_set(&err, FW_ENOTFOUND, "no entry with id %lld", (long long)r->id);
 	return page_send(&l.p, "application/json", rc, &err);
 }

@@ -14,7 +14,7 @@ static void skip_space(struct event_reader *r)
 		r->p++;
 }
 
-/* This byte, with space around it. */
+/* Skip this byte and the space around it. */
 static bool take(struct event_reader *r, char c)
 {
 	skip_space(r);
@@ -40,7 +40,10 @@ static bool string(struct event_reader *r, struct fw_str *out)
 	return true;
 }
 
-/* What stands behind it is looked at by the caller: it is no digit, and a number that goes on in another way is unusual. */
+/*
+ * An integer without leading zeros. The caller checks the next byte, so a fraction or an exponent
+ * is unusual.
+ */
 static bool number(struct event_reader *r, int64_t *out)
 {
 	const char *from = r->p;
@@ -52,7 +55,7 @@ static bool number(struct event_reader *r, int64_t *out)
 	return r->p > from && (*from != '0' || r->p == from + 1);
 }
 
-/* One member; returns which, 0: another. */
+/* Read one member. Returns PROPERTY, SECTION or ID; 0: another member or an invalid one. */
 static int member(struct event_reader *r, struct fw_event *e)
 {
 	struct fw_str name;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Feeds over HTTP: what `feedwheel list`, `show`, `add`, `set`, `pause`, `resume` and `remove` know and do. */
+/*
+ * /v1/feeds and /v1/timings: what `feedwheel list`, `show`, `add`, `set`, `pause`, `resume` and
+ * `remove` do, over HTTP.
+ */
 #include <jansson.h>
 
 #include "base/clock.h"
@@ -15,7 +18,7 @@
 #define LIMIT_MAX 1000
 #define ADD_MAX 1000 /* in one request */
 
-/* ---- reading ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct feeds {
 	struct page p;
@@ -33,10 +36,11 @@ static int feed_take(void *ctx, const struct fw_feed *f)
 	return 0;
 }
 
-/* A page of feeds, each written so, in an array of that name. */
+/* A page of feeds: an array called name, each item written by write. */
 static enum MHD_Result feed_page(struct request *r, const char *name, void (*write)(struct fw_json *j, const char *key, const struct fw_feed *f))
 {
-	static const char STATUS_WORDS[] = "active paused gone quarantined failing"; /* in the order of fw_feed_status */
+	/* in the order of fw_feed_status */
+	static const char STATUS_WORDS[] = "active paused gone quarantined failing";
 	struct fw_feed_query q = {.status = -1, .folder = http_param(r, "folder"), .match = http_param(r, "q")};
 	struct feeds l = {.write = write};
 	int64_t limit = LIMIT;
@@ -67,7 +71,7 @@ enum MHD_Result http_feed_list(struct request *r)
 	return feed_page(r, "feeds", fw_feed_json);
 }
 
-/* What a program that plans visits wants to know. */
+/* A feed for a program that plans its own fetches. */
 static void timing_json(struct fw_json *j, const char *key, const struct fw_feed *f)
 {
 	char host[256] = "";
@@ -131,19 +135,20 @@ enum MHD_Result http_feed_get(struct request *r)
 	return page_send(&p, "application/json", rc, &err);
 }
 
-/* ---- what a body says ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- request bodies -------------------------------------------------------------------------- */
 
-/* A member of a subscription that its owner gives. */
+/* The members of a feed that a client may set. */
 enum { URL = 1, TITLE = 2, FOLDER = 4, INTERVAL = 8, STATUS = 16, DUE = 32 };
 static const struct { const char *name; unsigned bit; json_type type; const char *words; } MEMBER[] = {
-	{"url", URL, JSON_STRING, "a string"}, {"title", TITLE, JSON_STRING, "a string"}, {"folder", FOLDER, JSON_STRING, "a string"},
-	{"interval_ms", INTERVAL, JSON_INTEGER, "a number of ms, 0 or more"}, {"status", STATUS, JSON_STRING, "\"active\" or \"paused\""},
-	{"due", DUE, JSON_TRUE, "true"},
+	{"url", URL, JSON_STRING, "must be a string"}, {"title", TITLE, JSON_STRING, "must be a string"},
+	{"folder", FOLDER, JSON_STRING, "must be a string"}, {"interval_ms", INTERVAL, JSON_INTEGER, "must be a number of ms, 0 or more"},
+	{"status", STATUS, JSON_STRING, "must be \"active\" or \"paused\""}, {"due", DUE, JSON_TRUE, "must be true"},
 };
+static const char UNKNOWN_FIELD[] = "unknown field";
 
 struct wish {
 	unsigned has;
-	struct fw_str url, title, folder, status; /* the document's */
+	struct fw_str url, title, folder, status; /* point into the JSON document */
 	int64_t interval_ms;
 };
 
@@ -154,7 +159,10 @@ static struct fw_str text_of(const json_t *o, const char *name)
 	return v ? (struct fw_str){json_string_value(v), json_string_length(v)} : FW_STR_NONE;
 }
 
-/* NULL: it is good; else the member at fault, and in *words what it is to be. */
+/*
+ * Read the members of o; may: which are allowed. Returns NULL, or the invalid member, with the
+ * reason in *words.
+ */
 static const char *wish_read(json_t *o, unsigned may, struct wish *w, const char **words)
 {
 	const char *name;
@@ -166,7 +174,7 @@ static const char *wish_read(json_t *o, unsigned may, struct wish *w, const char
 
 		while (i < FW_N(MEMBER) && (strcmp(MEMBER[i].name, name) != 0 || !(MEMBER[i].bit & may)))
 			i++;
-		*words = i < FW_N(MEMBER) ? MEMBER[i].words : "not known here";
+		*words = i < FW_N(MEMBER) ? MEMBER[i].words : UNKNOWN_FIELD;
 		if (i == FW_N(MEMBER) || json_typeof(v) != MEMBER[i].type)
 			return name;
 		w->has |= MEMBER[i].bit;
@@ -197,15 +205,17 @@ static json_t *body_read(struct request *r, enum MHD_Result *ok)
 
 static enum MHD_Result unprocessable(struct request *r, const char *place, const char *words)
 {
-	return http_problem(r, MHD_HTTP_UNPROCESSABLE_CONTENT, "invalid", "%s: %s", place, words);
+	bool unknown = words == UNKNOWN_FIELD;
+
+	return http_problem(r, MHD_HTTP_UNPROCESSABLE_CONTENT, "invalid", "%s: %s", unknown ? words : place, unknown ? place : words);
 }
 
-/* ---- changing ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- changing -------------------------------------------------------------------------------- */
 
-/* The i-th of n wishes for a subscription; false: answered. */
+/* Read the i-th subscription of the body. False: responded 422. */
 static bool feed_read(struct page *p, json_t *o, size_t i, bool alone, struct fw_feed_new *f, enum MHD_Result *ok)
 {
-	const char *words = "it is missing", *name;
+	const char *words = "missing", *name;
 	struct fw_err err = {0};
 	struct wish w;
 	char at[24] = "", place[80];
@@ -215,7 +225,7 @@ static bool feed_read(struct page *p, json_t *o, size_t i, bool alone, struct fw
 	name = json_is_object(o) ? wish_read(o, URL | TITLE | FOLDER | INTERVAL, &w, &words) : "url";
 	if (!name && !(w.has & URL)) {
 		name = "url";
-		words = "it is missing";
+		words = "missing";
 	}
 	if (!name && fw_url_clean(&p->arena, w.url, &f->url, &f->username, &f->password, &err)) {
 		name = "url";
@@ -268,7 +278,7 @@ static enum MHD_Result added(struct page *p, const struct fw_feed_new *f, size_t
 	return m ? http_answer(p->r, status, m) : MHD_NO;
 }
 
-/* A subscription, or an array of them: all of them, or none. */
+/* Subscribe to one feed, or to all of an array, in one transaction. */
 enum MHD_Result http_feed_add(struct request *r)
 {
 	enum MHD_Result ok = MHD_NO;
@@ -286,7 +296,7 @@ enum MHD_Result http_feed_add(struct request *r)
 	f = fw_arena_calloc(&p.arena, n + 1, sizeof(*f));
 	if (!n || n > ADD_MAX) {
 		good = false;
-		ok = unprocessable(r, "the body", "a feed, or an array of 1 to 1000 feeds");
+		ok = unprocessable(r, "request body", "must be a feed, or an array of 1 to 1000 feeds");
 	}
 	for (size_t i = 0; i < n && good && f; i++)
 		good = feed_read(&p, alone ? doc : json_array_get(doc, i), i, alone, &f[i], &ok);
@@ -307,7 +317,7 @@ enum MHD_Result http_feed_change(struct request *r)
 	struct fw_feed now = {0}, to = {0};
 	struct fw_err err = {0};
 	struct wish w = {0};
-	const char *name, *words = "an object with what is to change: title, folder, interval_ms, status, due";
+	const char *name, *words = "must be an object with title, folder, interval_ms, status or due";
 	int64_t now_ms = fw_now_ms();
 	unsigned what = 0;
 	struct page p;
@@ -315,9 +325,9 @@ enum MHD_Result http_feed_change(struct request *r)
 
 	if (!doc)
 		return ok;
-	name = json_is_object(doc) ? wish_read(doc, TITLE | FOLDER | INTERVAL | STATUS | DUE, &w, &words) : "the body";
+	name = json_is_object(doc) ? wish_read(doc, TITLE | FOLDER | INTERVAL | STATUS | DUE, &w, &words) : "request body";
 	if (name || !w.has) {
-		ok = unprocessable(r, name ? name : "the body", name ? words : "it changes nothing");
+		ok = unprocessable(r, name ? name : "request body", name ? words : "no field to change");
 		json_decref(doc);
 		return ok;
 	}
@@ -327,7 +337,7 @@ enum MHD_Result http_feed_change(struct request *r)
 	if (w.has & STATUS && fw_str_eq(w.status, FW_STR("paused")))
 		to.status = FW_FEED_PAUSED;
 	else if (w.has & STATUS)
-		what |= FW_SET_CRASH | FW_SET_DUE; /* as `feedwheel resume` */
+		what |= FW_SET_CRASH | FW_SET_DUE; /* like `feedwheel resume` */
 	page_begin(&p, r);
 	rc = fw_store_feed_find(r->store, r->id, FW_STR_NONE, &p.arena, &now, &err);
 	rc = rc ? rc : fw_feed_change(r->store, &now, &to, what, now_ms, &err);

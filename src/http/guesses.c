@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A set-associative table: a network has its place in one of a few slots, found by a hash that nobody outside can foresee. Who is new
- * takes the place of one whose time is over, else of the one with the fewest wrong tokens: who sends from thousands of networks pushes
- * out others like that, not those that were counted to the end.
+ * A set-associative table: a seeded hash, which clients cannot predict, maps a network to a set of
+ * a few slots. A new network replaces an expired slot, else the slot with the fewest wrong tokens.
+ * So an attacker with thousands of networks evicts its own slots, and not those of throttled
+ * networks.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,14 +16,14 @@
 
 struct slot {
 	uint64_t network;    /* 0: empty */
-	int64_t from_ms;     /* its first wrong one of this time */
-	int64_t n;
+	int64_t from_ms;     /* when its first wrong token came; the slot expires within_ms later */
+	int64_t n;           /* wrong tokens since then */
 };
 
 struct guesses {
 	int64_t max, within_ms;
 	uint64_t seed;
-	_Atomic int64_t until_ms; /* none is waiting from then on */
+	_Atomic int64_t until_ms; /* from then on no network is throttled */
 	pthread_mutex_t lock;     /* of the slots */
 	struct slot slot[GUESSES_SETS][GUESSES_WAYS];
 };
@@ -50,7 +51,7 @@ void guesses_destroy(struct guesses *g)
 	free(g);
 }
 
-/* The first 64 bits of an IPv6 address as they are; all others look like some of ::/16, where nobody lives. */
+/* IPv6: the first 64 bits. All others map to values in ::/16, which no client's address has. */
 uint64_t guesses_network(struct fw_str address)
 {
 	uint64_t n = 0;
@@ -60,7 +61,7 @@ uint64_t guesses_network(struct fw_str address)
 			(unsigned char)address.p[2];
 	for (size_t i = 0; i < 8 && address.len == 16; i++)
 		n = n << 8 | (unsigned char)address.p[i];
-	return n ? n : address.len ? 2 : 1; /* 2: ::1 and its like */
+	return n ? n : address.len ? 2 : 1; /* 2: ::1 and the rest of ::/64 */
 }
 
 static bool over(const struct guesses *g, const struct slot *s, int64_t now_ms)
@@ -82,7 +83,7 @@ static struct slot *find(struct slot *set, uint64_t network)
 	return NULL;
 }
 
-/* Who has to go for somebody new. */
+/* The slot that a new network replaces. */
 static struct slot *least(const struct guesses *g, struct slot *set, int64_t now_ms)
 {
 	struct slot *s = &set[0];

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What a request's head must be before anybody acts on it. A proxy in front of us and we have to agree where a request
- * ends and whom it is for (RFC 9112, 11.2): a head that two readers could read in two ways is answered 400, and nothing
- * that stands behind it on the connection is read.
+ * Protection against request smuggling (RFC 9112 section 11.2). A proxy and this server must agree
+ * where a request ends and which host it is for. A head that two parsers could read in two ways
+ * gets a 400, and nothing more is read from its connection.
  *
- * libmicrohttpd since 1.0 refuses much of that when it is told to be strict. Earlier ones take a bare line feed for the
- * end of a line, a zero byte for the end of a string, and join folded lines. They put the zero byte that ends a string
- * in the place of what ended it, and leave all strings where they came in: line_ended() sees by the gaps between them
- * what stood there. Of chunks such a library tells nothing, so a request with chunks is the last one of its connection.
- * Which library it is is known only when we run: both have the same soname.
+ * libmicrohttpd 1.0 and later refuse most of that in strict mode. Earlier versions accept a bare
+ * line feed as the end of a line, truncate strings at a zero byte, and join folded lines. But they
+ * leave all strings where they arrived in the buffer, and overwrite only the byte behind each. So
+ * line_ended() infers from the gaps between the strings which bytes ended a line. For chunks there
+ * is no such way; with these versions a chunked request is the last of its connection. The version
+ * is known only at run time, because both have the same soname.
  */
 #include <stdint.h>
 
@@ -20,12 +21,12 @@
 #define WORD(number) #number
 #define WORDS(number) WORD(number)
 
-struct head { /* on its way through the header's lines */
+struct head { /* state of the walk over a head's lines */
 	struct request *r;
-	bool strict;         /* the library looks where lines end */
-	const char *at;      /* the end of the string that came last */
-	unsigned host_n, length_n, chunked_n;
-	const char *why;     /* the first that is wrong, or NULL */
+	bool strict;         /* the library checks the ends of lines */
+	const char *at;      /* the end of the last string */
+	unsigned host_n, length_n, chunked_n; /* how often Host, Content-Length and Transfer-Encoding occur */
+	const char *why;     /* the first error, or NULL */
 };
 
 bool http_library_is_strict(void)
@@ -33,9 +34,12 @@ bool http_library_is_strict(void)
 	return MHD_get_version()[0] != '0';
 }
 
-/* ---- the request line -------------------------------------------------------------------------------------------- */
+/* ---- the request line ------------------------------------------------------------------------ */
 
-/* Is one of the eight bytes there below least, or DEL? (x - n) & ~x has the high bit of a byte below n. */
+/*
+ * Is one of the eight bytes at s below least, or DEL? (x - n) & ~x sets the high bit of each byte
+ * below n.
+ */
 static bool odd(const char *s, unsigned char least)
 {
 	const uint64_t one = UINT64_C(0x0101010101010101);
@@ -48,7 +52,10 @@ static bool odd(const char *s, unsigned char least)
 	return found & one << 7;
 }
 
-/* No byte is. Eight at a time, the last ones perhaps twice, for each request comes by here. */
+/*
+ * Is no byte below least, or DEL? Eight bytes at a time, because every request is checked; the last
+ * ones may be checked twice.
+ */
 static bool plain(const char *s, size_t len, unsigned char least)
 {
 	if (len >= 8) {
@@ -65,17 +72,17 @@ static bool plain(const char *s, size_t len, unsigned char least)
 	return true;
 }
 
-/* len bytes, of which the path ends at the query. */
+/* target: len bytes; query: its "?", or NULL. */
 static const char *target_wrong(const char *target, size_t len, const char *query)
 {
 	const char *zero = memchr(target, '%', len) ? strstr(target, "%00") : NULL;
 
 	if (!plain(target, len, ' ' + 1))
-		return "a space or control character stands in the path: encode it (%20)";
+		return "the path contains a space or control character (encode it, such as %20)";
 	if (zero && (!query || zero < query))
-		return "%00 stands in the path: no name here has a zero byte";
+		return "the path contains %00";
 	if (target[0] != '/' && strcmp(target, "*"))
-		return "the path has to begin with /";
+		return "the path does not begin with /";
 	return NULL;
 }
 
@@ -93,26 +100,26 @@ void http_target_note(struct conn *c, const char *target)
 	if (c->target.len > HTTP_TARGET_MAX)
 		c->target.wrong = "the path is longer than " WORDS(HTTP_TARGET_MAX) " bytes";
 	else if (param_n > HTTP_PARAMS_MAX)
-		c->target.wrong = "more than " WORDS(HTTP_PARAMS_MAX) " parameters stand behind the path";
+		c->target.wrong = "the query has more than " WORDS(HTTP_PARAMS_MAX) " parameters";
 	else
 		c->target.wrong = target_wrong(target, c->target.len, query);
 	/*
-	 * 0.9.75 forgets to answer when it has no memory for a parameter, and waits for the head that it has read. The
-	 * string is its own, which it takes apart next: behind the ? there is nothing left to take.
+	 * libmicrohttpd 0.9.75 never responds when it has no memory for a parameter. So cut the
+	 * query off its string, which it splits after this call.
 	 */
 	if (c->target.large && query)
 		*(char *)(uintptr_t)(query + 1) = '\0';
 }
 
-/* ---- where lines ended ------------------------------------------------------------------------------------------- */
+/* ---- ends of lines --------------------------------------------------------------------------- */
 
-/* Between a string and the next one there was CR LF. */
+/* Is the gap between a string and the next one as long as CR LF? */
 static bool line_ended(const char *from, const char *to)
 {
 	return (uintptr_t)to - (uintptr_t)from == 2;
 }
 
-/* One line of the header follows what came last, and is not folded. */
+/* Does this header line follow the last string directly, unfolded? */
 static bool line_follows(struct head *h, const char *name, size_t name_len, const char *value, size_t value_len)
 {
 	uintptr_t gap = (uintptr_t)value - (uintptr_t)name;
@@ -141,15 +148,16 @@ static bool head_ended(const struct head *h, const char *method)
 	const union MHD_ConnectionInfo *i =
 		MHD_get_connection_info(h->r->conn, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
 
-	return h->strict || (i && line_ended(h->at, method + i->header_size - 2)); /* the empty line is behind */
+	return h->strict || (i && line_ended(h->at, method + i->header_size - 2)); /* - 2: the empty line's CR LF */
 }
 
-/* ---- the header -------------------------------------------------------------------------------------------------- */
+/* ---- the header ------------------------------------------------------------------------------ */
 
 static bool name_is_good(const char *s, size_t len)
 {
 	static const bool GOOD[256] = {['!'] = true, ['#' ... '\''] = true, ['*'] = true, ['+'] = true, ['-'] = true, ['.'] = true,
-		['0' ... '9'] = true, ['A' ... 'Z'] = true, ['^' ... 'z'] = true, ['|'] = true, ['~'] = true}; /* RFC 9110, 5.6.2 */
+		/* RFC 9110 section 5.6.2 */
+		['0' ... '9'] = true, ['A' ... 'Z'] = true, ['^' ... 'z'] = true, ['|'] = true, ['~'] = true};
 
 	for (size_t i = 0; i < len; i++) {
 		if (!GOOD[(unsigned char)s[i]])
@@ -162,7 +170,7 @@ static bool value_is_good(const char *s, size_t len)
 {
 	if (plain(s, len, ' '))
 		return true;
-	for (size_t i = 0; i < len; i++) { /* a tab is fine */
+	for (size_t i = 0; i < len; i++) { /* tabs are allowed */
 		if (s[i] != '\t' && !plain(s + i, 1, ' '))
 			return false;
 	}
@@ -173,26 +181,28 @@ static const char *length_wrong(struct request *r, struct fw_str value)
 {
 	for (size_t i = 0; i < value.len; i++) {
 		if (!fw_is_digit((unsigned char)value.p[i]))
-			return "Content-Length is not one number";
+			return "Content-Length is not a number";
 	}
 	return value.len && value.len <= LENGTH_DIGITS && fw_str_int(value, &r->told) ? NULL :
-		"Content-Length is no length";
+		"Content-Length is empty or too large";
 }
 
 static bool is(struct fw_str name, const char *known)
 {
-	return fw_str_ieq(name, (struct fw_str){known, name.len}); /* they are of one length */
+	return fw_str_ieq(name, (struct fw_str){known, name.len}); /* the caller has compared the lengths */
 }
 
-/* Those by which the end of a request is found, and its host; and what the body's way asks for. */
+/*
+ * The headers that frame a request, its Host, and those that this server reads for every request.
+ */
 static const char *line_wrong(struct head *h, struct fw_str name, struct fw_str value)
 {
 	struct request *r = h->r;
 
 	switch (name.len) {
 	case sizeof("Host") - 1:
-		return is(name, "Host") && h->host_n++ ? "Host comes twice" : NULL;
-	case sizeof("Expect") - 1: /* Prefer too */
+		return is(name, "Host") && h->host_n++ ? "Host occurs twice" : NULL;
+	case sizeof("Expect") - 1: /* and Prefer */
 		r->expects |= is(name, "Expect");
 		if (!r->prefer.p && is(name, "Prefer"))
 			r->prefer = value;
@@ -200,7 +210,7 @@ static const char *line_wrong(struct head *h, struct fw_str name, struct fw_str 
 	case sizeof("Content-Length") - 1:
 		if (!is(name, "Content-Length"))
 			return NULL;
-		return h->length_n++ ? "Content-Length comes twice" : length_wrong(r, value);
+		return h->length_n++ ? "Content-Length occurs twice" : length_wrong(r, value);
 	case sizeof("Content-Encoding") - 1:
 		if (!r->coding_name.p && is(name, "Content-Encoding"))
 			r->coding_name = value;
@@ -210,7 +220,7 @@ static const char *line_wrong(struct head *h, struct fw_str name, struct fw_str 
 			return NULL;
 		r->chunked = true;
 		return h->chunked_n++ || !fw_str_ieq(value, FW_STR("chunked")) ?
-			"Transfer-Encoding is anything but one 'chunked'" : NULL;
+			"Transfer-Encoding is not a single 'chunked'" : NULL;
 	default: return NULL;
 	}
 }
@@ -222,14 +232,14 @@ static enum MHD_Result each_line(void *ctx, enum MHD_ValueKind kind, const char 
 	struct head *h = ctx;
 
 	(void)kind;
-	if (!value) /* none that came over the wire is without */
-		h->why = "a line of the header has no value";
+	if (!value) /* impossible for a header that was received */
+		h->why = "a header line has no value";
 	else if (!line_follows(h, name, name_len, value, value_len))
-		h->why = "a line of the header does not end with CR LF, is folded, or holds a zero byte";
+		h->why = "a header line does not end with CR LF, is folded, or contains a zero byte";
 	else if (!name_is_good(name, name_len))
-		h->why = "a header's name holds a space, or what no name may hold";
+		h->why = "a header name contains a space or another invalid character";
 	else if (!value_is_good(value, value_len))
-		h->why = "a header's value holds a control character";
+		h->why = "a header value contains a control character";
 	else
 		h->why = line_wrong(h, n, v);
 	tokenless_header(&h->r->seen, n, v);
@@ -249,16 +259,16 @@ const char *http_head_wrong(struct request *r, const char *path, const char *met
 	if (r->c->target.wrong)
 		return r->c->target.wrong;
 	if (!request_line_is_whole(&h, path, method, version))
-		return "the request line is not METHOD PATH VERSION with a space between, or holds a zero byte";
+		return "the request line is not METHOD PATH VERSION with single spaces, or contains a zero byte";
 	MHD_get_connection_values_n(r->conn, MHD_HEADER_KIND, each_line, &h);
 	if (h.why)
 		return h.why;
 	if (!head_ended(&h, method))
-		return "the header does not end with an empty line of CR LF";
+		return "the head does not end with an empty line of CR LF";
 	if (h.length_n && h.chunked_n)
-		return "Content-Length and Transfer-Encoding: one of the two";
+		return "both Content-Length and Transfer-Encoding are present";
 	if (old ? h.chunked_n > 0 : !h.host_n)
-		return old ? "HTTP/1.0 has no Transfer-Encoding" : "Host is missing";
+		return old ? "Transfer-Encoding is not allowed in HTTP/1.0" : "Host is missing";
 	r->last = r->chunked && !h.strict;
 	return NULL;
 }
@@ -270,5 +280,5 @@ enum MHD_Result http_head_refuse(struct request *r, const char *path, const char
 	if (large)
 		return http_problem(r, MHD_HTTP_URI_TOO_LONG, r->twirp ? "invalid_argument" : "too_long", "%s", why);
 	return http_problem(r, MHD_HTTP_BAD_REQUEST, r->twirp ? "malformed" : "malformed_request",
-		"%s: nothing more is read from this connection", why);
+		"%s (the connection is closed)", why);
 }

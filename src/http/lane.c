@@ -24,23 +24,23 @@ struct handed {
 struct lane {
 	struct MHD_Daemon *daemon;
 	int epoll_fd, wake_fd;
-	_Atomic bool woken; /* wake_fd was written, and nobody has looked since */
+	_Atomic bool woken; /* wake_fd was written and not read yet */
 	_Atomic bool stop;
 	pthread_t thread;
 	bool runs;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* guards the members below */
 	size_t handed_n;
 	struct handed handed[HANDED_MAX];
 };
 
-/* After what it is to see. */
+/* Call it after the change that the thread is to see. */
 static void wake(struct lane *l)
 {
 	if (!atomic_exchange(&l->woken, true) && eventfd_write(l->wake_fd, 1))
-		abort(); /* it counts to 2^64 */
+		abort(); /* the counter cannot overflow */
 }
 
-/* ---- the thread ------------------------------------------------------------------------------------------------ */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 static bool handed_take(struct lane *l, struct handed *out)
 {
@@ -60,7 +60,7 @@ static void handed_add(struct lane *l)
 
 	while (handed_take(l, &h)) {
 		if (MHD_add_connection(l->daemon, h.fd, (struct sockaddr *)&h.from, h.len) != MHD_YES)
-			fw_debug("a connection is closed at once: %s", strerror(errno));
+			fw_debug("new connection closed: %s", strerror(errno));
 	}
 }
 
@@ -71,18 +71,19 @@ static void *run(void *ctx)
 
 	while (!atomic_load_explicit(&l->stop, memory_order_relaxed)) {
 		MHD_UNSIGNED_LONG_LONG ms;
-		bool more = MHD_get_timeout(l->daemon, &ms) == MHD_YES; /* it has no time limits: there is something to do */
+		/* the daemon has no timeouts of its own, so it has work now */
+		bool more = MHD_get_timeout(l->daemon, &ms) == MHD_YES;
 
 		if (poll(p, 2, more ? 0 : -1) < 0) {
 			if (errno != EINTR)
-				fw_error("the server cannot wait for requests: poll: %s", strerror(errno));
+				fw_error("cannot wait for requests: poll: %s", strerror(errno));
 			continue;
 		}
 		if (p[1].revents) {
 			eventfd_t drop;
 
 			(void)eventfd_read(l->wake_fd, &drop);
-			atomic_exchange(&l->woken, false); /* what comes from here on wakes it again */
+			atomic_exchange(&l->woken, false); /* from now on wake() writes again */
 			handed_add(l);
 		}
 		(void)MHD_run(l->daemon);
@@ -90,7 +91,7 @@ static void *run(void *ctx)
 	return NULL;
 }
 
-/* ---- others ---------------------------------------------------------------------------------------------------- */
+/* ---- other threads --------------------------------------------------------------------------- */
 
 bool lane_has_room(struct lane *l)
 {
@@ -134,7 +135,7 @@ int lane_open(struct MHD_Daemon *daemon, struct lane **out, struct fw_err *err)
 	rc = l->epoll_fd < 0 || l->wake_fd < 0 ? errno : pthread_create(&l->thread, NULL, run, l);
 	if (rc) {
 		lane_close(l);
-		return fw_err_set(err, FW_EIO, "no thread to serve requests: %s", strerror(rc));
+		return fw_err_set(err, FW_EIO, "cannot start a server thread: %s", strerror(rc));
 	}
 	l->runs = true;
 	*out = l;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The socket that listens: an address or a name in the file system. */
+/* The listening socket, by the setting listen: a TCP address or a Unix socket. */
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -14,13 +14,19 @@
 #include "http/serve.h"
 #include "base/banned.h"
 
-/* Seconds, and for USER_TIMEOUT ms, after which somebody who has vanished without a word is taken for gone. */
+/*
+ * TCP keep-alive: a client that vanished without a FIN is detected after QUIET_S + PROBES * PROBE_S
+ * = 120 s, or UNHEARD_MS.
+ */
 #define QUIET_S 60
 #define PROBE_S 15
 #define PROBES 4
 #define UNHEARD_MS 120000
 
-/* For all connections that come in by it. Best effort: where it is not known, those time out in other ways. */
+/*
+ * Accepted sockets inherit these options. Errors are ignored: the timeouts of conns.h end such
+ * connections too.
+ */
 static void notice_the_vanished(int fd)
 {
 	static const struct { int level, name, value; } SET[] = {{SOL_SOCKET, SO_KEEPALIVE, 1}, {IPPROTO_TCP, TCP_KEEPIDLE, QUIET_S},
@@ -30,7 +36,7 @@ static void notice_the_vanished(int fd)
 		(void)setsockopt(fd, SET[i].level, SET[i].name, &SET[i].value, sizeof(SET[i].value));
 }
 
-/* Only a socket: a path in a setting may be a slip, and what stands there somebody's data. */
+/* Remove path if it is a socket. A wrong path in the configuration must not delete a file. */
 static void socket_remove(const char *path)
 {
 	struct stat st;
@@ -44,17 +50,20 @@ static int refused(struct fw_str where, int e, struct fw_err *err)
 	const char *remedy = "";
 
 	switch (e) {
-	case EADDRINUSE: remedy = ": another server is there ('ss -lptx' names it): stop it, or listen elsewhere"; break;
-	case EADDRNOTAVAIL: remedy = ": this machine does not have that address ('ip address' shows those it has)"; break;
-	case EACCES: remedy = fw_str_starts(where, FW_STR("unix:")) ? ": this user may not write in its folder" :
-		": ports below 1024 are root's: take another, behind a proxy"; break;
-	case ENOENT: remedy = ": make its folder first"; break;
+	case EADDRINUSE: remedy = ": another server listens there (stop it, or choose another address; to find it: ss -lptx)"; break;
+	case EADDRNOTAVAIL: remedy = ": this machine has no such address (to list its addresses: ip address)"; break;
+	case EACCES: remedy = fw_str_starts(where, FW_STR("unix:")) ? ": this user may not write to the folder" :
+		": only root may use ports below 1024 (choose another port, behind a proxy)"; break;
+	case ENOENT: remedy = ": the folder does not exist (create it)"; break;
 	default: break;
 	}
 	return fw_err_set(err, FW_EINVAL, "listen = %.*s: %s%s", FW_STR_ARG(where), strerror(e), remedy);
 }
 
-/* The folder says who comes this far; of those, who is in the server's group may connect, such as a proxy: whatever the umask is. */
+/*
+ * The server's group may connect, such as a proxy, whatever the umask is. The folder's mode can
+ * restrict that further.
+ */
 #define SOCKET_MODE 0660
 
 static int listen_unix(struct fw_str where, struct fw_err *err)
@@ -65,16 +74,16 @@ static int listen_unix(struct fw_str where, struct fw_err *err)
 	int fd;
 
 	if (path.len >= sizeof(a.sun_path))
-		return fw_err_set(err, FW_EINVAL, "listen = unix:%.*s: longer than %zu bytes", FW_STR_ARG(path), sizeof(a.sun_path) - 1);
+		return fw_err_set(err, FW_EINVAL, "listen = unix:%.*s: the path is longer than %zu bytes", FW_STR_ARG(path), sizeof(a.sun_path) - 1);
 	memcpy(a.sun_path, path.p, path.len);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof(a)) && errno == ECONNREFUSED)
-		socket_remove(a.sun_path); /* of a server that is gone */
+		socket_remove(a.sun_path); /* left behind by a dead server */
 	if (fd >= 0)
 		close(fd);
 	if (!lstat(a.sun_path, &st) && !S_ISSOCK(st.st_mode))
-		return fw_err_set(err, FW_EINVAL, "listen = unix:%.*s: what is there is no socket, and stays: choose another path,"
-			" or move it away", FW_STR_ARG(path));
+		return fw_err_set(err, FW_EINVAL, "listen = unix:%.*s: a file that is not a socket exists there (choose another path,"
+			" or remove the file)", FW_STR_ARG(path));
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) || chmod(a.sun_path, SOCKET_MODE) || listen(fd, SOMAXCONN)) {
 		refused(where, errno, err);
@@ -96,7 +105,7 @@ static int listen_inet(struct fw_str where, struct fw_err *err)
 	while (colon && address.p[colon - 1] != ':')
 		colon--;
 	if (!colon)
-		return fw_err_set(err, FW_EINVAL, "listen = %.*s: ADDRESS:PORT or unix:PATH, such as 127.0.0.1:8080", FW_STR_ARG(address));
+		return fw_err_set(err, FW_EINVAL, "listen = %.*s: no port (write ADDRESS:PORT or unix:PATH, such as 127.0.0.1:8080)", FW_STR_ARG(address));
 	fw_str_copy(port, sizeof(port), fw_str_sub(address, colon, address.len));
 	address = fw_str_sub(address, 0, colon - 1);
 	if (address.len > 1 && address.p[0] == '[' && address.p[address.len - 1] == ']')
@@ -124,7 +133,7 @@ int fw_serve_listen(const struct fw_config *c, int *fd, struct fw_err *err)
 	struct fw_str s = fw_str(c->listen ? c->listen : "");
 
 	if (!s.len)
-		return fw_err_set(err, FW_EINVAL, "nowhere to listen: --listen 127.0.0.1:8080");
+		return fw_err_set(err, FW_EINVAL, "listen is not set (set it, such as --listen 127.0.0.1:8080)");
 	*fd = fw_str_starts(s, FW_STR("unix:")) ? listen_unix(s, err) : listen_inet(s, err);
 	return *fd < 0 ? *fd : 0;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The log of accesses: a line for each request, in the combined format that web servers share, with the request's id and its time
- * in seconds behind it.
+ * The access log: one line for each request, in the combined format of web servers, followed by the
+ * request's id and its duration in seconds.
  *
- *	192.0.2.1 - - [21/Nov/2026:12:30:00 +0000] "POST /v1/events HTTP/1.1" 202 2 "-" "curl/7.88.1" 9f86d081884c7d65 0.000123
+ * 	192.0.2.1 - - [21/Nov/2026:12:30:00 +0000] "POST /v1/events HTTP/1.1" 202 2 "-" "curl/7.88.1" 9f86d081884c7d65 0.000123
  *
- * The serving threads put rows into rings of their own, which takes no lock and no system call; a thread makes lines of them and writes.
- * What finds its ring full is counted and told, never waited for. A pipe that nobody reads is waited for, but not at the end. The file is opened at the start, at its end: SIGHUP, which starts the
- * server anew, goes on in a new one when the old has been moved away.
+ * Each server thread puts rows into its own ring, without a lock or a system call. One thread
+ * formats and writes them. Backpressure: a row that finds its ring full is dropped and counted. The
+ * thread waits for a slow reader of a pipe, but at the stop for at most LAST_MS. The file is opened
+ * for appending at the start. SIGHUP starts a new server, which opens a new file after the old one
+ * was renamed.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -25,9 +27,9 @@
 #include "http/http.h"
 #include "base/banned.h"
 
-#define RING_BYTES ((size_t)1 << 20) /* for each lane */
+#define RING_BYTES ((size_t)1 << 20) /* for each server thread */
 #define PAUSE_MS 20
-#define LAST_MS (2 * FW_SECOND_MS) /* at the end: so long for who reads a pipe */
+#define LAST_MS (2 * FW_SECOND_MS) /* at the stop: how long to wait for a slow reader of a pipe */
 #define BATCH_BYTES 65536
 #define PATH_MAX_BYTES 1000
 #define AGENT_MAX_BYTES 200
@@ -45,8 +47,8 @@ struct http_log {
 	const char *where;
 	int fd;
 	bool stop, failing;
-	bool file;               /* else it may be full, and be emptied by somebody */
-	int64_t last_ms;         /* monotonic: when it was told to stop; 0: not yet */
+	bool file;               /* a regular file; else a pipe, socket or terminal, which can be full */
+	int64_t last_ms;         /* monotonic: when it was stopped; 0: not yet */
 	_Atomic uint64_t lost_n;
 	uint64_t told_n;
 	pthread_t thread;
@@ -58,7 +60,7 @@ struct http_log {
 	struct fw_byte_ring ring[];
 };
 
-/* ---- the serving threads ------------------------------------------------------------------------------------------------------------------- */
+/* ---- the server threads ---------------------------------------------------------------------- */
 
 void http_log_begin(struct request *r, const char *path, const char *method)
 {
@@ -81,7 +83,7 @@ void http_log_over(struct request *r)
 	if (!l)
 		return;
 	path = fw_str_sub(fw_str(r->log.path), 0, PATH_MAX_BYTES);
-	if (fw_str_starts(path, FW_STR("/websub/"))) /* what follows is a secret (LOG-02) */
+	if (fw_str_starts(path, FW_STR("/websub/"))) /* the rest is a secret (LOG-02) */
 		path = FW_STR("/websub/***");
 	agent = fw_str_sub(fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_USER_AGENT)), 0, AGENT_MAX_BYTES);
 	ip = http_client_address(r);
@@ -103,9 +105,9 @@ void http_log_over(struct request *r)
 	fw_byte_ring_publish(ring);
 }
 
-/* ---- the writing thread -------------------------------------------------------------------------------------------------------------------- */
+/* ---- the writing thread ---------------------------------------------------------------------- */
 
-/* Within quotes: no byte of theirs ends the line, nor the quotes. */
+/* Escape s, so that no byte of it ends the line or the quotes around it. */
 static void add_quoted(struct fw_buf *b, struct fw_str s)
 {
 	size_t from = 0;
@@ -158,7 +160,10 @@ static bool stopping(struct http_log *l)
 	return stop;
 }
 
-/* Until a pipe takes PIPE_BUF bytes without a wait. False: it has to end, and nobody reads. */
+/*
+ * Wait until a pipe takes PIPE_BUF bytes without blocking. False: the log is stopped and LAST_MS
+ * are over.
+ */
 static bool has_room(struct http_log *l)
 {
 	struct pollfd p = {.fd = l->fd, .events = POLLOUT};
@@ -183,7 +188,7 @@ static void write_out(struct http_log *l)
 			continue;
 		if (n <= 0) {
 			if (!l->failing)
-				fw_error("access_log = %s: %s; lines are lost", l->where, strerror(errno));
+				fw_error("access_log = %s: %s; lines are dropped", l->where, strerror(errno));
 			l->failing = true;
 			for (size_t i = 0; i < s.len; i++)
 				atomic_fetch_add_explicit(&l->lost_n, s.p[i] == '\n', memory_order_relaxed);
@@ -218,7 +223,8 @@ static void own_up(struct http_log *l)
 	uint64_t n = atomic_load(&l->lost_n);
 
 	if (n > l->told_n)
-		fw_warn("access_log = %s: %llu lines were lost: they come faster than they are written", l->where, (unsigned long long)(n - l->told_n));
+		fw_warn("access_log = %s: %llu lines were dropped, because requests came faster than lines were written", l->where,
+			(unsigned long long)(n - l->told_n));
 	l->told_n = n;
 }
 
@@ -247,7 +253,7 @@ static void *run(void *ctx)
 	return NULL;
 }
 
-/* ---- life ---------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 int http_log_open(const char *where, size_t lanes, struct http_log **out, struct fw_err *err)
 {
@@ -279,7 +285,7 @@ int http_log_open(const char *where, size_t lanes, struct http_log **out, struct
 		rc = pthread_create(&l->thread, NULL, run, l);
 		l->running = !rc;
 		if (rc)
-			rc = fw_err_set(err, FW_EIO, "access_log: no thread: %s", strerror(rc));
+			rc = fw_err_set(err, FW_EIO, "access_log: cannot start its thread: %s", strerror(rc));
 	}
 	if (rc)
 		http_log_destroy(l);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: ISC */
-/* How the server is: for load balancers (/healthz, /readyz), for people (/v1/ring), for Prometheus (/metrics). */
+/*
+ * The server's state: for load balancers (/healthz, /readyz), for people (/v1/ring), for Prometheus
+ * (/metrics).
+ */
 #include "base/json.h"
 #include "http/http.h"
 #include "http/prom.h"
 #include "base/banned.h"
 
-#define READY_FILL 0.9 /* of the fullest ring: above it new pushes had better go elsewhere */
+#define READY_FILL 0.9 /* fill of the fullest ring above which /readyz fails, so that pushes go to another server */
 
 enum MHD_Result http_healthz(struct request *r)
 {
@@ -22,9 +25,9 @@ enum MHD_Result http_readyz(struct request *r)
 
 	fw_ingest_stats(r->lane->h->ingest, &s);
 	if (s.away || !auth_reached(r->lane->h->auth))
-		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "store_away", "the store does not answer; what is pushed waits for it");
+		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "store_away", "the store is unavailable; pushed rows wait for it");
 	if ((double)s.fullest_bytes > READY_FILL * (double)(s.ring_bytes / s.lanes))
-		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "ring_full", "a ring is nearly full");
+		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "ring_full", "a ring of pushed rows is nearly full");
 	fw_buf_adds(&out, "{\"status\":\"ready\"}");
 	return http_send(r, MHD_HTTP_OK, "application/json", &out);
 }
@@ -53,7 +56,7 @@ enum MHD_Result http_ring(struct request *r)
 	return http_send(r, MHD_HTTP_OK, "application/json", &out);
 }
 
-/* ---- Prometheus ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Prometheus ------------------------------------------------------------------------------ */
 
 static void flush_histogram(struct fw_buf *b, const struct fw_ingest_stats *s)
 {
@@ -61,7 +64,7 @@ static void flush_histogram(struct fw_buf *b, const struct fw_ingest_stats *s)
 
 	for (size_t i = 0; i < FW_FLUSH_BUCKETS; i++)
 		bound_us[i] = fw_flush_bucket_us[i];
-	metric_histogram(b, "flush_seconds", "Time of a statement that stored pushed rows.", s->bucket, bound_us, FW_FLUSH_BUCKETS, s->flush_us);
+	metric_histogram(b, "flush_seconds", "Duration of a statement that stores pushed rows.", s->bucket, bound_us, FW_FLUSH_BUCKETS, s->flush_us);
 }
 
 static void connections(struct fw_buf *b, const struct http *h)
@@ -70,12 +73,12 @@ static void connections(struct fw_buf *b, const struct http *h)
 		{CONN_IDLE, "idle"}};
 
 	metric(b, "http_connections", "gauge", "Open connections.", (double)conns_open_n(h->conns));
-	metric_head(b, "http_cut_total", "counter", "Connections whose time was up, by what they did.");
+	metric_head(b, "http_cut_total", "counter", "Connections closed by a timeout, by phase: head, body, send or idle.");
 	for (size_t i = 0; i < FW_N(CUT); i++)
 		metric_sample(b, "http_cut_total", (double)conns_cut_n(h->conns, CUT[i].phase), "in=\"%s\"", CUT[i].name);
-	metric(b, "http_connections_refused_total", "counter", "Connections cut off at once, since their address had as many as one may.",
+	metric(b, "http_connections_refused_total", "counter", "Connections refused by the limit per address (serve_connections_per_address).",
 		(double)http_accept_refused_n(h->accept));
-	metric(b, "access_log_lost_total", "counter", "Lines of the access log that were not written.", (double)http_log_lost(h->log));
+	metric(b, "access_log_lost_total", "counter", "Lines of the access log that were dropped.", (double)http_log_lost(h->log));
 }
 
 enum MHD_Result http_metrics(struct request *r)
@@ -91,28 +94,28 @@ enum MHD_Result http_metrics(struct request *r)
 		refused += atomic_load(&h->lane[i].refused_n);
 	}
 	metric(&b, "http_requests_total", "counter", "Requests.", (double)requests);
-	metric(&b, "http_refused_total", "counter", "Requests answered with 4xx or 5xx.", (double)refused);
+	metric(&b, "http_refused_total", "counter", "Requests with a response of 4xx or 5xx.", (double)refused);
 	connections(&b, h);
-	metric(&b, "wrong_tokens_total", "counter", "Requests with a token that is not known, or has run out.", (double)auth_wrong_n(h->auth));
-	metric(&b, "wrong_tokens_waiting_total", "counter", "Requests answered 429, since too many of these came from their network.",
+	metric(&b, "wrong_tokens_total", "counter", "Requests with an unknown or expired token.", (double)auth_wrong_n(h->auth));
+	metric(&b, "wrong_tokens_waiting_total", "counter", "Requests with a token that the rate limiter refused with 429.",
 		(double)auth_wait_n(h->auth));
-	metric(&b, "push_rows_total", "counter", "Rows accepted.", (double)s.put_n);
-	metric(&b, "push_stored_rows_total", "counter", "Rows committed to the store.", (double)s.stored_n);
-	metric(&b, "push_dead_rows_total", "counter", "Rows that the store refused, set aside.", (double)s.dead_n);
-	metric(&b, "push_full_total", "counter", "Pushes answered 503 because the ring or the spill was full.", (double)s.full_n);
-	metric(&b, "push_oldest_seconds", "gauge", "Age of the oldest row that is not stored.", (double)s.oldest_ms / 1000);
+	metric(&b, "push_rows_total", "counter", "Pushed rows that were accepted.", (double)s.put_n);
+	metric(&b, "push_stored_rows_total", "counter", "Pushed rows that were committed to the store.", (double)s.stored_n);
+	metric(&b, "push_dead_rows_total", "counter", "Pushed rows that the store refused; they are kept as dead letters.", (double)s.dead_n);
+	metric(&b, "push_full_total", "counter", "Pushes refused with 503 because the ring or the write-ahead log was full.", (double)s.full_n);
+	metric(&b, "push_oldest_seconds", "gauge", "Age of the oldest pushed row that is not stored yet.", (double)s.oldest_ms / 1000);
 	metric(&b, "ring_bytes", "gauge", "Memory of all rings.", (double)s.ring_bytes);
-	metric(&b, "ring_fill_bytes", "gauge", "Of these, in use.", (double)s.fill_bytes);
-	metric(&b, "ring_fullest_bytes", "gauge", "In use in the fullest ring.", (double)s.fullest_bytes);
-	metric(&b, "flush_retries_total", "counter", "Times that the store did not take rows, and was asked again.", (double)s.retry_n);
-	metric(&b, "store_away", "gauge", "1: the store did not answer last time.", s.away);
-	metric(&b, "flush_cpu_seconds_total", "counter", "Processor time of this process in statements that stored pushed rows.", (double)s.flush_cpu_us / 1e6);
+	metric(&b, "ring_fill_bytes", "gauge", "Memory in use in all rings.", (double)s.fill_bytes);
+	metric(&b, "ring_fullest_bytes", "gauge", "Memory in use in the fullest ring.", (double)s.fullest_bytes);
+	metric(&b, "flush_retries_total", "counter", "Retries after the store failed to take pushed rows.", (double)s.retry_n);
+	metric(&b, "store_away", "gauge", "1: the last attempt to store pushed rows found the store unavailable.", s.away);
+	metric(&b, "flush_cpu_seconds_total", "counter", "CPU time of this process in statements that store pushed rows.", (double)s.flush_cpu_us / 1e6);
 	flush_histogram(&b, &s);
-	metric(&b, "push_entries_bytes", "gauge", "Memory of pushed entries that are being read, or wait to be stored (serve_memory_bytes).",
+	metric(&b, "push_entries_bytes", "gauge", "Memory of pushed entries that are being parsed or wait for the store (limit: serve_memory_bytes).",
 		(double)atomic_load(&h->entries_bytes));
-	metric(&b, "deliveries_total", "counter", "Documents that publishers pushed, stored.", (double)atomic_load(&h->delivery_n));
-	metric(&b, "delivered_new_entries_total", "counter", "Entries in them that were new.", (double)atomic_load(&h->delivered_new_n));
-	metric(&b, "delivered_changed_entries_total", "counter", "Entries in them that had changed.",
+	metric(&b, "deliveries_total", "counter", "Pushed documents that were stored.", (double)atomic_load(&h->delivery_n));
+	metric(&b, "delivered_new_entries_total", "counter", "New entries in pushed documents.", (double)atomic_load(&h->delivered_new_n));
+	metric(&b, "delivered_changed_entries_total", "counter", "Changed entries in pushed documents.",
 		(double)atomic_load(&h->delivered_changed_n));
 	http_websub_metrics(&b, h);
 	http_engine_metrics(&b, h->meter);

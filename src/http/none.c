@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The HTTP server of a build without libmicrohttpd: serve.h without a server. What can fail says so. */
+/* serve.h in a build without libmicrohttpd: every call that can fail does. */
 #include "base/str.h"
 #include "http/serve.h"
 #include "base/banned.h"
@@ -46,6 +46,6 @@ int fw_serve_check(const struct fw_config *c, fw_doctor_cb *cb, void *ctx)
 	if (!c->listen)
 		return FW_DOCTOR_FINE;
 	(void)fw_snprintf(found, sizeof(found), "listen = %.150s: this build has no HTTP server", c->listen);
-	cb(ctx, "listen", FW_DOCTOR_BROKEN, found, "take it out of the configuration, or " REMEDY);
+	cb(ctx, "listen", FW_DOCTOR_BROKEN, found, "remove it from the configuration, or " REMEDY);
 	return FW_DOCTOR_BROKEN;
 }

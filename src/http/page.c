@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Lists, page by page: parameters in, a page with the address of the next one out. A page is bounded by number and by bytes. Whoever comes
- * again with the ETag of what they have is told that it is the same (304).
+ * Query parameters, and lists page by page. A page is limited by rows and by bytes, and names the
+ * URL of the next one. A request whose If-None-Match has the page's ETag gets a 304.
  */
 #include <stdlib.h>
 
@@ -29,8 +29,8 @@ enum MHD_Result http_param_wrong(struct request *r, const char *name, const char
 	va_start(ap, fmt);
 	fw_buf_vaddf(&words, fmt, ap);
 	va_end(ap);
-	ok = http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_parameter", "%s is %.*s, not '%.*s'", name, FW_STR_ARG(fw_buf_str(&words)),
-		(int)FW_MIN(got.len, (size_t)60), got.p);
+	ok = http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_parameter", "invalid %s '%.*s' (expected %.*s)", name,
+		(int)FW_MIN(got.len, (size_t)60), got.p, FW_STR_ARG(fw_buf_str(&words)));
 	fw_buf_finish(&words);
 	return ok;
 }
@@ -76,7 +76,7 @@ bool http_param_cursor(struct request *r, char kind, int64_t *number, size_t n, 
 		good = rest.p && fw_str_int(fw_str_split(rest, '.', &rest), &number[i]);
 	if (!s.p || (good && !rest.p))
 		return true;
-	*ok = http_param_wrong(r, "cursor", "what an answer to the same question named");
+	*ok = http_param_wrong(r, "cursor", "the cursor of an earlier response to the same query");
 	return false;
 }
 
@@ -89,7 +89,7 @@ enum MHD_Result http_openapi(struct request *r)
 	return page_send(&p, "application/json", 0, NULL);
 }
 
-/* ---- pages --------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 void page_begin(struct page *p, struct request *r)
 {
@@ -146,7 +146,7 @@ const char *page_next(struct page *p)
 	return text;
 }
 
-/* Is this ETag among those of If-None-Match? Weak ones count (RFC 9110, 13.1.2). */
+/* Is this ETag among those of If-None-Match? Weak comparison (RFC 9110 section 13.1.2). */
 static bool is_known(struct request *r, struct fw_str etag)
 {
 	struct fw_str rest = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_IF_NONE_MATCH));

@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Pushed events: {"property": "news", "section": 1, "id": 1}, one object, an array of them, or one a line (NDJSON).
+ * POST /v1/events and its Twirp equivalent: pushed events such as {"property": "news", "section":
+ * 1, "id": 1}; one object, an array of them, or one a line (NDJSON).
  *
- * All events of a request go into the ring, or none: a request that is wrong somewhere is refused as a whole, with the place.
+ * All events of a request go into the server thread's ring, or none: one invalid event refuses the
+ * whole request.
  */
 #include "base/clock.h"
 #include "http/http.h"
 #include "base/banned.h"
 
-/* The ring said no. */
+/* The ring is full (FW_EAGAIN), or the server is stopping (FW_EGONE). */
 static enum MHD_Result no_room(struct request *r, int rc)
 {
 	if (rc == FW_EGONE)
 		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "the server is stopping");
-	return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "the queue is full: the store takes rows slower than they come");
+	return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "the ring is full: the store takes rows more slowly than they arrive");
 }
 
 static void push_done(struct fw_push_wait *w, int rc, const char *why)
 {
 	struct request *r = (struct request *)((char *)w - offsetof(struct request, wait));
 
-	(void)why; /* it is in w */
+	(void)why; /* w->why has it */
 	r->wait_rc = rc;
 	lane_resume(r->lane->thread, r->conn);
 }
@@ -32,7 +34,7 @@ enum MHD_Result http_push_resumed(struct request *r)
 	atomic_fetch_sub(&r->lane->h->suspended_n, 1);
 	if (r->wait_rc == FW_EINVAL)
 		return http_problem(r, MHD_HTTP_UNPROCESSABLE_CONTENT, r->twirp ? "failed_precondition" : "refused",
-			"the store refused a row, which was set aside: %s", r->wait.why);
+			"the store refused a row, which was kept as a dead letter: %s", r->wait.why);
 	if (r->wait_rc)
 		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "%s", r->wait.why);
 	if (r->twirp)
@@ -41,7 +43,7 @@ enum MHD_Result http_push_resumed(struct request *r)
 	return http_send(r, MHD_HTTP_OK, "application/json", &out);
 }
 
-/* Where events go: the draft of what the lane publishes next. */
+/* The event sink: the draft that the server thread publishes next. */
 
 static int put(void *ctx, const struct fw_event *e)
 {
@@ -60,7 +62,7 @@ static int again(void *ctx)
 	return fw_ingest_begin(r->lane->in, r->durable ? &r->wait : NULL);
 }
 
-/* Put what the body holds into the ring; r->state is REQUEST_ANSWERED when that went wrong. */
+/* Put the body's events into the ring. After an error r->state is REQUEST_ANSWERED. */
 static enum MHD_Result put_all(struct request *r)
 {
 	struct event_sink to = {put, again, r};
@@ -77,15 +79,15 @@ static enum MHD_Result put_all(struct request *r)
 		return MHD_YES;
 	fw_ingest_forget(r->lane->in);
 	if (rc == FW_EBLOCKED)
-		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "event %zu: this token may not push its property: it is bound to"
-			" others ('feedwheel token list' tells which)", r->rows + 1);
+		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "event %zu: push of its property refused: the token is bound to"
+			" others (to list them: feedwheel token list)", r->rows + 1);
 	if (rc == FW_EFORMAT)
 		return http_malformed(r, &wrong.json);
 	if (rc && r->twirp)
 		return http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_argument", "%s", wrong.words);
 	if (rc)
 		return http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_event", "event %zu: %s", wrong.n, wrong.words);
-	return http_problem(r, MHD_HTTP_BAD_REQUEST, r->twirp ? "malformed" : "malformed_json", "the body is empty: one event at least");
+	return http_problem(r, MHD_HTTP_BAD_REQUEST, r->twirp ? "malformed" : "malformed_json", "the request body has no event");
 }
 
 static bool wants_durable(struct request *r)
@@ -105,7 +107,7 @@ enum MHD_Result http_push_events(struct request *r)
 
 	r->durable = r->lane->h->config->flush_rows == 1 /* no queue */ || wants_durable(r);
 	if (r->durable && !http_may_wait(r->lane->h))
-		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "too many wait for the store already");
+		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "the limit of pushes that wait for the store is reached");
 	r->wait.done = push_done;
 	ok = put_all(r);
 	if (r->state != REQUEST_BODY)
@@ -117,7 +119,7 @@ enum MHD_Result http_push_events(struct request *r)
 	}
 	rc = fw_ingest_publish(r->lane->in, &err);
 	if (r->durable)
-		return MHD_YES; /* it cannot fail then: nothing is written by us */
+		return MHD_YES; /* a durable push cannot fail here: push_done() gets the result */
 	if (rc)
 		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "%s", err.text);
 	return http_canned(r, r->twirp ? CANNED_TWIRP_OK : CANNED_ACCEPTED);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Which path leads where, who may ask, and what may stand behind it. openapi.json describes the same: a test compares them. */
+/*
+ * The table of routes: path, method, scope, parameters and body. openapi.json describes the same
+ * routes; a test compares both.
+ */
 #include "http/http.h"
 #include "base/banned.h"
 
@@ -40,7 +43,7 @@ const struct route *http_routes(size_t *n)
 	return ROUTE;
 }
 
-/* The digits of a number above 0 at the front of s; 0: there are none, or too many. */
+/* The length of the number above 0 at the start of s; 0: there is none, or it is too large. */
 static size_t number_len(const char *s, int64_t *out)
 {
 	size_t n = 0;
@@ -65,7 +68,7 @@ static bool path_matches(const char *pattern, const char *path, int64_t *id)
 	while (*pattern) {
 		size_t n;
 
-		if (*pattern != ID[0]) { /* nearly always: each request comes by here */
+		if (*pattern != ID[0]) { /* first, because it is the usual case */
 			if (*pattern++ != *path++)
 				return false;
 			continue;
@@ -111,7 +114,7 @@ enum http_match http_route_find(const char *path, const char *method, const stru
 	return allow[0] ? HTTP_NO_METHOD : HTTP_NO_PATH;
 }
 
-/* ---- what stands behind "?" --------------------------------------------------------------------------------------------------------------- */
+/* ---- query parameters ------------------------------------------------------------------------ */
 
 static bool has_word(const char *words, struct fw_str word)
 {
@@ -132,17 +135,17 @@ static enum MHD_Result param_check(void *ctx, enum MHD_ValueKind kind, const cha
 	(void)value;
 	if (has_word(r->route->params, fw_str(key)))
 		return MHD_YES;
-	(void)http_problem(r, MHD_HTTP_BAD_REQUEST, "unknown_parameter", "%.60s: %s %s takes %s", key, r->route->method, r->route->path,
-		r->route->params[0] ? r->route->params : "no parameters");
+	(void)http_problem(r, MHD_HTTP_BAD_REQUEST, "unknown_parameter", "unknown parameter: %.60s (%s %s takes %s)", key, r->route->method,
+		r->route->path, r->route->params[0] ? r->route->params : "none");
 	return MHD_NO;
 }
 
-/* Twirp knows one answer to what is not there. */
+/* Twirp has one error, bad_route, for a wrong path and a wrong method. */
 static enum MHD_Result no_route(struct request *r)
 {
 	if (r->twirp)
-		return http_problem(r, MHD_HTTP_NOT_FOUND, "bad_route", "there is nothing at this path but POST /twirp/stats.StatsService/Push");
-	return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "there is nothing at this path");
+		return http_problem(r, MHD_HTTP_NOT_FOUND, "bad_route", "unknown path or method (only POST /twirp/stats.StatsService/Push exists)");
+	return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "unknown path (see GET /openapi.json)");
 }
 
 enum MHD_Result http_route(struct request *r, const char *path, const char *method)
@@ -162,7 +165,7 @@ enum MHD_Result http_route(struct request *r, const char *path, const char *meth
 		}
 		if (r->twirp)
 			return no_route(r);
-		return http_problem(r, MHD_HTTP_METHOD_NOT_ALLOWED, "method_not_allowed", "this path takes %s", r->allow);
+		return http_problem(r, MHD_HTTP_METHOD_NOT_ALLOWED, "method_not_allowed", "method not allowed (allowed: %s)", r->allow);
 	case HTTP_NO_PATH: break;
 	}
 	return no_route(r);

@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: ISC */
-/* The server: sockets, threads, and the way of a request from its first byte to the route that answers it. */
+/*
+ * The server: starts and stops its threads, and leads a request through its state machine, from the
+ * first byte to its route:
+ *
+ * 	on_target()    the request line is there: checked and noted
+ * 	on_request()   the head is there: route, authorization, limits of the body
+ * 	on_request()   parts of the body: collected
+ * 	on_request()   the body is complete, or the connection was resumed: run the route, or queue the response
+ * 	request_over() the response is sent, or the connection is closed
+ *
+ * All of these are libmicrohttpd's callbacks in the connection's server thread. enum request_state
+ * in http.h has the states.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -22,10 +34,10 @@
 #include "http/http.h"
 #include "base/banned.h"
 
-#define VIEWS_BYTES ((size_t)16 << 20) /* of contents that were made safe */
-#define SPARE_MAX 256           /* requests kept for use again, for each thread */
+#define VIEWS_BYTES ((size_t)16 << 20) /* cache of sanitized contents */
+#define SPARE_MAX 256           /* length of a thread's free list of requests */
 #define SPARE_BODY_BYTES 16384
-#define HEADER_MAX_BYTES 16384  /* a connection's memory: request line and headers */
+#define HEADER_MAX_BYTES 16384  /* memory of a connection, for request line and headers */
 #define STOP_TICK_MS 5
 #define BEAT_MS FW_SECOND_MS
 #define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
@@ -138,7 +150,7 @@ static void on_connection(void *ctx, struct MHD_Connection *conn, void **at, enu
 	}
 	http_accept_ended(h->accept, share);
 	if (i)
-		shutdown(i->connect_fd, SHUT_RDWR); /* no memory: none without limits */
+		shutdown(i->connect_fd, SHUT_RDWR); /* no memory; without a struct conn it would have no timeouts */
 }
 
 bool http_may_wait(const struct http *h)
@@ -148,7 +160,7 @@ bool http_may_wait(const struct http *h)
 	return (size_t)atomic_load_explicit(&h->suspended_n, memory_order_relaxed) < max - max / 8;
 }
 
-/* Its body is there. */
+/* The body is complete. */
 static enum MHD_Result request_run(struct request *r)
 {
 	enum MHD_Result ok = http_body_ready(r);
@@ -160,14 +172,18 @@ static enum MHD_Result request_run(struct request *r)
 	return r->route->desk ? http_desk_ask(r) : r->route->run(r);
 }
 
-/* Nothing comes behind its head. libmicrohttpd takes an answer before it has asked a second time for one that wants no body, and ends the connection. */
+/*
+ * Has the request only a head? Then respond at the second call of on_request(): after a response at
+ * the first call libmicrohttpd takes the request for one with an unread body, and closes the
+ * connection.
+ */
 static bool head_only(const struct request *r, const char *method)
 {
 	return (method[0] == 'G' || method[0] == 'H' || method[0] == 'D' || method[0] == 'O') &&
 		r->told < 0 && !r->chunked;
 }
 
-/* Its head is there. */
+/* The head is complete. */
 static enum MHD_Result request_head(struct request *r, const char *path, const char *method)
 {
 	enum MHD_Result ok = http_route(r, path, method);
@@ -220,7 +236,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *conn, const 
 	return MHD_YES;
 }
 
-/* ---- life ---------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void http_free(struct http *h)
 {
@@ -252,7 +268,10 @@ static void http_free(struct http *h)
 	free(h);
 }
 
-/* While it starts that is the reason why it does not; later, what anybody can cause. */
+/*
+ * Log libmicrohttpd's messages: as errors during the start, which they explain; later as debug,
+ * because any client can cause them.
+ */
 FW_PRINTF(2, 0) static void on_library_words(void *ctx, const char *fmt, va_list ap)
 {
 	const struct http *h = ctx;
@@ -277,17 +296,19 @@ static int lane_start(struct http_lane *l, struct fw_err *err)
 		{MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES},
 		{MHD_OPTION_END, 0, NULL},
 	};
-	unsigned flags = MHD_USE_EPOLL | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET; /* accept.h */
+	/* accept.h */
+	unsigned flags = MHD_USE_EPOLL | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET;
 	struct MHD_Daemon *daemon = MHD_start_daemon(flags | (h->tls.key ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request, l,
 		MHD_OPTION_EXTERNAL_LOGGER, on_library_words, h, MHD_OPTION_NOTIFY_COMPLETED, request_over, NULL,
-		MHD_OPTION_NOTIFY_CONNECTION, on_connection, l, MHD_OPTION_CONNECTION_LIMIT, UINT_MAX, /* conns.h has it */
+		/* conns.h has it */
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, l, MHD_OPTION_CONNECTION_LIMIT, UINT_MAX,
 		MHD_OPTION_URI_LOG_CALLBACK, on_target, h, MHD_OPTION_STRICT_FOR_CLIENT, (int)http_library_is_strict(),
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_MAX_BYTES, MHD_OPTION_ARRAY, h->tls.key ? tls : &tls[FW_N(tls) - 1],
 		MHD_OPTION_END);
 
 	if (!daemon)
-		return h->tls.key ? fw_err_set(err, FW_EINVAL, "the server could not start with tls_cert and tls_key: see above") :
-			fw_err_set(err, FW_EIO, "the server could not start: %s", strerror(errno));
+		return h->tls.key ? fw_err_set(err, FW_EINVAL, "cannot start the server with tls_cert and tls_key (see the errors above)") :
+			fw_err_set(err, FW_EIO, "cannot start the server: %s", strerror(errno));
 	return lane_open(daemon, &l->thread, err);
 }
 
@@ -314,7 +335,7 @@ static size_t lane_body_max(const struct http *h)
 
 	while (n--)
 		most = FW_MAX(most, route[n].body_max);
-	return FW_MAX(share, 2 * most); /* packed and unpacked: one at least has room */
+	return FW_MAX(share, 2 * most); /* at least one body, compressed and decompressed */
 }
 
 static int http_start(const struct fw_config *c, struct fw_meter *meter, int fd, struct http **out, struct fw_err *err)
@@ -373,7 +394,10 @@ static int http_start(const struct fw_config *c, struct fw_meter *meter, int fd,
 	return 0;
 }
 
-/* Nothing new is taken, what waits for its commit is answered, all rows are stored. */
+/*
+ * Drain: accept nothing more, store all rows, respond to the pushes that wait for it. Returns how
+ * many rows were not stored.
+ */
 static uint64_t http_stop(struct http *h)
 {
 	uint64_t left;
@@ -383,7 +407,7 @@ static uint64_t http_stop(struct http *h)
 	stream_close(h->stream);
 	left = fw_ingest_stop(h->ingest, h->config->drain_timeout_ms);
 	desk_close(h->desk);
-	fw_hubs_stop(h->hubs); /* behind the desk: what that has counted is stored */
+	fw_hubs_stop(h->hubs); /* after the pool, so that the pool's counts are stored too */
 	until_ms = fw_mono_ms() + FW_SECOND_MS;
 	while (atomic_load(&h->suspended_n) > 0 && fw_mono_ms() < until_ms)
 		usleep(STOP_TICK_MS * 1000);
@@ -393,7 +417,9 @@ static uint64_t http_stop(struct http *h)
 	return left;
 }
 
-/* Until a signal says stop, or the parent is gone. */
+/*
+ * Wait for a stop signal or the end of the parent; meanwhile run the maintenance and the heartbeat.
+ */
 static void serve_wait(struct http *h, const sigset_t *signals, int parent_fd)
 {
 	struct pollfd p[2] = {{.events = POLLIN}, {.fd = parent_fd, .events = POLLIN}};
@@ -433,7 +459,7 @@ int fw_serve(const struct fw_config *c, struct fw_meter *meter, int fd, int pare
 	sigaddset(&signals, SIGQUIT);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL); /* the server's threads inherit it */
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is a disk that is full */
+	signal(SIGXFSZ, SIG_IGN); /* a write beyond RLIMIT_FSIZE fails with EFBIG then, like one to a full disk */
 	rc = http_start(c, meter, fd, &h, err);
 	if (rc)
 		return rc;
@@ -441,6 +467,6 @@ int fw_serve(const struct fw_config *c, struct fw_meter *meter, int fd, int pare
 	serve_wait(h, &signals, parent_fd);
 	left = http_stop(h);
 	if (left)
-		return fw_err_set(err, FW_EIO, "%llu rows that were accepted could not be stored: the store did not answer", (unsigned long long)left);
+		return fw_err_set(err, FW_EIO, "%llu accepted rows could not be stored: the store is unavailable", (unsigned long long)left);
 	return 0;
 }

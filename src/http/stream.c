@@ -1,19 +1,29 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * GET /v1/stream: Server-Sent Events (WHATWG HTML, 9.2), one for each new entry, with the entry's number as the event's id. Numbers rise in
- * the order of storing and are shown only when no lower one can follow (store.h), so whoever comes again with the last one they saw
- * misses nothing and gets nothing twice, whatever was killed meanwhile.
+ * GET /v1/stream: Server-Sent Events (WHATWG HTML, section 9.2). Each new entry is an event, with
+ * the entry's id as the event's id.
  *
- *	store --(watcher: one thread, one connection)--> window of the newest events --> readers
- *	store --(desk)---------------------------------------> a reader who is behind the window
+ * Ids rise in the order of storing, and an entry is shown only when no lower id can follow
+ * (store.h). So a reader that reconnects with the last id it saw misses nothing and gets nothing
+ * twice, whichever process died.
  *
- * The window holds all events above `base` up to `head`; it is bounded, and so is what waits for one reader. libmicrohttpd asks a reader's
- * function for bytes when the socket takes some; a reader who has all of the window sleeps (a suspended connection), until the watcher has
- * something for it, or a heartbeat is due. A reader who takes slowly falls behind the window and is helped by the desk, piece by piece;
- * one who takes nothing is dropped after serve_send_ms. Only some are helped at a time, one after another, so that requests find seats too. Without readers the store is not asked. A reader whose token is removed, or runs
- * out, is sent to its end by the watcher.
+ * 	store --(watcher: one thread, one connection)--> window of the newest events --> readers
+ * 	store --(blocking thread pool)-----------------------> a reader that is behind the window
  *
- * One lock; what it guards is said below. A connection is resumed with the lock open: from that moment the reader may be freed.
+ * The window holds all events with ids above `base` up to `head`. It is bounded, and so is the
+ * buffer of each reader. libmicrohttpd calls reader_read() when the socket can take bytes. A reader
+ * that has got the whole window is suspended until the watcher has an event for it, or a heartbeat
+ * is due.
+ *
+ * Backpressure: a slow reader falls behind the window, and the pool then reads its events from the
+ * store, up to OUT_BYTES at a time. At most HELPED_MAX readers use the pool at once, in turn, so
+ * that requests find free slots too. A reader that takes no bytes for serve_send_ms is closed.
+ *
+ * Without readers the watcher does not read the store. It ends a reader's stream when the reader's
+ * token is removed or expires.
+ *
+ * Locking: one lock; struct stream and struct reader say what it guards. Connections are resumed
+ * without the lock, because a resumed reader may be freed at once.
  */
 #include <errno.h>
 #include <poll.h>
@@ -31,18 +41,18 @@
 #include "base/banned.h"
 
 #define READERS_MAX ((size_t)10000)
-#define READERS_SHARE(places) ((places) / 4 * 3)
+#define READERS_SHARE(places) ((places) / 4 * 3) /* of serve_connections */
 #define WINDOW_N 1024
 #define WINDOW_BYTES ((size_t)4 << 20)
-#define HELPED_MAX 32              /* readers at the desk at once */
-#define ROWS 500                   /* in one question to the store */
-#define FRESH_BYTES ((size_t)1 << 20) /* of events in one batch, and the one that goes beyond */
-#define TEXT_BYTES 16384           /* of a summary, and of the members that are not ours: the parser limits the rest */
-#define OUT_BYTES ((size_t)32 << 10) /* for one reader, and the event that goes beyond */
+#define HELPED_MAX 32              /* readers that use the pool at once */
+#define ROWS 500                   /* entries in one query */
+#define FRESH_BYTES ((size_t)1 << 20) /* a batch of events ends with the event that reaches this size */
+#define TEXT_BYTES 16384           /* limit of a summary, and of the other members together; the parser limits the rest */
+#define OUT_BYTES ((size_t)32 << 10) /* a reader's buffer is full with the event that reaches this size */
 #define TICK_MS FW_SECOND_MS
-#define RETRY_MS 2000              /* after which a reader shall come again */
+#define RETRY_MS 2000              /* after which a client shall reconnect */
 #define BLOCK_BYTES 4096
-#define BEGIN_BACK 1000            /* the newest number is looked for among so many, and, when there is none, among more */
+#define BEGIN_BACK 1000            /* find_head() queries this many ids at first, then 8 times as many */
 
 struct event {
 	int64_t id, feed_id;
@@ -51,33 +61,33 @@ struct event {
 };
 
 enum reader_state {
-	READER_AWAKE,                /* libmicrohttpd asks it for bytes when there is room */
-	READER_IDLE,                 /* suspended: it has all there is */
-	READER_DESK,                 /* suspended: the desk looks for what is behind the window */
+	READER_AWAKE,                /* libmicrohttpd calls reader_read() */
+	READER_IDLE,                 /* suspended: it has all events */
+	READER_DESK,                 /* suspended: the pool reads older events from the store */
 };
 
 struct reader {
 	struct stream *s;
 	struct lane *lane;
 	struct MHD_Connection *conn;
-	struct conn *time;           /* how long it may take */
-	/* guarded by the lock but for READER_DESK: then out and at are the desk's */
+	struct conn *time;           /* its timeouts */
+	/* guarded by the lock; in READER_DESK out and at belong to the pool */
 	enum reader_state state;
-	bool begun;                  /* the first lines are there */
-	bool over;                   /* it may not read any more */
-	bool queued;                 /* it waits for its turn to be helped */
+	bool begun;                  /* the first lines were written */
+	bool over;                   /* it is not authorized any more */
+	bool queued;                 /* it waits for its turn to use the pool */
 	struct reader *queue_next;
-	bool helped;                 /* what the desk found is in out, and it could not be asked again at once */
-	int64_t at;                  /* has been given all up to this one; -1: begins with the next */
-	int64_t feed_id;             /* 0: of all feeds */
+	bool helped;                 /* the pool failed: do not ask it again at once */
+	int64_t at;                  /* the id up to which it has all events; -1: start with the next new one */
+	int64_t feed_id;             /* 0: all feeds */
 	struct auth_pass pass;       /* the watcher's */
-	int64_t beat_ms;             /* monotonic: a sign of life is due */
+	int64_t beat_ms;             /* monotonic: when a heartbeat is due */
 	struct fw_buf out;
-	size_t sent;                 /* of out */
+	size_t sent;                 /* bytes of out that were sent */
 	struct desk_job job;
-	int64_t job_upto;
-	struct reader *prev, *next;  /* all */
-	struct reader *wake;         /* to be resumed */
+	int64_t job_upto;            /* the id up to which the job reads */
+	struct reader *prev, *next;  /* list of all readers */
+	struct reader *wake;         /* list of readers to resume */
 };
 
 struct stream {
@@ -89,7 +99,7 @@ struct stream {
 	int wake_fd;
 	/* guarded by the lock */
 	pthread_mutex_t lock;
-	pthread_cond_t some;         /* there is a reader, or it closes */
+	pthread_cond_t some;         /* there is a reader, or the stream is closing */
 	bool closing, running;
 	bool ready;                  /* base and head are known */
 	int64_t base, head;
@@ -97,9 +107,9 @@ struct stream {
 	size_t first, n, bytes;
 	struct reader *readers;
 	size_t reader_n;
-	struct reader *queue, **queue_end; /* who waits to be helped */
-	size_t helped_n;             /* readers at the desk */
-	/* the watcher's */
+	struct reader *queue, **queue_end; /* readers that wait for their turn to use the pool */
+	size_t helped_n;             /* readers that use the pool */
+	/* only for the watcher */
 	struct fw_store *st;
 	struct auth_view tokens;
 	struct event *fresh[ROWS];
@@ -107,7 +117,7 @@ struct stream {
 	bool complained;
 };
 
-/* ---- the window: with the lock ------------------------------------------------------------------------------------------------------------- */
+/* ---- the window: with the lock --------------------------------------------------------------- */
 
 static struct event *event_at(const struct stream *s, size_t i)
 {
@@ -135,7 +145,7 @@ static void window_add(struct stream *s, struct event *e)
 	s->head = e->id;
 }
 
-/* The first event of the window above that number. */
+/* Index of the first event in the window with a higher id. */
 static size_t window_find(const struct stream *s, int64_t id)
 {
 	size_t lo = 0, hi = s->n;
@@ -156,9 +166,12 @@ static bool is_for(const struct reader *d, int64_t feed_id)
 	return !d->feed_id || d->feed_id == feed_id;
 }
 
-/* ---- readers ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- readers --------------------------------------------------------------------------------- */
 
-/* With the lock: asleep no longer; resume what is in the list when the lock is open. */
+/*
+ * With the lock: put a suspended reader on the list. The caller passes the list to resume() after
+ * unlocking.
+ */
 static void reader_wake(struct reader *d, struct reader **list)
 {
 	d->state = READER_AWAKE;
@@ -177,7 +190,7 @@ static void resume(struct stream *s, struct reader *list)
 	}
 }
 
-/* With the lock. */
+/* With the lock: suspend its connection. */
 static ssize_t reader_sleep(struct reader *d, enum reader_state state)
 {
 	d->state = state;
@@ -186,7 +199,10 @@ static ssize_t reader_sleep(struct reader *d, enum reader_state state)
 	return 0;
 }
 
-/* An event is in memory for each reader it is on its way to, so of what can be long it shows the beginning; GET /v1/entries/ID has all. */
+/*
+ * Write an entry as an event. Each reader may buffer a copy, so long members are cut or left out;
+ * GET /v1/entries/ID has them all.
+ */
 static void event_write(struct fw_buf *b, const struct fw_entry_row *row)
 {
 	struct fw_entry_row e = *row;
@@ -212,7 +228,10 @@ static int help_take(void *ctx, const struct fw_entry_row *e)
 	return d->out.len >= OUT_BYTES;
 }
 
-/* At the desk: what a reader lacks up to where the window begins. Nothing in there changes any more, so no look is taken twice. */
+/*
+ * In the pool: read a reader's events up to the start of the window. No event can be added in that
+ * range any more.
+ */
 static int help_run(struct desk_job *j, struct fw_store *st, const struct fw_err *why)
 {
 	struct reader *d = (struct reader *)((char *)j - offsetof(struct reader, job));
@@ -227,7 +246,7 @@ static int help_run(struct desk_job *j, struct fw_store *st, const struct fw_err
 		d->at = d->job_upto;
 	if (rc < 0 && why->rc != FW_EGONE)
 		fw_warn("stream: %s", err.text);
-	d->helped = rc < 0; /* not at once again */
+	d->helped = rc < 0;
 	return rc < 0 ? rc : 0;
 }
 
@@ -244,7 +263,7 @@ static void queue_remove(struct stream *s, struct reader *d)
 	d->queued = false;
 }
 
-/* With the lock: those whose turn it is ask for help again. */
+/* With the lock: wake the readers whose turn it is. They call help() again. */
 static void queue_wake(struct stream *s, struct reader **list)
 {
 	for (size_t n = s->helped_n; s->queue && n < HELPED_MAX; n++) {
@@ -269,7 +288,7 @@ static void help_done(struct desk_job *j)
 	resume(s, list);
 }
 
-/* With the lock: what lies in the window for it. */
+/* With the lock: copy a reader's events from the window into its buffer. */
 static void fill(struct stream *s, struct reader *d)
 {
 	size_t i = window_find(s, d->at);
@@ -290,7 +309,7 @@ static void begin(struct stream *s, struct reader *d)
 	fw_buf_addf(&d->out, "retry: %d\nid: %lld\n\n", RETRY_MS, (long long)d->at);
 }
 
-/* With the lock: to the desk, or into the queue of those who want to. */
+/* With the lock: give a reader's job to the pool. False: it is queued for its turn. */
 static bool help(struct stream *s, struct reader *d)
 {
 	if (s->helped_n >= HELPED_MAX || !desk_seat(s->desk)) {
@@ -312,7 +331,7 @@ static bool help(struct stream *s, struct reader *d)
 	return true;
 }
 
-/* With the lock: something into out, or to sleep (0). */
+/* With the lock: fill the empty buffer (returns 1), or suspend the reader (0). */
 static ssize_t more(struct stream *s, struct reader *d)
 {
 	bool may_help = !d->helped;
@@ -342,7 +361,7 @@ static ssize_t reader_read(void *ctx, uint64_t pos, char *to, size_t max)
 	if (d->over) {
 		n = MHD_CONTENT_READER_END_OF_STREAM;
 	} else if (d->out.rc) {
-		n = MHD_CONTENT_READER_END_WITH_ERROR; /* no memory: who comes again loses nothing */
+		n = MHD_CONTENT_READER_END_WITH_ERROR; /* no memory; a client that reconnects loses nothing */
 	} else if (d->sent == d->out.len) {
 		fw_buf_finish(&d->out);
 		fw_buf_init(&d->out, 0);
@@ -356,7 +375,7 @@ static ssize_t reader_read(void *ctx, uint64_t pos, char *to, size_t max)
 		d->beat_ms = fw_mono_ms() + s->config->serve_beat_ms;
 	}
 	pthread_mutex_unlock(&s->lock);
-	(void)conn_enter(d->time, n > 0 ? CONN_SEND : CONN_WORK); /* asleep it may stay for ever; what it is given it has to take */
+	(void)conn_enter(d->time, n > 0 ? CONN_SEND : CONN_WORK); /* a suspended reader has no timeout */
 	return n;
 }
 
@@ -398,7 +417,7 @@ static struct reader *reader_new(struct stream *s, struct request *r, int64_t at
 	return d;
 }
 
-/* Where it left off: the header that browsers send, else ?since=. -1: it begins. */
+/* The last id that the client has: Last-Event-ID, else since; -1: neither. */
 static bool since_read(struct request *r, int64_t *at, enum MHD_Result *ok)
 {
 	struct fw_str last = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, "Last-Event-ID"));
@@ -407,7 +426,7 @@ static bool since_read(struct request *r, int64_t *at, enum MHD_Result *ok)
 	if (!http_param_int(r, "since", 0, INT64_MAX, at, ok))
 		return false;
 	if (last.len && (!fw_str_int(last, at) || *at < 0)) {
-		*ok = http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_header", "Last-Event-ID is an entry's number");
+		*ok = http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_header", "invalid Last-Event-ID (expected an entry's id)");
 		return false;
 	}
 	return true;
@@ -426,7 +445,7 @@ enum MHD_Result http_stream(struct request *r)
 		return ok;
 	most = FW_MIN(READERS_MAX, FW_MAX(READERS_SHARE(conns_max(r->lane->h->conns)), 1));
 	if (stream_readers(s) >= most)
-		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", "%zu read the stream already", most);
+		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", "the limit of %zu readers of the stream is reached", most);
 	d = reader_new(s, r, at, feed_id);
 	if (!d)
 		return MHD_NO;
@@ -444,7 +463,7 @@ enum MHD_Result http_stream(struct request *r)
 	return http_answer(r, MHD_HTTP_OK, m);
 }
 
-/* ---- the watcher --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the watcher ----------------------------------------------------------------------------- */
 
 static int fresh_take(void *ctx, const struct fw_entry_row *e)
 {
@@ -464,7 +483,7 @@ static int fresh_take(void *ctx, const struct fw_entry_row *e)
 	return one ? s->fresh_bytes >= FRESH_BYTES : FW_ENOMEM;
 }
 
-/* With the lock: is there something for it, in what came or before it? */
+/* With the lock: is there an event for this reader, among the fresh ones or before them? */
 static bool has_news(const struct stream *s, const struct reader *d)
 {
 	if (!d->begun || d->at < s->head)
@@ -476,7 +495,10 @@ static bool has_news(const struct stream *s, const struct reader *d)
 	return false;
 }
 
-/* What came is put into the window, and those are woken whom it is for. Whom comes first: the window drops, and frees, what it has no room for. */
+/*
+ * Wake the readers that the fresh events are for, then move the events into the window. In this
+ * order, because the window frees events that it has no room for.
+ */
 static void spread(struct stream *s)
 {
 	struct reader *list = NULL;
@@ -504,12 +526,12 @@ static int look(struct stream *s, struct fw_err *err)
 	int rc = 0;
 
 	while (full && rc >= 0) {
-		q.after_id = s->head; /* nobody else writes it */
+		q.after_id = s->head; /* only this thread writes it */
 		rc = fw_store_entry_list(s->st, &q, fresh_take, s, err);
 		if (rc == FW_ENOMEM)
 			fw_err_set(err, rc, "out of memory");
 		full = rc > 0 || s->fresh_n == ROWS;
-		spread(s); /* those that came before an error too: they are in order */
+		spread(s); /* after an error too: the events before it are complete and in order */
 	}
 	return FW_MIN(rc, 0);
 }
@@ -521,8 +543,9 @@ static int last_take(void *ctx, const struct fw_entry_row *e)
 }
 
 /*
- * Where the window begins: the highest number below which nothing can be missing, which is the last that is shown to somebody who reads in
- * the order of storing. Those above it may be on their way.
+ * Find where the window begins: the highest id below which no entry can follow. That is the last
+ * entry that a query in the order of storing returns; entries with higher ids may be in uncommitted
+ * transactions.
  */
 static int find_head(struct stream *s, struct fw_err *err)
 {
@@ -554,7 +577,7 @@ static int find_head(struct stream *s, struct fw_err *err)
 	return 0;
 }
 
-/* Those who sleep and are to be sent a sign of life, or can be helped again. */
+/* Wake suspended readers that need a heartbeat, or can use the pool again. */
 static void beat(struct stream *s)
 {
 	struct reader *list = NULL;
@@ -570,7 +593,10 @@ static void beat(struct stream *s)
 	resume(s, list);
 }
 
-/* Those who may not read any more. Tokens are looked at again when there are others, or when the time of one is up. */
+/*
+ * End the streams whose tokens are not valid any more. Checked when the tokens have changed, and
+ * when a token expires.
+ */
 static void show_out(struct stream *s)
 {
 	const struct auth_tokens *t = auth_look(s->auth, &s->tokens);
@@ -581,7 +607,8 @@ static void show_out(struct stream *s)
 	for (struct reader *d = s->readers; d && t; d = d->next) {
 		bool run_out = d->pass.until_ms != FW_NO_DATE && d->pass.until_ms <= now_ms;
 
-		if (d->over || (d->pass.turn >= s->tokens.turn && !run_out)) /* above: it was let in since we looked */
+		/* higher: it was authorized after auth_look() */
+		if (d->over || (d->pass.turn >= s->tokens.turn && !run_out))
 			continue;
 		d->pass.turn = FW_MAX(d->pass.turn, s->tokens.turn);
 		d->over = !auth_holds(t, &d->pass, now_ms);
@@ -592,14 +619,14 @@ static void show_out(struct stream *s)
 	resume(s, list);
 }
 
-/* Until there is a reader. False: it closes. */
+/* Wait for a reader. False: the stream is closing. */
 static bool wait_for_readers(struct stream *s)
 {
 	bool go;
 
 	pthread_mutex_lock(&s->lock);
 	if (!s->reader_n)
-		s->ready = false; /* what comes now is not watched */
+		s->ready = false; /* entries stored from now on are not seen: find_head() has to run again */
 	while (!s->reader_n && !s->closing)
 		pthread_cond_wait(&s->some, &s->lock);
 	go = !s->closing;
@@ -612,7 +639,7 @@ static int watch(struct stream *s, struct fw_err *err)
 	bool changed;
 	int rc = s->st ? 0 : fw_config_store(s->config, FW_STORE_CREATE, &s->st, err);
 
-	if (!rc && !s->ready) /* only we set it */
+	if (!rc && !s->ready) /* only this thread sets it */
 		rc = find_head(s, err);
 	if (!rc)
 		rc = look(s, err);
@@ -646,7 +673,7 @@ static void *watcher(void *ctx)
 	return NULL;
 }
 
-/* ---- life ---------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 int stream_open(const struct fw_config *c, struct desk *desk, struct auth *auth, _Atomic int64_t *suspended_n, struct stream **out, struct fw_err *err)
 {
@@ -666,7 +693,7 @@ int stream_open(const struct fw_config *c, struct desk *desk, struct auth *auth,
 	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	rc = s->wake_fd < 0 ? errno : pthread_create(&s->thread, NULL, watcher, s);
 	if (rc) {
-		fw_err_set(err, FW_EIO, "no thread for the stream: %s", strerror(rc));
+		fw_err_set(err, FW_EIO, "cannot start the thread of the stream: %s", strerror(rc));
 		stream_destroy(s);
 		return FW_EIO;
 	}

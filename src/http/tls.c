@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Certificate and key. libmicrohttpd takes them as text and says little when they are wrong: OpenSSL, which is here anyway, looks at
- * them first. They are read when the server starts: SIGHUP, which starts it anew, takes renewed ones.
+ * Certificate and key. libmicrohttpd takes them as PEM text, and its messages about errors are
+ * poor; so OpenSSL checks them first. They are read at the start of the server. SIGHUP starts a new
+ * server, which reads renewed ones.
  */
 #include <errno.h>
 #include <openssl/err.h>
@@ -25,7 +26,7 @@ static int read_pem(const char *setting, const char *path, char **out, struct fw
 	if (rc == FW_EIO)
 		rc = fw_err_set(err, FW_EINVAL, "%s = %s: %s", setting, path, strerror(errno));
 	else if (rc)
-		rc = fw_err_set(err, FW_EINVAL, "%s = %s: larger than 1 MiB: this is no PEM file", setting, path);
+		rc = fw_err_set(err, FW_EINVAL, "%s = %s: not a PEM file (larger than 1 MiB)", setting, path);
 	fclose(f);
 	if (!rc && !b.len)
 		rc = fw_err_set(err, FW_EINVAL, "%s = %s: the file is empty", setting, path);
@@ -36,7 +37,7 @@ static int read_pem(const char *setting, const char *path, char **out, struct fw
 	return rc;
 }
 
-/* OpenSSL would ask the terminal. */
+/* Without this callback OpenSSL asks the terminal. */
 static int no_pass_phrase(char *to, int size, int writing, void *ctx)
 {
 	(void)to;
@@ -63,9 +64,9 @@ static int check(const struct fw_config *c, struct fw_err *err)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	SSL_CTX_set_default_passwd_cb(ctx, no_pass_phrase);
 	if (SSL_CTX_use_certificate_chain_file(ctx, c->tls_cert) != 1)
-		rc = fw_err_set(err, FW_EINVAL, "tls_cert = %s: %s: a file with the certificate first, then those above it (PEM)", c->tls_cert, reason());
+		rc = fw_err_set(err, FW_EINVAL, "tls_cert = %s: %s (expected PEM: the certificate first, then its issuers)", c->tls_cert, reason());
 	else if (SSL_CTX_use_PrivateKey_file(ctx, c->tls_key, SSL_FILETYPE_PEM) != 1)
-		rc = fw_err_set(err, FW_EINVAL, "tls_key = %s: %s: the private key of the certificate in tls_cert (PEM, no pass phrase)", c->tls_key,
+		rc = fw_err_set(err, FW_EINVAL, "tls_key = %s: %s (expected PEM: the private key of tls_cert, without a pass phrase)", c->tls_key,
 			reason());
 	else if (SSL_CTX_check_private_key(ctx) != 1)
 		rc = fw_err_set(err, FW_EINVAL, "tls_key = %s: not the key of the certificate in tls_cert = %s: %s", c->tls_key, c->tls_cert, reason());
@@ -81,9 +82,9 @@ int http_tls_read(const struct fw_config *c, struct http_tls *out, struct fw_err
 	if (!c->tls_cert && !c->tls_key)
 		return 0;
 	if (!c->tls_cert || !c->tls_key)
-		return fw_err_set(err, FW_EINVAL, "tls_cert and tls_key belong together: %s is not set", c->tls_cert ? "tls_key" : "tls_cert");
+		return fw_err_set(err, FW_EINVAL, "%s is not set (set both tls_cert and tls_key, or neither)", c->tls_cert ? "tls_key" : "tls_cert");
 	if (MHD_is_feature_supported(MHD_FEATURE_TLS) == MHD_NO)
-		return fw_err_set(err, FW_EINVAL, "tls_cert: libmicrohttpd was built without TLS here: put a proxy in front, or install one with GnuTLS");
+		return fw_err_set(err, FW_EINVAL, "tls_cert: this libmicrohttpd was built without TLS (put a proxy in front, or install one with GnuTLS)");
 	rc = read_pem("tls_cert", c->tls_cert, &out->cert, err);
 	if (!rc)
 		rc = read_pem("tls_key", c->tls_key, &out->key, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* May this request go without a token? Which body a page of another site could have sent. Pure. */
+/* May a request do without a token, and may its body have this Content-Type? See tokenless.h. */
 #include "base/cidr.h"
 #include "base/str.h"
 #include "http/tokenless.h"
@@ -50,11 +50,11 @@ void tokenless_header(struct tokenless_head *h, struct fw_str name, struct fw_st
 	case 'x':
 		h->forwarded |= is_of_proxy(name);
 		break;
-	default: break; /* for each request: most headers are none of these */
+	default: break; /* the usual case, for speed */
 	}
 }
 
-/* The name in "name", "name:80", "[::1]", "[::1]:80"; absent: it is none of these. */
+/* The host in "name", "name:80", "[::1]" or "[::1]:80"; absent: none of these forms. */
 static struct fw_str host_name(struct fw_str host)
 {
 	bool six = host.len && host.p[0] == '[';
@@ -85,7 +85,8 @@ static bool is_ours(struct fw_str host, const char *names)
 
 	if (!name.len)
 		return false;
-	if (fw_str_eq(name, FW_STR("127.0.0.1")) || fw_str_ieq(name, FW_STR("localhost")) || is_loopback(name)) /* the most frequent first */
+	/* the most frequent ones first */
+	if (fw_str_eq(name, FW_STR("127.0.0.1")) || fw_str_ieq(name, FW_STR("localhost")) || is_loopback(name))
 		return true;
 	while (rest.p) {
 		if (fw_str_ieq(fw_str_trim(fw_str_split(rest, ',', &rest)), name))
@@ -94,7 +95,7 @@ static bool is_ours(struct fw_str host, const char *names)
 	return false;
 }
 
-/* The port that a scheme has by itself may be said or not. */
+/* Remove the scheme's default port, which may be written or not. */
 static struct fw_str without_port(struct fw_str authority, bool tls)
 {
 	struct fw_str port = tls ? FW_STR(":443") : FW_STR(":80");
@@ -130,7 +131,7 @@ enum tokenless tokenless_judge(enum fw_tokenless server, const char *names, cons
 
 bool tokenless_body_fits(enum body_type want, const struct tokenless_head *h)
 {
-	/* as deliver.c */
+	/* the same list as in deliver.c */
 	static const char *const LINES[] = {"application/x-ndjson", "application/ndjson", "application/jsonl"};
 	struct fw_str rest, type = fw_str_trim(fw_str_split(h->type, ';', &rest));
 	bool browser = h->origin.p || h->fetched;

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Hubs at the front door: GET asks whether we meant a subscription, POST brings what is new. Who knows the path may: it is a secret of
- * the hub's and ours. A document is answered when it is committed, or when it is noted in the store that the feed is to be asked itself.
- * A hub may be its publisher's own, so it is not trusted to stop: too many documents (websub_pushes_max), or all that its feed may bring
- * a day (feed_entries_max, feed_bytes_max), and it is answered 429, before anything is read.
+ * The callbacks of WebSub and rssCloud hubs. GET: a hub verifies a subscription. POST: a hub sends
+ * a document, or only the notice that there is one. The secret path is the authorization: only the
+ * hub and this server know it.
+ *
+ * The response to a document comes after its commit, or after the store has recorded that the feed
+ * is to be polled instead.
+ *
+ * A hub may belong to its publisher, so it is limited like a publisher: over its rate limit
+ * (websub_pushes_max), or with the feed's daily limits used up (feed_entries_max, feed_bytes_max),
+ * it gets a 429 before its document is parsed.
  */
 #include "base/clock.h"
 #include "base/hash.h"
@@ -17,7 +23,7 @@
 
 #define BUSY_PATIENCE_MS (3 * FW_SECOND_MS)
 
-/* No body, or a challenge: as text, whatever it looks like. */
+/* Respond with a challenge or an empty body, as text/plain that browsers must not sniff. */
 static enum MHD_Result say(struct request *r, unsigned status, struct fw_str text)
 {
 	struct MHD_Response *m = MHD_create_response_from_buffer(text.len, (char *)(uintptr_t)(text.len ? text.p : ""), MHD_RESPMEM_MUST_COPY);
@@ -44,7 +50,7 @@ static struct fw_str argument(struct request *r, const char *name)
 
 static enum MHD_Result nothing_here(struct request *r)
 {
-	return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "there is no such subscription");
+	return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "no such subscription");
 }
 
 enum MHD_Result http_websub_intent(struct request *r)
@@ -64,11 +70,11 @@ enum MHD_Result http_websub_intent(struct request *r)
 	return answer.p ? say(r, MHD_HTTP_OK, answer) : nothing_here(r);
 }
 
-/* ---- who nobody knows -------------------------------------------------------------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------------------- */
 
 static enum MHD_Result gone(struct request *r)
 {
-	return http_problem(r, MHD_HTTP_GONE, "gone", "nobody waits for this: the subscription has ended");
+	return http_problem(r, MHD_HTTP_GONE, "gone", "the subscription has ended");
 }
 
 static void come_again(struct request *r, int64_t wait_ms)
@@ -96,12 +102,12 @@ enum auth_verdict http_websub_may(struct request *r)
 enum MHD_Result http_websub_refuse(struct request *r)
 {
 	if (r->verdict == AUTH_WAIT)
-		return http_problem(r, MHD_HTTP_TOO_MANY_REQUESTS, "too_many_pushes", "this hub has sent too many documents: come again in %lld s",
+		return http_problem(r, MHD_HTTP_TOO_MANY_REQUESTS, "too_many_pushes", "throttled: this hub has sent too many documents (retry in %lld s)",
 			(long long)r->retry_after_s);
 	return r->route->run == http_websub_push ? gone(r) : nothing_here(r);
 }
 
-/* ---- documents --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- documents ------------------------------------------------------------------------------- */
 
 static bool hold(struct request *r, size_t bytes)
 {
@@ -116,7 +122,7 @@ void http_websub_free(struct request *r)
 	fw_buf_finish(&r->websub.plain);
 }
 
-/* It is the hub's, but of no use, or there is no time: then the feed is asked itself. */
+/* The document is from the hub, but cannot be stored now: have the feed polled instead. 202. */
 static enum MHD_Result ask_instead(struct request *r)
 {
 	struct fw_err err = {0};
@@ -134,14 +140,14 @@ static enum MHD_Result open_it(struct request *r)
 	struct fw_err err = {0};
 	int rc;
 
-	fw_buf_reset(&r->websub.plain); /* there may have been one try */
+	fw_buf_reset(&r->websub.plain); /* of an earlier try */
 	rc = http_body_unpack(r, &r->websub.plain);
 	if (rc)
-		fw_err_set(&err, rc, "its Content-Encoding is not what it says, or hides too much");
+		fw_err_set(&err, rc, "the body does not match its Content-Encoding, or is too large");
 	if (r->websub.plain.len)
 		in.body = fw_buf_str(&r->websub.plain);
 	if (!rc && !hold(r, r->websub.plain.len + fw_delivery_estimate(r->lane->h->config, in.body.len)))
-		return ask_instead(r); /* others hold too much to read it now */
+		return ask_instead(r); /* other requests hold too much memory */
 	rc = rc ? rc : fw_delivery_open(r->store, r->lane->h->config, &in, &r->websub.delivery, &err);
 	r->websub.until_ms = fw_mono_ms() + BUSY_PATIENCE_MS;
 	switch (rc) {
@@ -152,13 +158,13 @@ static enum MHD_Result open_it(struct request *r)
 	case FW_EUNSUP:
 	case FW_ELIMIT:
 		fw_websub_count(in.feed_id, false, 0, fw_now_ms());
-		fw_debug("feed %lld: what its hub brought is of no use: %s", (long long)in.feed_id, err.text);
+		fw_debug("feed %lld: document of its hub rejected: %s", (long long)in.feed_id, err.text);
 		return ask_instead(r);
 	default: return http_store_failed(r, rc, &err);
 	}
 }
 
-/* The hub may send it, unless the feed has brought what it may a day. */
+/* Store the document, unless the feed's daily limits are used up. */
 static enum MHD_Result take_it(struct request *r)
 {
 	int64_t now_ms = fw_now_ms();
@@ -171,7 +177,7 @@ static enum MHD_Result take_it(struct request *r)
 	if (rc || !fw_quota_is_used_up(r->lane->h->config, &q))
 		return open_it(r);
 	come_again(r, q.until_ms - now_ms);
-	return http_problem(r, MHD_HTTP_TOO_MANY_REQUESTS, "day_is_full", "this feed has brought what it may a day: come again in %lld s",
+	return http_problem(r, MHD_HTTP_TOO_MANY_REQUESTS, "day_is_full", "throttled: the daily limit of this feed is used up (retry in %lld s)",
 		(long long)r->retry_after_s);
 }
 
@@ -188,8 +194,8 @@ static enum MHD_Result judge(struct request *r)
 	switch (verdict) {
 	case FW_WEBSUB_TAKE: return take_it(r);
 	case FW_WEBSUB_UNSIGNED:
-		return http_problem(r, MHD_HTTP_FORBIDDEN, "unsigned", "this subscription has a secret: X-Hub-Signature must sign the body by it");
-	case FW_WEBSUB_HINT: /* what a wrong signature brings is not told from a right one, to who tries */
+		return http_problem(r, MHD_HTTP_FORBIDDEN, "unsigned", "X-Hub-Signature is missing (this subscription has a secret)");
+	case FW_WEBSUB_HINT: /* a wrong signature gets the same response, so that guessing reveals nothing */
 	case FW_WEBSUB_IGNORE: return say(r, MHD_HTTP_ACCEPTED, FW_STR(""));
 	case FW_WEBSUB_GONE:
 	case FW_WEBSUB_VERDICT_N: break;
@@ -238,20 +244,20 @@ void http_websub_metrics(struct fw_buf *b, struct http *h)
 	struct fw_websub_stats s;
 
 	fw_websub_stats(&s);
-	metric(b, "websub_leads", "gauge", "1: this process asks hubs.", s.leads);
-	metric(b, "websub_subscriptions", "gauge", "Feeds with a hub that is asked, or was; where this process asks hubs.", (double)s.known_n);
-	metric(b, "websub_active", "gauge", "Of these, verified.", (double)s.active_n);
-	metric(b, "websub_asked_total", "counter", "Requests to hubs.", (double)s.asked_n);
-	metric(b, "websub_refused_total", "counter", "Of these, not answered 2xx.", (double)s.refused_n);
-	metric(b, "websub_verified_total", "counter", "Times that a hub verified what was asked.", (double)s.verified_n);
-	metric(b, "websub_denied_total", "counter", "Times that a hub refused.", (double)s.denied_n);
-	metric(b, "websub_missed_total", "counter", "Polls that found what the hub had not sent.", (double)s.missed_n);
-	metric(b, "websub_unknown_total", "counter", "Requests at callbacks that nobody made: refused without asking the store.",
+	metric(b, "websub_leads", "gauge", "1: this process sends subscription requests to hubs.", s.leads);
+	metric(b, "websub_subscriptions", "gauge", "Feeds with a hub that a subscription was requested from; only in the process that sends the requests.", (double)s.known_n);
+	metric(b, "websub_active", "gauge", "Of these, subscriptions that the hub has verified.", (double)s.active_n);
+	metric(b, "websub_asked_total", "counter", "Subscription requests to hubs.", (double)s.asked_n);
+	metric(b, "websub_refused_total", "counter", "Of these, requests without a 2xx response.", (double)s.refused_n);
+	metric(b, "websub_verified_total", "counter", "Verifications by hubs.", (double)s.verified_n);
+	metric(b, "websub_denied_total", "counter", "Subscriptions denied by hubs.", (double)s.denied_n);
+	metric(b, "websub_missed_total", "counter", "Polls that found entries which the hub had not sent.", (double)s.missed_n);
+	metric(b, "websub_unknown_total", "counter", "Requests to unknown callbacks, refused without a read of the store.",
 		(double)s.unknown_n);
-	metric(b, "websub_lookups_total", "counter", "Requests at other callbacks: the store was asked for them.", (double)s.looked_n);
-	metric(b, "websub_refused_pushes_total", "counter", "What hubs sent and was answered 429: too many documents, or more than a feed may bring a day.",
+	metric(b, "websub_lookups_total", "counter", "Requests to other callbacks, looked up in the store.", (double)s.looked_n);
+	metric(b, "websub_refused_pushes_total", "counter", "Documents from hubs refused with 429: by the rate limit, or by the feed's daily limits.",
 		(double)atomic_load(&h->push_wait_n));
-	metric_head(b, "websub_pushes_total", "counter", "What hubs sent, by what became of it.");
+	metric_head(b, "websub_pushes_total", "counter", "Documents from hubs, by outcome.");
 	for (int i = 0; i < FW_WEBSUB_VERDICT_N; i++)
 		metric_sample(b, "websub_pushes_total", (double)s.verdict[i], "verdict=\"%s\"", VERDICT[i]);
 }

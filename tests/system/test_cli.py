@@ -1042,7 +1042,7 @@ def doctor_door(base):
     subprocess.run(["openssl", "ca", "-batch", "-notext", "-config", "cnf", "-keyfile", "ca.key", "-cert", "ca.pem", "-in", "req.pem",
                     "-startdate", "20200101000000Z", "-enddate", over, "-out", old], cwd=base, check=True, capture_output=True)
     found = w.run("doctor", "--tls-cert", old, "--tls-key", key, code=1).stdout
-    holds(re.search(r"^broken +tls +tls_cert = .* ran out 3 days ago\n +-> renew it", found, re.M), found)
+    holds(re.search(r"^broken +tls +tls_cert = .* expired 3 days ago\n +-> renew it", found, re.M), found)
     new = os.path.join(base, "new.pem")
     subprocess.run(["openssl", "x509", "-in", cert, "-signkey", key, "-days", "90", "-out", new], check=True, capture_output=True)
     holds(re.search(r"^ok +tls +tls_cert = .* is valid for (90|89) days$", w.run("doctor", "--tls-cert", new, "--tls-key", key).stdout, re.M), "fine")
@@ -1051,7 +1051,7 @@ def doctor_door(base):
         option = "--" + setting.replace("_", "-")
         equal(len(re.findall(r"^ok +%s .* can be written$" % setting, w.run("doctor", option, os.path.join(base, "x")).stdout, re.M)), 1)
         found = w.run("doctor", option, "/no/such/x", code=1).stdout
-        holds(re.search(r"^broken +%s +%s = /no/such/x: No such file.*\n +-> make its folder" % (setting, setting), found, re.M), found)
+        holds(re.search(r"^broken +%s +%s = /no/such/x: No such file.*\n +-> create its folder" % (setting, setting), found, re.M), found)
     holds(not os.path.exists(os.path.join(base, "x")), "nothing was made")
 
 

@@ -199,7 +199,7 @@ def never_back(base):
         d = Door(base, conf=conf, store="sqlite:/proc/no/such/s.db")
         equal(d.push(EVENT, path=TWIRP)[0], 200)
         d.stop(0 if spill else 3)
-        holds(spill or "1 rows that were accepted could not be stored" in d.wheel.words(), d.wheel.last_words())
+        holds(spill or "1 accepted rows could not be stored" in d.wheel.words(), d.wheel.last_words())
     d = Door(base, conf="spill_dir = %s/spill\n" % base)
     wait_for("stored", lambda: ring(d)["stored"] == 1)
     d.stop()

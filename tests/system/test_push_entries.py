@@ -425,7 +425,7 @@ def answer_lost(base):
         body = lines([item(i) for i in range(5)] + [item(4)])
         first = push(d, 1, body, NDJSON, key="k")
         equal((first[0], first[2]["new"], first[2]["changed"], first[2]["known"], first[2]["repeated"]), (200, 3, 1, 1, 1))
-        holds("Idempotency-Key was not kept: " in w.words(), w.last_words())
+        holds("Idempotency-Key could not be stored: " in w.words(), w.last_words())
         again = None
         def told(): # for a moment the first may still be in hand
             nonlocal again

@@ -116,7 +116,7 @@ def malformed(base):
         said = d.push('{"property":"a","section":1,\n"id":}')[2]["detail"]
         holds(said.endswith("(line 2, column 6)"), said)
         status, _, said = d.push("%s\n%s\n%s" % (good, good, '{"property":"news","section":1}'))
-        equal((status, said["detail"]), (400, "event 3: id is missing: a number above 0"))
+        equal((status, said["detail"]), (400, "event 3: id is missing (a number above 0)"))
         d.stop()
         equal(d.stored(), 1)
 
@@ -156,7 +156,7 @@ def unix_socket(base):
     wait_for("the server", lambda: push() == '{"stored":1}')
     equal(stat.S_IMODE(os.stat(path).st_mode), 0o660, "a proxy in the server's group may connect")
     said = w.run("serve", code=4).stderr
-    holds("listen = unix:" in said and "in use" in said and "another server is there" in said, said)
+    holds("listen = unix:" in said and "in use" in said and "another server listens there" in said, said)
     kill_group(p)
     p = w.start("serve")
     wait_for("the server", lambda: push() == '{"stored":1}')
@@ -174,7 +174,7 @@ def unix_only_sockets(base):
         make()
         was = os.lstat(path)[:7] # all but when it was read
         said = Wheel(base, "listen = unix:%s\n" % path, name="other").run("serve", code=4).stderr
-        holds("listen = unix:%s: what is there is no socket, and stays: choose another path" % path in said, said)
+        holds("listen = unix:%s: a file that is not a socket exists there (choose another path" % path in said, said)
         equal(os.lstat(path)[:7], was, "what was there")
         (os.rmdir if os.path.isdir(path) else os.unlink)(path)
     w = Wheel(base, "listen = unix:%s\n" % path)
@@ -202,8 +202,8 @@ def first_of_all(base):
 def bad_listen(base):
     with door(base) as d:
         w = Wheel(base, name="other")
-        for where, words in (("127.0.0.1:%d" % d.port, "another server is there"), ("192.0.2.1:8080", "does not have that address"), ("nowhere", "ADDRESS:PORT"), ("127.0.0.1:http80", "listen = 127.0.0.1:http80"),
-                             ("unix:/proc/no/such/sock", "make its folder"), ("unix:" + "x" * 200, "longer than")):
+        for where, words in (("127.0.0.1:%d" % d.port, "another server listens there"), ("192.0.2.1:8080", "has no such address"), ("nowhere", "ADDRESS:PORT"), ("127.0.0.1:http80", "listen = 127.0.0.1:http80"),
+                             ("unix:/proc/no/such/sock", "the folder does not exist"), ("unix:" + "x" * 200, "longer than")):
             said = w.run("serve", "--listen", where, code=4).stderr
             holds(words in said, "%s: %s" % (where, said))
         said = w.run("serve", code=4).stderr

@@ -126,7 +126,7 @@ def behind_proxies(base):
             equal((pushed(d), d.ask("GET", "/metrics")[0], d.ask("GET", "/healthz")[0]), (403, 403, 200), conf)
             status, _, said = d.push({"url": "http://a.example/"}, path="/v1/feeds")
             equal((status, said["code"]), (403, "permission_denied"))
-            holds(why in said["detail"] and "'feedwheel token add NAME --scope admin' makes one" in said["detail"], said)
+            holds(why in said["detail"] and "(to make a token: feedwheel token add NAME --scope admin)" in said["detail"], said)
             token = add(d, "one", "--scope", "admin,read")
             becomes("a feed, with a token", 201, lambda d=d, token=token: d.push({"url": "http://a.example/"}, path="/v1/feeds", headers=bearer(token))[0])
     with door(os.path.join(base, "unnamed"), conf=PATIENT) as d: # a proxy that nobody named
@@ -155,19 +155,19 @@ def without(base):
         for more in (json_type, {"Content-Type": "application/json; charset=utf-8"}, {"Content-Type": "application/x-www-form-urlencoded"},
                      {"Host": "localhost"}, {"Host": "Feeds.LAN:1234"}, {**json_type, "Origin": mine, "Sec-Fetch-Site": "same-origin"}):
             add_feed(more, 200)
-        add_feed({"Host": "evil.example"}, 403, "permission_denied", "not 'evil.example'")
+        add_feed({"Host": "evil.example"}, 403, "permission_denied", "Host is 'evil.example'")
         add_feed({"Host": "evil.example"}, 403, "permission_denied", "one of serve_names")
-        add_feed({"Host": ""}, 403, "permission_denied", "'feedwheel token add NAME --scope admin'")
-        add_feed({**json_type, "Origin": "http://evil.example"}, 403, "permission_denied", "no page of another site")
-        add_feed({**json_type, "Origin": "null"}, 403, "permission_denied", "'feedwheel token add NAME --scope admin'")
+        add_feed({"Host": ""}, 403, "permission_denied", "feedwheel token add NAME --scope admin)")
+        add_feed({**json_type, "Origin": "http://evil.example"}, 403, "permission_denied", "from a page of another site")
+        add_feed({**json_type, "Origin": "null"}, 403, "permission_denied", "feedwheel token add NAME --scope admin)")
         add_feed({**json_type, "Sec-Fetch-Site": "cross-site"}, 403, "permission_denied", "Sec-Fetch-Site")
         for kind in ("text/plain", "text/plain;charset=UTF-8", "multipart/form-data; boundary=x", "application/xml", "application/x-ndjson"):
-            add_feed({"Content-Type": kind}, 415, "unsupported_type", "'%s': this takes application/json" % kind)
+            add_feed({"Content-Type": kind}, 415, "unsupported_type", "'%s' (supported: application/json" % kind)
         add_feed({"Origin": mine}, 415, "unsupported_type", "application/json")
         add_feed({"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Mode": "cors"}, 415, "unsupported_type", "application/json")
         equal(d.push(EVENT, path="/v1/events", headers={"Content-Type": "application/x-ndjson"})[0], 202)
         equal(d.push(EVENT, path="/v1/events", headers={"Content-Type": "text/plain"})[2]["detail"],
-              "Content-Type is 'text/plain': this takes application/json or application/x-ndjson")
+              "unsupported Content-Type 'text/plain' (supported: application/json or application/x-ndjson)")
         status, headers, said = d.push(EVENT, path=TWIRP, headers={"Content-Type": "text/plain"})
         equal((status, headers["Content-Type"], said["code"]), (415, "application/json", "invalid_argument"))
         equal(d.ask("PATCH", "/v1/feeds/1", '{"title":"x"}', {"Content-Type": "text/plain"})[0], 415)
@@ -302,7 +302,7 @@ def guessing(base):
             equal(pushed(d, "guess", headers=of("2001:db8::%d" % i)), 401)
         equal((pushed(d, two, headers=of("2001:db8::ffff")), pushed(d, two, headers=of("2001:db8:0:1::1"))), (429, 202))
         equal((metric(d, "wrong_tokens_total", one), metric(d, "wrong_tokens_waiting_total", one)), (11, 5))
-        equal(len(re.findall(r"5 wrong tokens from (192\.0\.2|2001:db8)", d.wheel.words())) in (1, 2), True, d.wheel.words())
+        equal(len(re.findall(r"5 wrong tokens from the network of (192\.0\.2|2001:db8)", d.wheel.words())) in (1, 2), True, d.wheel.words())
         add(d, "three", "--scope", "push") # homes outlive a change of the tokens
         d.wheel.run("token", "remove", "two")
         becomes("a token that was removed", 401, lambda: pushed(d, two, headers=of("198.51.100.1")))
@@ -372,7 +372,7 @@ def store_away(base, engine):
             equal(d.ask("GET", "/readyz")[0], 503, "ready")
             equal((pushed(d), pushed(d, token), pushed(d, token, headers=FAR)), (401, 202, 202))
             s.again()
-            wait_for("it is back", lambda: "access tokens are read again" in d.wheel.words(), AGAIN_S)
+            wait_for("it is back", lambda: "access tokens can be read again" in d.wheel.words(), AGAIN_S)
             d.wheel.run("token", "remove", "one")
             becomes("without tokens", 202, lambda: pushed(d))
             token = add(d, "two", "--scope", "push")
@@ -416,7 +416,7 @@ def bound(base):
                     equal((status, said.get("feed")), (200, feed))
                 else: # whether there is such a feed or not
                     equal((status, said["code"]), (403, "permission_denied"))
-                    holds("may not push into feed %d" % feed in said["detail"] and "insufficient_scope" in headers["WWW-Authenticate"], said)
+                    holds("push to feed %d refused" % feed in said["detail"] and "insufficient_scope" in headers["WWW-Authenticate"], said)
         other, mixed = {**EVENT, "property": "other"}, [EVENT, {**EVENT, "property": "other"}]
         for path, ok in (("/v1/events", 202), ("/v1/events?ack=durable", 200), (TWIRP, 200)):
             for what, open_to in ((EVENT, (all_of_it, news, both)), ({**EVENT, "property": "a=b"}, (all_of_it, news)), (other, (all_of_it,)),
@@ -430,8 +430,8 @@ def bound(base):
                     equal(status, ok if token in open_to else 403, "%s by %d: %s" % (what, (all_of_it, first, two, news, both).index(token), said))
                     if status == 403:
                         equal((said["code"], taken()), ("permission_denied", before), "none of it is taken")
-        holds("event 2: this token may not push its property" in events(d, news, mixed)[2]["detail"], "which event it is")
-        holds("may push no events" in events(d, first, EVENT)[2]["detail"], "bound to feeds alone")
+        holds("event 2: push of its property refused" in events(d, news, mixed)[2]["detail"], "which event it is")
+        holds("push of events refused" in events(d, first, EVENT)[2]["detail"], "bound to feeds alone")
         for path in ("/v1/feeds/1", "/v1/stream", "/metrics"):
             equal(d.ask("GET", path, headers=bearer(first))[0], 403, path)
         listed = {t["name"]: (t.get("feeds"), t.get("properties")) for t in d.wheel.json("token", "list") if t["name"] != "reader"}

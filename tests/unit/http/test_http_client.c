@@ -89,7 +89,7 @@ START_TEST(setting)
 	ck_assert_int_eq(http_proxies_init(&p, OURS, &err), 0);
 	ck_assert(p.net_n == 3 && p.local);
 	ck_assert_int_eq(http_proxies_init(&p, "10.0.0.1, everybody", &err), FW_EINVAL);
-	ck_assert_ptr_nonnull(strstr(err.text, "trusted_proxies: 'everybody' is no network"));
+	ck_assert_ptr_nonnull(strstr(err.text, "trusted_proxies: 'everybody' is not a network"));
 	ck_assert_int_eq(http_proxies_init(&p, "0.0.0.0/0", &err), FW_EINVAL);
 	ck_assert_int_eq(http_proxies_init(&p, "::/0", &err), FW_EINVAL);
 	for (int i = 0; i <= HTTP_PROXIES_MAX; i++)

@@ -74,19 +74,19 @@ END_TEST
 START_TEST(rules)
 {
 	static const struct { const char *body, *words; int64_t section_min, id_min; } T[] = {
-		{"{\"property\":\"a\",\"section\":0,\"id\":1}", "section is too small: a number above 0", 1, 1},
+		{"{\"property\":\"a\",\"section\":0,\"id\":1}", "section is too small (a number above 0)", 1, 1},
 		{"{\"property\":\"a\",\"section\":0,\"id\":1}", NULL, 0, 1},
 		{"{\"property\":\"a\",\"section\":-5,\"id\":1}", NULL, -5, 1},
-		{"{\"property\":\"a\",\"section\":-6,\"id\":1}", "section is too small: a number of at least -5", -5, 1},
-		{"{\"property\":\"a\",\"id\":1}", "section is missing: a number of at least 0", 0, 1},
-		{"{\"property\":\"a\",\"section\":1.0,\"id\":1}", "section is missing: a number above 0", 1, 1},
-		{"{\"property\":\"a\",\"section\":1,\"id\":6}", "id is too small: a number of at least 7", 1, 7},
+		{"{\"property\":\"a\",\"section\":-6,\"id\":1}", "section is too small (a number of at least -5)", -5, 1},
+		{"{\"property\":\"a\",\"id\":1}", "section is missing (a number of at least 0)", 0, 1},
+		{"{\"property\":\"a\",\"section\":1.0,\"id\":1}", "section is missing (a number above 0)", 1, 1},
+		{"{\"property\":\"a\",\"section\":1,\"id\":6}", "id is too small (a number of at least 7)", 1, 7},
 		{"{\"property\":\"b\",\"section\":1,\"id\":1}", NULL, 1, 1},
-		{"{\"property\":\"c\",\"section\":1,\"id\":1}", "property is none of those that this server takes", 1, 1},
-		{"{\"property\":\"a,b\",\"section\":1,\"id\":1}", "property is none of those that this server takes", 1, 1},
-		{"{\"property\":\"\",\"section\":1,\"id\":1}", "property is missing: a string that is not empty", 1, 1},
-		{"{\"property\":7,\"section\":1,\"id\":1}", "property is missing: a string that is not empty", 1, 1},
-		{"7", "an event is an object", 1, 1},
+		{"{\"property\":\"c\",\"section\":1,\"id\":1}", "property is not in push_properties", 1, 1},
+		{"{\"property\":\"a,b\",\"section\":1,\"id\":1}", "property is not in push_properties", 1, 1},
+		{"{\"property\":\"\",\"section\":1,\"id\":1}", "property is missing (a non-empty string)", 1, 1},
+		{"{\"property\":7,\"section\":1,\"id\":1}", "property is missing (a non-empty string)", 1, 1},
+		{"7", "not a JSON object", 1, 1},
 	};
 
 	for (size_t i = 0; i < FW_N(T); i++) {
